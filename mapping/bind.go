@@ -102,8 +102,8 @@ func (m *Mapping) columnConstants(s *search) []Error {
 			warnings = append(warnings, Error{m.name, v.at.line, v.at.column, text, `write "{` + name + `}" for what the column holds`})
 		}
 	}
-	for _, v := range m.plan.values() {
-		v.visit(warn)
+	for _, place := range m.plan.places() {
+		(*place).visit(warn)
 	}
 	return warnings
 }

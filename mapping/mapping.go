@@ -82,7 +82,8 @@ func (m *Mapping) Paths() []string {
 func (m *Mapping) columns(roles ...role) []string {
 	var names []string
 	seen := map[string]bool{}
-	for _, v := range m.plan.values() {
+	for _, place := range m.plan.places() {
+		v := *place
 		for _, c := range v.uses() {
 			if !seen[c.name] && (roles == nil || slices.Contains(roles, v.role)) {
 				seen[c.name] = true
@@ -218,14 +219,6 @@ func (p *plan) places() []**value {
 		all = append(all, &p.content[i].value)
 	}
 	return slices.DeleteFunc(all, func(v **value) bool { return *v == nil })
-}
-
-func (p *plan) values() []*value {
-	var values []*value
-	for _, place := range p.places() {
-		values = append(values, *place)
-	}
-	return values
 }
 
 func (p plan) with(f func(*value) *value) plan {

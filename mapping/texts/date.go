@@ -179,12 +179,10 @@ func IsDate(s string) bool {
 	if len(s) < len("2006-01-02T15:04") || s[10] != 'T' || s[13] != ':' {
 		return false // package time would take an hour of one digit
 	}
-	for _, form := range [...]string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04Z07:00", "2006-01-02T15:04"} {
-		if _, err := time.ParseInLocation(form, s, time.UTC); err == nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04Z07:00", "2006-01-02T15:04"}, func(form string) bool {
+		_, err := time.ParseInLocation(form, s, time.UTC)
+		return err == nil
+	})
 }
 
 // languages have names of months and days (Unicode CLDR). They are those whose headers

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"math"
 	slashed "path"
+	"slices"
 	"strings"
 
 	"leadferry/importer/source/xlsx/xmlscan"
@@ -116,11 +117,7 @@ func (a archive) bookIn(part string) (*book, error) {
 }
 
 func truth(text string) bool {
-	switch strings.TrimSpace(text) {
-	case "1", "true", "on":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"1", "true", "on"}, strings.TrimSpace(text))
 }
 
 // verify reads a part to its end for its checksum.

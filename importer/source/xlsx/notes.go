@@ -10,6 +10,7 @@ import (
 	"github.com/dustin/go-humanize/english"
 
 	"leadferry/importer/source/rows"
+	"leadferry/internal/lazyregexp"
 )
 
 // notes gather what a person should know of a sheet that was read.
@@ -195,17 +196,8 @@ func identifies(name string) bool {
 
 // words parts a name at all that is no letter, and where a small letter goes before a big one: "leadID" has two.
 func words(name string) []string {
-	var out strings.Builder
-	var last rune
-	for _, r := range name {
-		switch {
-		case !unicode.IsLetter(r) && !unicode.IsMark(r) && r != '№' && r != 'º':
-			r = ' '
-		case unicode.IsUpper(r) && unicode.IsLower(last):
-			out.WriteByte(' ')
-		}
-		out.WriteRune(unicode.ToLower(r))
-		last = r
-	}
-	return strings.Fields(out.String())
+	apart := strings.ToLower(humps().ReplaceAllString(name, "$1 $2"))
+	return strings.FieldsFunc(apart, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) && r != '№' && r != 'º' })
 }
+
+var humps = lazyregexp.New(`(\p{Ll})(\p{Lu})`)
