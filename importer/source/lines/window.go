@@ -263,33 +263,20 @@ func firstHigh(text []byte) int {
 
 // SkipTo passes over the lines before this one.
 func (w *Window) SkipTo(number int) {
-	for w.Number < number {
-		line, err := w.Line(0)
-		switch {
-		case errors.Is(err, ErrTooLong):
-			w.PassLine()
-		case err != nil:
-			return // it comes again where a record is wanted
-		default:
-			w.Pass(len(line))
-		}
+	for w.Number < number && (len(w.Text()) > 0 || w.More() == nil) { // an error comes again where a record is wanted
+		w.PassLine()
 	}
 }
 
 // Drain passes over all that is left, and says how many lines that were.
 func (w *Window) Drain() (lines int, err error) {
-	for begun := false; ; {
-		text := w.Text()
-		lines += bytes.Count(text, []byte{'\n'})
-		if len(text) > 0 {
-			begun = text[len(text)-1] != '\n'
+	for ; ; lines++ {
+		for len(w.Text()) == 0 {
+			if err := w.More(); err != nil {
+				return lines, err
+			}
 		}
-		w.Pass(len(text))
-		if err := w.More(); err != nil && begun {
-			return lines + 1, err
-		} else if err != nil {
-			return lines, err
-		}
+		w.PassLine()
 	}
 }
 
