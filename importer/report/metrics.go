@@ -53,6 +53,8 @@ type Metrics struct {
 	run    MetricsRun
 	labels prometheus.Labels
 	last   map[string]float64 // by name of the gauge: when the last runs ended, as far as is known
+
+	gauges *prometheus.Registry // what the file is to hold
 }
 
 // NewMetrics is the metrics file at path. A device, a pipe or "-" is refused: the
@@ -80,9 +82,9 @@ func (m *Metrics) Begin(run MetricsRun) error {
 	}
 	m.run, m.labels = run, run.labels()
 	m.last = old.last(m.labels)
-	g := m.gauges(1)
-	m.begun(g)
-	return errors.Join(unread, g.write(m.path))
+	m.anew(1)
+	m.begun()
+	return errors.Join(unread, m.write())
 }
 
 // End says how the run ended: with the exit code of the program and the figures of
@@ -97,13 +99,13 @@ func (m *Metrics) End(s *Summary, code int, now time.Time) error {
 			m.last[lastSuccess] = seconds(now)
 		}
 	}
-	g := m.gauges(0)
-	m.begun(g)
-	g.ended(now, code)
+	m.anew(0)
+	m.begun()
+	m.ended(now, code)
 	if s != nil {
-		g.figures(s)
+		m.figures(s)
 	}
-	return g.write(m.path)
+	return m.write()
 }
 
 // Refused says that a command ended with code before its run began. What is not known of
@@ -119,9 +121,9 @@ func (m *Metrics) Refused(run MetricsRun, code int) error {
 		m.labels["target"], m.labels["mapping"] = known["target"], known["mapping"]
 	}
 	m.last = old.last(m.labels)
-	g := m.gauges(0)
-	g.ended(time.Now(), code)
-	return g.write(m.path)
+	m.anew(0)
+	m.ended(time.Now(), code)
+	return m.write()
 }
 
 const (
@@ -136,67 +138,60 @@ var lastHelp = map[string]string{
 	lastComplete: "Unix time at which the last run ended that came to the end of its input, whatever became of the rows.",
 }
 
-// gauges are what the file is to hold; each bears the common labels.
-type gauges struct {
-	registry *prometheus.Registry
-	common   prometheus.Labels
-}
-
 // vector is a gauge whose series are told apart by these labels besides.
-func (g *gauges) vector(name, help string, labels ...string) *prometheus.GaugeVec {
-	v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help, ConstLabels: g.common}, labels)
-	g.registry.MustRegister(v)
+func (m *Metrics) vector(name, help string, labels ...string) *prometheus.GaugeVec {
+	v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help, ConstLabels: m.labels}, labels)
+	m.gauges.MustRegister(v)
 	return v
 }
 
-func (g *gauges) set(name, help string, value float64) {
-	g.vector(name, help).WithLabelValues().Set(value)
+func (m *Metrics) set(name, help string, value float64) {
+	m.vector(name, help).WithLabelValues().Set(value)
 }
 
-func setEach[N int | float64](g *gauges, name, help, label string, values map[string]N) {
-	v := g.vector(name, help, label)
+func setEach[N int | float64](m *Metrics, name, help, label string, values map[string]N) {
+	v := m.vector(name, help, label)
 	for of, value := range values {
 		v.WithLabelValues(of).Set(float64(value))
 	}
 }
 
-// gauges begins a file with what needs no run.
-func (m *Metrics) gauges(progress float64) *gauges {
-	g := &gauges{prometheus.NewRegistry(), m.labels}
-	g.vector("build_info", "The program that wrote this file; always 1.", "version", "goversion").WithLabelValues(m.run.Version, runtime.Version()).Set(1)
-	g.set("run_in_progress", "Whether the run goes on: 1 also when it was killed.", progress)
-	g.set("run_start_timestamp_seconds", "Unix time at which the run began.", seconds(m.run.Started))
+// anew begins a file with what needs no run.
+func (m *Metrics) anew(progress float64) {
+	m.gauges = prometheus.NewRegistry()
+	m.vector("build_info", "The program that wrote this file; always 1.", "version", "goversion").WithLabelValues(m.run.Version, runtime.Version()).Set(1)
+	m.set("run_in_progress", "Whether the run goes on: 1 also when it was killed.", progress)
+	m.set("run_start_timestamp_seconds", "Unix time at which the run began.", seconds(m.run.Started))
 	for name, at := range m.last {
-		g.set(name, lastHelp[name], at)
+		m.set(name, lastHelp[name], at)
 	}
-	return g
 }
 
 // begun adds what is known from the run's beginning.
-func (m *Metrics) begun(g *gauges) {
-	g.set("checkpoint_leads", "Leads that the checkpoint knew when the run began.", float64(m.run.Leads))
-	g.set("checkpoint_rows_in_doubt", "Rows, of whatever file, that the checkpoint held in doubt when the run began.", float64(m.run.InDoubt))
+func (m *Metrics) begun() {
+	m.set("checkpoint_leads", "Leads that the checkpoint knew when the run began.", float64(m.run.Leads))
+	m.set("checkpoint_rows_in_doubt", "Rows, of whatever file, that the checkpoint held in doubt when the run began.", float64(m.run.InDoubt))
 }
 
 // ended adds what belongs to every end.
-func (g *gauges) ended(now time.Time, code int) {
-	g.set("run_end_timestamp_seconds", "Unix time at which the run ended.", seconds(now))
-	g.set(exitCode, "Exit code of the run: 0 no row needs attention, 1 some do, 2 usage, 3 stopped early, 4 checkpoint, 5 rows in doubt, 130 interrupted.", float64(code))
+func (m *Metrics) ended(now time.Time, code int) {
+	m.set("run_end_timestamp_seconds", "Unix time at which the run ended.", seconds(now))
+	m.set(exitCode, "Exit code of the run: 0 no row needs attention, 1 some do, 2 usage, 3 stopped early, 4 checkpoint, 5 rows in doubt, 130 interrupted.", float64(code))
 }
 
 // figures adds those of a run that has ended. Every outcome has its series, those of no row
 // too, so that each goes on from run to run.
-func (g *gauges) figures(s *Summary) {
-	g.set("run_duration_seconds", "How long the run took.", s.DurationS)
+func (m *Metrics) figures(s *Summary) {
+	m.set("run_duration_seconds", "How long the run took.", s.DurationS)
 	rows := s.Rows.ByName()
 	delete(rows, "read")
-	setEach(g, "run_rows", "Rows of the run by outcome; they add up to the rows read.", "outcome", rows)
+	setEach(m, "run_rows", "Rows of the run by outcome; they add up to the rows read.", "outcome", rows)
 	n, l := s.Requests, s.LatencyMs
-	setEach(g, "run_requests", "Requests of the run by kind, further tries included.", "kind", map[string]int{"create": n.Create, "update": n.Update, "token": n.Token})
-	g.set("run_retries", "Further tries among the requests of the run.", float64(n.Retries))
-	setEach(g, "run_responses", "Answers of the service by HTTP status code.", "code", n.ByStatus)
+	setEach(m, "run_requests", "Requests of the run by kind, further tries included.", "kind", map[string]int{"create": n.Create, "update": n.Update, "token": n.Token})
+	m.set("run_retries", "Further tries among the requests of the run.", float64(n.Retries))
+	setEach(m, "run_responses", "Answers of the service by HTTP status code.", "code", n.ByStatus)
 	if n.Create+n.Update > 0 { // no summary in the sense of Prometheus: the sum is not known
-		setEach(g, "run_request_duration_seconds", "How long lead requests took: percentiles and the longest.", "stat",
+		setEach(m, "run_request_duration_seconds", "How long lead requests took: percentiles and the longest.", "stat",
 			map[string]float64{"p50": l.P50 / 1000, "p90": l.P90 / 1000, "p99": l.P99 / 1000, "max": l.Max / 1000})
 	}
 	if r := s.Reconciliation; r != nil {
@@ -204,13 +199,13 @@ func (g *gauges) figures(s *Summary) {
 		for _, v := range r.Verdicts {
 			verdicts[v.Verdict] = v.Leads
 		}
-		setEach(g, "run_verdicts", "Rows by verdict of the reconciliation, and absent leads.", "verdict", verdicts)
+		setEach(m, "run_verdicts", "Rows by verdict of the reconciliation, and absent leads.", "verdict", verdicts)
 		if s := r.Sample; s != nil {
-			setEach(g, "run_sample_drift_ratio", "Share of sampled leads that differ, and its 95 % interval.", "bound",
+			setEach(m, "run_sample_drift_ratio", "Share of sampled leads that differ, and its 95 % interval.", "bound",
 				map[string]float64{"measured": s.Share, "low": s.Low, "high": s.High})
 		}
 	}
-	changes := g.vector("run_transitions", "Leads whose status the run changed.", "from", "to")
+	changes := m.vector("run_transitions", "Leads whose status the run changed.", "from", "to")
 	for _, t := range s.Transitions {
 		changes.WithLabelValues(statusLabel(t.From), statusLabel(t.To)).Add(float64(t.Leads))
 	}
@@ -225,13 +220,13 @@ func statusLabel(word string) string {
 	return word
 }
 
-// write replaces the file at path, for all to read: who reads sees the old file or the new
+// write replaces the file, for all to read: who reads sees the old file or the new
 // one. prometheus.WriteToTextfile goes by the names of files, which in the folder of another
 // user, like the collector's, may come to be those of others.
-func (g *gauges) write(path string) error {
-	families, err := g.registry.Gather()
+func (m *Metrics) write() error {
+	families, err := m.gauges.Gather()
 	if err == nil {
-		err = WriteFile(path, 0o644, func(w io.Writer) error {
+		err = WriteFile(m.path, 0o644, func(w io.Writer) error {
 			for _, f := range families {
 				if _, err := expfmt.MetricFamilyToText(w, f); err != nil {
 					return err

@@ -15,7 +15,6 @@ import (
 // buckets and is stretched to the width of the page.
 type timeline struct {
 	Units                 int
-	Step                  string // how long a bucket is, in words
 	Rate                  *plot
 	Latency               *plot // nil: there were no requests
 	Lanes                 []lane
@@ -45,16 +44,12 @@ func (p *plot) Total() int { return p.TickY() + 6 }
 
 type mark struct{ Y, Label string }
 
-type line struct {
-	looks
-	Name, Path, Dashes string
-}
+type line struct{ Series, Name, Path, Dashes string }
 
 // lane is a narrow band of marks below the rate.
 type lane struct {
-	looks
-	Name, Path     string
-	Y, Foot, TextY int
+	Series, Name, Path string
+	Y, Foot, TextY     int
 }
 
 type tick struct{ X, Anchor, Label string }
@@ -69,15 +64,12 @@ type bucket struct {
 const plotHeight = 150
 
 func timelineOf(s *report.Summary) *timeline {
-	list := s.Timeline
-	if len(list) > report.MostBuckets {
-		list = list[:report.MostBuckets]
-	}
+	list := clip(s.Timeline, report.MostBuckets).Items
 	if len(list) == 0 {
 		return nil
 	}
 	width := widthOf(s, list)
-	t := &timeline{Units: len(list), Step: seconds(width.Seconds())}
+	t := &timeline{Units: len(list)}
 	var p50, p95, p99, retries, pauses []float64
 	for i, b := range list {
 		covered := width.Seconds()
@@ -142,10 +134,10 @@ func (t *timeline) rates() {
 	}
 	top := nice(max(peak(rows), peak(requests)))
 	scale := func(v float64) float64 { return plotHeight * (1 - v/top) }
-	t.Rate = &plot{Units: t.Units, Height: plotHeight, Lines: []line{{looks{"s0", ""}, "rows", steps(rows, each, t.Units, scale), ""}}}
+	t.Rate = &plot{Units: t.Units, Height: plotHeight, Lines: []line{{"s0", "rows", steps(rows, each, t.Units, scale), ""}}}
 	t.Rate.Area = t.Rate.Lines[0].Path + fmt.Sprintf("V%sH0Z", rounded(scale(0)))
 	if t.Sends {
-		t.Rate.Lines = append(t.Rate.Lines, line{looks{"s1", ""}, "requests", steps(requests, each, t.Units, scale), "5 4"})
+		t.Rate.Lines = append(t.Rate.Lines, line{"s1", "requests", steps(requests, each, t.Units, scale), "5 4"})
 	}
 	for _, share := range []float64{1, 0.5, 0} {
 		t.Rate.Marks = append(t.Rate.Marks, mark{rounded(scale(top * share)), rate(top * share)})
@@ -189,9 +181,9 @@ func (t *timeline) latencies(p50, p95, p99 []float64) {
 		line
 		values []float64
 	}{
-		{line{looks{"s1", ""}, "p99", "", "1.5 3.5"}, p99},
-		{line{looks{"s4", ""}, "p95", "", "7 4"}, p95},
-		{line{looks{"s0", ""}, "p50", "", ""}, p50},
+		{line{"s1", "p99", "", "1.5 3.5"}, p99},
+		{line{"s4", "p95", "", "7 4"}, p95},
+		{line{"s0", "p50", "", ""}, p50},
 	} {
 		l.Path = gaps(l.values, scale)
 		p.Lines = append(p.Lines, l.line)
@@ -309,6 +301,6 @@ func (t *timeline) lane(name, series string, values []float64) {
 		}
 	}
 	y := plotFrom + plotHeight + t.Rate.lanes + 22
-	t.Lanes = append(t.Lanes, lane{looks{series, ""}, name, b.String(), y, y + laneHeight, y - 4})
+	t.Lanes = append(t.Lanes, lane{series, name, b.String(), y, y + laneHeight, y - 4})
 	t.Rate.lanes += laneEvery
 }
