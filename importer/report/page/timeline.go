@@ -36,6 +36,13 @@ type plot struct {
 	Log           bool
 }
 
+// linear gives the plot a scale from 0 up to a round number, marked at its head, middle and foot.
+func (p *plot) linear(top float64, label func(float64) string) (scale func(float64) float64) {
+	top = nice(top)
+	p.Marks = []mark{{"0", label(top)}, {rounded(plotHeight / 2), label(top / 2)}, {rounded(plotHeight), ""}}
+	return func(v float64) float64 { return plotHeight * (1 - v/top) }
+}
+
 // TickY is where the times stand below the plot and its lanes.
 func (p *plot) TickY() int { return plotFrom + p.Height + p.lanes + tickBelow }
 
@@ -132,18 +139,14 @@ func (t *timeline) rates() {
 		}
 		rows, requests = append(rows, float64(r)/took), append(requests, float64(q)/took)
 	}
-	top := nice(max(peak(rows), peak(requests)))
-	scale := func(v float64) float64 { return plotHeight * (1 - v/top) }
-	t.Rate = &plot{Units: t.Units, Height: plotHeight, Lines: []line{{"s0", "rows", steps(rows, each, t.Units, scale), ""}}}
+	t.Rate = &plot{Units: t.Units, Height: plotHeight}
+	scale := t.Rate.linear(max(peak(rows), peak(requests)), rate)
+	t.Rate.Marks[0].Label += " a second"
+	t.Rate.Lines = []line{{"s0", "rows", steps(rows, each, t.Units, scale), ""}}
 	t.Rate.Area = t.Rate.Lines[0].Path + fmt.Sprintf("V%sH0Z", rounded(scale(0)))
 	if t.Sends {
 		t.Rate.Lines = append(t.Rate.Lines, line{"s1", "requests", steps(requests, each, t.Units, scale), "5 4"})
 	}
-	for _, share := range []float64{1, 0.5, 0} {
-		t.Rate.Marks = append(t.Rate.Marks, mark{rounded(scale(top * share)), rate(top * share)})
-	}
-	t.Rate.Marks[2].Label = "" // the foot needs none
-	t.Rate.Marks[0].Label += " a second"
 	t.RateDesc = fmt.Sprintf("At most %s rows a second%s; retries: %s; requests waited for %s.", rate(peak(rows)), map[bool]string{true: " and " + rate(peak(requests)) + " requests a second"}[t.Sends],
 		comma(t.TotalRetries), seconds(t.TotalPaused))
 }
@@ -158,36 +161,18 @@ func (t *timeline) latencies(p50, p95, p99 []float64) {
 			low = min(low, v)
 		}
 	}
-	if low > top {
-		low = top // nothing was measured
-	}
+	low = min(low, top) // where nothing was measured
 	p := &plot{Units: t.Units, Height: plotHeight, Log: top/low > wideRange}
-	var scale func(float64) float64
+	scale := p.linear(top, milliseconds)
 	if p.Log {
+		p.Marks = nil
 		foot, head := math.Floor(math.Log10(low)), math.Ceil(math.Log10(top))
 		scale = func(v float64) float64 { return plotHeight * (1 - (math.Log10(max(v, low))-foot)/(head-foot)) }
 		for at := head; at >= foot; at-- {
 			p.Marks = append(p.Marks, mark{rounded(plotHeight * (head - at) / (head - foot)), milliseconds(math.Pow(10, at))})
 		}
-	} else {
-		most := nice(top)
-		scale = func(v float64) float64 { return plotHeight * (1 - v/most) }
-		for _, share := range []float64{1, 0.5, 0} {
-			p.Marks = append(p.Marks, mark{rounded(scale(most * share)), milliseconds(most * share)})
-		}
-		p.Marks[2].Label = ""
 	}
-	for _, l := range []struct {
-		line
-		values []float64
-	}{
-		{line{"s1", "p99", "", "1.5 3.5"}, p99},
-		{line{"s4", "p95", "", "7 4"}, p95},
-		{line{"s0", "p50", "", ""}, p50},
-	} {
-		l.Path = gaps(l.values, scale)
-		p.Lines = append(p.Lines, l.line)
-	}
+	p.Lines = []line{{"s1", "p99", gaps(p99, scale), "1.5 3.5"}, {"s4", "p95", gaps(p95, scale), "7 4"}, {"s0", "p50", gaps(p50, scale), ""}}
 	t.Latency = p
 	t.LatencyDesc = fmt.Sprintf("Half of the answers came within %s at best, 99 %% within %s at worst.", milliseconds(low), milliseconds(top))
 }
