@@ -17,7 +17,6 @@ import (
 	"leadferry/importer/named"
 	"leadferry/importer/report"
 	"leadferry/internal/rowkey"
-	"leadferry/leadapi"
 	"leadferry/mapping"
 )
 
@@ -185,7 +184,6 @@ func (c *carrier) reconcile(ctx context.Context, j *job) {
 	j.found = j.step.Found
 	lead, err := c.readLead(ctx, j)
 	if err != nil {
-		j.found.verdict = Unread
 		c.notRead(j, err)
 		return
 	}
@@ -207,10 +205,8 @@ func (c *carrier) notRead(j *job, err error) {
 		j.outcome, j.found.verdict = Pending, NoVerdict
 		return
 	}
-	if ae, is := errors.AsType[*leadapi.Error](err); is {
-		j.entry.Code = ae.Status
-	}
-	j.outcome = Failed
+	j.outcome, j.found.verdict = Failed, Unread
+	j.keepAnswer(err)
 	j.refuse("its lead could not be read: %s", err)
 }
 
@@ -232,11 +228,10 @@ func newDrift(seed uint64) *drift {
 	return &drift{seed: seed, statuses: map[report.Transition]int{}, owners: map[report.Transition]int{}, named: named.New()}
 }
 
-// mostMoves bounds what is told apart of statuses and owners: the service's words may be any.
-const mostMoves = 1000
-
+// countMove counts a status or an owner, of which many are told apart, not all: the service's words may be any.
 func countMove(in map[report.Transition]int, from, to string) {
-	countUp(in, mostMoves, report.Transition{From: from, To: to}, report.Transition{From: "others", To: "others"})
+	const most = 1000
+	countUp(in, most, report.Transition{From: from, To: to}, report.Transition{From: "others", To: "others"})
 }
 
 func (d *drift) count(it *item, r *result) {
