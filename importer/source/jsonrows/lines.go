@@ -3,11 +3,16 @@ package jsonrows
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
+	"strconv"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"leadferry/importer/source/lines"
 	"leadferry/importer/source/rows"
+	"leadferry/internal/lazyregexp"
 )
 
 // lineReader reads one JSON object a line.
@@ -82,4 +87,306 @@ func (l *lineReader) reach(first int) int {
 			return first
 		}
 	}
+}
+
+// maxDepth is how many levels a JSON object may have.
+const maxDepth = 64
+
+// objects makes rows of JSON objects, strictly: each key once, nothing after the object, no lone surrogates. The
+// members are the row's cells, in their order: strings decoded, null empty, all else as it is written.
+type objects struct {
+	part   string // of the file that holds an object: "line" or "element"
+	null   []string
+	found  *rows.Found
+	shapes *shapes
+
+	text   bytes.Buffer
+	json   *jsontext.Decoder
+	names  []byte   // of the present row as they are written
+	values []string // of the present row as they are written
+	scan   scan
+}
+
+func newObjects(part string, o rows.Options, found *rows.Found) *objects {
+	b := &objects{part: part, null: o.Null, found: found, shapes: newShapes(o.Paths)}
+	b.json = jsontext.NewDecoder(&b.text)
+	return b
+}
+
+// nulEscape is a NUL character in a JSON text, behind no backslash or an even number of them.
+var nulEscape = lazyregexp.New(`(^|[^\\])(\\\\)*\\u0000`)
+
+// row makes cells of the members of an object, or tells why it is no row. The object's text is r.Raw again.
+func (b *objects) row(object []byte, r *rows.Row) *rows.Problem {
+	if p := b.members(object, r.Raw); p != nil {
+		return p
+	}
+	if len(b.values) > rows.MaxColumns {
+		return b.problem("columns", fmt.Sprintf("holds an object with more than %d keys", rows.MaxColumns))
+	}
+	s := b.shapes.of(b.names)
+	r.HasLead = rows.HasLead(b.shapes.first(s.outcomes, b.values))
+	switch text := b.shapes.first(s.texts, b.values); {
+	case strings.TrimSpace(text) != "":
+		r.Text = text
+		return rows.NotCorrected(noteMember + ".text")
+	case s.header.Own == 0:
+		return b.problem("json", "holds an object without members")
+	case bytes.Contains(object, []byte(`\u0000`)) && nulEscape().Match(object):
+		return b.problem("nul", "holds a NUL character")
+	}
+	r.Header = s.header
+	r.Cells = rows.Cleared(r.Cells, len(s.header.Names))
+	b.shapes.fill(s, r.Cells, b.values)
+	return nil
+}
+
+func isUncorrected(p *rows.Problem) bool { return p != nil && p.Code == "uncorrected" }
+
+// blank says that a row without a problem holds no data, and counts it.
+func (b *objects) blank(r *rows.Row) bool {
+	if r.Problem != nil {
+		return false
+	}
+	for _, cell := range r.Cells[:r.Header.Own] {
+		if !rows.IsBlank(cell, b.null) {
+			return false
+		}
+	}
+	b.found.Blank++
+	return true
+}
+
+// members gathers the names and values of an object. The values are parts of text, which is the object again.
+func (b *objects) members(object []byte, text string) *rows.Problem {
+	b.names, b.values = b.names[:0], b.values[:0]
+	b.text = *bytes.NewBuffer(object)
+	b.json.Reset(&b.text)
+	if b.json.PeekKind() != '{' {
+		return b.problem("json", "is not a JSON object")
+	}
+	if _, err := b.json.ReadToken(); err != nil {
+		return b.invalid(err)
+	}
+	for b.json.PeekKind() != '}' {
+		name, err := b.json.ReadValue()
+		if err != nil {
+			return b.invalid(err)
+		}
+		b.names = append(append(b.names, name...), ' ')
+		value, err := b.json.ReadValue()
+		if err != nil {
+			return b.invalid(err)
+		}
+		if b.tooDeep(value) {
+			return b.problem("json", fmt.Sprintf("holds an object nested more than %d levels deep", maxDepth))
+		}
+		end := int(b.json.InputOffset())
+		b.values = append(b.values, text[end-len(value):end])
+	}
+	if _, err := b.json.ReadToken(); err != nil {
+		return b.invalid(err)
+	}
+	if _, err := b.json.ReadToken(); !errors.Is(err, io.EOF) {
+		p := b.problem("json", "holds text after its JSON object")
+		p.Hint = "JSON Lines hold one object a line and nothing between them"
+		return p
+	}
+	return nil
+}
+
+// tooDeep says that a member's value has so many levels that its object has too many.
+func (b *objects) tooDeep(value []byte) bool {
+	if value[0] != '{' && value[0] != '[' {
+		return false
+	}
+	b.scan.reset()
+	b.scan.feed(value)
+	return b.scan.deepest >= maxDepth
+}
+
+func (b *objects) problem(code, text string) *rows.Problem {
+	return &rows.Problem{Code: code, Text: "the " + b.part + " " + text}
+}
+
+// invalid tells what is wrong with an object without the text that the decoder quotes in its errors.
+func (b *objects) invalid(err error) *rows.Problem {
+	var at *jsontext.SyntacticError
+	switch {
+	case !errors.As(err, &at):
+		return b.problem("json", err.Error())
+	case errors.Is(err, jsontext.ErrDuplicateName):
+		return &rows.Problem{Code: "duplicate_key", Text: fmt.Sprintf("the key at byte offset %d of the %s stands twice in its object", at.ByteOffset, b.part)}
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return &rows.Problem{Code: "json", Text: "the object does not end on its line", Hint: "JSON Lines hold one object a line; a list of objects may have any line breaks"}
+	}
+	return b.problem("json", fmt.Sprintf("is not valid JSON at its byte offset %d", at.ByteOffset))
+}
+
+// cell is a JSON value as the text of a cell.
+func cell(value string) string {
+	switch value[0] {
+	case '"':
+		if strings.IndexByte(value, '\\') < 0 {
+			return value[1 : len(value)-1]
+		}
+		text, _ := jsontext.AppendUnquote(nil, value)
+		return string(text)
+	case 'n':
+		return ""
+	}
+	return value
+}
+
+// shapes knows the headers of the objects seen so far, so that rows with the same keys in the same order share one.
+type shapes struct {
+	paths []string
+	known map[string]*shape // by the names as they are written
+	bytes int               // in the keys of known
+
+	in   strings.Reader
+	json *jsontext.Decoder
+}
+
+// shape says how the members of an object become the cells of a row.
+type shape struct {
+	header   *rows.Header
+	keep     []int  // members that are the row's own columns
+	texts    []path // where rejects hold a row as text
+	outcomes []path // where they tell what became of it
+	nested   []path // where Names[Own:] are
+}
+
+// path leads into a member: through keys of objects and indexes of lists.
+type path struct {
+	member int // -1: the object lacks it
+	steps  []string
+}
+
+// noteMember is the key that leadferry adds to rejected objects.
+const noteMember = "leadferry"
+
+// maxShapeBytes bounds what is remembered; beyond it the shapes are learned anew.
+const maxShapeBytes = 1 << 20
+
+func newShapes(paths []string) *shapes {
+	s := &shapes{paths: paths, known: map[string]*shape{}}
+	s.json = jsontext.NewDecoder(&s.in)
+	return s
+}
+
+// of gives the shape of an object with these names, which are JSON strings.
+func (s *shapes) of(names []byte) *shape {
+	if known, ok := s.known[string(names)]; ok {
+		return known
+	}
+	if s.bytes += len(names); s.bytes > maxShapeBytes {
+		clear(s.known)
+		s.bytes = len(names)
+	}
+	learned := s.learn(names)
+	s.known[string(names)] = learned
+	return learned
+}
+
+func (s *shapes) learn(names []byte) *shape {
+	header := &rows.Header{Open: true}
+	learned := &shape{header: header}
+	members := map[string]int{}
+	json := jsontext.NewDecoder(bytes.NewReader(names))
+	for i := 0; ; i++ {
+		name, err := json.ReadToken()
+		if err != nil { // the end: all names were read once before
+			break
+		}
+		switch n := name.String(); {
+		case n == noteMember:
+			learned.texts = append(learned.texts, path{i, []string{"text"}})
+			learned.outcomes = append(learned.outcomes, path{i, []string{"outcome"}})
+		case n == rows.TextColumn:
+			learned.texts = append(learned.texts, path{i, nil})
+		case n == rows.OutcomeColumn:
+			learned.outcomes = append(learned.outcomes, path{i, nil})
+		case !strings.HasPrefix(n, rows.Reserved):
+			members[n] = i
+			header.Names = append(header.Names, n)
+			learned.keep = append(learned.keep, i)
+		}
+	}
+	header.Own = len(header.Names)
+	for _, p := range s.paths {
+		if _, literal := members[p]; literal {
+			continue
+		}
+		steps := strings.Split(p, ".")
+		member, ok := members[steps[0]]
+		if !ok {
+			member = -1
+		}
+		header.Names = append(header.Names, p)
+		learned.nested = append(learned.nested, path{member, steps[1:]})
+	}
+	return learned
+}
+
+// first is what a rejects file holds of a row at one of these places, or nothing.
+func (s *shapes) first(places []path, values []string) string {
+	for _, p := range places {
+		if text := s.find(values[p.member], p.steps); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+func (s *shapes) fill(of *shape, cells, values []string) {
+	for i, member := range of.keep {
+		cells[i] = cell(values[member])
+	}
+	for i, p := range of.nested {
+		if p.member >= 0 {
+			cells[of.header.Own+i] = s.find(values[p.member], p.steps)
+		}
+	}
+}
+
+// find follows steps into a JSON value; "" where they lead nowhere.
+func (s *shapes) find(value string, steps []string) string {
+	s.in.Reset(value)
+	s.json.Reset(&s.in)
+	for _, step := range steps {
+		if !s.enter(step) {
+			return ""
+		}
+	}
+	inner, err := s.json.ReadValue()
+	if err != nil {
+		return ""
+	}
+	end := int(s.json.InputOffset())
+	return cell(value[end-len(inner) : end])
+}
+
+// enter goes on to the value of a key, or to an element of a list, counted from 0.
+func (s *shapes) enter(step string) bool {
+	kind := s.json.PeekKind()
+	if kind != '{' && kind != '[' {
+		return false
+	}
+	_, err := s.json.ReadToken()
+	for i := 0; err == nil && s.json.PeekKind() != kind+2; i++ { // the codes of both pairs are two apart
+		name := strconv.Itoa(i)
+		if kind == '{' {
+			token, err := s.json.ReadToken()
+			if err != nil {
+				return false
+			}
+			name = token.String()
+		}
+		if name == step {
+			return true
+		}
+		err = s.json.SkipValue()
+	}
+	return false
 }
