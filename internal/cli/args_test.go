@@ -81,6 +81,8 @@ func TestCommandLinesThatAreRefused(t *testing.T) {
 		"import f.csv --results --out=o":   "flag --results needs a value (see leadferry import --help)",
 		"import f.csv --checkpoint=":       "--checkpoint is given without a name (is a variable not set? Leave the flag out to use the default)",
 		"import f.csv --fleet=":            "--fleet is given without a name (is a variable not set? Leave the flag out to use the default)",
+		"checkpoint export --state=":       "--state is given without a name (is a variable not set? Leave the flag out to use the default)",
+		"checkpoint export --created-by=":  "--created-by is given without a name (is a variable not set? Leave the flag out to use the default)",
 		"import f.csv --shard=":            "--shard is given without a name (is a variable not set? Leave the flag out to use the default)",
 		"import f.csv --problems=":         "--problems is given without a name (is a variable not set? Leave the flag out to use the default)",
 		"import --limit 1.5":               `the value of --limit cannot be read (it takes a whole number, for example --limit 10)`,

@@ -192,7 +192,7 @@ func wrongValue(f cli.Flag, value string) (err error) {
 	if err != nil { // the value may be a secret that was meant for another flag
 		return exit.Usage("the value of "+name+" cannot be read", hint)
 	}
-	if value == "" && slices.Contains([]string{"checkpoint", "fleet", "shard", "out", "results", "rejects", "problems", "reconciliation", "pull", "summary", "metrics", "output"}, f.Names()[0]) {
+	if value == "" && slices.Contains([]string{"checkpoint", "fleet", "shard", "out", "results", "rejects", "problems", "reconciliation", "pull", "summary", "metrics", "output", "created-by", "state"}, f.Names()[0]) {
 		return exit.Usage(name+" is given without a name", "is a variable not set? Leave the flag out to use the default")
 	}
 	return nil

@@ -35,13 +35,9 @@ func Watch(signals <-chan os.Signal) (ctx context.Context, interrupt <-chan stru
 			end = time.After(untilKilled)
 		}
 		close(first)
-		same := time.After(Moment)
-		for waiting := true; waiting; {
-			select {
-			case <-signals:
-			case <-same:
-				waiting = false
-			}
+		time.Sleep(Moment)
+		for len(signals) > 0 { // they came at once
+			<-signals
 		}
 		select {
 		case <-signals:
