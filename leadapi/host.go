@@ -135,8 +135,7 @@ func (h *host) putIdle(c *conn, keep bool) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if c.served {
-		h.reuse.took(c.took)
-		h.reuse.answered(c.rested, c.carried-1)
+		h.reuse.answered(c)
 	}
 	if c.explores {
 		c.explores, h.reuse.exploring = false, false
@@ -155,8 +154,7 @@ func (h *host) putIdle(c *conn, keep bool) bool {
 func (h *host) tried(c *conn) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.reuse.took(c.took)
-	h.reuse.answered(c.rested, c.carried-1)
+	h.reuse.answered(c)
 	c.rested = 0
 }
 
@@ -275,15 +273,11 @@ func (u *reuse) allows(c *conn, kind use, now time.Time) (may bool, first trial)
 	return true, first
 }
 
-// answered notes an answer on a connection, which had rested and carried others before.
-func (u *reuse) answered(rested time.Duration, carried int) {
-	u.rest, u.carried = max(u.rest, rested), max(u.carried, carried)
-}
-
-// took notes how long an exchange took, from its first byte to the answer's last.
-func (u *reuse) took(d time.Duration) {
-	if d = min(d, mostTrip); u.trip == 0 || d < u.trip {
-		u.trip = d
+// answered notes an answer on a connection, which had rested and carried others before, and how long the exchange took.
+func (u *reuse) answered(c *conn) {
+	u.rest, u.carried = max(u.rest, c.rested), max(u.carried, c.carried-1)
+	if took := min(c.took, mostTrip); u.trip == 0 || took < u.trip {
+		u.trip = took
 	}
 }
 

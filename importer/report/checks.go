@@ -225,25 +225,18 @@ func (c *Checks) assigned(p *printer) {
 		return
 	}
 	p.heading("Would be assigned")
-	shown, further, located := 0, 0, false
-	for _, a := range c.Assignments { // organizations come first
-		switch {
-		case a.OrganizationID != "" && shown < topOrganizations:
-			shown++
-		case a.OrganizationID != "", a.Others == "organizations":
-			further += a.Rows
-			continue
-		case further > 0:
-			p.figure(further, "to other organizations")
-			further = 0
+	others := slices.IndexFunc(c.Assignments, func(a Assignment) bool { return a.OrganizationID == "" && a.Others != "organizations" })
+	if others < 0 { // organizations come first
+		others = len(c.Assignments)
+	}
+	for i, a := range c.Assignments {
+		if i < topOrganizations || i >= others {
+			p.figure(a.Rows, a.Whom())
+		} else if i == topOrganizations {
+			p.figure(sum(c.Assignments[i:others], func(a Assignment) int { return a.Rows }), "to other organizations")
 		}
-		located = located || a.LocatorID != ""
-		p.figure(a.Rows, a.Whom())
 	}
-	if further > 0 {
-		p.figure(further, "to other organizations")
-	}
-	if located {
+	if slices.ContainsFunc(c.Assignments, func(a Assignment) bool { return a.LocatorID != "" }) {
 		p.indented("Which organization a locator picks cannot be predicted: its settings on the service decide when the lead is made.")
 	}
 }

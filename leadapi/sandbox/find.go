@@ -130,17 +130,11 @@ func (w word) in(l *Lead) bool {
 	if len(w.text) >= shortestID && (strings.Contains(l.ID, w.text) || strings.Contains(strings.ToLower(l.OwnerID), w.text)) {
 		return true
 	}
-	for _, text := range []string{l.ExternalID, l.Status, l.TypeKey, l.TypeLabel, l.Location.Name, l.Location.Address} {
-		if strings.Contains(strings.ToLower(text), w.text) {
-			return true
-		}
-	}
+	texts := []string{l.ExternalID, l.Status, l.TypeKey, l.TypeLabel, l.Location.Name, l.Location.Address}
 	for _, value := range l.Content {
-		if strings.Contains(strings.ToLower(TextOf(value)), w.text) {
-			return true
-		}
+		texts = append(texts, TextOf(value))
 	}
-	return false
+	return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(strings.ToLower(text), w.text) })
 }
 
 // History is a lead, as it is stored, and how it became what it is.
