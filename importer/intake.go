@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -223,10 +224,7 @@ func handed(ctx context.Context, to chan<- *batch, b *batch) bool {
 
 // read hands on the rows of all inputs, batch by batch, as long as somebody takes them.
 func (r *intake) read(ctx context.Context, hand func(*batch) bool) {
-	left := r.limit
-	if left == 0 {
-		left = math.MaxInt
-	}
+	left := cmp.Or(r.limit, math.MaxInt)
 	for at := 0; at < len(r.inputs) && left > 0; {
 		b := &batch{items: make([]*item, 0, min(batchRows, left))}
 		at = r.fill(ctx, b, at, left)
@@ -274,12 +272,11 @@ func (r *intake) fill(ctx context.Context, b *batch, at, left int) int {
 // lose notes that an input could not be read to its end.
 func (r *intake) lose(input int, err error) {
 	f := report.Fault{File: r.names[input], Error: err.Error(), Hint: "the rows after that place were not checked"}
-	at, is := errors.AsType[*source.LostError](err)
-	if is {
+	if at, is := errors.AsType[*source.LostError](err); is {
 		f.Line, f.Error = at.Line, at.Text
-	}
-	if is && at.Hint != "" {
-		f.Hint = at.Hint + "; " + f.Hint
+		if at.Hint != "" {
+			f.Hint = at.Hint + "; " + f.Hint
+		}
 	}
 	r.lost = append(r.lost, f)
 }

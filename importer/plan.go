@@ -91,7 +91,6 @@ func (p importPlanner) Plan(c *Case) Step {
 		if known.Digest == c.digest() && !p.retryRejected {
 			return Step{Outcome: Rejected, Reason: refusedBefore(known)}
 		}
-		return p.planCreate(c)
 	case checkpoint.Partial:
 		return p.planLink(c)
 	case checkpoint.Created:
