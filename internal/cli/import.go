@@ -18,7 +18,6 @@ import (
 	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/inputs"
 	"leadferry/internal/config"
-	"leadferry/internal/fetch"
 	"leadferry/leadapi"
 )
 
@@ -92,12 +91,7 @@ func (p *program) sendOptions(c *cli.Context) (importer.Options, error) {
 // what the flags ask for.
 func (p *program) openInputs(c *cli.Context, o *importer.Options) (*inputs.Files, error) {
 	in, err := inputs.Open(c, inputs.From{
-		Stdin: p.In, Table: func(path string) { p.tables = append(p.tables, path) },
-		Reach: func(addresses []string) (fetch.Options, error) {
-			how, err := p.settings.Load().Fetches(addresses)
-			how.Agent = "leadferry/" + Version
-			return how, err
-		},
+		Stdin: p.In, Table: func(path string) { p.tables = append(p.tables, path) }, Reach: p.settings.Load().Fetches,
 	}, o)
 	if err != nil {
 		return nil, err

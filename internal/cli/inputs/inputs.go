@@ -107,6 +107,7 @@ func Open(c *cli.Context, from From, o *importer.Options) (*Files, error) {
 		if in.reach, err = from.Reach(addresses); err != nil {
 			return nil, err
 		}
+		in.reach.Agent = "leadferry/" + o.Version
 	}
 	for _, name := range in.Names {
 		f, failed := in.open(name)
