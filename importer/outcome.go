@@ -198,7 +198,7 @@ func ledgerFailed(err error) *Stop {
 	case errors.Is(err, checkpoint.ErrEnough):
 		return &Stop{Reason: "as many leads as --max-creates allows have been made, or are being made", Code: CodeStopped}
 	case damaged && opened: // its own hint is for who opens it
-		return &Stop{Reason: fmt.Sprintf("the checkpoint %s %s", refused.Path, refused.Text), Code: CodeCheckpoint, Same: true, Hint: checked}
+		return &Stop{Reason: fmt.Sprintf("the checkpoint %s is damaged: %s", refused.Path, strings.TrimPrefix(refused.Text, "is damaged: ")), Code: CodeCheckpoint, Same: true, Hint: checked}
 	case damaged:
 		return &Stop{Reason: fmt.Sprintf("the checkpoint is damaged: %v", err), Code: CodeCheckpoint, Same: true, Hint: checked}
 	case opened: // met again, its server is not what it was
