@@ -166,17 +166,14 @@ func (d *Store) inUse() error {
 	return d.refuse(checkpoint.ErrLocked, "is in use by "+holder, "wait for it to end, or use --wait")
 }
 
-// place is a kind of file system that a checkpoint had better not lie on.
-type place struct {
+const noLocks = "there, locks and synced writes may not hold what they promise, and rows could be sent twice"
+
+// placesByMagic are the kinds of file systems that a checkpoint had better not lie on, by their number on Linux.
+var placesByMagic = map[int64]struct {
 	name    string
 	refused bool
 	why     string
-}
-
-const noLocks = "there, locks and synced writes may not hold what they promise, and rows could be sent twice"
-
-// placesByMagic are the kinds of file systems that need a word, by their number on Linux.
-var placesByMagic = map[int64]place{
+}{
 	0x6969: {"NFS", true, noLocks},
 
 	disk.NetworkDrive: {"a network drive", true, noLocks},

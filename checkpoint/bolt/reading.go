@@ -143,8 +143,8 @@ func (r *reading) chunk(from []byte, gathered []string, all bool, f func(key str
 		entries = r.from(from, gathered)
 	}
 	for n := 0; ik != nil || entries.key != nil; n++ {
-		key, entry, intent := ik, entries.value, iv
-		switch order := compare(ik, entries.key); {
+		key, entry, intent, order := ik, entries.value, iv, compare(ik, entries.key)
+		switch {
 		case order < 0:
 			entry = nil
 		case order > 0:
@@ -156,10 +156,10 @@ func (r *reading) chunk(from []byte, gathered []string, all bool, f func(key str
 		if err := f(string(key), entry, intent); err != nil {
 			return nil, err
 		}
-		if intent != nil {
+		if order <= 0 {
 			ik, iv = intents.Next()
 		}
-		if entry != nil {
+		if order >= 0 {
 			entries.next()
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -43,9 +42,6 @@ func decodeRun(key, record []byte) (info checkpoint.RunInfo, err error) {
 
 // PutRun keeps the history of a run, see [checkpoint.Store].
 func (d *Store) PutRun(_ context.Context, info checkpoint.RunInfo) error {
-	if info.ID == "" {
-		return errors.New("keep run: it has no ID")
-	}
 	err := d.alone(func(w *writing) error { return w.addRun(info) })
 	if err != nil {
 		return fmt.Errorf("keep run: %w", err)
