@@ -55,6 +55,7 @@ func Date(layouts string) (Conversion, *Fault) {
 				}
 			}
 		}
+		form.layout = layout
 		forms = append(forms, form)
 	}
 	return func(s string) (string, bool) {
@@ -99,7 +100,6 @@ var countedForms = map[string]dateForm{
 
 func readForm(layout string) (dateForm, *Fault) {
 	if form, known := countedForms[layout]; known {
-		form.layout = layout
 		return form, nil
 	}
 	bare, language, named := strings.Cut(layout, "@")
@@ -107,7 +107,7 @@ func readForm(layout string) (dateForm, *Fault) {
 	if problem != nil {
 		return dateForm{}, problem
 	}
-	f := dateForm{layout: layout, write: func(t time.Time) string { return t.Format(forms[0]) }}
+	f := dateForm{write: func(t time.Time) string { return t.Format(forms[0]) }}
 	f.read = func(s string) (string, bool) {
 		for _, form := range forms {
 			if t, err := time.ParseInLocation(form, s, time.UTC); err == nil {

@@ -133,10 +133,8 @@ func (s *Scanner) more() error {
 // find gives the place of a piece in the window, at or behind from, reading on until it is there.
 func (s *Scanner) find(piece string, from int) (int, error) {
 	for {
-		if from <= len(s.window) {
-			if i := bytes.Index(s.window[from:], []byte(piece)); i >= 0 {
-				return from + i, nil
-			}
+		if i := bytes.Index(s.window[min(from, len(s.window)):], []byte(piece)); i >= 0 {
+			return from + i, nil
 		}
 		from = max(from, len(s.window)-len(piece)+1)
 		if err := s.within(s.more()); err != nil {
