@@ -177,14 +177,6 @@ func (f *fault) named() error {
 	return nil
 }
 
-// wait is how long an answer of the proxy is late, for ever where there is none.
-func (f *fault) wait() time.Duration {
-	if f.name == "hang" {
-		return forEver
-	}
-	return cmp.Or(f.pause, slowness)
-}
-
 // pick counts a request of a kind and returns the fault that hits it, or nil.
 func (fs *faults) pick(kind string) (hit *fault) {
 	if len(fs.list) == 0 {

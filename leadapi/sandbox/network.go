@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"crypto/subtle"
 	"crypto/tls"
@@ -180,10 +181,13 @@ type proxy struct {
 // ServeHTTP makes a tunnel, or says why it does not.
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f := p.server.faults.pick(proxyKind)
-	if f != nil && (f.name == "hang" || f.name == "slow") {
-		p.server.pause(r.Context(), f.wait())
+	if f != nil && f.name == "slow" {
+		p.server.pause(r.Context(), cmp.Or(f.pause, slowness))
 	}
 	if f != nil && (f.name == "hang" || f.name == "drop") {
+		if f.name == "hang" {
+			p.server.pause(r.Context(), forEver)
+		}
 		p.server.note(proxyKind, r, f, answer{})
 		panic(http.ErrAbortHandler)
 	}
