@@ -224,15 +224,12 @@ func (r *Reader) lost(line int, text string, size int) error {
 func (r *Reader) first() ([]byte, error) {
 	for {
 		line, err := r.in.First()
-		over := errors.Is(err, lines.ErrTooLong)
-		if r.frame.Comment == "" || err != nil && !over || !bytes.HasPrefix(r.in.Text(), []byte(r.frame.Comment)) {
+		lost := err != nil && !errors.Is(err, lines.ErrTooLong)
+		if lost || r.frame.Comment == "" || !bytes.HasPrefix(r.in.Text(), []byte(r.frame.Comment)) {
 			return line, err
 		}
 		r.comments++
-		r.in.Pass(len(line))
-		if over {
-			r.in.PassLine()
-		}
+		r.in.PassLine()
 	}
 }
 
