@@ -29,6 +29,23 @@ func (k *KeptKey) Shown() *Kept {
 	return k.Entry
 }
 
+// Apply makes a change by these rules, or refuses it; now is the time of the commit.
+func (k *KeptKey) Apply(b Book, c *Change, old *Kept, now time.Time) error {
+	switch c.Kind {
+	case Claim:
+		return k.Claim(b, &c.Entry, old)
+	case Settle:
+		if err := c.Entry.Settleable(old.State); err != nil {
+			return err
+		}
+		return k.Settle(b, &c.Entry)
+	case Mark:
+		return k.Mark(b, &c.Entry, old, now)
+	}
+	k.Withdraw()
+	return nil
+}
+
 // Claim has an intent stand for a row that is about to be sent, or refuses that. The intent of an earlier send, which is in
 // doubt, is kept inside, to come back when this one is withdrawn.
 func (k *KeptKey) Claim(b Book, e *Entry, old *Kept) (refusal error) {

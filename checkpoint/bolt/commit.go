@@ -139,18 +139,7 @@ func (w *writing) apply(c *checkpoint.Change) error {
 		return err
 	}
 	is, old := was, w.shown(key, &was)
-	switch c.Kind {
-	case checkpoint.Claim:
-		err = is.Claim(w, &c.Entry, old)
-	case checkpoint.Settle:
-		if err = c.Entry.Settleable(old.State); err == nil {
-			err = is.Settle(w, &c.Entry)
-		}
-	case checkpoint.Mark:
-		err = is.Mark(w, &c.Entry, old, w.now)
-	default:
-		is.Withdraw()
-	}
+	err = is.Apply(w, c, old, w.now)
 	switch {
 	case err == nil:
 		return w.put(key, was, is)

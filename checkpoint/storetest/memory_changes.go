@@ -48,19 +48,8 @@ type writing struct {
 
 // apply makes one change, or leaves with it why it is refused.
 func (w *writing) apply(c *checkpoint.Change) {
-	k, old := w.keys[c.Entry.Key], w.visible(c.Entry.Key)
-	switch c.Kind {
-	case checkpoint.Claim:
-		c.Err = k.Claim(w, &c.Entry, old)
-	case checkpoint.Settle:
-		if c.Err = c.Entry.Settleable(old.State); c.Err == nil {
-			c.Err = k.Settle(w, &c.Entry)
-		}
-	case checkpoint.Mark:
-		c.Err = k.Mark(w, &c.Entry, old, w.now)
-	default:
-		k.Withdraw()
-	}
+	k := w.keys[c.Entry.Key]
+	c.Err = k.Apply(w, c, w.visible(c.Entry.Key), w.now)
 	if c.Err == nil {
 		w.put(c.Entry.Key, k)
 	}

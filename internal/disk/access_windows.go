@@ -226,11 +226,7 @@ func setList(path, below string) error {
 	if err != nil {
 		return err
 	}
-	name, err := windows.UTF16PtrFromString(path)
-	if err != nil {
-		return err
-	}
-	h, err := windows.CreateFile(name, windows.WRITE_DAC, anyShare, nil, windows.OPEN_EXISTING, windows.FILE_FLAG_BACKUP_SEMANTICS, 0)
+	h, err := handleOf(path, windows.WRITE_DAC, windows.FILE_FLAG_BACKUP_SEMANTICS)
 	if err != nil {
 		return err
 	}

@@ -48,12 +48,7 @@ func Unlock(f *os.File) error {
 // SyncFolder makes a new name in a folder durable, where the system lets a program ask for it: most often it does
 // not. The files themselves are synced, and Rename waits for the disk.
 func SyncFolder(path string) error {
-	name, err := windows.UTF16PtrFromString(path)
-	if err != nil {
-		return &fs.PathError{Op: "sync", Path: path, Err: err}
-	}
-	folder, err := windows.CreateFile(name, windows.GENERIC_WRITE, anyShare,
-		nil, windows.OPEN_EXISTING, windows.FILE_FLAG_BACKUP_SEMANTICS, 0) // the flag opens folders
+	folder, err := handleOf(path, windows.GENERIC_WRITE, windows.FILE_FLAG_BACKUP_SEMANTICS) // the flag opens folders
 	if err == nil {
 		err = errors.Join(windows.FlushFileBuffers(folder), windows.CloseHandle(folder))
 	}
@@ -132,12 +127,8 @@ func again(wait time.Duration, f func() error) (err error, late bool) {
 // Replaceable fails when a file could not be replaced now for another program that has it open. One that is not there
 // is none.
 func Replaceable(path string) error {
-	name, err := windows.UTF16PtrFromString(path)
-	if err != nil {
-		return err
-	}
-	err = Patiently(func() error {
-		h, err := windows.CreateFile(name, windows.DELETE, anyShare, nil, windows.OPEN_EXISTING, windows.FILE_FLAG_OPEN_REPARSE_POINT, 0)
+	err := Patiently(func() error {
+		h, err := handleOf(path, windows.DELETE, windows.FILE_FLAG_OPEN_REPARSE_POINT)
 		if err == nil {
 			windows.CloseHandle(h)
 		}
@@ -151,6 +142,15 @@ func Replaceable(path string) error {
 
 // anyShare keeps nobody from a file while it is open.
 const anyShare = windows.FILE_SHARE_READ | windows.FILE_SHARE_WRITE | windows.FILE_SHARE_DELETE
+
+// handleOf opens a file that is there, or a folder by its flag, and keeps nobody from it.
+func handleOf(path string, access, flags uint32) (windows.Handle, error) {
+	name, err := windows.UTF16PtrFromString(path)
+	if err != nil {
+		return windows.InvalidHandle, err
+	}
+	return windows.CreateFile(name, access, anyShare, nil, windows.OPEN_EXISTING, flags, 0)
+}
 
 // Rename gives a file another name, in the place of one that has it, and waits for the disk to know it.
 func Rename(from, to string) error {
@@ -191,7 +191,7 @@ func FileSystem(path string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if shared(path) || shared(finalPath(name)) {
+	if shared(path) || shared(finalPath(path)) {
 		return NetworkDrive, nil
 	}
 	root := make([]uint16, len(path)+windows.MAX_PATH)
@@ -214,18 +214,18 @@ func shared(path string) bool {
 }
 
 // finalPath is the path of a file or folder behind all links and mapped drives; "" where nobody can tell.
-func finalPath(name *uint16) string {
-	h, err := windows.CreateFile(name, 0, anyShare, nil, windows.OPEN_EXISTING, windows.FILE_FLAG_BACKUP_SEMANTICS, 0)
+func finalPath(path string) string {
+	h, err := handleOf(path, 0, windows.FILE_FLAG_BACKUP_SEMANTICS)
 	if err != nil {
 		return ""
 	}
 	defer windows.CloseHandle(h)
-	path := make([]uint16, windows.MAX_LONG_PATH)
-	n, err := windows.GetFinalPathNameByHandle(h, &path[0], uint32(len(path)), 0)
-	if err != nil || n > uint32(len(path)) {
+	final := make([]uint16, windows.MAX_LONG_PATH)
+	n, err := windows.GetFinalPathNameByHandle(h, &final[0], uint32(len(final)), 0)
+	if err != nil || n > uint32(len(final)) {
 		return ""
 	}
-	return windows.UTF16ToString(path[:n])
+	return windows.UTF16ToString(final[:n])
 }
 
 // MountPoint is not known here.
