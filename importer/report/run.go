@@ -317,7 +317,9 @@ func (r *Run) removeOld() error {
 		return err
 	}
 	for _, e := range entries {
-		if e.IsDir() || RunFile(e.Name()) == "" || r.wrote(e.Name()) {
+		there, err := r.folder.Lstat(e.Name()) // it may be an output of this run by another path
+		wrote := err == nil && slices.ContainsFunc(r.outputs, func(o *output) bool { return os.SameFile(o.opened, there) })
+		if e.IsDir() || RunFile(e.Name()) == "" || wrote {
 			continue
 		}
 		if err := r.folder.Remove(e.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -325,11 +327,4 @@ func (r *Run) removeOld() error {
 		}
 	}
 	return nil
-}
-
-// wrote reports whether a file in the run's folder is an output of this run, which may
-// lie there by another path.
-func (r *Run) wrote(name string) bool {
-	there, err := r.folder.Lstat(name)
-	return err == nil && slices.ContainsFunc(r.outputs, func(o *output) bool { return os.SameFile(o.opened, there) })
 }

@@ -37,7 +37,7 @@ var runText string
 var run = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("run").Funcs(template.FuncMap{
 		"comma": comma, "text": report.Escape, "command": command, "path": path, "place": place, "examples": examples, "spoken": spoken,
-		"clock": clock, "ms": milliseconds, "waited": waited, "share": share, "bytes": humanize.Comma, "differences": differences, "shown": shown,
+		"clock": clock, "ms": milliseconds, "seconds": seconds, "share": share, "bytes": humanize.Comma, "differences": differences, "shown": shown,
 	}).Parse(runText))
 })
 
@@ -77,14 +77,6 @@ func place(at report.Place) string { return fmt.Sprintf("%s:%d", path(at.File), 
 
 // command is a line for a shell, which is of no use when it is cut.
 func command(line string) string { return report.EscapeLine(report.Shortened(line, 4096)) }
-
-// waited is how long requests waited, or nothing.
-func waited(s float64) string {
-	if s <= 0 {
-		return "–"
-	}
-	return seconds(s)
-}
 
 func share(s float64) string { return fmt.Sprintf("%.1f %%", 100*s) }
 
