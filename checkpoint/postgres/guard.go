@@ -74,13 +74,6 @@ func (c *claims) state(key string) (good bool, lost chan struct{}) {
 	return c.lost == nil && c.now() < c.good[key]-leaving, c.lost
 }
 
-// isLost says that nothing may be sent now.
-func (c *claims) isLost() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.lost != nil
-}
-
 // setLost says that nothing may be sent until the connection is whole again.
 func (c *claims) setLost(lost bool) {
 	c.mu.Lock()

@@ -41,7 +41,7 @@ func TestTroublesThatPass(t *testing.T) {
 			changes := []*checkpoint.Change{claimOf("a"), createdOf("before", "lead-before")}
 			go func() { done <- s.Commit(t.Context(), changes) }()
 			for lost := false; !lost; time.Sleep(time.Millisecond) {
-				if lost = s.claims.isLost(); len(done) > 0 {
+				if lost = isCut(s); len(done) > 0 {
 					break
 				}
 			}

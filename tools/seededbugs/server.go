@@ -24,17 +24,17 @@ func serverBugs() []bug {
 		},
 		{
 			number: 51, name: "claims handed over", imitates: "a row that another worker may still send counts as free",
-			edits:  in("rules.go", "\treturn w.busy[r.worker], nil\n", "\treturn false, nil\n"),
+			edits:  in("working.go", "\treturn w.busy[r.worker], nil\n", "\treturn false, nil\n"),
 			checks: by("TestARunBesideAnother"),
 		},
 		{
 			number: 52, name: "a quarter of an hour for all", imitates: "a request that may take an hour counts as over when its worker was silent for less",
-			edits:  in("load.go", "greatest($2::bigint, holds_for + 60) * interval", "greatest($2::bigint, 60) * interval"),
+			edits:  in("working.go", "greatest($2::bigint, holds_for + 60) * interval", "greatest($2::bigint, 60) * interval"),
 			checks: by("TestARunBesideAnother"),
 		},
 		{
 			number: 53, name: "late answers not told", imitates: "an answer that contradicts a decision passes in silence",
-			edits:  in("rules.go", "\tcase e.State.HasLead() && (none ||", "\tcase e.State.HasLead() && (none && false ||"),
+			edits:  in("working.go", "\tcase e.State.HasLead() && (none ||", "\tcase e.State.HasLead() && (none && false ||"),
 			checks: by("TestARunBesideAnother"),
 		},
 		{
@@ -79,7 +79,7 @@ func serverBugs() []bug {
 		},
 		{
 			number: 62, name: "a ledger that is gone", imitates: "the schema was dropped, and the ledger is begun anew without a word",
-			edits:  in("memory.go", "\t\tif !s.o.Anew || !s.fresh {\n", "\t\tif !s.o.Anew && !s.fresh {\n"),
+			edits:  in("checks.go", "\t\tif !s.o.Anew || !s.fresh {\n", "\t\tif !s.o.Anew && !s.fresh {\n"),
 			checks: by("TestALedgerThatIsGone"),
 		},
 		{
@@ -89,7 +89,7 @@ func serverBugs() []bug {
 		},
 		{
 			number: 64, name: "the second lead forgotten", imitates: "a late answer takes the place of the lead that was made when the row was sent again",
-			edits:  in("rules.go", " || none && r.state() != checkpoint.NotMade\n", "\n"),
+			edits:  in("working.go", " || none && r.state() != checkpoint.NotMade\n", "\n"),
 			checks: by("TestAnAnswerThatComesAfterAResend"),
 		},
 		{
