@@ -125,8 +125,10 @@ func Missing[T any](k *Keys, each func(func(T) error) error, key func(T) string,
 		k.recent = nil // their room is needed for the others
 	}
 	err := each(func(thing T) error {
-		c.waiting = append(c.waiting, asked{maphash.String(k.seed, key(thing)), len(c.named)})
-		c.named = append(c.named, false)
+		c.waiting = append(c.waiting, asked{maphash.String(k.seed, key(thing)), c.count})
+		if c.count++; c.count > 64*len(c.named) {
+			c.named = append(c.named, 0)
+		}
 		if len(c.waiting) < k.held/2 {
 			return nil
 		}
@@ -137,7 +139,7 @@ func Missing[T any](k *Keys, each func(func(T) error) error, key func(T) string,
 	}
 	at := 0
 	return each(func(thing T) error {
-		if at++; at <= len(c.named) && c.named[at-1] {
+		if at++; at <= c.count && c.named[(at-1)/64]>>((at-1)%64)&1 == 1 {
 			return nil
 		}
 		return tell(thing)
@@ -148,7 +150,8 @@ func Missing[T any](k *Keys, each func(func(T) error) error, key func(T) string,
 type call struct {
 	keys    *Keys
 	waiting []asked
-	named   []bool // of all known keys so far
+	count   int      // of known keys so far
+	named   []uint64 // a bit for each of them
 }
 
 // asked is a known key and its number.
@@ -186,7 +189,8 @@ func (c *call) answer() error {
 func (c *call) mark(hash uint64, at int) int {
 	for ; at < len(c.waiting) && c.waiting[at].hash <= hash; at++ {
 		if c.waiting[at].hash == hash {
-			c.named[c.waiting[at].at] = true
+			n := c.waiting[at].at
+			c.named[n/64] |= 1 << (n % 64)
 		}
 	}
 	return at

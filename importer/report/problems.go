@@ -111,7 +111,11 @@ func (c *Checks) problems(mapping string) (all []Problem) {
 	}
 	faults := func(rule string, list []Fault) {
 		for _, f := range list {
-			all = append(all, Problem{File: f.File, Line: Number(f.Line), Rule: rule, Text: f.Error})
+			text := f.Error
+			if f.Hint != "" {
+				text += " (hint: " + f.Hint + ")"
+			}
+			all = append(all, Problem{File: f.File, Line: Number(f.Line), Rule: rule, Text: text})
 		}
 	}
 	for _, w := range c.Statuses {

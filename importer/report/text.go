@@ -143,7 +143,7 @@ func (s *Summary) transitions(p *printer) {
 	})
 }
 
-// Asking are the reasons of rows that want a person's eye, but for those that were not sent any more. A run that sends nothing
+// Asking are the reasons of rows that want a person's eye, but for pending ones, which the next run sends. A run that sends nothing
 // lists invalid ones check by check.
 func (s *Summary) Asking() []Reason {
 	asks := map[string]bool{}

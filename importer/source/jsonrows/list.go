@@ -95,7 +95,7 @@ func (l *listReader) isDocument() bool {
 // an object on one line, which may be a row, it stands alone and has two elements or more.
 func (l *listReader) onlyList(text []byte) string {
 	oneLine := !bytes.Contains(bytes.TrimSpace(text), []byte{'\n'})
-	if len(l.lists) != 1 || l.err != nil && l.within != l.lists[0] || oneLine && (l.count > 1 || !hasSecond(text)) {
+	if len(l.lists) != 1 || l.within != "" && l.within != l.lists[0] || oneLine && (l.count > 1 || !hasSecond(text)) {
 		return ""
 	}
 	return l.lists[0]
