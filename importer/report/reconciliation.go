@@ -35,10 +35,16 @@ func (r *Run) Reconciles() bool { return r.reconciliation != nil }
 
 // Reconciliation writes lines of it, whose texts it makes fit to be shown.
 func (r *Run) Reconciliation(batch []Compared) error {
-	return addLines(r, r.reconciliation, batch, (*Compared).cells)
+	var room []string
+	for i := 0; i < len(batch) && r.err == nil && r.reconciliation != nil; i++ {
+		room = batch[i].cells(room[:0])
+		r.err = lines{r.reconciliation.buffer}.Write(room)
+	}
+	return r.err
 }
 
-// cells are those of the line, in the order of its columns.
+// cells are those of the line, in the order of its columns. gocsv would copy each line and ask each cell what it is, which takes
+// a fifth of the time of a run that reads no lead.
 func (c *Compared) cells(room []string) []string {
 	return append(room,
 		EscapeLine(c.File), c.Line, c.Row, EscapeLine(c.Key), EscapeLine(c.LeadID), EscapeLine(c.ExternalID),

@@ -50,7 +50,7 @@ func TestResultsCanBeReadBack(t *testing.T) {
 				HTTPStatus: word.Draw(t, "status"), Attempts: word.Draw(t, "attempts"),
 			}
 		})
-		want := rapid.SliceOfN(row, 1, 5).Draw(rt, "rows")
+		want := rapid.SliceOfN(row, 1, 2*atOnce+2).Draw(rt, "rows")
 		r, err := OpenRun(Files{Dir: dir})
 		must(t, err)
 		cut := rapid.IntRange(0, len(want)).Draw(rt, "cut")

@@ -151,9 +151,6 @@ func (r *Run) create(path string) (*output, error) {
 	return o, err
 }
 
-// Results writes the lines of rows, whose texts it makes fit to be shown. An error is the first that any of the run's files met.
-func (r *Run) Results(batch []Result) error { return addLines(r, r.results, batch, (*Result).cells) }
-
 // TakesRows reports whether any of the files tells of single rows.
 func (r *Run) TakesRows() bool {
 	return r.results != nil || r.problems != nil || r.reconciliation != nil || r.named != nil || r.files.Dir != ""
