@@ -95,10 +95,10 @@ func TestFlippedByteIsNoticedOrHarmless(t *testing.T) {
 		flips  int
 		o      Options
 	}{
-		"after a kill":            {crashed, 600, Options{ReadOnly: true}},
-		"after an end in order":   {ended, 1000, Options{ReadOnly: true}},
-		"while the run begins":    {ended, 300, Options{}},
-		"with bbolt's check, too": {ended, 100, Options{ReadOnly: true, Check: true}},
+		"after a kill":          {crashed, 600, Options{ReadOnly: true}},
+		"after an end in order": {ended, 1000, Options{ReadOnly: true}},
+		"while the run begins":  {ended, 300, Options{}},
+		"told to check":         {ended, 100, Options{ReadOnly: true, Check: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file, mark, held := test.source(t)

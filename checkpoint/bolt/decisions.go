@@ -187,11 +187,7 @@ func (r *resolving) Decided(key string) (*checkpoint.KeptDecision, error) {
 			r.last[a.Decisions[i].Key] = &a.Decisions[i]
 		}
 	}
-	last := r.last[key]
-	if last != nil && last.Send == nil {
-		return nil, records.ErrRecord
-	}
-	return last, nil
+	return r.last[key], nil
 }
 
 func (r *resolving) Note(d checkpoint.KeptDecision) error {

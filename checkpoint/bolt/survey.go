@@ -173,7 +173,7 @@ func (s *survey) sum(a, b []byte) int64 {
 
 func (s *survey) intent(k, v []byte) error {
 	in, err := s.words.Kept(string(k), v)
-	if err != nil || in == nil || in.State != checkpoint.InDoubt {
+	if err != nil || in.State != checkpoint.InDoubt {
 		return records.ErrRecord
 	}
 	s.hidden[in.Key] = true

@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -87,6 +88,95 @@ func TestUntouchedFileIsNotCheckedAgain(t *testing.T) {
 			}
 			d.Close()
 		})
+	}
+}
+
+// A record whose length was damaged to none is damage to all that read it, never a key that nobody knows. faults 22, m20
+func TestEmptyRecordIsDamage(t *testing.T) {
+	ctx := context.Background()
+	ask := map[string]func(d *Store, key string) error{
+		"each":    func(d *Store, _ string) error { _, err := contents(d); return err },
+		"look-up": func(d *Store, key string) error { return lookupAll(d, []string{key}, make([]checkpoint.Entry, 1)) },
+		"history": func(d *Store, key string) error { _, err := d.History(ctx, key); return err },
+		"copy": func(d *Store, _ string) error {
+			c, err := d.Contents(ctx)
+			if err != nil {
+				return err
+			}
+			for _, failed := range c.Keys {
+				err = errors.Join(err, failed)
+			}
+			return err
+		},
+		"accept loss": func(d *Store, _ string) error { _, err := d.AcceptLoss(ctx); return err },
+		"claim":       func(d *Store, key string) error { return claim(d, intentOf(key, 1)) },
+		"adopt": func(d *Store, key string) error {
+			_, err := d.Adopt(ctx, checkpoint.ListOf(createdEntry(key, "another", 1)))
+			return err
+		},
+		"forget": func(d *Store, key string) error { _, err := d.Forget(ctx, []string{key}, false); return err },
+	}
+	for bucket, key := range map[string]string{string(inEntries): "a", string(inIntents): "b"} {
+		for name, f := range ask {
+			if name == "accept loss" && key == "a" {
+				continue // it reads no entry
+			}
+			t.Run(bucket+", "+name, func(t *testing.T) {
+				path := newPath(t)
+				d, err := Open(path, target(), Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := settle(d, createdEntry("a", "lead", 1)); errors.Join(err, claim(d, intentOf("b", 1))) != nil {
+					t.Fatal(err)
+				}
+				d.killHere(t)
+				inFile(t, path, func(tx *bbolt.Tx) error { return tx.Bucket([]byte(bucket)).Put([]byte(key), nil) })
+				if d, err = Open(path, target(), Options{}); err != nil {
+					t.Fatalf("it is checked, though nobody touched it: %v", err)
+				}
+				if err := f(d, key); !errors.Is(err, checkpoint.ErrDamaged) {
+					t.Errorf("%v", err)
+				}
+				d.Close()
+			})
+		}
+	}
+}
+
+// Runs are read where they are to be compared with those of witnesses: damage to one keeps nobody from what else an
+// untouched file holds.
+func TestDamagedRunRefusesWhereItIsCompared(t *testing.T) {
+	path := newPath(t)
+	d, err := Open(path, target(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := settle(d, createdEntry("a", "lead", 1)); errors.Join(err, d.PutRun(t.Context(), checkpoint.RunInfo{ID: "r"})) != nil {
+		t.Fatal(err)
+	}
+	witness := checkpoint.Witness{ID: d.Info().ID, Path: path, Run: "r", Leads: 1, Sequence: 1}
+	d.killHere(t)
+	inFile(t, path, func(tx *bbolt.Tx) error { return tx.Bucket(inRuns).Put(numberKey(1), []byte("damaged")) })
+	if d, err = Open(path, target(), Options{ReadOnly: true}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := contents(d); len(got) != 1 || errors.Join(err, d.Close()) != nil {
+		t.Errorf("%v, %v", got, err)
+	}
+	_, err = Open(path, target(), Options{ReadOnly: true, Witnesses: []checkpoint.Witness{witness}})
+	checkRefusal(t, err, checkpoint.ErrDamaged)
+}
+
+// inFile changes what a closed checkpoint's file holds.
+func inFile(t *testing.T, path string, f func(*bbolt.Tx) error) {
+	t.Helper()
+	db, err := bbolt.Open(path, 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(db.Update(f), db.Close()); err != nil {
+		t.Fatal(err)
 	}
 }
 

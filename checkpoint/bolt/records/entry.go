@@ -231,9 +231,9 @@ func (w *Words) events(past []byte) (all []checkpoint.Event, err error) {
 	return all, f.Done()
 }
 
-// Kept is what a record says, with what led to it; nil where there is none.
+// Kept is what a record says, with what led to it; nil where record is nil. An empty one is damaged: a key that has it was known.
 func (w *Words) Kept(key string, record []byte) (*checkpoint.Kept, error) {
-	if len(record) == 0 {
+	if record == nil {
 		return nil, nil
 	}
 	k := &checkpoint.Kept{}
