@@ -270,17 +270,19 @@ func (d *Store) older(m seqLine, found bool, o *Options) (string, error) {
 	if found && m.id == d.header.id && m.seq > seq {
 		return fmt.Sprintf("is at commit %d, but commit %d was made already: it was restored from an older copy, or damaged%s", seq, m.seq, consequence), nil
 	}
-	runs, err := d.Runs(context.Background())
-	if err != nil {
-		return "", err
-	}
-	known := make(map[string]bool)
-	for _, r := range runs {
-		known[r.ID] = true
-	}
-	for _, w := range ours {
-		if w.Run != "" && !known[w.Run] {
-			return d.outrun(w, fmt.Sprintf("does not know the run %s of %s, which sent something", w.Run, day(w.Ended))) + consequence, nil
+	if len(ours) > 0 { // else damage to a run shall not keep anybody from exporting the rest
+		runs, err := d.Runs(context.Background())
+		if err != nil {
+			return "", err
+		}
+		known := make(map[string]bool)
+		for _, r := range runs {
+			known[r.ID] = true
+		}
+		for _, w := range ours {
+			if w.Run != "" && !known[w.Run] {
+				return d.outrun(w, fmt.Sprintf("does not know the run %s of %s, which sent something", w.Run, day(w.Ended))) + consequence, nil
+			}
 		}
 	}
 	if others := d.strangers(m, found, o); len(others) > 0 {
