@@ -28,6 +28,8 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 
@@ -261,10 +263,31 @@ func (p *program) reason(err error) exit.Error {
 		default:
 			continue
 		}
-		shown := strings.NewReplacer(word, instead, strings.Trim(strconv.Quote(word), `"`), instead)
-		end.Text, end.Hint = shown.Replace(end.Text), shown.Replace(end.Hint)
+		for _, form := range []string{word, strings.Trim(strconv.Quote(word), `"`)} {
+			end.Text, end.Hint = replaceWord(end.Text, form, instead), replaceWord(end.Hint, form, instead)
+		}
 	}
 	return end
+}
+
+// replaceWord puts something in the place of a word wherever that is no part of a longer one.
+func replaceWord(text, word, instead string) string {
+	joined := func(a, b string) bool {
+		last, _ := utf8.DecodeLastRuneInString(a)
+		first, _ := utf8.DecodeRuneInString(b)
+		return (unicode.IsLetter(last) || unicode.IsDigit(last)) && (unicode.IsLetter(first) || unicode.IsDigit(first))
+	}
+	shown, rest, found := strings.Cut(text, word)
+	for found {
+		var part string
+		part, rest, found = strings.Cut(rest, word)
+		if joined(shown, word) || joined(word, part) {
+			shown += word + part
+		} else {
+			shown += instead + part
+		}
+	}
+	return shown
 }
 
 // isID reports whether a word is what names the target or a lead, and is told everywhere.

@@ -177,6 +177,43 @@ func TestSecretsInWrongPlacesAreNotShown(t *testing.T) {
 	}
 }
 
+// A name that was mistyped, or stands elsewhere, is seen in what says so, and a word of the line hides nothing of others.
+func TestNamesThatAreNotThereAreTold(t *testing.T) {
+	const run, name, fleet = "20261122T192226Z-import-ff2e99f1", "Leads 2026Q3 EU v2 Final", "3F2A1B4C-0d9e-4f8a-b7c6-5d4e3f2a1b0c"
+	d := newDesk(t, "http://127.0.0.1:1")
+	t.Chdir(d.dir)
+	leads, mapping := sampleFile(t, "leads.csv"), sampleFile(t, "leads.yaml")
+	if err := os.WriteFile("bare.yaml", []byte("version: 1\nkey: {id}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, lines := range map[string][][]string{
+		run:          {{"report", run}, {"report", "leadferry-runs/" + run}, {"report", "leadferry-runs/" + run + "/"}, {"checkpoint", "adopt", "--sandbox", "leadferry-runs/" + run}},
+		name:         {{"import", "--sandbox", "-m", mapping, name}, {"import", "--sandbox", "-m", name, leads}, {"explain", name}, {"report", name}},
+		fleet:        {{"explain", fleet}, {"report", fleet}},
+		`"{column}"`: {{"validate", "-m", "bare.yaml", leads, "--delimiter", "{"}},
+	} {
+		for _, args := range lines {
+			if code, seen := d.run("", args...); code != 2 || !strings.Contains(seen, want) || strings.Contains(seen, "not shown") {
+				t.Errorf("%q: exit %d, want %s\n%s", args, code, want, seen)
+			}
+		}
+	}
+}
+
+// A secret is left out where it stands by itself.
+func TestSecretsAreHiddenAsWholeWords(t *testing.T) {
+	for text, want := range map[string]string{
+		"Zb3: no such file": "*: no such file", `is "Zb3", /a/Zb3`: `is "*", /a/*`, "Zb3Zb3 Zb3": "** *", "Zb3s aZb3 äZb3ö": "Zb3s aZb3 äZb3ö", "-Zb3=Zb3": "-*=*", "": "",
+	} {
+		if got := replaceWord(text, "Zb3", "*"); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+	if got := replaceWord("x{a}y", "{a}", "*"); got != "x*y" {
+		t.Error(got)
+	}
+}
+
 // Names that people give their files are told, so that they see which one is meant, and so is what identifies a target.
 func TestNamesAreNotTakenForSecrets(t *testing.T) {
 	d := newDesk(t, "https://a.example.com")
@@ -199,7 +236,9 @@ func TestNamesAreNotTakenForSecrets(t *testing.T) {
 		"leads-2026-Q3-final-v2.csv": false, "JOB4711RUN0815.XLSX": false, "leads-import-2026-Q3-final-v2": false, "importer@example.com": false,
 		"exports/8f3A9b2C1d4E7f6A": false, "https://files.example.com/leads.csv": false, "postgres://ann@db.example.com/leads?sslmode=require": false,
 		"4f1c2a9b": false, "--max-in-doubt": false, "": false, "8f3A9b2C1d4E7f6A": true, "nowhere/8f3A9b2C1d4E7f6A": true,
-		"3f2a1b4c-0d9e-4f8a-b7c6-5d4e3f2a1b0c": true, "host=db password=x": true, "socks5://a:b@proxy": true, "http://token@proxy": true,
+		"3f2a1b4c-0d9e-4f8a-b7c6-5d4e3f2a1b0c": false, "20261122T192226Z-import-ff2e99f1": false, "nowhere/20261122T192226Z-sync-ff2e99f1/": false,
+		"20261122T192226Z-import-ff2e99f1x": true, "Leads 2026Q3 EU v2 Final": false, "Leads 8f3A9b2C1d4E7f6A": true, "{": false, "{column}": false,
+		`{"client_id": 1}`: true, "host=db password=x": true, "socks5://a:b@proxy": true, "http://token@proxy": true,
 	} {
 		if flags.MaybeSecret(name) != secret {
 			t.Errorf("%q: %v", name, !secret)

@@ -29,7 +29,7 @@ func design() plan {
 			"internal/cli/external":      {imports: []string{cliExit}},
 			cliExit:                      {imports: []string{"importer", "checkpoint", crash, disk}},
 			"internal/cli/complete":      {imports: []string{"internal/cli/reference"}, stdOnly: true},
-			cliFlags:                     {imports: []string{cliExit, disk, spelling}},
+			cliFlags:                     {imports: []string{cliExit, disk, spelling, lazyregexp}},
 			"internal/cli/inputs":        {imports: []string{cliExit, "importer", "importer/report", "importer/source", "mapping", "mapping/propose", "internal/fetch", disk, spelling}},
 			cliLedger:                    {imports: []string{cliExit, "internal/cli/connection", "internal/config", disk, "importer", "importer/report", "importer/source", "checkpoint", "checkpoint/bolt", "checkpoint/postgres"}},
 			"internal/cli/manual":        {imports: []string{"internal/cli", "internal/cli/reference"}},

@@ -14,6 +14,7 @@ import (
 
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/disk"
+	"leadferry/internal/lazyregexp"
 )
 
 // Variable is the environment variable of a flag that has one.
@@ -107,10 +108,11 @@ func Time(category, name string, value time.Duration, text string) *cli.Duration
 func CommandName(c *cli.Context) string { return cmp.Or(c.Command.HelpName, c.App.Name) }
 
 // MaybeSecret reports whether a word may be a secret that somebody put in a wrong place: JSON or PEM, an address with a
-// password or a signature in it, or a token, in which letters of both cases and digits take turns. A file's name is none.
+// password or a signature in it, or a token, in which letters of both cases and digits take turns. A file's name is none,
+// nor one that leadferry itself gives: who mistyped it needs to see it.
 func MaybeSecret(word string) bool {
 	switch {
-	case strings.Contains(word, "-----BEGIN"), strings.HasPrefix(strings.TrimSpace(word), "{"), strings.Contains(word, "password="):
+	case strings.Contains(word, "-----BEGIN"), strings.HasPrefix(strings.TrimSpace(word), "{") && len(word) >= shortest, strings.Contains(word, "password="):
 		return true
 	case strings.Contains(word, "://"):
 		u, err := url.Parse(word)
@@ -119,9 +121,21 @@ func MaybeSecret(word string) bool {
 		}
 		_, password := u.User.Password()
 		return password || strings.HasPrefix(u.Scheme, "http") && (u.User != nil || u.RawQuery != "")
-	case len(word) < 12, disk.Exists(word), looksLikePath(word):
+	case len(word) < shortest, disk.Exists(word), looksLikePath(word), givenNames().MatchString(filepath.Base(word)):
 		return false
 	}
+	return slices.ContainsFunc(strings.Fields(word), looksLikeToken)
+}
+
+// shortest is how many bytes a secret has at least: more than a delimiter or the name of a column in braces.
+const shortest = 12
+
+// givenNames are those of run folders and UUIDs, which organizations have and fleets may.
+var givenNames = lazyregexp.New(`^(\d{8}T\d{6}Z-[a-z]+-[0-9a-f]{8}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$`)
+
+// looksLikeToken reports whether letters of both cases and digits take turns as nobody writes them: names of files have
+// such words, too, but short ones with blanks between them.
+func looksLikeToken(word string) bool {
 	turns, last := 0, rune(0)
 	for _, r := range word {
 		kind := rune(0)
@@ -137,7 +151,7 @@ func MaybeSecret(word string) bool {
 			turns, last = turns+1, kind
 		}
 	}
-	return turns > 6
+	return turns > 6 && len(word) >= shortest
 }
 
 // looksLikePath reports whether a word ends as names of files do, or begins with a folder that is there.
