@@ -22,7 +22,17 @@ func ReadAuthorities(path string) ([]*x509.Certificate, error) {
 	if err != nil {
 		return nil, err
 	}
-	return certificatesIn(path, data)
+	blocks, err := certificatesIn(path, data)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]*x509.Certificate, len(blocks))
+	for i, b := range blocks {
+		if all[i], err = x509.ParseCertificate(b); err != nil {
+			return nil, damaged(path)
+		}
+	}
+	return all, nil
 }
 
 // ReadClientCertificate reads a certificate with its chain from one PEM file and its key
@@ -41,6 +51,10 @@ func ReadClientCertificate(path, keyPath string) (*tls.Certificate, error) {
 	if err != nil {
 		return nil, err
 	}
+	leaf, err := x509.ParseCertificate(chain[0]) // those behind it are the service's to read
+	if err != nil {
+		return nil, damaged(path)
+	}
 	if keyPath == "" {
 		keyPath = path
 	} else if data, err = readNamed(keyPath, secret, "--client-key, or client_key in the profile"); err != nil {
@@ -50,14 +64,10 @@ func ReadClientCertificate(path, keyPath string) (*tls.Certificate, error) {
 	if err != nil {
 		return nil, err
 	}
-	if public, ok := key.Public().(interface{ Equal(crypto.PublicKey) bool }); !ok || !public.Equal(chain[0].PublicKey) {
+	if public, ok := key.Public().(interface{ Equal(crypto.PublicKey) bool }); !ok || !public.Equal(leaf.PublicKey) {
 		return nil, &Error{File: keyPath, Text: "this key is not that of the client certificate in " + path, Hint: "the certificate comes first in its file, and those that signed it behind"}
 	}
-	pair := &tls.Certificate{PrivateKey: key, Leaf: chain[0]}
-	for _, c := range chain {
-		pair.Certificate = append(pair.Certificate, c.Raw)
-	}
-	return pair, nil
+	return &tls.Certificate{Certificate: chain, PrivateKey: key, Leaf: leaf}, nil
 }
 
 // readNamed reads a PEM file that a setting names.
@@ -74,25 +84,29 @@ func readNamed(path string, who reach, setting string) ([]byte, error) {
 	return data, nil
 }
 
-// certificatesIn are the certificates in a PEM file, at least one. What else is in it is passed over.
-func certificatesIn(path string, data []byte) (all []*x509.Certificate, err error) {
+// certificatesIn are the certificates in a PEM file, at least one, not parsed yet. What else is in it is passed over.
+func certificatesIn(path string, data []byte) (all [][]byte, err error) {
 	var others []string
 	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
-		if block.Type != "CERTIFICATE" {
+		if block.Type == "CERTIFICATE" {
+			all = append(all, block.Bytes)
+		} else {
 			others = append(others, block.Type)
-		} else if c, err := x509.ParseCertificate(block.Bytes); err == nil {
-			all = append(all, c)
 		}
 	}
 	switch {
 	case bytes.Count(data, []byte("-----BEGIN CERTIFICATE-----")) > len(all):
-		return nil, &Error{File: path, Text: "holds a certificate that is damaged", Hint: "copy it anew from where it came"}
+		return nil, damaged(path)
 	case len(all) > 0:
 		return all, nil
 	case len(others) > 0:
 		return nil, &Error{File: path, Text: "holds no certificate, but " + strings.ToLower(strings.Join(others, ", ")), Hint: "a certificate begins with -----BEGIN CERTIFICATE-----"}
 	}
 	return nil, notPEM(path, "x509 -inform der -in "+word(path)+" -out "+word(path+".pem"))
+}
+
+func damaged(path string) error {
+	return &Error{File: path, Text: "holds a certificate that is damaged", Hint: "copy it anew from where it came"}
 }
 
 // notPEM is a file that may hold what is wanted, in another form.

@@ -86,6 +86,7 @@ func TestClientCertificate(t *testing.T) {
 	certificate, key, oldKey := selfSigned(t)
 	other, otherKey, _ := selfSigned(t)
 	encrypted := "-----BEGIN EC PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\nAAAA\n-----END EC PRIVATE KEY-----\n"
+	unread := asPEM("CERTIFICATE", []byte("of a form that Go does not read, though its service may"))
 	dir := t.TempDir()
 	at, keyAt := filepath.Join(dir, "c.pem"), filepath.Join(dir, "k.pem")
 	for _, test := range []struct {
@@ -95,6 +96,8 @@ func TestClientCertificate(t *testing.T) {
 	}{
 		{certificate, key, 0o600, ""},
 		{certificate + other, oldKey, 0o600, ""},
+		{certificate + unread, key, 0o600, ""},
+		{unread + certificate, key, 0o600, "damaged"},
 		{certificate + key, "", 0o600, ""},
 		{certificate, certificate + key, 0o640, ""},
 		{certificate, key, 0o644, "others may read this file, which holds a secret"},
@@ -119,7 +122,7 @@ func TestClientCertificate(t *testing.T) {
 			name = ""
 		}
 		pair, err := ReadClientCertificate(at, name)
-		if test.want == "" && (err != nil || pair.Leaf == nil || pair.PrivateKey == nil) {
+		if test.want == "" && (err != nil || pair.Leaf == nil || pair.PrivateKey == nil || len(pair.Certificate) != strings.Count(test.certificate, "BEGIN CERTIFICATE")) {
 			t.Errorf("%v", err)
 		}
 		if test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "pl4nted")) {
