@@ -250,9 +250,9 @@ func (e *Entry) against() (kind Evidence, lead string) {
 	return NoEvidence, ""
 }
 
-// Standing are the contradictions of decisions that nobody has corrected.
-func Standing(ctx context.Context, s Store) (all []Contradiction, err error) {
-	audit, err := s.Audit(ctx)
+// Standing are the contradictions in the audit of s of decisions that nobody has corrected. What decisions were about is not
+// asked for.
+func Standing(ctx context.Context, s Store, audit Audit) (all []Contradiction, err error) {
 	last := make(map[string]time.Time)
 	for _, d := range audit.Decisions {
 		last[d.Key] = d.At

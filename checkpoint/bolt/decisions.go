@@ -118,7 +118,7 @@ func (w *writing) Contradict(kind checkpoint.Evidence, key, lead, other string) 
 	return nil
 }
 
-// addAudit adds all that the audit holds.
+// addAudit adds all that the audit holds; without words, the sends that decisions are about are left out.
 func addAudit(a *checkpoint.Audit, words *records.Words, audit *bbolt.Bucket) error {
 	return audit.ForEach(func(k, v []byte) error { return addLine(a, words, k, v) })
 }
@@ -133,8 +133,11 @@ func addLine(a *checkpoint.Audit, words *records.Words, k, v []byte) error {
 		a.Contradictions = append(a.Contradictions, checkpoint.Contradiction{Decision: r.Decision, Decided: r.decided, Found: r.at, Other: r.other, Text: text})
 		return nil
 	}
-	send, err := words.Kept(r.Key, r.send)
-	a.Decisions = append(a.Decisions, checkpoint.KeptDecision{Decision: r.Decision, At: r.at, Send: send})
+	d := checkpoint.KeptDecision{Decision: r.Decision, At: r.at}
+	if words != nil {
+		d.Send, err = words.Kept(r.Key, r.send)
+	}
+	a.Decisions = append(a.Decisions, d)
 	return err
 }
 

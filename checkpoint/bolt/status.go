@@ -10,8 +10,11 @@ import (
 	"io"
 	"maps"
 	"os"
+	"slices"
 	"sync"
 	"time"
+
+	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
 )
@@ -21,10 +24,24 @@ func (d *Store) Status() (s checkpoint.Status, err error) {
 	s = checkpoint.Status{Path: d.path, Target: d.header.target, Warnings: d.warnings, At: time.Now().UTC()}
 	s.Keys = d.Info().Keys
 	s.Statuses = d.tally.Load().byStatus()
-	runs, err := d.Runs(context.Background())
-	s.Runs = runs[max(len(runs)-checkpoint.NewestRuns, 0):]
-	if err == nil && d.tally.Load().contradictions > 0 {
-		s.Contradictions, err = checkpoint.Standing(context.Background(), d)
+	var a checkpoint.Audit
+	err = d.view("read runs", func(tx *bbolt.Tx) error {
+		c := tx.Bucket(inRuns).Cursor()
+		for k, v := c.Last(); k != nil && len(s.Runs) < checkpoint.NewestRuns; k, v = c.Prev() {
+			info, err := decodeRun(k, v)
+			if err != nil {
+				return err
+			}
+			s.Runs = append(s.Runs, info)
+		}
+		slices.Reverse(s.Runs)
+		if d.tally.Load().contradictions == 0 {
+			return nil
+		}
+		return addAudit(&a, nil, tx.Bucket(inAudit))
+	})
+	if err == nil {
+		s.Contradictions, err = checkpoint.Standing(context.Background(), d, a)
 	}
 	return s, err
 }

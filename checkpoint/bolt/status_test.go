@@ -5,10 +5,12 @@ import (
 	"errors"
 	"maps"
 	"os"
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
 )
@@ -87,6 +89,39 @@ func TestStatusAfterAKill(t *testing.T) {
 	}
 	if _, ok := (&Store{path: path}).readStatusFile(); ok {
 		t.Error("half an account is read")
+	}
+}
+
+// It is told every second of a run: old runs and what decisions were about are not read for it, so damage to them is not met.
+func TestStatusReadsTheNewestRunsAlone(t *testing.T) {
+	path := newPath(t)
+	d, err := Open(path, target(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range checkpoint.NewestRuns + 5 {
+		if err := d.PutRun(t.Context(), checkpoint.RunInfo{ID: strconv.Itoa(i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err = errors.Join(claim(d, intentOf("doubt", 1)), resolve(d, checkpoint.Decision{Key: "doubt", LeadID: "lead"}))
+	if _, failed := settle(d, createdEntry("other", "lead", 1)); errors.Join(err, failed) != nil { // contradicts it
+		t.Fatal(err, failed)
+	}
+	d.killHere(t)
+	inFile(t, path, func(tx *bbolt.Tx) error {
+		first := numberKey(1)
+		decision, err := decodeAudit(first, tx.Bucket(inAudit).Get(first))
+		decision.send = []byte("damaged")
+		return errors.Join(err, tx.Bucket(inAudit).Put(first, decision.encode(first)), tx.Bucket(inRuns).Put(first, []byte("damaged")))
+	})
+	if d, err = Open(path, target(), Options{ReadOnly: true}); err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	s, err := d.Status()
+	if err != nil || len(s.Runs) != checkpoint.NewestRuns || s.Runs[0].ID != "5" || len(s.Contradictions) != 1 {
+		t.Errorf("%+v, %v", s, err)
 	}
 }
 

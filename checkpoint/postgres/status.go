@@ -67,9 +67,14 @@ func (s *Store) Status() (checkpoint.Status, error) {
 			WHERE ledger = $1 AND ended IS NULL AND run <> '' AND worker <> $2 AND beat > clock_timestamp() - $3 * interval '1 second'`,
 			s.ledger, s.worker, int(lifeTerm/time.Second)).Scan(&st.Process)
 	})
-	if err == nil {
-		st.Contradictions, err = checkpoint.Standing(ctx, s)
+	if err != nil {
+		return st, err
 	}
+	audit, err := s.Audit(ctx)
+	if err != nil {
+		return st, err
+	}
+	st.Contradictions, err = checkpoint.Standing(ctx, s, audit)
 	return st, err
 }
 
