@@ -1,6 +1,7 @@
 package checkpointcmd
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -144,12 +145,12 @@ type chosen []bool
 
 func (c chosen) has(row *listed) bool { return row.number <= len(c) && c[row.number-1] }
 
-// told is what the row of a run's results that says most of a key tells of it. There may be more of them than the memory
-// holds whole, so key and lead are digests.
+// told is what a row of a run's results tells of its key. There may be more of them than the memory holds whole, so key
+// and lead are digests.
 type told struct {
-	lead   digest // none: zero
-	number uint32 // of the row
-	tells  uint8
+	key, lead digest // no lead: zero
+	number    uint32 // of the row
+	tells     uint8
 }
 
 type digest [16]byte
@@ -162,35 +163,56 @@ func digestOf(text string) (d digest) {
 	return d
 }
 
-// choose goes through a run's results for the rows that tell most; of another list it takes none. A key with two leads
-// refuses them.
-func (l *list) choose() (take chosen, err error) {
-	best := map[digest]told{}
+// choose takes of a run's results the rows that tell most; of another list it takes none. A key with two leads refuses
+// them.
+func (l *list) choose() (chosen, error) {
+	all, err := l.told()
+	if err != nil || !l.results {
+		return nil, err
+	}
+	slices.SortFunc(all, func(a, b told) int { return cmp.Or(bytes.Compare(a.key[:], b.key[:]), cmp.Compare(a.number, b.number)) })
+	take, best := make(chosen, l.rows), told{}
+	var wrong, before uint32 // the first row with a lead other than its key's best has so far, and the row of that
+	for i, row := range all {
+		again := i > 0 && row.key == best.key
+		if again && row.lead != best.lead && row.lead != (digest{}) && best.lead != (digest{}) && (wrong == 0 || row.number < wrong) {
+			wrong, before = row.number, best.number
+		}
+		if again && row.tells < best.tells {
+			continue
+		}
+		if again {
+			take[best.number-1] = false
+		}
+		take[row.number-1], best = true, row
+	}
+	if wrong == 0 {
+		return take, nil
+	}
+	return nil, l.each(func(row *listed) error {
+		if row.number < int(wrong) {
+			return nil
+		}
+		return l.fault(row, fmt.Sprintf("its key has another lead ID in row %d; nothing was taken over", before), "take out the row that is wrong")
+	})
+}
+
+// told reads what the rows of a run's results tell.
+func (l *list) told() (all []told, err error) {
 	err = l.each(func(row *listed) (err error) {
 		if !l.results {
 			return errEnough
 		}
-		take = append(take, false)
 		if row.State, err = l.stateOf(row); err != nil || row.State == "" || row.Key == "" {
 			return err
 		}
-		key, now := digestOf(row.Key), told{digestOf(row.LeadID), uint32(row.number), uint8(row.tells())}
-		before, again := best[key]
-		switch {
-		case again && now.lead != before.lead && now.lead != (digest{}) && before.lead != (digest{}):
-			return l.fault(row, fmt.Sprintf("its key has another lead ID in row %d; nothing was taken over", before.number), "take out the row that is wrong")
-		case again && now.tells < before.tells:
-			return nil
-		case again:
-			take[before.number-1] = false
-		}
-		take[row.number-1], best[key] = true, now
+		all = append(all, told{digestOf(row.Key), digestOf(row.LeadID), uint32(row.number), uint8(row.tells())})
 		return nil
 	})
 	if errors.Is(err, errEnough) {
 		return nil, nil
 	}
-	return take, err
+	return all, err
 }
 
 // tells orders what rows of one key tell: that it has this lead, that it may have one, that

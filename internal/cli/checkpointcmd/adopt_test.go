@@ -3,7 +3,9 @@ package checkpointcmd
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"runtime"
+	"strings"
 	"testing"
 
 	"leadferry/checkpoint"
@@ -48,6 +50,47 @@ func TestResultsAreNotHeldInMemory(t *testing.T) {
 		t.Errorf("%d bytes for %d rows", most, rows)
 	}
 	runtime.KeepAlive(in)
+}
+
+// atEnd looks at how much memory is in use when all was read.
+type atEnd struct {
+	*bytes.Reader
+	live int
+}
+
+func (r *atEnd) Read(b []byte) (int, error) {
+	n, err := r.Reader.Read(b)
+	if err == io.EOF {
+		r.live = live()
+	}
+	return n, err
+}
+
+// What is kept of a row while they are compared is little: a run may have millions.
+func TestChoiceTakesLittleMemory(t *testing.T) {
+	const rows = 100_000
+	var file bytes.Buffer
+	fmt.Fprintln(&file, "key,outcome,lead_id")
+	for i := range rows {
+		fmt.Fprintf(&file, "C-%09d,created,lead-%09d\n", i, i)
+	}
+	in := &atEnd{Reader: bytes.NewReader(file.Bytes())}
+	before := live()
+	if _, err := (&list{path: "results.csv", command: "adopt", in: in}).choose(); err != nil {
+		t.Fatal(err)
+	}
+	if each := (in.live - before) / rows; each > 56 {
+		t.Errorf("%d bytes a row", each)
+	}
+}
+
+// A key with two leads refuses a run's results, at the first row that shows it.
+func TestChoiceOfTwoLeads(t *testing.T) {
+	const file = "key,outcome,lead_id\na,created,lead-1a\nb,created,lead-1b\nc,created,lead-1c\na,created,\nc,created,lead-1c\nb,created,lead-2b\na,created,lead-2a\nc,created,lead-2c\n"
+	l := &list{path: "results.csv", command: "adopt", in: bytes.NewReader([]byte(file))}
+	if _, err := l.choose(); err == nil || !strings.Contains(err.Error(), "results.csv:7 (row 6 of the file): its key has another lead ID in row 2;") {
+		t.Error(err)
+	}
 }
 
 // The last of the rows that tell most of a key is taken, wherever others of it stand.
