@@ -122,7 +122,7 @@ func (p *program) export(c *cli.Context) error {
 	}
 	if to == "" {
 		if unseen := told.Tell(&p.out); unseen != nil {
-			return cmp.Or(err, exit.Unseen(unseen))
+			return cmp.Or(err, exit.Unseen(unseen, false))
 		}
 		return err
 	}

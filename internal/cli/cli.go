@@ -119,7 +119,7 @@ func Run(ctx context.Context, interrupt <-chan struct{}, args []string, s Stream
 			})
 		}
 		if lost := p.out.lost; lost != nil && (err == nil || errors.Is(err, lost)) {
-			err = exit.Unseen(lost)
+			err = exit.Unseen(lost, !showsOnly(line))
 		}
 		if err != nil {
 			ended <- p.fail(err)
@@ -132,6 +132,16 @@ func Run(ctx context.Context, interrupt <-chan struct{}, args []string, s Stream
 		code = p.fail(exit.Interrupted(left))
 	}
 	return p.finish(ctx, code)
+}
+
+// showsOnly reports whether a command does nothing that is there when nobody has seen what it says.
+func showsOnly(l *flags.Line) bool {
+	if l.Help || len(l.Path) == 1 || l.Given("output").Value == "-" {
+		return true
+	}
+	name := l.Command.Name
+	return name == "init" && l.Given("mapping").Value == "-" ||
+		slices.Contains([]string{"show", "check", "status", "export", "history", "workers", "schema", "explain", "completion", "sandbox"}, name)
 }
 
 func (p *program) app() *cli.App {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -63,7 +64,8 @@ func TestReaderGoes(t *testing.T) {
 	}
 	reader.Close()
 	defer writer.Close()
-	for _, args := range [][]string{
+	did := [][]string{{"init", leads}, {"checkpoint", "forget", "L-104204", "--sandbox"}, {"report", "run"}}
+	for _, args := range append([][]string{
 		{"--help"},
 		{"--version"},
 		{"schema"},
@@ -75,20 +77,32 @@ func TestReaderGoes(t *testing.T) {
 		{"config", "show", "--json"},
 		{"config", "check", "--sandbox"},
 		{"init", leads, "-m", "-"},
-		{"init", leads},
 		{"checkpoint", "status", "--sandbox"},
 		{"checkpoint", "export", "--sandbox"},
 		{"checkpoint", "check", "--sandbox"},
 		{"checkpoint", "history", "L-104204", "--sandbox"},
-		{"checkpoint", "forget", "L-104204", "--sandbox"},
-		{"report", "run"},
 		{"report", "run", "-o", "-"},
-	} {
+	}, did...) {
+		want := "leadferry: standard output was closed\n"
+		if slices.ContainsFunc(did, func(one []string) bool { return slices.Equal(one, args) }) {
+			want = "leadferry: standard output was closed; what the command did stands\n"
+		}
 		told := d.file("told")
 		code := Run(context.Background(), d.interrupt, append([]string{"leadferry"}, args...), Streams{In: d.file("in"), Out: writer, Err: told})
 		b, err := os.ReadFile(told.Name())
-		if err != nil || code != 3 || !strings.HasSuffix(string(b), "leadferry: standard output was closed; what the command did stands\n") {
+		if err != nil || code != 3 || !strings.HasSuffix(string(b), want) {
 			t.Errorf("%v: exit %d, %v\n%s", args, code, err, b)
 		}
+	}
+}
+
+// Whoever waits for the sandbox's page finds its settings printed by then.
+func TestSandboxPrintsItsSettingsFirst(t *testing.T) {
+	d := newDesk(t, "")
+	close(d.interrupt)
+	_, seen := d.run("", "sandbox", "--addr", "127.0.0.1:0", "--web")
+	settings, page, found := strings.Cut(seen, "\npage: ")
+	if !found || !strings.Contains(settings, "LEADFERRY_CLIENT_SECRET") || strings.Contains(page, "LEADFERRY_") {
+		t.Error(seen)
 	}
 }

@@ -110,12 +110,12 @@ func (p *program) sandbox(c *cli.Context) error {
 	if err != nil {
 		return errors.Join(err, listener.Close(), server.Close())
 	}
-	if shown != nil {
-		fmt.Fprintf(&p.log, "page: %s\n", shown.URL()) // with --quiet, too
-	}
 	err = p.print(exports(terminal.ParentShell(), listener, directory, c.String("client-ca") != ""))
 	if err == nil { // else nobody could use it
 		fmt.Fprintln(p.say(c), "the sandbox is listening; paste the lines above into another shell, end it with Ctrl-C")
+		if shown != nil {
+			fmt.Fprintf(&p.log, "page: %s\n", shown.URL()) // with --quiet, too; who waits for it has the settings
+		}
 		p.hold.Take() // whether or not a signal has come
 		select {
 		case <-p.interrupt:

@@ -72,13 +72,16 @@ func Of(err error) Error {
 	return Error{CodeUsage, err.Error(), ""}
 }
 
-// Unseen ends a command whose standard output took no more of what it says.
-func Unseen(err error) error {
-	hint := ""
-	if !readerGone(err) {
-		hint = disk.WayOut(err)
+// Unseen ends a command whose standard output took no more of what it says; did says whether it did something, too.
+func Unseen(err error, did bool) error {
+	text, hint := WhyUnseen(err), ""
+	if did {
+		text += "; what the command did stands"
 	}
-	return Stopped(WhyUnseen(err)+"; what the command did stands", hint)
+	if !readerGone(err) {
+		hint, _, _ = strings.Cut(disk.WayOut(err), "; what the file holds stands") // which is said of a checkpoint
+	}
+	return Stopped(text, hint)
 }
 
 // WhyUnseen says why standard output took no more. That its reader has gone, as head does, is no fault of a disk.
