@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt/pages"
 )
 
 // inFlight is how many rows the benchmarks have under way at once: the slots of 64
@@ -32,7 +33,7 @@ func BenchmarkClaimAndSettle(b *testing.B) {
 				b.Fatal(err)
 			}
 			b.ResetTimer()
-			claimAndSettle(b, d, b.N, key)
+			l := claimAndSettle(b, d, b.N, key)
 			b.StopTimer()
 			info, err := os.Stat(path)
 			if err != nil {
@@ -40,7 +41,7 @@ func BenchmarkClaimAndSettle(b *testing.B) {
 			}
 			b.ReportMetric(float64(info.Size())/float64(b.N), "bytes/row")
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "rows/s")
-			if err := d.Close(); err != nil {
+			if err := l.Close(); err != nil {
 				b.Fatal(err)
 			}
 		})
@@ -55,7 +56,7 @@ func BenchmarkLookup(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	claimAndSettle(b, d, known, key)
+	l := claimAndSettle(b, d, known, key)
 	keys, out := make([]string, 256), make([]checkpoint.Entry, 256)
 	b.ReportAllocs()
 	b.ResetTimer()
@@ -68,8 +69,35 @@ func BenchmarkLookup(b *testing.B) {
 		}
 	}
 	b.StopTimer()
-	if err := d.Close(); err != nil {
+	if err := l.Close(); err != nil {
 		b.Fatal(err)
+	}
+}
+
+// BenchmarkSurvey measures the check of a whole file of 60,000 rows.
+func BenchmarkSurvey(b *testing.B) {
+	const known = 60_000
+	path := filepath.Join(b.TempDir(), "c.db")
+	d, err := Open(path, target(), Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := claimAndSettle(b, d, known, func(i int) string { return fmt.Sprintf("row-%012d", i) }).Close(); err != nil {
+		b.Fatal(err)
+	}
+	if d, err = Open(path, target(), Options{ReadOnly: true}); err != nil {
+		b.Fatal(err)
+	}
+	defer d.Close()
+	img, err := pages.Inspect(d.file)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := d.survey(img); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 
@@ -84,8 +112,8 @@ func BenchmarkSum(b *testing.B) {
 }
 
 // claimAndSettle claims and settles n rows, inFlight of them at a time, as a run does
-// whose service answers at once.
-func claimAndSettle(b *testing.B, d *Store, n int, key func(int) string) {
+// whose service answers at once. The ledger that it did so with is to be closed.
+func claimAndSettle(b *testing.B, d *Store, n int, key func(int) string) *checkpoint.Ledger {
 	b.Helper()
 	l := checkpoint.NewLedger(d, checkpoint.Gathering{Slots: inFlight})
 	var next atomic.Int64
@@ -105,4 +133,5 @@ func claimAndSettle(b *testing.B, d *Store, n int, key func(int) string) {
 		})
 	}
 	all.Wait()
+	return l
 }

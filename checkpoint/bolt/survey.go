@@ -22,7 +22,6 @@ type survey struct {
 	bucket  string // whose records check checks
 	check   func(k, v []byte) error
 
-	decoded checkpoint.Entry                            // room for one
 	hidden  map[string]bool                             // keys with an intent
 	entries map[string][]byte                           // what gathers and was not met in its place
 	leads   map[string]string                           // the same of the index by lead ID
@@ -185,21 +184,20 @@ func (s *survey) intent(k, v []byte) error {
 
 // entry counts an entry and asks for what the indexes have to hold of it.
 func (s *survey) entry(k, v []byte) error {
-	e := &s.decoded
-	if err := s.words.Decode(string(k), v, e); err != nil || e.State == checkpoint.InDoubt {
+	g, err := s.words.GistOf(k, v)
+	if err != nil || g.State == checkpoint.InDoubt {
 		return records.ErrRecord
 	}
-	if !s.hidden[e.Key] {
-		s.tally.move(checkpoint.Unknown, e.State)
-		s.asks(&s.sums.folds, records.FoldKey(s.digests, e.Key), nil)
+	if !s.hidden[string(k)] {
+		s.tally.move(checkpoint.Unknown, g.State)
+		s.asks(&s.sums.folds, records.FoldKey(s.digests, string(k)), nil)
 	}
-	if e.State.HasLead() {
-		s.tally.statuses[records.KindOfStatus(e.Status)]++
+	if g.State.HasLead() {
+		s.tally.statuses[g.Status]++
 	}
-	lead, links := records.IndexKeys(e)
-	s.asks(&s.sums.leads, lead, k)
-	s.asks(&s.sums.links, links[0], nil)
-	s.asks(&s.sums.links, links[1], nil)
+	s.asks(&s.sums.leads, g.Lead, k)
+	s.asks(&s.sums.links, g.Links[0], nil)
+	s.asks(&s.sums.links, g.Links[1], nil)
 	return nil
 }
 
