@@ -1,9 +1,9 @@
 // Package pages looks at the raw pages of a bbolt file, before bbolt does and where bbolt cannot.
 //
-// bbolt trusts its file. A page number that leads past the end kills the process, one that leads
-// in a circle overflows the stack, and its own check runs where neither can be caught. So the
-// shape of the file is checked here first: [Image.Peek] checks what opening reads, [Image.Walk]
-// the rest before anything else is asked. [Scan] reads a damaged file page by page. What the
+// bbolt trusts its file. A page number that leads past the end kills the process, and one that
+// leads in a circle overflows the stack, in its own check too. So the shape of the file is checked
+// here instead: [Image.Peek] checks what opening reads, [Image.Walk] all that bbolt's check would,
+// before anything else is asked. [Scan] reads a damaged file page by page. What the
 // records mean is not known here. Errors about the shape are [checkpoint.ErrDamaged].
 package pages
 
@@ -25,6 +25,7 @@ const (
 	element     = 16 // size of a branch or leaf element
 	branchPage  = 0x01
 	leafPage    = 0x02
+	metaPage    = 0x04
 	freePage    = 0x10
 	bucketValue = 0x01 // flag of a leaf element
 	metaMagic   = 0xED0CDAED

@@ -62,6 +62,9 @@ func (m *Image) Peek(names ...[]byte) error {
 // before the others. Afterwards bbolt can go everywhere.
 func (m *Image) Walk(record Recorder, first ...string) error {
 	w := newWalker(m, nil)
+	if err := m.metaPages(); err != nil {
+		return err
+	}
 	if err := w.noteFreePages(); err != nil {
 		return err
 	}
@@ -78,6 +81,20 @@ func (m *Image) Walk(record Recorder, first ...string) error {
 	for id := uint64(2); id < m.pages; id++ {
 		if w.use[id] == unused {
 			return Damage(fmt.Sprintf("page %d is neither used nor free", id))
+		}
+	}
+	return nil
+}
+
+// metaPages checks the heads of the meta pages, past which bbolt reads. One that was not written to its end counts for nothing.
+func (m *Image) metaPages() error {
+	for id := range int64(2) {
+		head := make([]byte, pageHeader)
+		if _, err := m.f.ReadAt(head, id*m.PageSize); err != nil {
+			return fmt.Errorf("read page %d: %w", id, err)
+		}
+		if _, whole := readMeta(m.f, id*m.PageSize); whole && (native.Uint64(head) != uint64(id) || native.Uint16(head[8:]) != metaPage) {
+			return Damage(fmt.Sprintf("page %d is none", id))
 		}
 	}
 	return nil
