@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"os"
+	"runtime"
 	"strconv"
 	"testing"
 	"time"
@@ -94,6 +95,9 @@ func TestStatusAfterAKill(t *testing.T) {
 
 // It is told every second of a run: old runs and what decisions were about are not read for it, so damage to them is not met.
 func TestStatusReadsTheNewestRunsAlone(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a file that was not closed in order is read as a whole here")
+	}
 	path := newPath(t)
 	d, err := Open(path, target(), Options{})
 	if err != nil {

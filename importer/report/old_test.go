@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -69,8 +70,9 @@ func TestPruneTouchesNothingOfOthers(t *testing.T) {
 	for _, name := range names(t, outside) {
 		must(t, os.Symlink(filepath.Join(outside, name), filepath.Join(parent, name)))
 	}
-	if err := Prune(parent, 1, mine); err != nil || len(names(t, parent)) != 3 {
-		t.Errorf("%v stay, %v", names(t, parent), err)
+	linked := names(t, parent) // some systems show no links
+	if err := Prune(parent, 1, mine); err != nil || !slices.Equal(linked, names(t, parent)) || len(names(t, outside)) != 3 {
+		t.Errorf("%v and %v stay, %v", names(t, parent), names(t, outside), err)
 	}
 	if os.Geteuid() != 0 {
 		return
