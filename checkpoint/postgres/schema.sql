@@ -85,7 +85,7 @@ CREATE TABLE lead_rows (
 	fold         bytea NOT NULL,           -- of the key, where it is another
 	hidden       text[] COLLATE "C",       -- ExternalIDs of what stands below a doubt
 	PRIMARY KEY (ledger, key)
-) WITH (fillfactor = 80, autovacuum_vacuum_insert_scale_factor = 0.1);
+) WITH (fillfactor = 65, autovacuum_vacuum_insert_scale_factor = 0.1);
 -- None is by the state: outcomes that change no index are made in place, and doubts are few, and asked for by people.
 CREATE INDEX leads_external_id ON lead_rows (ledger, external_id) WHERE external_id <> '';
 CREATE INDEX leads_want_link ON lead_rows (ledger, want_link) WHERE want_link <> '';
