@@ -28,9 +28,10 @@ type Repeats struct {
 // the memory.
 type part [][]sighting
 
-// sighting is a key's hash and where its row starts, with the action planned for it: 56 bits
-// of hash that look-alikes share, and 8 by which they differ; 32 bits for the row's number
-// among those of all inputs, 30 for how far its line is from its number, 2 of action.
+// sighting is a key's hash and where its row starts, with the action planned for it: 48 bits
+// of hash that look-alikes share (8 more are the part's), and 16 by which they differ, 0 of
+// the key that all others are folded to; 32 bits for the row's number among those of all
+// inputs, 30 for how far its line is from its number, 2 of action.
 type sighting struct{ hash, where uint64 }
 
 const (
@@ -41,7 +42,7 @@ const (
 	middleLine = 1 << (lineBits - 1)
 	actionBits = 2
 	plans      = 1 << actionBits
-	ownBits    = 8
+	ownBits    = 16
 
 	sightingSize = 16
 	garbageRoom  = 24 << 20 // bytes of garbage that may gather beside many sightings
@@ -54,12 +55,12 @@ func NewRepeats() *Repeats { return &Repeats{seed: maphash.MakeSeed()} }
 // Add takes a key that looks like all others of its fold; that of one that shall look like
 // none is the key itself. Inputs come one after another.
 func (r *Repeats) Add(key, fold string, planned uint8, at Spot) {
-	hash := maphash.String(r.seed, key)
+	hash := maphash.String(r.seed, fold)
+	alike := hash << partBits >> ownBits << ownBits
 	if fold != key {
-		const own = 1<<ownBits - 1
-		hash = maphash.String(r.seed, fold)&^own | hash&own
+		alike |= 1 + maphash.String(r.seed, key)%(1<<ownBits-1)
 	}
-	r.parts[hash>>(64-partBits)].add(sighting{hash, (uint64(r.number(at))<<lineBits|ahead(at))<<actionBits | uint64(planned)})
+	r.parts[hash>>(64-partBits)].add(sighting{alike, (uint64(r.number(at))<<lineBits|ahead(at))<<actionBits | uint64(planned)})
 	if r.rows++; r.rows*sightingSize >= garbageRoom && r.rows&(r.rows-1) == 0 {
 		r.sweepOften()
 	}

@@ -62,6 +62,21 @@ func TestLookAlikesAreToldFromRepeats(t *testing.T) {
 	}
 }
 
+// No key is taken for the one it looks like, however many there are: an import holds such
+// rows, and calls repeats unchanged. fault 131
+func TestNoLookAlikeIsTakenForARepeat(t *testing.T) {
+	const keys = 1 << 14
+	r := NewRepeats()
+	for i := range keys {
+		fold := strconv.Itoa(i + 1)
+		r.Add(fold, fold, create, Spot{Line: 2*i + 2, Number: 2*i + 1})
+		r.Add("0"+fold, fold, create, Spot{Line: 2*i + 3, Number: 2*i + 2})
+	}
+	if got := r.Found(1); got.Same.Rows != 0 || got.Alike.Rows != keys {
+		t.Errorf("%d rows repeat a key and %d look like one, want 0 and %d", got.Same.Rows, got.Alike.Rows, keys)
+	}
+}
+
 func TestRepeatsAcrossPieces(t *testing.T) {
 	const rows = 2 << 16
 	r := NewRepeats()
