@@ -262,6 +262,7 @@ func (p *parser) word(n node) (string, bool) {
 	case n.Value == "" && n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) == 0:
 		p.fail(n, emptyHintOf(n), "%s has no value", n.path)
 	default:
+		p.endedByComment(n)
 		return n.Value, true
 	}
 	return "", false

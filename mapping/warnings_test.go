@@ -54,3 +54,50 @@ func TestMarksHaveAnEnd(t *testing.T) {
 		t.Error(len(m.Unconfirmed()), err)
 	}
 }
+
+// item #5 without quotes is the text item, and a comment.
+func TestATextThatEndsAtACommentIsToldOf(t *testing.T) {
+	text := `version: 1 # 2
+key: "{a}" #5
+skip_if: a == "x" #y
+namespace: leads #5
+lead:
+  content:
+    n: item #5
+    o: item # 5
+    p: "item #5"
+    q: item#5
+    r: {list: [one, "two"]} #3
+    s: |
+      a #b
+    t: "é {x}" #b
+    ü: ö  #ä
+`
+	m, err := Parse("m.yaml", []byte(text), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, w := range m.Warnings() {
+		got = append(got, fmt.Sprintf("%d:%d %s", w.Line, w.Column, w.Text))
+	}
+	want := []string{`4:18 namespace ends before a # behind a blank, which begins a comment`, `7:13 lead.content.n ends before a # behind a blank, which begins a comment`, `15:11 lead.content.ü ends before a # behind a blank, which begins a comment`}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	for _, broken := range []string{"null: [item #5, item #6]", "columns: {item #5: x}"} {
+		if _, err := Parse("m.yaml", []byte("version: 1\nsource:\n  "+broken+"\n"), nil); err == nil || !strings.Contains(err.Error(), "a # behind a blank begins a comment\nhint: "+commentHint) {
+			t.Errorf("%s: %v", broken, err)
+		}
+	}
+}
+
+// Some programs write a byte order mark before one that is there.
+func TestByteOrderMarksAreNoPartOfAMapping(t *testing.T) {
+	for _, marks := range []string{"\uFEFF", "\uFEFF\uFEFF"} {
+		_, err := Parse("m.yaml", []byte(marks+"version: 1\nkye: \"{a}\"\n"), nil)
+		if err == nil || !strings.HasPrefix(err.Error(), "m.yaml:2:1: unknown key \"kye\"") {
+			t.Error(err)
+		}
+	}
+}

@@ -32,6 +32,7 @@ const (
 // into a number. It is false after an error.
 func (p *parser) document(data []byte) (doc node, ok bool) {
 	begin := position{1, 1}
+	data = bytes.TrimLeft(data, "\uFEFF") // byte order marks, of which some programs add one
 	switch bad := firstUnreadable(data); {
 	case len(data) > maxBytes:
 		p.failAt(begin, "", "the mapping file is longer than 1 MiB")
@@ -156,6 +157,8 @@ func (p *parser) plain(n *yaml.Node) {
 	}
 }
 
+const maxShownLine = 8 << 10 // bytes of a line in which a place is looked for
+
 // placeIn is the place of a character of the scalar n, counted from 0, where the file
 // shows the scalar as it is; of others it is the place of n.
 func (p *parser) placeIn(n node, i int) position {
@@ -176,7 +179,6 @@ func (p *parser) placeIn(n node, i int) position {
 
 // columnOf is where the line shows this piece of the scalar n, or 0.
 func (p *parser) columnOf(n node, line int, piece string) int {
-	const maxShownLine = 8 << 10 // bytes of a line in which a place is looked for
 	shown := p.line(line)
 	if piece == "" || len(shown) > maxShownLine {
 		return 0
@@ -203,6 +205,7 @@ var (
 	noBlank         = lazyregexp.New(`^ *(?:- )?([\w*.-]+):(["'{\[].*)$`)
 	bareStar        = lazyregexp.New(`(?:^|[{, ])\* *:`)
 	openQuote       = lazyregexp.New(`^ *(?:- )?[\w*. -]+: *(?:"[^"]*|'[^']*)$`)
+	cutByComment    = lazyregexp.New(`^[^"']*[^\s"'] +#[\p{L}\p{N}]`)
 	behindQuote     = lazyregexp.New(`^ *(?:- )?([\w*.-]+): +("[^"]*"|'[^']*')( +[^#\s].*)$`)
 )
 
@@ -249,6 +252,8 @@ func (p *parser) syntax(err error) {
 		hint = quoteHint
 	case shows(colonInText, line):
 		text, hint = "a colon and a blank stand in a text without quotes", "write "+found[1]+`: "`+texts.Shortened(strings.TrimSpace(found[2]), texts.MaxQuoted)+`"`
+	case shows(cutByComment, begun), shows(cutByComment, line):
+		text, hint = "a # behind a blank begins a comment", commentHint
 	case shows(noBlank, begun), shows(noBlank, line):
 		hint = blankHint(found)
 	case first == "@" || first == "%" || first == "`":
@@ -259,6 +264,21 @@ func (p *parser) syntax(err error) {
 		hint = "keys that belong together begin in the same column: look at the line above, too"
 	}
 	p.failAt(where, hint, "the mapping file is not YAML: %s", text)
+}
+
+const commentHint = "put quotes around the text if it goes on there; a blank behind the # says that it is a comment"
+
+// endedByComment warns of a text without quotes behind which stands what may be meant as a part of it: item #5.
+func (p *parser) endedByComment(n node) {
+	line := p.line(n.Line)
+	if !n.isPlain() || len(line) > maxShownLine || !cutByComment().MatchString(line) {
+		return
+	}
+	body, comment := commentOf(line)
+	if strings.HasSuffix(body, n.Value) {
+		begin := strings.LastIndex(line, "#"+comment)
+		p.warn(position{n.Line, 1 + utf8.RuneCountInString(line[:begin])}, n.path+" ends before a # behind a blank, which begins a comment", commentHint)
+	}
 }
 
 // blankHint is for what noBlank has found.

@@ -157,7 +157,7 @@ func packingOf(head []byte) string {
 	return ""
 }
 
-func (f *File) unpack(in io.Reader, packing string) (*bufio.Reader, []byte, error) {
+func (f *File) unpack(in *bufio.Reader, packing string) (*bufio.Reader, []byte, error) {
 	u := &unpacker{packing: packing, packed: f.meter}
 	if err := u.begin(in); err != nil {
 		return nil, nil, err
@@ -183,13 +183,55 @@ type unpacker struct {
 	bytes   int64 // unpacked so far
 }
 
-func (u *unpacker) begin(in io.Reader) (err error) {
+func (u *unpacker) begin(in *bufio.Reader) (err error) {
 	if u.packing == "gzip" {
-		u.in, err = gzip.NewReader(in)
+		m := &members{packed: in}
+		if m.member, err = gzip.NewReader(in); err == nil {
+			m.member.Multistream(false)
+		}
+		u.in = m
 	} else { // one decoder starts no goroutine
 		u.in, err = zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 	}
 	return u.wrong(err)
+}
+
+// members are those of a gzip file, one by one: package gzip takes what stands behind the last for one that was cut.
+type members struct {
+	packed *bufio.Reader
+	member *gzip.Reader
+}
+
+// Read gives unpacked bytes.
+func (m *members) Read(p []byte) (n int, err error) {
+	for n == 0 && err == nil {
+		if n, err = m.member.Read(p); errors.Is(err, io.EOF) {
+			err = m.next()
+		}
+	}
+	return n, err
+}
+
+var errBehind = errors.New("something else stands behind the packed data")
+
+// next goes on to the next member; its error is io.EOF where there is none. The zeros that fill the last block of a tape
+// may stand behind the last.
+func (m *members) next() error {
+	for {
+		next, err := m.packed.Peek(1)
+		switch {
+		case err != nil:
+			return err
+		case next[0] == 0:
+			_, _ = m.packed.Discard(1) // which was seen
+		case next[0] != 0x1F:
+			return errBehind
+		default:
+			err := m.member.Reset(m.packed)
+			m.member.Multistream(false)
+			return err
+		}
+	}
 }
 
 // Close frees what the unpacking took.
@@ -218,6 +260,8 @@ func (u *unpacker) wrong(err error) error {
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return &packedError{"its " + u.packing + " data end too early: the file was cut", again, err}
+	case errors.Is(err, errBehind), errors.Is(err, zstd.ErrMagicMismatch):
+		return &packedError{"something that is not packed stands behind its " + u.packing + " data", again, err}
 	case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded):
 		return &packedError{fmt.Sprintf("it was packed with a zstd window of more than %d MiB", maxWindow>>20), "unpack it first", err}
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -71,6 +72,7 @@ func TestPackedFilesAreUnpacked(t *testing.T) {
 		{"leads.csv.zst", zst([]byte(data))},
 		{"leads.csv", gz([]byte(data))},
 		{"leads", zst([]byte(data))},
+		{"zeros behind.csv.gz", append(gz([]byte(data)), 0, 0, 0)},
 		{"several members.csv.gz", bytes.Join([][]byte{gz([]byte(data[:half])), gz(nil), gz([]byte(data[half:]))}, nil)},
 		{"several frames.csv.zst", bytes.Join([][]byte{skipped, zst([]byte(data[:half])), skipped, zst([]byte(data[half:]))}, nil)},
 	} {
@@ -104,14 +106,18 @@ func TestPackedFilesThatAreDamaged(t *testing.T) {
 		whole := pack([]byte(data))
 		damaged := bytes.Clone(whole)
 		damaged[len(damaged)-3] ^= 0x20 // the checksum of both kinds
-		for name, packed := range map[string][]byte{
-			"cut in the middle":   whole[:len(whole)/2],
-			"cut before the end":  whole[:len(whole)-1],
-			"wrong checksum":      damaged,
-			"text behind the end": append(bytes.Clone(whole), "more text"...),
+		for name, test := range map[string]struct {
+			packed []byte
+			text   string
+		}{
+			"cut in the middle":   {whole[:len(whole)/2], "cut"},
+			"cut before the end":  {whole[:len(whole)-1], "cut"},
+			"cut in another one":  {slices.Concat(whole, whole[:3]), "cut"},
+			"wrong checksum":      {damaged, "damaged"},
+			"text behind the end": {append(bytes.Clone(whole), "more"...), "something that is not packed stands behind its " + kind + " data"},
 		} {
 			t.Run(kind+" "+name, func(t *testing.T) {
-				f, err := source.Open("-", source.Options{Format: source.CSV, Stdin: bytes.NewReader(packed)})
+				f, err := source.Open("-", source.Options{Format: source.CSV, Stdin: bytes.NewReader(test.packed)})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -123,7 +129,7 @@ func TestPackedFilesThatAreDamaged(t *testing.T) {
 					}
 				}
 				var lost *source.LostError
-				if !errors.As(err, &lost) || lost.Line != len(rows)+2 || !strings.Contains(lost.Text, kind+" data") {
+				if !errors.As(err, &lost) || lost.Line != len(rows)+2 || !strings.Contains(lost.Text, kind+" data") || !strings.Contains(lost.Text, test.text) {
 					t.Errorf("not lost behind row %d: %v", len(rows), err)
 				}
 				if len(rows) == 0 || !strings.HasPrefix(want, show(rows)) {

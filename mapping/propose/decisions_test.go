@@ -271,3 +271,16 @@ func TestObjectsOfJSON(t *testing.T) {
 		t.Errorf("a reference is no number of the CRM:\n%s", got)
 	}
 }
+
+// A mapping that sends nothing is none: validate would refuse it.
+func TestAFileWithoutAColumnForALead(t *testing.T) {
+	for text, want := range map[string]string{
+		"Password\nhunter2\nsecret":       "f.csv: no column of it can go into a lead: {Password} looks like a secret\nhint: export the columns",
+		"Password,API key\nhunter2,x\n,y": ": {Password}, {API key} look like secrets",
+		"Name,Name\nAnn,Lee":              "f.csv: no column of it can go into a lead\nhint: ",
+	} {
+		if p, err := Propose(sample(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v\n%s", text, err, p.YAML)
+		}
+	}
+}

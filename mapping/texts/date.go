@@ -78,6 +78,7 @@ type dateForm struct {
 // probes are moments that tell layouts apart whose parts stand in another order.
 var probes = [...]time.Time{
 	time.Date(2004, time.May, 6, 7, 8, 9, 0, time.UTC), time.Date(2011, time.October, 12, 13, 14, 15, 0, time.UTC),
+	time.Date(1970, time.February, 3, 4, 0, 0, 0, time.UTC),
 }
 
 // confuses reports whether the other form reads what this one writes as another day.
@@ -135,17 +136,25 @@ func readForm(layout string) (dateForm, *Fault) {
 	return f, nil
 }
 
-// fromUnix reads what counts units since 1970 in UTC, as Unix does.
+// fromUnix reads what counts units since 1970 in UTC, as Unix does. A number that plainly counts other units does not fit.
 func fromUnix(unit time.Duration) Conversion {
 	per := int64(time.Second / unit)
 	return func(s string) (string, bool) {
 		n, err := strconv.ParseInt(strings.TrimSuffix(s, ".0"), 10, 64) // through a column of decimals
-		if err != nil || n/per > 1<<38 || n/per < -1<<38 {
+		if err != nil || n/per > 1<<38 || n/per < -1<<38 || unit < time.Second && countsSeconds(n) {
 			return "", false
 		}
 		t := time.Unix(n/per, n%per*int64(unit)).UTC()
-		return t.Format("2006-01-02T15:04:05.999999999Z"), 0 < t.Year() && t.Year() <= 9999
+		// Milliseconds taken for seconds lie beyond all years of people; 9999 stands for never.
+		return t.Format("2006-01-02T15:04:05.999999999Z"), 1700 <= t.Year() && t.Year() < 2200 || t.Year() == 9999
 	}
+}
+
+// countsSeconds says that a number counts seconds and not milliseconds: one of this century. As milliseconds it would be
+// in the first weeks of 1970, where only dates of birth are, which in any time zone are whole quarters of an hour.
+func countsSeconds(n int64) bool {
+	const begin, end, quarter = 946_684_800, 4_102_444_800, 15 * 60 * 1000
+	return begin <= n && n < end && n%quarter != 0
 }
 
 // excelBegin is day 0 of Excel's days behind February 1900, in which it has a day too many.

@@ -133,7 +133,7 @@ func (lines rawLines) ways(delimiter rune) (ways []func(*source.Options)) {
 	if escaped {
 		ways = append(ways, func(o *source.Options) { o.Backslash = true })
 	}
-	if before := lines.beforeHeader(delimiter); before > 0 {
+	for _, before := range lines.beforeHeader(delimiter) {
 		ways = append(ways, func(o *source.Options) { o.SkipRows = before })
 		if escaped {
 			ways = append(ways, func(o *source.Options) { o.SkipRows, o.Backslash = before, true })
@@ -148,9 +148,6 @@ func (lines rawLines) ways(delimiter rune) (ways []func(*source.Options)) {
 // withoutHeader is how many columns a file has whose first line is a lead, or 0.
 func (lines rawLines) withoutHeader(delimiter rune) (columns int) {
 	cells, width := lines.table(delimiter)
-	for i, row := range cells {
-		cells[i] = slices.Concat(row, make([]string, max(0, width-len(row))))[:width]
-	}
 	if len(cells) > 0 && propose.BeginsWithLead(cells[0], cells[1:]) {
 		return width
 	}
@@ -193,20 +190,35 @@ func (lines rawLines) delimiters(named rune) []rune {
 	return []rune{',', ';', '\t', '|'}
 }
 
-// beforeHeader is how many lines stand before the first one that has about as many cells as
-// most of the others.
-func (lines rawLines) beforeHeader(delimiter rune) int {
+// beforeHeader is how many lines stand before those that may be the header: the first that has about as many cells as most
+// of the others; and since names with their values may stand above a table, the first that has as many and is no lead,
+// and the first half of whose cells are names that are known.
+func (lines rawLines) beforeHeader(delimiter rune) (counts []int) {
 	cells, width := lines.table(delimiter)
-	header := slices.IndexFunc(cells, func(c []string) bool {
-		return filled(c) >= 2 && float64(filled(c)) >= leastOfWidth*float64(width)
-	})
-	if header <= 0 {
-		return 0
+	for _, fits := range []func(at, filled int) bool{
+		func(_, filled int) bool { return float64(filled) >= leastOfWidth*float64(width) },
+		func(at, filled int) bool {
+			return filled == width && !propose.BeginsWithLead(cells[at], cells[at+1:])
+		},
+		func(at, filled int) bool {
+			known := propose.Known(cells[at])
+			return known > 1 && known*2 >= filled
+		},
+	} {
+		for at, row := range cells {
+			if n := filled(row); n < 2 || !fits(at, n) {
+				continue
+			}
+			if before := lines[at].number - 1; at > 0 && !slices.Contains(counts, before) {
+				counts = append(counts, before)
+			}
+			break
+		}
 	}
-	return lines[header].number - 1
+	return counts
 }
 
-// table are the cells of the lines under the delimiter that makes most of them, and how many most lines have.
+// table are the cells of the lines under the delimiter that makes most of them, as many in each as most lines have.
 func (lines rawLines) table(named rune) (cells [][]string, width int) {
 	most := 0
 	for _, d := range lines.delimiters(named) {
@@ -214,6 +226,9 @@ func (lines rawLines) table(named rune) (cells [][]string, width int) {
 		if w, times := usualWidth(parted); w*times > most {
 			most, cells, width = w*times, parted, w
 		}
+	}
+	for i, row := range cells {
+		cells[i] = slices.Concat(row, make([]string, max(0, width-len(row))))[:width]
 	}
 	return cells, width
 }
