@@ -1,8 +1,11 @@
 package checkpoint
 
 import (
+	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -59,6 +62,21 @@ func (e *ListError) At(index int, key string) error {
 	return e
 }
 
+// ListFailure is an error that a list yielded, or of one that changed meanwhile.
+type ListFailure struct{ Err error }
+
+// Error says what the list yielded.
+func (e *ListFailure) Error() string { return e.Err.Error() }
+
+// Unwrap returns what the list yielded.
+func (e *ListFailure) Unwrap() error { return e.Err }
+
+// IsOfList reports whether an error is of a list that was handed over, and not of the Store: nothing was changed, and the Store
+// goes on.
+func IsOfList(err error) bool {
+	return errors.As(err, new(*ListError)) || errors.As(err, new(*ListFailure))
+}
+
 // mostText is how many bytes the texts of an entry of a list may have together.
 const mostText = 1 << 20
 
@@ -103,10 +121,127 @@ func (e Entry) Completed(by *Entry) Entry {
 	return e
 }
 
-// Judge says what an entry of a list adds to old, which is known of its key, and counts it. taken says that its lead is
-// another key's and stays so; byPeople, whether the lead ID of old is the word of people. An entry that is to be taken over
-// corrects a lead ID where old has one. A refusal lacks the entry's place.
-func (r *AdoptResult) Judge(e, old *Entry, taken bool, byPeople func() bool) (take bool, refusal *ListError) {
+// Adoption is a list of leads that is to be taken over, of which is known what stands in it twice. It keeps 40 bytes of memory
+// an entry.
+type Adoption struct {
+	list    List
+	digests *Digester
+	rows    []adopting
+	order   []uint32 // places in rows, in the order of keys' digests
+
+	repeated     int // place of the first entry whose key or lead ID stands before it already
+	repeatedText string
+}
+
+// adopting is what is kept of an entry of the list.
+type adopting struct {
+	key, lead Digest // lead is zero where the entry gives none
+	stays     bool   // it takes no lead ID from its key
+}
+
+// ReadAdoption goes through a list to its end. What the list yields as an error is a *[ListFailure].
+func ReadAdoption(list List, d *Digester) (*Adoption, error) {
+	a := &Adoption{list: list, digests: d}
+	for e, err := range list {
+		if err != nil {
+			return nil, &ListFailure{err}
+		}
+		a.order = append(a.order, uint32(len(a.rows)))
+		a.rows = append(a.rows, a.row(&e))
+	}
+	a.repeated = len(a.rows)
+	a.findTwice(func(row *adopting) Digest { return row.lead }, "its lead ID stands in row %d already")
+	a.findTwice(func(row *adopting) Digest { return row.key }, "its key stands in row %d already")
+	return a, nil
+}
+
+// Len is how many entries the list has.
+func (a *Adoption) Len() int { return len(a.rows) }
+
+func (a *Adoption) row(e *Entry) adopting {
+	row := adopting{key: a.digests.Sum([]byte(e.Key))}
+	if e.LeadID != "" && e.State != InDoubt {
+		row.lead = a.digests.Sum([]byte(e.LeadID))
+	}
+	row.stays = row.lead == (Digest{}) || e.State == Rejected
+	return row
+}
+
+// findTwice orders the rows by one of their digests, and looks for one that another row has.
+func (a *Adoption) findTwice(digest func(*adopting) Digest, text string) {
+	slices.SortFunc(a.order, func(x, y uint32) int {
+		dx, dy := digest(&a.rows[x]), digest(&a.rows[y])
+		return cmp.Or(bytes.Compare(dx[:], dy[:]), cmp.Compare(x, y))
+	})
+	first := uint32(0)
+	for i, at := range a.order {
+		one := digest(&a.rows[at])
+		if i == 0 || one != digest(&a.rows[first]) {
+			first = at
+		}
+		if at != first && one != (Digest{}) && int(at) <= a.repeated {
+			a.repeated, a.repeatedText = int(at), fmt.Sprintf(text, first+1)
+		}
+	}
+}
+
+// keeps says whether the list gives a key no lead ID, or this one, so that its lead stays.
+func (a *Adoption) keeps(key, lead string) bool {
+	at, ok := slices.BinarySearchFunc(a.order, a.digests.Sum([]byte(key)), func(at uint32, key Digest) int { return bytes.Compare(a.rows[at].key[:], key[:]) })
+	if !ok {
+		return true
+	}
+	row := &a.rows[a.order[at]] // the first one of the key
+	return row.stays || row.lead == a.digests.Sum([]byte(lead))
+}
+
+var errListChanged = errors.New("the list is not the same any more: something else writes to it")
+
+// Each goes through the list once more. An error of f ends it and is returned as it is.
+func (a *Adoption) Each(f func(i int, e *Entry) error) error {
+	i := 0
+	for e, err := range a.list {
+		if err != nil {
+			return &ListFailure{err}
+		}
+		if i == len(a.rows) || a.row(&e) != a.rows[i] {
+			return &ListFailure{errListChanged}
+		}
+		if err := f(i, &e); err != nil {
+			return err
+		}
+		i++
+	}
+	if i < len(a.rows) {
+		return &ListFailure{errListChanged}
+	}
+	return nil
+}
+
+// Judge says whether an entry of the list, at this place, is to be taken over, and counts it. old is what is known of its key,
+// and owner the key under which its lead stands, or nothing. A refusal, of the whole list, is a *[ListError].
+func (a *Adoption) Judge(i int, e *Entry, old *Kept, owner string, r *AdoptResult) (take bool, err error) {
+	text, hint := e.Unfit()
+	if text == "" && i == a.repeated {
+		text, hint = a.repeatedText, "keep one of the two rows"
+	}
+	if text != "" {
+		return false, &ListError{Index: i, Key: e.Key, Text: text, Hint: hint}
+	}
+	taken := owner != "" && owner != e.Key && a.keeps(owner, e.LeadID)
+	take, refusal := r.judge(e, &old.Entry, taken, old.ByPeople)
+	if refusal != nil {
+		return false, refusal.At(i, e.Key)
+	}
+	if take && !KnownStatus(e.Status) {
+		r.Unspecified++
+	}
+	return take, nil
+}
+
+// judge is [Adoption.Judge] of an entry whose lead is another key's and stays so, or not; byPeople says whether the lead ID of
+// old is the word of people.
+func (r *AdoptResult) judge(e, old *Entry, taken bool, byPeople func() bool) (take bool, refusal *ListError) {
 	switch {
 	case old.State == Forgotten:
 		r.Forgotten++

@@ -181,6 +181,11 @@ func (k Kept) marked(by *Entry) Kept {
 	return k
 }
 
+// Corrects says whether an entry of a list that is taken over gives the key another lead ID than it has.
+func (k *KeptKey) Corrects(e *Entry) bool {
+	return e.State != InDoubt && k.Entry != nil && k.Entry.LeadID != ""
+}
+
 // GiveUp takes the lead ID, and what was known of that lead, from an entry that a list corrects.
 func (k *KeptKey) GiveUp(b Book) {
 	was := *k.Entry

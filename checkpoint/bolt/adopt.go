@@ -1,7 +1,6 @@
 package bolt
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -27,10 +26,11 @@ const adopted = 1 << 11
 // list is adopted again. It takes 40 bytes of memory an entry, beside what one commit holds,
 // and about 20 µs.
 func (d *Store) Adopt(_ context.Context, list checkpoint.List) (r checkpoint.AdoptResult, err error) {
-	a := &adoption{store: d, list: list, digests: d.digests, corrected: make(map[string]bool)}
-	if err := a.read(); err != nil {
+	read, err := checkpoint.ReadAdoption(list, d.digests)
+	if err != nil {
 		return r, fmt.Errorf("adopt: %w", err)
 	}
+	a := &adoption{Adoption: read, store: d, corrected: make(map[string]bool)}
 	err = d.exclusively(func() error {
 		err := d.transact("other", func(w *writing) error {
 			if r, err = a.examine(w); err != nil {
@@ -62,114 +62,18 @@ func (d *Store) Adopt(_ context.Context, list checkpoint.List) (r checkpoint.Ado
 }
 
 type adoption struct {
+	*checkpoint.Adoption
 	store     *Store
-	list      checkpoint.List
-	digests   *checkpoint.Digester
-	rows      []adopting
-	order     []uint32 // places in rows, in the order of keys' digests
-	first     refusal  // of the first entry whose key or lead ID stands before it already
-	take      []bool   // by place in the list: to be written
-	wanted    int      // how many
+	take      []bool // by place in the list: to be written
+	wanted    int    // how many
 	corrected map[string]bool
-}
-
-// adopting is what is kept of an entry of the list.
-type adopting struct {
-	key, lead checkpoint.Digest // lead is zero where the entry gives none
-	stays     bool              // it takes no lead ID from its key
-}
-
-type refusal struct {
-	at   int
-	text string
-}
-
-// listFailure is an error of the list, not of the file.
-type listFailure struct{ error }
-
-// Unwrap returns what the list yielded.
-func (f *listFailure) Unwrap() error { return f.error }
-
-var errListChanged = errors.New("the list is not the same any more: something else writes to it")
-
-// read goes through the list for what stands in it twice.
-func (a *adoption) read() error {
-	for e, err := range a.list {
-		if err != nil {
-			return &listFailure{err}
-		}
-		a.order = append(a.order, uint32(len(a.rows)))
-		a.rows = append(a.rows, a.row(&e))
-	}
-	a.first.at = len(a.rows)
-	a.findTwice(func(row *adopting) checkpoint.Digest { return row.lead }, "its lead ID stands in row %d already")
-	a.findTwice(func(row *adopting) checkpoint.Digest { return row.key }, "its key stands in row %d already")
-	return nil
-}
-
-func (a *adoption) row(e *checkpoint.Entry) adopting {
-	row := adopting{key: a.digests.Sum([]byte(e.Key))}
-	if e.LeadID != "" && e.State != checkpoint.InDoubt {
-		row.lead = a.digests.Sum([]byte(e.LeadID))
-	}
-	row.stays = row.lead == (checkpoint.Digest{}) || e.State == checkpoint.Rejected
-	return row
-}
-
-// findTwice orders the rows by one of their digests, and looks for one that another row has.
-func (a *adoption) findTwice(digest func(*adopting) checkpoint.Digest, text string) {
-	slices.SortFunc(a.order, func(x, y uint32) int {
-		dx, dy := digest(&a.rows[x]), digest(&a.rows[y])
-		return cmp.Or(bytes.Compare(dx[:], dy[:]), cmp.Compare(x, y))
-	})
-	first := uint32(0)
-	for i, at := range a.order {
-		one := digest(&a.rows[at])
-		if i == 0 || one != digest(&a.rows[first]) {
-			first = at
-		}
-		if at != first && one != (checkpoint.Digest{}) && int(at) <= a.first.at {
-			a.first = refusal{int(at), fmt.Sprintf(text, first+1)}
-		}
-	}
-}
-
-// keeps says whether the list gives a key no lead ID, or this one, so that its lead stays.
-func (a *adoption) keeps(key, lead string) bool {
-	at, ok := slices.BinarySearchFunc(a.order, a.digests.Sum([]byte(key)), func(at uint32, key checkpoint.Digest) int { return bytes.Compare(a.rows[at].key[:], key[:]) })
-	if !ok {
-		return true
-	}
-	row := &a.rows[a.order[at]] // the first one of the key
-	return row.stays || row.lead == a.digests.Sum([]byte(lead))
-}
-
-// each goes through the list once more.
-func (a *adoption) each(f func(i int, e *checkpoint.Entry) error) error {
-	i := 0
-	for e, err := range a.list {
-		if err != nil {
-			return &listFailure{err}
-		}
-		if i == len(a.rows) || a.row(&e) != a.rows[i] {
-			return &listFailure{errListChanged}
-		}
-		if err := f(i, &e); err != nil {
-			return err
-		}
-		i++
-	}
-	if i < len(a.rows) {
-		return &listFailure{errListChanged}
-	}
-	return nil
 }
 
 // inParts hands out the entries that are to be written, so many at a time, in the order of
 // their keys; the last part may be empty.
 func (a *adoption) inParts(f func(part []checkpoint.Entry, last bool) error) error {
 	var part []checkpoint.Entry
-	err := a.each(func(i int, e *checkpoint.Entry) error {
+	err := a.Each(func(i int, e *checkpoint.Entry) error {
 		if !a.take[i] {
 			return nil
 		}
@@ -213,54 +117,25 @@ func (a *adoption) write(w *writing, part []checkpoint.Entry, last bool) error {
 // examine refuses a list before anything is changed, counts its entries and finds those that
 // have to be written.
 func (a *adoption) examine(w *writing) (r checkpoint.AdoptResult, err error) {
-	a.take, a.wanted = make([]bool, len(a.rows)), 0
-	err = a.each(func(i int, e *checkpoint.Entry) error {
-		text, hint := e.Unfit()
-		if text == "" && i == a.first.at {
-			text = a.first.text
-		}
-		if text != "" {
-			return &checkpoint.ListError{Index: i, Key: e.Key, Text: text, Hint: hint}
-		}
-		take, corrects, err := w.judge(e, a.keeps, &r)
-		if refused := (*checkpoint.ListError)(nil); errors.As(err, &refused) {
-			refused.Index, refused.Key = i, e.Key
-		}
-		if err != nil || !take {
+	a.take, a.wanted = make([]bool, a.Len()), 0
+	err = a.Each(func(i int, e *checkpoint.Entry) error {
+		k, err := w.under(e.Key)
+		if err != nil {
 			return err
 		}
-		a.take[i] = true
-		a.wanted++
-		if corrects {
-			a.corrected[e.Key] = true
+		owner, err := w.Owner(e.LeadID, e.Key)
+		if err != nil {
+			return err
 		}
-		if !checkpoint.KnownStatus(e.Status) {
-			r.Unspecified++
+		if a.take[i], err = a.Judge(i, e, w.shown(e.Key, &k), owner, &r); a.take[i] {
+			a.wanted++
+			if k.Corrects(e) {
+				a.corrected[e.Key] = true
+			}
 		}
-		return nil
+		return err
 	})
 	return r, err
-}
-
-// judge compares an entry with what is known and says whether it is to be taken, and whether
-// it corrects a lead ID; keeps says whether the list leaves a lead to a key.
-func (w *writing) judge(e *checkpoint.Entry, keeps func(key, lead string) bool, r *checkpoint.AdoptResult) (take, corrects bool, err error) {
-	k, err := w.under(e.Key)
-	if err != nil {
-		return false, false, err
-	}
-	owner, old := "", w.shown(e.Key, &k)
-	if e.State != checkpoint.InDoubt {
-		if owner, err = w.Owner(e.LeadID, e.Key); err != nil {
-			return false, false, err
-		}
-	}
-	taken := owner != "" && owner != e.Key && keeps(owner, e.LeadID)
-	take, refusal := r.Judge(e, &old.Entry, taken, old.ByPeople)
-	if refusal != nil {
-		return false, false, refusal
-	}
-	return take, take && e.State != checkpoint.InDoubt && entryOf(k.Entry).LeadID != "", nil
 }
 
 // giveUp takes the lead IDs, and what was known of these leads, from entries that the list

@@ -64,8 +64,8 @@ func (d *Store) exclusively(f func() error) error {
 }
 
 // transact makes what f changes durable, or fails the checkpoint: a commit that failed may
-// still be there, and the next one may succeed by chance. A *checkpoint.ListError is a
-// refusal: nothing was changed, and the checkpoint goes on.
+// still be there, and the next one may succeed by chance. An error of a list undoes it: nothing
+// was changed, and the checkpoint goes on.
 func (d *Store) transact(kind string, f func(*writing) error) error {
 	failpoint.At("commit " + kind)
 	l := &d.w
@@ -85,7 +85,7 @@ func (d *Store) transact(kind string, f func(*writing) error) error {
 			return nil
 		})
 	})
-	if refused, unread := (*checkpoint.ListError)(nil), (*listFailure)(nil); errors.As(err, &refused) || errors.As(err, &unread) {
+	if checkpoint.IsOfList(err) {
 		return err
 	}
 	if err != nil {

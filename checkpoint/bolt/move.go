@@ -237,7 +237,7 @@ func inCommits[T any](d *Store, list iter.Seq2[T, error], write func(*writing, T
 					return nil
 				}
 				if err != nil {
-					return &listFailure{err}
+					return &checkpoint.ListFailure{Err: err}
 				}
 				if err := write(w, one); err != nil {
 					return err

@@ -278,8 +278,7 @@ func (s *Store) transact(f func() (keep bool, err error)) error {
 
 // trouble is an error of the connection that writes, for good.
 func (s *Store) trouble(err error) error {
-	var list *checkpoint.ListError
-	if err == nil || errors.As(err, &list) {
+	if err == nil || checkpoint.IsOfList(err) {
 		return err
 	}
 	return s.fail(&fault{server.Reason(err), err})

@@ -35,10 +35,9 @@ var (
 // use of the ledger, for it comes again, but for those that pass: each has the commit tried once more, for as long as the
 // server is waited for.
 func (s *Store) again(err error, number uint64) (made bool, _ error) {
-	var list *checkpoint.ListError
 	passing := server.IsPassing(err)
 	switch {
-	case errors.As(err, &list) || isConflict(err):
+	case checkpoint.IsOfList(err) || isConflict(err):
 		return false, err
 	case !errors.Is(err, errWarned) && !s.writer.IsClosed() && !passing:
 		return false, s.trouble(err)

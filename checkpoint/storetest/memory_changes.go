@@ -125,79 +125,37 @@ func (w *writing) Note(d checkpoint.KeptDecision) error {
 }
 
 // Adopt takes over leads, see [checkpoint.Store].
-func (m *Memory) Adopt(_ context.Context, entries checkpoint.List) (r checkpoint.AdoptResult, err error) {
-	var list []checkpoint.Entry
-	given := map[string]string{}
-	for e, err := range entries {
-		if err != nil {
-			return r, err
-		}
-		list = append(list, e)
-		if _, twice := given[e.Key]; twice {
-			continue // the first one of a key counts
-		}
-		if given[e.Key] = ""; e.State != checkpoint.InDoubt && e.State != checkpoint.Rejected {
-			given[e.Key] = e.LeadID
-		}
+func (m *Memory) Adopt(_ context.Context, list checkpoint.List) (r checkpoint.AdoptResult, err error) {
+	a, err := checkpoint.ReadAdoption(list, m.digests)
+	if err != nil {
+		return r, err
 	}
-	err = m.change("adopt", func(k *knowledge, now time.Time) (err error) {
-		r, err = (&adoption{writing{k, now}, list, given, map[string]bool{}, map[string]bool{}}).carryOut()
+	err = m.change("adopt", func(k *knowledge, now time.Time) error {
+		w, wanted := &writing{k, now}, []checkpoint.Entry(nil)
+		err := a.Each(func(i int, e *checkpoint.Entry) error {
+			take, err := a.Judge(i, e, w.visible(e.Key), w.owner(e.LeadID), &r)
+			if take {
+				wanted = append(wanted, *e)
+			}
+			return err
+		})
+		for i := 0; i < len(wanted) && err == nil; i++ {
+			w.adopt(&wanted[i])
+		}
 		return err
 	})
 	return r, err
 }
 
-type adoption struct {
-	writing
-	list  []checkpoint.Entry
-	given map[string]string // the lead that the list gives each of its keys
-	came  map[string]bool   // keys
-	gave  map[string]bool   // lead IDs
-}
-
-// carryOut takes the list over once all of it was judged.
-func (a *adoption) carryOut() (r checkpoint.AdoptResult, err error) {
-	var wanted []checkpoint.Entry
-	for i, e := range a.list {
-		take, refusal := a.judge(&e, &r)
-		if refusal != nil {
-			return r, refusal.At(i, e.Key)
-		}
-		if take {
-			wanted = append(wanted, e)
-		}
+func (w *writing) adopt(e *checkpoint.Entry) {
+	k := w.keys[e.Key]
+	corrects := k.Corrects(e)
+	if corrects {
+		k.GiveUp(w)
+		w.put(e.Key, k)
 	}
-	for _, e := range wanted {
-		k := a.keys[e.Key]
-		corrects := e.State != checkpoint.InDoubt && k.Entry != nil && k.Entry.LeadID != ""
-		if corrects {
-			k.GiveUp(a)
-			a.put(e.Key, k)
-		}
-		k.Adopt(a, e, a.visible(e.Key), corrects, a.now)
-		a.put(e.Key, k)
-	}
-	return r, nil
-}
-
-// judge says whether an entry is to be taken over, or why the list is refused.
-func (a *adoption) judge(e *checkpoint.Entry, r *checkpoint.AdoptResult) (take bool, refusal *checkpoint.ListError) {
-	text, _ := e.Unfit()
-	if a.came[e.Key] || e.LeadID != "" && e.State != checkpoint.InDoubt && a.gave[e.LeadID] {
-		text = "its key or lead ID stands twice"
-	}
-	if a.came[e.Key] = true; e.State != checkpoint.InDoubt {
-		a.gave[e.LeadID] = true
-	}
-	if text != "" {
-		return false, &checkpoint.ListError{Text: text}
-	}
-	old, owner := a.visible(e.Key), a.owner(e.LeadID)
-	taken := owner != "" && owner != e.Key && (a.given[owner] == "" || a.given[owner] == e.LeadID)
-	if take, refusal = r.Judge(e, &old.Entry, taken, old.ByPeople); take && !checkpoint.KnownStatus(e.Status) {
-		r.Unspecified++
-	}
-	return take, refusal
+	k.Adopt(w, *e, w.visible(e.Key), corrects, w.now)
+	w.put(e.Key, k)
 }
 
 // Forget removes keys, see [checkpoint.Store].
