@@ -269,6 +269,54 @@ func TestAStandbyIsWaitedForNoMore(t *testing.T) {
 	}
 }
 
+// Who takes it back while a commit waits has it end as if it had been waited for. Nothing leaves for what was claimed by it, also where
+// a standby is waited for again by then: the commit counts once another one has been waited for. faults 2
+func TestAStandbyIsWaitedForNoMoreWhileACommitWaits(t *testing.T) {
+	primary := pgtest.New(t)
+	standby := primary.Standby(t)
+	waiting := func(t *testing.T) (s *Store, done chan error, process int) {
+		waitFor(t, primary, "*")
+		s = opened(t, primary.URL("postgres"), newTarget(), Options{Run: "run", Patience: time.Hour})
+		committed(t, s, claimOf("before"))
+		standby.Freeze(t)
+		done = committing(s, claimOf("a"))
+		eventually(t, "the commit waits", func() bool { process = waiter(t, primary); return process != 0 })
+		return s, done, process
+	}
+	t.Run("for good", func(t *testing.T) {
+		s, done, _ := waiting(t)
+		waitFor(t, primary, "")
+		if err := <-done; !errors.Is(err, checkpoint.ErrPlace) {
+			t.Errorf("the commit counts as waited for: %v", err)
+		}
+		if err := s.Guard(t.Context(), "a"); !errors.Is(err, checkpoint.ErrPlace) {
+			t.Errorf("what was claimed may leave: %v", err)
+		}
+	})
+	standby.Thaw(t)
+	t.Run("for a moment", func(t *testing.T) {
+		s, done, process := waiting(t)
+		syscall.Kill(process, syscall.SIGSTOP) // who waits is slow to hear of it
+		waitFor(t, primary, "")
+		primary.Exec(t, primary.URL("postgres"), `CREATE TABLE IF NOT EXISTS unwaited ()`) // from now on nobody waits
+		waitFor(t, primary, "*")
+		syscall.Kill(process, syscall.SIGCONT)
+		eventually(t, "the commit is asked for once more", func() bool { n := waiter(t, primary); return n != 0 && n != process || len(done) > 0 })
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		if err := s.Guard(ctx, "a"); !errors.Is(err, context.DeadlineExceeded) || len(done) > 0 {
+			t.Errorf("what was claimed may leave, or never: %v", err)
+		}
+		standby.Thaw(t)
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Guard(t.Context(), "a"); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // A worker whose commits no standby is waited for goes on beside one that has begun since, while one was: what the first one did
 // last is missing when the standby takes over, whatever the newest one says.
 func TestAStandbyWasWaitedForByTheNewestWorkerOnly(t *testing.T) {

@@ -12,11 +12,10 @@ import (
 	"leadferry/checkpoint/postgres/server"
 )
 
-// acknowledged is an error unless a commit went well. A warning is one: a wait for a standby that
-// was cancelled ends so, and what it waited for may be lost.
+// acknowledged is an error unless a commit went well.
 func (s *Store) acknowledged(err error) error {
-	if text := s.writer.Warned(); err == nil && text != "" {
-		return fmt.Errorf("%w: %s", errWarned, text)
+	if err == nil {
+		err = s.waited(s.writer)
 	}
 	if err == nil && !s.troubled.IsZero() {
 		s.troubled = time.Time{}
@@ -25,9 +24,26 @@ func (s *Store) acknowledged(err error) error {
 	return err
 }
 
+// waited is an error unless the last commit of a session was waited for as its statements found that it would be. A warning is one: a
+// wait for a standby that was cancelled ends so, and what it waited for may be lost. Settings that were read again are another:
+// a wait ends without a word when nobody is to be waited for any more.
+func (s *Store) waited(at *server.Session) error {
+	if text := at.Warned(); text != "" {
+		return fmt.Errorf("%w: %s", errUncertain, text)
+	}
+	if s.standby != waitedFor {
+		return nil
+	}
+	again, err := at.Reloaded()
+	if again {
+		err = fmt.Errorf("%w: its settings were read again", errUncertain)
+	}
+	return err
+}
+
 var (
-	errWarned = errors.New("the server warned while it made a change durable")
-	errAgain  = errors.New("nothing was done")
+	errUncertain = errors.New("it is not certain that the last change is durable")
+	errAgain     = errors.New("nothing was done")
 )
 
 // again meets the server anew after an error of a commit, whose number is that of the worker's
@@ -39,7 +55,7 @@ func (s *Store) again(err error, number uint64) (made bool, _ error) {
 	switch {
 	case checkpoint.IsOfList(err) || isConflict(err):
 		return false, err
-	case !errors.Is(err, errWarned) && !s.writer.IsClosed() && !passing:
+	case !errors.Is(err, errUncertain) && !s.writer.IsClosed() && !passing:
 		return false, s.trouble(err)
 	}
 	s.claims.setLost(true)
@@ -152,6 +168,8 @@ func (s *Store) meetAgain(number uint64, d time.Duration) (made, fatal bool, err
 		return false, true, s.lostCommits(fresh, "its server's history has branched: it was restored, or a standby took over that was not waited for")
 	case err != nil:
 		return false, false, err
+	case !n.promised:
+		return false, true, s.undurable()
 	}
 	s.timeline, s.standby = n.timeline, n.standby
 	if err := fresh.Prepare(s.statements()); err != nil {
@@ -171,6 +189,7 @@ type account struct {
 	commits, seq uint64
 	timeline     int32
 	standby      string // how those of this server stand from now on, where it has taken over
+	promised     bool   // a commit is as durable as when the worker began
 }
 
 // standsAt is what the server knows of the worker, as of a commit of its own. Who asks for the worker's own row waits for
@@ -183,12 +202,12 @@ func (s *Store) standsAt(fresh *server.Session, number uint64) (n account, err e
 		if err == nil && (n.commits == number || n.commits == s.commits) {
 			err = tx.QueryRow(ctx, `UPDATE leadferry.workers SET beat = clock_timestamp(), timeline = CASE standby WHEN $2 THEN $4 ELSE timeline END,
 				standby = CASE WHEN standby = $2 AND timeline <> $4 AND current_setting('synchronous_standby_names') = '' THEN $3 ELSE standby END
-				WHERE worker = $1 RETURNING standby`, s.worker, waitedFor, noStandby, n.timeline).Scan(&n.standby)
+				WHERE worker = $1 RETURNING standby, `+promised, s.worker, waitedFor, noStandby, n.timeline).Scan(&n.standby, &n.promised)
 		}
 		return err
 	})
-	if text := fresh.Warned(); err == nil && text != "" {
-		err = fmt.Errorf("%w: %s", errWarned, text)
+	if err == nil {
+		err = s.waited(fresh)
 	}
 	return n, err
 }

@@ -76,6 +76,26 @@ func (c *crew) ended(w *exec.Cmd, codes ...int) int {
 	return code
 }
 
+// still starts a worker that stands still at a point on a row's way, and wake has it go on to its end.
+func (c *crew) still(w *exec.Cmd, point string) (wake func() (code int)) {
+	c.t.Helper()
+	path, err := crashing()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	w.Path, w.Env = path, append(slices.Clone(w.Env), "LEADFERRY_FAILPOINT="+point, "LEADFERRY_FAILPOINT_STOP=1")
+	if err := w.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() { w.Process.Kill() })
+	eventually(c.t, "the worker stands still", func() bool { return stateOf(w.Process.Pid) == 'T' })
+	return func() int {
+		w.Process.Signal(syscall.SIGCONT)
+		w.Wait()
+		return w.ProcessState.ExitCode()
+	}
+}
+
 // together runs what each worker of the fleet does at once.
 func (c *crew) together(do func(shard int)) {
 	var group sync.WaitGroup
@@ -214,31 +234,19 @@ var fleetSteps = []struct {
 // it had claimed it settles, and then it ends with 6.
 func TestFleetPaused(t *testing.T) {
 	t.Parallel()
-	path, err := crashing()
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, step := range fleetSteps {
 		t.Run(fmt.Sprintf("%s:%d", step.point, step.nth), func(t *testing.T) {
 			t.Parallel()
 			for range *fleetRounds {
 				c := newCrew(t, 1, 60, sandbox.Options{})
 				paused := c.worker(0)
-				paused.Path, paused.Env = path, append(slices.Clone(paused.Env), fmt.Sprintf("LEADFERRY_FAILPOINT=%s:%d", step.point, step.nth), "LEADFERRY_FAILPOINT_STOP=1")
 				var said strings.Builder
 				paused.Stdout, paused.Stderr = &said, &said
-				if err := paused.Start(); err != nil {
-					t.Fatal(err)
-				}
-				eventually(t, "the worker stops", func() bool { return stateOf(paused.Process.Pid) == 'T' })
+				wake := c.still(paused, fmt.Sprintf("%s:%d", step.point, step.nth))
 				c.deaths = 1
 				c.ended(c.worker(0), 0, 5)
 				c.judge()
-				if err := paused.Process.Signal(syscall.SIGCONT); err != nil {
-					t.Fatal(err)
-				}
-				paused.Wait()
-				if code := paused.ProcessState.ExitCode(); code != 6 && (code != 0 || step.point != "before run is noted") {
+				if code := wake(); code != 6 && (code != 0 || step.point != "before run is noted") {
 					t.Errorf("the worker that was replaced ended with %d\n%s", code, said.String())
 				}
 				c.deaths = 0
@@ -278,13 +286,13 @@ func TestFleetOfOnePlace(t *testing.T) {
 	}
 }
 
-// TestFleetBudget: the workers keep one limit of creates together.
+// TestFleetBudget: the workers keep one limit of creates together, which each of them would come to by itself.
 func TestFleetBudget(t *testing.T) {
 	t.Parallel()
 	c := newCrew(t, 3, 300, sandbox.Options{})
-	c.together(func(shard int) { c.ended(c.worker(shard, "--max-creates", "100"), 3) })
+	c.together(func(shard int) { c.ended(c.worker(shard, "--max-creates", "70"), 3) })
 	c.judge()
-	if n := len(c.byRef()); n != 100 {
-		t.Errorf("%d leads were made, want 100", n)
+	if n := len(c.byRef()); n != 70 {
+		t.Errorf("%d leads were made, want 70", n)
 	}
 }

@@ -2,9 +2,7 @@ package e2e
 
 import (
 	"fmt"
-	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"leadferry/internal/pgtest"
@@ -14,24 +12,9 @@ import (
 // asleep is a fleet whose one worker stopped when the service had answered the last of its five rows.
 func asleep(t *testing.T) (c *crew, wake func() (code int)) {
 	t.Helper()
-	path, err := crashing()
-	if err != nil {
-		t.Fatal(err)
-	}
 	c = newCrew(t, 1, 5, sandbox.Options{})
 	c.places = 1
-	w := c.worker(0)
-	w.Path, w.Env = path, append(slices.Clone(w.Env), "LEADFERRY_FAILPOINT=answered:5", "LEADFERRY_FAILPOINT_STOP=1")
-	if err := w.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { w.Process.Kill() })
-	eventually(t, "the worker stops", func() bool { return stateOf(w.Process.Pid) == 'T' })
-	return c, func() int {
-		w.Process.Signal(syscall.SIGCONT)
-		w.Wait()
-		return w.ProcessState.ExitCode()
-	}
+	return c, c.still(c.worker(0), "answered:5")
 }
 
 // silent has all workers be silent for minutes.

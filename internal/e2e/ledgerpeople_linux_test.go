@@ -3,10 +3,7 @@ package e2e
 import (
 	"fmt"
 	"net/url"
-	"os/exec"
-	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"leadferry/internal/pgtest"
@@ -112,24 +109,8 @@ func TestLedgerRoles(t *testing.T) {
 // nobody decides about a row whose worker may still send it.
 func TestLedgerPeopleBesideAFleet(t *testing.T) {
 	t.Parallel()
-	path, err := crashing()
-	if err != nil {
-		t.Fatal(err)
-	}
 	c := newCrew(t, 2, 60, sandbox.Options{})
-	var workers []*exec.Cmd
-	for shard := range c.shards {
-		w := c.worker(shard)
-		w.Path, w.Env = path, append(slices.Clone(w.Env), "LEADFERRY_FAILPOINT=answered:10", "LEADFERRY_FAILPOINT_STOP=1")
-		if err := w.Start(); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { w.Process.Kill() })
-		workers = append(workers, w)
-	}
-	eventually(t, "both stand still with rows that were answered", func() bool {
-		return !slices.ContainsFunc(workers, func(w *exec.Cmd) bool { return stateOf(w.Process.Pid) != 'T' })
-	})
+	wake := [2]func() int{c.still(c.worker(0), "answered:10"), c.still(c.worker(1), "answered:10")}
 	pgtest.Shared(t).Exec(t, c.ledger, `UPDATE leadferry.workers SET beat = beat + interval '1 hour'`) // however slow this machine is, they count as alive
 	ledger := func(args ...string) (int, string) {
 		if args[0] != "copy" && args[0] != "init" {
@@ -167,10 +148,8 @@ func TestLedgerPeopleBesideAFleet(t *testing.T) {
 			}
 		}
 	}
-	for _, w := range workers {
-		w.Process.Signal(syscall.SIGCONT)
-		w.Wait()
-		if code := w.ProcessState.ExitCode(); code != 0 {
+	for _, wake := range wake {
+		if code := wake(); code != 0 {
 			t.Errorf("a worker ended with %d", code)
 		}
 	}

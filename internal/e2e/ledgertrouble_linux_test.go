@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -65,40 +64,35 @@ func (s *strict) wholeFleet() {
 	s.crew.wholeFleet()
 }
 
-// begun is a worker of the only shard that has sent something.
-func (s *strict) begun(args ...string) (*exec.Cmd, *strings.Builder) {
+// begun is a worker of the only shard that stands still in the midst of its rows.
+func (s *strict) begun(args ...string) (wake func() (code int), said *strings.Builder) {
 	s.t.Helper()
 	c, said := s.worker(0, args...), new(strings.Builder)
 	c.Stdout, c.Stderr = said, said
-	before := s.creates()
-	if err := c.Start(); err != nil {
-		s.t.Fatal(err)
-	}
-	eventually(s.t, "the worker sends something", func() bool { return s.creates() > before+8 })
-	return c, said
+	return s.still(c, "answered:20"), said
 }
 
 // TestLedgerServersThatTurnAway: connections that are ended, and a password that changes, are no more than an interruption, as
 // long as the password file keeps up; else the worker stops, and says where to look.
 func TestLedgerServersThatTurnAway(t *testing.T) {
 	t.Parallel()
-	s := newStrict(t, 1, 400)
-	run, said := s.begun("--max-wait", "30s")
+	s := newStrict(t, 1, 200)
+	wake, said := s.begun("--max-wait", "30s")
 	s.hangUp()
 	s.password("second")
 	s.remembers("second")
 	s.hangUp()
-	if run.Wait(); run.ProcessState.ExitCode() != 0 {
-		t.Errorf("exit %d\n%s", run.ProcessState.ExitCode(), said.String())
+	if code := wake(); code != 0 {
+		t.Errorf("exit %d\n%s", code, said.String())
 	}
 	s.wholeFleet()
 
-	s = newStrict(t, 1, 400)
-	run, said = s.begun("--max-wait", "1s")
+	s = newStrict(t, 1, 200)
+	wake, said = s.begun("--max-wait", "1s")
 	s.password("second")
 	s.hangUp()
-	if run.Wait(); run.ProcessState.ExitCode() != 3 || !strings.Contains(said.String(), "PGPASSFILE") {
-		t.Errorf("a password that the file lacks: exit %d\n%s", run.ProcessState.ExitCode(), said.String())
+	if code := wake(); code != 3 || !strings.Contains(said.String(), "PGPASSFILE") {
+		t.Errorf("a password that the file lacks: exit %d\n%s", code, said.String())
 	}
 	if code, out := s.run(s.on(s.ledger)...); code != 3 || !strings.Contains(out, "PGPASSFILE") {
 		t.Errorf("the same at the start: exit %d\n%s", code, out)
@@ -116,11 +110,11 @@ func TestALedgerThatIsDropped(t *testing.T) {
 	server := pgtest.New(t)
 	address := server.Database(t)
 	database := address[strings.LastIndex(address, "/")+1 : strings.Index(address, "?")]
-	s := &strict{server: server, owner: server.URL("postgres"), crew: newCrewOn(t, address, 1, 400, sandbox.Options{Latency: 10 * time.Millisecond})}
-	run, said := s.begun("--max-wait", "1s")
+	s := &strict{server: server, owner: server.URL("postgres"), crew: newCrewOn(t, address, 1, 200, sandbox.Options{Latency: 10 * time.Millisecond})}
+	wake, said := s.begun("--max-wait", "1s")
 	server.Exec(t, s.owner, "DROP DATABASE "+database+" WITH (FORCE)")
-	if run.Wait(); run.ProcessState.ExitCode() != 3 || !strings.Contains(said.String(), "restore it from a backup") {
-		t.Errorf("exit %d\n%s", run.ProcessState.ExitCode(), said.String())
+	if code := wake(); code != 3 || !strings.Contains(said.String(), "restore it from a backup") {
+		t.Errorf("exit %d\n%s", code, said.String())
 	}
 	s.arrived()
 	before := s.creates()
@@ -147,14 +141,14 @@ func TestLedgerServersWithLittleRoom(t *testing.T) {
 	s.together(func(shard int) { s.ended(s.worker(shard, "--wait", "5m"), 0) })
 	s.wholeFleet()
 
-	s = newStrict(t, 1, 400)
-	run, said := s.begun()
+	s = newStrict(t, 1, 200)
+	wake, said := s.begun()
 	s.server.Exec(t, s.owner, "ALTER ROLE runs CONNECTION LIMIT 5")
 	if out, _ := s.worker(0).CombinedOutput(); !strings.Contains(string(out), "a worker of a fleet three") {
 		t.Errorf("a worker without room says:\n%s", out)
 	}
-	if run.Wait(); run.ProcessState.ExitCode() != 0 {
-		t.Errorf("the one that had room ends with %d\n%s", run.ProcessState.ExitCode(), said.String())
+	if code := wake(); code != 0 {
+		t.Errorf("the one that had room ends with %d\n%s", code, said.String())
 	}
 	s.wholeFleet()
 }

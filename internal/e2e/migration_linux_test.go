@@ -199,21 +199,10 @@ func TestTheMigrationJob(t *testing.T) {
 // ends with 6, of which the policy makes nothing, and the other one goes on.
 func TestTheMigrationJobReplacesAPod(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, 1200, sandbox.Options{})
-	lost := c.pod(2)
-	if err := lost.Start(); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the pod on the lost node sends something", func() bool { return len(c.byRef()) > 0 })
-	if err := lost.Process.Signal(syscall.SIGSTOP); err != nil { // nobody hears of it
-		t.Fatal(err)
-	}
+	c := newCluster(t, 400, sandbox.Options{})
+	wake := c.still(c.pod(2), "answered:20") // on a node of which nobody hears
 	c.together(func(index int) { c.run(index, nil) })
-	if err := lost.Process.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
-	lost.Wait()
-	if code := lost.ProcessState.ExitCode(); code != 6 || c.action(6) != "Ignore" {
+	if code := wake(); code != 6 || c.action(6) != "Ignore" {
 		t.Errorf("the pod on the lost node ended with %d, for which the policy has %s", code, c.action(6))
 	}
 	c.run(2, nil) // what it had under way it has settled, and what had not left it has given back

@@ -18,8 +18,8 @@ func (s *Session) Promises(readOnly bool) error {
 	var standby bool
 	err := s.QueryRow(context.Background(), `SELECT current_setting('fsync'), current_setting('full_page_writes'),
 		current_setting('synchronous_commit'), current_setting('transaction_read_only'), pg_is_in_recovery(),
-		pg_backend_pid(), (SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid())`).
-		Scan(&fsync, &pages, &commit, &unchanging, &standby, &s.Process, &s.began)
+		pg_backend_pid(), (SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()), pg_conf_load_time()`).
+		Scan(&fsync, &pages, &commit, &unchanging, &standby, &s.Process, &s.began, &s.loaded)
 	if err != nil {
 		return s.at.Explain(err)
 	}

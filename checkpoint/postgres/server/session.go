@@ -17,6 +17,7 @@ type Session struct {
 	*pgx.Conn
 	Process int // that serves it, once it is known what that promises
 	began   time.Time
+	loaded  time.Time // when it read the server's settings last
 	at      *Address
 	warning atomic.Pointer[string]
 }
@@ -102,6 +103,17 @@ func (s *Session) Warned() string {
 		return *text
 	}
 	return ""
+}
+
+// Reloaded says whether the server's settings were read again since this was asked last, or since [Session.Promises]. A commit
+// that came between need not have been made as a statement of its found them to be.
+func (s *Session) Reloaded() (again bool, err error) {
+	var loaded time.Time
+	err = s.QueryRow(context.Background(), `SELECT pg_conf_load_time()`).Scan(&loaded)
+	if again = err == nil && !loaded.Equal(s.loaded); again {
+		s.loaded = loaded
+	}
+	return again, err
 }
 
 // endOfProcess is how long the process of an earlier session may take to end.
