@@ -9,6 +9,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/importer/delivery"
+	"leadferry/importer/report"
 	"leadferry/importer/source"
 	"leadferry/internal/crash"
 	"leadferry/leadapi"
@@ -217,10 +218,8 @@ func ledgerFailed(err error) *Stop {
 }
 
 func filesFailed(err error) *Stop {
-	return &Stop{
-		Reason: fmt.Sprintf("the run's files could not be written: %v", err), Code: CodeStopped,
-		Hint: "make room or name another place: the checkpoint has every outcome, so the results of the next run are complete",
-	}
+	reason, hint := report.Unwritten(err)
+	return &Stop{Reason: reason, Code: CodeStopped, Hint: hint}
 }
 
 func outputClosed(err error) *Stop {

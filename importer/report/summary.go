@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -9,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -249,8 +251,16 @@ func round(f float64) float64 { return math.Round(f*1000) / 1000 }
 
 // fail makes the summary say that the run's files are not complete.
 func (s *Summary) fail(err error) {
-	s.Stopped(fmt.Sprintf("the run's files could not be written: %v", err),
-		"Make room or name another place: the checkpoint has every outcome, so the results of the next run are complete.")
+	s.Stopped(Unwritten(err))
+}
+
+// Unwritten says that a run's files are not complete, and what a person can do about it.
+func Unwritten(err error) (reason, hint string) {
+	hint = "make room or name another place"
+	if errors.Is(err, syscall.EPIPE) { // of a named pipe
+		hint = "see that whoever reads it does so to its end"
+	}
+	return fmt.Sprintf("the run's files could not be written: %v", err), hint + ": the checkpoint has every outcome, so the results of the next run are complete"
 }
 
 // Stopped makes the summary say that the run stopped after all, with exit code 3. An

@@ -74,6 +74,7 @@ type program struct {
 	args      []string
 	line      *flags.Line
 	json      bool                                // --log-format json: standard error is read by a program
+	level     slog.Level
 	settings  atomic.Pointer[connection.Settings] // what needs no profile, until a command with connection flags begins
 	code      int                                 // what the command that ran asks for
 	hold      signals.Hold
@@ -106,6 +107,8 @@ func Run(ctx context.Context, interrupt <-chan struct{}, args []string, s Stream
 	app := p.app()
 	line, err := flags.Parse(app, args[min(1, len(args)):])
 	format, _ := line.Typed("log-format")
+	level, _ := line.Typed("log-level")
+	_ = p.level.UnmarshalText([]byte(level)) // logger says where it is none
 	p.line, p.json, p.ending = line, format == "json", endingOf(line)
 	p.settings.Store(connection.Begin(line))
 	ended := make(chan int, 1)
@@ -225,12 +228,24 @@ func (p *program) person(c *cli.Context) terminal.Person {
 	return terminal.Person{In: p.In, Err: p.Err, Interrupt: p.interrupt, Yes: c.Bool("yes")}
 }
 
-// say is where announcements for people go: standard error, or nowhere with --quiet.
+// say is where announcements go, a line each: standard error, or nowhere with --quiet.
 func (p *program) say(c *cli.Context) io.Writer {
-	if c.Bool("quiet") {
+	switch {
+	case c.Bool("quiet"):
 		return io.Discard
+	case p.json:
+		return slog.NewLogLogger(p.jsonLog().Handler(), slog.LevelInfo).Writer()
 	}
-	return p.Err
+	return &p.log
+}
+
+// warn says what a person should know though the command goes on. It is no sign that all goes well: --quiet hides none of it.
+func (p *program) warn(text string) {
+	if p.json {
+		p.jsonLog().Warn(report.Escape(text))
+		return
+	}
+	fmt.Fprintf(&p.log, "warning: %s\n", report.Escape(text))
 }
 
 // fail says why a command ended, for people or for programs, and returns its exit code.
@@ -240,7 +255,7 @@ func (p *program) fail(err error) int {
 	for _, one := range end.Sentences() {
 		if p.json {
 			fields := append([]any{"exit_code", end.Code}, said("hint", report.Escape(one.Hint))...)
-			p.jsonLog(slog.LevelInfo).Error(report.Escape(strings.Join(one.Lines, "; ")), fields...)
+			p.jsonLog().Error(report.Escape(strings.Join(one.Lines, "; ")), fields...)
 			continue
 		}
 		for _, line := range one.Lines {

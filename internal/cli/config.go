@@ -88,7 +88,7 @@ func (p *program) configShow(c *cli.Context) error {
 		rows = append(rows, checkpointSetting(t))
 	}
 	if text := connection.MixedRegions(t); text != "" && t.LeadsURL != "" && t.BaseURL != "" {
-		fmt.Fprintf(p.say(c), "warning: %s\n", text)
+		p.warn(text)
 	}
 	if c.Bool("json") {
 		return p.printJSON(rows)
@@ -168,7 +168,7 @@ func (p *program) configCheck(c *cli.Context) (err error) {
 	}
 	defer client.Close()
 	if text := connection.MixedRegions(p.target()); text != "" && !c.Bool("sandbox") {
-		fmt.Fprintf(p.say(c), "warning: %s\n", text)
+		p.warn(text)
 	}
 	all, broken, err := p.probe(c, client, &api)
 	if broken > 0 && err == nil {

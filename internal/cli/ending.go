@@ -28,19 +28,19 @@ import (
 
 // logger writes to standard error as --log-level and --log-format say.
 func (p *program) logger(c *cli.Context) (*slog.Logger, error) {
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(c.String("log-level"))); err != nil {
+	if err := new(slog.Level).UnmarshalText([]byte(c.String("log-level"))); err != nil {
 		return nil, exit.Usage("--log-level: no such level", "use debug, info, warn or error")
 	}
 	if p.json {
-		return p.jsonLog(level), nil
+		return p.jsonLog(), nil
 	}
-	return slog.New(slog.NewTextHandler(&p.log, &slog.HandlerOptions{Level: level})), nil
+	return slog.New(slog.NewTextHandler(&p.log, &slog.HandlerOptions{Level: p.level})), nil
 }
 
-// jsonLog is where a program reads what is told from a level on: one JSON object a line, with the run that it is of.
-func (p *program) jsonLog(level slog.Level) *slog.Logger {
-	log := slog.New(slog.NewJSONHandler(terminal.Escaping{To: &p.log}, &slog.HandlerOptions{Level: level}))
+// jsonLog is where a program reads what is told: one JSON object a line, with the run that it is of. An error is told at
+// every level.
+func (p *program) jsonLog() *slog.Logger {
+	log := slog.New(slog.NewJSONHandler(terminal.Escaping{To: &p.log}, &slog.HandlerOptions{Level: min(p.level, slog.LevelError)}))
 	if p.ending == nil {
 		return log
 	}
@@ -185,12 +185,8 @@ func (e *ending) prune(s *report.Summary) error {
 
 // warnOf says on standard error what went wrong beside the command itself.
 func (p *program) warnOf(what string, err error) {
-	switch {
-	case err == nil:
-	case p.json:
-		p.jsonLog(slog.LevelInfo).Warn(what, "error", report.Escape(err.Error()))
-	default:
-		fmt.Fprintf(&p.log, "warning: %s: %s\n", what, report.Escape(err.Error()))
+	if err != nil {
+		p.warn(what + ": " + err.Error())
 	}
 }
 
@@ -199,7 +195,7 @@ func (p *program) tellRefusal(e *exit.Error) {
 	told := e.Joined()
 	if p.json {
 		fields := []any{"outcome", "refused", "exit_code", told.Code, "reason", report.Escape(told.Text), "rows", report.RowCounts{}}
-		p.jsonLog(slog.LevelInfo).Error("the run ended", append(fields, said("hint", report.Escape(told.Hint))...)...)
+		p.jsonLog().Error("the run ended", append(fields, said("hint", report.Escape(told.Hint))...)...)
 	}
 	if !p.ending.asJSON {
 		return

@@ -95,7 +95,7 @@ func (p *program) login(c *cli.Context) error {
 		}
 		fmt.Fprintf(&p.out, "made       profile %s in %s\n", set.Profile.Value, report.Escape(set.Config.Value))
 	}
-	remarks(p.say(c), set)
+	p.remarks(p.say(c), set)
 	return p.proveSignIn(c, ctx, api)
 }
 
@@ -175,7 +175,7 @@ func checkTarget(set *connection.Settings) error {
 
 // remarks says what an import with the profile will ask for, and warns of addresses that
 // do not belong together and of what counts before the client that was stored.
-func remarks(w io.Writer, set *connection.Settings) {
+func (p *program) remarks(w io.Writer, set *connection.Settings) {
 	if missing := set.Missing("leads-url", "trunk-id"); missing != "" && set.Profile.Given() {
 		fmt.Fprintf(w, "note: %s yet: an import needs them too, as flags or as leads_url and trunk_id under %s in %s\n",
 			missing, set.Profile.Value, report.Escape(set.Config.Value))
@@ -184,11 +184,11 @@ func remarks(w io.Writer, set *connection.Settings) {
 		fmt.Fprintln(w, "note: the proxy is not in the profile, since it holds a password: later runs need LEADFERRY_PROXY")
 	}
 	if text := connection.MixedRegions(set.Target()); text != "" && set.Get("leads-url") != "" {
-		fmt.Fprintf(w, "warning: %s\n", text)
+		p.warn(text)
 	}
 	for _, s := range []flags.Setting{set.Setting("client-id"), set.Setting("client-secret-file"), set.Setting("client-secret-command"), set.Given("client-secret")} {
 		if s.Value != "" {
-			fmt.Fprintf(w, "warning: %s counts before the client that was stored now; take it out to use that one\n", s.From)
+			p.warn(s.From + " counts before the client that was stored now; take it out to use that one")
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -193,9 +194,9 @@ func (v *screen) noticeStop() {
 // announce says which checkpoint the run meets: the same one means that nothing is
 // made twice, a new one that nothing is known yet.
 func (v *screen) announce(s *importer.Start) {
-	known, quiet, w := s.Checkpoint, v.c.Bool("quiet"), v.say(v.c)
+	known, w := s.Checkpoint, v.say(v.c)
 	switch path := report.Escape(known.Path); {
-	case path == "" || v.json && quiet:
+	case path == "" || v.c.Bool("quiet"):
 	case v.json:
 		v.log.Info("checkpoint", "path", known.Path, "new", known.New, "leads", known.Leads, "in_doubt", known.InDoubt)
 	case known.New:
@@ -203,27 +204,21 @@ func (v *screen) announce(s *importer.Start) {
 	default:
 		fmt.Fprintf(w, "checkpoint: %s (knows %s, %s in doubt)\n", path, leads(known.Leads), humanize.Comma(int64(known.InDoubt)))
 	}
-	tell := func(level slog.Level, kind, text string) {
-		switch text := report.Escape(text); {
-		case !v.json:
-			fmt.Fprintf(w, "%s: %s\n", kind, text)
-		case level == slog.LevelWarn || !quiet: // warnings are no sign that all goes well
-			v.log.Log(v.c.Context, level, text)
-		}
-	}
 	for _, text := range s.Warnings {
-		tell(slog.LevelWarn, "warning", text)
+		v.warn(text)
 	}
 	if text := connection.MixedRegions(s.Target); text != "" {
-		tell(slog.LevelWarn, "warning", text)
+		v.warn(text)
 	}
-	for _, text := range s.Notes {
-		tell(slog.LevelInfo, "note", text)
-	}
+	notes := s.Notes
 	if known.Path != "" {
-		for _, text := range v.settings.Load().RouteNotes() {
-			tell(slog.LevelInfo, "note", text)
+		notes = slices.Concat(notes, v.settings.Load().RouteNotes())
+	}
+	for _, text := range notes {
+		if !v.json {
+			text = "note: " + text
 		}
+		fmt.Fprintln(w, report.Escape(text))
 	}
 }
 

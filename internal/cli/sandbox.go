@@ -195,15 +195,15 @@ func directoryOf(c *cli.Context) (*sandbox.Directory, error) {
 // printAnswers says how many requests of each kind were given each status.
 func printAnswers(w io.Writer, counts sandbox.Counts) {
 	for _, kind := range slices.Sorted(maps.Keys(counts)) {
-		fmt.Fprintf(w, "%s:", kind)
+		line := kind + ":"
 		for _, status := range slices.Sorted(maps.Keys(counts[kind])) {
 			word := strconv.Itoa(status)
 			if status == 0 {
 				word = "no answer"
 			}
-			fmt.Fprintf(w, " %d × %s", counts[kind][status], word)
+			line += fmt.Sprintf(" %d × %s", counts[kind][status], word)
 		}
-		fmt.Fprintln(w)
+		fmt.Fprintln(w, line)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -179,7 +180,8 @@ func TestSecretsInWrongPlacesAreNotShown(t *testing.T) {
 
 // A name that was mistyped, or stands elsewhere, is seen in what says so, and a word of the line hides nothing of others.
 func TestNamesThatAreNotThereAreTold(t *testing.T) {
-	const run, name, fleet = "20261122T192226Z-import-ff2e99f1", "Leads 2026Q3 EU v2 Final", "3F2A1B4C-0d9e-4f8a-b7c6-5d4e3f2a1b0c"
+	const run, fleet = "20261122T192226Z-import-ff2e99f1", "3F2A1B4C-0d9e-4f8a-b7c6-5d4e3f2a1b0c"
+	const name, noBlanks = "Leads 2026Q3 EU v2 Final", "Leads_2026Q3_EU_v2_Final"
 	d := newDesk(t, "http://127.0.0.1:1")
 	t.Chdir(d.dir)
 	leads, mapping := sampleFile(t, "leads.csv"), sampleFile(t, "leads.yaml")
@@ -189,6 +191,7 @@ func TestNamesThatAreNotThereAreTold(t *testing.T) {
 	for want, lines := range map[string][][]string{
 		run:          {{"report", run}, {"report", "leadferry-runs/" + run}, {"report", "leadferry-runs/" + run + "/"}, {"checkpoint", "adopt", "--sandbox", "leadferry-runs/" + run}},
 		name:         {{"import", "--sandbox", "-m", mapping, name}, {"import", "--sandbox", "-m", name, leads}, {"explain", name}, {"report", name}},
+		noBlanks:     {{"import", "--sandbox", "-m", mapping, noBlanks}, {"import", "--sandbox", "-m", "exports/" + noBlanks, leads}, {"checkpoint", "resolve", "--sandbox", noBlanks}},
 		fleet:        {{"explain", fleet}, {"report", fleet}},
 		`"{column}"`: {{"validate", "-m", "bare.yaml", leads, "--delimiter", "{"}},
 	} {
@@ -197,6 +200,25 @@ func TestNamesThatAreNotThereAreTold(t *testing.T) {
 				t.Errorf("%q: exit %d, want %s\n%s", args, code, want, seen)
 			}
 		}
+	}
+}
+
+// A token that was made by chance is not shown, whatever signs part it.
+func TestTokensAreNotTakenForNames(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	shown := 0
+	const tokens = 5000
+	for range tokens {
+		token := make([]byte, 24)
+		for i := range token {
+			token[i] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"[r.IntN(64)]
+		}
+		if !flags.MaybeSecret(string(token)) {
+			shown++
+		}
+	}
+	if shown > tokens/300 { // those of few turns
+		t.Errorf("%d of %d are shown", shown, tokens)
 	}
 }
 
@@ -238,6 +260,9 @@ func TestNamesAreNotTakenForSecrets(t *testing.T) {
 		"4f1c2a9b": false, "--max-in-doubt": false, "": false, "8f3A9b2C1d4E7f6A": true, "nowhere/8f3A9b2C1d4E7f6A": true,
 		"3f2a1b4c-0d9e-4f8a-b7c6-5d4e3f2a1b0c": false, "20261122T192226Z-import-ff2e99f1": false, "nowhere/20261122T192226Z-sync-ff2e99f1/": false,
 		"20261122T192226Z-import-ff2e99f1x": true, "Leads 2026Q3 EU v2 Final": false, "Leads 8f3A9b2C1d4E7f6A": true, "{": false, "{column}": false,
+		"Leads_2026Q3_EU_v2_Final": false, "Leads-2026Q3-EU-v2": false, "nowhere/Leads_2026Q3_EU_v2_Final": false, "CRM.Export.2026Q3.NordWest7.v2": false,
+		"aB3-dE5_fG7.hJ9x": true, "AB3D-9FkL-x7Qw-Zz01": true, "sk_live_4eC39HqLyjWDarjtT1zdp7dc": true, "ghp_16C7e42F292c6912E7710c838347Ae178B4a": true,
+		"xoxb-123456789012-AbCdEfGhIjKlMnOp7": true, "Leads_2026Q3_8f3A9b2C1d4E": true, plantedJWT: true, plantedSecret: true, plantedAccess: true, plantedRefresh: true,
 		`{"client_id": 1}`: true, "host=db password=x": true, "socks5://a:b@proxy": true, "http://token@proxy": true,
 	} {
 		if flags.MaybeSecret(name) != secret {

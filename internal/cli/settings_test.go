@@ -14,7 +14,8 @@ import (
 // shows is one setting as config show has it: value and origin.
 func (d *desk) shows(name string, args ...string) (value, from string) {
 	d.t.Helper()
-	out := d.must(0, "", append([]string{"--quiet", "config", "show", "--json"}, args...))
+	out := d.must(0, "", append([]string{"config", "show", "--json"}, args...))
+	out = out[strings.IndexByte(out, '['):] // behind warnings
 	var rows []struct{ Name, Value, From string }
 	if err := json.Unmarshal([]byte(out), &rows); err != nil {
 		d.t.Fatalf("%v\n%s", err, out)

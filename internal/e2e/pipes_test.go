@@ -88,6 +88,24 @@ func TestWhatNobodySees(t *testing.T) {
 	}
 }
 
+// A named pipe whose reader has gone stops a run: no disk is to be mended then. fault 15
+func TestReaderOfResultsGoes(t *testing.T) {
+	t.Parallel()
+	const rows = 800 // more than a pipe holds
+	w := newWorld(t, sandbox.Options{})
+	w.leads(rows)
+	out, err := w.shell(`mkfifo fifo || exit 77; head -c 1 fifo >/dev/null & "$0" import -m leads.yaml leads.csv --out none -c 32 --results fifo`).CombinedOutput()
+	exit, failed := errors.AsType[*exec.ExitError](err)
+	if failed && exit.ExitCode() == 77 {
+		t.Skip("no named pipes here")
+	}
+	told := strings.Join(strings.Fields(string(out)), " ")
+	if !failed || exit.ExitCode() != 3 || !strings.Contains(told, "broken pipe") || !strings.Contains(told, "See that whoever reads it does so to its end") || strings.Contains(told, "ake room") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	w.complete(rows)
+}
+
 // whole checks that a run left everything complete: the leads on the service, the
 // checkpoint, and the run's folder.
 func (w *world) whole(rows int) {

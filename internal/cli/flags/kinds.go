@@ -133,8 +133,7 @@ const shortest = 12
 // givenNames are those of run folders and UUIDs, which organizations have and fleets may.
 var givenNames = lazyregexp.New(`^(\d{8}T\d{6}Z-[a-z]+-[0-9a-f]{8}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$`)
 
-// looksLikeToken reports whether letters of both cases and digits take turns as nobody writes them: names of files have
-// such words, too, but short ones with blanks between them.
+// looksLikeToken reports whether letters of both cases and digits take turns as nobody writes them.
 func looksLikeToken(word string) bool {
 	turns, last := 0, rune(0)
 	for _, r := range word {
@@ -151,7 +150,21 @@ func looksLikeToken(word string) bool {
 			turns, last = turns+1, kind
 		}
 	}
-	return turns > 6 && len(word) >= shortest
+	return turns > 6 && len(word) >= shortest && !readsAsName(word)
+}
+
+// A name is parted by signs into parts of a few words and numbers: Leads, 2026Q3, EU, v2, FinalDraft.
+const pieceOfName = `(\p{Lu}?\p{Ll}+|\p{Lu}+|\p{Nd}+)`
+
+var (
+	nameInParts  = lazyregexp.New(`^(` + pieceOfName + `{1,3}([-_./\\]|$))+$`)
+	piecesOfName = lazyregexp.New(pieceOfName)
+)
+
+// readsAsName reports whether what looks like a token is a name such as Leads_2026Q3_EU_v2_Final. Its pieces are longer than
+// those of a token: one whose parts are short is parted into ever so many.
+func readsAsName(word string) bool {
+	return nameInParts().MatchString(word) && 2*len(word) >= 5*len(piecesOfName().FindAllString(word, -1))
 }
 
 // looksLikePath reports whether a word ends as names of files do, or begins with a folder that is there.
