@@ -74,7 +74,7 @@ type program struct {
 	args      []string
 	line      *flags.Line
 	json      bool                                // --log-format json: standard error is read by a program
-	level     slog.Level
+	level     slog.Level                          // --log-level
 	settings  atomic.Pointer[connection.Settings] // what needs no profile, until a command with connection flags begins
 	code      int                                 // what the command that ran asks for
 	hold      signals.Hold

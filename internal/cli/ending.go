@@ -186,7 +186,8 @@ func (e *ending) prune(s *report.Summary) error {
 // warnOf says on standard error what went wrong beside the command itself.
 func (p *program) warnOf(what string, err error) {
 	if err != nil {
-		p.warn(what + ": " + err.Error())
+		err = fmt.Errorf("%s: %w", what, err)
+		p.warn(err.Error())
 	}
 }
 
