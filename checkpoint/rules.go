@@ -267,8 +267,8 @@ type Kept struct {
 	Prior *Kept // of an intent: the one that it came in place of
 }
 
-// Stamped is k as it is kept, with the time of a commit where it has none of its own.
-func (k Kept) Stamped(now time.Time) *Kept {
+// Stamp makes k what is kept, with the time of a commit where it has none of its own.
+func (k *Kept) Stamp(now time.Time) *Kept {
 	if k.Updated.IsZero() {
 		k.Updated = now
 	}
@@ -277,7 +277,7 @@ func (k Kept) Stamped(now time.Time) *Kept {
 	if len(k.Content) == 0 {
 		k.Content = nil
 	}
-	return &k
+	return k
 }
 
 // Events are what led to k and what k tells itself, in order.

@@ -35,9 +35,11 @@ type writing struct {
 	now     time.Time
 	digests *checkpoint.Digester
 	words   *records.Words
-	vacant  map[string]bool // keys claimed while they had no entry: none is there until putEntry
-	none    checkpoint.Kept // that nothing is known of a key, see shown
-	arena   []byte          // records live here until the commit: bbolt does not copy values
+	vacant  map[string]bool    // keys claimed while they had no entry: none is there until putEntry
+	none    checkpoint.Kept    // that nothing is known of a key, see shown
+	changed [4]checkpoint.Kept // what a change reads and writes of a key: most of the garbage of a run otherwise
+	rooms   []checkpoint.Kept  // those of them that are free; none but while a change is made
+	arena   []byte             // records live here until the commit: bbolt does not copy values
 
 	meta, intents, links, wanted, folds, runs, audit, blocked, notes *bbolt.Bucket
 	entries, leads                                                   *buffered
@@ -142,8 +144,13 @@ func (w *writing) want(old, e *checkpoint.Entry) error {
 }
 
 func (w *writing) under(key string) (k checkpoint.KeptKey, err error) {
-	if k.Intent, err = w.words.Kept(key, find(w.sent, key)); err == nil {
-		k.Entry, err = w.words.Kept(key, w.entry(key))
+	if record := find(w.sent, key); record != nil {
+		k.Intent = w.room()
+		err = w.words.ReadKept(k.Intent, key, record)
+	}
+	if record := w.entry(key); record != nil && err == nil {
+		k.Entry = w.room()
+		err = w.words.ReadKept(k.Entry, key, record)
 	}
 	return k, err
 }
@@ -162,8 +169,19 @@ func (w *writing) shown(key string, k *checkpoint.KeptKey) *checkpoint.Kept {
 
 // Keep is an entry or an intent as it is kept, with the number and the time of the commit.
 func (w *writing) Keep(k checkpoint.Kept) *checkpoint.Kept {
-	k.Seq = w.seq
-	return k.Stamped(w.now)
+	kept := w.room()
+	*kept, kept.Seq = k, w.seq
+	return kept.Stamp(w.now)
+}
+
+// room is one of those that a change has to itself, else a new one.
+func (w *writing) room() *checkpoint.Kept {
+	if len(w.rooms) == 0 {
+		return new(checkpoint.Kept)
+	}
+	k := &w.rooms[0]
+	w.rooms = w.rooms[1:]
+	return k
 }
 
 // put has something else stand under a key than what stands there now.

@@ -86,7 +86,7 @@ func (w *working) put(r *row) {
 // Keep is a record as it is kept. The server gives it its number.
 func (w *working) Keep(k checkpoint.Kept) *checkpoint.Kept {
 	k.Seq = 0
-	return k.Stamped(w.now)
+	return k.Stamp(w.now)
 }
 
 // held says whether another worker may still send what it has claimed under a key.

@@ -64,7 +64,7 @@ func (w *writing) noteShape(s checkpoint.KeptShape) {
 // Keep is a record as it is kept, with number and time.
 func (w *writing) Keep(k checkpoint.Kept) *checkpoint.Kept {
 	k.Seq = w.seq
-	return k.Stamped(w.now)
+	return k.Stamp(w.now)
 }
 
 func (w *writing) put(key string, k checkpoint.KeptKey) {
