@@ -85,6 +85,11 @@ func IsRefusal(err error) bool {
 	return slices.ContainsFunc([]error{ErrKey, ErrKnown, ErrBlocked, ErrTaken, ErrState, ErrHeld}, func(refusal error) bool { return errors.Is(err, refusal) })
 }
 
+// TakeAgain is what to do about the checkpoint at path, whose leads were copied to a place that is lost.
+func TakeAgain(path string) string {
+	return "leadferry checkpoint check --accept-older --checkpoint " + Word(path) + " takes this one again: rows that it does not know are held then, not sent"
+}
+
 // Word is a path or an address as a person pastes it into a shell of the system, for hints: in quotes where it needs them, and in
 // single ones where double ones would put something else in the place of $NAME, so that another checkpoint would be begun there.
 func Word(place string) string {

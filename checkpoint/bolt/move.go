@@ -14,6 +14,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt/records"
+	"leadferry/internal/disk"
 )
 
 // movingKey stands in a file that was copied, with where its leads are kept now, or that is being
@@ -38,17 +39,22 @@ func moving(meta *bbolt.Bucket) string {
 }
 
 // stillHere refuses to write to a file whose leads are kept elsewhere now, or that is not complete.
-func (d *Store) stillHere(meta *bbolt.Bucket) error {
-	d.moving = moving(meta)
-	to, gone := strings.CutPrefix(d.moving, movedTo)
+func (d *Store) stillHere(o Options) error {
+	to := d.Moved()
 	switch {
-	case d.moving == "" || d.mayMove || gone && d.readOnly:
+	case d.moving == "" || o.Moved || to != "" && (o.ReadOnly || o.Accept):
 		return nil
-	case gone:
-		return d.refuse(checkpoint.ErrGone, "was copied to "+to+", where its leads are known from now on", "use --checkpoint "+checkpoint.Word(to))
+	case to != "":
+		return wasMoved(d.path, to)
 	}
 	from := strings.TrimPrefix(d.moving, filledFrom)
 	return d.refuse(checkpoint.ErrLocked, "is being filled from "+from+", which is not complete", "finish it: leadferry checkpoint copy "+checkpoint.Word(from)+" "+checkpoint.Word(d.path))
+}
+
+// wasMoved refuses a file whose leads are kept elsewhere.
+func wasMoved(path, to string) error {
+	return refuse(path, checkpoint.ErrGone, "was copied to "+to+", where its leads are known from now on",
+		"use --checkpoint "+checkpoint.Word(to)+"; if that one is lost for good, "+checkpoint.TakeAgain(path))
 }
 
 // setMoving notes it durably; "" takes it back.
@@ -162,6 +168,9 @@ func Fill(path string, from func() (*checkpoint.Contents, error), name string, t
 
 // makeFrom makes a file, with a mark that says what it is until fill has filled it, and closes it.
 func makeFrom(to string, h header, mark record, o Options, fill func(*Store) error) error {
+	if err := vacant(to, h, &o); err != nil {
+		return err
+	}
 	if err := createNew(to, h, mark); err != nil {
 		return err
 	}
@@ -172,9 +181,23 @@ func makeFrom(to string, h header, mark record, o Options, fill func(*Store) err
 	return errors.Join(fill(d), d.Close())
 }
 
+// vacant refuses a path where another checkpoint was, which is gone and had known leads: the new one would pass for it. A
+// PATH.seq of one that knew nothing goes.
+func vacant(to string, h header, o *Options) error {
+	d := &Store{path: to, header: h}
+	m, found, err := readSeq(d.seqPath())
+	if err != nil || disk.Exists(to) || len(d.strangers(m, found, o)) == 0 {
+		return err
+	}
+	if gone, _ := d.gone(h.target, o); gone != "" {
+		return d.refuse(checkpoint.ErrGone, gone, "put it back, or name another file; nothing was written")
+	}
+	return removeIfThere(d.seqPath())
+}
+
 // makeRoom removes what an interrupted copy of the same checkpoint has left.
 func makeRoom(to, name string, o Options) error {
-	if _, err := os.Lstat(to); errors.Is(err, fs.ErrNotExist) {
+	if !disk.Exists(to) {
 		return nil
 	}
 	o.ReadOnly, o.Require, o.Moved = true, true, true
@@ -189,7 +212,7 @@ func makeRoom(to, name string, o Options) error {
 	if !left {
 		return refuse(to, fs.ErrExist, "exists already", "name a file that is not there yet")
 	}
-	return errors.Join(os.Remove(to), removeIfThere(to+".seq"))
+	return errors.Join(removeIfThere(to+".seq"), os.Remove(to)) // PATH.seq alone would speak of a file that is gone
 }
 
 func removeIfThere(path string) error {

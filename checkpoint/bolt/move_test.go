@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -25,5 +26,35 @@ func TestAFileThatIsToBeFilledRefusesRuns(t *testing.T) {
 	}
 	if err := makeRoom(path, "elsewhere", Options{}); err != nil {
 		t.Error(err)
+	}
+}
+
+// What PATH.seq tells of a checkpoint that is gone keeps a new one from its place, unless that one knew nothing.
+func TestNewFileInThePlaceOfOneThatIsGone(t *testing.T) {
+	for leads, want := range map[uint64]error{0: nil, 1: checkpoint.ErrGone} {
+		path, h := newPath(t), newHeader(target(), time.Now())
+		if err := os.WriteFile(path+".seq", seqLine{id: h.id + 1, leads: leads}.line(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		err := makeFrom(path, h, record{movingKey, movingRecord(filledFrom + "elsewhere")}, Options{Moved: true}, func(*Store) error { return nil })
+		if _, missing := os.Stat(path); !errors.Is(err, want) || (missing == nil) != (want == nil) {
+			t.Errorf("%d leads: %v, %v", leads, err, missing)
+		}
+	}
+}
+
+// A damaged file that was copied is repaired only once its copy is gone, and then as one that lacks what the copy knew.
+func TestRepairOfAFileThatWasCopied(t *testing.T) {
+	path, to := newPath(t), newPath(t)
+	d := opened(t, path, Options{})
+	if err := errors.Join(d.SetMoved(to), d.Close(), os.WriteFile(to, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Repair(path, newPath(t), target(), nil, true, Options{}); !errors.Is(err, checkpoint.ErrGone) {
+		t.Errorf("beside its copy: %v", err)
+	}
+	os.Remove(to)
+	if r, err := Repair(path, newPath(t), target(), nil, true, Options{}); err != nil || !r.Lost {
+		t.Errorf("without it: %+v, %v", r, err)
 	}
 }

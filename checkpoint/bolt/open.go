@@ -70,7 +70,7 @@ func Open(path string, t checkpoint.Target, o Options) (*Store, error) {
 }
 
 func openIdle(path string, t checkpoint.Target, o Options) (*Store, error) {
-	d := &Store{path: resolved(path), readOnly: o.ReadOnly, mayMove: o.Moved, now: o.now}
+	d := &Store{path: resolved(path), readOnly: o.ReadOnly, now: o.now}
 	d.entries, d.leads = newBuffered(inEntries, newEntries, false, o.gather), newBuffered(inLeads, newLeads, true, o.gather)
 	if o.before != nil {
 		d.warnings, d.tookOlder = o.before.warnings, o.before.tookOlder
@@ -102,6 +102,9 @@ func (d *Store) open(t checkpoint.Target, o Options) error {
 		return err
 	}
 	if err := d.openBolt(t); err != nil {
+		return err
+	}
+	if err := d.stillHere(o); err != nil {
 		return err
 	}
 	return d.startUse(m, found, img, o)
@@ -147,9 +150,7 @@ func (d *Store) load(tx *bbolt.Tx, t checkpoint.Target) (err error) {
 	if differ := d.header.differences(t); differ != "" && t != (checkpoint.Target{}) {
 		return d.refuse(checkpoint.ErrTarget, "belongs to another target: its "+differ, otherTarget)
 	}
-	if err := d.stillHere(meta); err != nil {
-		return err
-	}
+	d.moving = moving(meta)
 	for _, name := range buckets() {
 		if tx.Bucket(name) == nil {
 			return fmt.Errorf("%w: a part of it is missing", checkpoint.ErrDamaged)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"leadferry/checkpoint"
+	"leadferry/internal/disk"
 )
 
 // Evidence is what the results of a run tell of leads, with the ID of the checkpoint that the
@@ -42,13 +43,15 @@ func Repair(from, to string, t checkpoint.Target, results []Evidence, dryRun boo
 		return r, refuse(from, checkpoint.ErrDamaged, "holds nothing of a checkpoint",
 			"what runs made stands in their results: --results leadferry-runs/*/results.csv")
 	}
-	if to, moved := strings.CutPrefix(s.moving, movedTo); moved {
-		return r, refuse(from, checkpoint.ErrGone, "was copied to "+to+", where its leads are known from now on", "use --checkpoint "+checkpoint.Word(to))
+	copied, moved := strings.CutPrefix(s.moving, movedTo)
+	if moved && (checkpoint.IsAddress(copied) || disk.Exists(copied)) {
+		return r, wasMoved(from, copied)
 	}
 	p := repair{salvage: s, from: from, secret: s.header.version != 0, owners: make(map[string]string, len(s.records))}
 	if err := p.identify(t, o); err != nil {
 		return r, err
 	}
+	p.result.Lost = p.result.Lost || moved // what the copy knew besides
 	p.findOwners()
 	if err := p.addResults(results); err != nil {
 		return r, err

@@ -41,7 +41,6 @@ type Store struct {
 	fresh     bool // made by this opening, or by one that was killed before it was used
 	held      bool // the lock
 	readOnly  bool
-	mayMove   bool   // see Options
 	moving    string // see movingKey
 	warnings  []string
 	tookOlder bool // see TookOlder

@@ -288,6 +288,9 @@ func (d *Store) older(m seqLine, found bool, o *Options) (string, error) {
 	if others := d.strangers(m, found, o); len(others) > 0 {
 		return others[0].text, nil
 	}
+	if to := d.Moved(); to != "" && o.Accept {
+		return "was copied to " + to, nil
+	}
 	return "", nil
 }
 
@@ -363,9 +366,7 @@ func (d *Store) takeOlder(m seqLine, found bool, o *Options) error {
 		lost.since = w.seq
 		d.header = h
 		d.missing.Store(&lost) // PATH.seq names it after the commit
-		if err := w.meta.Put(headerKey, h.encode()); err != nil {
-			return err
-		}
-		return w.meta.Put(lackingKey, lost.encode())
+		d.moving = ""
+		return errors.Join(w.meta.Put(headerKey, h.encode()), w.meta.Put(lackingKey, lost.encode()), w.meta.Delete(movingKey))
 	})
 }

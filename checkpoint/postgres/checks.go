@@ -80,7 +80,7 @@ func (s *Store) asBefore(ctx context.Context, tx pgx.Tx) error {
 	case !s.o.Accept:
 		return s.refuse(checkpoint.ErrRolledBack, why, "leads that it does not know any more would be made twice; if nothing newer is to be had, leadferry checkpoint check --accept-older takes it as incomplete")
 	}
-	return s.acceptOlder(ctx, tx)
+	return s.acceptOlder(ctx, tx, "what was known before its server lost it")
 }
 
 // behind says what knows more of the ledger than it does itself, as a sentence; "" where nothing does.
@@ -108,11 +108,11 @@ func (s *Store) behind(ctx context.Context, tx pgx.Tx) string {
 	return ""
 }
 
-// acceptOlder takes a ledger that has lost something, under a new ID.
-func (s *Store) acceptOlder(ctx context.Context, tx pgx.Tx) error {
-	s.tookOlder, s.missing = true, "what was known before its server lost it"
+// acceptOlder takes a ledger from which something is missing, under a new ID, also when it was copied elsewhere.
+func (s *Store) acceptOlder(ctx context.Context, tx pgx.Tx, missing string) error {
+	s.tookOlder, s.missing = true, missing
 	id := newID()
-	err := tx.QueryRow(ctx, `UPDATE leadferry.ledgers SET id = $2, ancestor = trim(ancestor || ' ' || id), missing = $3, since = nextval('leadferry.commits') WHERE ledger = $1 RETURNING since`,
+	err := tx.QueryRow(ctx, `UPDATE leadferry.ledgers SET id = $2, ancestor = trim(ancestor || ' ' || id), missing = $3, moved_to = '', since = nextval('leadferry.commits') WHERE ledger = $1 RETURNING since`,
 		s.ledger, id, s.missing).Scan(&s.since)
 	s.id = id
 	if err == nil {
@@ -143,8 +143,10 @@ func (s *Store) stillHere(ctx context.Context, tx pgx.Tx) error {
 	switch {
 	case err != nil:
 		return err
+	case moved != "" && s.o.Accept:
+		return s.acceptOlder(ctx, tx, "what "+moved+" has known besides, where it was copied to")
 	case moved != "" && !s.o.Moved:
-		return s.refuse(checkpoint.ErrGone, "its leads were moved to "+moved, "use --checkpoint "+checkpoint.Word(moved))
+		return s.refuse(checkpoint.ErrGone, "its leads were moved to "+moved, "use --checkpoint "+checkpoint.Word(moved)+"; if that one is lost for good, "+checkpoint.TakeAgain(s.at.Name))
 	case filling != "":
 		return s.refuse(checkpoint.ErrLocked, "it is being filled from "+filling+", which is not complete", "finish it: leadferry checkpoint copy "+checkpoint.Word(filling)+" "+checkpoint.Word(s.at.Name))
 	}

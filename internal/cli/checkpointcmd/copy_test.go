@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"leadferry/checkpoint/bolt"
 	"leadferry/checkpoint/postgres"
 	"leadferry/internal/cli/ledger"
+	"leadferry/internal/disk"
 	"leadferry/internal/pgtest"
 )
 
@@ -147,4 +149,50 @@ func TestCopyThereAndBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused.Close()
+	lostCopyIsNotMadeAgain(t, d, server, last)
+}
+
+// A copy that was lost may have known more than what it was made of: that is taken again by a person's word, as incomplete,
+// and is not copied once more before.
+func TestLostCopyIsNotMadeAgain(t *testing.T) {
+	target := checkpoint.Target{BaseURL: "https://api.example.com", LeadsURL: "https://leads.example.com", TrunkID: "5f0c1a52-7d0b-4a3e-9a1e-3a1c6d1f0b77"}
+	dir := t.TempDir()
+	from, to := filepath.Join(dir, "from.db"), filepath.Join(dir, "to.db")
+	eventful(t, from, target)
+	d := &Desk{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}
+	at := ledger.Place{Path: from, Target: target, Options: bolt.Options{AnyPlace: true}}
+	if err := d.Copy(t.Context(), at, to, nil); err != nil {
+		t.Fatal(err)
+	}
+	lostCopyIsNotMadeAgain(t, d, at, to)
+}
+
+func lostCopyIsNotMadeAgain(t *testing.T, d *Desk, from ledger.Place, to string) {
+	t.Helper()
+	if err := os.Remove(to); err != nil { // PATH.seq stays
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := d.Copy(t.Context(), from, to, nil); !errors.Is(err, checkpoint.ErrGone) || disk.Exists(to) {
+			t.Fatalf("copied once more: %v", err)
+		}
+	}
+	l, err := from.Open(ledger.How{Accept: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info := l.Info(); !info.Incomplete || !info.TookOlder || !info.MayLack(&checkpoint.Entry{Key: "new"}) || info.Leads == 0 {
+		t.Errorf("taken again: %+v", info)
+	}
+	l.Close()
+	if l, err = from.Open(ledger.How{}); err != nil || !l.Info().Incomplete || l.Info().TookOlder {
+		t.Fatal("opened again: ", err)
+	}
+	l.Close()
+	if err := d.Copy(t.Context(), from, to, nil); !errors.Is(err, checkpoint.ErrGone) || disk.Exists(to) {
+		t.Errorf("copied to where another one was: %v", err)
+	}
+	if err := d.Copy(t.Context(), from, to+".new", nil); err != nil {
+		t.Error(err)
+	}
 }

@@ -21,6 +21,7 @@ import (
 	"leadferry/importer/report"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/ledger"
+	"leadferry/internal/disk"
 )
 
 func stateNamed(name string) (checkpoint.State, error) {
@@ -189,11 +190,14 @@ func (d *Desk) Copy(ctx context.Context, from ledger.Place, to string, server *p
 	defer func() { err = errors.Join(err, src.Close()) }()
 	info := src.Info()
 	moved := src.Moved()
-	before := func() error {
-		return &checkpoint.OpenError{Path: info.Path, Text: "was copied to " + moved + " before", Hint: "use --checkpoint " + report.Quote(moved), Err: checkpoint.ErrGone}
+	before := func(how, hint string) error {
+		return &checkpoint.OpenError{Path: info.Path, Text: "was copied to " + moved + how, Hint: hint + "; if that one is lost for good, " + checkpoint.TakeAgain(info.Path), Err: checkpoint.ErrGone}
 	}
 	if moved != "" && moved != to {
-		return before()
+		return before(" before", "use --checkpoint "+report.Quote(moved))
+	}
+	if moved == to && server == nil && !disk.Exists(to) {
+		return before(", which is not there any more, and may have known more", "put it back")
 	}
 	read := func() (*checkpoint.Contents, error) { return src.Contents(ctx) }
 	begun := func() error { return src.SetMoved(to) }
@@ -203,7 +207,7 @@ func (d *Desk) Copy(ctx context.Context, from ledger.Place, to string, server *p
 		err = bolt.Fill(to, read, info.Path, info.Target, begun, from.Options)
 	}
 	if moved == to && (errors.Is(err, fs.ErrExist) || errors.Is(err, checkpoint.ErrLocked)) { // the copy had come to its end
-		return before()
+		return before(" before", "use --checkpoint "+report.Quote(moved))
 	}
 	if err != nil {
 		return err
