@@ -59,21 +59,29 @@ func (e *TermsError) Error() string {
 // ErrEnough refuses a claim since the fleet has claimed as many leads as it may make. It is the end of the run.
 var ErrEnough = errors.New("the fleet has made as many leads as it may")
 
+// Counts are the rows that the limits of a run are about.
+type Counts struct {
+	Read, Invalid int
+	Sent          int
+	Refused       int // sent, and rejected or failed
+	Doubts        int // that fell in doubt
+}
+
 // Progress is what a worker has done so far.
 type Progress struct {
-	Read, Invalid, Sent, Refused, Doubts int           // rows; Refused: sent, and rejected or failed
-	Wants                                bool          // it needs room for more requests, where the fleet has a rate
-	Pause                                time.Duration // that the service has asked for since the last time
-	Rows                                 any           // by outcome, for the report of the fleet; it is written as JSON
-	Summary                              []byte        // its figures so far, in JSON, for the same; nil: those told before
+	Counts
+	Wants   bool          // it needs room for more requests, where the fleet has a rate
+	Pause   time.Duration // that the service has asked for since the last time
+	Rows    any           // by outcome, for the report of the fleet; it is written as JSON
+	Summary []byte        // its figures so far, in JSON, for the same; nil: those told before
 }
 
 // Common is what holds for all workers of a fleet now.
 type Common struct {
-	Read, Invalid, Sent, Refused, Doubts int           // of all
-	Tokens                               int           // requests that may leave, evenly,
-	After                                time.Duration // from then on
-	Pause                                time.Duration // that is left of the longest one that the service has asked any of them for
+	Counts               // of all
+	Tokens int           // requests that may leave, evenly,
+	After  time.Duration // from then on
+	Pause  time.Duration // that is left of the longest one that the service has asked any of them for
 }
 
 // Member is a worker of a fleet as the ledger knows it.

@@ -29,17 +29,17 @@ func BenchmarkPlan(b *testing.B) {
 		items   []*item
 		want    Step
 	}{
-		{"import of known rows", importPlanner{}, false, known, Step{Outcome: Unchanged}},
+		{"import of known rows", importPlanner{}, false, known, ends(Unchanged, "")},
 		{"import of new rows", importPlanner{}, false, benchItems(benchRows, benchRows), Step{Action: Create}},
-		{"sync of known rows", syncPlanner{}, true, known, Step{Outcome: Unchanged}},
+		{"sync of known rows", syncPlanner{}, true, known, ends(Unchanged, "")},
 	}
 	for _, test := range tests {
 		b.Run(test.name, func(b *testing.B) {
-			l := &lookups{ledger: db, matches: test.matches, alikes: true, digests: newDigester(db.Digests()), touched: map[leadName]int{}}
-			at := 0
+			l := &lookups{ledger: db, matches: test.matches, alikes: true, digests: newDigester(db.Digests()), touched: map[leadName]int64{}}
+			at, room := 0, new(lookup)
 			b.ReportAllocs()
 			for b.Loop() {
-				planBatch(b, l, test.planner, test.items[at:at+batchRows], test.want)
+				planBatch(b, l, room, test.planner, test.items[at:at+batchRows], test.want)
 				at = (at + batchRows) % len(test.items)
 			}
 			b.ReportMetric(float64(b.N)*batchRows/b.Elapsed().Seconds(), "rows/s")
@@ -48,18 +48,17 @@ func BenchmarkPlan(b *testing.B) {
 }
 
 // planBatch plans a batch as the engine's loop does.
-func planBatch(b *testing.B, l *lookups, p Planner, items []*item, want Step) {
-	l.begin()
-	if err := l.read(b.Context(), items); err != nil {
-		b.Fatal(err)
+func planBatch(b *testing.B, l *lookups, a *lookup, p Planner, items []*item, want Step) {
+	if l.look(b.Context(), a, items); a.failed != nil {
+		b.Fatal(a.failed)
 	}
-	l.turn()
+	l.turn(a)
 	for i, it := range items {
 		it.digest, it.sums = checkpoint.Digest{}, nil // of the pass before
-		c := l.remembered(it, i)
+		c := l.caseOf(a, i)
 		step := p.Plan(c)
-		if step.Action != want.Action || step.Outcome != want.Outcome {
-			b.Fatalf("row %s: step %d %v, want %d %v", it.rec.Key, step.Action, step.Outcome, want.Action, want.Outcome)
+		if step.Action != want.Action || step.outcome != want.outcome {
+			b.Fatalf("row %s: step %d %v, want %d %v", it.rec.Key, step.Action, step.outcome, want.Action, want.outcome)
 		}
 	}
 }
@@ -97,11 +96,12 @@ func knownLeads(b *testing.B, items []*item) *checkpoint.Ledger {
 	for part := range slices.Chunk(items, benchRows/4) {
 		failed := make(chan error, len(part))
 		for _, it := range part {
+			e := checkpoint.Entry{
+				Key: it.rec.Key, State: checkpoint.Created, LeadID: "lead-" + it.rec.Key, Organization: "org-1", Status: "open",
+				Digest: d.ofRequest(it), Content: d.ofContent(it), Run: "run-1",
+			}
 			go func() {
-				_, err := db.Settle(b.Context(), checkpoint.Entry{
-					Key: it.rec.Key, State: checkpoint.Created, LeadID: "lead-" + it.rec.Key, Organization: "org-1", Status: "open",
-					Digest: d.ofRequest(it), Content: d.ofContent(it), Run: "run-1",
-				})
+				_, err := db.Settle(b.Context(), e)
 				failed <- err
 			}()
 		}

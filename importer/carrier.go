@@ -51,6 +51,9 @@ func (c *carrier) carry(ctx context.Context, j *job) {
 		}
 		give(&j.createSlot)
 		j.sayOrganization()
+		if end := c.retrier.Breaker.Over(); end != nil && j.stop == nil {
+			c.stopRun(j, stopAt(end))
+		}
 	}()
 	defer crash.Recover(&fault)
 	switch j.step.Action {
@@ -247,8 +250,8 @@ func (c *carrier) linked(j *job, lead *leadapi.Lead) {
 	}
 	entry.Organization = cmp.Or(entry.Organization, lead.OwnerID)
 	entry.Location = cmp.Or(entry.Location, lead.LocationName)
-	j.text = j.step.Reason
-	c.settle(j, j.step.Outcome)
+	j.text = j.step.text
+	c.settle(j, j.step.outcome)
 }
 
 // unlinked ends a link that was not sent because the run stops: a lead made in

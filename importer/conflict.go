@@ -88,12 +88,12 @@ func (b *leadBefore) changedBy(file, service string) (byFile, byService bool) {
 func (p *conflicts) weigh(c *Case, step Step) Step {
 	file, before := c.Record.Status, (*leadBefore)(c.Known)
 	seen := before.Seen.Status
-	step.Unread = p.reads == ReadAll && c.Known.ExternalID == "" && step.Action == Nothing && step.Outcome == Unchanged
+	step.unread = p.reads == ReadAll && c.Known.ExternalID == "" && step.Action == Nothing && step.outcome == Unchanged
 	switch {
-	case step.Action == Nothing && step.Outcome != Unchanged:
+	case step.Action == Nothing && step.outcome != Unchanged:
 		return step
 	case p.reads != ReadNothing && c.Known.ExternalID != "" && (p.reads == ReadAll || step.Action == Update || seen != "" && seen != before.Status):
-		step.Action, step.Outcome = Update, Updated
+		step.Action, step.outcome = Update, Updated
 		return p.reopening(c, step, before.Status)
 	case seen == "":
 		return p.reopening(c, step, before.Status)
@@ -103,12 +103,12 @@ func (p *conflicts) weigh(c *Case, step Step) Step {
 	}
 	switch p.ruleFor(seen) {
 	case RuleReport:
-		return Step{Outcome: Conflict, Reason: before.changedElsewhere(seen) + nothingSent, Kind: changedKind}
+		return ends(Conflict, before.changedElsewhere(seen)+nothingSent).ofKind(changedKind)
 	case RuleFile:
 		return p.reopening(c, withStatus(step, file), seen)
 	}
-	step.Send.Status, step.Keep = false, true
-	step.Reason, step.Kind = "the service's status stands: "+seen, keptKind
+	step.Send.Status, step.kept = false, true
+	step.text, step.kind = "the service's status stands: "+seen, keptKind
 	switch {
 	case !step.Send.none():
 		return step
@@ -117,7 +117,7 @@ func (p *conflicts) weigh(c *Case, step Step) Step {
 	default:
 		step.Action = Note
 	}
-	step.Outcome = Unchanged
+	step.outcome = Unchanged
 	return step
 }
 
@@ -132,7 +132,7 @@ func (p *conflicts) agreed(c *Case, step Step) Step {
 		return step
 	}
 	if step.Send.Status = false; step.Send.none() {
-		return Step{Action: Note, Outcome: Unchanged}
+		return ends(Unchanged, "").by(Note)
 	}
 	step.Send.Status = true // its answer confirms it
 	return step
@@ -140,7 +140,7 @@ func (p *conflicts) agreed(c *Case, step Step) Step {
 
 func withStatus(step Step, file string) Step {
 	if file != "" {
-		step.Action, step.Outcome, step.Send.Status = Update, Updated, true
+		step.Action, step.outcome, step.Send.Status = Update, Updated, true
 	}
 	return step
 }
@@ -148,8 +148,7 @@ func withStatus(step Step, file string) Step {
 // reopening holds a step that would open a closed lead again, where that is asked for.
 func (p *conflicts) reopening(c *Case, step Step, service string) Step {
 	if file := c.Record.Status; step.Action == Update && p.reopens(service, file) {
-		return Step{Outcome: Conflict, Reason: fmt.Sprintf("the lead is %s, confirmed on %s, and the row would reopen it as %s: nothing was sent",
-			service, clock(whenKnown(c.Known)), file)}
+		return ends(Conflict, fmt.Sprintf("the lead is %s, confirmed on %s, and the row would reopen it as %s: nothing was sent", service, clock(whenKnown(c.Known)), file))
 	}
 	return step
 }
@@ -187,7 +186,7 @@ func (c *carrier) weighRead(j *job, lead *leadapi.Lead) (goesOn bool) {
 	case byService && rule == RuleReport:
 		return c.held(j, lead, j.leadBefore.changedElsewhere(lead.Status)+nothingSent)
 	case byService && rule == RuleService:
-		send.Status, j.step.Keep = false, true
+		send.Status, j.step.kept = false, true
 	default:
 		send.Status = file != "" && file != lead.Status
 	}
@@ -212,7 +211,7 @@ func (c *carrier) held(j *job, lead *leadapi.Lead, why string) bool {
 // inStep ends a row whose lead was read and that has nothing to send.
 func (c *carrier) inStep(j *job, lead *leadapi.Lead) {
 	before := &j.leadBefore
-	if j.step.Keep || lead.Status == before.Status && before.Unsettled == "" {
+	if j.step.kept || lead.Status == before.Status && before.Unsettled == "" {
 		j.entry.Seen = before.sight(lead)
 		j.noteOthers(lead)
 		c.keep(j)
@@ -229,7 +228,7 @@ func (c *carrier) inStep(j *job, lead *leadapi.Lead) {
 // keep makes what was seen durable, with the file's status where the service's is let stand
 // against it.
 func (c *carrier) keep(j *job) {
-	if j.step.Keep {
+	if j.step.kept {
 		j.entry.Seen.Kept, j.entry.Seen.Against = true, j.it.rec.Status
 	}
 	c.release(j, Unchanged)
@@ -239,8 +238,8 @@ func (c *carrier) keep(j *job) {
 // lets stand, or that both sides agree on a status that was only seen.
 func (c *carrier) note(j *job) {
 	j.leadBefore = leadBefore(j.entry)
-	if j.step.Keep {
-		j.text, j.kind = j.step.Reason, j.step.Kind
+	if j.step.kept {
+		j.text, j.kind = j.step.text, j.step.kind
 		c.keep(j)
 		return
 	}
@@ -269,7 +268,8 @@ type pulls struct {
 	mapping  *mapping.Mapping
 	rules    conflicts
 	leads    map[string]pulled
-	wordless map[string]int // leads left out by their status, which the mapping has no word for
+	ready    []report.Pulled // once all rows have ended
+	wordless map[string]int  // leads left out by their status, which the mapping has no word for
 }
 
 // pulled is a lead with the place of its row.

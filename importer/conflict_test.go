@@ -69,8 +69,8 @@ func TestWhatWasSeenIsTreatedByTheRule(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 		r = p.must("unchanged 1", p.run("sync", service, "a,,x-a,contacted,Ann,1")) // a stale file is not ahead
-		if text := r.text("a"); text != "unchanged: the service's status stands: closedWon" || r.tally.kept != 1 {
-			t.Errorf("%q, %d kept", text, r.tally.kept)
+		if text := r.text("a"); text != "unchanged: the service's status stands: closedWon" || r.tally.strays.kept != 1 {
+			t.Errorf("%q, %d kept", text, r.tally.strays.kept)
 		}
 		p.must("updated 1", p.run("sync", service, "a,,x-a,contacted,Anna,1")) // its content is
 		p.sends(a + ` {"Content":{"name":"Anna"}}`)

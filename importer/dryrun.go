@@ -47,7 +47,7 @@ type dryRun struct {
 
 func newDryRun(o *Options, in *intake) *dryRun {
 	d := &dryRun{
-		options: o, intake: in, pending: result{outcome: Pending}, problems: findings.NewProblems(), statuses: findings.NewStatuses(),
+		options: o, intake: in, pending: result{ending: ending{outcome: Pending}}, problems: findings.NewProblems(), statuses: findings.NewStatuses(),
 		words: findings.NewWords(), caught: findings.NewWords(), assigned: findings.NewAssigned(),
 	}
 	if !o.NoRepeats {

@@ -351,15 +351,14 @@ func (nowhere) add(*item, *result) error { return nil }
 
 // Validate, and an import that finds all done, end rows by the million.
 func TestRowThatIsNotSentLeavesNothingToCollect(t *testing.T) {
-	s := &scheduler{dry: newDryRun(&Options{NoRepeats: true}, nil), tally: newTally(1, Limits{}, 1), recorder: nowhere{}}
+	a := &account{dry: newDryRun(&Options{NoRepeats: true}, nil), tally: newTally(1, Limits{}, 1), recorder: nowhere{}}
 	it, known := new(item), new(checkpoint.Entry)
-	for _, step := range []Step{{Action: Create}, {Outcome: Unchanged}} {
+	for _, step := range []Step{{Action: Create}, ends(Unchanged, "")} {
 		allocations := testing.AllocsPerRun(100, func() {
-			if err := s.dry.plan(it, &step, known); err != nil {
-				t.Fatal(err)
+			if stop := a.foresee(it, &step, known); stop != nil {
+				t.Fatal(stop)
 			}
-			s.finishRow(it, &s.dry.pending)
-			s.end(it, result{outcome: step.Outcome, entry: *known})
+			a.end(it, result{ending: step.ending, entry: *known})
 		})
 		if allocations != 0 {
 			t.Errorf("a row with step %v makes %v allocations, want none", step, allocations)

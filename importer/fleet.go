@@ -74,9 +74,7 @@ func (m *member) note(t *tally) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	c := t.counts()
-	m.told.Read, m.told.Invalid, m.told.Sent, m.told.Refused, m.told.Doubts = c.read, c.invalid, c.sent, c.refused, c.doubts
-	m.told.Rows = rowCounts(t.total, &t.common)
+	m.told.Counts, m.told.Rows = t.counts, rowCounts(t.counts.Read, &t.common)
 }
 
 // figuresEvery is how often a worker leaves its figures in the ledger: of one that is killed, the report of the fleet lacks
@@ -137,22 +135,17 @@ func (m *member) leave(t *tally, s *report.Summary) (*Stop, error) {
 	if err != nil {
 		return nil, err
 	}
-	stop := m.limits.reached(ofAll(&c))
+	stop := m.limits.reached(&c.Counts)
 	if stop != nil {
 		halt(s, stop)
 	}
 	whole := *s
-	whole.Rows = rowCounts(t.total, &t.common)
+	whole.Rows = rowCounts(t.counts.Read, &t.common)
 	var b bytes.Buffer
 	if err := whole.WriteJSON(&b); err != nil {
 		return stop, err
 	}
 	return stop, m.fleet.Conclude(ctx, b.Bytes())
-}
-
-// ofAll is what the limits of a fleet are about.
-func ofAll(c *checkpoint.Common) counts {
-	return counts{read: c.Read, invalid: c.Invalid, sent: c.Sent, refused: c.Refused, doubts: c.Doubts}
 }
 
 func (m *member) run(ctx context.Context) {
@@ -202,7 +195,7 @@ func (m *member) exchange(ctx context.Context) *Stop {
 	if c.Tokens > 0 {
 		m.breaker.Grant(c.Tokens, c.After)
 	}
-	return m.limits.reached(ofAll(&c))
+	return m.limits.reached(&c.Counts)
 }
 
 // Shard is the part of the input that a worker of a fleet takes: the rows whose lead falls to Index, from 0, of Of parts.
@@ -276,20 +269,4 @@ func (l *lateRows) behind(it *item, ns *leadNames) bool {
 		}
 	}
 	return false
-}
-
-// putOff puts a row off to the end of the run, once, where the run is a worker of a fleet.
-func (s *scheduler) putOff(it *item, ns *leadNames) bool {
-	if s.member == nil || it.late || len(s.late.items) >= mostLate || s.stopped != nil {
-		return false
-	}
-	s.late.add(it, ns)
-	return true
-}
-
-// lookAgain has the rows that were put off come once more.
-func (s *scheduler) lookAgain(ctx context.Context) {
-	b := &batch{items: s.late.items}
-	s.late = lateRows{}
-	s.lookUp(ctx, b, true)
 }

@@ -4,8 +4,9 @@
 //
 //	files ─▶ [intake: read ─▶ map, digest]        one goroutine reads, several make Records
 //	              │ batches
-//	         [scheduler]                           one goroutine: plans, counts, remembers
-//	              │ [lookups]     what the checkpoint knows of the row
+//	         [lookups]                             one goroutine: what the checkpoint knows of each row
+//	              │ batches, looked up
+//	         [scheduler]                           one goroutine: plans, keeps order, counts
 //	              │ [planner]     the row's one Step: create, link, update, hold, or nothing
 //	              │ [leadQueues]  rows of one lead wait for one another
 //	              │ todo
@@ -14,7 +15,7 @@
 //	              │       ─▶ link ─▶ settle        leaves, and sends it again where it may
 //	              │ done
 //	         [scheduler]
-//	              │ [tally]       counts, limits, why the run stops
+//	              │ [account]     the tally counts and knows the limits: why the run stops
 //	         [recorder] ─▶ results, rejects        one goroutine; the summary comes last
 //
 // The rooms below know no rows on their way: source reads files, delivery sends requests, meter counts them, findings

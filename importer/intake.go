@@ -79,20 +79,6 @@ func (s *items) put(its ...*item) {
 	}
 }
 
-// unrecorded is the sink of rows of which no file tells.
-type unrecorded struct {
-	items *items
-	spent []*item
-}
-
-func (u *unrecorded) add(it *item, _ *result) error {
-	if u.spent = append(u.spent, it); len(u.spent) == batchRows {
-		u.items.put(u.spent...)
-		u.spent = u.spent[:0]
-	}
-	return nil
-}
-
 // forget empties the Record, but for the room of its lists.
 func (it *item) forget() {
 	rec := &it.rec
@@ -108,14 +94,14 @@ type fault struct {
 func faulty(ps ...mapping.Problem) *fault { return &fault{ps, sentence(ps)} }
 
 // left is how a row ends that has nothing to plan, or nil.
-func (it *item) left() *result {
+func (it *item) left() *ending {
 	switch {
 	case it.fault != nil:
-		return &result{outcome: Invalid, text: it.fault.text}
+		return &ending{outcome: Invalid, text: it.fault.text}
 	case it.row.Repeats:
-		return &result{outcome: Skipped, text: "it is the header once more"}
+		return &ending{outcome: Skipped, text: "it is the header once more"}
 	case it.rec.Skip:
-		return &result{outcome: Skipped, text: "left out by skip_if"}
+		return &ending{outcome: Skipped, text: "left out by skip_if"}
 	}
 	return nil
 }
@@ -124,7 +110,6 @@ func (it *item) left() *result {
 type batch struct {
 	items []*item
 	err   error
-	at    int                // the next row that is not taken yet
 	made  chan struct{}      // closed when its Records are made
 	bound []*mapping.Binding // to headers that its maker has not met before
 }

@@ -310,8 +310,8 @@ func TestAFaultOfTheProgramEndsTheRunInOrder(t *testing.T) {
 				for _, n := range tr.tally.outcomes {
 					sum += n
 				}
-				if sum != tr.tally.total {
-					t.Errorf("%d rows read, %s", tr.tally.total, tr.outcomes())
+				if sum != tr.tally.counts.Read {
+					t.Errorf("%d rows read, %s", tr.tally.counts.Read, tr.outcomes())
 				}
 			})
 		})
@@ -339,7 +339,7 @@ func TestALinkMustBeConfirmed(t *testing.T) {
 				tr := newTrial(t, nil, Options{})
 				c := carrier{ledger: tr.run.ledger, sender: linker{test.lead, test.err}, retrier: tr.retrier, phases: newPhases(t.Context()), sentSlots: make(chan struct{}, 1)}
 				defer c.phases.sendNoMore()
-				j := &job{it: &item{}, step: Step{Action: Link, Outcome: Created}}
+				j := &job{it: &item{}, step: ends(Created, "").by(Link)}
 				j.entry, j.it.rec.Key, j.it.rec.ExternalID = lead, "k", "x"
 				c.carry(t.Context(), j)
 				tr.run.ledger.Close()
@@ -355,7 +355,7 @@ func TestALinkMustBeConfirmed(t *testing.T) {
 func TestWhatATallyNamesIsBounded(t *testing.T) {
 	tally := newTally(1, Limits{}, 2)
 	for i := range 300 {
-		tally.count(&item{row: source.Row{Line: i + 2, Number: i + 1}}, &result{outcome: InDoubt, text: "no answer", entry: checkpoint.Entry{Line: i + 2}})
+		tally.count(&item{row: source.Row{Line: i + 2, Number: i + 1}}, &result{ending: ending{outcome: InDoubt, text: "no answer"}, entry: checkpoint.Entry{Line: i + 2}})
 	}
 	if n := len(tally.doubts); n != 200 || tally.doubts[199].at.Line != 201 || tally.doubts[199].entry.Line != 201 {
 		t.Errorf("%d doubts, the last %+v", n, tally.doubts[n-1])

@@ -13,7 +13,7 @@ import (
 func TestWhatABatchMayNotKnowYet(t *testing.T) {
 	db := checkpoint.NewLedger(storetest.NewMemory(checkpoint.Target{TrunkID: "trunk"}), checkpoint.Gathering{})
 	defer db.Close()
-	l := &lookups{ledger: db, digests: newDigester(db.Digests()), touched: map[leadName]int{}}
+	l := &lookups{ledger: db, digests: newDigester(db.Digests()), touched: map[leadName]int64{}}
 	before, meanwhile, after := itemOf("before"), itemOf("meanwhile"), itemOf("after")
 	act := func(it *item) {
 		t.Helper()
@@ -22,22 +22,22 @@ func TestWhatABatchMayNotKnowYet(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	read := func() {
+	read := func() *lookup {
 		t.Helper()
-		l.begin()
-		if err := l.read(t.Context(), []*item{before, meanwhile, after}); err != nil {
-			t.Fatal(err)
+		a := new(lookup)
+		if l.look(t.Context(), a, []*item{before, meanwhile, after}); a.failed != nil {
+			t.Fatal(a.failed)
 		}
+		return a
 	}
-	read()
-	l.turn()
+	l.turn(read())
 	act(before)
-	read()
+	batch := read()
 	act(meanwhile)
-	l.turn()
+	l.turn(batch)
 	act(after)
 	for i, it := range []*item{before, meanwhile, after} {
-		c := l.remembered(it, i)
+		c := l.caseOf(batch, i)
 		ns := l.names(c)
 		if known, touched := c.Known.State.HasLead(), l.isTouched(&ns); known == touched || touched != (it != before) {
 			t.Errorf("%s: known %v, touched %v", it.rec.Key, known, touched)
@@ -46,8 +46,7 @@ func TestWhatABatchMayNotKnowYet(t *testing.T) {
 			t.Errorf("%s: %+v, %v", it.rec.Key, c.Known, err)
 		}
 	}
-	read()
-	l.turn()
+	l.turn(read())
 	if len(l.touched) > 0 {
 		t.Errorf("it has not forgotten %v", l.touched)
 	}

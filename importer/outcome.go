@@ -57,18 +57,23 @@ func (o Outcome) toRejects() bool {
 	return true
 }
 
+// ending is how a row ends: as a planner foresees it, and as it came to be.
+type ending struct {
+	outcome Outcome
+	text    string     // for people: why
+	kind    string     // the same without what differs from row to row, or ""
+	unread  bool       // --check-remote could not read its lead
+	kept    bool       // the service's status stands against the row's
+	found   comparison // by a reconciliation
+}
+
 // result is how one row ended, on its way to the files and the counts.
 type result struct {
-	outcome    Outcome
+	ending
 	entry      checkpoint.Entry // what the checkpoint knows of the row now
-	text       string           // for people
-	kind       string           // the same without what differs from row to row, or ""
 	rejectText string           // for the rejects file, or "": with the service's own words
 	attempts   int              // requests that left for it in this run
 	moved      moved            // what its update showed
-	unread     bool             // --check-remote could not read its lead
-	kept       bool             // the service's status stands against the row's
-	found      comparison       // by a reconciliation
 }
 
 // moved is what the answer to an update shows of the lead's status and owner.
@@ -76,28 +81,6 @@ type moved struct {
 	from, to       string // status that was last confirmed, and that is now; equal: nothing was changed by the run
 	statusByOthers bool   // somebody else changed the status
 	ownerByOthers  bool   // somebody else changed the owner
-}
-
-// job is a row with its step, which a carrier takes to its outcome.
-type job struct {
-	result // as far as it is known; its entry is what is known at first and what was settled in the end
-	it     *item
-	step   Step
-	names  leadNames
-	stop   *Stop // set when the run has to end
-
-	enough     bool                  // the fleet may make no more leads
-	elsewhere  bool                  // another worker had claimed its key, or made its lead, since it was looked up
-	intended   bool                  // Create: the claim is durable; Update: the mark is
-	sentSlot   chan struct{}         // of the carrier's sentSlots, where the row has one; or nil
-	createSlot chan struct{}         // the same, of its creates
-	linking    bool                  // the lead exists and has to be linked
-	pass       delivery.Pass         // Create: what it was sent with
-	requestID  string                // Create: of its last attempt, where requests carry IDs
-	request    leadapi.CreateRequest // room that the carrier's next row uses again
-
-	leadBefore   leadBefore // Update: what was known of the lead
-	maybeApplied bool       // Update: a try may have been applied, and nobody can tell
 }
 
 // sayOrganization says of a lead that was made or linked that it belongs to another

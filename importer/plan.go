@@ -12,7 +12,7 @@ import (
 // Action is what a Step has the engine do.
 type Action uint8
 
-// The actions. Nothing ends the row with the Step's Outcome and sends nothing.
+// The actions. Nothing ends the row as the Step says and sends nothing.
 const (
 	Nothing Action = iota
 	Create
@@ -24,16 +24,26 @@ const (
 	actionCount
 )
 
-// Step is a planner's answer for one Record.
+// Step is a planner's answer for one Record: what to do, and how the row ends by it.
 type Step struct {
-	Action  Action
-	Outcome Outcome // for Nothing: how the row ends; for Link and Update: how it ends once confirmed
-	Reason  string  // for people: why the row ends so
-	Kind    string  // the same without what differs from row to row, or ""
-	Send    Changes // for Update: what is sent
-	Keep    bool    // the service's status stands against the row's
-	Unread  bool    // --check-remote=all could not read its lead
-	Found   comparison
+	Action Action
+	Send   Changes // for Update: what is sent
+	ending         // of Link and Update: once they are confirmed
+}
+
+// ends is the step of a row for which nothing is to be done.
+func ends(o Outcome, text string) Step { return Step{ending: ending{outcome: o, text: text}} }
+
+// by is the step with something to do before it ends so.
+func (s Step) by(a Action) Step {
+	s.Action = a
+	return s
+}
+
+// ofKind is the step with the text that stands for all rows that end alike.
+func (s Step) ofKind(kind string) Step {
+	s.kind = kind
+	return s
 }
 
 // sends says whether the action makes requests.
@@ -89,7 +99,7 @@ func (p importPlanner) Plan(c *Case) Step {
 		return heldBack(known)
 	case checkpoint.Rejected:
 		if known.Digest == c.digest() && !p.retryRejected {
-			return Step{Outcome: Rejected, Reason: refusedBefore(known)}
+			return ends(Rejected, refusedBefore(known))
 		}
 	case checkpoint.Partial:
 		return p.planLink(c)
@@ -108,9 +118,9 @@ func (p importPlanner) planKnown(c *Case) Step {
 	}
 	if p.changed == IgnoreChanged || known.Digest == (checkpoint.Digest{}) || c.sentLast() ||
 		known.Synced && known.Unsettled == "" && c.changes().none() {
-		return Step{Outcome: Unchanged}
+		return ends(Unchanged, "")
 	}
-	return Step{Outcome: Changed, Reason: "the lead exists and this row carries other data than was sent; nothing was sent"}
+	return ends(Changed, "the lead exists and this row carries other data than was sent; nothing was sent")
 }
 
 // planUpdate sends the differences of a row that carries other data than when it was
@@ -119,9 +129,9 @@ func (p importPlanner) planUpdate(c *Case) Step {
 	known := c.Known
 	switch {
 	case c.sentLast() && known.Unsettled == "":
-		return Step{Outcome: Unchanged}
+		return ends(Unchanged, "")
 	case known.LeadID == "":
-		return Step{Outcome: Changed, Reason: "the lead exists and this row carries other data than was sent, but the lead's ID is not known"}
+		return ends(Changed, "the lead exists and this row carries other data than was sent, but the lead's ID is not known")
 	}
 	return p.weigh(c, planUpdate(c, p.retryRejected))
 }
@@ -139,9 +149,9 @@ func (p importPlanner) planLink(c *Case) Step {
 	if c.Record.ExternalID == "" || c.Known.LeadID == "" || step.Action == Update {
 		return step
 	}
-	switch step.Outcome {
+	switch step.outcome {
 	case Unchanged:
-		step.Outcome = Created
+		step.outcome = Created
 	case Changed:
 	default:
 		return step
@@ -155,11 +165,11 @@ func (p importPlanner) planLink(c *Case) Step {
 func (p importPlanner) planCreate(c *Case) Step {
 	switch {
 	case c.Alike.State != checkpoint.Unknown:
-		return Step{Outcome: Conflict, Reason: lookingLike(c.Alike) + ": nothing was sent", Kind: alikeKind}
+		return ends(Conflict, lookingLike(c.Alike)+": nothing was sent").ofKind(alikeKind)
 	case c.it.row.HasLead && c.Known.State == checkpoint.Unknown:
-		return Step{Outcome: Conflict, Reason: hadLead}
+		return ends(Conflict, hadLead)
 	case c.MayLack:
-		return Step{Action: Hold, Outcome: InDoubt, Reason: doubtReason(checkpoint.ReasonIncomplete, 0)}
+		return ends(InDoubt, doubtReason(checkpoint.ReasonIncomplete, 0)).by(Hold)
 	}
 	return Step{Action: Create}
 }
@@ -187,7 +197,7 @@ func lookingLike(l checkpoint.Likeness) string {
 }
 
 func forgotten() Step {
-	return Step{Outcome: Skipped, Reason: "left out by an earlier `checkpoint forget`"}
+	return ends(Skipped, "left out by an earlier `checkpoint forget`")
 }
 
 // heldBack is what becomes of a row whose lead is in doubt. Its time is for whoever looks the lead up; many such rows are
@@ -195,13 +205,10 @@ func forgotten() Step {
 func heldBack(known *checkpoint.Entry) Step {
 	why := doubtReason(known.Reason, known.Code)
 	if known.Reason == checkpoint.ReasonIncomplete {
-		return Step{Outcome: InDoubt, Reason: why}
+		return ends(InDoubt, why)
 	}
-	return Step{
-		Outcome: InDoubt,
-		Reason:  fmt.Sprintf("a send of %s got no usable answer (%s): held back until a person settles it", clock(known.Updated), why),
-		Kind:    fmt.Sprintf("an earlier send got no usable answer (%s): held back until a person settles it", why),
-	}
+	const until = "got no usable answer (%s): held back until a person settles it"
+	return ends(InDoubt, fmt.Sprintf("a send of %s "+until, clock(known.Updated), why)).ofKind(fmt.Sprintf("an earlier send "+until, why))
 }
 
 // rowOf names the row that an entry in doubt is of.
@@ -246,23 +253,23 @@ func (p syncPlanner) Plan(c *Case) Step {
 	rec, known := c.Record, c.Known
 	switch {
 	case c.Found == checkpoint.Ambiguous:
-		return Step{Outcome: Conflict, Reason: namesTwo}
+		return ends(Conflict, namesTwo)
 	case known.State == checkpoint.Forgotten:
 		return forgotten()
 	case known.State == checkpoint.InDoubt && p.missing == MissingCreate && c.Found == checkpoint.ByKey:
 		return p.importPlanner.Plan(c)
 	case known.State == checkpoint.InDoubt && c.Found == checkpoint.ByExternalID:
 		held := heldBack(known)
-		held.Reason = "its ExternalID is that of " + rowOf(known) + ": " + held.Reason
+		held.text = "its ExternalID is that of " + rowOf(known) + ": " + held.text
 		return held
 	case known.State == checkpoint.InDoubt:
 		return heldBack(known)
 	case c.Found == checkpoint.NoMatch && rec.LeadID == "":
 		return p.unmatched(c)
 	case known.LeadID != "" && rec.LeadID != "" && known.LeadID != rec.LeadID:
-		return Step{Outcome: Conflict, Reason: namesAnother}
+		return ends(Conflict, namesAnother)
 	case known.LeadID == "" && rec.LeadID == "":
-		return Step{Outcome: Unmatched, Reason: "the lead exists, but its ID is not known"}
+		return ends(Unmatched, "the lead exists, but its ID is not known")
 	}
 	return p.update(c)
 }
@@ -273,23 +280,23 @@ func (p syncPlanner) unmatched(c *Case) Step {
 	case MissingCreate:
 		return p.importPlanner.Plan(c)
 	case MissingIgnore:
-		return Step{Outcome: Skipped, Reason: "no lead is known for the row (--missing ignore)"}
+		return ends(Skipped, "no lead is known for the row (--missing ignore)")
 	}
 	const reason = "no lead is known for the row"
 	switch {
 	case c.Known.State == checkpoint.Rejected:
-		return Step{Outcome: Unmatched, Reason: reason + ": the service refused to make it"}
+		return ends(Unmatched, reason+": the service refused to make it")
 	case c.Alike.State != checkpoint.Unknown:
-		return Step{Outcome: Unmatched, Reason: reason + "; " + lookingLike(c.Alike), Kind: reason + "; its key looks like one that is known: the results say which"}
+		return ends(Unmatched, reason+"; "+lookingLike(c.Alike)).ofKind(reason + "; its key looks like one that is known: the results say which")
 	}
-	return Step{Outcome: Unmatched, Reason: reason}
+	return ends(Unmatched, reason)
 }
 
 func (p syncPlanner) update(c *Case) Step {
 	known := c.Known
 	step := planUpdate(c, p.retryRejected)
 	if step.Action == Nothing && known.LeadID == "" {
-		return Step{Outcome: Unmatched, Reason: "the lead that the row names is not known, and the row has nothing to send"}
+		return ends(Unmatched, "the lead that the row names is not known, and the row has nothing to send")
 	}
 	return p.weigh(c, step)
 }
@@ -301,13 +308,15 @@ func planUpdate(c *Case, retryRejected bool) Step {
 	send := c.changes()
 	switch {
 	case send.none():
-		return Step{Outcome: Unchanged}
+		return ends(Unchanged, "")
 	case known.Unsettled != "" && known.Unsettled == c.Run:
-		return Step{Outcome: Pending, Reason: "an update of its lead in this run was not confirmed yet"}
+		return ends(Pending, "an update of its lead in this run was not confirmed yet")
 	case known.Refused != (checkpoint.Digest{}) && known.Refused == c.digest() && !retryRejected:
-		return Step{Outcome: Rejected, Reason: refusedBefore(known)}
+		return ends(Rejected, refusedBefore(known))
 	}
-	return Step{Action: Update, Outcome: Updated, Send: send}
+	step := ends(Updated, "").by(Update)
+	step.Send = send
+	return step
 }
 
 // closed are the statuses in which a lead ends (specification, "States and

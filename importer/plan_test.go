@@ -53,8 +53,8 @@ func TestImportPlanner(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			it := &item{row: source.Row{HasLead: test.hadLead}, rec: test.rec, digest: same, sums: []checkpoint.ContentDigest{}}
 			step := test.planner.Plan(&Case{Record: &it.rec, Known: &test.known, MayLack: test.lost, it: it, digests: newDigester(nil)})
-			if step.Action != test.action || test.action != Create && step.Outcome != test.outcome {
-				t.Errorf("step %d %v, want %d %v", step.Action, step.Outcome, test.action, test.outcome)
+			if step.Action != test.action || test.action != Create && step.outcome != test.outcome {
+				t.Errorf("step %d %v, want %d %v", step.Action, step.outcome, test.action, test.outcome)
 			}
 		})
 	}
@@ -71,11 +71,11 @@ func TestHeldRowsAreOneReason(t *testing.T) {
 	} {
 		one := plan(&Case{Record: &mapping.Record{Key: "k"}, Known: at(4), Found: checkpoint.ByKey})
 		two := plan(&Case{Record: &mapping.Record{Key: "k"}, Known: at(5), Found: checkpoint.ByKey})
-		if one.Outcome != InDoubt || one.Kind == "" || one.Kind != two.Kind || one.Reason == two.Reason {
+		if one.outcome != InDoubt || one.kind == "" || one.kind != two.kind || one.text == two.text {
 			t.Errorf("%s: %+v and %+v", name, one, two)
 		}
-		if name == "reconcile" && one.Found.verdict != Doubtful {
-			t.Errorf("verdict %v", one.Found.verdict)
+		if name == "reconcile" && one.found.verdict != Doubtful {
+			t.Errorf("verdict %v", one.found.verdict)
 		}
 	}
 }

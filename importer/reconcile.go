@@ -94,7 +94,9 @@ type reconcilePlanner struct {
 func (p *reconcilePlanner) Plan(c *Case) Step {
 	rec, known := c.Record, c.Known
 	none := func(o Outcome, v Verdict, reason string) Step {
-		return Step{Outcome: o, Reason: reason, Found: comparison{verdict: v}}
+		step := ends(o, reason)
+		step.found.verdict = v
+		return step
 	}
 	switch {
 	case c.Found == checkpoint.Ambiguous:
@@ -103,7 +105,7 @@ func (p *reconcilePlanner) Plan(c *Case) Step {
 		return forgotten()
 	case known.State == checkpoint.InDoubt:
 		held := heldBack(known)
-		held.Found.verdict = Doubtful
+		held.found.verdict = Doubtful
 		return held
 	case c.Found == checkpoint.NoMatch:
 		return none(Unmatched, NoLead, "no lead is known for the row")
@@ -113,20 +115,20 @@ func (p *reconcilePlanner) Plan(c *Case) Step {
 		return none(Conflict, NoLead, namesAnother)
 	}
 	step := Step{Send: c.changes()}
-	step.Found.keys = keysOf(rec, &step.Send)
+	step.found.keys = keysOf(rec, &step.Send)
 	before := (*leadBefore)(known)
 	_, chosen := p.sampled[known.Key]
 	switch {
 	case !p.reads, !p.since.IsZero() && shown(known) && whenKnown(known).After(p.since):
 		step = step.judged(rec.Status, before, cmp.Or(before.Seen.Status, before.Status))
-		step.Found.owner, step.Found.sampled = before.Seen.Organization, chosen
+		step.found.owner, step.found.sampled = before.Seen.Organization, chosen
 		return step
 	case p.sampled != nil && !chosen:
 		return none(Skipped, Unread, "its lead is not in the sample")
 	case known.ExternalID == "":
 		return none(Unmatched, Unread, "its lead cannot be read: no ExternalID of it is known")
 	}
-	step.Action, step.Found.sampled = Read, chosen
+	step.Action, step.found.sampled = Read, chosen
 	return step
 }
 
@@ -154,22 +156,22 @@ func keysOf(rec *mapping.Record, send *Changes) string {
 func (s Step) judged(file string, before *leadBefore, service string) Step {
 	byFile, byService := before.changedBy(file, service)
 	content := s.Send.ExternalID || len(s.Send.Fields) > 0
-	f := &s.Found
-	f.service, s.Outcome = service, Conflict
+	f := &s.found
+	f.service, s.outcome = service, Conflict
 	switch byFile = byFile || content; {
 	case byFile && byService:
-		f.verdict, f.changedBy, s.Reason = BothChanged, "both", before.changedElsewhere(service)
+		f.verdict, f.changedBy, s.text = BothChanged, "both", before.changedElsewhere(service)
 	case byService:
-		f.verdict, f.changedBy, s.Reason = ServiceAhead, "service", before.changedElsewhere(service)
+		f.verdict, f.changedBy, s.text = ServiceAhead, "service", before.changedElsewhere(service)
 	case byFile:
-		f.verdict, f.changedBy, s.Reason = FileAhead, "file", "the file has changed since"
+		f.verdict, f.changedBy, s.text = FileAhead, "file", "the file has changed since"
 	default:
-		f.verdict, s.Outcome = Same, Unchanged
+		f.verdict, s.outcome = Same, Unchanged
 	}
 	if s.Send.ExternalID {
-		s.Reason += "; its ExternalID is not the one that is linked"
+		s.text += "; its ExternalID is not the one that is linked"
 	}
-	s.Kind = verdictKinds[f.verdict]
+	s.kind = verdictKinds[f.verdict]
 	return s
 }
 
@@ -181,7 +183,7 @@ var verdictKinds = map[Verdict]string{
 // reconcile reads a lead and compares it with its row. Nothing but what was seen is kept.
 func (c *carrier) reconcile(ctx context.Context, j *job) {
 	j.leadBefore = leadBefore(j.entry)
-	j.found = j.step.Found
+	j.found = j.step.found
 	lead, err := c.readLead(ctx, j)
 	if err != nil {
 		c.notRead(j, err)
@@ -189,11 +191,11 @@ func (c *carrier) reconcile(ctx context.Context, j *job) {
 	}
 	j.entry.Seen = j.leadBefore.sight(lead)
 	step := j.step.judged(j.it.rec.Status, &j.leadBefore, lead.Status)
-	step.Found.changed, step.Found.owner = lead.UpdatedAt, lead.OwnerID
-	j.found, j.text, j.kind = step.Found, step.Reason, step.Kind
+	step.found.changed, step.found.owner = lead.UpdatedAt, lead.OwnerID
+	j.ending = step.ending
 	j.noteOwner(lead)
-	c.release(j, step.Outcome)
-	if j.outcome != step.Outcome {
+	c.release(j, step.outcome)
+	if j.outcome != step.outcome {
 		j.found.verdict = Unread
 	}
 }
@@ -213,6 +215,7 @@ func (c *carrier) notRead(j *job, err error) {
 // drift is what a reconciliation counts, and which keys its rows named, by which leads are found
 // that no row names.
 type drift struct {
+	cost     string // for people: what the run is about to cost
 	seed     uint64
 	picked   int // leads of the sample
 	read     int // of them
@@ -351,18 +354,18 @@ func (r *run) prepareReconciliation(ctx context.Context) error {
 	}
 	switch {
 	case !p.reads:
-		r.cost = "No lead is read: the rows are compared with what the checkpoint knows."
+		r.drift.cost = "No lead is read: the rows are compared with what the checkpoint knows."
 		return nil
 	case r.Limit > 0:
 		reads = min(reads, r.Limit)
 	}
-	r.cost = fmt.Sprintf("Up to %d leads are read, by one request each", reads)
+	r.drift.cost = fmt.Sprintf("Up to %d leads are read, by one request each", reads)
 	if r.Rate > 0 {
-		r.cost += fmt.Sprintf(": %s at --rate %g", time.Duration(float64(reads)/r.Rate*float64(time.Second)).Round(time.Second), r.Rate)
+		r.drift.cost += fmt.Sprintf(": %s at --rate %g", time.Duration(float64(reads)/r.Rate*float64(time.Second)).Round(time.Second), r.Rate)
 	}
-	r.cost += "."
+	r.drift.cost += "."
 	if r.Reconciling.Sample > 0 {
-		r.cost += fmt.Sprintf(" The sample is that of --seed %d.", r.drift.seed)
+		r.drift.cost += fmt.Sprintf(" The sample is that of --seed %d.", r.drift.seed)
 	}
 	return nil
 }

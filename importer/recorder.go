@@ -229,7 +229,7 @@ func (w *recorder) absent(e *checkpoint.Entry) (err error) {
 	}
 	known := *e
 	known.Content = nil // the next lead's
-	w.batch = append(w.batch, line{r: result{entry: known, text: "no row names the lead", found: comparison{verdict: Absent}}})
+	w.batch = append(w.batch, line{r: result{entry: known, ending: ending{text: "no row names the lead", found: comparison{verdict: Absent}}}})
 	if err == nil && len(w.batch) == recordBatch {
 		err = w.flush()
 	}

@@ -43,8 +43,8 @@ func TestCheckRemote(t *testing.T) {
 		p.service.console(a, "onHold")
 		r := p.must("updated 1", p.run("sync", checked, "a,,x-a,onHold,Anna,1"))
 		p.sends(a+` {"ExternalID":"x-a"}`, a+` {"Content":{"name":"Anna"}}`)
-		if !strings.Contains(r.text("a"), "closedWon was confirmed on") || r.tally.statusByOthers != 1 {
-			t.Errorf("%s, %d changed elsewhere", r.text("a"), r.tally.statusByOthers)
+		if !strings.Contains(r.text("a"), "closedWon was confirmed on") || r.tally.strays.statusByOthers != 1 {
+			t.Errorf("%s, %d changed elsewhere", r.text("a"), r.tally.strays.statusByOthers)
 		}
 	})
 }
@@ -71,7 +71,7 @@ func TestALeadThatCannotBeReadIsSentUncheckedAndCounted(t *testing.T) {
 		p.must("partial 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
 		p.service.fate = nil
 		r := p.must("updated 1", p.run("sync", Options{CheckRemote: ReadChanged}, "a,,x-a,onHold,Ann,1"))
-		if n := r.tally.unread; n != 1 || p.known("a").State != checkpoint.Created || p.known("a").ExternalID != "x-a" {
+		if n := r.tally.strays.unread; n != 1 || p.known("a").State != checkpoint.Created || p.known("a").ExternalID != "x-a" {
 			t.Errorf("%d unchecked, %+v", n, p.known("a"))
 		}
 	})
@@ -92,7 +92,7 @@ func TestALeadWithoutExternalIDIsToldWhenAllAreRead(t *testing.T) {
 			test.o.Mapping = nothingLinked
 			r := p.run("sync", test.o, "a,,,open,Ann,1")
 			notes := strings.Join(r.tally.notes(), "\n")
-			if n := r.tally.unread; n != test.want || strings.Contains(notes, "could not read, for want of a known ExternalID: 1.") != (n == 1) || !test.o.DryRun && r.outcomes() != "unchanged 1" {
+			if n := r.tally.strays.unread; n != test.want || strings.Contains(notes, "could not read, for want of a known ExternalID: 1.") != (n == 1) || !test.o.DryRun && r.outcomes() != "unchanged 1" {
 				t.Errorf("%s, %d unread, %s", r.outcomes(), n, notes)
 			}
 		}

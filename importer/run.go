@@ -20,37 +20,31 @@ import (
 // run is one Import, Sync or Validate, from its options to its summary.
 type run struct {
 	Options
+	account
 	planner Planner
 	matches bool // rows find their lead by its IDs, too
 	intake  *intake
-	tally   *tally
 	meter   *meter.Meter
 	retrier *delivery.Retrier
 
-	ledger   *checkpoint.Ledger // nil for validate, and for a dry run without checkpoint
-	shapes   shapes             // by what rows are made leads; nil where none is
-	client   *leadapi.Client    // nil: nothing is ever sent
-	sender   Sender             // the same
-	dry      *dryRun            // of a run that sends nothing; else nil
-	drift    *drift             // of a reconciliation; else nil
-	pulled   []report.Pulled    // of a run that came to its end
-	pulls    *pulls             // nil: no pull file is wanted
-	cost     string             // for people: what a reconciliation is about to cost
-	member   *member            // nil: the run is no worker of a fleet
-	recorder sink
-	opened   *Start // what was known before the first row
-	started  time.Time
-	shown    time.Time // when Live was told last
-	stopped  *Stop     // why the run ended before its input
+	ledger  *checkpoint.Ledger // nil for validate, and for a dry run without checkpoint
+	shapes  shapes             // by what rows are made leads; nil where none is
+	client  *leadapi.Client    // nil: nothing is ever sent
+	sender  Sender             // the same
+	member  *member            // nil: the run is no worker of a fleet
+	opened  *Start             // what was known before the first row
+	started time.Time
+	shown   time.Time // when Live was told last
+	stopped *Stop     // why the run ended before its input
 }
 
 func newRun(o Options, p Planner) *run {
 	r := &run{Options: o, planner: p, meter: meter.New()}
 	r.intake = &intake{inputs: o.Inputs, mapping: o.Mapping, runID: o.RunID, limit: o.Limit, findHeader: o.FindHeader}
+	r.account = account{tally: newTally(len(o.Inputs), o.Limits, slotsPerPlace*o.Concurrency), options: &r.Options, place: r.intake.place}
 	if o.Files.Pull != "" {
 		r.pulls = newPulls(&o)
 	}
-	r.tally = newTally(len(o.Inputs), o.Limits, slotsPerPlace*o.Concurrency)
 	r.retrier = &delivery.Retrier{Breaker: delivery.NewBreaker(o.MaxWait, o.Concurrency, o.Rate), Retries: o.Retries, Resend: o.ResendOn, Retried: r.meter.Retried}
 	return r
 }
@@ -124,7 +118,6 @@ func (r *run) join(s checkpoint.Store) {
 	f := r.Fleet(s)
 	r.member = newMember(f, r.Limits, r.retrier.Breaker, r.Rate, r.MaxWait)
 	r.tally.share(f.Before())
-	r.MaxCreates = 0 // the ledger counts them
 }
 
 // openLedger opens the checkpoint; a dry run does without one that is not there.
@@ -162,7 +155,7 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	}
 	end()
 	if r.pulls != nil && r.stopped == nil {
-		r.pulled = r.pulls.lines()
+		r.pulls.ready = r.pulls.lines()
 	}
 	s := r.summary()
 	r.finish(s, rec)
@@ -174,9 +167,9 @@ func (r *run) takeRows(ctx context.Context) {
 	phases := newPhases(ctx)
 	defer phases.sendNoMore()
 	s := &scheduler{
-		options: &r.Options, planner: r.planner, intake: r.intake, queues: newLeadQueues(), breaker: r.retrier.Breaker,
-		phases: phases, dry: r.dry, tally: r.tally, drift: r.drift, pulls: r.pulls, recorder: r.recorder, progress: r.progress, sample: r.sample, carriers: newCarriers(0),
-		member: r.member, lookups: &lookups{ledger: r.ledger, matches: r.matches, alikes: !r.CreateAlikes, run: r.RunID, touched: map[leadName]int{}},
+		options: &r.Options, planner: r.planner, intake: r.intake, queues: newLeadQueues(), carriers: newCarriers(0), phases: phases,
+		account: &r.account, member: r.member, progress: r.progress, sample: r.sample,
+		lookups: &lookups{ledger: r.ledger, matches: r.matches, alikes: !r.CreateAlikes, run: r.RunID, touched: map[leadName]int64{}},
 	}
 	if r.ledger != nil {
 		s.lookups.digests, s.lookups.info = newDigester(r.ledger.Digests()), r.ledger.Info()
@@ -213,7 +206,7 @@ func (r *run) progress() {
 	t := r.tally
 	inFlight, _ := r.retrier.Breaker.InFlight()
 	r.Progress(report.Tick{
-		Read: t.total, Sent: t.sent, Known: t.known, Attention: t.attention(true),
+		Read: t.counts.Read, Sent: t.counts.Sent, Known: t.known, Attention: t.attention(true),
 		InDoubt: t.outcomes[InDoubt], InFlight: inFlight, Paused: r.retrier.Breaker.Paused(),
 	})
 }
@@ -253,8 +246,8 @@ func (r *run) announce() error {
 	}
 	if r.dry == nil {
 		s.Warnings = append(s.Warnings, r.warnings()...)
-		if s.Notes = r.remarks(); r.cost != "" {
-			s.Notes = append(s.Notes, r.cost)
+		if s.Notes = r.remarks(); r.drift != nil {
+			s.Notes = append(s.Notes, r.drift.cost)
 		}
 		s.Warnings = append(s.Warnings, r.shared()...)
 	}
@@ -329,7 +322,7 @@ func (r *run) finish(s *report.Summary, rec *recorder) {
 	if rec != nil {
 		err := rec.close()
 		if err == nil && r.pulls != nil && r.stopped == nil {
-			err = rec.files.Pull(r.pulled)
+			err = rec.files.Pull(r.pulls.ready)
 		}
 		if err != nil {
 			halt(s, filesFailed(err))

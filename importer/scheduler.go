@@ -3,48 +3,33 @@ package importer
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
 	"leadferry/checkpoint"
-	"leadferry/importer/delivery"
 	"leadferry/internal/crash"
-	"leadferry/leadapi"
 )
 
-// scheduler takes every row to its outcome. It alone plans, counts and remembers, in one
-// goroutine: it reads batches, looks them up, keeps the rows of a lead in order, hands
-// rows to the carriers and takes back what became of them.
+// scheduler takes every row to its outcome, in one goroutine: it reads batches that were looked up, plans, keeps the rows
+// of a lead in order, hands rows to the carriers and takes back what became of them.
 type scheduler struct {
 	options  *Options
 	planner  Planner
-	lookups  *lookups
 	intake   *intake
+	lookups  *lookups
 	queues   *leadQueues
 	carriers *carriers
-	breaker  *delivery.Breaker
 	phases   *phases
-	dry      *dryRun // of a run that sends nothing; else nil
-	tally    *tally
-	drift    *drift // of a reconciliation; else nil
-	pulls    *pulls // nil: no pull file is wanted
-	recorder sink
+	account  *account
+	member   *member // nil: the run is no worker of a fleet
 	progress func()  // tells how far the run is
 	sample   func()  // notes it for the timeline
-	member   *member // nil: the run is no worker of a fleet
-	late     lateRows
-	enough   bool // the fleet may make no more leads
 
-	batches   <-chan *batch // nil once no more rows come
-	batch     *batch
-	next      *batch     // that is looked up while the batch is planned, or nil
-	read      chan error // says that next is
-	reader    sync.WaitGroup
+	batches   <-chan *lookup // nil once no more rows come
+	batch     *lookup        // that is planned, or nil
+	late      lateRows
 	inputStop *Stop // the input could not be read to its end, or nil
 	stopped   *Stop // why the run ends before its input
-
-	ended result // of the row that ends in end
 }
 
 // run takes every row to its outcome and returns why it ended before the input did, or nil.
@@ -55,11 +40,12 @@ func (s *scheduler) run(ctx context.Context, carry func(context.Context, *job)) 
 	}
 	var group sync.WaitGroup
 	defer group.Wait()
-	defer s.reader.Wait()
 	defer s.phases.sendNoMore()
-	batches := make(chan *batch, s.lookupRows()/batchRows)
-	s.batches, s.read = batches, make(chan error, 1)
-	group.Go(func() { s.intake.run(s.phases.taking, batches) })
+	most := s.lookupRows()
+	read, known := make(chan *batch, most/batchRows), make(chan *lookup)
+	group.Go(func() { s.intake.run(s.phases.taking, read) })
+	group.Go(func() { s.lookups.follow(ctx, s.phases.taking, read, most, known) })
+	s.batches = known
 	defer close(s.carriers.todo)
 	if carry != nil {
 		s.carriers.start(&group, func(j *job) { carry(ctx, j) })
@@ -67,9 +53,18 @@ func (s *scheduler) run(ctx context.Context, carry func(context.Context, *job)) 
 	if err := crash.Call(func() error { s.loop(ctx); return nil }); err != nil {
 		s.stop(crashed(err))
 		s.loop(ctx) // what is under way is waited for
-		s.tally.makeUp()
+		s.account.tally.makeUp()
 	}
 	return s.stopped
+}
+
+// lookupRows is how many rows are looked up in one read, where so many are there: it may be a round trip, and is one for the
+// workers of a fleet.
+func (s *scheduler) lookupRows() int {
+	if s.member != nil {
+		return 8 * batchRows
+	}
+	return 4 * batchRows
 }
 
 func (s *scheduler) loop(ctx context.Context) {
@@ -81,50 +76,48 @@ func (s *scheduler) loop(ctx context.Context) {
 	}
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
-	for {
-		for s.advance(ctx) {
-			select {
-			case j := <-s.carriers.done:
-				s.count(j)
-			default:
-			}
-		}
-		if s.carriers.out() == 0 && (s.stopped != nil || s.exhausted()) {
-			if s.stopped == nil && len(s.late.items) > 0 {
-				s.lookAgain(ctx)
-				continue
-			}
-			break
-		}
+	for !s.over(ctx) {
 		s.wait(ctx, deadline, tick.C)
 	}
-	if s.inputStop != nil {
-		s.stop(s.inputStop)
-	}
-	if s.enough {
+	s.stop(s.inputStop)
+	if s.account.tally.creates.enough {
 		s.stop(ledgerFailed(checkpoint.ErrEnough))
 	}
 	for _, it := range append(s.queues.drain(), s.late.items...) {
-		s.end(it, result{outcome: Pending, text: "the run stopped before its turn"})
+		s.stop(s.account.end(it, result{ending: ending{outcome: Pending, text: "the run stopped before its turn"}}))
 	}
+}
+
+// over takes rows as far as they can go now, and reports whether none is left to wait for.
+func (s *scheduler) over(ctx context.Context) bool {
+	for s.advance(ctx) {
+		select {
+		case j := <-s.carriers.done:
+			s.count(j)
+		default:
+		}
+	}
+	switch {
+	case s.carriers.out() > 0, s.stopped == nil && !s.exhausted():
+		return false
+	case s.stopped == nil && len(s.late.items) > 0:
+		s.lookAgain(ctx)
+		return s.over(ctx)
+	}
+	return true
 }
 
 // exhausted says that every row has had its turn.
-func (s *scheduler) exhausted() bool {
-	return s.batches == nil && s.next == nil && s.batch == nil && s.queues.empty()
-}
+func (s *scheduler) exhausted() bool { return s.batches == nil && s.batch == nil && s.queues.empty() }
 
 // wait blocks until something happens that may let rows go on.
 func (s *scheduler) wait(ctx context.Context, deadline, tick <-chan time.Time) {
-	batches, read, interrupt, done, fleet := s.batches, s.read, s.options.Interrupt, ctx.Done(), s.member.over()
-	if s.next != nil {
+	batches, interrupt, done, fleet := s.batches, s.options.Interrupt, ctx.Done(), s.member.over()
+	if s.batch != nil {
 		batches = nil
 	}
-	if s.next == nil || s.batch != nil {
-		read = nil
-	}
 	if s.stopped != nil {
-		batches, read, deadline = nil, nil, nil
+		batches, deadline = nil, nil
 		if s.stopped.Code == CodeInterrupted {
 			interrupt, done = nil, nil
 		}
@@ -132,10 +125,8 @@ func (s *scheduler) wait(ctx context.Context, deadline, tick <-chan time.Time) {
 	select {
 	case j := <-s.carriers.done:
 		s.count(j)
-	case b, ok := <-batches:
-		s.lookUp(ctx, b, ok)
-	case err := <-read:
-		s.turn(ctx, err)
+	case b, more := <-batches:
+		s.turn(b, more)
 	case <-interrupt:
 		s.stop(interrupted())
 	case <-done:
@@ -146,13 +137,16 @@ func (s *scheduler) wait(ctx context.Context, deadline, tick <-chan time.Time) {
 		s.stop(stop)
 	case <-tick:
 		s.progress()
-		s.member.note(s.tally)
+		s.member.note(s.account.tally)
 	}
 }
 
-// stop makes the run end in order: nothing more is read or sent, what is in flight
+// stop makes the run end in order, unless why is nil: nothing more is read or sent, what is in flight
 // is waited for. The first reason stands, unless another says more by its exit code.
 func (s *scheduler) stop(why *Stop) {
+	if why == nil {
+		return
+	}
 	if s.stopped == nil || why.outranks(s.stopped.Code) {
 		s.stopped = why
 	}
@@ -169,57 +163,6 @@ func (s *scheduler) outOfTime() {
 	s.phases.takeNoMore()
 }
 
-// lookupRows is how many rows are looked up in one read, where so many are there: it may be a round trip, and is one for the
-// workers of a fleet.
-func (s *scheduler) lookupRows() int {
-	if s.member != nil {
-		return 8 * batchRows
-	}
-	return 4 * batchRows
-}
-
-// lookUp begins to look up, in one read, what the checkpoint knows of a batch and of those that wait behind it; without one,
-// no more rows come.
-func (s *scheduler) lookUp(ctx context.Context, b *batch, ok bool) {
-	if !ok {
-		s.batches = nil
-		return
-	}
-	for more := true; more && b.err == nil && len(b.items) < s.lookupRows(); {
-		select {
-		case next, ok := <-s.batches:
-			if more = ok; !ok {
-				s.batches = nil
-				break
-			}
-			b.items, b.err = append(b.items, next.items...), next.err
-		default:
-			more = false
-		}
-	}
-	s.next = b
-	s.lookups.begin()
-	s.reader.Go(func() {
-		s.read <- crash.Call(func() error { return s.lookups.read(ctx, b.items) })
-	})
-}
-
-// turn goes on to the batch that was looked up, and has the next one looked up meanwhile.
-func (s *scheduler) turn(ctx context.Context, err error) {
-	b := s.next
-	if s.next = nil; s.failed(err) {
-		return
-	}
-	s.batch = b
-	s.lookups.turn()
-	s.sample()
-	select {
-	case b, ok := <-s.batches:
-		s.lookUp(ctx, b, ok)
-	default:
-	}
-}
-
 // failed ends the run where the checkpoint could not be asked.
 func (s *scheduler) failed(err error) bool {
 	switch {
@@ -233,93 +176,176 @@ func (s *scheduler) failed(err error) bool {
 	return true
 }
 
-// carriersPerPlace is how many carriers there are for each request that may be in flight: a
-// row waits for the checkpoint for half of its time, and the more rows wait for their claims,
-// the more of them share a commit.
-const carriersPerPlace = 4
-
-// slotsPerPlace is how many rows may be claimed and not yet settled for each request that may
-// be in flight: as many are in doubt when the process is killed. It also bounds how many may
-// have been sent and not yet counted, and so how far a run goes beyond its limits.
-const slotsPerPlace = 2
-
-// phases are the two of a run, each a context that ends with it. While it takes rows, creates
-// and updates leave. While it sends, links of leads that were made leave, too.
-type phases struct {
-	taking, sending        context.Context
-	takeNoMore, sendNoMore context.CancelFunc
-}
-
-func newPhases(ctx context.Context) *phases {
-	var p phases
-	p.sending, p.sendNoMore = context.WithCancel(ctx)
-	p.taking, p.takeNoMore = context.WithCancel(p.sending)
-	return &p
-}
-
-// carriers are the goroutines that carry rows. Rows go there and come back by two
-// channels, which have room for all of them, so that nobody waits to hand one over.
-type carriers struct {
-	todo, done chan *job
-	spare      []*job        // as many as rows may still be handed out
-	sentSlots  chan struct{} // one for each row that was sent, or is about to be, and not yet counted
-}
-
-func newCarriers(places int) *carriers {
-	n := carriersPerPlace * places
-	if places == 1 {
-		n = 1 // rows go in the order of the input then, as whoever asks for one at a time expects
+// turn goes on to a batch that was looked up.
+func (s *scheduler) turn(b *lookup, more bool) {
+	if !more {
+		s.batches = nil
+		return
 	}
-	c := &carriers{todo: make(chan *job, n), done: make(chan *job, n), sentSlots: make(chan struct{}, slotsPerPlace*places)}
-	for range n {
-		c.spare = append(c.spare, new(job))
+	if s.failed(b.failed) {
+		return
 	}
-	return c
+	s.batch = b
+	s.lookups.turn(b)
+	s.sample()
 }
 
-// start lets each carry rows, until no more are handed out.
-func (c *carriers) start(group *sync.WaitGroup, carry func(*job)) {
-	for range cap(c.todo) {
-		group.Go(func() {
-			for j := range c.todo {
-				carry(j)
-				c.done <- j
-			}
-		})
+// advance takes one row a step further and reports false when none can go on now.
+func (s *scheduler) advance(ctx context.Context) bool {
+	switch b := s.batch; {
+	case s.stopped != nil:
+		return false
+	case len(s.queues.ready) > 0:
+		return s.advanceReady(ctx)
+	case b == nil:
+		return false
+	case b.at < len(b.items):
+		return s.approach(ctx, b)
+	case b.end != nil:
+		s.inputStop = inputEnded(b.end) // no more rows come; those before it have their turn
 	}
+	s.batch = nil
+	return false
 }
 
-// free reports whether another row may be handed out.
-func (c *carriers) free() bool { return len(c.spare) > 0 }
-
-// out is how many rows were handed out and have not been counted.
-func (c *carriers) out() int { return cap(c.todo) - len(c.spare) }
-
-func (c *carriers) hand(it *item, step Step, known *checkpoint.Entry, ns *leadNames) {
-	last := len(c.spare) - 1
-	j := c.spare[last]
-	c.spare = c.spare[:last]
-	*j = job{it: it, step: step, names: *ns, request: leadapi.CreateRequest{Content: j.request.Content}}
-	j.entry = *known
-	j.entry.Content = slices.Clone(known.Content) // look-ups use theirs again
-	c.todo <- j
-}
-
-// counted gives the place of a row back; the row itself stands until the next is handed out.
-func (c *carriers) counted(j *job) {
-	give(&j.sentSlot)
-	c.spare = append(c.spare, j)
-}
-
-// take waits for room in places; give gives it back.
-func take(held *chan struct{}, places chan struct{}) {
-	places <- struct{}{}
-	*held = places
-}
-
-func give(held *chan struct{}) {
-	if *held != nil {
-		<-*held
-		*held = nil
+// approach takes the next row of a batch to its lead: behind the rows that came before it, or into its plan.
+func (s *scheduler) approach(ctx context.Context, b *lookup) bool {
+	it := b.items[b.at]
+	if how := it.left(); how != nil {
+		s.accept()
+		s.stop(s.account.end(it, result{ending: *how}))
+		return true
 	}
+	c := s.lookups.caseOf(b, b.at)
+	ns := s.lookups.names(c)
+	if s.late.behind(it, &ns) {
+		s.accept()
+		s.late.add(it, &ns)
+		return true
+	}
+	l := s.queues.find(&ns)
+	if l == nil && s.lookups.isTouched(&ns) {
+		var err error
+		if c, err = s.lookups.fresh(ctx, it); s.failed(err) {
+			return false
+		}
+		ns = s.lookups.names(c)
+		l = s.queues.find(&ns)
+	}
+	switch {
+	case l == nil:
+		return s.plan(c, &ns, false)
+	case s.queues.full():
+		return false
+	}
+	s.accept()
+	s.queues.park(it, l, &ns)
+	return true
+}
+
+// advanceReady goes on with a row that waited for its queue.
+func (s *scheduler) advanceReady(ctx context.Context) bool {
+	it := s.queues.ready[0]
+	c, err := s.lookups.fresh(ctx, it)
+	if s.failed(err) {
+		return false
+	}
+	ns := s.lookups.names(c)
+	if !s.queues.rejoin(it, &ns) && !s.plan(c, &ns, true) {
+		return false
+	}
+	s.queues.ready = s.queues.ready[1:]
+	return true
+}
+
+// accept counts the batch's next row as read: from here on it must end in an outcome.
+func (s *scheduler) accept() {
+	b := s.batch
+	s.account.read(b.items[b.at], &b.known[b.at])
+	b.at++
+}
+
+// plan asks the planner and acts on its step; false means that the row cannot go
+// on now, and has not been taken. waited says that it had to wait in its queue.
+func (s *scheduler) plan(c *Case, ns *leadNames, waited bool) bool {
+	it := c.it
+	step := s.planner.Plan(c)
+	switch {
+	case s.account.dry != nil:
+		s.accept()
+		s.stop(s.account.foresee(it, &step, c.Known))
+		return true
+	case step.Action == Nothing:
+		if waited {
+			s.queues.leave(it)
+		} else {
+			s.accept()
+		}
+		if step.outcome != InDoubt || !s.putOff(it, ns) {
+			s.stop(s.account.end(it, result{ending: step.ending, entry: *c.Known}))
+		}
+		return true
+	case !s.carriers.free():
+		return false
+	}
+	if may, why := s.account.tally.mayLeave(step.Action, s.carriers.out()); !may {
+		s.stop(why)
+		return false
+	}
+	if !waited {
+		s.accept()
+		s.queues.enter(it, ns)
+	}
+	s.hand(c, step, ns)
+	return true
+}
+
+// hand gives a row to a carrier.
+func (s *scheduler) hand(c *Case, step Step, ns *leadNames) {
+	s.lookups.touch(ns)
+	if step.Action.sends() {
+		if s.options.Sends != nil {
+			s.options.Sends()
+		}
+		c.digests.ofRequest(c.it)
+		c.digests.ofContent(c.it)
+	}
+	if step.Action == Create {
+		s.account.tally.creates.begun++
+	}
+	s.carriers.hand(c.it, step, c.Known, ns)
+}
+
+// count takes a row back from its carrier and lets the next one of its lead go on.
+func (s *scheduler) count(j *job) {
+	s.carriers.counted(j)
+	s.lookups.touch(&j.names)
+	s.queues.leave(j.it)
+	if j.step.Action == Create {
+		s.account.tally.created(&j.result, j.elsewhere)
+	}
+	s.account.tally.creates.enough = s.account.tally.creates.enough || j.enough
+	if j.elsewhere && s.putOff(j.it, &j.names) {
+		return
+	}
+	j.kept = j.step.kept && j.entry.Seen.Kept && (j.outcome == Unchanged || j.outcome == Updated)
+	s.stop(s.account.add(j.it, &j.result))
+	s.stop(j.stop)
+}
+
+// putOff puts a row off to the end of the run, once, where the run is a worker of a fleet.
+func (s *scheduler) putOff(it *item, ns *leadNames) bool {
+	if s.member == nil || it.late || len(s.late.items) >= mostLate || s.stopped != nil {
+		return false
+	}
+	s.late.add(it, ns)
+	return true
+}
+
+// lookAgain has the rows that were put off come once more.
+func (s *scheduler) lookAgain(ctx context.Context) {
+	again := new(lookup)
+	s.lookups.look(ctx, again, s.late.items)
+	s.late = lateRows{}
+	s.turn(again, true)
 }

@@ -59,7 +59,7 @@ func (r *run) soFar() *report.Summary {
 		s.Inputs = append(s.Inputs, report.Input{Path: name, Rows: r.tally.rows[i]})
 	}
 	if took > 0 {
-		s.ThroughputRowsPerS = float64(r.tally.total) / took.Seconds()
+		s.ThroughputRowsPerS = float64(r.tally.counts.Read) / took.Seconds()
 	}
 	r.sample()
 	r.meter.Report(s)
@@ -77,7 +77,7 @@ func (r *run) soFar() *report.Summary {
 func (r *run) verdict() (outcome, reason string, code int) {
 	outcome, code = "complete", CodeComplete
 	switch bad := r.badRows(); {
-	case r.dry != nil && r.dry.fails(), bad > 0 && !r.Tolerate.covers(bad, r.tally.total):
+	case r.dry != nil && r.dry.fails(), bad > 0 && !r.Tolerate.covers(bad, r.tally.counts.Read):
 		outcome, code = "attention", CodeAttention
 	case bad > 0:
 		outcome = "attention"
@@ -183,7 +183,7 @@ func (r *run) notes() []string {
 	if r.dry != nil {
 		notes = slices.Concat(r.warnings(), r.remarks(), r.dry.notes())
 	}
-	if bad := r.badRows(); bad > 0 && r.Tolerate.covers(bad, r.tally.total) {
+	if bad := r.badRows(); bad > 0 && r.Tolerate.covers(bad, r.tally.counts.Read) {
 		notes = append(notes, fmt.Sprintf("Rows that are not good, but tolerated: %d (--tolerate allows %s).", bad, r.Tolerate))
 	}
 	notes = append(notes, r.tally.notes()...)

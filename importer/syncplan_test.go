@@ -141,7 +141,7 @@ func TestSyncPlanner(t *testing.T) {
 			test.lead(&known)
 			before := known
 			step := test.planner.Plan(&Case{Record: &it.rec, Known: &known, Found: test.found, Run: "run-2", it: it, digests: planTwin()})
-			got := step.Outcome.String()
+			got := step.outcome.String()
 			switch step.Action {
 			case Create:
 				got = "create"
@@ -151,7 +151,7 @@ func TestSyncPlanner(t *testing.T) {
 			if got != test.want {
 				t.Errorf("%s, want %s", got, test.want)
 			}
-			if step.Action == Nothing && step.Outcome != Unchanged && step.Reason == "" {
+			if step.Action == Nothing && step.outcome != Unchanged && step.text == "" {
 				t.Error("no reason is given")
 			}
 			if known.Status != before.Status || known.Unsettled != before.Unsettled {
@@ -205,7 +205,7 @@ func TestImportOfChangedRows(t *testing.T) {
 			it, known := &item{rec: planRow()}, planLead()
 			test.lead(&known)
 			step := test.planner.Plan(&Case{Record: &it.rec, Known: &known, Found: checkpoint.ByKey, Run: "run-2", it: it, digests: planTwin()})
-			got := step.Outcome.String()
+			got := step.outcome.String()
 			switch step.Action {
 			case Create:
 				got = "create"

@@ -225,7 +225,7 @@ func (c *carrier) updated(j *job, lead *leadapi.Lead) {
 	if entry.State == checkpoint.Partial && entry.ExternalID != "" && entry.ExternalID == rec.ExternalID {
 		entry.State, entry.WantLink = checkpoint.Created, ""
 	}
-	c.settle(j, j.step.Outcome)
+	c.settle(j, j.step.outcome)
 }
 
 // see takes over what the service shows of a lead, and notes what others changed.
@@ -234,9 +234,9 @@ func (c *carrier) see(j *job, lead *leadapi.Lead) {
 	elsewhere := !j.step.Send.Status && before.Unsettled == "" && before.Status != "" && lead.Status != before.Status && lead.Status != j.it.rec.Status
 	switch {
 	case lead.Status == "":
-	case elsewhere || j.step.Keep:
+	case elsewhere || j.step.kept:
 		entry.Seen = before.sight(lead)
-		if j.step.Keep {
+		if j.step.kept {
 			entry.Seen.Kept, entry.Seen.Against = true, j.it.rec.Status
 		}
 	default:

@@ -197,15 +197,15 @@ func TestWorkersHearOfOneAnother(t *testing.T) {
 	rated := func(t *checkpoint.Terms) { t.Rate = 80 }
 	dead := joined(t, address, target, 0, 2, rated)
 	claim(t, dead, 0, 7)
-	tell(dead, checkpoint.Progress{Read: 100, Invalid: 10, Sent: 90, Refused: 5, Doubts: 1})
+	tell(dead, checkpoint.Progress{Counts: checkpoint.Counts{Read: 100, Invalid: 10, Sent: 90, Refused: 5, Doubts: 1}})
 	next, other := joined(t, address, target, 0, 2, rated), joined(t, address, target, 1, 2, rated)
-	tell(next, checkpoint.Progress{Read: 50, Invalid: 6, Sent: 2, Refused: 1, Doubts: 1})
-	got := tell(other, checkpoint.Progress{Read: 30, Invalid: 3, Sent: 4, Refused: 2, Doubts: 2, Pause: time.Minute, Wants: true})
+	tell(next, checkpoint.Progress{Counts: checkpoint.Counts{Read: 50, Invalid: 6, Sent: 2, Refused: 1, Doubts: 1}})
+	got := tell(other, checkpoint.Progress{Counts: checkpoint.Counts{Read: 30, Invalid: 3, Sent: 4, Refused: 2, Doubts: 2}, Pause: time.Minute, Wants: true})
 	if got.Pause < 50*time.Second || got.Pause > time.Minute || got.Tokens != 10 || got.After > time.Second/80*10 {
 		t.Errorf("heard %+v", got)
 	}
 	got.Pause, got.After, got.Tokens = 0, 0, 0
-	if want := (checkpoint.Common{Read: 80, Invalid: 9, Sent: 96, Refused: 8, Doubts: 7 + 1 + 2}); got != want {
+	if want := (checkpoint.Common{Counts: checkpoint.Counts{Read: 80, Invalid: 9, Sent: 96, Refused: 8, Doubts: 7 + 1 + 2}}); got != want {
 		t.Errorf("heard %+v, want %+v", got, want)
 	}
 	var end time.Duration // of what is given away

@@ -1,0 +1,104 @@
+package importer
+
+import (
+	"leadferry/checkpoint"
+	"leadferry/importer/findings"
+	"leadferry/importer/report"
+)
+
+// account is what a run keeps of its rows: how many came, and how each ended. The scheduler alone writes it.
+type account struct {
+	tally    *tally
+	dry      *dryRun // of a run that sends nothing; else nil
+	drift    *drift  // of a reconciliation; else nil
+	pulls    *pulls  // nil: no pull file is wanted
+	recorder sink
+
+	options *Options
+	place   func(findings.Spot) report.Place
+	warned  bool   // of a key that looks like an e-mail address
+	ended   result // of the row that ends in end
+}
+
+// sink takes what became of each row, after it is durable.
+type sink interface {
+	add(it *item, r *result) error // the row is the sink's now, r is not
+}
+
+// unrecorded is the sink of rows of which no file tells.
+type unrecorded struct {
+	items *items
+	spent []*item
+}
+
+func (u *unrecorded) add(it *item, _ *result) error {
+	if u.spent = append(u.spent, it); len(u.spent) == batchRows {
+		u.items.put(u.spent...)
+		u.spent = u.spent[:0]
+	}
+	return nil
+}
+
+// read takes down a row and the lead that it names, if one is known: it must end in an outcome. One that was put off was
+// read before.
+func (a *account) read(it *item, known *checkpoint.Entry) {
+	if a.drift != nil {
+		a.drift.name(it.rec.Key, known)
+	}
+	if it.late {
+		return
+	}
+	a.tally.read(it)
+	switch {
+	case a.dry != nil:
+		a.dry.read(it)
+	case it.fault == nil && !a.warned && isAddress(it.rec.Key):
+		a.warned = true
+		at := a.place(spotOf(it))
+		a.options.Log.Warn(addressWarning, "file", at.File, "line", at.Line)
+	}
+}
+
+// foresee takes a row as far as it goes in a run that sends nothing, and returns why that ends, or nil.
+func (a *account) foresee(it *item, step *Step, known *checkpoint.Entry) *Stop {
+	var why *Stop
+	if err := a.dry.plan(it, step, known); err != nil {
+		why = outputClosed(err)
+	}
+	var end *Stop
+	if step.Action.sends() {
+		end = a.add(it, &a.dry.pending)
+	} else {
+		end = a.end(it, result{ending: ending{outcome: step.outcome, text: step.text, kind: step.kind}, entry: *known})
+	}
+	if why == nil {
+		why = end
+	}
+	return why
+}
+
+// end finishes a row that no carrier took. Its result stays in one place, since a run that
+// finds everything done would leave one behind for each row.
+func (a *account) end(it *item, r result) *Stop {
+	a.ended = r
+	return a.add(it, &a.ended)
+}
+
+// add records a row's outcome and returns why the run ends by it, or nil. The row is
+// gone then: what else is wanted of it comes before.
+func (a *account) add(it *item, r *result) *Stop {
+	if a.drift != nil {
+		a.drift.count(it, r)
+	}
+	if a.pulls != nil {
+		a.pulls.add(it, r)
+	}
+	why := a.tally.count(it, r)
+	if a.dry != nil {
+		why = nil
+	}
+	if err := a.recorder.add(it, r); err != nil && why == nil {
+		why = filesFailed(err)
+	}
+	return why
+}

@@ -1,0 +1,149 @@
+package importer
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync/atomic"
+
+	"leadferry/checkpoint"
+	"leadferry/internal/crash"
+)
+
+// lookups asks the checkpoint what it knows of rows: of a batch in one read, while the batch before it is planned, and of
+// a row once more where the run has acted on its lead since.
+type lookups struct {
+	ledger  *checkpoint.Ledger // nil: nothing is known of any row
+	info    checkpoint.Info    // of the beginning: what an incomplete checkpoint lacks does not come back
+	matches bool               // rows find their lead by its IDs, too
+	alikes  bool               // keys that look like the row's matter
+	run     string
+	digests *digester
+
+	begun   atomic.Int64       // reads of batches
+	touched map[leadName]int64 // by leads that were acted on since the batch's read began: reads that had begun then
+	again   lookup             // of the row that is asked about once more
+}
+
+// lookup is rows in file order with what the checkpoint knows of each, by its place among them.
+type lookup struct {
+	items  []*item
+	end    error // why no more rows follow, or nil
+	failed error // the checkpoint could not be asked
+	number int64 // of the read
+	at     int   // the next row that is not taken yet
+
+	queries []checkpoint.Query
+	known   []checkpoint.Entry
+	found   []checkpoint.Match
+	alike   []checkpoint.Likeness
+	row     Case // room for the one that is asked about
+}
+
+// follow looks up what comes in, up to most rows in one read where so many are there, and hands it on while somebody is
+// taking it. Of two rooms one is filled while the rows of the other are planned.
+func (l *lookups) follow(ctx, taking context.Context, in <-chan *batch, most int, out chan<- *lookup) {
+	defer close(out)
+	for rooms, i := new([2]lookup), 0; ; i = 1 - i {
+		b, more := <-in
+		if !more {
+			return
+		}
+		gather(b, in, most)
+		a := &rooms[i]
+		l.look(ctx, a, b.items)
+		a.end = b.err
+		select {
+		case out <- a:
+		case <-taking.Done():
+			return
+		}
+	}
+}
+
+// gather adds the batches that wait behind b.
+func gather(b *batch, in <-chan *batch, most int) {
+	for b.err == nil && len(b.items) < most {
+		select {
+		case next, more := <-in:
+			if !more {
+				return
+			}
+			b.items, b.err = append(b.items, next.items...), next.err
+		default:
+			return
+		}
+	}
+}
+
+// look fills a with what the checkpoint knows of rows. What is acted on from the beginning on, it may know or not.
+func (l *lookups) look(ctx context.Context, a *lookup, items []*item) {
+	a.items, a.at, a.end = items, 0, nil
+	a.number = l.begun.Add(1)
+	a.failed = crash.Call(func() error { return l.ask(ctx, a) })
+}
+
+func (l *lookups) ask(ctx context.Context, a *lookup) error {
+	n := len(a.items)
+	a.known = slices.Grow(a.known[:0], n)[:n]
+	if l.ledger == nil {
+		for i, it := range a.items {
+			a.known[i].Key = it.rec.Key
+		}
+		return nil
+	}
+	a.queries, a.found, a.alike = slices.Grow(a.queries[:0], n)[:n], slices.Grow(a.found[:0], n)[:n], slices.Grow(a.alike[:0], n)[:n]
+	for i, it := range a.items {
+		q := checkpoint.Query{Key: it.rec.Key}
+		if l.matches {
+			q.LeadID, q.ExternalID = it.rec.LeadID, it.rec.ExternalID
+		}
+		if a.alike[i] = (checkpoint.Likeness{}); l.alikes {
+			q.Alike = &a.alike[i]
+		}
+		a.queries[i] = q
+	}
+	return l.ledger.Find(ctx, a.queries, a.known, a.found)
+}
+
+// fresh is what the checkpoint knows of a row now.
+func (l *lookups) fresh(ctx context.Context, it *item) (*Case, error) {
+	l.again.items = append(l.again.items[:0], it)
+	err := l.ask(ctx, &l.again)
+	return l.caseOf(&l.again, 0), err
+}
+
+// caseOf is what a planner decides on for the i-th row of a lookup.
+func (l *lookups) caseOf(a *lookup, i int) *Case {
+	c, it := &a.row, a.items[i]
+	*c = Case{Record: &it.rec, Known: &a.known[i], Run: l.run, it: it, digests: l.digests}
+	if l.ledger != nil {
+		c.Found, c.Alike, c.MayLack = a.found[i], a.alike[i], l.info.MayLack(c.Known)
+	}
+	return c
+}
+
+// names are those of the row's lead.
+func (l *lookups) names(c *Case) leadNames { return namesOf(c.it, c.Known, l.matches) }
+
+// touch notes that the run acts on a lead, so that what a batch knows of it is old.
+func (l *lookups) touch(ns *leadNames) {
+	begun := l.begun.Load()
+	for _, n := range ns.all() {
+		l.touched[n] = begun
+	}
+}
+
+func (l *lookups) isTouched(ns *leadNames) bool {
+	for _, n := range ns.all() {
+		if _, ok := l.touched[n]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// turn forgets what was acted on before the read of a batch, which is the one that is planned from now on.
+func (l *lookups) turn(a *lookup) {
+	maps.DeleteFunc(l.touched, func(_ leadName, begun int64) bool { return begun < a.number })
+}
