@@ -5,7 +5,7 @@ func driftBugs() []bug {
 	return []bug{
 		{
 			number: 31, name: "seen taken for confirmed", imitates: "what others changed is kept in place of what was confirmed, so that the next sync sends the file's old status over it",
-			edits:  []edit{{"importer/update.go", "	case elsewhere || j.step.Keep:\n", "	case elsewhere && j.step.Keep:\n"}},
+			edits:  []edit{{"importer/update.go", "	case elsewhere || j.step.kept:\n", "	case elsewhere && j.step.kept:\n"}},
 			checks: []check{{"importer", []string{"TestChangesByOthersAreSeen"}}},
 		},
 		{
