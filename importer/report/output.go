@@ -9,10 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"leadferry/internal/disk"
-	"leadferry/internal/lazyregexp"
 )
 
 // output is a file on its way to its name. Its folder is held open, so that whoever
@@ -237,119 +235,4 @@ func WriteFile(path string, mode fs.FileMode, write func(io.Writer) error) error
 		return errors.Join(err, out.discard())
 	}
 	return nil
-}
-
-// makeFolder makes the run's folder, for its owner alone, or takes the one that is there, and holds it
-// open: its parent may be anyone's, who may put another folder in its place.
-func makeFolder(path string) (*os.Root, error) {
-	if err := disk.MakeFolders(filepath.Dir(filepath.Clean(path))); err != nil {
-		return nil, err
-	}
-	made := disk.MakeFolder(path)
-	if made != nil && !errors.Is(made, fs.ErrExist) {
-		return nil, made
-	}
-	folder, err := os.OpenRoot(path)
-	if err != nil {
-		return nil, err
-	}
-	check := untouched
-	if made != nil {
-		check = unplanted
-	}
-	if err := check(folder, path); err != nil {
-		return nil, errors.Join(err, folder.Close())
-	}
-	return folder, nil
-}
-
-// unplanted fails when something stands in a folder that was there where a run would
-// write, and is none that it may write to.
-func unplanted(folder *os.Root, path string) error {
-	entries, err := fs.ReadDir(folder.FS(), ".")
-	for _, e := range entries {
-		if RunFile(e.Name()) == "" || e.Type().IsRegular() || e.Type()&fs.ModeSymlink != 0 {
-			continue // a file or a link is replaced
-		}
-		switch info, err := e.Info(); {
-		case err != nil:
-			return err
-		case e.IsDir():
-			return fmt.Errorf("%s is a folder, and a run's file would stand there", filepath.Join(path, e.Name()))
-		case !disk.Trusted(info):
-			return fmt.Errorf("%s: %w", filepath.Join(path, e.Name()), errNotOurs)
-		}
-	}
-	return err
-}
-
-// untouched fails when an open folder is not the one that was made at path just now.
-func untouched(folder *os.Root, path string) error {
-	opened, err := folder.Stat(".")
-	if err != nil {
-		return err
-	}
-	if there, err := os.Lstat(path); err != nil || !os.SameFile(opened, there) || !disk.Mine(opened) {
-		return fmt.Errorf("%s was replaced by somebody else while it was made", path)
-	}
-	return nil
-}
-
-// runFiles are the names of what runs leave in their folders.
-var runFiles = lazyregexp.New(`^(?:(summary)\.json|(results)\.csv|(reconciliation)\.csv|(report)\.html|(rejects)(?:-\d+)?\.(?:csv|tsv|jsonl))(?:\.partial)?$`)
-
-// RunFile says what a file of this name in a run's folder is: summary, results,
-// reconciliation, report or rejects, or "": runs neither write nor remove such a file there.
-func RunFile(name string) string {
-	if m := runFiles().FindStringSubmatch(name); m != nil {
-		return strings.Join(m[1:], "")
-	}
-	return ""
-}
-
-// beginnings are those of the files that each run leaves under these names.
-var beginnings = [...]struct{ name, text string }{
-	{summaryFile, "{\n  \"run_id\":"}, {resultsFile, "file,line,row,key,outcome,"}, {reconciliationFile, "file,line,row,key,lead_id,"},
-}
-
-// Foreign is the path of a file that stands in a folder where a run would leave one, and that no run wrote; or "".
-func Foreign(folder string) string {
-	for _, of := range beginnings {
-		path := filepath.Join(folder, of.name)
-		if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
-			continue
-		}
-		f, err := os.Open(path)
-		if err != nil {
-			continue // writing says why not
-		}
-		begins := make([]byte, len(of.text))
-		_, err = io.ReadFull(f, begins)
-		f.Close()
-		if err != nil || string(begins) != of.text {
-			return path
-		}
-	}
-	return ""
-}
-
-// furtherEnd is what comes behind the first name, without its ending, in the names of further rejects files.
-var furtherEnd = lazyregexp.New(`^-\d+\.(?i:csv|tsv|jsonl)(?:\.partial)?$`)
-
-// FurtherRejects reports whether a file called other may come to stand beside the one that
-// --rejects names, for rows of another header.
-func FurtherRejects(named, other string) bool {
-	end, ours := strings.CutPrefix(other, strings.TrimSuffix(named, filepath.Ext(named)))
-	return ours && furtherEnd().MatchString(end)
-}
-
-// hasRun reports whether an earlier run has left its files in a folder, complete or not.
-// Where it has not, rejects that lie there are the user's own.
-func hasRun(folder *os.Root) bool {
-	for _, name := range []string{summaryFile, resultsFile, resultsFile + partialEnd} {
-		if _, err := folder.Lstat(name); err == nil {
-			return true
-		}
-	}
-	return false
 }

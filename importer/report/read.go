@@ -14,7 +14,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"leadferry/internal/disk"
-	"leadferry/internal/lazyregexp"
 )
 
 // mostRead bounds a summary that is read as a whole, in bytes. Ours have a tenth of it at
@@ -117,9 +116,6 @@ func ReadOld(path string) (*Summary, error) {
 	return s, nil
 }
 
-// RunsFolder is where run folders stand, in the folder that the program was started in.
-const RunsFolder = "leadferry-runs"
-
 // Old reads the summaries of the newest runs, most at most, whose folders lie in the
 // parents. This must cost a run next to nothing, whatever lies there.
 func Old(parents []string, most int) []*Summary {
@@ -150,68 +146,4 @@ func Old(parents []string, most int) []*Summary {
 		}
 	}
 	return all
-}
-
-var runFolder = lazyregexp.New(`^\d{8}T\d{6}Z-[a-z]+-[0-9a-f]{8}$`)
-
-// Prune removes from the folder parent, in which run folders lie, those of the target
-// beyond the newest keep, if nothing in them asks for anybody: runs that came to their
-// end, without rejects and doubts. The newest of each checkpoint stays, which testifies
-// to what the checkpoint knows, and so does a folder with anything in it that no run
-// wrote, or of another user.
-func Prune(parent string, keep int, target Target) (bad error) {
-	root, err := os.OpenRoot(parent)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	runs := slices.DeleteFunc(Old([]string{parent}, mostNames), func(s *Summary) bool {
-		return s.Target != target || s.DryRun || !runFolder().MatchString(filepath.Base(filepath.Dir(s.SummaryPath)))
-	})
-	slices.SortFunc(runs, func(a, b *Summary) int { return b.FinishedAt.Compare(a.FinishedAt) })
-	seen := map[string]bool{} // checkpoints
-	for i, run := range runs {
-		name := run.Checkpoint.Path + "\x00" + run.Checkpoint.ID
-		newest := !seen[name]
-		seen[name] = true
-		if i < keep || newest || run.Outcome != "complete" || run.Rows.InDoubt > 0 {
-			continue
-		}
-		folder := filepath.Dir(run.SummaryPath)
-		if err := removeRun(root, filepath.Base(folder)); err != nil { // perhaps somebody has a file of it open: the next run tries again
-			bad = errors.Join(bad, fmt.Errorf("%s: %w", folder, err))
-		}
-	}
-	return bad
-}
-
-// removeRun removes a run's folder, unless something lies in it that is to stay.
-func removeRun(root *os.Root, name string) error {
-	folder, err := root.OpenRoot(name)
-	if err != nil {
-		return err
-	}
-	defer folder.Close()
-	entries, err := fs.ReadDir(folder.FS(), ".")
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		info, err := e.Info()
-		if kind := RunFile(e.Name()); err != nil || kind == "" || kind == "rejects" || e.IsDir() || !disk.Mine(info) {
-			return err
-		}
-	}
-	for _, e := range entries {
-		if err := folder.Remove(e.Name()); err != nil {
-			return err
-		}
-	}
-	if err := folder.Close(); err != nil { // on Windows nobody could remove it before
-		return err
-	}
-	return root.Remove(name)
 }

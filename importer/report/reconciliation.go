@@ -35,21 +35,18 @@ func (r *Run) Reconciles() bool { return r.reconciliation != nil }
 
 // Reconciliation writes lines of it, whose texts it makes fit to be shown.
 func (r *Run) Reconciliation(batch []Compared) error {
-	var room []string
-	for i := 0; i < len(batch) && r.err == nil && r.reconciliation != nil; i++ {
-		room = batch[i].cells(room[:0])
-		r.err = lines{r.reconciliation.buffer}.Write(room)
+	if r.err != nil || r.reconciliation == nil {
+		return r.err
 	}
+	for i := range batch {
+		l := &batch[i]
+		for _, text := range []*string{&l.File, &l.Key, &l.LeadID, &l.ExternalID, &l.StatusFile, &l.StatusConfirmed, &l.StatusService, &l.OrganizationID} {
+			*text = EscapeLine(*text)
+		}
+		l.ContentKeys, l.Error = Cell(l.ContentKeys), Cell(l.Error)
+	}
+	r.err = marshal(batch, lines{r.reconciliation.buffer})
 	return r.err
-}
-
-// cells are those of the line, in the order of its columns. gocsv would copy each line and ask each cell what it is, which takes
-// a fifth of the time of a run that reads no lead.
-func (c *Compared) cells(room []string) []string {
-	return append(room,
-		EscapeLine(c.File), c.Line, c.Row, EscapeLine(c.Key), EscapeLine(c.LeadID), EscapeLine(c.ExternalID),
-		EscapeLine(c.StatusFile), EscapeLine(c.StatusConfirmed), EscapeLine(c.StatusService), c.Verdict, c.ChangedBy,
-		c.ConfirmedAt, c.ServiceUpdatedAt, Cell(c.ContentKeys), EscapeLine(c.OrganizationID), Cell(c.Error))
 }
 
 // Reconciliation is what a reconciliation has found, in figures. Absent leads have no row.

@@ -52,18 +52,25 @@ func (r *Run) Results(batch []Result) error {
 		}
 		l.Location, l.Error = Cell(l.Location), Cell(l.Error)
 	}
-	to := &withOwn{lines{r.results.buffer}, batch}
-	for ; len(batch) >= atOnce && r.err == nil; batch = batch[atOnce:] {
-		r.err = gocsv.MarshalCSVWithoutHeaders([atOnce]Result(batch), to)
-	}
-	if len(batch) > 0 && r.err == nil {
-		r.err = gocsv.MarshalCSVWithoutHeaders(batch, to)
-	}
+	r.err = marshal(batch, &withOwn{lines{r.results.buffer}, batch})
 	return r.err
 }
 
 // atOnce is how many lines gocsv is given as an array: nobody can change that meanwhile, so reflection copies none of its cells.
 const atOnce = 32
+
+// marshal has gocsv write lines, in their order.
+func marshal[T any](batch []T, to gocsv.CSVWriter) error {
+	for ; len(batch) >= atOnce; batch = batch[atOnce:] {
+		if err := gocsv.MarshalCSVWithoutHeaders([atOnce]T(batch), to); err != nil {
+			return err
+		}
+	}
+	if len(batch) == 0 {
+		return nil
+	}
+	return gocsv.MarshalCSVWithoutHeaders(batch, to)
+}
 
 // withOwn takes lines from gocsv and puts the rows' own cells behind them.
 type withOwn struct {

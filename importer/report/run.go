@@ -19,7 +19,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -44,14 +43,6 @@ type Files struct {
 
 	Page func(io.Writer, *Summary) error // writes report.html into the folder; nil: there is none
 }
-
-// The names of what a run leaves in its folder, beside rejects.
-const (
-	summaryFile        = "summary.json"
-	resultsFile        = "results.csv"
-	reconciliationFile = "reconciliation.csv"
-	pageFile           = "report.html"
-)
 
 // Wanted reports whether any file or folder is.
 func (f Files) Wanted() bool {
@@ -301,27 +292,4 @@ func (r *Run) close() (err error) {
 		err = errors.Join(err, o.folder.Close())
 	}
 	return err
-}
-
-// removeOld removes from the run's folder what an earlier run left there and this one
-// has not written again: it would be taken for this one's.
-func (r *Run) removeOld() error {
-	if !r.reused {
-		return nil
-	}
-	entries, err := fs.ReadDir(r.folder.FS(), ".")
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		there, err := r.folder.Lstat(e.Name()) // it may be an output of this run by another path
-		wrote := err == nil && slices.ContainsFunc(r.outputs, func(o *output) bool { return os.SameFile(o.opened, there) })
-		if e.IsDir() || RunFile(e.Name()) == "" || wrote {
-			continue
-		}
-		if err := r.folder.Remove(e.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return nil
 }
