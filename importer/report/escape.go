@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"math"
-	"runtime"
 	"strconv"
 	"strings"
 	"unicode"
@@ -98,44 +97,3 @@ func Cell(text string) string { return Escape(defuse(text)) }
 
 // EscapeLine is Escape for what is no use when it is cut: a name, a key or an ID is taken for what it is by whoever looks it up.
 func EscapeLine(text string) string { return escape(text, math.MaxInt) }
-
-// Quote makes a path one word of a command line that a person pastes into a shell: those of this system.
-func Quote(path string) string { return quoteFor(runtime.GOOS, path) }
-
-func quoteFor(system, path string) string {
-	switch {
-	case !strings.HasPrefix(path, "-"):
-	case system == "windows": // no flag
-		path = `.\` + path
-	default:
-		path = "./" + path
-	}
-	return quoteOn(system, path)
-}
-
-// bare are the characters of words that need no quotes.
-const bare = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:+-"
-
-func quoteOn(system, text string) string {
-	if system == "windows" {
-		return quoteWindows(text)
-	}
-	if text != "" && text[0] != '=' && strings.Trim(text, bare+"@%,=") == "" {
-		return text
-	}
-	if EscapeLine(text) != text { // as bash, zsh and ksh read what a terminal would act upon
-		return "$'" + EscapeLine(strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(text)) + "'"
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
-}
-
-// quoteWindows quotes as cmd, PowerShell and Git's bash all read it, where the name of a file holds neither $NAME nor
-// %NAME%: no way to write these is common to them.
-func quoteWindows(text string) string {
-	if text != "" && strings.Trim(text, bare) == "" {
-		return text
-	}
-	text = EscapeLine(text)
-	end := text[len(strings.TrimRight(text, `\`)):] // which would take the quote behind it for text
-	return `"` + strings.ReplaceAll(text, `"`, `\"`) + end + `"`
-}

@@ -1,13 +1,13 @@
 package report
 
 import (
-	"encoding/json"
 	"os"
 	"strings"
 	"testing"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json"
 	"pgregory.net/rapid"
 )
 
@@ -116,4 +116,21 @@ func TestKnownHostileTextsAreShownEscaped(t *testing.T) {
 	for _, text := range texts {
 		checkSafe(t, text)
 	}
+}
+
+// faults 118
+func TestEscapeJSONChangesNoMeaning(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.OneOf(rapid.String(), rapid.StringMatching(`[a\x{7f}\x{9b}\x{202e}\x{2066}\x{e0001}é"\\]*`)).Draw(t, "text")
+		b, err := json.Marshal(text)
+		must(t, err)
+		b = EscapeJSON(b)
+		var back string
+		if err := json.Unmarshal(b, &back); err != nil || back != text {
+			t.Errorf("%q came back as %q (%v)", text, back, err)
+		}
+		if strings.IndexFunc(string(b), func(r rune) bool { return !unicode.IsGraphic(r) }) >= 0 {
+			t.Errorf("%q holds what a terminal obeys", b)
+		}
+	})
 }

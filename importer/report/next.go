@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/dustin/go-humanize/english"
 
 	"leadferry/checkpoint"
+	"leadferry/internal/shell"
 )
 
 // Step is one thing to do after a run, with the commands that do it.
@@ -151,7 +151,7 @@ func (s *Summary) at() string {
 	if whole, err := filepath.Abs(path); err == nil && !checkpoint.IsAddress(path) {
 		path = whole
 	}
-	return " --checkpoint " + Quote(path)
+	return " --checkpoint " + shell.Path(path)
 }
 
 // correct asks for corrections in the rejects files, or in the input without them.
@@ -186,9 +186,9 @@ func (s *Summary) again(command string) []string {
 
 // command is a command line over files with this run's mapping.
 func (s *Summary) command(name string, files ...string) string {
-	words := []string{"leadferry", name, "-m", Quote(s.Mapping.Path)}
+	words := []string{"leadferry", name, "-m", shell.Path(s.Mapping.Path)}
 	for _, f := range files {
-		words = append(words, Quote(f))
+		words = append(words, shell.Path(f))
 	}
 	line := strings.Join(words, " ") + s.at()
 	if s.Target.BaseURL == inSandbox {
@@ -204,7 +204,7 @@ func (s *Summary) command(name string, files ...string) string {
 func flags(words []string) (line string) {
 	for _, w := range words {
 		name, value, _ := strings.Cut(w, "=")
-		line += " " + name + "=" + quoteOn(runtime.GOOS, value)
+		line += " " + name + "=" + shell.Word(value)
 	}
 	return line
 }

@@ -45,7 +45,7 @@ func (r *Run) Reconciliation(batch []Compared) error {
 		}
 		l.ContentKeys, l.Error = Cell(l.ContentKeys), Cell(l.Error)
 	}
-	r.err = marshal(batch, lines{r.reconciliation.buffer})
+	r.err = marshal(batch, r.reconciliation.lines)
 	return r.err
 }
 

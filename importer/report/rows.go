@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bufio"
 	"cmp"
 	"encoding/csv"
 	"errors"
@@ -11,8 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -52,7 +49,7 @@ func (r *Run) Results(batch []Result) error {
 		}
 		l.Location, l.Error = Cell(l.Location), Cell(l.Error)
 	}
-	r.err = marshal(batch, &withOwn{lines{r.results.buffer}, batch})
+	r.err = marshal(batch, &withOwn{r.results.lines, batch})
 	return r.err
 }
 
@@ -74,14 +71,14 @@ func marshal[T any](batch []T, to gocsv.CSVWriter) error {
 
 // withOwn takes lines from gocsv and puts the rows' own cells behind them.
 type withOwn struct {
-	lines
+	*csv.Writer
 	batch []Result // whose lines come next
 }
 
 func (w *withOwn) Write(cells []string) error {
 	own := w.batch[0].Own
 	w.batch = w.batch[1:]
-	return w.lines.Write(append(cells, own...))
+	return w.Writer.Write(append(cells, own...))
 }
 
 // beginLines writes the header line of results or of a reconciliation, with further columns behind those that all have; the
@@ -98,55 +95,8 @@ func beginLines[T any](to *output, further []string) error {
 		}
 		names = append(names, name)
 	}
-	return errors.Join(err, lines{to.buffer}.Write(names))
-}
-
-// lines are CSV on its way into a file: to the byte what encoding/csv makes of them, in a fraction of its time, since a
-// run writes some thirty cells a row. They stay in their buffer until it is full, whatever gocsv thinks.
-type lines struct{ to *bufio.Writer }
-
-// Flush does nothing.
-func (lines) Flush() {}
-
-// Error is the first error that Write met.
-func (l lines) Error() error {
-	_, err := l.to.Write(nil)
-	return err
-}
-
-// Write writes a line.
-func (l lines) Write(cells []string) error {
-	b := l.to.AvailableBuffer()
-	for i, cell := range cells {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		if quoted(cell) {
-			b = append(b, '"')
-			b = append(b, strings.ReplaceAll(cell, `"`, `""`)...)
-			b = append(b, '"')
-			continue
-		}
-		b = append(b, cell...)
-	}
-	_, err := l.to.Write(append(b, '\n'))
-	return err
-}
-
-// quoted reports whether a cell stands in quotes: one that holds what would end it, or begins with white space, and
-// PostgreSQL's mark of an end.
-func quoted(cell string) bool {
-	if cell == "" {
-		return false
-	}
-	for i := range len(cell) {
-		switch cell[i] {
-		case ',', '"', '\n', '\r':
-			return true
-		}
-	}
-	first, _ := utf8.DecodeRuneInString(cell)
-	return cell == `\.` || unicode.IsSpace(first)
+	to.lines = csv.NewWriter(to)
+	return errors.Join(err, to.lines.Write(names))
 }
 
 // Reject is a row that needs attention. Names and Cells are its own columns as they

@@ -200,3 +200,38 @@ func TestAnOddDelimiterIsAnError(t *testing.T) {
 		t.Error("no error")
 	}
 }
+
+// Texts from outside stand in a reconciliation as in results.
+func TestAReconciliationIsFitToBeShown(t *testing.T) {
+	r, err := OpenRun(Files{Dir: t.TempDir(), Reconciles: true})
+	must(t, err)
+	batch := slices.Repeat([]Compared{{File: "a\x1b.csv", Line: "2", Row: "1", Key: "=k\u202e", LeadID: "l\x00", StatusService: "x\a", Verdict: "same", ContentKeys: "=a, b", Error: "@\x9b, \"c\""}}, atOnce+1)
+	must(t, r.Reconciliation(batch))
+	must(t, r.Finish(sample()))
+	_, lines, _ := strings.Cut(read(t, r.reconciliation.path), "\n")
+	line := `a\x1b.csv,2,1,=k\u202e,l\x00,,,,x\a,same,,,,"'=a, b",,"'@\x9b, ""c"""` + "\n"
+	if want := strings.Repeat(line, atOnce+1); lines != want {
+		t.Errorf("%s, want %s", lines, want)
+	}
+}
+
+func BenchmarkResults(b *testing.B) {
+	batch := make([]Result, 128)
+	for i := range batch {
+		batch[i] = Result{
+			File: "leads-0-1000000-ordered.csv", Line: "123457", Row: "123456", Key: "x-000123456", Outcome: "unchanged",
+			LeadID: "00000000-0000-4000-8000-000000123456", ExternalID: "x-000123456", OrganizationID: "00000000-0000-4000-8000-000000000001",
+			Location: "Oak Hill", Status: "open", Attempts: "0",
+		}
+	}
+	r, err := OpenRun(Files{Dir: b.TempDir(), Rejects: None, Summary: None})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := r.Results(batch); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -14,6 +14,7 @@ import (
 	"leadferry/internal/cli/inputs"
 	"leadferry/internal/disk"
 	"leadferry/internal/fetch"
+	"leadferry/internal/shell"
 	"leadferry/mapping"
 	"leadferry/mapping/propose"
 )
@@ -80,7 +81,7 @@ func (p *program) runInit(c *cli.Context) error {
 	}
 	fmt.Fprintf(&p.out, "Wrote %s. It is a guess: read it before anything is sent.\n", report.Escape(target))
 	tell(&p.out, proposal.Notes)
-	fmt.Fprintf(&p.out, "Next: leadferry validate -m %s %s\n", report.Quote(target), report.Quote(names[0]))
+	fmt.Fprintf(&p.out, "Next: leadferry validate -m %s %s\n", shell.Path(target), shell.Path(names[0]))
 	return nil
 }
 

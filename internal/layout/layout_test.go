@@ -15,7 +15,7 @@ func design() plan {
 	below := append([]string{"importer", "importer/report/page", "leadapi/sandbox", "leadapi/sandbox/web", "checkpoint/bolt", "checkpoint/postgres"}, leaves...)
 	const crash, failpoint, rowkey = "internal/crash", "internal/failpoint", "internal/rowkey"
 	const cliExit, cliFlags, cliLedger = "internal/cli/exit", "internal/cli/flags", "internal/cli/ledger"
-	const disk, spelling, lazyregexp = "internal/disk", "internal/spelling", "internal/lazyregexp"
+	const disk, spelling, lazyregexp, shell = "internal/disk", "internal/spelling", "internal/lazyregexp", "internal/shell"
 	const words, lines = "importer/source/rows", "importer/source/lines"
 	const numfmt, xmlscan = "importer/source/xlsx/numfmt", "importer/source/xlsx/xmlscan"
 	readers := []string{"importer/source/delimited", "importer/source/jsonrows", "importer/source/xlsx"}
@@ -23,19 +23,19 @@ func design() plan {
 		module: "leadferry",
 		rooms: map[string]room{
 			".":                          {imports: []string{"internal/cli", "internal/cli/signals"}, tests: below, stdOnly: true},
-			"internal/cli":               {imports: append([]string{"importer/delivery", lazyregexp, "internal/cli/checkpointcmd", "internal/cli/complete", cliExit, cliFlags, "internal/cli/connection", "internal/cli/external", "internal/cli/inputs", cliLedger, "internal/cli/signals", "internal/cli/terminal", "internal/cli/reference", "internal/config", "internal/explain", "internal/fetch", "internal/page", disk, spelling, crash, rowkey, "mapping/propose"}, below...)},
-			"internal/cli/checkpointcmd": {imports: []string{cliExit, cliLedger, "internal/cli/connection", "internal/cli/terminal", disk, "importer", "importer/report", "checkpoint", "checkpoint/bolt", "checkpoint/postgres", rowkey}, tests: []string{"internal/pgtest"}},
+			"internal/cli":               {imports: append([]string{"importer/delivery", lazyregexp, "internal/cli/checkpointcmd", "internal/cli/complete", cliExit, cliFlags, "internal/cli/connection", "internal/cli/external", "internal/cli/inputs", cliLedger, "internal/cli/signals", "internal/cli/terminal", "internal/cli/reference", "internal/config", "internal/explain", "internal/fetch", "internal/page", disk, spelling, shell, crash, rowkey, "mapping/propose"}, below...)},
+			"internal/cli/checkpointcmd": {imports: []string{cliExit, cliLedger, "internal/cli/connection", "internal/cli/terminal", disk, shell, "importer", "importer/report", "checkpoint", "checkpoint/bolt", "checkpoint/postgres", rowkey}, tests: []string{"internal/pgtest"}},
 			"internal/cli/connection":    {imports: []string{cliExit, cliFlags, "internal/cli/external", "internal/config", "internal/fetch", "checkpoint", "leadapi", "leadapi/sandbox"}},
 			"internal/cli/external":      {imports: []string{cliExit}},
 			cliExit:                      {imports: []string{"importer", "checkpoint", crash, disk}},
 			"internal/cli/complete":      {imports: []string{"internal/cli/reference"}, stdOnly: true},
 			cliFlags:                     {imports: []string{cliExit, disk, spelling, lazyregexp}},
 			"internal/cli/inputs":        {imports: []string{cliExit, "importer", "importer/report", "importer/source", "mapping", "mapping/propose", "internal/fetch", disk, spelling}},
-			cliLedger:                    {imports: []string{cliExit, "internal/cli/connection", "internal/config", disk, "importer", "importer/report", "importer/source", "checkpoint", "checkpoint/bolt", "checkpoint/postgres"}},
+			cliLedger:                    {imports: []string{cliExit, "internal/cli/connection", "internal/config", disk, shell, "importer", "importer/report", "importer/source", "checkpoint", "checkpoint/bolt", "checkpoint/postgres"}},
 			"internal/cli/manual":        {imports: []string{"internal/cli", "internal/cli/reference"}},
 			"internal/cli/reference":     {imports: []string{lazyregexp}, stdOnly: true},
 			"internal/cli/signals":       {stdOnly: true},
-			"internal/cli/terminal":      {imports: []string{cliExit, "internal/cli/reference", "importer/report"}},
+			"internal/cli/terminal":      {imports: []string{cliExit, "internal/cli/reference", "importer/report", shell}},
 			"internal/config":            {imports: []string{"leadapi", disk, spelling, lazyregexp}},
 			"internal/page":              {stdOnly: true},
 			"internal/e2e":               {tests: append([]string{"internal/cli", "internal/pgtest"}, below...)},
@@ -46,6 +46,7 @@ func design() plan {
 			rowkey:                       {},
 			disk:                         {imports: []string{lazyregexp}},
 			spelling:                     {stdOnly: true},
+			shell:                        {stdOnly: true},
 			crash:                        {stdOnly: true},
 			lazyregexp:                   {stdOnly: true},
 			"importer":                   {imports: append([]string{"importer/delivery", "importer/findings", "importer/meter", lazyregexp, failpoint, rowkey, crash, disk}, leaves...), tests: []string{"leadapi/sandbox", "checkpoint/bolt", "checkpoint/storetest"}},
@@ -61,7 +62,7 @@ func design() plan {
 			"importer/findings":          {imports: []string{"importer/report", "mapping", lazyregexp}, tests: []string{rowkey}},
 			"importer/meter":             {imports: []string{"importer/report", "leadapi"}},
 			"importer/named":             {stdOnly: true},
-			"importer/report":            {imports: []string{"checkpoint", disk, lazyregexp}},
+			"importer/report":            {imports: []string{"checkpoint", disk, lazyregexp, shell}},
 			"importer/report/page":       {imports: []string{"importer/report", "internal/page"}},
 			"mapping":                    {imports: []string{"mapping/expression", "mapping/texts", rowkey, spelling, lazyregexp}},
 			"mapping/expression":         {imports: []string{"mapping/texts", lazyregexp}},

@@ -3,7 +3,6 @@ package sandbox
 import (
 	"bytes"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -30,6 +29,20 @@ type Found struct {
 func (s *Server) Made() (n int, err error) {
 	err = s.store.View(func(tx *bbolt.Tx) error { n = int(tx.Bucket(leadBucket).Sequence()); return nil })
 	return n, err
+}
+
+// Leads returns every lead in the order of creation: what a test holds against what a run says it did.
+func (s *Server) Leads() (leads []Lead, err error) {
+	err = s.store.View(func(tx *bbolt.Tx) error {
+		return tx.Bucket(leadBucket).ForEach(func(_, v []byte) error {
+			leads = append(leads, Lead{})
+			return json.Unmarshal(v, &leads[len(leads)-1], exactNumbers)
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("sandbox: read the leads: %w", err)
+	}
+	return leads, nil
 }
 
 // Find returns leads, the newest first: those made before the one of an ID, or from the newest on for "". Each holds
@@ -135,64 +148,6 @@ func (w word) in(l *Lead) bool {
 		texts = append(texts, TextOf(value))
 	}
 	return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(strings.ToLower(text), w.text) })
-}
-
-// History is a lead, as it is stored, and how it became what it is.
-type History struct {
-	Lead
-	Changes []Change `json:",omitempty"` // the last 30, the oldest first
-	Dropped int      `json:",omitzero"`  // changes before those
-}
-
-// Change is what one update changed in a lead.
-type Change struct {
-	At     time.Time
-	Values []ChangedValue
-}
-
-// ChangedValue is one value before and after, 500 bytes of each at most. Field is Status, ExternalID or, for a key of
-// Content, its name behind "Content.".
-type ChangedValue struct{ Field, From, To string }
-
-const (
-	mostChanges = 30
-	mostText    = 500 // bytes of a value
-)
-
-// add takes down what an update changed; nothing, where nothing did.
-func (h *History) add(now time.Time, before Lead) {
-	values := changed(&before, &h.Lead)
-	if len(values) == 0 {
-		return
-	}
-	h.Changes = append(h.Changes, Change{now.UTC(), values})
-	if n := len(h.Changes) - mostChanges; n > 0 {
-		h.Changes, h.Dropped = h.Changes[n:], h.Dropped+n
-	}
-}
-
-// changed says what differs between two states of a lead, in the order of their fields.
-func changed(before, after *Lead) (values []ChangedValue) {
-	differ := func(field, from, to string) {
-		if from != to {
-			values = append(values, ChangedValue{field, cut(from, mostText), cut(to, mostText)})
-		}
-	}
-	differ("Status", before.Status, after.Status)
-	differ("ExternalID", before.ExternalID, after.ExternalID)
-	for _, key := range slices.Sorted(maps.Keys(after.Content)) {
-		differ("Content."+cut(key, mostText), TextOf(before.Content[key]), TextOf(after.Content[key]))
-	}
-	return values
-}
-
-// TextOf returns a value of a lead's Content as text: that of a string, else JSON; "" for what is not there.
-func TextOf(value any) string {
-	if text, is := value.(string); is || value == nil {
-		return text
-	}
-	b, _ := json.Marshal(value, json.Deterministic(true)) // it was read from JSON
-	return string(b)
 }
 
 // History returns a lead and how it changed; nil for a lead that is not known.

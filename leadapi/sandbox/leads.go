@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"mime"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"go.etcd.io/bbolt"
 )
 
 // Lead is a lead as the sandbox keeps it and answers updates with it, in the order of the specification's table ("Lead").
@@ -63,6 +61,64 @@ func (l *Lead) touch(now time.Time) {
 	}
 	l.UpdatedAt = now.UTC().Format(timeLayout)
 	l.DisplayName, _ = l.Content["name"].(string)
+}
+
+// History is a lead, as it is stored, and how it became what it is.
+type History struct {
+	Lead
+	Changes []Change `json:",omitempty"` // the last 30, the oldest first
+	Dropped int      `json:",omitzero"`  // changes before those
+}
+
+// Change is what one update changed in a lead.
+type Change struct {
+	At     time.Time
+	Values []ChangedValue
+}
+
+// ChangedValue is one value before and after, 500 bytes of each at most. Field is Status, ExternalID or, for a key of
+// Content, its name behind "Content.".
+type ChangedValue struct{ Field, From, To string }
+
+const (
+	mostChanges = 30
+	mostText    = 500 // bytes of a value
+)
+
+// add takes down what an update changed; nothing, where nothing did.
+func (h *History) add(now time.Time, before Lead) {
+	values := changed(&before, &h.Lead)
+	if len(values) == 0 {
+		return
+	}
+	h.Changes = append(h.Changes, Change{now.UTC(), values})
+	if n := len(h.Changes) - mostChanges; n > 0 {
+		h.Changes, h.Dropped = h.Changes[n:], h.Dropped+n
+	}
+}
+
+// changed says what differs between two states of a lead, in the order of their fields.
+func changed(before, after *Lead) (values []ChangedValue) {
+	differ := func(field, from, to string) {
+		if from != to {
+			values = append(values, ChangedValue{field, cut(from, mostText), cut(to, mostText)})
+		}
+	}
+	differ("Status", before.Status, after.Status)
+	differ("ExternalID", before.ExternalID, after.ExternalID)
+	for _, key := range slices.Sorted(maps.Keys(after.Content)) {
+		differ("Content."+cut(key, mostText), TextOf(before.Content[key]), TextOf(after.Content[key]))
+	}
+	return values
+}
+
+// TextOf returns a value of a lead's Content as text: that of a string, else JSON; "" for what is not there.
+func TextOf(value any) string {
+	if text, is := value.(string); is || value == nil {
+		return text
+	}
+	b, _ := json.Marshal(value, json.Deterministic(true)) // it was read from JSON
+	return string(b)
 }
 
 var createFields = fields{
@@ -178,20 +234,6 @@ func (s *Server) update(c call) (answer, error) {
 	a := respond(http.StatusOK, l)
 	a.leadID = l.ID
 	return a, nil
-}
-
-// Leads returns every lead in the order of creation: what a test holds against what a run says it did.
-func (s *Server) Leads() (leads []Lead, err error) {
-	err = s.store.View(func(tx *bbolt.Tx) error {
-		return tx.Bucket(leadBucket).ForEach(func(_, v []byte) error {
-			leads = append(leads, Lead{})
-			return json.Unmarshal(v, &leads[len(leads)-1], exactNumbers)
-		})
-	})
-	if err != nil {
-		return nil, fmt.Errorf("sandbox: read the leads: %w", err)
-	}
-	return leads, nil
 }
 
 // The kinds of value that a field of a request may have.

@@ -16,9 +16,9 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/importer"
-	"leadferry/importer/report"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/ledger"
+	"leadferry/internal/shell"
 )
 
 // Adopt takes over the leads of a file, as a whole or not at all, into the checkpoint that is meant or a new one.
@@ -110,7 +110,7 @@ func ofThisTarget(path string, read *list, target checkpoint.Target) error {
 
 func (d *Desk) reportAdopted(r checkpoint.AdoptResult, passed int, path string) {
 	fmt.Fprintf(d.Out, "%s taken over, %d known already\n", english.Plural(r.Leads, "lead", ""), r.Known)
-	at := " --checkpoint " + report.Quote(path)
+	at := " --checkpoint " + shell.Path(path)
 	d.tellCounts([]counted{
 		{r.Corrected, "corrected: people had given it another lead ID before"},
 		{r.Unspecified, "with a status that the service's specification does not name, which is kept as it is"},

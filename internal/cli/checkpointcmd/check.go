@@ -15,6 +15,7 @@ import (
 	"leadferry/importer/report"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/ledger"
+	"leadferry/internal/shell"
 )
 
 // Check reads the whole checkpoint and says whether it can be relied on. older takes one
@@ -202,9 +203,9 @@ func (d *Desk) reportRepaired(from, to string, r *bolt.Repaired, dry bool) {
 func moving(from, to string) string {
 	switch {
 	case runtime.GOOS != "windows":
-		return "mv -n " + report.Quote(from) + " " + report.Quote(to)
+		return "mv -n " + shell.Path(from) + " " + shell.Path(to)
 	case filepath.Dir(from) == filepath.Dir(to):
-		return "ren " + report.Quote(from) + " " + report.Quote(filepath.Base(to))
+		return "ren " + shell.Path(from) + " " + shell.Path(filepath.Base(to))
 	}
-	return "move " + report.Quote(from) + " " + report.Quote(to)
+	return "move " + shell.Path(from) + " " + shell.Path(to)
 }

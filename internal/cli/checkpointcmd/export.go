@@ -22,6 +22,7 @@ import (
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/ledger"
 	"leadferry/internal/disk"
+	"leadferry/internal/shell"
 )
 
 func stateNamed(name string) (checkpoint.State, error) {
@@ -194,7 +195,7 @@ func (d *Desk) Copy(ctx context.Context, from ledger.Place, to string, server *p
 		return &checkpoint.OpenError{Path: info.Path, Text: "was copied to " + moved + how, Hint: hint + "; if that one is lost for good, " + checkpoint.TakeAgain(info.Path), Err: checkpoint.ErrGone}
 	}
 	if moved != "" && moved != to {
-		return before(" before", "use --checkpoint "+report.Quote(moved))
+		return before(" before", "use --checkpoint "+shell.Path(moved))
 	}
 	if moved == to && server == nil && !disk.Exists(to) {
 		return before(", which is not there any more, and may have known more", "put it back")
@@ -207,12 +208,12 @@ func (d *Desk) Copy(ctx context.Context, from ledger.Place, to string, server *p
 		err = bolt.Fill(to, read, info.Path, info.Target, begun, from.Options)
 	}
 	if moved == to && (errors.Is(err, fs.ErrExist) || errors.Is(err, checkpoint.ErrLocked)) { // the copy had come to its end
-		return before(" before", "use --checkpoint "+report.Quote(moved))
+		return before(" before", "use --checkpoint "+shell.Path(moved))
 	}
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(d.Out, "copied: %s, %d in doubt, and all that is known besides\n%s is used by no run any more; use --checkpoint %s from now on\n",
-		english.Plural(info.Leads, "lead", ""), info.InDoubt, report.Escape(info.Path), report.Quote(to))
+		english.Plural(info.Leads, "lead", ""), info.InDoubt, report.Escape(info.Path), shell.Path(to))
 	return nil
 }

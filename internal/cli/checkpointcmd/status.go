@@ -24,6 +24,7 @@ import (
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/ledger"
 	"leadferry/internal/cli/terminal"
+	"leadferry/internal/shell"
 )
 
 // Desk is where a command works: its streams, the checkpoint that its flags name, and the
@@ -127,7 +128,7 @@ func (d *Desk) status(s *checkpoint.Status) {
 
 // followUp says what a person has to look at.
 func (d *Desk) followUp(s *checkpoint.Status) {
-	at := " --checkpoint " + report.Quote(s.Path)
+	at := " --checkpoint " + shell.Path(s.Path)
 	if n := s.Keys[checkpoint.InDoubt]; n > 0 && s.Process == 0 {
 		fmt.Fprintf(d.Out, "\n%d in doubt: list them with leadferry checkpoint export --state in_doubt%s, look each up in the console, write what you found into lead_id, and settle them with leadferry checkpoint resolve FILE.csv%s\n", n, at, at)
 	}
@@ -230,6 +231,6 @@ grant the users of runs and people their roles:
    GRANT leadferry_reader TO somebody_who_looks;
 
 then run leadferry with --checkpoint %s, or the address with that user's name
-`, report.Quote(address))
+`, shell.Word(address))
 	return nil
 }

@@ -27,6 +27,7 @@ import (
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/config"
 	"leadferry/internal/disk"
+	"leadferry/internal/shell"
 )
 
 // Meant is a command line as far as it says which ledger is meant.
@@ -370,7 +371,7 @@ func (m Meant) existingOnServer(path string) (Place, error) {
 	}
 	var lines []string
 	for _, t := range all {
-		lines = append(lines, fmt.Sprintf("   --base-url %s --leads-url %s --trunk-id %s", report.Quote(t.BaseURL), report.Quote(t.LeadsURL), report.Quote(t.TrunkID)))
+		lines = append(lines, fmt.Sprintf("   --base-url %s --leads-url %s --trunk-id %s", shell.Word(t.BaseURL), shell.Word(t.LeadsURL), shell.Word(t.TrunkID)))
 	}
 	return at, exit.Usage(fmt.Sprintf("%s holds the ledgers of %d targets:\n%s", path, len(all), strings.Join(lines, "\n")), "add the flags, or the profile, of the one that is meant")
 }

@@ -3,12 +3,12 @@ package terminal
 import (
 	"testing"
 
-	"leadferry/importer/report"
+	"leadferry/internal/shell"
 )
 
 func TestSettingsForEachShell(t *testing.T) {
 	for program, want := range map[string]string{
-		"bash.exe":       "export A=http://127.0.0.1:1\nexport B=" + report.Quote("it's") + "\nunset C D\n",
+		"bash.exe":       "export A=http://127.0.0.1:1\nexport B=" + shell.Word("it's") + "\nunset C D\n",
 		"pwsh.exe":       "$env:A = 'http://127.0.0.1:1'\n$env:B = 'it''s'\n$env:C = $null\n$env:D = $null\n",
 		"POWERSHELL.EXE": "$env:A = 'http://127.0.0.1:1'\n$env:B = 'it''s'\n$env:C = $null\n$env:D = $null\n",
 		"cmd.exe":        "set \"A=http://127.0.0.1:1\"\nset \"B=it's\"\nset C=\nset D=\n",

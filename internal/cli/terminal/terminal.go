@@ -18,6 +18,7 @@ import (
 	"leadferry/importer/report"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/reference"
+	"leadferry/internal/shell"
 )
 
 // Is reports whether f is one that a person looks at.
@@ -145,7 +146,7 @@ func (s Shell) Set(name, value string) string {
 	case cmd:
 		return `set "` + name + "=" + value + "\"\n"
 	}
-	return "export " + name + "=" + report.Quote(value) + "\n"
+	return "export " + name + "=" + shell.Word(value) + "\n"
 }
 
 // Unset are the lines that take variables away.

@@ -1,4 +1,4 @@
-package report
+package shell
 
 import (
 	"os/exec"
@@ -6,71 +6,55 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/go-json-experiment/json"
 	"pgregory.net/rapid"
 )
 
 // faults 118: a command to be copied names the file it should, and a terminal obeys none
 // of it.
-func TestQuoteIsOneHarmlessWordOfAShell(t *testing.T) {
+func TestPathIsOneHarmlessWordOfAShell(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {
 		t.Skip("bash is not installed")
 	}
 	const paths = 30
 	for _, path := range []string{"a b.csv", "it's.csv", "-m.csv", "", "=1+2\x1b[2J\u202e\u009b\n'\\n\\'.csv", "\xff\x00"[:1] + "é東.csv", "a\u2028\tb"} {
-		checkQuote(t, bash, path)
+		checkWord(t, bash, path)
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		if rapid.IntRange(0, paths).Draw(t, "one of many") > 0 {
 			return // a shell for each would take long
 		}
-		checkQuote(t, bash, strings.ReplaceAll(rapid.String().Draw(t, "path"), "\x00", ""))
+		checkWord(t, bash, strings.ReplaceAll(rapid.String().Draw(t, "path"), "\x00", ""))
 	})
 }
 
-func TestQuoteIsAWordOfWindowsShells(t *testing.T) {
+func TestPathIsAWordOfWindowsShells(t *testing.T) {
 	for path, want := range map[string]string{
 		`leads.csv`: `leads.csv`, `C:\Users\Ann Lee\c.db`: `"C:\Users\Ann Lee\c.db"`, `-m.csv`: `".\-m.csv"`, `D:\runs\`: `"D:\runs\\"`,
 		`a&b,c.csv`: `"a&b,c.csv"`, `it's.csv`: `"it's.csv"`, ``: `""`, `say "x"`: `"say \"x\""`, "é\u202e.csv": `"é\u202e.csv"`, `50%.csv`: `"50%.csv"`,
 	} {
-		if got := quoteFor("windows", path); got != want {
+		if got := pathOn("windows", path); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
 }
 
-func checkQuote(t fails, bash, path string) {
+func checkWord(t rapid.TB, bash, path string) {
 	t.Helper()
-	word := Quote(path)
+	word := Path(path)
 	if strings.IndexFunc(word, func(r rune) bool { return !unicode.IsGraphic(r) }) >= 0 {
 		t.Errorf("%q holds what a terminal obeys", word)
 	}
 	c := exec.Command(bash, "-c", "printf %s "+word)
 	c.Env = []string{"LC_ALL=C.UTF-8"}
 	out, err := c.Output()
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if strings.HasPrefix(path, "-") {
 		path = "./" + path
 	}
 	if string(out) != path {
 		t.Errorf("%s is %q to a shell, want %q", word, out, path)
 	}
-}
-
-// faults 118
-func TestEscapeJSONChangesNoMeaning(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		text := rapid.OneOf(rapid.String(), rapid.StringMatching(`[a\x{7f}\x{9b}\x{202e}\x{2066}\x{e0001}é"\\]*`)).Draw(t, "text")
-		b, err := json.Marshal(text)
-		must(t, err)
-		b = EscapeJSON(b)
-		var back string
-		if err := json.Unmarshal(b, &back); err != nil || back != text {
-			t.Errorf("%q came back as %q (%v)", text, back, err)
-		}
-		if strings.IndexFunc(string(b), func(r rune) bool { return !unicode.IsGraphic(r) }) >= 0 {
-			t.Errorf("%q holds what a terminal obeys", b)
-		}
-	})
 }
