@@ -71,6 +71,7 @@ type list struct {
 	path    string
 	command string
 	in      io.ReadSeeker
+	open    bool // no line break ends it
 	results bool // of a run: it has outcomes and no states
 	rows    int  // that were read last
 }
@@ -112,6 +113,16 @@ func (l *list) check() error {
 		return exit.Usage(fmt.Sprintf("%s: cannot be read: %v", l.path, err), l.hint())
 	case size > maxRows && l.command != "adopt":
 		return exit.Usage(l.path+": is larger than 512 MiB", "split it")
+	case size == 0:
+		return nil
+	}
+	last := make([]byte, 1)
+	_, err = l.in.Seek(-1, io.SeekEnd)
+	if err == nil {
+		_, err = l.in.Read(last)
+	}
+	if l.open = last[0] != '\n' && last[0] != '\r'; err != nil {
+		return exit.Usage(fmt.Sprintf("%s: cannot be read: %v", l.path, err), l.hint())
 	}
 	return nil
 }
@@ -181,21 +192,26 @@ func (l *list) eachRecord(add func(listed, int) error) error {
 			}
 		}
 		l.results = slices.Contains(columns.Headers, "outcome") && !slices.Contains(columns.Headers, "state")
-		return l.readRecords(r, columns, add)
+		return l.readRecords(in, r, columns, add)
 	}
 	return exit.Usage(l.path+":1: the columns key and lead_id are not both there", l.hint())
 }
 
-func (l *list) readRecords(r *csv.Reader, columns *gocsv.Unmarshaller, add func(listed, int) error) error {
+func (l *list) readRecords(in *bufio.Reader, r *csv.Reader, columns *gocsv.Unmarshaller, add func(listed, int) error) error {
 	for {
 		read, err := columns.Read()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
-		if bad := (*csv.ParseError)(nil); errors.As(err, &bad) {
+		_, end := in.Peek(1)
+		last := l.open && end != nil
+		bad := (*csv.ParseError)(nil)
+		switch {
+		case errors.As(err, &bad) && last:
+			return l.cutOff(bad.StartLine)
+		case bad != nil:
 			return exit.Usage(fmt.Sprintf("%s:%d: %v", l.path, bad.StartLine, bad.Err), l.hint())
-		}
-		if err != nil {
+		case err != nil:
 			return exit.Usage(fmt.Sprintf("%s: %v", l.path, err), l.hint())
 		}
 		row := read.(listed)
@@ -203,10 +219,30 @@ func (l *list) readRecords(r *csv.Reader, columns *gocsv.Unmarshaller, add func(
 			continue // what spreadsheets leave at the end
 		}
 		line, _ := r.FieldPos(0)
+		if last && row.mayBeCutIn(columns.Headers[len(columns.Headers)-1]) {
+			return l.fault(&listed{at: line, number: l.rows + 1}, "the file ends in it without a line break, so it may be cut off", "see that the row is whole, and end it with a line break")
+		}
 		if err := add(row, line); err != nil {
 			return err
 		}
 	}
+}
+
+// cutOff refuses a file whose last row, which begins on this line, is not whole: it was not written to its end, as where a
+// disk was full.
+func (l *list) cutOff(line int) error {
+	hint := "take the row out; nothing is known of it then, so look in the console whether its lead was made"
+	if l.command == "resolve" {
+		hint = "`leadferry checkpoint export --state in_doubt` lists again what is in doubt, whole"
+	}
+	return l.fault(&listed{at: line, number: l.rows + 1}, "is cut off: the file ends in the midst of it, so nothing was taken from the file", hint)
+}
+
+// mayBeCutIn says whether a row may be cut off in its last column, which tells of what lead.
+func (row *listed) mayBeCutIn(column string) bool {
+	cell := map[string]string{"key": row.Key, "lead_id": row.LeadID, "external_id": row.ExternalID}[column]
+	whole := rowkey.IsUUID(cell) || column == "lead_id" && (strings.EqualFold(cell, exists) || strings.EqualFold(cell, notMade))
+	return cell != "" && !whole
 }
 
 // eachObject reads an export as JSONL.
@@ -224,6 +260,9 @@ func (l *list) eachObject(in io.Reader, add func(listed, int) error) error {
 			return nil
 		}
 		line := lines.at(dec.InputOffset())
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			return l.cutOff(line)
+		}
 		if err != nil || x.Key == nil || x.LeadID == nil {
 			return exit.Usage(fmt.Sprintf("%s:%d: is no JSON object with key and lead_id", l.path, line), l.hint())
 		}
@@ -264,8 +303,11 @@ func (c *lineCounter) at(offset int64) int {
 }
 
 // plausible refuses what a person writes into a column of IDs but is none: words, which
-// have no digit, and nothing but zeros.
+// have no digit, nothing but zeros, and a part of a UUID, which lead IDs are (specification, Lead creation response body).
 func (l *list) plausible(row *listed, id string) error {
+	if part := isPartOfUUID(id); part && (l.command == "resolve" || row.State == "") {
+		return l.fault(row, fmt.Sprintf("its lead_id is no whole lead ID: it looks like a UUID, of which it has %d characters instead of 36", len(id)), "write the lead ID that the console shows")
+	}
 	if id == "" || strings.ContainsAny(id, "0123456789") && strings.Trim(id, "0-._") != "" {
 		return nil
 	}
@@ -274,6 +316,14 @@ func (l *list) plausible(row *listed, id string) error {
 		hint += ", the word exists, or none where the lead was not made"
 	}
 	return l.fault(row, "its lead_id has no digit, or none but 0, so it is no lead ID", hint)
+}
+
+func isPartOfUUID(id string) bool {
+	const uuid = "00000000-0000-0000-0000-000000000000"
+	if len(id) > len(uuid) {
+		return rowkey.IsUUID(id[:len(uuid)])
+	}
+	return id != "" && len(id) < len(uuid) && rowkey.IsUUID(id+uuid[len(id):])
 }
 
 // fault is what is wrong with a row. It names no values.

@@ -85,6 +85,12 @@ func (d *Desk) ResolveNone(ctx context.Context) error {
 	})
 }
 
+// The words that decide in the place of a lead ID.
+const (
+	exists  = "exists"
+	notMade = "none"
+)
+
 // decisionsOf reads what a person wrote into the column lead_id; rows are those that decide,
 // of all.
 func decisionsOf(read *list) (decisions []checkpoint.Decision, rows []listed, all int, err error) {
@@ -95,9 +101,9 @@ func decisionsOf(read *list) (decisions []checkpoint.Decision, rows []listed, al
 		switch {
 		case d.LeadID == "":
 			return nil
-		case strings.EqualFold(d.LeadID, "exists"):
+		case strings.EqualFold(d.LeadID, exists):
 			d.LeadID, d.Exists = "", true
-		case strings.EqualFold(d.LeadID, "none"):
+		case strings.EqualFold(d.LeadID, notMade):
 			d.LeadID = ""
 		}
 		if id := d.LeadID; id != "" && (id == row.ExternalID || id == row.Key || strings.HasSuffix(row.Key, "/"+id)) {

@@ -4,18 +4,77 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"leadferry/checkpoint"
 )
 
 // Who writes the row's own number where the lead's ID belongs has not found the lead. fault 127
 func TestARowsOwnNumberIsNoLeadID(t *testing.T) {
 	for row, wrong := range map[string]bool{
 		"C-1,C-1,": true, "dealers/17,17,": true, "dealers/17,dealers/17,": true, "row-1,0031,0031": true,
-		"C-1,C-10,": false, "C-1,none,": false, "C-1,exists,C-1": false, "C-1,,C-1": false, "17,5bb7fb0f-17,": false,
+		"C-1,C-10,": false, "C-1,none,": false, "C-1,exists,C-1": false, "C-1,,C-1": false, "17,L-17,": false,
 	} {
 		l := &list{path: "found.csv", command: "resolve", in: bytes.NewReader([]byte("key,lead_id,external_id\n" + row + "\n"))}
 		_, _, _, err := decisionsOf(l)
 		if got := err != nil && strings.Contains(err.Error(), "the row's own key or ExternalID"); got != wrong {
 			t.Errorf("%s: %v", row, err)
+		}
+	}
+}
+
+// What is left of a file that was not written to its end decides nothing: its last row may be about another key, or name
+// another lead, than it did.
+func TestAListThatIsCutOffIsRefused(t *testing.T) {
+	const id = "0b1c2d3e-0000-4000-8000-000000000001"
+	refused := func(command, text string) error {
+		l := &list{path: "found.csv", command: command, in: bytes.NewReader([]byte(text))}
+		err := l.check()
+		if err == nil {
+			err = l.eachEntry(nil, func(checkpoint.Entry, *listed) error { return nil })
+		}
+		if err == nil && command == "resolve" {
+			_, _, _, err = decisionsOf(l)
+		}
+		return err
+	}
+	for _, command := range []string{"resolve", "adopt"} {
+		for _, begin := range []string{
+			"key,lead_id\nC-1,L-1\nC-20,", "lead_id,key\n" + id + ",C-1", "key,lead_id,external_id\nC-1," + id + ",crm-1", "key,lead_id\nC-1,exist",
+		} {
+			whole := "" // of the last row
+			if strings.HasSuffix(begin, ",") {
+				whole = id
+			}
+			for n := range len(whole) {
+				for _, end := range []string{"", "\n"} {
+					if err := refused(command, begin+whole[:n]+end); err == nil && n > 0 {
+						t.Errorf("%s took %q, cut after %d characters", command, begin, n)
+					}
+				}
+			}
+			if err := refused(command, begin+whole); (err == nil) != (whole != "") {
+				t.Errorf("%s: %q: %v", command, begin+whole, err)
+			}
+		}
+		for text, why := range map[string]string{
+			"key,outcome,lead_id,error\nC-1,in_doubt,,\nC-2,in_d":                  "found.csv:3 (row 2 of the file): is cut off",
+			"key,lead_id,error\nC-1," + id + ",\"no":                               "found.csv:2 (row 1 of the file): is cut off",
+			"{\"key\":\"C-1\",\"lead_id\":\"" + id + "\"}\n{\"key\":\"C-2\",\"lea": "found.csv:2 (row 2 of the file): is cut off",
+			"key,lead_id,external_id\nC-1," + id + "\nC-2,,\n":                     "found.csv:2: wrong number of fields",
+			"key,lead_id\nC-1," + id + id + "\n":                                   "72 characters instead of 36",
+		} {
+			if err := refused(command, text); err == nil || !strings.Contains(err.Error(), why) {
+				t.Errorf("%s: %q: %v, want %s", command, text, err, why)
+			}
+		}
+	}
+	for _, text := range []string{"key,lead_id\nC-1,none", "key,lead_id\nC-1,EXISTS", "key,lead_id,note\nC-1," + id + ",cut o"} {
+		l := &list{path: "found.csv", command: "resolve", in: bytes.NewReader([]byte(text))}
+		if err := l.check(); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, _, err := decisionsOf(l); err != nil {
+			t.Errorf("%q: %v", text, err)
 		}
 	}
 }
