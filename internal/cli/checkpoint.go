@@ -9,17 +9,16 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/urfave/cli/v2"
+
 	"leadferry/checkpoint/bolt"
 	"leadferry/internal/cli/checkpointcmd"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/inputs"
 	"leadferry/internal/cli/terminal"
-	"leadferry/leadapi/sandbox"
-
-	"github.com/urfave/cli/v2"
-
 	"leadferry/internal/disk"
+	"leadferry/leadapi/sandbox"
 )
 
 func (p *program) checkpointCommand() *cli.Command {
@@ -164,7 +163,7 @@ Exit codes: 0 done; 2 no checkpoint, or it does not know the key; 4 locked or
 damaged.`,
 		Action: func(c *cli.Context) error {
 			if c.NArg() != 1 {
-				return exit.Usage("history takes one key", "see leadferry checkpoint history --help")
+				return exit.Usage("history takes one key", "leadferry checkpoint export lists all keys")
 			}
 			return p.desk(c).History(c.Context, c.Args().First())
 		},
@@ -198,7 +197,7 @@ no checkpoint; 3 the disk refused it; 4 locked or damaged; 130 interrupted.`,
 		},
 		Action: func(c *cli.Context) error {
 			if c.NArg() > 1 || c.Bool("none-created") == c.Args().Present() {
-				return exit.Usage("resolve takes one file, or --none-created", "see leadferry checkpoint resolve --help")
+				return exit.Usage("resolve takes one file, or --none-created", "leadferry checkpoint export --state in_doubt -o doubt.csv writes a file to fill in")
 			}
 			if c.Bool("none-created") {
 				return p.desk(c).ResolveNone(c.Context)
@@ -232,7 +231,7 @@ checkpoint; 3 the disk refused it; 4 locked or damaged.`,
 		Flags: []cli.Flag{newCheckpointFlag()},
 		Action: func(c *cli.Context) error {
 			if c.NArg() != 1 {
-				return exit.Usage("adopt takes one file", "see leadferry checkpoint adopt --help")
+				return exit.Usage("adopt takes one file", "a CSV file with the columns key and lead_id, such as the results.csv of a run")
 			}
 			return p.desk(c).Adopt(c.Context, c.Args().First())
 		},
@@ -293,9 +292,6 @@ what is known, locked or of another target; 130 interrupted.`,
 			flags.Bool("", "yes", "with --accept-loss: do not ask"),
 		},
 		Action: func(c *cli.Context) error {
-			if c.Args().Present() {
-				return exit.Usage("check takes no file", "name the checkpoint with --checkpoint")
-			}
 			return p.desk(c).Check(c.Context, c.Bool("accept-older"), c.Bool("accept-loss"))
 		},
 	}
@@ -348,7 +344,7 @@ func repairNames(c *cli.Context) (from, to string, results []string, err error) 
 		names, results = names[:2], slices.Concat(results, names[2:])
 	}
 	if len(names) != 2 || disk.SameFile(names[0], names[1]) {
-		return "", "", nil, exit.Usage("repair takes two files: the damaged one, and one that is not there yet", "see leadferry checkpoint repair --help")
+		return "", "", nil, exit.Usage("repair takes two files: the damaged one, and one that is not there yet", "for example leadferry checkpoint repair leads.db repaired.db")
 	}
 	for _, path := range []string{names[1], names[1] + ".seq"} {
 		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {

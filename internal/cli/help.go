@@ -184,7 +184,7 @@ func completed(all *reference.Command, asked []string) complete.Answer {
 	}
 	line, _ := flags.Parse((&program{}).app(), asked) // a line that is not ready has mistakes
 	if line.Lost {
-		return complete.Answer{Kind: reference.Words}
+		return complete.Answer{}
 	}
 	l := complete.Line{Program: all, Command: all, Given: line.Typed, Awaited: line.Awaited, OnlyFiles: line.Rest, Arguments: len(line.Files)}
 	for _, word := range line.Path[1:] {

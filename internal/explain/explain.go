@@ -2,7 +2,7 @@
 // row, answer of the service, reason to stop and warning, with what it means and what to do.
 //
 // `leadferry explain` shows its entries, and docs/messages.md is written from them. It knows no
-// other room; its tests compare it with what the others say.
+// room that says them; its tests compare it with what the others say.
 package explain
 
 import (
@@ -10,12 +10,13 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
 	"go.yaml.in/yaml/v4"
+
+	"leadferry/internal/lazyregexp"
 )
 
 // Kind is what some entries have in common.
@@ -83,9 +84,7 @@ func Names() (names []string) {
 }
 
 // afterWords fits a number, behind words that people put before exit codes and statuses.
-var afterWords = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(?:(?:leadferry|exit|return|error|errorlevel|rc|code|status|http)[_:=]*)*(\d+)$`)
-})
+var afterWords = lazyregexp.New(`^(?:(?:leadferry|exit|return|error|errorlevel|rc|code|status|http)[_:=]*)*(\d+)$`)
 
 // Find returns the entry that is meant: by its name, by another of its names (408; 4xx for any
 // 4xx that has no entry of its own), or by a message that was pasted. Case, blanks and hyphens do

@@ -41,7 +41,7 @@ func design() plan {
 			"internal/e2e":               {tests: append([]string{"internal/cli", "internal/pgtest"}, below...)},
 			"internal/layout":            {},
 			"internal/fetch":             {},
-			"internal/explain":           {},
+			"internal/explain":           {imports: []string{lazyregexp}},
 			failpoint:                    {},
 			rowkey:                       {},
 			disk:                         {imports: []string{lazyregexp}},

@@ -28,8 +28,8 @@ const Word = "__complete"
 // Answer is what may stand where the cursor is.
 type Answer struct {
 	Values   []Value
-	Kind     reference.Kind
-	Suffixes []string // of files that fit best; nil: any
+	Kind     reference.Kind // "": words
+	Suffixes []string       // of files that fit best; nil: any
 }
 
 // Value is one word that may stand there, whole, and what it means.
@@ -38,7 +38,7 @@ type Value struct{ Word, About string }
 // Write prints the answer as the scripts read it: a line with the kind and suffixes of files,
 // then a line a word, with a tab before what it means.
 func (a Answer) Write(w io.Writer) error {
-	b := []byte(strings.Join(append([]string{string(a.Kind)}, a.Suffixes...), " ") + "\n")
+	b := []byte(strings.Join(append([]string{string(cmp.Or(a.Kind, reference.Words))}, a.Suffixes...), " ") + "\n")
 	for _, v := range a.Values {
 		if !strings.ContainsFunc(v.Word, unicode.IsControl) {
 			b = fmt.Appendf(b, "%s\t%s\n", v.Word, short(v.About))
@@ -71,13 +71,6 @@ type Line struct {
 	Arguments        int
 }
 
-// Complete finds what may stand in place of the word that was begun.
-func (l *Line) Complete(begun string) Answer {
-	a := l.answer(begun)
-	a.Kind = cmp.Or(a.Kind, reference.Words)
-	return a
-}
-
 // flag finds a flag of the command, of the program, or, before its command is named, of any.
 func (l *Line) flag(name string) (found *reference.Flag) {
 	if found = l.Program.Flag(name); found == nil {
@@ -90,8 +83,8 @@ func (l *Line) flag(name string) (found *reference.Flag) {
 	return found
 }
 
-// answer is what may stand in place of the word that was begun.
-func (l *Line) answer(begun string) Answer {
+// Complete finds what may stand in place of the word that was begun.
+func (l *Line) Complete(begun string) Answer {
 	name, _, joined := strings.Cut(begun, "=")
 	switch c := l.Command; {
 	case l.Awaited != "":
@@ -134,11 +127,7 @@ func (l *Line) flags(begun string) (found []Value) {
 			continue
 		}
 		for _, name := range f.Names {
-			word := "--" + name
-			if len(name) == 1 {
-				word = "-" + name
-			}
-			if strings.HasPrefix(word, begun) {
+			if word := reference.Dashed(name); strings.HasPrefix(word, begun) {
 				found = append(found, Value{word, f.Usage})
 			}
 		}

@@ -110,7 +110,11 @@ func (l *Line) takeWord(word string) error {
 		names = append(names, c.Name)
 	}
 	l.Lost = true
-	return exit.Usage("there is no command "+strconv.Quote(word), Near("", word, names, "see "+l.name()+" --help"))
+	hint := Near("", word, names, "see "+l.name()+" --help")
+	if len(l.Path) == 1 {
+		hint = cmp.Or(instead(word), hint)
+	}
+	return exit.Usage("there is no command "+strconv.Quote(word), hint)
 }
 
 // takeFlag reads a flag and its value. Before the command is known, flags of all
@@ -127,7 +131,7 @@ func (l *Line) takeFlag(args []string) (n int, err error) {
 	}
 	f := Named(name, l.known())
 	if f == nil {
-		return 1, l.unknownFlag(name)
+		return 1, l.unknownFlag(args[0])
 	}
 	n = 1
 	switch isSwitch := standsAlone(f); {
@@ -212,14 +216,14 @@ func (l *Line) check() error {
 	for _, f := range l.own {
 		main := f.Names()[0]
 		if Named(f.name, l.Command.Flags) == nil {
-			return l.unknownFlag(f.name)
+			return l.unknownFlag(f.words[0])
 		}
 		if main != f.name && slices.ContainsFunc(l.own, func(other typed) bool { return other.name == main }) {
 			return exit.Usage("-"+f.name+" and --"+main+" are one flag", "give it once")
 		}
 	}
 	if l.Command.ArgsUsage == "" && len(l.Files) > 0 {
-		return exit.Usage(strings.Join(l.Path[1:], " ")+" takes no file names", cmp.Or(l.mislaid(), "see "+l.name()+" --help"))
+		return exit.Usage(strings.Join(l.Path[1:], " ")+" takes no file names", cmp.Or(l.mislaid(), instead(l.Path[1]), "see "+l.name()+" --help"))
 	}
 	return nil
 }
@@ -293,7 +297,10 @@ func Named(name string, flags []cli.Flag) cli.Flag {
 	return nil
 }
 
-func (l *Line) unknownFlag(name string) error {
+// unknownFlag refuses a flag that nobody knows, by what was typed.
+func (l *Line) unknownFlag(typed string) error {
+	typed, _, _ = strings.Cut(typed, "=")
+	name := strings.TrimPrefix(typed[1:], "-")
 	var others, names []string
 	for _, c := range l.program.Commands {
 		if Named(name, flagsOf([]*cli.Command{c})) != nil {
@@ -301,12 +308,38 @@ func (l *Line) unknownFlag(name string) error {
 		}
 	}
 	if len(others) > 0 {
-		return exit.Usage("there is no flag --"+name+" here", "it is one of leadferry "+strings.Join(others, ", "))
+		return exit.Usage("there is no flag "+typed+" here", "it is one of leadferry "+strings.Join(others, ", "))
 	}
 	for _, f := range l.known() {
-		names = append(names, f.Names()...)
+		if len(name) > 1 { // any letter is near to any other
+			names = append(names, f.Names()[0])
+		}
 	}
-	return exit.Usage("there is no flag --"+name, Near("--", name, names, "see "+l.name()+" --help; a name that begins with - stands behind --"))
+	return exit.Usage("there is no flag "+typed, cmp.Or(instead(name), Near("--", name, names, "see "+l.name()+" --help; a name that begins with - stands behind --")))
+}
+
+// instead is what to write in the place of a word or a flag that people try and that is none here, or behind a command that
+// takes no such word. It repeats nothing: a word behind login may be the password.
+func instead(word string) string {
+	switch word {
+	case "leadferry":
+		return "leave one leadferry out"
+	case "version":
+		return "write leadferry --version"
+	case "checkpoint":
+		return "the checkpoint is named with --checkpoint"
+	case "config":
+		return "the profile is named with --profile"
+	case "login":
+		return "the account is named with --email; its password is asked for, or comes from LEADFERRY_PASSWORD"
+	case "password":
+		return "it would show in the list of processes: it is asked for, or comes from LEADFERRY_PASSWORD"
+	case "client-secret":
+		return "it would show in the list of processes: set LEADFERRY_CLIENT_SECRET, --client-secret-file or --client-secret-command"
+	case "file", "input":
+		return "files stand without a flag"
+	}
+	return ""
 }
 
 // Near asks whether the name that is nearest is meant; where none is near, it gives

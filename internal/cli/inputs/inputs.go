@@ -82,6 +82,9 @@ type From struct {
 // Open reads the mapping and opens every file, so that all that is wrong
 // with names and headers is known before anything is sent.
 func Open(c *cli.Context, from From, o *importer.Options) (*Files, error) {
+	if c.String("mapping") == "" {
+		return nil, noMapping(c.Args().Slice())
+	}
 	var err error
 	o.Mapping, o.MappingFile, err = readMapping(c.String("mapping"), from.Table)
 	var mistakes mapping.Errors
@@ -134,6 +137,9 @@ func Names(c *cli.Context) (names []string, err error) {
 		return slices.ContainsFunc(names, func(other string) bool { return disk.SameFile(other, name) })
 	}
 	for _, arg := range c.Args().Slice() {
+		if arg == "" {
+			return nil, exit.Usage("the name of an input is empty", "is a variable not set?")
+		}
 		found, pattern, err := Spread(arg)
 		if err != nil {
 			return nil, err

@@ -30,12 +30,20 @@ const (
 	maxTable   = 64 << 20 // bytes of a table beside it
 )
 
+// noMapping refuses a command that none is named for.
+func noMapping(names []string) error {
+	hint := "name it with -m; leadferry init FILE writes one for a file"
+	for _, name := range names {
+		if slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(name)) {
+			hint = "write -m " + report.Quote(name)
+		}
+	}
+	return exit.Usage("no mapping given", hint)
+}
+
 // readMapping reads a mapping file and the tables beside it. With mistakes in them, which
 // are mapping.Errors, it gives the mapping as far as it could be read, or nil.
 func readMapping(path string, told func(table string)) (*mapping.Mapping, report.File, error) {
-	if path == "" {
-		return nil, report.File{}, exit.Usage("no mapping given", "name the mapping file with -m; samples/leads.yaml is one to start from")
-	}
 	f, err := os.Open(path)
 	var data []byte
 	if err == nil {

@@ -203,13 +203,17 @@ func categories(flags []Flag) (all []string) {
 func (f *Flag) Spelling() string {
 	var names []string
 	for _, n := range f.Names {
-		dashes := "--"
-		if len(n) == 1 {
-			dashes = "-"
-		}
-		names = append(names, strings.TrimSpace(dashes+n+" "+f.Argument))
+		names = append(names, strings.TrimSpace(Dashed(n)+" "+f.Argument))
 	}
 	return strings.Join(names, ", ")
+}
+
+// Dashed is the name of a flag as it is typed: one letter behind one dash.
+func Dashed(name string) string {
+	if len(name) == 1 {
+		return "-" + name
+	}
+	return "--" + name
 }
 
 // About is what the flag does, with what holds without it and its variable.
