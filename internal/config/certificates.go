@@ -9,6 +9,8 @@ import (
 	"errors"
 	"io/fs"
 	"strings"
+
+	"leadferry/internal/shell"
 )
 
 // maxBundle bounds a file of certificates, in bytes: the largest that systems come with have a quarter of a megabyte.
@@ -102,7 +104,7 @@ func certificatesIn(path string, data []byte) (all [][]byte, err error) {
 	case len(others) > 0:
 		return nil, &Error{File: path, Text: "holds no certificate, but " + strings.ToLower(strings.Join(others, ", ")), Hint: "a certificate begins with -----BEGIN CERTIFICATE-----"}
 	}
-	return nil, notPEM(path, "x509 -inform der -in "+word(path)+" -out "+word(path+".pem"))
+	return nil, notPEM(path, "x509 -inform der -in "+shell.Path(path)+" -out "+shell.Path(path+".pem"))
 }
 
 func damaged(path string) error {
@@ -125,7 +127,7 @@ func keyIn(path string, data []byte) (crypto.Signer, error) {
 		case block.Type == "ENCRYPTED PRIVATE KEY" || block.Headers["DEK-Info"] != "":
 			return nil, &Error{
 				File: path, Text: "the key is encrypted, and there is nobody to ask for its passphrase",
-				Hint: "openssl pkey -in " + word(path) + " -out " + word(path+".plain") + ", keep what comes out from others, and name that with --client-key",
+				Hint: "openssl pkey -in " + shell.Path(path) + " -out " + shell.Path(path+".plain") + ", keep what comes out from others, and name that with --client-key",
 			}
 		}
 		if key := parseKey(block.Bytes); key != nil {
@@ -134,7 +136,7 @@ func keyIn(path string, data []byte) (crypto.Signer, error) {
 		return nil, &Error{File: path, Text: "holds a key that is damaged, or of a kind that TLS does not use", Hint: "copy it anew from where it came"}
 	}
 	if !found {
-		return nil, notPEM(path, "pkey -inform der -in "+word(path)+" -out "+word(path+".pem"))
+		return nil, notPEM(path, "pkey -inform der -in "+shell.Path(path)+" -out "+shell.Path(path+".pem"))
 	}
 	return nil, &Error{File: path, Text: "holds no private key", Hint: "name the key's file with --client-key, or put the key into the certificate's file"}
 }

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/text/transform"
 
 	"leadferry/internal/disk"
-	"leadferry/internal/lazyregexp"
+	"leadferry/internal/shell"
 )
 
 // reach says whom a file that is read may be open to. Whatever it is, it belongs to the
@@ -242,7 +242,7 @@ func cause(err error) string {
 // narrowing is the command that takes a file from others as chmod with this mode does.
 func narrowing(mode, path string) string {
 	if runtime.GOOS != "windows" {
-		return "chmod " + mode + " " + word(path)
+		return "chmod " + mode + " " + shell.Path(path)
 	}
 	whole := ":F"
 	if mode == "700" {
@@ -252,35 +252,21 @@ func narrowing(mode, path string) string {
 	if who, err := user.Current(); err == nil {
 		me = "*" + who.Uid
 	}
-	return fmt.Sprintf(`icacls %s /inheritance:r /grant:r "%s%s" "*S-1-5-18%s" "*S-1-5-32-544%s" /remove "*S-1-1-0" "*S-1-5-11" "*S-1-5-32-545"`, word(path), me, whole, whole, whole)
+	return fmt.Sprintf(`icacls %s /inheritance:r /grant:r "%s%s" "*S-1-5-18%s" "*S-1-5-32-544%s" /remove "*S-1-1-0" "*S-1-5-11" "*S-1-5-32-545"`, shell.Path(path), me, whole, whole, whole)
 }
 
 // owning is the command that makes a file the user's own.
 func owning(path string) string {
 	if runtime.GOOS == "windows" {
-		return "takeown /f " + word(path)
+		return "takeown /f " + shell.Path(path)
 	}
-	return `chown "$(id -un)" ` + word(path)
+	return `chown "$(id -un)" ` + shell.Path(path)
 }
 
 // removing is the command that removes a file.
 func removing(path string) string {
 	if runtime.GOOS == "windows" {
-		return "del " + word(path)
+		return "del " + shell.Path(path)
 	}
-	return "rm " + word(path)
-}
-
-// bare are paths that a shell takes for one word as they are.
-var bare = lazyregexp.New(`^[\p{L}\p{Nd}/._-]*$`)
-
-// word is a path as one word of a shell's command line, which hints are pasted into.
-func word(path string) string {
-	switch {
-	case bare().MatchString(path):
-		return path
-	case runtime.GOOS == "windows": // where no name holds a quote
-		return `"` + path + `"`
-	}
-	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+	return "rm " + shell.Path(path)
 }

@@ -21,6 +21,7 @@ import (
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/disk"
 	"leadferry/internal/fetch"
+	"leadferry/internal/shell"
 	"leadferry/internal/spelling"
 	"leadferry/mapping"
 )
@@ -35,7 +36,7 @@ func noMapping(names []string) error {
 	hint := "name it with -m; leadferry init FILE writes one for a file"
 	for _, name := range names {
 		if slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(name)) {
-			hint = "write -m " + report.Quote(name)
+			hint = "write -m " + shell.Path(name)
 		}
 	}
 	return exit.Usage("no mapping given", hint)
