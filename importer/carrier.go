@@ -168,7 +168,7 @@ func (c *carrier) notMade(j *job, err error) {
 		j.refuse("%s", ae)
 		j.entry.Code = ae.Status
 		c.withdraw(j, Failed)
-	case ae.Applied == leadapi.No && !delivery.Throttled(ae):
+	case ae.Applied == leadapi.No && !ae.Throttled():
 		c.refused(j, ae)
 	default:
 		c.doubt(j, ae.Status, ae.Reason)

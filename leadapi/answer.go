@@ -11,8 +11,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -60,9 +58,6 @@ func packingsOf(lines []string) (all []string) {
 	}
 	return all
 }
-
-// mostPackings is how often an answer may have been packed, one upon the other.
-const mostPackings = 3
 
 // unpacked undoes one packing; fits is false for what is larger than an answer may be, or packed in an unknown way.
 func unpacked(body []byte, packing string) (plain []byte, fits bool) {
@@ -151,21 +146,4 @@ func shown(v jsontext.Value) string {
 		return redact(text)
 	}
 	return ""
-}
-
-// validStatus tells whether a status looks like one, known or not: at most 64 letters, digits and the signs of labels, with
-// a letter or digit first.
-func validStatus(status string) bool {
-	for i, r := range status {
-		word := unicode.IsLetter(r) || unicode.IsDigit(r)
-		if !word && (i == 0 || !strings.ContainsRune(" ._-|/", r)) {
-			return false
-		}
-	}
-	return utf8.RuneCountInString(status) <= 64
-}
-
-// validExternalID tells whether an ExternalID can be kept: at most 1,024 bytes, and no control characters.
-func validExternalID(id string) bool {
-	return len(id) <= 1024 && !strings.ContainsFunc(id, unicode.IsControl)
 }

@@ -196,13 +196,6 @@ func plainID(field, name, id string) error {
 	return nil
 }
 
-const idSigns = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
-
-// validID tells whether an ID may stand in a path: 1 to 128 of idSigns, and not dots only.
-func validID(id string) bool {
-	return len(id) <= 128 && strings.Trim(id, ".") != "" && strings.Trim(id, idSigns) == ""
-}
-
 // NewRequestID returns a random UUID for the header that [Config].RequestIDHeader names, to be that of a request's first
 // attempt.
 func NewRequestID() string {

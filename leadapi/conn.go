@@ -15,13 +15,6 @@ import (
 	"leadferry/internal/failpoint"
 )
 
-const (
-	maxHead  = 64 << 10 // bytes of an answer's head, informational answers included
-	maxBody  = 1 << 20  // bytes of an answer's body
-	piece    = 8 << 10  // bytes a write
-	keptRoom = 64 << 10 // room for requests and answers that a resting connection keeps
-)
-
 var longAgo = time.Unix(1, 0)
 
 // conn is a connection to the service. It carries one call at a time, by one goroutine that writes the whole request
@@ -39,15 +32,7 @@ type conn struct {
 	body       bytes.Buffer     // room for that of a request, then for that of an answer
 	generation int              // of the host
 
-	carried   int           // requests so far
-	idleSince time.Time     // since when no call uses it
-	restLimit time.Duration // for how long it may rest
-	left      int           // requests that it may still carry; negative: no limit is known
-	retires   time.Time     // when it carries no more
-	rested    time.Duration // before the call that uses it
-	served    bool          // that call got an answer
-	took      time.Duration // from that call's first byte to its answer's last
-	explores  bool          // that call goes beyond what the host has shown
+	usage
 	hook
 	traced    bool          // somebody wants to know firstByte
 	firstByte time.Duration // of that call's answer, after the request had left; 0: none came

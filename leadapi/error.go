@@ -80,6 +80,9 @@ func (e *Error) Error() string {
 // Unwrap returns context.Canceled, context.DeadlineExceeded or nil.
 func (e *Error) Unwrap() error { return e.cause }
 
+// Throttled reports whether the answer asks to be asked less, which says that the request was not applied.
+func (e *Error) Throttled() bool { return throttles(e.Status, e.HasRetryAfter) }
+
 // later tells whether the same request may do better after a while.
 func (e *Error) later() bool {
 	return slices.Contains([]string{ReasonThrottled, ReasonConnect, ReasonTLS, ReasonClientCert, ReasonProxy, ReasonCanceled, ReasonHeld}, e.Reason)
@@ -95,7 +98,7 @@ func appliedBy(status int, retryAfter bool) (Applied, string) {
 		return No, ReasonProxyAuth
 	case status == http.StatusMisdirectedRequest:
 		return No, ReasonMisdirected
-	case status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable && retryAfter:
+	case throttles(status, retryAfter):
 		return No, ReasonThrottled
 	case status == http.StatusRequestTimeout, status == http.StatusTooEarly, status == 499:
 		return Maybe, ReasonTimeout
@@ -107,6 +110,11 @@ func appliedBy(status int, retryAfter bool) (Applied, string) {
 		return Maybe, ReasonServerError
 	}
 	return Maybe, ReasonBadAnswer
+}
+
+// throttles tells whether an answer asks to be asked less, which says, by HTTP, that the request was not applied.
+func throttles(status int, retryAfter bool) bool {
+	return status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable && retryAfter
 }
 
 // unsent is the error of a call that is refused here.
@@ -177,12 +185,11 @@ func (c *Client) answered(r request, a answer) *Error {
 // retryAfter reads how long an answer asks to wait: seconds, or a date in any of HTTP's three forms, taken from the
 // answer's own Date where it has one. A past date is 0, what is over 15 minutes is 15 minutes, nonsense is not there.
 func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {
-	const longest = 15 * time.Minute
 	text := strings.TrimSpace(h.Get("Retry-After"))
 	if text != "" && strings.Trim(text, "0123456789") == "" {
 		seconds, err := strconv.Atoi(text)
-		if err != nil || seconds > int(longest/time.Second) {
-			return longest, true
+		if err != nil || seconds > int(MaxRetryAfter/time.Second) {
+			return MaxRetryAfter, true
 		}
 		return time.Duration(seconds) * time.Second, true
 	}
@@ -193,7 +200,7 @@ func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {
 	if date, err := http.ParseTime(h.Get("Date")); err == nil {
 		now = date
 	}
-	return min(max(when.Sub(now), 0), longest), true
+	return min(max(when.Sub(now), 0), MaxRetryAfter), true
 }
 
 // What is said of an answer without a word of its own.
@@ -259,13 +266,8 @@ func redact(text string, secrets ...string) string {
 	return string(shown[:min(len(shown), maxText)])
 }
 
-const maxText = 500 // characters of a text from outside
-
 // unquoted undoes what quoting does to characters that need no escape.
 var unquoted = strings.NewReplacer(`\\`, `\`, `\"`, `"`)
-
-// telling is how many bytes running of a secret give it away.
-const telling = 12
 
 // revealsSecret tells whether a text holds a piece of a secret, in a form in which a service may show what it was sent.
 func revealsSecret(text, secret string) bool {

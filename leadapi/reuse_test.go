@@ -177,14 +177,14 @@ func TestTheWayIsPartOfARest(t *testing.T) {
 		{rest: 750 * ms, shown: 2000 * ms, trip: 1 * ms},
 	} {
 		u := reuse{rest: test.shown, trip: test.trip, carried: 9}
-		c := &conn{carried: 1, restLimit: idleLimit, left: -1, retires: now.Add(time.Hour), idleSince: now.Add(-test.rest)}
+		c := &usage{carried: 1, restLimit: idleLimit, left: -1, retires: now.Add(time.Hour), idleSince: now.Add(-test.rest)}
 		may, first := u.allows(c, safeConn, now)
 		if may != test.may || may && (first.needed != (test.wait > 0) || first.needed && first.rest != test.wait) {
 			t.Errorf("%+v: %v, %+v", test, may, first)
 		}
 	}
 	u := reuse{rest: time.Second, trip: 900 * ms, carried: 9}
-	c := &conn{carried: 1, restLimit: idleLimit, left: -1, retires: now.Add(time.Hour), idleSince: now.Add(-60 * ms)}
+	c := &usage{carried: 1, restLimit: idleLimit, left: -1, retires: now.Add(time.Hour), idleSince: now.Add(-60 * ms)}
 	if u.allows(c, safeConn, now); !u.exploring {
 		t.Error("a rest of which the way leaves no double is gone by all at once")
 	}
@@ -235,7 +235,7 @@ func TestKeepAliveIsHeeded(t *testing.T) {
 		{"timeout=-1, max=x", idleLimit, -1},
 		{"timeout=99999999999999999999", idleLimit, -1},
 	} {
-		c := conn{restLimit: idleLimit, left: -1}
+		c := usage{restLimit: idleLimit, left: -1}
 		c.heed(http.Header{"Keep-Alive": {test.header}})
 		if c.restLimit != test.rest || c.left != test.left {
 			t.Errorf("%s: rests %s, carries %d more; want %s, %d", test.header, c.restLimit, c.left, test.rest, test.left)

@@ -5,17 +5,10 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/oauth2"
-)
-
-const (
-	renewPause  = 30 * time.Second    // the least time between two renewals that no 401 asked for
-	defaultLife = 3 * time.Hour       // of an access token (section "Limits")
-	longestLife = 30 * 24 * time.Hour // of a token that is believed
 )
 
 // OAuthClient is what is read of the answer to CreateOAuthClient (section "OAuth client"). The service never shows Secret again.
@@ -96,11 +89,6 @@ func (c *Client) fetch(ctx context.Context, grant, refresh string) (*oauth2.Toke
 	}
 	token.Expiry = began.Add(life(token))
 	return token, nil
-}
-
-// validToken tells whether a token may stand in a header: visible ASCII, at most 16 KiB.
-func validToken(token string) bool {
-	return token != "" && len(token) <= 16<<10 && !strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
 // TokenStore keeps the token of one account for several processes. The times of a kept token are those of the machine's

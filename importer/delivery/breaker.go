@@ -20,7 +20,6 @@ const (
 	maxBackoff   = 30 * time.Second
 	maxProbing   = 15 * time.Second // between probes: with reachLimit, a run goes on within 30 s of a silence's end
 	reachLimit   = 10 * time.Second // for an answer, any at all
-	maxThrottle  = 15 * time.Minute
 )
 
 // Breaker is where every request waits before it leaves. Nobody passes while the service asked to wait; one at a time
@@ -234,7 +233,7 @@ func (b *Breaker) throttle(d time.Duration) {
 func (b *Breaker) Hold(d time.Duration) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	until := time.Now().Add(min(d, maxThrottle))
+	until := time.Now().Add(min(d, leadapi.MaxRetryAfter))
 	if !until.After(b.opens) {
 		return false
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"leadferry/leadapi"
 )
 
 // passes lets an update or a create through, now.
@@ -81,8 +83,8 @@ func TestBreakerCapsWhatAServiceMayAskFor(t *testing.T) {
 		b.throttle(1e9 * time.Second)
 		began := time.Now()
 		b.enter(t.Context(), false)
-		if waited := time.Since(began); waited != maxThrottle {
-			t.Errorf("waited %v, want %v", waited, maxThrottle)
+		if waited := time.Since(began); waited != leadapi.MaxRetryAfter {
+			t.Errorf("waited %v, want %v", waited, leadapi.MaxRetryAfter)
 		}
 	})
 }

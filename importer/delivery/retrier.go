@@ -131,7 +131,7 @@ func (c *Retrier) heldBack(p Pass, err error) bool {
 	case e.Reason == leadapi.ReasonHeld:
 		c.Breaker.unused(p)
 		return true
-	case e.Op != "reach" || !Throttled(e):
+	case e.Op != "reach" || !e.Throttled():
 		return false
 	}
 	c.Breaker.throttle(waitOf(e, backoffFor(1)))
@@ -167,10 +167,10 @@ func (c *Retrier) decide(p Pass, repeatable bool, err error) (nextTry, error) {
 	if e.Op == "token" || e.Status == 0 {
 		return c.unanswered(p, repeatable, e)
 	}
-	if Throttled(e) { // all rows wait, whether or not this one is sent again; before its place is another's
+	if e.Throttled() { // all rows wait, whether or not this one is sent again; before its place is another's
 		c.Breaker.throttle(waitOf(e, backoffFor(1)))
 	}
-	if Throttled(e) || e.Status == http.StatusServiceUnavailable {
+	if e.Throttled() || e.Status == http.StatusServiceUnavailable {
 		c.Breaker.overloaded(p)
 	} else {
 		c.Breaker.answered(p)
@@ -191,7 +191,7 @@ func (c *Retrier) unanswered(p Pass, repeatable bool, e *leadapi.Error) (nextTry
 		c.Breaker.unused(p)
 		return final, e
 	case e.Op == "token" || e.Applied == leadapi.No:
-		if Throttled(e) {
+		if e.Throttled() {
 			c.Breaker.throttle(waitOf(e, backoffFor(1)))
 		}
 		if !c.Breaker.unanswered(p, false, e) {
@@ -247,12 +247,7 @@ func waitOf(e *leadapi.Error, backoff time.Duration) time.Duration {
 
 // Unapplied reports whether a create answered so may be sent again.
 func (c *Retrier) Unapplied(e *leadapi.Error) bool {
-	return c.Resend.Codes[e.Status] || !c.Resend.NoDefault && Throttled(e)
-}
-
-// Throttled reports whether an answer asks to be asked less, which says that the request was not applied.
-func Throttled(e *leadapi.Error) bool {
-	return e.Status == http.StatusTooManyRequests || e.Status == http.StatusServiceUnavailable && e.HasRetryAfter
+	return c.Resend.Codes[e.Status] || !c.Resend.NoDefault && e.Throttled()
 }
 
 // Transient reports whether another try of a repeatable request may fare better.

@@ -54,7 +54,7 @@ func sendCreate(t testing.TB, c *Retrier, call func(context.Context) error) (int
 	switch {
 	case err == nil:
 		shown = Usable
-	case !errors.As(err, &e), c.Unapplied(e), Throttled(e):
+	case !errors.As(err, &e), c.Unapplied(e), e.Throttled():
 	case e.Applied == leadapi.No:
 		shown = Usable
 	case e.Status == 0:
