@@ -11,6 +11,7 @@ import (
 	"leadferry/checkpoint"
 	"leadferry/importer/report"
 	"leadferry/importer/source"
+	"leadferry/internal/spelling"
 	"leadferry/mapping"
 )
 
@@ -65,11 +66,7 @@ func WrongHeader(file, mappingFile string, taken, header int) mapping.Error {
 
 // quoted lists the first few names, each cut where it is long.
 func quoted(names []string) string {
-	var list []string
-	for _, name := range names {
-		list = append(list, strconv.Quote(report.Shortened(name, longColumn)))
-	}
-	return listed(list, mostColumns)
+	return spelling.List(names, mostColumns, func(name string) string { return strconv.Quote(report.Shortened(name, longColumn)) })
 }
 
 // How far a file is read whose rows bring their own columns, before anything is sent.

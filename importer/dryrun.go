@@ -11,6 +11,7 @@ import (
 	"leadferry/importer/findings"
 	"leadferry/importer/report"
 	"leadferry/internal/rowkey"
+	"leadferry/internal/spelling"
 	"leadferry/leadapi"
 	"leadferry/mapping"
 )
@@ -237,7 +238,7 @@ func (d *dryRun) notes() (notes []string) {
 			n, d.intake.place(d.addresses.First[0])))
 	}
 	if names := d.options.Mapping.Composed(); len(names) > 0 {
-		notes = append(notes, fmt.Sprintf("Objects and lists are sent whole: in a sync, members of %s that come out empty vanish from the service.", listed(names, mostListed)))
+		notes = append(notes, fmt.Sprintf("Objects and lists are sent whole: in a sync, members of %s that come out empty vanish from the service.", spelling.List(names, mostListed, nil)))
 	}
 	if n := d.dropped.Count; n > 0 {
 		notes = append(notes, fmt.Sprintf("Rows with values that break a rule and are left out, as on_invalid says: %d, first at %s.", n, d.intake.place(d.dropped.First[0])))

@@ -9,6 +9,7 @@ import (
 	"github.com/dustin/go-humanize/english"
 
 	"leadferry/importer/report"
+	"leadferry/internal/spelling"
 )
 
 // summary is the run's figures as INTERFACE fixes them.
@@ -150,14 +151,14 @@ func (r *run) remarks() []string {
 	}
 	nameless := func(name string) bool { return strings.TrimSpace(name) == "" }
 	if names := slices.DeleteFunc(slices.Clone(r.intake.unused), nameless); len(names) > 0 {
-		notes = append(notes, fmt.Sprintf("No part of the mapping uses %s %s.", columns(names), listed(names, mostListed)))
+		notes = append(notes, fmt.Sprintf("No part of the mapping uses %s %s.", columns(names), spelling.List(names, mostListed, nil)))
 	}
 	if slices.ContainsFunc(r.intake.unused, nameless) {
 		notes = append(notes, "A column without a name in the header is never sent.")
 	}
 	if names := r.Mapping.SearchedOnly(); len(names) > 0 && (!r.matches || r.Missing == MissingCreate) {
 		notes = append(notes, fmt.Sprintf("A locator searches by %s %s, but no content key holds %s: the service asks for the parts of an address in the content too.",
-			columns(names), listed(names, mostListed), english.PluralWord(len(names), "it", "them")))
+			columns(names), spelling.List(names, mostListed, nil), english.PluralWord(len(names), "it", "them")))
 	}
 	return notes
 }
@@ -168,13 +169,6 @@ func columns(names []string) string {
 
 // mostListed is how many names a remark lists.
 const mostListed = 20
-
-func listed(names []string, most int) string {
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
-}
 
 // notes are remarks for people that concern no single outcome. A run that sends nothing
 // tells at its end also what one that sends says at its beginning.

@@ -186,14 +186,7 @@ func (s *search) names() string {
 		return ""
 	}
 	s.named = true
-	text := s.file + " has " + texts.Quote(names[0])
-	for i, name := range names[1:] {
-		if i+1 == mostNamed {
-			return fmt.Sprintf("%s and %d more", text, len(names)-mostNamed)
-		}
-		text += ", " + texts.Quote(name)
-	}
-	return text
+	return s.file + " has " + spelling.List(names, mostNamed, texts.Quote)
 }
 
 // ambiguous refuses a column that is used and whose name another one has, too.

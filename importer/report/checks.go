@@ -233,7 +233,12 @@ func (c *Checks) assigned(p *printer) {
 		if i < topOrganizations || i >= others {
 			p.figure(a.Rows, a.Whom())
 		} else if i == topOrganizations {
-			p.figure(sum(c.Assignments[i:others], func(a Assignment) int { return a.Rows }), "to other organizations")
+			rest := c.Assignments[i:others]
+			whom := rest[len(rest)-1].Whom()
+			if rest[len(rest)-1].Others == "" { // their number is known
+				whom = "to " + english.Plural(len(rest), "other organization", "")
+			}
+			p.figure(sum(rest, func(a Assignment) int { return a.Rows }), whom)
 		}
 	}
 	if slices.ContainsFunc(c.Assignments, func(a Assignment) bool { return a.LocatorID != "" }) {
@@ -248,6 +253,8 @@ func (a *Assignment) Whom() string {
 		return "to " + a.OrganizationID
 	case a.LocatorID != "":
 		return fmt.Sprintf("by the locator %s (entry %d of assign)", a.LocatorID, a.Entry)
+	case a.Others == "organizations":
+		return "to other organizations"
 	case a.Others != "":
 		return "by other " + a.Others
 	}

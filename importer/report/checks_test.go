@@ -233,3 +233,27 @@ func TestSummaryHasChecksOfARehearsalOnly(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// The organizations that are not named one by one are counted where all of them are known.
+func TestHowManyOtherOrganizations(t *testing.T) {
+	assigned := func(n int, more ...Assignment) string {
+		var c Checks
+		for i := range n {
+			c.Assignments = append(c.Assignments, Assignment{OrganizationID: fmt.Sprint("o-", i), Rows: 2})
+		}
+		c.Assignments = append(c.Assignments, more...)
+		p := &printer{width: 80}
+		c.assigned(p)
+		return p.String()
+	}
+	locator := Assignment{LocatorID: "l", Rows: 1}
+	for want, got := range map[string]string{
+		"2  to 1 other organization\n":  assigned(topOrganizations+1, locator),
+		"4  to 2 other organizations\n": assigned(topOrganizations + 2),
+		"9  to other organizations\n":   assigned(topOrganizations+2, Assignment{Others: "organizations", Rows: 5}, locator),
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not in:\n%s", want, got)
+		}
+	}
+}

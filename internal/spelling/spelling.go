@@ -1,5 +1,5 @@
-// Package spelling finds the name that was meant by one that nobody knows: a key of a file, a
-// column, a flag. It stands below all rooms that know names.
+// Package spelling writes names for people, of columns, of keys in a file, of flags: which one was meant by one that nobody
+// knows, and which there are. It stands below all rooms that know names.
 package spelling
 
 import (
@@ -13,6 +13,22 @@ func Hint(name string, names []string) string {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	return ""
+}
+
+// List is the first most of names, each as show writes it, and how many more there are. A nil show lets them be.
+func List(names []string, most int, show func(string) string) string {
+	var list []string
+	for _, name := range names[:min(most, len(names))] {
+		if show != nil {
+			name = show(name)
+		}
+		list = append(list, name)
+	}
+	text := strings.Join(list, ", ")
+	if more := len(names) - len(list); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // maxNear is the longest name, in characters, that is compared with others: the

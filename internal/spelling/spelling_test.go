@@ -1,6 +1,21 @@
 package spelling
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
+
+func TestList(t *testing.T) {
+	names := []string{"a", "b", "c"}
+	for most, want := range map[int]string{1: "A and 2 more", 2: "A, B and 1 more", 3: "A, B, C", 4: "A, B, C"} {
+		if got := List(names, most, strings.ToUpper); got != want {
+			t.Errorf("%d: %q, want %q", most, got, want)
+		}
+	}
+	if got := List(names, 2, nil) + List(nil, 2, nil); got != "a, b and 1 more" {
+		t.Error(got)
+	}
+}
 
 func TestNearest(t *testing.T) {
 	names := []string{"email", "First Name", "zip", "organization"}

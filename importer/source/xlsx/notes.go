@@ -11,6 +11,7 @@ import (
 
 	"leadferry/importer/source/rows"
 	"leadferry/internal/lazyregexp"
+	"leadferry/internal/spelling"
 )
 
 // notes gather what a person should know of a sheet that was read.
@@ -130,7 +131,7 @@ func (n *notes) tell(s *sheetReader, columns *rows.Columns, found *rows.Found) {
 		}
 	}
 	if len(hidden) > 0 {
-		found.Warn("the sheet hides %s %s, which %s read like all others", english.PluralWord(len(hidden), "column", ""), listed(hidden), are(len(hidden)))
+		found.Warn("the sheet hides %s %s, which %s read like all others", english.PluralWord(len(hidden), "column", ""), spelling.List(hidden, mostNamed, nil), are(len(hidden)))
 	}
 	if s.merged > 0 {
 		found.Warn("the sheet has %s of merged cells: only the first cell of each holds the value, the others are empty", english.Plural(s.merged, "area", ""))

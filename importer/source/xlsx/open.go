@@ -30,6 +30,7 @@ import (
 	"strings"
 
 	"leadferry/importer/source/rows"
+	"leadferry/internal/spelling"
 )
 
 const (
@@ -82,7 +83,7 @@ func (r *Reader) open(in io.ReaderAt, size int64, o rows.Options) error {
 	}
 	others := b.labels(func(other sheet) bool { return other.part != s.part && b.holdsCells(other) })
 	if o.Sheet == "" && len(others) > 0 {
-		r.found.Warn("sheet %q was read; the workbook also holds %s (hint: %s)", s.name, listed(others), sheetHint)
+		r.found.Warn("sheet %q was read; the workbook also holds %s (hint: %s)", s.name, spelling.List(others, mostNamed, nil), sheetHint)
 	}
 	return r.begin(o)
 }
@@ -104,11 +105,14 @@ func (b *book) choose(name string) (sheet, error) {
 		none = fmt.Sprintf("has no cells in sheet %q: it is a chart, a dialog or a macro", b.sheets[i].name)
 	default:
 		if names := b.labels(func(sheet) bool { return true }); len(names) > 0 {
-			none += "; it has " + listed(names)
+			none += "; it has " + spelling.List(names, mostNamed, nil)
 		}
 	}
 	return sheet{}, &rows.OpenError{Text: none, Hint: sheetHint}
 }
+
+// mostNamed is how many names of sheets or columns are told.
+const mostNamed = 20
 
 // labels name the tables that are some of the sheets.
 func (b *book) labels(some func(sheet) bool) (names []string) {
@@ -122,15 +126,6 @@ func (b *book) labels(some func(sheet) bool) (names []string) {
 		}
 	}
 	return names
-}
-
-// listed joins names, the first of them only where there are many.
-func listed(names []string) string {
-	const most = 20
-	if more := len(names) - most; more > 0 {
-		names = append(names[:most:most], fmt.Sprintf("%d more", more))
-	}
-	return strings.Join(names, ", ")
 }
 
 const (

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -174,28 +175,15 @@ func (t *table) find(names []string) {
 		t.places[i] = slices.Index(names, column)
 		switch {
 		case t.places[i] < 0:
-			t.fail(0, fmt.Sprintf("the table has no column %q", column), cmp.Or(spelling.Hint(column, names), "it has "+quotedNames(names)))
+			t.fail(0, fmt.Sprintf("the table has no column %q", column), cmp.Or(spelling.Hint(column, names), "it has "+spelling.List(names, mostNamed, strconv.Quote)))
 		case slices.Contains(names[t.places[i]+1:], column):
 			t.fail(0, fmt.Sprintf("the table has more than one column %q", column), "give each column a name of its own")
 		}
 	}
 }
 
-// quotedNames lists the first few names.
-func quotedNames(names []string) string {
-	const most = 8
-	text := ""
-	for i, name := range names {
-		if i == most {
-			return text + fmt.Sprintf(" and %d more", len(names)-most)
-		}
-		if i > 0 {
-			text += ", "
-		}
-		text += fmt.Sprintf("%q", name)
-	}
-	return text
-}
+// mostNamed is how many columns a hint names.
+const mostNamed = 8
 
 // rows gives those of the table. A row that cannot be read is a mistake, and so is a cell.
 func (t *table) rows(f *source.File) {
