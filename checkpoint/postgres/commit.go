@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -154,42 +153,46 @@ func numbered(r *row, seq uint64) *row {
 	return &with
 }
 
-// surely makes changes by what was read for them, in a transaction that begins again as long as
-// somebody else changes the same rows.
+// surely makes changes by what was read for them, in a transaction.
 func (s *Store) surely(g *group) error {
-	for n := 0; n < mostConflicts; n++ {
-		done, err := s.attempt(g)
-		if done || err != nil {
-			return err
-		}
-		if !s.troubled.IsZero() { // which is no conflict, and comes to its end by itself
+	return s.insist(func() error { return s.attempt(g) })
+}
+
+// mostConflicts is how often a transaction is begun again in which somebody else has a hand.
+const mostConflicts = 100
+
+// insist calls f until it is done, or fails otherwise than by what others do to the same rows.
+func (s *Store) insist(f func() error) error {
+	err := errAgain
+	for n := 0; n < mostConflicts && (isConflict(err) || errors.Is(err, errAgain)); n++ {
+		if err = f(); !s.troubled.IsZero() { // which is no conflict, and comes to its end by itself
 			n = 0
 		}
 	}
-	return s.fail(fmt.Errorf("%d rows change all the time under other hands", len(g.changes)))
+	if isConflict(err) || errors.Is(err, errAgain) {
+		return s.trouble(errors.New("the same rows change all the time under other hands"))
+	}
+	return err
 }
 
-// attempt makes changes once; it is not done where somebody else has changed the same rows meanwhile.
-func (s *Store) attempt(g *group) (done bool, err error) {
+// attempt makes changes once, unless somebody else has changed the same rows meanwhile: errAgain.
+func (s *Store) attempt(g *group) error {
 	w, base, err := s.load(g)
 	if err != nil {
 		_, err = s.again(err, s.commits)
-		return false, err
+		return cmp.Or(err, errAgain)
 	}
 	if !g.apply(w) {
-		return false, s.fail(errors.New("what was read does not tell what a change needs to know"))
+		return s.fail(errors.New("what was read does not tell what a change needs to know"))
 	}
 	writes, shapes := w.writes(s, g, base), s.shapesOf(g.changes)
 	if len(writes)+len(shapes)+len(w.found) == 0 {
-		return true, nil
+		return nil
 	}
 	asked := s.claims.now()
 	r, beyond, err := s.store(w, writes, shapes)
-	switch {
-	case isConflict(err) || errors.Is(err, errAgain):
-		return false, nil
-	case err != nil || r == nil:
-		return false, err
+	if err != nil || r == nil {
+		return cmp.Or(err, errAgain)
 	}
 	s.stored(g, w, r, asked)
 	for _, k := range shapes {
@@ -206,7 +209,7 @@ func (s *Store) attempt(g *group) (done bool, err error) {
 			}
 		}
 	}
-	return true, nil
+	return nil
 }
 
 // store makes rows stand in a transaction of their own, and what was found and noted with them. beyond are the keys of rows that

@@ -148,8 +148,16 @@ func TestNobodyWaitsForALockForEver(t *testing.T) {
 		return still
 	}
 	other := lock("SET idle_in_transaction_session_timeout = 0; ")
-	at.Locks = 50 * time.Millisecond
-	if _, err := open(at, target, Options{}); !errors.As(err, new(*checkpoint.ServerError)) || !strings.Contains(err.Error(), "has held a lock for 50ms") {
+	waits, err := connect(address, target, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer waits.leave()
+	waits.at.Locks = 50 * time.Millisecond
+	if _, err = waits.writer.Exec(t.Context(), "SET lock_timeout = 50"); err == nil {
+		err = waits.open()
+	}
+	if !errors.As(err, new(*checkpoint.ServerError)) || !strings.Contains(err.Error(), "has held a lock for 50ms") {
 		t.Errorf("somebody else's lock: %v", err)
 	}
 	other.Close()

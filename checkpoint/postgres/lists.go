@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -17,23 +18,32 @@ const pageRows = 2048
 
 // Each calls f with every key that the Filter takes, in order.
 func (s *Store) Each(ctx context.Context, which checkpoint.Filter, f func(checkpoint.Entry) error) error {
-	last := []byte(nil)
-	for {
-		page, err := s.page(ctx, which.State, last)
+	for r, err := range s.rows(ctx, which.State) {
+		if err == nil && (which.Run == "" || r.visible().Maker() == which.Run) {
+			err = f(r.visible().Entry)
+		}
 		if err != nil {
 			return err
 		}
-		for _, r := range page {
-			if last = []byte(r.key); which.Run != "" && r.visible().Maker() != which.Run {
-				continue
+	}
+	return nil
+}
+
+// rows are all of a state, or all that are known, in the order of their keys; an error is the last.
+func (s *Store) rows(ctx context.Context, state checkpoint.State) iter.Seq2[*row, error] {
+	return func(yield func(*row, error) bool) {
+		for last, more := []byte{}, true; more; {
+			page, err := s.page(ctx, state, last)
+			if err != nil {
+				yield(nil, err)
+				return
 			}
-			e := r.visible().Entry
-			if err := f(e); err != nil {
-				return err
+			for _, r := range page {
+				if last = []byte(r.key); !yield(r, nil) {
+					return
+				}
 			}
-		}
-		if len(page) < pageRows {
-			return nil
+			more = len(page) == pageRows
 		}
 	}
 }
@@ -47,9 +57,6 @@ func (s *Store) page(ctx context.Context, state checkpoint.State, after []byte) 
 	err = s.read(ctx, func(c *pgx.Conn) error {
 		page = page[:0]
 		args := [][]byte{int4Param(s.ledger), after, int8Param(pageRows), int4Param(int32(state))}
-		if after == nil {
-			args[1] = []byte{}
-		}
 		result := c.PgConn().ExecParams(context.Background(), `SELECT `+columns+` FROM leadferry.lead_rows l
 			WHERE l.ledger = $1 AND l.key > $2 AND `+where+` AND $4::integer >= 0 ORDER BY l.ledger, l.key LIMIT $3`, args, []uint32{23, 17, 20, 23}, binaryFormat, binaryFormat)
 		var bad error
@@ -164,27 +171,26 @@ func (s *Store) Audit(ctx context.Context) (a checkpoint.Audit, err error) {
 		if err != nil {
 			return err
 		}
-		if err := eachDecision(rows, func(d *decision) error { a.Decisions = append(a.Decisions, d.KeptDecision); return nil }); err != nil {
-			return err
-		}
-		rows, err = c.Query(ctx, `SELECT d.key, d.lead_id, d."exists", d.sent, d.run, d.decided, x.found, x.other, x.text
-			FROM leadferry.contradictions x JOIN leadferry.decision_rows d ON d.number = x.decision WHERE x.ledger = $1 ORDER BY x.number`, s.ledger)
+		made := map[int64]*decision{}
+		err = eachDecision(rows, func(d *decision) error {
+			made[d.number], a.Decisions = d, append(a.Decisions, d.KeptDecision)
+			return nil
+		})
 		if err != nil {
 			return err
 		}
-		var key, other []byte
-		var lead, run, text string
-		var exists bool
-		var sent, decided, found int64
-		_, err = pgx.ForEachRow(rows, []any{&key, &lead, &exists, &sent, &run, &decided, &found, &other, &text}, func() error {
-			one := checkpoint.Contradiction{
-				Decision: checkpoint.Decision{Key: string(key), LeadID: restore(lead), Exists: exists, Run: restore(run)},
-				Decided:  time.UnixMilli(decided).UTC(), Found: time.UnixMilli(found).UTC(), Other: string(other), Text: text,
+		if rows, err = c.Query(ctx, `SELECT decision, found, other, text FROM leadferry.contradictions WHERE ledger = $1 ORDER BY number`, s.ledger); err != nil {
+			return err
+		}
+		var number, found int64
+		var other []byte
+		var text string
+		_, err = pgx.ForEachRow(rows, []any{&number, &found, &other, &text}, func() error {
+			if d := made[number]; d != nil { // else it came later
+				a.Contradictions = append(a.Contradictions, checkpoint.Contradiction{
+					Decision: d.Decision, Decided: d.At, Found: time.UnixMilli(found).UTC(), Other: string(other), Text: text,
+				})
 			}
-			if sent != 0 {
-				one.Sent = time.UnixMilli(sent).UTC()
-			}
-			a.Contradictions = append(a.Contradictions, one)
 			return nil
 		})
 		return err

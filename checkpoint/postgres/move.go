@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"leadferry/checkpoint"
-	"leadferry/checkpoint/postgres/server"
 )
 
 // Moved is where the leads of the ledger are kept now, or "".
@@ -44,19 +43,13 @@ func (s *Store) SetMoved(to string) error {
 func (s *Store) Contents(ctx context.Context) (*checkpoint.Contents, error) {
 	c := &checkpoint.Contents{ID: s.id, Target: s.target, Missing: s.missing}
 	c.Keys = func(yield func(checkpoint.KeptKey, error) bool) {
-		for last, more := []byte(nil), true; more; {
-			page, err := s.page(ctx, checkpoint.Unknown, last)
+		for r, err := range s.rows(ctx, checkpoint.Unknown) {
 			if err != nil {
-				yield(checkpoint.KeptKey{}, err)
+				r = &row{}
+			}
+			if !yield(r.KeptKey, err) {
 				return
 			}
-			for _, r := range page {
-				last = []byte(r.key)
-				if !yield(r.KeptKey, nil) {
-					return
-				}
-			}
-			more = len(page) == pageRows
 		}
 	}
 	var err error
@@ -92,23 +85,16 @@ func (s *Store) lines(ctx context.Context, conn *pgx.Conn, c *checkpoint.Content
 // from there has left is made anew; any other one that is there, and knows something, is an error. begun is called once
 // runs are refused there and before anything is read.
 func Fill(name string, from func() (*checkpoint.Contents, error), fromName string, t checkpoint.Target, begun func() error, o Options) (err error) {
-	at, err := server.Parse(name)
+	o.Require, o.ReadOnly = false, false
+	s, err := connect(name, t, o)
 	if err != nil {
 		return err
 	}
-	s := &Store{
-		at: at, o: o, now: time.Now, target: t.Canonical(), seen: newSight(), lists: newRowLists(), shapes: map[shapeKey]bool{},
-		claims: newClaims(), ending: make(chan struct{}),
-	}
-	if s.writer, err = s.meet(); err != nil {
-		return err
-	}
-	defer func() { s.writer.Close() }()
+	defer s.writer.Close()
 	ctx := context.Background()
-	if err := errors.Join(s.writer.Promises(s.o.ReadOnly), s.migrate(ctx)); err != nil {
+	if err := errors.Join(s.writer.Promises(false), s.migrate(ctx)); err != nil {
 		return err
 	}
-	s.o.Require, s.o.ReadOnly = false, false
 	if err := s.findLedger(ctx); err != nil {
 		return err
 	}

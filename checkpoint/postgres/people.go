@@ -19,20 +19,8 @@ func (s *Store) alone(lock bool, f func() error) error {
 	if err := s.usable(); err != nil {
 		return err
 	}
-	err := error(nil)
-	for n := 0; n < mostConflicts; n++ {
-		if err = s.changeAlone(lock, f); !isConflict(err) && !errors.Is(err, errAgain) {
-			break
-		}
-		if !s.troubled.IsZero() { // which is no conflict, and comes to its end by itself
-			n = 0
-		}
-	}
-	return err
+	return s.insist(func() error { return s.changeAlone(lock, f) })
 }
-
-// mostConflicts is how often a transaction is begun again that the server ended for another one.
-const mostConflicts = 100
 
 func (s *Store) changeAlone(lock bool, f func() error) error {
 	return s.transact(func() (bool, error) {

@@ -104,23 +104,15 @@ func (s *Store) bear() (end time.Time) {
 	if s.troubled.IsZero() {
 		s.troubled = now
 	}
-	end = s.troubled.Add(s.patience())
 	select {
 	case <-s.ending:
 		return s.troubled
 	case <-s.o.Interrupt:
 		time.Sleep(pause)
-		return earlier(end, s.troubled.Add(shortest))
+		return s.troubled.Add(min(s.patience(), shortest))
 	case <-time.After(min(pause+now.Sub(s.troubled)/4, mostPause)):
-		return end
+		return s.troubled.Add(s.patience())
 	}
-}
-
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
 }
 
 const (

@@ -246,11 +246,14 @@ func TestAddressesThatAreRefused(t *testing.T) {
 		"postgres://127.0.0.1,db.example.com/leads?sslmode=prefer":   "verified",
 		"postgres://db.example.com/leads?sslmode=verify-ca":          "verified",
 		"postgres://db.example.com:port/leads?sslmode=verify-full":   "read",
+		"postgres://me@db.example.com/leads?pass%77ord=secret":       "password",
 		"postgres://me:se%zzcret@db.example.com/leads":               "password",
+		"postgres://me:sec/ret@db.example.com/leads":                 "password",
+		"host=db.example.com PASSWORD = 'secret'":                    "password",
 		"host=db.example.com sslpassword=secret sslmode=verify-full": "password",
 	} {
 		refusal(t, address, newTarget(), Options{}, words)
-		if _, err := Open(address, newTarget(), Options{}); strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "zzcret") {
+		if _, err := Open(address, newTarget(), Options{}); strings.Contains(err.Error(), "cret") {
 			t.Errorf("the password is shown: %v", err)
 		}
 	}
@@ -325,6 +328,24 @@ func TestALedgerThatIsGone(t *testing.T) {
 	committed(t, anew, claimOf("a"), createdOf("a", "lead-a"))
 	anew.Close()
 	opened(t, address, target, Options{Run: "last", State: state, Witnesses: []checkpoint.Witness{told}}).Close()
+}
+
+// Whoever asks a database that was dropped hears why it cannot be met any more, not how the connection ended.
+func TestADatabaseThatIsDropped(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Shared(t)
+	address := server.Database(t)
+	s := opened(t, address, newTarget(), Options{Run: "run", Patience: time.Second})
+	server.Exec(t, server.URL("postgres"), "DROP DATABASE "+address[strings.LastIndex(address, "/")+1:strings.Index(address, "?")]+" WITH (FORCE)")
+	for what, err := range map[string]error{
+		"a look-up": s.Find(t.Context(), []checkpoint.Query{{Key: "a"}}, make([]checkpoint.Entry, 1), make([]checkpoint.Match, 1)),
+		"a commit":  s.Commit(t.Context(), []*checkpoint.Change{claimOf("a")}),
+	} {
+		var why *checkpoint.ServerError
+		if !errors.As(err, &why) || !strings.Contains(why.Hint, "restore it from a backup") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
 }
 
 // Somebody has put another ledger in the place of the one that a run uses, in which the worker's number is another one's.

@@ -12,7 +12,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"leadferry/checkpoint"
-	"leadferry/checkpoint/postgres/server"
 )
 
 //go:embed schema.sql
@@ -84,10 +83,7 @@ func (s *Store) version(ctx context.Context) (number int, err error) {
 }
 
 // mayNot says that a privilege is missing.
-func mayNot(err error) bool {
-	var e *pgconn.PgError
-	return errors.As(err, &e) && e.Code == "42501"
-}
+func mayNot(err error) bool { return isOneOf(err, "42501") }
 
 // newID is a random name that no other ledger has.
 func newID() string { return hex.EncodeToString(newSecret()[:8]) }
@@ -120,12 +116,8 @@ type Prepared struct {
 // Init makes the schema at an address, or brings it to this version, and the roles of those who
 // use it.
 func Init(name string, o Options) (p Prepared, err error) {
-	at, err := server.Parse(name)
+	s, err := connect(name, checkpoint.Target{}, o)
 	if err != nil {
-		return p, err
-	}
-	s := &Store{at: at, o: o}
-	if s.writer, err = s.meet(); err != nil {
 		return p, err
 	}
 	defer s.writer.Close()

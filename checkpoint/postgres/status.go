@@ -8,7 +8,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"leadferry/checkpoint"
-	"leadferry/checkpoint/postgres/server"
 )
 
 // Info says what the ledger is and how much it knows now; of a server that does not answer, what
@@ -87,18 +86,16 @@ type Worker struct {
 	Host                  string
 	Process               int64
 	Started, Beat         time.Time
-	Fenced, Ended         time.Time // zero: not
-	Holds                 int       // rows in doubt that it may still settle
+	Fenced, Ended         *time.Time // nil: not
+	Holds                 int        // rows in doubt that it may still settle
 	Alive, MayStillSettle bool
-	Commits               uint64
 }
 
 // Workers returns the newest ones, and all that hold rows in doubt, oldest first.
 func (s *Store) Workers(ctx context.Context, newest int) (all []Worker, err error) {
 	err = s.read(ctx, func(c *pgx.Conn) error {
-		all = nil
 		rows, err := c.Query(ctx, `WITH held AS (SELECT worker, count(*) AS n FROM leadferry.lead_rows WHERE ledger = $1 AND state = 4 GROUP BY 1)
-			SELECT w.worker, w.run, w.command, w.fleet, w.shard, w.shards, w.host, w.process, w.started, w.beat, w.fenced, w.ended, coalesce(h.n, 0), w.commits,
+			SELECT w.worker, w.run, w.command, w.fleet, w.shard, w.shards, w.host, w.process, w.started, w.beat, w.fenced, w.ended, coalesce(h.n, 0),
 				w.ended IS NULL AND w.beat > clock_timestamp() - $3 * interval '1 second',
 				w.ended IS NULL AND w.beat > clock_timestamp() - greatest($4::bigint, w.holds_for + 60) * interval '1 second'
 			FROM leadferry.workers w LEFT JOIN held h USING (worker)
@@ -107,18 +104,11 @@ func (s *Store) Workers(ctx context.Context, newest int) (all []Worker, err erro
 		if err != nil {
 			return err
 		}
-		var w Worker
-		var fenced, ended *time.Time
-		_, err = pgx.ForEachRow(rows, []any{
-			&w.ID, &w.Run, &w.Command, &w.Fleet, &w.Shard, &w.Shards, &w.Host, &w.Process, &w.Started, &w.Beat, &fenced, &ended,
-			&w.Holds, &w.Commits, &w.Alive, &w.MayStillSettle,
-		}, func() error {
-			one := w
-			one.Run, one.Command, one.Host = restore(w.Run), restore(w.Command), restore(w.Host)
-			one.Fenced, one.Ended = moment(fenced), moment(ended)
-			all = append(all, one)
-			return nil
-		})
+		all, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Worker])
+		for i := range all {
+			w := &all[i]
+			w.Run, w.Command, w.Host = restore(w.Run), restore(w.Command), restore(w.Host)
+		}
 		return err
 	})
 	return all, err
@@ -126,13 +116,9 @@ func (s *Store) Workers(ctx context.Context, newest int) (all []Worker, err erro
 
 // Targets are those that have a ledger at an address.
 func Targets(name string, o Options) (all []checkpoint.Target, err error) {
-	at, err := server.Parse(name)
+	o.ReadOnly = true
+	s, err := connect(name, checkpoint.Target{}, o)
 	if err != nil {
-		return nil, err
-	}
-	s := &Store{at: at, o: o}
-	s.o.ReadOnly = true
-	if s.writer, err = s.meet(); err != nil {
 		return nil, err
 	}
 	defer s.writer.Close()

@@ -105,13 +105,8 @@ type Store struct {
 // Open opens the ledger of a target, or makes it. Errors are *checkpoint.OpenError, or of a server
 // that cannot be reached *checkpoint.ServerError.
 func Open(name string, t checkpoint.Target, o Options) (*Store, error) {
-	at, err := server.Parse(name)
-	if err != nil {
-		return nil, err
-	}
-	at.Locks = max(o.Wait, o.Patience, server.LeastSilence) * 9 / 10 // before the server counts as silent
 	for end, conflicts := time.Now().Add(o.Wait), 0; ; {
-		s, err := open(at, t, o)
+		s, err := open(name, t, o)
 		if isConflict(err) && conflicts < mostConflicts { // nothing was done
 			conflicts++
 			continue
@@ -128,15 +123,9 @@ func Open(name string, t checkpoint.Target, o Options) (*Store, error) {
 	}
 }
 
-func open(at *server.Address, t checkpoint.Target, o Options) (_ *Store, err error) {
-	s := &Store{
-		at: at, o: o, now: o.Now, target: t.Canonical(), seen: newSight(), lists: newRowLists(), shapes: map[shapeKey]bool{},
-		claims: newClaims(), ending: make(chan struct{}),
-	}
-	if s.now == nil {
-		s.now = time.Now
-	}
-	if s.writer, err = s.meet(); err != nil {
+func open(name string, t checkpoint.Target, o Options) (*Store, error) {
+	s, err := connect(name, t, o)
+	if err != nil {
 		return nil, err
 	}
 	if err := s.open(); err != nil {
@@ -144,6 +133,24 @@ func open(at *server.Address, t checkpoint.Target, o Options) (_ *Store, err err
 		return nil, err
 	}
 	return s, nil
+}
+
+// connect meets the server of a ledger that is not known yet.
+func connect(name string, t checkpoint.Target, o Options) (*Store, error) {
+	at, err := server.Parse(name)
+	if err != nil {
+		return nil, err
+	}
+	at.Locks = max(o.Wait, o.Patience, server.LeastSilence) * 9 / 10 // before the server counts as silent
+	s := &Store{
+		at: at, o: o, now: o.Now, target: t.Canonical(), seen: newSight(), lists: newRowLists(), shapes: map[shapeKey]bool{},
+		claims: newClaims(), ending: make(chan struct{}),
+	}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	s.writer, err = s.meet()
+	return s, err
 }
 
 // leave gives up a ledger that could not be opened: the worker's row says that it has ended, and
@@ -331,16 +338,9 @@ func (s *Store) read(ctx context.Context, f func(*pgx.Conn) error) error {
 	}
 	err := f(s.reader.Conn)
 	for end := time.Now().Add(s.patience()); err != nil && (s.reader.IsClosed() || server.IsPassing(err)) && !s.reader.WasSilent() && time.Now().Before(end); {
-		fresh, lost := s.meet()
-		if lost == nil {
-			if lost = fresh.Prepare(map[string]string{"find": findSQL()}); lost == nil {
-				s.reader.Close()
-				s.reader = fresh
-				if err = f(s.reader.Conn); !server.IsPassing(err) {
-					continue
-				}
-			} else {
-				fresh.Close()
+		if err = s.meetToRead(); err == nil {
+			if err = f(s.reader.Conn); !server.IsPassing(err) {
+				continue
 			}
 		}
 		select {
@@ -352,4 +352,19 @@ func (s *Store) read(ctx context.Context, f func(*pgx.Conn) error) error {
 		}
 	}
 	return s.serverError(err)
+}
+
+// meetToRead makes a connection for reading in place of the one that is lost.
+func (s *Store) meetToRead() error {
+	fresh, err := s.meet()
+	if err != nil {
+		return err
+	}
+	if err := fresh.Prepare(map[string]string{"find": findSQL()}); err != nil {
+		fresh.Close()
+		return err
+	}
+	s.reader.Close()
+	s.reader = fresh
+	return nil
 }

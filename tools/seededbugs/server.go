@@ -59,7 +59,7 @@ func serverBugs() []bug {
 		},
 		{
 			number: 58, name: "a cancelled wait", imitates: "a wait for a standby that somebody cancelled counts as a durable commit",
-			edits:  in("reconnect.go", "\tif text := s.writer.Warned(); err == nil && text != \"\" {\n", "\tif text := s.writer.Warned(); err == nil && text == \"never\" {\n"),
+			edits:  in("reconnect.go", "\tif text := at.Warned(); text != \"\" {\n", "\tif text := at.Warned(); text == \"never\" {\n"),
 			checks: by("TestAWaitForAStandbyThatIsCancelled", "TestTwoServersAtOnce"),
 		},
 		{
@@ -111,6 +111,11 @@ func serverBugs() []bug {
 			number: 68, name: "a quarter of an hour for nobody", imitates: "--in-doubt resend: a row whose worker may be at work counts as one that was not sent",
 			edits:  []edit{{"importer/carrier.go", "\tif j.elsewhere && errors.Is(err, checkpoint.ErrHeld) {\n", "\tif j.elsewhere && errors.Is(err, checkpoint.ErrBlocked) {\n"}},
 			checks: []check{{"internal/e2e", []string{"TestFleetLateAnswerAfterAResend"}}},
+		},
+		{
+			number: 69, name: "a wait that ends without a word", imitates: "a commit counts as waited for though somebody has taken back that standbys are waited for",
+			edits:  in("reconnect.go", "\tif again {\n", "\tif again && err != nil {\n"),
+			checks: by("TestAStandbyIsWaitedForNoMoreWhileACommitWaits"),
 		},
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -39,9 +40,8 @@ type Address struct {
 // Parse reads what psql would, the environment and its files included, and refuses what is not safe. Errors are
 // *[checkpoint.OpenError].
 func Parse(name string) (*Address, error) {
-	refuse := (&Address{Name: shown(name)}).refuse
-	if shown(name) != name {
-		return nil, refuse("a password stands in its address, where process lists and shell histories show it",
+	if hasPassword(name) {
+		return nil, (&Address{Name: "postgres://…"}).refuse("a password stands in its address, where process lists and shell histories show it",
 			"leave it out: put it into the file that PGPASSFILE names (a line host:port:database:user:password, mode 0600), or into a service file")
 	}
 	config, err := configOf(name)
@@ -172,48 +172,17 @@ func withTLS(name string) string {
 	return name + "?" + param
 }
 
-// shown is an address without its password.
-func shown(name string) string {
-	if !strings.Contains(name, "://") {
-		return withoutWord(name)
-	}
+// secretWord is a word that names a secret, and userinfo a user and a password before a host.
+var secretWord, userinfo = regexp.MustCompile(`(?i)password\s*=`), regexp.MustCompile(`://[^@]*:[^@]*@`)
+
+// hasPassword says whether a password stands in an address, also in one that cannot be read.
+func hasPassword(name string) bool {
 	u, err := url.Parse(name)
 	if err != nil {
-		scheme, rest, _ := strings.Cut(name, "://")
-		if at := strings.LastIndexByte(rest, '@'); at >= 0 && strings.Contains(rest[:at], ":") {
-			return scheme + "://…@" + rest[at+1:]
-		}
-		return name
+		return secretWord.MatchString(name) || userinfo.MatchString(name)
 	}
-	q := u.Query()
 	_, typed := u.User.Password()
-	for _, secret := range []string{"password", "sslpassword"} {
-		typed = typed || q.Has(secret)
-		q.Del(secret)
-	}
-	if !typed {
-		return name
-	}
-	u.User, u.RawQuery = url.User(u.User.Username()), q.Encode()
-	return u.String()
-}
-
-// withoutWord is an address of words without those that are secret, and what follows them.
-func withoutWord(name string) string {
-	for _, secret := range []string{"sslpassword", "password"} {
-		for at := 0; ; {
-			next := strings.Index(name[at:], secret)
-			if next < 0 {
-				break
-			}
-			at += next
-			if rest := strings.TrimLeft(name[at+len(secret):], " "); strings.HasPrefix(rest, "=") {
-				return strings.TrimRight(name[:at], " ")
-			}
-			at += len(secret)
-		}
-	}
-	return name
+	return typed || secretWord.MatchString(name) || u.Query().Has("password") || u.Query().Has("sslpassword")
 }
 
 // Reason is what went wrong, in one line. The same address is tried with TLS and without, and fails twice alike.

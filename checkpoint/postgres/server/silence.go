@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,12 +30,12 @@ type silence struct {
 type wire struct {
 	net.Conn
 	of   *silence
+	owes atomic.Bool // an answer is waited for
 	late atomic.Bool
 
 	// what follows belongs to of.mu
-	asked time.Time // an answer is waited for since then; zero: none is
 	most  time.Duration
-	alarm *time.Timer
+	until time.Time // for so long
 }
 
 type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
@@ -61,58 +62,37 @@ func (a *Address) Shorten(d time.Duration) {
 	defer s.mu.Unlock()
 	s.most = d
 	for w := range s.wires {
-		w.shorten(d)
+		w.wait(d)
 	}
 }
 
-// shorten has the connection wait for d from now on. Whoever calls it holds the lock.
-func (w *wire) shorten(d time.Duration) {
-	if w.most = d; !w.asked.IsZero() {
-		w.await()
-	}
-}
-
-// await sets the alarm. Whoever calls it holds the lock.
-func (w *wire) await() {
-	w.asked = time.Now()
-	switch {
-	case w.most == 0:
-	case w.alarm == nil:
-		w.alarm = time.AfterFunc(w.most, w.ring)
-	default:
-		w.alarm.Reset(w.most)
-	}
-}
-
-// ring cuts the connection, unless the answer has come meanwhile.
-func (w *wire) ring() {
-	w.of.mu.Lock()
-	defer w.of.mu.Unlock()
-	if !w.asked.IsZero() && time.Since(w.asked) >= w.most {
-		w.late.Store(true)
-		w.Conn.Close()
+// wait has the connection wait for d from now on; 0: for ever. Whoever calls it holds the lock.
+func (w *wire) wait(d time.Duration) {
+	if w.most = d; d > 0 {
+		w.until = time.Now().Add(d)
+		_ = w.SetReadDeadline(w.until) // fails where it is closed
 	}
 }
 
 // Owes says whether an answer is waited for.
-func (w *wire) Owes() bool {
-	w.of.mu.Lock()
-	defer w.of.mu.Unlock()
-	return !w.asked.IsZero()
-}
+func (w *wire) Owes() bool { return w.owes.Load() }
 
 // Read waits for what the server says.
 func (w *wire) Read(b []byte) (int, error) {
 	w.of.mu.Lock()
-	w.await()
+	w.wait(w.most)
 	w.of.mu.Unlock()
+	w.owes.Store(true)
 	n, err := w.Conn.Read(b)
+	w.owes.Store(false)
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		return n, err
+	}
 	w.of.mu.Lock()
 	defer w.of.mu.Unlock()
-	if w.asked = (time.Time{}); w.alarm != nil {
-		w.alarm.Stop()
-	}
-	if err != nil && w.late.Load() {
+	if w.most > 0 && !time.Now().Before(w.until) { // else whoever connects has no more time
+		w.late.Store(true)
+		w.Conn.Close()
 		err = ErrSilent
 	}
 	return n, err
@@ -140,7 +120,7 @@ func (s *Session) Wait(d time.Duration) {
 	w := s.wire()
 	w.of.mu.Lock()
 	defer w.of.mu.Unlock()
-	w.shorten(d)
+	w.wait(d)
 }
 
 // WasSilent says that the session was cut since no answer came.

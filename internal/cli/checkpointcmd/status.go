@@ -197,18 +197,18 @@ func (d *Desk) worker(w *postgres.Worker) {
 	}
 	how := "silent since " + day(w.Beat)
 	switch {
-	case !w.Ended.IsZero():
-		how = "ended " + day(w.Ended)
+	case w.Ended != nil:
+		how = "ended " + day(*w.Ended)
 	case w.Alive:
 		how = "at work, last sign " + w.Beat.UTC().Format(time.TimeOnly) + "Z"
 	}
-	if !w.Fenced.IsZero() {
-		how += ", replaced " + day(w.Fenced)
+	if w.Fenced != nil {
+		how += ", replaced " + day(*w.Fenced)
 	}
 	if w.Holds > 0 {
 		how += ", holds " + english.Plural(w.Holds, "row", "") + " in doubt"
 	}
-	if w.Holds > 0 && w.Ended.IsZero() && !w.MayStillSettle {
+	if w.Holds > 0 && w.Ended == nil && !w.MayStillSettle {
 		how += ": they may be resolved"
 	}
 	fmt.Fprintf(d.Out, "%-6d  began %s  on %s (process %d)  %s: %s\n", w.ID, day(w.Started), report.Escape(w.Host), w.Process, report.Escape(who), how)
