@@ -58,8 +58,8 @@ func (c *conn) until(ctx context.Context, limit time.Time) {
 	}
 }
 
-// spared tells, once a call is over, whether no hook has come, nor will for its context.
-func (c *conn) spared() bool {
+// uninterrupted tells, once a call is over, whether no hook has come, nor will for its context.
+func (c *conn) uninterrupted() bool {
 	if c.stays {
 		return c.ctx.Err() == nil
 	}
@@ -103,7 +103,7 @@ func (c *conn) exchange(request []byte) (a answer, sent bool, err error) {
 		return a, true, errors.Join(broken, err)
 	}
 	c.served, c.took = true, time.Since(began)
-	c.heed(a.Header)
+	c.noteKeepAlive(a.Header)
 	a.Close = a.Close || err != nil // what is missing of the request would be the next one's beginning
 	return a, true, nil
 }
@@ -118,7 +118,7 @@ func (c *conn) awaitFirst() {
 }
 
 func (c *conn) send(request []byte) error {
-	for part := range slices.Chunk(request, piece) {
+	for part := range slices.Chunk(request, maxWrite) {
 		failpoint.At("write")
 		_, err := c.Write(part)
 		failpoint.At("written")
@@ -148,18 +148,18 @@ func (c *conn) receive() (a answer, err error) {
 	return a, nil
 }
 
-// fit tells whether a connection that was idle can carry a call: it is not closed, and there is nothing to read.
-func (c *conn) fit() bool {
-	return c.in.Buffered() == 0 && c.socket.quiet() && c.drained()
+// usable tells whether a connection that was idle can carry a call: it is not closed, and there is nothing to read.
+func (c *conn) usable() bool {
+	return c.in.Buffered() == 0 && c.socket.nothingToRead() && c.nothingBuffered()
 }
 
-// mute tells whether the last call got not a byte of an answer, for the peer closed the connection.
-func (c *conn) mute(err error) bool {
+// closedUnanswered tells whether the last call got not a byte of an answer, for the peer closed the connection.
+func (c *conn) closedUnanswered(err error) bool {
 	return c.bounds.N == maxHead && !errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// drained tells whether TLS has nothing left that it read ahead. It looks at the socket no more.
-func (c *conn) drained() bool {
+// nothingBuffered tells whether TLS has nothing left that it read ahead. It looks at the socket no more.
+func (c *conn) nothingBuffered() bool {
 	if c.Conn == c.socket {
 		return true
 	}
@@ -174,10 +174,10 @@ func (c *conn) drained() bool {
 // release lets go of what one call needed.
 func (c *conn) release() {
 	c.idleSince = time.Now()
-	if cap(c.request) > keptRoom {
+	if cap(c.request) > keptBuffer {
 		c.request = nil
 	}
-	if c.body.Cap() > keptRoom {
+	if c.body.Cap() > keptBuffer {
 		c.body = bytes.Buffer{}
 	}
 }
@@ -212,8 +212,8 @@ func (s *socket) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// quiet tells whether the connection is open and nothing has come. What has come is lost.
-func (s *socket) quiet() bool {
+// nothingToRead tells whether the connection is open and nothing has come. What has come is lost.
+func (s *socket) nothingToRead() bool {
 	_, err := s.peek(s.one[:])
 	return isNothing(err)
 }

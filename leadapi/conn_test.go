@@ -172,7 +172,7 @@ func TestConnectionFoundClosed(t *testing.T) {
 			if e := fault(t, client); e != nil {
 				t.Fatalf("secure %v: %v", secure, e)
 			}
-			for w := held(t, client.leads); w.socket.quiet(); {
+			for w := held(t, client.leads); w.socket.nothingToRead(); {
 				time.Sleep(time.Millisecond)
 			}
 		}

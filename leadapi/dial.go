@@ -30,13 +30,13 @@ func (h *host) open(ctx context.Context, limit time.Time) (c *conn, err error) {
 		began := time.Now()
 		c, err = h.dial(ctx, limit)
 		h.mu.Lock()
-		known := began.Sub(h.opened) < lately
+		known := began.Sub(h.opened) < recentDial
 		if err == nil {
 			h.opened = began
 		}
 		h.mu.Unlock()
 		fault, _ := errors.AsType[*dialError](err)
-		if err == nil || !known || n == redials || fault.reason != ReasonConnect || time.Since(began) > atOnce || ctx.Err() != nil {
+		if err == nil || !known || n == redials || fault.reason != ReasonConnect || time.Since(began) > fastFailure || ctx.Err() != nil {
 			return c, err
 		}
 	}
@@ -114,7 +114,7 @@ func (h *host) connect(ctx context.Context, c *conn) *dialError {
 
 func (h *host) cross(ctx context.Context, c *conn) (fault *dialError) {
 	c.Conn, fault = h.tunnel(ctx, c.socket)
-	if fault == nil && h.tls == nil && h.proxyTLS == nil && !c.socket.quiet() { // it would be taken for the first answer
+	if fault == nil && h.tls == nil && h.proxyTLS == nil && !c.socket.nothingToRead() { // it would be taken for the first answer
 		return h.proxy.fault(ownWords)
 	}
 	return fault

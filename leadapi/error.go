@@ -261,7 +261,7 @@ func redact(text string, secrets ...string) string {
 	if slices.ContainsFunc(secrets, func(s string) bool { return revealsSecret(text, s) }) {
 		return "the message is withheld: it repeats a secret"
 	}
-	text = strconv.Quote(text)
+	text = strconv.QuoteToGraphic(text)
 	shown := []rune(unquoted.Replace(text[1 : len(text)-1]))
 	return string(shown[:min(len(shown), maxText)])
 }
@@ -271,14 +271,14 @@ var unquoted = strings.NewReplacer(`\\`, `\`, `\"`, `"`)
 
 // revealsSecret tells whether a text holds a piece of a secret, in a form in which a service may show what it was sent.
 func revealsSecret(text, secret string) bool {
-	if len(secret) < telling {
+	if len(secret) < secretPiece {
 		return secret != "" && strings.Contains(text, secret)
 	}
 	text = strings.ToLower(text)
 	for _, form := range spellings(secret) {
 		form = strings.ToLower(form)
-		for i := range len(form) - telling + 1 {
-			if strings.Contains(text, form[i:i+telling]) {
+		for i := range len(form) - secretPiece + 1 {
+			if strings.Contains(text, form[i:i+secretPiece]) {
 				return true
 			}
 		}

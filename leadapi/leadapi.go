@@ -112,7 +112,7 @@ func (c *Client) carry(ctx context.Context, r request, read func(body []byte) bo
 	seen.Reused = conn.carried > 0
 	conn.until(ctx, r.limit)
 	keep := false
-	defer func() { r.host.put(conn, conn.spared() && keep) }() // last: the body is in the connection's room
+	defer func() { r.host.put(conn, conn.uninterrupted() && keep) }() // last: the body is in the connection's room
 
 	a, sent, err := conn.exchange(conn.request)
 	if sent {
@@ -120,7 +120,7 @@ func (c *Client) carry(ctx context.Context, r request, read func(body []byte) bo
 	}
 	seen.Detail.exchanged(conn, a, err)
 	if err != nil {
-		if sent && seen.Reused && conn.mute(err) && ctx.Err() == nil {
+		if sent && seen.Reused && conn.closedUnanswered(err) && ctx.Err() == nil {
 			c.lost(r.host, true)
 		}
 		return 0, unanswered(ctx, r, sent, conn.untaken(r.host, err))
@@ -163,7 +163,7 @@ func (c *Client) ready(ctx context.Context, r *request, seen *Call) (*conn, *Err
 			r.host.put(conn, false)
 			return nil, unsent(r.op, ReasonHeld, "held back")
 		}
-		if conn.carried == 0 || conn.fit() {
+		if conn.carried == 0 || conn.usable() {
 			return conn, nil
 		}
 		r.host.closed(conn)
@@ -180,7 +180,7 @@ func (c *Client) try(ctx context.Context, r *request, conn *conn, rest time.Dura
 		r.host.put(conn, false)
 		return false, unsent(r.op, ReasonHeld, "held back")
 	}
-	if !conn.fit() {
+	if !conn.usable() {
 		if r.host.closed(conn); waited > 0 {
 			c.lost(r.host, false) // it closes too soon to show anything
 		}
@@ -193,7 +193,7 @@ func (c *Client) try(ctx context.Context, r *request, conn *conn, rest time.Dura
 	conn.until(ctx, get.limit)
 	conn.request = c.appendRequest(conn.request[:0], get, conn)
 	a, sent, err := conn.exchange(conn.request)
-	ended := !conn.spared()
+	ended := !conn.uninterrupted()
 	if sent {
 		seen.Sent, seen.Received = len(conn.request), len(a.body)
 	}
@@ -208,7 +208,7 @@ func (c *Client) try(ctx context.Context, r *request, conn *conn, rest time.Dura
 	case ctx.Err() != nil:
 		fault = interrupted(ctx.Err(), r.op, No)
 	case sent:
-		c.lost(r.host, conn.mute(err))
+		c.lost(r.host, conn.closedUnanswered(err))
 	}
 	seen.Fault = fault
 	if again = err != nil || ended || a.Close || !a.whole || a.StatusCode == http.StatusMisdirectedRequest; again || fault != nil {

@@ -18,15 +18,15 @@ const (
 	maxBody      = 1 << 20  // of a body, unpacked too
 	mostPackings = 3        // how often it may have been packed, one upon the other
 	maxText      = 500      // characters of a text from outside
-	telling      = 12       // running, of a secret, give it away
+	secretPiece  = 12       // running, of a secret, give it away
 )
 
 // Of a dial.
 const (
-	dialLimit = 10 * time.Second // connecting, a proxy's answer and the TLS handshakes, together
-	lately    = 30 * time.Second // since a connection was made: the host is there
-	atOnce    = time.Second      // a dial to such a host that fails within it is tried again
-	redials   = 2
+	dialLimit   = 10 * time.Second // connecting, a proxy's answer and the TLS handshakes, together
+	recentDial  = 30 * time.Second // since a connection was made: the host is there
+	fastFailure = time.Second      // a dial to such a host that fails within it is tried again
+	redials     = 2
 )
 
 // Of a connection that is used again. A server closes a resting one at a moment of its own, and a request that crosses that close
@@ -40,8 +40,8 @@ const (
 	trialLimit  = 5 * time.Second        // for the answer to a trial
 	mostTrials  = 16                     // a host and run; rests that are longer still get a new connection
 	lostPause   = time.Minute            // nothing goes over a used connection after one was lost
-	piece       = 8 << 10                // bytes a write
-	keptRoom    = 64 << 10               // bytes for requests and answers that it keeps while it rests
+	maxWrite    = 8 << 10                // bytes a write
+	keptBuffer  = 64 << 10               // bytes for requests and answers that it keeps while it rests
 )
 
 // Of a token.

@@ -126,10 +126,10 @@ func (c *usage) lasts(now time.Time, rest time.Duration) bool {
 	return rest < c.restLimit && c.left != 0 && now.Before(c.retires)
 }
 
-// heed notes what a server announces of a connection (header Keep-Alive). Half of the time it names is used: its clock
+// noteKeepAlive notes what a server announces of a connection (header Keep-Alive). Half of the time it names is used: its clock
 // began before ours, and ends before what is sent then has arrived. Its number of requests counts the one just answered, for
 // some servers count so.
-func (c *usage) heed(h http.Header) {
+func (c *usage) noteKeepAlive(h http.Header) {
 	for _, line := range h["Keep-Alive"] {
 		for word := range strings.SplitSeq(line, ",") {
 			name, value, _ := strings.Cut(strings.TrimSpace(word), "=")

@@ -236,7 +236,7 @@ func TestKeepAliveIsHeeded(t *testing.T) {
 		{"timeout=99999999999999999999", idleLimit, -1},
 	} {
 		c := usage{restLimit: idleLimit, left: -1}
-		c.heed(http.Header{"Keep-Alive": {test.header}})
+		c.noteKeepAlive(http.Header{"Keep-Alive": {test.header}})
 		if c.restLimit != test.rest || c.left != test.left {
 			t.Errorf("%s: rests %s, carries %d more; want %s, %d", test.header, c.restLimit, c.left, test.rest, test.left)
 		}

@@ -181,7 +181,7 @@ func TestALinkPlantedInTheLastMomentIsRefused(t *testing.T) {
 	folder, err := os.OpenRoot(dir)
 	must(t, err)
 	defer folder.Close()
-	if _, err := plant(folder, "link"); !errors.Is(err, fs.ErrExist) {
+	if _, err := createNew(folder, "link"); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("plant: %v", err)
 	}
 	if _, err := os.Lstat(dir + "/canary"); err == nil {

@@ -87,9 +87,9 @@ func makeFolder(path string) (*os.Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	check := untouched
+	check := checkMade
 	if made != nil {
-		check = unplanted
+		check = checkReused
 	}
 	if err := check(folder, path); err != nil {
 		return nil, errors.Join(err, folder.Close())
@@ -97,9 +97,9 @@ func makeFolder(path string) (*os.Root, error) {
 	return folder, nil
 }
 
-// unplanted fails when something stands in a folder that was there where a run would
+// checkReused fails when something stands in a folder that was there where a run would
 // write, and is none that it may write to.
-func unplanted(folder *os.Root, path string) error {
+func checkReused(folder *os.Root, path string) error {
 	entries, err := fs.ReadDir(folder.FS(), ".")
 	for _, e := range entries {
 		if RunFile(e.Name()) == "" || e.Type().IsRegular() || e.Type()&fs.ModeSymlink != 0 {
@@ -117,8 +117,8 @@ func unplanted(folder *os.Root, path string) error {
 	return err
 }
 
-// untouched fails when an open folder is not the one that was made at path just now.
-func untouched(folder *os.Root, path string) error {
+// checkMade fails when an open folder is not the one that was made at path just now.
+func checkMade(folder *os.Root, path string) error {
 	opened, err := folder.Stat(".")
 	if err != nil {
 		return err

@@ -98,13 +98,13 @@ func (o *output) open() error {
 	if err := o.folder.Remove(o.partial); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	o.file, err = plant(o.folder, o.partial)
+	o.file, err = createNew(o.folder, o.partial)
 	return err
 }
 
-// plant makes a new file. What has come to stand there meanwhile is an error, also a
+// createNew makes a new file. What has come to stand there meanwhile is an error, also a
 // symbolic link: O_EXCL with O_CREATE follows none.
-func plant(folder *os.Root, name string) (*os.File, error) {
+func createNew(folder *os.Root, name string) (*os.File, error) {
 	f, err := folder.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, err

@@ -112,8 +112,8 @@ type Reject struct {
 	Text         string
 }
 
-// A sheet is one rejects file: rows of one header, or JSONL.
-type sheet struct {
+// rejectsFile holds rows of one header, or JSONL.
+type rejectsFile struct {
 	out   *output
 	names []string
 }
@@ -121,16 +121,16 @@ type sheet struct {
 // byteOrderMark is that by which Excel knows UTF-8.
 const byteOrderMark = "\uFEFF"
 
-// sheet finds or begins the rejects file for a row of in; nil means that none is wanted.
-func (r *Run) sheet(in Input, names []string) (*sheet, error) {
-	if i := slices.IndexFunc(r.rejects, func(s *sheet) bool { return s.takes(in, names) }); i >= 0 {
+// rejectsFor finds or begins the rejects file for a row of in; nil means that none is wanted.
+func (r *Run) rejectsFor(in Input, names []string) (*rejectsFile, error) {
+	if i := slices.IndexFunc(r.rejects, func(s *rejectsFile) bool { return s.takes(in, names) }); i >= 0 {
 		return r.rejects[i], nil
 	}
-	out, err := r.rejectsFile(in.Format)
+	out, err := r.openRejects(in.Format)
 	if out == nil || err != nil {
 		return nil, err
 	}
-	s := &sheet{out, slices.Clone(names)}
+	s := &rejectsFile{out, slices.Clone(names)}
 	r.rejects = append(r.rejects, s)
 	if in.Format != jsonl || in.ByteOrderMark {
 		_, err = io.WriteString(out, byteOrderMark)
@@ -145,8 +145,8 @@ func (r *Run) sheet(in Input, names []string) (*sheet, error) {
 
 const jsonl = "jsonl"
 
-// takes reports whether rows of in with these columns belong into the sheet.
-func (s *sheet) takes(in Input, names []string) bool {
+// takes reports whether rows of in with these columns belong into the file.
+func (s *rejectsFile) takes(in Input, names []string) bool {
 	lines := s.out.lines
 	if in.Format == jsonl || lines == nil {
 		return in.Format == jsonl && lines == nil
@@ -156,9 +156,9 @@ func (s *sheet) takes(in Input, names []string) bool {
 
 func (in *Input) delimiter() rune { return cmp.Or(in.Delimiter, ',') }
 
-// rejectsFile opens the next rejects file: rejects.csv, rejects-2.csv and so on, or
+// openRejects opens the next rejects file: rejects.csv, rejects-2.csv and so on, or
 // in this manner beside the named one.
-func (r *Run) rejectsFile(format string) (*output, error) {
+func (r *Run) openRejects(format string) (*output, error) {
 	if out := r.named; out != nil {
 		r.named = nil
 		return out, nil
@@ -174,7 +174,7 @@ func (r *Run) rejectsFile(format string) (*output, error) {
 	return r.create(path)
 }
 
-func (s *sheet) write(rej *Reject) error {
+func (s *rejectsFile) write(rej *Reject) error {
 	if s.out.lines == nil {
 		_, err := s.out.Write(append(rej.object(), '\n'))
 		return err

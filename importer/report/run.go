@@ -69,7 +69,7 @@ type Run struct {
 	outputs                                      []*output // all that are open or complete
 	results, reconciliation, pull, page, summary *output   // each nil: not wanted
 	named                                        *output   // the file of --rejects until the first reject
-	rejects                                      []*sheet
+	rejects                                      []*rejectsFile
 	problems                                     problemWriter // nil: not wanted
 	err                                          error         // the first failure; nothing is written after it
 }
@@ -153,8 +153,8 @@ func (r *Run) Reject(in Input, rej Reject) error {
 	if r.err != nil {
 		return r.err
 	}
-	var s *sheet
-	if s, r.err = r.sheet(in, rej.Names); s != nil && r.err == nil {
+	var s *rejectsFile
+	if s, r.err = r.rejectsFor(in, rej.Names); s != nil && r.err == nil {
 		r.err = s.write(&rej)
 	}
 	return r.err
@@ -226,8 +226,8 @@ func (r *Run) commitRows(s *Summary) error {
 	if r.reconciliation != nil && s.Reconciliation != nil {
 		s.Reconciliation.Path = r.reconciliation.path
 	}
-	for _, sheet := range r.rejects {
-		s.RejectsPaths = append(s.RejectsPaths, sheet.out.path)
+	for _, file := range r.rejects {
+		s.RejectsPaths = append(s.RejectsPaths, file.out.path)
 	}
 	return nil
 }

@@ -26,12 +26,12 @@ type Site func(at *url.URL) (View, bool)
 
 // What a server bears.
 const (
-	mostVisitors = 64               // connections
-	patience     = 5 * time.Second  // for a request's head, and for a reader to take what was written
-	idling       = 30 * time.Second // of a connection between requests
-	lastWord     = time.Second      // for all readers to take it
-	lastBytes    = time.Second / 10 // for what ends an answer
-	mostHeader   = 8 << 10          // bytes of a request's head, about
+	maxConnections = 64               // connections
+	ioTimeout      = 5 * time.Second  // for a request's head, and for a reader to take what was written
+	idleTimeout    = 30 * time.Second // of a connection between requests
+	finalWait      = time.Second      // for all readers to take it
+	shutdownWait   = time.Second / 10 // for what ends an answer
+	maxHeader      = 8 << 10          // bytes of a request's head, about
 )
 
 // Server shows a Site on a loopback address.
@@ -71,7 +71,7 @@ func serve(addr string, site Site, every time.Duration) (*Server, error) {
 		ending: make(chan struct{}),
 	}
 	s.server = &http.Server{
-		Handler: http.HandlerFunc(s.guard), ReadHeaderTimeout: patience, ReadTimeout: patience, IdleTimeout: idling, MaxHeaderBytes: mostHeader,
+		Handler: http.HandlerFunc(s.guard), ReadHeaderTimeout: ioTimeout, ReadTimeout: ioTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: log.New(io.Discard, "", 0), ConnContext: s.visitors.enter, ConnState: s.visitors.state,
 	}
 	s.serving.Go(func() { s.server.Serve(listener) })
@@ -112,9 +112,9 @@ func (s *Server) Close() error {
 	go func() { s.readers.Wait(); close(told) }()
 	select {
 	case <-told:
-	case <-time.After(lastWord):
+	case <-time.After(finalWait):
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), lastBytes)
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownWait)
 	defer cancel()
 	s.server.Shutdown(ctx) // lets answers end in order that are as good as written
 	err := s.server.Close()
@@ -132,7 +132,7 @@ func (s *Server) guard(w http.ResponseWriter, r *http.Request) {
 	} {
 		w.Header().Set(name, value)
 	}
-	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience))
+	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(ioTimeout))
 	switch {
 	case !slices.Contains(s.hosts, strings.ToLower(r.Host)):
 		http.Error(w, "This server does not go by that name.", http.StatusMisdirectedRequest)
@@ -239,7 +239,7 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request, at *url.URL) {
 // send writes one event and waits until the system has it, for a bounded time.
 func send(w http.ResponseWriter, v View, unchanged, last bool) error {
 	c := http.NewResponseController(w)
-	if err := c.SetWriteDeadline(time.Now().Add(patience)); err != nil {
+	if err := c.SetWriteDeadline(time.Now().Add(ioTimeout)); err != nil {
 		return err
 	}
 	text := "event: same\ndata:\n\n"
@@ -276,7 +276,7 @@ type visitorKey struct{}
 func (v *visitors) enter(ctx context.Context, conn net.Conn) context.Context {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if len(v.open) >= mostVisitors {
+	if len(v.open) >= maxConnections {
 		at := max(0, slices.IndexFunc(v.open, func(o *visitor) bool { return !o.welcome }))
 		v.open[at].conn.Close()
 		v.open = slices.Delete(v.open, at, at+1)

@@ -276,7 +276,7 @@ func TestStalledReadersAreDropped(t *testing.T) {
 		}
 	}
 	s.visitors.mu.Lock()
-	if n := len(s.visitors.open); n > mostVisitors {
+	if n := len(s.visitors.open); n > maxConnections {
 		t.Errorf("%d connections are open", n)
 	}
 	s.visitors.mu.Unlock()

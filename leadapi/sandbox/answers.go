@@ -81,8 +81,8 @@ func refused(err error) answer {
 	return a
 }
 
-// scene is an answer about to be spoiled.
-type scene struct {
+// faulty is an answer about to be spoiled.
+type faulty struct {
 	answer
 	s      *Server
 	w      http.ResponseWriter
@@ -91,29 +91,29 @@ type scene struct {
 	before string // the lead answered before this one
 }
 
-// tricks are the faults that are no status, by name.
-var tricks = map[string]func(scene){
-	"revoke":       func(c scene) { c.write(c.w) },
-	"drop":         func(scene) { panic(http.ErrAbortHandler) },
-	"hang":         scene.hang,
-	"slow":         func(c scene) { c.s.pause(c.r.Context(), cmp.Or(c.pause, slowness)); c.write(c.w) },
-	"drip":         scene.drip,
-	"cut-body":     scene.cutBody,
-	"not-json":     scene.notJSON,
-	"no-id":        func(c scene) { c.edit("", "leadID", "ID") },
-	"bad-id":       func(c scene) { c.edit("../../v3/oauth2/client", "leadID", "ID") },
-	"other-id":     func(c scene) { c.edit(cmp.Or(c.before, TrunkID), "leadID", "ID") },
-	"other-org":    func(c scene) { c.edit(TrunkID, "assignedOrganizationID", "OwnerID") },
-	"other-status": func(c scene) { c.edit("closedBoughtOtherBrand", "Status") },
-	"info":         scene.inform,
-	"extra":        scene.extra,
-	"huge-header":  func(c scene) { c.w.Header().Set("X-Padding", strings.Repeat("x", 1<<20)); c.write(c.w) },
-	"gzip":         func(c scene) { c.pack("gzip", func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) }) },
-	"deflate":      func(c scene) { c.pack("deflate", func(w io.Writer) io.WriteCloser { return zlib.NewWriter(w) }) },
-	"gzip-bomb":    scene.bomb,
-	"bom":          func(c scene) { c.body = append([]byte("\ufeff"), c.body...); c.write(c.w) },
-	"close":        func(c scene) { c.raw(c.wire(string(c.body))) },
-	"endless":      scene.endless,
+// faultAnswers are the faults that are no status, by name.
+var faultAnswers = map[string]func(faulty){
+	"revoke":       func(c faulty) { c.write(c.w) },
+	"drop":         func(faulty) { panic(http.ErrAbortHandler) },
+	"hang":         faulty.hang,
+	"slow":         func(c faulty) { c.s.pause(c.r.Context(), cmp.Or(c.pause, slowness)); c.write(c.w) },
+	"drip":         faulty.drip,
+	"cut-body":     faulty.cutBody,
+	"not-json":     faulty.notJSON,
+	"no-id":        func(c faulty) { c.edit("", "leadID", "ID") },
+	"bad-id":       func(c faulty) { c.edit("../../v3/oauth2/client", "leadID", "ID") },
+	"other-id":     func(c faulty) { c.edit(cmp.Or(c.before, TrunkID), "leadID", "ID") },
+	"other-org":    func(c faulty) { c.edit(TrunkID, "assignedOrganizationID", "OwnerID") },
+	"other-status": func(c faulty) { c.edit("closedBoughtOtherBrand", "Status") },
+	"info":         faulty.inform,
+	"extra":        faulty.extra,
+	"huge-header":  func(c faulty) { c.w.Header().Set("X-Padding", strings.Repeat("x", 1<<20)); c.write(c.w) },
+	"gzip":         func(c faulty) { c.pack("gzip", func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) }) },
+	"deflate":      func(c faulty) { c.pack("deflate", func(w io.Writer) io.WriteCloser { return zlib.NewWriter(w) }) },
+	"gzip-bomb":    faulty.bomb,
+	"bom":          func(c faulty) { c.body = append([]byte("\ufeff"), c.body...); c.write(c.w) },
+	"close":        func(c faulty) { c.raw(c.wire(string(c.body))) },
+	"endless":      faulty.endless,
 }
 
 // spoil answers as the fault wants it. a is the true answer; it is empty when nothing was applied.
@@ -130,9 +130,9 @@ func (s *Server) spoil(w http.ResponseWriter, r *http.Request, kind string, f *f
 		a = answer{}
 	}
 	a.leadID = leadID
-	c := scene{answer: a, s: s, w: w, r: r, pause: f.pause, before: s.note(kind, r, f, a)}
-	if trick := tricks[f.name]; trick != nil {
-		trick(c)
+	c := faulty{answer: a, s: s, w: w, r: r, pause: f.pause, before: s.note(kind, r, f, a)}
+	if answerFaultily := faultAnswers[f.name]; answerFaultily != nil {
+		answerFaultily(c)
 		return
 	}
 	a.write(w)
@@ -144,12 +144,12 @@ const (
 	forEver  = 24 * time.Hour
 )
 
-func (c scene) hang() {
+func (c faulty) hang() {
 	c.s.pause(c.r.Context(), forEver)
 	panic(http.ErrAbortHandler)
 }
 
-func (c scene) drip() {
+func (c faulty) drip() {
 	c.begin(len(c.body))
 	for i := range c.body {
 		if !c.send(c.body[i:i+1]) || !c.s.pause(c.r.Context(), cmp.Or(c.pause, time.Second)) {
@@ -158,20 +158,20 @@ func (c scene) drip() {
 	}
 }
 
-func (c scene) cutBody() {
+func (c faulty) cutBody() {
 	c.begin(len(c.body))
 	c.send(c.body[:len(c.body)/2])
 	panic(http.ErrAbortHandler)
 }
 
-func (c scene) notJSON() {
+func (c faulty) notJSON() {
 	c.body = []byte("<!doctype html><title>Welcome</title><p>Everything went well.</p>\n")
 	c.header = map[string]string{"Content-Type": "text/html; charset=utf-8"}
 	c.write(c.w)
 }
 
 // edit puts a value in place of each field that the body has, or takes it out when the value is "".
-func (c scene) edit(value string, names ...string) {
+func (c faulty) edit(value string, names ...string) {
 	var body map[string]jsontext.Value
 	_ = json.Unmarshal(c.body, &body)
 	for _, name := range names {
@@ -188,7 +188,7 @@ func (c scene) edit(value string, names ...string) {
 	c.write(c.w)
 }
 
-func (c scene) inform() {
+func (c faulty) inform() {
 	for range 100 {
 		c.w.WriteHeader(http.StatusEarlyHints)
 	}
@@ -196,12 +196,12 @@ func (c scene) inform() {
 }
 
 // extra sends, in one piece, its answer and another one that nobody asked for.
-func (c scene) extra() {
+func (c faulty) extra() {
 	c.raw(c.wire(string(c.body)) + c.wire(strings.Replace(string(c.body), c.leadID, newID(0), 1)))
 }
 
 // wire is the answer as it stands on the connection, without a word of what becomes of that.
-func (c scene) wire(body string) string {
+func (c faulty) wire(body string) string {
 	head := "HTTP/1.1 " + strconv.Itoa(c.status) + " " + http.StatusText(c.status)
 	if alive := c.w.Header().Get("Keep-Alive"); alive != "" {
 		head += "\r\nKeep-Alive: " + alive
@@ -210,7 +210,7 @@ func (c scene) wire(body string) string {
 }
 
 // raw sends a text as it is and closes the connection.
-func (c scene) raw(text string) {
+func (c faulty) raw(text string) {
 	conn, _, err := http.NewResponseController(c.w).Hijack()
 	if err != nil {
 		panic(http.ErrAbortHandler)
@@ -219,7 +219,7 @@ func (c scene) raw(text string) {
 	_, _ = io.WriteString(conn, text)
 }
 
-func (c scene) pack(encoding string, packer func(io.Writer) io.WriteCloser) {
+func (c faulty) pack(encoding string, packer func(io.Writer) io.WriteCloser) {
 	var b bytes.Buffer
 	z := packer(&b)
 	_, _ = z.Write(c.body)
@@ -229,7 +229,7 @@ func (c scene) pack(encoding string, packer func(io.Writer) io.WriteCloser) {
 	c.write(c.w)
 }
 
-func (c scene) bomb() {
+func (c faulty) bomb() {
 	c.w.Header().Set("Content-Encoding", "gzip")
 	c.w.Header().Set("Content-Type", "application/json")
 	c.w.WriteHeader(c.status)
@@ -244,7 +244,7 @@ func (c scene) bomb() {
 	_ = z.Close()
 }
 
-func (c scene) endless() {
+func (c faulty) endless() {
 	c.w.WriteHeader(c.status)
 	blanks := []byte(strings.Repeat(" ", 1<<16))
 	for c.send(blanks) && c.s.pause(c.r.Context(), time.Millisecond) {
@@ -252,14 +252,14 @@ func (c scene) endless() {
 }
 
 // begin sends a head that promises a body of n bytes.
-func (c scene) begin(n int) {
+func (c faulty) begin(n int) {
 	c.w.Header().Set("Content-Type", "application/json")
 	c.w.Header().Set("Content-Length", strconv.Itoa(n))
 	c.w.WriteHeader(c.status)
 }
 
 // send writes and flushes, and reports whether that went well.
-func (c scene) send(b []byte) bool {
+func (c faulty) send(b []byte) bool {
 	_, err := c.w.Write(b)
 	return err == nil && http.NewResponseController(c.w).Flush() == nil
 }

@@ -169,7 +169,7 @@ func (f *fault) named() error {
 	case f.retry:
 		return errors.New("-retry goes with a status from 200 to 599")
 	case ofProxy || f.name == "drop" || f.name == "hang" || f.name == "revoke" && !f.stored:
-	case f.stored || tricks[f.name] == nil:
+	case f.stored || faultAnswers[f.name] == nil:
 		return errors.New("there is no fault of this name")
 	default:
 		f.stored = true

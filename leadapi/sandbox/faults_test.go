@@ -126,7 +126,7 @@ func TestNoListOfFaultsBreaksTheParser(t *testing.T) {
 }
 
 func TestEveryTrickOfTheTableIsAFault(t *testing.T) {
-	for name := range tricks {
+	for name := range faultAnswers {
 		if _, err := parseFaults(name + ":1%"); err != nil {
 			t.Error(err)
 		}
