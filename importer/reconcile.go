@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
+
 	"leadferry/checkpoint"
 	"leadferry/importer/named"
 	"leadferry/importer/report"
@@ -359,7 +361,7 @@ func (r *run) prepareReconciliation(ctx context.Context) error {
 	case r.Limit > 0:
 		reads = min(reads, r.Limit)
 	}
-	r.drift.cost = fmt.Sprintf("Up to %d leads are read, by one request each", reads)
+	r.drift.cost = fmt.Sprintf("Up to %s read, by one request each", english.PluralWord(reads, "1 lead is", fmt.Sprintf("%d leads are", reads)))
 	if r.Rate > 0 {
 		r.drift.cost += fmt.Sprintf(": %s at --rate %g", time.Duration(float64(reads)/r.Rate*float64(time.Second)).Round(time.Second), r.Rate)
 	}

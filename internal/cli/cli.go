@@ -163,7 +163,7 @@ or damaged; 5 rows in doubt, a person has to look; 6 a newer worker of a fleet
 took over; 130 interrupted, resumable.`,
 		Reader: p.In, Writer: &p.out, ErrWriter: p.Err,
 		Flags: []cli.Flag{
-			flags.Bool("", "quiet", "say nothing while all goes well"),
+			flags.Bool("", "quiet", "say nothing while all goes well, but for warnings"),
 			flags.Bool("", "no-progress", "no progress bar and no progress lines"),
 			&cli.StringFlag{Name: "log-level", Value: "info", Usage: "`LEVEL`: debug, info, warn or error"},
 			flags.Choice("", "log-format", "log lines and errors as %", "text", "json"),
@@ -241,11 +241,19 @@ func (p *program) say(c *cli.Context) io.Writer {
 
 // warn says what a person should know though the command goes on. It is no sign that all goes well: --quiet hides none of it.
 func (p *program) warn(text string) {
+	if !p.json {
+		text = "warning: " + text
+	}
+	p.tellNow(slog.LevelWarn, text)
+}
+
+// tellNow says something to whoever waits, also with --quiet.
+func (p *program) tellNow(level slog.Level, text string) {
 	if p.json {
-		p.jsonLog().Warn(report.Escape(text))
+		p.jsonLog().Log(context.Background(), level, report.Escape(text))
 		return
 	}
-	fmt.Fprintf(&p.log, "warning: %s\n", report.Escape(text))
+	fmt.Fprintln(&p.log, report.Escape(text))
 }
 
 // fail says why a command ended, for people or for programs, and returns its exit code.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/url"
 	"os"
 	"slices"
@@ -231,7 +232,7 @@ func (p *program) makeClient(c *cli.Context, ctx context.Context, client *leadap
 		return nil, withHint("the login failed: ", err, "no client was made; try again")
 	}
 	defer context.AfterFunc(ctx, func() {
-		fmt.Fprintln(&p.log, "waiting for the answer: it may hold the only copy of a secret (Ctrl-C again stops at once)")
+		p.tellNow(slog.LevelWarn, "waiting for the answer: it may hold the only copy of a secret (Ctrl-C again stops at once)")
 	})()
 	made, err := client.CreateOAuthClient(c.Context, token)
 	if err != nil {

@@ -183,12 +183,7 @@ func (v *screen) noticeStop() {
 	case <-v.ended:
 		return
 	}
-	const notice = "stopping: nothing more is sent, answers under way are waited for"
-	if v.json {
-		v.log.Warn(notice)
-		return
-	}
-	fmt.Fprintln(&v.program.log, notice+" (Ctrl-C again stops at once)")
+	v.tellNow(slog.LevelWarn, "stopping: nothing more is sent, answers under way are waited for (Ctrl-C again stops at once)")
 }
 
 // announce says which checkpoint the run meets: the same one means that nothing is

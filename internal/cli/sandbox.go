@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"maps"
 	"net/url"
 	"os"
@@ -114,7 +115,7 @@ func (p *program) sandbox(c *cli.Context) error {
 	if err == nil { // else nobody could use it
 		fmt.Fprintln(p.say(c), "the sandbox is listening; paste the lines above into another shell, end it with Ctrl-C")
 		if shown != nil {
-			fmt.Fprintf(&p.log, "page: %s\n", shown.URL()) // with --quiet, too; who waits for it has the settings
+			p.tellNow(slog.LevelInfo, "page: "+shown.URL()) // who waits for it has the settings
 		}
 		p.hold.Take() // whether or not a signal has come
 		select {
