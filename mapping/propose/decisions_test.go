@@ -283,4 +283,7 @@ func TestAFileWithoutAColumnForALead(t *testing.T) {
 			t.Errorf("%q: %v\n%s", text, err, p.YAML)
 		}
 	}
+	if _, err := Propose(Input{Format: "jsonl", Columns: []string{"password"}, Rows: [][]string{{"x"}}}); err == nil {
+		t.Error("an object with a password alone is a lead")
+	}
 }

@@ -65,11 +65,14 @@ type Proposal struct {
 // would not load.
 func Propose(in Input) (Proposal, error) {
 	d := newDraft(newTable(in))
+	if len(in.Columns) > 0 && len(d.columns) == 0 && d.Key.Column == nil {
+		return Proposal{}, d.nothing()
+	}
 	for {
 		yaml := d.yaml()
 		broken, err := d.try(yaml)
 		if err != nil {
-			return Proposal{}, err
+			return Proposal{}, fmt.Errorf("the mapping that was made does not load: %w", err)
 		}
 		if !d.loosen(broken) {
 			return Proposal{YAML: []byte(yaml), Notes: d.notes()}, nil
@@ -121,18 +124,15 @@ type trial struct {
 // brokenRule is a rule and the columns of the value that breaks it, as a mapping.Problem names them.
 type brokenRule struct{ rule, column string }
 
-// try maps the sampled rows and counts those that break a rule. Its errors are those of Propose.
+// try maps the sampled rows and counts those that break a rule. Its error says that the mapping does not load.
 func (d *draft) try(yaml string) (map[brokenRule]int, error) {
 	m, err := mapping.Parse("proposal", []byte(yaml), nil)
 	if err != nil {
-		return nil, fmt.Errorf("the mapping that was made does not load: %w", err)
+		return nil, err
 	}
 	b, err := m.Bind("input", d.shape())
-	switch {
-	case b == nil:
-		return nil, fmt.Errorf("the mapping that was made does not fit: %w", err)
-	case err != nil:
-		return nil, d.nothing()
+	if err != nil {
+		return nil, err
 	}
 	d.Trial = trial{}
 	broken := map[brokenRule]int{}
