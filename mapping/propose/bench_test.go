@@ -3,12 +3,14 @@ package propose
 import (
 	"fmt"
 	"testing"
+
+	"leadferry/mapping"
 )
 
 // BenchmarkPropose takes what init takes at most, of a wide file in which every
 // cell differs.
 func BenchmarkPropose(b *testing.B) {
-	in := Input{File: "f.csv", Format: "csv"}
+	in := Input{File: "f.csv", Source: mapping.Source{Format: "csv"}}
 	header := []string{"id", "First Name", "Email", "Phone", "Street", "Message", "Created", "Note"}
 	for i := range 40 {
 		in.Columns = append(in.Columns, fmt.Sprintf("%s %d", header[i%len(header)], i))

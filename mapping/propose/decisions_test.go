@@ -3,12 +3,14 @@ package propose
 import (
 	"strings"
 	"testing"
+
+	"leadferry/mapping"
 )
 
 // sample is an Input of CSV text without quotes: the first line is the header.
 func sample(text string) Input {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
-	in := Input{File: "f.csv", Format: "csv", Columns: strings.Split(lines[0], ","), Complete: true}
+	in := Input{File: "f.csv", Source: mapping.Source{Format: "csv", Columns: strings.Split(lines[0], ",")}, Complete: true}
 	for _, line := range lines[1:] {
 		in.Rows = append(in.Rows, strings.Split(line, ","))
 	}
@@ -239,7 +241,7 @@ func TestSourceSaysWhatAReaderCannotKnow(t *testing.T) {
 	if !strings.Contains(got, want) {
 		t.Error(got)
 	}
-	in = Input{File: "/some/where/Berlin Webinar (3).xlsx", Format: "xlsx", Sheet: "Leads: all", Columns: []string{"Email"}, Rows: [][]string{{"a@x.example"}}, Bad: []Unread{{"it is odd", 2, 7}}}
+	in = Input{File: "/some/where/Berlin Webinar (3).xlsx", Source: mapping.Source{Format: "xlsx", Sheet: "Leads: all", Columns: []string{"Email"}}, Rows: [][]string{{"a@x.example"}}, Bad: []Unread{{"it is odd", 2, 7}}}
 	if got := string(propose(t, in).YAML); !strings.Contains(got, "source:\n  sheet: \"Leads: all\"\n") || !strings.Contains(got, "2 more could not be read") ||
 		!strings.Contains(got, "type_key: berlin-webinar-lead ") || strings.Contains(got, "where") {
 		t.Error(got)
@@ -248,7 +250,7 @@ func TestSourceSaysWhatAReaderCannotKnow(t *testing.T) {
 
 func TestObjectsOfJSON(t *testing.T) {
 	in := Input{
-		File: "f.jsonl", Format: "jsonl", Complete: true, Columns: []string{"attributes", "address", "emails", "tags", "color"},
+		File: "f.jsonl", Complete: true, Source: mapping.Source{Format: "jsonl", Columns: []string{"attributes", "address", "emails", "tags", "color"}},
 		Rows: [][]string{
 			{`{"type":"Lead","referenceId":"ref00Q0S000002QgjUUAS"}`, `{"city":"Bonn","zip":"53111","floor":"n/a","door":"7"}`, `[{"value":"a@x.example"},{"value":"b@x.example"}]`, `["a","b"]`, "n/a"},
 			{`{"type":"Lead","referenceId":"ref00Q0S000002QgjVUAS"}`, `{"city":"Köln","zip":"50667","floor":"n/a"}`, `[{"value":"c@x.example"}]`, `["c"]`, "red"},
@@ -283,7 +285,7 @@ func TestAFileWithoutAColumnForALead(t *testing.T) {
 			t.Errorf("%q: %v\n%s", text, err, p.YAML)
 		}
 	}
-	if _, err := Propose(Input{Format: "jsonl", Columns: []string{"password"}, Rows: [][]string{{"x"}}}); err == nil {
+	if _, err := Propose(Input{Source: mapping.Source{Format: "jsonl", Columns: []string{"password"}}, Rows: [][]string{{"x"}}}); err == nil {
 		t.Error("an object with a password alone is a lead")
 	}
 }

@@ -44,7 +44,7 @@ func readTable(t *testing.T, path string) Input {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := Input{File: filepath.Base(path), Format: strings.TrimPrefix(filepath.Ext(path), "."), Complete: true}
+	in := Input{File: filepath.Base(path), Source: mapping.Source{Format: strings.TrimPrefix(filepath.Ext(path), ".")}, Complete: true}
 	r := csv.NewReader(strings.NewReader(string(data)))
 	switch first, _, _ := strings.Cut(string(data), "\n"); {
 	case in.Format == "tsv":

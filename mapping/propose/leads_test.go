@@ -31,7 +31,7 @@ func caseInput(t *testing.T, path string) Input {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Input{File: filepath.Base(path), Format: "csv", Columns: records[0], Rows: records[1:], Complete: true}
+	return Input{File: filepath.Base(path), Source: mapping.Source{Format: "csv", Columns: records[0]}, Rows: records[1:], Complete: true}
 }
 
 // treeInput is what a reader of JSON lines makes of records: a cell holds a text
@@ -42,7 +42,7 @@ func treeInput(t *testing.T, name string, data []byte) Input {
 	if err := json.Unmarshal(data, &tree); err != nil {
 		t.Fatal(err)
 	}
-	in := Input{File: name, Format: "jsonl", Complete: true}
+	in := Input{File: name, Source: mapping.Source{Format: "jsonl"}, Complete: true}
 	for _, record := range tree.Records {
 		for key := range record {
 			if !slices.Contains(in.Columns, key) {

@@ -6,11 +6,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"leadferry/mapping"
 )
 
 // partsOf is what a file with these headers and no rows comes to: "part=header".
 func partsOf(headers ...string) []string {
-	t := newTable(Input{File: "f.csv", Format: "csv", Columns: headers, Complete: true})
+	t := newTable(Input{File: "f.csv", Source: mapping.Source{Format: "csv", Columns: headers}, Complete: true})
 	var list []string
 	d := newDraft(t)
 	for p, c := range d.parts {
@@ -188,7 +190,7 @@ func TestALeadIsNoHeader(t *testing.T) {
 		{"1,Ann,617-555-0101,2026-01-02,Phone,x", "2,Bob,617-555-0102,2026-01-03,Web,y", true},
 		{"id,contact@example.com's list", "1,x", false},
 	} {
-		in := Input{Format: "csv", Columns: strings.Split(test.first, ",")}
+		in := Input{Source: mapping.Source{Format: "csv", Columns: strings.Split(test.first, ",")}}
 		if test.second != "" {
 			for line := range strings.SplitSeq(test.second, "\n") {
 				in.Rows = append(in.Rows, strings.Split(line, ","))

@@ -43,13 +43,15 @@ func inputs() *rapid.Generator[Input] {
 	names := slices.Sorted(maps.Keys(usual))
 	return rapid.Custom(func(t *rapid.T) Input {
 		in := Input{
-			File:      words64().Draw(t, "file"),
-			Format:    rapid.SampledFrom([]string{"csv", "tsv", "jsonl", "xlsx", ""}).Draw(t, "format"),
-			Delimiter: rapid.OneOf(rapid.Just(rune(0)), rapid.SampledFrom([]rune(";,\t|#: -\u2028\x07{'"))).Draw(t, "delimiter"),
-			Encoding:  rapid.SampledFrom([]string{"", "", "utf-8", "windows-1252"}).Draw(t, "encoding"),
-			Sheet:     rapid.SampledFrom([]string{"", "", "Leads 1", "a: #b"}).Draw(t, "sheet"),
-			Complete:  rapid.Bool().Draw(t, "complete"),
-			Bad:       []Unread{{"the row has 3 cells", 1, 7}}[:rapid.IntRange(0, 1).Draw(t, "bad")],
+			File: words64().Draw(t, "file"),
+			Source: mapping.Source{
+				Format:    rapid.SampledFrom([]string{"csv", "tsv", "jsonl", "xlsx", ""}).Draw(t, "format"),
+				Delimiter: rapid.OneOf(rapid.Just(rune(0)), rapid.SampledFrom([]rune(";,\t|#: -\u2028\x07{'"))).Draw(t, "delimiter"),
+				Encoding:  rapid.SampledFrom([]string{"", "", "utf-8", "windows-1252"}).Draw(t, "encoding"),
+				Sheet:     rapid.SampledFrom([]string{"", "", "Leads 1", "a: #b"}).Draw(t, "sheet"),
+			},
+			Complete: rapid.Bool().Draw(t, "complete"),
+			Bad:      []Unread{{"the row has 3 cells", 1, 7}}[:rapid.IntRange(0, 1).Draw(t, "bad")],
 		}
 		var pools [][]string
 		for range rapid.IntRange(0, 12).Draw(t, "columns") {
@@ -185,7 +187,7 @@ func TestHostileHeaders(t *testing.T) {
 				continue
 			}
 			for _, secret := range []string{"Passwort", "Passwort*"} {
-				checkProposal(t, Input{File: "f", Format: format, Columns: []string{header, secret}, Rows: [][]string{{"red", "x"}, {"blue", "y"}}})
+				checkProposal(t, Input{File: "f", Source: mapping.Source{Format: format, Columns: []string{header, secret}}, Rows: [][]string{{"red", "x"}, {"blue", "y"}}})
 			}
 		}
 	}
@@ -205,7 +207,7 @@ func TestWideFilesStayShort(t *testing.T) {
 	for _, test := range []struct {
 		header, first string
 	}{{"%d@x.example", ""}, {"color %d", "password"}, {"password %d", "color"}, {"\x07\u202e %d " + strings.Repeat("\x01", 80), "password*"}} {
-		in := Input{File: "wide.csv", Format: "csv"}
+		in := Input{File: "wide.csv", Source: mapping.Source{Format: "csv"}}
 		for i := range 16_384 {
 			in.Columns = append(in.Columns, fmt.Sprintf(test.header, i))
 		}
@@ -223,7 +225,7 @@ func FuzzPropose(f *testing.F) {
 	f.Add("attributes,Email", `{"type":"Lead"},x@y.example`, "jsonl")
 	f.Add("a}b, ,{{", "x,y,z", "tsv")
 	f.Fuzz(func(t *testing.T, header, body, format string) {
-		in := Input{File: "f", Format: format, Columns: strings.Split(header, ",")}
+		in := Input{File: "f", Source: mapping.Source{Format: format, Columns: strings.Split(header, ",")}}
 		for line := range strings.SplitSeq(body, "\n") {
 			row := make([]string, len(in.Columns))
 			copy(row, strings.Split(line, ","))

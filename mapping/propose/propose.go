@@ -25,22 +25,13 @@ import (
 	"leadferry/mapping"
 )
 
-// Input is a sample of a file. Encoding, Sheet and Delimiter are set where the mapping has to say them: flags named
-// them, or the file is not what a reader takes it for by itself.
+// Input is a sample of a file. Its Source says how the file was read: the format and the columns of its first line (which
+// may be a lead; where the source has no header they are made up), and what of the rest the mapping has to say, since
+// flags named it or a reader does not find it out by itself.
 type Input struct {
-	File      string // how people call the file; "-" is standard input
-	Format    string // csv, tsv, jsonl or xlsx
-	Delimiter rune
-	Encoding  string
-	Sheet     string
+	mapping.Source
+	File string // how people call the file; "-" is standard input
 
-	SkipRows, SkipFooter int    // lines around the table
-	Footer               string // a regular expression for the first row behind the table
-	Comment              string // begins lines that are passed over
-	Backslash            bool   // before quotes
-
-	NoHeader bool       // the first line is among the Rows, and the names of the Columns are made up
-	Columns  []string   // the first line of a table, which may be a lead
 	Rows     [][]string // a cell for each column
 	Complete bool       // Rows are all rows of the file
 	Bad      []Unread   // why rows could not be read, which are not in Rows

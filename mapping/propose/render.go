@@ -48,6 +48,10 @@ func (d *draft) execute(name string) string {
 func (d *draft) Source() (lines []string) {
 	in := &d.In
 	isText := in.Format != "jsonl" && in.Format != "xlsx"
+	footer := ""
+	if in.Footer != nil {
+		footer = in.Footer.String()
+	}
 	columns := wrap("columns: ["+strings.Join(in.Columns, ", ")+"]", widest-4)
 	for _, l := range []struct {
 		said bool
@@ -61,7 +65,7 @@ func (d *draft) Source() (lines []string) {
 		{in.Comment != "", "comment: " + quoted(in.Comment) + "\t? lines that begin so are passed over"},
 		{in.SkipRows > 0, "skip_rows: " + strconv.Itoa(in.SkipRows) + "\t? " + english.PluralWord(in.SkipRows, "the line", "the lines") + " before the header"},
 		{in.SkipFooter > 0, "skip_footer: " + strconv.Itoa(in.SkipFooter) + "\t? the lines at the end, which are no leads"},
-		{in.Footer != "", "footer: " + quoted("/"+in.Footer+"/") + "\t? from the row that begins so, nothing is a lead"},
+		{in.Footer != nil, "footer: " + quoted("/"+footer+"/") + "\t? from the row that begins so, nothing is a lead"},
 		{in.Format == "xlsx" && in.Sheet != "", "sheet: " + quoted(in.Sheet)},
 		{d.Headless, "header: false\t? the first line looks like a lead; give the columns better names, here and below"},
 		{d.Headless, strings.Join(columns, "\n    ")},

@@ -101,7 +101,7 @@ var telling = append(slices.Clip(speaking), kindCode, kindNumber)
 // to count the rows. All rows have as many cells.
 func BeginsWithLead(first []string, rows [][]string) bool {
 	const leastUnnamed = 4 // among so many columns one may be called like a column by chance: there is a city called By
-	t := &table{In: Input{Columns: first, Rows: rows}}
+	t := &table{In: Input{Rows: rows}}
 	alike, named, goesOn := 0, 0, false
 	for i, cell := range first {
 		if strings.HasPrefix(cell, reserved) {

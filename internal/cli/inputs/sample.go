@@ -80,12 +80,11 @@ func (l *layout) read(o source.Options) *sampled {
 func (r *sampled) input(name string) propose.Input {
 	o := &r.options
 	in := propose.Input{
-		File: name, Format: r.info.Format, Sheet: o.Sheet, Delimiter: o.Delimiter,
-		SkipRows: o.SkipRows, SkipFooter: o.SkipFooter, Comment: o.Comment, Backslash: o.Backslash,
-		NoHeader: o.NoHeader, Columns: r.columns, Rows: r.rows, Complete: r.complete, Bad: r.bad, Repeats: r.repeats, Warnings: r.warnings,
-	}
-	if o.Footer != nil {
-		in.Footer = o.Footer.String()
+		Source: mapping.Source{
+			Format: r.info.Format, Sheet: o.Sheet, Delimiter: o.Delimiter, NoHeader: o.NoHeader, Columns: r.columns,
+			SkipRows: o.SkipRows, SkipFooter: o.SkipFooter, Footer: o.Footer, Comment: o.Comment, Backslash: o.Backslash,
+		},
+		File: name, Rows: r.rows, Complete: r.complete, Bad: r.bad, Repeats: r.repeats, Warnings: r.warnings,
 	}
 	if o.Encoding != "" {
 		in.Encoding = r.info.Encoding
