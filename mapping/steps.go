@@ -121,7 +121,7 @@ func textBy(at position, argument string) (*value, *texts.Fault) {
 	if problem == nil && t.has(itself, rowKey, file, line, run) {
 		problem = &texts.Fault{Text: "step " + argument + " takes columns only", Hint: "for example e164:{country}"}
 	}
-	by := &value{at: at, text: t}
+	by := &value{at: at, material: material{text: t}}
 	by.addColumns()
 	return by, problem
 }

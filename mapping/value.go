@@ -19,14 +19,8 @@ type value struct {
 	clears bool // empty: clear
 	drops  bool // on_invalid: drop
 
-	text    text
-	expr    *expression.Program // instead of text
-	parts   *parts              // of other values, instead of text
-	columns []use               // of text or expr
-	cells   []int               // those of the columns once bound, -1: the row has none
-	bare    bool                // once bound: it is one column as it stands
-	known   *string             // once bound: what it comes to in every row; nil: it takes a row to know
-
+	material
+	bound
 	apply  []stage
 	table  *table  // map; nil: none
 	other  text    // what else says; nil: none
@@ -34,6 +28,21 @@ type value struct {
 	needed string  // the rule that an empty result breaks, or ""
 	checks []stage // format, and what the role and as ask for
 	kind   Kind    // as
+}
+
+// material is what a value is made of: a text, an expression or other values.
+type material struct {
+	text    text
+	expr    *expression.Program
+	parts   *parts
+	columns []use // of text or expr
+}
+
+// bound is what is known of a value once it is bound to the columns of an input.
+type bound struct {
+	cells []int   // those of its columns, -1: the row has none
+	bare  bool    // it is one column as it stands
+	known *string // what it comes to in every row; nil: it takes a row to know
 }
 
 // use is where a value is made of a column.

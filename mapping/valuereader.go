@@ -190,7 +190,7 @@ func (p *parser) condition(n node) *value {
 		p.fail(n, `for example: column == "yes"`, "%s must be true or false, and this is %s", n.path, other)
 		return nil
 	}
-	return &value{path: n.path, at: n.at(), expr: e, columns: columns}
+	return &value{path: n.path, at: n.at(), material: material{expr: e, columns: columns}}
 }
 
 func (r *valueReader) addSteps(n node) {

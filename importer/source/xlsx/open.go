@@ -10,10 +10,10 @@
 //   - Dates are written as 2026-03-04, times as 10:11:12, and both with a blank between, whatever their format: in
 //     which order it has day and month, nobody could tell from the text. A format without a day, or without a time,
 //     leaves that out. Durations are written as their format says.
-//   - The built-in currency formats, whose currency depends on the system, are
-//     written without one. Blanks that only align a number are left out.
-//   - Text is what was entered, whatever its format adds to it. Texts that look like
-//     dates, beside dates in one column, are told of.
+//   - The built-in currency formats, whose currency depends on the system, are written without one. Blanks that only
+//     align a number are left out.
+//   - Text is what was entered, whatever its format adds to it. Texts that look like dates, beside dates in one column,
+//     are told of.
 //   - An error, a formula that was never computed and a number that is no date but has the format of one are faults.
 //
 // Promises: memory does not grow with the workbook; a sheet that is damaged or cut is told before its first row, by

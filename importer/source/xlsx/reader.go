@@ -23,16 +23,20 @@ type Reader struct {
 	frame   rows.Frame
 	limit   int // bytes a row
 	opened  []io.Closer
+	notes   notes
+	ended   error // what ended the reading
+	shown
+}
 
-	held   []heldCell    // cells of the present row that hold something
+// shown is the present row as Excel shows it.
+type shown struct {
+	held   []heldCell    // cells that hold something
 	text   []byte        // theirs
-	size   int           // bytes of all texts of the present row
+	size   int           // bytes of all texts
 	fields []string      // one for each column of the header, and behind them the cells beyond
 	beyond int           // column of the first cell behind the header that holds something; 0: none
-	fault  *rows.Problem // of the present row
+	fault  *rows.Problem // of the row
 	faults []rows.Fault  // of its cells, by columns of the sheet
-	notes  notes
-	ended  error // what ended the reading
 }
 
 // heldCell is a cell that holds something.

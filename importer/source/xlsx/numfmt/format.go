@@ -83,8 +83,8 @@ func Compile(code string) Format {
 	return f
 }
 
-// builtIn are the codes of number formats that workbooks do not write out and that do not show all digits. The currency of 5 to 8, 42 and 44 is that of the
-// system on which a workbook is shown; the number stands without it here.
+// builtIn are the codes of number formats that workbooks do not write out and that do not show all digits. The currency
+// of 5 to 8, 42 and 44 is that of the system on which a workbook is shown; the number stands without it here.
 var builtIn = map[int]string{
 	1: "0", 2: "0.00", 3: "#,##0", 4: "#,##0.00", 9: "0%", 10: "0.00%", 11: "0.00E+00", 48: "##0.0E+0",
 	59: "0", 60: "0.00", 61: "#,##0", 62: "#,##0.00", 67: "0%", 68: "0.00%",
@@ -168,10 +168,7 @@ func (f Format) IsGeneral() bool { return len(f) == 1 && f[0].kind == general &&
 
 // exact is a number with the 15 digits that Excel holds, never with an exponent.
 func exact(v float64) string {
-	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 15, 64), 64)
-	if err != nil {
-		rounded = v
-	}
+	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 15, 64), 64)
 	if rounded == 0 {
 		return "0"
 	}

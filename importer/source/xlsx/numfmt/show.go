@@ -41,10 +41,7 @@ func (s *section) fill(v float64) string {
 // round gives the digits of a number before and behind the point, those before it with as many zeros at the beginning
 // as there are places from the first '0' on.
 func (s *section) round(v float64) (whole, fraction string) {
-	number, ok := new(big.Rat).SetString(exact(v) + "e" + strconv.Itoa(s.places.scale))
-	if !ok {
-		return exact(v), strings.Repeat("0", s.places.fraction)
-	}
+	number, _ := new(big.Rat).SetString(exact(v) + "e" + strconv.Itoa(s.places.scale)) // digits, which it takes
 	whole, fraction, _ = strings.Cut(number.FloatString(s.places.fraction), ".")
 	whole = strings.TrimLeft(whole, "0")
 	return strings.Repeat("0", max(0, s.places.zeros-len(whole))) + whole, fraction
