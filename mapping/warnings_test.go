@@ -81,11 +81,11 @@ lead:
 	for _, w := range m.Warnings() {
 		got = append(got, fmt.Sprintf("%d:%d %s", w.Line, w.Column, w.Text))
 	}
-	want := []string{`4:18 namespace ends before a # behind a blank, which begins a comment`, `7:13 lead.content.n ends before a # behind a blank, which begins a comment`, `15:11 lead.content.ü ends before a # behind a blank, which begins a comment`}
+	want := []string{`3:19 skip_if ends before a # behind a blank, which begins a comment`, `4:18 namespace ends before a # behind a blank, which begins a comment`, `7:13 lead.content.n ends before a # behind a blank, which begins a comment`, `15:11 lead.content.ü ends before a # behind a blank, which begins a comment`}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	for _, broken := range []string{"null: [item #5, item #6]", "columns: {item #5: x}"} {
+	for _, broken := range []string{"null: [item #5, item #6]", "columns: {item #5: x}", `null: ["a", item #5, b]`} {
 		if _, err := Parse("m.yaml", []byte("version: 1\nsource:\n  "+broken+"\n"), nil); err == nil || !strings.Contains(err.Error(), "a # behind a blank begins a comment\nhint: "+commentHint) {
 			t.Errorf("%s: %v", broken, err)
 		}

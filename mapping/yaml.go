@@ -157,8 +157,6 @@ func (p *parser) plain(n *yaml.Node) {
 	}
 }
 
-const maxShownLine = 8 << 10 // bytes of a line in which a place is looked for
-
 // placeIn is the place of a character of the scalar n, counted from 0, where the file
 // shows the scalar as it is; of others it is the place of n.
 func (p *parser) placeIn(n node, i int) position {
@@ -179,6 +177,7 @@ func (p *parser) placeIn(n node, i int) position {
 
 // columnOf is where the line shows this piece of the scalar n, or 0.
 func (p *parser) columnOf(n node, line int, piece string) int {
+	const maxShownLine = 8 << 10 // bytes of a line in which a place is looked for
 	shown := p.line(line)
 	if piece == "" || len(shown) > maxShownLine {
 		return 0
@@ -205,7 +204,6 @@ var (
 	noBlank         = lazyregexp.New(`^ *(?:- )?([\w*.-]+):(["'{\[].*)$`)
 	bareStar        = lazyregexp.New(`(?:^|[{, ])\* *:`)
 	openQuote       = lazyregexp.New(`^ *(?:- )?[\w*. -]+: *(?:"[^"]*|'[^']*)$`)
-	cutByComment    = lazyregexp.New(`^[^"']*[^\s"'] +#[\p{L}\p{N}]`)
 	behindQuote     = lazyregexp.New(`^ *(?:- )?([\w*.-]+): +("[^"]*"|'[^']*')( +[^#\s].*)$`)
 )
 
@@ -252,7 +250,7 @@ func (p *parser) syntax(err error) {
 		hint = quoteHint
 	case shows(colonInText, line):
 		text, hint = "a colon and a blank stand in a text without quotes", "write "+found[1]+`: "`+texts.Shortened(strings.TrimSpace(found[2]), texts.MaxQuoted)+`"`
-	case shows(cutByComment, begun), shows(cutByComment, line):
+	case isCutShort(begun), isCutShort(line):
 		text, hint = "a # behind a blank begins a comment", commentHint
 	case shows(noBlank, begun), shows(noBlank, line):
 		hint = blankHint(found)
@@ -268,14 +266,21 @@ func (p *parser) syntax(err error) {
 
 const commentHint = "put quotes around the text if it goes on there; a blank behind the # says that it is a comment"
 
-// endedByComment warns of a text without quotes behind which stands what may be meant as a part of it: item #5.
+// isCutShort says that a line ends with a comment which may be meant as text, for no blank follows its sign: item #5.
+func isCutShort(line string) bool {
+	body, comment := commentOf(line)
+	sign, _ := utf8.DecodeRuneInString(comment)
+	return body != "" && (unicode.IsLetter(sign) || unicode.IsDigit(sign))
+}
+
+// endedByComment warns of a text without quotes that may go on in the comment behind it.
 func (p *parser) endedByComment(n node) {
+	const longest = 1 << 10 // bytes of a line that is looked at
 	line := p.line(n.Line)
-	if !n.isPlain() || len(line) > maxShownLine || !cutByComment().MatchString(line) {
+	if !n.isPlain() || len(line) > longest || !isCutShort(line) {
 		return
 	}
-	body, comment := commentOf(line)
-	if strings.HasSuffix(body, n.Value) {
+	if body, comment := commentOf(line); strings.HasSuffix(body, n.Value) {
 		begin := strings.LastIndex(line, "#"+comment)
 		p.warn(position{n.Line, 1 + utf8.RuneCountInString(line[:begin])}, n.path+" ends before a # behind a blank, which begins a comment", commentHint)
 	}

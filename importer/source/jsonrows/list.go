@@ -78,16 +78,13 @@ func (l *listReader) isDocument() bool {
 	text = bytes.TrimLeft(text, white)
 	size, state := new(scan).feed(text)
 	first := bytes.IndexByte(text, '\n')
-	several := first >= 0 && (state != scanEnd || first < size)
-	switch {
-	case state == scanEnd && !several:
-		alone := len(bytes.TrimSpace(text[size:])) == 0
-		return alone && list && whole
-	case several && (state == scanEnd || list):
-		return true
+	switch several := first >= 0 && (state != scanEnd || first < size); {
+	case several:
+		return list || state == scanEnd || !whole
+	case state == scanEnd:
+		return list && whole && len(bytes.TrimSpace(text[size:])) == 0
 	}
-	// What is cut on its first line and never goes on is a broken line of JSON Lines.
-	return list || !whole && several
+	return list // what is cut on its first line and never goes on is a broken line of JSON Lines
 }
 
 // onlyList is the name of the one list that a probe of this text has met among the members of the object, or "": its
