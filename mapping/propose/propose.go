@@ -56,7 +56,8 @@ type Proposal struct {
 // would not load.
 func Propose(in Input) (Proposal, error) {
 	d := newDraft(newTable(in))
-	if len(in.Columns) > 0 && len(d.columns) == 0 && d.Key.Column == nil {
+	goes := func(c *column) bool { return c.profile.filled > 0 || len(in.Rows) == 0 }
+	if len(in.Columns) > 0 && d.Key.Column == nil && !slices.ContainsFunc(d.columns, goes) {
 		return Proposal{}, d.nothing()
 	}
 	for {
