@@ -279,7 +279,7 @@ func TestAFileWithoutAColumnForALead(t *testing.T) {
 	for text, want := range map[string]string{
 		"Password\nhunter2\nsecret":       "f.csv: no column of it can go into a lead: {Password} looks like a secret\nhint: export the columns",
 		"Password,API key\nhunter2,x\n,y": ": {Password}, {API key} look like secrets",
-		"Name\nNULL\nn/a":                 "f.csv: no column of it can go into a lead\nhint: ",
+		"Message\nNULL\nn/a":              "f.csv: no column of it can go into a lead\nhint: ",
 		"Name,Name\nAnn,Lee":              "f.csv: no column of it can go into a lead\nhint: ",
 	} {
 		if p, err := Propose(sample(text)); err == nil || !strings.Contains(err.Error(), want) {
