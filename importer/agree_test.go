@@ -76,11 +76,14 @@ func drawHappening(rt *rapid.T) (h happening) {
 	}
 	h.rows = rapid.SliceOfN(rapid.Custom(drawRow), 1, 8).Draw(rt, "rows")
 	h.options = Options{
-		Concurrency: rapid.IntRange(1, 4).Draw(rt, "workers"), Retries: rapid.IntRange(0, 1).Draw(rt, "retries"),
-		CheckRemote: rapid.SampledFrom([]Reads{ReadNothing, ReadNothing, ReadNothing, ReadChanged, ReadChanged, ReadChanged, ReadAll, ReadAll}).Draw(rt, "check"),
-		Conflict:    rapid.SampledFrom([]Rule{RuleReport, RuleFile, RuleService}).Draw(rt, "conflict"), Changed: rapid.SampledFrom([]ChangedRows{"report", UpdateChanged}).Draw(rt, "changed"),
-		HoldReopen: rapid.Bool().Draw(rt, "hold"), Missing: rapid.SampledFrom([]Missing{"report", MissingCreate, MissingIgnore}).Draw(rt, "missing"),
-		MaxWait: time.Minute,
+		Sending: Sending{Concurrency: rapid.IntRange(1, 4).Draw(rt, "workers"), Retries: rapid.IntRange(0, 1).Draw(rt, "retries"), MaxWait: time.Minute},
+		Planning: Planning{
+			CheckRemote: rapid.SampledFrom([]Reads{ReadNothing, ReadNothing, ReadNothing, ReadChanged, ReadChanged, ReadChanged, ReadAll, ReadAll}).Draw(rt, "check"),
+			Conflict:    rapid.SampledFrom([]Rule{RuleReport, RuleFile, RuleService}).Draw(rt, "conflict"),
+			Changed:     rapid.SampledFrom([]ChangedRows{"report", UpdateChanged}).Draw(rt, "changed"),
+			HoldReopen:  rapid.Bool().Draw(rt, "hold"),
+			Missing:     rapid.SampledFrom([]Missing{"report", MissingCreate, MissingIgnore}).Draw(rt, "missing"),
+		},
 	}
 	h.reconciling = Reconciling{None: rapid.IntRange(0, 3).Draw(rt, "remote none") == 0, Sample: rapid.IntRange(0, 2).Draw(rt, "sample")}
 	if rapid.Bool().Draw(rt, "fresh") {
@@ -297,7 +300,7 @@ func TestBothSidesAgree(t *testing.T) {
 // finally brings both sides in step.
 func (p *pair) finally(rows []string) {
 	p.resolve()
-	o := Options{Missing: MissingCreate, RetryRejected: true, Conflict: RuleFile}
+	o := Options{Planning: Planning{Missing: MissingCreate, RetryRejected: true, Conflict: RuleFile}}
 	p.shown("final", p.run("sync", o, rows...))
 	p.agree("final")
 	// A row that took another's ExternalID away may leave that one without a lead, so

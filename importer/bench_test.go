@@ -132,7 +132,7 @@ func BenchmarkEngine(b *testing.B) {
 	for i := range rows {
 		rows[i] = fmt.Sprintf("k%07d,n%07d", i, i)
 	}
-	tr := newTrial(b, rows, Options{Concurrency: 64})
+	tr := newTrial(b, rows, Options{Sending: Sending{Concurrency: 64}})
 	store, err := bolt.Open(filepath.Join(b.TempDir(), "x.db"), checkpoint.Target{TrunkID: "trunk"}, bolt.Options{})
 	if err != nil {
 		b.Fatal(err)

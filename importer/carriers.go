@@ -10,9 +10,9 @@ import (
 	"leadferry/leadapi"
 )
 
-// carriersPerPlace is how many carriers there are for each request that may be in flight: a
-// row waits for the checkpoint for half of its time, and the more rows wait for their claims,
-// the more of them share a commit.
+// carriersPerPlace is how many carriers there are for each request that may be in flight. A row waits for the checkpoint for
+// half of its time, and those that wait share commits: with two for each there are twice as many commits, and a row takes a
+// seventh more processor time.
 const carriersPerPlace = 4
 
 // slotsPerPlace is how many rows may be claimed and not yet settled for each request that may

@@ -28,12 +28,12 @@ func (r *intake) misfit(path string, h *source.Header, missing mapping.Errors) e
 	names, columns, places := missing[0].File, h.Names[:h.Own], len(missing)
 	strange := false // the mapping names none of them
 	// What the mapping uses of the file shows where columns may be missing.
-	if b, err := r.mapping.Bind(path, mapping.Columns{Names: h.Names, Own: h.Own, Open: true}); err == nil {
+	if b, err := r.options.Mapping.Bind(path, mapping.Columns{Names: h.Names, Own: h.Own, Open: true}); err == nil {
 		strange = len(b.Unused()) == h.Own
 	}
 	taken, header := 0, 0 // lines; 0: not known
-	if r.findHeader != nil {
-		taken, header = r.findHeader(path, r.mapping.IsHeader)
+	if r.options.FindHeader != nil {
+		taken, header = r.options.FindHeader(path, r.options.Mapping.IsHeader)
 	}
 	hint := fmt.Sprintf("its columns are %s: is it the right file, and are these the names of its columns?", quoted(columns))
 	if len(columns) == 1 {
@@ -42,7 +42,7 @@ func (r *intake) misfit(path string, h *source.Header, missing mapping.Errors) e
 	switch {
 	case header > 0:
 		return WrongHeader(path, names, taken, header)
-	case r.mapping.Source.SkipRows > 0 && taken > 0 && strange:
+	case r.options.Mapping.Source.SkipRows > 0 && taken > 0 && strange:
 		return fmt.Errorf("%s:%d: taken for the header, as source.skip_rows says, and has none of the columns that %s names\nhint: its cells are %s: count the lines above the header again, blank ones too",
 			path, taken, names, quoted(columns))
 	case strange && (places > 2 || len(columns) == 1):

@@ -49,7 +49,7 @@ func TestWhatWasSeenIsTreatedByTheRule(t *testing.T) {
 		p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
 		a := p.known("a").LeadID
 		p.service.console(a, "closedWon")
-		p.must("conflict 1", p.run("sync", Options{CheckRemote: ReadAll}, "a,,x-a,open,Ann,1"))
+		p.must("conflict 1", p.run("sync", Options{Planning: Planning{CheckRemote: ReadAll}}, "a,,x-a,open,Ann,1"))
 		if e := p.known("a"); e.Status != "open" || e.Seen.Status != "closedWon" || e.Seen.Organization != "org-1" || e.Seen.At.IsZero() {
 			t.Errorf("%+v", e)
 		}
@@ -58,11 +58,11 @@ func TestWhatWasSeenIsTreatedByTheRule(t *testing.T) {
 		if text := r.text("a"); !strings.Contains(text, "closedWon; open was confirmed") {
 			t.Error(text)
 		}
-		p.must("conflict 1", p.run("sync", Options{Conflict: RuleFile, HoldReopen: true}, "a,,x-a,contacted,Ann,1"))
-		p.must("conflict 1", p.run("import", Options{Changed: UpdateChanged}, "a,,x-a,contacted,Ann,1"))
+		p.must("conflict 1", p.run("sync", Options{Planning: Planning{Conflict: RuleFile, HoldReopen: true}}, "a,,x-a,contacted,Ann,1"))
+		p.must("conflict 1", p.run("import", Options{Planning: Planning{Changed: UpdateChanged}}, "a,,x-a,contacted,Ann,1"))
 		p.sends()
 
-		service := Options{Conflict: RuleService}
+		service := Options{Planning: Planning{Conflict: RuleService}}
 		p.must("unchanged 1", p.run("sync", service, "a,,x-a,contacted,Ann,1"))
 		p.sends()
 		if e := p.known("a"); e.Status != "open" || !e.Seen.Kept || e.Seen.Against != "contacted" {
@@ -91,7 +91,7 @@ func TestAFileThatTakesOverWhatWasSeen(t *testing.T) {
 		p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
 		a := p.known("a").LeadID
 		p.service.console(a, "closedWon")
-		p.must("unchanged 1", p.run("sync", Options{CheckRemote: ReadAll, Conflict: RuleService}, "a,,x-a,open,Ann,1"))
+		p.must("unchanged 1", p.run("sync", Options{Planning: Planning{CheckRemote: ReadAll, Conflict: RuleService}}, "a,,x-a,open,Ann,1"))
 		p.service.sent()
 		p.must("unchanged 1", p.run("sync", Options{}, "a,,x-a,closedWon,Ann,1"))
 		p.sends()
@@ -112,11 +112,11 @@ func TestCheckRemoteAll(t *testing.T) {
 		p.service.sent()
 		p.service.console(b, "onHold")
 		rows := []string{"a,,x-a,open,Ann,1", "b,,x-b,open,Bob,1"}
-		p.must("unchanged 2", p.run("sync", Options{CheckRemote: ReadChanged}, rows...))
+		p.must("unchanged 2", p.run("sync", Options{Planning: Planning{CheckRemote: ReadChanged}}, rows...))
 		p.sends()
-		p.must("unchanged 1 conflict 1", p.run("sync", Options{CheckRemote: ReadAll, Concurrency: 1}, rows...))
+		p.must("unchanged 1 conflict 1", p.run("sync", Options{Sending: Sending{Concurrency: 1}, Planning: Planning{CheckRemote: ReadAll}}, rows...))
 		p.service.sent()
-		p.must("updated 1 unchanged 1", p.run("sync", Options{CheckRemote: ReadAll, Conflict: RuleFile}, rows...))
+		p.must("updated 1 unchanged 1", p.run("sync", Options{Planning: Planning{CheckRemote: ReadAll, Conflict: RuleFile}}, rows...))
 		if sent := p.service.sent(); strings.Count(sent, "ExternalID") != 2 || !strings.Contains(sent, b+` {"Status":"open"}`) || strings.Contains(sent, a+` {"Status`) {
 			t.Error(sent)
 		}
@@ -143,7 +143,7 @@ func TestAReadThatShowsAnotherLead(t *testing.T) {
 			p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
 			p.service.fate = func(string, string) string { return fate }
 			before := p.known("a")
-			r := p.must("failed 1", p.run("sync", Options{CheckRemote: ReadChanged}, "a,,x-a,onHold,Ann,1"))
+			r := p.must("failed 1", p.run("sync", Options{Planning: Planning{CheckRemote: ReadChanged}}, "a,,x-a,onHold,Ann,1"))
 			if text := r.text("a"); !strings.Contains(text, "could not be read") {
 				t.Error(text)
 			}

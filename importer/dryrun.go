@@ -22,34 +22,42 @@ import (
 type dryRun struct {
 	options *Options
 	intake  *intake
+	mapping proof
 
 	problems  *findings.Problems
 	statuses  *findings.Statuses
-	words     *findings.Words // texts that other maps lack
-	caught    *findings.Words // texts that maps lack and else took
-	dropped   findings.Rows   // rows with values that on_invalid left out
-	elsewhere findings.Rows   // rows with texts that else took
-	suspect   findings.Rows   // rows with either, which a strict check takes for problems
+	values    values
 	assigned  *findings.Assigned
+	addresses findings.Rows     // rows whose key looks like an e-mail address
 	repeats   *findings.Repeats // nil: not looked for
 	repeated  findings.Repeated // at the end
-	addresses findings.Rows     // rows whose key looks like an e-mail address
-
-	pending result // of every row that a run would send: results are large, and there are millions
 
 	planned [actionCount]int // steps that would be taken
 	linked  int              // creates among them that ask for a link
 	shown   int              // requests
+	pending result           // of every row that a run would send: results are large, and there are millions
+}
 
-	lacking mapping.Errors // what the mapping needs to make leads; nil: nothing
+// proof is what can be known of a mapping without any input.
+type proof struct {
+	lacking mapping.Errors // what it needs to make leads; nil: nothing
 	updates bool           // it makes none on purpose
-	tests   report.Tests   // of the mapping
+	tests   report.Tests
+}
+
+// values are those that a mapping has no use for.
+type values struct {
+	words     *findings.Words // texts that other maps than that of the status lack
+	caught    *findings.Words // texts that maps lack and else took
+	elsewhere findings.Rows   // rows with these
+	dropped   findings.Rows   // rows with values that on_invalid left out
+	suspect   findings.Rows   // rows with either, which a strict check takes for problems
 }
 
 func newDryRun(o *Options, in *intake) *dryRun {
 	d := &dryRun{
 		options: o, intake: in, pending: result{ending: ending{outcome: Pending}}, problems: findings.NewProblems(), statuses: findings.NewStatuses(),
-		words: findings.NewWords(), caught: findings.NewWords(), assigned: findings.NewAssigned(),
+		values: values{words: findings.NewWords(), caught: findings.NewWords()}, assigned: findings.NewAssigned(),
 	}
 	if !o.NoRepeats {
 		d.repeats = findings.NewRepeats()
@@ -67,7 +75,7 @@ func (d *dryRun) read(it *item) {
 			case p.Value == statusValue:
 				d.statuses.Add(at, p.Word)
 			case p.Value != "":
-				d.words.Add(at, p)
+				d.values.words.Add(at, p)
 			}
 		}
 		return
@@ -76,13 +84,13 @@ func (d *dryRun) read(it *item) {
 		d.addresses.Add(at)
 	}
 	if len(it.rec.Dropped) > 0 {
-		d.dropped.Add(at)
-		d.suspect.Add(at)
+		d.values.dropped.Add(at)
+		d.values.suspect.Add(at)
 	}
 	for _, p := range it.rec.Caught {
-		d.caught.Add(at, p)
-		d.elsewhere.Add(at)
-		d.suspect.Add(at)
+		d.values.caught.Add(at, p)
+		d.values.elsewhere.Add(at)
+		d.values.suspect.Add(at)
 	}
 }
 
@@ -92,7 +100,7 @@ const statusValue = "lead.status"
 // plan takes a row as far as it goes without sending. An error is one of whoever is shown requests.
 func (d *dryRun) plan(it *item, step *Step, known *checkpoint.Entry) error {
 	planned := step.Action
-	if !planned.sends() || planned == Create && d.lacking != nil {
+	if !planned.sends() || planned == Create && d.mapping.lacking != nil {
 		planned = Nothing
 	}
 	if d.repeats != nil {
@@ -117,7 +125,7 @@ func (d *dryRun) plan(it *item, step *Step, known *checkpoint.Entry) error {
 
 // fails reports whether anything but rows needs attention.
 func (d *dryRun) fails() bool {
-	return len(d.tests.Failures)+len(d.intake.lost) > 0 || d.lacking != nil && !d.updates ||
+	return len(d.mapping.tests.Failures)+len(d.intake.lost) > 0 || d.mapping.lacking != nil && !d.mapping.updates ||
 		d.options.Strict && len(d.intake.unused)+len(d.options.Mapping.Unconfirmed()) > 0
 }
 
@@ -140,13 +148,13 @@ const (
 // pass, and whether it can make leads.
 func (d *dryRun) examine() {
 	m := d.options.Mapping
-	errors.As(m.ForCreate(), &d.lacking)
-	d.updates = m.HasLeadID() || len(d.lacking) == ofCreates
+	errors.As(m.ForCreate(), &d.mapping.lacking)
+	d.mapping.updates = m.HasLeadID() || len(d.mapping.lacking) == ofCreates
 	for _, t := range m.Tests() {
-		d.tests.Run++
+		d.mapping.tests.Run++
 		if differences := prove(m, &t); differences != nil {
-			d.tests.Failed++
-			d.tests.Failures = append(d.tests.Failures, report.Failure{
+			d.mapping.tests.Failed++
+			d.mapping.tests.Failures = append(d.mapping.tests.Failures, report.Failure{
 				File: d.options.MappingFile.Path, Line: t.Line, Column: t.Column, Differences: differences,
 			})
 		}
@@ -200,13 +208,13 @@ func requestOf(trunk, file string, it *item, step *Step, known *checkpoint.Entry
 func (d *dryRun) found(notes []string) *report.Checks {
 	at := d.intake.place
 	c := &report.Checks{
-		Rules: d.problems.List(at), Statuses: d.statuses.List(at), Lacking: d.words.List(at), UnusedColumns: d.intake.unused,
-		Assignments: d.assigned.List(), Projected: d.projected(), Tests: d.tests, LostFiles: d.intake.lost, Notes: notes,
-		DroppedRows: d.dropped.Count, Caught: d.caught.List(at), CaughtRows: d.elsewhere.Count, Strict: d.options.Strict,
+		Rules: d.problems.List(at), Statuses: d.statuses.List(at), Lacking: d.values.words.List(at), UnusedColumns: d.intake.unused,
+		Assignments: d.assigned.List(), Projected: d.projected(), Tests: d.mapping.tests, LostFiles: d.intake.lost, Notes: notes,
+		DroppedRows: d.values.dropped.Count, Caught: d.values.caught.List(at), CaughtRows: d.values.elsewhere.Count, Strict: d.options.Strict,
 	}
 	c.Repeats, c.LookAlikes = d.again(&d.repeated.Same), d.again(&d.repeated.Alike)
-	if !d.updates {
-		for _, l := range d.lacking {
+	if !d.mapping.updates {
+		for _, l := range d.mapping.lacking {
 			c.CannotCreate = append(c.CannotCreate, report.Fault{File: l.File, Line: l.Line, Column: l.Column, Error: l.Text, Hint: l.Hint})
 		}
 	}
@@ -230,7 +238,7 @@ func (d *dryRun) findRepeats() {
 
 // notes are remarks for people.
 func (d *dryRun) notes() (notes []string) {
-	if d.lacking != nil && d.updates {
+	if d.mapping.lacking != nil && d.mapping.updates {
 		notes = append(notes, "The mapping serves sync alone: it lacks what import makes leads with, which is assign, lead.type_key and lead.type_label.")
 	}
 	if n := d.addresses.Count; n > 0 {
@@ -240,8 +248,8 @@ func (d *dryRun) notes() (notes []string) {
 	if names := d.options.Mapping.Composed(); len(names) > 0 {
 		notes = append(notes, fmt.Sprintf("Objects and lists are sent whole: in a sync, members of %s that come out empty vanish from the service.", spelling.List(names, mostListed, nil)))
 	}
-	if n := d.dropped.Count; n > 0 {
-		notes = append(notes, fmt.Sprintf("Rows with values that break a rule and are left out, as on_invalid says: %d, first at %s.", n, d.intake.place(d.dropped.First[0])))
+	if n := d.values.dropped.Count; n > 0 {
+		notes = append(notes, fmt.Sprintf("Rows with values that break a rule and are left out, as on_invalid says: %d, first at %s.", n, d.intake.place(d.values.dropped.First[0])))
 	}
 	if same := &d.repeated.Same; same.Rows > 0 {
 		notes = append(notes, fmt.Sprintf("Rows whose key stands in an earlier row: %d. They are judged in file order: the same data count as unchanged, other data as changed. %s", same.Rows, d.examples(same)))

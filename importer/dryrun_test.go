@@ -101,7 +101,7 @@ func TestValidateTellsWhatIsWrong(t *testing.T) {
 		"8,o-2,,Hot,Gil,g\n" +
 		"1,o-1,10115,Known,Ann,ann@example.com\n" // repeats the first key
 	more := "email,name,stage,zip,org,id,extra\n,Hal,,,o-2,9,x\n"
-	s := validated(t, checkedMapping, Options{Rate: 2}, rows, more)
+	s := validated(t, checkedMapping, Options{Sending: Sending{Rate: 2}}, rows, more)
 	want := &report.Checks{
 		Rules: []report.Rule{
 			{Rule: "format", Column: "email", Error: "lead.content.email is not an e-mail address", Rows: 4, Places: places(3, 6, 8)},
@@ -217,7 +217,7 @@ func TestWhetherAMappingCanMakeLeads(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			shown := 0
-			o := Options{Show: 9, Request: func(Request) error { shown++; return nil }}
+			o := Options{Checking: Checking{Show: 9, Request: func(Request) error { shown++; return nil }}}
 			s := validated(t, test.mapping, o, checkedHeader+"1,o-1,,open,Ann,\n")
 			c := s.Checks
 			if s.ExitCode != test.code || len(c.CannotCreate) != test.lacking || s.Rows.Pending != 1 {
@@ -305,7 +305,7 @@ func TestARunWarnsOfKeysThatLookLikeAddresses(t *testing.T) {
 // A dry run says what the checkpoint leaves to be sent; repeated keys count once.
 func TestADryRunProjectsWhatIsLeft(t *testing.T) {
 	rows := []string{"known,a", "new,a", "new,a", "new,b", "half,a", "half,a", "other,c"}
-	tr := newTrial(t, rows, Options{DryRun: true, Rate: 0.5})
+	tr := newTrial(t, rows, Options{Sending: Sending{Rate: 0.5}, Checking: Checking{DryRun: true}})
 	tr.remap(t, "  external_id: \"{id}\"\n")
 	tr.ledger.settle(t, checkpoint.Entry{Key: "known", State: checkpoint.Created}, checkpoint.Entry{Key: "half", State: checkpoint.Partial, LeadID: "l-1"})
 	tr.sender, tr.dry, tr.planner = nil, newDryRun(&tr.Options, tr.intake), importPlanner{changed: IgnoreChanged}
@@ -321,7 +321,7 @@ func TestADryRunProjectsWhatIsLeft(t *testing.T) {
 }
 
 func TestWithoutRepeatsTheProjectionIsABound(t *testing.T) {
-	s := validated(t, checkedMapping, Options{NoRepeats: true}, checkedHeader+"1,o-1,,,Ann,\n1,o-1,,,Ann,\n")
+	s := validated(t, checkedMapping, Options{Checking: Checking{NoRepeats: true}}, checkedHeader+"1,o-1,,,Ann,\n1,o-1,,,Ann,\n")
 	if diff := cmp.Diff(report.Projected{Create: 2, Update: 2, AtMost: true}, s.Checks.Projected); diff != "" {
 		t.Error(diff)
 	}
@@ -351,7 +351,7 @@ func (nowhere) add(*item, *result) error { return nil }
 
 // Validate, and an import that finds all done, end rows by the million.
 func TestRowThatIsNotSentLeavesNothingToCollect(t *testing.T) {
-	a := &account{dry: newDryRun(&Options{NoRepeats: true}, nil), tally: newTally(1, Limits{}, 1), recorder: nowhere{}}
+	a := &account{dry: newDryRun(&Options{Checking: Checking{NoRepeats: true}}, nil), tally: newTally(1, Limits{}, 1), recorder: nowhere{}}
 	it, known := new(item), new(checkpoint.Entry)
 	for _, step := range []Step{{Action: Create}, ends(Unchanged, "")} {
 		allocations := testing.AllocsPerRun(100, func() {

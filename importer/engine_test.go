@@ -21,7 +21,7 @@ import (
 // Invariant 1: no create leaves before its intent is durable.
 func TestNoCreateLeavesBeforeItsIntentIsDurable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tr := newTrial(t, numbered(100), Options{Concurrency: 8})
+		tr := newTrial(t, numbered(100), Options{Sending: Sending{Concurrency: 8}})
 		tr.service.arrive = func(key string) {
 			if tr.ledger.state(key) != checkpoint.InDoubt {
 				t.Errorf("row %s arrived at the service before its intent was durable", key)
@@ -37,7 +37,7 @@ func TestNoCreateLeavesBeforeItsIntentIsDurable(t *testing.T) {
 // Invariant 1: no result is shown before its outcome is durable.
 func TestNoResultIsShownBeforeItsOutcomeIsDurable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tr := newTrial(t, numbered(20), Options{Concurrency: 4})
+		tr := newTrial(t, numbered(20), Options{Sending: Sending{Concurrency: 4}})
 		tr.ledger.hold = make(chan struct{})
 		tr.records.see = func(it *item, r *result) {
 			if got := tr.ledger.state(it.rec.Key); got != checkpoint.Created {
@@ -64,7 +64,7 @@ func TestNoResultIsShownBeforeItsOutcomeIsDurable(t *testing.T) {
 func TestClaimsAreBoundedAndWithdrawn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		interrupt := make(chan struct{})
-		tr := newTrial(t, numbered(300), Options{Concurrency: 8, Interrupt: interrupt, Checkpoint: filepath.Join(t.TempDir(), "c.db")})
+		tr := newTrial(t, numbered(300), Options{Sending: Sending{Concurrency: 8}, Keeping: Keeping{Checkpoint: filepath.Join(t.TempDir(), "c.db")}, Hooks: Hooks{Interrupt: interrupt}})
 		tr.Open = func(bool, bool) (checkpoint.Store, error) { return newLedgerTwin(), nil }
 		db, err := openLedger(&tr.Options, tr.retrier.Breaker.Ahead)
 		if err != nil {
@@ -120,7 +120,7 @@ func TestRowsOfOneKeyGoOneAfterAnother(t *testing.T) {
 		for i := range 200 {
 			rows = append(rows, fmt.Sprintf("k%d,n%03d", i%5, i))
 		}
-		tr := newTrial(t, rows, Options{Concurrency: 16})
+		tr := newTrial(t, rows, Options{Sending: Sending{Concurrency: 16}})
 		// The first four of each key fail for good with other data each time, so the
 		// fifth is made; the rest are changed.
 		tr.service.answer = func(name string, _ int) error {
@@ -176,7 +176,7 @@ func TestOutcomesAddUpAndAgreeWithTheLedger(t *testing.T) {
 		kinds := rapid.SliceOfN(rapid.SampledFrom([]string{"ok", "ok", "refused", "busy", "unsent", "broken", "error", "no id"}), 1, 60).Draw(rt, "answers")
 		workers := rapid.IntRange(1, 8).Draw(rt, "workers")
 		synctest.Test(t, func(t *testing.T) {
-			tr := newTrial(t, numbered(len(kinds)), Options{Concurrency: workers, Retries: 3})
+			tr := newTrial(t, numbered(len(kinds)), Options{Sending: Sending{Concurrency: workers, Retries: 3}})
 			kind := func(name string) string { return kinds[atoi(name[1:])] }
 			tr.service.answer = func(name string, n int) error {
 				if k := kind(name); n == 1 || k != "busy" && k != "unsent" {
@@ -231,7 +231,7 @@ func atoi(digits string) (n int) {
 func TestALedgerErrorStopsSendingAtOnce(t *testing.T) {
 	for failAt := 1; failAt <= 60; failAt += 7 {
 		synctest.Test(t, func(t *testing.T) {
-			tr := newTrial(t, numbered(200), Options{Concurrency: 4})
+			tr := newTrial(t, numbered(200), Options{Sending: Sending{Concurrency: 4}})
 			tr.ledger.failAt = failAt
 			var late atomic.Int32
 			tr.service.arrive = func(string) {
@@ -266,7 +266,7 @@ func TestALedgerErrorStopsSendingAtOnce(t *testing.T) {
 func TestALinkThatIsNotRecordedIsPartial(t *testing.T) {
 	for failAt := 1; failAt <= 40; failAt++ {
 		synctest.Test(t, func(t *testing.T) {
-			tr := newTrial(t, numbered(20), Options{Concurrency: 2})
+			tr := newTrial(t, numbered(20), Options{Sending: Sending{Concurrency: 2}})
 			tr.remap(t, "  external_id: \"{id}\"\n")
 			tr.ledger.failAt = failAt
 			tr.carry(t.Context())
@@ -284,7 +284,7 @@ func TestALinkThatIsNotRecordedIsPartial(t *testing.T) {
 // ledger takes to write. fault 65
 func TestARefusalOfAllStopsSendingAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tr := newTrial(t, numbered(50), Options{Concurrency: 1})
+		tr := newTrial(t, numbered(50), Options{Sending: Sending{Concurrency: 1}})
 		tr.ledger.slowWithdraw = time.Minute
 		var left atomic.Int32
 		tr.service.arrive = func(string) { left.Add(1) }
@@ -308,7 +308,7 @@ func TestARefusalOfTheLedgerIsItsRowsOutcome(t *testing.T) {
 		{checkpoint.Settle, "created 28 in_doubt 2", 1},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			tr := newTrial(t, numbered(30), Options{Concurrency: 4})
+			tr := newTrial(t, numbered(30), Options{Sending: Sending{Concurrency: 4}})
 			tr.ledger.Refuse = func(c *checkpoint.Change) error {
 				if c.Kind == test.kind && (c.Entry.Key == "k000" || c.Entry.Key == "k017") {
 					return checkpoint.ErrKnown

@@ -108,7 +108,7 @@ func TestTheRateIsTheFleets(t *testing.T) {
 				var mu sync.Mutex
 				var sent []time.Time
 				start := time.Now()
-				sail(t, f, test.rows, Options{Concurrency: 8, Rate: test.rate}, func(_ int, tr *trial) {
+				sail(t, f, test.rows, Options{Sending: Sending{Concurrency: 8, Rate: test.rate}}, func(_ int, tr *trial) {
 					tr.service.arrive = func(string) {
 						mu.Lock()
 						defer mu.Unlock()
@@ -141,7 +141,7 @@ func TestWaitsAreTheFleets(t *testing.T) {
 		f := &fleetTwin{workers: 3}
 		start := time.Now()
 		const from, until = 2 * time.Second, 62 * time.Second
-		sail(t, f, 600, Options{Concurrency: 1, Retries: 5}, func(i int, tr *trial) {
+		sail(t, f, 600, Options{Sending: Sending{Concurrency: 1, Retries: 5}}, func(i int, tr *trial) {
 			tr.service.arrive = func(string) {
 				time.Sleep(10 * time.Millisecond)
 				if at := time.Since(start); at > from+2*pulse && at < until {
@@ -179,7 +179,7 @@ func TestLimitsAreTheFleets(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			f := &fleetTwin{workers: 3}
-			trials := sail(t, f, 3000, Options{Concurrency: 4, Limits: test.limits}, func(_ int, tr *trial) {
+			trials := sail(t, f, 3000, Options{Sending: Sending{Concurrency: 4}, Limits: test.limits}, func(_ int, tr *trial) {
 				n := 0
 				tr.service.arrive = func(string) { time.Sleep(20 * time.Millisecond) }
 				tr.service.answer = func(name string, _ int) error {
@@ -203,7 +203,7 @@ func TestLimitsHoldForWhatIsOverAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fleetTwin{workers: 2}
 		limits := Limits{MaxRejects: Share{Rows: 30}}
-		trials := sail(t, f, 40, Options{Concurrency: 8, Limits: limits}, func(_ int, tr *trial) {
+		trials := sail(t, f, 40, Options{Sending: Sending{Concurrency: 8}, Limits: limits}, func(_ int, tr *trial) {
 			tr.service.answer = func(name string, _ int) error {
 				if name > "n019" {
 					return &leadapi.Error{Op: "create", Status: 422, Applied: leadapi.No, Reason: "validation", Message: "no"}
@@ -228,7 +228,7 @@ func TestAFleetThatIsNotHeardOf(t *testing.T) {
 		f := &fleetTwin{workers: 1, rate: 10}
 		start := time.Now()
 		var last time.Time // of what was sent
-		trials := sail(t, f, 1000, Options{Concurrency: 2, Rate: 10}, func(_ int, tr *trial) {
+		trials := sail(t, f, 1000, Options{Sending: Sending{Concurrency: 2, Rate: 10}}, func(_ int, tr *trial) {
 			tr.member.patience = time.Minute
 			tr.service.arrive = func(string) { last = time.Now() }
 			go func() {
@@ -252,7 +252,7 @@ func TestAFencedWorkerStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fleetTwin{workers: 2}
 		var fenced time.Time
-		trials := sail(t, f, 1000, Options{Concurrency: 2}, func(i int, tr *trial) {
+		trials := sail(t, f, 1000, Options{Sending: Sending{Concurrency: 2}}, func(i int, tr *trial) {
 			tr.service.arrive = func(string) {
 				time.Sleep(10 * time.Millisecond)
 				f.mu.Lock()

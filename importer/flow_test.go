@@ -19,7 +19,7 @@ import (
 func TestARepeatedKeyInOneBatchIsNotMadeAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rows := append(numbered(30), "k000,n000", "k001,n001", "k002,other")
-		tr := newTrial(t, rows, Options{Concurrency: 1})
+		tr := newTrial(t, rows, Options{Sending: Sending{Concurrency: 1}})
 		tr.carry(t.Context())
 		if got := tr.outcomes(); got != "created 30 unchanged 2 changed 1" {
 			t.Error(got)
@@ -34,7 +34,7 @@ func TestARepeatedKeyInOneBatchIsNotMadeAgain(t *testing.T) {
 // sent, so that a death in between loses neither. Invariant 2
 func TestALeadIsPartialUntilItIsLinked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tr := newTrial(t, numbered(20), Options{Concurrency: 4})
+		tr := newTrial(t, numbered(20), Options{Sending: Sending{Concurrency: 4}})
 		tr.remap(t, "  external_id: \"{id}\"\n")
 		tr.service.update = func(id string) {
 			key := "k" + id[len(id)-3:]
@@ -51,7 +51,7 @@ func TestALeadIsPartialUntilItIsLinked(t *testing.T) {
 
 func TestRateHoldsOverAllWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tr := newTrial(t, numbered(21), Options{Concurrency: 8, Rate: 2})
+		tr := newTrial(t, numbered(21), Options{Sending: Sending{Concurrency: 8, Rate: 2}})
 		began := time.Now()
 		tr.carry(t.Context())
 		if took := time.Since(began); took < 10*time.Second || took > 11*time.Second {
@@ -151,7 +151,7 @@ func TestKindsReachTheRequestAndTheDigests(t *testing.T) {
 // or sent for it, also behind a row of its key.
 func TestARowThatIsLeftOutIsNotSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tr := newTrial(t, []string{"k1,a", "k2,out", "k1,out", "k3,b"}, Options{Concurrency: 2, Limits: Limits{MaxRejects: Share{Rows: 1}}})
+		tr := newTrial(t, []string{"k1,a", "k2,out", "k1,out", "k3,b"}, Options{Sending: Sending{Concurrency: 2}, Limits: Limits{MaxRejects: Share{Rows: 1}}})
 		tr.remap(t, "skip_if: 'name == \"out\"'\n")
 		tr.carry(t.Context())
 		if got := tr.outcomes(); got != "created 2 skipped 2" {
@@ -174,7 +174,7 @@ func TestARowThatIsLeftOutIsNotSent(t *testing.T) {
 // Whoever has one request in flight finds the rows sent in the order of the input.
 func TestOneAtATimeGoesInTheOrderOfTheInput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tr := newTrial(t, numbered(200), Options{Concurrency: 1})
+		tr := newTrial(t, numbered(200), Options{Sending: Sending{Concurrency: 1}})
 		tr.carry(t.Context())
 		if got := tr.outcomes(); got != "created 200" || !slices.IsSorted(tr.service.order) {
 			t.Errorf("%s, in the order %v", got, tr.service.order)

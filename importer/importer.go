@@ -106,28 +106,47 @@ func Validate(ctx context.Context, o Options) (*report.Summary, error) {
 	return r.perform(ctx)
 }
 
-// Options of a run. Mapping and Inputs are always needed; what concerns the
-// service and the checkpoint is needed by Import and Sync.
+// Options of a run. Its Task is always needed; what concerns the service and the checkpoint
+// is needed by all but Validate.
 type Options struct {
+	Task
+	Sending
+	Limits
+	Planning
+	Checking
+	Keeping
+	Hooks
+}
+
+// Task is what a run does, and on what.
+type Task struct {
 	Command     string // as the summary names it
 	Version     string
 	RunID       string
+	Flags       []string // that a command which follows on this one has to repeat, as words
 	Mapping     *mapping.Mapping
 	MappingFile report.File // and the SHA-256 of its bytes
 	Inputs      []*source.File
-	Log         *slog.Logger
-
-	Flags       []string          // that a command which follows on this one has to repeat, as words
 	Limit       int               // rows of all inputs together; 0 = all
 	Shard       Shard             // of these, the part that this worker takes
 	Terms       *checkpoint.Terms // of the fleet that the worker belongs to; nil: none
-	Concurrency int               // requests in flight at most
-	Rate        float64           // requests a second at most; 0 = no limit. validate, dry run: what a duration is projected for
-	Retries     int               // further tries of a request that was answered and may be sent again
-	MaxWait     time.Duration     // how long the service may stay silent
-	MaxDuration time.Duration     // rows are taken no longer than this; 0 = no limit
-	Limits
-	ResendOn      delivery.ResendOn
+	Log         *slog.Logger
+}
+
+// Sending is where requests go, and how.
+type Sending struct {
+	Client      leadapi.Config
+	Target      checkpoint.Target
+	Concurrency int           // requests in flight at most
+	Rate        float64       // requests a second at most; 0 = no limit. validate, dry run: what a duration is projected for
+	Retries     int           // further tries of a request that was answered and may be sent again
+	MaxWait     time.Duration // how long the service may stay silent
+	MaxDuration time.Duration // rows are taken no longer than this; 0 = no limit
+	ResendOn    delivery.ResendOn
+}
+
+// Planning is what becomes of rows of which something is known.
+type Planning struct {
 	ResendInDoubt bool // --in-doubt resend
 	RetryRejected bool
 	Changed       ChangedRows
@@ -139,14 +158,20 @@ type Options struct {
 	Reconciling   Reconciling
 	Conflict      Rule // what becomes of a lead whose status others have changed
 	HoldReopen    bool // --reopen hold
-	DryRun        bool
-	NoRepeats     bool  // validate, dry run: do not look for repeated keys
-	Strict        bool  // validate: what only looks wrong counts as wrong
-	Tolerate      Share // validate: so many problem rows end with CodeComplete all the same
-	Show          int   // validate, dry run: requests to show
+}
 
-	Client     leadapi.Config
-	Target     checkpoint.Target
+// Checking is what a run that sends nothing looks at.
+type Checking struct {
+	DryRun    bool                // of Import and Sync
+	NoRepeats bool                // do not look for repeated keys
+	Strict    bool                // validate: what only looks wrong counts as wrong
+	Tolerate  Share               // validate: so many problem rows end with CodeComplete all the same
+	Show      int                 // requests to show
+	Request   func(Request) error // told of each
+}
+
+// Keeping is what remembers a run and tells of it.
+type Keeping struct {
 	Checkpoint string // path
 	// Open opens the checkpoint. With require one that is not there, or that has known nothing,
 	// is an error around checkpoint.ErrMissing; one that is to be read only is not made either.
@@ -156,17 +181,19 @@ type Options struct {
 	Files      report.Files                 // all empty: none are written
 	OwnColumns bool                         // results carry the rows' own columns
 	Warnings   []string                     // that Start repeats
+}
 
+// Hooks are asked and told while a run goes on. All but Interrupt may be nil.
+type Hooks struct {
 	Interrupt <-chan struct{}       // closed by the first signal; the context ends with the second
 	Begin     func(*Start) error    // told once before anything is sent; its error ends the run
-	LetGo     func()                // told once no more rows are wanted, so that reads of standard input end; or nil
-	Progress  func(report.Tick)     // told a few times a second, or nil
-	Live      func(*report.Summary) // told once a second of the run so far, which is its own then, or nil; it must not wait
-	Request   func(Request) error   // told of each request that --show asks for
+	LetGo     func()                // told once no more rows are wanted, so that reads of standard input end
+	Progress  func(report.Tick)     // told a few times a second
+	Live      func(*report.Summary) // told once a second of the run so far, which is its own then; it must not wait
+	Sends     func()                // told of each row that is about to be sent
 	// FindHeader looks among the first lines of a file, by its path, for the first one whose cells
-	// fit as a header, and says which one was taken; 0: none. Or nil.
+	// fit as a header, and says which one was taken; 0: none.
 	FindHeader func(path string, fits func(names []string) bool) (taken, header int)
-	Sends      func() // told of each row that is about to be sent, or nil
 }
 
 // Start is what is known before the first request.

@@ -118,18 +118,13 @@ type batch struct {
 // reads the sources; as many as there are processors make Records and digests, each of a
 // batch at a time.
 type intake struct {
-	inputs    []*source.File
-	mapping   *mapping.Mapping
+	options   *Options
 	sums      sums // nil: no digests are wanted
 	fields    bool // digests by field are wanted
 	caught    bool // texts are wanted that maps lack and else takes
-	runID     string
-	limit     int // rows of all inputs together; 0 = all
 	sharding  sharding
 	keepGoing bool // an input that is lost in its middle does not end the run
 	items     items
-
-	findHeader func(path string, fits func(names []string) bool) (taken, header int) // or nil
 
 	names    []string
 	bindings map[*source.Header]*mapping.Binding // of the inputs' own headers
@@ -209,8 +204,8 @@ func handed(ctx context.Context, to chan<- *batch, b *batch) bool {
 
 // read hands on the rows of all inputs, batch by batch, as long as somebody takes them.
 func (r *intake) read(ctx context.Context, hand func(*batch) bool) {
-	left := cmp.Or(r.limit, math.MaxInt)
-	for at := 0; at < len(r.inputs) && left > 0; {
+	left := cmp.Or(r.options.Limit, math.MaxInt)
+	for at := 0; at < len(r.options.Inputs) && left > 0; {
 		b := &batch{items: make([]*item, 0, min(batchRows, left))}
 		at = r.fill(ctx, b, at, left)
 		left -= len(b.items)
@@ -228,11 +223,11 @@ func (r *intake) read(ctx context.Context, hand func(*batch) bool) {
 // which to go on.
 func (r *intake) fill(ctx context.Context, b *batch, at, left int) int {
 	size := 0
-	for ; at < len(r.inputs); at++ {
+	for ; at < len(r.options.Inputs); at++ {
 		err := crash.Call(func() error {
 			for len(b.items) < min(batchRows, left) && size < batchBytes {
 				it := r.items.get(at)
-				if err := r.inputs[at].Next(&it.row); err != nil {
+				if err := r.options.Inputs[at].Next(&it.row); err != nil {
 					return err
 				}
 				b.items = append(b.items, it)
@@ -282,10 +277,10 @@ const maxUnused = 1000
 func (r *intake) bind() error {
 	r.bindings, r.idle = map[*source.Header]*mapping.Binding{}, map[string]bool{}
 	var all []error
-	for _, f := range r.inputs {
+	for _, f := range r.options.Inputs {
 		path := f.Info().Path
 		r.names = append(r.names, path)
-		b, err := bindTo(r.mapping, path, f.Header())
+		b, err := bindTo(r.options.Mapping, path, f.Header())
 		if missing, is := errors.AsType[mapping.Errors](err); is {
 			err = r.misfit(path, f.Header(), missing)
 		}

@@ -15,7 +15,7 @@ import (
 func TestRowsWaitForTheNamesOfRowsBefore(t *testing.T) {
 	paired(t, func(t *testing.T, p *pair) {
 		p.must("created 1", p.run("import", Options{}, "k2,,x-2,open,Ann,1"))
-		p.must("created 2 updated 1", p.run("sync", Options{Missing: MissingCreate, Concurrency: 8},
+		p.must("created 2 updated 1", p.run("sync", Options{Sending: Sending{Concurrency: 8}, Planning: Planning{Missing: MissingCreate}},
 			"alias,,x-0,open,Bob,1", "alias,,x-2,open,Bob,1", "k0,,x-0,open,Cy,1"))
 		alias, k0 := p.known("alias"), p.known("k0")
 		if k0.LeadID == "" || k0.LeadID == alias.LeadID || alias.ExternalID != "x-2" || k0.ExternalID != "x-0" {
@@ -28,8 +28,8 @@ func TestRowsWaitForTheNamesOfRowsBefore(t *testing.T) {
 // also where two leads had that ExternalID while both waited. Invariant 4; fault 80
 func TestRowsWaitForAnExternalIDThatTwoLeadsHad(t *testing.T) {
 	paired(t, func(t *testing.T, p *pair) {
-		p.must("created 2", p.run("import", Options{Concurrency: 2}, "one,,x-5,,Ann,2", "two,,x-5,open,Ann,1"))
-		r := p.run("sync", Options{Missing: MissingCreate, Concurrency: 2},
+		p.must("created 2", p.run("import", Options{Sending: Sending{Concurrency: 2}}, "one,,x-5,,Ann,2", "two,,x-5,open,Ann,1"))
+		r := p.run("sync", Options{Sending: Sending{Concurrency: 2}, Planning: Planning{Missing: MissingCreate}},
 			"one,,x-1,contacted,,", "alias,,x-1,,Bob,1", "alias,,x-5,onHold,Bob,1", "two,,x-5,onHold,Bob,2")
 		p.must("updated 4", r)
 		p.shown("after the sync", r)
@@ -143,7 +143,7 @@ func TestARefusalAfterSilenceSettlesNothing(t *testing.T) {
 			asked++
 			return []string{"lost", "422"}[min(asked, 2)-1]
 		}
-		p.must("rejected 1", p.run("sync", Options{Retries: 1}, "a,,x-a,contacted,Ann,1"))
+		p.must("rejected 1", p.run("sync", Options{Sending: Sending{Retries: 1}}, "a,,x-a,contacted,Ann,1"))
 		if e := p.known("a"); e.Unsettled == "" || e.Refused == (checkpoint.Digest{}) || e.Status != "open" {
 			t.Errorf("%+v", e)
 		}
@@ -182,7 +182,7 @@ func TestLinksKeepWhatIsKnownOfTheContent(t *testing.T) {
 			list = append(list, fmt.Sprintf("k%d,,x-%d,open,Person %d,%d", i, i, i, i))
 		}
 		p.service.fate = func(op, _ string) string { return map[string]string{"update": "422"}[op] }
-		o := Options{Concurrency: 64}
+		o := Options{Sending: Sending{Concurrency: 64}}
 		p.must(fmt.Sprintf("partial %d", rows), p.run("import", o, list...))
 		p.service.fate = nil
 		p.must(fmt.Sprintf("created %d", rows), p.run("import", o, list...))

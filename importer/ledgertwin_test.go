@@ -258,7 +258,7 @@ func (tr *trial) remap(t testing.TB, lines string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr.intake.mapping, tr.intake.names = m, nil
+	tr.Mapping, tr.intake.names = m, nil
 	if err := tr.intake.bind(); err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ import (
 func TestMaxCreatesIsNeverExceeded(t *testing.T) {
 	for _, most := range []int{1, 7, 50} {
 		synctest.Test(t, func(t *testing.T) {
-			tr := newTrial(t, numbered(100), Options{Concurrency: 8, Limits: Limits{MaxCreates: most}})
+			tr := newTrial(t, numbered(100), Options{Sending: Sending{Concurrency: 8}, Limits: Limits{MaxCreates: most}})
 			tr.service.answer = func(name string, _ int) error {
 				if name < "n010" {
 					return httpError(422) // refused rows make no lead
@@ -92,7 +92,7 @@ func TestLimitsEndARun(t *testing.T) {
 				for i := range test.invalid {
 					rows[i] = "," + rows[i] // without a key, and a cell too many
 				}
-				tr := newTrial(t, rows, Options{Concurrency: 4, Limits: test.limits})
+				tr := newTrial(t, rows, Options{Sending: Sending{Concurrency: 4}, Limits: test.limits})
 				tr.retrier.Breaker.MaxWait = 24 * time.Hour // silence alone ends none of these
 				tr.service.answer = test.answer
 				tr.carry(t.Context())
@@ -109,7 +109,7 @@ func TestLimitsEndARun(t *testing.T) {
 
 func TestMaxDurationEndsLikeAFinishedRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tr := newTrial(t, numbered(300), Options{Concurrency: 2, MaxDuration: time.Second})
+		tr := newTrial(t, numbered(300), Options{Sending: Sending{Concurrency: 2, MaxDuration: time.Second}})
 		tr.carry(t.Context())
 		outcome, _, code := tr.verdict()
 		if outcome != "stopped" || code != CodeAttention || tr.tally.outcomes[InDoubt] != 0 {
@@ -122,7 +122,7 @@ func TestMaxDurationEndsLikeAFinishedRun(t *testing.T) {
 // none stays without its link.
 func TestMaxDurationFinishesWhatHasBegun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tr := newTrial(t, numbered(3000), Options{Concurrency: 4, MaxDuration: time.Second})
+		tr := newTrial(t, numbered(3000), Options{Sending: Sending{Concurrency: 4, MaxDuration: time.Second}})
 		tr.remap(t, "  external_id: 'x-{id}'\n")
 		tr.carry(t.Context())
 		outcome, _, code := tr.verdict()
@@ -136,7 +136,7 @@ func TestMaxDurationFinishesWhatHasBegun(t *testing.T) {
 // Where the time is over while the last rows are under way, nothing is left undone.
 func TestMaxDurationAtTheEndOfTheInput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tr := newTrial(t, numbered(4), Options{Concurrency: 4, MaxDuration: time.Second})
+		tr := newTrial(t, numbered(4), Options{Sending: Sending{Concurrency: 4, MaxDuration: time.Second}})
 		tr.service.delay = time.Minute
 		tr.carry(t.Context())
 		if outcome, _, code := tr.verdict(); outcome != "complete" || code != CodeComplete {
@@ -160,7 +160,7 @@ func TestWhatEndsARunOutOfTime(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				interrupt := make(chan struct{})
-				tr := newTrial(t, numbered(300), Options{Concurrency: 4, MaxDuration: time.Second, Interrupt: interrupt})
+				tr := newTrial(t, numbered(300), Options{Sending: Sending{Concurrency: 4, MaxDuration: time.Second}, Hooks: Hooks{Interrupt: interrupt}})
 				tr.retrier.Breaker.MaxWait = test.maxWait
 				tr.remap(t, "  external_id: 'x-{id}'\n")
 				began := time.Now()
@@ -186,8 +186,8 @@ func TestWhatEndsARunOutOfTime(t *testing.T) {
 // run: it comes to the new ones behind them.
 func TestRefusalsOfEarlierRunsDoNotCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tr := newTrial(t, numbered(40), Options{Concurrency: 2, Limits: Limits{MaxRejects: Share{Rows: 3}}})
-		first := newTrial(t, numbered(30), Options{Concurrency: 2})
+		tr := newTrial(t, numbered(40), Options{Sending: Sending{Concurrency: 2}, Limits: Limits{MaxRejects: Share{Rows: 3}}})
+		first := newTrial(t, numbered(30), Options{Sending: Sending{Concurrency: 2}})
 		first.service.answer = func(string, int) error { return httpError(422) }
 		first.carry(t.Context())
 		tr.keepIn(checkpoint.NewLedger(first.ledger, checkpoint.Gathering{}))
@@ -212,7 +212,7 @@ func TestTheReasonThatSaysMost(t *testing.T) {
 
 func TestTheServiceGoesAwayAndComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tr := newTrial(t, numbered(200), Options{Concurrency: 8})
+		tr := newTrial(t, numbered(200), Options{Sending: Sending{Concurrency: 8}})
 		began := time.Now()
 		tr.service.answer = func(string, int) error {
 			if d := time.Since(began); d > 100*time.Millisecond && d < 5*time.Minute {
@@ -233,7 +233,7 @@ func TestTheServiceGoesAwayAndComesBack(t *testing.T) {
 // faults 66: the second row whose answer names a known lead ID is in doubt.
 func TestALeadIDThatBelongsToAnotherRow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tr := newTrial(t, []string{"k1,same", "k2,same", "k3,other"}, Options{Concurrency: 3})
+		tr := newTrial(t, []string{"k1,same", "k2,same", "k3,other"}, Options{Sending: Sending{Concurrency: 3}})
 		tr.carry(t.Context())
 		if got := tr.outcomes(); got != "created 2 in_doubt 1" {
 			t.Error(got)
@@ -245,7 +245,7 @@ func TestALeadIDThatBelongsToAnotherRow(t *testing.T) {
 // is not shown. faults 9
 func TestAPanicInAWorkerEndsTheRunInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tr := newTrial(t, numbered(50), Options{Concurrency: 4})
+		tr := newTrial(t, numbered(50), Options{Sending: Sending{Concurrency: 4}})
 		tr.service.answer = func(name string, _ int) error {
 			if name == "n010" {
 				panic(fmt.Sprintf("row %s", name))
@@ -296,7 +296,7 @@ func TestAFaultOfTheProgramEndsTheRunInOrder(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				tr := newTrial(t, numbered(50), Options{Concurrency: 4})
+				tr := newTrial(t, numbered(50), Options{Sending: Sending{Concurrency: 4}})
 				sabotage(tr)
 				tr.carry(t.Context())
 				if tr.stopped == nil || tr.stopped.Code != CodeStopped || !strings.Contains(tr.stopped.Reason, "internal error (string at importer/limits_test.go:") ||

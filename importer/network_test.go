@@ -43,7 +43,7 @@ func balanced(t *testing.T, b *balancer, secure bool, rest time.Duration) *trial
 			}
 		}
 	}
-	tr := newTrial(t, numbered(150), Options{Concurrency: 8, Retries: 20})
+	tr := newTrial(t, numbered(150), Options{Sending: Sending{Concurrency: 8, Retries: 20}})
 	config := leadapi.Config{
 		TrunkID: "t", ClientID: "c", ClientSecret: "secret-of-the-client", Concurrency: 8, Timeout: 20 * time.Second,
 		Leave: tr.retrier.Breaker.Leaves, Observe: tr.meter.Observe,

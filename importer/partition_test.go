@@ -54,7 +54,7 @@ func TestPartitionCostsNoMoreTheLongerItLasts(t *testing.T) {
 	for _, concurrency := range []int{1, 8, 64} {
 		t.Run(fmt.Sprint(concurrency), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				tr := newTrial(t, numbered(500), Options{Concurrency: concurrency})
+				tr := newTrial(t, numbered(500), Options{Sending: Sending{Concurrency: concurrency}})
 				again := tr.cutOff(50*time.Millisecond, 10*time.Minute)
 				tr.carry(t.Context())
 				doubts := tr.tally.outcomes[InDoubt]
@@ -73,7 +73,7 @@ func TestPartitionCostsNoMoreTheLongerItLasts(t *testing.T) {
 // costs no further doubts. fault 46
 func TestPartitionForTooLongEndsTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tr := newTrial(t, numbered(500), Options{Concurrency: 8})
+		tr := newTrial(t, numbered(500), Options{Sending: Sending{Concurrency: 8}})
 		tr.cutOff(50*time.Millisecond, 100*time.Hour)
 		began := time.Now()
 		tr.carry(t.Context())

@@ -14,7 +14,7 @@ import (
 // While creates go singly, and one of them hangs, the leads that were made are linked. fault 138
 func TestLinksDoNotWaitForCreates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tr := newTrial(t, numbered(40), Options{Concurrency: 4})
+		tr := newTrial(t, numbered(40), Options{Sending: Sending{Concurrency: 4}})
 		tr.remap(t, "  external_id: \"{id}\"\n")
 		began := time.Now()
 		tr.service.answer = func(name string, _ int) error {

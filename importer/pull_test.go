@@ -31,7 +31,7 @@ func TestPullHoldsWhatIsKept(t *testing.T) {
 			p.service.console(p.known(key).LeadID, "closedWon")
 		}
 		files := report.Files{Pull: "pull.csv"}
-		service := Options{Files: files, Conflict: RuleService, CheckRemote: ReadAll}
+		service := Options{Planning: Planning{Conflict: RuleService, CheckRemote: ReadAll}, Keeping: Keeping{Files: files}}
 		for range 2 {
 			if _, order := p.must("unchanged 3", p.run("sync", service, rows...)).pulledBy(); order != "x-a x-c " {
 				t.Error(order)
@@ -42,7 +42,7 @@ func TestPullHoldsWhatIsKept(t *testing.T) {
 			t.Error(order)
 		}
 		for _, o := range []Reconciling{{}, {None: true}} {
-			if _, order := p.run("reconcile", Options{Files: files, Reconciling: o}, rows...).pulledBy(); order != "x-a x-c " {
+			if _, order := p.run("reconcile", Options{Planning: Planning{Reconciling: o}, Keeping: Keeping{Files: files}}, rows...).pulledBy(); order != "x-a x-c " {
 				t.Error(order)
 			}
 		}
@@ -60,7 +60,7 @@ func TestWordsOfThePullFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := newPulls(&Options{Mapping: m})
+	p := newPulls(&Options{Task: Task{Mapping: m}})
 	for i, status := range []string{"onHold", "closedWon", "open", "archived", "open"} {
 		p.leads[fmt.Sprint(i)] = pulled{0, i, report.Pulled{LeadID: fmt.Sprint(i), Status: status}}
 	}
@@ -101,7 +101,7 @@ func TestPullClosesTheCircle(t *testing.T) {
 			if check || !seenBefore {
 				reads = ReadAll
 			}
-			o := Options{Conflict: RuleService, CheckRemote: reads, Files: report.Files{Pull: "pull.csv"}}
+			o := Options{Planning: Planning{Conflict: RuleService, CheckRemote: reads}, Keeping: Keeping{Files: report.Files{Pull: "pull.csv"}}}
 			if seenBefore {
 				p.happen(&happening{kind: "reconcile", rows: rows(then), dies: killed})
 				p.run("reconcile", Options{}, rows(then)...)

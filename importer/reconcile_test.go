@@ -74,7 +74,7 @@ func TestVerdicts(t *testing.T) {
 		if _, err := p.db.Settle(t.Context(), adopted); err != nil {
 			t.Fatal(err)
 		}
-		p.compares(Options{Reconciling: Reconciling{Fresh: time.Hour}}, "unread 1 absent 7", row("adopted", "open", "Ann")) // nobody but a list has said so
+		p.compares(Options{Planning: Planning{Reconciling: Reconciling{Fresh: time.Hour}}}, "unread 1 absent 7", row("adopted", "open", "Ann")) // nobody but a list has said so
 		if _, err := p.db.Forget(t.Context(), []string{"adopted"}, true); err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +87,7 @@ func TestVerdicts(t *testing.T) {
 		}
 		p.service.sent()
 		for _, o := range []Reconciling{{None: true}, {Fresh: time.Hour}} {
-			r := p.compares(Options{Reconciling: o}, "same 2 file_ahead 2 service_ahead 1 both_changed 1 unmatched 1 absent 1", rows...)
+			r := p.compares(Options{Planning: Planning{Reconciling: o}}, "same 2 file_ahead 2 service_ahead 1 both_changed 1 unmatched 1 absent 1", rows...)
 			if !maps.Equal(r.drift.owners, moved) {
 				t.Error(r.drift.owners)
 			}
@@ -149,7 +149,7 @@ func TestSample(t *testing.T) {
 		for i := range 40 {
 			rows = append(rows, fmt.Sprintf("k%d,,x-%d,open,P,%d", i, i, i))
 		}
-		p.must("created 40", p.run("import", Options{Concurrency: 8}, rows...))
+		p.must("created 40", p.run("import", Options{Sending: Sending{Concurrency: 8}}, rows...))
 		for i := range 20 {
 			p.service.console(p.known(fmt.Sprintf("k%d", i)).LeadID, "onHold")
 		}
@@ -157,7 +157,7 @@ func TestSample(t *testing.T) {
 		var first string
 		differ := -1
 		for range 2 {
-			r := p.run("reconcile", Options{Concurrency: 1, Reconciling: Reconciling{Sample: 10, Seed: 7}}, rows...)
+			r := p.run("reconcile", Options{Sending: Sending{Concurrency: 1}, Planning: Planning{Reconciling: Reconciling{Sample: 10, Seed: 7}}}, rows...)
 			if d := r.drift; d.picked != 10 || d.read != 10 || d.verdicts[Unread] != 30 || d.differ != d.verdicts[ServiceAhead] {
 				t.Errorf("%+v", d)
 			}
@@ -171,11 +171,11 @@ func TestSample(t *testing.T) {
 			}
 		}
 		// Those of it that were read lately count as read: so a run goes on that was stopped.
-		r := p.run("reconcile", Options{Reconciling: Reconciling{Sample: 10, Seed: 7, Fresh: time.Hour}}, rows...)
+		r := p.run("reconcile", Options{Planning: Planning{Reconciling: Reconciling{Sample: 10, Seed: 7, Fresh: time.Hour}}}, rows...)
 		if d := r.drift; d.picked != 10 || d.read != 10 || d.differ != differ || p.service.sent() != "" {
 			t.Errorf("%+v, want %d that differ", d, differ)
 		}
-		p.run("reconcile", Options{Concurrency: 1, Reconciling: Reconciling{Sample: 10, Seed: 8}}, rows...)
+		p.run("reconcile", Options{Sending: Sending{Concurrency: 1}, Planning: Planning{Reconciling: Reconciling{Sample: 10, Seed: 8}}}, rows...)
 		if inOrder(p.service.sent()) == first {
 			t.Error("another seed picks the same leads")
 		}
@@ -238,7 +238,7 @@ func TestAbsentLeads(t *testing.T) {
 		}
 		p.compares(Options{}, "same 1 absent 2", "a,,x-a,open,Ann,1")
 		p.compares(Options{}, "same 1 absent 1", "a,,x-a,open,Ann,1", "b,,x-b,no status at all,Bob,1") // invalid, but named
-		p.compares(Options{Limit: 1}, "same 1", "a,,x-a,open,Ann,1", "b,,x-b,open,Bob,1")
+		p.compares(Options{Task: Task{Limit: 1}}, "same 1", "a,,x-a,open,Ann,1", "b,,x-b,open,Bob,1")
 		// As many keys are named as there are leads, but not of leads, or twice.
 		p.service.fate = func(string, string) string { return "lost" }
 		p.must("in_doubt 1", p.run("import", Options{}, "d,,x-d,open,Dan,1"))

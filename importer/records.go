@@ -90,7 +90,7 @@ func (m *recordMaker) record(it *item) error {
 		it.rec.Skip = true
 		return nil
 	}
-	ps := b.Map(it.row.Cells, mapping.Env{File: file, Line: it.row.Line, Run: m.intake.runID, Caught: m.intake.caught, OneLine: it.row.OneLine}, &it.rec)
+	ps := b.Map(it.row.Cells, mapping.Env{File: file, Line: it.row.Line, Run: m.intake.options.RunID, Caught: m.intake.caught, OneLine: it.row.OneLine}, &it.rec)
 	if it.row.Size > largeRow {
 		it.detach()
 	}
@@ -114,7 +114,7 @@ func (m *recordMaker) binding(file string, h *source.Header) (*mapping.Binding, 
 	if b := m.bindings[h]; b != nil {
 		return b, nil
 	}
-	b, err := bindTo(m.intake.mapping, file, h)
+	b, err := bindTo(m.intake.options.Mapping, file, h)
 	if err != nil {
 		return nil, err
 	}

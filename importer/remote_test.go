@@ -9,7 +9,7 @@ import (
 )
 
 func TestCheckRemote(t *testing.T) {
-	checked := Options{CheckRemote: ReadChanged}
+	checked := Options{Planning: Planning{CheckRemote: ReadChanged}}
 	paired(t, func(t *testing.T, p *pair) {
 		p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
 		a := p.known("a").LeadID
@@ -56,7 +56,7 @@ func TestCheckRemoteKnowsItsOwnUnsettledUpdate(t *testing.T) {
 		p.service.fate = func(string, string) string { return "lost" }
 		p.must("failed 1", p.run("sync", Options{}, "a,,x-a,contacted,Ann,1"))
 		p.service.fate = nil
-		p.must("updated 1", p.run("sync", Options{CheckRemote: ReadChanged}, "a,,x-a,inProgress,Ann,1"))
+		p.must("updated 1", p.run("sync", Options{Planning: Planning{CheckRemote: ReadChanged}}, "a,,x-a,inProgress,Ann,1"))
 	})
 }
 
@@ -70,7 +70,7 @@ func TestALeadThatCannotBeReadIsSentUncheckedAndCounted(t *testing.T) {
 		}
 		p.must("partial 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
 		p.service.fate = nil
-		r := p.must("updated 1", p.run("sync", Options{CheckRemote: ReadChanged}, "a,,x-a,onHold,Ann,1"))
+		r := p.must("updated 1", p.run("sync", Options{Planning: Planning{CheckRemote: ReadChanged}}, "a,,x-a,onHold,Ann,1"))
 		if n := r.tally.strays.unread; n != 1 || p.known("a").State != checkpoint.Created || p.known("a").ExternalID != "x-a" {
 			t.Errorf("%d unchecked, %+v", n, p.known("a"))
 		}
@@ -84,11 +84,11 @@ func TestALeadWithoutExternalIDIsToldWhenAllAreRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.must("created 1", p.run("import", Options{Mapping: nothingLinked}, "a,,,open,Ann,1"))
+		p.must("created 1", p.run("import", Options{Task: Task{Mapping: nothingLinked}}, "a,,,open,Ann,1"))
 		for _, test := range []struct {
 			o    Options
 			want int
-		}{{Options{}, 0}, {Options{CheckRemote: ReadChanged}, 0}, {Options{CheckRemote: ReadAll}, 1}, {Options{CheckRemote: ReadAll, DryRun: true}, 0}} {
+		}{{Options{}, 0}, {Options{Planning: Planning{CheckRemote: ReadChanged}}, 0}, {Options{Planning: Planning{CheckRemote: ReadAll}}, 1}, {Options{Planning: Planning{CheckRemote: ReadAll}, Checking: Checking{DryRun: true}}, 0}} {
 			test.o.Mapping = nothingLinked
 			r := p.run("sync", test.o, "a,,,open,Ann,1")
 			notes := strings.Join(r.tally.notes(), "\n")

@@ -40,7 +40,7 @@ type run struct {
 
 func newRun(o Options, p Planner) *run {
 	r := &run{Options: o, planner: p, meter: meter.New()}
-	r.intake = &intake{inputs: o.Inputs, mapping: o.Mapping, runID: o.RunID, limit: o.Limit, findHeader: o.FindHeader}
+	r.intake = &intake{options: &r.Options}
 	r.account = account{tally: newTally(len(o.Inputs), o.Limits, slotsPerPlace*o.Concurrency), options: &r.Options, place: r.intake.place}
 	if o.Files.Pull != "" {
 		r.pulls = newPulls(&o)

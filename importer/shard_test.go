@@ -13,7 +13,7 @@ import (
 
 // shardOf reads the rows that one worker of a number takes, as the engine does.
 func shardOf(t testing.TB, rows []string, s Shard, limit int) (keys []string) {
-	tr := newTrial(t, rows, Options{Shard: s, Limit: limit})
+	tr := newTrial(t, rows, Options{Task: Task{Shard: s, Limit: limit}})
 	defer tr.run.ledger.Close()
 	tr.intake.sharding = sharding{Shard: s}
 	out := make(chan *batch)

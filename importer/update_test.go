@@ -87,7 +87,7 @@ func TestSyncSendsOnlyWhatChanged(t *testing.T) {
 		p.sends()
 		a, b, c := p.known("a").LeadID, p.known("b").LeadID, p.known("c").LeadID
 		changed := []string{"a,,x-a,inProgress,Ann,1", "b,,y-b,contacted,Bob,", "c,,x-c,,Cyril,"}
-		r := p.must("updated 3", p.run("sync", Options{Concurrency: 1}, changed...))
+		r := p.must("updated 3", p.run("sync", Options{Sending: Sending{Concurrency: 1}}, changed...))
 		p.sends(a+` {"Status":"inProgress"}`, b+` {"ExternalID":"y-b"}`, c+` {"Content":{"name":"Cyril"}}`)
 		if diff := cmp.Diff(map[report.Transition]int{{From: "open", To: "inProgress"}: 1}, r.tally.moves); diff != "" {
 			t.Error(diff)
@@ -107,7 +107,7 @@ func TestLeadsAreFoundByTheirIDsAndShareALane(t *testing.T) {
 		a := p.known("a").LeadID
 		p.service.sent()
 		// Four rows of one lead under four names, then one that is in step again.
-		r := p.must("updated 4", p.run("sync", Options{Concurrency: 8},
+		r := p.must("updated 4", p.run("sync", Options{Sending: Sending{Concurrency: 8}},
 			"a,,x-a,contacted,Ann,1", "other,"+a+",x-a,inProgress,Ann,1", "third,,x-a,onHold,Ann,1", "a,"+a+",x-a,closedWon,Ann,1"))
 		var order []string
 		for _, l := range r.lines {
@@ -135,7 +135,7 @@ func TestALeadThatTheFileKnowsIsTakenOver(t *testing.T) {
 		p.store = storetest.NewMemory(checkpoint.Target{TrunkID: "trunk"})
 		p.open()
 		p.service.sent()
-		r := p.run("sync", Options{Concurrency: 8, Missing: MissingCreate},
+		r := p.run("sync", Options{Sending: Sending{Concurrency: 8}, Planning: Planning{Missing: MissingCreate}},
 			"k1,"+lead+",x-a,contacted,Ann,1", "k2,"+lead+",x-a,inProgress,Ann,1", "k3,,x-a,onHold,Ann,1", "k1,,x-a,closedWon,Ann,1")
 		p.must("updated 4", r)
 		if len(p.service.leads) != 1 || p.service.lead(lead).Status != "closedWon" || p.known("k1").LeadID != lead {
@@ -151,8 +151,8 @@ func TestALeadThatTheFileKnowsIsTakenOver(t *testing.T) {
 func TestMissingLeadsAreMadeOnce(t *testing.T) {
 	paired(t, func(t *testing.T, p *pair) {
 		p.must("unmatched 2", p.run("sync", Options{}, "a,,x-a,open,Ann,1", "b,,x-a,contacted,Ann,1"))
-		p.must("skipped 1", p.run("sync", Options{Missing: MissingIgnore}, "a,,x-a,open,Ann,1"))
-		p.must("created 1 updated 1", p.run("sync", Options{Missing: MissingCreate, Concurrency: 8}, "a,,x-a,open,Ann,1", "b,,x-a,contacted,Ann,1"))
+		p.must("skipped 1", p.run("sync", Options{Planning: Planning{Missing: MissingIgnore}}, "a,,x-a,open,Ann,1"))
+		p.must("created 1 updated 1", p.run("sync", Options{Sending: Sending{Concurrency: 8}, Planning: Planning{Missing: MissingCreate}}, "a,,x-a,open,Ann,1", "b,,x-a,contacted,Ann,1"))
 		if p.service.creates != 1 {
 			t.Errorf("%d leads made", p.service.creates)
 		}
@@ -232,7 +232,7 @@ func TestARefusedUpdateIsRemembered(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 		p.must("unchanged 1", p.run("sync", Options{}, "a,,x-a,open,Ann,1"))
-		p.must("updated 1", p.run("sync", Options{RetryRejected: true}, "a,,x-a,onHold,Ann,1"))
+		p.must("updated 1", p.run("sync", Options{Planning: Planning{RetryRejected: true}}, "a,,x-a,onHold,Ann,1"))
 		if got := p.known("a"); got.Refused != (checkpoint.Digest{}) || !got.Confirmed.IsZero() {
 			t.Errorf("%+v", got)
 		}
@@ -256,7 +256,7 @@ func TestAnUnsettledUpdateBlocksItsLeadAlone(t *testing.T) {
 			rows = append(rows, fmt.Sprintf("b,,x-b,%s,Bob,%d", []string{"open", "onHold"}[i%2], i))
 		}
 		rows = append(rows, "a,,x-a,closedWon,Ann,1")
-		r := p.must("updated 20 failed 1 pending 3", p.run("sync", Options{Retries: 2, MaxWait: time.Minute}, rows...))
+		r := p.must("updated 20 failed 1 pending 3", p.run("sync", Options{Sending: Sending{Retries: 2, MaxWait: time.Minute}}, rows...))
 		if _, _, code := r.verdict(); code != CodeAttention {
 			t.Errorf("exit code %d", code)
 		}
@@ -276,14 +276,14 @@ func TestManyRowsOfFewLeads(t *testing.T) {
 		for i := range leads {
 			first = append(first, fmt.Sprintf("k%d,,x-%d,open,P%d,0", i, i, i))
 		}
-		p.must(fmt.Sprintf("created %d", leads), p.run("import", Options{Concurrency: 8}, first...))
+		p.must(fmt.Sprintf("created %d", leads), p.run("import", Options{Sending: Sending{Concurrency: 8}}, first...))
 		for n := range rounds {
 			for i := range leads {
 				key := []string{fmt.Sprintf("k%d", i), fmt.Sprintf("alias%d", n)}[(n+i)%2]
 				rows = append(rows, fmt.Sprintf("%s,,x-%d,open,P%d,%d", key, i, i, n+1))
 			}
 		}
-		p.must(fmt.Sprintf("updated %d", leads*rounds), p.run("sync", Options{Concurrency: 16}, rows...))
+		p.must(fmt.Sprintf("updated %d", leads*rounds), p.run("sync", Options{Sending: Sending{Concurrency: 16}}, rows...))
 		for i := range leads {
 			l := p.service.lead(p.known(fmt.Sprintf("k%d", i)).LeadID)
 			if string(l.Content["phone"]) != fmt.Sprintf("%q", fmt.Sprint(rounds)) {
@@ -301,7 +301,7 @@ func TestNoUpdateLeavesBeforeItsMark(t *testing.T) {
 			rows = append(rows, fmt.Sprintf("k%d,,x-%d,open,P,%d", i, i, i))
 			changed = append(changed, fmt.Sprintf("k%d,,x-%d,onHold,P,%d", i, i, i))
 		}
-		p.must("created 30", p.run("import", Options{Concurrency: 8}, rows...))
+		p.must("created 30", p.run("import", Options{Sending: Sending{Concurrency: 8}}, rows...))
 		byLead := map[string]string{}
 		for i := range 30 {
 			byLead[p.known(fmt.Sprintf("k%d", i)).LeadID] = fmt.Sprintf("k%d", i)
@@ -311,7 +311,7 @@ func TestNoUpdateLeavesBeforeItsMark(t *testing.T) {
 				t.Errorf("%s arrived at the service while the checkpoint says %q %q", byLead[id], e.Unsettled, e.Sought)
 			}
 		}
-		p.must("updated 30", p.run("sync", Options{Concurrency: 8}, changed...))
+		p.must("updated 30", p.run("sync", Options{Sending: Sending{Concurrency: 8}}, changed...))
 	})
 }
 
@@ -323,14 +323,14 @@ func TestAStopLeavesNoMarkOfWhatWasNotSent(t *testing.T) {
 			rows = append(rows, fmt.Sprintf("k%d,,x-%d,open,P,%d", i, i, i))
 			changed = append(changed, fmt.Sprintf("k%d,,x-%d,onHold,P,%d", i, i, i))
 		}
-		p.must("created 60", p.run("import", Options{Concurrency: 8}, rows...))
+		p.must("created 60", p.run("import", Options{Sending: Sending{Concurrency: 8}}, rows...))
 		interrupt := make(chan struct{})
 		p.service.delay = time.Second
 		go func() {
 			time.Sleep(2500 * time.Millisecond)
 			close(interrupt)
 		}()
-		r := p.run("sync", Options{Concurrency: 8, Interrupt: interrupt}, changed...)
+		r := p.run("sync", Options{Sending: Sending{Concurrency: 8}, Hooks: Hooks{Interrupt: interrupt}}, changed...)
 		if n := r.tally.outcomes; n[Updated] == 0 || n[Pending] == 0 || n[Failed] != 0 {
 			t.Error(r.outcomes())
 		}
@@ -372,7 +372,7 @@ func TestImportUpdatesChangedRows(t *testing.T) {
 		p.must("created 2", p.run("import", Options{}, "a,,x-a,open,Ann,1", "b,,x-b,open,Bob,1"))
 		p.service.sent()
 		p.must("changed 1", p.run("import", Options{}, "a,,x-a,open,Anna,1"))
-		p.must("updated 1 unchanged 1", p.run("import", Options{Changed: UpdateChanged}, "a,,x-a,open,Anna,1", "b,,x-b,open,Bob,1"))
+		p.must("updated 1 unchanged 1", p.run("import", Options{Planning: Planning{Changed: UpdateChanged}}, "a,,x-a,open,Anna,1", "b,,x-b,open,Bob,1"))
 		p.sends(p.known("a").LeadID + ` {"Content":{"name":"Anna"}}`)
 		p.must("unchanged 1", p.run("import", Options{}, "a,,x-a,open,Anna,1"))
 		// What a sync sent since counts as sent, whatever import sent.

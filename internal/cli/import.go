@@ -63,9 +63,11 @@ Try it without an account: leadferry import --sandbox -m leads.yaml leads.csv
 func (p *program) runOptions(c *cli.Context) (importer.Options, error) {
 	log, err := p.logger(c)
 	return importer.Options{
-		Command: c.Command.Name, Version: Version, RunID: p.ending.run, Interrupt: p.interrupt, Log: log,
-		Limit: c.Int("limit"), Rate: c.Float64("rate"), NoRepeats: c.Bool("no-repeats"), Show: c.Int("show"),
-		OwnColumns: c.String("results-columns") == "all",
+		Task:     importer.Task{Command: c.Command.Name, Version: Version, RunID: p.ending.run, Log: log, Limit: c.Int("limit")},
+		Sending:  importer.Sending{Rate: c.Float64("rate")},
+		Checking: importer.Checking{NoRepeats: c.Bool("no-repeats"), Show: c.Int("show")},
+		Keeping:  importer.Keeping{OwnColumns: c.String("results-columns") == "all"},
+		Hooks:    importer.Hooks{Interrupt: p.interrupt},
 	}, err
 }
 
