@@ -221,6 +221,32 @@ func TestWorkersHearOfOneAnother(t *testing.T) {
 	}
 }
 
+// Whoever was refused takes a new ledger away with him, but never from under somebody who begins at the same time.
+func TestALedgerIsNotRemovedUnderAWorker(t *testing.T) {
+	t.Parallel()
+	address := pgtest.Shared(t).Database(t)
+	opened(t, address, newTarget(), Options{}) // makes the schema
+	for range 10 {
+		target := newTarget()
+		var group sync.WaitGroup
+		for shard := range 4 {
+			group.Go(func() {
+				s, err := crewed(t, address, target, shard, 4, nil)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if shard > 0 {
+					s.Drop()
+				} else if err := s.Commit(t.Context(), []*checkpoint.Change{claimOf("a")}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		group.Wait()
+	}
+}
+
 // Plans are made while tables are empty, and must be right when they are full: nothing but a ledger's ID would have all of it read.
 func TestPlansLookEachKeyUp(t *testing.T) {
 	s := opened(t, pgtest.Shared(t).Database(t), newTarget(), Options{})

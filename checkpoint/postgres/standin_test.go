@@ -1,17 +1,11 @@
 package postgres
 
 import (
-	"fmt"
 	"net"
-	"os"
 	"path/filepath"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgproto3"
-
-	"leadferry/internal/pgtest"
 )
 
 // What speaks PostgreSQL's protocol and is something else is refused by what it says of itself.
@@ -63,45 +57,5 @@ func imitate(c net.Conn, version string) {
 			b.Send(&pgproto3.CommandComplete{CommandTag: []byte("SELECT 1")})
 			b.Send(&pgproto3.ReadyForQuery{TxStatus: 'I'})
 		}
-	}
-}
-
-// A pooler that mixes sessions is refused; one that keeps them apart serves.
-func TestPoolers(t *testing.T) {
-	program := pgtest.Program(t, "pgbouncer")
-	server := pgtest.Shared(t)
-	address := server.Database(t)
-	database := address[strings.LastIndex(address, "/")+1 : strings.Index(address, "?")]
-	for mode, words := range map[string]string{"transaction": "pool", "session": ""} {
-		t.Run(mode, func(t *testing.T) {
-			dir := pgtest.Folder(t)
-			config := fmt.Sprintf("[databases]\n%s = host=%s\n[pgbouncer]\nlisten_addr =\nunix_socket_dir = %s\nlisten_port = 5432\nauth_type = any\npool_mode = %s\nignore_startup_parameters = extra_float_digits\n",
-				database, server.Socket(), dir, mode)
-			file := filepath.Join(dir, "ini")
-			if err := os.WriteFile(file, []byte(strings.Replace(config, database+" = ", database+" = user=postgres ", 1)), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			c := pgtest.Command(program, "-q", file)
-			if err := c.Start(); err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { c.Process.Kill(); c.Wait() })
-			for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-				if c, err := net.Dial("unix", filepath.Join(dir, ".s.PGSQL.5432")); err == nil {
-					c.Close()
-					break
-				}
-			}
-			through := "postgres://postgres@/" + database + "?host=" + dir
-			if words != "" {
-				if s, err := Open(through, newTarget(), Options{Run: "run"}); err == nil {
-					s.Close()
-					t.Error("a pooler that mixes sessions was taken")
-				}
-				return
-			}
-			s := opened(t, through, newTarget(), Options{Run: "run"})
-			committed(t, s, claimOf("a"), createdOf("a", "lead-pooled"))
-		})
 	}
 }

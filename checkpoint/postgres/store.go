@@ -58,48 +58,62 @@ type Options struct {
 
 // Store is an open ledger. All its methods are safe for concurrent use.
 type Store struct {
-	at      *server.Address
-	o       Options
-	now     func() time.Time
+	at  *server.Address
+	o   Options
+	now func() time.Time
+	identity
+	enlistment
+
+	seq     atomic.Uint64 // the number of its last commit
+	claimed atomic.Bool   // something was stored
+	erased  atomic.Bool   // keys were forgotten
+	closed  atomic.Bool
+	broken  atomic.Pointer[error] // every later change fails with it
+	last    atomic.Pointer[checkpoint.Info]
+	seen    *sight
+	claims  *claims
+	ending  chan struct{} // closed when the ledger is
+	beaten  chan struct{} // closed when nothing shows life any more; nil: nothing did
+
+	mu sync.Mutex // one commit at a time
+	writing
+	fleet common
+
+	reading   sync.Mutex
+	reader    *server.Session
+	scattered atomic.Int64 // look-ups that go on to ask for each key, see [Store.look]
+	folds     atomic.Bool  // look-ups ask for folds and hashes, see [Store.look]
+}
+
+// identity is which ledger it is, and what was found when it was opened.
+type identity struct {
 	target  checkpoint.Target
 	ledger  int32
 	id      string
+	digests *checkpoint.Digester
 	fresh   bool
-	missing string
+	missing string // see [checkpoint.Info], as the next ones
+	since   uint64
 
-	tookOlder   bool   // see Options.Accept
-	predecessor string // see [checkpoint.Info]
-	since       uint64
-	digests     *checkpoint.Digester
-	worker      int64
-	timeline    int32         // of the server when the worker began,
-	standby     string        // and how its standbys stood then
-	claimed     atomic.Bool   // something was stored
-	seq         atomic.Uint64 // the number of its last commit
-	erased      atomic.Bool   // keys were forgotten
-	closed      atomic.Bool
-	broken      atomic.Pointer[error] // every later change fails with it
-	last        atomic.Pointer[checkpoint.Info]
-	seen        *sight
-	scattered   atomic.Int64 // look-ups that go on to ask for each key, see [Store.look]
-	folds       atomic.Bool  // look-ups ask for folds and hashes, see [Store.look]
-	claims      *claims
-	ending      chan struct{} // closed when the ledger is
-	beaten      chan struct{} // closed when nothing shows life any more; nil: nothing did
+	tookOlder   bool
+	predecessor string
+}
 
-	mu      sync.Mutex // one commit at a time; what follows belongs to it
-	writer  *server.Session
-	lists   *rowLists
-	shapes  map[shapeKey]bool // that are noted
-	commits uint64            // that were acknowledged
-	coming  uint64            // the number of the one under way, where it is none of rows
+// enlistment is this process as a worker of the ledger.
+type enlistment struct {
+	worker   int64
+	timeline int32  // of the server when the worker began,
+	standby  string // and how its standbys stood then
+}
 
-	troubled time.Time // since when the server could not commit, see isPassing; zero: it can
-
-	fleet common
-
-	reading sync.Mutex
-	reader  *server.Session
+// writing is what belongs to the commit that is under way.
+type writing struct {
+	writer   *server.Session
+	lists    *rowLists
+	shapes   map[shapeKey]bool // that are noted
+	commits  uint64            // that were acknowledged
+	coming   uint64            // the number of the one under way, where it is none of rows
+	troubled time.Time         // since when the server could not commit, see isPassing; zero: it can
 }
 
 // Open opens the ledger of a target, or makes it. Errors are *checkpoint.OpenError, or of a server
@@ -107,7 +121,7 @@ type Store struct {
 func Open(name string, t checkpoint.Target, o Options) (*Store, error) {
 	for end, conflicts := time.Now().Add(o.Wait), 0; ; {
 		s, err := open(name, t, o)
-		if isConflict(err) && conflicts < mostConflicts { // nothing was done
+		if (isConflict(err) || errors.Is(err, pgx.ErrNoRows)) && conflicts < mostConflicts { // nothing was done, or it was removed since it was found
 			conflicts++
 			continue
 		}
@@ -143,8 +157,8 @@ func connect(name string, t checkpoint.Target, o Options) (*Store, error) {
 	}
 	at.Locks = max(o.Wait, o.Patience, server.LeastSilence) * 9 / 10 // before the server counts as silent
 	s := &Store{
-		at: at, o: o, now: o.Now, target: t.Canonical(), seen: newSight(), lists: newRowLists(), shapes: map[shapeKey]bool{},
-		claims: newClaims(), ending: make(chan struct{}),
+		at: at, o: o, now: o.Now, identity: identity{target: t.Canonical()}, writing: writing{lists: newRowLists(), shapes: map[shapeKey]bool{}},
+		seen: newSight(), claims: newClaims(), ending: make(chan struct{}),
 	}
 	if s.now == nil {
 		s.now = time.Now
@@ -283,14 +297,21 @@ func (s *Store) Drop() (gone bool, err error) {
 	return gone, s.Close()
 }
 
-// remove takes away a ledger that has known nothing, where this user may and nobody else uses it.
-func (s *Store) remove(ctx context.Context) bool {
-	if empty, err := s.empty(ctx); err != nil || !empty {
-		return false
-	}
-	tag, err := s.writer.Exec(ctx, `DELETE FROM leadferry.ledgers l WHERE ledger = $1
-		AND NOT EXISTS (SELECT 1 FROM leadferry.workers WHERE ledger = $1 AND worker <> $2 AND ended IS NULL)`, s.ledger, s.worker)
-	return err == nil && tag.RowsAffected() == 1
+// remove takes away a ledger that has known nothing, where this user may and nobody else uses it; whoever is about to is waited for.
+func (s *Store) remove(ctx context.Context) (gone bool) {
+	err := pgx.BeginFunc(ctx, s.writer.Conn, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `SELECT FROM leadferry.ledgers WHERE ledger = $1 FOR UPDATE`, s.ledger); err != nil {
+			return err
+		}
+		if empty, err := s.empty(ctx); err != nil || !empty {
+			return err
+		}
+		tag, err := tx.Exec(ctx, `DELETE FROM leadferry.ledgers l WHERE ledger = $1
+			AND NOT EXISTS (SELECT 1 FROM leadferry.workers WHERE ledger = $1 AND worker <> $2 AND ended IS NULL)`, s.ledger, s.worker)
+		gone = tag.RowsAffected() == 1
+		return err
+	})
+	return gone && err == nil
 }
 
 // usable is an error unless something can be changed.
