@@ -200,6 +200,9 @@ func (p *program) begin(c *cli.Context) error {
 	if p.ending != nil {
 		p.ending.c.Store(c)
 	}
+	if len(c.Command.Subcommands) == 0 {
+		p.warnOfVariables()
+	}
 	if flags.Named("profile", c.Command.Flags) == nil {
 		return nil
 	}

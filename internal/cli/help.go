@@ -13,11 +13,13 @@ import (
 	"leadferry/internal/cli/complete"
 	"leadferry/internal/cli/connection"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/external"
 	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/reference"
 	"leadferry/internal/config"
 	"leadferry/internal/explain"
 	"leadferry/internal/lazyregexp"
+	"leadferry/internal/spelling"
 )
 
 // Reference is the whole command line as tables.
@@ -164,6 +166,34 @@ func profileNames(given func(flag string) string) []string {
 		names = append(names, connection.DefaultProfile)
 	}
 	return names
+}
+
+// flaglessVariables are those that stand for no flag.
+var flaglessVariables = [...]string{external.SecretVariable, "LEADFERRY_PASSWORD", "LEADFERRY_SHARDS", "LEADFERRY_ANY_FILESYSTEM"}
+
+// warnOfVariables tells of variables whose names are near to one that counts: a checkpoint that such a one names is not used,
+// and its leads would be made again.
+func (p *program) warnOfVariables() {
+	const prefix = "LEADFERRY_"
+	var known []string // what stands behind the prefix
+	for _, name := range flaglessVariables {
+		known = append(known, strings.TrimPrefix(name, prefix))
+	}
+	Reference().Each(func(c *reference.Command) {
+		for _, f := range c.Flags {
+			known = append(known, strings.TrimPrefix(f.Variable, prefix))
+		}
+	})
+	for _, pair := range os.Environ() {
+		name, _, _ := strings.Cut(pair, "=")
+		word, ours := strings.CutPrefix(name, prefix)
+		if !ours || slices.Contains(known, word) {
+			continue
+		}
+		if near := spelling.Nearest(word, known); near != "" {
+			p.warn(name + " is set and counts for nothing: is " + prefix + near + " meant?")
+		}
+	}
 }
 
 // Completes answers a completion script on out, where that is what args are: the program

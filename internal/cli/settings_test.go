@@ -219,3 +219,14 @@ func TestSandboxKeepsNoToken(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// A variable that is misspelt would be left out in silence, and a checkpoint that it names would not be used.
+func TestVariablesThatAreMisspelt(t *testing.T) {
+	d := newDesk(t, "https://api.example.com")
+	t.Setenv("LEADFERRY_CHEKPOINT", "mine.db")
+	t.Setenv("LEADFERRY_HOME", "/opt/leadferry")
+	const said = "warning: LEADFERRY_CHEKPOINT is set and counts for nothing: is LEADFERRY_CHECKPOINT meant?\n"
+	if out := d.must(0, "", []string{"config", "show", "--quiet"}, said); strings.Count(out, "warning") != 1 || strings.Contains(out, "mine.db") {
+		t.Error(out)
+	}
+}

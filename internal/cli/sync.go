@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"math/rand/v2"
 	"slices"
@@ -50,7 +51,9 @@ leadferry sync --sandbox -m leads.yaml changed.csv
 			if o.Files.Pull = c.String("pull"); o.Files.Pull != "" && o.DryRun {
 				return exit.Usage("--dry-run writes nothing, so there is no --pull", "leadferry reconcile --pull writes it and changes nothing")
 			}
-			o.CheckRemote = checksRemote(c)
+			if o.CheckRemote, err = checksRemote(c); err != nil {
+				return err
+			}
 			return hintIfMissing(p.send(c, o, importer.Sync), unknownLeads)
 		},
 	}
@@ -74,30 +77,25 @@ const checkAll = "all"
 
 func checkRemoteFlag() cli.Flag {
 	f := flags.Switch(running, "check-remote", "no lead is read", "read a lead before it is changed (`[=all]`: every lead of the file), and decide by --conflict about a status that is not the one last confirmed")
-	f.Action = func(c *cli.Context, value any) error {
-		word := value.(*flags.OptionalWord).String()
-		if word == checkAll {
-			return nil
-		}
-		if _, err := strconv.ParseBool(word); err != nil {
-			return exit.Usage("--check-remote stands alone, or is --check-remote="+checkAll, "see "+flags.CommandName(c)+" --help")
-		}
+	f.Action = func(c *cli.Context, _ any) error {
 		return flags.Mislaid(c, "check-remote", func(word string) bool { return word == checkAll })
 	}
 	return f
 }
 
 // checksRemote says which leads are read.
-func checksRemote(c *cli.Context) importer.Reads {
+func checksRemote(c *cli.Context) (importer.Reads, error) {
 	word := c.Generic("check-remote").(*flags.OptionalWord).String()
-	changed, _ := strconv.ParseBool(word) // was checked by the flag
+	changed, err := strconv.ParseBool(cmp.Or(word, "false"))
 	switch {
 	case word == checkAll:
-		return importer.ReadAll
+		return importer.ReadAll, nil
+	case err != nil:
+		return importer.ReadNothing, exit.Usage("--check-remote stands alone, or is --check-remote="+checkAll, "see leadferry sync --help")
 	case changed:
-		return importer.ReadChanged
+		return importer.ReadChanged, nil
 	}
-	return importer.ReadNothing
+	return importer.ReadNothing, nil
 }
 
 func (p *program) reconcileCommand() *cli.Command {

@@ -90,7 +90,8 @@ var afterWords = lazyregexp.New(`^(?:(?:leadferry|exit|return|error|errorlevel|r
 // 4xx that has no entry of its own), or by a message that was pasted. Case, blanks and hyphens do
 // not matter, nor do words like "exit code", "rc" or "HTTP" before a number.
 func Find(asked string) (Entry, bool) {
-	name := strings.ReplaceAll(strings.Join(strings.Fields(strings.ToLower(asked)), "_"), "-", "_")
+	asked = strings.Join(strings.Fields(asked), " ") // a summary breaks its lines
+	name := strings.NewReplacer(" ", "_", "-", "_").Replace(strings.ToLower(asked))
 	class := ""
 	if number := afterWords().FindStringSubmatch(name); number != nil {
 		if name = number[1]; len(name) == len("404") {

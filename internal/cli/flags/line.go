@@ -72,11 +72,23 @@ func (l *Line) take(args []string) (n int, err error) {
 		}
 		return len(args), err
 	case a == "-" || a == "" || a[0] != '-':
+		if name := l.withLongDash(a); name != "" {
+			return 1, exit.Usage("the dash before "+name+" is no hyphen: word processors make such dashes", "type "+strings.Repeat("-", min(len(name), 2))+name)
+		}
 		return 1, l.takeWord(a)
 	case disk.Exists(a):
 		return 1, looksLikeFlag(a)
 	}
 	return l.takeFlag(args)
+}
+
+// withLongDash is the flag that is meant by an argument with another dash before its name; "" where none is.
+func (l *Line) withLongDash(arg string) string {
+	name, _, _ := strings.Cut(strings.TrimLeft(arg, "–—-"), "=")
+	if strings.Trim(arg, "–—") == arg || Named(name, l.known()) == nil || disk.Exists(arg) {
+		return ""
+	}
+	return name
 }
 
 // looksLikeFlag refuses an argument that begins with - and is the name of a file: a
