@@ -18,9 +18,6 @@ var adoptingKey = []byte("adopting")
 
 func adoptingMark() []byte { return records.Seal(nil, 0, adoptingKey) }
 
-// adopted is how many entries of a list one commit takes.
-const adopted = 1 << 11
-
 // Adopt takes over leads that exist on the service, see [checkpoint.Store]. A long list takes
 // several commits: after a kill in their midst the checkpoint is incomplete until the same
 // list is adopted again. It takes 40 bytes of memory an entry, beside what one commit holds,
@@ -36,14 +33,14 @@ func (d *Store) Adopt(_ context.Context, list checkpoint.List) (r checkpoint.Ado
 			if r, err = a.examine(w); err != nil {
 				return err
 			}
-			if err := a.giveUp(w); err != nil || a.wanted > adopted {
+			if err := a.giveUp(w); err != nil || a.wanted > inOneCommit {
 				return errors.Join(err, w.meta.Put(adoptingKey, adoptingMark()))
 			}
-			return a.inParts(func(part []checkpoint.Entry, _ bool) error { return a.write(w, part, true) })
+			return inParts(a.taken, func(part []checkpoint.Entry, _ bool) error { return a.write(w, part, true) })
 		})
-		begun := err == nil && a.wanted > adopted
+		begun := err == nil && a.wanted > inOneCommit
 		if begun {
-			err = a.inParts(func(part []checkpoint.Entry, last bool) error {
+			err = inParts(a.taken, func(part []checkpoint.Entry, last bool) error {
 				return d.transact("other", func(w *writing) error { return a.write(w, part, last) })
 			})
 		}
@@ -69,27 +66,18 @@ type adoption struct {
 	corrected map[string]bool
 }
 
-// inParts hands out the entries that are to be written, so many at a time, in the order of
-// their keys; the last part may be empty.
-func (a *adoption) inParts(f func(part []checkpoint.Entry, last bool) error) error {
-	var part []checkpoint.Entry
+// taken are the entries that are to be written.
+func (a *adoption) taken(yield func(checkpoint.Entry, error) bool) {
+	enough := errors.New("enough")
 	err := a.Each(func(i int, e *checkpoint.Entry) error {
-		if !a.take[i] {
-			return nil
+		if a.take[i] && !yield(*e, nil) {
+			return enough
 		}
-		if len(part) == adopted {
-			if err := f(part, false); err != nil {
-				return err
-			}
-			part = part[:0]
-		}
-		part = append(part, *e)
 		return nil
 	})
-	if err != nil {
-		return err
+	if err != nil && err != enough {
+		yield(checkpoint.Entry{}, err)
 	}
-	return f(part, true)
 }
 
 // write takes entries over, in the order of their keys, which costs bbolt least.

@@ -21,7 +21,7 @@ func TestLongListThatIsCutOffIsAdoptedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	var list []checkpoint.Entry
-	for i := range 2*adopted + 10 {
+	for i := range 2*inOneCommit + 10 {
 		list = append(list, checkpoint.Entry{Key: fmt.Sprintf("key-%05d", i), LeadID: fmt.Sprint("lead-", i), ExternalID: fmt.Sprint("crm-", i)})
 	}
 	slices.Reverse(list)
@@ -29,7 +29,7 @@ func TestLongListThatIsCutOffIsAdoptedAgain(t *testing.T) {
 	_, err := d.Adopt(t.Context(), func(yield func(checkpoint.Entry, error) bool) {
 		times++
 		for i, e := range list {
-			if times == 3 && i == adopted+1 && !yield(e, cut) || !yield(e, nil) {
+			if times == 3 && i == inOneCommit+1 && !yield(e, cut) || !yield(e, nil) {
 				return
 			}
 		}
@@ -39,14 +39,14 @@ func TestLongListThatIsCutOffIsAdoptedAgain(t *testing.T) {
 	}
 	d = opened(t, killed(t, path), Options{})
 	info := d.Info()
-	if len(info.Warnings) != 1 || !strings.Contains(info.Warnings[0], "adopt") || info.Leads != adopted+2 {
+	if len(info.Warnings) != 1 || !strings.Contains(info.Warnings[0], "adopt") || info.Leads != inOneCommit+2 {
 		t.Errorf("%d leads, %q", info.Leads, info.Warnings)
 	}
 	if rest, _ := sought(t, d, checkpoint.Query{Key: list[len(list)-100].Key}); rest.State != checkpoint.Unknown || !info.MayLack(&rest) {
 		t.Error("a row of the rest of the list would be sent")
 	}
 	repairedKeepsWhatWasCutOff(t, path, list)
-	if r, err := d.Adopt(t.Context(), checkpoint.ListOf(list...)); err != nil || r.Known != adopted || r.Leads != adopted+10 {
+	if r, err := d.Adopt(t.Context(), checkpoint.ListOf(list...)); err != nil || r.Known != inOneCommit || r.Leads != inOneCommit+10 {
 		t.Errorf("again: %+v, %v", r, err)
 	}
 	if d.Info().Incomplete {
@@ -91,7 +91,7 @@ func repairedKeepsWhatWasCutOff(t *testing.T, path string, list []checkpoint.Ent
 
 // A list may be longer than the memory: little is kept of a lead, beside what one commit holds.
 func TestAdoptHoldsLittleOfALead(t *testing.T) {
-	const few, many = 3 * adopted, 10 * adopted
+	const few, many = 3 * inOneCommit, 10 * inOneCommit
 	least := heldWhileAdopting(t, few)
 	if each := (heldWhileAdopting(t, many) - least) / (many - few); each > 64 {
 		t.Errorf("%d bytes a lead", each)

@@ -53,7 +53,7 @@ type buffered struct {
 	old       []string // keys that are moved: those that were not yet
 	inOrder   bool     // old is: nothing is moved before
 	oldBelow  uint64   // lines with lower numbers belong to the old generation
-	movedTo   uint64   // and those below this one to an earlier one: all has been moved
+	doneBelow uint64   // and those below this one to an earlier one: all has been moved
 	foundUpTo uint64   // lines with lower numbers were there when the file was opened
 }
 
@@ -134,7 +134,7 @@ func (b *buffered) turn(full uint64) {
 	if len(b.old) > 0 {
 		return
 	}
-	if b.movedTo = b.oldBelow; uint64(len(b.unflushed)) < full {
+	if b.doneBelow = b.oldBelow; uint64(len(b.unflushed)) < full {
 		return
 	}
 	b.old, b.unflushed, b.inOrder = b.unflushed, nil, false
@@ -274,7 +274,7 @@ func (b *buffered) move(n int) error {
 func (b *buffered) sweep(n int) error {
 	c := b.lines.Cursor()
 	var gone []uint64
-	for k, line := c.First(); k != nil && len(b.swept) < n && binary.BigEndian.Uint64(k) < b.movedTo; k, line = c.Next() {
+	for k, line := c.First(); k != nil && len(b.swept) < n && binary.BigEndian.Uint64(k) < b.doneBelow; k, line = c.Next() {
 		number, items, err := records.OpenLine(k, line)
 		if err != nil {
 			return err

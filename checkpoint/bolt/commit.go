@@ -75,7 +75,7 @@ func (d *Store) transact(kind string, f func(*writing) error) error {
 			if err := f(l); err != nil {
 				return err
 			}
-			if err := l.end(tx); err != nil {
+			if err := l.end(); err != nil {
 				return err
 			}
 			d.readers.Lock()

@@ -34,12 +34,12 @@ type auditLine struct {
 // that a damaged file's lines are not taken for entries.
 const auditKind = 0x10
 
-// note writes a line at the end of the audit and counts it.
-func (w *writing) note(r auditLine) error {
+// writeLine writes a line at the end of the audit and counts it.
+func (w *writing) writeLine(r auditLine) error {
 	if r.kind == found && r.Exists {
 		r.kind = exists
 	}
-	last, _ := w.audit.Cursor().Last()
+	last, _ := w.in(inAudit).Cursor().Last()
 	number := uint64(1)
 	if last != nil {
 		number += binary.BigEndian.Uint64(last)
@@ -47,7 +47,7 @@ func (w *writing) note(r auditLine) error {
 	key := binary.BigEndian.AppendUint64(nil, number)
 	w.count(r.kind, 1)
 	r.at = w.now
-	return w.audit.Put(key, r.encode(key))
+	return w.in(inAudit).Put(key, r.encode(key))
 }
 
 // count counts a line of the audit that comes, 1, or goes, -1.
@@ -95,7 +95,7 @@ func (w *writing) Contradict(kind checkpoint.Evidence, key, lead, other string) 
 	}
 	against := auditLine{kind: exists + byte(kind), other: other}
 	var known []auditLine // evidence that came since the last decision, or with it
-	cursor := w.audit.Cursor()
+	cursor := w.in(inAudit).Cursor()
 	for k, v := cursor.Last(); k != nil; k, v = cursor.Prev() {
 		r, err := decodeAudit(k, v)
 		switch {
@@ -113,17 +113,17 @@ func (w *writing) Contradict(kind checkpoint.Evidence, key, lead, other string) 
 			return nil
 		}
 		against.Decision, against.decided = r.Decision, r.at
-		return w.note(against)
+		return w.writeLine(against)
 	}
 	return nil
 }
 
-// addAudit adds all that the audit holds; without words, the sends that decisions are about are left out.
-func addAudit(a *checkpoint.Audit, words *records.Words, audit *bbolt.Bucket) error {
-	return audit.ForEach(func(k, v []byte) error { return addLine(a, words, k, v) })
+// readAudit adds what the audit holds to a; without words, the sends that decisions are about are left out.
+func readAudit(a *checkpoint.Audit, words *records.Words, audit *bbolt.Bucket) error {
+	return audit.ForEach(func(k, v []byte) error { return readLine(a, words, k, v) })
 }
 
-func addLine(a *checkpoint.Audit, words *records.Words, k, v []byte) error {
+func readLine(a *checkpoint.Audit, words *records.Words, k, v []byte) error {
 	r, err := decodeAudit(k, v)
 	if err != nil {
 		return err
@@ -143,7 +143,7 @@ func addLine(a *checkpoint.Audit, words *records.Words, k, v []byte) error {
 
 // Audit returns what people decided, see [checkpoint.Store].
 func (d *Store) Audit(context.Context) (a checkpoint.Audit, err error) {
-	err = d.view("read decisions", func(tx *bbolt.Tx) error { return addAudit(&a, d.words, tx.Bucket(inAudit)) })
+	err = d.view("read decisions", func(tx *bbolt.Tx) error { return readAudit(&a, d.words, tx.Bucket(inAudit)) })
 	return a, err
 }
 
@@ -182,7 +182,7 @@ func (r *resolving) Put(key string, k checkpoint.KeptKey) error {
 func (r *resolving) Decided(key string) (*checkpoint.KeptDecision, error) {
 	if r.last == nil {
 		var a checkpoint.Audit
-		if err := addAudit(&a, r.words, r.audit); err != nil {
+		if err := readAudit(&a, r.words, r.in(inAudit)); err != nil {
 			return nil, err
 		}
 		r.last = make(map[string]*checkpoint.KeptDecision)
@@ -197,5 +197,5 @@ func (r *resolving) Note(d checkpoint.KeptDecision) error {
 	if d.Send.Reason == checkpoint.ReasonIncomplete && !d.Free() {
 		r.found++
 	}
-	return r.note(auditLine{Decision: d.Decision, send: r.words.AppendKept(nil, d.Send)})
+	return r.writeLine(auditLine{Decision: d.Decision, send: r.words.AppendKept(nil, d.Send)})
 }

@@ -109,13 +109,13 @@ func (w *writing) putBlock(b checkpoint.KeptBlock) error {
 			return err
 		}
 	}
-	return w.blocked.Put(b.Hash, records.EncodeBlock(b))
+	return w.in(inBlocked).Put(b.Hash, records.EncodeBlock(b))
 }
 
 func (w *writing) unblock(key string) error {
 	hash := w.digests.Blocked(key)
 	record := records.ForgottenFold(w.digests.Blocked(rowkey.Fold(key)), hash)
-	return errors.Join(w.blocked.Delete(hash), w.folds.Delete(record))
+	return errors.Join(w.in(inBlocked).Delete(hash), w.folds.Delete(record))
 }
 
 // scrubIntents takes forgotten lead IDs out of the doubts of other keys, which were
@@ -142,7 +142,7 @@ func (w *writing) scrubIntents(leads map[string]bool) error {
 // the sends in others.
 func (w *writing) scrubAudit(gone, leads, texts map[string]bool) error {
 	changed := map[string][]byte{} // nil: goes
-	err := w.audit.ForEach(func(k, v []byte) error {
+	err := w.in(inAudit).ForEach(func(k, v []byte) error {
 		r, err := decodeAudit(k, v)
 		send, failed := w.words.Kept(r.Key, r.send)
 		switch err := errors.Join(err, failed); {
@@ -160,9 +160,9 @@ func (w *writing) scrubAudit(gone, leads, texts map[string]bool) error {
 	})
 	for k, v := range changed {
 		if v == nil {
-			err = errors.Join(err, w.audit.Delete([]byte(k)))
+			err = errors.Join(err, w.in(inAudit).Delete([]byte(k)))
 		} else {
-			err = errors.Join(err, w.audit.Put([]byte(k), v))
+			err = errors.Join(err, w.in(inAudit).Put([]byte(k), v))
 		}
 	}
 	return err
@@ -188,7 +188,7 @@ func (w *writing) scrubWords(texts map[string]bool) error {
 		return errors.Join(err, used(one))
 	}
 	var a checkpoint.Audit
-	err := addAudit(&a, w.words, w.audit)
+	err := readAudit(&a, w.words, w.in(inAudit))
 	for i := 0; i < len(a.Decisions) && err == nil; i++ {
 		err = used(a.Decisions[i].Send)
 	}
@@ -198,7 +198,7 @@ func (w *writing) scrubWords(texts map[string]bool) error {
 		}
 	}
 	if err == nil {
-		err = w.words.Forget(texts, w.meta.Tx().Bucket(inWords))
+		err = w.words.Forget(texts, w.in(inWords))
 	} else if errors.Is(err, errAllUsed) {
 		err = nil
 	}

@@ -180,7 +180,7 @@ func writeEmpty(path string, h header, besides []record) error {
 }
 
 func buckets() [][]byte {
-	return [][]byte{inMeta, inEntries, inIntents, inLeads, inLinks, inWanted, inFolds, inWords, inRuns, inAudit, inBlocked, inNotes, newEntries, newLeads}
+	return [][]byte{inMeta, inEntries, inIntents, inLeads, inLinks, inWanted, inFolds, inWords, inRuns, inAudit, inBlocked, inShapes, newEntries, newLeads}
 }
 
 // states is how many there are.
@@ -189,7 +189,7 @@ const states = int(checkpoint.Forgotten) + 1
 var tallyKey = []byte("tally")
 
 // tally counts commits, keys by the state that a look-up shows, words, runs,
-// decisions, their contradictions and notes. It shows when a damaged page has lost some.
+// decisions, their contradictions and shapes. It shows when a damaged page has lost some.
 type tally struct {
 	seq            uint64
 	keys           [states]uint64
@@ -197,7 +197,7 @@ type tally struct {
 	runs           uint64
 	decisions      uint64
 	contradictions uint64
-	notes          uint64
+	shapes         uint64
 	statuses       [records.KindsOfStatus]uint64 // leads by the status last confirmed
 }
 
@@ -206,7 +206,7 @@ func (t tally) encode() []byte {
 	for _, n := range t.keys {
 		b = binary.AppendUvarint(b, n)
 	}
-	for _, n := range append([]uint64{t.words, t.runs, t.decisions, t.contradictions, t.notes}, t.statuses[:]...) {
+	for _, n := range append([]uint64{t.words, t.runs, t.decisions, t.contradictions, t.shapes}, t.statuses[:]...) {
 		b = binary.AppendUvarint(b, n)
 	}
 	return records.Seal(b, 0, tallyKey)
@@ -221,7 +221,7 @@ func decodeTally(record []byte) (t tally, err error) {
 	for i := range t.keys {
 		t.keys[i] = f.Uint()
 	}
-	t.words, t.runs, t.decisions, t.contradictions, t.notes = f.Uint(), f.Uint(), f.Uint(), f.Uint(), f.Uint()
+	t.words, t.runs, t.decisions, t.contradictions, t.shapes = f.Uint(), f.Uint(), f.Uint(), f.Uint(), f.Uint()
 	for i := range t.statuses {
 		t.statuses[i] = f.Uint()
 	}

@@ -102,14 +102,14 @@ func (d *Store) Contents(ctx context.Context) (*checkpoint.Contents, error) {
 	if c.Shapes, err = d.Shapes(ctx); err != nil {
 		return nil, err
 	}
-	return c, d.view("read decisions and notes", func(tx *bbolt.Tx) error {
+	return c, d.view("read decisions and forgotten keys", func(tx *bbolt.Tx) error {
 		return errors.Join(
-			addAudit(&c.Audit, d.words, tx.Bucket(inAudit)),
-			tx.Bucket(inBlocked).ForEach(func(k, v []byte) error { return addBlock(c, k, v) }))
+			readAudit(&c.Audit, d.words, tx.Bucket(inAudit)),
+			tx.Bucket(inBlocked).ForEach(func(k, v []byte) error { return readBlock(c, k, v) }))
 	})
 }
 
-func addBlock(c *checkpoint.Contents, k, v []byte) error {
+func readBlock(c *checkpoint.Contents, k, v []byte) error {
 	b, err := records.DecodeBlock(bytes.Clone(k), bytes.Clone(v))
 	c.Forgotten = append(c.Forgotten, b)
 	return err
@@ -245,34 +245,39 @@ func (d *Store) carry(c *checkpoint.Contents) error {
 	})
 }
 
-// carried is how many of a list one commit takes.
-const carried = 4096
-
 // inCommits writes each of a list, as long as it is no error.
 func inCommits[T any](d *Store, list iter.Seq2[T, error], write func(*writing, T) error) error {
-	next, stop := iter.Pull2(list)
-	defer stop()
-	for more := true; more; {
-		err := d.alone(func(w *writing) error {
-			for range carried {
-				one, err, some := next()
-				if more = some; !some {
-					return nil
-				}
-				if err != nil {
-					return &checkpoint.ListFailure{Err: err}
-				}
+	return inParts(list, func(part []T, _ bool) error {
+		return d.alone(func(w *writing) error {
+			for _, one := range part {
 				if err := write(w, one); err != nil {
 					return err
 				}
 			}
 			return nil
 		})
+	})
+}
+
+// inOneCommit is how many of a list one commit takes.
+const inOneCommit = 1 << 11
+
+// inParts hands out a list, so many at a time; the last part may be empty.
+func inParts[T any](list iter.Seq2[T, error], f func(part []T, last bool) error) error {
+	var part []T
+	for one, err := range list {
 		if err != nil {
 			return err
 		}
+		if len(part) == inOneCommit {
+			if err := f(part, false); err != nil {
+				return err
+			}
+			part = part[:0]
+		}
+		part = append(part, one)
 	}
-	return nil
+	return f(part, true)
 }
 
 // inherit takes over the key of the digests and the IDs of another checkpoint.
@@ -311,14 +316,14 @@ func (w *writing) putRest(c *checkpoint.Contents) error {
 	}
 	for _, r := range c.Decisions {
 		w.now = r.At
-		if err := w.note(auditLine{Decision: r.Decision, send: w.words.AppendKept(nil, r.Send)}); err != nil {
+		if err := w.writeLine(auditLine{Decision: r.Decision, send: w.words.AppendKept(nil, r.Send)}); err != nil {
 			return err
 		}
 	}
 	for _, r := range c.Contradictions {
 		w.now = r.Found
 		kind, err := kindOfEvidence(r.Text)
-		if err := errors.Join(err, w.note(auditLine{Decision: r.Decision, kind: kind, other: r.Other, decided: r.Decided})); err != nil {
+		if err := errors.Join(err, w.writeLine(auditLine{Decision: r.Decision, kind: kind, other: r.Other, decided: r.Decided})); err != nil {
 			return err
 		}
 	}

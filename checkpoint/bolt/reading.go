@@ -182,7 +182,7 @@ func (d *Store) History(_ context.Context, key string) (all []checkpoint.Event, 
 	err = d.read("read history", func(r *reading) error {
 		k, err := d.kept(key, r.entry(key), r.tx.Bucket(inIntents).Get([]byte(key)))
 		var a checkpoint.Audit
-		if err := errors.Join(err, addAudit(&a, d.words, r.tx.Bucket(inAudit))); err != nil {
+		if err := errors.Join(err, readAudit(&a, d.words, r.tx.Bucket(inAudit))); err != nil {
 			return err
 		}
 		var decided []*checkpoint.Kept

@@ -12,9 +12,9 @@ import (
 	"leadferry/internal/disk"
 )
 
-// Evidence is what the results of a run tell of leads, with the ID of the checkpoint that the
-// run used, or "" where nobody knows.
-type Evidence struct {
+// Results are what those of a run tell of leads, with the ID of the checkpoint that the run used, or
+// "" where nobody knows.
+type Results struct {
 	Source  string
 	ID      string
 	Target  checkpoint.Target
@@ -34,7 +34,7 @@ type Repaired struct {
 // results know besides, with an ID of its own that records the old one. While leads are
 // missing it is incomplete. A repair that is cut off leaves a file that is incomplete too. t
 // is needed only where the file has lost its target. A dry run writes nothing.
-func Repair(from, to string, t checkpoint.Target, results []Evidence, dryRun bool, o Options) (r Repaired, err error) {
+func Repair(from, to string, t checkpoint.Target, results []Results, dryRun bool, o Options) (r Repaired, err error) {
 	s, err := salvageFile(from)
 	if err != nil {
 		return r, err
@@ -110,7 +110,7 @@ func (p *repair) findOwners() {
 }
 
 // addResults takes over what results of runs know and the file lacks.
-func (p *repair) addResults(results []Evidence) error {
+func (p *repair) addResults(results []Results) error {
 	taken := make(map[string]bool)
 	for _, one := range results {
 		if !p.secret && !p.hasSeqLine {
@@ -140,7 +140,7 @@ func (p *repair) addResults(results []Evidence) error {
 
 // belongs says whether results are of the target of this checkpoint. Those of its target and
 // of another checkpoint are an error; of those without an ID nobody knows.
-func (p *repair) belongs(one *Evidence) (bool, error) {
+func (p *repair) belongs(one *Results) (bool, error) {
 	switch {
 	case one.ID == "":
 		return true, nil
@@ -237,7 +237,7 @@ func (p *repair) contents() (*checkpoint.Contents, error) {
 	if !p.secret {
 		return c, nil
 	}
-	for key, record := range p.notes {
+	for key, record := range p.shapes {
 		shape, err := decodeShape([]byte(key), record)
 		if err != nil {
 			return nil, err
@@ -245,12 +245,12 @@ func (p *repair) contents() (*checkpoint.Contents, error) {
 		c.Shapes = append(c.Shapes, shape)
 	}
 	for hash, record := range p.blocked {
-		if err := addBlock(c, []byte(hash), record); err != nil {
+		if err := readBlock(c, []byte(hash), record); err != nil {
 			return nil, err
 		}
 	}
 	for _, number := range slices.Sorted(maps.Keys(p.audit)) {
-		if err := addLine(&c.Audit, p.blank, numberKey(number), p.audit[number].record); err != nil {
+		if err := readLine(&c.Audit, p.blank, numberKey(number), p.audit[number].record); err != nil {
 			return nil, err
 		}
 	}

@@ -51,7 +51,7 @@ func (d *Store) PutRun(_ context.Context, info checkpoint.RunInfo) error {
 
 // addRun looks for the run from the newest one on, which is nearly always it.
 func (w *writing) addRun(info checkpoint.RunInfo) error {
-	c := w.runs.Cursor()
+	c := w.in(inRuns).Cursor()
 	for k, v := c.Last(); k != nil; k, v = c.Prev() {
 		old, err := decodeRun(k, v)
 		if err != nil {
@@ -59,12 +59,12 @@ func (w *writing) addRun(info checkpoint.RunInfo) error {
 		}
 		if old.ID == info.ID {
 			key := slices.Clone(k)
-			return w.runs.Put(key, encodeRun(key, info))
+			return w.in(inRuns).Put(key, encodeRun(key, info))
 		}
 	}
 	w.tally.runs++
 	key := binary.BigEndian.AppendUint64(nil, w.tally.runs)
-	return w.runs.Put(key, encodeRun(key, info))
+	return w.in(inRuns).Put(key, encodeRun(key, info))
 }
 
 // Runs returns all runs that were added, in the order of their first PutRun.
@@ -79,7 +79,7 @@ func (d *Store) Runs(_ context.Context) (all []checkpoint.RunInfo, err error) {
 	return all, err
 }
 
-// shapePrefix begins the keys of the bucket of notes: nothing else that has a checksum begins so and is so long.
+// shapePrefix begins the keys of the bucket of shapes: nothing else that has a checksum begins so and is so long.
 const shapePrefix = "note "
 
 func encodeShape(key []byte, s checkpoint.KeptShape) []byte {
@@ -109,17 +109,17 @@ func shapeKey(d *checkpoint.Digester, s checkpoint.KeptShape) []byte {
 // addShape keeps a shape by which rows are about to be made leads, once.
 func (w *writing) addShape(s checkpoint.KeptShape) error {
 	key := shapeKey(w.digests, s)
-	if len(s.Columns) == 0 || w.notes.Get(key) != nil {
+	if len(s.Columns) == 0 || w.in(inShapes).Get(key) != nil {
 		return nil
 	}
-	w.tally.notes++
-	return w.notes.Put(key, encodeShape(key, s))
+	w.tally.shapes++
+	return w.in(inShapes).Put(key, encodeShape(key, s))
 }
 
 // Shapes returns all by which leads were made, see [checkpoint.Store].
 func (d *Store) Shapes(context.Context) (all []checkpoint.KeptShape, err error) {
-	err = d.view("read notes", func(tx *bbolt.Tx) error {
-		return tx.Bucket(inNotes).ForEach(func(k, v []byte) error {
+	err = d.view("read shapes", func(tx *bbolt.Tx) error {
+		return tx.Bucket(inShapes).ForEach(func(k, v []byte) error {
 			one, err := decodeShape(k, bytes.Clone(v))
 			all = append(all, one)
 			return err

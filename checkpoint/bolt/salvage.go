@@ -66,7 +66,7 @@ func Salvage(path string, f func(checkpoint.Entry) error) (r Salvaged, err error
 func salvageFile(path string) (*salvage, error) {
 	d := &Store{path: path, readOnly: true}
 	s := &salvage{
-		records: make(map[string]piece), blocked: make(map[string][]byte), notes: make(map[string][]byte),
+		records: make(map[string]piece), blocked: make(map[string][]byte), shapes: make(map[string][]byte),
 		runs: make(map[uint64]line), audit: make(map[uint64]line),
 	}
 	s.texts, s.sure = make([]string, records.MaxWords), make([]bool, records.MaxWords)
@@ -87,7 +87,7 @@ type salvage struct {
 	sure     []bool         // of texts: it stood in a page in use
 	blank    *records.Words // the same texts
 	blocked  map[string][]byte
-	notes    map[string][]byte
+	shapes   map[string][]byte
 	runs     map[uint64]line // by number
 	audit    map[uint64]line
 	header   header               // version 0: none was found
@@ -271,7 +271,7 @@ func (s *salvage) other(key, value []byte) bool {
 	}
 	keep := bytes.Clone(value)
 	if _, err := decodeShape(key, value); err == nil {
-		s.notes[string(key)] = keep
+		s.shapes[string(key)] = keep
 		return true
 	}
 	if len(key) == len(checkpoint.Digest{}) {

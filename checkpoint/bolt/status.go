@@ -38,7 +38,7 @@ func (d *Store) Status() (s checkpoint.Status, err error) {
 		if d.tally.Load().contradictions == 0 {
 			return nil
 		}
-		return addAudit(&a, nil, tx.Bucket(inAudit))
+		return readAudit(&a, nil, tx.Bucket(inAudit))
 	})
 	if err == nil {
 		s.Contradictions, err = checkpoint.Standing(context.Background(), d, a)

@@ -37,39 +37,54 @@ var _ checkpoint.Store = (*Store)(nil)
 
 // Store is an open checkpoint file. All its methods are safe for concurrent use.
 type Store struct {
-	path      string
-	fresh     bool // made by this opening, or by one that was killed before it was used
-	held      bool // the lock
-	readOnly  bool
-	moving    string // see movingKey
-	warnings  []string
-	tookOlder bool // see TookOlder
-	now       func() time.Time
+	path     string
+	readOnly bool
+	now      func() time.Time
+	opening
 
 	file           *os.File // bbolt's own handle, which it closes
 	bolt           *bbolt.DB
-	seqFile        *os.File // PATH.seq; nil when read only
-	replaced       *seqLine // what PATH.seq said before this file was made
 	header         header
 	digests        *checkpoint.Digester
 	words          *records.Words
 	readers        sync.RWMutex // held by who reads entries, from before its transaction to the end
 	entries, leads *buffered
 	missing        atomic.Pointer[lacking] // what it is known to lack, or nil
-	host           uint64                  // of this machine, see seqLine
-	asOpen         atomic.Uint64           // of the file while it is open, see seqLine
-	acceptOlder    func() error            // takes an older copy for good, once the writer runs
-	predecessor    string                  // what is known of one that was here before a new one was made, or ""
 	tally          atomic.Pointer[tally]   // as of the last commit
-	broken         atomic.Pointer[error]   // the first error; every later call returns it
-	erase          atomic.Bool             // unused parts hold what was forgotten: compact at the end
-	claimed        atomic.Bool             // rows were claimed or settled
-	closed         atomic.Bool
-	statusWriter   *statusWriter // of PATH.status; nil when read only
+	ending
+	beside
 
 	mu     sync.Mutex // one commit after another: what follows belongs to it
 	w      writing
 	sorted []*checkpoint.Change
+}
+
+// opening is what was found when the file was opened.
+type opening struct {
+	fresh       bool // made by this opening, or by one that was killed before it was used
+	held        bool // the lock
+	moving      string
+	warnings    []string
+	tookOlder   bool
+	acceptOlder func() error // takes an older copy for good, once the writer runs
+	predecessor string       // what is known of one that was here before a new one was made, or ""
+}
+
+// ending is what decides how the use of the file ends.
+type ending struct {
+	broken  atomic.Pointer[error] // the first error; every later call returns it
+	erase   atomic.Bool           // unused parts hold what was forgotten: compact at the end
+	claimed atomic.Bool           // rows were claimed or settled
+	closed  atomic.Bool
+}
+
+// beside are the files beside it.
+type beside struct {
+	seqFile      *os.File      // PATH.seq; nil when read only
+	replaced     *seqLine      // what PATH.seq said before this file was made
+	host         uint64        // of this machine, see seqLine
+	asOpen       atomic.Uint64 // of the file while it is open, see seqLine
+	statusWriter *statusWriter // of PATH.status; nil when read only
 }
 
 // Info says what the checkpoint is and how much it knows now.
@@ -96,7 +111,7 @@ func (d *Store) Digests() *checkpoint.Digester { return d.digests }
 // empty says that nothing is known of any key, and that none was claimed since opening.
 func (d *Store) empty() bool {
 	t := d.tally.Load()
-	return t.total() == 0 && t.decisions == 0 && t.notes == 0 && !d.claimed.Load()
+	return t.total() == 0 && t.decisions == 0 && t.shapes == 0 && !d.claimed.Load()
 }
 
 // unused says that the file is empty and that no run came to its end with it.

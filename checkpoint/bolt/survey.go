@@ -97,9 +97,9 @@ func (s *survey) checkerOf(bucket string) func(k, v []byte) error {
 		}
 	case string(inAudit):
 		return s.line
-	case string(inNotes):
+	case string(inShapes):
 		return func(k, v []byte) error {
-			s.tally.notes++
+			s.tally.shapes++
 			_, err := decodeShape(k, v)
 			return err
 		}

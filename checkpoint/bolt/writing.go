@@ -23,7 +23,7 @@ var (
 	inWords    = []byte("words")       // number → word
 	inRuns     = []byte("runs")        // number → run
 	inAudit    = []byte("audit")       // number → decision, or what contradicts one
-	inNotes    = []byte("notes")       // digest of a shape → shape
+	inShapes   = []byte("notes")       // digest of a shape → shape
 	inBlocked  = []byte("blocked")     // keyed hash of a forgotten key → when
 	newEntries = []byte("new entries") // number → some new records of entries, see buffered
 	newLeads   = []byte("new leads")   // the same of leads
@@ -41,10 +41,11 @@ type writing struct {
 	rooms   []checkpoint.Kept  // those of them that are free; none but while a change is made
 	arena   []byte             // records live here until the commit: bbolt does not copy values
 
-	meta, intents, links, wanted, folds, runs, audit, blocked, notes *bbolt.Bucket
-	entries, leads                                                   *buffered
-	sent                                                             *bbolt.Cursor // of intents, for looking up: a bucket's own Get would make a new one each time
-	last                                                             string        // the last key in entries when the commit began
+	tx                                  *bbolt.Tx
+	meta, intents, links, wanted, folds *bbolt.Bucket
+	entries, leads                      *buffered
+	sent                                *bbolt.Cursor // of intents, for looking up: a bucket's own Get would make a new one each time
+	last                                string        // the last key in entries when the commit began
 }
 
 func (d *Store) newWriting() writing {
@@ -55,9 +56,8 @@ func (d *Store) newWriting() writing {
 func (w *writing) begin(tx *bbolt.Tx, t tally, now time.Time) {
 	w.tally, w.now, w.arena = t, now.UTC(), w.arena[:0]
 	w.seq++
-	w.meta, w.intents = tx.Bucket(inMeta), tx.Bucket(inIntents)
+	w.tx, w.meta, w.intents = tx, tx.Bucket(inMeta), tx.Bucket(inIntents)
 	w.links, w.wanted, w.folds = tx.Bucket(inLinks), tx.Bucket(inWanted), tx.Bucket(inFolds)
-	w.runs, w.audit, w.blocked, w.notes = tx.Bucket(inRuns), tx.Bucket(inAudit), tx.Bucket(inBlocked), tx.Bucket(inNotes)
 	w.sent = w.intents.Cursor()
 	w.entries.begin(tx, w.total())
 	w.leads.begin(tx, w.total())
@@ -67,9 +67,12 @@ func (w *writing) begin(tx *bbolt.Tx, t tally, now time.Time) {
 	w.last = string(last)
 }
 
+// in is a bucket that few commits need.
+func (w *writing) in(bucket []byte) *bbolt.Bucket { return w.tx.Bucket(bucket) }
+
 // end writes what belongs to every commit.
-func (w *writing) end(tx *bbolt.Tx) error {
-	if err := w.words.Store(tx.Bucket(inWords)); err != nil {
+func (w *writing) end() error {
+	if err := w.words.Store(w.in(inWords)); err != nil {
 		return err
 	}
 	if err := errors.Join(w.entries.end(), w.leads.end()); err != nil {
@@ -161,7 +164,7 @@ func (w *writing) shown(key string, k *checkpoint.KeptKey) *checkpoint.Kept {
 		return shown
 	}
 	w.none.Entry = checkpoint.Entry{Key: key}
-	if w.keys[checkpoint.Forgotten] > 0 && w.blocked.Get(w.digests.Blocked(key)) != nil {
+	if w.keys[checkpoint.Forgotten] > 0 && w.in(inBlocked).Get(w.digests.Blocked(key)) != nil {
 		w.none.State = checkpoint.Forgotten
 	}
 	return &w.none

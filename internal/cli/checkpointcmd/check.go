@@ -137,7 +137,7 @@ func (d *Desk) Repair(from, to string, target checkpoint.Target, files []string,
 	case !errors.Is(err, checkpoint.ErrDamaged) && !errors.Is(err, checkpoint.ErrRolledBack):
 		return err
 	}
-	var results []bolt.Evidence
+	var results []bolt.Results
 	for _, path := range files {
 		one, err := d.evidence(path)
 		if err != nil {
@@ -154,8 +154,8 @@ func (d *Desk) Repair(from, to string, target checkpoint.Target, files []string,
 }
 
 // evidence reads results. The summary beside them says which checkpoint their run used.
-func (d *Desk) evidence(path string) (bolt.Evidence, error) {
-	one := bolt.Evidence{Source: path}
+func (d *Desk) evidence(path string) (bolt.Results, error) {
+	one := bolt.Results{Source: path}
 	read, file, err := d.openList(path, "repair")
 	if err != nil {
 		return one, err
