@@ -41,8 +41,9 @@ type Config struct {
 	RequestIDHeader string
 
 	SingleUse func(host string) // told once a host when each create gets a connection of its own there, for it closed a used one without an answer; may be nil
-	Now       func() time.Time  // nil = time.Now
 	Tokens    TokenStore        // keeps the token for later runs and other processes; nil: nobody does
+
+	now func() time.Time // nil = time.Now
 }
 
 func (c Config) withDefaults() Config {
@@ -51,8 +52,8 @@ func (c Config) withDefaults() Config {
 		c.Timeout = 30 * time.Second
 	}
 	c.UserAgent = cmp.Or(c.UserAgent, "leadferry")
-	if c.Now == nil {
-		c.Now = time.Now
+	if c.now == nil {
+		c.now = time.Now
 	}
 	return c
 }

@@ -82,6 +82,17 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
+// roundTrip exchanges the request that stands written in the connection, until limit or the end of ctx, and notes what is seen of it.
+func (c *conn) roundTrip(ctx context.Context, limit time.Time, seen *Call) (a answer, sent bool, err error) {
+	c.until(ctx, limit)
+	a, sent, err = c.exchange(c.request)
+	if sent {
+		seen.Sent, seen.Received = len(c.request), len(a.body)
+	}
+	seen.Detail.exchanged(c, a, err)
+	return a, sent, err
+}
+
 // exchange sends a request and returns the answer, informational ones left out. sent says whether a byte of the request
 // has left. When ctx ends, so does the exchange.
 func (c *conn) exchange(request []byte) (a answer, sent bool, err error) {

@@ -177,7 +177,7 @@ func (s *Server) token(c call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	refresh, err := s.issue(refreshUse, id, s.options.RefreshLife)
+	refresh, err := s.issue(refreshUse, id, refreshLife)
 	if err != nil {
 		return answer{}, err
 	}

@@ -22,7 +22,7 @@ func names(leads []Lead) (found []string) {
 
 func TestFindMatchesEveryWordInAValue(t *testing.T) {
 	at := newClock()
-	s := open(t, Options{Now: at.now})
+	s := open(t, Options{now: at.now})
 	ann := createLead(t, s, `{"name":"Ann Ohm","email":"ann@example.com","n":17}`)
 	createLead(t, s, `{"name":"Bob \"Quick\" Lee","note":"status: ünclear"}`)
 	ask(s, "POST", "/v1/"+TrunkID, `{"organizationID":"`+miami+`","content":{"name":"Cid"},"typeKey":"k","typeLabel":"Brochure","status":"onHold"}`, "Authorization", signIn(s))
@@ -121,7 +121,7 @@ func (st *store) fill(n int) error {
 
 func TestHistoryTellsWhatChanged(t *testing.T) {
 	at := newClock()
-	s := open(t, Options{Now: at.now, Path: t.TempDir() + "/leads.db"})
+	s := open(t, Options{now: at.now, Path: t.TempDir() + "/leads.db"})
 	createLead(t, s, `{"name":"Ann"}`)
 	id := createLead(t, s, `{"name":"Bob","n":1}`)
 	createLead(t, s, `{"name":"Cid"}`)

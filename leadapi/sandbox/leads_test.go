@@ -40,7 +40,7 @@ func TestCreateAnswersWithTheAssignment(t *testing.T) {
 
 func TestCreateKeepsWhatWasSent(t *testing.T) {
 	at := newClock()
-	s := open(t, Options{Now: at.now})
+	s := open(t, Options{now: at.now})
 	content := `{"name":"Ann <Lee> & Söhne","score":12345678901234567890,"opt":true,"none":null,"tags":["a",1.50]}`
 	body := `{"locatorID":"` + RegionsLocatorID + `","locationSearch":{"postalCode":"60614"},"status":"inProgress",` + direct(content)[len(`{"organizationID":"`+boston+`",`):]
 	w := ask(s, "POST", "/v1/"+TrunkID, body, "Authorization", signIn(s), "User-Agent", "leadferry/1", "Accept-Language", "en")
@@ -166,7 +166,7 @@ func TestLeadRequestsNeedTheRightHeadersAndPath(t *testing.T) {
 
 func TestUpdateAnswersWithTheLead(t *testing.T) {
 	at := newClock()
-	s := open(t, Options{Now: at.now})
+	s := open(t, Options{now: at.now})
 	id := createLead(t, s, `{"name":"Ann","phone":"1"}`)
 	at.move(90 * time.Second)
 	w := ask(s, "PATCH", "/v3/lead/"+id, `{"Status":"closedWon","ExternalID":"crm-7","Content":{"phone":"2"}}`, "Authorization", signIn(s))
@@ -187,7 +187,7 @@ func TestUpdateAnswersWithTheLead(t *testing.T) {
 }
 
 func TestUpdateMergesContentAndLeavesTheRest(t *testing.T) {
-	s := open(t, Options{Now: newClock().now})
+	s := open(t, Options{now: newClock().now})
 	id := createLead(t, s, `{"a":"1","b":"2"}`)
 	for _, step := range []struct{ body, want string }{
 		{`{"Content":{"c":"3"}}`, `open "" {"a":"1","b":"2","c":"3"}`},

@@ -28,15 +28,15 @@ const maxBody = 1 << 20
 
 // Options says how a Server behaves. The zero value is a well-behaved service with a temporary file.
 type Options struct {
-	Path        string           // the file of its leads; "" is a temporary one, removed by Close
-	Wait        time.Duration    // how long to wait for a file that another process holds
-	Latency     time.Duration    // added to every answer
-	Faults      string           // see FaultHelp
-	Directory   *Directory       // the brand; nil is a made-up one
-	Strict      bool             // refuses what the specification does not name, too
-	AccessLife  time.Duration    // of access tokens; 0 is 3 hours ("Limits")
-	RefreshLife time.Duration    // of refresh tokens; 0 is 3 days ("Limits")
-	Now         func() time.Time // nil is time.Now
+	Path       string        // the file of its leads; "" is a temporary one, removed by Close
+	Wait       time.Duration // how long to wait for a file that another process holds
+	Latency    time.Duration // added to every answer
+	Faults     string        // see FaultHelp
+	Directory  *Directory    // the brand; nil is a made-up one
+	Strict     bool          // refuses what the specification does not name, too
+	AccessLife time.Duration // of access tokens; 0 is 3 hours ("Limits")
+
+	now func() time.Time // nil is time.Now
 }
 
 // Server is the service. It is an [http.Handler] for both applications, the general API and lead creation.
@@ -59,12 +59,12 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.AccessLife, o.RefreshLife = cmp.Or(o.AccessLife, accessLife), cmp.Or(o.RefreshLife, refreshLife)
+	o.AccessLife = cmp.Or(o.AccessLife, accessLife)
 	st, err := openStore(o.Path, o.Wait)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{options: o, directory: cmp.Or(o.Directory, brand), now: o.Now, store: st, faults: fs, quit: make(chan struct{}), journal: journal{counts: Counts{}, hits: map[string]int{}}}
+	s := &Server{options: o, directory: cmp.Or(o.Directory, brand), now: o.now, store: st, faults: fs, quit: make(chan struct{}), journal: journal{counts: Counts{}, hits: map[string]int{}}}
 	if s.now == nil {
 		s.now = time.Now
 	}

@@ -21,7 +21,7 @@ import (
 func TestReopeningFindsLeadsClientsAndTokens(t *testing.T) {
 	path := t.TempDir() + "/leads.db"
 	at := newClock()
-	s := open(t, Options{Path: path, Now: at.now})
+	s := open(t, Options{Path: path, now: at.now})
 	id := createLead(t, s, `{"name":"Ann","n":1.0}`)
 	createLead(t, s, `{}`)
 	ask(s, "PATCH", "/v3/lead/"+id, `{"ExternalID":"x"}`, "Authorization", signIn(s))
@@ -32,7 +32,7 @@ func TestReopeningFindsLeadsClientsAndTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	at.move(-time.Hour) // the clock of the second start is behind
-	s = open(t, Options{Path: path, Now: at.now})
+	s = open(t, Options{Path: path, now: at.now})
 	if d := cmp.Diff(before, ledger(t, s)); d != "" {
 		t.Error(d)
 	}
@@ -159,7 +159,7 @@ func createUntilGone(t *testing.T, child *exec.Cmd, url, authorization string) (
 
 func TestLeadIDsGrowWhateverTheClockDoes(t *testing.T) {
 	at := newClock()
-	s := open(t, Options{Now: at.now})
+	s := open(t, Options{now: at.now})
 	last := ""
 	for range 300 {
 		id := createLead(t, s, `{}`)
