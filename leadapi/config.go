@@ -42,8 +42,7 @@ type Config struct {
 
 	SingleUse func(host string) // told once a host when each create gets a connection of its own there, for it closed a used one without an answer; may be nil
 	Tokens    TokenStore        // keeps the token for later runs and other processes; nil: nobody does
-
-	now func() time.Time // nil = time.Now
+	Now       func() time.Time  // nil = time.Now
 }
 
 func (c Config) withDefaults() Config {
@@ -52,8 +51,8 @@ func (c Config) withDefaults() Config {
 		c.Timeout = 30 * time.Second
 	}
 	c.UserAgent = cmp.Or(c.UserAgent, "leadferry")
-	if c.now == nil {
-		c.now = time.Now
+	if c.Now == nil {
+		c.Now = time.Now
 	}
 	return c
 }

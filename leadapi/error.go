@@ -156,7 +156,7 @@ func unanswered(ctx context.Context, r request, sent bool, err error) *Error {
 // answered is the error of a call that got an answer other than a readable success.
 func (c *Client) answered(r request, a answer) *Error {
 	e := &Error{Op: r.op, Status: a.StatusCode}
-	e.RetryAfter, e.HasRetryAfter = retryAfter(a.Header, c.config.now())
+	e.RetryAfter, e.HasRetryAfter = retryAfter(a.Header, c.config.Now())
 	e.Applied, e.Reason = appliedBy(e.Status, e.HasRetryAfter)
 	if e.Status == r.success {
 		e.Applied = Yes

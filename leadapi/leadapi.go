@@ -50,7 +50,7 @@ func New(config Config) (*Client, error) {
 		}
 	}
 	c.keeper = &keeper{
-		fetch: c.fetch, now: c.config.now, store: c.config.Tokens, patience: c.config.Timeout, turn: make(chan struct{}, 1),
+		fetch: c.fetch, now: c.config.Now, store: c.config.Tokens, patience: c.config.Timeout, turn: make(chan struct{}, 1),
 	}
 	return c, nil
 }
@@ -84,7 +84,7 @@ func (c *Client) do(ctx context.Context, r request, read func(body []byte) bool)
 	if ctx.Err() != nil {
 		return 0, interrupted(ctx.Err(), r.op, No)
 	}
-	seen := Call{Kind: r.op, Method: r.method, Began: c.config.now(), Detail: c.detail(r)}
+	seen := Call{Kind: r.op, Method: r.method, Began: c.config.Now(), Detail: c.detail(r)}
 	r.limit = time.Now().Add(c.config.Timeout)
 	status, fault := c.carry(ctx, r, read, &seen)
 	seen.Status, seen.Fault = status, fault
@@ -94,7 +94,7 @@ func (c *Client) do(ctx context.Context, r request, read func(body []byte) bool)
 
 // told tells those who want to know of a call that is over.
 func (c *Client) told(seen Call) {
-	seen.Duration = c.config.now().Sub(seen.Began)
+	seen.Duration = c.config.Now().Sub(seen.Began)
 	if c.config.Observe != nil && seen.Sent > 0 {
 		c.config.Observe(seen)
 	}
@@ -137,7 +137,7 @@ func (c *Client) carry(ctx context.Context, r request, read func(body []byte) bo
 func (c *Client) ready(ctx context.Context, r *request, seen *Call) (*conn, *Error) {
 	for {
 		conn, first, err := r.host.take(seen.Detail.watch(ctx), r.limit, r.use)
-		seen.Waited = c.config.now().Sub(seen.Began)
+		seen.Waited = c.config.Now().Sub(seen.Began)
 		if err != nil {
 			seen.Detail.failed(err)
 			return nil, unanswered(ctx, *r, false, err)
@@ -184,7 +184,7 @@ func (c *Client) try(ctx context.Context, r *request, conn *conn, rest time.Dura
 	now := time.Now()
 	get := c.reaching()
 	get.limit = now.Add(min(trialLimit, r.limit.Sub(now)/2))
-	seen := Call{Kind: get.op, Method: get.method, Began: c.config.now(), Reused: true, Detail: c.detail(get)}
+	seen := Call{Kind: get.op, Method: get.method, Began: c.config.Now(), Reused: true, Detail: c.detail(get)}
 	conn.request = c.appendRequest(conn.request[:0], get, conn)
 	a, sent, err := conn.roundTrip(ctx, get.limit, &seen)
 	ended := !conn.uninterrupted()

@@ -41,7 +41,7 @@ func issueOn(t *testing.T, s *issuer, stores ...TokenStore) ([]*Client, *atomic.
 	clients := make([]*Client, len(stores))
 	for i, store := range stores {
 		c := config("http://" + first.general.address)
-		c.now, c.Tokens = first.config.now, store
+		c.Now, c.Tokens = first.config.Now, store
 		clients[i] = connect(t, c)
 	}
 	return clients, elapsed

@@ -68,7 +68,7 @@ func (c *Client) fetch(ctx context.Context, grant, refresh string) (*oauth2.Toke
 	if refresh != "" {
 		query.Set("refresh_token", refresh)
 	}
-	token, began := new(oauth2.Token), c.config.now()
+	token, began := new(oauth2.Token), c.config.Now()
 	_, fault := c.do(ctx, request{
 		op: "token", method: http.MethodPost, host: c.general, target: c.base + "/v3/oauth2/token?" + query.Encode(), success: http.StatusOK,
 	}, func(body []byte) bool {

@@ -72,7 +72,7 @@ func issue(t testing.TB, s *issuer) (*Client, *atomic.Int64) {
 	var elapsed atomic.Int64
 	start := time.Now()
 	c := config(serve(t, false, s.ServeHTTP).URL)
-	c.now = func() time.Time { return start.Add(time.Duration(elapsed.Load())) }
+	c.Now = func() time.Time { return start.Add(time.Duration(elapsed.Load())) }
 	return connect(t, c), &elapsed
 }
 
