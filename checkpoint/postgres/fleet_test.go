@@ -247,6 +247,31 @@ func TestALedgerIsNotRemovedUnderAWorker(t *testing.T) {
 	}
 }
 
+// A run that begins while the ledger is being moved away is waited for, and then stands in the way.
+func TestALedgerIsNotMovedUnderARun(t *testing.T) {
+	address := pgtest.Shared(t).Database(t)
+	s := opened(t, address, newTarget(), Options{})
+	run, err := pgx.Connect(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Close(context.Background())
+	if _, err := run.Exec(t.Context(), `BEGIN; SELECT FROM leadferry.ledgers FOR UPDATE; INSERT INTO leadferry.workers (ledger, run) SELECT ledger, 'run' FROM leadferry.ledgers`); err != nil {
+		t.Fatal(err)
+	}
+	moved := make(chan error, 1)
+	go func() { moved <- s.SetMoved("elsewhere.db") }()
+	eventually(t, "it is waited for", func() bool {
+		return pgtest.Value[bool](t, address, `SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')`)
+	})
+	if _, err := run.Exec(t.Context(), `COMMIT`); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-moved; !errors.Is(err, checkpoint.ErrLocked) {
+		t.Errorf("moved from under a run: %v", err)
+	}
+}
+
 // Plans are made while tables are empty, and must be right when they are full: nothing but a ledger's ID would have all of it read.
 func TestPlansLookEachKeyUp(t *testing.T) {
 	s := opened(t, pgtest.Shared(t).Database(t), newTarget(), Options{})

@@ -24,6 +24,9 @@ func (s *Store) Moved() (to string) {
 // written. It is refused while a run uses it.
 func (s *Store) SetMoved(to string) error {
 	return s.alone(true, func() error {
+		if err := s.lockLedger(context.Background(), s.writer.Conn); err != nil {
+			return err
+		}
 		var run string
 		err := s.writer.QueryRow(context.Background(), `SELECT run FROM leadferry.workers WHERE ledger = $1 AND run <> '' AND ended IS NULL
 			AND beat > clock_timestamp() - $2 * interval '1 second' LIMIT 1`, s.ledger, int(lifeTerm/time.Second)).Scan(&run)

@@ -209,7 +209,7 @@ func (s *Store) standsAt(fresh *server.Session, number uint64) (n account, err e
 func (s *Store) lostCommits(c *server.Session, why string) error {
 	ctx := context.Background()
 	_ = pgx.BeginFunc(ctx, c.Conn, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `UPDATE leadferry.ledgers SET missing = $2, since = nextval('leadferry.commits') WHERE ledger = $1 AND missing = ''`,
+		if _, err := tx.Exec(ctx, `UPDATE leadferry.ledgers SET missing = coalesce(nullif(missing, ''), $2), since = nextval('leadferry.commits') WHERE ledger = $1`,
 			s.ledger, "what its server acknowledged and lost while the run "+s.o.Run+" went on"); err != nil {
 			return err
 		}
@@ -232,8 +232,9 @@ func (s *Store) lost(why string) error {
 // whyFenced is why this worker may claim nothing more: a newer one has its place, or the ledger has lost something.
 func (s *Store) whyFenced(c *server.Session) error {
 	var missing string
-	err := c.QueryRow(context.Background(), `SELECT missing FROM leadferry.ledgers WHERE ledger = $1`, s.ledger).Scan(&missing)
-	if err == nil && missing != "" && s.missing == "" {
+	var since uint64
+	err := c.QueryRow(context.Background(), `SELECT missing, since FROM leadferry.ledgers WHERE ledger = $1`, s.ledger).Scan(&missing, &since)
+	if err == nil && since > s.since {
 		return s.fail(s.lost("another worker, or a person, has found that the ledger lacks " + missing))
 	}
 	return checkpoint.ErrFenced

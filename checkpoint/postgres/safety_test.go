@@ -105,12 +105,23 @@ func TestTheConnectionIsCutAtEveryMessage(t *testing.T) {
 // What a server had acknowledged and does not know any more stops the worker for good, and the ledger is incomplete.
 func TestLostCommitsStopTheWorker(t *testing.T) {
 	server := pgtest.Shared(t)
-	address := server.Database(t)
-	p := newProxy(t, server)
-	target := newTarget()
-	s := opened(t, p.through(address), target, Options{Run: "run"})
+	for _, before := range []string{"", "what was lost before"} { // which is no reason not to tell of this loss
+		address := server.Database(t)
+		p := newProxy(t, server)
+		target := newTarget()
+		opened(t, address, target, Options{}).Close()
+		server.Exec(t, address, `UPDATE leadferry.ledgers SET missing = '`+before+`', since = length('`+before+`')`, `SELECT setval('leadferry.commits', 1000)`)
+		lostCommits(t, server, p, address, target)
+	}
+}
+
+func lostCommits(t *testing.T, server *pgtest.Server, p *proxy, address string, target checkpoint.Target) {
+	t.Helper()
+	terms := func(shard int) *checkpoint.Terms { return &checkpoint.Terms{Fleet: "monday", Shard: shard, Shards: 2} }
+	s := opened(t, p.through(address), target, Options{Run: "run", Terms: terms(0)})
+	other := opened(t, address, target, Options{Run: "other", Terms: terms(1)})
 	committed(t, s, claimOf("a"))
-	server.Exec(t, address, `UPDATE leadferry.workers SET commits = commits - 1`, `DELETE FROM leadferry.lead_rows`) // as a standby without them would have it
+	server.Exec(t, address, `UPDATE leadferry.workers SET commits = commits - 1 WHERE run = 'run'`, `DELETE FROM leadferry.lead_rows`) // as a standby without them would have it
 	p.cutAll()
 	err := s.Commit(t.Context(), []*checkpoint.Change{claimOf("b")})
 	if !errors.Is(err, checkpoint.ErrRolledBack) {
@@ -119,9 +130,13 @@ func TestLostCommitsStopTheWorker(t *testing.T) {
 	if err := s.Guard(t.Context(), "a"); !errors.Is(err, checkpoint.ErrRolledBack) {
 		t.Errorf("the claim that is lost may be sent: %v", err)
 	}
+	c := claimOf("c")
+	if err := other.Commit(t.Context(), []*checkpoint.Change{c}); !errors.Is(errors.Join(err, c.Err), checkpoint.ErrRolledBack) {
+		t.Errorf("another worker hears %v, %v", err, c.Err)
+	}
 	s.Close()
 	again := opened(t, address, target, Options{ReadOnly: true})
-	if i := again.Info(); !i.Incomplete || !i.MayLack(&checkpoint.Entry{Key: "a"}) {
+	if i := again.Info(); !i.Incomplete || !i.MayLack(&checkpoint.Entry{Key: "a"}) || !i.MayLack(&checkpoint.Entry{Key: "a", State: checkpoint.Rejected, Seq: s.seq.Load()}) {
 		t.Errorf("not incomplete: %+v", i)
 	}
 }

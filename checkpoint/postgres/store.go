@@ -300,7 +300,7 @@ func (s *Store) Drop() (gone bool, err error) {
 // remove takes away a ledger that has known nothing, where this user may and nobody else uses it; whoever is about to is waited for.
 func (s *Store) remove(ctx context.Context) (gone bool) {
 	err := pgx.BeginFunc(ctx, s.writer.Conn, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `SELECT FROM leadferry.ledgers WHERE ledger = $1 FOR UPDATE`, s.ledger); err != nil {
+		if err := s.lockLedger(ctx, tx.Conn()); err != nil {
 			return err
 		}
 		if empty, err := s.empty(ctx); err != nil || !empty {
@@ -312,6 +312,12 @@ func (s *Store) remove(ctx context.Context) (gone bool) {
 		return err
 	})
 	return gone && err == nil
+}
+
+// lockLedger waits for whoever is about to begin with the ledger. Who comes later waits for the transaction.
+func (s *Store) lockLedger(ctx context.Context, conn *pgx.Conn) error {
+	_, err := conn.Exec(ctx, `SELECT FROM leadferry.ledgers WHERE ledger = $1 FOR UPDATE`, s.ledger)
+	return err
 }
 
 // usable is an error unless something can be changed.
