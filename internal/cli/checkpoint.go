@@ -53,7 +53,7 @@ written, or standard output is closed; 4 it is locked, damaged or of another tar
 
 // desk is where the command works.
 func (p *program) desk(c *cli.Context) *checkpointcmd.Desk {
-	return &checkpointcmd.Desk{In: p.In, Out: &p.out, Err: p.Err, Say: p.say(c), Ledger: p.ledger(c), Person: p.person(c), Hold: p.hold.Take}
+	return &checkpointcmd.Desk{In: p.In, Out: &p.out, Say: p.say(c), Warn: p.warn, Ledger: p.ledger(c), Person: p.person(c), Hold: p.hold.Take}
 }
 
 func (p *program) statusCommand() *cli.Command {

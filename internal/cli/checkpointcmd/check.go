@@ -121,7 +121,7 @@ func (d *Desk) printSalvaged(r *bolt.Salvaged) {
 // lostBlocks warns that an export cannot carry what was forgotten.
 func (d *Desk) lostBlocks(n int) {
 	if n > 0 {
-		fmt.Fprintf(d.Err, "warning: %s forgotten: an export does not name them, so forget them again in the new checkpoint\n", english.Plural(n, "key", ""))
+		d.Warn(english.Plural(n, "key", "") + " forgotten: an export does not name them, so forget them again in the new checkpoint")
 	}
 }
 

@@ -116,7 +116,7 @@ func TestCopyThereAndBack(t *testing.T) {
 		}
 	}
 	want := knows(file(first))
-	d := &Desk{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}
+	d := &Desk{Out: &bytes.Buffer{}}
 
 	// Cut off after both are marked.
 	cut := errors.New("cut off")
@@ -159,7 +159,7 @@ func TestLostCopyIsNotMadeAgain(t *testing.T) {
 	dir := t.TempDir()
 	from, to := filepath.Join(dir, "from.db"), filepath.Join(dir, "to.db")
 	eventful(t, from, target)
-	d := &Desk{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}
+	d := &Desk{Out: &bytes.Buffer{}}
 	at := ledger.Place{Path: from, Target: target, Options: bolt.Options{AnyPlace: true}}
 	if err := d.Copy(t.Context(), at, to, nil); err != nil {
 		t.Fatal(err)

@@ -82,11 +82,11 @@ func (d *Desk) exportDamaged(path string, x *Export, out io.Writer) error {
 			return add(e)
 		})
 		if err == nil {
-			text := "warning: the checkpoint is damaged or older than what is known; the export holds what can be read of it"
+			text := "the checkpoint is damaged or older than what is known; the export holds what can be read of it"
 			if r.Incomplete() {
 				text += ": " + r.Text()
 			}
-			fmt.Fprintln(d.Err, text)
+			d.Warn(text)
 			d.lostBlocks(r.Forgotten)
 		}
 		return err

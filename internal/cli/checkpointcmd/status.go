@@ -30,11 +30,12 @@ import (
 // Desk is where a command works: its streams, the checkpoint that its flags name, and the
 // person before it.
 type Desk struct {
-	In       io.Reader
-	Out, Err io.Writer
-	Say      io.Writer    // for announcements
-	Ledger   ledger.Meant // the one that the flags mean
-	Person   terminal.Person
+	In     io.Reader
+	Out    io.Writer
+	Say    io.Writer         // for announcements
+	Warn   func(text string) // on standard error
+	Ledger ledger.Meant      // the one that the flags mean
+	Person terminal.Person
 	// Hold says that the command sees to signals itself from here on; false: one has come already.
 	Hold func() bool
 }
@@ -54,7 +55,7 @@ func (d *Desk) with(readOnly bool, f func(ledger.Ledger) error) error {
 
 func (d *Desk) warn(warnings []string) {
 	for _, text := range warnings {
-		fmt.Fprintf(d.Err, "warning: %s\n", report.Escape(text))
+		d.Warn(text)
 	}
 }
 

@@ -82,11 +82,12 @@ type From struct {
 // Open reads the mapping and opens every file, so that all that is wrong
 // with names and headers is known before anything is sent.
 func Open(c *cli.Context, from From, o *importer.Options) (*Files, error) {
-	if c.String("mapping") == "" {
+	path := c.String("mapping")
+	if path == "" {
 		return nil, noMapping(c.Args().Slice())
 	}
 	var err error
-	o.Mapping, o.MappingFile, err = readMapping(c.String("mapping"), from.Table)
+	o.Mapping, o.MappingFile, err = readMapping(path, from.Table)
 	var mistakes mapping.Errors
 	if errors.As(err, &mistakes) && o.Mapping != nil {
 		return nil, withMissing(c, o.Mapping, mistakes)
@@ -106,19 +107,7 @@ func Open(c *cli.Context, from From, o *importer.Options) (*Files, error) {
 		in.stdin = detached(from.Stdin)
 		in.options.Stdin = in.stdin
 	}
-	if addresses := slices.DeleteFunc(slices.Clone(in.Names), func(name string) bool { return !fetch.IsAddress(name) }); len(addresses) > 0 {
-		if in.reach, err = from.Reach(addresses); err != nil {
-			return nil, err
-		}
-		in.reach.Agent = "leadferry/" + o.Version
-	}
-	for _, name := range in.Names {
-		f, failed := in.open(name)
-		if err = errors.Join(err, failed); failed == nil {
-			in.files = append(in.files, f)
-		}
-	}
-	if err != nil {
+	if err := in.openAll(from.Reach, "leadferry/"+o.Version); err != nil {
 		in.Close()
 		return nil, err
 	}
@@ -127,6 +116,24 @@ func Open(c *cli.Context, from From, o *importer.Options) (*Files, error) {
 		return (&layout{name: path}).header(in.options, fits)
 	}
 	return in, nil
+}
+
+// openAll opens every file, and tells of all that cannot be.
+func (in *Files) openAll(reach func(addresses []string) (fetch.Options, error), agent string) (err error) {
+	addresses := slices.DeleteFunc(slices.Clone(in.Names), func(name string) bool { return !fetch.IsAddress(name) })
+	if len(addresses) > 0 {
+		if in.reach, err = reach(addresses); err != nil {
+			return err
+		}
+		in.reach.Agent = agent
+	}
+	for _, name := range in.Names {
+		f, failed := in.open(name)
+		if err = errors.Join(err, failed); failed == nil {
+			in.files = append(in.files, f)
+		}
+	}
+	return err
 }
 
 // Names are the files of the command line, its patterns spread out as a shell
