@@ -114,16 +114,23 @@ func (l *Line) takeWord(word string) error {
 		return nil
 	}
 	var names []string
+	var below string // a command of that name below one of these
 	for _, c := range commands {
 		if c.HasName(word) {
 			l.Command, l.Path = c, append(l.Path, word)
 			return nil
 		}
 		names = append(names, c.Name)
+		if slices.ContainsFunc(c.Subcommands, func(sub *cli.Command) bool { return sub.HasName(word) }) {
+			below = c.Name + " " + word
+		}
 	}
 	l.Lost = true
 	hint := Near("", word, names, "see "+l.name()+" --help")
-	if len(l.Path) == 1 {
+	switch {
+	case below != "":
+		hint = "did you mean leadferry " + below + "?"
+	case len(l.Path) == 1:
 		hint = cmp.Or(instead(word), hint)
 	}
 	return exit.Usage("there is no command "+strconv.Quote(word), hint)
@@ -203,7 +210,7 @@ func wrongValue(f cli.Flag, value string) (err error) {
 		hint = "it takes a number, for example " + name + " 4 or 0.5"
 	case *cli.DurationFlag:
 		_, err = time.ParseDuration(value)
-		hint = "it takes a time with its unit, for example " + name + " 30s, 15m or 2h"
+		hint = "it takes a time in s, m or h, for example " + name + " 30s, 15m or 2h"
 	}
 	if err != nil { // the value may be a secret that was meant for another flag
 		return exit.Usage("the value of "+name+" cannot be read", hint)
@@ -327,7 +334,11 @@ func (l *Line) unknownFlag(typed string) error {
 			names = append(names, f.Names()[0])
 		}
 	}
-	return exit.Usage("there is no flag "+typed, cmp.Or(instead(name), Near("--", name, names, "see "+l.name()+" --help; a name that begins with - stands behind --")))
+	otherwise := "see " + l.name() + " --help; a name that begins with - stands behind --"
+	if letter := name[:min(len(name), 1)]; len(name) > 1 && !strings.HasPrefix(typed, "--") && Named(letter, l.known()) != nil {
+		otherwise = "a value stands apart from its flag: -" + letter + " VALUE"
+	}
+	return exit.Usage("there is no flag "+typed, cmp.Or(instead(name), Near("--", name, names, otherwise)))
 }
 
 // instead is what to write in the place of a word or a flag that people try and that is none here, or behind a command that
