@@ -51,28 +51,25 @@ func NewDigester(key []byte) *Digester {
 	return d
 }
 
-// keyed fills out with the beginning of the HMAC of a text in its domain.
-func keyed[T string | []byte](d *Digester, out []byte, domain byte, text T) {
+// keyed fills out with the beginning of the HMAC of a text in its domain, and returns it.
+func keyed[T string | []byte](d *Digester, out []byte, domain byte, text T) []byte {
 	h := d.pool.Get().(*hasher)
 	h.in = append(append(h.in[:0], domain), text...)
 	h.mac.Reset()
 	h.mac.Write(h.in)
 	copy(out, h.mac.Sum(h.out[:0]))
 	d.pool.Put(h)
+	return out
 }
 
 // Blocked returns the keyed digest that stands for a forgotten key.
 func (d *Digester) Blocked(key string) []byte {
-	out := make([]byte, len(Digest{}))
-	keyed(d, out, ofBlocked, key)
-	return out
+	return keyed(d, make([]byte, len(Digest{})), ofBlocked, key)
 }
 
 // Column returns the keyed digest of the name of a file's column.
 func (d *Digester) Column(name string) []byte {
-	out := make([]byte, ColumnSize)
-	keyed(d, out, ofColumn, name)
-	return out
+	return keyed(d, make([]byte, ColumnSize), ofColumn, name)
 }
 
 // Sum returns the keyed digest (HMAC-SHA256, cut to 16 bytes) of b.

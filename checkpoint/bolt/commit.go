@@ -191,24 +191,29 @@ func (w *writing) index(old, e *checkpoint.Entry) error {
 	}
 	oldLead, oldLinks := records.IndexKeys(old)
 	lead, links := records.IndexKeys(e)
-	var errs []error
+	err := reindex(w.links, oldLinks, links)
 	if !bytes.Equal(oldLead, lead) {
 		if oldLead != nil {
-			errs = append(errs, w.leads.delete(string(oldLead)))
+			err = errors.Join(err, w.leads.delete(string(oldLead)))
 		}
 		if lead != nil {
 			w.leads.insert(string(lead), []byte(e.Key))
 		}
 	}
-	for _, link := range oldLinks {
-		if link != nil && !links.Has(link) {
-			errs = append(errs, w.links.Delete(link))
+	return err
+}
+
+// reindex has an index hold the keys that come instead of those that were there.
+func reindex(index *bbolt.Bucket, old, is records.LinkKeys) (err error) {
+	for _, link := range old {
+		if link != nil && !is.Has(link) {
+			err = errors.Join(err, index.Delete(link))
 		}
 	}
-	for _, link := range links {
-		if link != nil && !oldLinks.Has(link) {
-			errs = append(errs, w.links.Put(link, nil))
+	for _, link := range is {
+		if link != nil && !old.Has(link) {
+			err = errors.Join(err, index.Put(link, nil))
 		}
 	}
-	return errors.Join(errs...)
+	return err
 }

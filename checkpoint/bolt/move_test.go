@@ -54,6 +54,14 @@ func TestRepairOfAFileThatWasCopied(t *testing.T) {
 		t.Errorf("beside its copy: %v", err)
 	}
 	os.Remove(to)
+	if d, err := Open(killed(t, path), target(), Options{Accept: true}); err != nil {
+		t.Fatal(err)
+	} else if err := errors.Join(d.Close(), os.WriteFile(to, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	} else if _, err := Repair(d.path, newPath(t), target(), nil, true, Options{}); err != nil {
+		t.Errorf("taken again: %v", err)
+	}
+	os.Remove(to)
 	if r, err := Repair(path, newPath(t), target(), nil, true, Options{}); err != nil || !r.Lost {
 		t.Errorf("without it: %+v, %v", r, err)
 	}

@@ -43,7 +43,8 @@ func Repair(from, to string, t checkpoint.Target, results []Results, dryRun bool
 		return r, refuse(from, checkpoint.ErrDamaged, "holds nothing of a checkpoint",
 			"what runs made stands in their results: --results leadferry-runs/*/results.csv")
 	}
-	copied, moved := strings.CutPrefix(s.moving, movedTo)
+	copied, moved := strings.CutPrefix(s.moving.value, movedTo)
+	moved = moved && s.moving.stands(s.headerInUse)
 	if moved && (checkpoint.IsAddress(copied) || disk.Exists(copied)) {
 		return r, wasMoved(from, copied)
 	}

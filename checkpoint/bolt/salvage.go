@@ -81,7 +81,6 @@ func salvageFile(path string) (*salvage, error) {
 
 // salvage is what was found in the pages so far.
 type salvage struct {
-	moving   string // see movingKey
 	records  map[string]piece
 	texts    []string       // by number; those that are lost are empty
 	sure     []bool         // of texts: it stood in a page in use
@@ -93,15 +92,31 @@ type salvage struct {
 	header   header               // version 0: none was found
 	digests  *checkpoint.Digester // of the header, once all was read
 	tally    tally                // the last one
-	lacks    lacking
-	adopting bool // see adoptingKey
-	// In a page in use: what stands elsewhere may have been taken back.
-	headerInUse, lacksInUse, adoptingInUse bool
+	lacks    told[lacking]
+	adopting told[bool]   // see adoptingKey
+	moving   told[string] // see movingKey
 
-	seqLine    seqLine
-	hasSeqLine bool
-	inUse      bool // the record under way stands in a page in use: nothing in it was deleted
+	headerInUse bool // it stands in a page in use
+	seqLine     seqLine
+	hasSeqLine  bool
+	inUse       bool // the record under way stands in a page in use: nothing in it was deleted
 }
+
+// told is what the file tells of itself as a whole. What stands in a page in use comes first: elsewhere it may have been taken
+// back.
+type told[T any] struct {
+	value       T
+	some, inUse bool
+}
+
+func (t *told[T]) take(value T, inUse bool) {
+	if inUse || !t.inUse {
+		*t = told[T]{value, true, inUse}
+	}
+}
+
+// stands says whether it was not taken back, as far as a file tells of which the header stands in a page in use.
+func (t *told[T]) stands(headerInUse bool) bool { return t.inUse || t.some && !headerInUse }
 
 // piece is the latest record under a key, and the latest one in a page in use.
 type piece struct{ last, inUse version }
@@ -195,10 +210,10 @@ func (s *salvage) sum() (r Salvaged) {
 	case found < s.known():
 		r.Lost, r.Missing = true, int(s.known()-found)
 	}
-	if s.lacks.some && (s.lacksInUse || !s.headerInUse) {
-		r.Lost, r.Missing = true, r.Missing+int(s.lacks.left())
+	if s.lacks.stands(s.headerInUse) {
+		r.Lost, r.Missing = true, r.Missing+int(s.lacks.value.left())
 	}
-	r.CutOff = s.adoptingInUse || s.adopting && !s.headerInUse
+	r.CutOff = s.adopting.stands(s.headerInUse)
 	return r
 }
 
@@ -313,18 +328,20 @@ func (s *salvage) meta(key, value []byte) bool {
 		return err == nil
 	case string(adoptingKey):
 		is := bytes.Equal(value, adoptingMark())
-		s.adopting, s.adoptingInUse = s.adopting || is, s.adoptingInUse || is && s.inUse
+		if is {
+			s.adopting.take(true, s.inUse)
+		}
 		return is
 	case string(movingKey):
 		f, err := records.Unseal(key, value)
 		if err == nil {
-			s.moving = f.Text()
+			s.moving.take(f.Text(), s.inUse)
 		}
 		return err == nil
 	case string(lackingKey):
 		l, err := decodeLacking(value)
-		if err == nil && (s.inUse || !s.lacksInUse) {
-			s.lacks, s.lacksInUse = l, s.inUse
+		if err == nil {
+			s.lacks.take(l, s.inUse)
 		}
 		return err == nil
 	}

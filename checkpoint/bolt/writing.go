@@ -1,7 +1,6 @@
 package bolt
 
 import (
-	"bytes"
 	"errors"
 	"time"
 
@@ -132,20 +131,6 @@ func (w *writing) putEntry(k *checkpoint.Kept, isNew bool) error {
 	return w.entries.put(k.Key, record)
 }
 
-// want brings the index of wanted external IDs in step with an intent that another one
-// replaces.
-func (w *writing) want(old, e *checkpoint.Entry) error {
-	before, now := records.LinkKey(old.WantLink, old.Key), records.LinkKey(e.WantLink, e.Key)
-	var errs [2]error
-	if before != nil && !bytes.Equal(before, now) {
-		errs[0] = w.wanted.Delete(before)
-	}
-	if now != nil && !bytes.Equal(before, now) {
-		errs[1] = w.wanted.Put(now, nil)
-	}
-	return errors.Join(errs[:]...)
-}
-
 func (w *writing) under(key string) (k checkpoint.KeptKey, err error) {
 	if record := find(w.sent, key); record != nil {
 		k.Intent = w.room()
@@ -204,11 +189,16 @@ func (w *writing) put(key string, was, is checkpoint.KeptKey) error {
 	switch {
 	case is.Intent == was.Intent:
 	case is.Intent == nil:
-		errs[2] = errors.Join(w.want(in, new(checkpoint.Entry)), w.intents.Delete([]byte(key)))
+		errs[2] = errors.Join(reindex(w.wanted, wish(in), records.LinkKeys{}), w.intents.Delete([]byte(key)))
 	default:
-		errs[2] = errors.Join(w.want(in, &is.Intent.Entry), w.intents.Put([]byte(key), w.record(is.Intent)))
+		errs[2] = errors.Join(reindex(w.wanted, wish(in), wish(&is.Intent.Entry)), w.intents.Put([]byte(key), w.record(is.Intent)))
 	}
 	return errors.Join(errs[:]...)
+}
+
+// wish is the index key of the external ID that an intent wants.
+func wish(in *checkpoint.Entry) records.LinkKeys {
+	return records.LinkKeys{records.LinkKey(in.WantLink, in.Key)}
 }
 
 // stateOf is what look-ups show of a key that was not forgotten.

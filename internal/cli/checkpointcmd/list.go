@@ -62,7 +62,8 @@ func (l *lineNumber) UnmarshalCSV(cell string) error {
 type listed struct {
 	ExportLine
 	Outcome string `csv:"outcome"` // of a run's results alone
-	at      int    // the line on which it begins
+	at      int    // the line on which it begins; 0: that of its offset
+	offset  int64  // in bytes, of the end of an object
 	number  int    // of the row, from 1
 }
 
@@ -247,8 +248,7 @@ func (row *listed) mayBeCutIn(column string) bool {
 
 // eachObject reads an export as JSONL.
 func (l *list) eachObject(in io.Reader, add func(listed, int) error) error {
-	lines := &lineCounter{in: in, line: 1}
-	dec := jsontext.NewDecoder(lines)
+	dec := jsontext.NewDecoder(in)
 	for {
 		var x struct {
 			ExportLine
@@ -259,63 +259,48 @@ func (l *list) eachObject(in io.Reader, add func(listed, int) error) error {
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
-		line := lines.at(dec.InputOffset())
 		if errors.Is(err, io.ErrUnexpectedEOF) {
-			return l.cutOff(line)
+			return l.cutOff(l.lineOf(dec.InputOffset()))
 		}
 		if err != nil || x.Key == nil || x.LeadID == nil {
-			return exit.Usage(fmt.Sprintf("%s:%d: is no JSON object with key and lead_id", l.path, line), l.hint())
+			return exit.Usage(fmt.Sprintf("%s:%d: is no JSON object with key and lead_id", l.path, l.lineOf(dec.InputOffset())), l.hint())
 		}
 		row := listed{ExportLine: x.ExportLine}
 		row.Key, row.LeadID = *x.Key, *x.LeadID
-		if err := add(row, line); err != nil {
+		row.offset = dec.InputOffset()
+		if err := add(row, 0); err != nil {
 			return err
 		}
 	}
 }
 
-// lineCounter knows on which line a place of what was read is, from one place on to the next.
-type lineCounter struct {
-	in     io.Reader
-	read   int64
-	breaks []int64 // where lines end, beyond the last place asked for
-	line   int
-}
-
-// Read reads on.
-func (c *lineCounter) Read(b []byte) (int, error) {
-	n, err := c.in.Read(b)
-	for i, one := range b[:n] {
-		if one == '\n' {
-			c.breaks = append(c.breaks, c.read+int64(i))
-		}
+// lineOf is the line of a place in the file, in bytes. Whoever reads begins anew afterwards.
+func (l *list) lineOf(offset int64) (line int) {
+	in, _, err := l.begin()
+	for end := int64(0); end <= offset && err == nil; line++ {
+		var text string
+		text, err = in.ReadString('\n')
+		end += int64(len(text))
 	}
-	c.read += int64(n)
-	return n, err
-}
-
-func (c *lineCounter) at(offset int64) int {
-	for len(c.breaks) > 0 && c.breaks[0] < offset {
-		c.breaks = c.breaks[1:]
-		c.line++
-	}
-	return c.line
+	return line
 }
 
 // plausible refuses what a person writes into a column of IDs but is none: words, which
 // have no digit, nothing but zeros, and a part of a UUID, which lead IDs are (specification, Lead creation response body).
 func (l *list) plausible(row *listed, id string) error {
-	if part := isPartOfUUID(id); part && (l.command == "resolve" || row.State == "") {
-		return l.fault(row, fmt.Sprintf("its lead_id is no whole lead ID: it looks like a UUID, of which it has %d characters instead of 36", len(id)), "write the lead ID that the console shows")
-	}
-	if id == "" || strings.ContainsAny(id, "0123456789") && strings.Trim(id, "0-._") != "" {
-		return nil
-	}
 	hint := "write the lead ID that the console shows"
-	if l.command == "resolve" {
-		hint += ", the word exists, or none where the lead was not made"
+	switch {
+	case id == "":
+		return nil
+	case !strings.ContainsAny(id, "0123456789") || strings.Trim(id, "0-._") == "":
+		if l.command == "resolve" {
+			hint += ", the word exists, or none where the lead was not made"
+		}
+		return l.fault(row, "its lead_id has no digit, or none but 0, so it is no lead ID", hint)
+	case isPartOfUUID(id) && (l.command == "resolve" || row.State == ""):
+		return l.fault(row, fmt.Sprintf("its lead_id is no whole lead ID: it looks like a UUID, of which it has %d characters instead of 36", len(id)), hint)
 	}
-	return l.fault(row, "its lead_id has no digit, or none but 0, so it is no lead ID", hint)
+	return nil
 }
 
 func isPartOfUUID(id string) bool {
@@ -328,7 +313,11 @@ func isPartOfUUID(id string) bool {
 
 // fault is what is wrong with a row. It names no values.
 func (l *list) fault(row *listed, text, hint string) error {
-	return exit.Usage(fmt.Sprintf("%s:%d (row %d of the file): %s", l.path, row.at, row.number, text), hint)
+	line := row.at
+	if line == 0 {
+		line = l.lineOf(row.offset)
+	}
+	return exit.Usage(fmt.Sprintf("%s:%d (row %d of the file): %s", l.path, line, row.number, text), hint)
 }
 
 // refused is the refusal of a list for one of its rows.
