@@ -23,6 +23,7 @@ func TestCSVRows(t *testing.T) {
 		{"blank lines count as lines", "\n\na,b\n\n  \n1,2\n\r\n\n3,4\n\n", "6:1|2\n9:3|4\n"},
 		{"byte order mark", "\xEF\xBB\xBFa,b\n1,2\n", "2:1|2\n"},
 		{"byte order mark twice", "\xEF\xBB\xBF\xEF\xBB\xBF\"a\",b\n1,2\n", "2:1|2\n"},
+		{"byte order marks later", "a,b\n\xEF\xBB\xBF\"1\",2\n\xEF\xBB\xBF\n\xEF\xBB\xBF\xEF\xBB\xBF3,4", "2:1|2\n4:3|4\n"},
 		{"byte order mark and quote", "\xEF\xBB\xBF\"a\",b\n1,2\n", "2:1|2\n"},
 		{"Ctrl-Z at the end", "a,b\n1,2\n\x1A", "2:1|2\n"},
 		{"Ctrl-Z after the last cell", "a,b\n1,2\x1A", "2:1|2\n"},
@@ -211,7 +212,7 @@ func TestARowThatRepeatsTheHeaderIsKnown(t *testing.T) {
 		repeats string
 	}{
 		{"id,name\n1,Ann\nid,name\n2,Bob\n", source.Options{}, ".x."},
-		{"id,name\n id , name,\n\uFEFFid,name\n\uFEFF\"id\",\"name\"\n", source.Options{}, "xxx"},
+		{"id,name\n id , name,\n\uFEFFid,name\n\uFEFF\uFEFF\"id\",\"name\"\n", source.Options{}, "xxx"},
 		{"id,name\nID,Name\n1,name\n", source.Options{}, "x."},
 		{"id,name\n1,Ann\nName,ID\n", source.Options{}, ".lost"},
 		{"id\u200b,name\n\ufeffid,name\u200b\n1,Ann\n", source.Options{}, "x."},

@@ -34,7 +34,7 @@ func TestJSONLRows(t *testing.T) {
 		{"empty key", `{"":1}`, "1:1\n"},
 		{"blank lines count as lines", "\n{\"a\":1}\n \r\n\n{\"a\":2}", "2:1\n5:2\n"},
 		{"byte order mark", "\xEF\xBB\xBF{\"a\":1}", "1:1\n"},
-		{"byte order mark later", "{\"a\":1}\n\xEF\xBB\xBF{\"a\":2}\n", "1:1\n2:2\n"},
+		{"byte order mark later", "{\"a\":1}\n\xEF\xBB\xBF{\"a\":2}\n\xEF\xBB\xBF\xEF\xBB\xBF{\"a\":3}\n", "1:1\n2:2\n3:3\n"},
 		{"no rows", "", ""},
 
 		{"not JSON", "x\n{\"a\":1}\n", "1!json\n2:1\n"},

@@ -90,7 +90,7 @@ const ownHint = "name the file that holds the rows; the mapping goes behind -m, 
 const checkpointMagic, checkpointMagicAt = "\xED\xDA\x0C\xED", 16
 
 var (
-	mappingHead = lazyregexp.New(`^\x{FEFF}?(?:[ \t]*(?:#[^\n]*)?\r?\n|---[ \t]*\r?\n)*version:[ \t]`)
+	mappingHead = lazyregexp.New(`^\x{FEFF}*(?:[ \t]*(?:#[^\n]*)?\r?\n|---[ \t]*\r?\n)*version:[ \t]`)
 	summaryHead = lazyregexp.New(`^\{\s*"run_id":`)
 )
 

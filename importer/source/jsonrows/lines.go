@@ -34,7 +34,7 @@ func (l *lineReader) Next(r *rows.Row) error {
 			return err
 		}
 		size := len(line)
-		r.Line, r.Raw = l.in.Number, strings.TrimPrefix(string(lines.Body(line)), rows.ByteOrderMark) // as of files that were put together
+		r.Line, r.Raw = l.in.Number, string(lines.Body(line))
 		if r.Problem = l.problem(line, r); r.Problem != nil && r.Text == "" {
 			if !over && bytes.HasPrefix(bytes.TrimLeft(line, " \t"), []byte("{")) {
 				size = l.reach(size)
@@ -57,7 +57,7 @@ func (l *lineReader) problem(line []byte, r *rows.Row) *rows.Problem {
 	if p := l.in.BadText(len(line)); p != nil {
 		return p
 	}
-	p := l.objects.row(bytes.TrimPrefix(lines.Body(line), []byte(rows.ByteOrderMark)), r)
+	p := l.objects.row(lines.Body(line), r)
 	if len(line) > l.in.Limit && !isUncorrected(p) {
 		return rows.TooLong(l.in.Limit)
 	}

@@ -32,7 +32,7 @@ func Decode(in *bufio.Reader, o rows.Options, found *rows.Found) (*Window, error
 	}
 	found.Other = c.label != utf8Label
 	head, _ := in.Peek(in.Size()) // an error comes again where the text is read
-	label, size := byteOrderMark(head)
+	label := byteOrderMark(head)
 	if label == "" {
 		err = refuseWide(head, o.Encoding != "", c)
 	} else if label != c.label {
@@ -44,14 +44,11 @@ func Decode(in *bufio.Reader, o rows.Options, found *rows.Found) (*Window, error
 	if err != nil {
 		return nil, err
 	}
-	_, _ = in.Discard(size) // bytes that were seen
 	found.Encoding = c.label
 	if c.label == utf8Label {
-		w := New(in, o.MaxRecord)
-		w.Offset = int64(size)
-		return w, nil
+		return New(in, o.MaxRecord), nil
 	}
-	d := &decoder{charset: c, codec: c.encoding.NewDecoder().Transformer, offset: int64(size), spots: map[int64]spot{}}
+	d := &decoder{charset: c, codec: c.encoding.NewDecoder().Transformer, spots: map[int64]spot{}}
 	w := New(transform.NewReader(in, d), o.MaxRecord)
 	w.encoding, w.decoder, w.trusted = c.label, d, o.TrustEncoding
 	return w, nil
@@ -110,22 +107,18 @@ func laxGB18030(src []byte) bool {
 	return false
 }
 
-// byteOrderMark finds the byte order mark that a text begins with, once or more often: some programs write it before one
-// that is there.
-func byteOrderMark(head []byte) (label string, size int) {
+// byteOrderMark is the encoding that the byte order mark at a text's beginning tells, or "".
+func byteOrderMark(head []byte) (label string) {
 	for _, m := range []struct{ bytes, label string }{
 		{rows.ByteOrderMark, utf8Label},
 		{"\xFF\xFE", utf16LELabel},
 		{"\xFE\xFF", utf16BELabel},
 	} {
-		for bytes.HasPrefix(head[size:], []byte(m.bytes)) {
-			label, size = m.label, size+len(m.bytes)
-		}
-		if size > 0 {
-			break
+		if bytes.HasPrefix(head, []byte(m.bytes)) {
+			return m.label
 		}
 	}
-	return label, size
+	return ""
 }
 
 // refuseWide knows text in UTF-16 without mark that is not said to be such, by the NULs in one half of its bytes,

@@ -115,14 +115,21 @@ func (w *Window) Line(from int) ([]byte, error) {
 	}
 }
 
-// First gives the first line that is not blank, which then begins the window.
+// First gives the first line that is not blank, which then begins the window, without the byte order marks before it. Some
+// programs write two of them, and files that were put together have them in their midst.
 func (w *Window) First() ([]byte, error) {
 	for {
 		line, err := w.Line(0)
-		if err != nil || line[0] > ' ' || len(bytes.TrimLeft(Body(line), " ")) > 0 {
+		switch {
+		case err != nil || line[0] > ' ' && line[0] != rows.ByteOrderMark[0]:
 			return line, err
+		case bytes.HasPrefix(line, []byte(rows.ByteOrderMark)):
+			w.Pass(len(rows.ByteOrderMark))
+		case len(bytes.TrimLeft(Body(line), " ")) > 0:
+			return line, nil
+		default:
+			w.Pass(len(line))
 		}
-		w.Pass(len(line))
 	}
 }
 

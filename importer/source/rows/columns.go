@@ -27,7 +27,7 @@ func HasLead(outcome string) bool {
 // HeaderHint is what to do about a file without a header that can be read.
 const HeaderHint = "the first line must name the columns"
 
-// ByteOrderMark begins some texts in UTF-8, and stands before later rows of files that were put together.
+// ByteOrderMark begins some texts in UTF-8.
 const ByteOrderMark = "\uFEFF"
 
 // Columns say which columns of a table are its rows' own. Those that a rejects file has added are not.
@@ -153,7 +153,7 @@ func holds(fields []string, column int) bool {
 }
 
 // HeaderAgain says that a row is the header once more, in letters of any case, as in files that were put together
-// from several exports, each perhaps with its byte order mark. One that has the same columns in another order, or the
+// from several exports. One that has the same columns in another order, or the
 // first and most of the others, is the header of another table: what follows it is not what this file's header says.
 func (c *Columns) HeaderAgain(fields []string, line int) (repeats bool, lost error) {
 	if len(fields) == 0 || isPlain(fields[0]) && c.lengths&lengthBit(len(fields[0])) == 0 {
@@ -163,11 +163,7 @@ func (c *Columns) HeaderAgain(fields []string, line int) (repeats bool, lost err
 	if c.Width == 1 { // of a column called name, Name may be a name
 		equal = func(a, b string) bool { return a == b }
 	}
-	first, marked := strings.CutPrefix(fields[0], ByteOrderMark)
-	if marked {
-		first = strings.Trim(first, `"`)
-	}
-	first = strings.TrimFunc(first, unseen)
+	first := strings.TrimFunc(fields[0], unseen)
 	if !slices.ContainsFunc(c.names, func(name string) bool { return equal(name, first) }) {
 		return false, nil
 	}
