@@ -3,6 +3,9 @@
 // The engine calls it once a request and asks every error what became of that request; waiting, repeating and
 // giving up are decided there, never here. The package knows nothing of rows, files or checkpoints.
 //
+//	Create, Update ─▶ a token ─▶ a connection ──────────────▶ write, count ─▶ read ─▶ what became of the request
+//	                  keeper     host, reuse, dial, proxy, tls  conn                    answer, error
+//
 // It promises:
 //
 //   - A request leaves at most once a call, and not at all where the Leave of its [Config] says no. HTTP/1.1 only, over

@@ -179,7 +179,7 @@ func Prune(parent string, keep int, target Target) (bad error) {
 		return err
 	}
 	defer root.Close()
-	runs := slices.DeleteFunc(Old([]string{parent}, mostNames), func(s *Summary) bool {
+	runs := slices.DeleteFunc(Newest([]string{parent}, mostNames), func(s *Summary) bool {
 		return s.Target != target || s.DryRun || !runFolder().MatchString(filepath.Base(filepath.Dir(s.SummaryPath)))
 	})
 	slices.SortFunc(runs, func(a, b *Summary) int { return b.FinishedAt.Compare(a.FinishedAt) })

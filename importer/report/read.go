@@ -78,10 +78,10 @@ const (
 	mostOfSummary = 4 << 20 // bytes: what is asked for stands near its beginning
 )
 
-// ReadOld reads the summary of an earlier run as far as it says what became of it: run,
+// ReadWitness reads the summary of an earlier run as far as it says what became of it: run,
 // outcome, checkpoint, target, rows and requests. The summary of another user counts as
 // none, but that of the user who called sudo.
-func ReadOld(path string) (*Summary, error) {
+func ReadWitness(path string) (*Summary, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|disk.NoFollow|disk.NonBlock, 0)
 	if err != nil {
 		return nil, err
@@ -116,9 +116,9 @@ func ReadOld(path string) (*Summary, error) {
 	return s, nil
 }
 
-// Old reads the summaries of the newest runs, most at most, whose folders lie in the
+// Newest reads the summaries of the newest runs, most at most, whose folders lie in the
 // parents. This must cost a run next to nothing, whatever lies there.
-func Old(parents []string, most int) []*Summary {
+func Newest(parents []string, most int) []*Summary {
 	type file struct {
 		path string
 		at   time.Time
@@ -141,7 +141,7 @@ func Old(parents []string, most int) []*Summary {
 	slices.SortFunc(found, func(a, b file) int { return b.at.Compare(a.at) })
 	var all []*Summary
 	for _, f := range found[:min(len(found), most)] {
-		if s, err := ReadOld(f.path); err == nil {
+		if s, err := ReadWitness(f.path); err == nil {
 			all = append(all, s)
 		}
 	}

@@ -112,7 +112,7 @@ var runIDs = lazyregexp.New(`^[0-9a-f]{8}$`)
 // last one.
 func runNamed(name string) (string, error) {
 	if name == "" {
-		last := report.Old([]string{report.RunsFolder}, 1)
+		last := report.Newest([]string{report.RunsFolder}, 1)
 		if len(last) == 0 {
 			return "", exit.Usage("there is no finished run in "+report.RunsFolder+" here", "name the run's folder, or start this where its "+report.RunsFolder+" stands")
 		}

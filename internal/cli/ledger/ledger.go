@@ -288,7 +288,7 @@ func (m Meant) witnesses() (all []checkpoint.Witness) {
 	if m.C.Bool("sandbox") {
 		return nil
 	}
-	for _, s := range report.Old(m.runParents(), mostFolders) {
+	for _, s := range report.Newest(m.runParents(), mostFolders) {
 		if w := witnessOf(s); w.ID != "" && w.Target != connection.SandboxTarget {
 			all = append(all, w)
 		}
@@ -330,7 +330,7 @@ func witnessOf(s *report.Summary) checkpoint.Witness {
 
 // WitnessIn is what the run whose files lie in a folder tells; nothing, if that says none.
 func WitnessIn(folder string) checkpoint.Witness {
-	s, err := report.ReadOld(filepath.Join(folder, "summary.json"))
+	s, err := report.ReadWitness(filepath.Join(folder, "summary.json"))
 	if err != nil {
 		return checkpoint.Witness{}
 	}
