@@ -36,15 +36,8 @@ package importer
 import (
 	"context"
 	"errors"
-	"log/slog"
-	"time"
 
-	"leadferry/checkpoint"
-	"leadferry/importer/delivery"
 	"leadferry/importer/report"
-	"leadferry/importer/source"
-	"leadferry/leadapi"
-	"leadferry/mapping"
 )
 
 // Import creates the leads of the inputs' rows and links their ExternalIDs. It
@@ -104,112 +97,4 @@ func Validate(ctx context.Context, o Options) (*report.Summary, error) {
 	r.dry = newDryRun(&r.Options, r.intake)
 	r.dry.examine()
 	return r.perform(ctx)
-}
-
-// Options of a run. Its Task is always needed; what concerns the service and the checkpoint
-// is needed by all but Validate.
-type Options struct {
-	Task
-	Sending
-	Limits
-	Planning
-	Checking
-	Keeping
-	Hooks
-}
-
-// Task is what a run does, and on what.
-type Task struct {
-	Command     string // as the summary names it
-	Version     string
-	RunID       string
-	Flags       []string // that a command which follows on this one has to repeat, as words
-	Mapping     *mapping.Mapping
-	MappingFile report.File // and the SHA-256 of its bytes
-	Inputs      []*source.File
-	Limit       int               // rows of all inputs together; 0 = all
-	Shard       Shard             // of these, the part that this worker takes
-	Terms       *checkpoint.Terms // of the fleet that the worker belongs to; nil: none
-	Log         *slog.Logger
-}
-
-// Sending is where requests go, and how.
-type Sending struct {
-	Client      leadapi.Config
-	Target      checkpoint.Target
-	Concurrency int           // requests in flight at most
-	Rate        float64       // requests a second at most; 0 = no limit. validate, dry run: what a duration is projected for
-	Retries     int           // further tries of a request that was answered and may be sent again
-	MaxWait     time.Duration // how long the service may stay silent
-	MaxDuration time.Duration // rows are taken no longer than this; 0 = no limit
-	ResendOn    delivery.ResendOn
-}
-
-// Planning is what becomes of rows of which something is known.
-type Planning struct {
-	ResendInDoubt bool // --in-doubt resend
-	RetryRejected bool
-	Changed       ChangedRows
-	CreateAlikes  bool // --look-alikes create
-	NewColumns    bool // other columns than leads were made by, though a row's own data are its key
-	NewKey        bool // another key or namespace than leads were made by
-	Missing       Missing
-	CheckRemote   Reads
-	Reconciling   Reconciling
-	Conflict      Rule // what becomes of a lead whose status others have changed
-	HoldReopen    bool // --reopen hold
-}
-
-// Checking is what a run that sends nothing looks at.
-type Checking struct {
-	DryRun    bool                // of Import and Sync
-	NoRepeats bool                // do not look for repeated keys
-	Strict    bool                // validate: what only looks wrong counts as wrong
-	Tolerate  Share               // validate: so many problem rows end with CodeComplete all the same
-	Show      int                 // requests to show
-	Request   func(Request) error // told of each
-}
-
-// Keeping is what remembers a run and tells of it.
-type Keeping struct {
-	Checkpoint string // path
-	// Open opens the checkpoint. With require one that is not there, or that has known nothing,
-	// is an error around checkpoint.ErrMissing; one that is to be read only is not made either.
-	Open       func(require, readOnly bool) (checkpoint.Store, error)
-	Fleet      func(checkpoint.Store) Fleet // what the worker shares with its fleet, if it belongs to one
-	Require    bool                         // the checkpoint must be there
-	Files      report.Files                 // all empty: none are written
-	OwnColumns bool                         // results carry the rows' own columns
-	Warnings   []string                     // that Start repeats
-}
-
-// Hooks are asked and told while a run goes on. All but Interrupt may be nil.
-type Hooks struct {
-	Interrupt <-chan struct{}       // closed by the first signal; the context ends with the second
-	Begin     func(*Start) error    // told once before anything is sent; its error ends the run
-	LetGo     func()                // told once no more rows are wanted, so that reads of standard input end
-	Progress  func(report.Tick)     // told a few times a second
-	Live      func(*report.Summary) // told once a second of the run so far, which is its own then; it must not wait
-	Sends     func()                // told of each row that is about to be sent
-	// FindHeader looks among the first lines of a file, by its path, for the first one whose cells
-	// fit as a header, and says which one was taken; 0: none.
-	FindHeader func(path string, fits func(names []string) bool) (taken, header int)
-}
-
-// Start is what is known before the first request.
-type Start struct {
-	Checkpoint checkpoint.Info // without a Path where there is none
-	Warnings   []string        // those of the checkpoint among them
-	Notes      []string        // remarks on the mapping; those of a dry run stand in its summary
-	Target     checkpoint.Target
-}
-
-// Request is one request as it would be sent.
-type Request struct {
-	File   string
-	Line   int
-	Key    string
-	Method string
-	Path   string // below the leads or base URL
-	Body   []byte
 }

@@ -249,6 +249,14 @@ type syncPlanner struct {
 	missing       Missing
 }
 
+// Why rows that name their lead find none, for people.
+const (
+	notKnown     = "no lead is known for the row"
+	idNotKnown   = "the lead exists, but its ID is not known"
+	namesTwo     = "the row names two leads: its key, lead ID and ExternalID do not belong to one"
+	namesAnother = "the row names another lead than the one that is known by its key"
+)
+
 func (p syncPlanner) Plan(c *Case) Step {
 	rec, known := c.Record, c.Known
 	switch {
@@ -269,7 +277,7 @@ func (p syncPlanner) Plan(c *Case) Step {
 	case known.LeadID != "" && rec.LeadID != "" && known.LeadID != rec.LeadID:
 		return ends(Conflict, namesAnother)
 	case known.LeadID == "" && rec.LeadID == "":
-		return ends(Unmatched, "the lead exists, but its ID is not known")
+		return ends(Unmatched, idNotKnown)
 	}
 	return p.update(c)
 }
@@ -280,16 +288,15 @@ func (p syncPlanner) unmatched(c *Case) Step {
 	case MissingCreate:
 		return p.importPlanner.Plan(c)
 	case MissingIgnore:
-		return ends(Skipped, "no lead is known for the row (--missing ignore)")
+		return ends(Skipped, notKnown+" (--missing ignore)")
 	}
-	const reason = "no lead is known for the row"
 	switch {
 	case c.Known.State == checkpoint.Rejected:
-		return ends(Unmatched, reason+": the service refused to make it")
+		return ends(Unmatched, notKnown+": the service refused to make it")
 	case c.Alike.State != checkpoint.Unknown:
-		return ends(Unmatched, reason+"; "+lookingLike(c.Alike)).ofKind(reason + "; its key looks like one that is known: the results say which")
+		return ends(Unmatched, notKnown+"; "+lookingLike(c.Alike)).ofKind(notKnown + "; its key looks like one that is known: the results say which")
 	}
-	return ends(Unmatched, reason)
+	return ends(Unmatched, notKnown)
 }
 
 func (p syncPlanner) update(c *Case) Step {

@@ -95,26 +95,19 @@ type reconcilePlanner struct {
 
 func (p *reconcilePlanner) Plan(c *Case) Step {
 	rec, known := c.Record, c.Known
-	none := func(o Outcome, v Verdict, reason string) Step {
-		step := ends(o, reason)
-		step.found.verdict = v
-		return step
-	}
 	switch {
 	case c.Found == checkpoint.Ambiguous:
-		return none(Conflict, NoLead, namesTwo)
+		return ends(Conflict, namesTwo).as(NoLead)
 	case known.State == checkpoint.Forgotten:
 		return forgotten()
 	case known.State == checkpoint.InDoubt:
-		held := heldBack(known)
-		held.found.verdict = Doubtful
-		return held
+		return heldBack(known).as(Doubtful)
 	case c.Found == checkpoint.NoMatch:
-		return none(Unmatched, NoLead, "no lead is known for the row")
+		return ends(Unmatched, notKnown).as(NoLead)
 	case known.LeadID == "":
-		return none(Unmatched, NoLead, "the lead exists, but its ID is not known")
+		return ends(Unmatched, idNotKnown).as(NoLead)
 	case rec.LeadID != "" && known.LeadID != rec.LeadID:
-		return none(Conflict, NoLead, namesAnother)
+		return ends(Conflict, namesAnother).as(NoLead)
 	}
 	step := Step{Send: c.changes()}
 	step.found.keys = keysOf(rec, &step.Send)
@@ -126,12 +119,18 @@ func (p *reconcilePlanner) Plan(c *Case) Step {
 		step.found.owner, step.found.sampled = before.Seen.Organization, chosen
 		return step
 	case p.sampled != nil && !chosen:
-		return none(Skipped, Unread, "its lead is not in the sample")
+		return ends(Skipped, "its lead is not in the sample").as(Unread)
 	case known.ExternalID == "":
-		return none(Unmatched, Unread, "its lead cannot be read: no ExternalID of it is known")
+		return ends(Unmatched, "its lead cannot be read: no ExternalID of it is known").as(Unread)
 	}
 	step.Action, step.found.sampled = Read, chosen
 	return step
+}
+
+// as is the step with what comparing the row came to.
+func (s Step) as(v Verdict) Step {
+	s.found.verdict = v
+	return s
 }
 
 // shown reports whether the service itself has shown what a lead holds: of one that was taken over
@@ -139,11 +138,6 @@ func (p *reconcilePlanner) Plan(c *Case) Step {
 func shown(known *checkpoint.Entry) bool {
 	return known.Seen.Status != "" || known.Digest != checkpoint.Digest{} || known.Synced || len(known.Content) > 0
 }
-
-const (
-	namesTwo     = "the row names two leads: its key, lead ID and ExternalID do not belong to one"
-	namesAnother = "the row names another lead than the one that is known by its key"
-)
 
 // keysOf names the content keys that differ; values are people's data.
 func keysOf(rec *mapping.Record, send *Changes) string {

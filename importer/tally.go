@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 
 	"github.com/dustin/go-humanize/english"
@@ -121,42 +122,63 @@ func (t *tally) count(it *item, r *result) *Stop {
 	if t.fellows != nil {
 		t.common[t.first(r)]++
 	}
-	if r.outcome == Invalid {
-		t.counts.Invalid++
-	}
 	if r.text != "" {
 		t.because(it, r)
 	}
-	if r.outcome == InDoubt && (r.entry.Reason == checkpoint.ReasonIncomplete || r.attempts == 0 && r.entry.State != checkpoint.InDoubt) {
-		t.held++
-	}
-	if r.outcome == InDoubt && len(t.doubts) < maxDoubts {
-		t.doubts = append(t.doubts, doubt{spotOf(it), r.entry})
-	}
-	t.moved(&r.moved)
-	if r.unread {
-		t.strays.unread++
-	}
-	if r.kept {
-		t.strays.kept++
-	}
-	if r.attempts > 0 && r.entry.Organization != "" && (r.outcome == Created || r.outcome == Partial) {
-		o := report.Organization{ID: r.entry.Organization, Location: r.entry.Location}
-		countUp(t.organizations, maxOrganizations, o, report.Organization{ID: "others"})
+	switch r.outcome {
+	case Invalid:
+		t.counts.Invalid++
+	case InDoubt:
+		t.doubt(it, r)
 	}
 	if r.attempts == 0 {
 		t.known++
 	} else {
-		t.counts.Sent++
-		t.refused.add(r)
-		switch r.outcome {
-		case InDoubt:
-			t.counts.Doubts++
-		case Rejected, Failed:
-			t.counts.Refused++
+		t.sent(r)
+	}
+	if m := &r.moved; m.from != m.to {
+		t.moves[report.Transition{From: m.from, To: m.to}]++
+	}
+	t.strays.count(r)
+	return t.limit()
+}
+
+// doubt keeps the first rows in doubt, and counts those that were not sent for an incomplete checkpoint.
+func (t *tally) doubt(it *item, r *result) {
+	if r.entry.Reason == checkpoint.ReasonIncomplete || r.attempts == 0 && r.entry.State != checkpoint.InDoubt {
+		t.held++
+	}
+	if len(t.doubts) < maxDoubts {
+		t.doubts = append(t.doubts, doubt{spotOf(it), r.entry})
+	}
+}
+
+// sent counts a row of which a request left.
+func (t *tally) sent(r *result) {
+	t.counts.Sent++
+	t.refused.count(r)
+	switch r.outcome {
+	case InDoubt:
+		t.counts.Doubts++
+	case Rejected, Failed:
+		t.counts.Refused++
+	case Created, Partial:
+		if e := &r.entry; e.Organization != "" {
+			countUp(t.organizations, maxOrganizations, report.Organization{ID: e.Organization, Location: e.Location}, report.Organization{ID: "others"})
 		}
 	}
-	return t.limit()
+}
+
+func (s *strays) count(r *result) {
+	add := func(to *int, is bool) {
+		if is {
+			*to++
+		}
+	}
+	add(&s.statusByOthers, r.moved.statusByOthers)
+	add(&s.ownerByOthers, r.moved.ownerByOthers)
+	add(&s.unread, r.unread)
+	add(&s.kept, r.kept)
 }
 
 // share makes the tally that of a worker in a place where others were before, in these runs. The ledger counts the leads
@@ -177,18 +199,6 @@ func (t *tally) first(r *result) Outcome {
 		return Updated
 	}
 	return Created
-}
-
-func (t *tally) moved(m *moved) {
-	if m.from != m.to {
-		t.moves[report.Transition{From: m.from, To: m.to}]++
-	}
-	if m.statusByOthers {
-		t.strays.statusByOthers++
-	}
-	if m.ownerByOthers {
-		t.strays.ownerByOthers++
-	}
 }
 
 func (t *tally) because(it *item, r *result) {
@@ -214,7 +224,7 @@ func countUp[K comparable](kinds map[K]int, most int, kind, others K) {
 	kinds[kind]++
 }
 
-func (f *refusals) add(r *result) {
+func (f *refusals) count(r *result) {
 	f.updates = f.updates || r.entry.LeadID != ""
 	if r.outcome == Rejected && (f.status == 0 || f.status == r.entry.Code) {
 		f.status = r.entry.Code
@@ -330,4 +340,17 @@ func (t *tally) limit() *Stop {
 		}
 	}
 	return nil
+}
+
+// refusedHint is what to look at when the service refuses everything with one status.
+func refusedHint(status int, updates bool) string {
+	switch {
+	case status == http.StatusForbidden || status == http.StatusPaymentRequired:
+		return "check the account's rights: its memberships and its role in the organizations that the rows name"
+	case (status == http.StatusNotFound || status == http.StatusGone) && updates:
+		return "check that the lead IDs belong to this base URL: the service says that it knows none of them"
+	case status == http.StatusNotFound || status == http.StatusGone || status == http.StatusMethodNotAllowed:
+		return "check the trunk ID and the leads URL, unless the service's words say that it is the organization or the locator of the rows that it does not know"
+	}
+	return "the service refuses what the requests hold: see its words, and mend the rows, or the mapping where they are the same for all"
 }
