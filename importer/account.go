@@ -84,8 +84,8 @@ func (a *account) end(it *item, r result) *Stop {
 	return a.add(it, &a.ended)
 }
 
-// add records a row's outcome and returns why the run ends by it, or nil. The row is
-// gone then: what else is wanted of it comes before.
+// add records a row's outcome and returns why the run ends by it, or nil. The recorder comes last: once it has the row, its
+// room may be another row's.
 func (a *account) add(it *item, r *result) *Stop {
 	if a.drift != nil {
 		a.drift.count(it, r)

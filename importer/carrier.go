@@ -175,8 +175,8 @@ func (c *carrier) notMade(j *job, err error) {
 	}
 }
 
-// conclude says what a create has shown of the service. Only then another one may leave in
-// its place, unless a lead was made.
+// conclude tells the breaker what a create has shown of the service, and gives the create's slot to another one. That of a
+// lead that was made is given before.
 func (c *carrier) conclude(j *job, shown delivery.Proof) {
 	c.retrier.Breaker.Conclude(&j.pass, shown)
 	give(&j.createSlot)

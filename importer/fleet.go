@@ -59,7 +59,7 @@ func newMember(f Fleet, l Limits, b *delivery.Breaker, rate float64, patience ti
 	return m
 }
 
-// over is told why the fleet ends; nil, for ever, where there is none.
+// over is where the reason comes why the fleet ends; without a fleet none ever comes.
 func (m *member) over() <-chan *Stop {
 	if m == nil {
 		return nil

@@ -228,7 +228,7 @@ func (w *recorder) absent(e *checkpoint.Entry) (err error) {
 		err = w.flush()
 	}
 	known := *e
-	known.Content = nil // the next lead's
+	known.Content = nil // the next lead takes its room
 	w.batch = append(w.batch, line{r: result{entry: known, ending: ending{text: "no row names the lead", found: comparison{verdict: Absent}}}})
 	if err == nil && len(w.batch) == recordBatch {
 		err = w.flush()

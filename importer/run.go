@@ -369,7 +369,7 @@ func (r *run) closeLedger(s *report.Summary) error {
 	} else {
 		closed = r.ledger.Close()
 	}
-	if s.Checkpoint.Sequence = r.ledger.Info().Sequence; gone { // no later one is another in its place
+	if s.Checkpoint.Sequence = r.ledger.Info().Sequence; gone { // a later run that finds another checkpoint there has nothing to compare it with
 		s.Checkpoint.ID, s.Checkpoint.Sequence = "", 0
 	}
 	return cmp.Or(noted, closed)

@@ -25,7 +25,7 @@ type contact struct {
 	probing bool          // a probe is under way
 	since   time.Time     // when the silence began
 	probeAt time.Time     // of a silence: no probe leaves before
-	ended   time.Time     // when the one before did
+	ended   time.Time     // when the silence before this one did
 	backoff time.Duration // between probes; the first leaves at once, since one broken connection is no reason to pause
 }
 
@@ -40,7 +40,7 @@ func (c *contact) probes(p Pass) bool { return c.state == silent && p.probe && p
 // heard notes an answer, and reports whether it ends the silence.
 func (c *contact) heard(p Pass, now time.Time) bool {
 	if c.state == answering && p.silence == c.silence {
-		c.backoff /= 2 // one node of many may be down: what works makes up for it
+		c.backoff /= 2 // where one node of many is down, answers of the others weigh against its silence
 	}
 	if !c.probes(p) {
 		return false
@@ -157,7 +157,7 @@ func (c *creates) back(p Pass, shown Proof) bool {
 	switch {
 	case shown == Usable && p.single && c.state == singly:
 		c.state, c.doubts = freely, 0
-	case shown == Usable && c.state == singly && p.since.After(c.first): // it was under way with the first: that breaks the row, and no more
+	case shown == Usable && c.state == singly && p.since.After(c.first): // not alone, so it ends the row of doubts without setting creates free
 		c.doubts = 0
 	case doubt && c.state == freely:
 		c.state, c.doubts, c.first = singly, 1, p.since

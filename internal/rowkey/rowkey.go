@@ -68,7 +68,7 @@ func Fold(key string) string {
 	if folded == own {
 		return key
 	}
-	for range 8 { // what has gone may let others meet; once is nearly always enough
+	for range 8 { // without what was taken out, the rest may fold once more; once is nearly always enough
 		folded = fold(folded)
 	}
 	return Effective(namespace, folded)
