@@ -1,6 +1,6 @@
 // Package importer carries rows from files into the lead service, once each. It is the
-// middle of leadferry and the only package that knows the order of steps. Import, Sync and
-// Validate are one engine with different planners. A row's way, each box a type:
+// middle of leadferry and the only package that knows the order of steps. Import, Sync, Reconcile
+// and Validate are one engine with different planners. A row's way, each box a type:
 //
 //	files ─▶ [intake: read ─▶ map, digest]        one goroutine reads, several make Records
 //	              │ batches
@@ -10,7 +10,7 @@
 //	              │ [planner]     the row's one Step: create, link, update, hold, or nothing
 //	              │ [leadQueues]  rows of one lead wait for one another
 //	              │ todo
-//	         [carrier] …                           some goroutines for each place in flight, each with
+//	         [carrier] …                           four goroutines for each place in flight, each with
 //	              │ claim ─▶ send ─▶ settle        one row, to its end; delivery says when each request
 //	              │       ─▶ link ─▶ settle        leaves, and sends it again where it may
 //	              │ done

@@ -76,7 +76,7 @@ func (s *scheduler) loop(ctx context.Context) {
 	}
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
-	for !s.over(ctx) {
+	for !s.finished(ctx) {
 		s.wait(ctx, deadline, tick.C)
 	}
 	s.stop(s.inputStop)
@@ -88,8 +88,8 @@ func (s *scheduler) loop(ctx context.Context) {
 	}
 }
 
-// over takes rows as far as they can go now, and reports whether none is left to wait for.
-func (s *scheduler) over(ctx context.Context) bool {
+// finished takes rows as far as they can go now, and reports whether none is left to wait for.
+func (s *scheduler) finished(ctx context.Context) bool {
 	for s.advance(ctx) {
 		select {
 		case j := <-s.carriers.done:
@@ -102,7 +102,7 @@ func (s *scheduler) over(ctx context.Context) bool {
 		return false
 	case s.stopped == nil && len(s.late.items) > 0:
 		s.lookAgain(ctx)
-		return s.over(ctx)
+		return s.finished(ctx)
 	}
 	return true
 }
