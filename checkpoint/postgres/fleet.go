@@ -118,16 +118,33 @@ var exchangeSQL string
 
 // Exchange tells the fleet what this worker has done, and returns what holds for all of its workers now. It returns
 // checkpoint.ErrFenced when a newer worker has its place; after another error it may be tried again.
-func (s *Store) Exchange(ctx context.Context, p checkpoint.Progress) (c checkpoint.Common, err error) {
+func (s *Store) Exchange(ctx context.Context, p checkpoint.Progress) (checkpoint.Common, error) {
 	s.fleet.mu.Lock()
 	defer s.fleet.mu.Unlock()
+	for old := s.fleet.session != nil; ; old = false {
+		at, err := s.fleetSession(ctx)
+		if err != nil {
+			return checkpoint.Common{}, err
+		}
+		c, fenced, err := s.exchange(ctx, at, &p)
+		switch {
+		case err == nil && fenced:
+			return c, s.whyFenced(at)
+		case err == nil:
+			return c, nil
+		}
+		at.Close()
+		s.fleet.session = nil
+		if !old || ctx.Err() != nil { // else it may have been lost long ago, as after a sleep
+			return checkpoint.Common{}, s.serverError(err)
+		}
+	}
+}
+
+func (s *Store) exchange(ctx context.Context, at *server.Session, p *checkpoint.Progress) (c checkpoint.Common, fenced bool, err error) {
 	rows, err := json.Marshal(p.Rows)
 	if err != nil {
-		return c, err
-	}
-	at, err := s.fleetSession(ctx)
-	if err != nil {
-		return c, err
+		return c, false, err
 	}
 	b := &pgx.Batch{}
 	b.Queue(`UPDATE leadferry.members SET told = clock_timestamp(), read = $2, invalid = $3, sent = $4, refused = $5, doubts = $6, rows = $7,
@@ -143,20 +160,12 @@ func (s *Store) Exchange(ctx context.Context, p checkpoint.Progress) (c checkpoi
 			RETURNING piece(rate, shards)::integer, greatest(extract(epoch FROM given - clock_timestamp()) - piece(rate, shards) / rate, 0)::float8`,
 			s.ledger, s.o.Terms.Fleet).QueryRow(func(row pgx.Row) error { return row.Scan(&c.Tokens, &after) })
 	}
-	var fenced bool
 	b.Queue(exchangeSQL, s.ledger, s.worker, s.o.Terms.Fleet).QueryRow(func(row pgx.Row) error {
 		return row.Scan(&fenced, &pause, &c.Read, &c.Invalid, &c.Sent, &c.Refused, &c.Doubts)
 	})
-	if err := at.SendBatch(ctx, b).Close(); err != nil {
-		at.Close()
-		s.fleet.session = nil
-		return checkpoint.Common{}, s.serverError(err)
-	}
-	if fenced {
-		return c, s.whyFenced(at)
-	}
+	err = at.SendBatch(ctx, b).Close()
 	c.After, c.Pause = time.Duration(after*float64(time.Second)), time.Duration(pause*float64(time.Second))
-	return c, nil
+	return c, fenced, err
 }
 
 // fleetSession is the connection by which the worker asks, made anew where it is lost.
@@ -228,20 +237,15 @@ func (s *Store) reserve(writes []write) (fit []write, beyond map[string]bool, er
 		return nil, nil, err
 	}
 	granted := min(claims, max(left+back, 0))
-	for i, n := 0, 0; granted < claims && i < len(writes); i++ {
+	claims, beyond = 0, map[string]bool{}
+	for i := range writes {
 		if writes[i].creates() {
-			if n++; n > granted {
-				if beyond == nil {
-					beyond = map[string]bool{}
-				}
+			if claims++; claims > granted {
 				beyond[writes[i].key] = true
 				continue
 			}
 		}
 		fit = append(fit, writes[i])
-	}
-	if beyond == nil {
-		fit = writes
 	}
 	return fit, beyond, s.spend(granted - back)
 }

@@ -247,6 +247,19 @@ func TestALedgerIsNotRemovedUnderAWorker(t *testing.T) {
 	}
 }
 
+// A connection that was lost while nobody asked, as in a machine that slept, is no reason not to hear what holds.
+func TestWorkersHearAfterASleep(t *testing.T) {
+	server := pgtest.Shared(t)
+	p := newProxy(t, server)
+	s := joined(t, p.through(server.Database(t)), newTarget(), 0, 1, nil)
+	for range 2 {
+		if c, err := s.Exchange(t.Context(), checkpoint.Progress{Counts: checkpoint.Counts{Sent: 3}}); err != nil || c.Sent != 3 {
+			t.Errorf("heard %+v, %v", c, err)
+		}
+		p.cutAll()
+	}
+}
+
 // A run that begins while the ledger is being moved away is waited for, and then stands in the way.
 func TestALedgerIsNotMovedUnderARun(t *testing.T) {
 	address := pgtest.Shared(t).Database(t)

@@ -22,7 +22,7 @@ func TestFleetLimits(t *testing.T) {
 		of      func(report.RowCounts) int
 	}{
 		"invalid":  {invalid: 60, flags: []string{"--max-invalid", "40"}, limit: 40, of: func(c report.RowCounts) int { return c.Invalid }},
-		"rejects":  {faults: "create.422/2", flags: []string{"--max-rejects", "40"}, limit: 40, of: func(c report.RowCounts) int { return c.Rejected }},
+		"rejects":  {faults: "create.422/3", flags: []string{"--max-rejects", "40"}, limit: 40, of: func(c report.RowCounts) int { return c.Rejected }},
 		"in doubt": {faults: "create.500-stored/4", flags: []string{"--max-in-doubt", "20"}, limit: 20, of: func(c report.RowCounts) int { return c.InDoubt }},
 	} {
 		t.Run(name, func(t *testing.T) {
