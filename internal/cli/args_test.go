@@ -108,7 +108,7 @@ func TestCommandLinesThatAreRefused(t *testing.T) {
 		"login someone@example.com":        "login takes no file names (the account is named with --email; its password is asked for, or comes from LEADFERRY_PASSWORD)",
 		"config show eu":                   "config show takes no file names (the profile is named with --profile)",
 		"schema mapping.yaml":              "schema takes no file names (see leadferry schema --help)",
-		"sandbox --web 127.0.0.1:0":        "sandbox takes no file names (write --web=127.0.0.1:0)",
+		"sandbox --web 127.0.0.1:0":        "127.0.0.1:0 behind --web is taken for a file, which is not there (write --web=127.0.0.1:0)",
 		"--log-format":                     "flag --log-format needs a value (see leadferry --help)",
 		"import ---limit 4":                "there is no flag ---limit (did you mean --limit?)",
 	} {

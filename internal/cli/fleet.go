@@ -143,7 +143,7 @@ func terms(c *cli.Context, fleet string, in *inputs.Files, o *importer.Options) 
 	for i, name := range in.Names {
 		id, err := in.Identity(name)
 		if err != nil {
-			return nil, exit.Usage(fmt.Sprintf("%s cannot be read: %v", inputs.Shown(name), err), "")
+			return nil, exit.Usage(fmt.Sprintf("%s cannot be read: %v", inputs.Shown(name), err), "all workers read one input, which must not change meanwhile")
 		}
 		same(fmt.Sprintf("input %d", i+1), id)
 	}

@@ -280,9 +280,8 @@ const anyPort = "127.0.0.1:0"
 
 // webFlag asks for the run's page while it goes on.
 func webFlag() cli.Flag {
-	f := flags.Switch(files, "web", "no page", "show the run's page live at an address of this machine alone (`[=ADDRESS]`, such as 127.0.0.1:8080; else a free port)")
+	f := flags.Switch(files, "web", "no page", "show the run's page live at an address of this machine alone (`[=ADDRESS]`, such as 127.0.0.1:8080; else a free port)", isHostPort)
 	f.EnvVars = []string{flags.Variable("web")}
-	f.Action = func(c *cli.Context, _ any) error { return flags.Mislaid(c, "web", isHostPort) }
 	return f
 }
 

@@ -77,7 +77,7 @@ Exit codes: 0 ended by a signal; 2 the address or a flag is not right.`,
 			directoryFlag("", ""),
 			flag("data", "`FILE` that keeps the leads; without one they are gone at the end"),
 			life,
-			flags.Switch("", "web", "no page", "show its leads, with a search, and its requests and faults as they come, at an address of this machine alone (`[=ADDRESS]`; else a free port)"),
+			flags.Switch("", "web", "no page", "show its leads, with a search, and its requests and faults as they come, at an address of this machine alone (`[=ADDRESS]`; else a free port)", isHostPort),
 		},
 		Action: p.sandbox,
 	}
@@ -188,7 +188,7 @@ func directoryOf(c *cli.Context) (*sandbox.Directory, error) {
 	}
 	d, err := sandbox.LoadDirectory(path)
 	if err != nil {
-		return nil, exit.Usage(err.Error(), "")
+		return nil, exit.Usage(err.Error(), "leadferry sandbox --help shows what such a file looks like")
 	}
 	return d, nil
 }

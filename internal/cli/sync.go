@@ -76,11 +76,8 @@ func hintIfMissing(err error, hint string) error {
 const checkAll = "all"
 
 func checkRemoteFlag() cli.Flag {
-	f := flags.Switch(running, "check-remote", "no lead is read", "read a lead before it is changed (`[=all]`: every lead of the file), and decide by --conflict about a status that is not the one last confirmed")
-	f.Action = func(c *cli.Context, _ any) error {
-		return flags.Mislaid(c, "check-remote", func(word string) bool { return word == checkAll })
-	}
-	return f
+	return flags.Switch(running, "check-remote", "no lead is read", "read a lead before it is changed (`[=all]`: every lead of the file), and decide by --conflict about a status that is not the one last confirmed",
+		func(word string) bool { return word == checkAll })
 }
 
 // checksRemote says which leads are read.

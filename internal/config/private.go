@@ -46,7 +46,7 @@ func readUpTo(path string, who reach, most int64) ([]byte, error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("%s: %w", path, fs.ErrNotExist)
 		}
-		return nil, &Error{File: path, Text: "cannot be read: " + cause(err), Hint: disk.Held(err)}
+		return nil, &Error{File: path, Text: "cannot be read: " + cause(err), Hint: disk.WayOut(err)}
 	}
 	defer f.Close()
 	if err := believe(f, path, who); err != nil {
@@ -54,10 +54,10 @@ func readUpTo(path string, who reach, most int64) ([]byte, error) {
 	}
 	data, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err != nil {
-		return nil, &Error{File: path, Text: "cannot be read: " + cause(err)}
+		return nil, &Error{File: path, Text: "cannot be read: " + cause(err), Hint: disk.WayOut(err)}
 	}
 	if int64(len(data)) > most {
-		return nil, &Error{File: path, Text: fmt.Sprintf("is longer than %d KiB", most>>10)}
+		return nil, &Error{File: path, Text: fmt.Sprintf("is longer than %d KiB", most>>10), Hint: "see whether it is the file that is meant"}
 	}
 	return data, nil
 }
@@ -68,11 +68,11 @@ func believe(f *os.File, path string, who reach) error {
 	refuse := func(text, hint string) error { return &Error{File: path, Text: text, Hint: hint} }
 	info, err := disk.StatOpen(f)
 	if err != nil {
-		return refuse("cannot be read: "+cause(err), "")
+		return refuse("cannot be read: "+cause(err), disk.WayOut(err))
 	}
 	switch {
 	case !info.Mode().IsRegular():
-		return refuse("is no regular file", "")
+		return refuse("is no regular file", "name a file itself, no folder, device or pipe")
 	case !disk.Trusted(info) || who == ownFiles && !disk.Mine(info):
 		return refuse("belongs to another user, who could put into it what he likes", "copy it, or make it yours: "+owning(path))
 	case disk.OthersWrite(info) && !(who == readable && disk.PrivateGroup(info)):
@@ -109,7 +109,7 @@ func ReadSecret(path string) (string, error) {
 	}
 	// Windows writes a byte order mark, and PowerShell UTF-16 behind it.
 	if data, _, err = transform.Bytes(unicode.BOMOverride(transform.Nop), data); err != nil {
-		return "", &Error{File: path, Text: "the client secret is no text"}
+		return "", &Error{File: path, Text: "the client secret is no text", Hint: "the file holds the secret and nothing else"}
 	}
 	text := strings.TrimSpace(string(data))
 	if text == "" {
@@ -126,9 +126,9 @@ func checkFolder(dir string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return &Error{File: dir, Text: "cannot be looked at: " + cause(err)}
+		return &Error{File: dir, Text: "cannot be looked at: " + cause(err), Hint: disk.WayOut(err)}
 	case !info.IsDir():
-		return &Error{File: dir, Text: "is no folder"}
+		return &Error{File: dir, Text: "is no folder", Hint: "move that file away: the folder is made by itself"}
 	case !disk.Mine(info):
 		return &Error{File: dir, Text: "this folder for secrets belongs to another user", Hint: "make it yours, or have each user use a configuration and a state directory of his own"}
 	case disk.Shared(info):
@@ -140,7 +140,7 @@ func checkFolder(dir string) error {
 // makeFolder makes a folder for its owner alone, or takes one that is so already.
 func makeFolder(dir string) error {
 	if err := disk.MakeFolders(dir); err != nil {
-		return &Error{File: dir, Text: "the folder cannot be made: " + cause(err)}
+		return &Error{File: dir, Text: "the folder cannot be made: " + cause(err), Hint: disk.WayOut(err)}
 	}
 	return checkFolder(dir)
 }

@@ -51,34 +51,27 @@ func Choice(category, name, about string, words ...string) *cli.StringFlag {
 	}
 }
 
-// OptionalWord is the value of a switch that also takes a word.
-type OptionalWord string
+// OptionalWord is the value of a switch that also takes a word, behind =.
+type OptionalWord struct {
+	word string
+	fits func(word string) bool // it may be meant; else an argument behind the switch is a file
+}
 
-func (v *OptionalWord) String() string { return string(*v) }
+func (v *OptionalWord) String() string { return v.word }
 
 // Set takes any word: what it may be is the flag's business.
 func (v *OptionalWord) Set(text string) error {
-	*v = OptionalWord(text)
-	return nil
-}
-
-// Switch is one that also takes a word. without says what holds when it is not given.
-func Switch(category, name, without, usage string) *cli.GenericFlag {
-	return &cli.GenericFlag{Name: name, Value: new(OptionalWord), DefaultText: without, Usage: usage, Category: category}
-}
-
-// Mislaid refuses an argument that fits as the word of the switch, and is taken for a file.
-func Mislaid(c *cli.Context, name string, fits func(word string) bool) error {
-	for _, arg := range c.Args().Slice() {
-		if fits(arg) && !disk.Exists(arg) {
-			return exit.Usage(arg+" behind --"+name+" is taken for a file, which is not there", "write --"+name+"="+arg)
-		}
-	}
+	v.word = text
 	return nil
 }
 
 // IsBoolFlag lets the flag stand without a value.
 func (*OptionalWord) IsBoolFlag() bool { return true }
+
+// Switch is one that also takes a word, such as those that fit. without says what holds when it is not given.
+func Switch(category, name, without, usage string, fits func(word string) bool) *cli.GenericFlag {
+	return &cli.GenericFlag{Name: name, Value: &OptionalWord{fits: fits}, DefaultText: without, Usage: usage, Category: category}
+}
 
 // Count is a flag for a number that is not negative.
 func Count(category, name string, value int, text string) *cli.IntFlag {

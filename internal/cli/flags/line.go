@@ -240,21 +240,26 @@ func (l *Line) check() error {
 		if main != f.name && slices.ContainsFunc(l.own, func(other typed) bool { return other.name == main }) {
 			return exit.Usage("-"+f.name+" and --"+main+" are one flag", "give it once")
 		}
+		if err := l.mislaid(&f); err != nil {
+			return err
+		}
 	}
 	if l.Command.ArgsUsage == "" && len(l.Files) > 0 {
-		return exit.Usage(strings.Join(l.Path[1:], " ")+" takes no file names", cmp.Or(l.mislaid(), instead(l.Path[1]), "see "+l.name()+" --help"))
+		return exit.Usage(strings.Join(l.Path[1:], " ")+" takes no file names", cmp.Or(instead(l.Path[1]), "see "+l.name()+" --help"))
 	}
 	return nil
 }
 
-// mislaid is a hint where what is taken for a file name may be the word of a switch: that stands behind = only.
-func (l *Line) mislaid() string {
-	for _, f := range l.own {
-		if _, is := f.Flag.(*cli.GenericFlag); is && !strings.Contains(f.words[0], "=") {
-			return "write " + f.words[0] + "=" + l.Files[0]
+// mislaid refuses a file name that may be meant as the word of a switch: that stands behind = only.
+func (l *Line) mislaid(f *typed) error {
+	if g, is := f.Flag.(*cli.GenericFlag); is {
+		for _, word := range l.Files {
+			if g.Value.(*OptionalWord).fits(word) && !disk.Exists(word) {
+				return exit.Usage(word+" behind --"+f.name+" is taken for a file, which is not there", "write --"+f.name+"="+word)
+			}
 		}
 	}
-	return ""
+	return nil
 }
 
 // Ordered gives the arguments in the order that the parser expects: flags of the program,

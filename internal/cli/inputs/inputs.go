@@ -275,7 +275,7 @@ func (in *Files) Fresh(age time.Duration) error {
 		}
 		written, err := in.written(name)
 		if err != nil {
-			return exit.Usage(fmt.Sprintf("%s: its age cannot be known: %v", Shown(name), err), "")
+			return exit.Usage(fmt.Sprintf("%s: its age cannot be known: %v", Shown(name), err), "name a file by its path, or leave --max-age out")
 		}
 		if old := time.Since(written); old > age {
 			return exit.Usage(fmt.Sprintf("%s is older than --max-age allows: it was written at %s, %s ago", Shown(name),

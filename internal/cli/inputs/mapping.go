@@ -157,7 +157,7 @@ func (t *table) refuse(err error) {
 	case known:
 		t.fail(refusal.Line, cmp.Or(refusal.Text, "cannot be read"), ofTable(refusal.Hint))
 	default:
-		t.fail(0, "cannot be read", "")
+		t.fail(0, "cannot be read", "let this user read it")
 	}
 }
 
