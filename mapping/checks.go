@@ -325,10 +325,18 @@ func statusKey(s string) (key string, ok bool) {
 	return "", false
 }
 
-func statusHint(s string) string {
-	var names, keys []string
+// Statuses are the keys of the service's statuses, in the order of its specification ("States and transitions").
+func Statuses() (keys []string) {
 	for _, st := range statuses {
-		names, keys = append(names, st.key, st.label), append(keys, st.key)
+		keys = append(keys, st.key)
 	}
-	return cmp.Or(spelling.Hint(s, names), "the statuses are "+strings.Join(keys, ", "))
+	return keys
+}
+
+func statusHint(s string) string {
+	names := Statuses()
+	for _, st := range statuses {
+		names = append(names, st.label)
+	}
+	return cmp.Or(spelling.Hint(s, names), "the statuses are "+strings.Join(Statuses(), ", "))
 }

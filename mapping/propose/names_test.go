@@ -155,7 +155,7 @@ func TestStatusWords(t *testing.T) {
 func TestStatusTableIsOfOneMind(t *testing.T) {
 	first := map[string]string{}
 	for _, l := range readWords("statuses") {
-		if !slices.Contains(statuses[:], l.section) {
+		if !slices.Contains(mapping.Statuses(), l.section) {
 			t.Errorf("%q is no status", l.section)
 		}
 		for _, phrase := range l.phrases {

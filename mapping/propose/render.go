@@ -15,6 +15,7 @@ import (
 	"github.com/dustin/go-humanize/english"
 
 	"leadferry/internal/lazyregexp"
+	"leadferry/mapping"
 )
 
 //go:embed proposal.tmpl
@@ -24,7 +25,7 @@ var proposalText string
 var proposal = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
 		"plural": english.Plural, "quoted": quoted, "scalar": scalar, "sayNames": sayNames, "headersOf": headersOf, "placeholders": placeholders,
-		"fileShown": fileShown, "statuses": func() string { return strings.Join(statuses[:], ", ") },
+		"fileShown": fileShown, "statuses": func() string { return strings.Join(mapping.Statuses(), ", ") },
 	}).Parse(proposalText))
 })
 

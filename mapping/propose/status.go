@@ -10,12 +10,8 @@ import (
 	"github.com/dustin/go-humanize/english"
 
 	"leadferry/internal/lazyregexp"
+	"leadferry/mapping"
 )
-
-// statuses are those of the service by key, in the order of its specification ("States and transitions").
-var statuses = [...]string{
-	"open", "contacted", "inProgress", "onHold", "closedWon", "closedNotInterested", "closedBoughtUsed", "closedBoughtOtherBrand",
-}
 
 // Limits of a column whose words may be told: it has few, and short ones.
 const (
@@ -161,12 +157,12 @@ func tellable(s string) bool {
 // placeStatus is the service's status that a word stands for, or none: the longest phrase
 // in it decides, and of equal ones that which stands for the later status.
 func placeStatus(text string) placing {
-	d, list := known(), words(text)
+	d, list, statuses := known(), words(text), mapping.Statuses()
 	if p, ok := d.statuses[strings.Join(list, " ")]; ok {
 		return p
 	}
 	later := func(a, b placing) bool {
-		return slices.Index(statuses[:], a.status) > slices.Index(statuses[:], b.status)
+		return slices.Index(statuses, a.status) > slices.Index(statuses, b.status)
 	}
 	for length := min(len(list), d.longestStatus); length > 0; length-- {
 		var best placing

@@ -61,7 +61,7 @@ func newTable(in Input) *table {
 			t.Nameless = append(t.Nameless, header)
 			t.twice = t.twice || times[header] > 1 && header != ""
 		default:
-			t.add(header, "", t.cells(i))
+			t.add(header, "", cellsOf(t.In.Rows, i, t.null))
 		}
 	}
 	if in.Format == "jsonl" {
@@ -101,7 +101,6 @@ var telling = append(slices.Clip(speaking), kindCode, kindNumber)
 // to count the rows. All rows have as many cells.
 func BeginsWithLead(first []string, rows [][]string) bool {
 	const leastUnnamed = 4 // among so many columns one may be called like a column by chance: there is a city called By
-	t := &table{In: Input{Rows: rows}}
 	alike, named, goesOn := 0, 0, false
 	for i, cell := range first {
 		if strings.HasPrefix(cell, reserved) {
@@ -115,7 +114,7 @@ func BeginsWithLead(first []string, rows [][]string) bool {
 			named++
 			continue
 		}
-		cells := t.cells(i)
+		cells := cellsOf(rows, i, nil)
 		below := measure(cells)
 		looks := func(k kind) bool {
 			return kinds.has(k) && (below.share(k) > 0.5 || len(cells) == 0 && slices.Contains(speaking, k))
@@ -148,11 +147,11 @@ func nameable(header string) bool {
 		utf8.ValidString(header) && !strings.Contains(header, "}") && len(quoted(header)) <= maxNameSize
 }
 
-// cells are those of a column, trimmed; what counts as empty is "".
-func (t *table) cells(index int) []string {
-	cells := make([]string, len(t.In.Rows))
-	for i, row := range t.In.Rows {
-		if cell := strings.TrimSpace(row[index]); !slices.Contains(t.null, cell) {
+// cellsOf are the cells of a column, trimmed; what null holds counts as empty.
+func cellsOf(rows [][]string, column int, null []string) []string {
+	cells := make([]string, len(rows))
+	for i, row := range rows {
+		if cell := strings.TrimSpace(row[column]); !slices.Contains(null, cell) {
 			cells[i] = cell
 		}
 	}
