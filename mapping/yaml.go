@@ -2,6 +2,7 @@ package mapping
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"regexp"
@@ -195,16 +196,33 @@ func (p *parser) columnOf(n node, line int, piece string) int {
 	return before + i + 1 // between stand a quote or blanks, of a byte each
 }
 
-// What people write that YAML takes for something else, line by line.
+// slip is what people write in a line that YAML takes for something else.
+type slip struct {
+	form func() *regexp.Regexp
+	text string // "": what the reader says
+	hint func(found []string) string
+}
+
+func says(hint string) func([]string) string { return func([]string) string { return hint } }
+
+// slips are looked for in this order.
+var slips = [...]slip{
+	{lazyregexp.New(`^ *\t`), "a tab stands at the beginning of the line", says("write spaces at the beginning of lines")},
+	{lazyregexp.New(`(?:^|[{, ])\* *:`), "a star without quotes means something else in it", says(`write the star in quotes: "*": rest`)},
+	{lazyregexp.New(`[:,\[] *(/[^'"]*[{\[:#][^'"]*/)`), "a regular expression without quotes means something else in it", func(found []string) string {
+		return "write it in quotes: '" + texts.Shortened(found[1], texts.MaxQuoted) + "'"
+	}},
+	{lazyregexp.New(`^ *(?:- )?([\w*.-]+): +("[^"]*"|'[^']*')( +[^#\s].*)$`), "something stands behind the quote that closes a text", onePairHint},
+	{lazyregexp.New(`[:,\[] *\{[^{}:,'"]*\}`), "", says(quoteHint)},
+	{lazyregexp.New(`^ *(?:- )?([\w*.-]+): +([^'"{\[|>].*: .*)$`), "a colon and a blank stand in a text without quotes", func(found []string) string {
+		return "write " + found[1] + `: "` + texts.Shortened(strings.TrimSpace(found[2]), texts.MaxQuoted) + `"`
+	}},
+	{noBlank, "", blankHint},
+}
+
 var (
-	tabIndent       = lazyregexp.New(`^ *\t`)
-	barePlaceholder = lazyregexp.New(`[:,\[] *\{[^{}:,'"]*\}`)
-	barePattern     = lazyregexp.New(`[:,\[] *(/[^'"]*[{\[:#][^'"]*/)`)
-	colonInText     = lazyregexp.New(`^ *(?:- )?([\w*.-]+): +([^'"{\[|>].*: .*)$`)
-	noBlank         = lazyregexp.New(`^ *(?:- )?([\w*.-]+):(["'{\[].*)$`)
-	bareStar        = lazyregexp.New(`(?:^|[{, ])\* *:`)
-	openQuote       = lazyregexp.New(`^ *(?:- )?[\w*. -]+: *(?:"[^"]*|'[^']*)$`)
-	behindQuote     = lazyregexp.New(`^ *(?:- )?([\w*.-]+): +("[^"]*"|'[^']*')( +[^#\s].*)$`)
+	noBlank   = lazyregexp.New(`^ *(?:- )?([\w*.-]+):(["'{\[].*)$`)
+	openQuote = lazyregexp.New(`^ *(?:- )?[\w*. -]+: *(?:"[^"]*|'[^']*)$`)
 )
 
 // syntax takes down the error of the YAML reader in words, and where it is: at the mark, unless what is wrong began
@@ -216,73 +234,74 @@ func (p *parser) syntax(err error) {
 		return
 	}
 	where := position{max(1, le.Mark.Line), max(1, le.Mark.Column)}
-	text, hint := le.Message, "look at this line and the one above: quotes, brackets, colons, and how far in they begin"
+	text, hint := le.Message, ""
 	if le.ContextMsg != "" {
 		text += " " + le.ContextMsg
 		if le.ContextMark.Line > 0 && le.ContextMark.Line != le.Mark.Line {
 			text += " that begins on line " + strconv.Itoa(le.ContextMark.Line)
 		}
 	}
-	line, begun, above := p.line(where.line), p.line(le.ContextMark.Line), strings.TrimRight(p.line(where.line-1), "\r")
-	var found []string
-	shows := func(slip func() *regexp.Regexp, line string) bool {
-		found = slip().FindStringSubmatch(line)
-		return found != nil
-	}
-	switch first := p.characterAt(where); {
-	case shows(tabIndent, line):
-		text, hint = "a tab stands at the beginning of the line", "write spaces at the beginning of lines"
-	case shows(bareStar, line):
-		text, hint = "a star without quotes means something else in it", `write the star in quotes: "*": rest`
-	case shows(barePattern, line):
-		text, hint = "a regular expression without quotes means something else in it", "write it in quotes: '"+texts.Shortened(found[1], texts.MaxQuoted)+"'"
+	above := strings.TrimRight(p.line(where.line-1), "\r")
+	switch _, cut := cutShort(p.line(le.ContextMark.Line)); {
 	case strings.Contains(le.ContextMsg, "quoted scalar"):
 		if le.ContextMark.Line > 0 {
 			where = position{le.ContextMark.Line, max(1, le.ContextMark.Column)}
 		}
 		text, hint = "a quote opens here that is not closed, or a backslash stands in it that means nothing", "close the quote; in 'single quotes' a backslash is itself"
-	case shows(openQuote, above):
+	case openQuote().MatchString(above):
 		where = position{where.line - 1, 1 + utf8.RuneCountInString(above[:strings.IndexAny(above, "\"'")])}
 		text, hint = "a quote opens here that is not closed on its line", "close the quote"
-	case shows(behindQuote, line):
-		text, hint = "something stands behind the quote that closes a text", onePairHint(found[1], found[2], found[3])
-	case shows(barePlaceholder, line):
-		hint = quoteHint
-	case shows(colonInText, line):
-		text, hint = "a colon and a blank stand in a text without quotes", "write "+found[1]+`: "`+texts.Shortened(strings.TrimSpace(found[2]), texts.MaxQuoted)+`"`
-	case isCutShort(begun), isCutShort(line):
+	case cut > 0:
+		where = position{le.ContextMark.Line, cut}
 		text, hint = "a # behind a blank begins a comment", commentHint
-	case shows(noBlank, begun), shows(noBlank, line):
-		hint = blankHint(found)
-	case first == "@" || first == "%" || first == "`":
-		text, hint = "a text that begins with "+first+" needs quotes", `write "`+first+`…", or "{@key}" for the row's key`
-	case strings.Contains(le.Message, "max depth"):
-		hint = "objects and lists stand in one another more deeply than any mapping needs"
-	case strings.Contains(le.Message, "mapping values are not allowed"):
-		hint = "keys that belong together begin in the same column: look at the line above, too"
+	default:
+		text, hint = p.slipAt(where, le, text)
 	}
 	p.failAt(where, hint, "the mapping file is not YAML: %s", text)
 }
 
+// slipAt says what may have been meant at a place, or else what the reader says.
+func (p *parser) slipAt(where position, le *yaml.LoadError, said string) (text, hint string) {
+	for _, s := range slips {
+		if found := s.form().FindStringSubmatch(p.line(where.line)); found != nil {
+			return cmp.Or(s.text, said), s.hint(found)
+		}
+	}
+	first := p.characterAt(where)
+	switch found := noBlank().FindStringSubmatch(p.line(le.ContextMark.Line)); {
+	case found != nil:
+		return said, blankHint(found)
+	case first == "@" || first == "%" || first == "`":
+		return "a text that begins with " + first + " needs quotes", `write "` + first + `…", or "{@key}" for the row's key`
+	case strings.Contains(le.Message, "max depth"):
+		return said, "objects and lists stand in one another more deeply than any mapping needs"
+	case strings.Contains(le.Message, "mapping values are not allowed"):
+		return said, "keys that belong together begin in the same column: look at the line above, too"
+	}
+	return said, "look at this line and the one above: quotes, brackets, colons, and how far in they begin"
+}
+
 const commentHint = "put quotes around the text if it goes on there; a blank behind the # says that it is a comment"
 
-// isCutShort says that a line ends with a comment which may be meant as text, for no blank follows its sign: item #5.
-func isCutShort(line string) bool {
+// cutShort is the body of a line and the column of the comment behind it, where that may be meant as text, for no blank
+// follows its sign: item #5. Column 0 says that there is none.
+func cutShort(line string) (body string, column int) {
 	body, comment := commentOf(line)
-	sign, _ := utf8.DecodeRuneInString(comment)
-	return body != "" && (unicode.IsLetter(sign) || unicode.IsDigit(sign))
+	if sign, _ := utf8.DecodeRuneInString(comment); body == "" || !unicode.IsLetter(sign) && !unicode.IsDigit(sign) {
+		return "", 0
+	}
+	return body, 1 + utf8.RuneCountInString(line[:strings.LastIndex(line, "#"+comment)])
 }
 
 // endedByComment warns of a text without quotes that may go on in the comment behind it.
 func (p *parser) endedByComment(n node) {
 	const longest = 1 << 10 // bytes of a line that is looked at
 	line := p.line(n.Line)
-	if !n.isPlain() || len(line) > longest || !isCutShort(line) {
+	if !n.isPlain() || len(line) > longest {
 		return
 	}
-	if body, comment := commentOf(line); strings.HasSuffix(body, n.Value) {
-		begin := strings.LastIndex(line, "#"+comment)
-		p.warn(position{n.Line, 1 + utf8.RuneCountInString(line[:begin])}, n.path+" ends before a # behind a blank, which begins a comment", commentHint)
+	if body, column := cutShort(line); column > 0 && strings.HasSuffix(body, n.Value) {
+		p.warn(position{n.Line, column}, n.path+" ends before a # behind a blank, which begins a comment", commentHint)
 	}
 }
 
@@ -291,8 +310,9 @@ func blankHint(found []string) string {
 	return "write a blank behind the colon: " + found[1] + ": " + texts.Shortened(found[2], texts.MaxQuoted)
 }
 
-// onePairHint is what to write for a key whose text stands partly in quotes.
-func onePairHint(key, quoted, rest string) string {
+// onePairHint is what to write for a key whose text stands partly in quotes: found are key, quoted part and rest.
+func onePairHint(found []string) string {
+	key, quoted, rest := found[1], found[2], found[3]
 	if key == "skip_if" || key == "expr" {
 		return "write " + key + ": '" + expression.Naming(quoted[1:len(quoted)-1]) + texts.Shortened(strings.ReplaceAll(rest, "'", `"`), texts.MaxQuoted) + "'"
 	}
