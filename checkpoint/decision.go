@@ -42,8 +42,8 @@ func (d *Decision) unfit(keys, ids map[string]bool) *ListError {
 	switch {
 	case keys[d.Key]:
 		return &ListError{Text: "its key stands twice in the list", Hint: "keep one of them"}
-	case d.LeadID != "" && !ValidLeadID(d.LeadID):
-		return &ListError{Text: "its lead ID is none", Hint: LeadIDHint}
+	case d.LeadID != "" && !validLeadID(d.LeadID):
+		return &ListError{Text: "its lead ID is none", Hint: leadIDHint}
 	case d.LeadID != "" && ids[d.LeadID]:
 		return &ListError{Text: "its lead ID stands twice in the list", Hint: "one lead cannot belong to two rows: look both up again"}
 	}
@@ -166,7 +166,7 @@ func about(s Resolver, d *Decision) (one resolution, refusal *ListError, err err
 	if one.before, refusal = d.again(last, &known.Entry); refusal != nil {
 		return one, refusal, nil
 	}
-	one.corrects, one.KeptKey = !one.before, KeptKey{Intent: last.Send.Reopened(known)}
+	one.corrects, one.KeptKey = !one.before, KeptKey{Intent: last.Send.reopened(known)}
 	return one, d.mustBeAbout(&last.Send.Entry), nil
 }
 

@@ -186,9 +186,9 @@ func (ev Event) Past() Event {
 	return ev
 }
 
-// AddEvent adds an event to a history, once: what was sent is told where one of the two knows it.
+// addEvent adds an event to a history, once: what was sent is told where one of the two knows it.
 // byTime puts it before what came later, instead of at the end.
-func AddEvent(history []Event, ev Event, byTime bool) []Event {
+func addEvent(history []Event, ev Event, byTime bool) []Event {
 	at := slices.IndexFunc(history, func(other Event) bool { return other.Past() == ev.Past() })
 	later := slices.IndexFunc(history, func(other Event) bool { return other.At.After(ev.At) })
 	switch {

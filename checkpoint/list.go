@@ -80,14 +80,14 @@ func IsOfList(err error) bool {
 // mostText is how many bytes the texts of an entry of a list may have together.
 const mostText = 1 << 20
 
-// LeadIDHint says what a lead ID is.
-const LeadIDHint = "a lead ID has letters, digits, dots, dashes and underscores, 128 at most"
+// leadIDHint says what a lead ID is.
+const leadIDHint = "a lead ID has letters, digits, dots, dashes and underscores, 128 at most"
 
 // ValidKey says whether a key can be kept.
 func ValidKey(key string) bool { return len(key) > 0 && len(key) <= MaxKey }
 
-// ValidLeadID says whether an ID can be one of a lead: it becomes part of a path.
-func ValidLeadID(id string) bool {
+// validLeadID says whether an ID can be one of a lead: it becomes part of a path.
+func validLeadID(id string) bool {
 	return len(id) <= 128 && strings.Trim(id, ".") != "" && !strings.ContainsFunc(id, func(r rune) bool {
 		return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '.' && r != '_' && r != '-'
 	})
@@ -102,16 +102,16 @@ func (e *Entry) Unfit() (text, hint string) {
 		return "its " + ErrState.Error(), ""
 	case e.LeadID == "" && (e.State == Unknown || e.State == Partial):
 		return "its lead ID is missing", "leave out rows that have no lead"
-	case e.LeadID != "" && !ValidLeadID(e.LeadID):
-		return "its lead ID is none", LeadIDHint
+	case e.LeadID != "" && !validLeadID(e.LeadID):
+		return "its lead ID is none", leadIDHint
 	case len(e.Organization)+len(e.Location)+len(e.ExternalID)+len(e.WantLink)+len(e.Locator)+len(e.RequestID)+len(e.File)+len(e.Run)+len(e.Reason) > mostText:
 		return "its texts are longer than 1 MiB together", "its location or another of its texts is none"
 	}
 	return "", ""
 }
 
-// Completed is an entry whose lead ID was not known, with what a list says of it.
-func (e Entry) Completed(by *Entry) Entry {
+// completed is an entry whose lead ID was not known, with what a list says of it.
+func (e Entry) completed(by *Entry) Entry {
 	e.LeadID, e.State = by.LeadID, Created
 	e.ExternalID, e.Status = cmp.Or(e.ExternalID, by.ExternalID), cmp.Or(e.Status, by.Status)
 	e.Organization, e.Location = cmp.Or(e.Organization, by.Organization), cmp.Or(e.Location, by.Location)
@@ -127,10 +127,8 @@ type Adoption struct {
 	list    List
 	digests *Digester
 	rows    []adopting
-	order   []uint32 // places in rows, in the order of keys' digests
-
-	repeated     int // place of the first entry whose key or lead ID stands before it already
-	repeatedText string
+	order   []uint32  // places in rows, in the order of keys' digests
+	twice   ListError // of the first entry whose key or lead ID stands before it already
 }
 
 // adopting is what is kept of an entry of the list.
@@ -149,9 +147,9 @@ func ReadAdoption(list List, d *Digester) (*Adoption, error) {
 		a.order = append(a.order, uint32(len(a.rows)))
 		a.rows = append(a.rows, a.row(&e))
 	}
-	a.repeated = len(a.rows)
-	a.findTwice(func(row *adopting) Digest { return row.lead }, "its lead ID stands in row %d already")
-	a.findTwice(func(row *adopting) Digest { return row.key }, "its key stands in row %d already")
+	a.twice.Index = len(a.rows)
+	a.findTwice(func(row *adopting) Digest { return row.lead }, "its lead ID stands in row %d already", "one lead cannot belong to two rows: look both up again")
+	a.findTwice(func(row *adopting) Digest { return row.key }, "its key stands in row %d already", "keep one of them")
 	return a, nil
 }
 
@@ -168,7 +166,7 @@ func (a *Adoption) row(e *Entry) adopting {
 }
 
 // findTwice orders the rows by one of their digests, and looks for one that another row has.
-func (a *Adoption) findTwice(digest func(*adopting) Digest, text string) {
+func (a *Adoption) findTwice(digest func(*adopting) Digest, text, hint string) {
 	slices.SortFunc(a.order, func(x, y uint32) int {
 		dx, dy := digest(&a.rows[x]), digest(&a.rows[y])
 		return cmp.Or(bytes.Compare(dx[:], dy[:]), cmp.Compare(x, y))
@@ -179,8 +177,8 @@ func (a *Adoption) findTwice(digest func(*adopting) Digest, text string) {
 		if i == 0 || one != digest(&a.rows[first]) {
 			first = at
 		}
-		if at != first && one != (Digest{}) && int(at) <= a.repeated {
-			a.repeated, a.repeatedText = int(at), fmt.Sprintf(text, first+1)
+		if at != first && one != (Digest{}) && int(at) <= a.twice.Index {
+			a.twice = ListError{Index: int(at), Text: fmt.Sprintf(text, first+1), Hint: hint}
 		}
 	}
 }
@@ -222,14 +220,13 @@ func (a *Adoption) Each(f func(i int, e *Entry) error) error {
 // and owner the key under which its lead stands, or nothing. A refusal, of the whole list, is a *[ListError].
 func (a *Adoption) Judge(i int, e *Entry, old *Kept, owner string, r *AdoptResult) (take bool, err error) {
 	text, hint := e.Unfit()
-	if text == "" && i == a.repeated {
-		text, hint = a.repeatedText, "keep one of the two rows"
+	if text == "" && i == a.twice.Index {
+		text, hint = a.twice.Text, a.twice.Hint
 	}
 	if text != "" {
 		return false, &ListError{Index: i, Key: e.Key, Text: text, Hint: hint}
 	}
-	taken := owner != "" && owner != e.Key && a.keeps(owner, e.LeadID)
-	take, refusal := r.judge(e, &old.Entry, taken, old.ByPeople)
+	take, refusal := r.judge(e, old, owner != "" && owner != e.Key && a.keeps(owner, e.LeadID))
 	if refusal != nil {
 		return false, refusal.At(i, e.Key)
 	}
@@ -239,9 +236,8 @@ func (a *Adoption) Judge(i int, e *Entry, old *Kept, owner string, r *AdoptResul
 	return take, nil
 }
 
-// judge is [Adoption.Judge] of an entry whose lead is another key's and stays so, or not; byPeople says whether the lead ID of
-// old is the word of people.
-func (r *AdoptResult) judge(e, old *Entry, taken bool, byPeople func() bool) (take bool, refusal *ListError) {
+// judge is [Adoption.Judge]; taken says that the lead is another key's and stays so.
+func (r *AdoptResult) judge(e *Entry, old *Kept, taken bool) (take bool, refusal *ListError) {
 	switch {
 	case old.State == Forgotten:
 		r.Forgotten++
@@ -261,7 +257,7 @@ func (r *AdoptResult) judge(e, old *Entry, taken bool, byPeople func() bool) (ta
 		return true, nil
 	case e.LeadID == "" || old.LeadID == e.LeadID:
 		r.Known++
-	case !byPeople():
+	case !old.byPeople():
 		return false, &ListError{Text: "its key has another lead ID already, which the service itself gave", Hint: "`leadferry checkpoint history KEY` shows when"}
 	default:
 		r.Leads++

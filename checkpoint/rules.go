@@ -137,7 +137,7 @@ func (k *KeptKey) conclude(b Book, e *Entry, act Act) {
 		for _, ev := range in.Past {
 			out.Past = addPast(out.Past, ev)
 		}
-		if sent := in.Event(in.Act).Past(); !e.Tells(&in.Entry, act) && !slices.Contains(in.Past, sent) {
+		if sent := in.Event(in.Act).Past(); !e.tellsAllOf(&in.Entry, act) && !slices.Contains(in.Past, sent) {
 			out.Past = addPast(out.Past, sent)
 		}
 	}
@@ -165,7 +165,7 @@ func (k *KeptKey) Mark(b Book, e *Entry, old *Kept, now time.Time) error {
 		return cmp.Or(err, ErrTaken)
 	}
 	if old.State.HasLead() { // its lead ID alone was not known
-		whole := Kept{Entry: old.Completed(e)}
+		whole := Kept{Entry: old.completed(e)}
 		*e = whole.marked(e).Entry
 	} else {
 		e.State = Created
@@ -209,7 +209,7 @@ func (k *KeptKey) Adopt(b Book, e Entry, old *Kept, corrects bool, now time.Time
 		if corrects {
 			before.Status, before.Code = "", 0 // of the other lead
 		}
-		e = before.Completed(&e)
+		e = before.completed(&e)
 	}
 	if e.State == Unknown {
 		e.State = Created
@@ -254,8 +254,8 @@ func (e *Entry) actAfter(old *Entry) (act Act) {
 	return act
 }
 
-// Tells says whether an outcome tells all that is known of the send that it ends, so that this is no event of its own.
-func (e *Entry) Tells(send *Entry, act Act) bool {
+// tellsAllOf says whether an outcome tells all that is known of the send that it ends: then the send is no event of its own.
+func (e *Entry) tellsAllOf(send *Entry, act Act) bool {
 	return act == 0 && send.Run == e.Run && send.Code == 0 && send.Reason == ""
 }
 
@@ -296,8 +296,8 @@ func (k *Kept) Maker() string {
 	return ""
 }
 
-// ByPeople says whether the lead ID is the word of people.
-func (k *Kept) ByPeople() bool {
+// byPeople says whether the lead ID is the word of people.
+func (k *Kept) byPeople() bool {
 	for _, ev := range slices.Backward(k.Events()) {
 		if ev.Act&GivesLead != 0 {
 			return ev.Act&OfPeople != 0
@@ -335,8 +335,8 @@ func addPast(past []Event, ev Event) []Event {
 	return slices.Delete(past, max(goes, 1), max(goes, 1)+1)
 }
 
-// Reopened is the send that a decision was about, in doubt once more; known is what was done since.
-func (k Kept) Reopened(known *Kept) *Kept {
+// reopened is the send that a decision was about, in doubt once more; known is what was done since.
+func (k Kept) reopened(known *Kept) *Kept {
 	k.Past = addPast(known.Past, known.Event(known.Act))
 	return &k
 }
@@ -349,7 +349,7 @@ func HistoryOf(entry, in *Kept, decided []*Kept) (all []Event) {
 			continue
 		}
 		for _, ev := range k.Events() {
-			all = AddEvent(all, ev, i > 1)
+			all = addEvent(all, ev, i > 1)
 		}
 	}
 	return all

@@ -118,6 +118,25 @@ func adoptCorrectsWhatPeopleGave(t *testing.T, b Backend) {
 	}
 }
 
+// Two leads are exchanged, though more entries stand between them than a Store looks at together.
+func adoptCorrectsALongListCrosswise(t *testing.T, b Backend) {
+	d := b.open(t)
+	list := []checkpoint.Entry{{Key: "a", LeadID: "lead-b"}}
+	for i := range 2100 {
+		list = append(list, checkpoint.Entry{Key: fmt.Sprint("k", i), LeadID: fmt.Sprint("lead.", i)})
+	}
+	list = append(list, checkpoint.Entry{Key: "z", LeadID: "lead-a"})
+	adopted(t, d, checkpoint.AdoptResult{Leads: len(list)}, list...)
+	list[0].LeadID, list[len(list)-1].LeadID = "lead-a", "lead-b"
+	adopted(t, d, checkpoint.AdoptResult{Leads: 2, Corrected: 2, Known: len(list) - 2}, list...)
+	for _, want := range []checkpoint.Entry{list[0], list[len(list)-1]} {
+		got, how := sought(t, d, checkpoint.Query{Key: "none", LeadID: want.LeadID})
+		if now := Lookup(t, d, want.Key); how != checkpoint.ByLeadID || got.Key != want.Key || now.State != checkpoint.Created || now.LeadID != want.LeadID {
+			t.Errorf("%s: found %d, %+v; stands as %+v", want.LeadID, how, got, now)
+		}
+	}
+}
+
 // A status that nobody specified stays as it is.
 func adoptKeepsAnUnknownStatus(t *testing.T, b Backend) {
 	d := b.open(t)

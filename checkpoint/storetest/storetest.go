@@ -48,7 +48,7 @@ func Run(t *testing.T, b Backend) {
 		evidenceAgainstADecisionIsKept, evidenceAgainstAnOldDecisionIsNone,
 		historyTellsWhatWasDone, historyOfADoubt,
 		adoptedLeadsAreKnownAndTheirDataIsNot, adoptRefusesAListAsAWhole, adoptCompletesALeadWithoutID,
-		adoptCorrectsWhatPeopleGave, adoptKeepsAnUnknownStatus, exportIsAdoptedByANewCheckpoint,
+		adoptCorrectsWhatPeopleGave, adoptCorrectsALongListCrosswise, adoptKeepsAnUnknownStatus, exportIsAdoptedByANewCheckpoint,
 		forgottenKeyIsNotSentAgain, decisionsAfterForgetting, aDecisionIsCorrectedOnceTheKeysBehindItAreGone, unblockedKeyIsNew,
 	} {
 		name := runtime.FuncForPC(reflect.ValueOf(behaviour).Pointer()).Name()
