@@ -241,7 +241,7 @@ func (s *sharding) takes(it *item) bool {
 // they are looked up once more: what has been settled by then has a lead, the rest is in doubt.
 type lateRows struct {
 	items []*item
-	names map[leadName]struct{} // of their leads, whose other rows have to wait with them
+	names nameSet // of their leads, whose other rows have to wait with them
 }
 
 // mostLate is how many may wait; a worker holds few claims when it is replaced.
@@ -249,24 +249,14 @@ const mostLate = 1000
 
 func (l *lateRows) add(it *item, ns *leadNames) {
 	if l.names == nil {
-		l.names = map[leadName]struct{}{}
+		l.names = nameSet{}
 	}
 	it.late = true
 	l.items = append(l.items, it)
-	for _, n := range ns.all() {
-		l.names[n] = struct{}{}
-	}
+	l.names.add(ns, 0)
 }
 
 // behind reports whether a row has to wait since one of its lead does.
 func (l *lateRows) behind(it *item, ns *leadNames) bool {
-	if len(l.items) == 0 || it.late {
-		return false
-	}
-	for _, n := range ns.all() {
-		if _, waits := l.names[n]; waits {
-			return true
-		}
-	}
-	return false
+	return len(l.items) > 0 && !it.late && l.names.has(ns)
 }

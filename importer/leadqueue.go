@@ -78,6 +78,25 @@ func namesOf(it *item, known *checkpoint.Entry, byIDs bool) (ns leadNames) {
 	return ns
 }
 
+// nameSet holds names of leads, each with a number.
+type nameSet map[leadName]int64
+
+func (s nameSet) add(ns *leadNames, number int64) {
+	for _, n := range ns.all() {
+		s[n] = number
+	}
+}
+
+// has reports whether it holds any of the names.
+func (s nameSet) has(ns *leadNames) bool {
+	for _, n := range ns.all() {
+		if _, held := s[n]; held {
+			return true
+		}
+	}
+	return false
+}
+
 func newLeadQueues() *leadQueues { return &leadQueues{byName: map[leadName]*leadQueue{}} }
 
 // find is the queue in which rows of any of these names wait, or nil. Where they had

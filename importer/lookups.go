@@ -20,9 +20,9 @@ type lookups struct {
 	run     string
 	digests *digester
 
-	begun   atomic.Int64       // reads of batches
-	touched map[leadName]int64 // by leads that were acted on since the batch's read began: reads that had begun then
-	again   lookup             // of the row that is asked about once more
+	begun   atomic.Int64 // reads of batches
+	touched nameSet      // leads that were acted on since the batch's read began, with the reads that had begun then
+	again   lookup       // of the row that is asked about once more
 }
 
 // lookup is rows in file order with what the checkpoint knows of each, by its place among them.
@@ -127,21 +127,7 @@ func (l *lookups) caseOf(a *lookup, i int) *Case {
 func (l *lookups) names(c *Case) leadNames { return namesOf(c.it, c.Known, l.matches) }
 
 // touch notes that the run acts on a lead, so that what a batch knows of it is old.
-func (l *lookups) touch(ns *leadNames) {
-	begun := l.begun.Load()
-	for _, n := range ns.all() {
-		l.touched[n] = begun
-	}
-}
-
-func (l *lookups) isTouched(ns *leadNames) bool {
-	for _, n := range ns.all() {
-		if _, ok := l.touched[n]; ok {
-			return true
-		}
-	}
-	return false
-}
+func (l *lookups) touch(ns *leadNames) { l.touched.add(ns, l.begun.Load()) }
 
 // turn forgets what was acted on before the read of a batch, which is the one that is planned from now on.
 func (l *lookups) turn(a *lookup) {

@@ -13,7 +13,7 @@ import (
 func TestWhatABatchMayNotKnowYet(t *testing.T) {
 	db := checkpoint.NewLedger(storetest.NewMemory(checkpoint.Target{TrunkID: "trunk"}), checkpoint.Gathering{})
 	defer db.Close()
-	l := &lookups{ledger: db, digests: newDigester(db.Digests()), touched: map[leadName]int64{}}
+	l := &lookups{ledger: db, digests: newDigester(db.Digests()), touched: nameSet{}}
 	before, meanwhile, after := itemOf("before"), itemOf("meanwhile"), itemOf("after")
 	act := func(it *item) {
 		t.Helper()
@@ -39,7 +39,7 @@ func TestWhatABatchMayNotKnowYet(t *testing.T) {
 	for i, it := range []*item{before, meanwhile, after} {
 		c := l.caseOf(batch, i)
 		ns := l.names(c)
-		if known, touched := c.Known.State.HasLead(), l.isTouched(&ns); known == touched || touched != (it != before) {
+		if known, touched := c.Known.State.HasLead(), l.touched.has(&ns); known == touched || touched != (it != before) {
 			t.Errorf("%s: known %v, touched %v", it.rec.Key, known, touched)
 		}
 		if c, err := l.fresh(t.Context(), it); err != nil || c.Known.LeadID != "lead-"+it.rec.Key {

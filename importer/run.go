@@ -169,7 +169,7 @@ func (r *run) takeRows(ctx context.Context) {
 	s := &scheduler{
 		options: &r.Options, planner: r.planner, intake: r.intake, queues: newLeadQueues(), carriers: newCarriers(0), phases: phases,
 		account: &r.account, member: r.member, progress: r.progress, sample: r.sample,
-		lookups: &lookups{ledger: r.ledger, matches: r.matches, alikes: !r.CreateAlikes, run: r.RunID, touched: map[leadName]int64{}},
+		lookups: &lookups{ledger: r.ledger, matches: r.matches, alikes: !r.CreateAlikes, run: r.RunID, touched: nameSet{}},
 	}
 	if r.ledger != nil {
 		s.lookups.digests, s.lookups.info = newDigester(r.ledger.Digests()), r.ledger.Info()

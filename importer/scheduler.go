@@ -224,7 +224,7 @@ func (s *scheduler) approach(ctx context.Context, b *lookup) bool {
 		return true
 	}
 	l := s.queues.find(&ns)
-	if l == nil && s.lookups.isTouched(&ns) {
+	if l == nil && s.lookups.touched.has(&ns) {
 		var err error
 		if c, err = s.lookups.fresh(ctx, it); s.failed(err) {
 			return false
