@@ -66,8 +66,12 @@ func (c *Retrier) Deliver(ctx, leaving context.Context, last *Pass, call func(ct
 			return tries, err
 		}
 		c.Breaker.Conclude(last, NothingShown)
-		unauthorized += isStatus(err, http.StatusUnauthorized)
-		misdirected += isStatus(err, http.StatusMisdirectedRequest)
+		switch statusOf(err) {
+		case http.StatusUnauthorized:
+			unauthorized++
+		case http.StatusMisdirectedRequest:
+			misdirected++
+		}
 		if unauthorized > maxFreshRefusals || misdirected > 1 { // each token may be good for every other row and never for this one
 			return tries, err
 		}
@@ -209,10 +213,10 @@ func (c *Retrier) unanswered(p Pass, repeatable bool, e *leadapi.Error) (nextTry
 	return retrying, e
 }
 
-// isStatus counts an answer with this status as one.
-func isStatus(err error, status int) int {
-	if e, is := errors.AsType[*leadapi.Error](err); is && e.Status == status {
-		return 1
+// statusOf is the status of the answer that an error is about; 0: there was none.
+func statusOf(err error) int {
+	if e, is := errors.AsType[*leadapi.Error](err); is {
+		return e.Status
 	}
 	return 0
 }
