@@ -209,3 +209,11 @@ func scan(t *testing.T, address string) {
 		}
 	}
 }
+
+// What can be seen stays as it is, blanks of other scripts too; what a terminal would act upon does not.
+func TestShownTextsKeepTheirBlanks(t *testing.T) {
+	const text, want = "Caf\u00e9\u00a0Nord\u3000\u6771 \\ \"x\" \u202e\x1b", "Caf\u00e9\u00a0Nord\u3000\u6771 \\ \"x\" \\u202e\\x1b"
+	if got := redact(text); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

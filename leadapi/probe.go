@@ -106,11 +106,7 @@ func (h *host) found(layer string, made *conn) (text, hint string) {
 	case "proxy":
 		return h.proxy.String() + " opens the way to " + h.address, ""
 	}
-	secure, ok := made.Conn.(*tls.Conn)
-	if !ok {
-		return "", ""
-	}
-	state := secure.ConnectionState()
+	state := made.Conn.(*tls.Conn).ConnectionState()
 	leaf := state.PeerCertificates[0] // there is one where the handshake went well
 	days := int(math.Floor(time.Until(leaf.NotAfter).Hours() / 24))
 	text = fmt.Sprintf("%s, certificate of %s, good for %d days more", tls.VersionName(state.Version), cmp.Or(leaf.Issuer.String(), "an authority without name"), days)
