@@ -61,6 +61,7 @@ func End() {
 	if shared.Server != nil {
 		shared.remove()
 	}
+	os.RemoveAll(clusters.dir)
 }
 
 // Shared is the server that the tests of a binary share; its TestMain must call [Main], or [End].
@@ -129,16 +130,44 @@ func start(t TB, settings []string) *Server {
 		t.Fatal(err)
 	}
 	s := &Server{dir: dir, bin: bin, settings: settings}
-	initdb := Command(filepath.Join(bin, "initdb"), "-D", s.data(), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions")
-	if out, err := initdb.CombinedOutput(); err != nil {
-		os.RemoveAll(dir)
-		t.Fatalf("initdb: %v\n%s", err, out)
+	err = clusters.copy(bin, s.data())
+	if err == nil {
+		err = s.Start()
 	}
-	if err := s.Start(); err != nil {
+	if err != nil {
 		os.RemoveAll(dir)
 		t.Fatal(err)
 	}
 	return s
+}
+
+// template is a cluster that no server has used: to copy it is much cheaper than to make another.
+type template struct {
+	made sync.Once
+	dir  string
+	err  error
+}
+
+var clusters template
+
+func (c *template) copy(bin, to string) error {
+	c.made.Do(func() {
+		if c.dir, c.err = newFolder(); c.err == nil {
+			c.err = carriedOut(filepath.Join(bin, "initdb"), "-D", c.dir+"/data", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions")
+		}
+	})
+	if c.err != nil {
+		return c.err
+	}
+	return carriedOut("cp", "-a", c.dir+"/data", to)
+}
+
+func carriedOut(name string, args ...string) error {
+	out, err := Command(name, args...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s: %w\n%s", name, err, out)
+	}
+	return nil
 }
 
 // Command is a program run as the server's user, ended with the test binary.

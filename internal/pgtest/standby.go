@@ -18,9 +18,8 @@ func (s *Server) Standby(t *testing.T) *Server {
 	}
 	standby := &Server{dir: dir, bin: s.bin, settings: []string{"hot_standby=on"}}
 	t.Cleanup(standby.remove)
-	backup := Command(filepath.Join(s.bin, "pg_basebackup"), "-h", s.dir, "-U", "postgres", "-D", standby.data(), "-R", "-X", "stream", "-c", "fast", "--no-sync")
-	if out, err := backup.CombinedOutput(); err != nil {
-		t.Fatalf("pg_basebackup: %v\n%s", err, out)
+	if err := carriedOut(filepath.Join(s.bin, "pg_basebackup"), "-h", s.dir, "-U", "postgres", "-D", standby.data(), "-R", "-X", "stream", "-c", "fast", "--no-sync"); err != nil {
+		t.Fatal(err)
 	}
 	if err := standby.Start(); err != nil {
 		t.Fatal(err)
