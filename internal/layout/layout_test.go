@@ -67,7 +67,7 @@ func design() plan {
 			"mapping":                    {imports: []string{"mapping/expression", "mapping/texts", rowkey, spelling, lazyregexp}},
 			"mapping/expression":         {imports: []string{"mapping/texts", lazyregexp}},
 			"mapping/texts":              {imports: []string{spelling, lazyregexp}},
-			"mapping/propose":            {imports: []string{"mapping", rowkey, lazyregexp}},
+			"mapping/propose":            {imports: []string{"mapping", rowkey, spelling, lazyregexp}},
 			"checkpoint":                 {imports: []string{crash, rowkey}},
 			"checkpoint/bolt/pages":      {imports: []string{"checkpoint"}},
 			"checkpoint/bolt/records":    {imports: []string{"checkpoint", rowkey}},

@@ -15,6 +15,7 @@ import (
 	"github.com/dustin/go-humanize/english"
 
 	"leadferry/internal/lazyregexp"
+	"leadferry/internal/spelling"
 	"leadferry/mapping"
 )
 
@@ -285,12 +286,7 @@ func (c *column) Counts() bool { return c.profile.counting }
 func (c *column) Value() string { return quoted(c.placeholder()) }
 
 // sayNames lists headers for a sentence, the first few of them.
-func sayNames(headers []string, most int) string {
-	if len(headers) > most {
-		return sayNames(headers[:most], most) + " and " + strconv.Itoa(len(headers)-most) + " more"
-	}
-	return joinWith(headers, ", ", shown)
-}
+func sayNames(headers []string, most int) string { return spelling.List(headers, most, shown) }
 
 func joinWith[T any](list []T, between string, write func(T) string) string {
 	var written []string
