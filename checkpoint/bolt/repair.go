@@ -251,7 +251,7 @@ func (p *repair) contents() (*checkpoint.Contents, error) {
 		}
 	}
 	for _, number := range slices.Sorted(maps.Keys(p.audit)) {
-		if err := readLine(&c.Audit, p.blank, numberKey(number), p.audit[number].record); err != nil {
+		if err := readLine(&c.Audit, p.blank, numberKey(number), p.audit[number].value); err != nil {
 			return nil, err
 		}
 	}
@@ -267,7 +267,7 @@ func (p *repair) forgot(key string) bool {
 
 func (p *repair) foundRuns() (all []checkpoint.RunInfo) {
 	for _, number := range slices.Sorted(maps.Keys(p.runs)) {
-		if info, err := decodeRun(numberKey(number), p.runs[number].record); err == nil {
+		if info, err := decodeRun(numberKey(number), p.runs[number].value); err == nil {
 			all = append(all, info)
 		}
 	}

@@ -67,7 +67,7 @@ func salvageFile(path string) (*salvage, error) {
 	d := &Store{path: path, readOnly: true}
 	s := &salvage{
 		records: make(map[string]piece), blocked: make(map[string][]byte), shapes: make(map[string][]byte),
-		runs: make(map[uint64]line), audit: make(map[uint64]line),
+		runs: make(map[uint64]told[[]byte]), audit: make(map[uint64]told[[]byte]),
 	}
 	s.texts, s.sure = make([]string, records.MaxWords), make([]bool, records.MaxWords)
 	s.blank = records.WordsOf(s.texts)
@@ -87,8 +87,8 @@ type salvage struct {
 	blank    *records.Words // the same texts
 	blocked  map[string][]byte
 	shapes   map[string][]byte
-	runs     map[uint64]line // by number
-	audit    map[uint64]line
+	runs     map[uint64]told[[]byte] // by number
+	audit    map[uint64]told[[]byte]
 	header   header               // version 0: none was found
 	digests  *checkpoint.Digester // of the header, once all was read
 	tally    tally                // the last one
@@ -102,7 +102,7 @@ type salvage struct {
 	inUse       bool // the record under way stands in a page in use: nothing in it was deleted
 }
 
-// told is what the file tells of itself as a whole. What stands in a page in use comes first: elsewhere it may have been taken
+// told is what the file tells of itself as a whole, or under a number. What stands in a page in use comes first: elsewhere it may have been taken
 // back.
 type told[T any] struct {
 	value       T
@@ -142,12 +142,6 @@ func (p *piece) sure() bool {
 
 // counts says whether the row must not be sent again.
 func (v *version) counts() bool { return v.state.HasLead() || v.state == checkpoint.InDoubt }
-
-// line is a record under a number.
-type line struct {
-	record []byte
-	inUse  bool
-}
 
 // sift throws away what was deleted, as far as that can be told: what was forgotten and,
 // where nothing in use is lost, what stood in unused pages alone.
@@ -302,9 +296,9 @@ func (s *salvage) other(key, value []byte) bool {
 		} else if _, err := decodeRun(key, value); err != nil {
 			return false
 		}
-		if number := binary.BigEndian.Uint64(key); s.inUse || !lines[number].inUse {
-			lines[number] = line{keep, s.inUse}
-		}
+		one := lines[binary.BigEndian.Uint64(key)]
+		one.take(keep, s.inUse)
+		lines[binary.BigEndian.Uint64(key)] = one
 		return true
 	}
 	return false
