@@ -141,20 +141,24 @@ func fromUnix(unit time.Duration) Conversion {
 	per := int64(time.Second / unit)
 	return func(s string) (string, bool) {
 		n, err := strconv.ParseInt(strings.TrimSuffix(s, ".0"), 10, 64) // through a column of decimals
-		if err != nil || n/per > 1<<38 || n/per < -1<<38 || unit < time.Second && countsSeconds(n) {
+		if err != nil || n/per > 1<<38 || n/per < -1<<38 || countsOther(unit, n) {
 			return "", false
 		}
 		t := time.Unix(n/per, n%per*int64(unit)).UTC()
-		// Milliseconds taken for seconds lie beyond all years of people; 9999 stands for never.
-		return t.Format("2006-01-02T15:04:05.999999999Z"), 1700 <= t.Year() && t.Year() < 2200 || t.Year() == 9999
+		return t.Format("2006-01-02T15:04:05.999999999Z"), 0 < t.Year() && t.Year() <= 9999
 	}
 }
 
-// countsSeconds says that a number counts seconds and not milliseconds: one of this century. As milliseconds it would be
-// in the first weeks of 1970, where only dates of birth are, which in any time zone are whole quarters of an hour.
-func countsSeconds(n int64) bool {
-	const begin, end, quarter = 946_684_800, 4_102_444_800, 15 * 60 * 1000
-	return begin <= n && n < end && n%quarter != 0
+// countsOther says that a number counts milliseconds where seconds are named, or the other way. As milliseconds, those within
+// a few years of 1970 are dates of birth, which in any time zone are whole quarters of an hour: seconds of this century
+// hardly ever are. As seconds, dates of birth in milliseconds lie beyond all years of people, and words for never such as
+// 3000-01-01 are no whole quarters.
+func countsOther(unit time.Duration, n int64) bool {
+	const from1700, from2000, from2100, from2200, quarter = -8_520_336_000, 946_684_800, 4_102_444_800, 7_258_118_400, 15 * 60 * 1000
+	if unit < time.Second {
+		return from2000 <= n && n < from2100 && n%quarter != 0
+	}
+	return (n < from1700 || n >= from2200) && n%quarter == 0
 }
 
 // excelBegin is day 0 of Excel's days behind February 1900, in which it has a day too many.
