@@ -381,8 +381,10 @@ func (s *Store) read(ctx context.Context, f func(*pgx.Conn) error) error {
 	return s.serverError(err)
 }
 
-// meetToRead makes a connection for reading in place of the one that is lost.
+// meetToRead makes a connection for reading in place of the one that is lost, or cannot be used now: it ends, so that it takes no
+// room, and nobody asks it again.
 func (s *Store) meetToRead() error {
+	s.reader.Close()
 	fresh, err := s.meet()
 	if err != nil {
 		return err
@@ -391,7 +393,6 @@ func (s *Store) meetToRead() error {
 		fresh.Close()
 		return err
 	}
-	s.reader.Close()
 	s.reader = fresh
 	return nil
 }

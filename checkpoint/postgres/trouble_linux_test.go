@@ -18,6 +18,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"leadferry/checkpoint"
 	"leadferry/internal/pgtest"
 )
@@ -65,6 +68,27 @@ func TestTroublesThatPass(t *testing.T) {
 				t.Errorf("nobody waits for room any longer: %v", err)
 			}
 		})
+	}
+}
+
+// A server that has no room to answer a look-up, and then cannot be met for a moment, is asked again all the same.
+func TestALookupOutlastsWhatPasses(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Shared(t)
+	address, target := server.Database(t), newTarget()
+	committed(t, opened(t, address, target, Options{Run: "run"}), claimOf("a"))
+	p := newProxy(t, server)
+	s := opened(t, p.through(address), target, Options{ReadOnly: true, Patience: time.Hour})
+	asked := 0
+	err := s.read(t.Context(), func(c *pgx.Conn) error {
+		if asked++; asked == 1 {
+			p.arm(1, true) // the next connection
+			return &pgconn.PgError{Severity: "ERROR", Code: "53200", Message: "out of memory"}
+		}
+		return c.Ping(t.Context())
+	})
+	if err != nil || asked != 2 {
+		t.Errorf("after asking %d times: %v", asked, err)
 	}
 }
 
