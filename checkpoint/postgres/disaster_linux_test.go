@@ -16,15 +16,6 @@ import (
 	"leadferry/internal/pgtest"
 )
 
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(3 * time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("never: %s", what)
-		}
-	}
-}
-
 // waitFor has a server wait for standbys of a name, or for none, from now on.
 func waitFor(t *testing.T, s *pgtest.Server, names string) {
 	t.Helper()

@@ -260,6 +260,15 @@ func TestWorkersHearAfterASleep(t *testing.T) {
 	}
 }
 
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(3 * time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
 // A run that begins while the ledger is being moved away is waited for, and then stands in the way.
 func TestALedgerIsNotMovedUnderARun(t *testing.T) {
 	address := pgtest.Shared(t).Database(t)
