@@ -66,3 +66,34 @@ func TestRepairOfAFileThatWasCopied(t *testing.T) {
 		t.Errorf("without it: %+v, %v", r, err)
 	}
 }
+
+// Results bring what a file has lost, but not what its copy knew besides, nor what a copy was not filled with yet.
+func TestResultsDoNotMakeUpForACopy(t *testing.T) {
+	for name, mark := range map[string]string{"copied": movedTo + newPath(t), "being filled": filledFrom + "elsewhere"} {
+		whole := seeded(t, newPath(t), 3)
+		whole.Close()
+		path := killed(t, whole.path)
+		d, err := Open(path, target(), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := seqLine{id: d.header.id, leads: d.tally.Load().known() + 1}
+		err = d.setMoving(mark)
+		m.seq = d.tally.Load().seq + 1
+		if err := errors.Join(err, d.Close(), os.WriteFile(path+".seq", m.line(), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		lost := []Results{{Source: "results.csv", ID: m.id.String(), Target: target(), Entries: []checkpoint.Entry{createdEntry("lost", "0b1c2d3e-0000-4000-8000-00000000aaaa", 1)}}}
+		for what, results := range map[string][]Results{"alone": nil, "with results": lost} {
+			to := newPath(t)
+			r, err := Repair(path, to, target(), results, false, Options{})
+			if err != nil || !r.Lost {
+				t.Errorf("%s, %s: %+v, %v", name, what, r, err)
+			}
+			repaired := opened(t, to, Options{})
+			if e := lookup(t, repaired, "new"); !mayLack(repaired, &e) {
+				t.Errorf("%s, %s: a row that it does not know would be sent", name, what)
+			}
+		}
+	}
+}

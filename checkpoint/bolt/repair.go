@@ -43,20 +43,19 @@ func Repair(from, to string, t checkpoint.Target, results []Results, dryRun bool
 		return r, refuse(from, checkpoint.ErrDamaged, "holds nothing of a checkpoint",
 			"what runs made stands in their results: --results leadferry-runs/*/results.csv")
 	}
-	copied, moved := strings.CutPrefix(s.moving.value, movedTo)
-	moved = moved && s.moving.stands(s.headerInUse)
-	if moved && (checkpoint.IsAddress(copied) || disk.Exists(copied)) {
-		return r, wasMoved(from, copied)
+	marked := s.moving.stands(s.headerInUse)
+	if to, moved := strings.CutPrefix(s.moving.value, movedTo); marked && moved && (checkpoint.IsAddress(to) || disk.Exists(to)) {
+		return r, wasMoved(from, to)
 	}
 	p := repair{salvage: s, from: from, secret: s.header.version != 0, owners: make(map[string]string, len(s.records))}
 	if err := p.identify(t, o); err != nil {
 		return r, err
 	}
-	p.result.Lost = p.result.Lost || moved // what the copy knew besides
 	p.findOwners()
 	if err := p.addResults(results); err != nil {
 		return r, err
 	}
+	p.result.Lost = p.result.Lost || marked // what its copy knew besides, or what it was not filled with yet: no results tell that
 	if dryRun {
 		return p.result, nil
 	}
