@@ -278,3 +278,53 @@ func TestAFencedWorkerStops(t *testing.T) {
 		}
 	})
 }
+
+// sightless is a ledger of which nothing can be learnt once all is lost.
+type sightless struct {
+	*ledgerTwin
+	lost func() bool
+}
+
+// Find fails once all is lost.
+func (s sightless) Find(ctx context.Context, queries []checkpoint.Query, out []checkpoint.Entry, found []checkpoint.Match) error {
+	if s.lost() {
+		return errDisk
+	}
+	return s.ledgerTwin.Find(ctx, queries, out, found)
+}
+
+// Rows that were put off to the end of the run have an outcome, too, when it stops before they had their turn once more.
+func TestRowsThatWerePutOffHaveAnOutcome(t *testing.T) {
+	const rows = 12
+	for name, blind := range map[string]bool{"interrupted among them": false, "before they are looked up again": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				interrupt, held, sent := make(chan struct{}), map[string]bool{}, 0
+				trials := sail(t, &fleetTwin{workers: 1}, rows, Options{Sending: Sending{Concurrency: 1}, Hooks: Hooks{Interrupt: interrupt}}, func(_ int, tr *trial) {
+					tr.ledger.Refuse = func(c *checkpoint.Change) error {
+						if c.Kind != checkpoint.Claim || held[c.Entry.Key] {
+							return nil
+						}
+						held[c.Entry.Key] = true
+						return checkpoint.ErrHeld
+					}
+					tr.service.arrive = func(string) {
+						if sent++; sent == 3 {
+							close(interrupt)
+						}
+					}
+					if blind {
+						tr.keepIn(checkpoint.NewLedger(sightless{tr.ledger, func() bool { return len(held) == rows }}, checkpoint.Gathering{Slots: 2, Ahead: tr.retrier.Breaker.Ahead}))
+					}
+				})
+				tr := trials[0]
+				if read, ended := tr.tally.counts.Read, tr.tally.ended(); read != rows || ended != rows || len(tr.records.lines) != rows {
+					t.Errorf("of %d rows %d have an outcome (%s), and %d a line", read, ended, tr.outcomes(), len(tr.records.lines))
+				}
+				if n := tr.tally.outcomes[Pending]; n != rows-sent || tr.stopped == nil {
+					t.Errorf("%d rows are pending after %d were sent; stopped for %v", n, sent, tr.stopped)
+				}
+			})
+		})
+	}
+}

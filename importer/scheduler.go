@@ -83,7 +83,7 @@ func (s *scheduler) loop(ctx context.Context) {
 	if s.account.tally.creates.enough {
 		s.stop(ledgerFailed(checkpoint.ErrEnough))
 	}
-	for _, it := range append(s.queues.drain(), s.late.items...) {
+	for _, it := range s.drain() {
 		s.stop(s.account.end(it, result{ending: ending{outcome: Pending, text: "the run stopped before its turn"}}))
 	}
 }
@@ -345,7 +345,18 @@ func (s *scheduler) putOff(it *item, ns *leadNames) bool {
 // lookAgain has the rows that were put off come once more.
 func (s *scheduler) lookAgain(ctx context.Context) {
 	again := new(lookup)
-	s.lookups.look(ctx, again, s.late.items)
-	s.late = lateRows{}
+	if s.lookups.look(ctx, again, s.late.items); again.failed == nil {
+		s.late = lateRows{}
+	}
 	s.turn(again, true)
+}
+
+// drain takes all rows out that were read and never had their turn: those that were put off may be in the batch, too.
+func (s *scheduler) drain() []*item {
+	left := append(s.queues.drain(), s.late.items...)
+	for b := s.batch; b != nil && b.at < len(b.items) && b.items[b.at].late; b.at++ {
+		left = append(left, b.items[b.at])
+	}
+	s.late = lateRows{}
+	return left
 }
