@@ -280,7 +280,7 @@ func TestAFileWithoutAColumnForALead(t *testing.T) {
 		"Password\nhunter2\nsecret":       "f.csv: no column of it can go into a lead: {Password} looks like a secret\nhint: export the columns",
 		"Password,API key\nhunter2,x\n,y": ": {Password}, {API key} look like secrets",
 		"Message\nNULL\nn/a":              "f.csv: no column of it can go into a lead\nhint: ",
-		"Name,Name\nAnn,Lee":              "f.csv: no column of it can go into a lead\nhint: ",
+		"Name,Name\nAnn,Lee":              "f.csv: no column of it can go into a lead; a mapping cannot name {Name}, {Name} (twice the same, or with } or @)\nhint: give each",
 	} {
 		if p, err := Propose(sample(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v\n%s", text, err, p.YAML)

@@ -147,6 +147,10 @@ func (d *draft) nothing() error {
 	if n := len(d.Hidden); n > 0 {
 		e.Text += ": " + unite(sayNames(headersOf(d.Hidden), 20)) + english.PluralWord(n, " looks like a secret", " look like secrets")
 	}
+	if len(d.Nameless) > 0 {
+		e.Text += "; a mapping cannot name " + unite(sayNames(d.Nameless, 20)) + " (twice the same, or with } or @)"
+		e.Hint = "give each column a name of its own"
+	}
 	return e
 }
 
