@@ -79,6 +79,7 @@ func TestCommandLinesThatAreRefused(t *testing.T) {
 		"import f.csv —dry-run":            "the dash before dry-run is no hyphen: word processors make such dashes (type --dry-run)",
 		"import f.csv –m=map.yaml":         "the dash before m is no hyphen: word processors make such dashes (type -m)",
 		"import -c8 f.csv":                 "there is no flag -c8 (a value stands apart from its flag: -c VALUE)",
+		"import f.csv -phunter2":           "there is no flag -p… (see leadferry import --help; a name that begins with - stands behind --)",
 		"status --sandbox":                 `there is no command "status" (did you mean leadferry checkpoint status?)`,
 		"--bogus":                          "there is no flag --bogus (see leadferry --help; a name that begins with - stands behind --)",
 		"checkpoint export --bogus":        "there is no flag --bogus (see leadferry checkpoint export --help; a name that begins with - stands behind --)",

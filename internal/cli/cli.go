@@ -37,6 +37,7 @@ import (
 	"leadferry/importer/report"
 	"leadferry/internal/cli/connection"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/external"
 	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/ledger"
 	"leadferry/internal/cli/signals"
@@ -279,6 +280,8 @@ func (p *program) fail(err error) int {
 	return end.Code
 }
 
+const notShown = "(not shown, it may be a secret)"
+
 // reason is why a command ended, as it may be shown: without words of the command line or the settings that may be
 // secrets in a wrong place, and with the line breaks of others escaped, since lines of an error are sentences of ours.
 func (p *program) reason(err error) exit.Error {
@@ -291,9 +294,12 @@ func (p *program) reason(err error) exit.Error {
 	words = append(words, filepath.Base(p.settings.Load().Get("client-secret-file"))) // of a profile
 	for _, word := range words {
 		var instead string
+		name, _, assigned := strings.Cut(word, "=")
 		switch {
 		case flags.MaybeSecret(word) && !p.isID(word):
-			instead = "(not shown, it may be a secret)"
+			instead = notShown
+		case assigned && external.HoldsSecret(name): // behind the command, where it is taken for a file
+			instead = name + "=" + notShown
 		case strings.ContainsAny(word, "\r\n"):
 			instead = report.Escape(word)
 		default:

@@ -242,6 +242,10 @@ func (p *parser) known(key *yaml.Node, where string, names ...string) bool {
 		return true
 	}
 	hint := cmp.Or(spelling.Hint(key.Value, names), "the keys are "+strings.Join(names, ", "))
+	if strings.ContainsAny(key.Value, "0123456789") { // as no key does, and many a secret
+		p.fail(key, hint, "unknown key%s", where)
+		return false
+	}
 	p.fail(key, hint, "unknown key %.64q%s", key.Value, where)
 	return false
 }

@@ -72,6 +72,7 @@ func TestFileWithoutProfiles(t *testing.T) {
 func TestMistakesHaveTheirPlace(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
 		"unknown key":     {"profiles:\n  us:\n    base_ulr: https://planted\n", `3:5: unknown key "base_ulr" in profile us` + "\nhint: did you mean \"base_url\"?"},
+		"secret as key":   {"profiles:\n  us:\n    planted7: x\n", "3:5: unknown key in profile us\nhint: the keys are base_url, leads_url, trunk_id, client_id, client_secret_file, client_secret_command, proxy, ca_file, client_cert, client_key, request_id_header"},
 		"top level":       {"default: planted\n", `1:1: unknown key "default"` + "\nhint: the keys are profiles"},
 		"secret":          {"profiles:\n  us:\n    client_secret: planted\n", "3:5: a secret has no place in the configuration file\nhint: put the secret into a file of mode 0600 and name it with client_secret_file, name a command with client_secret_command, or let leadferry login store it"},
 		"twice":           {"profiles:\n  us:\n    trunk_id: a\n    trunk_id: planted\n", `4:5: key "trunk_id" stands twice, first on line 3`},

@@ -205,6 +205,10 @@ func (s *Settings) givenSecret(ask func(string) (string, error)) (secret flags.S
 	case command.Value != "" && command.Origin > file.Origin:
 		secret.From, secret.Origin = "the output of a command, "+command.From, command.Origin
 		secret.Value, err = ask(command.Value)
+	case flags.MaybeContents(file.Value, filepath.Dir(s.Config.Value)):
+		secret.From, secret.Origin = file.From, file.Origin
+		err = exit.Usage("the client secret's file does not exist; what is named is not shown, since it may be the secret itself",
+			"write the secret into a file that others may not read, and name that one: ./NAME or /FOLDER/NAME")
 	case file.Value != "":
 		secret.From, secret.Origin = file.Value+", "+file.From, file.Origin
 		secret.Value, err = config.ReadSecret(file.Value)
@@ -239,16 +243,17 @@ func (s *Settings) Target() checkpoint.Target {
 // MixedRegions says when the two addresses belong to different registered domains.
 func MixedRegions(t checkpoint.Target) string {
 	base, leads := registered(t.BaseURL), registered(t.LeadsURL)
-	if base == leads {
+	if base == leads || base == "" || leads == "" {
 		return ""
 	}
 	return fmt.Sprintf("the base URL (%s) and the leads URL (%s) belong to different domains: is one of the US and one of the EU?", base, leads)
 }
 
+// registered is "" for what is no address: it is refused later, and may hold a password.
 func registered(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
-		return address
+		return ""
 	}
 	if d, err := publicsuffix.EffectiveTLDPlusOne(u.Hostname()); err == nil {
 		return d

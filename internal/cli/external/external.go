@@ -84,11 +84,16 @@ const SecretVariable = "LEADFERRY_CLIENT_SECRET"
 // ownSecrets are the variables that other programs need not know.
 var ownSecrets = []string{SecretVariable, "LEADFERRY_PASSWORD", "LEADFERRY_PROXY"}
 
+// HoldsSecret reports whether a variable is one of ownSecrets.
+func HoldsSecret(variable string) bool {
+	return slices.ContainsFunc(ownSecrets, func(secret string) bool { return strings.EqualFold(variable, secret) })
+}
+
 // withoutSecrets is the environment without what is secret of ours in it.
 func withoutSecrets(environment []string) []string {
 	return slices.DeleteFunc(environment, func(pair string) bool {
 		name, _, _ := strings.Cut(pair, "=")
-		return slices.ContainsFunc(ownSecrets, func(secret string) bool { return strings.EqualFold(name, secret) })
+		return HoldsSecret(name)
 	})
 }
 

@@ -160,6 +160,13 @@ func readsAsName(word string) bool {
 	return nameInParts().MatchString(word) && 2*len(word) >= 5*len(piecesOfName().FindAllString(word, -1))
 }
 
+// MaybeContents reports whether what should name a file may be what belongs into it: nothing of that name is there, and it
+// has neither a folder that is there nor an ending. A profile's files are in its folder.
+func MaybeContents(file, folder string) bool {
+	word := strings.TrimPrefix(file, folder+string(filepath.Separator))
+	return word != "" && !disk.Exists(file) && !looksLikePath(word)
+}
+
 // looksLikePath reports whether a word ends as names of files do, or begins with a folder that is there.
 func looksLikePath(word string) bool {
 	ending := strings.TrimPrefix(filepath.Ext(word), ".")

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 
@@ -340,10 +341,15 @@ func (l *Line) unknownFlag(typed string) error {
 		}
 	}
 	otherwise := "see " + l.name() + " --help; a name that begins with - stands behind --"
-	if letter := name[:min(len(name), 1)]; len(name) > 1 && !strings.HasPrefix(typed, "--") && Named(letter, l.known()) != nil {
-		otherwise = "a value stands apart from its flag: -" + letter + " VALUE"
+	hint := cmp.Or(instead(name), Near("--", name, names, ""))
+	if letter, rest := utf8.DecodeRuneInString(name); hint == "" && len(name) > rest && !strings.HasPrefix(typed, "--") {
+		if Named(string(letter), l.known()) != nil {
+			otherwise = "a value stands apart from its flag: -" + string(letter) + " VALUE"
+		} else {
+			typed = "-" + string(letter) + "…" // as other programs take passwords
+		}
 	}
-	return exit.Usage("there is no flag "+typed, cmp.Or(instead(name), Near("--", name, names, otherwise)))
+	return exit.Usage("there is no flag "+typed, cmp.Or(hint, otherwise))
 }
 
 // instead is what to write in the place of a word or a flag that people try and that is none here, or behind a command that
