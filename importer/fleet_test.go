@@ -328,3 +328,29 @@ func TestRowsThatWerePutOffHaveAnOutcome(t *testing.T) {
 		})
 	}
 }
+
+// The time of a run ends for rows that were put off, too, though all others have had their turn.
+func TestTheTimeOfARunEndsForRowsThatWerePutOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const most = 30 * time.Second
+		start, held := time.Now(), map[string]bool{"k000": true}
+		trials := sail(t, &fleetTwin{workers: 1}, 6, Options{Sending: Sending{Concurrency: 2, MaxDuration: most}}, func(_ int, tr *trial) {
+			tr.ledger.Refuse = func(c *checkpoint.Change) error {
+				if c.Kind != checkpoint.Claim || held[c.Entry.Key] {
+					return nil
+				}
+				held[c.Entry.Key] = true
+				return checkpoint.ErrHeld
+			}
+			tr.service.arrive = func(string) {
+				if time.Since(start) > most {
+					t.Error("a row is sent after the run's time")
+				}
+				time.Sleep(2 * most)
+			}
+		})
+		if got, stop := trials[0].outcomes(), trials[0].stopped; got != "created 1 pending 5" || stop == nil || stop.Code != CodeAttention {
+			t.Errorf("%s, stopped for %v", got, stop)
+		}
+	})
+}

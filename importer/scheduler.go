@@ -156,7 +156,7 @@ func (s *scheduler) stop(why *Stop) {
 // outOfTime takes no more rows and finishes the leads that were made. There is nothing
 // to stop where every row has had its turn.
 func (s *scheduler) outOfTime() {
-	if s.exhausted() || s.stopped != nil {
+	if s.exhausted() && len(s.late.items) == 0 || s.stopped != nil {
 		return
 	}
 	s.stopped = &Stop{Reason: "the time given by --max-duration is over", Code: CodeAttention}
