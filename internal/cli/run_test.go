@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -28,27 +29,38 @@ func TestQuestionsAreReadable(t *testing.T) {
 	}
 }
 
-// Processors are added once, and given back; a number that somebody set stands.
-func TestProcessors(t *testing.T) {
-	usual := runtime.GOMAXPROCS(0)
+// Processors and room for garbage are added once, and given back; what somebody set stands.
+func TestHurry(t *testing.T) {
+	processors, percent := runtime.GOMAXPROCS(0), debug.SetGCPercent(90)
+	defer debug.SetGCPercent(percent)
+	garbage := func() int {
+		percent := debug.SetGCPercent(90)
+		debug.SetGCPercent(percent)
+		return percent
+	}
 	for _, test := range []struct {
-		set  string
-		want int
-	}{{"", usual + moreProcessors}, {"3", usual}} {
-		t.Setenv("GOMAXPROCS", test.set)
-		add, restore := processors()
-		if got := runtime.GOMAXPROCS(0); got != usual {
-			t.Errorf("%d before the first request, want %d", got, usual)
+		processors, garbage         string
+		concurrency                 int
+		wantProcessors, wantGarbage int
+	}{
+		{"", "", 64, processors + moreProcessors, 164},
+		{"", "", 1024, processors + moreProcessors, 200},
+		{"3", "90", 64, processors, 90},
+	} {
+		t.Setenv("GOMAXPROCS", test.processors)
+		t.Setenv("GOGC", test.garbage)
+		begin, restore := hurry(test.concurrency)
+		is := func(when string, wantProcessors, wantGarbage int) {
+			if runtime.GOMAXPROCS(0) != wantProcessors || garbage() != wantGarbage {
+				t.Errorf("%s: %d processors and %d %%, want %d and %d", when, runtime.GOMAXPROCS(0), garbage(), wantProcessors, wantGarbage)
+			}
 		}
-		add()
-		add()
-		if got := runtime.GOMAXPROCS(0); got != test.want {
-			t.Errorf("GOMAXPROCS=%s: %d, want %d", test.set, got, test.want)
-		}
+		is("before the first request", processors, 90)
+		begin()
+		begin()
+		is("then", test.wantProcessors, test.wantGarbage)
 		restore()
-		if got := runtime.GOMAXPROCS(0); got != usual {
-			t.Errorf("%d afterwards, want %d", got, usual)
-		}
+		is("afterwards", processors, 90)
 	}
 }
 
