@@ -41,8 +41,8 @@ type lookup struct {
 }
 
 // follow looks up what comes in, up to most rows in one read where so many are there, and hands it on while somebody is
-// taking it. Of two rooms one is filled while the rows of the other are planned.
-func (l *lookups) follow(ctx, taking context.Context, in <-chan *batch, most int, out chan<- *lookup) {
+// taking it. Of two rooms one is filled while the rows of the other are planned. No answer is waited for once asking has ended.
+func (l *lookups) follow(asking, taking context.Context, in <-chan *batch, most int, out chan<- *lookup) {
 	defer close(out)
 	for rooms, i := new([2]lookup), 0; ; i = 1 - i {
 		b, more := <-in
@@ -51,7 +51,7 @@ func (l *lookups) follow(ctx, taking context.Context, in <-chan *batch, most int
 		}
 		gather(b, in, most)
 		a := &rooms[i]
-		l.look(ctx, a, b.items)
+		l.look(asking, a, b.items)
 		a.end = b.err
 		select {
 		case out <- a:

@@ -25,8 +25,9 @@ type scheduler struct {
 	progress func()  // tells how far the run is
 	sample   func()  // notes it for the timeline
 
-	batches   <-chan *lookup // nil once no more rows come
-	batch     *lookup        // that is planned, or nil
+	asking    context.Context // ends with the first signal: nobody waits for what a checkpoint that is away knows of rows that will not leave
+	batches   <-chan *lookup  // nil once no more rows come
+	batch     *lookup         // that is planned, or nil
 	late      lateRows
 	inputStop *Stop // the input could not be read to its end, or nil
 	stopped   *Stop // why the run ends before its input
@@ -44,7 +45,17 @@ func (s *scheduler) run(ctx context.Context, carry func(context.Context, *job)) 
 	most := s.lookupRows()
 	read, known := make(chan *batch, most/batchRows), make(chan *lookup)
 	group.Go(func() { s.intake.run(s.phases.taking, read) })
-	group.Go(func() { s.lookups.follow(ctx, s.phases.taking, read, most, known) })
+	asking, askNoMore := context.WithCancel(s.phases.taking)
+	defer askNoMore()
+	s.asking = asking
+	group.Go(func() {
+		select {
+		case <-s.options.Interrupt:
+			askNoMore()
+		case <-asking.Done():
+		}
+	})
+	group.Go(func() { s.lookups.follow(asking, s.phases.taking, read, most, known) })
 	s.batches = known
 	defer close(s.carriers.todo)
 	if carry != nil {
@@ -76,7 +87,7 @@ func (s *scheduler) loop(ctx context.Context) {
 	}
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
-	for !s.finished(ctx) {
+	for !s.finished() {
 		s.wait(ctx, deadline, tick.C)
 	}
 	s.stop(s.inputStop)
@@ -89,8 +100,8 @@ func (s *scheduler) loop(ctx context.Context) {
 }
 
 // finished takes rows as far as they can go now, and reports whether none is left to wait for.
-func (s *scheduler) finished(ctx context.Context) bool {
-	for s.advance(ctx) {
+func (s *scheduler) finished() bool {
+	for s.advance() {
 		select {
 		case j := <-s.carriers.done:
 			s.count(j)
@@ -101,8 +112,8 @@ func (s *scheduler) finished(ctx context.Context) bool {
 	case s.carriers.out() > 0, s.stopped == nil && !s.exhausted():
 		return false
 	case s.stopped == nil && len(s.late.items) > 0:
-		s.lookAgain(ctx)
-		return s.finished(ctx)
+		s.lookAgain()
+		return s.finished()
 	}
 	return true
 }
@@ -191,16 +202,16 @@ func (s *scheduler) turn(b *lookup, more bool) {
 }
 
 // advance takes one row a step further and reports false when none can go on now.
-func (s *scheduler) advance(ctx context.Context) bool {
+func (s *scheduler) advance() bool {
 	switch b := s.batch; {
 	case s.stopped != nil:
 		return false
 	case len(s.queues.ready) > 0:
-		return s.advanceReady(ctx)
+		return s.advanceReady()
 	case b == nil:
 		return false
 	case b.at < len(b.items):
-		return s.approach(ctx, b)
+		return s.approach(b)
 	case b.end != nil:
 		s.inputStop = inputEnded(b.end) // no more rows come; those before it have their turn
 	}
@@ -209,7 +220,7 @@ func (s *scheduler) advance(ctx context.Context) bool {
 }
 
 // approach takes the next row of a batch to its lead: behind the rows that came before it, or into its plan.
-func (s *scheduler) approach(ctx context.Context, b *lookup) bool {
+func (s *scheduler) approach(b *lookup) bool {
 	it := b.items[b.at]
 	if how := it.left(); how != nil {
 		s.accept()
@@ -226,7 +237,7 @@ func (s *scheduler) approach(ctx context.Context, b *lookup) bool {
 	l := s.queues.find(&ns)
 	if l == nil && s.lookups.touched.has(&ns) {
 		var err error
-		if c, err = s.lookups.fresh(ctx, it); s.failed(err) {
+		if c, err = s.lookups.fresh(s.asking, it); s.failed(err) {
 			return false
 		}
 		ns = s.lookups.names(c)
@@ -244,9 +255,9 @@ func (s *scheduler) approach(ctx context.Context, b *lookup) bool {
 }
 
 // advanceReady goes on with a row that waited for its queue.
-func (s *scheduler) advanceReady(ctx context.Context) bool {
+func (s *scheduler) advanceReady() bool {
 	it := s.queues.ready[0]
-	c, err := s.lookups.fresh(ctx, it)
+	c, err := s.lookups.fresh(s.asking, it)
 	if s.failed(err) {
 		return false
 	}
@@ -343,9 +354,9 @@ func (s *scheduler) putOff(it *item, ns *leadNames) bool {
 }
 
 // lookAgain has the rows that were put off come once more.
-func (s *scheduler) lookAgain(ctx context.Context) {
+func (s *scheduler) lookAgain() {
 	again := new(lookup)
-	if s.lookups.look(ctx, again, s.late.items); again.failed == nil {
+	if s.lookups.look(s.asking, again, s.late.items); again.failed == nil {
 		s.late = lateRows{}
 	}
 	s.turn(again, true)
