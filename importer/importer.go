@@ -36,8 +36,18 @@ package importer
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
+	"time"
 
+	"github.com/dustin/go-humanize/english"
+
+	"leadferry/checkpoint"
+	"leadferry/importer/delivery"
 	"leadferry/importer/report"
+	"leadferry/importer/source"
+	"leadferry/leadapi"
+	"leadferry/mapping"
 )
 
 // Import creates the leads of the inputs' rows and links their ExternalIDs. It
@@ -97,4 +107,168 @@ func Validate(ctx context.Context, o Options) (*report.Summary, error) {
 	r.dry = newDryRun(&r.Options, r.intake)
 	r.dry.examine()
 	return r.perform(ctx)
+}
+
+// Options of a run. Its Task is always needed; what concerns the service and the checkpoint
+// is needed by all but Validate.
+type Options struct {
+	Task
+	Sending
+	Limits
+	Planning
+	Checking
+	Keeping
+	Hooks
+}
+
+// Task is what a run does, and on what.
+type Task struct {
+	Command     string // as the summary names it
+	Version     string
+	RunID       string
+	Flags       []string // that a command which follows on this one has to repeat, as words
+	Mapping     *mapping.Mapping
+	MappingFile report.File // and the SHA-256 of its bytes
+	Inputs      []*source.File
+	Limit       int               // rows of all inputs together; 0 = all
+	Shard       Shard             // of these, the part that this worker takes
+	Terms       *checkpoint.Terms // of the fleet that the worker belongs to; nil: none
+	Log         *slog.Logger
+}
+
+// Sending is where requests go, and how.
+type Sending struct {
+	Client      leadapi.Config
+	Target      checkpoint.Target
+	Concurrency int           // requests in flight at most
+	Rate        float64       // requests a second at most; 0 = no limit. validate, dry run: what a duration is projected for
+	Retries     int           // further tries of a request that was answered and may be sent again
+	MaxWait     time.Duration // how long the service may stay silent
+	MaxDuration time.Duration // rows are taken no longer than this; 0 = no limit
+	ResendOn    delivery.ResendOn
+}
+
+// Limits end a run early (INTERFACE, "Run flags").
+type Limits struct {
+	MaxRejects Share // rows sent in this run that were rejected or failed, of those sent
+	MaxInvalid Share // rows that are invalid, of those read
+	MaxInDoubt int   // rows that fell in doubt in this run; 0 = no limit
+	MaxCreates int   // leads made; 0 = no limit
+}
+
+// Share bounds a number of rows, by itself or in percent of others; both 0 = no limit.
+type Share struct{ Rows, Percent int }
+
+// percentFrom is how many rows there must be before a percentage says anything.
+const percentFrom = 200
+
+func (s Share) none() bool { return s == Share{} }
+
+// exceeded reports whether n of a number of rows are too many.
+func (s Share) exceeded(n, of int) bool {
+	return s.Rows > 0 && n > s.Rows || s.Percent > 0 && of >= percentFrom && n*100 > s.Percent*of
+}
+
+// covers reports whether n of a number of rows are no more than the bound, which is none by itself.
+func (s Share) covers(n, of int) bool {
+	return !s.none() && (s.Percent == 0 && n <= s.Rows || s.Percent > 0 && n*100 <= s.Percent*of)
+}
+
+// String is the bound in words, before what it counts.
+func (s Share) String() string {
+	if s.Percent > 0 {
+		return fmt.Sprintf("%d%% of the rows", s.Percent)
+	}
+	return english.Plural(s.Rows, "row", "")
+}
+
+// reached is why a run of these counts must end, or nil.
+func (l *Limits) reached(c *checkpoint.Counts) *Stop {
+	switch {
+	case l.MaxInDoubt > 0 && c.Doubts > l.MaxInDoubt:
+		return &Stop{
+			Code: CodeStopped, Reason: fmt.Sprintf("more than %d rows fell in doubt (--max-in-doubt)", l.MaxInDoubt),
+			Hint: "find out why the service gives no usable answers before going on",
+		}
+	case l.MaxRejects.exceeded(c.Refused, c.Sent):
+		return &Stop{
+			Code: CodeStopped, Reason: fmt.Sprintf("more than %s sent were rejected or failed (--max-rejects)", l.MaxRejects),
+			Hint: "look at the most frequent reasons first: rows that were rejected are not sent again, but those behind them may fare no better; --max-rejects 0 never stops",
+		}
+	case l.MaxInvalid.exceeded(c.Invalid, c.Read):
+		return &Stop{
+			Code: CodeStopped, Reason: fmt.Sprintf("more than %s read are invalid (--max-invalid)", l.MaxInvalid), Same: true,
+			Hint: "the file or the mapping may be the wrong one: leadferry validate shows all that is wrong; mend that and run the same command again, which sends nothing twice, or add --max-invalid 0 to go on regardless",
+		}
+	}
+	return nil
+}
+
+// Planning is what becomes of rows of which something is known.
+type Planning struct {
+	ResendInDoubt bool // --in-doubt resend
+	RetryRejected bool
+	Changed       ChangedRows
+	CreateAlikes  bool // --look-alikes create
+	NewColumns    bool // other columns than leads were made by, though a row's own data are its key
+	NewKey        bool // another key or namespace than leads were made by
+	Missing       Missing
+	CheckRemote   Reads
+	Reconciling   Reconciling
+	Conflict      Rule // what becomes of a lead whose status others have changed
+	HoldReopen    bool // --reopen hold
+}
+
+// Checking is what a run that sends nothing looks at.
+type Checking struct {
+	DryRun    bool                // of Import and Sync
+	NoRepeats bool                // do not look for repeated keys
+	Strict    bool                // validate: what only looks wrong counts as wrong
+	Tolerate  Share               // validate: so many problem rows end with CodeComplete all the same
+	Show      int                 // requests to show
+	Request   func(Request) error // told of each
+}
+
+// Keeping is what remembers a run and tells of it.
+type Keeping struct {
+	Checkpoint string // path
+	// Open opens the checkpoint. With require one that is not there, or that has known nothing,
+	// is an error around checkpoint.ErrMissing; one that is to be read only is not made either.
+	Open       func(require, readOnly bool) (checkpoint.Store, error)
+	Fleet      func(checkpoint.Store) Fleet // what the worker shares with its fleet, if it belongs to one
+	Require    bool                         // the checkpoint must be there
+	Files      report.Files                 // all empty: none are written
+	OwnColumns bool                         // results carry the rows' own columns
+	Warnings   []string                     // that Start repeats
+}
+
+// Hooks are asked and told while a run goes on. All but Interrupt may be nil.
+type Hooks struct {
+	Interrupt <-chan struct{}       // closed by the first signal; the context ends with the second
+	Begin     func(*Start) error    // told once before anything is sent; its error ends the run
+	LetGo     func()                // told once no more rows are wanted, so that reads of standard input end
+	Progress  func(report.Tick)     // told a few times a second
+	Live      func(*report.Summary) // told once a second of the run so far, which is its own then; it must not wait
+	Sends     func()                // told of each row that is about to be sent
+	// FindHeader looks among the first lines of a file, by its path, for the first one whose cells
+	// fit as a header, and says which one was taken; 0: none.
+	FindHeader func(path string, fits func(names []string) bool) (taken, header int)
+}
+
+// Start is what is known before the first request.
+type Start struct {
+	Checkpoint checkpoint.Info // without a Path where there is none
+	Warnings   []string        // those of the checkpoint among them
+	Notes      []string        // remarks on the mapping; those of a dry run stand in its summary
+	Target     checkpoint.Target
+}
+
+// Request is one request as it would be sent.
+type Request struct {
+	File   string
+	Line   int
+	Key    string
+	Method string
+	Path   string // below the leads or base URL
+	Body   []byte
 }
