@@ -3,9 +3,9 @@ package checkpoint
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
-	"strings"
+
+	"leadferry/internal/shell"
 )
 
 // What can be wrong with a checkpoint file. [OpenError] carries them; ErrDamaged
@@ -90,14 +90,10 @@ func TakeAgain(path string) string {
 	return "leadferry checkpoint check --accept-older --checkpoint " + Word(path) + " takes this one again: rows that it does not know are held then, not sent"
 }
 
-// Word is a path or an address as a person pastes it into a shell of the system, for hints: in quotes where it needs them, and in
-// single ones where double ones would put something else in the place of $NAME, so that another checkpoint would be begun there.
+// Word is a path or an address as a person pastes it into a shell of the system, for hints.
 func Word(place string) string {
-	switch {
-	case runtime.GOOS != "windows" && strings.ContainsAny(place, "$`\\\"!"):
-		return "'" + strings.ReplaceAll(place, "'", `'\''`) + "'"
-	case strings.ContainsAny(place, " &?;()*'<>|#{}[]~"):
-		return `"` + place + `"`
+	if IsAddress(place) {
+		return shell.Word(place)
 	}
-	return place
+	return shell.Path(place)
 }

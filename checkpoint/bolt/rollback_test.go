@@ -229,7 +229,8 @@ func TestAPathInAHint(t *testing.T) {
 		t.Skip("other shells")
 	}
 	for path, want := range map[string]string{
-		"/srv/leads of 2026.db": `"/srv/leads of 2026.db"`, "/srv/$HOME.db": `'/srv/$HOME.db'`, "/srv/`x`!'s.db": "'/srv/`x`!'\\''s.db'",
+		"/srv/leads.db": "/srv/leads.db", "/srv/leads of 2026.db": `'/srv/leads of 2026.db'`, "-l.db": "./-l.db", "/srv/a\tb.db": `$'/srv/a\tb.db'`,
+		"postgres://ann@db/leads?sslmode=require": `'postgres://ann@db/leads?sslmode=require'`, "/srv/$HOME.db": `'/srv/$HOME.db'`, "/srv/`x`!'s.db": "'/srv/`x`!'\\''s.db'",
 	} {
 		if got := checkpoint.Word(path); got != want {
 			t.Errorf("%s, want %s", got, want)

@@ -68,7 +68,7 @@ func design() plan {
 			"mapping/expression":         {imports: []string{"mapping/texts", lazyregexp}},
 			"mapping/texts":              {imports: []string{spelling, lazyregexp}},
 			"mapping/propose":            {imports: []string{"mapping", rowkey, spelling, lazyregexp}},
-			"checkpoint":                 {imports: []string{crash, rowkey}},
+			"checkpoint":                 {imports: []string{crash, rowkey, shell}},
 			"checkpoint/bolt/pages":      {imports: []string{"checkpoint"}},
 			"checkpoint/bolt/records":    {imports: []string{"checkpoint", rowkey}},
 			"checkpoint/bolt":            {imports: []string{"checkpoint", "checkpoint/bolt/pages", "checkpoint/bolt/records", crash, failpoint, disk, rowkey}, tests: []string{"checkpoint/storetest"}},
