@@ -345,7 +345,7 @@ func TestAStandbyWasWaitedForByTheNewestWorkerOnly(t *testing.T) {
 	primary := pgtest.New(t)
 	standby := primary.Standby(t)
 	target := newTarget()
-	s := opened(t, primary.URL("postgres"), target, Options{Run: "run", NeverPromoted: true})
+	s := opened(t, primary.URL("postgres"), target, Options{Run: "run", NeverPromoted: true, Patience: time.Second})
 	committed(t, s, claimOf("a"))
 	waitFor(t, primary, "*")
 	if err := opened(t, primary.URL("postgres"), target, Options{}).Close(); err != nil {
