@@ -68,7 +68,20 @@ func newWine() (*wineMachine, error) {
 	if err := os.WriteFile(filepath.Join(prefix, "drive_c", "windows", "system32", "bcryptprimitives.dll"), forwarder("bcryptprimitives.dll", "ProcessPrng", "advapi32.SystemFunction036"), 0o600); err != nil {
 		return nil, err
 	}
-	return m, cmp.Or(m.mapDrive(), m.removeAsOfOld())
+	return m, cmp.Or(m.mapDrive(), m.turnOn(), m.removeAsOfOld())
+}
+
+// turnOn starts the machine, which stays on for some time while no program runs: else the next program would start it, be killed
+// while it does, and leave half of it behind with the program's output in its hands.
+func (m *wineMachine) turnOn() error {
+	for _, words := range [][]string{{"wineserver", "-p60"}, {m.wine, "cmd", "/c", "exit"}} {
+		c := exec.Command(words[0], words[1:]...)
+		c.Env = m.env
+		if err := c.Run(); err != nil {
+			return fmt.Errorf("%q: %w", words, err)
+		}
+	}
+	return nil
 }
 
 // mappedDrive is the folder of Q:, which is another machine's.
