@@ -293,6 +293,17 @@ func (s sightless) Find(ctx context.Context, queries []checkpoint.Query, out []c
 	return s.ledgerTwin.Find(ctx, queries, out, found)
 }
 
+// heldOnce refuses the first claim of each key that is not in held, where it is then: another worker has it.
+func heldOnce(held map[string]bool) func(*checkpoint.Change) error {
+	return func(c *checkpoint.Change) error {
+		if c.Kind != checkpoint.Claim || held[c.Entry.Key] {
+			return nil
+		}
+		held[c.Entry.Key] = true
+		return checkpoint.ErrHeld
+	}
+}
+
 // Rows that were put off to the end of the run have an outcome, too, when it stops before they had their turn once more.
 func TestRowsThatWerePutOffHaveAnOutcome(t *testing.T) {
 	const rows = 12
@@ -301,13 +312,7 @@ func TestRowsThatWerePutOffHaveAnOutcome(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				interrupt, held, sent := make(chan struct{}), map[string]bool{}, 0
 				trials := sail(t, &fleetTwin{workers: 1}, rows, Options{Sending: Sending{Concurrency: 1}, Hooks: Hooks{Interrupt: interrupt}}, func(_ int, tr *trial) {
-					tr.ledger.Refuse = func(c *checkpoint.Change) error {
-						if c.Kind != checkpoint.Claim || held[c.Entry.Key] {
-							return nil
-						}
-						held[c.Entry.Key] = true
-						return checkpoint.ErrHeld
-					}
+					tr.ledger.Refuse = heldOnce(held)
 					tr.service.arrive = func(string) {
 						if sent++; sent == 3 {
 							close(interrupt)
@@ -335,13 +340,7 @@ func TestTheTimeOfARunEndsForRowsThatWerePutOff(t *testing.T) {
 		const most = 30 * time.Second
 		start, held := time.Now(), map[string]bool{"k000": true}
 		trials := sail(t, &fleetTwin{workers: 1}, 6, Options{Sending: Sending{Concurrency: 2, MaxDuration: most}}, func(_ int, tr *trial) {
-			tr.ledger.Refuse = func(c *checkpoint.Change) error {
-				if c.Kind != checkpoint.Claim || held[c.Entry.Key] {
-					return nil
-				}
-				held[c.Entry.Key] = true
-				return checkpoint.ErrHeld
-			}
+			tr.ledger.Refuse = heldOnce(held)
 			tr.service.arrive = func(string) {
 				if time.Since(start) > most {
 					t.Error("a row is sent after the run's time")
