@@ -69,13 +69,13 @@ type texts struct{ strings.Builder }
 
 const textsAtOnce = 1 << 14 // bytes
 
-func (t *texts) of(b []byte) string {
-	if t.Cap()-t.Len() < len(b) {
+func (t *texts) of(text string) string {
+	if t.Cap()-t.Len() < len(text) {
 		t.Reset()
-		t.Grow(max(len(b), textsAtOnce))
+		t.Grow(max(len(text), textsAtOnce))
 	}
 	from := t.Len()
-	t.Write(b)
+	t.WriteString(text)
 	return t.String()[from:]
 }
 
@@ -102,7 +102,7 @@ func (b *buffered) load(tx *bbolt.Tx) error {
 		}
 		b.next = number + 1
 		return items.Each(func(key, value []byte) error {
-			b.know(b.texts.of(key), number, value)
+			b.know(string(key), number, value)
 			return nil
 		})
 	})
@@ -110,12 +110,16 @@ func (b *buffered) load(tx *bbolt.Tx) error {
 	return err
 }
 
-func (b *buffered) know(key string, line uint64, value []byte) {
+// know notes where a record stands, by a key of its own, which it returns: the one that is given may be a part of a row's
+// text, all of which would be kept with it.
+func (b *buffered) know(key string, line uint64, value []byte) string {
 	g := gathered{line: line}
 	if b.small {
-		g.value = b.texts.of(value)
+		g.value = b.texts.of(string(value))
 	}
-	b.gathers[key] = g
+	own := b.texts.of(key)
+	b.gathers[own] = g
+	return own
 }
 
 // begin binds it to the next commit; a generation that is full becomes the old one.
@@ -317,8 +321,7 @@ func (b *buffered) announce() {
 	}
 	for _, one := range b.fresh {
 		if one.line > 0 {
-			b.know(one.key, one.line, b.added[one.key])
-			b.unflushed = append(b.unflushed, one.key)
+			b.unflushed = append(b.unflushed, b.know(one.key, one.line, b.added[one.key]))
 		}
 	}
 }
