@@ -55,10 +55,7 @@ func (e *OpenError) Unwrap() error { return e.Err }
 
 // FileError is an error of the file that is no damage, such as a full disk. After
 // it nothing is written any more: what was reported is durable, what was not may be.
-type FileError struct {
-	Path string
-	Err  error
-}
+type FileError struct{ Err error }
 
 // Error says what could not be done.
 func (e *FileError) Error() string { return e.Err.Error() }

@@ -87,7 +87,6 @@ type Common struct {
 // Member is a worker of a fleet as the ledger knows it.
 type Member struct {
 	Shard   int
-	Run     string
 	Started time.Time
 	Last    time.Time // when it was heard of last
 	Newest  bool      // of its shard

@@ -189,7 +189,7 @@ const ofCreates = 3
 
 // requestOf is the request that a step would send, as --show prints it.
 func requestOf(trunk, file string, it *item, step *Step, known *checkpoint.Entry) Request {
-	r := Request{File: file, Line: it.row.Line, Key: it.rec.Key}
+	r := Request{File: file, Line: it.row.Line}
 	if step.Action != Create {
 		send := step.Send
 		if step.Action == Link {

@@ -267,7 +267,6 @@ type Start struct {
 type Request struct {
 	File   string
 	Line   int
-	Key    string
 	Method string
 	Path   string // below the leads or base URL
 	Body   []byte

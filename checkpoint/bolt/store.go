@@ -228,7 +228,7 @@ func (d *Store) fail(err error) error {
 	if errors.Is(err, checkpoint.ErrDamaged) {
 		err = d.openError(err)
 	} else {
-		err = &checkpoint.FileError{Path: d.path, Err: err}
+		err = &checkpoint.FileError{Err: err}
 	}
 	if d.broken.CompareAndSwap(nil, &err) && d.seqFile != nil {
 		d.asOpen.Store(0) // so that the next opening checks the whole file

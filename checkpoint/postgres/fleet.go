@@ -283,7 +283,7 @@ func (s *Store) Members(ctx context.Context, fleet string) (shards int, all []ch
 		if err != nil {
 			return err
 		}
-		rows, err := c.Query(ctx, `SELECT w.shard, w.run, w.started, greatest(w.beat, m.told), row_number() OVER (PARTITION BY w.shard ORDER BY w.worker DESC) = 1,
+		rows, err := c.Query(ctx, `SELECT w.shard, w.started, greatest(w.beat, m.told), row_number() OVER (PARTITION BY w.shard ORDER BY w.worker DESC) = 1,
 			convert_to(m.rows::text, 'UTF8'), m.summary FROM leadferry.workers w JOIN leadferry.members m USING (worker) WHERE w.ledger = $1 AND w.fleet = $2 ORDER BY w.worker`, s.ledger, fleet)
 		if err != nil {
 			return err

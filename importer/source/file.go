@@ -67,7 +67,6 @@ type Info struct {
 	Encoding     string // label of what was read, as "utf-8" or "windows-1252"; "" for XLSX
 	Bytes        int64  // read so far, of the file as it lies on disk
 	Other        bool   // an encoding other than UTF-8 was named, whatever a byte order mark said
-	Size         int64  // on disk, or where it comes from; 0: unknown
 	Rows         int    // read so far
 	Blank        int    // rows without any data that were passed over so far; they have no number
 	SHA256       string // of all bytes on disk in hexadecimal; "" unless read to the end

@@ -34,10 +34,10 @@ func Open(name string, o Options) (*File, error) {
 	return begin(f, o, f.find(o))
 }
 
-// OpenStream is Open for what comes from elsewhere under a name, of size bytes, 0: unknown, and closes it in the end. It
-// is read once. Errors of its reading may have a Hint.
-func OpenStream(name string, in io.ReadCloser, size int64, o Options) (*File, error) {
-	f := &File{info: Info{Path: name, Size: size}, stream: true, meter: newMeter(in), closers: []io.Closer{in}}
+// OpenStream is Open for what comes from elsewhere under a name, and closes it in the end. It is read once. Errors of its
+// reading may have a Hint.
+func OpenStream(name string, in io.ReadCloser, o Options) (*File, error) {
+	f := &File{info: Info{Path: name}, stream: true, meter: newMeter(in), closers: []io.Closer{in}}
 	return begin(f, o, nil)
 }
 
@@ -105,7 +105,7 @@ func (f *File) find(o Options) error {
 	if err != nil {
 		return err
 	}
-	f.disk, f.stat, f.meter, f.info.Size = opened, stat, newMeter(opened), stat.Size()
+	f.disk, f.stat, f.meter = opened, stat, newMeter(opened)
 	return nil
 }
 

@@ -172,22 +172,13 @@ func (x *Export) jsonLines(out *bufio.Writer) func([]ExportLine) error {
 	}
 }
 
-// source is a checkpoint that can be copied to another place.
-type source interface {
-	ledger.Ledger
-	Moved() string
-	SetMoved(to string) error
-	Contents(ctx context.Context) (*checkpoint.Contents, error)
-}
-
 // Copy takes all that a checkpoint knows to an empty one elsewhere: to is an address with server, or a
 // file. Runs are refused there first, then here for good; the same copy again ends one that was cut off.
 func (d *Desk) Copy(ctx context.Context, from ledger.Place, to string, server *postgres.Options) (err error) {
-	opened, err := from.Open(ledger.How{Moved: true})
+	src, err := from.Open(ledger.How{Moved: true})
 	if err != nil {
 		return err
 	}
-	src := opened.(source)
 	defer func() { err = errors.Join(err, src.Close()) }()
 	info := src.Info()
 	moved := src.Moved()

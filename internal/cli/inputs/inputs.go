@@ -328,7 +328,7 @@ func (in *Files) open(name string) (*source.File, error) {
 	} else if err := in.sameAsFirst(name, got); err != nil {
 		return nil, err
 	}
-	return source.OpenStream(got.Name(), got, got.Size(), in.options)
+	return source.OpenStream(got.Name(), got, in.options)
 }
 
 // sameAsFirst refuses what is another file than the run reads, and closes it.

@@ -4,6 +4,7 @@ package ledger
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -49,6 +50,10 @@ type Place struct {
 type Ledger interface {
 	checkpoint.Store
 	Status() (checkpoint.Status, error)
+	// What a copy to another place needs.
+	Moved() string
+	SetMoved(to string) error
+	Contents(ctx context.Context) (*checkpoint.Contents, error)
 }
 
 // How says in what way a checkpoint is opened.
