@@ -35,7 +35,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"leadferry/internal/lazyregexp"
+	"leadferry/internal/spelling"
 )
 
 // Mapping is a checked mapping file. It does not change and may be shared.
@@ -253,7 +253,7 @@ func (p *parser) warn(at position, text, hint string) {
 }
 
 // token is a JSON Web Token (RFC 7519), or the header that carries any token.
-var token = lazyregexp.New(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*|(?i:\bbearer +[a-z0-9._~+/-]{16,})`)
+var token = spelling.Form(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*|(?i:\bbearer +[a-z0-9._~+/-]{16,})`)
 
 // secretKeys are the ends of keys, in small letters and without what stands
 // between words, whose constants are secrets.

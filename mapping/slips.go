@@ -12,7 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"leadferry/internal/lazyregexp"
+	"leadferry/internal/spelling"
 	"leadferry/mapping/expression"
 	"leadferry/mapping/texts"
 )
@@ -28,22 +28,22 @@ func says(hint string) func([]string) string { return func([]string) string { re
 
 // slips are looked for in this order.
 var slips = [...]slip{
-	{lazyregexp.New(`^ *\t`), "a tab stands at the beginning of the line", says("write spaces at the beginning of lines")},
-	{lazyregexp.New(`(?:^|[{, ])\* *:`), "a star without quotes means something else in it", says(`write the star in quotes: "*": rest`)},
-	{lazyregexp.New(`[:,\[] *(/[^'"]*[{\[:#][^'"]*/)`), "a regular expression without quotes means something else in it", func(found []string) string {
+	{spelling.Form(`^ *\t`), "a tab stands at the beginning of the line", says("write spaces at the beginning of lines")},
+	{spelling.Form(`(?:^|[{, ])\* *:`), "a star without quotes means something else in it", says(`write the star in quotes: "*": rest`)},
+	{spelling.Form(`[:,\[] *(/[^'"]*[{\[:#][^'"]*/)`), "a regular expression without quotes means something else in it", func(found []string) string {
 		return "write it in quotes: '" + texts.Shortened(found[1], texts.MaxQuoted) + "'"
 	}},
-	{lazyregexp.New(`^ *(?:- )?([\w*.-]+): +("[^"]*"|'[^']*')( +[^#\s].*)$`), "something stands behind the quote that closes a text", onePairHint},
-	{lazyregexp.New(`[:,\[] *\{[^{}:,'"]*\}`), "", says(quoteHint)},
-	{lazyregexp.New(`^ *(?:- )?([\w*.-]+): +([^'"{\[|>].*: .*)$`), "a colon and a blank stand in a text without quotes", func(found []string) string {
+	{spelling.Form(`^ *(?:- )?([\w*.-]+): +("[^"]*"|'[^']*')( +[^#\s].*)$`), "something stands behind the quote that closes a text", onePairHint},
+	{spelling.Form(`[:,\[] *\{[^{}:,'"]*\}`), "", says(quoteHint)},
+	{spelling.Form(`^ *(?:- )?([\w*.-]+): +([^'"{\[|>].*: .*)$`), "a colon and a blank stand in a text without quotes", func(found []string) string {
 		return "write " + found[1] + `: "` + texts.Shortened(strings.TrimSpace(found[2]), texts.MaxQuoted) + `"`
 	}},
 	{noBlank, "", blankHint},
 }
 
 var (
-	noBlank   = lazyregexp.New(`^ *(?:- )?([\w*.-]+):(["'{\[].*)$`)
-	openQuote = lazyregexp.New(`^ *(?:- )?[\w*. -]+: *(?:"[^"]*|'[^']*)$`)
+	noBlank   = spelling.Form(`^ *(?:- )?([\w*.-]+):(["'{\[].*)$`)
+	openQuote = spelling.Form(`^ *(?:- )?[\w*. -]+: *(?:"[^"]*|'[^']*)$`)
 )
 
 // syntax takes down the error of the YAML reader in words, and where it is: at the mark, unless what is wrong began

@@ -14,7 +14,6 @@ import (
 	"golang.org/x/text/cases"
 	"golang.org/x/text/language"
 
-	"leadferry/internal/lazyregexp"
 	"leadferry/internal/spelling"
 	"leadferry/mapping/texts"
 )
@@ -374,7 +373,7 @@ func cutReplace(argument string) (pattern, with string, problem *texts.Fault) {
 }
 
 // references are what package regexp reads behind a dollar.
-var references = lazyregexp.New(`\$(\$|\{\w*\}|\w*)`)
+var references = spelling.Form(`\$(\$|\{\w*\}|\w*)`)
 
 // checkReplacement sees to it that each group is there that the text asks for: one that
 // is not would be empty without a word.

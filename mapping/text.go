@@ -8,7 +8,6 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"leadferry/internal/lazyregexp"
 	"leadferry/internal/spelling"
 	"leadferry/mapping/texts"
 )
@@ -48,7 +47,7 @@ const (
 )
 
 // tokens are what a text is made of: {{, a placeholder, one that is not closed, or words.
-var tokens = lazyregexp.New(`\{\{|\{[^}]*\}?|[^{]+`)
+var tokens = spelling.Form(`\{\{|\{[^}]*\}?|[^{]+`)
 
 // split cuts s at its placeholders; {{ stands for a brace. Column names are
 // trimmed, as those of the header are. It gives the first fault.

@@ -11,7 +11,7 @@ import (
 	"unicode"
 
 	"leadferry/importer/report"
-	"leadferry/internal/lazyregexp"
+	"leadferry/internal/spelling"
 	"leadferry/mapping"
 )
 
@@ -94,7 +94,7 @@ func (s *Problems) Add(at Spot, p mapping.Problem, unreadable bool) {
 	c.Add(at)
 }
 
-var numbers = lazyregexp.New(`[0-9]+|…`)
+var numbers = spelling.Form(`[0-9]+|…`)
 
 // common is a with … for each number that is another one in b, which differs from a
 // in numbers only.

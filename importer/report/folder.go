@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"leadferry/internal/disk"
-	"leadferry/internal/lazyregexp"
+	"leadferry/internal/spelling"
 )
 
 // RunsFolder is where run folders stand, in the folder that the program was started in.
@@ -26,7 +26,7 @@ const (
 )
 
 // runFiles are the names of what runs leave in their folders.
-var runFiles = lazyregexp.New(`^(?:(summary)\.json|(results)\.csv|(reconciliation)\.csv|(report)\.html|(rejects)(?:-\d+)?\.(?:csv|tsv|jsonl))(?:\.partial)?$`)
+var runFiles = spelling.Form(`^(?:(summary)\.json|(results)\.csv|(reconciliation)\.csv|(report)\.html|(rejects)(?:-\d+)?\.(?:csv|tsv|jsonl))(?:\.partial)?$`)
 
 // RunFile says what a file of this name in a run's folder is: summary, results,
 // reconciliation, report or rejects, or "": runs neither write nor remove such a file there.
@@ -64,7 +64,7 @@ func Foreign(folder string) string {
 }
 
 // furtherEnd is what comes behind the first name, without its ending, in the names of further rejects files.
-var furtherEnd = lazyregexp.New(`^-\d+\.(?i:csv|tsv|jsonl)(?:\.partial)?$`)
+var furtherEnd = spelling.Form(`^-\d+\.(?i:csv|tsv|jsonl)(?:\.partial)?$`)
 
 // FurtherRejects reports whether a file called other may come to stand beside the one that
 // --rejects names, for rows of another header.
@@ -163,7 +163,7 @@ func (r *Run) removeOld() error {
 	return nil
 }
 
-var runFolder = lazyregexp.New(`^\d{8}T\d{6}Z-[a-z]+-[0-9a-f]{8}$`)
+var runFolder = spelling.Form(`^\d{8}T\d{6}Z-[a-z]+-[0-9a-f]{8}$`)
 
 // Prune removes from the folder parent, in which run folders lie, those of the target
 // beyond the newest keep, if nothing in them asks for anybody: runs that came to their

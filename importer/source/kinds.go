@@ -15,7 +15,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"leadferry/importer/source/xlsx"
-	"leadferry/internal/lazyregexp"
+	"leadferry/internal/spelling"
 )
 
 const (
@@ -90,8 +90,8 @@ const ownHint = "name the file that holds the rows; the mapping goes behind -m, 
 const checkpointMagic, checkpointMagicAt = "\xED\xDA\x0C\xED", 16
 
 var (
-	mappingHead = lazyregexp.New(`^\x{FEFF}*(?:[ \t]*(?:#[^\n]*)?\r?\n|---[ \t]*\r?\n)*version:[ \t]`)
-	summaryHead = lazyregexp.New(`^\{\s*"run_id":`)
+	mappingHead = spelling.Form(`^\x{FEFF}*(?:[ \t]*(?:#[^\n]*)?\r?\n|---[ \t]*\r?\n)*version:[ \t]`)
+	summaryHead = spelling.Form(`^\{\s*"run_id":`)
 )
 
 // refuseOwn knows the files that stand beside an input in a command, and are easily named in its place.

@@ -17,7 +17,7 @@ import (
 	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/inputs"
 	"leadferry/internal/cli/ledger"
-	"leadferry/internal/lazyregexp"
+	"leadferry/internal/spelling"
 )
 
 // fleetFlags make a run a worker of a fleet.
@@ -31,7 +31,7 @@ func fleetFlags() []cli.Flag {
 // mostShards is how many workers a fleet may have.
 const mostShards = 10_000
 
-var fleetName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+var fleetName = spelling.Form(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
 // joinFleet reads what makes the run a worker of a fleet, where anything does.
 func joinFleet(c *cli.Context, in *inputs.Files, o *importer.Options) (err error) {

@@ -18,7 +18,6 @@ import (
 	"leadferry/internal/cli/reference"
 	"leadferry/internal/config"
 	"leadferry/internal/explain"
-	"leadferry/internal/lazyregexp"
 	"leadferry/internal/spelling"
 )
 
@@ -45,7 +44,7 @@ func referenceOf(c *cli.Command, above []string) reference.Command {
 	return r
 }
 
-var backticked = lazyregexp.New("`([^`]*)`")
+var backticked = spelling.Form("`([^`]*)`")
 
 func referenceOfFlag(f cli.Flag, command string) reference.Flag {
 	r := reference.Flag{Names: f.Names()}
@@ -77,7 +76,7 @@ func defaultOf(d cli.DocGenerationFlag) string {
 }
 
 // oneOf fits the names of values that are words themselves, such as hold|resend.
-var oneOf = lazyregexp.New(`^[a-z0-9-]+(\|[a-z0-9-]+)+$`)
+var oneOf = spelling.Form(`^[a-z0-9-]+(\|[a-z0-9-]+)+$`)
 
 // flagValues is what may be the value of a flag. Its name says so where that of its value
 // does not.

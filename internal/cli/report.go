@@ -22,7 +22,7 @@ import (
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/terminal"
-	"leadferry/internal/lazyregexp"
+	"leadferry/internal/spelling"
 )
 
 func (p *program) reportCommand() *cli.Command {
@@ -106,7 +106,7 @@ func (p *program) writePage(c *cli.Context, s *report.Summary, to string) error 
 }
 
 // runIDs are those of runs: eight hexadecimal digits.
-var runIDs = lazyregexp.New(`^[0-9a-f]{8}$`)
+var runIDs = spelling.Form(`^[0-9a-f]{8}$`)
 
 // runNamed is the folder or the summary of a run that is named by it or by its ID, or of the
 // last one.

@@ -30,7 +30,6 @@ import (
 	"go.yaml.in/yaml/v4/plugin/loaderlimits"
 
 	"leadferry/internal/disk"
-	"leadferry/internal/lazyregexp"
 	"leadferry/internal/spelling"
 )
 
@@ -201,7 +200,7 @@ func (p *parser) document(data []byte) *yaml.Node {
 	return nil
 }
 
-var profileName = lazyregexp.New(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$`)
+var profileName = spelling.Form(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$`)
 
 func (p *parser) profile(key, n *yaml.Node) {
 	if !profileName().MatchString(key.Value) || disk.Reserved(key.Value+".json") {

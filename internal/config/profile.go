@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"leadferry/internal/disk"
-	"leadferry/internal/lazyregexp"
+	"leadferry/internal/spelling"
 )
 
 // NewProfile is a profile that the configuration file at Path is to get. What stands in
@@ -121,7 +121,7 @@ func (p NewProfile) insert(old string, before *File) string {
 }
 
 // noProfiles is a list of profiles with nothing in it.
-var noProfiles = lazyregexp.New(`(?m)^profiles:[ \t]*\{[ \t]*\}[ \t]*\r?\n`)
+var noProfiles = spelling.Form(`(?m)^profiles:[ \t]*\{[ \t]*\}[ \t]*\r?\n`)
 
 func (p NewProfile) keys() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(p.Values)), func(key string) bool { return p.Values[key] == "" })
@@ -138,7 +138,7 @@ func (p NewProfile) block(indent, end string) string {
 }
 
 // plain are texts that need no quotes.
-var plain = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._~/:-]*[A-Za-z0-9/]$`)
+var plain = spelling.Form(`^[A-Za-z0-9][A-Za-z0-9._~/:-]*[A-Za-z0-9/]$`)
 
 func scalar(text string) string {
 	if plain().MatchString(text) {

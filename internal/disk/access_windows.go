@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/windows"
 
-	"leadferry/internal/lazyregexp"
+	"leadferry/internal/spelling"
 )
 
 // access is what is known of a file with its owner, and with the mode that fits the list of who may use it: it has
@@ -170,7 +170,7 @@ func systemWide(who *windows.SID) bool {
 }
 
 // standing are the administrators of a domain or a forest, and Windows' own installer.
-var standing = lazyregexp.New(`^S-1-5-(21-.*-51[29]|80-956008885-3418522649-1831038044-1853292631-2271478464)$`)
+var standing = spelling.Form(`^S-1-5-(21-.*-51[29]|80-956008885-3418522649-1831038044-1853292631-2271478464)$`)
 
 // MakePrivate leaves a file to the user that the program runs as, the system and the administrators, whatever its folder
 // passes on to it. Where a file system keeps no such lists, it stays as it is.

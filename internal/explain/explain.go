@@ -16,7 +16,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"leadferry/internal/lazyregexp"
+	"leadferry/internal/spelling"
 )
 
 // Kind is what some entries have in common.
@@ -84,7 +84,7 @@ func Names() (names []string) {
 }
 
 // afterWords fits a number, behind words that people put before exit codes and statuses.
-var afterWords = lazyregexp.New(`^(?:(?:leadferry|exit|return|error|errorlevel|rc|code|status|http)[_:=]*)*(\d+)$`)
+var afterWords = spelling.Form(`^(?:(?:leadferry|exit|return|error|errorlevel|rc|code|status|http)[_:=]*)*(\d+)$`)
 
 // Find returns the entry that is meant: by its name, by another of its names (408; 4xx for any
 // 4xx that has no entry of its own), or by a message that was pasted. Case, blanks and hyphens do

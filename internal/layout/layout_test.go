@@ -15,7 +15,7 @@ func design() plan {
 	below := append([]string{"importer", "importer/report/page", "leadapi/sandbox", "leadapi/sandbox/web", "checkpoint/bolt", "checkpoint/postgres"}, leaves...)
 	const crash, failpoint, rowkey = "internal/crash", "internal/failpoint", "internal/rowkey"
 	const cliExit, cliFlags, cliLedger = "internal/cli/exit", "internal/cli/flags", "internal/cli/ledger"
-	const disk, spelling, lazyregexp, shell = "internal/disk", "internal/spelling", "internal/lazyregexp", "internal/shell"
+	const disk, spelling, shell = "internal/disk", "internal/spelling", "internal/shell"
 	const words, lines = "importer/source/rows", "importer/source/lines"
 	const numfmt, xmlscan = "importer/source/xlsx/numfmt", "importer/source/xlsx/xmlscan"
 	readers := []string{"importer/source/delimited", "importer/source/jsonrows", "importer/source/xlsx"}
@@ -23,51 +23,50 @@ func design() plan {
 		module: "leadferry",
 		rooms: map[string]room{
 			".":                          {imports: []string{"internal/cli", "internal/cli/signals"}, tests: below, stdOnly: true},
-			"internal/cli":               {imports: append([]string{"importer/delivery", lazyregexp, "internal/cli/checkpointcmd", "internal/cli/complete", cliExit, cliFlags, "internal/cli/connection", "internal/cli/external", "internal/cli/inputs", cliLedger, "internal/cli/signals", "internal/cli/terminal", "internal/cli/reference", "internal/config", "internal/explain", "internal/fetch", "internal/page", disk, spelling, shell, crash, rowkey, "mapping/propose"}, below...)},
+			"internal/cli":               {imports: append([]string{"importer/delivery", "internal/cli/checkpointcmd", "internal/cli/complete", cliExit, cliFlags, "internal/cli/connection", "internal/cli/external", "internal/cli/inputs", cliLedger, "internal/cli/signals", "internal/cli/terminal", "internal/cli/reference", "internal/config", "internal/explain", "internal/fetch", "internal/page", disk, spelling, shell, crash, rowkey, "mapping/propose"}, below...)},
 			"internal/cli/checkpointcmd": {imports: []string{cliExit, cliLedger, "internal/cli/connection", "internal/cli/terminal", disk, shell, "importer", "importer/report", "checkpoint", "checkpoint/bolt", "checkpoint/postgres", rowkey}, tests: []string{"internal/pgtest"}},
 			"internal/cli/connection":    {imports: []string{cliExit, cliFlags, "internal/cli/external", "internal/config", "internal/fetch", "checkpoint", "leadapi", "leadapi/sandbox"}},
 			"internal/cli/external":      {imports: []string{cliExit}},
 			cliExit:                      {imports: []string{"importer", "checkpoint", crash, disk}},
 			"internal/cli/complete":      {imports: []string{"internal/cli/reference"}, stdOnly: true},
-			cliFlags:                     {imports: []string{cliExit, disk, spelling, lazyregexp}},
+			cliFlags:                     {imports: []string{cliExit, disk, spelling}},
 			"internal/cli/inputs":        {imports: []string{cliExit, shell, "importer", "importer/report", "importer/source", "mapping", "mapping/propose", "internal/fetch", disk, spelling}},
 			cliLedger:                    {imports: []string{cliExit, "internal/cli/connection", "internal/config", disk, shell, "importer", "importer/report", "importer/source", "checkpoint", "checkpoint/bolt", "checkpoint/postgres"}},
 			"internal/cli/manual":        {imports: []string{"internal/cli", "internal/cli/reference"}},
-			"internal/cli/reference":     {imports: []string{lazyregexp}, stdOnly: true},
+			"internal/cli/reference":     {imports: []string{spelling}, stdOnly: true},
 			"internal/cli/signals":       {stdOnly: true},
 			"internal/cli/terminal":      {imports: []string{cliExit, "internal/cli/reference", "importer/report", shell}},
-			"internal/config":            {imports: []string{"leadapi", disk, spelling, shell, lazyregexp}},
+			"internal/config":            {imports: []string{"leadapi", disk, spelling, shell}},
 			"internal/page":              {stdOnly: true},
 			"internal/e2e":               {tests: append([]string{"internal/cli", "internal/pgtest"}, below...)},
 			"internal/layout":            {},
 			"internal/fetch":             {},
-			"internal/explain":           {imports: []string{lazyregexp}},
+			"internal/explain":           {imports: []string{spelling}},
 			failpoint:                    {},
 			rowkey:                       {},
-			disk:                         {imports: []string{lazyregexp}},
+			disk:                         {imports: []string{spelling}},
 			spelling:                     {stdOnly: true},
 			shell:                        {stdOnly: true},
 			crash:                        {stdOnly: true},
-			lazyregexp:                   {stdOnly: true},
-			"importer":                   {imports: append([]string{"importer/delivery", "importer/findings", "importer/meter", lazyregexp, failpoint, rowkey, crash, disk, spelling}, leaves...), tests: []string{"leadapi/sandbox", "checkpoint/bolt", "checkpoint/storetest"}},
-			"importer/source":            {imports: append([]string{lazyregexp, words, lines, disk}, readers...)},
+			"importer":                   {imports: append([]string{"importer/delivery", "importer/findings", "importer/meter", failpoint, rowkey, crash, disk, spelling}, leaves...), tests: []string{"leadapi/sandbox", "checkpoint/bolt", "checkpoint/storetest"}},
+			"importer/source":            {imports: append([]string{spelling, words, lines, disk}, readers...)},
 			words:                        {},
 			lines:                        {imports: []string{words}},
-			"importer/source/delimited":  {imports: []string{words, lines, lazyregexp}},
-			"importer/source/jsonrows":   {imports: []string{words, lines, lazyregexp}},
-			"importer/source/xlsx":       {imports: []string{words, numfmt, xmlscan, lazyregexp, spelling}},
-			numfmt:                       {imports: []string{lazyregexp}},
+			"importer/source/delimited":  {imports: []string{words, lines, spelling}},
+			"importer/source/jsonrows":   {imports: []string{words, lines, spelling}},
+			"importer/source/xlsx":       {imports: []string{words, numfmt, xmlscan, spelling}},
+			numfmt:                       {imports: []string{spelling}},
 			xmlscan:                      {},
 			"importer/delivery":          {imports: []string{"leadapi"}},
-			"importer/findings":          {imports: []string{"importer/report", "mapping", lazyregexp}, tests: []string{rowkey}},
+			"importer/findings":          {imports: []string{"importer/report", "mapping", spelling}, tests: []string{rowkey}},
 			"importer/meter":             {imports: []string{"importer/report", "leadapi"}},
 			"importer/named":             {stdOnly: true},
-			"importer/report":            {imports: []string{"checkpoint", disk, lazyregexp, shell}},
+			"importer/report":            {imports: []string{"checkpoint", disk, spelling, shell}},
 			"importer/report/page":       {imports: []string{"importer/report", "internal/page"}},
-			"mapping":                    {imports: []string{"mapping/expression", "mapping/texts", rowkey, spelling, lazyregexp}},
-			"mapping/expression":         {imports: []string{"mapping/texts", lazyregexp}},
-			"mapping/texts":              {imports: []string{spelling, lazyregexp}},
-			"mapping/propose":            {imports: []string{"mapping", rowkey, spelling, lazyregexp}},
+			"mapping":                    {imports: []string{"mapping/expression", "mapping/texts", rowkey, spelling}},
+			"mapping/expression":         {imports: []string{"mapping/texts", spelling}},
+			"mapping/texts":              {imports: []string{spelling}},
+			"mapping/propose":            {imports: []string{"mapping", rowkey, spelling}},
 			"checkpoint":                 {imports: []string{crash, rowkey, shell}},
 			"checkpoint/bolt/pages":      {imports: []string{"checkpoint"}},
 			"checkpoint/bolt/records":    {imports: []string{"checkpoint", rowkey}},
@@ -77,7 +76,7 @@ func design() plan {
 			"internal/pgtest":            {},
 			"checkpoint/storetest":       {imports: []string{"checkpoint", rowkey}},
 			"leadapi":                    {imports: []string{failpoint}, tests: []string{"leadapi/sandbox", "internal/explain"}},
-			"leadapi/sandbox":            {imports: []string{lazyregexp}, tests: []string{"leadapi"}},
+			"leadapi/sandbox":            {imports: []string{spelling}, tests: []string{"leadapi"}},
 			"leadapi/sandbox/web":        {imports: []string{"leadapi/sandbox", "internal/page"}},
 		},
 		reserved: []reserved{
@@ -109,7 +108,7 @@ func TestRegularExpressionsAreCompiledWhenNeeded(t *testing.T) {
 		}
 		text, err := fs.ReadFile(root, path)
 		if found := early.Find(text); found != nil {
-			t.Errorf("%s: %s: take lazyregexp.New", path, strings.TrimSpace(string(found)))
+			t.Errorf("%s: %s: take spelling.Form", path, strings.TrimSpace(string(found)))
 		}
 		return err
 	})

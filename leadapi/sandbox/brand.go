@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode"
 
-	"leadferry/internal/lazyregexp"
+	"leadferry/internal/spelling"
 )
 
 // TrunkID is the ID of the trunk organization of the sandbox's made-up brand. It stands in the path
@@ -212,10 +212,10 @@ func (l location) distance(code string) int {
 }
 
 var (
-	digits     = lazyregexp.New(`^[0-9]+$`)
-	zipCode    = lazyregexp.New(`^[0-9]{5}$`)
-	longerZip  = lazyregexp.New(`^([0-9]{5})-[0-9]{4}$`)
-	anyCode    = lazyregexp.New(`^[0-9A-Z](?:[ -]?[0-9A-Z]){1,9}$`)
+	digits     = spelling.Form(`^[0-9]+$`)
+	zipCode    = spelling.Form(`^[0-9]{5}$`)
+	longerZip  = spelling.Form(`^([0-9]{5})-[0-9]{4}$`)
+	anyCode    = spelling.Form(`^[0-9A-Z](?:[ -]?[0-9A-Z]){1,9}$`)
 	codeBlanks = strings.NewReplacer(" ", "", "-", "")
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"leadferry/internal/lazyregexp"
+	"leadferry/internal/spelling"
 )
 
 // The types of locators under the names that the specification gives them. They say how one searches, and so which
@@ -150,7 +150,7 @@ func (r *directoryReader) fail(at place, hint, format string, args ...any) {
 }
 
 // unknownKey is what the YAML reader says of a key that has no place in the type into which it reads.
-var unknownKey = lazyregexp.New(`(?s)^field (.+) not found in type .*`)
+var unknownKey = spelling.Form(`(?s)^field (.+) not found in type .*`)
 
 // syntax reports whether the file could be read, and takes down the YAML reader's errors.
 func (r *directoryReader) syntax(err error) bool {
@@ -221,7 +221,7 @@ func (r *directoryReader) organization(o *organizationEntry, located bool) {
 	}
 }
 
-var validID = lazyregexp.New(`^[A-Za-z0-9._-]{1,128}$`)
+var validID = spelling.Form(`^[A-Za-z0-9._-]{1,128}$`)
 
 // id reports whether an ID can be one and is new.
 func (r *directoryReader) id(id, what string, at place) bool {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"leadferry/internal/lazyregexp"
+	"leadferry/internal/spelling"
 )
 
 // FaultHelp is the grammar of Options.Faults.
@@ -128,7 +128,7 @@ func (fs *faults) set(name, value string) (err error) {
 }
 
 // faultForm is that of a fault: its kind, name and endings, its rate in one of three ways, and its duration.
-var faultForm = lazyregexp.New(`^(?:([a-z]+)\.)?([0-9a-z-]+?)(-stored)?(-retry)?(?::([0-9.]+)%|/([0-9]+)|#([0-9]+))(?::(.*))?$`)
+var faultForm = spelling.Form(`^(?:([a-z]+)\.)?([0-9a-z-]+?)(-stored)?(-retry)?(?::([0-9.]+)%|/([0-9]+)|#([0-9]+))(?::(.*))?$`)
 
 func newFault(item string) (*fault, error) {
 	m := faultForm().FindStringSubmatch(item)

@@ -26,7 +26,7 @@ import (
 	"github.com/expr-lang/expr/vm"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"leadferry/internal/lazyregexp"
+	"leadferry/internal/spelling"
 	"leadferry/mapping/texts"
 )
 
@@ -160,7 +160,7 @@ func (t *tree) link(s string, parsed *exprparser.Tree) (*vm.Program, *texts.Faul
 }
 
 // truth finds the library's errors about texts in place of conditions.
-var truth = lazyregexp.New(`^invalid operation: (\|\||&&|or|and|!|not) .*string|used as condition`)
+var truth = spelling.Form(`^invalid operation: (\|\||&&|or|and|!|not) .*string|used as condition`)
 
 // faultOf is the library's error, which holds nothing but words of the expression, in the words of the other errors.
 func faultOf(s string, err error) *texts.Fault {
@@ -302,10 +302,10 @@ func decimalOf(f float64) (string, error) {
 
 // What people write in expressions as other languages have it.
 var (
-	braced       = lazyregexp.New(`\{ *([^{}"':]+?) *\}`)
-	severalWords = lazyregexp.New(`(?:^|[^\w"'])([A-Za-z]\w*(?: +[A-Za-z]\w*)+) *(?:[=!<>+)]|$)`)
-	hyphened     = lazyregexp.New(`[A-Za-z]\w*(?:-[A-Za-z]\w*)+`)
-	operators    = lazyregexp.New(` (?:and|or|not|in|matches|contains|startsWith|endsWith|if|else|let) `)
+	braced       = spelling.Form(`\{ *([^{}"':]+?) *\}`)
+	severalWords = spelling.Form(`(?:^|[^\w"'])([A-Za-z]\w*(?: +[A-Za-z]\w*)+) *(?:[=!<>+)]|$)`)
+	hyphened     = spelling.Form(`[A-Za-z]\w*(?:-[A-Za-z]\w*)+`)
+	operators    = spelling.Form(` (?:and|or|not|in|matches|contains|startsWith|endsWith|if|else|let) `)
 )
 
 // otherwise are functions and operators of other languages, and how this one says it.
@@ -369,7 +369,7 @@ func Naming(name string) string {
 	return `$env["` + texts.Shortened(name, texts.MaxQuoted) + `"]`
 }
 
-var isIdentifier = lazyregexp.New(`^[A-Za-z_]\w*$`)
+var isIdentifier = spelling.Form(`^[A-Za-z_]\w*$`)
 
 // MissingHint says what may have been meant by a column of an expression that an input does not have.
 func MissingHint(name string) string {

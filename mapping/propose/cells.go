@@ -8,8 +8,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"leadferry/internal/lazyregexp"
 	"leadferry/internal/rowkey"
+	"leadferry/internal/spelling"
 )
 
 // kind is what a cell looks like. A cell may be of several.
@@ -106,20 +106,20 @@ var looksLike = [kinds]func(c *cell) bool{
 const quantity = `[+-]*\.*[0-9](?:[0-9.,]*[0-9.])?`
 
 var (
-	markForm    = lazyregexp.New(`^[a-z]{1,2}:`)
-	phoneForm   = lazyregexp.New(`^(?i:tel:)?'?\(?\+?(?:[ ()\-./‑–\x{a0}]*[0-9]){6,15}[ ()\-./‑–\x{a0}]*(?i:e?x.*)?$`)
-	postalForm  = lazyregexp.New(`^[0-9A-Za-z]+(?:[ -][0-9A-Za-z]+)?$`)
-	twoDigits   = lazyregexp.New(`[0-9].*[0-9]`)
-	damagedForm = lazyregexp.New(`^` + quantity + `[Ee]\+[0-9]{1,3}$`)
-	lettersForm = lazyregexp.New("^[\\p{M} .,'’`\\-–&/()]*\\p{L}[\\p{L}\\p{M} .,'’`\\-–&/()]*$")
-	cardForm    = lazyregexp.New(`^[3-6][0-9]{13,15}$`)
-	ibanForm    = lazyregexp.New(`^[A-Z]{2}[0-9]{2}[0-9A-Z]{11,30}$`)
-	socialForm  = lazyregexp.New(`^[0-9]{3}-[0-9]{2}-[0-9]{4}$`)
-	tokenForm   = lazyregexp.New(`^eyJ[^.]*\.[^.]*\.[^.]*$`)
+	markForm    = spelling.Form(`^[a-z]{1,2}:`)
+	phoneForm   = spelling.Form(`^(?i:tel:)?'?\(?\+?(?:[ ()\-./‑–\x{a0}]*[0-9]){6,15}[ ()\-./‑–\x{a0}]*(?i:e?x.*)?$`)
+	postalForm  = spelling.Form(`^[0-9A-Za-z]+(?:[ -][0-9A-Za-z]+)?$`)
+	twoDigits   = spelling.Form(`[0-9].*[0-9]`)
+	damagedForm = spelling.Form(`^` + quantity + `[Ee]\+[0-9]{1,3}$`)
+	lettersForm = spelling.Form("^[\\p{M} .,'’`\\-–&/()]*\\p{L}[\\p{L}\\p{M} .,'’`\\-–&/()]*$")
+	cardForm    = spelling.Form(`^[3-6][0-9]{13,15}$`)
+	ibanForm    = spelling.Form(`^[A-Z]{2}[0-9]{2}[0-9A-Z]{11,30}$`)
+	socialForm  = spelling.Form(`^[0-9]{3}-[0-9]{2}-[0-9]{4}$`)
+	tokenForm   = spelling.Form(`^eyJ[^.]*\.[^.]*\.[^.]*$`)
 )
 
 func matches(form string) func(*cell) bool {
-	compiled := lazyregexp.New(form)
+	compiled := spelling.Form(form)
 	return func(c *cell) bool { return compiled().MatchString(c.value) }
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/dustin/go-humanize/english"
 
-	"leadferry/internal/lazyregexp"
+	"leadferry/internal/spelling"
 )
 
 // field is a key of the content and what fills it: its columns, with blanks between.
@@ -270,8 +270,8 @@ const dateTime = `(?:(,? |T)([0-9]{1,2}):[0-9]{2}(:[0-9]{2})?( ?[AaPp][Mm])?)?$`
 
 // Dates in numbers, perhaps with a time: with the year last, or first as in eastern Asia. ISO dates are neither.
 var (
-	yearLast  = lazyregexp.New(`^([0-9]{1,2})([./-])([0-9]{1,2})([./-])([0-9]{4}|[0-9]{2})` + dateTime)
-	yearFirst = lazyregexp.New(`^[0-9]{4}(/|\. ?|年|년 ?)([0-9]{1,2})(/|\. ?|月|월 ?)([0-9]{1,2})(\.|日|일)?` + dateTime)
+	yearLast  = spelling.Form(`^([0-9]{1,2})([./-])([0-9]{1,2})([./-])([0-9]{4}|[0-9]{2})` + dateTime)
+	yearFirst = spelling.Form(`^[0-9]{4}(/|\. ?|年|년 ?)([0-9]{1,2})(/|\. ?|月|월 ?)([0-9]{1,2})(\.|日|일)?` + dateTime)
 )
 
 // dateForm is a way in which numeric dates of a column are written.

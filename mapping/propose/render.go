@@ -14,7 +14,6 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
 
-	"leadferry/internal/lazyregexp"
 	"leadferry/internal/spelling"
 	"leadferry/mapping"
 )
@@ -260,11 +259,11 @@ func fileShown(name string) string {
 
 var (
 	// clearForm is of names made of letters, digits and harmless marks.
-	clearForm = lazyregexp.New(`^[\p{L}\p{Nd}\p{Mn}_\-./()&?#+…:']+(?: +[\p{L}\p{Nd}\p{Mn}_\-./()&?#+…:']+)*$`)
+	clearForm = spelling.Form(`^[\p{L}\p{Nd}\p{Mn}_\-./()&?#+…:']+(?: +[\p{L}\p{Nd}\p{Mn}_\-./()&?#+…:']+)*$`)
 
 	// plainForm is of words of letters, digits and a few marks, which begin with a letter.
-	plainForm = lazyregexp.New(`^[A-Za-zÀ-ÖØ-öø-ſ](?: ?[A-Za-zÀ-ÖØ-öø-ſ0-9_\-./()])*$`)
-	yamlWord  = lazyregexp.New(`(?i)^(y|n|yes|no|on|off|true|false|null|nan|inf)$`)
+	plainForm = spelling.Form(`^[A-Za-zÀ-ÖØ-öø-ſ](?: ?[A-Za-zÀ-ÖØ-öø-ſ0-9_\-./()])*$`)
+	yamlWord  = spelling.Form(`(?i)^(y|n|yes|no|on|off|true|false|null|nan|inf)$`)
 )
 
 // scalar writes s as one YAML text on one line, in quotes where it would be taken

@@ -9,7 +9,7 @@ import (
 
 	"github.com/dustin/go-humanize/english"
 
-	"leadferry/internal/lazyregexp"
+	"leadferry/internal/spelling"
 	"leadferry/mapping"
 )
 
@@ -20,7 +20,7 @@ const (
 )
 
 // longNumber is one that could be somebody's.
-var longNumber = lazyregexp.New(`\p{Nd}{5}`)
+var longNumber = spelling.Form(`\p{Nd}{5}`)
 
 // statusWord is a word of a status column, or of one of dealers.
 type statusWord struct {
@@ -248,4 +248,4 @@ func dealersOf(c *column) []statusWord {
 }
 
 // dealerForm is of the numbers that systems give dealers. A word with one is told where several rows have it.
-var dealerForm = lazyregexp.New(`^[A-Z]{0,4}[-_/. ]?[0-9]{3,8}$`)
+var dealerForm = spelling.Form(`^[A-Z]{0,4}[-_/. ]?[0-9]{3,8}$`)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"leadferry/internal/lazyregexp"
+	"leadferry/internal/spelling"
 )
 
 const (
@@ -125,7 +125,7 @@ func fromLetters(s string) (layout, fault string) {
 }
 
 // words are such as the layout has between quotes.
-var words = lazyregexp.New(`^'([^']*)'`)
+var words = spelling.Form(`^'([^']*)'`)
 
 // unusable are parts that cannot be used: a day of the year, names of time zones, which are not unique, and seconds of
 // an offset.
@@ -140,7 +140,7 @@ var dateParts = map[string][]string{
 }
 
 // fraction is that of a second as package time writes it: a point or comma and zeros or nines only.
-var fraction = lazyregexp.New(`^([.,](?:0+|9+))(?:[^0-9]|$)`)
+var fraction = spelling.Form(`^([.,](?:0+|9+))(?:[^0-9]|$)`)
 
 // firstPart is what the layout begins with and what that stands for: the longest of the parts, else a byte for itself.
 func firstPart(layout string) (part, field string) {

@@ -16,7 +16,6 @@ import (
 	"github.com/nyaruka/phonenumbers"
 	"golang.org/x/text/language"
 
-	"leadferry/internal/lazyregexp"
 	"leadferry/internal/spelling"
 )
 
@@ -214,7 +213,7 @@ func countryHint(s string) string {
 }
 
 // extension is how people write the extension that ends a phone number.
-var extension = lazyregexp.New(`(?i)[\s,;]*(?:x|ext\.?|extension|#|;ext=)[\s.:]*[0-9]{1,7}$`)
+var extension = spelling.Form(`(?i)[\s,;]*(?:x|ext\.?|extension|#|;ext=)[\s.:]*[0-9]{1,7}$`)
 
 // IsPhone reports whether s can be dialled. A number with + must be one that the numbering plans know. Of others
 // nobody knows the country: they need 5 to 15 digits, not counting 00, which many countries dial for abroad.

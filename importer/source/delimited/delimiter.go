@@ -7,7 +7,7 @@ import (
 
 	"leadferry/importer/source/lines"
 	"leadferry/importer/source/rows"
-	"leadferry/internal/lazyregexp"
+	"leadferry/internal/spelling"
 )
 
 const (
@@ -38,7 +38,7 @@ func findDelimiter(in *lines.Window, o rows.Options) rune {
 }
 
 // separator is a first line as Excel writes it.
-var separator = lazyregexp.New(`(?i)^"?sep=(.)"?$`)
+var separator = spelling.Form(`(?i)^"?sep=(.)"?$`)
 
 // separatorLine passes over it and gives what it says; 0 where there is none.
 func separatorLine(in *lines.Window) rune {

@@ -12,7 +12,7 @@ import (
 
 	"leadferry/importer/source/lines"
 	"leadferry/importer/source/rows"
-	"leadferry/internal/lazyregexp"
+	"leadferry/internal/spelling"
 )
 
 // lineReader reads one JSON object a line.
@@ -114,7 +114,7 @@ func newObjects(part string, o rows.Options, found *rows.Found) *objects {
 }
 
 // nulEscape is a NUL character in a JSON text, behind no backslash or an even number of them.
-var nulEscape = lazyregexp.New(`(^|[^\\])(\\\\)*\\u0000`)
+var nulEscape = spelling.Form(`(^|[^\\])(\\\\)*\\u0000`)
 
 // row makes cells of the members of an object, or tells why it is no row. The object's text is r.Raw again.
 func (b *objects) row(object []byte, r *rows.Row) *rows.Problem {

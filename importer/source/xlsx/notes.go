@@ -10,7 +10,6 @@ import (
 	"github.com/dustin/go-humanize/english"
 
 	"leadferry/importer/source/rows"
-	"leadferry/internal/lazyregexp"
 	"leadferry/internal/spelling"
 )
 
@@ -201,4 +200,4 @@ func words(name string) []string {
 	return strings.FieldsFunc(apart, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) && r != '№' && r != 'º' })
 }
 
-var humps = lazyregexp.New(`(\p{Ll})(\p{Lu})`)
+var humps = spelling.Form(`(\p{Ll})(\p{Lu})`)

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"leadferry/importer/source/xlsx/xmlscan"
-	"leadferry/internal/lazyregexp"
+	"leadferry/internal/spelling"
 )
 
 // How many rows and columns a sheet of Excel has.
@@ -241,7 +241,7 @@ func columnName(column int) string {
 }
 
 // escapes are the characters that a workbook writes as _xHHHH_, one for each unit of UTF-16.
-var escapes = lazyregexp.New(`_x[dD][89abAB][[:xdigit:]]{2}__x[dD][c-fC-F][[:xdigit:]]{2}_|_x[[:xdigit:]]{4}_`)
+var escapes = spelling.Form(`_x[dD][89abAB][[:xdigit:]]{2}__x[dD][c-fC-F][[:xdigit:]]{2}_|_x[[:xdigit:]]{4}_`)
 
 // unescape decodes them. What is no character stays as it is.
 func unescape(text []byte) []byte {

@@ -14,7 +14,7 @@ import (
 
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/disk"
-	"leadferry/internal/lazyregexp"
+	"leadferry/internal/spelling"
 )
 
 // Variable is the environment variable of a flag that has one.
@@ -124,7 +124,7 @@ func MaybeSecret(word string) bool {
 const shortest = 12
 
 // givenNames are those of run folders and UUIDs, which organizations have and fleets may.
-var givenNames = lazyregexp.New(`^(\d{8}T\d{6}Z-[a-z]+-[0-9a-f]{8}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$`)
+var givenNames = spelling.Form(`^(\d{8}T\d{6}Z-[a-z]+-[0-9a-f]{8}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$`)
 
 // looksLikeToken reports whether letters of both cases and digits take turns as nobody writes them.
 func looksLikeToken(word string) bool {
@@ -150,8 +150,8 @@ func looksLikeToken(word string) bool {
 const pieceOfName = `(\p{Lu}?\p{Ll}+|\p{Lu}+|\p{Nd}+)`
 
 var (
-	nameInParts  = lazyregexp.New(`^(` + pieceOfName + `{1,3}([-_./\\]|$))+$`)
-	piecesOfName = lazyregexp.New(pieceOfName)
+	nameInParts  = spelling.Form(`^(` + pieceOfName + `{1,3}([-_./\\]|$))+$`)
+	piecesOfName = spelling.Form(pieceOfName)
 )
 
 // readsAsName reports whether what looks like a token is a name such as Leads_2026Q3_EU_v2_Final. Its pieces are longer than

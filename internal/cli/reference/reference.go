@@ -12,7 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"leadferry/internal/lazyregexp"
+	"leadferry/internal/spelling"
 )
 
 // Command is a command, or the program itself, with what stands below it.
@@ -291,7 +291,7 @@ func (h *screen) text(text string) {
 }
 
 // number is an exit code at the beginning of what it means: a line must not end with it.
-var number = lazyregexp.New(`([;:] \d{1,3}) `)
+var number = spelling.Form(`([;:] \d{1,3}) `)
 
 func (h *screen) paragraph(text string) {
 	const glue = "\x00"

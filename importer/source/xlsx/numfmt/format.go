@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"leadferry/internal/lazyregexp"
+	"leadferry/internal/spelling"
 )
 
 // Why a number cannot be taken as it is shown.
@@ -181,11 +181,11 @@ const exactLimit = 1e15
 
 // pieces parts a code: words, quoted text, what stands in brackets, a sign with the character that it quotes or
 // stands for, runs of the letters of dates, and single characters.
-var pieces = lazyregexp.New(`(?is)general|"[^"]*"?|\[[^\]]*\]|[\\_*].?|y+|m+|d+|h+|s+|am/pm|a/p|e[+-]|.`)
+var pieces = spelling.Form(`(?is)general|"[^"]*"?|\[[^\]]*\]|[\\_*].?|y+|m+|d+|h+|s+|am/pm|a/p|e[+-]|.`)
 
 // fractions are codes with numerator and denominator, as "# ??/??" and "# ?/8": their numbers are shown with all their
 // digits. In "00/00/0000" and "###/###-####" the slash is text.
-var fractions = lazyregexp.New(`^[^/.]*[?#]/([?#0]+|[1-9][0-9]*)[^?#0./]*$`)
+var fractions = spelling.Form(`^[^/.]*[?#]/([?#0]+|[1-9][0-9]*)[^?#0./]*$`)
 
 // token is a piece of a section. Its kind is a place for a digit ('0', '#', '?'), the point ('.'), a part of a date
 // by its letter ('y', 'm', …), of a duration by the capital one ('H', 'M', 'S'), a half of the day ('a'), a minute
