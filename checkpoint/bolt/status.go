@@ -3,6 +3,7 @@ package bolt
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt/records"
 )
 
 // Status returns an account of what is known now.
@@ -175,4 +177,118 @@ func ReadStatus(path string, t checkpoint.Target, o Options) (s checkpoint.Statu
 			return s, err
 		}
 	}
+}
+
+func encodeRun(key []byte, info checkpoint.RunInfo) []byte {
+	b := records.AppendText(records.AppendText(nil, info.ID), info.Command)
+	b = records.AppendText(records.AppendTime(records.AppendTime(b, info.Started), info.Finished), info.Outcome)
+	b = binary.AppendUvarint(b, uint64(len(info.Counts)))
+	for _, name := range slices.Sorted(maps.Keys(info.Counts)) {
+		b = binary.AppendUvarint(records.AppendText(b, name), uint64(info.Counts[name]))
+	}
+	return records.Seal(b, 0, key)
+}
+
+func decodeRun(key, record []byte) (info checkpoint.RunInfo, err error) {
+	f, err := records.Unseal(key, record)
+	if err != nil {
+		return info, err
+	}
+	info = checkpoint.RunInfo{ID: f.Text(), Command: f.Text(), Started: f.Time(), Finished: f.Time(), Outcome: f.Text()}
+	for n := f.Uint(); n > 0 && !f.Bad; n-- {
+		if info.Counts == nil {
+			info.Counts = make(map[string]int)
+		}
+		name := f.Text()
+		info.Counts[name] = int(f.Uint())
+	}
+	return info, f.Done()
+}
+
+// PutRun keeps the history of a run, see [checkpoint.Store].
+func (d *Store) PutRun(_ context.Context, info checkpoint.RunInfo) error {
+	err := d.alone(func(w *writing) error { return w.addRun(info) })
+	if err != nil {
+		return fmt.Errorf("keep run: %w", err)
+	}
+	return nil
+}
+
+// addRun looks for the run from the newest one on, which is nearly always it.
+func (w *writing) addRun(info checkpoint.RunInfo) error {
+	c := w.in(inRuns).Cursor()
+	for k, v := c.Last(); k != nil; k, v = c.Prev() {
+		old, err := decodeRun(k, v)
+		if err != nil {
+			return err
+		}
+		if old.ID == info.ID {
+			key := slices.Clone(k)
+			return w.in(inRuns).Put(key, encodeRun(key, info))
+		}
+	}
+	w.tally.runs++
+	key := binary.BigEndian.AppendUint64(nil, w.tally.runs)
+	return w.in(inRuns).Put(key, encodeRun(key, info))
+}
+
+// Runs returns all runs that were added, in the order of their first PutRun.
+func (d *Store) Runs(_ context.Context) (all []checkpoint.RunInfo, err error) {
+	err = d.view("read runs", func(tx *bbolt.Tx) error {
+		return tx.Bucket(inRuns).ForEach(func(k, v []byte) error {
+			info, err := decodeRun(k, v)
+			all = append(all, info)
+			return err
+		})
+	})
+	return all, err
+}
+
+// shapePrefix begins the keys of the bucket of shapes: nothing else that has a checksum begins so and is so long.
+const shapePrefix = "note "
+
+func encodeShape(key []byte, s checkpoint.KeptShape) []byte {
+	b := records.AppendText(records.AppendText(nil, s.Key), s.Namespace)
+	return records.Seal(append(b, s.Columns...), 0, key)
+}
+
+// decodeShape reads a note. Its columns live as long as the record.
+func decodeShape(key, record []byte) (s checkpoint.KeptShape, err error) {
+	f, err := records.Unseal(key, record)
+	if err != nil || !bytes.HasPrefix(key, []byte(shapePrefix)) || len(key) != len(shapePrefix)+len(checkpoint.Digest{}) {
+		return s, records.ErrRecord
+	}
+	s = checkpoint.KeptShape{Key: f.Text(), Namespace: f.Text()}
+	s.Columns = f.Rest()
+	if f.Bad || len(s.Columns) == 0 || len(s.Columns)%checkpoint.ColumnSize != 0 {
+		return s, records.ErrRecord
+	}
+	return s, nil
+}
+
+func shapeKey(d *checkpoint.Digester, s checkpoint.KeptShape) []byte {
+	sum := d.Sum(append(records.AppendText(records.AppendText([]byte(shapePrefix), s.Key), s.Namespace), s.Columns...))
+	return append([]byte(shapePrefix), sum[:]...)
+}
+
+// addShape keeps a shape by which rows are about to be made leads, once.
+func (w *writing) addShape(s checkpoint.KeptShape) error {
+	key := shapeKey(w.digests, s)
+	if len(s.Columns) == 0 || w.in(inShapes).Get(key) != nil {
+		return nil
+	}
+	w.tally.shapes++
+	return w.in(inShapes).Put(key, encodeShape(key, s))
+}
+
+// Shapes returns all by which leads were made, see [checkpoint.Store].
+func (d *Store) Shapes(context.Context) (all []checkpoint.KeptShape, err error) {
+	err = d.view("read shapes", func(tx *bbolt.Tx) error {
+		return tx.Bucket(inShapes).ForEach(func(k, v []byte) error {
+			one, err := decodeShape(k, bytes.Clone(v))
+			all = append(all, one)
+			return err
+		})
+	})
+	return all, err
 }
