@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
 )
@@ -268,11 +267,11 @@ func (s *Server) Find(query, before string, limit int) (f Found, err error) {
 			}
 			looked++
 			f.Older = string(k)
-			l, matches, err := match(v, words)
-			if err != nil {
+			var l Lead
+			if err := json.Unmarshal(v, &l, exactNumbers); err != nil {
 				return err
 			}
-			if matches {
+			if !slices.ContainsFunc(words, func(w word) bool { return !w.in(&l) }) {
 				f.Leads = append(f.Leads, l)
 			}
 		}
@@ -299,15 +298,13 @@ func from(c *bbolt.Cursor, before string) (k, v []byte) {
 // word is one of a query, in small letters.
 type word struct {
 	text   string
-	stored []byte          // as it stands in JSON
 	owners map[string]bool // organizations whose names hold it
 	sent   time.Time       // what it is as a time
 }
 
 func (s *Server) words(query string) (words []word) {
 	for text := range strings.FieldsSeq(strings.ToLower(strings.ToValidUTF8(query, ""))) {
-		stored, _ := jsontext.AppendQuote(nil, text)
-		w := word{text: text, stored: stored[1 : len(stored)-1], owners: map[string]bool{}}
+		w := word{text: text, owners: map[string]bool{}}
 		w.sent, _ = time.Parse(time.RFC3339, strings.ToUpper(text))
 		for id, name := range s.directory.names {
 			if strings.Contains(strings.ToLower(name), text) {
@@ -317,27 +314,6 @@ func (s *Server) words(query string) (words []word) {
 		words = append(words, w)
 	}
 	return words
-}
-
-// match decodes a lead if it holds all words. Most are ruled out by their bytes, which is cheaper.
-func match(stored []byte, words []word) (l Lead, matches bool, err error) {
-	if len(words) > 0 {
-		small := bytes.ToLower(stored)
-		for _, w := range words {
-			if len(w.owners) == 0 && w.sent.IsZero() && !bytes.Contains(small, w.stored) {
-				return l, false, nil
-			}
-		}
-	}
-	if err := json.Unmarshal(stored, &l, exactNumbers); err != nil {
-		return l, false, err
-	}
-	for _, w := range words {
-		if !w.in(&l) {
-			return l, false, nil
-		}
-	}
-	return l, true, nil
 }
 
 // in reports whether a lead holds the word in one of its values.
