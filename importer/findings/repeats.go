@@ -37,7 +37,7 @@ type sighting struct{ hash, where uint64 }
 const (
 	partBits   = 8
 	pieceRows  = 256
-	mostPieces = 256 // of a part that is sorted in a copy, which takes 1 MiB then
+	mostPieces = 256 // of a part whose hashes are put into a table, which takes 2 MiB then
 	lineBits   = 30
 	middleLine = 1 << (lineBits - 1)
 	actionBits = 2
@@ -139,11 +139,10 @@ func (r *Repeats) Found(most int) (f Repeated) {
 	for w := range found {
 		group.Go(func() {
 			var mine Repeated
-			var room []sighting
 			var seen hashes
 			for i := w; i < len(r.parts); i += len(found) {
 				if p := r.parts[i]; seen.repeat(p) {
-					room = p.sort(room[:0])
+					sort.Sort(p) // by key, and those of one in file order
 					mine.look(r, p, most)
 				}
 			}
@@ -185,25 +184,6 @@ func (h *hashes) repeat(p part) bool {
 		}
 	}
 	return false
-}
-
-// sort puts the sightings of a key one after another, in file order, and returns room,
-// by which a part of the usual size is sorted in half of the time. One that nearly all
-// rows are in, as with a column that is no key, is sorted where it is.
-func (p part) sort(room []sighting) []sighting {
-	if len(p) > mostPieces {
-		sort.Sort(p)
-		return room
-	}
-	for _, piece := range p {
-		room = append(room, piece...)
-	}
-	slices.SortFunc(room, compare)
-	rest := room
-	for _, piece := range p {
-		rest = rest[copy(piece, rest):]
-	}
-	return room
 }
 
 func (p part) Len() int {
