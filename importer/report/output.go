@@ -43,29 +43,7 @@ func create(folder *os.Root, path string) (*output, error) {
 		return nil, o.failed(err)
 	}
 	o.buffer = bufio.NewWriterSize(o.file, outputBuffer)
-	if o.partial != "" {
-		o.buffer.Reset(&syncedAhead{file: o.file})
-	}
 	return o, nil
-}
-
-// syncedAhead has the system write a file to its disk while it grows, which else would all be
-// waited for at its end.
-type syncedAhead struct {
-	file        *os.File
-	size, begun int64
-}
-
-// aheadBy is how many bytes are written at once.
-const aheadBy = 8 << 20
-
-func (a *syncedAhead) Write(p []byte) (int, error) {
-	n, err := a.file.Write(p)
-	if a.size += int64(n); a.size-a.begun >= aheadBy {
-		disk.BeginSync(a.file, a.begun, a.size-a.begun)
-		a.begun = a.size
-	}
-	return n, err
 }
 
 func (o *output) open() error {

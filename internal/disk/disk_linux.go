@@ -49,8 +49,3 @@ func RenameNew(from, to string) error {
 	}
 	return nil
 }
-
-// BeginSync has the system write a part of a file to its disk and does not wait for it. Nothing is sure until a sync.
-func BeginSync(f *os.File, from, size int64) {
-	_ = unix.SyncFileRange(int(f.Fd()), from, size, unix.SYNC_FILE_RANGE_WRITE) // where it cannot, the sync does all
-}

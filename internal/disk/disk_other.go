@@ -18,6 +18,3 @@ func MountPoint(string) bool { return false }
 
 // RenameNew is not to be had here.
 func RenameNew(string, string) error { return errors.ErrUnsupported }
-
-// BeginSync is not to be had here.
-func BeginSync(*os.File, int64, int64) {}

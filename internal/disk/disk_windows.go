@@ -231,9 +231,6 @@ func finalPath(path string) string {
 // MountPoint is not known here.
 func MountPoint(string) bool { return false }
 
-// BeginSync is not to be had here.
-func BeginSync(*os.File, int64, int64) {}
-
 // The commands that show what is wrong.
 const (
 	showsOwners = "`icacls` shows who may use them"
