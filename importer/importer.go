@@ -253,6 +253,8 @@ type Hooks struct {
 	// FindHeader looks among the first lines of a file, by its path, for the first one whose cells
 	// fit as a header, and says which one was taken; 0: none.
 	FindHeader func(path string, fits func(names []string) bool) (taken, header int)
+	// LacksHeader reports whether what was taken for a file's header, the names, is a row, whose cells are not to be told.
+	LacksHeader func(path string, names []string) bool
 }
 
 // Start is what is known before the first request.

@@ -96,6 +96,17 @@ func TestMisfitsOfTheWrongHeader(t *testing.T) {
 	}
 }
 
+// The cells of a file that has no header are people's data, and no message tells them. fault 115
+func TestRowsThatAreTakenForAHeaderAreNotTold(t *testing.T) {
+	o := prepared(t, checkedMapping, Options{}, "ann@example.com,o-1\nbob@example.com,o-1\n", "id,b\n")
+	o.LacksHeader = func(path string, names []string) bool { return path == "a.csv" && names[0] == "ann@example.com" }
+	_, err := Validate(t.Context(), o)
+	if err == nil || !strings.Contains(err.Error(), "a.csv: what was taken for its header looks like a row") ||
+		!strings.Contains(err.Error(), `hint: b.csv has "id", "b"`) || strings.Contains(err.Error(), "ann@") {
+		t.Error(err)
+	}
+}
+
 // A mapping that names no column fits any line, of which none is its header for that: a lead would be left out as one.
 func TestNoLineIsTheHeaderOfAMappingWithoutColumns(t *testing.T) {
 	const mappingFile = "version: 1\nlead: {content: {'*': rest}}\n"

@@ -115,6 +115,7 @@ func Open(c *cli.Context, from From, o *importer.Options) (*Files, error) {
 	o.FindHeader = func(path string, fits func(names []string) bool) (taken, header int) {
 		return (&layout{name: path}).header(in.options, fits)
 	}
+	o.LacksHeader = func(path string, names []string) bool { return (&layout{name: path}).lacksHeader(in.options, names) }
 	return in, nil
 }
 

@@ -157,7 +157,7 @@ func (lines rawLines) withoutHeader(delimiter rune) (columns int) {
 // header is the first line of a file whose cells fit as a header, and the one that the options
 // take for it; 0: there is none.
 func (l *layout) header(o source.Options, fits func(names []string) bool) (taken, header int) {
-	if l.name == "-" || strings.Contains(l.name, "://") || o.NoHeader {
+	if l.passes() || o.NoHeader {
 		return 0, 0
 	}
 	skipped, delimiter := o.SkipRows, o.Delimiter
@@ -181,6 +181,18 @@ func (l *layout) header(o source.Options, fits func(names []string) bool) (taken
 	}
 	return taken, 0
 }
+
+// lacksHeader reports whether the names of a file are its first row.
+func (l *layout) lacksHeader(o source.Options, names []string) bool {
+	if l.passes() {
+		return propose.BeginsWithLead(names, nil)
+	}
+	r := l.read(o)
+	return r.info.Format != string(source.JSONL) && propose.BeginsWithLead(names, r.rows)
+}
+
+// passes reports whether what was read once cannot be read again.
+func (l *layout) passes() bool { return l.name == "-" || strings.Contains(l.name, "://") }
 
 // delimiters are those that may part the lines.
 func (lines rawLines) delimiters(named rune) []rune {
