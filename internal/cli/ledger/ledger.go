@@ -96,7 +96,7 @@ func (m Meant) Path() (string, error) {
 	t := m.Target
 	if t.LeadsURL == "" || t.TrunkID == "" {
 		return "", exit.Usage("no --leads-url and --trunk-id given, so the target is not known",
-			"set them or their LEADFERRY_ variables, name a --checkpoint, or add --sandbox to try it out without an account")
+			"set them or their LEADFERRY_ variables, name a --profile or a --checkpoint, or add --sandbox to try it out without an account")
 	}
 	return Default(t)
 }
@@ -117,6 +117,9 @@ func RefuseName(name string) error {
 	case name == report.None || name == "-":
 		return exit.Usage("--checkpoint "+name+" names no file, and nothing goes without a checkpoint, the only memory of what was made",
 			"leave the flag out for the one of the target, or write ./"+name+" for a file of that name")
+	case strings.TrimSpace(name) != name, len(name) > 1 && strings.ContainsRune(`"'`, rune(name[0])) && name[len(name)-1] == name[0]:
+		return exit.Usage("the checkpoint's name has blanks, a line end or quotes around it that are no part of a name",
+			"files with variables keep them in some places: write the name alone behind --checkpoint or in LEADFERRY_CHECKPOINT")
 	case !strings.Contains(name, "://") && !slices.ContainsFunc(strings.Fields(name), isWord):
 		return nil
 	}
@@ -141,7 +144,7 @@ func refuseOther(path string) error {
 	head := make([]byte, source.KindBytes)
 	n, _ := io.ReadFull(f, head)
 	if what := source.KindOf(path, head[:n]); n > 0 && what != "" && what != source.KindCheckpoint {
-		return exit.Usage(path+" is "+what+", not a checkpoint", "--checkpoint takes the file that leadferry made, if any; files with rows stand without a flag")
+		return exit.Usage(path+" is "+what+", not a checkpoint", "a checkpoint is the file that leadferry made, if any, behind --checkpoint; files with rows stand without a flag")
 	}
 	return nil
 }
@@ -251,7 +254,7 @@ func (m Meant) Named(name string) (Place, error) {
 	if checkpoint.IsAddress(name) {
 		return m.existingOnServer(name)
 	}
-	if err := RefuseName(name); err != nil {
+	if err := refuseOther(name); err != nil {
 		return Place{}, err
 	}
 	if !disk.Exists(name) {

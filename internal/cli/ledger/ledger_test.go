@@ -25,15 +25,22 @@ func TestNamesOfNoFile(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	for _, name := range []string{" ", "leads.db\r", " leads.db", "leads.db ", `"/srv/leads.db"`, `'leads.db'`} {
+		if err := RefuseName(name); err == nil || !strings.Contains(err.Error(), "around it that are no part of a name") {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
 	const secret = "hunter2"
 	if err := RefuseName("postgress://ann:" + secret + "@db/leads"); err == nil || strings.Contains(err.Error(), secret) {
 		t.Error(err)
 	}
-	if err := os.WriteFile("port=1.db", nil, 0o600); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"port=1.db", "'leads'"} {
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, name := range []string{
-		"leads.db", "./none", "./host=db", filepath.Join("a", "b=c.db"), "port=1.db", "", `C:\leads\x.db`, "a:/b.db",
+		"leads.db", "./none", "./host=db", filepath.Join("a", "b=c.db"), "port=1.db", "'leads'", "", `"`, "Ann's leads.db", `C:\leads\x.db`, "a:/b.db",
 		"postgres://db/leads", "postgresql://db/leads", "host=db dbname=leads", "service=leads",
 	} {
 		if err := RefuseName(name); err != nil {
