@@ -171,15 +171,19 @@ func profileNames(given func(flag string) string) []string {
 var flaglessVariables = [...]string{external.SecretVariable, "LEADFERRY_PASSWORD", "LEADFERRY_SHARDS", "LEADFERRY_ANY_FILESYSTEM"}
 
 // warnOfVariables tells of variables whose names are near to one that counts: a checkpoint that such a one names is not used,
-// and its leads would be made again.
+// and its leads would be made again. It tells, too, of those of flags that have none: who asks for a dry run so gets a live one.
 func (p *program) warnOfVariables() {
 	const prefix = "LEADFERRY_"
 	var known []string // what stands behind the prefix
+	none := map[string]string{}
 	for _, name := range flaglessVariables {
 		known = append(known, strings.TrimPrefix(name, prefix))
 	}
 	Reference().Each(func(c *reference.Command) {
 		for _, f := range c.Flags {
+			if f.Variable == "" {
+				none[flags.Variable(f.Names[0])] = "--" + f.Names[0]
+			}
 			known = append(known, strings.TrimPrefix(f.Variable, prefix))
 		}
 	})
@@ -189,7 +193,9 @@ func (p *program) warnOfVariables() {
 		if !ours || slices.Contains(known, word) {
 			continue
 		}
-		if near := spelling.Nearest(word, known); near != "" {
+		if flag := none[name]; flag != "" {
+			p.warn(name + " is set and counts for nothing: " + flag + " is given on the command line alone")
+		} else if near := spelling.Nearest(word, known); near != "" {
 			p.warn(name + " is set and counts for nothing: is " + prefix + near + " meant?")
 		}
 	}

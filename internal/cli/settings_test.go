@@ -230,3 +230,15 @@ func TestVariablesThatAreMisspelt(t *testing.T) {
 		t.Error(out)
 	}
 }
+
+// Whoever sets a variable for a flag that has none expects it to count: LEADFERRY_DRY_RUN=1 is a live run.
+func TestVariablesOfFlagsThatHaveNone(t *testing.T) {
+	d := newDesk(t, "https://api.example.com")
+	for name, flag := range map[string]string{"LEADFERRY_DRY_RUN": "--dry-run", "LEADFERRY_SANDBOX": "--sandbox", "LEADFERRY_LIMIT": "--limit", "LEADFERRY_QUIET": "--quiet"} {
+		t.Setenv(name, "1")
+		said := "warning: " + name + " is set and counts for nothing: " + flag + " is given on the command line alone\n"
+		if out := d.must(0, "", []string{"config", "show", "--quiet"}, said); strings.Count(out, name) != 1 {
+			t.Error(out)
+		}
+	}
+}
