@@ -84,7 +84,9 @@ func (p *program) sendOptions(c *cli.Context) (importer.Options, error) {
 	o.MaxWait, o.MaxDuration = c.Duration("max-wait"), c.Duration("max-duration")
 	o.ResendInDoubt, o.RetryRejected = c.String("in-doubt") == "resend", c.Bool("retry-rejected")
 	o.CreateAlikes, o.NewColumns, o.NewKey = c.String("look-alikes") == "create", c.Bool("new-columns"), c.Bool("new-key")
-	o.DryRun = c.Bool("dry-run")
+	if o.DryRun = c.Bool("dry-run"); err == nil && c.IsSet("show") && !o.DryRun {
+		err = exit.Usage("--show works with --dry-run only, and without it leads would be made", "add --dry-run, or leave --show out")
+	}
 	o.Files = filesOf(c, o.RunID, time.Now(), o.DryRun)
 	return o, err
 }
@@ -134,10 +136,14 @@ func (p *program) send(c *cli.Context, o importer.Options, run func(context.Cont
 // the imitation, unless nothing will be sent.
 func (p *program) connect(c *cli.Context, o *importer.Options) (closeService func() error, err error) {
 	closeService = func() error { return nil }
-	if o.Checkpoint, err = p.ledger(c).Path(); err != nil {
-		return nil, err
+	if !c.Bool("sandbox") { // first: where addresses are missing, it names the profiles
+		err = p.addressed()
+	}
+	if err == nil {
+		o.Checkpoint, err = p.ledger(c).Path()
 	}
 	switch {
+	case err != nil:
 	case !c.Bool("sandbox"):
 		o.Client, err = p.service(c, !o.DryRun && !o.Reconciling.None)
 	case !o.DryRun:
@@ -168,8 +174,8 @@ func (p *program) service(c *cli.Context, sends bool) (leadapi.Config, error) {
 	if _, typed := p.line.Typed("directory"); typed {
 		return api, exit.Usage("--directory works with --sandbox only", "a real service knows its organizations itself")
 	}
-	if missing := set.Missing("base-url", "leads-url", "trunk-id"); missing != "" {
-		return api, exit.Usage(missing, set.ConfigHint())
+	if err := p.addressed(); err != nil {
+		return api, err
 	}
 	if err := set.Reach(&api); err != nil || !sends {
 		return api, err
@@ -186,6 +192,15 @@ func (p *program) service(c *cli.Context, sends bool) (leadapi.Config, error) {
 	api.ClientID, api.ClientSecret = a.ID.Value, a.Secret.Value
 	api.Tokens, err = tokenStore(set.Target().BaseURL, a.ID.Value, a.Secret.Value)
 	return api, err
+}
+
+// addressed says which addresses of the service are missing.
+func (p *program) addressed() error {
+	set := p.settings.Load()
+	if missing := set.Missing("base-url", "leads-url", "trunk-id"); missing != "" {
+		return exit.Usage(missing, set.ConfigHint())
+	}
+	return nil
 }
 
 // tokenStore keeps the client's token in the state directory. Without a place for it
