@@ -211,7 +211,8 @@ func (p *program) adoptCommand() *cli.Command {
 	return &cli.Command{
 		Name: "adopt", Usage: "take over leads that exist on the service already", ArgsUsage: "FILE.csv",
 		Description: `FILE.csv has the columns key and lead_id and, where known, external_id, status and
-organization_id; - is standard input. The leads count as made from then on: no
+organization_id; - is standard input. A key is that of the mapping, with its namespace
+in front where it has one: dealers/17. The leads count as made from then on: no
 import makes them again, and a sync finds them and sends them all their content at
 first. The file is taken as a whole or not at all; the same file again does no harm.
 A lead ID that came from a list or a decision before is corrected.

@@ -54,6 +54,9 @@ func (d *Desk) Export(ctx context.Context, x Export, out io.Writer) (err error) 
 	if x.state, err = stateNamed(x.State); err != nil {
 		return err
 	}
+	if x.Run != "" && !isRun(x.Run) {
+		return exit.Usage("--created-by takes the ID of a run, eight of 0 to 9 and a to f", "it stands at the end of its folder's name, and as run_id in its summary")
+	}
 	at, err := d.Ledger.Existing()
 	if err != nil {
 		return err

@@ -119,11 +119,14 @@ func decisionsOf(read *list) (decisions []checkpoint.Decision, rows []listed, al
 // sender is the run that the list names. Spreadsheet programs take some for numbers; what
 // they leave of these says nothing.
 func (row *listed) sender() string {
-	if len(row.RunID) == 8 && strings.Trim(row.RunID, "0123456789abcdef") == "" {
+	if isRun(row.RunID) {
 		return row.RunID
 	}
 	return ""
 }
+
+// isRun reports whether a word is the ID of a run.
+func isRun(word string) bool { return len(word) == 8 && strings.Trim(word, "0123456789abcdef") == "" }
 
 // reportResolved tells apart what was decided, and what was not.
 func (d *Desk) reportResolved(r checkpoint.ResolveResult, decisions []checkpoint.Decision, undecided, doubts int) {
@@ -210,6 +213,9 @@ func (d *Desk) reportForgotten(r *checkpoint.ForgetResult, inSandbox int, sandbo
 	case r.InDoubt > 0:
 		fmt.Fprintln(d.Out, "of those in doubt a lead may exist on the service: look in the console, nobody will be reminded of them")
 	}
+	if r.Already > 0 && unblock {
+		fmt.Fprintf(d.Out, "what was forgotten before may have a lead on the service still, and the next import makes another: look in the console first, and forget the key again to block it\n")
+	}
 	if n := r.Leads - inSandbox; n > 0 && unblock {
 		fmt.Fprintf(d.Out, "the service has %s of these rows still, and the next import makes another: delete it in the console first\n", english.Plural(n, "lead", ""))
 	}
@@ -224,6 +230,9 @@ func (d *Desk) keys(args []string) (keys []string, err error) {
 		return nil, exit.Usage("no key given", "see leadferry checkpoint forget --help")
 	}
 	for _, a := range args {
+		if rowkey.Trim(a) == "" {
+			return nil, exit.Usage("a key is empty", "is a variable not set?")
+		}
 		if a != "-" {
 			keys = append(keys, rowkey.Trim(a))
 			continue
