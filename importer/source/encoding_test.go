@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/text/encoding/htmlindex"
@@ -347,6 +348,52 @@ func TestJSONInOtherEncodings(t *testing.T) {
 		}
 		if diff := cmp.Diff("2:é😀\n3:2\n", show(readAll(t, string(data), o))); diff != "" {
 			t.Errorf("%s: %s", label, diff)
+		}
+	}
+}
+
+// A file that is UTF-8, or a part of it, though an encoding of several bytes a character is named: most of its bytes have
+// a meaning there, too, and would come out as other characters. faults 91, 133
+func TestUTF8UnderAnEncodingOfSeveralBytes(t *testing.T) {
+	for _, test := range []struct{ label, name string }{
+		{"shift_jis", "高橋　亮"},
+		{"shift_jis", "鈴木千尋"},
+		{"shift_jis", "Иван Петров-Водкин"},
+		{"gb18030", "张伟"},
+		{"gbk", "林芳"},
+		{"gbk", "€ 胡耀"},
+		{"gb18030", "老舍"},
+		{"gbk", "Renée Zoë Müller, Étagère, Łódź, Dvořák"},
+		{"big5", "臺北市"},
+		{"euc-jp", "小山ひろし"},
+		{"euc-kr", "김민준"},
+	} {
+		o := source.Options{Format: source.CSV, Encoding: test.label, Delimiter: ';'}
+		for _, text := range []string{"a;b\n" + test.name + ";1\n", "a;b\n\"x\ny\";\"" + test.name + "\"\n"} {
+			if got := show(readAll(t, text, o)); got != "2!encoding\n" {
+				t.Errorf("%s: %s was read as %q", test.label, test.name, got)
+			}
+		}
+	}
+	o := source.Options{Format: source.CSV, Encoding: "shift_jis", TrustEncoding: true}
+	if got := show(readAll(t, "a,b\n高橋亮,1\n", o)); got != "2:鬮俶ｩ倶ｺｮ|1\n" {
+		t.Errorf("though the encoding is trusted: %q", got)
+	}
+}
+
+// Texts of a word or two that happen to be UTF-8 as well, as Notepad once took them, are what their encoding says.
+func TestFewBytesThatAreUTF8ByChance(t *testing.T) {
+	for label, text := range map[string]string{"gbk": "模", "gb18030": "模", "shift_jis": "ﾃｱ", "euc-kr": "짹"} {
+		enc, err := htmlindex.Get(label)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := enc.NewEncoder().String("a,b\n" + text + ",1\n")
+		if err != nil || !utf8.ValidString(data) {
+			t.Fatalf("%s: %q, %v", label, data, err)
+		}
+		if got := show(readAll(t, data, source.Options{Format: source.CSV, Encoding: label})); got != "2:"+text+"|1\n" {
+			t.Errorf("%s: %q", label, got)
 		}
 	}
 }

@@ -61,6 +61,7 @@ type charset struct {
 	replacement string                // how a true U+FFFD is written; "" where it cannot be
 	wide        bool                  // its units have two bytes
 	single      bool                  // each character has one byte
+	lone80      string                // what the byte 0x80 alone is read as, though the encoder does not write it so; or ""
 	lax         func(src []byte) bool // finds what the decoder takes though it has no meaning
 }
 
@@ -80,14 +81,16 @@ func findCharset(label string) (charset, error) {
 	}
 	c := charset{label: name, encoding: enc}
 	switch name {
-	case utf8Label, "big5", "euc-jp", "euc-kr", "shift_jis":
+	case utf8Label, "big5", "euc-jp", "euc-kr":
+	case "shift_jis":
+		c.lone80 = "\u0080"
 	case utf16LELabel:
 		c.wide, c.replacement = true, "\xFD\xFF"
 	case utf16BELabel:
 		c.wide, c.replacement = true, "\xFF\xFD"
 	case "gb18030", "gbk": // the standard decodes both alike
 		c.encoding = simplifiedchinese.GB18030
-		c.replacement, c.lax = "\x84\x31\xA4\x37", laxGB18030
+		c.replacement, c.lax, c.lone80 = "\x84\x31\xA4\x37", laxGB18030, "€"
 	case "iso-2022-jp":
 		// x/text does not check the second byte of a character and so could take a line's end for half of one.
 		return charset{}, &rows.OpenError{Text: "text in ISO-2022-JP cannot be read: its characters change their meaning within a line", Hint: "save the file as UTF-8 or Shift_JIS"}
@@ -95,6 +98,42 @@ func findCharset(label string) (charset, error) {
 		c.single = true
 	}
 	return c, nil
+}
+
+// isUTF8 says that a text beyond ASCII was read in this encoding though what the file holds is UTF-8.
+func (c *charset) isUTF8(text []byte) bool {
+	if c.wide {
+		return false
+	}
+	return c.encodes([][]byte{text}) || c.lone80 != "" && c.encodes(bytes.Split(text, []byte(c.lone80)))
+}
+
+// encodes says that pieces of a text with a byte 0x80 between them make UTF-8.
+func (c *charset) encodes(pieces [][]byte) bool {
+	for i, piece := range pieces {
+		var err error
+		if pieces[i], err = c.encoding.NewEncoder().Bytes(piece); err != nil {
+			return false
+		}
+	}
+	written := bytes.Join(pieces, []byte{0x80})
+	return utf8.Valid(written) && (c.single || hardlyByChance(written))
+}
+
+// hardlyByChance says of UTF-8 that no text of an encoding of two bytes a character looks so, beyond a word or two: its
+// characters of three bytes are out of step with those, and many of two are not all of the few that allow it.
+func hardlyByChance(text []byte) bool {
+	const many = 10
+	short := 0
+	for _, r := range string(text) {
+		if r > '\u07FF' {
+			return true
+		}
+		if r >= utf8.RuneSelf {
+			short++
+		}
+	}
+	return short >= many
 }
 
 // laxGB18030 finds four bytes that the decoder takes for a character although the second is no digit.

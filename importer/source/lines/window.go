@@ -189,14 +189,10 @@ func (w *Window) BadText(n int) *rows.Problem {
 	return &rows.Problem{Code: "nul", Text: "the row holds a NUL byte," + w.where(record, nul), Hint: hint}
 }
 
-// mangled finds a record that was written in UTF-8 though the file is read in an encoding of one byte a character,
-// as in files put together from two systems.
+// mangled finds a record that was written in UTF-8 though the file is read in another encoding, as in files put together
+// from two systems, or saved once more by a third.
 func (w *Window) mangled(record []byte) *rows.Problem {
-	if w.decoder == nil || w.trusted || !w.decoder.charset.single || firstHigh(record) == len(record) {
-		return nil
-	}
-	written, err := w.decoder.charset.encoding.NewEncoder().Bytes(record)
-	if err != nil || !utf8.Valid(written) {
+	if w.decoder == nil || w.trusted || firstHigh(record) == len(record) || !w.decoder.charset.isUTF8(record) {
 		return nil
 	}
 	return &rows.Problem{
