@@ -327,3 +327,27 @@ func TestErrorsInColumnsOfARejectsFileDoNotCount(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// Programs that cannot compute write 0 for the result of every formula, and ask Excel to compute when it opens the
+// workbook: the 0 is no result, where that of Excel itself is.
+func TestFormulasThatAreLeftToExcel(t *testing.T) {
+	const formula = `<c><f>A1&amp;"@x.example"</f><v>0</v></c>`
+	w := workbook{}
+	if got := one(t, w, formula); got != "0" {
+		t.Errorf("computed: %q", got)
+	}
+	w.parts = map[string]string{"xl/workbook.xml": xmlHead + "<workbook" + mainNS + ` xmlns:r="` + relation +
+		`"><sheets><sheet name="Leads" sheetId="1" r:id="rId1"/></sheets><calcPr calcId="124519" fullCalcOnLoad="1"/></workbook>`}
+	for cell, want := range map[string]string{
+		formula: `!cell A2 of column "a" holds a formula whose result, 0, may never have been computed: the workbook leaves that to Excel` +
+			` (hint: open the workbook in Excel, which computes it, and save it anew)`,
+		`<c><v>0</v></c>`:                    "0",
+		`<c><f>1+1</f><v>2</v></c>`:          "2",
+		`<c t="b"><f>1&gt;2</f><v>0</v></c>`: "FALSE",
+		`<c t="str"><f>""</f><v></v></c>`:    "",
+	} {
+		if got := one(t, w, cell); got != want {
+			t.Errorf("%s: %q, want %q", cell, got, want)
+		}
+	}
+}

@@ -24,6 +24,7 @@ type book struct {
 	strings  string // name of the part with the shared texts, or ""
 	styles   string // name of the part with the number formats, or ""
 	from1904 bool   // days are counted from 1904, not from 1900
+	computes bool   // its writer leaves it to Excel to compute all formulas when it opens the workbook
 }
 
 // sheet is one tab of a workbook.
@@ -82,6 +83,9 @@ func (a archive) bookIn(part string) (*book, error) {
 		Properties struct {
 			Date1904 string `xml:"date1904,attr"`
 		} `xml:"workbookPr"`
+		Calculation struct {
+			OnLoad string `xml:"fullCalcOnLoad,attr"`
+		} `xml:"calcPr"`
 		Sheets []struct {
 			Name  string `xml:"name,attr"`
 			State string `xml:"state,attr"`
@@ -95,7 +99,7 @@ func (a archive) bookIn(part string) (*book, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &book{parts: a, from1904: truth(main.Properties.Date1904)}
+	b := &book{parts: a, from1904: truth(main.Properties.Date1904), computes: truth(main.Calculation.OnLoad)}
 	byID := make(map[string]relation, len(relations))
 	for _, r := range relations {
 		byID[r.ID] = r

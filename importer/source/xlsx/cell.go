@@ -14,11 +14,12 @@ import (
 type fault struct{ text, hint string }
 
 var (
-	faultFormula = &fault{"holds a formula without its result", "open the workbook in Excel, which computes it, and save it anew"}
-	faultDigits  = &fault{"holds " + numfmt.ErrDigits.Error(), "format the column as text and enter the number again"}
-	faultDate    = &fault{"holds " + numfmt.ErrDate.Error(), "enter the date again, or change the format of the cell"}
-	faultNumber  = &fault{"holds something else where a number has to be", "open the workbook in Excel, which may repair it, and save it anew"}
-	faultNUL     = &fault{"holds a NUL character", "remove it"}
+	faultFormula  = &fault{"holds a formula without its result", "open the workbook in Excel, which computes it, and save it anew"}
+	faultComputed = &fault{"holds a formula whose result, 0, may never have been computed: the workbook leaves that to Excel", faultFormula.hint}
+	faultDigits   = &fault{"holds " + numfmt.ErrDigits.Error(), "format the column as text and enter the number again"}
+	faultDate     = &fault{"holds " + numfmt.ErrDate.Error(), "enter the date again, or change the format of the cell"}
+	faultNumber   = &fault{"holds something else where a number has to be", "open the workbook in Excel, which may repair it, and save it anew"}
+	faultNUL      = &fault{"holds a NUL character", "remove it"}
 )
 
 // knownErrors are the errors of Excel. Anything else is not repeated.
@@ -60,6 +61,7 @@ type formatter struct {
 	shared   *sharedTexts
 	styles   *styles
 	from1904 bool
+	computes bool         // the results of formulas may not be computed yet
 	shown    numfmt.Shown // the last number
 }
 
@@ -72,6 +74,8 @@ func (f *formatter) cell(c *rawCell, value []byte) (cell, error) {
 		return cell{text: value, fault: faultOf(string(value))}, nil
 	case c.formula && !c.value:
 		return cell{fault: faultFormula}, nil
+	case c.formula && f.computes && c.kind == "n" && string(bytes.TrimSpace(value)) == "0": // which XlsxWriter and others put there
+		return cell{text: value, fault: faultComputed}, nil
 	case c.kind == "str", c.kind == "inlineStr":
 		return textCell(unescape(value)), nil
 	}

@@ -58,7 +58,7 @@ func (c *heldCell) in(row string) string {
 // damaged on its way is refused before a row of it is given.
 func (r *Reader) openSheet(b *book, of sheet) error {
 	var err error
-	r.format.from1904 = b.from1904
+	r.format.from1904, r.format.computes = b.from1904, b.computes
 	if r.format.styles, err = b.readStyles(); err != nil {
 		return err
 	}
