@@ -40,15 +40,24 @@ func findDelimiter(in *lines.Window, o rows.Options) rune {
 // separator is a first line as Excel writes it.
 var separator = spelling.Form(`(?i)^"?sep=(.)"?$`)
 
+// separatorOf is what such a line says, or "".
+func separatorOf(line []byte) string {
+	const longest = len(`"sep="`) + utf8.UTFMax + len("\r\r\n")
+	if len(line) > longest {
+		return ""
+	}
+	said := separator().FindSubmatch(lines.Body(line))
+	if said == nil {
+		return ""
+	}
+	return string(said[1])
+}
+
 // separatorLine passes over it and gives what it says; 0 where there is none.
 func separatorLine(in *lines.Window) rune {
 	line, err := in.Line(0)
-	said := separator().FindSubmatch(lines.Body(line))
-	if err != nil || in.Number != 1 || said == nil {
-		return 0
-	}
-	delim, _ := utf8.DecodeRune(said[1])
-	if !canDelimit(delim) {
+	delim, _ := utf8.DecodeRuneInString(separatorOf(line))
+	if err != nil || in.Number != 1 || !canDelimit(delim) {
 		return 0
 	}
 	in.Pass(len(line))

@@ -220,11 +220,16 @@ func (r *Reader) lost(line int, text string, size int) error {
 	return &rows.LostError{Line: line, Text: text + ": where the rows behind it begin cannot be known, and none of them was read", Hint: hint}
 }
 
-// first is the line with which the next record begins, behind comments.
+// first is the line with which the next record begins, behind comments, and behind the line that names the delimiter, of
+// which files that were put together have several.
 func (r *Reader) first() ([]byte, error) {
 	for {
 		line, err := r.in.First()
 		lost := err != nil && !errors.Is(err, lines.ErrTooLong)
+		if !lost && separatorOf(line) == r.delim {
+			r.in.PassLine()
+			continue
+		}
 		if lost || r.frame.Comment == "" || !bytes.HasPrefix(r.in.Text(), []byte(r.frame.Comment)) {
 			return line, err
 		}
