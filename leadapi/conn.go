@@ -31,6 +31,7 @@ type conn struct {
 	request    []byte           // room for one
 	body       bytes.Buffer     // room for that of a request, then for that of an answer
 	generation int              // of the host
+	lead       string           // that the last answer named
 
 	usage
 	hook
@@ -157,6 +158,17 @@ func (c *conn) receive() (a answer, err error) {
 	a.body, a.whole = c.body.Bytes(), err == nil && c.body.Len() <= maxBody
 	a.unpack()
 	return a, nil
+}
+
+// strays tells whether an answer names a lead that is not the request's: another one, or to a create the one of the answer before.
+// Then it may be an answer too many, and the request's own is still to come: the next one would take it for its own.
+func (c *conn) strays(r *request) bool {
+	if r.named == nil {
+		return false
+	}
+	before := c.lead
+	c.lead = *r.named
+	return r.lead == "" && c.lead == before || r.lead != "" && c.lead != r.lead
 }
 
 // usable tells whether a connection that was idle can carry a call: it is not closed, and there is nothing to read.

@@ -2,9 +2,11 @@ package leadapi
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -131,31 +133,77 @@ func TestAnswerFromBeforeTheRequest(t *testing.T) {
 	}
 }
 
-// fault 47: the peer answers 500 before it has looked at the request, and later answers that: the next call, which
+// fault 47: the peer says something before it has looked at the request, and later answers that: the next call, which
 // would take this for its own, goes another way.
 func TestLateAnswerIsNotTakenForTheNext(t *testing.T) {
-	late := make(chan bool)
+	for name, first := range map[string]string{
+		"a server error":     answerText(500, ""),
+		"a 201 without body": answerText(201, ""),
+		"a 201 without ID":   answerText(201, "{}"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			late := make(chan bool)
+			p := listen(t, func(p *peer, c net.Conn) {
+				r := bufio.NewReader(c)
+				if _, err := p.next(r); err != nil {
+					return
+				}
+				if p.seen() > 1 {
+					io.WriteString(c, answerText(201, createdBody))
+					return
+				}
+				io.WriteString(c, first)
+				<-late
+				p.next(r)
+				io.WriteString(c, answerText(201, `{"leadID":"late"}`))
+			})
+			client := signedIn(t, config(p.address()))
+			if e := fault(t, client); e == nil || e.Applied == No {
+				t.Fatal(e)
+			}
+			close(late)
+			if got, err := client.Create(t.Context(), someLead()); err != nil || got.LeadID != "lead-1" {
+				t.Errorf("%v, %v", got, err)
+			}
+		})
+	}
+}
+
+// fault 47: the peer gives each request but the first the answer of the one before. The first to meet that is told the lead of
+// another row, which its caller can tell; the one behind it is not told that one's.
+func TestAnswerOfTheOneBeforeGoesNoFurther(t *testing.T) {
+	var conns atomic.Int64
 	p := listen(t, func(p *peer, c net.Conn) {
-		r := bufio.NewReader(c)
-		if _, err := p.next(r); err != nil {
-			return
+		r, mine, before := bufio.NewReader(c), conns.Add(1), ""
+		for n := 1; ; n++ {
+			if _, err := p.next(r); err != nil {
+				return
+			}
+			own := fmt.Sprintf(`{"leadID":"lead-%d-%d"}`, mine, n)
+			io.WriteString(c, answerText(201, cmp.Or(before, own)))
+			before = own
 		}
-		if p.seen() > 1 {
-			io.WriteString(c, answerText(201, createdBody))
-			return
-		}
-		io.WriteString(c, answerText(500, ""))
-		<-late
-		p.next(r)
-		io.WriteString(c, answerText(201, `{"leadID":"late"}`))
 	})
 	client := signedIn(t, config(p.address()))
-	if e := fault(t, client); e == nil || e.Applied != Maybe {
-		t.Fatal(e)
+	for n, want := range []string{"lead-1-1", "lead-1-1", "lead-2-1"} {
+		if got, err := client.Create(t.Context(), someLead()); err != nil || got.LeadID != want {
+			t.Errorf("create %d: %v, %v, want %s", n+1, got, err, want)
+		}
 	}
-	close(late)
-	if got, err := client.Create(t.Context(), someLead()); err != nil || got.LeadID != "lead-1" {
-		t.Errorf("%v, %v", got, err)
+}
+
+// fault 69: an update that is answered with another lead.
+func TestConnectionThatBroughtAnotherLeadIsNotKept(t *testing.T) {
+	for lead, kept := range map[string]int{"lead-1": 1, "lead-2": 0} {
+		client := signedIn(t, config(answers(t, answerText(200, `{"ID":"`+lead+`"}`)).address()))
+		for range 2 {
+			if got, err := client.Update(t.Context(), "lead-1", &UpdateRequest{}); err != nil || got.ID != lead {
+				t.Fatalf("%v, %v", got, err)
+			}
+		}
+		if n := resting(client.general); n != kept {
+			t.Errorf("answered with %s: %d connections are kept, want %d", lead, n, kept)
+		}
 	}
 }
 
@@ -255,7 +303,7 @@ func TestContextOfSeveralCalls(t *testing.T) {
 			}
 			if p.seen() == 4 {
 				cancel()
-			} else if _, err := io.WriteString(c, answerText(201, createdBody)); err != nil {
+			} else if _, err := io.WriteString(c, another(answerText(201, createdBody), p.seen())); err != nil {
 				return
 			}
 		}

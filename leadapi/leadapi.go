@@ -77,6 +77,8 @@ type request struct {
 	id      string    // of the request, in Config's RequestIDHeader; "": none
 	success int       // the status that the specification names
 	limit   time.Time // when its time is over
+	lead    string    // that it is about; "": one that is to be made, or none
+	named   *string   // the lead that its answer names, once that was read; nil: answers name none
 }
 
 type content interface{ AppendJSON(b []byte) []byte }
@@ -125,13 +127,14 @@ func (c *Client) carry(ctx context.Context, r request, read func(body []byte) bo
 	}
 	keep = a.whole && !a.Close
 	if status = a.StatusCode; status >= 200 && status <= 202 && a.readable && read(a.body) {
+		keep = keep && !conn.strays(&r)
 		return status, nil
 	}
 	fault = c.answered(r, a)
 	if fault.Reason == ReasonMisdirected {
 		r.host.closeIdle()
 	}
-	keep = keep && fault.Applied != Maybe // the answer may be another request's, and this one's still to come
+	keep = keep && fault.Applied == No // else the answer may be another request's, and this one's still to come
 	return status, fault
 }
 

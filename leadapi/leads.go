@@ -164,6 +164,7 @@ func (c *Client) Create(ctx context.Context, r *CreateRequest) (*Created, error)
 	member := made.member(r.OrganizationID)
 	status, err := c.signed(ctx, request{
 		op: "create", method: http.MethodPost, host: c.leads, use: unlessNew(r.NewConnection, safeConn), target: c.create, content: r, id: c.requestID(r.RequestID), success: http.StatusCreated,
+		named: &made.LeadID,
 	}, func(body []byte) bool { return members(body, member) && made.LeadID != "" })
 	if err != nil {
 		return nil, err
@@ -195,6 +196,7 @@ func (c *Client) Update(ctx context.Context, leadID string, r *UpdateRequest) (*
 	lead := new(Lead)
 	_, err := c.signed(ctx, request{
 		op: "update", method: http.MethodPatch, host: c.general, use: unlessNew(r.NewConnection, anyConn), target: c.base + "/v3/lead/" + leadID, content: r, id: c.requestID(""), success: http.StatusOK,
+		lead: leadID, named: &lead.ID,
 	}, func(body []byte) bool { return members(body, lead.member) && lead.ID != "" })
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -146,19 +147,28 @@ func (p *peer) next(r *bufio.Reader) (string, error) {
 	return string(body), err
 }
 
-// answers is a peer that gives every request the same answer, on connections that it keeps.
+// answers is a peer that gives every request the same answer, but for the lead, on connections that it keeps.
 func answers(t testing.TB, answer string) *peer {
 	return listen(t, func(p *peer, c net.Conn) {
 		r := bufio.NewReader(c)
-		for {
-			if _, err := p.next(r); err != nil {
+		for n := 0; ; {
+			body, err := p.next(r)
+			if err != nil {
 				return
 			}
-			if _, err := io.WriteString(c, answer); err != nil {
+			if _, err := io.WriteString(c, another(answer, n)); err != nil {
 				return
+			}
+			if body != "" {
+				n++
 			}
 		}
 	})
+}
+
+// another is an answer to the n-th create of a connection, from 0: none is given the lead of the one before.
+func another(answer string, n int) string {
+	return strings.Replace(answer, `"leadID":"lead-1"`, `"leadID":"lead-`+string("12"[n%2])+`"`, 1)
 }
 
 // answerText writes an answer with its length.

@@ -118,7 +118,11 @@ const proxyUser, proxyPassword, proxyLogin = "us@er", "p4nted:/#word", "us%40er:
 
 // fault 43: over every kind of proxy, to services with TLS and without, and over one connection for all.
 func TestCreatesGoThroughProxies(t *testing.T) {
-	secure := serve(t, true, func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(201); io.WriteString(w, createdBody) })
+	var made atomic.Int64
+	secure := serve(t, true, func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(201)
+		fmt.Fprintf(w, `{"leadID":"lead-%d"}`, made.Add(1))
+	})
 	plain := answers(t, answerText(201, createdBody))
 	var asked sync.Map
 	note := func(_ net.Conn, ask *http.Request) string {

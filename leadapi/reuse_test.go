@@ -42,7 +42,7 @@ func (s *closer) serve(ends func(n int, method string) bool, headers ...string) 
 			if ends(n, req.Method) {
 				return
 			}
-			status, body := 201, createdBody
+			status, body := 201, fmt.Sprintf(`{"leadID":"lead-%d-%d"}`, at, n)
 			if req.Method == "PATCH" {
 				status, body = 200, leadBody
 			}
@@ -256,7 +256,7 @@ func TestUpdatesProveThatAHostKeepsConnections(t *testing.T) {
 	client, _ := strangerTo(t, false, s.serve(func(int, string) bool { return false }))
 	external := "crm-1"
 	for range 3 {
-		if _, err := client.Update(t.Context(), "lead-1", &UpdateRequest{ExternalID: &external}); err != nil {
+		if _, err := client.Update(t.Context(), "l-1", &UpdateRequest{ExternalID: &external}); err != nil {
 			t.Fatal(err)
 		}
 		held(t, client.leads).idleSince = time.Now().Add(-500 * time.Millisecond)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"io"
 	"log"
 	"net"
@@ -157,10 +158,10 @@ func TestProxyOfTheEnvironmentIsNotUsed(t *testing.T) {
 
 // fault 88
 func TestConnectionsAreBoundedAndKept(t *testing.T) {
-	var opened atomic.Int64
+	var opened, made atomic.Int64
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(201)
-		io.WriteString(w, createdBody)
+		fmt.Fprintf(w, `{"leadID":"lead-%d"}`, made.Add(1))
 	}))
 	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		if state == http.StateNew {
