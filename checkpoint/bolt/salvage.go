@@ -310,10 +310,11 @@ func (s *salvage) meta(key, value []byte) bool {
 	switch string(key) {
 	case string(headerKey):
 		h, err := decodeHeader(value)
-		if err == nil && h.version == format && (s.inUse || s.header.version == 0) {
+		is := err == nil && h.version == format // an entry begins with its state, which reads as a version
+		if is && (s.inUse || s.header.version == 0) {
 			s.header, s.headerInUse = h, s.inUse
 		}
-		return err == nil
+		return is
 	case string(tallyKey):
 		t, err := decodeTally(value)
 		if err == nil && t.seq > s.tally.seq {
@@ -328,10 +329,12 @@ func (s *salvage) meta(key, value []byte) bool {
 		return is
 	case string(movingKey):
 		f, err := records.Unseal(key, value)
-		if err == nil {
-			s.moving.take(f.Text(), s.inUse)
+		text := f.Text()
+		is := err == nil && f.Done() == nil
+		if is {
+			s.moving.take(text, s.inUse)
 		}
-		return err == nil
+		return is
 	case string(lackingKey):
 		l, err := decodeLacking(value)
 		if err == nil {

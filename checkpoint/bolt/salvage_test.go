@@ -3,6 +3,7 @@ package bolt
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -41,6 +42,39 @@ func TestSalvageReadsAGoodFile(t *testing.T) {
 	}
 	if r.Forgotten != 1 || r.Keys[checkpoint.Created] != 399 || r.Keys[checkpoint.InDoubt] != 3 {
 		t.Errorf("%+v", r)
+	}
+}
+
+// A key may have the name, or the length, of what a file tells of itself. fault 22
+func TestSalvageTellsKeysFromOtherRecords(t *testing.T) {
+	path := newPath(t)
+	d := opened(t, path, Options{})
+	for i, key := range []string{"header", "adopting", "tally", "moving", "incomplete", "erase", "0001", "00000001", "0000000000000001", "note 0000000000000001"} {
+		errs := []error{claim(d, intentOf(key, i))}
+		switch i % 4 {
+		case 1:
+			errs = append(errs, resolve(d, checkpoint.Decision{Key: key}))
+		case 2:
+			_, err := settle(d, checkpoint.Entry{Key: key, State: checkpoint.Rejected, Code: 422, Reason: "refused"})
+			errs = append(errs, err)
+		default:
+			_, err := settle(d, createdEntry(key, fmt.Sprintf("lead-%d", i), i))
+			errs = append(errs, err)
+		}
+		if err := errors.Join(errs...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	held, err := contents(d)
+	if err := errors.Join(err, d.Close()); err != nil {
+		t.Fatal(err)
+	}
+	got, r := salvaged(t, path)
+	if diff := cmp.Diff(held, got); diff != "" || r.Incomplete() {
+		t.Errorf("incomplete %v (-held +salvaged):\n%s", r.Incomplete(), diff)
+	}
+	if r, err := Repair(path, newPath(t), target(), nil, false, Options{}); err != nil || r.Incomplete() {
+		t.Errorf("repair: %+v, %v", r, err)
 	}
 }
 
