@@ -95,11 +95,14 @@ func (d *Store) transact(kind string, f func(*writing) error) error {
 	failpoint.At("durable " + kind)
 	t := l.tally
 	d.tally.Store(&t)
-	if err := d.stamp(false); err != nil {
-		// These changes are durable, so they may be reported; nothing may follow.
+	err = d.stamp(false)
+	if err != nil {
 		_ = d.fail(err)
 	}
-	return nil
+	if errors.Is(err, checkpoint.ErrRemoved) {
+		return d.failed() // they are durable where nobody will find them
+	}
+	return nil // else they may be reported; nothing may follow
 }
 
 // land lets the writer forget where records stood before a commit that is durable.

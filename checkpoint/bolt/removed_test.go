@@ -39,7 +39,9 @@ func TestRemovedWhileInUse(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !last {
-				_, _ = settle(d, createdEntry("b", "lead-b", 2)) // may pass: it is noticed behind a commit
+				if err := claim(d, intentOf("b", 2)); !errors.Is(err, checkpoint.ErrRemoved) { // else its create would leave, and nobody know of it
+					t.Errorf("%s: claimed with %v", name, err)
+				}
 				if _, err := settle(d, createdEntry("c", "lead-c", 3)); !errors.Is(err, checkpoint.ErrRemoved) {
 					t.Errorf("%s: went on with %v", name, err)
 				}
