@@ -336,25 +336,48 @@ func (b *buffered) land() {
 }
 
 // places is where a transaction finds the records of a bucket that is buffered.
-type places struct{ inPlace, inLog *bbolt.Cursor }
-
-func (b *buffered) placesIn(tx *bbolt.Tx) places {
-	return places{tx.Bucket(b.name).Cursor(), tx.Bucket(b.log).Cursor()}
+type places struct {
+	inPlace, inLog *bbolt.Cursor
+	sealed         bool // records carry checksums
 }
 
-// find returns the record of key, or nil; gathers is that of the bucket.
+func (b *buffered) placesIn(tx *bbolt.Tx) places {
+	return places{tx.Bucket(b.name).Cursor(), tx.Bucket(b.log).Cursor(), !b.small}
+}
+
+// find returns the record of key, or nil; gathers is that of the bucket. What is damaged must read as damage, not as a key that
+// nobody knows.
 func (p *places) find(key string, gathers map[string]gathered) []byte {
-	if value := find(p.inPlace, key); value != nil {
+	k, value := p.inPlace.Seek([]byte(key))
+	if string(k) == key && value != nil {
 		return value
 	}
 	if g, ok := gathers[key]; ok {
 		return p.gathered(key, g)
 	}
+	if p.sealed && !p.within(key, k, value) {
+		return []byte{0}
+	}
 	return nil
 }
 
+// within tells whether what stands before and behind the place of a key, which is not there, is whole and in order. Else the key
+// itself, or the way to it, may be damaged.
+func (p *places) within(key string, next, value []byte) bool {
+	if next != nil && (string(next) <= key || !isWhole(next, value)) {
+		return false
+	}
+	before, value := p.inPlace.Prev()
+	return before == nil || string(before) < key && isWhole(before, value)
+}
+
+func isWhole(key, record []byte) bool {
+	_, err := records.Unseal(key, record)
+	return err == nil
+}
+
 // gathered returns the record of a key from the log, unchecked, or nil where this transaction
-// does not see it. What is missing must read as damage, not as a key that nobody knows.
+// does not see it.
 func (p *places) gathered(key string, g gathered) (value []byte) {
 	k := numberKey(g.line)
 	line := find(p.inLog, string(k))

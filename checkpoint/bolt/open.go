@@ -98,7 +98,7 @@ func (d *Store) open(t checkpoint.Target, o Options) error {
 		return err
 	}
 	// More is not read before the check.
-	if err := guard(func() error { return img.Peek(inMeta, inWords, inRuns, newEntries, newLeads) }); err != nil {
+	if err := guard(func() error { return img.Peek(inMeta, inWords, inRuns, inIntents, inBlocked, newEntries, newLeads) }); err != nil {
 		return err
 	}
 	if err := d.openBolt(t); err != nil {
@@ -113,8 +113,28 @@ func (d *Store) open(t checkpoint.Target, o Options) error {
 // untouched says whether the file is as the last run left it, or was killed with it, in this
 // boot of the machine: then what it holds was checked before, or written since.
 func (d *Store) untouched(m seqLine, found bool) bool {
-	seq, same := d.tally.Load().seq, m.file != 0 && m.file == d.fileOf(m.clean)
+	seq, same := d.tally.Load().seq, m.file != 0 && m.file == d.fileOf(m.clean) && (m.clean || !d.writtenAfter(m.written))
 	return found && same && m.id == d.header.id && (m.seq == seq || !m.clean && m.seq+1 == seq)
+}
+
+// lookOver checks what a look-up would miss in silence, and what is little: the rows in doubt and the forgotten keys. Look-ups
+// notice other damage that they meet.
+func (d *Store) lookOver() error {
+	return guard(func() error {
+		return d.bolt.View(func(tx *bbolt.Tx) error {
+			for name, state := range map[string]checkpoint.State{string(inIntents): checkpoint.InDoubt, string(inBlocked): checkpoint.Forgotten} {
+				left := d.tally.Load().keys[state]
+				err := tx.Bucket([]byte(name)).ForEach(func(k, v []byte) error { left--; return sealed(k, v) })
+				if err == nil && left != 0 {
+					err = pages.Damage("it holds more or fewer records than it counted")
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
 }
 
 func (d *Store) openBolt(t checkpoint.Target) error {
@@ -178,10 +198,12 @@ func (d *Store) startUse(m seqLine, found bool, img *pages.Image, o Options) err
 	if err := d.judgeAge(m, found, &o); err != nil {
 		return err
 	}
+	check := d.lookOver
 	if o.Check || o.Accept || !d.untouched(m, found) {
-		if err := d.survey(img); err != nil {
-			return err
-		}
+		check = func() error { return d.survey(img) }
+	}
+	if err := check(); err != nil {
+		return err
 	}
 	if d.lacks().some {
 		d.warn(d.lacks().warning())

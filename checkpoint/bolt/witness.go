@@ -36,6 +36,8 @@ type seqLine struct {
 	pid   int
 	host  uint64 // keyed hash of the machine's ID; 0: it has none
 	file  uint64 // keyed hash of the boot, of which file it is and, where a run ended in order, as what it was left; 0: nobody knows
+
+	written time.Time // when the line itself was, by the system's clock; zero: it was not read
 }
 
 const seqForm = "leadferry-checkpoint %016x %020d %020d %-5s %010d %016x %016x"
@@ -82,6 +84,16 @@ func (d *Store) fileOf(ended bool) uint64 {
 	return keyed(d.header.secret, text)
 }
 
+// latestCommit is how long after PATH.seq the file is written to at most by a commit that a kill cut off, unless the disk is slow
+// beyond measure: then all of the file is checked, to no harm.
+const latestCommit = 2 * time.Second
+
+// writtenAfter says that somebody has written to the file long after a time.
+func (d *Store) writtenAfter(mark time.Time) bool {
+	info, err := d.file.Stat()
+	return err != nil || info.ModTime().Sub(mark) > latestCommit
+}
+
 func keyed(secret, text []byte) uint64 {
 	mac := hmac.New(sha256.New, secret)
 	mac.Write(text)
@@ -103,6 +115,9 @@ func readSeq(path string) (m seqLine, found bool, err error) {
 		return m, false, fmt.Errorf("read sequence file: %w", err)
 	}
 	m, found = parseSeqLine(line)
+	if info, err := f.Stat(); err == nil {
+		m.written = info.ModTime()
+	}
 	return m, found, nil
 }
 
