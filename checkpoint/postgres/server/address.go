@@ -61,6 +61,12 @@ func configOf(name string) (*pgx.ConnConfig, error) {
 	if err != nil {
 		return nil, refuse("its address cannot be read: "+Reason(err), "it looks like postgres://user@db.example.com/leads")
 	}
+	if config.RuntimeParams["hostaddr"] != "" {
+		return nil, refuse("its address names a server by hostaddr, which is not read", "name it by host=")
+	}
+	for _, word := range psqlsOwn {
+		delete(config.RuntimeParams, word)
+	}
 	if !isSafe(&config.Config) {
 		return nil, refuse("it is on another machine, and its connection would not be verified in full",
 			"add sslmode=verify-full, and sslrootcert=FILE where the server's certificate is of an authority of your own")
@@ -68,6 +74,12 @@ func configOf(name string) (*pgx.ConnConfig, error) {
 	config.ConnectTimeout = min(max(config.ConnectTimeout, 10*time.Second), time.Minute)
 	config.RuntimeParams["application_name"] = cmp.Or(config.RuntimeParams["application_name"], "leadferry")
 	return config, nil
+}
+
+// psqlsOwn are words of addresses and service files that say nothing about who is met: a server refuses them as settings of its own.
+var psqlsOwn = []string{
+	"keepalives", "keepalives_idle", "keepalives_interval", "keepalives_count", "tcp_user_timeout", "gssencmode", "load_balance_hosts",
+	"fallback_application_name", "sslcompression",
 }
 
 // current is how the server is reached now: passwords and certificates change while a run goes on, and the place of a ledger
@@ -123,11 +135,11 @@ var hints = map[string]string{
 	"53300": "a run needs two connections, and a worker of a fleet three: have max_connections raised, or start fewer; leadferry waits for room with --wait",
 }
 
-// IsPassing says that the server cannot do now what it may do later: it has no room, no memory or no connection left, or is a
-// standby for as long as nobody has been promoted. Nothing was done.
+// IsPassing says that the server cannot do now what it may do later: it has no room, no memory or no connection left, is a
+// standby for as long as nobody has been promoted, or somebody has cancelled the statement. Nothing was done.
 func IsPassing(err error) bool {
 	var e *pgconn.PgError
-	return errors.As(err, &e) && (strings.HasPrefix(e.Code, "53") || e.Code == "25006")
+	return errors.As(err, &e) && (strings.HasPrefix(e.Code, "53") || e.Code == "25006" || e.Code == "57014")
 }
 
 // isSafe says whether every host of a configuration is this machine or verified in full.
@@ -158,7 +170,7 @@ func isLocal(host string) bool {
 
 // choosesTLS says whether the user has said how connections are to be verified.
 func choosesTLS(name string) bool {
-	return strings.Contains(name, "sslmode") || os.Getenv("PGSSLMODE") != "" || strings.Contains(name, "service") || os.Getenv("PGSERVICE") != ""
+	return strings.Contains(name, "sslmode") || os.Getenv("PGSSLMODE") != "" || strings.Contains(name, "service=") || os.Getenv("PGSERVICE") != ""
 }
 
 func withTLS(name string) string {
@@ -173,7 +185,7 @@ func withTLS(name string) string {
 }
 
 // secretWord is a word that names a secret, and userinfo a user and a password before a host.
-var secretWord, userinfo = regexp.MustCompile(`(?i)password\s*=`), regexp.MustCompile(`://[^@]*:[^@]*@`)
+var secretWord, userinfo = regexp.MustCompile(`(?i)(password|passwd|pwd|\bpass)\s*=`), regexp.MustCompile(`://[^@]*:[^@]*@`)
 
 // hasPassword says whether a password stands in an address, also in one that cannot be read.
 func hasPassword(name string) bool {

@@ -14,12 +14,12 @@ const oldest = 14
 // Promises refuses a server that does not promise what a ledger needs: the primary of a cluster, which keeps what it
 // acknowledges. Who only reads needs no changes to be taken. Errors are *[checkpoint.OpenError], or as those of [Address.Explain].
 func (s *Session) Promises(readOnly bool) error {
-	var fsync, pages, commit, unchanging string
+	var fsync, pages, commit, unchanging, encoding string
 	var standby bool
 	err := s.QueryRow(context.Background(), `SELECT current_setting('fsync'), current_setting('full_page_writes'),
-		current_setting('synchronous_commit'), current_setting('transaction_read_only'), pg_is_in_recovery(),
+		current_setting('synchronous_commit'), current_setting('transaction_read_only'), current_setting('server_encoding'), pg_is_in_recovery(),
 		pg_backend_pid(), (SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()), pg_conf_load_time()`).
-		Scan(&fsync, &pages, &commit, &unchanging, &standby, &s.Process, &s.began, &s.loaded)
+		Scan(&fsync, &pages, &commit, &unchanging, &encoding, &standby, &s.Process, &s.began, &s.loaded)
 	if err != nil {
 		return s.at.Explain(err)
 	}
@@ -28,6 +28,8 @@ func (s *Session) Promises(readOnly bool) error {
 		return s.at.refuse("its server is a standby, or is still recovering", "name the primary server, or all of them with target_session_attrs=read-write")
 	case unchanging == "on" && !readOnly:
 		return s.at.refuse("its server takes no changes: default_transaction_read_only is on", "name the server that does, or have it switched off for this user")
+	case encoding != "UTF8" && encoding != "SQL_ASCII":
+		return s.at.refuse("its database is in "+encoding+", which cannot hold every text that the service answers with", "make a database for it with ENCODING 'UTF8'")
 	case fsync != "on":
 		return s.at.refuse("its server does not promise durable commits: fsync is off", "have fsync switched on: with it off, a crash loses what was acknowledged, and leads would be made twice")
 	case pages != "on":

@@ -26,12 +26,14 @@ type Session struct {
 	warning atomic.Pointer[string]
 }
 
-// settings hold for the whole session. Nothing limits a statement: one that was cut off may
+// settings hold for the whole session. Nothing limits a statement, a transaction or a session without work: one that was cut off may
 // have been done. What was begun and not committed is undone for certain: whoever stands still in between (a suspended
 // machine, a stopped process) soon holds nobody else up, and nobody waits for a lock for ever. Plans made while tables are
-// empty must not scan them when they are full.
-const settings = `SET statement_timeout = 0; SET lock_timeout = %d; SET idle_in_transaction_session_timeout = %d;
-SET default_transaction_isolation = 'read committed'; SET default_transaction_read_only = off; SET client_min_messages = warning;
+// empty must not scan them when they are full. That nothing is to be changed holds as it stands: so a database is kept as it is
+// while it moves to another server.
+const settings = `SET statement_timeout = 0; SET lock_timeout = %d; SET idle_in_transaction_session_timeout = %d; SET idle_session_timeout = 0;
+SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'transaction_timeout';
+SET default_transaction_isolation = 'read committed'; SET client_min_messages = warning; SET client_encoding = 'UTF8'; SET standard_conforming_strings = on;
 SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off; SET enable_memoize = off; SET plan_cache_mode = force_generic_plan;
 SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, false)`
 
@@ -68,6 +70,7 @@ func (a *Address) Connect(ctx context.Context) (*Session, error) {
 	if _, err := c.PgConn().Exec(context.Background(), fmt.Sprintf(settings, a.Locks.Milliseconds(), abandoned.Milliseconds())).ReadAll(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
+	s.Warned() // of what has nothing to do with commits, as that collations are of another version now
 	return s, nil
 }
 

@@ -1,0 +1,114 @@
+package postgres
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"leadferry/checkpoint"
+	"leadferry/internal/pgtest"
+)
+
+// nameOf is the database of an address.
+func nameOf(address string) string {
+	return address[strings.LastIndex(address, "/")+1 : strings.Index(address, "?")]
+}
+
+// What is set for a user and a database alters nothing of what a ledger keeps, and ends nobody's session.
+func TestSettingsOfAUser(t *testing.T) {
+	server := pgtest.Shared(t)
+	address, target := server.Database(t), newTarget()
+	for _, setting := range []string{
+		"statement_timeout = 1", "lock_timeout = 1", "idle_session_timeout = 20", "idle_in_transaction_session_timeout = 20", "search_path = pg_temp",
+		"default_transaction_isolation = serializable", "synchronous_commit = off", "client_encoding = LATIN1", "standard_conforming_strings = off",
+		"bytea_output = escape", "DateStyle = 'German, DMY'", "IntervalStyle = sql_standard", "TimeZone = 'Asia/Kathmandu'", "row_security = off", "client_min_messages = error",
+	} {
+		server.Exec(t, address, "ALTER ROLE postgres IN DATABASE "+nameOf(address)+" SET "+setting)
+	}
+	s := opened(t, address, target, Options{Run: "run"})
+	own, met := s.writer, s.writer.PgConn().PID()
+	committed(t, s, claimOf("a"), claimOf("b"))
+	time.Sleep(100 * time.Millisecond) // which is longer than they may be idle
+	const place = "Łódź \U0001F680"
+	done := createdOf("a", "lead-a")
+	done.Entry.Location, done.Entry.ExternalID = place, "Ü-1"
+	committed(t, s, done)
+	if s.writer != own || s.writer.PgConn().PID() != met {
+		t.Error("the server was met anew")
+	}
+	server.Exec(t, address, "ALTER ROLE postgres IN DATABASE "+nameOf(address)+" RESET ALL")
+	other := opened(t, address, target, Options{ReadOnly: true})
+	out, how := make([]checkpoint.Entry, 1), make([]checkpoint.Match, 1)
+	if err := other.Find(t.Context(), []checkpoint.Query{{Key: "c", ExternalID: "Ü-1"}}, out, how); err != nil || how[0] != checkpoint.ByExternalID || out[0].Location != place {
+		t.Errorf("another user finds %v %+v, %v", how[0], out[0], err)
+	}
+}
+
+// What a server warns of when it is met says nothing about a commit: after an upgrade of its system it warns each time.
+func TestAWarningOfEveryConnection(t *testing.T) {
+	server := pgtest.New(t)
+	address := server.URL("postgres")
+	server.Exec(t, address, `UPDATE pg_database SET datcollversion = '1'`)
+	s := opened(t, address, newTarget(), Options{Run: "run", Patience: time.Millisecond})
+	own := s.writer
+	committed(t, s, claimOf("a"))
+	if s.writer != own {
+		t.Error("the server was met anew")
+	}
+	server.Exec(t, address, `SELECT pg_terminate_backend(`+itoa(s.writer.Process)+`)`)
+	committed(t, s, createdOf("a", "lead-a"))
+}
+
+// A database in another encoding cannot keep what services answer with; one without any can.
+func TestEncodings(t *testing.T) {
+	server := pgtest.Shared(t)
+	for encoding, fits := range map[string]bool{"LATIN1": false, "WIN1252": false, "SQL_ASCII": true} {
+		name := "in_" + strings.ToLower(encoding)
+		server.Exec(t, server.URL("postgres"), `CREATE DATABASE `+name+` ENCODING '`+encoding+`' TEMPLATE template0`)
+		if !fits {
+			refusal(t, server.URL(name), newTarget(), Options{}, encoding)
+			continue
+		}
+		s := opened(t, server.URL(name), newTarget(), Options{Run: "run"})
+		committed(t, s, claimOf("ü"))
+		done := createdOf("ü", "lead")
+		done.Entry.Location = "Łódź \U0001F680"
+		committed(t, s, done)
+		if got := stands(t, s, "ü"); got.Location != done.Entry.Location {
+			t.Errorf("%s keeps %+v", encoding, got)
+		}
+	}
+}
+
+// A statement that somebody cancels was not done, and is carried out again; the run goes on.
+func TestAStatementThatIsCancelled(t *testing.T) {
+	server := pgtest.Shared(t)
+	address := server.Database(t)
+	s := opened(t, address, newTarget(), Options{Run: "run", Patience: time.Minute})
+	committed(t, s, claimOf("a"), claimOf("b"))
+	for _, change := range []*checkpoint.Change{createdOf("a", "lead-a"), createdOf("b", "lead-a")} { // of which the second one takes a transaction
+		lock, process := opened(t, address, s.target, Options{}), s.writer.Process
+		var done chan error
+		if err := lock.alone(true, func() error {
+			done = committing(s, change)
+			eventually(t, "the commit waits", func() bool {
+				return pgtest.Value[bool](t, address, `SELECT EXISTS (SELECT 1 FROM pg_locks WHERE NOT granted AND pid = $1)`, process)
+			})
+			server.Exec(t, address, `SELECT pg_cancel_backend(`+itoa(process)+`)`)
+			eventually(t, "the server is met anew", func() bool { return isCut(s) || len(done) > 0 })
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-done; err != nil || change.Err != nil {
+			t.Fatal(err, change.Err)
+		}
+		if err := errors.Join(s.Guard(t.Context(), "b"), lock.Close()); change.Entry.Key == "a" && err != nil {
+			t.Error(err)
+		}
+	}
+	if got := stands(t, s, "b"); got.Reason != checkpoint.ReasonLeadTaken {
+		t.Errorf("%+v", got)
+	}
+}
