@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -85,10 +86,11 @@ func (s *Store) lines(ctx context.Context, conn *pgx.Conn, c *checkpoint.Content
 }
 
 // Fill makes a ledger of what another checkpoint knows, under an ID of its own that records the other's. One that a copy
-// from there has left is made anew; any other one that is there, and knows something, is an error. begun is called once
-// runs are refused there and before anything is read.
+// from there has left is made anew; any other one that is there, and knows something, is an error, and where the copy resumes
+// so is one that is not the copy: that may have known more. begun is called once runs are refused there
+// and before anything is read.
 func Fill(name string, from func() (*checkpoint.Contents, error), fromName string, t checkpoint.Target, begun func() error, o Options) (err error) {
-	o.Require, o.ReadOnly = false, false
+	o.Require, o.ReadOnly = o.Resumes != "", false
 	s, err := connect(name, t, o)
 	if err != nil {
 		return err
@@ -111,19 +113,26 @@ func Fill(name string, from func() (*checkpoint.Contents, error), fromName strin
 	if err != nil {
 		return err
 	}
-	return s.serverError(pgx.BeginFunc(ctx, s.writer.Conn, func(tx pgx.Tx) error { return s.fill(ctx, tx, c) }))
+	return s.serverError(pgx.BeginFunc(ctx, s.writer.Conn, func(tx pgx.Tx) error {
+		if err := s.stillFilling(ctx, tx, fromName); err != nil {
+			return err
+		}
+		return s.fill(ctx, tx, c)
+	}))
 }
 
 // reserveFor has runs refuse the ledger until it is complete.
 func (s *Store) reserveFor(ctx context.Context, from string) error {
 	return pgx.BeginFunc(ctx, s.writer.Conn, func(tx pgx.Tx) error {
-		var moved, filling string
-		err := tx.QueryRow(ctx, `SELECT moved_to, filling FROM leadferry.ledgers WHERE ledger = $1 FOR UPDATE`, s.ledger).Scan(&moved, &filling)
-		if err != nil {
+		var moved, filling, ancestors string
+		err := tx.QueryRow(ctx, `SELECT moved_to, filling, ancestor FROM leadferry.ledgers WHERE ledger = $1 FOR UPDATE`, s.ledger).Scan(&moved, &filling, &ancestors)
+		switch {
+		case err != nil:
 			return err
-		}
-		if filling == from {
+		case filling == from:
 			return nil
+		case s.o.Resumes != "" && filling == "" && !slices.Contains(strings.Fields(ancestors), s.o.Resumes):
+			return s.refuse(checkpoint.ErrMissing, "has not what was copied to it from "+from, "restore it")
 		}
 		var known bool
 		err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM leadferry.lead_rows WHERE ledger = $1) OR EXISTS (SELECT 1 FROM leadferry.forgotten WHERE ledger = $1)
@@ -137,6 +146,16 @@ func (s *Store) reserveFor(ctx context.Context, from string) error {
 		_, err = tx.Exec(ctx, `UPDATE leadferry.ledgers SET filling = $2 WHERE ledger = $1`, s.ledger, from)
 		return err
 	})
+}
+
+// stillFilling refuses a ledger that the same copy has filled meanwhile, begun twice.
+func (s *Store) stillFilling(ctx context.Context, tx pgx.Tx, from string) error {
+	var filling string
+	err := tx.QueryRow(ctx, `SELECT filling FROM leadferry.ledgers WHERE ledger = $1 FOR UPDATE`, s.ledger).Scan(&filling)
+	if err == nil && filling != from {
+		err = s.refuse(checkpoint.ErrLocked, "was filled by another copy from "+from, "see leadferry checkpoint status")
+	}
+	return err
 }
 
 // fill writes the contents of another checkpoint in one transaction.

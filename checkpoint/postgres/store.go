@@ -50,6 +50,7 @@ type Options struct {
 	State     string               // folder in which this machine keeps what it knows of ledgers; "": none
 	Moved     bool                 // it is opened though it was copied to another place
 	Accept    bool                 // a ledger that is older than what is known is taken, as incomplete
+	Resumes   string               // ID of what was copied to it before, or had begun to be, see [Fill]
 
 	Interrupt <-chan struct{} // closed: nothing is waited for any longer
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -194,5 +195,33 @@ func lostCopyIsNotMadeAgain(t *testing.T, d *Desk, from ledger.Place, to string)
 	}
 	if err := d.Copy(t.Context(), from, to+".new", nil); err != nil {
 		t.Error(err)
+	}
+}
+
+// The same where it was copied to a server: a ledger that was dropped there, or its database, is not filled once more.
+func TestLostLedgerIsNotFilledAgain(t *testing.T) {
+	server := pgtest.Shared(t)
+	address := server.Database(t)
+	target := checkpoint.Target{BaseURL: "https://api.example.com", LeadsURL: "https://leads.example.com", TrunkID: "5f0c1a52-7d0b-4a3e-9a1e-3a1c6d1f0b77"}
+	from := filepath.Join(t.TempDir(), "from.db")
+	eventful(t, from, target)
+	d := &Desk{Out: &bytes.Buffer{}}
+	at := ledger.Place{Path: from, Target: target, Options: bolt.Options{AnyPlace: true}}
+	if err := d.Copy(t.Context(), at, address, &postgres.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, loss := range []string{`DELETE FROM leadferry.ledgers`, `DROP SCHEMA leadferry CASCADE`, ``} {
+		server.Exec(t, address, loss)
+		if loss == "" { // somebody tried a run there
+			l, err := postgres.Open(address, target, postgres.Options{Run: "run"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			l.Close()
+		}
+		err := d.Copy(t.Context(), at, address, &postgres.Options{})
+		if !errors.Is(err, checkpoint.ErrGone) || !strings.Contains(err.Error(), "may have known more") {
+			t.Errorf("%s: copied once more: %v", loss, err)
+		}
 	}
 }

@@ -188,18 +188,26 @@ func (d *Desk) Copy(ctx context.Context, from ledger.Place, to string, server *p
 	before := func(how, hint string) error {
 		return &checkpoint.OpenError{Path: info.Path, Text: "was copied to " + moved + how, Hint: hint + "; if that one is lost for good, " + checkpoint.TakeAgain(info.Path), Err: checkpoint.ErrGone}
 	}
+	lost := func() error { return before(", which is not there any more, and may have known more", "put it back") }
 	if moved != "" && moved != to {
 		return before(" before", "use --checkpoint "+shell.Path(moved))
 	}
 	if moved == to && server == nil && !disk.Exists(to) {
-		return before(", which is not there any more, and may have known more", "put it back")
+		return lost()
 	}
 	read := func() (*checkpoint.Contents, error) { return src.Contents(ctx) }
 	begun := func() error { return src.SetMoved(to) }
 	if server != nil {
-		err = postgres.Fill(to, read, info.Path, info.Target, begun, *server)
+		o := *server
+		if moved == to {
+			o.Resumes = info.ID
+		}
+		err = postgres.Fill(to, read, info.Path, info.Target, begun, o)
 	} else {
 		err = bolt.Fill(to, read, info.Path, info.Target, begun, from.Options)
+	}
+	if moved == to && errors.Is(err, checkpoint.ErrMissing) {
+		return lost()
 	}
 	if moved == to && (errors.Is(err, fs.ErrExist) || errors.Is(err, checkpoint.ErrLocked)) { // the copy had come to its end
 		return before(" before", "use --checkpoint "+shell.Path(moved))
