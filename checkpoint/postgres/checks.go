@@ -33,6 +33,8 @@ type standing struct {
 	unnamed     int // of them, of which this user may not see what they are
 	synchronous bool
 	branched    bool // since workers whose commits no standby was waited for
+	unlogged    bool // a crash would empty its tables
+	emptied     bool // keys were counted, and none is there
 }
 
 // followsSQL says of a row of pg_stat_replication that it may be a standby. A backup that is being taken is none, whose name not
@@ -45,6 +47,10 @@ const followsSQL = `coalesce(application_name, '') NOT IN ('pg_basebackup', 'pg_
 const mayHaveGoneOnSQL = `(worker = (SELECT max(worker) FROM leadferry.workers WHERE ledger = $1) OR ended IS NULL AND fenced IS NULL
 	AND beat > (SELECT max(beat) FROM leadferry.workers WHERE ledger = $1) - $3 * interval '1 second')`
 
+// emptiedSQL says that workers have counted keys and none stands there: the table was emptied, or a restore has failed with it.
+const emptiedSQL = `NOT EXISTS (SELECT 1 FROM leadferry.lead_rows WHERE ledger = $1)
+	AND (SELECT coalesce(sum(created + partial + rejected + in_doubt + not_made), 0) > 0 FROM leadferry.workers WHERE ledger = $1)`
+
 // asBefore refuses a ledger that has lost what was known once: one that is behind a witness, one
 // of which a standby has taken over that was not waited for. It notes how standbys stand now.
 func (s *Store) asBefore(ctx context.Context, tx pgx.Tx) error {
@@ -52,10 +58,14 @@ func (s *Store) asBefore(ctx context.Context, tx pgx.Tx) error {
 	err := tx.QueryRow(ctx, `SELECT `+timelineSQL+`,
 		(SELECT count(*) FROM pg_stat_replication WHERE `+followsSQL+`), (SELECT count(*) FROM pg_stat_replication WHERE application_name IS NULL AND `+followsSQL+`),
 		current_setting('synchronous_standby_names') <> '',
-		EXISTS (SELECT 1 FROM leadferry.workers WHERE ledger = $1 AND timeline NOT IN (0, `+timelineSQL+`) AND standby <> $2 AND `+mayHaveGoneOnSQL+`)`, s.ledger, waitedFor, int(afterlife.Seconds())).
-		Scan(&n.timeline, &n.standbys, &n.unnamed, &n.synchronous, &n.branched)
+		EXISTS (SELECT 1 FROM leadferry.workers WHERE ledger = $1 AND timeline NOT IN (0, `+timelineSQL+`) AND standby <> $2 AND `+mayHaveGoneOnSQL+`),
+		EXISTS (SELECT 1 FROM pg_class WHERE relnamespace = 'leadferry'::regnamespace AND relpersistence <> 'p'), `+emptiedSQL, s.ledger, waitedFor, int(afterlife.Seconds())).
+		Scan(&n.timeline, &n.standbys, &n.unnamed, &n.synchronous, &n.branched, &n.unlogged, &n.emptied)
 	if err != nil {
 		return err
+	}
+	if n.unlogged {
+		return s.refuse(checkpoint.ErrPlace, "its tables are UNLOGGED: a crash of its server empties them, and leads would be made twice", "have the owner carry out ALTER TABLE … SET LOGGED for each table of the schema leadferry")
 	}
 	s.timeline, s.standby = n.timeline, noStandby
 	switch {
@@ -71,8 +81,11 @@ func (s *Store) asBefore(ctx context.Context, tx pgx.Tx) error {
 		return s.refuse(checkpoint.ErrPlace, "its server has standbys and waits for none of them: when one takes over, what was acknowledged last is lost, and leads would be made twice", hint)
 	}
 	why := s.behind(ctx, tx)
-	if n.branched {
+	switch {
+	case n.branched:
 		why = "its server's history has branched since the last run: it was restored, or a standby took over that was not waited for"
+	case n.emptied:
+		why = "none of the rows that it knew is there any more: its table was emptied, or a restore of it has failed"
 	}
 	switch {
 	case why == "":
@@ -115,6 +128,9 @@ func (s *Store) acceptOlder(ctx context.Context, tx pgx.Tx, missing string) erro
 	err := tx.QueryRow(ctx, `UPDATE leadferry.ledgers SET id = $2, ancestor = trim(ancestor || ' ' || id), missing = $3, moved_to = '', since = nextval('leadferry.commits') WHERE ledger = $1 RETURNING since`,
 		s.ledger, id, s.missing).Scan(&s.since)
 	s.id = id
+	if err == nil {
+		_, err = tx.Exec(ctx, `UPDATE leadferry.workers SET created = 0, partial = 0, rejected = 0, in_doubt = 0, not_made = 0 WHERE ledger = $1 AND `+emptiedSQL, s.ledger)
+	}
 	if err == nil {
 		err = s.stopAll(ctx, tx)
 	}

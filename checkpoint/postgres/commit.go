@@ -131,6 +131,9 @@ func (s *Store) stored(g *group, w *working, r *reply, asked time.Duration) {
 			c.Entry.Seq = r.seq
 		}
 	}
+	if r.seq == 0 { // nothing was stored, see write
+		return
+	}
 	s.seq.Store(r.seq)
 	if !s.claimed.Swap(true) { // from now on this machine knows that there is something to lose
 		s.remember()

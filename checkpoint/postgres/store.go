@@ -198,6 +198,9 @@ func (s *Store) open() (err error) {
 	if err := s.writer.Promises(s.o.ReadOnly); err != nil {
 		return err
 	}
+	if err := s.reader.Promises(true); err != nil { // an address may name several servers
+		return err
+	}
 	if err := s.migrate(ctx); err != nil {
 		return err
 	}
@@ -265,10 +268,7 @@ func (s *Store) Close() error {
 		s.vacuum()
 	}
 	if err == nil && !s.o.ReadOnly {
-		_, err = s.writer.Exec(context.Background(), `UPDATE leadferry.workers SET ended = clock_timestamp(), beat = clock_timestamp() WHERE worker = $1`, s.worker)
-		if err != nil {
-			err = s.serverError(err)
-		}
+		err = s.end()
 	}
 	s.fleet.close()
 	if s.beaten != nil {
@@ -284,6 +284,19 @@ func (s *Store) Close() error {
 	s.reader.Close()
 	s.writer.Close()
 	return err
+}
+
+// end notes that the worker has ended, by another connection where the one that writes was lost since its last commit.
+func (s *Store) end() (err error) {
+	for tries := 0; tries < 2; tries++ {
+		if _, err = s.writer.Exec(context.Background(), `UPDATE leadferry.workers SET ended = clock_timestamp(), beat = clock_timestamp() WHERE worker = $1`, s.worker); err == nil {
+			return nil
+		}
+		if _, lost := s.again(err, s.commits); lost != nil {
+			return lost
+		}
+	}
+	return s.serverError(err)
 }
 
 // Drop is Close for whoever was refused: a ledger that is New and that has known nothing is
@@ -390,7 +403,11 @@ func (s *Store) meetToRead() error {
 	if err != nil {
 		return err
 	}
-	if err := fresh.Prepare(map[string]string{"find": findSQL()}); err != nil {
+	err = fresh.Promises(true) // a standby may lack what was made last
+	if err == nil {
+		err = fresh.Prepare(map[string]string{"find": findSQL()})
+	}
+	if err != nil {
 		fresh.Close()
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"leadferry/checkpoint"
 )
@@ -320,17 +321,21 @@ func bytesOf(keys []string) [][]byte {
 
 // disown takes leads from rows that have others by now, for those which come to own them.
 func (s *Store) disown(writes []write) error {
-	for _, one := range writes {
-		if one.owns == "" {
-			continue
-		}
-		_, err := s.writer.Exec(context.Background(), `UPDATE leadferry.lead_ids SET key = $3 WHERE ledger = $1 AND lead_id = $2 AND key <> $3`,
-			s.ledger, clean(one.owns), []byte(one.key))
-		if err != nil {
-			return err
+	leads, keys := newArray(pgtype.TextOID), newArray(pgtype.ByteaOID)
+	for i := range writes {
+		if w := &writes[i]; w.owns != "" {
+			leads.text(clean(w.owns))
+			keys.bytes([]byte(w.key))
 		}
 	}
-	return nil
+	if leads.n == 0 {
+		return nil
+	}
+	return s.writer.PgConn().ExecParams(context.Background(), `UPDATE leadferry.lead_ids i SET key = w.key
+		FROM unnest($2::text[], $3::bytea[]) AS w (lead_id, key) CROSS JOIN LATERAL (
+			SELECT o.ctid FROM leadferry.lead_ids o WHERE o.ledger = $1 AND o.lead_id = w.lead_id AND o.key <> w.key OFFSET 0 -- see find.sql
+		) at WHERE i.ctid = at.ctid AND i.key <> w.key`, [][]byte{int4Param(s.ledger), leads.param(), keys.param()},
+		[]uint32{pgtype.Int4OID, pgtype.TextArrayOID, pgtype.ByteaArrayOID}, binaryFormat, nil).Read().Err
 }
 
 // keepFound notes evidence against decisions, each once.

@@ -1,0 +1,116 @@
+package postgres
+
+import (
+	"errors"
+	"net/url"
+	"testing"
+	"time"
+
+	"leadferry/checkpoint"
+	"leadferry/internal/pgtest"
+)
+
+// A table that was emptied, as by a restore that has failed with it, and one that a crash would empty, are noticed before a run
+// begins: what it knew would be made again.
+func TestRowsThatAreGone(t *testing.T) {
+	server := pgtest.Shared(t)
+	address, target := server.Database(t), newTarget()
+	s := opened(t, address, target, Options{Run: "run"})
+	committed(t, s, claimOf("a"), claimOf("b"))
+	committed(t, s, createdOf("a", "lead-a"))
+	s.Close()
+	server.Exec(t, address, `ALTER TABLE leadferry.lead_rows SET UNLOGGED`)
+	refusal(t, address, target, Options{Run: "again"}, "UNLOGGED")
+	refusal(t, address, target, Options{Run: "again", Accept: true}, "UNLOGGED")
+	server.Exec(t, address, `ALTER TABLE leadferry.lead_rows SET LOGGED`, `TRUNCATE leadferry.lead_rows`)
+	refusal(t, address, target, Options{Run: "again"}, "none of the rows")
+	accepted := opened(t, address, target, Options{Accept: true})
+	if i := accepted.Info(); !i.Incomplete || !i.MayLack(&checkpoint.Entry{Key: "a"}) || i.Leads+i.InDoubt != 0 {
+		t.Errorf("%+v", i)
+	}
+	accepted.Close()
+	again := opened(t, address, target, Options{Run: "again"})
+	if i := again.Info(); !i.Incomplete || again.Check(t.Context()) != nil {
+		t.Errorf("%+v, %v", i, again.Check(t.Context()))
+	}
+	if _, err := again.AcceptLoss(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	again.Close()
+	opened(t, address, target, Options{Run: "last"})
+}
+
+// Look-ups are not answered by a standby, which may lack what was made last, though the address names it.
+func TestLookupsOfAnAddressWithAStandby(t *testing.T) {
+	server := pgtest.New(t)
+	standby := server.Standby(t)
+	p := newProxy(t, server)
+	address := "postgres://postgres@/postgres?host=" + url.QueryEscape(p.dir+","+standby.Socket())
+	s := opened(t, address, newTarget(), Options{Run: "run", NeverPromoted: true, Patience: time.Minute})
+	standby.Caught(t, server)
+	standby.Exec(t, standby.URL("postgres"), `SELECT pg_wal_replay_pause()`)
+	committed(t, s, claimOf("a"))
+	p.cutAll()
+	p.arm(1, true) // the next connection, in whose place the standby is met
+	if got := stands(t, s, "a"); got.State != checkpoint.InDoubt || p.cuts != 1 {
+		t.Errorf("after %d cuts: %+v", p.cuts, got)
+	}
+}
+
+// A commit of which nothing came about, since another worker had claimed its rows, takes no number.
+func TestCommitsOfNothing(t *testing.T) {
+	address, target := pgtest.Shared(t).Database(t), newTarget()
+	first, second := joined(t, address, target, 0, 2, nil), joined(t, address, target, 1, 2, nil)
+	committed(t, second, claimOf("b"))
+	committed(t, first, claimOf("a"))
+	before := second.seq.Load()
+	c := claimOf("a")
+	if err := second.Commit(t.Context(), []*checkpoint.Change{c}); err != nil || !errors.Is(c.Err, checkpoint.ErrHeld) {
+		t.Fatal(err, c.Err)
+	}
+	if after := second.seq.Load(); after != before || second.Info().Sequence != before {
+		t.Errorf("its last commit was %d, and is said to be %d", before, after)
+	}
+}
+
+// A worker whose connection is lost once all is done has ended all the same.
+func TestAnEndWithoutConnection(t *testing.T) {
+	server := pgtest.Shared(t)
+	address := server.Database(t)
+	p := newProxy(t, server)
+	s := opened(t, p.through(address), newTarget(), Options{Run: "run"})
+	committed(t, s, claimOf("a"))
+	p.cutAll()
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if n := pgtest.Value[int](t, address, `SELECT count(*) FROM leadferry.workers WHERE ended IS NULL`); n != 0 {
+		t.Error("it counts as alive")
+	}
+}
+
+// Leads change hands in one statement, however many.
+func TestDisowning(t *testing.T) {
+	server := pgtest.Shared(t)
+	p := newProxy(t, server)
+	s := opened(t, p.through(server.Database(t)), newTarget(), Options{})
+	const leads = 100
+	adopt := func(shift int) func() {
+		var list []checkpoint.Entry
+		for i := range leads {
+			list = append(list, checkpoint.Entry{Key: "key-" + itoa(i), LeadID: "lead-" + itoa((i+shift)%leads)})
+		}
+		return func() {
+			if _, err := s.Adopt(t.Context(), checkpoint.ListOf(list...)); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	few := p.tripsOf(adopt(0))
+	if n := p.tripsOf(adopt(1)); n > few+1 || few > 12 {
+		t.Errorf("%d round trips to adopt, %d to part leads anew", few, n)
+	}
+	if err := s.Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
