@@ -194,6 +194,7 @@ func (c *carrier) weighRead(j *job, lead *leadapi.Lead) (goesOn bool) {
 		return c.held(j, lead, fmt.Sprintf("the lead is %s on the service, and the row would reopen it as %s: nothing was sent", lead.Status, file))
 	}
 	if !send.none() {
+		j.leadBefore.Seen = j.leadBefore.sight(lead)
 		return true
 	}
 	c.inStep(j, lead)

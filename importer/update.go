@@ -214,15 +214,15 @@ func (c *carrier) updated(j *job, lead *leadapi.Lead) {
 		c.settle(j, Failed)
 		return
 	}
-	if send.Status && entry.Status != j.leadBefore.Status {
-		j.moved.from, j.moved.to = j.leadBefore.Status, entry.Status
+	if from := cmp.Or(j.leadBefore.Seen.Status, j.leadBefore.Status); send.Status && entry.Status != from {
+		j.moved.from, j.moved.to = from, entry.Status
 	}
 	if c.matches {
 		entry.Synced = true
 	} else {
 		entry.Digest, entry.Synced = j.it.digest, false
 	}
-	if entry.State == checkpoint.Partial && entry.ExternalID != "" && entry.ExternalID == rec.ExternalID {
+	if entry.ExternalID != "" && entry.ExternalID == rec.ExternalID {
 		entry.State, entry.WantLink = checkpoint.Created, ""
 	}
 	c.settle(j, j.step.outcome)
@@ -241,6 +241,10 @@ func (c *carrier) see(j *job, lead *leadapi.Lead) {
 		}
 	default:
 		entry.Status, entry.Seen = lead.Status, checkpoint.Sight{}
+	}
+	if named := j.it.rec.ExternalID; lead.ExternalID != "" && named != "" && named == before.ExternalID && named != lead.ExternalID {
+		entry.WantLink = named // or nobody would find the lead by what its row says
+		j.say("its ExternalID was changed on the service: the next sync sends the row's again")
 	}
 	entry.ExternalID = cmp.Or(lead.ExternalID, entry.ExternalID)
 	entry.Organization = cmp.Or(lead.OwnerID, entry.Organization)

@@ -381,3 +381,56 @@ func TestImportUpdatesChangedRows(t *testing.T) {
 		p.must("changed 1", p.run("import", Options{}, "a,,x-a,open,Nan,1"))
 	})
 }
+
+// A lead that was found by its ExternalID is found by it again, though people gave it another one in the console: it is made
+// no second time, and the next sync links it anew.
+func TestALeadWhoseExternalIDWasChangedElsewhereIsFoundAgain(t *testing.T) {
+	for name, between := range map[string]string{"at once": "", "after an update that was refused": "422", "after one that got no answer": "lost"} {
+		t.Run(name, func(t *testing.T) {
+			paired(t, func(t *testing.T, p *pair) {
+				p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
+				a := p.known("a").LeadID
+				p.service.leads[a].ExternalID = "typed by hand"
+				create := Options{Planning: Planning{Missing: MissingCreate}}
+				r := p.must("updated 1", p.run("sync", create, "renamed,,x-a,open,Anna,1"))
+				if text := r.text("renamed"); !strings.Contains(text, "its ExternalID was changed on the service") {
+					t.Error(text)
+				}
+				if between != "" {
+					p.service.fate = func(string, string) string { return between }
+					p.run("sync", create, "renamed,,x-a,open,Anne,1")
+					p.service.fate = nil
+				}
+				p.must("updated 1", p.run("sync", create, "renamed,,x-a,open,Hanna,1"))
+				p.service.sent()
+				p.must("unchanged 1", p.run("sync", create, "renamed,,x-a,open,Hanna,1"))
+				p.sends()
+				if e := p.known("a"); p.service.creates != 1 || p.service.lead(a).ExternalID != "x-a" || e.ExternalID != "x-a" || e.WantLink != "" || e.State != checkpoint.Created {
+					t.Errorf("%d leads made, %+v", p.service.creates, e)
+				}
+			})
+		})
+	}
+}
+
+// What a run made of a status is told from what the service held before it, where that was seen.
+func TestChangesOfStatusBeginWhereTheServiceWas(t *testing.T) {
+	for name, before := range map[string]Reads{"read": ReadChanged, "read, all": ReadAll, "seen before": ReadNothing} {
+		t.Run(name, func(t *testing.T) {
+			paired(t, func(t *testing.T, p *pair) {
+				p.must("created 2", p.run("import", Options{}, "a,,x-a,open,Ann,1", "b,,x-b,open,Bob,1"))
+				for _, key := range []string{"a", "b"} {
+					p.service.console(p.known(key).LeadID, "closedWon")
+				}
+				o := Options{Planning: Planning{Conflict: RuleFile, CheckRemote: before}}
+				if before == ReadNothing {
+					p.run("reconcile", Options{}, "a,,x-a,open,Ann,1", "b,,x-b,open,Bob,1")
+				}
+				r := p.must("updated 2", p.run("sync", o, "a,,x-a,contacted,Ann,1", "b,,x-b,open,Bobby,1"))
+				if diff := cmp.Diff(map[report.Transition]int{{From: "closedWon", To: "contacted"}: 1, {From: "closedWon", To: "open"}: 1}, r.tally.moves); diff != "" {
+					t.Error(diff)
+				}
+			})
+		})
+	}
+}
