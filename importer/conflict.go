@@ -324,6 +324,14 @@ func (p *pulls) lines() []report.Pulled {
 	return lines
 }
 
+// left is how many leads were left out for want of a word.
+func (p *pulls) left() (n int) {
+	for _, leads := range p.wordless {
+		n += leads
+	}
+	return n
+}
+
 // note names the statuses without a word, or is nothing.
 func (p *pulls) note() string {
 	if len(p.wordless) == 0 {
@@ -333,6 +341,5 @@ func (p *pulls) note() string {
 	for _, status := range slices.Sorted(maps.Keys(p.wordless)) {
 		parts = append(parts, fmt.Sprintf("%s (%d)", cmp.Or(report.Escape(status), "a status that could not be read"), p.wordless[status]))
 	}
-	return "Leads that the pull file lacks, for want of a word for their status: " + strings.Join(parts, ", ") +
-		". Name one in the mapping's lead.status.pull, or \"\" to leave them out."
+	return "Leads that the pull file lacks, for want of a word for their status: " + strings.Join(parts, ", ") + "."
 }

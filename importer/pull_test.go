@@ -67,8 +67,8 @@ func TestWordsOfThePullFile(t *testing.T) {
 	if lines := p.lines(); len(lines) != 1 || lines[0].Status != "Won" {
 		t.Errorf("%+v", lines)
 	}
-	if note := p.note(); !strings.Contains(note, "archived (1), open (2).") {
-		t.Error(note)
+	if note := p.note(); !strings.Contains(note, "archived (1), open (2).") || p.left() != 3 {
+		t.Errorf("%d: %s", p.left(), note)
 	}
 }
 

@@ -36,6 +36,9 @@ func (r *run) summary() *report.Summary {
 		}
 	}
 	s.Notes = r.notes()
+	if r.pulls != nil {
+		s.Wordless = r.pulls.left()
+	}
 	if r.dry != nil {
 		s.Checks = r.dry.found(s.Notes)
 	}

@@ -73,6 +73,7 @@ func (s *Summary) afterRun(todo *steps) {
 	todo.add(n.Invalid+n.Rejected > 0, s.correct(n.Invalid+n.Rejected, s.Command+" what you corrected"), s.again(s.Command)...)
 	unsent := n.Failed + n.Partial + n.Pending
 	todo.add(!stopped && unsent > 0, fmt.Sprintf("Run the same command again for the %s that did not get through.", english.Plural(unsent, "row", "")))
+	todo.add(s.Wordless > 0, `Name words of the CRM for the statuses that the notes name, in the mapping's lead.status.pull, or "" to leave such leads out of the pull file.`)
 	s.decisions(todo)
 }
 

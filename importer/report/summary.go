@@ -56,6 +56,7 @@ type Summary struct {
 	Notes []string    `json:"notes"` // remarks for people
 	Next  []Step      `json:"next"`  // as Steps has them
 
+	Wordless     int      `json:"-"` // leads that the pull file lacks, for want of a word for their status
 	Paused       string   `json:"-"` // of a run that goes on: why requests wait, or ""
 	Hint         string   `json:"-"` // what to do about a stop before running again, or ""
 	Flags        []string `json:"-"` // of a check: how the input is read, and how much of it, as its import has to; else what the next command needs too

@@ -66,6 +66,8 @@ func (s *Summary) Headline() (sentences []string) {
 		add(name + " finished: " + asking)
 	case faults != "":
 		add(name + " finished: no row needs attention, but " + faults)
+	case s.Outcome == "attention" && s.Checks == nil: // see Summary.Wordless, which is not read from files
+		add(name + " finished: no row needs attention, but the pull file lacks leads")
 	case s.Rows.Read == 0:
 		add(name + " complete: there were no rows")
 	default:

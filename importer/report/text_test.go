@@ -170,6 +170,7 @@ func text(t *testing.T, s *Summary, width int) string {
 
 func TestTextSaysOneThingForEachKindOfRun(t *testing.T) {
 	change := func(s *Summary, f func(*Summary)) *Summary { f(s); return s }
+	wordless := change(sample(), func(s *Summary) { s.Outcome, s.ExitCode, s.Wordless = "attention", 1, 1 })
 	tests := []struct {
 		name    string
 		summary *Summary
@@ -192,6 +193,8 @@ func TestTextSaysOneThingForEachKindOfRun(t *testing.T) {
 		{"changed", change(sample(), func(s *Summary) { s.Rows.Changed = 1 }), "--changed ignore"},
 		{"unmatched", change(sample(), func(s *Summary) { s.Rows.Unmatched = 1 }), "no lead yet"},
 		{"conflict", change(sample(), func(s *Summary) { s.Rows.Conflict = 1 }), "rows in conflict"},
+		{"leads that the pull file lacks", wordless, "Import finished: no row needs attention, but the pull file lacks leads.\n"},
+		{"leads that the pull file lacks, then", wordless, "1. Name words of the CRM"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
