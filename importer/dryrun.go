@@ -251,8 +251,15 @@ func (d *dryRun) notes() (notes []string) {
 	if n := d.values.dropped.Count; n > 0 {
 		notes = append(notes, fmt.Sprintf("Rows with values that break a rule and are left out, as on_invalid says: %d, first at %s.", n, d.intake.place(d.values.dropped.First[0])))
 	}
+	if d.options.CheckRemote != ReadNothing {
+		notes = append(notes, "--check-remote reads leads besides, by one request each. None was read now, so what others changed on the service is not foreseen, but for what earlier runs have seen.")
+	}
 	if same := &d.repeated.Same; same.Rows > 0 {
-		notes = append(notes, fmt.Sprintf("Rows whose key stands in an earlier row: %d. They are judged in file order: the same data count as unchanged, other data as changed. %s", same.Rows, d.examples(same)))
+		judged := "the same data count as unchanged, other data as changed"
+		if d.options.Command == "sync" || d.options.Changed == UpdateChanged {
+			judged = "what the rows before them leave of their lead is not foreseen, so that more updates may be sent, or fewer"
+		}
+		notes = append(notes, fmt.Sprintf("Rows whose key stands in an earlier row: %d. They are judged in file order: %s. %s", same.Rows, judged, d.examples(same)))
 	}
 	if alike := &d.repeated.Alike; alike.Rows > 0 {
 		notes = append(notes, fmt.Sprintf("Rows whose key looks like that of an earlier row, but for leading zeros, blanks or capitals: %d. An import holds them as conflicts, unless --look-alikes create is given. %s", alike.Rows, d.examples(alike)))

@@ -136,6 +136,29 @@ func TestValidateTellsWhatIsWrong(t *testing.T) {
 	}
 }
 
+// What a dry run of updates cannot foresee, it says: rows that repeat a key, and leads that would be read.
+func TestWhatADryRunCannotForesee(t *testing.T) {
+	for name, test := range map[string]struct {
+		o    Options
+		want string
+	}{
+		"sync":   {Options{Task: Task{Command: "sync"}}, "of their lead is not foreseen"},
+		"read":   {Options{Task: Task{Command: "sync"}, Planning: Planning{CheckRemote: ReadChanged}}, "--check-remote reads leads besides"},
+		"update": {Options{Task: Task{Command: "import"}, Planning: Planning{Changed: UpdateChanged}}, "of their lead is not foreseen"},
+		"import": {Options{Task: Task{Command: "import"}}, "other data as changed"},
+	} {
+		var err error
+		if test.o.Mapping, err = mapping.Parse("m", []byte(pairMapping), nil); err != nil {
+			t.Fatal(err)
+		}
+		d := newDryRun(&test.o, &intake{})
+		d.repeated.Same.Rows = 1
+		if notes := strings.Join(d.notes(), "\n"); !strings.Contains(notes, test.want) {
+			t.Errorf("%s: %s", name, notes)
+		}
+	}
+}
+
 // Rows that cannot be read are one check however their numbers differ.
 func TestUnreadableRowsAreCountedByWhatIsWrong(t *testing.T) {
 	s := validated(t, checkedMapping, Options{}, checkedHeader+"1,1\n2,2,2\n3,3\n")
