@@ -83,6 +83,17 @@ func (b *leadBefore) changedBy(file, service string) (byFile, byService bool) {
 	return file != "" && file != b.Status, service != b.Status
 }
 
+// against is what the file says when the service's status is let stand: of a row without one what it said last.
+func (b *leadBefore) against(file string) string {
+	switch {
+	case file != "":
+		return file
+	case b.Seen.Kept:
+		return b.Seen.Against
+	}
+	return b.Status
+}
+
 // weigh lets the step of a row stand, unless others have changed the status of its lead as far
 // as earlier runs have seen, or the carrier is to read the lead first.
 func (p *conflicts) weigh(c *Case, step Step) Step {
@@ -112,7 +123,7 @@ func (p *conflicts) weigh(c *Case, step Step) Step {
 	switch {
 	case !step.Send.none():
 		return step
-	case before.Seen.Kept && before.Seen.Against == file:
+	case before.Seen.Kept && before.Seen.Against == before.against(file):
 		step.Action = Nothing
 	default:
 		step.Action = Note
@@ -230,7 +241,7 @@ func (c *carrier) inStep(j *job, lead *leadapi.Lead) {
 // against it.
 func (c *carrier) keep(j *job) {
 	if j.step.kept {
-		j.entry.Seen.Kept, j.entry.Seen.Against = true, j.it.rec.Status
+		j.entry.Seen.Kept, j.entry.Seen.Against = true, j.leadBefore.against(j.it.rec.Status)
 	}
 	c.release(j, Unchanged)
 }

@@ -85,6 +85,30 @@ func TestWhatWasSeenIsTreatedByTheRule(t *testing.T) {
 	})
 }
 
+// A row that says nothing of the status changes nothing: what was kept against the file stays kept when the file says again
+// what it said then.
+func TestARowWithoutAStatusLeavesWhatIsKept(t *testing.T) {
+	for name, reads := range map[string]Reads{"seen before": ReadNothing, "read": ReadAll} {
+		t.Run(name, func(t *testing.T) {
+			paired(t, func(t *testing.T, p *pair) {
+				const stale, silent = "a,,x-a,open,Ann,1", "a,,x-a,,Ann,1"
+				service := Options{Planning: Planning{Conflict: RuleService, CheckRemote: ReadAll}}
+				p.must("created 1", p.run("import", Options{}, stale))
+				a := p.known("a").LeadID
+				p.service.console(a, "closedWon")
+				for _, rows := range []string{silent, stale, silent, stale} { // the first night knows of no other status than the confirmed one
+					p.must("unchanged 1", p.run("sync", service, rows))
+					if got := p.service.lead(a).Status; got != "closedWon" {
+						t.Errorf("the service's status was to stand, it is %s", got)
+					}
+					service.CheckRemote = reads
+				}
+				p.must("updated 1", p.run("sync", service, "a,,x-a,onHold,Ann,1"))
+			})
+		})
+	}
+}
+
 // Both sides agree on what was only seen: nothing is sent, and it counts as confirmed.
 func TestAFileThatTakesOverWhatWasSeen(t *testing.T) {
 	paired(t, func(t *testing.T, p *pair) {

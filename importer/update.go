@@ -237,7 +237,7 @@ func (c *carrier) see(j *job, lead *leadapi.Lead) {
 	case elsewhere || j.step.kept:
 		entry.Seen = before.sight(lead)
 		if j.step.kept {
-			entry.Seen.Kept, entry.Seen.Against = true, j.it.rec.Status
+			entry.Seen.Kept, entry.Seen.Against = true, before.against(j.it.rec.Status)
 		}
 	default:
 		entry.Status, entry.Seen = lead.Status, checkpoint.Sight{}
