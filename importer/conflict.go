@@ -300,7 +300,7 @@ func (p *pulls) add(it *item, r *result) {
 	switch {
 	case e.LeadID == "" || r.outcome == Pending || r.outcome == Failed:
 		return // nothing new is known of the lead
-	case r.kept, f.verdict == ServiceAhead, f.verdict == BothChanged && (p.rules.ruleFor(f.service) == RuleService || e.Seen.Kept && e.Seen.Against == it.rec.Status):
+	case r.kept || p.isService(it.rec.Status, e, f):
 	default:
 		delete(p.leads, e.LeadID)
 		return
@@ -313,6 +313,17 @@ func (p *pulls) add(it *item, r *result) {
 		ExternalID: e.ExternalID, Status: cmp.Or(f.service, e.Seen.Status), LeadID: e.LeadID,
 		UpdatedAt: stamp(changed), OrganizationID: cmp.Or(f.owner, e.Seen.Organization, e.Organization),
 	}}
+}
+
+// isService reports whether a reconciliation found that the service's status is what counts.
+func (p *pulls) isService(file string, e *checkpoint.Entry, f *comparison) bool {
+	switch rule := p.rules.ruleFor(f.service); {
+	case rule == RuleFile:
+		return false
+	case f.verdict == BothChanged:
+		return rule == RuleService || e.Seen.Kept && e.Seen.Against == (*leadBefore)(e).against(file)
+	}
+	return f.verdict == ServiceAhead
 }
 
 // lines are those of the file, in the order of the rows, with statuses in the CRM's words. Leads

@@ -53,6 +53,27 @@ func TestPullHoldsWhatIsKept(t *testing.T) {
 	})
 }
 
+// A status over which the file's word counts is nothing that the CRM should take over.
+func TestPullLeavesOutWhatTheFileDecides(t *testing.T) {
+	paired(t, func(t *testing.T, p *pair) {
+		ruled, err := mapping.Parse("m", []byte(strings.ReplaceAll(pairMapping, `status: "{status}"`, `status: {from: "{status}", conflict: {onHold: file}}`)), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := []string{"a,,x-a,open,Ann,1", "b,,x-b,open,Bob,1"}
+		p.must("created 2", p.run("import", Options{}, rows...))
+		p.service.console(p.known("a").LeadID, "onHold")
+		p.service.console(p.known("b").LeadID, "closedWon")
+		o := Options{Task: Task{Mapping: ruled}, Keeping: Keeping{Files: report.Files{Pull: "pull.csv"}}}
+		for _, o.Reconciling.None = range []bool{false, true} {
+			if _, order := p.must("conflict 2", p.run("reconcile", o, rows...)).pulledBy(); order != "x-b " {
+				t.Error(order)
+			}
+		}
+		p.must("updated 1 conflict 1", p.run("sync", o, rows...)) // which sends it
+	})
+}
+
 // Statuses come in the CRM's words; those without one are named, unless they are left out on
 // purpose.
 func TestWordsOfThePullFile(t *testing.T) {
