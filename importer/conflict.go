@@ -105,7 +105,7 @@ func (p *conflicts) weigh(c *Case, step Step) Step {
 		return step
 	case p.reads != ReadNothing && c.Known.ExternalID != "" && (p.reads == ReadAll || step.Action == Update || seen != "" && seen != before.Status):
 		step.Action, step.outcome = Update, Updated
-		return p.reopening(c, step, before.Status)
+		return step // what the lead's status is, the carrier sees
 	case seen == "":
 		return p.reopening(c, step, before.Status)
 	}

@@ -49,6 +49,28 @@ func TestCheckRemote(t *testing.T) {
 	})
 }
 
+// Whether a row would reopen its lead is asked of what the service shows, where that is read.
+func TestALeadThatBothSidesReopenedIsRead(t *testing.T) {
+	for name, reads := range map[string]Reads{"changed": ReadChanged, "all": ReadAll} {
+		t.Run(name, func(t *testing.T) {
+			paired(t, func(t *testing.T, p *pair) {
+				held := Options{Planning: Planning{CheckRemote: reads, HoldReopen: true}}
+				p.must("created 1", p.run("import", Options{}, "a,,x-a,closedWon,Ann,1"))
+				a := p.known("a").LeadID
+				p.must("conflict 1", p.run("sync", held, "a,,x-a,contacted,Ann,1"))
+				p.service.console(a, "contacted")
+				p.must("unchanged 1", p.run("sync", held, "a,,x-a,contacted,Ann,1"))
+				p.must("unchanged 1", p.run("sync", Options{}, "a,,x-a,contacted,Ann,1"))
+				p.service.console(a, "closedWon")
+				r := p.must("conflict 1", p.run("sync", held, "a,,x-a,onHold,Ann,1"))
+				if text := r.text("a"); !strings.Contains(text, "closedWon") {
+					t.Error(text)
+				}
+			})
+		})
+	}
+}
+
 // What an update that was not settled asked for is no conflict when it is found there.
 func TestCheckRemoteKnowsItsOwnUnsettledUpdate(t *testing.T) {
 	paired(t, func(t *testing.T, p *pair) {
