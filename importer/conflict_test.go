@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"leadferry/checkpoint"
+	"leadferry/importer/report"
 )
 
 // Who changed what, from what both sides were last known to hold.
@@ -104,6 +105,88 @@ func TestARowWithoutAStatusLeavesWhatIsKept(t *testing.T) {
 					service.CheckRemote = reads
 				}
 				p.must("updated 1", p.run("sync", service, "a,,x-a,onHold,Ann,1"))
+			})
+		})
+	}
+}
+
+// What the answer to an update shows of a lead's status is treated by the rule at once, as what was read: the same run once more
+// sends nothing, and its pull file is the same.
+func TestWhatAnUpdateShowsIsTreatedByTheRule(t *testing.T) {
+	content, status := ` {"Content":{"name":"Anna"}}`, ` {"Status":"open"}`
+	for name, test := range map[string]struct {
+		rule         Rule
+		hold         bool
+		sent         []string
+		again        string // how the same run ends
+		status, pull string
+	}{
+		"report":            {RuleReport, false, []string{content}, "conflict 1", "closedWon", ""},
+		"service":           {RuleService, false, []string{content}, "unchanged 1", "closedWon", "x-a "},
+		"file":              {RuleFile, false, []string{content, status}, "unchanged 1", "open", ""},
+		"file, but no more": {RuleFile, true, []string{content}, "conflict 1", "closedWon", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			paired(t, func(t *testing.T, p *pair) {
+				p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
+				a := p.known("a").LeadID
+				p.service.console(a, "closedWon")
+				p.service.sent()
+				o := Options{Planning: Planning{Conflict: test.rule, HoldReopen: test.hold}, Keeping: Keeping{Files: report.Files{Pull: "pull.csv"}}}
+				r := p.must("updated 1", p.run("sync", o, "a,,x-a,open,Anna,1"))
+				var sent []string
+				for _, body := range test.sent {
+					sent = append(sent, a+body)
+				}
+				p.sends(sent...)
+				if _, order := r.pulledBy(); order != test.pull || p.service.lead(a).Status != test.status {
+					t.Errorf("%s, the pull file has %q", p.service.lead(a).Status, order)
+				}
+				if text := r.text("a"); !strings.Contains(text, "now it is closedWon") || strings.Contains(text, "the file's was sent") != (test.status == "open") {
+					t.Error(text)
+				}
+				if test.status == "open" && r.tally.moves[report.Transition{From: "closedWon", To: "open"}] != 1 {
+					t.Error(r.tally.moves)
+				}
+				r = p.must(test.again, p.run("sync", o, "a,,x-a,open,Anna,1"))
+				p.sends()
+				if _, order := r.pulledBy(); order != test.pull {
+					t.Errorf("the pull file has %q", order)
+				}
+			})
+		})
+	}
+}
+
+// Where the file's status cannot be sent any more, or not be confirmed, the row says so.
+func TestAStatusThatIsSentOverAnotherOneMayFail(t *testing.T) {
+	for fate, want := range map[string]string{"422": "rejected 1", "lost": "failed 1", "other-status": "failed 1"} {
+		t.Run(fate, func(t *testing.T) {
+			paired(t, func(t *testing.T, p *pair) {
+				p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
+				a := p.known("a").LeadID
+				p.service.console(a, "closedWon")
+				updates := 0
+				p.service.fate = func(string, string) string {
+					if updates++; updates > 1 {
+						return fate
+					}
+					return ""
+				}
+				file := Options{Planning: Planning{Conflict: RuleFile}}
+				p.must(want, p.run("sync", file, "a,,x-a,open,Anna,1"))
+				p.service.fate = nil
+				if fate != "422" { // which is not sent again
+					p.must("updated 1", p.run("sync", file, "a,,x-a,open,Anna,1"))
+				}
+				file.RetryRejected = true
+				p.run("sync", file, "a,,x-a,open,Anna,1")
+				p.service.sent()
+				p.must("unchanged 1", p.run("sync", file, "a,,x-a,open,Anna,1"))
+				p.sends()
+				if got := p.service.lead(a); got.Status != "open" || p.known("a").Status != "open" {
+					t.Errorf("%+v", got)
+				}
 			})
 		})
 	}

@@ -19,15 +19,34 @@ import (
 // the service holds of what the row names.
 func (c *carrier) update(ctx context.Context, j *job) {
 	j.leadBefore = leadBefore(j.entry)
-	if c.conflicts.reads != ReadNothing && !c.readFirst(ctx, j) || !c.mark(j) {
+	if c.conflicts.reads != ReadNothing && !c.readFirst(ctx, j) {
 		return
+	}
+	for c.sendUpdate(ctx, j) && c.overrules(j) { // once: then its status is sent
+		j.say("the file's was sent")
+		j.leadBefore, j.step.Send, j.maybeApplied = leadBefore(j.entry), Changes{Status: true}, false
+	}
+}
+
+// sendUpdate reports whether the lead came back.
+func (c *carrier) sendUpdate(ctx context.Context, j *job) (answered bool) {
+	if !c.mark(j) {
+		return false
 	}
 	lead, err := c.patch(ctx, c.phases.taking, j, updateRequest(&j.it.rec, &j.step.Send))
 	if err != nil {
 		c.notUpdated(j, err)
-		return
+		return false
 	}
 	c.updated(j, lead)
+	return true
+}
+
+// overrules reports whether an update has shown a status that others gave the lead, and the file's is to be sent over it.
+func (c *carrier) overrules(j *job) bool {
+	file, seen := j.it.rec.Status, j.entry.Seen.Status
+	return j.outcome == Updated && file != "" && seen != "" && !j.step.Send.Status && seen != file && c.phases.taking.Err() == nil &&
+		c.conflicts.ruleFor(seen) == RuleFile && !c.conflicts.reopens(seen, file)
 }
 
 // mark makes it durable that an update of the lead is about to be sent. A lead that only
@@ -232,6 +251,7 @@ func (c *carrier) updated(j *job, lead *leadapi.Lead) {
 func (c *carrier) see(j *job, lead *leadapi.Lead) {
 	entry, before := &j.entry, &j.leadBefore
 	elsewhere := !j.step.Send.Status && before.Unsettled == "" && before.Status != "" && lead.Status != before.Status && lead.Status != j.it.rec.Status
+	j.step.kept = j.step.kept || elsewhere && c.conflicts.ruleFor(lead.Status) == RuleService
 	switch {
 	case lead.Status == "":
 	case elsewhere || j.step.kept:
