@@ -121,7 +121,6 @@ type intake struct {
 	options   *Options
 	sums      sums // nil: no digests are wanted
 	fields    bool // digests by field are wanted
-	creates   bool // leads are made of rows whose key is not known
 	caught    bool // texts are wanted that maps lack and else takes
 	sharding  sharding
 	keepGoing bool // an input that is lost in its middle does not end the run
@@ -277,7 +276,6 @@ const maxUnused = 1000
 // bind checks the mapping against the header of every input, before anything is sent.
 func (r *intake) bind() error {
 	r.bindings, r.idle = map[*source.Header]*mapping.Binding{}, map[string]bool{}
-	r.creates = !r.fields && r.options.Mapping.ForCreate() == nil
 	var all []error
 	for _, f := range r.options.Inputs {
 		path := f.Info().Path

@@ -1,8 +1,6 @@
 package importer
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -123,37 +121,5 @@ func TestNoLineIsTheHeaderOfAMappingWithoutColumns(t *testing.T) {
 	const want = "m.yaml:2:7: lead.content.*: a.csv has more than one column \"name\"\nhint: give each column of the file a name of its own"
 	if err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
-	}
-}
-
-// An object that has none of the columns of the content is another thing than a lead: pages of a service, or data one
-// level further in. Of each an empty lead would be made, for ever.
-func TestObjectsWithoutAnyColumnOfTheContent(t *testing.T) {
-	const nested = "version: 1\nassign: [{organization: o}]\nlead: {type_key: t, type_label: T, content: {email: '{properties.email}', 'source': web, name: {first: ['{name}', '{nick}']}}}\n"
-	const objects = `{"id":"1","name":null}` + "\n" + `{"id":"2","nick":"Ann"}` + "\n" + `{"id":"3"}` + "\n" + `{"id":"4","properties":{}}` + "\n" + `{"results":[1]}` + "\n"
-	for _, test := range []struct {
-		name, mapping string
-		invalid       int
-	}{
-		{"columns and paths", nested, 2},
-		{"no lead is made", strings.Replace(nested, "assign: [{organization: o}]", "key: '{id}'", 1), 1}, // without a key
-		{"the content names no column", strings.Replace(nested, "content: {", "content: {a: b}, status: {from: '{x}', default: open}}\n#", 1), 0},
-		{"all other columns", strings.Replace(nested, "content: {", "content: {'*': rest, ", 1), 0},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			o := prepared(t, test.mapping, Options{})
-			path := filepath.Join(t.TempDir(), "a.jsonl")
-			if err := os.WriteFile(path, []byte(objects), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			o.Inputs = []*source.File{opened(t, path, source.Options{Paths: o.Mapping.Paths()})}
-			s, err := Validate(t.Context(), o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if s.Rows.Read != 5 || s.Rows.Invalid != test.invalid {
-				t.Errorf("%+v, want %d invalid", s.Rows, test.invalid)
-			}
-		})
 	}
 }

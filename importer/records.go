@@ -98,8 +98,6 @@ func (m *recordMaker) record(it *item) error {
 	case ps != nil:
 		it.fault = faulty(ps...)
 	case it.rec.Skip:
-	case b.Hollow() && m.intake.creates:
-		it.fault = faulty(mapping.Problem{Rule: "columns", Text: "the object has none of the columns that lead.content names (hint: a value inside another is named by its path: {properties.email})"})
 	case len(it.rec.Key) > checkpoint.MaxKey:
 		it.fault = faulty(mapping.Problem{Rule: "key", Text: fmt.Sprintf("the key is longer than %d bytes", checkpoint.MaxKey)})
 	case len(it.rec.ExternalID) > checkpoint.MaxKey:

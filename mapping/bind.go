@@ -33,7 +33,6 @@ type Binding struct {
 	uses     []bool       // of the row's own columns, by index
 	unused   []string
 	warnings []Error
-	hollow   bool
 }
 
 type ownColumn struct {
@@ -54,7 +53,6 @@ func (m *Mapping) Bind(file string, c Columns) (*Binding, error) {
 	s := newSearch(m.name, file, c)
 	b := &Binding{plan: m.plan.with(s.bind), null: m.Source.Null, warnings: m.columnConstants(s)}
 	b.divide(m, s)
-	b.hollow = c.Open && b.isHollow(c)
 	if err := s.errs.orNil(); err != nil {
 		return nil, err
 	}
@@ -93,24 +91,6 @@ func (b *Binding) divide(m *Mapping, s *search) {
 		}
 	}
 	slices.SortStableFunc(b.own, func(x, y ownColumn) int { return cmp.Compare(x.name, y.name) })
-}
-
-// isHollow reports whether the content names columns, of which rows of this shape have none.
-func (b *Binding) isHollow(c Columns) bool {
-	own, named, found := c.Names[:c.Own], false, len(b.rest) > 0
-	for _, f := range b.plan.content {
-		if f.isRest() {
-			continue
-		}
-		f.value.visit(func(v *value) {
-			for i, index := range v.cells {
-				member, _, _ := strings.Cut(v.columns[i].name, ".")
-				named = true
-				found = found || 0 <= index && index < c.Own || index >= c.Own && slices.Contains(own, member)
-			}
-		})
-	}
-	return named && !found
 }
 
 // columnConstants warns of constants that are the name of a column.
@@ -166,10 +146,6 @@ func (b *Binding) Warnings() []Error {
 	}
 	return b.warnings
 }
-
-// Hollow reports that rows of this shape, which bring their own columns, have none of those that the content is made of:
-// another kind of object, of which only an empty lead could be made.
-func (b *Binding) Hollow() bool { return b.hollow }
 
 // Unused lists the row's own columns that go nowhere, in the input's order: no value of the mapping names them, and
 // no "*": rest takes them or leaves them out by name. The default key is made of them all the same.
