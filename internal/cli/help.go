@@ -36,7 +36,7 @@ func referenceOf(c *cli.Command, above []string) reference.Command {
 	}
 	r.Values = argumentsOf(r.Name(), c.ArgsUsage)
 	for _, f := range c.Flags {
-		r.Flags = append(r.Flags, referenceOfFlag(f, r.Name()))
+		r.Flags = append(r.Flags, referenceOfFlag(f))
 	}
 	for _, sub := range c.Subcommands {
 		r.Commands = append(r.Commands, referenceOf(sub, r.Path))
@@ -46,7 +46,7 @@ func referenceOf(c *cli.Command, above []string) reference.Command {
 
 var backticked = spelling.Form("`([^`]*)`")
 
-func referenceOfFlag(f cli.Flag, command string) reference.Flag {
+func referenceOfFlag(f cli.Flag) reference.Flag {
 	r := reference.Flag{Names: f.Names()}
 	if d, ok := f.(cli.DocGenerationFlag); ok {
 		r.Usage = strings.ReplaceAll(d.GetUsage(), "`", "")
@@ -62,7 +62,7 @@ func referenceOfFlag(f cli.Flag, command string) reference.Flag {
 		r.Category = c.GetCategory()
 	}
 	_, r.Repeats = f.(*cli.StringSliceFlag)
-	r.Values = flagValues(r.Names[0], r.Argument, command)
+	r.Values = flagValues(r.Names[0], r.Argument)
 	return r
 }
 
@@ -80,7 +80,7 @@ var oneOf = spelling.Form(`^[a-z0-9-]+(\|[a-z0-9-]+)+$`)
 
 // flagValues is what may be the value of a flag. Its name says so where that of its value
 // does not.
-func flagValues(name, argument, command string) reference.Values {
+func flagValues(name, argument string) reference.Values {
 	v := reference.Values{Kind: reference.Words}
 	switch argument {
 	case "FILE":

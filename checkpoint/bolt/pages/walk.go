@@ -44,13 +44,13 @@ const mostOfPage = 64 << 20
 // deepest is far beyond what a tree of pages of this size can reach.
 const deepest = 32
 
-func newWalker(m *Image, record Recorder) *walker {
-	return &walker{img: m, record: record, use: make([]byte, m.pages), trees: make(map[string][]byte)}
+func newWalker(m *Image) *walker {
+	return &walker{img: m, use: make([]byte, m.pages), trees: make(map[string][]byte)}
 }
 
 // Peek checks the shape of the tree of buckets and of the named ones alone.
 func (m *Image) Peek(names ...[]byte) error {
-	w := newWalker(m, nil)
+	w := newWalker(m)
 	err := w.tree(subtree{page: m.Root})
 	for i := 0; i < len(names) && err == nil; i++ {
 		err = w.bucket(string(names[i]), w.trees[string(names[i])])
@@ -61,7 +61,7 @@ func (m *Image) Peek(names ...[]byte) error {
 // Walk checks the shape of the file and hands out every record: those of the buckets first
 // before the others. Afterwards bbolt can go everywhere.
 func (m *Image) Walk(record Recorder, first ...string) error {
-	w := newWalker(m, nil)
+	w := newWalker(m)
 	if err := m.metaPages(); err != nil {
 		return err
 	}

@@ -16,11 +16,11 @@ func TestLengthOfAPageIsBounded(t *testing.T) {
 	native.PutUint16(long[2*page+8:], leafPage)
 	native.PutUint32(long[2*page+12:], mostOfPage/page)
 	img := &Image{f: bytes.NewReader(long), PageSize: page, pages: uint64(len(long) / page), Root: 2}
-	if err := newWalker(img, nil).tree(subtree{page: 2}); !errors.Is(err, checkpoint.ErrDamaged) {
+	if err := newWalker(img).tree(subtree{page: 2}); !errors.Is(err, checkpoint.ErrDamaged) {
 		t.Error(err)
 	}
 	native.PutUint32(long[2*page+12:], mostOfPage/page-1)
-	if err := newWalker(img, nil).tree(subtree{page: 2}); err != nil {
+	if err := newWalker(img).tree(subtree{page: 2}); err != nil {
 		t.Error(err)
 	}
 }

@@ -59,7 +59,7 @@ func (w *Words) AppendKept(b []byte, k *checkpoint.Kept) []byte {
 		b = w.appendUpdate(b, &k.Entry)
 	}
 	if flags&hasPast != 0 {
-		b = appendPart(b, w.appendEvents(nil, k.Past))
+		b = appendPart(b, w.appendEvents(k.Past))
 	}
 	if flags&hasPrior != 0 {
 		b = appendPart(b, w.AppendKept(nil, k.Prior))
@@ -205,7 +205,7 @@ func (r *Reader) update(e *checkpoint.Entry, texts []string) {
 	}
 }
 
-func (w *Words) appendEvents(b []byte, past []checkpoint.Event) []byte {
+func (w *Words) appendEvents(past []checkpoint.Event) (b []byte) {
 	for _, ev := range past {
 		b = appendStatus(append(b, byte(ev.Act), byte(ev.State)), ev.Status)
 		b = binary.AppendUvarint(b, uint64(ev.Code))

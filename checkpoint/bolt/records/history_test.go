@@ -19,7 +19,7 @@ func TestHistoryIsSmall(t *testing.T) {
 	if err != nil || !slices.Equal(again.Past, k.Past) {
 		t.Errorf("%+v, %v", again, err)
 	}
-	if past := w.appendEvents(nil, k.Past); len(past) > 120 {
+	if past := w.appendEvents(k.Past); len(past) > 120 {
 		t.Errorf("%d bytes", len(past))
 	}
 }
