@@ -53,6 +53,10 @@ func TestDelimiters(t *testing.T) {
 		{"without header, none fits", "1;2\n", source.Options{NoHeader: true, Columns: []string{"a", "b", "c"}}, ',', "1!columns\n"},
 		{"more than is looked at", "a;b,c\n" + strings.Repeat("1;\"2\n2\"\n", 20_000), source.Options{}, ';', ""},
 
+		{"rejects", "a¦leadferry_line¦leadferry_outcome¦leadferry_error\n1 2¦2¦invalid¦x, y\n", source.Options{}, '¦', "2:1 2\n"},
+		{"rejects with blanks around", "a , b , leadferry_line , leadferry_outcome , leadferry_error\n1 2 , 3 , 2 , invalid , x y z\n", source.Options{}, ',', "2:1 2 | 3 \n"},
+		{"rejects in another order", "leadferry_outcome;a;leadferry_line;leadferry_error\ninvalid;1 2;2;x, y\n", source.Options{}, ';', "2:1 2\n"},
+
 		{"Excel's line", "sep=;\na;b,c\n1;2\n", source.Options{}, ';', "3:1|2\n"},
 		{"Excel's line in quotes", "\"SEP=|\"\r\na|b\r\n1|2\r\n", source.Options{}, '|', "3:1|2\n"},
 		{"Excel's line with a tab", "\xEF\xBB\xBFsep=\t\na\tb\n1\t2\n", source.Options{}, '\t', "3:1|2\n"},

@@ -24,10 +24,8 @@ func findDelimiter(in *lines.Window, o rows.Options) rune {
 		return said
 	case o.Format == rows.TSV:
 		return '\t'
-	case beginsRejects(in):
-		line, _ := in.First()
-		before := bytes.TrimRight(line[:bytes.Index(line, []byte(rows.OutcomeColumn))], `"`)
-		delim, _ := utf8.DecodeLastRune(before)
+	}
+	if delim := ofRejects(in); delim != 0 {
 		return delim
 	}
 	sample, whole := in.Peek(sampleBytes)
@@ -62,6 +60,20 @@ func separatorLine(in *lines.Window) rune {
 	}
 	in.Pass(len(line))
 	return delim
+}
+
+// ofRejects is what stands before a column of ours in the header of a rejects file; 0 where there is no such file, or no such
+// column behind another one. Whoever edited it may have put blanks around the names.
+func ofRejects(in *lines.Window) rune {
+	if !beginsRejects(in) {
+		return 0
+	}
+	line, _ := in.First()
+	before := bytes.TrimRight(line[:bytes.Index(line, []byte(rows.OutcomeColumn))], `" `)
+	if delim, _ := utf8.DecodeLastRune(before); canDelimit(delim) {
+		return delim
+	}
+	return 0
 }
 
 // beginsRejects says that the first line that is not blank is the header of a rejects file.

@@ -154,7 +154,7 @@ func refuseOther(path string) error {
 func Default(t checkpoint.Target) (string, error) {
 	dir, err := config.StateDir()
 	if err != nil {
-		return "", exit.Usage(fmt.Sprintf("the state directory is not known: %v", err), "name a file with --checkpoint")
+		return "", exit.Usage(fmt.Sprintf("the state directory is not known: %v", err), "set HOME, which says where the checkpoint of earlier runs lies, or name that one with --checkpoint")
 	}
 	if t == connection.SandboxTarget {
 		return filepath.Join(dir, "sandbox.db"), nil
