@@ -136,3 +136,45 @@ lead: {type_key: contact-form, type_label: Contact form, external_id: "{id}", co
 		}
 	}
 }
+
+// TestPagesPastedMakeNoLeadTwice: whoever has leads, and pastes what our pages show without what they have prepared
+// unseen, twice or from the last line to the first, makes none of them twice. faults 127
+func TestPagesPastedMakeNoLeadTwice(t *testing.T) {
+	t.Parallel()
+	for _, page := range []string{"README.md", "docs/import.md", "docs/runbooks.md", "docs/scripting.md"} {
+		text, err := os.ReadFile(filepath.Join(root(t), page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps := slices.DeleteFunc(stepsOf(string(text)), func(s pageStep) bool { return s.kind != "command" })
+		backwards := slices.Clone(steps)
+		slices.Reverse(backwards)
+		for order, steps := range map[string][]pageStep{"twice": slices.Concat(steps, steps), "backwards": backwards} {
+			t.Run(filepath.Base(page)+" "+order, func(t *testing.T) {
+				t.Parallel()
+				r := newReader(t, "")
+				r.must("cp samples/leads.yaml samples/leads.csv samples/crm.yaml samples/crm-export.csv .; leadferry import -m leads.yaml leads.csv --quiet")
+				for _, s := range steps {
+					r.run(s.text, 0)
+				}
+				r.oneOfEach(200)
+			})
+		}
+	}
+}
+
+// oneOfEach fails unless the service holds one lead of each row.
+func (r *reader) oneOfEach(rows int) {
+	r.Helper()
+	leads, err := r.service.Load().Leads()
+	if err != nil {
+		r.Fatal(err)
+	}
+	refs := map[any]bool{}
+	for _, l := range leads {
+		refs[l.Content["importRef"]] = true
+	}
+	if len(leads) != rows || len(refs) != rows {
+		r.Errorf("%d leads of %d rows, want %d", len(leads), len(refs), rows)
+	}
+}
