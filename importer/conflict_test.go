@@ -158,6 +158,32 @@ func TestWhatAnUpdateShowsIsTreatedByTheRule(t *testing.T) {
 	}
 }
 
+// A status that others gave a lead and that a run sends the file's over is told as any other that they changed, whether it was
+// read, or seen before.
+func TestAStatusThatIsSentOverIsTold(t *testing.T) {
+	for name, reads := range map[string]Reads{"seen before": ReadNothing, "read": ReadChanged} {
+		t.Run(name, func(t *testing.T) {
+			paired(t, func(t *testing.T, p *pair) {
+				const row, next = "a,,x-a,open,Ann,1", "a,,x-a,contacted,Ann,1"
+				p.must("created 1", p.run("import", Options{}, row))
+				p.service.console(p.known("a").LeadID, "closedWon")
+				if reads == ReadNothing {
+					p.run("reconcile", Options{}, row)
+				}
+				file := Options{Planning: Planning{Conflict: RuleFile, CheckRemote: reads}}
+				r := p.must("updated 1", p.run("sync", file, next))
+				if text := r.text("a"); !strings.Contains(text, "now it is closedWon; the file's was sent") || r.tally.strays.statusByOthers != 1 {
+					t.Errorf("%d told, %s", r.tally.strays.statusByOthers, text)
+				}
+				r = p.must("updated 1", p.run("sync", file, row)) // nobody changed it since
+				if text := r.text("a"); text != "updated: " || r.tally.strays.statusByOthers != 0 {
+					t.Errorf("%d told, %s", r.tally.strays.statusByOthers, text)
+				}
+			})
+		})
+	}
+}
+
 // Where the file's status cannot be sent any more, or not be confirmed, the row says so.
 func TestAStatusThatIsSentOverAnotherOneMayFail(t *testing.T) {
 	for fate, want := range map[string]string{"422": "rejected 1", "lost": "failed 1", "other-status": "failed 1"} {

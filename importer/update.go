@@ -23,7 +23,6 @@ func (c *carrier) update(ctx context.Context, j *job) {
 		return
 	}
 	for c.sendUpdate(ctx, j) && c.overrules(j) { // once: then its status is sent
-		j.say("the file's was sent")
 		j.leadBefore, j.step.Send, j.maybeApplied = leadBefore(j.entry), Changes{Status: true}, false
 	}
 }
@@ -233,6 +232,9 @@ func (c *carrier) updated(j *job, lead *leadapi.Lead) {
 		c.settle(j, Failed)
 		return
 	}
+	if send.Status {
+		j.noteOverruled()
+	}
 	if from := cmp.Or(j.leadBefore.Seen.Status, j.leadBefore.Status); send.Status && entry.Status != from {
 		j.moved.from, j.moved.to = from, entry.Status
 	}
@@ -281,11 +283,26 @@ func (c *carrier) see(j *job, lead *leadapi.Lead) {
 func (j *job) noteOthers(lead *leadapi.Lead) {
 	before := &j.leadBefore
 	if !j.step.Send.Status && before.Unsettled == "" && before.Status != "" && lead.Status != "" && lead.Status != before.Status {
-		j.moved.statusByOthers = true
-		j.say(fmt.Sprintf("its status was changed on the service: %s was confirmed on %s, now it is %s",
-			before.Status, clock(before.confirmed()), lead.Status))
+		j.noteStatus(lead.Status)
 	}
 	j.noteOwner(lead)
+}
+
+// noteStatus says, once, that others have given the lead this status.
+func (j *job) noteStatus(service string) {
+	if before := &j.leadBefore; !j.moved.statusByOthers {
+		j.moved.statusByOthers = true
+		j.say(fmt.Sprintf("its status was changed on the service: %s was confirmed on %s, now it is %s", before.Status, clock(before.confirmed()), service))
+	}
+}
+
+// noteOverruled says where the file's status was sent over one that others gave the lead.
+func (j *job) noteOverruled() {
+	seen := j.leadBefore.Seen.Status
+	if _, byService := j.leadBefore.changedBy(j.it.rec.Status, seen); seen != "" && byService {
+		j.noteStatus(seen)
+		j.say("the file's was sent")
+	}
 }
 
 // noteOwner says that a lead that came back belongs to another organization.
