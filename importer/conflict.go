@@ -119,7 +119,7 @@ func (p *conflicts) weigh(c *Case, step Step) Step {
 		return p.reopening(c, withStatus(step, file), seen)
 	}
 	step.Send.Status, step.kept = false, true
-	step.text, step.kind = "the service's status stands: "+seen, keptKind
+	step.text, step.kind = stands+seen, keptKind
 	switch {
 	case !step.Send.none():
 		return step
@@ -176,7 +176,10 @@ func (p *conflicts) reopens(service, file string) bool {
 	return p.holdReopen && isClosed(service) && file != "" && !isClosed(file)
 }
 
-const keptKind = "the service's status stands against the file's"
+const (
+	stands   = "the service's status stands: "
+	keptKind = "the service's status stands against the file's"
+)
 
 const nothingSent = ": nothing was sent"
 
@@ -242,6 +245,7 @@ func (c *carrier) inStep(j *job, lead *leadapi.Lead) {
 func (c *carrier) keep(j *job) {
 	if j.step.kept {
 		j.entry.Seen.Kept, j.entry.Seen.Against = true, j.leadBefore.against(j.it.rec.Status)
+		j.noteKept()
 	}
 	c.release(j, Unchanged)
 }
@@ -251,7 +255,6 @@ func (c *carrier) keep(j *job) {
 func (c *carrier) note(j *job) {
 	j.leadBefore = leadBefore(j.entry)
 	if j.step.kept {
-		j.text, j.kind = j.step.text, j.step.kind
 		c.keep(j)
 		return
 	}

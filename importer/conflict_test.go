@@ -73,7 +73,10 @@ func TestWhatWasSeenIsTreatedByTheRule(t *testing.T) {
 		if text := r.text("a"); text != "unchanged: the service's status stands: closedWon" || r.tally.strays.kept != 1 {
 			t.Errorf("%q, %d kept", text, r.tally.strays.kept)
 		}
-		p.must("updated 1", p.run("sync", service, "a,,x-a,contacted,Anna,1")) // its content is
+		r = p.must("updated 1", p.run("sync", service, "a,,x-a,contacted,Anna,1")) // its content is
+		if text := r.text("a"); !strings.HasSuffix(text, "the service's status stands: closedWon") {
+			t.Error(text)
+		}
 		p.sends(a + ` {"Content":{"name":"Anna"}}`)
 		if e := p.known("a"); e.Status != "open" || e.Seen.Status != "closedWon" || !e.Seen.Kept {
 			t.Errorf("%+v", e)

@@ -232,8 +232,11 @@ func (c *carrier) updated(j *job, lead *leadapi.Lead) {
 		c.settle(j, Failed)
 		return
 	}
-	if send.Status {
+	switch {
+	case send.Status:
 		j.noteOverruled()
+	case j.step.kept:
+		j.noteKept()
 	}
 	if from := cmp.Or(j.leadBefore.Seen.Status, j.leadBefore.Status); send.Status && entry.Status != from {
 		j.moved.from, j.moved.to = from, entry.Status
@@ -294,6 +297,12 @@ func (j *job) noteStatus(service string) {
 		j.moved.statusByOthers = true
 		j.say(fmt.Sprintf("its status was changed on the service: %s was confirmed on %s, now it is %s", before.Status, clock(before.confirmed()), service))
 	}
+}
+
+// noteKept says that the status which others gave the lead stands against the row's.
+func (j *job) noteKept() {
+	j.say(stands + j.entry.Seen.Status)
+	j.kind = keptKind
 }
 
 // noteOverruled says where the file's status was sent over one that others gave the lead.
