@@ -26,7 +26,8 @@ const (
 
 // misfit says that an input lacks columns that the mapping names: the first places one by one, or that nothing fits; then
 // what the file has, as a hint.
-func (r *intake) misfit(path string, h *source.Header, missing mapping.Errors) error {
+func (r *intake) misfit(f *source.File, missing mapping.Errors) error {
+	path, h := f.Info().Path, f.Header()
 	names, columns, places := missing[0].File, h.Names[:h.Own], len(missing)
 	strange := false // the mapping names none of them
 	// What the mapping uses of the file shows where columns may be missing.
@@ -41,6 +42,11 @@ func (r *intake) misfit(path string, h *source.Header, missing mapping.Errors) e
 	if len(columns) == 1 {
 		hint = fmt.Sprintf("its only column is %s: if another character parts the cells, name it with --delimiter", quoted(columns))
 	}
+	sheets := f.Sheets()
+	if len(sheets) > 0 {
+		hint = fmt.Sprintf("the workbook also holds the sheets %s: choose one with --sheet NAME, or with source.sheet of the mapping; the columns of this one are %s",
+			spelling.List(sheets, mostColumns, nil), quoted(columns))
+	}
 	switch {
 	case header > 0:
 		return WrongHeader(path, names, taken, header)
@@ -51,7 +57,7 @@ func (r *intake) misfit(path string, h *source.Header, missing mapping.Errors) e
 	case r.options.Mapping.Source.SkipRows > 0 && taken > 0 && strange:
 		return fmt.Errorf("%s:%d: taken for the header, as source.skip_rows says, and has none of the columns that %s names\nhint: its cells are %s: count the lines above the header again, blank ones too",
 			path, taken, names, quoted(columns))
-	case strange && (places > 2 || len(columns) == 1):
+	case strange && (places > 2 || len(columns) == 1 || len(sheets) > 0):
 		return fmt.Errorf("%s: has none of the columns that %s names\nhint: %s", path, names, hint)
 	case places > mostMissing:
 		return fmt.Errorf("%w\n%s: lacks columns that %s names in %d more places\nhint: %s", missing[:mostMissing], path, names, places-mostMissing, hint)

@@ -282,7 +282,7 @@ func (r *intake) bind() error {
 		r.names = append(r.names, path)
 		b, err := bindTo(r.options.Mapping, path, f.Header())
 		if missing, is := errors.AsType[mapping.Errors](err); is {
-			err = r.misfit(path, f.Header(), missing)
+			err = r.misfit(f, missing)
 		}
 		if all = append(all, err); err == nil {
 			r.bindings[f.Header()] = b

@@ -96,6 +96,9 @@ func (f *File) Header() *Header { return f.found.Header }
 // Delimiter is the character between the cells of a CSV file; 0 for JSONL.
 func (f *File) Delimiter() rune { return f.found.Delimiter }
 
+// Sheets are the names, in quotes, of the sheets of a workbook that hold something and are not read.
+func (f *File) Sheets() []string { return f.found.Sheets }
+
 // Warnings are remarks about the file for people, without values. The list is complete once the file is read to its
 // end.
 func (f *File) Warnings() []string { return f.found.Warnings }

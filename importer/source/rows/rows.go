@@ -171,6 +171,7 @@ type Found struct {
 	Encoding  string   // label of the text's encoding, as "utf-8"; "" for a workbook
 	Other     bool     // an encoding other than UTF-8 was named, whatever a byte order mark said
 	Blank     int      // rows without any data that were passed over; they have no number
+	Sheets    []string // of a workbook, in quotes: others that hold something
 	Warnings  []string // for people, without values
 }
 

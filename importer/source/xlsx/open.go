@@ -81,9 +81,9 @@ func (r *Reader) open(in io.ReaderAt, size int64, o rows.Options) error {
 	if err := r.openSheet(b, s); err != nil {
 		return damaged(err)
 	}
-	others := b.labels(func(other sheet) bool { return other.part != s.part && b.holdsCells(other) })
-	if o.Sheet == "" && len(others) > 0 {
-		r.found.Warn("sheet %q was read; the workbook also holds %s (hint: %s)", s.name, spelling.List(others, mostNamed, nil), sheetHint)
+	r.found.Sheets = b.labels(func(other sheet) bool { return other.part != s.part && b.holdsCells(other) })
+	if o.Sheet == "" && len(r.found.Sheets) > 0 {
+		r.found.Warn("sheet %q was read; the workbook also holds %s (hint: %s)", s.name, spelling.List(r.found.Sheets, mostNamed, nil), sheetHint)
 	}
 	return r.begin(o)
 }
