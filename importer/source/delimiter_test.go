@@ -65,6 +65,8 @@ func TestDelimiters(t *testing.T) {
 		{"Excel's line without header", "sep=;\n1;2\n", source.Options{NoHeader: true, Columns: []string{"a", "b"}}, ';', "2:1|2\n"},
 		{"Excel's line in files that were put together", "sep=;\r\na;b\r\n1;2\r\n\uFEFFsep=;\r\na;b\r\n3;4\r\n", source.Options{}, ';', "3:1|2\n5:a|b\n6:3|4\n"},
 		{"another delimiter further down", "a;b\n1;2\nsep=,\n", source.Options{}, ';', "2:1|2\n3!columns\n"},
+		{"rejects saved with another delimiter", "a,leadferry_line,leadferry_outcome,leadferry_error\n1,2,invalid,x;y\n", source.Options{Delimiter: ';'}, ',', "2:1\n"},
+		{"rejects parted by blanks", "a leadferry_line leadferry_outcome leadferry_error\n1 2 invalid x\n", source.Options{Delimiter: ' '}, ' ', "2:1\n"},
 		{"no Excel's line", "sep=,b\n1,2\n", source.Options{}, ',', "2:1|2\n"},
 		{"no Excel's line, further down", "\nsep=;\n1\n", source.Options{}, ',', "3:1\n"},
 	} {

@@ -151,3 +151,29 @@ func TestJSONHasNothingAroundItsRows(t *testing.T) {
 		t.Error(refusal)
 	}
 }
+
+// Rejects are read as they were written, whatever the mapping says of its own file: also when somebody has saved them as
+// a workbook, and the text of those of a workbook. fault 132
+func TestRejectsOfFilesWithFramesAndFormats(t *testing.T) {
+	header := []string{"id", "name", "leadferry_line", "leadferry_outcome", "leadferry_error", "leadferry_text"}
+	saved := workbook{rows: inline(header...) + inline("7", "Ann", "4", "invalid", "no", "") + inline("8", "Bob", "5", "invalid", "no", "")}
+	for _, o := range []source.Options{
+		{Frame: source.Frame{SkipRows: 1}},
+		{Frame: source.Frame{SkipFooter: 2}},
+		{Frame: source.Frame{SkipRows: 9, SkipFooter: 9, Footer: regexp.MustCompile("Ann")}},
+		{NoHeader: true, Columns: []string{"a", "b"}},
+	} {
+		rows, warnings := readSheet(t, saved.file(t), o)
+		if got := show(rows); got != "2:7|Ann\n3:8|Bob\n" || len(warnings) > 0 {
+			t.Errorf("%+v: %q, %q", o, got, warnings)
+		}
+	}
+	text := strings.Join(header, ",") + "\n7,Ann,4,invalid,no,\n"
+	f, err := source.Open(write(t, "rejects.csv", text), source.Options{Format: source.XLSX, Sheet: "Leads"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := show(rowsOf(t, f)); got != "2:7|Ann\n" || f.Info().Format != "csv" {
+		t.Errorf("%q, %s", got, f.Info().Format)
+	}
+}

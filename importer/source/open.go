@@ -148,13 +148,16 @@ func (f *File) open(o Options) error {
 	if o.Format == "" {
 		err = cmp.Or(err, refuseOwn(f.info.Path, head))
 	}
-	if f.format == XLSX {
-		err = cmp.Or(err, xlsx.NoWorkbook())
-	}
 	if err != nil {
 		return err
 	}
-	if f.window, err = lines.Decode(in, o, &f.found); err != nil {
+	f.window, err = lines.Decode(in, o, &f.found)
+	switch {
+	case f.format == XLSX && (err != nil || !delimited.BeginsRejects(f.window)):
+		return xlsx.NoWorkbook()
+	case f.format == XLSX: // the rejects of a workbook, which are CSV whatever the mapping says of its source
+		f.format = CSV
+	case err != nil:
 		return err
 	}
 	return f.openText(o)
@@ -225,8 +228,8 @@ func (f *File) openWorkbook(stream io.Reader, o Options) error {
 		return err
 	}
 	f.closers, f.reader = append(f.closers, book), book
-	if o.SkipFooter > 0 {
-		f.reader = &withoutLast{in: book, rows: o.SkipFooter, found: &f.found}
+	if skip := book.SkipFooter(); skip > 0 {
+		f.reader = &withoutLast{in: book, rows: skip, found: &f.found}
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package delimited
 import (
 	"bytes"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"leadferry/importer/source/lines"
@@ -16,17 +17,16 @@ const (
 )
 
 func findDelimiter(in *lines.Window, o rows.Options) rune {
-	said := separatorLine(in)
+	said, written := separatorLine(in), ofRejects(in)
 	switch {
+	case written != 0: // by another program, perhaps, than the file that the mapping is for
+		return written
 	case o.Delimiter != 0:
 		return o.Delimiter
 	case said != 0:
 		return said
 	case o.Format == rows.TSV:
 		return '\t'
-	}
-	if delim := ofRejects(in); delim != 0 {
-		return delim
 	}
 	sample, whole := in.Peek(sampleBytes)
 	if !whole { // the last line is not all there
@@ -65,26 +65,21 @@ func separatorLine(in *lines.Window) rune {
 // ofRejects is what stands before a column of ours in the header of a rejects file; 0 where there is no such file, or no such
 // column behind another one. Whoever edited it may have put blanks around the names.
 func ofRejects(in *lines.Window) rune {
-	if !beginsRejects(in) {
+	if !BeginsRejects(in) {
 		return 0
 	}
 	line, _ := in.First()
 	before := bytes.TrimRight(line[:bytes.Index(line, []byte(rows.OutcomeColumn))], `" `)
-	if delim, _ := utf8.DecodeLastRune(before); canDelimit(delim) {
+	if delim, _ := utf8.DecodeLastRune(before); canDelimit(delim) && !unicode.IsLetter(delim) { // a blank stands behind a name
 		return delim
 	}
 	return 0
 }
 
-// beginsRejects says that the first line that is not blank is the header of a rejects file.
-func beginsRejects(in *lines.Window) bool {
+// BeginsRejects says that the first line that is not blank is the header of a rejects file.
+func BeginsRejects(in *lines.Window) bool {
 	line, err := in.First()
-	for _, name := range []string{"line", "outcome", "error"} {
-		if err != nil || !bytes.Contains(line, []byte(rows.Reserved+name)) {
-			return false
-		}
-	}
-	return true
+	return err == nil && rows.IsOfRejects(string(line))
 }
 
 // detectDelimiter finds the character that parts the cells of a CSV file, by its beginning.

@@ -44,7 +44,7 @@ type Reader struct {
 
 // Open finds the delimiter and the header of a text. Its error is a *[rows.OpenError], or one of reading.
 func Open(in *lines.Window, o rows.Options, found *rows.Found) (*Reader, error) {
-	if beginsRejects(in) { // what the mapping says of its file is not true of what we wrote
+	if BeginsRejects(in) { // what the mapping says of its file is not true of what we wrote
 		o.Backslash, o.Frame = false, rows.Frame{}
 	}
 	in.SkipTo(o.SkipRows + 1)
@@ -69,7 +69,7 @@ func newReader(in *lines.Window, delim rune, o rows.Options, found *rows.Found) 
 
 // begin takes the columns from the header line, or from the options where the file has none. Rejects always have one.
 func (r *Reader) begin(o rows.Options) error {
-	rejects := (r.plain || o.NoHeader) && beginsRejects(r.in)
+	rejects := (r.plain || o.NoHeader) && BeginsRejects(r.in)
 	r.plain = r.plain && !rejects
 	names, line := o.Columns, 0
 	if !o.NoHeader || rejects {

@@ -19,6 +19,11 @@ const (
 	OutcomeColumn = Reserved + "outcome" // what became of a row
 )
 
+// IsOfRejects says that a header is that of a rejects file, which names the columns that leadferry adds.
+func IsOfRejects(header string) bool {
+	return strings.Contains(header, Reserved+"line") && strings.Contains(header, OutcomeColumn) && strings.Contains(header, Reserved+"error")
+}
+
 // HasLead says of an outcome in a rejects file that the row's lead exists, or may exist.
 func HasLead(outcome string) bool {
 	return outcome == "in_doubt" || outcome == "partial" || outcome == "changed"
