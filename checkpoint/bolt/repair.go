@@ -35,7 +35,7 @@ type Repaired struct {
 // missing it is incomplete. A repair that is cut off leaves a file that is incomplete too. t
 // is needed only where the file has lost its target. A dry run writes nothing.
 func Repair(from, to string, t checkpoint.Target, results []Results, dryRun bool, o Options) (r Repaired, err error) {
-	s, err := salvageFile(from)
+	s, err := salvageFile(from, o.Witnesses)
 	if err != nil {
 		return r, err
 	}
@@ -55,7 +55,7 @@ func Repair(from, to string, t checkpoint.Target, results []Results, dryRun bool
 	if err := p.addResults(results); err != nil {
 		return r, err
 	}
-	p.result.Lost = p.result.Lost || marked // what its copy knew besides, or what it was not filled with yet: no results tell that
+	p.result.Lost = p.result.Lost || marked || p.foreign() // what its copy knew besides, or what it was not filled with yet: no results tell that
 	if dryRun {
 		return p.result, nil
 	}

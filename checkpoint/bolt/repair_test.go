@@ -127,3 +127,50 @@ func bytesOf(t *testing.T, path string) []byte {
 	}
 	return b
 }
+
+// A damaged file may be an older copy, too: what is known beside it says so, and what it makes is incomplete. faults 22, 23, 128
+func TestRepairOfAnOlderCopyIsIncomplete(t *testing.T) {
+	path := newPath(t)
+	d := seeded(t, path, 20)
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	file, left := bytesOf(t, path), d.Info()
+	mark, _, err := readSeq(path + ".seq")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(later uint64, made int) []checkpoint.Witness {
+		return []checkpoint.Witness{{ID: left.ID, Sequence: left.Sequence + later, Leads: int(mark.leads), Made: made}, {ID: "1", Sequence: 1 << 40}}
+	}
+	marked := func(change func(m *seqLine)) seqLine {
+		m := mark
+		change(&m)
+		return m
+	}
+	for name, test := range map[string]struct {
+		mark      seqLine
+		witnesses []checkpoint.Witness
+		lost      bool
+		missing   int
+	}{
+		"as it was left":            {mark, run(0, 0), false, 0},
+		"marked later":              {marked(func(m *seqLine) { m.seq += 3; m.leads += 5 }), nil, true, 5},
+		"marked later, of as many":  {marked(func(m *seqLine) { m.seq++ }), nil, true, 0},
+		"marked by another":         {marked(func(m *seqLine) { m.id++ }), nil, true, 0},
+		"a run left it later":       {mark, run(4, 7), true, 7},
+		"a later run, and the mark": {marked(func(m *seqLine) { m.seq += 9; m.leads += 8 }), run(4, 7), true, 8},
+		"an older mark":             {marked(func(m *seqLine) { m.seq--; m.leads-- }), run(2, 0), true, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			broken, to := damagedAt(t, file, test.mark.line(), func(b []byte) []byte { return b }), newPath(t)
+			r, err := Repair(broken, to, target(), nil, false, Options{Witnesses: test.witnesses})
+			if err != nil || r.Lost != test.lost || r.Missing != test.missing {
+				t.Fatalf("%v, lost %v, %d missing", err, r.Lost, r.Missing)
+			}
+			if got := opened(t, to, Options{}).lacks().some; got != test.lost {
+				t.Errorf("incomplete %v", got)
+			}
+		})
+	}
+}

@@ -43,10 +43,10 @@ func (r *Salvaged) Text() string {
 // key. It looks at every page, also at unused ones, takes each record whose checksum
 // is right, and of several under one key the latest. So nothing that was ever
 // durable and is whole is missed; a row that was given free since may be in doubt
-// again, and must be looked up once more. An error of f ends it and is returned as it
-// is; other errors are *[OpenError].
-func Salvage(path string, f func(checkpoint.Entry) error) (r Salvaged, err error) {
-	s, err := salvageFile(path)
+// again, and must be looked up once more. Witnesses tell what it may have known besides. An error of f ends it and is
+// returned as it is; other errors are *[OpenError].
+func Salvage(path string, witnesses []checkpoint.Witness, f func(checkpoint.Entry) error) (r Salvaged, err error) {
+	s, err := salvageFile(path, witnesses)
 	if err != nil {
 		return r, err
 	}
@@ -63,8 +63,8 @@ func Salvage(path string, f func(checkpoint.Entry) error) (r Salvaged, err error
 	return r, nil
 }
 
-func salvageFile(path string) (*salvage, error) {
-	d := &Store{path: path, readOnly: true}
+func salvageFile(path string, witnesses []checkpoint.Witness) (*salvage, error) {
+	d := &Store{path: resolved(path), readOnly: true} // as Open does
 	s := &salvage{
 		records: make(map[string]piece), blocked: make(map[string][]byte), shapes: make(map[string][]byte),
 		runs: make(map[uint64]told[[]byte]), audit: make(map[uint64]told[[]byte]),
@@ -75,6 +75,7 @@ func salvageFile(path string) (*salvage, error) {
 		return nil, d.openError(err)
 	}
 	s.seqLine, s.hasSeqLine, _ = readSeq(d.seqPath())
+	s.ask(witnesses)
 	s.sift()
 	return s, nil
 }
@@ -92,6 +93,7 @@ type salvage struct {
 	header   header               // version 0: none was found
 	digests  *checkpoint.Digester // of the header, once all was read
 	tally    tally                // the last one
+	commit   uint64               // the last one of which the file tells
 	lacks    told[lacking]
 	adopting told[bool]   // see adoptingKey
 	moving   told[string] // see movingKey
@@ -99,7 +101,8 @@ type salvage struct {
 	headerInUse bool // it stands in a page in use
 	seqLine     seqLine
 	hasSeqLine  bool
-	inUse       bool // the record under way stands in a page in use: nothing in it was deleted
+	witness     checkpoint.Witness // of the latest run that used this checkpoint, as far as that is known
+	inUse       bool               // the record under way stands in a page in use: nothing in it was deleted
 }
 
 // told is what the file tells of itself as a whole, or under a number. What stands in a page in use comes first: elsewhere it may have been taken
@@ -162,6 +165,34 @@ func (s *salvage) sift() {
 	}
 }
 
+// untold is how many transactions come before the first commit.
+const untold = 2
+
+// ask finds the witness that knows the latest commit.
+func (s *salvage) ask(witnesses []checkpoint.Witness) {
+	s.commit = max(s.commit, s.tally.seq)
+	id := s.header.id
+	if s.header.version == 0 && s.hasSeqLine {
+		id = s.seqLine.id
+	}
+	for _, w := range witnesses {
+		if w.ID == id.String() && w.Sequence > s.witness.Sequence {
+			s.witness = w
+		}
+	}
+}
+
+// older says whether commits were made that the file does not tell of: it may be an older copy, and have known others than those
+// that are found.
+func (s *salvage) older() bool {
+	return s.ours() && s.seqLine.seq > s.commit || s.witness.Sequence > s.commit || s.foreign()
+}
+
+// foreign says whether PATH.seq is that of another checkpoint, which this one does not descend from.
+func (s *salvage) foreign() bool {
+	return s.hasSeqLine && !s.ours() && !slices.Contains(s.header.ancestors, s.seqLine.id)
+}
+
 // counted says whether it is known how many leads there have to be.
 func (s *salvage) counted() bool { return s.tally.seq > 0 || s.ours() }
 
@@ -176,6 +207,9 @@ func (s *salvage) nothing() bool {
 
 // known is how many leads and rows in doubt there have to be.
 func (s *salvage) known() uint64 {
+	if seen := s.witness.Sequence; seen > s.tally.seq && !(s.ours() && s.seqLine.seq >= seen) {
+		return uint64(s.witness.Leads + s.witness.Made)
+	}
 	if s.ours() && s.seqLine.seq > s.tally.seq {
 		return s.seqLine.leads
 	}
@@ -203,6 +237,8 @@ func (s *salvage) sum() (r Salvaged) {
 		r.Lost = true
 	case found < s.known():
 		r.Lost, r.Missing = true, int(s.known()-found)
+	case s.older():
+		r.Lost = true
 	}
 	if s.lacks.stands(s.headerInUse) {
 		r.Lost, r.Missing = true, r.Missing+int(s.lacks.value.left())
@@ -228,6 +264,9 @@ func (s *salvage) read(d *Store) (err error) {
 	info, err := d.file.Stat()
 	if err != nil {
 		return err
+	}
+	if img, err := pages.Inspect(d.file); err == nil && img.TxID > untold { // one a commit, and fewer once it was compacted
+		s.commit = img.TxID - untold
 	}
 	pages.Scan(d.file, info.Size(), func(inUse bool, key, value []byte) {
 		s.inUse = inUse

@@ -18,7 +18,7 @@ import (
 
 func salvaged(t *testing.T, path string) (all []checkpoint.Entry, r Salvaged) {
 	t.Helper()
-	r, err := Salvage(path, func(e checkpoint.Entry) error { all = append(all, e); return nil })
+	r, err := Salvage(path, nil, func(e checkpoint.Entry) error { all = append(all, e); return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,6 +42,18 @@ func TestSalvageReadsAGoodFile(t *testing.T) {
 	}
 	if r.Forgotten != 1 || r.Keys[checkpoint.Created] != 399 || r.Keys[checkpoint.InDoubt] != 3 {
 		t.Errorf("%+v", r)
+	}
+}
+
+// A damaged file is read by any name by which it is opened.
+func TestSalvageFollowsTheNameOfAFile(t *testing.T) {
+	path, name := newPath(t), newPath(t)
+	d := seeded(t, path, 4)
+	if err := errors.Join(d.Close(), os.Symlink(path, name)); err != nil {
+		t.Fatal(err)
+	}
+	if all, r := salvaged(t, name); len(all) != 10 || r.Incomplete() {
+		t.Errorf("%d keys, %+v", len(all), r)
 	}
 }
 
@@ -179,14 +191,14 @@ func TestSalvageNeedsLeavesAlone(t *testing.T) {
 func TestSalvageRefuses(t *testing.T) {
 	path := newPath(t)
 	ignore := func(checkpoint.Entry) error { return nil }
-	if _, err := Salvage(path, ignore); !errors.Is(err, checkpoint.ErrMissing) {
+	if _, err := Salvage(path, nil, ignore); !errors.Is(err, checkpoint.ErrMissing) {
 		t.Errorf("missing: %v", err)
 	}
 	seeded(t, path, 3)
-	_, err := Salvage(path, ignore)
+	_, err := Salvage(path, nil, ignore)
 	checkRefusal(t, err, checkpoint.ErrLocked)
 	stop := errors.New("enough")
-	if _, err := Salvage(killed(t, path), func(checkpoint.Entry) error { return stop }); err != stop {
+	if _, err := Salvage(killed(t, path), nil, func(checkpoint.Entry) error { return stop }); err != stop {
 		t.Errorf("%v", err)
 	}
 	empty := newPath(t)

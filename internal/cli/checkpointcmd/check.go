@@ -98,7 +98,7 @@ func (d *Desk) acceptLoss(ctx context.Context, db ledger.Ledger) error {
 
 // readable says what an export of a damaged file would hold.
 func (d *Desk) readable(path string) {
-	r, err := bolt.Salvage(path, func(checkpoint.Entry) error { return nil })
+	r, err := bolt.Salvage(path, d.Ledger.Witnesses(), func(checkpoint.Entry) error { return nil })
 	if err != nil {
 		return // the error that is shown says more
 	}
@@ -145,7 +145,7 @@ func (d *Desk) Repair(from, to string, target checkpoint.Target, files []string,
 		}
 		results = append(results, one)
 	}
-	r, err := bolt.Repair(from, to, target, results, dry, bolt.Options{AnyPlace: ledger.AnyPlace()})
+	r, err := bolt.Repair(from, to, target, results, dry, bolt.Options{AnyPlace: ledger.AnyPlace(), Witnesses: d.Ledger.Witnesses()})
 	if err != nil {
 		return err
 	}

@@ -78,7 +78,7 @@ func (d *Desk) Export(ctx context.Context, x Export, out io.Writer) (err error) 
 
 func (d *Desk) exportDamaged(path string, x *Export, out io.Writer) error {
 	return x.lines(out, func(add func(checkpoint.Entry) error) error {
-		r, err := bolt.Salvage(path, func(e checkpoint.Entry) error {
+		r, err := bolt.Salvage(path, d.Ledger.Witnesses(), func(e checkpoint.Entry) error {
 			if x.state != checkpoint.Unknown && x.state != e.State || x.Run != "" && x.Run != e.Run {
 				return nil
 			}

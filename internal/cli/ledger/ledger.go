@@ -194,7 +194,7 @@ func MakeFolder(path string) error {
 func (m Meant) FileOptions() bolt.Options {
 	return bolt.Options{
 		Wait: m.C.Duration("wait"), AnyPlace: AnyPlace(), Require: m.C.Bool("require-checkpoint"),
-		Witnesses: m.witnesses(), Named: m.C.String("checkpoint") != "", Anew: m.C.Bool("new-checkpoint") || m.C.Bool("sandbox"),
+		Witnesses: m.Witnesses(), Named: m.C.String("checkpoint") != "", Anew: m.C.Bool("new-checkpoint") || m.C.Bool("sandbox"),
 	}
 }
 
@@ -260,7 +260,7 @@ func (m Meant) Named(name string) (Place, error) {
 	if !disk.Exists(name) {
 		return Place{}, exit.Usage("no checkpoint at "+name, "check the path")
 	}
-	return Place{Path: name, Options: bolt.Options{AnyPlace: AnyPlace(), Witnesses: m.witnesses(), Named: true}}, nil
+	return Place{Path: name, Options: bolt.Options{AnyPlace: AnyPlace(), Witnesses: m.Witnesses(), Named: true}}, nil
 }
 
 // OpenOrMake opens the checkpoint that the flags name, and makes one where there is none, if the flags name a target.
@@ -290,9 +290,9 @@ func (m Meant) OpenOrMake() (Ledger, error) {
 // mostFolders is how many run folders are asked for what they tell, the newest.
 const mostFolders = 100
 
-// witnesses are what the run folders at hand tell of checkpoints: those beside which this
+// Witnesses are what the run folders at hand tell of checkpoints: those beside which this
 // run's own will stand. The sandbox has none and is none: its leads are nobody's.
-func (m Meant) witnesses() (all []checkpoint.Witness) {
+func (m Meant) Witnesses() (all []checkpoint.Witness) {
 	if m.C.Bool("sandbox") {
 		return nil
 	}
@@ -349,7 +349,7 @@ func WitnessIn(folder string) checkpoint.Witness {
 func (m Meant) ServerOptions() postgres.Options {
 	o := postgres.Options{
 		Require: m.C.Bool("require-checkpoint"), Anew: m.C.Bool("new-checkpoint"), Wait: m.C.Duration("wait"), Patience: m.C.Duration("max-wait"),
-		Timeout: m.C.Duration("timeout"), Witnesses: m.witnesses(), NeverPromoted: m.C.String("ledger-standby") == "never-promoted",
+		Timeout: m.C.Duration("timeout"), Witnesses: m.Witnesses(), NeverPromoted: m.C.String("ledger-standby") == "never-promoted",
 		Command: m.C.Command.Name, Interrupt: m.Interrupt,
 	}
 	if dir, err := config.StateDir(); err == nil {
