@@ -12,7 +12,7 @@ import (
 	"leadferry/internal/disk"
 )
 
-// openLocked opens and locks the file, and removes what a killed compaction left.
+// openLocked opens and locks the file.
 func (d *Store) openLocked(t checkpoint.Target, o Options) error {
 	for held := false; !held; {
 		if err := d.openFile(t, o); err != nil {
@@ -23,14 +23,7 @@ func (d *Store) openLocked(t checkpoint.Target, o Options) error {
 			return err
 		}
 	}
-	if d.held = true; d.readOnly {
-		return nil
-	}
-	for _, left := range []string{d.compactPath(), d.statusPath()} { // by one that was killed
-		if err := disk.Patiently(func() error { return os.Remove(left) }); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
+	d.held = true
 	return nil
 }
 
@@ -84,10 +77,7 @@ func (d *Store) openFile(t checkpoint.Target, o Options) error {
 		}
 		err = disk.OpenPatiently(o.Wait, open)
 	}
-	if err != nil {
-		return err
-	}
-	return d.checkFile()
+	return err
 }
 
 func (d *Store) make(t checkpoint.Target, o *Options) (err error) {
@@ -113,9 +103,18 @@ func (d *Store) make(t checkpoint.Target, o *Options) (err error) {
 	return err
 }
 
-// checkFile takes the file from the sight of others, unless it is to be read only. Some
-// file systems do not keep who may read what.
-func (d *Store) checkFile() error {
+// takeCare takes the file from the sight of others and removes what one that was killed left beside it, unless it is to be
+// read only. It comes once the file is known to be this target's checkpoint: another one that was named by mistake stays as it
+// is. Some file systems do not keep who may read what.
+func (d *Store) takeCare() error {
+	for _, left := range []string{d.compactPath(), d.statusPath()} {
+		if d.readOnly {
+			break
+		}
+		if err := disk.Patiently(func() error { return os.Remove(left) }); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
 	info, err := disk.StatOpen(d.file)
 	switch {
 	case err != nil:

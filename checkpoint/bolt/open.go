@@ -107,6 +107,9 @@ func (d *Store) open(t checkpoint.Target, o Options) error {
 	if err := d.stillHere(o); err != nil {
 		return err
 	}
+	if err := d.takeCare(); err != nil {
+		return err
+	}
 	return d.startUse(m, found, img, o)
 }
 

@@ -45,7 +45,12 @@ func TestOpenRefuses(t *testing.T) {
 			if test.prepare != nil {
 				test.prepare(t, path)
 			}
+			_ = os.Chmod(path, 0o755) // where it is there
 			before, _ := os.ReadFile(path)
+			mode := modeOf(path)
+			for _, beside := range Companions(path) {
+				content("somebody's")(t, beside)
+			}
 			if test.target == (checkpoint.Target{}) {
 				test.target = target()
 			}
@@ -60,11 +65,24 @@ func TestOpenRefuses(t *testing.T) {
 			if test.want != nil && !errors.Is(err, test.want) {
 				t.Errorf("%v is not %v", err, test.want)
 			}
-			if after, _ := os.ReadFile(path); string(after) != string(before) {
-				t.Error("the file was changed")
+			if after, _ := os.ReadFile(path); string(after) != string(before) || modeOf(path) != mode {
+				t.Errorf("the file was changed; its mode was %v and is %v", mode, modeOf(path))
+			}
+			for _, beside := range Companions(path) {
+				if text, err := os.ReadFile(beside); string(text) != "somebody's" {
+					t.Errorf("%s: %q, %v", beside, text, err)
+				}
 			}
 		})
 	}
+}
+
+func modeOf(path string) fs.FileMode {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	return info.Mode()
 }
 
 func content(s string) func(*testing.T, string) {
