@@ -47,9 +47,9 @@ type group struct {
 }
 
 func newGroup(changes []*checkpoint.Change) *group {
-	g := &group{changes: changes}
-	for _, c := range changes {
-		g.asked = append(g.asked, c.Entry)
+	g := &group{changes: changes, asked: make([]checkpoint.Entry, len(changes))}
+	for i, c := range changes {
+		g.asked[i] = c.Entry
 	}
 	return g
 }
@@ -124,7 +124,7 @@ func (s *Store) guess(g *group) (*working, map[string]*row) {
 func (s *Store) stored(g *group, w *working, r *reply, asked time.Duration) {
 	s.claims.note(w.rows, r.keys, s.worker, asked)
 	for key := range r.keys {
-		s.seen.put(numbered(w.rows[key], r.seq))
+		s.seen.put(w.rows[key].number(r.seq))
 	}
 	for i, c := range g.changes {
 		if c.Err == nil && r.keys[g.asked[i].Key] && c.Entry.Seq == 0 {
@@ -140,20 +140,15 @@ func (s *Store) stored(g *group, w *working, r *reply, asked time.Duration) {
 	}
 }
 
-// numbered is a row with the number of the commit that wrote it.
-func numbered(r *row, seq uint64) *row {
-	with := *r
-	with.seq = seq
-	number := func(rec *checkpoint.Kept) *checkpoint.Kept {
-		if rec == nil || rec.Seq != 0 {
-			return rec
+// number gives a row that was just written the number of its commit; nobody else knows it yet.
+func (r *row) number(seq uint64) *row {
+	r.seq = seq
+	for _, rec := range []*checkpoint.Kept{r.Entry, r.Intent} {
+		if rec != nil && rec.Seq == 0 {
+			rec.Seq = seq
 		}
-		n := *rec
-		n.Seq = seq
-		return &n
 	}
-	with.Entry, with.Intent = number(r.Entry), number(r.Intent)
-	return &with
+	return r
 }
 
 // surely makes changes by what was read for them, in a transaction.

@@ -61,32 +61,34 @@ CREATE INDEX ON workers (ledger, fleet, shard, worker) WHERE fleet <> '';
 
 -- One row a key. State: 0 nothing, 1 created, 2 partial, 3 rejected, 4 in doubt, 5 not made.
 CREATE TABLE lead_rows (
+	-- An outcome changes what stands in the middle: the log of changes leaves out what is the same at both ends of a row.
+	worker       bigint NOT NULL,
+	line         bigint NOT NULL,
 	ledger       integer NOT NULL,
 	code         integer NOT NULL,
 	seq          bigint NOT NULL,
-	worker       bigint NOT NULL,
 	updated      bigint NOT NULL,          -- milliseconds since 1970
-	line         bigint NOT NULL,
 	state        smallint NOT NULL,
-	key          bytea NOT NULL,
 	lead_id      text COLLATE "C" NOT NULL,
-	organization text COLLATE "C" NOT NULL,
 	location     text COLLATE "C" NOT NULL,
-	status       text COLLATE "C" NOT NULL,
 	external_id  text COLLATE "C" NOT NULL,
 	want_link    text COLLATE "C" NOT NULL,
-	locator      text COLLATE "C" NOT NULL,
-	file         text COLLATE "C" NOT NULL,
 	reason       text COLLATE "C" NOT NULL,
+	extra        bytea NOT NULL,           -- history, what updates left, what stands below a doubt
+	status       text COLLATE "C" NOT NULL,
+	organization text COLLATE "C" NOT NULL,
+	locator      text COLLATE "C" NOT NULL,
+	key          bytea NOT NULL,
+	file         text COLLATE "C" NOT NULL,
 	run          text COLLATE "C" NOT NULL,
 	digest       bytea NOT NULL,
 	content      bytea NOT NULL,
-	extra        bytea NOT NULL,           -- history, what updates left, what stands below a doubt
 	fold         bytea NOT NULL,           -- of the key, where it is another
 	hidden       text[] COLLATE "C",       -- ExternalIDs of what stands below a doubt
 	PRIMARY KEY (ledger, key)
-) WITH (fillfactor = 65, autovacuum_vacuum_insert_scale_factor = 0.1);
--- None is by the state: outcomes that change no index are made in place, and doubts are few, and asked for by people.
+) WITH (fillfactor = 50, autovacuum_vacuum_insert_scale_factor = 0.1);
+-- Half of each page is left to outcomes, which come for all of its rows at once. No index is by the state: outcomes that change none are
+-- made in place, and doubts are few, and asked for by people.
 CREATE INDEX leads_external_id ON lead_rows (ledger, external_id) WHERE external_id <> '';
 CREATE INDEX leads_want_link ON lead_rows (ledger, want_link) WHERE want_link <> '';
 CREATE INDEX leads_fold ON lead_rows (ledger, fold) WHERE fold <> '';
