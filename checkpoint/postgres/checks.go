@@ -35,6 +35,7 @@ type standing struct {
 	branched    bool // since workers whose commits no standby was waited for
 	unlogged    bool // a crash would empty its tables
 	emptied     bool // keys were counted, and none is there
+	reset       bool // its sequences would give numbers once more
 }
 
 // followsSQL says of a row of pg_stat_replication that it may be a standby. A backup that is being taken is none, whose name not
@@ -51,6 +52,10 @@ const mayHaveGoneOnSQL = `(worker = (SELECT max(worker) FROM leadferry.workers W
 const emptiedSQL = `NOT EXISTS (SELECT 1 FROM leadferry.lead_rows WHERE ledger = $1)
 	AND (SELECT coalesce(sum(created + partial + rejected + in_doubt + not_made), 0) > 0 FROM leadferry.workers WHERE ledger = $1)`
 
+// resetSQL says that sequences are behind what they gave: logical replication leaves them where they were.
+const resetSQL = `coalesce(pg_sequence_last_value('leadferry.commits'), 0) < (SELECT coalesce(max(seq), 0) FROM leadferry.workers WHERE ledger = $1)
+	OR coalesce(pg_sequence_last_value(pg_get_serial_sequence('leadferry.workers', 'worker')), 0) < (SELECT coalesce(max(worker), 0) FROM leadferry.workers)`
+
 // asBefore refuses a ledger that has lost what was known once: one that is behind a witness, one
 // of which a standby has taken over that was not waited for. It notes how standbys stand now.
 func (s *Store) asBefore(ctx context.Context, tx pgx.Tx) error {
@@ -59,12 +64,16 @@ func (s *Store) asBefore(ctx context.Context, tx pgx.Tx) error {
 		(SELECT count(*) FROM pg_stat_replication WHERE `+followsSQL+`), (SELECT count(*) FROM pg_stat_replication WHERE application_name IS NULL AND `+followsSQL+`),
 		current_setting('synchronous_standby_names') <> '',
 		EXISTS (SELECT 1 FROM leadferry.workers WHERE ledger = $1 AND timeline NOT IN (0, `+timelineSQL+`) AND standby <> $2 AND `+mayHaveGoneOnSQL+`),
-		EXISTS (SELECT 1 FROM pg_class WHERE relnamespace = 'leadferry'::regnamespace AND relpersistence <> 'p'), `+emptiedSQL, s.ledger, waitedFor, int(afterlife.Seconds())).
-		Scan(&n.timeline, &n.standbys, &n.unnamed, &n.synchronous, &n.branched, &n.unlogged, &n.emptied)
+		EXISTS (SELECT 1 FROM pg_class WHERE relnamespace = 'leadferry'::regnamespace AND relpersistence <> 'p'), `+emptiedSQL+`, `+resetSQL, s.ledger, waitedFor, int(afterlife.Seconds())).
+		Scan(&n.timeline, &n.standbys, &n.unnamed, &n.synchronous, &n.branched, &n.unlogged, &n.emptied, &n.reset)
 	if err != nil {
 		return err
 	}
-	if n.unlogged {
+	switch {
+	case n.reset:
+		return s.refuse(checkpoint.ErrPlace, "its sequences are behind its tables, as logical replication leaves them: numbers would be given twice",
+			"have the owner set each sequence of the schema leadferry to the highest number of its column, as by SELECT setval('leadferry.commits', max(seq)) FROM leadferry.workers")
+	case n.unlogged:
 		return s.refuse(checkpoint.ErrPlace, "its tables are UNLOGGED: a crash of its server empties them, and leads would be made twice", "have the owner carry out ALTER TABLE … SET LOGGED for each table of the schema leadferry")
 	}
 	s.timeline, s.standby = n.timeline, noStandby

@@ -40,6 +40,27 @@ func TestRowsThatAreGone(t *testing.T) {
 	opened(t, address, target, Options{Run: "last"})
 }
 
+// Where sequences were not taken along to another server, their numbers are not given twice.
+func TestSequencesThatAreBehind(t *testing.T) {
+	server := pgtest.Shared(t)
+	address, target := server.Database(t), newTarget()
+	for range 3 {
+		s := opened(t, address, target, Options{Run: "run"})
+		committed(t, s, claimOf("a"))
+		s.Close()
+	}
+	for _, sequence := range []string{"commits", "workers_worker_seq"} {
+		server.Exec(t, address, `SELECT setval('leadferry.`+sequence+`', 1, false)`)
+		refusal(t, address, target, Options{Run: "again"}, "sequences are behind")
+		server.Exec(t, address, `SELECT setval('leadferry.`+sequence+`', 10)`)
+	}
+	if _, err := Init(address, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	server.Exec(t, address, `DO $$ BEGIN CREATE ROLE counts LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$`, `GRANT leadferry_worker TO counts`)
+	opened(t, server.URLAs("counts", nameOf(address)), target, Options{Run: "last"})
+}
+
 // Look-ups are not answered by a standby, which may lack what was made last, though the address names it.
 func TestLookupsOfAnAddressWithAStandby(t *testing.T) {
 	server := pgtest.New(t)
