@@ -141,6 +141,10 @@ func (s *Store) Exchange(ctx context.Context, p checkpoint.Progress) (checkpoint
 	}
 }
 
+// mostGiven is how far ahead the rate may be given away: no worker has more than a piece or two before it. What lies further ahead
+// was noted before the server's clock was put back, and nobody waits for that.
+const mostGiven = `greatest(60, 2 * shards * piece(rate, shards) / rate) * interval '1 second'`
+
 func (s *Store) exchange(ctx context.Context, at *server.Session, p *checkpoint.Progress) (c checkpoint.Common, fenced bool, err error) {
 	rows, err := json.Marshal(p.Rows)
 	if err != nil {
@@ -151,12 +155,12 @@ func (s *Store) exchange(ctx context.Context, at *server.Session, p *checkpoint.
 		summary = coalesce($8, summary) WHERE worker = $1`, s.worker, p.Read, p.Invalid, p.Sent, p.Refused, p.Doubts, rows, p.Summary)
 	b.Queue(`UPDATE leadferry.workers SET beat = clock_timestamp() WHERE worker = $1 AND beat < clock_timestamp() - interval '5 seconds'`, s.worker)
 	if p.Pause > 0 {
-		b.Queue(`UPDATE leadferry.fleets SET opens = greatest(opens, clock_timestamp() + $3 * interval '1 microsecond') WHERE ledger = $1 AND fleet = $2`,
+		b.Queue(`UPDATE leadferry.fleets SET opens = greatest(CASE WHEN opens <= clock_timestamp() + interval '15 minutes' THEN opens END, clock_timestamp() + $3 * interval '1 microsecond') WHERE ledger = $1 AND fleet = $2`,
 			s.ledger, s.o.Terms.Fleet, p.Pause.Microseconds())
 	}
 	var after, pause float64
 	if p.Wants {
-		b.Queue(`UPDATE leadferry.fleets SET given = greatest(given, clock_timestamp()) + piece(rate, shards) / rate * interval '1 second' WHERE ledger = $1 AND fleet = $2 AND rate > 0
+		b.Queue(`UPDATE leadferry.fleets SET given = least(greatest(given, clock_timestamp()), clock_timestamp() + `+mostGiven+`) + piece(rate, shards) / rate * interval '1 second' WHERE ledger = $1 AND fleet = $2 AND rate > 0
 			RETURNING piece(rate, shards)::integer, greatest(extract(epoch FROM given - clock_timestamp()) - piece(rate, shards) / rate, 0)::float8`,
 			s.ledger, s.o.Terms.Fleet).QueryRow(func(row pgx.Row) error { return row.Scan(&c.Tokens, &after) })
 	}

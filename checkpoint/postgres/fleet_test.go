@@ -219,6 +219,14 @@ func TestWorkersHearOfOneAnother(t *testing.T) {
 	if end < 500*time.Millisecond || end > 8*125*time.Millisecond {
 		t.Errorf("90 requests were given away until %v", end)
 	}
+	// The server's clock is put back by a day.
+	pgtest.Shared(t).Exec(t, address, `UPDATE leadferry.fleets SET given = given + interval '1 day', opens = opens + interval '1 day'`)
+	if got = tell(next, checkpoint.Progress{Wants: true}); got.Pause != 0 || got.After > 2*time.Minute {
+		t.Errorf("waits for what was noted by another time: %+v", got)
+	}
+	if got = tell(next, checkpoint.Progress{Pause: time.Minute}); got.Pause > time.Minute || got.Pause < 50*time.Second {
+		t.Errorf("a pause by the time of now: %+v", got)
+	}
 }
 
 // Whoever was refused takes a new ledger away with him, but never from under somebody who begins at the same time.

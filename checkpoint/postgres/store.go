@@ -122,7 +122,7 @@ type writing struct {
 func Open(name string, t checkpoint.Target, o Options) (*Store, error) {
 	for end, conflicts := time.Now().Add(o.Wait), 0; ; {
 		s, err := open(name, t, o)
-		if (isConflict(err) || errors.Is(err, pgx.ErrNoRows)) && conflicts < mostConflicts { // nothing was done, or it was removed since it was found
+		if (isConflict(err) || isCancelled(err) || errors.Is(err, pgx.ErrNoRows)) && conflicts < mostConflicts { // nothing was done, or it was removed since it was found
 			conflicts++
 			continue
 		}

@@ -80,6 +80,9 @@ type reply struct {
 // isConflict says that the server ended one of two transactions that waited for one another.
 func isConflict(err error) bool { return isOneOf(err, "40P01", "40001") }
 
+// isCancelled says that somebody has ended a statement before it was done.
+func isCancelled(err error) bool { return isOneOf(err, "57014") }
+
 // isTaken says that a key, or a lead ID, stood there already.
 func isTaken(err error) bool { return isOneOf(err, "23505") }
 
