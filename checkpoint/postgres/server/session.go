@@ -133,6 +133,7 @@ func (s *Session) Ends(earlier *Session) error {
 		var left int
 		err := s.QueryRow(context.Background(), `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
 			WHERE pid = $1 AND backend_start = $2 AND pid <> pg_backend_pid()`, earlier.Process, earlier.began).Scan(&left)
+		s.Warned() // that it has ended by itself meanwhile
 		switch {
 		case err != nil || left == 0:
 			return err
