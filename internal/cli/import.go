@@ -149,8 +149,9 @@ func (p *program) connect(c *cli.Context, o *importer.Options) (closeService fun
 	case !o.DryRun:
 		o.Client, closeService, err = openSandbox(c, o.Checkpoint)
 	}
+	o.Flags = p.wayWords()
 	if path := c.String("directory"); c.Bool("sandbox") && path != "" {
-		o.Flags = []string{"--directory=" + path}
+		o.Flags = append(o.Flags, "--directory="+path)
 	}
 	if err != nil {
 		return nil, err
@@ -161,6 +162,17 @@ func (p *program) connect(c *cli.Context, o *importer.Options) (closeService fun
 	o.Client.RequestIDHeader = p.settings.Load().Get(connection.RequestIDHeader)
 	o.Client.Concurrency, o.Client.Timeout = o.Concurrency, c.Duration("timeout")
 	return closeService, nil
+}
+
+// wayWords are the flags of the command line that lead to the service, which a command that is pasted has to repeat; not those
+// that may hold a password.
+func (p *program) wayWords() (words []string) {
+	for _, name := range []string{"profile", "config", "base-url", "leads-url", "trunk-id", "client-id", "client-secret-file", "ca-file", "client-cert", "client-key", "request-id-header"} {
+		if value, typed := p.line.Typed(name); typed {
+			words = append(words, "--"+name+"="+value)
+		}
+	}
+	return words
 }
 
 // service is the real service and the account for it; without the account, unless anything
