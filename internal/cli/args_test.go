@@ -229,6 +229,22 @@ func TestFlagsOfConnectionsAndPathsHaveVariables(t *testing.T) {
 	walk((&program{}).app().Commands)
 }
 
+// What the environment may set of a run, config show shows.
+func TestVariablesOfRunsAreShown(t *testing.T) {
+	p := new(program)
+	shown := map[string]bool{}
+	for _, f := range p.configShowCommand().Flags {
+		shown[f.Names()[0]] = true
+	}
+	for _, c := range []*cli.Command{p.importCommand(), p.syncCommand(), p.reconcileCommand(), p.validateCommand()} {
+		for _, f := range c.Flags {
+			if name := f.Names()[0]; len(f.(cli.DocGenerationFlag).GetEnvVars()) > 0 && !shown[name] {
+				t.Errorf("%s --%s may come from the environment, and config show lacks it", c.Name, name)
+			}
+		}
+	}
+}
+
 func categoryOf(f cli.Flag) string {
 	if c, ok := f.(cli.CategorizableFlag); ok {
 		return c.GetCategory()

@@ -122,7 +122,8 @@ func newCheckpointFlag() cli.Flag {
 
 // pathFlags are the flags of a run that the environment may set as well.
 func pathFlags() []cli.Flag {
-	return slices.DeleteFunc(slices.Concat(checkpointFlags(), inputFlags(), outputFlags(), []cli.Flag{metricsFlag()}), func(f cli.Flag) bool {
+	more := []cli.Flag{metricsFlag(), pullFlag(), reconciliationFlag()}
+	return slices.DeleteFunc(slices.Concat(checkpointFlags(), fleetFlags(), inputFlags(), outputFlags(), more), func(f cli.Flag) bool {
 		d, ok := f.(cli.DocGenerationFlag)
 		return !ok || len(d.GetEnvVars()) == 0
 	})

@@ -121,7 +121,7 @@ resumable; 4 checkpoint locked, missing or damaged; 5 rows in doubt; 130 interru
 			flags.Time(running, "fresh", 0, "read no lead that was confirmed or read within this `DURATION`"),
 			flags.Count(running, "sample", 0, "read `N` leads that are picked at random, and tell the share that differs; without it all are read"),
 			&cli.Uint64Flag{Name: "seed", Usage: "pick the sample by `N`, which a run tells: the same leads again", DefaultText: "another one each time", Category: running},
-			flags.Name(files, "reconciliation", "write the reconciliation to `FILE`"),
+			reconciliationFlag(),
 			pullFlag(),
 		}, outputFlags()),
 		Action: p.reconcile,
@@ -161,4 +161,8 @@ func readFlags() []cli.Flag {
 // pullFlag says where what the CRM should take over goes.
 func pullFlag() cli.Flag {
 	return flags.Name(files, "pull", "write what the CRM should take over to `FILE`, as CSV in its own words: leads whose status the service has changed")
+}
+
+func reconciliationFlag() cli.Flag {
+	return flags.Name(files, "reconciliation", "write the reconciliation to `FILE`")
 }
