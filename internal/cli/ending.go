@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/urfave/cli/v2"
 
 	"leadferry/importer"
@@ -96,8 +97,12 @@ func singleUse(log *slog.Logger) func(host string) {
 
 // logEnd is the summary's text for a program: how the run ended and its rows.
 func logEnd(log *slog.Logger, s *report.Summary) {
+	reason := s.StopReason
+	if reason == "" && s.Wordless > 0 {
+		reason = fmt.Sprintf("the pull file lacks %s, for want of a word for %s status", leads(s.Wordless), english.PluralWord(s.Wordless, "its", "their"))
+	}
 	fields := []any{"outcome", s.Outcome, "exit_code", s.ExitCode}
-	fields = append(fields, said("reason", report.Escape(s.StopReason), "hint", report.Escape(s.Hint), "summary", s.SummaryPath)...)
+	fields = append(fields, said("reason", report.Escape(reason), "hint", report.Escape(s.Hint), "summary", s.SummaryPath)...)
 	fields = append(fields, "duration_s", s.DurationS, "rows", s.Rows)
 	if r := s.Reconciliation; r != nil {
 		verdicts := map[string]int{}
