@@ -38,6 +38,7 @@ type Reader struct {
 	plain  bool     // quotes are text like any other
 	fields []string // of the present record, as many as it has
 	quoted quoted
+	paired int64 // place in the text before which all quotes behind the present record stand in pairs
 	over   bool  // the present record goes on behind the window
 	ended  error // what ended the reading
 }

@@ -200,19 +200,23 @@ func (r *Reader) doubtful(size int) bool {
 	case r.columns.Width == 0: // it is the header, which has to fit
 		return false
 	case !r.quoted.broken():
-		return !r.fits() && !quoteOpens(r.in, size, r.quoted.delim)
+		return !r.fits() && !r.quoteOpens(size)
 	case r.quoted.open || r.quoted.lines > 1:
 		return true
 	}
 	even := bytes.Count(r.in.Bytes(size), []byte{'"'})%2 == 0
-	return !even || len(r.fields) < r.columns.Width || !quoteOpens(r.in, size, r.quoted.delim)
+	return !even || len(r.fields) < r.columns.Width || !r.quoteOpens(size)
 }
 
 // quoteOpens says that the first quote behind n bytes of the window begins a cell and ends none, or that as many
-// bytes as a record may have hold none. Quotes in pairs may be an empty cell or stand inside one, and tell nothing.
-func quoteOpens(in *lines.Window, n int, delim []byte) bool {
+// bytes as a record may have hold none. Quotes in pairs may be an empty cell or stand inside one, and tell nothing: what
+// was looked at for one record is not looked at again for those behind it.
+func (r *Reader) quoteOpens(n int) bool {
+	in, delim := r.in, r.quoted.delim
 	var ended error
-	for seen := n; ; {
+	seen := max(n, int(r.paired-in.Offset))
+	defer func() { r.paired = in.Offset + int64(seen) }()
+	for {
 		text := in.Text()
 		i := bytes.IndexByte(text[seen:], '"')
 		if i < 0 {
