@@ -3,6 +3,7 @@ package postgres
 import (
 	"errors"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -38,6 +39,30 @@ func TestRowsThatAreGone(t *testing.T) {
 	}
 	again.Close()
 	opened(t, address, target, Options{Run: "last"})
+}
+
+// A person who gives up what is missing gives up no more than what was known to be when the question was asked.
+func TestALossIsGivenUpOnce(t *testing.T) {
+	server := pgtest.Shared(t)
+	address, target := server.Database(t), newTarget()
+	opened(t, address, target, Options{}).Close()
+	lose := func() {
+		server.Exec(t, address, `UPDATE leadferry.ledgers SET missing = 'something', since = nextval('leadferry.commits')`)
+	}
+	lose()
+	person := opened(t, address, target, Options{})
+	lose()
+	var why *checkpoint.OpenError
+	if _, err := person.AcceptLoss(t.Context()); !errors.As(err, &why) || !strings.Contains(why.Text, "lost more since") {
+		t.Errorf("given up: %v", err)
+	}
+	if err := person.Close(); err != nil {
+		t.Error(err)
+	}
+	person = opened(t, address, target, Options{})
+	if _, err := person.AcceptLoss(t.Context()); err != nil || person.Info().Incomplete {
+		t.Error("not given up: ", err)
+	}
 }
 
 // Where sequences were not taken along to another server, their numbers are not given twice.

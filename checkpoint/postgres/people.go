@@ -164,8 +164,12 @@ func (s *Store) AcceptLoss(context.Context) (freed int, err error) {
 				freed++
 			}
 		})
-		if err == nil {
-			_, err = s.writer.Exec(context.Background(), `UPDATE leadferry.ledgers SET missing = '', since = 0 WHERE ledger = $1`, s.ledger)
+		if err != nil {
+			return err
+		}
+		tag, err := s.writer.Exec(context.Background(), `UPDATE leadferry.ledgers SET missing = '', since = 0 WHERE ledger = $1 AND since = $2`, s.ledger, int64(s.since))
+		if err == nil && tag.RowsAffected() == 0 {
+			err = &checkpoint.ListFailure{Err: s.refuse(checkpoint.ErrRolledBack, "has lost more since then, or somebody has given that up already", "look at it once more: leadferry checkpoint check")}
 		}
 		return err
 	})

@@ -59,13 +59,7 @@ func (d *Desk) ResolveNone(ctx context.Context) error {
 			"run it in a terminal, or add --yes")
 	}
 	return d.with(false, func(db ledger.Ledger) error {
-		var decisions []checkpoint.Decision
-		err := db.Each(ctx, checkpoint.Filter{State: checkpoint.InDoubt}, func(e checkpoint.Entry) error {
-			if e.Reason != checkpoint.ReasonIncomplete { // it was not sent, but may have a lead that is missing here
-				decisions = append(decisions, checkpoint.Decision{Key: e.Key})
-			}
-			return nil
-		})
+		decisions, err := noneMade(ctx, db)
 		if err == nil && len(decisions) == 0 {
 			fmt.Fprintln(d.Out, "no row in doubt was sent by a run, so nothing was settled")
 			return nil
@@ -83,6 +77,18 @@ func (d *Desk) ResolveNone(ctx context.Context) error {
 		}
 		return err
 	})
+}
+
+// noneMade says of each send in doubt, and of no later one of its row, that no lead was made: while a person is asked, runs may go on
+// beside.
+func noneMade(ctx context.Context, db ledger.Ledger) (decisions []checkpoint.Decision, err error) {
+	err = db.Each(ctx, checkpoint.Filter{State: checkpoint.InDoubt}, func(e checkpoint.Entry) error {
+		if e.Reason != checkpoint.ReasonIncomplete { // it was not sent, but may have a lead that is missing here
+			decisions = append(decisions, checkpoint.Decision{Key: e.Key, Sent: e.Updated, Run: e.Run})
+		}
+		return nil
+	})
+	return decisions, err
 }
 
 // The words that decide in the place of a lead ID.

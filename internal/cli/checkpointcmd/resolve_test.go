@@ -2,10 +2,14 @@ package checkpointcmd
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/postgres"
+	"leadferry/internal/pgtest"
 )
 
 // Who writes the row's own number where the lead's ID belongs has not found the lead. fault 127
@@ -76,5 +80,43 @@ func TestAListThatIsCutOffIsRefused(t *testing.T) {
 		if _, _, _, err := decisionsOf(l); err != nil {
 			t.Errorf("%q: %v", text, err)
 		}
+	}
+}
+
+// What a person says of all sends in doubt is about those that stood there when the question was asked.
+func TestNoneMadeIsOfTheQuestion(t *testing.T) {
+	address := pgtest.Shared(t).Database(t)
+	target := checkpoint.Target{BaseURL: "https://api.example.com", LeadsURL: "https://leads.example.com", TrunkID: "5f0c1a52-7d0b-4a3e-9a1e-3a1c6d1f0b77"}
+	send := func(run string, at time.Time) {
+		t.Helper()
+		s, err := postgres.Open(address, target, postgres.Options{Run: run})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &checkpoint.Change{Kind: checkpoint.Claim, Entry: checkpoint.Entry{Key: "a", Run: run, Updated: at}}
+		if err := errors.Join(s.Commit(t.Context(), []*checkpoint.Change{c}), c.Err, s.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at := time.Now()
+	send("11111111", at)
+	person, err := postgres.Open(address, target, postgres.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer person.Close()
+	decisions, err := noneMade(t.Context(), person)
+	if err != nil || len(decisions) != 1 {
+		t.Fatal(decisions, err)
+	}
+	send("22222222", at) // while the person is asked
+	if _, err := person.Resolve(t.Context(), decisions); !errors.As(err, new(*checkpoint.ListError)) {
+		t.Errorf("a send that nobody was asked about was decided: %v", err)
+	}
+	if decisions, err = noneMade(t.Context(), person); err == nil {
+		_, err = person.Resolve(t.Context(), decisions)
+	}
+	if err != nil {
+		t.Error(err)
 	}
 }
