@@ -171,11 +171,15 @@ func (s *Store) stillHere(ctx context.Context, tx pgx.Tx) error {
 	case moved != "" && s.o.Accept:
 		return s.acceptOlder(ctx, tx, "what "+moved+" has known besides, where it was copied to")
 	case moved != "" && !s.o.Moved:
-		return s.refuse(checkpoint.ErrGone, "its leads were moved to "+moved, "use --checkpoint "+checkpoint.Word(moved)+"; if that one is lost for good, "+checkpoint.TakeAgain(s.at.Name))
+		return s.moved(moved)
 	case filling != "":
 		return s.refuse(checkpoint.ErrLocked, "it is being filled from "+filling+", which is not complete", "finish it: leadferry checkpoint copy "+checkpoint.Word(filling)+" "+checkpoint.Word(s.at.Name))
 	}
 	return nil
+}
+
+func (s *Store) moved(to string) error {
+	return s.refuse(checkpoint.ErrGone, "its leads were moved to "+to, "use --checkpoint "+checkpoint.Word(to)+"; if that one is lost for good, "+checkpoint.TakeAgain(s.at.Name))
 }
 
 // memory is what this machine remembers of a ledger, beside what runs tell in their own folders.

@@ -65,6 +65,27 @@ func TestALossIsGivenUpOnce(t *testing.T) {
 	}
 }
 
+// Nobody decides about rows of a ledger that was moved while the question was asked: the copy would not know of it.
+func TestAMovedLedgerIsNotDecidedAbout(t *testing.T) {
+	address, target := pgtest.Shared(t).Database(t), newTarget()
+	run := opened(t, address, target, Options{Run: "run"})
+	committed(t, run, claimOf("a"))
+	run.Close()
+	person, mover := opened(t, address, target, Options{}), opened(t, address, target, Options{Moved: true})
+	if err := mover.SetMoved("leads.db"); err != nil {
+		t.Fatal(err)
+	}
+	if err := mover.SetMoved("leads.db"); err != nil {
+		t.Error("not moved again: ", err)
+	}
+	if _, err := person.Resolve(t.Context(), []checkpoint.Decision{{Key: "a"}}); !errors.Is(err, checkpoint.ErrGone) {
+		t.Errorf("decided: %v", err)
+	}
+	if got := stands(t, person, "a"); got.State != checkpoint.InDoubt {
+		t.Errorf("%+v", got)
+	}
+}
+
 // Where sequences were not taken along to another server, their numbers are not given twice.
 func TestSequencesThatAreBehind(t *testing.T) {
 	server := pgtest.Shared(t)

@@ -29,12 +29,25 @@ func (s *Store) changeAlone(lock bool, f func() error) error {
 				return false, err
 			}
 			s.seen.clear()
+			if err := s.notMoved(); err != nil {
+				return false, err
+			}
 		}
 		if err := f(); err != nil {
 			return false, err
 		}
 		return true, s.bump()
 	})
+}
+
+// notMoved refuses to change what was copied to another place since this was opened: nobody would look here for it.
+func (s *Store) notMoved() error {
+	var moved string
+	err := s.writer.QueryRow(context.Background(), `SELECT moved_to FROM leadferry.ledgers WHERE ledger = $1`, s.ledger).Scan(&moved)
+	if err == nil && moved != "" && !s.o.Moved {
+		err = &checkpoint.ListFailure{Err: s.moved(moved)}
+	}
+	return err
 }
 
 // bump numbers a commit of the worker that is none of rows.
