@@ -1,8 +1,11 @@
 package delimited
 
 import (
+	"errors"
+	"io"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"leadferry/importer/source/lines"
 	"leadferry/importer/source/rows"
@@ -30,5 +33,23 @@ func TestWhatWasLookedAtIsNotLookedAtAgain(t *testing.T) {
 	next()
 	if r.paired = 0; r.quoteOpens(0) {
 		t.Error("the text was not changed")
+	}
+}
+
+// Wherever the text that was read ends, also within two quotes, no row is taken for a place where the file is lost.
+func TestQuotesInPairsAtTheEndOfWhatWasRead(t *testing.T) {
+	text := "a,b,c\n" + strings.Repeat("\"\",\"\"\n", 200)
+	for limit := 16; limit < 32; limit++ {
+		found := &rows.Found{}
+		r, err := Open(lines.New(iotest.OneByteReader(strings.NewReader(text)), limit), rows.Options{Format: rows.CSV, Delimiter: ','}, found)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for err == nil {
+			err = r.Next(&rows.Row{Header: found.Header})
+		}
+		if !errors.Is(err, io.EOF) {
+			t.Errorf("at most %d bytes a row: %v", limit, err)
+		}
 	}
 }

@@ -234,7 +234,7 @@ func (r *Reader) quoteOpens(n int) bool {
 				return !ends && (bytes.HasSuffix(before, []byte{'\n'}) || bytes.HasSuffix(before, delim))
 			}
 		}
-		if seen-n >= in.Limit || ended != nil {
+		if i < 0 && seen-n >= in.Limit || i >= 0 && len(text)-seen >= in.Limit || ended != nil {
 			return i < 0 && (ended == nil || errors.Is(ended, io.EOF))
 		}
 		ended = in.More()
