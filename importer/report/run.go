@@ -77,7 +77,7 @@ type Run struct {
 // OpenRun makes the folder and opens the files, so that a place that cannot be
 // written to is known before the first request. Finish must follow.
 func OpenRun(f Files) (*Run, error) {
-	if slices.Contains([]string{f.Results, f.Rejects, f.Reconciliation, f.Pull}, "-") {
+	if slices.Contains([]string{f.Dir, f.Results, f.Rejects, f.Reconciliation, f.Pull}, "-") {
 		return nil, errors.New("only the summary can go to standard output")
 	}
 	if f.Dir == None {
