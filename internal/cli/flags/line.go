@@ -341,7 +341,7 @@ func (l *Line) unknownFlag(typed string) error {
 		}
 	}
 	otherwise := "see " + l.name() + " --help; a name that begins with - stands behind --"
-	hint := cmp.Or(instead(name), Near("--", name, names, ""))
+	hint := cmp.Or(instead(name), l.called(name), Near("--", name, names, ""))
 	if letter, rest := utf8.DecodeRuneInString(name); hint == "" && len(name) > rest && !strings.HasPrefix(typed, "--") {
 		if Named(string(letter), l.known()) != nil {
 			otherwise = "a value stands apart from its flag: -" + string(letter) + " VALUE"
@@ -350,6 +350,18 @@ func (l *Line) unknownFlag(typed string) error {
 		}
 	}
 	return exit.Usage("there is no flag "+typed, cmp.Or(hint, otherwise))
+}
+
+// called names the flag that may stand here which other programs call so; "" where there is none.
+func (l *Line) called(name string) string {
+	ours := map[string]string{
+		"n": "dry-run", "simulate": "dry-run", "y": "yes", "force": "yes", "q": "quiet", "silent": "quiet",
+		"map": "mapping", "mapping-file": "mapping", "parallel": "concurrency", "workers": "concurrency", "separator": "delimiter",
+	}[name]
+	if ours == "" || Named(ours, l.known()) == nil {
+		return ""
+	}
+	return "it is called --" + ours + " here"
 }
 
 // instead is what to write in the place of a word or a flag that people try and that is none here, or behind a command that
@@ -372,6 +384,8 @@ func instead(word string) string {
 		return "it would show in the list of processes: set LEADFERRY_CLIENT_SECRET, --client-secret-file or --client-secret-command"
 	case "file", "input":
 		return "files stand without a flag"
+	case "verbose", "debug":
+		return "write --log-level debug"
 	}
 	return ""
 }
