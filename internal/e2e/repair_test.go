@@ -148,3 +148,25 @@ func TestRepairBelievesOnlyResultsOfItsOwn(t *testing.T) {
 		t.Errorf("%d leads, %v", len(leads), err)
 	}
 }
+
+// A checkpoint that is damaged a second time is put in its place by what is printed, too: what was put aside the first
+// time must not stand in the way. faults 127, 128
+func TestRepairedTwiceByWhatIsPrinted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandbox.Options{})
+	w.leads(300)
+	all := []string{"import", "-m", "leads.yaml", "leads.csv"}
+	w.must(0, append(all, "--out", "runs/own")...)
+	path := w.checkpoint()
+	for _, made := range []string{"first.db", "second.db", "third.db"} {
+		w.lose(path, "L00005")
+		out := w.must(0, "checkpoint", "repair", path, made, "--results", "runs/own/results.csv")
+		_, moves, _ := strings.Cut(out, "To put it in the old one's place:\n")
+		if code, said := w.paste(moves); code != 0 {
+			t.Fatalf("%s\n%s", moves, said)
+		}
+		w.paste(moves) // twice
+		w.must(0, append(all, "--out", "none")...)
+	}
+	w.holds(300)
+}

@@ -15,6 +15,7 @@ import (
 	"leadferry/importer/report"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/ledger"
+	"leadferry/internal/disk"
 	"leadferry/internal/shell"
 )
 
@@ -195,7 +196,11 @@ func (d *Desk) reportRepaired(from, to string, r *bolt.Repaired, dry bool) {
 		fmt.Fprintln(d.Out, "\nnothing was written (--dry-run)")
 		return
 	}
-	fmt.Fprintf(d.Out, "\nrepaired    %s\nTo put it in the old one's place:\n     %s\n     %s\n", report.Escape(to), moving(from, from+".damaged"), moving(to, from))
+	aside := from + ".damaged"
+	for n := 2; disk.Exists(aside); n++ { // it was damaged before
+		aside = fmt.Sprintf("%s.damaged-%d", from, n)
+	}
+	fmt.Fprintf(d.Out, "\nrepaired    %s\nTo put it in the old one's place:\n     %s\n     %s\n", report.Escape(to), moving(from, aside), moving(to, from))
 }
 
 // moving is a command that gives a file another name and replaces nothing. On Windows, ren cannot, and move asks first,
