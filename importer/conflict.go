@@ -301,9 +301,11 @@ func newPulls(o *Options) *pulls {
 func (p *pulls) add(it *item, r *result) {
 	e, f := &r.entry, &r.found
 	switch {
-	case e.LeadID == "" || r.outcome == Pending || r.outcome == Failed:
+	case e.LeadID == "" || r.outcome == Pending:
 		return // nothing new is known of the lead
-	case r.kept || p.isService(it.rec.Status, e, f):
+	case r.kept || p.isService(it.rec.Status, e, f) || (r.outcome == Failed || r.outcome == Rejected) && p.stands(it.rec.Status, e):
+	case r.outcome == Failed:
+		return
 	default:
 		delete(p.leads, e.LeadID)
 		return
@@ -327,6 +329,13 @@ func (p *pulls) isService(file string, e *checkpoint.Entry, f *comparison) bool 
 		return rule == RuleService || e.Seen.Kept && e.Seen.Against == (*leadBefore)(e).against(file)
 	}
 	return f.verdict == ServiceAhead
+}
+
+// stands reports whether the service's status counts for a row of whose lead nothing was learnt, since its content was not taken.
+func (p *pulls) stands(file string, e *checkpoint.Entry) bool {
+	seen := e.Seen.Status
+	_, byService := (*leadBefore)(e).changedBy(file, seen)
+	return seen != "" && byService && p.rules.ruleFor(seen) == RuleService
 }
 
 // lines are those of the file, in the order of the rows, with statuses in the CRM's words. Leads

@@ -53,6 +53,33 @@ func TestPullHoldsWhatIsKept(t *testing.T) {
 	})
 }
 
+// What the service decides does not wait for content that it will not take, or did not answer for.
+func TestPullHoldsWhatIsKeptThoughItsContentIsRefused(t *testing.T) {
+	for fate, want := range map[string]string{"422": "rejected 1", "lost": "failed 1"} {
+		for name, first := range map[string]string{"kept": "sync", "seen": "reconcile"} {
+			t.Run(name+", "+want, func(t *testing.T) {
+				paired(t, func(t *testing.T, p *pair) {
+					service := Options{Planning: Planning{Conflict: RuleService, CheckRemote: ReadAll}, Keeping: Keeping{Files: report.Files{Pull: "pull.csv"}}}
+					p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
+					p.service.console(p.known("a").LeadID, "closedWon")
+					p.run(first, service, "a,,x-a,open,Ann,1")
+					service.CheckRemote = ReadNothing
+					p.service.fate = func(string, string) string { return fate }
+					for range 2 {
+						if _, order := p.must(want, p.run("sync", service, "a,,x-a,open,Anna,1")).pulledBy(); order != "x-a " {
+							t.Errorf("the pull file has %q", order)
+						}
+					}
+					service.Conflict = RuleReport
+					if _, order := p.run("sync", service, "a,,x-a,open,Anna,1").pulledBy(); order != "" {
+						t.Errorf("nobody has decided, and the pull file has %q", order)
+					}
+				})
+			})
+		}
+	}
+}
+
 // A status over which the file's word counts is nothing that the CRM should take over.
 func TestPullLeavesOutWhatTheFileDecides(t *testing.T) {
 	paired(t, func(t *testing.T, p *pair) {
