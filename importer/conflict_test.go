@@ -6,6 +6,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/importer/report"
+	"leadferry/mapping"
 )
 
 // Who changed what, from what both sides were last known to hold.
@@ -155,6 +156,43 @@ func TestWhatAnUpdateShowsIsTreatedByTheRule(t *testing.T) {
 				p.sends()
 				if _, order := r.pulledBy(); order != test.pull {
 					t.Errorf("the pull file has %q", order)
+				}
+			})
+		})
+	}
+}
+
+// What was seen may have changed since: the rule is that of the status which the answer shows, and there is none where the
+// row says the same.
+func TestTheRuleIsThatOfTheStatusShown(t *testing.T) {
+	ruled, err := mapping.Parse("m", []byte(strings.ReplaceAll(pairMapping, `status: "{status}"`, `status: {from: "{status}", conflict: {closedWon: file}}`)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ file, now, want, pull string }{
+		{"contacted", "closedWon", "contacted", ""},
+		{"contacted", "contacted", "contacted", ""},
+		{"contacted", "inProgress", "inProgress", "x-a "},
+		{"", "closedWon", "closedWon", ""},
+		{"", "inProgress", "inProgress", "x-a "},
+	} {
+		t.Run(test.file+"-"+test.now, func(t *testing.T) {
+			paired(t, func(t *testing.T, p *pair) {
+				row := "a,,x-a," + test.file + ",Anna,1"
+				p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
+				a := p.known("a").LeadID
+				p.service.console(a, "onHold")
+				p.run("reconcile", Options{}, row)
+				p.service.console(a, test.now)
+				o := Options{Task: Task{Mapping: ruled}, Planning: Planning{Conflict: RuleService}, Keeping: Keeping{Files: report.Files{Pull: "pull.csv"}}}
+				for _, outcome := range []string{"updated 1", "unchanged 1"} {
+					r := p.must(outcome, p.run("sync", o, row))
+					if _, order := r.pulledBy(); p.service.lead(a).Status != test.want || order != test.pull {
+						t.Errorf("%s, the pull file has %q", p.service.lead(a).Status, order)
+					}
+				}
+				if sent := p.service.sent(); strings.Count(sent, "Content") != 1 {
+					t.Error(sent)
 				}
 			})
 		})

@@ -256,7 +256,13 @@ func (c *carrier) updated(j *job, lead *leadapi.Lead) {
 func (c *carrier) see(j *job, lead *leadapi.Lead) {
 	entry, before := &j.entry, &j.leadBefore
 	elsewhere := !j.step.Send.Status && before.Unsettled == "" && before.Status != "" && lead.Status != before.Status && lead.Status != j.it.rec.Status
-	j.step.kept = j.step.kept || elsewhere && c.conflicts.ruleFor(lead.Status) == RuleService
+	switch { // what was seen before may be another one
+	case lead.Status == "":
+	case elsewhere:
+		j.step.kept = c.conflicts.ruleFor(lead.Status) == RuleService
+	case lead.Status == j.it.rec.Status:
+		j.step.kept = false
+	}
 	switch {
 	case lead.Status == "":
 	case elsewhere || j.step.kept:
