@@ -48,9 +48,17 @@ const followsSQL = `coalesce(application_name, '') NOT IN ('pg_basebackup', 'pg_
 const mayHaveGoneOnSQL = `(worker = (SELECT max(worker) FROM leadferry.workers WHERE ledger = $1) OR ended IS NULL AND fenced IS NULL
 	AND beat > (SELECT max(beat) FROM leadferry.workers WHERE ledger = $1) - $3 * interval '1 second')`
 
-// emptiedSQL says that workers have counted keys and none stands there: the table was emptied, or a restore has failed with it.
-const emptiedSQL = `NOT EXISTS (SELECT 1 FROM leadferry.lead_rows WHERE ledger = $1)
-	AND (SELECT coalesce(sum(created + partial + rejected + in_doubt + not_made), 0) > 0 FROM leadferry.workers WHERE ledger = $1)`
+// emptiedSQL says that workers have counted keys, or forgotten ones, and none stands there: a table was emptied, or a restore has
+// failed with it. recountSQL has them count none then.
+const (
+	noRows     = `NOT EXISTS (SELECT 1 FROM leadferry.lead_rows WHERE ledger = $1)`
+	noBlocks   = `NOT EXISTS (SELECT 1 FROM leadferry.forgotten WHERE ledger = $1)`
+	emptiedSQL = `(SELECT coalesce(sum(created + partial + rejected + in_doubt + not_made), 0) > 0 AND ` + noRows + ` OR coalesce(sum(forgotten), 0) > 0 AND ` + noBlocks + `
+		FROM leadferry.workers WHERE ledger = $1)`
+	recountSQL = `WITH n AS (SELECT CASE WHEN ` + noRows + ` THEN 0 ELSE 1 END AS keys, CASE WHEN ` + noBlocks + ` THEN 0 ELSE 1 END AS blocks)
+		UPDATE leadferry.workers SET created = created * keys, partial = partial * keys, rejected = rejected * keys, in_doubt = in_doubt * keys,
+			not_made = not_made * keys, forgotten = forgotten * blocks FROM n WHERE ledger = $1`
+)
 
 // resetSQL says that sequences are behind what they gave: logical replication leaves them where they were.
 const resetSQL = `coalesce(pg_sequence_last_value('leadferry.commits'), 0) < (SELECT coalesce(max(seq), 0) FROM leadferry.workers WHERE ledger = $1)
@@ -94,7 +102,7 @@ func (s *Store) asBefore(ctx context.Context, tx pgx.Tx) error {
 	case n.branched:
 		why = "its server's history has branched since the last run: it was restored, or a standby took over that was not waited for"
 	case n.emptied:
-		why = "none of the rows that it knew is there any more: its table was emptied, or a restore of it has failed"
+		why = "none of the rows that it knew, or of the keys that it was to forget, is there any more: a table was emptied, or a restore has failed with it"
 	}
 	switch {
 	case why == "":
@@ -138,7 +146,7 @@ func (s *Store) acceptOlder(ctx context.Context, tx pgx.Tx, missing string) erro
 		s.ledger, id, s.missing).Scan(&s.since)
 	s.id = id
 	if err == nil {
-		_, err = tx.Exec(ctx, `UPDATE leadferry.workers SET created = 0, partial = 0, rejected = 0, in_doubt = 0, not_made = 0 WHERE ledger = $1 AND `+emptiedSQL, s.ledger)
+		_, err = tx.Exec(ctx, recountSQL, s.ledger)
 	}
 	if err == nil {
 		err = s.stopAll(ctx, tx)

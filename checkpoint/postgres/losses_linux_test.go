@@ -38,7 +38,18 @@ func TestRowsThatAreGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	again.Close()
-	opened(t, address, target, Options{Run: "last"})
+	last := opened(t, address, target, Options{Run: "last"})
+	committed(t, last, claimOf("c"))
+	if _, err := last.Forget(t.Context(), []string{"d"}, false); err != nil {
+		t.Fatal(err)
+	}
+	last.Close()
+	server.Exec(t, address, `TRUNCATE leadferry.forgotten`)
+	refusal(t, address, target, Options{}, "to forget")
+	opened(t, address, target, Options{Accept: true}).Close()
+	if i := opened(t, address, target, Options{}).Info(); !i.Incomplete || i.InDoubt != 1 || i.Keys[checkpoint.Forgotten] != 0 {
+		t.Errorf("%+v", i)
+	}
 }
 
 // A person who gives up what is missing gives up no more than what was known to be when the question was asked.
