@@ -296,7 +296,7 @@ func refuse(path string, kind error, text, hint string) error {
 }
 
 // otherTarget is what to do about a file of another target.
-const otherTarget = "leave out --checkpoint, and the target meets its own; or name the target that this one belongs to"
+const otherTarget = "name the target that this one belongs to; where --checkpoint is given, leave it out, and the target meets its own"
 
 // wayOut is what to do about a damaged file.
 const wayOut = "put a copy of it back; if there is none, `leadferry checkpoint repair` makes a new one of what can be read, " +
