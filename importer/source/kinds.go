@@ -174,6 +174,20 @@ func (f *File) unpack(in *bufio.Reader, packing string) (*bufio.Reader, []byte, 
 	return inner, head, err
 }
 
+// prove reads packed data to their end, and gives an error where they are damaged.
+func prove(packed io.Reader, packing string) error {
+	u := &unpacker{packing: packing, packed: newMeter(packed)}
+	defer u.Close()
+	err := u.begin(bufio.NewReader(u.packed))
+	if err == nil {
+		_, err = io.Copy(io.Discard, u)
+	}
+	if errors.Is(err, errDamaged) {
+		return err
+	}
+	return nil // what else there is comes again
+}
+
 // unpacker reads a packed file and stops where it is damaged or grows too much. It is read to its end, however many
 // members a gzip file or frames a zstd file has.
 type unpacker struct {
@@ -211,6 +225,8 @@ func (m *members) Read(p []byte) (n int, err error) {
 	}
 	return n, err
 }
+
+var errDamaged = errors.New("packed data are damaged")
 
 var errBehind = errors.New("something else stands behind the packed data")
 
@@ -265,7 +281,7 @@ func (u *unpacker) wrong(err error) error {
 	case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded):
 		return &packedError{fmt.Sprintf("it was packed with a zstd window of more than %d MiB", maxWindow>>20), "unpack it first", err}
 	}
-	return &packedError{"its " + u.packing + " data are damaged", again, err}
+	return &packedError{"its " + u.packing + " data are damaged", again, errDamaged}
 }
 
 // packedError says that packed data cannot be unpacked, and what to do.

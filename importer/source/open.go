@@ -142,7 +142,12 @@ func (f *File) open(o Options) error {
 		return f.openWorkbook(in, o)
 	}
 	if packing := packingOf(head); packing != "" {
-		in, head, err = f.unpack(in, packing)
+		if o.Proven && f.disk != nil {
+			err = prove(io.NewSectionReader(f.disk, 0, 1<<62), packing)
+		}
+		if err == nil {
+			in, head, err = f.unpack(in, packing)
+		}
 	}
 	err = cmp.Or(err, refuseContent(head))
 	if o.Format == "" {

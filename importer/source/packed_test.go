@@ -138,6 +138,13 @@ func TestPackedFilesThatAreDamaged(t *testing.T) {
 				if f.Info().SHA256 != "" {
 					t.Error("a sum of half a file")
 				}
+				first, err := source.Open(write(t, "leads.csv", string(test.packed)), source.Options{Proven: true})
+				if refused := err != nil && strings.Contains(err.Error(), kind+" data are damaged"); refused != (test.text == "damaged") || (err == nil) == refused {
+					t.Errorf("with its checksums first: %v", err)
+				}
+				if err == nil {
+					first.Close()
+				}
 			})
 		}
 	}

@@ -103,6 +103,7 @@ func Open(c *cli.Context, from From, o *importer.Options) (*Files, error) {
 		return nil, err
 	}
 	in.options.Paths = o.Mapping.Paths()
+	in.options.Proven = slices.Contains([]string{"import", "sync"}, c.Command.Name) // what they send stays
 	if slices.Contains(in.Names, "-") {
 		in.stdin = detached(from.Stdin)
 		in.options.Stdin = in.stdin
@@ -111,6 +112,7 @@ func Open(c *cli.Context, from From, o *importer.Options) (*Files, error) {
 		in.Close()
 		return nil, err
 	}
+	in.options.Proven = false // of what is opened once more
 	o.Inputs = in.files
 	o.FindHeader = func(path string, fits func(names []string) bool) (taken, header int) {
 		return (&layout{name: path}).header(in.options, fits)
