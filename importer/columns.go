@@ -51,9 +51,13 @@ func (r *intake) misfit(f *source.File, missing mapping.Errors) error {
 	case header > 0:
 		return WrongHeader(path, names, taken, header)
 	case r.options.LacksHeader != nil && r.options.LacksHeader(path, columns):
-		return fmt.Errorf("%s: what was taken for its header looks like a row, so it has none of the columns that %s names\n"+
-			"hint: a file without a header needs source: {header: false, columns: [...]} in the mapping, with names for its %s; leadferry init writes them",
-			path, names, english.Plural(len(columns), "column", ""))
+		above := ""
+		if r.options.Mapping.Source.SkipRows > 0 {
+			above = "count the lines above the header again, blank ones too, for source.skip_rows; "
+		}
+		return fmt.Errorf("%s: what was taken for its header looks like a row, and does not fit %s\n"+
+			"hint: %sa file without a header needs source: {header: false, columns: [...]} in the mapping, with names for its %s; leadferry init writes them",
+			path, names, above, english.Plural(len(columns), "column", ""))
 	case r.options.Mapping.Source.SkipRows > 0 && taken > 0 && strange:
 		return fmt.Errorf("%s:%d: taken for the header, as source.skip_rows says, and has none of the columns that %s names\nhint: its cells are %s: count the lines above the header again, blank ones too",
 			path, taken, names, quoted(columns))

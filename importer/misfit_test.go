@@ -112,6 +112,18 @@ func TestRowsThatAreTakenForAHeaderAreNotTold(t *testing.T) {
 	}
 }
 
+// Two cells of such a row may be equal, and a mapping that names no column lacks none then: it is not said to.
+func TestARowThatIsTakenForAHeaderWithEqualNames(t *testing.T) {
+	const mappingFile = "version: 1\nsource: {skip_rows: 1}\nlead: {content: {'*': rest}}\n"
+	o := prepared(t, mappingFile, Options{}, "1,Ann,Ann\n2,Bob,Bob\n")
+	o.LacksHeader = func(string, []string) bool { return true }
+	_, err := Validate(t.Context(), o)
+	if err == nil || strings.Contains(err.Error(), "Ann") || strings.Contains(err.Error(), "none of the columns") ||
+		!strings.Contains(err.Error(), "a.csv: what was taken for its header looks like a row, and does not fit m.yaml\nhint: count the lines above the header again") {
+		t.Error(err)
+	}
+}
+
 // A mapping that names no column fits any line, of which none is its header for that: a lead would be left out as one.
 func TestNoLineIsTheHeaderOfAMappingWithoutColumns(t *testing.T) {
 	const mappingFile = "version: 1\nlead: {content: {'*': rest}}\n"
