@@ -2,8 +2,8 @@ package delimited
 
 import (
 	"bytes"
+	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"leadferry/importer/source/lines"
@@ -63,14 +63,16 @@ func separatorLine(in *lines.Window) rune {
 }
 
 // ofRejects is what stands before a column of ours in the header of a rejects file; 0 where there is no such file, or no such
-// column behind another one. Whoever edited it may have put blanks around the names.
+// column behind another one. Whoever edited it may have put blanks around the names, and others may have columns that end like ours.
 func ofRejects(in *lines.Window) rune {
 	if !BeginsRejects(in) {
 		return 0
 	}
 	line, _ := in.First()
 	before := bytes.TrimRight(line[:bytes.Index(line, []byte(rows.OutcomeColumn))], `" `)
-	if delim, _ := utf8.DecodeLastRune(before); canDelimit(delim) && !unicode.IsLetter(delim) { // a blank stands behind a name
+	delim, _ := utf8.DecodeLastRune(before)
+	isOurs := func(name string) bool { return strings.Trim(name, "\" \r\n") == rows.OutcomeColumn }
+	if canDelimit(delim) && slices.ContainsFunc(strings.Split(string(line), string(delim)), isOurs) {
 		return delim
 	}
 	return 0
