@@ -359,6 +359,7 @@ func TestUTF8UnderAnEncodingOfSeveralBytes(t *testing.T) {
 		{"shift_jis", "高橋　亮"},
 		{"shift_jis", "鈴木千尋"},
 		{"shift_jis", "Иван Петров-Водкин"},
+		{"shift_jis", "Ann’s"},
 		{"gb18030", "张伟"},
 		{"gbk", "林芳"},
 		{"gbk", "€ 胡耀"},
@@ -383,7 +384,8 @@ func TestUTF8UnderAnEncodingOfSeveralBytes(t *testing.T) {
 
 // Texts of a word or two that happen to be UTF-8 as well, as Notepad once took them, are what their encoding says.
 func TestFewBytesThatAreUTF8ByChance(t *testing.T) {
-	for label, text := range map[string]string{"gbk": "模", "gb18030": "模", "shift_jis": "ﾃｱ", "euc-kr": "짹"} {
+	for _, test := range [][2]string{{"gbk", "模"}, {"gb18030", "模"}, {"shift_jis", "ﾃｱ"}, {"shift_jis", "豐田"}, {"shift_jis", "龜山"}, {"euc-kr", "짹"}} {
+		label, text := test[0], test[1]
 		enc, err := htmlindex.Get(label)
 		if err != nil {
 			t.Fatal(err)

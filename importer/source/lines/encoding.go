@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding"
@@ -120,20 +121,24 @@ func (c *charset) encodes(pieces [][]byte) bool {
 	return utf8.Valid(written) && (c.single || hardlyByChance(written))
 }
 
-// hardlyByChance says of UTF-8 that no text of an encoding of two bytes a character looks so, beyond a word or two: its
-// characters of three bytes are out of step with those, and many of two are not all of the few that allow it.
+// hardlyByChance says of UTF-8 that no text of an encoding of two bytes a character looks so, beyond a word or two: characters of three
+// bytes are out of step with those, but one letter alone may be a short name (豐田 in Shift_JIS), and many of two are not all of
+// the few that allow it.
 func hardlyByChance(text []byte) bool {
 	const many = 10
-	short := 0
+	short, long := 0, 0
 	for _, r := range string(text) {
-		if r > '\u07FF' {
-			return true
-		}
-		if r >= utf8.RuneSelf {
+		switch {
+		case r < utf8.RuneSelf:
+		case r <= '\u07FF':
 			short++
+		case unicode.In(r, unicode.P, unicode.S):
+			return true
+		default:
+			long++
 		}
 	}
-	return short >= many
+	return long > 1 || long+short >= many
 }
 
 // laxGB18030 finds four bytes that the decoder takes for a character although the second is no digit.
