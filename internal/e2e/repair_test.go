@@ -24,10 +24,15 @@ func (w *world) lose(path, text string) {
 	hit := false
 	for at := 0; at < len(b); at += os.Getpagesize() {
 		page := b[at:min(len(b), at+os.Getpagesize())]
-		if bytes.Contains(page, []byte(text)) {
+		switch {
+		case !bytes.Contains(page, []byte(text)):
+			continue
+		case bytes.Contains(page, []byte("header")): // what the file says of itself stands there, too, and stays
+			copy(page, bytes.ReplaceAll(page, []byte(text), bytes.Repeat([]byte("?"), len(text))))
+		default:
 			clear(page)
-			hit = true
 		}
+		hit = true
 	}
 	if !hit {
 		w.t.Fatalf("%s does not hold %s", path, text)
