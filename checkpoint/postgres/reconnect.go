@@ -239,3 +239,51 @@ func (s *Store) whyFenced(c *server.Session) error {
 	}
 	return checkpoint.ErrFenced
 }
+
+// read calls f with the connection for reading, once more with a new one where that is lost, or the server cannot answer now.
+func (s *Store) read(ctx context.Context, f func(*pgx.Conn) error) error {
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	if s.closed.Load() {
+		return checkpoint.ErrClosed
+	}
+	if away := s.failed(); errors.As(away, new(*checkpoint.ServerError)) { // it has been waited for long enough
+		return away
+	}
+	err := f(s.reader.Conn)
+	for end := time.Now().Add(s.patience()); err != nil && (s.reader.IsClosed() || server.IsPassing(err)) && !s.reader.WasSilent() && time.Now().Before(end); {
+		if err = s.meetToRead(); err == nil {
+			if err = f(s.reader.Conn); !server.IsPassing(err) {
+				continue
+			}
+		}
+		select {
+		case <-time.After(pause):
+		case <-s.ending:
+			return checkpoint.ErrClosed
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return s.serverError(err)
+}
+
+// meetToRead makes a connection for reading in place of the one that is lost, or cannot be used now: it ends, so that it takes no
+// room, and nobody asks it again.
+func (s *Store) meetToRead() error {
+	s.reader.Close()
+	fresh, err := s.meet()
+	if err != nil {
+		return err
+	}
+	err = fresh.Promises(true) // a standby may lack what was made last
+	if err == nil {
+		err = fresh.Prepare(map[string]string{"find": findSQL()})
+	}
+	if err != nil {
+		fresh.Close()
+		return err
+	}
+	s.reader = fresh
+	return nil
+}
