@@ -15,6 +15,7 @@ func main() {
 	if cli.Completes(os.Args, os.Stdout) { // before anything that a half-typed command could begin
 		return
 	}
+	signals.CrashApart()
 	received := make(chan os.Signal, 4)
 	signal.Notify(received, os.Interrupt, syscall.SIGTERM, syscall.SIGQUIT)
 	if !signal.Ignored(syscall.SIGHUP) { // nohup stays nohup

@@ -161,7 +161,7 @@ func (p *program) app() *cli.App {
 Exit codes: 0 no row needs attention; 1 some rows do; 2 usage, mapping or input
 error, nothing was sent; 3 stopped early, resumable; 4 checkpoint locked, missing
 or damaged; 5 rows in doubt, a person has to look; 6 a newer worker of a fleet
-took over; 130 interrupted, resumable.`,
+took over; 130 interrupted, resumable; 134 crashed.`,
 		Reader: p.In, Writer: &p.out, ErrWriter: p.Err,
 		Flags: []cli.Flag{
 			flags.Bool("", "quiet", "say nothing while all goes well, but for warnings"),

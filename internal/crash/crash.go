@@ -3,8 +3,8 @@
 //
 // Whoever starts a goroutine, or calls what judges rows, catches panics there by
 // [Recover]: a panic that nobody catches would end the process with the stacks of all
-// goroutines and exit code 2, which says that nothing was sent. It promises that no
-// error holds the panic's value, which may quote a row.
+// goroutines. It promises that no error holds the panic's value, which may quote a row.
+// What nothing can catch, signals.CrashApart keeps apart from a usage error.
 package crash
 
 import (

@@ -26,9 +26,13 @@ import (
 //	5    rows are in doubt: a person has to look
 //	6    a newer worker of the fleet has this one's place
 //	130  interrupted
+//	134  Go's runtime has crashed, see [signals.CrashApart]
 //
-// A run that has begun ends with one of importer's; this is the one of what ends before.
-const CodeUsage = 2
+// A run that has begun ends with one of importer's; CodeUsage is the one of what ends before, and CodeCrashed nobody returns.
+const (
+	CodeUsage   = 2
+	CodeCrashed = 134
+)
 
 // Error ends a command with a sentence, what to do about it, and an exit code.
 type Error struct {

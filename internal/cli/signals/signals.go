@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -23,6 +24,14 @@ const (
 	// has said, by a SIGTERM, that its console is closed, the user logs off or the machine shuts down.
 	untilKilled = 3500 * time.Millisecond
 )
+
+// CrashApart has a crash of Go's runtime, such as for want of memory, end the process by SIGABRT, which is 134 for
+// shells. Go's own exit code for it is 2, which here says that nothing was sent; it stays on Windows, and for process 1
+// of a container, which the signal does not reach.
+func CrashApart() {
+	debug.SetTraceback("crash")
+	noCore()
+}
 
 // Watch makes an interruption of the first signal, and an end of the context of the
 // next one that comes a moment later.
