@@ -6,10 +6,11 @@
 //	go -C tools run ./seededbugs -only 6     # by number or name, several with commas
 //	go -C tools run ./seededbugs -j 2        # two at a time
 //
-// The mistakes are made in copies of the sources as they stand in the working tree. The
-// quickest tests that are known to notice a mistake are run first, and where they do not,
-// the whole suite is. A mistake with which the program cannot be built is an error of the
-// table. It ends with how many were caught, "69 of 69 caught", or with exit code 1.
+// The mistakes are made in copies of single files, which the go command takes for those of
+// the working tree (-overlay); leave the sources alone meanwhile. The quickest tests that
+// are known to notice a mistake are run first, and where they do not, the whole suite is.
+// A mistake with which the program cannot be built, or with which tests do not end, is an
+// error of the table. It ends with how many were caught, "69 of 69 caught", or with exit code 1.
 package main
 
 import (
@@ -19,7 +20,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"os/signal"
+	"strings"
 	"syscall"
 )
 
@@ -34,7 +37,7 @@ func main() {
 	os.Exit(1)
 }
 
-func run(ctx context.Context, args []string, out, note io.Writer) (err error) {
+func run(ctx context.Context, args []string, out, note io.Writer) error {
 	set := flag.NewFlagSet("seededbugs", flag.ContinueOnError)
 	set.SetOutput(note)
 	only := set.String("only", "", "`BUGS` by number or name, with commas between (default: all)")
@@ -45,14 +48,17 @@ func run(ctx context.Context, args []string, out, note io.Writer) (err error) {
 	if set.NArg() > 0 || *workers < 1 {
 		return errors.New("there are only flags, and -j is 1 at least")
 	}
-	some, err := chosen(bugs(), *only)
+	all, err := bugs()
 	if err != nil {
 		return err
 	}
-	l, err := newLab(ctx, min(*workers, len(some)))
-	defer func() { err = errors.Join(err, l.close()) }()
+	some, err := chosen(all, *only)
 	if err != nil {
 		return err
 	}
-	return l.judge(ctx, some, out, note)
+	root, err := exec.CommandContext(ctx, "git", "rev-parse", "--show-toplevel").Output()
+	if err != nil {
+		return fmt.Errorf("git rev-parse: %w", err)
+	}
+	return tree(strings.TrimSpace(string(root))).judge(ctx, some, *workers, out, note)
 }

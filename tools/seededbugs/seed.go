@@ -1,75 +1,162 @@
 package main
 
 import (
-	"embed"
-	"errors"
+	"encoding/json"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"path"
+	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 )
 
-// seeds are the new files of the bugs. Their names keep them from being built with the tools.
-//
-//go:embed seeds
-var seeds embed.FS
+// tree is the folder of the program's sources, in which nothing is ever changed.
+type tree string
 
-// changed are the files of a bug as they are with it, by their paths. read gives them as they are without.
-func (b *bug) changed(read func(file string) ([]byte, error)) (map[string]string, error) {
+// changed are the files of a bug as they are with it, by their paths below the tree.
+func (t tree) changed(b *bug) (map[string]string, error) {
 	files := map[string]string{}
-	for _, e := range b.edits {
-		text, known := files[e.file]
-		if !known {
-			original, err := read(e.file)
-			if err != nil {
-				return nil, err
-			}
-			text = string(original)
+	for _, e := range b.Edits {
+		if err := t.apply(e, files); err != nil {
+			return nil, fmt.Errorf("bug %d, %s: %w\nhint: the code has changed; in tools/seededbugs/bugs.yaml, "+
+				"make the same mistake in what it is now", b.Number, b.Name, err)
 		}
-		if n := strings.Count(text, e.old); n != 1 {
-			return nil, fmt.Errorf("%s: %q stands in %s %d times, not once\nhint: the code has changed; make the same mistake in what it is now", b.name, e.old, e.file, n)
-		}
-		files[e.file] = strings.Replace(text, e.old, e.new, 1)
 	}
-	for _, a := range b.adds {
-		text, err := seeds.ReadFile(path.Join("seeds", a.seed))
+	for file, seed := range b.Add {
+		text, err := table.ReadFile(path.Join("seeds", seed))
 		if err != nil {
 			return nil, err
 		}
-		files[a.file] = string(text)
+		files[file] = string(text)
 	}
 	return files, nil
 }
 
-// plant makes the mistake in a copy of the sources; weed takes it out again.
-func (t tree) plant(b *bug) (weed func() error, err error) {
-	files, err := b.changed(func(file string) ([]byte, error) { return os.ReadFile(t.path(file)) })
-	if err != nil {
-		return nil, err
-	}
-	before := map[string][]byte{}
-	for file := range files {
-		text, err := os.ReadFile(t.path(file))
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return nil, err
+// apply makes one change, in what earlier ones have made of a file.
+func (t tree) apply(e edit, files map[string]string) error {
+	if e.File != "" {
+		text, err := t.read(e.File, files)
+		if err != nil {
+			return err
 		}
-		before[file] = text
+		files[e.File], err = replaced(text, e)
+		return err
 	}
-	weed = func() error {
-		var all []error
-		for file, text := range before {
-			if text == nil {
-				all = append(all, os.Remove(t.path(file)))
+	file, text, at, err := t.find(e.In, files)
+	if err != nil {
+		return err
+	}
+	part := text[at.start:at.end]
+	if e.First != "" && at.body > 0 {
+		part = text[at.start:at.body] + "\nif true {\n" + e.First + "\n}\n" + text[at.body:at.end]
+	} else if part, err = replaced(part, e); err != nil {
+		return err
+	}
+	files[file] = text[:at.start] + part + text[at.end:]
+	return nil
+}
+
+func (t tree) read(file string, files map[string]string) (string, error) {
+	if text, known := files[file]; known {
+		return text, nil
+	}
+	text, err := os.ReadFile(filepath.Join(string(t), filepath.FromSlash(file)))
+	return string(text), err
+}
+
+// place is where a declaration stands in a file; body is behind the brace that opens a function's.
+type place struct{ start, body, end int }
+
+// find looks a function or type up by its folder and name.
+func (t tree) find(in string, files map[string]string) (file, text string, at place, err error) {
+	above, last := path.Split(in)
+	folder, name, _ := strings.Cut(last, ".")
+	folder = above + folder
+	paths, _ := filepath.Glob(filepath.Join(string(t), filepath.FromSlash(folder), "*.go"))
+	for _, p := range paths {
+		file = path.Join(folder, filepath.Base(p))
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		if text, err = t.read(file, files); err != nil {
+			return file, text, at, err
+		}
+		set := token.NewFileSet()
+		parsed, err := parser.ParseFile(set, file, text, parser.SkipObjectResolution)
+		if err != nil {
+			return file, text, at, err
+		}
+		for _, d := range parsed.Decls {
+			if nameOf(d) != name {
 				continue
 			}
-			all = append(all, os.WriteFile(t.path(file), text, 0o600))
+			at = place{start: set.Position(d.Pos()).Offset, end: set.Position(d.End()).Offset}
+			if f, ok := d.(*ast.FuncDecl); ok {
+				at.body = set.Position(f.Body.Lbrace).Offset + 1
+			}
+			return file, text, at, nil
 		}
-		return errors.Join(all...)
 	}
+	return "", "", at, fmt.Errorf("%s has no %q", folder, name)
+}
+
+// nameOf is the name of a function, of a method with that of its type before it, or of a type.
+func nameOf(d ast.Decl) string {
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		if d.Recv == nil {
+			return d.Name.Name
+		}
+		receiver := d.Recv.List[0].Type
+		if pointer, ok := receiver.(*ast.StarExpr); ok {
+			receiver = pointer.X
+		}
+		if name, ok := receiver.(*ast.Ident); ok {
+			return name.Name + "." + d.Name.Name
+		}
+	case *ast.GenDecl:
+		if s, ok := d.Specs[0].(*ast.TypeSpec); ok {
+			return s.Name.Name
+		}
+	}
+	return ""
+}
+
+// replaced has new in place of old, which is there once. Spaces, line breaks and comments between its words do not count.
+func replaced(text string, e edit) (string, error) {
+	words := strings.Fields(e.Old)
+	for i, w := range words {
+		words[i] = regexp.QuoteMeta(w)
+	}
+	found := regexp.MustCompile(strings.Join(words, `(?:\s|//.*\n)+`)).FindAllStringIndex(text, -1)
+	if len(found) != 1 {
+		return "", fmt.Errorf("%q is %d times in %s%s, not once", e.Old, len(found), e.In, e.File)
+	}
+	return text[:found[0][0]] + strings.TrimRight(e.New, "\n") + text[found[0][1]:], nil
+}
+
+// overlay writes the files of a bug into a folder, and a file for go's -overlay that puts them in place of the tree's.
+func (t tree) overlay(b *bug, dir string) (string, error) {
+	files, err := t.changed(b)
+	if err != nil {
+		return "", err
+	}
+	to := map[string]string{}
 	for file, text := range files {
-		if err := os.WriteFile(t.path(file), []byte(text), 0o600); err != nil {
-			return nil, errors.Join(err, weed())
+		copied := filepath.Join(dir, strconv.Itoa(b.Number)+"-"+strings.ReplaceAll(file, "/", "-"))
+		if err := os.WriteFile(copied, []byte(text), 0o600); err != nil {
+			return "", err
 		}
+		to[filepath.Join(string(t), filepath.FromSlash(file))] = copied
 	}
-	return weed, nil
+	text, err := json.Marshal(map[string]any{"Replace": to})
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, strconv.Itoa(b.Number)+".json")
+	return path, os.WriteFile(path, text, 0o600)
 }

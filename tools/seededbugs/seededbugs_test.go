@@ -10,13 +10,22 @@ import (
 )
 
 // sources is the module that the bugs are made in.
-const sources = "../.."
+const sources tree = "../.."
+
+func table69(t *testing.T) []bug {
+	t.Helper()
+	all, err := bugs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
 
 // TestBugsFitTheSources fails when the code has moved away from the table: a bug that is made nowhere is caught by
 // nothing.
 func TestBugsFitTheSources(t *testing.T) {
-	for _, b := range bugs() {
-		files, err := b.changed(func(file string) ([]byte, error) { return os.ReadFile(filepath.Join(sources, file)) })
+	for _, b := range table69(t) {
+		files, err := sources.changed(&b)
 		if err != nil {
 			t.Error(err)
 			continue
@@ -26,28 +35,28 @@ func TestBugsFitTheSources(t *testing.T) {
 				continue
 			}
 			if _, err := parser.ParseFile(token.NewFileSet(), name, text, parser.SkipObjectResolution); err != nil {
-				t.Errorf("%s: %v", b.name, err)
+				t.Errorf("%s: %v", b.Name, err)
 			}
 		}
-		for _, a := range b.adds {
-			if _, err := os.Stat(filepath.Join(sources, a.file)); err == nil {
-				t.Errorf("%s would replace %s", b.name, a.file)
+		for file := range b.Add {
+			if _, err := os.Stat(filepath.Join(string(sources), file)); err == nil {
+				t.Errorf("%s would replace %s", b.Name, file)
 			}
 		}
 	}
 }
 
 func TestTestsOfTheTableAreThere(t *testing.T) {
-	for _, b := range bugs() {
-		if len(b.checks) == 0 {
-			t.Errorf("%s is for no test", b.name)
+	for _, b := range table69(t) {
+		if len(b.Caught) == 0 {
+			t.Errorf("%s is for no test", b.Name)
 		}
-		for _, c := range b.checks {
-			text := testsOf(t, filepath.Join(sources, c.folder))
-			for _, name := range c.tests {
+		for folder, tests := range b.Caught {
+			text := testsOf(t, filepath.Join(string(sources), folder))
+			for _, name := range tests {
 				name, _, _ = strings.Cut(name, "/")
 				if strings.Count(text, "\nfunc "+name+"(t *testing.T)") != 1 {
-					t.Errorf("%s: %s has no test %s", b.name, c.folder, name)
+					t.Errorf("%s: %s has no test %s", b.Name, folder, name)
 				}
 			}
 		}
@@ -73,63 +82,68 @@ func testsOf(t *testing.T, folder string) string {
 
 func TestBugsAreNumberedAndNamed(t *testing.T) {
 	names := map[string]bool{}
-	for i, b := range bugs() {
-		if b.number != i+1 || b.name == "" || b.imitates == "" || names[b.name] || strings.Contains(b.name, ",") {
-			t.Errorf("bug %d: number %d, name %q", i+1, b.number, b.name)
+	all := table69(t)
+	for i, b := range all {
+		if b.Number != i+1 || b.Name == "" || b.Imitates == "" || names[b.Name] || strings.Contains(b.Name, ",") {
+			t.Errorf("bug %d: number %d, name %q", i+1, b.Number, b.Name)
 		}
-		names[b.name] = true
+		for _, e := range b.Edits {
+			if (e.In == "") == (e.File == "") || (e.First == "") == (e.Old == "") {
+				t.Errorf("%s: an edit is in a function or a file, and says what comes first or what is replaced: %+v", b.Name, e)
+			}
+		}
+		names[b.Name] = true
 	}
-	if len(names) != 69 {
-		t.Errorf("%d bugs, want 69", len(names))
+	if len(all) != 69 {
+		t.Errorf("%d bugs, want 69", len(all))
 	}
 }
 
 func TestBugsAreChosenByNumberAndName(t *testing.T) {
-	some, err := chosen(bugs(), "6, BOM kept")
-	if err != nil || len(some) != 2 || some[0].number != 6 || some[1].number != 13 {
+	some, err := chosen(table69(t), "6, BOM kept")
+	if err != nil || len(some) != 2 || some[0].Number != 6 || some[1].Number != 13 {
 		t.Errorf("%v, %v", some, err)
 	}
-	if _, err := chosen(bugs(), "99"); err == nil {
+	if _, err := chosen(some, "99"); err == nil {
 		t.Error("a bug that is not there was found")
 	}
 }
 
-func TestAnEditMustFitOnce(t *testing.T) {
-	b := bug{name: "b", edits: []edit{{"f.go", "x", "y"}}}
-	for text, good := range map[string]bool{"a": false, "axb": true, "xx": false} {
-		files, err := b.changed(func(string) ([]byte, error) { return []byte(text), nil })
-		if (err == nil) != good || good && files["f.go"] != "ayb" {
-			t.Errorf("%q: %v, %v", text, files, err)
+func TestEdits(t *testing.T) {
+	const before = "package a\n\nfunc (x *t) f() int {\n\ty := 1 // one\n\treturn y\n}\n\nfunc f() int {\n\ty := 1\n\treturn y\n}\n"
+	dir := tree(t.TempDir())
+	if err := os.Mkdir(filepath.Join(string(dir), "a"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"a/b.go": "package a\n", "a/a.go": before, "q.sql": "a  b"} {
+		if err := os.WriteFile(filepath.Join(string(dir), name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
 		}
 	}
-}
-
-func TestPlantedBugsAreWeeded(t *testing.T) {
-	dir := tree(t.TempDir())
-	if err := os.WriteFile(dir.path("f.go"), []byte("package f\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	b := bug{edits: []edit{{"f.go", "f", "g"}}, adds: []added{{"http2.go", "http2.go.txt"}}}
-	weed, err := dir.plant(&b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if text, _ := os.ReadFile(dir.path("f.go")); string(text) != "package g\n" {
-		t.Errorf("planted: %q", text)
-	}
-	if err := weed(); err != nil {
-		t.Fatal(err)
-	}
-	left, err := os.ReadDir(string(dir))
-	if text, _ := os.ReadFile(dir.path("f.go")); string(text) != "package f\n" || len(left) != 1 || err != nil {
-		t.Errorf("weeded: %q, %v, %v", text, left, err)
+	for _, test := range []struct {
+		edit edit
+		want string // "": an error
+	}{
+		{edit{In: "a.f", Old: "y := 1", New: "y := 2"}, strings.Replace(before, "f() int {\n\ty := 1\n", "f() int {\n\ty := 2\n", 1)},
+		{edit{In: "a.t.f", Old: "y := 1 return y", New: "return 2"}, strings.Replace(before, "y := 1 // one\n\treturn y", "return 2", 1)},
+		{edit{In: "a.t.f", First: "return 2"}, strings.Replace(before, "t) f() int {", "t) f() int {\nif true {\nreturn 2\n}\n", 1)},
+		{edit{File: "q.sql", Old: "b", New: "c"}, "a  c"},
+		{edit{In: "a.f", Old: "y", New: "z"}, ""},
+		{edit{In: "a.f", Old: "x", New: "z"}, ""},
+		{edit{In: "a.g", First: "return 2"}, ""},
+		{edit{File: "r.sql", Old: "b", New: "c"}, ""},
+	} {
+		files, err := dir.changed(&bug{Name: "b", Edits: []edit{test.edit}})
+		if (err == nil) != (test.want != "") || err == nil && files["a/a.go"]+files["q.sql"] != test.want {
+			t.Errorf("%+v: %q, %v", test.edit, files, err)
+		}
 	}
 }
 
 func TestEventsAreRead(t *testing.T) {
 	for _, test := range []struct {
 		name, text, failed string
-		hung, fault        bool
+		fault              bool
 	}{
 		{name: "all pass", text: `{"Action":"pass","Package":"leadferry/a","Test":"TestA"}
 {"Action":"pass","Package":"leadferry/a"}
@@ -146,7 +160,7 @@ func TestEventsAreRead(t *testing.T) {
 {"Action":"run","Package":"leadferry/a","Test":"TestB/sub"}
 {"Action":"fail","Package":"leadferry/a"}
 `},
-		{name: "no end", hung: true, failed: "a TestA", text: `{"Action":"output","Package":"leadferry/a","Test":"TestA","Output":"panic: test timed out after 1s\n"}
+		{name: "no end", fault: true, text: `{"Action":"output","Package":"leadferry/a","Test":"TestA","Output":"panic: test timed out after 1s\n"}
 {"Action":"fail","Package":"leadferry/a","Test":"TestA"}
 `},
 		{name: "tests that cannot be built", fault: true, text: `{"ImportPath":"leadferry/a","Action":"build-fail"}
@@ -155,7 +169,7 @@ func TestEventsAreRead(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r, err := readEvents([]byte(test.text))
-			if (err != nil) != test.fault || err == nil && r.failed != test.failed || r.hung != test.hung {
+			if (err != nil) != test.fault || err == nil && r.failed != test.failed {
 				t.Errorf("%+v, %v", r, err)
 			}
 		})

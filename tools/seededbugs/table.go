@@ -1,40 +1,39 @@
 package main
 
 import (
+	"embed"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+
+	"sigs.k8s.io/yaml"
 )
 
-// bug is a mistake that is easily made, and what has to be changed to make it.
+// The table, and the files that some of its mistakes add. Their names keep them from being built with the tools.
+//
+//go:embed bugs.yaml seeds
+var table embed.FS
+
+// bug is a mistake that is easily made; bugs.yaml explains the fields.
 type bug struct {
-	number   int
-	name     string
-	imitates string // the measured trap or the fault of the catalogue, and what would happen
-	edits    []edit
-	adds     []added
-	checks   []check // the quickest that notice it
-	hangs    bool    // tests that do not end notice it too
+	Number   int
+	Name     string
+	Imitates string // the measured trap or the fault of the catalogue, and what would happen
+	Edits    []edit
+	Add      map[string]string   // new files, by their paths; their texts are in the folder seeds
+	Caught   map[string][]string // tests by the folder of their package
 }
 
-// edit replaces a text that stands exactly once in a file.
-type edit struct{ file, old, new string }
-
-// added is a new file, whose text stands in the folder seeds.
-type added struct{ file, seed string }
-
-// check is a package, by its folder, and tests in it; subtests are named where the others take long.
-type check struct {
-	folder string
-	tests  []string
-}
+type edit struct{ In, File, First, Old, New string }
 
 // bugs is the table, in the order of its numbers.
-func bugs() []bug {
-	all := slices.Concat(engineBugs(), clientBugs(), ledgerBugs(), lossBugs(), edgeBugs(), driftBugs(), fleetBugs(), serverBugs())
-	slices.SortFunc(all, func(a, b bug) int { return a.number - b.number })
-	return all
+func bugs() (all []bug, err error) {
+	text, err := table.ReadFile("bugs.yaml")
+	if err == nil {
+		err = yaml.UnmarshalStrict(text, &all)
+	}
+	return all, err
 }
 
 // chosen are the bugs that a list of numbers and names asks for; all for "".
@@ -43,36 +42,13 @@ func chosen(all []bug, only string) ([]bug, error) {
 		return all, nil
 	}
 	var some []bug
-	for _, word := range strings.Split(only, ",") {
+	for word := range strings.SplitSeq(only, ",") {
 		word = strings.TrimSpace(word)
-		i := slices.IndexFunc(all, func(b bug) bool { return b.name == word || strconv.Itoa(b.number) == word })
+		i := slices.IndexFunc(all, func(b bug) bool { return b.Name == word || strconv.Itoa(b.Number) == word })
 		if i < 0 {
 			return nil, fmt.Errorf("-only %s: there is no such bug", word)
 		}
 		some = append(some, all[i])
 	}
 	return some, nil
-}
-
-// folders are the packages that a bug changes or that notice it.
-func (b *bug) folders() []string {
-	var all []string
-	for _, e := range b.edits {
-		all = append(all, folderOf(e.file))
-	}
-	for _, a := range b.adds {
-		all = append(all, folderOf(a.file))
-	}
-	for _, c := range b.checks {
-		all = append(all, c.folder)
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
-func folderOf(file string) string {
-	if i := strings.LastIndexByte(file, '/'); i >= 0 {
-		return file[:i]
-	}
-	return "."
 }

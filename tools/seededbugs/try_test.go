@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -18,10 +19,11 @@ func small(t *testing.T) tree {
 		"all/all_test.go": "package all\n\nimport (\n\t\"testing\"\n\n\t\"leadferry/a\"\n)\n\n" +
 			"func TestTwo(t *testing.T) {\n\tt.Run(\"two\", func(t *testing.T) {\n\t\tif a.Two() != 2 {\n\t\t\tpanic(2)\n\t\t}\n\t})\n}\n",
 	} {
-		if err := os.MkdirAll(dir.path(folderOf(name)), 0o700); err != nil {
+		file := filepath.Join(string(dir), name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(dir.path(name), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -30,24 +32,23 @@ func small(t *testing.T) tree {
 
 func TestWhatNoticesABugIsTold(t *testing.T) {
 	dir := small(t)
-	quick := []check{{"a", []string{"TestOne"}}}
-	if err := dir.sound(t.Context(), []bug{{checks: quick}}); err != nil {
+	quick := map[string][]string{"a": {"TestOne"}}
+	if err := dir.sound(t.Context(), []bug{{Caught: quick}}); err != nil {
 		t.Fatal(err)
 	}
 	for name, there := range map[string]bool{"TestTwo/two": true, "TestTwo/none": false, "TestNone": false} {
-		if err := dir.sound(t.Context(), []bug{{checks: []check{{"all", []string{name}}}}}); (err == nil) != there {
+		if err := dir.sound(t.Context(), []bug{{Caught: map[string][]string{"all": {name}}}}); (err == nil) != there {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for _, test := range []struct{ name, old, new, caught, fault string }{
-		{name: "by its own test", old: "return 1", new: "return 7", caught: "a TestOne"},
-		{name: "by the whole suite", old: "return 2", new: "return 7", caught: "all TestTwo/two"},
-		{name: "by none", old: "return 3", new: "return 7"},
-		{name: "by the compiler", old: "return 1", new: "return x", fault: "cannot be built"},
-		{name: "by vet", old: "return 1", new: "return 1; return 2", fault: "unreachable"},
+	for i, test := range []struct{ name, in, new, caught, fault string }{
+		{name: "by its own test", in: "a.One", new: "return 7", caught: "a TestOne"},
+		{name: "by the whole suite", in: "a.Two", new: "return 7", caught: "all TestTwo/two"},
+		{name: "by none", in: "a.Three", new: "return 7"},
+		{name: "by the compiler", in: "a.One", new: "return x", fault: "cannot be built"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			f := dir.try(t.Context(), &bug{name: test.name, edits: []edit{{"a/a.go", test.old, test.new}}, checks: quick})
+			f := dir.try(t.Context(), &bug{Number: i, Name: test.name, Edits: []edit{{In: test.in, First: test.new}}, Caught: quick}, t.TempDir())
 			if test.fault != "" {
 				if f.err == nil || !strings.Contains(f.err.Error(), test.fault) {
 					t.Errorf("error %v, want one with %q", f.err, test.fault)
