@@ -53,8 +53,9 @@ type Store interface {
 
 	// Commit makes all changes durable in one commit, or fails: then nobody knows whether
 	// they are. They are made in the order of their keys, those of one key in the order
-	// given. What is refused of them stays with its Change. A claim of a key in doubt
-	// keeps the earlier intent inside the new one.
+	// given, in which a claim is the last. A Store that cuts a commit into several makes
+	// claims after all others. What is refused of them stays with its Change. A claim of a
+	// key in doubt keeps the earlier intent inside the new one.
 	Commit(ctx context.Context, changes []*Change) error
 
 	// Each calls f with every key that the Filter takes, ordered by key; forgotten keys are

@@ -17,25 +17,33 @@ import (
 // the disk of a server that has many workers.
 func (s *Store) Patience() time.Duration { return 100 * time.Millisecond }
 
-// Commit makes changes durable. It compares with the server what this process saw last; what
-// does not fit is looked at again and done in a second commit.
+// Commit makes changes durable, in as many statements as it takes: outcomes before claims, so that a death between two of them
+// leaves no more in doubt than there are slots. It compares with the server what this process saw last; what does not fit
+// is looked at again and done in a second commit.
 func (s *Store) Commit(_ context.Context, changes []*checkpoint.Change) error {
 	if len(changes) == 0 {
 		return nil
 	}
+	byKey := func(a, b *checkpoint.Change) int { return cmp.Compare(a.Entry.Key, b.Entry.Key) }
 	sorted := slices.Clone(changes)
-	slices.SortStableFunc(sorted, func(a, b *checkpoint.Change) int { return cmp.Compare(a.Entry.Key, b.Entry.Key) })
+	slices.SortStableFunc(sorted, byKey)
+	if len(sorted) > mostChanges {
+		var claims []*checkpoint.Change
+		sorted = slices.DeleteFunc(sorted, func(c *checkpoint.Change) bool {
+			if c.Kind == checkpoint.Claim {
+				claims = append(claims, c)
+			}
+			return c.Kind == checkpoint.Claim
+		})
+		sorted = append(sorted, claims...)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for len(sorted) > 0 {
-		n := min(len(sorted), mostChanges)
-		for n < len(sorted) && sorted[n].Entry.Key == sorted[n-1].Entry.Key { // those of a key stay together
-			n++
-		}
-		if err := s.commit(sorted[:n]); err != nil {
+	for some := range slices.Chunk(sorted, mostChanges) {
+		slices.SortStableFunc(some, byKey)
+		if err := s.commit(some); err != nil {
 			return err
 		}
-		sorted = sorted[n:]
 	}
 	return nil
 }

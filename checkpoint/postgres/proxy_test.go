@@ -21,7 +21,8 @@ type proxy struct {
 	left  int  // messages until the cut; 0: none
 	after bool // those of the server count, else those of the client
 	cuts  int
-	trips int // answers that came to their end
+	last  bool // after a cut nobody comes through any more
+	trips int  // answers that came to their end
 	conns map[net.Conn]bool
 }
 
@@ -96,8 +97,11 @@ func (p *proxy) cutAll() {
 }
 
 func (p *proxy) serve(client net.Conn) {
+	p.mu.Lock()
+	away := p.last && p.cuts > 0
+	p.mu.Unlock()
 	server, err := net.Dial("unix", p.server)
-	if err != nil {
+	if err != nil || away {
 		client.Close()
 		return
 	}

@@ -102,6 +102,36 @@ func TestTheConnectionIsCutAtEveryMessage(t *testing.T) {
 	}
 }
 
+// However a commit is cut into statements, its outcomes are durable before its claims: a death between two of them leaves no
+// more in doubt than there are slots. fault 154
+func TestOutcomesComeBeforeClaims(t *testing.T) {
+	const slots = 2 * mostChanges
+	server := pgtest.Shared(t)
+	address := server.Database(t)
+	for n := 1; ; n += 3 { // a statement is four messages
+		p, target := newProxy(t, server), newTarget()
+		p.last = true
+		s := opened(t, p.through(address), target, Options{Run: "run", Patience: time.Millisecond})
+		var first, next []*checkpoint.Change
+		for i := range slots {
+			first = append(first, claimOf(fmt.Sprint("b-", i)))
+			next = append(next, createdOf(fmt.Sprint("b-", i), fmt.Sprint("lead-", i)), claimOf(fmt.Sprint("a-", i)))
+		}
+		committed(t, s, first...)
+		p.arm(n, false)
+		err := s.Commit(t.Context(), next)
+		s.Close()
+		after := opened(t, address, target, Options{ReadOnly: true})
+		if doubts := after.Info().InDoubt; doubts > slots {
+			t.Errorf("%d rows in doubt after a cut at message %d, more than the %d slots", doubts, n, slots)
+		}
+		after.Close()
+		if err == nil { // all of it went by
+			break
+		}
+	}
+}
+
 // What a server had acknowledged and does not know any more stops the worker for good, and the ledger is incomplete.
 func TestLostCommitsStopTheWorker(t *testing.T) {
 	server := pgtest.Shared(t)
