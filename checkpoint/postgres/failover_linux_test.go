@@ -33,18 +33,14 @@ func TestAStandbyThatWasNotWaitedForTakesOver(t *testing.T) {
 	refusal(t, both, target, Options{}, "")
 }
 
-// Where a pooler hands the statements of a session to whichever connection is free, a session's settings hold for others.
-func TestAPoolerInTransactionModeIsRefused(t *testing.T) {
+// A pooler may hand the statements of a session to whichever connection is free: any is refused unless the address says that this
+// one does not.
+func TestAPoolerIsRefused(t *testing.T) {
 	server := pgtest.New(t)
-	for mode, words := range map[string]string{"transaction": "pooler", "statement": "pooler", "session": ""} {
-		t.Run(mode, func(t *testing.T) {
-			address := pgtest.Pooler(t, server, mode)
-			if words != "" {
-				refusal(t, address, newTarget(), Options{}, words)
-				return
-			}
-			s := opened(t, address, newTarget(), Options{})
-			committed(t, s, claimOf("a"), createdOf("a", "lead-a"))
-		})
+	for _, mode := range []string{"transaction", "statement", "session"} {
+		refusal(t, pgtest.Pooler(t, server, mode), newTarget(), Options{}, "pooler")
 	}
+	s := opened(t, pgtest.Pooler(t, server, "session")+"&pooled=session", newTarget(), Options{})
+	committed(t, s, claimOf("a"), createdOf("a", "lead-a"))
+	refusal(t, server.URL("postgres")+"&pooled=transaction", newTarget(), Options{}, "pooled")
 }

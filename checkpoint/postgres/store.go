@@ -192,9 +192,6 @@ func (s *Store) open() (err error) {
 			return err
 		}
 	}
-	if err := server.NotPooled(s.writer, s.reader); err != nil {
-		return err
-	}
 	if err := s.writer.Promises(s.o.ReadOnly); err != nil {
 		return err
 	}

@@ -354,14 +354,14 @@ func (s *Server) Promote(t *testing.T) {
 	}
 }
 
-// Pooler is PgBouncer before a server, with two connections of its own, and its address.
+// Pooler is PgBouncer before a server, with connections of its own that it takes in turn, and its address.
 func Pooler(t *testing.T, s *Server, mode string) string {
 	t.Helper()
 	program := Program(t, "pgbouncer")
 	dir := Folder(t)
 	config := filepath.Join(dir, "pgbouncer.ini")
 	text := fmt.Sprintf("[databases]\npostgres = host=%s port=5432 dbname=postgres user=postgres\n[pgbouncer]\nlisten_port = 6432\nlisten_addr =\nunix_socket_dir = %s\nauth_type = any\npool_mode = %s\n"+
-		"default_pool_size = 4\nlogfile = %s/log\npidfile = %s/pid\n", s.dir, dir, mode, dir, dir)
+		"default_pool_size = 4\nserver_round_robin = 1\nlogfile = %s/log\npidfile = %s/pid\n", s.dir, dir, mode, dir, dir)
 	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -4,8 +4,8 @@
 // Promises:
 //
 //   - A password in an address is refused and never shown. A server on another machine is verified in full.
-//   - A server that is none of PostgreSQL's, or that does not promise durable commits, is refused; so is a pooler that mixes
-//     the statements of sessions.
+//   - A server that is none of PostgreSQL's, or that does not promise durable commits, is refused; so is a pooler, unless the
+//     address says that it keeps a connection for each session.
 //   - A server that takes connections and does not answer is given up after a while: whether it did what it was asked last is
 //     not known then.
 //
@@ -33,6 +33,7 @@ import (
 type Address struct {
 	Name    string        // as it was given, which holds no secret
 	Locks   time.Duration // how long what others have locked is waited for
+	pooled  bool          // by a pooler that keeps a connection for each session
 	config  *pgx.ConnConfig
 	silence *silence
 }
@@ -48,7 +49,8 @@ func Parse(name string) (*Address, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Address{Name: name, Locks: LeastSilence, config: config, silence: &silence{wires: map[*wire]struct{}{}}}, nil
+	pooled := config.RuntimeParams["pooled"] != ""
+	return &Address{Name: name, Locks: LeastSilence, pooled: pooled, config: config, silence: &silence{wires: map[*wire]struct{}{}}}, nil
 }
 
 // configOf is what an address and its files say now. The name holds no secret.
@@ -63,6 +65,9 @@ func configOf(name string) (*pgx.ConnConfig, error) {
 	}
 	if config.RuntimeParams["hostaddr"] != "" {
 		return nil, refuse("its address names a server by hostaddr, which is not read", "name it by host=")
+	}
+	if pooled := config.RuntimeParams["pooled"]; pooled != "" && pooled != "session" {
+		return nil, refuse("its address says pooled="+pooled+", and only a pooler that keeps a connection for each session will do", "write pooled=session where it does")
 	}
 	for _, word := range psqlsOwn {
 		delete(config.RuntimeParams, word)
@@ -89,6 +94,7 @@ func (a *Address) current() *pgx.ConnConfig {
 	if err != nil || now.Host != a.config.Host || now.Port != a.config.Port || now.Database != a.config.Database || now.User != a.config.User {
 		now = a.config.Copy()
 	}
+	delete(now.RuntimeParams, "pooled") // which is no setting of the server
 	dialer := &net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 3}}
 	now.DialFunc = a.silence.over(dialer.DialContext)
 	return now

@@ -1,9 +1,7 @@
 package server
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 )
@@ -78,48 +76,20 @@ func firstWords(s string) string {
 	return strings.Join(words[:min(len(words), 2)], " ")
 }
 
-// NotPooled refuses what hands the statements of a session to whichever connection of its own is free. Where the process
-// at the other end is not the one that the connection was made to, something stands between. It comes before anything that
-// is prepared, which such a pooler would mix up.
-func NotPooled(one, other *Session) error {
-	own, err := one.process()
-	if err != nil || own == fmt.Sprint(one.PgConn().PID()) {
+// notPooled refuses a pooler, which may hand the statements of a session to whichever connection of its own is free, unless the
+// address says that this one does not. It shows by the process: the one that answers is not the one that the connection was made
+// to. This comes before anything that is prepared, which a pooler would mix up.
+func (s *Session) notPooled() error {
+	if s.at.pooled {
+		return nil
+	}
+	results, err := s.PgConn().Exec(context.Background(), `SELECT pg_backend_pid()`).ReadAll()
+	if err != nil {
 		return err
 	}
-	for range 3 {
-		mixed, err := mixes(one, other)
-		if err != nil {
-			return err
-		}
-		if mixed {
-			return one.at.refuse("a pooler stands before its server that mixes the statements of sessions (pool_mode transaction or statement)",
-				"name the server itself, or a pool of it with pool_mode = session")
-		}
+	if process := string(results[0].Rows[0][0]); process != fmt.Sprint(s.PgConn().PID()) {
+		return s.at.refuse("a pooler stands before its server, and may mix the statements of sessions",
+			"name the server itself; where the pool keeps a connection for each session (pool_mode = session), add pooled=session to the address")
 	}
 	return nil
-}
-
-// process is the one that serves the session now.
-func (s *Session) process() (string, error) {
-	results, err := s.PgConn().Exec(context.Background(), `SELECT pg_backend_pid()`).ReadAll()
-	if err != nil || len(results) != 1 || len(results[0].Rows) != 1 {
-		return "", s.at.Explain(cmp.Or(err, errors.New("it does not say which process serves")))
-	}
-	return string(results[0].Rows[0][0]), nil
-}
-
-// mixes has the other session keep the process that was free last for a transaction. Where that was the one's, or the one
-// has another process now, sessions are mixed.
-func mixes(one, other *Session) (bool, error) {
-	own, err := one.process()
-	if err != nil {
-		return false, err
-	}
-	if _, err := other.PgConn().Exec(context.Background(), `BEGIN`).ReadAll(); err != nil {
-		return true, nil // a pooler by statements takes no transactions
-	}
-	kept, err := other.process()
-	again, errAgain := one.process()
-	_, errEnd := other.PgConn().Exec(context.Background(), `ROLLBACK`).ReadAll()
-	return kept == own || again != own, cmp.Or(err, errAgain, one.at.Explain(errEnd))
 }

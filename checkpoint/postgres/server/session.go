@@ -64,7 +64,10 @@ func (a *Address) Connect(ctx context.Context) (*Session, error) {
 		return nil, err
 	}
 	s.Conn = c
-	if err := s.isPostgres(); err != nil {
+	if err = s.isPostgres(); err == nil {
+		err = s.notPooled()
+	}
+	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	if _, err := c.PgConn().Exec(context.Background(), fmt.Sprintf(settings, a.Locks.Milliseconds(), abandoned.Milliseconds())).ReadAll(); err != nil {
