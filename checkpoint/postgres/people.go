@@ -12,7 +12,7 @@ import (
 	"leadferry/checkpoint"
 )
 
-// alone changes the ledger in one transaction; with lock, while no worker changes any row.
+// alone changes the ledger in one transaction; with lock, while no worker changes any row of it.
 func (s *Store) alone(lock bool, f func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -25,7 +25,7 @@ func (s *Store) alone(lock bool, f func() error) error {
 func (s *Store) changeAlone(lock bool, f func() error) error {
 	return s.transact(func() (bool, error) {
 		if lock {
-			if _, err := s.writer.Exec(context.Background(), `LOCK TABLE leadferry.lead_rows, leadferry.lead_ids IN EXCLUSIVE MODE`); err != nil {
+			if _, err := s.writer.Exec(context.Background(), `SELECT pg_advisory_xact_lock($1, $2)`, deciding, s.ledger); err != nil {
 				return false, err
 			}
 			s.seen.clear()

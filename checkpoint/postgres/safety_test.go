@@ -255,6 +255,29 @@ func TestARunBesideAnother(t *testing.T) {
 	}
 }
 
+// Whoever decides about a ledger keeps only its own workers from changing it. A claim that waited sees what was decided.
+func TestDecisionsLockTheirOwnLedger(t *testing.T) {
+	address := pgtest.Shared(t).Database(t)
+	target := newTarget()
+	s, worker, elsewhere := opened(t, address, target, Options{}), opened(t, address, target, Options{Run: "run"}), opened(t, address, newTarget(), Options{})
+	if _, err := elsewhere.writer.Exec(t.Context(), `SET lock_timeout = '2s'`); err != nil {
+		t.Fatal(err)
+	}
+	waited, claim := make(chan error, 1), claimOf("a")
+	err := s.alone(true, func() error {
+		committed(t, elsewhere, claimOf("a"), createdOf("a", "lead-a"))
+		go func() { waited <- worker.Commit(t.Context(), []*checkpoint.Change{claim}) }()
+		for pgtest.Value[int](t, address, `SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`) == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		_, err := s.forget(t.Context(), []string{"a"}, false)
+		return err
+	})
+	if err = errors.Join(err, <-waited); err != nil || !errors.Is(claim.Err, checkpoint.ErrBlocked) {
+		t.Errorf("a key that was forgotten while its claim waited: %v, %v", err, claim.Err)
+	}
+}
+
 func TestServersThatPromiseLessAreRefused(t *testing.T) {
 	for setting, words := range map[string]string{
 		"fsync=off": "fsync", "full_page_writes=off": "full_page_writes", "default_transaction_read_only=on": "takes no changes",

@@ -24,7 +24,7 @@ func TestSettingsOfAUser(t *testing.T) {
 		"default_transaction_isolation = serializable", "synchronous_commit = off", "client_encoding = LATIN1", "standard_conforming_strings = off",
 		"bytea_output = escape", "DateStyle = 'German, DMY'", "IntervalStyle = sql_standard", "TimeZone = 'Asia/Kathmandu'", "row_security = off", "client_min_messages = error",
 	} {
-		server.Exec(t, address, "ALTER ROLE postgres IN DATABASE "+nameOf(address)+" SET "+setting)
+		server.Exec(t, server.URL("postgres"), "ALTER ROLE postgres IN DATABASE "+nameOf(address)+" SET "+setting)
 	}
 	s := opened(t, address, target, Options{Run: "run"})
 	own, met := s.writer, s.writer.PgConn().PID()
@@ -37,7 +37,7 @@ func TestSettingsOfAUser(t *testing.T) {
 	if s.writer != own || s.writer.PgConn().PID() != met {
 		t.Error("the server was met anew")
 	}
-	server.Exec(t, address, "ALTER ROLE postgres IN DATABASE "+nameOf(address)+" RESET ALL")
+	server.Exec(t, server.URL("postgres"), "ALTER ROLE postgres IN DATABASE "+nameOf(address)+" RESET ALL")
 	other := opened(t, address, target, Options{ReadOnly: true})
 	out, how := make([]checkpoint.Entry, 1), make([]checkpoint.Match, 1)
 	if err := other.Find(t.Context(), []checkpoint.Query{{Key: "c", ExternalID: "Ü-1"}}, out, how); err != nil || how[0] != checkpoint.ByExternalID || out[0].Location != place {

@@ -20,6 +20,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -239,7 +240,8 @@ func (s *Store) statements() map[string]string {
 	write := func(over string) string {
 		return strings.NewReplacer("PROMISED", promised, "OVER ", over).Replace(writeSQL)
 	}
-	return map[string]string{writeAll: write(""), writeWhatFits: write("ON CONFLICT DO NOTHING "), "find": findSQL()}
+	share := fmt.Sprintf(`SELECT pg_advisory_xact_lock_shared(%d, $1)`, deciding)
+	return map[string]string{shareLedger: share, writeAll: write(""), writeWhatFits: write("ON CONFLICT DO NOTHING "), "find": findSQL()}
 }
 
 // meet connects to the server.

@@ -16,6 +16,10 @@ import (
 //go:embed write.sql
 var writeSQL string
 
+// deciding is the kind of the lock, of one ledger, that commits share and whoever decides about its rows has alone. A commit takes
+// it by a statement of its own, in the same round trip: what comes behind it sees what was decided.
+const deciding, shareLedger = 0x6C656164, "share ledger"
+
 // The statements that write. To look for a conflict before each row is an eighth of the server's time, so a commit looks for
 // none at first: where there is one, the server undoes it as a whole.
 const writeAll, writeWhatFits = "write all", "write what fits"
@@ -147,16 +151,22 @@ func (s *Store) send(statement string, writes []write) (*reply, error) {
 	for i := range s.lists {
 		params = append(params, s.lists[i].param())
 	}
-	result := s.writer.PgConn().ExecPrepared(context.Background(), statement, params, binaryFormat, binaryFormat)
+	both := &pgconn.Batch{}
+	both.ExecPrepared(shareLedger, params[:1], binaryFormat, binaryFormat)
+	both.ExecPrepared(statement, params, binaryFormat, binaryFormat)
+	result := s.writer.PgConn().ExecBatch(context.Background(), both)
 	r := &reply{keys: make(map[string]bool, len(writes))}
-	for result.NextRow() {
-		v := result.Values()
-		r.commits, r.seq, r.live = uint64(int8Of(v[0])), uint64(int8Of(v[1])), v[2][0] == 1
-		if v[3] != nil {
-			r.keys[string(v[3])] = true
+	for result.NextResult() {
+		for rows := result.ResultReader(); rows.NextRow(); {
+			if v := rows.Values(); len(v) == 4 {
+				r.commits, r.seq, r.live = uint64(int8Of(v[0])), uint64(int8Of(v[1])), v[2][0] == 1
+				if v[3] != nil {
+					r.keys[string(v[3])] = true
+				}
+			}
 		}
 	}
-	_, err := result.Close()
+	err := result.Close()
 	if err == nil {
 		err = s.follows(r.commits)
 	}
