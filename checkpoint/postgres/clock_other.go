@@ -1,8 +1,11 @@
-//go:build !linux && !windows
+//go:build !linux && !darwin && !windows
 
 package postgres
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
-// sinceBoot is a clock that goes on while the machine sleeps, which Go's own need not: the time of day.
-func sinceBoot() time.Duration { return time.Duration(time.Now().UnixNano()) }
+// sinceBoot is a clock that goes on while the machine sleeps, and that nobody sets: there is none.
+func sinceBoot() (time.Duration, error) { return 0, errors.ErrUnsupported }

@@ -35,7 +35,13 @@ type claims struct {
 	now  func() time.Duration
 }
 
-func newClaims() *claims { return &claims{good: map[string]time.Duration{}, now: sinceBoot} }
+func newClaims() *claims {
+	now := func() time.Duration {
+		t, _ := sinceBoot() // see Store.open
+		return t
+	}
+	return &claims{good: map[string]time.Duration{}, now: now}
+}
 
 // note takes over what a commit, asked for at a time, has made of keys.
 func (c *claims) note(rows map[string]*row, keys map[string]bool, worker int64, asked time.Duration) {

@@ -176,7 +176,7 @@ func TestAnOldClaimIsRenewed(t *testing.T) {
 	address := pgtest.Shared(t).Database(t)
 	target := newTarget()
 	s := opened(t, address, target, Options{Run: "old"})
-	now := sinceBoot()
+	now := s.claims.now()
 	s.claims.now = func() time.Duration { return now }
 	committed(t, s, claimOf("a"))
 	before := s.commits
