@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"strings"
@@ -97,7 +98,6 @@ func (b *bare) read(ctx context.Context, in io.Reader, ready chan<- *[]byte) err
 	if _, err := r.Read(); err != nil {
 		return err
 	}
-	stages := stageKeys()
 	for {
 		cells, err := r.Read()
 		if errors.Is(err, io.EOF) {
@@ -107,7 +107,7 @@ func (b *bare) read(ctx context.Context, in io.Reader, ready chan<- *[]byte) err
 			return err
 		}
 		body := b.bodies.Get().(*[]byte)
-		if *body, err = appendBody((*body)[:0], cells, stages); err != nil {
+		if *body, err = appendBody((*body)[:0], cells); err != nil {
 			return err
 		}
 		select {
@@ -119,18 +119,15 @@ func (b *bare) read(ctx context.Context, in io.Reader, ready chan<- *[]byte) err
 }
 
 // appendBody is the mapping of mappingFile in code.
-func appendBody(b []byte, cells []string, stages map[string]string) ([]byte, error) {
-	stage, known := stages[cells[colStage]]
+func appendBody(b []byte, cells []string) ([]byte, error) {
+	stage, known := statusOf[cells[colStage]]
 	if !known || !strings.Contains(cells[colEmail], "@") {
 		return nil, errors.New("a row does not fit")
 	}
 	b = appendMember(append(b, '{'), "organizationID", cells[colDealer])
 	b = append(b, `,"content":{`...)
 	b = appendMember(b, "name", cells[colFirst]+" "+cells[colLast])
-	for _, m := range [...]struct {
-		name  string
-		value string
-	}{
+	for _, m := range [...][2]string{
 		{"email", cells[colEmail]},
 		{"phone", cells[colPhone]},
 		{"postalCode", cells[colZip]},
@@ -141,7 +138,7 @@ func appendBody(b []byte, cells []string, stages map[string]string) ([]byte, err
 		{"requestedAt", cells[colRequested]},
 		{"source", "website"},
 	} {
-		b = appendMember(append(b, ','), m.name, m.value)
+		b = appendMember(append(b, ','), m[0], m[1])
 	}
 	b = append(b, `},"typeKey":"contact-form","typeLabel":"Contact form",`...)
 	return append(appendMember(b, "status", stage), '}'), nil
@@ -190,4 +187,11 @@ func (b *bare) post(ctx context.Context, url string, body []byte, want int, answ
 		return fmt.Errorf("answered with %s", res.Status)
 	}
 	return json.Unmarshal(text, answer)
+}
+
+// someBody is the request of the first row that every file begins with.
+func someBody() ([]byte, error) {
+	var row [columns]string
+	leadFile{}.fill(&row, 0, rand.New(rand.NewPCG(1, 0)))
+	return appendBody(nil, row[:])
 }

@@ -11,24 +11,41 @@ import (
 	"strings"
 )
 
-// lab is what all numbers share: the program under test, the inputs and a folder that
-// goes when the lab closes.
+// lab is what all numbers share: the program under test, the inputs and a folder that goes when
+// the lab closes. Its methods panic with a failure where something goes wrong; take recovers it.
 type lab struct {
 	options
-	root    string // of the program's module
+	ctx     context.Context // ends what is under way
+	root    string          // of the program's module
 	dir     string
 	program string // leadferry
 	self    string // this command
 	note    io.Writer
 	fills   map[string]*filled
-	flat    []pair // see flatOut
+	flat    *pairs // see flatOut
 	sinks   []*service
 	server  *server // nil: not started
 }
 
+// failure is why a number cannot be taken.
+type failure struct{ error }
+
+// check ends the taking of a number.
+func check(err error) {
+	if err != nil {
+		panic(failure{err})
+	}
+}
+
+// must is the value that a call gives, or the end of the taking of a number.
+func must[T any](value T, err error) T {
+	check(err)
+	return value
+}
+
 // newLab builds the program. The caller closes the lab, also after an error.
 func newLab(ctx context.Context, o options, note io.Writer) (*lab, error) {
-	l := &lab{options: o, note: note, fills: map[string]*filled{}}
+	l := &lab{options: o, ctx: ctx, note: note, fills: map[string]*filled{}}
 	var err error
 	if l.root, err = moduleRoot(); err != nil {
 		return l, err
@@ -43,14 +60,14 @@ func newLab(ctx context.Context, o options, note io.Writer) (*lab, error) {
 		return l, err
 	}
 	l.say("building leadferry")
-	l.program = filepath.Join(l.dir, "leadferry")
+	l.program = l.path("leadferry")
 	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", l.program, ".")
 	build.Dir = l.root
 	if out, err := build.CombinedOutput(); err != nil {
 		return l, fmt.Errorf("build leadferry: %w\n%s", err, out)
 	}
 	for name, text := range map[string]string{"plain.yaml": mappingFile, "linked.yaml": mappingFile + linkLine} {
-		if err := os.WriteFile(filepath.Join(l.dir, name), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(l.path(name), []byte(text), 0o600); err != nil {
 			return l, err
 		}
 	}
@@ -59,10 +76,10 @@ func newLab(ctx context.Context, o options, note io.Writer) (*lab, error) {
 
 // close ends the sinks and removes everything that was written.
 func (l *lab) close() error {
-	var all []error
 	for _, s := range l.sinks {
-		all = append(all, s.stop())
+		s.stop()
 	}
+	var all []error
 	if l.server != nil {
 		all = append(all, l.server.stop())
 	}
@@ -77,20 +94,23 @@ func (l *lab) say(format string, args ...any) { fmt.Fprintf(l.note, format+"\n",
 func (l *lab) path(name string) string { return filepath.Join(l.dir, name) }
 
 // input is the path of a file of leads, which is written when it is asked for first.
-func (l *lab) input(f leadFile) (string, error) {
+func (l *lab) input(f leadFile) string {
 	f.seed = 1
-	kind, order := "csv", "ordered"
-	if f.format != "" {
-		kind = f.format
+	if f.format == "" {
+		f.format = "csv"
 	}
-	if f.random {
-		order = "random"
+	path := l.path(fmt.Sprintf("leads-%d-%d-%t.%s", f.from, f.to, f.random, f.format))
+	if _, err := os.Stat(path); err != nil {
+		check(f.write(path))
 	}
-	path := l.path(fmt.Sprintf("leads-%d-%d-%s.%s", f.from, f.to, order, kind))
-	if _, err := os.Stat(path); err == nil {
-		return path, nil
-	}
-	return path, f.write(path)
+	return path
+}
+
+// peer runs this command by another name, in a process of its own.
+func (l *lab) peer(args ...string) trial {
+	cmd := exec.CommandContext(l.ctx, l.self, args...)
+	cmd.Env = append(cmd.Environ(), asMeasure)
+	return must(perform(cmd))
 }
 
 // moduleRoot is the folder of the program's module, above the one of the tools.

@@ -3,12 +3,15 @@ package main
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/xuri/excelize/v2"
 )
 
 // The columns of the inputs.
@@ -28,16 +31,13 @@ const (
 	columns
 )
 
-func columnNames() [columns]string {
-	return [columns]string{
-		"crm_id", "requested_at", "first_name", "last_name", "email", "phone",
-		"zip", "city", "dealer_id", "stage", "model", "message",
-	}
+var columnNames = [columns]string{
+	"crm_id", "requested_at", "first_name", "last_name", "email", "phone",
+	"zip", "city", "dealer_id", "stage", "model", "message",
 }
 
-// leadFile says which rows a file has. A row depends on the seed and its number alone,
-// so that cuts of a file are parts of it. Rows have about 190 bytes as CSV; a few of a
-// hundred have quoted cells, line breaks in cells or letters beyond ASCII.
+// leadFile says which rows a file has. A row depends on the seed and its number alone, so that a cut of a file is a
+// part of it. Rows have about 190 bytes as CSV; some have quoted cells, line breaks in cells or letters beyond ASCII.
 type leadFile struct {
 	from, to int // rows, the first is 0
 	seed     uint64
@@ -77,16 +77,15 @@ func (f leadFile) write(path string) (err error) {
 		return f.writeWorkbook(out)
 	}
 	w := bufio.NewWriterSize(out, 1<<18)
-	names := columnNames()
 	if f.format != "jsonl" {
-		if _, err := w.Write(appendCSV(nil, &names)); err != nil {
+		if _, err := w.Write(appendCSV(nil, &columnNames)); err != nil {
 			return err
 		}
 	}
 	var line []byte
 	err = f.each(func(row *[columns]string) error {
 		if f.format == "jsonl" {
-			line = appendJSON(line[:0], &names, row)
+			line = appendJSON(line[:0], &columnNames, row)
 		} else {
 			line = appendCSV(line[:0], row)
 		}
@@ -101,13 +100,12 @@ func (f leadFile) write(path string) (err error) {
 
 // each makes one row after another, in the same place.
 func (f leadFile) each(do func(row *[columns]string) error) error {
-	vocabulary := lists()
 	var row [columns]string
 	source := rand.NewPCG(0, 0)
 	random := rand.New(source)
 	for i := f.from; i < f.to; i++ {
 		source.Seed(f.seed, uint64(i))
-		f.fill(&row, vocabulary, i, random)
+		f.fill(&row, i, random)
 		if err := do(&row); err != nil {
 			return err
 		}
@@ -115,24 +113,25 @@ func (f leadFile) each(do func(row *[columns]string) error) error {
 	return nil
 }
 
-func (f leadFile) fill(row *[columns]string, w *words, i int, random *rand.Rand) {
+// fill makes a row. Names and places are invented.
+func (f leadFile) fill(row *[columns]string, i int, random *rand.Rand) {
 	one := func(words []string) string { return words[random.IntN(len(words))] }
 	row[colKey] = "C-" + padded(i, 9)
 	if f.random {
-		row[colKey] = string(appendUUID(nil, random.Uint64(), random.Uint64()))
+		row[colKey] = fmt.Sprintf("%016x-%016x", random.Uint64(), random.Uint64())
 	}
 	row[colRequested] = "2026-" + padded(1+random.IntN(12), 2) + "-" + padded(1+random.IntN(28), 2) +
 		"T" + padded(random.IntN(24), 2) + ":" + padded(random.IntN(60), 2) + ":00Z"
-	first, last := random.IntN(len(w.first)), random.IntN(len(w.last))
-	row[colFirst], row[colLast] = w.first[first], w.last[last]
-	row[colEmail] = w.mailbox[first] + "." + padded(random.IntN(1_000_000), 6) + "@example.org"
+	first := random.IntN(len(firstNames))
+	row[colFirst], row[colLast] = firstNames[first], one(lastNames)
+	row[colEmail] = mailboxes[first] + "." + padded(random.IntN(1_000_000), 6) + "@example.org"
 	row[colPhone] = "+1555" + padded(random.IntN(10_000_000), 7)
 	row[colZip] = padded(random.IntN(100_000), 5)
-	row[colCity] = one(w.city)
-	row[colDealer] = "d0000000-0000-4000-8000-" + padded(random.IntN(300), 12)
-	row[colStage] = w.stage[max(0, random.IntN(2*len(w.stage))-len(w.stage))]
-	row[colModel] = one(w.model)
-	row[colMessage] = one(w.opening) + " " + one(w.wish)
+	row[colCity] = one(cities)
+	row[colDealer] = organization + padded(random.IntN(300), 3)
+	row[colStage] = stages[max(0, random.IntN(2*len(stages))-len(stages))]
+	row[colModel] = one(models)
+	row[colMessage] = one(openings) + " " + one(wishes)
 	switch random.IntN(50) {
 	case 0, 1, 2:
 		row[colMessage] += ", if possible"
@@ -143,43 +142,73 @@ func (f leadFile) fill(row *[columns]string, w *words, i int, random *rand.Rand)
 	}
 }
 
-func padded(n, width int) string {
-	digits := strconv.Itoa(n)
-	const zeros = "000000000000"
-	return zeros[:max(0, width-len(digits))] + digits
+func words(text string) []string { return strings.Split(text, ",") }
+
+var (
+	firstNames = words("Anton,Berta,Clara,Dieter,Emil,Frida,Günther,Heidi,Ilse,Jürgen,Karl,Lotte,Marie,Nora,Otto,Paula")
+	mailboxes  = words("anton,berta,clara,dieter,emil,frida,guenther,heidi,ilse,juergen,karl,lotte,marie,nora,otto,paula")
+	lastNames  = words("Achterberg,Bergmann,Cordes,Dahl,Engel,Fuchs,Gärtner,Hofer,Imhof,Jansen,Kessler,Lindner,Mohr,Nagel,Oster")
+	cities     = words("Altenau,Birkenfeld,Dornbach,Eichwald,Felsenheim,Grünau,Hohenstein,Lindental")
+	stages     = words("New,Contacted,Working,Waiting,Won,Lost")
+	models     = words("Compact,Estate,Roadster,Transporter,Electric")
+	openings   = words("Please arrange a test drive,Please send an offer,Please call me about prices,I have seen your sign")
+	wishes     = words("before Friday,next week,for this model,with delivery")
+)
+
+// statusOf is the table of the mapping: the words of the column stage and the service's keys.
+var statusOf = map[string]string{
+	"New": "open", "Contacted": "contacted", "Working": "inProgress",
+	"Waiting": "onHold", "Won": "closedWon", "Lost": "closedNotInterested",
 }
 
-// appendCSV appends a record as RFC 4180 has it, but with a bare line feed at its end.
+// mappingFile maps ten content fields with one table, one format and one template.
+const mappingFile = `version: 1
+key: "{crm_id}"
+assign:
+  - organization: "{dealer_id}"
+lead:
+  type_key: contact-form
+  type_label: Contact form
+  status:
+    from: "{stage}"
+    map: {New: open, Contacted: contacted, Working: inProgress, Waiting: onHold, Won: closedWon, Lost: closedNotInterested}
+  content:
+    name: "{first_name} {last_name}"
+    email: {from: "{email}", format: email, required: true}
+    phone: "{phone}"
+    postalCode: "{zip}"
+    city: "{city}"
+    country: DE
+    model: "{model}"
+    message: "{message}"
+    requestedAt: "{requested_at}"
+    source: website
+`
+
+// linkLine, added to the mapping, has every lead linked, which takes a second request.
+const linkLine = `  external_id: "{crm_id}"
+`
+
+func padded(n, width int) string {
+	digits := strconv.Itoa(n)
+	return "000000000"[:max(0, width-len(digits))] + digits
+}
+
+// appendCSV appends a record as RFC 4180 says, but with a bare line feed at its end. (encoding/csv takes twice as long.)
 func appendCSV(b []byte, cells *[columns]string) []byte {
 	for i, cell := range cells {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		from := len(b)
-		b = append(b, cell...)
-		for _, c := range b[from:] {
-			if c == '"' || c == ',' || c == '\n' {
-				b = appendQuoted(b[:from], cell)
-				break
-			}
+		if strings.ContainsAny(cell, "\",\n") {
+			cell = `"` + strings.ReplaceAll(cell, `"`, `""`) + `"`
 		}
+		b = append(b, cell...)
 	}
 	return append(b, '\n')
 }
 
-func appendQuoted(b []byte, cell string) []byte {
-	b = append(b, '"')
-	for i := range len(cell) {
-		if cell[i] == '"' {
-			b = append(b, '"')
-		}
-		b = append(b, cell[i])
-	}
-	return append(b, '"')
-}
-
-// appendJSON appends one object and a line feed. The cells are valid UTF-8, so that
-// quoting does not fail.
+// appendJSON appends one object and a line feed. The cells are valid UTF-8, so that quoting does not fail.
 func appendJSON(b []byte, names, cells *[columns]string) []byte {
 	for i, name := range names {
 		b = append(b, "{,"[min(i, 1)])
@@ -190,8 +219,23 @@ func appendJSON(b []byte, names, cells *[columns]string) []byte {
 	return append(b, "}\n"...)
 }
 
-// firstRow is the row that every file of seed 1 begins with.
-func firstRow() (row [columns]string) {
-	leadFile{}.fill(&row, lists(), 0, rand.New(rand.NewPCG(1, 0)))
-	return row
+const sheetName = "Sheet1"
+
+// writeWorkbook makes a workbook of the same rows, with shared strings, as Excel writes it.
+func (f leadFile) writeWorkbook(out io.Writer) error {
+	book := excelize.NewFile()
+	defer book.Close()
+	number := 0
+	put := func(row *[columns]string) error {
+		number++
+		cells := row[:]
+		return book.SetSheetRow(sheetName, fmt.Sprint("A", number), &cells)
+	}
+	if err := put(&columnNames); err != nil {
+		return err
+	}
+	if err := f.each(put); err != nil {
+		return err
+	}
+	return book.Write(out)
 }

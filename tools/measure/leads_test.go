@@ -51,8 +51,7 @@ func TestFilesOfLeads(t *testing.T) {
 	for _, r := range all[1:] {
 		keys[r[colKey]] = true
 	}
-	names := columnNames()
-	if len(all) != rows+1 || len(keys) != rows || !slices.Equal(all[0], names[:]) {
+	if len(all) != rows+1 || len(keys) != rows || !slices.Equal(all[0], columnNames[:]) {
 		t.Errorf("%d records, %d keys, header %v", len(all), len(keys), all[0])
 	}
 	if !slices.IsSortedFunc(all[1:], func(a, b []string) int { return bytes.Compare([]byte(a[0]), []byte(b[0])) }) {
@@ -77,7 +76,7 @@ func TestJSONLHoldsTheRowsOfTheCSV(t *testing.T) {
 		if err := d.Decode(&object); err != nil {
 			t.Fatal(err)
 		}
-		for k, name := range columnNames() {
+		for k, name := range columnNames {
 			if object[name] != r[k] {
 				t.Fatalf("row %d, %s: %q, want %q", i, name, object[name], r[k])
 			}

@@ -1,17 +1,16 @@
-// Command measure takes the numbers that leadferry has to hold and prints them as a
-// table: what is wanted, what this machine did, and whether that holds.
+// Command measure takes the numbers that leadferry has to hold and prints them as a table: the
+// target, what this machine did, and whether that holds.
 //
-//	go -C tools run ./measure                      # all numbers at their full sizes, about ten minutes
+//	go -C tools run ./measure                      # all numbers at their full sizes, about a quarter of an hour
 //	go -C tools run ./measure -quick               # small sizes, to see that everything works
 //	go -C tools run ./measure -only N1,N5 -runs 5
 //	go -C tools run ./measure -full                # memory and checkpoint at ten million rows, too: half an hour more, 15 GB of disk
 //
-// It builds leadferry, writes its inputs (the same bytes everywhere), starts an
-// imitation of the lead service in a process of its own and runs the program as a
-// person would, with a state folder of its own. Absolute figures differ from machine
-// to machine and from hour to hour, so most numbers are ratios of two things that are
-// run in turn, and each figure is the median of several turns. The parts can be had by
-// themselves, too:
+// It builds leadferry, writes its inputs (the same bytes everywhere), starts an imitation of the
+// lead service in a process of its own and runs the program as a person would, with a state folder
+// of its own. Absolute figures differ from machine to machine and from hour to hour, so most
+// numbers are ratios of two things that run in turn, and each figure is the median of several
+// turns. The parts can be run alone, too:
 //
 //	go -C tools run ./measure sink -addr 127.0.0.1:8099 -latency 20ms
 //	go -C tools run ./measure leads -rows 1000000 -format jsonl leads.jsonl
@@ -19,7 +18,6 @@
 //	go -C tools run ./measure readjsonl leads.jsonl
 //	go -C tools run ./measure readxlsx leads.xlsx
 //	go -C tools run ./measure bare -url http://127.0.0.1:8099 -c 64 leads.csv
-//	go -C tools run ./measure closing              # rows in doubt where the service closes connections without a word
 package main
 
 import (
@@ -70,16 +68,13 @@ func run(ctx context.Context, args []string, s streams) error {
 		return runReader(args[1:], s, countJSONL)
 	case "readxlsx":
 		return runReader(args[1:], s, countXLSX)
-	case "closing":
-		return runClosing(ctx, args[1:], s)
 	case "bare":
 		return runBare(ctx, args[1:], s)
 	}
 	return runTable(ctx, args, s)
 }
 
-// flags is a flag set that shows its flags on standard error; what is wrong with them is
-// for main to say, once.
+// flags is a flag set that shows its flags on standard error and leaves errors to main.
 func flags(heading string, s streams) *flag.FlagSet {
 	set := flag.NewFlagSet("measure "+heading, flag.ContinueOnError)
 	set.SetOutput(io.Discard)

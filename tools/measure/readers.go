@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/xuri/excelize/v2"
 )
 
 // runReader is a peer of validate: it reads a file and does nothing with it.
@@ -64,4 +65,23 @@ func countJSONL(r io.Reader) (rows int, err error) {
 			cells = append(cells, t.String())
 		}
 	}
+}
+
+// countXLSX counts the rows below the header as excelize reads them one by one.
+func countXLSX(r io.Reader) (rows int, err error) {
+	book, err := excelize.OpenReader(r)
+	if err != nil {
+		return 0, err
+	}
+	defer book.Close()
+	sheet, err := book.Rows(sheetName)
+	if err != nil {
+		return 0, err
+	}
+	for rows = -1; sheet.Next(); rows++ {
+		if _, err := sheet.Columns(); err != nil {
+			return rows, err
+		}
+	}
+	return rows, sheet.Close()
 }

@@ -1,92 +1,61 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/netip"
 	"runtime"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// sink imitates the lead service as cheaply as it can, so that what is measured is its
-// client. It judges no body and keeps no lead. It answers
+// sink imitates the lead service as cheaply as it can, so that what is measured is its client. It
+// judges no body and keeps no lead: the last four digits of a lead ID say the organization and the
+// status of its create. It answers
 //
 //	POST  /v3/oauth2/token      200, a token
 //	POST  /v1/{trunkID}         201, a lead ID that it has never given before
 //	PATCH /v3/lead/{leadID}     200, the Lead with what was sent
 //	GET   /stats                200, its counters
 //
-// and 401 without a bearer token, 404 to anything else. A connection has a goroutine,
-// and all of them share one processor.
+// and 401 without a bearer token, 404 to anything else. All connections share one processor.
 type sink struct {
 	latency time.Duration // added to every answer but /stats
-	closes  bool          // it closes connections without a word:
-	after   time.Duration // when they have rested for so long; 0: after each answer
-	ids     *leadIDs
+	begun   uint64        // makes IDs differ from those of earlier sinks
 	counters
-	peers sync.WaitGroup
-	mu    sync.Mutex
-	open  map[net.Conn]bool
 }
 
 // counters are what /stats shows. Requests and connections for /stats do not count.
-type counters struct {
-	creates, updates, tokens, refused atomic.Int64
-	connections, now, most            atomic.Int64
-}
+type counters struct{ creates, updates, tokens, refused, now, most atomic.Int64 }
 
-// connected counts a connection that has sent its first request. Where that would be more at once than ever, it waits a moment for
-// the ends of others: the system tells what has come in no order, and one may have been closed before this one was made.
-func (c *counters) connected() {
-	c.connections.Add(1)
-	now := c.now.Add(1)
-	for wait := time.Millisecond; now > c.most.Load() && wait < 10*time.Millisecond; wait *= 2 {
-		time.Sleep(wait)
-		now = c.now.Load()
-	}
-	for most := c.most.Load(); now > most && !c.most.CompareAndSwap(most, now); {
-		most = c.most.Load()
-	}
-}
-
-// stats are the counters as JSON.
-type stats struct {
-	Creates     int64 `json:"creates"`
-	Updates     int64 `json:"updates"`
-	Tokens      int64 `json:"tokens"`
-	Refused     int64 `json:"refused"` // answered neither 200 nor 201
-	Requests    int64 `json:"requests"`
-	Connections int64 `json:"connections"` // since the start
-	Now         int64 `json:"connections_now"`
-	Most        int64 `json:"connections_most"` // at once
-}
+// stats are the counters as JSON. Most is how many connections there were at once.
+type stats struct{ Creates, Updates, Tokens, Refused, Most int64 }
 
 func (c *counters) stats() stats {
-	s := stats{
-		Creates: c.creates.Load(), Updates: c.updates.Load(), Tokens: c.tokens.Load(), Refused: c.refused.Load(),
-		Connections: c.connections.Load(), Now: c.now.Load(), Most: c.most.Load(),
-	}
-	s.Requests = s.Creates + s.Updates + s.Tokens + s.Refused
-	return s
+	return stats{c.creates.Load(), c.updates.Load(), c.tokens.Load(), c.refused.Load(), c.most.Load()}
 }
 
 func runSink(ctx context.Context, args []string, s streams) error {
 	set := flags("sink", s)
 	addr := set.String("addr", "127.0.0.1:0", "loopback `ADDRESS` to listen on; port 0 takes a free one")
 	latency := set.Duration("latency", 0, "time added to every answer")
-	random := set.Bool("random", false, "lead IDs in no order (default: each above the one before)")
 	tied := set.Bool("tied", false, "end when standard input does")
 	if err := set.Parse(args); err != nil {
 		return err
 	}
 	at, err := netip.ParseAddrPort(*addr)
 	if err != nil || !at.Addr().IsLoopback() {
-		return fmt.Errorf("-addr %s: only a loopback address with a port will do, such as 127.0.0.1:8099", *addr)
+		return fmt.Errorf("-addr %s: a loopback address with a port is wanted, such as 127.0.0.1:8099", *addr)
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -102,19 +71,18 @@ func runSink(ctx context.Context, args []string, s streams) error {
 	}
 	runtime.GOMAXPROCS(1)
 	fmt.Fprintf(s.out, "http://%s\n", l.Addr())
-	return newSink(*latency, *random).serve(ctx, l)
+	return newSink(*latency).serve(ctx, l)
 }
 
-func newSink(latency time.Duration, random bool) *sink {
-	return &sink{latency: latency, ids: newLeadIDs(random), open: map[net.Conn]bool{}}
+func newSink(latency time.Duration) *sink {
+	return &sink{latency: latency, begun: uint64(time.Now().UnixNano())}
 }
 
 // serve answers until ctx ends, and then closes the listener and every connection.
 func (s *sink) serve(ctx context.Context, l net.Listener) error {
-	release := context.AfterFunc(ctx, func() { l.Close() })
-	defer release()
-	defer s.peers.Wait()
-	defer s.hangUp()
+	var peers sync.WaitGroup
+	defer peers.Wait()
+	defer context.AfterFunc(ctx, func() { l.Close() })()
 	for {
 		c, err := l.Accept()
 		if errors.Is(err, net.ErrClosed) {
@@ -123,28 +91,174 @@ func (s *sink) serve(ctx context.Context, l net.Listener) error {
 		if err != nil {
 			return err
 		}
-		s.mu.Lock()
-		s.open[c] = true
-		s.mu.Unlock()
-		s.peers.Go(func() {
-			p := &peer{sink: s, conn: c}
-			p.serve()
-			s.forget(c)
+		peers.Go(func() {
+			defer c.Close()
+			defer context.AfterFunc(ctx, func() { c.Close() })()
+			s.answerAll(c)
 		})
 	}
 }
 
-func (s *sink) forget(c net.Conn) {
-	c.Close()
-	s.mu.Lock()
-	delete(s.open, c)
-	s.mu.Unlock()
+// connected counts a connection that has sent its first request. Where that would be more at once than ever, it waits
+// a moment for the end of another one to be noticed: a client may have closed that before it opened this.
+func (c *counters) connected() {
+	now := c.now.Add(1)
+	for wait := 100 * time.Microsecond; now > c.most.Load() && wait < 10*time.Millisecond; wait *= 2 {
+		time.Sleep(wait)
+		now = c.now.Load()
+	}
+	for most := c.most.Load(); now > most && !c.most.CompareAndSwap(most, now); {
+		most = c.most.Load()
+	}
 }
 
-func (s *sink) hangUp() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for c := range s.open {
-		c.Close()
+// answerAll answers the requests of a connection one after another, until one cannot be read.
+func (s *sink) answerAll(c net.Conn) {
+	in := bufio.NewReaderSize(c, 64<<10)
+	counted := false
+	var r request
+	for r.read(in) == nil {
+		if r.is("GET", "/stats") {
+			text, _ := json.Marshal(s.stats())
+			_, _ = c.Write(r.reply("200 OK", text))
+			continue
+		}
+		if !counted {
+			counted = true
+			s.connected()
+			defer s.now.Add(-1)
+		}
+		status, body := s.decide(&r)
+		time.Sleep(s.latency)
+		if _, err := c.Write(r.reply(status, body)); err != nil || r.last {
+			return
+		}
 	}
+}
+
+// decide is the whole of the service.
+func (s *sink) decide(r *request) (status string, body []byte) {
+	const token = `{"access_token":"access","expires_in":10800,"refresh_token":"refresh","token_type":"Bearer"}`
+	lead, update := strings.CutPrefix(r.path, "/v3/lead/")
+	switch {
+	case r.is("POST", "/v3/oauth2/token"):
+		s.tokens.Add(1)
+		return "200 OK", []byte(token)
+	case !r.bearer:
+		s.refused.Add(1)
+		return "401 Unauthorized", []byte(`{"error":"Not Authorized"}`)
+	case r.method == "POST" && strings.HasPrefix(r.path, "/v1/"):
+		return "201 Created", s.created(r, uint64(s.creates.Add(1)))
+	case r.method == "PATCH" && update && len(lead) == len(someLead) && !strings.ContainsAny(lead, `/"\`):
+		s.updates.Add(1)
+		return "200 OK", updated(r, lead)
+	}
+	s.refused.Add(1)
+	return "404 Not Found", []byte(`{"error":"Not Found"}`)
+}
+
+// organization is what organizations begin with here; three digits that tell them apart follow.
+const organization = "d0000000-0000-4000-8000-000000000"
+
+const someLead = "3d0f8a52-7c41-4e19-8b06-58a1c2d70000"
+
+// statuses are the keys of the specification (section "States and transitions").
+var statuses = [...]string{
+	"open", "contacted", "inProgress", "onHold",
+	"closedWon", "closedNotInterested", "closedBoughtUsed", "closedBoughtOtherBrand",
+}
+
+// created answers a create with the n-th lead ID; IDs ascend.
+func (s *sink) created(r *request, n uint64) []byte {
+	owner, _ := strconv.Atoi(strings.TrimPrefix(member(r.body, "organizationID", ""), organization))
+	status := max(0, slices.Index(statuses[:], member(r.body, "status", statuses[0])))
+	r.out = fmt.Appendf(r.out[:0], `{"leadID":"%08x-%04x-4%03x-8%03x-%08x%03x%x",`+
+		`"assignedOrganizationID":"%s%03d","assignedLocationName":""}`,
+		s.begun>>28&0xffffffff, s.begun>>12&0xffff, s.begun&0xfff, n>>32&0xfff, n&0xffffffff, owner, status,
+		organization, owner)
+	return r.out
+}
+
+// updated is the Lead as it was made, with what the update brings.
+func updated(r *request, lead string) []byte {
+	owner, _ := strconv.ParseUint(lead[32:35], 16, 16)
+	status, _ := strconv.ParseUint(lead[35:], 16, 16)
+	content := []byte("{}")
+	if _, rest, ok := bytes.Cut(r.body, []byte(`"Content":`)); ok {
+		_ = json.NewDecoder(bytes.NewReader(rest)).Decode((*json.RawMessage)(&content))
+	}
+	r.out = fmt.Appendf(r.out[:0], `{"ID":"%s","ReadOnly":false,"CreatedAt":"2026-03-01T08:00:00.000000Z",`+
+		`"UpdatedAt":"2026-03-01T08:00:01.000000Z","OwnerID":"%s%03d","Content":%s,"Impressions":0,"IsTestLead":false,`+
+		`"Location":{"Name":"","Address":""},"RequestMeta":{"ContentType":"application/json","Host":"","IP":"",`+
+		`"Locale":"","URL":"","UserAgent":""},"Source":"lead-collector","Status":"%s","Stage":"lead",`+
+		`"TypeKey":"contact-form","TypeLabel":"Contact form","Views":0,"ExternalID":"%s","DisplayName":""}`,
+		lead, organization, owner, content, member(r.body, "Status", statuses[status%8]), member(r.body, "ExternalID", ""))
+	return r.out
+}
+
+// member is a text of a JSON object, as it is written. The sink knows its clients: they write no spaces, and no inner
+// object has a member of that name.
+func member(text []byte, name, otherwise string) string {
+	_, rest, ok := bytes.Cut(text, []byte(`"`+name+`":"`))
+	if !ok {
+		return otherwise
+	}
+	value, _, _ := bytes.Cut(rest, []byte(`"`))
+	return string(value)
+}
+
+// request is what the sink needs to know of a request. Its buffers are used again for the next one.
+type request struct {
+	method, path string
+	body, out    []byte
+	head         []byte
+	bearer       bool // it carries a bearer token, whichever
+	last         bool // the connection ends after it
+}
+
+func (r *request) is(method, path string) bool { return r.path == path && r.method == method }
+
+// read reads a request of HTTP/1.1 with a length; nothing that is measured sends another kind.
+func (r *request) read(in *bufio.Reader) error {
+	line, err := in.ReadSlice('\n')
+	if err != nil {
+		return err
+	}
+	var target string
+	r.method, target, _ = strings.Cut(string(line), " ")
+	target, _, _ = strings.Cut(target, " ")
+	r.path, _, _ = strings.Cut(target, "?")
+	r.bearer, r.last = false, false
+	length := 0
+	for {
+		line, err := in.ReadSlice('\n')
+		if err != nil {
+			return err
+		}
+		name, value, ok := bytes.Cut(line, []byte(": "))
+		if !ok {
+			break
+		}
+		value = bytes.TrimSpace(value)
+		switch {
+		case bytes.EqualFold(name, []byte("Content-Length")):
+			if length, err = strconv.Atoi(string(value)); err != nil {
+				return err
+			}
+		case bytes.EqualFold(name, []byte("Authorization")):
+			r.bearer = len(value) > len("Bearer ") && bytes.EqualFold(value[:7], []byte("Bearer "))
+		case bytes.EqualFold(name, []byte("Connection")):
+			r.last = bytes.EqualFold(value, []byte("close"))
+		}
+	}
+	r.body = slices.Grow(r.body[:0], length)[:length]
+	_, err = io.ReadFull(in, r.body)
+	return err
+}
+
+// reply is a whole answer.
+func (r *request) reply(status string, body []byte) []byte {
+	r.head = fmt.Appendf(r.head[:0], "HTTP/1.1 %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+		status, len(body), body)
+	return r.head
 }

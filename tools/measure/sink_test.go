@@ -56,48 +56,46 @@ func ask(t *testing.T, method, url, token, body string) (int, map[string]any) {
 }
 
 func TestSinkMakesAndLinksLeads(t *testing.T) {
-	for _, random := range []bool{false, true} {
-		s := newSink(0, random)
-		url := serving(t, s)
-		if status, got := ask(t, "POST", url+"/v3/oauth2/token?grant_type=client_credentials", "", ""); status != 200 || got["access_token"] == "" {
-			t.Errorf("token: %d %v", status, got)
+	s := newSink(0)
+	url := serving(t, s)
+	if status, got := ask(t, "POST", url+"/v3/oauth2/token?grant_type=client_credentials", "", ""); status != 200 || got["access_token"] == "" {
+		t.Errorf("token: %d %v", status, got)
+	}
+	last := ""
+	for i, status := range statuses {
+		owner := fmt.Sprintf("%s%03d", organization, 290+i)
+		code, made := ask(t, "POST", url+"/v1/trunk", "Bearer x", fmt.Sprintf(`{"organizationID":"%s","content":{"a":"b"},"status":"%s"}`, owner, status))
+		id := made["leadID"].(string)
+		if code != 201 || len(id) != 36 || id[14] != '4' || id[19] != '8' || id <= last || made["assignedOrganizationID"] != owner {
+			t.Fatalf("create: %d %v", code, made)
 		}
-		seen := map[any]bool{}
-		for i, status := range statuses() {
-			code, made := ask(t, "POST", url+"/v1/trunk", "Bearer x", fmt.Sprintf(`{"organizationID":"org-%d","content":{"status":"no"}, "typeKey":"t\"]", "status": "%s"}`, i/2, status))
-			id := made["leadID"].(string)
-			if code != 201 || len(id) != 36 || id[14] != '4' || !strings.Contains("89ab", id[19:20]) || seen[id] || made["assignedOrganizationID"] != fmt.Sprint("org-", i/2) {
-				t.Fatalf("create: %d %v", code, made)
-			}
-			seen[id] = true
-			code, lead := ask(t, "PATCH", url+"/v3/lead/"+id, "bearer x", fmt.Sprintf(`{"ExternalID":"x-%d"}`, i))
-			if code != 200 || lead["ID"] != id || lead["ExternalID"] != fmt.Sprint("x-", i) || lead["Status"] != status || lead["OwnerID"] != made["assignedOrganizationID"] {
-				t.Errorf("link: %d %v, want status %s of %v", code, lead, status, made)
-			}
+		last = id
+		code, lead := ask(t, "PATCH", url+"/v3/lead/"+id, "bearer x", fmt.Sprintf(`{"ExternalID":"x-%d"}`, i))
+		if code != 200 || lead["ID"] != id || lead["ExternalID"] != fmt.Sprint("x-", i) || lead["Status"] != status || lead["OwnerID"] != owner {
+			t.Errorf("link: %d %v, want status %s of %v", code, lead, status, made)
 		}
-		got := s.stats()
-		want := stats{Creates: 8, Updates: 8, Tokens: 1, Requests: 17, Connections: got.Connections, Now: got.Now, Most: got.Most}
-		if got != want || got.Most < 1 || got.Most > got.Connections {
-			t.Errorf("counters %+v", got)
-		}
+	}
+	got := s.stats()
+	if want := (stats{Creates: 8, Updates: 8, Tokens: 1, Most: got.Most}); got != want || got.Most < 1 {
+		t.Errorf("counters %+v", got)
 	}
 }
 
 func TestSinkAnswersAnUpdateWithWhatItBrings(t *testing.T) {
-	url := serving(t, newSink(0, false))
-	_, lead := ask(t, "PATCH", url+"/v3/lead/lead-x", "Bearer x", `{"Status":"onHold","Content":{"a":"}\"","b":[1,{"c":"]"}]},"ExternalID":"e"}`)
+	url := serving(t, newSink(0))
+	_, lead := ask(t, "PATCH", url+"/v3/lead/"+someLead, "Bearer x", `{"Status":"onHold","Content":{"a":"}\"","b":[1,{"c":"]"}]},"ExternalID":"e"}`)
 	content, _ := json.Marshal(lead["Content"])
 	if lead["Status"] != "onHold" || lead["ExternalID"] != "e" || string(content) != `{"a":"}\"","b":[1,{"c":"]"}]}` {
 		t.Errorf("lead %v", lead)
 	}
-	_, lead = ask(t, "PATCH", url+"/v3/lead/lead-x", "Bearer x", `{}`)
+	_, lead = ask(t, "PATCH", url+"/v3/lead/"+someLead, "Bearer x", `{}`)
 	if lead["Status"] != "open" || lead["ExternalID"] != "" {
 		t.Errorf("lead %v", lead)
 	}
 }
 
 func TestSinkRefuses(t *testing.T) {
-	s := newSink(0, false)
+	s := newSink(0)
 	url := serving(t, s)
 	for _, test := range []struct {
 		method, path, token string
@@ -118,27 +116,10 @@ func TestSinkRefuses(t *testing.T) {
 	}
 }
 
-// More organizations than an ID can tell belong to nobody; an ID of elsewhere tells
-// nothing.
-func TestSinkForgetsWhatAnIDCannotTell(t *testing.T) {
-	ids := newLeadIDs(false)
-	for i := range maxOwners + 5 {
-		ids.number(fmt.Appendf(nil, `"org-%d"`, i))
-	}
-	if last := ids.owner(maxOwners - 1); last != `"org-4094"` || len(ids.owners) != maxOwners || ids.number([]byte(`"org-4095"`)) != 0 {
-		t.Errorf("%d owners, the last is %s", len(ids.owners), last)
-	}
-	for _, id := range []string{"lead-1", "ffffffff-ffff-4fff-8fff-ffffffffffff", "ffffffff-ffff-4fff-8fff-fffffffffffg"} {
-		if owner, status := ids.made([]byte(id)); owner != nobody || status != "open" {
-			t.Errorf("%s: %s %s", id, owner, status)
-		}
-	}
-}
-
 // A request may come byte by byte or together with the next one, and one may be
 // larger than the buffer was.
 func TestSinkReadsRequestsHoweverTheyCome(t *testing.T) {
-	url := serving(t, newSink(0, false))
+	url := serving(t, newSink(0))
 	create := func(n int) string {
 		body := `{"status":"onHold","content":{"x":"` + strings.Repeat("y", n) + `"}}`
 		return fmt.Sprintf("POST /v1/t HTTP/1.1\r\nhost: x\r\nAUTHORIZATION: bearer x\r\ncontent-length: %d\r\n\r\n%s", len(body), body)
@@ -148,7 +129,7 @@ func TestSinkReadsRequestsHoweverTheyCome(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	together := create(1) + create(3*firstBuffer) + create(2)
+	together := create(1) + create(100<<10) + create(2)
 	for _, text := range []io.Reader{strings.NewReader(together), iotest.OneByteReader(strings.NewReader(create(5)))} {
 		if _, err := io.Copy(onlyWriter{c}, text); err != nil {
 			t.Fatal(err)
@@ -165,38 +146,16 @@ func TestSinkReadsRequestsHoweverTheyCome(t *testing.T) {
 			t.Errorf("%d %s %v", res.StatusCode, text, err)
 		}
 	}
-	if _, err := io.WriteString(c, "POST /v1/t HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
-	if res, err := http.ReadResponse(r, nil); err != nil || res.StatusCode != 400 {
-		t.Errorf("a chunked request: %v %v", res, err)
-	}
 }
 
 // onlyWriter hides that a connection can read from readers by itself.
 type onlyWriter struct{ io.Writer }
 
 func TestSinkWaitsForItsLatency(t *testing.T) {
-	url := serving(t, newSink(30*time.Millisecond, false))
+	url := serving(t, newSink(30*time.Millisecond))
 	began := time.Now()
 	ask(t, "POST", url+"/v1/t", "Bearer x", "{}")
 	if took := time.Since(began); took < 30*time.Millisecond {
 		t.Errorf("answered after %v, not 30ms", took)
 	}
-}
-
-func FuzzMember(f *testing.F) {
-	for _, text := range []string{`{"a":1,"b":{"a":[2]},"c":"\"}"}`, `{ "b" : "x" , "a" : null }`, `{"a"`, `{"a":"\`, `[]`, ``} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		got := member([]byte(text), "a")
-		var whole map[string]json.RawMessage
-		if json.Unmarshal([]byte(text), &whole) != nil || strings.Contains(text, `\`) {
-			return // it only has to return
-		}
-		if strings.Count(text, `"a"`) == 1 && len(whole["a"]) > 0 && string(got) != string(whole["a"]) {
-			t.Errorf("%s: %s, want %s", text, got, whole["a"])
-		}
-	})
 }

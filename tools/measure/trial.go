@@ -1,12 +1,18 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
-	"context"
+	"encoding/json"
 	"fmt"
+	"io"
+	"maps"
+	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -23,38 +29,36 @@ type trial struct {
 // rate is how many of so many rows it did in a second.
 func (t trial) rate(rows int) float64 { return float64(rows) / t.wall.Seconds() }
 
-// perform runs a command to its end and measures it. An exit code other than 0 is an
-// error, for what went wrong was not measured.
-func perform(cmd *exec.Cmd) (trial, error) {
-	var t trial
+// perform runs a command to its end and measures it. An exit code other than 0 is an error: what went wrong was not
+// measured.
+func perform(cmd *exec.Cmd) (t trial, err error) {
 	var out bytes.Buffer
-	said := &listener{}
+	said := &listener{began: time.Now()}
 	cmd.Stdout, cmd.Stderr = &out, said
-	said.began = time.Now()
 	if err := cmd.Start(); err != nil {
 		return t, err
 	}
 	ended := make(chan struct{})
 	var watch sync.WaitGroup
 	watch.Go(func() { t.peak = watchMemory(cmd.Process.Pid, ended) })
-	err := cmd.Wait()
+	err = cmd.Wait()
 	t.wall = time.Since(said.began)
 	close(ended)
 	watch.Wait()
 	if err != nil {
-		return t, fmt.Errorf("%s %s: %w\n%s%s", cmd.Path, cmd.Args[1], err, out.Bytes(), said.text)
+		return t, fmt.Errorf("%s: %w\n%s%s", cmd, err, out.Bytes(), said.text)
 	}
 	t.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	t.opened, t.out = said.opened, out.Bytes()
 	return t, nil
 }
 
-// listener keeps the beginning of what a program says and notes when it names its
-// checkpoint.
+// listener keeps the beginning of what a program says and notes when it names its checkpoint.
 type listener struct {
 	began  time.Time
 	opened time.Duration
 	text   []byte
+	then   func() // done once it has
 }
 
 const heard = 16 << 10 // bytes kept
@@ -63,11 +67,14 @@ func (l *listener) Write(b []byte) (int, error) {
 	l.text = append(l.text, b[:min(len(b), heard-len(l.text))]...)
 	if l.opened == 0 && bytes.Contains(l.text, []byte("checkpoint: ")) {
 		l.opened = time.Since(l.began)
+		if l.then != nil {
+			l.then()
+		}
 	}
 	return len(b), nil
 }
 
-// watchMemory looks at a process until it has ended, and a last time before that.
+// watchMemory looks at a process until it has ended.
 func watchMemory(pid int, ended <-chan struct{}) (most int64) {
 	path := fmt.Sprintf("/proc/%d/status", pid)
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -84,22 +91,113 @@ func watchMemory(pid int, ended <-chan struct{}) (most int64) {
 
 // anonymous is the RssAnon of a status file of Linux in bytes, 0 where there is none.
 func anonymous(path string) int64 {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return 0
-	}
+	text, _ := os.ReadFile(path)
 	_, rest, _ := bytes.Cut(text, []byte("RssAnon:"))
 	digits, _, _ := bytes.Cut(bytes.TrimSpace(rest), []byte(" "))
-	kib, err := strconv.ParseInt(string(digits), 10, 64)
-	if err != nil {
-		return 0
-	}
+	kib, _ := strconv.ParseInt(string(digits), 10, 64)
 	return kib << 10
 }
 
-// peer runs this command by another name, in a process of its own.
-func (l *lab) peer(ctx context.Context, args ...string) (trial, error) {
-	cmd := exec.CommandContext(ctx, l.self, args...)
-	cmd.Env = append(cmd.Environ(), asMeasure)
-	return perform(cmd)
+// world is where the program runs: a home, a state folder and a checkpoint of its own.
+type world struct {
+	lab        *lab
+	dir        string
+	checkpoint string
+	service    *service // nil: none is named
+	processors int      // that the program may use; 0: all
+}
+
+func (l *lab) world(s *service) *world {
+	dir := must(os.MkdirTemp(l.dir, "world-"))
+	return &world{lab: l, dir: dir, checkpoint: filepath.Join(dir, "checkpoint.db"), service: s}
+}
+
+// leave removes what the program has written.
+func (w *world) leave() { check(os.RemoveAll(w.dir)) }
+
+// command is the program in this world, without the user's own settings.
+func (w *world) command(args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(w.lab.ctx, w.lab.program, args...)
+	cmd.Dir = w.dir
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "LEADFERRY_") && !strings.HasPrefix(v, "XDG_") && !strings.HasPrefix(v, "HOME=") {
+			cmd.Env = append(cmd.Env, v)
+		}
+	}
+	for _, name := range []string{"HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "TMPDIR"} {
+		cmd.Env = append(cmd.Env, name+"="+w.dir)
+	}
+	if w.processors > 0 {
+		cmd.Env = append(cmd.Env, fmt.Sprintf("GOMAXPROCS=%d", w.processors))
+	}
+	if w.service != nil {
+		cmd.Env = append(cmd.Env,
+			"LEADFERRY_BASE_URL="+w.service.url, "LEADFERRY_LEADS_URL="+w.service.url, "LEADFERRY_TRUNK_ID=trunk",
+			"LEADFERRY_CLIENT_ID=client", "LEADFERRY_CLIENT_SECRET=secret", "LEADFERRY_CHECKPOINT="+w.checkpoint)
+	}
+	return cmd
+}
+
+// outcomes are rows by how they ended.
+type outcomes map[string]int
+
+// run runs a command and requires its outcomes: the figures of a run in which rows fail would say nothing. Import and
+// sync write all their files; validate writes its summary alone. The files are there until the next run.
+func (w *world) run(want outcomes, args ...string) trial {
+	summary := filepath.Join(w.dir, "summary.json")
+	check(os.RemoveAll(w.out()))
+	check(os.RemoveAll(summary))
+	if args[0] != "validate" {
+		args = append(args, "--out", w.out())
+	}
+	t := must(perform(w.command(append(args, "--summary", summary)...)))
+	var s struct{ Rows outcomes }
+	check(json.Unmarshal(must(os.ReadFile(summary)), &s))
+	delete(s.Rows, "read")
+	maps.DeleteFunc(s.Rows, func(_ string, rows int) bool { return rows == 0 })
+	if !maps.Equal(s.Rows, want) {
+		check(fmt.Errorf("leadferry %s ended with rows %v, not %v", strings.Join(args, " "), s.Rows, want))
+	}
+	return t
+}
+
+func (w *world) out() string { return filepath.Join(w.dir, "run") }
+
+// send is a command that may send, with so many requests in flight.
+func (w *world) send(want outcomes, command string, workers int, more ...string) trial {
+	return w.run(want, append([]string{command, "-c", strconv.Itoa(workers), "-m", w.lab.path("plain.yaml")}, more...)...)
+}
+
+// service is a sink that runs in a process of its own.
+type service struct {
+	url string
+	cmd *exec.Cmd
+	tie io.Closer // its standard input: the sink ends when this does
+}
+
+// sink starts a sink, which is there until it is stopped or the lab closes.
+func (l *lab) sink(latency time.Duration) *service {
+	s := &service{cmd: exec.CommandContext(l.ctx, l.self, "sink", "-tied", "-latency", latency.String())}
+	s.cmd.Env = append(s.cmd.Environ(), asMeasure)
+	s.cmd.Stderr = l.note
+	s.tie = must(s.cmd.StdinPipe())
+	out := must(s.cmd.StdoutPipe())
+	check(s.cmd.Start())
+	l.sinks = append(l.sinks, s)
+	s.url = strings.TrimSpace(must(bufio.NewReader(out).ReadString('\n')))
+	return s
+}
+
+// stop ends the sink and waits for it. It may be called again.
+func (s *service) stop() {
+	_ = s.tie.Close()
+	_ = s.cmd.Wait() // after Ctrl-C it was killed, which is no news
+}
+
+// stats asks the sink what it has seen.
+func (s *service) stats() (got stats) {
+	res := must(http.Get(s.url + "/stats"))
+	defer res.Body.Close()
+	check(json.NewDecoder(res.Body).Decode(&got))
+	return got
 }
