@@ -16,11 +16,11 @@ import (
 	"sync/atomic"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/sync/errgroup"
 )
 
-// bare is a client as somebody would write it by hand who wants it fast and nothing
-// else: a CSV reader, the mapping in code, net/http with a transport that keeps its
-// connections. It remembers nothing: when it dies, nobody knows what was sent.
+// bare is a fast client as somebody would write it by hand: a CSV reader, a mapping in code, net/http with a transport
+// that keeps its connections. It remembers nothing: when it dies, nobody knows what was sent.
 type bare struct {
 	client *http.Client
 	url    string
@@ -42,15 +42,18 @@ func runBare(ctx context.Context, args []string, s streams) error {
 		return err
 	}
 	defer f.Close()
-	transport := &http.Transport{
-		MaxIdleConns: *workers, MaxIdleConnsPerHost: *workers, MaxConnsPerHost: *workers, DisableCompression: true,
-	}
+	transport := &http.Transport{MaxIdleConnsPerHost: *workers, MaxConnsPerHost: *workers, DisableCompression: true}
+	defer transport.CloseIdleConnections()
 	b := &bare{client: &http.Client{Transport: transport}, url: *url}
 	b.bodies.New = func() any { return new([]byte) }
-	defer transport.CloseIdleConnections()
-	if err := b.signIn(ctx); err != nil {
+	var answer struct {
+		AccessToken string `json:"access_token"`
+	}
+	token := b.url + "/v3/oauth2/token?grant_type=client_credentials&client_id=bare&client_secret=bare"
+	if err := b.post(ctx, token, nil, http.StatusOK, &answer); err != nil {
 		return err
 	}
+	b.token = "Bearer " + answer.AccessToken
 	if err := b.send(ctx, f, *workers); err != nil {
 		return err
 	}
@@ -58,38 +61,26 @@ func runBare(ctx context.Context, args []string, s streams) error {
 	return err
 }
 
-func (b *bare) signIn(ctx context.Context) error {
-	var answer struct {
-		AccessToken string `json:"access_token"`
-	}
-	err := b.post(ctx, b.url+"/v3/oauth2/token?grant_type=client_credentials&client_id=bare&client_secret=bare", nil, http.StatusOK, &answer)
-	b.token = "Bearer " + answer.AccessToken
-	return err
-}
-
 // send makes one request a row. The first error ends it.
 func (b *bare) send(ctx context.Context, in io.Reader, workers int) error {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
+	group, ctx := errgroup.WithContext(ctx)
 	ready := make(chan *[]byte, workers)
-	var group sync.WaitGroup
 	for range workers {
-		group.Go(func() {
+		group.Go(func() error {
 			for body := range ready {
 				if err := b.create(ctx, *body); err != nil {
-					stop(err)
+					return err
 				}
 				b.bodies.Put(body)
 			}
+			return nil
 		})
 	}
-	err := b.read(ctx, in, ready)
-	close(ready)
-	group.Wait()
-	if err == nil {
-		err = context.Cause(ctx)
-	}
-	return err
+	group.Go(func() error {
+		defer close(ready)
+		return b.read(ctx, in, ready)
+	})
+	return group.Wait()
 }
 
 func (b *bare) read(ctx context.Context, in io.Reader, ready chan<- *[]byte) error {
@@ -113,7 +104,7 @@ func (b *bare) read(ctx context.Context, in io.Reader, ready chan<- *[]byte) err
 		select {
 		case ready <- body:
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return ctx.Err()
 		}
 	}
 }

@@ -4,7 +4,7 @@
 //	go -C tools run ./measure                      # all numbers at their full sizes, about a quarter of an hour
 //	go -C tools run ./measure -quick               # small sizes, to see that everything works
 //	go -C tools run ./measure -only N1,N5 -runs 5
-//	go -C tools run ./measure -full                # memory and checkpoint at ten million rows, too: half an hour more, 15 GB of disk
+//	go -C tools run ./measure -full                # memory and checkpoint at ten million rows, too: 15 GB of disk
 //
 // It builds leadferry, writes its inputs (the same bytes everywhere), starts an imitation of the
 // lead service in a process of its own and runs the program as a person would, with a state folder
@@ -13,10 +13,7 @@
 // turns. The parts can be run alone, too:
 //
 //	go -C tools run ./measure sink -addr 127.0.0.1:8099 -latency 20ms
-//	go -C tools run ./measure leads -rows 1000000 -format jsonl leads.jsonl
-//	go -C tools run ./measure readcsv leads.csv
-//	go -C tools run ./measure readjsonl leads.jsonl
-//	go -C tools run ./measure readxlsx leads.xlsx
+//	go -C tools run ./measure readcsv leads.csv    # or readjsonl, readxlsx
 //	go -C tools run ./measure bare -url http://127.0.0.1:8099 -c 64 leads.csv
 package main
 
@@ -60,8 +57,6 @@ func run(ctx context.Context, args []string, s streams) error {
 	switch name {
 	case "sink":
 		return runSink(ctx, args[1:], s)
-	case "leads":
-		return runLeads(args[1:], s)
 	case "readcsv":
 		return runReader(args[1:], s, countCSV)
 	case "readjsonl":

@@ -27,19 +27,19 @@ type options struct {
 const fullRows = 1_000_000
 
 func parseOptions(args []string, s streams) (o options, err error) {
-	set := flags("[flags]: takes the numbers that leadferry has to hold (also: measure sink|leads|readcsv|readjsonl|readxlsx|bare -h)", s)
+	set := flags("[flags]: takes the numbers that leadferry has to hold (also: measure sink, bare, readcsv …)", s)
 	set.IntVar(&o.rows, "rows", fullRows, "rows of the inputs; each number takes its share")
 	set.IntVar(&o.runs, "runs", 3, "turns that a figure is the median of")
 	set.DurationVar(&o.wrk, "wrk", 10*time.Second, "how long wrk runs each time")
 	set.BoolVar(&o.full, "full", false, "N9 and N10 with ten times the rows")
-	set.StringVar(&o.dir, "dir", "", "`FOLDER` for a temporary folder (default: the system's); use one on a disk, not in memory")
+	set.StringVar(&o.dir, "dir", "", "`FOLDER` for temporary files, on a disk and not in memory")
 	quick := set.Bool("quick", false, "-rows 20000 -runs 1 -wrk 1s, unless they are given")
 	only := set.String("only", "", "numbers to take, such as N1,N5 (default: all)")
 	if err := set.Parse(args); err != nil {
 		return o, err
 	}
 	if set.NArg() > 0 {
-		return o, fmt.Errorf("%q is neither a flag nor one of sink, leads, readcsv, readjsonl, readxlsx, bare", set.Arg(0))
+		return o, fmt.Errorf("%q is neither a flag nor one of sink, bare, readcsv, readjsonl, readxlsx", set.Arg(0))
 	}
 	if *quick {
 		given := map[string]bool{}
@@ -145,8 +145,8 @@ func runTable(ctx context.Context, args []string, s streams) (err error) {
 			fmt.Fprintf(s.out, "| %s | | | could not be taken | %s |\n", n.id, unknown)
 		}
 	}
-	fmt.Fprintf(s.out, "\n%s, %d cores, %s/%s, files on %s; %s; %s; inputs of %s rows, turns: %d\n",
-		processorName(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, fileSystem(l.dir), runtime.Version(),
+	fmt.Fprintf(s.out, "\n%s, %d cores, %s/%s; %s; %s; inputs of %s rows, turns: %d\n",
+		processorName(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(),
 		time.Now().Format(time.DateOnly), grouped(o.rows), o.runs)
 	if o.rows < fullRows {
 		fmt.Fprintln(s.out, "The targets were set for larger inputs: numbers that depend on the size are not judged.")
@@ -224,13 +224,4 @@ func processorName() string {
 		return "unknown processor"
 	}
 	return name
-}
-
-// fileSystem is the type of the file system of a folder.
-func fileSystem(dir string) string {
-	kind, err := exec.Command("stat", "-f", "-c", "%T", dir).Output()
-	if err != nil {
-		return "an unknown file system"
-	}
-	return strings.TrimSpace(string(kind))
 }
