@@ -64,7 +64,7 @@ func TestHurry(t *testing.T) {
 	}
 }
 
-// Who pipes a command into head reads what they want of it: that is told in a sentence, and is no fault of a disk. fault 11
+// Who pipes a command into head reads what they want of it: one that only prints says nothing, another one what stands. fault 11
 func TestReaderGoes(t *testing.T) {
 	d := newDesk(t, "")
 	t.Chdir(d.dir)
@@ -95,14 +95,14 @@ func TestReaderGoes(t *testing.T) {
 		{"checkpoint", "history", "L-104204", "--sandbox"},
 		{"report", "run", "-o", "-"},
 	}, did...) {
-		want := "leadferry: standard output was closed\n"
+		want := ""
 		if slices.ContainsFunc(did, func(one []string) bool { return slices.Equal(one, args) }) {
 			want = "leadferry: standard output was closed; what the command did stands\n"
 		}
 		told := d.file("told")
 		code := Run(context.Background(), d.interrupt, append([]string{"leadferry"}, args...), Streams{In: d.file("in"), Out: writer, Err: told})
 		b, err := os.ReadFile(told.Name())
-		if err != nil || code != 3 || !strings.HasSuffix(string(b), want) {
+		if err != nil || code != 3 || !strings.HasSuffix(string(b), want) || want == "" && strings.Contains(string(b), "leadferry:") {
 			t.Errorf("%v: exit %d, %v\n%s", args, code, err, b)
 		}
 	}

@@ -76,11 +76,15 @@ func Of(err error) Error {
 	return Error{CodeUsage, err.Error(), ""}
 }
 
-// Unseen ends a command whose standard output took no more of what it says; did says whether it did something, too.
+// Unseen ends a command whose standard output took no more of what it says; did says whether it did something, too. One
+// that did nothing is silent where its reader has gone, as other programs are before head.
 func Unseen(err error, did bool) error {
 	text, hint := WhyUnseen(err), ""
-	if did {
+	switch {
+	case did:
 		text += "; what the command did stands"
+	case readerGone(err):
+		text = ""
 	}
 	if !readerGone(err) {
 		hint, _, _ = strings.Cut(disk.WayOut(err), "; what the file holds stands") // which is said of a checkpoint
