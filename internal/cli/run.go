@@ -109,7 +109,8 @@ type screen struct {
 	c             *cli.Context
 	log           *slog.Logger
 	watched, asks bool
-	rows          int // 0: not known
+	rows          int            // 0: not known
+	shard         importer.Shard // of which they are about all
 	progress      *report.Progress
 	live          *runpage.Live // nil: there is none
 	ended         chan struct{}
@@ -122,7 +123,7 @@ func (p *program) watch(c *cli.Context, in *inputs.Files, o *importer.Options, l
 	v.watched = terminal.Is(p.Err) && !c.Bool("quiet") && !c.Bool("no-progress")
 	v.asks = p.asks(c, *o)
 	if v.watched || v.asks || live != nil {
-		v.rows = in.Count(o.Limit)
+		v.count(in.Count(o.Limit), o.Shard)
 	}
 	if live != nil {
 		o.Live = func(s *report.Summary) { live.Show(s, v.rows) }
@@ -139,6 +140,12 @@ func (p *program) watch(c *cli.Context, in *inputs.Files, o *importer.Options, l
 		return nil
 	}
 	return v
+}
+
+// count notes how many rows an input has. A shard takes its part of them, more or less: it is by hashes.
+func (v *screen) count(rows int, shard importer.Shard) {
+	parts := max(1, shard.Of)
+	v.rows, v.shard = (rows+parts-1)/parts, shard
 }
 
 // begin announces the run, asks where that is due, and shows the progress from then on.
@@ -245,12 +252,19 @@ func (v *screen) ask(s *importer.Start) error {
 	case s.Checkpoint.Leads == 0 && s.Checkpoint.InDoubt == 0:
 		state = "the checkpoint knows no lead yet: rows imported earlier from another checkpoint would be made again"
 	}
-	many := "an unknown number of leads"
-	if v.rows > 0 {
-		many = "up to " + leads(v.rows)
-	}
 	return v.person(v.c).Confirm(fmt.Sprintf("About to create %s for trunk %s at %s; %s.\nLeads cannot be deleted. Go on?",
-		many, report.Escape(s.Target.TrunkID), s.Target.LeadsURL, state), "nothing was sent", "answer y, or add --yes")
+		v.many(), report.Escape(s.Target.TrunkID), s.Target.LeadsURL, state), "nothing was sent", "answer y, or add --yes")
+}
+
+// many says how many leads may be made.
+func (v *screen) many() string {
+	switch {
+	case v.rows == 0:
+		return "an unknown number of leads"
+	case v.shard.Of > 1:
+		return fmt.Sprintf("about %s, the rows of part %d/%d,", leads(v.rows), v.shard.Index, v.shard.Of)
+	}
+	return "up to " + leads(v.rows)
 }
 
 // leads is a number of them, grouped as people read it.

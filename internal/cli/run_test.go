@@ -10,6 +10,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"leadferry/importer"
 	"leadferry/internal/cli/reference"
 )
 
@@ -104,6 +105,24 @@ func TestReaderGoes(t *testing.T) {
 		b, err := os.ReadFile(told.Name())
 		if err != nil || code != 3 || !strings.HasSuffix(string(b), want) || want == "" && strings.Contains(string(b), "leadferry:") {
 			t.Errorf("%v: exit %d, %v\n%s", args, code, err, b)
+		}
+	}
+}
+
+// What a person is told before the first create, and by the bar, is about the part that the worker takes.
+func TestLeadsOfAShard(t *testing.T) {
+	for want, test := range map[string]struct {
+		rows  int
+		shard importer.Shard
+	}{
+		"up to 1,000 leads":                      {1000, importer.Shard{}},
+		"up to 1 lead":                           {1, importer.Shard{Of: 1}},
+		"about 251 leads, the rows of part 3/4,": {1001, importer.Shard{Index: 3, Of: 4}},
+		"an unknown number of leads":             {0, importer.Shard{Index: 3, Of: 4}},
+	} {
+		var v screen
+		if v.count(test.rows, test.shard); v.many() != want {
+			t.Errorf("%s, want %s", v.many(), want)
 		}
 	}
 }
