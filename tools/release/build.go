@@ -3,31 +3,31 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"debug/buildinfo"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-)
 
-const program = "leadferry"
+	cdx "github.com/CycloneDX/cyclonedx-go"
+	"github.com/google/uuid"
+)
 
 // target is a system that is built for, in Go's words.
 type target struct{ os, arch string }
 
-var everyTarget = []target{
-	{"linux", "amd64"},
-	{"linux", "arm64"},
-	{"darwin", "amd64"},
-	{"darwin", "arm64"},
-	{"windows", "amd64"},
-	{"windows", "arm64"},
-}
+const allTargets = "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64"
 
 func (t target) String() string { return t.os + "/" + t.arch }
 
@@ -39,32 +39,30 @@ func (t target) binary() string {
 	return program
 }
 
-func allTargets() string {
-	names := make([]string, len(everyTarget))
-	for i, t := range everyTarget {
-		names[i] = t.String()
-	}
-	return strings.Join(names, ",")
-}
-
-func parseTargets(list string) ([]target, error) {
-	var ts []target
+func parseTargets(list string) (all []target) {
 	for name := range strings.SplitSeq(list, ",") {
 		goos, arch, _ := strings.Cut(strings.TrimSpace(name), "/")
 		t := target{goos, arch}
-		if !slices.Contains(everyTarget, t) {
-			return nil, fmt.Errorf("no target %q: there are %s", name, allTargets())
+		if !slices.Contains(strings.Split(allTargets, ","), t.String()) || slices.Contains(all, t) {
+			check(fmt.Errorf("target %q is unknown or named twice: there are %s", name, allTargets))
 		}
-		if slices.Contains(ts, t) {
-			return nil, fmt.Errorf("target %s twice", t)
-		}
-		ts = append(ts, t)
+		all = append(all, t)
 	}
-	return ts, nil
+	return all
+}
+
+// file is one in an archive, a package or an image.
+type file struct {
+	name string // with slashes, from the top of the archive; that of a folder ends with one
+	mode fs.FileMode
+	data []byte
+	user int
 }
 
 // builder knows what is built: a clone at a commit, and the version that its source names.
 type builder struct {
+	release
+	ctx        context.Context
 	root, work string // the clone; a folder for what comes in between
 	host       string // the program built for this machine, which is asked for version and completions
 	version    string
@@ -72,88 +70,132 @@ type builder struct {
 	when       time.Time // of the commit: the time of every file in a release
 }
 
-// newBuilder looks at the clone that a folder lies in and builds the program for this machine. Whoever called it removes
-// its folder work.
-func newBuilder(ctx context.Context, folder string, changed bool) (*builder, error) {
-	root, err := output(ctx, folder, "git", "rev-parse", "--show-toplevel")
-	if err != nil {
-		return nil, fmt.Errorf("a release is made from a git clone: %w", err)
+// newBuilder looks at the clone and builds the program for this machine. The caller removes its folder work.
+func newBuilder(ctx context.Context, r release) *builder {
+	b := &builder{release: r, ctx: ctx, root: r.folder}
+	b.root = b.output("git", "rev-parse", "--show-toplevel")
+	if b.output("git", "status", "--porcelain") != "" && !r.changed {
+		check(errors.New("the clone has changes that are in no commit, so nobody could make the same files again\n" +
+			"hint: commit them, or use -changed to try things out"))
 	}
-	b := &builder{root: root}
-	dirty, err := output(ctx, root, "git", "status", "--porcelain")
-	switch {
-	case err != nil:
-		return nil, err
-	case dirty != "" && !changed:
-		return nil, errors.New("the clone has changes that are in no commit, so nobody could make the same files again; commit them, or use -changed to try things out")
-	}
-	if b.commit, err = output(ctx, root, "git", "rev-parse", "HEAD"); err != nil {
-		return nil, err
-	}
-	seconds, err := output(ctx, root, "git", "log", "-1", "--format=%ct")
-	if err != nil {
-		return nil, err
-	}
-	unix, err := strconv.ParseInt(seconds, 10, 64)
-	if err != nil {
-		return nil, err
-	}
-	b.when = time.Unix(unix, 0).UTC()
-	if b.work, err = os.MkdirTemp("", "leadferry-release-"); err != nil {
-		return nil, err
-	}
-	if err := b.askTheProgram(ctx); err != nil {
-		os.RemoveAll(b.work)
-		return nil, err
-	}
-	return b, nil
-}
-
-// askTheProgram takes the version from the program itself: "leadferry version 0.1.0 …".
-func (b *builder) askTheProgram(ctx context.Context) error {
-	var err error
-	if b.host, err = b.build(ctx, target{runtime.GOOS, runtime.GOARCH}); err != nil {
-		return err
-	}
-	said, err := output(ctx, b.work, b.host, "--version")
-	if err != nil {
-		return err
-	}
-	words := strings.Fields(said)
-	if len(words) < 3 || words[0] != program || words[1] != "version" {
-		return fmt.Errorf("the program calls its version %q", said)
-	}
-	b.version = words[2]
-	return nil
+	b.commit = b.output("git", "rev-parse", "HEAD")
+	b.when = time.Unix(must(strconv.ParseInt(b.output("git", "log", "-1", "--format=%ct"), 10, 64)), 0).UTC()
+	b.work = must(os.MkdirTemp("", "leadferry-release-"))
+	b.host = b.build(target{runtime.GOOS, runtime.GOARCH})
+	b.version = strings.Fields(b.output(b.host, "--version"))[2] // leadferry version 0.1.0 …
+	return b
 }
 
 // build compiles the program for a target and returns its path. Commit and time are stamped into it by the Go tool.
-func (b *builder) build(ctx context.Context, t target) (string, error) {
+func (b *builder) build(t target) string {
 	path := filepath.Join(b.work, t.os+"-"+t.arch, t.binary())
-	c := command(ctx, b.root, "go", "build", "-trimpath", "-buildvcs=true", "-ldflags=-s -w -buildid=", "-o", path, ".")
-	c.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+t.os, "GOARCH="+t.arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "GOEXPERIMENT=")
-	_, err := run1(c)
-	return path, err
+	b.output("env", "CGO_ENABLED=0", "GOOS="+t.os, "GOARCH="+t.arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=",
+		"GOEXPERIMENT=", "go", "build", "-trimpath", "-buildvcs=true", "-ldflags=-s -w -buildid=", "-o", path, ".")
+	return path
 }
 
-func command(ctx context.Context, folder, name string, args ...string) *exec.Cmd {
-	c := exec.CommandContext(ctx, name, args...)
-	c.Dir = folder
-	return c
-}
-
-// output is what a command prints, without the line's end.
-func output(ctx context.Context, folder, name string, args ...string) (string, error) {
-	return run1(command(ctx, folder, name, args...))
-}
-
-// run1 runs a command; an error tells what the command said.
-func run1(c *exec.Cmd) (string, error) {
+// output is what a command prints in the clone, without the line's end.
+func (b *builder) output(name string, args ...string) string {
+	c := exec.CommandContext(b.ctx, name, args...)
+	c.Dir = b.root
 	var said bytes.Buffer
 	c.Stderr = &said
 	out, err := c.Output()
 	if err != nil {
-		return "", fmt.Errorf("%s: %w\n%s", strings.Join(c.Args, " "), err, strings.TrimSpace(said.String()))
+		check(fmt.Errorf("%s: %w\n%s", c, err, said.Bytes()))
 	}
-	return strings.TrimRight(string(out), "\n"), nil
+	return strings.TrimRight(string(out), "\n")
+}
+
+// commonFiles are those that do not depend on the target: documents, samples, manual pages, completions.
+func (b *builder) commonFiles() (all []file) {
+	add := func(name, path string) {
+		all = append(all, file{name: name, mode: 0o644, data: must(os.ReadFile(path))})
+	}
+	listed := b.output("git", "ls-files", "--", "README.md", "CHANGELOG.md", "SECURITY.md", "LICENSE", "docs", "samples")
+	for name := range strings.SplitSeq(listed, "\n") {
+		add(name, filepath.Join(b.root, filepath.FromSlash(name)))
+	}
+	for shell, name := range map[string]string{
+		"bash": "leadferry.bash", "fish": "leadferry.fish", "zsh": "_leadferry", "powershell": "leadferry.ps1",
+	} {
+		script := b.output(b.host, "completion", shell) + "\n"
+		all = append(all, file{name: "completion/" + name, mode: 0o644, data: []byte(script)})
+	}
+	manual := filepath.Join(b.work, "man")
+	check(os.MkdirAll(manual, 0o755))
+	b.output("go", "run", "./internal/cli/manual", manual)
+	for _, page := range must(os.ReadDir(manual)) {
+		add("man/"+page.Name(), filepath.Join(manual, page.Name()))
+	}
+	slices.SortFunc(all, func(a, b file) int { return strings.Compare(a.name, b.name) })
+	return all
+}
+
+// licenceFile is how modules call the texts that must go with copies of them.
+var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)([-._].*)?$`)
+
+// licences are the texts of everything that a binary holds: Go itself and the modules of which packages are linked in.
+// A module without such a text is an error: nobody may hand out a copy of it.
+func (b *builder) licences(binary string) []byte {
+	info := must(buildinfo.ReadFile(binary))
+	folders := map[string]string{}
+	for in := json.NewDecoder(strings.NewReader(b.output("go", "list", "-m", "-json=Path,Dir", "all"))); in.More(); {
+		var m struct{ Path, Dir string }
+		check(in.Decode(&m))
+		folders[m.Path] = m.Dir
+	}
+	var text bytes.Buffer
+	fmt.Fprintf(&text, "This program holds parts of the following works, each under its own licence.\n")
+	writeLicences(&text, "Go, "+info.GoVersion, b.output("go", "env", "GOROOT"))
+	for _, m := range info.Deps {
+		writeLicences(&text, m.Path+" "+m.Version, folders[m.Path])
+	}
+	return text.Bytes()
+}
+
+func writeLicences(to *bytes.Buffer, work, folder string) {
+	before := to.Len()
+	for _, entry := range must(os.ReadDir(folder)) {
+		if !entry.IsDir() && licenceFile.MatchString(entry.Name()) {
+			data := bytes.TrimSpace(must(os.ReadFile(filepath.Join(folder, entry.Name()))))
+			fmt.Fprintf(to, "\n%s\n%s (%s)\n\n%s\n", strings.Repeat("=", 80), work, entry.Name(), data)
+		}
+	}
+	if to.Len() == before {
+		check(fmt.Errorf("%s has no text of a licence", work))
+	}
+}
+
+// bill is the bill of materials of a binary in CycloneDX's form: the modules that it says it was linked from, and Go.
+func (b *builder) bill(binary string) []byte {
+	info, sum := must(buildinfo.ReadFile(binary)), sumOf(binary)
+	component := func(path, version string, properties ...cdx.Property) cdx.Component {
+		ref := fmt.Sprintf("pkg:golang/%s@%s", path, url.QueryEscape(version)) // its slashes stay
+		return cdx.Component{
+			BOMRef: ref, Type: cdx.ComponentTypeLibrary, Name: path, Version: version, PackageURL: ref, Properties: &properties,
+		}
+	}
+	parts := []cdx.Component{component("std", info.GoVersion)}
+	for _, m := range info.Deps {
+		// go.sum: a hash of names and hashes, no hash of a file
+		parts = append(parts, component(m.Path, m.Version, cdx.Property{Name: "go.sum", Value: m.Sum}))
+	}
+	var refs []string
+	for _, p := range parts {
+		refs = append(refs, p.BOMRef)
+	}
+	doc := cdx.NewBOM()
+	// The same binary has the same bill, its number included.
+	doc.SerialNumber = uuid.NewHash(sha256.New(), uuid.Nil, []byte(sum), 8).URN()
+	doc.Metadata = &cdx.Metadata{Timestamp: b.when.Format(time.RFC3339), Component: &cdx.Component{
+		BOMRef: program, Type: cdx.ComponentTypeApplication, Name: program, Version: b.version,
+		Hashes:     &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: sum}},
+		Properties: &[]cdx.Property{{Name: "vcs.revision", Value: b.commit}},
+	}}
+	doc.Components = &parts
+	doc.Dependencies = &[]cdx.Dependency{{Ref: program, Dependencies: &refs}}
+	var text bytes.Buffer
+	check(cdx.NewBOMEncoder(&text, cdx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(doc, cdx.SpecVersion1_6))
+	return text.Bytes()
 }

@@ -1,12 +1,12 @@
 package main
 
 import (
-	"archive/tar"
 	"bytes"
 	"encoding/pem"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -23,102 +23,54 @@ const nobody = 65532
 // writeImage writes one image for all Linux builds as an OCI image layout, which skopeo, crane, podman and others copy
 // to a registry. It holds the program, the usual certificate authorities, and two folders that may be written to;
 // there is no shell and no package manager in it.
-func (r *release) writeImage(made []product) error {
+func (b *builder) writeImage(made []product) {
 	var index v1.ImageIndex = mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
-	count := 0
+	made = slices.DeleteFunc(slices.Clone(made), func(p product) bool { return p.os != "linux" })
 	for _, p := range made {
-		if p.os != "linux" {
-			continue
-		}
-		image, err := r.image(p)
-		if err != nil {
-			return err
-		}
-		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: b.image(p), Descriptor: v1.Descriptor{
 			Platform:    &v1.Platform{OS: p.os, Architecture: p.arch},
-			Annotations: map[string]string{"org.opencontainers.image.ref.name": r.version},
+			Annotations: map[string]string{"org.opencontainers.image.ref.name": b.version},
 		}})
-		count++
 	}
-	if count == 0 {
-		return nil
+	if len(made) > 0 {
+		must(layout.Write(filepath.Join(b.out, program+"_"+b.version+"_image"), index))
 	}
-	_, err := layout.Write(filepath.Join(r.out, program+"_"+r.version+"_image"), index)
-	return err
 }
 
-func (r *release) image(p product) (v1.Image, error) {
-	content, err := r.layer(p)
-	if err != nil {
-		return nil, err
-	}
-	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil },
-		tarball.WithMediaType(types.OCILayer))
-	if err != nil {
-		return nil, err
-	}
+func (b *builder) image(p product) v1.Image {
+	var content bytes.Buffer
+	writeTar(&content, "", []file{
+		{name: "etc/", mode: 0o755},
+		{name: "etc/ssl/", mode: 0o755},
+		{name: "etc/ssl/certs/", mode: 0o755},
+		{name: "state/", mode: 0o700, user: nobody},
+		{name: "tmp/", mode: 0o1777},
+		{name: "usr/", mode: 0o755},
+		{name: "usr/bin/", mode: 0o755},
+		{name: "etc/ssl/certs/ca-certificates.crt", mode: 0o644, data: authorities()},
+		{name: "usr/bin/" + program, mode: 0o755, data: must(os.ReadFile(p.binary))},
+		{name: "THIRD-PARTY-LICENCES.txt", mode: 0o644, data: b.licences(p.binary)},
+	}, b.when)
+	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content.Bytes())), nil }
+	when := v1.Time{Time: b.when}
 	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
-	if image, err = mutate.Append(image, mutate.Addendum{Layer: layer, History: v1.History{Created: v1.Time{Time: r.when}, CreatedBy: program}}); err != nil {
-		return nil, err
-	}
-	config, err := image.ConfigFile()
-	if err != nil {
-		return nil, err
-	}
-	config = config.DeepCopy()
-	config.OS, config.Architecture, config.Created = p.os, p.arch, v1.Time{Time: r.when}
+	image = must(mutate.Append(image, mutate.Addendum{
+		Layer:   must(tarball.LayerFromOpener(open, tarball.WithMediaType(types.OCILayer))),
+		History: v1.History{Created: when, CreatedBy: program},
+	}))
+	config := must(image.ConfigFile()).DeepCopy()
+	config.OS, config.Architecture, config.Created = p.os, p.arch, when
 	config.Config = v1.Config{
 		Entrypoint: []string{"/usr/bin/" + program},
 		User:       "65532:65532",
 		WorkingDir: "/state",
 		Env:        []string{"PATH=/usr/bin", "HOME=/state", "XDG_STATE_HOME=/state", "TMPDIR=/tmp"},
 		Labels: map[string]string{
-			"org.opencontainers.image.title": program, "org.opencontainers.image.version": r.version,
-			"org.opencontainers.image.revision": r.commit,
+			"org.opencontainers.image.title": program, "org.opencontainers.image.version": b.version,
+			"org.opencontainers.image.revision": b.commit,
 		},
 	}
-	return mutate.ConfigFile(image, config)
-}
-
-// layer is the image's file system.
-func (r *release) layer(p product) ([]byte, error) {
-	binary, err := os.ReadFile(p.binary)
-	if err != nil {
-		return nil, err
-	}
-	licences, err := named("THIRD-PARTY-LICENCES.txt", p.contents)
-	if err != nil {
-		return nil, err
-	}
-	var b bytes.Buffer
-	out := tar.NewWriter(&b)
-	for _, folder := range []*tar.Header{
-		{Name: "etc/", Mode: 0o755},
-		{Name: "etc/ssl/", Mode: 0o755},
-		{Name: "etc/ssl/certs/", Mode: 0o755},
-		{Name: "state/", Mode: 0o700, Uid: nobody, Gid: nobody},
-		{Name: "tmp/", Mode: 0o1777},
-		{Name: "usr/", Mode: 0o755},
-		{Name: "usr/bin/", Mode: 0o755},
-	} {
-		folder.Typeflag, folder.ModTime, folder.Format = tar.TypeDir, r.when, tar.FormatPAX
-		if err := out.WriteHeader(folder); err != nil {
-			return nil, err
-		}
-	}
-	for _, f := range []file{
-		{name: "etc/ssl/certs/ca-certificates.crt", data: authorities()},
-		{name: "usr/bin/" + program, mode: 0o755, data: binary},
-		{name: "THIRD-PARTY-LICENCES.txt", data: licences.data},
-	} {
-		if err := addToTar(out, f.name, f, r.when); err != nil {
-			return nil, err
-		}
-	}
-	if err := out.Close(); err != nil {
-		return nil, err
-	}
-	return b.Bytes(), nil
+	return must(mutate.ConfigFile(image, config))
 }
 
 // authorities are the certificate authorities that browsers trust. Those trusted under conditions, which a file cannot

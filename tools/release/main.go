@@ -6,17 +6,19 @@
 // For each target an archive (program, manual pages, completions, docs, samples, licences of what it is made of) and a
 // bill of materials; packages for Debian and Red Hat; an OCI image layout; manifests for Homebrew, Scoop and winget;
 // SHA256SUMS of all. The same commit gives the same bytes, wherever its clone lies: times are the commit's, paths are
-// trimmed, and nothing of this machine gets in. So whoever doubts a file makes it again and compares.
+// trimmed, and nothing of this machine gets in. So anybody can make a file again and compare.
 //
 // The version is the one in the source ([leadferry --version] says it), the commit the clone's, which has to be clean.
 package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -24,6 +26,8 @@ import (
 	"strings"
 	"syscall"
 )
+
+const program = "leadferry"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -37,121 +41,137 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, log io.Writer) error {
+	r := release{folder: ".", log: log}
 	set := flag.NewFlagSet("release", flag.ContinueOnError)
 	set.SetOutput(log)
-	out := set.String("out", "", "`folder` that gets the files; new or empty")
-	names := set.String("targets", allTargets(), "what to build for, `os/arch` separated by commas")
-	url := set.String("url", "https://downloads.example.com/leadferry", "`address` below which a version's files will be found, for the manifests of package managers")
-	maintainer := set.String("maintainer", "leadferry maintainers <maintainers@example.com>", "who answers for the packages")
-	changed := set.Bool("changed", false, "build although the clone has changes that are in no commit (to try things out)")
+	set.StringVar(&r.out, "out", "", "`folder` that gets the files; new or empty")
+	set.StringVar(&r.targets, "targets", allTargets, "what to build for, `os/arch` separated by commas")
+	set.StringVar(&r.url, "url", "https://downloads.example.com/leadferry",
+		"`address` below which a version's files will be found, for the manifests of package managers")
+	set.StringVar(&r.maintainer, "maintainer", "leadferry maintainers <maintainers@example.com>", "whom packages name")
+	set.BoolVar(&r.changed, "changed", false, "try things out: build with changes that are in no commit")
 	if err := set.Parse(args); err != nil {
 		return err
 	}
-	targets, err := parseTargets(*names)
-	switch {
-	case err != nil:
-		return err
-	case *out == "" || set.NArg() > 0:
+	if r.out == "" || set.NArg() > 0 {
 		return errors.New("usage: release -out DIR [-targets OS/ARCH,...] [-url ADDRESS]")
 	}
-	folder, err := emptyFolder(*out)
-	if err != nil {
-		return err
-	}
-	b, err := newBuilder(ctx, ".", *changed)
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(b.work)
-	r := release{builder: b, out: folder, url: strings.TrimSuffix(*url, "/"), maintainer: *maintainer}
-	return r.make(ctx, targets, log)
-}
-
-// emptyFolder is the folder's whole path; it is made when it is not there.
-func emptyFolder(path string) (string, error) {
-	if err := os.MkdirAll(path, 0o755); err != nil {
-		return "", err
-	}
-	switch found, err := os.ReadDir(path); {
-	case err != nil:
-		return "", err
-	case len(found) > 0:
-		return "", fmt.Errorf("%s is not empty: a release is made whole, into a folder of its own", path)
-	}
-	return filepath.Abs(path)
+	return r.make(ctx)
 }
 
 // release is one version on its way into a folder.
 type release struct {
-	*builder
-	out, url, maintainer string
+	folder          string // within the clone
+	out, targets    string
+	url, maintainer string
+	changed         bool // changes in the clone are no obstacle
+	log             io.Writer
+}
+
+// failure ends the making of a release.
+type failure struct{ error }
+
+// check ends the making of a release where something goes wrong; make returns the error.
+func check(err error) {
+	if err != nil {
+		panic(failure{err})
+	}
+}
+
+func must[T any](value T, err error) T {
+	check(err)
+	return value
 }
 
 // product is what was built for one target.
 type product struct {
 	target
 	binary   string // its path
-	archive  string // name of its archive
+	archive  string // the path of its archive
 	contents []file // of the archive
 }
 
-func (r *release) make(ctx context.Context, targets []target, log io.Writer) error {
-	common, err := r.commonFiles(ctx)
-	if err != nil {
-		return err
+func (r release) make(ctx context.Context) (err error) {
+	defer func() {
+		switch why := recover().(type) {
+		case nil:
+		case failure:
+			err = why.error
+		default:
+			panic(why)
+		}
+	}()
+	targets := parseTargets(r.targets)
+	check(os.MkdirAll(r.out, 0o755))
+	if len(must(os.ReadDir(r.out))) > 0 {
+		return fmt.Errorf("%s is not empty: a release is made whole, into a folder of its own", r.out)
 	}
+	r.out = must(filepath.Abs(r.out))
+	r.url = strings.TrimSuffix(r.url, "/")
+	b := newBuilder(ctx, r)
+	defer os.RemoveAll(b.work)
+	common := b.commonFiles()
 	var made []product
 	for _, t := range targets {
-		fmt.Fprintf(log, "%s %s: %s\n", program, r.version, t)
-		p, err := r.product(ctx, t, common)
-		if err != nil {
-			return fmt.Errorf("%s: %w", t, err)
-		}
-		made = append(made, p)
+		fmt.Fprintf(r.log, "%s %s: %s\n", program, b.version, t)
+		made = append(made, b.product(t, common))
 	}
-	if err := r.writeImage(made); err != nil {
-		return fmt.Errorf("image: %w", err)
-	}
-	if err := r.writeManifests(made); err != nil {
-		return fmt.Errorf("manifests: %w", err)
-	}
-	return writeSums(r.out)
+	b.writeImage(made)
+	b.writeManifests(made)
+	writeSums(r.out)
+	return nil
 }
 
 // product builds for one target and writes what holds that build alone.
-func (r *release) product(ctx context.Context, t target, common []file) (product, error) {
-	p := product{target: t}
-	var err error
-	if p.binary, err = r.build(ctx, t); err != nil {
-		return p, err
-	}
-	binary, err := os.ReadFile(p.binary)
-	if err != nil {
-		return p, err
-	}
-	bill, err := r.bill(p.binary)
-	if err != nil {
-		return p, err
-	}
-	licences, err := r.licences(ctx, p.binary)
-	if err != nil {
-		return p, err
-	}
-	p.contents = slices.Concat([]file{{name: t.binary(), mode: 0o755, data: binary}}, common,
-		[]file{{name: "THIRD-PARTY-LICENCES.txt", data: licences}, {name: "bill-of-materials.cdx.json", data: bill}})
-	if err := os.WriteFile(filepath.Join(r.out, r.name(t)+".cdx.json"), bill, 0o644); err != nil {
-		return p, err
-	}
-	if p.archive, err = r.writeArchive(t, p.contents); err != nil {
-		return p, err
+func (b *builder) product(t target, common []file) product {
+	p := product{target: t, binary: b.build(t)}
+	bill := b.bill(p.binary)
+	p.contents = slices.Concat([]file{{name: t.binary(), mode: 0o755, data: must(os.ReadFile(p.binary))}}, common, []file{
+		{name: "THIRD-PARTY-LICENCES.txt", mode: 0o644, data: b.licences(p.binary)},
+		{name: "bill-of-materials.cdx.json", mode: 0o644, data: bill},
+	})
+	name := b.name(t)
+	check(os.WriteFile(filepath.Join(b.out, name+".cdx.json"), bill, 0o644))
+	if t.os == "windows" {
+		p.archive = b.create(name+".zip", func(to io.Writer) { writeZip(to, name+"/", p.contents, b.when) })
+	} else {
+		p.archive = b.create(name+".tar.gz", func(to io.Writer) { writeTarGz(to, name+"/", p.contents, b.when) })
 	}
 	if t.os == "linux" {
-		return p, r.writePackages(p)
+		b.writePackages(p)
 	}
-	return p, nil
+	return p
 }
 
 // name begins the names of all files of a target.
-func (r *release) name(t target) string {
-	return fmt.Sprintf("%s_%s_%s_%s", program, r.version, t.os, t.arch)
+func (b *builder) name(t target) string {
+	return fmt.Sprintf("%s_%s_%s_%s", program, b.version, t.os, t.arch)
+}
+
+// create writes a file of the release and returns its path.
+func (b *builder) create(name string, write func(io.Writer)) string {
+	path := filepath.Join(b.out, filepath.FromSlash(name))
+	check(os.MkdirAll(filepath.Dir(path), 0o755))
+	to := must(os.Create(path))
+	defer to.Close()
+	write(to)
+	check(to.Close())
+	return path
+}
+
+// writeSums writes SHA256SUMS over every file in the folder and below, as sha256sum --check reads it.
+func writeSums(folder string) {
+	var list strings.Builder
+	check(filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			fmt.Fprintf(&list, "%s  %s\n", sumOf(path), filepath.ToSlash(must(filepath.Rel(folder, path))))
+		}
+		return err
+	}))
+	check(os.WriteFile(filepath.Join(folder, "SHA256SUMS"), []byte(list.String()), 0o644))
+}
+
+// sumOf is the SHA-256 of a file, in hexadecimal digits.
+func sumOf(path string) string {
+	return fmt.Sprintf("%x", sha256.Sum256(must(os.ReadFile(path))))
 }

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"embed"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/template"
+	"time"
+
+	"github.com/goreleaser/nfpm/v2"
+	_ "github.com/goreleaser/nfpm/v2/deb"
+	"github.com/goreleaser/nfpm/v2/files"
+	_ "github.com/goreleaser/nfpm/v2/rpm"
+)
+
+// writeTar writes files below a folder.
+func writeTar(to io.Writer, folder string, files []file, when time.Time) {
+	out := tar.NewWriter(to)
+	for _, f := range files {
+		head := &tar.Header{
+			Name: folder + f.name, Mode: int64(f.mode), Size: int64(len(f.data)), Uid: f.user, Gid: f.user,
+			ModTime: when, Format: tar.FormatPAX,
+		}
+		check(out.WriteHeader(head))
+		must(out.Write(f.data))
+	}
+	check(out.Close())
+}
+
+func writeTarGz(to io.Writer, folder string, files []file, when time.Time) {
+	packed := must(gzip.NewWriterLevel(to, gzip.BestCompression))
+	writeTar(packed, folder, files, when)
+	check(packed.Close())
+}
+
+func writeZip(to io.Writer, folder string, files []file, when time.Time) {
+	out := zip.NewWriter(to)
+	for _, f := range files {
+		head := &zip.FileHeader{Name: folder + f.name, Method: zip.Deflate, Modified: when}
+		head.SetMode(f.mode)
+		must(must(out.CreateHeader(head)).Write(f.data))
+	}
+	check(out.Close())
+}
+
+// writePackages writes the Debian and the Red Hat package of a Linux build.
+func (b *builder) writePackages(p product) {
+	for kind, zsh := range map[string]string{"deb": "vendor-completions", "rpm": "site-functions"} {
+		b.writePackage(kind, p, placed(p, "/usr/share/zsh/"+zsh+"/_"+program))
+	}
+}
+
+// placed are the files of a package by their places in the system.
+func placed(p product, zsh string) (all []file) {
+	const docs = "/usr/share/doc/" + program + "/"
+	at := map[string]string{
+		p.target.binary():           "/usr/bin/" + program,
+		"completion/leadferry.bash": "/usr/share/bash-completion/completions/" + program,
+		"completion/leadferry.fish": "/usr/share/fish/vendor_completions.d/" + program + ".fish",
+		"completion/_leadferry":     zsh,
+		"completion/leadferry.ps1":  "", // a shell that these systems do not have
+		"THIRD-PARTY-LICENCES.txt":  docs + "copyright",
+	}
+	for _, f := range p.contents {
+		to, known := at[f.name]
+		switch page, isPage := strings.CutPrefix(f.name, "man/"); {
+		case isPage:
+			var b bytes.Buffer
+			packed := must(gzip.NewWriterLevel(&b, gzip.BestCompression))
+			must(packed.Write(f.data))
+			check(packed.Close())
+			f.name, f.data = "/usr/share/man/man1/"+page+".gz", b.Bytes()
+		case !known:
+			f.name = docs + f.name
+		case to == "":
+			continue
+		default:
+			f.name = to
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// writePackage gives the files to nfpm, which takes them from a disk.
+func (b *builder) writePackage(kind string, p product, all []file) {
+	info := &nfpm.Info{
+		Name: program, Version: b.version, Arch: p.arch, Platform: p.os, Section: "utils", Priority: "optional",
+		Maintainer: b.maintainer, Vendor: program, Homepage: b.url,
+		Description: "carry leads from spreadsheets into a lead-management service, once each\n" +
+			"Batch import of CSV, JSON and Excel files, and nightly reconciliation of their status.",
+		License: "see /usr/share/doc/" + program + "/copyright", DisableGlobbing: true, MTime: b.when,
+	}
+	info.RPM.BuildHost = "localhost" // else this machine's name
+	for _, f := range all {
+		from := filepath.Join(b.work, p.arch, kind, filepath.FromSlash(f.name))
+		check(os.MkdirAll(filepath.Dir(from), 0o755))
+		check(os.WriteFile(from, f.data, 0o644))
+		info.Contents = append(info.Contents, &files.Content{
+			Source: from, Destination: f.name,
+			FileInfo: &files.ContentFileInfo{Owner: "root", Group: "root", Mode: f.mode, MTime: b.when},
+		})
+	}
+	info = nfpm.WithDefaults(info)
+	check(nfpm.PrepareForPackager(info, kind))
+	packager := must(nfpm.Get(kind))
+	b.create(packager.ConventionalFileName(info), func(to io.Writer) { check(packager.Package(info, to)) })
+}
+
+// manifests tell package managers where a version's archives are and their hashes.
+//
+//go:embed manifests
+var manifests embed.FS
+
+// managers are what package managers read: the system, the template, the file.
+var managers = [][3]string{
+	{"darwin", "homebrew.rb", "homebrew/leadferry.rb"},
+	{"windows", "scoop.json", "scoop/leadferry.json"},
+	{"windows", "winget.yaml", "winget/Leadferry.Leadferry.yaml"},
+	{"windows", "winget.installer.yaml", "winget/Leadferry.Leadferry.installer.yaml"},
+	{"windows", "winget.locale.yaml", "winget/Leadferry.Leadferry.locale.en-US.yaml"},
+}
+
+// download is an archive as the manifests name it.
+type download struct{ OS, Arch, Folder, URL, SHA256 string }
+
+// writeManifests writes those for which every archive was made: half a manifest would install nothing on the other half
+// of the machines.
+func (b *builder) writeManifests(made []product) {
+	all := map[string][]download{}
+	for _, p := range made {
+		at := b.url + "/" + b.version + "/" + filepath.Base(p.archive)
+		all[p.os] = append(all[p.os], download{p.os, p.arch, b.name(p.target), at, sumOf(p.archive)})
+	}
+	functions := template.FuncMap{"upper": strings.ToUpper}
+	texts := template.Must(template.New("").Funcs(functions).ParseFS(manifests, "manifests/*"))
+	for _, m := range managers {
+		if len(all[m[0]]) < 2 {
+			continue
+		}
+		values := map[string]any{
+			"Version": b.version, "Date": b.when.Format("2006-01-02"), "URL": b.url, "Downloads": all[m[0]],
+		}
+		b.create(m[2], func(to io.Writer) { check(texts.ExecuteTemplate(to, m[1], values)) })
+	}
+}
