@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -26,6 +27,18 @@ type fleetTwin struct {
 	reports [][]byte
 	figures int  // how often workers left theirs on the way
 	silent  bool // it answers nobody
+	leads   int  // the rows are of so many; 0: each of one of its own
+}
+
+// rows are those of the file.
+func (s *fleetTwin) rows(n int) []string {
+	rows := numbered(n)
+	for i := range rows {
+		if s.leads > 0 {
+			rows[i] = fmt.Sprintf("k%03d,n%03d", i%s.leads, i)
+		}
+	}
+	return rows
 }
 
 // seat is one worker's place in it.
@@ -84,7 +97,7 @@ func sail(t *testing.T, f *fleetTwin, rows int, o Options, prepare func(i int, t
 		own := o
 		own.Terms, own.Shard = &checkpoint.Terms{Fleet: "monday"}, Shard{i, f.workers}
 		own.Fleet = func(checkpoint.Store) Fleet { return seat{f, i} }
-		tr := newTrial(t, numbered(rows), own)
+		tr := newTrial(t, f.rows(rows), own)
 		tr.join(tr.ledger)
 		if prepare != nil {
 			prepare(i, tr)
@@ -332,6 +345,20 @@ func TestRowsThatWerePutOffHaveAnOutcome(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A row that was put off is not overtaken by a later one of its lead, wherever that stood then.
+func TestRowsThatWerePutOffKeepTheirOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fleetTwin{workers: 1, leads: 3}
+		trials := sail(t, f, 600, Options{Sending: Sending{Concurrency: 4}}, func(_ int, tr *trial) {
+			tr.ledger.Refuse = heldOnce(map[string]bool{"k001": true})
+		})
+		slices.Sort(trials[0].service.order)
+		if got := trials[0].service.order; !slices.Equal(got, []string{"n000", "n001", "n002"}) {
+			t.Errorf("leads are made by the rows %v, not by the first of each", got)
+		}
+	})
 }
 
 // The time of a run ends for rows that were put off, too, though all others have had their turn.

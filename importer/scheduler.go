@@ -229,11 +229,6 @@ func (s *scheduler) approach(b *lookup) bool {
 	}
 	c := s.lookups.caseOf(b, b.at)
 	ns := s.lookups.names(c)
-	if s.late.behind(it, &ns) {
-		s.accept()
-		s.late.add(it, &ns)
-		return true
-	}
 	l := s.queues.find(&ns)
 	if l == nil && s.lookups.touched.has(&ns) {
 		var err error
@@ -244,6 +239,10 @@ func (s *scheduler) approach(b *lookup) bool {
 		l = s.queues.find(&ns)
 	}
 	switch {
+	case s.late.behind(it, &ns):
+		s.accept()
+		s.late.add(it, &ns)
+		return true
 	case l == nil:
 		return s.plan(c, &ns, false)
 	case s.queues.full():
@@ -262,7 +261,11 @@ func (s *scheduler) advanceReady() bool {
 		return false
 	}
 	ns := s.lookups.names(c)
-	if !s.queues.rejoin(it, &ns) && !s.plan(c, &ns, true) {
+	switch {
+	case s.late.behind(it, &ns): // the row before it was put off
+		s.queues.leave(it)
+		s.late.add(it, &ns)
+	case !s.queues.rejoin(it, &ns) && !s.plan(c, &ns, true):
 		return false
 	}
 	s.queues.ready = s.queues.ready[1:]
