@@ -3,16 +3,11 @@ package importer
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
-	"strings"
 	"time"
 
 	"leadferry/checkpoint"
-	"leadferry/importer/report"
 	"leadferry/leadapi"
-	"leadferry/mapping"
 )
 
 // Rule says whose status stands where others have changed a lead's status on the service, in the word of --conflict and of
@@ -274,106 +269,4 @@ func (b *leadBefore) sight(lead *leadapi.Lead) checkpoint.Sight {
 		seen.Kept, seen.Against = true, b.Seen.Against
 	}
 	return seen
-}
-
-// pulls gathers what the CRM should take over: the leads whose status the service has changed,
-// and that it keeps. It holds one short line for each, by lead, for the file is written in order
-// when all rows have ended: what a later row of the same lead comes to counts.
-type pulls struct {
-	mapping  *mapping.Mapping
-	rules    conflicts
-	leads    map[string]pulled
-	ready    []report.Pulled // once all rows have ended
-	wordless map[string]int  // leads left out by their status, which the mapping has no word for
-}
-
-// pulled is a lead with the place of its row.
-type pulled struct {
-	input, row int
-	line       report.Pulled
-}
-
-func newPulls(o *Options) *pulls {
-	return &pulls{mapping: o.Mapping, rules: newConflicts(o), leads: map[string]pulled{}, wordless: map[string]int{}}
-}
-
-// add takes how a row ended.
-func (p *pulls) add(it *item, r *result) {
-	e, f := &r.entry, &r.found
-	switch {
-	case e.LeadID == "" || r.outcome == Pending:
-		return // nothing new is known of the lead
-	case r.kept || p.isService(it.rec.Status, e, f) || (r.outcome == Failed || r.outcome == Rejected) && p.stands(it.rec.Status, e):
-	case r.outcome == Failed:
-		return
-	default:
-		delete(p.leads, e.LeadID)
-		return
-	}
-	changed := f.changed
-	if changed.IsZero() {
-		changed = e.Seen.At
-	}
-	p.leads[e.LeadID] = pulled{it.input, it.row.Number, report.Pulled{
-		ExternalID: e.ExternalID, Status: cmp.Or(f.service, e.Seen.Status), LeadID: e.LeadID,
-		UpdatedAt: stamp(changed), OrganizationID: cmp.Or(f.owner, e.Seen.Organization, e.Organization),
-	}}
-}
-
-// isService reports whether a reconciliation found that the service's status is what counts.
-func (p *pulls) isService(file string, e *checkpoint.Entry, f *comparison) bool {
-	switch rule := p.rules.ruleFor(f.service); {
-	case rule == RuleFile:
-		return false
-	case f.verdict == BothChanged:
-		return rule == RuleService || e.Seen.Kept && e.Seen.Against == (*leadBefore)(e).against(file)
-	}
-	return f.verdict == ServiceAhead
-}
-
-// stands reports whether the service's status counts for a row of whose lead nothing was learnt, since its content was not taken.
-func (p *pulls) stands(file string, e *checkpoint.Entry) bool {
-	seen := e.Seen.Status
-	_, byService := (*leadBefore)(e).changedBy(file, seen)
-	return seen != "" && byService && p.rules.ruleFor(seen) == RuleService
-}
-
-// lines are those of the file, in the order of the rows, with statuses in the CRM's words. Leads
-// whose status has none are left out, and counted unless that is on purpose.
-func (p *pulls) lines() []report.Pulled {
-	all := slices.SortedFunc(maps.Values(p.leads), func(a, b pulled) int {
-		return cmp.Or(cmp.Compare(a.input, b.input), cmp.Compare(a.row, b.row))
-	})
-	lines := make([]report.Pulled, 0, len(all))
-	for _, lead := range all {
-		word, known := p.mapping.PullWord(lead.line.Status)
-		switch {
-		case !known:
-			p.wordless[lead.line.Status]++
-		case word != "":
-			lead.line.Status = word
-			lines = append(lines, lead.line)
-		}
-	}
-	return lines
-}
-
-// left is how many leads were left out for want of a word.
-func (p *pulls) left() (n int) {
-	for _, leads := range p.wordless {
-		n += leads
-	}
-	return n
-}
-
-// note names the statuses without a word, or is nothing.
-func (p *pulls) note() string {
-	if len(p.wordless) == 0 {
-		return ""
-	}
-	var parts []string
-	for _, status := range slices.Sorted(maps.Keys(p.wordless)) {
-		parts = append(parts, fmt.Sprintf("%s (%d)", cmp.Or(report.Escape(status), "a status that could not be read"), p.wordless[status]))
-	}
-	return "Leads that the pull file lacks, for want of a word for their status: " + strings.Join(parts, ", ") + "."
 }

@@ -2,19 +2,27 @@ package importer
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"leadferry/importer/report"
+	"leadferry/importer/source"
 	"leadferry/mapping"
 )
 
 // pulledBy is what a run's pull file says, by ExternalID, and the order of its lines.
 func (r *ended) pulledBy() (status map[string]string, order string) {
 	status = map[string]string{}
-	for _, l := range r.pulls.lines() {
+	if err := r.pulls.settle(); err != nil {
+		panic(err)
+	}
+	for l, err := range r.pulls.lines() {
+		if err != nil {
+			panic(err)
+		}
 		status[l.ExternalID] = l.Status
 		order += l.ExternalID + " "
 	}
@@ -110,13 +118,58 @@ func TestWordsOfThePullFile(t *testing.T) {
 	}
 	p := newPulls(&Options{Task: Task{Mapping: m}})
 	for i, status := range []string{"onHold", "closedWon", "open", "archived", "open"} {
-		p.leads[fmt.Sprint(i)] = pulled{0, i, report.Pulled{LeadID: fmt.Sprint(i), Status: status}}
+		p.told.add(pulled{Row: i, Line: report.Pulled{LeadID: fmt.Sprint(i), Status: status}})
 	}
-	if lines := p.lines(); len(lines) != 1 || lines[0].Status != "Won" {
+	if err := p.settle(); err != nil {
+		t.Fatal(err)
+	}
+	if lines := p.ready.recent; len(lines) != 1 || lines[0].Line.Status != "Won" {
 		t.Errorf("%+v", lines)
 	}
 	if note := p.note(); !strings.Contains(note, "archived (1), open (2).") || p.left() != 3 {
 		t.Errorf("%d: %s", p.left(), note)
+	}
+}
+
+// However many leads the CRM is to take over, few stand in memory; what the last row of each comes to counts, and lines come in
+// the order of the rows.
+func TestPullKeepsFewLeadsInMemory(t *testing.T) {
+	const leads = 3*mostSpooled + 7
+	p := newPulls(&Options{Task: Task{Mapping: new(mapping.Mapping)}})
+	defer p.close()
+	row := func(i, lead int, outcome Outcome, kept bool) {
+		it, r := &item{row: source.Row{Number: i}}, &result{ending: ending{outcome: outcome, kept: kept}}
+		r.entry.LeadID, r.entry.ExternalID, r.entry.Seen.Status = fmt.Sprint("lead-", lead), fmt.Sprint(i), "open"
+		p.add(it, r)
+		if n := max(len(p.told.recent), len(p.ready.recent)); n > mostSpooled {
+			t.Fatalf("%d in memory", n)
+		}
+	}
+	for i := range leads {
+		row(i, i*7919%leads, Unchanged, true)
+	}
+	for i := range leads { // of each third lead a later row says something else, of each fifth the same once more
+		switch lead := i * 7919 % leads; {
+		case lead%3 == 0:
+			row(leads+i, lead, Unchanged, false)
+		case lead%5 == 0:
+			row(leads+i, lead, Unchanged, true)
+		}
+	}
+	if err := p.settle(); err != nil {
+		t.Fatal(err)
+	}
+	at, n := -1, 0
+	for l, err := range p.lines() {
+		i, _ := strconv.Atoi(l.ExternalID)
+		lead := i % leads * 7919 % leads
+		if err != nil || i <= at || l.LeadID != fmt.Sprint("lead-", lead) || lead%3 == 0 || (lead%5 == 0) != (i >= leads) {
+			t.Fatalf("line %d is of row %d, behind that of row %d: %+v, %v", n, i, at, l, err)
+		}
+		at, n = i, n+1
+	}
+	if want := leads - (leads+2)/3; n != want {
+		t.Errorf("%d lines, want %d", n, want)
 	}
 }
 

@@ -148,6 +148,9 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	if err != nil {
 		return nil, err
 	}
+	if r.pulls != nil {
+		defer r.pulls.close()
+	}
 	end := r.member.start(ctx) // signing in keeps to the rate, too
 	if r.client == nil || r.noteStart() && (r.Reconciling.None || r.signIn(ctx)) {
 		r.takeRows(ctx)
@@ -155,7 +158,9 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	}
 	end()
 	if r.pulls != nil && r.stopped == nil {
-		r.pulls.ready = r.pulls.lines()
+		if err := r.pulls.settle(); err != nil {
+			r.stopped = filesFailed(err)
+		}
 	}
 	s := r.summary()
 	r.finish(s, rec)
@@ -322,7 +327,7 @@ func (r *run) finish(s *report.Summary, rec *recorder) {
 	if rec != nil {
 		err := rec.close()
 		if err == nil && r.pulls != nil && r.stopped == nil {
-			err = rec.files.Pull(r.pulls.ready)
+			err = rec.files.Pull(r.pulls.lines())
 		}
 		if err != nil {
 			halt(s, filesFailed(err))

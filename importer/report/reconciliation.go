@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/csv"
 	"fmt"
+	"iter"
 
 	"github.com/dustin/go-humanize/english"
 	"github.com/gocarina/gocsv"
@@ -137,18 +138,24 @@ type Pulled struct {
 	OrganizationID string `csv:"organization_id"`
 }
 
-// Pull writes the pull file as a whole. A run that does not call it, since it stopped before its
-// end, leaves the file of an earlier one as it is.
-func (r *Run) Pull(lines []Pulled) error {
+// Pull writes the pull file as a whole; an error ends the lines. A run that does not call it, since it stopped before its end,
+// leaves the file of an earlier one as it is.
+func (r *Run) Pull(lines iter.Seq2[Pulled, error]) error {
 	if r.err != nil || r.pull == nil {
 		return r.err
 	}
-	each(lines, func(l *Pulled) {
+	r.pull.lines = csv.NewWriter(r.pull)
+	r.err = gocsv.MarshalCSV([]Pulled{}, r.pull.lines)
+	for l, err := range lines {
 		for _, text := range []*string{&l.ExternalID, &l.Status, &l.LeadID, &l.OrganizationID} {
 			*text = EscapeLine(*text)
 		}
-	})
-	r.pull.lines = csv.NewWriter(r.pull)
-	r.err = gocsv.MarshalCSV(lines, r.pull.lines)
+		if r.err == nil {
+			r.err = err
+		}
+		if r.err == nil {
+			r.err = gocsv.MarshalCSVWithoutHeaders([]Pulled{l}, r.pull.lines)
+		}
+	}
 	return r.err
 }

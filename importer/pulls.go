@@ -1,0 +1,156 @@
+package importer
+
+import (
+	"cmp"
+	"fmt"
+	"hash/maphash"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"leadferry/checkpoint"
+	"leadferry/importer/report"
+	"leadferry/mapping"
+)
+
+// pulls gathers what the CRM should take over: the leads whose status the service has changed, and that it keeps. The file is
+// written in the order of the rows once all have ended, for what a later row of the same lead comes to counts.
+type pulls struct {
+	mapping  *mapping.Mapping
+	rules    conflicts
+	told     spool[pulled] // what rows came to, by lead
+	count    int           // of told
+	seed     maphash.Seed
+	maybe    [1 << 14]uint64 // a bit for the hash of each lead of told, so that most rows of no consequence are not noted
+	ready    spool[pulled]   // once all rows have ended: the file's lines, by place
+	wordless map[string]int  // leads left out by their status, which the mapping has no word for
+}
+
+// pulled is what a row came to: a line, or that no line of its lead counts any more. Its names are those of a temporary file.
+type pulled struct {
+	Input, Row int
+	Number     int // of the rows that came to something
+	Gone       bool
+	Line       report.Pulled
+}
+
+func newPulls(o *Options) *pulls {
+	return &pulls{
+		mapping: o.Mapping, rules: newConflicts(o), seed: maphash.MakeSeed(), wordless: map[string]int{},
+		told: spool[pulled]{compare: func(a, b *pulled) int {
+			return cmp.Or(cmp.Compare(a.Line.LeadID, b.Line.LeadID), cmp.Compare(a.Number, b.Number))
+		}},
+		ready: spool[pulled]{compare: func(a, b *pulled) int {
+			return cmp.Or(cmp.Compare(a.Input, b.Input), cmp.Compare(a.Row, b.Row))
+		}},
+	}
+}
+
+// add takes how a row ended.
+func (p *pulls) add(it *item, r *result) {
+	e, f := &r.entry, &r.found
+	hash := maphash.String(p.seed, e.LeadID) % uint64(64*len(p.maybe))
+	seen, bit := &p.maybe[hash/64], uint64(1)<<(hash%64)
+	one := pulled{Input: it.input, Row: it.row.Number, Number: p.count, Line: report.Pulled{LeadID: e.LeadID}}
+	switch {
+	case e.LeadID == "" || r.outcome == Pending:
+		return // nothing new is known of the lead
+	case r.kept || p.isService(it.rec.Status, e, f) || (r.outcome == Failed || r.outcome == Rejected) && p.stands(it.rec.Status, e):
+		changed := f.changed
+		if changed.IsZero() {
+			changed = e.Seen.At
+		}
+		one.Line.ExternalID, one.Line.Status, one.Line.UpdatedAt = e.ExternalID, cmp.Or(f.service, e.Seen.Status), stamp(changed)
+		one.Line.OrganizationID = cmp.Or(f.owner, e.Seen.Organization, e.Organization)
+		*seen |= bit
+	case r.outcome == Failed || *seen&bit == 0:
+		return
+	default:
+		one.Gone = true
+	}
+	p.count++
+	p.told.add(one)
+}
+
+// isService reports whether a reconciliation found that the service's status is what counts.
+func (p *pulls) isService(file string, e *checkpoint.Entry, f *comparison) bool {
+	switch rule := p.rules.ruleFor(f.service); {
+	case rule == RuleFile:
+		return false
+	case f.verdict == BothChanged:
+		return rule == RuleService || e.Seen.Kept && e.Seen.Against == (*leadBefore)(e).against(file)
+	}
+	return f.verdict == ServiceAhead
+}
+
+// stands reports whether the service's status counts for a row of whose lead nothing was learnt, since its content was not taken.
+func (p *pulls) stands(file string, e *checkpoint.Entry) bool {
+	seen := e.Seen.Status
+	_, byService := (*leadBefore)(e).changedBy(file, seen)
+	return seen != "" && byService && p.rules.ruleFor(seen) == RuleService
+}
+
+// settle has the lines of the file ready, with statuses in the CRM's words. Leads whose status has none are left out, and counted
+// unless that is on purpose.
+func (p *pulls) settle() error {
+	var last pulled // of its lead
+	take := func() {
+		word, known := p.mapping.PullWord(last.Line.Status)
+		switch {
+		case last.Line.LeadID == "" || last.Gone:
+		case !known:
+			p.wordless[last.Line.Status]++
+		case word != "":
+			last.Line.Status = word
+			p.ready.add(last)
+		}
+	}
+	for one, err := range p.told.all() {
+		if err != nil {
+			return err
+		}
+		if one.Line.LeadID != last.Line.LeadID {
+			take()
+		}
+		last = *one
+	}
+	take()
+	return nil
+}
+
+// lines are those of the file.
+func (p *pulls) lines() iter.Seq2[report.Pulled, error] {
+	return func(yield func(report.Pulled, error) bool) {
+		for one, err := range p.ready.all() {
+			if !yield(one.Line, err) {
+				return
+			}
+		}
+	}
+}
+
+func (p *pulls) close() {
+	p.told.close()
+	p.ready.close()
+}
+
+// left is how many leads were left out for want of a word.
+func (p *pulls) left() (n int) {
+	for _, leads := range p.wordless {
+		n += leads
+	}
+	return n
+}
+
+// note names the statuses without a word, or is nothing.
+func (p *pulls) note() string {
+	if len(p.wordless) == 0 {
+		return ""
+	}
+	var parts []string
+	for _, status := range slices.Sorted(maps.Keys(p.wordless)) {
+		parts = append(parts, fmt.Sprintf("%s (%d)", cmp.Or(report.Escape(status), "a status that could not be read"), p.wordless[status]))
+	}
+	return "Leads that the pull file lacks, for want of a word for their status: " + strings.Join(parts, ", ") + "."
+}
