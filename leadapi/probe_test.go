@@ -10,25 +10,21 @@ import (
 	"strings"
 	"testing"
 
+	"leadferry/internal/testsupport"
 	"leadferry/leadapi/sandbox"
 )
 
 // network serves a sandbox, and returns the settings of a client that reaches it in every way that it asks for.
-func network(t *testing.T, n sandbox.Network) (Config, *sandbox.Server) {
+func network(t *testing.T, n testsupport.Network) (Config, *sandbox.Server) {
 	t.Helper()
-	s, err := sandbox.New(sandbox.Options{Strict: true})
+	s, err := sandbox.New(sandbox.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.Addr = "127.0.0.1:0"
-	l, err := s.Serve(n)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _, _ = l.Close(), s.Close() })
-	c := Config{BaseURL: l.URL(), LeadsURL: l.LeadsURL(), TrunkID: sandbox.TrunkID, ClientID: sandbox.ClientID, ClientSecret: sandbox.ClientSecret}
-	ca, cert, key := l.Files()
-	if text, err := os.ReadFile(ca); err == nil {
+	t.Cleanup(func() { _ = s.Close() })
+	way := n.Serve(t, s)
+	c := Config{BaseURL: way.URL, LeadsURL: way.LeadsURL, TrunkID: sandbox.TrunkID, ClientID: sandbox.ClientID, ClientSecret: sandbox.ClientSecret}
+	if text, err := os.ReadFile(way.CA); err == nil {
 		block, _ := pem.Decode(text)
 		authority, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
@@ -36,15 +32,15 @@ func network(t *testing.T, n sandbox.Network) (Config, *sandbox.Server) {
 		}
 		c.Authorities = []*x509.Certificate{authority}
 	}
-	if cert != "" {
-		pair, err := tls.LoadX509KeyPair(cert, key)
+	if way.Cert != "" {
+		pair, err := tls.LoadX509KeyPair(way.Cert, way.Key)
 		if err != nil {
 			t.Fatal(err)
 		}
 		c.Certificate = &pair
 	}
-	if l.ProxyURL() != "" {
-		proxy, err := ParseProxy(l.ProxyURL())
+	if way.ProxyURL != "" {
+		proxy, err := ParseProxy(way.ProxyURL)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,23 +72,23 @@ func probed(t *testing.T, c Config) (names string, steps []Step) {
 
 func TestAProbeTriesEveryStepAndMakesNothing(t *testing.T) {
 	user := url.UserPassword("ann", "proxy-password")
-	whole := sandbox.Network{TLS: &sandbox.TLS{Mutual: true}, LeadsAddr: "127.0.0.1:0", ProxyAddr: "127.0.0.1:0", ProxyUser: user}
-	apart := sandbox.Network{LeadsAddr: "127.0.0.1:0"}
+	whole := testsupport.Network{TLS: true, Mutual: true, Apart: true, Proxy: user}
+	apart := testsupport.Network{Apart: true}
 	silent := answers(t, answerText(503, "later"))
 	elsewhere := answers(t, answerText(302, "", "Location: https://example.com/"))
 	for name, tt := range map[string]struct {
-		network sandbox.Network
+		network testsupport.Network
 		change  func(c *Config)
 		want    string
 		text    string // of one of the steps, or its hint
 	}{
-		"plain":               {sandbox.Network{}, nil, "connect sign-in ANSWER", "HTTP 405"},
+		"plain":               {testsupport.Network{}, nil, "connect sign-in ANSWER", "HTTP 405"},
 		"apart":               {apart, nil, "connect sign-in CONNECT ANSWER", "HTTP 405"},
-		"everything":          {whole, nil, "connect proxy tls sign-in CONNECT PROXY TLS ANSWER", "TLS 1.3, certificate of CN=leadferry sandbox authority, good for 6 days more; it asks for a client certificate and gets"},
+		"everything":          {whole, nil, "connect proxy tls sign-in CONNECT PROXY TLS ANSWER", "TLS 1.3, certificate of CN=test authority, good for 6 days more; it asks for a client certificate and gets"},
 		"a name":              {apart, func(c *Config) { c.BaseURL = strings.Replace(c.BaseURL, "127.0.0.1", "localhost", 1) }, "lookup connect sign-in CONNECT ANSWER", "localhost is "},
 		"no such name":        {apart, func(c *Config) { c.LeadsURL = "https://leads.invalid" }, "connect sign-in LOOKUP!", "could not be looked up"},
 		"nobody listens":      {apart, func(c *Config) { c.BaseURL = "http://127.0.0.1:1" }, "connect! CONNECT ANSWER", "refused"},
-		"nobody at both":      {sandbox.Network{}, func(c *Config) { c.BaseURL, c.LeadsURL = "http://127.0.0.1:1", "http://127.0.0.1:1" }, "connect!", "refused"},
+		"nobody at both":      {testsupport.Network{}, func(c *Config) { c.BaseURL, c.LeadsURL = "http://127.0.0.1:1", "http://127.0.0.1:1" }, "connect!", "refused"},
 		"not trusted":         {whole, func(c *Config) { c.Authorities = nil }, "connect proxy tls! CONNECT PROXY TLS!", "--ca-file"},
 		"no certificate":      {whole, func(c *Config) { c.Certificate = nil }, "connect proxy tls sign-in! CONNECT PROXY TLS ANSWER!", "--client-cert"},
 		"no user":             {whole, func(c *Config) { c.Proxy = without(c.Proxy) }, "connect proxy! CONNECT PROXY!", "asks for a user and a password"},

@@ -100,7 +100,7 @@ func flagValues(name, argument string) reference.Values {
 // suffixesOf are the endings of the files that flags name.
 var suffixesOf = map[string][]string{
 	"mapping": {".yaml", ".yml", ".json"}, "config": {".yaml", ".yml"}, "directory": {".yaml", ".yml"}, "checkpoint": {".db"}, "results": {".csv"},
-	"ca-file": pemSuffixes, "client-cert": pemSuffixes, "client-key": pemSuffixes, "client-ca": pemSuffixes,
+	"ca-file": pemSuffixes, "client-cert": pemSuffixes, "client-key": pemSuffixes,
 }
 
 var pemSuffixes = []string{".pem", ".crt", ".key"}

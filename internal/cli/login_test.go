@@ -103,7 +103,7 @@ func startSandbox(t *testing.T, faults string) (*sandbox.Server, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := sandbox.Listen("127.0.0.1:0", server)
+	l, err := sandbox.Listen("127.0.0.1:0", server, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,15 +1,12 @@
 package cli
 
 import (
-	"cmp"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"log/slog"
 	"maps"
-	"net/url"
 	"os"
 	"slices"
 	"strconv"
@@ -37,20 +34,17 @@ func (p *program) sandboxCommand() *cli.Command {
 	flag := func(name, usage string) *cli.StringFlag { return flags.Name("", name, usage) }
 	addr, faults := flag("addr", "loopback `ADDRESS` to listen on; port 0 takes a free one"), flags.Text("", "faults", "what goes wrong how often: `SPEC`, see above")
 	addr.Value = "127.0.0.1:8080"
-	life := flags.Time("", "access-life", 0, "lifetime of access tokens: `DURATION`")
-	life.DefaultText = "3h"
 	return &cli.Command{
 		Name: "sandbox", Usage: "a local imitation of the service, for trying out and for tests",
 		Description: `Serves the whole interface on a loopback address until interrupted and prints
-the settings to export for it, those of TLS and proxy too where they are switched on.
+the settings to export for it.
 
 Example:
 
    leadferry sandbox --addr 127.0.0.1:8080 --latency 20ms \
       --faults '429:5%,drop-stored:1%'
    leadferry sandbox --web --faults drop-stored/40
-   leadferry sandbox --mutual-tls --proxy-listen 127.0.0.1:3128 \
-      --proxy-user ann --idle-close 1s
+   leadferry sandbox --idle-close 1s
 
 To try out login: the account is ` + sandbox.Email + `, its password ` + sandbox.Password + `.
 How many requests were answered how is printed at the end.
@@ -63,20 +57,11 @@ How many requests were answered how is printed at the end.
 Exit codes: 0 ended by a signal; 2 the address or a flag is not right.`,
 		Flags: []cli.Flag{
 			addr,
-			flag("leads-listen", "an `ADDRESS` of its own for the lead creation application"),
-			flags.Bool("", "tls", "https, by a certificate for localhost, 127.0.0.1 and ::1 of an authority made for this start"),
-			flag("tls-dir", "https, and the files for clients in `DIR` (default: in a temporary folder)"),
-			flags.Bool("", "mutual-tls", "https, and clients must show a certificate, which is written for them"),
-			flag("client-ca", "https, and clients must show a certificate that those in the PEM `FILE` vouch for"),
 			flags.Time("", "idle-close", 0, "close connections that rested so long: `DURATION`"),
-			flag("proxy-listen", "an `ADDRESS` for an HTTP proxy, which leads to the sandbox alone"),
-			flag("proxy-user", "whom the proxy lets in: `NAME[:PASSWORD]`; without a password one is made up"),
 			flags.Time("", "latency", 0, "added to every answer: `DURATION`"),
 			faults,
-			flags.Bool("", "strict", "refuse what the specification does not name, too: fields, nulls, parameters, postal codes that no territory holds"),
 			directoryFlag("", ""),
 			flag("data", "`FILE` that keeps the leads; without one they are gone at the end"),
-			life,
 			flags.Switch("", "web", "no page", "show its leads, with a search, and its requests and faults as they come, at an address of this machine alone (`[=ADDRESS]`; else a free port)", isHostPort),
 		},
 		Action: p.sandbox,
@@ -90,20 +75,16 @@ func (p *program) sandbox(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	network, err := networkOf(c)
-	if err != nil {
-		return err
-	}
 	server, err := sandbox.New(sandbox.Options{
-		Path: c.String("data"), Latency: c.Duration("latency"), Faults: c.String("faults"), AccessLife: c.Duration("access-life"),
-		Directory: directory, Strict: c.Bool("strict"),
+		Path: c.String("data"), Latency: c.Duration("latency"), Faults: c.String("faults"), Directory: directory,
 	})
 	if err != nil {
 		return exit.Usage(err.Error(), "see leadferry sandbox --help")
 	}
-	listener, err := server.Serve(network)
+	listener, err := sandbox.Listen(c.String("addr"), server, c.Duration("idle-close"))
 	if err != nil {
-		return errors.Join(exit.Usage(err.Error(), "see leadferry sandbox --help; addresses are on 127.0.0.1, [::1] or localhost, and free"), server.Close())
+		err = exit.Usage(err.Error(), "see leadferry sandbox --help; addresses are on 127.0.0.1, [::1] or localhost, and free")
+		return errors.Join(err, server.Close())
 	}
 	shown, err := serveWeb(c, func(addr string) (*page.Server, error) {
 		return page.Serve(addr, sandboxpage.New(server, listener.URL()).View)
@@ -111,7 +92,7 @@ func (p *program) sandbox(c *cli.Context) error {
 	if err != nil {
 		return errors.Join(err, listener.Close(), server.Close())
 	}
-	err = p.print(exports(terminal.ParentShell(), listener, directory, c.String("client-ca") != ""))
+	err = p.print(exports(terminal.ParentShell(), listener.URL(), directory))
 	if err == nil { // else nobody could use it
 		fmt.Fprintln(p.say(c), "the sandbox is listening; paste the lines above into another shell, end it with Ctrl-C")
 		if shown != nil {
@@ -131,53 +112,24 @@ func (p *program) sandbox(c *cli.Context) error {
 	return err
 }
 
-// networkOf reads the flags of the sandbox's network.
-func networkOf(c *cli.Context) (n sandbox.Network, err error) {
-	n = sandbox.Network{
-		Addr: c.String("addr"), LeadsAddr: c.String("leads-listen"), IdleClose: c.Duration("idle-close"), ProxyAddr: c.String("proxy-listen"),
-	}
-	secure := sandbox.TLS{Dir: c.String("tls-dir"), Mutual: c.Bool("mutual-tls"), ClientCA: c.String("client-ca")}
-	if c.Bool("tls") || secure != (sandbox.TLS{}) {
-		n.TLS = &secure
-	}
-	name, password, _ := strings.Cut(c.String("proxy-user"), ":")
-	switch {
-	case c.String("proxy-user") == "":
-	case n.ProxyAddr == "":
-		return n, exit.Usage("--proxy-user is given and --proxy-listen is not", "name an address for the proxy, such as 127.0.0.1:3128")
-	case name == "":
-		return n, exit.Usage("--proxy-user has no name", "for example --proxy-user ann")
-	default:
-		n.ProxyUser = url.UserPassword(name, cmp.Or(password, rand.Text()))
-	}
-	return n, nil
-}
-
 // exports are the lines for a shell that has a client reach the sandbox. What an earlier start or another service may
-// have left in that shell is taken back, but for a client certificate of the user's own, where that is asked for.
-func exports(to terminal.Shell, l *sandbox.Listener, d *sandbox.Directory, ownCert bool) string {
-	ca, cert, key := l.Files()
-	gone := []string{external.SecretVariable + "_FILE", external.SecretVariable + "_COMMAND"}
+// have left in that shell is taken back.
+func exports(to terminal.Shell, address string, d *sandbox.Directory) string {
 	var lines strings.Builder
 	for _, v := range [][2]string{
-		{"base-url", l.URL()},
-		{"leads-url", l.LeadsURL()},
+		{"base-url", address},
+		{"leads-url", address},
 		{"trunk-id", d.TrunkID()},
 		{"client-id", sandbox.ClientID},
 		{"client-secret", sandbox.ClientSecret},
-		{"proxy", cmp.Or(l.ProxyURL(), "none")}, // a profile may have one
-		{"ca-file", ca},
-		{"client-cert", cert},
-		{"client-key", key},
+		{"proxy", "none"}, // a profile may have one
 	} {
-		switch name := flags.Variable(v[0]); {
-		case v[1] != "":
-			lines.WriteString(to.Set(name, v[1]))
-		case !ownCert || v[0] == "ca-file":
-			gone = append(gone, name)
-		}
+		lines.WriteString(to.Set(flags.Variable(v[0]), v[1]))
 	}
-	return lines.String() + to.Unset(gone)
+	return lines.String() + to.Unset([]string{
+		external.SecretVariable + "_FILE", external.SecretVariable + "_COMMAND",
+		flags.Variable("ca-file"), flags.Variable("client-cert"), flags.Variable("client-key"),
+	})
 }
 
 // directoryOf reads the user's own brand, where one is named; else it is nil.
@@ -250,7 +202,7 @@ func serveSandbox(o sandbox.Options) (api leadapi.Config, stop func() error, err
 	if err != nil {
 		return api, nil, err
 	}
-	listener, err := sandbox.Listen("127.0.0.1:0", server)
+	listener, err := sandbox.Listen("127.0.0.1:0", server, 0)
 	if err != nil {
 		return api, nil, errors.Join(err, server.Close())
 	}

@@ -164,7 +164,7 @@ func TestBehindAProxyAndABalancer(t *testing.T) {
 	const inFlight = 8
 	rows := *balanced
 	w := newWorld(t, sandbox.Options{Latency: time.Millisecond})
-	other, err := sandbox.Listen("127.0.0.1:0", w.service)
+	other, err := sandbox.Listen("127.0.0.1:0", w.service, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"leadferry/internal/testsupport"
 	"leadferry/leadapi/sandbox"
 )
 
@@ -17,30 +18,30 @@ func TestEveryNetwork(t *testing.T) {
 	const rows, inFlight = 40, 8
 	ways := []struct {
 		name    string
-		network sandbox.Network
+		network testsupport.Network
 	}{
-		{"TLS", sandbox.Network{TLS: &sandbox.TLS{}, LeadsAddr: "127.0.0.1:0"}},
-		{"everything", sandbox.Network{
-			TLS: &sandbox.TLS{Mutual: true}, LeadsAddr: "127.0.0.1:0", ProxyAddr: "127.0.0.1:0", ProxyUser: url.UserPassword("ann", "proxy-password"),
-		}},
+		{"TLS", testsupport.Network{TLS: true, Apart: true}},
+		{"everything", testsupport.Network{TLS: true, Mutual: true, Apart: true, Proxy: url.UserPassword("ann", "proxy-password")}},
 	}
 	moods := []struct {
 		name, faults string
 		idleClose    time.Duration
-		sure         bool // nothing that happens leaves doubt
+		sure         bool        // nothing that happens leaves doubt
+		proxy        map[int]int // what the proxy does to a request: a status, or -1 to drop it
 	}{
 		{name: "well", sure: true},
-		{name: "a storm of 429", faults: "429:10%,proxy.503#2,retry-after=0,seed=3", sure: true},
+		{name: "a storm of 429", faults: "429:10%,retry-after=0,seed=3", sure: true, proxy: map[int]int{2: 503}},
 		{name: "resting connections are closed", faults: "slow/9:30ms", idleClose: 5 * time.Millisecond},
 		{name: "closed behind answers", faults: "close/3"},
-		{name: "packed", faults: "gzip/2,deflate/3,bom/5", sure: true},
-		{name: "answers are lost", faults: "create.drop-stored#9,create.drop#20,update.drop/10,proxy.drop#3"},
+		{name: "packed", faults: "gzip/2", sure: true},
+		{name: "answers are lost", faults: "create.drop-stored#9,create.drop#20,update.drop/10", proxy: map[int]int{3: -1}},
 	}
 	for i := range len(ways) * len(moods) {
 		way, mood := ways[i/len(moods)], moods[i%len(moods)]
 		t.Run(way.name+"/"+mood.name, func(t *testing.T) {
 			t.Parallel()
 			way.network.IdleClose = mood.idleClose
+			way.network.ProxyDoes = func(n int) int { return mood.proxy[n] }
 			w := newWorldOn(t, sandbox.Options{Faults: mood.faults}, way.network)
 			w.leads(rows)
 			w.write("leads.yaml", mappingText+"  external_id: \"{id}\"\n")
@@ -49,7 +50,7 @@ func TestEveryNetwork(t *testing.T) {
 			if code != 0 && code != 5 || s.Rows.Created+s.Rows.InDoubt != rows || mood.sure && s.Rows.InDoubt > 0 || s.Rows.InDoubt > inFlight {
 				t.Errorf("exit %d, %+v, answers %v\n%s", code, s.Rows, w.service.Counts(), out)
 			}
-			if n := w.service.Counts()["proxy"][200]; (n > 0) != (way.network.ProxyAddr != "") || strings.Contains(out, "proxy-password") {
+			if n := w.way.Tunnels.Load(); (n > 0) != (way.network.Proxy != nil) || strings.Contains(out, "proxy-password") {
 				t.Errorf("%d ways through the proxy\n%s", n, out)
 			}
 			w.settle()
@@ -58,5 +59,26 @@ func TestEveryNetwork(t *testing.T) {
 				t.Errorf("%d leads, %v", len(leads), err)
 			}
 		})
+	}
+}
+
+// TestConfigCheckOnANetwork: config check goes the way of a run, and tells what is missing.
+func TestConfigCheckOnANetwork(t *testing.T) {
+	t.Parallel()
+	n := testsupport.Network{TLS: true, Mutual: true, Apart: true, Proxy: url.UserPassword("ann", "p@ss")}
+	w := newWorldOn(t, sandbox.Options{}, n)
+	out := w.must(0, "config", "check")
+	for _, want := range []string{
+		"  ok      proxy    http://127.0.0.1:", "(environment LEADFERRY_PROXY)", "  ok      sign-in ",
+		"certificate of CN=test authority, good for 6 days more; it asks for a client certificate and gets",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("config check does not say %q:\n%s", want, out)
+		}
+	}
+	w.env = append(w.env, "LEADFERRY_CA_FILE=")
+	out += w.must(3, "config", "check", "--json")
+	if !strings.Contains(out, `"step": "tls"`) || !strings.Contains(out, "--ca-file") || strings.Contains(out, "p@ss") || strings.Contains(out, "p%40ss") {
+		t.Errorf("config check without the authority:\n%s", out)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"leadferry/importer/report"
+	"leadferry/internal/testsupport"
 	"leadferry/leadapi/sandbox"
 )
 
@@ -24,6 +25,7 @@ type world struct {
 	t       *testing.T
 	dir     string
 	service *sandbox.Server
+	way     *testsupport.Way
 	env     []string
 	program []string // and the words before its arguments; nil: the one of this system
 
@@ -34,30 +36,24 @@ type world struct {
 
 func newWorld(t *testing.T, o sandbox.Options) *world {
 	t.Helper()
-	return newWorldOn(t, o, sandbox.Network{})
+	return newWorldOn(t, o, testsupport.Network{})
 }
 
 // newWorldOn is a world whose service is reached so.
-func newWorldOn(t *testing.T, o sandbox.Options, n sandbox.Network) *world {
+func newWorldOn(t *testing.T, o sandbox.Options, n testsupport.Network) *world {
 	t.Helper()
 	dir := t.TempDir()
-	o.Strict = true // the program sends nothing that the specification does not name
 	server, err := sandbox.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.Addr = "127.0.0.1:0"
-	l, err := server.Serve(n)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ca, cert, key := l.Files()
 	t.Cleanup(func() {
-		if err := errors.Join(l.Close(), server.Close()); err != nil {
+		if err := server.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	w := &world{t: t, dir: dir, service: server, given: map[string]bool{}}
+	way := n.Serve(t, server)
+	w := &world{t: t, dir: dir, service: server, way: way, given: map[string]bool{}}
 	if err := os.Mkdir(filepath.Join(dir, "tmp"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -65,10 +61,10 @@ func newWorldOn(t *testing.T, o sandbox.Options, n sandbox.Network) *world {
 	w.env = append(os.Environ(),
 		"XDG_STATE_HOME="+filepath.Join(dir, "state"), "XDG_CONFIG_HOME="+filepath.Join(dir, "config"),
 		"XDG_CACHE_HOME="+filepath.Join(dir, "cache"), "TMPDIR="+filepath.Join(dir, "tmp"),
-		"LEADFERRY_BASE_URL="+l.URL(), "LEADFERRY_LEADS_URL="+l.LeadsURL(), "LEADFERRY_TRUNK_ID="+sandbox.TrunkID,
+		"LEADFERRY_BASE_URL="+way.URL, "LEADFERRY_LEADS_URL="+way.LeadsURL, "LEADFERRY_TRUNK_ID="+sandbox.TrunkID,
 		"LEADFERRY_ANY_FILESYSTEM=1", // wherever the tests' own folder lies
 		"LEADFERRY_CLIENT_ID="+sandbox.ClientID, "LEADFERRY_CLIENT_SECRET="+sandbox.ClientSecret,
-		"LEADFERRY_PROXY="+l.ProxyURL(), "LEADFERRY_CA_FILE="+ca, "LEADFERRY_CLIENT_CERT="+cert, "LEADFERRY_CLIENT_KEY="+key,
+		"LEADFERRY_PROXY="+way.ProxyURL, "LEADFERRY_CA_FILE="+way.CA, "LEADFERRY_CLIENT_CERT="+way.Cert, "LEADFERRY_CLIENT_KEY="+way.Key,
 	)
 	return w
 }

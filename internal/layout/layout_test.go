@@ -38,7 +38,7 @@ func design() plan {
 			"internal/cli/terminal":      {imports: []string{cliExit, "internal/cli/reference", "importer/report", shell}},
 			"internal/config":            {imports: []string{"leadapi", disk, spelling, shell}},
 			"internal/page":              {stdOnly: true},
-			"internal/e2e":               {tests: append([]string{"internal/cli", "internal/pgtest"}, below...)},
+			"internal/e2e":               {tests: append([]string{"internal/cli", "internal/pgtest", "internal/testsupport"}, below...)},
 			"internal/layout":            {},
 			"internal/fetch":             {},
 			"internal/explain":           {imports: []string{spelling}},
@@ -74,8 +74,9 @@ func design() plan {
 			"checkpoint/postgres/server": {imports: []string{"checkpoint"}},
 			"checkpoint/postgres":        {imports: []string{"checkpoint", "checkpoint/postgres/server", rowkey}, tests: []string{"checkpoint/storetest", "internal/pgtest"}},
 			"internal/pgtest":            {},
+			"internal/testsupport":       {stdOnly: true},
 			"checkpoint/storetest":       {imports: []string{"checkpoint", rowkey}},
-			"leadapi":                    {imports: []string{failpoint}, tests: []string{"leadapi/sandbox", "internal/explain"}},
+			"leadapi":                    {imports: []string{failpoint}, tests: []string{"leadapi/sandbox", "internal/explain", "internal/testsupport"}},
 			"leadapi/sandbox":            {imports: []string{spelling}, tests: []string{"leadapi"}},
 			"leadapi/sandbox/web":        {imports: []string{"leadapi/sandbox", "internal/page"}},
 		},
@@ -83,7 +84,7 @@ func design() plan {
 			{path: "go.etcd.io/bbolt", rooms: []string{"checkpoint/bolt", "checkpoint/bolt/records", "leadapi/sandbox"}, tests: true},
 			{path: "github.com/jackc/pgx/v5", rooms: []string{"checkpoint/postgres", "checkpoint/postgres/server", "internal/pgtest"}, tests: true},
 			// The engine knows statuses by name; what makes calls is reserved below.
-			{path: "net/http", rooms: []string{"importer", "importer/delivery", "internal/page", "internal/fetch", "leadapi", "leadapi/sandbox"}},
+			{path: "net/http", rooms: []string{"importer", "importer/delivery", "internal/page", "internal/fetch", "internal/testsupport", "leadapi", "leadapi/sandbox"}},
 		},
 		calls: reserved{path: "net/http", rooms: []string{"leadapi", "internal/fetch"}},
 		names: []string{

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"go.etcd.io/bbolt"
 )
 
@@ -116,7 +115,7 @@ func (s *Server) login(c call) (answer, error) {
 	if c.Header.Get("Authorization") != "" {
 		return answer{}, refuse(http.StatusBadRequest, "login takes no Authorization header")
 	}
-	f, err := s.form(c, fields{"email": text, "password": text})
+	f, err := c.form(fields{"email": text, "password": text})
 	if err != nil {
 		return answer{}, err
 	}
@@ -135,7 +134,7 @@ func (s *Server) login(c call) (answer, error) {
 
 // client makes an OAuth client ("2. Create OAuth client"). Only a digest of its secret is kept.
 func (s *Server) client(c call) (answer, error) {
-	if s.options.Strict && len(c.body) > 0 {
+	if len(c.body) > 0 {
 		return answer{}, refuse(http.StatusBadRequest, "this address takes no body")
 	}
 	used := refuse(http.StatusUnauthorized, "the temporary token was used before")
@@ -156,10 +155,10 @@ func (s *Server) client(c call) (answer, error) {
 
 // token grants tokens ("3. Generate access and refresh tokens", "4. Refresh access token").
 func (s *Server) token(c call) (answer, error) {
-	if s.options.Strict && len(c.body) > 0 {
+	if len(c.body) > 0 {
 		return answer{}, oauthRefusal("invalid_request", "this address takes no body")
 	}
-	q, err := tokenQuery(c.URL.RawQuery, s.options.Strict)
+	q, err := tokenQuery(c.URL.RawQuery)
 	if err != nil {
 		return answer{}, err
 	}
@@ -173,7 +172,7 @@ func (s *Server) token(c call) (answer, error) {
 			return answer{}, err
 		}
 	}
-	access, err := s.issue(accessUse, id, s.options.AccessLife)
+	access, err := s.issue(accessUse, id, accessLife)
 	if err != nil {
 		return answer{}, err
 	}
@@ -182,15 +181,15 @@ func (s *Server) token(c call) (answer, error) {
 		return answer{}, err
 	}
 	return respond(http.StatusOK, struct {
-		AccessToken  string         `json:"access_token"`
-		ExpiresIn    jsontext.Value `json:"expires_in,omitzero"`
-		RefreshToken string         `json:"refresh_token"`
-		TokenType    string         `json:"token_type"`
-	}{access, s.faults.expiresIn(s.options.AccessLife), refresh, "Bearer"}), nil
+		AccessToken  string `json:"access_token"`
+		ExpiresIn    int    `json:"expires_in"`
+		RefreshToken string `json:"refresh_token"`
+		TokenType    string `json:"token_type"`
+	}{access, int(accessLife.Seconds()), refresh, "Bearer"}), nil
 }
 
-// tokenQuery reads the parameters of a token request: those of its grant, each once; strict takes no others.
-func tokenQuery(raw string, strict bool) (url.Values, error) {
+// tokenQuery reads the parameters of a token request: those of its grant, each once, and no others.
+func tokenQuery(raw string) (url.Values, error) {
 	q, err := url.ParseQuery(raw)
 	if err != nil {
 		return nil, oauthRefusal("invalid_request", "the query cannot be read")
@@ -208,7 +207,7 @@ func tokenQuery(raw string, strict bool) (url.Values, error) {
 			return nil, oauthRefusal("invalid_request", name+" is required, once")
 		}
 	}
-	if strict && len(q) > len(want) {
+	if len(q) > len(want) {
 		return nil, oauthRefusal("invalid_request", "the query has a parameter too many")
 	}
 	return q, nil

@@ -4,13 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"compress/gzip"
-	"compress/zlib"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -93,27 +90,16 @@ type faulty struct {
 
 // faultAnswers are the faults that are no status, by name.
 var faultAnswers = map[string]func(faulty){
-	"revoke":       func(c faulty) { c.write(c.w) },
-	"drop":         func(faulty) { panic(http.ErrAbortHandler) },
-	"hang":         faulty.hang,
-	"slow":         func(c faulty) { c.s.pause(c.r.Context(), cmp.Or(c.pause, slowness)); c.write(c.w) },
-	"drip":         faulty.drip,
-	"cut-body":     faulty.cutBody,
-	"not-json":     faulty.notJSON,
-	"no-id":        func(c faulty) { c.edit("", "leadID", "ID") },
-	"bad-id":       func(c faulty) { c.edit("../../v3/oauth2/client", "leadID", "ID") },
-	"other-id":     func(c faulty) { c.edit(cmp.Or(c.before, TrunkID), "leadID", "ID") },
-	"other-org":    func(c faulty) { c.edit(TrunkID, "assignedOrganizationID", "OwnerID") },
-	"other-status": func(c faulty) { c.edit("closedBoughtOtherBrand", "Status") },
-	"info":         faulty.inform,
-	"extra":        faulty.extra,
-	"huge-header":  func(c faulty) { c.w.Header().Set("X-Padding", strings.Repeat("x", 1<<20)); c.write(c.w) },
-	"gzip":         func(c faulty) { c.pack("gzip", func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) }) },
-	"deflate":      func(c faulty) { c.pack("deflate", func(w io.Writer) io.WriteCloser { return zlib.NewWriter(w) }) },
-	"gzip-bomb":    faulty.bomb,
-	"bom":          func(c faulty) { c.body = append([]byte("\ufeff"), c.body...); c.write(c.w) },
-	"close":        func(c faulty) { c.raw(c.wire(string(c.body))) },
-	"endless":      faulty.endless,
+	"revoke":   func(c faulty) { c.write(c.w) },
+	"drop":     func(faulty) { panic(http.ErrAbortHandler) },
+	"hang":     faulty.hang,
+	"slow":     func(c faulty) { c.s.pause(c.r.Context(), cmp.Or(c.pause, slowness)); c.write(c.w) },
+	"cut-body": faulty.cutBody,
+	"not-json": faulty.notJSON,
+	"no-id":    func(c faulty) { c.edit("") },
+	"other-id": func(c faulty) { c.edit(cmp.Or(c.before, TrunkID)) },
+	"gzip":     faulty.pack,
+	"close":    faulty.closeUnannounced,
 }
 
 // spoil answers as the fault wants it. a is the true answer; it is empty when nothing was applied.
@@ -149,18 +135,12 @@ func (c faulty) hang() {
 	panic(http.ErrAbortHandler)
 }
 
-func (c faulty) drip() {
-	c.begin(len(c.body))
-	for i := range c.body {
-		if !c.send(c.body[i:i+1]) || !c.s.pause(c.r.Context(), cmp.Or(c.pause, time.Second)) {
-			return
-		}
-	}
-}
-
 func (c faulty) cutBody() {
-	c.begin(len(c.body))
-	c.send(c.body[:len(c.body)/2])
+	c.w.Header().Set("Content-Type", "application/json")
+	c.w.Header().Set("Content-Length", strconv.Itoa(len(c.body)))
+	c.w.WriteHeader(c.status)
+	_, _ = c.w.Write(c.body[:len(c.body)/2])
+	_ = http.NewResponseController(c.w).Flush()
 	panic(http.ErrAbortHandler)
 }
 
@@ -170,96 +150,40 @@ func (c faulty) notJSON() {
 	c.write(c.w)
 }
 
-// edit puts a value in place of each field that the body has, or takes it out when the value is "".
-func (c faulty) edit(value string, names ...string) {
+// edit puts another lead's ID in place of the true one, or takes it out for "".
+func (c faulty) edit(id string) {
 	var body map[string]jsontext.Value
 	_ = json.Unmarshal(c.body, &body)
-	for _, name := range names {
-		if body[name] == nil {
-			continue
-		}
-		if value == "" {
+	for _, name := range []string{"leadID", "ID"} {
+		switch {
+		case body[name] == nil:
+		case id == "":
 			delete(body, name)
-			continue
+		default:
+			body[name], _ = jsontext.AppendQuote(nil, id)
 		}
-		body[name], _ = jsontext.AppendQuote(nil, value)
 	}
 	c.body, _ = json.Marshal(body, json.Deterministic(true))
 	c.write(c.w)
 }
 
-func (c faulty) inform() {
-	for range 100 {
-		c.w.WriteHeader(http.StatusEarlyHints)
-	}
+func (c faulty) pack() {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, _ = z.Write(c.body)
+	_ = z.Close()
+	c.w.Header().Set("Content-Encoding", "gzip")
+	c.body = b.Bytes()
 	c.write(c.w)
 }
 
-// extra sends, in one piece, its answer and another one that nobody asked for.
-func (c faulty) extra() {
-	c.raw(c.wire(string(c.body)) + c.wire(strings.Replace(string(c.body), c.leadID, newID(0), 1)))
-}
-
-// wire is the answer as it stands on the connection, without a word of what becomes of that.
-func (c faulty) wire(body string) string {
-	head := "HTTP/1.1 " + strconv.Itoa(c.status) + " " + http.StatusText(c.status)
-	if alive := c.w.Header().Get("Keep-Alive"); alive != "" {
-		head += "\r\nKeep-Alive: " + alive
-	}
-	return head + "\r\nContent-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body
-}
-
-// raw sends a text as it is and closes the connection.
-func (c faulty) raw(text string) {
+// closeUnannounced answers and closes the connection, which the answer does not say.
+func (c faulty) closeUnannounced() {
 	conn, _, err := http.NewResponseController(c.w).Hijack()
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
 	defer conn.Close()
-	_, _ = io.WriteString(conn, text)
-}
-
-func (c faulty) pack(encoding string, packer func(io.Writer) io.WriteCloser) {
-	var b bytes.Buffer
-	z := packer(&b)
-	_, _ = z.Write(c.body)
-	_ = z.Close()
-	c.w.Header().Set("Content-Encoding", encoding)
-	c.body = b.Bytes()
-	c.write(c.w)
-}
-
-func (c faulty) bomb() {
-	c.w.Header().Set("Content-Encoding", "gzip")
-	c.w.Header().Set("Content-Type", "application/json")
-	c.w.WriteHeader(c.status)
-	z := gzip.NewWriter(c.w)
-	blanks := []byte(strings.Repeat(" ", 1<<20))
-	for range 64 {
-		if _, err := z.Write(blanks); err != nil {
-			return
-		}
-	}
-	_, _ = z.Write(c.body)
-	_ = z.Close()
-}
-
-func (c faulty) endless() {
-	c.w.WriteHeader(c.status)
-	blanks := []byte(strings.Repeat(" ", 1<<16))
-	for c.send(blanks) && c.s.pause(c.r.Context(), time.Millisecond) {
-	}
-}
-
-// begin sends a head that promises a body of n bytes.
-func (c faulty) begin(n int) {
-	c.w.Header().Set("Content-Type", "application/json")
-	c.w.Header().Set("Content-Length", strconv.Itoa(n))
-	c.w.WriteHeader(c.status)
-}
-
-// send writes and flushes, and reports whether that went well.
-func (c faulty) send(b []byte) bool {
-	_, err := c.w.Write(b)
-	return err == nil && http.NewResponseController(c.w).Flush() == nil
+	fmt.Fprintf(conn, "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+		c.status, http.StatusText(c.status), len(c.body), c.body)
 }

@@ -3,15 +3,12 @@ package sandbox
 import (
 	"bufio"
 	"compress/gzip"
-	"compress/zlib"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptrace"
-	"net/textproto"
 	"strings"
 	"sync"
 	"testing"
@@ -23,7 +20,7 @@ import (
 func serve(t *testing.T, faults string) (*Server, *Listener, *http.Client) {
 	t.Helper()
 	s := open(t, Options{Faults: faults})
-	l, err := Listen("127.0.0.1:0", s)
+	l, err := Listen("127.0.0.1:0", s, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,31 +69,9 @@ func TestAnswersAreSpoiledAfterStoring(t *testing.T) {
 		"no-id": func(_ *http.Response, body string, err error) bool {
 			return err == nil && body == `{"assignedLocationName":"","assignedOrganizationID":"`+boston+`"}`
 		},
-		"bad-id": func(_ *http.Response, body string, err error) bool {
-			return err == nil && strings.Contains(body, `"leadID":"../../v3/oauth2/client"`)
-		},
-		"other-org": func(_ *http.Response, body string, err error) bool {
-			return err == nil && strings.Contains(body, `"assignedOrganizationID":"`+TrunkID+`"`)
-		},
-		"huge-header": func(res *http.Response, _ string, err error) bool {
-			return err == nil && len(res.Header.Get("X-Padding")) == 1<<20
-		},
 		"gzip": func(res *http.Response, body string, err error) bool {
 			z, broken := gzip.NewReader(strings.NewReader(body))
 			return err == nil && broken == nil && res.Header.Get("Content-Encoding") == "gzip" && holdsID(z)
-		},
-		"deflate": func(res *http.Response, body string, err error) bool {
-			z, broken := zlib.NewReader(strings.NewReader(body))
-			return err == nil && broken == nil && res.Header.Get("Content-Encoding") == "deflate" && holdsID(z)
-		},
-		"bom": func(_ *http.Response, body string, err error) bool {
-			return err == nil && strings.HasPrefix(body, "\ufeff{")
-		},
-		"keep-alive=7,close": func(res *http.Response, body string, err error) bool {
-			return err == nil && !res.Close && res.Header.Get("Keep-Alive") == "timeout=7" && holdsID(strings.NewReader(body))
-		},
-		"gzip-bomb": func(res *http.Response, body string, err error) bool {
-			return err == nil && res.Header.Get("Content-Encoding") == "gzip" && strings.HasPrefix(body, "\x1f\x8b") && len(body) < 1<<18
 		},
 	} {
 		t.Run(fault, func(t *testing.T) {
@@ -140,7 +115,7 @@ func TestClosedUnannounced(t *testing.T) {
 
 // faults 66, 69
 func TestAnAnswerNamesAnotherLead(t *testing.T) {
-	s := open(t, Options{Faults: "create.other-id#2,update.other-id#1,update.other-status#2"})
+	s := open(t, Options{Faults: "create.other-id#2,update.other-id#1"})
 	first := createLead(t, s, `{}`)
 	if again := createLead(t, s, `{}`); again != first {
 		t.Errorf("lead %s, want %s", again, first)
@@ -149,39 +124,6 @@ func TestAnAnswerNamesAnotherLead(t *testing.T) {
 	w := ask(s, "PATCH", "/v3/lead/"+second, `{"ExternalID":"x"}`, "Authorization", signIn(s))
 	if got := decode(t, w)["ID"]; got != first || ledger(t, s)[1].ExternalID != "x" {
 		t.Errorf("ID is %v, want %s", got, first)
-	}
-	// faults 68
-	w = ask(s, "PATCH", "/v3/lead/"+second, `{"Status":"onHold"}`, "Authorization", signIn(s))
-	if got := decode(t, w)["Status"]; got != "closedBoughtOtherBrand" || ledger(t, s)[1].Status != "onHold" {
-		t.Errorf("Status is %v", got)
-	}
-}
-
-// faults 45, 65
-func TestInformationalAnswersComeFirst(t *testing.T) {
-	s, l, c := serve(t, "info#1")
-	c.Timeout = 0
-	got := 0
-	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
-		Got1xxResponse: func(int, textproto.MIMEHeader) error { got++; return nil },
-	})
-	res, err := post(ctx, s, l, c)
-	if err != nil || res.StatusCode != 201 || got != 100 {
-		t.Fatalf("%v after %d informational answers", err, got)
-	}
-	_ = res.Body.Close()
-}
-
-// faults 47
-func TestAnUnaskedAnswerFollows(t *testing.T) {
-	s, l, c := serve(t, "extra#1")
-	_, body, err := read(t, s, l, c)
-	if id := ledger(t, s)[0].ID; err != nil || !strings.Contains(body, id) {
-		t.Fatalf("%v: %s", err, body)
-	}
-	res, body, err := read(t, s, l, c)
-	if err != nil || res.StatusCode != 201 || !strings.Contains(body, ledger(t, s)[1].ID) {
-		t.Errorf("the next request got %s, %v", body, err)
 	}
 }
 
@@ -213,20 +155,6 @@ func awaitCount(ctx context.Context, s *Server) {
 	}
 }
 
-// faults 45
-func TestAnEndlessAnswerEndsWithItsClient(t *testing.T) {
-	s, l, c := serve(t, "endless#1")
-	res, err := post(t.Context(), s, l, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	n, err := io.CopyN(io.Discard, res.Body, 1<<20)
-	if n != 1<<20 || err != nil {
-		t.Errorf("%d bytes, %v", n, err)
-	}
-	_ = res.Body.Close()
-}
-
 // faults 39, 44
 func TestAnswersComeLate(t *testing.T) {
 	for _, tt := range []struct {
@@ -237,15 +165,11 @@ func TestAnswersComeLate(t *testing.T) {
 		{Options{Faults: "slow#1:90s"}, 90 * time.Second},
 		{Options{Latency: 20 * time.Millisecond}, 20 * time.Millisecond},
 		{Options{Latency: time.Second, Faults: "slow#1"}, 4 * time.Second},
-		{Options{Faults: "drip#1"}, 0}, // a second for each byte
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := open(t, tt.options)
 			start := time.Now()
 			w := answered(s)
-			if tt.options.Faults == "drip#1" {
-				tt.want = time.Duration(w.Body.Len()) * time.Second
-			}
 			if got := time.Since(start); got != tt.want || w.Code != 201 {
 				t.Errorf("%+v: status %d after %v, want %v", tt.options, w.Code, got, tt.want)
 			}

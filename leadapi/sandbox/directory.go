@@ -3,48 +3,82 @@ package sandbox
 import (
 	"bytes"
 	"cmp"
+	_ "embed"
 	"errors"
 	"fmt"
-	"io"
+	"hash/fnv"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
+	"sync"
+	"unicode"
 
 	"go.yaml.in/yaml/v4"
 
 	"leadferry/internal/spelling"
 )
 
-// The types of locators under the names that the specification gives them. They say how one searches, and so which
-// property of locationSearch it needs ("locationSearch object").
+// TrunkID is the ID of the trunk organization of the sandbox's made-up brand. It stands in the path
+// of every create, and leads may be assigned to it directly.
+const TrunkID = "b1cb1816-7d85-457c-9f32-2a1422d00e17"
+
+// RadiusLocatorID, RegionsLocatorID and MixedLocatorID are the IDs of the brand's three locators, one of each type.
 const (
-	radiusOnly               = "Radius Only"
-	regionsAndTerritories    = "Regions and Territories"
-	regionsTerritoriesRadius = "Regions, Territories and Radius"
+	RadiusLocatorID  = "1946f580-3cae-445c-9069-80ba1f71f6fa"
+	RegionsLocatorID = "3b7040a0-38d0-4604-a124-e839b9cbfb00"
+	MixedLocatorID   = "93f69c0d-5bf3-4ee9-9997-15295147816b"
 )
 
-// locatorTypes are their names in a mapping, and so in a directory.
-var locatorTypes = map[string]string{
-	"radius": radiusOnly, "regions": regionsAndTerritories, "regions-radius": regionsTerritoriesRadius,
-}
+// The types of locators, as a mapping names them. regions takes a postal code, the others take a search text
+// ("locationSearch object").
+const (
+	radius           = "radius"
+	regions          = "regions"
+	regionsAndRadius = "regions-radius"
+)
 
 // Organization is one organization of a brand.
 type Organization struct{ ID, Name string }
 
-// location is one place of an organization. Its territories are the beginnings of the postal codes that it serves, with
-// blanks between; these and its own code are as postalCode writes them.
-type location struct{ organizationID, name, city, address, postalCode, territories string }
+// location is one place of an organization. Its territories are the beginnings of the postal codes that it serves, as
+// postalCode writes them.
+type location struct {
+	organizationID, name, city, address string
+	territories                         []string
+}
 
 // Directory is the brand that a Server serves: to which organizations leads can be assigned, and by which locators.
 type Directory struct {
-	trunkID   string
-	names     map[string]string // of organizations by ID, the trunk too
-	locators  map[string]string // type by ID
-	locations []location
+	trunkID       string
+	organizations []Organization
+	names         map[string]string // of organizations by ID, the trunk too
+	locators      map[string]string // type by ID
+	locations     []location
 }
 
-// TrunkID is the ID of the trunk organization, which stands in the path of every create; that of the made-up brand for nil.
-func (d *Directory) TrunkID() string { return cmp.Or(d, brand).trunkID }
+//go:embed brand.yaml
+var brandFile []byte
+
+// brand is the made-up brand. It is read when it is asked for first.
+var brand = sync.OnceValue(func() *Directory {
+	d, err := readDirectory(brandFile)
+	if err != nil {
+		panic(err) // the tests would say so
+	}
+	return d
+})
+
+// Organizations are those of the made-up brand, the trunk first.
+func Organizations() []Organization { return slices.Clone(brand().organizations) }
+
+// TrunkID is the ID of the trunk organization, which is in the path of every create; that of the made-up brand for nil.
+func (d *Directory) TrunkID() string {
+	if d == nil {
+		return TrunkID
+	}
+	return d.trunkID
+}
 
 // DirectoryHelp describes the file of LoadDirectory.
 const DirectoryHelp = `trunk: 3f2a...                        # default: the sandbox's own
@@ -58,12 +92,13 @@ organizations:
 locators:
   - {id: 0b1c..., type: regions}      # or radius, or regions-radius`
 
-const directoryKeys = "its keys are trunk, organizations (id, name, locations with name, city, address, postal_code, territories) and locators (id, type)"
+const directoryKeys = "its keys are trunk, organizations (id, name, locations with name, city, address, postal_code, " +
+	"territories) and locators (id, type)"
 
 type directoryFile struct {
 	Trunk         organizationEntry
 	Organizations []organizationEntry
-	Locators      []locatorEntry
+	Locators      []struct{ ID, Type string }
 }
 
 type organizationEntry struct {
@@ -73,20 +108,10 @@ type organizationEntry struct {
 		PostalCode          string `yaml:"postal_code"`
 		Territories         []string
 	}
-	at place
 }
-
-type locatorEntry struct {
-	ID, Type string
-	at       place
-}
-
-// place is where something stands in a file, from 1.
-type place struct{ line, column int }
 
 // UnmarshalYAML takes an ID alone, too.
 func (o *organizationEntry) UnmarshalYAML(n *yaml.Node) error {
-	o.at = place{n.Line, n.Column}
 	if n.Kind == yaml.ScalarNode {
 		return n.Load(&o.ID)
 	}
@@ -94,146 +119,183 @@ func (o *organizationEntry) UnmarshalYAML(n *yaml.Node) error {
 	return n.Load((*plain)(o), yaml.WithKnownFields())
 }
 
-// UnmarshalYAML notes the place.
-func (l *locatorEntry) UnmarshalYAML(n *yaml.Node) error {
-	l.at = place{n.Line, n.Column}
-	type plain locatorEntry
-	return n.Load((*plain)(l), yaml.WithKnownFields())
-}
-
-// maxDirectory is the largest file of LoadDirectory, in bytes: some 100,000 organizations.
-const maxDirectory = 16 << 20
-
-// LoadDirectory reads the user's own brand from a file in YAML or JSON, of the form of DirectoryHelp. Its errors name
-// file, line and column, one on a line, each with a hint where there is one.
+// LoadDirectory reads the user's own brand from a file in YAML or JSON, of the form of DirectoryHelp.
 func LoadDirectory(path string) (*Directory, error) {
-	f, err := os.Open(path)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxDirectory+1))
-	switch {
-	case err != nil:
+	d, err := readDirectory(data)
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
-	case len(data) > maxDirectory:
-		return nil, fmt.Errorf("%s: the file is larger than 16 MiB", path)
 	}
-	r := &directoryReader{path: path, seen: map[string]place{}, Directory: &Directory{names: map[string]string{}, locators: map[string]string{}}}
+	return d, nil
+}
+
+func readDirectory(data []byte) (*Directory, error) {
 	var file directoryFile
-	if r.syntax(yaml.Load(bytes.TrimPrefix(data, []byte("\ufeff")), &file, yaml.WithKnownFields())) {
-		r.read(&file)
+	if err := yaml.Load(bytes.TrimPrefix(data, []byte("\ufeff")), &file, yaml.WithKnownFields()); err != nil {
+		return nil, fmt.Errorf("%s\nhint: %s", typeName().ReplaceAllString(err.Error(), ""), directoryKeys)
 	}
-	if r.errs != nil {
-		return nil, errors.Join(r.errs...)
-	}
-	return r.Directory, nil
-}
-
-// directoryReader gathers what a file says and what is wrong with it.
-type directoryReader struct {
-	*Directory
-	path string
-	seen map[string]place
-	errs []error
-}
-
-func (r *directoryReader) fail(at place, hint, format string, args ...any) {
-	where := r.path
-	if at.line > 0 {
-		where += fmt.Sprintf(":%d:%d", at.line, at.column)
-	}
-	if hint != "" {
-		hint = "\nhint: " + hint
-	}
-	r.errs = append(r.errs, fmt.Errorf("%s: %s%s", where, fmt.Sprintf(format, args...), hint))
-}
-
-// unknownKey is what the YAML reader says of a key that has no place in the type into which it reads.
-var unknownKey = spelling.Form(`(?s)^field (.+) not found in type .*`)
-
-// syntax reports whether the file could be read, and takes down the YAML reader's errors.
-func (r *directoryReader) syntax(err error) bool {
-	var faults []*yaml.LoadError
-	if all, several := errors.AsType[*yaml.LoadErrors](err); several {
-		faults = all.Errors
-	} else if one, single := errors.AsType[*yaml.LoadError](err); single {
-		faults = []*yaml.LoadError{one}
-	} else if err != nil {
-		r.fail(place{}, "", "the directory cannot be read as YAML")
-	}
-	for _, fault := range faults {
-		text := fault.Message
-		if text == "" && fault.Unwrap() != nil {
-			text = strings.TrimPrefix(fault.Unwrap().Error(), "yaml: ")
-		}
-		if text = unknownKey().ReplaceAllString(text, "unknown key $1"); strings.HasPrefix(text, "cannot construct ") {
-			text = "a value of another kind is wanted here"
-		}
-		r.fail(place{fault.Mark.Line, fault.Mark.Column}, directoryKeys, "%s", text)
-	}
-	return err == nil
-}
-
-func (r *directoryReader) read(file *directoryFile) {
 	if file.Trunk.ID == "" && len(file.Organizations) == 0 {
-		r.fail(place{}, "list the IDs of your organizations under organizations:", "the directory names no organization")
+		return nil, errors.New("the directory names no organization\nhint: list their IDs under organizations:")
 	}
-	trunk := &file.Trunk
-	trunk.ID = cmp.Or(trunk.ID, TrunkID)
-	r.trunkID = trunk.ID
-	listed := slices.ContainsFunc(file.Organizations, func(o organizationEntry) bool { return o.ID == trunk.ID })
+	file.Trunk.ID = cmp.Or(file.Trunk.ID, TrunkID)
+	d := &Directory{trunkID: file.Trunk.ID, names: map[string]string{}, locators: map[string]string{}}
+	var errs []error
+	listed := slices.ContainsFunc(file.Organizations, func(o organizationEntry) bool { return o.ID == d.trunkID })
 	if !listed { // as it may be in a list of all of them
-		r.organization(trunk, len(file.Organizations) == 0)
+		errs = append(errs, d.add(&file.Trunk, len(file.Organizations) == 0))
 	}
 	for i := range file.Organizations {
-		r.organization(&file.Organizations[i], true)
+		errs = append(errs, d.add(&file.Organizations[i], true))
 	}
 	for _, l := range file.Locators {
-		kind := locatorTypes[l.Type]
-		if kind == "" {
-			r.fail(l.at, "radius, regions or regions-radius, as in a mapping's assign", "the locator has no type, or one that is not known")
+		_, again := d.locators[l.ID]
+		if !slices.Contains([]string{radius, regions, regionsAndRadius}, l.Type) {
+			errs = append(errs, fmt.Errorf("the locator %.64q has no type\nhint: radius, regions or regions-radius", l.ID))
 		}
-		if r.id(l.ID, "locator", l.at) {
-			r.locators[l.ID] = kind
-		}
+		errs = append(errs, checkID("locator", l.ID, again))
+		d.locators[l.ID] = l.Type
 	}
+	return d, errors.Join(errs...)
 }
 
-// organization adds an organization and its locations; one without is a location itself, if it may be.
-func (r *directoryReader) organization(o *organizationEntry, located bool) {
-	if !r.id(o.ID, "organization", o.at) {
-		return
-	}
-	r.names[o.ID] = o.Name
+// add adds an organization and its locations; one without locations is a location itself, if it may be.
+func (d *Directory) add(o *organizationEntry, located bool) error {
+	_, again := d.names[o.ID]
+	d.names[o.ID] = o.Name
+	d.organizations = append(d.organizations, Organization{o.ID, o.Name})
 	if len(o.Locations) == 0 && located {
-		r.locations = append(r.locations, location{organizationID: o.ID, name: o.Name})
+		d.locations = append(d.locations, location{organizationID: o.ID, name: o.Name})
 	}
 	for _, l := range o.Locations {
 		place := location{organizationID: o.ID, name: cmp.Or(l.Name, o.Name), city: l.City, address: l.Address}
-		if place.postalCode = postalCode(l.PostalCode); place.postalCode == "" && l.PostalCode != "" {
-			r.fail(o.at, "", "the postal code of a location of this organization cannot be one")
+		for _, t := range append(l.Territories, l.PostalCode) {
+			if t != "" {
+				place.territories = append(place.territories, postalCode(t))
+			}
 		}
-		for _, t := range l.Territories {
-			place.territories += " " + codeBlanks.Replace(strings.ToUpper(t))
-		}
-		r.locations = append(r.locations, place)
+		d.locations = append(d.locations, place)
 	}
+	return checkID("organization", o.ID, again)
 }
+
+// typeName is what the YAML reader says of the types here, which nobody who writes a file knows.
+var typeName = spelling.Form(` (?:in type|into) sandbox\.\w+`)
 
 var validID = spelling.Form(`^[A-Za-z0-9._-]{1,128}$`)
 
-// id reports whether an ID can be one and is new.
-func (r *directoryReader) id(id, what string, at place) bool {
-	first, again := r.seen[what+id]
+func checkID(what, id string, again bool) error {
 	switch {
 	case !validID().MatchString(id) || strings.Trim(id, ".") == "":
-		r.fail(at, "letters, digits, and . _ - only, at most 128", "the %s has no ID, or one that cannot be", what)
+		return fmt.Errorf("%.64q cannot be the ID of the %s\nhint: letters, digits, and . _ - only, at most 128", id, what)
 	case again:
-		r.fail(at, "", "the %s stands on line %d already", what, first.line)
-	default:
-		r.seen[what+id] = at
-		return true
+		return fmt.Errorf("the %s %s is listed twice", what, id)
 	}
-	return false
+	return nil
+}
+
+// locate has a locator choose the location, and so the organization. Each type needs a property of its own
+// ("locationSearch object").
+func (d *Directory) locate(f form) (l location, err error) {
+	id, err := f.required("locatorID")
+	if err != nil {
+		return l, err
+	}
+	if f["locationSearch"] == nil {
+		return l, refuse(http.StatusBadRequest, "locationSearch is required with locatorID")
+	}
+	kind, known := d.locators[id]
+	if !known {
+		return l, refuse(http.StatusUnprocessableEntity, "the locator is not known; --directory names your own")
+	}
+	name := "searchText"
+	if kind == regions {
+		name = "postalCode"
+	}
+	search, err := parseForm("locationSearch", f["locationSearch"], fields{name: text})
+	if err != nil {
+		return l, err
+	}
+	value, err := search.required(name)
+	if err != nil {
+		return l, err
+	}
+	code := postalCode(value)
+	if kind == regions && !strings.ContainsAny(code, "0123456789") {
+		return l, refuse(http.StatusUnprocessableEntity, "no location serves this postal code")
+	}
+	return d.search(kind, value), nil
+}
+
+// search picks the location for a postal code or a search text: for regions and territories by the postal code, which is of
+// five digits in a text, else by the last city that is named.
+func (d *Directory) search(kind, value string) location {
+	words := searchable(value)
+	best := -1
+	switch kind {
+	case regions:
+		best = d.territory(postalCode(value))
+	case regionsAndRadius:
+		for code := range strings.FieldsSeq(words) {
+			if zipCode().MatchString(code) {
+				best = d.territory(code)
+			}
+		}
+	}
+	if best < 0 {
+		best = d.city(words)
+	}
+	return d.locations[best]
+}
+
+// city is the location whose city a text names last. A text without one is somewhere, and always in the same place.
+func (d *Directory) city(words string) int {
+	h := fnv.New32a()
+	h.Write([]byte(words))
+	best, at := int(h.Sum32()%uint32(len(d.locations))), -1
+	for i, l := range d.locations {
+		if begin := strings.LastIndex(words, searchable(l.city)); l.city != "" && begin > at {
+			best, at = i, begin
+		}
+	}
+	return best
+}
+
+// territory is the location with the longest territory that a postal code begins with, or -1.
+func (d *Directory) territory(code string) (best int) {
+	best, longest := -1, 0
+	for i, l := range d.locations {
+		for _, t := range l.territories {
+			if len(t) > longest && strings.HasPrefix(code, t) {
+				best, longest = i, len(t)
+			}
+		}
+	}
+	return best
+}
+
+var (
+	zipCode    = spelling.Form(`^[0-9]{5}$`)
+	anyCode    = spelling.Form(`^[0-9A-Z](?:[ -]?[0-9A-Z]){0,9}$`)
+	codeBlanks = strings.NewReplacer(" ", "", "-", "")
+)
+
+// postalCode returns a text that may be a postal code, of whatever country, in the form in which codes are compared:
+// SW1A1AA for "sw1a 1aa". It returns "" for any other text.
+func postalCode(text string) string {
+	code := strings.ToUpper(strings.TrimSpace(text))
+	if !anyCode().MatchString(code) {
+		return ""
+	}
+	return codeBlanks.Replace(code)
+}
+
+// searchable is the text as lower-case words, each between single spaces.
+func searchable(text string) string {
+	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
+	return " " + strings.Join(words, " ") + " "
 }

@@ -12,8 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"leadferry/internal/spelling"
 )
 
@@ -22,9 +20,8 @@ const FaultHelp = `A list of faults and settings, separated by commas. A fault i
    [KIND.]NAME:P%[:DURATION]   hits P percent of the requests
    [KIND.]NAME/N[:DURATION]    hits every Nth request
    [KIND.]NAME#N[:DURATION]    hits the Nth request only
-KIND is create, update, token, login, client or proxy (CONNECT; takes STATUS, drop,
-hang and slow); without it a fault hits creates and updates. A request suffers the
-first fault of the list that hits it. Not applied are
+KIND is create, update, token, login or client; without it a fault hits creates and
+updates. A request suffers the first fault of the list that hits it. Not applied are
    STATUS, STATUS-retry   answered so (200 to 599), 429 and -retry with a Retry-After: 503-retry
    drop                   the connection is closed without an answer
    hang                   no answer at all, until the client goes
@@ -33,24 +30,13 @@ Applied and stored, unless the request is refused, are
    STATUS-stored          answered so; 200 to 299 keep the body: 500-stored, 202-stored
    drop-stored, hang-stored
    close                  answered, and then the connection is closed unannounced
-   slow, drip             answered after DURATION (3s); one byte each DURATION (1s)
-   gzip, deflate, bom     packed unasked; behind a byte order mark
-   gzip-bomb              packed with 64 MiB of blanks
+   slow                   answered after DURATION (3s)
+   gzip                   packed unasked
    cut-body, not-json     half a body; a page of HTML
-   no-id, bad-id          without the lead's ID; with one that cannot be one
-   other-id               with the ID of another lead, answered before
-   other-org              of the trunk organization
-   other-status           closedBoughtOtherBrand, whatever was asked for
-   info                   100 informational answers first
-   extra                  another answer follows unasked on the connection
-   huge-header            1 MiB of header
-   endless                blanks until the client goes
+   no-id, other-id        without the lead's ID; with that of another lead, answered before
 Settings are
    seed=N                 what chance starts from (0): the same seed hits the same requests
-   retry-after=TEXT       how long to wait, in answers that say so (1); date:S, rfc850:S and
-                          asctime:S are a date S seconds ahead, none leaves it out
-   keep-alive=S           each answer announces that the connection may rest S seconds
-   expires=JSON           the expires_in of token answers; none leaves it out`
+   retry-after=TEXT       how long to wait, in answers that say so (1); none leaves it out`
 
 // fault is one thing that goes wrong, and when.
 type fault struct {
@@ -69,8 +55,6 @@ type fault struct {
 
 type faults struct {
 	retryAfter string
-	keepAlive  string // seconds; "": not announced
-	expires    string
 	seed       uint64
 
 	mu     sync.Mutex
@@ -106,23 +90,8 @@ func (fs *faults) set(name, value string) (err error) {
 		}
 	case "retry-after":
 		fs.retryAfter = value
-		if form, seconds, _ := strings.Cut(value, ":"); dateLayouts[form] != "" {
-			if _, err := strconv.Atoi(seconds); err != nil {
-				return errors.New("a date is given as whole seconds from now")
-			}
-		}
-	case "keep-alive":
-		fs.keepAlive = value
-		if _, err := strconv.ParseUint(value, 10, 16); err != nil {
-			return errors.New("keep-alive takes whole seconds")
-		}
-	case "expires":
-		fs.expires = value
-		if value != "none" && !jsontext.Value(value).IsValid() {
-			return errors.New("expires takes a JSON value or none")
-		}
 	default:
-		return errors.New("settings are seed, retry-after, keep-alive and expires")
+		return errors.New("settings are seed and retry-after")
 	}
 	return nil
 }
@@ -145,8 +114,8 @@ func newFault(item string) (*fault, error) {
 	if m[1] != "" {
 		f.kinds = []string{m[1]}
 	}
-	if f.kinds[0] != proxyKind && !slices.ContainsFunc(endpoints, func(e endpoint) bool { return e.kind == f.kinds[0] }) {
-		return nil, errors.New("the kinds are create, update, token, login, client and proxy")
+	if !slices.ContainsFunc(endpoints, func(e endpoint) bool { return e.kind == f.kinds[0] }) {
+		return nil, errors.New("the kinds are create, update, token, login and client")
 	}
 	var err error
 	if m[8] != "" {
@@ -160,15 +129,12 @@ func newFault(item string) (*fault, error) {
 // named checks the name, which may be a status.
 func (f *fault) named() error {
 	status, err := strconv.Atoi(f.name)
-	ofProxy := f.kinds[0] == proxyKind
 	switch {
-	case ofProxy && (f.stored || err != nil && !slices.Contains([]string{"drop", "hang", "slow"}, f.name)):
-		return errors.New("the faults of the proxy are STATUS, drop, hang and slow")
 	case err == nil && status >= 200 && status <= 599 && len(f.name) == 3:
 		f.status, f.retry = status, f.retry || status == http.StatusTooManyRequests
 	case f.retry:
 		return errors.New("-retry goes with a status from 200 to 599")
-	case ofProxy || f.name == "drop" || f.name == "hang" || f.name == "revoke" && !f.stored:
+	case f.name == "drop" || f.name == "hang" || f.name == "revoke" && !f.stored:
 	case f.stored || faultAnswers[f.name] == nil:
 		return errors.New("there is no fault of this name")
 	default:
@@ -205,34 +171,10 @@ func (fs *faults) answer(f *fault) answer {
 		a = refused(refuse(f.status, "the sandbox was asked for this fault"))
 	}
 	if f.retry && fs.retryAfter != "none" {
-		a.header["Retry-After"] = fs.retryTime()
+		a.header["Retry-After"] = fs.retryAfter
 	}
 	if f.status/100 == 3 {
 		a.header["Location"] = "/elsewhere"
 	}
 	return a
-}
-
-var dateLayouts = map[string]string{"date": http.TimeFormat, "rfc850": "Monday, 02-Jan-06 15:04:05 GMT", "asctime": time.ANSIC}
-
-// retryTime gives dates by the machine's clock, as the Date header is.
-func (fs *faults) retryTime() string {
-	form, seconds, _ := strings.Cut(fs.retryAfter, ":")
-	layout := dateLayouts[form]
-	if layout == "" {
-		return fs.retryAfter
-	}
-	n, _ := strconv.Atoi(seconds)
-	return time.Now().UTC().Add(time.Duration(n) * time.Second).Format(layout)
-}
-
-// expiresIn is the lifetime that a token answer gives, in whole seconds unless the setting says otherwise.
-func (fs *faults) expiresIn(life time.Duration) jsontext.Value {
-	switch fs.expires {
-	case "":
-		return jsontext.Value(strconv.Itoa(int((life + time.Second - 1) / time.Second)))
-	case "none":
-		return nil
-	}
-	return jsontext.Value(fs.expires)
 }

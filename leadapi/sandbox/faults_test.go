@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 )
@@ -82,29 +81,24 @@ func TestTheFirstFaultOfTheListWins(t *testing.T) {
 
 func TestFaultsThatMeanNothingAreRefused(t *testing.T) {
 	for spec, want := range map[string]string{
-		"500":                "NAME:P%",
-		"crash:1%":           "no fault of this name",
-		"099:1%":             "no fault of this name",
-		"600:1%":             "no fault of this name",
-		"slow-stored:1%":     "no fault of this name",
-		"lead.500:1%":        "kinds are",
-		".500:1%":            "NAME:P%",
-		"drop-retry:1%":      "-retry goes with",
-		"500:5":              "NAME:P%",
-		"500:x%":             "NAME:P%",
-		"500:NaN%":           "NAME:P%",
-		"500:101%":           "not from 0% to 100%",
-		"500/0":              "whole number from 1",
-		"500#-1":             "NAME:P%",
-		"slow:1%:3":          "duration",
-		"slow:1%:-3s":        "duration",
-		"seed=x":             "whole number",
-		"speed=1":            "settings are",
-		"expires={":          "JSON value",
-		"retry-after=date:x": "whole seconds",
-		"keep-alive=soon":    "whole seconds",
-		"proxy.gzip:1%":      "faults of the proxy",
-		"proxy.500-stored/1": "faults of the proxy",
+		"500":            "NAME:P%",
+		"crash:1%":       "no fault of this name",
+		"099:1%":         "no fault of this name",
+		"600:1%":         "no fault of this name",
+		"slow-stored:1%": "no fault of this name",
+		"lead.500:1%":    "kinds are",
+		".500:1%":        "NAME:P%",
+		"drop-retry:1%":  "-retry goes with",
+		"500:5":          "NAME:P%",
+		"500:x%":         "NAME:P%",
+		"500:NaN%":       "NAME:P%",
+		"500:101%":       "not from 0% to 100%",
+		"500/0":          "whole number from 1",
+		"500#-1":         "NAME:P%",
+		"slow:1%:3":      "duration",
+		"slow:1%:-3s":    "duration",
+		"seed=x":         "whole number",
+		"speed=1":        "settings are",
 	} {
 		_, err := parseFaults("429:5%," + spec)
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), spec) {
@@ -114,7 +108,7 @@ func TestFaultsThatMeanNothingAreRefused(t *testing.T) {
 }
 
 func TestNoListOfFaultsBreaksTheParser(t *testing.T) {
-	piece := rapid.SampledFrom([]string{"500", "slow", "drop", "-stored", "-retry", "token.", ":", "/", "#", "5", "%", "=", ",", "3s", "seed", "expires", "date:"})
+	piece := rapid.SampledFrom([]string{"500", "slow", "drop", "-stored", "-retry", "token.", ":", "/", "#", "5", "%", "=", ",", "3s", "seed"})
 	rapid.Check(t, func(t *rapid.T) {
 		spec := strings.Join(rapid.SliceOf(piece).Draw(t, "pieces"), "")
 		if fs, err := parseFaults(spec); err == nil {
@@ -201,42 +195,16 @@ func TestWhatIsRefusedIsRefusedWhateverTheFault(t *testing.T) {
 
 // faults 61, 64
 func TestRetryAfterIsGivenInEveryForm(t *testing.T) {
-	for _, tt := range []struct{ faults, want, layout string }{
-		{"429#1", "1", ""},
-		{"503-retry#1,retry-after=7", "7", ""},
-		{"429#1,retry-after=1e9", "1e9", ""},
-		{"429#1,retry-after=-1", "-1", ""},
-		{"429#1,retry-after=none", "", ""},
-		{"503#1", "", ""},
-		{"429#1,retry-after=date:60", "", time.RFC1123},
-		{"429#1,retry-after=rfc850:60", "", time.RFC850},
-		{"429#1,retry-after=asctime:60", "", time.ANSIC},
+	for faults, want := range map[string]string{
+		"429#1":                     "1",
+		"503-retry#1,retry-after=7": "7",
+		"429#1,retry-after=1e9":     "1e9",
+		"429#1,retry-after=-1":      "-1",
+		"429#1,retry-after=none":    "",
+		"503#1":                     "",
 	} {
-		got := answered(open(t, Options{Faults: tt.faults})).Header().Get("Retry-After")
-		if tt.layout == "" {
-			if got != tt.want {
-				t.Errorf("%s: %q", tt.faults, got)
-			}
-			continue
-		}
-		at, err := time.Parse(tt.layout, got)
-		if ahead := time.Until(at); err != nil || ahead < 30*time.Second || ahead > 61*time.Second {
-			t.Errorf("%s: %q, %v ahead, %v", tt.faults, got, ahead, err)
-		}
-	}
-}
-
-// faults 76
-func TestTheLifetimeOfTokensMayBeToldWrong(t *testing.T) {
-	for setting, want := range map[string]string{
-		"none": `"access_token":"X","refresh_token"`, "0": `"expires_in":0,`, "-5": `"expires_in":-5,`,
-		`"3600"`: `"expires_in":"3600",`, "1e12": `"expires_in":1e12,`,
-	} {
-		s := open(t, Options{Faults: "expires=" + setting})
-		w := tokens(s, "grant_type", "client_credentials")
-		body := strings.Replace(w.Body.String(), decode(t, w)["access_token"].(string), "X", 1)
-		if !strings.Contains(body, want) {
-			t.Errorf("%s: %s", setting, body)
+		if got := answered(open(t, Options{Faults: faults})).Header().Get("Retry-After"); got != want {
+			t.Errorf("%s: %q, want %q", faults, got, want)
 		}
 	}
 }

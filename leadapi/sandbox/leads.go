@@ -131,7 +131,7 @@ func (s *Server) create(c call) (answer, error) {
 	if c.tail != s.directory.trunkID {
 		return answer{}, refuse(http.StatusNotFound, "the trunk organization is not known; --directory names your own")
 	}
-	f, err := s.form(c, createFields)
+	f, err := c.form(createFields)
 	if err != nil {
 		return answer{}, err
 	}
@@ -139,7 +139,7 @@ func (s *Server) create(c call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	if err := l.assign(f, s.directory, s.options.Strict); err != nil {
+	if err := l.assign(f, s.directory); err != nil {
 		return answer{}, err
 	}
 	meta := &l.RequestMeta
@@ -182,13 +182,13 @@ func newLead(f form) (l Lead, err error) {
 }
 
 // assign gives the lead to the organization that is named, or that a locator finds (endpoint 5, rules 1 to 3).
-func (l *Lead) assign(f form, d *Directory, strict bool) error {
+func (l *Lead) assign(f form, d *Directory) error {
 	direct, located := f["organizationID"] != nil, f["locatorID"] != nil || f["locationSearch"] != nil
 	switch {
 	case direct && located:
 		return refuse(http.StatusBadRequest, "give organizationID, or locatorID with locationSearch, not both")
 	case located:
-		found, err := d.locate(f, strict)
+		found, err := d.locate(f)
 		l.OwnerID, l.Location.Name, l.Location.Address = found.organizationID, found.name, found.address
 		return err
 	}
@@ -205,7 +205,7 @@ func (l *Lead) assign(f form, d *Directory, strict bool) error {
 
 // update changes a lead ("6. Update a lead").
 func (s *Server) update(c call) (answer, error) {
-	f, err := s.form(c, fields{"Status": text, "ExternalID": text, "Content": object})
+	f, err := c.form(fields{"Status": text, "ExternalID": text, "Content": object})
 	if err != nil {
 		return answer{}, err
 	}
@@ -275,7 +275,7 @@ func readBody(r *http.Request) ([]byte, error) {
 }
 
 // form reads a request's body, which must be declared as JSON ("Endpoints").
-func (s *Server) form(c call, known fields) (form, error) {
+func (c call) form(known fields) (form, error) {
 	kind, params, err := mime.ParseMediaType(c.Header.Get("Content-Type"))
 	charset := params["charset"]
 	if err != nil || kind != "application/json" || charset != "" && !strings.EqualFold(charset, "utf-8") {
@@ -284,12 +284,11 @@ func (s *Server) form(c call, known fields) (form, error) {
 	if c.Header.Get("Content-Encoding") != "" {
 		return nil, refuse(http.StatusUnsupportedMediaType, "Content-Encoding is not supported")
 	}
-	return parseForm("the body", c.body, known, s.options.Strict)
+	return parseForm("the body", c.body, known)
 }
 
-// parseForm reads one object: names in exact case and once only, valid UTF-8, nothing behind. Fields that are not known, or
-// null, are left out; strict refuses them.
-func parseForm(what string, b []byte, known fields, strict bool) (f form, err error) {
+// parseForm reads one object of known fields: names in exact case and once only, valid UTF-8, nothing behind.
+func parseForm(what string, b []byte, known fields) (f form, err error) {
 	if jsontext.Value(b).Kind() != object {
 		return nil, refuse(http.StatusBadRequest, "%s must be a JSON object", what)
 	}
@@ -298,12 +297,11 @@ func parseForm(what string, b []byte, known fields, strict bool) (f form, err er
 	}
 	for name, value := range f {
 		switch want := known[name]; {
-		case !strict && (want == 0 || value.Kind() == 'n'):
-			delete(f, name)
 		case want == 0:
 			return nil, refuse(http.StatusBadRequest, "%.64q is not a field of this object", name)
 		case want != value.Kind():
-			return nil, refuse(http.StatusBadRequest, "%s must be %s", name, map[jsontext.Kind]string{text: "a string", object: "an object"}[want])
+			kind := map[jsontext.Kind]string{text: "a string", object: "an object"}[want]
+			return nil, refuse(http.StatusBadRequest, "%s must be %s", name, kind)
 		}
 	}
 	return f, nil

@@ -62,7 +62,7 @@ func TestCreateKeepsWhatWasSent(t *testing.T) {
 }
 
 func TestCreateRefusesWhatTheSpecificationDoesNotAllow(t *testing.T) {
-	s := open(t, Options{Strict: true})
+	s := open(t, Options{})
 	const org, types = `"organizationID":"` + boston + `",`, `"typeKey":"k","typeLabel":"l"`
 	const content = `"content":{},`
 	located := func(id, search string) string {
@@ -105,8 +105,6 @@ func TestCreateRefusesWhatTheSpecificationDoesNotAllow(t *testing.T) {
 		"searchText, regions":            {located(RegionsLocatorID, `{"searchText":"Boston"}`), 400},
 		"both properties, regions":       {located(RegionsLocatorID, `{"postalCode":"02134","searchText":"Boston"}`), 400},
 		"both properties, radius":        {located(RadiusLocatorID, `{"postalCode":"02134","searchText":"Boston"}`), 400},
-		"a code that nobody serves":      {located(RegionsLocatorID, `{"postalCode":"K1A 0B1"}`), 422},
-		"a code that lost its zero":      {located(RegionsLocatorID, `{"postalCode":"2134"}`), 422},
 		"no content":                     {`{` + org + types + `}`, 400},
 		"content of wrong type":          {`{` + org + `"content":[],` + types + `}`, 400},
 		"null content":                   {`{` + org + `"content":null,` + types + `}`, 400},
@@ -129,7 +127,7 @@ func TestCreateRefusesWhatTheSpecificationDoesNotAllow(t *testing.T) {
 }
 
 func TestLeadRequestsNeedTheRightHeadersAndPath(t *testing.T) {
-	s := open(t, Options{Strict: true})
+	s := open(t, Options{})
 	id, good := createLead(t, s, `{}`), signIn(s)
 	temporary := "Bearer " + mint(s, loginUse, accountID, time.Hour)
 	for name, tt := range map[string]struct {
@@ -214,7 +212,7 @@ func TestUpdateMergesContentAndLeavesTheRest(t *testing.T) {
 }
 
 func TestUpdateRefusesWhatTheSpecificationDoesNotAllow(t *testing.T) {
-	s := open(t, Options{Strict: true})
+	s := open(t, Options{})
 	id := createLead(t, s, `{"a":"1"}`)
 	before := ledger(t, s)
 	for name, tt := range map[string]struct {
@@ -246,8 +244,8 @@ func TestUpdateRefusesWhatTheSpecificationDoesNotAllow(t *testing.T) {
 	}
 }
 
-// TestOnlyStrictRefusesWhatTheSpecificationDoesNotForbid: the service is in alpha and may learn more than it is said to know.
-func TestOnlyStrictRefusesWhatTheSpecificationDoesNotForbid(t *testing.T) {
+// TestWhatTheSpecificationDoesNotNameIsRefused: the program sends nothing else.
+func TestWhatTheSpecificationDoesNotNameIsRefused(t *testing.T) {
 	const token = "/v3/oauth2/token?grant_type=client_credentials&client_id=" + ClientID + "&client_secret=" + ClientSecret
 	const login = `{"email":"` + Email + `","password":"` + Password + `"`
 	located := func(id, search string) string {
@@ -259,7 +257,6 @@ func TestOnlyStrictRefusesWhatTheSpecificationDoesNotForbid(t *testing.T) {
 		"a null locator":               {"POST", "/v1/", `{"locatorID":null,"locationSearch":null,` + direct(`{}`)[1:]},
 		"an unknown search property":   {"POST", "/v1/", located(RadiusLocatorID, `{"searchText":"x","latitude":1.5}`)},
 		"both search properties":       {"POST", "/v1/", located(RegionsLocatorID, `{"postalCode":"02134","searchText":"Boston"}`)},
-		"a code of another country":    {"POST", "/v1/", located(RegionsLocatorID, `{"postalCode":"SW1A 1AA"}`)},
 		"a query":                      {"POST", "/v1/?a=1", direct(`{}`)},
 		"an unknown field of a lead":   {"PATCH", "/v3/lead/", `{"DisplayName":"x","Status":"open"}`},
 		"a null ExternalID":            {"PATCH", "/v3/lead/", `{"ExternalID":null,"Status":"open"}`},
@@ -267,20 +264,17 @@ func TestOnlyStrictRefusesWhatTheSpecificationDoesNotForbid(t *testing.T) {
 		"a parameter too many":         {"POST", token + "&scope=leads", ""},
 		"a body of a token request":    {"POST", token, "{}"},
 	} {
-		for _, strict := range []bool{false, true} {
-			s := open(t, Options{Strict: strict})
-			target := strings.Replace(tt.target, "/v1/", "/v1/"+TrunkID, 1)
-			if target == "/v3/lead/" {
-				target += createLead(t, s, `{}`)
-			}
-			headers := []string{"Authorization", signIn(s)}
-			if strings.HasPrefix(target, "/v3/oauth2/") {
-				headers = nil
-			}
-			w := ask(s, tt.method, target, tt.body, headers...)
-			if refused := w.Code >= 400 && w.Code < 500; refused != strict || !refused && w.Code/100 != 2 {
-				t.Errorf("%s, strict %v: status %d %s", name, strict, w.Code, w.Body)
-			}
+		s := open(t, Options{})
+		target := strings.Replace(tt.target, "/v1/", "/v1/"+TrunkID, 1)
+		if target == "/v3/lead/" {
+			target += createLead(t, s, `{}`)
+		}
+		headers := []string{"Authorization", signIn(s)}
+		if strings.HasPrefix(target, "/v3/oauth2/") {
+			headers = nil
+		}
+		if w := ask(s, tt.method, target, tt.body, headers...); w.Code < 400 || w.Code >= 500 {
+			t.Errorf("%s: status %d %s", name, w.Code, w.Body)
 		}
 	}
 }

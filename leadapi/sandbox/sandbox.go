@@ -1,20 +1,18 @@
 // Package sandbox imitates the lead service: for trying leadferry out without an account, and for
-// tests. It stands at the far end of the way of a row, behind leadapi, and knows nothing of rows.
+// tests. It is the far end of the way of a row, behind leadapi, and knows nothing of rows.
 //
 // It serves all six endpoints of the specification to one built-in service account and one brand
-// (see [Directory]), and refuses what the specification forbids; with Options.Strict also what it does
-// not name: fields, parameters, bodies and nulls. What the specification leaves open it decides once:
-// what cannot be read is 400, what names something unknown is 422 (404 in a path), and the body of a
-// refusal is {"error": …, "message": …}.
+// (see [Directory]), and refuses what the specification forbids or does not name: fields, parameters,
+// bodies and nulls. What the specification leaves open it decides once: what cannot be read is 400, what
+// names something unknown is 422 (404 in a path), and a refusal's body is {"error": …, "message": …}.
 //
 // A lead is stored before its create is answered, and outlives a kill of the process; nothing is
 // synced, so it need not outlive the machine. Tokens and OAuth clients outlive it too.
 //
-// Options.Faults says what goes wrong and how often (see [FaultHelp]), and a [Network] how it is reached.
+// Options.Faults says what goes wrong and how often (see [FaultHelp]).
 package sandbox
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"net/http"
@@ -28,13 +26,11 @@ const maxBody = 1 << 20
 
 // Options says how a Server behaves. The zero value is a well-behaved service with a temporary file.
 type Options struct {
-	Path       string        // the file of its leads; "" is a temporary one, removed by Close
-	Wait       time.Duration // how long to wait for a file that another process holds
-	Latency    time.Duration // added to every answer
-	Faults     string        // see FaultHelp
-	Directory  *Directory    // the brand; nil is a made-up one
-	Strict     bool          // refuses what the specification does not name, too
-	AccessLife time.Duration // of access tokens; 0 is 3 hours ("Limits")
+	Path      string        // the file of its leads; "" is a temporary one, removed by Close
+	Wait      time.Duration // how long to wait for a file that another process holds
+	Latency   time.Duration // added to every answer
+	Faults    string        // see FaultHelp
+	Directory *Directory    // the brand; nil is a made-up one
 
 	now func() time.Time // nil is time.Now
 }
@@ -59,12 +55,17 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.AccessLife = cmp.Or(o.AccessLife, accessLife)
 	st, err := openStore(o.Path, o.Wait)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{options: o, directory: cmp.Or(o.Directory, brand), now: o.now, store: st, faults: fs, quit: make(chan struct{}), journal: journal{counts: Counts{}, hits: map[string]int{}}}
+	s := &Server{
+		options: o, directory: o.Directory, now: o.now, store: st, faults: fs, quit: make(chan struct{}),
+		journal: journal{counts: Counts{}, hits: map[string]int{}},
+	}
+	if s.directory == nil {
+		s.directory = brand()
+	}
 	if s.now == nil {
 		s.now = time.Now
 	}
@@ -107,7 +108,8 @@ func route(r *http.Request) (e endpoint, tail string, err error) {
 			continue
 		}
 		if r.Method != e.method {
-			return endpoint{kind: "other"}, "", &refusal{status: http.StatusMethodNotAllowed, reason: "this address takes " + e.method, allow: e.method}
+			err := &refusal{status: http.StatusMethodNotAllowed, reason: "this address takes " + e.method, allow: e.method}
+			return endpoint{kind: "other"}, "", err
 		}
 		return e, tail, nil
 	}
@@ -118,9 +120,6 @@ func route(r *http.Request) (e endpoint, tail string, err error) {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e, tail, err := route(r)
 	f := s.faults.pick(e.kind)
-	if s.faults.keepAlive != "" {
-		w.Header().Set("Keep-Alive", "timeout="+s.faults.keepAlive)
-	}
 	var body []byte
 	if err == nil {
 		body, err = readBody(r)
@@ -148,7 +147,7 @@ func (s *Server) handle(e endpoint, c call) (answer, error) {
 			return answer{}, err
 		}
 	}
-	if s.options.Strict && !e.query && (c.URL.RawQuery != "" || c.URL.ForceQuery) {
+	if !e.query && (c.URL.RawQuery != "" || c.URL.ForceQuery) {
 		return answer{}, refuse(http.StatusBadRequest, "this address takes no query")
 	}
 	return e.serve(s, c)
@@ -169,7 +168,7 @@ func (s *Server) pause(ctx context.Context, d time.Duration) bool {
 }
 
 // Counts says how many requests of each kind were given each HTTP status, 0 for no answer at all.
-// Kinds are create, update, token, login, client, proxy and other.
+// Kinds are create, update, token, login, client and other.
 type Counts map[string]map[int]int
 
 // Request is what became of one request. It holds no query and no body: secrets travel there.
@@ -202,8 +201,8 @@ type journal struct {
 // note keeps what came in, with what it was answered. It returns the last lead answered that is not that of this one, or "".
 func (s *Server) note(kind string, r *http.Request, f *fault, a answer) string {
 	e := Request{
-		At: s.now(), Kind: kind, Method: cut(r.Method, 20), Path: cut(r.URL.Path, 200), RequestID: cut(r.Header.Get("X-Request-Id"), 100),
-		Status: a.status, Reason: a.reason, LeadID: a.leadID,
+		At: s.now(), Kind: kind, Method: cut(r.Method, 20), Path: cut(r.URL.Path, 200),
+		RequestID: cut(r.Header.Get("X-Request-Id"), 100), Status: a.status, Reason: a.reason, LeadID: a.leadID,
 	}
 	j := &s.journal
 	j.mu.Lock()

@@ -73,7 +73,7 @@ func ask(s *Server, method, target, body string, headers ...string) *httptest.Re
 }
 
 func signIn(s *Server) (authorization string) {
-	return "Bearer " + mint(s, accessUse, ClientID, s.options.AccessLife)
+	return "Bearer " + mint(s, accessUse, ClientID, accessLife)
 }
 
 func mint(s *Server, u use, owner string, life time.Duration) (token string) {
@@ -83,6 +83,16 @@ func mint(s *Server, u use, owner string, life time.Duration) (token string) {
 	}
 	return token
 }
+
+// Organizations of the made-up brand.
+const (
+	boston  = "5bb7fb0f-d8d9-415b-8725-460b8ce504db"
+	denver  = "db4b4019-d184-4f29-8669-d2723a604f08"
+	dallas  = "1a306ce2-9f4a-4d58-afb7-fb492f5fca05"
+	newYork = "ce9c02e4-aafb-4062-97ff-bbaaeca05990"
+	chicago = "8a1e6f91-0951-4549-a823-213cb38eb51c"
+	miami   = "2e432cd4-4edb-4a59-89e3-2949b3995201"
+)
 
 // isUUID tells whether an ID looks like those of the service.
 var isUUID = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[47][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`).MatchString

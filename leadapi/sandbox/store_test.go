@@ -83,7 +83,7 @@ func serveUntilKilled(path string) {
 	if err != nil {
 		panic(err)
 	}
-	l, err := Listen("127.0.0.1:0", s)
+	l, err := Listen("127.0.0.1:0", s, 0)
 	if err != nil {
 		panic(err)
 	}

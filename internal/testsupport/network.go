@@ -1,0 +1,193 @@
+// Package testsupport puts between a client and the sandbox what stands between a company's machine and the real
+// service: TLS, client certificates, a proxy, two addresses, connections that are closed.
+package testsupport
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
+	"encoding/pem"
+	"io"
+	"log"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// Network says how a service is reached. The zero value is plain HTTP at one address.
+type Network struct {
+	TLS       bool
+	Mutual    bool // clients must show a certificate
+	Apart     bool // lead creation has an address of its own
+	IdleClose time.Duration
+	Proxy     *url.Userinfo   // whom a proxy lets in; nil: there is none
+	ProxyDoes func(n int) int // what happens to its nth request: a status, -1 to drop it, 0 for a tunnel; nil: tunnels
+}
+
+// Way is what a client needs to know to reach the service. Files that it needs not are "".
+type Way struct {
+	URL, LeadsURL, ProxyURL string
+	CA, Cert, Key           string // files: whom to trust; the client's own certificate and key
+	Tunnels                 atomic.Int64
+}
+
+// Serve serves a service until the test ends.
+func (n Network) Serve(t testing.TB, service http.Handler) *Way {
+	t.Helper()
+	w := &Way{}
+	var secure *tls.Config
+	if n.TLS {
+		secure = w.certificates(t, n.Mutual)
+	}
+	w.URL = n.listen(t, service, secure)
+	w.LeadsURL = w.URL
+	if n.Apart {
+		w.URL, w.LeadsURL = n.listen(t, only("/v3/", service), secure), n.listen(t, only("/v1/", service), secure)
+	}
+	if n.Proxy != nil {
+		at := n.listen(t, &proxy{network: n, way: w}, nil)
+		w.ProxyURL = strings.Replace(at, "://", "://"+n.Proxy.String()+"@", 1)
+	}
+	return w
+}
+
+func (n Network) listen(t testing.TB, h http.Handler, secure *tls.Config) string {
+	s := httptest.NewUnstartedServer(h)
+	s.Config.IdleTimeout = n.IdleClose
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.TLS = secure
+	if secure != nil {
+		s.StartTLS()
+	} else {
+		s.Start()
+	}
+	t.Cleanup(func() {
+		s.CloseClientConnections()
+		s.Close()
+	})
+	return s.URL
+}
+
+// only serves one of the two applications: the paths that begin so.
+func only(prefix string, h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasPrefix(r.URL.Path, prefix) {
+			http.NotFound(w, r)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// certificates writes one certificate of an authority of its own, which server and client show and trust.
+func (w *Way) certificates(t testing.TB, mutual bool) *tls.Config {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test authority"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(7 * 24 * time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		DNSNames:    []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(name, kind string, der []byte) string {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	w.CA = write("ca.pem", "CERTIFICATE", der)
+	secure := &tls.Config{
+		Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, NextProtos: []string{"http/1.1"},
+	}
+	if mutual {
+		w.Cert, w.Key = w.CA, write("key.pem", "PRIVATE KEY", secret)
+		secure.ClientAuth, secure.ClientCAs = tls.RequireAndVerifyClientCert, x509.NewCertPool()
+		secure.ClientCAs.AppendCertsFromPEM(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+	}
+	return secure
+}
+
+// proxy takes CONNECT for the service's own addresses.
+type proxy struct {
+	network Network
+	way     *Way
+	asked   atomic.Int64
+}
+
+func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	n, does := int(p.asked.Add(1)), 0
+	if p.network.ProxyDoes != nil {
+		does = p.network.ProxyDoes(n)
+	}
+	want := "Basic " + base64.StdEncoding.EncodeToString([]byte(userPassword(p.network.Proxy)))
+	switch {
+	case does < 0:
+		panic(http.ErrAbortHandler)
+	case does > 0:
+		w.WriteHeader(does)
+	case r.Method != http.MethodConnect:
+		w.WriteHeader(http.StatusMethodNotAllowed)
+	case r.Header.Get("Proxy-Authorization") != want:
+		w.Header().Set("Proxy-Authenticate", `Basic realm="test"`)
+		w.WriteHeader(http.StatusProxyAuthRequired)
+	case !strings.HasSuffix(p.way.URL, r.Host) && !strings.HasSuffix(p.way.LeadsURL, r.Host):
+		w.WriteHeader(http.StatusForbidden)
+	default:
+		p.tunnel(w, r)
+	}
+}
+
+func userPassword(u *url.Userinfo) string {
+	password, _ := u.Password()
+	return u.Username() + ":" + password
+}
+
+// tunnel carries bytes both ways until one side has ended.
+func (p *proxy) tunnel(w http.ResponseWriter, r *http.Request) {
+	far, err := new(net.Dialer).DialContext(context.WithoutCancel(r.Context()), "tcp", r.Host)
+	if err != nil {
+		w.WriteHeader(http.StatusBadGateway)
+		return
+	}
+	near, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		far.Close()
+		return
+	}
+	p.way.Tunnels.Add(1)
+	_, _ = io.WriteString(near, "HTTP/1.1 200 Connection established\r\n\r\n")
+	end := sync.OnceFunc(func() { _, _ = near.Close(), far.Close() })
+	go func() {
+		_, _ = io.Copy(near, far)
+		end()
+	}()
+	_, _ = io.Copy(far, near)
+	end()
+}

@@ -1,0 +1,66 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Listener serves a Server on a port of this machine. One goroutine accepts; Close waits for it.
+type Listener struct {
+	server *http.Server
+	url    *url.URL
+	cancel context.CancelFunc
+	ended  chan struct{}
+}
+
+// Listen serves s at addr, such as 127.0.0.1:0 for any free port. A connection without a request for idleClose is closed; 0
+// never closes one. Listen fails for an address that other machines reach.
+func Listen(addr string, s *Server, idleClose time.Duration) (*Listener, error) {
+	host, _, err := net.SplitHostPort(addr)
+	if err == nil && !strings.EqualFold(host, "localhost") && !net.ParseIP(host).IsLoopback() {
+		err = errors.New("the sandbox serves this machine only, at 127.0.0.1, [::1] or localhost")
+	}
+	var ln net.Listener
+	if err == nil {
+		ln, err = net.Listen("tcp", addr)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("sandbox: listen on %s: %w", addr, err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	l := &Listener{url: &url.URL{Scheme: "http", Host: ln.Addr().String()}, cancel: cancel, ended: make(chan struct{})}
+	l.server = &http.Server{
+		Handler: s, ReadHeaderTimeout: 30 * time.Second, IdleTimeout: idleClose,
+		BaseContext: func(net.Listener) context.Context { return ctx },
+		ErrorLog:    log.New(io.Discard, "", 0), // clients that break off are expected
+	}
+	go func() {
+		_ = l.server.Serve(ln) // ends by Close alone
+		close(l.ended)
+	}()
+	return l, nil
+}
+
+// URL returns the address of both applications, without a path.
+func (l *Listener) URL() string { return l.url.String() }
+
+// Close stops serving. Answers that are late by a fault or a latency are cut short; other requests in
+// flight have 2 seconds. The Server stays open.
+func (l *Listener) Close() (err error) {
+	l.cancel()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	if l.server.Shutdown(ctx) != nil {
+		err = l.server.Close()
+	}
+	<-l.ended
+	return err
+}
