@@ -27,11 +27,7 @@ type wanted struct {
 	keys, leads, links, folds []string
 	hashes, foldHashes        [][]byte // of what may have been forgotten
 	brief                     bool     // folds and hashes are left out; the answer says whether they may find anything
-	span                      bool     // what stands between the first key and the last is read at one go
 }
-
-// most is how many rows a span is worth reading.
-func (q *wanted) most() int { return len(q.keys) + len(q.keys)/4 }
 
 // found is what there is of it.
 type found struct {
@@ -42,8 +38,6 @@ type found struct {
 	folds          map[string][]*row
 	hashes, folded map[string]bool // forgotten
 	more           bool            // wanted was brief, and should not have been
-	spanned        int             // rows that were found by their keys
-	beyond         bool            // there may be others, which the span did not reach
 	bad            error           // of a row that could not be read
 	room           []byte
 	one            row // the row that is read
@@ -68,16 +62,13 @@ const (
 )
 
 func (q *wanted) find(c *pgx.Conn, ledger int32) (*found, error) {
-	brief, keys, most := []byte{0}, q.keys, 0
+	brief := []byte{0}
 	if q.brief {
 		brief[0] = 1
 	}
-	if q.span {
-		keys, most = []string{slices.Min(q.keys), slices.Max(q.keys)}, q.most()+1
-	}
 	params := [][]byte{
-		int4Param(ledger), byteStrings(keys), cleanTexts(q.leads), cleanTexts(q.links), byteStrings(q.folds),
-		byteStrings(q.hashes), byteStrings(q.foldHashes), brief, int4Param(int32(most)),
+		int4Param(ledger), byteStrings(q.keys), cleanTexts(q.leads), cleanTexts(q.links), byteStrings(q.folds),
+		byteStrings(q.hashes), byteStrings(q.foldHashes), brief,
 	}
 	f := &found{
 		stood: make([]stood, 0, len(q.keys)), rows: make(map[string]*stood, len(q.keys)),
@@ -90,7 +81,6 @@ func (q *wanted) find(c *pgx.Conn, ledger int32) (*found, error) {
 	if _, err := result.Close(); err != nil {
 		return nil, err
 	}
-	f.beyond = q.span && f.spanned > q.most()
 	return f, f.bad
 }
 
@@ -116,9 +106,7 @@ func (f *found) take(v [][]byte) {
 		if s == nil {
 			s = f.add(v[2:])
 		}
-		if how == byKey {
-			f.spanned++
-		} else {
+		if how != byKey {
 			f.index(f.full(s), how, string(v[1]))
 		}
 	}
@@ -199,34 +187,23 @@ func (s *Store) Find(ctx context.Context, qs []checkpoint.Query, out []checkpoin
 }
 
 // look asks for what queries may find. Hashes and folds are made and looked up once there is anything in the ledger for
-// them to find, which hardly any has. The rows of most files come in the order of their keys: what the ledger has between the
-// first and the last is read in a third of the time of as many look-ups; where it has much more, that is not tried
-// again for a while.
+// them to find, which hardly any has.
 func (s *Store) look(ctx context.Context, qs []checkpoint.Query) (w *wanted, f *found, err error) {
 	for {
 		w = &wanted{brief: !s.folds.Load()}
 		for i := range qs {
 			s.wantQuery(w, &qs[i])
 		}
-		w.span = len(w.keys) > 1 && s.scattered.Add(-1) < 0
 		err = s.read(ctx, func(c *pgx.Conn) (err error) {
 			f, err = w.find(c, s.ledger)
 			return err
 		})
-		switch {
-		case err != nil || !f.more && !f.beyond:
+		if err != nil || !f.more {
 			return w, f, err
-		case f.more:
-			s.folds.Store(true)
 		}
-		if f.beyond {
-			s.scattered.Store(scattered)
-		}
+		s.folds.Store(true)
 	}
 }
-
-// scattered is how many look-ups ask for each key after one that found far more rows between its keys.
-const scattered = 100
 
 // answer is what a query finds, and by what. A slice in out is used again.
 func (f *found) answer(s *Store, q *checkpoint.Query, hash []byte, out *checkpoint.Entry, how *checkpoint.Match) {

@@ -1,13 +1,9 @@
 -- $1 ledger, $2 keys, $3 lead IDs, $4 ExternalIDs, $5 folds, $6 hashes of keys, $7 hashes of folds. $8 the last three are
 -- left out: is there anything for them to find? (Asked for in the order of its index, lest another one is gone through.)
--- Where $9 is not 0, $2 is the first key and the last, and what stands between them is read, so many rows at most. The first
--- column says by what a row was found, the second by which value. OFFSET 0 has each value looked up by its index: of
+-- The first column says by what a row was found, the second by which value. OFFSET 0 has each value looked up by its index: of
 -- tables that were empty when the plan was made, whole ledgers would be read instead.
 SELECT 0::smallint, ''::bytea, COLUMNS FROM unnest($2::bytea[]) AS w (key)
-CROSS JOIN LATERAL (SELECT * FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.key = w.key OFFSET 0) l WHERE $9::integer = 0
-UNION ALL
-SELECT 0::smallint, ''::bytea, COLUMNS FROM (
-	SELECT * FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.key >= ($2::bytea[])[1] AND r.key <= ($2::bytea[])[2] ORDER BY r.ledger, r.key LIMIT $9) l
+CROSS JOIN LATERAL (SELECT * FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.key = w.key OFFSET 0) l
 UNION ALL
 SELECT 1::smallint, convert_to(w.lead_id, 'UTF8'), COLUMNS FROM unnest($3::text[]) AS w (lead_id)
 CROSS JOIN LATERAL (SELECT key FROM leadferry.lead_ids o WHERE o.ledger = $1 AND o.lead_id = w.lead_id OFFSET 0) i

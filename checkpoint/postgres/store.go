@@ -81,10 +81,9 @@ type Store struct {
 	writing
 	fleet common
 
-	reading   sync.Mutex
-	reader    *server.Session
-	scattered atomic.Int64 // look-ups that go on to ask for each key, see [Store.look]
-	folds     atomic.Bool  // look-ups ask for folds and hashes, see [Store.look]
+	reading sync.Mutex
+	reader  *server.Session
+	folds   atomic.Bool // look-ups ask for folds and hashes, see [Store.look]
 }
 
 // identity is which ledger it is, and what was found when it was opened.
