@@ -276,7 +276,7 @@ func TestAStandbyIsWaitedForNoMore(t *testing.T) {
 	for name, next := range map[string]func(*Store) error{
 		"a commit":        func(s *Store) error { return s.Commit(t.Context(), []*checkpoint.Change{createdOf("a", "lead-a")}) },
 		"a decision":      func(s *Store) error { _, err := s.AcceptLoss(t.Context()); return err },
-		"a renewed claim": func(s *Store) error { _, _, err := s.claimsThatStand(byteStrings([]string{"a"})); return err },
+		"a renewed claim": func(s *Store) error { _, _, err := s.claimsThatStand(bytesOf([]string{"a"})); return err },
 	} {
 		t.Run(name, func(t *testing.T) {
 			waitFor(t, primary, "*")

@@ -3,12 +3,11 @@ package postgres
 import (
 	"context"
 	_ "embed"
-	"encoding/binary"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
 
 	"leadferry/checkpoint"
 	"leadferry/internal/rowkey"
@@ -19,8 +18,11 @@ var findText string
 
 // findSQL is the look-up with its columns.
 func findSQL() string {
-	return strings.NewReplacer("COLUMNS", columns, "NOTHING", noColumns).Replace(findText)
+	return strings.NewReplacer("COLUMNS", columnsOf("l")+", l.seq", "NOTHING", noColumns).Replace(findText)
 }
+
+// noColumns stand behind the key where there is nothing else.
+const noColumns = `0::bigint, 0::bigint, 0::bigint, 0::smallint, 0, '', '', '', '', '', '', '', '', '', '', ''::bytea, ''::bytea, ''::bytea, ''::bytea, 0::bigint`
 
 // wanted is what is looked for in one statement, and so as of one commit.
 type wanted struct {
@@ -31,23 +33,12 @@ type wanted struct {
 
 // found is what there is of it.
 type found struct {
-	stood          []stood
-	rows           map[string]*stood // by key, also those that were found by something else
+	rows           map[string]*row   // by key, also those that were found by something else
 	leads          map[string]*row   // by lead ID, of those that have it
 	links          map[string][]*row // by ExternalID, linked or only to be
 	folds          map[string][]*row
 	hashes, folded map[string]bool // forgotten
 	more           bool            // wanted was brief, and should not have been
-	bad            error           // of a row that could not be read
-	room           []byte
-	one            row // the row that is read
-	shown          checkpoint.Kept
-}
-
-// stood is a row that was found, read as far as somebody asked.
-type stood struct {
-	key string
-	seen
 }
 
 // The columns in front of a row's.
@@ -62,80 +53,49 @@ const (
 )
 
 func (q *wanted) find(c *pgx.Conn, ledger int32) (*found, error) {
-	brief := []byte{0}
-	if q.brief {
-		brief[0] = 1
-	}
-	params := [][]byte{
-		int4Param(ledger), byteStrings(q.keys), cleanTexts(q.leads), cleanTexts(q.links), byteStrings(q.folds),
-		byteStrings(q.hashes), byteStrings(q.foldHashes), brief,
-	}
 	f := &found{
-		stood: make([]stood, 0, len(q.keys)), rows: make(map[string]*stood, len(q.keys)),
-		leads: map[string]*row{}, links: map[string][]*row{}, folds: map[string][]*row{}, hashes: map[string]bool{}, folded: map[string]bool{},
+		rows: make(map[string]*row, len(q.keys)), leads: map[string]*row{}, links: map[string][]*row{}, folds: map[string][]*row{},
+		hashes: map[string]bool{}, folded: map[string]bool{},
 	}
-	result := c.PgConn().ExecPrepared(context.Background(), "find", params, binaryFormat, binaryFormat)
-	for result.NextRow() {
-		f.take(result.Values())
-	}
-	if _, err := result.Close(); err != nil {
+	rows, err := c.Query(context.Background(), "find", ledger, bytesOf(q.keys), cleanTexts(q.leads), cleanTexts(q.links), bytesOf(q.folds), q.hashes, q.foldHashes, q.brief)
+	if err != nil {
 		return nil, err
 	}
-	return f, f.bad
+	var how int16
+	var by []byte
+	var s stood
+	_, err = pgx.ForEachRow(rows, append([]any{&how, &by}, s.fields()...), func() error { return f.take(how, string(by), &s) })
+	return f, err
 }
 
-func cleanTexts(list []string) []byte {
-	a := newArray(pgtype.TextOID)
-	for _, s := range list {
-		a.text(clean(s))
+func cleanTexts(list []string) []string {
+	all := make([]string, len(list))
+	for i, s := range list {
+		all[i] = clean(s)
 	}
-	return a.param()
+	return all
 }
 
-// take notes a row of the answer.
-func (f *found) take(v [][]byte) {
-	switch how := binary.BigEndian.Uint16(v[0]); how {
+// take notes a row of the answer: by what it was found, and by which value of that.
+func (f *found) take(how int16, by string, s *stood) (err error) {
+	switch how {
 	case forgottenKey:
-		f.hashes[string(v[1])] = true
+		f.hashes[by] = true
+		return nil
 	case forgottenFold:
-		f.folded[string(v[1])] = true
+		f.folded[by] = true
+		return nil
 	case moreToFind:
 		f.more = true
-	default:
-		s := f.rows[string(v[2])]
-		if s == nil {
-			s = f.add(v[2:])
-		}
-		if how != byKey {
-			f.index(f.full(s), how, string(v[1]))
-		}
+		return nil
 	}
-}
-
-// add notes a row as it was sent.
-func (f *found) add(v [][]byte) *stood {
-	f.room = appendSent(f.room[:0], v)
-	f.stood = append(f.stood, stood{})
-	s := &f.stood[len(f.stood)-1]
-	s.sent, s.seq = sent(f.room), uint64(int8Of(v[1]))
-	s.key = s.sent.columns()[0]
-	f.rows[s.key] = s
-	return s
-}
-
-// full is a row that is read to its end.
-func (f *found) full(s *stood) *row {
-	if s.row == nil {
-		var err error
-		if s.row, err = s.sent.row(); err != nil {
-			f.bad = err
+	r := f.rows[string(s.key)]
+	if r == nil {
+		if r, err = s.row(); err != nil {
+			return err
 		}
+		f.rows[r.key] = r
 	}
-	return s.row
-}
-
-// index notes a row under what it was found by besides its key.
-func (f *found) index(r *row, how uint16, by string) {
 	switch lead := restore(by); {
 	case how == byLead && r.lead() == lead:
 		f.leads[lead] = r
@@ -144,6 +104,7 @@ func (f *found) index(r *row, how uint16, by string) {
 	case how == byFold:
 		f.folds[by] = append(f.folds[by], r)
 	}
+	return nil
 }
 
 // link notes a row under each ExternalID by which it is found.
@@ -163,8 +124,8 @@ func (f *found) link(r *row) {
 
 // row is what stands under a key.
 func (f *found) row(key string, hash []byte) *row {
-	if s := f.rows[key]; s != nil {
-		return f.full(s)
+	if r := f.rows[key]; r != nil {
+		return r
 	}
 	return &row{key: key, forgotten: f.hashes[string(hash)]}
 }
@@ -175,7 +136,7 @@ func (s *Store) Find(ctx context.Context, qs []checkpoint.Query, out []checkpoin
 	if err != nil {
 		return err
 	}
-	s.seen.putAll(f.stood)
+	s.seen.put(slices.Collect(maps.Values(f.rows))...)
 	for i := range qs {
 		var hash []byte
 		if !w.brief {
@@ -183,7 +144,7 @@ func (s *Store) Find(ctx context.Context, qs []checkpoint.Query, out []checkpoin
 		}
 		f.answer(s, &qs[i], hash, &out[i], &how[i])
 	}
-	return f.bad
+	return nil
 }
 
 // look asks for what queries may find. Hashes and folds are made and looked up once there is anything in the ledger for
@@ -208,20 +169,11 @@ func (s *Store) look(ctx context.Context, qs []checkpoint.Query) (w *wanted, f *
 // answer is what a query finds, and by what. A slice in out is used again.
 func (f *found) answer(s *Store, q *checkpoint.Query, hash []byte, out *checkpoint.Entry, how *checkpoint.Match) {
 	room := out.Content[:0]
-	if own := f.rows[q.Key]; own != nil && own.row == nil && q.LeadID == "" && own.sent.decides() {
-		f.shown = checkpoint.Kept{Entry: checkpoint.Entry{Content: room}}
-		if err := own.sent.read(&f.one, &f.shown); err != nil {
-			f.bad = err
-		}
-		*out, *how = f.one.visible().Entry, checkpoint.ByKey
-	} else {
-		var r *row
-		r, *how = f.match(q, hash)
-		*out = r.visible().Entry
+	var r *row
+	r, *how = f.match(q, hash)
+	*out = r.visible().Entry
+	if out.Content != nil { // what was seen is not to change
 		out.Content = append(room, out.Content...)
-	}
-	if len(out.Content) == 0 {
-		out.Content = nil
 	}
 	if *how == checkpoint.NoMatch && q.Alike != nil {
 		*q.Alike = f.alike(s, q.Key)
@@ -293,10 +245,10 @@ func (f *found) alike(s *Store, key string) checkpoint.Likeness {
 	folded := rowkey.Fold(key)
 	candidates := slices.Clip(f.folds[folded])
 	if same := f.rows[folded]; same != nil && folded != "" {
-		candidates = append(candidates, f.full(same))
+		candidates = append(candidates, same)
 	}
 	if other, slash := strings.CutPrefix(key, "/"); slash && f.rows[other] != nil {
-		if r := f.full(f.rows[other]); r.visible().File == "" {
+		if r := f.rows[other]; r.visible().File == "" {
 			candidates = append(candidates, r) // a list that a person wrote has keys as the file does
 		}
 	}

@@ -2,13 +2,14 @@ package postgres
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5"
 
 	"leadferry/checkpoint"
 )
@@ -128,14 +129,11 @@ func (s *Store) renew(key string) error {
 	if err := s.usable(); err != nil {
 		return err
 	}
-	held := newArray(pgtype.ByteaOID)
 	s.claims.mu.Lock()
-	for key := range s.claims.good {
-		held.bytes([]byte(key))
-	}
+	held := bytesOf(slices.Collect(maps.Keys(s.claims.good)))
 	asked := s.claims.now()
 	s.claims.mu.Unlock()
-	standing, live, err := s.claimsThatStand(held.param())
+	standing, live, err := s.claimsThatStand(held)
 	switch {
 	case err != nil:
 		return err
@@ -155,24 +153,25 @@ func (s *Store) renew(key string) error {
 }
 
 // claimsThatStand says which keys the worker still has claimed, as of a commit of its own.
-func (s *Store) claimsThatStand(keys []byte) (standing map[string]bool, live bool, err error) {
+func (s *Store) claimsThatStand(keys [][]byte) (standing map[string]bool, live bool, err error) {
 	for {
 		standing = map[string]bool{}
 		var commits, seq uint64
-		result := s.writer.PgConn().ExecParams(context.Background(), `WITH me AS (
+		rows, err := s.writer.Query(context.Background(), `WITH me AS (
 				UPDATE leadferry.workers SET commits = commits + 1, seq = nextval('leadferry.commits'), beat = clock_timestamp()
 				WHERE worker = $2 AND `+promised+`
 				RETURNING commits, seq, fenced IS NULL AS live)
 			SELECT me.commits, me.seq, me.live, l.key FROM me LEFT JOIN leadferry.lead_rows l ON l.ledger = $1 AND l.key = ANY ($3::bytea[]) AND l.worker = $2 AND l.state = 4`,
-			[][]byte{int4Param(s.ledger), int8Param(s.worker), keys}, []uint32{pgtype.Int4OID, pgtype.Int8OID, pgtype.ByteaArrayOID}, binaryFormat, binaryFormat)
-		for result.NextRow() {
-			v := result.Values()
-			commits, seq, live = binary.BigEndian.Uint64(v[0]), binary.BigEndian.Uint64(v[1]), v[2][0] == 1
-			if v[3] != nil {
-				standing[string(v[3])] = true
-			}
+			s.ledger, s.worker, keys)
+		if err == nil {
+			var key []byte
+			_, err = pgx.ForEachRow(rows, []any{&commits, &seq, &live, &key}, func() error {
+				if key != nil {
+					standing[string(key)] = true
+				}
+				return nil
+			})
 		}
-		_, err := result.Close()
 		if err == nil {
 			err = s.follows(commits)
 		}

@@ -56,22 +56,18 @@ func (s *Store) page(ctx context.Context, state checkpoint.State, after []byte) 
 	}
 	err = s.read(ctx, func(c *pgx.Conn) error {
 		page = page[:0]
-		args := [][]byte{int4Param(s.ledger), after, int8Param(pageRows), int4Param(int32(state))}
-		result := c.PgConn().ExecParams(context.Background(), `SELECT `+columns+` FROM leadferry.lead_rows l
-			WHERE l.ledger = $1 AND l.key > $2 AND `+where+` AND $4::integer >= 0 ORDER BY l.ledger, l.key LIMIT $3`, args, []uint32{23, 17, 20, 23}, binaryFormat, binaryFormat)
-		var bad error
-		for result.NextRow() {
-			r, err := sent(appendSent(nil, result.Values())).row()
-			if err != nil {
-				bad = err
-				break
-			}
-			page = append(page, r)
-		}
-		if _, err := result.Close(); err != nil {
+		rows, err := c.Query(ctx, `SELECT `+columnsOf("l")+`, l.seq FROM leadferry.lead_rows l
+			WHERE l.ledger = $1 AND l.key > $2 AND `+where+` AND $4::integer >= 0 ORDER BY l.ledger, l.key LIMIT $3`, s.ledger, after, pageRows, int32(state))
+		if err != nil {
 			return err
 		}
-		return bad
+		var one stood
+		_, err = pgx.ForEachRow(rows, one.fields(), func() error {
+			r, err := one.row()
+			page = append(page, r)
+			return err
+		})
+		return err
 	})
 	return page, err
 }
@@ -85,9 +81,6 @@ func (s *Store) History(ctx context.Context, key string) (all []checkpoint.Event
 			return err
 		}
 		r := f.row(key, nil)
-		if f.bad != nil {
-			return f.bad
-		}
 		var sends []*checkpoint.Kept
 		rows, err := c.Query(ctx, decisionColumns+` WHERE ledger = $1 AND key = $2 ORDER BY number`, s.ledger, []byte(key))
 		if err != nil {

@@ -209,31 +209,15 @@ func (s *Store) copyRows(ctx context.Context, tx pgx.Tx, c *checkpoint.Contents,
 			leads = append(leads, []any{s.ledger, clean(lead), []byte(r.key)})
 		}
 		counts[r.state()]++
-		return s.copied(r), nil
+		var hidden []string // NULL where there are none
+		if all := r.hidden(); all != nil {
+			hidden = cleanTexts(all)
+		}
+		return append([]any{s.ledger, seq, hidden}, r.values()...), nil
 	})
-	_, err = tx.CopyFrom(ctx, pgx.Identifier{"leadferry", "lead_rows"}, []string{
-		"ledger", "key", "seq", "worker", "updated", "line", "state", "code", "lead_id", "organization", "location", "status",
-		"external_id", "want_link", "locator", "file", "reason", "run", "digest", "content", "extra", "fold", "hidden",
-	}, rows)
+	names := append([]string{"ledger", "seq", "hidden"}, strings.Split(columns, ", ")...)
+	_, err = tx.CopyFrom(ctx, pgx.Identifier{"leadferry", "lead_rows"}, names, rows)
 	return counts, pgx.CopyFromRows(leads), err
-}
-
-// copied is a row as COPY takes it.
-func (s *Store) copied(r *row) []any {
-	v := r.visible()
-	digest := v.Digest[:]
-	if v.Digest == (checkpoint.Digest{}) {
-		digest = []byte{}
-	}
-	var hidden []string
-	for _, link := range r.hidden() {
-		hidden = append(hidden, clean(link))
-	}
-	return []any{
-		s.ledger, []byte(r.key), int64(r.seq), int64(0), v.Updated.UnixMilli(), int64(v.Line), int16(r.state()), int32(v.Code), clean(v.LeadID), clean(v.Organization),
-		clean(v.Location), clean(v.Status), clean(v.ExternalID), clean(v.WantLink), clean(v.Locator), clean(v.File), clean(v.Reason), clean(v.Run),
-		digest, contentBytes(v.Content), r.extra(), []byte(fold(r.key)), hidden,
-	}
 }
 
 // copyLines copies what stands under no key.

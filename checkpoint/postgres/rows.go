@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"slices"
@@ -112,80 +111,71 @@ func restore(s string) string {
 	return string(raw)
 }
 
-// columns are those of a row, in the order in which readRow takes them.
-const columns = `l.key, l.seq, l.worker, l.updated, l.line, l.state, l.code, l.lead_id, l.organization, l.location, l.status, l.external_id,
-	l.want_link, l.locator, l.file, l.reason, l.run, l.digest, l.content, l.extra`
+// columns are those of a row, in the order of its values, and of what is read into [stood].
+const columns = "key, worker, updated, line, state, code, lead_id, organization, location, status, " +
+	"external_id, want_link, locator, file, reason, run, digest, content, extra, fold"
 
-const columnCount = 20
-
-// noColumns stand in their place where there is only a key.
-const noColumns = `0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::smallint, 0, '', '', '', '', '', '', '', '', '', '', ''::bytea, ''::bytea, ''::bytea`
-
-// sent is a row as the server sent it: its columns one after another, each behind its length. Most rows that are looked up
-// are never changed; this is all that is kept of them.
-type sent string
-
-func appendSent(b []byte, columns [][]byte) []byte {
-	for _, column := range columns {
-		b = append(binary.AppendUvarint(b, uint64(len(column))), column...)
-	}
-	return b
+// columnsOf names them as those of a table.
+func columnsOf(table string) string {
+	return table + "." + strings.Join(strings.Split(columns, ", "), ", "+table+".")
 }
 
-// columns are parts of s, of which the first is the key and the second its version.
-func (s sent) columns() (v [columnCount]string) {
-	at := 0
-	for i := range v {
-		n, shift := 0, 0
-		for ; s[at] >= 0x80; at++ {
-			n |= int(s[at]&0x7F) << shift
-			shift += 7
-		}
-		n |= int(s[at]) << shift
-		v[i] = string(s[at+1 : at+1+n])
-		at += 1 + n
+// values are what stands in the columns.
+func (r *row) values() []any {
+	v := r.visible()
+	digest := v.Digest[:]
+	if v.Digest == (checkpoint.Digest{}) {
+		digest = []byte{}
 	}
-	return v
+	return []any{
+		[]byte(r.key), r.worker, v.Updated.UnixMilli(), int64(v.Line), int16(r.state()), int32(v.Code), clean(v.LeadID), clean(v.Organization), clean(v.Location), clean(v.Status),
+		clean(v.ExternalID), clean(v.WantLink), clean(v.Locator), clean(v.File), clean(v.Reason), clean(v.Run), digest, contentBytes(v.Content), r.extra(), []byte(fold(r.key)),
+	}
 }
 
-// decides says that look-ups by this key need not know more.
-func (s sent) decides() bool {
-	state := s.columns()[5]
-	return len(state) == 2 && (checkpoint.State(state[1]).HasLead() || checkpoint.State(state[1]) == checkpoint.InDoubt)
+// stood is a row as its columns have it, and its version.
+type stood struct {
+	key                            []byte
+	worker, updated, line          int64
+	state                          int16
+	code                           int32
+	texts                          [10]string // from lead_id to run
+	digest, content, extra, folded []byte
+	seq                            uint64
+}
+
+// fields are what [columns], and the version behind them, are read into.
+func (s *stood) fields() []any {
+	all := []any{&s.key, &s.worker, &s.updated, &s.line, &s.state, &s.code}
+	for i := range s.texts {
+		all = append(all, &s.texts[i])
+	}
+	return append(all, &s.digest, &s.content, &s.extra, &s.folded, &s.seq)
 }
 
 // row is what s tells.
-func (s sent) row() (*row, error) {
-	r := new(row)
-	return r, s.read(r, new(checkpoint.Kept))
-}
-
-// read makes r what s tells; shown is the room for what look-ups show of it.
-func (s sent) read(r *row, shown *checkpoint.Kept) error {
-	v := s.columns()
-	if len(v[1]) != 8 || len(v[2]) != 8 || len(v[3]) != 8 || len(v[4]) != 8 || len(v[5]) != 2 || len(v[6]) != 4 {
-		return fmt.Errorf("%w: a row has not the columns that this version writes", checkpoint.ErrDamaged)
+func (s *stood) row() (*row, error) {
+	r := &row{key: string(s.key), seq: s.seq, worker: s.worker}
+	if s.state == 0 {
+		return r, nil
 	}
-	shown.Key, shown.Seq, shown.Updated, shown.Line = v[0], uint64(int8Of(v[1])), time.UnixMilli(int8Of(v[3])).UTC(), int(int8Of(v[4]))
-	shown.State, shown.Code = checkpoint.State(v[5][1]), int(int32(v[6][0])<<24|int32(v[6][1])<<16|int32(v[6][2])<<8|int32(v[6][3]))
+	shown := &checkpoint.Kept{}
+	shown.Key, shown.Seq, shown.Updated, shown.Line = r.key, r.seq, time.UnixMilli(s.updated).UTC(), int(s.line)
+	shown.State, shown.Code = checkpoint.State(s.state), int(s.code)
 	for i, text := range []*string{
 		&shown.LeadID, &shown.Organization, &shown.Location, &shown.Status, &shown.ExternalID,
 		&shown.WantLink, &shown.Locator, &shown.File, &shown.Reason, &shown.Run,
 	} {
-		*text = restore(v[7+i])
+		*text = restore(s.texts[i])
 	}
-	*r = row{key: shown.Key, seq: shown.Seq, worker: int8Of(v[2])}
-	if shown.State == checkpoint.Unknown {
-		return nil
-	}
-	copy(shown.Digest[:], v[17])
-	for b := v[18]; len(b) >= 8; b = b[8:] {
+	copy(shown.Digest[:], s.digest)
+	for b := s.content; len(b) >= 8; b = b[8:] {
 		var d checkpoint.ContentDigest
 		copy(d.Name[:], b)
 		copy(d.Value[:], b[4:])
 		shown.Content = append(shown.Content, d)
 	}
-	c := coder{b: []byte(v[19]), reading: true}
+	c := coder{b: s.extra, reading: true}
 	c.aside(shown)
 	below := false
 	if c.bool(&below); below {
@@ -197,21 +187,10 @@ func (s sent) read(r *row, shown *checkpoint.Kept) error {
 	} else {
 		r.Entry = shown
 	}
-	if c.bad || len(c.b) > 0 || v[5][0] != 0 || shown.State > checkpoint.NotMade {
-		return fmt.Errorf("%w: a row is not as this version writes it", checkpoint.ErrDamaged)
+	if c.bad || len(c.b) > 0 || s.state < 0 || shown.State > checkpoint.NotMade {
+		return nil, fmt.Errorf("%w: a row is not as this version writes it", checkpoint.ErrDamaged)
 	}
-	return nil
-}
-
-// int8Of is an integer of eight bytes; of another length, none.
-func int8Of[T string | []byte](b T) (n int64) {
-	if len(b) != 8 {
-		return 0
-	}
-	for i := range 8 {
-		n = n<<8 | int64(b[i])
-	}
-	return n
+	return r, nil
 }
 
 // contentBytes are the digests of a content as they stand in their column.
@@ -230,48 +209,30 @@ const mostSeen = 4 << 10
 // says is compared by the server before it counts.
 type sight struct {
 	mu       sync.Mutex
-	new, old map[string]seen
+	new, old map[string]*row
 }
 
-// seen is a version of a row: as it was sent, or else as it is.
-type seen struct {
-	seq  uint64
-	sent sent
-	row  *row
-}
+func newSight() *sight { return &sight{new: map[string]*row{}, old: map[string]*row{}} }
 
-func newSight() *sight { return &sight{new: map[string]seen{}, old: map[string]seen{}} }
-
-// put remembers a row, unless a later version of it is there.
-func (s *sight) put(r *row) {
+// put remembers rows, unless later versions of them are there.
+func (s *sight) put(rows ...*row) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.note(r.key, seen{seq: r.seq, row: r})
-}
-
-// putAll remembers rows that were looked up.
-func (s *sight) putAll(rows []stood) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i := range rows {
-		s.note(rows[i].key, rows[i].seen)
+	for _, r := range rows {
+		if known := s.find(r.key); known != nil && known.seq > r.seq {
+			continue
+		}
+		if len(s.new) >= mostSeen {
+			s.old, s.new = s.new, s.old
+			clear(s.new)
+		}
+		s.new[r.key] = r
 	}
 }
 
-func (s *sight) note(key string, v seen) {
-	if s.find(key).seq > v.seq {
-		return
-	}
-	if len(s.new) >= mostSeen {
-		s.old, s.new = s.new, s.old
-		clear(s.new)
-	}
-	s.new[key] = v
-}
-
-func (s *sight) find(key string) seen {
-	if v, ok := s.new[key]; ok {
-		return v
+func (s *sight) find(key string) *row {
+	if r := s.new[key]; r != nil {
+		return r
 	}
 	return s.old[key]
 }
@@ -279,16 +240,8 @@ func (s *sight) find(key string) seen {
 // get is the row of a key, or nil.
 func (s *sight) get(key string) *row {
 	s.mu.Lock()
-	v := s.find(key)
-	s.mu.Unlock()
-	if v.row != nil || v.sent == "" {
-		return v.row
-	}
-	r, err := v.sent.row()
-	if err != nil { // it will be looked up once more
-		return nil
-	}
-	return r
+	defer s.mu.Unlock()
+	return s.find(key)
 }
 
 // clear forgets all.

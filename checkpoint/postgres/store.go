@@ -110,7 +110,6 @@ type enlistment struct {
 // writing is what belongs to the commit that is under way.
 type writing struct {
 	writer   *server.Session
-	lists    *rowLists
 	shapes   map[shapeKey]bool // that are noted
 	commits  uint64            // that were acknowledged
 	coming   uint64            // the number of the one under way, where it is none of rows
@@ -158,7 +157,7 @@ func connect(name string, t checkpoint.Target, o Options) (*Store, error) {
 	}
 	at.Locks = max(o.Wait, o.Patience, server.LeastSilence) * 9 / 10 // before the server counts as silent
 	s := &Store{
-		at: at, o: o, now: o.Now, identity: identity{target: t.Canonical()}, writing: writing{lists: newRowLists(), shapes: map[shapeKey]bool{}},
+		at: at, o: o, now: o.Now, identity: identity{target: t.Canonical()}, writing: writing{shapes: map[shapeKey]bool{}},
 		seen: newSight(), claims: newClaims(), ending: make(chan struct{}),
 	}
 	if s.now == nil {
@@ -240,7 +239,7 @@ func (s *Store) hurry() {
 
 func (s *Store) statements() map[string]string {
 	write := func(over string) string {
-		return strings.NewReplacer("PROMISED", promised, "OVER ", over).Replace(writeSQL)
+		return strings.NewReplacer("PROMISED", promised, "OVER ", over, "COLUMNS", columns, "GIVEN", columnsOf("g")).Replace(writeSQL)
 	}
 	share := fmt.Sprintf(`SELECT pg_advisory_xact_lock_shared(%d, $1)`, deciding)
 	return map[string]string{shareLedger: share, writeAll: write(""), writeWhatFits: write("ON CONFLICT DO NOTHING "), "find": findSQL()}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
 
 	"leadferry/checkpoint"
 )
@@ -250,7 +249,7 @@ func (s *Store) working(q *wanted) (*working, map[string]*row, error) {
 		w.owners[lead] = r.key
 		keys = append(keys, r.key)
 	}
-	if err := errors.Join(f.bad, s.lastDecisions(keys, w.decided), s.stillBusy(w.busy)); err != nil {
+	if err := errors.Join(s.lastDecisions(keys, w.decided), s.stillBusy(w.busy)); err != nil {
 		return nil, nil, err
 	}
 	return w, base, nil
@@ -321,21 +320,21 @@ func bytesOf(keys []string) [][]byte {
 
 // disown takes leads from rows that have others by now, for those which come to own them.
 func (s *Store) disown(writes []write) error {
-	leads, keys := newArray(pgtype.TextOID), newArray(pgtype.ByteaOID)
+	var leads []string
+	var keys [][]byte
 	for i := range writes {
 		if w := &writes[i]; w.owns != "" {
-			leads.text(clean(w.owns))
-			keys.bytes([]byte(w.key))
+			leads, keys = append(leads, clean(w.owns)), append(keys, []byte(w.key))
 		}
 	}
-	if leads.n == 0 {
+	if leads == nil {
 		return nil
 	}
-	return s.writer.PgConn().ExecParams(context.Background(), `UPDATE leadferry.lead_ids i SET key = w.key
+	_, err := s.writer.Exec(context.Background(), `UPDATE leadferry.lead_ids i SET key = w.key
 		FROM unnest($2::text[], $3::bytea[]) AS w (lead_id, key) CROSS JOIN LATERAL (
 			SELECT o.ctid FROM leadferry.lead_ids o WHERE o.ledger = $1 AND o.lead_id = w.lead_id AND o.key <> w.key OFFSET 0 -- see find.sql
-		) at WHERE i.ctid = at.ctid AND i.key <> w.key`, [][]byte{int4Param(s.ledger), leads.param(), keys.param()},
-		[]uint32{pgtype.Int4OID, pgtype.TextArrayOID, pgtype.ByteaArrayOID}, binaryFormat, nil).Read().Err
+		) at WHERE i.ctid = at.ctid AND i.key <> w.key`, s.ledger, leads, keys)
+	return err
 }
 
 // keepFound notes evidence against decisions, each once.

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgtype"
 
 	"leadferry/checkpoint"
 )
@@ -95,78 +95,40 @@ func isOneOf(err error, codes ...string) bool {
 	return errors.As(err, &e) && slices.Contains(codes, e.Code)
 }
 
-// rowLists are the lists of the statement, one a column.
-type rowLists [26]array
+// lists are how many lists a statement that writes takes: the columns, what stands hidden, and what decides whether a row is written.
+const lists = 26
 
-func newRowLists() *rowLists {
-	return &rowLists{
-		newArray(pgtype.ByteaOID), newArray(pgtype.Int8OID), newArray(pgtype.Int2OID), newArray(pgtype.BoolOID), newArray(pgtype.TextOID), newArray(pgtype.ByteaOID),
-		newArray(pgtype.Int8OID), newArray(pgtype.Int8OID), newArray(pgtype.Int8OID), newArray(pgtype.Int2OID), newArray(pgtype.Int4OID),
-		newArray(pgtype.TextOID), newArray(pgtype.TextOID), newArray(pgtype.TextOID), newArray(pgtype.TextOID), newArray(pgtype.TextOID),
-		newArray(pgtype.TextOID), newArray(pgtype.TextOID), newArray(pgtype.TextOID), newArray(pgtype.TextOID), newArray(pgtype.TextOID),
-		newArray(pgtype.ByteaOID), newArray(pgtype.ByteaOID), newArray(pgtype.ByteaOID), newArray(pgtype.ByteaOID), newArray(pgtype.TextOID),
-	}
-}
-
-func (l *rowLists) add(w *write) {
-	v := w.visible()
-	l[0].bytes([]byte(w.key))
-	l[1].int8(int64(w.seen))
-	l[2].int2(int(w.was))
-	l[3].bool(w.claim)
-	l[4].text(clean(w.owns))
-	l[5].bytes(w.hash)
-	l[6].int8(w.worker)
-	l[7].int8(v.Updated.UnixMilli())
-	l[8].int8(int64(v.Line))
-	l[9].int2(int(w.state()))
-	l[10].int4(v.Code)
-	for i, text := range []string{v.LeadID, v.Organization, v.Location, v.Status, v.ExternalID, v.WantLink, v.Locator, v.File, v.Reason, v.Run} {
-		l[11+i].text(clean(text))
-	}
-	digest := v.Digest[:]
-	if v.Digest == (checkpoint.Digest{}) {
-		digest = nil
-	}
-	l[21].bytes(digest)
-	l[22].bytes(contentBytes(v.Content))
-	l[23].bytes(w.extra())
-	l[24].bytes([]byte(fold(w.key)))
-	hidden := w.hidden()
-	for i := range hidden {
-		hidden[i] = clean(hidden[i])
-	}
-	l[25].text(strings.Join(hidden, between))
+// values are those of the lists.
+func (w *write) values() []any {
+	return append(w.row.values(), strings.Join(cleanTexts(w.hidden()), between), int64(w.seen), int16(w.was), w.claim, clean(w.owns), w.hash)
 }
 
 // send has rows stored, as a statement of its own or inside a transaction.
 func (s *Store) send(statement string, writes []write) (*reply, error) {
-	for i := range s.lists {
-		s.lists[i].reset()
-	}
+	columns := make([][]any, lists)
 	for i := range writes {
-		s.lists.add(&writes[i])
-	}
-	params := append(make([][]byte, 0, 2+len(s.lists)), int4Param(s.ledger), int8Param(s.worker))
-	for i := range s.lists {
-		params = append(params, s.lists[i].param())
-	}
-	both := &pgconn.Batch{}
-	both.ExecPrepared(shareLedger, params[:1], binaryFormat, binaryFormat)
-	both.ExecPrepared(statement, params, binaryFormat, binaryFormat)
-	result := s.writer.PgConn().ExecBatch(context.Background(), both)
-	r := &reply{keys: make(map[string]bool, len(writes))}
-	for result.NextResult() {
-		for rows := result.ResultReader(); rows.NextRow(); {
-			if v := rows.Values(); len(v) == 4 {
-				r.commits, r.seq, r.live = uint64(int8Of(v[0])), uint64(int8Of(v[1])), v[2][0] == 1
-				if v[3] != nil {
-					r.keys[string(v[3])] = true
-				}
-			}
+		for at, v := range writes[i].values() {
+			columns[at] = append(columns[at], v)
 		}
 	}
-	err := result.Close()
+	args := []any{s.ledger, s.worker}
+	for _, list := range columns {
+		args = append(args, list)
+	}
+	r := &reply{keys: make(map[string]bool, len(writes))}
+	b := &pgx.Batch{}
+	b.Queue(shareLedger, s.ledger)
+	b.Queue(statement, args...).Query(func(rows pgx.Rows) error {
+		var key []byte
+		_, err := pgx.ForEachRow(rows, []any{&r.commits, &r.seq, &r.live, &key}, func() error {
+			if key != nil {
+				r.keys[string(key)] = true
+			}
+			return nil
+		})
+		return err
+	})
+	err := s.writer.SendBatch(context.Background(), b).Close()
 	if err == nil {
 		err = s.follows(r.commits)
 	}
@@ -183,9 +145,6 @@ func (s *Store) follows(commits uint64) error {
 	}
 	return s.lost("it is not the one that this run has begun with: its server has lost commits, or somebody has put another one in its place")
 }
-
-// binaryFormat is the format of all parameters and results.
-var binaryFormat = []int16{pgtype.BinaryFormatCode}
 
 // write stores rows by one statement, which is a commit.
 func (s *Store) write(writes []write) (*reply, error) {

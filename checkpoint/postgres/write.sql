@@ -1,16 +1,14 @@
--- $1 ledger, $2 worker; the lists say, by row: what it is seen as, whether it is a claim, the lead it comes to
--- own, the hash of a key that is new, and what is to stand. Rows that do not come back were refused. Two words in capitals are filled in by statements.
+-- $1 ledger, $2 worker; the lists say, by row: what is to stand, what it is seen as, whether it is a claim, the lead it comes to
+-- own, and the hash of a key that is new. Rows that do not come back were refused. Words in capitals are filled in by statements.
 WITH me AS MATERIALIZED (
 	SELECT fenced IS NULL AS live FROM leadferry.workers
 	WHERE worker = $2 AND PROMISED
 	FOR NO KEY UPDATE
 ), given AS MATERIALIZED (
-	SELECT * FROM unnest($3::bytea[], $4::bigint[], $5::smallint[], $6::boolean[], $7::text[], $8::bytea[],
-		$9::bigint[], $10::bigint[], $11::bigint[], $12::smallint[], $13::integer[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[],
-		$19::text[], $20::text[], $21::text[], $22::text[], $23::text[], $24::bytea[], $25::bytea[], $26::bytea[], $27::bytea[], $28::text[])
-	AS g (key, seen, was, claim, owns, hash,
-		worker, updated, line, state, code, lead_id, organization, location, status, external_id,
-		want_link, locator, file, reason, run, digest, content, extra, fold, hidden)
+	SELECT * FROM unnest($3::bytea[], $4::bigint[], $5::bigint[], $6::bigint[], $7::smallint[], $8::integer[], $9::text[], $10::text[], $11::text[], $12::text[],
+		$13::text[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[], $19::bytea[], $20::bytea[], $21::bytea[], $22::bytea[],
+		$23::text[], $24::bigint[], $25::smallint[], $26::boolean[], $27::text[], $28::bytea[])
+	AS g (COLUMNS, hidden, seen, was, claim, owns, hash)
 ), number AS MATERIALIZED (
 	SELECT nextval('leadferry.commits') AS seq
 ), owned AS (
@@ -23,19 +21,14 @@ WITH me AS MATERIALIZED (
 		OR (g.owns, g.key) IN (SELECT lead_id, key FROM owned) -- hashed; EXISTS would go through all for each
 		OR EXISTS (SELECT 1 FROM leadferry.lead_ids i WHERE i.ledger = $1 AND i.lead_id = g.owns AND i.key = g.key OFFSET 0))
 ), put AS (
-	INSERT INTO leadferry.lead_rows (ledger, key, seq, worker, updated, line, state, code, lead_id, organization, location, status,
-		external_id, want_link, locator, file, reason, run, digest, content, extra, fold, hidden)
-	SELECT $1, g.key, n.seq, g.worker, g.updated, g.line, g.state, g.code, g.lead_id, g.organization, g.location, g.status,
-		g.external_id, g.want_link, g.locator, g.file, g.reason, g.run, g.digest, g.content, g.extra, g.fold, string_to_array(nullif(g.hidden, ''), E'\x1e')
+	INSERT INTO leadferry.lead_rows (ledger, seq, COLUMNS, hidden)
+	SELECT $1, n.seq, GIVEN, string_to_array(nullif(g.hidden, ''), E'\x1e')
 	FROM fit g, number n
 	WHERE g.seen = 0 AND (NOT EXISTS (SELECT 1 FROM leadferry.forgotten f WHERE f.ledger = $1)
 		OR NOT EXISTS (SELECT 1 FROM leadferry.forgotten f WHERE f.ledger = $1 AND f.hash = g.hash OFFSET 0))
 	OVER RETURNING key, seq, 0::smallint AS was, state
 ), changed AS (
-	UPDATE leadferry.lead_rows l SET (seq, worker, updated, line, state, code, lead_id, organization, location, status,
-		external_id, want_link, locator, file, reason, run, digest, content, extra, hidden) =
-		(n.seq, g.worker, g.updated, g.line, g.state, g.code, g.lead_id, g.organization, g.location, g.status,
-		g.external_id, g.want_link, g.locator, g.file, g.reason, g.run, g.digest, g.content, g.extra, string_to_array(nullif(g.hidden, ''), E'\x1e'))
+	UPDATE leadferry.lead_rows l SET (seq, COLUMNS, hidden) = (n.seq, GIVEN, string_to_array(nullif(g.hidden, ''), E'\x1e'))
 	FROM number n, fit g CROSS JOIN LATERAL (
 		SELECT r.ctid FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.key = g.key AND r.seq = g.seen OFFSET 0 -- see find.sql
 	) at

@@ -80,7 +80,7 @@ func (a *Address) Connect(ctx context.Context) (*Session, error) {
 // Prepare makes the statements that are used again and again.
 func (s *Session) Prepare(statements map[string]string) error {
 	for name, sql := range statements {
-		if _, err := s.PgConn().Prepare(context.Background(), name, sql, nil); err != nil {
+		if _, err := s.Conn.Prepare(context.Background(), name, sql); err != nil {
 			return err
 		}
 	}
