@@ -229,9 +229,7 @@ func (d *Store) compact() (err error) {
 	copied, err := bbolt.Open(d.compactPath(), 0o600, &bbolt.Options{
 		NoSync: true, NoStatistics: true, // synced once, at its end
 		OpenFile: func(path string, _ int, mode os.FileMode) (*os.File, error) {
-			if f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode); err == nil {
-				err = disk.MakeNewPrivate(f)
-			}
+			f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
 			return f, err
 		},
 	})

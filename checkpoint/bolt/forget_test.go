@@ -90,7 +90,7 @@ func TestForgottenPersonLeavesNoTrace(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if after, err := disk.Stat(path); err != nil || os.SameFile(before, numbered(t, path)) || disk.Shared(after) {
+	if after, err := os.Stat(path); err != nil || os.SameFile(before, numbered(t, path)) || disk.Shared(after) {
 		t.Error("not compacted, or not private", err)
 	}
 	if n := traces(t, path); n != 0 {

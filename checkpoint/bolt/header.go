@@ -112,7 +112,7 @@ func create(path string, h header, besides ...record) (made bool, err error) {
 		return false, err
 	}
 	defer os.Remove(temp.Name())
-	if err := errors.Join(disk.MakeNewPrivate(temp), temp.Close()); err != nil {
+	if err := temp.Close(); err != nil {
 		return false, err
 	}
 	if err := writeEmpty(temp.Name(), h, besides); err != nil {

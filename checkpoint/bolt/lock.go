@@ -115,7 +115,7 @@ func (d *Store) takeCare() error {
 			return err
 		}
 	}
-	info, err := disk.StatOpen(d.file)
+	info, err := d.file.Stat()
 	switch {
 	case err != nil:
 		return err
@@ -136,7 +136,7 @@ func narrow(f *os.File) bool {
 	if disk.MakePrivate(f) != nil {
 		return false
 	}
-	info, err := disk.StatOpen(f)
+	info, err := f.Stat()
 	return err == nil && !disk.Shared(info)
 }
 
@@ -198,7 +198,7 @@ func (d *Store) checkPlace(o Options) error {
 	if o.ReadOnly {
 		return nil
 	}
-	if folder, err := disk.Stat(filepath.Dir(d.path)); err == nil && disk.Exposed(folder) != "" {
+	if folder, err := os.Stat(filepath.Dir(d.path)); err == nil && disk.Exposed(folder) != "" {
 		d.warn("the checkpoint's folder " + filepath.Dir(d.path) + " " + disk.Exposed(folder) + ": whoever may write there can put another file in its place (--checkpoint names a file elsewhere)")
 	}
 	if o.AnyPlace {

@@ -135,7 +135,7 @@ func openOwn(path string, flags int) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	info, err := disk.StatOpen(f)
+	info, err := f.Stat()
 	switch {
 	case err != nil:
 	case !info.Mode().IsRegular():

@@ -102,7 +102,7 @@ func TestFilesArePartialAndPrivateUntilTheRunEnds(t *testing.T) {
 	for path, mode := range map[string]fs.FileMode{
 		dir: fs.ModeDir | 0o700, r.files.Results: 0o600, firstRejects(r): 0o600, r.files.Summary: 0o600,
 	} {
-		if info, err := disk.Stat(path); err != nil || disk.Shared(info) || runtime.GOOS != "windows" && info.Mode() != mode {
+		if info, err := os.Stat(path); err != nil || disk.Shared(info) || runtime.GOOS != "windows" && info.Mode() != mode {
 			t.Errorf("%s: %v, %v; want %v", path, info.Mode(), err, mode)
 		}
 	}

@@ -302,7 +302,7 @@ func ReadWitness(path string) (*Summary, error) {
 		return nil, err
 	}
 	defer f.Close()
-	if info, err := disk.StatOpen(f); err != nil || !info.Mode().IsRegular() || !disk.Invokers(info) {
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || !disk.Invokers(info) {
 		return nil, errors.Join(err, errNotOurs)
 	}
 	dec := jsontext.NewDecoder(io.LimitReader(f, mostOfSummary), jsontext.AllowInvalidUTF8(true))

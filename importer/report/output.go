@@ -83,14 +83,7 @@ func (o *output) open() error {
 // createNew makes a new file. What has come to stand there meanwhile is an error, also a
 // symbolic link: O_EXCL with O_CREATE follows none.
 func createNew(folder *os.Root, name string) (*os.File, error) {
-	f, err := folder.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if err := disk.MakeNewPrivate(f); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
+	return folder.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
 var errNotOurs = errors.New("belongs to another user, who would receive what is written to it")

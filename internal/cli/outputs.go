@@ -248,7 +248,7 @@ func exposed(outputs []place) (warnings []string) {
 		if o.what == "--out" {
 			path = o.path
 		}
-		folder, err := disk.Stat(path)
+		folder, err := os.Stat(path)
 		if err != nil || !folder.IsDir() {
 			continue
 		}

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"leadferry/internal/disk"
+	"leadferry/internal/shell"
 	"leadferry/leadapi"
 )
 
@@ -70,75 +71,67 @@ func LoadCredentials(path string) (*Credentials, error) {
 	return c, nil
 }
 
-// reserve is how many bytes a place has ready for a client.
-const reserve = 8 << 10
-
-// Place is room on the disk for one client, found before the client is made: the
-// service shows its secret once and never again. One process has a place at a time.
+// Place is where one client will be stored, tried before the client is made: the service shows its secret once and never
+// again. One process has a place at a time.
 type Place struct {
-	draft *draft
-	lock  *os.File
+	path string
+	lock *os.File
 }
 
-// Reserve makes room for the client that will be stored at path, and keeps other
-// logins away from it. It fails with an [*Error] when the place cannot be written or
-// another login has it. The caller ends with Close, after Keep or without.
+// Reserve tries whether a client can be stored at path, and keeps other logins away from it. It fails with an [*Error]
+// when the place cannot be written or another login has it. The caller ends with Close, after Keep or without.
 func Reserve(path string) (*Place, error) {
 	if err := makeFolder(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
-	refuse := func(err error, hint string) error {
-		return &Error{File: path, Text: "no client could be stored here: " + cause(err), Hint: hint}
-	}
 	lock, err := takeLock(path)
-	if err != nil {
-		return nil, refuse(err, "")
-	}
-	if lock == nil {
+	switch {
+	case err == nil && lock == nil:
 		return nil, &Error{File: path, Text: "another login for this profile is going on", Hint: "wait for its end"}
+	case err == nil:
+		err = tryToReplace(path)
 	}
-	d, err := newDraft(path, 0o600, bytes.Repeat([]byte{' '}, reserve))
 	if err != nil {
-		return nil, errors.Join(refuse(err, "make room or name another --config"), lock.Close())
+		if lock != nil {
+			lock.Close()
+		}
+		return nil, &Error{File: path, Text: "no client could be stored here: " + cause(err), Hint: "make room or name another --config"}
 	}
-	return &Place{d, lock}, nil
+	return &Place{path, lock}, nil
 }
 
 // KeepError is a client that could not be stored as it should.
 type KeepError struct {
-	Left string // the file that holds it all the same, or "": its secret is lost
+	Left string // the file that holds it, or "": its secret is lost
 	Err  error
 }
 
-// Error says where the client stands now.
+// Error says where the client is now.
 func (e *KeepError) Error() string {
 	if e.Left == "" {
 		return fmt.Sprintf("the client could not be stored and its secret is lost: %s", cause(e.Err))
 	}
-	return fmt.Sprintf("the client stands in %s but could not be put in its place: %s", e.Left, cause(e.Err))
+	return fmt.Sprintf("the client is in %s but could not be put in its place: %s", e.Left, cause(e.Err))
 }
 
 // Unwrap returns what failed.
 func (e *KeepError) Unwrap() error { return e.Err }
 
-// Keep stores a client durably; one that was stored before is replaced. Any error is
-// a [*KeepError].
+// Keep stores a client durably; one that was stored before is replaced. Any error is a [*KeepError].
 func (p *Place) Keep(c Credentials) error {
 	data, err := json.MarshalIndent(c, "", "  ")
+	left := ""
 	if err == nil {
-		err = p.draft.fill(append(data, '\n'))
+		left, err = replace(p.path, 0o600, append(data, '\n'))
 	}
 	if err != nil {
-		return &KeepError{Err: err}
-	}
-	if left, err := p.draft.put(); err != nil {
 		return &KeepError{left, err}
 	}
 	return nil
 }
 
-// Close gives the place free; what was not kept leaves nothing behind.
-func (p *Place) Close() error { return errors.Join(p.draft.discard(), p.lock.Close()) }
+// Close lets other logins have the place.
+func (p *Place) Close() error { return p.lock.Close() }
 
 // lockPoll is how often a lock that another process has is asked for.
 const lockPoll = 20 * time.Millisecond
@@ -169,8 +162,8 @@ func OpenTokens(dir, baseURL, clientID, clientSecret string) (*TokenFile, error)
 	if info, err := os.Lstat(f.path); err != nil || !info.Mode().IsRegular() {
 		return f, nil
 	}
-	if info, err := disk.Stat(f.path); err == nil && (disk.Shared(info) || !disk.Mine(info)) {
-		return nil, &Error{File: f.path, Text: "others may read the token in this file, or it is another user's", Hint: removing(f.path)}
+	if info, err := os.Stat(f.path); err == nil && (disk.Shared(info) || !disk.Mine(info)) {
+		return nil, &Error{File: f.path, Text: "others may read the token in this file, or it is another user's", Hint: "rm " + shell.Path(f.path)}
 	}
 	return f, nil
 }
@@ -231,5 +224,9 @@ func (f *TokenFile) write(t oauth2.Token) error {
 		return err
 	}
 	removeDrafts(f.path) // of processes that were killed: the lock is ours
-	return replace(f.path, 0o600, data)
+	left, err := replace(f.path, 0o600, data)
+	if left != "" && left != f.path {
+		err = errors.Join(err, os.Remove(left))
+	}
+	return err
 }

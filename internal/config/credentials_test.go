@@ -121,7 +121,9 @@ func TestFailureToStoreSaysWhereTheSecretIs(t *testing.T) {
 	}
 
 	p = reserved(t, filepath.Join(dir, "d", "eu.json"))
-	p.draft.Close() // stands for a disk that fails
+	if err := os.RemoveAll(filepath.Join(dir, "d")); err != nil { // stands for a disk that fails
+		t.Fatal(err)
+	}
 	if err := p.Keep(someClient); !errors.As(err, &fault) || fault.Left != "" {
 		t.Errorf("%v", err)
 	}

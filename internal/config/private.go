@@ -6,9 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/user"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 
@@ -66,7 +64,7 @@ func readUpTo(path string, who reach, most int64) ([]byte, error) {
 // others may read.
 func believe(f *os.File, path string, who reach) error {
 	refuse := func(text, hint string) error { return &Error{File: path, Text: text, Hint: hint} }
-	info, err := disk.StatOpen(f)
+	info, err := f.Stat()
 	if err != nil {
 		return refuse("cannot be read: "+cause(err), disk.WayOut(err))
 	}
@@ -74,7 +72,7 @@ func believe(f *os.File, path string, who reach) error {
 	case !info.Mode().IsRegular():
 		return refuse("is no regular file", "name a file itself, no folder, device or pipe")
 	case !disk.Trusted(info) || who == ownFiles && !disk.Mine(info):
-		return refuse("belongs to another user, who could put into it what he likes", "copy it, or make it yours: "+owning(path))
+		return refuse("belongs to another user, who could put into it what he likes", `copy it, or make it yours: chown "$(id -un)" `+shell.Path(path))
 	case disk.OthersWrite(info) && !(who == readable && disk.PrivateGroup(info)):
 		return refuse("group or others may write to this file", narrowing("go-w", path))
 	case who == ownFiles && disk.Shared(info):
@@ -92,7 +90,7 @@ func handedOver(f *os.File, path string) bool {
 	if err != nil || !disk.InMemory(f) {
 		return false
 	}
-	folder, err := disk.Stat(filepath.Dir(real))
+	folder, err := os.Stat(filepath.Dir(real))
 	return err == nil && disk.Trusted(folder)
 }
 
@@ -121,7 +119,7 @@ func ReadSecret(path string) (string, error) {
 // checkFolder refuses a folder of secrets that is another user's, or that group or others
 // may enter. One that is not there is good.
 func checkFolder(dir string) error {
-	info, err := disk.Stat(dir)
+	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
@@ -145,72 +143,39 @@ func makeFolder(dir string) error {
 	return checkFolder(dir)
 }
 
-// draft is a file in the making beside path, whose place it takes once it is whole. Nobody
-// knows its name before, so that it is never one that is there, nor a link.
-type draft struct {
-	*os.File // nil after put
-	path     string
-}
-
-func newDraft(path string, mode fs.FileMode, data []byte) (*draft, error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*.tmp") // of mode 0600
+// replace makes data the content of the file at path, durably and as a whole: it is written to a file beside path, whose
+// name nobody knows before, and that takes path's name. Where only that fails, left is the file that holds the data.
+func replace(path string, mode fs.FileMode, data []byte) (left string, err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), draftOf(path))
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	d := &draft{f, path}
-	if mode == 0o600 {
-		err = disk.MakeNewPrivate(f)
-	} else {
-		err = f.Chmod(mode)
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
+		return "", errors.Join(err, os.Remove(f.Name()))
 	}
-	if err := errors.Join(err, d.fill(data)); err != nil {
-		return nil, errors.Join(err, d.discard())
+	if err := disk.Rename(f.Name(), path); err != nil {
+		return f.Name(), err
 	}
-	return d, nil
+	return path, disk.SyncFolder(filepath.Dir(path))
 }
 
-// fill makes data the draft's whole durable content.
-func (d *draft) fill(data []byte) error {
-	_, err := d.WriteAt(data, 0)
-	return errors.Join(err, d.Truncate(int64(len(data))), d.Sync())
-}
+// draftOf is the pattern of the names of such files.
+func draftOf(path string) string { return "." + filepath.Base(path) + "-*.tmp" }
 
-// put gives a draft that is filled its place. Where that fails, left is the file that holds
-// the data all the same.
-func (d *draft) put() (left string, err error) {
-	name := d.Name()
-	d.Close() // it is synced
-	d.File = nil
-	if err := disk.Rename(name, d.path); err != nil {
-		return name, err
-	}
-	return d.path, disk.SyncFolder(filepath.Dir(d.path))
-}
-
-// discard removes a draft, unless it has its place.
-func (d *draft) discard() error {
-	if d.File == nil {
-		return nil
-	}
-	return errors.Join(d.Close(), os.Remove(d.Name()))
-}
-
-// replace makes data the content of the file at path, durably and as a whole.
-func replace(path string, mode fs.FileMode, data []byte) error {
-	d, err := newDraft(path, mode, data)
+// tryToReplace fails where the file at path could not be replaced, because its folder cannot be written to or is full.
+func tryToReplace(path string) error {
+	f, err := os.CreateTemp(filepath.Dir(path), draftOf(path))
 	if err != nil {
 		return err
 	}
-	left, err := d.put()
-	if left != path {
-		return errors.Join(err, os.Remove(left))
-	}
-	return err
+	_, err = f.Write(make([]byte, 8<<10))
+	return errors.Join(err, f.Sync(), f.Close(), os.Remove(f.Name()))
 }
 
-// removeDrafts removes what others left of path; nobody may be making one.
+// removeDrafts removes what killed processes left of path; nobody may be writing it.
 func removeDrafts(path string) {
-	left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"-*.tmp"))
+	left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), draftOf(path)))
 	for _, name := range left {
 		_ = os.Remove(name)
 	}
@@ -239,34 +204,5 @@ func cause(err error) string {
 	return err.Error()
 }
 
-// narrowing is the command that takes a file from others as chmod with this mode does.
-func narrowing(mode, path string) string {
-	if runtime.GOOS != "windows" {
-		return "chmod " + mode + " " + shell.Path(path)
-	}
-	whole := ":F"
-	if mode == "700" {
-		whole = ":(OI)(CI)F" // also what is below it
-	}
-	me := "*S-1-3-4" // whoever owns it
-	if who, err := user.Current(); err == nil {
-		me = "*" + who.Uid
-	}
-	return fmt.Sprintf(`icacls %s /inheritance:r /grant:r "%s%s" "*S-1-5-18%s" "*S-1-5-32-544%s" /remove "*S-1-1-0" "*S-1-5-11" "*S-1-5-32-545"`, shell.Path(path), me, whole, whole, whole)
-}
-
-// owning is the command that makes a file the user's own.
-func owning(path string) string {
-	if runtime.GOOS == "windows" {
-		return "takeown /f " + shell.Path(path)
-	}
-	return `chown "$(id -un)" ` + shell.Path(path)
-}
-
-// removing is the command that removes a file.
-func removing(path string) string {
-	if runtime.GOOS == "windows" {
-		return "del " + shell.Path(path)
-	}
-	return "rm " + shell.Path(path)
-}
+// narrowing is the command that takes a file from others.
+func narrowing(mode, path string) string { return "chmod " + mode + " " + shell.Path(path) }

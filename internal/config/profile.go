@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,13 +26,7 @@ type NewProfile struct {
 // Check finds what speaks against adding the profile, and changes nothing but that the
 // file's folder is made. Its error is an [*Error] or several, joined.
 func (p NewProfile) Check() error {
-	return p.add(func(target string, mode fs.FileMode, text []byte) error {
-		d, err := newDraft(target, mode, text)
-		if err != nil {
-			return err
-		}
-		return d.discard()
-	})
+	return p.add(func(target string, _ fs.FileMode, _ []byte) (string, error) { return "", tryToReplace(target) })
 }
 
 // Add adds the profile durably, making the file where there is none. It goes on from
@@ -40,7 +34,7 @@ func (p NewProfile) Check() error {
 func (p NewProfile) Add() error { return p.add(replace) }
 
 // add hands the new text of the file behind links to write, with who may read it.
-func (p NewProfile) add(write func(target string, mode fs.FileMode, text []byte) error) error {
+func (p NewProfile) add(write func(target string, mode fs.FileMode, text []byte) (left string, err error)) error {
 	target, err := filepath.EvalSymlinks(p.Path)
 	if err != nil {
 		target = p.Path
@@ -50,7 +44,7 @@ func (p NewProfile) add(write func(target string, mode fs.FileMode, text []byte)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if info, err := disk.Stat(target); err == nil {
+	if info, err := os.Stat(target); err == nil {
 		mode = info.Mode().Perm()
 	}
 	text, err := p.added(old)
@@ -59,7 +53,7 @@ func (p NewProfile) add(write func(target string, mode fs.FileMode, text []byte)
 	}
 	err = disk.MakeFolders(filepath.Dir(target))
 	if err == nil {
-		err = write(target, mode, text)
+		_, err = write(target, mode, text)
 	}
 	if err != nil {
 		return &Error{File: p.Path, Text: "the profile cannot be added: " + cause(err), Hint: "make room or mend the folder, or name another --config"}
@@ -70,58 +64,42 @@ func (p NewProfile) add(write func(target string, mode fs.FileMode, text []byte)
 // Lines are the profile as it would stand in a file without others.
 func (p NewProfile) Lines() string { return "profiles:\n" + p.block("  ", "\n") }
 
-// added is the text of the file with the profile in it. What is not plain enough to be
-// added to is refused.
+// added is the text of the file with the profile behind the others: profiles: is the file's only key, so that is its end.
+// A file to which nothing can be added like this is refused.
 func (p NewProfile) added(old []byte) ([]byte, error) {
 	if !profileName().MatchString(p.Name) {
-		return nil, &Error{File: p.Path, Text: fmt.Sprintf("%q cannot be the name of a profile", p.Name), Hint: "letters, digits and . _ - only, at most 64"}
+		text := fmt.Sprintf("%.64q cannot be the name of a profile", p.Name)
+		return nil, &Error{File: p.Path, Text: text, Hint: "letters, digits and . _ - only, at most 64"}
 	}
 	before, err := parse(p.Path, old)
 	if err != nil {
 		return nil, err
 	}
-	text := []byte(p.insert(string(old), before))
-	after, err := parse(p.Path, text)
-	if err != nil || !p.follows(before, after) {
-		return nil, &Error{File: p.Path, Text: "the profile cannot be added without changing what stands here", Hint: "add it by hand:\n" + p.Lines()}
+	text := string(old)
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
 	}
-	return text, nil
+	indent := "  "
+	if m := firstProfile().FindStringSubmatch(text); m != nil {
+		indent = m[1]
+	} else {
+		text = noProfiles().ReplaceAllLiteralString(text, "") + "profiles:\n"
+	}
+	text += p.block(indent, "\n")
+	after, err := parse(p.Path, []byte(text))
+	if err != nil || len(after.Profiles) != len(before.Profiles)+1 || after.Profile(p.Name) == nil ||
+		len(after.Profile(p.Name).Values) != len(p.keys()) {
+		hint := "add it by hand:\n" + p.Lines()
+		return nil, &Error{File: p.Path, Text: "the profile cannot be added without changing what is in the file", Hint: hint}
+	}
+	return []byte(text), nil
 }
 
-// follows reports whether the profile is all that after has besides before.
-func (p NewProfile) follows(before, after *File) bool {
-	n := len(before.Profiles)
-	if len(after.Profiles) != n+1 {
-		return false
-	}
-	same := func(a, b *Profile) bool { return reflect.DeepEqual(a, b) }
-	added := after.Profiles[n]
-	return slices.EqualFunc(before.Profiles, after.Profiles[:n], same) && added.Name == p.Name &&
-		len(added.Values) == len(p.keys()) && !slices.ContainsFunc(p.keys(), func(key string) bool { return added.Values[key].Text != p.Values[key] })
-}
-
-// insert puts the profile behind the others: profiles: is the file's only key, so that
-// is its end.
-func (p NewProfile) insert(old string, before *File) string {
-	end := "\n"
-	if strings.Contains(old, "\r\n") {
-		end = "\r\n"
-	}
-	if old != "" && !strings.HasSuffix(old, "\n") {
-		old += end
-	}
-	if len(before.Profiles) > 0 {
-		return old + p.block(strings.Repeat(" ", before.Profiles[0].Column-1), end)
-	}
-	added := "profiles:" + end + p.block("  ", end)
-	if noProfiles().MatchString(old) {
-		return noProfiles().ReplaceAllLiteralString(old, added)
-	}
-	return old + added
-}
-
-// noProfiles is a list of profiles with nothing in it.
-var noProfiles = spelling.Form(`(?m)^profiles:[ \t]*\{[ \t]*\}[ \t]*\r?\n`)
+// firstProfile finds how far the first profile is indented, noProfiles a list with nothing in it.
+var (
+	firstProfile = spelling.Form(`(?m)^profiles:[ \t]*(?:#.*)?\r?\n(?:[ \t]*(?:#.*)?\r?\n)*( +)`)
+	noProfiles   = spelling.Form(`(?m)^profiles:[ \t]*\{[ \t]*\}[ \t]*\r?\n`)
+)
 
 func (p NewProfile) keys() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(p.Values)), func(key string) bool { return p.Values[key] == "" })

@@ -209,7 +209,7 @@ func TestLeftDraftsAreRemoved(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "tokens")
 	f := tokens(t, dir, "secret")
 	swap(t, f, token("a"))
-	left, err := newDraft(f.path, 0o600, []byte("half a token"))
+	left, err := os.CreateTemp(dir, draftOf(f.path))
 	if err != nil {
 		t.Fatal(err)
 	}

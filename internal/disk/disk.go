@@ -3,9 +3,8 @@
 // Another user of the machine must be able neither to hand this program
 // a secret or a ledger of his own nor to be handed what it writes.
 //
-// It stands below the rooms that open files. What Stat and StatOpen return says whose a file is and who
-// else may use it on every system, what other packages return on those alone that keep that in a mode, not on Windows.
-// It promises nothing where the system cannot: where that does not say whose files are, all are the user's own.
+// It is below the rooms that open files. On Windows, whose a file is is not looked at: files are in the user's profile by
+// default, which Windows keeps from other users. It promises nothing where the system cannot.
 package disk
 
 import (
@@ -92,6 +91,15 @@ func Exposed(folder fs.FileInfo) string {
 	}
 	return ""
 }
+
+// MakePrivate leaves a file to its owner alone.
+func MakePrivate(f *os.File) error { return f.Chmod(0o600) }
+
+// MakeFolder makes a folder for its owner alone.
+func MakeFolder(path string) error { return os.Mkdir(path, 0o700) }
+
+// MakeFolders makes a folder and those above it that are not there, for their owner alone.
+func MakeFolders(path string) error { return os.MkdirAll(path, 0o700) }
 
 // Exists reports whether anything has this name, be it a link to nothing.
 func Exists(name string) bool {

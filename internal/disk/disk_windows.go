@@ -45,29 +45,18 @@ func Unlock(f *os.File) error {
 	return err
 }
 
-// SyncFolder makes a new name in a folder durable, where the system lets a program ask for it: most often it does
-// not. The files themselves are synced, and Rename waits for the disk.
-func SyncFolder(path string) error {
-	folder, err := handleOf(path, windows.GENERIC_WRITE, windows.FILE_FLAG_BACKUP_SEMANTICS) // the flag opens folders
-	if err == nil {
-		err = errors.Join(windows.FlushFileBuffers(folder), windows.CloseHandle(folder))
-	}
-	for _, cannot := range []error{windows.ERROR_ACCESS_DENIED, windows.ERROR_INVALID_FUNCTION, windows.ERROR_INVALID_HANDLE, windows.ERROR_NOT_SUPPORTED, windows.ERROR_SHARING_VIOLATION} {
-		if errors.Is(err, cannot) {
-			return nil
-		}
-	}
-	if err != nil {
-		return &fs.PathError{Op: "sync", Path: path, Err: err}
-	}
-	return nil
-}
+// SyncFolder does nothing: most often the system lets no program ask for it. The files themselves are synced, and Rename waits
+// for the disk.
+func SyncFolder(string) error { return nil }
 
-// SyncOpen is SyncFolder for a folder that is open.
-func SyncOpen(folder *os.File) error { return SyncFolder(folder.Name()) }
+// SyncOpen does nothing, as SyncFolder does.
+func SyncOpen(*os.File) error { return nil }
 
 // FileNumber is nothing: a file's number is not in what is known of it here.
 func FileNumber(fs.FileInfo) string { return "" }
+
+// owner is not looked at: files are in the user's profile, which Windows keeps from other users.
+func owner(fs.FileInfo) (uid, gid int, known bool) { return 0, 0, false }
 
 // KeepsOpenFiles says whether a file that is open can be neither replaced nor removed.
 const KeepsOpenFiles = true
@@ -180,8 +169,7 @@ func move(from, to string, flags uint32) error {
 // InMemory is not known here.
 func InMemory(*os.File) bool { return false }
 
-// FileSystem is NetworkDrive for a path on one, and else 0. The path of a file is on one by its name, by its drive's
-// letter, or behind links.
+// FileSystem is NetworkDrive for a path on one, by its name or its drive's letter, and else 0.
 func FileSystem(path string) (int64, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -191,7 +179,7 @@ func FileSystem(path string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if shared(path) || shared(finalPath(path)) {
+	if shared(path) {
 		return NetworkDrive, nil
 	}
 	root := make([]uint16, len(path)+windows.MAX_PATH)
@@ -213,27 +201,12 @@ func shared(path string) bool {
 	return strings.HasPrefix(path, `\\`) && !strings.HasPrefix(path, `\\.\`)
 }
 
-// finalPath is the path of a file or folder behind all links and mapped drives; "" where nobody can tell.
-func finalPath(path string) string {
-	h, err := handleOf(path, 0, windows.FILE_FLAG_BACKUP_SEMANTICS)
-	if err != nil {
-		return ""
-	}
-	defer windows.CloseHandle(h)
-	final := make([]uint16, windows.MAX_LONG_PATH)
-	n, err := windows.GetFinalPathNameByHandle(h, &final[0], uint32(len(final)), 0)
-	if err != nil || n > uint32(len(final)) {
-		return ""
-	}
-	return windows.UTF16ToString(final[:n])
-}
-
 // MountPoint is not known here.
 func MountPoint(string) bool { return false }
 
 // The commands that show what is wrong.
 const (
-	showsOwners = "`icacls` shows who may use them"
+	showsOwners = "its properties show who may"
 	showsRoom   = "`Get-PSDrive` shows what is full"
 	raisesLimit = ""
 )

@@ -29,24 +29,6 @@ func written(t *testing.T, path, text string) string {
 	return path
 }
 
-func TestAFolderIsSyncedAsFarAsTheSystemLets(t *testing.T) {
-	dir := folder(t)
-	if err := SyncFolder(dir); err != nil {
-		t.Error(err)
-	}
-	if err := SyncFolder(filepath.Join(dir, "none")); err == nil {
-		t.Error("a folder that is not there was synced")
-	}
-	f, err := os.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if err := SyncOpen(f); err != nil {
-		t.Error(err)
-	}
-}
-
 // One opening of a file has its lock, the others wait, and read it all the same.
 func TestOneOpeningHasTheLock(t *testing.T) {
 	path := written(t, filepath.Join(folder(t), "f"), "text")
@@ -132,7 +114,7 @@ func TestWayOutOfThisSystem(t *testing.T) {
 		"be written to":   windows.ERROR_WRITE_PROTECT,
 		"the file itself": windows.ERROR_INVALID_NAME,
 		"the disk fails":  windows.ERROR_CRC,
-		"icacls":          windows.ERROR_ACCESS_DENIED,
+		"properties":      windows.ERROR_ACCESS_DENIED,
 	} {
 		if got := WayOut(err); !strings.Contains(got, word) || strings.Contains(got, "ls -ld") || strings.Contains(got, "`df`") {
 			t.Errorf("%v: %s", err, got)
