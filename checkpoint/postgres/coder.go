@@ -1,205 +1,110 @@
 package postgres
 
 import (
-	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"strings"
 	"time"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"leadferry/checkpoint"
 )
 
-// coder writes or reads the parts of a record that have no column of their own. One
-// description serves both ways: each method appends the value, or fills it in.
-type coder struct {
-	b       []byte
-	reading bool
-	bad     bool // what is read is cut short
-	keepSeq bool // the record that look-ups show is older than its row
-}
-
-func (c *coder) take(n uint64) []byte {
-	if n > uint64(len(c.b)) {
-		c.b, c.bad = nil, true
-		return make([]byte, min(n, 64))
-	}
-	out := c.b[:n]
-	c.b = c.b[n:]
-	return out
-}
-
-func (c *coder) uint(v *uint64) {
-	if !c.reading {
-		c.b = binary.AppendUvarint(c.b, *v)
-		return
-	}
-	n := 0
-	if *v, n = binary.Uvarint(c.b); n <= 0 {
-		*v, c.b, c.bad = 0, nil, true
-		return
-	}
-	c.b = c.b[n:]
-}
-
-func (c *coder) int(v *int) {
-	u := uint64(*v)<<1 ^ uint64(*v>>63)
-	c.uint(&u)
-	*v = int(u>>1) ^ -int(u&1)
-}
-
-func (c *coder) bool(v *bool) {
-	n := uint64(0)
-	if *v {
-		n = 1
-	}
-	c.uint(&n)
-	*v = n != 0
-}
-
-func (c *coder) fixed(v []byte) {
-	if c.reading {
-		copy(v, c.take(uint64(len(v))))
-		return
-	}
-	c.b = append(c.b, v...)
-}
-
-func (c *coder) text(v *string) {
-	n := uint64(len(*v))
-	c.uint(&n)
-	if c.reading {
-		*v = string(c.take(min(n, uint64(len(c.b))+1)))
-		return
-	}
-	c.b = append(c.b, *v...)
-}
-
-// time keeps milliseconds; the zero time is told apart.
-func (c *coder) time(v *time.Time) {
-	there, ms := !v.IsZero(), 0
-	c.bool(&there)
-	if !there {
-		*v = time.Time{}
-		return
-	}
-	ms = int(v.UnixMilli())
-	c.int(&ms)
-	*v = time.UnixMilli(int64(ms)).UTC()
-}
-
-// list describes a slice by its members.
-func list[T any](c *coder, v *[]T, member func(*T)) {
-	n := uint64(len(*v))
-	if c.uint(&n); c.reading {
-		*v = nil
-	}
-	for i := uint64(0); i < n && !c.bad; i++ {
-		if c.reading {
-			*v = append(*v, *new(T))
+// What of a record has no column of its own is kept as JSON of what is not zero, whose texts are as the server takes them.
+var asText = json.JoinOptions(json.OmitZeroStructFields(true),
+	json.WithMarshalers(json.MarshalToFunc(func(to *jsontext.Encoder, s string) error {
+		return to.WriteToken(jsontext.String(clean(s)))
+	})),
+	json.WithUnmarshalers(json.UnmarshalFromFunc(func(from *jsontext.Decoder, s *string) error {
+		t, err := from.ReadToken()
+		if err == nil && t.Kind() != '"' {
+			err = fmt.Errorf("%v is no text", t.Kind())
 		}
-		member(&(*v)[i])
+		*s = restore(t.String())
+		return err
+	})))
+
+// aside is a record but for what has columns, and what stands below a doubt.
+type aside struct {
+	checkpoint.Kept
+	Below *checkpoint.Kept
+}
+
+func jsonOf(v any) string {
+	text, err := json.Marshal(v, asText)
+	if err != nil {
+		panic(err) // there is nothing in a record that JSON cannot hold
+	}
+	return string(text)
+}
+
+func parse(text string, v any) error {
+	if err := json.Unmarshal([]byte(text), v, asText); err != nil {
+		return fmt.Errorf("%w: a record is not as this version writes it", checkpoint.ErrDamaged)
+	}
+	return nil
+}
+
+// keyed is a record, and what it came in place of, under a key; "": as it is kept, where the key stands beside it.
+func keyed(k *checkpoint.Kept, key string) *checkpoint.Kept {
+	if k == nil {
+		return nil
+	}
+	under := *k
+	under.Key, under.Prior = key, keyed(k.Prior, key)
+	return &under
+}
+
+// texts are the parts of a record that have columns from lead_id to run.
+func texts(k *checkpoint.Kept) [10]*string {
+	return [...]*string{
+		&k.LeadID, &k.Organization, &k.Location, &k.Status, &k.ExternalID, &k.WantLink, &k.Locator, &k.File, &k.Reason, &k.Run,
 	}
 }
 
-func (c *coder) event(ev *checkpoint.Event) {
-	act, state := uint64(ev.Act), uint64(ev.State)
-	c.uint(&act)
-	c.uint(&state)
-	ev.Act, ev.State = checkpoint.Act(act), checkpoint.State(state)
-	c.text(&ev.Status)
-	c.int(&ev.Code)
-	c.text(&ev.Run)
-	c.time(&ev.At)
+// extra is what has no column: of what look-ups show, and what stands below it.
+func (r *row) extra() string {
+	a := aside{Kept: *keyed(r.visible(), "")}
+	for _, text := range texts(&a.Kept) {
+		*text = ""
+	}
+	a.State, a.Code, a.Line, a.Updated, a.Digest, a.Content = 0, 0, 0, time.Time{}, checkpoint.Digest{}, nil
+	if r.Intent != nil {
+		a.Below = keyed(r.Entry, "")
+	}
+	return jsonOf(&a)
 }
 
-func (c *coder) sight(s *checkpoint.Sight) {
-	c.time(&s.At)
-	c.text(&s.Status)
-	c.text(&s.Organization)
-	c.bool(&s.Kept)
-	c.text(&s.Against)
+// unclean begins a text that the server would not take as it is, in hexadecimal digits.
+const unclean = "\x01"
+
+// between parts the texts of a list that is sent as one.
+const between = "\x1e"
+
+// clean is a text as the server takes it: without NUL, and UTF-8. restore is its reverse.
+func clean(s string) string {
+	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 && !strings.Contains(s, between) && !strings.HasPrefix(s, unclean) {
+		return s
+	}
+	return unclean + hex.EncodeToString([]byte(s))
 }
 
-func (c *coder) content(v *[]checkpoint.ContentDigest) {
-	list(c, v, func(d *checkpoint.ContentDigest) {
-		c.fixed(d.Name[:])
-		c.fixed(d.Value[:])
-	})
+func restore(s string) string {
+	if !strings.HasPrefix(s, unclean) {
+		return s
+	}
+	raw, _ := hex.DecodeString(s[len(unclean):])
+	return string(raw)
 }
 
-// The parts of a record that are seldom there.
-const (
-	hasID = 1 << iota
-	hasUpdate
-	hasSeen
-	hasPast
-	hasPrior
-	hasSeq // an earlier commit's than the row's
-)
-
-// partsOf says which of them a record has.
-func (c *coder) partsOf(r *checkpoint.Kept) (flags uint64) {
-	set := func(flag uint64, on bool) {
-		if on {
-			flags |= flag
-		}
+// contentBytes are the digests of a content as they stand in their column.
+func contentBytes(content []checkpoint.ContentDigest) []byte {
+	b := make([]byte, 0, 8*len(content))
+	for i := range content {
+		b = append(append(b, content[i].Name[:]...), content[i].Value[:]...)
 	}
-	set(hasID, r.RequestID != "")
-	set(hasUpdate, r.Unsettled != "" || r.Sought != "" || r.Refused != checkpoint.Digest{} || r.Synced || !r.Confirmed.IsZero())
-	set(hasSeen, r.Seen != checkpoint.Sight{})
-	set(hasPast, len(r.Past) > 0)
-	set(hasPrior, r.Prior != nil)
-	set(hasSeq, c.keepSeq && r.Seq != 0)
-	return flags
-}
-
-// aside describes what of a record has no column.
-func (c *coder) aside(r *checkpoint.Kept) {
-	act, flags := uint64(r.Act), c.partsOf(r)
-	c.uint(&act)
-	r.Act = checkpoint.Act(act)
-	if c.uint(&flags); flags&hasID != 0 {
-		c.text(&r.RequestID)
-	}
-	if flags&hasUpdate != 0 {
-		c.text(&r.Unsettled)
-		c.text(&r.Sought)
-		c.fixed(r.Refused[:])
-		c.bool(&r.Synced)
-		c.time(&r.Confirmed)
-	}
-	if flags&hasSeen != 0 {
-		c.sight(&r.Seen)
-	}
-	if flags&hasPast != 0 {
-		list(c, &r.Past, c.event)
-	}
-	if flags&hasPrior != 0 {
-		if c.reading {
-			r.Prior = new(checkpoint.Kept)
-		}
-		c.whole(r.Prior)
-		r.Prior.Key = r.Key
-	}
-	if flags&hasSeq != 0 {
-		c.uint(&r.Seq)
-	}
-}
-
-// whole describes a record but for its key.
-func (c *coder) whole(r *checkpoint.Kept) {
-	state := uint64(r.State)
-	c.uint(&state)
-	r.State = checkpoint.State(state)
-	for _, text := range []*string{&r.LeadID, &r.Organization, &r.Location, &r.Status, &r.ExternalID, &r.Reason, &r.File, &r.Locator, &r.WantLink, &r.Run} {
-		c.text(text)
-	}
-	c.fixed(r.Digest[:])
-	c.content(&r.Content)
-	c.int(&r.Code)
-	c.int(&r.Line)
-	c.time(&r.Updated)
-	seq := r.Seq // of the row, where it came with the same commit
-	if c.uint(&r.Seq); c.reading && r.Seq == 0 {
-		r.Seq = seq
-	}
-	c.aside(r)
+	return b
 }

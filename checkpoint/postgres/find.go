@@ -22,7 +22,7 @@ func findSQL() string {
 }
 
 // noColumns stand behind the key where there is nothing else.
-const noColumns = `0::bigint, 0::bigint, 0::bigint, 0::smallint, 0, '', '', '', '', '', '', '', '', '', '', ''::bytea, ''::bytea, ''::bytea, ''::bytea, 0::bigint`
+const noColumns = `0::bigint, 0::bigint, 0::bigint, 0::smallint, 0, '', '', '', '', '', '', '', '', '', '', ''::bytea, ''::bytea, '', ''::bytea, 0::bigint`
 
 // wanted is what is looked for in one statement, and so as of one commit.
 type wanted struct {

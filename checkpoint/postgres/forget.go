@@ -135,9 +135,7 @@ func (s *Store) scrubDecisions(ctx context.Context, leads map[string]bool) error
 		return nil
 	})
 	for i := 0; i < len(changed) && err == nil; i++ {
-		var c coder
-		c.whole(changed[i].Send)
-		_, err = s.writer.Exec(ctx, `UPDATE leadferry.decision_rows SET send = $2 WHERE number = $1`, changed[i].number, c.b)
+		_, err = s.writer.Exec(ctx, `UPDATE leadferry.decision_rows SET send = $2 WHERE number = $1`, changed[i].number, jsonOf(keyed(changed[i].Send, "")))
 	}
 	return err
 }

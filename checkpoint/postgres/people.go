@@ -157,10 +157,8 @@ func (s *Store) putDecision(ctx context.Context, conn *pgx.Conn, d checkpoint.Ke
 	if !d.Sent.IsZero() {
 		sent = d.Sent.UnixMilli()
 	}
-	var c coder
-	c.whole(d.Send)
 	err = conn.QueryRow(ctx, `INSERT INTO leadferry.decision_rows (ledger, key, lead_id, "exists", sent, run, decided, send) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING number`,
-		s.ledger, []byte(d.Key), clean(d.LeadID), d.Exists, sent, clean(d.Run), d.At.UnixMilli(), c.b).Scan(&number)
+		s.ledger, []byte(d.Key), clean(d.LeadID), d.Exists, sent, clean(d.Run), d.At.UnixMilli(), jsonOf(keyed(d.Send, ""))).Scan(&number)
 	return number, err
 }
 

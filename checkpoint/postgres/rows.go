@@ -1,13 +1,12 @@
 package postgres
 
 import (
-	"encoding/hex"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"leadferry/checkpoint"
 	"leadferry/internal/rowkey"
@@ -69,46 +68,12 @@ func (r *row) linked(external string) bool {
 	return e != nil && e.State.HasLead() && (e.ExternalID == external || e.WantLink == external) || r.Intent != nil && r.Intent.WantLink == external
 }
 
-// extra is what has no column: what look-ups show, and what stands below it.
-func (r *row) extra() []byte {
-	c := coder{keepSeq: true}
-	c.aside(r.visible())
-	c.keepSeq = false
-	below := r.Intent != nil && r.Entry != nil
-	if c.bool(&below); below {
-		c.whole(r.Entry)
-	}
-	return c.b
-}
-
 // fold is the fold of the key where it is another one.
 func fold(key string) string {
 	if folded := rowkey.Fold(key); folded != key {
 		return folded
 	}
 	return ""
-}
-
-// unclean begins a text that the server would not take as it is, in hexadecimal digits.
-const unclean = "\x01"
-
-// between parts the texts of a list that is sent as one.
-const between = "\x1e"
-
-// clean is a text as the server takes it: without NUL, and UTF-8. restore is its reverse.
-func clean(s string) string {
-	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 && !strings.Contains(s, between) && !strings.HasPrefix(s, unclean) {
-		return s
-	}
-	return unclean + hex.EncodeToString([]byte(s))
-}
-
-func restore(s string) string {
-	if !strings.HasPrefix(s, unclean) {
-		return s
-	}
-	raw, _ := hex.DecodeString(s[len(unclean):])
-	return string(raw)
 }
 
 // columns are those of a row, in the order of its values, and of what is read into [stood].
@@ -127,21 +92,23 @@ func (r *row) values() []any {
 	if v.Digest == (checkpoint.Digest{}) {
 		digest = []byte{}
 	}
-	return []any{
-		[]byte(r.key), r.worker, v.Updated.UnixMilli(), int64(v.Line), int16(r.state()), int32(v.Code), clean(v.LeadID), clean(v.Organization), clean(v.Location), clean(v.Status),
-		clean(v.ExternalID), clean(v.WantLink), clean(v.Locator), clean(v.File), clean(v.Reason), clean(v.Run), digest, contentBytes(v.Content), r.extra(), []byte(fold(r.key)),
+	all := []any{[]byte(r.key), r.worker, v.Updated.UnixMilli(), int64(v.Line), int16(r.state()), int32(v.Code)}
+	for _, text := range texts(v) {
+		all = append(all, clean(*text))
 	}
+	return append(all, digest, contentBytes(v.Content), r.extra(), []byte(fold(r.key)))
 }
 
 // stood is a row as its columns have it, and its version.
 type stood struct {
-	key                            []byte
-	worker, updated, line          int64
-	state                          int16
-	code                           int32
-	texts                          [10]string // from lead_id to run
-	digest, content, extra, folded []byte
-	seq                            uint64
+	key                     []byte
+	worker, updated, line   int64
+	state                   int16
+	code                    int32
+	texts                   [10]string // from lead_id to run
+	digest, content, folded []byte
+	extra                   string
+	seq                     uint64
 }
 
 // fields are what [columns], and the version behind them, are read into.
@@ -159,13 +126,14 @@ func (s *stood) row() (*row, error) {
 	if s.state == 0 {
 		return r, nil
 	}
-	shown := &checkpoint.Kept{}
-	shown.Key, shown.Seq, shown.Updated, shown.Line = r.key, r.seq, time.UnixMilli(s.updated).UTC(), int(s.line)
+	var a aside
+	if err := parse(s.extra, &a); err != nil || s.state < 0 || checkpoint.State(s.state) > checkpoint.NotMade {
+		return nil, cmp.Or(err, fmt.Errorf("%w: a row is in no state that this version knows", checkpoint.ErrDamaged))
+	}
+	shown := keyed(&a.Kept, r.key)
+	shown.Seq, shown.Updated, shown.Line = cmp.Or(shown.Seq, r.seq), time.UnixMilli(s.updated).UTC(), int(s.line)
 	shown.State, shown.Code = checkpoint.State(s.state), int(s.code)
-	for i, text := range []*string{
-		&shown.LeadID, &shown.Organization, &shown.Location, &shown.Status, &shown.ExternalID,
-		&shown.WantLink, &shown.Locator, &shown.File, &shown.Reason, &shown.Run,
-	} {
+	for i, text := range texts(shown) {
 		*text = restore(s.texts[i])
 	}
 	copy(shown.Digest[:], s.digest)
@@ -175,31 +143,15 @@ func (s *stood) row() (*row, error) {
 		copy(d.Value[:], b[4:])
 		shown.Content = append(shown.Content, d)
 	}
-	c := coder{b: s.extra, reading: true}
-	c.aside(shown)
-	below := false
-	if c.bool(&below); below {
-		r.Entry = &checkpoint.Kept{Entry: checkpoint.Entry{Key: r.key, Seq: r.seq}}
-		c.whole(r.Entry)
-	}
-	if shown.State == checkpoint.InDoubt {
-		r.Intent = shown
-	} else {
+	if shown.State != checkpoint.InDoubt {
 		r.Entry = shown
+		return r, nil
 	}
-	if c.bad || len(c.b) > 0 || s.state < 0 || shown.State > checkpoint.NotMade {
-		return nil, fmt.Errorf("%w: a row is not as this version writes it", checkpoint.ErrDamaged)
+	r.Intent = shown
+	if r.Entry = keyed(a.Below, r.key); r.Entry != nil {
+		r.Entry.Seq = cmp.Or(r.Entry.Seq, r.seq)
 	}
 	return r, nil
-}
-
-// contentBytes are the digests of a content as they stand in their column.
-func contentBytes(content []checkpoint.ContentDigest) []byte {
-	b := make([]byte, 0, 8*len(content))
-	for i := range content {
-		b = append(append(b, content[i].Name[:]...), content[i].Value[:]...)
-	}
-	return b
 }
 
 // mostSeen is how many rows each of the two generations holds.

@@ -74,7 +74,7 @@ CREATE TABLE lead_rows (
 	external_id  text COLLATE "C" NOT NULL,
 	want_link    text COLLATE "C" NOT NULL,
 	reason       text COLLATE "C" NOT NULL,
-	extra        bytea NOT NULL,           -- history, what updates left, what stands below a doubt
+	extra        text COLLATE "C" NOT NULL, -- JSON: history, what updates left, what stands below a doubt
 	status       text COLLATE "C" NOT NULL,
 	organization text COLLATE "C" NOT NULL,
 	locator      text COLLATE "C" NOT NULL,
@@ -143,7 +143,7 @@ CREATE TABLE decision_rows (
 	sent    bigint NOT NULL,               -- of the send that was looked for, if the person named it
 	run     text NOT NULL,
 	decided bigint NOT NULL,
-	send    bytea NOT NULL                 -- what was in doubt
+	send    text COLLATE "C" NOT NULL      -- what was in doubt, as JSON
 );
 CREATE INDEX ON decision_rows (ledger, key, number);
 CREATE INDEX ON decision_rows (ledger, lead_id);

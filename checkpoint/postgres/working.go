@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -291,20 +290,20 @@ func (s *Store) lastDecisions(keys []string, into map[string]*decision) error {
 // eachDecision reads decisions from rows of their columns.
 func eachDecision(rows pgx.Rows, f func(*decision) error) error {
 	var number, sent, decided int64
-	var key, send []byte
-	var lead, run string
+	var key []byte
+	var lead, run, send string
 	var exists bool
 	_, err := pgx.ForEachRow(rows, []any{&number, &key, &lead, &exists, &sent, &run, &decided, &send}, func() error {
 		d := &decision{number: number}
-		d.At, d.Send = time.UnixMilli(decided).UTC(), &checkpoint.Kept{Entry: checkpoint.Entry{Key: string(key)}}
+		d.At, d.Send = time.UnixMilli(decided).UTC(), new(checkpoint.Kept)
 		d.Decision = checkpoint.Decision{Key: string(key), LeadID: restore(lead), Exists: exists, Run: restore(run)}
 		if sent != 0 {
 			d.Sent = time.UnixMilli(sent).UTC()
 		}
-		c := coder{b: send, reading: true}
-		if c.whole(d.Send); c.bad {
-			return fmt.Errorf("%w: a decision is not as this version writes it", checkpoint.ErrDamaged)
+		if err := parse(send, d.Send); err != nil {
+			return err
 		}
+		d.Send = keyed(d.Send, d.Key)
 		return f(d)
 	})
 	return err

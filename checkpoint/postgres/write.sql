@@ -6,7 +6,7 @@ WITH me AS MATERIALIZED (
 	FOR NO KEY UPDATE
 ), given AS MATERIALIZED (
 	SELECT * FROM unnest($3::bytea[], $4::bigint[], $5::bigint[], $6::bigint[], $7::smallint[], $8::integer[], $9::text[], $10::text[], $11::text[], $12::text[],
-		$13::text[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[], $19::bytea[], $20::bytea[], $21::bytea[], $22::bytea[],
+		$13::text[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[], $19::bytea[], $20::bytea[], $21::text[], $22::bytea[],
 		$23::text[], $24::bigint[], $25::smallint[], $26::boolean[], $27::text[], $28::bytea[])
 	AS g (COLUMNS, hidden, seen, was, claim, owns, hash)
 ), number AS MATERIALIZED (
