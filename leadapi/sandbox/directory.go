@@ -229,8 +229,8 @@ func (d *Directory) locate(f form) (l location, err error) {
 	return d.search(kind, value), nil
 }
 
-// search picks the location for a postal code or a search text: for regions and territories by the postal code, which is of
-// five digits in a text, else by the last city that is named.
+// search picks the location for a postal code or a search text: for regions and territories by the postal code (of five
+// digits, in a text), else by the last city that is named.
 func (d *Directory) search(kind, value string) location {
 	words := searchable(value)
 	best := -1

@@ -104,7 +104,8 @@ func newFault(item string) (*fault, error) {
 	if m == nil {
 		return nil, errors.New("it is not of the form NAME:P%, NAME/N or NAME#N")
 	}
-	f := &fault{kinds: []string{"create", "update"}, text: m[2] + m[3] + m[4], name: m[2], stored: m[3] != "", retry: m[4] != ""}
+	f := &fault{kinds: []string{"create", "update"}, text: m[2] + m[3] + m[4], name: m[2]}
+	f.stored, f.retry = m[3] != "", m[4] != ""
 	f.percent, _ = strconv.ParseFloat(m[5], 64)
 	f.every, _ = strconv.Atoi(m[6])
 	f.only, _ = strconv.Atoi(m[7])

@@ -63,55 +63,6 @@ func (l *Lead) touch(now time.Time) {
 	l.DisplayName, _ = l.Content["name"].(string)
 }
 
-// History is a lead, as it is stored, and how it became what it is.
-type History struct {
-	Lead
-	Changes []Change `json:",omitempty"` // the last 30, the oldest first
-	Dropped int      `json:",omitzero"`  // changes before those
-}
-
-// Change is what one update changed in a lead.
-type Change struct {
-	At     time.Time
-	Values []ChangedValue
-}
-
-// ChangedValue is one value before and after, 500 bytes of each at most. Field is Status, ExternalID or, for a key of
-// Content, its name behind "Content.".
-type ChangedValue struct{ Field, From, To string }
-
-const (
-	mostChanges = 30
-	mostText    = 500 // bytes of a value
-)
-
-// add takes down what an update changed; nothing, where nothing did.
-func (h *History) add(now time.Time, before Lead) {
-	values := changed(&before, &h.Lead)
-	if len(values) == 0 {
-		return
-	}
-	h.Changes = append(h.Changes, Change{now.UTC(), values})
-	if n := len(h.Changes) - mostChanges; n > 0 {
-		h.Changes, h.Dropped = h.Changes[n:], h.Dropped+n
-	}
-}
-
-// changed says what differs between two states of a lead, in the order of their fields.
-func changed(before, after *Lead) (values []ChangedValue) {
-	differ := func(field, from, to string) {
-		if from != to {
-			values = append(values, ChangedValue{field, cut(from, mostText), cut(to, mostText)})
-		}
-	}
-	differ("Status", before.Status, after.Status)
-	differ("ExternalID", before.ExternalID, after.ExternalID)
-	for _, key := range slices.Sorted(maps.Keys(after.Content)) {
-		differ("Content."+cut(key, mostText), TextOf(before.Content[key]), TextOf(after.Content[key]))
-	}
-	return values
-}
-
 // TextOf returns a value of a lead's Content as text: that of a string, else JSON; "" for what is not there.
 func TextOf(value any) string {
 	if text, is := value.(string); is || value == nil {

@@ -198,7 +198,7 @@ type journal struct {
 	ring   []Request // that of a number stands at the number - 1, modulo mostRequests
 }
 
-// note keeps what came in, with what it was answered. It returns the last lead answered that is not that of this one, or "".
+// note keeps what came in, with what it was answered. It returns the last lead answered that is another one, or "".
 func (s *Server) note(kind string, r *http.Request, f *fault, a answer) string {
 	e := Request{
 		At: s.now(), Kind: kind, Method: cut(r.Method, 20), Path: cut(r.URL.Path, 200),
@@ -251,14 +251,7 @@ func (s *Server) Hits() map[string]int {
 	return maps.Clone(s.journal.hits)
 }
 
-// Answered returns how many requests were answered so far: where that has not grown, no lead has changed.
-func (s *Server) Answered() int {
-	s.journal.mu.Lock()
-	defer s.journal.mu.Unlock()
-	return s.journal.number
-}
-
-// Requests returns the newest requests that want says yes to, the newest first: limit of them at most, of the last 1,000.
+// Requests returns the newest requests that want says yes to, the newest first: limit of them, of the last 1,000.
 func (s *Server) Requests(limit int, want func(Request) bool) (found []Request) {
 	s.journal.mu.Lock()
 	defer s.journal.mu.Unlock()

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"net/http"
 	"os"
 	"runtime"
@@ -28,14 +27,14 @@ const (
 // The buckets of a file, those of tokens beside; their names are in order.
 var (
 	clientBucket = []byte("clients") // OAuth client → digest of its secret
-	leadBucket   = []byte("leads")   // lead ID, in the order of creation → History as JSON
+	leadBucket   = []byte("leads")   // lead ID, in the order of creation → Lead as JSON
 	buckets      = [][]byte{[]byte(accessUse), clientBucket, leadBucket, []byte(loginUse), []byte(refreshUse)}
 )
 
 // ErrInUse is that of a file that another process holds.
 var ErrInUse = errors.New("in use by another process")
 
-// store keeps leads, OAuth clients and tokens in a bbolt file. Nothing is synced: what is committed survives the process.
+// store keeps leads, OAuth clients and tokens in a bbolt file. Nothing is synced: a commit survives the process.
 type store struct {
 	*bbolt.DB
 	path      string
@@ -44,14 +43,14 @@ type store struct {
 
 func openStore(path string, wait time.Duration) (*store, error) {
 	st := &store{path: path}
-	options := &bbolt.Options{Timeout: max(wait, lockWait), NoSync: true, NoGrowSync: true, FreelistType: bbolt.FreelistMapType}
+	options := &bbolt.Options{Timeout: max(wait, lockWait), NoSync: true, NoGrowSync: true}
 	if path == "" {
 		f, err := os.CreateTemp("", "leadferry-sandbox-*.db")
 		if err != nil {
 			return nil, fmt.Errorf("sandbox: make a temporary file: %w", err)
 		}
-		// Without its name it is gone with the process, even when that is killed. Systems
-		// that keep the names of open files lose it in close.
+		// Without its name it is gone with the process, even when that is killed. Systems that keep the names of open files
+		// lose it in close.
 		st.path, st.temporary = f.Name(), os.Remove(f.Name()) != nil
 		options.OpenFile = func(string, int, os.FileMode) (*os.File, error) { return f, nil }
 	}
@@ -68,7 +67,7 @@ func openStore(path string, wait time.Duration) (*store, error) {
 	return st, nil
 }
 
-// prepare makes the buckets of a new file, and refuses a file of another program: a checkpoint has a bucket of leads, too.
+// prepare makes the buckets of a new file, and refuses a file of another program: a checkpoint has a bucket of leads.
 func prepare(tx *bbolt.Tx) error {
 	var found [][]byte
 	err := tx.ForEach(func(name []byte, _ *bbolt.Bucket) error { found = append(found, name); return nil })
@@ -110,40 +109,35 @@ func (st *store) add(l *Lead) error {
 			return err
 		}
 		l.ID = newID(n)
-		return putLead(tx, &History{Lead: *l})
+		return putLead(tx, l)
 	})
 }
 
-// change applies edit to a lead and returns it as stored, with what changed in its history; a lead that is not known is
-// refused.
-func (st *store) change(id string, now time.Time, edit func(*Lead)) (Lead, error) {
-	var h History
-	err := st.Update(func(tx *bbolt.Tx) error {
+// change applies edit to a lead and returns it as stored; a lead that is not known is refused.
+func (st *store) change(id string, now time.Time, edit func(*Lead)) (l Lead, err error) {
+	err = st.Update(func(tx *bbolt.Tx) error {
 		v := tx.Bucket(leadBucket).Get([]byte(id))
 		if v == nil {
 			return refuse(http.StatusNotFound, "the lead is not known")
 		}
-		if err := json.Unmarshal(v, &h, exactNumbers); err != nil {
+		if err := json.Unmarshal(v, &l, exactNumbers); err != nil {
 			return err
 		}
-		before := h.Lead
-		before.Content = maps.Clone(h.Content)
-		edit(&h.Lead)
-		h.touch(now)
-		h.add(now, before)
-		return putLead(tx, &h)
+		edit(&l)
+		l.touch(now)
+		return putLead(tx, &l)
 	})
-	return h.Lead, err
+	return l, err
 }
 
-func putLead(tx *bbolt.Tx, h *History) error {
-	v, err := json.Marshal(h)
+func putLead(tx *bbolt.Tx, l *Lead) error {
+	v, err := json.Marshal(l)
 	if err != nil {
 		return err
 	}
 	b := tx.Bucket(leadBucket)
 	b.FillPercent = 0.95 // IDs come in order
-	return b.Put([]byte(h.ID), v)
+	return b.Put([]byte(l.ID), v)
 }
 
 func putClient(tx *bbolt.Tx, id, secret string) error {
@@ -205,7 +199,7 @@ func (st *store) compact() error {
 	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	fresh, err := bbolt.Open(name, 0o600, &bbolt.Options{NoSync: true, NoGrowSync: true, FreelistType: bbolt.FreelistMapType})
+	fresh, err := bbolt.Open(name, 0o600, &bbolt.Options{NoSync: true, NoGrowSync: true})
 	if err != nil {
 		return err
 	}
@@ -253,9 +247,10 @@ func (s *Server) Leads() (leads []Lead, err error) {
 	return leads, nil
 }
 
-// Find returns leads, the newest first: those made before the one of an ID, or from the newest on for "". Each holds
-// every word of the query, of whatever case, in its status, ExternalID, type, content, location, or in the name of its
-// organization; has it, of six bytes at least, in its ID or its organization's; or was made in the minute after it, where it is a time of RFC 3339. It looks at limit of them, and at 50,000 altogether, at most.
+// Find returns leads, the newest first: those made before the one of an ID, or from the newest on for "". Each holds every
+// word of the query, of whatever case, in its status, ExternalID, type, content, location, or in the name of its
+// organization; has it, of six bytes at least, in its ID or its organization's; or was made in the minute after it, where it
+// is a time of RFC 3339. It finds limit leads at most, and looks at 50,000.
 func (s *Server) Find(query, before string, limit int) (f Found, err error) {
 	words := s.words(query)
 	err = s.store.View(func(tx *bbolt.Tx) error {
@@ -321,32 +316,33 @@ func (w word) in(l *Lead) bool {
 	if w.owners[l.OwnerID] {
 		return true
 	}
-	if made, err := time.Parse(timeLayout, l.CreatedAt); err == nil && !w.sent.IsZero() && made.Sub(w.sent).Abs() <= time.Minute && made.After(w.sent.Add(-time.Second)) {
+	made, err := time.Parse(timeLayout, l.CreatedAt)
+	if after := made.Sub(w.sent); err == nil && after > -time.Second && after <= time.Minute {
 		return true
 	}
-	// A short word stands in any ID, by chance.
-	if len(w.text) >= shortestID && (strings.Contains(l.ID, w.text) || strings.Contains(strings.ToLower(l.OwnerID), w.text)) {
-		return true
+	var texts []string
+	if len(w.text) >= shortestID { // a short word is in any ID, by chance
+		texts = append(texts, l.ID, l.OwnerID)
 	}
-	texts := []string{l.ExternalID, l.Status, l.TypeKey, l.TypeLabel, l.Location.Name, l.Location.Address}
+	texts = append(texts, l.ExternalID, l.Status, l.TypeKey, l.TypeLabel, l.Location.Name, l.Location.Address)
 	for _, value := range l.Content {
 		texts = append(texts, TextOf(value))
 	}
 	return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(strings.ToLower(text), w.text) })
 }
 
-// History returns a lead and how it changed; nil for a lead that is not known.
-func (s *Server) History(id string) (h *History, err error) {
+// Lead returns a lead; nil for one that is not known.
+func (s *Server) Lead(id string) (l *Lead, err error) {
 	err = s.store.View(func(tx *bbolt.Tx) error {
 		v := tx.Bucket(leadBucket).Get([]byte(id))
 		if v == nil {
 			return nil
 		}
-		h = &History{}
-		return json.Unmarshal(v, h, exactNumbers)
+		l = &Lead{}
+		return json.Unmarshal(v, l, exactNumbers)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("sandbox: read a lead: %w", err)
 	}
-	return h, nil
+	return l, nil
 }

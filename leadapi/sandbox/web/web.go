@@ -1,6 +1,5 @@
-// Package web is the sandbox's page: its leads, how each came to be what it is, and the requests and faults as they come.
-// It is for practice: to find the lead of a row in doubt by what one knows of it, as one would in the service's console,
-// and to copy its ID.
+// Package web is the sandbox's page: its leads, and the requests and faults as they come. It is for practice: to find the
+// lead of a row in doubt by what is known of it, as in the service's console, and to copy its ID.
 //
 // It shows, and changes nothing. Secrets and tokens do not reach it: the sandbox keeps none with its requests.
 package web
@@ -30,58 +29,26 @@ import (
 type Site struct {
 	server  *sandbox.Server
 	address string
-
-	mu   sync.Mutex // one View is made at a time
-	kept map[string]kept
+	mu      sync.Mutex // one View is made at a time
 }
 
 // New returns the page of a server that listens at an address, which the page names.
-func New(s *sandbox.Server, address string) *Site {
-	return &Site{server: s, address: address, kept: map[string]kept{}}
-}
-
-// kept is the last View of an address. It is good for as long as nothing happened to the sandbox.
-type kept struct {
-	view  page.View
-	found bool
-	after int // requests that were answered before it was made
-	made  time.Time
-	cost  time.Duration
-}
-
-const (
-	mostKept = 200 // addresses
-	share    = 10  // a View takes one part in so many of the time of those who wait for it
-)
-
-// View gives the page of an address, as a [page.Site] does.
-func (s *Site) View(at *url.URL) (page.View, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	key, after := at.RequestURI(), s.server.Answered()
-	if k, ok := s.kept[key]; ok && (k.after == after || time.Since(k.made) < share*k.cost) {
-		return k.view, k.found
-	}
-	if len(s.kept) >= mostKept {
-		clear(s.kept)
-	}
-	k := kept{after: after, made: time.Now()}
-	k.view, k.found = s.render(at)
-	k.cost = time.Since(k.made)
-	s.kept[key] = k
-	return k.view, k.found
-}
+func New(s *sandbox.Server, address string) *Site { return &Site{server: s, address: address} }
 
 //go:embed page.html
 var text string
 
 // pages are parsed when the first is asked for: no other command waits for it.
 var pages = sync.OnceValue(func() *template.Template {
-	return template.Must(template.New("").Funcs(template.FuncMap{"plain": plain, "clock": clock, "count": count, "name": nameOf, "lost": lost, "text": sandbox.TextOf}).Parse(text))
+	return template.Must(template.New("").Funcs(template.FuncMap{
+		"plain": plain, "clock": clock, "count": count, "name": nameOf, "lost": lost, "text": sandbox.TextOf,
+	}).Parse(text))
 })
 
-// render makes the page of an address; false where there is none.
-func (s *Site) render(at *url.URL) (page.View, bool) {
+// View gives the page of an address, as a [page.Site] does; false where there is none.
+func (s *Site) View(at *url.URL) (page.View, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var data any
 	var err error
 	name, title := "", ""
@@ -197,7 +164,10 @@ func (s *Site) leads(query, before string) (*leadsPage, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &leadsPage{head: h, Query: query, Paged: before != "", Short: found.Short, Older: found.Older, Requests: s.find(query, requestsBeside)}
+	p := &leadsPage{
+		head: h, Query: query, Paged: before != "", Short: found.Short, Older: found.Older,
+		Requests: s.find(query, requestsBeside),
+	}
 	for _, l := range found.Leads {
 		p.Leads = append(p.Leads, leadRow{l, s.server.OrganizationName(l.OwnerID)})
 	}
@@ -242,23 +212,22 @@ type requestsPage struct {
 }
 
 type leadPage struct {
-	*sandbox.History
+	sandbox.Lead
 	Owner    string
 	Requests []sandbox.Request
 }
 
 func (s *Site) lead(id string) (*leadPage, error) {
-	h, err := s.server.History(id)
-	if h == nil {
+	l, err := s.server.Lead(id)
+	if l == nil {
 		return nil, err
 	}
-	slices.Reverse(h.Changes)
 	about := s.server.Requests(requestsOfLead, func(r sandbox.Request) bool { return r.LeadID == id })
-	return &leadPage{h, s.server.OrganizationName(h.OwnerID), about}, nil
+	return &leadPage{*l, s.server.OrganizationName(l.OwnerID), about}, nil
 }
 
-// plain is a text of somebody else's as it can be shown: cut at n characters, and without those that cannot be seen or turn
-// the text around, each of which is named.
+// plain is a text of others as it can be shown: cut at n characters, and with the names of those characters that cannot
+// be seen or turn the text around.
 func plain(text string, n int) string {
 	var b strings.Builder
 	for i, r := range text {

@@ -11,7 +11,6 @@ import (
 
 	"golang.org/x/net/html"
 
-	"leadferry/internal/page"
 	"leadferry/leadapi/sandbox"
 )
 
@@ -110,50 +109,12 @@ func TestPagesAreLinkedToTheEnd(t *testing.T) {
 	}
 }
 
-// What a lead went through stands on its page, the newest first.
-func TestALeadHasItsHistory(t *testing.T) {
-	s := newService(t, sandbox.Options{})
-	s.create(`{"name":"Ann"}`)
-	leads, _ := s.Leads()
-	id := leads[0].ID
-	s.send("PATCH", "/v3/lead/"+id, `{"Status":"contacted"}`)
-	s.send("PATCH", "/v3/lead/"+id, `{"Status":"closedWon","ExternalID":"CRM-7"}`)
-	text := s.show("/lead?id=" + id)
-	last, first := strings.Index(text, "<bdi>closedWon</bdi>"), strings.Index(text, "<bdi>open</bdi>")
-	if last < 0 || first < last || !strings.Contains(text, "CRM-7") || strings.Count(text, "update") != 2 {
-		t.Error(text)
-	}
-}
-
 func TestOtherAddressesAreNoPages(t *testing.T) {
 	s := newService(t, sandbox.Options{})
 	for _, address := range []string{"/lead", "/lead?id=none", "/v1/x", "/requests/", "//", "", "/lead/../requests"} {
 		if v, found := s.site.View(&url.URL{Path: strings.Split(address, "?")[0]}); found {
 			t.Errorf("%q: %s", address, v.Title)
 		}
-	}
-}
-
-// A page is made anew when something happened, and not before; every search is one of its own.
-func TestViewsAreKeptUntilSomethingHappens(t *testing.T) {
-	s := newService(t, sandbox.Options{})
-	for i := range 3 * mostKept {
-		s.show(fmt.Sprint("/?q=x", i))
-	}
-	if len(s.site.kept) > mostKept {
-		t.Errorf("%d are kept", len(s.site.kept))
-	}
-	before := s.show("/")
-	if k := s.site.kept["/"]; k.after != s.Answered() {
-		t.Errorf("%+v", k)
-	}
-	s.site.kept["/"] = kept{after: s.Answered(), found: true, view: page.View{Title: "kept", Form: true}}
-	if s.show("/") == before {
-		t.Error("it was made anew though nothing happened")
-	}
-	s.create(`{"name":"Ann"}`)
-	if text := s.show("/"); !strings.Contains(text, "Ann") {
-		t.Error(text)
 	}
 }
 
