@@ -93,7 +93,7 @@ func (p importPlanner) Plan(c *Case) Step {
 	case checkpoint.Forgotten:
 		return forgotten()
 	case checkpoint.InDoubt:
-		if p.resendDoubt && !c.MayLack && known.Reason != checkpoint.ReasonIncomplete {
+		if p.resendDoubt && known.Run != c.Run && !c.MayLack && known.Reason != checkpoint.ReasonIncomplete { // once a run
 			return Step{Action: Create}
 		}
 		return heldBack(known)

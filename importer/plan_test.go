@@ -38,6 +38,7 @@ func TestImportPlanner(t *testing.T) {
 		{name: "in doubt", known: checkpoint.Entry{State: checkpoint.InDoubt, Digest: same}, outcome: InDoubt},
 		{name: "in doubt, other data", known: checkpoint.Entry{State: checkpoint.InDoubt, Digest: other}, outcome: InDoubt},
 		{name: "in doubt, resent", planner: importPlanner{resendDoubt: true}, known: checkpoint.Entry{State: checkpoint.InDoubt, Digest: same}, action: Create},
+		{name: "in doubt since this run, resent", planner: importPlanner{resendDoubt: true}, known: checkpoint.Entry{State: checkpoint.InDoubt, Digest: same, Run: "this"}, outcome: InDoubt},
 		{name: "not made, a person said", known: checkpoint.Entry{State: checkpoint.NotMade, Digest: same}, action: Create},
 		{name: "unknown, may be missing", lost: true, action: Hold, outcome: InDoubt},
 		{name: "rejected, may be missing", lost: true, known: checkpoint.Entry{State: checkpoint.Rejected, Digest: same}, outcome: Rejected},
@@ -52,7 +53,7 @@ func TestImportPlanner(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			it := &item{row: source.Row{HasLead: test.hadLead}, rec: test.rec, digest: same, sums: []checkpoint.ContentDigest{}}
-			step := test.planner.Plan(&Case{Record: &it.rec, Known: &test.known, MayLack: test.lost, it: it, digests: newDigester(nil)})
+			step := test.planner.Plan(&Case{Record: &it.rec, Known: &test.known, Run: "this", MayLack: test.lost, it: it, digests: newDigester(nil)})
 			if step.Action != test.action || test.action != Create && step.outcome != test.outcome {
 				t.Errorf("step %d %v, want %d %v", step.Action, step.outcome, test.action, test.outcome)
 			}

@@ -383,6 +383,6 @@ func (r *run) closeLedger(s *report.Summary) error {
 // halt makes the summary of a run that ended better say that it did not after all.
 func halt(s *report.Summary, stop *Stop) {
 	if stop.outranks(s.ExitCode) {
-		s.Outcome, s.StopReason, s.ExitCode, s.Hint, s.Same = "stopped", stop.Reason, stop.Code, stop.Hint, stop.Same
+		s.Outcome, s.StopReason, s.ExitCode, s.Hint, s.Same = "stopped", stop.Reason, stop.Code, s.Holding(stop.Hint), stop.Same
 	}
 }

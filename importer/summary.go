@@ -20,7 +20,7 @@ func (r *run) summary() *report.Summary {
 	}
 	s.Outcome, s.StopReason, s.ExitCode = r.verdict()
 	if r.stopped != nil {
-		s.Hint, s.Same = r.stopped.Hint, r.stopped.Same
+		s.Hint, s.Same = s.Holding(r.stopped.Hint), r.stopped.Same
 	}
 	if r.ledger != nil {
 		known := r.ledger.Info()
@@ -53,7 +53,7 @@ func (r *run) soFar() *report.Summary {
 	s := &report.Summary{
 		RunID: r.RunID, Command: r.Command, Version: r.Version, DryRun: r.DryRun || r.ledger == nil, Outcome: report.Running,
 		StartedAt: r.started.UTC(), FinishedAt: now.UTC(), DurationS: took.Seconds(),
-		Flags: r.Flags, Mapping: r.MappingFile, Target: report.Target(r.Target), DroppedValues: r.tally.dropped,
+		Flags: r.Flags, Resent: r.ResendInDoubt && !r.DryRun, Mapping: r.MappingFile, Target: report.Target(r.Target), DroppedValues: r.tally.dropped,
 	}
 	if r.opened != nil {
 		known := &r.opened.Checkpoint

@@ -86,10 +86,9 @@ func (c *conn) Close() error {
 // roundTrip exchanges the request that stands written in the connection, until limit or the end of ctx, and notes what is seen of it.
 func (c *conn) roundTrip(ctx context.Context, limit time.Time, seen *Call) (a answer, sent bool, err error) {
 	c.until(ctx, limit)
+	before := c.socket.out
 	a, sent, err = c.exchange(c.request)
-	if sent {
-		seen.Sent, seen.Received = len(c.request), len(a.body)
-	}
+	seen.Sent, seen.Received = int(c.socket.out-before), len(a.body)
 	seen.Detail.exchanged(c, a, err)
 	return a, sent, err
 }
@@ -144,6 +143,7 @@ func (c *conn) send(request []byte) error {
 // receive reads an answer to the end of its body, so that the connection can be used again, or as far as it comes.
 func (c *conn) receive() (a answer, err error) {
 	c.bounds.N = maxHead
+	c.mendLength()
 	for a.Response == nil || a.StatusCode >= 100 && a.StatusCode < 200 && a.StatusCode != http.StatusSwitchingProtocols {
 		if a.Response, err = http.ReadResponse(c.in, nil); err != nil {
 			return a, err
@@ -158,6 +158,38 @@ func (c *conn) receive() (a answer, err error) {
 	a.body, a.whole = c.body.Bytes(), err == nil && c.body.Len() <= maxBody
 	a.unpack()
 	return a, nil
+}
+
+// mendLength makes one length of one that a line says several times, as RFC 9110 (section 8.6) allows and Go does not. It
+// looks at the head where it stands; one that does not fit into the reader's room is left as it is.
+func (c *conn) mendLength() {
+	for line := range bytes.Lines(c.peekHead()) {
+		name, value, _ := bytes.Cut(line, []byte(":"))
+		first, _, several := bytes.Cut(value, []byte(","))
+		if !several || !bytes.EqualFold(name, []byte("Content-Length")) {
+			continue
+		}
+		others := bytes.TrimRight(value[len(first):], "\r\n")
+		for other := range bytes.SplitSeq(others[1:], []byte(",")) {
+			if !bytes.Equal(bytes.TrimSpace(other), bytes.TrimSpace(first)) {
+				return
+			}
+		}
+		copy(others, bytes.Repeat([]byte(" "), len(others)))
+	}
+}
+
+// peekHead waits for the head of an answer and returns what there is of it.
+func (c *conn) peekHead() (head []byte) {
+	_, err := c.in.Peek(1)
+	for from := 0; err == nil; _, err = c.in.Peek(len(head) + 1) {
+		head, _ = c.in.Peek(c.in.Buffered())
+		if end := max(bytes.Index(head[from:], []byte("\n\n")), bytes.Index(head[from:], []byte("\n\r\n"))); end >= 0 {
+			return head[:from+end]
+		}
+		from = max(len(head)-2, 0)
+	}
+	return head
 }
 
 // strays tells whether an answer names a lead that is not the request's: another one, or to a create the one of the answer before.

@@ -77,6 +77,9 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: status %d: %s", e.Op, e.Status, e.Message)
 }
 
+// Left reports whether a byte of the request has left.
+func (e *Error) Left() bool { return e.Op != "token" && (e.Status != 0 || e.Applied != No) }
+
 // Unwrap returns context.Canceled, context.DeadlineExceeded or nil.
 func (e *Error) Unwrap() error { return e.cause }
 

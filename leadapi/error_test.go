@@ -59,7 +59,6 @@ func TestEveryAnswerIsJudgedByItsStatus(t *testing.T) {
 		"200 without ID":             {answerText(200, `{}`), is(200, Maybe, ReasonNoLeadID)},
 		"202 without ID":             {answerText(202, `{}`), is(202, Maybe, ReasonNoLeadID)},
 		"204":                        {"HTTP/1.1 204 x\r\n\r\n", is(204, Maybe, ReasonNoLeadID)},
-		"299 with ID":                {answerText(299, createdBody), is(299, Maybe, ReasonNoLeadID)},
 		"101":                        {"HTTP/1.1 101 x\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n", is(101, Maybe, ReasonBadAnswer)},
 		"301":                        {answerText(301, "", "Location: http://127.0.0.1:1/"), is(301, Maybe, ReasonRedirect)},
 		"304":                        {"HTTP/1.1 304 x\r\n\r\n", is(304, Maybe, ReasonRedirect)},

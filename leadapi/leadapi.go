@@ -83,7 +83,7 @@ type request struct {
 
 type content interface{ AppendJSON(b []byte) []byte }
 
-// do is the one way out: it makes a call and reads the answer to its end. read is given the body of a 200, 201 or 202,
+// do is the one way out: it makes a call and reads the answer to its end. read is given the body of a 2xx,
 // which it must not keep, and says whether it could be read.
 func (c *Client) do(ctx context.Context, r request, read func(body []byte) bool) (int, *Error) {
 	if ctx.Err() != nil {
@@ -126,7 +126,7 @@ func (c *Client) carry(ctx context.Context, r request, read func(body []byte) bo
 		return 0, unanswered(ctx, r, sent, conn.untaken(r.host, err))
 	}
 	keep = a.whole && !a.Close
-	if status = a.StatusCode; status >= 200 && status <= 202 && a.readable && read(a.body) {
+	if status = a.StatusCode; status/100 == 2 && a.readable && read(a.body) {
 		keep = keep && !conn.strays(&r)
 		return status, nil
 	}

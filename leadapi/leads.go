@@ -116,7 +116,7 @@ type Created struct {
 	LeadID         string // always of the pattern [A-Za-z0-9._-]{1,128}, not dots only
 	OrganizationID string // of the same pattern, or as it was asked for; "" when the answer has none such
 	LocationName   string // at most 500 characters, escaped for people; "" when creation named the organization
-	Status         int    // HTTP status: 200, 201 or 202
+	Status         int    // HTTP status, 2xx
 }
 
 // Lead is what is read of the answer to an update (section "Lead"). A field is zero that is missing, of another type than

@@ -22,7 +22,7 @@ type Call struct {
 	Began    time.Time
 	Duration time.Duration // up to the answer's last byte
 	Waited   time.Duration // of Duration, for a connection
-	Sent     int           // bytes of the request, head and body; 0: none left
+	Sent     int           // bytes that left for the request, those of TLS included
 	Received int           // bytes of the answer's body
 	Reused   bool          // the connection had carried a call before
 	Status   int           // HTTP status; 0: no answer

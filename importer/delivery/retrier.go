@@ -58,8 +58,10 @@ func (c *Retrier) Deliver(ctx, leaving context.Context, last *Pass, call func(ct
 			c.Breaker.Conclude(last, NothingShown)
 			continue
 		}
-		if tries++; tries > 1 {
-			c.Retried()
+		if left(err) {
+			if tries++; tries > 1 {
+				c.Retried()
+			}
 		}
 		next, err := c.decide(*last, repeatable, err)
 		if next == final {
@@ -141,6 +143,12 @@ func (c *Retrier) heldBack(p Pass, err error) bool {
 	c.Breaker.throttle(waitOf(e, backoffFor(1)))
 	c.Breaker.overloaded(p)
 	return true
+}
+
+// left reports whether any of a request has left.
+func left(err error) bool {
+	e, is := errors.AsType[*leadapi.Error](err)
+	return err == nil || is && e.Left()
 }
 
 // nextTry says whether a request is sent again after an answer, and when.

@@ -41,7 +41,19 @@ func (s *Summary) Steps() []Step {
 	default:
 		s.afterRun(&todo)
 	}
+	for i := range todo {
+		todo[i].Text = s.Holding(todo[i].Text)
+	}
 	return todo
+}
+
+// Holding is a text that asks for the same command or flags again, in which rows in doubt are held where this run sent
+// them once more: else they would be sent a third time.
+func (s *Summary) Holding(text string) string {
+	if !s.Resent || strings.Contains(text, "--in-doubt hold") {
+		return text
+	}
+	return strings.NewReplacer("he same command", "he same command with --in-doubt hold", "the same flags as in this run", "the same flags as in this run but --in-doubt hold").Replace(text)
 }
 
 func (s *Summary) next(p *printer) {

@@ -32,10 +32,11 @@ func TestWhichProxyIsUsed(t *testing.T) {
 	path := d.write("config/leadferry/config.yaml", `profiles:
   p: {base_url: "https://api.example.com", leads_url: "https://leads.example.net:8443", proxy: "http://u:pl4nted@profile:1"}
   local: {base_url: "http://localhost:1", leads_url: "https://leads.example.net", ca_file: no.pem, client_key: key.pem}
+  free: {base_url: "https://api.example.com", leads_url: "https://leads.example.net:8443"}
 `)
 	const secured = " with a user and a password, not shown"
 	p, local := []string{"--profile", "p"}, []string{"--profile", "local"}
-	without := func(args ...string) []string { return with(p, append([]string{"--proxy", ""}, args...)...) }
+	without := func() []string { return []string{"--profile", "free"} }
 	type env map[string]string
 	for _, test := range []struct {
 		env               env
@@ -57,6 +58,7 @@ func TestWhichProxyIsUsed(t *testing.T) {
 		{env{"HTTP_PROXY": "http://x"}, without(), "base-url-proxy", "none", "HTTP_PROXY is set, but HTTPS_PROXY and --proxy alone count"},
 		{nil, without(), "base-url-proxy", "none", "default"},
 		{nil, nil, "base-url-proxy", "", ""},
+		{env{"HTTPS_PROXY": "http://x"}, with(p, "--proxy", ""), "base-url-proxy", "not usable: --proxy is empty", "flag --proxy"},
 		{env{"LEADFERRY_REQUEST_ID_HEADER": "Host"}, p, "request-id-header", "not usable: the header for request IDs has a meaning of its own in HTTP", "environment LEADFERRY_REQUEST_ID_HEADER"},
 		{nil, []string{"--sandbox", "--request-id-header", "X-Request-ID"}, "request-id-header", "X-Request-ID", "flag --request-id-header"},
 		{env{"HTTPS_PROXY": "ftp://u:pl4nted@x"}, without(), "base-url-proxy", "not usable: environment HTTPS_PROXY: the proxy must begin with http://, https:// or socks5://", "environment HTTPS_PROXY"},

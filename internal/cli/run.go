@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"runtime"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -72,31 +71,19 @@ func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options, 
 	return nil
 }
 
-// moreProcessors is how many processors Go's scheduler gets beyond those of the machine
-// while rows are sent, and mostGarbage by how many percent more memory may be garbage.
-const moreProcessors, mostGarbage = 2, 100
+// mostGarbage is by how many percent more memory may be garbage while rows are sent.
+const mostGarbage = 100
 
-// hurry returns what has Go's runtime do for a run that sends what suits it, the first time it
-// is called, and what takes that back. A goroutine that comes back from the disk has to wait for
-// a processor as long as others have something to do, and all rows wait for the one that commits:
-// with some to spare, the system finds it time at once. That makes an import without latency a
-// tenth faster on two cores; rows that are only compared would lose as much, so it begins with
-// the first request. Garbage is collected less often the more memory requests in flight may take,
-// by a percent each. Who sets GOMAXPROCS or GOGC has chosen.
+// hurry returns what lets Go's collector run less often, the more the more memory requests in flight may take, and what
+// takes that back. Who sets GOGC has chosen. Processors are left as they are: a container may have fewer than the machine.
 func hurry(concurrency int) (begin, restore func()) {
 	usual := 0 // percent of the collector; 0: it was not changed
 	begin = sync.OnceFunc(func() {
-		if os.Getenv("GOMAXPROCS") == "" {
-			runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + moreProcessors)
-		}
 		if os.Getenv("GOGC") == "" {
 			usual = debug.SetGCPercent(100 + min(concurrency, mostGarbage))
 		}
 	})
 	return begin, func() {
-		if os.Getenv("GOMAXPROCS") == "" {
-			runtime.SetDefaultGOMAXPROCS()
-		}
 		if usual > 0 {
 			debug.SetGCPercent(usual)
 		}

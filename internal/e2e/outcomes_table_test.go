@@ -43,8 +43,10 @@ func statusRows() []outcomeRow {
 		{name: "200 without ID", faults: "51", act: rawAct{say: answered(200, "{}")}, both: true, want: doubtful("200", noIDText)},
 		{name: "202 without ID", faults: "51", act: rawAct{say: answered(202, `{"state":"queued"}`)}, both: true, want: doubtful("202", noIDText)},
 		{name: "204", faults: "51", act: rawAct{say: "HTTP/1.1 204 Said\r\n\r\n"}, both: true, want: doubtful("204", noIDText)},
-		{name: "206 with ID", faults: "51, 65", act: rawAct{say: answered(206, createdBody(ownID))}, both: true, want: doubtful("206", noIDText)},
-		{name: "299 with ID", faults: "65", act: rawAct{say: answered(299, createdBody(ownID))}, both: true, want: doubtful("299", noIDText)},
+		{name: "206 with ID", faults: "51, 65", act: rawAct{say: answered(206, createdBody(ownID))}, stored: true, want: rowWant{outcome: "created", http: "206", posts: 1}},
+		{name: "299 with ID", faults: "65", act: rawAct{say: answered(299, createdBody(ownID))}, stored: true, want: rowWant{outcome: "created", http: "299", posts: 1}},
+		{name: "one length said twice", act: rawAct{say: lengthTwice(createdBody(ownID), 0)}, stored: true, want: made(1)},
+		{name: "two lengths", act: rawAct{say: lengthTwice(createdBody(ownID), 1)}, both: true, want: doubtful("", brokenText)},
 		{name: "101", faults: "65", act: rawAct{say: "HTTP/1.1 101 Said\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n"}, both: true, want: doubtful("101", unreadText)},
 		{name: "400 JSON", faults: "52", act: rawAct{say: answered(400, `{"message":"typeKey is not known"}`)}, want: refusedWith("400", "typeKey is not known")},
 		{name: "400 text", faults: "52", act: rawAct{say: answered(400, "no such form")}, want: refusedWith("400", "no such form")},
@@ -94,6 +96,12 @@ func statusRows() []outcomeRow {
 		outcomeRow{name: "99 in two digits", faults: "65", act: rawAct{say: "HTTP/1.1 99 Said\r\nContent-Length: 0\r\n\r\n"}, both: true, want: doubtful("", brokenText)},
 		outcomeRow{name: "500 with a long wait", faults: "63", act: rawAct{say: answered(500, "{}", "Retry-After: 900")}, both: true, want: doubtful("500", ownErrorText)},
 	)
+}
+
+// lengthTwice is an answer that says its length twice in one line, the second time so much longer.
+func lengthTwice(body string, more int) string {
+	n := len(strings.ReplaceAll(body, ownID, firstID))
+	return fmt.Sprintf("HTTP/1.1 201 Said\r\nDate: Mon, 23 Nov 2026 11:00:00 GMT\r\ncontent-length: %d , %d\r\n\r\n%s", n, n+more, body)
 }
 
 func redirectRows(target string) []outcomeRow {

@@ -31,8 +31,11 @@ type Route struct {
 // routeTo finds the way to an address: --proxy, its variable or the profile count for every
 // address, HTTPS_PROXY where NO_PROXY does not name it, and never for this machine itself.
 func (s *Settings) routeTo(address *url.URL) (Route, error) {
-	if named := s.connection["proxy"]; named.Value != "" {
+	switch named := s.connection["proxy"]; {
+	case named.Value != "":
 		return parseRoute(named.Value, named.From)
+	case named.Origin == flags.ByFlag: // as --proxy "$UNSET" is, which shall not become another proxy
+		return Route{From: named.From}, exit.Usage("--proxy is empty", "give the proxy's address, or --proxy none to go without")
 	}
 	environment := httpproxy.FromEnvironment()
 	if environment.HTTPSProxy == "" {

@@ -104,27 +104,34 @@ const maxSecret = 64 << 10
 // is shown nowhere, whatever becomes of it.
 func Secret(ctx context.Context, text string) (string, error) {
 	const flag = "client-secret-command"
+	noSecret := exit.Usage("--"+flag+": what the command wrote is no secret", "it must write the secret on one line, and nothing else")
 	c, err := Parse(flag, text)
 	if err != nil {
 		return "", err
 	}
 	var out bounded
-	if err := c.Run(ctx, &out, nil); err != nil {
+	err = c.Run(ctx, &out, nil)
+	secret := strings.TrimSpace(strings.TrimPrefix(out.kept.String(), "\ufeff")) // PowerShell may write a byte order mark
+	switch {
+	case out.full:
+		return "", noSecret
+	case err != nil:
 		return "", exit.Usage("--"+flag+": "+err.Error(), "run it by hand: its output, which is not shown here, must be the secret and nothing else")
-	}
-	secret := strings.TrimSpace(strings.TrimPrefix(out.String(), "\ufeff")) // PowerShell may write a byte order mark
-	if secret == "" || out.Len() > maxSecret || strings.ContainsFunc(secret, unicode.IsControl) {
-		return "", exit.Usage("--"+flag+": what the command wrote is no secret", "it must write the secret on one line, and nothing else")
+	case secret == "" || strings.ContainsFunc(secret, unicode.IsControl):
+		return "", noSecret
 	}
 	return secret, nil
 }
 
-// bounded keeps little more than a secret may have.
-type bounded struct{ bytes.Buffer }
+// bounded keeps what a command writes, and hangs up on one that writes more than a secret has.
+type bounded struct {
+	kept bytes.Buffer
+	full bool
+}
 
 func (b *bounded) Write(p []byte) (int, error) {
-	if b.Len() <= maxSecret {
-		b.Buffer.Write(p[:min(len(p), maxSecret+1)])
+	if b.full = b.full || b.kept.Len()+len(p) > maxSecret; b.full {
+		return 0, errors.New("too long for a secret")
 	}
-	return len(p), nil
+	return b.kept.Write(p)
 }

@@ -42,6 +42,7 @@ func TestSecretOfACommand(t *testing.T) {
 		"true":                              "!is no secret",
 		`printf "planted\nplanted"`:         "!is no secret",
 		`sh -c "yes planted | head -40000"`: "!is no secret",
+		"cat /dev/zero":                     "!is no secret",
 		`sh -c "echo planted; exit 3"`:      "!ended with exit code 3",
 		`sh -c "echo planted; kill -9 $$"`:  "!was ended by a signal",
 		"leadferry-planted-not":             "!was not found",

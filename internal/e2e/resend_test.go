@@ -1,0 +1,58 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	"leadferry/leadapi/sandbox"
+)
+
+// --in-doubt resend sends a row once more for each time that it was in doubt before the run, also where its key stands
+// twice in the file, and never says that the command may be repeated as it is.
+func TestResendIsOnceARun(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 4} {
+		w := newRawTrial(t, rawScript{act: rawAct{say: answered(500, "{}")}, store: true, from: 1, times: always})
+		w.rows(n)
+		w.run("import", "-m", "leads.yaml", "leads.csv", "--out", "first")
+		b := w.read("leads.csv")
+		_, rows, _ := strings.Cut(b, "\n")
+		w.write("twice.csv", b+rows)
+		before := w.peer.posted()
+		for run := 1; run <= 2; run++ {
+			code, out := w.run("import", "-m", "leads.yaml", "twice.csv", "--out", "again", "--in-doubt", "resend", "--max-in-doubt", "0")
+			sent := w.peer.posted() - before
+			if before = w.peer.posted(); code != 3 && code != 5 || sent == 0 || sent > n {
+				t.Errorf("%d rows, run %d: exit %d, %d creates reached the service\n%s", n, run, code, sent, out)
+			}
+			if strings.Contains(out, "resend") || strings.Contains(out, "same command again") || code == 3 && !strings.Contains(out, "--in-doubt hold") {
+				t.Errorf("%s", out)
+			}
+		}
+	}
+}
+
+// Attempts, and the rows that --max-rejects is a share of, are those of which a byte left.
+func TestWhatNeverLeftIsNoAttempt(t *testing.T) {
+	t.Parallel()
+	w := newRawTrial(t, rawScript{})
+	w.rows(3)
+	w.peer.leads.Close()
+	w.must(3, "import", "-m", "leads.yaml", "leads.csv", "--out", "run", "--max-wait", "300ms")
+	for _, row := range w.results("run/results.csv") {
+		if row["attempts"] != "0" || row["outcome"] != "pending" {
+			t.Errorf("%v", row)
+		}
+	}
+}
+
+// An empty --proxy is no other proxy.
+func TestAnEmptyProxyIsRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandbox.Options{})
+	w.write("leads.csv", "id,org\n1,o\n")
+	w.env = append(w.env, "HTTPS_PROXY=http://127.0.0.1:9", "LEADFERRY_PROXY=")
+	if out := w.must(2, "config", "check", "--proxy", ""); !strings.Contains(out, "--proxy is empty") || !strings.Contains(out, "--proxy none") {
+		t.Error(out)
+	}
+}
