@@ -56,10 +56,6 @@ func (s *Site) View(at *url.URL) (page.View, bool) {
 	case "/":
 		name, title = "leads", "Leads of the sandbox"
 		data, err = s.leads(query.Get("q"), query.Get("before"))
-	case "/requests":
-		name, title = "requests", "Requests to the sandbox"
-		words := asked(query.Get("q"))
-		data = requestsPage{words, s.find(words, requestsOnPage), requestsOnPage}
 	case "/lead":
 		var l *leadPage
 		if l, err = s.lead(query.Get("id")); l == nil && err == nil {
@@ -84,49 +80,42 @@ func (s *Site) View(at *url.URL) (page.View, bool) {
 
 const (
 	leadsOnPage    = 100
-	requestsBeside = 20 // on the page of leads
-	requestsOnPage = 200
-	requestsOfLead = 50
+	requestsOnPage = 50
 	mostQuery      = 200 // bytes
-	shortestName   = 6   // bytes of an ID or a time: what is shorter stands in any by chance
+	shortestName   = 6   // bytes of an ID or a time: what is shorter is in any by chance
 )
 
 // head is what the page of leads says of the sandbox as a whole.
 type head struct {
-	Address, Faults string
-	Made, Answered  int
-	Kinds           []tally // in words of the sandbox: create, update, …
-	Unanswered      int
-	Hits            []tally
-	Hit             int
-}
-
-type tally struct {
-	Name string
-	N    int
+	Address, Faults           string
+	Made, Answered            int
+	Kinds, Hits               string // how many of each: create 12, update 3
+	Unanswered, HitByAnyFault int
 }
 
 func (s *Site) head() (h head, err error) {
 	h = head{Address: s.address, Faults: s.server.Faults()}
+	kinds := map[string]int{}
 	for kind, answers := range s.server.Counts() {
-		n := 0
-		for status, times := range answers {
-			if n += times; status == 0 {
-				h.Unanswered += times
-			}
+		for _, times := range answers {
+			kinds[kind] += times
 		}
-		h.Answered += n
-		h.Kinds = append(h.Kinds, tally{kind, n})
+		h.Unanswered += answers[0]
 	}
-	for fault, n := range s.server.Hits() {
-		h.Hit += n
-		h.Hits = append(h.Hits, tally{fault, n})
-	}
-	most := func(a, b tally) int { return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(a.Name, b.Name)) }
-	slices.SortFunc(h.Kinds, most)
-	slices.SortFunc(h.Hits, most)
+	h.Kinds, h.Answered = tally(kinds)
+	h.Hits, h.HitByAnyFault = tally(s.server.Hits())
 	h.Made, err = s.server.Made()
 	return h, err
+}
+
+// tally lists figures, and adds them up.
+func tally(figures map[string]int) (list string, sum int) {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(figures)) {
+		all = append(all, name+" "+count(figures[name]))
+		sum += figures[name]
+	}
+	return cmp.Or(strings.Join(all, ", "), "none"), sum
 }
 
 type leadsPage struct {
@@ -166,7 +155,7 @@ func (s *Site) leads(query, before string) (*leadsPage, error) {
 	}
 	p := &leadsPage{
 		head: h, Query: query, Paged: before != "", Short: found.Short, Older: found.Older,
-		Requests: s.find(query, requestsBeside),
+		Requests: s.find(query),
 	}
 	for _, l := range found.Leads {
 		p.Leads = append(p.Leads, leadRow{l, s.server.OrganizationName(l.OwnerID)})
@@ -200,15 +189,9 @@ func matches(r sandbox.Request, words []string) bool {
 	})
 }
 
-func (s *Site) find(query string, limit int) []sandbox.Request {
+func (s *Site) find(query string) []sandbox.Request {
 	words := strings.Fields(strings.ToLower(query))
-	return s.server.Requests(limit, func(r sandbox.Request) bool { return matches(r, words) })
-}
-
-type requestsPage struct {
-	Query    string
-	Requests []sandbox.Request
-	Most     int
+	return s.server.Requests(requestsOnPage, func(r sandbox.Request) bool { return matches(r, words) })
 }
 
 type leadPage struct {
@@ -222,7 +205,7 @@ func (s *Site) lead(id string) (*leadPage, error) {
 	if l == nil {
 		return nil, err
 	}
-	about := s.server.Requests(requestsOfLead, func(r sandbox.Request) bool { return r.LeadID == id })
+	about := s.server.Requests(requestsOnPage, func(r sandbox.Request) bool { return r.LeadID == id })
 	return &leadPage{*l, s.server.OrganizationName(l.OwnerID), about}, nil
 }
 
