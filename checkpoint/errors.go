@@ -11,14 +11,17 @@ import (
 // What can be wrong with a checkpoint file. [OpenError] carries them; ErrDamaged
 // also comes from calls that meet damage later.
 var (
-	ErrLocked     = errors.New("in use")
-	ErrMissing    = errors.New("missing")
-	ErrDamaged    = errors.New("damaged")
-	ErrRolledBack = errors.New("rolled back")
-	ErrGone       = fmt.Errorf("%w, though it was here", ErrMissing)
-	ErrTarget     = errors.New("another target")
-	ErrVersion    = errors.New("another format version")
-	ErrPlace      = errors.New("on a file system that cannot be relied on")
+	ErrLocked       = errors.New("in use")
+	ErrMissing      = errors.New("missing")
+	ErrDamaged      = errors.New("damaged")
+	ErrRolledBack   = errors.New("rolled back")
+	ErrGone         = fmt.Errorf("%w, though it was here", ErrMissing)
+	ErrLacking      = errors.New("incomplete")
+	ErrHalfAdopted  = errors.New("half adopted")
+	ErrOtherMachine = errors.New("used on another machine")
+	ErrTarget       = errors.New("another target")
+	ErrVersion      = errors.New("another format version")
+	ErrPlace        = errors.New("on a file system that cannot be relied on")
 )
 
 // What a single call can be refused for; the ledger goes on.
@@ -83,8 +86,8 @@ func IsRefusal(err error) bool {
 }
 
 // TakeAgain is what to do about the checkpoint at path, whose leads were copied to a place that is lost.
-func TakeAgain(path string) string {
-	return "leadferry checkpoint check --accept-older --checkpoint " + Word(path) + " takes this one again: rows that it does not know are held then, not sent"
+func TakeAgain(path, id string) string {
+	return "leadferry checkpoint check --accept-older=" + id + " --checkpoint " + Word(path) + " takes this one again: rows that it does not know are held then, not sent"
 }
 
 // Word is a path or an address as a person pastes it into a shell of the system, for hints.

@@ -39,6 +39,7 @@ type Ledger struct {
 	group   []*waiting          // of the commit under way; the writer's own
 	spare   sync.Pool           // of *waiting
 
+	testimony *Testimony // follows the commits; nil: none does
 	mu        sync.Mutex
 	queue     []*waiting // what the writer has not taken yet
 	hurry     bool       // what has gathered is wanted at once
@@ -131,7 +132,18 @@ func (l *Ledger) Close() error {
 // Drop is [Ledger.Close] as [Store] has it.
 func (l *Ledger) Drop() (gone bool, err error) {
 	l.end()
-	return l.Store.Drop()
+	if gone, err = l.Store.Drop(); gone {
+		l.testimony.Withdraw()
+	}
+	return gone, err
+}
+
+// Attest has a witness follow each commit; Close closes it, unless the Store has failed.
+func (l *Ledger) Attest(t *Testimony) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.testimony = t
+	Attest(l.Store, t)
 }
 
 func (l *Ledger) end() {
@@ -288,6 +300,9 @@ func (l *Ledger) commit() {
 		err = crash.Call(func() error { return l.Store.Commit(context.Background(), changes) })
 	}
 	l.mu.Lock()
+	if err == nil && l.testimony != nil {
+		l.testimony.Reached(l.Store.Progress())
+	}
 	l.broken = err
 	l.enough = min((3*l.enough+l.answered+3)/4, l.early)
 	for _, w := range l.group {

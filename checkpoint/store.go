@@ -23,10 +23,10 @@
 // The digests' key lies in the same place: whoever has it can try values against
 // them, so it is pseudonymous personal data.
 //
-// Runs leave a [Witness] each in their own folders. A checkpoint that is behind one of
-// them was rolled back or restored from an older copy. One that was taken all the same
-// is incomplete while leads are missing from it: [Info.MayLack] says of which rows, and
-// they are held until a person settles them or accepts the loss.
+// Runs leave a [Witness] each in their own folders and in the user's book of ledgers; [Judge] holds a ledger against them:
+// one that was rolled back, restored from an older copy, or that is another one than before is refused. One that a person
+// takes all the same is incomplete: [Info.MayLack] says of which rows it may lack the lead, and they are held until a
+// person settles them or accepts the loss.
 package checkpoint
 
 import (
@@ -78,6 +78,23 @@ type Store interface {
 	// one: call it when a run starts and when it ends.
 	PutRun(ctx context.Context, r RunInfo) error
 
+	// Note returns a note of the ledger by its name, or nil where there is none. Notes are small JSON values.
+	Note(ctx context.Context, name string) ([]byte, error)
+	// PutNote keeps a note durably, in the place of one that stood there.
+	PutNote(ctx context.Context, name string, value []byte) error
+	// Reached says how far the ledger knows a run to have come: the number of its last commit (of a ledger with one writer
+	// at a time, that of the ledger), and whether it knows the run at all.
+	Reached(ctx context.Context, run string) (commits uint64, knows bool, err error)
+	// Progress is the number of the last commit of this process, and how many keys have a lead or may have one. It asks
+	// nobody.
+	Progress() (commits uint64, leads int)
+	// Lack makes the ledger incomplete: missing says what it lacks, as what follows on "lacks". With renew it gets a new ID,
+	// so that nobody takes it for the ledger that it was, and counts as moved nowhere.
+	Lack(ctx context.Context, missing string, renew bool) error
+	// AtEnd has f called by Close when the use has ended in order and before its lock is let go; left says how a file is
+	// left, "" where nobody can tell.
+	AtEnd(f func(left string))
+
 	// Audit returns what people decided, and what contradicts it.
 	Audit(ctx context.Context) (Audit, error)
 
@@ -127,20 +144,6 @@ type Store interface {
 // equal when the file is opened again.
 type Target struct{ BaseURL, LeadsURL, TrunkID string }
 
-// Witness is what a run left in its own folder about the checkpoint that it used. PATH.seq
-// comes back with an older copy of its folder; a witness does not.
-type Witness struct {
-	Source   string // the file that says so
-	Path     string // of the checkpoint
-	ID       string // as in [Info]
-	Sequence uint64
-	Leads    int    // that it knew when the run began
-	Made     int    // that the run made, or may have
-	Run      string // ID of the run if it sent anything, else ""
-	Ended    time.Time
-	Target   Target
-}
-
 // Canonical is the target as targets are compared: the letters of a UUID are small. Its
 // addresses must have one form already.
 func (t Target) Canonical() Target {
@@ -157,15 +160,13 @@ type Info struct {
 	Target   Target
 	Sequence uint64 // number of the last commit, also when the checkpoint is closed
 
-	New         bool     // opening made it, or found one that knows nothing because its run was killed before it sent anything
-	Predecessor string   // New: what is known of the one that should have been there instead, as a sentence whose subject is the file; or nothing
-	Warnings    []string // about what opening found that a person should know
+	New      bool     // opening made it, or found one that knows nothing because its run was killed before it sent anything
+	Warnings []string // about what opening found that a person should know
 
 	Leads   int           // keys that have a lead
 	InDoubt int           // keys that have an intent without an outcome: those of earlier runs, and those in flight
 	Keys    map[State]int // as look-ups show them
 
-	TookOlder  bool   // opening took an older copy for good
 	Incomplete bool   // leads are missing that were known once
 	Missing    string // Incomplete: what is missing, as the subject of a sentence
 	Since      uint64 // Incomplete: the commit that noted it; what was known before may have become something else
@@ -250,11 +251,12 @@ type Likeness struct {
 // Contents are everything that a Store knows, for another one to take over. Its lists are read
 // from the Store while they are gone through.
 type Contents struct {
-	ID        string
-	Ancestors []string // IDs that it had, or was made from
-	Secret    []byte   // key of the digests
-	Target    Target
-	Missing   string // see [Info]; "" where nothing is missing
+	ID      string
+	Commits uint64 // number of its last commit
+	Lineage Lineage
+	Secret  []byte // key of the digests
+	Target  Target
+	Missing string // see [Info]; "" where nothing is missing
 
 	Keys iter.Seq2[KeptKey, error] // ordered by key
 	Runs []RunInfo

@@ -235,6 +235,9 @@ type Keeping struct {
 	// Open opens the checkpoint. With require one that is not there, or that has known nothing,
 	// is an error around checkpoint.ErrMissing; one that is to be read only is not made either.
 	Open       func(require, readOnly bool) (checkpoint.Store, error)
+	Witnesses  *checkpoint.Witnesses        // what tells of earlier ledgers; nil: nothing does
+	Answer     string                       // by which a person has answered them (--new-checkpoint)
+	Machine    string                       // ID of this machine; "": it has none
 	Fleet      func(checkpoint.Store) Fleet // what the worker shares with its fleet, if it belongs to one
 	Require    bool                         // the checkpoint must be there
 	Files      report.Files                 // all empty: none are written
@@ -263,6 +266,7 @@ type Start struct {
 	Warnings   []string        // those of the checkpoint among them
 	Notes      []string        // remarks on the mapping; those of a dry run stand in its summary
 	Target     checkpoint.Target
+	Verdict    *checkpoint.Verdict // what witnesses say of the checkpoint; nil where there is none
 }
 
 // Request is one request as it would be sent.

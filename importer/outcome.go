@@ -185,8 +185,15 @@ func ledgerFailed(err error) *Stop {
 		return &Stop{Reason: fmt.Sprintf("the checkpoint %s is damaged: %s", refused.Path, strings.TrimPrefix(refused.Text, "is damaged: ")), Code: CodeCheckpoint, Same: true, Hint: checked}
 	case damaged:
 		return &Stop{Reason: fmt.Sprintf("the checkpoint is damaged: %v", err), Code: CodeCheckpoint, Same: true, Hint: checked}
+	case opened && errors.Is(err, checkpoint.ErrGone):
+		return &Stop{Reason: "another run has begun meanwhile: " + refused.Text, Code: CodeCheckpoint, Hint: refused.Hint, Same: true}
 	case opened: // met again, its server is not what it was
 		return &Stop{Reason: "the checkpoint cannot be relied on any more: " + refused.Text, Code: CodeCheckpoint, Hint: refused.Hint, Same: true}
+	case errors.Is(err, checkpoint.ErrNoWitness):
+		return &Stop{
+			Reason: fmt.Sprintf("nothing was sent: the run cannot note outside the checkpoint that it is in use (%v)", err), Code: CodeStopped, Same: true,
+			Hint: "make the state directory writable (XDG_STATE_HOME names another one), or let the run have a folder (--out)",
+		}
 	case errors.Is(err, checkpoint.ErrRemoved):
 		return &Stop{
 			Reason: fmt.Sprintf("the checkpoint is lost: %v", err), Code: CodeStopped, Same: true,

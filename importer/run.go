@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -27,12 +28,13 @@ type run struct {
 	meter   *meter.Meter
 	retrier *delivery.Retrier
 
-	ledger  *checkpoint.Ledger // nil for validate, and for a dry run without checkpoint
-	shapes  shapes             // by what rows are made leads; nil where none is
-	client  *leadapi.Client    // nil: nothing is ever sent
-	sender  Sender             // the same
-	member  *member            // nil: the run is no worker of a fleet
-	opened  *Start             // what was known before the first row
+	ledger  *checkpoint.Ledger  // nil for validate, and for a dry run without checkpoint
+	shapes  shapes              // by what rows are made leads; nil where none is
+	client  *leadapi.Client     // nil: nothing is ever sent
+	sender  Sender              // the same
+	member  *member             // nil: the run is no worker of a fleet
+	opened  *Start              // what was known before the first row
+	judged  *checkpoint.Verdict // by witnesses, before a person was asked
 	started time.Time
 	shown   time.Time // when Live was told last
 	stopped *Stop     // why the run ended before its input
@@ -99,10 +101,42 @@ func (r *run) prepare(ctx context.Context, l *checkpoint.Ledger) (err error) {
 			return err
 		}
 	}
-	if !r.matches || r.Missing == MissingCreate {
-		r.shapes, err = newShapes(ctx, &r.Options, l)
+	if r.makes() {
+		if r.shapes, err = newShapes(ctx, &r.Options, l); err != nil {
+			return err
+		}
 	}
-	return err
+	return r.hear(ctx)
+}
+
+// makes says that the run may make leads.
+func (r *run) makes() bool { return !r.matches || r.Missing == MissingCreate }
+
+// hear judges the checkpoint by its witnesses. What a person has to answer is asked when the run is announced.
+func (r *run) hear(ctx context.Context) (err error) {
+	if err := checkpoint.RefuseHalfAdopted(ctx, r.ledger); err != nil {
+		return err
+	}
+	if r.Witnesses != nil {
+		r.Witnesses.Looks = r.DryRun
+	}
+	if r.judged, err = checkpoint.Judge(ctx, r.ledger, r.Witnesses, r.makes(), r.kinds()); err != nil {
+		return err
+	}
+	if err := r.judged.RefuseOlder(); err != nil || r.DryRun || !r.makes() || r.Witnesses == nil {
+		return err
+	}
+	return checkpoint.OnThisMachine(ctx, r.ledger, r.Machine, false)
+}
+
+// kinds are those of the inputs of which the checkpoint has not noted yet that leads were made of them.
+func (r *run) kinds() (kinds []checkpoint.Kind) {
+	for i := range r.shapes {
+		if shape := r.shapes.of(i); shape != nil && len(shape.Columns) > 0 {
+			kinds = append(kinds, checkpoint.KindOf(shape))
+		}
+	}
+	return kinds
 }
 
 // keepIn gives the run its ledger.
@@ -123,9 +157,6 @@ func (r *run) join(s checkpoint.Store) {
 // openLedger opens the checkpoint; a dry run does without one that is not there.
 func openLedger(o *Options, ahead func() int) (*checkpoint.Ledger, error) {
 	store, err := o.Open(o.Require, o.DryRun)
-	if o.DryRun && !o.Require && errors.Is(err, checkpoint.ErrGone) {
-		o.Log.Warn(err.Error())
-	}
 	if o.DryRun && !o.Require && errors.Is(err, checkpoint.ErrMissing) {
 		return nil, nil
 	}
@@ -241,12 +272,12 @@ func (r *run) openFiles() (*recorder, error) {
 
 // announce tells what is about to happen; the caller may still refuse it.
 func (r *run) announce() error {
-	s := &Start{Target: r.Target}
+	s := &Start{Target: r.Target, Verdict: r.judged}
 	if r.ledger != nil {
 		s.Checkpoint = r.ledger.Info()
-		s.Warnings = slices.Clone(s.Checkpoint.Warnings)
-		if before := s.Checkpoint.Predecessor; before != "" {
-			s.Warnings = append(s.Warnings, "a new checkpoint is begun; the one before "+before)
+		s.Warnings = slices.Concat(s.Checkpoint.Warnings, r.judged.Warnings)
+		if err := r.judged.Refuse(r.Answer); err != nil && r.DryRun {
+			s.Warnings = append(s.Warnings, err.Error())
 		}
 	}
 	if r.dry == nil {
@@ -267,14 +298,44 @@ func (r *run) announce() error {
 // unfinished is the outcome of a run that has not ended, or was killed.
 const unfinished = "unfinished"
 
-// noteStart makes the checkpoint list the run from its beginning, so that one that
-// is killed is seen too.
+// noteStart makes the checkpoint list the run from its beginning, so that one that is killed is seen too, and writes its
+// witness: only then may anything be claimed.
 func (r *run) noteStart() bool {
-	err := r.ledger.PutRun(context.Background(), checkpoint.RunInfo{ID: r.RunID, Command: r.Command, Started: r.started, Outcome: unfinished})
+	err := r.beginWitness(context.Background())
 	if err != nil {
 		r.stopped = ledgerFailed(err)
 	}
 	return err == nil
+}
+
+func (r *run) beginWitness(ctx context.Context) error {
+	unlock, err := r.Witnesses.Lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	// Again, since a person may have been asked for a long time: who was answered is answered, others are not.
+	now, err := checkpoint.Judge(ctx, r.ledger, r.Witnesses, r.makes(), r.kinds())
+	if err != nil {
+		return err
+	}
+	if !r.judged.Covers(now) {
+		return now.Refuse("")
+	}
+	if err := now.Answer(ctx, r.ledger); err != nil {
+		return err
+	}
+	if err := r.ledger.PutRun(ctx, checkpoint.RunInfo{ID: r.RunID, Command: r.Command, Started: r.started, Outcome: unfinished}); err != nil {
+		return err
+	}
+	t, err := r.Witnesses.Begin(ctx, r.ledger, checkpoint.Witness{
+		Run: r.RunID, Command: r.Command, Process: os.Getpid(), Started: r.started, Kinds: r.kinds(),
+	}, r.Files.Folder())
+	if err != nil {
+		return err
+	}
+	r.ledger.Attest(t)
+	return nil
 }
 
 // signInWait bounds how long a run waits for the first token.

@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"strings"
 	"testing"
 
 	"leadferry/checkpoint"
 )
 
 // A long list takes several commits. One that was cut off is whole once it is adopted again,
-// which a warning asks for; everything that stands already stays.
+// and no run begins before; everything that stands already stays.
 func TestLongListThatIsCutOffIsAdoptedAgain(t *testing.T) {
 	path := newPath(t)
 	d := opened(t, path, Options{})
@@ -26,37 +25,30 @@ func TestLongListThatIsCutOffIsAdoptedAgain(t *testing.T) {
 	}
 	slices.Reverse(list)
 	times, cut := 0, errors.New("the disk is gone")
-	_, err := d.Adopt(t.Context(), func(yield func(checkpoint.Entry, error) bool) {
-		times++
+	leads := checkpoint.Leads{Files: []string{"list.csv"}, Choose: func() error { return nil }, Missing: func() string { return "" }}
+	leads.Entries = func(yield func(checkpoint.Entry, error) bool) {
+		times++ // keys, repetitions, examined, taken over
 		for i, e := range list {
-			if times == 3 && i == inOneCommit+1 && !yield(e, cut) || !yield(e, nil) {
+			if times == 4 && i == inOneCommit+1 && !yield(e, cut) || !yield(e, nil) {
 				return
 			}
 		}
-	})
-	if !errors.Is(err, cut) || !d.Info().Incomplete {
-		t.Fatalf("%+v, %v", d.Info(), err)
 	}
-	d = opened(t, killed(t, path), Options{})
-	info := d.Info()
-	if len(info.Warnings) != 1 || !strings.Contains(info.Warnings[0], "adopt") || info.Leads != inOneCommit+2 {
-		t.Errorf("%d leads, %q", info.Leads, info.Warnings)
+	if _, err := checkpoint.AdoptList(t.Context(), d, nil, leads); !errors.Is(err, cut) || d.Info().Leads != inOneCommit+2 {
+		t.Fatalf("%d leads, %v", d.Info().Leads, err)
 	}
-	if rest, _ := sought(t, d, checkpoint.Query{Key: list[len(list)-100].Key}); rest.State != checkpoint.Unknown || !info.MayLack(&rest) {
-		t.Error("a row of the rest of the list would be sent")
-	}
-	repairedKeepsWhatWasCutOff(t, path, list)
-	if r, err := d.Adopt(t.Context(), checkpoint.ListOf(list...)); err != nil || r.Known != inOneCommit || r.Leads != inOneCommit+10 {
+	d = opened(t, killed(t, path), Options{AnyPlace: true})
+	checkRefusal(t, checkpoint.RefuseHalfAdopted(t.Context(), d), checkpoint.ErrHalfAdopted)
+	leads.Entries = checkpoint.ListOf(list...)
+	if r, err := checkpoint.AdoptList(t.Context(), d, nil, leads); err != nil || r.Known != inOneCommit || r.Leads != inOneCommit+10 {
 		t.Errorf("again: %+v, %v", r, err)
 	}
-	if d.Info().Incomplete {
-		t.Error("incomplete, though the list is there")
+	if err := errors.Join(checkpoint.RefuseHalfAdopted(t.Context(), d), d.Close()); err != nil {
+		t.Error(err)
 	}
-	path = d.path
-	d.Close()
-	d = opened(t, path, Options{})
-	if w := d.Info().Warnings; len(w) > 0 || d.Info().Leads != len(list) {
-		t.Errorf("%d leads, %q", d.Info().Leads, w)
+	d = opened(t, d.path, Options{AnyPlace: true})
+	if i := d.Info(); len(i.Warnings) > 0 || i.Leads != len(list) || i.Incomplete {
+		t.Errorf("%+v", i)
 	}
 	for i, e := range list {
 		if i%1000 == 0 || i > len(list)-3 {
@@ -64,28 +56,6 @@ func TestLongListThatIsCutOffIsAdoptedAgain(t *testing.T) {
 				t.Errorf("%s: %+v", e.LeadID, got)
 			}
 		}
-	}
-}
-
-// What a repair makes of a file whose adoption was cut off waits for the rest of the list, too.
-func repairedKeepsWhatWasCutOff(t *testing.T, path string, list []checkpoint.Entry) {
-	t.Helper()
-	made := newPath(t)
-	r, err := Repair(killed(t, path), made, target(), nil, false, Options{})
-	if err != nil || r.Lost || !r.Incomplete() || !strings.Contains(r.Text(), "rest of a list") {
-		t.Errorf("repaired: %+v, %v", r, err)
-	}
-	d := opened(t, made, Options{})
-	rest, _ := sought(t, d, checkpoint.Query{Key: list[len(list)-100].Key})
-	if info := d.Info(); !info.MayLack(&rest) {
-		t.Error("repaired: a row of the rest of the list would be sent")
-	}
-	if _, err := d.Adopt(t.Context(), checkpoint.ListOf(list...)); err != nil || d.Info().Incomplete || d.Info().Leads != len(list) {
-		t.Errorf("repaired and adopted: %+v, %v", d.Info(), err)
-	}
-	d.Close()
-	if r, err = Repair(made, newPath(t), target(), nil, true, Options{}); err != nil || r.Incomplete() {
-		t.Errorf("repaired once more: %+v, %v", r, err)
 	}
 }
 

@@ -95,14 +95,10 @@ func (d *Store) transact(kind string, f func(*writing) error) error {
 	failpoint.At("durable " + kind)
 	t := l.tally
 	d.tally.Store(&t)
-	err = d.stamp(false)
-	if err != nil {
-		_ = d.fail(err)
+	if err := d.inPlace(); err != nil { // it is durable where nobody will find it
+		return d.fail(err)
 	}
-	if errors.Is(err, checkpoint.ErrRemoved) {
-		return d.failed() // they are durable where nobody will find them
-	}
-	return nil // else they may be reported; nothing may follow
+	return nil
 }
 
 // land lets the writer forget where records stood before a commit that is durable.

@@ -14,6 +14,7 @@ import (
 func TestPanicInACommitEndsEverything(t *testing.T) {
 	path := newPath(t)
 	d := opened(t, path, Options{})
+	ended := endsOf(d)
 	if err := claim(d, intentOf("before", 1)); err != nil {
 		t.Fatal(err)
 	}
@@ -23,8 +24,8 @@ func TestPanicInACommitEndsEverything(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if m, _, err := readSeq(path + ".seq"); err != nil || m.clean {
-		t.Errorf("ended in order: %+v, %v", m, err)
+	if *ended != 0 {
+		t.Error("said to have ended in order")
 	}
 	d = opened(t, path, Options{})
 	if lookup(t, d, "before").State != checkpoint.InDoubt || lookup(t, d, "a").State != checkpoint.Unknown {

@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"bytes"
 	"encoding/hex"
 	"errors"
 	"math/rand/v2"
@@ -17,7 +18,6 @@ import (
 // diskOp is one call that a worker made: what it wrote where, a sync, or a word that
 // it said to the world.
 type diskOp struct {
-	file string // the end of its name: ".db" or ".seq"
 	data []byte // written at offset at
 	at   int64
 	cut  bool // to length at
@@ -29,18 +29,11 @@ var diskCall = regexp.MustCompile(`^\d+ +(\w+)\(\d+<([^>]*)>(?:, "([^"]*)", (\d+
 
 // recorded runs a worker over a checkpoint of some hundred rows and returns the calls
 // that it made once the file was open.
-func recorded(t *testing.T) (base map[string][]byte, ops []diskOp) {
+func recorded(t *testing.T) (base []byte, ops []diskOp) {
 	t.Helper()
 	path := newPath(t)
 	seeded(t, path, 300).Close()
-	base = make(map[string][]byte)
-	for end, name := range map[string]string{".db": path, ".seq": path + ".seq"} {
-		b, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		base[end] = b
-	}
+	base = read(t, path)
 	trace := filepath.Join(t.TempDir(), "trace")
 	underStrace(t, path, "-f", "-qq", "-y", "-xx", "-s", "100000000", "-o", trace,
 		"-e", "trace=pwrite64,write,ftruncate,fdatasync,fsync")
@@ -77,11 +70,11 @@ func parseCall(t *testing.T, line string) (op diskOp, ok bool) {
 	if strings.HasPrefix(name, `\x`) {
 		name = string(text(name))
 	}
-	op.file = filepath.Ext(name)
+	ours := filepath.Ext(name) == ".db"
 	switch m[1] {
 	case "write":
 		op.said = string(text(m[3]))
-		return op, op.file != ".db" && op.file != ".seq"
+		return op, !ours
 	case "pwrite64":
 		op.data, op.at = text(m[3]), number(m[5])
 		if int64(len(op.data)) != number(m[4]) {
@@ -92,7 +85,7 @@ func parseCall(t *testing.T, line string) (op diskOp, ok bool) {
 	default:
 		op.sync = true
 	}
-	return op, op.file == ".db" || op.file == ".seq"
+	return op, ours
 }
 
 // apply makes the call on b; keep says which sectors of 512 bytes reach the disk.
@@ -116,33 +109,26 @@ func (op *diskOp) apply(b []byte, keep func() bool) []byte {
 	return b
 }
 
-// afterPowerCut returns the files as a power failure before call n leaves them: what was
+// afterPowerCut returns the file as a power failure before call n leaves it: what was
 // synced is there, of the rest each write is there, lost or torn.
-func afterPowerCut(base map[string][]byte, ops []diskOp, n int, random *rand.Rand) map[string][]byte {
-	files := make(map[string][]byte)
-	for end, b := range base {
-		synced := 0
-		for i, op := range ops[:n] {
-			if op.sync && op.file == end {
-				synced = i
-			}
+func afterPowerCut(base []byte, ops []diskOp, n int, random *rand.Rand) []byte {
+	synced := 0
+	for i, op := range ops[:n] {
+		if op.sync {
+			synced = i
 		}
-		b = append([]byte(nil), b...)
-		for i, op := range ops[:n] {
-			if op.file != end || op.sync {
-				continue
-			}
-			fate := random.IntN(3)
-			switch {
-			case i < synced || fate == 0:
-				b = op.apply(b, func() bool { return true })
-			case fate == 1 && !op.cut:
-				b = op.apply(b, func() bool { return random.IntN(2) == 0 })
-			}
-		}
-		files[end] = b
 	}
-	return files
+	b := bytes.Clone(base)
+	for i, op := range ops[:n] {
+		switch fate := random.IntN(3); {
+		case op.sync || op.said != "":
+		case i < synced || fate == 0:
+			b = op.apply(b, func() bool { return true })
+		case fate == 1 && !op.cut:
+			b = op.apply(b, func() bool { return random.IntN(2) == 0 })
+		}
+	}
+	return b
 }
 
 // faults 10, 14, 124: after a power failure at any moment, with any of the writes lost
@@ -159,8 +145,7 @@ func TestCrashImageKnowsWhatWasReported(t *testing.T) {
 	refused := 0
 	for i := range images {
 		n := 1 + random.IntN(len(ops))
-		files := afterPowerCut(base, ops, n, random)
-		writeFiles(t, path, files[".db"], files[".seq"])
+		content(string(afterPowerCut(base, ops, n, random)))(t, path)
 		said := ""
 		for _, op := range ops[:n] {
 			said += op.said

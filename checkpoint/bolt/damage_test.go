@@ -23,9 +23,8 @@ func contents(d *Store) (all []checkpoint.Entry, err error) {
 	return all, err
 }
 
-// crashed returns the bytes of a checkpoint that was killed, its PATH.seq, and
-// what it held.
-func crashed(t *testing.T) (file, mark []byte, held []checkpoint.Entry) {
+// crashed returns the bytes of a checkpoint that was killed, and what it held.
+func crashed(t *testing.T) (file []byte, held []checkpoint.Entry) {
 	t.Helper()
 	path := newPath(t)
 	d := seeded(t, path, 400)
@@ -39,26 +38,18 @@ func crashed(t *testing.T) (file, mark []byte, held []checkpoint.Entry) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	copied := killed(t, path)
-	if file, err = os.ReadFile(copied); err != nil {
-		t.Fatal(err)
-	}
-	if mark, err = os.ReadFile(copied + ".seq"); err != nil {
-		t.Fatal(err)
-	}
-	return file, mark, held
+	return read(t, path), held
 }
 
 // reopen writes a checkpoint as given and opens it.
-func reopen(t *testing.T, path string, file, mark []byte) (*Store, error) {
+func reopen(t *testing.T, path string, file []byte) (*Store, error) {
 	t.Helper()
-	writeFiles(t, path, file, mark)
+	content(string(file))(t, path)
 	return Open(path, target(), Options{ReadOnly: true})
 }
 
-// ended returns the bytes of a checkpoint that was closed in order, its PATH.seq, and
-// what it holds: many keys, so that its trees have branches.
-func ended(t *testing.T) (file, mark []byte, held []checkpoint.Entry) {
+// ended returns the bytes of a checkpoint that was closed in order, and what it holds: many keys, so that its trees have branches.
+func ended(t *testing.T) (file []byte, held []checkpoint.Entry) {
 	t.Helper()
 	path := newPath(t)
 	d := seeded(t, path, 400)
@@ -78,12 +69,7 @@ func ended(t *testing.T) (file, mark []byte, held []checkpoint.Entry) {
 	if err := errors.Join(err, d.Close()); err != nil {
 		t.Fatal(err)
 	}
-	file, err1 := os.ReadFile(path)
-	mark, err2 := os.ReadFile(path + ".seq")
-	if err := errors.Join(err1, err2); err != nil {
-		t.Fatal(err)
-	}
-	return file, mark, held
+	return read(t, path), held
 }
 
 // A flipped byte is noticed before anything can be changed, or it stood where
@@ -91,7 +77,7 @@ func ended(t *testing.T) (file, mark []byte, held []checkpoint.Entry) {
 // order, and where it is opened for writing. 2,000 bytes in all. faults 21, 22, m18, m19, m20
 func TestFlippedByteIsNoticedOrHarmless(t *testing.T) {
 	for name, test := range map[string]struct {
-		source func(*testing.T) (file, mark []byte, held []checkpoint.Entry)
+		source func(*testing.T) (file []byte, held []checkpoint.Entry)
 		flips  int
 		o      Options
 	}{
@@ -101,12 +87,12 @@ func TestFlippedByteIsNoticedOrHarmless(t *testing.T) {
 		"told to check":         {ended, 100, Options{ReadOnly: true, Check: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			file, mark, held := test.source(t)
+			file, held := test.source(t)
 			path, random := newPath(t), rand.New(rand.NewPCG(3, 4))
 			noticed := 0
 			for i := range test.flips {
 				if i == 0 || !test.o.ReadOnly {
-					writeFiles(t, path, file, mark)
+					content(string(file))(t, path)
 				}
 				at, flip := random.IntN(len(file)), byte(1+random.IntN(255))
 				patch(t, path, at, file[at]^flip)
@@ -121,7 +107,7 @@ func TestFlippedByteIsNoticedOrHarmless(t *testing.T) {
 			if noticed < test.flips/6 {
 				t.Errorf("only %d of %d flips noticed", noticed, test.flips)
 			}
-			writeFiles(t, path, file, mark)
+			content(string(file))(t, path)
 			if flipNoticed(t, path, held, test.o) {
 				t.Error("the good file is refused")
 			}
@@ -139,7 +125,7 @@ func flipNoticed(t *testing.T, path string, held []checkpoint.Entry, o Options) 
 		}
 	}
 	if err != nil {
-		checkRefusal(t, err, checkpoint.ErrDamaged, checkpoint.ErrRolledBack, checkpoint.ErrVersion)
+		checkRefusal(t, err, checkpoint.ErrDamaged, checkpoint.ErrVersion)
 		return true
 	}
 	got, err := contents(d)
@@ -187,32 +173,23 @@ func patch(t *testing.T, path string, at int, b byte) {
 	}
 }
 
-func writeFiles(t *testing.T, path string, file, mark []byte) {
-	t.Helper()
-	for end, b := range map[string][]byte{"": file, ".seq": mark} {
-		if err := os.WriteFile(path+end, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 // Every byte of the first pages and every header of a page is worth a look of
 // its own. faults 21, 22
 func TestFlippedPageHeaderIsNoticedOrHarmless(t *testing.T) {
-	file, mark, held := crashed(t)
+	file, held := crashed(t)
 	path, page := newPath(t), os.Getpagesize()
 	for start := 0; start < len(file) && start < 30*page; start += page {
 		for at := start; at < start+headSize; at++ {
 			flip := byte(1) << (at % 8)
 			file[at] ^= flip
-			if d, err := reopen(t, path, file, mark); err == nil {
+			if d, err := reopen(t, path, file); err == nil {
 				if got, err := contents(d); err != nil || !reflect.DeepEqual(held, got) {
 					t.Errorf("byte %d: wrong read, %v", at, err)
 				}
 				boltAgrees(t, d)
 				d.Close()
 			} else {
-				checkRefusal(t, err, checkpoint.ErrDamaged, checkpoint.ErrRolledBack)
+				checkRefusal(t, err, checkpoint.ErrDamaged)
 			}
 			file[at] ^= flip
 		}
@@ -221,13 +198,13 @@ func TestFlippedPageHeaderIsNoticedOrHarmless(t *testing.T) {
 
 // A file cut to any length is refused with a sentence. faults 17, 19, m17, m19
 func TestCutFileIsRefused(t *testing.T) {
-	for name, source := range map[string]func(*testing.T) (file, mark []byte, held []checkpoint.Entry){"after a kill": crashed, "after an end in order": ended} {
+	for name, source := range map[string]func(*testing.T) (file []byte, held []checkpoint.Entry){"after a kill": crashed, "after an end in order": ended} {
 		t.Run(name, func(t *testing.T) { cutsAreRefused(t, source) })
 	}
 }
 
-func cutsAreRefused(t *testing.T, source func(*testing.T) (file, mark []byte, held []checkpoint.Entry)) {
-	file, mark, _ := source(t)
+func cutsAreRefused(t *testing.T, source func(*testing.T) (file []byte, held []checkpoint.Entry)) {
+	file, _ := source(t)
 	path, random := newPath(t), rand.New(rand.NewPCG(5, 6))
 	img, err := inspectBytes(t, file)
 	if err != nil {
@@ -238,7 +215,7 @@ func cutsAreRefused(t *testing.T, source func(*testing.T) (file, mark []byte, he
 		lengths = append(lengths, random.IntN(int(img.Bytes())))
 	}
 	for _, n := range lengths {
-		_, err := reopen(t, path, file[:n], mark)
+		_, err := reopen(t, path, file[:n])
 		if err == nil {
 			t.Fatalf("opened after a cut to %d bytes", n)
 		}

@@ -72,8 +72,7 @@ func intact(t storetest.TB, path string) {
 
 func newPath(t *testing.T) string { return filepath.Join(t.TempDir(), "c.db") }
 
-// killed copies a checkpoint and its sequence file as they are, as if the process
-// had been killed now, and returns the copy's path.
+// killed copies a checkpoint as it is, as if the process had been killed now, and returns the copy's path.
 func killed(t *testing.T, path string) string {
 	t.Helper()
 	to := newPath(t)
@@ -83,20 +82,25 @@ func killed(t *testing.T, path string) string {
 
 func copyAll(t storetest.TB, path, to string) {
 	t.Helper()
-	for _, end := range []string{"", ".seq"} {
-		b, err := os.ReadFile(path + end)
-		if err != nil {
-			t.Fatal(err)
-		}
-		f, err := os.OpenFile(to+end, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = f.Write(b)
-		if err := errors.Join(err, disk.MakePrivate(f), f.Close()); err != nil { // what a folder passes on is not
-			t.Fatal(err)
-		}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
 	}
+	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.Write(b)
+	if err := errors.Join(err, disk.MakePrivate(f), f.Close()); err != nil { // what a folder passes on is not
+		t.Fatal(err)
+	}
+}
+
+// endsOf counts how often the use of a checkpoint is said to have ended in order.
+func endsOf(d *Store) *int {
+	n := new(int)
+	d.AtEnd(func(string) { *n++ })
+	return n
 }
 
 // claimNoting claims a row of a file of this shape.

@@ -244,11 +244,16 @@ func (d *Store) compact() (err error) {
 }
 
 // inItsPlace replaces or removes the file by f. Where a file that is open cannot be (on Windows), it is closed
-// before, and the lock of PATH.seq keeps others from it until f is done: see lockInPlace.
+// before, and the lock of PATH.replacing keeps others from it until f is done: see lockInPlace.
 func (d *Store) inItsPlace(f func() error) error {
 	if disk.KeepsOpenFiles {
-		held, err := disk.TryLock(d.seqFile, false) // given back when it is closed
-		if !held {
+		lock, err := openOwn(d.replacingPath(), os.O_RDWR|os.O_CREATE)
+		if err != nil {
+			return err
+		}
+		defer os.Remove(d.replacingPath())
+		defer lock.Close()
+		if held, err := disk.TryLock(lock, false); !held {
 			return errors.Join(errors.New("somebody else is about to replace it"), err)
 		}
 		if err := d.release(); err != nil {
@@ -279,6 +284,6 @@ func (d *Store) finishErasing(t checkpoint.Target, o Options) (*Store, error) {
 	if failed := d.Close(); failed != nil {
 		d.warn(failed.Error())
 	}
-	o.Accept, o.before = false, d
+	o.before = d
 	return Open(d.path, t, o)
 }

@@ -61,11 +61,11 @@ func TestAFileIsCompactedOnceItIsClosed(t *testing.T) {
 func TestNobodyOpensAFileThatIsBeingReplaced(t *testing.T) {
 	path := ownPath(t)
 	withPerson(t, path).Close()
-	seq, err := os.OpenFile(path+".seq", os.O_RDWR, 0)
+	lock, err := os.OpenFile(path+".replacing", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if held, err := disk.TryLock(seq, false); !held {
+	if held, err := disk.TryLock(lock, false); !held {
 		t.Fatal(err)
 	}
 	opened := make(chan error)
@@ -81,7 +81,7 @@ func TestNobodyOpensAFileThatIsBeingReplaced(t *testing.T) {
 		t.Error("opened the old one", err)
 	case <-time.After(300 * time.Millisecond):
 	}
-	seq.Close()
+	lock.Close()
 	if err := <-opened; err != nil {
 		t.Error(err)
 	}
@@ -91,19 +91,17 @@ func TestNobodyOpensAFileThatIsBeingReplaced(t *testing.T) {
 func TestAFileThatAnotherProgramKeepsIsWaitedFor(t *testing.T) {
 	path := ownPath(t)
 	withPerson(t, path).Close()
-	for _, name := range []string{path, path + ".seq"} {
-		scanner, err := windows.CreateFile(windows.StringToUTF16Ptr(name), windows.GENERIC_READ, 0, nil, windows.OPEN_EXISTING, 0, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		time.AfterFunc(200*time.Millisecond, func() { windows.CloseHandle(scanner) })
-		d, err := Open(path, target(), Options{})
-		if err != nil {
-			t.Fatal(name, err)
-		}
-		if err := d.Close(); err != nil {
-			t.Error(name, err)
-		}
+	scanner, err := windows.CreateFile(windows.StringToUTF16Ptr(path), windows.GENERIC_READ, 0, nil, windows.OPEN_EXISTING, 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(200*time.Millisecond, func() { windows.CloseHandle(scanner) })
+	d, err := Open(path, target(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -21,22 +21,20 @@ import (
 )
 
 // format is the version of everything in the file but bbolt's own pages. No other is read.
-const format = 5
+const format = 6
 
 var headerKey = []byte("header")
 
 // header is what the file is. It changes only when an older copy is taken for good.
 type header struct {
-	version   uint64
-	id        fileID
-	ancestors []fileID // what it was made from by repair, or was before that copy was taken; oldest first
-	secret    []byte   // key of the digests
-	target    checkpoint.Target
-	made      time.Time
+	version uint64
+	id      fileID
+	secret  []byte // key of the digests
+	target  checkpoint.Target
+	made    time.Time
 }
 
-// fileID is the random number of a checkpoint. PATH.seq and summaries of runs name it: a
-// copy has it too.
+// fileID is the random number of a checkpoint. Witnesses name it: a copy of the file has it too.
 type fileID uint64
 
 func (id fileID) String() string { return fmt.Sprintf("%016x", uint64(id)) }
@@ -53,10 +51,6 @@ func newHeader(t checkpoint.Target, now time.Time) header {
 func (h header) encode() []byte {
 	b := binary.AppendUvarint(nil, h.version)
 	b = binary.BigEndian.AppendUint64(b, uint64(h.id))
-	b = binary.AppendUvarint(b, uint64(len(h.ancestors)))
-	for _, id := range h.ancestors {
-		b = binary.BigEndian.AppendUint64(b, uint64(id))
-	}
 	b = append(b, h.secret...)
 	b = records.AppendText(records.AppendText(records.AppendText(b, h.target.BaseURL), h.target.LeadsURL), h.target.TrunkID)
 	return records.Seal(records.AppendTime(b, h.made), 0, headerKey)
@@ -72,9 +66,6 @@ func decodeHeader(record []byte) (h header, err error) {
 		return h, nil
 	}
 	h.id = takeID(&f)
-	for n := f.Uint(); n > 0 && !f.Bad; n-- {
-		h.ancestors = append(h.ancestors, takeID(&f))
-	}
 	h.secret = append([]byte(nil), f.Next(32)...)
 	h.target = checkpoint.Target{BaseURL: f.Text(), LeadsURL: f.Text(), TrunkID: f.Text()}
 	h.made = f.Time()
@@ -253,20 +244,15 @@ func (t *tally) move(from, to checkpoint.State) {
 // lackingKey stands in the file while leads are missing from it.
 var lackingKey = []byte("incomplete")
 
-// lacking says whether leads are missing that the file, or what it was made from, has known,
-// so that a key that is not known may have one.
+// lacking says what is missing of what the file, or what it was made from, has known: a key that is not known may have
+// a lead. An empty text: nothing is.
 type lacking struct {
-	some  bool
-	leads uint64 // how many are known to be missing, rows in doubt included; 0: nobody can count them
+	text  string // what is missing, as the subject of a sentence
 	since uint64 // the commit that noted it: what was known before may have become something else
-	found uint64 // keys that became known since by lists and decisions, which may be those that are missing
-
-	adopting bool // nothing but a part of a list, whose adoption was cut off
 }
 
 func (l lacking) encode() []byte {
-	b := binary.AppendUvarint(nil, l.leads)
-	return records.Seal(binary.AppendUvarint(binary.AppendUvarint(b, l.since), l.found), 0, lackingKey)
+	return records.Seal(binary.AppendUvarint(records.AppendText(nil, l.text), l.since), 0, lackingKey)
 }
 
 func decodeLacking(record []byte) (l lacking, err error) {
@@ -277,17 +263,8 @@ func decodeLacking(record []byte) (l lacking, err error) {
 	if err != nil {
 		return l, err
 	}
-	l = lacking{some: true, leads: f.Uint(), since: f.Uint(), found: f.Uint()}
+	l = lacking{text: f.Text(), since: f.Uint()}
 	return l, f.Done()
-}
-
-// load reads what the file says as of commit seq.
-func (l *lacking) load(meta *bbolt.Bucket, seq uint64) (err error) {
-	*l, err = decodeLacking(meta.Get(lackingKey))
-	if !l.some && meta.Get(adoptingKey) != nil {
-		*l = lacking{some: true, since: seq, adopting: true}
-	}
-	return err
 }
 
 // lacks is what the file is known to lack now; the status is written meanwhile.
@@ -298,41 +275,8 @@ func (d *Store) lacks() lacking {
 	return lacking{}
 }
 
-// left is how many leads are missing after all that was found.
-func (l lacking) left() uint64 { return l.leads - min(l.found, l.leads) }
-
-// foundSome notes that keys became known which the file may have lacked.
-func (d *Store) foundSome(w *writing, keys int) error {
-	l := d.lacks()
-	if keys == 0 || !l.some || l.adopting {
-		return nil
-	}
-	l.found += uint64(keys)
-	d.missing.Store(&l)
-	return w.meta.Put(lackingKey, l.encode())
-}
-
-// text says what is missing, as the subject of a sentence.
-func (l lacking) text() string {
-	switch {
-	case l.adopting:
-		return "the rest of a list is missing, whose adoption was cut off"
-	case l.leads == 0:
-		return "leads that it knew are missing, and nobody can count them"
-	case l.left() == 0:
-		return "as many leads as were missing have been taken over since, and whether they are the same ones nobody can tell but you"
-	case l.left() == 1:
-		return "1 lead that it knew is missing"
-	}
-	return fmt.Sprintf("%d leads that it knew are missing", l.left())
-}
-
 func (l lacking) warning() string {
-	if l.adopting {
-		return "the checkpoint is incomplete: a list was being adopted when the program was killed. Adopt it again, which takes what is left of it; " +
-			"until then rows that the checkpoint does not know are held in doubt, not sent (`leadferry checkpoint check --accept-loss` gives the rest of the list up)"
-	}
-	return "the checkpoint is incomplete: " + l.text() + ". Rows that it does not know are held in doubt, not sent, until " +
+	return "the checkpoint is incomplete: it lacks " + l.text + ". Rows that it does not know are held in doubt, not sent, until " +
 		"`leadferry checkpoint resolve` settles them, or `leadferry checkpoint check --accept-loss` gives up what is missing"
 }
 
@@ -355,7 +299,7 @@ func (d *Store) AcceptLoss(context.Context) (freed int, err error) {
 		if err != nil {
 			return err
 		}
-		return errors.Join(w.meta.Delete(lackingKey), w.meta.Delete(adoptingKey))
+		return w.meta.Delete(lackingKey)
 	})
 	if err != nil {
 		return 0, fmt.Errorf("accept loss: %w", err)

@@ -54,7 +54,7 @@ func (d *Store) beingReplaced() bool {
 	if !disk.KeepsOpenFiles {
 		return false
 	}
-	f, err := openOwn(d.seqPath(), os.O_RDONLY)
+	f, err := openOwn(d.replacingPath(), os.O_RDONLY)
 	if err != nil {
 		return false
 	}
@@ -81,25 +81,10 @@ func (d *Store) openFile(t checkpoint.Target, o Options) error {
 }
 
 func (d *Store) make(t checkpoint.Target, o *Options) (err error) {
-	gone, hint := d.gone(t, o)
-	switch {
-	case gone != "" && !o.Anew:
-		return d.refuse(checkpoint.ErrGone, gone, hint)
-	case o.ReadOnly || o.Require:
+	if o.ReadOnly || o.Require {
 		return d.refuse(checkpoint.ErrMissing, "does not exist", "")
 	}
-	h := newHeader(t, o.now())
-	m, found, err := readSeq(d.seqPath())
-	if err != nil {
-		return err
-	}
-	d.header = h
-	h.descendFrom(d.strangers(m, found, o))
-	d.fresh, err = create(d.path, h)
-	d.predecessor = gone
-	if other := d.otherCheckpoint(t, o); other != "" && gone == "" {
-		d.warn(other)
-	}
+	d.fresh, err = create(d.path, newHeader(t, o.now()))
 	return err
 }
 
@@ -159,8 +144,8 @@ func (d *Store) lock(wait time.Duration) error {
 
 func (d *Store) inUse() error {
 	holder := "another run"
-	if m, found, _ := readSeq(d.seqPath()); found && !m.clean {
-		holder = fmt.Sprintf("another run (process %d)", m.pid)
+	if s, ok := d.readStatusFile(); ok {
+		holder = fmt.Sprintf("another run (process %d)", s.Process)
 	}
 	return d.refuse(checkpoint.ErrLocked, "is in use by "+holder, "wait for it to end, or use --wait")
 }
@@ -199,7 +184,7 @@ func (d *Store) checkPlace(o Options) error {
 		return nil
 	}
 	if folder, err := os.Stat(filepath.Dir(d.path)); err == nil && disk.Exposed(folder) != "" {
-		d.warn("the checkpoint's folder " + filepath.Dir(d.path) + " " + disk.Exposed(folder) + ": whoever may write there can put another file in its place (--checkpoint names a file elsewhere)")
+		d.warn("the checkpoint's folder " + filepath.Dir(d.path) + " " + disk.Exposed(folder) + ": whoever may write there can put another file in its place. Take the right to write there from others")
 	}
 	if o.AnyPlace {
 		return nil
@@ -214,8 +199,8 @@ func (d *Store) checkPlace(o Options) error {
 	}
 	if p.refused {
 		return d.refuse(checkpoint.ErrPlace, "lies on "+p.name+": "+p.why,
-			"name a file on a local disk with --checkpoint, or set LEADFERRY_ANY_FILESYSTEM=1 to use it all the same")
+			"copy it to a local disk (leadferry checkpoint copy "+checkpoint.Word(d.path)+" NEW) and use that one, or set LEADFERRY_ANY_FILESYSTEM=1 to use this place")
 	}
-	d.warn("the checkpoint lies on " + p.name + ": " + p.why + " (--checkpoint names a file elsewhere)")
+	d.warn("the checkpoint lies on " + p.name + ": " + p.why + ". To move it, run: leadferry checkpoint copy " + checkpoint.Word(d.path) + " NEW")
 	return nil
 }

@@ -42,19 +42,19 @@ func moving(meta *bbolt.Bucket) string {
 func (d *Store) stillHere(o Options) error {
 	to := d.Moved()
 	switch {
-	case d.moving == "" || o.Moved || to != "" && (o.ReadOnly || o.Accept):
+	case d.moving == "" || o.Moved || to != "" && o.ReadOnly:
 		return nil
 	case to != "":
-		return wasMoved(d.path, to)
+		return wasMoved(d.path, to, d.header.id)
 	}
 	from := strings.TrimPrefix(d.moving, filledFrom)
 	return d.refuse(checkpoint.ErrLocked, "is being filled from "+from+", which is not complete", "finish it: leadferry checkpoint copy "+checkpoint.Word(from)+" "+checkpoint.Word(d.path))
 }
 
 // wasMoved refuses a file whose leads are kept elsewhere.
-func wasMoved(path, to string) error {
+func wasMoved(path, to string, id fileID) error {
 	return refuse(path, checkpoint.ErrGone, "was copied to "+to+", where its leads are known from now on",
-		"use --checkpoint "+checkpoint.Word(to)+"; if that one is lost for good, "+checkpoint.TakeAgain(path))
+		"use --checkpoint "+checkpoint.Word(to)+"; if that one is lost for good, "+checkpoint.TakeAgain(path, id.String()))
 }
 
 // setMoving notes it durably; "" takes it back.
@@ -86,16 +86,13 @@ func (d *Store) SetMoved(to string) error { return d.setMoving(movedTo + to) }
 // Contents are all that is known.
 func (d *Store) Contents(ctx context.Context) (*checkpoint.Contents, error) {
 	c := &checkpoint.Contents{
-		ID: d.header.id.String(), Secret: d.header.secret, Target: d.header.target,
-		Keys: d.keptKeys(ctx),
-	}
-	for _, id := range d.header.ancestors {
-		c.Ancestors = append(c.Ancestors, id.String())
-	}
-	if d.lacks().some {
-		c.Missing = d.lacks().text()
+		ID: d.header.id.String(), Commits: d.tally.Load().seq, Secret: d.header.secret, Target: d.header.target,
+		Keys: d.keptKeys(ctx), Missing: d.lacks().text,
 	}
 	var err error
+	if c.Lineage, err = checkpoint.LineageOf(ctx, d); err != nil {
+		return nil, err
+	}
 	if c.Runs, err = d.Runs(ctx); err != nil {
 		return nil, err
 	}
@@ -146,7 +143,7 @@ func Fill(path string, from func() (*checkpoint.Contents, error), name string, t
 	if err := makeRoom(to, name, o); err != nil {
 		return err
 	}
-	o.Require, o.Named, o.Moved = true, true, true
+	o.Require, o.Moved = true, true
 	// From its first moment it refuses runs.
 	return makeFrom(to, newHeader(t, o.now()), record{movingKey, movingRecord(filledFrom + name)}, o, func(d *Store) error {
 		if err := begun(); err != nil {
@@ -168,9 +165,6 @@ func Fill(path string, from func() (*checkpoint.Contents, error), name string, t
 
 // makeFrom makes a file, with a mark that says what it is until fill has filled it, and closes it.
 func makeFrom(to string, h header, mark record, o Options, fill func(*Store) error) error {
-	if err := vacant(to, h, &o); err != nil {
-		return err
-	}
 	if err := createNew(to, h, mark); err != nil {
 		return err
 	}
@@ -179,20 +173,6 @@ func makeFrom(to string, h header, mark record, o Options, fill func(*Store) err
 		return err
 	}
 	return errors.Join(fill(d), d.Close())
-}
-
-// vacant refuses a path where another checkpoint was, which is gone and had known leads: the new one would pass for it. A
-// PATH.seq of one that knew nothing goes.
-func vacant(to string, h header, o *Options) error {
-	d := &Store{path: to, header: h}
-	m, found, err := readSeq(d.seqPath())
-	if err != nil || disk.Exists(to) || len(d.strangers(m, found, o)) == 0 {
-		return err
-	}
-	if gone, _ := d.gone(h.target, o); gone != "" {
-		return d.refuse(checkpoint.ErrGone, gone, "put it back, or name another file; nothing was written")
-	}
-	return removeIfThere(d.seqPath())
 }
 
 // makeRoom removes what an interrupted copy of the same checkpoint has left.
@@ -212,14 +192,7 @@ func makeRoom(to, name string, o Options) error {
 	if !left {
 		return refuse(to, fs.ErrExist, "exists already", "name a file that is not there yet")
 	}
-	return errors.Join(removeIfThere(to+".seq"), os.Remove(to)) // PATH.seq alone would speak of a file that is gone
-}
-
-func removeIfThere(path string) error {
-	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
+	return os.Remove(to)
 }
 
 // carry writes what another checkpoint knows into a file that knows nothing.
@@ -239,7 +212,7 @@ func (d *Store) carry(c *checkpoint.Contents) error {
 		if err := w.putRest(c); err != nil || c.Missing == "" {
 			return err
 		}
-		l := lacking{some: true, since: w.seq}
+		l := lacking{text: c.Missing, since: w.seq}
 		d.missing.Store(&l)
 		return w.meta.Put(lackingKey, l.encode())
 	})
@@ -280,18 +253,18 @@ func inParts[T any](list iter.Seq2[T, error], f func(part []T, last bool) error)
 	return f(part, true)
 }
 
-// inherit takes over the key of the digests and the IDs of another checkpoint.
+// inherit takes over the key of the digests and the lineage of another checkpoint.
 func (d *Store) inherit(c *checkpoint.Contents) error {
 	d.header.secret = c.Secret
-	for _, text := range append(c.Ancestors, c.ID) {
-		if id, err := parseID(text); err == nil {
-			d.header.ancestors = append(d.header.ancestors, id)
-		}
-	}
-	d.host = hostOf("/etc/machine-id", c.Secret)
 	d.digests = checkpoint.NewDigester(c.Secret)
 	d.w.digests = d.digests
-	return d.alone(func(w *writing) error { return w.meta.Put(headerKey, d.header.encode()) })
+	lineage, err := c.Descent().Encode()
+	if err != nil {
+		return err
+	}
+	return d.alone(func(w *writing) error {
+		return errors.Join(w.meta.Put(headerKey, d.header.encode()), w.putNote(checkpoint.LineageNote, lineage))
+	})
 }
 
 // putRest writes what stands under no key.

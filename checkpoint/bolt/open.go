@@ -1,11 +1,9 @@
 package bolt
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -27,21 +25,17 @@ const (
 // Options say how a checkpoint is opened.
 type Options struct {
 	Wait     time.Duration // how long to wait for the lock; 0 tries once
-	ReadOnly bool          // take a shared lock and write nothing, not even PATH.seq
+	ReadOnly bool          // take a shared lock and write nothing
 	Require  bool          // ErrMissing instead of a new file; ReadOnly implies it
 	Used     bool          // ErrMissing for a file, too, that has known nothing because its run was refused or killed
-	Check    bool          // check every page and record, whatever PATH.seq says
-	Accept   bool          // check, and take an older copy as incomplete, under a new ID
-	Anew     bool          // make a new file although one is known to have been here
+	Check    bool          // check every page and record, however it was left
 	Moved    bool          // open it for writing though it was copied to another place, or is being filled
-	Named    bool          // a person chose the path: a missing file matters for what was here alone
 	AnyPlace bool          // take any file system for good
 	Now      func() time.Time
 
-	Witnesses []checkpoint.Witness // what runs left elsewhere
+	Witnesses *checkpoint.Witnesses // the book says how the file was left; nil: nobody knows
 
 	magic  func(string) (int64, error) // instead of statfs(2), for tests
-	host   string                      // instead of /etc/machine-id, for tests
 	before *Store                      // the same file, as it was opened before it was compacted, or could not be
 	gather gathering                   // instead of the constants, for tests
 }
@@ -56,11 +50,6 @@ func Open(path string, t checkpoint.Target, o Options) (*Store, error) {
 		return d, err
 	}
 	d.w = d.newWriting()
-	if d.acceptOlder != nil {
-		if err := d.acceptOlder(); err != nil {
-			return nil, errors.Join(err, d.Close())
-		}
-	}
 	d.statusWriter = newStatusWriter(d)
 	if d.erase.Load() && o.before == nil {
 		return d.finishErasing(t, o)
@@ -73,7 +62,7 @@ func openIdle(path string, t checkpoint.Target, o Options) (*Store, error) {
 	d := &Store{path: resolved(path), readOnly: o.ReadOnly, now: o.now}
 	d.entries, d.leads = newBuffered(inEntries, newEntries, false, o.gather), newBuffered(inLeads, newLeads, true, o.gather)
 	if o.before != nil {
-		d.warnings, d.tookOlder = o.before.warnings, o.before.tookOlder
+		d.warnings = o.before.warnings
 	}
 	if err := d.open(t, o); err != nil {
 		d.abandon(err)
@@ -87,10 +76,6 @@ func (d *Store) open(t checkpoint.Target, o Options) error {
 		return err
 	}
 	if err := d.openLocked(t, o); err != nil {
-		return err
-	}
-	m, found, err := readSeq(d.seqPath())
-	if err != nil {
 		return err
 	}
 	img, err := pages.Inspect(d.file)
@@ -110,14 +95,7 @@ func (d *Store) open(t checkpoint.Target, o Options) error {
 	if err := d.takeCare(); err != nil {
 		return err
 	}
-	return d.startUse(m, found, img, o)
-}
-
-// untouched says whether the file is as the last run left it, or was killed with it, in this
-// boot of the machine: then what it holds was checked before, or written since.
-func (d *Store) untouched(m seqLine, found bool) bool {
-	seq, same := d.tally.Load().seq, m.file != 0 && m.file == d.fileOf(m.clean) && (m.clean || !d.writtenAfter(m.written))
-	return found && same && m.id == d.header.id && (m.seq == seq || !m.clean && m.seq+1 == seq)
+	return d.startUse(img, o)
 }
 
 // lookOver checks what a look-up would miss in silence, and what is little: the rows in doubt and the forgotten keys. Look-ups
@@ -184,106 +162,41 @@ func (d *Store) load(tx *bbolt.Tx, t checkpoint.Target) (err error) {
 	d.tally.Store(&c)
 	d.digests = checkpoint.NewDigester(d.header.secret)
 	d.words = records.NewWords()
-	l := new(lacking)
-	err = errors.Join(err, l.load(meta, c.seq))
-	d.missing.Store(l)
-	return errors.Join(err, d.words.Load(tx.Bucket(inWords)), d.entries.load(tx), d.leads.load(tx))
+	l, bad := decodeLacking(meta.Get(lackingKey))
+	d.missing.Store(&l)
+	return errors.Join(err, bad, d.words.Load(tx.Bucket(inWords)), d.entries.load(tx), d.leads.load(tx))
 }
 
-// startUse compares the file with PATH.seq, checks its records and notes in PATH.seq that it
-// is open.
-func (d *Store) startUse(m seqLine, found bool, img *pages.Image, o Options) error {
-	d.host = hostOf(cmp.Or(o.host, "/etc/machine-id"), d.header.secret)
-	d.asOpen.Store(d.fileOf(false))
-	if !found && !d.fresh {
-		d.warn(d.seqPath() + " is missing or unreadable: whether the checkpoint was restored from an older copy cannot be seen")
-	}
-	if err := d.judgeAge(m, found, &o); err != nil {
-		return err
-	}
+// startUse checks the file's records, and warns of what is missing.
+func (d *Store) startUse(img *pages.Image, o Options) error {
 	check := d.lookOver
-	if o.Check || o.Accept || !d.untouched(m, found) {
+	if o.Check || !d.untouched(&o) {
 		check = func() error { return d.survey(img) }
 	}
 	if err := check(); err != nil {
 		return err
 	}
-	if d.lacks().some {
+	if d.lacks().text != "" {
 		d.warn(d.lacks().warning())
 	}
-	if d.readOnly {
-		return nil
-	}
-	if err := d.checkUnused(!found || !m.clean, o); err != nil {
-		return err
-	}
-	if d.fresh && found && m.id != d.header.id {
-		d.replaced = &m
-	}
-	var err error
-	if d.seqFile, err = openSeq(d.seqPath()); err != nil {
-		return err
-	}
-	if d.acceptOlder != nil {
-		return nil // PATH.seq speaks of the newer one until this one says that it is older
-	}
-	if err := d.stamp(false); err != nil {
-		return err
-	}
-	return errors.Join(d.seqFile.Sync(), disk.SyncFolder(filepath.Dir(d.path)))
-}
-
-// judgeAge refuses a file that is older than what is known to have been here, or notes that it is to be taken for good.
-func (d *Store) judgeAge(m seqLine, found bool, o *Options) error {
-	older, err := d.older(m, found, o)
-	switch {
-	case err != nil:
-		return err
-	case d.fresh:
-	case older == "" && found && m.host != d.host && m.host != 0 && d.host != 0:
-		d.warn("the checkpoint was used on another machine before: if a copy of it goes on there, each makes leads again that the other has made")
-	case older == "":
-	case !o.Accept:
-		if err := d.keepOlder(m, found, o); err != nil {
-			return err
-		}
-		return d.refuse(checkpoint.ErrRolledBack, older, "put the one back that was used last; if there is none, `leadferry checkpoint check --accept-older` "+
-			"takes this one: rows that it does not know are held then, not sent")
-	default:
-		d.tookOlder = true
-		d.acceptOlder = func() error { return d.takeOlder(m, found, o) }
-	}
-	return nil
-}
-
-// checkUnused looks whether an earlier run made the file and was killed before it used it, or
-// while it removed it.
-func (d *Store) checkUnused(killed bool, o Options) error {
-	if d.fresh || !killed || d.tally.Load().total() > 0 || d.lacks().some || len(d.header.ancestors) > 0 {
+	if d.readOnly || d.fresh || d.tally.Load().total() > 0 || d.lacks().text != "" {
 		return nil
 	}
 	unused, err := d.unused()
 	if unused && o.Used {
 		return d.refuse(checkpoint.ErrMissing, "knows nothing: the run that made it ended before it sent anything", "")
 	}
-	if d.fresh = unused; !unused || err != nil {
-		return err
-	}
-	gone, hint := d.gone(d.header.target, &o) // what that run was asked about, this one is too
-	if gone != "" && !o.Anew {
-		return d.refuse(checkpoint.ErrGone, gone, hint)
-	}
-	d.predecessor = gone
-	return nil
+	d.fresh = unused
+	return err
 }
 
 // Companions are the paths of the files that belong to the checkpoint at path and stand
 // beside it, or come to.
 func Companions(path string) []string {
-	return []string{path + ".seq", path + ".compact", path + ".status"}
+	return []string{path + ".compact", path + ".status", path + ".replacing"}
 }
 
-func (d *Store) seqPath() string { return d.path + ".seq" }
+func (d *Store) replacingPath() string { return d.path + ".replacing" }
 
 func (d *Store) compactPath() string { return d.path + ".compact" }
 
@@ -296,7 +209,7 @@ func refuse(path string, kind error, text, hint string) error {
 }
 
 // otherTarget is what to do about a file of another target.
-const otherTarget = "name the target that this one belongs to; where --checkpoint is given, leave it out, and the target meets its own"
+const otherTarget = "name the target that this checkpoint belongs to (--base-url, --leads-url, --trunk-id or --profile)"
 
 // wayOut is what to do about a damaged file.
 const wayOut = "put a copy of it back; if there is none, `leadferry checkpoint repair` makes a new one of what can be read, " +
@@ -322,10 +235,7 @@ func (d *Store) openError(err error) error {
 
 func (d *Store) abandon(err error) {
 	_ = d.fail(err)
-	if d.seqFile != nil {
-		d.seqFile.Close()
-	}
-	if d.fresh && d.held && d.seqFile == nil {
+	if d.fresh && d.held {
 		os.Remove(d.path) // it holds nothing yet
 	}
 	if d.file != nil {

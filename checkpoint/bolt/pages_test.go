@@ -63,7 +63,7 @@ func branchesOf(t *testing.T, path string) map[int]bool {
 // A page in use that also counts as free would be overwritten by the next commit; one
 // that is neither is a sign of the same fault.
 func TestListOfFreePagesFits(t *testing.T) {
-	file, mark, _ := crashed(t)
+	file, _ := crashed(t)
 	img, err := inspectBytes(t, file)
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func TestListOfFreePagesFits(t *testing.T) {
 			if err := inspectWalk(t, broken); !errors.Is(err, checkpoint.ErrDamaged) {
 				t.Errorf("the walk says %v", err)
 			}
-			_, err = reopen(t, newPath(t), broken, mark)
+			_, err = reopen(t, newPath(t), broken)
 			checkRefusal(t, err, checkpoint.ErrDamaged)
 		})
 	}
@@ -101,7 +101,7 @@ func TestListOfFreePagesFits(t *testing.T) {
 func inspectWalk(t *testing.T, file []byte) error {
 	t.Helper()
 	path := newPath(t)
-	writeFiles(t, path, file, nil)
+	content(string(file))(t, path)
 	f, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +117,7 @@ func inspectWalk(t *testing.T, file []byte) error {
 // The guard against pages that lead in a circle works before anything follows
 // them. fault m19
 func TestPagesInCircleAreRefused(t *testing.T) {
-	file, mark, _ := crashed(t)
+	file, _ := crashed(t)
 	page := os.Getpagesize()
 	for start := 2 * page; start < len(file); start += page {
 		if endian.Uint16(file[start+8:]) != branchKind {
@@ -125,7 +125,7 @@ func TestPagesInCircleAreRefused(t *testing.T) {
 		}
 		turned := append([]byte(nil), file...)
 		endian.PutUint64(turned[start+headSize+8:], uint64(start/page)) // to itself
-		if d, err := reopen(t, newPath(t), turned, mark); err == nil {
+		if d, err := reopen(t, newPath(t), turned); err == nil {
 			d.Close() // a page that is free by now
 		} else {
 			checkRefusal(t, err, checkpoint.ErrDamaged)
@@ -138,7 +138,7 @@ func TestPagesInCircleAreRefused(t *testing.T) {
 // A small bucket stands in the tree of buckets and names no page of its own: bbolt would
 // give that page free when the bucket outgrows its value, and overwrite what it holds.
 func TestSmallBucketThatNamesAPageIsRefused(t *testing.T) {
-	file, mark, _ := ended(t)
+	file, _ := ended(t)
 	img, err := inspectBytes(t, file)
 	if err != nil {
 		t.Fatal(err)
@@ -155,7 +155,7 @@ func TestSmallBucketThatNamesAPageIsRefused(t *testing.T) {
 		inner := value[headSize:]
 		for what, field := range map[string][]byte{"its number": inner[:8], "further pages": inner[12:16]} {
 			field[0] = 9
-			d, err := reopen(t, newPath(t), file, mark)
+			d, err := reopen(t, newPath(t), file)
 			if err == nil {
 				d.Close()
 				t.Errorf("bucket %s: %s was not noticed", name, what)

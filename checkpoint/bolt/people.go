@@ -153,11 +153,8 @@ func (d *Store) Audit(context.Context) (a checkpoint.Audit, err error) {
 // Resolve settles keys in doubt, see [checkpoint.Store].
 func (d *Store) Resolve(_ context.Context, ds []checkpoint.Decision) (r checkpoint.ResolveResult, err error) {
 	err = d.alone(func(w *writing) error {
-		on := &resolving{writing: w}
-		if r, err = checkpoint.Resolve(on, ds, w.now); err != nil {
-			return err
-		}
-		return d.foundSome(w, on.found)
+		r, err = checkpoint.Resolve(&resolving{writing: w}, ds, w.now)
+		return err
 	})
 	if err != nil {
 		return r, fmt.Errorf("resolve: %w", err)
@@ -168,8 +165,7 @@ func (d *Store) Resolve(_ context.Context, ds []checkpoint.Decision) (r checkpoi
 // resolving is what decisions are carried out on, see [checkpoint.Resolver].
 type resolving struct {
 	*writing
-	last  map[string]*checkpoint.KeptDecision // about each key; nil: not read yet
-	found int                                 // keys that became known which the file may have lacked
+	last map[string]*checkpoint.KeptDecision // about each key; nil: not read yet
 }
 
 func (r *resolving) Under(key string) (checkpoint.KeptKey, error) { return r.under(key) }
@@ -197,51 +193,30 @@ func (r *resolving) Decided(key string) (*checkpoint.KeptDecision, error) {
 }
 
 func (r *resolving) Note(d checkpoint.KeptDecision) error {
-	if d.Send.Reason == checkpoint.ReasonIncomplete && !d.Free() {
-		r.found++
-	}
 	return r.writeLine(auditLine{Decision: d.Decision, send: r.words.AppendKept(nil, d.Send)})
 }
 
-// adoptingKey stands in the file while a list is taken over by several commits: until it is
-// whole, the file is incomplete.
-var adoptingKey = []byte("adopting")
-
-func adoptingMark() []byte { return records.Seal(nil, 0, adoptingKey) }
-
-// Adopt takes over leads that exist on the service, see [checkpoint.Store]. A long list takes
-// several commits: after a kill in their midst the checkpoint is incomplete until the same
-// list is adopted again. It takes 40 bytes of memory an entry, beside what one commit holds,
-// and about 20 µs.
+// Adopt takes over leads that exist on the service, see [checkpoint.Store]. A long list takes several commits. It takes 40
+// bytes of memory an entry, beside what one commit holds, and about 20 µs.
 func (d *Store) Adopt(_ context.Context, list checkpoint.List) (r checkpoint.AdoptResult, err error) {
 	read, err := checkpoint.ReadAdoption(list, d.digests)
 	if err != nil {
 		return r, fmt.Errorf("adopt: %w", err)
 	}
-	a := &adoption{Adoption: read, store: d, corrected: make(map[string]bool)}
+	a := &adoption{Adoption: read, corrected: make(map[string]bool)}
 	err = d.exclusively(func() error {
 		err := d.transact("other", func(w *writing) error {
 			if r, err = a.examine(w); err != nil {
 				return err
 			}
-			if err := a.giveUp(w); err != nil || a.wanted > inOneCommit {
-				return errors.Join(err, w.meta.Put(adoptingKey, adoptingMark()))
-			}
-			return inParts(a.taken, func(part []checkpoint.Entry, _ bool) error { return a.write(w, part, true) })
+			return a.giveUp(w)
 		})
-		begun := err == nil && a.wanted > inOneCommit
-		if begun {
-			err = inParts(a.taken, func(part []checkpoint.Entry, last bool) error {
-				return d.transact("other", func(w *writing) error { return a.write(w, part, last) })
-			})
+		if err != nil {
+			return err
 		}
-		switch {
-		case err == nil && d.lacks().adopting:
-			d.missing.Store(nil)
-		case err != nil && begun && !d.lacks().some:
-			d.missing.Store(&lacking{some: true, since: d.tally.Load().seq, adopting: true})
-		}
-		return err
+		return inParts(a.taken, func(part []checkpoint.Entry, _ bool) error {
+			return d.transact("other", func(w *writing) error { return a.write(w, part) })
+		})
 	})
 	if err != nil {
 		return r, fmt.Errorf("adopt: %w", err)
@@ -251,9 +226,7 @@ func (d *Store) Adopt(_ context.Context, list checkpoint.List) (r checkpoint.Ado
 
 type adoption struct {
 	*checkpoint.Adoption
-	store     *Store
 	take      []bool // by place in the list: to be written
-	wanted    int    // how many
 	corrected map[string]bool
 }
 
@@ -272,31 +245,20 @@ func (a *adoption) taken(yield func(checkpoint.Entry, error) bool) {
 }
 
 // write takes entries over, in the order of their keys, which costs bbolt least.
-func (a *adoption) write(w *writing, part []checkpoint.Entry, last bool) error {
+func (a *adoption) write(w *writing, part []checkpoint.Entry) error {
 	slices.SortFunc(part, func(x, y checkpoint.Entry) int { return cmp.Compare(x.Key, y.Key) })
-	unknown := 0
 	for _, e := range part {
-		was, err := w.adopt(e, a.corrected[e.Key])
-		if err != nil {
+		if err := w.adopt(e, a.corrected[e.Key]); err != nil {
 			return err
 		}
-		if !was.HasLead() {
-			unknown++
-		}
 	}
-	if err := a.store.foundSome(w, unknown); err != nil {
-		return err
-	}
-	if last {
-		return w.meta.Delete(adoptingKey)
-	}
-	return w.meta.Put(adoptingKey, adoptingMark())
+	return nil
 }
 
 // examine refuses a list before anything is changed, counts its entries and finds those that
 // have to be written.
 func (a *adoption) examine(w *writing) (r checkpoint.AdoptResult, err error) {
-	a.take, a.wanted = make([]bool, a.Len()), 0
+	a.take = make([]bool, a.Len())
 	err = a.Each(func(i int, e *checkpoint.Entry) error {
 		k, err := w.under(e.Key)
 		if err != nil {
@@ -306,11 +268,8 @@ func (a *adoption) examine(w *writing) (r checkpoint.AdoptResult, err error) {
 		if err != nil {
 			return err
 		}
-		if a.take[i], err = a.Judge(i, e, w.shown(e.Key, &k), owner, &r); a.take[i] {
-			a.wanted++
-			if k.Corrects(e) {
-				a.corrected[e.Key] = true
-			}
+		if a.take[i], err = a.Judge(i, e, w.shown(e.Key, &k), owner, &r); a.take[i] && k.Corrects(e) {
+			a.corrected[e.Key] = true
 		}
 		return err
 	})
@@ -334,14 +293,13 @@ func (a *adoption) giveUp(w *writing) error {
 	return nil
 }
 
-// adopt writes an entry that was judged good, and returns the state that its key was in; corrects says that the key gave up
-// a lead.
-func (w *writing) adopt(e checkpoint.Entry, corrects bool) (from checkpoint.State, err error) {
+// adopt writes an entry that was judged good; corrects says that the key gave up a lead.
+func (w *writing) adopt(e checkpoint.Entry, corrects bool) error {
 	was, err := w.under(e.Key)
 	if err != nil {
-		return checkpoint.Unknown, err
+		return err
 	}
 	is, old := was, w.shown(e.Key, &was)
 	is.Adopt(w, e, old, corrects, w.now)
-	return old.State, w.put(e.Key, was, is)
+	return w.put(e.Key, was, is)
 }

@@ -2,8 +2,11 @@ package bolt
 
 import (
 	"cmp"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -25,17 +28,15 @@ type Results struct {
 type Repaired struct {
 	Salvaged
 	Found  int      // leads that the file lacked and results know
-	Unsure int      // of these, from results of which nobody knows whether they are of this checkpoint
 	Left   int      // leads of results that have another key; left out
 	Passed []string // results of another target; passed over
 }
 
 // Repair makes a new checkpoint of what the checksums of a damaged one vouch for and of what
-// results know besides, with an ID of its own that records the old one. While leads are
-// missing it is incomplete. A repair that is cut off leaves a file that is incomplete too. t
-// is needed only where the file has lost its target. A dry run writes nothing.
+// results know besides, with an ID of its own that records the old one. It is always incomplete: nobody knows what a
+// damaged file has lost. t is needed only where the file has lost its target. A dry run writes nothing.
 func Repair(from, to string, t checkpoint.Target, results []Results, dryRun bool, o Options) (r Repaired, err error) {
-	s, err := salvageFile(from, o.Witnesses)
+	s, err := salvageFile(from)
 	if err != nil {
 		return r, err
 	}
@@ -45,7 +46,7 @@ func Repair(from, to string, t checkpoint.Target, results []Results, dryRun bool
 	}
 	marked := s.moving.stands(s.headerInUse)
 	if to, moved := strings.CutPrefix(s.moving.value, movedTo); marked && moved && (checkpoint.IsAddress(to) || disk.Exists(to)) {
-		return r, wasMoved(from, to)
+		return r, wasMoved(from, to, s.header.id)
 	}
 	p := repair{salvage: s, from: from, secret: s.header.version != 0, owners: make(map[string]string, len(s.records))}
 	if err := p.identify(t, o); err != nil {
@@ -55,7 +56,6 @@ func Repair(from, to string, t checkpoint.Target, results []Results, dryRun bool
 	if err := p.addResults(results); err != nil {
 		return r, err
 	}
-	p.result.Lost = p.result.Lost || marked || p.foreign() // what its copy knew besides, or what it was not filled with yet: no results tell that
 	if dryRun {
 		return p.result, nil
 	}
@@ -64,26 +64,35 @@ func Repair(from, to string, t checkpoint.Target, results []Results, dryRun bool
 
 type repair struct {
 	*salvage
-	from   string
-	secret bool               // the key of the digests is known
-	made   header             // of the new file
-	owners map[string]string  // lead ID → key
-	extra  []checkpoint.Entry // of results: what the file lacks
-	result Repaired
+	from     string
+	secret   bool               // the key of the digests is known
+	made     header             // of the new file
+	ancestry checkpoint.Lineage // of the new file
+	owners   map[string]string  // lead ID → key
+	extra    []checkpoint.Entry // of results: what the file lacks
+	result   Repaired
 }
 
 func (p *repair) identify(t checkpoint.Target, o Options) error {
 	h := newHeader(p.header.target, o.now())
 	if p.secret {
 		h.secret = p.header.secret
-		h.ancestors = append(slices.Clone(p.header.ancestors), p.header.id)
 	} else if h.target = t; t == (checkpoint.Target{}) {
 		return refuse(p.from, checkpoint.ErrDamaged, "has lost even the target that it belongs to", "name it: --base-url, --leads-url and --trunk-id")
 	}
-	if p.hasSeqLine && p.seqLine.id != p.header.id && !slices.Contains(h.ancestors, p.seqLine.id) {
-		h.ancestors = append(h.ancestors, p.seqLine.id)
-	}
 	p.made = h
+	if p.lineage.some {
+		_ = json.Unmarshal(p.lineage.value, &p.ancestry)
+	}
+	if p.secret { // whatever witnesses tell of it: what they know besides is held
+		p.ancestry.Descend(p.header.id.String(), math.MaxUint64)
+	}
+	for _, w := range o.Witnesses.All() {
+		if w.Err == nil && resolved(w.Place) == resolved(p.from) {
+			p.ancestry.Descend(w.Ledger, math.MaxUint64)
+		}
+	}
+	p.ancestry.Adopting = nil
 	p.result.Salvaged = p.sum()
 	return nil
 }
@@ -113,7 +122,7 @@ func (p *repair) findOwners() {
 func (p *repair) addResults(results []Results) error {
 	taken := make(map[string]bool)
 	for _, one := range results {
-		if !p.secret && !p.hasSeqLine {
+		if !p.secret {
 			one.ID = "" // nobody knows what the file's own ID was
 		}
 		if ours, err := p.belongs(&one); err != nil {
@@ -131,10 +140,9 @@ func (p *repair) addResults(results []Results) error {
 				continue
 			}
 			taken[e.Key] = true
-			p.add(e, one.ID != "")
+			p.add(e)
 		}
 	}
-	p.countMissing()
 	return nil
 }
 
@@ -171,9 +179,8 @@ func (p *repair) wants(e *checkpoint.Entry) bool {
 	return e.LeadID != "" || was.last.state != checkpoint.InDoubt // else a person knows no more than before
 }
 
-// add takes a result over, and counts its lead where the file is not sure of one; sure says
-// that the run used this checkpoint.
-func (p *repair) add(e *checkpoint.Entry, sure bool) {
+// add takes a result over, and counts its lead where the file knows of none.
+func (p *repair) add(e *checkpoint.Entry) {
 	p.extra = append(p.extra, *e)
 	if e.State == checkpoint.InDoubt {
 		return
@@ -181,12 +188,8 @@ func (p *repair) add(e *checkpoint.Entry, sure bool) {
 	if e.LeadID != "" {
 		p.owners[e.LeadID] = e.Key
 	}
-	if was := p.records[e.Key]; was.sure() {
-		return
-	}
-	p.result.Found++
-	if !sure {
-		p.result.Unsure++
+	if was := p.records[e.Key]; !was.last.counts() {
+		p.result.Found++
 	}
 }
 
@@ -197,24 +200,13 @@ func (p *repair) lacksID(e *checkpoint.Entry) bool {
 	return err == nil && old.LeadID == "" && e.LeadID != ""
 }
 
-// countMissing takes off what is missing what results know for sure.
-func (p *repair) countMissing() {
-	sure := p.result.Found - p.result.Unsure
-	if p.result.Missing == 0 || p.lacks.some {
-		return // nobody can tell which of the missing ones they are
-	}
-	p.result.Missing = max(0, p.result.Missing-sure)
-	p.result.Lost = p.result.Missing > 0
-}
-
 // descends says whether the file has this ID or had it once.
 func (p *repair) descends(text string) bool {
-	id, err := parseID(text)
-	return err == nil && (p.secret && id == p.header.id || slices.Contains(p.made.ancestors, id))
+	return slices.ContainsFunc(p.ancestry.Ancestors, func(a checkpoint.Ancestor) bool { return a.ID == text })
 }
 
 func (p *repair) write(to string, o Options) error {
-	cutOff := lacking{some: true, leads: uint64(p.result.Missing), since: 1<<63 - 1}
+	cutOff := lacking{text: missingAfterRepair, since: 1<<63 - 1}
 	o = Options{AnyPlace: o.AnyPlace, Now: o.Now, Require: true}
 	return makeFrom(to, p.made, record{lackingKey, cutOff.encode()}, o, func(d *Store) error {
 		c, err := p.contents()
@@ -304,20 +296,18 @@ func (p *repair) under(key string) (checkpoint.KeptKey, error) {
 func (p *repair) writeExtra(d *Store) error {
 	slices.SortFunc(p.extra, func(a, b checkpoint.Entry) int { return cmp.Compare(a.Key, b.Key) })
 	return inCommits(d, checkpoint.ListOf(p.extra...), func(w *writing, e checkpoint.Entry) error {
-		_, err := w.adopt(e, false)
-		return err
+		return w.adopt(e, false)
 	})
 }
 
-// conclude says what is missing of all that was written.
+// missingAfterRepair is what a repaired checkpoint lacks.
+const missingAfterRepair = "an unknown number of leads that the damaged one knew"
+
+// conclude says what is missing of all that was written, and where it comes from.
 func (p *repair) conclude(w *writing) error {
-	if p.result.CutOff {
-		if err := w.meta.Put(adoptingKey, adoptingMark()); err != nil {
-			return err
-		}
+	lineage, err := p.ancestry.Encode()
+	if err != nil {
+		return err
 	}
-	if !p.result.Lost {
-		return w.meta.Delete(lackingKey)
-	}
-	return w.meta.Put(lackingKey, lacking{leads: uint64(p.result.Missing), since: w.seq}.encode())
+	return errors.Join(w.putNote(checkpoint.LineageNote, lineage), w.meta.Put(lackingKey, lacking{text: missingAfterRepair, since: w.seq}.encode()))
 }

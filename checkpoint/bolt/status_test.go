@@ -112,14 +112,17 @@ func TestStatusReadsTheNewestRunsAlone(t *testing.T) {
 	if _, failed := settle(d, createdEntry("other", "lead", 1)); errors.Join(err, failed) != nil { // contradicts it
 		t.Fatal(err, failed)
 	}
-	d.killHere(t)
+	o := attested(t, d)
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
 	inFile(t, path, func(tx *bbolt.Tx) error {
 		first := numberKey(1)
 		decision, err := decodeAudit(first, tx.Bucket(inAudit).Get(first))
 		decision.send = []byte("damaged")
 		return errors.Join(err, tx.Bucket(inAudit).Put(first, decision.encode(first)), tx.Bucket(inRuns).Put(first, []byte("damaged")))
 	})
-	if d, err = Open(path, target(), Options{ReadOnly: true}); err != nil {
+	if d, err = Open(path, target(), o); err != nil {
 		t.Fatal(err)
 	}
 	defer d.Close()

@@ -10,8 +10,7 @@
 //     it.
 //   - [Store.Forget] leaves nothing of a key in the file's unused parts either.
 //
-// Beside the file PATH stands PATH.seq with the number of the last commit. [Repair] makes
-// a new checkpoint of a damaged one, which is incomplete while leads are missing from it.
+// [Repair] makes a new checkpoint of a damaged one, which is incomplete.
 package bolt
 
 import (
@@ -61,13 +60,10 @@ type Store struct {
 
 // opening is what was found when the file was opened.
 type opening struct {
-	fresh       bool // made by this opening, or by one that was killed before it was used
-	held        bool // the lock
-	moving      string
-	warnings    []string
-	tookOlder   bool
-	acceptOlder func() error // takes an older copy for good, once the writer runs
-	predecessor string       // what is known of one that was here before a new one was made, or ""
+	fresh    bool // made by this opening, or by one that was killed before it was used
+	held     bool // the lock
+	moving   string
+	warnings []string
 }
 
 // ending is what decides how the use of the file ends.
@@ -80,11 +76,8 @@ type ending struct {
 
 // beside are the files beside it.
 type beside struct {
-	seqFile      *os.File      // PATH.seq; nil when read only
-	replaced     *seqLine      // what PATH.seq said before this file was made
-	host         uint64        // of this machine, see seqLine
-	asOpen       atomic.Uint64 // of the file while it is open, see seqLine
-	statusWriter *statusWriter // of PATH.status; nil when read only
+	statusWriter *statusWriter     // of PATH.status; nil when read only
+	atEnd        func(left string) // see [Store.AtEnd]; nil: nobody is told
 }
 
 // Info says what the checkpoint is and how much it knows now.
@@ -92,16 +85,13 @@ func (d *Store) Info() checkpoint.Info {
 	t, lacks := d.tally.Load(), d.lacks()
 	i := checkpoint.Info{
 		Path: d.path, ID: d.header.id.String(), Target: d.header.target, Sequence: t.seq,
-		New: d.fresh, Predecessor: d.predecessor, Warnings: d.warnings, TookOlder: d.tookOlder,
-		Keys: make(map[checkpoint.State]int), Incomplete: lacks.some, Since: lacks.since,
+		New: d.fresh, Warnings: d.warnings,
+		Keys: make(map[checkpoint.State]int), Incomplete: lacks.text != "", Missing: lacks.text, Since: lacks.since,
 	}
 	for s := checkpoint.Created; s <= checkpoint.Forgotten; s++ {
 		i.Keys[s] = int(t.keys[s])
 	}
 	i.Leads, i.InDoubt = i.Keys[checkpoint.Created]+i.Keys[checkpoint.Partial], i.Keys[checkpoint.InDoubt]
-	if i.Incomplete {
-		i.Missing = lacks.text()
-	}
 	return i
 }
 
@@ -111,13 +101,13 @@ func (d *Store) Digests() *checkpoint.Digester { return d.digests }
 // empty says that nothing is known of any key, and that none was claimed since opening.
 func (d *Store) empty() bool {
 	t := d.tally.Load()
-	return t.total() == 0 && t.decisions == 0 && t.shapes == 0 && !d.claimed.Load()
+	return d.lacks().text == "" && t.total() == 0 && t.decisions == 0 && t.shapes == 0 && !d.claimed.Load()
 }
 
 // unused says that the file is empty and that no run came to its end with it.
 func (d *Store) unused() (bool, error) {
-	if !d.empty() {
-		return false, nil
+	if l, err := checkpoint.LineageOf(context.Background(), d); !d.empty() || err != nil || l.Adopting != nil {
+		return false, err
 	}
 	runs, err := d.Runs(context.Background())
 	return err == nil && !slices.ContainsFunc(runs, func(r checkpoint.RunInfo) bool { return !r.Finished.IsZero() }), err
@@ -129,9 +119,8 @@ func (d *Store) Drop() (gone bool, err error) {
 	return gone, d.close(gone)
 }
 
-// Close notes in PATH.seq that the run ended in order, compacts the file if keys were forgotten, and
-// gives the lock back. After an error of the file PATH.seq stays as it is, so that the next
-// opening checks everything. Only the first call does something.
+// Close compacts the file if keys were forgotten, says how it leaves it, and gives the lock back. After an error of the
+// file nothing is said, so that the next opening checks everything. Only the first call does something.
 func (d *Store) Close() error { return d.close(false) }
 
 func (d *Store) close(drop bool) error {
@@ -146,31 +135,22 @@ func (d *Store) close(drop bool) error {
 	d.statusWriter.end()
 	err := d.failed()
 	if err == nil {
-		err = d.stamp(true)
+		err = d.inPlace()
+	}
+	if err == nil && d.atEnd != nil && !drop {
+		left := ""
+		if !d.erase.Load() { // another file stands there then
+			left = d.leftAs()
+		}
+		d.atEnd(left)
 	}
 	switch {
 	case err == nil && drop:
-		err = d.remove()
+		err = d.inItsPlace(func() error { return disk.Patiently(func() error { return os.Remove(d.path) }) })
 	case err == nil && d.erase.Load():
 		err = d.compact()
 	}
-	return errors.Join(err, d.seqFile.Close(), d.release())
-}
-
-// remove takes the file away while the lock is held; who waits for it makes a new one. What
-// PATH.seq said of a file that stood here before comes back.
-func (d *Store) remove() error {
-	var err error
-	switch {
-	case d.replaced != nil:
-		_, err = d.seqFile.WriteAt(d.replaced.line(), 0)
-		err = errors.Join(err, d.seqFile.Sync())
-	case disk.KeepsOpenFiles:
-		err = d.seqFile.Truncate(0) // which is as good as none
-	default:
-		err = os.Remove(d.seqPath())
-	}
-	return errors.Join(err, d.inItsPlace(func() error { return disk.Patiently(func() error { return os.Remove(d.path) }) }))
+	return errors.Join(err, d.release())
 }
 
 // release closes the file. When bbolt met damage it may still hold a lock of its
@@ -182,35 +162,15 @@ func (d *Store) release() error {
 	return d.bolt.Close()
 }
 
-// stamp writes the number of the last commit to PATH.seq. It is synced only at the
-// end, for a number that is behind is right, only less sharp.
-func (d *Store) stamp(clean bool) error {
-	if err := d.inPlace(); err != nil {
-		return fmt.Errorf("checkpoint %s: %w", d.path, err)
-	}
-	m := seqLine{id: d.header.id, seq: d.tally.Load().seq, clean: clean, leads: d.tally.Load().known(), pid: os.Getpid(), host: d.host, file: d.asOpen.Load()}
-	if clean {
-		m.file = d.fileOf(true)
-	}
-	_, err := d.seqFile.WriteAt(m.line(), 0)
-	if err == nil && clean {
-		err = d.seqFile.Sync()
-	}
-	if err != nil {
-		return fmt.Errorf("write sequence file: %w", err)
-	}
-	return nil
-}
-
 // inPlace fails once the file is no longer the one at its path: what is written into it is lost to all later runs.
 func (d *Store) inPlace() error {
 	there, err := os.Stat(d.path)
 	if err != nil {
-		return fmt.Errorf("%w: %w", checkpoint.ErrRemoved, err)
+		return fmt.Errorf("checkpoint %s: %w: %w", d.path, checkpoint.ErrRemoved, err)
 	}
 	own, err := d.file.Stat()
 	if err == nil && !os.SameFile(there, own) {
-		err = checkpoint.ErrRemoved
+		err = fmt.Errorf("checkpoint %s: %w", d.path, checkpoint.ErrRemoved)
 	}
 	return err
 }
@@ -230,10 +190,7 @@ func (d *Store) fail(err error) error {
 	} else {
 		err = &checkpoint.FileError{Err: err}
 	}
-	if d.broken.CompareAndSwap(nil, &err) && d.seqFile != nil {
-		d.asOpen.Store(0) // so that the next opening checks the whole file
-		_ = d.stamp(false)
-	}
+	d.broken.CompareAndSwap(nil, &err)
 	return d.failed()
 }
 

@@ -17,57 +17,41 @@ import (
 	"leadferry/checkpoint/bolt/pages"
 )
 
-// killHere leaves a file as a kill of its process would.
-func (d *Store) killHere(t *testing.T) {
+// attested has the book of a user tell how a file is left.
+func attested(t *testing.T, d *Store) Options {
 	t.Helper()
-	d.closed.Store(true)
-	d.statusWriter.end()
-	if err := errors.Join(d.seqFile.Close(), d.release()); err != nil {
+	ws := &checkpoint.Witnesses{Book: t.TempDir()}
+	one, err := ws.Begin(t.Context(), d, checkpoint.Witness{Run: "r"}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkpoint.Attest(d, one)
+	return Options{ReadOnly: true, Witnesses: ws}
+}
+
+// rot has f change the file at path, which shows no other time afterwards.
+func rot(t *testing.T, path string, f func()) {
+	t.Helper()
+	info, err := os.Stat(path)
+	if f(); errors.Join(err, os.Chtimes(path, time.Time{}, info.ModTime())) != nil {
 		t.Fatal(err)
 	}
 }
 
-// What was checked before, or was written since, is not checked again in the same boot of the
-// machine: after an end in order as after a kill. A look-up notices damage that it meets.
-// Whatever else may have happened to the file, all of it is checked. faults 21, 22
+// What a run that ended in order has left is not checked again in the same boot of the machine. A look-up notices damage that
+// it meets. Whatever else may have happened to the file, all of it is checked. faults 21, 22
 func TestUntouchedFileIsNotCheckedAgain(t *testing.T) {
-	flip := func(t *testing.T, path string) {
-		b, key := read(t, path), []byte("key-00000")
-		for at := range b {
-			if page := at / os.Getpagesize() * os.Getpagesize(); bytes.HasPrefix(b[at:], key) && endian.Uint16(b[page+8:]) == leafKind {
-				patch(t, path, at+12, b[at+12]^1) // behind the key stands its record
-			}
-		}
-	}
-	keepTime := func(t *testing.T, path string, f func()) {
-		info, err := os.Stat(path)
-		if f(); errors.Join(err, os.Chtimes(path, time.Time{}, info.ModTime())) != nil {
-			t.Fatal(err)
-		}
-	}
 	for name, test := range map[string]struct {
-		leave   func(*testing.T, *Store)
-		change  func(t *testing.T, path string)
+		written bool // to the file, at another time
+		change  func(*Options)
 		noticed bool // when it is opened
 	}{
-		"ended, written to":      {func(t *testing.T, d *Store) { d.Close() }, flip, true},
-		"ended, and as it was":   {func(t *testing.T, d *Store) { d.Close() }, func(t *testing.T, path string) { keepTime(t, path, func() { flip(t, path) }) }, false},
-		"killed":                 {func(t *testing.T, d *Store) { d.killHere(t) }, flip, false},
-		"killed, another boot":   {func(t *testing.T, d *Store) { d.asOpen.Add(1); _ = d.stamp(false); d.killHere(t) }, flip, true},
-		"killed before the mark": {func(t *testing.T, d *Store) { behind(d, 1); d.killHere(t) }, flip, false},
-		"mark two commits late":  {func(t *testing.T, d *Store) { behind(d, 2); d.killHere(t) }, flip, true},
-		"mark gone":              {func(t *testing.T, d *Store) { d.Close() }, func(t *testing.T, path string) { os.Remove(path + ".seq"); flip(t, path) }, true},
-		"told to check": {func(t *testing.T, d *Store) { d.Close() }, func(t *testing.T, path string) {
-			keepTime(t, path, func() { flip(t, path) })
-			_, err := Open(path, target(), Options{Check: true})
-			checkRefusal(t, err, checkpoint.ErrDamaged)
-		}, false},
-		"killed, written to later": {func(t *testing.T, d *Store) { d.killHere(t) }, func(t *testing.T, path string) {
-			flip(t, path)
-			if later := time.Now().Add(time.Minute); os.Chtimes(path, later, later) != nil {
-				t.Fatal("its time cannot be set")
-			}
-		}, true},
+		"ended":             {},
+		"ended, written to": {written: true, noticed: true},
+		"ended, no book":    {change: func(o *Options) { o.Witnesses = nil }, noticed: true},
+		"ended, restored":   {noticed: true},
+		"killed":            {noticed: true},
+		"told to check":     {change: func(o *Options) { o.Check = true }, noticed: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := newPath(t)
@@ -75,18 +59,40 @@ func TestUntouchedFileIsNotCheckedAgain(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			o := attested(t, d)
 			for i := range 60 { // the first ones are in their places
 				if _, err := settle(d, createdEntry(fmt.Sprintf("key-%05d", i), fmt.Sprint("lead-", i), i)); err != nil {
 					t.Fatal(err)
 				}
 			}
-			test.leave(t, d)
-			test.change(t, path)
-			d, err = Open(path, target(), Options{ReadOnly: true})
+			was := path
+			if name == "killed" {
+				path = killed(t, path)
+			}
+			d.Close()
+			if name == "ended, restored" {
+				path = killed(t, was)
+			}
+			b, key := read(t, path), []byte("key-00000")
+			flip := func() {
+				for at := range b {
+					if page := at / os.Getpagesize() * os.Getpagesize(); bytes.HasPrefix(b[at:], key) && endian.Uint16(b[page+8:]) == leafKind {
+						patch(t, path, at+12, b[at+12]^1) // behind the key stands its record
+					}
+				}
+			}
+			if rot(t, path, flip); test.written && os.Chtimes(path, time.Time{}, time.Now().Add(time.Minute)) != nil {
+				t.Fatal("its time cannot be set")
+			}
+			if test.change != nil {
+				test.change(&o)
+			}
+			d, err = Open(path, target(), o)
 			if noticed := err != nil; noticed != test.noticed {
 				t.Fatalf("opening: %v", err)
 			}
 			if err != nil {
+				checkRefusal(t, err, checkpoint.ErrDamaged)
 				return
 			}
 			if err := lookupAll(d, []string{"key-00000"}, make([]checkpoint.Entry, 1)); !errors.Is(err, checkpoint.ErrDamaged) {
@@ -105,6 +111,7 @@ func TestDamagedKeyIsNotUnknown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	o := attested(t, d)
 	var keys []string
 	for _, i := range rand.New(rand.NewPCG(1, 2)).Perm(300) {
 		keys = append(keys, fmt.Sprintf("key-%05d", i))
@@ -112,10 +119,9 @@ func TestDamagedKeyIsNotUnknown(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := d.Forget(t.Context(), []string{"nobody"}, false); errors.Join(err, claim(d, intentOf("sent", 1))) != nil {
+	if _, err := d.Forget(t.Context(), []string{"nobody"}, false); errors.Join(err, claim(d, intentOf("sent", 1)), d.Close()) != nil {
 		t.Fatal(err)
 	}
-	d.killHere(t)
 	keys = append(keys, "sent", "nobody")
 	file, noticed := read(t, path), 0
 	places := [][]byte{[]byte("sent"), d.digests.Blocked("nobody")}
@@ -127,11 +133,11 @@ func TestDamagedKeyIsNotUnknown(t *testing.T) {
 			if !bytes.HasPrefix(file[at:], key) {
 				continue
 			}
-			patch(t, path, at+n%len(key), file[at+n%len(key)]^byte(1+n%15))
-			if damageIsMet(t, path, keys) {
+			rot(t, path, func() { patch(t, path, at+n%len(key), file[at+n%len(key)]^byte(1+n%15)) })
+			if damageIsMet(t, path, o, keys) {
 				noticed++
 			}
-			patch(t, path, at+n%len(key), file[at+n%len(key)])
+			rot(t, path, func() { patch(t, path, at+n%len(key), file[at+n%len(key)]) })
 		}
 	}
 	if noticed < len(places) {
@@ -140,9 +146,9 @@ func TestDamagedKeyIsNotUnknown(t *testing.T) {
 }
 
 // damageIsMet opens a file and looks for keys, none of which may be unknown.
-func damageIsMet(t *testing.T, path string, keys []string) bool {
+func damageIsMet(t *testing.T, path string, o Options, keys []string) bool {
 	t.Helper()
-	d, err := Open(path, target(), Options{ReadOnly: true})
+	d, err := Open(path, target(), o)
 	if err != nil {
 		checkRefusal(t, err, checkpoint.ErrDamaged)
 		return true
@@ -190,12 +196,13 @@ func TestEmptyRecordIsDamage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := settle(d, createdEntry("a", "lead", 1)); errors.Join(err, claim(d, intentOf("b", 1))) != nil {
+		o := attested(t, d)
+		if _, err := settle(d, createdEntry("a", "lead", 1)); errors.Join(err, claim(d, intentOf("b", 1)), d.Close()) != nil {
 			t.Fatal(err)
 		}
-		d.killHere(t)
 		inFile(t, path, func(tx *bbolt.Tx) error { return tx.Bucket(bucket).Put([]byte(key), nil) })
-		return Open(path, target(), Options{})
+		o.ReadOnly = false
+		return Open(path, target(), o)
 	}
 	for name, f := range ask {
 		t.Run(name, func(t *testing.T) {
@@ -213,9 +220,9 @@ func TestEmptyRecordIsDamage(t *testing.T) {
 	checkRefusal(t, err, checkpoint.ErrDamaged)
 }
 
-// Runs are read where they are to be compared with those of witnesses: damage to one keeps nobody from what else an
-// untouched file holds.
-func TestDamagedRunRefusesWhereItIsCompared(t *testing.T) {
+// Runs are read where they are compared with those of witnesses: damage to one keeps nobody from what else an untouched
+// file holds.
+func TestDamagedRunIsNoticedWhereItIsCompared(t *testing.T) {
 	path := newPath(t)
 	d, err := Open(path, target(), Options{})
 	if err != nil {
@@ -224,37 +231,31 @@ func TestDamagedRunRefusesWhereItIsCompared(t *testing.T) {
 	if _, err := settle(d, createdEntry("a", "lead", 1)); errors.Join(err, d.PutRun(t.Context(), checkpoint.RunInfo{ID: "r"})) != nil {
 		t.Fatal(err)
 	}
-	witness := checkpoint.Witness{ID: d.Info().ID, Path: path, Run: "r", Leads: 1, Sequence: 1}
-	d.killHere(t)
+	o := attested(t, d)
+	d.Close()
 	inFile(t, path, func(tx *bbolt.Tx) error { return tx.Bucket(inRuns).Put(numberKey(1), []byte("damaged")) })
-	if d, err = Open(path, target(), Options{ReadOnly: true}); err != nil {
+	if d, err = Open(path, target(), o); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := contents(d); len(got) != 1 || errors.Join(err, d.Close()) != nil {
+	if got, err := contents(d); len(got) != 1 || err != nil {
 		t.Errorf("%v, %v", got, err)
 	}
-	_, err = Open(path, target(), Options{ReadOnly: true, Witnesses: []checkpoint.Witness{witness}})
-	checkRefusal(t, err, checkpoint.ErrDamaged)
+	_, err = checkpoint.Judge(t.Context(), d, o.Witnesses, true, nil)
+	checkRefusal(t, errors.Join(err, d.Close()), checkpoint.ErrDamaged)
 }
 
-// inFile changes what a closed checkpoint's file holds.
+// inFile changes what a closed checkpoint's file holds, as if it had rotted.
 func inFile(t *testing.T, path string, f func(*bbolt.Tx) error) {
 	t.Helper()
 	db, err := bbolt.Open(path, 0o600, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(db.Update(f), db.Close()); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// behind writes a PATH.seq that is some commits late.
-func behind(d *Store, commits uint64) {
-	t := *d.tally.Load()
-	t.seq -= commits
-	d.tally.Store(&t)
-	_ = d.stamp(false)
+	rot(t, path, func() {
+		if err := errors.Join(db.Update(f), db.Close()); err != nil {
+			t.Fatal(err)
+		}
+	})
 }
 
 // The one pass understands every state, odd IDs, keys that are IDs, and whatever is on its way
@@ -344,7 +345,6 @@ func TestMisledLookUpIsNoticed(t *testing.T) {
 		t.Fatal(err)
 	}
 	file, page := read(t, path), os.Getpagesize()
-	mark := read(t, path+".seq")
 	used := branchesOf(t, path)
 	noticed, branches := 0, 0
 	for at := 2 * page; at < len(file); at += page {
@@ -359,7 +359,7 @@ func TestMisledLookUpIsNoticed(t *testing.T) {
 			}{{3, 1}, {3, 2}, {3, 4}, {4, 1}, {4, 16}} { // to another key, or above or below this one alone
 				broken := append([]byte(nil), file...)
 				keyOf(broken[at:at+page], i)[flip.at] ^= flip.by
-				d, err := reopen(t, path, broken, mark)
+				d, err := reopen(t, path, broken)
 				if err == nil {
 					d.Close()
 					t.Fatal("a changed key was not noticed")
@@ -369,7 +369,7 @@ func TestMisledLookUpIsNoticed(t *testing.T) {
 			}
 		}
 	}
-	writeFiles(t, path, file, mark)
+	content(string(file))(t, path)
 	if branches < 5 || noticed < 100 {
 		t.Errorf("%d noticed in %d branches", noticed, branches)
 	}
@@ -377,7 +377,7 @@ func TestMisledLookUpIsNoticed(t *testing.T) {
 
 // Two records in the wrong order are whole, and yet one of them is not found.
 func TestRecordsOutOfOrderAreNoticed(t *testing.T) {
-	file, mark, _ := ended(t)
+	file, _ := ended(t)
 	page, noticed := os.Getpagesize(), 0
 	for at := 2 * page; at < len(file); at += page {
 		if endian.Uint16(file[at+8:]) != leafKind || elementsOf(file[at:at+page]) < 2 {
@@ -390,7 +390,7 @@ func TestRecordsOutOfOrderAreNoticed(t *testing.T) {
 		copy(second, was)
 		endian.PutUint32(first[4:], endian.Uint32(first[4:])+elementSize)
 		endian.PutUint32(second[4:], endian.Uint32(second[4:])-elementSize)
-		if d, err := reopen(t, newPath(t), broken, mark); err == nil {
+		if d, err := reopen(t, newPath(t), broken); err == nil {
 			d.Close() // a page that is free by now
 			continue
 		} else {

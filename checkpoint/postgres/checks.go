@@ -3,16 +3,11 @@ package postgres
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
+	"errors"
 
 	"github.com/jackc/pgx/v5"
 
 	"leadferry/checkpoint"
-	"leadferry/checkpoint/postgres/server"
 )
 
 // timelineSQL is the number of the server's history, which is another one after every promotion of a standby and every
@@ -97,7 +92,7 @@ func (s *Store) asBefore(ctx context.Context, tx pgx.Tx) error {
 		}
 		return s.refuse(checkpoint.ErrPlace, "its server has standbys and waits for none of them: when one takes over, what was acknowledged last is lost, and leads would be made twice", hint)
 	}
-	why := s.behind(ctx, tx)
+	why := ""
 	switch {
 	case n.branched:
 		why = "its server's history has branched since the last run: it was restored, or a standby took over that was not waited for"
@@ -107,42 +102,20 @@ func (s *Store) asBefore(ctx context.Context, tx pgx.Tx) error {
 	switch {
 	case why == "":
 		return nil
-	case !s.o.Accept:
-		return s.refuse(checkpoint.ErrRolledBack, why, "leads that it does not know any more would be made twice; if nothing newer is to be had, leadferry checkpoint check --accept-older takes it as incomplete")
+	case s.o.Accept != s.id:
+		return s.refuse(checkpoint.ErrRolledBack, why, "leads that it does not know any more would be made twice; if nothing newer is to be had, leadferry checkpoint check --accept-older="+s.id+" takes it as incomplete")
 	}
 	return s.acceptOlder(ctx, tx, "what was known before its server lost it")
 }
 
-// behind says what knows more of the ledger than it does itself, as a sentence; "" where nothing does.
-func (s *Store) behind(ctx context.Context, tx pgx.Tx) string {
-	var last int64
-	own := s.remembered() // before the ledger is asked: others commit, and have this machine remember it
-	if err := tx.QueryRow(ctx, `SELECT coalesce(max(seq), 0) FROM leadferry.workers WHERE ledger = $1`, s.ledger).Scan(&last); err != nil {
-		return ""
-	}
-	if own > last {
-		return fmt.Sprintf("it is older than what this machine has seen of it: commit %d is its last, and was %d", last, own)
-	}
-	for _, w := range s.o.Witnesses {
-		if w.ID != s.id {
-			continue
-		}
-		known := last
-		if w.Run != "" {
-			_ = tx.QueryRow(ctx, `SELECT coalesce(max(seq), 0) FROM leadferry.workers WHERE ledger = $1 AND run = $2`, s.ledger, clean(w.Run)).Scan(&known)
-		}
-		if uint64(known) < w.Sequence {
-			return fmt.Sprintf("it is older than the run of which %s tells: that run's last commit was %d, and %d is the last of it that the ledger knows", w.Source, w.Sequence, known)
-		}
-	}
-	return ""
-}
-
 // acceptOlder takes a ledger from which something is missing, under a new ID, also when it was copied elsewhere.
 func (s *Store) acceptOlder(ctx context.Context, tx pgx.Tx, missing string) error {
-	s.tookOlder, s.missing = true, missing
+	if err := s.descend(ctx, tx); err != nil {
+		return err
+	}
+	s.missing, s.accepted = missing, true
 	id := newID()
-	err := tx.QueryRow(ctx, `UPDATE leadferry.ledgers SET id = $2, ancestor = trim(ancestor || ' ' || id), missing = $3, moved_to = '', since = nextval('leadferry.commits') WHERE ledger = $1 RETURNING since`,
+	err := tx.QueryRow(ctx, `UPDATE leadferry.ledgers SET id = $2, missing = $3, moved_to = '', since = nextval('leadferry.commits') WHERE ledger = $1 RETURNING since`,
 		s.ledger, id, s.missing).Scan(&s.since)
 	s.id = id
 	if err == nil {
@@ -176,8 +149,6 @@ func (s *Store) stillHere(ctx context.Context, tx pgx.Tx) error {
 	switch {
 	case err != nil:
 		return err
-	case moved != "" && s.o.Accept:
-		return s.acceptOlder(ctx, tx, "what "+moved+" has known besides, where it was copied to")
 	case moved != "" && !s.o.Moved:
 		return s.moved(moved)
 	case filling != "":
@@ -187,97 +158,96 @@ func (s *Store) stillHere(ctx context.Context, tx pgx.Tx) error {
 }
 
 func (s *Store) moved(to string) error {
-	return s.refuse(checkpoint.ErrGone, "its leads were moved to "+to, "use --checkpoint "+checkpoint.Word(to)+"; if that one is lost for good, "+checkpoint.TakeAgain(s.at.Name))
+	return s.refuse(checkpoint.ErrGone, "its leads were moved to "+to, "use --checkpoint "+checkpoint.Word(to)+"; if that one is lost for good, "+checkpoint.TakeAgain(s.at.Name, s.id))
 }
 
-// memory is what this machine remembers of a ledger, beside what runs tell in their own folders.
-type memory struct {
-	Sequence int64             `json:"sequence"`
-	Address  string            `json:"address"`
-	Target   checkpoint.Target `json:"target"`
-	Leads    int               `json:"leads"`
-}
-
-func (s *Store) memoryPath() string {
-	if s.o.State == "" {
-		return ""
+// descend has the ledger descend from what it was until now.
+func (s *Store) descend(ctx context.Context, tx pgx.Tx) error {
+	var l checkpoint.Lineage
+	var text string
+	var last uint64
+	err := tx.QueryRow(ctx, `SELECT coalesce((SELECT value FROM leadferry.notes WHERE ledger = $1 AND name = $2), '{}'),
+		(SELECT coalesce(max(seq), 0) FROM leadferry.workers WHERE ledger = $1)`, s.ledger, checkpoint.LineageNote).Scan(&text, &last)
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &l)
 	}
-	return filepath.Join(s.o.State, "ledgers", s.id+".json")
+	if err != nil {
+		return err
+	}
+	l.Descend(s.id, last)
+	value, err := l.Encode()
+	if err == nil {
+		_, err = tx.Exec(ctx, putNoteSQL, s.ledger, checkpoint.LineageNote, string(value))
+	}
+	return err
 }
 
-func readMemory(path string) (m memory) {
-	text, err := os.ReadFile(path)
-	if err != nil || json.Unmarshal(text, &m) != nil {
-		return memory{}
-	}
-	return m
+const putNoteSQL = `INSERT INTO leadferry.notes (ledger, name, value) VALUES ($1, $2, $3) ON CONFLICT (ledger, name) DO UPDATE SET value = excluded.value`
+
+// Note returns a note, or nil where there is none, see [checkpoint.Store].
+func (s *Store) Note(ctx context.Context, name string) (value []byte, err error) {
+	err = s.read(ctx, func(c *pgx.Conn) error {
+		var text string
+		err := c.QueryRow(ctx, `SELECT value FROM leadferry.notes WHERE ledger = $1 AND name = $2`, s.ledger, name).Scan(&text)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		}
+		value = []byte(text)
+		return err
+	})
+	return value, err
 }
 
-// remembered is the last commit that this machine has seen, or 0.
-func (s *Store) remembered() int64 { return readMemory(s.memoryPath()).Sequence }
+// PutNote keeps a note, see [checkpoint.Store].
+func (s *Store) PutNote(ctx context.Context, name string, value []byte) error {
+	return s.alone(false, func() error {
+		_, err := s.writer.Exec(ctx, putNoteSQL, s.ledger, name, string(value))
+		return err
+	})
+}
 
-// remember notes the last commit. It is a witness among others: where it cannot be written, that
-// is no error.
-func (s *Store) remember() {
-	path, known := s.memoryPath(), s.last.Load()
-	if path == "" || known == nil || s.seq.Load() == 0 {
-		return
+// Reached says how far the ledger knows a run to have come, see [checkpoint.Store]: as a worker, or, of a command, at all.
+func (s *Store) Reached(ctx context.Context, run string) (commits uint64, knows bool, err error) {
+	err = s.read(ctx, func(c *pgx.Conn) error {
+		return c.QueryRow(ctx, `SELECT coalesce((SELECT max(seq) FROM leadferry.workers WHERE ledger = $1 AND run = $2),
+				(SELECT max(seq) FROM leadferry.workers WHERE ledger = $1), 0),
+			EXISTS (SELECT 1 FROM leadferry.run_rows WHERE ledger = $1 AND run = $2)`, s.ledger, clean(run)).Scan(&commits, &knows)
+	})
+	return commits, knows, err
+}
+
+// Progress is how far this worker is, see [checkpoint.Store]. What others do meanwhile it does not count.
+func (s *Store) Progress() (commits uint64, leads int) {
+	if known := s.last.Load(); known != nil {
+		leads = known.Leads + known.InDoubt
 	}
-	leads := known.Leads // when it was asked last
 	if s.claimed.Load() {
 		leads = max(leads, 1)
 	}
-	text, err := json.Marshal(memory{int64(s.seq.Load()), s.at.Name, s.target, leads})
-	if err == nil && os.MkdirAll(filepath.Dir(path), 0o700) == nil && os.WriteFile(path+".new", text, 0o600) == nil {
-		_ = os.Rename(path+".new", path)
-	}
+	return s.seq.Load(), leads
 }
 
-// witnesses are what runs tell, and what this machine remembers.
-func (s *Store) witnesses() []checkpoint.Witness {
-	all := slices.Clone(s.o.Witnesses)
-	if s.o.State == "" {
-		return all
-	}
-	paths, _ := filepath.Glob(filepath.Join(s.o.State, "ledgers", "*.json"))
-	for _, path := range paths {
-		if m := readMemory(path); m.Address != "" {
-			all = append(all, checkpoint.Witness{
-				Source: path, Path: m.Address, ID: strings.TrimSuffix(filepath.Base(path), ".json"), Sequence: uint64(m.Sequence), Leads: m.Leads, Target: m.Target,
-			})
+// Lack makes the ledger incomplete, see [checkpoint.Store].
+func (s *Store) Lack(ctx context.Context, missing string, renew bool) error {
+	return s.alone(false, func() error {
+		id := s.id
+		if renew {
+			id = newID()
 		}
-	}
-	return all
+		err := s.writer.QueryRow(ctx, `UPDATE leadferry.ledgers SET id = $2, missing = $3, moved_to = CASE WHEN $4 THEN '' ELSE moved_to END,
+			since = nextval('leadferry.commits') WHERE ledger = $1 RETURNING since`, s.ledger, id, missing, renew).Scan(&s.since)
+		if err == nil && renew {
+			_, err = s.writer.Exec(ctx, `UPDATE leadferry.workers SET fenced = clock_timestamp(), fenced_by = $2 WHERE ledger = $1 AND worker <> $2 AND fenced IS NULL AND ended IS NULL`, s.ledger, s.worker)
+		}
+		if err == nil {
+			s.id, s.missing = id, missing
+		}
+		return err
+	})
 }
 
-// vanished refuses a ledger that is not the one of which something at hand tells, at this address and of this target. Where
-// it is begun anew all the same, it comes in the place of that one.
-func (s *Store) vanished(ctx context.Context) error {
-	var ancestors string
-	if err := s.writer.QueryRow(ctx, `SELECT ancestor FROM leadferry.ledgers WHERE ledger = $1`, s.ledger).Scan(&ancestors); err != nil {
-		return s.serverError(err)
-	}
-	for _, w := range s.witnesses() {
-		if w.ID == s.id || w.Target.Canonical() != s.target || w.Leads+w.Made == 0 || slices.Contains(strings.Fields(ancestors), w.ID) || !s.isAt(w.Path) {
-			continue
-		}
-		if !s.o.Anew || !s.fresh {
-			return s.refuse(checkpoint.ErrGone, "is not the ledger of which "+w.Source+" tells, which knew leads of this target",
-				"restore that one: rows of which it knew would be made again; --new-checkpoint begins anew all the same, where nothing is known yet")
-		}
-		s.predecessor = "of which " + w.Source + " tells knew leads of this target and is gone"
-		if _, err := s.writer.Exec(ctx, `UPDATE leadferry.ledgers SET ancestor = trim(ancestor || ' ' || $2) WHERE ledger = $1`, s.ledger, w.ID); err != nil {
-			return s.serverError(err)
-		}
-	}
-	return nil
-}
+// Accepted says that opening took a ledger of which its server has lost some.
+func (s *Store) Accepted() bool { return s.accepted }
 
-// isAt says whether a name is that of the ledger's database.
-func (s *Store) isAt(name string) bool {
-	if name == s.at.Name || !checkpoint.IsAddress(name) {
-		return name == s.at.Name
-	}
-	other, err := server.Parse(name)
-	return err == nil && s.at.Same(other)
-}
+// AtEnd has f called when the use has ended in order, see [checkpoint.Store].
+func (s *Store) AtEnd(f func(left string)) { s.atEnd = f }

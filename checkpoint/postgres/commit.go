@@ -143,9 +143,7 @@ func (s *Store) stored(g *group, w *working, r *reply, asked time.Duration) {
 		return
 	}
 	s.seq.Store(r.seq)
-	if !s.claimed.Swap(true) { // from now on this machine knows that there is something to lose
-		s.remember()
-	}
+	s.claimed.Store(true)
 }
 
 // number gives a row that was just written the number of its commit; nobody else knows it yet.

@@ -215,7 +215,5 @@ func (s *Store) showLife() {
 	_, err := s.writer.Exec(context.Background(), `UPDATE leadferry.workers SET beat = clock_timestamp() WHERE worker = $1`, s.worker)
 	if err = s.acknowledged(err); err != nil {
 		_, _ = s.again(err, s.commits) // what fails is told to whoever comes next
-		return
 	}
-	s.remember()
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -66,17 +66,19 @@ func (s *Store) Contents(ctx context.Context) (*checkpoint.Contents, error) {
 	if c.Shapes, err = s.Shapes(ctx); err != nil {
 		return nil, err
 	}
+	if c.Lineage, err = checkpoint.LineageOf(ctx, s); err != nil {
+		return nil, err
+	}
 	return c, s.read(ctx, func(conn *pgx.Conn) error { return s.lines(ctx, conn, c) })
 }
 
 // lines reads what stands under no key.
 func (s *Store) lines(ctx context.Context, conn *pgx.Conn, c *checkpoint.Contents) error {
-	var ancestors string
-	err := conn.QueryRow(ctx, `SELECT ancestor, secret FROM leadferry.ledgers JOIN leadferry.digest_keys USING (ledger) WHERE ledger = $1`, s.ledger).Scan(&ancestors, &c.Secret)
+	err := conn.QueryRow(ctx, `SELECT secret, (SELECT coalesce(max(seq), 0) FROM leadferry.workers WHERE ledger = $1) FROM leadferry.digest_keys WHERE ledger = $1`, s.ledger).
+		Scan(&c.Secret, &c.Commits)
 	if err != nil {
 		return err
 	}
-	c.Ancestors = strings.Fields(ancestors)
 	rows, err := conn.Query(ctx, `SELECT hash, fold, at FROM leadferry.forgotten WHERE ledger = $1`, s.ledger)
 	if err != nil {
 		return err
@@ -124,14 +126,15 @@ func Fill(name string, from func() (*checkpoint.Contents, error), fromName strin
 // reserveFor has runs refuse the ledger until it is complete.
 func (s *Store) reserveFor(ctx context.Context, from string) error {
 	return pgx.BeginFunc(ctx, s.writer.Conn, func(tx pgx.Tx) error {
-		var moved, filling, ancestors string
-		err := tx.QueryRow(ctx, `SELECT moved_to, filling, ancestor FROM leadferry.ledgers WHERE ledger = $1 FOR UPDATE`, s.ledger).Scan(&moved, &filling, &ancestors)
+		var moved, filling, lineage string
+		err := tx.QueryRow(ctx, `SELECT moved_to, filling, coalesce((SELECT value FROM leadferry.notes n WHERE n.ledger = l.ledger AND n.name = $2), '')
+			FROM leadferry.ledgers l WHERE ledger = $1 FOR UPDATE`, s.ledger, checkpoint.LineageNote).Scan(&moved, &filling, &lineage)
 		switch {
 		case err != nil:
 			return err
 		case filling == from:
 			return nil
-		case s.o.Resumes != "" && filling == "" && !slices.Contains(strings.Fields(ancestors), s.o.Resumes):
+		case s.o.Resumes != "" && filling == "" && !strings.Contains(lineage, strconv.Quote(s.o.Resumes)):
 			return s.refuse(checkpoint.ErrMissing, "has not what was copied to it from "+from, "restore it")
 		}
 		var known bool
@@ -183,8 +186,12 @@ func (s *Store) fill(ctx context.Context, tx pgx.Tx, c *checkpoint.Contents) err
 		VALUES ($1, 'copy', clock_timestamp(), 1, $2, $3, $4, $5, $6, $7, $8)`, s.ledger, seq, counts[checkpoint.Created], counts[checkpoint.Partial],
 		counts[checkpoint.Rejected], counts[checkpoint.InDoubt], counts[checkpoint.NotMade], len(c.Forgotten))
 	b.Queue(`UPDATE leadferry.digest_keys SET secret = $2 WHERE ledger = $1`, s.ledger, c.Secret)
-	b.Queue(`UPDATE leadferry.ledgers SET filling = '', ancestor = $2, missing = $3, since = $4 WHERE ledger = $1`,
-		s.ledger, strings.Join(append(c.Ancestors, c.ID), " "), c.Missing, since)
+	lineage, err := c.Descent().Encode()
+	if err != nil {
+		return err
+	}
+	b.Queue(`UPDATE leadferry.ledgers SET filling = '', missing = $2, since = $3 WHERE ledger = $1`, s.ledger, c.Missing, since)
+	b.Queue(putNoteSQL, s.ledger, checkpoint.LineageNote, string(lineage))
 	return tx.SendBatch(ctx, b).Close()
 }
 

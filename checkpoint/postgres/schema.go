@@ -199,17 +199,17 @@ func (s *Store) begin(ctx context.Context) (err error) {
 	if err := s.enlist(ctx); err != nil {
 		return err
 	}
-	if s.fresh, err = s.empty(ctx); err == nil {
-		err = s.vanished(ctx)
-	}
+	s.fresh, err = s.empty(ctx)
 	return err
 }
 
 // empty says that nothing is known of any key, and that no run came to its end.
 func (s *Store) empty(ctx context.Context) (empty bool, err error) {
-	err = s.writer.QueryRow(ctx, `SELECT NOT EXISTS (SELECT 1 FROM leadferry.lead_rows WHERE ledger = $1 AND state > 0)
+	err = s.writer.QueryRow(ctx, `SELECT NOT EXISTS (SELECT 1 FROM leadferry.ledgers WHERE ledger = $1 AND missing <> '')
+		AND NOT EXISTS (SELECT 1 FROM leadferry.lead_rows WHERE ledger = $1 AND state > 0)
 		AND NOT EXISTS (SELECT 1 FROM leadferry.forgotten WHERE ledger = $1) AND NOT EXISTS (SELECT 1 FROM leadferry.decision_rows WHERE ledger = $1)
-		AND NOT EXISTS (SELECT 1 FROM leadferry.shapes WHERE ledger = $1) AND NOT EXISTS (SELECT 1 FROM leadferry.run_rows WHERE ledger = $1 AND finished IS NOT NULL)`, s.ledger).Scan(&empty)
+		AND NOT EXISTS (SELECT 1 FROM leadferry.shapes WHERE ledger = $1) AND NOT EXISTS (SELECT 1 FROM leadferry.run_rows WHERE ledger = $1 AND finished IS NOT NULL)
+		AND NOT EXISTS (SELECT 1 FROM leadferry.notes WHERE ledger = $1 AND value LIKE '%"adopting":{%')`, s.ledger).Scan(&empty)
 	if err != nil {
 		err = s.serverError(err)
 	}

@@ -13,12 +13,19 @@ CREATE TABLE ledgers (
 	leads_url text NOT NULL,
 	trunk_id  text NOT NULL,
 	made      timestamptz NOT NULL DEFAULT now(),
-	ancestor  text NOT NULL DEFAULT '',    -- the ID that it had before an older state was accepted
 	missing   text NOT NULL DEFAULT '',    -- what it lacks that was known once; then it is incomplete
 	since     bigint NOT NULL DEFAULT 0,   -- the commit that noted it
 	moved_to  text NOT NULL DEFAULT '',    -- where its leads are kept now; then runs are refused
 	filling   text NOT NULL DEFAULT '',    -- what it is being copied from; until that is complete runs are refused
 	UNIQUE (base_url, leads_url, trunk_id)
+);
+
+-- Small JSON values by name: where a ledger comes from, and what people have answered about others.
+CREATE TABLE notes (
+	ledger integer NOT NULL REFERENCES ledgers ON DELETE CASCADE,
+	name   text NOT NULL,
+	value  text NOT NULL,
+	PRIMARY KEY (ledger, name)
 );
 
 -- The keys of digests, apart, so that readers need not see them.

@@ -14,8 +14,8 @@ import (
 // it knew when it was asked last.
 func (s *Store) Info() checkpoint.Info {
 	i := checkpoint.Info{
-		Path: s.at.Name, ID: s.id, Target: s.target, New: s.fresh, Predecessor: s.predecessor,
-		TookOlder: s.tookOlder, Incomplete: s.missing != "", Missing: s.missing, Since: s.since,
+		Path: s.at.Name, ID: s.id, Target: s.target, New: s.fresh,
+		Incomplete: s.missing != "", Missing: s.missing, Since: s.since,
 	}
 	var n [6]int
 	err := s.read(context.Background(), func(c *pgx.Conn) error {

@@ -37,21 +37,18 @@ var _ checkpoint.Store = (*Store)(nil)
 
 // Options say how a ledger is opened.
 type Options struct {
-	Require   bool                 // a ledger that is not there is not made
-	ReadOnly  bool                 // nothing is written, and nobody is disturbed
-	Anew      bool                 // a new one may be begun although another one is known
-	Witnesses []checkpoint.Witness // what runs tell of the ledger
-	Now       func() time.Time     // nil: time.Now
-	Wait      time.Duration        // for a server that cannot be reached
-	Run       string               // ID of the run; "": a command of a person, beside whatever runs
-	Command   string               // what it is
-	Timeout   time.Duration        // for one request of the run
-	Terms     *checkpoint.Terms    // of the fleet that the worker belongs to; nil: none
-	Patience  time.Duration        // with a server that is lost while the ledger is open
-	State     string               // folder in which this machine keeps what it knows of ledgers; "": none
-	Moved     bool                 // it is opened though it was copied to another place
-	Accept    bool                 // a ledger that is older than what is known is taken, as incomplete
-	Resumes   string               // ID of what was copied to it before, or had begun to be, see [Fill]
+	Require  bool              // a ledger that is not there is not made
+	ReadOnly bool              // nothing is written, and nobody is disturbed
+	Now      func() time.Time  // nil: time.Now
+	Wait     time.Duration     // for a server that cannot be reached
+	Run      string            // ID of the run; "": a command of a person, beside whatever runs
+	Command  string            // what it is
+	Timeout  time.Duration     // for one request of the run
+	Terms    *checkpoint.Terms // of the fleet that the worker belongs to; nil: none
+	Patience time.Duration     // with a server that is lost while the ledger is open
+	Moved    bool              // it is opened though it was copied to another place
+	Accept   string            // ID of the ledger that is taken, as incomplete, though its server has lost some of it
+	Resumes  string            // ID of what was copied to it before, or had begun to be, see [Fill]
 
 	Interrupt <-chan struct{} // closed: nothing is waited for any longer
 
@@ -71,6 +68,7 @@ type Store struct {
 	erased  atomic.Bool   // keys were forgotten
 	closed  atomic.Bool
 	broken  atomic.Pointer[error] // every later change fails with it
+	atEnd   func(left string)     // see [Store.AtEnd]
 	last    atomic.Pointer[checkpoint.Info]
 	seen    *sight
 	claims  *claims
@@ -96,8 +94,7 @@ type identity struct {
 	missing string // see [checkpoint.Info], as the next ones
 	since   uint64
 
-	tookOlder   bool
-	predecessor string
+	accepted bool // see [Store.Accepted]
 }
 
 // enlistment is this process as a worker of the ledger.
@@ -276,8 +273,8 @@ func (s *Store) Close() error {
 		<-s.beaten
 		s.mu.Lock()
 	}
-	if !s.o.ReadOnly {
-		s.remember()
+	if err == nil && s.atEnd != nil {
+		s.atEnd("")
 	}
 	s.reading.Lock()
 	defer s.reading.Unlock()

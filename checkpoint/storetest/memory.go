@@ -21,7 +21,8 @@ var _ checkpoint.Store = (*Memory)(nil)
 // Memory is a Store without a file. It is gone with the process. Its fields may be set before
 // it is used; they are called with its lock held, so they must not call it.
 type Memory struct {
-	Now func() time.Time // the time of a commit
+	Now  func() time.Time // the time of a commit
+	Path string           // that it says it has
 	// Refuse, unless nil, is asked before each change of a commit: what it returns the change
 	// is refused for. It must be one of the errors that [checkpoint.IsRefusal] knows.
 	Refuse func(c *checkpoint.Change) error
@@ -31,12 +32,14 @@ type Memory struct {
 	digests *checkpoint.Digester
 	used    bool // opened again, or something was claimed or settled
 	closed  bool
+	atEnd   func(left string)
 	known   knowledge
 }
 
 // knowledge is what is known. What a record points to is never changed, so that a copy of
 // the maps is a copy of all.
 type knowledge struct {
+	id      string
 	seq     uint64
 	keys    map[string]checkpoint.KeptKey // none is empty
 	blocked map[string]bool
@@ -44,13 +47,16 @@ type knowledge struct {
 	found   []checkpoint.Contradiction
 	shapes  []checkpoint.KeptShape
 	runs    []checkpoint.RunInfo
+	notes   map[string][]byte
+	missing string
+	since   uint64
 }
 
 // NewMemory returns one that knows nothing.
 func NewMemory(t checkpoint.Target) *Memory {
 	return &Memory{
-		Now: time.Now, target: t, digests: checkpoint.NewDigester([]byte(rand.Text())),
-		known: knowledge{keys: map[string]checkpoint.KeptKey{}, blocked: map[string]bool{}},
+		Now: time.Now, Path: "memory", target: t, digests: checkpoint.NewDigester([]byte(rand.Text())),
+		known: knowledge{id: rand.Text(), keys: map[string]checkpoint.KeptKey{}, blocked: map[string]bool{}, notes: map[string][]byte{}},
 	}
 }
 
@@ -58,12 +64,12 @@ func NewMemory(t checkpoint.Target) *Memory {
 func (m *Memory) Again() *Memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return &Memory{Now: m.Now, target: m.target, digests: m.digests, known: m.known.clone(), used: true}
+	return &Memory{Now: m.Now, Path: m.Path, target: m.target, digests: m.digests, known: m.known.clone(), used: true}
 }
 
 func (k *knowledge) clone() knowledge {
 	c := *k
-	c.keys, c.blocked = maps.Clone(k.keys), maps.Clone(k.blocked)
+	c.keys, c.blocked, c.notes = maps.Clone(k.keys), maps.Clone(k.blocked), maps.Clone(k.notes)
 	c.decided, c.found = slices.Clone(k.decided), slices.Clone(k.found)
 	c.shapes, c.runs = slices.Clone(k.shapes), slices.Clone(k.runs)
 	return c
@@ -73,7 +79,10 @@ func (k *knowledge) clone() knowledge {
 func (m *Memory) Info() checkpoint.Info {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	i := checkpoint.Info{Path: "memory", ID: fmt.Sprintf("%p", m), Target: m.target, Sequence: m.known.seq, New: !m.used, Keys: map[checkpoint.State]int{}}
+	i := checkpoint.Info{
+		Path: m.Path, ID: m.known.id, Target: m.target, Sequence: m.known.seq, New: !m.used, Keys: map[checkpoint.State]int{},
+		Incomplete: m.known.missing != "", Missing: m.known.missing, Since: m.known.since,
+	}
 	for s := checkpoint.Created; s <= checkpoint.Forgotten; s++ {
 		i.Keys[s] = 0
 	}
@@ -89,17 +98,25 @@ func (m *Memory) Info() checkpoint.Info {
 func (m *Memory) Digests() *checkpoint.Digester { return m.digests }
 
 // Close refuses everything from now on.
-func (m *Memory) Close() error {
+func (m *Memory) Close() error { return m.close(m.atEnd) }
+
+func (m *Memory) close(atEnd func(left string)) error {
 	m.mu.Lock()
-	defer m.mu.Unlock()
+	closed := m.closed
 	m.closed = true
+	m.mu.Unlock()
+	if !closed && atEnd != nil {
+		atEnd("")
+	}
 	return nil
 }
 
 // Drop is Close, and says whether nothing was known.
 func (m *Memory) Drop() (gone bool, err error) {
-	gone = !m.used && len(m.known.keys)+len(m.known.blocked) == 0
-	return gone, m.Close()
+	if gone = !m.used && len(m.known.keys)+len(m.known.blocked) == 0; gone {
+		return true, m.close(nil)
+	}
+	return false, m.Close()
 }
 
 // ask calls f with what is known.
@@ -274,3 +291,45 @@ func (m *Memory) Audit(context.Context) (a checkpoint.Audit, err error) {
 	})
 	return a, err
 }
+
+// Note returns a note, or nil where there is none.
+func (m *Memory) Note(_ context.Context, name string) (value []byte, err error) {
+	err = m.ask(func(k *knowledge) { value = k.notes[name] })
+	return value, err
+}
+
+// PutNote keeps a note.
+func (m *Memory) PutNote(_ context.Context, name string, value []byte) error {
+	return m.change("keep a note", func(k *knowledge, _ time.Time) error {
+		k.notes[name] = slices.Clone(value)
+		return nil
+	})
+}
+
+// Reached says how far it knows a run to have come.
+func (m *Memory) Reached(_ context.Context, run string) (commits uint64, knows bool, err error) {
+	err = m.ask(func(k *knowledge) {
+		commits = k.seq
+		knows = slices.ContainsFunc(k.runs, func(r checkpoint.RunInfo) bool { return r.ID == run })
+	})
+	return commits, knows, err
+}
+
+// Progress is how far it is.
+func (m *Memory) Progress() (commits uint64, leads int) {
+	i := m.Info()
+	return i.Sequence, i.Leads + i.InDoubt
+}
+
+// Lack makes it incomplete.
+func (m *Memory) Lack(_ context.Context, missing string, renew bool) error {
+	return m.change("lack", func(k *knowledge, _ time.Time) error {
+		if k.missing, k.since = missing, k.seq; renew {
+			k.id = rand.Text()
+		}
+		return nil
+	})
+}
+
+// AtEnd has f called by Close.
+func (m *Memory) AtEnd(f func(left string)) { m.atEnd = f }

@@ -196,9 +196,10 @@ func (m *Memory) Forget(_ context.Context, keys []string, unblock bool) (r check
 	return r, err
 }
 
-// AcceptLoss frees rows that were held; nothing is ever missing here.
+// AcceptLoss gives up what is missing, and frees rows that were held for it.
 func (m *Memory) AcceptLoss(context.Context) (freed int, err error) {
 	err = m.change("accept loss", func(k *knowledge, now time.Time) error {
+		k.missing = ""
 		for key, one := range k.keys {
 			if one.Intent != nil && one.Intent.Reason == checkpoint.ReasonIncomplete {
 				one.Withdraw()

@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"leadferry/checkpoint"
 	"leadferry/internal/disk"
 	"leadferry/internal/spelling"
 )
@@ -216,7 +217,11 @@ func removeRun(root *os.Root, name string) error {
 	}
 	for _, e := range entries {
 		info, err := e.Info()
-		if kind := RunFile(e.Name()); err != nil || kind == "" || kind == "rejects" || e.IsDir() || !disk.Mine(info) {
+		kind := RunFile(e.Name())
+		if e.Name() == checkpoint.RunFile { // its ledger has later ones: the newest folder stays
+			kind = "witness"
+		}
+		if err != nil || kind == "" || kind == "rejects" || e.IsDir() || !disk.Mine(info) {
 			return err
 		}
 	}

@@ -44,6 +44,14 @@ type Files struct {
 	Page func(io.Writer, *Summary) error // writes report.html into the folder; nil: there is none
 }
 
+// Folder is the run's folder, or "".
+func (f Files) Folder() string {
+	if f.Dir == None {
+		return ""
+	}
+	return f.Dir
+}
+
 // Wanted reports whether any file or folder is.
 func (f Files) Wanted() bool {
 	return f.Dir != "" || f.Results != "" || f.Rejects != "" || f.Summary != "" || f.Problems != "" || f.Pull != "" || f.Reconciliation != ""

@@ -209,7 +209,7 @@ no checkpoint; 3 the disk refused it; 4 locked or damaged; 130 interrupted.`,
 
 func (p *program) adoptCommand() *cli.Command {
 	return &cli.Command{
-		Name: "adopt", Usage: "take over leads that exist on the service already", ArgsUsage: "FILE.csv",
+		Name: "adopt", Usage: "take over leads that exist on the service already", ArgsUsage: "FILE.csv...",
 		Description: `FILE.csv has the columns key and lead_id and, where known, external_id, status and
 organization_id; - is standard input. A key is that of the mapping, with its namespace
 in front where it has one: dealers/17. The leads count as made from then on: no
@@ -217,8 +217,8 @@ import makes them again, and a sync finds them and sends them all their content 
 first. The file is taken as a whole or not at all; the same file again does no harm.
 A lead ID that came from a list or a decision before is corrected.
 
-The export of another checkpoint, CSV or JSONL, and the results.csv of a run can be
-given as they are: rows in doubt stay in doubt, partial ones wait for their link, and
+The export of another checkpoint, CSV or JSONL, and the results of runs (several at once,
+and the results.csv.partial of killed ones) can be given as they are: rows in doubt stay in doubt, partial ones wait for their link, and
 rows that are known to have a lead, but not which, are never made again. Rows without a
 lead are left out. Where there is no checkpoint yet, one is made for the target that
 the flags name.
@@ -229,12 +229,19 @@ Example:
 
 Exit codes: 0 done; 2 the file was refused, nothing was taken over, or no
 checkpoint; 3 the disk refused it; 4 locked or damaged.`,
-		Flags: []cli.Flag{newCheckpointFlag()},
 		Action: func(c *cli.Context) error {
-			if c.NArg() != 1 {
-				return exit.Usage("adopt takes one file", "a CSV file with the columns key and lead_id, such as the results.csv of a run")
+			if c.NArg() == 0 {
+				return exit.Usage("adopt takes a file", "a CSV file with the columns key and lead_id, such as the results.csv of a run")
 			}
-			return p.desk(c).Adopt(c.Context, c.Args().First())
+			var paths []string
+			for _, arg := range c.Args().Slice() { // a pattern that no shell spread out
+				found, _, err := inputs.Spread(arg)
+				if err != nil {
+					return err
+				}
+				paths = append(paths, found...)
+			}
+			return p.desk(c).Adopt(c.Context, paths)
 		},
 	}
 }
@@ -274,12 +281,12 @@ func (p *program) checkCommand() *cli.Command {
 	return &cli.Command{
 		Name: "check", Usage: "check every page, record, index and count of the checkpoint",
 		Description: `Reads the whole file and says whether it can be relied on, and if not, what to do.
-Nothing is changed, but by these two. --accept-older takes a copy that is older than
-what was known once, such as a restored backup, or one from elsewhere. It is incomplete
-then: a row that it does not know may have been sent after the copy was made, so it is
+Nothing is changed without one of these. --accept-older=ID takes a copy that is older
+than known, such as a restored backup; the refusal prints the ID. It is incomplete then: a row that it does not know may have been sent after the copy was made, so it is
 held in doubt, not sent, until leadferry checkpoint resolve settles it. --accept-loss
 gives up what is missing from an incomplete checkpoint: the rows that were held, and
-all that come, are sent. It asks first.
+all that come, are sent. It asks first. --moved-here says that a checkpoint file was moved
+from another machine to this one, and is not used there any more.
 
 Example:
 
@@ -288,12 +295,13 @@ Example:
 Exit codes: 0 in order; 2 no checkpoint, or nobody said yes; 4 damaged, older than
 what is known, locked or of another target; 130 interrupted.`,
 		Flags: []cli.Flag{
-			flags.Bool("", "accept-older", "take a file that was restored from an older copy, as incomplete"),
+			flags.Text("", "accept-older", "take a checkpoint that is older than known, as incomplete: the `ID` that the refusal printed"),
+			flags.Bool("", "moved-here", "say that this checkpoint file was moved here from another machine, which no longer uses it"),
 			flags.Bool("", "accept-loss", "give up what is missing from an incomplete checkpoint"),
 			flags.Bool("", "yes", "with --accept-loss: do not ask"),
 		},
 		Action: func(c *cli.Context) error {
-			return p.desk(c).Check(c.Context, c.Bool("accept-older"), c.Bool("accept-loss"))
+			return p.desk(c).Check(c.Context, checkpointcmd.Checks{Older: c.String("accept-older"), Loss: c.Bool("accept-loss"), MovedHere: c.Bool("moved-here")})
 		},
 	}
 }
@@ -304,8 +312,8 @@ func (p *program) repairCommand() *cli.Command {
 		Description: `Brings everything that the checksums of the damaged file OLD vouch for into the new
 file NEW, and what results of earlier runs know besides. OLD is only read.
 
-What is known to be missing is counted. While leads are missing, NEW is incomplete: a
-row that it does not know may be one of them, so it is held in doubt, not sent, until
+NEW is always incomplete: nobody knows which leads a damaged file has lost. A row that
+it does not know may be one of them, so it is held in doubt, not sent, until
 leadferry checkpoint resolve settles it, or leadferry checkpoint check --accept-loss
 gives up what is missing.
 
@@ -347,10 +355,8 @@ func repairNames(c *cli.Context) (from, to string, results []string, err error) 
 	if len(names) != 2 || disk.SameFile(names[0], names[1]) {
 		return "", "", nil, exit.Usage("repair takes two files: the damaged one, and one that is not there yet", "for example leadferry checkpoint repair leads.db repaired.db")
 	}
-	for _, path := range []string{names[1], names[1] + ".seq"} {
-		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-			return "", "", nil, exit.Usage(path+": exists already", "name a file that is not there yet")
-		}
+	if _, err := os.Lstat(names[1]); !errors.Is(err, fs.ErrNotExist) {
+		return "", "", nil, exit.Usage(names[1]+": exists already", "name a file that is not there yet")
 	}
 	dir := filepath.Dir(names[1])
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {

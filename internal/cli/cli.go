@@ -42,7 +42,9 @@ import (
 	"leadferry/internal/cli/ledger"
 	"leadferry/internal/cli/signals"
 	"leadferry/internal/cli/terminal"
+	"leadferry/internal/config"
 	"leadferry/internal/crash"
+	"leadferry/internal/machine"
 	"leadferry/leadapi"
 )
 
@@ -223,8 +225,20 @@ func (p *program) begin(c *cli.Context) error {
 func (p *program) target() checkpoint.Target { return p.settings.Load().Target() }
 
 // ledger is what the command line says of its ledger.
+// machine is the name of this machine in the configuration, or the ID that its system gave it.
+func (p *program) machine() string {
+	return cmp.Or(p.settings.Load().Get(config.Machine), machine.ID())
+}
+
 func (p *program) ledger(c *cli.Context) ledger.Meant {
-	return ledger.Meant{C: c, Target: p.target(), Interrupt: p.interrupt}
+	run := newRunID()
+	if p.ending != nil {
+		run = p.ending.run
+	}
+	return ledger.Meant{
+		C: c, Target: p.target(), Interrupt: p.interrupt, Run: run, Machine: p.machine(),
+		Unseen: p.line.Given("checkpoint").Origin == flags.ByEnvironment,
+	}
 }
 
 // person is who may be asked.

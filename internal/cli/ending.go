@@ -143,7 +143,7 @@ func endingOf(l *flags.Line) *ending {
 	if !slices.Contains([]string{"import", "sync", "reconcile", "validate"}, l.Command.Name) {
 		return nil
 	}
-	e := &ending{run: fmt.Sprintf("%08x", rand.Uint32()), command: l.Command.Name, asJSON: l.Given("summary").Value == "-"}
+	e := &ending{run: newRunID(), command: l.Command.Name, asJSON: l.Given("summary").Value == "-"}
 	e.onFinish, _ = l.Typed("on-finish")
 	dry, _ := l.Typed("dry-run")
 	if yes, _ := strconv.ParseBool(dry); !yes && flags.Named("metrics", l.Command.Flags) != nil {
@@ -293,3 +293,6 @@ func (p *program) mayMakeMetrics(c *cli.Context) bool {
 	}
 	return p.keepApart(c, filesOf(c, "", time.Time{}, false), c.Args().Slice()) == nil
 }
+
+// newRunID names one start of the program.
+func newRunID() string { return fmt.Sprintf("%08x", rand.Uint32()) }

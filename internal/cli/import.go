@@ -157,7 +157,9 @@ func (p *program) connect(c *cli.Context, o *importer.Options) (closeService fun
 		return nil, err
 	}
 	o.Target = p.target()
-	o.Require, o.Open = c.Bool("require-checkpoint"), p.ledger(c).Opener(o, p.asks(c, *o))
+	m := p.ledger(c)
+	o.Require, o.Open = c.Bool("require-checkpoint"), m.Opener(o)
+	o.Witnesses, o.Answer, o.Machine = m.Witnesses(), c.String("new-checkpoint"), m.Machine
 	o.Client.Trace, o.Client.SingleUse, o.Client.UserAgent = trace(o.Log), singleUse(o.Log), "leadferry/"+Version
 	o.Client.RequestIDHeader = p.settings.Load().Get(connection.RequestIDHeader)
 	o.Client.Concurrency, o.Client.Timeout = o.Concurrency, c.Duration("timeout")

@@ -16,7 +16,6 @@ import (
 	"leadferry/checkpoint/bolt"
 	"leadferry/importer/report"
 	runpage "leadferry/importer/report/page"
-	"leadferry/internal/cli/connection"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/ledger"
 	"leadferry/internal/config"
@@ -152,7 +151,7 @@ func (p *program) keepRun(c *cli.Context, dir string) error {
 	}
 	w := ledger.WitnessIn(dir)
 	again := !c.Bool("dry-run") && w.Target.Canonical() == p.target().Canonical()
-	if w.Run == "" || w.Target == connection.SandboxTarget || again {
+	if w.Ledger == "" || again {
 		return nil
 	}
 	return exit.Usage(fmt.Sprintf("--out %s would take the place of what the run %s left there, which sent leads to %s", dir, w.Run, w.Target.LeadsURL),

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -17,6 +18,7 @@ import (
 	"github.com/dustin/go-humanize/english"
 	"github.com/urfave/cli/v2"
 
+	"leadferry/checkpoint"
 	"leadferry/importer"
 	"leadferry/importer/report"
 	runpage "leadferry/importer/report/page"
@@ -145,6 +147,9 @@ func (v *screen) begin(s *importer.Start, dryRun bool) error {
 	default:
 		fmt.Fprintf(&v.program.log, "page: %s\n", v.live.URL())
 	}
+	if err := v.hear(s, dryRun); err != nil {
+		return err
+	}
 	if v.asks {
 		if err := v.ask(s); err != nil {
 			return err
@@ -225,6 +230,28 @@ func (v *screen) announce(s *importer.Start) {
 	}
 }
 
+// hear refuses a run that witnesses speak against, unless a person answers: by the ID that the refusal names, or at a
+// terminal, where Enter refuses. --yes is no answer.
+func (v *screen) hear(s *importer.Start, dryRun bool) error {
+	if s.Verdict == nil || dryRun {
+		return nil
+	}
+	err := s.Verdict.Refuse(v.c.String("new-checkpoint"))
+	if errors.Is(err, checkpoint.ErrAnswersNothing) {
+		return exit.Usage("--new-checkpoint="+v.c.String("new-checkpoint")+" answers nothing: no witness stands against this checkpoint, or it was answered before", "leave it out")
+	}
+	person := v.person(v.c)
+	if err == nil || s.Verdict.Question() == "" || person.Yes || !person.CanAnswer() {
+		return err
+	}
+	answered := person.Confirm(report.Escape(s.Checkpoint.Path)+": "+report.Escape(s.Verdict.Question())+
+		".\nLeads that were made there would be made a second time. Make leads with this checkpoint all the same?", "nothing was sent", "")
+	if usage := (*exit.Error)(nil); errors.As(answered, &usage) && usage.Code == exit.CodeUsage {
+		return err // which names the ways out
+	}
+	return answered
+}
+
 // asks reports whether a person is asked before leads are made for good.
 func (p *program) asks(c *cli.Context, o importer.Options) bool {
 	return c.Command.Name == "import" && !o.DryRun && !c.Bool("sandbox") && !c.Bool("yes") &&
@@ -233,10 +260,7 @@ func (p *program) asks(c *cli.Context, o importer.Options) bool {
 
 func (v *screen) ask(s *importer.Start) error {
 	state := "the checkpoint knows " + leads(s.Checkpoint.Leads)
-	switch {
-	case s.Checkpoint.Predecessor != "":
-		state = "the checkpoint " + report.Escape(s.Checkpoint.Predecessor) + ": a new one is begun, and these leads would be made again"
-	case s.Checkpoint.Leads == 0 && s.Checkpoint.InDoubt == 0:
+	if s.Checkpoint.Leads == 0 && s.Checkpoint.InDoubt == 0 {
 		state = "the checkpoint knows no lead yet: rows imported earlier from another checkpoint would be made again"
 	}
 	return v.person(v.c).Confirm(fmt.Sprintf("About to create %s for trunk %s at %s; %s.\nLeads cannot be deleted. Go on?",

@@ -117,7 +117,7 @@ func standbyFlag() cli.Flag {
 }
 
 func newCheckpointFlag() cli.Flag {
-	return flags.Bool(running, "new-checkpoint", "begin a new checkpoint although a run folder tells of an earlier one")
+	return flags.Text(running, "new-checkpoint", "make leads with this checkpoint although a witness stands against it: the `ID` that the refusal printed")
 }
 
 // pathFlags are the flags of a run that the environment may set as well.

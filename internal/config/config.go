@@ -46,13 +46,14 @@ const (
 	RequestIDHeader     = "request_id_header"
 	ClientCert          = "client_cert"
 	ClientKey           = "client_key"
+	Machine             = "machine"
 )
 
 // Keys returns the keys of a profile.
 func Keys() []string {
 	return []string{
 		BaseURL, LeadsURL, TrunkID, ClientID, ClientSecretFile, ClientSecretCommand, ProxyURL, CAFile, ClientCert, ClientKey,
-		RequestIDHeader,
+		RequestIDHeader, Machine,
 	}
 }
 

@@ -57,12 +57,14 @@ func TestLedgerServersThatAreRefused(t *testing.T) {
 	server.Stop()
 	standby.Promote(t)
 	before := w.creates()
-	for _, args := range [][]string{nil, {"--ledger-standby", "never-promoted"}, {"--new-checkpoint"}} {
-		if code, out := w.run(w.on(standby.URL("postgres"), args...)...); code != 4 || !strings.Contains(out, "history has branched") || !strings.Contains(out, "--accept-older") {
+	var out string
+	for _, args := range [][]string{nil, {"--ledger-standby", "never-promoted"}, {"--new-checkpoint=1"}} {
+		var code int
+		if code, out = w.run(w.on(standby.URL("postgres"), args...)...); code != 4 || !strings.Contains(out, "history has branched") || !strings.Contains(out, "--accept-older") {
 			t.Errorf("a standby has taken over: %v ends with %d\n%s", args, code, out)
 		}
 	}
-	w.must(0, "checkpoint", "check", "--accept-older", "--yes", "--checkpoint", standby.URL("postgres"))
+	w.must(0, "checkpoint", "check", id(t, out, "--accept-older"), "--checkpoint", standby.URL("postgres"))
 	w.must(5, w.on(standby.URL("postgres"))...) // what it may have known is held
 	if n := w.creates(); n != before {
 		t.Errorf("%d leads were sent that it may have known", n-before)

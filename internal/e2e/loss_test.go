@@ -3,14 +3,11 @@
 package e2e
 
 import (
-	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"leadferry/leadapi/sandbox"
 )
@@ -45,8 +42,18 @@ func contains(t *testing.T, text string, parts ...string) {
 	}
 }
 
-// The folder with checkpoint and mark is restored from a backup: the run folders tell, and
-// what the copy does not know is held until a person has looked. fault 128
+// id is what a refusal prints behind a flag.
+func id(t *testing.T, said, flag string) string {
+	t.Helper()
+	_, rest, found := strings.Cut(said, flag+"=")
+	if !found {
+		t.Fatalf("no %s in:\n%s", flag, said)
+	}
+	return flag + "=" + strings.FieldsFunc(rest, func(r rune) bool { return (r < '0' || r > '9') && (r < 'a' || r > 'f') })[0]
+}
+
+// The folder with checkpoint and book is restored from a backup: the run folders tell, and
+// what the copy does not know is held until a person has looked. faults 128, 141
 func TestRestoredFolderMakesNothingTwice(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
@@ -58,19 +65,25 @@ func TestRestoredFolderMakesNothingTwice(t *testing.T) {
 	w.must(0, append(all, "--limit", "30", "--out", "out/second")...)
 	w.copyTree(backup, state)
 
+	var said string
 	for _, args := range [][]string{
 		append(all, "--out", "out/third"), append(all, "--dry-run", "--out", "out/third"),
 		{"checkpoint", "check"},
-		{"checkpoint", "status"},
 		{"checkpoint", "resolve", "--none-created", "--yes"},
+		append(all, "--out", "none"), // elsewhere it is refused from now on, too
+		append(all, "--require-checkpoint"), append(all, "--yes"),
 	} {
 		w.env = append(w.env, "LEADFERRY_OUT=out/next")
-		out := w.must(4, args...)
-		contains(t, out, "restored from an older copy", "out/second/summary.json", "checkpoint check --accept-older")
+		said = w.must(4, args...)
+		contains(t, said, "does not know the run", "checkpoint check --accept-older=")
 	}
+	contains(t, w.must(0, "checkpoint", "status"), "10") // who only looks is told
 	w.holds(30)
-	contains(t, w.must(0, "checkpoint", "check", "--accept-older"), "incomplete: 20 leads that it knew are missing")
-	contains(t, w.must(0, "checkpoint", "status"), "the checkpoint is incomplete: 20 leads that it knew are missing")
+	w.must(2, "checkpoint", "check", "--accept-older=0123456789abcdef")
+	accept := id(t, said, "--accept-older")
+	contains(t, w.must(0, "checkpoint", "check", accept), "incomplete: it lacks leads that were made after this copy")
+	w.must(2, "checkpoint", "check", accept) // it answers nothing any more
+	contains(t, w.must(0, "checkpoint", "status"), "the checkpoint is incomplete")
 
 	held := append(all, "--out", "none")
 	contains(t, w.must(5, append(held, "--dry-run")...), "30 rows were held, not sent")
@@ -101,65 +114,6 @@ func TestRestoredFolderMakesNothingTwice(t *testing.T) {
 	w.holds(40)
 }
 
-// A checkpoint that is gone is not begun anew without a word. fault 128
-func TestMissingCheckpointIsNotBegunAnew(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, sandbox.Options{})
-	w.leads(6)
-	all := []string{"import", "-m", "leads.yaml", "leads.csv"}
-	w.must(0, append(all, "--limit", "3")...)
-	state, away := filepath.Join(w.dir, "state"), filepath.Join(t.TempDir(), "state")
-	if err := os.Rename(state, away); err != nil {
-		t.Fatal(err)
-	}
-	for _, more := range [][]string{nil, {"--yes"}, {"--require-checkpoint"}, {"--out", "leadferry-runs/mine"}} {
-		contains(t, w.must(4, append(all, more...)...), "does not exist, though a run of", "knew or made 3 leads", "--new-checkpoint")
-	}
-	contains(t, w.must(0, append(all, "--dry-run")...), "does not exist, though a run of")
-	w.holds(3)
-	// Another path is another memory by a person's wish; the same is not.
-	w.must(0, append(all, "--checkpoint", "mine.db", "--limit", "1", "--out", "none", "--dry-run")...)
-	if err := errors.Join(os.RemoveAll(state), os.Rename(away, state)); err != nil {
-		t.Fatal(err)
-	}
-	w.must(0, append(all, "--out", "none")...)
-	w.holds(6)
-
-	// The mark alone tells, too.
-	path := w.checkpoint()
-	if err := os.Rename(path, path+".away"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.RemoveAll(filepath.Join(w.dir, "leadferry-runs")); err != nil {
-		t.Fatal(err)
-	}
-	w.write("found.csv", "key,lead_id\nX1,lead-1\n")
-	contains(t, w.must(4, append(all, "--out", "elsewhere/run")...), "does not exist, though", ".seq beside it counts 6 leads")
-	contains(t, w.must(4, "checkpoint", "adopt", "found.csv"), ".seq beside it counts 6 leads")
-	w.write("one.csv", "id,org,name\nN1,"+sandbox.Organizations()[0].ID+",New\n")
-	contains(t, w.must(0, "import", "-m", "leads.yaml", "one.csv", "--new-checkpoint"), "a new checkpoint is begun; the one before does not exist")
-	w.must(0, "import", "-m", "leads.yaml", "one.csv")
-	w.holds(7)
-	// The one before comes back beside the new one's mark: each knows what the other lacks.
-	if err := os.Rename(path+".away", path); err != nil {
-		t.Fatal(err)
-	}
-	contains(t, w.must(4, append(all, "--out", "elsewhere/run")...), "is another one than", "put here from elsewhere")
-	w.must(0, "checkpoint", "check", "--accept-older")
-	contains(t, w.must(5, "import", "-m", "leads.yaml", "one.csv", "leads.csv"), "Nothing was sent")
-	w.holds(7)
-
-	// Who has begun anew knowingly is not asked again, though run folders tell of those before.
-	if err := errors.Join(os.Remove(path), os.Remove(path+".seq")); err != nil {
-		t.Fatal(err)
-	}
-	w.write("one.csv", "id,org,name\nN2,"+sandbox.Organizations()[0].ID+",New\n")
-	w.must(4, "import", "-m", "leads.yaml", "one.csv")
-	w.must(0, "import", "-m", "leads.yaml", "one.csv", "--new-checkpoint")
-	w.must(0, "import", "-m", "leads.yaml", "one.csv")
-	w.holds(8)
-}
-
 // checkpoint is the path of the one that lies in the state folder.
 func (w *world) checkpoint() string {
 	w.t.Helper()
@@ -168,105 +122,6 @@ func (w *world) checkpoint() string {
 		w.t.Fatalf("checkpoints: %q, %v", found, err)
 	}
 	return found[0]
-}
-
-// A copy of a checkpoint has its ID: what a run did with one of the two is missing from the
-// other, whichever is further. fault 128
-func TestCopyOfACheckpointIsSeenByItsID(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, sandbox.Options{})
-	w.leads(12)
-	all := []string{"import", "-m", "leads.yaml", "leads.csv"}
-	w.must(0, append(all, "--limit", "3")...)
-	w.copyTree(w.checkpoint(), filepath.Join(w.dir, "copy.db"))
-	w.must(0, append(all, "--limit", "6", "--checkpoint", "copy.db")...)
-	mark := w.checkpoint() + ".seq"
-	w.copyTree(mark, mark+".before")
-	contains(t, w.must(4, all...), "with the copy ", "copy.db)")
-	w.holds(6)
-	w.copyTree(mark+".before", mark) // else it stays refused
-	// Two that go on apart: the one is further, and still does not know the other's leads.
-	runs, away := filepath.Join(w.dir, "leadferry-runs"), filepath.Join(t.TempDir(), "runs")
-	if err := os.Rename(runs, away); err != nil {
-		t.Fatal(err)
-	}
-	for range 8 { // nothing new is sent, and nothing tells
-		w.must(0, append(all, "--limit", "3", "--out", "none")...)
-	}
-	if err := errors.Join(os.RemoveAll(runs), os.Rename(away, runs)); err != nil {
-		t.Fatal(err)
-	}
-	contains(t, w.must(4, all...), "does not know the run")
-	w.holds(6)
-}
-
-// What does not speak of a checkpoint, or is not the user's, says nothing; and many folders
-// cost nothing.
-func TestRunFoldersThatTellNothing(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, sandbox.Options{})
-	w.leads(2)
-	all := []string{"import", "-m", "leads.yaml", "leads.csv"}
-	w.must(0, append(all, "--out", "runs/good")...)
-	summary, err := os.ReadFile(filepath.Join(w.dir, "runs", "good", "summary.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	later := strings.Replace(string(summary), `"sequence": `, `"sequence": 9`, 1)
-	if later == string(summary) {
-		t.Fatalf("no sequence in %s", summary)
-	}
-	if err := os.MkdirAll(filepath.Join(w.dir, "away", "linked"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	w.write("away/linked/summary.json", later)
-	for name, text := range map[string]string{
-		"cut": later[:len(later)/3], "empty": "", "list": "[1]", "text": "hello", "nothing": "{}", "zero": strings.Repeat("\x00", 5000),
-		"huge":  `{"run_id": "` + strings.Repeat("x", 5<<20) + `"` + strings.TrimPrefix(later, "{"),
-		"other": strings.NewReplacer(w.summary("runs/good/summary.json").Checkpoint.ID, "0123456789abcdef", w.dir, "/nowhere").Replace(later),
-	} {
-		if err := os.Mkdir(filepath.Join(w.dir, "runs", name), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		w.write(filepath.Join("runs", name, "summary.json"), text)
-	}
-	for i := range 300 {
-		if err := os.MkdirAll(filepath.Join(w.dir, "runs", fmt.Sprint("old", i)), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		name := filepath.Join("runs", fmt.Sprint("old", i), "summary.json")
-		w.write(name, later)
-		old := time.Now().Add(-24 * time.Hour)
-		if err := os.Chtimes(filepath.Join(w.dir, name), old, old); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for i := range 100 { // newer ones: of those before, none is looked at
-		if err := os.MkdirAll(filepath.Join(w.dir, "runs", fmt.Sprint("new", i)), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		w.write(filepath.Join("runs", fmt.Sprint("new", i), "summary.json"), "{}")
-	}
-	if err := os.Mkdir(filepath.Join(w.dir, "runs", "theirs"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	w.write("runs/theirs/summary.json", "{}")
-	if os.Geteuid() == 0 { // else it cannot be given away
-		w.write("runs/theirs/summary.json", later)
-		if err := os.Chown(filepath.Join(w.dir, "runs", "theirs", "summary.json"), 4711, 4711); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.Symlink(filepath.Join(w.dir, "away", "linked"), filepath.Join(w.dir, "runs", "zlinked")); err != nil {
-		t.Fatal(err)
-	}
-	w.must(0, append(all, "--out", "runs/next")...)
-	w.holds(2)
-	if err := os.Mkdir(filepath.Join(w.dir, "runs", "tells"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	w.write("runs/tells/summary.json", later) // what all of those would have said
-	w.must(4, append(all, "--out", "runs/next")...)
 }
 
 // The trunk's UUID in other letters is the same trunk, and so are addresses that are
@@ -307,6 +162,6 @@ func TestCheckpointTakenAwayInMidRun(t *testing.T) {
 	if made > 10 {
 		t.Errorf("%d leads were made", made)
 	}
-	contains(t, w.must(4, "import", "-m", "leads.yaml", "leads.csv", "--out", "run"), "does not exist, though a run of")
+	contains(t, w.must(4, "import", "-m", "leads.yaml", "leads.csv", "--out", "run"), "another checkpoint is in use for this trunk")
 	w.holds(made)
 }

@@ -119,7 +119,7 @@ func TestMetricsReplaceNoOtherFile(t *testing.T) {
 	w.env = append(w.env, "LEADFERRY_CLIENT_SECRET=", "LEADFERRY_CONFIG="+filepath.Join(w.dir, "config.yaml"))
 	w.must(0, "import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--limit", "1", "--checkpoint", "l.db")
 	for _, path := range []string{
-		"leads.csv", "leads.yaml", "./leads.csv", "l.db", "l.db.seq", "r.csv", "s.json", filepath.Join(w.dir, "r.csv"), "run/results.csv", "secret", "config.yaml", "-", os.DevNull, ".",
+		"leads.csv", "leads.yaml", "./leads.csv", "l.db", "l.db.compact", "r.csv", "s.json", filepath.Join(w.dir, "r.csv"), "run/results.csv", "secret", "config.yaml", "-", os.DevNull, ".",
 	} {
 		out := w.must(2, "import", "-m", "leads.yaml", "leads.csv", "--out", "run", "--results", "r.csv", "--summary", "s.json", "--checkpoint", "l.db", "--metrics", path)
 		if !strings.Contains(out, "--metrics") || !strings.Contains(out, "hint: ") {

@@ -108,14 +108,13 @@ func TestANeighbourReceivesNothing(t *testing.T) {
 		{"a secret", 2, "belongs to another user", []string{"--base-url", "https://a.example", "--leads-url", "https://a.example", "--trunk-id", "t", "--client-id", "c", "--client-secret-file", h.plants("secret", 0o644, "planted")}},
 		{"a checkpoint", 4, "hint: run this as that user", []string{"--sandbox", "--checkpoint", h.plants("c.db", 0o666, "")}},
 		{"a pipe for a checkpoint", 4, "not a regular file", []string{"--sandbox", "--checkpoint", h.plants("p.db", pipe, "")}},
-		{"a mark", 4, "belongs to another user", []string{"--sandbox", "--checkpoint", strings.TrimSuffix(h.plants("m.db.seq", 0o666, ""), ".seq")}},
 	}
 	for _, test := range tests {
 		if code, out := h.run(test.args...); code != test.code || !strings.Contains(out, test.says) {
 			t.Errorf("%s: exit code %d\n%s", test.name, code, out)
 		}
 	}
-	for _, left := range []string{"home/state/leadferry/tokens", "shared/m.db"} {
+	for _, left := range []string{"home/state/leadferry/tokens"} {
 		if _, err := os.Lstat(filepath.Join(filepath.Dir(h.home), left)); err == nil {
 			t.Errorf("%s was made", left)
 		}

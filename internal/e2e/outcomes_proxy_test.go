@@ -99,7 +99,7 @@ func (w *company) left() map[string]string {
 	for _, pattern := range []string{"run/*", "state/*/*"} {
 		names, _ := filepath.Glob(filepath.Join(w.dir, pattern))
 		for _, name := range names {
-			if strings.HasSuffix(name, "tokens") {
+			if strings.HasSuffix(name, "tokens") || strings.HasSuffix(name, "ledgers") {
 				continue
 			}
 			name, _ = filepath.Rel(w.dir, name)

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,21 +22,18 @@ import (
 	"leadferry/internal/shell"
 )
 
-// Adopt takes over the leads of a file, as a whole or not at all, into the checkpoint that is meant or a new one.
-func (d *Desk) Adopt(ctx context.Context, path string) (err error) {
-	read, file, err := d.openList(path, "adopt")
+// Adopt takes over the leads of files, as a whole or not at all, into the checkpoint that is meant or a new one. It is
+// marked before the files are read: runs are refused until all of them were taken over.
+func (d *Desk) Adopt(ctx context.Context, paths []string) (err error) {
+	read, err := d.openLists(paths)
 	if err != nil {
 		return err
 	}
-	defer file.Close()
-	best, err := read.choose()
-	if err != nil {
-		return err
-	}
-	taken := 0
-	err = read.eachEntry(best, func(checkpoint.Entry, *listed) error { taken++; return nil })
-	if err != nil {
-		return err
+	defer read.close()
+	for i, path := range paths { // the hint that says how to finish it may be pasted elsewhere
+		if whole, err := filepath.Abs(path); err == nil && path != "-" {
+			paths[i] = whole
+		}
 	}
 	db, err := d.Ledger.OpenOrMake()
 	if err != nil {
@@ -49,41 +47,116 @@ func (d *Desk) Adopt(ctx context.Context, path string) (err error) {
 		fmt.Fprintf(d.Say, "checkpoint: %s (new: no lead is known yet)\n", db.Info().Path)
 	}
 	d.warn(db.Info().Warnings)
-	if err := ofThisTarget(path, read, db.Info().Target); err != nil {
-		return err
-	}
-	result, err := db.Adopt(ctx, read.entries(best))
+	return d.Ledger.Attested(ctx, db, false, func() error { return d.adopt(ctx, db, read, paths) })
+}
+
+func (d *Desk) adopt(ctx context.Context, db ledger.Ledger, read lists, paths []string) error {
+	result, err := checkpoint.AdoptList(ctx, db, d.Ledger.Witnesses(), checkpoint.Leads{
+		Files: paths, Choose: func() error { return read.chooseFor(db.Info().Target) }, Entries: read.entries, Missing: read.missing,
+	})
 	if why := (*checkpoint.ListError)(nil); errors.As(err, &why) {
-		return read.refusedEntry(best, why)
+		return read.refusedEntry(why)
 	}
 	if err != nil {
 		return err
 	}
-	d.reportAdopted(result, read.rows-taken, db.Info().Path)
+	d.reportAdopted(result, read.passed(), db.Info().Path)
 	return nil
 }
 
-// entries are what is to be taken over, as a checkpoint reads it: several times.
-func (l *list) entries(best chosen) checkpoint.List {
-	return func(yield func(checkpoint.Entry, error) bool) {
-		err := l.eachEntry(best, func(e checkpoint.Entry, _ *listed) error {
-			if !yield(e, nil) {
-				return errEnough
-			}
-			return nil
-		})
-		if err != nil && !errors.Is(err, errEnough) {
-			yield(checkpoint.Entry{}, err)
+// chooseFor is choose, for leads of a target.
+func (ls lists) chooseFor(target checkpoint.Target) error {
+	if err := ls.choose(); err != nil {
+		return err
+	}
+	for _, l := range ls {
+		if err := ofThisTarget(l.path, l.list, target); err != nil {
+			return err
 		}
 	}
+	return nil
+}
+
+// lists are the files of one adoption, read one after another as if they were one.
+type lists []*adopted
+
+// adopted is one of them, with the rows that are to be taken over.
+type adopted struct {
+	*list
+	file  io.Closer
+	best  chosen
+	taken int
+}
+
+func (d *Desk) openLists(paths []string) (all lists, err error) {
+	for _, path := range paths {
+		l, file, err := d.openList(path, "adopt")
+		if err != nil {
+			all.close()
+			return nil, err
+		}
+		all = append(all, &adopted{list: l, file: file})
+	}
+	return all, nil
+}
+
+func (ls lists) close() {
+	for _, l := range ls {
+		l.file.Close()
+	}
+}
+
+// entries are what is to be taken over, as a checkpoint reads it: several times.
+func (ls lists) entries(yield func(checkpoint.Entry, error) bool) {
+	err := ls.each(func(e checkpoint.Entry, _ *list, _ *listed) error {
+		if !yield(e, nil) {
+			return errEnough
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errEnough) {
+		yield(checkpoint.Entry{}, err)
+	}
+}
+
+func (ls lists) each(f func(checkpoint.Entry, *list, *listed) error) error {
+	for _, l := range ls {
+		l.taken = 0
+		err := l.eachEntry(l.best, func(e checkpoint.Entry, row *listed) error {
+			l.taken++
+			return f(e, l.list, row)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// passed is how many rows are not taken over.
+func (ls lists) passed() (n int) {
+	for _, l := range ls {
+		n += l.rows - l.taken
+	}
+	return n
+}
+
+// missing is what an export says of the checkpoint from which it came: "" where that was complete.
+func (ls lists) missing() string {
+	for _, l := range ls {
+		if l.lacks != "" {
+			return l.lacks
+		}
+	}
+	return ""
 }
 
 var errEnough = errors.New("enough was read")
 
-// refusedEntry finds the row of the entry for which a list is refused.
-func (l *list) refusedEntry(best chosen, why *checkpoint.ListError) error {
+// refusedEntry finds the row of the entry for which the lists are refused.
+func (ls lists) refusedEntry(why *checkpoint.ListError) error {
 	at := 0
-	err := l.eachEntry(best, func(_ checkpoint.Entry, row *listed) error {
+	err := ls.each(func(_ checkpoint.Entry, l *list, row *listed) error {
 		if at++; at <= why.Index {
 			return nil
 		}
@@ -100,12 +173,12 @@ func ofThisTarget(path string, read *list, target checkpoint.Target) error {
 		return nil
 	}
 	w := ledger.WitnessIn(filepath.Dir(path))
-	if w.ID == "" || w.Target.Canonical() == target.Canonical() {
+	if w.Ledger == "" || w.Target.Canonical() == target.Canonical() {
 		return nil
 	}
 	return exit.Usage(fmt.Sprintf("%s: is of a run to another target, trunk %s at %s; nothing was taken over",
 		path, cmp.Or(w.Target.TrunkID, "unknown"), w.Target.LeadsURL),
-		"adopt it with the flags of that target; if the service moved, adopt what `leadferry checkpoint export` writes of "+w.Path)
+		"adopt it with the flags of that target; if the service moved, adopt what `leadferry checkpoint export` writes of "+w.Place)
 }
 
 func (d *Desk) reportAdopted(r checkpoint.AdoptResult, passed int, path string) {
@@ -163,15 +236,46 @@ func digestOf(text string) (d digest) {
 	return d
 }
 
-// choose takes of a run's results the rows that tell most; of another list it takes none. A key with two leads refuses
-// them.
-func (l *list) choose() (chosen, error) {
-	all, err := l.told()
-	if err != nil || !l.results {
-		return nil, err
+// choose takes of runs' results the rows that tell most of each key, whichever file they stand in; of another list it
+// takes none. A key with two leads refuses them.
+func (ls lists) choose() error {
+	var all []told
+	ends := make([]int, len(ls)) // how many rows stand in a file and those before it
+	for i, l := range ls {
+		rows, err := l.told()
+		if err != nil {
+			return err
+		}
+		if !l.results && len(ls) > 1 {
+			return exit.Usage(l.path+": several files are taken over at once only where each is the results.csv of a run", "adopt them one after another")
+		}
+		first := 0
+		if i > 0 {
+			first = ends[i-1]
+		}
+		ends[i] = first + l.rows
+		for n := range rows {
+			rows[n].number += uint32(first)
+		}
+		all = append(all, rows...)
+		if l.results {
+			l.best = make(chosen, l.rows)
+		}
+	}
+	place := func(number uint32) (*adopted, int) { // the file of a row, and its number there
+		for i, l := range ls {
+			if int(number) <= ends[i] {
+				return l, int(number) - ends[i] + l.rows
+			}
+		}
+		return nil, 0
+	}
+	take := func(number uint32, yes bool) {
+		l, at := place(number)
+		l.best[at-1] = yes
 	}
 	slices.SortFunc(all, func(a, b told) int { return cmp.Or(bytes.Compare(a.key[:], b.key[:]), cmp.Compare(a.number, b.number)) })
-	take, best := make(chosen, l.rows), told{}
+	best := told{}
 	var wrong, before uint32 // the first row with a lead other than its key's best has so far, and the row of that
 	for i, row := range all {
 		again := i > 0 && row.key == best.key
@@ -182,18 +286,25 @@ func (l *list) choose() (chosen, error) {
 			continue
 		}
 		if again {
-			take[best.number-1] = false
+			take(best.number, false)
 		}
-		take[row.number-1], best = true, row
+		take(row.number, true)
+		best = row
 	}
 	if wrong == 0 {
-		return take, nil
+		return nil
 	}
-	return nil, l.each(func(row *listed) error {
-		if row.number < int(wrong) {
+	l, at := place(wrong)
+	other, there := place(before)
+	where := fmt.Sprintf("row %d", there)
+	if other != l {
+		where += " of " + other.path
+	}
+	return l.each(func(row *listed) error {
+		if row.number < at {
 			return nil
 		}
-		return l.fault(row, fmt.Sprintf("its key has another lead ID in row %d; nothing was taken over", before), "take out the row that is wrong")
+		return l.fault(row, "its key has another lead ID in "+where+"; nothing was taken over", "take out the row that is wrong")
 	})
 }
 

@@ -31,12 +31,12 @@ func TestResultsAreNotHeldInMemory(t *testing.T) {
 	in := bytes.NewReader(file.Bytes())
 	before := live()
 	l := &list{path: "results.csv", command: "adopt", in: in}
-	best, err := l.choose()
-	if err != nil {
+	of := lists{{list: l}}
+	if err := of.choose(); err != nil {
 		t.Fatal(err)
 	}
 	taken, most := 0, 0
-	err = l.eachEntry(best, func(checkpoint.Entry, *listed) error {
+	err := of.each(func(checkpoint.Entry, *list, *listed) error {
 		if taken++; taken%(rows/2) == 0 {
 			most = max(most, live()-before)
 		}
@@ -76,7 +76,7 @@ func TestChoiceTakesLittleMemory(t *testing.T) {
 	}
 	in := &atEnd{Reader: bytes.NewReader(file.Bytes())}
 	before := live()
-	if _, err := (&list{path: "results.csv", command: "adopt", in: in}).choose(); err != nil {
+	if err := (lists{{list: &list{path: "results.csv", command: "adopt", in: in}}}).choose(); err != nil {
 		t.Fatal(err)
 	}
 	if each := (in.live - before) / rows; each > 56 {
@@ -88,7 +88,7 @@ func TestChoiceTakesLittleMemory(t *testing.T) {
 func TestChoiceOfTwoLeads(t *testing.T) {
 	const file = "key,outcome,lead_id\na,created,lead-1a\nb,created,lead-1b\nc,created,lead-1c\na,created,\nc,created,lead-1c\nb,created,lead-2b\na,created,lead-2a\nc,created,lead-2c\n"
 	l := &list{path: "results.csv", command: "adopt", in: bytes.NewReader([]byte(file))}
-	if _, err := l.choose(); err == nil || !strings.Contains(err.Error(), "results.csv:7 (row 6 of the file): its key has another lead ID in row 2;") {
+	if err := (lists{{list: l}}).choose(); err == nil || !strings.Contains(err.Error(), "results.csv:7 (row 6 of the file): its key has another lead ID in row 2;") {
 		t.Error(err)
 	}
 }
@@ -107,12 +107,12 @@ d,in_doubt,lead-1d
 d,created,
 `
 	l := &list{path: "results.csv", command: "adopt", in: bytes.NewReader([]byte(file))}
-	best, err := l.choose()
-	if err != nil {
+	of := lists{{list: l}}
+	if err := of.choose(); err != nil {
 		t.Fatal(err)
 	}
 	var got []int
-	if err := l.eachEntry(best, func(_ checkpoint.Entry, row *listed) error { got = append(got, row.number); return nil }); err != nil {
+	if err := of.each(func(_ checkpoint.Entry, _ *list, row *listed) error { got = append(got, row.number); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if fmt.Sprint(got) != "[5 6 8]" {

@@ -19,10 +19,18 @@ import (
 	"leadferry/internal/shell"
 )
 
-// Check reads the whole checkpoint and says whether it can be relied on. older takes one
-// that is older than what was known once, loss gives up what an incomplete one lacks.
-func (d *Desk) Check(ctx context.Context, older, loss bool) (err error) {
-	if older && loss {
+// Checks say what a check is to change besides.
+type Checks struct {
+	Older     string // ID by which a checkpoint is taken that is older than known
+	Loss      bool   // what an incomplete one lacks is given up
+	MovedHere bool   // a file is used on this machine from now on
+}
+
+func (c *Checks) writes() bool { return c.Older != "" || c.Loss || c.MovedHere }
+
+// Check reads the whole checkpoint and says whether it can be relied on.
+func (d *Desk) Check(ctx context.Context, todo Checks) (err error) {
+	if todo.Older != "" && todo.Loss {
 		return exit.Usage("--accept-older and --accept-loss exclude one another", "first take the older copy and look at what is held, then give up what is missing")
 	}
 	at, err := d.Ledger.Existing()
@@ -30,7 +38,7 @@ func (d *Desk) Check(ctx context.Context, older, loss bool) (err error) {
 		return err
 	}
 	at.Options.Check = true
-	db, err := at.Open(ledger.How{ReadOnly: !older && !loss, Accept: older})
+	db, err := at.Open(ledger.How{ReadOnly: !todo.writes(), Accept: todo.Older, Moved: todo.Older != ""})
 	if err != nil {
 		if errors.Is(err, checkpoint.ErrDamaged) && at.Server == nil {
 			d.readable(at.Path)
@@ -45,6 +53,27 @@ func (d *Desk) Check(ctx context.Context, older, loss bool) (err error) {
 		}
 		whole = "every row, index and count"
 	}
+	if !todo.writes() {
+		return d.checked(ctx, db, whole, &todo)
+	}
+	return d.Ledger.Attested(ctx, db, true, func() error { return d.checked(ctx, db, whole, &todo) })
+}
+
+// checked tells of a checkpoint that is in order, and changes what is to be changed.
+func (d *Desk) checked(ctx context.Context, db ledger.Ledger, whole string, todo *Checks) error {
+	ws := d.Ledger.Witnesses()
+	if !todo.writes() && ws != nil {
+		ws.Looks = true
+	}
+	if !todo.writes() {
+		v, err := checkpoint.Judge(ctx, db, ws, false, nil)
+		if err == nil {
+			err = v.RefuseOlder()
+		}
+		if err != nil {
+			return err
+		}
+	}
 	s, err := db.Status()
 	if err != nil {
 		return err
@@ -52,10 +81,12 @@ func (d *Desk) Check(ctx context.Context, older, loss bool) (err error) {
 	d.warn(s.Warnings)
 	fmt.Fprintf(d.Out, "checkpoint  %s\nin order    %s\n", report.Escape(db.Info().Path), whole)
 	d.printCounts(s.Keys)
-	switch {
-	case older:
-		d.tookOlder(db)
-	case loss:
+	if todo.Older != "" {
+		if err := d.takeOlder(ctx, db, ws, todo.Older); err != nil {
+			return err
+		}
+	}
+	if todo.Loss {
 		if err := d.acceptLoss(ctx, db); err != nil {
 			return err
 		}
@@ -63,16 +94,30 @@ func (d *Desk) Check(ctx context.Context, older, loss bool) (err error) {
 			return err
 		}
 	}
+	if todo.MovedHere {
+		if err := checkpoint.OnThisMachine(ctx, db, d.Ledger.Machine, true); err != nil {
+			return err
+		}
+		fmt.Fprintln(d.Out, "\naccepted: the checkpoint is used on this machine from now on. Never use the copy on the other machine again.")
+	}
 	d.followUp(&s)
 	return nil
 }
 
-func (d *Desk) tookOlder(db ledger.Ledger) {
-	if !db.Info().TookOlder {
-		fmt.Fprintln(d.Out, "\nnothing to accept: it is not older than what is known")
-		return
+// takeOlder takes a checkpoint that is older than known.
+func (d *Desk) takeOlder(ctx context.Context, db ledger.Ledger, ws *checkpoint.Witnesses, answer string) error {
+	took, err := checkpoint.TakeOlder(ctx, db, ws, answer, db.Moved())
+	if err != nil {
+		return err
 	}
-	fmt.Fprintf(d.Out, "\naccepted: the checkpoint has a new ID and is incomplete: %s.\nRows that it does not know are held in doubt by the next run, not sent.\n", db.Info().Missing)
+	if server, is := db.(*postgres.Store); is { // which is taken when it is opened, where its server has lost some of it
+		took = took || server.Accepted()
+	}
+	if !took {
+		return exit.Usage("--accept-older="+answer+" answers nothing: the checkpoint is not older than known, or the ID is another one", "leadferry checkpoint check shows how it stands")
+	}
+	fmt.Fprintf(d.Out, "\naccepted: the checkpoint has a new ID and is incomplete: it lacks %s.\nRows that it does not know are held in doubt by the next run, not sent.\n", db.Info().Missing)
+	return nil
 }
 
 // acceptLoss asks before rows may be sent whose leads may exist.
@@ -82,7 +127,7 @@ func (d *Desk) acceptLoss(ctx context.Context, db ledger.Ledger) error {
 		return nil
 	}
 	const hint = "answer y, or add --yes; leadferry checkpoint resolve settles what is held row by row"
-	missing := "the checkpoint is incomplete: " + db.Info().Missing
+	missing := "the checkpoint is incomplete: it lacks " + db.Info().Missing
 	if !d.Person.CanAnswer() {
 		return exit.Usage(missing+"; to give that up would make their leads a second time", hint)
 	}
@@ -99,15 +144,13 @@ func (d *Desk) acceptLoss(ctx context.Context, db ledger.Ledger) error {
 
 // readable says what an export of a damaged file would hold.
 func (d *Desk) readable(path string) {
-	r, err := bolt.Salvage(path, d.Ledger.Witnesses(), func(checkpoint.Entry) error { return nil })
+	r, err := bolt.Salvage(path, func(checkpoint.Entry) error { return nil })
 	if err != nil {
 		return // the error that is shown says more
 	}
 	fmt.Fprintf(d.Out, "checkpoint  %s\ndamaged     what can still be read, and what an export holds:\n", report.Escape(path))
 	d.printSalvaged(&r)
-	if r.Incomplete() {
-		fmt.Fprintln(d.Out, "missing     "+r.Text())
-	}
+	fmt.Fprintln(d.Out, "missing     nobody can tell")
 	d.lostBlocks(r.Forgotten)
 }
 
@@ -162,11 +205,11 @@ func (d *Desk) evidence(path string) (bolt.Results, error) {
 		return one, err
 	}
 	defer file.Close()
-	best, err := read.choose()
-	if err != nil {
+	of := lists{{list: read, file: file}}
+	if err := of.choose(); err != nil {
 		return one, err
 	}
-	err = read.eachEntry(best, func(e checkpoint.Entry, _ *listed) error {
+	err = of.each(func(e checkpoint.Entry, _ *list, _ *listed) error {
 		one.Entries = append(one.Entries, e)
 		return nil
 	})
@@ -174,7 +217,7 @@ func (d *Desk) evidence(path string) (bolt.Results, error) {
 		return one, err
 	}
 	w := ledger.WitnessIn(filepath.Dir(path))
-	one.ID, one.Target = w.ID, w.Target
+	one.ID, one.Target = w.Ledger, w.Target
 	return one, nil
 }
 
@@ -183,15 +226,12 @@ func (d *Desk) reportRepaired(from, to string, r *bolt.Repaired, dry bool) {
 	d.printSalvaged(&r.Salvaged)
 	d.tellCounts([]counted{
 		{r.Found, "beside these, known by the results"},
-		{r.Unsure, "of them not counted as missing ones: no summary beside these results says which checkpoint their run used"},
 		{r.Left, "of the results left out: their lead has another key"},
 	}, func(n int) string { return english.Plural(n, "lead", "") })
 	for _, path := range r.Passed {
 		fmt.Fprintf(d.Out, "passed over %s: its run had another target\n", report.Escape(path))
 	}
-	if r.Incomplete() {
-		fmt.Fprintf(d.Out, "incomplete  %s: rows that are not known are held in doubt, not sent\n", r.Text())
-	}
+	fmt.Fprintln(d.Out, "incomplete  nobody knows what the damaged one has lost: rows that are not known are held in doubt, not sent")
 	if dry {
 		fmt.Fprintln(d.Out, "\nnothing was written (--dry-run)")
 		return

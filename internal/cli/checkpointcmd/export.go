@@ -65,31 +65,34 @@ func (d *Desk) Export(ctx context.Context, x Export, out io.Writer) (err error) 
 	switch {
 	case err != nil && at.Server != nil:
 		return err
-	case errors.Is(err, checkpoint.ErrDamaged) || errors.Is(err, checkpoint.ErrRolledBack):
+	case errors.Is(err, checkpoint.ErrDamaged):
 		return errors.Join(d.exportDamaged(at.Path, &x, out), err)
 	case err != nil:
 		return err
 	}
-	err = x.lines(out, func(add func(checkpoint.Entry) error) error {
+	lacks := db.Info().Missing
+	err = x.lines(out, lacks, func(add func(checkpoint.Entry) error) error {
 		return db.Each(ctx, checkpoint.Filter{State: x.state, Run: x.Run}, add)
 	})
+	if err == nil && lacks != "" {
+		err = &checkpoint.OpenError{
+			Path: db.Info().Path, Err: checkpoint.ErrLacking, Text: "is incomplete: it lacks " + lacks + ". The export says so in its last line, and whatever adopts it is incomplete, too",
+		}
+	}
 	return errors.Join(err, db.Close())
 }
 
 func (d *Desk) exportDamaged(path string, x *Export, out io.Writer) error {
-	return x.lines(out, func(add func(checkpoint.Entry) error) error {
-		r, err := bolt.Salvage(path, d.Ledger.Witnesses(), func(e checkpoint.Entry) error {
+	const lacks = "an unknown number of leads that the damaged checkpoint knew"
+	return x.lines(out, lacks, func(add func(checkpoint.Entry) error) error {
+		r, err := bolt.Salvage(path, func(e checkpoint.Entry) error {
 			if x.state != checkpoint.Unknown && x.state != e.State || x.Run != "" && x.Run != e.Run {
 				return nil
 			}
 			return add(e)
 		})
 		if err == nil {
-			text := "the checkpoint is damaged or older than what is known; the export holds what can be read of it"
-			if r.Incomplete() {
-				text += ": " + r.Text()
-			}
-			d.Warn(text)
+			d.Warn("the checkpoint is damaged; the export holds what can be read of it. Whatever adopts it is incomplete")
 			d.lostBlocks(r.Forgotten)
 		}
 		return err
@@ -99,8 +102,8 @@ func (d *Desk) exportDamaged(path string, x *Export, out io.Writer) error {
 // exportBatch is how many lines are encoded at a time.
 const exportBatch = 512
 
-// lines writes a line of every entry that each calls its function with.
-func (x *Export) lines(to io.Writer, each func(add func(checkpoint.Entry) error) error) error {
+// lines writes a line of every entry that each calls its function with, and a last one that says what is missing, if anything.
+func (x *Export) lines(to io.Writer, lacks string, each func(add func(checkpoint.Entry) error) error) error {
 	out := bufio.NewWriter(to)
 	write := x.jsonLines(out)
 	if x.CSV {
@@ -121,6 +124,9 @@ func (x *Export) lines(to io.Writer, each func(add func(checkpoint.Entry) error)
 		}
 		return flush()
 	})
+	if lacks != "" {
+		lines = append(lines, ExportLine{State: incompleteState, Error: lacks})
+	}
 	return errors.Join(err, flush(), out.Flush())
 }
 
@@ -186,7 +192,7 @@ func (d *Desk) Copy(ctx context.Context, from ledger.Place, to string, server *p
 	info := src.Info()
 	moved := src.Moved()
 	before := func(how, hint string) error {
-		return &checkpoint.OpenError{Path: info.Path, Text: "was copied to " + moved + how, Hint: hint + "; if that one is lost for good, " + checkpoint.TakeAgain(info.Path), Err: checkpoint.ErrGone}
+		return &checkpoint.OpenError{Path: info.Path, Text: "was copied to " + moved + how, Hint: hint + "; if that one is lost for good, " + checkpoint.TakeAgain(info.Path, info.ID), Err: checkpoint.ErrGone}
 	}
 	lost := func() error { return before(", which is not there any more, and may have known more", "put it back") }
 	if moved != "" && moved != to {
@@ -197,15 +203,16 @@ func (d *Desk) Copy(ctx context.Context, from ledger.Place, to string, server *p
 	}
 	read := func() (*checkpoint.Contents, error) { return src.Contents(ctx) }
 	begun := func() error { return src.SetMoved(to) }
-	if server != nil {
+	err = d.Ledger.Attested(ctx, src, false, func() error {
+		if server == nil {
+			return bolt.Fill(to, read, info.Path, info.Target, begun, from.Options)
+		}
 		o := *server
 		if moved == to {
 			o.Resumes = info.ID
 		}
-		err = postgres.Fill(to, read, info.Path, info.Target, begun, o)
-	} else {
-		err = bolt.Fill(to, read, info.Path, info.Target, begun, from.Options)
-	}
+		return postgres.Fill(to, read, info.Path, info.Target, begun, o)
+	})
 	if moved == to && errors.Is(err, checkpoint.ErrMissing) {
 		return lost()
 	}

@@ -72,10 +72,16 @@ type list struct {
 	path    string
 	command string
 	in      io.ReadSeeker
-	open    bool // no line break ends it
-	results bool // of a run: it has outcomes and no states
-	rows    int  // that were read last
+	open    bool   // no line break ends it
+	results bool   // of a run: it has outcomes and no states
+	partial bool   // of a run that was killed: its last row may be cut off, and is left out then
+	lacks   string // what the checkpoint lacked that was exported
+	rows    int    // that were read last
 }
+
+// incompleteState is the state of the last line of an export, which has no key, where the checkpoint is incomplete: error
+// says what it lacks.
+const incompleteState = "incomplete"
 
 // maxRows bounds a file whose rows are held in memory, in bytes: about two million rows of an
 // export.
@@ -83,7 +89,7 @@ const maxRows = 512 << 20
 
 // openList opens a file; - is standard input, which is kept to be read again. The caller closes it.
 func (d *Desk) openList(path, command string) (*list, io.Closer, error) {
-	l := &list{path: path, command: command}
+	l := &list{path: path, command: command, partial: strings.HasSuffix(path, ".partial")}
 	var file io.Closer
 	var err error
 	if path == "-" {
@@ -137,6 +143,10 @@ func (l *list) each(f func(row *listed) error) error {
 		l.rows++
 		row.at, row.number = line, l.rows
 		row.Key, row.LeadID = rowkey.Trim(row.Key), strings.TrimSpace(row.LeadID)
+		if row.State == incompleteState && row.Key == "" {
+			l.lacks = cmp.Or(row.Error, "leads that the exported checkpoint lacked")
+			return nil
+		}
 		if !isJSON && strings.Contains(row.Key, "\n") {
 			// CSV does not keep which kind of line break it was.
 			return l.fault(&row, "its key has a line break, which CSV does not keep as it was", "use leadferry checkpoint export --format jsonl")
@@ -195,6 +205,10 @@ func (l *list) eachRecord(add func(listed, int) error) error {
 		l.results = slices.Contains(columns.Headers, "outcome") && !slices.Contains(columns.Headers, "state")
 		return l.readRecords(in, r, columns, add)
 	}
+	if l.partial { // the run was killed before the header was whole
+		l.results = true
+		return nil
+	}
 	return exit.Usage(l.path+":1: the columns key and lead_id are not both there", l.hint())
 }
 
@@ -208,6 +222,8 @@ func (l *list) readRecords(in *bufio.Reader, r *csv.Reader, columns *gocsv.Unmar
 		last := l.open && end != nil
 		bad := (*csv.ParseError)(nil)
 		switch {
+		case l.partial && last && err != nil:
+			return nil
 		case errors.As(err, &bad) && last:
 			return l.cutOff(bad.StartLine)
 		case bad != nil:
@@ -218,6 +234,9 @@ func (l *list) readRecords(in *bufio.Reader, r *csv.Reader, columns *gocsv.Unmar
 		row := read.(listed)
 		if row == (listed{}) {
 			continue // what spreadsheets leave at the end
+		}
+		if l.partial && last {
+			return nil // nobody knows whether it is whole
 		}
 		line, _ := r.FieldPos(0)
 		if last && row.mayBeCutIn(columns.Headers[len(columns.Headers)-1]) {

@@ -50,7 +50,10 @@ func (d *Desk) with(readOnly bool, f func(ledger.Ledger) error) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(f(db), db.Close())
+	if readOnly {
+		return errors.Join(f(db), db.Close())
+	}
+	return errors.Join(d.Ledger.Attested(context.Background(), db, false, func() error { return f(db) }), db.Close())
 }
 
 func (d *Desk) warn(warnings []string) {

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -35,6 +36,9 @@ import (
 type Meant struct {
 	C         *cli.Context
 	Target    checkpoint.Target // empty where the command names none
+	Run       string            // ID of this start of the program
+	Machine   string            // ID of this machine; "": it has none
+	Unseen    bool              // the environment names the checkpoint, not the command line
 	Interrupt <-chan struct{}   // ends the waits for a server
 }
 
@@ -59,8 +63,8 @@ type Ledger interface {
 // How says in what way a checkpoint is opened.
 type How struct {
 	ReadOnly bool
-	Accept   bool // an older one, by a person's word
-	Moved    bool // also one that was copied to another place
+	Accept   string // ID of one on a server that has lost some of it, by a person's word
+	Moved    bool   // also one that was copied to another place
 }
 
 // Open opens the checkpoint that is there.
@@ -71,7 +75,7 @@ func (at *Place) Open(how How) (Ledger, error) {
 		return opened(postgres.Open(at.Path, at.Target, o))
 	}
 	o := at.Options
-	o.ReadOnly, o.Accept, o.Moved, o.Require = how.ReadOnly, how.Accept, how.Moved, true
+	o.ReadOnly, o.Moved, o.Require = how.ReadOnly, how.Moved, true
 	return opened(bolt.Open(at.Path, at.Target, o))
 }
 
@@ -91,6 +95,9 @@ func (m Meant) Path() (string, error) {
 		}
 		return path, nil
 	} else if path != "" {
+		if m.Unseen && !filepath.IsAbs(path) && RefuseName(path) == nil {
+			return "", exit.Usage("LEADFERRY_CHECKPOINT is a relative path, which is another checkpoint in every folder", "write the whole path, from the root of the disk")
+		}
 		return path, refuseOther(path)
 	}
 	t := m.Target
@@ -189,29 +196,25 @@ func MakeFolder(path string) error {
 	return nil
 }
 
-// FileOptions say how a file is opened that the flags name. A sandbox may always begin
-// anew, for its leads are nobody's.
+// FileOptions say how a file is opened that the flags name.
 func (m Meant) FileOptions() bolt.Options {
 	return bolt.Options{
-		Wait: m.C.Duration("wait"), AnyPlace: AnyPlace(), Require: m.C.Bool("require-checkpoint"),
-		Witnesses: m.Witnesses(), Named: m.C.String("checkpoint") != "", Anew: m.C.Bool("new-checkpoint") || m.C.Bool("sandbox"),
+		Wait: m.C.Duration("wait"), AnyPlace: AnyPlace(), Require: m.C.Bool("require-checkpoint"), Witnesses: m.Book(),
 	}
 }
 
-// Opener opens the checkpoint of a run, wherever it is kept. Where a person is asked before the run, a new one may be begun
-// in the place of one that is gone.
-func (m Meant) Opener(o *importer.Options, asked bool) func(require, readOnly bool) (checkpoint.Store, error) {
+// Opener opens the checkpoint of a run, wherever it is kept.
+func (m Meant) Opener(o *importer.Options) func(require, readOnly bool) (checkpoint.Store, error) {
 	path, target := o.Checkpoint, o.Target
 	if checkpoint.IsAddress(path) {
 		how := m.ServerOptions()
-		how.Run, how.Command, how.Terms, how.Anew = o.RunID, o.Command, o.Terms, how.Anew || asked
+		how.Run, how.Command, how.Terms = o.RunID, o.Command, o.Terms
 		return func(require, readOnly bool) (checkpoint.Store, error) {
 			how.Require, how.ReadOnly = require, readOnly
 			return opened(postgres.Open(path, target, how))
 		}
 	}
 	how := m.FileOptions()
-	how.Anew = how.Anew || asked
 	return func(require, readOnly bool) (checkpoint.Store, error) {
 		how.Require, how.Used, how.ReadOnly = require, require, readOnly
 		if !readOnly && !require {
@@ -260,7 +263,7 @@ func (m Meant) Named(name string) (Place, error) {
 	if !disk.Exists(name) {
 		return Place{}, exit.Usage("no checkpoint at "+name, "check the path")
 	}
-	return Place{Path: name, Options: bolt.Options{AnyPlace: AnyPlace(), Witnesses: m.Witnesses(), Named: true}}, nil
+	return Place{Path: name, Options: bolt.Options{AnyPlace: AnyPlace(), Witnesses: m.Book()}}, nil
 }
 
 // OpenOrMake opens the checkpoint that the flags name, and makes one where there is none, if the flags name a target.
@@ -287,21 +290,24 @@ func (m Meant) OpenOrMake() (Ledger, error) {
 	return opened(bolt.Open(path, target, m.FileOptions()))
 }
 
-// mostFolders is how many run folders are asked for what they tell, the newest.
-const mostFolders = 100
+// Book is the user's book of ledgers, without run folders: it says how a file was left.
+func (m Meant) Book() *checkpoint.Witnesses {
+	dir, err := config.StateDir()
+	if err != nil {
+		return &checkpoint.Witnesses{}
+	}
+	return &checkpoint.Witnesses{Book: filepath.Join(dir, "ledgers")}
+}
 
-// Witnesses are what the run folders at hand tell of checkpoints: those beside which this
-// run's own will stand. The sandbox has none and is none: its leads are nobody's.
-func (m Meant) Witnesses() (all []checkpoint.Witness) {
-	if m.C.Bool("sandbox") {
+// Witnesses are all that tell of checkpoints: the book, and the run folders at hand. The sandbox has none and is none:
+// its leads are nobody's.
+func (m Meant) Witnesses() *checkpoint.Witnesses {
+	if m.C == nil || m.C.Bool("sandbox") {
 		return nil
 	}
-	for _, s := range report.Newest(m.runParents(), mostFolders) {
-		if w := witnessOf(s); w.ID != "" && w.Target != connection.SandboxTarget {
-			all = append(all, w)
-		}
-	}
-	return all
+	ws := m.Book()
+	ws.Parents = m.runParents()
+	return ws
 }
 
 // runParents are the folders in which run folders stand.
@@ -319,41 +325,69 @@ func (m Meant) runParents() []string {
 	return parents
 }
 
-// witnessOf is what a summary tells of the checkpoint that its run used; nothing, if it used
-// none.
-func witnessOf(s *report.Summary) checkpoint.Witness {
-	if s.Checkpoint.Path == "" || s.Checkpoint.ID == "" {
-		return checkpoint.Witness{}
-	}
-	w := checkpoint.Witness{
-		Source: s.SummaryPath, Path: s.Checkpoint.Path, ID: s.Checkpoint.ID, Sequence: s.Checkpoint.Sequence, Leads: s.Checkpoint.Leads,
-		Ended: s.FinishedAt, Target: checkpoint.Target(s.Target),
-	}
-	if !s.DryRun && s.Requests.Create+s.Requests.Update > 0 {
-		w.Run = s.RunID
-		w.Made = min(s.Requests.Create, s.Rows.Created+s.Rows.Partial+s.Rows.InDoubt)
+// WitnessIn is the witness in the folder of a run; the zero Witness where there is none.
+func WitnessIn(folder string) (w checkpoint.Witness) {
+	for _, one := range checkpoint.In(folder) {
+		if one.Err == nil {
+			w = one
+		}
 	}
 	return w
 }
 
-// WitnessIn is what the run whose files lie in a folder tells; nothing, if that says none.
-func WitnessIn(folder string) checkpoint.Witness {
-	s, err := report.ReadWitness(filepath.Join(folder, "summary.json"))
-	if err != nil {
-		return checkpoint.Witness{}
+// Attested lets f decide something about a checkpoint that is open for writing, with a witness of it, as runs have one. An
+// older checkpoint than known is refused, unless older is set. Where f changes nothing, no witness is left.
+func (m Meant) Attested(ctx context.Context, db Ledger, older bool, f func() error) error {
+	ws := m.Witnesses()
+	if ws == nil || db.Info().Target == connection.SandboxTarget {
+		return f()
 	}
-	return witnessOf(s)
+	v, err := checkpoint.Judge(ctx, db, ws, false, nil)
+	if err == nil && !older {
+		err = v.RefuseOlder()
+	}
+	if err != nil || len(v.Older) > 0 { // until it is taken, witnesses speak of a newer one
+		return errors.Join(err, f())
+	}
+	return m.attest(ctx, db, ws, f)
+}
+
+func (m Meant) attest(ctx context.Context, db Ledger, ws *checkpoint.Witnesses, f func() error) error {
+	command, now := m.C.Command.Name, time.Now()
+	if err := db.PutNote(ctx, "command", fmt.Appendf(nil, `{"command":%q,"run":%q,"at":%q}`, command, m.Run, now.UTC().Format(time.RFC3339))); err != nil {
+		return err
+	}
+	folder := ""
+	if os.Getenv("LEADFERRY_OUT") != report.None {
+		folder = filepath.Join(report.RunsFolder, now.UTC().Format("20060102T150405Z")+"-"+command+"-"+m.Run)
+		if err := disk.MakeFolders(folder); err != nil {
+			folder = ""
+		}
+	}
+	t, err := ws.Begin(ctx, db, checkpoint.Witness{Command: command, Process: os.Getpid(), Started: now}, folder)
+	if err != nil {
+		return errors.Join(err, os.Remove(folder))
+	}
+	checkpoint.Attest(db, t)
+	before := db.Info().Sequence
+	err = f()
+	info := db.Info()
+	if err != nil && info.Sequence == before || info.New && !info.Incomplete && info.Leads+info.InDoubt == 0 { // which is dropped
+		t.Withdraw()
+		if folder != "" {
+			_ = os.Remove(folder)
+			_ = os.Remove(report.RunsFolder) // unless anything else is in it
+		}
+	}
+	return err
 }
 
 // ServerOptions say how a ledger in PostgreSQL is opened that the flags name.
 func (m Meant) ServerOptions() postgres.Options {
 	o := postgres.Options{
-		Require: m.C.Bool("require-checkpoint"), Anew: m.C.Bool("new-checkpoint"), Wait: m.C.Duration("wait"), Patience: m.C.Duration("max-wait"),
-		Timeout: m.C.Duration("timeout"), Witnesses: m.Witnesses(), NeverPromoted: m.C.String("ledger-standby") == "never-promoted",
+		Require: m.C.Bool("require-checkpoint"), Wait: m.C.Duration("wait"), Patience: m.C.Duration("max-wait"),
+		Timeout: m.C.Duration("timeout"), NeverPromoted: m.C.String("ledger-standby") == "never-promoted",
 		Command: m.C.Command.Name, Interrupt: m.Interrupt,
-	}
-	if dir, err := config.StateDir(); err == nil {
-		o.State = dir
 	}
 	return o
 }

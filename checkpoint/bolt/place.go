@@ -1,0 +1,147 @@
+package bolt
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"go.etcd.io/bbolt"
+
+	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt/records"
+	"leadferry/internal/disk"
+)
+
+// leftAs says how the file stands now: a keyed hash of the boot of the machine, of which file it is, its size and its
+// time. As long as it is equal, nobody has written to the file. "" where the system does not tell.
+func (d *Store) leftAs() string {
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	info, failed := d.file.Stat()
+	if err != nil || failed != nil || disk.FileNumber(info) == "" {
+		return ""
+	}
+	mac := hmac.New(sha256.New, d.header.secret)
+	fmt.Fprintf(mac, "%s %s %d %d", boot, disk.FileNumber(info), info.Size(), info.ModTime().UnixNano())
+	return hex.EncodeToString(mac.Sum(nil)[:8])
+}
+
+// untouched says whether the file is as a run left it that ended in order in this boot of the machine: then what it
+// holds was checked before, or written since.
+func (d *Store) untouched(o *Options) bool {
+	w, found := o.Witnesses.Entry(d.header.id.String())
+	return found && !w.Open && w.Left != "" && w.Left == d.leftAs()
+}
+
+// AtEnd has f called when the use of the file has ended in order and before its lock is let go, with how the file is left.
+func (d *Store) AtEnd(f func(left string)) { d.atEnd = f }
+
+// openOwn opens the checkpoint, or a file beside it: never through a symbolic link, which somebody may have planted, nor
+// one that another user may have written.
+func openOwn(path string, flags int) (*os.File, error) {
+	var f *os.File
+	err := disk.OpenPatiently(0, func() (err error) {
+		f, err = os.OpenFile(path, flags|disk.NoFollow|disk.NonBlock, 0o600)
+		return err
+	})
+	if errors.Is(err, syscall.ELOOP) {
+		return nil, fmt.Errorf("%s is a symbolic link, which is not followed", path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+	case !info.Mode().IsRegular():
+		err = fmt.Errorf("%s is not a regular file", path)
+	case !disk.Trusted(info):
+		err = fmt.Errorf("%s %w", path, errAnothers)
+	default:
+		return f, nil
+	}
+	return nil, errors.Join(err, f.Close())
+}
+
+var errAnothers = errors.New("belongs to another user, who may have written what he likes into it")
+
+// resolved is the one name of a file, whatever folder the program was started in: absolute,
+// with symbolic links followed, also where the file is not there yet.
+func resolved(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	} else if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+		path = filepath.Join(dir, filepath.Base(path))
+	}
+	if whole, err := filepath.Abs(path); err == nil {
+		path = whole
+	}
+	return path
+}
+
+func parseID(text string) (fileID, error) {
+	id, err := strconv.ParseUint(text, 16, 64)
+	return fileID(id), err
+}
+
+// noteKey is where a note stands in the file.
+func noteKey(name string) []byte { return []byte("note " + name) }
+
+// Note returns a note, or nil where there is none, see [checkpoint.Store].
+func (d *Store) Note(_ context.Context, name string) (text []byte, err error) {
+	err = d.view("read a note", func(tx *bbolt.Tx) error {
+		record := tx.Bucket(inMeta).Get(noteKey(name))
+		if record == nil {
+			return nil
+		}
+		f, err := records.Unseal(noteKey(name), record)
+		text = []byte(f.Text())
+		return errors.Join(err, f.Done())
+	})
+	return text, err
+}
+
+// PutNote keeps a note, see [checkpoint.Store].
+func (d *Store) PutNote(_ context.Context, name string, text []byte) error {
+	return d.alone(func(w *writing) error { return w.putNote(name, text) })
+}
+
+func (w *writing) putNote(name string, text []byte) error {
+	return w.meta.Put(noteKey(name), records.Seal(records.AppendText(nil, string(text)), 0, noteKey(name)))
+}
+
+// Reached says how far the file knows a run to have come, see [checkpoint.Store].
+func (d *Store) Reached(ctx context.Context, run string) (commits uint64, knows bool, err error) {
+	runs, err := d.Runs(ctx)
+	for _, r := range runs {
+		knows = knows || r.ID == run
+	}
+	return d.tally.Load().seq, knows, err
+}
+
+// Progress is the number of the last commit, and how many keys have a lead or may have one.
+func (d *Store) Progress() (commits uint64, leads int) {
+	t := d.tally.Load()
+	return t.seq, int(t.known())
+}
+
+// Lack makes the checkpoint incomplete, see [checkpoint.Store].
+func (d *Store) Lack(_ context.Context, missing string, renew bool) error {
+	return d.alone(func(w *writing) error {
+		l := lacking{text: missing, since: w.seq}
+		d.missing.Store(&l)
+		err := w.meta.Put(lackingKey, l.encode())
+		if renew {
+			d.header.id = newHeader(checkpoint.Target{}, d.header.made).id
+			d.moving = ""
+			err = errors.Join(err, w.meta.Put(headerKey, d.header.encode()), w.meta.Delete(movingKey))
+		}
+		return err
+	})
+}

@@ -1,0 +1,566 @@
+package checkpoint
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+)
+
+// Lineage is what a ledger keeps of other ledgers and of what people said about them. It is one note of the ledger.
+type Lineage struct {
+	Ancestors []Ancestor `json:"ancestors,omitempty"` // that it descends from: copied, repaired, adopted or taken as older
+	Answered  []string   `json:"answered,omitempty"`  // findings that a person has answered
+	Machine   string     `json:"machine,omitempty"`   // keyed hash of the machine that used the file last
+	Adopting  *Adopting  `json:"adopting,omitempty"`  // a list that is being taken over, or was not to its end
+}
+
+// Adopting is the list whose adoption was begun: its files, and, once they were read, 8 bytes of the digest of each of
+// its keys, in order.
+type Adopting struct {
+	Files []string `json:"files"`
+	Keys  []byte   `json:"keys,omitempty"`
+	Fills bool     `json:"fills,omitempty"` // the ledger knew no leads before
+}
+
+// LineageNote is the name of the note that holds it.
+const LineageNote = "lineage"
+
+// LineageOf reads what a ledger keeps of others.
+func LineageOf(ctx context.Context, s Store) (l Lineage, err error) {
+	text, err := s.Note(ctx, LineageNote)
+	if err == nil && text != nil {
+		err = json.Unmarshal(text, &l)
+	}
+	return l, err
+}
+
+// Keep makes the lineage that of a ledger, durably.
+func (l *Lineage) Keep(ctx context.Context, s Store) error {
+	text, err := l.Encode()
+	if err == nil {
+		err = s.PutNote(ctx, LineageNote, text)
+	}
+	return err
+}
+
+// Encode is the lineage as the note has it.
+func (l *Lineage) Encode() ([]byte, error) { return json.Marshal(l) }
+
+// Descend notes that a ledger descends from another one, as far as commits.
+func (l *Lineage) Descend(id string, commits uint64) {
+	i := slices.IndexFunc(l.Ancestors, func(a Ancestor) bool { return a.ID == id })
+	if i < 0 {
+		l.Ancestors = append(l.Ancestors, Ancestor{id, commits})
+		return
+	}
+	l.Ancestors[i].Commits = max(l.Ancestors[i].Commits, commits)
+}
+
+// Descent is the lineage of a copy.
+func (c *Contents) Descent() *Lineage {
+	l := c.Lineage
+	l.Ancestors, l.Machine = slices.Clone(l.Ancestors), ""
+	l.Descend(c.ID, c.Commits)
+	return &l
+}
+
+// ancestor is the ledger with an ID, or nil.
+func (l *Lineage) ancestor(id string) *Ancestor {
+	for i := range l.Ancestors {
+		if l.Ancestors[i].ID == id {
+			return &l.Ancestors[i]
+		}
+	}
+	return nil
+}
+
+// findingKind says what is wrong.
+type findingKind int
+
+const (
+	olderLedger findingKind = iota
+	otherLedger
+	otherTarget
+	unreadable
+)
+
+// Finding is one thing that witnesses hold against a run.
+type Finding struct {
+	ID      string // by which a person answers it
+	Text    string // a sentence
+	Witness Witness
+	kind    findingKind
+}
+
+// Verdict is what witnesses say about a run that is about to begin.
+type Verdict struct {
+	Path     string
+	Older    []Finding // the ledger is older than known: refused until it is taken as incomplete
+	Asks     []Finding // a person has to say whether the run may go on all the same
+	Warnings []string
+}
+
+// answerTo is the word by which a person answers findings.
+func answerTo(all []Finding) string {
+	ids := make([]string, len(all))
+	for i := range all {
+		ids[i] = all[i].ID
+	}
+	slices.Sort(ids)
+	return shortID(slices.Compact(ids)...)
+}
+
+func texts(all []Finding) string {
+	var lines []string
+	for i := range all {
+		if !slices.Contains(lines, all[i].Text) {
+			lines = append(lines, all[i].Text)
+		}
+	}
+	const most = 4
+	if len(lines) > most {
+		lines = append(lines[:most], fmt.Sprintf("%d more of this kind", len(lines)-most))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Judge holds a ledger against all witnesses: makes says that the run may make leads, of files of these kinds. It is the
+// one place that decides whether a lost, old or other ledger is in use.
+func Judge(ctx context.Context, s Store, ws *Witnesses, makes bool, kinds []Kind) (*Verdict, error) {
+	info := s.Info()
+	v := &Verdict{Path: info.Path}
+	if ws == nil {
+		return v, nil
+	}
+	l, err := LineageOf(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	all := ws.All()
+	for i := range all {
+		w := &all[i]
+		f, err := compare(ctx, s, &info, &l, w)
+		switch {
+		case err != nil:
+			return nil, err
+		case f == nil || slices.Contains(l.Answered, f.ID):
+		case f.kind == olderLedger:
+			v.Older = found(v.Older, f)
+		case f.kind == unreadable && info.Leads+info.InDoubt > 0:
+			v.Warnings = append(v.Warnings, f.Text)
+		case makes:
+			v.Asks = found(v.Asks, f)
+		}
+	}
+	for i := range kinds {
+		if f := elsewhere(&info, all, &kinds[i]); makes && f != nil && !slices.Contains(l.Answered, f.ID) {
+			v.Asks = append(v.Asks, *f)
+		}
+	}
+	ws.remember(slices.Concat(v.Older, v.Asks))
+	return v, nil
+}
+
+// found adds a finding. Of several witnesses of one ledger the one that knows most speaks.
+func found(all []Finding, f *Finding) []Finding {
+	i := slices.IndexFunc(all, func(other Finding) bool { return other.ID == f.ID })
+	switch {
+	case i < 0:
+		return append(all, *f)
+	case f.Witness.Commits > all[i].Witness.Commits:
+		all[i] = *f
+	}
+	return all
+}
+
+// compare holds one witness against a ledger; nil: nothing is wrong.
+func compare(ctx context.Context, s Store, info *Info, l *Lineage, w *Witness) (*Finding, error) {
+	ancestor := l.ancestor(w.Ledger)
+	switch {
+	case w.Err != nil:
+		return &Finding{
+			ID: hashOf("source", w.Source), Witness: *w, kind: unreadable,
+			Text: fmt.Sprintf("%s cannot be read, so nobody knows what leads it tells of (%v)", w.Source, withoutPath(w.Err)),
+		}, nil
+	case w.Ledger == info.ID:
+		commits, knows, err := s.Reached(ctx, w.Run)
+		text := ""
+		if !knows && w.Run != "" { // a command has none
+			text = fmt.Sprintf("it does not know the run %s of %s, which used it (%s)", w.Run, day(w.Started), w.Source)
+		} else if w.Commits > commits {
+			text = fmt.Sprintf("it is at commit %d, but %s says that commit %d was made", commits, w.Source, w.Commits)
+		}
+		if err != nil || text == "" {
+			return nil, err
+		}
+		return &Finding{ID: info.ID, Witness: *w, kind: olderLedger, Text: text}, nil
+	case ancestor != nil && w.Commits <= ancestor.Commits:
+		return nil, nil
+	case ancestor != nil:
+		return &Finding{ID: w.Ledger, Witness: *w, kind: olderLedger, Text: fmt.Sprintf(
+			"it descends from the checkpoint %s, which went on afterwards: commit %d was taken over, and %s tells of commit %d",
+			w.Place, ancestor.Commits, w.Source, w.Commits)}, nil
+	case w.Target.Canonical().TrunkID == info.Target.Canonical().TrunkID && w.knows():
+		return &Finding{ID: w.Ledger, Witness: *w, kind: otherLedger, Text: fmt.Sprintf(
+			"another checkpoint is in use for this trunk: %s%s; %s (%s)", w.Place, differently(w, info), w.knew(), w.Source)}, nil
+	}
+	return nil, nil
+}
+
+// withoutPath is an error of a file whose path is said already.
+func withoutPath(err error) error {
+	if failed := (*fs.PathError)(nil); errors.As(err, &failed) {
+		return failed.Err
+	}
+	return err
+}
+
+// differently says under which address another ledger knows the service, where that is another one.
+func differently(w *Witness, info *Info) string {
+	if theirs := w.Target.Canonical(); theirs != info.Target.Canonical() {
+		return " (service at " + theirs.LeadsURL + ")"
+	}
+	return ""
+}
+
+// elsewhere says that files of a kind went to another target so far, and never to this one.
+func elsewhere(info *Info, all []Witness, k *Kind) (found *Finding) {
+	for i := range all {
+		w := &all[i]
+		if w.Err != nil || !w.knows() || !slices.ContainsFunc(w.Kinds, func(other Kind) bool { return k.same(&other) }) {
+			continue
+		}
+		theirs, ours := w.Target.Canonical(), info.Target.Canonical()
+		if theirs == ours {
+			return nil
+		}
+		if theirs.TrunkID != ours.TrunkID { // else it is another ledger of this trunk, which was found already
+			found = &Finding{ID: k.ID(), Witness: *w, kind: otherTarget, Text: fmt.Sprintf(
+				"files with these columns and this key went to trunk %s at %s so far, and never to trunk %s at %s (%s)",
+				theirs.TrunkID, theirs.LeadsURL, ours.TrunkID, ours.LeadsURL, w.Source)}
+		}
+	}
+	return found
+}
+
+// RefuseOlder is why a ledger that is older than known cannot be used, or nil.
+func (v *Verdict) RefuseOlder() error {
+	if len(v.Older) == 0 {
+		return nil
+	}
+	return &OpenError{
+		Path: v.Path, Err: ErrRolledBack, Text: texts(slices.Concat(v.Older, v.Asks)) + ". Leads made since would be made twice",
+		Hint: "put the newest copy back; if there is none, leadferry checkpoint check --accept-older=" + answerTo(v.Older) + " --checkpoint " + Word(v.Path) +
+			" takes this one as incomplete: rows that it does not know are held then, not sent",
+	}
+}
+
+// Refuse is why a run may not begin unless a person has said so by this answer; nil: it may. An answer that answers
+// nothing is an error, too, so that none can stay in a script.
+func (v *Verdict) Refuse(answer string) error {
+	if err := v.RefuseOlder(); err != nil {
+		return err
+	}
+	switch {
+	case len(v.Asks) == 0 && answer == "":
+		return nil
+	case len(v.Asks) == 0:
+		return ErrAnswersNothing
+	case answer == answerTo(v.Asks):
+		return nil
+	}
+	ways := v.waysBack()
+	last := len(ways) - 1
+	return &OpenError{Path: v.Path, Err: ErrGone, Text: strings.Join(append([]string{texts(v.Asks)}, ways[:last]...), "\nhint: "), Hint: ways[last]}
+}
+
+// ErrAnswersNothing says that an answer was given to a question that nobody asked.
+var ErrAnswersNothing = errors.New("the ID answers nothing: no witness stands against this checkpoint, or it was answered already")
+
+// Covers says that a later verdict finds nothing that this one has not found.
+func (v *Verdict) Covers(later *Verdict) bool {
+	return len(later.Older) == 0 && !slices.ContainsFunc(later.Asks, func(f Finding) bool {
+		return !slices.ContainsFunc(v.Asks, func(known Finding) bool { return known.ID == f.ID })
+	})
+}
+
+// Question are the findings that a person is asked about, as one text; "" where there are none.
+func (v *Verdict) Question() string { return strings.ReplaceAll(texts(v.Asks), "\n", "; ") }
+
+// waysBack are what can be done about findings that a person has to answer, a hint each.
+func (v *Verdict) waysBack() (ways []string) {
+	var places []string
+	lost, elsewhere, closed := 0, false, false
+	for i := range v.Asks {
+		switch f := &v.Asks[i]; f.kind {
+		case otherLedger:
+			if place := "--checkpoint " + Word(f.Witness.Place); !slices.Contains(places, place) {
+				places = append(places, place)
+			}
+			lost = max(lost, f.Witness.Leads)
+		case otherTarget:
+			elsewhere = true
+		case unreadable:
+			closed = true
+		}
+	}
+	if len(places) > 2 {
+		places = append(places[:2], "one of the others")
+	}
+	if len(places) > 0 {
+		ways = append(ways, "to go on with the other one: "+strings.Join(places, ", or "), fmt.Sprintf(
+			"if it is lost: leadferry checkpoint adopt leadferry-runs/*/results.csv* takes over the leads that run folders name. It knew %d: rows that they do not name are held then, not sent, since their leads may exist", lost))
+	}
+	if elsewhere {
+		ways = append(ways, "name the right profile or trunk")
+	}
+	if closed {
+		ways = append(ways, "run this as the user whose it is, or let this user read it")
+	}
+	return append(ways, "if other leads are meant: --new-checkpoint="+answerTo(v.Asks))
+}
+
+// Answer records that a person has answered all findings, so that none of them is asked about again.
+func (v *Verdict) Answer(ctx context.Context, s Store) error {
+	if len(v.Asks) == 0 {
+		return nil
+	}
+	l, err := LineageOf(ctx, s)
+	if err != nil {
+		return err
+	}
+	for i := range v.Asks {
+		if !slices.Contains(l.Answered, v.Asks[i].ID) {
+			l.Answered = append(l.Answered, v.Asks[i].ID)
+		}
+	}
+	return l.Keep(ctx, s)
+}
+
+// TakeOlder takes a ledger that is older than known, or that was copied elsewhere, for good: under a new ID and as
+// incomplete. answer names what a person has seen; took is false where there was nothing to take.
+func TakeOlder(ctx context.Context, s Store, ws *Witnesses, answer, moved string) (took bool, err error) {
+	v, err := Judge(ctx, s, ws, false, nil)
+	if err != nil {
+		return false, err
+	}
+	info := s.Info()
+	want := info.ID
+	if len(v.Older) > 0 {
+		want = answerTo(v.Older)
+	}
+	if len(v.Older) == 0 && moved == "" || answer != want {
+		return false, nil
+	}
+	l, err := LineageOf(ctx, s)
+	if err != nil {
+		return false, err
+	}
+	l.Descend(info.ID, info.Sequence)
+	for i := range v.Older {
+		l.Descend(v.Older[i].Witness.Ledger, v.Older[i].Witness.Commits)
+	}
+	missing := "leads that were made after this copy was taken"
+	if moved != "" {
+		missing = "leads that " + moved + " has known besides, where it was copied to"
+	}
+	if err := s.Lack(ctx, missing, false); err != nil { // before the lineage says that what is missing was accepted
+		return false, err
+	}
+	if err := l.Keep(ctx, s); err != nil {
+		return false, err
+	}
+	return true, s.Lack(ctx, missing, true)
+}
+
+// OnThisMachine refuses a checkpoint file that was last used on another machine, or notes this one. machine is "" where
+// it has no ID. here says that a person has moved it.
+func OnThisMachine(ctx context.Context, s Store, machine string, here bool) error {
+	info := s.Info()
+	if machine == "" || IsAddress(info.Path) {
+		return nil
+	}
+	l, err := LineageOf(ctx, s)
+	if err != nil {
+		return err
+	}
+	sum := s.Digests().Sum([]byte("machine " + machine))
+	this := hex.EncodeToString(sum[:8])
+	switch {
+	case l.Machine == this:
+		return nil
+	case l.Machine != "" && !here:
+		return &OpenError{
+			Path: info.Path, Err: ErrOtherMachine,
+			Text: "was last used on another machine: if that one goes on with its copy, each machine makes the leads again that the other has made",
+			Hint: "stop the runs there; then leadferry checkpoint check --moved-here --checkpoint " + Word(info.Path) + ". For machines that take turns, give both the same `machine: NAME` in the configuration",
+		}
+	}
+	l.Machine = this
+	return l.Keep(ctx, s)
+}
+
+// RefuseHalfAdopted refuses runs with a ledger into which a list was not taken over to its end.
+func RefuseHalfAdopted(ctx context.Context, s Store) error {
+	l, err := LineageOf(ctx, s)
+	if err != nil || l.Adopting == nil {
+		return err
+	}
+	info := s.Info()
+	words := make([]string, len(l.Adopting.Files))
+	for i, file := range l.Adopting.Files {
+		words[i] = Word(file)
+	}
+	return &OpenError{
+		Path: info.Path, Err: ErrHalfAdopted,
+		Text: "lacks leads of a list: leadferry checkpoint adopt was stopped before it had taken all of it over",
+		Hint: "run it again: leadferry checkpoint adopt " + strings.Join(words, " ") + " --checkpoint " + Word(info.Path) +
+			"; leadferry checkpoint check --accept-loss gives the list up",
+	}
+}
+
+// Leads are a list of leads to be adopted, as files have it.
+type Leads struct {
+	Files   []string
+	Choose  func() error // reads the files once and finds out which of their rows count
+	Entries List
+	Missing func() string // what the files say is missing of what they were taken from; called once they were read
+}
+
+// AdoptList takes a list over, see [Store]: what is cut off is refused by runs until the same list, or one that contains
+// it, was taken over. Witnesses that know more than a ledger which the list has filled make it incomplete.
+func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r AdoptResult, err error) {
+	files, list := leads.Files, leads.Entries
+	before := s.Info()
+	l, err := LineageOf(ctx, s)
+	if err != nil {
+		return r, err
+	}
+	old := l.Adopting
+	begun := Adopting{Files: files, Fills: before.Leads+before.InDoubt == 0 || old != nil && old.Fills}
+	if old == nil { // until the list was read, its files name it
+		l.Adopting = &begun
+		if err := l.Keep(ctx, s); err != nil {
+			return r, err
+		}
+	}
+	restore := func(err error) error {
+		l.Adopting = old
+		return errors.Join(err, l.Keep(ctx, s))
+	}
+	if err := leads.Choose(); err != nil {
+		return r, restore(err)
+	}
+	keys, err := keysOf(s.Digests(), list)
+	if err != nil {
+		return r, restore(err)
+	}
+	whole := old == nil || keys.contain(old, files)
+	begun.Keys = keys.encode()
+	if l.Adopting = &begun; !whole {
+		l.Adopting = old.and(begun)
+	}
+	if err := l.Keep(ctx, s); err != nil {
+		return r, err
+	}
+	if r, err = s.Adopt(ctx, list); errors.As(err, new(*ListError)) { // a list that fails otherwise may be taken over by half
+		return r, restore(err)
+	} else if err != nil {
+		return r, err
+	}
+	if l.Adopting = nil; !whole {
+		l.Adopting = old
+	}
+	if begun.Fills {
+		if err := fromElsewhere(ctx, s, ws, &l); err != nil {
+			return r, err
+		}
+	}
+	if text := leads.Missing(); text != "" {
+		if err := s.Lack(ctx, text, false); err != nil {
+			return r, err
+		}
+	}
+	return r, l.Keep(ctx, s)
+}
+
+// fromElsewhere makes the ledgers of witnesses ancestors of one that a list has filled, and it incomplete where one of
+// them knew more than it holds now, or where its run did not end.
+func fromElsewhere(ctx context.Context, s Store, ws *Witnesses, l *Lineage) error {
+	after := s.Info()
+	missing := ""
+	for _, w := range ws.All() {
+		if f, err := compare(ctx, s, &after, l, &w); err != nil || f == nil || f.kind != otherLedger && f.kind != olderLedger || slices.Contains(l.Answered, f.ID) {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		if w.Open || w.Leads > after.Leads+after.InDoubt {
+			missing = fmt.Sprintf("leads that the checkpoint %s knew and the list does not name: %s", w.Place, w.knew())
+		}
+		if w.Ledger != after.ID {
+			l.Descend(w.Ledger, w.Commits)
+		}
+	}
+	if missing == "" {
+		return nil
+	}
+	return s.Lack(ctx, missing, false)
+}
+
+// and is a list of which neither this one nor another one was taken over to its end: with the keys of both, or, where this
+// one had not been read to its end, with its files alone.
+func (a *Adopting) and(other Adopting) *Adopting {
+	for _, file := range a.Files {
+		if !slices.Contains(other.Files, file) {
+			other.Files = append(slices.Clone(other.Files), file)
+		}
+	}
+	if other.Keys = slices.Concat(a.Keys, other.Keys); len(a.Keys) == 0 {
+		other.Keys = nil
+	}
+	return &other
+}
+
+// listKeys are 8 bytes of the digest of each key of a list, in order.
+type listKeys [][8]byte
+
+func keysOf(d *Digester, list List) (keys listKeys, err error) {
+	for e, err := range list {
+		if err != nil {
+			return nil, &ListFailure{err}
+		}
+		sum := d.Sum([]byte(e.Key))
+		keys = append(keys, [8]byte(sum[:8]))
+	}
+	slices.SortFunc(keys, func(a, b [8]byte) int { return slices.Compare(a[:], b[:]) })
+	return keys, nil
+}
+
+func (k listKeys) encode() []byte {
+	b := make([]byte, 0, 8*len(k))
+	for i := range k {
+		b = append(b, k[i][:]...)
+	}
+	return b
+}
+
+// contain says whether a list holds all of the one whose adoption was cut off: all its keys, or, where that one had not
+// been read to its end, all its files.
+func (k listKeys) contain(old *Adopting, files []string) bool {
+	if len(old.Keys) == 0 {
+		return !slices.ContainsFunc(old.Files, func(file string) bool { return !slices.Contains(files, file) })
+	}
+	for one := range slices.Chunk(old.Keys, 8) {
+		if _, found := slices.BinarySearchFunc(k, [8]byte(one), func(a, b [8]byte) int { return slices.Compare(a[:], b[:]) }); !found {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,384 @@
+package checkpoint_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"leadferry/checkpoint"
+	"leadferry/checkpoint/storetest"
+)
+
+var here = checkpoint.Target{BaseURL: "https://api.example.com", LeadsURL: "https://leads.example.com", TrunkID: "5f0c1a52-7d0b-4a3e-9a1e-3a1c6d1f0b77"}
+
+// ledger is one that the run "r" has used, and that knows these keys.
+func ledger(t *testing.T, keys ...string) *storetest.Memory {
+	t.Helper()
+	m := storetest.NewMemory(here)
+	if err := m.PutRun(t.Context(), checkpoint.RunInfo{ID: "r"}); err != nil {
+		t.Fatal(err)
+	}
+	for i, key := range keys {
+		storetest.Together(t, m, checkpoint.Settle, storetest.CreatedEntry(key, "lead-"+key, i))
+	}
+	return m
+}
+
+// told writes witnesses into a book.
+func told(t *testing.T, all ...checkpoint.Witness) *checkpoint.Witnesses {
+	t.Helper()
+	ws := &checkpoint.Witnesses{Book: t.TempDir()}
+	for i, w := range all {
+		text, err := w.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		written(t, filepath.Join(ws.Book, string(rune('a'+i))+".json"), text)
+	}
+	return ws
+}
+
+func written(t *testing.T, path string, text []byte) {
+	t.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, text, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func judged(t *testing.T, s checkpoint.Store, ws *checkpoint.Witnesses, kinds ...checkpoint.Kind) *checkpoint.Verdict {
+	t.Helper()
+	v, err := checkpoint.Judge(t.Context(), s, ws, true, kinds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// refused wants a refusal of a kind, with a hint, that says all these words.
+func refused(t *testing.T, err, kind error, words ...string) {
+	t.Helper()
+	var why *checkpoint.OpenError
+	if !errors.As(err, &why) || !errors.Is(err, kind) || why.Text == "" || why.Hint == "" {
+		t.Fatalf("%v, want a refusal as %v with a hint", err, kind)
+	}
+	for _, word := range words {
+		if !strings.Contains(err.Error(), word) {
+			t.Errorf("%q is not said in: %v", word, err)
+		}
+	}
+}
+
+// Own and other ledgers, against one that knows three leads. faults 21, 23, 128, m18
+func TestJudge(t *testing.T) {
+	another := here
+	another.TrunkID = "other"
+	moved, capitals := here, here
+	moved.LeadsURL = "https://elsewhere.example.com"
+	capitals.TrunkID = strings.ToUpper(here.TrunkID)
+	m := ledger(t, "a", "b", "c")
+	own, at := m.Info().ID, m.Info().Sequence
+	lineage := checkpoint.Lineage{Ancestors: []checkpoint.Ancestor{{ID: "parent", Commits: 7}}, Answered: []string{"answered"}}
+	if err := lineage.Keep(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	other := checkpoint.Witness{Ledger: "other", Target: here, Place: "/srv/other.db", Run: "x"}
+	with := func(change func(w *checkpoint.Witness)) checkpoint.Witness {
+		w := other
+		change(&w)
+		return w
+	}
+	for name, test := range map[string]struct {
+		witness     checkpoint.Witness
+		older, asks string // what is said
+	}{
+		"as it is":                     {witness: checkpoint.Witness{Ledger: own, Run: "r", Commits: at, Leads: 3}},
+		"the witness is behind":        {witness: checkpoint.Witness{Ledger: own, Run: "r", Commits: at - 1, Open: true}},
+		"a command":                    {witness: checkpoint.Witness{Ledger: own, Commits: at}},
+		"fewer commits":                {witness: checkpoint.Witness{Ledger: own, Run: "r", Commits: at + 9}, older: "says that commit 13 was made"},
+		"fewer commits than a command": {witness: checkpoint.Witness{Ledger: own, Commits: at + 9}, older: "says that commit 13 was made"},
+		"a run that it does not know":  {witness: checkpoint.Witness{Ledger: own, Run: "later", Commits: at}, older: "does not know the run later"},
+		"its parent":                   {witness: checkpoint.Witness{Ledger: "parent", Run: "x", Commits: 7, Leads: 9, Open: true, Target: here}},
+		"its parent went on":           {witness: checkpoint.Witness{Ledger: "parent", Commits: 8, Place: "/srv/old.db", Target: here}, older: "descends from the checkpoint /srv/old.db"},
+		"another that knows nothing":   {witness: other},
+		"another that knows leads":     {witness: with(func(w *checkpoint.Witness) { w.Leads = 5 }), asks: "/srv/other.db; it knew 5 leads"},
+		"another that is in use":       {witness: with(func(w *checkpoint.Witness) { w.Open = true }), asks: "0 leads or more"},
+		"another address of it":        {witness: with(func(w *checkpoint.Witness) { w.Leads, w.Target = 5, moved }), asks: "service at https://elsewhere"},
+		"its trunk in capitals":        {witness: with(func(w *checkpoint.Witness) { w.Leads, w.Target = 5, capitals }), asks: "it knew 5 leads"},
+		"another trunk":                {witness: with(func(w *checkpoint.Witness) { w.Leads, w.Open, w.Target = 5, true, another })},
+		"answered before":              {witness: with(func(w *checkpoint.Witness) { w.Leads, w.Ledger = 5, "answered" })},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ws := told(t, test.witness)
+			v := judged(t, m, ws)
+			switch err := v.Refuse(""); {
+			case test.older != "":
+				refused(t, err, checkpoint.ErrRolledBack, test.older, "--accept-older="+test.witness.Ledger, ws.Book)
+				refused(t, v.Refuse(test.witness.Ledger), checkpoint.ErrRolledBack) // no answer to a question
+			case test.asks != "":
+				refused(t, err, checkpoint.ErrGone, test.asks, "--new-checkpoint="+test.witness.Ledger, "--checkpoint /srv/other.db", "checkpoint adopt", ws.Book)
+				refused(t, v.Refuse("wrong"), checkpoint.ErrGone)
+				if err := v.Refuse(test.witness.Ledger); err != nil {
+					t.Errorf("answered: %v", err)
+				}
+			case err != nil:
+				t.Error(err)
+			default:
+				if err := v.Refuse("other"); !errors.Is(err, checkpoint.ErrAnswersNothing) {
+					t.Errorf("an answer to nothing: %v", err)
+				}
+			}
+			only, err := checkpoint.Judge(t.Context(), m, ws, false, nil) // nobody makes leads
+			if err != nil || len(only.Asks) > 0 || len(only.Older) != len(v.Older) {
+				t.Errorf("of who makes none: %+v, %v", only, err)
+			}
+		})
+	}
+	if v := judged(t, m, nil); v.Refuse("") != nil {
+		t.Error("the sandbox's are asked about")
+	}
+}
+
+// A witness that cannot be read may tell of leads: a ledger without any is refused, another one warned.
+func TestJudgeUnreadableWitness(t *testing.T) {
+	for name, text := range map[string]string{"cut": `{"commits":     1,"le`, "empty": "", "foreign": `{"name":"x"}`, "without a ledger": `{"commits":1}`} {
+		t.Run(name, func(t *testing.T) {
+			ws := &checkpoint.Witnesses{Parents: []string{t.TempDir()}}
+			path := filepath.Join(ws.Parents[0], "a run", checkpoint.RunFile)
+			written(t, path, []byte(text))
+			v := judged(t, ledger(t), ws)
+			refused(t, v.Refuse(""), checkpoint.ErrGone, path+" cannot be read", "--new-checkpoint=", "let this user read it")
+			if strings.Contains(v.Question(), "nil") || v.Refuse(v.Asks[0].ID) != nil {
+				t.Errorf("%v, %v", v.Question(), v.Refuse(v.Asks[0].ID))
+			}
+			v = judged(t, ledger(t, "a"), ws)
+			if v.Refuse("") != nil || len(v.Warnings) != 1 || !strings.Contains(v.Warnings[0], path) {
+				t.Errorf("%v, %q", v.Refuse(""), v.Warnings)
+			}
+		})
+	}
+}
+
+// Files of a kind that went to another target only, and what tells kinds apart.
+func TestJudgeKinds(t *testing.T) {
+	there := here
+	there.TrunkID = "other"
+	shape := checkpoint.Shape{Columns: []string{"a", "b", "c", "d"}, Key: "{a}", Namespace: "n"}
+	sent := func(to checkpoint.Target, s checkpoint.Shape) checkpoint.Witness {
+		return checkpoint.Witness{Ledger: "ledger of " + to.TrunkID, Target: to, Leads: 1, Kinds: []checkpoint.Kind{checkpoint.KindOf(&s)}}
+	}
+	with := func(change func(s *checkpoint.Shape)) checkpoint.Shape {
+		s := shape
+		change(&s)
+		return s
+	}
+	answered := checkpoint.Lineage{Ancestors: []checkpoint.Ancestor{{ID: "ledger of " + here.TrunkID}}}
+	for name, test := range map[string]struct {
+		all  []checkpoint.Witness
+		asks bool
+	}{
+		"nowhere":        {},
+		"there alone":    {[]checkpoint.Witness{sent(there, shape)}, true},
+		"here alone":     {[]checkpoint.Witness{sent(here, shape)}, false},
+		"at both":        {[]checkpoint.Witness{sent(there, shape), sent(here, shape)}, false},
+		"half of it":     {[]checkpoint.Witness{sent(there, with(func(s *checkpoint.Shape) { s.Columns = []string{"a", "b", "x", "y"} }))}, true},
+		"less than half": {[]checkpoint.Witness{sent(there, with(func(s *checkpoint.Shape) { s.Columns = []string{"a", "x", "y", "z"} }))}, false},
+		"other key":      {[]checkpoint.Witness{sent(there, with(func(s *checkpoint.Shape) { s.Key = "{b}" }))}, false},
+		"other names":    {[]checkpoint.Witness{sent(there, with(func(s *checkpoint.Shape) { s.Namespace = "m" }))}, false},
+		"it made none":   {[]checkpoint.Witness{{Ledger: "x", Target: there, Kinds: sent(there, shape).Kinds}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := ledger(t, "a")
+			if err := answered.Keep(t.Context(), m); err != nil {
+				t.Fatal(err)
+			}
+			v := judged(t, m, told(t, test.all...), checkpoint.KindOf(&shape))
+			if asks := v.Question() != ""; asks != test.asks {
+				t.Fatalf("asks %q", v.Question())
+			}
+			if !test.asks {
+				return
+			}
+			refused(t, v.Refuse(""), checkpoint.ErrGone, "never to trunk "+here.TrunkID, "trunk other", "right profile")
+			if err := v.Answer(t.Context(), m); err != nil {
+				t.Fatal(err)
+			}
+			if v = judged(t, m, told(t, test.all...), checkpoint.KindOf(&shape)); v.Refuse("") != nil {
+				t.Errorf("asked again: %v", v.Refuse(""))
+			}
+		})
+	}
+}
+
+// Of several findings one answer answers all, and none of them is asked about again; what comes later is.
+func TestOneAnswerToSeveralFindings(t *testing.T) {
+	m := storetest.NewMemory(here)
+	of := func(id string, commits uint64, leads int) checkpoint.Witness {
+		return checkpoint.Witness{Ledger: id, Target: here, Place: "/srv/" + id + ".db", Commits: commits, Leads: leads}
+	}
+	all := []checkpoint.Witness{of("one", 3, 5), of("two", 1, 1), of("one", 9, 8)}
+	ws := told(t, all...)
+	v := judged(t, m, ws)
+	if len(v.Asks) != 2 {
+		t.Fatalf("%+v", v.Asks)
+	}
+	refused(t, v.Refuse(""), checkpoint.ErrGone, "one.db; it knew 8 leads", "two.db; it knew 1 leads")
+	refused(t, v.Refuse("one"), checkpoint.ErrGone)
+	_, answer, _ := strings.Cut(v.Refuse("").Error(), "--new-checkpoint=")
+	if err := v.Refuse(answer); err != nil {
+		t.Errorf("%q: %v", answer, err)
+	}
+	if err := v.Answer(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	later := judged(t, m, told(t, append(all, of("three", 1, 1))...))
+	if v = judged(t, m, ws); v.Refuse("") != nil || len(later.Asks) != 1 || v.Covers(later) || !later.Covers(v) {
+		t.Errorf("%v, later %+v", v.Refuse(""), later.Asks)
+	}
+}
+
+// What a run folder tells against a ledger is held against it from then on also where the folder is not at hand.
+func TestFindingsOfRunFoldersAreRemembered(t *testing.T) {
+	ws := &checkpoint.Witnesses{Book: filepath.Join(t.TempDir(), "book"), Parents: []string{t.TempDir()}}
+	w := checkpoint.Witness{Ledger: "other", Target: here, Place: "other.db", Leads: 5, Run: "x", Commits: 4}
+	text, err := w.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	written(t, filepath.Join(ws.Parents[0], "run", checkpoint.RunFile), text)
+	refused(t, judged(t, ledger(t), ws).Refuse(""), checkpoint.ErrGone)
+	ws.Parents = nil
+	refused(t, judged(t, ledger(t), ws).Refuse(""), checkpoint.ErrGone, "it knew 5 leads")
+	if all := ws.All(); len(all) != 1 || all[0].Commits != 4 {
+		t.Errorf("%+v", all)
+	}
+}
+
+// A ledger that is older than known, whose parent went on, or that was copied elsewhere is taken by its own answer, as incomplete
+// and under a new ID; whatever cuts that off, it is not taken as complete.
+func TestTakeOlder(t *testing.T) {
+	for name, test := range map[string]struct {
+		witnesses func(id string) []checkpoint.Witness
+		moved     string
+		answer    func(id string) string
+	}{
+		"own": {func(id string) []checkpoint.Witness {
+			return []checkpoint.Witness{{Ledger: id, Run: "later", Commits: 3}}
+		}, "", func(id string) string { return id }},
+		"lineage": {func(string) []checkpoint.Witness {
+			return []checkpoint.Witness{{Ledger: "parent", Commits: 8, Target: here}}
+		}, "", func(string) string { return "parent" }},
+		"moved": {func(string) []checkpoint.Witness { return nil }, "/srv/new.db", func(id string) string { return id }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for cut := range 5 {
+				m := ledger(t, "a")
+				parent := checkpoint.Lineage{Ancestors: []checkpoint.Ancestor{{ID: "parent", Commits: 7}}}
+				if err := parent.Keep(t.Context(), m); err != nil {
+					t.Fatal(err)
+				}
+				id := m.Info().ID
+				ws := told(t, test.witnesses(id)...)
+				if took, err := checkpoint.TakeOlder(t.Context(), m, ws, "wrong", test.moved); took || err != nil {
+					t.Errorf("took %v, %v", took, err)
+				}
+				took, err := checkpoint.TakeOlder(t.Context(), &failing{m, cut}, ws, test.answer(id), test.moved)
+				if done := err == nil; done != (cut >= 3) || done && !took {
+					t.Fatalf("%d: took %v, %v", cut, took, err)
+				}
+				if i := m.Info(); judged(t, m, ws).RefuseOlder() == nil && !i.Incomplete && (test.moved == "" || i.ID != id) {
+					t.Errorf("cut off after %d: %+v passes for complete", cut, i)
+				}
+				if took && (m.Info().ID == id || judged(t, m, ws).Refuse("") != nil) {
+					t.Errorf("taken: ID %s after %s, %v", m.Info().ID, id, judged(t, m, ws).Refuse(""))
+				}
+			}
+		})
+	}
+}
+
+var errCut = errors.New("cut off")
+
+// failing is a Store that takes no change after some.
+type failing struct {
+	*storetest.Memory
+	left int
+}
+
+func (f *failing) cut() error {
+	if f.left--; f.left < 0 {
+		return errCut
+	}
+	return nil
+}
+
+func (f *failing) PutNote(ctx context.Context, name string, value []byte) error {
+	if err := f.cut(); err != nil {
+		return err
+	}
+	return f.Memory.PutNote(ctx, name, value)
+}
+
+func (f *failing) Lack(ctx context.Context, missing string, renew bool) error {
+	if err := f.cut(); err != nil {
+		return err
+	}
+	return f.Memory.Lack(ctx, missing, renew)
+}
+
+func (f *failing) Adopt(ctx context.Context, list checkpoint.List) (checkpoint.AdoptResult, error) {
+	if err := f.cut(); err != nil {
+		return checkpoint.AdoptResult{}, err
+	}
+	return f.Memory.Adopt(ctx, list)
+}
+
+func TestOnThisMachine(t *testing.T) {
+	m := ledger(t)
+	m.Path = "/srv/leads.db"
+	for i, step := range []struct {
+		machine string
+		here    bool
+		refused bool
+	}{
+		{"one", false, false},
+		{"one", false, false},
+		{"", false, false},
+		{"two", false, true},
+		{"two", true, false},
+		{"two", false, false},
+		{"one", false, true},
+	} {
+		if err := checkpoint.OnThisMachine(t.Context(), m, step.machine, step.here); (err != nil) != step.refused {
+			t.Errorf("step %d: %v", i, err)
+		} else if err != nil {
+			refused(t, err, checkpoint.ErrOtherMachine, "--moved-here --checkpoint /srv/leads.db")
+		}
+	}
+	note, err := m.Note(t.Context(), checkpoint.LineageNote)
+	if err != nil || strings.Contains(string(note), "two") {
+		t.Errorf("the machine's ID can be read in %s, %v", note, err)
+	}
+	m.Path = "postgres://db/leads"
+	if err := checkpoint.OnThisMachine(t.Context(), m, "three", false); err != nil {
+		t.Errorf("a server's: %v", err)
+	}
+}
+
+// The path that is to be named instead stays what it is in a shell. fault 127
+func TestAPathInAHint(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("other shells")
+	}
+	for path, want := range map[string]string{
+		"/srv/leads.db": "/srv/leads.db", "/srv/leads of 2026.db": `'/srv/leads of 2026.db'`, "-l.db": "./-l.db", "/srv/a\tb.db": `$'/srv/a\tb.db'`,
+		"postgres://ann@db/leads?sslmode=require": `'postgres://ann@db/leads?sslmode=require'`, "/srv/$HOME.db": `'/srv/$HOME.db'`, "/srv/`x`!'s.db": "'/srv/`x`!'\\''s.db'",
+	} {
+		if got := checkpoint.Word(path); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}

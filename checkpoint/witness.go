@@ -1,0 +1,137 @@
+package checkpoint
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Witness is a note outside a ledger of how far the ledger had come. A run writes it durably before its first claim, with
+// every commit it overwrites the counts (unsynced), and at its end it closes it. One stands in the run's folder
+// (run.json), one in the user's book of ledgers, see [Witnesses].
+type Witness struct {
+	Commits uint64 `json:"-"` // number of the last commit; in PostgreSQL of the worker's own last one
+	Leads   int    `json:"-"` // keys that have a lead or may have one
+	Open    bool   `json:"-"` // the run did not end in order, or goes on
+
+	Ledger  string     `json:"ledger"` // its ID
+	Lineage []Ancestor `json:"lineage,omitempty"`
+	Target  Target     `json:"target"`
+	Place   string     `json:"place"` // path or address
+	Run     string     `json:"run"`
+	Command string     `json:"command"`
+	Process int        `json:"process"`
+	Started time.Time  `json:"started"`
+	Kinds   []Kind     `json:"kinds,omitempty"` // of files that leads were made of
+	Left    string     `json:"left,omitempty"`  // how the checkpoint file was left: equal means untouched since
+
+	Source string `json:"-"` // the file that says so
+	Err    error  `json:"-"` // why it cannot be read: then nothing but Source is known
+}
+
+// Ancestor is a ledger that another one descends from, with the number of its last commit that was taken over.
+type Ancestor struct {
+	ID      string `json:"id"`
+	Commits uint64 `json:"commits"`
+}
+
+// Kind is what tells one sort of file from another: hashes of its key, its namespace and each of its columns. Column
+// names are no secret, but a book that is mailed should not list them.
+type Kind struct {
+	Key       string   `json:"key"`
+	Namespace string   `json:"namespace"`
+	Columns   []string `json:"columns"`
+}
+
+// KindOf is the kind of files of a shape.
+func KindOf(s *Shape) Kind {
+	k := Kind{Key: hashOf("key", s.Key), Namespace: hashOf("namespace", s.Namespace)}
+	for _, name := range s.Columns {
+		k.Columns = append(k.Columns, hashOf("column", name))
+	}
+	slices.Sort(k.Columns)
+	k.Columns = slices.Compact(k.Columns)
+	return k
+}
+
+func hashOf(what, text string) string {
+	sum := sha256.Sum256([]byte("leadferry " + what + "\x00" + text))
+	return hex.EncodeToString(sum[:6])
+}
+
+// ID names the kind in questions and answers.
+func (k *Kind) ID() string {
+	return shortID(append([]string{k.Key, k.Namespace}, k.Columns...)...)
+}
+
+// same says whether two files are of one kind: key and namespace are equal and they share at least half of their columns.
+func (k *Kind) same(other *Kind) bool {
+	if k.Key != other.Key || k.Namespace != other.Namespace {
+		return false
+	}
+	shared := 0
+	for _, c := range k.Columns {
+		if _, found := slices.BinarySearch(other.Columns, c); found {
+			shared++
+		}
+	}
+	return shared > 0 && 2*shared >= min(len(k.Columns), len(other.Columns))
+}
+
+// shortID names one text by itself and several by a hash: the answer to a refusal is one word, however much it is about.
+func shortID(texts ...string) string {
+	if len(texts) == 1 {
+		return texts[0]
+	}
+	sum := sha256.Sum256([]byte(strings.Join(texts, "\x00")))
+	return hex.EncodeToString(sum[:8])
+}
+
+// head is the first part of a witness as it is written: of fixed length, so that a commit overwrites it in place, well
+// inside one sector of a disk.
+func (w *Witness) head() []byte {
+	return fmt.Appendf(nil, `{"commits":%20d,"leads":%12d,"open":%5t,`, w.Commits, w.Leads, w.Open)
+}
+
+func (w *Witness) encode() ([]byte, error) {
+	rest, err := json.Marshal(w)
+	if err != nil {
+		return nil, err
+	}
+	return append(append(w.head(), rest[1:]...), '\n'), nil
+}
+
+func decodeWitness(text []byte) (w Witness, err error) {
+	var head struct {
+		Commits uint64 `json:"commits"`
+		Leads   int    `json:"leads"`
+		Open    bool   `json:"open"`
+	}
+	if err := json.Unmarshal(text, &head); err != nil {
+		return w, err
+	}
+	err = json.Unmarshal(text, &w)
+	w.Commits, w.Leads, w.Open = head.Commits, head.Leads, head.Open
+	if err == nil && (w.Ledger == "" || !bytes.HasPrefix(text, []byte(`{"commits":`))) {
+		err = fmt.Errorf("it is no witness of a ledger")
+	}
+	return w, err
+}
+
+// knows says that leads may exist which the ledger knew: one whose run did not end counts as knowing some.
+func (w *Witness) knows() bool { return w.Leads > 0 || w.Open }
+
+// what the ledger knew, for people.
+func (w *Witness) knew() string {
+	if w.Open {
+		return fmt.Sprintf("it knew %d leads or more, and its last run (%s, %s) did not end or is going on", w.Leads, w.Run, day(w.Started))
+	}
+	return fmt.Sprintf("it knew %d leads after its last run (%s, %s)", w.Leads, w.Run, day(w.Started))
+}
+
+func day(t time.Time) string { return t.UTC().Format("2006-01-02 15:04Z") }

@@ -1,0 +1,347 @@
+package checkpoint
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"leadferry/internal/disk"
+)
+
+// RunFile is the witness in a run's folder.
+const RunFile = "run.json"
+
+// Witnesses are where witnesses stand: in the user's book of ledgers, one file a ledger (of PostgreSQL one a worker), and
+// in the run folders at hand. The nil Witnesses are those of the sandbox: none.
+type Witnesses struct {
+	Book    string   // folder of the book; "" where there is no place for one
+	Parents []string // folders in which run folders stand
+	Looks   bool     // nothing is written
+}
+
+// mostWitness bounds a witness, in bytes.
+const mostWitness = 4 << 20
+
+// All reads every witness. One that cannot be read is there with its Err, since it may tell of leads.
+func (ws *Witnesses) All() (all []Witness) {
+	if ws == nil {
+		return nil
+	}
+	if ws.Book != "" {
+		all = append(all, readFolder(ws.Book, func(name string) bool { return strings.HasSuffix(name, ".json") })...)
+	}
+	for _, parent := range ws.Parents {
+		entries, err := os.ReadDir(parent)
+		if err != nil && !isNone(err) {
+			all = append(all, Witness{Source: parent, Err: err})
+		}
+		for _, e := range entries {
+			if e.IsDir() {
+				all = append(all, readFolder(filepath.Join(parent, e.Name()), isRunFile)...)
+			}
+		}
+	}
+	return all
+}
+
+// isRunFile reports whether a name is that of a witness: [RunFile], or one that was kept beside it, see [Witnesses.Begin].
+func isRunFile(name string) bool {
+	return name == RunFile || strings.HasPrefix(name, "run-") && strings.HasSuffix(name, ".json")
+}
+
+// In are the witnesses in one folder.
+func In(folder string) []Witness { return readFolder(folder, isRunFile) }
+
+// isNone says that there is no folder.
+func isNone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
+
+func readFolder(folder string, wanted func(name string) bool) (all []Witness) {
+	entries, err := os.ReadDir(folder)
+	if err != nil && !isNone(err) {
+		return []Witness{{Source: folder, Err: err}}
+	}
+	for _, e := range entries {
+		if !e.IsDir() && wanted(e.Name()) {
+			if w, found := readWitness(filepath.Join(folder, e.Name())); found {
+				all = append(all, w)
+			}
+		}
+	}
+	return all
+}
+
+func readWitness(path string) (w Witness, found bool) {
+	f, err := os.OpenFile(path, os.O_RDONLY|disk.NonBlock, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return w, false
+	}
+	if err == nil {
+		defer f.Close()
+		var text []byte
+		if text, err = io.ReadAll(io.LimitReader(f, mostWitness)); err == nil {
+			w, err = decodeWitness(text)
+		}
+	}
+	w.Source, w.Err = path, err
+	return w, true
+}
+
+// remember keeps in the book what run folders tell against a ledger: it is refused from then on also where they are not at
+// hand, as after a change of folder or without --out.
+func (ws *Witnesses) remember(all []Finding) {
+	for i := range all {
+		w := all[i].Witness
+		text, err := w.encode()
+		if ws.Looks || ws.Book == "" || w.Err != nil || err != nil || filepath.Dir(w.Source) == ws.Book || disk.MakeFolders(ws.Book) != nil {
+			continue
+		}
+		_ = replaceDurably(filepath.Join(ws.Book, w.Ledger+"-"+shortID(w.Run, "")+".json"), text)
+	}
+}
+
+// Entry is what the book says of the ledger with an ID that is a file.
+func (ws *Witnesses) Entry(id string) (Witness, bool) {
+	if ws == nil || ws.Book == "" {
+		return Witness{}, false
+	}
+	w, found := readWitness(filepath.Join(ws.Book, id+".json"))
+	return w, found && w.Err == nil
+}
+
+// Lock keeps other runs of this user from judging witnesses until unlock is called, so that of two that begin new ledgers
+// at once the second sees the first. Without a place for the book there is no lock.
+func (ws *Witnesses) Lock() (unlock func(), err error) {
+	unlock = func() {}
+	if ws == nil || ws.Book == "" || disk.MakeFolders(ws.Book) != nil {
+		return unlock, nil
+	}
+	f, err := os.OpenFile(filepath.Join(ws.Book, "lock"), os.O_RDWR|os.O_CREATE|disk.NoFollow, 0o600)
+	if err != nil {
+		return unlock, nil
+	}
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		held, err := disk.TryLock(f, false)
+		if held || err != nil {
+			return func() { f.Close() }, nil
+		}
+		if time.Now().After(end) {
+			return unlock, errors.Join(fmt.Errorf("%s is locked by another run that does not let go of it", f.Name()), f.Close())
+		}
+	}
+}
+
+// Testimony is the witness of a run that goes on. Its methods are safe for concurrent use; those of nil do nothing.
+type Testimony struct {
+	mu    sync.Mutex
+	note  Witness
+	files []*noteFile
+	ended bool
+}
+
+// noteFile is one place where the note stands.
+type noteFile struct {
+	path string
+	f    *os.File
+	old  []byte // what stood there before; nil: nothing
+}
+
+// ErrNoWitness says that neither the run's folder nor the book takes a witness.
+var ErrNoWitness = errors.New("no witness can be written")
+
+// Begin writes a witness of a ledger durably into the run's folder and into the book; of w it needs the run. Nothing may
+// be claimed before it returns nil. folder is "" for a run without one. [ErrNoWitness]: neither place takes the witness of
+// a file; in PostgreSQL the worker's own row is one.
+func (ws *Witnesses) Begin(ctx context.Context, s Store, w Witness, folder string) (*Testimony, error) {
+	if ws == nil {
+		return nil, nil
+	}
+	l, err := LineageOf(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	info := s.Info()
+	w.Commits, _ = s.Progress() // of this process: Info may count those of other workers
+	w.Leads, w.Open = info.Leads+info.InDoubt, true
+	w.Ledger, w.Lineage, w.Target, w.Place = info.ID, l.Ancestors, info.Target, info.Path
+	t := &Testimony{note: w}
+	var bad []error
+	if ws.Book != "" {
+		name := w.Ledger
+		if IsAddress(w.Place) {
+			name += "-" + w.Run
+		}
+		path := filepath.Join(ws.Book, name+".json")
+		t.note.Kinds = append(t.note.Kinds, ws.kindsOf(&w)...)
+		bad = append(bad, disk.MakeFolders(ws.Book), t.begin(path))
+		ws.prune(&w, path)
+	}
+	if folder != "" {
+		bad = append(bad, t.begin(runFileIn(folder, w.Ledger)))
+	}
+	if len(t.files) == 0 && !IsAddress(w.Place) {
+		return nil, errors.Join(append([]error{ErrNoWitness}, bad...)...)
+	}
+	return t, nil
+}
+
+// runFileIn is where a run's witness goes. That of another ledger, whose run used the same folder, is kept beside it.
+func runFileIn(folder, ledger string) string {
+	path := filepath.Join(folder, RunFile)
+	if old, found := readWitness(path); found && old.Ledger != ledger {
+		_ = os.Rename(path, filepath.Join(folder, "run-"+shortID(cmp.Or(old.Ledger, "unreadable"), old.Run)+".json"))
+	}
+	return path
+}
+
+// mostKinds is how many kinds of files the book keeps of a ledger.
+const mostKinds = 200
+
+// kindsOf are those that the book has of the ledger already.
+func (ws *Witnesses) kindsOf(w *Witness) (kinds []Kind) {
+	for _, one := range readFolder(ws.Book, func(name string) bool { return strings.HasPrefix(name, w.Ledger) }) {
+		for _, k := range one.Kinds {
+			known := func(other Kind) bool { return other.ID() == k.ID() }
+			if !slices.ContainsFunc(w.Kinds, known) && !slices.ContainsFunc(kinds, known) && len(kinds) < mostKinds {
+				kinds = append(kinds, k)
+			}
+		}
+	}
+	return kinds
+}
+
+// prune removes the entries of earlier workers of the same ledger that ended in order: the new one says as much.
+func (ws *Witnesses) prune(w *Witness, keep string) {
+	for _, one := range readFolder(ws.Book, func(name string) bool { return strings.HasPrefix(name, w.Ledger+"-") }) {
+		if one.Err == nil && !one.Open && one.Source != keep {
+			_ = os.Remove(one.Source)
+		}
+	}
+}
+
+// begin writes the note at path and holds it open.
+func (t *Testimony) begin(path string) error {
+	one := &noteFile{path: path}
+	one.old, _ = os.ReadFile(path)
+	if err := t.write(one); err != nil {
+		return err
+	}
+	t.files = append(t.files, one)
+	return nil
+}
+
+// write replaces the file by the note as it stands, durably.
+func (t *Testimony) write(one *noteFile) error {
+	text, err := t.note.encode()
+	if err != nil {
+		return err
+	}
+	if one.f != nil {
+		one.f.Close()
+		one.f = nil
+	}
+	if err := replaceDurably(one.path, text); err != nil {
+		return err
+	}
+	one.f, err = os.OpenFile(one.path, os.O_RDWR|disk.NoFollow, 0o600)
+	return err
+}
+
+// replaceDurably puts a text in the place of a file, or of none: a power cut leaves the one or the other.
+func replaceDurably(path string, text []byte) error {
+	temp := path + ".new"
+	_ = os.Remove(temp) // of a run that was killed
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL|disk.NoFollow, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = disk.Rename(temp, path)
+	}
+	if err != nil {
+		_ = os.Remove(temp)
+		return err
+	}
+	return disk.SyncFolder(filepath.Dir(path))
+}
+
+// Reached overwrites the counts. It is not synced: a count that is behind is right, only less sharp.
+func (t *Testimony) Reached(commits uint64, leads int) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ended {
+		return
+	}
+	t.note.Commits, t.note.Leads = commits, leads
+	head := t.note.head()
+	for _, one := range t.files {
+		if one.f != nil {
+			_, _ = one.f.WriteAt(head, 0)
+		}
+	}
+}
+
+// End closes the witness durably; left says how the checkpoint file was left. It comes before the ledger's lock is let go.
+func (t *Testimony) End(left string) (err error) {
+	if t == nil {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ended {
+		return nil
+	}
+	t.ended = true
+	t.note.Open, t.note.Left = false, left
+	for _, one := range t.files {
+		err = errors.Join(err, t.write(one), one.close())
+	}
+	return err
+}
+
+// Withdraw takes the witness back: the ledger that it spoke of was removed again, since it knew nothing.
+func (t *Testimony) Withdraw() {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ended = true
+	for _, one := range t.files {
+		_ = one.close()
+		if one.old != nil {
+			_ = replaceDurably(one.path, one.old)
+		} else {
+			_ = os.Remove(one.path)
+		}
+	}
+}
+
+func (one *noteFile) close() error {
+	if one.f == nil {
+		return nil
+	}
+	return one.f.Close()
+}
+
+// Attest has a Store close a witness when its use has ended in order.
+func Attest(s Store, t *Testimony) {
+	s.AtEnd(func(left string) {
+		t.Reached(s.Progress())
+		_ = t.End(left) // one that stays open says no less
+	})
+}

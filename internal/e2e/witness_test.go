@@ -1,0 +1,306 @@
+//go:build unix
+
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"leadferry/leadapi/sandbox"
+)
+
+// A situation begins with 20 of 60 rows imported in order, state and run folders kept, unless kill says that the run of the
+// first 20 was killed in its midst. lose is what befalls the ledger. Then the same command is refused, with this code and
+// words, and makes no lead twice, whatever is typed of what it prints.
+type situation struct {
+	kill  bool
+	lose  func(w *world)
+	with  []string // further flags of the next run
+	code  int
+	words []string
+}
+
+// removeAll removes a file or folder of the world.
+func (w *world) removeAll(names ...string) {
+	w.t.Helper()
+	for _, name := range names {
+		if err := os.RemoveAll(filepath.Join(w.dir, name)); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// backup copies a file or folder to a place outside the world, where tokens may lie, and returns what brings it back.
+func (w *world) backup(name string) (restore func()) {
+	w.t.Helper()
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(w.dir, name)
+	}
+	kept := filepath.Join(w.t.TempDir(), "kept")
+	w.copyTree(name, kept)
+	return func() { w.copyTree(kept, name) }
+}
+
+var importFour = []string{"import", "-m", "leads.yaml", "leads.csv", "-c", "4"}
+
+func situations() map[string]situation {
+	const other = "another checkpoint is in use for this trunk"
+	more := func(w *world, args ...string) { w.must(0, append(append([]string{}, importFour...), args...)...) }
+	return map[string]situation{
+		"state lost, run folders kept": {
+			lose: func(w *world) { w.removeAll("state") }, code: 4, words: []string{other, "adopt leadferry-runs/*/results.csv*", "It knew 20"},
+		},
+		"killed, state lost":            {kill: true, lose: func(w *world) { w.removeAll("state") }, code: 4, words: []string{other, "did not end"}},
+		"killed, state lost, required":  {kill: true, lose: func(w *world) { w.removeAll("state") }, with: []string{"--require-checkpoint"}, code: 4},
+		"killed, state lost, yes":       {kill: true, lose: func(w *world) { w.removeAll("state") }, with: []string{"--yes"}, code: 4, words: []string{other}},
+		"checkpoint lost, book kept":    {lose: func(w *world) { w.removeAll("leadferry-runs"); _ = os.Remove(w.checkpoint()) }, code: 4, words: []string{other}},
+		"another file":                  {with: []string{"--checkpoint", "mine.db"}, code: 4, words: []string{other}},
+		"the address changed":           {with: []string{"--leads-url", "LOCALHOST"}, code: 4, words: []string{other, "(service at "}},
+		"backup from before a run":      {lose: func(w *world) { restore := w.backup("state"); more(w, "--limit", "30"); restore() }, code: 4, words: []string{"does not know the run"}},
+		"only the file, from before":    {lose: func(w *world) { restore := w.backup(w.checkpoint()); more(w, "--limit", "30"); restore(); w.removeAll("leadferry-runs") }, code: 4, words: []string{"does not know the run"}},
+		"from before a resolve":         {lose: beforeACommand, code: 4, words: []string{"it is at commit"}},
+		"copied to a file, old one back": {
+			lose: func(w *world) {
+				restore := w.backup(w.checkpoint())
+				w.must(0, "checkpoint", "copy", w.checkpoint(), "to.db")
+				more(w, "--limit", "30", "--checkpoint", "to.db")
+				restore()
+			}, code: 4, words: []string{"it is at commit", other, "to.db"},
+		},
+		"a copy that goes on, then the first one": {
+			lose: func(w *world) {
+				w.copyTree(w.checkpoint(), "copy.db")
+				more(w, "--limit", "30", "--checkpoint", "copy.db")
+			}, code: 4, words: []string{"does not know the run"},
+		},
+		"in 100 newer runs of another trunk": {
+			lose: func(w *world) {
+				found, _ := filepath.Glob(filepath.Join(w.dir, "leadferry-runs", "*", "run.json"))
+				text := w.read(strings.TrimPrefix(found[0], w.dir+"/"))
+				text = strings.NewReplacer(sandbox.TrunkID, "another-trunk", `"ledger":"`, `"ledger":"0`).Replace(text)
+				for i := range 100 {
+					name := "leadferry-runs/30000101T000000Z-import-" + strings.Repeat("0", 5) + string(rune('a'+i/26)) + string(rune('a'+i%26))
+					if err := os.MkdirAll(filepath.Join(w.dir, name), 0o700); err != nil {
+						w.t.Fatal(err)
+					}
+					w.write(name+"/run.json", text)
+				}
+				w.removeAll("state")
+			}, code: 4, words: []string{other},
+		},
+		"a witness that is cut off": {
+			lose: func(w *world) {
+				found, _ := filepath.Glob(filepath.Join(w.dir, "leadferry-runs", "*", "run.json"))
+				if err := os.Truncate(found[0], 40); err != nil {
+					w.t.Fatal(err)
+				}
+				w.removeAll("state")
+			}, code: 4, words: []string{"run.json cannot be read"},
+		},
+	}
+}
+
+// beforeACommand puts the state from before a decision back.
+func beforeACommand(w *world) {
+	w.write("found.csv", "key,lead_id\nX1,5f0c1a52-7d0b-4a3e-9a1e-3a1c6d1f0b77\n")
+	restore := w.backup("state")
+	w.must(0, "checkpoint", "adopt", "found.csv")
+	restore()
+}
+
+// A ledger that is lost, older or another one than before makes no lead twice: the run is refused, however often and with
+// whatever flags, and what it prints can be typed in any order. faults 141, 143, 144, 146
+func TestLostAndOtherLedgers(t *testing.T) {
+	for name, s := range situations() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, sandbox.Options{})
+			w.leads(60)
+			if s.kill {
+				h := w.hold(4)
+				c := w.waits(append(importFour, "--limit", "20")...)
+				h.full(t)
+				c.signal(syscall.SIGKILL)
+				close(h.let)
+			} else {
+				w.must(0, append(importFour, "--limit", "20")...)
+			}
+			if s.lose != nil {
+				s.lose(w)
+			}
+			for i, one := range s.with {
+				if one == "LOCALHOST" {
+					s.with[i] = "http://" + strings.Replace(w.address(), "127.0.0.1", "localhost", 1)
+				}
+			}
+			before := len(w.byRef())
+			for range 2 {
+				contains(t, w.must(s.code, append(importFour, s.with...)...), s.words...)
+			}
+			w.must(s.code, append(append(importFour, s.with...), "--out", "none")...)
+			w.must(4, append(append(importFour, s.with...), "--new-checkpoint=0000000000000000")...)
+			w.holds(before)
+		})
+	}
+}
+
+// The way back that a refusal prints: what run folders tell is adopted, what they do not tell is held; nothing is twice.
+// faults 141, 142
+func TestTheWayBackAfterALoss(t *testing.T) {
+	for name, kill := range map[string]bool{"ended": false, "killed": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, sandbox.Options{})
+			w.leads(30)
+			if !kill {
+				w.must(0, append(importFour, "--limit", "10")...)
+			}
+			if kill {
+				h := w.hold(4)
+				c := w.waits(importFour...)
+				h.full(t)
+				c.signal(syscall.SIGKILL)
+				close(h.let)
+			} else {
+				w.must(0, append(importFour, "--limit", "20")...)
+			}
+			before := len(w.byRef())
+			w.removeAll("state")
+			w.must(4, importFour...)
+			contains(t, w.must(0, "checkpoint", "adopt", "leadferry-runs/*/results.csv*"), "taken over")
+			w.must(0, "checkpoint", "adopt", "leadferry-runs/*/results.csv*") // typed again
+			if !kill { // all that was known is known again
+				w.must(0, importFour...)
+				w.holds(30)
+				return
+			}
+			contains(t, w.must(5, importFour...), "held, not sent")
+			contains(t, w.must(5, importFour...), "held, not sent")
+			w.holds(before)
+		})
+	}
+}
+
+// An adopt that was stopped half-way refuses runs until it was finished. fault 142
+func TestAdoptThatWasKilled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandbox.Options{})
+	w.leads(12)
+	w.must(0, append(importFour, "--out", "first")...)
+	w.removeAll("state")
+	list := w.read("first/results.csv")
+	w.write("list.csv", list)
+	path, err := crashing()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := w.command("checkpoint", "adopt", "list.csv")
+	c.Path, c.Env = path, append(slices.Clone(c.Env), "LEADFERRY_FAILPOINT=commit other:3") // the first two say what comes
+	_ = c.Run()
+	said := w.must(4, importFour...)
+	contains(t, said, "adopt was stopped before it had taken all of it over", "checkpoint adopt", "list.csv")
+	w.write("less.csv", strings.Join(strings.SplitAfter(list, "\n")[:4], ""))
+	w.must(0, "checkpoint", "adopt", "less.csv")
+	w.must(4, importFour...)
+	w.must(0, "checkpoint", "adopt", "list.csv")
+	w.must(0, importFour...)
+	w.holds(12)
+}
+
+// What a damaged or incomplete checkpoint exports makes whatever adopts it incomplete. fault 142
+func TestAnExportCarriesIncompleteness(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandbox.Options{})
+	w.leads(40)
+	restore := func() {}
+	w.must(0, append(importFour, "--limit", "10")...)
+	restore = w.backup("state")
+	w.must(0, append(importFour, "--limit", "30")...)
+	restore()
+	w.must(0, "checkpoint", "check", id(t, w.must(4, importFour...), "--accept-older"))
+	contains(t, w.must(4, "checkpoint", "export", "-o", "all.csv"), "whatever adopts it is incomplete")
+	w.removeAll("state", "leadferry-runs")
+	contains(t, w.must(0, "checkpoint", "adopt", "all.csv"), "10 leads taken over")
+	contains(t, w.must(5, importFour...), "30 rows were held, not sent")
+	w.holds(30)
+}
+
+// A file of a kind that went to another trunk so far is no file for this one, unless a person says so. fault 155
+func TestAWrongProfile(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandbox.Options{})
+	w.leads(10)
+	w.must(0, importFour...)
+	wrong := append(importFour, "--trunk-id", "other-trunk")
+	for range 2 {
+		contains(t, w.must(4, wrong...), "went to trunk "+sandbox.TrunkID, "and never to trunk other-trunk")
+	}
+	contains(t, w.must(4, append(wrong, "--yes")...), "--new-checkpoint=")
+	w.holds(10)
+	answer := id(t, w.must(4, wrong...), "--new-checkpoint")
+	w.must(2, append(importFour, answer)...) // here nobody asked
+	w.must(0, append(wrong, answer, "--limit", "1", "--dry-run")...)
+}
+
+// A checkpoint file that is used on a second machine is refused there until a person says that it was moved. fault 145
+func TestACheckpointOnAnotherMachine(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandbox.Options{})
+	w.leads(20)
+	w.env = append(w.env, "LEADFERRY_MACHINE=one")
+	w.must(0, append(importFour, "--limit", "10")...)
+	w.env = append(w.env, "LEADFERRY_MACHINE=two")
+	for range 2 {
+		contains(t, w.must(4, importFour...), "was last used on another machine", "--moved-here")
+	}
+	w.must(0, "sync", "-m", "leads.yaml", "leads.csv", "--limit", "10") // which makes no lead
+	w.must(0, "checkpoint", "check")
+	w.must(0, "checkpoint", "check", "--moved-here")
+	w.must(0, importFour...)
+	w.env = append(w.env, "LEADFERRY_MACHINE=one")
+	w.must(4, importFour...)
+	w.holds(20)
+}
+
+// A relative path in the environment would be another checkpoint in another folder.
+func TestARelativeCheckpointInTheEnvironment(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandbox.Options{})
+	w.leads(2)
+	w.env = append(w.env, "LEADFERRY_CHECKPOINT=leads.db")
+	contains(t, w.must(2, importFour...), "relative path")
+	w.must(0, append(importFour, "--checkpoint", "leads.db")...)
+	w.holds(2)
+}
+
+// What must go on without a question: nightly runs, another trunk beside this one, runs without a folder or without a
+// place for the book, and who was answered before.
+func TestWhatWitnessesLetPass(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandbox.Options{})
+	w.leads(30)
+	for n, more := range [][]string{{"--limit", "5"}, {"--limit", "9"}, {"--out", "none", "--limit", "12"}, {"--out", "fixed", "--limit", "14"}, {"--out", "fixed", "--limit", "16"}} {
+		w.must(0, append(importFour, more...)...)
+		if n == 1 {
+			w.must(0, "sync", "-m", "leads.yaml", "leads.csv", "--limit", "5")
+		}
+	}
+	w.holds(16)
+	said := w.must(4, append(importFour, "--checkpoint", "second.db")...)
+	w.write("new.csv", strings.ReplaceAll(w.read("leads.csv"), "L0", "M0"))
+	second := []string{"import", "-m", "leads.yaml", "new.csv", "-c", "4", "--checkpoint", "second.db"}
+	w.must(0, append(second, id(t, said, "--new-checkpoint"), "--limit", "3")...)
+	w.must(2, append(second, id(t, said, "--new-checkpoint"), "--limit", "5")...) // it stays in no script
+	w.must(0, append(second, "--limit", "5")...)
+	w.holds(21)
+	if os.Geteuid() != 0 { // root may write everywhere
+		if err := os.Chmod(filepath.Join(w.dir, "state", "leadferry", "ledgers"), 0o500); err != nil {
+			t.Fatal(err)
+		}
+		w.must(0, append(second, "--limit", "7")...)
+	}
+}
