@@ -159,7 +159,7 @@ func TestListThatTellsLessThanWitnesses(t *testing.T) {
 		"more":                {witness: of(3, false, here), incomplete: true},
 		"its run did not end": {witness: of(1, true, here), incomplete: true},
 		"another trunk":       {witness: of(3, true, there)},
-		"it knew some before": {before: []string{"z"}, witness: of(9, true, here), asked: true},
+		"it knew some before": {before: []string{"z"}, witness: of(9, true, here), asked: true}, // as of leads of others
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, ws := ledger(t, test.before...), told(t, test.witness)

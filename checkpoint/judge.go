@@ -375,7 +375,8 @@ func TakeOlder(ctx context.Context, s Store, ws *Witnesses, answer, moved string
 	if err := l.Keep(ctx, s); err != nil {
 		return false, err
 	}
-	return true, s.Lack(ctx, missing, true)
+	err = s.Lack(ctx, missing, true)
+	return err == nil, err
 }
 
 // OnThisMachine refuses a checkpoint file that was last used on another machine, or notes this one. machine is "" where
