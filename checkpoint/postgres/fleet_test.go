@@ -130,20 +130,53 @@ func TestTheNewestWorkerOfAShardFencesTheOthers(t *testing.T) {
 	}
 }
 
-// Each worker goes by its own commits: what the others did later is no loss of a run that has ended.
+// run begins a run as the importer does: with its start, and a witness that follows it.
+func run(t *testing.T, s *Store, ws *checkpoint.Witnesses) {
+	t.Helper()
+	err := s.PutRun(t.Context(), checkpoint.RunInfo{ID: s.o.Run})
+	one, failed := ws.Begin(t.Context(), s, checkpoint.Witness{Run: s.o.Run}, "")
+	if errors.Join(err, failed) != nil {
+		t.Fatal(err, failed)
+	}
+	checkpoint.Attest(s, one)
+}
+
+// judged is what witnesses say to a run that is about to begin.
+func judged(t *testing.T, s *Store, ws *checkpoint.Witnesses) error {
+	t.Helper()
+	v, err := checkpoint.Judge(t.Context(), s, ws, true, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v.Refuse("")
+}
+
+// Each worker goes by its own commits: what the others did later is no loss of a run that has ended, nor of a command beside.
 func TestAWorkersOwnCommitsAreItsWitness(t *testing.T) {
 	address, target := pgtest.Shared(t).Database(t), newTarget()
+	ws := &checkpoint.Witnesses{Book: t.TempDir()}
 	first, other := joined(t, address, target, 0, 2, nil), joined(t, address, target, 1, 2, nil)
+	run(t, first, ws)
 	claim(t, first, 0, 5)
+	run(t, other, ws)
 	claim(t, other, 5, 9)
-	var told []checkpoint.Witness
-	for _, s := range []*Store{first, other} {
-		s.Close()
-		told = append(told, checkpoint.Witness{Source: "summary.json", ID: s.id, Sequence: s.Info().Sequence, Run: s.o.Run, Target: target})
+	command := opened(t, address, target, Options{})
+	begun, err := ws.Begin(t.Context(), command, checkpoint.Witness{}, "")
+	if err != nil {
+		t.Fatal(err)
 	}
-	opened(t, address, target, Options{Run: "next", Witnesses: told}).Close()
-	pgtest.Shared(t).Exec(t, address, `UPDATE leadferry.workers SET seq = seq - 1 WHERE worker = `+itoa(int(first.worker)))
-	refusal(t, address, target, Options{Run: "next", Witnesses: told}, "summary.json")
+	first.Close()
+	other.Close()
+	if err := judged(t, opened(t, address, target, Options{}), ws); err != nil {
+		t.Errorf("beside a command: %v", err)
+	}
+	if err := errors.Join(command.Close(), begun.End("")); err != nil {
+		t.Error(err)
+	}
+	pgtest.Shared(t).Exec(t, address, `UPDATE leadferry.workers SET seq = seq - 1 WHERE worker = `+itoa(int(other.worker)))
+	if err := judged(t, opened(t, address, target, Options{}), ws); !errors.Is(err, checkpoint.ErrRolledBack) {
+		t.Errorf("a commit is lost: %v", err)
+	}
 }
 
 // However many claim at once, no more leads are made than the fleet may; what came to no lead is given back.

@@ -22,10 +22,11 @@ func TestRowsThatAreGone(t *testing.T) {
 	s.Close()
 	server.Exec(t, address, `ALTER TABLE leadferry.lead_rows SET UNLOGGED`)
 	refusal(t, address, target, Options{Run: "again"}, "UNLOGGED")
-	refusal(t, address, target, Options{Run: "again", Accept: true}, "UNLOGGED")
+	refusal(t, address, target, Options{Run: "again", Accept: s.id}, "UNLOGGED")
 	server.Exec(t, address, `ALTER TABLE leadferry.lead_rows SET LOGGED`, `TRUNCATE leadferry.lead_rows`)
 	refusal(t, address, target, Options{Run: "again"}, "none of the rows")
-	accepted := opened(t, address, target, Options{Accept: true})
+	refusal(t, address, target, Options{Accept: "another"}, "none of the rows")
+	accepted := opened(t, address, target, Options{Accept: s.id})
 	if i := accepted.Info(); !i.Incomplete || !i.MayLack(&checkpoint.Entry{Key: "a"}) || i.Leads+i.InDoubt != 0 {
 		t.Errorf("%+v", i)
 	}
@@ -46,7 +47,7 @@ func TestRowsThatAreGone(t *testing.T) {
 	last.Close()
 	server.Exec(t, address, `TRUNCATE leadferry.forgotten`)
 	refusal(t, address, target, Options{}, "to forget")
-	opened(t, address, target, Options{Accept: true}).Close()
+	opened(t, address, target, Options{Accept: last.id}).Close()
 	if i := opened(t, address, target, Options{}).Info(); !i.Incomplete || i.InDoubt != 1 || i.Keys[checkpoint.Forgotten] != 0 {
 		t.Errorf("%+v", i)
 	}

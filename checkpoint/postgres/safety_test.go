@@ -3,7 +3,6 @@ package postgres
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -326,75 +325,62 @@ func TestAddressesThatAreRefused(t *testing.T) {
 	}
 }
 
-// A copy of the server's files from before is noticed by the run's own folder, and by what this machine remembers.
+// nameOf is the database of an address.
+func nameOf(address string) string {
+	return address[strings.LastIndex(address, "/")+1 : strings.Index(address, "?")]
+}
+
+// A database that was restored from before is noticed by a run that it does not know, and by the commits of one that it knows.
 func TestARestoredLedgerIsRefused(t *testing.T) {
-	server := pgtest.New(t)
-	target, state := newTarget(), t.TempDir()
-	address := server.URL("postgres")
-	s := opened(t, address, target, Options{Run: "before", State: state})
-	committed(t, s, claimOf("a"), createdOf("a", "lead-a"))
-	s.Close()
-	server.Stop()
-	if err := os.Rename(server.Data(), server.Data()+"-now"); err != nil {
-		t.Fatal(err)
-	}
-	copyFolder(t, server.Data()+"-now", server.Data())
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	later := opened(t, address, target, Options{Run: "later", State: state})
-	committed(t, later, claimOf("b"), createdOf("b", "lead-b"))
-	later.Close()
-	w := checkpoint.Witness{Source: "summary.json", ID: later.id, Sequence: later.Info().Sequence, Run: "later", Target: target}
-	server.Stop()
-	if err := errors.Join(os.RemoveAll(server.Data()), os.Rename(server.Data()+"-now", server.Data())); err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	refusal(t, address, target, Options{Run: "again", State: state}, "older than what this machine has seen")
-	refusal(t, address, target, Options{Run: "again", Witnesses: []checkpoint.Witness{w}}, "summary.json")
-	taken := opened(t, address, target, Options{Accept: true, Witnesses: []checkpoint.Witness{w}})
-	if i := taken.Info(); !i.Incomplete || !i.TookOlder || i.ID == later.id {
-		t.Errorf("%+v", i)
-	}
-	taken.Close()
-	opened(t, address, target, Options{Run: "again", State: state, Witnesses: []checkpoint.Witness{w}})
-}
-
-func copyFolder(t *testing.T, from, to string) {
-	t.Helper()
-	if out, err := pgtest.Command("cp", "-a", from, to).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	server := pgtest.Shared(t)
+	for _, later := range []string{"later", "before"} {
+		address, target := server.Database(t), newTarget()
+		ws := &checkpoint.Witnesses{Book: t.TempDir()}
+		used := func(id string, changes ...*checkpoint.Change) {
+			s := opened(t, address, target, Options{Run: id})
+			run(t, s, ws)
+			committed(t, s, changes...)
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		used("before", claimOf("a"), createdOf("a", "lead-a"))
+		name := nameOf(address)
+		server.Exec(t, server.URL("postgres"), `CREATE DATABASE `+name+`_copy TEMPLATE `+name)
+		used(later, claimOf("b"), createdOf("b", "lead-b"))
+		server.Exec(t, server.URL("postgres"), `DROP DATABASE `+name, `ALTER DATABASE `+name+`_copy RENAME TO `+name)
+		s := opened(t, address, target, Options{})
+		old := s.id
+		if err := judged(t, s, ws); !errors.Is(err, checkpoint.ErrRolledBack) || !strings.Contains(err.Error(), "--accept-older="+old) {
+			t.Errorf("%s: %v", later, err)
+		}
+		if took, err := checkpoint.TakeOlder(t.Context(), s, ws, old, ""); !took || err != nil {
+			t.Errorf("took %v, %v", took, err)
+		}
+		s.Close()
+		s = opened(t, address, target, Options{Run: "again"})
+		if i := s.Info(); judged(t, s, ws) != nil || !i.Incomplete || i.ID == old || !i.MayLack(&checkpoint.Entry{Key: "b"}) {
+			t.Errorf("%+v, %v", i, judged(t, s, ws))
+		}
 	}
 }
 
-// A ledger whose schema was dropped is not begun anew without a word: a run's own folder tells of it, or what this machine
-// remembers, by whatever user's address. Begun anew by somebody's word it comes in its place for good.
+// A ledger whose schema was dropped is not begun anew without a word.
 func TestALedgerThatIsGone(t *testing.T) {
 	server := pgtest.Shared(t)
-	address, target, state := server.Database(t), newTarget(), t.TempDir()
-	s := opened(t, address, target, Options{Run: "before", State: state})
-	committed(t, s, claimOf("a"), createdOf("a", "lead-a"))
-	s.Close()
+	address, target, ws := server.Database(t), newTarget(), &checkpoint.Witnesses{Book: t.TempDir()}
 	during := opened(t, address, target, Options{Run: "during"})
+	run(t, during, ws)
+	committed(t, during, claimOf("a"), createdOf("a", "lead-a"))
 	server.Exec(t, address, `DROP SCHEMA leadferry CASCADE`)
 	if err := during.Commit(t.Context(), []*checkpoint.Change{claimOf("b")}); !errors.Is(err, checkpoint.ErrGone) {
 		t.Errorf("a run whose ledger is dropped hears %v", err)
 	}
-	told := checkpoint.Witness{Source: "summary.json", Path: address + "&application_name=cron", ID: s.id, Leads: 1, Target: target}
-	for _, o := range []Options{{Run: "next", State: state}, {Run: "next", Witnesses: []checkpoint.Witness{told}}} {
-		refusal(t, address, target, o, "is not the ledger of which")
-	}
 	refusal(t, address, target, Options{Run: "next", Require: true}, "no ledger")
-	anew := opened(t, address, target, Options{Run: "next", State: state, Anew: true, Witnesses: []checkpoint.Witness{told}})
-	if i := anew.Info(); i.Predecessor == "" {
-		t.Error("it is begun anew without a word")
+	anew := opened(t, address, target, Options{Run: "next"})
+	if err := judged(t, anew, ws); !errors.Is(err, checkpoint.ErrGone) || !strings.Contains(err.Error(), "--new-checkpoint="+during.id) {
+		t.Errorf("it is begun anew: %v", err)
 	}
-	committed(t, anew, claimOf("a"), createdOf("a", "lead-a"))
-	anew.Close()
-	opened(t, address, target, Options{Run: "last", State: state, Witnesses: []checkpoint.Witness{told}}).Close()
 }
 
 // Whoever asks a database that was dropped hears why it cannot be met any more, not how the connection ended.
@@ -403,7 +389,7 @@ func TestADatabaseThatIsDropped(t *testing.T) {
 	server := pgtest.Shared(t)
 	address := server.Database(t)
 	s := opened(t, address, newTarget(), Options{Run: "run", Patience: time.Second})
-	server.Exec(t, server.URL("postgres"), "DROP DATABASE "+address[strings.LastIndex(address, "/")+1:strings.Index(address, "?")]+" WITH (FORCE)")
+	server.Exec(t, server.URL("postgres"), "DROP DATABASE "+nameOf(address)+" WITH (FORCE)")
 	for what, err := range map[string]error{
 		"a look-up": s.Find(t.Context(), []checkpoint.Query{{Key: "a"}}, make([]checkpoint.Entry, 1), make([]checkpoint.Match, 1)),
 		"a commit":  s.Commit(t.Context(), []*checkpoint.Change{claimOf("a")}),

@@ -10,11 +10,6 @@ import (
 	"leadferry/internal/pgtest"
 )
 
-// nameOf is the database of an address.
-func nameOf(address string) string {
-	return address[strings.LastIndex(address, "/")+1 : strings.Index(address, "?")]
-}
-
 // What is set for a user and a database alters nothing of what a ledger keeps, and ends nobody's session.
 func TestSettingsOfAUser(t *testing.T) {
 	server := pgtest.Shared(t)
