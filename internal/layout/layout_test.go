@@ -68,7 +68,7 @@ func design() plan {
 			"mapping/expression":         {imports: []string{"mapping/texts", spelling}},
 			"mapping/texts":              {imports: []string{spelling}},
 			"mapping/propose":            {imports: []string{"mapping", rowkey, spelling}},
-			"checkpoint":                 {imports: []string{crash, disk, rowkey, shell}},
+			"checkpoint":                 {imports: []string{crash, disk, rowkey, shell}, tests: []string{"checkpoint/storetest"}},
 			"checkpoint/bolt/pages":      {imports: []string{"checkpoint"}},
 			"checkpoint/bolt/records":    {imports: []string{"checkpoint", rowkey}},
 			"checkpoint/bolt":            {imports: []string{"checkpoint", "checkpoint/bolt/pages", "checkpoint/bolt/records", crash, failpoint, disk, rowkey}, tests: []string{"checkpoint/storetest"}},
