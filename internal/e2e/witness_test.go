@@ -54,15 +54,20 @@ func situations() map[string]situation {
 		"state lost, run folders kept": {
 			lose: func(w *world) { w.removeAll("state") }, code: 4, words: []string{other, "adopt leadferry-runs/*/results.csv*", "It knew 20"},
 		},
-		"killed, state lost":            {kill: true, lose: func(w *world) { w.removeAll("state") }, code: 4, words: []string{other, "did not end"}},
-		"killed, state lost, required":  {kill: true, lose: func(w *world) { w.removeAll("state") }, with: []string{"--require-checkpoint"}, code: 4},
-		"killed, state lost, yes":       {kill: true, lose: func(w *world) { w.removeAll("state") }, with: []string{"--yes"}, code: 4, words: []string{other}},
-		"checkpoint lost, book kept":    {lose: func(w *world) { w.removeAll("leadferry-runs"); _ = os.Remove(w.checkpoint()) }, code: 4, words: []string{other}},
-		"another file":                  {with: []string{"--checkpoint", "mine.db"}, code: 4, words: []string{other}},
-		"the address changed":           {with: []string{"--leads-url", "LOCALHOST"}, code: 4, words: []string{other, "(service at "}},
-		"backup from before a run":      {lose: func(w *world) { restore := w.backup("state"); more(w, "--limit", "30"); restore() }, code: 4, words: []string{"does not know the run"}},
-		"only the file, from before":    {lose: func(w *world) { restore := w.backup(w.checkpoint()); more(w, "--limit", "30"); restore(); w.removeAll("leadferry-runs") }, code: 4, words: []string{"does not know the run"}},
-		"from before a resolve":         {lose: beforeACommand, code: 4, words: []string{"it is at commit"}},
+		"killed, state lost":           {kill: true, lose: func(w *world) { w.removeAll("state") }, code: 4, words: []string{other, "did not end"}},
+		"killed, state lost, required": {kill: true, lose: func(w *world) { w.removeAll("state") }, with: []string{"--require-checkpoint"}, code: 4},
+		"killed, state lost, yes":      {kill: true, lose: func(w *world) { w.removeAll("state") }, with: []string{"--yes"}, code: 4, words: []string{other}},
+		"checkpoint lost, book kept":   {lose: func(w *world) { w.removeAll("leadferry-runs"); _ = os.Remove(w.checkpoint()) }, code: 4, words: []string{other}},
+		"another file":                 {with: []string{"--checkpoint", "mine.db"}, code: 4, words: []string{other}},
+		"the address changed":          {with: []string{"--leads-url", "LOCALHOST"}, code: 4, words: []string{other, "(service at "}},
+		"backup from before a run":     {lose: func(w *world) { restore := w.backup("state"); more(w, "--limit", "30"); restore() }, code: 4, words: []string{"does not know the run"}},
+		"only the file, from before": {lose: func(w *world) {
+			restore := w.backup(w.checkpoint())
+			more(w, "--limit", "30")
+			restore()
+			w.removeAll("leadferry-runs")
+		}, code: 4, words: []string{"does not know the run"}},
+		"from before a resolve": {lose: beforeACommand, code: 4, words: []string{"it is at commit"}},
 		"copied to a file, old one back": {
 			lose: func(w *world) {
 				restore := w.backup(w.checkpoint())
@@ -173,7 +178,7 @@ func TestTheWayBackAfterALoss(t *testing.T) {
 			w.must(4, importFour...)
 			contains(t, w.must(0, "checkpoint", "adopt", "leadferry-runs/*/results.csv*"), "taken over")
 			w.must(0, "checkpoint", "adopt", "leadferry-runs/*/results.csv*") // typed again
-			if !kill { // all that was known is known again
+			if !kill {                                                        // all that was known is known again
 				w.must(0, importFour...)
 				w.holds(30)
 				return
