@@ -42,16 +42,6 @@ func contains(t *testing.T, text string, parts ...string) {
 	}
 }
 
-// id is what a refusal prints behind a flag.
-func id(t *testing.T, said, flag string) string {
-	t.Helper()
-	_, rest, found := strings.Cut(said, flag+"=")
-	if !found {
-		t.Fatalf("no %s in:\n%s", flag, said)
-	}
-	return flag + "=" + strings.FieldsFunc(rest, func(r rune) bool { return (r < '0' || r > '9') && (r < 'a' || r > 'f') })[0]
-}
-
 // The folder with checkpoint and book is restored from a backup: the run folders tell, and
 // what the copy does not know is held until a person has looked. faults 128, 141
 func TestRestoredFolderMakesNothingTwice(t *testing.T) {

@@ -227,3 +227,13 @@ func eventually(t *testing.T, what string, ok func() bool) {
 		}
 	}
 }
+
+// id is what a refusal prints behind a flag.
+func id(t *testing.T, said, flag string) string {
+	t.Helper()
+	_, rest, found := strings.Cut(said, flag+"=")
+	if !found {
+		t.Fatalf("no %s in:\n%s", flag, said)
+	}
+	return flag + "=" + strings.FieldsFunc(rest, func(r rune) bool { return (r < '0' || r > '9') && (r < 'a' || r > 'f') })[0]
+}
