@@ -33,15 +33,6 @@ func (w *world) holds(want int) {
 	}
 }
 
-func contains(t *testing.T, text string, parts ...string) {
-	t.Helper()
-	for _, part := range parts {
-		if !strings.Contains(text, part) {
-			t.Errorf("no %q in:\n%s", part, text)
-		}
-	}
-}
-
 // The folder with checkpoint and book is restored from a backup: the run folders tell, and
 // what the copy does not know is held until a person has looked. faults 128, 141
 func TestRestoredFolderMakesNothingTwice(t *testing.T) {

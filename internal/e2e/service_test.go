@@ -237,3 +237,13 @@ func id(t *testing.T, said, flag string) string {
 	}
 	return flag + "=" + strings.FieldsFunc(rest, func(r rune) bool { return (r < '0' || r > '9') && (r < 'a' || r > 'f') })[0]
 }
+
+// contains fails the test unless a text holds all parts.
+func contains(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("no %q in:\n%s", part, text)
+		}
+	}
+}
