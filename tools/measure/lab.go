@@ -46,10 +46,11 @@ func must[T any](value T, err error) T {
 // newLab builds the program. The caller closes the lab, also after an error.
 func newLab(ctx context.Context, o options, note io.Writer) (*lab, error) {
 	l := &lab{options: o, ctx: ctx, note: note, fills: map[string]*filled{}}
-	var err error
-	if l.root, err = moduleRoot(); err != nil {
-		return l, err
+	root, err := exec.CommandContext(ctx, "git", "rev-parse", "--show-toplevel").Output()
+	if err != nil {
+		return l, fmt.Errorf("the sources of leadferry are not here: %w\nhint: start it in a clone, as go -C tools run ./measure", err)
 	}
+	l.root = strings.TrimSpace(string(root))
 	if l.self, err = os.Executable(); err != nil {
 		return l, err
 	}
@@ -111,21 +112,4 @@ func (l *lab) peer(args ...string) trial {
 	cmd := exec.CommandContext(l.ctx, l.self, args...)
 	cmd.Env = append(cmd.Environ(), asMeasure)
 	return must(perform(cmd))
-}
-
-// moduleRoot is the folder of the program's module, above the one of the tools.
-func moduleRoot() (string, error) {
-	dir, err := os.Getwd()
-	for err == nil {
-		text, rerr := os.ReadFile(filepath.Join(dir, "go.mod"))
-		if rerr == nil && strings.HasPrefix(string(text), "module leadferry\n") {
-			return dir, nil
-		}
-		above := filepath.Dir(dir)
-		if above == dir {
-			err = errors.New("the sources of leadferry are not here\nhint: start it in a clone, as go -C tools run ./measure")
-		}
-		dir = above
-	}
-	return "", err
 }

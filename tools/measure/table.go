@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
 	"os/exec"
 	"runtime"
 	"slices"
@@ -145,9 +144,8 @@ func runTable(ctx context.Context, args []string, s streams) (err error) {
 			fmt.Fprintf(s.out, "| %s | | | could not be taken | %s |\n", n.id, unknown)
 		}
 	}
-	fmt.Fprintf(s.out, "\n%s, %d cores, %s/%s; %s; %s; inputs of %s rows, turns: %d\n",
-		processorName(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(),
-		time.Now().Format(time.DateOnly), grouped(o.rows), o.runs)
+	fmt.Fprintf(s.out, "\n%d cores, %s/%s; %s; %s; inputs of %s rows, turns: %d\n",
+		runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(), time.Now().Format(time.DateOnly), grouped(o.rows), o.runs)
 	if o.rows < fullRows {
 		fmt.Fprintln(s.out, "The targets were set for larger inputs: numbers that depend on the size are not judged.")
 	}
@@ -213,15 +211,4 @@ func grouped[N int | float64](n N) string {
 		digits = digits[:i] + "," + digits[i:]
 	}
 	return digits
-}
-
-// processorName is what Linux calls the processor.
-func processorName() string {
-	text, _ := os.ReadFile("/proc/cpuinfo") // elsewhere there is none
-	_, rest, _ := strings.Cut(string(text), "model name")
-	name, _, _ := strings.Cut(strings.TrimLeft(rest, "\t :"), "\n")
-	if name == "" {
-		return "unknown processor"
-	}
-	return name
 }
