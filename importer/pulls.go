@@ -11,6 +11,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/importer/report"
+	"leadferry/importer/spool"
 	"leadferry/mapping"
 )
 
@@ -19,13 +20,16 @@ import (
 type pulls struct {
 	mapping  *mapping.Mapping
 	rules    conflicts
-	told     spool[pulled] // what rows came to, by lead
-	count    int           // of told
+	told     *spool.Spool[pulled] // what rows came to, by lead
+	count    int                  // of told
 	seed     maphash.Seed
-	maybe    [1 << 14]uint64 // a bit for the hash of each lead of told, so that most rows of no consequence are not noted
-	ready    spool[pulled]   // once all rows have ended: the file's lines, by place
-	wordless map[string]int  // leads left out by their status, which the mapping has no word for
+	maybe    [1 << 14]uint64      // a bit for the hash of each lead of told, so that most rows of no consequence are not noted
+	ready    *spool.Spool[pulled] // once all rows have ended: the file's lines, by place
+	wordless map[string]int       // leads left out by their status, which the mapping has no word for
 }
+
+// mostPulled is how many lines stay in memory.
+const mostPulled = 1 << 15
 
 // pulled is what a row came to: a line, or that no line of its lead counts any more. Its names are those of a temporary file.
 type pulled struct {
@@ -38,12 +42,12 @@ type pulled struct {
 func newPulls(o *Options) *pulls {
 	return &pulls{
 		mapping: o.Mapping, rules: newConflicts(o), seed: maphash.MakeSeed(), wordless: map[string]int{},
-		told: spool[pulled]{compare: func(a, b *pulled) int {
+		told: spool.New(spool.JSON(mostPulled, func(a, b pulled) int {
 			return cmp.Or(cmp.Compare(a.Line.LeadID, b.Line.LeadID), cmp.Compare(a.Number, b.Number))
-		}},
-		ready: spool[pulled]{compare: func(a, b *pulled) int {
+		})),
+		ready: spool.New(spool.JSON(mostPulled, func(a, b pulled) int {
 			return cmp.Or(cmp.Compare(a.Input, b.Input), cmp.Compare(a.Row, b.Row))
-		}},
+		})),
 	}
 }
 
@@ -70,7 +74,7 @@ func (p *pulls) add(it *item, r *result) {
 		one.Gone = true
 	}
 	p.count++
-	p.told.add(one)
+	p.told.Add(one)
 }
 
 // isService reports whether a reconciliation found that the service's status is what counts.
@@ -103,17 +107,17 @@ func (p *pulls) settle() error {
 			p.wordless[last.Line.Status]++
 		case word != "":
 			last.Line.Status = word
-			p.ready.add(last)
+			p.ready.Add(last)
 		}
 	}
-	for one, err := range p.told.all() {
+	for one, err := range p.told.All() {
 		if err != nil {
 			return err
 		}
 		if one.Line.LeadID != last.Line.LeadID {
 			take()
 		}
-		last = *one
+		last = one
 	}
 	take()
 	return nil
@@ -122,7 +126,7 @@ func (p *pulls) settle() error {
 // lines are those of the file.
 func (p *pulls) lines() iter.Seq2[report.Pulled, error] {
 	return func(yield func(report.Pulled, error) bool) {
-		for one, err := range p.ready.all() {
+		for one, err := range p.ready.All() {
 			if !yield(one.Line, err) {
 				return
 			}
@@ -131,8 +135,8 @@ func (p *pulls) lines() iter.Seq2[report.Pulled, error] {
 }
 
 func (p *pulls) close() {
-	p.told.close()
-	p.ready.close()
+	p.told.Close()
+	p.ready.Close()
 }
 
 // left is how many leads were left out for want of a word.

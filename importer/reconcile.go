@@ -372,8 +372,10 @@ func (r *run) findAbsent(ctx context.Context, rec *recorder) {
 		return
 	}
 	defer r.drift.named.Close()
-	allNamed := !r.drift.others && r.drift.named.Count() >= r.ledger.Info().Leads // leads only, and as many as there are
-	if r.stopped != nil || r.Limit > 0 || allNamed {
+	if r.stopped != nil || r.Limit > 0 {
+		return
+	}
+	if n, err := r.drift.named.Count(); err == nil && !r.drift.others && n >= r.ledger.Info().Leads { // leads only, and as many as there are
 		return
 	}
 	each := func(f func(*checkpoint.Entry) error) error { return eachLead(ctx, r.ledger, r.Mapping.Namespace(), f) }
