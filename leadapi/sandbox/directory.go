@@ -62,7 +62,7 @@ var brandFile []byte
 
 // brand is the made-up brand. It is read when it is asked for first.
 var brand = sync.OnceValue(func() *Directory {
-	d, err := readDirectory(brandFile)
+	d, err := readDirectory("brand.yaml", brandFile)
 	if err != nil {
 		panic(err) // the tests would say so
 	}
@@ -108,10 +108,12 @@ type organizationEntry struct {
 		PostalCode          string `yaml:"postal_code"`
 		Territories         []string
 	}
+	line int
 }
 
 // UnmarshalYAML takes an ID alone, too.
 func (o *organizationEntry) UnmarshalYAML(n *yaml.Node) error {
+	o.line = n.Line
 	if n.Kind == yaml.ScalarNode {
 		return n.Load(&o.ID)
 	}
@@ -125,44 +127,41 @@ func LoadDirectory(path string) (*Directory, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := readDirectory(data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return d, nil
+	return readDirectory(path, data)
 }
 
-func readDirectory(data []byte) (*Directory, error) {
+func readDirectory(path string, data []byte) (*Directory, error) {
 	var file directoryFile
 	if err := yaml.Load(bytes.TrimPrefix(data, []byte("\ufeff")), &file, yaml.WithKnownFields()); err != nil {
-		return nil, fmt.Errorf("%s\nhint: %s", typeName().ReplaceAllString(err.Error(), ""), directoryKeys)
+		return nil, fmt.Errorf("%s: %s\nhint: %s", path, typeName().ReplaceAllString(err.Error(), ""), directoryKeys)
 	}
 	if file.Trunk.ID == "" && len(file.Organizations) == 0 {
-		return nil, errors.New("the directory names no organization\nhint: list their IDs under organizations:")
+		return nil, fmt.Errorf("%s: the directory names no organization\nhint: list their IDs under organizations:", path)
 	}
 	file.Trunk.ID = cmp.Or(file.Trunk.ID, TrunkID)
 	d := &Directory{trunkID: file.Trunk.ID, names: map[string]string{}, locators: map[string]string{}}
 	var errs []error
 	listed := slices.ContainsFunc(file.Organizations, func(o organizationEntry) bool { return o.ID == d.trunkID })
 	if !listed { // as it may be in a list of all of them
-		errs = append(errs, d.add(&file.Trunk, len(file.Organizations) == 0))
+		errs = append(errs, d.add(path, &file.Trunk, len(file.Organizations) == 0))
 	}
 	for i := range file.Organizations {
-		errs = append(errs, d.add(&file.Organizations[i], true))
+		errs = append(errs, d.add(path, &file.Organizations[i], true))
 	}
 	for _, l := range file.Locators {
 		_, again := d.locators[l.ID]
 		if !slices.Contains([]string{radius, regions, regionsAndRadius}, l.Type) {
-			errs = append(errs, fmt.Errorf("the locator %.64q has no type\nhint: radius, regions or regions-radius", l.ID))
+			const form = "%s: the locator %.64q has no type\nhint: radius, regions or regions-radius"
+			errs = append(errs, fmt.Errorf(form, path, l.ID))
 		}
-		errs = append(errs, checkID("locator", l.ID, again))
+		errs = append(errs, checkID(path, "locator", l.ID, again))
 		d.locators[l.ID] = l.Type
 	}
 	return d, errors.Join(errs...)
 }
 
 // add adds an organization and its locations; one without locations is a location itself, if it may be.
-func (d *Directory) add(o *organizationEntry, located bool) error {
+func (d *Directory) add(path string, o *organizationEntry, located bool) error {
 	_, again := d.names[o.ID]
 	d.names[o.ID] = o.Name
 	d.organizations = append(d.organizations, Organization{o.ID, o.Name})
@@ -178,7 +177,7 @@ func (d *Directory) add(o *organizationEntry, located bool) error {
 		}
 		d.locations = append(d.locations, place)
 	}
-	return checkID("organization", o.ID, again)
+	return checkID(fmt.Sprintf("%s:%d", path, max(1, o.line)), "organization", o.ID, again)
 }
 
 // typeName is what the YAML reader says of the types here, which nobody who writes a file knows.
@@ -186,12 +185,13 @@ var typeName = spelling.Form(` (?:in type|into) sandbox\.\w+`)
 
 var validID = spelling.Form(`^[A-Za-z0-9._-]{1,128}$`)
 
-func checkID(what, id string, again bool) error {
+func checkID(at, what, id string, again bool) error {
 	switch {
 	case !validID().MatchString(id) || strings.Trim(id, ".") == "":
-		return fmt.Errorf("%.64q cannot be the ID of the %s\nhint: letters, digits, and . _ - only, at most 128", id, what)
+		const form = "%s: %.64q cannot be the ID of the %s\nhint: letters, digits, and . _ - only, at most 128"
+		return fmt.Errorf(form, at, id, what)
 	case again:
-		return fmt.Errorf("the %s %s is listed twice", what, id)
+		return fmt.Errorf("%s: the %s %s is listed twice", at, what, id)
 	}
 	return nil
 }
