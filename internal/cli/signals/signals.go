@@ -4,6 +4,7 @@ package signals
 import (
 	"context"
 	"os"
+	"os/signal"
 	"runtime"
 	"runtime/debug"
 	"sync/atomic"
@@ -31,6 +32,15 @@ const (
 func CrashApart() {
 	debug.SetTraceback("crash")
 	noCore()
+	aborted := make(chan os.Signal, 1)
+	signal.Notify(aborted, syscall.SIGABRT)
+	go func() { // until the process ends: the runtime takes ten seconds over a SIGABRT as long as somebody hears SIGQUIT
+		<-aborted
+		signal.Reset()
+		if own, err := os.FindProcess(os.Getpid()); err == nil {
+			_ = own.Signal(syscall.SIGABRT)
+		}
+	}()
 }
 
 // Watch makes an interruption of the first signal, and an end of the context of the
