@@ -217,3 +217,47 @@ func eachGoesThroughAllInOrderAndMayWrite(t *testing.T, b Backend) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// What a ledger keeps of itself: notes, how far it and its runs are, and that leads are missing from it.
+func whatIsToldOfTheLedgerIsKept(t *testing.T, b Backend) {
+	d, ctx := b.open(t), context.Background()
+	ok := func(errs ...error) {
+		t.Helper()
+		if err := errors.Join(errs...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	note := func(want string) {
+		t.Helper()
+		text, err := d.Note(ctx, "x")
+		ok(err)
+		equal(t, "note", want, string(text))
+	}
+	note("")
+	ok(d.PutNote(ctx, "x", []byte(`"first"`)), d.PutNote(ctx, "x", []byte(`"second"`)))
+	settled(t, d, checkpoint.Entry{Key: "refused", State: checkpoint.Rejected, Code: 422})
+	_, knows, err := d.Reached(ctx, "r")
+	ok(err, d.PutRun(ctx, checkpoint.RunInfo{ID: "r"}), Claim(d, IntentOf("a", 1)))
+	reached, knowsNow, err := d.Reached(ctx, "r")
+	ok(err)
+	if commits, leads := d.Progress(); knows || !knowsNow || leads != 1 || commits != d.Info().Sequence || reached != commits {
+		t.Errorf("knew %v, knows %v, %d leads, commit %d of %d, run at %d", knows, knowsNow, leads, commits, d.Info().Sequence, reached)
+	}
+	id := d.Info().ID
+	ok(d.Lack(ctx, "leads of a list", false))
+	if i := d.Info(); i.ID != id || i.Missing != "leads of a list" || !i.MayLack(&checkpoint.Entry{Key: "new"}) {
+		t.Errorf("%+v", i)
+	}
+	ok(d.Lack(ctx, "later leads", true))
+	renewed, ends := d.Info().ID, 0
+	d.AtEnd(func(string) { ends++ })
+	d = d.again(t)
+	note(`"second"`)
+	refused := Lookup(t, d, "refused")
+	if i := d.Info(); ends != 1 || i.ID == id || i.ID != renewed || i.Missing != "later leads" || !i.MayLack(&refused) {
+		t.Errorf("ended %d times; %+v", ends, i)
+	}
+	if _, err := d.AcceptLoss(ctx); err != nil || d.Info().Incomplete || d.again(t).Info().Incomplete {
+		t.Errorf("still incomplete: %+v, %v", d.Info(), err)
+	}
+}

@@ -41,7 +41,7 @@ func Run(t *testing.T, b Backend) {
 		knowsWhatMemoryKnows,
 		leadOfAnotherKeyLeavesDoubt, withdrawnResendRestoresTheEarlierDoubt, requestIDOfADoubtIsKept, badChangeDoesNotHarmItsNeighbours,
 		claimIsSentWhenItIsCommitted, closedRefusesEverything, oddTimesAreKept, digestsAreKeyed, runsAreKeptInOrder,
-		eachGoesThroughAllInOrderAndMayWrite, reportedIsDurable,
+		eachGoesThroughAllInOrderAndMayWrite, reportedIsDurable, whatIsToldOfTheLedgerIsKept,
 		findsALeadByKeyThenByIDThenByExternalID, marksChangeNothingElse, whatUpdatesLeaveIsKept, shapesAreNoted, looksAlike,
 		decisionsSettleDoubts, decisionThatNothingWasCreatedFreesTheRow, aWrongDecisionIsCorrected,
 		aDecisionOfTheDayBeforeIsRefused, aCorrectionTakesNoLeadFromAnother,
