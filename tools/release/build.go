@@ -32,12 +32,7 @@ const allTargets = "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/am
 func (t target) String() string { return t.os + "/" + t.arch }
 
 // binary is the program's file name.
-func (t target) binary() string {
-	if t.os == "windows" {
-		return program + ".exe"
-	}
-	return program
-}
+func (t target) binary() string { return program + map[string]string{"windows": ".exe"}[t.os] }
 
 func parseTargets(list string) (all []target) {
 	for name := range strings.SplitSeq(list, ",") {
@@ -98,12 +93,11 @@ func (b *builder) build(t target) string {
 func (b *builder) output(name string, args ...string) string {
 	c := exec.CommandContext(b.ctx, name, args...)
 	c.Dir = b.root
-	var said bytes.Buffer
-	c.Stderr = &said
 	out, err := c.Output()
-	if err != nil {
-		check(fmt.Errorf("%s: %w\n%s", c, err, said.Bytes()))
+	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
+		err = fmt.Errorf("%s: %w\n%s", c, err, failed.Stderr)
 	}
+	check(err)
 	return strings.TrimRight(string(out), "\n")
 }
 
@@ -177,13 +171,11 @@ func (b *builder) bill(binary string) []byte {
 		}
 	}
 	parts := []cdx.Component{component("std", info.GoVersion)}
+	refs := []string{parts[0].BOMRef}
 	for _, m := range info.Deps {
 		// go.sum: a hash of names and hashes, no hash of a file
-		parts = append(parts, component(m.Path, m.Version, cdx.Property{Name: "go.sum", Value: m.Sum}))
-	}
-	var refs []string
-	for _, p := range parts {
-		refs = append(refs, p.BOMRef)
+		p := component(m.Path, m.Version, cdx.Property{Name: "go.sum", Value: m.Sum})
+		parts, refs = append(parts, p), append(refs, p.BOMRef)
 	}
 	doc := cdx.NewBOM()
 	// The same binary has the same bill, its number included.

@@ -61,11 +61,10 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 
 // release is one version on its way into a folder.
 type release struct {
-	folder          string // within the clone
-	out, targets    string
-	url, maintainer string
-	changed         bool // changes in the clone are no obstacle
-	log             io.Writer
+	folder, out, targets, url, maintainer string // folder is in the clone
+
+	changed bool // changes in the clone are no obstacle
+	log     io.Writer
 }
 
 // failure ends the making of a release.
@@ -131,14 +130,15 @@ func (b *builder) product(t target, common []file) product {
 		{name: "bill-of-materials.cdx.json", mode: 0o644, data: bill},
 	})
 	name := b.name(t)
-	check(os.WriteFile(filepath.Join(b.out, name+".cdx.json"), bill, 0o644))
+	b.create(name+".cdx.json", func(to io.Writer) { must(to.Write(bill)) })
 	if t.os == "windows" {
 		p.archive = b.create(name+".zip", func(to io.Writer) { writeZip(to, name+"/", p.contents, b.when) })
 	} else {
 		p.archive = b.create(name+".tar.gz", func(to io.Writer) { writeTarGz(to, name+"/", p.contents, b.when) })
 	}
 	if t.os == "linux" {
-		b.writePackages(p)
+		b.writePackage("deb", p, placed(p, "/usr/share/zsh/vendor-completions/_"+program))
+		b.writePackage("rpm", p, placed(p, "/usr/share/zsh/site-functions/_"+program))
 	}
 	return p
 }

@@ -49,13 +49,6 @@ func writeZip(to io.Writer, folder string, files []file, when time.Time) {
 	check(out.Close())
 }
 
-// writePackages writes the Debian and the Red Hat package of a Linux build.
-func (b *builder) writePackages(p product) {
-	for kind, zsh := range map[string]string{"deb": "vendor-completions", "rpm": "site-functions"} {
-		b.writePackage(kind, p, placed(p, "/usr/share/zsh/"+zsh+"/_"+program))
-	}
-}
-
 // placed are the files of a package by their places in the system.
 func placed(p product, zsh string) (all []file) {
 	const docs = "/usr/share/doc/" + program + "/"
@@ -138,8 +131,8 @@ func (b *builder) writeManifests(made []product) {
 		at := b.url + "/" + b.version + "/" + filepath.Base(p.archive)
 		all[p.os] = append(all[p.os], download{p.os, p.arch, b.name(p.target), at, sumOf(p.archive)})
 	}
-	functions := template.FuncMap{"upper": strings.ToUpper}
-	texts := template.Must(template.New("").Funcs(functions).ParseFS(manifests, "manifests/*"))
+	texts := template.New("").Funcs(template.FuncMap{"upper": strings.ToUpper})
+	template.Must(texts.ParseFS(manifests, "manifests/*"))
 	for _, m := range managers {
 		if len(all[m[0]]) < 2 {
 			continue
