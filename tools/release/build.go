@@ -106,7 +106,7 @@ func (b *builder) commonFiles() (all []file) {
 	add := func(name, path string) {
 		all = append(all, file{name: name, mode: 0o644, data: must(os.ReadFile(path))})
 	}
-	listed := b.output("git", "ls-files", "--", "README.md", "CHANGELOG.md", "SECURITY.md", "LICENSE", "docs", "samples")
+	listed := b.output("git", "ls-files", "README.md", "CHANGELOG.md", "SECURITY.md", "LICENSE", "docs", "samples")
 	for name := range strings.SplitSeq(listed, "\n") {
 		add(name, filepath.Join(b.root, filepath.FromSlash(name)))
 	}
@@ -166,9 +166,9 @@ func (b *builder) bill(binary string) []byte {
 	info, sum := must(buildinfo.ReadFile(binary)), sumOf(binary)
 	component := func(path, version string, properties ...cdx.Property) cdx.Component {
 		ref := fmt.Sprintf("pkg:golang/%s@%s", path, url.QueryEscape(version)) // its slashes stay
-		return cdx.Component{
-			BOMRef: ref, Type: cdx.ComponentTypeLibrary, Name: path, Version: version, PackageURL: ref, Properties: &properties,
-		}
+		c := cdx.Component{BOMRef: ref, Type: cdx.ComponentTypeLibrary, Name: path, Version: version, PackageURL: ref}
+		c.Properties = &properties
+		return c
 	}
 	parts := []cdx.Component{component("std", info.GoVersion)}
 	refs := []string{parts[0].BOMRef}

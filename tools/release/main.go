@@ -106,7 +106,6 @@ func (r release) make(ctx context.Context) (err error) {
 		return fmt.Errorf("%s is not empty: a release is made whole, into a folder of its own", r.out)
 	}
 	r.out = must(filepath.Abs(r.out))
-	r.url = strings.TrimSuffix(r.url, "/")
 	b := newBuilder(ctx, r)
 	defer os.RemoveAll(b.work)
 	common := b.commonFiles()
@@ -125,7 +124,8 @@ func (r release) make(ctx context.Context) (err error) {
 func (b *builder) product(t target, common []file) product {
 	p := product{target: t, binary: b.build(t)}
 	bill := b.bill(p.binary)
-	p.contents = slices.Concat([]file{{name: t.binary(), mode: 0o755, data: must(os.ReadFile(p.binary))}}, common, []file{
+	binary := file{name: t.binary(), mode: 0o755, data: must(os.ReadFile(p.binary))}
+	p.contents = slices.Concat([]file{binary}, common, []file{
 		{name: "THIRD-PARTY-LICENCES.txt", mode: 0o644, data: b.licences(p.binary)},
 		{name: "bill-of-materials.cdx.json", mode: 0o644, data: bill},
 	})
