@@ -266,7 +266,7 @@ func TestDecisionsLockTheirOwnLedger(t *testing.T) {
 	err := s.alone(true, func() error {
 		committed(t, elsewhere, claimOf("a"), createdOf("a", "lead-a"))
 		go func() { waited <- worker.Commit(t.Context(), []*checkpoint.Change{claim}) }()
-		for pgtest.Value[int](t, address, `SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`) == 0 {
+		for len(waited) == 0 && pgtest.Value[int](t, address, `SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`) == 0 {
 			time.Sleep(time.Millisecond)
 		}
 		_, err := s.forget(t.Context(), []string{"a"}, false)
