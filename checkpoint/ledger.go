@@ -86,6 +86,23 @@ func (l *Ledger) Claim(ctx context.Context, in Intent) error {
 	return err
 }
 
+// Standing counts the rows in doubt that wait for a person: not those that an incomplete ledger holds, nor those that live
+// workers are sending, nor those of the worker's own fleet, which counts them itself.
+func (l *Ledger) Standing(ctx context.Context) (n int, err error) {
+	if s, shared := l.Store.(interface {
+		Standing(ctx context.Context) (int, error)
+	}); shared {
+		return s.Standing(ctx)
+	}
+	err = l.Each(ctx, Filter{State: InDoubt}, func(e Entry) error {
+		if e.Reason != ReasonIncomplete {
+			n++
+		}
+		return nil
+	})
+	return n, err
+}
+
 // Guard returns nil when the create that was claimed under a key may leave now: a Store on
 // another machine may have to be met again first, or the claim to be renewed. An error says that
 // nothing may leave; that of ctx ends the wait. It is asked just before each attempt.

@@ -168,7 +168,7 @@ func (c *carrier) notMade(j *job, err error) {
 		j.refuse("%s", ae)
 		j.entry.Code = ae.Status
 		c.withdraw(j, Failed)
-	case ae.Applied == leadapi.No && !ae.Throttled():
+	case ae.Applied == leadapi.No && ae.Status != http.StatusTooManyRequests:
 		c.refused(j, ae)
 	default:
 		c.doubt(j, ae.Status, ae.Reason)
@@ -194,11 +194,7 @@ func (c *carrier) refused(j *job, ae *leadapi.Error) {
 
 // doubt settles a create of which nobody can tell whether it was applied.
 func (c *carrier) doubt(j *job, code int, reason string) {
-	shown := delivery.Doubtful
-	if code == 0 {
-		shown = delivery.Unheard
-	}
-	c.conclude(j, shown)
+	c.conclude(j, delivery.Doubtful)
 	j.entry = c.doubtOf(j)
 	j.entry.Code, j.entry.Reason, j.entry.RequestID = code, reason, j.requestID
 	c.settle(j, InDoubt)

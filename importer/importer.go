@@ -152,8 +152,10 @@ type Sending struct {
 type Limits struct {
 	MaxRejects Share // rows sent in this run that were rejected or failed, of those sent
 	MaxInvalid Share // rows that are invalid, of those read
-	MaxInDoubt int   // rows that fell in doubt in this run; 0 = no limit
+	MaxInDoubt int   // rows that stand in doubt; 0 = no limit
 	MaxCreates int   // leads made; 0 = no limit
+
+	Standing int // rows that stood in doubt when the run began, less those that it sent again
 }
 
 // Share bounds a number of rows, by itself or in percent of others; both 0 = no limit.
@@ -182,12 +184,23 @@ func (s Share) String() string {
 	return english.Plural(s.Rows, "row", "")
 }
 
+// doubts reports whether too many rows stand in doubt with so many that this run left.
+func (l *Limits) doubts(own int) bool { return l.MaxInDoubt > 0 && l.Standing+own > l.MaxInDoubt }
+
+// tooMany ends a run that would make leads while too many rows stand in doubt from earlier ones.
+func (l *Limits) tooMany() *Stop {
+	return &Stop{
+		Code: CodeStopped, Same: true, Reason: fmt.Sprintf("%d rows stand in doubt from earlier runs, more than --max-in-doubt allows (%d): no lead is made", l.Standing, l.MaxInDoubt),
+		Hint: "settle them first: leadferry checkpoint export --state in_doubt lists them, and leadferry checkpoint resolve takes the list back; then run the same command again",
+	}
+}
+
 // reached is why a run of these counts must end, or nil.
 func (l *Limits) reached(c *checkpoint.Counts) *Stop {
 	switch {
-	case l.MaxInDoubt > 0 && c.Doubts > l.MaxInDoubt:
+	case c.Doubts > 0 && l.doubts(c.Doubts):
 		return &Stop{
-			Code: CodeStopped, Reason: fmt.Sprintf("more than %d rows fell in doubt (--max-in-doubt)", l.MaxInDoubt),
+			Code: CodeStopped, Reason: fmt.Sprintf("more than %d rows stand in doubt (--max-in-doubt)", l.MaxInDoubt),
 			Hint: "find out why the service gives no usable answers before going on",
 		}
 	case l.MaxRejects.exceeded(c.Refused, c.Sent):

@@ -95,6 +95,11 @@ func (r *run) connect() error {
 // prepare finds out what has to be known of the checkpoint before the run is announced.
 func (r *run) prepare(ctx context.Context, l *checkpoint.Ledger) (err error) {
 	r.keepIn(l)
+	if r.drift == nil && !r.DryRun && (!r.matches || r.Missing == MissingCreate) {
+		if err := r.heedDoubts(ctx); err != nil {
+			return err
+		}
+	}
 	r.join(l.Store)
 	if r.drift != nil {
 		if err := r.prepareReconciliation(ctx); err != nil {
@@ -137,6 +142,35 @@ func (r *run) kinds() (kinds []checkpoint.Kind) {
 		}
 	}
 	return kinds
+}
+
+// heedDoubts counts the rows that stand in doubt, and finds out whether the run before stopped while some did. Of rows that
+// are sent again no more come to stand than before.
+func (r *run) heedDoubts(ctx context.Context) (err error) {
+	l := &r.tally.limits
+	if l.MaxInDoubt > 0 {
+		if l.Standing, err = r.ledger.Standing(ctx); err != nil {
+			return err
+		}
+	}
+	switch {
+	case r.ResendInDoubt && r.Terms != nil: // what others send again is not known here
+		l.Standing = 0
+	case r.ResendInDoubt && l.MaxInDoubt > 0:
+		l.MaxInDoubt = max(l.MaxInDoubt, l.Standing)
+	}
+	r.Limits = *l
+	runs, err := r.ledger.Runs(ctx)
+	for _, before := range slices.Backward(runs) {
+		if before.Finished.IsZero() {
+			continue
+		}
+		if before.Outcome == "stopped" && before.Counts[InDoubt.String()] > 0 {
+			r.retrier.Breaker.Beware()
+		}
+		break
+	}
+	return err
 }
 
 // keepIn gives the run its ledger.

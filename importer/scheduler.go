@@ -342,6 +342,9 @@ func (s *scheduler) count(j *job) {
 	if j.elsewhere && s.putOff(j.it, &j.names) {
 		return
 	}
+	if j.resent && j.attempts > 0 && j.outcome != Pending && j.outcome != Failed { // else its earlier doubt stands
+		s.account.tally.limits.Standing--
+	}
 	j.kept = j.step.kept && j.entry.Seen.Kept && (j.outcome == Unchanged || j.outcome == Updated)
 	s.stop(s.account.add(j.it, &j.result))
 	s.stop(j.stop)

@@ -35,6 +35,9 @@ func (r *run) summary() *report.Summary {
 			Path: in.Path, Format: in.Format, Bytes: in.Bytes, Rows: r.tally.rows[i], Blank: in.Blank, SHA256: in.SHA256, Changed: in.Changed,
 		}
 	}
+	if r.tally.limits.doubts(0) {
+		s.Standing = r.tally.limits.Standing
+	}
 	s.Notes = r.notes()
 	if r.pulls != nil {
 		s.Wordless = r.pulls.left()

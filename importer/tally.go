@@ -303,6 +303,8 @@ func (t *tally) mayLeave(a Action, underWay int) (may bool, why *Stop) {
 		return false, nil
 	case a != Create:
 		return true, nil
+	case t.limits.doubts(0):
+		return false, t.limits.tooMany()
 	case t.creates.enough && underWay == 0: // what was claimed has been sent
 		return false, ledgerFailed(checkpoint.ErrEnough)
 	case t.creates.enough:

@@ -119,7 +119,7 @@ func (c *carrier) notUpdated(j *job, err error) {
 
 // refusedForGood reports whether the service, or the client, will never take the request.
 func refusedForGood(ae *leadapi.Error) bool {
-	return ae.Applied == leadapi.No && ae.Status != http.StatusUnauthorized && !ae.Throttled() && !delivery.Transient(ae.Status)
+	return ae.Applied == leadapi.No && ae.Status != http.StatusUnauthorized && ae.Status != http.StatusTooManyRequests && !delivery.Transient(ae.Status)
 }
 
 // unconfirmed is for people: why nobody knows what an update has done.

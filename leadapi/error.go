@@ -46,7 +46,7 @@ const (
 	ReasonUnauthorized = "unauthorized" // 401
 	ReasonMisdirected  = "misdirected"  // 421: a connection made for NewConnection may fare better
 	ReasonHeld         = "held"         // Config.Leave said no: not one byte left
-	ReasonThrottled    = "throttled"    // 429, 503 with Retry-After
+	ReasonThrottled    = "throttled"    // 429
 	ReasonProxyAuth    = "proxy_auth"   // 407, of the proxy or from behind it
 	ReasonRedirect     = "redirect"     // 3xx; never followed
 	ReasonServerError  = "server_error" // 5xx
@@ -83,17 +83,22 @@ func (e *Error) Left() bool { return e.Op != "token" && (e.Status != 0 || e.Appl
 // Unwrap returns context.Canceled, context.DeadlineExceeded or nil.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Throttled reports whether the answer asks to be asked less, which says that the request was not applied.
-func (e *Error) Throttled() bool { return throttles(e.Status, e.HasRetryAfter) }
+// AsksToWait reports whether the answer asks everybody to wait: 429, and 503 that says how long.
+func (e *Error) AsksToWait() bool {
+	return e.Status == http.StatusTooManyRequests || e.Unavailable() && e.HasRetryAfter
+}
+
+// Unavailable reports a 503. It says nothing of the request: proxies send it, with Retry-After too, for some that arrived.
+func (e *Error) Unavailable() bool { return e.Status == http.StatusServiceUnavailable }
 
 // later tells whether the same request may do better after a while.
 func (e *Error) later() bool {
-	return slices.Contains([]string{ReasonThrottled, ReasonConnect, ReasonTLS, ReasonClientCert, ReasonProxy, ReasonCanceled, ReasonHeld}, e.Reason)
+	return e.AsksToWait() || slices.Contains([]string{ReasonConnect, ReasonTLS, ReasonClientCert, ReasonProxy, ReasonCanceled, ReasonHeld}, e.Reason)
 }
 
 // appliedBy says what the status of an answer, other than a readable success, tells of the request. What HTTP does not
 // say to be refused may have been applied.
-func appliedBy(status int, retryAfter bool) (Applied, string) {
+func appliedBy(status int) (Applied, string) {
 	switch {
 	case status == http.StatusUnauthorized:
 		return No, ReasonUnauthorized
@@ -101,7 +106,7 @@ func appliedBy(status int, retryAfter bool) (Applied, string) {
 		return No, ReasonProxyAuth
 	case status == http.StatusMisdirectedRequest:
 		return No, ReasonMisdirected
-	case throttles(status, retryAfter):
+	case status == http.StatusTooManyRequests:
 		return No, ReasonThrottled
 	case status == http.StatusRequestTimeout, status == http.StatusTooEarly, status == 499:
 		return Maybe, ReasonTimeout
@@ -113,11 +118,6 @@ func appliedBy(status int, retryAfter bool) (Applied, string) {
 		return Maybe, ReasonServerError
 	}
 	return Maybe, ReasonBadAnswer
-}
-
-// throttles tells whether an answer asks to be asked less, which says, by HTTP, that the request was not applied.
-func throttles(status int, retryAfter bool) bool {
-	return status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable && retryAfter
 }
 
 // unsent is the error of a call that is refused here.
@@ -160,7 +160,7 @@ func unanswered(ctx context.Context, r request, sent bool, err error) *Error {
 func (c *Client) answered(r request, a answer) *Error {
 	e := &Error{Op: r.op, Status: a.StatusCode}
 	e.RetryAfter, e.HasRetryAfter = retryAfter(a.Header, c.config.Now())
-	e.Applied, e.Reason = appliedBy(e.Status, e.HasRetryAfter)
+	e.Applied, e.Reason = appliedBy(e.Status)
 	if e.Status == r.success {
 		e.Applied = Yes
 	}

@@ -84,7 +84,7 @@ func TestEveryAnswerIsJudgedByItsStatus(t *testing.T) {
 		"500 with Retry-After":       {answerText(500, "", "Retry-After: 7"), judgement{500, Maybe, ReasonServerError, true, 7 * time.Second}},
 		"502":                        {answerText(502, ""), is(502, Maybe, ReasonServerError)},
 		"503":                        {answerText(503, ""), is(503, Maybe, ReasonServerError)},
-		"503 with Retry-After":       {answerText(503, "", "Retry-After: 0"), judgement{503, No, ReasonThrottled, true, 0}},
+		"503 with Retry-After":       {answerText(503, "", "Retry-After: 0"), judgement{503, Maybe, ReasonServerError, true, 0}},
 		"503 with bad Retry-After":   {answerText(503, "", "Retry-After: soon"), is(503, Maybe, ReasonServerError)},
 		"599":                        {answerText(599, ""), is(599, Maybe, ReasonServerError)},
 		"600":                        {answerText(600, ""), is(600, Maybe, ReasonBadAnswer)},

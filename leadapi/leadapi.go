@@ -198,7 +198,7 @@ func (c *Client) try(ctx context.Context, r *request, conn *conn, rest time.Dura
 	case err == nil:
 		r.host.tried(conn)
 		seen.Status = a.StatusCode
-		if fault = c.answered(get, a); fault.Reason != ReasonThrottled && fault.Reason != ReasonProxyAuth {
+		if fault = c.answered(get, a); !fault.AsksToWait() && !fault.Unavailable() && fault.Reason != ReasonProxyAuth {
 			fault = nil
 		}
 	case ctx.Err() != nil:

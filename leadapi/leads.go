@@ -134,14 +134,14 @@ type Lead struct {
 const noLeads = "no leads URL and trunk ID are set"
 
 // Reach finds out whether lead creation gives answers at all, by a request that can make nothing: a GET of the
-// address that takes creates, without a token. Any answer is one, a refusal too, but one that asks to wait is an error. Its
-// error is an *[Error].
+// address that takes creates, without a token. Any answer is one, a refusal too, but one that asks to wait, and any 503,
+// is an error. Its error is an *[Error].
 func (c *Client) Reach(ctx context.Context) error {
 	if c.leads == nil {
 		return unsent("reach", ReasonRefused, noLeads)
 	}
 	r := c.reaching()
-	if status, err := c.do(ctx, r, func([]byte) bool { return true }); status == 0 || err != nil && err.Reason == ReasonThrottled {
+	if status, err := c.do(ctx, r, func([]byte) bool { return true }); status == 0 || err != nil && (err.AsksToWait() || err.Unavailable()) {
 		return err
 	}
 	return nil

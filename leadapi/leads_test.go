@@ -95,7 +95,7 @@ func TestReach(t *testing.T) {
 	var line, authorization string
 	s := serve(t, false, func(w http.ResponseWriter, r *http.Request) {
 		line, authorization = r.Method+" "+r.URL.Path, r.Header.Get("Authorization")
-		w.WriteHeader(503)
+		w.WriteHeader(500)
 	})
 	if err := signedIn(t, config(s.URL)).Reach(t.Context()); err != nil || line != "GET /v1/trunk-1" || authorization != "" {
 		t.Errorf("%v: %s with %q", err, line, authorization)

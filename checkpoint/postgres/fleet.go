@@ -276,6 +276,21 @@ func (s *Store) unspent(writes []write, r *reply) error {
 // creates says that a lead is about to be made.
 func (w *write) creates() bool { return w.claim && w.state() == checkpoint.InDoubt }
 
+// Standing counts the rows in doubt that wait for a person, see [checkpoint.Ledger].
+func (s *Store) Standing(ctx context.Context) (n int, err error) {
+	fleet := ""
+	if s.o.Terms != nil {
+		fleet = s.o.Terms.Fleet
+	}
+	err = s.read(ctx, func(c *pgx.Conn) error {
+		return c.QueryRow(ctx, `SELECT count(*) FROM leadferry.lead_rows l LEFT JOIN leadferry.workers w USING (worker)
+			WHERE l.ledger = $1 AND l.state = $2 AND l.reason <> $3 AND ($4 = '' OR w.fleet IS DISTINCT FROM $4)
+			AND NOT coalesce(w.ended IS NULL AND w.beat > clock_timestamp() - $5 * interval '1 second', false)`,
+			s.ledger, int(checkpoint.InDoubt), checkpoint.ReasonIncomplete, fleet, int(lifeTerm.Seconds())).Scan(&n)
+	})
+	return n, err
+}
+
 // Members lists the workers of a fleet in the order in which they came, and says how many shards it has; 0: there is no
 // such fleet.
 func (s *Store) Members(ctx context.Context, fleet string) (shards int, all []checkpoint.Member, err error) {

@@ -170,6 +170,19 @@ func (b *Breaker) overloaded(p Pass) {
 	b.back(b.contact.heard(p, time.Now()))
 }
 
+// Beware makes the breaker that of a run after one that stopped for doubts: a GET goes first, then one create, and where
+// that leaves doubt, too, it was the last.
+func (b *Breaker) Beware() { b.creates.ask, b.creates.wary = true, true }
+
+// uncertain notes, before anybody else may pass, that a create met no answer or a 503: the service is asked before the next.
+func (b *Breaker) uncertain() { b.askFirst(true) }
+
+func (b *Breaker) askFirst(ask bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.creates.ask = ask
+}
+
 // reached is answered to what was asked before a create: creates may leave again.
 func (b *Breaker) reached(p Pass) {
 	b.mu.Lock()
@@ -270,6 +283,8 @@ func (b *Breaker) Over() *End {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
+	case b.creates.state == tripped && b.creates.wary:
+		return &End{Reason: "the run before stopped for doubts, and the first create of this one left doubt, too", Hint: "find out from its error why the service gives no usable answers, and settle what is in doubt, before going on"}
 	case b.creates.state == tripped:
 		return &End{
 			Reason: fmt.Sprintf("%d creates in a row, each sent alone, left doubt whether a lead was made", MostDoubts),
@@ -277,7 +292,9 @@ func (b *Breaker) Over() *End {
 		}
 	case b.contact.state == gone:
 		end := &End{Reason: "the service has given no answer for as long as --max-wait allows"}
-		if b.fault != nil {
+		if b.fault != nil && b.fault.Unavailable() {
+			end.Reason = "the service has answered with HTTP 503 for as long as --max-wait allows"
+		} else if b.fault != nil {
 			end.Reason, end.Hint = end.Reason+": "+b.fault.Message, b.fault.Hint
 		}
 		return end
@@ -294,7 +311,9 @@ func (b *Breaker) Paused() string {
 		return "the service asked to wait"
 	case b.contact.state == silent:
 		text := "no answer from the service, trying with one request at a time"
-		if b.fault != nil {
+		if b.fault != nil && b.fault.Unavailable() {
+			text = "the service answers with HTTP 503, trying with one request at a time"
+		} else if b.fault != nil {
 			text += ": " + b.fault.Message
 		}
 		return text

@@ -26,7 +26,8 @@ func TestCreatesGoSinglyUntilOneLeavesNoDoubt(t *testing.T) {
 			b := NewBreaker(time.Hour, 8, 0)
 			end(b, alone(t, b), Doubtful)
 			end(b, alone(t, b), NothingShown) // 429: is sent again
-			end(b, alone(t, b), Unheard)
+			b.uncertain()
+			end(b, alone(t, b), Doubtful)
 			p := alone(t, b)
 			if b.answered(p); !p.ask {
 				t.Error("after a create without any answer the next one does not ask first")
@@ -134,22 +135,22 @@ func TestBreakerProperties(t *testing.T) {
 				i := rapid.IntRange(0, len(inFlight)-1).Draw(rt, "which")
 				p := inFlight[i]
 				inFlight = append(inFlight[:i], inFlight[i+1:]...)
-				shown := rapid.SampledFrom([]Proof{NothingShown, Usable, Doubtful, Unheard}).Draw(rt, "shown")
+				shown := rapid.SampledFrom([]Proof{NothingShown, Usable, Doubtful}).Draw(rt, "shown")
 				if p.single {
 					single--
 					switch shown {
 					case Usable:
 						row = 0
-					case Doubtful, Unheard:
+					case Doubtful:
 						row++
 					}
 				} else if p.create && shown == Usable && b.creates.state == singly && p.since.After(first) {
 					row = 0
-				} else if p.create && b.creates.state == freely && (shown == Doubtful || shown == Unheard) {
+				} else if p.create && b.creates.state == freely && shown == Doubtful {
 					row, first = 1, p.since
 				}
 				switch {
-				case shown == Unheard:
+				case shown == Doubtful && rapid.Bool().Draw(rt, "unheard"):
 					b.unanswered(p, false, nil)
 				case shown == NothingShown:
 					b.unused(p)

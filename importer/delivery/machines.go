@@ -124,8 +124,7 @@ type Proof uint8
 const (
 	NothingShown Proof = iota // it was not applied, and may be sent again
 	Usable                    // a lead ID, or a refusal
-	Doubtful                  // an answer that leaves doubt
-	Unheard                   // no answer at all
+	Doubtful                  // an answer that leaves doubt, or none
 )
 
 // creates knows whether the service answers creates in a usable way. A create is under way until what it has shown is
@@ -135,14 +134,17 @@ type creates struct {
 	inFlight int
 	doubts   int       // creates in a row that left doubt, what was under way with the first counted as one
 	first    time.Time // when the first of them left
-	ask      bool      // one got no answer at all: none leaves before the service has answered something else
+	ask      bool      // one got no answer at all, or a 503: none leaves before the service has answered something else
+	wary     bool      // the run before stopped for doubts: the first doubt ends this one
 }
 
 // may reports whether a create may pass.
 func (c *creates) may() bool { return c.state == freely || c.state == singly && c.inFlight == 0 }
 
 // sends reports whether a create that has passed may still leave.
-func (c *creates) sends() bool { return c.state == freely || c.state == singly && c.inFlight == 1 }
+func (c *creates) sends() bool {
+	return !c.ask && (c.state == freely || c.state == singly && c.inFlight == 1)
+}
 
 func (c *creates) leave(p *Pass) {
 	c.inFlight++
@@ -153,20 +155,18 @@ func (c *creates) leave(p *Pass) {
 func (c *creates) back(p Pass, shown Proof) bool {
 	c.inFlight--
 	before := c.state
-	doubt := shown == Doubtful || shown == Unheard
 	switch {
 	case shown == Usable && p.single && c.state == singly:
-		c.state, c.doubts = freely, 0
+		c.state, c.doubts, c.wary = freely, 0, false
 	case shown == Usable && c.state == singly && p.since.After(c.first): // not alone, so it ends the row of doubts without setting creates free
 		c.doubts = 0
-	case doubt && c.state == freely:
+	case shown == Doubtful && c.state == freely:
 		c.state, c.doubts, c.first = singly, 1, p.since
-	case doubt && p.single && c.state == singly:
-		if c.doubts++; c.doubts >= MostDoubts {
+	case shown == Doubtful && p.single && c.state == singly:
+		if c.doubts++; c.doubts >= MostDoubts || c.wary {
 			c.state = tripped
 		}
 	}
-	c.ask = c.ask || shown == Unheard
 	return c.state != before
 }
 

@@ -24,7 +24,7 @@ import (
 // ResendOn says which answers mean that a create was not applied, beyond those
 // that say so by themselves (INTERFACE, "When a create is sent again").
 type ResendOn struct {
-	NoDefault bool         // 429, and 503 with Retry-After, do not count
+	NoDefault bool         // 429 does not count
 	Codes     map[int]bool // further HTTP statuses
 }
 
@@ -90,8 +90,12 @@ func (c *Retrier) Deliver(ctx, leaving context.Context, last *Pass, call func(ct
 func (c *Retrier) enter(leaving context.Context, last *Pass, create bool) (err error) {
 	for {
 		*last, err = c.Breaker.enter(leaving, create)
-		if err != nil || !last.ask || c.Reach == nil {
+		if err != nil || !last.ask {
 			return err
+		}
+		if c.Reach == nil {
+			c.Breaker.askFirst(false)
+			return nil
 		}
 		err = c.preflight(leaving, *last)
 		if c.Breaker.Conclude(last, NothingShown); err != nil {
@@ -116,9 +120,12 @@ func (c *Retrier) preflight(leaving context.Context, p Pass) error {
 	switch {
 	case err == nil:
 		c.Breaker.reached(p)
-	case e != nil && e.Status != 0:
+	case e != nil && e.Status != 0 && !e.Unavailable():
 		c.Breaker.throttle(waitOf(e, backoffFor(1)))
 		c.Breaker.reached(p)
+	case e != nil && e.AsksToWait():
+		c.Breaker.throttle(waitOf(e, 0))
+		c.Breaker.unanswered(p, false, e)
 	case leaving.Err() != nil, e != nil && e.Reason == leadapi.ReasonHeld:
 		c.Breaker.unused(p)
 	default:
@@ -137,10 +144,12 @@ func (c *Retrier) heldBack(p Pass, err error) bool {
 	case e.Reason == leadapi.ReasonHeld:
 		c.Breaker.unused(p)
 		return true
-	case e.Op != "reach" || !e.Throttled():
+	case e.Op != "reach":
 		return false
 	}
-	c.Breaker.throttle(waitOf(e, backoffFor(1)))
+	if e.AsksToWait() {
+		c.Breaker.throttle(waitOf(e, backoffFor(1)))
+	}
 	c.Breaker.overloaded(p)
 	return true
 }
@@ -179,10 +188,13 @@ func (c *Retrier) decide(p Pass, repeatable bool, err error) (nextTry, error) {
 	if e.Op == "token" || e.Status == 0 {
 		return c.unanswered(p, repeatable, e)
 	}
-	if e.Throttled() { // all rows wait, whether or not this one is sent again; before its place is another's
+	if e.AsksToWait() { // all rows wait, whether or not this one is sent again; before its place is another's
 		c.Breaker.throttle(waitOf(e, backoffFor(1)))
 	}
-	if e.Throttled() || e.Status == http.StatusServiceUnavailable {
+	if !repeatable && e.Unavailable() && !c.Unapplied(e) {
+		c.Breaker.uncertain()
+	}
+	if e.AsksToWait() || e.Unavailable() {
 		c.Breaker.overloaded(p)
 	} else {
 		c.Breaker.answered(p)
@@ -203,7 +215,7 @@ func (c *Retrier) unanswered(p Pass, repeatable bool, e *leadapi.Error) (nextTry
 		c.Breaker.unused(p)
 		return final, e
 	case e.Op == "token" || e.Applied == leadapi.No:
-		if e.Throttled() {
+		if e.AsksToWait() {
 			c.Breaker.throttle(waitOf(e, backoffFor(1)))
 		}
 		if !c.Breaker.unanswered(p, false, e) {
@@ -211,8 +223,11 @@ func (c *Retrier) unanswered(p Pass, repeatable bool, e *leadapi.Error) (nextTry
 		}
 		return atOnce, e
 	case !repeatable && !p.probe:
-		c.Breaker.unused(p) // the doubt says it: creates ask first from now on, and the others need not wait
+		c.Breaker.uncertain()
+		c.Breaker.unused(p) // creates ask first from now on, and the others need not wait
 		return final, e
+	case !repeatable:
+		c.Breaker.uncertain()
 	}
 	// The request may have arrived. Whether the others get answers is found out by one request at a time.
 	if !c.Breaker.unanswered(p, true, e) || !repeatable {
@@ -259,7 +274,7 @@ func waitOf(e *leadapi.Error, backoff time.Duration) time.Duration {
 
 // Unapplied reports whether a create answered so may be sent again.
 func (c *Retrier) Unapplied(e *leadapi.Error) bool {
-	return c.Resend.Codes[e.Status] || !c.Resend.NoDefault && e.Throttled()
+	return c.Resend.Codes[e.Status] || !c.Resend.NoDefault && e.Status == http.StatusTooManyRequests
 }
 
 // Transient reports whether another try of a repeatable request may fare better.

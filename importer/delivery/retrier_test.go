@@ -26,11 +26,19 @@ func status(code int) *leadapi.Error {
 }
 
 func refusal(code int) *leadapi.Error {
-	return &leadapi.Error{Op: "create", Status: code, Applied: leadapi.No, Reason: "refused"}
+	reason := leadapi.ReasonRefused
+	if code == 429 {
+		reason = leadapi.ReasonThrottled
+	}
+	return &leadapi.Error{Op: "create", Status: code, Applied: leadapi.No, Reason: reason}
 }
 
 func after(code int, d time.Duration) *leadapi.Error {
-	return &leadapi.Error{Op: "create", Status: code, Applied: leadapi.No, HasRetryAfter: true, RetryAfter: d}
+	e := &leadapi.Error{Op: "create", Status: code, Applied: leadapi.No, Reason: leadapi.ReasonThrottled, HasRetryAfter: true, RetryAfter: d}
+	if code == 503 {
+		e.Applied, e.Reason = leadapi.Maybe, leadapi.ReasonServerError
+	}
+	return e
 }
 
 var (
@@ -54,11 +62,9 @@ func sendCreate(t testing.TB, c *Retrier, call func(context.Context) error) (int
 	switch {
 	case err == nil:
 		shown = Usable
-	case !errors.As(err, &e), c.Unapplied(e), e.Throttled():
-	case e.Applied == leadapi.No:
+	case !errors.As(err, &e), c.Unapplied(e):
+	case e.Applied == leadapi.No && e.Status != 429:
 		shown = Usable
-	case e.Status == 0:
-		shown = Unheard
 	default:
 		shown = Doubtful
 	}
@@ -96,7 +102,8 @@ func TestDeliver(t *testing.T) {
 		{name: "429 without", script: answers{refusal(429), nil}, tries: 2},
 		{name: "429 for ever", script: answers{after(429, 1), after(429, 1), after(429, 1)}, tries: 3, fails: true},
 		{name: "429 when not trusted", script: answers{after(429, 1)}, resend: noDefault, tries: 1, fails: true},
-		{name: "503 with Retry-After", script: answers{after(503, time.Minute), nil}, tries: 2},
+		{name: "503 with Retry-After", script: answers{after(503, time.Minute)}, tries: 1, fails: true},
+		{name: "503 named by --resend-on", script: answers{after(503, time.Minute), nil}, resend: ResendOn{Codes: map[int]bool{503: true}}, tries: 2},
 		{name: "503 without", script: answers{status(503)}, tries: 1, fails: true},
 		{name: "500", script: answers{status(500)}, tries: 1, fails: true},
 		{name: "500 named by --resend-on", script: answers{status(500), nil}, resend: ResendOn{Codes: map[int]bool{500: true}}, tries: 2},
@@ -148,7 +155,7 @@ func TestDeliverWaitsAsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &Retrier{Breaker: NewBreaker(time.Hour, 64, 0), Retries: 2, Retried: func() {}}
 		began := time.Now()
-		script := answers{after(503, 90*time.Second), nil}
+		script := answers{after(429, 90*time.Second), nil}
 		if _, err := sendCreate(t, c, script.call); err != nil {
 			t.Fatal(err)
 		}
@@ -190,6 +197,9 @@ func TestRetryAfterHoldsTheOtherRowsToo(t *testing.T) {
 			c := &Retrier{Breaker: NewBreaker(time.Hour, 4, 0), Retries: 2, Retried: func() {}}
 			began := time.Now()
 			told := answers{after(status, time.Minute), nil}
+			if status == 503 {
+				told = told[:1]
+			}
 			ended := make(chan error)
 			go func() {
 				_, err := sendCreate(t, c, told.call)
@@ -207,7 +217,7 @@ func TestRetryAfterHoldsTheOtherRowsToo(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			if err := <-ended; err != nil {
+			if err := <-ended; (err != nil) != (status == 503) {
 				t.Error(err)
 			}
 		})

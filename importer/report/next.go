@@ -79,7 +79,7 @@ func (s *Summary) afterRun(todo *steps) {
 	}
 	todo.add(stopped && !s.Same && s.Hint != "", "Then r"+again)
 	todo.add(stopped && !s.Same && s.Hint == "", "R"+again)
-	if n.InDoubt > 0 {
+	if max(n.InDoubt, s.Standing) > 0 {
 		s.inDoubt(todo)
 	}
 	todo.add(n.Invalid+n.Rejected > 0, s.correct(n.Invalid+n.Rejected, s.Command+" what you corrected"), s.again(s.Command)...)
@@ -147,7 +147,7 @@ func (s *Summary) inDoubt(todo *steps) {
 	if s.RunID != "" {
 		list = "in-doubt-" + s.RunID + ".csv"
 	}
-	todo.add(true, fmt.Sprintf("List the %s in doubt (leadferry explain in_doubt says more):", english.Plural(s.Rows.InDoubt, "row", "")),
+	todo.add(true, fmt.Sprintf("List the %s in doubt (leadferry explain in_doubt says more):", english.Plural(max(s.Rows.InDoubt, s.Standing), "row", "")),
 		"leadferry checkpoint export --state in_doubt"+s.at()+" -o "+list) // never over what a person has filled in
 	todo.add(true, "Look each up in the service's console and write into lead_id what you found: the lead's ID, or none where no lead was made, "+
 		"or exists where there is one without a known ID. An empty lead_id decides nothing. Then settle them:",

@@ -60,6 +60,7 @@ type Summary struct {
 	Paused       string   `json:"-"` // of a run that goes on: why requests wait, or ""
 	Hint         string   `json:"-"` // what to do about a stop before running again, or ""
 	Flags        []string `json:"-"` // of a check: how the input is read, and how much of it, as its import has to; else what the next command needs too
+	Standing     int      `json:"-"` // rows in doubt of earlier runs, where they are too many for this one
 	Resent       bool     `json:"-"` // rows in doubt were sent again: the same command would do so once more
 	Same         bool     `json:"-"` // the same command would stop at the same place
 	ResultsPath  string   `json:"-"` // these five are set by Run.Finish

@@ -142,7 +142,7 @@ func sendFlags() []cli.Flag {
 		}
 		return nil
 	}
-	maxInDoubt := flags.Count(running, "max-in-doubt", 0, "stop when more than `N` rows fell in doubt in this run (0: never)")
+	maxInDoubt := flags.Count(running, "max-in-doubt", 0, "stop when more than `N` rows stand in doubt, those of earlier runs counted (0: never)")
 	maxInDoubt.DefaultText = "the larger of 20 and 4 × concurrency"
 	maxRejects := flags.Text(running, "max-rejects", "stop when more than `N|P%` rows sent in this run were rejected or failed, or all at its beginning (0: never)")
 	maxRejects.Value = "100"
@@ -162,7 +162,7 @@ func sendFlags() []cli.Flag {
 		flags.Count(running, "show", 10, "with --dry-run: print the first `N` requests"),
 		flags.Bool(running, "no-repeats", "with --dry-run: do not look for repeated keys"),
 		flags.Choice(running, "in-doubt", "rows whose earlier send has an unknown outcome: %", "hold", "resend"),
-		flags.Text(running, "resend-on", "further `CODES` after which a create may be sent again; none withdraws 429 and 503 with Retry-After"),
+		flags.Text(running, "resend-on", "further `CODES` after which a create may be sent again; none withdraws 429"),
 		maxInDoubt,
 		maxRejects,
 		maxInvalid,

@@ -144,20 +144,16 @@ func waitRows() []outcomeRow {
 		rows = append(rows, outcomeRow{name: "429, Retry-After " + name, faults: "61", act: rawAct{say: answered(429, "{}", headers...)}, want: made(2)})
 	}
 	again := []string{"--retries", "1"}
-	for status, headers := range map[int][]string{429: {"Retry-After: 0"}, 503: {"Retry-After: 0"}} {
-		act := rawAct{say: answered(status, "{}", headers...)}
-		code := itoa(status)
-		rows = append(rows,
-			outcomeRow{name: code + " once with Retry-After", faults: "61, 64", act: act, want: made(2)},
-			outcomeRow{name: code + " for good", faults: "62, 64", act: act, times: 2, args: again, want: failedAfter(2, code)},
-			outcomeRow{name: code + " without retries", faults: "62, 64", act: act, args: []string{"--retries", "0"}, want: failedAfter(1, code)},
-			outcomeRow{
-				name: code + " that is not trusted", faults: "61, 64", act: act, args: []string{"--resend-on", "none"},
-				both: true, want: doubtful(code, "--resend-on none"),
-			},
-		)
-	}
+	act := rawAct{say: answered(429, "{}", "Retry-After: 0")}
+	maintenance := rawAct{say: answered(503, "{}", "Retry-After: 1", "Content-Type: application/json")}
 	return append(rows,
+		outcomeRow{name: "429 once with Retry-After", faults: "61", act: act, want: made(2)},
+		outcomeRow{name: "429 for good", faults: "62", act: act, times: 2, args: again, want: failedAfter(2, "429")},
+		outcomeRow{name: "429 without retries", faults: "62", act: act, args: []string{"--retries", "0"}, want: failedAfter(1, "429")},
+		outcomeRow{name: "429 that is not trusted", faults: "61", act: act, args: []string{"--resend-on", "none"}, both: true, want: doubtful("429", "--resend-on none")},
+		outcomeRow{name: "503 with Retry-After", faults: "64", act: maintenance, both: true, want: doubtful("503", ownErrorText)},
+		outcomeRow{name: "503 with Retry-After and --resend-on 503", faults: "64", act: maintenance, args: []string{"--resend-on", "503"}, want: made(2)},
+		outcomeRow{name: "503 for good with --resend-on 503", faults: "64", act: rawAct{say: answered(503, "{}")}, times: 2, args: append([]string{"--resend-on", "503"}, again...), want: failedAfter(2, "503")},
 		outcomeRow{name: "503, Retry-After text", faults: "64", act: rawAct{say: answered(503, "{}", "Retry-After: soon")}, both: true, want: doubtful("503", ownErrorText)},
 		outcomeRow{name: "503 with --resend-on 503", faults: "64", act: rawAct{say: answered(503, "{}")}, args: []string{"--resend-on", "503"}, want: made(2)},
 		outcomeRow{name: "500 with --resend-on 500", faults: "63", act: rawAct{say: answered(500, "{}")}, args: []string{"--resend-on", "500"}, want: made(2)},

@@ -44,6 +44,7 @@ type rawScript struct {
 	turns       []rawTurn // of the first creates, in place of act, store, from and times
 	deaf        bool      // a GET gets no answer either
 	busyGets    int       // so many GETs, after the first create that is disturbed, are asked to wait a second
+	closed      bool      // they are answered by 503, and creates are disturbed for as long as they are
 	busyTokens  []int     // which token requests are asked to wait
 	tokenSays   string    // the answer to every token request; "": the right one
 }
@@ -261,8 +262,15 @@ func (p *rawPeer) get(c net.Conn, r *bufio.Reader) bool {
 	mute, busy := p.script.deaf, p.script.busyGets > 0 && len(p.posts) >= p.script.from
 	if busy {
 		p.script.busyGets--
+		if p.script.closed && p.script.busyGets == 0 {
+			p.script.times = 0
+		}
 	}
+	closed := p.script.closed
 	p.mu.Unlock()
+	if busy && closed {
+		return err == nil && say(c, answered(503, "{}", "Retry-After: 1"), 0)
+	}
 	if busy {
 		return err == nil && say(c, answered(429, "{}", "Retry-After: 1"), 0)
 	}
