@@ -111,8 +111,7 @@ func answerTo(all []Finding) string {
 	for i := range all {
 		ids[i] = all[i].ID
 	}
-	slices.Sort(ids)
-	return shortID(slices.Compact(ids)...)
+	return AnswerID(ids)
 }
 
 func texts(all []Finding) string {

@@ -13,8 +13,8 @@ type Shape struct {
 	Key, Namespace string
 }
 
-// Kin is a shape by which leads were made before, of a file whose columns include those of
-// another one or are included in them. Of the columns no more is kept than keyed digests.
+// Kin is a shape by which leads were made before, of a file that shares at least half of its columns with another one. Of the
+// columns no more is kept than keyed digests.
 type Kin struct {
 	Key, Namespace string
 	Strange        []string // columns of the other file that this one lacked
@@ -38,8 +38,8 @@ func (d *Digester) Shape(s *Shape) KeptShape {
 	return KeptShape{Columns: columns, Key: s.Key, Namespace: s.Namespace}
 }
 
-// Noted reports whether leads were made by this very Shape; else kin are all of which the columns include its own, or are
-// included in them.
+// Noted reports whether leads were made by this very Shape; else kin are all of files that share at least half of the
+// columns of one of the two, so that a renamed column does not hide them.
 func Noted(ctx context.Context, s Store, shape Shape) (known bool, kin []Kin, err error) {
 	if len(shape.Columns) == 0 {
 		return false, nil, nil
@@ -48,10 +48,11 @@ func Noted(ctx context.Context, s Store, shape Shape) (known bool, kin []Kin, er
 	own := s.Digests().Shape(&shape)
 	for _, other := range all {
 		strange, lacking := beyond(own.Columns, other.Columns), beyond(other.Columns, own.Columns)
+		shared, fewest := len(own.Columns)/ColumnSize-strange, min(len(own.Columns), len(other.Columns))/ColumnSize
 		switch {
 		case strange+lacking == 0 && other.Key == own.Key && other.Namespace == own.Namespace:
 			return true, nil, nil
-		case strange == 0 || lacking == 0:
+		case 2*shared >= fewest:
 			kin = append(kin, Kin{Key: other.Key, Namespace: other.Namespace, Strange: s.Digests().strange(&shape, other.Columns), Lacking: lacking})
 		}
 	}

@@ -83,7 +83,14 @@ func (k *Kind) same(other *Kind) bool {
 	return shared > 0 && 2*shared >= min(len(k.Columns), len(other.Columns))
 }
 
-// shortID names one text by itself and several by a hash: the answer to a refusal is one word, however much it is about.
+// AnswerID is the word by which a person answers a refusal, however many things that is about.
+func AnswerID(ids []string) string {
+	ids = slices.Clone(ids)
+	slices.Sort(ids)
+	return shortID(slices.Compact(ids)...)
+}
+
+// shortID names one text by itself and several by a hash.
 func shortID(texts ...string) string {
 	if len(texts) == 1 {
 		return texts[0]

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 
 	"github.com/dustin/go-humanize/english"
@@ -100,19 +101,52 @@ type shapes []atomic.Pointer[checkpoint.Shape]
 // them another lead.
 func newShapes(ctx context.Context, o *Options, l *checkpoint.Ledger) (shapes, error) {
 	list := make(shapes, len(o.Inputs))
-	var all []error
+	var refused []error
+	var ids []string // of what is refused
 	for i, f := range o.Inputs {
-		shape := checkpoint.Shape{Columns: columnsOf(f), Key: o.Mapping.KeyForm(), Namespace: o.Mapping.Namespace()}
+		shape := checkpoint.Shape{Columns: columnsOf(f), Key: o.keyForm(f), Namespace: o.Mapping.Namespace()}
 		known, kin, err := checkpoint.Noted(ctx, l, shape)
 		if err != nil {
 			return nil, err
 		}
-		if !known {
-			list[i].Store(&shape)
-			all = append(all, o.refuseShape(f.Info().Path, &shape, kin))
+		if known {
+			continue
+		}
+		list[i].Store(&shape)
+		if err := refuseShape(f, &shape, kin); err != nil {
+			kind := checkpoint.KindOf(&shape)
+			refused, ids = append(refused, err), append(ids, kind.ID())
 		}
 	}
-	return list, errors.Join(all...)
+	switch answer := checkpoint.AnswerID(ids); {
+	case len(refused) == 0 && o.NewKey != "":
+		return nil, fmt.Errorf("--new-key=%s answers nothing: leads are made of such files by this key already, or none were made of such a file\nhint: leave it out", o.NewKey)
+	case len(refused) > 0 && o.NewKey != answer:
+		return nil, fmt.Errorf("%w; if new leads are meant: --new-key=%s", errors.Join(refused...), answer)
+	}
+	return list, nil
+}
+
+// keyForm is what of a row is its key. Where that is the row's own data, settings of source that change cells belong to it:
+// read in another way, a row would be another one.
+func (o *Options) keyForm(f *source.File) string {
+	form, s := o.Mapping.KeyForm(), &o.Mapping.Source
+	if form != "" {
+		return form
+	}
+	encoding := strings.ToLower(f.Info().Encoding)
+	if encoding == "utf-8" {
+		encoding = ""
+	}
+	for _, setting := range []struct{ name, value string }{
+		{"encoding", encoding}, {"quote", map[bool]string{true: "none"}[s.NoQuotes]}, {"escape", map[bool]string{true: "backslash"}[s.Backslash]},
+		{"null", strings.Join(s.Null, ", ")},
+	} {
+		if setting.value != "" {
+			form += "; " + setting.name + " " + setting.value
+		}
+	}
+	return strings.TrimPrefix(form, "; ")
 }
 
 // of is the shape to be noted with a claim, or nil.
@@ -123,8 +157,11 @@ func (s shapes) of(input int) *checkpoint.Shape {
 	return s[input].Load()
 }
 
-// refuseShape says why a file cannot be meant, or nil.
-func (o *Options) refuseShape(path string, s *checkpoint.Shape, kin []checkpoint.Kin) error {
+// ownData says of the form of a key that it is the row's own data, perhaps with how they are read: a text names a column.
+func ownData(form string) bool { return !strings.Contains(form, "{") }
+
+// refuseShape says why a file cannot be meant, or nil. Rejects of a run have the columns of their file, or fewer.
+func refuseShape(f *source.File, s *checkpoint.Shape, kin []checkpoint.Kin) error {
 	var same, other *checkpoint.Kin
 	for i := range kin {
 		if k := &kin[i]; k.Key == s.Key && k.Namespace == s.Namespace {
@@ -133,17 +170,26 @@ func (o *Options) refuseShape(path string, s *checkpoint.Shape, kin []checkpoint
 			other = k
 		}
 	}
+	path := f.Info().Path
 	switch {
-	case same != nil && s.Key == "" && !o.NewColumns:
-		return fmt.Errorf("%s: its columns are not those by which leads were made (%s), and a row's own data are its key: every row would be another lead\n"+
-			"hint: name the column that makes a row the same row on the next run, as in key: \"{id}\"; or take the columns as they were; or add --new-columns if other leads are meant",
-			path, newOrGone(same))
-	case same == nil && other != nil && !o.NewKey:
-		return fmt.Errorf("%s: leads were made of such a file by %s, and now by %s: every row would be another lead\n"+
-			"hint: put key and namespace of the mapping back as they were, or add --new-key if other leads are meant",
-			path, keyOf(other.Key, other.Namespace), keyOf(s.Key, s.Namespace))
+	case ownData(s.Key) && isRejects(f):
+		return nil
+	case same != nil && ownData(s.Key):
+		return fmt.Errorf("%s: a file with nearly these columns was imported before, and the whole row is the key (%s): every row would make a new lead\n"+
+			"hint: name the column that makes a row the same row on the next run, as in key: \"{id}\", or restore the columns", path, newOrGone(same))
+	case same == nil && other != nil:
+		return fmt.Errorf("%s: a file with these columns was imported with %s. The mapping now says %s: every row would make a new lead\n"+
+			"hint: restore key, namespace and source of the mapping", path, keyOf(other.Key, other.Namespace), keyOf(s.Key, s.Namespace))
 	}
 	return nil
+}
+
+// isRejects says that a file is the rejects of a run.
+func isRejects(f *source.File) bool {
+	if h := f.Header(); !h.Open {
+		return h.Rejects
+	}
+	return f.ReadAhead(1) == 1 && f.Ahead()[0].Header != nil && f.Ahead()[0].Header.Rejects
 }
 
 // newOrGone says in what the columns are others.
@@ -155,12 +201,15 @@ func newOrGone(k *checkpoint.Kin) string {
 }
 
 func keyOf(key, namespace string) string {
-	text := "the key " + key
-	if key == "" {
-		text = "the row's own data"
+	text := "key " + key
+	if ownData(key) {
+		text = "the whole row as key"
+		if key != "" {
+			text += " (" + key + ")"
+		}
 	}
 	if namespace != "" {
-		text += " in the namespace " + namespace
+		text += " in namespace " + namespace
 	}
 	return text
 }

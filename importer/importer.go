@@ -223,8 +223,7 @@ type Planning struct {
 	RetryRejected bool
 	Changed       ChangedRows
 	CreateAlikes  bool // --look-alikes create
-	NewColumns    bool // other columns than leads were made by, though a row's own data are its key
-	NewKey        bool // another key or namespace than leads were made by
+	NewKey        string // by which a person has answered that other columns, or another key, are meant
 	Missing       Missing
 	CheckRemote   Reads
 	Reconciling   Reconciling

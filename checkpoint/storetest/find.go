@@ -171,7 +171,8 @@ func shapesAreNoted(t *testing.T, b Backend) {
 		"another namespace":     {shape: checkpoint.Shape{Columns: byID.Columns, Key: "{id}", Namespace: "a"}, kin: []checkpoint.Kin{{Key: "{id}"}}},
 		"one more column":       {shape: checkpoint.Shape{Columns: append([]string{"new"}, byID.Columns...), Key: "{id}"}, kin: []checkpoint.Kin{{Key: "{id}", Strange: []string{"new"}}}},
 		"one less":              {shape: checkpoint.Shape{Columns: []string{"id", "name"}}, kin: []checkpoint.Kin{{Key: "{id}", Lacking: 1}}},
-		"one is another one":    {shape: checkpoint.Shape{Columns: []string{"id", "name", "city"}, Key: "{name}"}},
+		"half of the columns":   {shape: checkpoint.Shape{Columns: []string{"id", "name", "city"}, Key: "{name}"}, kin: []checkpoint.Kin{{Key: "{id}", Strange: []string{"city"}, Lacking: 1}}},
+		"less than half":        {shape: checkpoint.Shape{Columns: []string{"id", "street", "city"}, Key: "{id}"}},
 		"no columns":            {shape: checkpoint.Shape{Key: "{name}"}},
 		"more than one, of all": {shape: checkpoint.Shape{Columns: append([]string{"other"}, byID.Columns...)}, kin: []checkpoint.Kin{{Key: "{other}", Namespace: "dealers", Strange: byID.Columns}, {Key: "{id}", Strange: []string{"other"}}}},
 	} {

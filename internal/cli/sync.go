@@ -153,7 +153,7 @@ func (p *program) reconcile(c *cli.Context) error {
 func readFlags() []cli.Flag {
 	makes := []string{
 		"require-checkpoint", "new-checkpoint", "dry-run", "show", "no-repeats", "in-doubt", "resend-on", "max-in-doubt", "max-creates",
-		"look-alikes", "new-columns", "new-key", "retry-rejected", "yes",
+		"look-alikes", "new-key", "retry-rejected", "yes",
 	}
 	return slices.DeleteFunc(sendFlags(), func(f cli.Flag) bool { return slices.Contains(makes, f.Names()[0]) })
 }

@@ -303,6 +303,7 @@ func (s *shapes) learn(names []byte) *shape {
 		case n == noteMember:
 			learned.texts = append(learned.texts, path{i, []string{"text"}})
 			learned.outcomes = append(learned.outcomes, path{i, []string{"outcome"}})
+			header.Rejects = true
 		case n == rows.TextColumn:
 			learned.texts = append(learned.texts, path{i, nil})
 		case n == rows.OutcomeColumn:

@@ -74,7 +74,7 @@ func NewColumns(names []string, line int, o Options, found *Found) (Columns, err
 		case name == TextColumn:
 			c.text = i
 		case name == OutcomeColumn:
-			c.outcome = i
+			c.outcome, c.Header.Rejects = i, true
 		case !strings.HasPrefix(name, Reserved):
 			c.Header.Names = append(c.Header.Names, name)
 			c.Keep = append(c.Keep, i)

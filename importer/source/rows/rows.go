@@ -113,6 +113,8 @@ type Header struct {
 	Names []string // Names[:Own] are the row's own columns, Names[Own:] nested paths
 	Own   int
 	Open  bool // JSONL: other rows may have other names
+
+	Rejects bool // it is that of a rejects file
 }
 
 // Row is one data record of a file.
