@@ -22,7 +22,8 @@ import (
 func (r *valueReader) addChecks() {
 	if r.role == keyRole && r.inside == nothing {
 		shows := func(s string) bool { return !strings.ContainsFunc(s, unicode.IsControl) }
-		r.checks = append(r.checks, onlyIf(ruleControl, "", shows))
+		whole := func(s string) bool { return !rowkey.IsCut(s) }
+		r.checks = append(r.checks, onlyIf(ruleControl, "", shows), onlyIf(ruleCut, "", whole))
 	}
 	r.checks = append(r.checks, r.format...)
 	before := len(r.checks)

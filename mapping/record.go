@@ -73,7 +73,7 @@ type Env struct {
 }
 
 // Problem is why a row cannot be used. Column names the column or columns that the value comes from, if any; Text is
-// a sentence without the value. Rule is one of key, control, required, map, format, status, assign, apply, as, expr
+// a sentence without the value. Rule is one of key, control, cut, required, map, format, status, assign, apply, as, expr
 // and lead_id. Word is set for the rules map and status only: the text that a map lacks, or that is no status of the
 // service, so that a run can list such words; Value is what the mapping calls the value then, as lead.status.
 type Problem struct{ Column, Rule, Text, Word, Value string }
@@ -81,6 +81,7 @@ type Problem struct{ Column, Rule, Text, Word, Value string }
 const (
 	ruleKey      = "key"
 	ruleControl  = "control"
+	ruleCut      = "cut"
 	ruleRequired = "required"
 	ruleMap      = "map"
 	ruleElse     = "else"
@@ -97,6 +98,7 @@ const (
 var complaints = map[string]string{
 	ruleKey:      "is empty, but every row needs one",
 	ruleControl:  "holds a control character, such as a tab or a line break",
+	ruleCut:      "was cut by a spreadsheet (as in 1.23457E+11): its last digits are lost",
 	ruleRequired: "is empty, but required",
 	ruleMap:      "has a text that its map lacks, and there is no else",
 	ruleFormat:   "is not %s",

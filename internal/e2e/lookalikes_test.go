@@ -121,3 +121,39 @@ func TestTheShapeIsNotedBeforeTheFirstLead(t *testing.T) {
 		})
 	}
 }
+
+// What spreadsheets and CRMs make of a key is the same key: it is held, not made once more. A key of which digits are lost is
+// invalid. fault 149
+func TestKeysAsOtherProgramsSpellThem(t *testing.T) {
+	t.Parallel()
+	const uuid = "0b1c2d3e-0000-4000-8000-00000000abcd"
+	for known, spelled := range map[string][]string{
+		"1001":            {"1001.0", `"=""1001"""`, "'1001", "+1001", `"1,001"`, "01001"},
+		uuid:              {"{" + uuid + "}", strings.ToUpper(uuid)},
+		"001A0000006Vm9u": {"001A0000006Vm9uIAC"},
+	} {
+		t.Run(known, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, sandbox.Options{})
+			w.write("leads.yaml", mappingText)
+			file := func(keys ...string) string {
+				return "id,org,name\n" + strings.Join(keys, ","+sandbox.Organizations()[0].ID+",Ann\n") + "," + sandbox.Organizations()[0].ID + ",Ann\n"
+			}
+			w.write("leads.csv", file(known))
+			w.must(0, "import", "-m", "leads.yaml", "leads.csv")
+			w.write("again.csv", file(spelled...))
+			w.must(1, "import", "-m", "leads.yaml", "again.csv", "--out", "again")
+			for _, r := range w.results("again/results.csv") {
+				if r["outcome"] != "conflict" {
+					t.Errorf("%s: %s", r["key"], r["outcome"])
+				}
+			}
+			w.write("cut.csv", file("1.23457E+11"))
+			w.must(1, "import", "-m", "leads.yaml", "cut.csv", "--out", "cut", "--max-invalid", "0")
+			if r := w.results("cut/results.csv"); r[0]["outcome"] != "invalid" || !strings.Contains(r[0]["error"], "cut by a spreadsheet") {
+				t.Errorf("a cut key: %v", r)
+			}
+			w.holds(1)
+		})
+	}
+}

@@ -51,10 +51,11 @@ func Trim(key string) string {
 
 // Fold is the effective key that stands for all keys of its namespace that look like this
 // one: without blanks and invisible characters, in one Unicode form (NFKC), without
-// leading zeros where it is all digits, and in small letters where it holds an @ or is a
-// UUID. The fold of a fold is itself, and most keys are their own.
+// leading zeros where it is all digits, in small letters where it holds an @ or is a
+// UUID, and without what spreadsheets and CRMs do to keys, see [plain]. The fold of a fold is itself, and most keys are
+// their own.
 func Fold(key string) string {
-	if has := kinds(key); has&(hasSlash|hasCapital|hasOther) == 0 && (has != hasDigit || key[0] != '0') {
+	if has := kinds(key); has&(hasSlash|hasCapital|hasOther|hasMark) == 0 && (has != hasDigit || key[0] != '0') {
 		return key
 	}
 	namespace, own := "", key
@@ -80,6 +81,10 @@ func fold(s string) string {
 		s = norm.NFKC.String(strings.Map(shown, s))
 		has = kinds(s)
 	}
+	if has&(hasMark|hasCapital) != 0 {
+		s = plain(s)
+		has = kinds(s)
+	}
 	switch {
 	case has == hasDigit:
 		if bare := strings.TrimLeft(s, "0"); bare != "" {
@@ -92,12 +97,78 @@ func fold(s string) string {
 	return s
 }
 
+// plain is a key without what programs put around the same one: the formula ="00012" and the apostrophe that keep a
+// spreadsheet from calculating, the point and zero of a number (1001.0), the commas between thousands (100,001), the plus of
+// a phone number, the braces around a GUID, and the three letters by which Salesforce makes 18 letters of an ID's 15.
+func plain(s string) string {
+	s = strings.TrimPrefix(s, "'")
+	if text, found := strings.CutPrefix(s, `="`); found && strings.HasSuffix(text, `"`) {
+		s = strings.TrimSuffix(text, `"`)
+	}
+	if text, found := strings.CutPrefix(s, "{"); found && strings.HasSuffix(text, "}") && IsUUID(text[:len(text)-1]) {
+		return text[:len(text)-1]
+	}
+	if text, found := strings.CutPrefix(s, "+"); found && kinds(text)&^(hasDigit|hasMark) == 0 {
+		s = text
+	}
+	if number := strings.TrimSuffix(s, ".0"); number != s && kinds(strings.ReplaceAll(number, ",", "")) == hasDigit {
+		s = number
+	}
+	if isGrouped(s) {
+		return strings.ReplaceAll(s, ",", "")
+	}
+	if len(s) == 18 && s[15:] == salesforceSuffix(s[:15]) {
+		return s[:15]
+	}
+	return s
+}
+
+// isGrouped says that a number has a comma between its thousands.
+func isGrouped(s string) bool {
+	groups := strings.Split(s, ",")
+	for i, digits := range groups {
+		if kinds(digits) != hasDigit || i == 0 && len(digits) > 3 || i > 0 && len(digits) != 3 {
+			return false
+		}
+	}
+	return len(groups) > 1
+}
+
+// salesforceSuffix are the three letters behind an ID of 15 that tell which of its letters are capitals, so that it stays what
+// it is where case is lost; "" for what is none.
+func salesforceSuffix(id string) string {
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ012345"
+	var suffix [3]byte
+	for part := range suffix {
+		bits := 0
+		for i, c := range []byte(id[part*5 : part*5+5]) {
+			switch {
+			case 'A' <= c && c <= 'Z':
+				bits |= 1 << i
+			case (c < 'a' || c > 'z') && (c < '0' || c > '9'):
+				return ""
+			}
+		}
+		suffix[part] = letters[bits]
+	}
+	return string(suffix[:])
+}
+
+// IsCut reports whether a key is a number as a spreadsheet writes one that is too long for its column (1.23457E+11): its last
+// digits are lost.
+func IsCut(key string) bool {
+	mantissa, exponent, found := strings.Cut(key, "E+")
+	whole, digits, point := strings.Cut(mantissa, ".")
+	return found && point && len(whole) == 1 && kinds(whole) == hasDigit && kinds(digits) == hasDigit && kinds(exponent) == hasDigit
+}
+
 // The kinds of bytes that a key has.
 const (
 	hasDigit = 1 << iota
 	hasSmall // and other characters of ASCII
 	hasCapital
 	hasSlash
+	hasMark  // of those that programs add, see [plain]
 	hasOther // blanks, control characters, and all beyond ASCII
 )
 
@@ -110,6 +181,8 @@ var kindOf = func() (table [256]uint8) {
 			table[c] = hasSlash
 		case '0' <= c && c <= '9':
 			table[c] = hasDigit
+		case strings.ContainsRune(`'="{}+.,`, rune(c)):
+			table[c] = hasMark
 		case 'A' <= c && c <= 'Z':
 			table[c] = hasCapital
 		default:
