@@ -152,12 +152,15 @@ func about(s Resolver, d *Decision) (one resolution, refusal *ListError, err err
 	if one.KeptKey, err = s.Under(d.Key); err != nil {
 		return one, nil, err
 	}
-	if one.Intent != nil {
-		return one, d.mustBeAbout(&one.Intent.Entry), nil
-	}
 	last, err := s.Decided(d.Key)
 	if err != nil {
 		return one, nil, err
+	}
+	if one.Intent != nil {
+		if refusal = d.mustBeAbout(&one.Intent.Entry); refusal == nil && d.Sent.IsZero() && d.Run == "" && (last != nil || one.Intent.Prior != nil) {
+			refusal = &ListError{Text: "the row was in doubt before and was sent again, and the list does not say which send it is about (updated_at)", Hint: "export the list anew: " + inDoubtHint}
+		}
+		return one, refusal, nil
 	}
 	known := one.Entry
 	if known == nil {

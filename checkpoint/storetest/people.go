@@ -214,7 +214,9 @@ func evidenceAgainstADecisionIsKept(t *testing.T, b Backend) {
 func evidenceAgainstAnOldDecisionIsNone(t *testing.T, b Backend) {
 	d := b.open(t)
 	for _, one := range []checkpoint.Decision{{Key: "k"}, {Key: "k", LeadID: "lead-1"}} {
-		claimed(t, d, IntentOf("k", 1))
+		in := IntentOf("k", 1)
+		claimed(t, d, in)
+		one.Run = in.Run // else it is refused: the row was in doubt before
 		resolved(t, d, one)
 	}
 	settled(t, d, checkpoint.Entry{Key: "k", State: checkpoint.Rejected, Code: 409})
@@ -242,7 +244,7 @@ func historyTellsWhatWasDone(t *testing.T, b Backend) {
 	sent()
 	step(checkpoint.Entry{State: checkpoint.InDoubt, Code: 504})
 	sent() // again, although in doubt
-	resolved(t, d, checkpoint.Decision{Key: "k", LeadID: "lead-1"})
+	resolved(t, d, checkpoint.Decision{Key: "k", LeadID: "lead-1", Run: fmt.Sprint("run-", run)})
 	step(checkpoint.Entry{State: checkpoint.Partial, LeadID: "lead-1", Code: 500})
 	step(checkpoint.Entry{State: checkpoint.Created, LeadID: "lead-1", ExternalID: "crm", Status: "open", Code: 200})
 	step(checkpoint.Entry{State: checkpoint.Created, LeadID: "lead-1", ExternalID: "crm", Status: "closedWon", Digest: checkpoint.Digest{1}})

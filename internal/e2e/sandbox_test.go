@@ -157,7 +157,7 @@ func TestDoubtIsSettledByTheSandboxsPage(t *testing.T) {
 			t.Fatalf("round %d: exit %d\n%s", round, code, out)
 		}
 		var found strings.Builder
-		found.WriteString("key,lead_id\n")
+		found.WriteString("key,lead_id,updated_at\n")
 		for _, d := range w.exported("in_doubt") {
 			var line int
 			fmt.Sscan(d["line"], &line)
@@ -167,7 +167,7 @@ func TestDoubtIsSettledByTheSandboxsPage(t *testing.T) {
 			} else {
 				exists++
 			}
-			found.WriteString(d["key"] + "," + cmp.Or(id, "none") + "\n")
+			found.WriteString(d["key"] + "," + cmp.Or(id, "none") + "," + d["updated_at"] + "\n")
 		}
 		w.write("found.csv", found.String())
 		w.must(0, "checkpoint", "resolve", "found.csv")

@@ -304,8 +304,12 @@ func (l *list) lineOf(offset int64) (line int) {
 	return line
 }
 
-// plausible refuses what a person writes into a column of IDs but is none: words, which
-// have no digit, nothing but zeros, and a part of a UUID, which lead IDs are (specification, Lead creation response body).
+// leastID is how many characters a lead ID has at least that a person writes: lead IDs are UUIDs (specification, Lead creation
+// response body), and 2nd is none.
+const leastID = 6
+
+// plausible refuses what a person writes into a column of IDs but is none: words, which have no digit, what is short, nothing
+// but zeros, and a part of a UUID.
 func (l *list) plausible(row *listed, id string) error {
 	hint := "write the lead ID that the console shows"
 	switch {
@@ -316,6 +320,8 @@ func (l *list) plausible(row *listed, id string) error {
 			hint += ", the word exists, or none where the lead was not made"
 		}
 		return l.fault(row, "its lead_id has no digit, or none but 0, so it is no lead ID", hint)
+	case len(id) < leastID && l.command == "resolve":
+		return l.fault(row, fmt.Sprintf("its lead_id has %d characters, so it is no lead ID", len(id)), hint)
 	case isPartOfUUID(id) && (l.command == "resolve" || row.State == ""):
 		return l.fault(row, fmt.Sprintf("its lead_id is no whole lead ID: it looks like a UUID, of which it has %d characters instead of 36", len(id)), hint)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -109,8 +110,11 @@ func decisionsOf(read *list) (decisions []checkpoint.Decision, rows []listed, al
 			return nil
 		case strings.EqualFold(d.LeadID, exists):
 			d.LeadID, d.Exists = "", true
-		case strings.EqualFold(d.LeadID, notMade):
+		case d.LeadID == notMade:
 			d.LeadID = ""
+		case meansNothing(d.LeadID):
+			return read.fault(row, "its lead_id is "+d.LeadID+", which decides nothing; nothing was settled",
+				"where no lead was made write none, in small letters; leave the cell empty where nobody has looked")
 		}
 		if id := d.LeadID; id != "" && (id == row.ExternalID || id == row.Key || strings.HasSuffix(row.Key, "/"+id)) {
 			return read.fault(row, "its lead_id is the row's own key or ExternalID, which the service has never given a lead; nothing was settled",
@@ -120,6 +124,13 @@ func decisionsOf(read *list) (decisions []checkpoint.Decision, rows []listed, al
 		return read.plausible(row, d.LeadID)
 	})
 	return decisions, rows, all, err
+}
+
+// meansNothing reports whether a word is what programs write for an empty value, or a translator for none. Only the word none
+// itself has a row sent again.
+func meansNothing(word string) bool {
+	return slices.ContainsFunc([]string{notMade, "null", "nan", "nil", "na", "n/a", "#n/a", "nul", "undefined", "false", "no", "-", "keine", "kein", "aucun", "aucune", "ninguno", "nessuno", "geen"},
+		func(other string) bool { return strings.EqualFold(word, other) })
 }
 
 // sender is the run that the list names. Spreadsheet programs take some for numbers; what
