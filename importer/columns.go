@@ -139,7 +139,9 @@ func (o *Options) keyForm(f *source.File) string {
 		encoding = ""
 	}
 	for _, setting := range []struct{ name, value string }{
-		{"encoding", encoding}, {"quote", map[bool]string{true: "none"}[s.NoQuotes]}, {"escape", map[bool]string{true: "backslash"}[s.Backslash]},
+		{"encoding", encoding},
+		{"quote", map[bool]string{true: "none"}[s.NoQuotes]},
+		{"escape", map[bool]string{true: "backslash"}[s.Backslash]},
 		{"null", strings.Join(s.Null, ", ")},
 	} {
 		if setting.value != "" {

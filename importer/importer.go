@@ -222,7 +222,7 @@ type Planning struct {
 	ResendInDoubt bool // --in-doubt resend
 	RetryRejected bool
 	Changed       ChangedRows
-	CreateAlikes  bool // --look-alikes create
+	CreateAlikes  bool   // --look-alikes create
 	NewKey        string // by which a person has answered that other columns, or another key, are meant
 	Missing       Missing
 	CheckRemote   Reads

@@ -44,8 +44,11 @@ func (s *Store) forget(ctx context.Context, keys []string, unblock bool) (r chec
 		return r, err
 	}
 	leads, states, before := map[string]bool{}, map[checkpoint.State]int{}, 0
-	for _, key := range q.keys {
+	for i, key := range q.keys {
 		row := w.rows[key]
+		if held, _ := w.held(row); held && unblock { // as resolve refuses it: it may be sent still, and again then
+			return r, &checkpoint.ListError{Index: i, Key: key, Text: heldText, Hint: heldHint}
+		}
 		r.Count(row.state())
 		if states[row.state()]++; row.forgotten {
 			before++

@@ -124,7 +124,7 @@ type resolving struct {
 func (r *resolving) Under(key string) (checkpoint.KeptKey, error) {
 	row := r.rows[key]
 	if held, _ := r.held(row); held {
-		return row.KeptKey, &checkpoint.ListError{Text: "the worker that sent it may be at work still, and its answer may come", Hint: heldHint}
+		return row.KeptKey, &checkpoint.ListError{Text: heldText, Hint: heldHint}
 	}
 	return row.KeptKey, nil
 }
@@ -147,6 +147,9 @@ func (r *resolving) Note(d checkpoint.KeptDecision) error {
 	r.made = append(r.made, d)
 	return nil
 }
+
+// heldText is why nothing is decided about a row whose worker may still send it.
+const heldText = "the worker that sent it may be at work still, and its answer may come"
 
 // heldHint is what to do about a row whose worker may still send it.
 const heldHint = "wait until the run has ended; leadferry checkpoint workers shows who holds what, and since when"

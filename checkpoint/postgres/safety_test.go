@@ -218,6 +218,9 @@ func TestARunBesideAnother(t *testing.T) {
 	}
 	person := opened(t, address, target, Options{})
 	var why *checkpoint.ListError
+	if _, err := person.Forget(t.Context(), []string{"a"}, true); !errors.As(err, &why) {
+		t.Errorf("a row whose worker lives was freed: %v", err)
+	}
 	if _, err := person.Resolve(t.Context(), []checkpoint.Decision{{Key: "a"}}); !errors.As(err, &why) {
 		t.Errorf("decided while an answer may come: %v", err)
 	}

@@ -197,6 +197,9 @@ func (d *Desk) Forget(ctx context.Context, args []string, unblock bool, imitatio
 		if err == nil {
 			r, err = db.Forget(ctx, keys, unblock)
 		}
+		if why := (*checkpoint.ListError)(nil); errors.As(err, &why) {
+			return exit.Usage(fmt.Sprintf("key %d: %s; nothing was forgotten", why.Index+1, why.Text), why.Hint)
+		}
 		return err
 	})
 	if err != nil {
