@@ -25,14 +25,6 @@ func (w *world) copyTree(from, to string) {
 	}
 }
 
-// holds fails the test unless the service holds the leads of so many rows, each once.
-func (w *world) holds(want int) {
-	w.t.Helper()
-	if got := len(w.byRef()); got != want {
-		w.t.Fatalf("the service holds the leads of %d rows, want %d", got, want)
-	}
-}
-
 // The folder with checkpoint and book is restored from a backup: the run folders tell, and
 // what the copy does not know is held until a person has looked. faults 128, 141
 func TestRestoredFolderMakesNothingTwice(t *testing.T) {

@@ -247,3 +247,11 @@ func contains(t *testing.T, text string, parts ...string) {
 		}
 	}
 }
+
+// holds fails the test unless the service holds the leads of so many rows, each once.
+func (w *world) holds(want int) {
+	w.t.Helper()
+	if got := len(w.byRef()); got != want {
+		w.t.Fatalf("the service holds the leads of %d rows, want %d", got, want)
+	}
+}
