@@ -5,10 +5,8 @@
 //
 // For each target an archive (program, manual pages, completions, docs, samples, licences of what it is made of) and a
 // bill of materials; packages for Debian and Red Hat; an OCI image layout; manifests for Homebrew, Scoop and winget;
-// SHA256SUMS of all. The same commit gives the same bytes, wherever its clone lies: times are the commit's, paths are
-// trimmed, and nothing of this machine gets in. So anybody can make a file again and compare.
-//
-// The version is the one in the source ([leadferry --version] says it), the commit the clone's, which has to be clean.
+// SHA256SUMS of all. The same clean commit gives the same bytes, wherever its clone lies: times are the commit's, paths
+// are trimmed, and nothing of this machine gets in. The version is the one in the source ([leadferry --version] says it).
 package main
 
 import (
@@ -105,7 +103,7 @@ func (r release) make(ctx context.Context) (err error) {
 	if len(must(os.ReadDir(r.out))) > 0 {
 		return fmt.Errorf("%s is not empty: a release is made whole, into a folder of its own", r.out)
 	}
-	r.out = must(filepath.Abs(r.out))
+	r.out, r.url = must(filepath.Abs(r.out)), strings.TrimSuffix(r.url, "/")
 	b := newBuilder(ctx, r)
 	defer os.RemoveAll(b.work)
 	common := b.commonFiles()
