@@ -4,6 +4,7 @@ package meter
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -17,19 +18,42 @@ type Meter struct {
 	mu       sync.Mutex
 	kinds    map[string]int
 	statuses map[int]int
-	timeline timeline
+
+	// The run over time, in spans that all have the same width.
+	began   time.Time
+	width   time.Duration
+	spans   []span    // without gaps
+	sampled time.Time // rows and pauses are counted up to here
+	ended   int       // rows that had ended then
+}
+
+// How fine the time is: at most mostSpans spans, which begin at firstSpan each and become twice as long whenever there would be
+// more.
+const (
+	mostSpans = report.MostBuckets
+	firstSpan = 100 * time.Millisecond
+)
+
+// span is what happened in one stretch of time.
+type span struct {
+	rows     int
+	requests histogram // lead requests, by the time of their end
+	retries  int
+	paused   time.Duration
 }
 
 // New counts from now on.
 func New() *Meter {
-	return &Meter{kinds: map[string]int{}, statuses: map[int]int{}, timeline: newTimeline(time.Now())}
+	m := &Meter{kinds: map[string]int{}, statuses: map[int]int{}, width: firstSpan}
+	m.Begin(time.Now())
+	return m
 }
 
 // Begin says when the run began, before there is anything to count.
 func (m *Meter) Begin(now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.timeline = newTimeline(now)
+	m.began, m.sampled = now, now
 }
 
 // Observe counts one call; calls of leads also go into the latencies.
@@ -44,7 +68,7 @@ func (m *Meter) Observe(c leadapi.Call) {
 		m.statuses[c.Status]++
 	}
 	if c.Kind != "token" {
-		m.timeline.at(c.Began.Add(c.Duration)).requests.count(c.Duration)
+		m.at(c.Began.Add(c.Duration)).requests.count(c.Duration)
 	}
 }
 
@@ -52,22 +76,69 @@ func (m *Meter) Observe(c leadapi.Call) {
 func (m *Meter) Retried() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.timeline.at(time.Now()).retries++
+	m.at(time.Now()).retries++
 }
 
-// Sample notes how many rows have ended by now, and whether requests wait.
-func (m *Meter) Sample(ended int, paused bool) {
-	now := time.Now()
+// Sample notes how many rows have ended by now, and whether requests wait. What came since the last time is spread evenly over
+// it: rows that need no request are too many to look at the clock for each.
+func (m *Meter) Sample(ended int, paused bool) { m.sample(time.Now(), ended, paused) }
+
+func (m *Meter) sample(now time.Time, ended int, paused bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.timeline.sample(now, ended, paused)
+	from, rows, given := m.sampled, ended-m.ended, 0
+	took := now.Sub(from)
+	m.ended = ended
+	if last := m.at(now); took <= 0 {
+		last.rows += rows
+		return
+	}
+	for m.sampled = now; from.Before(now); {
+		next := m.began.Add(from.Sub(m.began).Truncate(m.width) + m.width)
+		if next.After(now) {
+			next = now
+		}
+		s, upTo := m.at(from), int(math.Round(float64(rows)*(1-float64(now.Sub(next))/float64(took))))
+		s.rows += upTo - given
+		if given = upTo; paused {
+			s.paused += next.Sub(from)
+		}
+		from = next
+	}
+}
+
+// at is the span of a time. Times come as clocks of several goroutines have them: what is
+// before the beginning counts as the beginning.
+func (m *Meter) at(now time.Time) *span {
+	i := max(0, int(now.Sub(m.began)/m.width))
+	for ; i >= mostSpans; i /= 2 { // of each two spans one is made
+		half := m.spans[:0]
+		for two := range slices.Chunk(m.spans, 2) {
+			half = append(half, sum(two))
+		}
+		m.spans, m.width = half, 2*m.width
+	}
+	for len(m.spans) <= i {
+		m.spans = append(m.spans, span{})
+	}
+	return &m.spans[i]
+}
+
+// sum is what happened in several spans.
+func sum(spans []span) (all span) {
+	for i := range spans {
+		s := &spans[i]
+		all.rows, all.retries, all.paused = all.rows+s.rows, all.retries+s.retries, all.paused+s.paused
+		all.requests.add(&s.requests)
+	}
+	return all
 }
 
 // Report puts the requests into the run's figures.
 func (m *Meter) Report(s *report.Summary) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	whole := m.timeline.whole()
+	whole := sum(m.spans)
 	s.Requests = report.Requests{
 		Create: m.kinds["create"], Update: m.kinds["update"], Token: m.kinds["token"], Retries: whole.retries,
 		ByStatus: map[string]int{},
@@ -77,119 +148,15 @@ func (m *Meter) Report(s *report.Summary) {
 	}
 	all := &whole.requests
 	s.LatencyMs = report.Latency{P50: all.percentile(0.5), P90: all.percentile(0.9), P95: all.percentile(0.95), P99: all.percentile(0.99), Max: millis(all.longest)}
-	s.Timeline = m.timeline.report()
-}
-
-// How fine a timeline is: at most mostSpans spans of time, which begin at firstSpan each and
-// become twice as long whenever there would be more.
-const (
-	mostSpans = report.MostBuckets
-	firstSpan = 100 * time.Millisecond
-)
-
-// timeline is a run over time, of a fixed size however long the run takes. Meter holds its
-// lock whenever it is used.
-type timeline struct {
-	began   time.Time
-	width   time.Duration // of each span
-	spans   []span        // without gaps
-	sampled time.Time     // rows and pauses are counted up to here
-	ended   int           // rows that had ended then
-}
-
-// span is what happened in one stretch of time.
-type span struct {
-	rows     int
-	requests histogram // lead requests, by the time of their end
-	retries  int
-	paused   time.Duration
-}
-
-func newTimeline(began time.Time) timeline {
-	return timeline{began: began, width: firstSpan, sampled: began}
-}
-
-// at is the span of a time. Times come as clocks of several goroutines have them: what is
-// before the beginning counts as the beginning.
-func (t *timeline) at(now time.Time) *span {
-	i := max(0, int(now.Sub(t.began)/t.width))
-	for ; i >= mostSpans; i /= 2 {
-		t.fold()
-	}
-	for len(t.spans) <= i {
-		t.spans = append(t.spans, span{})
-	}
-	return &t.spans[i]
-}
-
-// fold makes one span of each two.
-func (t *timeline) fold() {
-	half := t.spans[:0]
-	for i := 0; i < len(t.spans); i += 2 {
-		one := t.spans[i]
-		if i+1 < len(t.spans) {
-			one.add(&t.spans[i+1])
-		}
-		half = append(half, one)
-	}
-	t.spans, t.width = half, 2*t.width
-}
-
-func (s *span) add(o *span) {
-	s.rows += o.rows
-	s.retries += o.retries
-	s.paused += o.paused
-	s.requests.add(&o.requests)
-}
-
-// sample notes how many rows have ended by now, and whether requests wait. What came since the
-// last time is spread evenly over it: rows that need no request are too many to look at the
-// clock for each.
-func (t *timeline) sample(now time.Time, ended int, paused bool) {
-	from, rows := t.sampled, ended-t.ended
-	took := now.Sub(from)
-	t.ended = ended
-	if last := t.at(now); took <= 0 {
-		last.rows += rows
-		return
-	}
-	t.sampled = now
-	given := 0
-	for from.Before(now) {
-		next := t.began.Add(from.Sub(t.began).Truncate(t.width) + t.width)
-		if next.After(now) {
-			next = now
-		}
-		s := t.at(from)
-		upTo := int(math.Round(float64(rows) * (1 - float64(now.Sub(next))/float64(took))))
-		s.rows += upTo - given
-		if given = upTo; paused {
-			s.paused += next.Sub(from)
-		}
-		from = next
-	}
-}
-
-// report is the timeline for the run's figures.
-func (t *timeline) report() []report.Bucket {
-	var list []report.Bucket
-	for i := range t.spans {
-		s := &t.spans[i]
-		list = append(list, report.Bucket{
-			Time: t.began.Add(time.Duration(i) * t.width), Rows: s.rows, Requests: s.requests.measured, Retries: s.retries,
-			P50: s.requests.percentile(0.5), P95: s.requests.percentile(0.95), P99: s.requests.percentile(0.99),
-			Paused: math.Round(s.paused.Seconds()*1000) / 1000,
+	s.Timeline = nil
+	for i := range m.spans {
+		one := &m.spans[i]
+		s.Timeline = append(s.Timeline, report.Bucket{
+			Time: m.began.Add(time.Duration(i) * m.width), Rows: one.rows, Requests: one.requests.measured, Retries: one.retries,
+			P50: one.requests.percentile(0.5), P95: one.requests.percentile(0.95), P99: one.requests.percentile(0.99),
+			Paused: math.Round(one.paused.Seconds()*1000) / 1000,
 		})
 	}
-	return list
-}
-
-// whole is what happened in all spans.
-func (t *timeline) whole() (all span) {
-	for i := range t.spans {
-		all.add(&t.spans[i])
-	}
-	return all
 }
 
 // histogram is how long calls took. Durations are kept in buckets that grow by bucketStep,

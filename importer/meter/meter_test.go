@@ -10,11 +10,18 @@ import (
 	"leadferry/leadapi"
 )
 
+func timelineOf(m *Meter) []report.Bucket {
+	var s report.Summary
+	m.Report(&s)
+	return s.Timeline
+}
+
 // Whatever happens when, a timeline loses nothing, stays within its size and has no gaps.
 func TestTimelineAddsUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-		line := newTimeline(began)
+		line := New()
+		line.Begin(began)
 		now, rows, calls, retries := began, 0, 0, 0
 		var paused time.Duration
 		for range rapid.IntRange(0, 300).Draw(t, "steps") {
@@ -38,33 +45,34 @@ func TestTimelineAddsUp(t *testing.T) {
 			}
 		}
 		line.sample(now, rows, false)
-		list := line.report()
+		list := timelineOf(line)
 		if len(list) > report.MostBuckets {
 			t.Fatalf("%d buckets", len(list))
 		}
-		var sum report.Bucket
+		var all report.Bucket
 		for i, b := range list {
-			sum.Rows, sum.Requests, sum.Retries, sum.Paused = sum.Rows+b.Rows, sum.Requests+b.Requests, sum.Retries+b.Retries, sum.Paused+b.Paused
+			all.Rows, all.Requests, all.Retries, all.Paused = all.Rows+b.Rows, all.Requests+b.Requests, all.Retries+b.Retries, all.Paused+b.Paused
 			if !b.Time.Equal(began.Add(time.Duration(i)*line.width)) || b.Rows < 0 || b.P50 > b.P95 || b.P95 > b.P99 || b.Paused > line.width.Seconds()+0.001 {
 				t.Fatalf("bucket %d of %s is %+v", i, line.width, b)
 			}
 		}
-		if sum.Rows != rows || sum.Requests != calls || sum.Retries != retries || line.whole().requests.measured != calls {
-			t.Fatalf("%+v, want %d rows, %d calls, %d retries", sum, rows, calls, retries)
+		if all.Rows != rows || all.Requests != calls || all.Retries != retries || sum(line.spans).requests.measured != calls {
+			t.Fatalf("%+v, want %d rows, %d calls, %d retries", all, rows, calls, retries)
 		}
-		if off := sum.Paused - paused.Seconds(); off < -0.5 || off > 0.5 {
-			t.Fatalf("paused for %v s, want %s", sum.Paused, paused)
+		if off := all.Paused - paused.Seconds(); off < -0.5 || off > 0.5 {
+			t.Fatalf("paused for %v s, want %s", all.Paused, paused)
 		}
 	})
 }
 
 func TestRowsBetweenTwoLooksAreSpreadEvenly(t *testing.T) {
 	began := time.Now()
-	line := newTimeline(began)
+	line := New()
+	line.Begin(began)
 	line.sample(began.Add(50*time.Millisecond), 50, false)
 	line.sample(began.Add(350*time.Millisecond), 350, true)
 	want := []int{100, 100, 100, 50}
-	for i, b := range line.report() {
+	for i, b := range timelineOf(line) {
 		if b.Rows != want[i] {
 			t.Errorf("bucket %d has %d rows, want %d", i, b.Rows, want[i])
 		}
