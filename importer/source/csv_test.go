@@ -47,6 +47,7 @@ func TestCSVRows(t *testing.T) {
 
 		{"too few cells", "a,b,c\n1,2\n3,4,5\n", "2!columns\n3:3|4|5\n"},
 		{"too many cells", "a,b\n1,2,3\n3,4\n", "2!columns\n3:3|4\n"},
+		{"a cell too many with quotes, and a bare quote behind it", "a,b\n\"Smith, J\",x,extra\n15\" screen,y\n", "2!columns\n3:15\" screen|y\n"},
 		{"empty cells too many", "a,b\n1,2,,\n3,4,\"\"\n", "2:1|2\n3:3|4\n"},
 		{"lone CR", "a,b\n1\r2,3\n4,5\n", "2!line_end\n3:4|5\n"},
 		{"lone CR beside quotes", "a,b\n1\r2,\"3\"\n4,5\n", "2!line_end\n3:4|5\n"},
@@ -180,6 +181,7 @@ func TestRowsWithoutDataArePassedOver(t *testing.T) {
 	}{
 		{"separators", "a,b\n,\n1,2\n,,,\n , \t\n\u00A0,\u200B\n3,4\n", "3:1|2\n7:3|4\n", source.CSV, 4},
 		{"fewer cells than columns", "a,b,c\n,\n1,2,3\n", "3:1|2|3\n", source.CSV, 1},
+		{"dashes alone, as sqlcmd draws", "a,b\n---,-\n1,-\n-,\n", "3:1|-\n4:-|\n", source.CSV, 1},
 		{"words for nothing", "a,b\nNULL, n/a \n1,NULL\n", "3:1|NULL\n", source.CSV, 1},
 		{"something behind the columns", "a,b\n,,x\n", "2!columns\n", source.CSV, 0},
 		{"objects", `{"a":""}` + "\n" + `{"a":null,"b":" "}` + "\n" + `{"a":"NULL"}` + "\n" + `{"a":0}`, "4:0\n", source.JSONL, 3},
@@ -214,17 +216,18 @@ func TestARowThatRepeatsTheHeaderIsKnown(t *testing.T) {
 		{"id,name\n1,Ann\nid,name\n2,Bob\n", source.Options{}, ".x."},
 		{"id,name\n id , name,\n\uFEFFid,name\n\uFEFF\uFEFF\"id\",\"name\"\n", source.Options{}, "xxx"},
 		{"id,name\nID,Name\n1,name\n", source.Options{}, "x."},
-		{"id,name\n1,Ann\nName,ID\n", source.Options{}, ".lost"},
+		{"id,name\n1,Ann\nName,ID\n", source.Options{}, ".x"},
 		{"id\u200b,name\n\ufeffid,name\u200b\n1,Ann\n", source.Options{}, "x."},
-		{"id,name,a,b\nid,name,x,y\n", source.Options{NoQuotes: true}, "lost"},
+		{"id,name,a,b\nid,name,x,y\n", source.Options{NoQuotes: true}, "."},
+		{"First Name,Last Name,Zip,c\nFirst Name,Last Name,000,x\n1,2,3,4\n", source.Options{}, ".."},
 		{"id,name,a,b\nid,1,x,y\nx,name,a,b\n", source.Options{}, ".."},
-		{"id,name\n1,Ann\nname,id\n", source.Options{}, ".lost"},
+		{"id,name\n1,Ann\nname,id\n", source.Options{}, ".x"},
 		{"a,b\na,a\nb,b\n", source.Options{}, ".."},
 		{"a\na\nb\n", source.Options{}, "x."},
 		{"name\nName\nname\n", source.Options{}, ".x"},
 		{"id,name\n1,Ann\n", source.Options{NoHeader: true, Columns: []string{"id", "name"}}, "x."},
 		{"kind,größe\n\u212aIND,GRÖSSE\n\u212aIND,GRÖßE\n", source.Options{}, ".x"}, // the Kelvin sign is a K of three bytes
-		{"\u212aind," + long + "\nKIND," + long + "\n" + long + ",kind\n", source.Options{}, "xlost"},
+		{"\u212aind," + long + "\nKIND," + long + "\n" + long + ",kind\n", source.Options{}, "xx"},
 		{"id,leadferry_line\nid,leadferry_line\n1,7\n", source.Options{}, "x."},
 	} {
 		test.options.Format = source.CSV

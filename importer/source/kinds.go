@@ -89,10 +89,7 @@ const ownHint = "name the file that holds the rows; the mapping goes behind -m, 
 // checkpointMagic stands in the first page of checkpoints, and of what a sandbox holds.
 const checkpointMagic, checkpointMagicAt = "\xED\xDA\x0C\xED", 16
 
-var (
-	mappingHead = spelling.Form(`^\x{FEFF}*(?:[ \t]*(?:#[^\n]*)?\r?\n|---[ \t]*\r?\n)*version:[ \t]`)
-	summaryHead = spelling.Form(`^\{\s*"run_id":`)
-)
+var mappingHead = spelling.Form(`^\x{FEFF}*(?:[ \t]*(?:#[^\n]*)?\r?\n|---[ \t]*\r?\n)*version:[ \t]`)
 
 // refuseOwn knows the files that stand beside an input in a command, and are easily named in its place.
 func refuseOwn(name string, head []byte) error {
@@ -102,8 +99,6 @@ func refuseOwn(name string, head []byte) error {
 		text = "is " + KindCheckpoint + ", or what a sandbox holds, and no table"
 	case mappingHead().Match(head), extension == ".yaml", extension == ".yml":
 		text = "is " + KindMapping + ", and no table"
-	case summaryHead().Match(head):
-		text = "is the summary of a run, and no table"
 	default:
 		return nil
 	}

@@ -22,7 +22,7 @@ func TestFilesInTheWrongPlace(t *testing.T) {
 		{"m.txt", "\uFEFF# made by hand\n\n---\nversion: 1\n", "is a mapping or another YAML file, and no table", source.KindMapping},
 		{"m.yml", strings.Repeat("# a long remark\n", 100), "is a mapping or another YAML file, and no table", source.KindMapping},
 		{"m.json", `{"version": 1}`, "", ""},
-		{"summary.json", "{\n  \"run_id\": \"1\"}", "is the summary of a run, and no table", "the summary of a run"},
+		{"runs", "{\"run_id\":\"1\",\"a\":2}\n", "", ""},
 		{"a.csv", "version: 1,b\n", "is a mapping or another YAML file, and no table", source.KindMapping},
 		{"b.csv", "version,b\n", "", "a table by its name"},
 		{"rows", "a,b\n", "", ""},

@@ -46,6 +46,8 @@ func TestCellsOfAllKinds(t *testing.T) {
 		{`<c t="s"><v>6</v></c>`, "!cell A2 of column \"a\" holds a NUL character (hint: remove it)"},
 		{`<c t="s"/>`, ""},
 		{`<c t="inlineStr"><is><r><t>in</t></r><r><t>line</t></r></is></c>`, "inline"},
+		{`<c t="inlineStr"><is><t>1.</t></is><v>01.</v></c>`, "1."},
+		{`<c t="inlineStr"><v>01.</v><is><t>1.</t></is></c>`, "1."},
 		{`<c t="inlineStr"><is><t> kept </t></is></c>`, " kept "},
 		{`<c t="str"><f>A1&amp;"x"</f><v>ax_x0041_</v></c>`, "axA"},
 		{`<c t="str"><f>""</f><v></v></c>`, ""},
@@ -349,5 +351,14 @@ func TestFormulasThatAreLeftToExcel(t *testing.T) {
 		if got := one(t, w, cell); got != want {
 			t.Errorf("%s: %q, want %q", cell, got, want)
 		}
+	}
+}
+
+// ClosedXML writes the general format with an empty code.
+func TestAFormatWithoutCodeIsTheGeneralOne(t *testing.T) {
+	w := workbook{parts: map[string]string{"xl/styles.xml": xmlHead + "<styleSheet" + mainNS +
+		`><numFmts><numFmt numFmtId="0" formatCode=""/></numFmts><cellXfs><xf numFmtId="0"/></cellXfs></styleSheet>`}}
+	if got := one(t, w, `<c><v>491511234567</v></c>`); got != "491511234567" {
+		t.Errorf("%q", got)
 	}
 }

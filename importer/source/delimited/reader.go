@@ -133,9 +133,7 @@ func (r *Reader) Next(row *rows.Row) error {
 			r.pass(size)
 			continue
 		}
-		if r.give(row, size, problem); r.ended != nil {
-			return r.ended
-		}
+		r.give(row, size, problem)
 		r.pass(size)
 		return nil
 	}
@@ -148,7 +146,7 @@ func (r *Reader) give(row *rows.Row, size int, problem *rows.Problem) {
 		problem = r.columns.Uncorrected(r.fields, row)
 	}
 	if problem == nil {
-		row.Repeats, r.ended = r.columns.HeaderAgain(r.fields, row.Line)
+		row.Repeats = r.columns.HeaderAgain(r.fields)
 	}
 	if problem == nil && !r.fits() {
 		problem = r.wrongWidth()

@@ -193,14 +193,14 @@ func (r *Reader) unclosed(err error, size int) error {
 	return err
 }
 
-// doubtful says that the line behind a record of this size may be inside quotes: its own do not fit, or it has
-// quotes and other cells than the header.
+// doubtful says that the line behind a record of this size may be inside quotes: its own do not fit, or it has several
+// lines and other cells than the header. A line whose quotes fit is read as it stands, whatever its width.
 func (r *Reader) doubtful(size int) bool {
 	switch {
 	case r.columns.Width == 0: // it is the header, which has to fit
 		return false
 	case !r.quoted.broken():
-		return !r.fits() && !r.quoteOpens(size)
+		return r.quoted.lines > 1 && !r.fits() && !r.quoteOpens(size)
 	case r.quoted.open || r.quoted.lines > 1:
 		return true
 	}

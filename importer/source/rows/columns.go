@@ -136,9 +136,20 @@ func NotCorrected(column string) *Problem {
 	return &Problem{Code: "uncorrected", Text: "not corrected yet", Hint: "fill the row's columns and empty " + column}
 }
 
-// Blank says that a row holds nothing, and is none of a rejects file, for which a person was asked.
+// Blank says that a row holds nothing, or is the line that sqlcmd draws under a header, and is none of a rejects file,
+// for which a person was asked.
 func (c *Columns) Blank(fields []string) bool {
-	return c.empty(fields) && !holds(fields, c.text) && !holds(fields, c.outcome)
+	return (c.empty(fields) || areDashes(fields)) && !holds(fields, c.text) && !holds(fields, c.outcome)
+}
+
+// areDashes says that each cell of a row holds dashes and nothing else.
+func areDashes(fields []string) bool {
+	for _, cell := range fields {
+		if cell = strings.TrimSpace(cell); strings.Trim(cell, "-") != "" || cell == "" {
+			return false
+		}
+	}
+	return len(fields) > 0
 }
 
 // empty says that no cell of a row holds anything, but for what a rejects file has added.
@@ -157,12 +168,11 @@ func holds(fields []string, column int) bool {
 	return column >= 0 && column < len(fields) && strings.TrimSpace(fields[column]) != ""
 }
 
-// HeaderAgain says that a row is the header once more, in letters of any case, as in files that were put together
-// from several exports. One that has the same columns in another order, or the
-// first and most of the others, is the header of another table: what follows it is not what this file's header says.
-func (c *Columns) HeaderAgain(fields []string, line int) (repeats bool, lost error) {
+// HeaderAgain says that a row is the header once more, as in files that were put together from several exports: the
+// same names in letters of any case, in any order. Any other row is data, whatever words it shares with the header.
+func (c *Columns) HeaderAgain(fields []string) bool {
 	if len(fields) == 0 || isPlain(fields[0]) && c.lengths&lengthBit(len(fields[0])) == 0 {
-		return false, nil
+		return false
 	}
 	equal := strings.EqualFold
 	if c.Width == 1 { // of a column called name, Name may be a name
@@ -170,27 +180,10 @@ func (c *Columns) HeaderAgain(fields []string, line int) (repeats bool, lost err
 	}
 	first := strings.TrimFunc(fields[0], unseen)
 	if !slices.ContainsFunc(c.names, func(name string) bool { return equal(name, first) }) {
-		return false, nil
+		return false
 	}
 	row := Trimmed(fields[:min(len(fields), c.Width)])
-	row[0] = first
-	same := 0
-	for i, field := range row {
-		if equal(field, c.names[i]) {
-			same++
-		}
-	}
-	most := equal(first, c.names[0]) && same > 1 && 2*same >= c.Width
-	switch {
-	case same == c.Width:
-		return true, nil
-	case most, slices.EqualFunc(inOrder(row), inOrder(c.names), equal):
-		return false, &LostError{
-			Line: line, Text: "the header of another table stands here, with other columns or in another order: the rows behind it are not what this file's header says",
-			Hint: "import each table as a file of its own",
-		}
-	}
-	return false, nil
+	return slices.EqualFunc(inOrder(row), inOrder(c.names), equal)
 }
 
 func lengthBit(characters int) uint64 { return 1 << min(characters, 63) }

@@ -149,9 +149,7 @@ func (r *Reader) Next(row *rows.Row) error {
 	row.Size = r.size + bytesPerCell*len(row.Cells)
 	row.Problem = r.problem(row)
 	if row.Problem == nil {
-		if row.Repeats, r.ended = r.columns.HeaderAgain(r.fields, row.Line); r.ended != nil {
-			return r.ended
-		}
+		row.Repeats = r.columns.HeaderAgain(r.fields)
 		r.give(row)
 	}
 	if (row.Problem != nil || len(row.Faults) > 0) && row.Text == "" {

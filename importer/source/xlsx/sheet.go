@@ -188,15 +188,20 @@ func (s *sheetReader) cell() error {
 	return err
 }
 
-// content reads what is in a cell: its value, or the text that is written in it.
+// content reads what is in a cell: the text that is written in it, or else its value.
 func (s *sheetReader) content(c *rawCell) error {
+	inline := false
 	return s.xml.Children(func() error {
 		switch string(s.xml.Name()) {
 		case "v":
+			if inline {
+				return s.xml.Skip()
+			}
 			c.value = true
 			return s.xml.Characters(s.gather)
 		case "is":
-			c.value = true
+			c.value, inline = true, true
+			s.text = s.text[:c.start]
 			return richText(s.xml, s.gather)
 		case "f":
 			c.formula = true

@@ -63,7 +63,7 @@ const maxCode = 255
 
 // Compile reads the code of a number format.
 func Compile(code string) Format {
-	if len(code) > 4*maxCode {
+	if code == "" || len(code) > 4*maxCode { // ClosedXML writes the general format with an empty code
 		return General
 	}
 	var f Format
