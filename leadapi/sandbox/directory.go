@@ -136,7 +136,7 @@ func readDirectory(path string, data []byte) (*Directory, error) {
 		return nil, fmt.Errorf("%s: %s\nhint: %s", path, typeName().ReplaceAllString(err.Error(), ""), directoryKeys)
 	}
 	if file.Trunk.ID == "" && len(file.Organizations) == 0 {
-		return nil, fmt.Errorf("%s: the directory names no organization\nhint: list their IDs under organizations:", path)
+		return nil, fmt.Errorf("%s: the directory names no organization\nhint: list their IDs under the key organizations", path)
 	}
 	file.Trunk.ID = cmp.Or(file.Trunk.ID, TrunkID)
 	d := &Directory{trunkID: file.Trunk.ID, names: map[string]string{}, locators: map[string]string{}}

@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -19,7 +20,12 @@ type tree string
 
 // changed are the files of a bug as they are with it, by their paths below the tree.
 func (t tree) changed(b *bug) (map[string]string, error) {
-	files := map[string]string{}
+	return t.changedAfter(map[string]string{}, b)
+}
+
+// changedAfter makes a bug in the files of others. It leaves those as they are.
+func (t tree) changedAfter(others map[string]string, b *bug) (map[string]string, error) {
+	files := maps.Clone(others)
 	for _, e := range b.Edits {
 		if err := t.apply(e, files); err != nil {
 			return nil, fmt.Errorf("bug %d, %s: %w\nhint: the code has changed; in tools/seededbugs/bugs.yaml, "+
@@ -145,9 +151,13 @@ func (t tree) overlay(b *bug, dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return t.overlayOf(files, dir, strconv.Itoa(b.Number))
+}
+
+func (t tree) overlayOf(files map[string]string, dir, name string) (string, error) {
 	to := map[string]string{}
 	for file, text := range files {
-		copied := filepath.Join(dir, strconv.Itoa(b.Number)+"-"+strings.ReplaceAll(file, "/", "-"))
+		copied := filepath.Join(dir, name+"-"+strings.ReplaceAll(file, "/", "-"))
 		if err := os.WriteFile(copied, []byte(text), 0o600); err != nil {
 			return "", err
 		}
@@ -157,6 +167,6 @@ func (t tree) overlay(b *bug, dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(dir, strconv.Itoa(b.Number)+".json")
+	path := filepath.Join(dir, name+".json")
 	return path, os.WriteFile(path, text, 0o600)
 }

@@ -5,6 +5,7 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -43,6 +44,40 @@ func TestBugsFitTheSources(t *testing.T) {
 				t.Errorf("%s would replace %s", b.Name, file)
 			}
 		}
+	}
+}
+
+// TestBugsCompile builds the program with as many bugs at a time as do not meet.
+func TestBugsCompile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the program several times")
+	}
+	root, err := filepath.Abs(string(sources))
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, dir, left := tree(root), t.TempDir(), table69(t)
+	for round := 1; len(left) > 0; round++ {
+		files, later := map[string]string{}, []bug{}
+		for _, b := range left {
+			with, err := program.changedAfter(files, &b)
+			if err != nil {
+				later = append(later, b)
+				continue
+			}
+			files = with
+		}
+		if len(later) == len(left) {
+			t.Fatalf("%d bugs are made nowhere", len(left))
+		}
+		overlay, err := program.overlayOf(files, dir, strconv.Itoa(round))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := program.goCommand(t.Context(), overlay, "build", "./..."); err != nil {
+			t.Errorf("round %d: %v\n%s", round, err, text)
+		}
+		left = later
 	}
 }
 
