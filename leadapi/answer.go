@@ -3,13 +3,10 @@ package leadapi
 import (
 	"bytes"
 	"cmp"
-	"compress/flate"
 	"compress/gzip"
-	"compress/zlib"
 	"errors"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -24,63 +21,28 @@ type answer struct {
 	readable bool   // it is whole and not packed any more
 }
 
-// unpack undoes gzip and deflate, which are never asked for, and takes away a byte order mark. What says that it is packed and
-// is not counts as it is; what is too large, or packed otherwise, is not readable.
+// unpack undoes gzip, which is never asked for, and takes away a byte order mark. What is too large, or packed otherwise, is
+// not readable, unless it is plain after all.
 func (a *answer) unpack() {
-	if !a.whole {
+	packing := strings.ToLower(strings.Join(a.Header["Content-Encoding"], ","))
+	switch {
+	case !a.whole:
 		return
-	}
-	packings := packingsOf(a.Header["Content-Encoding"])
-	if len(packings) == 0 && bytes.HasPrefix(a.body, []byte("\x1f\x8b")) {
-		packings = []string{"gzip"}
-	}
-	if len(packings) > mostPackings {
-		return
-	}
-	for _, packing := range slices.Backward(packings) {
-		plain, fits := unpacked(a.body, packing)
-		if !fits {
+	case bytes.HasPrefix(a.body, []byte("\x1f\x8b")):
+		r, err := gzip.NewReader(bytes.NewReader(a.body))
+		if err != nil {
+			return
+		}
+		plain, err := io.ReadAll(io.LimitReader(r, maxBody+1))
+		if err != nil || len(plain) > maxBody {
 			return
 		}
 		a.body = plain
+	case packing != "" && packing != "identity" && !bytes.HasPrefix(bytes.TrimSpace(bytes.TrimPrefix(a.body, []byte("\ufeff"))), []byte("{")):
+		return
 	}
 	a.body, a.readable = bytes.TrimPrefix(a.body, []byte("\ufeff")), true
 }
-
-// packingsOf names the packings of an answer, the outermost last.
-func packingsOf(lines []string) (all []string) {
-	for _, line := range lines {
-		for word := range strings.SplitSeq(line, ",") {
-			if word = strings.ToLower(strings.TrimSpace(word)); word != "" && word != "identity" {
-				all = append(all, word)
-			}
-		}
-	}
-	return all
-}
-
-// unpacked undoes one packing; fits is false for what is larger than an answer may be, or packed in an unknown way.
-func unpacked(body []byte, packing string) (plain []byte, fits bool) {
-	for _, open := range unpackers[packing] {
-		r, err := open(bytes.NewReader(body))
-		if err != nil {
-			continue
-		}
-		if plain, err = io.ReadAll(io.LimitReader(r, maxBody+1)); err == nil {
-			return plain, len(plain) <= maxBody
-		}
-	}
-	return body, bytes.HasPrefix(bytes.TrimSpace(bytes.TrimPrefix(body, []byte("\ufeff"))), []byte("{"))
-}
-
-// unpackers are the ways to read each packing; what is called deflate is zlib, but some send it bare.
-var unpackers = map[string][]func(io.Reader) (io.Reader, error){
-	"gzip":    {openGzip},
-	"x-gzip":  {openGzip},
-	"deflate": {func(r io.Reader) (io.Reader, error) { return zlib.NewReader(r) }, func(r io.Reader) (io.Reader, error) { return flate.NewReader(r), nil }},
-}
-
-func openGzip(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }
 
 // members calls f with each member of the object that body is, and reports whether all of body could be read: one JSON
 // object of valid UTF-8, no name twice, nothing behind it. What f gets stands until it returns. It leaves out what is of

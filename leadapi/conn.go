@@ -34,58 +34,15 @@ type conn struct {
 	lead       string           // that the last answer named
 
 	usage
-	hook
-	traced    bool          // somebody wants to know firstByte
-	firstByte time.Duration // of that call's answer, after the request had left; 0: none came
-}
-
-// hook interrupts what is under way over a connection when a context ends. To make one takes an allocation and a lock that
-// all calls share. Most calls come with the context of the one before: then the hook stays.
-type hook struct {
-	ctx   context.Context // of the call before
-	letGo func() bool     // nil: there is no hook
-	stays bool
-}
-
-// until gives what follows its time: it lasts until limit, or until ctx ends.
-func (c *conn) until(ctx context.Context, limit time.Time) {
-	if c.letGo == nil {
-		c.letGo = context.AfterFunc(ctx, func() { _ = c.SetDeadline(longAgo) })
-		c.ctx, c.stays = ctx, c.ctx == ctx
-	}
-	_ = c.SetDeadline(limit) // fails for a closed connection only, as the first write then does
-	if ctx.Err() != nil {
-		_ = c.SetDeadline(longAgo) // its hook may have come before
-	}
-}
-
-// uninterrupted tells, once a call is over, whether no hook has come, nor will for its context.
-func (c *conn) uninterrupted() bool {
-	if c.stays {
-		return c.ctx.Err() == nil
-	}
-	return c.unhook()
-}
-
-// serves tells whether the connection can carry a call with this context: the end of another one may come at any moment.
-func (c *conn) serves(ctx context.Context) bool { return c.letGo == nil || c.ctx == ctx || c.unhook() }
-
-func (c *conn) unhook() (spared bool) {
-	if c.letGo != nil {
-		spared, c.letGo = c.letGo(), nil
-	}
-	return spared
-}
-
-// Close closes the connection, of which no context knows any more then.
-func (c *conn) Close() error {
-	c.unhook()
-	return c.Conn.Close()
+	interrupted bool          // the context of the call ended while it was under way
+	firstByte   time.Duration // of the call's answer, after the request had left; 0: none came
 }
 
 // roundTrip exchanges the request that stands written in the connection, until limit or the end of ctx, and notes what is seen of it.
 func (c *conn) roundTrip(ctx context.Context, limit time.Time, seen *Call) (a answer, sent bool, err error) {
-	c.until(ctx, limit)
+	_ = c.SetDeadline(limit) // fails for a closed connection only, as the first write then does
+	spared := context.AfterFunc(ctx, func() { _ = c.SetDeadline(longAgo) })
+	defer func() { c.interrupted = !spared() }()
 	before := c.socket.out
 	a, sent, err = c.exchange(c.request)
 	seen.Sent, seen.Received = int(c.socket.out-before), len(a.body)
@@ -96,8 +53,8 @@ func (c *conn) roundTrip(ctx context.Context, limit time.Time, seen *Call) (a an
 // exchange sends a request and returns the answer, informational ones left out. sent says whether a byte of the request
 // has left. When ctx ends, so does the exchange.
 func (c *conn) exchange(request []byte) (a answer, sent bool, err error) {
-	before, began := c.socket.out, time.Now()
-	c.socket.late, c.served, c.firstByte = false, false, 0
+	before := c.socket.out
+	c.socket.late, c.firstByte = false, 0
 	err = c.send(request)
 	if c.socket.out == before {
 		return a, false, err
@@ -105,27 +62,14 @@ func (c *conn) exchange(request []byte) (a answer, sent bool, err error) {
 	if c.carried++; c.left > 0 {
 		c.left--
 	}
-	if c.traced {
-		c.awaitFirst()
-	}
 	// Where the peer had enough before the end, it may have said why.
 	a, broken := c.receive()
 	if broken != nil {
 		return a, true, errors.Join(broken, err)
 	}
-	c.served, c.took = true, time.Since(began)
 	c.noteKeepAlive(a.Header)
 	a.Close = a.Close || err != nil // what is missing of the request would be the next one's beginning
 	return a, true, nil
-}
-
-// awaitFirst takes the time until the first byte of an answer.
-func (c *conn) awaitFirst() {
-	began := time.Now()
-	c.bounds.N = maxHead
-	if _, err := c.in.Peek(1); err == nil {
-		c.firstByte = time.Since(began)
-	}
 }
 
 func (c *conn) send(request []byte) error {
@@ -142,9 +86,13 @@ func (c *conn) send(request []byte) error {
 
 // receive reads an answer to the end of its body, so that the connection can be used again, or as far as it comes.
 func (c *conn) receive() (a answer, err error) {
+	began := time.Now()
 	c.bounds.N = maxHead
-	c.mendLength()
+	if _, err := c.in.Peek(1); err == nil {
+		c.firstByte = time.Since(began)
+	}
 	for a.Response == nil || a.StatusCode >= 100 && a.StatusCode < 200 && a.StatusCode != http.StatusSwitchingProtocols {
+		c.mendLength()
 		if a.Response, err = http.ReadResponse(c.in, nil); err != nil {
 			return a, err
 		}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http/httptrace"
 	"net/url"
@@ -33,13 +32,13 @@ type host struct {
 	idle       []*conn   // the one used last comes last
 	generation int       // connections of an earlier one are not used again
 	opened     time.Time // when a connection was made last
-	reuse      reuse
-	traced     bool // calls are
+	restLimit  time.Duration
+	single     bool // it has closed a used connection under a request: creates get one each
 }
 
 // newHost returns the host of an address. An error is a *ConfigError.
 func (c Config) newHost(u *url.URL) (*host, error) {
-	h := &host{traced: c.Trace != nil, name: u.Host, domain: u.Hostname(), certificate: c.Certificate, room: make(chan struct{}, c.Concurrency)}
+	h := &host{restLimit: restLimit, name: u.Host, domain: u.Hostname(), certificate: c.Certificate, room: make(chan struct{}, c.Concurrency)}
 	h.address = net.JoinHostPort(h.domain, cmp.Or(u.Port(), defaultPorts[u.Scheme]))
 	if c.Proxy != nil {
 		h.proxy = c.Proxy(u)
@@ -62,25 +61,24 @@ func (c Config) newHost(u *url.URL) (*host, error) {
 }
 
 // take returns a connection that no other call uses: the idle one that was used last, if this call may go over it, or a
-// new one; first says that the host must have answered something over it before that can make nothing. Where there may be no more
-// connections it waits, at most until limit. The caller must put it back.
-func (h *host) take(ctx context.Context, limit time.Time, kind use) (c *conn, first trial, err error) {
+// new one. Where there may be no more connections it waits, at most until limit. The caller must put it back.
+func (h *host) take(ctx context.Context, limit time.Time, kind use) (*conn, error) {
 	if err := h.enter(ctx, limit); err != nil {
-		return nil, first, err
+		return nil, err
 	}
-	if c, first = h.takeIdle(kind, time.Now()); c != nil {
-		return c, first, nil
+	c, once := h.takeIdle(kind, time.Now())
+	if c != nil {
+		return c, nil
 	}
-	if c, err = h.open(ctx, limit); err != nil {
+	c, err := h.open(ctx, limit)
+	if err != nil {
 		<-h.room
-		return nil, first, err
+		return nil, err
 	}
-	c.restLimit, c.left, c.traced = idleLimit, -1, h.traced
-	if kind == safeConn && h.singleUse() {
+	if c.restLimit, c.left = restLimit, -1; once {
 		c.left = 1
 	}
-	c.retires = time.Now().Add(retireAfter + rand.N(retireAfter/3))
-	return c, trial{}, nil
+	return c, nil
 }
 
 // enter waits until there may be one connection more.
@@ -100,22 +98,33 @@ func (h *host) enter(ctx context.Context, limit time.Time) error {
 	}
 }
 
-// takeIdle takes out the idle connection that was used last, of those that the call may go over; nil where there is none.
-// For a new one it makes room: no more than there may be are open, resting ones included.
-func (h *host) takeIdle(kind use, now time.Time) (c *conn, first trial) {
+// takeIdle takes out the idle connection that was used last, if the call may go over it; once says that it must be the only
+// one on its own. For a new one it makes room: no more than there may be are open, resting ones included.
+func (h *host) takeIdle(kind use, now time.Time) (c *conn, once bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for i, c := range slices.Backward(h.idle) {
-		if may, first := h.reuse.allows(&c.usage, kind, now); may {
-			h.idle = slices.Delete(h.idle, i, i+1)
-			c.rested, c.served = c.rest(now), false
-			return c, first
-		}
+	h.closeRested(now)
+	once = kind == safeConn && h.single
+	if last := len(h.idle) - 1; last >= 0 && kind != newConn && !once {
+		c, h.idle = h.idle[last], h.idle[:last]
+		c.rested = c.rest(now)
+		return c, false
 	}
 	for len(h.idle) > 0 && len(h.room)+len(h.idle) > cap(h.room) {
 		h.closeOldest()
 	}
-	return nil, trial{}
+	return nil, once
+}
+
+// closeRested closes the connections that have rested for too long.
+func (h *host) closeRested(now time.Time) {
+	h.idle = slices.DeleteFunc(h.idle, func(c *conn) bool {
+		old := c.left == 0 || c.rest(now) >= min(c.restLimit, h.restLimit)
+		if old {
+			c.Close()
+		}
+		return old
+	})
 }
 
 func (h *host) closeOldest() {
@@ -131,61 +140,32 @@ func (h *host) put(c *conn, keep bool) {
 	<-h.room
 }
 
-// putIdle notes what the call has shown of the host and keeps the connection for another one, unless it is of an earlier
-// generation. It closes those that have been idle for too long.
+// putIdle keeps the connection for another call, unless it is of an earlier generation.
 func (h *host) putIdle(c *conn, keep bool) bool {
 	c.release()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if c.served {
-		h.reuse.answered(&c.usage)
-	}
-	if c.explores {
-		c.explores, h.reuse.exploring = false, false
-	}
-	if !keep || c.generation != h.generation || !c.lasts(c.idleSince, 0) {
+	h.closeRested(c.idleSince)
+	if !keep || c.generation != h.generation || c.left == 0 || min(c.restLimit, h.restLimit) <= 0 {
 		return false
 	}
 	h.idle = append(h.idle, c)
-	for !h.idle[0].lasts(c.idleSince, h.idle[0].rest(c.idleSince)) {
-		h.closeOldest()
-	}
 	return true
 }
 
-// tried notes that a request was answered over a used connection, which goes on without rest.
-func (h *host) tried(c *conn) {
+// foundClosed notes that the host had closed a connection, or was about to, after it had rested for so long.
+func (h *host) foundClosed(c *conn) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.reuse.answered(&c.usage)
-	c.rested = 0
+	h.restLimit = min(h.restLimit, c.rested/2)
 }
 
-// closed takes back a connection that was found closed before anything was sent over it.
-func (h *host) closed(c *conn) {
-	h.mu.Lock()
-	h.reuse.closed(c.rested)
-	h.mu.Unlock()
-	h.put(c, false)
-}
-
-// lost notes that the host closed a used connection, or fell silent upon it, instead of answering. From now on each create
-// gets a connection of its own: first is said when it did not before.
-func (h *host) lost(closed bool) (first bool) {
+// useOnce gives each create a connection of its own from now on. It reports whether none had one before.
+func (h *host) useOnce() (first bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if closed {
-		h.reuse.lost = time.Now()
-	}
-	first, h.reuse.single = !h.reuse.single, true
+	first, h.single = !h.single, true
 	return first
-}
-
-// singleUse tells whether each create gets a connection of its own.
-func (h *host) singleUse() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.reuse.single
 }
 
 // closeIdle closes the idle connections; those in use are not used again once their calls are over.

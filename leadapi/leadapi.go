@@ -3,8 +3,22 @@
 // The engine calls it once a request and asks every error what became of that request; waiting, repeating and
 // giving up are decided there, never here. The package knows nothing of rows, files or checkpoints.
 //
-//	Create, Update ─▶ a token ─▶ a connection ──────────────▶ write, count ─▶ read ─▶ what became of the request
-//	                  keeper     host, reuse, dial, proxy, tls  conn                    answer, error
+//	Create, Update
+//	   │ a token                    keeper       renewed once for all calls
+//	   ▼
+//	 a place ─▶ a connection        host         at most Concurrency; one that rested for less than 750 ms, else a new one:
+//	   │                            reuse        dial, proxy, TLS (10 s). Nothing of the request has left: "not applied"
+//	   ▼
+//	 Leave? still open? ─▶ write    conn         bytes are counted below TLS. None left: "not applied". From the first one
+//	   │                                         on, nothing but the status of an answer says "not applied"
+//	   ▼
+//	 answer, within Timeout         answer       head 64 KiB, body 1 MiB. Cut, late, unreadable or none: "maybe"
+//	   │                            error        401, 407, 421, 429 and 4xx for good: "not applied"
+//	   ▼
+//	 rest, or close                 reuse        closed after an error that leaves doubt, after bytes that nobody awaited,
+//	                                             after a context that ended, and when the peer says so
+//
+// The caller's context and Timeout end a call at any moment; whether a byte had left by then decides what is said of it.
 //
 // It promises:
 //
@@ -19,7 +33,6 @@ package leadapi
 
 import (
 	"context"
-	"net/http"
 	"strconv"
 	"time"
 )
@@ -116,12 +129,12 @@ func (c *Client) carry(ctx context.Context, r request, read func(body []byte) bo
 	}
 	seen.Reused = conn.carried > 0
 	keep := false
-	defer func() { r.host.put(conn, conn.uninterrupted() && keep) }() // last: the body is in the connection's room
+	defer func() { r.host.put(conn, keep && !conn.interrupted) }() // last: the body is in the connection's room
 
 	a, sent, err := conn.roundTrip(ctx, r.limit, seen)
 	if err != nil {
 		if sent && seen.Reused && conn.closedUnanswered(err) && ctx.Err() == nil {
-			c.lost(r.host, true)
+			c.lost(r.host, conn)
 		}
 		return 0, unanswered(ctx, r, sent, conn.untaken(r.host, err))
 	}
@@ -142,22 +155,11 @@ func (c *Client) carry(ctx context.Context, r request, read func(body []byte) bo
 // looked at is whether the peer has closed it.
 func (c *Client) ready(ctx context.Context, r *request, seen *Call) (*conn, *Error) {
 	for {
-		conn, first, err := r.host.take(seen.Detail.watch(ctx), r.limit, r.use)
+		conn, err := r.host.take(seen.Detail.watch(ctx), r.limit, r.use)
 		seen.Waited = c.config.Now().Sub(seen.Began)
 		if err != nil {
 			seen.Detail.failed(err)
 			return nil, unanswered(ctx, *r, false, err)
-		}
-		if !conn.serves(ctx) {
-			r.host.put(conn, false)
-			continue
-		}
-		if first.needed {
-			if again, fault := c.try(ctx, r, conn, first.rest); fault != nil {
-				return nil, fault
-			} else if again {
-				continue
-			}
 		}
 		conn.request = c.appendRequest(conn.request[:0], *r, conn)
 		if c.config.Leave != nil && !c.config.Leave(r.op) {
@@ -167,56 +169,15 @@ func (c *Client) ready(ctx context.Context, r *request, seen *Call) (*conn, *Err
 		if conn.carried == 0 || conn.usable() {
 			return conn, nil
 		}
-		r.host.closed(conn)
+		r.host.foundClosed(conn)
+		r.host.put(conn, false)
 	}
 }
 
-// try finds out, by a request that can make nothing, whether the host still answers over a connection once it has rested for
-// so long; the wait is none of the call's time. again says that another one must be taken; an error that no request may leave now. Then it has put the
-// connection back.
-func (c *Client) try(ctx context.Context, r *request, conn *conn, rest time.Duration) (again bool, fault *Error) {
-	waited := conn.awaitRest(ctx, rest)
-	r.limit = r.limit.Add(waited)
-	if c.config.Leave != nil && !c.config.Leave("reach") {
-		r.host.put(conn, false)
-		return false, unsent(r.op, ReasonHeld, "held back")
-	}
-	if !conn.usable() {
-		if r.host.closed(conn); waited > 0 {
-			c.lost(r.host, false) // it closes too soon to show anything
-		}
-		return true, nil
-	}
-	now := time.Now()
-	get := c.reaching()
-	get.limit = now.Add(min(trialLimit, r.limit.Sub(now)/2))
-	seen := Call{Kind: get.op, Method: get.method, Began: c.config.Now(), Reused: true, Detail: c.detail(get)}
-	conn.request = c.appendRequest(conn.request[:0], get, conn)
-	a, sent, err := conn.roundTrip(ctx, get.limit, &seen)
-	ended := !conn.uninterrupted()
-	switch {
-	case err == nil:
-		r.host.tried(conn)
-		seen.Status = a.StatusCode
-		if fault = c.answered(get, a); !fault.AsksToWait() && !fault.Unavailable() && fault.Reason != ReasonProxyAuth {
-			fault = nil
-		}
-	case ctx.Err() != nil:
-		fault = interrupted(ctx.Err(), r.op, No)
-	case sent:
-		c.lost(r.host, conn.closedUnanswered(err))
-	}
-	seen.Fault = fault
-	if again = err != nil || ended || a.Close || !a.whole || a.StatusCode == http.StatusMisdirectedRequest; again || fault != nil {
-		r.host.put(conn, false)
-	}
-	c.told(seen)
-	return again, fault
-}
-
-// lost notes that a host gave no answer over a connection that had carried others before.
-func (c *Client) lost(h *host, closed bool) {
-	if h.lost(closed) && c.config.SingleUse != nil {
+// lost notes that a host closed a used connection under a call.
+func (c *Client) lost(h *host, conn *conn) {
+	h.foundClosed(conn)
+	if h.useOnce() && c.config.SingleUse != nil {
 		c.config.SingleUse(h.domain)
 	}
 }

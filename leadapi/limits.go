@@ -14,11 +14,10 @@ const MaxRetryAfter = 15 * time.Minute
 
 // Of answers, in bytes.
 const (
-	maxHead      = 64 << 10 // of a head, informational answers included
-	maxBody      = 1 << 20  // of a body, unpacked too
-	mostPackings = 3        // how often it may have been packed, one upon the other
-	maxText      = 500      // characters of a text from outside
-	secretPiece  = 12       // running, of a secret, give it away
+	maxHead     = 64 << 10 // of a head, informational answers included
+	maxBody     = 1 << 20  // of a body, unpacked too
+	maxText     = 500      // characters of a text from outside
+	secretPiece = 12       // running, of a secret, give it away
 )
 
 // Of a dial.
@@ -32,16 +31,9 @@ const (
 // Of a connection that is used again. A server closes a resting one at a moment of its own, and a request that crosses that close
 // has left without an answer: a create would be in doubt.
 const (
-	idleLimit   = 4 * time.Second        // rest at most; below the 5 s after which common servers close one
-	createRest  = 750 * time.Millisecond // before a create; some balancers close after a second, as they count it
-	retireAfter = 3 * time.Minute        // life of a busy one, up to a third longer: a changed DNS answer is met
-	proofRest   = 100 * time.Millisecond // what a first trial waits for, the time of the way besides: a busy machine may stand still for as long
-	mostTrip    = time.Second            // of the way there and back that is reckoned with
-	trialLimit  = 5 * time.Second        // for the answer to a trial
-	mostTrials  = 16                     // a host and run; rests that are longer still get a new connection
-	lostPause   = time.Minute            // nothing goes over a used connection after one was lost
-	maxWrite    = 8 << 10                // bytes a write
-	keptBuffer  = 64 << 10               // bytes for requests and answers that it keeps while it rests
+	restLimit  = 750 * time.Millisecond // at most; some balancers close after a second, as they count it
+	maxWrite   = 8 << 10                // bytes a write
+	keptBuffer = 64 << 10               // bytes for requests and answers that it keeps while it rests
 )
 
 // Of a token.

@@ -40,20 +40,8 @@ func config(address string) Config {
 	}
 }
 
-// connect returns a Client of the address that is closed with the test. Its service has shown that it keeps connections.
+// connect returns a Client of the address that is closed with the test.
 func connect(t testing.TB, c Config) *Client {
-	t.Helper()
-	client := stranger(t, c)
-	for _, h := range []*host{client.general, client.leads} {
-		if h != nil {
-			h.reuse = reuse{rest: time.Hour, carried: 1 << 30}
-		}
-	}
-	return client
-}
-
-// stranger returns a Client of which the service has shown nothing yet.
-func stranger(t testing.TB, c Config) *Client {
 	t.Helper()
 	client, err := New(c)
 	if err != nil {

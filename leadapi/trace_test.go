@@ -27,9 +27,6 @@ func TestDetailsOfACall(t *testing.T) {
 		}
 	})
 	var seen []Call
-	for _, h := range []*host{client.general, client.leads} {
-		h.traced = true
-	}
 	client.config.RequestIDHeader = "X-Request-ID"
 	client.config.Observe = func(call Call) {
 		if (call.Detail == nil) != (client.config.Trace == nil) {
@@ -72,7 +69,7 @@ func TestCausesOfFailures(t *testing.T) {
 			c.Timeout = 300 * time.Millisecond
 		}
 		c.Trace = func(call Call) { seen = call }
-		client := withToken(stranger(t, c))
+		client := withToken(connect(t, c))
 		client.Reach(context.Background())
 		if seen.Detail == nil || !strings.Contains(seen.Detail.Cause, want) {
 			t.Errorf("%s: %+v", want, seen.Detail)
