@@ -11,6 +11,7 @@ import (
 	"leadferry/importer/source"
 	"leadferry/internal/crash"
 	"leadferry/internal/failpoint"
+	"leadferry/internal/rowkey"
 	"leadferry/mapping"
 )
 
@@ -285,10 +286,11 @@ func (w *recorder) result(l *line) report.Result {
 	e := &r.entry
 	res := report.Result{
 		File: w.inputs[it.input].Path, Line: strconv.Itoa(it.row.Line), Row: strconv.Itoa(it.row.Number),
-		Key: it.rec.Key, Outcome: r.outcome.String(),
-		LeadID: e.LeadID, ExternalID: e.ExternalID, OrganizationID: AskedFor(e), Location: e.Location, Status: e.Status,
+		Outcome: r.outcome.String(),
+		LeadID:  e.LeadID, ExternalID: e.ExternalID, OrganizationID: AskedFor(e), Location: e.Location, Status: e.Status,
 		Attempts: strconv.Itoa(r.attempts), Error: WithRequestID(r.text, e),
 	}
+	res.Namespace, res.Key = rowkey.Split(it.rec.Key)
 	if w.own != nil {
 		res.Own = w.own.cells(&it.row)
 	}

@@ -292,6 +292,7 @@ func (r *run) openFiles() (*recorder, error) {
 		own = newOwnColumns(r.Inputs)
 		r.Files.Columns = own.names
 	}
+	r.Files.Namespaced = r.Mapping.Namespace() != ""
 	files, err := report.OpenRun(r.Files)
 	if err != nil {
 		return nil, fmt.Errorf("%w\nhint: name another place with --out, or with the flag that names this file", err)

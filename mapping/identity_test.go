@@ -2,7 +2,6 @@ package mapping
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -64,8 +63,7 @@ lead:
 // faults 131
 func TestKeysWithoutNamespaceAreInNone(t *testing.T) {
 	for key, want := range map[string]string{
-		"dealers/18": "/dealers/18", "/18": "//18", "18": "18", "a b/18": "a b/18", "https://x.example/7": "https://x.example/7",
-		"//": "///", strings.Repeat("a", 65) + "/1": strings.Repeat("a", 65) + "/1", "ä/1": "ä/1",
+		"dealers/18": "dealers/18", "/18": "/18", "18": "18", "https://x.example/7": "https://x.example/7", "//": "//", "ä/1": "ä/1",
 	} {
 		rec, problems := cells{"id", key}.in(t, "version: 1\nkey: '{id}'\n")
 		if problems != nil || rec.Key != want {

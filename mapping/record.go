@@ -16,7 +16,7 @@ import (
 // Record is a row after mapping: what the service is to hold of it.
 type Record struct {
 	// Key makes the row the same row on the next run. It is trimmed and never empty; with a namespace it is
-	// "namespace/key", and no other key begins so (see rowkey.Effective). The default is "row-" and 32 hexadecimal
+	// that of its namespace (see rowkey.Effective). The default is "row-" and 32 hexadecimal
 	// digits of SHA-256 over the row's own columns that hold anything, in the order of their names.
 	Key string
 	// LeadID is the service's own ID of the lead, or "" when the file does not know
@@ -142,10 +142,9 @@ func (b *Binding) Map(cells []string, env Env, rec *Record) []Problem {
 	default:
 		r.key = b.rowKey(cells)
 	}
-	if r.key != "" {
-		r.key = rowkey.Effective(p.namespace, r.key)
+	if rec.Key = r.key; r.key != "" {
+		rec.Key = rowkey.Effective(p.namespace, r.key)
 	}
-	rec.Key = r.key
 	if p.key != nil {
 		rec.ExternalID = r.take(p.externalID)
 	}

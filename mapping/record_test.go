@@ -11,15 +11,15 @@ func TestANamespaceStandsBeforeTheKey(t *testing.T) {
 	row := cells{"id", " 7 "}
 	for file, want := range map[string]Record{
 		"key: '{id}'\nlead: {external_id: 'x{id}', content: {ref: '{@key}'}}\n": {
-			Key: "dealers/7", ExternalID: "x 7", Content: []Field{{Name: "ref", Value: "dealers/7"}},
+			Key: "dealers\x1f7", ExternalID: "x 7", Content: []Field{{Name: "ref", Value: "7"}},
 		},
-		"lead: {external_id: '{id}'}\n": {Key: "dealers/7", ExternalID: "7"},
-		"":                              {Key: "dealers/row-1ee7b1ea4d8e0f1b"},
+		"lead: {external_id: '{id}'}\n": {Key: "dealers\x1f7", ExternalID: "7"},
+		"":                              {Key: "dealers\x1frow-1ee7b1ea4d8e0f1b"},
 	} {
 		rec, problems := row.in(t, "version: 1\nnamespace: dealers\n"+file)
 		if file == "" {
 			plain, _ := row.in(t, "version: 1\n")
-			want.Key = "dealers/" + plain.Key
+			want.Key = "dealers\x1f" + plain.Key
 		}
 		if len(rec.Content) == 0 {
 			rec.Content = nil

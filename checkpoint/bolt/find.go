@@ -3,7 +3,6 @@ package bolt
 import (
 	"bytes"
 	"context"
-	"strings"
 
 	"go.etcd.io/bbolt"
 
@@ -177,15 +176,6 @@ func (f *finder) alike(key string, found *checkpoint.Likeness) error {
 					return err
 				}
 			}
-		}
-	}
-	if raw, slash := strings.CutPrefix(key, "/"); slash && found.State == checkpoint.Unknown {
-		// A list that a person wrote has keys as the file does.
-		if err := f.resembles(raw, found); err != nil {
-			return err
-		}
-		if found.File != "" { // a row of the namespace was sent by it
-			*found = checkpoint.Likeness{}
 		}
 	}
 	if found.State == checkpoint.Unknown && f.forgotten && f.wasForgotten(key, folded) {

@@ -200,9 +200,6 @@ func (s *Store) wantQuery(w *wanted, q *checkpoint.Query) {
 	if q.Alike == nil {
 		return
 	}
-	if other, slash := strings.CutPrefix(q.Key, "/"); slash {
-		w.keys = append(w.keys, other)
-	}
 	folded := rowkey.Fold(q.Key)
 	if folded != q.Key && folded != "" {
 		w.keys = append(w.keys, folded)
@@ -246,11 +243,6 @@ func (f *found) alike(s *Store, key string) checkpoint.Likeness {
 	candidates := slices.Clip(f.folds[folded])
 	if same := f.rows[folded]; same != nil && folded != "" {
 		candidates = append(candidates, same)
-	}
-	if other, slash := strings.CutPrefix(key, "/"); slash && f.rows[other] != nil {
-		if r := f.rows[other]; r.visible().File == "" {
-			candidates = append(candidates, r) // a list that a person wrote has keys as the file does
-		}
 	}
 	for _, r := range candidates {
 		if r.key == key {

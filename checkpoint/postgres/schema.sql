@@ -216,12 +216,12 @@ CREATE FUNCTION state_name(s smallint) RETURNS text LANGUAGE sql IMMUTABLE PARAL
 	RETURN (ARRAY['created', 'partial', 'rejected', 'in_doubt', 'not_made'])[s];
 
 CREATE VIEW leads AS
-	SELECT t.trunk_id, text_of(l.key) AS key, state_name(l.state) AS state, l.lead_id, l.organization, l.location, l.status,
+	SELECT t.trunk_id, replace(text_of(l.key), E'\x1f', '/') AS key, state_name(l.state) AS state, l.lead_id, l.organization, l.location, l.status,
 		coalesce(nullif(l.external_id, ''), l.want_link) AS external_id, l.run, to_timestamp(l.updated / 1000.0) AS updated, l.file, l.line, l.code, l.reason
 	FROM lead_rows l JOIN ledgers t USING (ledger) WHERE l.state > 0;
 
 CREATE VIEW in_doubt AS
-	SELECT t.trunk_id, text_of(l.key) AS key, to_timestamp(l.updated / 1000.0) AS sent, l.file, l.line, l.organization, l.locator, l.status, l.want_link AS external_id,
+	SELECT t.trunk_id, replace(text_of(l.key), E'\x1f', '/') AS key, to_timestamp(l.updated / 1000.0) AS sent, l.file, l.line, l.organization, l.locator, l.status, l.want_link AS external_id,
 		l.code, l.reason, l.run, l.worker, w.ended IS NULL AND w.beat > now() - interval '60 seconds' AS under_way
 	FROM lead_rows l JOIN ledgers t USING (ledger) LEFT JOIN workers w USING (worker) WHERE l.state = 4;
 
@@ -229,7 +229,7 @@ CREATE VIEW runs AS
 	SELECT t.trunk_id, r.run, r.command, r.started, r.finished, r.outcome, r.counts FROM run_rows r JOIN ledgers t USING (ledger);
 
 CREATE VIEW decisions AS
-	SELECT t.trunk_id, to_timestamp(d.decided / 1000.0) AS decided, text_of(d.key) AS key,
+	SELECT t.trunk_id, to_timestamp(d.decided / 1000.0) AS decided, replace(text_of(d.key), E'\x1f', '/') AS key,
 		CASE WHEN d.lead_id <> '' THEN d.lead_id WHEN d.exists THEN 'exists' ELSE 'none' END AS decision,
 		(SELECT string_agg(c.text, '; ' ORDER BY c.number) FROM contradictions c WHERE c.decision = d.number) AS contradicted
 	FROM decision_rows d JOIN ledgers t USING (ledger);

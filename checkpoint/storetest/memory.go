@@ -216,8 +216,7 @@ func (k *knowledge) alike(key string) (all []checkpoint.Likeness) {
 	looks := func(other string) bool { return folded != "" && other != key && rowkey.Fold(other) == folded }
 	for _, other := range slices.Sorted(maps.Keys(k.keys)) {
 		e := k.visible(other)
-		listed := "/"+other == key && e.File == "" // a list that a person wrote has keys as the file does
-		if (e.State.HasLead() || e.State == checkpoint.InDoubt) && (looks(other) || listed) {
+		if (e.State.HasLead() || e.State == checkpoint.InDoubt) && looks(other) {
 			all = append(all, checkpoint.Likeness{State: e.State, File: e.File, Line: e.Line})
 		}
 	}

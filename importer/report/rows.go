@@ -33,7 +33,8 @@ type Result struct {
 	Attempts       string `csv:"attempts"`
 	Error          string `csv:"error"`
 
-	Own []string `csv:"-"` // the row's own cells, in the order of Files.Columns
+	Namespace string   `csv:"-"` // of the key; a column behind it where the mapping has one
+	Own       []string `csv:"-"` // the row's own cells, in the order of Files.Columns
 }
 
 // Results writes lines of the results file. Texts from outside are cut and defused; names and IDs only lose what a terminal
@@ -49,7 +50,7 @@ func (r *Run) Results(batch []Result) error {
 		}
 		l.Location, l.Error = Cell(l.Location), Cell(l.Error)
 	}
-	r.err = marshal(batch, &withOwn{r.results.lines, batch})
+	r.err = marshal(batch, &withOwn{r.results.lines, batch, r.files.Namespaced})
 	return r.err
 }
 
@@ -73,22 +74,33 @@ func marshal[T any](batch []T, to gocsv.CSVWriter) error {
 type withOwn struct {
 	*csv.Writer
 	batch []Result // whose lines come next
+
+	namespaced bool
 }
 
+// keyColumn is where the key stands in a line of results.
+const keyColumn = 3
+
 func (w *withOwn) Write(cells []string) error {
-	own := w.batch[0].Own
+	own, namespace := w.batch[0].Own, w.batch[0].Namespace
 	w.batch = w.batch[1:]
+	if w.namespaced {
+		cells = slices.Insert(cells, keyColumn+1, namespace)
+	}
 	return w.Writer.Write(append(cells, own...))
 }
 
 // beginLines writes the header line of results or of a reconciliation, with further columns behind those that all have; the
 // name of one that stands already is told apart.
-func beginLines[T any](to *output, further []string) error {
+func beginLines[T any](to *output, namespaced bool, further []string) error {
 	if to == nil {
 		return nil
 	}
 	header, err := gocsv.MarshalString([]T{}) // the names that its tags give the columns
 	names := strings.Split(strings.TrimSpace(header), ",")
+	if namespaced {
+		names = slices.Insert(names, keyColumn+1, "namespace")
+	}
 	for _, name := range further {
 		for slices.Contains(names, name) {
 			name = "row_" + name

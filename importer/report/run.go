@@ -39,7 +39,8 @@ type Files struct {
 	Problems                       string // in no folder by itself; Annotations go to Annotate
 	Annotate                       io.Writer
 
-	Columns []string // of the results beside those that all have: the rows' own
+	Columns    []string // of the results beside those that all have: the rows' own
+	Namespaced bool     // results name the namespace of the keys
 
 	Page func(io.Writer, *Summary) error // writes report.html into the folder; nil: there is none
 }
@@ -128,7 +129,7 @@ func (r *Run) open() (err error) {
 			return err
 		}
 	}
-	return errors.Join(beginLines[Result](r.results, f.Columns), beginLines[Compared](r.reconciliation, nil), r.openProblems())
+	return errors.Join(beginLines[Result](r.results, f.Namespaced, f.Columns), beginLines[Compared](r.reconciliation, false, nil), r.openProblems())
 }
 
 // create opens an output; nil where path is "" or None.

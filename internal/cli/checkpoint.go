@@ -28,6 +28,9 @@ func (p *program) checkpointCommand() *cli.Command {
 		p.copyCommand(), p.initLedgerCommand(), p.workersCommand(),
 	}
 	for _, c := range commands {
+		if slices.Contains([]string{"history", "resolve", "adopt", "forget"}, c.Name) {
+			c.Flags = append(c.Flags, flags.Text("", "namespace", "the `NAMESPACE` of the keys, as the mapping names it, where they have one"))
+		}
 		if !slices.Contains([]string{"repair", "copy", "init"}, c.Name) { // which name theirs
 			c.Flags = append(c.Flags, checkpointFlags()...)
 		}
@@ -53,7 +56,7 @@ written, or standard output is closed; 4 it is locked, damaged or of another tar
 
 // desk is where the command works.
 func (p *program) desk(c *cli.Context) *checkpointcmd.Desk {
-	return &checkpointcmd.Desk{In: p.In, Out: &p.out, Say: p.say(c), Warn: p.warn, Ledger: p.ledger(c), Person: p.person(c), Hold: p.hold.Take}
+	return &checkpointcmd.Desk{In: p.In, Out: &p.out, Say: p.say(c), Warn: p.warn, Ledger: p.ledger(c), Person: p.person(c), Hold: p.hold.Take, Namespace: c.String("namespace")}
 }
 
 func (p *program) statusCommand() *cli.Command {
@@ -211,8 +214,8 @@ func (p *program) adoptCommand() *cli.Command {
 	return &cli.Command{
 		Name: "adopt", Usage: "take over leads that exist on the service already", ArgsUsage: "FILE.csv...",
 		Description: `FILE.csv has the columns key and lead_id and, where known, external_id, status and
-organization_id; - is standard input. A key is that of the mapping, with its namespace
-in front where it has one: dealers/17. The leads count as made from then on: no
+organization_id; - is standard input. A key is that of the mapping; its namespace is a
+column namespace, or --namespace. The leads count as made from then on: no
 import makes them again, and a sync finds them and sends them all their content at
 first. The file is taken as a whole or not at all; the same file again does no harm.
 A lead ID that came from a list or a decision before is corrected.

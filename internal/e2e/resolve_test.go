@@ -21,7 +21,7 @@ func TestResolveListsThatDecideNothing(t *testing.T) {
 	}
 	key := doubt[0]["key"]
 	list := func(word string) string { return "key,lead_id\n" + key + "," + word + "\n" }
-	for _, word := range []string{"None", "NONE", "NULL", "nan", "NaN", "n/a", "#N/A", "false", "keine", "2nd", "1st", "yes", "TBD", "0", "L-1", "created"} {
+	for _, word := range []string{"None", "NONE", "NULL", "nan", "NaN", "n/a", "#N/A", "false", "keine", "2nd", "1st", "yes", "TBD", "0", "42", "created"} {
 		w.write("list.csv", list(word))
 		w.must(2, "checkpoint", "resolve", "list.csv")
 	}

@@ -27,16 +27,29 @@ func IsNamespace(s string) bool {
 	return s != "" && len(s) <= MaxNamespace
 }
 
-// Effective is the key under which a row is known. Keys of a namespace begin with its
-// name and a slash, and no other key does: one that would, or that begins with a slash,
-// gets another slash in front.
+// separator parts a namespace from a key. No key holds it: one with control characters makes its row invalid.
+const separator = "\x1f"
+
+// Effective is the key under which a row is known: with its namespace, or as it is where there is none. People see the two
+// apart, see [Split].
 func Effective(namespace, key string) string {
-	if namespace != "" {
-		return namespace + "/" + key
+	if namespace == "" {
+		return key
 	}
-	if before, _, found := strings.Cut(key, "/"); found && (before == "" || IsNamespace(before)) {
-		return "/" + key
+	return namespace + separator + key
+}
+
+// Split is the namespace of an effective key, or "", and the key as people see it.
+func Split(effective string) (namespace, key string) {
+	if namespace, key, found := strings.Cut(effective, separator); found {
+		return namespace, key
 	}
+	return "", effective
+}
+
+// Own is the key without its namespace, as people see it.
+func Own(effective string) string {
+	_, key := Split(effective)
 	return key
 }
 
@@ -55,16 +68,10 @@ func Trim(key string) string {
 // UUID, and without what spreadsheets and CRMs do to keys, see [plain]. The fold of a fold is itself, and most keys are
 // their own.
 func Fold(key string) string {
-	if has := kinds(key); has&(hasSlash|hasCapital|hasOther|hasMark) == 0 && (has != hasDigit || key[0] != '0') {
+	if has := kinds(key); has&(hasCapital|hasOther|hasMark) == 0 && (has != hasDigit || key[0] != '0') {
 		return key
 	}
-	namespace, own := "", key
-	switch before, after, found := strings.Cut(key, "/"); {
-	case found && before == "":
-		own = after
-	case found && IsNamespace(before):
-		namespace, own = before, after
-	}
+	namespace, own := Split(key)
 	folded := fold(own)
 	if folded == own {
 		return key
@@ -167,7 +174,6 @@ const (
 	hasDigit = 1 << iota
 	hasSmall // and other characters of ASCII
 	hasCapital
-	hasSlash
 	hasMark  // of those that programs add, see [plain]
 	hasOther // blanks, control characters, and all beyond ASCII
 )
@@ -177,8 +183,6 @@ var kindOf = func() (table [256]uint8) {
 		switch {
 		case c <= ' ' || c >= 0x7F:
 			table[c] = hasOther
-		case c == '/':
-			table[c] = hasSlash
 		case '0' <= c && c <= '9':
 			table[c] = hasDigit
 		case strings.ContainsRune(`'="{}+.,`, rune(c)):

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/dustin/go-humanize/english"
@@ -22,6 +23,7 @@ import (
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/ledger"
 	"leadferry/internal/disk"
+	"leadferry/internal/rowkey"
 	"leadferry/internal/shell"
 )
 
@@ -43,6 +45,8 @@ type Export struct {
 	Run      string // that made or sent them; "": any
 	CSV      bool   // else JSONL
 	Terminal bool   // it goes to one: nothing may act upon it
+
+	Namespaced bool // keys have namespaces
 
 	state checkpoint.State
 }
@@ -70,6 +74,9 @@ func (d *Desk) Export(ctx context.Context, x Export, out io.Writer) (err error) 
 	case err != nil:
 		return err
 	}
+	if x.Namespaced, err = namespaced(ctx, db); err != nil {
+		return errors.Join(err, db.Close())
+	}
 	lacks := db.Info().Missing
 	err = x.lines(out, lacks, func(add func(checkpoint.Entry) error) error {
 		return db.Each(ctx, checkpoint.Filter{State: x.state, Run: x.Run}, add)
@@ -82,8 +89,24 @@ func (d *Desk) Export(ctx context.Context, x Export, out io.Writer) (err error) 
 	return errors.Join(err, db.Close())
 }
 
+// namespaced reports whether any key has a namespace.
+func namespaced(ctx context.Context, db ledger.Ledger) (yes bool, err error) {
+	err = db.Each(ctx, checkpoint.Filter{}, func(e checkpoint.Entry) error {
+		if namespace, _ := rowkey.Split(e.Key); namespace != "" {
+			yes = true
+			return errEnough
+		}
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return yes, err
+}
+
 func (d *Desk) exportDamaged(path string, x *Export, out io.Writer) error {
 	const lacks = "an unknown number of leads that the damaged checkpoint knew"
+	x.Namespaced = true // what is read once cannot be looked through before
 	return x.lines(out, lacks, func(add func(checkpoint.Entry) error) error {
 		r, err := bolt.Salvage(path, func(e checkpoint.Entry) error {
 			if x.state != checkpoint.Unknown && x.state != e.State || x.Run != "" && x.Run != e.Run {
@@ -131,8 +154,9 @@ func (x *Export) lines(to io.Writer, lacks string, each func(add func(checkpoint
 }
 
 func exportLine(e *checkpoint.Entry) ExportLine {
+	namespace, key := rowkey.Split(e.Key)
 	x := ExportLine{
-		Key: e.Key, State: e.State.String(), LeadID: e.LeadID, OrganizationID: importer.AskedFor(e), Location: e.Location,
+		Key: key, Namespace: namespace, State: e.State.String(), LeadID: e.LeadID, OrganizationID: importer.AskedFor(e), Location: e.Location,
 		Status: e.Status, ExternalID: e.ExternalID, RunID: e.Run, UpdatedAt: e.Updated.UTC().Format(time.RFC3339),
 		File: e.File, Line: lineNumber(e.Line), Error: importer.WithRequestID(importer.Explain(e), e), RequestID: e.RequestID,
 	}
@@ -142,10 +166,29 @@ func exportLine(e *checkpoint.Entry) ExportLine {
 	return x
 }
 
+// namespacing puts the namespace of keys behind them, where there are any.
+type namespacing struct {
+	gocsv.CSVWriter
+	on, header bool
+	lines      []ExportLine // that come next
+}
+
+func (w *namespacing) Write(cells []string) error {
+	namespace := "namespace"
+	if !w.header {
+		namespace, w.lines = w.lines[0].Namespace, w.lines[1:]
+	}
+	if w.header = false; w.on {
+		cells = slices.Insert(cells, 1, namespace)
+	}
+	return w.CSVWriter.Write(cells)
+}
+
 // csvLines writes the header with the first lines, also where there are none.
 func (x *Export) csvLines(out *bufio.Writer) func([]ExportLine) error {
-	w, marshal := gocsv.DefaultCSVWriter(out), gocsv.MarshalCSV
+	w, marshal := &namespacing{CSVWriter: gocsv.DefaultCSVWriter(out), on: x.Namespaced, header: true}, gocsv.MarshalCSV
 	return func(lines []ExportLine) error {
+		w.lines = lines
 		for i := range lines {
 			l := &lines[i]
 			l.Location = report.Cell(l.Location)

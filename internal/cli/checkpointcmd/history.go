@@ -17,7 +17,7 @@ import (
 
 // History lists what was done with the row of a key, decided about it and found since.
 func (d *Desk) History(ctx context.Context, key string) error {
-	key = rowkey.Trim(key)
+	key = rowkey.Effective(d.Namespace, rowkey.Trim(key))
 	var now checkpoint.Entry
 	var lines []historyLine
 	err := d.with(true, func(db ledger.Ledger) error {
@@ -28,7 +28,7 @@ func (d *Desk) History(ctx context.Context, key string) error {
 		now = found[0]
 		lines, err = historyLines(ctx, db, key)
 		if err == nil && now.State == checkpoint.Unknown && len(lines) == 0 {
-			err = unknownKey(ctx, db, key, alike[0])
+			err = unknownKey(alike[0])
 		}
 		return err
 	})
@@ -42,18 +42,9 @@ func (d *Desk) History(ctx context.Context, key string) error {
 	return nil
 }
 
-// unknownKey says that nothing is known of a key, or how it is spelt here: in other letters,
-// or with a slash in front where it would look like one of a namespace.
-func unknownKey(ctx context.Context, db ledger.Ledger, key string, alike checkpoint.Likeness) error {
-	other := rowkey.Effective("", key)
-	found, _, err := lookUp(ctx, db, other)
-	if err != nil {
-		return err
-	}
-	if found[0].State != checkpoint.Unknown {
-		return exit.Usage("the checkpoint does not know this key in a namespace", "without one, it is "+report.Escape(other))
-	}
-	hint := "leadferry checkpoint export lists all keys"
+// unknownKey says that nothing is known of a key, or how it is spelt here.
+func unknownKey(alike checkpoint.Likeness) error {
+	hint := "leadferry checkpoint export lists all keys; --namespace names that of the mapping, if it has one"
 	if alike.File != "" {
 		hint = fmt.Sprintf("it knows one that looks like it, of %s:%d", report.Escape(alike.File), alike.Line)
 	}

@@ -29,6 +29,7 @@ import (
 // (INTERFACE, "Files that a run writes").
 type ExportLine struct {
 	Key            string     `csv:"key" json:"key"`
+	Namespace      string     `csv:"-" json:"namespace,omitempty"` // in CSV a column of its own where any key has one
 	State          string     `csv:"state" json:"state"`
 	LeadID         string     `csv:"lead_id" json:"lead_id"`
 	OrganizationID string     `csv:"organization_id" json:"organization_id"`
@@ -62,6 +63,7 @@ func (l *lineNumber) UnmarshalCSV(cell string) error {
 type listed struct {
 	ExportLine
 	Outcome string `csv:"outcome"` // of a run's results alone
+	Space   string `csv:"namespace"`
 	at      int    // the line on which it begins; 0: that of its offset
 	offset  int64  // in bytes, of the end of an object
 	number  int    // of the row, from 1
@@ -75,6 +77,7 @@ type list struct {
 	open    bool   // no line break ends it
 	results bool   // of a run: it has outcomes and no states
 	partial bool   // of a run that was killed: its last row may be cut off, and is left out then
+	spaced  string // the namespace of keys for which the file names none
 	lacks   string // what the checkpoint lacked that was exported
 	rows    int    // that were read last
 }
@@ -89,7 +92,7 @@ const maxRows = 512 << 20
 
 // openList opens a file; - is standard input, which is kept to be read again. The caller closes it.
 func (d *Desk) openList(path, command string) (*list, io.Closer, error) {
-	l := &list{path: path, command: command, partial: strings.HasSuffix(path, ".partial")}
+	l := &list{path: path, command: command, spaced: d.Namespace, partial: strings.HasSuffix(path, ".partial")}
 	var file io.Closer
 	var err error
 	if path == "-" {
@@ -143,6 +146,13 @@ func (l *list) each(f func(row *listed) error) error {
 		l.rows++
 		row.at, row.number = line, l.rows
 		row.Key, row.LeadID = rowkey.Trim(row.Key), strings.TrimSpace(row.LeadID)
+		space := cmp.Or(row.Namespace, row.Space, l.spaced)
+		if space != "" && !rowkey.IsNamespace(space) {
+			return l.fault(&row, "its namespace is none", "a namespace has 1 to 64 letters, digits, dots, underscores and hyphens")
+		}
+		if row.Key != "" {
+			row.Key = rowkey.Effective(space, row.Key)
+		}
 		if row.State == incompleteState && row.Key == "" {
 			l.lacks = cmp.Or(row.Error, "leads that the exported checkpoint lacked")
 			return nil
@@ -304,12 +314,9 @@ func (l *list) lineOf(offset int64) (line int) {
 	return line
 }
 
-// leastID is how many characters a lead ID has at least that a person writes: lead IDs are UUIDs (specification, Lead creation
-// response body), and 2nd is none.
-const leastID = 6
-
-// plausible refuses what a person writes into a column of IDs but is none: words, which have no digit, what is short, nothing
-// but zeros, and a part of a UUID.
+// plausible refuses what a person writes into a column of IDs but is none: words, which have no digit, a short number with or
+// without letters behind it (2nd), nothing but zeros, and a part of a UUID, which lead IDs are (specification, Lead creation
+// response body).
 func (l *list) plausible(row *listed, id string) error {
 	hint := "write the lead ID that the console shows"
 	switch {
@@ -320,12 +327,18 @@ func (l *list) plausible(row *listed, id string) error {
 			hint += ", the word exists, or none where the lead was not made"
 		}
 		return l.fault(row, "its lead_id has no digit, or none but 0, so it is no lead ID", hint)
-	case len(id) < leastID && l.command == "resolve":
-		return l.fault(row, fmt.Sprintf("its lead_id has %d characters, so it is no lead ID", len(id)), hint)
+	case l.command == "resolve" && isCount(id):
+		return l.fault(row, "its lead_id is a number, not a lead ID", hint)
 	case isPartOfUUID(id) && (l.command == "resolve" || row.State == ""):
 		return l.fault(row, fmt.Sprintf("its lead_id is no whole lead ID: it looks like a UUID, of which it has %d characters instead of 36", len(id)), hint)
 	}
 	return nil
+}
+
+// isCount reports whether a text is what people count with: at most five digits, and letters behind them.
+func isCount(text string) bool {
+	behind := strings.TrimLeft(text, "0123456789")
+	return len(behind) < len(text) && len(text)-len(behind) < 6 && len(behind) < 4 && !strings.ContainsAny(behind, "0123456789-._")
 }
 
 func isPartOfUUID(id string) bool {

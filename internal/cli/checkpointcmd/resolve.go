@@ -116,7 +116,7 @@ func decisionsOf(read *list) (decisions []checkpoint.Decision, rows []listed, al
 			return read.fault(row, "its lead_id is "+d.LeadID+", which decides nothing; nothing was settled",
 				"where no lead was made write none, in small letters; leave the cell empty where nobody has looked")
 		}
-		if id := d.LeadID; id != "" && (id == row.ExternalID || id == row.Key || strings.HasSuffix(row.Key, "/"+id)) {
+		if id := d.LeadID; id != "" && (id == row.ExternalID || id == rowkey.Own(row.Key)) {
 			return read.fault(row, "its lead_id is the row's own key or ExternalID, which the service has never given a lead; nothing was settled",
 				"write the lead ID that the console shows, the word exists, or none where the lead was not made")
 		}
@@ -240,7 +240,7 @@ func (d *Desk) reportForgotten(r *checkpoint.ForgetResult, inSandbox int, sandbo
 		fmt.Fprintf(d.Out, "the service has %s of these rows still, and the next import makes another: delete it in the console first\n", english.Plural(n, "lead", ""))
 	}
 	if r.Unknown > 0 && !unblock {
-		fmt.Fprintln(d.Out, "keys that are not known are blocked all the same: check that they are spelt as `leadferry checkpoint export` lists keys, with their namespace")
+		fmt.Fprintln(d.Out, "keys that are not known are blocked all the same: check that they are spelt as `leadferry checkpoint export` lists keys, and give --namespace where keys have one")
 	}
 }
 
@@ -254,13 +254,13 @@ func (d *Desk) keys(args []string) (keys []string, err error) {
 			return nil, exit.Usage("a key is empty", "is a variable not set?")
 		}
 		if a != "-" {
-			keys = append(keys, rowkey.Trim(a))
+			keys = append(keys, rowkey.Effective(d.Namespace, rowkey.Trim(a)))
 			continue
 		}
 		lines := bufio.NewScanner(d.In)
 		for lines.Scan() {
 			if key := rowkey.Trim(lines.Text()); key != "" { // rows have their keys so
-				keys = append(keys, key)
+				keys = append(keys, rowkey.Effective(d.Namespace, key))
 			}
 		}
 		if err := lines.Err(); err != nil {

@@ -24,6 +24,7 @@ import (
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/ledger"
 	"leadferry/internal/cli/terminal"
+	"leadferry/internal/rowkey"
 	"leadferry/internal/shell"
 )
 
@@ -36,6 +37,8 @@ type Desk struct {
 	Warn   func(text string) // on standard error
 	Ledger ledger.Meant      // the one that the flags mean
 	Person terminal.Person
+
+	Namespace string // of keys that the command names
 	// Hold says that the command sees to signals itself from here on; false: one has come already.
 	Hold func() bool
 }
@@ -137,7 +140,7 @@ func (d *Desk) followUp(s *checkpoint.Status) {
 		fmt.Fprintf(d.Out, "\n%d in doubt: list them with leadferry checkpoint export --state in_doubt%s, look each up in the console, write what you found into lead_id, and settle them with leadferry checkpoint resolve FILE.csv%s\n", n, at, at)
 	}
 	for _, x := range s.Contradictions {
-		text := fmt.Sprintf("\ncontradicted: on %s a person decided about %s: %s; on %s: %s", day(x.Decided), report.Escape(x.Key), decisionText(x.Decision), day(x.Found), x.Text)
+		text := fmt.Sprintf("\ncontradicted: on %s a person decided about %s: %s; on %s: %s", day(x.Decided), report.Escape(rowkey.Own(x.Key)), decisionText(x.Decision), day(x.Found), x.Text)
 		if x.Other != "" {
 			text += " (" + report.Escape(x.Other) + ")"
 		}
