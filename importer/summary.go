@@ -9,6 +9,7 @@ import (
 	"github.com/dustin/go-humanize/english"
 
 	"leadferry/importer/report"
+	"leadferry/importer/source"
 	"leadferry/internal/spelling"
 )
 
@@ -30,9 +31,9 @@ func (r *run) summary() *report.Summary {
 		s.Fleet, s.Shard = r.Terms.Fleet, fmt.Sprintf("%d/%d", r.Shard.Index, r.Shard.Of)
 	}
 	for i, f := range r.Inputs {
-		in := f.Info()
+		changed, in := f.Changed(), f.Info()
 		s.Inputs[i] = report.Input{
-			Path: in.Path, Format: in.Format, Bytes: in.Bytes, Rows: r.tally.rows[i], Blank: in.Blank, SHA256: in.SHA256, Changed: in.Changed,
+			Path: in.Path, Format: in.Format, Bytes: in.Bytes, Rows: r.tally.rows[i], Blank: in.Blank, SHA256: in.SHA256, Changed: changed,
 		}
 	}
 	if r.tally.limits.doubts(0) {
@@ -88,7 +89,7 @@ func (r *run) verdict() (outcome, reason string, code int) {
 		outcome, code = "attention", CodeAttention
 	case bad > 0:
 		outcome = "attention"
-	case r.pulls != nil && len(r.pulls.wordless) > 0:
+	case r.pulls != nil && len(r.pulls.wordless) > 0, slices.ContainsFunc(r.Inputs, (*source.File).Changed):
 		outcome, code = "attention", CodeAttention
 	}
 	if r.tally.outcomes[InDoubt] > 0 {

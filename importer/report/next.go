@@ -86,7 +86,13 @@ func (s *Summary) afterRun(todo *steps) {
 	unsent := n.Failed + n.Partial + n.Pending
 	todo.add(!stopped && unsent > 0, fmt.Sprintf("Run the same command again for the %s that did not get through.", english.Plural(unsent, "row", "")))
 	todo.add(s.Wordless > 0, `Name words of the CRM for the statuses that the notes name, in the mapping's lead.status.pull, or "" to leave such leads out of the pull file.`)
+	s.readAnew(todo)
 	s.decisions(todo)
+}
+
+// readAnew asks for another run over inputs that changed.
+func (s *Summary) readAnew(todo *steps) {
+	todo.add(len(s.changed()) > 0, "Run the command again when nothing writes to the input any more: this run may lack some of its rows.")
 }
 
 // readOn says how a reconciliation that stopped goes on, without its first letter.
@@ -118,12 +124,13 @@ func (s *Summary) decisions(todo *steps) {
 // afterCheck is what follows a run that was not to send anything.
 func (s *Summary) afterCheck(todo *steps) {
 	s.Checks.steps(todo, s.Mapping.Path)
+	s.readAnew(todo)
 	s.decisions(todo)
 	bad := s.Rows.attention(true) - s.Rows.Changed - s.Rows.Unmatched - s.Rows.Conflict
 	switch {
 	case bad > 0:
 		todo.add(true, s.correct(bad, "check again"), s.again("validate")...)
-	case s.Outcome != "complete" && s.Outcome != "attention" || len(s.Checks.faults()) > 0:
+	case s.Outcome != "complete" && s.Outcome != "attention" || len(s.Checks.faults())+len(s.changed()) > 0:
 	case s.Rows.Pending == 0 || !s.Checks.sends():
 	case s.Command == "validate":
 		var inputs []string

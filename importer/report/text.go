@@ -48,7 +48,7 @@ func (s *Summary) WriteText(w io.Writer, width int) error {
 func (s *Summary) Headline() (sentences []string) {
 	add := func(text string) { sentences = append(sentences, text) }
 	name, rows := s.activity(), english.Plural(s.Rows.Read, "row", "")
-	need, faults := s.Attention(), strings.Join(s.Checks.faults(), ", and ")
+	need, faults := s.Attention(), strings.Join(append(s.Checks.faults(), s.changed()...), ", and ")
 	asking := fmt.Sprintf("%s of %s %s attention", humanize.Comma(int64(need)), rows, english.PluralWord(need, "needs", "need"))
 	switch {
 	case s.Outcome == Running && s.Rows.Read == 0:
@@ -74,12 +74,17 @@ func (s *Summary) Headline() (sentences []string) {
 		add(name + " complete: " + rows + ", nothing needs attention")
 	}
 	add(s.traffic())
+	return sentences
+}
+
+// changed are the inputs that another program wrote to while they were read or sent.
+func (s *Summary) changed() (faults []string) {
 	for _, in := range s.Inputs {
 		if in.Changed {
-			add("Mind: " + in.Path + " changed while it was read; this run may lack some of it")
+			faults = append(faults, in.Path+" changed meanwhile: this run may lack some of it")
 		}
 	}
-	return sentences
+	return faults
 }
 
 // activity names what was done, as the subject of a sentence.

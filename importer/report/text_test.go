@@ -51,7 +51,7 @@ func checked() *Summary {
 	s := sample()
 	s.Command, s.DryRun, s.Requests, s.DurationS = "validate", true, Requests{}, 0.2
 	s.Rows = RowCounts{Read: 1, Pending: 1}
-	s.Inputs = []Input{{Path: "my leads.csv", Changed: true}}
+	s.Inputs = []Input{{Path: "my leads.csv"}}
 	s.Checks = &Checks{Projected: Projected{Create: 1}}
 	return s
 }
@@ -138,7 +138,6 @@ Next
 		{"a good check", checked(), `
 Validation complete: 1 row, nothing needs attention.
 Nothing was sent: this was a check. It took 200ms.
-Mind: my leads.csv changed while it was read; this run may lack some of it.
 
 Rows
   1  read

@@ -189,7 +189,13 @@ func (f *File) Close() error {
 	return opened.Close()
 }
 
-// compare looks, when the reading ends, whether the path still leads to the file that was opened, of the same size
+// Changed says whether the file was changed or replaced since it was opened, also behind its end.
+func (f *File) Changed() bool {
+	f.compare()
+	return f.info.Changed
+}
+
+// compare looks whether the path still leads to the file that was opened, of the same size
 // and time.
 func (f *File) compare() {
 	if f.disk == nil {

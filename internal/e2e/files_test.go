@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"leadferry/leadapi/sandbox"
@@ -167,6 +168,36 @@ func TestRejectsWhoseTextIsGoneAreNotPassedOver(t *testing.T) {
 	w.holdsNames()
 	if s := w.summary("again/summary.json"); s.Rows.Invalid != 2 {
 		t.Errorf("%+v", s.Rows)
+	}
+}
+
+// A file to which an export still writes while its rows are sent: rows may be missing, and the run says so. fault 28
+func TestAFileThatGrowsWhileItIsSent(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandbox.Options{Latency: 10 * time.Millisecond})
+	w.write("m.yaml", filesMapping)
+	rows := "id,name,note\n"
+	for i := range 60 {
+		rows += fmt.Sprintf("%d,Ann,x\n", i)
+	}
+	w.write("a.csv", rows)
+	grown := make(chan bool)
+	go func() {
+		defer close(grown)
+		for len(w.names()) == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		if err := os.WriteFile(filepath.Join(w.dir, "a.csv"), []byte(rows+"60,Bob,x\n"), 0o600); err != nil {
+			t.Error(err)
+		}
+	}()
+	out := w.must(1, "import", "-m", "m.yaml", "a.csv", "--concurrency", "1", "--out", "none")
+	if <-grown; !strings.Contains(out, "a.csv changed meanwhile") || !strings.Contains(out, "Run the command again") {
+		t.Error(out)
+	}
+	w.must(0, "import", "-m", "m.yaml", "a.csv", "--out", "none")
+	if n := len(w.names()); n != 61 {
+		t.Errorf("%d leads", n)
 	}
 }
 
