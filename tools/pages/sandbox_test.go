@@ -44,7 +44,7 @@ func rows(n int, texts ...string) string {
 	return b.String()
 }
 
-// The page of the sandbox in every state: empty, full of texts that mean harm, a search, one lead, the requests.
+// The page of the sandbox in every state: empty, full of texts that mean harm, searches for leads and requests, one lead.
 func TestSandboxPages(t *testing.T) {
 	t.Parallel()
 	b := open(t)
@@ -60,6 +60,6 @@ func TestSandboxPages(t *testing.T) {
 	page := strings.TrimSuffix(strings.SplitAfter(address, "?")[0], "?")
 	b.inspect(t, "sandbox", page)
 	b.inspect(t, "sandbox-search", page+"?q=person7")
-	b.inspect(t, "sandbox-requests", page+"requests?q=no+answer")
+	b.inspect(t, "sandbox-requests", page+"?q=no+answer")
 	b.inspect(t, "sandbox-lead", b.first(t, page+"?q=person7@", "#leads td a"))
 }
