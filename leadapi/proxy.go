@@ -5,16 +5,17 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
-	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
+	"os"
 	"slices"
-	"strconv"
 	"strings"
+
+	"golang.org/x/net/proxy"
 )
 
 // Proxy is what stands between this machine and the service, and opens a way through itself: an HTTP proxy, by CONNECT, or
@@ -98,7 +99,7 @@ func (h *host) tunnel(ctx context.Context, c net.Conn) (net.Conn, *dialError) {
 	}
 	defer context.AfterFunc(ctx, func() { _ = c.SetDeadline(longAgo) })()
 	if p.scheme == "socks5" {
-		return c, p.socks(c, h.address)
+		return c, p.socks(ctx, c, h.address)
 	}
 	return c, p.connect(c, h.address)
 }
@@ -185,108 +186,33 @@ func (p *Proxy) unauthorized(how string) *dialError {
 	return fault
 }
 
-// The words of SOCKS5.
-const (
-	socksVersion   = 5
-	socksNoSignIn  = 0
-	socksPassword  = 2
-	socksConnect   = 1
-	socksIPv4      = 1
-	socksName      = 3
-	socksIPv6      = 4
-	socksForbidden = 2
-)
-
-// socksAnswers are the refusals of a SOCKS5 proxy (RFC 1928, section 6).
-var socksAnswers = map[byte]string{
-	1: "failed", 2: "does not allow this connection", 3: "cannot reach the network", 4: "cannot reach the host", 5: "was refused the connection",
-	6: "found the host too far away", 7: "does not make connections", 8: "does not take this kind of address",
-}
-
-// socks asks a SOCKS5 proxy for a connection. It reads no byte more than the proxy's answers have.
-func (p *Proxy) socks(c net.Conn, address string) *dialError {
-	if fault := p.socksSignIn(c); fault != nil {
-		return fault
-	}
-	a, fault := p.socksAsk(c, socksRequest(address), 2)
-	switch {
-	case fault != nil:
-		return fault
-	case a[0] != socksVersion:
-		return p.fault(noSocks)
-	case a[1] != 0:
-		return p.socksRefusal(a[1])
-	}
-	if a, fault = p.socksAsk(c, nil, 3); fault != nil { // nothing, a kind of address, its first byte
-		return fault
-	}
-	rest := map[byte]int{socksIPv4: 3, socksIPv6: 15, socksName: int(a[2])}[a[1]]
-	if rest == 0 {
-		return p.fault(noSocks)
-	}
-	_, fault = p.socksAsk(c, nil, rest+2)
-	return fault
-}
-
-// socksSignIn agrees on a way to sign in, with user and password where the proxy wants them (RFC 1929).
-func (p *Proxy) socksSignIn(c net.Conn) *dialError {
-	methods := []byte{socksVersion, 1, socksNoSignIn}
+// socks asks a SOCKS5 proxy for a connection. Why it opens none is told in x/net's words, so all but a sign-in without a user
+// is taken for something that may pass.
+func (p *Proxy) socks(ctx context.Context, c net.Conn, address string) *dialError {
+	var auth *proxy.Auth
 	if p.user != "" {
-		methods = []byte{socksVersion, 2, socksNoSignIn, socksPassword}
+		auth = &proxy.Auth{User: p.user, Password: p.secret}
 	}
-	a, fault := p.socksAsk(c, methods, 2)
-	switch {
-	case fault != nil:
-		return fault
-	case a[0] != socksVersion:
-		return p.fault(noSocks)
-	case a[1] == socksNoSignIn:
+	d, err := proxy.SOCKS5("tcp", p.address, auth, connected{c})
+	if err == nil {
+		_, err = d.(proxy.ContextDialer).DialContext(ctx, "tcp", address)
+	}
+	if err == nil {
 		return nil
-	case a[1] != socksPassword || p.user == "":
-		return p.unauthorized("SOCKS5")
 	}
-	b := append([]byte{1, byte(len(p.user))}, p.user...)
-	a, fault = p.socksAsk(c, append(append(b, byte(len(p.secret))), p.secret...), 2)
-	if fault == nil && a[1] != 0 {
-		fault = p.unauthorized("SOCKS5")
+	if what := broken(err); what != "" || errors.Is(err, os.ErrDeadlineExceeded) {
+		return p.silent(err)
 	}
+	if op, ok := errors.AsType[*net.OpError](err); ok { // which names the addresses once more
+		err = op.Err
+	}
+	fault := p.fault("opens no way to the service: " + err.Error())
+	fault.hint = "check its address, user and password, and whether it allows this address and port; --proxy none goes without"
 	return fault
 }
 
-const noSocks = "does not speak SOCKS5"
+// connected is a Dialer that has dialled already.
+type connected struct{ net.Conn }
 
-// socksAsk sends a request and reads so many bytes of the answer.
-func (p *Proxy) socksAsk(c net.Conn, request []byte, answer int) ([]byte, *dialError) {
-	if _, err := c.Write(request); err != nil {
-		return nil, p.silent(err)
-	}
-	b := make([]byte, answer)
-	if _, err := io.ReadFull(c, b); err != nil {
-		return nil, p.silent(err)
-	}
-	return b, nil
-}
-
-func (p *Proxy) socksRefusal(code byte) *dialError {
-	fault := p.fault(cmp.Or(socksAnswers[code], "gives an answer that is not known") + " (SOCKS5 answer " + strconv.Itoa(int(code)) + ")")
-	if code == socksForbidden || code > 6 {
-		fault.reason, fault.hint = ReasonProxy, "ask whoever runs the proxy to allow this address and port; --proxy none goes without"
-	}
-	return fault
-}
-
-// socksRequest asks for a connection to an address; a name is the proxy's to look up.
-func socksRequest(address string) []byte {
-	name, port, _ := net.SplitHostPort(address) // it was joined here
-	b := []byte{socksVersion, socksConnect, 0}
-	switch ip, err := netip.ParseAddr(name); {
-	case err != nil:
-		b = append(append(b, socksName, byte(len(name))), name...)
-	case ip.Is4():
-		b = append(append(b, socksIPv4), ip.AsSlice()...)
-	default:
-		b = append(append(b, socksIPv6), ip.AsSlice()...)
-	}
-	n, _ := strconv.ParseUint(port, 10, 16) // it was checked
-	return binary.BigEndian.AppendUint16(b, uint16(n))
-}
+// Dial returns the connection that there is.
+func (c connected) Dial(string, string) (net.Conn, error) { return c.Conn, nil }

@@ -216,12 +216,12 @@ func TestProxiesThatRefuse(t *testing.T) {
 		"not there":        {"http://" + proxyLogin + "127.0.0.1:1", ReasonConnect, "cannot be reached: connection refused"},
 		"no such name":     {"http://" + proxyLogin + "proxy.invalid:3128", ReasonConnect, "the name of the proxy http://proxy.invalid:3128 could not be looked up"},
 		"no TLS":           {"https://" + proxyLogin + talks.Addr().String(), ReasonConnect, "plain HTTP, not TLS"},
-		"no SOCKS":         {"socks5://" + proxyLogin + talks.Addr().String(), ReasonConnect, "does not speak SOCKS5"},
-		"SOCKS, no user":   {"socks5://" + socksProxy(t, "u", "p", 0).Addr().String(), ReasonProxyAuth, "asks for a user and a password"},
-		"SOCKS, bad user":  {"socks5://" + proxyLogin + socksProxy(t, "u", "p", 0).Addr().String(), ReasonProxyAuth, "does not accept"},
-		"SOCKS, forbidden": {"socks5://" + proxyLogin + socksProxy(t, "", "", 2).Addr().String(), ReasonProxy, "does not allow"},
-		"SOCKS, refused":   {"socks5://" + proxyLogin + socksProxy(t, "", "", 5).Addr().String(), ReasonConnect, "refused the connection"},
-		"SOCKS, unknown":   {"socks5://" + proxyLogin + socksProxy(t, "", "", 77).Addr().String(), ReasonProxy, "answer 77"},
+		"no SOCKS":         {"socks5://" + proxyLogin + talks.Addr().String(), ReasonConnect, "unexpected protocol version"},
+		"SOCKS, no user":   {"socks5://" + socksProxy(t, "u", "p", 0).Addr().String(), ReasonConnect, "no acceptable authentication methods"},
+		"SOCKS, bad user":  {"socks5://" + proxyLogin + socksProxy(t, "u", "p", 0).Addr().String(), ReasonConnect, "authentication failed"},
+		"SOCKS, forbidden": {"socks5://" + proxyLogin + socksProxy(t, "", "", 2).Addr().String(), ReasonConnect, "not allowed by ruleset"},
+		"SOCKS, refused":   {"socks5://" + proxyLogin + socksProxy(t, "", "", 5).Addr().String(), ReasonConnect, "connection refused"},
+		"SOCKS, unknown":   {"socks5://" + proxyLogin + socksProxy(t, "", "", 77).Addr().String(), ReasonConnect, "77"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := fault(t, signedIn(t, through(t, config(service.address()), test.address)))
