@@ -69,6 +69,7 @@ type Source struct {
 	Columns   []string // the columns' names, given if and only if NoHeader
 	Null      []string // cells that count as empty, compared after trimming
 	Sheet     string   // of an xlsx workbook
+	List      string   // the member of a JSON document that holds the rows
 
 	SkipRows   int            // lines, or rows of a sheet, before the header
 	SkipFooter int            // and at the end

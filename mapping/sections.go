@@ -83,6 +83,7 @@ func (p *parser) source(n node) {
 			})
 		}},
 		member{"sheet", func(n node) { s.Sheet = p.name(n, "leave the key out for the first sheet") }},
+		member{"list", func(n node) { s.List = p.name(n, "leave the key out where one list alone holds objects") }},
 		member{"skip_rows", func(n node) { s.SkipRows = p.lineCount(n) }},
 		member{"skip_footer", func(n node) { s.SkipFooter = p.lineCount(n) }},
 		member{"footer", func(n node) { s.Footer = p.footer(n) }},
@@ -107,7 +108,9 @@ var missing = map[string]map[string]string{
 		"delimiter": "delimiter", "quote": "quotes", "escape": "quotes", "header": "header line",
 		"skip_rows": "lines before its rows", "skip_footer": "lines behind its rows", "footer": "lines behind its rows", "comment": "comments",
 	},
-	"xlsx": {"delimiter": "delimiter", "quote": "quotes", "escape": "quotes", "encoding": "encoding", "comment": "comments"},
+	"xlsx": {"delimiter": "delimiter", "quote": "quotes", "escape": "quotes", "encoding": "encoding", "comment": "comments", "list": "lists"},
+	"csv":  {"list": "lists"},
+	"tsv":  {"list": "lists"},
 }
 
 // without refuses the keys of source that the format has no use for.

@@ -109,6 +109,13 @@ func TestJSONListsInsideAnObject(t *testing.T) {
 	for i := range 1<<17 + 1 {
 		lineOfEach.WriteString(strconv.Itoa(i+2) + ":1\n")
 	}
+	var firstLines strings.Builder
+	for i := range 1<<17 + 1 {
+		firstLines.WriteString(strconv.Itoa(i+1) + ":1\n")
+	}
+	several := func(names string) string {
+		return "refused: -: holds several lists of objects: " + names + "\nhint: name the one that holds the rows: --list NAME, or source.list of the mapping"
+	}
 	for _, test := range []struct{ name, data, want string }{
 		{"Salesforce", "{\n \"totalSize\": 1,\n \"records\": [\n  {\"a\": 1},\n  {\"a\": 2}\n ],\n \"done\": true\n}\n", "4:1\n5:2\n"},
 		{"on one line", `{"results":[{"a":1},{"a":2}]}` + "\n\n", "1:1\n1:2\n"},
@@ -117,9 +124,11 @@ func TestJSONListsInsideAnObject(t *testing.T) {
 		{"a list under any name alone on one line", `{"contacts":[{"a":1},{"a":2}]}`, "1:1\n1:2\n"},
 		{"an object on one line with a list is a row", `{"a":"Ann","tags":[{"b":1},{"b":2}]}`, "1:Ann|[{\"b\":1},{\"b\":2}]\n"},
 		{"a long list under any name", "{\n\"contacts\":[" + strings.Repeat("{\"a\":1},\n", 1<<17) + `{"a":1}]}`, lineOfEach.String()},
-		{"a known name beats others", "{\n\"included\":[{\"a\":1}],\n\"data\":[{\"a\":2}]}", "3:2\n"},
+		{"an empty list beside the rows", `{"items": [], "contacts": [{"a":1}]}`, "1:1\n"},
+		{"two lists of objects", "{\n\"included\":[{\"a\":1}],\n\"data\":[{\"a\":2}]}", several(`"included", "data"`)},
 		{"behind other lists", `{"tags":["x"],"data":[1],"items":[{"a":1}]}`, "1:1\n"},
-		{"the first of several", "{\n\"data\":[{\"a\":1}],\n\"leads\":[{\"a\":2}]}", "2:1\n"},
+		{"the first of several", "{\n\"leads\":[{\"a\":1}],\n\"leads_part2\":[{\"a\":2}]}", several(`"leads", "leads_part2"`)},
+		{"a second far behind", "{\"leads\":[" + strings.Repeat("{\"a\":1},\n", 1<<17) + "{\"a\":1}],\"more\":[{\"a\":1}]}", firstLines.String() + "131073!lost"},
 		{"a broken element", "{\"leads\":[\n{\"a\":1},\n{\"a\":},\n{\"a\":3}]}", "2:1\n3!json\n4:3\n"},
 		{"behind a long member on one line", `{"pad":"` + pad + `","records":[{"a":1}]}`, "1!too_long\n"},
 		{"behind a long member over lines", "{\n\"pad\":\"" + pad + "\",\n\"records\":[{\"a\":1}]}", "3:1\n"},
@@ -128,7 +137,7 @@ func TestJSONListsInsideAnObject(t *testing.T) {
 		{"cut behind the list", "{\"records\":[\n{\"a\":1}]", "2:1\n2!lost"},
 		{"cut behind a list under any name", "{\n\"people\": [\n{\"a\":1},\n{\"a\":2}],\n", "3:1\n4:2\n5!lost"},
 		{"cut in a member behind it", "{\n\"people\": [\n{\"a\":1},\n{\"a\":2}],\n\"meta\":{\"n\":2}\n", "3:1\n4:2\n6!lost"},
-		{"cut in another list behind it", "{\n\"people\": [\n{\"a\":1}],\n\"meta\": [\n{\"n\":2}", "1!json\n2!json\n3!json\n4!json\n5:2\n"},
+		{"cut in another list behind it", "{\n\"people\": [\n{\"a\":1}],\n\"meta\": [\n{\"n\":2}", several(`"people", "meta"`)},
 		{"no comma behind the list", "{\"records\":[\n{\"a\":1}] \"x\":1}", "2:1\n2!lost"},
 		{"no comma but something else", "{\"records\":[\n{\"a\":1}];\"x\":1}", "2:1\n2!lost"},
 		{"no colon behind the list", "{\"records\":[\n{\"a\":1}],\"x\";1}", "2:1\n2!lost"},
@@ -146,6 +155,23 @@ func TestJSONListsInsideAnObject(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+func TestAListIsNamed(t *testing.T) {
+	for _, test := range []struct{ name, data, want string }{
+		{"b", `{"a":[{"x":1}],"b":[{"x":2}]}`, "1:2\n"},
+		{"a", `{"a":[{"x":1}],"b":[{"x":2}],"data":[{"x":3}]}`, "1:1\n"},
+	} {
+		got, f := readLost(t, strings.NewReader(test.data), source.Options{Format: source.JSONL, List: test.name})
+		if got != test.want || len(f.Warnings()) > 0 {
+			t.Errorf("%s: %s, %q", test.name, got, f.Warnings())
+		}
+	}
+	for _, data := range []string{`{"a":1}` + "\n" + `{"a":2}`, `{"a":[{"x":1}]}`} {
+		if got, _ := readLost(t, strings.NewReader(data), source.Options{Format: source.JSONL, List: "none"}); !strings.HasPrefix(got, "refused") {
+			t.Errorf("%s: %s", data, got)
+		}
 	}
 }
 
@@ -182,8 +208,11 @@ func TestJSONDocumentsWarnOfWhatIsNotRead(t *testing.T) {
 		`{"nextRecordsUrl":"/x","records":[{"a":1}]}`:             "nextRecordsUrl",
 		`{"value":[{"a":1}],"@odata.nextLink":"x"}`:               "@odata.nextLink",
 		`{"results":[{"a":1}],"paging":{"next":{}}}`:              "paging",
-		`{"data":[{"a":1}],"leads":[{"a":2}]}`:                    `second list, "leads"`,
-		`{"data":[{"a":1}],"tags":[{"a":2}],"paging":null,"x":1}`: "",
+		`{"has_more":true,"data":[{"a":1}]}`:                      "has_more",
+		`{"data":[{"a":1}],"next":"https://x"}`:                   `"next"`,
+		`{"data":[{"a":1}],"total":250}`:                          "1 of 250 rows",
+		`{"total":1,"data":[{"a":1}],"has_more":false,"next":""}`: "",
+		`{"data":[{"a":1}],"tags":[2],"paging":null,"x":1}`:       "",
 		"{\"x\":1,\"rows\":[{\"a\":1}]\n}":                        `the rows are those of the list "rows"`,
 	} {
 		got, f := readLost(t, strings.NewReader(data), source.Options{Format: source.JSONL})
@@ -275,7 +304,7 @@ func TestAListIsReadAsItsLinesAre(t *testing.T) {
 		}
 		list.text.WriteString(between.Draw(t, "white") + "]")
 		if wrapped {
-			list.text.WriteString(",\"y\":[{}]}")
+			list.text.WriteString(",\"y\":[7]}")
 		}
 		list.check(t, source.Options{Format: source.JSONL})
 	})

@@ -284,7 +284,7 @@ func (p *program) validate(c *cli.Context) error {
 // readingFlags are those of the command line that say how the input is read, and how much
 // of it: the import that follows has to repeat them.
 func readingFlags(c *cli.Context) (words []string) {
-	for _, name := range []string{"format", "delimiter", "encoding", "sheet", "limit"} {
+	for _, name := range []string{"format", "delimiter", "encoding", "sheet", "list", "limit"} {
 		if c.IsSet(name) {
 			words = append(words, "--"+name+"="+fmt.Sprint(c.Value(name)))
 		}

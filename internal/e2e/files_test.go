@@ -171,6 +171,24 @@ func TestRejectsWhoseTextIsGoneAreNotPassedOver(t *testing.T) {
 	}
 }
 
+// Of several lists of objects in a JSON document, one has to be named; one that is empty is none of them. fault 96
+func TestAListOfSeveralIsNamed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandbox.Options{})
+	w.write("m.yaml", filesMapping)
+	w.write("a.json", `{"items": [], "contacts": [{"id":"1","name":"Ann","note":"x"}], "has_more": true}`)
+	if out := w.must(0, "import", "-m", "m.yaml", "a.json", "--out", "none"); !strings.Contains(out, "one page") {
+		t.Error(out)
+	}
+	w.holdsNames("Ann")
+	w.write("b.json", `{"leads": [{"id":"2","name":"Bob","note":"x"}], "leads_part2": [{"id":"3","name":"Cy","note":"x"}]}`)
+	if out := w.must(2, "import", "-m", "m.yaml", "b.json"); !strings.Contains(out, `"leads", "leads_part2"`) {
+		t.Error(out)
+	}
+	w.must(0, "import", "-m", "m.yaml", "b.json", "--list", "leads_part2", "--out", "none")
+	w.holdsNames("Ann", "Cy")
+}
+
 // A file to which an export still writes while its rows are sent: rows may be missing, and the run says so. fault 28
 func TestAFileThatGrowsWhileItIsSent(t *testing.T) {
 	t.Parallel()

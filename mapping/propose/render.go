@@ -68,6 +68,7 @@ func (d *draft) Source() (lines []string) {
 		{in.SkipFooter > 0, "skip_footer: " + strconv.Itoa(in.SkipFooter) + "\t? the lines at the end, which are no leads"},
 		{in.Footer != nil, "footer: " + quoted("/"+footer+"/") + "\t? from the row that begins so, nothing is a lead"},
 		{in.Format == "xlsx" && in.Sheet != "", "sheet: " + quoted(in.Sheet)},
+		{in.List != "", "list: " + quoted(in.List)},
 		{d.Headless, "header: false\t? the first line looks like a lead; give the columns better names, here and below"},
 		{d.Headless, strings.Join(columns, "\n    ")},
 		{len(d.null) > 0, "null: [" + joinWith(d.null, ", ", quoted) + "]\tcells that stand for nothing, as seen in the file"},

@@ -8,22 +8,30 @@ package jsonrows
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"leadferry/importer/source/lines"
 	"leadferry/importer/source/rows"
+	"leadferry/internal/spelling"
 )
 
 // listNames are the members in which CRMs put the list of their records: Salesforce's records, HubSpot's results,
 // OData's value, and the others' data, items and leads.
 var listNames = []string{"records", "results", "value", "data", "items", "leads"}
 
-// pageNames are members that tell that the file holds one page of several.
-var pageNames = []string{"nextRecordsUrl", "@odata.nextLink", "paging"}
+// Members that tell that the file holds one page of several: where the next one is, that there is one, and how many
+// rows all pages have.
+var (
+	pageNames  = []string{"nextRecordsUrl", "@odata.nextLink", "paging", "next", "next_page", "nextPageToken"}
+	moreNames  = []string{"has_more", "hasMore"}
+	totalNames = []string{"total", "totalSize", "total_count", "totalCount"}
+)
 
 const (
 	white     = " \t\r\n"
@@ -33,25 +41,29 @@ const (
 // Open finds out which of three forms a JSON text has, by as much of it as a row may have bytes:
 //
 //   - A list, when it begins with a bracket: its elements are the rows.
-//   - A list inside one object: the first of the object's own members named records, results, value, data, items or
-//     leads that is a list which is empty or begins with an object; where none is named so, the only list that begins
-//     with an object. The members beside it are passed over. The object must be alone in the file, or go on behind
-//     its first line; on one line, a list of another name must be its only member and have two elements, or the line
-//     is a row.
+//   - A list inside one object: the member that the options name, or the only list among the object's own members
+//     that begins with an object; where several do, one has to be named. The members beside it are passed over. The
+//     object must be alone in the file, or go on behind its first line; on one line, a list named none of records,
+//     results, value, data, items and leads must be its only member and have two elements, or the line is a row.
 //   - JSON Lines in all other cases. An object over several lines that is not of the second form is refused.
 //
 // Its error is a *[rows.OpenError], or one of reading.
 func Open(in *lines.Window, o rows.Options, found *rows.Found) (rows.Reader, error) {
 	found.Header = &rows.Header{Open: true}
 	defer in.Widen()
-	list := &listReader{cursor: cursor{in: in}, objects: newObjects("element", o, found), found: found}
+	list := &listReader{cursor: cursor{in: in}, objects: newObjects("element", o, found), found: found, asked: o.List}
 	text, _ := in.Peek(min(firstLook, in.Limit))
 	switch text = bytes.TrimLeft(text, white); {
 	case bytes.HasPrefix(text, []byte("[")):
 		list.expect('[', "")
 		return list, list.err
 	case bytes.HasPrefix(text, []byte("{")) && list.isDocument():
+		if len(list.lists) > 1 {
+			return nil, severalLists(list.lists)
+		}
 		return list, list.find()
+	case o.List != "":
+		return nil, &rows.OpenError{Text: fmt.Sprintf("has no list %q: it holds one object a line", o.List), Hint: "leave --list, and source.list of the mapping, out"}
 	}
 	return &lineReader{in: in, objects: newObjects("line", o, found)}, nil
 }
@@ -66,12 +78,7 @@ func (l *listReader) isDocument() bool {
 		return false // the first line of many
 	}
 	text, whole := in.Peek(in.Limit)
-	probe := &listReader{cursor: cursor{in: lines.New(bytes.NewReader(text), in.Limit)}, found: &rows.Found{}}
-	list := probe.members(true)
-	if !list {
-		l.only = probe.onlyList(text)
-		list = l.only != ""
-	}
+	list := l.choose(text)
 	if err := lenient(text).SkipValue(); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return list // what is broken and has none is a broken line of JSON Lines
 	}
@@ -87,16 +94,35 @@ func (l *listReader) isDocument() bool {
 	return list // what is cut on its first line and never goes on is a broken line of JSON Lines
 }
 
-// onlyList is the name of the one list that a probe of this text has met among the members of the object, or "": its
-// first element is an object, and nothing of the object that might be another list lies behind the end of the text. In
-// an object on one line, which may be a row, it stands alone and has two elements or more.
-func (l *listReader) onlyList(text []byte) string {
-	oneLine := !bytes.Contains(bytes.TrimSpace(text), []byte{'\n'})
-	if len(l.lists) != 1 || l.within != "" && l.within != l.lists[0] || oneLine && (l.count > 1 || !hasSecond(text)) {
-		return ""
+// choose looks for lists among the members of the object that this text begins with, and says whether rows may be in one.
+// In an object on one line, which may be a row itself, a list of no known name stands alone and has two elements or more.
+func (l *listReader) choose(text []byte) bool {
+	probe := &listReader{cursor: cursor{in: lines.New(bytes.NewReader(text), l.in.Limit)}, found: &rows.Found{}, probes: true}
+	probe.members(true)
+	if l.asked != "" {
+		l.only = l.asked
+		return true
 	}
-	return l.lists[0]
+	known := slices.ContainsFunc(slices.Concat(probe.lists, probe.empty), func(name string) bool { return slices.Contains(listNames, name) })
+	oneLine := !bytes.Contains(bytes.TrimSpace(text), []byte{'\n'})
+	if !known && oneLine && (probe.count != 1 || !hasSecond(text)) {
+		return false
+	}
+	if l.lists = probe.lists; len(l.lists) == 1 {
+		l.only = l.lists[0]
+	}
+	return known || len(l.lists) > 0
 }
+
+func severalLists(names []string) error {
+	return &rows.OpenError{
+		Text: "holds several lists of objects: " + spelling.List(names, mostNamed, strconv.Quote),
+		Hint: "name the one that holds the rows: --list NAME, or source.list of the mapping",
+	}
+}
+
+// mostNamed is how many lists a message names.
+const mostNamed = 20
 
 // lenient decodes what only has to be found, and is judged when it is read.
 func lenient(text []byte) *jsontext.Decoder {
@@ -167,29 +193,41 @@ func (l *listReader) member(find bool) (found bool) {
 		return false
 	}
 	text, _ := l.in.Peek(firstLook)
-	switch list, named := beginsList(text), slices.Contains(listNames, name) || l.only != "" && name == l.only; {
+	list := beginsList(text)
+	filled := list && bytes.HasPrefix(bytes.TrimLeft(text[1:], white), []byte{'{'})
+	switch named := name == l.only || l.only == "" && slices.Contains(listNames, name); {
+	case l.probes && filled:
+		l.lists = append(l.lists, name)
+	case l.probes && list:
+		l.empty = append(l.empty, name)
 	case list && named && find:
 		l.in.Pass(1)
 		l.wrapped = true
-		if l.only != "" {
+		if !slices.Contains(listNames, name) && l.asked == "" {
 			l.found.Warn("the rows are those of the list %q; the members beside it are not read", name)
 		}
 		return true
-	case list && named:
-		l.found.Warn("the object holds a second list, %q, which is not read", name)
-	case list && bytes.HasPrefix(bytes.TrimLeft(text[1:], white), []byte{'{'}):
-		l.lists = append(l.lists, name)
+	case filled && l.asked == "": // too far behind the first to be seen before any row was given
+		l.lose(fmt.Errorf("it holds a second list of objects, %q: name the one that holds the rows with --list", name))
+		return false
 	}
-	l.within = name
 	l.count++
-	if slices.Contains(pageNames, name) && (c == '"' || c == '{') {
-		l.found.Warn("the file holds one page of a longer list, as its member %q says", name)
-	}
+	l.notePage(name, c, text)
 	l.scan.reset()
-	if l.passRest(); l.err == nil {
-		l.within = ""
-	}
+	l.passRest()
 	return false
+}
+
+// notePage looks whether a member tells of rows on other pages.
+func (l *listReader) notePage(name string, c byte, value []byte) {
+	switch {
+	case slices.Contains(pageNames, name) && (c == '"' && !bytes.HasPrefix(value, []byte(`""`)) || c == '{'),
+		slices.Contains(moreNames, name) && c == 't':
+		l.found.Warn("the file holds one page of a longer list, as its member %q says", name)
+	case slices.Contains(totalNames, name):
+		digits := len(value) - len(bytes.TrimLeft(value, "0123456789"))
+		l.total, _ = strconv.Atoi(string(value[:digits]))
+	}
 }
 
 func (l *listReader) name() string {
@@ -214,12 +252,16 @@ type listReader struct {
 	objects *objects
 	found   *rows.Found
 	compact jsontext.Value // the present element without white space
-	only    string         // the list's name, where it is none of listNames
+	asked   string         // the list's name, as the options have it
+	only    string         // the list's name, where it is known before
 	wrapped bool           // the list is a member of the document
 	begun   bool           // an element was read
+	seen    int            // elements
+	total   int            // rows that the document says it has; 0: it does not say
 
-	lists  []string // of objects that were passed over on the way, none of listNames
-	within string   // member that is being passed over; "": none
+	probes bool     // it looks for lists only
+	lists  []string // that begin with an object
+	empty  []string // without elements
 	count  int      // members that were passed over, with this one
 }
 
@@ -244,6 +286,7 @@ func (l *listReader) element(r *rows.Row) {
 		c = l.next()
 	}
 	l.begun = true
+	l.seen++
 	r.Line = l.in.Number
 	if c == ',' || c == ']' {
 		r.Problem = &rows.Problem{Code: "json", Text: "an element of the list is missing beside a comma"}
@@ -275,6 +318,9 @@ func (l *listReader) end() {
 	}
 	if l.err != nil {
 		return
+	}
+	if l.total > l.seen {
+		l.found.Warn("the file holds one page of a longer list: %d of %d rows", l.seen, l.total)
 	}
 	if l.next(); l.err == nil {
 		l.lose(errors.New("text follows the end of the JSON document"))

@@ -57,6 +57,8 @@ type Options struct {
 	TrustEncoding bool
 	// Sheet names the sheet of a workbook to read; "" is the first one that is not hidden.
 	Sheet string
+	// List names the member of a JSON document that holds the rows; "" is the only list of objects.
+	List string
 	// NoHeader says that the first line is a row already; Columns names the columns then.
 	NoHeader bool
 	Columns  []string

@@ -81,7 +81,7 @@ func (r *sampled) input(name string) propose.Input {
 	o := &r.options
 	in := propose.Input{
 		Source: mapping.Source{
-			Format: r.info.Format, Sheet: o.Sheet, Delimiter: o.Delimiter, NoHeader: o.NoHeader, Columns: r.columns,
+			Format: r.info.Format, Sheet: o.Sheet, List: o.List, Delimiter: o.Delimiter, NoHeader: o.NoHeader, Columns: r.columns,
 			SkipRows: o.SkipRows, SkipFooter: o.SkipFooter, Footer: o.Footer, Comment: o.Comment, Backslash: o.Backslash,
 		},
 		File: name, Rows: r.rows, Complete: r.complete, Bad: r.bad, Repeats: r.repeats, Warnings: r.warnings,
