@@ -173,7 +173,7 @@ func TestExplain(t *testing.T) {
 	d := newDesk(t, "")
 	d.must(0, "", []string{"explain", "in_doubt"}, "in_doubt - outcome", "What to do: ", "   leadferry checkpoint resolve in-doubt.csv")
 	d.must(0, "", []string{"explain", "exit", "5"}, "5 - exit code")
-	d.must(0, "", []string{"explain", "http", "429"}, "throttled, 429, 503 - answer")
+	d.must(0, "", []string{"explain", "http", "429"}, "throttled, 429 - answer")
 	d.must(0, "", []string{"explain", "leadferry: c.db: is damaged: the checkpoint is damaged"}, "damaged - refusal")
 	d.must(2, "", []string{"explain", "indoubt"}, "did you mean leadferry explain in_doubt?")
 	d.must(2, "", []string{"explain", "qqqqqqqq"}, "leadferry explain lists all there are")
