@@ -138,9 +138,6 @@ func (s *Summary) afterCheck(todo *steps) {
 			inputs = append(inputs, in.Path)
 		}
 		text := "Import the rows, with the same flags as in this check:"
-		if slices.ContainsFunc(inputs, func(path string) bool { return strings.Contains(path, "://") }) {
-			text = "Import the rows, with the same flags as in this check, and with the address whole (what is secret in it is shown nowhere):"
-		}
 		todo.add(true, text, s.command("import", inputs...)+flags(s.Flags))
 	default:
 		todo.add(true, "Run the same command without --dry-run to send the rows.")

@@ -83,8 +83,7 @@ type File struct {
 	ahead  []Row         // read by ReadAhead and not given yet
 	over   error         // what ended the reading ahead
 
-	disk    *os.File    // nil for standard input and streams
-	stream  bool        // it comes from elsewhere, by OpenStream
+	disk    *os.File    // nil for standard input
 	stat    os.FileInfo // as it was when opened
 	meter   *meter
 	closers []io.Closer // what else was opened for a packed file or a workbook

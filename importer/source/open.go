@@ -34,13 +34,6 @@ func Open(name string, o Options) (*File, error) {
 	return begin(f, o, f.find(o))
 }
 
-// OpenStream is Open for what comes from elsewhere under a name, and closes it in the end. It is read once. Errors of its
-// reading may have a Hint.
-func OpenStream(name string, in io.ReadCloser, o Options) (*File, error) {
-	f := &File{info: Info{Path: name}, stream: true, meter: newMeter(in), closers: []io.Closer{in}}
-	return begin(f, o, nil)
-}
-
 // begin goes on behind the bytes of a file, or the error of finding them.
 func begin(f *File, o Options, err error) (*File, error) {
 	if o.MaxRecord <= 0 {
@@ -138,7 +131,7 @@ func (f *File) open(o Options) error {
 	if err != nil {
 		return err
 	}
-	if (xlsx.IsArchive(head) || xlsx.IsCompound(head)) && (f.disk != nil || f.stream) && (o.Format == "" || o.Format == XLSX) {
+	if (xlsx.IsArchive(head) || xlsx.IsCompound(head)) && f.disk != nil && (o.Format == "" || o.Format == XLSX) {
 		return f.openWorkbook(in, o)
 	}
 	if packing := packingOf(head); packing != "" {

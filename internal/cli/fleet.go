@@ -48,7 +48,7 @@ func joinFleet(c *cli.Context, in *inputs.Files, o *importer.Options) (err error
 	case !fleetName().MatchString(name):
 		return exit.Usage("--fleet takes 1 to 63 letters, digits, dots, underscores and hyphens", "for example --fleet migration-2026-05")
 	case slices.Contains(in.Names, "-") && part != "":
-		return exit.Usage("standard input cannot be sharded: each worker has to read all of the input", "name a file or an https:// address that all workers can read")
+		return exit.Usage("standard input cannot be sharded: each worker has to read all of the input", "name a file that all workers can read")
 	}
 	o.Shard = importer.Shard{Of: 1}
 	if part != "" {
@@ -143,7 +143,7 @@ func terms(c *cli.Context, fleet string, in *inputs.Files, o *importer.Options) 
 	for i, name := range in.Names {
 		id, err := in.Identity(name)
 		if err != nil {
-			return nil, exit.Usage(fmt.Sprintf("%s cannot be read: %v", inputs.Shown(name), err), "all workers read one input, which must not change meanwhile")
+			return nil, exit.Usage(fmt.Sprintf("%s cannot be read: %v", name, err), "all workers read one input, which must not change meanwhile")
 		}
 		same(fmt.Sprintf("input %d", i+1), id)
 	}

@@ -30,7 +30,7 @@ fleet has this one's place; 130 interrupted; 134 crashed.`
 func (p *program) importCommand() *cli.Command {
 	return &cli.Command{
 		Name: "import", Usage: "create leads, then link ExternalID; resumable", ArgsUsage: "FILE...",
-		Description: `Reads each FILE (CSV, TSV, JSONL or XLSX; an https:// address will do, - is standard
+		Description: `Reads each FILE (CSV, TSV, JSONL or XLSX; - is standard
 input), maps its rows and makes one lead of each, exactly once: what was done is kept in the checkpoint, so the
 same command can be run again after any stop and sends only what is left.
 
@@ -95,12 +95,12 @@ func (p *program) sendOptions(c *cli.Context) (importer.Options, error) {
 // what the flags ask for.
 func (p *program) openInputs(c *cli.Context, o *importer.Options) (*inputs.Files, error) {
 	in, err := inputs.Open(c, inputs.From{
-		Stdin: p.In, Table: func(path string) { p.tables = append(p.tables, path) }, Reach: p.settings.Load().Fetches,
+		Stdin: p.In, Table: func(path string) { p.tables = append(p.tables, path) },
 	}, o)
 	if err != nil {
 		return nil, err
 	}
-	err = p.keepApart(c, o.Files, in.Local())
+	err = p.keepApart(c, o.Files, in.Names)
 	if err == nil {
 		err = in.Fresh(c.Duration("max-age"))
 	}

@@ -13,7 +13,6 @@ import (
 	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/inputs"
 	"leadferry/internal/disk"
-	"leadferry/internal/fetch"
 	"leadferry/internal/shell"
 	"leadferry/mapping"
 	"leadferry/mapping/propose"
@@ -48,9 +47,6 @@ func (p *program) runInit(c *cli.Context) error {
 	}
 	if len(names) > 1 {
 		return exit.Usage("init reads one file", "the mapping fits every file that has the same columns")
-	}
-	if fetch.IsAddress(names[0]) && !disk.Exists(names[0]) {
-		return exit.Usage("init reads a file, not an address", "fetch the file first; a few thousand of its first lines will do")
 	}
 	target, err := mappingName(c.String("mapping"), names[0])
 	if err != nil {

@@ -347,7 +347,6 @@ var rooms = [][]string{
 	{"internal/cli/inputs"},
 	{"internal/cli/signals"},
 	{"internal/cli/terminal"},
-	{"internal/fetch"},
 	{"internal/page", "-test.skip", "^TestStalledReaders"}, // wine's sockets take whatever is sent
 	{"mapping", few, "-test.run", "^Test"},
 	// Tests of damage write into a file that is mapped, and leave one mapped: neither can be done there.

@@ -15,7 +15,6 @@ import (
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/flags"
 	"leadferry/internal/config"
-	"leadferry/internal/fetch"
 	"leadferry/leadapi"
 )
 
@@ -224,29 +223,4 @@ func (s *Settings) ForProfile() map[string]string {
 		}
 	}
 	return values
-}
-
-// Fetches says how inputs at addresses are reached: over the proxy, and with the authorities, of the service. It shows no
-// client certificate: that is for the service alone.
-func (s *Settings) Fetches(addresses []string) (o fetch.Options, err error) {
-	for _, name := range addresses {
-		u, err := url.Parse(name)
-		if err != nil {
-			continue // a mistake in it is told where it is opened
-		}
-		if _, err := s.routeTo(u); err != nil {
-			return o, err
-		}
-	}
-	if o.Authorities, err = s.authorities(); err != nil {
-		return o, err
-	}
-	o.Proxy = func(address *url.URL) *url.URL {
-		r, err := s.routeTo(address)
-		if err != nil || r.proxy == nil {
-			return nil
-		}
-		return r.proxy.URL()
-	}
-	return o, nil
 }

@@ -1,10 +1,9 @@
-// Package inputs is what a command reads: the files that its line names, patterns spread out, at addresses too,
+// Package inputs is what a command reads: the files that its line names, patterns spread out,
 // the mapping with its tables, and for init the first rows of a file, in the way in which most of them can be read.
 package inputs
 
 import (
 	"cmp"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -25,30 +24,21 @@ import (
 	"leadferry/importer/source"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/disk"
-	"leadferry/internal/fetch"
 	"leadferry/mapping"
 )
 
 // Files are the inputs of one run.
 type Files struct {
-	Names   []string // paths, "-" or addresses as they were given, with what is secret in them
+	Names   []string // paths, or "-"
 	options source.Options
 	files   []*source.File
 	stdin   *io.PipeReader // nil: not read
-
-	ctx     context.Context
-	reach   fetch.Options          // of addresses
-	first   map[string]*fetch.File // by address, as the run itself reads them
-	fetched []*fetch.File          // these and others
 }
 
-// LetGo ends the reading of standard input, which may never end by itself, and of what comes over a network.
+// LetGo ends the reading of standard input, which may never end by itself.
 func (in *Files) LetGo() {
 	if in.stdin != nil {
 		in.stdin.Close()
-	}
-	for _, one := range in.fetched {
-		one.Close()
 	}
 }
 
@@ -73,8 +63,6 @@ func (in *Files) Close() {
 // From is what the inputs of a command come from besides its line.
 type From struct {
 	Stdin io.Reader
-	// Reach says how files at these addresses are fetched.
-	Reach func(addresses []string) (fetch.Options, error)
 	// Table is told of each file beside the mapping that is read.
 	Table func(path string)
 }
@@ -95,7 +83,7 @@ func Open(c *cli.Context, from From, o *importer.Options) (*Files, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := &Files{ctx: c.Context, first: map[string]*fetch.File{}}
+	in := &Files{}
 	if in.Names, err = Names(c); err != nil {
 		return nil, err
 	}
@@ -108,7 +96,7 @@ func Open(c *cli.Context, from From, o *importer.Options) (*Files, error) {
 		in.stdin = detached(from.Stdin)
 		in.options.Stdin = in.stdin
 	}
-	if err := in.openAll(from.Reach, "leadferry/"+o.Version); err != nil {
+	if err := in.openAll(); err != nil {
 		in.Close()
 		return nil, err
 	}
@@ -122,16 +110,9 @@ func Open(c *cli.Context, from From, o *importer.Options) (*Files, error) {
 }
 
 // openAll opens every file, and tells of all that cannot be.
-func (in *Files) openAll(reach func(addresses []string) (fetch.Options, error), agent string) (err error) {
-	addresses := slices.DeleteFunc(slices.Clone(in.Names), func(name string) bool { return !fetch.IsAddress(name) })
-	if len(addresses) > 0 {
-		if in.reach, err = reach(addresses); err != nil {
-			return err
-		}
-		in.reach.Agent = agent
-	}
+func (in *Files) openAll() (err error) {
 	for _, name := range in.Names {
-		f, failed := in.open(name)
+		f, failed := openInput(name, in.options)
 		if err = errors.Join(err, failed); failed == nil {
 			in.files = append(in.files, f)
 		}
@@ -155,7 +136,7 @@ func Names(c *cli.Context) (names []string, err error) {
 			return nil, err
 		}
 		if !pattern && known(arg) {
-			return nil, exit.Usage(Shown(arg)+" is named twice", "name each file once")
+			return nil, exit.Usage(arg+" is named twice", "name each file once")
 		}
 		for _, name := range found {
 			if pattern && name == "-" {
@@ -174,7 +155,11 @@ func Names(c *cli.Context) (names []string, err error) {
 
 // Spread are the files that a pattern fits, or the one of this name.
 func Spread(arg string) (names []string, pattern bool, err error) {
-	if disk.Exists(arg) || fetch.IsAddress(arg) || arg == "-" || !strings.ContainsAny(arg, "*?[") {
+	if scheme, _, is := strings.Cut(arg, "://"); is && (scheme == "https" || scheme == "http") && !disk.Exists(arg) {
+		return nil, false, exit.Usage("an input is an address, and inputs are files", // what is secret in it is not shown
+			"fetch the file first, or pipe it in: curl ADDRESS | leadferry COMMAND … -")
+	}
+	if disk.Exists(arg) || arg == "-" || !strings.ContainsAny(arg, "*?[") {
 		return []string{arg}, false, nil
 	}
 	found, err := glob(arg)
@@ -231,9 +216,9 @@ func openInput(name string, o source.Options) (*source.File, error) {
 }
 
 // Count reads the files once more, quickly, to say how many rows there are; 0 when
-// that cannot be known, as for standard input, or takes as long as the run, as over a network.
+// that cannot be known, as for standard input.
 func (in *Files) Count(limit int) (rows int) {
-	if len(in.Local()) < len(in.Names) || in.stdin != nil {
+	if in.stdin != nil {
 		return 0
 	}
 	for _, name := range in.Names {
@@ -251,7 +236,7 @@ func (in *Files) Count(limit int) (rows int) {
 
 // countRows counts the rows of a file, up to most.
 func (in *Files) countRows(name string, most int) (n int, err error) {
-	f, err := in.open(name)
+	f, err := openInput(name, in.options)
 	if err != nil {
 		return 0, err
 	}
@@ -277,13 +262,13 @@ func (in *Files) Fresh(age time.Duration) error {
 		if name == "-" {
 			return exit.Usage("--max-age cannot be judged of standard input, which has no age", "name the file instead")
 		}
-		written, err := in.written(name)
+		info, err := os.Stat(name)
 		if err != nil {
-			return exit.Usage(fmt.Sprintf("%s: its age cannot be known: %v", Shown(name), err), "name a file by its path, or leave --max-age out")
+			return err
 		}
-		if old := time.Since(written); old > age {
-			return exit.Usage(fmt.Sprintf("%s is older than --max-age allows: it was written at %s, %s ago", Shown(name),
-				written.UTC().Format("2006-01-02 15:04:05Z"), old.Round(time.Second)), "look whether the export failed; nothing was sent")
+		if old := time.Since(info.ModTime()); old > age {
+			return exit.Usage(fmt.Sprintf("%s is older than --max-age allows: it was written at %s, %s ago", name,
+				info.ModTime().UTC().Format("2006-01-02 15:04:05Z"), old.Round(time.Second)), "look whether the export failed; nothing was sent")
 		}
 	}
 	return nil
@@ -313,90 +298,12 @@ func (in *Files) Enough(least int) error {
 	return nil
 }
 
-// open opens a file, standard input, or what lies at an address. What is asked for once more has to be what it was.
-func (in *Files) open(name string) (*source.File, error) {
-	if !fetch.IsAddress(name) || disk.Exists(name) {
-		return openInput(name, in.options)
-	}
-	got, err := fetch.Open(in.ctx, name, in.reach)
-	var fault *fetch.Error
-	if errors.As(err, &fault) {
-		return nil, exit.Usage(Shown(name)+": "+fault.Text, fault.Advice)
-	}
-	if err != nil {
-		return nil, err
-	}
-	in.fetched = append(in.fetched, got)
-	if in.first[name] == nil {
-		in.first[name] = got
-	} else if err := in.sameAsFirst(name, got); err != nil {
-		return nil, err
-	}
-	return source.OpenStream(got.Name(), got, in.options)
-}
-
-// sameAsFirst refuses what is another file than the run reads, and closes it.
-func (in *Files) sameAsFirst(name string, got *fetch.File) error {
-	before := in.first[name]
-	if before.ETag() == got.ETag() && before.Size() == got.Size() && before.Modified().Equal(got.Modified()) {
-		return nil
-	}
-	got.Close()
-	return errors.New("it is another file now than a moment before")
-}
-
-// Local are the names of files and of standard input.
-func (in *Files) Local() (names []string) {
-	for _, name := range in.Names {
-		if !fetch.IsAddress(name) || disk.Exists(name) {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// written is when a file was last written.
-func (in *Files) written(name string) (time.Time, error) {
-	switch got := in.first[name]; {
-	case got != nil && got.Modified().IsZero():
-		return time.Time{}, errors.New("the server does not say when it was written (Last-Modified)")
-	case got != nil:
-		return got.Modified(), nil
-	}
-	info, err := os.Stat(name)
-	if err != nil {
-		return time.Time{}, err
-	}
-	return info.ModTime(), nil
-}
-
-// Shown is the name of an input without what is secret in it.
-func Shown(name string) string {
-	if fetch.IsAddress(name) && !disk.Exists(name) {
-		return fetch.Shown(name)
-	}
-	return name
-}
-
-// Identity tells one version of an input from every other: an address by its ETag, where it has one, and else what was
-// read by its hash.
+// Identity tells one version of an input from every other.
 func (in *Files) Identity(name string) (string, error) {
 	if name == "-" {
 		return "standard input", nil
 	}
-	var from io.ReadCloser
-	var err error
-	if got := in.first[name]; got != nil {
-		if got.ETag() != "" {
-			return "ETag " + got.ETag(), nil
-		}
-		var again *fetch.File
-		if again, err = fetch.Open(in.ctx, name, in.reach); err == nil {
-			from, err = again, in.sameAsFirst(name, again)
-		}
-	} else {
-		from, err = os.Open(name)
-	}
+	from, err := os.Open(name)
 	if err != nil {
 		return "", err
 	}

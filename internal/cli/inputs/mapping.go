@@ -21,7 +21,6 @@ import (
 	"leadferry/importer/source"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/disk"
-	"leadferry/internal/fetch"
 	"leadferry/internal/shell"
 	"leadferry/internal/spelling"
 	"leadferry/mapping"
@@ -84,7 +83,7 @@ func withMissing(c *cli.Context, m *mapping.Mapping, mistakes mapping.Errors) er
 		return mistakes
 	}
 	for _, name := range names {
-		if name == "-" || fetch.IsAddress(name) {
+		if name == "-" {
 			continue
 		}
 		f, err := source.Open(name, o)
