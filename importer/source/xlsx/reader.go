@@ -11,6 +11,7 @@ import (
 	"github.com/dustin/go-humanize/english"
 
 	"leadferry/importer/source/rows"
+	"leadferry/internal/spelling"
 )
 
 // Reader reads the rows of a workbook's sheet. The first that is not blank is the header. A merged area has its
@@ -89,6 +90,9 @@ func (r *Reader) begin(o rows.Options) error {
 		switch {
 		case errors.Is(err, io.EOF):
 			text, hint := r.frame.Empty(fmt.Sprintf("is empty in sheet %q: it has no header", r.notes.name), "the first row must name the columns")
+			if len(r.found.Sheets) > 0 {
+				text, hint = text+"; the workbook also holds "+spelling.List(r.found.Sheets, mostNamed, nil), sheetHint
+			}
 			return &rows.OpenError{Text: text, Hint: hint}
 		case err != nil:
 			return err
