@@ -85,7 +85,7 @@ func TestRandomTextInAnyEncodingIsReadBack(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s cannot write its alphabet: %v", label, err)
 		}
-		file.checkBytes(t, maybePacked(t, data), source.Options{Format: source.CSV, Encoding: label, TrustEncoding: true})
+		file.checkBytes(t, maybePacked(t, data), source.Options{Format: source.CSV, Encoding: label})
 	})
 }
 
@@ -251,7 +251,7 @@ func TestADamagedCharacterSwallowsNoStructure(t *testing.T) {
 		for lead := 0x80; lead < 0x100; lead++ {
 			for _, tail := range []string{"", "\xA1", "\x81", "0", "1\x81"} {
 				data := "a,b\nx" + string([]byte{byte(lead)}) + tail + ",1\n\"" + string([]byte{byte(lead)}) + tail + "\",2\n" + string([]byte{byte(lead)}) + tail + "\n3,4\n"
-				rows := readAll(t, data, source.Options{Format: source.CSV, Encoding: label, TrustEncoding: true})
+				rows := readAll(t, data, source.Options{Format: source.CSV, Encoding: label})
 				if len(rows) < 3 || show(rows[len(rows)-1:]) != "5:3|4\n" { // a lead byte may be white space
 					t.Fatalf("%s %02X %q: %s", label, lead, tail, show(rows))
 				}
@@ -375,10 +375,6 @@ func TestUTF8UnderAnEncodingOfSeveralBytes(t *testing.T) {
 				t.Errorf("%s: %s was read as %q", test.label, test.name, got)
 			}
 		}
-	}
-	o := source.Options{Format: source.CSV, Encoding: "shift_jis", TrustEncoding: true}
-	if got := show(readAll(t, "a,b\n高橋亮,1\n", o)); got != "2:鬮俶ｩ倶ｺｮ|1\n" {
-		t.Errorf("though the encoding is trusted: %q", got)
 	}
 }
 

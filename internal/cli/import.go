@@ -289,8 +289,5 @@ func readingFlags(c *cli.Context) (words []string) {
 			words = append(words, "--"+name+"="+fmt.Sprint(c.Value(name)))
 		}
 	}
-	if c.Bool("trust-encoding") {
-		words = append(words, "--trust-encoding=true")
-	}
 	return words
 }

@@ -68,7 +68,6 @@ func sourceFlags() []cli.Flag {
 		flags.Text(reading, "format", "`FORMAT` of the input: csv, tsv, jsonl or xlsx (default: by name or content)"),
 		flags.Text(reading, "delimiter", "one `CHARACTER`, or tab"),
 		flags.Text(reading, "encoding", "`LABEL` of the text's encoding, such as windows-1252; a byte order mark wins (default: utf-8)"),
-		flags.Bool(reading, "trust-encoding", "take rows that are valid UTF-8 for text of the encoding that is named, too; else they are invalid"),
 		flags.Text(reading, "sheet", "`NAME` of the workbook's sheet (default: the first visible one)"),
 		flags.Text(reading, "list", "`NAME` of the list that holds the rows of a JSON document (default: the only list of objects)"),
 	}

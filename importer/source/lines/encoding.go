@@ -51,7 +51,7 @@ func Decode(in *bufio.Reader, o rows.Options, found *rows.Found) (*Window, error
 	}
 	d := &decoder{charset: c, codec: c.encoding.NewDecoder().Transformer, spots: map[int64]spot{}}
 	w := New(transform.NewReader(in, d), o.MaxRecord)
-	w.encoding, w.decoder, w.trusted = c.label, d, o.TrustEncoding
+	w.encoding, w.decoder = c.label, d
 	return w, nil
 }
 

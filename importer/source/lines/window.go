@@ -36,7 +36,6 @@ type Window struct {
 
 	encoding string   // label of the text's encoding
 	decoder  *decoder // nil: the text is UTF-8 and shown as it is
-	trusted  bool     // text that is UTF-8 as well is taken for what its encoding says
 }
 
 const (
@@ -192,13 +191,13 @@ func (w *Window) BadText(n int) *rows.Problem {
 // mangled finds a record that was written in UTF-8 though the file is read in another encoding, as in files put together
 // from two systems, or saved once more by a third.
 func (w *Window) mangled(record []byte) *rows.Problem {
-	if w.decoder == nil || w.trusted || firstHigh(record) == len(record) || !w.decoder.charset.isUTF8(record) {
+	if w.decoder == nil || firstHigh(record) == len(record) || !w.decoder.charset.isUTF8(record) {
 		return nil
 	}
 	return &rows.Problem{
 		Code: "encoding",
 		Text: fmt.Sprintf("the row is text in UTF-8 as well as in %s, which was named:%s there would be other characters", w.encoding, w.where(record, firstHigh(record))),
-		Hint: "take the encoding out where the file is UTF-8, write all of it in one encoding where it was put together, or take such rows as " + w.encoding + " with --trust-encoding",
+		Hint: "take the encoding out where the file is UTF-8, or write all of it in one encoding where it was put together",
 	}
 }
 

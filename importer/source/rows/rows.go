@@ -52,9 +52,6 @@ type Options struct {
 	// order mark beats it; without both the text must be UTF-8. ISO-2022-JP, x-user-defined and the encodings that
 	// the standard only replaces are refused. Workbooks do not need it.
 	Encoding string
-	// TrustEncoding says that rows which are valid UTF-8, beyond ASCII, are text of the Encoding all the same,
-	// where that has one byte a character.
-	TrustEncoding bool
 	// Sheet names the sheet of a workbook to read; "" is the first one that is not hidden.
 	Sheet string
 	// List names the member of a JSON document that holds the rows; "" is the only list of objects.

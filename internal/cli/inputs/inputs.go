@@ -184,7 +184,7 @@ func glob(pattern string) (found []string, err error) {
 func sourceOptions(c *cli.Context, s mapping.Source) (source.Options, error) {
 	o := source.Options{
 		Format: source.Format(s.Format), Delimiter: s.Delimiter, NoQuotes: s.NoQuotes, NoHeader: s.NoHeader, Columns: s.Columns,
-		Null: s.Null, Encoding: s.Encoding, TrustEncoding: c.Bool("trust-encoding"), Sheet: s.Sheet, List: s.List, Backslash: s.Backslash,
+		Null: s.Null, Encoding: s.Encoding, Sheet: s.Sheet, List: s.List, Backslash: s.Backslash,
 		Frame: source.Frame{SkipRows: s.SkipRows, SkipFooter: s.SkipFooter, Footer: s.Footer, Comment: s.Comment},
 	}
 	if format := c.String("format"); format != "" {
