@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"syscall"
 
 	"go.etcd.io/bbolt"
@@ -83,11 +82,6 @@ func resolved(path string) string {
 		path = whole
 	}
 	return path
-}
-
-func parseID(text string) (fileID, error) {
-	id, err := strconv.ParseUint(text, 16, 64)
-	return fileID(id), err
 }
 
 // noteKey is where a note stands in the file.

@@ -221,9 +221,8 @@ func TestAnExportCarriesIncompleteness(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	w.leads(40)
-	restore := func() {}
 	w.must(0, append(importFour, "--limit", "10")...)
-	restore = w.backup("state")
+	restore := w.backup("state")
 	w.must(0, append(importFour, "--limit", "30")...)
 	restore()
 	w.must(0, "checkpoint", "check", id(t, w.must(4, importFour...), "--accept-older"))
