@@ -87,8 +87,8 @@ func Names() (names []string) {
 var afterWords = spelling.Form(`^(?:(?:leadferry|exit|return|error|errorlevel|rc|code|status|http)[_:=]*)*(\d+)$`)
 
 // Find returns the entry that is meant: by its name, by another of its names (408; 4xx for any
-// 4xx that has no entry of its own), or by a message that was pasted. Case, blanks and hyphens do
-// not matter, nor do words like "exit code", "rc" or "HTTP" before a number.
+// 4xx that has no entry of its own), or by a message that was pasted: its own entry, else that of its
+// area. Case, blanks and hyphens do not matter, nor do words like "exit code", "rc" or "HTTP" before a number.
 func Find(asked string) (Entry, bool) {
 	asked = strings.Join(strings.Fields(asked), " ") // a summary breaks its lines
 	name := strings.NewReplacer(" ", "_", "-", "_").Replace(strings.ToLower(asked))
@@ -109,6 +109,9 @@ func Find(asked string) (Entry, bool) {
 				return k.Entries[i], true
 			}
 		}
+	}
+	if area := areaEntry(asked); area != "" {
+		return Find(area)
 	}
 	return Entry{}, false
 }

@@ -1,7 +1,9 @@
 package explain
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/binary"
 	"flag"
 	"fmt"
 	"go/ast"
@@ -25,6 +27,7 @@ type spoken struct {
 	names map[string]string   // of rules, exit codes, answers and refusals: kind by name
 	texts map[string][]string // literals of each place that warns, or stops a run, by the place
 	all   []string            // every literal
+	files map[string][]string // the same by file
 }
 
 const module = "../.."
@@ -32,7 +35,7 @@ const module = "../.."
 // listen reads the sources of the program.
 func listen(t *testing.T) *spoken {
 	t.Helper()
-	s := &spoken{names: map[string]string{}, texts: map[string][]string{}}
+	s := &spoken{names: map[string]string{}, texts: map[string][]string{}, files: map[string][]string{}}
 	set := token.NewFileSet()
 	err := filepath.WalkDir(module, func(name string, entry fs.DirEntry, err error) error {
 		base := filepath.Base(name)
@@ -75,6 +78,7 @@ func (s *spoken) file(set *token.FileSet, file *ast.File, name string) {
 		switch n := n.(type) {
 		case *ast.BasicLit:
 			s.all = append(s.all, literals(n)...)
+			s.files[name] = append(s.files[name], literals(n)...)
 		case *ast.GenDecl:
 			s.constants(n, name)
 		case *ast.FuncDecl:
@@ -251,6 +255,91 @@ func TestEverythingSaidIsExplained(t *testing.T) {
 		if kind := s.names[e.Name]; kind == "" && slices.Contains([]string{"outcome", "exit code", "rule", "answer", "refusal"}, e.Kind) {
 			t.Errorf("%s: there is no such %s", e.Name, e.Kind)
 		}
+	}
+}
+
+// verb parts the literal pieces of a format.
+var verb = regexp.MustCompile(`%[-+# 0-9.]*[a-zA-Z%]`)
+
+// saidPieces are the pieces of texts that a file's code may print: at least two words, and no SQL or HTML.
+func saidPieces(texts []string) (pieces []string) {
+	for _, text := range texts {
+		if strings.Contains(text, "SELECT ") || strings.Contains(text, "UPDATE ") || strings.Contains(text, "</") {
+			continue
+		}
+		for _, piece := range verb.Split(text, -1) {
+			if len(plainWords(piece)) >= few {
+				pieces = append(pieces, piece)
+			}
+		}
+	}
+	return pieces
+}
+
+// Every message that the program can print is found, however it is pasted: the index of messages holds them all.
+func TestEveryMessageIsFound(t *testing.T) {
+	s := listen(t)
+	var index [][record]byte
+	for file, texts := range s.files {
+		for _, piece := range saidPieces(texts) {
+			words := plainWords(piece)
+			together := min(window, len(words))
+			for _, at := range []int{0, len(words) - together} {
+				var one [record]byte
+				binary.BigEndian.PutUint32(one[:], windowHash(words[at:at+together]))
+				one[record-1] = byte(areaOf(file))
+				index = append(index, one)
+			}
+		}
+	}
+	slices.SortFunc(index, func(a, b [record]byte) int { return bytes.Compare(a[:], b[:]) })
+	index = slices.Compact(index)
+	want := bytes.Join(slices.Collect(func(yield func([]byte) bool) {
+		for i := range index {
+			if !yield(index[i][:]) {
+				return
+			}
+		}
+	}), nil)
+	if *update {
+		if err := os.WriteFile("messages.bin", want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		t.Skip("written")
+	}
+	if !bytes.Equal(messages, want) {
+		t.Error("messages.bin is not what the sources say: go test ./internal/explain -update writes it")
+	}
+	found := 0
+	for file, texts := range s.files {
+		for _, piece := range saidPieces(texts) {
+			pasted := "leadferry: some/file.csv:12: " + strings.Join(strings.Fields(piece), "\n  ") + " \"x\""
+			if _, ok := Find(pasted); !ok {
+				t.Errorf("%s: %q is not found", file, piece)
+			}
+			found++
+		}
+	}
+	if found < 1000 {
+		t.Errorf("only %d messages were walked", found)
+	}
+}
+
+// A message is explained by the area that says it, where it has no entry of its own.
+func TestMessagesAreExplainedByTheirArea(t *testing.T) {
+	for message, want := range map[string]string{
+		`leadferry: leads.yaml:7:5: unknown key "organisation" in assign[1]`:                                                                   "mapping_file",
+		"leadferry: the checkpoint /x/y.db: is damaged: page 3 is none":                                                                        "damaged",
+		"leadferry: flag --limit needs a value":                                                                                                "command_line",
+		"found.csv:3 (row 2 of the file): its lead ID stands twice in the list; nothing was settled\nhint: one lead cannot belong to two rows": "checkpoint_command",
+		"leadferry: no client secret given\nhint: set LEADFERRY_CLIENT_SECRET, --client-secret-file with a file":                               "command_line",
+	} {
+		if e, ok := Find(message); !ok || e.Name != want {
+			t.Errorf("%q: %q, want %q", message, e.Name, want)
+		}
+	}
+	if e, ok := Find("nothing of this is ours xyzzy"); ok {
+		t.Errorf("a strange text is explained by %s", e.Name)
 	}
 }
 
