@@ -34,8 +34,8 @@ Example:
    leadferry init leads.csv                  # writes leads.yaml
    leadferry validate -m leads.yaml leads.csv
 
-Exit codes: 0 the mapping was written; 2 the file cannot be read, or a mapping of
-that name is there already.`,
+Exit codes: 0 the mapping was written; 2 one of the rows cannot be read (its encoding,
+a NUL, a quote), or a mapping of that name is there already.`,
 		Flags: append(sourceFlags(), target), Action: p.runInit,
 	}
 }

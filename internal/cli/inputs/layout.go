@@ -22,13 +22,23 @@ type layout struct {
 }
 
 // best is the file, read in the way in which most of its rows can be read. Where none is
-// better, it is the usual one.
+// better, it is the usual one. No way may pass over a line that cannot be read.
 func (l *layout) best(o source.Options) *sampled {
 	best := l.read(o)
-	if best.plain() || len(l.piped) == maxPiped {
+	if best.plain() {
 		return best
 	}
-	lines := l.lines(o)
+	lines, unread := l.lines(o, func(string) bool { return true })
+	if unread.line == 0 && !best.unread.isText() {
+		unread = best.unread
+	}
+	if unread.line > 0 {
+		best.err = l.refusal(unread, o)
+	}
+	if unread.line > 0 || len(l.piped) == maxPiped {
+		return best
+	}
+	parted := l.parted(best, lines)
 	for _, way := range lines.ways(o.Delimiter) {
 		o := best.options
 		way(&o)
@@ -36,13 +46,43 @@ func (l *layout) best(o source.Options) *sampled {
 			best = r
 		}
 	}
-	return l.withoutFooter(best)
+	if broken := parted.broken(lines); broken > 0 && (best.options.SkipRows >= broken || best.delimiter != parted.delimiter) {
+		best = parted
+	}
+	if best = l.withoutFooter(best); best.err == nil && best.unread.line > 0 {
+		best.err = l.refusal(best.unread, o)
+	}
+	return best
+}
+
+// parted is the file, read in the usual way but with the delimiter that most of its lines have: a quote of the header that is not
+// closed hides it from the readers.
+func (l *layout) parted(usual *sampled, lines rawLines) *sampled {
+	_, width, delimiter := lines.table(usual.options.Delimiter)
+	if usual.err != nil || width < 2 || lines[0].cells != nil || usual.delimiter == delimiter {
+		return usual
+	}
+	o := usual.options
+	o.Delimiter = delimiter
+	return l.read(o)
+}
+
+// broken is the line of a text that cannot be taken apart, or 0. One without a letter is no header.
+func (r *sampled) broken(lines rawLines) int {
+	if open, ok := errors.AsType[*source.OpenError](r.err); ok {
+		at := slices.IndexFunc(lines, func(l rawLine) bool { return l.number == open.Line && strings.Trim(l.text, " \",;|\t") != "" })
+		return open.Line * min(at+1, 1)
+	}
+	if lost, ok := errors.AsType[*source.LostError](r.err); ok {
+		return lost.Line
+	}
+	return r.unread.line
 }
 
 // plain reports whether nothing of the file asks for another reading: all rows could be
 // read, the header is known, and the last row does not look like a footer.
 func (r *sampled) plain() bool {
-	return r.err == nil && r.info.Format == string(source.JSONL) ||
+	return r.err == nil && r.unread.line == 0 && r.info.Format == string(source.JSONL) ||
 		r.err == nil && r.lost == 0 && propose.Known(r.columns) > 1 && !r.lastIsThin()
 }
 
@@ -86,8 +126,8 @@ const (
 	leastOfWidth = 0.6 // part of the columns that a header has names for
 )
 
-// lines are the first of the file that hold something, as they stand there; none of JSON.
-func (l *layout) lines(o source.Options) (lines rawLines) {
+// lines are the first of the file that hold something that is wanted, as they stand there, and the first that is no text; none of JSON.
+func (l *layout) lines(o source.Options, wanted func(text string) bool) (lines rawLines, unread unread) {
 	o.NoHeader, o.Columns, o.NoQuotes, o.Delimiter = true, []string{"line"}, true, noDelimiter
 	if l.name == "-" {
 		o.Stdin = strings.NewReader(string(l.piped))
@@ -101,12 +141,12 @@ func (l *layout) lines(o source.Options) (lines rawLines) {
 		f, err = openInput(l.name, o)
 	}
 	if err != nil {
-		return nil
+		return nil, unread
 	}
 	defer f.Close()
 	format := f.Info().Format
 	var row source.Row
-	for len(lines) < mostRaw && format != string(source.JSONL) && f.Next(&row) == nil {
+	for read := 0; len(lines) < mostRaw && read < maxSampleRows && format != string(source.JSONL) && f.Next(&row) == nil; read++ {
 		line := rawLine{number: row.Line}
 		switch {
 		case format == string(source.XLSX):
@@ -114,9 +154,12 @@ func (l *layout) lines(o source.Options) (lines rawLines) {
 		case row.Problem == nil:
 			line.text = strings.Clone(row.Cells[0])
 		}
-		lines = append(lines, line)
+		unread.note(&row)
+		if wanted(line.text) {
+			lines = append(lines, line)
+		}
 	}
-	return lines
+	return lines, unread
 }
 
 // ways are changes of the options that the lines call for, in the order in which they are
@@ -147,7 +190,7 @@ func (lines rawLines) ways(delimiter rune) (ways []func(*source.Options)) {
 
 // withoutHeader is how many columns a file has whose first line is a lead, or 0.
 func (lines rawLines) withoutHeader(delimiter rune) (columns int) {
-	cells, width := lines.table(delimiter)
+	cells, width, _ := lines.table(delimiter)
 	if len(cells) > 0 && propose.BeginsWithLead(cells[0], cells[1:]) {
 		return width
 	}
@@ -162,7 +205,7 @@ func (l *layout) header(o source.Options, fits func(names []string) bool) (taken
 	}
 	skipped, delimiter := o.SkipRows, o.Delimiter
 	o.Frame = source.Frame{Comment: o.Comment}
-	lines := l.lines(o)
+	lines, _ := l.lines(o, func(string) bool { return true })
 	for _, line := range lines {
 		if line.number > skipped {
 			taken = line.number
@@ -206,7 +249,7 @@ func (lines rawLines) delimiters(named rune) []rune {
 // of the others; and since names with their values may stand above a table, the first that has as many and is no lead,
 // and the first half of whose cells are names that are known.
 func (lines rawLines) beforeHeader(delimiter rune) (counts []int) {
-	cells, width := lines.table(delimiter)
+	cells, width, _ := lines.table(delimiter)
 	for _, fits := range []func(at, filled int) bool{
 		func(_, filled int) bool { return float64(filled) >= leastOfWidth*float64(width) },
 		func(at, filled int) bool {
@@ -231,18 +274,18 @@ func (lines rawLines) beforeHeader(delimiter rune) (counts []int) {
 }
 
 // table are the cells of the lines under the delimiter that makes most of them, as many in each as most lines have.
-func (lines rawLines) table(named rune) (cells [][]string, width int) {
+func (lines rawLines) table(named rune) (cells [][]string, width int, delimiter rune) {
 	most := 0
 	for _, d := range lines.delimiters(named) {
 		parted := lines.split(d)
 		if w, times := usualWidth(parted); w*times > most {
-			most, cells, width = w*times, parted, w
+			most, cells, width, delimiter = w*times, parted, w, d
 		}
 	}
 	for i, row := range cells {
 		cells[i] = slices.Concat(row, make([]string, max(0, width-len(row))))[:width]
 	}
-	return cells, width
+	return cells, width, delimiter
 }
 
 func (lines rawLines) split(delimiter rune) (all [][]string) {

@@ -54,14 +54,17 @@ type sampled struct {
 	rows    [][]string
 	bad     []propose.Unread
 	lost    int // rows that could not be read
+	unread  unread
 	repeats int
 	bytes   int
-	tail    []lastRow
+
+	delimiter rune
+	tail      []lastRow
 }
 
 // read reads the first rows with these options.
 func (l *layout) read(o source.Options) *sampled {
-	r := &sampled{options: o}
+	r := &sampled{options: o, delimiter: o.Delimiter}
 	if l.name == "-" {
 		r.options.Stdin = io.MultiReader(bytes.NewReader(l.piped), l.rest)
 	}
@@ -72,7 +75,7 @@ func (l *layout) read(o source.Options) *sampled {
 	}
 	defer f.Close()
 	r.complete, r.err = r.take(f)
-	r.info, r.warnings = f.Info(), f.Warnings()
+	r.info, r.warnings, r.delimiter = f.Info(), f.Warnings(), f.Delimiter()
 	return r
 }
 
@@ -167,6 +170,7 @@ const mostReasons = 3
 // lose counts a row that cannot be read by its reason.
 func (r *sampled) lose(row *source.Row) {
 	r.lost++
+	r.unread.note(row)
 	why := row.Problem.String()
 	i := slices.IndexFunc(r.bad, func(u propose.Unread) bool { return alike(u.Why, why) })
 	if i < 0 && len(r.bad) > mostReasons {
