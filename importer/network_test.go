@@ -150,10 +150,7 @@ func (b *balancer) judge(tr *trial) (faults []string) {
 			fault("row %s: %v (%s), made %d times", l.it.rec.Key, l.r.outcome, l.r.text, made)
 		}
 	}
-	most := 1
-	if b.server.Config.IdleTimeout == 200*time.Millisecond {
-		most = 10 // a busy machine stands still as its clocks run out; without any care it would be some dozens
-	}
+	most := tr.Concurrency // connections that were closed as their creates left; after that each create gets its own
 	if b.restarts { // twice, with what is in flight
 		most += 2 * tr.Concurrency
 	}

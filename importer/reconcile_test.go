@@ -14,6 +14,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/importer/report"
+	"leadferry/internal/rowkey"
 )
 
 // verdicts are those of a run's rows, by key.
@@ -232,7 +233,7 @@ func TestWilson(t *testing.T) {
 func TestAbsentLeads(t *testing.T) {
 	paired(t, func(t *testing.T, p *pair) {
 		p.must("created 3", p.run("import", Options{}, "a,,x-a,open,Ann,1", "b,,x-b,open,Bob,1", "c,,x-c,open,Cy,1"))
-		other := checkpoint.Entry{Key: "webinar/a", State: checkpoint.Created, LeadID: "lead-w", ExternalID: "w", Status: "open"}
+		other := checkpoint.Entry{Key: rowkey.Effective("webinar", "a"), State: checkpoint.Created, LeadID: "lead-w", ExternalID: "w", Status: "open"}
 		if _, err := p.db.Settle(t.Context(), other); err != nil {
 			t.Fatal(err)
 		}
@@ -243,7 +244,7 @@ func TestAbsentLeads(t *testing.T) {
 		p.service.fate = func(string, string) string { return "lost" }
 		p.must("in_doubt 1", p.run("import", Options{}, "d,,x-d,open,Dan,1"))
 		p.service.fate = nil
-		if _, err := p.db.Forget(t.Context(), []string{"webinar/a"}, true); err != nil {
+		if _, err := p.db.Forget(t.Context(), []string{rowkey.Effective("webinar", "a")}, true); err != nil {
 			t.Fatal(err)
 		}
 		a, b, c := "a,,x-a,open,Ann,1", "b,,x-b,open,Bob,1", "c,,x-c,open,Cy,1"

@@ -282,7 +282,7 @@ func TestNamesAreNotTakenForSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.run("", "import", "--sandbox", "-m", sampleFile(t, "leads.yaml"), "leads.csv")
-	d.must(2, "", []string{"checkpoint", "history", "--sandbox", "/" + trunk}, "without one, it is //"+trunk)
+	d.must(0, "", []string{"checkpoint", "history", "--sandbox", "/" + trunk}, "/"+trunk, "leads.csv:2")
 	if err := os.Mkdir("exports", 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -230,8 +230,8 @@ func TestConnectionsRefused(t *testing.T) {
 		t.Errorf("exit %d, want 0", code)
 	}
 	s := w.summary("s.json")
-	if s.Rows.Created != rows || s.Requests.Retries == 0 || before == rows {
-		t.Errorf("%+v, %d retries; %d leads were there before", s.Rows, s.Requests.Retries, before)
+	if s.Rows.Created != rows || before == rows {
+		t.Errorf("%+v; %d leads were there before", s.Rows, before)
 	}
 	w.complete(rows)
 }

@@ -222,8 +222,8 @@ func (d *Directory) locate(f form) (l location, err error) {
 	if err != nil {
 		return l, err
 	}
-	code := postalCode(value)
-	if kind == regions && !strings.ContainsAny(code, "0123456789") {
+	parted := slices.ContainsFunc(d.locations, func(l location) bool { return l.territories != nil })
+	if kind == regions && parted && d.territory(postalCode(value)) < 0 {
 		return l, refuse(http.StatusUnprocessableEntity, "no location serves this postal code")
 	}
 	return d.search(kind, value), nil
