@@ -151,7 +151,7 @@ func (b *balancer) judge(tr *trial) (faults []string) {
 		}
 	}
 	most := tr.Concurrency // connections that were closed as their creates left; after that each create gets its own
-	if b.restarts { // twice, with what is in flight
+	if b.restarts {        // twice, with what is in flight
 		most += 2 * tr.Concurrency
 	}
 	if doubts := tr.tally.outcomes[InDoubt]; len(tr.records.lines) != 150 || doubts > most {
