@@ -12,7 +12,6 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"leadferry/internal/spelling"
-	"leadferry/mapping/expression"
 	"leadferry/mapping/texts"
 )
 
@@ -237,7 +236,7 @@ func (s *search) find(v *value, c use) int {
 	case !found:
 		hint := spelling.Hint(name, s.columns.Names)
 		if hint == "" && v.expr != nil {
-			hint = expression.MissingHint(name)
+			hint = "if the text is meant, it needs quotes: " + texts.Quote(name)
 		}
 		if hint == "" {
 			hint = s.names()

@@ -77,9 +77,6 @@ func TestExpressionsComeOutAsTheirLanguageSays(t *testing.T) {
 		{`name[-3:]`, "Lee"},
 		{`name[5:99]`, "Lee"},
 		{`name[6:2]`, ""},
-		{`name[indexOf(name, "L"):]`, "Lee"},
-		{`lastIndexOf(name, "e")`, "7"},
-		{`indexOf(name, "z")`, "-1"},
 		{`[1, 2, 3][1:] | sum()`, "5"},
 		{`split(tags, ";") | first()`, "x, y"},
 		{`split(tags, ",", 2) | last() | trim()`, "y;z"},
@@ -88,7 +85,6 @@ func TestExpressionsComeOutAsTheirLanguageSays(t *testing.T) {
 		{`replace(name, "e", "é")`, "Ömér Léé"},
 		{`repeat("0", 5 - len(score)) + score`, "00070"},
 		{`::replace(name, "e", "é")`, "Ömér Léé"},
-		{`repeat("0", -1)`, ""},
 		{`let parts = split(name, " "); upper(parts[1]) + ", " + parts[0]`, "LEE, Ömer"},
 		{`if score == "70" {"a"} else {"b"}`, "a"},
 		{`get(split(name, " "), 5) ?? "x"`, "x"},
@@ -110,50 +106,38 @@ func TestExpressionsComeOutAsTheirLanguageSays(t *testing.T) {
 // faults 105, 107
 func TestParseTellsWhatIsWrongWithAnExpression(t *testing.T) {
 	const functions = "known here: abs, all, any, ceil, coalesce, count, filter, find, findIndex, findLast, findLastIndex, first, float, floor, get, " +
-		"hasPrefix, hasSuffix, indexOf, int, join, last, lastIndexOf, len, lower, map, max, mean, median, min, none, one, repeat, replace, " +
+		"hasPrefix, hasSuffix, int, join, last, len, lower, map, max, mean, median, min, none, one, repeat, replace, " +
 		"reverse, round, sort, split, string, sum, take, trim, trimPrefix, trimSuffix, upper"
-	const types = "\nhint: a cell is a text: int(column) or float(column) makes a number of it"
-	const empty = "\nhint: a cell is a text and never missing: coalesce(a, b) takes the first that holds anything, a != \"\" asks whether it does"
-	const clock = "\nhint: there is no clock in an expression: the same row gives the same lead at all times"
-	const end = "\nhint: write what follows, or take the last operator out"
+	const cell = "\nhint: a cell is a text and never missing: int(a) makes a number of it, a != \"\" asks whether it holds anything, " +
+		"coalesce(a, b) takes the first that does"
+	const example = "\nhint: for example: stage == \"Won\" ? first + \" \" + last : coalesce(nick, \"?\")"
 	tests := []struct{ expr, want string }{
-		{`name +`, "13: x.expr: the expression ends where more must follow" + end},
-		{`name name`, `13: x.expr: unexpected "name"` + "\nhint: write $env[\"name name\"] for a column whose name is no single word"},
-		{`name & 1`, "13: x.expr: unexpected \"&\"\nhint: and asks whether both are so; + puts texts together: first + \" \" + last"},
-		{`name + 1`, "13: x.expr: invalid operation: + (mismatched types string and int)" + types},
-		{`äé + 1`, "11: x.expr: invalid operation: + (mismatched types string and int)" + types},
-		{`score > 5`, "14: x.expr: invalid operation: > (mismatched types string and int)" + types},
+		{`name +`, "13: x.expr: the expression ends where more must follow" + example},
+		{`name name`, `13: x.expr: unexpected "name"` + "\nhint: a column whose name is no single word is written $env[\"name name\"]"},
+		{`name & 1`, "13: x.expr: unexpected \"&\"" + example},
+		{`name + 1`, "13: x.expr: invalid operation: + (mismatched types string and int)" + cell},
+		{`äé + 1`, "11: x.expr: invalid operation: + (mismatched types string and int)" + cell},
+		{`score > 5`, "14: x.expr: invalid operation: > (mismatched types string and int)" + cell},
 		{`x + foo(1)`, "12: x.expr: unknown function \"foo\"\nhint: " + functions},
 		{`uper(x)`, "8: x.expr: unknown function \"uper\"\nhint: did you mean \"upper\"?"},
-		{`now()`, "8: x.expr: unknown function \"now\"" + clock},
-		{`::now()`, "10: x.expr: unknown function \"now\"" + clock},
-		{`reduce([1], # + #acc)`, "8: x.expr: unknown function \"reduce\"\nhint: " + functions},
-		{`groupBy([1], #)`, "8: x.expr: unknown function \"groupBy\"\nhint: " + functions},
+		{`now()`, "8: x.expr: unknown function \"now\"" + "\nhint: " + functions},
+		{`::now()`, "10: x.expr: unknown function \"now\"" + "\nhint: " + functions},
 		{`len($env)`, "12: x.expr: $env stands before a column's name only\nhint: $env[\"column\"]"},
-		{`$env[name]`, "13: x.expr: a column's name must be written out\nhint: $env[\"column\"]"},
-		{`name.upper()`, "13: x.expr: there are no methods, only functions\nhint: upper(column)"},
-		{`split(name, ",")`, "8: x.expr: the expression comes to a list or an object, not to a text\nhint: join(list, \", \") makes a text of a list"},
-		{`{"a": 1}`, "8: x.expr: the expression comes to a list or an object, not to a text\nhint: join(list, \", \") makes a text of a list"},
-		{`let a = 1; let a = 2; a`, "23: x.expr: cannot redeclare variable a"},
-		{`any([1], any([2], # > 1))`, "26: x.expr: a function over a list stands in another one\nhint: give the inner list a name before: let names = split(column, \",\"); …"},
-		{`a matches b`, "18: x.expr: the regular expression must be written out\nhint: column matches \"^[0-9]+$\""},
-		{`a matches "("`, "18: x.expr: the regular expression cannot be read: missing closing ) in \"(\"\nhint: the syntax is that of RE2: no look-ahead, no back-references"},
-		{`a matches "(?:[a-z]{10}abcdefgh){100}(?:[a-z]{10}abcdefgh){100}(?:[a-z]{10}abcdefgh){100}"`, "18: x.expr: the regular expression is too large once its repetitions are written out\nhint: use * or + in place of large numbers"},
-		{`a matches "` + strings.Repeat("a", 1025) + `"`, "18: x.expr: the regular expression is longer than 1 KiB\nhint: leave out what need not be checked"},
-		{strings.Repeat("(", 4097), "8: x.expr: the expression is longer than 4096 bytes"},
-		{`1` + strings.Repeat("+1", 600), "1009: x.expr: compilation failed: expression exceeds maximum allowed nodes"},
+		{`$env[name]`, "8: x.expr: $env stands before a column's name only\nhint: $env[\"column\"]"},
+		{`name.upper()`, "13: x.expr: string is not callable" + example},
+		{`split(name, ",")`, "8: x.expr: the expression comes to a list or an object, not to a text\nhint: write join(list, \", \")"},
+		{`{"a": 1}`, "8: x.expr: the expression comes to a list or an object, not to a text\nhint: write join(list, \", \")"},
+		{`let a = 1; let a = 2; a`, "23: x.expr: cannot redeclare variable a" + example},
+		{`a matches "("`, "10: x.expr: error parsing regexp: missing closing ): `(`" + example},
 		{`1 / 0`, "7: x cannot be computed: a number is too large"},
-		{`9223372036854775807 + 1`, "7: x cannot be computed: a number is too large"},
-		{`repeat("a", 1048577)`, "7: x cannot be computed: it makes texts of more than 1 MiB together"},
-		{`phone ?? mobile`, "14: x.expr: ?? takes the left side always, since that is never missing" + empty},
-		{`trim(phone) ?? "x"`, "20: x.expr: ?? takes the left side always, since that is never missing" + empty},
-		{`phone || mobile`, "14: x.expr: invalid operation: || (mismatched types string and string)" + empty},
-		{`phone or mobile`, "14: x.expr: invalid operation: or (mismatched types string and string)" + empty},
-		{`phone && mobile == ""`, "14: x.expr: invalid operation: && (mismatched types string and bool)" + empty},
-		{`!phone`, "8: x.expr: invalid operation: ! (mismatched type string)" + empty},
-		{`not phone`, "8: x.expr: invalid operation: not (mismatched type string)" + empty},
-		{`phone ? phone : mobile`, "8: x.expr: non-bool expression (type string) used as condition" + empty},
-		{`""[`, "10: x.expr: the expression ends where more must follow" + end},
+		{`phone ?? mobile`, "14: x.expr: ?? takes the left side always, since that is never missing" + cell},
+		{`phone || mobile`, "14: x.expr: invalid operation: || (mismatched types string and string)" + cell},
+		{`phone or mobile`, "14: x.expr: invalid operation: or (mismatched types string and string)" + cell},
+		{`phone && mobile == ""`, "14: x.expr: invalid operation: && (mismatched types string and bool)" + cell},
+		{`!phone`, "8: x.expr: invalid operation: ! (mismatched type string)" + cell},
+		{`not phone`, "8: x.expr: invalid operation: not (mismatched type string)" + cell},
+		{`phone ? phone : mobile`, "8: x.expr: non-bool expression (type string) used as condition" + cell},
+		{`""[`, "10: x.expr: the expression ends where more must follow" + example},
 	}
 	for _, tt := range tests {
 		t.Run(tt.expr, func(t *testing.T) {
@@ -209,22 +193,16 @@ func TestBindTellsTheColumnsThatAnExpressionMisses(t *testing.T) {
 // faults 115
 func TestAnExpressionThatFailsMakesTheRowInvalidWithoutItsValues(t *testing.T) {
 	for expr, want := range map[string]string{
-		`int(name)`:                             "lead.content.x cannot be computed: int takes a whole number of at most 18 digits",
-		`int(big)`:                              "lead.content.x cannot be computed: int takes a whole number of at most 18 digits",
-		`float(hex)`:                            "lead.content.x cannot be computed: float takes a number with a point and no comma",
-		`float(name)`:                           "lead.content.x cannot be computed: float takes a number with a point and no comma",
-		`int(float(big))`:                       "lead.content.x cannot be computed: int takes a whole number of at most 18 digits",
-		`int(score) * 1000000000000000000`:      "lead.content.x cannot be computed: a number is too large",
-		`-9223372036854775807 - int(score)`:     "lead.content.x cannot be computed: a number is too large",
-		`9223372036854775800 + int(score)`:      "lead.content.x cannot be computed: a number is too large",
-		`1 / (int(score) - 70)`:                 "lead.content.x cannot be computed: a number is too large",
-		`1 % (int(score) - 70)`:                 "lead.content.x cannot be computed: a function or an operator does not take what the columns hold",
-		`split(name, " ")[7]`:                   "lead.content.x cannot be computed: a function or an operator does not take what the columns hold",
-		`{"70": [1]}[score]`:                    "lead.content.x cannot be computed: it comes to a list or an object, not to a text",
-		`repeat(name, 200000)`:                  "lead.content.x cannot be computed: it makes texts of more than 1 MiB together",
-		`let a = repeat(name, 60000); a + a`:    "lead.content.x cannot be computed: it makes texts of more than 1 MiB together",
-		`replace(repeat(name, 1000), "", name)`: "", // 9 KiB, doubled often below
-		`len(1..(int(score) * 10000))`:          "lead.content.x cannot be computed: a function or an operator does not take what the columns hold",
+		`int(name)`:             "lead.content.x cannot be computed: int takes a whole number of at most 15 digits",
+		`int(big)`:              "lead.content.x cannot be computed: int takes a whole number of at most 15 digits",
+		`float(hex)`:            "lead.content.x cannot be computed: float takes a number with a point and no comma",
+		`float(name)`:           "lead.content.x cannot be computed: float takes a number with a point and no comma",
+		`int(float(big))`:       "lead.content.x cannot be computed: int takes a whole number of at most 15 digits",
+		`1 / (int(score) - 70)`: "lead.content.x cannot be computed: a number is too large",
+		`1 % (int(score) - 70)`: "lead.content.x cannot be computed: a function or an operator does not take what the columns hold",
+		`split(name, " ")[7]`:   "lead.content.x cannot be computed: a function or an operator does not take what the columns hold",
+		`{"70": [1]}[score]`:    "lead.content.x cannot be computed: it comes to a list or an object, not to a text",
+		`repeat(name, 200000)`:  "lead.content.x cannot be computed: a function or an operator does not take what the columns hold",
 	} {
 		_, got := exprRow.ofExpr(t, expr)
 		if want == "" {
@@ -236,28 +214,6 @@ func TestAnExpressionThatFailsMakesTheRowInvalidWithoutItsValues(t *testing.T) {
 		if len(got) != 1 || got[0].Text != want || got[0].Rule != "expr" || got[0].Column == "" {
 			t.Errorf("%s: %v, want %s", expr, got, want)
 		}
-	}
-}
-
-// An expression that doubles its text again and again ends before the memory does.
-func TestAnExpressionCannotFillTheMemory(t *testing.T) {
-	var b strings.Builder
-	b.WriteString(`let a0 = name; `)
-	for i := range 100 {
-		b.WriteString(strings.NewReplacer("N", "a"+strings.Repeat("b", i+1), "P", "a"+strings.Repeat("b", i)).Replace(`let N = P + P; `))
-	}
-	for _, expr := range []string{
-		strings.Replace(`let a = name; `+b.String()[len(`let a0 = name; `):]+`len(a)`, "a0", "a", -1)[:4000],
-	} {
-		expr = expr[:strings.LastIndex(expr, ";")+1] + " len(a)"
-		_, problems := exprRow.ofExpr(t, expr)
-		if len(problems) != 1 || problems[0].Text != "lead.content.x cannot be computed: it makes texts of more than 1 MiB together" {
-			t.Errorf("problems: %v", problems)
-		}
-	}
-	large := cells{"a", strings.Repeat("x", maxMade+1)}
-	if _, problems := large.ofExpr(t, "len(a)"); len(problems) != 1 {
-		t.Error("a cell of more than 1 MiB was computed with")
 	}
 }
 
@@ -313,7 +269,7 @@ func TestSkipIf(t *testing.T) {
 		t.Errorf("nothing known: %+v %v, want it whole", rec, problems)
 	}
 	want := []Problem{
-		{Column: "is_test, age", Rule: "expr", Text: "skip_if cannot be computed: int takes a whole number of at most 18 digits"},
+		{Column: "is_test, age", Rule: "expr", Text: "skip_if cannot be computed: int takes a whole number of at most 15 digits"},
 		{Column: "id", Rule: "key", Text: "key is empty, but every row needs one"},
 	}
 	if diff := cmp.Diff(want, b.Map([]string{"", "", "old"}, Env{}, &rec)); diff != "" || rec.Skip {
@@ -332,32 +288,6 @@ func TestSkipIfMustBeACondition(t *testing.T) {
 		if err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", expr, err, want)
 		}
-	}
-}
-
-// faults 104
-func TestTheExpressionsOfAMappingHaveABound(t *testing.T) {
-	const begin = "version: 1\nlead:\n  content:\n"
-	_, err := Parse("m", []byte(begin+numbered(1001, "    aN: {expr: x}\n")), nil)
-	if want := "m:996:18: lead.content.a992.expr: the expressions of the mapping file are too many or too long"; err == nil || !strings.HasPrefix(err.Error(), want) {
-		t.Errorf("%v, want %s", err, want)
-	}
-	long := begin + numbered(60, "    aN: {expr: 'x"+strings.Repeat(" + c", 490)+"'}\n")
-	if made := allocated(func() { parse(t, long) }); made > 64<<20 {
-		t.Errorf("%d MiB", made>>20)
-	}
-}
-
-// faults 107
-func TestAMappingHasAtMostAHundredRegularExpressions(t *testing.T) {
-	const fifty = "    aN: {from: '{x}', format: /N/}\n"
-	_, err := Parse("m", []byte("version: 1\nlead:\n  content:\n"+numbered(50, fifty)+numbered(51, "    bN: {expr: 'x matches \"N\"'}\n")), nil)
-	if want := "m:104:28: lead.content.b50.expr: a mapping file has at most 100 regular expressions"; err == nil || err.Error() != want {
-		t.Errorf("%v, want %s", err, want)
-	}
-	_, err = Parse("m", []byte("version: 1\nlead:\n  content:\n"+numbered(101, fifty)), nil)
-	if want := "m:104:33: a mapping file has at most 100 regular expressions"; err == nil || err.Error() != want {
-		t.Errorf("%v, want %s", err, want)
 	}
 }
 

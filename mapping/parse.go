@@ -10,7 +10,6 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"leadferry/mapping/expression"
 	"leadferry/mapping/texts"
 )
 
@@ -31,10 +30,6 @@ const (
 func Parse(name string, data []byte, read ReadTable) (*Mapping, error) {
 	m := &Mapping{name: name, pull: map[string]string{}, conflict: map[string]string{}}
 	p := &parser{file: name, m: m, read: read, named: map[string]*table{}}
-	p.expressions = expression.New(func(pattern string) *texts.Fault {
-		_, problem := p.readPattern(pattern)
-		return problem
-	})
 	doc, ok := p.document(data)
 	if ok {
 		p.mappingFile(doc)
@@ -57,8 +52,7 @@ type parser struct {
 	read  ReadTable // nil: there are no files
 	named map[string]*table
 
-	expressions *expression.Language
-	patterns    int
+	patterns int
 }
 
 // position is a place in the mapping file.
@@ -160,9 +154,7 @@ func (p *parser) object(n node, members ...member) {
 		if n.path != "" {
 			what += " in " + n.path
 		}
-		if hint := misplaced(key.Value, names); hint != "" && !slices.Contains(names, key.Value) {
-			p.fail(key, hint, "unknown %s", what)
-		} else if p.known(key, what, names) {
+		if p.known(key, what, names) {
 			members[slices.Index(names, key.Value)].read(value)
 		}
 	})
@@ -186,21 +178,13 @@ func (p *parser) each(n node, f func(key, value node)) {
 	}
 }
 
-// noObject says how n becomes one.
 func (p *parser) noObject(n node) {
 	example := n.path[strings.LastIndexByte(n.path, '.')+1:] + ": {name: …}"
-	hint := "for example " + example
-	found := noBlank().FindStringSubmatch(p.line(n.Line))
-	switch {
-	case n.path == "":
+	if n.path == "" {
 		p.fail(n, "begin with version: 1", "a mapping file holds keys and values")
 		return
-	case n.Kind == yaml.SequenceNode:
-		hint = "take the dashes or the brackets away: " + example
-	case found != nil:
-		hint = blankHint(found)
 	}
-	p.fail(n, hint, "%s must hold keys and values", n.path)
+	p.fail(n, "for example "+example+", with a blank behind the colon and no dash before it", "%s must hold keys and values", n.path)
 }
 
 func (p *parser) list(n node, f func(n node)) {

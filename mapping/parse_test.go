@@ -116,7 +116,7 @@ func TestParseTellsEveryMistakeWithItsPlace(t *testing.T) {
 				"m:2:28: the column \"a\" stands twice",
 		},
 		{"a delimiter in JSONL", "version: 1\nsource: {format: jsonl, delimiter: ;}\n", "m:2:25: a source of the format jsonl has no delimiter\nhint: take it out, or correct the format"},
-		{"wrong shapes", "version: 1\nsource: x\nlead: [a]\nkey: [b]\n", "m:2:9: source must hold keys and values\nhint: for example source: {name: …}\nm:3:7: lead must hold keys and values\nhint: take the dashes or the brackets away: lead: {name: …}\nm:4:6: key must be a text\nhint: put several columns into one text: \"{first} {last}\""},
+		{"wrong shapes", "version: 1\nsource: x\nlead: [a]\nkey: [b]\n", "m:2:9: source must hold keys and values\nhint: for example source: {name: …}, with a blank behind the colon and no dash before it\nm:3:7: lead must hold keys and values\nhint: for example lead: {name: …}, with a blank behind the colon and no dash before it\nm:4:6: key must be a text\nhint: put several columns into one text: \"{first} {last}\""},
 		{"a percent sign", "version: 1\nlead: {content: {'%d': [x]}}\n", "m:2:24: lead.content.%d must be a text\nhint: put several columns into one text, \"{first} {last}\", or write {list: […]} for a JSON list"},
 	}
 	for _, tt := range tests {

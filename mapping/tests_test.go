@@ -46,7 +46,7 @@ func TestTestsThatCannotBeRead(t *testing.T) {
 		{"no list", "tests: {row: {a: b}}\n", "m:2:8: tests must be a list\nhint: put brackets around it: [{…}]"},
 		{"nothing in it", "tests: [{}, x]\n", "m:2:9: tests[1] lacks row\nhint: a test is {row: {column: cell}, request: {organizationID: …, content: {…}}}\n" +
 			"m:2:9: tests[1] lacks request\nhint: a test is {row: {column: cell}, request: {organizationID: …, content: {…}}}\n" +
-			"m:2:13: tests[2] must hold keys and values\nhint: for example tests[2]: {name: …}"},
+			"m:2:13: tests[2] must hold keys and values\nhint: for example tests[2]: {name: …}, with a blank behind the colon and no dash before it"},
 		{
 			"misspelt", "tests:\n- rows: {a: b}\n  row: {}\n  request: {typekey: a, location: b, locationSearch: {searchtext: c}, ExternalID: x}\n",
 			"m:3:3: unknown key \"rows\" in tests[1]\nhint: did you mean \"row\"?\n" +
@@ -68,7 +68,7 @@ func TestTestsThatCannotBeRead(t *testing.T) {
 			"m:2:37: tests[1].request.status must be a text\nhint: one text stands there, in quotes if it holds brackets or braces\n" +
 				"m:2:55: tests[1].request.content.a has no value\nhint: write \"\" for an empty text\n" +
 				"m:2:74: tests[1].request.content.d.e has no value\nhint: write \"\" for an empty text\n" +
-				"m:2:100: tests[1].request.locationSearch must hold keys and values\nhint: for example locationSearch: {name: …}",
+				"m:2:100: tests[1].request.locationSearch must hold keys and values\nhint: for example locationSearch: {name: …}, with a blank behind the colon and no dash before it",
 		},
 		{
 			"aliases", "tests: [{row: &a {b: *a}, request: *a}]\n",

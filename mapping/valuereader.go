@@ -170,7 +170,7 @@ func (p *parser) expression(n node) (e *expression.Program, columns []use) {
 	if !ok {
 		return nil, nil
 	}
-	e, problem := p.expressions.Compile(s)
+	e, problem := expression.Compile(s)
 	if problem != nil {
 		p.failAt(p.placeIn(n, problem.From), problem.Hint, "%s: %s", n.path, problem.Text)
 		return nil, nil

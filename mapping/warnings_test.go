@@ -85,11 +85,6 @@ lead:
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	for _, broken := range []string{"null: [item #5, item #6]", "columns: {item #5: x}", `null: ["a", item #5, b]`} {
-		if _, err := Parse("m.yaml", []byte("version: 1\nsource:\n  "+broken+"\n"), nil); err == nil || !strings.Contains(err.Error(), "m.yaml:3:") || !strings.Contains(err.Error(), "a # behind a blank begins a comment\nhint: "+commentHint) {
-			t.Errorf("%s: %v", broken, err)
-		}
-	}
 }
 
 // Some programs write a byte order mark before one that is there.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -11,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v4"
 	"go.yaml.in/yaml/v4/plugin/loaderlimits"
 
+	"leadferry/internal/spelling"
 	"leadferry/mapping/texts"
 )
 
@@ -72,6 +74,47 @@ func load(data []byte) ([]*yaml.Node, error) {
 		docs = append(docs, doc.Content[0])
 	}
 	return docs, nil
+}
+
+// placeholder finds a text that YAML takes for an object.
+var placeholder = spelling.Form(`[:,\[] *\{[^{}:,'"]*\}`)
+
+// syntax takes down the error of the YAML reader, and where it is: where the quote opens that is not closed, else at its mark.
+func (p *parser) syntax(err error) {
+	le, known := errors.AsType[*yaml.LoadError](err)
+	if !known {
+		p.failAt(position{1, 1}, "", "the mapping file is not YAML: %v", err)
+		return
+	}
+	where := position{max(1, le.Mark.Line), max(1, le.Mark.Column)}
+	text, hint := le.Message, `look at this line and the one above: put texts with signs into quotes, a blank behind each colon, and spaces, no tabs, before lines`
+	if le.ContextMsg != "" {
+		text += " " + le.ContextMsg
+	}
+	switch begin := le.ContextMark; {
+	case strings.Contains(le.ContextMsg, "quoted scalar"):
+		where = position{max(1, begin.Line), max(1, begin.Column)}
+		text, hint = "a quote opens here that is not closed, or a backslash stands in it that means nothing", "close the quote; in 'single quotes' a backslash is itself"
+	case placeholder().MatchString(p.line(where.line)):
+		hint = quoteHint
+	case begin.Line > 0 && begin.Line != le.Mark.Line:
+		text += " that begins on line " + strconv.Itoa(begin.Line)
+	}
+	p.failAt(where, hint, "the mapping file is not YAML: %s", text)
+}
+
+// endedByComment warns of a text without quotes that may go on in the comment behind it, for no blank follows its sign: item #5.
+func (p *parser) endedByComment(n node) {
+	const longest = 1 << 10 // bytes of a line that is looked at
+	line := p.line(n.Line)
+	if !n.isPlain() || len(line) > longest {
+		return
+	}
+	body, comment := commentOf(line)
+	if sign, _ := utf8.DecodeRuneInString(comment); (unicode.IsLetter(sign) || unicode.IsDigit(sign)) && strings.HasSuffix(body, n.Value) {
+		p.warn(position{n.Line, 1 + utf8.RuneCountInString(line[:strings.LastIndex(line, "#"+comment)])},
+			n.path+" ends before a # behind a blank, which begins a comment", "put quotes around the text if it goes on there; a blank behind the # says that it is a comment")
+	}
 }
 
 // readerCost is about what the YAML reader spends on data, measured by what it makes a token or a node of. What

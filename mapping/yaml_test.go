@@ -23,16 +23,16 @@ func TestParseRefusesWhatYAMLOffersBeyondPlainData(t *testing.T) {
 		{"a key that is no text", "version: 1\n[a]: b\n", "m:2:1: a key must be a text\nhint: a text that begins with a placeholder needs quotes: \"{column}\""},
 		{"a second document", "version: 1\n---\nversion: 1\n", "m:3:1: a second document begins here\nhint: keep one document a file"},
 		{"a second document after an end", "version: 1\n...\nkey: a\n", "m:3:1: a second document begins here\nhint: keep one document a file"},
-		{"a broken second document", "version: 1\n--- [\n", "m:3:1: the mapping file is not YAML: did not find expected node content while parsing a flow node\nhint: look at this line and the one above: quotes, brackets, colons, and how far in they begin"},
-		{"an open list", "version: 1\nkey: [a\n", "m:3:1: the mapping file is not YAML: did not find expected ',' or ']' while parsing a flow sequence that begins on line 2\nhint: look at this line and the one above: quotes, brackets, colons, and how far in they begin"},
+		{"a broken second document", "version: 1\n--- [\n", "m:3:1: the mapping file is not YAML: did not find expected node content while parsing a flow node\nhint: look at this line and the one above: put texts with signs into quotes, a blank behind each colon, and spaces, no tabs, before lines"},
+		{"an open list", "version: 1\nkey: [a\n", "m:3:1: the mapping file is not YAML: did not find expected ',' or ']' while parsing a flow sequence that begins on line 2\nhint: look at this line and the one above: put texts with signs into quotes, a blank behind each colon, and spaces, no tabs, before lines"},
 		{"another encoding", "version: 1\n# J\xf6rg\n", "m:2:4: the mapping file is not text in UTF-8\nhint: save the file as UTF-8 (the > of Windows PowerShell writes UTF-16)"},
 		{"UTF-16", "\xff\xfev\x00", "m:1:1: the mapping file is not text in UTF-8\nhint: save the file as UTF-8 (the > of Windows PowerShell writes UTF-16)"},
 		{"a control character", "# ä\x00", "m:1:4: the mapping file is not text in UTF-8\nhint: save the file as UTF-8 (the > of Windows PowerShell writes UTF-16)"},
 		{"a long file", "version: 1\n#" + strings.Repeat(" ", maxBytes), "m:1:1: the mapping file is longer than 1 MiB"},
 		{"a long list", "[" + strings.Repeat("a,", 100_000), "m:1:1: the mapping file has too many entries\nhint: leave out what is not needed, or write one entry a line without brackets"},
-		{"a tab", "version: 1\nlead:\n  a: b\n\tcontent: {c: d}\n", "m:4:1: the mapping file is not YAML: a tab stands at the beginning of the line\nhint: write spaces at the beginning of lines"},
-		{"deep lists", strings.Repeat("[", 20000), "m:1:65: the mapping file is not YAML: exceeded max depth of 64 while increasing flow level\nhint: objects and lists stand in one another more deeply than any mapping needs"},
-		{"deep lines", strings.Repeat("- ", 20000), "m:1:129: the mapping file is not YAML: exceeded max depth of 64 while increasing indent level\nhint: objects and lists stand in one another more deeply than any mapping needs"},
+		{"a tab", "version: 1\nlead:\n  a: b\n\tcontent: {c: d}\n", "m:4:1: the mapping file is not YAML: found a tab character that violates indentation while scanning a plain scalar that begins on line 3\nhint: look at this line and the one above: put texts with signs into quotes, a blank behind each colon, and spaces, no tabs, before lines"},
+		{"deep lists", strings.Repeat("[", 20000), "m:1:65: the mapping file is not YAML: exceeded max depth of 64 while increasing flow level\nhint: look at this line and the one above: put texts with signs into quotes, a blank behind each colon, and spaces, no tabs, before lines"},
+		{"deep lines", strings.Repeat("- ", 20000), "m:1:129: the mapping file is not YAML: exceeded max depth of 64 while increasing indent level\nhint: look at this line and the one above: put texts with signs into quotes, a blank behind each colon, and spaces, no tabs, before lines"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

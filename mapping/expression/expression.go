@@ -1,64 +1,47 @@
-// Package expression is the language of expressions in mapping files: that of expr-lang/expr over the cells of a row, with a
-// choice of its functions and none that asks the clock or the machine.
-//
-//	text ─▶ parse ─▶ resolve: cells for columns ─▶ check types ─▶ guard: own functions for operators ─▶ Program ─▶ run, a row
+// Package expression is the language of expressions in mapping files: that of expr-lang/expr over the cells of a row, with those of its
+// functions that ask neither the clock nor the machine, and a few of its own that count characters and lose no digit.
 //
 // The package comment of mapping says what the language promises to those who write it.
 package expression
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
 	"math"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
-	exprchecker "github.com/expr-lang/expr/checker"
-	"github.com/expr-lang/expr/compiler"
+	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/conf"
 	exprfile "github.com/expr-lang/expr/file"
-	"github.com/expr-lang/expr/optimizer"
-	exprparser "github.com/expr-lang/expr/parser"
 	"github.com/expr-lang/expr/vm"
+	"github.com/expr-lang/expr/vm/runtime"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"leadferry/internal/spelling"
 	"leadferry/mapping/texts"
 )
 
+// builtins are the functions of the library that the language has, replaced are those that it has in another way: they count characters and
+// not bytes, and take no number for another one.
 const (
-	maxExpression  = 4096    // bytes: brackets cost the parser stack, and nothing else bounds them
-	maxNodes       = 1000    // of a parsed expression
-	maxExpressions = 128_000 // characters of all in a mapping file, where each counts for 128 more
-	maxMade        = 1 << 20 // bytes of the texts and lists that one computation makes
-	maxElements    = 100_000 // of all lists that one computation makes
-
-	cellsHint = `a cell is a text: int(column) or float(column) makes a number of it`
-	emptyHint = `a cell is a text and never missing: coalesce(a, b) takes the first that holds anything, a != "" asks whether it does`
+	builtins = `len trim trimPrefix trimSuffix upper lower split join replace repeat hasPrefix hasSuffix abs ceil floor round min max sum mean median
+		first last take get sort reverse any all none one filter map count find findIndex findLast findLastIndex`
+	replaced = " int float string coalesce"
+	partOf   = "part of" // the function that stands for text[a:b]
+	cellMark = "column " // begins the names of cells, so that a column may be called like a function: first and last are
 )
-
-// Language compiles the expressions of one mapping file.
-type Language struct {
-	config  *conf.Config // once there is an expression
-	size    int          // of all, see maxExpressions
-	pattern func(pattern string) *texts.Fault
-}
-
-// New is the language; pattern says what is wrong with a regular expression, or nil.
-func New(pattern func(pattern string) *texts.Fault) *Language { return &Language{pattern: pattern} }
 
 // Program is a compiled expression. It may be shared.
 type Program struct {
 	Columns []Column // each once, in the order in which they stand first
 	Builds  bool     // it puts a text together
 
-	program   *vm.Program
-	variables []string  // of the program, one for each of Columns
-	runs      sync.Pool // of *run
+	program *vm.Program
 }
 
 // Column is where an expression names one.
@@ -78,107 +61,73 @@ var results = map[reflect.Kind]string{
 	reflect.String: "a text", reflect.Int: "a number", reflect.Float64: "a number", reflect.Bool: "true or false", reflect.Interface: "unknown",
 }
 
-// configuration knows the functions of the language and no others: they are pure, do
-// not ask the machine, and their results do not outgrow what they are made of.
-func configuration() *conf.Config {
-	c := conf.CreateNew()
-	c.MaxNodes = maxNodes
-	for name := range c.Builtins {
-		if !builtins[name] {
-			c.Disabled[name] = true
-			delete(c.Builtins, name)
-		}
+// Compile makes a program of s, which the mapping's author wrote.
+func Compile(s string) (*Program, *texts.Fault) {
+	n := &names{variables: map[string]any{}}
+	options := []expr.Option{
+		func(c *conf.Config) { n.config = c }, expr.Env(n.variables), expr.DisableAllBuiltins(),
+		expr.Patch(visitor(n.gather)), expr.Patch(visitor(n.resolve)), expr.Patch(visitor(n.finish)),
+		expr.Function("int", toInt, new(func(any) int)),
+		expr.Function("float", toFloat, new(func(any) float64)),
+		expr.Function("string", func(args ...any) (any, error) { return textOf(args[0]) }, new(func(any) string)),
+		expr.Function("coalesce", firstText, new(func(string, ...string) string)),
+		expr.Function(partOf, slice, new(func(string, any, any) string)),
 	}
-	for _, f := range ownFunctions() {
-		c.Functions[f.Name] = f
+	for _, name := range strings.Fields(builtins) {
+		options = append(options, expr.EnableBuiltin(name))
 	}
-	return c
-}
-
-// errExpression is what is told when the library cannot say what is wrong, or says it with a stack trace.
-const errExpression = "the expression cannot be compiled"
-
-// Compile makes a program of s. The library may stumble over input that
-// nobody foresaw: that is the expression's fault, too.
-func (l *Language) Compile(s string) (p *Program, problem *texts.Fault) {
-	defer func() {
-		if recover() != nil {
-			p, problem = nil, &texts.Fault{Text: errExpression}
-		}
-	}()
-	if l.size += len(s) + maxExpressions/1000; l.size > maxExpressions {
-		return nil, &texts.Fault{Text: "the expressions of the mapping file are too many or too long"}
-	}
-	if len(s) > maxExpression {
-		return nil, &texts.Fault{Text: fmt.Sprintf("the expression is longer than %d bytes", maxExpression)}
-	}
-	if l.config == nil {
-		l.config = configuration()
-	}
-	parsed, err := exprparser.ParseWithConfig(s, l.config)
-	if err != nil {
+	program, err := expr.Compile(s, options...)
+	columns, fault := n.columns()
+	switch {
+	case fault != nil:
+		return nil, fault
+	case err != nil:
 		return nil, faultOf(s, err)
+	case results[program.Node().Type().Kind()] == "":
+		return nil, &texts.Fault{Text: "the expression comes to a list or an object, not to a text", Hint: `write join(list, ", ")`}
 	}
-	t := &tree{language: l}
-	t.resolve(&parsed.Node)
-	if t.fault != nil {
-		return nil, t.fault
-	}
-	program, problem := t.link(s, parsed)
-	if problem != nil {
-		return nil, problem
-	}
-	return &Program{Columns: t.columns, Builds: t.builds, program: program, variables: t.variables, runs: sync.Pool{New: newRun}}, nil
+	return &Program{columns, n.builds, program}, nil
 }
-
-// link checks the types of a resolved tree and makes the program.
-func (t *tree) link(s string, parsed *exprparser.Tree) (*vm.Program, *texts.Fault) {
-	config := t.language.config
-	variables := map[string]any{budgetName: new(budget)}
-	for _, name := range t.variables {
-		variables[name] = ""
-	}
-	config.WithEnv(variables)
-	if _, err := exprchecker.Check(parsed, config); err != nil {
-		return nil, faultOf(s, err)
-	}
-	if results[parsed.Node.Type().Kind()] == "" {
-		return nil, &texts.Fault{Text: "the expression comes to a list or an object, not to a text", Hint: `join(list, ", ") makes a text of a list`}
-	}
-	t.guard(&parsed.Node)
-	if t.fault != nil {
-		return nil, t.fault
-	}
-	if err := optimizer.Optimize(&parsed.Node, config); err != nil {
-		return nil, faultOf(s, err)
-	}
-	program, err := compiler.Compile(parsed, config)
-	if err != nil {
-		return nil, &texts.Fault{Text: errExpression}
-	}
-	return program, nil
-}
-
-// truth finds the library's errors about texts in place of conditions.
-var truth = spelling.Form(`^invalid operation: (\|\||&&|or|and|!|not) .*string|used as condition`)
 
 // faultOf is the library's error, which holds nothing but words of the expression, in the words of the other errors.
 func faultOf(s string, err error) *texts.Fault {
-	var e *exprfile.Error
-	if !errors.As(err, &e) {
-		return &texts.Fault{Text: errExpression}
+	e, ok := errors.AsType[*exprfile.Error](err)
+	if !ok {
+		return &texts.Fault{Text: "the expression cannot be compiled"}
 	}
-	text := strings.ReplaceAll(e.Message, cellMark, "")
-	if token, found := strings.CutPrefix(text, "unexpected token "); found {
-		switch _, word, quoted := strings.Cut(token, "("); {
-		case token == "EOF":
-			text = "the expression ends where more must follow"
-		case quoted:
-			text = "unexpected " + strings.TrimSuffix(word, ")")
-		}
+	f := &texts.Fault{Text: strings.ReplaceAll(e.Message, cellMark, ""), From: e.From}
+	f.Hint = `for example: stage == "Won" ? first + " " + last : coalesce(nick, "?")`
+	if token := unexpected().FindStringSubmatch(f.Text); token != nil {
+		f.Text = "unexpected " + token[1]
 	}
-	return &texts.Fault{Text: text, Hint: hintFor(s, text), From: e.From}
+	name, isUnknown := strings.CutPrefix(f.Text, "unknown name ")
+	column := severalWords().FindStringSubmatch(s)
+	switch {
+	case isUnknown:
+		u := texts.Unknown("function "+texts.Quote(name), name, slices.Sorted(slices.Values(strings.Fields(builtins+replaced))))
+		f.Text, f.Hint = u.Text, u.Hint
+	case strings.HasPrefix(f.Text, "unexpected token EOF"):
+		f.Text = "the expression ends where more must follow"
+	case f.Text == `unexpected "="`:
+		f.Hint = `== compares: column == "yes"`
+	case column != nil && !keyword().MatchString(" "+column[1]+" ") && wordy().MatchString(f.Text):
+		f.Hint = `a column whose name is no single word is written $env["` + column[1] + `"]`
+	case strings.Contains(f.Text, "type"):
+		f.Hint = cellHint
+	}
+	return f
 }
+
+const cellHint = `a cell is a text and never missing: int(a) makes a number of it, a != "" asks whether it holds anything, ` +
+	`coalesce(a, b) takes the first that does`
+
+// Forms of what people write, and of the library's errors.
+var (
+	unexpected   = spelling.Form(`^unexpected token \w+\((.*)\)$`)
+	severalWords = spelling.Form(`(?:^|[^\w"'])([A-Za-z]\w*(?:(?: +|-)[A-Za-z]\w*)+) *(?:[=!<>+)]|$)`)
+	wordy        = spelling.Form(`^unexpected|operation: - \(`) // what words with blanks and hyphens come to
+	keyword      = spelling.Form(`(?i) (?:and|or|not|in|matches|contains|startsWith|endsWith|if|else|let) `)
+)
 
 // runError is why an expression cannot be computed. It never holds a cell.
 type runError string
@@ -186,7 +135,6 @@ type runError string
 func (e runError) Error() string { return string(e) }
 
 const (
-	errTooLong  = runError("it makes texts of more than 1 MiB together")
 	errOverflow = runError("a number is too large")
 	errNotText  = runError("it comes to bytes that are no text")
 	errList     = runError("it comes to a list or an object, not to a text")
@@ -201,48 +149,18 @@ func Reason(err error) string {
 	return told.Error()
 }
 
-// budget bounds what one computation makes: each text that is put together costs its
-// bytes, each list the place of its elements.
-type budget struct{ left int }
-
-func (b *budget) take(n int) {
-	if n < 0 || n > b.left {
-		panic(errTooLong) // the library turns it into the error of the run
-	}
-	b.left -= n
-}
-
-// run is what a computation works with. It serves one after another.
-type run struct {
-	vm     vm.VM
-	cells  map[string]any
-	budget budget
-}
-
-func newRun() any {
-	r := &run{vm: vm.VM{MemoryBudget: maxElements}}
-	r.cells = map[string]any{budgetName: &r.budget}
-	return r
-}
-
 // run computes the expression over cells, one for each of Columns. One that fails though none of
 // its columns holds anything comes to nil: so int(score) of an empty score is empty, and an
 // expression that knows what to do with empty cells still sees them.
 func (p *Program) run(cell func(i int) string) (any, error) {
-	r := p.runs.Get().(*run)
-	defer p.runs.Put(r)
-	r.budget.left = maxMade
-	size := 0
-	for i, name := range p.variables {
+	cells, empty := make(map[string]any, len(p.Columns)), len(p.Columns) > 0
+	for i, column := range p.Columns {
 		cell := strings.TrimSpace(cell(i))
-		size += len(cell)
-		r.cells[name] = cell
+		empty = empty && cell == ""
+		cells[cellMark+column.Name] = cell
 	}
-	if size > maxMade {
-		return nil, errTooLong
-	}
-	result, err := r.vm.Run(p.program, r.cells)
-	if err != nil && size == 0 && len(p.variables) > 0 {
+	result, err := vm.Run(p.program, cells)
+	if err != nil && empty {
 		return nil, nil
 	}
 	return result, err
@@ -300,84 +218,159 @@ func decimalOf(f float64) (string, error) {
 	return jsontext.Float(rounded).String(), nil
 }
 
-// What people write in expressions as other languages have it.
-var (
-	braced       = spelling.Form(`\{ *([^{}"':]+?) *\}`)
-	severalWords = spelling.Form(`(?:^|[^\w"'])([A-Za-z]\w*(?: +[A-Za-z]\w*)+) *(?:[=!<>+)]|$)`)
-	hyphened     = spelling.Form(`[A-Za-z]\w*(?:-[A-Za-z]\w*)+`)
-	operators    = spelling.Form(` (?:and|or|not|in|matches|contains|startsWith|endsWith|if|else|let) `)
-)
-
-// otherwise are functions and operators of other languages, and how this one says it.
-var otherwise = map[string]string{
-	"=": `== compares: column == "yes"`, "<": "!= asks whether two differ", "&": `and asks whether both are so; + puts texts together: first + " " + last`,
-	"then": `write: stage == "Won" ? "yes" : "no"`, "concat": `+ puts texts together: first + " " + last`, "substring": "write column[0:3] for the first three characters",
-	"substr": "write column[0:3] for the first three characters", "contains": `write: column contains "text"`, "startsWith": `write: column startsWith "text"`,
-	"endsWith": `write: column endsWith "text"`, "ifnull": "write coalesce(a, b)", "nvl": "write coalesce(a, b)", "isnull": `write: column == ""`, "length": "write len(column)",
-	"if": `write: stage == "Won" ? "yes" : "no"`, "toUpper": "write upper(column)", "toLower": "write lower(column)", "toInt": "write int(column)", "parseInt": "write int(column)",
-	"parseFloat": "write float(column)", "toString": "write string(number)", "strip": "write trim(column)", "regex": `write: column matches "^[0-9]+$"`,
-	"is": `== compares: column == "yes"`, "eq": `== compares: column == "yes"`, "ne": "!= asks whether two differ", "like": `write: column matches "^W"`,
-	"AND": "write and in small letters", "OR": "write or in small letters", "NOT": "write not in small letters", "IN": `write: column in ["one", "two"]`,
-	"isblank": `write: column == ""`, "isempty": `write: column == ""`, "~": `write: column matches "^[0-9]+$"`,
-	"now": "there is no clock in an expression: the same row gives the same lead at all times", "today": "there is no clock in an expression: the same row gives the same lead at all times",
+func toInt(args ...any) (any, error) {
+	const most = 1e15 // far beyond, sums and products would not fit either
+	switch x := args[0].(type) {
+	case int:
+		return x, nil
+	case string:
+		if n, err := strconv.Atoi(x); err == nil && n < most && n > -most {
+			return n, nil
+		}
+	case float64:
+		if math.Abs(x) < most {
+			return int(x), nil
+		}
+	}
+	return nil, runError("int takes a whole number of at most 15 digits")
 }
 
-func hintFor(s, text string) string {
-	_, token, _ := strings.Cut(text, `unexpected "`)
-	token = strings.TrimSuffix(token, `"`)
-	switch {
-	case token == ">" && strings.Contains(s, "<>"):
-		token = "<"
-	case token == "=" && strings.Contains(s, "=~"):
-		token = "~"
+func toFloat(args ...any) (any, error) {
+	switch x := args[0].(type) {
+	case int:
+		return float64(x), nil
+	case float64:
+		return x, nil
+	case string:
+		if f, err := strconv.ParseFloat(x, 64); err == nil && texts.IsNumber(x) {
+			return f, nil
+		}
 	}
-	name := ""
-	if found := severalWords().FindStringSubmatch(s); found != nil && !operators().MatchString(" "+found[1]+" ") {
-		name = found[1]
-	}
-	switch {
-	case strings.Contains(text, "unrecognized character") && strings.ContainsAny(s, texts.CurlyQuotes):
-		return `write straight quotes: "text"`
-	case strings.Contains(text, "not terminated"):
-		return `close the quote: "text"`
-	case braced().MatchString(s):
-		column := braced().FindStringSubmatch(s)[1]
-		return "columns have no braces in an expression: " + Naming(column)
-	case otherwise[token] != "":
-		return otherwise[token]
-	case name != "" && strings.HasPrefix(text, "unexpected"):
-		return "write " + Naming(name) + " for a column whose name is no single word"
-	case strings.Contains(text, "operation: - (") && hyphened().MatchString(s):
-		return "write " + Naming(hyphened().FindString(s)) + " for the column, or int(a) - int(b) for a difference"
-	case truth().MatchString(text):
-		return emptyHint
-	case strings.Contains(text, "type"):
-		return cellsHint
-	case strings.Contains(text, "ends where"):
-		return "write what follows, or take the last operator out"
-	case !strings.HasPrefix(text, "unexpected"):
-		return ""
-	}
-	return `for example: stage == "Won" ? first + " " + last : coalesce(nick, "?")`
+	return nil, runError("float takes a number with a point and no comma")
 }
 
-// Naming is a column as expressions name it.
-func Naming(name string) string {
-	if isIdentifier().MatchString(name) {
-		return name
+func firstText(args ...any) (any, error) {
+	for _, s := range args {
+		if s := s.(string); strings.TrimSpace(s) != "" {
+			return s, nil
+		}
 	}
-	return `$env["` + texts.Shortened(name, texts.MaxQuoted) + `"]`
+	return "", nil
 }
 
-var isIdentifier = spelling.Form(`^[A-Za-z_]\w*$`)
-
-// MissingHint says what may have been meant by a column of an expression that an input does not have.
-func MissingHint(name string) string {
-	switch {
-	case slices.Contains([]string{"null", "nil", "none", "undefined", "empty"}, strings.ToLower(name)):
-		return `a cell is a text and never missing: ` + name + ` is written ""`
-	case utf8.RuneCountInString(name) <= texts.MaxQuoted && isIdentifier().MatchString(name):
-		return `if the text is meant, it needs quotes: "` + name + `"`
+// slice is a part of a text, counted in characters. A negative bound counts from the end; one beyond an end is that end.
+func slice(args ...any) (any, error) {
+	characters := []rune(args[0].(string))
+	bound := func(arg any, missing int) int {
+		if arg == nil {
+			return missing
+		}
+		i := runtime.ToInt(arg)
+		if i < 0 {
+			i += len(characters)
+		}
+		return min(max(i, 0), len(characters))
 	}
-	return ""
+	to := bound(args[2], len(characters))
+	return string(characters[min(bound(args[1], 0), to):to]), nil
+}
+
+// names finds the columns of an expression: name, $env["any name"], and for the paths of JSON a.b and a[0].
+type names struct {
+	config    *conf.Config
+	variables map[string]any        // the cells, as the library knows them
+	others    []string              // that let declares
+	callees   []*ast.IdentifierNode // names of functions
+	cells     []*ast.IdentifierNode
+	envs      []*ast.IdentifierNode // $env, unless a column's name stands behind it
+	builds    bool                  // the expression puts texts together
+	fault     *texts.Fault
+}
+
+type visitor func(*ast.Node)
+
+func (v visitor) Visit(n *ast.Node) { v(n) }
+
+// gather notes the names that are no columns.
+func (s *names) gather(node *ast.Node) {
+	switch n := (*node).(type) {
+	case *ast.VariableDeclaratorNode:
+		s.others = append(s.others, n.Name)
+	case *ast.CallNode:
+		if callee, isName := n.Callee.(*ast.IdentifierNode); isName {
+			s.callees = append(s.callees, callee)
+		}
+	}
+}
+
+// resolve names the cells: of a.b.c the library shows a first, then a.b.
+func (s *names) resolve(node *ast.Node) {
+	switch n := (*node).(type) {
+	case *ast.IdentifierNode:
+		switch {
+		case n.Value == "$env":
+			s.envs = append(s.envs, n)
+		case !slices.Contains(s.others, n.Value) && !slices.Contains(s.callees, n):
+			s.toCell(node, n, n.Value)
+		}
+	case *ast.MemberNode:
+		step := strings.Trim(n.Property.String(), `"`)
+		if name, isText := n.Property.(*ast.StringNode); isText {
+			step = name.Value
+		} else if _, isPlace := n.Property.(*ast.IntegerNode); !isPlace {
+			return
+		}
+		of, _ := n.Node.(*ast.IdentifierNode)
+		isOf := func(id *ast.IdentifierNode) bool { return id == of }
+		switch {
+		case slices.ContainsFunc(s.envs, isOf):
+			s.envs = slices.DeleteFunc(s.envs, isOf)
+			s.toCell(node, of, strings.TrimSpace(step))
+		case slices.ContainsFunc(s.cells, isOf):
+			s.cells = slices.DeleteFunc(s.cells, isOf)
+			s.toCell(node, of, strings.TrimPrefix(of.Value, cellMark)+"."+step)
+		}
+	}
+}
+
+func (s *names) toCell(node *ast.Node, at ast.Node, column string) {
+	cell := &ast.IdentifierNode{Value: cellMark + column}
+	cell.SetLocation(at.Location())
+	s.cells = append(s.cells, cell)
+	s.variables[cell.Value] = ""
+	s.config.WithEnv(s.variables)
+	*node = cell
+}
+
+// finish looks at what has a type by now: texts are cut by characters, and ?? has to do what it says.
+func (s *names) finish(node *ast.Node) {
+	switch n := (*node).(type) {
+	case *ast.BinaryNode:
+		kind := n.Type().Kind()
+		s.builds = s.builds || n.Operator == "+" && kind != reflect.Int && kind != reflect.Float64
+		if left, isName := n.Left.(*ast.IdentifierNode); isName && n.Operator == "??" && slices.Contains(s.cells, left) {
+			s.fault = &texts.Fault{Text: "?? takes the left side always, since that is never missing", Hint: cellHint, From: n.Location().From}
+		}
+	case *ast.BuiltinNode:
+		s.builds = s.builds || slices.Contains([]string{"join", "replace", "repeat"}, n.Name)
+	case *ast.SliceNode:
+		if n.Node.Type().Kind() == reflect.String {
+			args := []ast.Node{n.Node, cmp.Or(n.From, ast.Node(&ast.NilNode{})), cmp.Or(n.To, ast.Node(&ast.NilNode{}))}
+			*node = &ast.CallNode{Callee: &ast.IdentifierNode{Value: partOf}, Arguments: args}
+		}
+	}
+}
+
+// columns are those that the expression names, in the order in which they stand.
+func (s *names) columns() (list []Column, fault *texts.Fault) {
+	for _, cell := range s.cells {
+		c := Column{strings.TrimPrefix(cell.Value, cellMark), cell.Location().From}
+		if !slices.ContainsFunc(list, func(o Column) bool { return o.Name == c.Name }) {
+			list = append(list, c)
+		}
+	}
+	for _, env := range s.envs {
+		return nil, &texts.Fault{Text: "$env stands before a column's name only", Hint: `$env["column"]`, From: env.Location().From}
+	}
+	return list, s.fault
 }

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
-
-	"leadferry/mapping/texts"
 )
 
 // FuzzExpression computes any expression over any cells.
@@ -18,7 +16,7 @@ func FuzzExpression(f *testing.F) {
 		f.Add(seed, "7", "x,y")
 	}
 	f.Fuzz(func(t *testing.T, expr, a, b string) {
-		p, fault := New(func(string) *texts.Fault { return nil }).Compile(expr)
+		p, fault := Compile(expr)
 		if fault != nil {
 			if fault.Text == "" || fault.From < 0 || strings.ContainsRune(fault.Text, 0) && !strings.ContainsRune(expr, 0) {
 				t.Fatalf("the fault %#v", fault)
