@@ -393,7 +393,7 @@ hint: did you mean "upper"?`,
 		`version: 1
 lead: {content: {a: {from: "{a}", apply: ["date:ISO8601"]}}}`,
 		`m:2:43: step date: "8" is no part of Go's reference date that can be used here
-hint: for example "date:YYYY-MM-DD", or "date:YYYY-MM-DDTHH:mm:ssZ"`,
+hint: write YYYY, MM, DD, HH, mm and ss as in "date:DD.MM.YYYY", or Go's reference date as in "date:02.01.2006"`,
 	},
 	{
 		`version: 1

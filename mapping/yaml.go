@@ -112,8 +112,8 @@ func (p *parser) endedByComment(n node) {
 	}
 	body, comment := commentOf(line)
 	if sign, _ := utf8.DecodeRuneInString(comment); (unicode.IsLetter(sign) || unicode.IsDigit(sign)) && strings.HasSuffix(body, n.Value) {
-		p.warn(position{n.Line, 1 + utf8.RuneCountInString(line[:strings.LastIndex(line, "#"+comment)])},
-			n.path+" ends before a # behind a blank, which begins a comment", "put quotes around the text if it goes on there; a blank behind the # says that it is a comment")
+		sign := strings.LastIndex(line, "#"+comment)
+		p.warn(position{n.Line, 1 + utf8.RuneCountInString(line[:sign])}, n.path+" ends before a # behind a blank, which begins a comment", "put quotes around the text if it goes on there; a blank behind the # says that it is a comment")
 	}
 }
 

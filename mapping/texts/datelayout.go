@@ -1,7 +1,6 @@
 package texts
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,20 +12,12 @@ import (
 const (
 	maxLayout  = 64 // bytes
 	layoutHint = `write YYYY, MM, DD, HH, mm and ss as in "date:DD.MM.YYYY", or Go's reference date as in "date:02.01.2006"`
-	isoHint    = `for example "date:YYYY-MM-DD", or "date:YYYY-MM-DDTHH:mm:ssZ"`
-	epochHint  = `"date:unix" takes seconds since 1970, "date:unix_ms" milliseconds`
 )
-
-// elsewhere are hints to layouts as other programs call them.
-var elsewhere = map[string]string{
-	"iso": isoHint, "iso8601": isoHint, "iso-8601": isoHint, "rfc3339": isoHint, "timestamp": epochHint, "epoch": epochHint, "unixtime": epochHint,
-	"auto": "name the layout of the file: a date must not be guessed",
-}
 
 // readLayout reads a layout, in letters or as Go's reference date, which has digits:
 // the forms of package time that it stands for, and the one to write the date in.
 func readLayout(layout string) (forms []string, out string, problem *Fault) {
-	text, named := "", layout
+	text := ""
 	switch letters := !strings.ContainsAny(layout, "0123456789"); {
 	case len(layout) > maxLayout:
 		return nil, "", &Fault{Text: "the layout is too long", Hint: layoutHint}
@@ -46,7 +37,7 @@ func readLayout(layout string) (forms []string, out string, problem *Fault) {
 		text = "the layout does not tell dates apart"
 	}
 	if text != "" {
-		return nil, "", &Fault{Text: text, Hint: cmp.Or(elsewhere[strings.ToLower(named)], layoutHint)}
+		return nil, "", &Fault{Text: text, Hint: layoutHint}
 	}
 	return forms, out, nil
 }
