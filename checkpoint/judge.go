@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -24,7 +25,6 @@ type Lineage struct {
 type Adopting struct {
 	Files []string `json:"files"`
 	Keys  []byte   `json:"keys,omitempty"`
-	Fills bool     `json:"fills,omitempty"` // the ledger knew no leads before
 }
 
 // LineageNote is the name of the note that holds it.
@@ -313,7 +313,7 @@ func (v *Verdict) waysBack() (ways []string) {
 	}
 	if len(places) > 0 {
 		ways = append(ways, "to go on with the other one: "+strings.Join(places, ", or "), fmt.Sprintf(
-			"if it is lost: leadferry checkpoint adopt leadferry-runs/*/results.csv* takes over the leads that run folders name. It knew %d: rows that they do not name are held then, not sent, since their leads may exist", lost))
+			"if it is lost: leadferry checkpoint adopt leadferry-runs/*/results.csv* --checkpoint %s takes over the leads that run folders name. It knew %d: rows that they do not name are held then, not sent, since their leads may exist", Word(v.Path), lost))
 	}
 	if elsewhere {
 		ways = append(ways, "name the right profile or trunk")
@@ -433,16 +433,15 @@ type Leads struct {
 }
 
 // AdoptList takes a list over, see [Store]: what is cut off is refused by runs until the same list, or one that contains
-// it, was taken over. Witnesses that know more than a ledger which the list has filled make it incomplete.
+// it, was taken over. Witnesses that tell of leads which the list does not name make the ledger incomplete.
 func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r AdoptResult, err error) {
 	files, list := leads.Files, leads.Entries
-	before := s.Info()
 	l, err := LineageOf(ctx, s)
 	if err != nil {
 		return r, err
 	}
 	old := l.Adopting
-	begun := Adopting{Files: files, Fills: before.Leads+before.InDoubt == 0 || old != nil && old.Fills}
+	begun := Adopting{Files: files}
 	if old == nil { // until the list was read, its files name it
 		l.Adopting = &begun
 		if err := l.Keep(ctx, s); err != nil {
@@ -476,10 +475,8 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 	if l.Adopting = nil; !whole {
 		l.Adopting = old
 	}
-	if begun.Fills {
-		if err := fromElsewhere(ctx, s, ws, &l); err != nil {
-			return r, err
-		}
+	if err := fromElsewhere(ctx, s, ws, &l, r.Leads+r.InDoubt+r.Known); err != nil {
+		return r, err
 	}
 	if text := leads.Missing(); text != "" {
 		if err := s.Lack(ctx, text, false); err != nil {
@@ -489,19 +486,21 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 	return r, l.Keep(ctx, s)
 }
 
-// fromElsewhere makes the ledgers of witnesses ancestors of one that a list has filled, and it incomplete where one of
-// them knew more than it holds now, or where its run did not end.
-func fromElsewhere(ctx context.Context, s Store, ws *Witnesses, l *Lineage) error {
+// fromElsewhere makes the ledgers that witnesses hold against this one its ancestors, now that a list was taken over, and
+// it incomplete where they knew more leads than the list names, or where a run of theirs did not end.
+func fromElsewhere(ctx context.Context, s Store, ws *Witnesses, l *Lineage, named int) error {
 	after := s.Info()
 	missing := ""
-	for _, w := range ws.All() {
+	all := ws.All()
+	slices.SortStableFunc(all, func(a, b Witness) int { return cmp.Compare(b.Commits, a.Commits) }) // the latest of a ledger first
+	for _, w := range all {
 		if f, err := compare(ctx, s, &after, l, &w); err != nil || f == nil || f.kind != otherLedger && f.kind != olderLedger || slices.Contains(l.Answered, f.ID) {
 			if err != nil {
 				return err
 			}
 			continue
 		}
-		if w.Open || w.Leads > after.Leads+after.InDoubt {
+		if named -= w.Leads; w.Open || named < 0 {
 			missing = fmt.Sprintf("leads that the checkpoint %s knew and the list does not name: %s", w.Place, w.knew())
 		}
 		if w.Ledger != after.ID {
