@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+
+	"leadferry/internal/shell"
 )
 
 // Lineage is what a ledger keeps of other ledgers and of what people said about them. It is one note of the ledger.
@@ -100,9 +102,11 @@ type Finding struct {
 // Verdict is what witnesses say about a run that is about to begin.
 type Verdict struct {
 	Path     string
+	Target   Target
 	Older    []Finding // the ledger is older than known: refused until it is taken as incomplete
 	Asks     []Finding // a person has to say whether the run may go on all the same
 	Warnings []string
+	Flags    []string // --name=value that lead to the target, for the commands that are printed
 }
 
 // answerTo is the word by which a person answers findings.
@@ -132,7 +136,7 @@ func texts(all []Finding) string {
 // one place that decides whether a lost, old or other ledger is in use.
 func Judge(ctx context.Context, s Store, ws *Witnesses, makes bool, kinds []Kind) (*Verdict, error) {
 	info := s.Info()
-	v := &Verdict{Path: info.Path}
+	v := &Verdict{Path: info.Path, Target: info.Target}
 	if ws == nil {
 		return v, nil
 	}
@@ -294,14 +298,19 @@ func (v *Verdict) Question() string { return strings.ReplaceAll(texts(v.Asks), "
 // waysBack are what can be done about findings that a person has to answer, a hint each.
 func (v *Verdict) waysBack() (ways []string) {
 	var places []string
-	lost, elsewhere, closed := 0, false, false
+	moved, gone, lost, elsewhere, closed := "", false, 0, false, false
 	for i := range v.Asks {
 		switch f := &v.Asks[i]; f.kind {
 		case otherLedger:
-			if place := "--checkpoint " + Word(f.Witness.Place); !slices.Contains(places, place) {
+			place := "--checkpoint " + Word(f.Witness.Place)
+			if theirs := f.Witness.Target.Canonical(); theirs != v.Target.Canonical() {
+				moved = place
+				place += " --base-url " + shell.Word(theirs.BaseURL) + " --leads-url " + shell.Word(theirs.LeadsURL)
+			}
+			if !slices.Contains(places, place) {
 				places = append(places, place)
 			}
-			lost = max(lost, f.Witness.Leads)
+			gone, lost = gone || moved == "", max(lost, f.Witness.Leads)
 		case otherTarget:
 			elsewhere = true
 		case unreadable:
@@ -312,16 +321,42 @@ func (v *Verdict) waysBack() (ways []string) {
 		places = append(places[:2], "one of the others")
 	}
 	if len(places) > 0 {
-		ways = append(ways, "to go on with the other one: "+strings.Join(places, ", or "), fmt.Sprintf(
-			"if it is lost: leadferry checkpoint adopt leadferry-runs/*/results.csv* --checkpoint %s takes over the leads that run folders name. It knew %d: rows that they do not name are held then, not sent, since their leads may exist", Word(v.Path), lost))
+		ways = append(ways, "to go on with the other one: "+strings.Join(places, ", or "))
 	}
-	if elsewhere {
-		ways = append(ways, "name the right profile or trunk")
+	if moved != "" {
+		ways = append(ways, "if the service has moved: leadferry checkpoint export "+moved+" -o moved.csv; then "+adopt("moved.csv", v.Path, v.Flags))
 	}
 	if closed {
 		ways = append(ways, "run this as the user whose it is, or let this user read it")
 	}
+	if gone || closed { // results of another address are refused, see moved
+		knew := ""
+		if gone {
+			knew = fmt.Sprintf(" It knew %d.", lost)
+		}
+		ways = append(ways, "if it is lost: "+AdoptRuns(v.Path, v.Flags)+" takes over the leads that run folders name."+knew+
+			" The next import holds the rows that they do not name, since their leads may exist")
+	}
+	if elsewhere {
+		ways = append(ways, "name the right profile or trunk")
+	}
 	return append(ways, "if other leads are meant: --new-checkpoint="+answerTo(v.Asks))
+}
+
+// AdoptRuns is the command that takes what run folders tell over into the checkpoint at a place. flags lead to its target.
+func AdoptRuns(path string, flags []string) string {
+	return adopt("leadferry-runs/*/results.csv*", path, flags)
+}
+
+func adopt(list, path string, flags []string) string {
+	line := "leadferry checkpoint adopt " + list + " --checkpoint " + Word(path)
+	for _, flag := range flags {
+		name, value, _ := strings.Cut(flag, "=")
+		if slices.Contains([]string{"--profile", "--config", "--base-url", "--leads-url", "--trunk-id"}, name) {
+			line += " " + name + "=" + shell.Word(value)
+		}
+	}
+	return line
 }
 
 // Answer records that a person has answered all findings, so that none of them is asked about again.
@@ -440,7 +475,7 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 	if err != nil {
 		return r, err
 	}
-	old := l.Adopting
+	before, old := s.Info(), l.Adopting
 	begun := Adopting{Files: files}
 	if old == nil { // until the list was read, its files name it
 		l.Adopting = &begun
@@ -475,7 +510,7 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 	if l.Adopting = nil; !whole {
 		l.Adopting = old
 	}
-	if err := fromElsewhere(ctx, s, ws, &l, r.Leads+r.InDoubt+r.Known); err != nil {
+	if err := fromElsewhere(ctx, s, ws, &l, &before, r.Leads+r.InDoubt+r.Known); err != nil {
 		return r, err
 	}
 	if text := leads.Missing(); text != "" {
@@ -487,23 +522,29 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 }
 
 // fromElsewhere makes the ledgers that witnesses hold against this one its ancestors, now that a list was taken over, and
-// it incomplete where they knew more leads than the list names, or where a run of theirs did not end.
-func fromElsewhere(ctx context.Context, s Store, ws *Witnesses, l *Lineage, named int) error {
-	after := s.Info()
+// it incomplete where they knew more leads than the list names, or where a run of theirs did not end. What cannot be read
+// tells of leads, too, as long as the ledger knew none: afterwards it is no more than a warning.
+func fromElsewhere(ctx context.Context, s Store, ws *Witnesses, l *Lineage, before *Info, named int) error {
 	missing := ""
 	all := ws.All()
 	slices.SortStableFunc(all, func(a, b Witness) int { return cmp.Compare(b.Commits, a.Commits) }) // the latest of a ledger first
 	for _, w := range all {
-		if f, err := compare(ctx, s, &after, l, &w); err != nil || f == nil || f.kind != otherLedger && f.kind != olderLedger || slices.Contains(l.Answered, f.ID) {
-			if err != nil {
-				return err
+		f, err := compare(ctx, s, before, l, &w)
+		switch {
+		case err != nil:
+			return err
+		case f == nil || slices.Contains(l.Answered, f.ID):
+			continue
+		case f.kind == unreadable:
+			if before.Leads+before.InDoubt == 0 {
+				missing = "leads of which " + w.Source + " may tell, which cannot be read"
 			}
 			continue
 		}
 		if named -= w.Leads; w.Open || named < 0 {
 			missing = fmt.Sprintf("leads that the checkpoint %s knew and the list does not name: %s", w.Place, w.knew())
 		}
-		if w.Ledger != after.ID {
+		if w.Ledger != before.ID {
 			l.Descend(w.Ledger, w.Commits)
 		}
 	}

@@ -128,6 +128,7 @@ func (r *run) hear(ctx context.Context) (err error) {
 	if r.judged, err = checkpoint.Judge(ctx, r.ledger, r.Witnesses, r.makes(), r.kinds()); err != nil {
 		return err
 	}
+	r.judged.Flags = r.Flags
 	if err := r.judged.RefuseOlder(); err != nil || r.DryRun || !r.makes() || r.Witnesses == nil {
 		return err
 	}
@@ -355,6 +356,7 @@ func (r *run) beginWitness(ctx context.Context) error {
 		return err
 	}
 	if !r.judged.Covers(now) {
+		now.Flags = r.Flags
 		return now.Refuse("")
 	}
 	if err := now.Answer(ctx, r.ledger); err != nil {

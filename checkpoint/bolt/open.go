@@ -212,8 +212,10 @@ func refuse(path string, kind error, text, hint string) error {
 const otherTarget = "name the target that this checkpoint belongs to (--base-url, --leads-url, --trunk-id or --profile)"
 
 // wayOut is what to do about a damaged file.
-const wayOut = "put a copy of it back; if there is none, `leadferry checkpoint repair` makes a new one of what can be read, " +
-	"which holds back the rows whose leads may be lost"
+func wayOut(path string) string {
+	return "put a copy of it back; if there is none, leadferry checkpoint repair " + checkpoint.Word(path) + " " + checkpoint.Word(path+".repaired") +
+		" makes a new one of what can be read, which holds back the rows whose leads may be lost"
+}
 
 // openError gives every error of opening its path and a sentence.
 func (d *Store) openError(err error) error {
@@ -225,7 +227,7 @@ func (d *Store) openError(err error) error {
 		if !within {
 			damage = err.Error()
 		}
-		return d.refuse(err, "is "+damage, wayOut)
+		return d.refuse(err, "is "+damage, wayOut(d.path))
 	}
 	if errors.Is(err, errAnothers) {
 		return d.refuse(err, "cannot be opened: "+err.Error(), "run this as that user, or make the file yours (chown) if you know what is in it")

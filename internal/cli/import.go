@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"leadferry/checkpoint"
 	"leadferry/importer"
 	"leadferry/importer/report"
 	"leadferry/internal/cli/connection"
@@ -53,8 +54,10 @@ Try it without an account: leadferry import --sandbox -m leads.yaml leads.csv
 				return err
 			}
 			o.Changed = importer.ChangedRows(c.String("changed"))
-			return hintIfMissing(p.send(c, o, importer.Import), "check the path and the target: each run prints that of its checkpoint. "+
-				"Only where nothing was ever sent is a new one right: import without --require-checkpoint begins it")
+			return hintIfMissing(p.send(c, o, importer.Import), func(path string) string {
+				return "check the path and the target: each run prints that of its checkpoint. If it is lost: " + checkpoint.AdoptRuns(path, o.Flags) +
+					" takes over the leads that run folders name. Only where nothing was ever sent is a new one right: import without --require-checkpoint begins it"
+			})
 		},
 	}
 }

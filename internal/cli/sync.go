@@ -61,13 +61,15 @@ leadferry sync --sandbox -m leads.yaml changed.csv
 
 // unknownLeads says why sync and reconcile do nothing without a checkpoint: they would know
 // no lead.
-const unknownLeads = "leads are found in a checkpoint that knows them: import them first, take them over with `leadferry checkpoint adopt`, or name the file with --checkpoint"
+func unknownLeads(string) string {
+	return "leads are found in a checkpoint that knows them: import them first, take them over with `leadferry checkpoint adopt`, or name the file with --checkpoint"
+}
 
 // hintIfMissing gives the error of a checkpoint that is not there a hint, where it has none.
-func hintIfMissing(err error, hint string) error {
+func hintIfMissing(err error, hint func(path string) string) error {
 	missing := (*checkpoint.OpenError)(nil)
 	if errors.Is(err, checkpoint.ErrMissing) && errors.As(err, &missing) && missing.Hint == "" {
-		missing.Hint = hint
+		missing.Hint = hint(missing.Path)
 	}
 	return err
 }

@@ -1,0 +1,337 @@
+//go:build unix
+
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"leadferry/leadapi/sandbox"
+)
+
+// typist types what the program prints, as it stands there.
+type typist struct {
+	*world
+	last  []string // the command of the run, without what hints add
+	typed []string
+}
+
+// command is a line under Next, or what follows the program's name in a hint as far as words look like arguments; option is
+// a flag that a hint names by itself.
+var (
+	commandLine = regexp.MustCompile(`(?m)^ *(leadferry .*)$`)
+	optionAlone = regexp.MustCompile(`(?:^|[ (])(--[a-z][a-z-]*(?:[= ][^ ,;()]+)?)`)
+	argument    = regexp.MustCompile(`^-|[./*=_]|^[0-9a-f]{8,}$`)
+	valued      = regexp.MustCompile(`^--?(m|o|c|base-url|leads-url|checkpoint|state|run|out|profile|limit|summary)$`)
+)
+
+// commands are what somebody can paste of an output: commands first, then flags for the run that printed it.
+func (ty *typist) commands(said string) (lines [][]string) {
+	add := func(words ...string) {
+		if !slices.ContainsFunc(lines, func(l []string) bool { return slices.Equal(l, words) }) {
+			lines = append(lines, words)
+		}
+	}
+	for _, found := range commandLine.FindAllStringSubmatch(said, -1) {
+		add("sh", "-c", found[1])
+	}
+	for _, hint := range strings.Split(said, "\n") {
+		rest, isHint := strings.CutPrefix(strings.TrimSpace(hint), "hint: ")
+		for _, found := range strings.Split(hint, "leadferry ")[1:] {
+			words := strings.Fields("leadferry " + strings.ReplaceAll(found, "`", " ; "))
+			if commandLine.MatchString(hint) || len(words) < 3 {
+				continue
+			}
+			end := 2
+			if end < len(words) && slices.Contains([]string{"checkpoint", "config", "help"}, words[1]) {
+				end++
+			}
+			for ; end < len(words); end++ {
+				if !argument.MatchString(words[end]) && !valued.MatchString(words[end-1]) || strings.ContainsAny(words[end-1][len(words[end-1])-1:], ",;:)") {
+					break
+				}
+			}
+			if text := strings.TrimRight(strings.Join(words[:min(end, len(words))], " "), " .,;:)"); strings.Count(text, " ") > 1 {
+				add("sh", "-c", text)
+			}
+			rest = strings.Replace(rest, found, "", 1)
+		}
+		if !isHint {
+			continue
+		}
+		for _, found := range optionAlone.FindAllStringSubmatch(rest, -1) {
+			flag, value, _ := strings.Cut(strings.TrimRight(found[1], ".:"), " ")
+			switch words := append(slices.Clone(ty.last), flag); {
+			// Whoever says so means other leads.
+			case strings.HasPrefix(flag, "--new-checkpoint"), strings.HasPrefix(flag, "--new-key"):
+			case value != "" && (argument.MatchString(value) || valued.MatchString(flag) || flag == "--changed" || flag == "--in-doubt"):
+				add(append(words, value)...)
+			default:
+				add(words...)
+			}
+		}
+	}
+	return lines
+}
+
+// types types a command and returns what it prints, without an answer to questions.
+func (ty *typist) types(words []string) string {
+	ty.t.Helper()
+	c := exec.Command(words[0], words[1:]...)
+	if words[0] != "sh" {
+		c = ty.command(words...)
+	}
+	c.Dir, c.Env = ty.dir, append(slices.Clone(ty.env), "PATH="+filepath.Join(ty.dir, "tmp")+":"+os.Getenv("PATH"))
+	out, _ := c.CombinedOutput()
+	ty.keep(words, string(out))
+	ty.typed = append(ty.typed, fmt.Sprintf("%d  %s", c.ProcessState.ExitCode(), strings.Join(words, " ")))
+	if code := c.ProcessState.ExitCode(); code == 2 && words[0] == "sh" && strings.Contains(string(out), "leadferry help") {
+		ty.t.Errorf("printed to be typed, and not understood: %s\n%s", words[2], out)
+	}
+	if words[0] == "sh" && (strings.Contains(words[2], "leadferry explain") || strings.Contains(words[2], "help")) { // examples
+		return ""
+	}
+	return string(out)
+}
+
+// typesAll types all that an output names, twice each, then all that these print, then the run; and so on, in turn forwards
+// and backwards.
+func (ty *typist) typesAll(said string) {
+	ty.t.Helper()
+	for round := range 4 {
+		lines := ty.commands(said)
+		if round%2 == 1 {
+			slices.Reverse(lines)
+		}
+		said = ""
+		for _, words := range lines {
+			for range 2 {
+				said += ty.types(words)
+			}
+		}
+		if len(ty.typed) > 30 {
+			break
+		}
+		said += ty.types(ty.last)
+	}
+}
+
+// Whatever the program prints can be typed as it stands there, twice, in any order, and makes no lead twice.
+// faults 141 to 155
+func TestWhatIsPrintedCanBeTyped(t *testing.T) {
+	for name, s := range typedSituations() {
+		t.Run(strings.ReplaceAll(name, ",", ""), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, sandbox.Options{Faults: s.faults})
+			w.leads(60)
+			ty := &typist{world: w}
+			if err := os.Symlink(binary(), filepath.Join(w.dir, "tmp", "leadferry")); err != nil {
+				t.Fatal(err)
+			}
+			if s.kill {
+				h := w.hold(4)
+				c := w.waits(append(importFour, "--limit", "20")...)
+				h.full(t)
+				c.signal(syscall.SIGKILL)
+				close(h.let)
+			} else if s.faults == "" {
+				w.must(0, append(importFour, "--limit", "20")...)
+			}
+			if s.lose != nil {
+				s.lose(w)
+			}
+			for i, one := range s.with {
+				if one == "LOCALHOST" {
+					s.with[i] = "http://" + strings.Replace(w.address(), "127.0.0.1", "localhost", 1)
+				}
+			}
+			ty.last = append(slices.Clone(importFour), s.with...)
+			if s.run != nil {
+				ty.last = s.run
+			}
+			said := ty.types(ty.last)
+			if s.once != nil {
+				w.run(append(slices.Clone(ty.last), s.once...)...)
+				said = w.must(3, append(slices.Clone(ty.last), s.once...)...)
+				before := w.twice()
+				ty.typesAll(said)
+				if after := w.twice(); before == 0 || after != before {
+					t.Errorf("%d leads too many before what was printed was typed, %d after", before, after)
+				}
+			} else {
+				ty.typesAll(said)
+				w.byRef()
+			}
+			if s.code == 4 && !slices.ContainsFunc(ty.typed, func(line string) bool { return strings.Contains(line, "leadferry checkpoint") }) {
+				t.Error("no command was typed")
+			}
+			if t.Failed() || testing.Verbose() {
+				t.Log(strings.Join(ty.typed, "\n"))
+			}
+		})
+	}
+}
+
+// twice counts the service's leads beyond one a row.
+func (w *world) twice() int {
+	w.t.Helper()
+	leads, err := w.service.Leads()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	rows := map[any]bool{}
+	for _, l := range leads {
+		rows[l.Content["importRef"]] = true
+	}
+	return len(leads) - len(rows)
+}
+
+// typedSituation is one more, with faults of the service or another command.
+type typedSituation struct {
+	situation
+	faults string
+	run    []string
+	once   []string // flags that somebody adds after it has stopped, to send rows twice on purpose
+}
+
+// asJSONL has the rows of leads.csv as JSON, one a line.
+func asJSONL(text string) (lines string) {
+	for _, row := range strings.Split(strings.TrimSpace(text), "\n")[1:] {
+		cells := strings.Split(row, ",")
+		lines += fmt.Sprintf("{\"id\":%q,\"org\":%q,\"name\":%q}\n", cells[0], cells[1], cells[2])
+	}
+	return lines
+}
+
+func typedSituations() map[string]typedSituation {
+	all := map[string]typedSituation{
+		"rows in doubt":            {faults: "create.drop-stored#5"},
+		"stopped for doubts":       {faults: "create.500-stored/1"},
+		"sent again, and stopped":  {faults: "create.500-stored/1", once: []string{"--in-doubt", "resend"}},
+		"rejected rows":            {faults: "create.422#9"},
+		"killed, then resumed":     {situation: situation{kill: true}},
+		"no more than ten creates": {situation: situation{with: []string{"--max-creates", "10"}}},
+		"another trunk":            {situation: situation{with: []string{"--trunk-id", "another-trunk"}}},
+		"another machine": {situation: situation{lose: func(w *world) {
+			w.env = append(w.env, "LEADFERRY_MACHINE=two")
+		}}},
+		"another key": {situation: situation{lose: func(w *world) {
+			w.write("leads.yaml", strings.Replace(mappingText, `"{id}"`, `"{id}-{name}"`, 1))
+		}}},
+		"a renamed column": {situation: situation{lose: func(w *world) {
+			w.write("leads.csv", strings.Replace(w.text("leads.csv"), "id,", "nr,", 1))
+			w.write("leads.yaml", strings.Replace(mappingText, `"{id}"`, `"{name}"`, 1))
+		}}},
+		"rows that changed": {situation: situation{lose: func(w *world) {
+			w.write("leads.csv", strings.ReplaceAll(w.text("leads.csv"), "Person", "Somebody"))
+		}}},
+		"invalid rows": {situation: situation{lose: func(w *world) {
+			w.write("leads.csv", strings.Replace(w.text("leads.csv"), "L00030", "", 1))
+		}}},
+		"look-alikes": {situation: situation{lose: func(w *world) {
+			w.write("leads.csv", strings.ReplaceAll(w.text("leads.csv"), "L000", "l000"))
+		}}},
+		"a file cut off": {situation: situation{lose: func(w *world) {
+			if err := os.Truncate(w.checkpoint(), 6000); err != nil {
+				w.t.Fatal(err)
+			}
+		}}},
+		"a damaged page": {situation: situation{lose: func(w *world) {
+			f, err := os.OpenFile(w.checkpoint(), os.O_RDWR, 0)
+			if err == nil {
+				_, err = f.WriteAt(make([]byte, 9000), 12000)
+				_ = f.Close()
+			}
+			if err != nil {
+				w.t.Fatal(err)
+			}
+		}}},
+		"a list taken over by half": {situation: situation{lose: func(w *world) {
+			found, _ := filepath.Glob(filepath.Join(w.dir, "leadferry-runs", "*", "results.csv"))
+			w.copyTree(found[0], "list.csv")
+			w.removeAll("state", "leadferry-runs")
+			path, err := crashing()
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			c := w.command("checkpoint", "adopt", "list.csv")
+			c.Path, c.Env = path, append(slices.Clone(c.Env), "LEADFERRY_FAILPOINT=commit other:3")
+			_ = c.Run()
+		}}},
+		"the file was renamed": {situation: situation{code: 4, lose: func(w *world) {
+			if err := os.Rename(w.checkpoint(), filepath.Join(w.dir, "mine.db")); err != nil {
+				w.t.Fatal(err)
+			}
+		}}},
+		"the file is empty": {situation: situation{lose: func(w *world) {
+			if err := os.Truncate(w.checkpoint(), 0); err != nil {
+				w.t.Fatal(err)
+			}
+		}}},
+		"another state directory": {situation: situation{code: 4, lose: func(w *world) {
+			w.env = append(w.env, "XDG_STATE_HOME="+filepath.Join(w.dir, "moved"))
+		}}},
+		"the state moved by copying, then back": {situation: situation{code: 4, lose: func(w *world) {
+			w.removeAll("state/leadferry/tokens")
+			w.copyTree("state", "moved")
+			elsewhere := slices.Clone(w.env)
+			w.env = append(w.env, "XDG_STATE_HOME="+filepath.Join(w.dir, "moved"))
+			w.must(0, append(importFour, "--limit", "30")...)
+			w.env = elsewhere
+		}}},
+		"an older file under the newer book, run folders gone": {situation: situation{code: 4, lose: func(w *world) {
+			restore := w.backup(w.checkpoint())
+			w.must(0, append(importFour, "--limit", "30", "--out", "none")...)
+			w.removeAll("leadferry-runs")
+			restore()
+		}}},
+		"an older file, the book gone": {situation: situation{code: 4, lose: func(w *world) {
+			restore := w.backup(w.checkpoint())
+			w.must(0, append(importFour, "--limit", "30")...)
+			w.removeAll("state/leadferry/ledgers")
+			restore()
+		}}},
+		"from before a forget": {situation: situation{code: 4, lose: func(w *world) {
+			restore := w.backup("state")
+			w.must(0, "checkpoint", "forget", "L00003")
+			restore()
+		}}},
+		"killed, the file lost, the book alone": {situation: situation{kill: true, code: 4, lose: func(w *world) {
+			if err := os.Remove(w.checkpoint()); err != nil {
+				w.t.Fatal(err)
+			}
+			w.removeAll("leadferry-runs")
+		}}},
+		"a namespace was added": {situation: situation{lose: func(w *world) {
+			w.write("leads.yaml", strings.Replace(mappingText, `key: "{id}"`, "key: \"{id}\"\nnamespace: web", 1))
+		}}},
+		"the results as input":   {run: []string{"import", "-m", "leads.yaml", "leadferry-runs/*/results.csv"}},
+		"the same rows in JSONL": {situation: situation{lose: func(w *world) { w.write("leads.csv", asJSONL(w.text("leads.csv"))) }, with: []string{"--format", "jsonl"}}},
+		"another order": {situation: situation{lose: func(w *world) {
+			lines := strings.Split(strings.TrimSpace(w.text("leads.csv")), "\n")
+			slices.Reverse(lines[1:])
+			w.write("leads.csv", strings.Join(lines, "\n")+"\n")
+		}}},
+		"leading zeros lost": {situation: situation{lose: func(w *world) {
+			text := strings.ReplaceAll(w.text("leads.csv"), "L000", "000")
+			w.write("leads.csv", text)
+			w.must(4, append(importFour, "--checkpoint", "zeros.db")...)
+			w.write("leads.csv", strings.ReplaceAll(text, "\n000", "\n"))
+		}}},
+		"the file grew": {situation: situation{lose: func(w *world) {
+			w.write("leads.csv", w.text("leads.csv")+"L00061,"+sandbox.Organizations()[0].ID+",One more\n")
+		}}},
+		"a sync of strangers": {run: []string{"sync", "-m", "leads.yaml", "leads.csv", "--out", "synced"}},
+	}
+	for name, s := range situations() {
+		all[name] = typedSituation{situation: s}
+	}
+	return all
+}
