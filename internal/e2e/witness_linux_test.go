@@ -74,6 +74,21 @@ func TestFilesAndServersAreJudgedAlike(t *testing.T) {
 	})
 }
 
+// Sixteen workers, each in a container with nothing of its own, twice: none is stopped by what it cannot know.
+func TestAFleetWithNothingOfItsOwn(t *testing.T) {
+	t.Parallel()
+	c := newCrew(t, 16, 320, sandbox.Options{})
+	for range 2 {
+		c.together(func(shard int) {
+			w := c.worker(shard)
+			own := t.TempDir()
+			w.Env = append(slices.Clone(w.Env), "XDG_STATE_HOME="+own, "XDG_CONFIG_HOME="+own, "HOME=/nonexistent", "TMPDIR=/nonexistent")
+			c.ended(w, 0)
+		})
+	}
+	c.holds(320)
+}
+
 // What another user wrote in the same folder may tell of leads: it refuses a checkpoint that knows none yet, by name. Root
 // reads what users wrote. fault 144
 func TestTheWitnessOfAnotherUser(t *testing.T) {

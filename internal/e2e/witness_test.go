@@ -281,6 +281,54 @@ func TestARelativeCheckpointInTheEnvironment(t *testing.T) {
 	w.holds(2)
 }
 
+// US and EU side by side: the second target of a kind of file is asked about once, and never again.
+func TestTwoTargetsSideBySide(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandbox.Options{})
+	w.leads(20)
+	eu := newWorld(t, sandbox.Options{})
+	other := append(importFour, "--base-url", "http://"+eu.address(), "--leads-url", "http://"+eu.address(), "--trunk-id", "the-trunk-of-eu")
+	w.must(0, append(importFour, "--limit", "10")...)
+	answer := id(t, w.must(4, append(slices.Clip(other), "--limit", "10")...), "--new-checkpoint")
+	w.run(append(slices.Clip(other), "--limit", "10", answer)...)
+	for range 2 {
+		w.must(0, importFour...)
+		if code, said := w.run(other...); code == 4 {
+			t.Fatal(said)
+		}
+	}
+	w.holds(20)
+}
+
+// A checkpoint on a volume, with nothing else that can be written but the run's folder; a state directory that follows a pod
+// from machine to machine, with folders of its own on each.
+func TestVolumes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandbox.Options{})
+	w.leads(30)
+	home := w.env
+	w.env = append(slices.Clone(home), "XDG_STATE_HOME=/proc/1/none", "XDG_CONFIG_HOME=/proc/1/none", "XDG_CACHE_HOME=/proc/1/none")
+	for n := range 3 {
+		w.must(0, append(importFour, "--limit", itoa(5*n+5), "--checkpoint", "volume.db", "--out", "run")...)
+	}
+	w.holds(15)
+	w.removeAll("run", "volume.db")
+	w.env = home
+	w.write("more.csv", strings.ReplaceAll(w.read("leads.csv"), "L0", "M0"))
+	for n := range 3 {
+		pod := filepath.Join(w.dir, "pod-"+itoa(n))
+		if err := os.Mkdir(pod, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		c := w.command("import", "-m", "../leads.yaml", "../more.csv", "--limit", itoa(5*n+5))
+		c.Dir = pod
+		if said, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, said)
+		}
+	}
+	w.holds(30)
+}
+
 // What must go on without a question: nightly runs, another trunk beside this one, runs without a folder or without a
 // place for the book, and who was answered before.
 func TestWhatWitnessesLetPass(t *testing.T) {
