@@ -106,10 +106,10 @@ func (p *parser) syntax(err error) {
 // endedByComment warns of a text without quotes that may go on in the comment behind it, for no blank follows its sign: item #5.
 func (p *parser) endedByComment(n node) {
 	const longest = 1 << 10 // bytes of a line that is looked at
-	line := p.line(n.Line)
-	if !n.isPlain() || len(line) > longest {
+	if !n.isPlain() || n.Line > len(p.lines) || len(p.lines[n.Line-1]) > longest {
 		return
 	}
+	line := p.line(n.Line)
 	body, comment := commentOf(line)
 	if sign, _ := utf8.DecodeRuneInString(comment); (unicode.IsLetter(sign) || unicode.IsDigit(sign)) && strings.HasSuffix(body, n.Value) {
 		sign := strings.LastIndex(line, "#"+comment)

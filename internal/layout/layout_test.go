@@ -67,7 +67,7 @@ func design() plan {
 			"mapping":                    {imports: []string{"mapping/expression", "mapping/texts", rowkey, spelling}},
 			"mapping/expression":         {imports: []string{"mapping/texts", spelling}},
 			"mapping/texts":              {imports: []string{spelling}},
-			"mapping/propose":            {imports: []string{"mapping", rowkey, spelling}},
+			"mapping/propose":            {imports: []string{"mapping", "mapping/texts", rowkey, spelling}},
 			"checkpoint":                 {imports: []string{crash, disk, rowkey, shell}, tests: []string{"checkpoint/storetest"}},
 			"checkpoint/bolt/pages":      {imports: []string{"checkpoint"}},
 			"checkpoint/bolt/records":    {imports: []string{"checkpoint", rowkey}},

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -23,7 +22,6 @@ const (
 	kindURL
 	kindUUID
 	kindDate
-	kindSlashDate
 	kindNumber
 	kindInteger
 	kindYesNo
@@ -38,7 +36,6 @@ const (
 	kindZeroLed
 	kindDamaged
 	kindPrefixed
-	kindSecret
 	kindObject
 	kinds
 )
@@ -48,7 +45,6 @@ type cell struct {
 	text  string
 	value string // the text without the mark that lead ads put before numbers
 	words []string
-	date  dateOrder
 }
 
 // looksLike says for each kind whether a cell is of it.
@@ -57,7 +53,7 @@ var looksLike = [kinds]func(c *cell) bool{
 	kindEmail: matches(`^[^@\s\p{Z}]+@[^@\s\p{Z}]+\.[^@\s\p{Z}.]+$`),
 	// 6 to 15 digits with the marks that people put between, and an extension: x12, ext. 12.
 	kindPhone: func(c *cell) bool {
-		return c.date == noDate && (phoneForm().MatchString(c.value) || damagedForm().MatchString(c.value))
+		return !dateShape().MatchString(c.value) && (phoneForm().MatchString(c.value) || damagedForm().MatchString(c.value))
 	},
 	// What postal codes of the world have in common: at most ten characters in two groups, two digits or more.
 	kindPostal: func(c *cell) bool {
@@ -65,9 +61,7 @@ var looksLike = [kinds]func(c *cell) bool{
 	},
 	kindURL:  matches(`(?i)^(?:https?://|www\.)`),
 	kindUUID: func(c *cell) bool { return rowkey.IsUUID(strings.TrimSuffix(strings.TrimPrefix(c.value, "{"), "}")) },
-	kindDate: func(c *cell) bool { return c.date != noDate },
-	// Day and month stand in an order that only people know.
-	kindSlashDate: func(c *cell) bool { return c.date == unsureOrder },
+	kindDate: func(c *cell) bool { return dateShape().MatchString(c.value) },
 	// A number with a sign, a fraction or groups of digits.
 	kindNumber:  matches(`^` + quantity + `$`),
 	kindInteger: func(c *cell) bool { return isNumber(c.value) },
@@ -99,7 +93,6 @@ var looksLike = [kinds]func(c *cell) bool{
 	kindPrefixed: func(c *cell) bool {
 		return len(c.value) < len(c.text) && strings.IndexByte("+0123456789", c.value[0]) >= 0
 	},
-	kindSecret: func(c *cell) bool { return isSecret(c.value) },
 	kindObject: func(c *cell) bool { return isObject(c.text) },
 }
 
@@ -112,10 +105,6 @@ var (
 	twoDigits   = spelling.Form(`[0-9].*[0-9]`)
 	damagedForm = spelling.Form(`^` + quantity + `[Ee]\+[0-9]{1,3}$`)
 	lettersForm = spelling.Form("^[\\p{M} .,'’`\\-–&/()]*\\p{L}[\\p{L}\\p{M} .,'’`\\-–&/()]*$")
-	cardForm    = spelling.Form(`^[3-6][0-9]{13,15}$`)
-	ibanForm    = spelling.Form(`^[A-Z]{2}[0-9]{2}[0-9A-Z]{11,30}$`)
-	socialForm  = spelling.Form(`^[0-9]{3}-[0-9]{2}-[0-9]{4}$`)
-	tokenForm   = spelling.Form(`^eyJ[^.]*\.[^.]*\.[^.]*$`)
 )
 
 func matches(form string) func(*cell) bool {
@@ -123,7 +112,7 @@ func matches(form string) func(*cell) bool {
 	return func(c *cell) bool { return compiled().MatchString(c.value) }
 }
 
-// stands is for kinds whose cells stand in a section of words/values.txt.
+// stands is for kinds whose cells stand in a section of dictionary.yaml.
 func stands(section string) func(*cell) bool {
 	return func(c *cell) bool { return known().has(section, strings.Join(c.words, "")) }
 }
@@ -145,97 +134,6 @@ func isObject(text string) bool {
 	return len(text) >= 2 && (text[0] == '{' && text[len(text)-1] == '}' || text[0] == '[' && text[len(text)-1] == ']')
 }
 
-// gaps are what people put between the groups of long numbers.
-var gaps = strings.NewReplacer(" ", "", "-", "")
-
-// isSecret takes cards, IBANs, US social security numbers and signed tokens.
-func isSecret(value string) bool {
-	plain := gaps.Replace(value)
-	return cardForm().MatchString(plain) && cardChecks(plain) || ibanForm().MatchString(plain) && ibanChecks(plain) ||
-		socialForm().MatchString(value) || tokenForm().MatchString(value)
-}
-
-func cardChecks(digits string) bool {
-	sum := 0
-	for i := range len(digits) {
-		digit := int(digits[len(digits)-1-i] - '0')
-		if i%2 == 1 {
-			digit = digit*2%10 + digit/5 // the sum of the digits of its double
-		}
-		sum += digit
-	}
-	return sum%10 == 0
-}
-
-func ibanChecks(iban string) bool {
-	rest := 0
-	for _, c := range []byte(iban[4:] + iban[:4]) {
-		if c >= 'A' {
-			rest = (rest*100 + int(c-'A') + 10) % 97
-		} else {
-			rest = (rest*10 + int(c-'0')) % 97
-		}
-	}
-	return rest == 1
-}
-
-// dateOrder says whether a cell is a date, and whether day and month of it could be taken for each other.
-type dateOrder int
-
-const (
-	noDate dateOrder = iota
-	sureOrder
-	unsureOrder
-)
-
-// Ways to write a date by their shape: those that can be read in one way only, and those
-// in which day and month change places from country to country.
-var (
-	sureLayouts = byShape(
-		"2006-01-02", "2006/01/02", "2006.01.02", "20060102", "2 Jan 2006", "2 January 2006", "Jan 2, 2006", "January 2, 2006",
-		"2-Jan-2006", "02-Jan-06", "2 Jan, 2006", "Mon, 2 Jan 2006", "Mon Jan 2 2006", "2.1.2006", "2.1.06",
-		"2006年1月2日", "2006년 1월 2일", "2006년1월2일", "2006. 1. 2", "2006. 1. 2.",
-	)
-	unsureLayouts = byShape("1/2/2006", "2/1/2006", "1/2/06", "2/1/06", "1-2-2006", "2-1-2006")
-)
-
-func byShape(layouts ...string) map[string][]string {
-	list := map[string][]string{}
-	for _, layout := range layouts {
-		list[shape(layout)] = append(list[shape(layout)], layout)
-	}
-	return list
-}
-
-// dateIn is the date that s is or begins with; a time may follow.
-func dateIn(s string) dateOrder {
-	if len(s) < 6 || len(s) > 40 || !strings.ContainsAny(s[:1], "0123456789JFMASONDTW") {
-		return noDate
-	}
-	day := s
-	if i := strings.IndexByte(s, ':'); i > 0 { // a time: cut at the blank or T before it
-		cut := strings.LastIndexAny(s[:i], " T")
-		if cut < 0 {
-			return noDate
-		}
-		day = strings.TrimRight(s[:cut], " ,")
-	}
-	if len(day) == len("20060102") && !strings.HasPrefix(day, "19") && !strings.HasPrefix(day, "20") && isNumber(day) {
-		return noDate
-	}
-	reads := func(layout string) bool {
-		_, err := time.Parse(layout, day)
-		return err == nil
-	}
-	switch shape := shape(day); {
-	case slices.ContainsFunc(sureLayouts[shape], reads):
-		return sureOrder
-	case slices.ContainsFunc(unsureLayouts[shape], reads):
-		return unsureOrder
-	}
-	return noDate
-}
-
 // kindSet is the kinds of a cell.
 type kindSet uint32
 
@@ -253,7 +151,6 @@ func kindsOf(text string) kindSet {
 	if value := text[len(markForm().FindString(text)):]; value != "" {
 		c.value = value
 	}
-	c.date = dateIn(c.value)
 	if c.words = words(c.value); len(c.words) > 8 {
 		c.words = nil
 	}

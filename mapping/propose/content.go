@@ -1,14 +1,13 @@
 package propose
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 
 	"github.com/dustin/go-humanize/english"
-
-	"leadferry/internal/spelling"
 )
 
 // field is a key of the content and what fills it: its columns, with blanks between.
@@ -176,218 +175,57 @@ type rest struct {
 	Names  []string // those that rest takes
 	Except []string // those that it has to leave out
 	Empty  []string // without a cell in the sample
-	Out    []string // more than a mapping should list
-	fields []field  // those written out
+	fields []field  // those whose name is taken
 }
 
-// mostFields is how many fields are written out where rest cannot be used, and mostExcepted how
-// many columns it leaves out by name.
-const (
-	mostFields   = 400
-	mostExcepted = 40
-)
-
-// excepted are the columns that must stay out, by the names that rest leaves out; not all where
-// one has none that fits it alone.
-func (d *draft) excepted() (names []string, all bool) {
-	for _, c := range slices.Concat(d.Hidden, d.Numbered) {
-		switch {
-		case c.inside != "" && slices.ContainsFunc(d.Numbered, func(n *column) bool { return n.header == c.inside }):
-		case c.inside != "" || strings.Contains(c.header, "*") || len(names) == mostExcepted:
-			return nil, false
-		default:
-			names = append(names, c.header)
-		}
-	}
-	return names, true
-}
-
-// decideRest sends on what fields, key, organization and status leave over: by rest where
-// that can be told what must stay out, else one by one.
+// decideRest sends on what fields, key, organization and status leave over.
 func (d *draft) decideRest() {
-	used, opened, keys := d.taken()
-	except, takesAll := d.excepted()
-	takesAll = takesAll && !d.twice
-	d.Rest = rest{}
-	r := &d.Rest
-	if takesAll {
-		r.Except = except
+	used, keys := d.taken()
+	r := rest{Except: slices.Clone(d.twice)}
+	for _, c := range d.Hidden {
+		r.Except = append(r.Except, cmp.Or(c.inside, c.header))
+	}
+	slices.Sort(r.Except)
+	r.Except = slices.Compact(r.Except)
+	isExcept := func(name string) bool {
+		_, found := slices.BinarySearch(r.Except, name)
+		return found
 	}
 	for _, c := range d.columns {
 		switch {
-		case used[c] || c.inside == "" && opened[c.header] || c.inside != "" && !opened[c.inside]:
+		case used[c] || c.inside != "" || isExcept(c.header):
 		case c.profile.filled == 0 && len(d.In.Rows) > 0:
-			if c.inside == "" {
-				r.Empty = append(r.Empty, c.header)
+			r.Empty = append(r.Empty, c.header)
+		case keys[c.header]:
+			key := c.header
+			for i := 2; keys[key]; i++ {
+				key = c.header + "_" + strconv.Itoa(i)
 			}
-		case takesAll && c.inside == "" && !keys[c.header]:
-			r.Names = append(r.Names, c.header)
-		case len(r.fields) >= mostFields:
-			r.Out = append(r.Out, c.header)
-		default:
-			key := freeKey(c.header, keys)
 			keys[key] = true
 			r.fields = append(r.fields, field{Key: key, columns: []*column{c}})
+		default:
+			r.Names = append(r.Names, c.header)
+			keys[c.header] = true
 		}
 	}
+	d.Rest = r
 }
 
-// taken are the columns that fields, key, organization and status use, the names of those of which they use a part, which
-// rest leaves out, and the keys of the content that are no longer free.
-func (d *draft) taken() (used map[*column]bool, opened, keys map[string]bool) {
-	used, opened, keys = map[*column]bool{}, map[string]bool{}, map[string]bool{"*": true, "importRef": true}
-	use := func(columns ...*column) {
-		for _, c := range columns {
-			used[c], opened[c.inside] = true, true
-		}
-	}
+// taken are the columns that fields, key, organization and status use, and the keys of the content that are no longer free.
+func (d *draft) taken() (used map[*column]bool, keys map[string]bool) {
+	used, keys = map[*column]bool{}, map[string]bool{"*": true, "importRef": true}
 	for _, f := range d.fields {
 		keys[f.Key] = true
-		use(f.columns...)
+		for _, c := range f.columns {
+			used[c] = true
+		}
 	}
-	if d.Key.External {
-		use(d.Key.Column)
-	}
+	used[d.Key.Column] = used[d.Key.Column] || d.Key.External
 	if d.Organization.Live || d.Organization.Words != nil {
-		use(d.Organization.Column)
+		used[d.Organization.Column] = true
 	}
 	if d.Status != nil && d.Status.Live {
-		use(d.Status.Column)
+		used[d.Status.Column] = true
 	}
-	return used, opened, keys
-}
-
-// freeKey is the column's name, or with a number behind it when that is taken.
-func freeKey(name string, taken map[string]bool) string {
-	key := name
-	for i := 2; taken[key]; i++ {
-		key = name + "_" + strconv.Itoa(i)
-	}
-	return key
-}
-
-const dateTime = `(?:(,? |T)([0-9]{1,2}):[0-9]{2}(:[0-9]{2})?( ?[AaPp][Mm])?)?$`
-
-// Dates in numbers, perhaps with a time: with the year last, or first as in eastern Asia. ISO dates are neither.
-var (
-	yearLast  = spelling.Form(`^([0-9]{1,2})([./-])([0-9]{1,2})([./-])([0-9]{4}|[0-9]{2})` + dateTime)
-	yearFirst = spelling.Form(`^[0-9]{4}(/|\. ?|年|년 ?)([0-9]{1,2})(/|\. ?|月|월 ?)([0-9]{1,2})(\.|日|일)?` + dateTime)
-)
-
-// dateForm is a way in which numeric dates of a column are written.
-type dateForm struct {
-	sign       string // between the numbers, or behind a year that is first
-	year, time string // in letters of the step date
-	short      bool   // some days or months have one digit
-
-	first      bool   // the year is
-	month, day string // signs behind them then
-}
-
-// dateForms are the ways of a column, and what its numbers say of the order of day and
-// month, by the sign between them.
-type dateForms struct {
-	list               []dateForm
-	dayFirst, dayAfter map[string]bool // some first, or second, number is more than 12
-}
-
-// dateStep is the step that makes ISO dates of a column whose dates are in numbers, and what a person should know of
-// it. A column in which day and month could change places stays as it is, and the person is asked.
-func (c *column) dateStep() (step, remark string) {
-	const mostForms = 3 // in which one column may have its dates
-	forms := dateForms{dayFirst: map[string]bool{}, dayAfter: map[string]bool{}}
-	others := false
-	for _, cell := range c.cells {
-		last, first := yearLast().FindStringSubmatch(cell), yearFirst().FindStringSubmatch(cell)
-		switch {
-		case last != nil && last[2] == last[4]:
-			sign, one, other := last[2], last[1], last[3]
-			forms.dayFirst[sign], forms.dayAfter[sign] = forms.dayFirst[sign] || moreThan12(one), forms.dayAfter[sign] || moreThan12(other)
-			forms.add(dateForm{sign: sign, year: strings.Repeat("Y", len(last[5])), time: timeOf(last[6], last[7], last[8], last[9])}, one, other)
-		case first != nil && (first[1] == "/") == (first[3] == "/"):
-			form := dateForm{sign: first[1], month: first[3], day: first[5], first: true, year: "YYYY", time: timeOf(first[6], first[7], first[8], first[9])}
-			forms.add(form, first[2], first[4])
-		default:
-			others = others || cell != ""
-		}
-	}
-	switch {
-	case len(forms.list) == 0:
-		return "", ""
-	case others, len(forms.list) > mostForms:
-		return "", "? as it is: its dates are written in several ways"
-	}
-	for _, f := range forms.list {
-		if forms.dayFirst[f.sign] && forms.dayAfter[f.sign] {
-			return "", "? as it is: in some rows the day comes first, in others the month"
-		}
-	}
-	if sure := forms.step("DM"); sure == forms.step("MD") {
-		return sure, ""
-	}
-	ways := "Say apply: [" + quoted(forms.step("DM")) + "] or [" + quoted(forms.step("MD")) + "]"
-	return "", "? as it is: day or month first? " + strings.ReplaceAll(ways, " ", noBreak)
-}
-
-func moreThan12(number string) bool {
-	n, _ := strconv.Atoi(number)
-	return n > 12
-}
-
-// add takes the form of a date, and its day and month in either order.
-func (f *dateForms) add(form dateForm, one, other string) {
-	i := slices.IndexFunc(f.list, func(known dateForm) bool {
-		known.short = false
-		return known == form
-	})
-	if i < 0 {
-		i, f.list = len(f.list), append(f.list, form)
-	}
-	f.list[i].short = f.list[i].short || len(one) == 1 || len(other) == 1
-}
-
-// timeOf is the time of a date in letters, with what stands before it.
-func timeOf(before, hour, seconds, half string) string {
-	if hour == "" {
-		return ""
-	}
-	text := before + "HH:mm"
-	if half != "" {
-		text = before + "h:mm"
-	}
-	if seconds != "" {
-		text += ":ss"
-	}
-	if half != "" {
-		text += strings.Repeat(" ", len(half)-len("am")) + "a"
-	}
-	return text
-}
-
-// step reads each of the forms, with day and month in the order of the letters where
-// nothing tells it: dates with points begin with the day.
-func (f *dateForms) step(unsure string) string {
-	var layouts []string
-	for _, form := range f.list {
-		order := unsure
-		switch {
-		case f.dayAfter[form.sign]:
-			order = "MD"
-		case f.dayFirst[form.sign], form.sign == ".":
-			order = "DM"
-		}
-		if form.first {
-			order = "MD"
-		}
-		first, second := order[:1], order[1:]
-		if !form.short {
-			first, second = first+first, second+second
-		}
-		if form.first {
-			layouts = append(layouts, form.year+form.sign+first+form.month+second+form.day+form.time)
-			continue
-		}
-		layouts = append(layouts, first+form.sign+second+form.sign+form.year+form.time)
-	}
-	return "date:" + strings.Join(layouts, "|")
+	return used, keys
 }

@@ -68,11 +68,6 @@ func TestDecisions(t *testing.T) {
 			"neither names nor numbers", "Full Name,Phone\nAnn Lee,201-555-0100\nBob Ray,201-555-0101", []string{"a row's own data"}, "\nkey:",
 		},
 		{
-			"columns together", "campaign_id,created_at\n5,2026-01-01\n5,2026-01-02\n6,2026-01-01\n6,2026-01-02\n7,2026-01-01",
-			[]string{`# key: "{campaign_id} / {created_at}"`},
-			"",
-		},
-		{
 			"a person's number beside the lead's", "id,customer_id\n7,1\n,2\n8,3\n9,4\n10,5\n11,6",
 			[]string{"{id} is empty in 1 of 6 rows"},
 			"\nkey:",
@@ -89,7 +84,7 @@ func TestDecisions(t *testing.T) {
 		},
 		{
 			"names of dealers", "Dealer,Email\nShelby Cars,a@x.example\nShelby Cars,b@x.example\nNull,c@x.example",
-			[]string{"    Shelby Cars: \"\"  # ? 2 rows\n    \"Null\": \"\"       # ? 1 row\n", "an organization ID behind each of the 2 words of {Dealer}"},
+			[]string{"    Shelby Cars: \"\"  # ? 2 rows\n    \"Null\": \"\"  # ? 1 row\n", "an organization ID behind each of the 2 words of {Dealer}"},
 			"",
 		},
 		{
@@ -106,7 +101,7 @@ func TestDecisions(t *testing.T) {
 		},
 		{
 			"a status to decide", "Status,Email\nNew,a@x.example\nNew,b@x.example\nZebra,c@x.example",
-			[]string{"      New: open        # 2 rows\n      # Zebra: DECIDE  # 1 row ? decide", "place 1 word of {Status}", "2 good, 1 with a status that is not mapped yet"},
+			[]string{"      New: open  # 2 rows\n      # Zebra: DECIDE  # 1 row ? decide", "place 1 word of {Status}", "2 good, 1 with a status that is not mapped yet"},
 			"",
 		},
 		{
@@ -158,28 +153,28 @@ func TestDecisions(t *testing.T) {
 		},
 		{
 			"dates of two readings", "Created\n03/01/2026\n05/01/2026",
-			[]string{`Say apply: ["date:DD/MM/YYYY"] or ["date:MM/DD/YYYY"]`, `receivedOn: "{Created}"`},
+			[]string{`Say apply: ["date:D/M/YYYY"] or ["date:M/D/YYYY"]`, `receivedOn: "{Created}"`},
 			", apply: [",
 		},
-		{"dates of one reading", "Created\n03/01/2026\n15/01/2026", []string{`{from: "{Created}", apply: ["date:DD/MM/YYYY"]}`}, "# ? day"},
-		{"American dates", "Created\n3/1/2026 9:05 AM\n1/15/2026 12:00 PM", []string{`apply: ["date:M/D/YYYY h:mm a"]`}, ""},
-		{"German dates", "Erstellt am\n03.01.2026 09:05\n05.01.2026 10:00", []string{`apply: ["date:DD.MM.YYYY HH:mm"]`}, ""},
-		{"dates of both readings", "Created\n1/15/2026\n15/1/2026", []string{"in some rows the day comes first"}, ", apply: ["},
-		{"dates in two ways", "Created\n15.1.2026\n16.01.2026 09:05", []string{`apply: ["date:D.M.YYYY|DD.MM.YYYY HH:mm"]`}, "several ways"},
-		{"dates in several ways", "Created\n1/15/2026\n2026-01-15", []string{"written in several ways"}, ", apply: ["},
+		{"dates of one reading", "Created\n03/01/2026\n15/01/2026", []string{`{from: "{Created}", apply: ["date:D/M/YYYY"]}`}, "# ? day"},
+		{"American dates", "Created\n3/1/2026 9:05 AM\n1/15/2026 12:00 PM", []string{`apply: ["date:M/D/YYYY h:mm A"]`}, ""},
+		{"German dates", "Erstellt am\n03.01.2026 09:05\n05.01.2026 10:00", []string{`apply: ["date:D.M.YYYY HH:mm"]`}, ""},
+		{"dates of both readings", "Created\n1/15/2026\n15/1/2026", []string{"written in several ways, or some are none"}, ", apply: ["},
+		{"dates in two ways", "Created\n15.1.2026\n16.01.2026 09:05", []string{`apply: ["date:D.M.YYYY|D.M.YYYY HH:mm"]`}, "several ways"},
+		{"dates beside ISO dates", "Created\n1/15/2026\n2026-01-15", []string{`apply: ["date:M/D/YYYY"]`}, "several ways"},
+		{"names of months", "Created\n3. März 2026\n15. Januar 2026", []string{`apply: ["date:D. MMMM YYYY@de"]`}, ""},
 		{"dates of two countries", "Created\n1/15/2026\n15.1.2026", []string{`apply: ["date:M/D/YYYY|D.M.YYYY"]`}, "several ways"},
-		{"a date that is none", "Created\n31.02.2026" + strings.Repeat("\n15.01.2026", 9), []string{"as it is: some dates are none"}, ", apply: ["},
-		{"dates with the year first", "Created\n2026/01/05 9:05\n2026/01/15 10:00", []string{`apply: ["date:YYYY/MM/DD HH:mm"]`}, ""},
+		{"a date that is none", "Created\n31.02.2026" + strings.Repeat("\n15.01.2026", 9), []string{"or some are none"}, ", apply: ["},
+		{"dates with the year first", "Created\n2026/01/05 9:05\n2026/01/15 10:00", []string{`apply: ["date:YYYY/M/D HH:mm"]`}, ""},
 		{"Japanese dates", "登録日\n2026年1月5日\n2026年11月15日", []string{`receivedOn: {from: "{登録日}", apply: ["date:YYYY年M月D日"]}`}, ""},
 		{"Korean dates", "등록일\n2026. 1. 5.\n2026. 11. 15.", []string{`apply: ["date:YYYY. M. D."]`}, ""},
-		{"Korean dates in two ways", "등록일\n2026.01.05\n2026년 11월 15일", []string{`apply: ["date:YYYY.MM.DD|YYYY년 MM월 DD일"]`}, ""},
+		{"Korean dates in two ways", "등록일\n2026.01.05\n2026년 11월 15일", []string{`apply: ["date:YYYY.M.D|YYYY년 M월 D일"]`}, ""},
 		{"ISO dates", "Created\n2026-01-15\n2026-01-16", []string{`receivedOn: "{Created}"`}, "date:"},
 		{
 			"one bad address of many", "Email\nann..lee@x.example" + strings.Repeat("\nbob@x.example", 40),
 			[]string{"format: email", "1 row would be refused: correct the file", "40 good, 1 with a mistake in a cell that has a format"},
 			"no format",
 		},
-		{"how warm a lead is", "Status,Email\nHot,a@x.example\nCold,b@x.example\nWarm,c@x.example\nHot,d@x.example", []string{"it says how warm a lead is", "Hot: DECIDE"}, "\n  status:"},
 		{"ratings", "Rating,Email\nHot,a@x.example\nCold,b@x.example\nWarm,c@x.example\nHot,d@x.example", []string{"No column tells a status"}, "DECIDE"},
 		{
 			"converted", "Status,Email\nClosed - Converted,a@x.example\nOpen - Not Contacted,b@x.example",
@@ -194,14 +189,9 @@ func TestDecisions(t *testing.T) {
 			"secrets by name", "Email,Password,Color\na@x.example,hunter2,red", []string{"looks like a secret", "{Password}", `"*": {rest: {except: [Password]}}`}, `"*": rest`,
 		},
 		{
-			"a secret that no name fits alone", "Email,Password*,Color\na@x.example,hunter2,red", []string{"one by one", `"Password*"`, `Color: "{Color}"`}, `"*":`,
+			"a secret whose name has a star", "Email,Password*,Color\na@x.example,hunter2,red", []string{`"*": {rest: {except: ["Password*"]}}`}, `Password: `,
 		},
 		{"a secret whose name needs quotes", "Email,Password: old,Color\na@x.example,hunter2,red", []string{`"*": {rest: {except: ["Password: old"]}}`}, ""},
-		{
-			"secrets by check digits", "Email,Zahlung\na@x.example,4111111111111111\nb@x.example,5500005555555559\nc@x.example,340000000000009",
-			[]string{"looks like a secret", "{Zahlung}"},
-			`"*": rest`,
-		},
 		{
 			"names that are taken", "first,last,name,name_2\nAnn,Lee,Ann Lee,x\nBob,Ray,Bob Ray,y", []string{`name: "{first} {last}"`, `name_2: "{name}"`}, "name: \"{name}\"",
 		},
@@ -259,8 +249,8 @@ func TestObjectsOfJSON(t *testing.T) {
 	checkProposal(t, in)
 	got := string(propose(t, in).YAML)
 	for _, want := range []string{
-		`key: "{attributes.referenceId}"`, `email: {from: "{emails.0.value}"`, `emails.1.value: "{emails.1.value}"`,
-		`city: "{address.city}"`, `postalCode: "{address.zip}"`, `address.door: "{address.door}"`, `"*": {rest: {except: [attributes]}}`,
+		`email: {from: "{emails.0.value}"`,
+		`city: "{address.city}"`, `postalCode: "{address.zip}"`, `"*": rest`,
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("lacks %s:\n%s", want, got)

@@ -1,18 +1,20 @@
 package propose
 
 import (
-	"embed"
+	_ "embed"
+	"maps"
 	"path"
 	"slices"
 	"strings"
 	"sync"
 	"unicode"
 
+	"go.yaml.in/yaml/v4"
 	"golang.org/x/text/unicode/norm"
 )
 
-//go:embed words
-var wordFiles embed.FS
+//go:embed dictionary.yaml
+var dictionaryText []byte
 
 // sign is what a header's name says: the part, and how surely (1 at most).
 type sign struct {
@@ -28,10 +30,8 @@ type placing struct {
 	whole  bool // only when it is the whole text
 }
 
-// dictionary holds the tables in words/, ready to be asked.
+// dictionary is dictionary.yaml, ready to be asked.
 type dictionary struct {
-	systems    map[string]*system
-	shared     map[string]int     // systems that have the header
 	headers    map[string][]sign  // by joined words
 	statuses   map[string]placing // by words with blanks between
 	sets       map[[2]string]bool // by section and joined words, or what stands for nothing as it is written
@@ -40,123 +40,63 @@ type dictionary struct {
 	longestHeader, longestStatus int // words
 }
 
-// system is one that leads are exported from, and headers of its exports; "…" stands for any end.
-type system struct {
-	key, label string
-	headers    []string
-}
-
 // known is the dictionary, made when it is first needed: most commands do not.
 var known = sync.OnceValue(func() *dictionary {
-	d := &dictionary{
-		systems: map[string]*system{}, shared: map[string]int{}, headers: map[string][]sign{}, statuses: map[string]placing{}, sets: map[[2]string]bool{},
-	}
-	for _, l := range readWords("systems") {
-		if d.systems[l.section] == nil {
-			d.systems[l.section] = &system{key: l.section, label: l.label}
-		}
-		s := d.systems[l.section]
-		for _, p := range l.phrases {
-			if !slices.Contains(s.headers, p.text) {
-				s.headers = append(s.headers, p.text)
-				d.shared[p.text]++
+	d := &dictionary{headers: map[string][]sign{}, statuses: map[string]placing{}, sets: map[[2]string]bool{}}
+	eachPhrase(func(table, section, label, phrase string) {
+		text, doubt := strings.CutSuffix(phrase, "?")
+		text, whole := strings.CutPrefix(text, "=")
+		text, weak := strings.CutPrefix(text, "~")
+		for _, spelled := range []string{text, spelledOut.Replace(norm.NFC.String(text))} {
+			list := words(spelled)
+			word := strings.Join(list, "")
+			switch {
+			case table == "headers" && word != "" && !slices.Contains(d.headers[word], sign{part(section), strengthOf(weak), whole}):
+				d.headers[word] = append(d.headers[word], sign{part(section), strengthOf(weak), whole})
+				d.longestHeader = max(d.longestHeader, len(list))
+			case table == "statuses":
+				d.statuses[strings.Join(list, " ")] = placing{section, doubt, whole}
+				d.longestStatus = max(d.longestStatus, len(list))
+			case section == "null":
+				d.sets[[2]string{section, phrase}] = true
+			case table != "headers":
+				d.sets[[2]string{section, word}] = true
 			}
-		}
-	}
-	eachSpelling("headers", func(l wordLine, p phrase, words []string) {
-		if name := strings.Join(words, ""); name != "" { // "#" has no words
-			d.headers[name] = append(d.headers[name], sign{part(l.section), p.strength(), p.whole})
-		}
-		d.longestHeader = max(d.longestHeader, len(words))
-	})
-	eachSpelling("statuses", func(l wordLine, p phrase, words []string) {
-		d.statuses[strings.Join(words, " ")] = placing{l.section, p.doubt, p.whole}
-		d.longestStatus = max(d.longestStatus, len(words))
-	})
-	for _, table := range []string{"around", "values"} {
-		eachSpelling(table, func(l wordLine, p phrase, words []string) {
-			word := strings.Join(words, "")
-			if l.section == "null" {
-				word = p.text
-			}
-			d.sets[[2]string{l.section, word}] = true
-			if l.label == "ends" {
+			if label == "ends" {
 				d.streetEnds = append(d.streetEnds, word)
 			}
-		})
-	}
+		}
+	})
 	return d
 })
 
-func (d *dictionary) has(section, words string) bool { return d.sets[[2]string{section, words}] }
-
-// eachSpelling calls f with the words of all ways in which the phrases of a table may be met.
-func eachSpelling(table string, f func(l wordLine, p phrase, words []string)) {
-	for _, l := range readWords(table) {
-		for _, p := range l.phrases {
-			for _, words := range p.spellings() {
-				f(l, p, words)
-			}
-		}
-	}
-}
-
-// wordLine is one line of a table in words/: phrases under a label, mostly a language.
-type wordLine struct {
-	section, label string
-	phrases        []phrase
-}
-
-// phrase is one of a line, without the marks around it.
-type phrase struct {
-	text  string
-	whole bool // "=" before it: only when it is the whole text
-	weak  bool // "~" before it: a weak sign
-	doubt bool // "?" after it: a doubtful guess
-}
-
-func (p phrase) strength() float64 {
-	if p.weak {
+func strengthOf(weak bool) float64 {
+	if weak {
 		return weakName
 	}
 	return 1
 }
 
-// readWords reads a table: sections at the margin, in them "label: phrases", which go
-// on in lines that stand further in.
-func readWords(name string) []wordLine {
-	text, _ := wordFiles.ReadFile("words/" + name + ".txt") // it is part of the program
-	var table []wordLine
-	section := ""
-	for line := range strings.Lines(string(text)) {
-		line = strings.TrimRight(line, "\n")
-		switch {
-		case line == "" || strings.HasPrefix(line, "# "):
-		case line[0] != ' ':
-			section = line
-		case strings.HasPrefix(line, "    "):
-			last := &table[len(table)-1]
-			last.phrases = append(last.phrases, phrasesOf(line)...)
-		default:
-			label, phrases, _ := strings.Cut(line, ": ")
-			table = append(table, wordLine{section, strings.TrimSpace(label), phrasesOf(phrases)})
+// eachPhrase gives all of dictionary.yaml: the tables by their sections, and what stands behind a label, mostly a language.
+func eachPhrase(f func(table, section, label, phrase string)) {
+	var tables map[string]map[string]map[string]string
+	if err := yaml.Unmarshal(dictionaryText, &tables); err != nil {
+		panic(err) // it is part of the program
+	}
+	for _, table := range slices.Sorted(maps.Keys(tables)) {
+		for _, section := range slices.Sorted(maps.Keys(tables[table])) {
+			for label, phrases := range tables[table][section] {
+				for phrase := range strings.SplitSeq(phrases, ",") {
+					if phrase = strings.TrimSpace(phrase); phrase != "" {
+						f(table, section, label, phrase)
+					}
+				}
+			}
 		}
 	}
-	return table
 }
 
-func phrasesOf(s string) []phrase {
-	var list []phrase
-	for text := range strings.SplitSeq(s, ",") {
-		var p phrase
-		text, p.whole = strings.CutPrefix(strings.TrimSpace(text), "=")
-		text, p.weak = strings.CutPrefix(text, "~")
-		if p.text, p.doubt = strings.CutSuffix(text, "?"); p.text != "" {
-			list = append(list, p)
-		}
-	}
-	return list
-}
+func (d *dictionary) has(section, words string) bool { return d.sets[[2]string{section, words}] }
 
 // maxHeader is how many bytes of a text are looked at for words.
 const maxHeader = 200
@@ -227,21 +167,6 @@ func notInWord(r rune) bool {
 // joined is how names are compared: "E-Mail", "e_mail" and "eMail" are one.
 func joined(s string) string { return strings.Join(words(s), "") }
 
-// spellings are the ways in which a phrase may be met.
-func (p phrase) spellings() [][]string {
-	list := [][]string{words(p.text)}
-	if out := spelledOut.Replace(norm.NFC.String(p.text)); out != p.text {
-		list = append(list, words(out))
-	}
-	return list
-}
-
-// origin is where the leads come from, as far as the file tells.
-type origin struct {
-	Key, Label string // of the lead's type
-	Why        string
-}
-
 // Known is how many of the columns have names that the dictionary knows.
 func Known(columns []string) (n int) {
 	for _, header := range columns {
@@ -265,47 +190,15 @@ func FooterWord(text string) string {
 	return found
 }
 
+// origin is the lead's type, which a person decides: a guess from the file's name.
+type origin struct{ Key, Label, Why string }
+
 func (t *table) originOf() origin {
-	const leastSigns = 1.5 // of a system; a header that no other one has is one sign
-	var headers []string
-	for _, header := range append(headersOf(t.Numbered), t.In.Columns...) {
-		headers = append(headers, strings.ToLower(header))
-	}
-	var best *system
-	most, second := 0.0, 0.0
-	for _, s := range known().systems {
-		if signs := s.signs(headers); signs > most {
-			best, most, second = s, signs, most
-		} else {
-			second = max(second, signs)
-		}
-	}
-	if most >= leastSigns && most > second {
-		return origin{best.key, best.label, "the columns look like an export of " + strings.Fields(best.label)[0]}
-	}
 	if list := fileWords(t.In.File); len(list) > 0 {
 		label := strings.Join(list, " ") + " lead"
 		return origin{strings.Join(list, "-") + "-lead", strings.ToUpper(label[:1]) + label[1:], "from the file's name"}
 	}
 	return origin{"imported-lead", "Imported lead", "nothing tells where the leads come from"}
-}
-
-// signs adds up the headers that the system's exports have. Of those that begin alike the first three count.
-func (s *system) signs(headers []string) (signs float64) {
-	for _, own := range s.headers {
-		found, most := 0, 1
-		prefix, begins := strings.CutSuffix(own, "…")
-		if begins {
-			most = 3
-		}
-		for _, header := range headers {
-			if header == prefix || begins && strings.HasPrefix(header, prefix) {
-				found++
-			}
-		}
-		signs += float64(min(found, most)) / float64(known().shared[own])
-	}
-	return signs
 }
 
 func baseName(file string) string { return path.Base(strings.ReplaceAll(file, "\\", "/")) }

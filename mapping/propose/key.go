@@ -10,24 +10,25 @@ import (
 
 // keyChoice is what makes a row the same row on the next run, and what that rests on.
 type keyChoice struct {
-	Column   *column // nil: the row's own data
-	External bool    // it is the CRM's own number, so the lead gets it as ExternalID
-	Lower    bool    // it is an address, of which case says nothing
-	Repeats  int     // rows in which it repeats another's
-	ByValues bool    // its name does not say that it is a number
+	Column    *column // nil: the row's own data
+	External  bool    // it is the CRM's own number, so the lead gets it as ExternalID
+	Lower     bool    // it is an address, of which case says nothing
+	Repeats   int     // rows in which it repeats another's
+	Blanks    int     // rows in which it is empty
+	ByValues  bool    // its name does not say that it is a number
+	Namespace string  // that keeps it apart from those of other files, or ""
 
-	Faults   []string  // of columns that are called so and cannot be the key
-	Alone    *column   // an address that tells the rows apart, of which there are too few
-	Counter  *column   // one that only counts the rows, or nil
-	Broken   *column   // one that was the key and does not hold in every row, or nil
-	Together []*column // where there is no column: those that tell the rows apart together
+	Faults  []string // of columns that are called so and cannot be the key
+	Alone   *column  // an address that tells the rows apart, of which there are too few
+	Counter *column  // one that only counts the rows, or nil
+	Broken  *column  // one that was the key and does not hold in every row, or nil
 }
 
 const (
-	mostKey     = 128 // characters of an identifier
-	fewestRows  = 5   // that show something about columns whose name says little
-	surePart    = 0.8
-	mostRepeats = 20 // one of so many rows may repeat an identifier that is named as one
+	mostKey    = 128 // characters of an identifier
+	fewestRows = 5   // that show something about columns whose name says little
+	surePart   = 0.8
+	mostFaulty = 20 // one of so many rows may repeat an identifier that is named as one, or lack it
 )
 
 // identifier is a column that may number the leads.
@@ -42,31 +43,27 @@ type identifier struct {
 func (d *draft) chooseKey() keyChoice {
 	var k keyChoice
 	for _, id := range d.identifiers() {
-		fault := d.faultOf(id)
-		if fault == "" {
-			k.Column, k.External, k.ByValues = id.column, true, id.byValues
-			k.Repeats = id.column.profile.filled - id.column.profile.distinct
+		p := id.column.profile
+		if fault := d.faultOf(id); fault == "" {
+			k = keyChoice{Column: id.column, External: true, ByValues: id.byValues, Repeats: p.filled - p.distinct, Blanks: p.rows - p.filled, Faults: k.Faults}
+			if words := fileWords(d.In.File); p.counting && len(words) > 0 {
+				k.Namespace = strings.Join(words, "-")
+			}
 			return k
-		}
-		if id.strength >= surePart {
+		} else if id.strength >= surePart {
 			k.Faults = append(k.Faults, fault)
 		}
 	}
-	if k.Column = d.reference(); k.Column != nil {
-		return k
-	}
-	counts := func(c *column) bool { return c.name.strength(partRowNumber) >= surePart }
-	if i := slices.IndexFunc(d.columns, counts); i >= 0 {
+	if i := slices.IndexFunc(d.columns, func(c *column) bool { return c.name.strength(partRowNumber) >= surePart }); i >= 0 {
 		k.Counter = d.columns[i]
 	}
-	if email := d.parts[partEmail]; email != nil && tells(email) {
-		if !email.profile.tooFew() {
-			k.Column, k.Lower = email, true
-			return k
-		}
+	switch email := d.parts[partEmail]; {
+	case email == nil || !tells(email):
+	case email.profile.tooFew():
 		k.Alone = email
+	default:
+		k.Column, k.Lower = email, true
 	}
-	k.Together = d.together()
 	return k
 }
 
@@ -83,10 +80,22 @@ func (k keyChoice) Guess() string {
 		return "by its values: does it stay with the lead in other exports?"
 	case k.Column.Counts():
 		return "it counts 1, 2, 3 …: is it the CRM's own number, which stays with the lead in other exports?"
-	case k.Repeats > 0:
-		return "it repeats"
+	case k.Repeats > 0 || k.Blanks > 0:
+		return "it repeats, or is empty"
 	}
 	return ""
+}
+
+// Flaws says in how many rows the key repeats or lacks, or "".
+func (k keyChoice) Flaws() string {
+	var flaws []string
+	if k.Repeats > 0 {
+		flaws = append(flaws, english.Plural(k.Repeats, "row", "")+" repeat another's and are told as changed or unchanged, not made twice")
+	}
+	if k.Blanks > 0 {
+		flaws = append(flaws, english.Plural(k.Blanks, "row", "")+" lack it and are invalid")
+	}
+	return strings.Join(flaws, "; ")
 }
 
 func (d *draft) identifiers() []identifier {
@@ -132,70 +141,20 @@ func tells(c *column) bool {
 	return len(seen) == len(c.cells) && len(seen) > 0 && !seen[""]
 }
 
+// faultOf says why the column cannot be the key, or "": one that is named as an identifier may lack or repeat in a few rows.
 func (d *draft) faultOf(id identifier) string {
 	p, name := id.column.profile, shown(id.column.header)
-	repeats := p.filled - p.distinct
-	switch {
-	case !p.full():
+	most := 0
+	if id.strength >= surePart {
+		most = p.rows / mostFaulty
+	}
+	switch repeats := p.filled - p.distinct; {
+	case p.rows-p.filled > most:
 		return name + " is " + d.Empties(id.column)
 	case p.counts[kindDamaged] > 0:
 		return name + " was damaged by a spreadsheet (4.9E+11) in " + english.Plural(p.counts[kindDamaged], "row", "")
-	case repeats == 0, id.strength >= surePart && repeats*mostRepeats <= p.rows:
-		return ""
+	case repeats > most:
+		return name + " repeats in " + english.Plural(repeats, "row", "")
 	}
-	return name + " repeats in " + english.Plural(repeats, "row", "")
-}
-
-// reference is the record's ID as older Salesforce trees hold it, if every row
-// has one: "ref" and the 15 or 18 characters of the ID.
-func (d *draft) reference() *column {
-	for _, c := range d.Numbered {
-		isID := func(cell string) bool { return strings.HasPrefix(cell, "ref00Q") && len(cell) >= 18 }
-		if strings.HasSuffix(c.header, ".referenceId") && d.apart(c) && !slices.ContainsFunc(c.cells, func(cell string) bool { return !isID(cell) }) {
-			return c
-		}
-	}
-	return nil
-}
-
-// together finds two or three columns that tell the rows apart together: numbers
-// of other tables, the address and the time, which do not change.
-func (d *draft) together() []*column {
-	const mostTogether = 8 // columns that are tried
-	var list []*column
-	if len(d.In.Rows) < fewestRows {
-		return nil
-	}
-	for _, c := range d.columns {
-		steady := c.part == partEmail || c.part == partCreated ||
-			c.part == "" && c.name.isKey() && c.name.strength(partRowNumber) == 0 && c.name.strength(partStatusID) == 0
-		if steady && c.profile.full() && c.profile.distinct > 1 && len(list) < mostTogether {
-			list = append(list, c)
-		}
-	}
-	for i, a := range list {
-		for j, b := range list[i+1:] {
-			if d.apart(a, b) {
-				return []*column{a, b}
-			}
-			for _, c := range list[i+j+2:] {
-				if d.apart(a, b, c) {
-					return []*column{a, b, c}
-				}
-			}
-		}
-	}
-	return nil
-}
-
-func (d *draft) apart(columns ...*column) bool {
-	seen := map[[3]string]bool{}
-	for i := range d.In.Rows {
-		var cells [3]string
-		for j, c := range columns {
-			cells[j] = c.cells[i]
-		}
-		seen[cells] = true
-	}
-	return len(seen) == len(d.In.Rows) && len(seen) > 0
+	return ""
 }

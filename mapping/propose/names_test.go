@@ -154,18 +154,19 @@ func TestStatusWords(t *testing.T) {
 // No phrase may stand for two statuses, or the order of the table would decide.
 func TestStatusTableIsOfOneMind(t *testing.T) {
 	first := map[string]string{}
-	for _, l := range readWords("statuses") {
-		if !slices.Contains(mapping.Statuses(), l.section) {
-			t.Errorf("%q is no status", l.section)
+	eachPhrase(func(table, section, _, phrase string) {
+		if table != "statuses" {
+			return
 		}
-		for _, phrase := range l.phrases {
-			text := strings.Join(words(phrase.text), " ")
-			if other := first[text]; other != "" && other != l.section {
-				t.Errorf("%q stands for %s and %s", phrase.text, other, l.section)
-			}
-			first[text] = l.section
+		if !slices.Contains(mapping.Statuses(), section) {
+			t.Errorf("%q is no status", section)
 		}
-	}
+		text := strings.Join(words(strings.Trim(phrase, "=?")), " ")
+		if other := first[text]; other != "" && other != section {
+			t.Errorf("%q stands for %s and %s", phrase, other, section)
+		}
+		first[text] = section
+	})
 }
 
 // fault 132

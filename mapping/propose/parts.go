@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// part is what a column plays in a lead; its word is the section in words/headers.txt.
+// part is what a column plays in a lead; its word is the section in dictionary.yaml.
 type part string
 
 const (
@@ -109,7 +109,7 @@ func ruleOf(p part) rule {
 }
 
 // hasMarks wants the marks of phone numbers: digits alone may be anything.
-func hasMarks(p *profile) bool { return p.nothingLike(kindInteger, kindSecret, kindNumber) }
+func hasMarks(p *profile) bool { return p.nothingLike(kindInteger, kindNumber) }
 
 // hasFirstZeros wants some among numbers of five digits; amounts and counters have none.
 func hasFirstZeros(p *profile) bool {

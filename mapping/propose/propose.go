@@ -7,7 +7,7 @@
 //	                                     └── loosen ◀── mapping.Parse, Bind, Map ┘─▶ Proposal
 //
 // A part is given to a column by its name and by its cells: both have a say, and cells that contradict the name win.
-// A new kind of cell is a line in looksLike, a new kind of column a line in rules and its names in words/headers.txt.
+// A new kind of cell is a line in looksLike, a new kind of column a line in rules and its names in dictionary.yaml.
 //
 // Promises: the same Input gives the same Proposal; the YAML is a mapping file that loads, and every sampled row is
 // valid under it unless a person has to decide something or correct the row, which a comment and a note then say;
@@ -78,7 +78,6 @@ type draft struct {
 	Origin       origin
 	Organization organizationChoice
 	Status       *statusChoice // nil: no column is one
-	OtherStatus  *statusChoice
 	Key          keyChoice
 	Rest         rest
 	Loosened     []string // keys of which less is asked than usual
@@ -91,7 +90,7 @@ type draft struct {
 // newDraft decides from the surest to the least sure: a column that plays one part is not looked at for the next.
 func newDraft(t *table) *draft {
 	d := &draft{table: t, Origin: t.originOf(), parts: map[part]*column{}}
-	if d.Status, d.OtherStatus = d.chooseStatus(); d.Status != nil && d.Status.Live {
+	if d.Status = d.chooseStatus(); d.Status != nil && d.Status.Live {
 		d.Status.Column.part = partStatus
 	}
 	if d.Organization = d.chooseOrganization(); d.Organization.Live || d.Organization.Words != nil {
@@ -145,10 +144,10 @@ const noColumn = "no column of it can go into a lead"
 func (d *draft) nothing() error {
 	e := mapping.Error{File: d.In.File, Text: noColumn, Hint: "export the columns that a sales person needs, such as name, e-mail address and phone number"}
 	if n := len(d.Hidden); n > 0 {
-		e.Text += ": " + unite(sayNames(headersOf(d.Hidden), 20)) + english.PluralWord(n, " looks like a secret", " look like secrets")
+		e.Text += ": " + sayNames(headersOf(d.Hidden), 20) + english.PluralWord(n, " looks like a secret", " look like secrets")
 	}
 	if len(d.Nameless) > 0 {
-		e.Text += "; a mapping cannot name " + unite(sayNames(d.Nameless, 20)) + " (twice the same, or with } or @)"
+		e.Text += "; a mapping cannot name " + sayNames(d.Nameless, 20) + " (twice the same, or with } or @)"
 		e.Hint = "give each column a name of its own"
 	}
 	return e

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"text/tabwriter"
 	"text/template"
 	"unicode/utf8"
 
@@ -30,11 +29,11 @@ var proposal = sync.OnceValue(func() *template.Template {
 })
 
 func (d *draft) yaml() string {
-	return strings.TrimRight(unite(layOut(d.execute("mapping"))), "\n") + "\n"
+	return strings.TrimRight(layOut(d.execute("mapping")), "\n") + "\n"
 }
 
 func (d *draft) notes() []string {
-	return strings.Split(strings.TrimSpace(unite(d.execute("notes"))), "\n")
+	return strings.Split(strings.TrimSpace(d.execute("notes")), "\n")
 }
 
 func (d *draft) execute(name string) string {
@@ -53,7 +52,6 @@ func (d *draft) Source() (lines []string) {
 	if in.Footer != nil {
 		footer = in.Footer.String()
 	}
-	columns := wrap("columns: ["+strings.Join(in.Columns, ", ")+"]", widest-4)
 	for _, l := range []struct {
 		said bool
 		line string
@@ -70,7 +68,7 @@ func (d *draft) Source() (lines []string) {
 		{in.Format == "xlsx" && in.Sheet != "", "sheet: " + quoted(in.Sheet)},
 		{in.List != "", "list: " + quoted(in.List)},
 		{d.Headless, "header: false\t? the first line looks like a lead; give the columns better names, here and below"},
-		{d.Headless, strings.Join(columns, "\n    ")},
+		{d.Headless, "columns: [" + strings.Join(in.Columns, ", ") + "]"},
 		{len(d.null) > 0, "null: [" + joinWith(d.null, ", ", quoted) + "]\tcells that stand for nothing, as seen in the file"},
 	} {
 		if l.said {
@@ -97,8 +95,6 @@ func (s *statusChoice) Silence() string {
 	switch {
 	case p.share(kindYesNo) >= 0.9:
 		return "it only says yes or no (1 or 0)"
-	case s.isTemperature():
-		return "it says how warm a lead is, and not how far it has come"
 	case p.share(kindInteger) >= 0.9:
 		return "it holds numbers, whose meaning only the CRM knows"
 	}
@@ -163,70 +159,28 @@ func (f field) Value() string {
 	return v + "}"
 }
 
-// Widths in characters: a comment stands behind its line if there is room, below that of
-// the line before if both are short, and else above its line.
-const (
-	widest   = 110
-	farthest = 60
-)
-
-// layOut makes comments of what stands behind // and tabs.
+// layOut makes comments of what stands behind // and tabs: behind its line if there is room, else above it.
 func layOut(text string) string {
+	const widest = 110 // characters
 	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for line := range strings.Lines(text) {
 		body, comment, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
 		content := strings.TrimLeft(body, " ")
-		hash := body[:len(body)-len(content)] + "# "
-		above := func(text string) {
-			further := ""
-			for i, line := range wrap(text, widest-len(hash)) {
-				if i > 0 && strings.HasPrefix(text, guess) {
-					further = "  " // so that the mark is known to go on
-				}
-				fmt.Fprintln(w, hash+further+line)
-			}
-		}
-		long, wide := utf8.RuneCountInString(body), len("  # ")+utf8.RuneCountInString(comment)
+		indent := body[:len(body)-len(content)]
 		prose, isProse := strings.CutPrefix(content, "// ")
 		switch {
 		case isProse:
-			above(prose)
+			fmt.Fprintln(&b, indent+"# "+prose)
 		case comment == "":
-			fmt.Fprintln(w, body)
-		case long <= farthest && farthest+wide <= widest:
-			fmt.Fprintln(w, body+"\t# "+comment)
-		case long+wide <= widest:
-			fmt.Fprintln(w, body+"  # "+comment)
+			fmt.Fprintln(&b, body)
+		case utf8.RuneCountInString(body+comment)+len("  # ") <= widest:
+			fmt.Fprintln(&b, body+"  # "+comment)
 		default:
-			above(comment + ":")
-			fmt.Fprintln(w, body)
+			fmt.Fprintln(&b, indent+"# "+comment+":\n"+body)
 		}
 	}
-	w.Flush() // into memory
 	return b.String()
 }
-
-func wrap(text string, width int) []string {
-	lines := []string{""}
-	for word := range strings.SplitSeq(text, " ") {
-		last := &lines[len(lines)-1]
-		switch {
-		case *last == "":
-			*last = word
-		case utf8.RuneCountInString(*last)+1+utf8.RuneCountInString(word) > width:
-			lines = append(lines, word)
-		default:
-			*last += " " + word
-		}
-	}
-	return lines
-}
-
-// noBreak stands for a blank at which no line is broken.
-const noBreak = "\u00a0"
-
-func unite(text string) string { return strings.ReplaceAll(text, noBreak, " ") }
 
 // shown is a name for comments and notes: short, on one line, and no other line can be made of it.
 func shown(name string) string {
@@ -235,11 +189,9 @@ func shown(name string) string {
 		name = string(runes[:most-1]) + "…"
 	}
 	if clearForm().MatchString(name) {
-		name = "{" + name + "}"
-	} else {
-		name = quoted(name)
+		return "{" + name + "}"
 	}
-	return strings.ReplaceAll(name, " ", noBreak)
+	return quoted(name)
 }
 
 // Shown is the column's name for comments and notes.
@@ -249,13 +201,7 @@ func fileShown(name string) string {
 	if name == "" || name == "-" {
 		return "standard input"
 	}
-	switch name = baseName(name); {
-	case len(name) > 100:
-		return "the file"
-	case clearForm().MatchString(name):
-		return name
-	}
-	return quoted(name)
+	return strings.Trim(shown(baseName(name)), "{}")
 }
 
 var (

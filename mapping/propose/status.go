@@ -51,26 +51,14 @@ func (s *statusChoice) Open() []string {
 	return open
 }
 
-func (s *statusChoice) isTemperature() bool {
-	return !slices.ContainsFunc(s.Words, func(w statusWord) bool { return !known().has("temperature", joined(w.Text)) })
-}
-
 // chooseStatus picks the column of which most words can be placed, or one that is called so, to be offered.
-func (d *draft) chooseStatus() (best, other *statusChoice) {
-	var list []*statusChoice
+func (d *draft) chooseStatus() (best *statusChoice) {
 	for _, c := range d.columns {
-		if s := statusOf(c); s != nil {
-			list = append(list, s)
+		if s := statusOf(c); s != nil && (best == nil || s.score > best.score) {
+			best = s
 		}
 	}
-	slices.SortStableFunc(list, func(a, b *statusChoice) int { return cmp.Compare(b.score, a.score) })
-	if len(list) == 0 {
-		return nil, nil
-	}
-	if len(list) > 1 && list[1].Live {
-		other = list[1]
-	}
-	return list[0], other
+	return best
 }
 
 // statusOf is what the column's cells say of statuses, or nil when they and the name say too little.

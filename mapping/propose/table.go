@@ -36,10 +36,9 @@ type table struct {
 	columns  []*column // those that a mapping can name, in the input's order, paths after their column
 	paths    []*column // all paths into columns
 	Nameless []string  // headers that no mapping can name
-	twice    bool      // some of them, which rest would take, since they stand twice
+	twice    []string  // those of them that stand twice, which rest must leave out
 	null     []string  // cells that count as empty
 	Hidden   []*column // columns whose cells no lead should carry
-	Numbered []*column // numbers that an export gave its rows
 }
 
 func newTable(in Input) *table {
@@ -59,17 +58,21 @@ func newTable(in Input) *table {
 		case strings.HasPrefix(header, reserved+"_") || in.Format == "jsonl" && header == reserved:
 		case times[header] > 1 || !nameable(header):
 			t.Nameless = append(t.Nameless, header)
-			t.twice = t.twice || times[header] > 1 && header != ""
+			if times[header] > 1 && header != "" && !slices.Contains(t.twice, header) {
+				t.twice = append(t.twice, header)
+			}
 		default:
 			t.add(header, "", cellsOf(t.In.Rows, i, t.null))
 		}
 	}
 	if in.Format == "jsonl" {
 		t.addPaths()
-		t.setTreesApart()
 	}
-	t.Hidden = t.takeOut(func(c *column) bool { // by their name, or since nearly all of their cells are secrets by their check digits
-		return c.name.isSecret() || c.profile.filled >= 3 && c.profile.share(kindSecret) >= 0.8
+	t.columns = slices.DeleteFunc(t.columns, func(c *column) bool {
+		if c.name.isSecret() {
+			t.Hidden = append(t.Hidden, c)
+		}
+		return c.name.isSecret()
 	})
 	return t
 }
@@ -91,7 +94,7 @@ func MadeUp(columns int) (names []string) {
 }
 
 // speaking are the kinds of cells that the name of a column never looks like.
-var speaking = []kind{kindEmail, kindPhone, kindUUID, kindDate, kindSlashDate, kindURL, kindZeroLed}
+var speaking = []kind{kindEmail, kindPhone, kindUUID, kindDate, kindURL, kindZeroLed}
 
 // telling are those that a first line hardly has where it is a header and the cells below are of the kind.
 var telling = append(slices.Clip(speaking), kindCode, kindNumber)
@@ -177,26 +180,6 @@ func (t *table) findNull() {
 		}
 	}
 	t.null = slices.Sorted(maps.Keys(all))
-}
-
-// setTreesApart takes out the object in which Salesforce's trees tell type and reference of a record: the references
-// number the records of one export, but for those that hold the record's ID.
-func (t *table) setTreesApart() {
-	kind := slices.IndexFunc(t.columns, func(c *column) bool { return c.header == "attributes.type" })
-	if kind >= 0 && t.columns[kind].profile.distinct == 1 {
-		t.Numbered = t.takeOut(func(c *column) bool { return c.header == "attributes" || c.inside == "attributes" })
-	}
-}
-
-func (t *table) takeOut(which func(*column) bool) (out []*column) {
-	t.columns = slices.DeleteFunc(t.columns, func(c *column) bool {
-		yes := which(c)
-		if yes {
-			out = append(out, c)
-		}
-		return yes
-	})
-	return out
 }
 
 // Limits of the paths that are looked for in objects and lists.
