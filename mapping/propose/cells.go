@@ -232,8 +232,6 @@ func (p *profile) fill() float64 { return ratio(p.filled, p.rows) }
 
 func (p *profile) average() float64 { return ratio(p.total, p.filled) }
 
-func (p *profile) full() bool { return p.filled == p.rows }
-
 // tooFew reports whether the rows are too few to show anything about a column whose name says
 // little: two cells differ by chance.
 func (p *profile) tooFew() bool { return p.rows > 0 && p.rows < fewestRows }
