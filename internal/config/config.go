@@ -236,8 +236,11 @@ func (p *parser) profile(name string, values map[string]yaml.Node) {
 
 // StateDir is leadferry's folder in the user's state directory, or among the user's own
 // application data where there is none: on Windows those of this machine, since what roams is copied
-// from one machine to another, an older checkpoint over a newer one.
+// from one machine to another, an older checkpoint over a newer one. XDG_STATE_HOME counts on every system.
 func StateDir() (string, error) {
+	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "leadferry"), nil
+	}
 	switch runtime.GOOS {
 	case "windows":
 		dir, err := os.UserCacheDir() // %LOCALAPPDATA%
@@ -245,9 +248,6 @@ func StateDir() (string, error) {
 	case "darwin", "ios", "plan9":
 		dir, err := os.UserConfigDir()
 		return filepath.Join(dir, "leadferry", "state"), err
-	}
-	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "leadferry"), nil
 	}
 	home, err := os.UserHomeDir()
 	return filepath.Join(home, ".local", "state", "leadferry"), err

@@ -206,7 +206,7 @@ func newWindowsWorld(t *testing.T, o sandbox.Options) *world {
 	w := newWorld(t, o)
 	w.program = []string{m.wine, m.build(t, "build", "leadferry")}
 	w.env = append(m.env, w.env...)
-	w.env = append(w.env, "LEADFERRY_CHECKPOINT=c.db", "LEADFERRY_ANY_FILESYSTEM=0")
+	w.env = append(w.env, "XDG_STATE_HOME=Z:"+filepath.Join(w.dir, "state"), "LEADFERRY_ANY_FILESYSTEM=0")
 	return w
 }
 
