@@ -189,7 +189,7 @@ func (ws *Witnesses) Begin(ctx context.Context, s Store, w Witness, folder strin
 		bad = append(bad, t.begin(runFileIn(folder, w.Ledger)))
 	}
 	if len(t.files) == 0 && !IsAddress(w.Place) {
-		return nil, errors.Join(append([]error{ErrNoWitness}, bad...)...)
+		return nil, fmt.Errorf("%w: %w", ErrNoWitness, cmp.Or(append(bad, errors.New("there is no place for one"))...))
 	}
 	return t, nil
 }

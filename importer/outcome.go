@@ -191,7 +191,7 @@ func ledgerFailed(err error) *Stop {
 		return &Stop{Reason: "the checkpoint cannot be relied on any more: " + refused.Text, Code: CodeCheckpoint, Hint: refused.Hint, Same: true}
 	case errors.Is(err, checkpoint.ErrNoWitness):
 		return &Stop{
-			Reason: fmt.Sprintf("nothing was sent: the run cannot note outside the checkpoint that it is in use (%v)", err), Code: CodeStopped, Same: true,
+			Reason: fmt.Sprintf("nothing was sent: the run has to note outside the checkpoint that it uses it, and %v", err), Code: CodeStopped, Same: true,
 			Hint: "make the state directory writable (XDG_STATE_HOME names another one), or let the run have a folder (--out)",
 		}
 	case errors.Is(err, checkpoint.ErrRemoved):
