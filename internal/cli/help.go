@@ -62,8 +62,16 @@ func referenceOfFlag(f cli.Flag) reference.Flag {
 		r.Category = c.GetCategory()
 	}
 	_, r.Repeats = f.(*cli.StringSliceFlag)
+	r.Rare = slices.Contains(rare, r.Names[0])
 	r.Values = flagValues(r.Names[0], r.Argument)
 	return r
+}
+
+// rare are flags that most people never need, or meet in what a refusal prints.
+var rare = []string{
+	"list", "max-age", "ledger-standby", "fleet", "shard", "new-checkpoint", "new-key", "wait", "timeout", "retries", "max-wait", "resend-on",
+	"max-duration", "max-creates", "max-rejects", "max-invalid", "retry-rejected", "look-alikes", "keep-runs", "metrics", "results-columns",
+	"problems", "on-finish", "summary", "results", "rejects",
 }
 
 // defaultOf is what holds without the flag, where that says anything.
@@ -342,7 +350,7 @@ func (p *program) help(*cli.Context) error {
 	for _, word := range p.line.Path[1:] {
 		c = c.Find(word)
 	}
-	return p.print(reference.Help(all, c, reference.Elsewhere{Category: connecting, Topic: flags.ConnectionTopic}))
+	return p.print(reference.Help(all, c, reference.Elsewhere{Category: connecting, Topic: flags.ConnectionTopic}, p.line.All))
 }
 
 // print writes a text that was asked for to standard output.

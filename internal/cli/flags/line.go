@@ -28,6 +28,7 @@ type Line struct {
 	Path    []string     // program and command, by the words that name them
 	Command *cli.Command // the program itself, until one is named
 	Help    bool         // is wanted
+	All     bool         // with rare flags
 	Topic   bool         // help is wanted on [ConnectionTopic]
 	Files   []string     // everything that is no flag and no command
 
@@ -145,6 +146,11 @@ func (l *Line) takeFlag(args []string) (n int, err error) {
 	case "help", "h":
 		l.Help = true
 		return 1, nil
+	case "all":
+		if l.Help {
+			l.All = true
+			return 1, nil
+		}
 	case "version", "v":
 		l.version = true
 		return 1, nil

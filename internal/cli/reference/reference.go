@@ -35,6 +35,7 @@ type Flag struct {
 	Variable string   // the environment variable that stands for it; "": none
 	Default  string   // "": none that says anything
 	Repeats  bool     // it may be given more than once
+	Rare     bool     // most people never need it: help shows it where all flags are asked for
 	Values   Values
 }
 
@@ -97,9 +98,12 @@ const Width = 80
 // Elsewhere names a category of flags that many commands share, and what shows it.
 type Elsewhere struct{ Category, Topic string }
 
-// Help is the screen of help of a command of the program. Flags of the category that
-// stands elsewhere are not listed.
-func Help(program, c *Command, shared Elsewhere) string {
+// manyFlags are more than a reader takes in: only then are rare ones left out.
+const manyFlags = 30
+
+// Help is the screen of help of a command of the program, with its rare flags where all are wanted. Flags of the category
+// that stands elsewhere are not listed.
+func Help(program, c *Command, shared Elsewhere, all bool) string {
 	h := &screen{}
 	h.paragraph(c.Name() + " - " + c.Summary)
 	h.heading("USAGE:")
@@ -112,13 +116,21 @@ func Help(program, c *Command, shared Elsewhere) string {
 			h.entry("   ", sub.Word(), sub.Summary, 15)
 		}
 	}
-	elsewhere := false
-	for _, category := range categories(c.Flags) {
+	elsewhere, listed, hidden := false, c.Flags, 0
+	if !all && len(c.Flags) > manyFlags {
+		listed = slices.DeleteFunc(slices.Clone(c.Flags), func(f Flag) bool { return f.Rare })
+		hidden = len(c.Flags) - len(listed)
+	}
+	for _, category := range categories(listed) {
 		if category == shared.Category {
 			elsewhere = true
 			continue
 		}
-		h.flags(category, c.Flags)
+		h.flags(category, listed)
+	}
+	if hidden > 0 {
+		h.heading("RARE FLAGS:")
+		h.line("   %d more: %s help %s --all", hidden, program.Word(), strings.Join(c.Path[1:], " "))
 	}
 	if elsewhere {
 		h.heading(strings.ToUpper(shared.Category) + ":")
