@@ -2,12 +2,15 @@ package propose
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 
 	"github.com/dustin/go-humanize/english"
+
+	"leadferry/mapping/texts"
 )
 
 // field is a key of the content and what fills it: its columns, with blanks between.
@@ -53,8 +56,39 @@ func (d *draft) fieldOf(r rule, c *column, also string) field {
 	case r.part == partCreated:
 		f.apply, remark = c.dateStep()
 	}
+	if step := d.phoneStep(c); r.like == kindPhone && f.apply == "" && step != "" {
+		f.apply, remark = step, and(remark, "? every number is one of the plan")
+	}
 	f.Comment = and(c.why, d.Empties(c), remark, also)
 	return f
+}
+
+// phoneStep is the step that makes international numbers of all that the column holds, or "": by the country in another column, or by
+// the one that most of the numbers with + are of.
+func (d *draft) phoneStep(c *column) string {
+	fits := func(read func(row int) bool) bool {
+		for i, cell := range c.cells {
+			if cell != "" && !read(i) {
+				return false
+			}
+		}
+		return c.profile.filled > 0
+	}
+	regions := map[string]int{}
+	for _, cell := range c.cells {
+		if region := texts.Region(cell); region != "" {
+			regions[region]++
+		}
+	}
+	for _, country := range slices.SortedFunc(maps.Keys(regions), func(a, b string) int { return cmp.Or(regions[b]-regions[a], cmp.Compare(a, b)) }) {
+		if read, _ := texts.E164(country); read != nil && regions[country]*2 > c.profile.filled && fits(func(i int) bool { _, ok := read(c.cells[i]); return ok }) {
+			return "e164:" + country
+		}
+	}
+	if of := d.parts[partCountry]; of != nil && clearForm().MatchString(of.header) && fits(func(i int) bool { _, ok := texts.E164In(of.cells[i], c.cells[i]); return ok }) {
+		return "e164:" + of.placeholder()
+	}
+	return ""
 }
 
 func phoneRemark(c *column) string {

@@ -148,6 +148,9 @@ func TestDecisions(t *testing.T) {
 		{
 			"damaged phone numbers", "Phone\n4.91761E+11\n030 1234567", []string{"a spreadsheet damaged 1 number"}, "",
 		},
+		{"international numbers", "Phone\n+49 30 123456\n+49 40 123456\n030 654321", []string{`phone: {from: "{Phone}", apply: ["e164:DE"]}`, "# ? by name and values; every number"}, ""},
+		{"numbers of a country beside them", "Phone,Country\n030 123456,DE\n01 40 20 50 50,FR", []string{`apply: ["e164:{Country}"]`}, ""},
+		{"numbers of nobody knows which country", "Phone\n030 123456\n201-555-0100", []string{`phone: "{Phone}"`}, "e164"},
 		{
 			"lost zeros", "ZIP\n2134\n90210\n60601\n60602", []string{"1 row with 4 digits: a zero lost?"}, "",
 		},

@@ -199,6 +199,15 @@ func E164In(country, s string) (string, bool) {
 	return "", false
 }
 
+// Region is the country of a number that begins with +, or "".
+func Region(s string) string {
+	number, ok := dial(s)
+	if n, err := phonenumbers.Parse(number, ""); ok && err == nil && phonenumbers.IsValidNumber(n) {
+		return phonenumbers.GetRegionCodeForNumber(n)
+	}
+	return ""
+}
+
 func countryHint(s string) string {
 	near := ""
 	if code, err := strconv.Atoi(s); err == nil {
