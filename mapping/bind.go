@@ -331,8 +331,12 @@ func without(v jsontext.Value, paths [][]string) (left jsontext.Value, changed b
 	case !holds:
 		return nil, true
 	}
-	left[0] = byte(kind)                    // instead of a comma
-	return append(left, byte(kind)+2), true // the codes of both brackets are two apart
+	left[0] = '[' // instead of a comma
+	if kind == '{' {
+		left[0] = '{'
+		return append(left, '}'), true
+	}
+	return append(left, ']'), true
 }
 
 // reduced is a member without what those paths lead to that begin with its step.

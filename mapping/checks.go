@@ -185,9 +185,9 @@ func onlyIf(rule, called string, fits func(string) bool) stage {
 	return stage{rule: rule, called: called, do: func(s string) (string, bool) { return s, fits(s) }}
 }
 
-func (p *parser) readFormat(word string) (stage, *texts.Fault) {
+func readFormat(word string) (stage, *texts.Fault) {
 	if strings.HasPrefix(word, "/") {
-		re, problem := p.readSlashed(word)
+		re, problem := readSlashed(word)
 		if problem != nil {
 			return stage{}, problem
 		}
@@ -201,19 +201,6 @@ func (p *parser) readFormat(word string) (stage, *texts.Fault) {
 		names = append(names, f.name)
 	}
 	return stage{}, texts.Unknown("format "+texts.Quote(word), word, append(names, "/regular expression/"))
-}
-
-// formatMeant adds to the fault of a word of format what may be meant by it.
-func formatMeant(word string, problem *texts.Fault) *texts.Fault {
-	name, _, _ := strings.Cut(word, ":")
-	switch {
-	case problem == nil || strings.HasPrefix(word, "/"):
-	case slices.ContainsFunc(steps[:], func(s step) bool { return s.name() == name }):
-		problem.Hint = "that is a step: apply: [" + texts.Quote(word) + "]"
-	case strings.ContainsAny(word, `^$[\*`):
-		problem.Hint = "a regular expression stands between slashes, in quotes: '/" + texts.Shortened(word, texts.MaxQuoted) + "/'"
-	}
-	return problem
 }
 
 // kindWords are the words of as by their kinds, and how a text stands in a request that is one.

@@ -51,8 +51,6 @@ type parser struct {
 
 	read  ReadTable // nil: there are no files
 	named map[string]*table
-
-	patterns int
 }
 
 // position is a place in the mapping file.
@@ -190,7 +188,7 @@ func (p *parser) noObject(n node) {
 func (p *parser) list(n node, f func(n node)) {
 	switch {
 	case n.Kind != yaml.SequenceNode:
-		p.fail(n, listHint(n), "%s must be a list", n.path)
+		p.fail(n, "begin each line with a dash, or write [a, b]", "%s must be a list", n.path)
 		return
 	case len(n.Content) == 0:
 		p.fail(n, "write what belongs into it, as [a, b], or leave the key out", "%s is an empty list", n.path)
@@ -198,20 +196,6 @@ func (p *parser) list(n node, f func(n node)) {
 	for i := 0; i < len(n.Content) && !p.full(); i++ {
 		f(node{n.Content[i], element(n.path, i)})
 	}
-}
-
-func listHint(n node) string {
-	switch {
-	case n.path == "assign" && n.Kind == yaml.ScalarNode && n.Value != "":
-		return "write [{organization: " + texts.Quote(n.Value) + "}]"
-	case n.Kind == yaml.ScalarNode && n.Value != "":
-		return "write [" + texts.Quote(n.Value) + "]"
-	case n.Kind == yaml.MappingNode && n.Style&yaml.FlowStyle != 0:
-		return "put brackets around it: [{…}]"
-	case n.Kind == yaml.MappingNode && len(n.Content) > 0:
-		return "put a dash before the first of its keys: - " + n.Content[0].Value + ": …"
-	}
-	return "begin each line with a dash, or write [a, b]"
 }
 
 // scalar is the text n as it is written. A value left out is an error: whether

@@ -56,13 +56,13 @@ func TestParseTellsEveryMistakeWithItsPlace(t *testing.T) {
 		},
 		{
 			"assign", "version: 1\nassign:\n- {locator: x, organization: y}\n- {locator: x, type: radius, postal_code: z}\n- {}\n- {locator: a}\n- {locator: a, type: rigions}\n- {locator: a, type: regions, postal_code: b, search_text: c}\n",
-			"m:3:4: assign[1] has locator, which does not go with its organization\nhint: write two entries, one with organization and one with locator: the first that fits is used\n" +
+			"m:3:4: assign[1] has locator, which does not go with its organization\nhint: write one entry for each: the first that fits is used; search_text is for radius and regions-radius, postal_code for regions\n" +
 				"m:4:3: assign[2] needs search_text for a locator of its type\nhint: search_text: \"{column}\"\n" +
-				"m:4:30: assign[2] has postal_code, which does not go with its search_text\nhint: search_text goes with the types radius and regions-radius, postal_code with regions\n" +
+				"m:4:30: assign[2] has postal_code, which does not go with its search_text\nhint: write one entry for each: the first that fits is used; search_text is for radius and regions-radius, postal_code for regions\n" +
 				"m:5:3: assign[3] needs an organization or a locator\nhint: organization: \"{column}\", or a locator with its type\n" +
 				"m:6:3: assign[4] needs the type of its locator\nhint: radius, regions or regions-radius\n" +
 				"m:7:22: unknown locator type \"rigions\"\nhint: did you mean \"regions\"?\n" +
-				"m:8:47: assign[6] has search_text, which does not go with its postal_code\nhint: search_text goes with the types radius and regions-radius, postal_code with regions",
+				"m:8:47: assign[6] has search_text, which does not go with its postal_code\nhint: write one entry for each: the first that fits is used; search_text is for radius and regions-radius, postal_code for regions",
 		},
 		{"an empty assign", "version: 1\nassign: []\n", "m:2:9: assign is an empty list\nhint: write what belongs into it, as [a, b], or leave the key out"},
 		{

@@ -107,10 +107,11 @@ func (ps *parts) join(r *row) (string, *Problem) {
 // a rule the others' problems are the row's at once.
 func (ps *parts) json(r *row) (string, *Problem) {
 	var room [512]byte
-	b, left, bad := append(room[:0], '['), (*Problem)(nil), (*Problem)(nil)
+	opens, closes := byte('['), byte(']')
 	if ps.way == object {
-		b[0] = '{'
+		opens, closes = '{', '}'
 	}
+	b, left, bad := append(room[:0], opens), (*Problem)(nil), (*Problem)(nil)
 	for i, part := range ps.values {
 		s, problem := part.eval(r)
 		switch {
@@ -130,8 +131,7 @@ func (ps *parts) json(r *row) (string, *Problem) {
 	case len(b) == 1:
 		return "", left
 	}
-	b = append(b, b[0]+2) // the codes of both brackets are two apart
-	return string(b), nil
+	return string(append(b, closes)), nil
 }
 
 func (ps *parts) appendMember(b []byte, i int, s string) []byte {

@@ -1,9 +1,6 @@
 package mapping
 
-import (
-	"strings"
-	"testing"
-)
+import "testing"
 
 func TestReplaceAndExtract(t *testing.T) {
 	for _, tt := range []struct{ word, text, want string }{
@@ -16,23 +13,20 @@ func TestReplaceAndExtract(t *testing.T) {
 		{`replace:/(?i)x/y/`, "Xx", "yy"},
 		{`replace:/x/y/`, "abc", "abc"},
 		{`replace:/a*/-/`, "baac", "-b-c-"},
-		{`replace:/./` + strings.Repeat("x", 100) + `/`, strings.Repeat("a", 20_000), unfit},
-		{`replace:/a/b/`, strings.Repeat("a", 100_001), unfit},
-		{`replace:/a/b/`, strings.Repeat("c", 1<<20+1), unfit},
 		{`extract:/([0-9]{5})/`, "D-10115 Berlin 20095", "10115"},
 		{`extract:/^(?:Dr\. )?(\w+)/`, "Dr. Lee", "Lee"},
 		{`extract:/a(b)?/`, "ac", ""},
 		{`extract:/(\d+)/`, "none", ""},
 	} {
-		if got, ok := stepOf(t, tt.word)(tt.text); ok != (tt.want != unfit) || ok && got != tt.want {
+		if got, ok := stepOf(t, tt.word)(tt.text); !ok || got != tt.want {
 			t.Errorf("%s of %.20q: %.20q %t, want %q", tt.word, tt.text, got, ok, tt.want)
 		}
 	}
 	for _, word := range []string{
 		"replace:", "replace:/a/", "replace:/a/b", "replace:a/b/", "replace://b/", "replace:/a/b/c/", "replace:/(/b/", `replace:/a/$1/`, `replace:/(a)/$1x/`, "replace:/(a)/${name}/", `replace:/(a)/US$ 5/`,
-		"replace:/" + strings.Repeat("(a)", 21) + "/b/", "replace:/(a)/" + strings.Repeat("$1", 21) + "/", "extract:", "extract:/a/", "extract:/(a/", "extract:(a)", "extract:/(a)/i",
+		"extract:", "extract:/a/", "extract:/(a/", "extract:(a)", "extract:/(a)/i",
 	} {
-		if _, problem := new(parser).readStep(position{}, word); problem == nil || problem.Text == "" {
+		if _, problem := readStep(position{}, word); problem == nil || problem.Text == "" {
 			t.Errorf("%s was taken", word)
 		}
 	}

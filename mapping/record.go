@@ -279,7 +279,7 @@ func (r *row) undecided(entries []assignment) (path, word string) {
 			if v == nil || v.table == nil || v.parts != nil || v.expr != nil || v.preset != "" {
 				continue
 			}
-			word, broken := through(v.apply, v.text.fill(r, v.cells, ""), r)
+			word, broken := through(v.apply, v.text.fill(r, v.cells, "").text, r)
 			if to, found := v.table.find(word); broken == nil && word != "" && found && to == "" {
 				return v.path, word
 			}

@@ -138,7 +138,7 @@ func (p *parser) footer(n node) *regexp.Regexp {
 	if !ok {
 		return nil
 	}
-	re, problem := p.readSlashed(word)
+	re, problem := readSlashed(word)
 	if problem != nil && !strings.Contains(word, "/") {
 		problem.Hint = "for example footer: '/^" + texts.Shortened(regexp.QuoteMeta(word), texts.MaxQuoted) + "/', with the quotes"
 	}
@@ -155,16 +155,6 @@ func (p *parser) comment(n node) string {
 	return s
 }
 
-// encodingsElsewhere are hints to what other programs call encodings.
-var encodingsElsewhere = map[string]string{
-	"ansi":           "that is windows-1252 in western Europe and the Americas, windows-1250 in central Europe, windows-1251 for Cyrillic",
-	"unicode":        "that is utf-16le",
-	"utf-8 with bom": "write utf-8: a byte order mark is found by itself", "utf-8-sig": "write utf-8: a byte order mark is found by itself", "utf-8-bom": "write utf-8: a byte order mark is found by itself",
-}
-
-// signsByName are delimiters as people call them.
-var signsByName = map[string]string{"comma": `","`, "semicolon": `";"`, "pipe": `"|"`, "bar": `"|"`, "tabs": "tab", "tabulator": "tab", `\t`: "tab", "space": `" "`, "colon": `":"`}
-
 func (p *parser) delimiter(n node) rune {
 	s, ok := p.scalar(n)
 	if s == "tab" {
@@ -172,11 +162,7 @@ func (p *parser) delimiter(n node) rune {
 	}
 	r, size := utf8.DecodeRuneInString(s)
 	if ok && (size < len(s) || strings.ContainsRune("\"\r\n\uFFFD\uFEFF", r)) {
-		hint := `for example ";" or tab`
-		if sign := signsByName[strings.ToLower(s)]; sign != "" {
-			hint = "write " + sign
-		}
-		p.fail(n, hint, "%s must be one character, and no quote or line break", n.path)
+		p.fail(n, `for example ";" or tab`, "%s must be one character, and no quote or line break", n.path)
 		return 0
 	}
 	return r
@@ -193,8 +179,7 @@ func (p *parser) encoding(n node) string {
 			return name
 		}
 	}
-	hint := cmp.Or(spelling.Hint(label, labels[:]), encodingsElsewhere[strings.ToLower(label)], "for example utf-8, windows-1252, iso-8859-2, utf-16le or shift_jis")
-	p.fail(n, hint, "%s %s is not an encoding", n.path, texts.Quote(label))
+	p.fail(n, cmp.Or(spelling.Hint(label, labels[:]), "for example utf-8, windows-1252, iso-8859-2, utf-16le or shift_jis"), "%s %s is not an encoding", n.path, texts.Quote(label))
 	return ""
 }
 
@@ -287,14 +272,6 @@ func (p *parser) assignment(n node) assignment {
 	return t
 }
 
-// together says how two keys of an entry that do not go together can be had.
-func together(needed, name string) string {
-	if needed == "organization" {
-		return "write two entries, one with " + needed + " and one with " + name + ": the first that fits is used"
-	}
-	return "search_text goes with the types radius and regions-radius, postal_code with regions"
-}
-
 // only checks that an entry of assign has what it needs and none of the others: the service would choose between them
 // in a way that nobody told (specification, "Lead creation request body").
 func (p *parser) only(n node, needed string, others ...string) {
@@ -303,7 +280,7 @@ func (p *parser) only(n node, needed string, others ...string) {
 	}
 	for _, name := range others {
 		if key, _, found := n.child(name); found && name != needed {
-			p.fail(key, together(needed, name), "%s has %s, which does not go with its %s", n.path, name, needed)
+			p.fail(key, "write one entry for each: the first that fits is used; search_text is for radius and regions-radius, postal_code for regions", "%s has %s, which does not go with its %s", n.path, name, needed)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package mapping
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -45,7 +46,7 @@ func throughAll(stages []stage, s string, r *row) (result string, broken *stage)
 	for i := 0; i < len(stages) && s != ""; i++ {
 		var fits bool
 		if by := stages[i].by; by != nil {
-			s, fits = stages[i].with(by.text.fill(r, by.cells, ""), s)
+			s, fits = stages[i].with(by.text.fill(r, by.cells, "").text, s)
 		} else {
 			s, fits = stages[i].do(s)
 		}
@@ -62,7 +63,7 @@ type step struct {
 	form    string // how it is written, an argument in capitals
 	example string // of one with an argument
 	do      texts.Conversion
-	read    func(p *parser, argument string) (texts.Conversion, *texts.Fault)
+	read    func(argument string) (texts.Conversion, *texts.Fault)
 	with    func(argument, s string) (string, bool) // of one whose argument may be made of columns
 }
 
@@ -79,25 +80,25 @@ var steps = [...]step{
 	{form: "title", do: always(title)},
 	{form: "squeeze", do: always(squeeze)},
 	{form: "digits", do: always(digits)},
-	{form: "e164:CC", example: "e164:US", read: from(texts.E164), with: texts.E164In},
-	{form: "date:LAYOUT", example: "date:DD.MM.YYYY", read: from(texts.Date)},
+	{form: "e164:CC", example: "e164:US", read: texts.E164, with: texts.E164In},
+	{form: "date:LAYOUT", example: "date:DD.MM.YYYY", read: texts.Date},
 	{form: "truncate:N", example: "truncate:80", read: truncate},
 	{form: "split:SEP:N", example: "split:,:1", read: splitAt},
 	{form: "replace:/RE/TEXT/", example: "replace:/[^0-9]+//", read: replace},
 	{form: "extract:/RE/", example: "extract:/([0-9]{5})/", read: extract},
 }
 
-// from reads the argument of a step by what the texts themselves are known by.
-func from(read func(argument string) (texts.Conversion, *texts.Fault)) func(*parser, string) (texts.Conversion, *texts.Fault) {
-	return func(_ *parser, argument string) (texts.Conversion, *texts.Fault) { return read(argument) }
-}
-
 // readStep reads a word of apply. A placeholder in it stands at the place at.
-func (p *parser) readStep(at position, word string) (stage, *texts.Fault) {
+func readStep(at position, word string) (stage, *texts.Fault) {
 	name, argument, given := strings.Cut(word, ":")
 	i := slices.IndexFunc(steps[:], func(s step) bool { return s.name() == name })
 	if i < 0 {
-		return stage{}, &texts.Fault{Text: "unknown step " + texts.Quote(word), Hint: stepHint(name, argument)}
+		var names, forms []string
+		for _, s := range steps {
+			names, forms = append(names, s.name()), append(forms, s.form)
+		}
+		hint := cmp.Or(spelling.Hint(name, names), "known here: "+strings.Join(forms, ", "))
+		return stage{}, &texts.Fault{Text: "unknown step " + texts.Quote(word), Hint: hint}
 	}
 	var problem *texts.Fault
 	s := steps[i]
@@ -110,7 +111,7 @@ func (p *parser) readStep(at position, word string) (stage, *texts.Fault) {
 		by, problem := textBy(at, argument)
 		return stage{rule: ruleApply, called: word, by: by, with: s.with}, problem
 	case s.read != nil:
-		s.do, problem = s.read(p, argument)
+		s.do, problem = s.read(argument)
 	}
 	return stage{rule: ruleApply, called: word, do: s.do}, problem
 }
@@ -123,42 +124,6 @@ func textBy(at position, argument string) (*value, *texts.Fault) {
 	by := &value{at: at, material: material{text: t}}
 	by.addColumns()
 	return by, problem
-}
-
-// stepsElsewhere are steps as other programs call them.
-var stepsElsewhere = map[string]string{
-	"lowercase": "lower", "downcase": "lower", "tolower": "lower", "uppercase": "upper", "toupper": "upper", "titlecase": "title", "capitalize": "title", "strip": "trim",
-	"collapse": "squeeze", "left": "truncate:80", "substring": "truncate:80", "slice": "truncate:80", "regex_replace": "replace:/[^0-9]+//", "gsub": "replace:/[^0-9]+//",
-	"sub": "replace:/[^0-9]+//", "regex": "extract:/([0-9]{5})/", "match": "extract:/([0-9]{5})/", "normalize_phone": "e164:US", "parse_date": "date:DD.MM.YYYY", "strptime": "date:DD.MM.YYYY",
-}
-
-// stepHint says which step may have been meant by a name with this argument.
-func stepHint(name, argument string) string {
-	var names, forms []string
-	for _, s := range steps {
-		names, forms = append(names, s.name()), append(forms, s.form)
-	}
-	if several := strings.FieldsFunc(name, func(r rune) bool { return r == '|' || r == ',' || r == ' ' }); argument == "" && len(several) > 1 {
-		return "write each step by itself: [" + strings.Join(several, ", ") + "]"
-	}
-	bare, _, _ := strings.Cut(name, "(")
-	near := spelling.Nearest(bare, names)
-	if slices.ContainsFunc(formats[:], func(f formatWord) bool { return f.name == name }) {
-		return "that is a format: format: " + name
-	}
-	if other := stepsElsewhere[strings.ToLower(name)]; other != "" {
-		return "did you mean " + texts.Quote(other) + "?"
-	}
-	if near == "" {
-		return "known here: " + strings.Join(forms, ", ")
-	}
-	switch s := steps[slices.Index(names, near)]; {
-	case s.read != nil && argument == "":
-		near = s.example
-	case s.read != nil:
-		near += ":" + argument
-	}
-	return "did you mean " + texts.Quote(near) + "?"
 }
 
 // title begins each word with a capital and goes on in small letters. A Caser has state, so every call takes its own.
@@ -178,7 +143,7 @@ func digits(s string) string { return strings.Map(texts.ASCIIDigit, s) }
 
 // truncate keeps the first characters of a text, as people count them: a letter
 // with its accents is one, and so is an emoji.
-func truncate(_ *parser, argument string) (texts.Conversion, *texts.Fault) {
+func truncate(argument string) (texts.Conversion, *texts.Fault) {
 	n, err := strconv.Atoi(argument)
 	if err != nil || n < 1 {
 		return nil, &texts.Fault{Text: "step truncate needs a number of characters, at least 1", Hint: `for example "truncate:80"`}
@@ -197,7 +162,7 @@ func truncate(_ *parser, argument string) (texts.Conversion, *texts.Fault) {
 
 // splitAt takes one part of a text: the argument is a separator, a colon and the
 // part's number, so the separator itself may hold colons.
-func splitAt(_ *parser, argument string) (texts.Conversion, *texts.Fault) {
+func splitAt(argument string) (texts.Conversion, *texts.Fault) {
 	const example = `for example "split:,:1" for what stands before the first comma, "split:,:-1" for what stands after the last`
 	i := strings.LastIndexByte(argument, ':')
 	if i < 1 {
@@ -224,18 +189,9 @@ func nthPart(s, separator string, n int) string {
 	return ""
 }
 
-const (
-	maxPatterns = 100     // regular expressions of a mapping file
-	maxPattern  = 1 << 10 // bytes of one
-
-	// maxProgram is the most instructions that a regular expression may become: the
-	// time for a text is at most proportional to their number.
-	maxProgram = 4096
-)
-
 // readSlashed reads a regular expression between slashes. A text fits when a part of
 // it matches: ^ and $ stand for its ends.
-func (p *parser) readSlashed(word string) (*regexp.Regexp, *texts.Fault) {
+func readSlashed(word string) (*regexp.Regexp, *texts.Fault) {
 	const example = "for example '/^[0-9]{5}$/', with the quotes"
 	end := strings.LastIndexByte(word, '/')
 	if !strings.HasPrefix(word, "/") {
@@ -250,21 +206,11 @@ func (p *parser) readSlashed(word string) (*regexp.Regexp, *texts.Fault) {
 	case pattern == "":
 		return nil, &texts.Fault{Text: "the regular expression is empty", Hint: example}
 	}
-	return p.readPattern(pattern)
+	return readPattern(pattern)
 }
 
 // readPattern reads a regular expression of the file, in the syntax of RE2.
-func (p *parser) readPattern(pattern string) (*regexp.Regexp, *texts.Fault) {
-	if p.patterns++; p.patterns > maxPatterns {
-		return nil, &texts.Fault{Text: fmt.Sprintf("a mapping file has at most %d regular expressions", maxPatterns)}
-	}
-	if len(pattern) > maxPattern {
-		return nil, &texts.Fault{Text: "the regular expression is longer than 1 KiB", Hint: "leave out what need not be checked"}
-	}
-	tree, err := syntax.Parse(pattern, syntax.Perl)
-	if err == nil && instructions(tree) > maxProgram {
-		return nil, &texts.Fault{Text: "the regular expression is too large once its repetitions are written out", Hint: "use * or + in place of large numbers"}
-	}
+func readPattern(pattern string) (*regexp.Regexp, *texts.Fault) {
 	re, err := regexp.Compile(pattern)
 	if err == nil {
 		return re, nil
@@ -276,25 +222,9 @@ func (p *parser) readPattern(pattern string) (*regexp.Regexp, *texts.Fault) {
 	return nil, &texts.Fault{Text: text, Hint: "the syntax is that of RE2: no look-ahead, no back-references"}
 }
 
-// instructions is about how many instructions a program for the expression has;
-// to count them must not take the memory that the limit is there to save.
-func instructions(re *syntax.Regexp) int {
-	n := 1
-	if re.Op == syntax.OpLiteral {
-		n = len(re.Rune)
-	}
-	for _, sub := range re.Sub {
-		n += instructions(sub)
-	}
-	if re.Op == syntax.OpRepeat {
-		n *= max(1, re.Min, re.Max)
-	}
-	return min(n, maxProgram+1)
-}
-
 // extract takes the first group of the first match; nothing where there is none.
-func extract(p *parser, argument string) (texts.Conversion, *texts.Fault) {
-	re, problem := p.readSlashed(argument)
+func extract(argument string) (texts.Conversion, *texts.Fault) {
+	re, problem := readSlashed(argument)
 	if problem == nil && re.NumSubexp() == 0 {
 		problem = &texts.Fault{Text: "step extract has no group in its regular expression", Hint: `put what is to be taken in parentheses: 'extract:/([0-9]{5})/'`}
 	}
@@ -309,45 +239,20 @@ func extract(p *parser, argument string) (texts.Conversion, *texts.Fault) {
 	}), nil
 }
 
-// Bounds of what replace does: a text that goes beyond does not fit.
-const (
-	maxReplaced = 100_000 // matches of a text
-	maxMade     = 1 << 20 // bytes of a text, before and after
-	maxGroups   = 20      // whose places are kept of each match
-)
-
 // replace puts a text in place of each match: $1 stands for a group, $$ for a dollar.
-func replace(p *parser, argument string) (texts.Conversion, *texts.Fault) {
+func replace(argument string) (texts.Conversion, *texts.Fault) {
 	pattern, with, problem := cutReplace(argument)
 	if problem != nil {
 		return nil, problem
 	}
-	re, problem := p.readPattern(pattern)
+	re, problem := readPattern(pattern)
 	if problem == nil {
 		problem = checkReplacement(re, with)
 	}
 	if problem != nil {
 		return nil, problem
 	}
-	return func(s string) (string, bool) {
-		if len(s) > maxMade {
-			return "", false
-		}
-		matches := re.FindAllStringSubmatchIndex(s, maxReplaced+1)
-		if matches == nil || len(matches) > maxReplaced {
-			return s, matches == nil
-		}
-		var b []byte
-		end := 0
-		for _, at := range matches {
-			b = append(b, s[end:at[0]]...)
-			b = re.ExpandString(b, with, s, at)
-			if end = at[1]; len(b) > maxMade {
-				return "", false
-			}
-		}
-		return string(append(b, s[end:]...)), true
-	}, nil
+	return always(func(s string) string { return re.ReplaceAllString(s, with) }), nil
 }
 
 // cutReplace cuts /RE/TEXT/ at its slashes. One behind a backslash is none.
@@ -378,14 +283,7 @@ var references = spelling.Form(`\$(\$|\{\w*\}|\w*)`)
 // checkReplacement sees to it that each group is there that the text asks for: one that
 // is not would be empty without a word.
 func checkReplacement(re *regexp.Regexp, with string) *texts.Fault {
-	if re.NumSubexp() > maxGroups {
-		return &texts.Fault{Text: fmt.Sprintf("step replace has more than %d groups", maxGroups), Hint: "write (?:…) for groups that are not asked for"}
-	}
-	found := references().FindAllStringSubmatch(with, -1)
-	if len(found) > maxGroups {
-		return &texts.Fault{Text: fmt.Sprintf("step replace asks for more than %d groups", maxGroups)}
-	}
-	for _, found := range found {
+	for _, found := range references().FindAllStringSubmatch(with, -1) {
 		name := strings.Trim(found[1], "{}")
 		if name == "$" {
 			continue

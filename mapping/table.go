@@ -135,15 +135,7 @@ func (p *parser) namedTable(n node) *table {
 		return t
 	}
 	names := slices.Sorted(maps.Keys(p.named))
-	hint := spelling.Hint(name, names)
-	switch {
-	case hint == "" && len(names) > 0:
-		hint = "known here: " + strings.Join(names, ", ")
-	case path.Ext(name) != "":
-		hint = "name the file in the section tables: {dealers: {file: " + texts.Quote(name) + ", key: Name, value: Organization ID}}, and write map: dealers"
-	case hint == "":
-		hint = `write the words out, as map: {"Working": inProgress}, or name a table of the section tables`
-	}
+	hint := cmp.Or(spelling.Hint(name, names), "tables has "+cmp.Or(strings.Join(names, ", "), "none")+`; or write the words out: map: {"Working": inProgress}`)
 	p.fail(n, hint, "%s: there is no table %s", n.path, texts.Quote(name))
 	return nil
 }

@@ -43,7 +43,7 @@ tests:
 // faults 105
 func TestTestsThatCannotBeRead(t *testing.T) {
 	for _, tt := range []struct{ name, file, want string }{
-		{"no list", "tests: {row: {a: b}}\n", "m:2:8: tests must be a list\nhint: put brackets around it: [{…}]"},
+		{"no list", "tests: {row: {a: b}}\n", "m:2:8: tests must be a list\nhint: begin each line with a dash, or write [a, b]"},
 		{"nothing in it", "tests: [{}, x]\n", "m:2:9: tests[1] lacks row\nhint: a test is {row: {column: cell}, request: {organizationID: …, content: {…}}}\n" +
 			"m:2:9: tests[1] lacks request\nhint: a test is {row: {column: cell}, request: {organizationID: …, content: {…}}}\n" +
 			"m:2:13: tests[2] must hold keys and values\nhint: for example tests[2]: {name: …}, with a blank behind the colon and no dash before it"},

@@ -115,30 +115,38 @@ func (t text) constant() (string, bool) {
 	return "", false
 }
 
+// filled is a text with a row's cells in it. One that is no JSON value although it has to be breaks the rule of as.
+type filled struct {
+	text   string
+	broken bool
+}
+
 // fill is the text for a row of which cells are the indexes; lacking is what else is asked
 // for. It is empty when it has columns and none holds anything.
-func (t text) fill(r *row, cells []int, lacking string) string {
+func (t text) fill(r *row, cells []int, lacking string) filled {
 	switch { // most texts are one column or a constant: nothing to copy
 	case len(t) == 1 && t[0].kind == column:
-		return strings.TrimSpace(r.cell(cells[0]))
+		return filled{text: strings.TrimSpace(r.cell(cells[0]))}
 	case len(t) == 1:
-		return strings.TrimSpace(t[0].in(r, cells, lacking))
+		return filled{text: strings.TrimSpace(t[0].in(r, cells, lacking))}
 	}
 	var room [256]byte
-	b, columns, filled := room[:0], false, false
+	b, columns, holds, fits := room[:0], false, false, true
 	for i := range t {
 		p := &t[i]
 		s := p.in(r, cells, lacking)
 		if p.kind == column {
 			columns = true
-			filled = filled || !blank(s)
+			holds = holds || !blank(s)
 		}
-		b = p.put(b, s)
+		if b, fits = p.put(b, s); !fits {
+			return filled{broken: true}
+		}
 	}
-	if columns && !filled {
-		return ""
+	if columns && !holds {
+		return filled{}
 	}
-	return strings.TrimSpace(string(b))
+	return filled{text: strings.TrimSpace(string(b))}
 }
 
 // in is what the part stands for in a row.
@@ -160,22 +168,21 @@ func (p *part) in(r *row, cells []int, lacking string) string {
 	return p.text
 }
 
-// put appends what a placeholder stands for: in a JSON string escaped, else as a value of
-// its own. What is none leaves the text without meaning, so that the row is invalid.
-func (p *part) put(b []byte, s string) []byte {
+// put appends what a placeholder stands for: in a JSON string escaped, else as a value of its own, which it may not be.
+func (p *part) put(b []byte, s string) (all []byte, fits bool) {
 	switch p.place {
 	case inString:
 		quoted, err := jsontext.AppendQuote(nil, s)
 		if err != nil {
-			return append(b, 0)
+			return b, false
 		}
-		return append(b, quoted[1:len(quoted)-1]...)
+		return append(b, quoted[1:len(quoted)-1]...), true
 	case asValue:
 		if _, ok := jsonOf(strings.TrimSpace(s)); !ok {
-			return append(b, 0)
+			return b, false
 		}
 	}
-	return append(b, s...)
+	return append(b, s...), true
 }
 
 func blank(s string) bool { return strings.TrimSpace(s) == "" }
@@ -192,28 +199,6 @@ func (r *valueReader) readText(n node) {
 	}
 	r.text = t
 	r.addColumns()
-	r.checkSigns(n)
-}
-
-// checkSigns finds ${column}, as a shell or JavaScript has it, and quotes that a word processor has made. In content they
-// may be meant, as before a price.
-func (r *valueReader) checkSigns(n node) {
-	what, hint := "", ""
-	for i, p := range r.text {
-		if i > 0 && p.kind == column && r.text[i-1].kind == literal && strings.HasSuffix(r.text[i-1].text, "$") {
-			what, hint = "a dollar sign before {"+p.text+"}", `write "{`+p.text+`}" without the sign for what the column holds`
-		}
-	}
-	if inside := strings.Trim(n.Value, texts.CurlyQuotes); inside != n.Value && strings.HasSuffix(n.Value, inside) == strings.HasPrefix(n.Value, inside) {
-		what, hint = "curly quotes around it", "write straight quotes: "+texts.Quote(inside)
-	}
-	switch text := n.path + " has " + what; {
-	case what == "":
-	case r.role != contentRole:
-		r.fail(n, hint, "%s, which would be a part of it", text)
-	default:
-		r.warn(n.at(), text+", which the service gets, too", hint)
-	}
 }
 
 func (v *value) addColumns() {

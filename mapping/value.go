@@ -211,7 +211,7 @@ func (v *value) made(r *row) (s string, problem *Problem) {
 	case v.parts != nil:
 		return v.parts.put(r)
 	case v.expr == nil:
-		return v.text.fill(r, v.cells, ""), nil
+		return v.whole(v.text.fill(r, v.cells, ""))
 	}
 	s, err := v.expr.Text(func(i int) string { return r.cell(v.cells[i]) })
 	if err != nil {
@@ -230,12 +230,20 @@ func (v *value) lookUp(r *row, s string) (string, *Problem) {
 	case r.env.Caught:
 		r.noteCaught(v, s)
 	}
-	return v.other.fill(r, nil, s), nil
+	return v.whole(v.other.fill(r, nil, s))
+}
+
+// whole is a text with its cells, unless a cell is no JSON value where it has to be one.
+func (v *value) whole(f filled) (string, *Problem) {
+	if f.broken {
+		return "", v.problem(ruleAs, kindWords[v.kind].called, "")
+	}
+	return f.text, nil
 }
 
 // noteCaught takes down that only else has a place for a text.
 func (r *row) noteCaught(v *value, s string) {
-	if _, known := statusKey(s); known && v.role == statusRole && v.other.fill(r, nil, s) == s {
+	if _, known := statusKey(s); known && v.role == statusRole && v.other.fill(r, nil, s).text == s {
 		return
 	}
 	p := v.problem(ruleMap, "", s)

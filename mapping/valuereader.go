@@ -6,9 +6,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"leadferry/internal/spelling"
 	"leadferry/mapping/expression"
-	"leadferry/mapping/texts"
 )
 
 func (p *parser) into(place **value, v value) func(node) {
@@ -89,9 +87,6 @@ func (r *valueReader) readObject(n node) {
 		{"empty", r.readEmpty},
 	}
 	before := len(r.errs)
-	if r.isStranger(n, members, changing) {
-		return
-	}
 	for _, m := range changing {
 		if key, _, found := n.child(m.name); found && r.isIdentity() {
 			r.fail(key, "what a row is must not change with a table, or with a cell that is filled later",
@@ -109,23 +104,6 @@ func (r *valueReader) readObject(n node) {
 	}
 	r.object(n, members...)
 	r.checkKeys(n, len(r.errs) > before)
-}
-
-// isStranger refuses an object that has no key of a value, and says what may be meant by it.
-func (r *valueReader) isStranger(n node, members ...[]member) bool {
-	if len(n.Content) < 2 || slices.ContainsFunc(slices.Concat(members...), func(m member) bool { return n.has(m.name) }) {
-		return false
-	}
-	_, known := statusKey(n.Content[1].Value)
-	switch first := texts.Quote(n.Content[0].Value); {
-	case r.role == statusRole && known:
-		r.fail(n, `put the words under map: {from: "{Stage}", map: {`+first+": "+n.Content[1].Value+"}}", "%s lacks from", n.path)
-		return true
-	case r.role == contentRole && r.inside != aText && spelling.Nearest(n.Content[0].Value, append(ways[:], "from", "expr")) == "":
-		r.fail(n, "for a JSON object write {object: {"+first+`: …}}, for one text {from: "{column}"}`, "%s lacks from", n.path)
-		return true
-	}
-	return false
 }
 
 func (r *valueReader) checkKeys(n node, misspelt bool) {
@@ -194,17 +172,9 @@ func (p *parser) condition(n node) *value {
 }
 
 func (r *valueReader) addSteps(n node) {
-	if n.Kind == yaml.SequenceNode {
-		for i, child := range n.Content {
-			if child.Kind == yaml.MappingNode {
-				r.fail(node{child, element(n.path, i)}, `put each step in quotes: apply: ["split:,:1"]`, "%s is read as an object, not as a step", element(n.path, i))
-				return
-			}
-		}
-	}
 	r.list(n, func(n node) {
 		if word, ok := r.scalar(n); ok {
-			if s, problem := r.readStep(n.at(), word); !r.refuse(n, problem) {
+			if s, problem := readStep(n.at(), word); !r.refuse(n, problem) {
 				if s.by != nil {
 					s.by.path = n.path
 				}
@@ -219,7 +189,7 @@ func (r *valueReader) addSteps(n node) {
 
 func (r *valueReader) addFormat(n node) {
 	if word, ok := r.scalar(n); ok {
-		if format, problem := r.readFormat(word); !r.refuse(n, formatMeant(word, problem)) {
+		if format, problem := readFormat(word); !r.refuse(n, problem) {
 			r.format = []stage{format}
 		}
 	}

@@ -19,10 +19,6 @@ import (
 const (
 	maxBytes = 1 << 20 // of a mapping file
 	maxDepth = 64      // of objects and lists in one another
-
-	// maxCost bounds what the YAML reader makes of the file, in units of about 300 bytes: without it, 1 MiB of
-	// brackets takes it 600 MiB (faults 104). A table of 40,000 lines stays below it.
-	maxCost = 180_000
 )
 
 // document reads the one document of data as nodes: decoding would turn 01234
@@ -36,9 +32,6 @@ func (p *parser) document(data []byte) (doc node, ok bool) {
 		return node{}, false
 	case bad >= 0:
 		p.failAt(positionOf(data, bad), "save the file as UTF-8 (the > of Windows PowerShell writes UTF-16)", "the mapping file is not text in UTF-8")
-		return node{}, false
-	case readerCost(data) > maxCost:
-		p.failAt(begin, "leave out what is not needed, or write one entry a line without brackets", "the mapping file has too many entries")
 		return node{}, false
 	}
 	p.lines = bytes.Split(data, []byte("\n"))
@@ -115,38 +108,6 @@ func (p *parser) endedByComment(n node) {
 		sign := strings.LastIndex(line, "#"+comment)
 		p.warn(position{n.Line, 1 + utf8.RuneCountInString(line[:sign])}, n.path+" ends before a # behind a blank, which begins a comment", "put quotes around the text if it goes on there; a blank behind the # says that it is a comment")
 	}
-}
-
-// readerCost is about what the YAML reader spends on data, measured by what it makes a token or a node of. What
-// stands in brackets costs it more than lines do, and so does a second key on a line.
-func readerCost(data []byte) int {
-	cost, quotes, keyed := 0, 0, false
-	for i, c := range data {
-		switch c {
-		case '\n', '\r':
-			cost++
-			keyed = false
-		case '"', '\'':
-			quotes++
-		case '&', '*', '!', '#':
-			cost += 3
-		case '[', '{':
-			cost += 8
-		case ',':
-			cost += 5
-		case ':':
-			cost += 3
-			if keyed {
-				cost += 3
-			}
-			keyed = true
-		case '-', '?':
-			if i+1 < len(data) && (data[i+1] <= ' ' || data[i+1] >= utf8.RuneSelf) {
-				cost += 3
-			}
-		}
-	}
-	return cost + quotes + quotes/4
 }
 
 func firstUnreadable(data []byte) int {

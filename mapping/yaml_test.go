@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -29,7 +28,6 @@ func TestParseRefusesWhatYAMLOffersBeyondPlainData(t *testing.T) {
 		{"UTF-16", "\xff\xfev\x00", "m:1:1: the mapping file is not text in UTF-8\nhint: save the file as UTF-8 (the > of Windows PowerShell writes UTF-16)"},
 		{"a control character", "# ä\x00", "m:1:4: the mapping file is not text in UTF-8\nhint: save the file as UTF-8 (the > of Windows PowerShell writes UTF-16)"},
 		{"a long file", "version: 1\n#" + strings.Repeat(" ", maxBytes), "m:1:1: the mapping file is longer than 1 MiB"},
-		{"a long list", "[" + strings.Repeat("a,", 100_000), "m:1:1: the mapping file has too many entries\nhint: leave out what is not needed, or write one entry a line without brackets"},
 		{"a tab", "version: 1\nlead:\n  a: b\n\tcontent: {c: d}\n", "m:4:1: the mapping file is not YAML: found a tab character that violates indentation while scanning a plain scalar that begins on line 3\nhint: look at this line and the one above: put texts with signs into quotes, a blank behind each colon, and spaces, no tabs, before lines"},
 		{"deep lists", strings.Repeat("[", 20000), "m:1:65: the mapping file is not YAML: exceeded max depth of 64 while increasing flow level\nhint: look at this line and the one above: put texts with signs into quotes, a blank behind each colon, and spaces, no tabs, before lines"},
 		{"deep lines", strings.Repeat("- ", 20000), "m:1:129: the mapping file is not YAML: exceeded max depth of 64 while increasing indent level\nhint: look at this line and the one above: put texts with signs into quotes, a blank behind each colon, and spaces, no tabs, before lines"},
@@ -66,46 +64,6 @@ func TestJSONIsAMappingFileToo(t *testing.T) {
 	}
 }
 
-// A file that is just short enough to be read costs no more than 64 MiB in all.
-//
-// faults 104
-func TestAHostileFileCostsLittleMemory(t *testing.T) {
-	for _, hostile := range []struct{ begin, motif string }{
-		{"[", "a,"},
-		{"[", "[],"},
-		{"", "{a: x}"},
-		{"", "\"\" "},
-		{"[", "a: "},
-		{"{", "..: "},
-		{"{", "\"a\":1,\n"},
-		{"", "- \n"},
-		{"", "a:\n"},
-		{"", "# a\n"},
-		{"a: ", "\u2028#"},
-		{"", "! "},
-		{"[", "\n{a: x}- "},
-		{"[", "\u0085\u2028?"},
-	} {
-		data := []byte(hostile.begin + strings.Repeat(hostile.motif, maxBytes/len(hostile.motif)))
-		data = data[:maxBytes]
-		for readerCost(data) > maxCost {
-			data = data[:len(data)*7/8]
-		}
-		if made := allocated(func() { isClean(t, data) }); made > 64<<20 {
-			t.Errorf("%q and then %q, %d bytes: %d MiB", hostile.begin, hostile.motif, len(data), made>>20)
-		}
-	}
-}
-
-// allocated is how many bytes f takes in all, which is more than it holds at a time.
-func allocated(f func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
-}
-
 // A table for each of the 41,000 post codes of a large country is an honest mapping.
 func TestALargeTableIsTaken(t *testing.T) {
 	file := "version: 1\nassign:\n- organization:\n    from: '{zip}'\n    map:\n"
@@ -129,11 +87,7 @@ func TestConformanceFilesGiveCleanErrorsOrLoad(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		refused := false
-		if made := allocated(func() { refused = isClean(t, data) }); made > 64<<20 {
-			t.Errorf("%s: %d MiB", name, made>>20)
-		}
-		if !refused && filepath.Base(filepath.Dir(name)) == "invalid" {
+		if !isClean(t, data) && filepath.Base(filepath.Dir(name)) == "invalid" {
 			t.Errorf("%s was taken", name)
 		}
 	}

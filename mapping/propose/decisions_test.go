@@ -1,6 +1,7 @@
 package propose
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -281,5 +282,25 @@ func TestAFileWithoutAColumnForALead(t *testing.T) {
 	}
 	if _, err := Propose(Input{Source: mapping.Source{Format: "jsonl", Columns: []string{"password"}}, Rows: [][]string{{"x"}}}); err == nil {
 		t.Error("an object with a password alone is a lead")
+	}
+}
+
+func TestAKeyWithFewFlawsSaysHowMany(t *testing.T) {
+	in := Input{File: "webinar list.csv", Source: mapping.Source{Format: "csv", Columns: []string{"Lead ID", "Name"}}, Complete: true}
+	for i := range 60 {
+		in.Rows = append(in.Rows, []string{fmt.Sprint("L", i), "Ann Lee"})
+	}
+	in.Rows[7][0], in.Rows[8][0], in.Rows[9][0] = "L2", "L3", ""
+	got := string(propose(t, in).YAML)
+	for _, want := range []string{"in all 60 rows: 2 rows repeat another's", "; 1 row lack it and are invalid.", `key: "{Lead ID}"  # ? it repeats`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("lacks %s:\n%s", want, got)
+		}
+	}
+	for i := range in.Rows {
+		in.Rows[i][0] = fmt.Sprint(i + 1)
+	}
+	if got := string(propose(t, in).YAML); !strings.Contains(got, "\nnamespace: webinar  # ? the key counts 1, 2, 3") {
+		t.Error(got)
 	}
 }

@@ -193,7 +193,7 @@ func (d *draft) loosen(broken map[brokenRule]int) bool {
 			d.Loosened = append(d.Loosened, f.Key)
 		}
 	}
-	if c := d.Key.Column; c != nil && broken[brokenRule{"key", c.header}]+broken[brokenRule{"required", c.header}] > 0 {
+	if c := d.Key.Column; c != nil && max(broken[brokenRule{"key", c.header}], broken[brokenRule{"required", c.header}]) > d.Key.Blanks {
 		d.Key = keyChoice{Broken: c}
 		d.decideRest()
 		loosened = true
