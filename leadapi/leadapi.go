@@ -1,40 +1,59 @@
 // Package leadapi is the client of the lead service: it signs in, creates leads and updates them.
 //
-// The engine calls it once a request and asks every error what became of that request; waiting, repeating and
+// The engine makes one call for each request and asks every error what happened to that request. Waiting, repeating and
 // giving up are decided there, never here. The package knows nothing of rows, files or checkpoints.
 //
 //	Create, Update
-//	   │ a token                    keeper       renewed once for all calls
+//	   │ a token                    token.go     renewed once for all calls
 //	   ▼
-//	 a place ─▶ a connection        host         at most Concurrency; one that rested for less than 750 ms, else a new one:
-//	   │                            reuse        dial, proxy, TLS (10 s). Nothing of the request has left: "not applied"
+//	 a slot ─▶ a connection         conn.go      at most Concurrency; one that rested for less than 750 ms, else a new one:
+//	   │                            dial.go      dial, proxy, TLS (10 s). Nothing of the request has left: "not applied"
 //	   ▼
-//	 Leave? still open? ─▶ write    conn         bytes are counted below TLS. None left: "not applied". From the first one
+//	 Leave? still open? ─▶ write    request.go   bytes are counted below TLS. None left: "not applied". From the first one
 //	   │                                         on, nothing but the status of an answer says "not applied"
 //	   ▼
-//	 answer, within Timeout         answer       head 64 KiB, body 1 MiB. Cut, late, unreadable or none: "maybe"
-//	   │                            error        401, 407, 421, 429 and 4xx for good: "not applied"
+//	 answer, within Timeout         request.go   head 64 KiB, body 1 MiB. Cut, late, unreadable or none: "maybe"
+//	   │                            error.go     401, 407, 421, 429 and 4xx for good: "not applied"
 //	   ▼
-//	 rest, or close                 reuse        closed after an error that leaves doubt, after bytes that nobody awaited,
-//	                                             after a context that ended, and when the peer says so
+//	 rest, or close                 conn.go      closed after an error that leaves doubt, after bytes that nobody awaited,
+//	                                             after the caller's context ended, and when the peer says so
 //
-// The caller's context and Timeout end a call at any moment; whether a byte had left by then decides what is said of it.
+// The caller's context and Timeout end a call at any moment. Whether a byte had left by then decides what is said of it.
 //
 // It promises:
 //
 //   - A request leaves at most once a call, and not at all where the Leave of its [Config] says no. HTTP/1.1 only, over
-//     connections of our own, through proxies by CONNECT alone, no redirects, no idempotency header: nothing repeats a request of which a byte has left.
+//     connections of our own, through proxies by CONNECT or SOCKS5, no redirects, no idempotency header: nothing repeats a
+//     request of which a byte has left.
 //   - Every failed call returns an *[Error], which says whether the request was applied. "Not applied" rests on the bytes
 //     that left the socket or on the status of the answer, never on the text of an error.
-//   - Answers are bounded (headers 64 KiB, body 1 MiB) and believed only when whole: strict JSON, exact names, no name twice,
-//     IDs of a fixed pattern. An answer that came before its request is never taken for its answer.
+//   - Answers are bounded and believed only when whole: strict JSON, exact names, no name twice, IDs of a fixed pattern. An
+//     answer that came before its request is never taken for its answer.
 //   - No error text holds a secret, a token or the query of an address.
 package leadapi
 
-import (
-	"context"
-	"strconv"
-	"time"
+import "time"
+
+// Every limit of the client, except those of a [Config]: the time of a request and the number of connections.
+const (
+	maxHead     = 64 << 10 // bytes of an answer's head, informational answers included
+	maxBody     = 1 << 20  // bytes of an answer's body, unpacked too
+	maxText     = 500      // characters of a text from outside
+	secretPiece = 12       // so many characters of a secret in a row give it away
+
+	dialLimit   = 10 * time.Second // connecting, a proxy's answer and the TLS handshakes, together
+	fastFailure = time.Second      // a dial that fails within it is tried again at once
+	redials     = 2
+
+	restLimit = 750 * time.Millisecond // of a connection between two calls; some balancers close it after a second
+	maxWrite  = 8 << 10                // bytes a write
+
+	renewPause  = 30 * time.Second    // the least time between two renewals of the token that no 401 asked for
+	defaultLife = 3 * time.Hour       // of an access token (section "Limits")
+	longestLife = 30 * 24 * time.Hour // of a token that is believed
+
+	// MaxRetryAfter is the longest wait that is taken from an answer: more counts as this.
+	MaxRetryAfter = 15 * time.Minute
 )
 
 // Client speaks to one service with one account. It is safe for concurrent use.
@@ -79,133 +98,22 @@ func (c *Client) Close() {
 	}
 }
 
-type request struct {
-	op      string
-	method  string
-	host    *host
-	use     use
-	target  string    // path, and query where there is one
-	content content   // nil: a request without body
-	bearer  string    // "": no Authorization header
-	id      string    // of the request, in Config's RequestIDHeader; "": none
-	success int       // the status that the specification names
-	limit   time.Time // when its time is over
-	lead    string    // that it is about; "": one that is to be made, or none
-	named   *string   // the lead that its answer names, once that was read; nil: answers name none
-}
-
-type content interface{ AppendJSON(b []byte) []byte }
-
-// do is the one way out: it makes a call and reads the answer to its end. read is given the body of a 2xx,
-// which it must not keep, and says whether it could be read.
-func (c *Client) do(ctx context.Context, r request, read func(body []byte) bool) (int, *Error) {
-	if ctx.Err() != nil {
-		return 0, interrupted(ctx.Err(), r.op, No)
-	}
-	seen := Call{Kind: r.op, Method: r.method, Began: c.config.Now(), Detail: c.detail(r)}
-	r.limit = time.Now().Add(c.config.Timeout)
-	status, fault := c.carry(ctx, r, read, &seen)
-	seen.Status, seen.Fault = status, fault
-	c.told(seen)
-	return status, fault
-}
-
-// told tells those who want to know of a call that is over.
-func (c *Client) told(seen Call) {
-	seen.Duration = c.config.Now().Sub(seen.Began)
-	if c.config.Observe != nil && seen.Sent > 0 {
-		c.config.Observe(seen)
-	}
-	if c.config.Trace != nil {
-		c.config.Trace(seen)
-	}
-}
-
-// carry takes a call to its end and notes for Trace what it sees.
-func (c *Client) carry(ctx context.Context, r request, read func(body []byte) bool, seen *Call) (status int, fault *Error) {
-	conn, fault := c.ready(ctx, &r, seen)
-	if fault != nil {
-		return 0, fault
-	}
-	seen.Reused = conn.carried > 0
-	keep := false
-	defer func() { r.host.put(conn, keep && !conn.interrupted) }() // last: the body is in the connection's room
-
-	a, sent, err := conn.roundTrip(ctx, r.limit, seen)
-	if err != nil {
-		if sent && seen.Reused && conn.closedUnanswered(err) && ctx.Err() == nil {
-			c.lost(r.host, conn)
-		}
-		return 0, unanswered(ctx, r, sent, conn.untaken(r.host, err))
-	}
-	keep = a.whole && !a.Close
-	if status = a.StatusCode; status/100 == 2 && a.readable && read(a.body) {
-		keep = keep && !conn.strays(&r)
-		return status, nil
-	}
-	fault = c.answered(r, a)
-	if fault.Reason == ReasonMisdirected {
-		r.host.closeIdle()
-	}
-	keep = keep && fault.Applied == No // else the answer may be another request's, and this one's still to come
-	return status, fault
-}
-
-// ready returns a connection over which the request, which stands written in it, may leave now. The last thing that is
-// looked at is whether the peer has closed it.
-func (c *Client) ready(ctx context.Context, r *request, seen *Call) (*conn, *Error) {
-	for {
-		conn, err := r.host.take(seen.Detail.watch(ctx), r.limit, r.use)
-		seen.Waited = c.config.Now().Sub(seen.Began)
-		if err != nil {
-			seen.Detail.failed(err)
-			return nil, unanswered(ctx, *r, false, err)
-		}
-		conn.request = c.appendRequest(conn.request[:0], *r, conn)
-		if c.config.Leave != nil && !c.config.Leave(r.op) {
-			r.host.put(conn, false)
-			return nil, unsent(r.op, ReasonHeld, "held back")
-		}
-		if conn.carried == 0 || conn.usable() {
-			return conn, nil
-		}
-		r.host.foundClosed(conn)
-		r.host.put(conn, false)
-	}
-}
-
-// lost notes that a host closed a used connection under a call.
-func (c *Client) lost(h *host, conn *conn) {
-	h.foundClosed(conn)
-	if h.useOnce() && c.config.SingleUse != nil {
-		c.config.SingleUse(h.domain)
-	}
-}
-
-// appendRequest appends a request, whose body is made in the connection's room. Its parts are checked where they come from:
-// addresses and IDs hold no blanks, tokens visible ASCII only. There is never an Idempotency-Key: what lies between us and the
-// service might repeat the request for it.
-func (c *Client) appendRequest(b []byte, r request, conn *conn) []byte {
-	var body []byte
-	if r.content != nil {
-		conn.body.Reset()
-		conn.body.Write(r.content.AppendJSON(conn.body.AvailableBuffer()))
-		body = conn.body.Bytes()
-	}
-	b = append(append(append(append(b, r.method...), ' '), r.target...), " HTTP/1.1\r\nHost: "...)
-	b = append(append(append(b, r.host.name...), "\r\nUser-Agent: "...), c.config.UserAgent...)
-	b = strconv.AppendInt(append(b, "\r\nAccept: application/json\r\nAccept-Encoding: identity\r\nContent-Length: "...), int64(len(body)), 10)
-	if body != nil {
-		b = append(b, "\r\nContent-Type: application/json"...)
-	}
-	if conn.left == 1 {
-		b = append(b, "\r\nConnection: close"...)
-	}
-	if r.bearer != "" {
-		b = append(append(b, "\r\nAuthorization: Bearer "...), r.bearer...)
-	}
-	if r.id != "" {
-		b = append(append(append(append(b, "\r\n"...), c.config.RequestIDHeader...), ": "...), r.id...)
-	}
-	return append(append(b, "\r\n\r\n"...), body...)
+// Call is one request as Observe and Trace see it; calls come from several goroutines at once. It holds nothing of what was
+// sent or answered.
+type Call struct {
+	Kind      string // "create", "update", "token", "login", "client" or "reach"
+	Method    string
+	URL       string // without the query
+	RequestID string // that the request carried; "": none
+	Began     time.Time
+	Duration  time.Duration // up to the answer's last byte
+	Waited    time.Duration // of Duration, for a connection
+	Dialled   time.Duration // of Waited, to make one: name, connection, proxy and TLS
+	FirstByte time.Duration // of the answer, after the request had left; 0: none came
+	Sent      int           // bytes that left for the request, those of TLS included
+	Received  int           // bytes of the answer's body
+	Reused    bool          // the connection had carried a call before
+	Status    int           // HTTP status; 0: no answer
+	Fault     *Error        // nil: as the specification has it
+	Cause     string        // of a failure without answer, in the operating system's words where it has some
 }

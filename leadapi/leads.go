@@ -1,10 +1,15 @@
 package leadapi
 
 import (
+	"cmp"
 	"context"
 	"net/http"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -40,75 +45,59 @@ type UpdateRequest struct {
 	NewConnection bool // it may go over no used connection, as after a 421
 }
 
-// AppendJSON appends the request to b, byte for byte as Create sends it. Texts must be UTF-8.
+// AppendJSON appends the request to b, byte for byte as Create sends it.
 func (r *CreateRequest) AppendJSON(b []byte) []byte {
-	b = append(b, '{')
-	switch {
-	case r.OrganizationID != "":
-		b = appendText(b, "organizationID", r.OrganizationID)
-	case r.LocatorID != "":
-		b = appendText(b, "locatorID", r.LocatorID)
-		b = append(appendName(b, "locationSearch"), '{')
-		b = appendGiven(b, "searchText", r.LocationSearch.SearchText)
-		b = appendGiven(b, "postalCode", r.LocationSearch.PostalCode)
-		b = append(b, '}')
+	type search struct {
+		SearchText string `json:"searchText,omitempty"`
+		PostalCode string `json:"postalCode,omitempty"`
 	}
-	b = appendContent(b, "content", r.Content)
-	b = appendText(b, "typeKey", r.TypeKey)
-	b = appendText(b, "typeLabel", r.TypeLabel)
-	b = appendGiven(b, "status", r.Status)
-	return append(b, '}')
+	body := struct {
+		OrganizationID string  `json:"organizationID,omitempty"`
+		LocatorID      string  `json:"locatorID,omitempty"`
+		LocationSearch *search `json:"locationSearch,omitzero"`
+		Content        fields  `json:"content"`
+		TypeKey        string  `json:"typeKey"`
+		TypeLabel      string  `json:"typeLabel"`
+		Status         string  `json:"status,omitempty"`
+	}{OrganizationID: r.OrganizationID, Content: r.Content, TypeKey: r.TypeKey, TypeLabel: r.TypeLabel, Status: r.Status}
+	if r.OrganizationID == "" && r.LocatorID != "" {
+		body.LocatorID, body.LocationSearch = r.LocatorID, &search{r.LocationSearch.SearchText, r.LocationSearch.PostalCode}
+	}
+	return appendJSON(b, &body)
 }
 
-// AppendJSON appends the request to b, byte for byte as Update sends it. Texts must be UTF-8.
+// AppendJSON appends the request to b, byte for byte as Update sends it.
 func (r *UpdateRequest) AppendJSON(b []byte) []byte {
-	b = append(b, '{')
-	if r.Status != nil {
-		b = appendText(b, "Status", *r.Status)
-	}
-	if r.ExternalID != nil {
-		b = appendText(b, "ExternalID", *r.ExternalID)
-	}
-	if len(r.Content) > 0 {
-		b = appendContent(b, "Content", r.Content)
-	}
-	return append(b, '}')
+	return appendJSON(b, &struct {
+		Status     *string `json:",omitzero"`
+		ExternalID *string `json:",omitzero"`
+		Content    fields  `json:",omitempty"`
+	}{r.Status, r.ExternalID, r.Content})
 }
 
-func appendContent(b []byte, name string, fields []ContentField) []byte {
-	b = append(appendName(b, name), '{')
-	for _, f := range fields {
-		if f.Literal {
-			b = append(appendName(b, f.Key), f.Value...)
-			continue
+// appendJSON appends a value to b. Its texts are UTF-8 and its literals are JSON: readers and mappings let in nothing else.
+func appendJSON(b []byte, v any) []byte {
+	text, _ := json.Marshal(v, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true), jsontext.PreserveRawStrings(true))
+	return append(b, text...)
+}
+
+// fields are a lead's content as an object whose members keep their order.
+type fields []ContentField
+
+// MarshalJSONTo implements json.MarshalerTo.
+func (all fields) MarshalJSONTo(to *jsontext.Encoder) error {
+	err := to.WriteToken(jsontext.BeginObject)
+	for _, f := range all {
+		if err == nil {
+			err = to.WriteToken(jsontext.String(f.Key))
 		}
-		b = appendText(b, f.Key, f.Value)
+		if err == nil && f.Literal {
+			err = to.WriteValue(jsontext.Value(f.Value))
+		} else if err == nil {
+			err = to.WriteToken(jsontext.String(f.Value))
+		}
 	}
-	return append(b, '}')
-}
-
-func appendGiven(b []byte, name, value string) []byte {
-	if value == "" {
-		return b
-	}
-	return appendText(b, name, value)
-}
-
-func appendText(b []byte, name, value string) []byte {
-	return appendQuoted(appendName(b, name), value)
-}
-
-// appendName begins a member, with a comma unless the object has just been opened.
-func appendName(b []byte, name string) []byte {
-	if b[len(b)-1] != '{' {
-		b = append(b, ',')
-	}
-	return append(appendQuoted(b, name), ':')
-}
-
-func appendQuoted(b []byte, text string) []byte {
-	b, _ = jsontext.AppendQuote(b, text) // fails for invalid UTF-8 only, which no reader of ours lets in
-	return b
+	return cmp.Or(err, to.WriteToken(jsontext.EndObject))
 }
 
 // Created is the answer to a create (section "Lead creation response body").
@@ -161,11 +150,10 @@ func (c *Client) Create(ctx context.Context, r *CreateRequest) (*Created, error)
 		return nil, unsent("create", ReasonRefused, "the request ID has characters that an ID cannot have")
 	}
 	made := new(Created)
-	member := made.member(r.OrganizationID)
 	status, err := c.signed(ctx, request{
-		op: "create", method: http.MethodPost, host: c.leads, use: unlessNew(r.NewConnection, safeConn), target: c.create, content: r, id: c.requestID(r.RequestID), success: http.StatusCreated,
-		named: &made.LeadID,
-	}, func(body []byte) bool { return members(body, member) && made.LeadID != "" })
+		op: "create", method: http.MethodPost, host: c.leads, use: unlessNew(r.NewConnection, safeConn), target: c.create,
+		content: r, id: c.requestID(r.RequestID), success: http.StatusCreated, named: &made.LeadID,
+	}, func(body []byte) bool { return made.read(body, r.OrganizationID) })
 	if err != nil {
 		return nil, err
 	}
@@ -173,18 +161,13 @@ func (c *Client) Create(ctx context.Context, r *CreateRequest) (*Created, error)
 	return made, nil
 }
 
-// member takes what an answer says. An organization that was asked for is believed as it is.
-func (m *Created) member(asked string) func(name []byte, v jsontext.Value) {
-	return func(name []byte, v jsontext.Value) {
-		switch string(name) {
-		case "leadID":
-			m.LeadID = fitting(v, validID)
-		case "assignedOrganizationID":
-			m.OrganizationID = fitting(v, func(id string) bool { return validID(id) || id == asked })
-		case "assignedLocationName":
-			m.LocationName = shown(v)
-		}
-	}
+// read takes what an answer says. An organization that was asked for is believed as it is.
+func (m *Created) read(body []byte, asked string) bool {
+	a := fieldsOf(body)
+	m.LeadID = fitting(a["leadID"], validID)
+	m.OrganizationID = fitting(a["assignedOrganizationID"], func(id string) bool { return validID(id) || id == asked })
+	m.LocationName = redact(textOf(a["assignedLocationName"]))
+	return m.LeadID != ""
 }
 
 // Update sends one update (section "6. Update a lead"). Any error is an *[Error]; an ID that cannot stand in a path is
@@ -195,36 +178,22 @@ func (c *Client) Update(ctx context.Context, leadID string, r *UpdateRequest) (*
 	}
 	lead := new(Lead)
 	_, err := c.signed(ctx, request{
-		op: "update", method: http.MethodPatch, host: c.general, use: unlessNew(r.NewConnection, anyConn), target: c.base + "/v3/lead/" + leadID, content: r, id: c.requestID(""), success: http.StatusOK,
-		lead: leadID, named: &lead.ID,
-	}, func(body []byte) bool { return members(body, lead.member) && lead.ID != "" })
+		op: "update", method: http.MethodPatch, host: c.general, use: unlessNew(r.NewConnection, anyConn), target: c.base + "/v3/lead/" + leadID,
+		content: r, id: c.requestID(""), success: http.StatusOK, lead: leadID, named: &lead.ID,
+	}, lead.read)
 	if err != nil {
 		return nil, err
 	}
 	return lead, nil
 }
 
-func (l *Lead) member(name []byte, v jsontext.Value) {
-	switch string(name) {
-	case "ID":
-		l.ID = fitting(v, validID)
-	case "OwnerID":
-		l.OwnerID = fitting(v, validID)
-	case "Content":
-		l.Content = fieldsOf(v)
-	case "Location":
-		members(v, func(name []byte, v jsontext.Value) {
-			if string(name) == "Name" {
-				l.LocationName = shown(v)
-			}
-		})
-	case "UpdatedAt":
-		l.UpdatedAt, _ = time.Parse(time.RFC3339, textOf(v)) // fails with the zero time
-	case "Status":
-		l.Status = fitting(v, validStatus)
-	case "ExternalID":
-		l.ExternalID = fitting(v, validExternalID)
-	}
+func (l *Lead) read(body []byte) bool {
+	a := fieldsOf(body)
+	l.ID, l.OwnerID = fitting(a["ID"], validID), fitting(a["OwnerID"], validID)
+	l.Status, l.ExternalID = fitting(a["Status"], validStatus), fitting(a["ExternalID"], validExternalID)
+	l.Content, l.LocationName = fieldsOf(a["Content"]), redact(textOf(fieldsOf(a["Location"])["Name"]))
+	l.UpdatedAt, _ = time.Parse(time.RFC3339, textOf(a["UpdatedAt"])) // fails with the zero time
+	return l.ID != ""
 }
 
 // requestID is the ID that a request carries: the one given, or a new one; none where no header is named for it.
@@ -236,6 +205,14 @@ func (c *Client) requestID(given string) string {
 		return NewRequestID()
 	}
 	return given
+}
+
+// unlessNew is the kind of connection that a request may go over, a new one where that is wanted.
+func unlessNew(wanted bool, kind use) use {
+	if wanted {
+		return newConn
+	}
+	return kind
 }
 
 // signed makes a call with the run's token, and tells the keeper what the service thought of it.
@@ -256,4 +233,21 @@ func (c *Client) signed(ctx context.Context, r request, read func([]byte) bool) 
 		fault.Refusals = c.keeper.refuse(token)
 	}
 	return status, fault
+}
+
+// validStatus tells whether a status looks like one, known or not: at most 64 letters, digits and the signs of labels, with
+// a letter or digit first.
+func validStatus(status string) bool {
+	for i, r := range status {
+		word := unicode.IsLetter(r) || unicode.IsDigit(r)
+		if !word && (i == 0 || !strings.ContainsRune(" ._-|/", r)) {
+			return false
+		}
+	}
+	return utf8.RuneCountInString(status) <= 64
+}
+
+// validExternalID tells whether an ExternalID can be kept: at most 1,024 bytes, and no control characters.
+func validExternalID(id string) bool {
+	return len(id) <= 1024 && !strings.ContainsFunc(id, unicode.IsControl)
 }

@@ -26,7 +26,6 @@ func TestMessageIsWhatTheServiceSays(t *testing.T) {
 		`{"Message":"no such trunk"}`:                     "no such trunk",
 		`{"error":"invalid_client"}`:                      "invalid_client",
 		`{"error":"e","error_description":"bad client"}`:  "bad client",
-		`{"error":{"code":7,"message":"inner"}}`:          "inner",
 		`{"title":"Bad Request","detail":"name missing"}`: "name missing",
 		`{"errors":["a"]}`:                                `{"errors":["a"]}`,
 		`{"message":["a"]}`:                               `{"message":["a"]}`,

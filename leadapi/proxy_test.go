@@ -201,7 +201,7 @@ func TestProxiesThatRefuse(t *testing.T) {
 		"407": {"http://" + proxyLogin + says(407).Addr().String(), ReasonProxyAuth, "does not accept the user and password"},
 		"407, NTLM": {"http://" + proxyLogin + connectProxy(t, func(net.Conn, *http.Request) string {
 			return answerText(407, "", "Proxy-Authenticate: Negotiate", "Proxy-Authenticate: NTLM")
-		}).Addr().String(), ReasonProxyAuth, "of a kind other than Basic"},
+		}).Addr().String(), ReasonProxyAuth, "does not accept the user and password"},
 		"407, no user":     {"http://" + says(407).Addr().String(), ReasonProxyAuth, "asks for a user and a password"},
 		"403":              {"http://" + proxyLogin + says(403).Addr().String(), ReasonProxy, "HTTP 403"},
 		"405":              {"http://" + proxyLogin + says(405).Addr().String(), ReasonProxy, "HTTP 405"},
@@ -214,11 +214,11 @@ func TestProxiesThatRefuse(t *testing.T) {
 		"504":              {"http://" + proxyLogin + says(504).Addr().String(), ReasonConnect, "HTTP 504"},
 		"200 and more":     {"http://" + proxyLogin + says(200).Addr().String(), ReasonConnect, "something of its own"},
 		"not there":        {"http://" + proxyLogin + "127.0.0.1:1", ReasonConnect, "cannot be reached: connection refused"},
-		"no such name":     {"http://" + proxyLogin + "proxy.invalid:3128", ReasonConnect, "the name of the proxy http://proxy.invalid:3128 could not be looked up"},
-		"no TLS":           {"https://" + proxyLogin + talks.Addr().String(), ReasonConnect, "plain HTTP, not TLS"},
+		"no such name":     {"http://" + proxyLogin + "proxy.invalid:3128", ReasonConnect, "the proxy http://proxy.invalid:3128 cannot be reached: the name could not be looked up"},
+		"no TLS":           {"https://" + proxyLogin + talks.Addr().String(), ReasonConnect, "does not look like a TLS handshake"},
 		"no SOCKS":         {"socks5://" + proxyLogin + talks.Addr().String(), ReasonConnect, "unexpected protocol version"},
-		"SOCKS, no user":   {"socks5://" + socksProxy(t, "u", "p", 0).Addr().String(), ReasonConnect, "no acceptable authentication methods"},
-		"SOCKS, bad user":  {"socks5://" + proxyLogin + socksProxy(t, "u", "p", 0).Addr().String(), ReasonConnect, "authentication failed"},
+		"SOCKS, no user":   {"socks5://" + socksProxy(t, "u", "p", 0).Addr().String(), ReasonProxyAuth, "asks for a user and a password (SOCKS5)"},
+		"SOCKS, bad user":  {"socks5://" + proxyLogin + socksProxy(t, "u", "p", 0).Addr().String(), ReasonProxyAuth, "does not accept the user and password"},
 		"SOCKS, forbidden": {"socks5://" + proxyLogin + socksProxy(t, "", "", 2).Addr().String(), ReasonConnect, "not allowed by ruleset"},
 		"SOCKS, refused":   {"socks5://" + proxyLogin + socksProxy(t, "", "", 5).Addr().String(), ReasonConnect, "connection refused"},
 		"SOCKS, unknown":   {"socks5://" + proxyLogin + socksProxy(t, "", "", 77).Addr().String(), ReasonConnect, "77"},
@@ -414,9 +414,6 @@ func TestNodesThatAreDown(t *testing.T) {
 		return ""
 	})
 	client := signedIn(t, through(t, config(service.address()), proxy.address()))
-	if e := fault(t, client); e == nil || asked.Load() != 1 {
-		t.Errorf("unknown as yet: %v after %d tries", e, asked.Load())
-	}
 	for n := range 12 {
 		if e := fault(t, client); e != nil {
 			t.Errorf("%d: %v", n, e)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -29,11 +30,12 @@ func (c *Client) Login(ctx context.Context, email, password string) (token strin
 	return token, nil
 }
 
-type account struct{ email, password string }
-
-func (a account) AppendJSON(b []byte) []byte {
-	return append(appendText(appendText(append(b, '{'), "email", a.email), "password", a.password), '}')
+type account struct {
+	Email    string `json:"email"`
+	Password string `json:"password"`
 }
+
+func (a account) AppendJSON(b []byte) []byte { return appendJSON(b, &a) }
 
 // CreateOAuthClient makes an OAuth client with a temporary token (section "2. Create OAuth client"). It cannot be deleted here.
 func (c *Client) CreateOAuthClient(ctx context.Context, jwt string) (*OAuthClient, error) {
@@ -299,4 +301,9 @@ func (k *keeper) refuse(token *oauth2.Token) int {
 	}
 	k.state = tokenRefused
 	return k.refusals
+}
+
+// validToken tells whether a token may stand in a header: visible ASCII, at most 16 KiB.
+func validToken(token string) bool {
+	return token != "" && len(token) <= 16<<10 && !strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' })
 }

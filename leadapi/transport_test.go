@@ -75,7 +75,7 @@ func TestHeads(t *testing.T) {
 		{request{method: "POST", host: c.leads, target: c.create, content: new(UpdateRequest), bearer: access}, "POST /base/v1/trunk-1" + common + "2\r\nContent-Type: application/json\r\nAuthorization: Bearer " + access + "\r\n\r\n{}"},
 		{request{method: "POST", host: c.general, target: "/x?y=z"}, "POST /x?y=z" + common + "0\r\n\r\n"},
 	} {
-		if got := string(c.appendRequest(nil, test.request, new(conn))); got != test.want {
+		if got := string(c.write(&test.request, false)); got != test.want {
 			t.Errorf("head:\n%s\nwant:\n%s", got, test.want)
 		}
 	}

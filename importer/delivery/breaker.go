@@ -39,6 +39,7 @@ type Breaker struct {
 	load    load
 	creates creates
 	pace    pace
+	ended   *End          // why nothing passes any more; nil: it does
 	hoping  atomic.Int64  // requests that wait for what another one's answer may bring
 	changed chan struct{} // closed and replaced when those who wait must look again
 }
@@ -119,7 +120,7 @@ func (b *Breaker) await(stopping context.Context, h hurdle) {
 func (b *Breaker) try(stopping context.Context, now time.Time, create bool) (Pass, hurdle, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if stopping.Err() != nil || b.contact.state == gone || create && b.creates.state == tripped {
+	if stopping.Err() != nil || b.ended != nil || b.contact.state == gone || create && b.creates.state == tripped {
 		return Pass{}, hurdle{}, ErrStopping
 	}
 	if d := max(b.opens.Sub(now), b.contact.probeAt.Sub(now)); d > 0 {
@@ -151,7 +152,7 @@ func (b *Breaker) Leaves(kind string) bool {
 	if !b.opens.IsZero() && time.Now().Before(b.opens) {
 		return false
 	}
-	return kind != "create" || b.creates.sends()
+	return b.ended == nil && (kind != "create" || b.creates.sends())
 }
 
 // answered takes a pass back after an answer.
@@ -278,11 +279,21 @@ func (b *Breaker) Ahead() int {
 	return int(b.waiting.Load()) - (cap(b.places) - len(b.places))
 }
 
+// end lets nothing pass any more.
+func (b *Breaker) end(why *End) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ended = why
+	b.wake()
+}
+
 // Over is why nothing passes any more, or nil.
 func (b *Breaker) Over() *End {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
+	case b.ended != nil:
+		return b.ended
 	case b.creates.state == tripped && b.creates.wary:
 		return &End{Reason: "the run before stopped for doubts, and the first create of this one left doubt, too", Hint: "find out from its error why the service gives no usable answers, and settle what is in doubt, before going on"}
 	case b.creates.state == tripped:

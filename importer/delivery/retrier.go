@@ -183,6 +183,10 @@ func (c *Retrier) decide(p Pass, repeatable bool, err error) (nextTry, error) {
 	}
 	if end := halts(e); end != nil {
 		c.Breaker.answered(p)
+		if !repeatable && e.Applied != leadapi.No {
+			c.Breaker.end(end)
+			return final, e // the row is in doubt, whatever ends the run
+		}
 		return final, end
 	}
 	if e.Op == "token" || e.Status == 0 {

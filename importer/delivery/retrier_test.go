@@ -88,6 +88,7 @@ func TestDeliver(t *testing.T) {
 		tries      int
 		stops      bool
 		fails      bool
+		over       bool // the run ends, and this row is in doubt
 	}{
 		{name: "accepted at once", script: answers{nil}, tries: 1},
 		{name: "not sent, then accepted", script: answers{unsent, unsent, nil}, tries: 1},
@@ -98,6 +99,7 @@ func TestDeliver(t *testing.T) {
 		{name: "sign-in refused", script: answers{&leadapi.Error{Op: "token", Status: 401, Applied: leadapi.No}}, stops: true},
 		{name: "sign-in unavailable", script: answers{&leadapi.Error{Op: "token", Status: 503, Applied: leadapi.No}, nil}, tries: 1},
 		{name: "untrusted certificate", script: answers{&leadapi.Error{Op: "create", Applied: leadapi.No, Reason: "tls"}}, stops: true},
+		{name: "no certificate, told too late", script: answers{&leadapi.Error{Op: "create", Applied: leadapi.Maybe, Reason: "client_cert"}}, tries: 1, fails: true, over: true},
 		{name: "429 with Retry-After", script: answers{after(429, time.Minute), nil}, tries: 2},
 		{name: "429 without", script: answers{refusal(429), nil}, tries: 2},
 		{name: "429 for ever", script: answers{after(429, 1), after(429, 1), after(429, 1)}, tries: 3, fails: true},
@@ -142,6 +144,9 @@ func TestDeliver(t *testing.T) {
 				}
 				if !test.stops && (err != nil) != test.fails {
 					t.Errorf("error %v, want one: %v", err, test.fails)
+				}
+				if test.over != (c.Breaker.Over() != nil) {
+					t.Errorf("it is over: %v, want %v", c.Breaker.Over(), test.over)
 				}
 				if tries != test.tries || len(test.script) != 0 {
 					t.Errorf("sent %d times, want %d; %d answers left", tries, test.tries, len(test.script))

@@ -11,7 +11,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -71,20 +70,19 @@ func trace(log *slog.Logger) func(leadapi.Call) {
 	}
 	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 	return func(c leadapi.Call) {
-		d := c.Detail
 		fields := []any{
-			"method", c.Method, "kind", c.Kind, "status", c.Status, "host", d.Host, "path", d.Path, "began", c.Began.UTC().Format(time.RFC3339Nano),
-			"took_ms", ms(c.Duration), "waited_ms", ms(c.Waited), "dns_ms", ms(d.DNS), "connect_ms", ms(d.Connect), "tls_ms", ms(d.Handshake), "first_byte_ms", ms(d.FirstByte),
+			"method", c.Method, "kind", c.Kind, "status", c.Status, "url", c.URL, "began", c.Began.UTC().Format(time.RFC3339Nano),
+			"took_ms", ms(c.Duration), "waited_ms", ms(c.Waited), "dialled_ms", ms(c.Dialled), "first_byte_ms", ms(c.FirstByte),
 			"sent", c.Sent, "received", c.Received, "reused", c.Reused,
 		}
-		fields = append(fields, said("tls", d.TLS, "proxy", d.Proxy, "headers", report.Escape(strings.Join(d.Headers, ",")), "request_id", d.RequestID)...)
+		fields = append(fields, said("request_id", c.RequestID)...)
 		if e := c.Fault; e != nil {
 			fields = append(fields, "applied", e.Applied.String(), "reason", e.Reason)
 			if e.Status == 0 {
 				fields = append(fields, "message", report.Escape(e.Message))
 			}
 		}
-		log.Debug("call", append(fields, said("cause", d.Cause)...)...)
+		log.Debug("call", append(fields, said("cause", c.Cause)...)...)
 	}
 }
 

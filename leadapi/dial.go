@@ -1,0 +1,411 @@
+package leadapi
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/net/proxy"
+)
+
+// way is how a host is reached: straight or through a proxy, HTTP/1.1 only.
+type way struct {
+	scheme      string
+	name        string           // as the header Host says it
+	domain      string           // without port
+	address     string           // host and port, to dial
+	tls         *tls.Config      // nil: plain HTTP, on loopback
+	certificate *tls.Certificate // to show where one is asked for; nil: none
+	proxy       *Proxy           // nil: none
+	proxyTLS    *tls.Config      // nil: the way to the proxy is plain
+}
+
+// newHost returns the host of an address. An error is a *ConfigError.
+func (c Config) newHost(u *url.URL) (*host, error) {
+	w := way{scheme: u.Scheme, name: u.Host, domain: u.Hostname(), certificate: c.Certificate}
+	w.address = net.JoinHostPort(w.domain, cmp.Or(u.Port(), defaultPorts[u.Scheme]))
+	if c.Proxy != nil {
+		w.proxy = c.Proxy(u)
+	}
+	trusted, err := x509.SystemCertPool()
+	if trusted == nil {
+		trusted = x509.NewCertPool() // the others may be all that is needed
+	}
+	for _, authority := range c.Authorities {
+		trusted.AddCert(authority)
+	}
+	if u.Scheme == "https" {
+		w.tls = c.tlsFor(w.domain, trusted)
+	}
+	if w.proxy != nil && w.proxy.scheme == "https" {
+		w.proxyTLS = c.tlsFor(w.proxy.name, trusted)
+	}
+	if err != nil && len(c.Authorities) == 0 && (w.tls != nil || w.proxyTLS != nil) {
+		return nil, &ConfigError{
+			"Authorities", "the certificates that this machine trusts cannot be read" + certFile(),
+			"mend that, or name a file with the service's authority with --ca-file",
+		}
+	}
+	return &host{way: w, room: make(chan struct{}, c.Concurrency)}, nil
+}
+
+// tlsFor is how TLS is spoken with whoever has a certificate for name. Sessions are resumed, which spares the certificates'
+// check and most of the time of a handshake.
+func (c Config) tlsFor(name string, trusted *x509.CertPool) *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, ServerName: name, RootCAs: trusted,
+		ClientSessionCache: tls.NewLRUClientSessionCache(c.Concurrency),
+	}
+}
+
+// certFile names the file that stands in for the system's authorities, or nothing.
+func certFile() string {
+	if path := os.Getenv("SSL_CERT_FILE"); path != "" {
+		return " (SSL_CERT_FILE is " + path + ")"
+	}
+	return ""
+}
+
+// dialError is why there is no connection, in words made here: what lies below may quote an address with a password in it.
+type dialError struct {
+	step       string // "connect", "proxy" or "tls"
+	reason     string // ReasonConnect, where it may be otherwise the next time
+	text, hint string
+}
+
+func (e *dialError) Error() string { return e.text }
+
+// open dials, and where that fails fast, dials again at once: behind one address there may be several nodes, of which one
+// is down, and a run has no reason to pause for it.
+func (w *way) open(ctx context.Context, limit time.Time) (*conn, error) {
+	for n := 0; ; n++ {
+		began := time.Now()
+		c, fault := w.dial(ctx, limit, func(string, *conn) {})
+		if fault == nil {
+			c.dialled = time.Since(began)
+			return c, nil
+		}
+		if n == redials || fault.reason != ReasonConnect || time.Since(began) > fastFailure || ctx.Err() != nil {
+			return nil, fault
+		}
+	}
+}
+
+// dial connects, goes through the proxy where there is one, and makes a TLS handshake where the host wants it. It tells of each
+// step that is made. Of what is written here nothing is the request's: its bytes are counted from then on.
+func (w *way) dial(ctx context.Context, limit time.Time, made func(step string, c *conn)) (*conn, *dialError) {
+	within := min(dialLimit, time.Until(limit))
+	ctx, stop := context.WithTimeout(ctx, within)
+	defer stop()
+	c := &conn{restLimit: restLimit}
+	for _, step := range w.steps() {
+		fault := step.make(ctx, c)
+		if fault == nil {
+			made(step.name, c)
+			continue
+		}
+		if c.socket != nil {
+			c.socket.Close()
+		}
+		if ctx.Err() != nil { // what was under way tells no more than that it was interrupted
+			fault = w.unconnected(fmt.Errorf("no connection within %s", max(within, 0).Round(time.Millisecond)))
+		}
+		fault.step = step.name
+		return nil, fault
+	}
+	c.in = bufio.NewReader(&c.bounds)
+	c.bounds.R = c.Conn
+	return c, nil
+}
+
+type step struct {
+	name string
+	make func(ctx context.Context, c *conn) *dialError
+}
+
+// steps are those to a connection, from the socket up.
+func (w *way) steps() []step {
+	all := append(make([]step, 0, 3), step{"connect", w.connect})
+	if w.proxy != nil {
+		all = append(all, step{"proxy", w.cross})
+	}
+	if w.tls != nil {
+		all = append(all, step{"tls", w.secure})
+	}
+	return all
+}
+
+func (w *way) connect(ctx context.Context, c *conn) *dialError {
+	at := w.address
+	if w.proxy != nil {
+		at = w.proxy.address
+	}
+	tcp, err := new(net.Dialer).DialContext(ctx, "tcp", at)
+	if err != nil {
+		return w.unconnected(err)
+	}
+	peek, err := newPeek(tcp)
+	if err != nil {
+		tcp.Close()
+		return w.unconnected(err)
+	}
+	c.socket = &socket{Conn: tcp, peek: peek}
+	c.Conn = c.socket
+	return nil
+}
+
+// unconnected says why there is no connection to the service, or to the proxy where there is one.
+func (w *way) unconnected(err error) *dialError {
+	fault := &dialError{reason: ReasonConnect, text: cmp.Or(broken(err), err.Error())}
+	if _, unknown := errors.AsType[*net.DNSError](err); unknown {
+		fault.text = "the name could not be looked up"
+	}
+	switch {
+	case w.proxy != nil:
+		fault.text, fault.hint = "the proxy "+w.proxy.String()+" cannot be reached: "+fault.text, wrongProxy
+	case !loopback(w.domain):
+		fault.hint = "check the address; where this machine reaches the internet over a proxy alone, name it with --proxy or HTTPS_PROXY"
+	}
+	return fault
+}
+
+// broken says in the system's words what happened to a connection; nothing where it has none.
+func broken(err error) string {
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
+		return errno.Error()
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return "the peer closed the connection"
+	}
+	return ""
+}
+
+const (
+	noConnection = "no connection, or one that was closed meanwhile"
+	wrongProxy   = "check that a proxy listens there, and whether it is http://, https:// or socks5://; leadferry config show tells where it is named"
+	ownWords     = "sends something of its own instead of what the service says"
+)
+
+// cross has the proxy open a way to the host.
+func (w *way) cross(ctx context.Context, c *conn) *dialError {
+	p := w.proxy
+	if w.proxyTLS != nil {
+		if err := c.handshake(ctx, w.proxyTLS, nil); err != nil {
+			return handshakeFault(err, "the certificate of the proxy "+p.String(), p.name)
+		}
+	}
+	limit, _ := ctx.Deadline()
+	_ = c.SetDeadline(limit) // fails for a closed connection only
+	defer context.AfterFunc(ctx, func() { _ = c.SetDeadline(longAgo) })()
+	ask := p.connect
+	if p.scheme == "socks5" {
+		ask = p.socks
+	}
+	fault := ask(ctx, c.Conn, w.address)
+	if fault == nil && w.tls == nil && w.proxyTLS == nil && !c.socket.nothingToRead() { // it would be taken for the first answer
+		return p.fault(ReasonConnect, ownWords, "")
+	}
+	return fault
+}
+
+// connect asks an HTTP proxy for a connection (RFC 9110, section 9.3.6). The answer's head is bounded, its body is not read.
+func (p *Proxy) connect(_ context.Context, c net.Conn, address string) *dialError {
+	request := "CONNECT " + address + " HTTP/1.1\r\nHost: " + address + "\r\nUser-Agent: leadferry\r\n"
+	if p.user != "" || p.secret != "" {
+		request += "Proxy-Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(p.user+":"+p.secret)) + "\r\n"
+	}
+	_, err := io.WriteString(c, request+"\r\n")
+	in := bufio.NewReader(io.LimitReader(c, maxHead))
+	a := &http.Response{StatusCode: http.StatusContinue}
+	for err == nil && a.StatusCode/100 == 1 && a.StatusCode != http.StatusSwitchingProtocols {
+		a, err = http.ReadResponse(in, &http.Request{Method: http.MethodConnect})
+	}
+	switch {
+	case err != nil:
+		return p.silent(err)
+	case a.StatusCode/100 != 2:
+		return p.refusal(a.StatusCode)
+	case in.Buffered() > 0:
+		return p.fault(ReasonConnect, ownWords, "")
+	}
+	return nil
+}
+
+// refusal is the error for an answer of an HTTP proxy that opens no way. What says that the proxy cannot now is waited for;
+// what says that it does not, stops a run.
+func (p *Proxy) refusal(status int) *dialError {
+	reason := ReasonProxy
+	switch {
+	case status == http.StatusProxyAuthRequired:
+		return p.unauthorized("HTTP 407")
+	case status/100 == 5 && status != http.StatusNotImplemented, status == http.StatusRequestTimeout, status == http.StatusTooManyRequests:
+		reason = ReasonConnect
+	}
+	return p.fault(reason, fmt.Sprintf("opens no way to the service: it answers CONNECT with HTTP %d", status),
+		"ask whoever runs the proxy whether it allows CONNECT to this address and port; NO_PROXY or --proxy none goes without")
+}
+
+// unauthorized is the error of a proxy that does not take the user, or wants one.
+func (p *Proxy) unauthorized(how string) *dialError {
+	const others = "; a proxy that wants NTLM or Kerberos needs a helper on this machine, such as cntlm or px"
+	if p.user != "" || p.secret != "" {
+		return p.fault(ReasonProxyAuth, "does not accept the user and password of its address ("+how+")",
+			"check both: signs such as @ : / # are written as %40 %3A %2F %23"+others)
+	}
+	return p.fault(ReasonProxyAuth, "asks for a user and a password ("+how+")",
+		"put them into its address, best in LEADFERRY_PROXY: "+p.scheme+"://USER:PASSWORD@"+p.address+others)
+}
+
+// silent is the error of a proxy that gave no answer that can be read.
+func (p *Proxy) silent(err error) *dialError {
+	return p.fault(ReasonConnect, "gave no answer: "+cmp.Or(broken(err), "none that can be read"), wrongProxy)
+}
+
+func (p *Proxy) fault(reason, text, hint string) *dialError {
+	return &dialError{reason: reason, text: "the proxy " + p.String() + " " + text, hint: hint}
+}
+
+// socks asks a SOCKS5 proxy for a connection. Why it opens none is told in x/net's words; that it does not take the user is
+// seen in the bytes of its first answers.
+func (p *Proxy) socks(ctx context.Context, c net.Conn, address string) *dialError {
+	var auth *proxy.Auth
+	if p.user != "" {
+		auth = &proxy.Auth{User: p.user, Password: p.secret}
+	}
+	said := &connected{Conn: c}
+	d, err := proxy.SOCKS5("tcp", p.address, auth, said)
+	if err == nil {
+		_, err = d.(proxy.ContextDialer).DialContext(ctx, "tcp", address)
+	}
+	switch {
+	case err == nil:
+		return nil
+	case said.refused():
+		return p.unauthorized("SOCKS5")
+	case broken(err) != "" || errors.Is(err, os.ErrDeadlineExceeded):
+		return p.silent(err)
+	}
+	if op, ok := errors.AsType[*net.OpError](err); ok { // which names the addresses once more
+		err = op.Err
+	}
+	return p.fault(ReasonConnect, "opens no way to the service: "+err.Error(), "check whether it allows this address and port; --proxy none goes without")
+}
+
+// connected is a Dialer that has dialled already, and notes what the proxy says first.
+type connected struct {
+	net.Conn
+	said []byte
+}
+
+// Dial returns the connection that there is.
+func (c *connected) Dial(string, string) (net.Conn, error) { return c, nil }
+
+func (c *connected) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.said = append(c.said, b[:n]...)
+	return n, err
+}
+
+// refused tells whether the proxy took none of the ways to sign in (RFC 1928, section 3), or not the user (RFC 1929, section 2).
+func (c *connected) refused() bool {
+	return len(c.said) == 2 && c.said[0] == 5 && c.said[1] == 0xff || len(c.said) == 4 && c.said[1] == 2 && c.said[3] != 0
+}
+
+// secure makes the TLS handshake with the service.
+func (w *way) secure(ctx context.Context, c *conn) *dialError {
+	err := c.handshake(ctx, w.tls, w.certificate)
+	if err == nil {
+		return nil
+	}
+	if fault := w.certificateRefused(c, err); fault != nil {
+		return fault
+	}
+	return handshakeFault(err, "its certificate", w.domain)
+}
+
+// handshake speaks TLS upon what there is, and shows the certificate where one is asked for.
+func (c *conn) handshake(ctx context.Context, config *tls.Config, certificate *tls.Certificate) error {
+	config = config.Clone()
+	c.asked = false
+	config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		c.asked = true
+		if certificate == nil {
+			return new(tls.Certificate), nil
+		}
+		return certificate, nil // also where it is of another authority than asked for: the peer says so better
+	}
+	upon := tls.Client(c.Conn, config)
+	if err := upon.HandshakeContext(ctx); err != nil {
+		return err
+	}
+	c.Conn = upon
+	return nil
+}
+
+// The alerts by which a peer refuses a client's certificate, or asks for one (RFC 8446, section 6.2): bad, unsupported,
+// revoked, expired or unknown certificate, unknown authority, access denied, certificate required.
+var certificateAlerts = []uint64{42, 43, 44, 45, 46, 48, 49, 116}
+
+// handshakeFailure is what some say instead, mostly before TLS 1.3. It may be about anything, unless a certificate was asked for.
+const handshakeFailure = 40
+
+// alertOf is the number of the alert that a peer has sent; the library's type for it has no name outside.
+func alertOf(err error) (uint64, bool) {
+	remote, ok := errors.AsType[*net.OpError](err)
+	if !ok || remote.Op != "remote error" || reflect.TypeOf(remote.Err).Kind() != reflect.Uint8 {
+		return 0, false
+	}
+	return reflect.ValueOf(remote.Err).Uint(), true
+}
+
+// certificateRefused is the error for an alert about the client's certificate; nil where err is none. In TLS 1.3 it comes once the
+// handshake seems to be over, and says nothing of whether the request was applied.
+func (w *way) certificateRefused(c *conn, err error) *dialError {
+	alert, ok := alertOf(err)
+	if !ok || !slices.Contains(certificateAlerts, alert) && !(alert == handshakeFailure && c.asked) {
+		return nil
+	}
+	fault := &dialError{
+		reason: ReasonClientCert, text: "it asks for a client certificate, and none is set (" + tls.AlertError(alert).Error() + ")",
+		hint: "name one that the service accepts with --client-cert and --client-key",
+	}
+	if w.certificate != nil {
+		fault.text = "it does not accept the client certificate of --client-cert (" + tls.AlertError(alert).Error() + ")"
+		fault.hint = "ask whoever runs the service which certificates it accepts, and look whether yours has expired"
+	}
+	return fault
+}
+
+// handshakeFault says why a handshake failed with whoever should have had a certificate for name. What is wrong with that will be
+// so the next time; anything else may pass: one node of many may answer in plain text, or another one be about to start.
+func handshakeFault(err error, whose, name string) *dialError {
+	untrusted, ok := errors.AsType[*tls.CertificateVerificationError](err)
+	if !ok {
+		return &dialError{reason: ReasonConnect, text: "the TLS handshake failed: " + cmp.Or(broken(err), plainly(err)), hint: "check the address and its port"}
+	}
+	issuer := untrusted.UnverifiedCertificates[0].Issuer.String()
+	return &dialError{
+		reason: ReasonTLS, text: whose + " (for " + name + ", signed by " + cmp.Or(issuer, "nobody") + ") is not good: " + plainly(untrusted.Err) + certFile(),
+		hint: "check the address and this machine's clock; where a company's proxy or firewall opens TLS, or the service has an authority of its own," +
+			" name the authority's certificate with --ca-file; else somebody else may be answering",
+	}
+}
+
+func plainly(err error) string {
+	return strings.TrimPrefix(strings.TrimPrefix(err.Error(), "tls: "), "x509: ")
+}

@@ -1,0 +1,261 @@
+package leadapi
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"leadferry/internal/failpoint"
+)
+
+// request is a call before it is written.
+type request struct {
+	op      string
+	method  string
+	host    *host
+	use     use
+	target  string    // path, and query where there is one
+	content content   // nil: a request without body
+	bearer  string    // "": no Authorization header
+	id      string    // of the request, in Config's RequestIDHeader; "": none
+	success int       // the status that the specification names
+	limit   time.Time // when its time is over
+	lead    string    // that it is about; "": one that is to be made, or none
+	named   *string   // the lead that its answer names, once that was read; nil: answers name none
+}
+
+type content interface{ AppendJSON(b []byte) []byte }
+
+// do is the one way out: it makes a call and reads the answer to its end. read is given the body of a 2xx, and says whether it
+// could be read.
+func (c *Client) do(ctx context.Context, r request, read func(body []byte) bool) (int, *Error) {
+	if ctx.Err() != nil {
+		return 0, interrupted(ctx.Err(), r.op, No)
+	}
+	seen := Call{Kind: r.op, Method: r.method, RequestID: r.id, Began: c.config.Now()}
+	r.limit = time.Now().Add(c.config.Timeout)
+	status, fault := c.carry(ctx, r, read, &seen)
+	seen.Status, seen.Fault, seen.Duration = status, fault, c.config.Now().Sub(seen.Began)
+	if c.config.Observe != nil && seen.Sent > 0 {
+		c.config.Observe(seen)
+	}
+	if c.config.Trace != nil {
+		path, _, _ := strings.Cut(r.target, "?")
+		seen.URL = r.host.scheme + "://" + r.host.name + path
+		c.config.Trace(seen)
+	}
+	return status, fault
+}
+
+// carry takes a call to its end and notes what it sees.
+func (c *Client) carry(ctx context.Context, r request, read func(body []byte) bool, seen *Call) (status int, fault *Error) {
+	conn, fault := c.ready(ctx, &r, seen)
+	if fault != nil {
+		return 0, fault
+	}
+	keep := false
+	defer func() { r.host.put(conn, keep) }()
+
+	a, err := conn.roundTrip(ctx, r.limit, c.write(&r, conn.restLimit == 0), seen)
+	if err != nil {
+		seen.Cause = causeOf(err)
+		if seen.Sent > 0 && seen.Reused && conn.closedUnanswered(err) && ctx.Err() == nil && r.host.useOnce() && c.config.SingleUse != nil {
+			c.config.SingleUse(r.host.domain)
+		}
+		if fault := r.host.certificateRefused(conn, err); fault != nil {
+			err = fault
+		}
+		return 0, unanswered(ctx, r, seen.Sent > 0, err)
+	}
+	keep = a.whole && !a.Close
+	if status = a.StatusCode; status/100 == 2 && a.readable && read(a.body) {
+		keep = keep && !conn.strays(&r)
+		return status, nil
+	}
+	fault = c.answered(r, a)
+	// An answer that leaves doubt may be another request's, and this one's still to come. After a 421 another node is wanted.
+	keep = keep && fault.Applied == No && fault.Reason != ReasonMisdirected
+	return status, fault
+}
+
+// ready returns a connection over which the request may leave now. The last thing that is looked at is whether the peer has
+// closed it.
+func (c *Client) ready(ctx context.Context, r *request, seen *Call) (*conn, *Error) {
+	for {
+		conn, err := r.host.take(ctx, r.limit, r.use)
+		seen.Waited = c.config.Now().Sub(seen.Began)
+		if err != nil {
+			seen.Cause = causeOf(err)
+			return nil, unanswered(ctx, *r, false, err)
+		}
+		if c.config.Leave != nil && !c.config.Leave(r.op) {
+			r.host.put(conn, false)
+			return nil, unsent(r.op, ReasonHeld, "held back")
+		}
+		if seen.Reused = conn.carried > 0; !seen.Reused {
+			seen.Dialled = conn.dialled
+			return conn, nil
+		}
+		if conn.usable() {
+			return conn, nil
+		}
+		r.host.put(conn, false)
+	}
+}
+
+// write writes a request, the last on its connection where that is to be closed. Its parts are checked where they come from:
+// addresses and IDs hold no blanks, tokens visible ASCII only. There is never an Idempotency-Key: what lies between us and the
+// service might repeat the request for it.
+func (c *Client) write(r *request, last bool) []byte {
+	var body []byte
+	if r.content != nil {
+		body = r.content.AppendJSON(nil)
+	}
+	b := fmt.Appendf(nil, "%s %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: %s\r\nAccept: application/json\r\nAccept-Encoding: identity\r\nContent-Length: %d",
+		r.method, r.target, r.host.name, c.config.UserAgent, len(body))
+	if body != nil {
+		b = append(b, "\r\nContent-Type: application/json"...)
+	}
+	if last {
+		b = append(b, "\r\nConnection: close"...)
+	}
+	if r.bearer != "" {
+		b = append(b, "\r\nAuthorization: Bearer "+r.bearer...)
+	}
+	if r.id != "" {
+		b = append(b, "\r\n"+c.config.RequestIDHeader+": "+r.id...)
+	}
+	return append(append(b, "\r\n\r\n"...), body...)
+}
+
+// roundTrip sends a request and reads its answer, until limit or the end of ctx. Where seen.Sent stays 0, nothing of the
+// request has left.
+func (c *conn) roundTrip(ctx context.Context, limit time.Time, request []byte, seen *Call) (a answer, err error) {
+	_ = c.SetDeadline(limit) // fails for a closed connection only, as the first write then does
+	spared := context.AfterFunc(ctx, func() { _ = c.SetDeadline(longAgo) })
+	defer func() {
+		if !spared() {
+			c.restLimit = 0 // its deadline may be set at any time
+		}
+	}()
+	before := c.socket.out
+	c.socket.late = false
+	unsent := c.send(request)
+	if seen.Sent = int(c.socket.out - before); seen.Sent == 0 {
+		return a, unsent
+	}
+	c.carried++
+	// Where the peer had enough before the end, it may have said why.
+	began := time.Now()
+	a, err = c.receive(func() { seen.FirstByte = time.Since(began) })
+	if seen.Received = len(a.body); err != nil {
+		return a, errors.Join(err, unsent)
+	}
+	c.noteKeepAlive(a.Header)
+	a.Close = a.Close || unsent != nil // what is missing of the request would be the next one's beginning
+	return a, nil
+}
+
+func (c *conn) send(request []byte) error {
+	for part := range slices.Chunk(request, maxWrite) {
+		failpoint.At("write")
+		_, err := c.Write(part)
+		failpoint.At("written")
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// closedUnanswered tells whether the last call got not a byte of an answer because the peer closed the connection.
+func (c *conn) closedUnanswered(err error) bool {
+	return c.bounds.N == maxHead && !errors.Is(err, os.ErrDeadlineExceeded)
+}
+
+// answer is what a request got: the head, and as much of the body as came.
+type answer struct {
+	*http.Response
+	body     []byte
+	whole    bool // the body came to its end, within bounds
+	readable bool // it is whole and not packed any more
+}
+
+// receive reads an answer to the end of its body, or as far as it comes. Informational answers are left out.
+func (c *conn) receive(begins func()) (a answer, err error) {
+	c.bounds.N = maxHead
+	if _, err := c.in.Peek(1); err == nil {
+		begins()
+	}
+	for a.Response == nil || a.StatusCode >= 100 && a.StatusCode < 200 && a.StatusCode != http.StatusSwitchingProtocols {
+		if a.Response, err = http.ReadResponse(c.in, nil); err != nil {
+			return a, err
+		}
+	}
+	if a.StatusCode < 200 {
+		return a, nil // 101: what follows is no HTTP, and may have no end
+	}
+	c.bounds.N = maxBody + maxHead // more than the body may have: there are the lengths of chunks, too
+	a.body, err = io.ReadAll(a.Body)
+	a.whole = err == nil && len(a.body) <= maxBody
+	a.unpack()
+	return a, nil
+}
+
+// unpack undoes gzip, which is never asked for, and takes away a byte order mark. What is too large is not readable; what is
+// packed otherwise is no JSON.
+func (a *answer) unpack() {
+	if !a.whole {
+		return
+	}
+	if bytes.HasPrefix(a.body, []byte("\x1f\x8b")) {
+		r, err := gzip.NewReader(bytes.NewReader(a.body))
+		if err != nil {
+			return
+		}
+		plain, err := io.ReadAll(io.LimitReader(r, maxBody+1))
+		if err != nil || len(plain) > maxBody {
+			return
+		}
+		a.body = plain
+	}
+	a.body, a.readable = bytes.TrimPrefix(a.body, []byte("\ufeff")), true
+}
+
+// fieldsOf are the members of the object that body is; none where it cannot be read whole: one JSON object of valid UTF-8, no name
+// twice, nothing behind it. A member may be of another type than expected: the service is in alpha, and a lead's ID must not
+// be lost for a changed counter.
+func fieldsOf(body []byte) (all map[string]jsontext.Value) {
+	if json.Unmarshal(body, &all) != nil {
+		return nil
+	}
+	return all
+}
+
+// textOf is the text that a member holds, "" for any other type.
+func textOf(v jsontext.Value) string {
+	if v.Kind() != '"' {
+		return ""
+	}
+	text, _ := jsontext.AppendUnquote(nil, v) // it has been read
+	return string(text)
+}
+
+// fitting is a text that is valid for its kind, else "": what others keep and show of an answer is bounded here.
+func fitting(v jsontext.Value, valid func(string) bool) string {
+	if text := textOf(v); valid(text) {
+		return text
+	}
+	return ""
+}
