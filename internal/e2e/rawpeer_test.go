@@ -173,7 +173,7 @@ func (p *rawPeer) token(q rawRequest) string {
 func (p *rawPeer) heal() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.script.times, p.script.turns = 0, nil
+	p.script.times, p.script.turns, p.script.deaf = 0, nil, false
 }
 
 // scripted tells whether the nth request of its kind is answered by the script.
