@@ -1,0 +1,264 @@
+package texts
+
+import (
+	_ "embed"
+	"encoding/csv"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode"
+
+	"golang.org/x/text/language"
+
+	"leadferry/internal/spelling"
+)
+
+// phonesText is the data of Google's libphonenumber (Apache License 2.0) as a table: a row for each region's numbering plan, the main region of a country code first.
+// The library itself is 2.5 MB and reads its data whenever a program starts; the tests hold this table and what is read by it against it.
+//
+//go:embed phones.csv
+var phonesText string
+
+// plan is a numbering plan. Its expressions are compiled when they are first asked for.
+type plan struct {
+	region, code, transform         string
+	idd, prefix, leading            func() *regexp.Regexp // what is dialled for abroad, and within the country; how its numbers begin, if that tells
+	general, valid                  func() *regexp.Regexp
+	hasPrefix, hasLeading, isRegion bool
+	lengths, local                  []int // of numbers, and of those that only a town knows
+}
+
+// phoneBook is all plans by region, and those of a country code.
+type phoneBook struct {
+	regions map[string]*plan
+	codes   map[string][]*plan
+}
+
+var phones = sync.OnceValue(func() phoneBook {
+	b := phoneBook{map[string]*plan{}, map[string][]*plan{}}
+	rows, err := csv.NewReader(strings.NewReader(phonesText)).ReadAll()
+	if err != nil {
+		panic(err) // it is part of the program
+	}
+	form := func(pattern string) func() *regexp.Regexp { return spelling.Form("^(?:" + pattern + ")") }
+	for _, r := range rows[1:] {
+		p := &plan{
+			region: r[0], code: r[1], transform: r[4], idd: form(r[2]), prefix: form(r[3]), leading: form(r[5]), general: form("(?:" + r[6] + ")$"),
+			valid: form("(?:" + r[7] + ")$"), hasPrefix: r[3] != "", hasLeading: r[5] != "", isRegion: r[0] != "001", lengths: numbers(r[8]), local: numbers(r[9]),
+		}
+		if b.codes[p.code] = append(b.codes[p.code], p); p.isRegion {
+			b.regions[p.region] = p
+		}
+	}
+	return b
+})
+
+func numbers(s string) (list []int) {
+	for _, word := range strings.Fields(s) {
+		n, _ := strconv.Atoi(word)
+		list = append(list, n)
+	}
+	return list
+}
+
+// international is the number in the form of E.164 and its region; "" unless the plans know it. In a country without
+// plan, only numbers that begin with + do.
+func (b phoneBook) international(s, country string) (number, region string) {
+	p := b.regions[country]
+	digits, abroad := strings.CutPrefix(s, "+")
+	code, national := "", digits
+	if abroad {
+		code, national = b.splitCode(digits)
+	}
+	known := true
+	if code == "" && p != nil {
+		code, national, known = b.splitDialled(digits, p)
+	}
+	switch {
+	case !known:
+		return "", ""
+	case code != "":
+		p = b.codes[code][0]
+	case p == nil || abroad:
+		return "", ""
+	default:
+		code = p.code
+	}
+	if short := p.withoutPrefix(national); slices.Contains(p.lengths, len(short)) || len(short) > p.lengths[len(p.lengths)-1] {
+		national = short
+	}
+	if len(national) < 2 || len(national) > 17 {
+		return "", ""
+	}
+	for _, p := range b.codes[code] {
+		isValid := p.general().MatchString(national) && p.valid().MatchString(national)
+		switch {
+		case isValid && (!p.hasLeading || p.leading().MatchString(national)), isValid && len(b.codes[code]) == 1:
+			return "+" + code + national, p.region
+		case p.hasLeading && p.leading().MatchString(national):
+			return "", ""
+		}
+	}
+	return "", ""
+}
+
+// splitCode parts a number behind a + at its country code.
+func (b phoneBook) splitCode(digits string) (code, national string) {
+	for n := 1; n <= 3 && n < len(digits) && len(digits) > 2; n++ {
+		if b.codes[digits[:n]] != nil {
+			return digits[:n], digits[n:]
+		}
+	}
+	return "", digits
+}
+
+// splitDialled parts a number as a country dials it, where it has a country code: behind what is dialled for abroad, or
+// without anything before it, if the number would be none with it. It is false for a number abroad whose code nobody has.
+func (b phoneBook) splitDialled(digits string, p *plan) (code, national string, known bool) {
+	if at := p.idd().FindStringIndex(digits); at != nil && !strings.HasPrefix(digits[at[1]:], "0") {
+		code, national = b.splitCode(digits[at[1]:])
+		return code, national, code != ""
+	}
+	if rest, has := strings.CutPrefix(digits, p.code); has {
+		rest = p.withoutPrefix(rest)
+		longest := p.lengths[len(p.lengths)-1]
+		if !p.general().MatchString(digits) && p.general().MatchString(rest) || len(digits) > longest && !slices.Contains(p.local, len(digits)) {
+			return p.code, rest, true
+		}
+	}
+	return "", digits, true
+}
+
+// withoutPrefix takes away what is dialled before a number within the country, unless a number would become none.
+func (p *plan) withoutPrefix(s string) string {
+	at := p.prefix().FindStringSubmatchIndex(s)
+	if at == nil || !p.hasPrefix || s == "" {
+		return s
+	}
+	short := s[at[1]:]
+	if last := len(at) - 2; p.transform != "" && at[last] >= 0 {
+		short = p.prefix().ReplaceAllString(s, p.transform)
+	}
+	if p.general().MatchString(s) && !p.general().MatchString(short) {
+		return s
+	}
+	return short
+}
+
+// maxPhone is the longest text, in bytes, that is looked at as a phone number.
+const maxPhone = 128
+
+// E164 makes a number of a country, or of any country when it begins with + or with the prefix that the country dials
+// for abroad, +, country code and number (ITU-T E.164). Only numbers that the numbering plans know are taken, and
+// none with letters or an extension: the form has no room for an extension, and to drop it would call somebody else.
+func E164(country string) (Conversion, *Fault) {
+	if phones().regions[country] == nil {
+		return nil, &Fault{Text: "step e164 needs a country, and " + Quote(country) + " is none", Hint: countryHint(country)}
+	}
+	return func(s string) (string, bool) { return international(s, country) }, nil
+}
+
+func international(s, country string) (string, bool) {
+	dialled, ok := dial(s)
+	if !ok {
+		return "", false
+	}
+	number, _ := phones().international(dialled, country)
+	return number, number != ""
+}
+
+// E164In is [E164] with the country that another column holds, by its code of two or three
+// letters (ISO 3166-1), in any case. Where it holds nothing, only numbers with + fit.
+func E164In(country, s string) (string, bool) {
+	const unknownRegion = "ZZ" // a country of whose numbers only those with + are known
+	switch len(country) {
+	case 0:
+		return international(s, unknownRegion)
+	case 2, 3:
+		country = strings.ToUpper(country)
+		if phones().regions[country] != nil {
+			return international(s, country)
+		}
+		if region, err := language.ParseRegion(country); err == nil && phones().regions[region.Canonicalize().String()] != nil {
+			return international(s, region.Canonicalize().String())
+		}
+	}
+	return "", false
+}
+
+// Region is the country of a number that begins with +, or "".
+func Region(s string) string {
+	number, ok := dial(s)
+	if !ok {
+		return ""
+	}
+	_, region := phones().international(number, "")
+	return region
+}
+
+func countryHint(s string) string {
+	near := ""
+	if plans := phones().codes[strings.TrimPrefix(s, "+")]; plans != nil {
+		near = plans[0].region
+	} else if region, err := language.ParseRegion(strings.ToUpper(strings.TrimSpace(s))); err == nil {
+		near = region.Canonicalize().String()
+	}
+	if phones().regions[near] != nil {
+		return `did you mean "e164:` + near + `"?`
+	}
+	return `write the two letters of the country, for example "e164:US"`
+}
+
+// extension is how people write the extension that ends a phone number.
+var extension = spelling.Form(`(?i)[\s,;]*(?:x|ext\.?|extension|#|;ext=)[\s.:]*[0-9]{1,7}$`)
+
+// IsPhone reports whether s can be dialled. A number with + must be one that the numbering plans know. Of others
+// nobody knows the country: they need 5 to 15 digits, not counting 00, which many countries dial for abroad.
+func IsPhone(s string) bool {
+	if len(s) > maxPhone {
+		return false
+	}
+	number, ok := dial(extension().ReplaceAllLiteralString(s, ""))
+	if !ok {
+		return false
+	}
+	if number[0] == '+' {
+		full, _ := phones().international(number, "")
+		return full != ""
+	}
+	number = strings.TrimPrefix(number, "00")
+	return len(number) >= 5 && len(number) <= 15
+}
+
+// dial is a phone number as it is dialled: ASCII digits, after a + if it has one. It is false for a text that holds
+// anything but digits and what people write between them, since a guess would be somebody else's number; one that
+// ends in .0 has been through a column of decimals.
+func dial(s string) (number string, ok bool) {
+	if len(s) > maxPhone || strings.HasSuffix(s, ".0") {
+		return "", false
+	}
+	if len(s) > 4 && strings.EqualFold(s[:4], "tel:") {
+		s = s[4:]
+	}
+	var b strings.Builder
+	for _, r := range s {
+		switch d := ASCIIDigit(r); {
+		case d >= 0:
+			b.WriteRune(d)
+		case (r == '+' || r == '＋') && b.Len() == 0:
+			b.WriteByte('+')
+		case !isBetweenDigits(r):
+			return "", false
+		}
+	}
+	number = b.String()
+	return number, number != "" && number != "+"
+}
+
+// isBetweenDigits reports whether r may stand in a phone number without being
+// dialled; of format characters, address books leave marks of direction.
+func isBetweenDigits(r rune) bool {
+	return unicode.IsSpace(r) || unicode.In(r, unicode.Pd, unicode.Cf) || strings.ContainsRune("()[]./（）［］．／−ー", r)
+}
