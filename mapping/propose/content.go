@@ -38,13 +38,13 @@ func (d *draft) decideContent() {
 		case r.part == partStreet && c != nil:
 			d.fields = append(d.fields, d.streetField(r, c))
 		case r.key != "" && c != nil:
-			d.fields = append(d.fields, d.fieldOf(r, c, d.also(r)))
+			d.fields = append(d.fields, d.fieldOf(r, c))
 		}
 	}
 }
 
-// fieldOf makes the field of a column by its rule; also is one more remark, or "".
-func (d *draft) fieldOf(r rule, c *column, also string) field {
+// fieldOf makes the field of a column by its rule.
+func (d *draft) fieldOf(r rule, c *column) field {
 	f := field{Key: r.key, columns: []*column{c}, apply: r.apply, format: r.format}
 	if r.marked && c.profile.share(kindPrefixed) > 0.5 {
 		f.apply = "split:::-1"
@@ -59,7 +59,7 @@ func (d *draft) fieldOf(r rule, c *column, also string) field {
 	if step := d.phoneStep(c); r.like == kindPhone && f.apply == "" && step != "" {
 		f.apply, remark = step, and(remark, "? every number is one of the plan")
 	}
-	f.Comment = and(c.why, d.Empties(c), remark, also)
+	f.Comment = and(c.why, d.Empties(c), remark)
 	return f
 }
 
@@ -100,33 +100,6 @@ func phoneRemark(c *column) string {
 		damage = "? a spreadsheet damaged " + english.Plural(n, "number", "") + " (4.9E+11)"
 	}
 	return and(mark, damage)
-}
-
-// lostZeros tells of postal codes that may have lost their first zero: most have five digits, some four.
-func lostZeros(c *column) string {
-	digits := map[int]int{}
-	for _, cell := range c.cells {
-		if isNumber(cell) {
-			digits[len(cell)]++
-		}
-	}
-	if digits[4] == 0 || digits[5] < digits[4]*3 {
-		return ""
-	}
-	return "? " + english.Plural(digits[4], "row", "") + " with 4 digits: a zero lost?"
-}
-
-func (d *draft) also(r rule) string {
-	var names []string
-	for _, c := range d.columns {
-		if score, _ := r.score(c); c.part == "" && c.profile.filled > 0 && score >= leastScore && len(names) < 3 {
-			names = append(names, shown(c.header))
-		}
-	}
-	if names == nil {
-		return ""
-	}
-	return strings.Join(names, " and ") + " under " + english.PluralWord(len(names), "its", "their") + " own name"
 }
 
 // nameField makes the name of its parts, or takes the whole name where the file has that and it is filled more often.
@@ -195,7 +168,7 @@ func (t *table) filledRows(columns []*column) int {
 // streetField puts the number of the house behind the street where it has a
 // column of its own. A lone address is called so.
 func (d *draft) streetField(r rule, street *column) field {
-	f := d.fieldOf(r, street, "")
+	f := d.fieldOf(r, street)
 	if house := d.parts[partHouse]; house != nil {
 		f.columns = append(f.columns, house)
 	} else if d.parts[partCity] == nil && d.parts[partPostal] == nil {

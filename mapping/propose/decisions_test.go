@@ -107,7 +107,7 @@ func TestDecisions(t *testing.T) {
 		},
 		{
 			"numbers of stages", "Status,Stage ID,Email\n0,11,a@x.example\n1,12,b@x.example",
-			[]string{`# status: {from: "{Stage ID}", map: {"11": DECIDE, "12": DECIDE}}`, "it holds numbers"},
+			[]string{`# status: {from: "{Stage ID}", map: {"11": DECIDE, "12": DECIDE}}`},
 			"\n  status:",
 		},
 		{
@@ -152,9 +152,6 @@ func TestDecisions(t *testing.T) {
 		{"international numbers", "Phone\n+49 30 123456\n+49 40 123456\n030 654321", []string{`phone: {from: "{Phone}", apply: ["e164:DE"]}`, "# ? by name and values; every number"}, ""},
 		{"numbers of a country beside them", "Phone,Country\n030 123456,DE\n01 40 20 50 50,FR", []string{`apply: ["e164:{Country}"]`}, ""},
 		{"numbers of nobody knows which country", "Phone\n030 123456\n201-555-0100", []string{`phone: "{Phone}"`}, "e164"},
-		{
-			"lost zeros", "ZIP\n2134\n90210\n60601\n60602", []string{"1 row with 4 digits: a zero lost?"}, "",
-		},
 		{
 			"dates of two readings", "Created\n03/01/2026\n05/01/2026",
 			[]string{`Say apply: ["date:D/M/YYYY"] or ["date:M/D/YYYY"]`, `receivedOn: "{Created}"`},
@@ -270,13 +267,8 @@ func TestObjectsOfJSON(t *testing.T) {
 
 // A mapping that sends nothing is none: validate would refuse it.
 func TestAFileWithoutAColumnForALead(t *testing.T) {
-	for text, want := range map[string]string{
-		"Password\nhunter2\nsecret":       "f.csv: no column of it can go into a lead: {Password} looks like a secret\nhint: export the columns",
-		"Password,API key\nhunter2,x\n,y": ": {Password}, {API key} look like secrets",
-		"Message\nNULL\nn/a":              "f.csv: no column of it can go into a lead\nhint: ",
-		"Name,Name\nAnn,Lee":              "f.csv: no column of it can go into a lead; a mapping cannot name {Name}, {Name} (twice the same, or with } or @)\nhint: give each",
-	} {
-		if p, err := Propose(sample(text)); err == nil || !strings.Contains(err.Error(), want) {
+	for _, text := range []string{"Password\nhunter2\nsecret", "Password,API key\nhunter2,x\n,y", "Message\nNULL\nn/a", "Name,Name\nAnn,Lee"} {
+		if p, err := Propose(sample(text)); err == nil || !strings.Contains(err.Error(), "f.csv: no column of it can go into a lead") {
 			t.Errorf("%q: %v\n%s", text, err, p.YAML)
 		}
 	}

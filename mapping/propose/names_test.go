@@ -52,7 +52,7 @@ func TestHeadersOfManyLanguages(t *testing.T) {
 		},
 		{
 			"German", "Anrede|Vorname|Nachname|E-Mail-Adresse|Telefonnummer|Handy|Straße|Haus-Nr.|PLZ|Ort|Land|Firma|Nachricht|Händlernummer|Eingang am|Kunden-Nr.",
-			"city=Ort|company=Firma|country=Land|email=E-Mail-Adresse|first=Vorname|house=Haus-Nr.|key=Kunden-Nr.|last=Nachname|message=Nachricht|mobile=Handy|organization=Händlernummer|phone=Telefonnummer|postal=PLZ|salutation=Anrede|street=Straße",
+			"city=Ort|company=Firma|country=Land|created=Eingang am|email=E-Mail-Adresse|first=Vorname|house=Haus-Nr.|key=Kunden-Nr.|last=Nachname|message=Nachricht|mobile=Handy|organization=Händlernummer|phone=Telefonnummer|postal=PLZ|salutation=Anrede|street=Straße",
 		},
 		{"German spelled out", "HAENDLER-ID|STRASSE|GESCHAEFTLICHE TELEFONNR|GROESSE", "organization=HAENDLER-ID|phone=GESCHAEFTLICHE TELEFONNR|street=STRASSE"},
 		{

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 )
 
 // part is what a column plays in a lead; its word is the section in dictionary.yaml.
@@ -42,7 +41,6 @@ const (
 // rule says which column plays a part and what becomes of it in the lead.
 type rule struct {
 	part  part
-	asked bool // forms ask for it in sentences
 	place bool // a header with the word address may be it
 
 	// Cells that speak against the part: too few of a kind, too many of others, too long.
@@ -78,22 +76,22 @@ var (
 // else is equal. Status, organization and identifiers are decided elsewhere.
 var rules = []rule{
 	{part: partSalutation, key: "salutation", unlike: noWord, longest: 20},
-	{part: partFirst, asked: true, like: kindGiven, weight: 0.5, unlike: noName, longest: 60, sure: 0.6, all: 0.4},
-	{part: partLast, asked: true, like: kindLetters, weight: 0.5, unlike: noName, longest: 60},
-	{part: partFull, key: "name", asked: true, like: kindPerson, weight: 0.5, unlike: noName, longest: 60, sure: 0.6, all: 0.4},
+	{part: partFirst, like: kindGiven, weight: 0.5, unlike: noName, longest: 60, sure: 0.6, all: 0.4},
+	{part: partLast, like: kindLetters, weight: 0.5, unlike: noName, longest: 60},
+	{part: partFull, key: "name", like: kindPerson, weight: 0.5, unlike: noName, longest: 60, sure: 0.6, all: 0.4},
 	{part: partMiddle, like: kindLetters, weight: 0.5, unlike: noName, longest: 60},
-	{part: partEmail, key: "email", asked: true, like: kindEmail, weight: 1, least: 0.8, sure: 0.8, all: 0.9, apply: "lower", format: "email"},
-	{part: partPhone, key: "phone", asked: true, like: kindPhone, weight: 1, least: 0.7, sure: 0.55, all: 0.95, alone: hasMarks, marked: true, remark: phoneRemark},
-	{part: partMobile, key: "mobile", asked: true, like: kindPhone, weight: 1, least: 0.7, marked: true, remark: phoneRemark},
-	{part: partCompany, key: "company", asked: true, unlike: noProse},
+	{part: partEmail, key: "email", like: kindEmail, weight: 1, least: 0.8, sure: 0.8, all: 0.9, apply: "lower", format: "email"},
+	{part: partPhone, key: "phone", like: kindPhone, weight: 1, least: 0.7, sure: 0.55, all: 0.95, alone: hasMarks, marked: true, remark: phoneRemark},
+	{part: partMobile, key: "mobile", like: kindPhone, weight: 1, least: 0.7, marked: true, remark: phoneRemark},
+	{part: partCompany, key: "company", unlike: noProse},
 	{part: partJob, key: "jobTitle", unlike: noProse},
-	{part: partStreet, key: "street", asked: true, place: true, like: kindStreet, unlike: noProse, sure: 0.6, all: 0.6},
+	{part: partStreet, key: "street", place: true, like: kindStreet, unlike: noProse, sure: 0.6, all: 0.6},
 	{part: partHouse, place: true, unlike: noWord, longest: 10},
-	{part: partPostal, key: "postalCode", asked: true, place: true, like: kindPostal, weight: 1, least: 0.7, sure: 0.45, all: 0.95, alone: hasFirstZeros, marked: true, remark: lostZeros},
-	{part: partCity, key: "city", asked: true, place: true, like: kindState, weight: 0.25, unlike: noProse, longest: 40},
+	{part: partPostal, key: "postalCode", place: true, like: kindPostal, weight: 1, least: 0.7, sure: 0.45, all: 0.95, alone: hasFirstZeros, marked: true},
+	{part: partCity, key: "city", place: true, like: kindState, weight: 0.25, unlike: noProse, longest: 40},
 	{part: partState, key: "state", place: true, like: kindState, weight: 0.25, unlike: noProse, longest: 30, sure: 0.5, all: 0.95},
-	{part: partCountry, key: "country", asked: true, place: true, like: kindCountry, weight: 0.5, unlike: noNation, longest: 40, wants: isNation, sure: 0.55, all: 0.95, alone: noAnswers},
-	{part: partMessage, key: "message", asked: true, unlike: noProse, sure: 0.42, alone: hasSentences},
+	{part: partCountry, key: "country", place: true, like: kindCountry, weight: 0.5, unlike: noNation, longest: 40, wants: isNation, sure: 0.55, all: 0.95, alone: noAnswers},
+	{part: partMessage, key: "message", unlike: noProse, sure: 0.42, alone: hasSentences},
 	{part: partSource, key: "leadSource", unlike: noProse},
 	{part: partCreated, key: "receivedOn", like: kindDate, weight: 1, least: 0.8},
 }
@@ -189,12 +187,6 @@ func (d *draft) assignParts() {
 			d.give(cand.part, cand.column, cand.why)
 		}
 	}
-	if d.parts[partFull] == nil && d.parts[partLast] == nil {
-		d.giveNeighbour(partFirst, partLast, "? stands beside the first names")
-	}
-	if d.parts[partCity] == nil {
-		d.giveNeighbour(partPostal, partCity, "? stands beside the postal codes")
-	}
 }
 
 func (d *draft) give(p part, c *column, why string) {
@@ -209,35 +201,12 @@ func (d *draft) secondName(cand candidate) bool {
 		slices.ContainsFunc(names, func(p part) bool { return d.parts[p] != nil })
 }
 
-// giveNeighbour takes a column of words without a known name for what usually stands beside another that was found by
-// its cells: last names beside first names, the city beside the postal code.
-func (d *draft) giveNeighbour(of, wanted part, why string) {
-	found := d.parts[of]
-	if found == nil || found.name.strength(of) > 0 {
-		return
-	}
-	at := slices.Index(d.columns, found)
-	for _, i := range []int{at + 1, at - 1} {
-		if i < 0 || i >= len(d.columns) {
-			continue
-		}
-		c, p := d.columns[i], d.columns[i].profile
-		words := p.share(kindLetters) > 0.9 && p.distinct*2 > p.filled && p.average() <= 25 && p.share(kindCountry) < 0.5
-		if c.part == "" && !c.name.known && words {
-			d.give(wanted, c, why)
-			return
-		}
-	}
-}
-
 // How surely a header's name says its part.
 const (
-	weakName     = 0.45 // a word with other meanings: the German "Adresse"
-	aroundName   = 0.92 // words that say nothing stood around it
-	withinName   = 0.5  // the name stands somewhere in a longer header
-	secondName   = 0.25 // taken off a second one of its kind
-	secondMost   = 0.65 // what a second one of its kind comes to: "Other Phone"
-	shortestName = 4    // characters of a name that is looked for in longer headers
+	weakName   = 0.45 // a word with other meanings: the German "Adresse"
+	aroundName = 0.92 // words that say nothing stood around it
+	secondName = 0.25 // taken off a second one of its kind
+	secondMost = 0.65 // what a second one of its kind comes to: "Other Phone"
 )
 
 // name is what a header says by its words.
@@ -248,8 +217,7 @@ type name struct {
 	known   bool // the dictionary knows the header, if only as nothing of use
 }
 
-// readName looks a header up: as it is, without what stands in parentheses, without
-// the words around, and last for a known name inside.
+// readName looks a header up: as it is, without what stands in parentheses, without the words around.
 func readName(header string) name {
 	d, n := known(), name{words: words(header)}
 	n.foreign = slices.ContainsFunc(n.words, func(w string) bool { return d.has("foreign", w) })
@@ -321,35 +289,23 @@ func (d *dictionary) bare(words []string) []sign {
 	return signs
 }
 
-// within looks for the longest name inside a header such as a form's question.
-func (d *dictionary) within(words []string) []sign {
-	var best []sign
-	longest := shortestName
+// within are the signs of the longest name inside a header such as a form's question.
+func (d *dictionary) within(words []string) (best []sign) {
+	const shortest, strength = 4, 0.5
+	longest, address := shortest, slices.ContainsFunc(words, isAddress)
 	for from := range words {
 		for to := from + 1; to <= min(len(words), from+d.longestHeader); to++ {
 			text := strings.Join(words[from:to], "")
-			if utf8.RuneCountInString(text) < longest || text == "name" {
-				continue
-			}
-			address := slices.ContainsFunc(words[:from], isAddress) || slices.ContainsFunc(words[to:], isAddress)
-			if signs := d.asked(text, address); signs != nil {
-				best, longest = signs, utf8.RuneCountInString(text)
+			for _, s := range d.headers[text] {
+				r := ruleOf(s.part)
+				if len(text) >= longest && text != "name" && !s.whole && s.strength == 1 && r.part != "" && (r.place || !address) {
+					s.strength = strength
+					best, longest = []sign{s}, len(text)
+				}
 			}
 		}
 	}
 	return best
-}
-
-// asked are the signs of a name that forms ask for in sentences; next to the word address only those of places count.
-func (d *dictionary) asked(text string, address bool) []sign {
-	var signs []sign
-	for _, s := range d.headers[text] {
-		if r := ruleOf(s.part); r.asked && !s.whole && s.strength == 1 && (!address || r.place) {
-			s.strength = withinName
-			signs = append(signs, s)
-		}
-	}
-	return signs
 }
 
 func isAddress(word string) bool {

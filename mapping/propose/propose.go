@@ -58,7 +58,9 @@ func Propose(in Input) (Proposal, error) {
 	d := newDraft(newTable(in))
 	goes := func(c *column) bool { return c.profile.filled > 0 || len(in.Rows) == 0 }
 	if len(in.Columns) > 0 && d.Key.Column == nil && !slices.ContainsFunc(d.columns, goes) {
-		return Proposal{}, d.nothing()
+		return Proposal{}, mapping.Error{
+			File: in.File, Text: noColumn, Hint: "export the columns that a sales person needs, such as name, e-mail address and phone number, each under a name of its own",
+		}
 	}
 	for {
 		yaml := d.yaml()
@@ -71,6 +73,8 @@ func Propose(in Input) (Proposal, error) {
 		}
 	}
 }
+
+const noColumn = "no column of it can go into a lead, but for secrets and names that stand twice"
 
 // draft is what was decided of a table, before it is written down.
 type draft struct {
@@ -136,21 +140,6 @@ func (d *draft) try(yaml string) (map[brokenRule]int, error) {
 		}
 	}
 	return broken, nil
-}
-
-const noColumn = "no column of it can go into a lead"
-
-// nothing says why no column can go into a lead.
-func (d *draft) nothing() error {
-	e := mapping.Error{File: d.In.File, Text: noColumn, Hint: "export the columns that a sales person needs, such as name, e-mail address and phone number"}
-	if n := len(d.Hidden); n > 0 {
-		e.Text += ": " + sayNames(headersOf(d.Hidden), 20) + english.PluralWord(n, " looks like a secret", " look like secrets")
-	}
-	if len(d.Nameless) > 0 {
-		e.Text += "; a mapping cannot name " + sayNames(d.Nameless, 20) + " (twice the same, or with } or @)"
-		e.Hint = "give each column a name of its own"
-	}
-	return e
 }
 
 func (t *trial) add(problems []mapping.Problem) {

@@ -89,18 +89,6 @@ func (d *draft) Unread() (n int) {
 	return n
 }
 
-// Silence says why the words could not be placed.
-func (s *statusChoice) Silence() string {
-	p := s.Column.profile
-	switch {
-	case p.share(kindYesNo) >= 0.9:
-		return "it only says yes or no (1 or 0)"
-	case p.share(kindInteger) >= 0.9:
-		return "it holds numbers, whose meaning only the CRM knows"
-	}
-	return "most of its words say nothing to leadferry"
-}
-
 // Placeholders that no file has a column for: a line taken over unfilled is
 // refused, or fits no row, and never reaches the service.
 const (
@@ -120,7 +108,7 @@ func (d *draft) Ways() []way {
 	var list []way
 	begin := "{locator: " + quoted(fillLocator) + ", type: "
 	if c := d.parts[partPostal]; c != nil {
-		postal := d.fieldOf(ruleOf(partPostal), c, "").Value()
+		postal := d.fieldOf(ruleOf(partPostal), c).Value()
 		list = append(list, way{begin + "regions, postal_code: " + postal + "}", "by postal code"})
 	}
 	var address []string
