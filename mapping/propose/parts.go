@@ -292,10 +292,11 @@ func (d *dictionary) bare(words []string) []sign {
 // within are the signs of the longest name inside a header such as a form's question.
 func (d *dictionary) within(words []string) (best []sign) {
 	const shortest, strength = 4, 0.5
-	longest, address := shortest, slices.ContainsFunc(words, isAddress)
+	longest := shortest
 	for from := range words {
 		for to := from + 1; to <= min(len(words), from+d.longestHeader); to++ {
 			text := strings.Join(words[from:to], "")
+			address := slices.ContainsFunc(words[:from], isAddress) || slices.ContainsFunc(words[to:], isAddress)
 			for _, s := range d.headers[text] {
 				r := ruleOf(s.part)
 				if len(text) >= longest && text != "name" && !s.whole && s.strength == 1 && r.part != "" && (r.place || !address) {
