@@ -151,21 +151,26 @@ func TestListThatTellsLessThanWitnesses(t *testing.T) {
 	there.TrunkID = "other"
 	for name, test := range map[string]struct {
 		before     []string
+		from       []string
 		witness    checkpoint.Witness
 		incomplete bool
+		asked      bool
 	}{
 		"as many":             {witness: of(2, false, here)},
 		"more":                {witness: of(3, false, here), incomplete: true},
 		"its run did not end": {witness: of(1, true, here), incomplete: true},
 		"another trunk":       {witness: of(3, true, there)},
-		"it knew some before": {before: []string{"z"}, witness: of(3, false, here), incomplete: true},
-		"as many as it lists": {before: []string{"z"}, witness: of(2, false, here)},
+		"it knew some before": {before: []string{"z"}, from: []string{"lost"}, witness: of(3, false, here), incomplete: true},
+		"as many as it lists": {before: []string{"z"}, from: []string{"lost"}, witness: of(2, false, here)},
+		"a list of others":    {before: []string{"z"}, witness: of(2, false, here), asked: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, ws := ledger(t, test.before...), told(t, test.witness)
-			adopt(t, m, ws, leadsOf("a.csv", "a", "b"))
+			leads := leadsOf("a.csv", "a", "b")
+			leads.From = test.from
+			adopt(t, m, ws, leads)
 			i, err := m.Info(), judged(t, m, ws).Refuse("")
-			if i.Incomplete != test.incomplete || err != nil {
+			if i.Incomplete != test.incomplete || (err != nil) != test.asked {
 				t.Errorf("incomplete %v, refused: %v", i.Incomplete, err)
 			}
 			if test.incomplete && !strings.Contains(i.Missing, "lost.db") {

@@ -27,6 +27,7 @@ type Lineage struct {
 type Adopting struct {
 	Files []string `json:"files"`
 	Keys  []byte   `json:"keys,omitempty"`
+	Fills bool     `json:"fills,omitempty"` // the ledger knew no leads before
 }
 
 // LineageNote is the name of the note that holds it.
@@ -462,13 +463,14 @@ func RefuseHalfAdopted(ctx context.Context, s Store) error {
 // Leads are a list of leads to be adopted, as files have it.
 type Leads struct {
 	Files   []string
+	From    []string     // IDs of the ledgers whose results they are
 	Choose  func() error // reads the files once and finds out which of their rows count
 	Entries List
 	Missing func() string // what the files say is missing of what they were taken from; called once they were read
 }
 
 // AdoptList takes a list over, see [Store]: what is cut off is refused by runs until the same list, or one that contains
-// it, was taken over. Witnesses that tell of leads which the list does not name make the ledger incomplete.
+// it, was taken over. Witnesses of leads that the list should name and does not make the ledger incomplete.
 func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r AdoptResult, err error) {
 	files, list := leads.Files, leads.Entries
 	l, err := LineageOf(ctx, s)
@@ -476,7 +478,7 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 		return r, err
 	}
 	before, old := s.Info(), l.Adopting
-	begun := Adopting{Files: files}
+	begun := Adopting{Files: files, Fills: before.Leads+before.InDoubt == 0 || old != nil && old.Fills}
 	if old == nil { // until the list was read, its files name it
 		l.Adopting = &begun
 		if err := l.Keep(ctx, s); err != nil {
@@ -510,7 +512,8 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 	if l.Adopting = nil; !whole {
 		l.Adopting = old
 	}
-	if err := fromElsewhere(ctx, s, ws, &l, &before, r.Leads+r.InDoubt+r.Known); err != nil {
+	told := func(w *Witness) bool { return begun.Fills || slices.Contains(leads.From, w.Ledger) }
+	if err := fromElsewhere(ctx, s, ws, &l, told, r.Leads+r.InDoubt+r.Known); err != nil {
 		return r, err
 	}
 	if text := leads.Missing(); text != "" {
@@ -521,30 +524,27 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 	return r, l.Keep(ctx, s)
 }
 
-// fromElsewhere makes the ledgers that witnesses hold against this one its ancestors, now that a list was taken over, and
-// it incomplete where they knew more leads than the list names, or where a run of theirs did not end. What cannot be read
-// tells of leads, too, as long as the ledger knew none: afterwards it is no more than a warning.
-func fromElsewhere(ctx context.Context, s Store, ws *Witnesses, l *Lineage, before *Info, named int) error {
-	missing := ""
+// fromElsewhere makes the ledgers of witnesses that a list tells of ancestors of the one that took it over, and it incomplete
+// where they knew more leads than the list names, where a run of theirs did not end, or where the witness cannot be read.
+func fromElsewhere(ctx context.Context, s Store, ws *Witnesses, l *Lineage, told func(*Witness) bool, named int) error {
+	info, missing := s.Info(), ""
 	all := ws.All()
 	slices.SortStableFunc(all, func(a, b Witness) int { return cmp.Compare(b.Commits, a.Commits) }) // the latest of a ledger first
 	for _, w := range all {
-		f, err := compare(ctx, s, before, l, &w)
+		f, err := compare(ctx, s, &info, l, &w)
 		switch {
 		case err != nil:
 			return err
-		case f == nil || slices.Contains(l.Answered, f.ID):
+		case f == nil || slices.Contains(l.Answered, f.ID) || !told(&w):
 			continue
 		case f.kind == unreadable:
-			if before.Leads+before.InDoubt == 0 {
-				missing = "leads of which " + w.Source + " may tell, which cannot be read"
-			}
+			missing = "leads of which " + w.Source + " may tell, which cannot be read"
 			continue
 		}
 		if named -= w.Leads; w.Open || named < 0 {
 			missing = fmt.Sprintf("leads that the checkpoint %s knew and the list does not name: %s", w.Place, w.knew())
 		}
-		if w.Ledger != before.ID {
+		if w.Ledger != info.ID {
 			l.Descend(w.Ledger, w.Commits)
 		}
 	}

@@ -152,7 +152,7 @@ func (s *Store) findLedger(ctx context.Context) error {
 	err := find()
 	if errors.Is(err, pgx.ErrNoRows) {
 		if s.o.Require || s.o.ReadOnly {
-			return s.refuse(checkpoint.ErrMissing, "has no ledger of this target", "")
+			return s.refuse(checkpoint.ErrMissing, "has no ledger of this target", "check the target's flags; a run without --require-checkpoint begins one")
 		}
 		if err := s.makeLedger(ctx); err != nil {
 			return s.serverError(err)

@@ -43,7 +43,11 @@ func TestLeadsAreFoundByTheExternalIDThatTheyAreToHave(t *testing.T) {
 					}
 				}
 				made := w.creates()
-				w.must(test.code, "sync", "-m", "crm.yaml", "crm.csv", "--missing", missing, "--new-key", "--out", "run")
+				nightly := []string{"sync", "-m", "crm.yaml", "crm.csv", "--missing", missing, "--out", "run"}
+				if missing == "create" { // by another key than the import's
+					nightly = append(nightly, id(t, w.must(2, nightly...), "--new-key"))
+				}
+				w.must(test.code, nightly...)
 				for _, r := range w.results("run/results.csv") {
 					if r["external_id"] == "crm-0" && r["outcome"] != test.want {
 						t.Errorf("its lead is found by its ExternalID: %v, want %s", r, test.want)

@@ -224,12 +224,12 @@ func (w *world) settle() {
 		return
 	}
 	var file strings.Builder
-	file.WriteString("key,lead_id\n")
+	file.WriteString("key,lead_id,updated_at\n")
 	for _, d := range doubt {
 		if d["file"] == "" || d["line"] == "" || d["updated_at"] == "" || d["organization_id"] == "" {
 			w.t.Errorf("a row in doubt lacks what a person needs to find it: %v", d)
 		}
-		file.WriteString(d["key"] + "," + cmp.Or(found[d["key"]], "none") + "\n")
+		file.WriteString(d["key"] + "," + cmp.Or(found[d["key"]], "none") + "," + d["updated_at"] + "\n")
 	}
 	w.write("found.csv", file.String())
 	w.must(0, "checkpoint", "resolve", "found.csv")

@@ -52,7 +52,7 @@ func (d *Desk) Adopt(ctx context.Context, paths []string) (err error) {
 
 func (d *Desk) adopt(ctx context.Context, db ledger.Ledger, read lists, paths []string) error {
 	result, err := checkpoint.AdoptList(ctx, db, d.Ledger.Witnesses(), checkpoint.Leads{
-		Files: paths, Choose: func() error { return read.chooseFor(db.Info().Target) }, Entries: read.entries, Missing: read.missing,
+		Files: paths, From: read.ledgers(), Choose: func() error { return read.chooseFor(db.Info().Target) }, Entries: read.entries, Missing: read.missing,
 	})
 	if why := (*checkpoint.ListError)(nil); errors.As(err, &why) {
 		return read.refusedEntry(why)
@@ -62,6 +62,16 @@ func (d *Desk) adopt(ctx context.Context, db ledger.Ledger, read lists, paths []
 	}
 	d.reportAdopted(result, read.passed(), db.Info().Path)
 	return nil
+}
+
+// ledgers are those whose results the lists are, as the witnesses beside them say.
+func (ls lists) ledgers() (ids []string) {
+	for _, l := range ls {
+		if l.results && l.path != "-" {
+			ids = append(ids, ledger.WitnessIn(filepath.Dir(l.path)).Ledger)
+		}
+	}
+	return ids
 }
 
 // chooseFor is choose, for leads of a target.
