@@ -44,8 +44,7 @@ func Repair(from, to string, t checkpoint.Target, results []Results, dryRun bool
 		return r, refuse(from, checkpoint.ErrDamaged, "holds nothing of a checkpoint",
 			"what runs made stands in their results: --results leadferry-runs/*/results.csv")
 	}
-	marked := s.moving.stands(s.headerInUse)
-	if to, moved := strings.CutPrefix(s.moving.value, movedTo); marked && moved && (checkpoint.IsAddress(to) || disk.Exists(to)) {
+	if to, moved := strings.CutPrefix(s.moving, movedTo); moved && (checkpoint.IsAddress(to) || disk.Exists(to)) {
 		return r, wasMoved(from, to, s.header.id)
 	}
 	p := repair{salvage: s, from: from, secret: s.header.version != 0, owners: make(map[string]string, len(s.records))}
@@ -81,10 +80,8 @@ func (p *repair) identify(t checkpoint.Target, o Options) error {
 		return refuse(p.from, checkpoint.ErrDamaged, "has lost even the target that it belongs to", "name it: --base-url, --leads-url and --trunk-id")
 	}
 	p.made = h
-	if p.lineage.some {
-		_ = json.Unmarshal(p.lineage.value, &p.ancestry)
-	}
-	if p.secret { // whatever witnesses tell of it: what they know besides is held
+	_ = json.Unmarshal(p.lineage, &p.ancestry) // of one that is lost, nothing is known
+	if p.secret {                              // whatever witnesses tell of it: what they know besides is held
 		p.ancestry.Descend(p.header.id.String(), math.MaxUint64)
 	}
 	for _, w := range o.Witnesses.All() {
@@ -109,10 +106,10 @@ func (o *Options) now() (t time.Time) {
 func (p *repair) findOwners() {
 	for key, one := range p.records {
 		var e checkpoint.Entry
-		if err := p.blank.Decode(key, one.last.record, &e); err != nil || !e.State.HasLead() || e.LeadID == "" {
+		if err := p.blank.Decode(key, one.record, &e); err != nil || !e.State.HasLead() || e.LeadID == "" {
 			continue
 		}
-		if other, twice := p.owners[e.LeadID]; !twice || p.records[other].last.seq < e.Seq {
+		if other, twice := p.owners[e.LeadID]; !twice || p.records[other].seq < e.Seq {
 			p.owners[e.LeadID] = key
 		}
 	}
@@ -169,14 +166,14 @@ func (p *repair) wants(e *checkpoint.Entry) bool {
 	case e.State == checkpoint.Rejected:
 		return false
 	case e.State == checkpoint.InDoubt:
-		return !was.last.counts()
-	case was.last.state.HasLead() && !p.lacksID(e):
+		return !was.counts()
+	case was.state.HasLead() && !p.lacksID(e):
 		return false
 	case e.LeadID != "" && owner != "" && owner != e.Key:
 		p.result.Left++
 		return false
 	}
-	return e.LeadID != "" || was.last.state != checkpoint.InDoubt // else a person knows no more than before
+	return e.LeadID != "" || was.state != checkpoint.InDoubt // else a person knows no more than before
 }
 
 // add takes a result over, and counts its lead where the file knows of none.
@@ -188,7 +185,7 @@ func (p *repair) add(e *checkpoint.Entry) {
 	if e.LeadID != "" {
 		p.owners[e.LeadID] = e.Key
 	}
-	if was := p.records[e.Key]; !was.last.counts() {
+	if was := p.records[e.Key]; !was.counts() {
 		p.result.Found++
 	}
 }
@@ -196,7 +193,7 @@ func (p *repair) add(e *checkpoint.Entry) {
 // lacksID says whether a lead is known whose ID a result brings.
 func (p *repair) lacksID(e *checkpoint.Entry) bool {
 	var old checkpoint.Entry
-	err := p.blank.Decode(e.Key, p.records[e.Key].last.record, &old)
+	err := p.blank.Decode(e.Key, p.records[e.Key].record, &old)
 	return err == nil && old.LeadID == "" && e.LeadID != ""
 }
 
@@ -242,7 +239,7 @@ func (p *repair) contents() (*checkpoint.Contents, error) {
 		}
 	}
 	for _, number := range slices.Sorted(maps.Keys(p.audit)) {
-		if err := readLine(&c.Audit, p.blank, numberKey(number), p.audit[number].value); err != nil {
+		if err := readLine(&c.Audit, p.blank, numberKey(number), p.audit[number]); err != nil {
 			return nil, err
 		}
 	}
@@ -258,7 +255,7 @@ func (p *repair) forgot(key string) bool {
 
 func (p *repair) foundRuns() (all []checkpoint.RunInfo) {
 	for _, number := range slices.Sorted(maps.Keys(p.runs)) {
-		if info, err := decodeRun(numberKey(number), p.runs[number].value); err == nil {
+		if info, err := decodeRun(numberKey(number), p.runs[number]); err == nil {
 			all = append(all, info)
 		}
 	}
@@ -275,7 +272,7 @@ func (p *repair) keys(yield func(checkpoint.KeptKey, error) bool) {
 
 // under is what is to stand under a key: of two keys with one lead, one falls in doubt. Digests that nobody can make again go.
 func (p *repair) under(key string) (checkpoint.KeptKey, error) {
-	k, err := p.blank.Kept(key, p.records[key].last.record)
+	k, err := p.blank.Kept(key, p.records[key].record)
 	if err != nil {
 		return checkpoint.KeptKey{}, err
 	}

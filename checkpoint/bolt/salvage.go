@@ -22,11 +22,10 @@ type Salvaged struct {
 }
 
 // Salvage reads of a damaged file what can be read and calls f with it, ordered by
-// key. It looks at every page, also at unused ones, takes each record whose checksum
-// is right, and of several under one key the latest. So nothing that was ever
-// durable and is whole is missed; a row that was given free since may be in doubt
-// again, and must be looked up once more. An error of f ends it and is
-// returned as it is; other errors are *[OpenError].
+// key. It looks at every page that is not on the list of free ones (at all of them, where that
+// list is lost), takes each record whose checksum is right, and of several under one key the
+// latest. So a row that was given free since may be in doubt again, and must be looked up once
+// more. An error of f ends it and is returned as it is; other errors are *[OpenError].
 func Salvage(path string, f func(checkpoint.Entry) error) (r Salvaged, err error) {
 	s, err := salvageFile(path)
 	if err != nil {
@@ -35,7 +34,7 @@ func Salvage(path string, f func(checkpoint.Entry) error) (r Salvaged, err error
 	r = s.sum()
 	for _, key := range slices.Sorted(maps.Keys(s.records)) {
 		var e checkpoint.Entry
-		if err := s.blank.Decode(key, s.records[key].last.record, &e); err != nil {
+		if err := s.blank.Decode(key, s.records[key].record, &e); err != nil {
 			return r, err
 		}
 		if err := f(e); err != nil {
@@ -48,62 +47,36 @@ func Salvage(path string, f func(checkpoint.Entry) error) (r Salvaged, err error
 func salvageFile(path string) (*salvage, error) {
 	d := &Store{path: resolved(path), readOnly: true} // as Open does
 	s := &salvage{
-		records: make(map[string]piece), blocked: make(map[string][]byte), shapes: make(map[string][]byte),
-		runs: make(map[uint64]told[[]byte]), audit: make(map[uint64]told[[]byte]),
+		records: make(map[string]version), blocked: make(map[string][]byte), shapes: make(map[string][]byte),
+		runs: make(map[uint64][]byte), audit: make(map[uint64][]byte), texts: make([]string, records.MaxWords),
 	}
-	s.texts, s.sure = make([]string, records.MaxWords), make([]bool, records.MaxWords)
 	s.blank = records.WordsOf(s.texts)
 	if err := s.read(d); err != nil {
 		return nil, d.openError(err)
 	}
-	s.sift()
+	s.dropUnusable()
 	return s, nil
 }
 
 // salvage is what was found in the pages so far.
 type salvage struct {
-	records map[string]piece
-	texts   []string       // by number; those that are lost are empty
-	sure    []bool         // of texts: it stood in a page in use
-	blank   *records.Words // the same texts
+	records map[string]version // by key, the latest
+	texts   []string           // by number; those that are lost are empty
+	blank   *records.Words     // the same texts
 	blocked map[string][]byte
 	shapes  map[string][]byte
-	runs    map[uint64]told[[]byte] // by number
-	audit   map[uint64]told[[]byte]
+	runs    map[uint64][]byte // by number
+	audit   map[uint64][]byte
 	header  header               // version 0: none was found
 	digests *checkpoint.Digester // of the header, once all was read
-	tally   tally                // the last one
-	lineage told[[]byte]
-	moving  told[string] // see movingKey
-
-	headerInUse bool // it stands in a page in use
-	inUse       bool // the record under way stands in a page in use: nothing in it was deleted
+	lineage []byte
+	moving  string // see movingKey
 }
-
-// told is what the file tells of itself as a whole, or under a number. What stands in a page in use comes first: elsewhere it may have been taken
-// back.
-type told[T any] struct {
-	value       T
-	some, inUse bool
-}
-
-func (t *told[T]) take(value T, inUse bool) {
-	if inUse || !t.inUse {
-		*t = told[T]{value, true, inUse}
-	}
-}
-
-// stands says whether it was not taken back, as far as a file tells of which the header stands in a page in use.
-func (t *told[T]) stands(headerInUse bool) bool { return t.inUse || t.some && !headerInUse }
-
-// piece is the latest record under a key, and the latest one in a page in use.
-type piece struct{ last, inUse version }
 
 type version struct {
 	record []byte // nil: none
 	seq    uint64
 	state  checkpoint.State
-	act    checkpoint.Act
 }
 
 // precedes says whether another one of the same key came later. An intent hides an entry of
@@ -115,42 +88,22 @@ func (v *version) precedes(other *version) bool {
 // counts says whether the row must not be sent again.
 func (v *version) counts() bool { return v.state.HasLead() || v.state == checkpoint.InDoubt }
 
-// sift throws away what was deleted, as far as that can be told: what was forgotten and,
-// where nothing in use is lost, what stood in unused pages alone.
-func (s *salvage) sift() {
+// dropUnusable removes what was forgotten and what cannot be read.
+func (s *salvage) dropUnusable() {
 	s.digests = checkpoint.NewDigester(s.header.secret)
-	whole := s.tally.seq > 0 && s.inUseCount() >= s.tally.known()
-	for key, p := range s.records {
-		if whole {
-			p.last = p.inUse
-		}
+	for key, v := range s.records {
 		var e checkpoint.Entry
-		err := s.blank.Decode(key, p.last.record, &e)
-		if p.last.record == nil || err != nil || s.header.version != 0 && s.blocked[string(s.digests.Blocked(key))] != nil {
+		if s.blank.Decode(key, v.record, &e) != nil || s.header.version != 0 && s.blocked[string(s.digests.Blocked(key))] != nil {
 			delete(s.records, key)
-			continue
 		}
-		s.records[key] = p
 	}
 }
 
-func (s *salvage) nothing() bool {
-	return len(s.records) == 0 && s.header.version == 0 && s.tally.seq == 0
-}
-
-// inUseCount counts the leads and rows in doubt that stand in pages in use.
-func (s *salvage) inUseCount() (n uint64) {
-	for _, p := range s.records {
-		if p.inUse.counts() {
-			n++
-		}
-	}
-	return n
-}
+func (s *salvage) nothing() bool { return len(s.records) == 0 && s.header.version == 0 }
 
 func (s *salvage) sum() (r Salvaged) {
-	for _, p := range s.records {
-		r.Keys[p.last.state]++
+	for _, v := range s.records {
+		r.Keys[v.state]++
 	}
 	r.Forgotten = len(s.blocked)
 	return r
@@ -174,10 +127,10 @@ func (s *salvage) read(d *Store) (err error) {
 	if err != nil {
 		return err
 	}
-	pages.Scan(d.file, info.Size(), func(inUse bool, key, value []byte) {
-		s.inUse = inUse
-		s.record(key, value)
-	})
+	pages.Scan(d.file, info.Size(), false, s.record)
+	if s.header.version == 0 { // an older page has it mostly
+		pages.Scan(d.file, info.Size(), true, func(key, value []byte) { s.meta(key, value) })
+	}
 	return nil
 }
 
@@ -188,9 +141,7 @@ func (s *salvage) record(key, value []byte) {
 		return
 	}
 	if n, text, err := records.DecodeWord(key, value); err == nil {
-		if s.inUse || !s.sure[n-1] { // one of a commit that was cut off may stand in an unused page
-			s.texts[n-1], s.sure[n-1] = text, s.inUse
-		}
+		s.texts[n-1] = text
 		return
 	}
 	if _, items, err := records.OpenLine(key, value); err == nil {
@@ -207,15 +158,10 @@ func (s *salvage) record(key, value []byte) {
 	if err != nil {
 		return
 	}
-	v := version{bytes.Clone(value), k.Seq, k.State, k.Act}
-	p := s.records[k.Key]
-	if p.last.precedes(&v) {
-		p.last = v
+	v, last := version{bytes.Clone(value), k.Seq, k.State}, s.records[k.Key]
+	if last.precedes(&v) {
+		s.records[k.Key] = v
 	}
-	if s.inUse && p.inUse.precedes(&v) {
-		p.inUse = v
-	}
-	s.records[k.Key] = p
 }
 
 // other keeps what is neither an entry nor an intent and reports whether it was that.
@@ -241,9 +187,7 @@ func (s *salvage) other(key, value []byte) bool {
 		} else if _, err := decodeRun(key, value); err != nil {
 			return false
 		}
-		one := lines[binary.BigEndian.Uint64(key)]
-		one.take(keep, s.inUse)
-		lines[binary.BigEndian.Uint64(key)] = one
+		lines[binary.BigEndian.Uint64(key)] = keep
 		return true
 	}
 	return false
@@ -256,30 +200,23 @@ func (s *salvage) meta(key, value []byte) bool {
 	case string(headerKey):
 		h, err := decodeHeader(value)
 		is := err == nil && h.version == format // an entry begins with its state, which reads as a version
-		if is && (s.inUse || s.header.version == 0) {
-			s.header, s.headerInUse = h, s.inUse
+		if is {
+			s.header = h
 		}
 		return is
 	case string(tallyKey):
-		t, err := decodeTally(value)
-		if err == nil && t.seq > s.tally.seq {
-			s.tally = t
-		}
+		_, err := decodeTally(value)
 		return err == nil
 	case string(noteKey(checkpoint.LineageNote)):
-		f, err := records.Unseal(key, value)
-		text := f.Text()
-		is := err == nil && f.Done() == nil
+		text, is := soleText(key, value)
 		if is {
-			s.lineage.take([]byte(text), s.inUse)
+			s.lineage = []byte(text)
 		}
 		return is
 	case string(movingKey):
-		f, err := records.Unseal(key, value)
-		text := f.Text()
-		is := err == nil && f.Done() == nil
+		text, is := soleText(key, value)
 		if is {
-			s.moving.take(text, s.inUse)
+			s.moving = text
 		}
 		return is
 	case string(lackingKey):
@@ -287,4 +224,11 @@ func (s *salvage) meta(key, value []byte) bool {
 		return err == nil
 	}
 	return false
+}
+
+// soleText is the text of a record that holds nothing else; is says whether it is such a record.
+func soleText(key, record []byte) (text string, is bool) {
+	f, err := records.Unseal(key, record)
+	text = f.Text()
+	return text, err == nil && f.Done() == nil
 }

@@ -154,18 +154,19 @@ func (m *Image) freeList() (ids []byte, size uint64, err error) {
 	return ids, uint64(len(b)) / uint64(m.PageSize), nil
 }
 
-// Scan hands out what stands in any page of a file of that many bytes, however damaged it is:
-// also in pages that nothing leads to, or that are free. inUse says that the page is not on the
-// list of free ones: nothing in it was deleted. Key and value may be what is left of something
-// else, and live until found returns.
-func Scan(f io.ReaderAt, size int64, found func(inUse bool, key, value []byte)) {
-	page, unused := int64(os.Getpagesize()), map[uint64]bool(nil) // where it is lost which are free
+// Scan hands out what stands in the pages of a file of that many bytes, however damaged it is,
+// also when nothing leads to them: free says whether of those on the list of free pages or of
+// the others; where the list is lost, all are others. Key and value may be what is left of
+// something else, and live until found returns.
+func Scan(f io.ReaderAt, size int64, free bool, found func(key, value []byte)) {
+	page, unused := int64(os.Getpagesize()), map[uint64]bool(nil)
 	if newest := newestMeta(f); newest != nil {
 		page, unused = newest.PageSize, newest.unused()
 	}
 	for at := int64(0); at < size; at += page {
-		inUse := unused != nil && !unused[uint64(at/page)]
-		scanLeaf(wholePage(f, page, at, size), func(key, value []byte) { found(inUse, key, value) })
+		if unused[uint64(at/page)] == free {
+			scanLeaf(wholePage(f, page, at, size), found)
+		}
 	}
 }
 
