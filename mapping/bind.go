@@ -1,13 +1,13 @@
 package mapping
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"go.yaml.in/yaml/v4"
 
@@ -297,46 +297,47 @@ func (b *Binding) addRest(r *row, rec *Record) {
 	}
 }
 
-// without is a JSON value without what the paths lead to, and whether they lead
-// anywhere; nil where nothing is left of it. What nobody uses stays as it is written. In
-// lists null takes the place of what goes, so that the others keep theirs.
+// without is a JSON value without what the paths lead to, and whether they lead anywhere; nil where nothing is left of it. In lists null
+// takes the place of what goes, so that the others keep theirs.
 func without(v jsontext.Value, paths [][]string) (left jsontext.Value, changed bool) {
-	kind := v.Kind()
-	if kind != '{' && kind != '[' {
-		return v, false
-	}
-	d := jsontext.NewDecoder(bytes.NewReader(v))
-	_, err := d.ReadToken()
+	var members map[string]jsontext.Value
+	var list []jsontext.Value
 	holds := false
-	for i := 0; err == nil && d.PeekKind() != '}' && d.PeekKind() != ']'; i++ {
-		step, name := strconv.Itoa(i), jsontext.Value(nil)
-		if kind == '{' {
-			step, name = memberName(d)
-		}
-		var member jsontext.Value
-		member, err = d.ReadValue()
+	drop := func(member jsontext.Value, step string) jsontext.Value {
 		member, less := reduced(member, step, paths)
 		changed = changed || less
 		holds = holds || member != nil && member.Kind() != 'n'
-		if member == nil && kind == '[' {
-			member = jsontext.Value("null")
+		return member
+	}
+	switch v.Kind() {
+	case '{':
+		if json.Unmarshal(v, &members) != nil {
+			return v, false
 		}
-		if member != nil {
-			left = append(append(append(left, ','), name...), member...)
+		for name, member := range members {
+			if members[name] = drop(member, name); members[name] == nil {
+				delete(members, name)
+			}
 		}
+		left, _ = json.Marshal(members, json.Deterministic(true)) // which were read before
+	case '[':
+		if json.Unmarshal(v, &list) != nil {
+			return v, false
+		}
+		for i, member := range list {
+			if list[i] = drop(member, strconv.Itoa(i)); list[i] == nil {
+				list[i] = jsontext.Value("null")
+			}
+		}
+		left, _ = json.Marshal(list)
 	}
 	switch {
-	case err != nil || !changed:
+	case !changed:
 		return v, false
 	case !holds:
 		return nil, true
 	}
-	left[0] = '[' // instead of a comma
-	if kind == '{' {
-		left[0] = '{'
-		return append(left, '}'), true
-	}
-	return append(left, ']'), true
+	return left, true
 }
 
 // reduced is a member without what those paths lead to that begin with its step.
@@ -354,16 +355,6 @@ func reduced(member jsontext.Value, step string, paths [][]string) (left jsontex
 		return member, false
 	}
 	return without(member, inside)
-}
-
-// memberName reads a name: as it is meant, and as it is written, with its colon.
-func memberName(d *jsontext.Decoder) (name string, written jsontext.Value) {
-	v, err := d.ReadValue()
-	if err != nil {
-		return "", nil // the value behind it fails, too
-	}
-	meant, _ := jsontext.AppendUnquote(nil, v)
-	return string(meant), append(v.Clone(), ':')
 }
 
 func (r *rest) excepts(column string) bool {

@@ -4,9 +4,8 @@
 //
 //	Parse a file ─▶ Mapping ─▶ Bind to a header ─▶ Binding ─▶ Map each row ─▶ Record
 //
-// The file is YAML, or JSON, of at most 1 MiB, 64 levels and one document, in UTF-8, with as many entries as the YAML
-// reader can take in 64 MiB. Aliases, anchors, tags, merge keys and repeated keys are refused, and a constant is the
-// text as written: 01234 keeps its zero, no is not false.
+// The file is YAML, or JSON, of at most 1 MiB, 64 levels and one document, in UTF-8. Aliases, anchors, tags, merge keys
+// and repeated keys are refused, and a constant is the text as written: 01234 keeps its zero, no is not false.
 //
 // A value goes through these steps, each on the result of the one before: the text
 // with its placeholders filled in, or the expression; trimmed; apply; map with else;
@@ -14,11 +13,9 @@
 //
 // Expressions are those of expr-lang/expr over the cells of the row, each a trimmed text, "" when empty: name,
 // $env["any name"], and for JSONL a.b and list[0]. The language has the library's operators and a choice of its
-// functions (see package expression): none that asks the clock or the machine. Texts are counted in characters; a
-// number that does not fit is a fault and not another number. An expression has at most 4096 bytes, sees at most 1
-// MiB of cells and puts texts of at most 1 MiB together. It comes to a text, a number, true, false or nil, which is
-// empty. One that fails makes the row invalid, or is empty when none of the columns that it names holds anything; as
-// skip_if it then is false.
+// functions (see package expression): none that asks the clock or the machine. Texts are counted in characters. An
+// expression comes to a text, a number, true, false or nil, which is empty. One that fails makes the row invalid, or
+// is empty when none of the columns that it names holds anything; as skip_if it then is false.
 //
 // Promises: errors of a mapping file come all at once, each with its place; neither they nor the problems of a row
 // hold a row's values, but for the word of an unknown status; the same row gives the same Record, since nothing here
@@ -31,7 +28,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 
 	"go.yaml.in/yaml/v4"
 
@@ -242,9 +238,7 @@ var schema string
 // language; what hangs on an input, on more than one place of the file or on the insides of a text only Parse tells.
 func Schema() []byte { return []byte(schema) }
 
-// Warnings are remarks about a good mapping file, each with its place: constants that look like a password, a client
-// secret or a token. A mapping file is shared and kept in repositories, and what it holds goes to the service with
-// each lead. They never hold the constant.
+// Warnings are remarks about a good mapping file, each with its place. They never hold a constant that looks like a secret.
 func (m *Mapping) Warnings() []Error { return m.warnings }
 
 func (p *parser) warn(at position, text, hint string) {
@@ -253,67 +247,30 @@ func (p *parser) warn(at position, text, hint string) {
 	}
 }
 
-// token is a JSON Web Token (RFC 7519), or the header that carries any token.
-var token = spelling.Form(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*|(?i:\bbearer +[a-z0-9._~+/-]{16,})`)
+var (
+	// token is a JSON Web Token (RFC 7519), or the header that carries any token.
+	token = spelling.Form(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*|(?i:\bbearer +[a-z0-9._~+/-]{16,})`)
 
-// secretKeys are the ends of keys, in small letters and without what stands
-// between words, whose constants are secrets.
-var secretKeys = [...]string{"secret", "password", "passwd", "passphrase", "apikey", "accesstoken", "refreshtoken", "authtoken", "privatekey", "authorization"}
+	secretKey = spelling.Form(`(?i)(?:secret|password|passwd|passphrase|(?:api|private)[ _.-]?key|(?:access|refresh|auth)[ _.-]?token|authorization)$`)
+)
 
-// secrets warns of constants below n that look like secrets; key is what they belong to.
+// secrets warns of constants below n that look like secrets; key is what they belong to. A mapping file is shared, and its constants go
+// out with each lead.
 func (p *parser) secrets(key string, n *yaml.Node) {
-	const secretHint = "take it out; leadferry reads its own secret from LEADFERRY_CLIENT_SECRET or --client-secret-file"
-	if what := secretIn(key, n.Value); what != "" {
-		p.warn(position{n.Line, n.Column}, "the mapping file holds what looks like "+what, secretHint)
+	isWord := n.Kind == yaml.ScalarNode && n.Value != "" && !strings.ContainsAny(n.Value, "{ \t\n")
+	if token().MatchString(n.Value) || isWord && secretKey().MatchString(key) {
+		p.warn(position{n.Line, n.Column}, "the mapping file holds what looks like a secret",
+			"take it out; leadferry reads its own secret from LEADFERRY_CLIENT_SECRET or --client-secret-file")
 	}
 	for i, child := range n.Content {
-		switch isKey := i%2 == 0; {
-		case n.Kind != yaml.MappingNode:
-			p.secrets(key, child)
-		case isKey:
-			p.secrets("", child)
-		case slices.Contains([]string{"from", "default", "expr", "else", "first", "join", "list"}, n.Content[i-1].Value):
-			p.secrets(key, child) // of the key that has the value
-		default:
-			p.secrets(n.Content[i-1].Value, child)
-		}
-	}
-}
-
-// secretIn is what the constant s of a key looks like, or "".
-func secretIn(key, s string) string {
-	const maxSecret = 8 << 10 // bytes of a constant that are looked at
-	s = s[:min(len(s), maxSecret)]
-	if token().MatchString(s) {
-		return "a token"
-	}
-	if s == "" || strings.Contains(s, "{") || strings.ContainsFunc(s, unicode.IsSpace) {
-		return "" // a placeholder, or a sentence
-	}
-	letters := strings.ToLower(strings.Join(strings.FieldsFunc(key, isBetweenWords), ""))
-	if isRandom(s) || slices.ContainsFunc(secretKeys[:], func(end string) bool { return strings.HasSuffix(letters, end) }) {
-		return "a secret"
-	}
-	return ""
-}
-
-func isBetweenWords(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("_-.", r) }
-
-// isRandom reports whether s is one long run of capitals, small letters and digits
-// mixed, as a generated secret is and an ID in hexadecimal is not.
-func isRandom(s string) bool {
-	var upper, lower, digit int
-	for _, r := range s {
+		of := key
 		switch {
-		case 'A' <= r && r <= 'Z':
-			upper++
-		case 'a' <= r && r <= 'z':
-			lower++
-		case '0' <= r && r <= '9':
-			digit++
-		case !strings.ContainsRune("+/=_-~.", r):
-			return false
+		case n.Kind != yaml.MappingNode:
+		case i%2 == 0:
+			of = ""
+		case !slices.Contains([]string{"from", "default", "expr", "else", "first", "join", "list"}, n.Content[i-1].Value):
+			of = n.Content[i-1].Value
 		}
+		p.secrets(of, child)
 	}
-	return upper+lower+digit >= 32 && min(upper, lower, digit) >= 3
 }
