@@ -109,11 +109,11 @@ func TestParseTellsWhatIsWrongWithAnExpression(t *testing.T) {
 		"hasPrefix, hasSuffix, int, join, last, len, lower, map, max, mean, median, min, none, one, repeat, replace, " +
 		"reverse, round, sort, split, string, sum, take, trim, trimPrefix, trimSuffix, upper"
 	const cell = "\nhint: a cell is a text and never missing: int(a) makes a number of it, a != \"\" asks whether it holds anything, " +
-		"coalesce(a, b) takes the first that does"
-	const example = "\nhint: for example: stage == \"Won\" ? first + \" \" + last : coalesce(nick, \"?\")"
+		"coalesce(a, b) takes the first that does; $env[\"E-mail\"] is a column that is no single word"
+	const example = "\nhint: for example: stage == \"Won\" ? first + \" \" + last : coalesce(nick, $env[\"Nick name\"])"
 	tests := []struct{ expr, want string }{
 		{`name +`, "13: x.expr: the expression ends where more must follow" + example},
-		{`name name`, `13: x.expr: unexpected "name"` + "\nhint: a column whose name is no single word is written $env[\"name name\"]"},
+		{`name name`, `13: x.expr: unexpected "name"` + example},
 		{`name & 1`, "13: x.expr: unexpected \"&\"" + example},
 		{`name + 1`, "13: x.expr: invalid operation: + (mismatched types string and int)" + cell},
 		{`äé + 1`, "11: x.expr: invalid operation: + (mismatched types string and int)" + cell},

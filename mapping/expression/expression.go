@@ -82,7 +82,7 @@ func Compile(s string) (*Program, *texts.Fault) {
 	case fault != nil:
 		return nil, fault
 	case err != nil:
-		return nil, faultOf(s, err)
+		return nil, faultOf(err)
 	case results[program.Node().Type().Kind()] == "":
 		return nil, &texts.Fault{Text: "the expression comes to a list or an object, not to a text", Hint: `write join(list, ", ")`}
 	}
@@ -90,18 +90,16 @@ func Compile(s string) (*Program, *texts.Fault) {
 }
 
 // faultOf is the library's error, which holds nothing but words of the expression, in the words of the other errors.
-func faultOf(s string, err error) *texts.Fault {
+func faultOf(err error) *texts.Fault {
 	e, ok := errors.AsType[*exprfile.Error](err)
 	if !ok {
 		return &texts.Fault{Text: "the expression cannot be compiled"}
 	}
-	f := &texts.Fault{Text: strings.ReplaceAll(e.Message, cellMark, ""), From: e.From}
-	f.Hint = `for example: stage == "Won" ? first + " " + last : coalesce(nick, "?")`
+	f := &texts.Fault{Text: strings.ReplaceAll(e.Message, cellMark, ""), Hint: example, From: e.From}
 	if token := unexpected().FindStringSubmatch(f.Text); token != nil {
 		f.Text = "unexpected " + token[1]
 	}
 	name, isUnknown := strings.CutPrefix(f.Text, "unknown name ")
-	column := severalWords().FindStringSubmatch(s)
 	switch {
 	case isUnknown:
 		u := texts.Unknown("function "+texts.Quote(name), name, slices.Sorted(slices.Values(strings.Fields(builtins+replaced))))
@@ -110,23 +108,19 @@ func faultOf(s string, err error) *texts.Fault {
 		f.Text = "the expression ends where more must follow"
 	case f.Text == `unexpected "="`:
 		f.Hint = `== compares: column == "yes"`
-	case column != nil && !keyword().MatchString(" "+column[1]+" ") && wordy().MatchString(f.Text):
-		f.Hint = `a column whose name is no single word is written $env["` + column[1] + `"]`
 	case strings.Contains(f.Text, "type"):
 		f.Hint = cellHint
 	}
 	return f
 }
 
-const cellHint = `a cell is a text and never missing: int(a) makes a number of it, a != "" asks whether it holds anything, ` +
-	`coalesce(a, b) takes the first that does`
+// unexpected is the library's error of a word that does not fit.
+var unexpected = spelling.Form(`^unexpected token \w+\((.*)\)$`)
 
-// Forms of what people write, and of the library's errors.
-var (
-	unexpected   = spelling.Form(`^unexpected token \w+\((.*)\)$`)
-	severalWords = spelling.Form(`(?:^|[^\w"'])([A-Za-z]\w*(?:(?: +|-)[A-Za-z]\w*)+) *(?:[=!<>+)]|$)`)
-	wordy        = spelling.Form(`^unexpected|operation: - \(`) // what words with blanks and hyphens come to
-	keyword      = spelling.Form(`(?i) (?:and|or|not|in|matches|contains|startsWith|endsWith|if|else|let) `)
+const (
+	example  = `for example: stage == "Won" ? first + " " + last : coalesce(nick, $env["Nick name"])`
+	cellHint = `a cell is a text and never missing: int(a) makes a number of it, a != "" asks whether it holds anything, ` +
+		`coalesce(a, b) takes the first that does; $env["E-mail"] is a column that is no single word`
 )
 
 // runError is why an expression cannot be computed. It never holds a cell.
