@@ -46,7 +46,7 @@ func importBeside(t *testing.T, pause time.Duration) {
 	s := &pausingStore{notedStore: notedStore{intents: map[string]bool{}}, pause: pause}
 	var ahead, next atomic.Int64
 	free := make(chan struct{}, places)
-	l := checkpoint.NewLedger(s, checkpoint.Gathering{Slots: 2 * places, Ahead: func() int { return int(ahead.Load()) - (places - len(free)) }})
+	l := checkpoint.NewLedger(s, checkpoint.Gathering{Slots: 2 * places, Ahead: func() (int, bool) { return int(ahead.Load()) - (places - len(free)), true }})
 	began := time.Now()
 	var all sync.WaitGroup
 	for range 4 * places {

@@ -21,7 +21,8 @@ type Gathering struct {
 	Slots int
 	// Ahead is how many rows wait for nothing but a place for their request, less the places that are free. As long as they
 	// will outlast a commit, changes gather; what has gathered is committed at once when they will not. nil: none do.
-	Ahead func() int
+	// Unknown is where some wait for what a commit brings.
+	Ahead func() (rows int, known bool)
 }
 
 // Ledger gathers the changes of many goroutines into commits of its Store. A claim takes a
@@ -31,7 +32,7 @@ type Gathering struct {
 type Ledger struct {
 	Store
 	slots   int
-	ahead   func() int
+	ahead   func() (rows int, known bool)
 	most    time.Duration       // how long changes gather
 	early   int                 // so many rows ahead count as enough at most
 	woken   atomic.Int64        // claims that are durable, of which their rows do not know yet
@@ -72,7 +73,7 @@ func NewLedger(s Store, g Gathering) *Ledger {
 		l.most, l.early = p.Patience(), max(g.Slots/8, 1)
 	}
 	if l.ahead == nil {
-		l.ahead = func() int { return 0 }
+		l.ahead = func() (int, bool) { return 0, true }
 	}
 	go l.run()
 	return l
@@ -235,8 +236,9 @@ func (l *Ledger) enqueue(w *waiting) error {
 
 // isWanted says that the rows ahead would not outlast a commit.
 func (l *Ledger) isWanted() bool {
-	ahead := l.ahead() + int(l.woken.Load())
-	return ahead <= 0 || ahead <= l.enough && l.answered >= l.enough
+	ahead, known := l.ahead()
+	ahead += int(l.woken.Load())
+	return !known || ahead <= 0 || ahead <= l.enough && l.answered >= l.enough
 }
 
 // takeBack takes a change out of the queue, unless the writer has it.

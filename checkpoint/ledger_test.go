@@ -86,11 +86,11 @@ func newKept(slots int) *kept {
 }
 
 // ahead is none where a place is free, and else more than any commit takes.
-func (k *kept) ahead() int {
+func (k *kept) ahead() (int, bool) {
 	if k.idle.Load() {
-		return 0
+		return 0, true
 	}
-	return 1000
+	return 1000, true
 }
 
 // claim asks for claims, one after another.

@@ -101,7 +101,7 @@ func (c *carrier) sendCreate(ctx context.Context, j *job) (made *leadapi.Created
 	take(&j.sentSlot, c.sentSlots)
 	req := createRequest(&j.request, &j.it.rec)
 	first, attempt := j.requestID, 0
-	tries, err := c.retrier.Deliver(ctx, c.phases.taking, &j.pass, func(ctx context.Context, anew bool) (err error) {
+	tries, err := c.retrier.Create(ctx, c.phases.taking, &j.pass, func(ctx context.Context, anew bool) (err error) {
 		if first != "" {
 			attempt++
 			j.requestID = leadapi.RequestIDOf(first, attempt)

@@ -190,7 +190,7 @@ func (r *run) join(s checkpoint.Store) {
 }
 
 // openLedger opens the checkpoint; a dry run does without one that is not there.
-func openLedger(o *Options, ahead func() int) (*checkpoint.Ledger, error) {
+func openLedger(o *Options, ahead func() (int, bool)) (*checkpoint.Ledger, error) {
 	store, err := o.Open(o.Require, o.DryRun)
 	if o.DryRun && !o.Require && errors.Is(err, checkpoint.ErrMissing) {
 		return nil, nil
@@ -393,7 +393,7 @@ func (r *run) signIn(ctx context.Context) bool {
 		}
 	})
 	r.retrier.Breaker.MaxWait = min(signInWait, r.MaxWait)
-	_, err := r.retrier.Deliver(ctx, waiting, nil, func(ctx context.Context, _ bool) error { return r.client.SignIn(ctx) })
+	_, err := r.retrier.Repeat(ctx, waiting, func(ctx context.Context, _ bool) error { return r.client.SignIn(ctx) })
 	r.retrier.Breaker.MaxWait = r.MaxWait
 	interrupt := waiting.Err() != nil
 	cancel()

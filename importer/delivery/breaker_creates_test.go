@@ -14,11 +14,11 @@ func TestCreatesGoSinglyUntilOneLeavesNoDoubt(t *testing.T) {
 	end := func(b *Breaker, p Pass, shown Proof) { b.answered(p); b.Conclude(&p, shown) }
 	alone := func(t *testing.T, b *Breaker) Pass {
 		t.Helper()
-		p := passes(t, b, true)
-		if _, h, _ := b.tryNow(true); h.wait == 0 {
+		p := passes(t, b, Create)
+		if _, passed, _ := b.tryNow(Create); passed {
 			t.Fatal("a second create passes")
 		}
-		end(b, passes(t, b, false), NothingShown) // links and updates do not wait
+		end(b, passes(t, b, Repeatable), NothingShown) // links and updates do not wait
 		return p
 	}
 	for _, last := range []Proof{Usable, Doubtful} {
@@ -26,27 +26,27 @@ func TestCreatesGoSinglyUntilOneLeavesNoDoubt(t *testing.T) {
 			b := NewBreaker(time.Hour, 8, 0)
 			end(b, alone(t, b), Doubtful)
 			end(b, alone(t, b), NothingShown) // 429: is sent again
-			b.uncertain()
+			b.askFirst(true)
 			end(b, alone(t, b), Doubtful)
 			p := alone(t, b)
 			if b.answered(p); !p.ask {
 				t.Error("after a create without any answer the next one does not ask first")
 			}
-			if _, h, _ := b.tryNow(true); h.wait == 0 {
+			if _, passed, _ := b.tryNow(Create); passed {
 				t.Error("a create passes before what the one before has shown is known")
 			}
 			b.Conclude(&p, Doubtful)
-			b.reached(passes(t, b, false))
+			b.reached(passes(t, b, Repeatable))
 			end(b, alone(t, b), last)
 			if last == Doubtful {
-				if _, _, err := b.tryNow(true); !errors.Is(err, ErrStopping) || b.Over() == nil {
+				if _, _, err := b.tryNow(Create); !errors.Is(err, ErrStopping) || b.Over() == nil {
 					t.Errorf("after four in a row: %v, %v", err, b.Over())
 				}
 				return
 			}
 			var inFlight []Pass
 			for range 8 {
-				inFlight = append(inFlight, passes(t, b, true))
+				inFlight = append(inFlight, passes(t, b, Create))
 			}
 			for _, p := range inFlight { // all of them count as one
 				end(b, p, Doubtful)
@@ -67,11 +67,11 @@ func TestCreatesGoSinglyUntilOneLeavesNoDoubt(t *testing.T) {
 // What was under way is waited for, and what has passed but not left does not leave. faults 138, 139
 func TestAfterADoubtNothingLeavesBesideTheNext(t *testing.T) {
 	b := NewBreaker(time.Hour, 8, 0)
-	first := passes(t, b, true)
+	first := passes(t, b, Create)
 	b.answered(first)
 	b.Conclude(&first, Usable)
-	doubted, dialling := passes(t, b, true), passes(t, b, true)
-	other := passes(t, b, true)
+	doubted, dialling := passes(t, b, Create), passes(t, b, Create)
+	other := passes(t, b, Create)
 	if !b.Leaves("create") || !b.Leaves("update") {
 		t.Error("what has passed cannot leave")
 	}
@@ -81,13 +81,13 @@ func TestAfterADoubtNothingLeavesBesideTheNext(t *testing.T) {
 		t.Error("a create leaves that had not left before the doubt, or an update does not")
 	}
 	for _, p := range []Pass{dialling, other} {
-		if _, h, _ := b.tryNow(true); h.wait == 0 {
+		if _, passed, _ := b.tryNow(Create); passed {
 			t.Error("a create passes beside those that were under way")
 		}
 		b.unused(p)
 		b.Conclude(&p, NothingShown)
 	}
-	passes(t, b, true)
+	passes(t, b, Create)
 	if !b.Leaves("create") {
 		t.Error("the next one cannot leave")
 	}
@@ -117,8 +117,8 @@ func TestBreakerProperties(t *testing.T) {
 				b.mu.Unlock()
 			case 2, 3, 4, 5:
 				create := rapid.Bool().Draw(rt, "create")
-				p, h, err := b.tryNow(create)
-				if err != nil || h.wait > 0 {
+				p, passed, err := b.tryNow(map[bool]Kind{true: Create}[create])
+				if err != nil || !passed {
 					continue
 				}
 				if time.Now().Before(opens) || row >= MostDoubts && create || create && single > 0 {
@@ -144,9 +144,9 @@ func TestBreakerProperties(t *testing.T) {
 					case Doubtful:
 						row++
 					}
-				} else if p.create && shown == Usable && b.creates.state == singly && p.since.After(first) {
+				} else if p.kind == Create && shown == Usable && b.creates.state == singly && p.since.After(first) {
 					row = 0
-				} else if p.create && b.creates.state == freely && shown == Doubtful {
+				} else if p.kind == Create && b.creates.state == freely && shown == Doubtful {
 					row, first = 1, p.since
 				}
 				switch {
@@ -162,8 +162,8 @@ func TestBreakerProperties(t *testing.T) {
 			if tripped := b.creates.state == tripped; tripped != (row >= MostDoubts) {
 				rt.Fatalf("given up: %v, after %d in a row", tripped, row)
 			}
-			if len(b.places) != len(inFlight) || b.load.inFlight != len(inFlight) || b.hoping.Load() != 0 {
-				rt.Fatalf("%d places, %d in flight of %d, %d hoping", len(b.places), b.load.inFlight, len(inFlight), b.hoping.Load())
+			if b.load.inFlight != len(inFlight) || len(b.queue) > 0 {
+				rt.Fatalf("%d in flight of %d, %d in the queue", b.load.inFlight, len(inFlight), len(b.queue))
 			}
 		}
 	})

@@ -12,36 +12,30 @@ import (
 	"leadferry/leadapi"
 )
 
-// passes lets an update or a create through, now.
-func passes(t testing.TB, b *Breaker, create bool) Pass {
+// passes lets a request through, now.
+func passes(t testing.TB, b *Breaker, kind Kind) Pass {
 	t.Helper()
-	p, h, err := b.tryNow(create)
-	if err != nil || h.wait > 0 {
-		t.Fatalf("it does not pass: %v, %v", h.wait, err)
+	p, passed, err := b.tryNow(kind)
+	if err != nil || !passed {
+		t.Fatalf("it does not pass: %v, %v", passed, err)
 	}
 	return p
 }
 
 // tryNow tries to pass, now.
-func (b *Breaker) tryNow(create bool) (Pass, hurdle, error) {
+func (b *Breaker) tryNow(kind Kind) (p Pass, passed bool, err error) {
+	ctx, stop := context.WithCancel(context.Background())
+	w := &waiter{kind: kind, stopping: ctx, decided: make(chan struct{})}
+	b.then(func(time.Time) { b.queue = append(b.queue, w) })
 	select {
-	case b.places <- struct{}{}:
+	case <-w.decided:
+		stop()
+		return w.pass, w.err == nil, w.err
 	default:
-		return Pass{}, hurdle{wait: maxBackoff}, nil
+		stop()
+		b.then(func(time.Time) {})
+		return Pass{}, false, nil
 	}
-	p, h, err := b.try(context.Background(), time.Now(), create)
-	if err != nil || h.wait > 0 {
-		<-b.places
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if h.hopes {
-		b.hoping.Add(-1)
-	}
-	if h.paced {
-		b.pace.queued--
-	}
-	return p, h, err
 }
 
 // fault 139
@@ -54,7 +48,7 @@ func TestBreakerHoldsEverybodyWhileThrottled(t *testing.T) {
 			var passed []time.Duration
 			for range 16 {
 				group.Go(func() {
-					p, err := b.enter(t.Context(), false)
+					p, err := b.enter(t.Context(), Repeatable)
 					if err != nil {
 						t.Error(err)
 					}
@@ -82,7 +76,7 @@ func TestBreakerCapsWhatAServiceMayAskFor(t *testing.T) {
 		b := NewBreaker(time.Hour, 64, 0)
 		b.throttle(1e9 * time.Second)
 		began := time.Now()
-		b.enter(t.Context(), false)
+		b.enter(t.Context(), Repeatable)
 		if waited := time.Since(began); waited != leadapi.MaxRetryAfter {
 			t.Errorf("waited %v, want %v", waited, leadapi.MaxRetryAfter)
 		}
@@ -98,7 +92,7 @@ func TestRateIsKept(t *testing.T) {
 		for range 64 {
 			group.Go(func() {
 				for range 5 {
-					p, err := b.enter(t.Context(), false)
+					p, err := b.enter(t.Context(), Repeatable)
 					if err != nil {
 						t.Error(err)
 					}
@@ -123,12 +117,12 @@ func TestBreakerLetsOneProbeThroughWhileSilent(t *testing.T) {
 		var passing, most, passed atomic.Int32
 		var down atomic.Bool
 		down.Store(true)
-		b.unanswered(passes(t, b, false), false, nil)
+		b.unanswered(passes(t, b, Repeatable), false, nil)
 		var group sync.WaitGroup
 		for range 16 {
 			group.Go(func() {
 				for {
-					p, err := b.enter(t.Context(), false)
+					p, err := b.enter(t.Context(), Repeatable)
 					if err != nil {
 						t.Error(err)
 						return
@@ -164,16 +158,16 @@ func TestBreakerLetsOneProbeThroughWhileSilent(t *testing.T) {
 func TestStaleAnswersDoNotEndASilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBreaker(time.Hour, 4, 0)
-		slow, slower, first := passes(t, b, false), passes(t, b, false), passes(t, b, false)
+		slow, slower, first := passes(t, b, Repeatable), passes(t, b, Repeatable), passes(t, b, Repeatable)
 		b.unanswered(first, false, nil)
-		probe := passes(t, b, false)
+		probe := passes(t, b, Repeatable)
 		b.answered(slow)
-		if _, h, _ := b.tryNow(false); !probe.probe || h.wait == 0 {
+		if _, passed, _ := b.tryNow(Repeatable); !probe.probe || passed {
 			t.Error("a late answer lets others pass beside the probe")
 		}
 		b.answered(probe)
 		b.unanswered(slower, false, nil) // of the first silence
-		if again := passes(t, b, false); again.probe {
+		if again := passes(t, b, Repeatable); again.probe {
 			t.Error("a request from before the silence begins another one")
 		}
 	})
@@ -185,7 +179,7 @@ func TestSilencesThatFollowOneAnotherPauseLonger(t *testing.T) {
 		b := NewBreaker(time.Hour, 4, 0)
 		began, tries := time.Now(), 0
 		for time.Since(began) < 10*time.Minute {
-			p, err := b.enter(t.Context(), false)
+			p, err := b.enter(t.Context(), Repeatable)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -200,16 +194,16 @@ func TestSilencesThatFollowOneAnotherPauseLonger(t *testing.T) {
 			t.Errorf("%d tries in ten minutes", tries)
 		}
 		time.Sleep(time.Minute)
-		b.answered(passes(t, b, false))
+		b.answered(passes(t, b, Repeatable))
 		time.Sleep(time.Minute)
-		b.unanswered(passes(t, b, false), false, nil)
-		probe := passes(t, b, false)
+		b.unanswered(passes(t, b, Repeatable), false, nil)
+		probe := passes(t, b, Repeatable)
 		if !probe.probe {
 			t.Error("after a long while the first probe waits, too")
 		}
 		b.answered(probe)
-		b.unanswered(passes(t, b, false), true, nil)
-		if !passes(t, b, false).probe {
+		b.unanswered(passes(t, b, Repeatable), true, nil)
+		if !passes(t, b, Repeatable).probe {
 			t.Error("one broken connection after another makes all wait")
 		}
 	})
@@ -221,7 +215,7 @@ func TestFlickeringConnections(t *testing.T) {
 		b := NewBreaker(time.Hour, 4, 0)
 		began := time.Now()
 		for n := range 1000 {
-			p, err := b.enter(t.Context(), false)
+			p, err := b.enter(t.Context(), Repeatable)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -241,14 +235,14 @@ func TestFlickeringConnections(t *testing.T) {
 func TestProbesOfAnEarlierSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBreaker(time.Hour, 4, 0)
-		b.unanswered(passes(t, b, false), false, nil)
-		b.answered(passes(t, b, false))
-		late := passes(t, b, false)
+		b.unanswered(passes(t, b, Repeatable), false, nil)
+		b.answered(passes(t, b, Repeatable))
+		late := passes(t, b, Repeatable)
 		time.Sleep(time.Minute)
-		b.unanswered(passes(t, b, false), false, nil)
-		probe := passes(t, b, false)
+		b.unanswered(passes(t, b, Repeatable), false, nil)
+		probe := passes(t, b, Repeatable)
 		b.unanswered(late, false, nil)
-		if _, h, _ := b.tryNow(false); !probe.probe || h.wait == 0 {
+		if _, passed, _ := b.tryNow(Repeatable); !probe.probe || passed {
 			t.Error("two probes are under way")
 		}
 	})
@@ -259,7 +253,7 @@ func TestBreakerGivesUpAfterMaxWait(t *testing.T) {
 		b := NewBreaker(5*time.Minute, 64, 0)
 		began := time.Now()
 		for {
-			p, err := b.enter(t.Context(), false)
+			p, err := b.enter(t.Context(), Repeatable)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -283,12 +277,12 @@ func TestBreakerEndsWaitingWhenTheRunStops(t *testing.T) {
 		var group sync.WaitGroup
 		wait := func() {
 			group.Go(func() {
-				if _, err := b.enter(ctx, true); !errors.Is(err, ErrStopping) {
+				if _, err := b.enter(ctx, Create); !errors.Is(err, ErrStopping) {
 					t.Errorf("enter: %v, want ErrStopping", err)
 				}
 			})
 		}
-		p := passes(t, b, true)
+		p := passes(t, b, Create)
 		wait() // for a place
 		synctest.Wait()
 		b.answered(p)

@@ -1,10 +1,6 @@
 package delivery
 
-import (
-	"time"
-
-	"golang.org/x/time/rate"
-)
+import "time"
 
 // The machines of the breaker. It holds its lock whenever it asks them.
 
@@ -37,16 +33,14 @@ func (c *contact) leave(p *Pass) {
 // probes reports whether a pass is the probe of the silence that there is now.
 func (c *contact) probes(p Pass) bool { return c.state == silent && p.probe && p.silence == c.silence }
 
-// heard notes an answer, and reports whether it ends the silence.
-func (c *contact) heard(p Pass, now time.Time) bool {
+// heard notes an answer.
+func (c *contact) heard(p Pass, now time.Time) {
 	if c.state == answering && p.silence == c.silence {
 		c.backoff /= 2 // where one node of many is down, answers of the others weigh against its silence
 	}
-	if !c.probes(p) {
-		return false
+	if c.probes(p) {
+		*c = contact{silence: c.silence, backoff: c.backoff, ended: now}
 	}
-	*c = contact{silence: c.silence, backoff: c.backoff, ended: now}
-	return true
 }
 
 // unheard notes a request without any answer; left says that it may have arrived: connections break with some services
@@ -94,11 +88,20 @@ type load struct {
 
 func (l *load) full() bool { return l.inFlight >= int(l.window) }
 
+func (l *load) leave() {
+	l.inFlight++
+	l.most = max(l.most, l.inFlight)
+}
+
 // bore notes that the service bore one request more: the window grows by one for as many as it lets through at once.
-func (l *load) bore() { l.window = min(l.window+1/l.window, float64(l.limit)) }
+func (l *load) bore() {
+	l.inFlight--
+	l.window = min(l.window+1/l.window, float64(l.limit))
+}
 
 // failed notes that it was too much: half as many go on. Those that were under way by then tell nothing new.
 func (l *load) failed(p Pass, now time.Time) {
+	l.inFlight--
 	if p.since.After(l.cut) {
 		l.window, l.cut = max(l.window/2, 1), now
 	}
@@ -151,10 +154,9 @@ func (c *creates) leave(p *Pass) {
 	p.single, p.ask = c.state == singly, c.ask
 }
 
-// back notes what a create has shown, and reports whether that changes how others are sent.
-func (c *creates) back(p Pass, shown Proof) bool {
+// back notes what a create has shown.
+func (c *creates) back(p Pass, shown Proof) {
 	c.inFlight--
-	before := c.state
 	switch {
 	case shown == Usable && p.single && c.state == singly:
 		c.state, c.doubts, c.wary = freely, 0, false
@@ -167,44 +169,22 @@ func (c *creates) back(p Pass, shown Proof) bool {
 			c.state = tripped
 		}
 	}
-	return c.state != before
 }
 
-// pace spaces requests evenly.
+// maxLate is how old a piece of the fleet's rate may be: others may have sent what this worker had not. A request that leaves
+// a little late makes the next one no later.
+const (
+	maxLate  = time.Second
+	slipping = 10 * time.Millisecond
+)
+
+// pace spaces requests evenly: by --rate, or by the pieces of time that a fleet grants this worker.
 type pace struct {
-	limiter *rate.Limiter // nil: no limit
-	ration  *ration       // of a fleet, instead; or nil
-	queued  int           // requests that wait for it
-}
-
-// take lets a request leave, 0, or says how long it has to wait, behind those that wait already.
-func (s *pace) take(now time.Time) time.Duration {
-	if s.ration != nil {
-		d := s.ration.take(now)
-		if d > 0 {
-			s.queued++
-		}
-		return d
-	}
-	if s.limiter == nil || s.limiter.AllowN(now, 1) {
-		return 0
-	}
-	r := s.limiter.ReserveN(now, 1)
-	defer r.CancelAt(now)
-	s.queued++
-	return r.DelayFrom(now) + time.Duration(float64(s.queued-1)/float64(s.limiter.Limit())*float64(time.Second))
-}
-
-// maxLate is how old a piece of the rate may be: others may have sent what this worker had not.
-const maxLate = time.Second
-
-// ration is this worker's part of the fleet's rate: pieces of time that are its own.
-type ration struct {
-	every  time.Duration // between requests
-	pieces []piece       // in order
+	every  time.Duration // between requests; 0: any number may leave
 	next   time.Time     // no request leaves before
-	asked  bool          // another piece is on its way
-	ask    func()
+	ask    func()        // for another piece; nil: the rate is this worker's alone
+	asked  bool          // one is on its way
+	pieces []piece       // in order
 }
 
 type piece struct {
@@ -212,44 +192,32 @@ type piece struct {
 	left int
 }
 
-// take lets a request leave, 0, or says how long it has to wait at most.
-func (r *ration) take(now time.Time) time.Duration {
-	for len(r.pieces) > 0 && (r.pieces[0].left == 0 || now.Sub(r.pieces[0].from) > maxLate) {
-		r.pieces = r.pieces[1:]
+// wait is how long a request has to wait, 0 when it may leave.
+func (s *pace) wait(now time.Time) time.Duration {
+	if s.ask != nil {
+		for len(s.pieces) > 0 && (s.pieces[0].left == 0 || now.Sub(s.pieces[0].from) > maxLate) {
+			s.pieces = s.pieces[1:]
+		}
+		if !s.asked && (len(s.pieces) == 0 || len(s.pieces) == 1 && s.pieces[0].left <= 1) {
+			s.asked = true
+			s.ask()
+		}
+		if len(s.pieces) == 0 {
+			return maxBackoff // Grant looks at the queue again
+		}
+		if from := s.pieces[0].from; from.After(s.next) {
+			s.next = from
+		}
 	}
-	if !r.asked && (len(r.pieces) == 0 || len(r.pieces) == 1 && r.pieces[0].left <= 1) {
-		r.asked = true
-		r.ask()
-	}
-	if len(r.pieces) == 0 {
-		return maxBackoff // Grant wakes those who wait
-	}
-	first := &r.pieces[0]
-	if first.from.After(r.next) {
-		r.next = first.from
-	}
-	if d := r.next.Sub(now); d > 0 {
-		return d
-	}
-	first.left--
-	if r.next = r.next.Add(r.every); r.next.Before(now) {
-		r.next = now
-	}
-	return 0
+	return max(s.next.Sub(now), 0)
 }
 
-// ShareRate makes the breaker keep to a rate that it shares with others: nothing leaves but what Grant lets leave. ask is
-// told when more is wanted; it must not wait.
-func (b *Breaker) ShareRate(perSecond float64, ask func()) {
-	b.pace = pace{ration: &ration{every: time.Duration(float64(time.Second) / perSecond), ask: ask}}
-}
-
-// Grant lets n requests leave from a time on, evenly spaced.
-func (b *Breaker) Grant(n int, after time.Duration) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if r := b.pace.ration; r != nil {
-		r.pieces, r.asked = append(r.pieces, piece{time.Now().Add(after), n}), false
-		b.wake()
+func (s *pace) leave(now time.Time) {
+	if len(s.pieces) > 0 {
+		s.pieces[0].left--
 	}
+	if now.Sub(s.next) > slipping {
+		s.next = now
+	}
+	s.next = s.next.Add(s.every)
 }

@@ -38,32 +38,33 @@ type Retrier struct {
 	Reach   func(context.Context) error // gets an answer, any at all, or an error; nil: creates find out
 }
 
-// Deliver calls until the answer is final, after a 421 with the wish for a new connection; nothing leaves once leaving has
-// ended. For a create, last is where it keeps the pass of its last try, which the caller concludes. Where last is nil the
-// request is a PATCH, or a sign-in: it may be sent again even if it may have been applied. An error of call that is not the
-// client's says that nothing has left, and is final. Deliver returns nil, the last error of the service or of call,
-// ErrStopping when the request is known not to have been applied and the run stops, or an *End; tries counts the requests
-// that left.
-func (c *Retrier) Deliver(ctx, leaving context.Context, last *Pass, call func(ctx context.Context, anew bool) error) (tries int, err error) {
-	repeatable := last == nil
-	if repeatable {
-		last = new(Pass)
-	}
+// Create delivers a create, which may have been applied when its answer does not say otherwise. pass is where it keeps the pass of
+// its last try, which the caller concludes.
+func (c *Retrier) Create(ctx, leaving context.Context, pass *Pass, call func(ctx context.Context, anew bool) error) (tries int, err error) {
+	return c.deliver(ctx, leaving, Create, pass, call)
+}
+
+// Repeat delivers an update or a sign-in, which may be sent again although it may have been applied.
+func (c *Retrier) Repeat(ctx, leaving context.Context, call func(ctx context.Context, anew bool) error) (tries int, err error) {
+	return c.deliver(ctx, leaving, Repeatable, new(Pass), call)
+}
+
+// deliver calls until the answer is final, after a 421 with the wish for a new connection; nothing leaves once leaving has
+// ended. An error of call that is not the client's says that nothing has left, and is final. It returns nil, the last error of
+// the service or of call, ErrStopping when the request is known not to have been applied and the run stops, or an *End; tries
+// counts the requests that left.
+func (c *Retrier) deliver(ctx, leaving context.Context, kind Kind, last *Pass, call func(ctx context.Context, anew bool) error) (tries int, err error) {
 	for failures, unauthorized, misdirected := 0, 0, 0; ; {
-		if err := c.enter(leaving, last, !repeatable); err != nil {
+		if err := c.enter(leaving, kind, last); err != nil {
 			return tries, err
 		}
 		err = call(ctx, misdirected > 0)
-		if c.heldBack(*last, err) {
-			c.Breaker.Conclude(last, NothingShown)
-			continue
-		}
 		if left(err) {
 			if tries++; tries > 1 {
 				c.Retried()
 			}
 		}
-		next, err := c.decide(*last, repeatable, err)
+		next, err := c.decide(*last, err)
 		if next == final {
 			return tries, err
 		}
@@ -87,9 +88,9 @@ func (c *Retrier) Deliver(ctx, leaving context.Context, last *Pass, call func(ct
 }
 
 // enter waits until a request may leave: a create, where that is wanted, after the service has answered something else.
-func (c *Retrier) enter(leaving context.Context, last *Pass, create bool) (err error) {
+func (c *Retrier) enter(leaving context.Context, kind Kind, last *Pass) (err error) {
 	for {
-		*last, err = c.Breaker.enter(leaving, create)
+		*last, err = c.Breaker.enter(leaving, kind)
 		if err != nil || !last.ask {
 			return err
 		}
@@ -104,54 +105,37 @@ func (c *Retrier) enter(leaving context.Context, last *Pass, create bool) (err e
 	}
 }
 
-// preflight asks the service for any answer at all before a create goes out, which
-// would be in doubt without one. An error ends the run.
+// preflight asks the service for any answer at all before a create goes out, which would be in doubt without one. An error
+// ends the run.
 func (c *Retrier) preflight(leaving context.Context, p Pass) error {
 	ctx, cancel := context.WithTimeout(leaving, reachLimit)
 	defer cancel()
 	err := c.Reach(ctx)
-	e, answered := errors.AsType[*leadapi.Error](err)
-	if answered {
-		if end := halts(e); end != nil {
-			c.Breaker.unused(p)
-			return end
-		}
-	}
+	e, fails := errors.AsType[*leadapi.Error](err)
 	switch {
 	case err == nil:
 		c.Breaker.reached(p)
-	case e != nil && e.Status != 0 && !e.Unavailable():
-		c.Breaker.throttle(waitOf(e, backoffFor(1)))
-		c.Breaker.reached(p)
-	case e != nil && e.AsksToWait():
-		c.Breaker.throttle(waitOf(e, 0))
-		c.Breaker.unanswered(p, false, e)
-	case leaving.Err() != nil, e != nil && e.Reason == leadapi.ReasonHeld:
+		return nil
+	case leaving.Err() != nil || fails && e.Reason == leadapi.ReasonHeld:
 		c.Breaker.unused(p)
-	default:
-		c.Breaker.unanswered(p, false, e)
+		return nil
+	case !fails:
+		c.Breaker.unanswered(p, false, nil)
+		return nil
 	}
-	return nil
-}
-
-// heldBack reports whether the client has held a request back that had passed: the breaker closed meanwhile, or the service
-// asked to wait when it was asked, before a create left, whether a connection still serves.
-func (c *Retrier) heldBack(p Pass, err error) bool {
-	e, is := errors.AsType[*leadapi.Error](err)
-	switch {
-	case !is:
-		return false
-	case e.Reason == leadapi.ReasonHeld:
+	if end := halts(e); end != nil {
 		c.Breaker.unused(p)
-		return true
-	case e.Op != "reach":
-		return false
+		return end
 	}
 	if e.AsksToWait() {
 		c.Breaker.throttle(waitOf(e, backoffFor(1)))
 	}
-	c.Breaker.overloaded(p)
-	return true
+	if e.Status != 0 && !e.Unavailable() {
+		c.Breaker.reached(p)
+	} else {
+		c.Breaker.unanswered(p, false, e)
+	}
+	return nil
 }
 
 // left reports whether any of a request has left.
@@ -169,34 +153,36 @@ const (
 	retrying         // the same after a pause, as one of the row's retries
 )
 
-// decide tells the breaker what the answer shows of the service and whether the request
-// is sent again.
-func (c *Retrier) decide(p Pass, repeatable bool, err error) (nextTry, error) {
+// decide tells the breaker what the answer shows of the service and whether the request is sent again.
+func (c *Retrier) decide(p Pass, err error) (nextTry, error) {
 	e, is := errors.AsType[*leadapi.Error](err)
 	switch {
 	case err == nil:
 		c.Breaker.answered(p)
 		return final, nil
-	case !is: // not a byte has left
+	case !is || e.Status == 0 && e.Reason == leadapi.ReasonRefused: // by the caller or the client: not a byte has left
 		c.Breaker.unused(p)
 		return final, err
+	case e.Reason == leadapi.ReasonHeld: // the breaker closed after it had let the request pass
+		c.Breaker.unused(p)
+		return atOnce, e
 	}
 	if end := halts(e); end != nil {
 		c.Breaker.answered(p)
-		if !repeatable && e.Applied != leadapi.No {
+		if p.kind == Create && e.Applied != leadapi.No {
 			c.Breaker.end(end)
 			return final, e // the row is in doubt, whatever ends the run
 		}
 		return final, end
 	}
-	if e.Op == "token" || e.Status == 0 {
-		return c.unanswered(p, repeatable, e)
-	}
 	if e.AsksToWait() { // all rows wait, whether or not this one is sent again; before its place is another's
 		c.Breaker.throttle(waitOf(e, backoffFor(1)))
 	}
-	if !repeatable && e.Unavailable() && !c.Unapplied(e) {
-		c.Breaker.uncertain()
+	if e.Op == "token" || e.Status == 0 {
+		return c.unanswered(p, e)
+	}
+	if p.kind == Create && e.Unavailable() && !c.Unapplied(e) {
+		c.Breaker.askFirst(true)
 	}
 	if e.AsksToWait() || e.Unavailable() {
 		c.Breaker.overloaded(p)
@@ -206,35 +192,31 @@ func (c *Retrier) decide(p Pass, repeatable bool, err error) (nextTry, error) {
 	switch {
 	case e.Status == http.StatusUnauthorized, e.Status == http.StatusMisdirectedRequest:
 		return atOnce, e
-	case c.Unapplied(e) || repeatable && Transient(e.Status):
+	case c.Unapplied(e) || p.kind == Repeatable && Transient(e.Status):
 		return retrying, e
 	}
 	return final, e
 }
 
-// unanswered decides about a request that got no answer, or no token to be sent with.
-func (c *Retrier) unanswered(p Pass, repeatable bool, e *leadapi.Error) (nextTry, error) {
+// unanswered decides about a request that got no answer, or no token to be sent with. Whether the others get answers is found
+// out by one request at a time.
+func (c *Retrier) unanswered(p Pass, e *leadapi.Error) (nextTry, error) {
 	switch {
-	case e.Status == 0 && e.Reason == leadapi.ReasonRefused: // by the client itself
-		c.Breaker.unused(p)
-		return final, e
 	case e.Op == "token" || e.Applied == leadapi.No:
-		if e.AsksToWait() {
-			c.Breaker.throttle(waitOf(e, backoffFor(1)))
-		}
 		if !c.Breaker.unanswered(p, false, e) {
 			return final, unreached(e)
 		}
 		return atOnce, e
-	case !repeatable && !p.probe:
-		c.Breaker.uncertain()
-		c.Breaker.unused(p) // creates ask first from now on, and the others need not wait
+	case p.kind == Create:
+		c.Breaker.askFirst(true)
+		if p.probe {
+			c.Breaker.unanswered(p, true, e)
+		} else {
+			c.Breaker.unused(p) // creates ask first from now on, and the others need not wait
+		}
 		return final, e
-	case !repeatable:
-		c.Breaker.uncertain()
 	}
-	// The request may have arrived. Whether the others get answers is found out by one request at a time.
-	if !c.Breaker.unanswered(p, true, e) || !repeatable {
+	if !c.Breaker.unanswered(p, true, e) {
 		return final, e
 	}
 	return retrying, e

@@ -85,14 +85,14 @@ func TestWindowGrowsBackToItsLimit(t *testing.T) {
 		b := NewBreaker(time.Hour, 8, 0)
 		for range 10 {
 			time.Sleep(time.Second)
-			p, _ := b.enter(t.Context(), false)
+			p, _ := b.enter(t.Context(), Repeatable)
 			b.overloaded(p)
 		}
 		if b.load.window != 1 {
 			t.Errorf("the window is %v after ten refusals, want 1", b.load.window)
 		}
 		for range 100 {
-			p, err := b.enter(t.Context(), false)
+			p, err := b.enter(t.Context(), Repeatable)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -110,7 +110,7 @@ func TestWindowIsHalvedOnceForOneBurst(t *testing.T) {
 		b := NewBreaker(time.Hour, 64, 0)
 		var passes []Pass
 		for range 64 {
-			p, err := b.enter(t.Context(), false)
+			p, err := b.enter(t.Context(), Repeatable)
 			if err != nil {
 				t.Fatal(err)
 			}
