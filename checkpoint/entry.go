@@ -230,6 +230,5 @@ type Status struct {
 	Runs           []RunInfo       // the newest
 	Contradictions []Contradiction // of decisions that stand
 	Warnings       []string        // of opening it
-	Process        int             // that holds the checkpoint and keeps this account; 0: none does
-	At             time.Time       // of the account
+	Holder         *Witness        // the run that holds a file just now: then nothing else but path and target is known
 }

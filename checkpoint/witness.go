@@ -27,8 +27,10 @@ type Witness struct {
 	Command string     `json:"command"`
 	Process int        `json:"process"`
 	Started time.Time  `json:"started"`
-	Kinds   []Kind     `json:"kinds,omitempty"` // of files that leads were made of
-	Left    string     `json:"left,omitempty"`  // how the checkpoint file was left: equal means untouched since
+	Folder  string     `json:"folder,omitempty"` // of the run
+	Page    string     `json:"page,omitempty"`   // address of its live page, while it goes on
+	Kinds   []Kind     `json:"kinds,omitempty"`  // of files that leads were made of
+	Left    string     `json:"left,omitempty"`   // how the checkpoint file was left: equal means untouched since
 
 	Source string `json:"-"` // the file that says so
 	Err    error  `json:"-"` // why it cannot be read: then nothing but Source is known

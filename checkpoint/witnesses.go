@@ -26,6 +26,7 @@ const RunFile = "run.json"
 type Witnesses struct {
 	Book    string   // folder of the book; "" where there is no place for one
 	Parents []string // folders in which run folders stand
+	Page    string   // address of the live page of the run that is to be witnessed; or ""
 	Looks   bool     // nothing is written
 }
 
@@ -118,6 +119,28 @@ func (ws *Witnesses) Entry(id string) (Witness, bool) {
 	return w, found && w.Err == nil
 }
 
+// Holder is the run that has the ledger in the file at place open just now: it holds a lock on its entry in the book.
+func (ws *Witnesses) Holder(place string) (w Witness, goesOn bool) {
+	if ws == nil || ws.Book == "" {
+		return w, false
+	}
+	for _, one := range readFolder(ws.Book, func(name string) bool { return strings.HasSuffix(name, ".json") }) {
+		if one.Err != nil || !one.Open || one.Place != place {
+			continue
+		}
+		f, err := os.Open(one.Source)
+		if err != nil {
+			continue
+		}
+		free, err := disk.TryLock(f, true)
+		f.Close()
+		if err == nil && !free {
+			return one, true
+		}
+	}
+	return w, false
+}
+
 // Lock keeps other runs of this user from judging witnesses until unlock is called, so that of two that begin new ledgers
 // at once the second sees the first. Without a place for the book there is no lock.
 func (ws *Witnesses) Lock() (unlock func(), err error) {
@@ -173,6 +196,10 @@ func (ws *Witnesses) Begin(ctx context.Context, s Store, w Witness, folder strin
 	w.Commits, _ = s.Progress() // of this process: Info may count those of other workers
 	w.Leads, w.Open = info.Leads+info.InDoubt, true
 	w.Ledger, w.Lineage, w.Target, w.Place = info.ID, l.Ancestors, info.Target, info.Path
+	w.Page = ws.Page
+	if w.Folder, err = filepath.Abs(folder); err != nil || folder == "" {
+		w.Folder = ""
+	}
 	t := &Testimony{note: w}
 	var bad []error
 	if ws.Book != "" {
@@ -253,6 +280,9 @@ func (t *Testimony) write(one *noteFile) error {
 		return err
 	}
 	one.f, err = os.OpenFile(one.path, os.O_RDWR|disk.NoFollow, 0o600)
+	if err == nil && t.note.Open {
+		_, _ = disk.TryLock(one.f, false) // as long as the run goes on, see Holder
+	}
 	return err
 }
 
@@ -306,7 +336,7 @@ func (t *Testimony) End(left string) (err error) {
 		return nil
 	}
 	t.ended = true
-	t.note.Open, t.note.Left = false, left
+	t.note.Open, t.note.Left, t.note.Page = false, left, ""
 	for _, one := range t.files {
 		err = errors.Join(err, t.write(one), one.close())
 	}

@@ -267,7 +267,7 @@ func decodeLacking(record []byte) (l lacking, err error) {
 	return l, f.Done()
 }
 
-// lacks is what the file is known to lack now; the status is written meanwhile.
+// lacks is what the file is known to lack now.
 func (d *Store) lacks() lacking {
 	if l := d.missing.Load(); l != nil {
 		return *l

@@ -92,11 +92,8 @@ func (d *Store) make(t checkpoint.Target, o *Options) (err error) {
 // read only. It comes once the file is known to be this target's checkpoint: another one that was named by mistake stays as it
 // is. Some file systems do not keep who may read what.
 func (d *Store) takeCare() error {
-	for _, left := range []string{d.compactPath(), d.statusPath()} {
-		if d.readOnly {
-			break
-		}
-		if err := disk.Patiently(func() error { return os.Remove(left) }); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if !d.readOnly {
+		if err := disk.Patiently(func() error { return os.Remove(d.compactPath()) }); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -144,8 +141,8 @@ func (d *Store) lock(wait time.Duration) error {
 
 func (d *Store) inUse() error {
 	holder := "another run"
-	if s, ok := d.readStatusFile(); ok {
-		holder = fmt.Sprintf("another run (process %d)", s.Process)
+	if w, goesOn := d.book.Holder(d.path); goesOn {
+		holder = fmt.Sprintf("another run (process %d)", w.Process)
 	}
 	return d.refuse(checkpoint.ErrLocked, "is in use by "+holder, "wait for it to end, or use --wait")
 }

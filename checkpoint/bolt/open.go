@@ -50,7 +50,6 @@ func Open(path string, t checkpoint.Target, o Options) (*Store, error) {
 		return d, err
 	}
 	d.w = d.newWriting()
-	d.statusWriter = newStatusWriter(d)
 	if d.erase.Load() && o.before == nil {
 		return d.finishErasing(t, o)
 	}
@@ -59,7 +58,7 @@ func Open(path string, t checkpoint.Target, o Options) (*Store, error) {
 }
 
 func openIdle(path string, t checkpoint.Target, o Options) (*Store, error) {
-	d := &Store{path: resolved(path), readOnly: o.ReadOnly, now: o.now}
+	d := &Store{path: resolved(path), readOnly: o.ReadOnly, now: o.now, book: o.Witnesses}
 	d.entries, d.leads = newBuffered(inEntries, newEntries, false, o.gather), newBuffered(inLeads, newLeads, true, o.gather)
 	if o.before != nil {
 		d.warnings = o.before.warnings
@@ -193,7 +192,7 @@ func (d *Store) startUse(img *pages.Image, o Options) error {
 // Companions are the paths of the files that belong to the checkpoint at path and stand
 // beside it, or come to.
 func Companions(path string) []string {
-	return []string{path + ".compact", path + ".status", path + ".replacing"}
+	return []string{path + ".compact", path + ".replacing"}
 }
 
 func (d *Store) replacingPath() string { return d.path + ".replacing" }

@@ -1,25 +1,26 @@
 package bolt
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"maps"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
 )
 
-// The status of a checkpoint can be asked for while a run holds it, and is the same
-// afterwards; the account goes when the run ends.
+// While a run holds a checkpoint, its status is what the book says of that run; a run that was killed is none.
 func TestStatusWhileARunGoesOn(t *testing.T) {
-	path := newPath(t)
+	path, o := newPath(t), Options{Witnesses: &checkpoint.Witnesses{Book: t.TempDir(), Page: "http://127.0.0.1/page"}}
 	d := seeded(t, path, 20)
 	odd := createdEntry("odd", "lead-odd", 1)
 	odd.Status = "escalated"
@@ -32,27 +33,39 @@ func TestStatusWhileARunGoesOn(t *testing.T) {
 	if _, err := settle(d, createdEntry("other", "lead-0", 1)); err != nil { // contradicts it
 		t.Fatal(err)
 	}
-	if err := d.statusWriter.write(); err != nil {
+	run, err := o.Witnesses.Begin(t.Context(), d, checkpoint.Witness{Run: "r", Command: "import", Process: 42}, t.TempDir())
+	if err != nil {
 		t.Fatal(err)
 	}
-	during, err := ReadStatus(path, target(), Options{})
-	if err != nil || during.Process != os.Getpid() {
-		t.Fatalf("process %d, %v", during.Process, err)
+	killed := killed(t, path)
+	if text := read(t, filepath.Join(o.Witnesses.Book, d.Info().ID+".json")); true {
+		text = bytes.ReplaceAll(text, []byte(path), []byte(killed))
+		if err := os.WriteFile(filepath.Join(o.Witnesses.Book, "killed.json"), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if _, err := ReadStatus(path, checkpoint.Target{TrunkID: "x"}, Options{}); !errors.Is(err, checkpoint.ErrTarget) {
+	if s, err := ReadStatus(killed, target(), o); err != nil || s.Holder != nil || s.Keys[checkpoint.Created] == 0 {
+		t.Errorf("of a run that was killed: %+v, %v", s, err)
+	}
+	if w, goesOn := o.Witnesses.Holder(resolved(killed)); goesOn {
+		t.Errorf("a run that was killed goes on: %+v", w)
+	}
+	during, err := ReadStatus(path, target(), o)
+	if err != nil || during.Holder == nil || during.Holder.Process != 42 || during.Holder.Folder == "" || during.Holder.Page == "" || during.Path != d.path {
+		t.Fatalf("%+v, %v", during, err)
+	}
+	if _, err := ReadStatus(path, checkpoint.Target{TrunkID: "x"}, o); !errors.Is(err, checkpoint.ErrTarget) {
 		t.Errorf("of another target: %v", err)
 	}
-	d.Close()
-	if _, err := os.Stat(path + ".status"); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the account of a run that has ended: %v", err)
+	if _, err := Open(path, target(), o); err == nil || !strings.Contains(err.Error(), "process 42") {
+		t.Errorf("a second opener is not told who holds it: %v", err)
 	}
-	after, err := ReadStatus(path, target(), Options{})
-	if err != nil || after.Process != 0 {
-		t.Fatal(after.Process, err)
+	if err := errors.Join(d.Close(), run.End("")); err != nil {
+		t.Fatal(err)
 	}
-	during.Process, during.At = 0, after.At
-	if diff := cmp.Diff(during, after); diff != "" {
-		t.Errorf("(-during +after):\n%s", diff)
+	after, err := ReadStatus(path, target(), o)
+	if err != nil || after.Holder != nil {
+		t.Fatal(after.Holder, err)
 	}
 	want := map[string]int{"": 1, "inProgress": 20, "unknown": 1}
 	if !maps.Equal(after.Statuses, want) || len(after.Contradictions) != 1 || len(after.Runs) != 1 {
@@ -67,33 +80,7 @@ func TestStatusWhileARunGoesOn(t *testing.T) {
 	}
 }
 
-// What a run left that was killed is not taken for one that goes on.
-func TestStatusAfterAKill(t *testing.T) {
-	path := newPath(t)
-	d := seeded(t, path, 5)
-	if err := d.statusWriter.write(); err != nil {
-		t.Fatal(err)
-	}
-	killed := killed(t, path)
-	account, err := os.ReadFile(path + ".status")
-	if err == nil {
-		err = os.WriteFile(killed+".status", account, 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s, err := ReadStatus(killed, target(), Options{}); err != nil || s.Process != 0 {
-		t.Errorf("process %d, %v", s.Process, err)
-	}
-	if err := os.WriteFile(path+".status", account[:len(account)-9], 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, ok := (&Store{path: path}).readStatusFile(); ok {
-		t.Error("half an account is read")
-	}
-}
-
-// It is told every second of a run: old runs and what decisions were about are not read for it, so damage to them is not met.
+// Old runs and what decisions were about are not read for it, so damage to them is not met.
 func TestStatusReadsTheNewestRunsAlone(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a file that was not closed in order is read as a whole here")

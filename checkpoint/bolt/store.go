@@ -39,6 +39,7 @@ type Store struct {
 	path     string
 	readOnly bool
 	now      func() time.Time
+	book     *checkpoint.Witnesses // see Options.Witnesses
 	opening
 
 	file           *os.File // bbolt's own handle, which it closes
@@ -51,7 +52,7 @@ type Store struct {
 	missing        atomic.Pointer[lacking] // what it is known to lack, or nil
 	tally          atomic.Pointer[tally]   // as of the last commit
 	ending
-	beside
+	atEnd func(left string) // see [Store.AtEnd]; nil: nobody is told
 
 	mu     sync.Mutex // one commit after another: what follows belongs to it
 	w      writing
@@ -72,12 +73,6 @@ type ending struct {
 	erase   atomic.Bool           // unused parts hold what was forgotten: compact at the end
 	claimed atomic.Bool           // rows were claimed or settled
 	closed  atomic.Bool
-}
-
-// beside are the files beside it.
-type beside struct {
-	statusWriter *statusWriter     // of PATH.status; nil when read only
-	atEnd        func(left string) // see [Store.AtEnd]; nil: nobody is told
 }
 
 // Info says what the checkpoint is and how much it knows now.
@@ -132,7 +127,6 @@ func (d *Store) close(drop bool) error {
 	}
 	d.mu.Lock() // a commit may be under way
 	defer d.mu.Unlock()
-	d.statusWriter.end()
 	err := d.failed()
 	if err == nil {
 		err = d.inPlace()

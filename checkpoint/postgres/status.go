@@ -41,7 +41,7 @@ func (s *Store) Info() checkpoint.Info {
 // Status returns an account of what is known now.
 func (s *Store) Status() (checkpoint.Status, error) {
 	ctx := context.Background()
-	st := checkpoint.Status{Path: s.at.Name, Target: s.target, At: time.Now().UTC(), Keys: s.Info().Keys}
+	st := checkpoint.Status{Path: s.at.Name, Target: s.target, Keys: s.Info().Keys}
 	err := s.read(ctx, func(c *pgx.Conn) error {
 		st.Statuses = map[string]int{}
 		rows, err := c.Query(ctx, `SELECT status, count(*) FROM leadferry.lead_rows WHERE ledger = $1 AND state IN (1, 2) GROUP BY 1`, s.ledger)
@@ -59,12 +59,8 @@ func (s *Store) Status() (checkpoint.Status, error) {
 		}); err != nil {
 			return err
 		}
-		if st.Runs, err = runsOf(ctx, c, s.ledger, checkpoint.NewestRuns); err != nil {
-			return err
-		}
-		return c.QueryRow(ctx, `SELECT coalesce(max(process), 0) FROM leadferry.workers
-			WHERE ledger = $1 AND ended IS NULL AND run <> '' AND worker <> $2 AND beat > clock_timestamp() - $3 * interval '1 second'`,
-			s.ledger, s.worker, int(lifeTerm/time.Second)).Scan(&st.Process)
+		st.Runs, err = runsOf(ctx, c, s.ledger, checkpoint.NewestRuns)
+		return err
 	})
 	if err != nil {
 		return st, err

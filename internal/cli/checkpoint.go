@@ -64,7 +64,7 @@ func (p *program) statusCommand() *cli.Command {
 		Name: "status", Usage: "what the checkpoint knows, and its last runs",
 		Description: `Shows how many rows are in each state, how many leads stand in each status, the
 last runs with their counts, and decisions that something found since contradicts.
-While a run goes on it shows what that run wrote down last, a second ago at most.
+While a run goes on it shows who runs, since when, and its folder and page.
 
 Example:
 

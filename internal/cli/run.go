@@ -49,6 +49,9 @@ func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options, 
 		return err
 	}
 	defer func() { p.endPage(live, err) }()
+	if live != nil && o.Witnesses != nil {
+		o.Witnesses.Page = live.URL()
+	}
 	o.Warnings = exposed(outputsOf(o.Files, c.String("metrics")))
 	shown := p.watch(c, in, &o, live)
 	o.LetGo, o.Files.Annotate = in.LetGo, &p.log

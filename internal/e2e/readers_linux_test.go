@@ -52,14 +52,15 @@ func TestStatusAndExportBesideARun(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{Latency: 20 * time.Millisecond})
 	w.leads(400)
-	run := []string{"import", "-m", "leads.yaml", "leads.csv", "--out", "none", "-c", "2"}
+	run := []string{"import", "-m", "leads.yaml", "leads.csv", "--out", "the-run", "-c", "2"}
 	first := w.command(run...)
 	if err := first.Start(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the run tells what it knows", func() bool {
+	eventually(t, "the run is shown", func() bool {
 		code, out := w.run("checkpoint", "status")
-		return code == 0 && strings.Contains(out, fmt.Sprintf("a run goes on (process %d)", first.Process.Pid)) && !strings.Contains(out, "\ncreated     0\n")
+		return code == 0 && strings.Contains(out, fmt.Sprintf("a run goes on (process %d): import ", first.Process.Pid)) &&
+			strings.Contains(out, "/the-run\n") && !strings.Contains(out, "\nleads       0,")
 	})
 	if err := first.Wait(); err != nil {
 		t.Fatal(err)

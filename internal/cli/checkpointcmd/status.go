@@ -113,8 +113,9 @@ func (d *Desk) Status() error {
 
 func (d *Desk) status(s *checkpoint.Status) {
 	fmt.Fprintf(d.Out, "checkpoint  %s\ntarget      %s, trunk %s\n", report.Escape(s.Path), report.Escape(s.Target.LeadsURL), report.Escape(s.Target.TrunkID))
-	if s.Process != 0 {
-		fmt.Fprintf(d.Out, "a run goes on (process %d); as of %s, rows in flight count as in doubt:\n", s.Process, s.At.Format(time.RFC3339))
+	if s.Holder != nil {
+		d.goesOn(s.Holder)
+		return
 	}
 	d.printCounts(s.Keys)
 	d.warn(s.Warnings)
@@ -133,10 +134,21 @@ func (d *Desk) status(s *checkpoint.Status) {
 	d.followUp(s)
 }
 
+// goesOn shows the run that uses the checkpoint just now.
+func (d *Desk) goesOn(w *checkpoint.Witness) {
+	fmt.Fprintf(d.Out, "\na run goes on (process %d): %s, since %s\n", w.Process, report.Escape(strings.TrimSpace(w.Command+" "+w.Run)), w.Started.UTC().Format(time.RFC3339))
+	for _, line := range []struct{ name, text string }{{"folder", w.Folder}, {"page", w.Page}} {
+		if line.text != "" {
+			fmt.Fprintf(d.Out, "%-10s  %s\n", line.name, report.Escape(line.text))
+		}
+	}
+	fmt.Fprintf(d.Out, "leads       %d, rows in flight included\nThe rest is shown when the run has ended.\n", w.Leads)
+}
+
 // followUp says what a person has to look at.
 func (d *Desk) followUp(s *checkpoint.Status) {
 	at := " --checkpoint " + shell.Path(s.Path)
-	if n := s.Keys[checkpoint.InDoubt]; n > 0 && s.Process == 0 {
+	if n := s.Keys[checkpoint.InDoubt]; n > 0 {
 		fmt.Fprintf(d.Out, "\n%d in doubt: list them with leadferry checkpoint export --state in_doubt%s, look each up in the console, write what you found into lead_id, and settle them with leadferry checkpoint resolve FILE.csv%s\n", n, at, at)
 	}
 	for _, x := range s.Contradictions {
