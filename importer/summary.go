@@ -160,9 +160,6 @@ func (r *run) remarks() []string {
 	if names := slices.DeleteFunc(slices.Clone(r.intake.unused), nameless); len(names) > 0 {
 		notes = append(notes, fmt.Sprintf("No part of the mapping uses %s %s.", columns(names), spelling.List(names, mostListed, nil)))
 	}
-	if slices.ContainsFunc(r.intake.unused, nameless) {
-		notes = append(notes, "A column without a name in the header is never sent.")
-	}
 	if names := r.Mapping.SearchedOnly(); len(names) > 0 && (!r.matches || r.Missing == MissingCreate) {
 		notes = append(notes, fmt.Sprintf("A locator searches by %s %s, but no content key holds %s: the service asks for the parts of an address in the content too.",
 			columns(names), spelling.List(names, mostListed, nil), english.PluralWord(len(names), "it", "them")))

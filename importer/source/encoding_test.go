@@ -47,10 +47,34 @@ var alphabets = map[string]string{
 	"x-mac-cyrillic": "aЖыЯё",
 	"shift_jis":      "a表ソ能ｱあー",
 	"euc-jp":         "a表ソ能ｱあ丂",
+	"iso-2022-jp":    "a表ソ能ｱあー",
 	"gb18030":        "a中文€😀ßḿ\uFFFD",
 	"gbk":            "a中文伟",
 	"big5":           "a功許蓋中",
 	"euc-kr":         "a한글똠",
+}
+
+// A line's end ends characters of two bytes, and what has no meaning in ISO-2022-JP spoils its own row only.
+func TestISO2022JP(t *testing.T) {
+	const kanji, ascii = "\x1b$B", "\x1b(B"
+	text := "id,name\n1," + kanji + "\x46\x7c\x4b\x5c" + ascii + ",\n" + // 日本
+		"2," + kanji + "\x46\x7c\n" + // never ended
+		"3,plain\n4," + kanji + "\x46\x7c\x4b\n" + // half a character
+		"5," + kanji + "\x21\x09" + ascii + "\n6,\xe9\n7,\x1b(J~" + ascii + "\n8,\x1b(I\x31" + ascii + "\n9,\x1b$x\n10,ok\n"
+	for _, oneByOne := range []bool{false, true} {
+		var in io.Reader = strings.NewReader(text)
+		if oneByOne {
+			in = iotest.OneByteReader(in)
+		}
+		f, err := source.Open("-", source.Options{Format: source.CSV, Encoding: "ISO-2022-JP", Stdin: in})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := "2:1|日本\n3:2|日\n4:3|plain\n5!encoding\n6!encoding\n7!encoding\n8!encoding\n9:8|ｱ\n10!encoding\n11:10|ok\n"
+		if diff := cmp.Diff(want, show(rowsOf(t, f))); diff != "" {
+			t.Error(diff)
+		}
+	}
 }
 
 // faults 91

@@ -100,7 +100,7 @@ func (f *File) Sheets() []string { return f.found.Sheets }
 
 // Warnings are remarks about the file for people, without values. The list is complete once the file is read to its
 // end.
-func (f *File) Warnings() []string { return f.found.Warnings }
+func (f *File) Warnings() []string { return f.found.Told() }
 
 // Next reads the next row into r, whose Cells it uses again: who keeps them gives it another Row. It returns io.EOF
 // after the last one, and a *LostError when the file cannot be read any further.

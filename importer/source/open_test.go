@@ -83,7 +83,6 @@ func TestOpenRefusesOptions(t *testing.T) {
 	for name, o := range map[string]source.Options{
 		"format":               {Format: "ods"},
 		"encoding":             {Format: source.CSV, Encoding: "latin-nine"},
-		"ISO-2022-JP":          {Format: source.CSV, Encoding: "iso-2022-jp"},
 		"x-user-defined":       {Format: source.CSV, Encoding: "x-user-defined"},
 		"hz-gb-2312":           {Format: source.CSV, Encoding: "hz-gb-2312"},
 		"not text in utf-16le": {Format: source.CSV, Encoding: "utf-16"},

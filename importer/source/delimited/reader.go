@@ -151,6 +151,9 @@ func (r *Reader) give(row *rows.Row, size int, problem *rows.Problem) {
 	if problem == nil && !r.fits() {
 		problem = r.wrongWidth()
 	}
+	if problem == nil && r.columns.HasUnnamed() {
+		r.columns.CountUnnamed(r.fields, row.Line, r.found)
+	}
 	if problem == nil && r.columns.Whole && cap(row.Cells) >= r.columns.Width {
 		row.Cells, r.fields = r.fields[:r.columns.Width], row.Cells // each is a room for the other's next
 		return
@@ -183,16 +186,13 @@ func (r *Reader) pass(size int) {
 // fits says that the record has a cell for each column, and nothing beyond. Empty fields beyond the header are let
 // pass, as Excel writes them.
 func (r *Reader) fits() bool {
-	return len(r.fields) >= r.columns.Width && rows.Used(r.fields) <= r.columns.Width
+	return len(r.fields) >= r.columns.Width && rows.Used(r.fields) <= r.columns.Width+r.columns.Nameless
 }
 
 func (r *Reader) wrongWidth() *rows.Problem {
 	c := &r.columns
 	p := &rows.Problem{Code: "columns", Text: fmt.Sprintf("the row has %s instead of %d", english.Plural(len(r.fields), "cell", ""), c.Width)}
-	switch last := rows.Used(r.fields); {
-	case last > c.Width && last <= c.Width+c.Nameless:
-		p.Text = fmt.Sprintf("the row holds something in column %d, which has no name in the header", last)
-	case c.Width == 1 && c.Line > 0:
+	if c.Width == 1 && c.Line > 0 {
 		p.Hint = fmt.Sprintf("line %d was taken for the header; take out what stands before the header, or set the delimiter", c.Line)
 	}
 	return p

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
+	"io"
 	"maps"
 	"unicode"
 	"unicode/utf8"
@@ -11,6 +12,7 @@ import (
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/htmlindex"
+	"golang.org/x/text/encoding/japanese"
 	"golang.org/x/text/encoding/simplifiedchinese"
 	"golang.org/x/text/transform"
 
@@ -50,7 +52,12 @@ func Decode(in *bufio.Reader, o rows.Options, found *rows.Found) (*Window, error
 		return New(in, o.MaxRecord), nil
 	}
 	d := &decoder{charset: c, codec: c.encoding.NewDecoder().Transformer, spots: map[int64]spot{}}
-	w := New(transform.NewReader(in, d), o.MaxRecord)
+	var text io.Reader = in
+	if c.before != nil {
+		c.before.Reset()
+		text = transform.NewReader(in, c.before)
+	}
+	w := New(transform.NewReader(text, d), o.MaxRecord)
 	w.encoding, w.decoder = c.label, d
 	return w, nil
 }
@@ -60,6 +67,7 @@ type charset struct {
 	label       string
 	encoding    encoding.Encoding
 	replacement string                // how a true U+FFFD is written; "" where it cannot be
+	before      transform.Transformer // what turns the file's text into this encoding; nil: it is
 	wide        bool                  // its units have two bytes
 	single      bool                  // each character has one byte
 	lone80      string                // what the byte 0x80 alone is read as, though the encoder does not write it so; or ""
@@ -93,8 +101,7 @@ func findCharset(label string) (charset, error) {
 		c.encoding = simplifiedchinese.GB18030
 		c.replacement, c.lax, c.lone80 = "\x84\x31\xA4\x37", laxGB18030, "€"
 	case "iso-2022-jp":
-		// x/text does not check the second byte of a character and so could take a line's end for half of one.
-		return charset{}, &rows.OpenError{Text: "text in ISO-2022-JP cannot be read: its characters change their meaning within a line", Hint: "save the file as UTF-8 or Shift_JIS"}
+		c.encoding, c.before = japanese.EUCJP, new(iso2022jp)
 	default:
 		c.single = true
 	}
@@ -103,7 +110,7 @@ func findCharset(label string) (charset, error) {
 
 // isUTF8 says that a text beyond ASCII was read in this encoding though what the file holds is UTF-8.
 func (c *charset) isUTF8(text []byte) bool {
-	if c.wide {
+	if c.wide || c.before != nil { // bytes beyond ASCII are none of its text
 		return false
 	}
 	return c.encodes([][]byte{text}) || c.lone80 != "" && c.encodes(bytes.Split(text, []byte(c.lone80)))
@@ -304,6 +311,9 @@ func (d *decoder) slowly(dst, src []byte, atEOF bool) (nDst, nSrc int, err error
 			}
 			is.bytes = string(rest[:size])
 			n = copy(one, []byte{undecodable})
+		}
+		if d.charset.before != nil { // where in the file it stands is not known
+			is = spot{-1, "\x00"}
 		}
 		if (bad || one[0] == 0) && len(d.spots) < maxSpots {
 			d.spots[d.decoded+int64(nDst)] = is

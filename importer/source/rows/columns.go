@@ -7,8 +7,6 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/dustin/go-humanize/english"
 )
 
 // What leadferry adds to a rejects file: columns whose names begin with Reserved, or one member of that name
@@ -41,10 +39,11 @@ type Columns struct {
 	Line     int   // on which the header stands; 0: the file has none
 	Width    int   // columns of the file
 	Keep     []int // columns that are the rows' own
-	Nameless int   // columns behind the others that the header has no names for
+	Nameless int   // columns behind the others that the header has blank names for
 	Whole    bool  // all columns are the rows' own
 
 	names   []string // of all columns
+	blank   bool     // some are blank
 	lengths uint64   // of them in characters: one bit each, the last for all longer ones
 	text    int      // column TextColumn; -1: none
 	outcome int      // column OutcomeColumn; -1: none
@@ -54,9 +53,9 @@ type Columns struct {
 // NewColumns takes the names of a header on this line, or of the options where line is 0.
 //
 // Names are taken without white space and invisible characters at their ends. A header may end with blank cells, as
-// spreadsheets write them for columns that were used once: those are no columns, and a row that holds something
-// there has a wrong number of cells. A name that is blank or stands twice is for the mapping to refuse, which may
-// not use it. Names that differ in case or white space only are told apart, with a warning.
+// spreadsheets write them for columns that were used once: rows need no cells there. What rows hold in columns without a
+// name, wherever they stand, is counted and never sent. A name that is blank or stands twice is for the mapping to refuse,
+// which may not use it. Names that differ in case or white space only are told apart, with a warning.
 func NewColumns(names []string, line int, o Options, found *Found) (Columns, error) {
 	names = Trimmed(names)
 	c := Columns{Header: &Header{}, Line: line, text: -1, outcome: -1, null: o.Null}
@@ -70,6 +69,7 @@ func NewColumns(names []string, line int, o Options, found *Found) (Columns, err
 	c.names, c.Width = names, len(names)
 	for i, name := range names {
 		c.lengths |= lengthBit(utf8.RuneCountInString(name))
+		c.blank = c.blank || name == ""
 		switch {
 		case name == TextColumn:
 			c.text = i
@@ -82,9 +82,6 @@ func NewColumns(names []string, line int, o Options, found *Found) (Columns, err
 	}
 	c.Header.Own = len(c.Keep)
 	c.Whole = len(c.Keep) == c.Width
-	if c.Nameless > 0 {
-		found.Warn("the header ends with %s; a row that holds something there is not read", english.Plural(c.Nameless, "blank cell", ""))
-	}
 	warnOfSimilar(names, found)
 	found.Header = c.Header
 	return c, nil
@@ -116,6 +113,22 @@ func warnOfSimilar(names []string, found *Found) {
 		}
 	}
 }
+
+// CountUnnamed counts a row that holds something in a column without a name.
+func (c *Columns) CountUnnamed(fields []string, line int, found *Found) {
+	for i, cell := range fields {
+		if cell == "" || i < c.Width && (c.names == nil || c.names[i] != "") || IsBlank(cell, c.null) {
+			continue
+		}
+		if found.Unnamed++; found.Unnamed == 1 {
+			found.unnamed = line
+		}
+		return
+	}
+}
+
+// HasUnnamed says that a row may hold something in such a column.
+func (c *Columns) HasUnnamed() bool { return c.Nameless > 0 || c.blank }
 
 // Uncorrected finds a row of a rejects file that could not be taken apart and stands there as text still, which
 // becomes the text of r, or whose text was taken away and nothing put in its place.

@@ -49,8 +49,8 @@ type Options struct {
 	// Null are the cells that count as empty, beside blank ones.
 	Null []string
 	// Encoding is the label of the text's encoding as the WHATWG Encoding Standard has it, in any case. A byte
-	// order mark beats it; without both the text must be UTF-8. ISO-2022-JP, x-user-defined and the encodings that
-	// the standard only replaces are refused. Workbooks do not need it.
+	// order mark beats it; without both the text must be UTF-8. x-user-defined and the encodings that the standard only
+	// replaces are refused. Workbooks do not need it.
 	Encoding string
 	// Sheet names the sheet of a workbook to read; "" is the first one that is not hidden.
 	Sheet string
@@ -175,6 +175,8 @@ type Found struct {
 	Encoding  string   // label of the text's encoding, as "utf-8"; "" for a workbook
 	Other     bool     // an encoding other than UTF-8 was named, whatever a byte order mark said
 	Blank     int      // rows without any data that were passed over; they have no number
+	Unnamed   int      // rows that hold something in a column without a name, which is never sent
+	unnamed   int      // line of the first of them
 	Sheets    []string // of a workbook, in quotes: others that hold something
 	Warnings  []string // for people, without values
 }
@@ -182,6 +184,15 @@ type Found struct {
 // Warn adds to what people should know about the file.
 func (f *Found) Warn(format string, args ...any) {
 	f.Warnings = append(f.Warnings, fmt.Sprintf(format, args...))
+}
+
+// Told are the warnings, complete once the file was read to its end.
+func (f *Found) Told() []string {
+	if f.Unnamed == 0 {
+		return f.Warnings
+	}
+	return append(f.Warnings[:len(f.Warnings):len(f.Warnings)], fmt.Sprintf("%s in a column without a name, which is never sent: the first on line %d",
+		english.PluralWord(f.Unnamed, "1 row holds something", fmt.Sprintf("%d rows hold something", f.Unnamed)), f.unnamed))
 }
 
 // LeftOut warns of lines that were not read, from this one on, for what the mapping says of its source.

@@ -155,6 +155,9 @@ func (r *Reader) Next(row *rows.Row) error {
 	if row.Problem == nil {
 		row.Repeats = r.columns.HeaderAgain(r.fields)
 		r.give(row)
+		if r.columns.HasUnnamed() {
+			r.columns.CountUnnamed(r.fields, row.Line, r.found)
+		}
 	}
 	if (row.Problem != nil || len(row.Faults) > 0) && row.Text == "" {
 		row.Text = asCSV(r.fields)
@@ -267,7 +270,7 @@ func (r *Reader) spread() {
 			continue
 		}
 		r.fields = append(r.fields, cell)
-		if r.beyond == 0 && !c.faulty && strings.TrimSpace(cell) != "" {
+		if r.beyond == 0 && c.column >= width+r.columns.Nameless && !c.faulty && strings.TrimSpace(cell) != "" {
 			r.beyond = c.column
 		}
 	}
