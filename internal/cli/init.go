@@ -77,7 +77,11 @@ func (p *program) runInit(c *cli.Context) error {
 	}
 	fmt.Fprintf(&p.out, "Wrote %s. It is a guess: read it before anything is sent.\n", report.Escape(target))
 	tell(&p.out, proposal.Notes)
-	fmt.Fprintf(&p.out, "Next: leadferry validate -m %s %s\n", shell.Path(target), shell.Path(names[0]))
+	input := names[0]
+	if input != "-" {
+		input = shell.Path(input)
+	}
+	fmt.Fprintf(&p.out, "Next: leadferry validate -m %s %s\n", shell.Path(target), input)
 	return nil
 }
 

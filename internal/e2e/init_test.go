@@ -267,6 +267,8 @@ func TestInitNeverPassesOverALineThatCannotBeRead(t *testing.T) {
 		"Korean":                             {in(korean.EUCKR, "이름;주소;도시\n김민수;강남대로 1;서울\n이영희;해운대로 2;부산\n"), `(?m)^hint: [^-]*--encoding euc-kr`},
 		"UTF-16 without a byte order mark":   {in(utf16, "Name;Straße;Ort\n"+leads.String()), `(?m)^hint: [^-]*--encoding utf-16le`},
 		"UTF-16 of few letters of ASCII":     {in(utf16, "Имя;Адрес;Город\n"+russian.String()), `(?m)^hint: [^-]*--encoding utf-16le`},
+		"Western of a Macintosh":             {in(charmap.Macintosh, "Name;Straße;Größe\n"+leads.String()), `(?m)^hint: [^-]*--encoding macintosh`},
+		"two encodings":                      {"Name;Straße;Ort\nJ\xf6rg;Weg;K\xf6ln\n" + leads.String(), `(?m)^hint: [^-]*--encoding windows-1252`},
 		"a NUL in the header":                {"Name;Str\x00asse;Ort\n" + leads.String(), `NUL`},
 		"a NUL in a row":                     {header + "A\x00;b;c\n" + leads.String(), `NUL`},
 		"a header whose quote is not closed": {"Name;\"Street;City\n" + leads.String(), `quote`},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -33,6 +34,9 @@ func Sample(c *cli.Context, stdin io.Reader, name string) (propose.Input, error)
 	r := l.best(o)
 	if lost, ok := errors.AsType[*source.LostError](r.err); ok {
 		r.err = exit.Usage(lost.Error(), cmp.Or(lost.Hint, "mend the file, or fetch it again"))
+	}
+	if r.err == nil && len(r.rows) == 0 && len(r.bad) > 0 {
+		r.err = exit.Usage(fmt.Sprintf("%s:%d: no row can be read: %s", name, r.bad[0].Line, r.bad[0].Why), "name the format of the file with --format, or export it anew")
 	}
 	return r.input(name), r.err
 }

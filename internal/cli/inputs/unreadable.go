@@ -34,23 +34,28 @@ func (l *layout) refusal(u unread, o source.Options) error {
 	if fit := l.encodings(o); !u.isText() && len(fit) > 0 {
 		hint = "set the encoding that the file was written in, by its words: --encoding " + strings.Join(fit, " or --encoding ") + ", or save it as UTF-8"
 	}
-	return exit.Usage(fmt.Sprintf("%s:%d: %s; init reads past no such line, since it may be the header", l.name, u.line, u.problem.Text), hint)
+	return exit.Usage(fmt.Sprintf("%s:%d: %s; no mapping was written, since a header or leads would be missed", l.name, u.line, u.problem.Text), hint)
 }
 
 // candidates are encodings that tables are exported in. Of those that fit equally well, the first is named first.
 var candidates = []string{
-	"windows-1252", "windows-1250", "windows-1253", "windows-1251", "windows-1254", "koi8-r", "ibm866", "shift_jis", "gb18030", "euc-kr", "big5",
+	"windows-1252", "windows-1250", "windows-1253", "windows-1251", "windows-1254", "macintosh", "koi8-r", "ibm866", "shift_jis", "gb18030", "euc-kr", "big5",
 	"utf-16le", "utf-16be",
 }
 
 // encodings are the candidates that fit the words of the file best.
 func (l *layout) encodings(o source.Options) (labels []string) {
 	const most, equal = 3, 0.02
+	o.Format, o.Frame = source.CSV, source.Frame{}
+	isForeignLine := func(text string) bool { return strings.ContainsFunc(text, isForeign) }
+	if named, _ := l.lines(o, isForeignLine); len(named) > 0 {
+		return nil // some lines are text beyond ASCII: the file mixes encodings
+	}
 	fits := map[string]float64{}
 	best := 0.0
 	for _, label := range candidates {
-		o.Encoding, o.Format, o.Frame = label, source.CSV, source.Frame{}
-		lines, unread := l.lines(o, func(text string) bool { return strings.ContainsFunc(text, isForeign) })
+		o.Encoding = label
+		lines, unread := l.lines(o, isForeignLine)
 		wide := strings.HasPrefix(label, "utf-16")
 		if unread.line > 0 || wide && len(lines) < 2 {
 			continue
