@@ -148,7 +148,7 @@ func TestNewCheckpointIsAnnouncedAndPrivate(t *testing.T) {
 		t.Error("announced as new again:", d.Info().Warnings)
 	}
 	files, err := os.ReadDir(filepath.Dir(path))
-	if err != nil || len(files) != 2 { // with PATH.status, while it is open
+	if err != nil || len(files) != 1 {
 		t.Errorf("files left: %v %v", files, err)
 	}
 	for _, f := range files {
