@@ -19,8 +19,8 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// Config says which service a Client speaks to, and how. BaseURL is needed always. Without ClientID and ClientSecret the
-// Client is good for Login and CreateOAuthClient only; without LeadsURL and TrunkID it creates no leads.
+// Config says which service a Client speaks to, and how. BaseURL is needed always. Without ClientID and ClientSecret
+// the Client is good for Login and CreateOAuthClient only; without LeadsURL and TrunkID it creates no leads.
 type Config struct {
 	BaseURL      string // general API, without /v3
 	LeadsURL     string // lead creation application, without /v1
@@ -193,8 +193,8 @@ func plainID(field, name, id string) error {
 	return nil
 }
 
-// NewRequestID returns a random UUID for the header that [Config].RequestIDHeader names, to be that of a request's first
-// attempt.
+// NewRequestID returns a random UUID for the header that [Config].RequestIDHeader names, to be that of a request's
+// first attempt.
 func NewRequestID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
@@ -202,8 +202,8 @@ func NewRequestID() string {
 	return RequestIDOf(fmt.Sprintf("%x-%x-%x-%x-%x", b[0:4], b[4:6], b[6:8], b[8:10], b[10:16]), 1)
 }
 
-// RequestIDOf is the ID of a request's n-th attempt, n from 1: its last two digits count them. So each attempt has an ID of its
-// own, and one that is known before the first leaves tells all; "" has none.
+// RequestIDOf is the ID of a request's n-th attempt, n from 1: its last two digits count them. So each attempt has an
+// ID of its own, and one that is known before the first leaves tells all; "" has none.
 func RequestIDOf(id string, n int) string {
 	if len(id) < 2 {
 		return id
@@ -211,8 +211,8 @@ func RequestIDOf(id string, n int) string {
 	return fmt.Sprintf("%s%02x", id[:len(id)-2], min(n, 255))
 }
 
-// CheckRequestIDHeader refuses, by a *[ConfigError], names that a request ID cannot stand under. No header with a meaning of its
-// own in HTTP ends in ID, except those for which somebody on the way might send the request again.
+// CheckRequestIDHeader refuses, by a *[ConfigError], names that a request ID cannot stand under. No header with a
+// meaning of its own in HTTP ends in ID, except those for which somebody on the way might send the request again.
 func CheckRequestIDHeader(name string) error {
 	fail := func(sentence, hint string) error {
 		return &ConfigError{"RequestIDHeader", "the header for request IDs " + sentence, hint}
@@ -238,8 +238,8 @@ func validID(id string) bool {
 	return len(id) <= 128 && strings.Trim(id, ".") != "" && strings.Trim(id, idSigns) == ""
 }
 
-// Proxy is what stands between this machine and the service, and opens a way through itself: an HTTP proxy, by CONNECT, or
-// a SOCKS5 proxy (RFC 1928). It sees neither requests nor answers.
+// Proxy is what stands between this machine and the service, and opens a way through itself: an HTTP proxy, by CONNECT,
+// or a SOCKS5 proxy (RFC 1928). It sees neither requests nor answers.
 type Proxy struct {
 	scheme       string // http, https or socks5
 	name         string // of its host
@@ -249,8 +249,8 @@ type Proxy struct {
 
 var proxyPorts = map[string]string{"http": "80", "https": "443", "socks5": "1080"}
 
-// ParseProxy reads the address of a proxy: http, which is meant where there is no scheme, https or socks5, with user and
-// password if need be. Its error is a *[ConfigError] that repeats nothing of the address.
+// ParseProxy reads the address of a proxy: http, which is meant where there is no scheme, https or socks5, with user
+// and password if need be. Its error is a *[ConfigError] that repeats nothing of the address.
 func ParseProxy(text string) (*Proxy, error) {
 	fail := func(sentence, hint string) (*Proxy, error) {
 		return nil, &ConfigError{"Proxy", "the proxy " + sentence, hint}

@@ -81,8 +81,8 @@ func (h *host) enter(ctx context.Context, limit time.Time) error {
 	}
 }
 
-// takeIdle takes out the idle connection that was used last, if the call may go over it; once says that the call must be the
-// only one on its connection. For a new one it makes room: resting ones count among those that may be open.
+// takeIdle takes out the idle connection that was used last, if the call may go over it; once says that the call must
+// be the only one on its connection. For a new one it makes room: resting ones count among those that may be open.
 func (h *host) takeIdle(kind use, now time.Time) (c *conn, once bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -143,8 +143,8 @@ func (h *host) closeIdle() {
 }
 
 // conn is a connection to the service. It carries one call at a time, by one goroutine that writes the whole request
-// before it reads: so "a byte has left" is a count, and an answer is never taken for another call's. The price: an answer
-// that comes before a large body has left is heard only after it, or after the time limit.
+// before it reads: so "a byte has left" is a count, and an answer is never taken for another call's. The price: an
+// answer that comes before a large body has left is heard only after it, or after the time limit.
 type conn struct {
 	net.Conn                   // the socket, or TLS upon it
 	socket    *socket          // what passes the machine's border
@@ -164,8 +164,8 @@ func (c *conn) rest(now time.Time) time.Duration {
 	return max(now.Sub(c.idleSince), now.Round(0).Sub(c.idleSince.Round(0)))
 }
 
-// noteKeepAlive notes for how long the server keeps a resting connection. Half of that is used: its clock began before ours,
-// and ends before what is sent then has arrived.
+// noteKeepAlive notes for how long the server keeps a resting connection. Half of that is used: its clock began before
+// ours, and ends before what is sent then has arrived.
 func (c *conn) noteKeepAlive(h http.Header) {
 	for word := range strings.SplitSeq(strings.Join(h["Keep-Alive"], ","), ",") {
 		name, value, _ := strings.Cut(strings.TrimSpace(word), "=")
@@ -176,8 +176,9 @@ func (c *conn) noteKeepAlive(h http.Header) {
 	}
 }
 
-// strays tells whether an answer names a lead that is not the request's: another one, or to a create the one of the answer
-// before. Then it may be an answer too many, and the request's own is still to come: the next one would take it for its own.
+// strays tells whether an answer names a lead that is not the request's: another one, or to a create the one of the
+// answer before. Then it may be an answer too many, and the request's own is still to come: the next one would take it
+// for its own.
 func (c *conn) strays(r *request) bool {
 	if r.named == nil {
 		return false

@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -26,35 +25,6 @@ func held(t *testing.T, h *host) *conn {
 		t.Fatalf("%d connections rest, want 1", len(h.idle))
 	}
 	return h.idle[0]
-}
-
-// Connections go from call to call: what one call sees of its connection must not be
-// what the next one has done with it.
-func TestEveryAnsweredCallIsObserved(t *testing.T) {
-	var observed atomic.Int64
-	c := config(answers(t, answerText(201, `{"leadID":"l-1"}`)).address())
-	c.Concurrency = 4
-	c.Observe = func(call Call) {
-		if call.Kind == "create" {
-			observed.Add(1)
-		}
-	}
-	client := signedIn(t, c)
-	const workers, calls = 32, 300
-	var group sync.WaitGroup
-	for range workers {
-		group.Go(func() {
-			for range calls {
-				if _, err := client.Create(t.Context(), someLead()); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	group.Wait()
-	if n := observed.Load(); n != workers*calls {
-		t.Errorf("%d of %d calls observed", n, workers*calls)
-	}
 }
 
 // fault 47: what came behind an answer is never the next call's: its connection is not used again.
@@ -331,33 +301,5 @@ func TestContextOfSeveralCalls(t *testing.T) {
 	cancel()
 	if e := fault(t, client); e != nil || held(t, client.leads) != w {
 		t.Errorf("%v, over the same connection: %v", e, held(t, client.leads) == w)
-	}
-}
-
-// A call that is given up leaves no connection behind that another one could take, and does not disturb others.
-func TestCallsThatAreGivenUp(t *testing.T) {
-	p := answers(t, answerText(201, createdBody))
-	c := config(p.address())
-	c.Concurrency = 4
-	client := signedIn(t, c)
-	var group sync.WaitGroup
-	for range 8 {
-		group.Go(func() {
-			for n := range 200 {
-				ctx, cancel := context.WithCancel(t.Context())
-				if n%2 == 0 {
-					go cancel()
-				}
-				_, err := client.Create(ctx, someLead())
-				if e, ok := err.(*Error); err != nil && (!ok || n%2 != 0 || e.Reason != ReasonCanceled) {
-					t.Errorf("call %d: %v", n, err)
-				}
-				cancel()
-			}
-		})
-	}
-	group.Wait()
-	if n := len(client.leads.room); n != 0 {
-		t.Errorf("%d connections are still in use", n)
 	}
 }

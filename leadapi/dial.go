@@ -64,8 +64,8 @@ func (c Config) newHost(u *url.URL) (*host, error) {
 	return &host{way: w, room: make(chan struct{}, c.Concurrency)}, nil
 }
 
-// tlsFor is how TLS is spoken with whoever has a certificate for name. Sessions are resumed, which spares the certificates'
-// check and most of the time of a handshake.
+// tlsFor is how TLS is spoken with whoever has a certificate for name. Sessions are resumed, which spares the
+// certificates' check and most of the time of a handshake.
 func (c Config) tlsFor(name string, trusted *x509.CertPool) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, ServerName: name, RootCAs: trusted,
@@ -81,7 +81,8 @@ func certFile() string {
 	return ""
 }
 
-// dialError is why there is no connection, in words made here: what lies below may quote an address with a password in it.
+// dialError is why there is no connection, in words made here: what lies below may quote an address with a password in
+// it.
 type dialError struct {
 	step       string // "connect", "proxy" or "tls"
 	reason     string // ReasonConnect, where it may be otherwise the next time
@@ -90,8 +91,8 @@ type dialError struct {
 
 func (e *dialError) Error() string { return e.text }
 
-// open dials, and where that fails fast, dials again at once: behind one address there may be several nodes, of which one
-// is down, and a run has no reason to pause for it.
+// open dials, and where that fails fast, dials again at once: behind one address there may be several nodes, of which
+// one is down, and a run has no reason to pause for it.
 func (w *way) open(ctx context.Context, limit time.Time) (*conn, error) {
 	for n := 0; ; n++ {
 		began := time.Now()
@@ -106,8 +107,8 @@ func (w *way) open(ctx context.Context, limit time.Time) (*conn, error) {
 	}
 }
 
-// dial connects, goes through the proxy where there is one, and makes a TLS handshake where the host wants it. It tells of each
-// step that is made. Of what is written here nothing is the request's: its bytes are counted from then on.
+// dial connects, goes through the proxy where there is one, and makes a TLS handshake where the host wants it. It tells
+// of each step that is made. Of what is written here nothing is the request's: its bytes are counted from then on.
 func (w *way) dial(ctx context.Context, limit time.Time, made func(step string, c *conn)) (*conn, *dialError) {
 	within := min(dialLimit, time.Until(limit))
 	ctx, stop := context.WithTimeout(ctx, within)
@@ -210,7 +211,7 @@ func (w *way) cross(ctx context.Context, c *conn) *dialError {
 		}
 	}
 	limit, _ := ctx.Deadline()
-	_ = c.SetDeadline(limit) // fails for a closed connection only
+	_ = c.SetDeadline(limit)
 	defer context.AfterFunc(ctx, func() { _ = c.SetDeadline(longAgo) })()
 	ask := p.connect
 	if p.scheme == "socks5" {
@@ -223,7 +224,8 @@ func (w *way) cross(ctx context.Context, c *conn) *dialError {
 	return fault
 }
 
-// connect asks an HTTP proxy for a connection (RFC 9110, section 9.3.6). The answer's head is bounded, its body is not read.
+// connect asks an HTTP proxy for a connection (RFC 9110, section 9.3.6). The answer's head is bounded, its body is not
+// read.
 func (p *Proxy) connect(_ context.Context, c net.Conn, address string) *dialError {
 	request := "CONNECT " + address + " HTTP/1.1\r\nHost: " + address + "\r\nUser-Agent: leadferry\r\n"
 	if p.user != "" || p.secret != "" {
@@ -246,8 +248,8 @@ func (p *Proxy) connect(_ context.Context, c net.Conn, address string) *dialErro
 	return nil
 }
 
-// refusal is the error for an answer of an HTTP proxy that opens no way. What says that the proxy cannot now is waited for;
-// what says that it does not, stops a run.
+// refusal is the error for an answer of an HTTP proxy that opens no way. What says that the proxy cannot now is waited
+// for; what says that it does not, stops a run.
 func (p *Proxy) refusal(status int) *dialError {
 	reason := ReasonProxy
 	switch {
@@ -280,8 +282,8 @@ func (p *Proxy) fault(reason, text, hint string) *dialError {
 	return &dialError{reason: reason, text: "the proxy " + p.String() + " " + text, hint: hint}
 }
 
-// socks asks a SOCKS5 proxy for a connection. Why it opens none is told in x/net's words; that it does not take the user is
-// seen in the bytes of its first answers.
+// socks asks a SOCKS5 proxy for a connection. Why it opens none is told in x/net's words; that it does not take the
+// user is seen in the bytes of its first answers.
 func (p *Proxy) socks(ctx context.Context, c net.Conn, address string) *dialError {
 	var auth *proxy.Auth
 	if p.user != "" {
@@ -321,7 +323,8 @@ func (c *connected) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// refused tells whether the proxy took none of the ways to sign in (RFC 1928, section 3), or not the user (RFC 1929, section 2).
+// refused tells whether the proxy took none of the ways to sign in (RFC 1928, section 3), or not the user (RFC 1929,
+// section 2).
 func (c *connected) refused() bool {
 	return len(c.said) == 2 && c.said[0] == 5 && c.said[1] == 0xff || len(c.said) == 4 && c.said[1] == 2 && c.said[3] != 0
 }
@@ -361,7 +364,8 @@ func (c *conn) handshake(ctx context.Context, config *tls.Config, certificate *t
 // revoked, expired or unknown certificate, unknown authority, access denied, certificate required.
 var certificateAlerts = []uint64{42, 43, 44, 45, 46, 48, 49, 116}
 
-// handshakeFailure is what some say instead, mostly before TLS 1.3. It may be about anything, unless a certificate was asked for.
+// handshakeFailure is what some say instead, mostly before TLS 1.3. It may be about anything, unless a certificate was
+// asked for.
 const handshakeFailure = 40
 
 // alertOf is the number of the alert that a peer has sent; the library's type for it has no name outside.
@@ -373,8 +377,8 @@ func alertOf(err error) (uint64, bool) {
 	return reflect.ValueOf(remote.Err).Uint(), true
 }
 
-// certificateRefused is the error for an alert about the client's certificate; nil where err is none. In TLS 1.3 it comes once the
-// handshake seems to be over, and says nothing of whether the request was applied.
+// certificateRefused is the error for an alert about the client's certificate; nil where err is none. In TLS 1.3 it
+// comes once the handshake seems to be over, and says nothing of whether the request was applied.
 func (w *way) certificateRefused(c *conn, err error) *dialError {
 	alert, ok := alertOf(err)
 	if !ok || !slices.Contains(certificateAlerts, alert) && !(alert == handshakeFailure && c.asked) {
@@ -391,8 +395,9 @@ func (w *way) certificateRefused(c *conn, err error) *dialError {
 	return fault
 }
 
-// handshakeFault says why a handshake failed with whoever should have had a certificate for name. What is wrong with that will be
-// so the next time; anything else may pass: one node of many may answer in plain text, or another one be about to start.
+// handshakeFault says why a handshake failed with whoever should have had a certificate for name. What is wrong with
+// that will be so the next time; anything else may pass: one node of many may answer in plain text, or another one be
+// about to start.
 func handshakeFault(err error, whose, name string) *dialError {
 	untrusted, ok := errors.AsType[*tls.CertificateVerificationError](err)
 	if !ok {

@@ -52,8 +52,8 @@ const (
 	ReasonCanceled     = "canceled"     // the caller's context ended
 )
 
-// Error is a call that failed. It wraps nothing from below, which may quote secrets, but the end of the caller's context or
-// of the time limit.
+// Error is a call that failed. It wraps nothing from below, which may quote secrets, but the end of the caller's
+// context or of the time limit.
 type Error struct {
 	Op            string        // "create", "update", "reach", "token", "login" or "client"
 	Status        int           // HTTP status; 0: no answer that can be told
@@ -87,7 +87,8 @@ func (e *Error) AsksToWait() bool {
 	return e.Status == http.StatusTooManyRequests || e.Unavailable() && e.HasRetryAfter
 }
 
-// Unavailable reports a 503. It says nothing of the request: proxies send it, with Retry-After too, for some that arrived.
+// Unavailable reports a 503. It says nothing of the request: proxies send it, with Retry-After too, for some that
+// arrived.
 func (e *Error) Unavailable() bool { return e.Status == http.StatusServiceUnavailable }
 
 // later tells whether the same request may do better after a while.
@@ -98,22 +99,24 @@ func (e *Error) later() bool {
 // appliedBy says what the status of an answer, other than a readable success, tells of the request. What HTTP does not
 // say to be refused may have been applied.
 func appliedBy(status int) (Applied, string) {
-	switch {
-	case status == http.StatusUnauthorized:
+	switch status {
+	case http.StatusUnauthorized:
 		return No, ReasonUnauthorized
-	case status == http.StatusProxyAuthRequired:
+	case http.StatusProxyAuthRequired:
 		return No, ReasonProxyAuth
-	case status == http.StatusMisdirectedRequest:
+	case http.StatusMisdirectedRequest:
 		return No, ReasonMisdirected
-	case status == http.StatusTooManyRequests:
+	case http.StatusTooManyRequests:
 		return No, ReasonThrottled
-	case status == http.StatusRequestTimeout, status == http.StatusTooEarly, status == 499:
+	case http.StatusRequestTimeout, http.StatusTooEarly, 499:
 		return Maybe, ReasonTimeout
-	case status/100 == 3:
+	}
+	switch status / 100 {
+	case 3:
 		return Maybe, ReasonRedirect
-	case status/100 == 4:
+	case 4:
 		return No, ReasonRefused
-	case status/100 == 5:
+	case 5:
 		return Maybe, ReasonServerError
 	}
 	return Maybe, ReasonBadAnswer
@@ -133,7 +136,8 @@ func interrupted(cause error, op string, applied Applied) *Error {
 	return e
 }
 
-// unanswered is the error of a call that got no answer. Its text is made here: what lies below may quote the peer or the address.
+// unanswered is the error of a call that got no answer. Its text is made here: what lies below may quote the peer or
+// the address.
 func unanswered(ctx context.Context, r request, sent bool, err error) *Error {
 	e := &Error{Op: r.op, Reason: ReasonConnect, Message: "nothing could be sent to " + r.host.domain + ": "}
 	if sent {
@@ -219,8 +223,8 @@ var ourMessages = []string{noLeadID, unreadable, redirects, noMessage, noText}
 // The error codes of a token endpoint (RFC 6749, section 5.2).
 var codes = []string{"invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type", "invalid_scope"}
 
-// code is all that is told of an answer to a request with credentials: one of the known error codes. The words around it
-// may repeat a secret in a form that nobody thinks of.
+// code is all that is told of an answer to a request with credentials: one of the known error codes. The words around
+// it may repeat a secret in a form that nobody thinks of.
 func code(body []byte) string {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return noMessage
@@ -231,8 +235,8 @@ func code(body []byte) string {
 	return "its words are not shown, for they may repeat a secret"
 }
 
-// words finds what the body of an error has to say to a person, in the forms that are common, since the service's own is
-// not specified; in an unknown form, that is the whole body.
+// words finds what the body of an error has to say to a person, in the forms that are common, since the service's own
+// is not specified; in an unknown form, that is the whole body.
 func words(body []byte) string {
 	if bytes.IndexByte(body, 0) >= 0 {
 		return noText

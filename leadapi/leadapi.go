@@ -18,7 +18,8 @@
 //	 rest, or close                 conn.go      closed after an error that leaves doubt, after bytes that nobody awaited,
 //	                                             after the caller's context ended, and when the peer says so
 //
-// The caller's context and Timeout end a call at any moment. Whether a byte had left by then decides what is said of it.
+// The caller's context and Timeout end a call at any moment. Whether a byte had left by then decides what is said of
+// it.
 //
 // It promises:
 //
@@ -98,8 +99,8 @@ func (c *Client) Close() {
 	}
 }
 
-// Call is one request as Observe and Trace see it; calls come from several goroutines at once. It holds nothing of what was
-// sent or answered.
+// Call is one request as Observe and Trace see it; calls come from several goroutines at once. It holds nothing of what
+// was sent or answered.
 type Call struct {
 	Kind      string // "create", "update", "token", "login", "client" or "reach"
 	Method    string

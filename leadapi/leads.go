@@ -13,7 +13,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// CreateRequest is the body of a create (section "Lead creation request body"): OrganizationID, or LocatorID with a LocationSearch.
+// CreateRequest is the body of a create (section "Lead creation request body"): OrganizationID, or LocatorID with a
+// LocationSearch.
 type CreateRequest struct {
 	OrganizationID string
 	LocatorID      string // used when OrganizationID is ""; one of the two is needed
@@ -75,7 +76,8 @@ func (r *UpdateRequest) AppendJSON(b []byte) []byte {
 	}{r.Status, r.ExternalID, r.Content})
 }
 
-// appendJSON appends a value to b. Its texts are UTF-8 and its literals are JSON: readers and mappings let in nothing else.
+// appendJSON appends a value to b. Its texts are UTF-8 and its literals are JSON: readers and mappings let in nothing
+// else.
 func appendJSON(b []byte, v any) []byte {
 	text, _ := json.Marshal(v, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true), jsontext.PreserveRawStrings(true))
 	return append(b, text...)
@@ -108,8 +110,8 @@ type Created struct {
 	Status         int    // HTTP status, 2xx
 }
 
-// Lead is what is read of the answer to an update (section "Lead"). A field is zero that is missing, of another type than
-// specified, or not of its pattern.
+// Lead is what is read of the answer to an update (section "Lead"). A field is zero that is missing, of another type
+// than specified, or not of its pattern.
 type Lead struct {
 	ID           string
 	OwnerID      string // of an ID's pattern
@@ -122,9 +124,9 @@ type Lead struct {
 
 const noLeads = "no leads URL and trunk ID are set"
 
-// Reach finds out whether lead creation gives answers at all, by a request that can make nothing: a GET of the
-// address that takes creates, without a token. Any answer is one, a refusal too, but one that asks to wait, and any 503,
-// is an error. Its error is an *[Error].
+// Reach finds out whether lead creation gives answers at all, by a request that can make nothing: a GET of the address
+// that takes creates, without a token. Any answer is one, a refusal too, but one that asks to wait, and any 503, is an
+// error. Its error is an *[Error].
 func (c *Client) Reach(ctx context.Context) error {
 	if c.leads == nil {
 		return unsent("reach", ReasonRefused, noLeads)
@@ -171,7 +173,8 @@ func (m *Created) read(body []byte, asked string) bool {
 }
 
 // Update sends one update (section "6. Update a lead"). Any error is an *[Error]; an ID that cannot stand in a path is
-// refused before anything is sent. The Lead is as the service answered: whether it is the one asked for is the caller's to check.
+// refused before anything is sent. The Lead is as the service answered: whether it is the one asked for is the caller's
+// to check.
 func (c *Client) Update(ctx context.Context, leadID string, r *UpdateRequest) (*Lead, error) {
 	if !validID(leadID) {
 		return nil, unsent("update", ReasonRefused, "the lead ID has characters that an ID cannot have")
@@ -235,8 +238,8 @@ func (c *Client) signed(ctx context.Context, r request, read func([]byte) bool) 
 	return status, fault
 }
 
-// validStatus tells whether a status looks like one, known or not: at most 64 letters, digits and the signs of labels, with
-// a letter or digit first.
+// validStatus tells whether a status looks like one, known or not: at most 64 letters, digits and the signs of labels,
+// with a letter or digit first.
 func validStatus(status string) bool {
 	for i, r := range status {
 		word := unicode.IsLetter(r) || unicode.IsDigit(r)

@@ -20,10 +20,10 @@ type Step struct {
 	Took         time.Duration // 0 where nothing was tried
 }
 
-// Probe tries step by step what a run needs of the service: for each application the way to it (connection, proxy, TLS),
-// then an answer of lead creation, to a GET without token, and a token for the account. It can make nothing. It tells
-// of each step when it is over; the steps behind one that does not work are left out. The way to an application takes 10 s at
-// most, an answer Config.Timeout.
+// Probe tries step by step what a run needs of the service: for each application the way to it (connection, proxy,
+// TLS), then an answer of lead creation, to a GET without token, and a token for the account. It can make nothing. It
+// tells of each step when it is over; the steps behind one that does not work are left out. The way to an application
+// takes 10 s at most, an answer Config.Timeout.
 func (c *Client) Probe(ctx context.Context, tell func(Step)) {
 	open := c.probeWay(ctx, c.general, tell)
 	if open {

@@ -37,8 +37,8 @@ type request struct {
 
 type content interface{ AppendJSON(b []byte) []byte }
 
-// do is the one way out: it makes a call and reads the answer to its end. read is given the body of a 2xx, and says whether it
-// could be read.
+// do is the one way out: it makes a call and reads the answer to its end. read is given the body of a 2xx, and says
+// whether it could be read.
 func (c *Client) do(ctx context.Context, r request, read func(body []byte) bool) (int, *Error) {
 	if ctx.Err() != nil {
 		return 0, interrupted(ctx.Err(), r.op, No)
@@ -84,13 +84,14 @@ func (c *Client) carry(ctx context.Context, r request, read func(body []byte) bo
 		return status, nil
 	}
 	fault = c.answered(r, a)
-	// An answer that leaves doubt may be another request's, and this one's still to come. After a 421 another node is wanted.
+	// An answer that leaves doubt may be another request's, and this one's still to come. After a 421 another node is
+	// wanted.
 	keep = keep && fault.Applied == No && fault.Reason != ReasonMisdirected
 	return status, fault
 }
 
-// ready returns a connection over which the request may leave now. The last thing that is looked at is whether the peer has
-// closed it.
+// ready returns a connection over which the request may leave now. The last thing that is looked at is whether the peer
+// has closed it.
 func (c *Client) ready(ctx context.Context, r *request, seen *Call) (*conn, *Error) {
 	for {
 		conn, err := r.host.take(ctx, r.limit, r.use)
@@ -114,9 +115,9 @@ func (c *Client) ready(ctx context.Context, r *request, seen *Call) (*conn, *Err
 	}
 }
 
-// write writes a request, the last on its connection where that is to be closed. Its parts are checked where they come from:
-// addresses and IDs hold no blanks, tokens visible ASCII only. There is never an Idempotency-Key: what lies between us and the
-// service might repeat the request for it.
+// write writes a request, the last on its connection where that is to be closed. Its parts are checked where they come
+// from: addresses and IDs hold no blanks, tokens visible ASCII only. There is never an Idempotency-Key: what lies
+// between us and the service might repeat the request for it.
 func (c *Client) write(r *request, last bool) []byte {
 	var body []byte
 	if r.content != nil {
@@ -139,8 +140,8 @@ func (c *Client) write(r *request, last bool) []byte {
 	return append(append(b, "\r\n\r\n"...), body...)
 }
 
-// roundTrip sends a request and reads its answer, until limit or the end of ctx. Where seen.Sent stays 0, nothing of the
-// request has left.
+// roundTrip sends a request and reads its answer, until limit or the end of ctx. Where seen.Sent stays 0, nothing of
+// the request has left.
 func (c *conn) roundTrip(ctx context.Context, limit time.Time, request []byte, seen *Call) (a answer, err error) {
 	_ = c.SetDeadline(limit) // fails for a closed connection only, as the first write then does
 	spared := context.AfterFunc(ctx, func() { _ = c.SetDeadline(longAgo) })
@@ -213,8 +214,8 @@ func (c *conn) receive(begins func()) (a answer, err error) {
 	return a, nil
 }
 
-// unpack undoes gzip, which is never asked for, and takes away a byte order mark. What is too large is not readable; what is
-// packed otherwise is no JSON.
+// unpack undoes gzip, which is never asked for, and takes away a byte order mark. What is too large is not readable;
+// what is packed otherwise is no JSON.
 func (a *answer) unpack() {
 	if !a.whole {
 		return
@@ -233,9 +234,9 @@ func (a *answer) unpack() {
 	a.body, a.readable = bytes.TrimPrefix(a.body, []byte("\ufeff")), true
 }
 
-// fieldsOf are the members of the object that body is; none where it cannot be read whole: one JSON object of valid UTF-8, no name
-// twice, nothing behind it. A member may be of another type than expected: the service is in alpha, and a lead's ID must not
-// be lost for a changed counter.
+// fieldsOf are the members of the object that body is; none where it cannot be read whole: one JSON object of valid
+// UTF-8, no name twice, nothing behind it. A member may be of another type than expected: the service is in alpha, and
+// a lead's ID must not be lost for a changed counter.
 func fieldsOf(body []byte) (all map[string]jsontext.Value) {
 	if json.Unmarshal(body, &all) != nil {
 		return nil

@@ -12,7 +12,8 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// OAuthClient is what is read of the answer to CreateOAuthClient (section "OAuth client"). The service never shows Secret again.
+// OAuthClient is what is read of the answer to CreateOAuthClient (section "OAuth client"). The service never shows
+// Secret again.
 type OAuthClient struct{ ID, Secret string }
 
 // Login exchanges a service account's e-mail and password for a temporary token (section "1. Login").
@@ -37,7 +38,8 @@ type account struct {
 
 func (a account) AppendJSON(b []byte) []byte { return appendJSON(b, &a) }
 
-// CreateOAuthClient makes an OAuth client with a temporary token (section "2. Create OAuth client"). It cannot be deleted here.
+// CreateOAuthClient makes an OAuth client with a temporary token (section "2. Create OAuth client"). It cannot be
+// deleted here.
 func (c *Client) CreateOAuthClient(ctx context.Context, jwt string) (*OAuthClient, error) {
 	if !validToken(jwt) {
 		return nil, unsent("client", ReasonRefused, "the temporary token has characters that a token cannot have")
@@ -76,8 +78,8 @@ func (c *Client) fetch(ctx context.Context, grant, refresh string) (*oauth2.Toke
 	}, func(body []byte) bool {
 		a := fieldsOf(body)
 		token.AccessToken, token.RefreshToken = fitting(a["access_token"], validToken), fitting(a["refresh_token"], validToken)
-		// The service's word for its life is a hint: nonsense counts as the specified default, and a life too short to work with
-		// is stretched, since a 401 renews the token in any case.
+		// The service's word for its life is a hint: nonsense counts as the specified default, and a life too short to
+		// work with is stretched, since a 401 renews the token in any case.
 		seconds, _ := strconv.ParseFloat(string(a["expires_in"]), 64)
 		if !(seconds > 0 && seconds <= longestLife.Seconds()) {
 			seconds = defaultLife.Seconds()
@@ -96,9 +98,9 @@ func (c *Client) fetch(ctx context.Context, grant, refresh string) (*oauth2.Toke
 // TokenStore keeps the token of one account for several processes. The times of a kept token are those of the machine's
 // clock, which may have been set since: they are hints, and a 401 says more.
 type TokenStore interface {
-	// Renew calls renew once with the token kept, a zero one where there is none, and keeps what it returns. While renew
-	// runs, no other process is in its own: so a refresh token is spent once. It waits for them until ctx ends. An error
-	// means that renew has not run, or that what it returned is not kept.
+	// Renew calls renew once with the token kept, a zero one where there is none, and keeps what it returns. While
+	// renew runs, no other process is in its own: so a refresh token is spent once. It waits for them until ctx ends.
+	// An error means that renew has not run, or that what it returned is not kept.
 	Renew(ctx context.Context, renew func(kept oauth2.Token) oauth2.Token) error
 }
 
@@ -168,8 +170,9 @@ func (k *keeper) usable() bool {
 	return k.token != nil && k.state != tokenRefused && k.now().Before(k.token.Expiry)
 }
 
-// renew gets a new token, unless another call has done so since there were as many renewals. When an early one fails, the
-// token at hand serves on. A token that another process had issued counts as accepted: where it is refused, it has expired.
+// renew gets a new token, unless another call has done so since there were as many renewals. When an early one fails,
+// the token at hand serves on. A token that another process had issued counts as accepted: where it is refused, it has
+// expired.
 func (k *keeper) renew(ctx context.Context, renewals int) (*oauth2.Token, *Error) {
 	if _, _, ended := k.current(); ended > renewals {
 		return k.last()
@@ -238,7 +241,8 @@ func (k *keeper) request(ctx context.Context) (token *oauth2.Token, state tokenS
 	return token, state, fault
 }
 
-// serves tells whether a kept token can be used without renewing it: it was issued, by the clock, and is not to be renewed yet.
+// serves tells whether a kept token can be used without renewing it: it was issued, by the clock, and is not to be
+// renewed yet.
 func (k *keeper) serves(kept *oauth2.Token) bool {
 	now := k.now()
 	return validToken(kept.AccessToken) && !now.Before(issued(kept)) && now.Before(renewAt(kept))

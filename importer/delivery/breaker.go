@@ -19,9 +19,10 @@ const (
 	reachLimit   = 10 * time.Second // for an answer, any at all
 )
 
-// Breaker is where every request waits before it leaves, in one queue. Nobody passes while the service asked to wait; one at
-// a time does while it gives no answers (contact), else as many as it bears (load) and --rate allows (pace); and creates one
-// at a time until one has left no doubt (creates). Each of these is a small machine that knows neither clock nor lock.
+// Breaker is where every request waits before it leaves, in one queue. Nobody passes while the service asked to wait;
+// one at a time does while it gives no answers (contact), else as many as it bears (load) and --rate allows (pace); and
+// creates one at a time until one has left no doubt (creates). Each of these is a small machine that knows neither
+// clock nor lock.
 type Breaker struct {
 	MaxWait time.Duration       // how long the service may stay silent; it changes while nothing is under way, or not at all
 	Asked   func(time.Duration) // told of waits that the service asks for; nil: nobody else sends to it
@@ -67,7 +68,8 @@ type Pass struct {
 	since   time.Time // when it left
 }
 
-// NewBreaker makes one that lets at most limit requests be under way, and perSecond of them leave in a second; 0: any number.
+// NewBreaker makes one that lets at most limit requests be under way, and perSecond of them leave in a second; 0: any
+// number.
 func NewBreaker(maxWait time.Duration, limit int, perSecond float64) *Breaker {
 	limit = max(limit, 1)
 	b := &Breaker{MaxWait: maxWait, load: load{limit: limit, window: float64(limit)}}
@@ -95,8 +97,8 @@ func (b *Breaker) enter(stopping context.Context, kind Kind) (Pass, error) {
 	return w.pass, w.err
 }
 
-// admit goes through the queue and lets out who may leave, or never will. It looks at stopping under the lock: what ends the
-// run because of an answer does so before it lets another create pass.
+// admit goes through the queue and lets out who may leave, or never will. It looks at stopping under the lock: what
+// ends the run because of an answer does so before it lets another create pass.
 func (b *Breaker) admit() {
 	now, held := time.Now(), hurdle{}
 	b.queue = slices.DeleteFunc(b.queue, func(w *waiter) bool {
@@ -229,8 +231,8 @@ func (b *Breaker) Conclude(p *Pass, shown Proof) {
 	*p = Pass{}
 }
 
-// Beware makes the breaker that of a run after one that stopped for doubts: a GET goes first, then one create, and where
-// that leaves doubt, too, it was the last.
+// Beware makes the breaker that of a run after one that stopped for doubts: a GET goes first, then one create, and
+// where that leaves doubt, too, it was the last.
 func (b *Breaker) Beware() { b.creates.ask, b.creates.wary = true, true }
 
 // askFirst notes, before anybody else may pass, whether the service is asked before the next create.
@@ -258,8 +260,8 @@ func (b *Breaker) Hold(d time.Duration) (longer bool) {
 	return longer
 }
 
-// ShareRate makes the breaker keep to a rate that it shares with others: nothing leaves but what Grant lets leave. ask is
-// told when more is wanted; it must not wait.
+// ShareRate makes the breaker keep to a rate that it shares with others: nothing leaves but what Grant lets leave. ask
+// is told when more is wanted; it must not wait.
 func (b *Breaker) ShareRate(perSecond float64, ask func()) {
 	b.pace = pace{every: time.Duration(float64(time.Second) / perSecond), ask: ask}
 }
@@ -289,8 +291,8 @@ func (b *Breaker) WhileWaiting(wait func()) {
 	b.mu.Unlock()
 }
 
-// Ahead is how many rows wait for nothing but a place, less the places that are free. It knows none where some wait for what
-// an answer brings, which may have to be durable first.
+// Ahead is how many rows wait for nothing but a place, less the places that are free. It knows none where some wait for
+// what an answer brings, which may have to be durable first.
 func (b *Breaker) Ahead() (rows int, known bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -13,8 +13,8 @@ const (
 	gone                   // it has been silent for too long: nobody passes any more
 )
 
-// contact knows whether there are answers. Only the probe of a silence ends it: what left before tells nothing new, neither
-// by an answer that comes late nor by one that never comes.
+// contact knows whether there are answers. Only the probe of a silence ends it: what left before tells nothing new,
+// neither by an answer that comes late nor by one that never comes.
 type contact struct {
 	state   contactState
 	silence int           // how many there have been
@@ -171,8 +171,8 @@ func (c *creates) back(p Pass, shown Proof) {
 	}
 }
 
-// maxLate is how old a piece of the fleet's rate may be: others may have sent what this worker had not. A request that leaves
-// a little late makes the next one no later.
+// maxLate is how old a piece of the fleet's rate may be: others may have sent what this worker had not. A request that
+// leaves a little late makes the next one no later.
 const (
 	maxLate  = time.Second
 	slipping = 10 * time.Millisecond

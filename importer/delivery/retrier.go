@@ -1,13 +1,13 @@
-// Package delivery sends requests: it says when each may leave, which are sent again, and when there is no sense in going
-// on. It knows requests and answers, and nothing of rows.
+// Package delivery sends requests: it says when each may leave, which are sent again, and when there is no sense in
+// going on. It knows requests and answers, and nothing of rows.
 //
 //	Retrier.Deliver ─▶ [Breaker: enter] ─▶ call ─▶ what does the answer say?
 //	       ▲                                         │ final: the caller's; a create's is concluded
 //	       └── at once, or after a pause ────────────┘ it was not applied, or may be sent twice
 //
-// The Breaker knows whether the service gives answers (contact), how many requests it bears (load), what --rate or the fleet
-// lets leave (pace), and whether its answers to creates leave doubt (creates). A create that may have been applied is never
-// sent again.
+// The Breaker knows whether the service gives answers (contact), how many requests it bears (load), what --rate or the
+// fleet lets leave (pace), and whether its answers to creates leave doubt (creates). A create that may have been
+// applied is never sent again.
 package delivery
 
 import (
@@ -38,8 +38,8 @@ type Retrier struct {
 	Reach   func(context.Context) error // gets an answer, any at all, or an error; nil: creates find out
 }
 
-// Create delivers a create, which may have been applied when its answer does not say otherwise. pass is where it keeps the pass of
-// its last try, which the caller concludes.
+// Create delivers a create, which may have been applied when its answer does not say otherwise. pass is where it keeps
+// the pass of its last try, which the caller concludes.
 func (c *Retrier) Create(ctx, leaving context.Context, pass *Pass, call func(ctx context.Context, anew bool) error) (tries int, err error) {
 	return c.deliver(ctx, leaving, Create, pass, call)
 }
@@ -49,10 +49,10 @@ func (c *Retrier) Repeat(ctx, leaving context.Context, call func(ctx context.Con
 	return c.deliver(ctx, leaving, Repeatable, new(Pass), call)
 }
 
-// deliver calls until the answer is final, after a 421 with the wish for a new connection; nothing leaves once leaving has
-// ended. An error of call that is not the client's says that nothing has left, and is final. It returns nil, the last error of
-// the service or of call, ErrStopping when the request is known not to have been applied and the run stops, or an *End; tries
-// counts the requests that left.
+// deliver calls until the answer is final, after a 421 with the wish for a new connection; nothing leaves once leaving
+// has ended. An error of call that is not the client's says that nothing has left, and is final. It returns nil, the
+// last error of the service or of call, ErrStopping when the request is known not to have been applied and the run
+// stops, or an *End; tries counts the requests that left.
 func (c *Retrier) deliver(ctx, leaving context.Context, kind Kind, last *Pass, call func(ctx context.Context, anew bool) error) (tries int, err error) {
 	for failures, unauthorized, misdirected := 0, 0, 0; ; {
 		if err := c.enter(leaving, kind, last); err != nil {
@@ -105,8 +105,8 @@ func (c *Retrier) enter(leaving context.Context, kind Kind, last *Pass) (err err
 	}
 }
 
-// preflight asks the service for any answer at all before a create goes out, which would be in doubt without one. An error
-// ends the run.
+// preflight asks the service for any answer at all before a create goes out, which would be in doubt without one. An
+// error ends the run.
 func (c *Retrier) preflight(leaving context.Context, p Pass) error {
 	ctx, cancel := context.WithTimeout(leaving, reachLimit)
 	defer cancel()
@@ -198,8 +198,8 @@ func (c *Retrier) decide(p Pass, err error) (nextTry, error) {
 	return final, e
 }
 
-// unanswered decides about a request that got no answer, or no token to be sent with. Whether the others get answers is found
-// out by one request at a time.
+// unanswered decides about a request that got no answer, or no token to be sent with. Whether the others get answers is
+// found out by one request at a time.
 func (c *Retrier) unanswered(p Pass, e *leadapi.Error) (nextTry, error) {
 	switch {
 	case e.Op == "token" || e.Applied == leadapi.No:

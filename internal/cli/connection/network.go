@@ -44,11 +44,7 @@ func (s *Settings) routeTo(address *url.URL) (Route, error) {
 	if picked, _ := picks.ProxyFunc()(address); picked != nil { // it fails for addresses of proxies that cannot be
 		return parseRoute(environment.HTTPSProxy, "environment "+firstSet("https_proxy", "HTTPS_PROXY"))
 	}
-	local := httpproxy.Config{HTTPSProxy: picks.HTTPSProxy}
-	if picked, _ := local.ProxyFunc()(address); picked == nil {
-		return Route{From: "no proxy of the environment counts for this machine itself"}, nil
-	}
-	return Route{From: "environment " + firstSet("no_proxy", "NO_PROXY") + " takes it out"}, nil
+	return Route{From: "no proxy of the environment counts for this address (NO_PROXY, or this machine itself)"}, nil
 }
 
 func parseRoute(text, from string) (Route, error) {
