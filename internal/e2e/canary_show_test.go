@@ -184,7 +184,7 @@ func TestNoFlagTakesASecret(t *testing.T) {
 	flag := regexp.MustCompile(`(?m)^ +(--.*?)(?:  |$)`)
 	commands, flags := w.commands(), 0
 	for _, c := range append(commands, []string{"help", "connection"}) {
-		for _, m := range flag.FindAllStringSubmatch(w.must(0, append(slices.Clone(c), "--help")...), -1) {
+		for _, m := range flag.FindAllStringSubmatch(w.must(0, append(slices.Clone(c), "--help", "--all")...), -1) {
 			flags++
 			if regexp.MustCompile(`secret|password|token`).MatchString(m[1]) && !strings.HasPrefix(m[1], "--client-secret-file ") && !strings.HasPrefix(m[1], "--client-secret-command ") {
 				t.Errorf("leadferry %s has %s", strings.Join(c, " "), m[1])

@@ -142,7 +142,7 @@ func TestTheMigrationsPolicy(t *testing.T) {
 func TestTheMigrationIsSound(t *testing.T) {
 	spec := migration(t)
 	pod := spec.Template.Spec
-	main := pod.Containers[0]
+	main, fetch := pod.Containers[0], pod.InitContainers[0]
 	env := map[string]core.EnvVar{}
 	for _, e := range main.Env {
 		env[e.Name] = e
@@ -161,7 +161,8 @@ func TestTheMigrationIsSound(t *testing.T) {
 		"not as root":         *pod.SecurityContext.RunAsNonRoot && !*pod.AutomountServiceAccountToken,
 		"resources":           main.Resources.Requests.Cpu().MilliValue() > 0 && main.Resources.Limits.Memory().Value() > 64<<20,
 		"time to settle":      *pod.TerminationGracePeriodSeconds >= 60,
-		"the input is secret": env["INPUT_URL"].ValueFrom != nil && slices.Contains(main.Args, "$(INPUT_URL)"),
+		"the input is secret": len(fetch.Env) == 1 && fetch.Env[0].ValueFrom != nil && slices.Contains(fetch.Command, "$("+fetch.Env[0].Name+")"),
+		"what was downloaded": slices.Contains(fetch.Command, main.Args[len(main.Args)-1]) && *fetch.SecurityContext.ReadOnlyRootFilesystem,
 	} {
 		if !kept {
 			t.Errorf("not so: %s", rule)
