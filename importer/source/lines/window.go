@@ -34,8 +34,7 @@ type Window struct {
 	ctrlZ      bool  // stands behind buf[end], and belongs to the text if anything follows
 	err        error // what ended the reading; io.EOF at the end
 
-	encoding string   // label of the text's encoding
-	decoder  *decoder // nil: the text is UTF-8 and shown as it is
+	charset charset // that the text was decoded from
 }
 
 const (
@@ -46,7 +45,7 @@ const (
 
 // New shows a text in UTF-8 whose records have at most so many bytes.
 func New(in io.Reader, limit int) *Window {
-	return &Window{in: in, buf: make([]byte, block), Limit: limit, Max: limit, Number: 1, encoding: utf8Label}
+	return &Window{in: in, buf: make([]byte, block), Limit: limit, Max: limit, Number: 1, charset: charset{label: utf8Label}}
 }
 
 // Widen makes room for records with long cells in quotes, once it is known what the file holds.
@@ -71,9 +70,6 @@ func (w *Window) More() error {
 		larger := make([]byte, 2*len(w.buf))
 		copy(larger, w.buf)
 		w.buf = larger
-	}
-	if w.decoder != nil {
-		w.decoder.forget(w.Offset)
 	}
 	from := w.end
 	if w.ctrlZ {
@@ -170,39 +166,37 @@ func Body(line []byte) []byte {
 }
 
 // BadText finds what no text holds in the first n bytes of the window: a NUL, or bytes that are none of the file's
-// encoding, or seem to be another one's.
+// encoding, or seem to be UTF-8 instead. A decoder puts U+FFFD for the former; no U+FFFD is taken for a character then.
 func (w *Window) BadText(n int) *rows.Problem {
 	record := w.Bytes(n)
-	nul := bytes.IndexByte(record, 0)
-	if nul < 0 && utf8.Valid(record) {
-		return w.mangled(record)
-	}
-	if bad := firstInvalid(record); nul < 0 || bad < nul {
-		named := "text in " + w.encoding
-		if w.encoding == utf8Label {
-			named = "UTF-8"
+	label, named, bad := w.charset.label, "UTF-8", len(record)
+	if label == utf8Label {
+		bad = firstInvalid(record)
+	} else {
+		named = "text in " + label
+		if i := bytes.Index(record, []byte("\uFFFD")); i >= 0 {
+			bad = i
 		}
-		return &rows.Problem{Code: "encoding", Text: "the row is not " + named + w.where(record, bad), Hint: encodingHint(w.encoding, record)}
 	}
-	const hint = "export the file anew; text in UTF-16 without a byte order mark needs --encoding utf-16le or utf-16be"
-	return &rows.Problem{Code: "nul", Text: "the row holds a NUL byte," + w.where(record, nul), Hint: hint}
-}
-
-// mangled finds a record that was written in UTF-8 though the file is read in another encoding, as in files put together
-// from two systems, or saved once more by a third.
-func (w *Window) mangled(record []byte) *rows.Problem {
-	if w.decoder == nil || firstHigh(record) == len(record) || !w.decoder.charset.isUTF8(record) {
+	if nul := bytes.IndexByte(record, 0); nul >= 0 && nul < bad {
+		const hint = "export the file anew; text in UTF-16 without a byte order mark needs --encoding utf-16le or utf-16be"
+		return &rows.Problem{Code: "nul", Text: "the row holds a NUL byte," + w.where(record, nul), Hint: hint}
+	}
+	if bad < len(record) {
+		return &rows.Problem{Code: "encoding", Text: "the row is not " + named + w.where(record, bad), Hint: encodingHint(label, record)}
+	}
+	high := firstHigh(record)
+	if high == len(record) || !w.charset.isUTF8(record) {
 		return nil
 	}
 	return &rows.Problem{
 		Code: "encoding",
-		Text: fmt.Sprintf("the row is text in UTF-8 as well as in %s, which was named:%s there would be other characters", w.encoding, w.where(record, firstHigh(record))),
+		Text: fmt.Sprintf("the row is text in UTF-8 as well as in %s, which was named:%s there would be other characters", label, w.where(record, high)),
 		Hint: "take the encoding out where the file is UTF-8, or write all of it in one encoding where it was put together",
 	}
 }
 
-// Readable is the first n bytes of the window for people: bytes that are no text are written as \xNN, as the file
-// has them.
+// Readable is the first n bytes of the window for people: bytes that are no text are written as \xNN.
 func (w *Window) Readable(n int) string {
 	record := w.Bytes(n)
 	var b strings.Builder
@@ -211,34 +205,20 @@ func (w *Window) Readable(n int) string {
 		if r != 0 && (r != utf8.RuneError || size > 1) {
 			b.Write(record[i : i+size])
 		} else {
-			for _, c := range []byte(w.written(i).bytes) {
-				fmt.Fprintf(&b, `\x%02X`, c)
-			}
+			fmt.Fprintf(&b, `\x%02X`, record[i])
 		}
 		i += size
 	}
 	return b.String()
 }
 
-// written is what the file has in place of the window's byte i. Its offset is -1 where it is not known.
-func (w *Window) written(i int) spot {
-	at := w.Offset + int64(i)
-	if w.decoder == nil {
-		return spot{at, string(w.buf[w.start+i : w.start+i+1])}
-	}
-	if s, known := w.decoder.spots[at]; known {
-		return s
-	}
-	return spot{-1, string(w.buf[w.start+i : w.start+i+1])}
-}
-
-// where names the place of a record's byte i for people.
+// where names the place of a record's byte i for people, in the file too where its bytes are those of the text.
 func (w *Window) where(record []byte, i int) string {
 	before := record[:i]
 	line := w.Number + bytes.Count(before, []byte{'\n'})
 	column := utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1
-	if offset := w.written(i).offset; offset >= 0 {
-		return fmt.Sprintf(" at byte offset %d of the file, line %d, character %d of the line", offset, line, column)
+	if w.charset.label == utf8Label {
+		return fmt.Sprintf(" at byte offset %d of the file, line %d, character %d of the line", w.Offset+int64(i), line, column)
 	}
 	return fmt.Sprintf(" on line %d, character %d of the line", line, column)
 }
