@@ -19,7 +19,8 @@ import (
 
 // A connection is used again by three rules:
 //
-//  1. It has rested for less than 750 ms, or less than half of what the service announces (Keep-Alive: timeout).
+//  1. It has rested for less than 750 ms, or half of what the service announces (Keep-Alive: timeout), or half of the rest
+//     after which one was found closed.
 //  2. Bytes that arrive when none are awaited, or stay behind an answer, end it. A late answer on a resting connection counts
 //     as closed.
 //  3. After the host has closed a used connection under a create, each further create gets a connection of its own.
@@ -30,8 +31,9 @@ type host struct {
 	room chan struct{} // one token a connection in use or being dialled
 
 	mu     sync.Mutex
-	idle   []*conn // the one used last comes last
-	single bool    // it has closed a used connection under a create
+	idle   []*conn       // the one used last comes last
+	rests  time.Duration // for how long its connections may rest
+	single bool          // it has closed a used connection under a create
 }
 
 // use says which connections a call may go over.
@@ -90,6 +92,7 @@ func (h *host) takeIdle(kind use, now time.Time) (c *conn, once bool) {
 	once = kind == safeConn && h.single
 	if last := len(h.idle) - 1; last >= 0 && kind != newConn && !once {
 		c, h.idle = h.idle[last], h.idle[:last]
+		c.rested = c.rest(now)
 		return c, false
 	}
 	for len(h.idle) > 0 && len(h.room)+len(h.idle) > cap(h.room) {
@@ -102,7 +105,7 @@ func (h *host) takeIdle(kind use, now time.Time) (c *conn, once bool) {
 // closeRested closes the connections that have rested for too long.
 func (h *host) closeRested(now time.Time) {
 	h.idle = slices.DeleteFunc(h.idle, func(c *conn) bool {
-		old := c.rest(now) >= c.restLimit
+		old := c.rest(now) >= min(c.restLimit, h.rests)
 		if old {
 			c.Close()
 		}
@@ -123,6 +126,13 @@ func (h *host) put(c *conn, keep bool) {
 		c.Close()
 	}
 	<-h.room
+}
+
+// foundClosed notes that the host had closed a connection while it rested.
+func (h *host) foundClosed(c *conn) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.rests = min(h.rests, c.rested/2)
 }
 
 // useOnce gives each create a connection of its own from now on. It reports whether none had one before.
@@ -156,6 +166,7 @@ type conn struct {
 	carried   int              // requests so far
 	restLimit time.Duration    // 0: it carries no other request
 	idleSince time.Time        // since when no call uses it
+	rested    time.Duration    // before the call that uses it
 }
 
 // rest is for how long no call has used the connection, by the wall clock too: the other one stands still while the

@@ -61,7 +61,7 @@ func (c Config) newHost(u *url.URL) (*host, error) {
 			"mend that, or name a file with the service's authority with --ca-file",
 		}
 	}
-	return &host{way: w, room: make(chan struct{}, c.Concurrency)}, nil
+	return &host{way: w, room: make(chan struct{}, c.Concurrency), rests: restLimit}, nil
 }
 
 // tlsFor is how TLS is spoken with whoever has a certificate for name. Sessions are resumed, which spares the
