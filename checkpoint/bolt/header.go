@@ -21,7 +21,7 @@ import (
 )
 
 // format is the version of everything in the file but bbolt's own pages. No other is read.
-const format = 6
+const format = 7
 
 var headerKey = []byte("header")
 

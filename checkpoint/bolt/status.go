@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -85,30 +86,35 @@ func ReadStatus(path string, t checkpoint.Target, o Options) (s checkpoint.Statu
 	}
 }
 
-func encodeRun(key []byte, info checkpoint.RunInfo) []byte {
-	b := records.AppendText(records.AppendText(nil, info.ID), info.Command)
-	b = records.AppendText(records.AppendTime(records.AppendTime(b, info.Started), info.Finished), info.Outcome)
-	b = binary.AppendUvarint(b, uint64(len(info.Counts)))
-	for _, name := range slices.Sorted(maps.Keys(info.Counts)) {
-		b = binary.AppendUvarint(records.AppendText(b, name), uint64(info.Counts[name]))
+// sealJSON is a value as a record of JSON.
+func sealJSON(key []byte, value any) []byte {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic(err) // of a type of ours that JSON cannot hold
 	}
-	return records.Seal(b, 0, key)
+	return records.Seal(text, 0, key)
+}
+
+func unsealJSON(key, record []byte, value any) error {
+	f, err := records.Unseal(key, record)
+	if err != nil || json.Unmarshal(f.Rest(), value) != nil {
+		return records.ErrRecord
+	}
+	return nil
+}
+
+func encodeRun(key []byte, info checkpoint.RunInfo) []byte {
+	for _, t := range []*time.Time{&info.Started, &info.Finished} {
+		if !t.IsZero() {
+			*t = time.UnixMilli(t.UnixMilli()).UTC()
+		}
+	}
+	return sealJSON(key, info)
 }
 
 func decodeRun(key, record []byte) (info checkpoint.RunInfo, err error) {
-	f, err := records.Unseal(key, record)
-	if err != nil {
-		return info, err
-	}
-	info = checkpoint.RunInfo{ID: f.Text(), Command: f.Text(), Started: f.Time(), Finished: f.Time(), Outcome: f.Text()}
-	for n := f.Uint(); n > 0 && !f.Bad; n-- {
-		if info.Counts == nil {
-			info.Counts = make(map[string]int)
-		}
-		name := f.Text()
-		info.Counts[name] = int(f.Uint())
-	}
-	return info, f.Done()
+	err = unsealJSON(key, record, &info)
+	return info, err
 }
 
 // PutRun keeps the history of a run, see [checkpoint.Store].
@@ -153,20 +159,11 @@ func (d *Store) Runs(_ context.Context) (all []checkpoint.RunInfo, err error) {
 // shapePrefix begins the keys of the bucket of shapes: nothing else that has a checksum begins so and is so long.
 const shapePrefix = "note "
 
-func encodeShape(key []byte, s checkpoint.KeptShape) []byte {
-	b := records.AppendText(records.AppendText(nil, s.Key), s.Namespace)
-	return records.Seal(append(b, s.Columns...), 0, key)
-}
-
-// decodeShape reads a note. Its columns live as long as the record.
+// decodeShape reads a note.
 func decodeShape(key, record []byte) (s checkpoint.KeptShape, err error) {
-	f, err := records.Unseal(key, record)
-	if err != nil || !bytes.HasPrefix(key, []byte(shapePrefix)) || len(key) != len(shapePrefix)+len(checkpoint.Digest{}) {
-		return s, records.ErrRecord
-	}
-	s = checkpoint.KeptShape{Key: f.Text(), Namespace: f.Text()}
-	s.Columns = f.Rest()
-	if f.Bad || len(s.Columns) == 0 || len(s.Columns)%checkpoint.ColumnSize != 0 {
+	err = unsealJSON(key, record, &s)
+	if err != nil || !bytes.HasPrefix(key, []byte(shapePrefix)) || len(key) != len(shapePrefix)+len(checkpoint.Digest{}) ||
+		len(s.Columns) == 0 || len(s.Columns)%checkpoint.ColumnSize != 0 {
 		return s, records.ErrRecord
 	}
 	return s, nil
@@ -184,14 +181,14 @@ func (w *writing) addShape(s checkpoint.KeptShape) error {
 		return nil
 	}
 	w.tally.shapes++
-	return w.in(inShapes).Put(key, encodeShape(key, s))
+	return w.in(inShapes).Put(key, sealJSON(key, s))
 }
 
 // Shapes returns all by which leads were made, see [checkpoint.Store].
 func (d *Store) Shapes(context.Context) (all []checkpoint.KeptShape, err error) {
 	err = d.view("read shapes", func(tx *bbolt.Tx) error {
 		return tx.Bucket(inShapes).ForEach(func(k, v []byte) error {
-			one, err := decodeShape(k, bytes.Clone(v))
+			one, err := decodeShape(k, v)
 			all = append(all, one)
 			return err
 		})

@@ -114,68 +114,28 @@ func FoldPrefix(d *checkpoint.Digester, folded string) []byte {
 
 // How a key differs from its fold.
 const (
-	anyhow      = iota // the key follows
-	someCapital        // bits follow, one a byte
-	allCapitals
-	someZeros // where, and how many
+	anyhow    = iota // the key follows
+	someZeros        // where, and how many
 )
 
 func appendUnfolding(b []byte, folded, key string) []byte {
 	if at, zeros := strings.IndexByte(folded, '/')+1, len(key)-len(folded); zeros > 0 && key == folded[:at]+strings.Repeat("0", zeros)+folded[at:] {
 		return binary.AppendUvarint(binary.AppendUvarint(append(b, someZeros), uint64(at)), uint64(zeros))
 	}
-	switch bits, all := capitals(folded, key); {
-	case bits == nil:
-		return append(append(b, anyhow), key...)
-	case all:
-		return append(b, allCapitals)
-	default:
-		return append(append(b, someCapital), bytes.TrimRight(bits, "\x00")...)
-	}
+	return append(append(b, anyhow), key...)
 }
-
-// capitals are the bits of letters that are small in the fold and not in the key, and
-// whether those are all; nil where the key differs in something else.
-func capitals(folded, key string) (bits []byte, all bool) {
-	if len(folded) != len(key) {
-		return nil, false
-	}
-	bits, all = make([]byte, (len(key)+7)/8), true
-	for i := range len(key) {
-		switch {
-		case key[i] == folded[i]:
-			all = all && !isSmall(folded[i])
-		case isSmall(folded[i]) && key[i] == folded[i]-'a'+'A':
-			bits[i/8] |= 1 << (i % 8)
-		default:
-			return nil, false
-		}
-	}
-	return bits, all
-}
-
-func isSmall(c byte) bool { return 'a' <= c && c <= 'z' }
 
 // Unfolded is the key that a record of the fold is of; what follows its prefix is how.
 func Unfolded(folded string, how []byte) string {
 	f := Reader{b: how}
-	switch f.Byte() {
-	case someCapital, allCapitals:
-		key := []byte(folded)
-		for i, c := range key {
-			if set := i/8 < len(f.b) && f.b[i/8]>>(i%8)&1 == 1; isSmall(c) && (set || how[0] == allCapitals) {
-				key[i] = c - 'a' + 'A'
-			}
-		}
-		return string(key)
-	case someZeros:
-		at, zeros := f.Uint(), f.Uint()
-		if at > uint64(len(folded)) || zeros > checkpoint.MaxKey {
-			return ""
-		}
-		return folded[:at] + strings.Repeat("0", int(zeros)) + folded[at:]
+	if f.Byte() == anyhow {
+		return string(f.b)
 	}
-	return string(f.b)
+	at, zeros := f.Uint(), f.Uint()
+	if at > uint64(len(folded)) || zeros > checkpoint.MaxKey {
+		return ""
+	}
+	return folded[:at] + strings.Repeat("0", int(zeros)) + folded[at:]
 }
 
 // ForgottenFold is the record of a forgotten key: no fold is empty, so that none begins so.
