@@ -145,6 +145,7 @@ func (b *builder) licences(binary string) []byte {
 	for _, m := range info.Deps {
 		writeLicences(&text, m.Path+" "+m.Version, folders[m.Path])
 	}
+	writeLicences(&text, "libphonenumber, numbering plans", filepath.Join(b.root, "mapping", "texts"))
 	return text.Bytes()
 }
 

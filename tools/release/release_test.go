@@ -101,7 +101,7 @@ func archives(t *testing.T, out string) {
 				t.Errorf("%s: no %s", path, name)
 			}
 		}
-		for _, work := range []string{"Go, go1", "go.etcd.io/bbolt v", "github.com/urfave/cli/v2 v"} {
+		for _, work := range []string{"Go, go1", "go.etcd.io/bbolt v", "github.com/urfave/cli/v2 v", "libphonenumber"} {
 			if !bytes.Contains(files[folder+"THIRD-PARTY-LICENCES.txt"], []byte(work)) {
 				t.Errorf("%s: no licence of %s", path, work)
 			}
