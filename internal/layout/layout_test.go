@@ -17,7 +17,7 @@ func design() plan {
 	const cliExit, cliFlags, cliLedger = "internal/cli/exit", "internal/cli/flags", "internal/cli/ledger"
 	const disk, spelling, shell = "internal/disk", "internal/spelling", "internal/shell"
 	const words, lines = "importer/source/rows", "importer/source/lines"
-	const numfmt, xmlscan = "importer/source/xlsx/numfmt", "importer/source/xlsx/xmlscan"
+	const numfmt = "importer/source/xlsx/numfmt"
 	readers := []string{"importer/source/delimited", "importer/source/jsonrows", "importer/source/xlsx"}
 	return plan{
 		module: "leadferry",
@@ -54,9 +54,8 @@ func design() plan {
 			lines:                        {imports: []string{words}},
 			"importer/source/delimited":  {imports: []string{words, lines, spelling}},
 			"importer/source/jsonrows":   {imports: []string{words, lines, spelling}},
-			"importer/source/xlsx":       {imports: []string{words, numfmt, xmlscan, spelling}},
+			"importer/source/xlsx":       {imports: []string{words, numfmt, spelling}},
 			numfmt:                       {imports: []string{spelling}},
-			xmlscan:                      {},
 			"importer/delivery":          {imports: []string{"leadapi"}},
 			"importer/findings":          {imports: []string{"importer/report", "mapping", spelling}, tests: []string{rowkey}},
 			"importer/meter":             {imports: []string{"importer/report", "leadapi"}},

@@ -3,7 +3,6 @@ package xlsx
 import (
 	"archive/zip"
 	"compress/flate"
-	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
@@ -12,8 +11,6 @@ import (
 	slashed "path"
 	"slices"
 	"strings"
-
-	"leadferry/importer/source/xlsx/xmlscan"
 )
 
 // book is what a workbook's parts say of its sheets, before any cell is read.
@@ -178,12 +175,9 @@ var (
 	errUnpacked  = &damage{fmt.Sprintf("the workbook has more than %d bytes when it is unpacked", MaxUnpacked)}
 	errGrowth    = &damage{fmt.Sprintf("a part of the workbook grows more than %d times when it is unpacked", maxRatio)}
 	errSmallPart = &damage{fmt.Sprintf("a part that describes the workbook has more than %d bytes", maxSmallPart)}
-	errHugeToken = &damage{fmt.Sprintf("the workbook holds a text of more than %d bytes; Excel allows 32767 characters a cell", xmlscan.MaxToken)}
 	errSecret    = &damage{"the parts of the workbook are encrypted"}
-	errDoctype   = &damage{"a part of the workbook declares a document type, as no workbook does"}
 	errTwice     = broken("it holds two parts of one name")
 	errMissing   = broken("a part is missing")
-	errNest      = broken("elements are nested too deep")
 	errXML       = broken("its XML is broken, cut or not that of a workbook")
 )
 
@@ -201,12 +195,6 @@ func damaged(err error) error {
 		return broken("the archive is broken or cut")
 	case errors.Is(err, zip.ErrAlgorithm):
 		return broken("a part is packed in an unknown way")
-	case errors.Is(err, xmlscan.ErrLong):
-		return errHugeToken
-	case errors.Is(err, xmlscan.ErrNest):
-		return errNest
-	case errors.Is(err, xmlscan.ErrDoctype):
-		return errDoctype
 	}
 	return errXML
 }
@@ -292,42 +280,4 @@ func (a archive) open(name string) (io.ReadCloser, error) {
 		return nil, errSecret
 	}
 	return file.Open()
-}
-
-// decode reads a part that describes the workbook into v.
-func (a archive) decode(name string, v any) error {
-	in, err := a.open(name)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	if a[name].UncompressedSize64 > maxSmallPart {
-		return errSmallPart
-	}
-	if err := xml.NewTokenDecoder(bookReader{xmlscan.New(in)}).Decode(v); err != nil {
-		return err
-	}
-	_, err = io.Copy(io.Discard, in) // the checksum comes at the end
-	return err
-}
-
-// bookReader hands out the tokens of a part that describes the workbook, for [xml.NewTokenDecoder].
-type bookReader struct{ *xmlscan.Scanner }
-
-// Token gives the next token; io.EOF where the part ends and nothing is open.
-func (r bookReader) Token() (xml.Token, error) {
-	kind, err := r.Next()
-	switch {
-	case err != nil:
-		return nil, err
-	case kind == xmlscan.Text:
-		return xml.CharData(r.Text()), nil
-	case kind == xmlscan.End:
-		return xml.EndElement{Name: xml.Name{Local: string(r.Name())}}, nil
-	}
-	e := xml.StartElement{Name: xml.Name{Local: string(r.Name())}}
-	for _, a := range r.Attributes() {
-		e.Attr = append(e.Attr, xml.Attr{Name: xml.Name{Local: string(a.Name)}, Value: string(a.Value)})
-	}
-	return e, nil
 }

@@ -38,9 +38,9 @@ func faultOf(shown string) *fault {
 }
 
 // kindOf is a kind of cell, "" one that is not known.
-func kindOf(name []byte) string {
+func kindOf(name string) string {
 	for _, kind := range [...]string{"s", "n", "str", "inlineStr", "b", "e", "d"} {
-		if string(name) == kind {
+		if name == kind {
 			return kind
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"leadferry/importer/source/xlsx/xmlscan"
 	"leadferry/internal/spelling"
 )
 
@@ -26,7 +25,7 @@ var (
 
 // sheetReader reads a sheet's rows one after another, as the file holds them.
 type sheetReader struct {
-	xml    *xmlscan.Scanner
+	xml    *tokens
 	max    int  // bytes of text a row
 	inData bool // among the rows
 
@@ -54,9 +53,9 @@ type rawCell struct {
 type span struct{ first, last int }
 
 func newSheetReader(in io.Reader, limit int) (*sheetReader, error) {
-	s := &sheetReader{xml: xmlscan.New(in), max: limit}
-	more, err := s.xml.NextChild()
-	if err == nil && (!more || string(s.xml.Name()) != "worksheet") {
+	s := &sheetReader{xml: newTokens(in), max: limit}
+	more, err := s.xml.nextChild()
+	if err == nil && (!more || s.xml.name() != "worksheet") {
 		err = errNoSheet
 	}
 	return s, unexpected(err)
@@ -65,15 +64,15 @@ func newSheetReader(in io.Reader, limit int) (*sheetReader, error) {
 // next reads the next row; io.EOF after the last, when the sheet is whole.
 func (s *sheetReader) next() error {
 	for {
-		more, err := s.xml.NextChild()
-		name := string(s.xml.Name())
+		more, err := s.xml.nextChild()
+		name := s.xml.name()
 		switch {
 		case err != nil:
 		case !more && s.inData:
 			s.inData = false
 		case !more: // what follows is read for the checksum of the part
 			for err == nil {
-				_, err = s.xml.Next()
+				_, err = s.xml.next(false)
 			}
 			return err
 		case s.inData && name == "row":
@@ -81,14 +80,14 @@ func (s *sheetReader) next() error {
 		case name == "sheetData":
 			s.inData = true
 		case name == "cols":
-			err = s.xml.Children(s.column)
+			err = s.xml.children(s.column)
 		case name == "mergeCells":
-			err = s.xml.Children(func() error {
+			err = s.xml.children(func() error {
 				s.merged++
-				return s.xml.Skip()
+				return s.xml.skip()
 			})
 		default:
-			err = s.xml.Skip()
+			err = s.xml.skip()
 		}
 		if err != nil {
 			return unexpected(err)
@@ -97,12 +96,12 @@ func (s *sheetReader) next() error {
 }
 
 func (s *sheetReader) column() error {
-	first, _ := strconv.Atoi(string(s.xml.Attribute("min")))
-	last, _ := strconv.Atoi(string(s.xml.Attribute("max")))
-	if truth(string(s.xml.Attribute("hidden"))) && len(s.hiddenColumns) < maxColumns {
+	first, _ := strconv.Atoi(s.xml.attribute("min"))
+	last, _ := strconv.Atoi(s.xml.attribute("max"))
+	if truth(s.xml.attribute("hidden")) && len(s.hiddenColumns) < maxColumns {
 		s.hiddenColumns = append(s.hiddenColumns, span{first - 1, last - 1})
 	}
-	return s.xml.Skip()
+	return s.xml.skip()
 }
 
 func (s *sheetReader) hides(column int) bool {
@@ -112,8 +111,8 @@ func (s *sheetReader) hides(column int) bool {
 // row reads the cells of a row. Rows and cells may leave out where they stand: then they stand behind the one before.
 func (s *sheetReader) row() error {
 	number := s.number + 1
-	if at := s.xml.Attribute("r"); len(at) > 0 {
-		n, err := strconv.Atoi(string(at))
+	if at := s.xml.attribute("r"); len(at) > 0 {
+		n, err := strconv.Atoi(at)
 		if err != nil || n < number {
 			return errRowOrder
 		}
@@ -122,13 +121,13 @@ func (s *sheetReader) row() error {
 	if number > maxSheetRows {
 		return errRowOrder
 	}
-	s.number, s.hidden, s.long, s.ordered = number, truth(string(s.xml.Attribute("hidden"))), false, true
+	s.number, s.hidden, s.long, s.ordered = number, truth(s.xml.attribute("hidden")), false, true
 	s.cells, s.text = s.cells[:0], s.text[:0]
-	err := s.xml.Children(func() error {
-		if string(s.xml.Name()) == "c" {
+	err := s.xml.children(func() error {
+		if s.xml.name() == "c" {
 			return s.cell()
 		}
-		return s.xml.Skip()
+		return s.xml.skip()
 	})
 	if err != nil {
 		return unexpected(err)
@@ -157,8 +156,8 @@ func (s *sheetReader) cell() error {
 		last = s.cells[n-1].column
 	}
 	c.column = last + 1
-	for _, a := range s.xml.Attributes() {
-		switch string(a.Name) {
+	for _, a := range s.xml.start.Attr {
+		switch a.Name.Local {
 		case "r":
 			at, row, ok := reference(a.Value)
 			if !ok || row != s.number {
@@ -166,7 +165,7 @@ func (s *sheetReader) cell() error {
 			}
 			c.column = at
 		case "s":
-			style, err := strconv.Atoi(string(a.Value))
+			style, err := strconv.Atoi(a.Value)
 			if err != nil {
 				return errStyle
 			}
@@ -191,14 +190,14 @@ func (s *sheetReader) cell() error {
 // content reads what is in a cell: the text that is written in it, or else its value.
 func (s *sheetReader) content(c *rawCell) error {
 	inline := false
-	return s.xml.Children(func() error {
-		switch string(s.xml.Name()) {
+	return s.xml.children(func() error {
+		switch s.xml.name() {
 		case "v":
 			if inline {
-				return s.xml.Skip()
+				return s.xml.skip()
 			}
 			c.value = true
-			return s.xml.Characters(s.gather)
+			return s.xml.characters(s.gather)
 		case "is":
 			c.value, inline = true, true
 			s.text = s.text[:c.start]
@@ -206,7 +205,7 @@ func (s *sheetReader) content(c *rawCell) error {
 		case "f":
 			c.formula = true
 		}
-		return s.xml.Skip()
+		return s.xml.skip()
 	})
 }
 
@@ -223,7 +222,7 @@ func (s *sheetReader) gather(text []byte) error {
 func (s *sheetReader) holdsText() bool { return s.long || len(s.text) > 0 }
 
 // reference reads a cell's name, as "AB12", with the column counted from 0.
-func reference(name []byte) (column, row int, ok bool) {
+func reference(name string) (column, row int, ok bool) {
 	i := 0
 	for ; i < len(name) && i < 3; i++ {
 		letter := name[i] &^ 0x20
@@ -232,7 +231,7 @@ func reference(name []byte) (column, row int, ok bool) {
 		}
 		column = column*26 + int(letter-'A') + 1
 	}
-	row, err := strconv.Atoi(string(name[i:]))
+	row, err := strconv.Atoi(name[i:])
 	return column - 1, row, i > 0 && err == nil && row > 0
 }
 

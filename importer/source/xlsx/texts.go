@@ -3,14 +3,13 @@ package xlsx
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 	"sort"
-
-	"leadferry/importer/source/xlsx/xmlscan"
 )
 
 const (
@@ -68,25 +67,25 @@ func (b *book) sharedTexts(limit int) (*sharedTexts, error) {
 		return t, err
 	}
 	defer in.Close()
-	return t, t.read(xmlscan.New(in))
+	return t, t.read(newTokens(in))
 }
 
-func (t *sharedTexts) read(tokens *xmlscan.Scanner) error {
+func (t *sharedTexts) read(in *tokens) error {
 	var text []byte
 	gather := func(piece []byte) error {
-		if text = append(text, piece...); len(text) > xmlscan.MaxToken {
+		if text = append(text, piece...); len(text) > maxToken {
 			return errHugeToken
 		}
 		return nil
 	}
 	for {
-		kind, err := tokens.Next()
+		token, err := in.next(false)
 		if errors.Is(err, io.EOF) {
 			return t.close()
 		}
-		if err == nil && kind == xmlscan.Start && string(tokens.Name()) == "si" {
+		if _, begins := token.(xml.StartElement); begins && in.name() == "si" {
 			text = text[:0]
-			if err = richText(tokens, gather); err == nil {
+			if err = richText(in, gather); err == nil {
 				err = t.add(unescape(text))
 			}
 		}
@@ -98,15 +97,15 @@ func (t *sharedTexts) read(tokens *xmlscan.Scanner) error {
 
 // richText gathers the texts of an element that holds one, or many in several fonts. Readings of Japanese words (rPh)
 // are no part of the text.
-func richText(tokens *xmlscan.Scanner, gather func([]byte) error) error {
-	return tokens.Children(func() error {
-		switch string(tokens.Name()) {
+func richText(in *tokens, gather func([]byte) error) error {
+	return in.children(func() error {
+		switch in.name() {
 		case "t":
-			return tokens.Characters(gather)
+			return in.characters(gather)
 		case "r":
-			return richText(tokens, gather)
+			return richText(in, gather)
 		}
-		return tokens.Skip()
+		return in.skip()
 	})
 }
 
