@@ -98,6 +98,8 @@ func (r *sampled) beats(other *sampled) bool {
 	switch {
 	case mine > its+equal && known >= knownThere, mine >= its && known > knownThere:
 		return true
+	case r.options.NoHeader && !other.options.NoHeader && mine >= its && len(r.columns) > len(other.columns): // a lead, not all of whose cells hold something
+		return true
 	case known > 2 && knownThere < 2: // a title that was taken for the header fits all lines around the table
 		return true
 	}
