@@ -317,6 +317,9 @@ type connected struct {
 // Dial returns the connection that there is.
 func (c *connected) Dial(string, string) (net.Conn, error) { return c, nil }
 
+// DialContext does, too: without it x/net calls Dial in a goroutine of its own and races with it where ctx ends.
+func (c *connected) DialContext(context.Context, string, string) (net.Conn, error) { return c, nil }
+
 func (c *connected) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	c.said = append(c.said, b[:n]...)
