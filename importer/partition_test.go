@@ -2,7 +2,6 @@ package importer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -42,7 +41,7 @@ func (tr *trial) cutOff(after, length time.Duration) (again *atomic.Int64) {
 			return nil
 		}
 		<-ctx.Done()
-		return errors.New("no answer in time")
+		return &leadapi.Error{Op: "reach", Applied: leadapi.Maybe, Reason: leadapi.ReasonTimeout, Message: "no answer in time"}
 	}
 	return again
 }

@@ -2,7 +2,6 @@ package delivery
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -36,7 +35,7 @@ type Breaker struct {
 	load    load
 	creates creates
 	pace    pace
-	fault   *leadapi.Error // of the last request without any answer; nil: none yet
+	fault   *leadapi.Error // of the last request without an answer; nil: none yet
 	ended   *End           // why nothing passes any more; nil: it does
 }
 
@@ -83,32 +82,34 @@ func NewBreaker(maxWait time.Duration, limit int, perSecond float64) *Breaker {
 // long or, for creates, too many left doubt.
 func (b *Breaker) enter(stopping context.Context, kind Kind) (Pass, error) {
 	w := &waiter{kind: kind, stopping: stopping, decided: make(chan struct{})}
-	b.mu.Lock()
-	b.queue = append(b.queue, w)
-	b.admit()
-	b.mu.Unlock()
+	b.then(func(time.Time) { b.queue = append(b.queue, w) })
 	select {
 	case <-w.decided:
 	case <-stopping.Done():
-		b.mu.Lock()
-		b.admit()
-		b.mu.Unlock()
+		b.then(func(time.Time) {})
 	}
 	return w.pass, w.err
 }
 
+// then changes the breaker and lets out who may leave after that.
+func (b *Breaker) then(change func(now time.Time)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := time.Now()
+	change(now)
+	b.admit(now)
+}
+
 // admit goes through the queue and lets out who may leave, or never will. It looks at stopping under the lock: what
 // ends the run because of an answer does so before it lets another create pass.
-func (b *Breaker) admit() {
-	now, held := time.Now(), hurdle{}
+func (b *Breaker) admit(now time.Time) {
+	held := hurdle{}
 	b.queue = slices.DeleteFunc(b.queue, func(w *waiter) bool {
 		switch {
 		case w.stopping.Err() != nil || b.over(w.kind):
 			w.err = ErrStopping
-		case held.why != nothing:
+		case held.why != nothing || w.kind == Create && !b.creates.may(): // the others need not wait for what a create has shown
 			return false
-		case w.kind == Create && !b.creates.may():
-			return false // the others need not wait for what a create has shown
 		default:
 			if held = b.hurdle(now); held.why != nothing {
 				return false
@@ -118,14 +119,21 @@ func (b *Breaker) admit() {
 		close(w.decided)
 		return true
 	})
-	if held.why == moment && b.timer == nil {
-		b.timer = time.AfterFunc(held.wait, func() { b.mu.Lock(); defer b.mu.Unlock(); b.admit() })
-	} else if held.why == moment {
-		b.timer.Reset(held.wait)
+	if held.why != moment {
+		return
 	}
+	if b.timer == nil {
+		b.timer = time.AfterFunc(held.wait, func() { b.then(func(time.Time) {}) })
+	}
+	b.timer.Reset(held.wait)
 }
 
-// obstacle is what keeps a request from leaving.
+// hurdle is what keeps a request from leaving.
+type hurdle struct {
+	why  obstacle
+	wait time.Duration // for a moment
+}
+
 type obstacle uint8
 
 const (
@@ -135,11 +143,6 @@ const (
 	answer           // what another one is answered decides
 )
 
-type hurdle struct {
-	why  obstacle
-	wait time.Duration // for a moment
-}
-
 // hurdle is what keeps any request from leaving now.
 func (b *Breaker) hurdle(now time.Time) hurdle {
 	if d := max(b.opens.Sub(now), b.contact.probeAt.Sub(now)); d > 0 {
@@ -148,7 +151,7 @@ func (b *Breaker) hurdle(now time.Time) hurdle {
 	switch {
 	case b.load.inFlight >= b.load.limit:
 		return hurdle{why: place}
-	case b.contact.probing || b.load.full():
+	case b.contact.probing || b.load.inFlight >= int(b.load.window):
 		return hurdle{why: answer}
 	}
 	if d := b.pace.wait(now); d > 0 {
@@ -169,7 +172,6 @@ func (b *Breaker) leave(kind Kind, now time.Time) Pass {
 	b.load.leave()
 	if kind == Create {
 		b.creates.leave(&p)
-		p.ask = p.ask || p.probe
 	}
 	return p
 }
@@ -182,45 +184,48 @@ func (b *Breaker) Leaves(kind string) bool {
 	return b.ended == nil && !time.Now().Before(b.opens) && (kind != "create" || b.creates.sends())
 }
 
-// then changes the breaker and lets out who may leave after that.
-func (b *Breaker) then(change func(now time.Time)) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	change(time.Now())
-	b.admit()
-}
-
-// answered takes a pass back after an answer.
-func (b *Breaker) answered(p Pass) {
-	b.then(func(now time.Time) { b.load.bore(); b.contact.heard(p, now) })
-}
-
-// overloaded takes a pass back after an answer of a service that has too much to do.
-func (b *Breaker) overloaded(p Pass) {
-	b.then(func(now time.Time) { b.load.failed(p, now); b.contact.heard(p, now) })
-}
-
-// reached takes a pass back after an answer to what was asked before a create: creates may leave again.
-func (b *Breaker) reached(p Pass) {
-	b.then(func(now time.Time) { b.creates.ask = false; b.load.inFlight--; b.contact.heard(p, now) })
-}
-
-// unused takes back a pass that shows nothing: nothing was sent with it, or a create whose doubt is told by Conclude.
-func (b *Breaker) unused(p Pass) {
-	b.then(func(time.Time) { b.load.inFlight--; b.contact.unused(p) })
-}
-
-// unanswered takes a pass back after silence, and why; left says that some of the request has left. Waiting longer than
-// MaxWait since it began is too long: false.
-func (b *Breaker) unanswered(p Pass, left bool, why *leadapi.Error) (goesOn bool) {
+// back takes a pass back with the error that its request ended with, nil for none; again says that a create answered so
+// may be sent again. Where the answer asks to wait, all wait: for backoff, unless it says how long.
+func (b *Breaker) back(p Pass, e *leadapi.Error, again bool, backoff time.Duration) {
+	if e != nil && e.AsksToWait() {
+		b.throttle(waitOf(e, backoff)) // before the place is another's
+	}
 	b.then(func(now time.Time) {
-		b.fault = why
 		b.load.inFlight--
-		b.contact.unheard(p, left, now, b.MaxWait)
-		goesOn = b.contact.state != gone
+		switch {
+		case e == nil:
+			b.load.bore()
+			b.contact.heard(p)
+		case unsent(e):
+			b.contact.unused(p)
+		case e.Op == "token" || e.Status == 0:
+			b.silence(p, e, now)
+		default:
+			b.creates.ask = b.creates.ask || p.kind == Create && e.Unavailable() && !again
+			if e.AsksToWait() || e.Unavailable() {
+				b.load.failed(p, now)
+			} else {
+				b.load.bore()
+			}
+			b.contact.heard(p)
+		}
 	})
-	return goesOn
 }
+
+// silence notes a request that got no answer. A create that may have arrived has the next ones ask first, and the
+// others need not wait.
+func (b *Breaker) silence(p Pass, e *leadapi.Error, now time.Time) {
+	b.fault = e
+	doubt := p.kind == Create && e.Left()
+	b.creates.ask = b.creates.ask || doubt
+	if doubt && !p.probe {
+		return
+	}
+	b.contact.unheard(p, now, b.MaxWait)
+}
+
+// answers notes that the service has answered what was asked before a create: creates may leave again.
+func (b *Breaker) answers() { b.then(func(time.Time) { b.creates.ask = false }) }
 
 // Conclude says what a create has shown of the service, once it is known; then p is used up. Until then others may have
 // to wait for it.
@@ -234,9 +239,6 @@ func (b *Breaker) Conclude(p *Pass, shown Proof) {
 // Beware makes the breaker that of a run after one that stopped for doubts: a GET goes first, then one create, and
 // where that leaves doubt, too, it was the last.
 func (b *Breaker) Beware() { b.creates.ask, b.creates.wary = true, true }
-
-// askFirst notes, before anybody else may pass, whether the service is asked before the next create.
-func (b *Breaker) askFirst(ask bool) { b.then(func(time.Time) { b.creates.ask = ask }) }
 
 // end lets nothing pass any more.
 func (b *Breaker) end(why *End) { b.then(func(time.Time) { b.ended = why }) }
@@ -296,64 +298,17 @@ func (b *Breaker) WhileWaiting(wait func()) {
 func (b *Breaker) Ahead() (rows int, known bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	free := b.load.limit - b.load.inFlight
+	rows = b.others + b.load.inFlight - b.load.limit
 	if len(b.queue) == 0 {
-		return b.others - free, true
+		return rows, true
 	}
 	switch b.hurdle(time.Now()).why {
 	case moment:
-		return b.others - free, true
+		return rows, true
 	case place:
-		return b.others + len(b.queue) - free, true
+		return rows + len(b.queue), true
 	}
 	return 0, false
-}
-
-// Over is why nothing passes any more, or nil.
-func (b *Breaker) Over() *End {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	switch {
-	case b.ended != nil:
-		return b.ended
-	case b.creates.state == tripped && b.creates.wary:
-		return &End{
-			Reason: "the run before stopped for doubts, and the first create of this one left doubt, too",
-			Hint:   "find out from its error why the service gives no usable answers, and settle what is in doubt, before going on",
-		}
-	case b.creates.state == tripped:
-		return &End{
-			Reason: fmt.Sprintf("%d creates in a row, each sent alone, left doubt whether a lead was made", MostDoubts),
-			Hint:   "find out from their errors why the service gives no usable answers before going on; what is in doubt stays so until a person has looked",
-		}
-	case b.contact.state != gone:
-		return nil
-	case b.fault != nil && b.fault.Unavailable():
-		return &End{Reason: "the service has answered with HTTP 503 for as long as --max-wait allows"}
-	case b.fault != nil:
-		return &End{Reason: "the service has given no answer for as long as --max-wait allows: " + b.fault.Message, Hint: b.fault.Hint}
-	}
-	return &End{Reason: "the service has given no answer for as long as --max-wait allows"}
-}
-
-// Paused says in a word why requests wait now, or nothing.
-func (b *Breaker) Paused() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	const singleProbe = ", trying with one request at a time"
-	switch {
-	case time.Now().Before(b.opens):
-		return "the service asked to wait"
-	case b.contact.state == silent && b.fault != nil && b.fault.Unavailable():
-		return "the service answers with HTTP 503" + singleProbe
-	case b.contact.state == silent && b.fault != nil:
-		return "no answer from the service" + singleProbe + ": " + b.fault.Message
-	case b.contact.state == silent:
-		return "no answer from the service" + singleProbe
-	case b.creates.state == singly && b.creates.doubts > 0:
-		return "a create left doubt, trying with one at a time"
-	}
-	return ""
 }
 
 // backoffFor is how long the n-th retry of a row waits, n from 1.

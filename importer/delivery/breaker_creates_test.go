@@ -11,7 +11,7 @@ import (
 
 // fault 138
 func TestCreatesGoSinglyUntilOneLeavesNoDoubt(t *testing.T) {
-	end := func(b *Breaker, p Pass, shown Proof) { b.answered(p); b.Conclude(&p, shown) }
+	end := func(b *Breaker, p Pass, shown Proof) { heard(b, p); b.Conclude(&p, shown) }
 	alone := func(t *testing.T, b *Breaker) Pass {
 		t.Helper()
 		p := passes(t, b, Create)
@@ -26,17 +26,18 @@ func TestCreatesGoSinglyUntilOneLeavesNoDoubt(t *testing.T) {
 			b := NewBreaker(time.Hour, 8, 0)
 			end(b, alone(t, b), Doubtful)
 			end(b, alone(t, b), NothingShown) // 429: is sent again
-			b.askFirst(true)
+			b.then(func(time.Time) { b.creates.ask = true })
 			end(b, alone(t, b), Doubtful)
 			p := alone(t, b)
-			if b.answered(p); !p.ask {
+			if heard(b, p); !p.ask {
 				t.Error("after a create without any answer the next one does not ask first")
 			}
 			if _, passed, _ := b.tryNow(Create); passed {
 				t.Error("a create passes before what the one before has shown is known")
 			}
 			b.Conclude(&p, Doubtful)
-			b.reached(passes(t, b, Repeatable))
+			heard(b, passes(t, b, Repeatable))
+			b.answers()
 			end(b, alone(t, b), last)
 			if last == Doubtful {
 				if _, _, err := b.tryNow(Create); !errors.Is(err, ErrStopping) || b.Over() == nil {
@@ -68,14 +69,14 @@ func TestCreatesGoSinglyUntilOneLeavesNoDoubt(t *testing.T) {
 func TestAfterADoubtNothingLeavesBesideTheNext(t *testing.T) {
 	b := NewBreaker(time.Hour, 8, 0)
 	first := passes(t, b, Create)
-	b.answered(first)
+	heard(b, first)
 	b.Conclude(&first, Usable)
 	doubted, dialling := passes(t, b, Create), passes(t, b, Create)
 	other := passes(t, b, Create)
 	if !b.Leaves("create") || !b.Leaves("update") {
 		t.Error("what has passed cannot leave")
 	}
-	b.answered(doubted)
+	heard(b, doubted)
 	b.Conclude(&doubted, Doubtful)
 	if b.Leaves("create") || !b.Leaves("update") {
 		t.Error("a create leaves that had not left before the doubt, or an update does not")
@@ -84,7 +85,7 @@ func TestAfterADoubtNothingLeavesBesideTheNext(t *testing.T) {
 		if _, passed, _ := b.tryNow(Create); passed {
 			t.Error("a create passes beside those that were under way")
 		}
-		b.unused(p)
+		unused(b, p)
 		b.Conclude(&p, NothingShown)
 	}
 	passes(t, b, Create)
@@ -151,11 +152,11 @@ func TestBreakerProperties(t *testing.T) {
 				}
 				switch {
 				case shown == Doubtful && rapid.Bool().Draw(rt, "unheard"):
-					b.unanswered(p, false, nil)
+					silence(b, p)
 				case shown == NothingShown:
-					b.unused(p)
+					unused(b, p)
 				default:
-					b.answered(p)
+					heard(b, p)
 				}
 				b.Conclude(&p, shown)
 			}

@@ -22,6 +22,12 @@ func passes(t testing.TB, b *Breaker, kind Kind) Pass {
 	return p
 }
 
+// What a request may end with.
+func heard(b *Breaker, p Pass)    { b.back(p, nil, false, 0) }
+func silence(b *Breaker, p Pass)  { b.back(p, unsentError, false, 0) }
+func unused(b *Breaker, p Pass)   { b.back(p, heldBack, false, 0) }
+func overload(b *Breaker, p Pass) { b.back(p, status(503), true, 0) }
+
 // tryNow tries to pass, now.
 func (b *Breaker) tryNow(kind Kind) (p Pass, passed bool, err error) {
 	ctx, stop := context.WithCancel(context.Background())
@@ -55,7 +61,7 @@ func TestBreakerHoldsEverybodyWhileThrottled(t *testing.T) {
 					b.mu.Lock()
 					passed = append(passed, time.Since(began))
 					b.mu.Unlock()
-					b.answered(p)
+					heard(b, p)
 				})
 			}
 			synctest.Wait() // those that --rate lets through have left
@@ -97,7 +103,7 @@ func TestRateIsKept(t *testing.T) {
 						t.Error(err)
 					}
 					time.Sleep(time.Second)
-					b.answered(p)
+					heard(b, p)
 				}
 			})
 		}
@@ -117,7 +123,7 @@ func TestBreakerLetsOneProbeThroughWhileSilent(t *testing.T) {
 		var passing, most, passed atomic.Int32
 		var down atomic.Bool
 		down.Store(true)
-		b.unanswered(passes(t, b, Repeatable), false, nil)
+		silence(b, passes(t, b, Repeatable))
 		var group sync.WaitGroup
 		for range 16 {
 			group.Go(func() {
@@ -133,11 +139,11 @@ func TestBreakerLetsOneProbeThroughWhileSilent(t *testing.T) {
 					time.Sleep(time.Second)
 					passing.Add(-1)
 					if !down.Load() {
-						b.answered(p)
+						heard(b, p)
 						passed.Add(1)
 						return
 					}
-					b.unanswered(p, false, nil)
+					silence(b, p)
 				}
 			})
 		}
@@ -159,14 +165,14 @@ func TestStaleAnswersDoNotEndASilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBreaker(time.Hour, 4, 0)
 		slow, slower, first := passes(t, b, Repeatable), passes(t, b, Repeatable), passes(t, b, Repeatable)
-		b.unanswered(first, false, nil)
+		silence(b, first)
 		probe := passes(t, b, Repeatable)
-		b.answered(slow)
+		heard(b, slow)
 		if _, passed, _ := b.tryNow(Repeatable); !probe.probe || passed {
 			t.Error("a late answer lets others pass beside the probe")
 		}
-		b.answered(probe)
-		b.unanswered(slower, false, nil) // of the first silence
+		heard(b, probe)
+		silence(b, slower) // of the first silence
 		if again := passes(t, b, Repeatable); again.probe {
 			t.Error("a request from before the silence begins another one")
 		}
@@ -184,27 +190,22 @@ func TestSilencesThatFollowOneAnotherPauseLonger(t *testing.T) {
 				t.Fatal(err)
 			}
 			if p.probe {
-				b.answered(p)
+				heard(b, p)
 				continue
 			}
-			b.unanswered(p, false, nil)
+			silence(b, p)
 			tries++
 		}
 		if tries < 20 || tries > 90 {
 			t.Errorf("%d tries in ten minutes", tries)
 		}
 		time.Sleep(time.Minute)
-		b.answered(passes(t, b, Repeatable))
-		time.Sleep(time.Minute)
-		b.unanswered(passes(t, b, Repeatable), false, nil)
-		probe := passes(t, b, Repeatable)
-		if !probe.probe {
-			t.Error("after a long while the first probe waits, too")
+		for range 40 {
+			heard(b, passes(t, b, Repeatable))
 		}
-		b.answered(probe)
-		b.unanswered(passes(t, b, Repeatable), true, nil)
+		silence(b, passes(t, b, Repeatable))
 		if !passes(t, b, Repeatable).probe {
-			t.Error("one broken connection after another makes all wait")
+			t.Error("after many answers the first probe waits, too")
 		}
 	})
 }
@@ -220,9 +221,9 @@ func TestFlickeringConnections(t *testing.T) {
 				t.Fatal(err)
 			}
 			if n%20 == 0 {
-				b.unanswered(p, false, nil)
+				silence(b, p)
 			} else {
-				b.answered(p)
+				heard(b, p)
 			}
 		}
 		if waited := time.Since(began); waited > 50*time.Second {
@@ -235,13 +236,14 @@ func TestFlickeringConnections(t *testing.T) {
 func TestProbesOfAnEarlierSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBreaker(time.Hour, 4, 0)
-		b.unanswered(passes(t, b, Repeatable), false, nil)
-		b.answered(passes(t, b, Repeatable))
+		silence(b, passes(t, b, Repeatable))
+		heard(b, passes(t, b, Repeatable))
 		late := passes(t, b, Repeatable)
 		time.Sleep(time.Minute)
-		b.unanswered(passes(t, b, Repeatable), false, nil)
+		silence(b, passes(t, b, Repeatable))
+		time.Sleep(time.Second)
 		probe := passes(t, b, Repeatable)
-		b.unanswered(late, false, nil)
+		silence(b, late)
 		if _, passed, _ := b.tryNow(Repeatable); !probe.probe || passed {
 			t.Error("two probes are under way")
 		}
@@ -257,7 +259,7 @@ func TestBreakerGivesUpAfterMaxWait(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !b.unanswered(p, false, nil) {
+			if silence(b, p); b.Over() != nil {
 				break
 			}
 		}
@@ -285,7 +287,7 @@ func TestBreakerEndsWaitingWhenTheRunStops(t *testing.T) {
 		p := passes(t, b, Create)
 		wait() // for a place
 		synctest.Wait()
-		b.answered(p)
+		heard(b, p)
 		wait() // for what the first create has shown
 		b.throttle(10 * time.Minute)
 		wait() // for the service

@@ -4,26 +4,24 @@ import "time"
 
 // The machines of the breaker. It holds its lock whenever it asks them.
 
-// contactState says whether the service gives answers, any at all.
-type contactState uint8
-
-const (
-	answering contactState = iota
-	silent                 // one request at a time finds out
-	gone                   // it has been silent for too long: nobody passes any more
-)
-
-// contact knows whether there are answers. Only the probe of a silence ends it: what left before tells nothing new,
-// neither by an answer that comes late nor by one that never comes.
+// contact knows whether the service gives answers, any at all. While it gives none, one request at a time finds out.
+// Only the answer to that probe ends the silence: what left before tells nothing new.
 type contact struct {
 	state   contactState
 	silence int           // how many there have been
 	probing bool          // a probe is under way
 	since   time.Time     // when the silence began
-	probeAt time.Time     // of a silence: no probe leaves before
-	ended   time.Time     // when the silence before this one did
-	backoff time.Duration // between probes; the first leaves at once, since one broken connection is no reason to pause
+	probeAt time.Time     // no probe leaves before
+	backoff time.Duration // before the next probe; the first of all leaves at once: one broken connection is no reason to pause
 }
+
+type contactState uint8
+
+const (
+	answering contactState = iota
+	silent
+	gone // silent for too long: nobody passes any more
+)
 
 func (c *contact) leave(p *Pass) {
 	p.silence, p.probe = c.silence, c.state == silent
@@ -33,51 +31,36 @@ func (c *contact) leave(p *Pass) {
 // probes reports whether a pass is the probe of the silence that there is now.
 func (c *contact) probes(p Pass) bool { return c.state == silent && p.probe && p.silence == c.silence }
 
-// heard notes an answer.
-func (c *contact) heard(p Pass, now time.Time) {
-	if c.state == answering && p.silence == c.silence {
-		c.backoff /= 2 // where one node of many is down, answers of the others weigh against its silence
-	}
-	if c.probes(p) {
-		*c = contact{silence: c.silence, backoff: c.backoff, ended: now}
+// heard notes an answer. Those of other nodes weigh against the silence of one.
+func (c *contact) heard(p Pass) {
+	switch {
+	case c.probes(p):
+		*c = contact{silence: c.silence, backoff: c.backoff}
+	case c.state == answering && p.silence == c.silence:
+		c.backoff /= 2
 	}
 }
 
-// unheard notes a request without any answer; left says that it may have arrived: connections break with some services
-// all the time.
-func (c *contact) unheard(p Pass, left bool, now time.Time, maxWait time.Duration) {
+// unheard notes a request without any answer.
+func (c *contact) unheard(p Pass, now time.Time, maxWait time.Duration) {
 	switch {
-	case c.state == answering && p.silence == c.silence:
-		again := !left && now.Sub(c.ended) < maxBackoff // one of two addresses may be silent, and the other not
-		*c = contact{state: silent, silence: c.silence + 1, since: now, backoff: c.backoff}
-		if again {
-			c.pause(now, maxWait)
-		} else {
-			c.backoff = 0
-		}
 	case c.probes(p):
 		c.probing = false
-		c.pause(now, maxWait)
+	case c.state == answering && p.silence == c.silence:
+		c.state, c.silence, c.since = silent, c.silence+1, now
 	default:
 		return
 	}
+	c.probeAt = now.Add(min(jitter(c.backoff), c.since.Add(maxWait).Sub(now)))
+	c.backoff = min(max(2*c.backoff, firstBackoff), maxProbing)
 	if now.Sub(c.since) >= maxWait {
 		c.state = gone
 	}
 }
 
-func (c *contact) pause(now time.Time, maxWait time.Duration) {
-	c.backoff = min(max(2*c.backoff, firstBackoff), maxProbing)
-	c.probeAt = now.Add(min(jitter(c.backoff), c.since.Add(maxWait).Sub(now)))
-}
+func (c *contact) unused(p Pass) { c.probing = c.probing && !c.probes(p) }
 
-func (c *contact) unused(p Pass) {
-	if c.probes(p) {
-		c.probing = false
-	}
-}
-
-// load bounds how many requests are under way by what the service has borne of late.
+// load bounds how many requests are under way, by --concurrency and by what the service has borne of late.
 type load struct {
 	limit    int
 	window   float64   // of limit, at least 1
@@ -86,35 +69,20 @@ type load struct {
 	most     int // that were in flight at once
 }
 
-func (l *load) full() bool { return l.inFlight >= int(l.window) }
-
 func (l *load) leave() {
 	l.inFlight++
 	l.most = max(l.most, l.inFlight)
 }
 
 // bore notes that the service bore one request more: the window grows by one for as many as it lets through at once.
-func (l *load) bore() {
-	l.inFlight--
-	l.window = min(l.window+1/l.window, float64(l.limit))
-}
+func (l *load) bore() { l.window = min(l.window+1/l.window, float64(l.limit)) }
 
 // failed notes that it was too much: half as many go on. Those that were under way by then tell nothing new.
 func (l *load) failed(p Pass, now time.Time) {
-	l.inFlight--
 	if p.since.After(l.cut) {
 		l.window, l.cut = max(l.window/2, 1), now
 	}
 }
-
-// createState says how creates are sent.
-type createState uint8
-
-const (
-	singly  createState = iota // until one has left no doubt
-	freely                     // the last of which something is known left no doubt
-	tripped                    // no more: too many in a row left doubt
-)
 
 // MostDoubts is how many creates in a row, each sent alone, may leave doubt. What was under way when the first of them
 // did counts as one.
@@ -141,6 +109,15 @@ type creates struct {
 	wary     bool      // the run before stopped for doubts: the first doubt ends this one
 }
 
+// createState says how creates are sent.
+type createState uint8
+
+const (
+	singly  createState = iota // until one has left no doubt
+	freely                     // the last of which something is known left no doubt
+	tripped                    // no more: too many in a row left doubt
+)
+
 // may reports whether a create may pass.
 func (c *creates) may() bool { return c.state == freely || c.state == singly && c.inFlight == 0 }
 
@@ -151,7 +128,7 @@ func (c *creates) sends() bool {
 
 func (c *creates) leave(p *Pass) {
 	c.inFlight++
-	p.single, p.ask = c.state == singly, c.ask
+	p.single, p.ask = c.state == singly, c.ask || p.probe
 }
 
 // back notes what a create has shown.
@@ -172,7 +149,7 @@ func (c *creates) back(p Pass, shown Proof) {
 }
 
 // maxLate is how old a piece of the fleet's rate may be: others may have sent what this worker had not. A request that
-// leaves a little late makes the next one no later.
+// leaves up to slipping late makes the next one no later.
 const (
 	maxLate  = time.Second
 	slipping = 10 * time.Millisecond
@@ -194,22 +171,20 @@ type piece struct {
 
 // wait is how long a request has to wait, 0 when it may leave.
 func (s *pace) wait(now time.Time) time.Duration {
-	if s.ask != nil {
-		for len(s.pieces) > 0 && (s.pieces[0].left == 0 || now.Sub(s.pieces[0].from) > maxLate) {
-			s.pieces = s.pieces[1:]
-		}
-		if !s.asked && (len(s.pieces) == 0 || len(s.pieces) == 1 && s.pieces[0].left <= 1) {
-			s.asked = true
-			s.ask()
-		}
-		if len(s.pieces) == 0 {
-			return maxBackoff // Grant looks at the queue again
-		}
-		if from := s.pieces[0].from; from.After(s.next) {
-			s.next = from
-		}
+	if s.ask == nil {
+		return max(s.next.Sub(now), 0)
 	}
-	return max(s.next.Sub(now), 0)
+	for len(s.pieces) > 0 && (s.pieces[0].left == 0 || now.Sub(s.pieces[0].from) > maxLate) {
+		s.pieces = s.pieces[1:]
+	}
+	if !s.asked && (len(s.pieces) == 0 || len(s.pieces) == 1 && s.pieces[0].left <= 1) {
+		s.asked = true
+		s.ask()
+	}
+	if len(s.pieces) == 0 {
+		return maxBackoff // Grant looks at the queue again
+	}
+	return max(s.next.Sub(now), s.pieces[0].from.Sub(now), 0)
 }
 
 func (s *pace) leave(now time.Time) {

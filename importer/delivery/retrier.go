@@ -13,9 +13,7 @@ package delivery
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
-	"slices"
 	"time"
 
 	"leadferry/leadapi"
@@ -59,17 +57,26 @@ func (c *Retrier) deliver(ctx, leaving context.Context, kind Kind, last *Pass, c
 			return tries, err
 		}
 		err = call(ctx, misdirected > 0)
-		if left(err) {
+		e, answered := errors.AsType[*leadapi.Error](err)
+		if err == nil || answered && e.Left() {
 			if tries++; tries > 1 {
 				c.Retried()
 			}
 		}
-		next, err := c.decide(*last, err)
+		if err != nil && !answered {
+			e = heldBack
+		}
+		backoff := backoffFor(failures + 1)
+		c.Breaker.back(*last, e, answered && c.Unapplied(e), backoff)
+		if err == nil || !answered {
+			return tries, err
+		}
+		next, err := c.decide(kind, e)
 		if next == final {
 			return tries, err
 		}
 		c.Breaker.Conclude(last, NothingShown)
-		switch statusOf(err) {
+		switch e.Status {
 		case http.StatusUnauthorized:
 			unauthorized++
 		case http.StatusMisdirectedRequest:
@@ -81,10 +88,18 @@ func (c *Retrier) deliver(ctx, leaving context.Context, kind Kind, last *Pass, c
 		if next == atOnce {
 			continue
 		}
-		if failures++; failures > c.Retries || !c.sleep(leaving, err, backoffFor(failures)) {
+		if failures++; failures > c.Retries || !e.AsksToWait() && !sleep(leaving, backoff) {
 			return tries, err
 		}
 	}
+}
+
+// heldBack stands for an error of a call's own, after which nothing has left.
+var heldBack = &leadapi.Error{Reason: leadapi.ReasonHeld}
+
+// unsent reports whether the client has not even tried to send.
+func unsent(e *leadapi.Error) bool {
+	return e.Status == 0 && (e.Reason == leadapi.ReasonHeld || e.Reason == leadapi.ReasonRefused)
 }
 
 // enter waits until a request may leave: a create, where that is wanted, after the service has answered something else.
@@ -95,7 +110,7 @@ func (c *Retrier) enter(leaving context.Context, kind Kind, last *Pass) (err err
 			return err
 		}
 		if c.Reach == nil {
-			c.Breaker.askFirst(false)
+			c.Breaker.answers()
 			return nil
 		}
 		err = c.preflight(leaving, *last)
@@ -108,40 +123,25 @@ func (c *Retrier) enter(leaving context.Context, kind Kind, last *Pass) (err err
 // preflight asks the service for any answer at all before a create goes out, which would be in doubt without one. An
 // error ends the run.
 func (c *Retrier) preflight(leaving context.Context, p Pass) error {
+	p.kind = Repeatable // what is asked can make nothing
 	ctx, cancel := context.WithTimeout(leaving, reachLimit)
 	defer cancel()
-	err := c.Reach(ctx)
-	e, fails := errors.AsType[*leadapi.Error](err)
-	switch {
-	case err == nil:
-		c.Breaker.reached(p)
-		return nil
-	case leaving.Err() != nil || fails && e.Reason == leadapi.ReasonHeld:
-		c.Breaker.unused(p)
-		return nil
-	case !fails:
-		c.Breaker.unanswered(p, false, nil)
+	e, _ := errors.AsType[*leadapi.Error](c.Reach(ctx))
+	if leaving.Err() != nil {
+		e = heldBack
+	}
+	c.Breaker.back(p, e, false, backoffFor(1))
+	if e == nil {
+		c.Breaker.answers()
 		return nil
 	}
 	if end := halts(e); end != nil {
-		c.Breaker.unused(p)
 		return end
 	}
-	if e.AsksToWait() {
-		c.Breaker.throttle(waitOf(e, backoffFor(1)))
-	}
 	if e.Status != 0 && !e.Unavailable() {
-		c.Breaker.reached(p)
-	} else {
-		c.Breaker.unanswered(p, false, e)
+		c.Breaker.answers()
 	}
 	return nil
-}
-
-// left reports whether any of a request has left.
-func left(err error) bool {
-	e, is := errors.AsType[*leadapi.Error](err)
-	return err == nil || is && e.Left()
 }
 
 // nextTry says whether a request is sent again after an answer, and when.
@@ -153,94 +153,34 @@ const (
 	retrying         // the same after a pause, as one of the row's retries
 )
 
-// decide tells the breaker what the answer shows of the service and whether the request is sent again.
-func (c *Retrier) decide(p Pass, err error) (nextTry, error) {
-	e, is := errors.AsType[*leadapi.Error](err)
-	switch {
-	case err == nil:
-		c.Breaker.answered(p)
-		return final, nil
-	case !is || e.Status == 0 && e.Reason == leadapi.ReasonRefused: // by the caller or the client: not a byte has left
-		c.Breaker.unused(p)
-		return final, err
-	case e.Reason == leadapi.ReasonHeld: // the breaker closed after it had let the request pass
-		c.Breaker.unused(p)
-		return atOnce, e
-	}
+// decide says what follows on a failed request, and with what error it ends.
+func (c *Retrier) decide(kind Kind, e *leadapi.Error) (nextTry, error) {
 	if end := halts(e); end != nil {
-		c.Breaker.answered(p)
-		if p.kind == Create && e.Applied != leadapi.No {
+		if kind == Create && e.Applied != leadapi.No {
 			c.Breaker.end(end)
 			return final, e // the row is in doubt, whatever ends the run
 		}
 		return final, end
 	}
-	if e.AsksToWait() { // all rows wait, whether or not this one is sent again; before its place is another's
-		c.Breaker.throttle(waitOf(e, backoffFor(1)))
-	}
-	if e.Op == "token" || e.Status == 0 {
-		return c.unanswered(p, e)
-	}
-	if p.kind == Create && e.Unavailable() && !c.Unapplied(e) {
-		c.Breaker.askFirst(true)
-	}
-	if e.AsksToWait() || e.Unavailable() {
-		c.Breaker.overloaded(p)
-	} else {
-		c.Breaker.answered(p)
-	}
 	switch {
-	case e.Status == http.StatusUnauthorized, e.Status == http.StatusMisdirectedRequest:
+	case e.Reason == leadapi.ReasonHeld, e.Status == http.StatusUnauthorized && e.Op != "token", e.Status == http.StatusMisdirectedRequest:
 		return atOnce, e
-	case c.Unapplied(e) || p.kind == Repeatable && Transient(e.Status):
-		return retrying, e
+	case !e.Left() && e.Reason != leadapi.ReasonRefused: // no connection, or no token
+		if end := c.Breaker.Over(); end != nil {
+			return final, end
+		}
+		return atOnce, e
+	case kind == Create && c.Unapplied(e), kind == Repeatable && (e.Status == 0 || Transient(e.Status)):
+		if c.Breaker.Over() == nil {
+			return retrying, e
+		}
 	}
 	return final, e
 }
 
-// unanswered decides about a request that got no answer, or no token to be sent with. Whether the others get answers is
-// found out by one request at a time.
-func (c *Retrier) unanswered(p Pass, e *leadapi.Error) (nextTry, error) {
-	switch {
-	case e.Op == "token" || e.Applied == leadapi.No:
-		if !c.Breaker.unanswered(p, false, e) {
-			return final, unreached(e)
-		}
-		return atOnce, e
-	case p.kind == Create:
-		c.Breaker.askFirst(true)
-		if p.probe {
-			c.Breaker.unanswered(p, true, e)
-		} else {
-			c.Breaker.unused(p) // creates ask first from now on, and the others need not wait
-		}
-		return final, e
-	}
-	if !c.Breaker.unanswered(p, true, e) {
-		return final, e
-	}
-	return retrying, e
-}
-
-// statusOf is the status of the answer that an error is about; 0: there was none.
-func statusOf(err error) int {
-	if e, is := errors.AsType[*leadapi.Error](err); is {
-		return e.Status
-	}
-	return 0
-}
-
-// leastThrottle keeps a service that asks to wait 0 seconds from being asked at once.
-const leastThrottle = 250 * time.Millisecond
-
-// sleep waits before the next try: at the breaker, all workers together, when the
-// service asked for it, else this row alone.
-func (c *Retrier) sleep(leaving context.Context, err error, backoff time.Duration) bool {
-	if e, is := errors.AsType[*leadapi.Error](err); is && (e.HasRetryAfter || e.Status == http.StatusTooManyRequests) {
-		c.Breaker.throttle(waitOf(e, backoff))
-		return true // the breaker does the waiting
-	}
-	timer := time.NewTimer(backoff)
+// sleep waits before a row's next try.
+func sleep(leaving context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -249,6 +189,9 @@ func (c *Retrier) sleep(leaving context.Context, err error, backoff time.Duratio
 		return false
 	}
 }
+
+// leastThrottle keeps a service that asks to wait 0 seconds from being asked at once.
+const leastThrottle = 250 * time.Millisecond
 
 // waitOf is how long an answer asks to wait; backoff where it does not say.
 func waitOf(e *leadapi.Error, backoff time.Duration) time.Duration {
@@ -270,47 +213,4 @@ func Transient(status int) bool {
 		return true
 	}
 	return status >= 500
-}
-
-// ErrStopping says that the run sends nothing more, so a waiting request never left.
-var ErrStopping = errors.New("the run is stopping")
-
-// End is why no further request makes sense: nothing is delivered from then on.
-type End struct {
-	Reason string // a sentence for people
-	Hint   string // what to do, or ""
-}
-
-// Error is the reason.
-func (e *End) Error() string { return e.Reason }
-
-// maxFreshRefusals is how many newly issued tokens running may be refused.
-const maxFreshRefusals = 3
-
-// halts returns why no further request makes sense, or nil.
-func halts(e *leadapi.Error) *End {
-	switch {
-	case e.Status == http.StatusProxyAuthRequired:
-		return &End{Reason: "a proxy asks for credentials (HTTP 407)", Hint: "what stands between this machine and the service wants a user and a password: ask whoever runs it"}
-	case e.Op == "token" && e.Status >= 400 && e.Status < 500 && !Transient(e.Status):
-		return &End{Reason: "sign-in was refused: " + e.Message, Hint: "check the client ID and the client secret, and that they belong to this base URL"}
-	case e.Status == http.StatusUnauthorized && e.Refusals >= maxFreshRefusals:
-		return &End{Reason: "the service refuses tokens that it has just issued (HTTP 401)", Hint: "check that the leads URL and the base URL belong to the same region, and the account's memberships"}
-	case e.Reason == leadapi.ReasonTLS:
-		return &End{Reason: "the connection cannot be trusted: " + e.Message, Hint: e.Hint}
-	case slices.Contains([]string{leadapi.ReasonClientCert, leadapi.ReasonProxy, leadapi.ReasonProxyAuth}, e.Reason):
-		return &End{Reason: e.Message, Hint: e.Hint}
-	}
-	return nil
-}
-
-// unreached ends a run whose request could not be sent, or got no token, for too long.
-func unreached(e *leadapi.Error) *End {
-	if e.Status == 0 {
-		return &End{Reason: "the service cannot be reached: " + e.Message, Hint: e.Hint}
-	}
-	return &End{
-		Reason: fmt.Sprintf("sign-in got no token (HTTP %d): %s", e.Status, e.Message),
-		Hint:   "check the base URL, unless the service is out of order: what answers there may be something else, such as the page of a proxy",
-	}
 }

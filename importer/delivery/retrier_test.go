@@ -45,8 +45,8 @@ var (
 	misdirected    = &leadapi.Error{Op: "create", Status: 421, Applied: leadapi.No, Reason: leadapi.ReasonMisdirected}
 	withheldAtLast = &leadapi.Error{Op: "create", Applied: leadapi.No, Reason: leadapi.ReasonHeld}
 
-	unsent = &leadapi.Error{Op: "create", Applied: leadapi.No, Reason: "connect"}
-	broken = &leadapi.Error{Op: "create", Applied: leadapi.Maybe, Reason: "no_answer"}
+	unsentError = &leadapi.Error{Op: "create", Applied: leadapi.No, Reason: "connect"}
+	broken      = &leadapi.Error{Op: "create", Applied: leadapi.Maybe, Reason: "no_answer"}
 )
 
 func unauthorized(refusals int) *leadapi.Error {
@@ -91,7 +91,7 @@ func TestDeliver(t *testing.T) {
 		over       bool // the run ends, and this row is in doubt
 	}{
 		{name: "accepted at once", script: answers{nil}, tries: 1},
-		{name: "not sent, then accepted", script: answers{unsent, unsent, nil}, tries: 1},
+		{name: "not sent, then accepted", script: answers{unsentError, unsentError, nil}, tries: 1},
 		{name: "401, then accepted", script: answers{unauthorized(1), nil}, tries: 2},
 		{name: "new tokens refused three times running", script: answers{unauthorized(1), unauthorized(2), unauthorized(3)}, tries: 3, stops: true},
 		{name: "401 for this row alone", script: answers{unauthorized(0), unauthorized(0), unauthorized(0), unauthorized(0)}, tries: 4, fails: true},
@@ -173,7 +173,7 @@ func TestDeliverWaitsAsTold(t *testing.T) {
 func TestDeliverGivesUpOnAnUnreachableService(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &Retrier{Breaker: NewBreaker(15*time.Minute, 64, 0), Retried: func() {}}
-		_, err := sendCreate(t, c, func(context.Context) error { return unsent })
+		_, err := sendCreate(t, c, func(context.Context) error { return unsentError })
 		var end *End
 		if !errors.As(err, &end) {
 			t.Errorf("error %v, want an end", err)

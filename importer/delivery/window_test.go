@@ -86,7 +86,7 @@ func TestWindowGrowsBackToItsLimit(t *testing.T) {
 		for range 10 {
 			time.Sleep(time.Second)
 			p, _ := b.enter(t.Context(), Repeatable)
-			b.overloaded(p)
+			overload(b, p)
 		}
 		if b.load.window != 1 {
 			t.Errorf("the window is %v after ten refusals, want 1", b.load.window)
@@ -96,7 +96,7 @@ func TestWindowGrowsBackToItsLimit(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			b.answered(p)
+			heard(b, p)
 		}
 		if b.load.window != 8 || b.load.inFlight != 0 {
 			t.Errorf("window %v with %d in flight after a hundred answers, want 8 and 0", b.load.window, b.load.inFlight)
@@ -118,7 +118,7 @@ func TestWindowIsHalvedOnceForOneBurst(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		for _, p := range passes {
-			b.overloaded(p)
+			overload(b, p)
 		}
 		if b.load.window != 32 {
 			t.Errorf("the window is %v after one burst, want 32", b.load.window)
