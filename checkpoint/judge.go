@@ -211,7 +211,7 @@ func compare(ctx context.Context, s Store, info *Info, l *Lineage, w *Witness) (
 			w.Place, ancestor.Commits, w.Source, w.Commits)}, nil
 	case w.Target.Canonical().TrunkID == info.Target.Canonical().TrunkID && w.knows():
 		return &Finding{ID: w.Ledger, Witness: *w, kind: otherLedger, Text: fmt.Sprintf(
-			"another checkpoint is in use for this trunk: %s%s; %s (%s)", w.Place, differently(w, info), w.knew(), w.Source)}, nil
+			"another checkpoint is in use for this trunk: %s; %s (%s)", w.where(info), w.knew(), w.Source)}, nil
 	}
 	return nil, nil
 }
@@ -224,12 +224,15 @@ func withoutPath(err error) error {
 	return err
 }
 
-// differently says under which address another ledger knows the service, where that is another one.
-func differently(w *Witness, info *Info) string {
-	if theirs := w.Target.Canonical(); theirs != info.Target.Canonical() {
-		return " (service at " + theirs.LeadsURL + ")"
+// where another ledger is, and under which address it knows the service, where that is another one.
+func (w *Witness) where(info *Info) string {
+	switch theirs := w.Target.Canonical(); {
+	case theirs != info.Target.Canonical():
+		return w.Place + " (service at " + theirs.LeadsURL + ")"
+	case w.Place == info.Path:
+		return "it was at this place, where a new one is now"
 	}
-	return ""
+	return w.Place
 }
 
 // elsewhere says that files of a kind went to another target so far, and never to this one.
@@ -299,16 +302,18 @@ func (v *Verdict) Question() string { return strings.ReplaceAll(texts(v.Asks), "
 // waysBack are what can be done about findings that a person has to answer, a hint each.
 func (v *Verdict) waysBack() (ways []string) {
 	var places []string
-	moved, gone, lost, elsewhere, closed := "", false, 0, false, false
+	moved, back, gone, lost, elsewhere, closed := "", false, false, 0, false, false
 	for i := range v.Asks {
 		switch f := &v.Asks[i]; f.kind {
 		case otherLedger:
 			place := "--checkpoint " + Word(f.Witness.Place)
-			if theirs := f.Witness.Target.Canonical(); theirs != v.Target.Canonical() {
+			theirs := f.Witness.Target.Canonical()
+			here := f.Witness.Place == v.Path && theirs == v.Target.Canonical() // it is not there any more
+			if theirs != v.Target.Canonical() {
 				moved = place
 				place += " --base-url " + shell.Word(theirs.BaseURL) + " --leads-url " + shell.Word(theirs.LeadsURL)
 			}
-			if !slices.Contains(places, place) {
+			if back = back || here; !here && !slices.Contains(places, place) {
 				places = append(places, place)
 			}
 			gone, lost = gone || moved == "", max(lost, f.Witness.Leads)
@@ -323,6 +328,9 @@ func (v *Verdict) waysBack() (ways []string) {
 	}
 	if len(places) > 0 {
 		ways = append(ways, "to go on with the other one: "+strings.Join(places, ", or "))
+	}
+	if back {
+		ways = append(ways, "if there is a copy of the checkpoint that was here, put it back")
 	}
 	if moved != "" {
 		ways = append(ways, "if the service has moved: leadferry checkpoint export "+moved+" -o moved.csv; then "+adopt("moved.csv", v.Path, v.Flags))

@@ -51,6 +51,7 @@ func (d *Desk) Adopt(ctx context.Context, paths []string) (err error) {
 }
 
 func (d *Desk) adopt(ctx context.Context, db ledger.Ledger, read lists, paths []string) error {
+	lacked := db.Info().Incomplete
 	result, err := checkpoint.AdoptList(ctx, db, d.Ledger.Witnesses(), checkpoint.Leads{
 		Files: paths, From: read.ledgers(), Choose: func() error { return read.chooseFor(db.Info().Target) }, Entries: read.entries, Missing: read.missing,
 	})
@@ -60,7 +61,11 @@ func (d *Desk) adopt(ctx context.Context, db ledger.Ledger, read lists, paths []
 	if err != nil {
 		return err
 	}
-	d.reportAdopted(result, read.passed(), db.Info().Path)
+	i := db.Info()
+	d.reportAdopted(result, read.passed(), i.Path)
+	if i.Incomplete && !lacked {
+		d.Warn("the checkpoint is incomplete: it lacks " + i.Missing + ". The next import holds the rows that it does not know in doubt, it does not send them")
+	}
 	return nil
 }
 
