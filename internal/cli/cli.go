@@ -21,15 +21,11 @@ import (
 	"log"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 
@@ -45,6 +41,7 @@ import (
 	"leadferry/internal/config"
 	"leadferry/internal/crash"
 	"leadferry/internal/machine"
+	"leadferry/internal/spelling"
 	"leadferry/leadapi"
 )
 
@@ -193,9 +190,26 @@ func (p *program) prepare(commands []*cli.Command) {
 	}
 }
 
-// usageError is an error of the flag parser that [flags.Parse] did not foresee.
+// ofFlag is what the flag parser says of a value that it cannot read, which is not shown: it may be a secret.
+var ofFlag = spelling.Form(`^invalid .* for (?:flag )?-([a-z-]+):`)
+
+// usageError is an error of the flag parser.
 func usageError(c *cli.Context, err error, _ bool) error {
-	return exit.Usage(err.Error(), "see "+flags.CommandName(c)+" --help")
+	help := "see " + flags.CommandName(c) + " --help"
+	m := ofFlag().FindStringSubmatch(err.Error())
+	if m == nil {
+		return exit.Usage(err.Error(), help)
+	}
+	name, takes := m[1], "true or false"
+	switch flags.Named(name, append(c.Command.Flags, c.App.Flags...)).(type) {
+	case *cli.IntFlag, *cli.Uint64Flag:
+		takes = "a whole number, for example 10"
+	case *cli.Float64Flag:
+		takes = "a number, for example 4 or 0.5"
+	case *cli.DurationFlag:
+		takes = "a time in s, m or h, for example 30s, 15m or 2h"
+	}
+	return exit.Usage("the value of --"+name+" cannot be read", "it takes "+takes+"; "+help)
 }
 
 // begin resolves the settings of a command with connection flags.
@@ -294,61 +308,18 @@ func (p *program) fail(err error) int {
 	return end.Code
 }
 
-const notShown = "(not shown, it may be a secret)"
-
-// reason is why a command ended, as it may be shown: without words of the command line or the settings that may be
-// secrets in a wrong place, and with the line breaks of others escaped, since lines of an error are sentences of ours.
+// reason is why a command ended, as it may be shown. What was given to a variable of secrets behind the command, where it is
+// taken for a file, is left out; line breaks of words are escaped, since lines of an error are sentences of ours.
 func (p *program) reason(err error) exit.Error {
-	end, words := exit.Of(err), slices.Clone(p.args)
-	for _, pair := range append(os.Environ(), p.args...) {
-		if name, value, _ := strings.Cut(pair, "="); strings.HasPrefix(name, "LEADFERRY_") || strings.HasPrefix(name, "-") {
-			words = append(words, value, name)
+	end := exit.Of(err)
+	for _, word := range p.args {
+		instead := report.Escape(word)
+		if name, _, assigned := strings.Cut(word, "="); assigned && external.HoldsSecret(name) {
+			instead = name + "=(not shown)"
 		}
-	}
-	words = append(words, filepath.Base(p.settings.Load().Get("client-secret-file"))) // of a profile
-	for _, word := range words {
-		var instead string
-		name, _, assigned := strings.Cut(word, "=")
-		switch {
-		case flags.MaybeSecret(word) && !p.isID(word):
-			instead = notShown
-		case assigned && external.HoldsSecret(name): // behind the command, where it is taken for a file
-			instead = name + "=" + notShown
-		case strings.ContainsAny(word, "\r\n"):
-			instead = report.Escape(word)
-		default:
-			continue
-		}
-		for _, form := range []string{word, strings.Trim(strconv.Quote(word), `"`)} {
-			end.Text, end.Hint = replaceWord(end.Text, form, instead), replaceWord(end.Hint, form, instead)
+		if instead != word && word != "" {
+			end.Text, end.Hint = strings.ReplaceAll(end.Text, word, instead), strings.ReplaceAll(end.Hint, word, instead)
 		}
 	}
 	return end
-}
-
-// replaceWord puts something in the place of a word wherever that is no part of a longer one.
-func replaceWord(text, word, instead string) string {
-	joined := func(a, b string) bool {
-		last, _ := utf8.DecodeLastRuneInString(a)
-		first, _ := utf8.DecodeRuneInString(b)
-		return (unicode.IsLetter(last) || unicode.IsDigit(last)) && (unicode.IsLetter(first) || unicode.IsDigit(first))
-	}
-	shown, rest, found := strings.Cut(text, word)
-	for found {
-		var part string
-		part, rest, found = strings.Cut(rest, word)
-		if joined(shown, word) || joined(word, part) {
-			shown += word + part
-		} else {
-			shown += instead + part
-		}
-	}
-	return shown
-}
-
-// isID reports whether a word is what names the target or a lead, and is told everywhere.
-func (p *program) isID(word string) bool {
-	s := p.settings.Load()
-	return slices.Contains([]string{s.Get("trunk-id"), s.Get("client-id")}, word) ||
-		strings.HasPrefix(p.line.Command.ArgsUsage, "KEY") && slices.Contains(p.line.Files, word)
 }

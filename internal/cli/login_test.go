@@ -162,7 +162,7 @@ func TestLoginThatCannotBegin(t *testing.T) {
 		"is plain http":             with(logIn, "--base-url", "http://api.example.com"),
 		"has a client already: c-1": with(logIn, "--client-id", "c-1"),
 		"no password given":         logIn,
-		"no --base-url given":       with(logIn, "--base-url", ""),
+		"is given without a value":  with(logIn, "--base-url", ""),
 	} {
 		d.must(2, "", args, text, "hint: ")
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"runtime/debug"
 	"slices"
@@ -322,16 +321,9 @@ const anyPort = "127.0.0.1:0"
 
 // webFlag asks for the run's page while it goes on.
 func webFlag() cli.Flag {
-	f := flags.Switch(files, "web", "no page", "show the run's page live at an address of this machine alone (`[=ADDRESS]`, such as 127.0.0.1:8080; else a free port)", isHostPort)
+	f := flags.Switch(files, "web", "no page", "show the run's page live at an address of this machine alone (`[=ADDRESS]`, such as 127.0.0.1:8080; else a free port)")
 	f.EnvVars = []string{flags.Variable("web")}
 	return f
-}
-
-// isHostPort reports whether a word is an address such as 127.0.0.1:8080.
-func isHostPort(word string) bool {
-	_, port, err := net.SplitHostPort(word)
-	_, bad := strconv.ParseUint(port, 10, 16)
-	return err == nil && bad == nil
 }
 
 // serveWeb serves a page where --web asks for one, else it is nil.

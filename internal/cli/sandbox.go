@@ -62,7 +62,7 @@ Exit codes: 0 ended by a signal; 2 the address or a flag is not right.`,
 			faults,
 			directoryFlag("", ""),
 			flag("data", "`FILE` that keeps the leads; without one they are gone at the end"),
-			flags.Switch("", "web", "no page", "show its leads, with a search, and its requests and faults as they come, at an address of this machine alone (`[=ADDRESS]`; else a free port)", isHostPort),
+			flags.Switch("", "web", "no page", "show its leads, with a search, and its requests and faults as they come, at an address of this machine alone (`[=ADDRESS]`; else a free port)"),
 		},
 		Action: p.sandbox,
 	}

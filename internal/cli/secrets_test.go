@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -15,8 +14,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"leadferry/internal/cli/flags"
 )
 
 // An echo is a service that repeats in every answer all that it was told and all
@@ -134,50 +131,6 @@ func ownFilesOnly(t *testing.T, dir string) {
 	}
 }
 
-// A secret that is pasted where something else belongs is not repeated by the error: what reads a number says nothing of
-// the value, and a name is left out that looks like a secret. fault 111
-func TestSecretsInWrongPlacesAreNotShown(t *testing.T) {
-	account, err := json.Marshal(map[string]string{"client_id": "client-1", "client_secret": plantedSecret})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, secret := range map[string]string{
-		"token": plantedJWT, "secret": plantedSecret, "password": plantedPassword, "account": string(account),
-		"key":     "-----BEGIN PRIVATE KEY-----\n" + plantedRefresh + "\n-----END PRIVATE KEY-----\n",
-		"address": "https://ann:" + plantedAccess + "@files.example.com/leads.csv",
-		"signed":  "https://files.example.com/leads.csv?signature=" + plantedAccess,
-	} {
-		t.Run(name, func(t *testing.T) {
-			d := newDesk(t, "http://127.0.0.1:1")
-			t.Chdir(d.dir)
-			t.Setenv("LEADFERRY_LEADS_URL", "http://127.0.0.1:1")
-			t.Setenv("LEADFERRY_TRUNK_ID", "t-1")
-			refused := func(args ...string) {
-				t.Helper()
-				code, seen := d.run("", args...)
-				if piece := leaks(seen); piece != "" || code == 0 || !strings.Contains(seen, "leadferry: ") {
-					t.Errorf("exit %d, %q is shown:\n%s", code, piece, seen)
-				}
-			}
-			for _, flag := range []string{"--limit", "--rate", "--wait", "--max-rejects", "--format", "--delimiter", "--mapping", "--profile", "--config", "--log-level", "--log-format", "--fleet"} {
-				refused("import", "leads.csv", flag, secret)
-				refused("import", "leads.csv", flag+"="+secret)
-			}
-			for _, flag := range []string{"--client-secret-file", "--client-secret-command", "--ca-file", "--client-cert", "--proxy", "--base-url", "--profile", "--timeout"} {
-				refused("config", "check", "--client-id=c", flag+"="+secret)
-			}
-			refused(secret, "import")
-			refused("import", "-m", "no.yaml", secret)
-			refused("import", "--"+secret)
-			refused("checkpoint", "status", "--checkpoint", secret)
-			refused("checkpoint", "resolve", secret)
-			refused("report", secret)
-			t.Setenv("LEADFERRY_CLIENT_SECRET_FILE", secret)
-			refused("config", "check", "--client-id=c")
-		})
-	}
-}
-
 // What reads as a name is not shown where a secret is looked for: in the place of the file that holds it, with its variable
 // behind the command, joined to a letter, or in an address.
 func TestWordsInTheWrongPlaceAreNotShown(t *testing.T) {
@@ -207,98 +160,5 @@ func TestWordsInTheWrongPlaceAreNotShown(t *testing.T) {
 		os.Remove(filepath.Join(d.dir, "config/leadferry/config.yaml"))
 		t.Setenv("LEADFERRY_CLIENT_SECRET_FILE", secret)
 		hidden(with([]string{"config", "check"}, at...)...)
-	}
-}
-
-// A name that was mistyped, or stands elsewhere, is seen in what says so, and a word of the line hides nothing of others.
-func TestNamesThatAreNotThereAreTold(t *testing.T) {
-	const run, fleet = "20261122T192226Z-import-ff2e99f1", "3F2A1B4C-0d9e-4f8a-b7c6-5d4e3f2a1b0c"
-	const name, noBlanks = "Leads 2026Q3 EU v2 Final", "Leads_2026Q3_EU_v2_Final"
-	d := newDesk(t, "http://127.0.0.1:1")
-	t.Chdir(d.dir)
-	leads, mapping := sampleFile(t, "leads.csv"), sampleFile(t, "leads.yaml")
-	if err := os.WriteFile("bare.yaml", []byte("version: 1\nkey: {id}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for want, lines := range map[string][][]string{
-		run:          {{"report", run}, {"report", "leadferry-runs/" + run}, {"report", "leadferry-runs/" + run + "/"}, {"checkpoint", "adopt", "--sandbox", "leadferry-runs/" + run}},
-		name:         {{"import", "--sandbox", "-m", mapping, name}, {"import", "--sandbox", "-m", name, leads}, {"explain", name}, {"report", name}},
-		noBlanks:     {{"import", "--sandbox", "-m", mapping, noBlanks}, {"import", "--sandbox", "-m", "exports/" + noBlanks, leads}, {"checkpoint", "resolve", "--sandbox", noBlanks}},
-		fleet:        {{"explain", fleet}, {"report", fleet}},
-		`"{column}"`: {{"validate", "-m", "bare.yaml", leads, "--delimiter", "{"}},
-	} {
-		for _, args := range lines {
-			if code, seen := d.run("", args...); code != 2 || !strings.Contains(seen, want) || strings.Contains(seen, "not shown") {
-				t.Errorf("%q: exit %d, want %s\n%s", args, code, want, seen)
-			}
-		}
-	}
-}
-
-// A token that was made by chance is not shown, whatever signs part it.
-func TestTokensAreNotTakenForNames(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	shown := 0
-	const tokens = 5000
-	for range tokens {
-		token := make([]byte, 24)
-		for i := range token {
-			token[i] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"[r.IntN(64)]
-		}
-		if !flags.MaybeSecret(string(token)) {
-			shown++
-		}
-	}
-	if shown > tokens/300 { // those of few turns
-		t.Errorf("%d of %d are shown", shown, tokens)
-	}
-}
-
-// A secret is left out where it stands by itself.
-func TestSecretsAreHiddenAsWholeWords(t *testing.T) {
-	for text, want := range map[string]string{
-		"Zb3: no such file": "*: no such file", `is "Zb3", /a/Zb3`: `is "*", /a/*`, "Zb3Zb3 Zb3": "** *", "Zb3s aZb3 äZb3ö": "Zb3s aZb3 äZb3ö", "-Zb3=Zb3": "-*=*", "": "",
-	} {
-		if got := replaceWord(text, "Zb3", "*"); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
-	}
-	if got := replaceWord("x{a}y", "{a}", "*"); got != "x*y" {
-		t.Error(got)
-	}
-}
-
-// Names that people give their files are told, so that they see which one is meant, and so is what identifies a target.
-func TestNamesAreNotTakenForSecrets(t *testing.T) {
-	d := newDesk(t, "https://a.example.com")
-	const trunk = "00D5f000001AbCdEAF"
-	d.must(2, "", []string{"checkpoint", "status", "--leads-url", "https://a.example.com", "--trunk-id", trunk}, "no checkpoint at ", "a.example.com-"+trunk+".db")
-	t.Chdir(d.dir)
-	leads, err := os.ReadFile(sampleFile(t, "leads.csv"))
-	if err == nil {
-		err = os.WriteFile("leads.csv", []byte(strings.ReplaceAll(string(leads), "L-104204", "/"+trunk)), 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	d.run("", "import", "--sandbox", "-m", sampleFile(t, "leads.yaml"), "leads.csv")
-	d.must(0, "", []string{"checkpoint", "history", "--sandbox", "/" + trunk}, "/"+trunk, "leads.csv:2")
-	if err := os.Mkdir("exports", 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for name, secret := range map[string]bool{
-		"leads-2026-Q3-final-v2.csv": false, "JOB4711RUN0815.XLSX": false, "leads-import-2026-Q3-final-v2": false, "importer@example.com": false,
-		"exports/8f3A9b2C1d4E7f6A": false, "https://files.example.com/leads.csv": false, "postgres://ann@db.example.com/leads?sslmode=require": false,
-		"4f1c2a9b": false, "--max-in-doubt": false, "": false, "8f3A9b2C1d4E7f6A": true, "nowhere/8f3A9b2C1d4E7f6A": true,
-		"3f2a1b4c-0d9e-4f8a-b7c6-5d4e3f2a1b0c": false, "20261122T192226Z-import-ff2e99f1": false, "nowhere/20261122T192226Z-sync-ff2e99f1/": false,
-		"20261122T192226Z-import-ff2e99f1x": true, "Leads 2026Q3 EU v2 Final": false, "Leads 8f3A9b2C1d4E7f6A": true, "{": false, "{column}": false,
-		"Leads_2026Q3_EU_v2_Final": false, "Leads-2026Q3-EU-v2": false, "nowhere/Leads_2026Q3_EU_v2_Final": false, "CRM.Export.2026Q3.NordWest7.v2": false,
-		"aB3-dE5_fG7.hJ9x": true, "AB3D-9FkL-x7Qw-Zz01": true, "sk_live_4eC39HqLyjWDarjtT1zdp7dc": true, "ghp_16C7e42F292c6912E7710c838347Ae178B4a": true,
-		"xoxb-123456789012-AbCdEfGhIjKlMnOp7": true, "Leads_2026Q3_8f3A9b2C1d4E": true, plantedJWT: true, plantedSecret: true, plantedAccess: true, plantedRefresh: true,
-		`{"client_id": 1}`: true, "host=db password=x": true, "socks5://a:b@proxy": true, "http://token@proxy": true,
-	} {
-		if flags.MaybeSecret(name) != secret {
-			t.Errorf("%q: %v", name, !secret)
-		}
 	}
 }

@@ -56,8 +56,6 @@ func TestEachSettingSaysWhereItComesFrom(t *testing.T) {
 		{"base-url", "", eu, "https://api.eu.example.com", profile("4")},
 		{"base-url", "https://env.example.com", eu, "https://env.example.com", "environment LEADFERRY_BASE_URL"},
 		{"base-url", "https://env.example.com", with(eu, "--base-url", "https://f.example.com"), "https://f.example.com", "flag --base-url"},
-		{"base-url", "https://env.example.com", with(eu, "--base-url", ""), "", "flag --base-url"},
-		{"base-url", "", with(eu, "--base-url", ""), "", "flag --base-url"},
 		{"mapping", "e.yaml", []string{"-m", "f.yaml"}, "f.yaml", "flag --mapping"},
 		{"mapping", "e.yaml", nil, "e.yaml", "environment LEADFERRY_MAPPING"},
 		{"base-url", " ", eu, " ", "environment LEADFERRY_BASE_URL"},

@@ -78,8 +78,7 @@ func hintIfMissing(err error, hint func(path string) string) error {
 const checkAll = "all"
 
 func checkRemoteFlag() cli.Flag {
-	return flags.Switch(running, "check-remote", "no lead is read", "read a lead before it is changed (`[=all]`: every lead of the file), and decide by --conflict about a status that is not the one last confirmed",
-		func(word string) bool { return word == checkAll })
+	return flags.Switch(running, "check-remote", "no lead is read", "read a lead before it is changed (`[=all]`: every lead of the file), and decide by --conflict about a status that is not the one last confirmed")
 }
 
 // checksRemote says which leads are read.

@@ -2,19 +2,16 @@ package flags
 
 import (
 	"cmp"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/urfave/cli/v2"
 
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/disk"
-	"leadferry/internal/spelling"
 )
 
 // Variable is the environment variable of a flag that has one.
@@ -52,10 +49,7 @@ func Choice(category, name, about string, words ...string) *cli.StringFlag {
 }
 
 // OptionalWord is the value of a switch that also takes a word, behind =.
-type OptionalWord struct {
-	word string
-	fits func(word string) bool // it may be meant; else an argument behind the switch is a file
-}
+type OptionalWord struct{ word string }
 
 func (v *OptionalWord) String() string { return v.word }
 
@@ -68,9 +62,9 @@ func (v *OptionalWord) Set(text string) error {
 // IsBoolFlag lets the flag stand without a value.
 func (*OptionalWord) IsBoolFlag() bool { return true }
 
-// Switch is one that also takes a word, such as those that fit. without says what holds when it is not given.
-func Switch(category, name, without, usage string, fits func(word string) bool) *cli.GenericFlag {
-	return &cli.GenericFlag{Name: name, Value: &OptionalWord{fits: fits}, DefaultText: without, Usage: usage, Category: category}
+// Switch is one that also takes a word. without says what holds when it is not given.
+func Switch(category, name, without, usage string) *cli.GenericFlag {
+	return &cli.GenericFlag{Name: name, Value: &OptionalWord{}, DefaultText: without, Usage: usage, Category: category}
 }
 
 // Count is a flag for a number that is not negative.
@@ -99,66 +93,6 @@ func Time(category, name string, value time.Duration, text string) *cli.Duration
 
 // CommandName is the command as a person types it.
 func CommandName(c *cli.Context) string { return cmp.Or(c.Command.HelpName, c.App.Name) }
-
-// MaybeSecret reports whether a word may be a secret that somebody put in a wrong place: JSON or PEM, an address with a
-// password or a signature in it, or a token, in which letters of both cases and digits take turns. A file's name is none,
-// nor one that leadferry itself gives: who mistyped it needs to see it.
-func MaybeSecret(word string) bool {
-	switch {
-	case strings.Contains(word, "-----BEGIN"), strings.HasPrefix(strings.TrimSpace(word), "{") && len(word) >= shortest, strings.Contains(word, "password="):
-		return true
-	case strings.Contains(word, "://"):
-		u, err := url.Parse(word)
-		if err != nil {
-			return true
-		}
-		_, password := u.User.Password()
-		return password || strings.HasPrefix(u.Scheme, "http") && (u.User != nil || u.RawQuery != "")
-	case len(word) < shortest, disk.Exists(word), looksLikePath(word), givenNames().MatchString(filepath.Base(word)):
-		return false
-	}
-	return slices.ContainsFunc(strings.Fields(word), looksLikeToken)
-}
-
-// shortest is how many bytes a secret has at least: more than a delimiter or the name of a column in braces.
-const shortest = 12
-
-// givenNames are those of run folders and UUIDs, which organizations have and fleets may.
-var givenNames = spelling.Form(`^(\d{8}T\d{6}Z-[a-z]+-[0-9a-f]{8}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$`)
-
-// looksLikeToken reports whether letters of both cases and digits take turns as nobody writes them.
-func looksLikeToken(word string) bool {
-	turns, last := 0, rune(0)
-	for _, r := range word {
-		kind := rune(0)
-		switch {
-		case unicode.IsLower(r):
-			kind = 'a'
-		case unicode.IsUpper(r):
-			kind = 'A'
-		case unicode.IsDigit(r):
-			kind = '1'
-		}
-		if kind != 0 && kind != last {
-			turns, last = turns+1, kind
-		}
-	}
-	return turns > 6 && len(word) >= shortest && !readsAsName(word)
-}
-
-// A name is parted by signs into parts of a few words and numbers: Leads, 2026Q3, EU, v2, FinalDraft.
-const pieceOfName = `(\p{Lu}?\p{Ll}+|\p{Lu}+|\p{Nd}+)`
-
-var (
-	nameInParts  = spelling.Form(`^(` + pieceOfName + `{1,3}([-_./\\]|$))+$`)
-	piecesOfName = spelling.Form(pieceOfName)
-)
-
-// readsAsName reports whether what looks like a token is a name such as Leads_2026Q3_EU_v2_Final. Its pieces are longer than
-// those of a token: one whose parts are short is parted into ever so many.
-func readsAsName(word string) bool {
-	return nameInParts().MatchString(word) && 2*len(word) >= 5*len(piecesOfName().FindAllString(word, -1))
-}
 
 // MaybeContents reports whether what should name a file may be what belongs into it: nothing of that name is there, and it
 // has neither a folder that is there nor an ending. A profile's files are in its folder.
