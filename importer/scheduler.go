@@ -342,7 +342,10 @@ func (s *scheduler) count(j *job) {
 	if j.elsewhere && s.putOff(j.it, &j.names) {
 		return
 	}
-	if j.resent && j.attempts > 0 && j.outcome != Pending && j.outcome != Failed { // else its earlier doubt stands
+	if j.doubt != nil && (j.outcome == Pending || j.outcome == Failed) { // that it was not made this time says nothing of the time before
+		j.ending = *j.doubt
+	}
+	if j.doubt != nil && j.attempts > 0 { // from now on it counts as one of this run
 		s.account.tally.limits.Standing--
 	}
 	j.kept = j.step.kept && j.entry.Seen.Kept && (j.outcome == Unchanged || j.outcome == Updated)

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,6 +28,23 @@ func TestResendIsOnceARun(t *testing.T) {
 			}
 			if strings.Contains(out, "resend") || strings.Contains(out, "same command again") || code == 3 && !strings.Contains(out, "--in-doubt hold") {
 				t.Errorf("%s", out)
+			}
+		}
+	}
+}
+
+// A row that stands in doubt stays so where a run stops before it could send it again, or is refused this time.
+func TestWhatIsNotResentStaysInDoubt(t *testing.T) {
+	t.Parallel()
+	for name, second := range map[string]rawAct{"stopped": {say: answered(500, "{}")}, "refused": {say: answered(429, "{}")}} {
+		turns := slices.Concat(slices.Repeat([]rawTurn{{act: rawAct{say: answered(500, "{}")}, store: true}}, 4), slices.Repeat([]rawTurn{{act: second}}, 40))
+		w := newRawTrial(t, rawScript{turns: turns})
+		w.rows(4)
+		w.must(3, "import", "-m", "leads.yaml", "leads.csv", "--out", "first")
+		code, out := w.run("import", "-m", "leads.yaml", "leads.csv", "--out", "again", "--in-doubt", "resend", "--retries", "0")
+		for _, row := range w.results("again/results.csv") {
+			if row["outcome"] != "in_doubt" {
+				t.Errorf("%s: exit %d, %v\n%s", name, code, row, out)
 			}
 		}
 	}
