@@ -28,8 +28,8 @@ type dryRun struct {
 	statuses  *findings.Statuses
 	values    values
 	assigned  *findings.Assigned
-	addresses findings.Rows     // rows whose key looks like an e-mail address
-	repeats   *findings.Repeats // nil: not looked for
+	addresses findings.Rows // rows whose key looks like an e-mail address
+	repeats   *findings.Repeats
 	repeated  findings.Repeated // at the end
 
 	planned [actionCount]int // steps that would be taken
@@ -55,14 +55,10 @@ type values struct {
 }
 
 func newDryRun(o *Options, in *intake) *dryRun {
-	d := &dryRun{
+	return &dryRun{
 		options: o, intake: in, pending: result{ending: ending{outcome: Pending}}, problems: findings.NewProblems(), statuses: findings.NewStatuses(),
-		values: values{words: findings.NewWords(), caught: findings.NewWords()}, assigned: findings.NewAssigned(),
+		values: values{words: findings.NewWords(), caught: findings.NewWords()}, assigned: findings.NewAssigned(), repeats: findings.NewRepeats(),
 	}
-	if !o.NoRepeats {
-		d.repeats = findings.NewRepeats()
-	}
-	return d
 }
 
 // read looks at a row before anything is planned for it.
@@ -103,13 +99,11 @@ func (d *dryRun) plan(it *item, step *Step, known *checkpoint.Entry) error {
 	if !planned.sends() || planned == Create && d.mapping.lacking != nil {
 		planned = Nothing
 	}
-	if d.repeats != nil {
-		fold := it.rec.Key
-		if !d.options.CreateAlikes {
-			fold = rowkey.Fold(fold)
-		}
-		d.repeats.Add(it.rec.Key, fold, uint8(planned), spotOf(it))
+	fold := it.rec.Key
+	if !d.options.CreateAlikes {
+		fold = rowkey.Fold(fold)
 	}
+	d.repeats.Add(it.rec.Key, fold, uint8(planned), spotOf(it))
 	if d.planned[planned]++; planned == Create {
 		d.assigned.Add(&it.rec)
 		if it.rec.ExternalID != "" {
@@ -227,13 +221,11 @@ func (d *dryRun) found(notes []string) *report.Checks {
 
 // findRepeats looks for keys that stood in several rows, once all have been seen.
 func (d *dryRun) findRepeats() {
-	if d.repeats != nil {
-		most := mostRepeats
-		if d.options.Strict && d.options.Files.Problems != "" {
-			most = maxRepeats
-		}
-		d.repeated = d.repeats.Found(most)
+	most := mostRepeats
+	if d.options.Strict && d.options.Files.Problems != "" {
+		most = maxRepeats
 	}
+	d.repeated = d.repeats.Found(most)
 }
 
 // notes are remarks for people.
@@ -295,7 +287,6 @@ func (d *dryRun) projected() report.Projected {
 	moot := d.repeated.Moot
 	p := report.Projected{
 		Create: d.planned[Create] - moot[Create], Update: d.planned[Link] - moot[Link] + d.planned[Update],
-		AtMost: d.repeats == nil,
 	}
 	if d.linked > 0 {
 		p.Update += p.Create

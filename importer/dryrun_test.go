@@ -342,13 +342,6 @@ func TestADryRunProjectsWhatIsLeft(t *testing.T) {
 	}
 }
 
-func TestWithoutRepeatsTheProjectionIsABound(t *testing.T) {
-	s := validated(t, checkedMapping, Options{Checking: Checking{NoRepeats: true}}, checkedHeader+"1,o-1,,,Ann,\n1,o-1,,,Ann,\n")
-	if diff := cmp.Diff(report.Projected{Create: 2, Update: 2, AtMost: true}, s.Checks.Projected); diff != "" {
-		t.Error(diff)
-	}
-}
-
 func TestJSONLColumnsThatNothingUsesAreGathered(t *testing.T) {
 	o := prepared(t, checkedMapping, Options{})
 	path := filepath.Join(t.TempDir(), "a.jsonl")
@@ -373,7 +366,7 @@ func (nowhere) add(*item, *result) error { return nil }
 
 // Validate, and an import that finds all done, end rows by the million.
 func TestRowThatIsNotSentLeavesNothingToCollect(t *testing.T) {
-	a := &account{dry: newDryRun(&Options{Checking: Checking{NoRepeats: true}}, nil), tally: newTally(1, Limits{}, 1), recorder: nowhere{}}
+	a := &account{dry: newDryRun(&Options{}, nil), tally: newTally(1, Limits{}, 1), recorder: nowhere{}}
 	it, known := new(item), new(checkpoint.Entry)
 	for _, step := range []Step{{Action: Create}, ends(Unchanged, "")} {
 		allocations := testing.AllocsPerRun(100, func() {

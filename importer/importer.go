@@ -233,12 +233,11 @@ type Planning struct {
 
 // Checking is what a run that sends nothing looks at.
 type Checking struct {
-	DryRun    bool                // of Import and Sync
-	NoRepeats bool                // do not look for repeated keys
-	Strict    bool                // validate: what only looks wrong counts as wrong
-	Tolerate  Share               // validate: so many problem rows end with CodeComplete all the same
-	Show      int                 // requests to show
-	Request   func(Request) error // told of each
+	DryRun   bool                // of Import and Sync
+	Strict   bool                // validate: what only looks wrong counts as wrong
+	Tolerate Share               // validate: so many problem rows end with CodeComplete all the same
+	Show     int                 // requests to show
+	Request  func(Request) error // told of each
 }
 
 // Keeping is what remembers a run and tells of it.

@@ -1,15 +1,12 @@
 package importer
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
-	"slices"
+	"math/rand/v2"
 	"strings"
 	"time"
 
@@ -27,7 +24,6 @@ type Reconciling struct {
 	None   bool          // --remote none: no lead
 	Fresh  time.Duration // none that was confirmed or read since; 0: all
 	Sample int           // so many that are picked at random; 0: all
-	Seed   uint64        // by which they are picked
 }
 
 // Reconcile compares, for each row, the file with what was last confirmed of its lead and with
@@ -48,7 +44,7 @@ func newReconcile(o Options) *run {
 	}
 	r := newRun(o, p)
 	r.matches, r.intake.fields = true, true
-	r.drift = newDrift(o.Reconciling.Seed)
+	r.drift = newDrift()
 	return r
 }
 
@@ -212,10 +208,9 @@ func (c *carrier) notRead(j *job, err error) {
 // that no row names.
 type drift struct {
 	cost     string // for people: what the run is about to cost
-	seed     uint64
-	picked   int // leads of the sample
-	read     int // of them
-	differ   int // of those
+	picked   int    // leads of the sample
+	read     int    // of them
+	differ   int    // of those
 	verdicts [verdictCount]int
 	statuses map[report.Transition]int // of the file, and on the service
 	owners   map[report.Transition]int // of leads that moved from one to another
@@ -223,8 +218,8 @@ type drift struct {
 	others   bool // some of them may be no lead's
 }
 
-func newDrift(seed uint64) *drift {
-	return &drift{seed: seed, statuses: map[report.Transition]int{}, owners: map[report.Transition]int{}, named: named.New()}
+func newDrift() *drift {
+	return &drift{statuses: map[report.Transition]int{}, owners: map[report.Transition]int{}, named: named.New()}
 }
 
 // countMove counts a status or an owner, of which many are told apart, not all: the service's words may be any.
@@ -274,35 +269,25 @@ func eachLead(ctx context.Context, l *checkpoint.Ledger, namespace string, f fun
 	})
 }
 
-// pick is a lead that may be of the sample, by a hash of the seed and its key.
-type pick struct {
-	hash [sha256.Size]byte
-	key  string
-}
-
-// sample picks n leads of a namespace that can be read, at random by the seed: one and the same
-// as long as the checkpoint knows the same leads.
+// sample picks n leads of a namespace that can be read, at random: of all leads so far, each has been picked as likely as another.
 func (d *drift) sample(ctx context.Context, l *checkpoint.Ledger, namespace string, n int) (map[string]struct{}, error) {
-	var best []pick
-	leave := func() { // as many as are wanted
-		slices.SortFunc(best, func(a, b pick) int { return bytes.Compare(a.hash[:], b.hash[:]) })
-		best = best[:min(len(best), n)]
-	}
-	seed := binary.BigEndian.AppendUint64(nil, d.seed)
+	var picked []string
+	met := 0
 	err := eachLead(ctx, l, namespace, func(e *checkpoint.Entry) error {
 		if e.ExternalID == "" || e.LeadID == "" {
 			return nil
 		}
-		if len(best) >= 2*n+1000 {
-			leave()
+		met++
+		if len(picked) < n {
+			picked = append(picked, e.Key)
+		} else if i := rand.IntN(met); i < n {
+			picked[i] = e.Key
 		}
-		best = append(best, pick{sha256.Sum256(append(seed[:8:8], e.Key...)), e.Key})
 		return nil
 	})
-	leave()
-	keys := make(map[string]struct{}, len(best))
-	for _, p := range best {
-		keys[p.key] = struct{}{}
+	keys := make(map[string]struct{}, len(picked))
+	for _, key := range picked {
+		keys[key] = struct{}{}
 	}
 	d.picked = len(keys)
 	return keys, err
@@ -327,7 +312,7 @@ func (d *drift) report(s *report.Summary) {
 	}
 	if d.picked > 0 {
 		low, high := wilson(d.differ, d.read)
-		rec.Sample = &report.Sample{Seed: d.seed, Picked: d.picked, Read: d.read, Differ: d.differ, Low: low, High: high}
+		rec.Sample = &report.Sample{Picked: d.picked, Read: d.read, Differ: d.differ, Low: low, High: high}
 		if d.read > 0 {
 			rec.Sample.Share = float64(d.differ) / float64(d.read)
 		}
@@ -357,9 +342,6 @@ func (r *run) prepareReconciliation(ctx context.Context) error {
 		r.drift.cost += fmt.Sprintf(": %s at --rate %g", time.Duration(float64(reads)/r.Rate*float64(time.Second)).Round(time.Second), r.Rate)
 	}
 	r.drift.cost += "."
-	if r.Reconciling.Sample > 0 {
-		r.drift.cost += fmt.Sprintf(" The sample is that of --seed %d.", r.drift.seed)
-	}
 	return nil
 }
 

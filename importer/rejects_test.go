@@ -38,7 +38,7 @@ func rejectsBy(t fails, path, out string, o source.Options) (rows report.RowCoun
 		return rows, ""
 	}
 	defer f.Close()
-	s, err := Validate(context.Background(), Options{Task: Task{Mapping: m, Inputs: []*source.File{f}}, Checking: Checking{NoRepeats: true}, Keeping: Keeping{Files: report.Files{Rejects: out}}})
+	s, err := Validate(context.Background(), Options{Task: Task{Mapping: m, Inputs: []*source.File{f}}, Keeping: Keeping{Files: report.Files{Rejects: out}}})
 	if err != nil { // as a name that stands twice and is used
 		return rows, ""
 	}

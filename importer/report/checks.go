@@ -95,7 +95,6 @@ type Assignment struct {
 type Projected struct {
 	Create    int     `json:"create"`
 	Update    int     `json:"update"`
-	AtMost    bool    `json:"at_most,omitzero"` // repeated keys were not looked for
 	Rate      float64 `json:"rate,omitzero"`
 	DurationS float64 `json:"duration_s,omitzero"`
 }
@@ -268,9 +267,6 @@ func (c *Checks) WouldSend() string {
 	}
 	n := c.Projected
 	text := requests(n.Create, n.Update)
-	if n.AtMost {
-		text += " at most"
-	}
 	if n.Rate > 0 {
 		took := time.Duration(n.DurationS * float64(time.Second)).Round(time.Second)
 		text += fmt.Sprintf(": at --rate %v that takes %s or longer", n.Rate, max(took, time.Second))

@@ -129,7 +129,6 @@ func TestTextOfRehearsalsOneByOne(t *testing.T) {
 	}{
 		{"good", change(func(*Summary, *Checks) {}), "Validation complete: 1 row, nothing needs attention.\n", "Checks"},
 		{"sent", change(func(*Summary, *Checks) {}), "Would be sent\n  1 create request and 0 updates.\n", "--rate"},
-		{"at most", change(func(_ *Summary, c *Checks) { c.Projected.AtMost = true }), "1 create request and 0 updates at most.\n", "--rate"},
 		{"fast", change(func(_ *Summary, c *Checks) { c.Projected.Rate, c.Projected.DurationS = 100, 0.01 }), "at --rate 100 that takes 1s or longer.", "map"},
 		{"one test", change(func(_ *Summary, c *Checks) { c.Tests.Run = 1 }), "Tests of the mapping\n  1 test passes.\n", "fail"},
 		{"tests", change(func(_ *Summary, c *Checks) { c.Tests.Run = 3 }), "  3 tests: all pass.\n", "fail"},

@@ -100,11 +100,7 @@ func (s *Summary) readOn() string {
 	if s.Requests.Update == 0 { // as with --remote none, which takes no --fresh
 		return "un the same command again."
 	}
-	with := ""
-	if sample := s.Reconciliation.Sample; sample != nil {
-		with = fmt.Sprintf(" with --seed %d,", sample.Seed)
-	}
-	return "un the same command again" + with + " with a --fresh that reaches back to when this run began: leads that were read since are not read again."
+	return "un the same command again with a --fresh that reaches back to when this run began: leads that were read since are not read again."
 }
 
 // decisions are what only a person can decide.

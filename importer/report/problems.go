@@ -1,8 +1,6 @@
 package report
 
 import (
-	"cmp"
-	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
@@ -49,7 +47,6 @@ var problemKinds = map[string]func(io.Writer) (problemWriter, error){
 		return csvProblems{out}, gocsv.Marshal([]Problem(nil), out)
 	},
 	".jsonl": func(out io.Writer) (problemWriter, error) { return jsonProblems{out}, nil },
-	".xml":   newTestCases,
 }
 
 // CheckProblems says whether problems can be written to a file of this name.
@@ -57,7 +54,7 @@ func CheckProblems(path string) error {
 	if path == "" || path == Annotations || problemKinds[strings.ToLower(filepath.Ext(path))] != nil {
 		return nil
 	}
-	return errors.New("the name of the file of --problems ends neither with .csv nor with .jsonl or .xml")
+	return errors.New("the name of the file of --problems ends neither with .csv nor with .jsonl")
 }
 
 // problemWriter writes problems in some form. Texts are fit to be shown already.
@@ -191,87 +188,7 @@ func (w jsonProblems) add(batch []Problem) error {
 
 func (jsonProblems) end() error { return nil }
 
-// testCases writes the report of a test run as JUnit does, in which each problem is a test that fails.
-type testCases struct {
-	out  io.Writer
-	some bool
-}
-
-func newTestCases(out io.Writer) (problemWriter, error) {
-	_, err := io.WriteString(out, xml.Header+"<testsuites name=\"leadferry\">\n<testsuite name=\"leadferry\">\n")
-	return &testCases{out: out}, err
-}
-
-// testCase is one of them. One without a failure passes.
-type testCase struct {
-	XMLName struct{} `xml:"testcase"`
-	Class   string   `xml:"classname,attr"`
-	Name    string   `xml:"name,attr"`
-	File    string   `xml:"file,attr,omitempty"`
-	Line    Number   `xml:"line,attr,omitempty"`
-	Failure *failed  `xml:"failure"`
-}
-
-type failed struct {
-	Type    string `xml:"type,attr"`
-	Message string `xml:"message,attr"`
-	Text    string `xml:",chardata"`
-}
-
-func (w *testCases) add(batch []Problem) error {
-	var err error
-	for _, p := range batch {
-		w.some = true
-		err = errors.Join(err, w.write(testCase{
-			Class: p.File, Name: cmp.Or(p.where(), p.File) + ": " + p.Rule, File: p.File, Line: p.Line,
-			Failure: &failed{Type: p.Rule, Message: p.sentence(), Text: p.at() + p.sentence()},
-		}))
-	}
-	return err
-}
-
-func (w *testCases) write(c testCase) error {
-	b, err := xml.Marshal(c)
-	if err == nil {
-		_, err = w.out.Write(append(b, '\n'))
-	}
-	return err
-}
-
-// end closes the report. Programs that read it take one without any test for a failure.
-func (w *testCases) end() error {
-	var err error
-	if !w.some {
-		err = w.write(testCase{Class: "leadferry", Name: "no problems"})
-	}
-	_, closed := io.WriteString(w.out, "</testsuite>\n</testsuites>\n")
-	return errors.Join(err, closed)
-}
-
-// where names the row and the column of a problem.
-func (p *Problem) where() string {
-	var words []string
-	if p.Line > 0 {
-		words = append(words, fmt.Sprintf("line %d", p.Line))
-	}
-	if p.Column != "" {
-		words = append(words, "column "+p.Column)
-	}
-	return strings.Join(words, ", ")
-}
-
 func (p *Problem) sentence() string { return inColumn(p.Column, p.Text) }
-
-// at is the place before a sentence, as editors read it.
-func (p *Problem) at() string {
-	switch {
-	case p.File == "":
-		return ""
-	case p.Line == 0:
-		return p.File + ": "
-	}
-	return Place{p.File, int(p.Line)}.String() + ": "
-}
 
 // maxAnnotations is how many are printed: GitHub shows ten of a step.
 const maxAnnotations = 100

@@ -43,8 +43,8 @@ type Progress struct {
 	options ProgressOptions
 
 	mu     sync.Mutex
-	bar    *progressbar.ProgressBar // draws into its string only
-	line   string                   // on the terminal now
+	bar    *progressbar.ProgressBar
+	shown  bool // on the terminal now
 	pace   pace
 	logged time.Time
 }
@@ -54,18 +54,35 @@ const (
 	barWidth = 20
 )
 
-// NewProgress begins to show progress.
+// NewProgress begins to show progress. The bar guesses no time left, since it would do so while nothing moves, too; a spinner
+// that turns by itself would have a goroutine that nobody waits for.
 func NewProgress(o ProgressOptions) *Progress {
-	// The bar would draw several times a change, let a line wrap that is wider than the
-	// terminal, and guess the time left from all rows; a spinner would have a goroutine
-	// that nobody waits for.
 	bar := progressbar.NewOptions(cmp.Or(o.Total, -1),
-		progressbar.OptionSetWriter(io.Discard), progressbar.OptionSetTheme(progressbar.ThemeASCII),
-		progressbar.OptionSetWidth(barWidth), progressbar.OptionShowCount(),
+		progressbar.OptionSetWriter(&fitted{out: o.Out, width: o.Width}), progressbar.OptionSetTheme(progressbar.ThemeASCII),
+		progressbar.OptionSetWidth(barWidth), progressbar.OptionShowCount(), progressbar.OptionShowDescriptionAtLineEnd(),
 		progressbar.OptionSetPredictTime(false), progressbar.OptionSetElapsedTime(false),
 		progressbar.OptionShowTotalBytes(o.Total > 0), progressbar.OptionSetSpinnerChangeInterval(0),
 	)
 	return &Progress{options: o, bar: bar, logged: time.Now()}
+}
+
+// fitted is a terminal on which no line of the bar wraps: what fills it cannot be drawn over.
+type fitted struct {
+	out   io.Writer
+	width func() int // which may change
+	used  int        // of the line, in characters
+}
+
+func (f *fitted) Write(drawn []byte) (int, error) {
+	room := max(1, f.width()-1)
+	line := escape(strings.TrimSpace(string(drawn)), room)
+	length := utf8.RuneCountInString(line)
+	text := "\r" + line + strings.Repeat(" ", max(0, min(f.used, room)-length))
+	if f.used = length; length == 0 {
+		text += "\r"
+	}
+	_, err := io.WriteString(f.out, text)
+	return len(drawn), err
 }
 
 // Update shows a new state.
@@ -84,7 +101,7 @@ func (p *Progress) Update(t Tick) {
 	}
 	switch {
 	case p.options.Terminal:
-		p.draw(p.render(t, eta, done, left))
+		p.draw(t, eta, done, left)
 	case now.Sub(p.logged) >= logEvery:
 		p.logged = now
 		p.log(t, eta)
@@ -95,10 +112,11 @@ func (p *Progress) Update(t Tick) {
 func (p *Progress) Write(text []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	line := p.line
-	p.draw("")
+	p.clear()
 	n, err := p.options.Out.Write(text)
-	p.draw(line)
+	if p.shown {
+		_ = p.bar.Add(0) // draws it
+	}
 	return n, err
 }
 
@@ -106,49 +124,37 @@ func (p *Progress) Write(text []byte) (int, error) {
 func (p *Progress) Stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.draw("")
+	p.clear()
+	p.shown = false
 }
 
-// render is the line of the bar, details by weight, as the end is cut where the terminal is
-// narrow. The bar's end stays one row ahead while the run goes on, as a full bar never
-// moves again.
-func (p *Progress) render(t Tick, eta string, done, left int) string {
+// clear takes the bar away. That a terminal is gone is noticed where it matters.
+func (p *Progress) clear() {
+	if p.shown {
+		_ = p.bar.Clear()
+	}
+}
+
+// draw shows the bar with details by weight, as the end is cut where the terminal is narrow. The bar's end stays one row ahead
+// while the run goes on, as a full bar never moves again.
+func (p *Progress) draw(t Tick, eta string, done, left int) {
+	var details []string
+	add := func(shown bool, format string, value any) {
+		if shown {
+			details = append(details, fmt.Sprintf(format, value))
+		}
+	}
+	add(t.Paused != "", "paused: %s", t.Paused)
+	add(eta != "", "%s left", eta)
+	add(t.Attention > 0, "%s need attention", humanize.Comma(int64(t.Attention)))
+	add(t.InDoubt > 0, "%s in doubt", humanize.Comma(int64(t.InDoubt)))
+	add(true, "%.0f rows/s", p.pace.perSecond)
+	p.shown = true
+	p.bar.Describe(strings.Join(details, ", "))
 	if p.options.Total > 0 {
 		p.bar.ChangeMax(done + max(1, left))
 	}
-	_ = p.bar.Set(done) // its writer cannot fail
-	line := strings.TrimSpace(p.bar.String())
-	if t.Paused != "" {
-		line += ", paused: " + t.Paused
-	}
-	if eta != "" {
-		line += ", " + eta + " left"
-	}
-	if t.Attention > 0 {
-		line += ", " + humanize.Comma(int64(t.Attention)) + " need attention"
-	}
-	if t.InDoubt > 0 {
-		line += ", " + humanize.Comma(int64(t.InDoubt)) + " in doubt"
-	}
-	return escape(fmt.Sprintf("%s, %.0f rows/s", line, p.pace.perSecond), p.room())
-}
-
-// room is how long a line may be: one that fills the terminal wraps and cannot be
-// drawn over.
-func (p *Progress) room() int { return max(1, p.options.Width()-1) }
-
-func (p *Progress) draw(line string) {
-	if line == p.line {
-		return
-	}
-	old := min(utf8.RuneCountInString(p.line), p.room())
-	text := "\r" + line + strings.Repeat(" ", max(0, old-utf8.RuneCountInString(line)))
-	if line == "" {
-		text += "\r"
-	}
-	p.line = line
-	// A terminal that is gone is noticed where it matters.
-	_, _ = io.WriteString(p.options.Out, text)
+	_ = p.bar.Set(done)
 }
 
 func (p *Progress) log(t Tick, eta string) {

@@ -36,7 +36,7 @@ func (r *Run) Reconciles() bool { return r.reconciliation != nil }
 
 // Reconciliation writes lines of it, whose texts it makes fit to be shown.
 func (r *Run) Reconciliation(batch []Compared) error {
-	if r.err != nil || r.reconciliation == nil {
+	if r.err != nil || r.reconciliation == nil || len(batch) == 0 {
 		return r.err
 	}
 	for i := range batch {
@@ -46,7 +46,7 @@ func (r *Run) Reconciliation(batch []Compared) error {
 		}
 		l.ContentKeys, l.Error = Cell(l.ContentKeys), Cell(l.Error)
 	}
-	r.err = marshal(batch, r.reconciliation.lines)
+	r.err = gocsv.MarshalCSVWithoutHeaders(batch, r.reconciliation.lines)
 	return r.err
 }
 
@@ -79,7 +79,6 @@ type VerdictCount struct {
 // that were read, in this run or as lately as --fresh allows, from 0 to 1, and its 95 % interval
 // (Wilson).
 type Sample struct {
-	Seed   uint64  `json:"seed"`
 	Picked int     `json:"picked"`
 	Read   int     `json:"read"`
 	Differ int     `json:"differ"`
@@ -119,7 +118,7 @@ func (r *Reconciliation) text(p *printer) {
 	moves("Leads that belong to another organization now", r.Owners, "  to  ")
 	if s := r.Sample; s != nil {
 		p.heading("Sample")
-		text := fmt.Sprintf("%d of %d leads picked were read (--seed %d)", s.Read, s.Picked, s.Seed)
+		text := fmt.Sprintf("%d of %d leads picked were read", s.Read, s.Picked)
 		if s.Read > 0 {
 			text += fmt.Sprintf(", of which %d %s: %.1f %%. Of all leads, with 95 %% confidence, %.1f to %.1f %% do",
 				s.Differ, english.PluralWord(s.Differ, "differs", "differ"), 100*s.Share, 100*s.Low, 100*s.High)
@@ -150,10 +149,7 @@ func (r *Run) Pull(lines iter.Seq2[Pulled, error]) error {
 		for _, text := range []*string{&l.ExternalID, &l.Status, &l.LeadID, &l.OrganizationID} {
 			*text = EscapeLine(*text)
 		}
-		if r.err == nil {
-			r.err = err
-		}
-		if r.err == nil {
+		if r.err = cmp.Or(r.err, err); r.err == nil {
 			r.err = gocsv.MarshalCSVWithoutHeaders([]Pulled{l}, r.pull.lines)
 		}
 	}

@@ -40,7 +40,7 @@ type Result struct {
 // Results writes lines of the results file. Texts from outside are cut and defused; names and IDs only lose what a terminal
 // would act upon.
 func (r *Run) Results(batch []Result) error {
-	if r.err != nil || r.results == nil {
+	if r.err != nil || r.results == nil || len(batch) == 0 {
 		return r.err
 	}
 	for i := range batch {
@@ -50,24 +50,8 @@ func (r *Run) Results(batch []Result) error {
 		}
 		l.Location, l.Error = Cell(l.Location), Cell(l.Error)
 	}
-	r.err = marshal(batch, &withOwn{r.results.lines, batch, r.files.Namespaced})
+	r.err = gocsv.MarshalCSVWithoutHeaders(batch, &withOwn{r.results.lines, batch, r.files.Namespaced})
 	return r.err
-}
-
-// atOnce is how many lines gocsv is given as an array: nobody can change that meanwhile, so reflection copies none of its cells.
-const atOnce = 32
-
-// marshal has gocsv write lines, in their order.
-func marshal[T any](batch []T, to gocsv.CSVWriter) error {
-	for ; len(batch) >= atOnce; batch = batch[atOnce:] {
-		if err := gocsv.MarshalCSVWithoutHeaders([atOnce]T(batch), to); err != nil {
-			return err
-		}
-	}
-	if len(batch) == 0 {
-		return nil
-	}
-	return gocsv.MarshalCSVWithoutHeaders(batch, to)
 }
 
 // withOwn takes lines from gocsv and puts the rows' own cells behind them.

@@ -50,7 +50,7 @@ func TestResultsCanBeReadBack(t *testing.T) {
 				HTTPStatus: word.Draw(t, "status"), Attempts: word.Draw(t, "attempts"),
 			}
 		})
-		want := rapid.SliceOfN(row, 1, 2*atOnce+2).Draw(rt, "rows")
+		want := rapid.SliceOfN(row, 1, 66).Draw(rt, "rows")
 		r, err := OpenRun(Files{Dir: dir})
 		must(t, err)
 		cut := rapid.IntRange(0, len(want)).Draw(rt, "cut")
@@ -205,12 +205,12 @@ func TestAnOddDelimiterIsAnError(t *testing.T) {
 func TestAReconciliationIsFitToBeShown(t *testing.T) {
 	r, err := OpenRun(Files{Dir: t.TempDir(), Reconciles: true})
 	must(t, err)
-	batch := slices.Repeat([]Compared{{File: "a\x1b.csv", Line: "2", Row: "1", Key: "=k\u202e", LeadID: "l\x00", StatusService: "x\a", Verdict: "same", ContentKeys: "=a, b", Error: "@\x9b, \"c\""}}, atOnce+1)
+	batch := slices.Repeat([]Compared{{File: "a\x1b.csv", Line: "2", Row: "1", Key: "=k\u202e", LeadID: "l\x00", StatusService: "x\a", Verdict: "same", ContentKeys: "=a, b", Error: "@\x9b, \"c\""}}, 32+1)
 	must(t, r.Reconciliation(batch))
 	must(t, r.Finish(sample()))
 	_, lines, _ := strings.Cut(read(t, r.reconciliation.path), "\n")
 	line := `a\x1b.csv,2,1,=k\u202e,l\x00,,,,x\a,same,,,,"'=a, b",,"'@\x9b, ""c"""` + "\n"
-	if want := strings.Repeat(line, atOnce+1); lines != want {
+	if want := strings.Repeat(line, 32+1); lines != want {
 		t.Errorf("%s, want %s", lines, want)
 	}
 }

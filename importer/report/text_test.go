@@ -242,7 +242,7 @@ func TestTextOfAReconciliation(t *testing.T) {
 	s.Command, s.Hint, s.Rows.Failed = "reconcile", "", 1
 	s.Rows.Pending--
 	s.Reconciliation = &Reconciliation{
-		Verdicts: []VerdictCount{{"absent", 2}}, Sample: &Sample{Seed: 7, Picked: 9}, Path: "r.csv",
+		Verdicts: []VerdictCount{{"absent", 2}}, Sample: &Sample{Picked: 9}, Path: "r.csv",
 	}
 	holds := func(yes bool, part string) {
 		t.Helper()
@@ -252,16 +252,15 @@ func TestTextOfAReconciliation(t *testing.T) {
 	}
 	holds(true, "failed its lead could not be read")
 	holds(true, "pending not compared before")
-	holds(true, "0 of 9 leads picked were read (--seed 7) Files")
+	holds(true, "0 of 9 leads picked were read Files")
 	holds(true, "r.csv names them as absent")
 	holds(true, "Run the same command again. 2.")
 	s.Requests.Update, s.Reconciliation.Sample.Read, s.Reconciliation.Sample.Differ = 3, 3, 1
 	holds(true, ", of which 1 differs: 0.0 %. Of all leads, with 95 % confidence, 0.0 to 0.0 % do")
-	holds(true, "again with --seed 7, with a --fresh that reaches back to when this run began")
+	holds(true, "again with a --fresh that reaches back to when this run began")
 	s.Reconciliation.Sample, s.Reconciliation.Verdicts[0].Leads = nil, 0
 	holds(true, "again with a --fresh")
 	holds(false, "absent")
-	holds(false, "seed")
 }
 
 func TestTextShowsChangesOfStatus(t *testing.T) {

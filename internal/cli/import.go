@@ -68,7 +68,7 @@ func (p *program) runOptions(c *cli.Context) (importer.Options, error) {
 	return importer.Options{
 		Task:     importer.Task{Command: c.Command.Name, Version: Version, RunID: p.ending.run, Log: log, Limit: c.Int("limit")},
 		Sending:  importer.Sending{Rate: c.Float64("rate")},
-		Checking: importer.Checking{NoRepeats: c.Bool("no-repeats"), Show: c.Int("show")},
+		Checking: importer.Checking{Show: c.Int("show")},
 		Keeping:  importer.Keeping{OwnColumns: c.String("results-columns") == "all"},
 		Hooks:    importer.Hooks{Interrupt: p.interrupt},
 	}, err
@@ -258,7 +258,6 @@ at all; 130 interrupted.`,
 		Flags: slices.Concat(inputFlags(), outputFlags(), []cli.Flag{
 			flags.Count(running, "show", 0, "print the first `N` requests as they would be sent"),
 			rateFlag("say how long the requests take at `N` a second"),
-			flags.Bool(running, "no-repeats", "do not look for repeated keys (saves 16 bytes a row)"),
 			flags.Bool(running, "strict", "repeated keys, columns that nothing uses, words that only else takes, values that are left out and guesses that nobody confirmed count as problems"),
 			flags.Text(running, "tolerate", "end with 0 when no more than `N|P%` rows are not good"),
 		}),

@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"errors"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 
@@ -121,7 +120,6 @@ resumable; 4 checkpoint locked, missing or damaged; 5 rows in doubt; 130 interru
 			flags.Choice(running, "remote", "leads that are read: %; none compares file and checkpoint only", "all", "none"),
 			flags.Time(running, "fresh", 0, "read no lead that was confirmed or read within this `DURATION`"),
 			flags.Count(running, "sample", 0, "read `N` leads that are picked at random, and tell the share that differs; without it all are read"),
-			&cli.Uint64Flag{Name: "seed", Usage: "pick the sample by `N`, which a run tells: the same leads again", DefaultText: "another one each time", Category: running},
 			reconciliationFlag(),
 			pullFlag(),
 		}, outputFlags()),
@@ -134,16 +132,12 @@ func (p *program) reconcile(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	o.Reconciling = importer.Reconciling{None: c.String("remote") == "none", Fresh: c.Duration("fresh"), Sample: c.Int("sample"), Seed: c.Uint64("seed")}
+	o.Reconciling = importer.Reconciling{None: c.String("remote") == "none", Fresh: c.Duration("fresh"), Sample: c.Int("sample")}
 	switch {
 	case c.IsSet("sample") && o.Reconciling.Sample == 0:
 		return exit.Usage("--sample 0 picks no lead", "leave it out to read all leads; --remote none reads none")
 	case o.Reconciling.None && (o.Reconciling.Sample > 0 || o.Reconciling.Fresh > 0):
 		return exit.Usage("--remote none reads no lead, so --sample and --fresh pick none", "leave one of them out")
-	case c.IsSet("seed") && o.Reconciling.Sample == 0:
-		return exit.Usage("--seed picks the leads of --sample, which is not given", "for example --sample 400")
-	case !c.IsSet("seed"):
-		o.Reconciling.Seed = uint64(rand.Uint32()) // short enough to be typed
 	}
 	o.Files.Reconciles, o.Files.Reconciliation, o.Files.Pull = true, c.String("reconciliation"), c.String("pull")
 	return hintIfMissing(p.send(c, o, importer.Reconcile), unknownLeads)
@@ -153,7 +147,7 @@ func (p *program) reconcile(c *cli.Context) error {
 // changing of them.
 func readFlags() []cli.Flag {
 	makes := []string{
-		"require-checkpoint", "new-checkpoint", "dry-run", "show", "no-repeats", "in-doubt", "resend-on", "max-in-doubt", "max-creates",
+		"require-checkpoint", "new-checkpoint", "dry-run", "show", "in-doubt", "resend-on", "max-in-doubt", "max-creates",
 		"look-alikes", "new-key", "retry-rejected", "yes",
 	}
 	return slices.DeleteFunc(sendFlags(), func(f cli.Flag) bool { return slices.Contains(makes, f.Names()[0]) })

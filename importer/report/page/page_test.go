@@ -81,7 +81,7 @@ func reconciled() *report.Summary {
 	s.Reconciliation = &report.Reconciliation{
 		Verdicts: []report.VerdictCount{{Verdict: "same", Leads: 380}, {Verdict: "file_ahead", Leads: 12}, {Verdict: "service_ahead", Leads: 8}, {Verdict: "absent", Leads: 41}},
 		Statuses: s.Transitions, Owners: []report.Transition{{From: "o-1", To: "o-2", Leads: 3}},
-		Sample: &report.Sample{Seed: 7, Picked: 400, Read: 400, Differ: 20, Share: 0.05, Low: 0.032, High: 0.076},
+		Sample: &report.Sample{Picked: 400, Read: 400, Differ: 20, Share: 0.05, Low: 0.032, High: 0.076},
 	}
 	s.Transitions, s.Organizations = nil, nil
 	return s
