@@ -135,12 +135,16 @@ func decodeWitness(text []byte) (w Witness, err error) {
 // knows says that leads may exist which the ledger knew: one whose run did not end counts as knowing some.
 func (w *Witness) knows() bool { return w.Leads > 0 || w.Open }
 
-// what the ledger knew, for people.
+// what the ledger knew, for people. A command has no run.
 func (w *Witness) knew() string {
-	if w.Open {
-		return fmt.Sprintf("it knew %d leads or more, and its last run (%s, %s) did not end or is going on", w.Leads, w.Run, day(w.Started))
+	last := "its last run (" + w.Run + ", " + day(w.Started) + ")"
+	if w.Run == "" {
+		last = "its last command (" + day(w.Started) + ")"
 	}
-	return fmt.Sprintf("it knew %d leads after its last run (%s, %s)", w.Leads, w.Run, day(w.Started))
+	if w.Open {
+		return fmt.Sprintf("it knew %d leads or more, and %s did not end or is going on", w.Leads, last)
+	}
+	return fmt.Sprintf("it knew %d leads after %s", w.Leads, last)
 }
 
 func day(t time.Time) string { return t.UTC().Format("2006-01-02 15:04Z") }
