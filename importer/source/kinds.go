@@ -8,12 +8,12 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
+	"leadferry/importer/source/rows"
 	"leadferry/importer/source/xlsx"
 	"leadferry/internal/spelling"
 )
@@ -24,62 +24,48 @@ const (
 	readable   = "CSV, TSV, JSON and Excel workbooks (.xlsx) can be read, also packed with gzip or zstd"
 )
 
-// magic is what files of a kind begin with, in one way or another.
-type magic struct {
-	text, hint string
+// refusals know by what they begin with the files that people take for tables, and those of other formats.
+var refusals = []struct {
 	begins     []string
+	text, hint string
+}{
+	{[]string{compound}, "is an old Excel workbook (.xls), or one with a password, which cannot be read", "take the password away if it has one, and save it as an Excel workbook (.xlsx) or as CSV in UTF-8"},
+	{[]string{"PK\x03\x04"}, "is an Excel workbook or another ZIP archive", "if it is a workbook, name its format: --format xlsx; else unpack it first"},
+	{[]string{"%PDF-"}, "is a PDF document", exportHint},
+	{[]string{"<!doctype html", "<html", "<table"}, "is an HTML page, perhaps one that asks to sign in", "download the file itself, or export the rows anew; a table opens in Excel, which saves it as .xlsx"},
+	{[]string{"<?xml", "<?mso"}, "is an XML document", exportHint},
+	{[]string{
+		"BZh91AY&SY", "\xFD7zXZ\x00", "\x04\x22\x4D\x18", "\x1F\x9D", "\x1F\x8B", "7z\xBC\xAF\x27\x1C", "Rar!\x1A\x07", "PK\x05\x06", "PK\x07\x08", `{\rtf`,
+		"\x89PNG\r\n", "\xFF\xD8\xFF", "GIF87a", "GIF89a", "II*\x00", "\x7FELF", "MZ\x90\x00", "SQLite format 3\x00", "PAR1\x15", "Obj\x01",
+		"\xFF\xFE\x00\x00", "\x00\x00\xFE\xFF", // UTF-32
+	}, "is not in a format that is read here", readable},
 }
 
-// refuseContent knows by their first bytes the files that hold no rows.
+// compound begins workbooks before Excel 2007 and those with a password: Microsoft's older container.
+const compound = "\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1"
+
+// refuseContent knows by their first bytes the files that hold no rows. Marks of HTML and XML are of any case.
 func refuseContent(head []byte) error {
-	if xlsx.IsCompound(head) {
-		return &OpenError{Text: "is an old Excel workbook (.xls), or one with a password, which cannot be read", Hint: xlsx.Hint}
-	}
-	const tar, tarAt = "ustar", 257
-	if len(head) > tarAt && bytes.HasPrefix(head[tarAt:], []byte(tar)) {
+	if len(head) > 262 && string(head[257:262]) == "ustar" {
 		return &OpenError{Text: "is a tar archive", Hint: packedHint}
 	}
-	return refuseMagic(head, []magic{
-		{"is packed with bzip2, which cannot be read", packedHint, []string{"BZh91AY&SY"}},
-		{"is packed with xz, which cannot be read", packedHint, []string{"\xFD7zXZ\x00"}},
-		{"is packed with lz4, which cannot be read", packedHint, []string{"\x04\x22\x4D\x18"}},
-		{"is packed with compress, which cannot be read", packedHint, []string{"\x1F\x9D"}},
-		{"is packed with gzip in a way that is not known", packedHint, []string{"\x1F\x8B"}},
-		{"is a 7-Zip archive, which cannot be read", packedHint, []string{"7z\xBC\xAF\x27\x1C"}},
-		{"is a RAR archive, which cannot be read", packedHint, []string{"Rar!\x1A\x07"}},
-		{"is an Excel workbook or another ZIP archive", "if it is a workbook, name its format: --format xlsx; else unpack it first", []string{"PK\x03\x04"}},
-		{"is an empty ZIP archive", readable, []string{"PK\x05\x06"}},
-		{"is a part of a ZIP archive", packedHint, []string{"PK\x07\x08"}},
-		{"is a PDF document", exportHint, []string{"%PDF-"}},
-		{"is a text document (RTF)", exportHint, []string{`{\rtf`}},
-		{"is an image", readable, []string{"\x89PNG\r\n", "\xFF\xD8\xFF", "GIF87a", "GIF89a", "II*\x00"}},
-		{"is a program", readable, []string{"\x7FELF", "MZ\x90\x00"}},
-		{"is an SQLite database", exportHint, []string{"SQLite format 3\x00"}},
-		{"is a Parquet file", exportHint, []string{"PAR1\x15"}},
-		{"is an Avro file", exportHint, []string{"Obj\x01"}},
-		{"is text in UTF-32, which cannot be read", "save it as UTF-8", []string{"\xFF\xFE\x00\x00", "\x00\x00\xFE\xFF"}},
-	})
+	text := string(bytes.TrimLeft(bytes.TrimPrefix(head, []byte(rows.ByteOrderMark)), " \t\r\n"))
+	for _, kind := range refusals {
+		for _, begin := range kind.begins {
+			marked := begin[0] == '<' && len(text) >= len(begin) && strings.EqualFold(text[:len(begin)], begin)
+			if marked || bytes.HasPrefix(head, []byte(begin)) {
+				return &OpenError{Text: kind.text, Hint: kind.hint}
+			}
+		}
+	}
+	return nil
 }
 
-// refuseText knows pages and other markup by their text, which begins so, and the files whose lines end with a lone
-// CR by the first line, which then is the whole file or longer than a record may be.
-func refuseText(line []byte) error {
+// refuseMacintosh knows the files whose lines end with a lone CR by the first line, which then is the whole file or longer than a
+// record may be.
+func refuseMacintosh(line []byte) error {
 	if bytes.IndexByte(line, '\r') >= 0 && bytes.IndexByte(line, '\n') < 0 {
 		return &OpenError{Line: 1, Text: "the lines end with CR alone, as on old Macintosh systems", Hint: "save the file with line ends LF or CR LF"}
-	}
-	text := bytes.ToLower(bytes.TrimLeft(line[:min(len(line), sniffBytes)], " \t\r\n"))
-	return refuseMagic(text, []magic{
-		{"is an HTML page, perhaps one that asks to sign in", "download the file itself, or export the rows anew", []string{"<!doctype html", "<html"}},
-		{"is an HTML table, as some programs write under the name .xls", "open it in Excel and save it as .xlsx or as CSV in UTF-8", []string{"<table"}},
-		{"is an XML document", exportHint, []string{"<?xml", "<?mso"}},
-	})
-}
-
-func refuseMagic(text []byte, kinds []magic) error {
-	for _, m := range kinds {
-		if slices.ContainsFunc(m.begins, func(begin string) bool { return bytes.HasPrefix(text, []byte(begin)) }) {
-			return &OpenError{Text: m.text, Hint: m.hint}
-		}
 	}
 	return nil
 }
@@ -120,7 +106,7 @@ func KindOf(name string, head []byte) string {
 	if packingOf(head) != "" {
 		return "a packed file"
 	}
-	err := cmp.Or(refuseContent(head), refuseText(bytes.ReplaceAll(head, []byte("\r"), nil)), refuseOwn(name, head))
+	err := cmp.Or(refuseContent(head), refuseOwn(name, head))
 	if known, ok := errors.AsType[*OpenError](err); ok {
 		text, _, _ := strings.Cut(strings.TrimPrefix(known.Text, "is "), ", ")
 		return text

@@ -21,8 +21,9 @@ import (
 )
 
 const (
-	defaultRecord = 1 << 20 // bytes a record
-	sniffBytes    = 512     // are looked at to know what kind of file it is
+	defaultRecord = 1 << 20  // bytes a record
+	sniffBytes    = 512      // are looked at to know what kind of file it is
+	maxKept       = 64 << 20 // bytes of a workbook that comes through standard input
 )
 
 // Open opens a file, or standard input for the name "-", and reads as far as is needed to know what it holds: the
@@ -124,14 +125,11 @@ func (f *File) open(o Options) error {
 	default:
 		return &OpenError{Text: fmt.Sprintf("the format %q is not known", string(o.Format)), Hint: "csv, tsv, jsonl and xlsx can be read"}
 	}
-	if f.disk == nil && f.format == XLSX {
-		return f.openWorkbook(f.meter, o)
-	}
 	in, head, err := sniff(f.meter)
 	if err != nil {
 		return err
 	}
-	if (xlsx.IsArchive(head) || xlsx.IsCompound(head)) && f.disk != nil && (o.Format == "" || o.Format == XLSX) {
+	if xlsx.IsArchive(head) && (o.Format == "" && f.disk != nil || o.Format == XLSX) {
 		return f.openWorkbook(in, o)
 	}
 	if packing := packingOf(head); packing != "" {
@@ -182,7 +180,7 @@ func (f *File) openText(o Options) error {
 		err = nil
 	}
 	if err == nil {
-		err = refuseText(line)
+		err = refuseMacintosh(line)
 	}
 	if err != nil {
 		return err
@@ -213,10 +211,12 @@ func (f *File) openWorkbook(stream io.Reader, o Options) error {
 		f.meter = newMeter(io.NewSectionReader(f.disk, 0, 1<<62))
 		size, err = io.Copy(io.Discard, f.meter)
 	} else { // it is kept, for it is read to and fro
-		kept := &xlsx.Scratch{}
-		f.closers = append(f.closers, kept)
-		size, err = io.Copy(kept, io.LimitReader(stream, xlsx.MaxUnpacked+1))
-		in = kept
+		var kept []byte
+		kept, err = io.ReadAll(io.LimitReader(stream, maxKept+1))
+		if len(kept) > maxKept {
+			return &OpenError{Text: fmt.Sprintf("is a workbook of more than %d MiB", maxKept>>20), Hint: "only smaller ones can come through standard input: name the file"}
+		}
+		in, size = bytes.NewReader(kept), int64(len(kept))
 	}
 	if err != nil {
 		return err

@@ -31,7 +31,7 @@ func TestFilesInTheWrongPlace(t *testing.T) {
 		{"m2.yaml", book, "", "an Excel workbook or another ZIP archive"},
 		{"e.csv.gz", "\x1F\x8B\x08\x00", "cannot be read", "a packed file"},
 		{"page.html", "<!DOCTYPE html>", "is an HTML page", "an HTML page"},
-		{"prog", "\x7FELF\x02\x01", "is a program", "a program"},
+		{"prog", "\x7FELF\x02\x01", "is not in a format", "not in a format that is read here"},
 	} {
 		path := filepath.Join(t.TempDir(), test.name)
 		if err := os.WriteFile(path, []byte(test.data), 0o600); err != nil {

@@ -166,10 +166,9 @@ func (l *lab) validateJSONL() []finding {
 // validateXLSX is N18.
 func (l *lab) validateXLSX() []finding {
 	f := leadFile{to: l.tenth(), format: "xlsx"}
-	peak := l.validated(0, f, "--no-repeats").peak
 	return []finding{
 		l.besideReader(f, "readxlsx", "a bare excelize Rows loop", 1.2),
-		atMost(fmt.Sprintf("memory, validate --no-repeats, XLSX, %s rows", grouped(f.to)), 64, peak),
+		atMost(fmt.Sprintf("memory, validate, XLSX, %s rows", grouped(f.to)), 64+16*int64(f.to)/mebibyte, l.validated(0, f).peak),
 	}
 }
 
@@ -277,7 +276,6 @@ func (l *lab) memory() (found []finding) {
 			atMost(of("import"), sends, known.imported.peak),
 			atMost(of("sync"), sends, known.again("sync").peak),
 			atMost(of("reconcile --remote none"), reconciles, known.again("reconcile", "--remote", "none").peak),
-			atMost(of("validate --no-repeats"), 64, l.validated(0, all, "--no-repeats").peak),
 			atMost(of("validate"), repeats, l.validated(0, all).peak),
 		)
 	}

@@ -50,7 +50,6 @@ func kindOf(name string) string {
 // cell is a cell as it is shown. Its text stands until the next one is made.
 type cell struct {
 	text    []byte
-	kept    string        // the text instead, where it is long and made once for many cells
 	tooLong bool          // the text is longer than a row may be
 	number  *numfmt.Shown // of a number; else nil
 	fault   *fault        // or nil

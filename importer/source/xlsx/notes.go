@@ -2,10 +2,8 @@ package xlsx
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/dustin/go-humanize/english"
 
@@ -143,7 +141,7 @@ func (n *notes) tell(s *sheetReader, columns *rows.Columns, found *rows.Found) {
 }
 
 func (c columnNotes) tell(name string, found *rows.Found) {
-	if t := c.plain; t.cells > 0 && (c.zeros || c.long == t.cells || identifies(name)) {
+	if t := c.plain; t.cells > 0 && (c.zeros || c.long == t.cells) {
 		found.Warn("column %q looks like phone numbers, postal codes or other identifiers, but %s, first in row %d: zeros at the beginning may be lost (hint: format the column as text before data are entered)",
 			name, t.holdNumbers(), t.row)
 	}
@@ -168,36 +166,3 @@ func (t tally) lookLikeDates() string {
 }
 
 func are(n int) string { return english.PluralWord(n, "is", "are") }
-
-// Words that begin, or are, a part of the names of columns with phone numbers, postal codes and other identifiers
-// that may begin with a zero. A plain "id" is none: nearly every workbook numbers its rows.
-var (
-	identifierStems = []string{
-		"phone", "telephon", "telefon", "telefoon", "teléfon", "téléphon", "puhelin", "telefax", "mobil", "móvil", "movil", "mobiel", "handy", "celular", "cellul",
-		"whatsapp", "fax", "zip", "postal", "postcode", "postleit", "postnum", "postnr", "kodpoczt", "kundennummer", "vertragsnummer",
-		"телефон", "мобил", "индекс", "τηλέφων", "κινητό", "ταχυδρομ",
-		"電話", "电话", "携帯", "手机", "邮编", "郵便", "郵遞", "邮政", "전화", "휴대", "우편", "هاتف", "جوال", "بريد", "טלפון", "מיקוד", "โทร", "फ़ोन", "फोन", "मोबाइल",
-	}
-	identifierWords = []string{
-		"tel", "tél", "tlf", "gsm", "cell", "msisdn", "sms", "plz", "zip", "cap", "cep", "cp", "pin", "psč", "psc", "irsz", "npa", "pincode",
-		"ssn", "ein", "vat", "iban", "siren", "siret", "nif", "cpf", "cnpj",
-	}
-)
-
-func identifies(name string) bool {
-	for _, word := range words(name) {
-		if slices.Contains(identifierWords, word) {
-			return true
-		}
-	}
-	lower := strings.ToLower(name)
-	return slices.ContainsFunc(identifierStems, func(stem string) bool { return strings.Contains(lower, stem) })
-}
-
-// words parts a name at all that is no letter, and where a small letter goes before a big one: "leadID" has two.
-func words(name string) []string {
-	apart := strings.ToLower(humps().ReplaceAllString(name, "$1 $2"))
-	return strings.FieldsFunc(apart, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) && r != '№' && r != 'º' })
-}
-
-var humps = spelling.Form(`(\p{Ll})(\p{Lu})`)

@@ -37,7 +37,6 @@ const (
 	// Hint is what to do about other kinds of tables.
 	Hint = "save the sheet as an Excel workbook (.xlsx) or as CSV in UTF-8"
 
-	secretHint  = "open it in Excel, take the password away (File, Info, Protect Workbook), and save it anew"
 	archiveHint = "unpack it first, and import the files in it"
 	sheetHint   = "choose one with --sheet NAME, or with source.sheet of the mapping"
 	repairHint  = "open the workbook in Excel, which may repair it, and save it anew, or save the sheet as CSV in UTF-8"
@@ -47,9 +46,6 @@ const (
 // *[rows.OpenError], or one of reading. The sheet is read once from end to end for the checksum of the archive,
 // before the first row is given.
 func Open(in io.ReaderAt, size int64, o rows.Options, found *rows.Found) (*Reader, error) {
-	if err := refuseOther(in, size); err != nil {
-		return nil, err
-	}
 	r := &Reader{found: found, frame: o.Frame, limit: o.MaxRecord}
 	err := r.open(in, size, o)
 	if err != nil {
@@ -148,87 +144,24 @@ func (b *book) labels(some func(sheet) bool) (names []string) {
 	return names
 }
 
-const (
-	archiveMagic  = "PK\x03\x04"
-	compoundMagic = "\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1" // Microsoft's older container
-)
-
 // IsArchive says that a file begins as ZIP archives do, workbooks among them.
-func IsArchive(head []byte) bool { return bytes.HasPrefix(head, []byte(archiveMagic)) }
-
-// IsCompound says that a file begins as workbooks before Excel 2007 and those with a password do.
-func IsCompound(head []byte) bool { return bytes.HasPrefix(head, []byte(compoundMagic)) }
-
-// refuseOther knows by their first bytes the files that are no archives.
-func refuseOther(in io.ReaderAt, size int64) error {
-	head := make([]byte, len(compoundMagic))
-	n, _ := in.ReadAt(head, 0)
-	switch head = head[:n]; {
-	case n == 0:
-		return &rows.OpenError{Text: "is empty", Hint: Hint}
-	case IsCompound(head):
-		return refuseCompound(io.NewSectionReader(in, 0, size))
-	case !IsArchive(head):
-		return NoWorkbook()
-	}
-	return nil
-}
+func IsArchive(head []byte) bool { return bytes.HasPrefix(head, []byte("PK\x03\x04")) }
 
 // NoWorkbook refuses a file that was said to be a workbook.
 func NoWorkbook() error {
 	return &rows.OpenError{Text: "is not an Excel workbook", Hint: "if it is text, name its format: --format csv, tsv or jsonl"}
 }
 
-// refuseCompound tells apart the files in the older container by the names in its directory, which stand in UTF-16
-// somewhere in it.
-func refuseCompound(in io.Reader) error {
-	const block, overlap = 128 << 10, 64 // no name is cut
-	secret, old := utf16le("EncryptedPackage"), utf16le("Workbook")
-	buf, kept, isOld := make([]byte, block), 0, false
-	for {
-		n, err := io.ReadFull(in, buf[kept:])
-		text := buf[:kept+n]
-		if bytes.Contains(text, secret) {
-			return &rows.OpenError{Text: "is encrypted with a password", Hint: secretHint}
-		}
-		isOld = isOld || bytes.Contains(text, old)
-		if err != nil {
-			break
-		}
-		kept = copy(buf, text[len(text)-overlap:])
-	}
-	if isOld {
-		return &rows.OpenError{Text: "is an old Excel workbook (.xls), which cannot be read", Hint: Hint}
-	}
-	return &rows.OpenError{Text: "is an old Office document or an e-mail, which cannot be read", Hint: Hint}
-}
-
-func utf16le(text string) []byte {
-	return []byte(strings.Join(strings.Split(text, ""), "\x00"))
-}
-
 // refuseArchive knows by their parts the archives that are no workbooks.
 func refuseArchive(parts archive) error {
-	for _, other := range []struct{ part, and, text, hint string }{
-		{"xl/workbook.bin", "", "is a binary workbook (.xlsb), which cannot be read", Hint},
-		{"word/document.xml", "", "is a Word document, not a workbook", Hint},
-		{"ppt/presentation.xml", "", "is a PowerPoint presentation, not a workbook", Hint},
-		{"mimetype", "content.xml", "is an OpenDocument file (.ods), which cannot be read", Hint},
-		{"index/document.iwa", "", "is a Numbers document, which cannot be read", "export it as an Excel workbook (.xlsx) or as CSV in UTF-8"},
-		{"index.zip", "", "is a Numbers document, which cannot be read", "export it as an Excel workbook (.xlsx) or as CSV in UTF-8"},
-	} {
-		if parts[other.part] != nil && (other.and == "" || parts[other.and] != nil) {
-			return &rows.OpenError{Text: other.text, Hint: other.hint}
-		}
-	}
-	if parts["[content_types].xml"] != nil && parts["_rels/.rels"] != nil {
+	text, hint := "is a ZIP archive, not a workbook", archiveHint
+	switch {
+	case parts["xl/workbook.bin"] != nil:
+		text, hint = "is a binary workbook (.xlsb), which cannot be read", Hint
+	case parts["mimetype"] != nil && parts["content.xml"] != nil:
+		text, hint = "is an OpenDocument file (.ods), which cannot be read", Hint
+	case parts["[content_types].xml"] != nil && parts["_rels/.rels"] != nil:
 		return nil
 	}
-	text := "is a ZIP archive, not a workbook"
-	for name := range parts {
-		if len(parts) == 1 && strings.HasSuffix(name, ".csv") {
-			text += "; it holds a CSV file"
-		}
-	}
-	return &rows.OpenError{Text: text, Hint: archiveHint}
+	return &rows.OpenError{Text: text, Hint: hint}
 }

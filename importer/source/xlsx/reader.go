@@ -22,8 +22,8 @@ type Reader struct {
 	columns rows.Columns
 	found   *rows.Found
 	frame   rows.Frame
-	limit   int // bytes a row
-	opened  []io.Closer
+	limit   int       // bytes a row
+	part    io.Closer // of the sheet
 	notes   notes
 	ended   error // what ended the reading
 	shown
@@ -42,17 +42,8 @@ type shown struct {
 
 // heldCell is a cell that holds something.
 type heldCell struct {
-	column, start, end int    // in the text of its row
-	kept               string // instead of it
+	column, start, end int // in the text of its row
 	faulty             bool
-}
-
-// in is the cell's text as a part of that of its row.
-func (c *heldCell) in(row string) string {
-	if c.kept != "" {
-		return c.kept
-	}
-	return row[c.start:c.end]
 }
 
 // openSheet makes the reader of a sheet's rows. It reads the sheet once as it is packed, so that one that was
@@ -63,9 +54,7 @@ func (r *Reader) openSheet(b *book, of sheet) error {
 	if r.format.styles, err = b.readStyles(); err != nil {
 		return err
 	}
-	r.format.shared, err = b.sharedTexts(r.limit)
-	r.opened = append(r.opened, &r.format.shared.store)
-	if err != nil {
+	if r.format.shared, err = b.sharedTexts(r.limit); err != nil {
 		return err
 	}
 	if err := b.parts.verify(of.part); err != nil {
@@ -76,7 +65,7 @@ func (r *Reader) openSheet(b *book, of sheet) error {
 	if err != nil {
 		return err
 	}
-	r.opened = append(r.opened, part)
+	r.part = part
 	r.notes.name = of.name
 	r.sheet, err = newSheetReader(part, r.limit)
 	return err
@@ -122,7 +111,7 @@ func (r *Reader) header() (names []string) {
 		for len(names) < c.column {
 			names = append(names, "")
 		}
-		names = append(names, c.in(text))
+		names = append(names, text[c.start:c.end])
 	}
 	return names
 }
@@ -233,7 +222,7 @@ func (r *Reader) convert() error {
 		if err != nil {
 			return err
 		}
-		if r.size += len(cell.text) + len(cell.kept); r.size > r.limit || cell.tooLong {
+		if r.size += len(cell.text); r.size > r.limit || cell.tooLong {
 			long = true
 			break
 		}
@@ -241,11 +230,11 @@ func (r *Reader) convert() error {
 			problem := rows.Problem{Code: "cell", Text: r.where(raw.column) + " " + f.text, Hint: f.hint}
 			r.faults = append(r.faults, rows.Fault{Column: raw.column, Problem: problem})
 		}
-		filled := len(cell.text) > 0 || cell.kept != ""
+		filled := len(cell.text) > 0
 		if filled {
 			start := len(r.text)
 			r.text = append(r.text, cell.text...)
-			r.held = append(r.held, heldCell{raw.column, start, len(r.text), cell.kept, cell.fault != nil})
+			r.held = append(r.held, heldCell{raw.column, start, len(r.text), cell.fault != nil})
 		}
 		if cell.fault == nil && (filled || cell.number != nil) {
 			r.notes.see(raw.column, r.sheet.number, &cell)
@@ -264,7 +253,7 @@ func (r *Reader) spread() {
 	r.fields, r.beyond = slices.Grow(r.fields[:0], width)[:width], 0
 	clear(r.fields)
 	for _, c := range r.held {
-		cell := c.in(text)
+		cell := text[c.start:c.end]
 		if c.column < width {
 			r.fields[c.column] = cell
 			continue
@@ -285,11 +274,10 @@ func (r *Reader) where(column int) string {
 	return at
 }
 
-// Close ends the reading and removes what was kept for it.
+// Close ends the reading.
 func (r *Reader) Close() error {
-	var errs []error
-	for _, c := range r.opened {
-		errs = append(errs, c.Close())
+	if r.part == nil {
+		return nil
 	}
-	return errors.Join(errs...)
+	return r.part.Close()
 }
