@@ -63,13 +63,10 @@ func (ns *leadNames) all() []leadName { return ns.list[:ns.n] }
 func namesOf(it *item, known *checkpoint.Entry, byIDs bool) (ns leadNames) {
 	rec := &it.rec
 	ns.add(byKey, rowkey.Fold(known.Key))
-	if !byIDs {
-		return ns
-	}
-	if rec.LeadID != "" && rec.LeadID != known.LeadID {
+	if byIDs && rec.LeadID != "" && rec.LeadID != known.LeadID {
 		ns.add(byLeadID, rec.LeadID)
 	}
-	if rec.ExternalID != "" { // also its lead's own: a row before this one may find the lead by it
+	if rec.ExternalID != "" { // also its lead's own: a row before this one may find the lead by it, or be about to get it
 		ns.add(byExternalID, rec.ExternalID)
 	}
 	if rec.Key != known.Key { // a row before this one may get a lead for it

@@ -28,7 +28,8 @@ func TestRowsWaitForTheNamesOfRowsBefore(t *testing.T) {
 // also where two leads had that ExternalID while both waited. Invariant 4; fault 80
 func TestRowsWaitForAnExternalIDThatTwoLeadsHad(t *testing.T) {
 	paired(t, func(t *testing.T, p *pair) {
-		p.must("created 2", p.run("import", Options{Sending: Sending{Concurrency: 2}}, "one,,x-5,,Ann,2", "two,,x-5,open,Ann,1"))
+		p.must("created 2", p.run("import", Options{Sending: Sending{Concurrency: 2}}, "one,,x-5,,Ann,2", "two,,x-6,open,Ann,1"))
+		p.must("updated 1", p.run("sync", Options{}, "two,,x-5,open,Ann,1"))
 		r := p.run("sync", Options{Sending: Sending{Concurrency: 2}, Planning: Planning{Missing: MissingCreate}},
 			"one,,x-1,contacted,,", "alias,,x-1,,Bob,1", "alias,,x-5,onHold,Bob,1", "two,,x-5,onHold,Bob,2")
 		p.must("updated 4", r)

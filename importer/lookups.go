@@ -37,6 +37,7 @@ type lookup struct {
 	known   []checkpoint.Entry
 	found   []checkpoint.Match
 	alike   []checkpoint.Likeness
+	taken   []checkpoint.Likeness
 	row     Case // room for the one that is asked about
 }
 
@@ -92,18 +93,28 @@ func (l *lookups) ask(ctx context.Context, a *lookup) error {
 		}
 		return nil
 	}
-	a.queries, a.found, a.alike = slices.Grow(a.queries[:0], n)[:n], slices.Grow(a.found[:0], n)[:n], slices.Grow(a.alike[:0], n)[:n]
+	a.queries, a.found = slices.Grow(a.queries[:0], n)[:n], slices.Grow(a.found[:0], n)[:n]
+	a.alike, a.taken = slices.Grow(a.alike[:0], n)[:n], slices.Grow(a.taken[:0], n)[:n]
 	for i, it := range a.items {
-		q := checkpoint.Query{Key: it.rec.Key}
+		q := checkpoint.Query{Key: it.rec.Key, ExternalID: it.rec.ExternalID}
 		if l.matches {
-			q.LeadID, q.ExternalID = it.rec.LeadID, it.rec.ExternalID
+			q.LeadID = it.rec.LeadID
 		}
 		if a.alike[i] = (checkpoint.Likeness{}); l.alikes {
 			q.Alike = &a.alike[i]
 		}
 		a.queries[i] = q
 	}
-	return l.ledger.Find(ctx, a.queries, a.known, a.found)
+	err := l.ledger.Find(ctx, a.queries, a.known, a.found)
+	for i := 0; i < n && err == nil; i++ {
+		a.taken[i] = checkpoint.Likeness{}
+		if by := a.found[i]; !l.matches && (by == checkpoint.ByExternalID || by == checkpoint.Ambiguous) { // of another row, whose lead is no match
+			known := &a.known[i]
+			a.taken[i] = checkpoint.Likeness{State: max(known.State, checkpoint.Created), File: known.File, Line: known.Line}
+			*known = checkpoint.Entry{Key: a.queries[i].Key, Content: known.Content[:0]}
+		}
+	}
+	return err
 }
 
 // fresh is what the checkpoint knows of a row now.
@@ -118,7 +129,7 @@ func (l *lookups) caseOf(a *lookup, i int) *Case {
 	c, it := &a.row, a.items[i]
 	*c = Case{Record: &it.rec, Known: &a.known[i], Run: l.run, it: it, digests: l.digests}
 	if l.ledger != nil {
-		c.Found, c.Alike, c.MayLack = a.found[i], a.alike[i], l.info.MayLack(c.Known)
+		c.Found, c.Alike, c.Taken, c.MayLack = a.found[i], a.alike[i], a.taken[i], l.info.MayLack(c.Known)
 	}
 	return c
 }

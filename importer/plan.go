@@ -55,6 +55,7 @@ type Case struct {
 	Known   *checkpoint.Entry
 	Found   checkpoint.Match    // by what Known was found
 	Alike   checkpoint.Likeness // where no lead was found: the key that looks like the row's
+	Taken   checkpoint.Likeness // import: the row that has its ExternalID, or is to have it
 	Run     string
 	MayLack bool // the checkpoint is incomplete, and may have known a lead of the row once
 
@@ -164,6 +165,8 @@ func (p importPlanner) planLink(c *Case) Step {
 // leading zeros, and other programs capitals), or the lead may be one that is missing.
 func (p importPlanner) planCreate(c *Case) Step {
 	switch {
+	case c.Taken.State != checkpoint.Unknown:
+		return ends(Conflict, "its ExternalID is that of "+rowLike(c.Taken)+": nothing was sent").ofKind("its ExternalID is that of another row: the results say which")
 	case c.Alike.State != checkpoint.Unknown:
 		return ends(Conflict, lookingLike(c.Alike)+": nothing was sent").ofKind(alikeKind)
 	case c.it.row.HasLead && c.Known.State == checkpoint.Unknown:
@@ -182,18 +185,23 @@ const alikeKind = "its key looks like one that is known, of another row: the res
 
 // lookingLike is for people: what the key of a row looks like.
 func lookingLike(l checkpoint.Likeness) string {
-	const text = "its key looks like that of "
-	switch {
-	case l.State == checkpoint.Forgotten:
+	if l.State == checkpoint.Forgotten {
 		return "its key looks like one that was forgotten"
-	case l.State == checkpoint.InDoubt && l.File == "":
-		return text + "a row in doubt"
-	case l.State == checkpoint.InDoubt:
-		return fmt.Sprintf("%s%s:%d, which is in doubt", text, l.File, l.Line)
-	case l.File == "":
-		return text + "a lead that was taken over from a list"
 	}
-	return fmt.Sprintf("%s%s:%d, which has a lead", text, l.File, l.Line)
+	return "its key looks like that of " + rowLike(l)
+}
+
+// rowLike names another row that stands in a row's way.
+func rowLike(l checkpoint.Likeness) string {
+	switch {
+	case l.State == checkpoint.InDoubt && l.File == "":
+		return "a row in doubt"
+	case l.State == checkpoint.InDoubt:
+		return fmt.Sprintf("%s:%d, which is in doubt", l.File, l.Line)
+	case l.File == "":
+		return "a lead that was taken over from a list"
+	}
+	return fmt.Sprintf("%s:%d, which has a lead", l.File, l.Line)
 }
 
 func forgotten() Step {

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -155,5 +156,36 @@ func TestKeysAsOtherProgramsSpellThem(t *testing.T) {
 			}
 			w.holds(1)
 		})
+	}
+}
+
+// Two rows never come to one ExternalID, whichever command made the first one's lead: a row of another key is held. What is not
+// another row's stays free.
+func TestAnExternalIDIsOneRows(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandbox.Options{})
+	org := sandbox.Organizations()[0].ID
+	w.write("leads.yaml", "version: 1\nkey: \"{id}\"\nassign: [{organization: \"{org}\"}]\nlead:\n  type_key: a\n  type_label: A\n  external_id: \"{crm}\"\n  content: {name: \"{name}\"}\n")
+	w.write("leads.csv", "id,org,crm,name\n1,"+org+",E1,Ann\n2,"+org+",E1,Bob\n3,"+org+",E3,Cid\n")
+	again := func(code int, want string, args ...string) {
+		t.Helper()
+		w.must(code, append(args, "--out", "run")...)
+		var got []string
+		for _, r := range w.results("run/results.csv") {
+			got = append(got, r["key"]+" "+r["outcome"]+" "+map[bool]string{true: "a lead"}[r["lead_id"] != ""])
+		}
+		if slices.Sort(got); strings.Join(got, ", ") != want {
+			t.Errorf("%v: %q, want %s", args, got, want)
+		}
+	}
+	importing := []string{"import", "-m", "leads.yaml", "leads.csv"}
+	again(1, "1 created a lead, 2 conflict , 3 created a lead", importing...)
+	again(1, "1 unchanged a lead, 2 conflict , 3 unchanged a lead", importing...)
+	w.write("leads.csv", "id,org,crm,name\n4,"+org+",E3,Cid\n5,"+org+",E9,Eve\n")
+	again(1, "4 conflict , 5 created a lead", importing...)
+	again(0, "4 unchanged a lead, 5 unchanged a lead", "sync", "-m", "leads.yaml", "leads.csv", "--missing", "create")
+	again(1, "4 conflict , 5 unchanged a lead", importing...)
+	if n := w.creates(); n != 3 {
+		t.Errorf("%d creates, want 3", n)
 	}
 }
