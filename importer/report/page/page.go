@@ -198,7 +198,6 @@ const (
 	mostErrors        = 30
 	mostDoubts        = 200
 	mostOrganizations = 20
-	mostStatuses      = 12
 	mostListed        = 50
 )
 
