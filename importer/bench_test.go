@@ -35,7 +35,7 @@ func BenchmarkPlan(b *testing.B) {
 	}
 	for _, test := range tests {
 		b.Run(test.name, func(b *testing.B) {
-			l := &lookups{ledger: db, matches: test.matches, alikes: true, digests: newDigester(db.Digests()), touched: nameSet{}}
+			l := &lookups{ledger: db, matches: test.matches, alikes: true, digests: newDigester(db.Digests())}
 			at, room := 0, new(lookup)
 			b.ReportAllocs()
 			for b.Loop() {

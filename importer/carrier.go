@@ -24,20 +24,19 @@ type Sender interface {
 
 // carrier carries one row at a time from its plan to its outcome. Each wait of a row is a
 // call that returns when it is over: for the claim to be durable, for a place in flight,
-// for the answer, for the outcome to be durable. All carriers of a run share one value.
+// for the answer, for the outcome to be durable. All lanes of a run share one.
 type carrier struct {
-	ledger      *checkpoint.Ledger
-	sender      Sender
-	retrier     *delivery.Retrier
-	phases      *phases
-	run         string        // its ID
-	files       []string      // names of the inputs
-	shapes      shapes        // by what their rows are made leads; nil where none is
-	matches     bool          // rows find their lead by its IDs, too
-	conflicts   conflicts     // what others changed on the service, and whether leads are read for it
-	requestIDs  bool          // each attempt to create a lead carries one
-	sentSlots   chan struct{} // bounds the rows that were sent and not yet counted, but for those that wait for their link
-	createSlots chan struct{} // bounds the creates that may leave: they may have to go singly, and then keep no link waiting
+	ledger     *checkpoint.Ledger
+	sender     Sender
+	retrier    *delivery.Retrier
+	phases     *phases
+	run        string      // its ID
+	files      []string    // names of the inputs
+	shapes     shapes      // by what their rows are made leads; nil where none is
+	matches    bool        // rows find their lead by its IDs, too
+	conflicts  conflicts   // what others changed on the service, and whether leads are read for it
+	requestIDs bool        // each attempt to create a lead carries one
+	halt       func(*Stop) // makes the run end: nothing leaves once it returns
 }
 
 // carry takes a row to its outcome, which is durable when it returns, unless the text
@@ -49,10 +48,9 @@ func (c *carrier) carry(ctx context.Context, j *job) {
 		if fault != nil {
 			c.crashed(j, fault)
 		}
-		give(&j.createSlot)
 		j.sayOrganization()
-		if end := c.retrier.Breaker.Over(); end != nil && j.stop == nil {
-			c.stopRun(j, stopAt(end))
+		if end := c.retrier.Breaker.Over(); end != nil {
+			c.halt(stopAt(end))
 		}
 	}()
 	defer crash.Recover(&fault)
@@ -91,14 +89,11 @@ func (c *carrier) create(ctx context.Context, j *job) {
 	}
 	c.made(j, made)
 	if j.linking {
-		give(&j.sentSlot)
 		c.link(ctx, j)
 	}
 }
 
 func (c *carrier) sendCreate(ctx context.Context, j *job) (made *leadapi.Created, err error) {
-	c.retrier.Breaker.WhileWaiting(func() { take(&j.createSlot, c.createSlots) })
-	take(&j.sentSlot, c.sentSlots)
 	req := createRequest(&j.request, &j.it.rec)
 	first, attempt := j.requestID, 0
 	tries, err := c.retrier.Create(ctx, c.phases.taking, &j.pass, func(ctx context.Context, anew bool) (err error) {
@@ -130,7 +125,6 @@ func (c *carrier) heldBack(err error) error {
 // made settles a lead that the service says it created. One that asks for a link is
 // partial until it has it.
 func (c *carrier) made(j *job, made *leadapi.Created) {
-	give(&j.createSlot)
 	rec := &j.it.rec
 	j.entry = c.entryOf(j, checkpoint.Created)
 	j.entry.LeadID, j.entry.Organization, j.entry.Location = made.LeadID, made.OrganizationID, made.LocationName
@@ -159,7 +153,7 @@ func (c *carrier) notMade(j *job, err error) {
 	ae, answered := errors.AsType[*leadapi.Error](err)
 	switch {
 	case stops:
-		c.stopRun(j, stop)
+		c.halt(stop)
 		c.withdraw(j, Pending)
 	case !answered:
 		j.text = err.Error()
@@ -175,12 +169,8 @@ func (c *carrier) notMade(j *job, err error) {
 	}
 }
 
-// conclude tells the breaker what a create has shown of the service, and gives the create's slot to another one. That of a
-// lead that was made is given before.
-func (c *carrier) conclude(j *job, shown delivery.Proof) {
-	c.retrier.Breaker.Conclude(&j.pass, shown)
-	give(&j.createSlot)
-}
+// conclude tells the breaker what a create has shown of the service.
+func (c *carrier) conclude(j *job, shown delivery.Proof) { c.retrier.Breaker.Conclude(&j.pass, shown) }
 
 // refused settles a request that the service will not take.
 func (c *carrier) refused(j *job, ae *leadapi.Error) {
@@ -213,7 +203,6 @@ func (c *carrier) withdraw(j *job, outcome Outcome) {
 // lead that comes back is the one that was meant and carries it.
 func (c *carrier) link(ctx context.Context, j *job) {
 	j.linking = true
-	take(&j.sentSlot, c.sentSlots)
 	external := j.it.rec.ExternalID
 	failpoint.At("before link")
 	lead, err := c.patch(ctx, c.phases.sending, j, &leadapi.UpdateRequest{ExternalID: &external})
@@ -257,7 +246,7 @@ func (c *carrier) unlinked(j *job, stop *Stop) {
 	if j.step.Action == Create {
 		j.outcome, j.text = Partial, "created; the run stopped before it was linked"
 	}
-	c.stopRun(j, stop)
+	c.halt(stop)
 }
 
 // hold makes it durable, for all runs, that a person has to look whether the row has a lead.
@@ -311,7 +300,7 @@ func (c *carrier) unwritten(j *job, err error) {
 	switch {
 	case !refused:
 		j.text = "the checkpoint could not be written"
-		c.stopRun(j, ledgerFailed(err))
+		c.halt(ledgerFailed(err))
 	case j.attempts == 0:
 		j.text = fmt.Sprintf("not sent: the checkpoint refused it (%v)", err)
 	default:
@@ -334,7 +323,7 @@ func (c *carrier) unwritten(j *job, err error) {
 // crashed ends a row at which the program itself failed.
 func (c *carrier) crashed(j *job, fault error) {
 	stop := crashed(fault)
-	c.stopRun(j, stop)
+	c.halt(stop)
 	switch {
 	case j.linking:
 		c.unlinked(j, stop)
@@ -344,15 +333,6 @@ func (c *carrier) crashed(j *job, fault error) {
 		c.unanswered(j, doubtReason(reasonPanic, 0))
 	default:
 		c.doubt(j, 0, reasonPanic)
-	}
-}
-
-// stopRun makes the run end. Nothing leaves from here on: the next row would meet the same
-// before the scheduler hears of it.
-func (c *carrier) stopRun(j *job, stop *Stop) {
-	if stop != nil {
-		j.stop = stop
-		c.phases.sendNoMore()
 	}
 }
 
@@ -384,4 +364,18 @@ func (c *carrier) intent(j *job) checkpoint.Intent {
 		Organization: rec.Organization, Locator: rec.Locator, Status: rec.Status, ExternalID: rec.ExternalID,
 		RequestID: j.requestID, Run: c.run, Digest: j.it.digest, Content: j.it.sums, Shape: c.shapes.of(j.it.input),
 	}
+}
+
+// phases are the two of a run, each a context that ends with it. While it takes rows, creates
+// and updates leave. While it sends, links of leads that were made leave, too.
+type phases struct {
+	taking, sending        context.Context
+	takeNoMore, sendNoMore context.CancelFunc
+}
+
+func newPhases(ctx context.Context) *phases {
+	var p phases
+	p.sending, p.sendNoMore = context.WithCancel(ctx)
+	p.taking, p.takeNoMore = context.WithCancel(p.sending)
+	return &p
 }

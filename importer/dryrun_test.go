@@ -366,7 +366,7 @@ func (nowhere) add(*item, *result) error { return nil }
 
 // Validate, and an import that finds all done, end rows by the million.
 func TestRowThatIsNotSentLeavesNothingToCollect(t *testing.T) {
-	a := &account{dry: newDryRun(&Options{}, nil), tally: newTally(1, Limits{}, 1), recorder: nowhere{}}
+	a := &collector{dry: newDryRun(&Options{}, nil), tally: newTally(1, Limits{}, 1), recorder: nowhere{}}
 	it, known := new(item), new(checkpoint.Entry)
 	for _, step := range []Step{{Action: Create}, ends(Unchanged, "")} {
 		allocations := testing.AllocsPerRun(100, func() {

@@ -236,27 +236,3 @@ func (s *sharding) takes(it *item) bool {
 	}
 	return int(place%uint64(s.Of)) == s.Index
 }
-
-// lateRows are rows that other workers of a fleet have claimed, most likely this one's predecessors. At the end of the run
-// they are looked up once more: what has been settled by then has a lead, the rest is in doubt.
-type lateRows struct {
-	items []*item
-	names nameSet // of their leads, whose other rows have to wait with them
-}
-
-// mostLate is how many may wait; a worker holds few claims when it is replaced.
-const mostLate = 1000
-
-func (l *lateRows) add(it *item, ns *leadNames) {
-	if l.names == nil {
-		l.names = nameSet{}
-	}
-	it.late = true
-	l.items = append(l.items, it)
-	l.names.add(ns, 0)
-}
-
-// behind reports whether a row has to wait since one of its lead does.
-func (l *lateRows) behind(it *item, ns *leadNames) bool {
-	return len(l.items) > 0 && !it.late && l.names.has(ns)
-}

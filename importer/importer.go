@@ -6,16 +6,13 @@
 //	              │ batches
 //	         [lookups]                             one goroutine: what the checkpoint knows of each row
 //	              │ batches, looked up
-//	         [scheduler]                           one goroutine: plans, keeps order, counts
-//	              │ [planner]     the row's one Step: create, link, update, hold, or nothing
-//	              │ [leadQueues]  rows of one lead wait for one another
-//	              │ todo
-//	         [carrier] …                           four goroutines for each place in flight, each with
-//	              │ claim ─▶ send ─▶ settle        one row, to its end; delivery says when each request
-//	              │       ─▶ link ─▶ settle        leaves, and sends it again where it may
-//	              │ done
-//	         [scheduler]
-//	              │ [account]     the tally counts and knows the limits: why the run stops
+//	         [engine: take]                        one goroutine dispatches: the row's one Step ([planner]),
+//	              │                                and whether it ends here, waits in a lane or begins one
+//	         [lane] …                              a lead under way, with a goroutine of a pool: its rows one
+//	              │ decide ─▶ claim ─▶ send         after another; delivery says when each request leaves, and
+//	              │ ─▶ settle ─▶ link ─▶ settle     sends it again where it may
+//	         [collector]                           under the engine's lock: the tally counts and knows the limits
+//	              │
 //	         [recorder] ─▶ results, rejects        one goroutine; the summary comes last
 //
 // The rooms below know no rows on their way: source reads files, delivery sends requests, meter counts them, findings

@@ -36,7 +36,6 @@ type item struct {
 	fault  *fault                     // why the row is invalid, or nil
 	digest checkpoint.Digest          // see digester
 	sums   []checkpoint.ContentDigest // see digester
-	name   leadName                   // of the queue that it is in
 	late   bool                       // it was put off to the end of the run
 }
 
@@ -64,7 +63,7 @@ func (s *items) get(input int) *item {
 	}
 	it := s.ready[last]
 	s.ready = s.ready[:last]
-	it.input, it.fault, it.digest, it.sums, it.name = input, nil, checkpoint.Digest{}, nil, leadName{}
+	it.input, it.fault, it.digest, it.sums = input, nil, checkpoint.Digest{}, nil
 	return it
 }
 

@@ -10,8 +10,8 @@ import (
 	"leadferry/internal/crash"
 )
 
-// lookups asks the checkpoint what it knows of rows: of a batch in one read, while the batch before it is planned, and of
-// a row once more where the run has acted on its lead since.
+// lookups asks the checkpoint what it knows of rows: of a batch in one read, while the batch before it is decided about, and
+// of a row once more where the run has acted on its lead since.
 type lookups struct {
 	ledger  *checkpoint.Ledger // nil: nothing is known of any row
 	info    checkpoint.Info    // of the beginning: what an incomplete checkpoint lacks does not come back
@@ -20,9 +20,20 @@ type lookups struct {
 	run     string
 	digests *digester
 
-	begun   atomic.Int64 // reads of batches
-	touched nameSet      // leads that were acted on since the batch's read began, with the reads that had begun then
-	again   lookup       // of the row that is asked about once more
+	begun   atomic.Int64       // reads
+	touched map[leadName]int64 // leads whose lanes have ended since the batch's read began, with the reads that had begun then
+	reading map[int64]struct{} // reads of rows that wait in lanes
+}
+
+func newLookups(r *run) *lookups {
+	l := &lookups{
+		ledger: r.ledger, matches: r.matches, alikes: !r.CreateAlikes, run: r.RunID,
+		touched: map[leadName]int64{}, reading: map[int64]struct{}{},
+	}
+	if r.ledger != nil {
+		l.digests, l.info = newDigester(r.ledger.Digests()), r.ledger.Info()
+	}
+	return l
 }
 
 // lookup is rows in file order with what the checkpoint knows of each, by its place among them.
@@ -31,7 +42,6 @@ type lookup struct {
 	end    error // why no more rows follow, or nil
 	failed error // the checkpoint could not be asked
 	number int64 // of the read
-	at     int   // the next row that is not taken yet
 
 	queries []checkpoint.Query
 	known   []checkpoint.Entry
@@ -79,7 +89,7 @@ func gather(b *batch, in <-chan *batch, most int) {
 
 // look fills a with what the checkpoint knows of rows. What is acted on from the beginning on, it may know or not.
 func (l *lookups) look(ctx context.Context, a *lookup, items []*item) {
-	a.items, a.at, a.end = items, 0, nil
+	a.items, a.end = items, nil
 	a.number = l.begun.Add(1)
 	a.failed = crash.Call(func() error { return l.ask(ctx, a) })
 }
@@ -117,12 +127,13 @@ func (l *lookups) ask(ctx context.Context, a *lookup) error {
 	return err
 }
 
-// fresh is what the checkpoint knows of a row now.
-func (l *lookups) fresh(ctx context.Context, it *item) (*Case, error) {
-	l.again.items = append(l.again.items[:0], it)
-	err := l.ask(ctx, &l.again)
-	return l.caseOf(&l.again, 0), err
+// open begins a read of one row, which close ends.
+func (l *lookups) open(a *lookup, it *item) {
+	a.items, a.number = append(a.items[:0], it), l.begun.Add(1)
+	l.reading[a.number] = struct{}{}
 }
+
+func (l *lookups) close(a *lookup) { delete(l.reading, a.number) }
 
 // caseOf is what a planner decides on for the i-th row of a lookup.
 func (l *lookups) caseOf(a *lookup, i int) *Case {
@@ -137,10 +148,29 @@ func (l *lookups) caseOf(a *lookup, i int) *Case {
 // names are those of the row's lead.
 func (l *lookups) names(c *Case) leadNames { return namesOf(c.it, c.Known, l.matches) }
 
-// touch notes that the run acts on a lead, so that what a batch knows of it is old.
-func (l *lookups) touch(ns *leadNames) { l.touched.add(ns, l.begun.Load()) }
+// touch notes that a lane has ended, so that what reads know of its lead that have begun by now is old.
+func (l *lookups) touch(names []leadName) {
+	for _, n := range names {
+		l.touched[n] = l.begun.Load()
+	}
+}
 
-// turn forgets what was acted on before the read of a batch, which is the one that is planned from now on.
+// stale reports whether a lane under one of these names has ended since a read began.
+func (l *lookups) stale(ns *leadNames, a *lookup) bool {
+	for _, n := range ns.all() {
+		if begun, is := l.touched[n]; is && begun >= a.number {
+			return true
+		}
+	}
+	return false
+}
+
+// turn forgets what had ended before the read of a batch, which is the one that is decided about from now on, and before
+// those of single rows.
 func (l *lookups) turn(a *lookup) {
-	maps.DeleteFunc(l.touched, func(_ leadName, begun int64) bool { return begun < a.number })
+	oldest := a.number
+	for number := range l.reading {
+		oldest = min(oldest, number)
+	}
+	maps.DeleteFunc(l.touched, func(_ leadName, begun int64) bool { return begun < oldest })
 }

@@ -17,11 +17,11 @@ import (
 func TestWhatABatchMayNotKnowYet(t *testing.T) {
 	db := checkpoint.NewLedger(storetest.NewMemory(checkpoint.Target{TrunkID: "trunk"}), checkpoint.Gathering{})
 	defer db.Close()
-	l := &lookups{ledger: db, digests: newDigester(db.Digests()), touched: nameSet{}}
+	l := &lookups{ledger: db, digests: newDigester(db.Digests()), touched: map[leadName]int64{}}
 	before, meanwhile, after := itemOf("before"), itemOf("meanwhile"), itemOf("after")
 	act := func(it *item) {
 		t.Helper()
-		l.touch(&leadNames{list: [4]leadName{{text: it.rec.Key}}, n: 1})
+		l.touch([]leadName{{text: it.rec.Key}})
 		if _, err := db.Settle(t.Context(), checkpoint.Entry{Key: it.rec.Key, State: checkpoint.Created, LeadID: "lead-" + it.rec.Key}); err != nil {
 			t.Fatal(err)
 		}
@@ -43,11 +43,12 @@ func TestWhatABatchMayNotKnowYet(t *testing.T) {
 	for i, it := range []*item{before, meanwhile, after} {
 		c := l.caseOf(batch, i)
 		ns := l.names(c)
-		if known, touched := c.Known.State.HasLead(), l.touched.has(&ns); known == touched || touched != (it != before) {
+		if known, touched := c.Known.State.HasLead(), l.stale(&ns, batch); known == touched || touched != (it != before) {
 			t.Errorf("%s: known %v, touched %v", it.rec.Key, known, touched)
 		}
-		if c, err := l.fresh(t.Context(), it); err != nil || c.Known.LeadID != "lead-"+it.rec.Key {
-			t.Errorf("%s: %+v, %v", it.rec.Key, c.Known, err)
+		var again lookup
+		if l.look(t.Context(), &again, []*item{it}); again.failed != nil || again.known[0].LeadID != "lead-"+it.rec.Key || l.stale(&ns, &again) {
+			t.Errorf("%s: %+v, %v", it.rec.Key, again.known[0], again.failed)
 		}
 	}
 	l.turn(read())

@@ -195,7 +195,7 @@ func (c *carrier) reconcile(ctx context.Context, j *job) {
 // notRead ends a row whose lead was not shown.
 func (c *carrier) notRead(j *job, err error) {
 	if stop, stops := stopOf(err); stops {
-		c.stopRun(j, stop)
+		c.halt(stop)
 		j.outcome, j.found.verdict = Pending, NoVerdict
 		return
 	}

@@ -21,7 +21,7 @@ import (
 // run is one Import, Sync or Validate, from its options to its summary.
 type run struct {
 	Options
-	account
+	collector
 	planner Planner
 	matches bool // rows find their lead by its IDs, too
 	intake  *intake
@@ -43,7 +43,7 @@ type run struct {
 func newRun(o Options, p Planner) *run {
 	r := &run{Options: o, planner: p, meter: meter.New()}
 	r.intake = &intake{options: &r.Options}
-	r.account = account{tally: newTally(len(o.Inputs), o.Limits, slotsPerPlace*o.Concurrency), options: &r.Options, place: r.intake.place}
+	r.collector = collector{tally: newTally(len(o.Inputs), o.Limits, slotsPerPlace*o.Concurrency), options: &r.Options, place: r.intake.place}
 	if o.Files.Pull != "" {
 		r.pulls = newPulls(&o)
 	}
@@ -237,24 +237,18 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 func (r *run) takeRows(ctx context.Context) {
 	phases := newPhases(ctx)
 	defer phases.sendNoMore()
-	s := &scheduler{
-		options: &r.Options, planner: r.planner, intake: r.intake, queues: newLeadQueues(), carriers: newCarriers(0), phases: phases,
-		account: &r.account, member: r.member, progress: r.progress, sample: r.sample,
-		lookups: &lookups{ledger: r.ledger, matches: r.matches, alikes: !r.CreateAlikes, run: r.RunID, touched: nameSet{}},
+	e := &engine{
+		options: &r.Options, planner: r.planner, intake: r.intake, phases: phases, lookups: newLookups(r), lanes: newLanes(0),
+		collector: &r.collector, member: r.member, progress: r.progress, sample: r.sample,
 	}
-	if r.ledger != nil {
-		s.lookups.digests, s.lookups.info = newDigester(r.ledger.Digests()), r.ledger.Info()
-	}
-	var carry func(context.Context, *job)
 	if r.sender != nil {
-		s.carriers = newCarriers(r.Concurrency)
-		carry = (&carrier{
-			ledger: r.ledger, sender: r.sender, retrier: r.retrier, phases: phases,
-			sentSlots: s.carriers.sentSlots, createSlots: make(chan struct{}, r.Concurrency), shapes: r.shapes,
+		e.lanes = newLanes(r.Concurrency)
+		e.carrier = &carrier{
+			ledger: r.ledger, sender: r.sender, retrier: r.retrier, phases: phases, halt: e.halt, shapes: r.shapes,
 			run: r.RunID, files: r.intake.names, matches: r.matches, conflicts: newConflicts(&r.Options), requestIDs: r.Client.RequestIDHeader != "",
-		}).carry
+		}
 	}
-	r.stopped = s.run(ctx, carry)
+	r.stopped = e.run(ctx)
 }
 
 // liveEvery is how often a run is shown to those who watch it.

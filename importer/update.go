@@ -66,9 +66,6 @@ func (c *carrier) mark(j *job) bool {
 		return false
 	}
 	j.entry, j.intended = stored, true
-	if j.sentSlot == nil {
-		take(&j.sentSlot, c.sentSlots)
-	}
 	return true
 }
 
@@ -99,7 +96,7 @@ func (c *carrier) patch(ctx, leaving context.Context, j *job, r *leadapi.UpdateR
 // have been applied, the mark stays: the lead's next update sends the whole row.
 func (c *carrier) notUpdated(j *job, err error) {
 	stop, stops := stopOf(err)
-	c.stopRun(j, stop)
+	c.halt(stop)
 	ae := j.keepAnswer(err)
 	switch {
 	case ae != nil && !stops && refusedForGood(ae):
@@ -192,7 +189,6 @@ func (e errUnreadable) Error() string { return string(e) }
 // values are what they are.
 func (c *carrier) readLead(ctx context.Context, j *job) (*leadapi.Lead, error) {
 	external := j.entry.ExternalID
-	take(&j.sentSlot, c.sentSlots)
 	lead, err := c.patch(ctx, c.phases.taking, j, &leadapi.UpdateRequest{ExternalID: &external})
 	j.maybeApplied = false
 	switch {

@@ -6,8 +6,8 @@ import (
 	"leadferry/importer/report"
 )
 
-// account is what a run keeps of its rows: how many came, and how each ended. The scheduler alone writes it.
-type account struct {
+// collector is what a run keeps of its rows: how many came, and how each ended. The engine's lock guards it.
+type collector struct {
 	tally    *tally
 	dry      *dryRun // of a run that sends nothing; else nil
 	drift    *drift  // of a reconciliation; else nil
@@ -39,37 +39,33 @@ func (u *unrecorded) add(it *item, _ *result) error {
 	return nil
 }
 
-// read takes down a row and the lead that it names, if one is known: it must end in an outcome. One that was put off was
-// read before.
-func (a *account) read(it *item, known *checkpoint.Entry) {
-	if a.drift != nil {
-		a.drift.name(it.rec.Key, known)
+// read takes down a row and the lead that it names, if one is known: it must end in an outcome.
+func (c *collector) read(it *item, known *checkpoint.Entry) {
+	if c.drift != nil {
+		c.drift.name(it.rec.Key, known)
 	}
-	if it.late {
-		return
-	}
-	a.tally.read(it)
+	c.tally.read(it)
 	switch {
-	case a.dry != nil:
-		a.dry.read(it)
-	case it.fault == nil && !a.warned && isAddress(it.rec.Key):
-		a.warned = true
-		at := a.place(spotOf(it))
-		a.options.Log.Warn(addressWarning, "file", at.File, "line", at.Line)
+	case c.dry != nil:
+		c.dry.read(it)
+	case it.fault == nil && !c.warned && isAddress(it.rec.Key):
+		c.warned = true
+		at := c.place(spotOf(it))
+		c.options.Log.Warn(addressWarning, "file", at.File, "line", at.Line)
 	}
 }
 
 // foresee takes a row as far as it goes in a run that sends nothing, and returns why that ends, or nil.
-func (a *account) foresee(it *item, step *Step, known *checkpoint.Entry) *Stop {
+func (c *collector) foresee(it *item, step *Step, known *checkpoint.Entry) *Stop {
 	var why *Stop
-	if err := a.dry.plan(it, step, known); err != nil {
+	if err := c.dry.plan(it, step, known); err != nil {
 		why = outputClosed(err)
 	}
 	var end *Stop
 	if step.Action.sends() {
-		end = a.add(it, &a.dry.pending)
+		end = c.add(it, &c.dry.pending)
 	} else {
-		end = a.end(it, result{ending: ending{outcome: step.outcome, text: step.text, kind: step.kind}, entry: *known})
+		end = c.end(it, result{ending: ending{outcome: step.outcome, text: step.text, kind: step.kind}, entry: *known})
 	}
 	if why == nil {
 		why = end
@@ -77,27 +73,27 @@ func (a *account) foresee(it *item, step *Step, known *checkpoint.Entry) *Stop {
 	return why
 }
 
-// end finishes a row that no carrier took. Its result stays in one place, since a run that
+// end finishes a row that no lane carried. Its result stays in one place, since a run that
 // finds everything done would leave one behind for each row.
-func (a *account) end(it *item, r result) *Stop {
-	a.ended = r
-	return a.add(it, &a.ended)
+func (c *collector) end(it *item, r result) *Stop {
+	c.ended = r
+	return c.add(it, &c.ended)
 }
 
 // add records a row's outcome and returns why the run ends by it, or nil. The recorder comes last: once it has the row, its
 // room may be another row's.
-func (a *account) add(it *item, r *result) *Stop {
-	if a.drift != nil {
-		a.drift.count(it, r)
+func (c *collector) add(it *item, r *result) *Stop {
+	if c.drift != nil {
+		c.drift.count(it, r)
 	}
-	if a.pulls != nil {
-		a.pulls.add(it, r)
+	if c.pulls != nil {
+		c.pulls.add(it, r)
 	}
-	why := a.tally.count(it, r)
-	if a.dry != nil {
+	why := c.tally.count(it, r)
+	if c.dry != nil {
 		why = nil
 	}
-	if err := a.recorder.add(it, r); err != nil && why == nil {
+	if err := c.recorder.add(it, r); err != nil && why == nil {
 		why = filesFailed(err)
 	}
 	return why

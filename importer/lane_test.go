@@ -37,35 +37,30 @@ func TestRowsWaitForAnExternalIDThatTwoLeadsHad(t *testing.T) {
 	})
 }
 
-// A row whose turn has come goes back where it turns out to belong to a lead that has
-// a row in flight.
-func TestQueuesBecomeOne(t *testing.T) {
-	e := newLeadQueues()
-	one, two, three, four := &item{}, &item{}, &item{}, &item{}
+// Two lanes whose rows turn out to be of one lead become one, and keep the order of their rows.
+func TestLanesBecomeOne(t *testing.T) {
+	s, known := newLanes(2), &lookups{touched: map[leadName]int64{}}
+	three, four := &item{}, &item{}
 	k1, k2, both := namesBy(leadName{byKey, "k1"}), namesBy(leadName{byKey, "k2"}), namesBy(leadName{byKey, "k1"}, leadName{byExternalID, "x"}, leadName{byKey, "k2"})
-	e.enter(one, &k1)
-	e.enter(two, &k2)
-	e.park(three, e.find(&k1), &k1)
-	e.leave(one)
-	if len(e.ready) != 1 || e.ready[0] != three || e.parked != 0 {
-		t.Fatalf("turn %v, %d parked", e.ready, e.parked)
+	one, two := s.begin(&k1), s.begin(&k2)
+	s.wait(one, three, &k1)
+	s.wait(one, four, &k1)
+	if _, several := s.find(&both); !several {
+		t.Fatal("two lanes are not seen to be two")
 	}
-	e.ready = nil
-	if !e.rejoin(three, &both) || e.parked != 1 || e.find(&k1) != e.find(&k2) {
-		t.Fatal("the row goes on beside another of its lead")
+	s.putBack(one, s.first(one))
+	if other := s.meet(one, &both); other != two {
+		t.Fatalf("it meets %v", other)
 	}
-	e.park(four, e.find(&k2), &k2)
-	e.leave(two)
-	if len(e.ready) != 1 || e.ready[0] != three || e.rejoin(three, &both) {
-		t.Fatalf("turn %v", e.ready)
+	s.merge(one, two)
+	if l, several := s.find(&both); l != two || several || s.waiting != 2 {
+		t.Fatalf("%v, %v, %d wait", l, several, s.waiting)
 	}
-	e.ready = nil
-	e.leave(three)
-	if len(e.ready) != 1 || e.ready[0] != four {
-		t.Fatalf("turn %v", e.ready)
+	if s.first(two) != three || s.first(two) != four || s.first(two) != nil {
+		t.Error("the rows have another order")
 	}
-	if e.leave(four); len(e.byName) != 0 || e.parked != 0 {
-		t.Errorf("%d queues are left, %d parked", len(e.byName), e.parked)
+	if s.end(two, known); len(s.byName) != 0 || s.waiting != 0 || len(known.touched) != 2 {
+		t.Errorf("%d names are left, %d rows, %d names are old", len(s.byName), s.waiting, len(known.touched))
 	}
 }
 
@@ -79,23 +74,20 @@ func namesBy(list ...leadName) (ns leadNames) {
 // Rows that wait behind others, and rows that wait to be written, are bounded by their
 // bytes as well: a thousand cells of 16 MiB are more than most machines have. Invariant 6
 func TestLargeRowsDoNotGather(t *testing.T) {
-	e := newLeadQueues()
+	e := newLanes(1)
 	k := namesBy(leadName{byKey, "k"})
-	large := func() *item { return &item{row: source.Row{Size: maxParkedBytes/2 + 1}} }
-	e.enter(large(), &k)
+	l := e.begin(&k)
 	for i, full := range []bool{false, true} {
-		e.park(large(), e.find(&k), &k)
+		e.wait(l, &item{row: source.Row{Size: maxWaitingBytes/2 + 1}}, &k)
 		if e.full() != full {
 			t.Errorf("full with %d waiting: %v", i+1, !full)
 		}
 	}
-	first := e.find(&k).waiting[0]
-	e.leave(first)
-	if e.full() {
+	if e.first(l); e.full() {
 		t.Error("still full when one has its turn")
 	}
-	if e.leave(first); e.parked != 0 || e.bytes != 0 {
-		t.Errorf("%d rows of %d bytes are parked", e.parked, e.bytes)
+	if e.first(l); e.waiting != 0 || e.bytes != 0 {
+		t.Errorf("%d rows of %d bytes wait", e.waiting, e.bytes)
 	}
 
 	w := &recorder{lines: make(chan []line, 8), spare: make(chan []line, 8), failed: make(chan error, 1)}
