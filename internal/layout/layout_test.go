@@ -37,7 +37,7 @@ func design() plan {
 			"internal/cli/signals":       {stdOnly: true},
 			"internal/cli/terminal":      {imports: []string{cliExit, "internal/cli/reference", "importer/report", shell}},
 			"internal/config":            {imports: []string{"leadapi", disk, spelling, shell}},
-			"internal/page":              {stdOnly: true},
+			"internal/page":              {},
 			"internal/e2e":               {tests: append([]string{"internal/cli", "internal/pgtest", "internal/testsupport"}, below...)},
 			"internal/layout":            {},
 			"internal/explain":           {imports: []string{spelling}},

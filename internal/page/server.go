@@ -18,6 +18,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/net/netutil"
 )
 
 // Site gives the View of an address, of which path and query count; false: there is none.
@@ -26,7 +28,7 @@ type Site func(at *url.URL) (View, bool)
 
 // What a server bears.
 const (
-	maxConnections = 64               // connections
+	maxConnections = 64               // open at a time; others wait
 	ioTimeout      = 5 * time.Second  // for a request's head, and for a reader to take what was written
 	idleTimeout    = 30 * time.Second // of a connection between requests
 	finalWait      = time.Second      // for all readers to take it
@@ -45,8 +47,7 @@ type Server struct {
 	session  string   // in the cookie that it is exchanged for
 	cookie   string   // name
 
-	visitors visitors
-	serving  sync.WaitGroup
+	serving sync.WaitGroup
 
 	mu      sync.Mutex
 	ending  chan struct{} // closed: readers get the last word
@@ -72,9 +73,9 @@ func serve(addr string, site Site, every time.Duration) (*Server, error) {
 	}
 	s.server = &http.Server{
 		Handler: http.HandlerFunc(s.guard), ReadHeaderTimeout: ioTimeout, ReadTimeout: ioTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
-		ErrorLog: log.New(io.Discard, "", 0), ConnContext: s.visitors.enter, ConnState: s.visitors.state,
+		ErrorLog: log.New(io.Discard, "", 0),
 	}
-	s.serving.Go(func() { s.server.Serve(listener) })
+	s.serving.Go(func() { s.server.Serve(netutil.LimitListener(listener, maxConnections)) })
 	return s, nil
 }
 
@@ -146,7 +147,6 @@ func (s *Server) guard(w http.ResponseWriter, r *http.Request) {
 	case !s.knows(r):
 		http.Error(w, "This page opens by the address, with its token, that leadferry printed when it began.", http.StatusForbidden)
 	default:
-		s.visitors.welcome(r.Context())
 		s.route(w, r)
 	}
 }
@@ -257,48 +257,4 @@ func send(w http.ResponseWriter, v View, unchanged, last bool) error {
 		return err
 	}
 	return c.Flush()
-}
-
-// visitors are the open connections. Where there are too many, one goes: the oldest that
-// has not shown the token, else the oldest.
-type visitors struct {
-	mu   sync.Mutex
-	open []*visitor // oldest first
-}
-
-type visitor struct {
-	conn    net.Conn
-	welcome bool
-}
-
-type visitorKey struct{}
-
-func (v *visitors) enter(ctx context.Context, conn net.Conn) context.Context {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if len(v.open) >= maxConnections {
-		at := max(0, slices.IndexFunc(v.open, func(o *visitor) bool { return !o.welcome }))
-		v.open[at].conn.Close()
-		v.open = slices.Delete(v.open, at, at+1)
-	}
-	one := &visitor{conn: conn}
-	v.open = append(v.open, one)
-	return context.WithValue(ctx, visitorKey{}, one)
-}
-
-func (v *visitors) welcome(ctx context.Context) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if one, ok := ctx.Value(visitorKey{}).(*visitor); ok {
-		one.welcome = true
-	}
-}
-
-func (v *visitors) state(conn net.Conn, to http.ConnState) {
-	if to != http.StateClosed && to != http.StateHijacked {
-		return
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.open = slices.DeleteFunc(v.open, func(o *visitor) bool { return o.conn == conn })
 }
