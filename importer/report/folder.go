@@ -293,51 +293,10 @@ func parse(text []byte) (*Summary, error) {
 	return &s, nil
 }
 
-const (
-	mostNames     = 10_000  // of a folder that are looked at
-	mostOfSummary = 4 << 20 // bytes: what is asked for stands near its beginning
-)
+const mostNames = 10_000 // of a folder that are looked at
 
-// ReadWitness reads the summary of an earlier run as far as it says what became of it: run,
-// outcome, checkpoint, target, rows and requests. The summary of another user counts as
-// none, but that of the user who called sudo.
-func ReadWitness(path string) (*Summary, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|disk.NoFollow|disk.NonBlock, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || !disk.Invokers(info) {
-		return nil, errors.Join(err, errNotOurs)
-	}
-	dec := jsontext.NewDecoder(io.LimitReader(f, mostOfSummary), jsontext.AllowInvalidUTF8(true))
-	if tok, err := dec.ReadToken(); err != nil || tok.Kind() != '{' {
-		return nil, errors.Join(err, fs.ErrInvalid)
-	}
-	s := &Summary{SummaryPath: path}
-	parts := map[string]any{
-		"run_id": &s.RunID, "dry_run": &s.DryRun, "outcome": &s.Outcome, "finished_at": &s.FinishedAt,
-		"checkpoint": &s.Checkpoint, "target": &s.Target, "rows": &s.Rows, "requests": &s.Requests,
-	}
-	for len(parts) > 0 {
-		name, err := dec.ReadToken()
-		if err != nil || name.Kind() == '}' {
-			return nil, errors.Join(err, fs.ErrInvalid)
-		}
-		part := parts[name.String()]
-		delete(parts, name.String())
-		if part == nil {
-			part = new(jsontext.Value)
-		}
-		if err := json.UnmarshalDecode(dec, part); err != nil {
-			return nil, err
-		}
-	}
-	return s, nil
-}
-
-// Newest reads the summaries of the newest runs, most at most, whose folders lie in the
-// parents. This must cost a run next to nothing, whatever lies there.
+// Newest reads the summaries of the newest runs, most at most, whose folders lie in the parents. Those of another user count as
+// none, but for the user who called sudo.
 func Newest(parents []string, most int) []*Summary {
 	type file struct {
 		path string
@@ -353,7 +312,7 @@ func Newest(parents []string, most int) []*Summary {
 		dir.Close()
 		for _, e := range entries {
 			path := filepath.Join(parent, e.Name(), summaryFile)
-			if info, err := os.Lstat(path); err == nil && e.IsDir() && disk.Invokers(info) {
+			if info, err := os.Lstat(path); err == nil && e.IsDir() && info.Mode().IsRegular() && disk.Invokers(info) {
 				found = append(found, file{path, info.ModTime()})
 			}
 		}
@@ -361,7 +320,7 @@ func Newest(parents []string, most int) []*Summary {
 	slices.SortFunc(found, func(a, b file) int { return b.at.Compare(a.at) })
 	var all []*Summary
 	for _, f := range found[:min(len(found), most)] {
-		if s, err := ReadWitness(f.path); err == nil {
+		if s, err := Read(f.path); err == nil {
 			all = append(all, s)
 		}
 	}

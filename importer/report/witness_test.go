@@ -36,7 +36,7 @@ func TestPruneRemovesWhatAsksForNobody(t *testing.T) {
 	var want []string
 	for i, run := range runs {
 		name := time.Date(2026, 1, 2, i, 0, 0, 0, time.UTC).Format("20060102T150405Z") + fmt.Sprintf("-import-%08x", i)
-		s := &Summary{Outcome: "complete", FinishedAt: time.Date(2026, 1, 2, i, 0, 0, 0, time.UTC), Target: mine, Checkpoint: Checkpoint{Path: "c.db"}}
+		s := &Summary{RunID: "1", Command: "import", Outcome: "complete", FinishedAt: time.Date(2026, 1, 2, i, 0, 0, 0, time.UTC), Target: mine, Checkpoint: Checkpoint{Path: "c.db"}}
 		run.alter(s)
 		r := open(t, Files{Dir: filepath.Join(parent, name)})
 		must(t, r.Finish(s))
@@ -65,7 +65,7 @@ func TestPruneTouchesNothingOfOthers(t *testing.T) {
 	mine := Target{TrunkID: "t"}
 	for i := range 3 {
 		r := open(t, Files{Dir: filepath.Join(outside, fmt.Sprintf("20260101T00000%dZ-import-00000000", i))})
-		must(t, r.Finish(&Summary{Outcome: "complete", Target: mine}))
+		must(t, r.Finish(&Summary{RunID: "1", Command: "import", Outcome: "complete", Target: mine}))
 	}
 	for _, name := range names(t, outside) {
 		must(t, os.Symlink(filepath.Join(outside, name), filepath.Join(parent, name)))

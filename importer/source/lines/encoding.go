@@ -144,43 +144,10 @@ func refuseWide(head []byte, named bool, c charset) error {
 	return &rows.OpenError{Text: text, Hint: "set the encoding: --encoding " + label}
 }
 
-// encodingHint says what to do about text that is not what its label says, going by the part of it that is at hand.
-// Nothing is ever read in an encoding that was guessed.
-func encodingHint(label string, text []byte) string {
-	const save = ", or save it as UTF-8"
-	switch {
-	case label != utf8Label:
-		return "name the encoding that the file was written in with --encoding" + save
-	case isWestern(text):
-		return "set the encoding that the file was written in, which may be --encoding windows-1252" + save
+// encodingHint says what to do about text that is not what its label says. Nothing is ever read in an encoding that was guessed.
+func encodingHint(label string) string {
+	if label != utf8Label {
+		return "name the encoding that the file was written in with --encoding, or save it as UTF-8"
 	}
-	return "set the encoding that the file was written in with --encoding, as shift_jis, gb18030, euc-kr, big5, windows-1251 (Cyrillic) or windows-1253 (Greek)" + save
-}
-
-// isWestern says that the bytes beyond ASCII have a meaning in windows-1252 and stand in words of letters of ASCII, or
-// alone, as the accented letters of Latin texts do.
-func isWestern(text []byte) bool {
-	western, other := 0, 0
-	notLetter := func(r rune) bool { return r < utf8.RuneSelf && (r|0x20 < 'a' || 'z' < r|0x20) }
-	for _, word := range bytes.FieldsFunc(text, notLetter) {
-		high, accented := 0, true
-		for _, b := range word {
-			if b < utf8.RuneSelf {
-				continue
-			}
-			if charmap.Windows1252.DecodeByte(b) == utf8.RuneError {
-				return false
-			}
-			high++
-			accented = accented && b >= 0xC0
-		}
-		switch {
-		case high == 0:
-		case high == 1, accented && 2*high <= len(word):
-			western++
-		default:
-			other++
-		}
-	}
-	return western > other
+	return "set the encoding that the file was written in, such as --encoding windows-1252 (Western Europe), windows-1251 (Cyrillic), windows-1253 (Greek), shift_jis, gb18030, euc-kr or big5, or save it as UTF-8"
 }

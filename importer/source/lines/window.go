@@ -183,7 +183,7 @@ func (w *Window) BadText(n int) *rows.Problem {
 		return &rows.Problem{Code: "nul", Text: "the row holds a NUL byte," + w.where(record, nul), Hint: hint}
 	}
 	if bad < len(record) {
-		return &rows.Problem{Code: "encoding", Text: "the row is not " + named + w.where(record, bad), Hint: encodingHint(label, record)}
+		return &rows.Problem{Code: "encoding", Text: "the row is not " + named + w.where(record, bad), Hint: encodingHint(label)}
 	}
 	high := firstHigh(record)
 	if high == len(record) || !w.charset.isUTF8(record) {
