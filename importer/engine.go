@@ -368,7 +368,10 @@ func (e *engine) settled(l *lane) bool {
 		e.lanes.putOff(l, j.it)
 		return false
 	}
-	if j.resent && j.attempts > 0 && j.outcome != Pending && j.outcome != Failed { // else its earlier doubt stands
+	if j.doubt != nil && (j.outcome == Pending || j.outcome == Failed) { // that it was not made this time says nothing of the time before
+		j.ending = *j.doubt
+	}
+	if j.doubt != nil && j.attempts > 0 { // from now on it counts as one of this run
 		tally.limits.Standing--
 	}
 	j.kept = j.step.kept && j.entry.Seen.Kept && (j.outcome == Unchanged || j.outcome == Updated)

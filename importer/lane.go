@@ -191,7 +191,7 @@ type job struct {
 	it     *item
 	step   Step
 
-	resent       bool                  // Create: the row was in doubt before
+	doubt        *ending               // Create: of the row, which was in doubt before; or nil
 	enough       bool                  // the fleet may make no more leads
 	elsewhere    bool                  // another worker had claimed its key, or made its lead, since it was looked up
 	intended     bool                  // Create: the claim is durable; Update: the mark is
@@ -207,7 +207,10 @@ type job struct {
 func (j *job) begin(it *item, step Step, known *checkpoint.Entry) {
 	*j = job{it: it, step: step, request: leadapi.CreateRequest{Content: j.request.Content}}
 	j.entry = *known
-	j.resent = step.Action == Create && known.State == checkpoint.InDoubt
+	if step.Action == Create && known.State == checkpoint.InDoubt {
+		held := heldBack(known)
+		j.doubt = &held.ending
+	}
 	j.entry.Content = slices.Clone(known.Content) // look-ups use theirs again
 }
 
