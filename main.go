@@ -15,6 +15,9 @@ func main() {
 	if cli.Completes(os.Args, os.Stdout) { // before anything that a half-typed command could begin
 		return
 	}
+	if code, is := cli.ChecksFile(os.Args, os.Stdout); is {
+		os.Exit(code)
+	}
 	signals.CrashApart()
 	received := make(chan os.Signal, 4)
 	signal.Notify(received, os.Interrupt, syscall.SIGTERM, syscall.SIGQUIT)

@@ -39,7 +39,7 @@ func (ws *Witnesses) All() (all []Witness) {
 		return nil
 	}
 	if ws.Book != "" {
-		all = append(all, readFolder(ws.Book, func(name string) bool { return strings.HasSuffix(name, ".json") })...)
+		all = append(all, readFolder(ws.Book, isEntry)...)
 	}
 	for _, parent := range ws.Parents {
 		entries, err := os.ReadDir(parent)
@@ -110,21 +110,20 @@ func (ws *Witnesses) remember(all []Finding) {
 	}
 }
 
-// Entry is what the book says of the ledger with an ID that is a file.
-func (ws *Witnesses) Entry(id string) (Witness, bool) {
-	if ws == nil || ws.Book == "" {
-		return Witness{}, false
-	}
-	w, found := readWitness(filepath.Join(ws.Book, id+".json"))
-	return w, found && w.Err == nil
+// Left says whether a run that ended in order has left its ledger's file so, by [Witness.Left], and nothing begun since.
+func (ws *Witnesses) Left(so string) bool {
+	return so != "" && ws != nil && ws.Book != "" &&
+		slices.ContainsFunc(readFolder(ws.Book, isEntry), func(w Witness) bool { return w.Err == nil && !w.Open && w.Left == so })
 }
+
+func isEntry(name string) bool { return strings.HasSuffix(name, ".json") }
 
 // Holder is the run that has the ledger in the file at place open just now: it holds a lock on its entry in the book.
 func (ws *Witnesses) Holder(place string) (w Witness, goesOn bool) {
 	if ws == nil || ws.Book == "" {
 		return w, false
 	}
-	for _, one := range readFolder(ws.Book, func(name string) bool { return strings.HasSuffix(name, ".json") }) {
+	for _, one := range readFolder(ws.Book, isEntry) {
 		if one.Err != nil || !one.Open || one.Place != place {
 			continue
 		}

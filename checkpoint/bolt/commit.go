@@ -132,8 +132,6 @@ func (w *writing) apply(c *checkpoint.Change) error {
 			return err
 		}
 	}
-	w.rooms = w.changed[:]
-	defer func() { w.rooms = nil }()
 	key := c.Entry.Key
 	was, err := w.under(key)
 	if err != nil {

@@ -18,7 +18,19 @@ import (
 	"leadferry/internal/disk"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain makes the test's own program stand for leadferry where a file is to be checked.
+func TestMain(m *testing.M) {
+	if code, is := CheckFile(os.Args, os.Stdout); is {
+		os.Exit(code)
+	}
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("go.etcd.io/bbolt.(*Tx).check")) // see checkPages
+}
+
+// apart has files checked by a process of its own.
+func apart(o Options) Options {
+	o.checker = []string{os.Args[0], checkWord}
+	return o
+}
 
 func target() checkpoint.Target {
 	return checkpoint.Target{BaseURL: "https://api.example.com", LeadsURL: "https://leads.example.com", TrunkID: "trunk-1"}

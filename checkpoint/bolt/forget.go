@@ -11,7 +11,6 @@ import (
 	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
-	"leadferry/checkpoint/bolt/pages"
 	"leadferry/checkpoint/bolt/records"
 	"leadferry/internal/disk"
 	"leadferry/internal/rowkey"
@@ -236,7 +235,7 @@ func (d *Store) compact() (err error) {
 	if err != nil {
 		return err
 	}
-	err = guard(func() error { return d.copyInto(copied, f) })
+	err = guard(func() error { return d.copyInto(copied) })
 	if err := errors.Join(err, copied.Close()); err != nil {
 		return err
 	}
@@ -263,7 +262,7 @@ func (d *Store) inItsPlace(f func() error) error {
 	return errors.Join(f(), disk.SyncFolder(filepath.Dir(d.path)))
 }
 
-func (d *Store) copyInto(copied *bbolt.DB, f *os.File) error {
+func (d *Store) copyInto(copied *bbolt.DB) error {
 	if err := bbolt.Compact(copied, d.bolt, step); err != nil {
 		return err
 	}
@@ -271,11 +270,7 @@ func (d *Store) copyInto(copied *bbolt.DB, f *os.File) error {
 	if err := errors.Join(err, copied.Sync()); err != nil {
 		return err
 	}
-	img, err := pages.Inspect(f)
-	if err != nil {
-		return err
-	}
-	return d.survey(img)
+	return copied.View(d.checkAll)
 }
 
 // finishErasing compacts a file whose last writer was killed before it could, and

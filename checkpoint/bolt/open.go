@@ -38,6 +38,8 @@ type Options struct {
 	magic  func(string) (int64, error) // instead of statfs(2), for tests
 	before *Store                      // the same file, as it was opened before it was compacted, or could not be
 	gather gathering                   // instead of the constants, for tests
+
+	checker []string // arguments of a process that calls CheckFile, instead of this program's, for tests
 }
 
 // Open opens the checkpoint at path, or makes a new one for t; the zero Target
@@ -77,16 +79,24 @@ func (d *Store) open(t checkpoint.Target, o Options) error {
 	if err := d.openLocked(t, o); err != nil {
 		return err
 	}
-	img, err := pages.Inspect(d.file)
-	if err != nil {
+	if _, err := pages.Inspect(d.file); err != nil {
 		return err
 	}
-	// More is not read before the check.
-	if err := guard(func() error { return img.Peek(inMeta, inWords, inRuns, inIntents, inBlocked, newEntries, newLeads) }); err != nil {
-		return err
+	// As the run that ended last left it, it was checked before, or written since.
+	checked := !o.Check && (d.fresh || o.Witnesses.Left(d.leftAs()))
+	if !checked {
+		var err error
+		if checked, err = d.checkApart(o.checker); err != nil {
+			return err
+		}
 	}
 	if err := d.openBolt(t); err != nil {
 		return err
+	}
+	if !checked {
+		if err := guard(func() error { return d.bolt.View(d.checkAll) }); err != nil {
+			return err
+		}
 	}
 	if err := d.stillHere(o); err != nil {
 		return err
@@ -94,7 +104,7 @@ func (d *Store) open(t checkpoint.Target, o Options) error {
 	if err := d.takeCare(); err != nil {
 		return err
 	}
-	return d.startUse(img, o)
+	return d.startUse(o)
 }
 
 // lookOver checks what a look-up would miss in silence, and what is little: the rows in doubt and the forgotten keys. Look-ups
@@ -118,6 +128,14 @@ func (d *Store) lookOver() error {
 }
 
 func (d *Store) openBolt(t checkpoint.Target) error {
+	if err := d.mapFile(); err != nil {
+		return err
+	}
+	return guard(func() error { return d.bolt.View(func(tx *bbolt.Tx) error { return d.load(tx, t) }) })
+}
+
+// mapFile has bbolt map the file that is open and locked.
+func (d *Store) mapFile() error {
 	err := guard(func() (err error) {
 		d.bolt, err = bbolt.Open(d.path, 0o600, &bbolt.Options{
 			Timeout: leastWait, ReadOnly: d.readOnly, NoStatistics: true,
@@ -128,11 +146,10 @@ func (d *Store) openBolt(t checkpoint.Target) error {
 	if errors.Is(err, bolterrors.ErrTimeout) {
 		return d.inUse()
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		d.bolt.AllocSize = growBy
 	}
-	d.bolt.AllocSize = growBy
-	return guard(func() error { return d.bolt.View(func(tx *bbolt.Tx) error { return d.load(tx, t) }) })
+	return err
 }
 
 func (d *Store) load(tx *bbolt.Tx, t checkpoint.Target) (err error) {
@@ -166,13 +183,9 @@ func (d *Store) load(tx *bbolt.Tx, t checkpoint.Target) (err error) {
 	return errors.Join(err, bad, d.words.Load(tx.Bucket(inWords)), d.entries.load(tx), d.leads.load(tx))
 }
 
-// startUse checks the file's records, and warns of what is missing.
-func (d *Store) startUse(img *pages.Image, o Options) error {
-	check := d.lookOver
-	if o.Check || !d.untouched(&o) {
-		check = func() error { return d.survey(img) }
-	}
-	if err := check(); err != nil {
+// startUse looks the records over, and warns of what is missing.
+func (d *Store) startUse(o Options) error {
+	if err := d.lookOver(); err != nil {
 		return err
 	}
 	if d.lacks().text != "" {

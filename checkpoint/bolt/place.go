@@ -2,7 +2,6 @@ package bolt
 
 import (
 	"context"
-	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -18,7 +17,7 @@ import (
 	"leadferry/internal/disk"
 )
 
-// leftAs says how the file stands now: a keyed hash of the boot of the machine, of which file it is, its size and its
+// leftAs says how the file stands now: a hash of the boot of the machine, of which file it is, its size and its
 // time. As long as it is equal, nobody has written to the file. "" where the system does not tell.
 func (d *Store) leftAs() string {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
@@ -26,16 +25,8 @@ func (d *Store) leftAs() string {
 	if err != nil || failed != nil || disk.FileNumber(info) == "" {
 		return ""
 	}
-	mac := hmac.New(sha256.New, d.header.secret)
-	fmt.Fprintf(mac, "%s %s %d %d", boot, disk.FileNumber(info), info.Size(), info.ModTime().UnixNano())
-	return hex.EncodeToString(mac.Sum(nil)[:8])
-}
-
-// untouched says whether the file is as a run left it that ended in order in this boot of the machine: then what it
-// holds was checked before, or written since.
-func (d *Store) untouched(o *Options) bool {
-	w, found := o.Witnesses.Entry(d.header.id.String())
-	return found && !w.Open && w.Left != "" && w.Left == d.leftAs()
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %d %d", boot, disk.FileNumber(info), info.Size(), info.ModTime().UnixNano()))
+	return hex.EncodeToString(sum[:8])
 }
 
 // AtEnd has f called when the use of the file has ended in order and before its lock is let go, with how the file is left.

@@ -4,14 +4,17 @@ import (
 	"bytes"
 	"hash/maphash"
 	"math/bits"
+	"slices"
+
+	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt/pages"
 	"leadferry/checkpoint/bolt/records"
 )
 
-// survey checks a file in one pass over its pages: their shape and order, every checksum, the
-// tally, and the indexes. An index fits when the sums of the hashes of its records, and of
+// survey checks what stands in pages that bbolt finds in order: every checksum, the tally, and the indexes. An index fits
+// when the sums of the hashes of its records, and of
 // those that the entries ask for, are equal, whatever their order: no record has to be looked
 // up.
 type survey struct {
@@ -19,9 +22,8 @@ type survey struct {
 	digests *checkpoint.Digester
 	tally   tally
 	seed    maphash.Seed
-	bucket  string // whose records check checks
-	check   func(k, v []byte) error
 
+	last    checkpoint.Entry                            // that was read
 	hidden  map[string]bool                             // keys with an intent
 	entries map[string][]byte                           // what gathers and was not met in its place
 	leads   map[string]string                           // the same of the index by lead ID
@@ -29,14 +31,20 @@ type survey struct {
 	index   int64                                       // records of the indexes less those asked for
 }
 
-// survey compares the image with what the checkpoint counted when it was opened.
-func (d *Store) survey(img *pages.Image) error {
+// survey compares what stands in tx with what the checkpoint counted.
+func (d *Store) survey(tx *bbolt.Tx) error {
 	s := &survey{
 		words: d.words, digests: d.digests, seed: maphash.MakeSeed(),
 		hidden: make(map[string]bool), entries: make(map[string][]byte), leads: make(map[string]string),
 	}
-	if err := guard(func() error { return img.Walk(s.record, string(inIntents), string(newEntries), string(newLeads)) }); err != nil {
-		return err
+	first := [][]byte{inIntents, newEntries, newLeads}
+	rest := slices.DeleteFunc(buckets(), func(name []byte) bool {
+		return slices.ContainsFunc(first, func(b []byte) bool { return bytes.Equal(b, name) })
+	})
+	for _, name := range append(first, rest...) {
+		if err := tx.Bucket(name).ForEach(noBucket(s.checkerOf(string(name)))); err != nil {
+			return err
+		}
 	}
 	for key, record := range s.entries {
 		if err := s.entry([]byte(key), record); err != nil {
@@ -57,11 +65,14 @@ func (d *Store) survey(img *pages.Image) error {
 	return nil
 }
 
-func (s *survey) record(bucket string, k, v []byte) error {
-	if bucket != s.bucket {
-		s.bucket, s.check = bucket, s.checkerOf(bucket)
+// noBucket refuses a bucket in the place of a record.
+func noBucket(check func(k, v []byte) error) func(k, v []byte) error {
+	return func(k, v []byte) error {
+		if v == nil {
+			return pages.Damage("a bucket is none")
+		}
+		return check(k, v)
 	}
-	return s.check(k, v)
 }
 
 func (s *survey) checkerOf(bucket string) func(k, v []byte) error {
@@ -184,20 +195,20 @@ func (s *survey) intent(k, v []byte) error {
 
 // entry counts an entry and asks for what the indexes have to hold of it.
 func (s *survey) entry(k, v []byte) error {
-	g, err := s.words.GistOf(k, v)
-	if err != nil || g.State == checkpoint.InDoubt {
+	if err := s.words.Decode(string(k), v, &s.last); err != nil || s.last.State == checkpoint.InDoubt {
 		return records.ErrRecord
 	}
 	if !s.hidden[string(k)] {
-		s.tally.move(checkpoint.Unknown, g.State)
+		s.tally.move(checkpoint.Unknown, s.last.State)
 		s.asks(&s.sums.folds, records.FoldKey(s.digests, string(k)), nil)
 	}
-	if g.State.HasLead() {
-		s.tally.statuses[g.Status]++
+	if s.last.State.HasLead() {
+		s.tally.statuses[records.KindOfStatus(s.last.Status)]++
 	}
-	s.asks(&s.sums.leads, g.Lead, k)
-	s.asks(&s.sums.links, g.Links[0], nil)
-	s.asks(&s.sums.links, g.Links[1], nil)
+	lead, links := records.IndexKeys(&s.last)
+	s.asks(&s.sums.leads, lead, k)
+	s.asks(&s.sums.links, links[0], nil)
+	s.asks(&s.sums.links, links[1], nil)
 	return nil
 }
 

@@ -34,11 +34,8 @@ type writing struct {
 	now     time.Time
 	digests *checkpoint.Digester
 	words   *records.Words
-	vacant  map[string]bool    // keys claimed while they had no entry: none is there until putEntry
-	none    checkpoint.Kept    // that nothing is known of a key, see shown
-	changed [4]checkpoint.Kept // what a change reads and writes of a key: most of the garbage of a run otherwise
-	rooms   []checkpoint.Kept  // those of them that are free; none but while a change is made
-	arena   []byte             // records live here until the commit: bbolt does not copy values
+	vacant  map[string]bool // keys claimed while they had no entry: none is there until putEntry
+	arena   []byte          // records live here until the commit: bbolt does not copy values
 
 	tx                                  *bbolt.Tx
 	meta, intents, links, wanted, folds *bbolt.Bucket
@@ -133,43 +130,30 @@ func (w *writing) putEntry(k *checkpoint.Kept, isNew bool) error {
 
 func (w *writing) under(key string) (k checkpoint.KeptKey, err error) {
 	if record := find(w.sent, key); record != nil {
-		k.Intent = w.room()
-		err = w.words.ReadKept(k.Intent, key, record)
+		k.Intent, err = w.words.Kept(key, record)
 	}
 	if record := w.entry(key); record != nil && err == nil {
-		k.Entry = w.room()
-		err = w.words.ReadKept(k.Entry, key, record)
+		k.Entry, err = w.words.Kept(key, record)
 	}
 	return k, err
 }
 
-// shown is what look-ups show of a key. It stands until the next call.
+// shown is what look-ups show of a key.
 func (w *writing) shown(key string, k *checkpoint.KeptKey) *checkpoint.Kept {
 	if shown := k.Shown(); shown != nil {
 		return shown
 	}
-	w.none.Entry = checkpoint.Entry{Key: key}
+	none := &checkpoint.Kept{Entry: checkpoint.Entry{Key: key}}
 	if w.keys[checkpoint.Forgotten] > 0 && w.in(inBlocked).Get(w.digests.Blocked(key)) != nil {
-		w.none.State = checkpoint.Forgotten
+		none.State = checkpoint.Forgotten
 	}
-	return &w.none
+	return none
 }
 
 // Keep is an entry or an intent as it is kept, with the number and the time of the commit.
 func (w *writing) Keep(k checkpoint.Kept) *checkpoint.Kept {
-	kept := w.room()
-	*kept, kept.Seq = k, w.seq
-	return kept.Stamp(w.now)
-}
-
-// room is one of those that a change has to itself, else a new one.
-func (w *writing) room() *checkpoint.Kept {
-	if len(w.rooms) == 0 {
-		return new(checkpoint.Kept)
-	}
-	k := &w.rooms[0]
-	w.rooms = w.rooms[1:]
-	return k
+	k.Seq = w.seq
+	return k.Stamp(w.now)
 }
 
 // put has something else stand under a key than what stands there now.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"leadferry/checkpoint/bolt"
 	"leadferry/internal/cli/complete"
 	"leadferry/internal/cli/connection"
 	"leadferry/internal/cli/exit"
@@ -208,6 +209,9 @@ func (p *program) warnOfVariables() {
 		}
 	}
 }
+
+// ChecksFile checks a checkpoint's file, where args are those of a process that another one has started for that; is says so.
+func ChecksFile(args []string, out *os.File) (code int, is bool) { return bolt.CheckFile(args, out) }
 
 // Completes answers a completion script on out, where that is what args are: the program
 // itself must not begin then. Its exit code is 0 even where there is nothing to say.

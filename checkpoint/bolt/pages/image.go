@@ -1,10 +1,6 @@
-// Package pages looks at the raw pages of a bbolt file, before bbolt does and where bbolt cannot.
-//
-// bbolt trusts its file. A page number that leads past the end kills the process, and one that
-// leads in a circle overflows the stack, in its own check too. So the shape of the file is checked
-// here instead: [Image.Peek] checks what opening reads, [Image.Walk] all that bbolt's check would,
-// before anything else is asked. [Scan] reads a damaged file page by page. What the
-// records mean is not known here. Errors about the shape are [checkpoint.ErrDamaged].
+// Package pages looks at the raw pages of a bbolt file: [Inspect] before bbolt maps it, which would die of a file that is
+// cut, and [Scan] where it is damaged, page by page. What the records mean is not known here. Errors about the shape are
+// [checkpoint.ErrDamaged].
 package pages
 
 import (
@@ -23,9 +19,7 @@ import (
 const (
 	pageHeader  = 16
 	element     = 16 // size of a branch or leaf element
-	branchPage  = 0x01
 	leafPage    = 0x02
-	metaPage    = 0x04
 	freePage    = 0x10
 	bucketValue = 0x01 // flag of a leaf element
 	metaMagic   = 0xED0CDAED
@@ -60,7 +54,7 @@ func Inspect(f *os.File) (*Image, error) {
 	case newest.pages > math.MaxInt64/uint64(newest.PageSize) || newest.Bytes() > info.Size():
 		return nil, Damage("it is shorter than its header says")
 	}
-	_, _, err = newest.freeList() // bbolt reads it
+	_, err = newest.freeList() // bbolt reads it
 	return newest, err
 }
 
@@ -100,59 +94,36 @@ func Damage(text string) error { return fmt.Errorf("%w: %s", checkpoint.ErrDamag
 // Bytes is how long the file is at least.
 func (m *Image) Bytes() int64 { return int64(m.pages) * m.PageSize }
 
-// read returns page id with the pages that continue it, up to most bytes, in buf where
-// it fits.
-func (m *Image) read(id uint64, buf []byte, most int64) ([]byte, error) {
-	if id < 2 || id >= m.pages {
-		return nil, Damage("a page number leads out of it")
+// freeList returns the numbers of the free pages, eight bytes each.
+func (m *Image) freeList() (ids []byte, err error) {
+	at := int64(m.Free) * m.PageSize
+	head := make([]byte, pageHeader+8)
+	if m.Free < 2 || m.Free >= m.pages {
+		return nil, errFreeList
 	}
-	b := room(buf, m.PageSize)
-	if _, err := m.f.ReadAt(b, int64(id)*m.PageSize); err != nil {
-		return nil, fmt.Errorf("read page %d: %w", id, err)
+	if _, err := m.f.ReadAt(head, at); err != nil {
+		return nil, fmt.Errorf("read page %d: %w", m.Free, err)
 	}
-	more := uint64(native.Uint32(b[12:]))
-	if native.Uint64(b) != id || more >= m.pages-id || int64(more) >= most/m.PageSize {
-		return nil, Damage(fmt.Sprintf("page %d is none", id))
-	}
-	if more > 0 {
-		b = room(b, int64(more+1)*m.PageSize)
-		if _, err := m.f.ReadAt(b, int64(id)*m.PageSize); err != nil {
-			return nil, fmt.Errorf("read page %d: %w", id, err)
-		}
-	}
-	return b, nil
-}
-
-// room returns n bytes, those of buf where it is large enough.
-func room(buf []byte, n int64) []byte {
-	if int64(cap(buf)) < n {
-		return make([]byte, n)
-	}
-	return buf[:n]
-}
-
-// freeList returns the numbers of the free pages, eight bytes each, and how many
-// pages the list itself takes.
-func (m *Image) freeList() (ids []byte, size uint64, err error) {
-	b, err := m.read(m.Free, nil, m.Bytes())
-	if err != nil {
-		return nil, 0, err
-	}
-	count, at := uint64(native.Uint16(b[10:])), uint64(pageHeader)
+	count, from := uint64(native.Uint16(head[10:])), int64(pageHeader)
 	if count == 0xFFFF {
-		count, at = native.Uint64(b[pageHeader:]), at+8
+		count, from = native.Uint64(head[pageHeader:]), from+8
 	}
-	if native.Uint16(b[8:]) != freePage || count > (uint64(len(b))-at)/8 {
-		return nil, 0, Damage("its list of free pages is none")
+	if native.Uint64(head) != m.Free || native.Uint16(head[8:]) != freePage || count > m.pages {
+		return nil, errFreeList
 	}
-	ids = b[at : at+8*count]
+	ids = make([]byte, 8*count)
+	if _, err := m.f.ReadAt(ids, at+from); err != nil {
+		return nil, fmt.Errorf("read page %d: %w", m.Free, err)
+	}
 	for rest := ids; len(rest) > 0; rest = rest[8:] {
-		if id := native.Uint64(rest); id < 2 || id >= m.pages {
-			return nil, 0, Damage("its list of free pages leads out of it")
+		if id := native.Uint64(rest); id < 2 || id >= m.pages || id == m.Free {
+			return nil, errFreeList
 		}
 	}
-	return ids, uint64(len(b)) / uint64(m.PageSize), nil
+	return ids, nil
 }
+
+var errFreeList = Damage("its list of free pages is none")
 
 // Scan hands out what stands in the pages of a file of that many bytes, however damaged it is,
 // also when nothing leads to them: free says whether of those on the list of free pages or of
@@ -172,7 +143,7 @@ func Scan(f io.ReaderAt, size int64, free bool, found func(key, value []byte)) {
 
 // unused are the pages that are free, or nil where that is lost.
 func (m *Image) unused() map[uint64]bool {
-	ids, _, err := m.freeList()
+	ids, err := m.freeList()
 	if err != nil {
 		return nil
 	}
@@ -214,4 +185,15 @@ func scanLeaf(b []byte, found func(key, value []byte)) {
 			found(key, value)
 		}
 	}
+}
+
+func leafElement(b []byte, i int) (kind uint32, key, value []byte, ok bool) {
+	at := pageHeader + i*element
+	from := uint64(at) + uint64(native.Uint32(b[at+4:]))
+	middle := from + uint64(native.Uint32(b[at+8:]))
+	to := middle + uint64(native.Uint32(b[at+12:]))
+	if to > uint64(len(b)) {
+		return 0, nil, nil, false
+	}
+	return native.Uint32(b[at:]), b[from:middle:middle], b[middle:to:to], true
 }

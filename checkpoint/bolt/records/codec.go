@@ -184,20 +184,6 @@ func (r *Reader) Text() string {
 	}
 }
 
-// rawText takes the same as it stands.
-func (r *Reader) rawText() []byte {
-	all := r.b
-	switch n := r.Uint(); n {
-	case 0:
-	case 1:
-		r.Next(16)
-	default:
-		r.Next(n - 1)
-	}
-	n := len(all) - len(r.b)
-	return all[:n:n]
-}
-
 // Time takes what [AppendTime] wrote, in UTC.
 func (r *Reader) Time() time.Time {
 	if r.Byte() == 0 {

@@ -237,20 +237,14 @@ func (w *Words) Kept(key string, record []byte) (*checkpoint.Kept, error) {
 		return nil, nil
 	}
 	k := &checkpoint.Kept{}
-	return k, w.ReadKept(k, key, record)
-}
-
-// ReadKept has k be what a record says; nothing of what it was remains.
-func (w *Words) ReadKept(k *checkpoint.Kept, key string, record []byte) error {
-	*k = checkpoint.Kept{}
 	t, err := w.decode(key, record, &k.Entry)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	k.Act = t.act
 	if k.Past, err = w.events(t.past); err != nil {
-		return err
+		return nil, err
 	}
 	k.Prior, err = w.Kept(key, t.prior)
-	return err
+	return k, err
 }

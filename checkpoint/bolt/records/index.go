@@ -33,47 +33,6 @@ func IndexKeys(e *checkpoint.Entry) (lead []byte, links LinkKeys) {
 	return lead, links
 }
 
-// Gist is what a survey counts of an entry, and looks for in the indexes.
-type Gist struct {
-	State  checkpoint.State
-	Status int    // its place, see KindOfStatus
-	Lead   []byte // see IndexKeys; it lives as long as the record
-	Links  LinkKeys
-}
-
-// GistOf reads no more of an entry than that, where it can, which takes a quarter of the time: a text stands in the record as it
-// does in an index. The checksum vouches for the rest.
-func (w *Words) GistOf(key, record []byte) (g Gist, err error) {
-	f, err := Unseal(key, record)
-	texts := *w.texts.Load()
-	g.State = checkpoint.State(f.Byte())
-	flags := f.Byte()
-	f.Byte()
-	g.Status = KindOfStatus(f.status())
-	if lead := f.rawText(); isIndexed(lead) && !bytes.Equal(lead, AppendText(nil, string(key))) {
-		g.Lead = lead
-	}
-	f.word(texts)
-	f.word(texts)
-	if flags&hasLink != 0 && g.State.HasLead() {
-		if link := f.rawText(); isIndexed(link) {
-			g.Links[0] = append(link, key...)
-		}
-	}
-	if err != nil || f.Bad || g.State == checkpoint.Unknown || g.State > checkpoint.NotMade {
-		return g, ErrRecord
-	}
-	if flags&hasWish != 0 { // few wish: all others are linked
-		var e checkpoint.Entry
-		err = w.Decode(string(key), record, &e)
-		_, g.Links = IndexKeys(&e)
-	}
-	return g, err
-}
-
-// isIndexed is Indexed for a text as AppendText writes it.
-func isIndexed(raw []byte) bool { return len(raw) > 1 && len(raw) <= checkpoint.MaxKey+2 }
-
 // LinkKey is what stands in an index for an external ID of a key, or nil.
 func LinkKey(external, key string) []byte {
 	if !Indexed(external) || external == key {

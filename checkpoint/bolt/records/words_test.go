@@ -1,7 +1,6 @@
 package records
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -28,31 +27,6 @@ func TestContentsOfOtherNames(t *testing.T) {
 			if diff := cmp.Diff(e, got); diff != "" {
 				t.Fatal(diff)
 			}
-		}
-	})
-}
-
-// A gist is what decoding the whole entry comes to.
-func TestGistIsThatOfTheEntry(t *testing.T) {
-	const id = "5f0c1a52-7d0b-4a3e-9a1e-3a1c6d1f0b77"
-	text := rapid.SampledFrom([]string{"", "a", "ab", id, strings.ToUpper(id), id[1:], strings.Repeat("x", 126), strings.Repeat("x", 127), strings.Repeat("x", checkpoint.MaxKey), strings.Repeat("x", checkpoint.MaxKey+1)})
-	rapid.Check(t, func(t *rapid.T) {
-		e := checkpoint.Entry{
-			Key: text.Filter(checkpoint.ValidKey).Draw(t, "key"), State: checkpoint.State(rapid.IntRange(1, int(checkpoint.NotMade)).Draw(t, "state")),
-			Status: rapid.SampledFrom([]string{"", "inProgress", "escalated"}).Draw(t, "status"), LeadID: text.Draw(t, "lead"),
-			Organization: text.Draw(t, "organization"), Location: text.Draw(t, "location"),
-			ExternalID: text.Draw(t, "external"), WantLink: text.Draw(t, "wanted"),
-		}
-		w := NewWords()
-		record := w.AppendKept(nil, &checkpoint.Kept{Entry: e})
-		want := Gist{State: e.State, Status: KindOfStatus(e.Status)}
-		want.Lead, want.Links = IndexKeys(&e)
-		got, err := w.GistOf([]byte(e.Key), record)
-		if diff := cmp.Diff(want, got); err != nil || diff != "" {
-			t.Fatal(err, diff)
-		}
-		if _, err := w.GistOf([]byte(e.Key+"!"), record); err != ErrRecord {
-			t.Fatal("under another key: ", err)
 		}
 	})
 }
