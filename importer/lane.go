@@ -75,9 +75,10 @@ func (s *lanes) meet(l *lane, ns *leadNames) *lane {
 	return nil
 }
 
-// merge lets all rows of a lane wait in another one, behind those that wait there.
+// merge lets all rows of a lane wait in another one, all of them in the order of the input.
 func (s *lanes) merge(l, other *lane) {
 	other.waiting = append(other.waiting, l.waiting...)
+	slices.SortFunc(other.waiting, func(a, b *item) int { return spotOf(a).Compare(spotOf(b)) })
 	s.name(other, l.names)
 	s.recycle(l)
 }
