@@ -44,7 +44,7 @@ type Progress struct {
 
 	mu     sync.Mutex
 	bar    *progressbar.ProgressBar
-	shown  bool // on the terminal now
+	drawn  *fitted // by the bar
 	pace   pace
 	logged time.Time
 }
@@ -57,32 +57,43 @@ const (
 // NewProgress begins to show progress. The bar guesses no time left, since it would do so while nothing moves, too; a spinner
 // that turns by itself would have a goroutine that nobody waits for.
 func NewProgress(o ProgressOptions) *Progress {
+	drawn := &fitted{out: o.Out, width: o.Width}
 	bar := progressbar.NewOptions(cmp.Or(o.Total, -1),
-		progressbar.OptionSetWriter(&fitted{out: o.Out, width: o.Width}), progressbar.OptionSetTheme(progressbar.ThemeASCII),
+		progressbar.OptionSetWriter(drawn), progressbar.OptionSetTheme(progressbar.ThemeASCII),
 		progressbar.OptionSetWidth(barWidth), progressbar.OptionShowCount(), progressbar.OptionShowDescriptionAtLineEnd(),
 		progressbar.OptionSetPredictTime(false), progressbar.OptionSetElapsedTime(false),
 		progressbar.OptionShowTotalBytes(o.Total > 0), progressbar.OptionSetSpinnerChangeInterval(0),
 	)
-	return &Progress{options: o, bar: bar, logged: time.Now()}
+	return &Progress{options: o, bar: bar, drawn: drawn, logged: time.Now()}
 }
 
 // fitted is a terminal on which no line of the bar wraps: what fills it cannot be drawn over.
 type fitted struct {
 	out   io.Writer
 	width func() int // which may change
-	used  int        // of the line, in characters
+	line  string     // that stands there now
 }
 
+// Write takes what the bar draws, but for the blanks that it draws before: show writes over all that stood there.
 func (f *fitted) Write(drawn []byte) (int, error) {
+	if line := strings.TrimSpace(string(drawn)); line != "" {
+		f.show(line)
+	}
+	return len(drawn), nil
+}
+
+// show puts another line there; "" leaves nothing. That a terminal is gone is noticed where it matters.
+func (f *fitted) show(line string) {
 	room := max(1, f.width()-1)
-	line := escape(strings.TrimSpace(string(drawn)), room)
+	if line = escape(line, room); line == f.line {
+		return
+	}
 	length := utf8.RuneCountInString(line)
-	text := "\r" + line + strings.Repeat(" ", max(0, min(f.used, room)-length))
-	if f.used = length; length == 0 {
+	text := "\r" + line + strings.Repeat(" ", max(0, min(utf8.RuneCountInString(f.line), room)-length))
+	if f.line = line; line == "" {
 		text += "\r"
 	}
-	_, err := io.WriteString(f.out, text)
-	return len(drawn), err
+	_, _ = io.WriteString(f.out, text)
 }
 
 // Update shows a new state.
@@ -112,11 +123,10 @@ func (p *Progress) Update(t Tick) {
 func (p *Progress) Write(text []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.clear()
+	line := p.drawn.line
+	p.drawn.show("")
 	n, err := p.options.Out.Write(text)
-	if p.shown {
-		_ = p.bar.Add(0) // draws it
-	}
+	p.drawn.show(line)
 	return n, err
 }
 
@@ -124,15 +134,7 @@ func (p *Progress) Write(text []byte) (int, error) {
 func (p *Progress) Stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.clear()
-	p.shown = false
-}
-
-// clear takes the bar away. That a terminal is gone is noticed where it matters.
-func (p *Progress) clear() {
-	if p.shown {
-		_ = p.bar.Clear()
-	}
+	p.drawn.show("")
 }
 
 // draw shows the bar with details by weight, as the end is cut where the terminal is narrow. The bar's end stays one row ahead
@@ -149,7 +151,6 @@ func (p *Progress) draw(t Tick, eta string, done, left int) {
 	add(t.Attention > 0, "%s need attention", humanize.Comma(int64(t.Attention)))
 	add(t.InDoubt > 0, "%s in doubt", humanize.Comma(int64(t.InDoubt)))
 	add(true, "%.0f rows/s", p.pace.perSecond)
-	p.shown = true
 	p.bar.Describe(strings.Join(details, ", "))
 	if p.options.Total > 0 {
 		p.bar.ChangeMax(done + max(1, left))

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	maxShared = 64 << 20 // bytes of all shared texts, which are kept in memory
+	maxShared = 64 << 20 // bytes of all shared texts, and 4 for each: they are kept in memory
 	longText  = 4 << 10  // bytes from which on it counts how often cells share a text
 )
 
@@ -51,6 +51,9 @@ func (t *sharedTexts) read(in *tokens) error {
 			text, err = t.one(in)
 			t.text = append(t.text, text...)
 			t.ends = append(t.ends, uint32(len(t.text)))
+			if err == nil && len(t.text)+4*len(t.ends) > maxShared {
+				err = errManyTexts
+			}
 		}
 		if err != nil {
 			return unexpected(err)
@@ -61,7 +64,7 @@ func (t *sharedTexts) read(in *tokens) error {
 // one reads the next text.
 func (t *sharedTexts) one(in *tokens) (text []byte, err error) {
 	err = richText(in, func(piece []byte) error {
-		if text = append(text, piece...); len(t.text)+len(text) > maxShared {
+		if text = append(text, piece...); len(text) > maxShared {
 			return errManyTexts
 		}
 		return nil

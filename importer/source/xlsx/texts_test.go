@@ -43,9 +43,10 @@ func TestSharedTextsAreBounded(t *testing.T) {
 	if _, second := shared.get(0); first != nil || !errors.Is(second, errRepeated) {
 		t.Errorf("%v, then %v", first, second)
 	}
-	full := &sharedTexts{text: make([]byte, maxShared)}
-	if err := full.read(newTokens(strings.NewReader("<sst><si><t>x</t></si></sst>"))); !errors.Is(err, errManyTexts) {
-		t.Error(err)
+	for _, full := range []*sharedTexts{{text: make([]byte, maxShared)}, {ends: make([]uint32, maxShared/4)}} {
+		if err := full.read(newTokens(strings.NewReader("<sst><si/></sst>"))); !errors.Is(err, errManyTexts) {
+			t.Error(err)
+		}
 	}
 }
 
