@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	_ "embed"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -132,26 +133,19 @@ func (f *found) row(key string, hash []byte) *row {
 
 // Find looks for leads in one statement, see [checkpoint.Store].
 func (s *Store) Find(ctx context.Context, qs []checkpoint.Query, out []checkpoint.Entry, how []checkpoint.Match) error {
-	w, f, err := s.look(ctx, qs)
+	f, err := s.look(ctx, qs)
 	if err != nil {
 		return err
 	}
 	s.seen.put(slices.Collect(maps.Values(f.rows))...)
-	for i := range qs {
-		var hash []byte
-		if !w.brief {
-			hash = w.hashes[i]
-		}
-		f.answer(s, &qs[i], hash, &out[i], &how[i])
-	}
-	return nil
+	return checkpoint.Find(&answers{f, s}, qs, out, how)
 }
 
 // look asks for what queries may find. Hashes and folds are made and looked up once there is anything in the ledger for
 // them to find, which hardly any has.
-func (s *Store) look(ctx context.Context, qs []checkpoint.Query) (w *wanted, f *found, err error) {
+func (s *Store) look(ctx context.Context, qs []checkpoint.Query) (f *found, err error) {
 	for {
-		w = &wanted{brief: !s.folds.Load()}
+		w := &wanted{brief: !s.folds.Load()}
 		for i := range qs {
 			s.wantQuery(w, &qs[i])
 		}
@@ -160,23 +154,9 @@ func (s *Store) look(ctx context.Context, qs []checkpoint.Query) (w *wanted, f *
 			return err
 		})
 		if err != nil || !f.more {
-			return w, f, err
+			return f, err
 		}
 		s.folds.Store(true)
-	}
-}
-
-// answer is what a query finds, and by what. A slice in out is used again.
-func (f *found) answer(s *Store, q *checkpoint.Query, hash []byte, out *checkpoint.Entry, how *checkpoint.Match) {
-	room := out.Content[:0]
-	var r *row
-	r, *how = f.match(q, hash)
-	*out = r.visible().Entry
-	if out.Content != nil { // what was seen is not to change
-		out.Content = append(room, out.Content...)
-	}
-	if *how == checkpoint.NoMatch && q.Alike != nil {
-		*q.Alike = f.alike(s, q.Key)
 	}
 }
 
@@ -210,50 +190,54 @@ func (s *Store) wantQuery(w *wanted, q *checkpoint.Query) {
 	}
 }
 
-// match is the row that a query finds, and by what.
-func (f *found) match(q *checkpoint.Query, hash []byte) (*row, checkpoint.Match) {
-	own := f.row(q.Key, hash)
-	owner := f.leads[q.LeadID]
-	if q.LeadID == "" {
-		owner = nil
-	}
-	switch state := own.state(); {
-	case state.HasLead() && owner != nil && owner.key != q.Key:
-		return own, checkpoint.Ambiguous
-	case state.HasLead(), state == checkpoint.InDoubt, state == checkpoint.Forgotten:
-		return own, checkpoint.ByKey
-	case owner != nil:
-		return owner, checkpoint.ByLeadID
-	case q.ExternalID == "":
-		return own, checkpoint.NoMatch
-	}
-	switch linked := f.links[q.ExternalID]; {
-	case len(linked) == 0:
-		return own, checkpoint.NoMatch
-	case len(linked) == 1 && (q.LeadID == "" || linked[0].visible().LeadID == ""):
-		return linked[0], checkpoint.ByExternalID
-	}
-	return own, checkpoint.Ambiguous
+// answers are what was found for queries, see [checkpoint.Finder].
+type answers struct {
+	*found
+	s *Store
 }
 
-// alike is a key that looks like this one and has a lead, or may have one; else one that was
-// forgotten.
-func (f *found) alike(s *Store, key string) checkpoint.Likeness {
-	folded := rowkey.Fold(key)
-	candidates := slices.Clip(f.folds[folded])
-	if same := f.rows[folded]; same != nil && folded != "" {
-		candidates = append(candidates, same)
+// Show fills out with what look-ups show of a key. What was seen is not to change, so Content is copied.
+func (f *answers) Show(key string, out *checkpoint.Entry) error {
+	var hash []byte
+	if len(f.hashes) > 0 && f.rows[key] == nil {
+		hash = f.s.digests.Blocked(key)
 	}
-	for _, r := range candidates {
-		if r.key == key {
-			continue
+	room := out.Content[:0]
+	if *out = f.row(key, hash).visible().Entry; out.Content != nil {
+		out.Content = append(room, out.Content...)
+	}
+	return nil
+}
+
+// OwnerOf is the key under which a lead stands, or nothing.
+func (f *answers) OwnerOf(lead string) (string, error) {
+	if owner := f.leads[lead]; lead != "" && owner != nil {
+		return owner.key, nil
+	}
+	return "", nil
+}
+
+// Linked is the key whose lead has the ExternalID, or is to have it, or says that there are several.
+func (f *answers) Linked(external string) (key string, several bool, err error) {
+	linked := f.links[external]
+	if len(linked) > 0 {
+		key = linked[0].key
+	}
+	return key, len(linked) > 1, nil
+}
+
+// Folding are known keys that fold so and are not their own fold.
+func (f *answers) Folding(folded string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, r := range f.folds[folded] {
+			if !yield(r.key) {
+				return
+			}
 		}
-		if v := r.visible(); v.State.HasLead() || v.State == checkpoint.InDoubt {
-			return checkpoint.Likeness{State: v.State, File: v.File, Line: v.Line}
-		}
 	}
-	if folded != "" && len(f.folded) > 0 && f.folded[string(s.digests.Blocked(folded))] {
-		return checkpoint.Likeness{State: checkpoint.Forgotten}
-	}
-	return checkpoint.Likeness{}
+}
+
+// WasForgotten says whether a key that was forgotten folds so.
+func (f *answers) WasForgotten(folded string) bool {
+	return len(f.folded) > 0 && f.folded[string(f.s.digests.Blocked(folded))]
 }
