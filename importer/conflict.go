@@ -62,20 +62,44 @@ type leadBefore checkpoint.Entry
 // confirmed is when the status was.
 func (b *leadBefore) confirmed() time.Time { return confirmedAt((*checkpoint.Entry)(b)) }
 
-// changedBy says who has changed the status of a lead, from what both sides were last known to
-// hold: file is the row's, service the one that the service shows. What an update without an
-// answer asked for was not changed by others.
-func (b *leadBefore) changedBy(file, service string) (byFile, byService bool) {
+// decision is what becomes of a lead's status.
+type decision struct {
+	byFile, byService bool // who has changed it since it was confirmed
+	then              then
+}
+
+type then uint8
+
+const (
+	leaves then = iota // it is what the row says, or the row says nothing
+	sends              // the row's is to be sent
+	keeps              // the service's stands against the row's
+	asks               // a person decides
+)
+
+// decide says what becomes of a lead's status, before a read, after one, after the answer to an update, and in a
+// reconciliation alike: file is the row's, before what both sides were last known to hold, seen what the service shows,
+// and rule that of seen. What an update without an answer asked for was not changed by others.
+func decide(file string, before *leadBefore, seen string, rule Rule) (d decision) {
 	switch {
-	case file == service && service != "":
-		return false, false
-	case b.Seen.Kept: // against what the file said then
-		byFile = file != "" && file != b.Seen.Against
-		return byFile, !byFile || service != b.Seen.Status
-	case b.Status == "", b.Unsettled != "" && service == b.Sought:
-		return file != "", false
+	case file == seen && seen != "":
+	case before.Seen.Kept: // against what the file said then
+		d.byFile = file != "" && file != before.Seen.Against
+		d.byService = !d.byFile || seen != before.Seen.Status
+	case before.Status == "", before.Unsettled != "" && seen == before.Sought:
+		d.byFile = file != ""
+	default:
+		d.byFile, d.byService = file != "" && file != before.Status, seen != before.Status
 	}
-	return file != "" && file != b.Status, service != b.Status
+	switch {
+	case d.byService && rule == RuleReport:
+		d.then = asks
+	case d.byService && rule == RuleService:
+		d.then = keeps
+	case file != "" && file != seen:
+		d.then = sends
+	}
+	return d
 }
 
 // against is what the file says when the service's status is let stand: of a row without one what it said last.
@@ -104,14 +128,14 @@ func (p *conflicts) weigh(c *Case, step Step) Step {
 	case seen == "":
 		return p.reopening(c, step, before.Status)
 	}
-	if _, byService := before.changedBy(file, seen); !byService {
-		return p.reopening(c, p.agreed(c, step), seen)
-	}
-	switch p.ruleFor(seen) {
-	case RuleReport:
+	switch decide(file, before, seen, p.ruleFor(seen)).then {
+	case asks:
 		return ends(Conflict, before.changedElsewhere(seen)+nothingSent).ofKind(changedKind)
-	case RuleFile:
-		return p.reopening(c, withStatus(step, file), seen)
+	case sends:
+		step.Action, step.outcome, step.Send.Status = Update, Updated, true
+		return p.reopening(c, step, seen)
+	case leaves:
+		return agreed(c, step)
 	}
 	step.Send.Status, step.kept = false, true
 	step.text, step.kind = stands+seen, keptKind
@@ -127,27 +151,15 @@ func (p *conflicts) weigh(c *Case, step Step) Step {
 	return step
 }
 
-// agreed is the step of a row whose lead shows nothing new: the row may ask for what the
-// service was seen to hold, or for another status than was kept.
-func (p *conflicts) agreed(c *Case, step Step) Step {
-	file, seen, known := c.Record.Status, c.Known.Seen.Status, c.Known
-	switch {
-	case file != seen:
-		return withStatus(step, file)
-	case seen == known.Status || known.Unsettled != "":
+// agreed is the step of a row that asks for no other status than the service was seen to hold.
+func agreed(c *Case, step Step) Step {
+	if seen, known := c.Known.Seen.Status, c.Known; c.Record.Status != seen || seen == known.Status || known.Unsettled != "" {
 		return step
 	}
 	if step.Send.Status = false; step.Send.none() {
 		return ends(Unchanged, "").by(Note)
 	}
 	step.Send.Status = true // its answer confirms it
-	return step
-}
-
-func withStatus(step Step, file string) Step {
-	if file != "" {
-		step.Action, step.outcome, step.Send.Status = Update, Updated, true
-	}
 	return step
 }
 
@@ -189,15 +201,13 @@ func (b *leadBefore) changedElsewhere(service string) string {
 // is left to send.
 func (c *carrier) weighRead(j *job, lead *leadapi.Lead) (goesOn bool) {
 	file, send := j.it.rec.Status, &j.step.Send
-	_, byService := j.leadBefore.changedBy(file, lead.Status)
-	rule := c.conflicts.ruleFor(lead.Status)
-	switch {
-	case byService && rule == RuleReport:
+	switch then := decide(file, &j.leadBefore, lead.Status, c.conflicts.ruleFor(lead.Status)).then; then {
+	case asks:
 		return c.held(j, lead, j.leadBefore.changedElsewhere(lead.Status)+nothingSent)
-	case byService && rule == RuleService:
+	case keeps:
 		send.Status, j.step.kept = false, true
 	default:
-		send.Status = file != "" && file != lead.Status
+		send.Status = then == sends
 	}
 	if send.Status && c.conflicts.reopens(lead.Status, file) {
 		return c.held(j, lead, fmt.Sprintf("the lead is %s on the service, and the row would reopen it as %s: nothing was sent", lead.Status, file))

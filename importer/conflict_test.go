@@ -9,38 +9,47 @@ import (
 	"leadferry/mapping"
 )
 
-// Who changed what, from what both sides were last known to hold.
-func TestChangedBy(t *testing.T) {
+// What becomes of a status, by what both sides were last known to hold, what they say now, and the rule.
+func TestDecide(t *testing.T) {
+	open := leadBefore{Status: "open"}
+	sought := leadBefore{Status: "open", Unsettled: "r", Sought: "onHold"}
 	kept := leadBefore{Status: "contacted", Seen: checkpoint.Sight{Status: "closedWon", Kept: true, Against: "inProgress"}}
+	type all [3]then // by the rules report, service and file
 	for name, test := range map[string]struct {
-		before        leadBefore
-		file, service string
-		want          string
+		before     leadBefore
+		file, seen string
+		by         string
+		then       all
 	}{
-		"nobody":                           {leadBefore{Status: "open"}, "open", "open", ""},
-		"file":                             {leadBefore{Status: "open"}, "onHold", "open", "file"},
-		"service":                          {leadBefore{Status: "open"}, "open", "onHold", "service"},
-		"both":                             {leadBefore{Status: "open"}, "contacted", "onHold", "both"},
-		"both to the same":                 {leadBefore{Status: "open"}, "onHold", "onHold", ""},
-		"no status in the row":             {leadBefore{Status: "open"}, "", "onHold", "service"},
-		"no status was known":              {leadBefore{}, "open", "onHold", "file"},
-		"not readable":                     {leadBefore{Status: "open"}, "open", "", "service"},
-		"neither has one":                  {leadBefore{Status: "open"}, "", "", "service"},
-		"what an unsettled update sought":  {leadBefore{Status: "open", Unsettled: "r", Sought: "onHold"}, "open", "onHold", ""},
-		"sought, the file went on":         {leadBefore{Status: "open", Unsettled: "r", Sought: "onHold"}, "contacted", "onHold", "file"},
-		"kept, a stale file":               {kept, "inProgress", "closedWon", "service"},
-		"kept, the file took it over":      {kept, "closedWon", "closedWon", ""},
-		"kept, the file goes on":           {kept, "onHold", "closedWon", "file"},
-		"kept, the file as once confirmed": {kept, "contacted", "closedWon", "file"},
-		"kept, the service goes on":        {kept, "inProgress", "open", "service"},
-		"kept, both go on":                 {kept, "onHold", "open", "both"},
+		"nobody":                           {open, "open", "open", "", all{}},
+		"file":                             {open, "onHold", "open", "file", all{sends, sends, sends}},
+		"service":                          {open, "open", "onHold", "service", all{asks, keeps, sends}},
+		"both":                             {open, "contacted", "onHold", "both", all{asks, keeps, sends}},
+		"both to the same":                 {open, "onHold", "onHold", "", all{}},
+		"no status in the row":             {open, "", "onHold", "service", all{asks, keeps, leaves}},
+		"no status in the row, none moved": {open, "", "open", "", all{}},
+		"no status was known":              {leadBefore{}, "open", "onHold", "file", all{sends, sends, sends}},
+		"none was known, none is said":     {leadBefore{}, "", "onHold", "", all{}},
+		"not readable":                     {open, "open", "", "service", all{asks, keeps, sends}},
+		"neither has one":                  {open, "", "", "service", all{asks, keeps, leaves}},
+		"sought, and to be known":          {sought, "open", "onHold", "file", all{sends, sends, sends}},
+		"sought, the file went on":         {sought, "contacted", "onHold", "file", all{sends, sends, sends}},
+		"sought, the row says nothing":     {sought, "", "onHold", "", all{}},
+		"sought, the service went on":      {sought, "onHold", "closedWon", "both", all{asks, keeps, sends}},
+		"kept, a stale file":               {kept, "inProgress", "closedWon", "service", all{asks, keeps, sends}},
+		"kept, no status in the row":       {kept, "", "closedWon", "service", all{asks, keeps, leaves}},
+		"kept, the file took it over":      {kept, "closedWon", "closedWon", "", all{}},
+		"kept, the file goes on":           {kept, "onHold", "closedWon", "file", all{sends, sends, sends}},
+		"kept, the file as once confirmed": {kept, "contacted", "closedWon", "file", all{sends, sends, sends}},
+		"kept, the service goes on":        {kept, "inProgress", "open", "service", all{asks, keeps, sends}},
+		"kept, both go on":                 {kept, "onHold", "open", "both", all{asks, keeps, sends}},
 	} {
-		byFile, byService := test.before.changedBy(test.file, test.service)
-		if test.want == "" && name == "what an unsettled update sought" {
-			test.want = "file" // it has to be sent to be known
-		}
-		if got := map[[2]bool]string{{true, false}: "file", {false, true}: "service", {true, true}: "both"}[[2]bool{byFile, byService}]; got != test.want {
-			t.Errorf("%s: by %q, want %q", name, got, test.want)
+		for i, rule := range []Rule{RuleReport, RuleService, RuleFile} {
+			d := decide(test.file, &test.before, test.seen, rule)
+			by := map[[2]bool]string{{true, false}: "file", {false, true}: "service", {true, true}: "both"}[[2]bool{d.byFile, d.byService}]
+			if by != test.by || d.then != test.then[i] {
+				t.Errorf("%s, by the rule %s: changed by %q, then %d; want %q, %d", name, rule, by, d.then, test.by, test.then[i])
+			}
 		}
 	}
 }

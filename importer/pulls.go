@@ -91,8 +91,7 @@ func (p *pulls) isService(file string, e *checkpoint.Entry, f *comparison) bool 
 // stands reports whether the service's status counts for a row of whose lead nothing was learnt, since its content was not taken.
 func (p *pulls) stands(file string, e *checkpoint.Entry) bool {
 	seen := e.Seen.Status
-	_, byService := (*leadBefore)(e).changedBy(file, seen)
-	return seen != "" && byService && p.rules.ruleFor(seen) == RuleService
+	return seen != "" && decide(file, (*leadBefore)(e), seen, p.rules.ruleFor(seen)).then == keeps
 }
 
 // settle has the lines of the file ready, with statuses in the CRM's words. Leads whose status has none are left out, and counted

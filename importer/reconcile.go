@@ -146,11 +146,11 @@ func keysOf(rec *mapping.Record, send *Changes) string {
 
 // judged completes the step of a row by the status that the service shows.
 func (s Step) judged(file string, before *leadBefore, service string) Step {
-	byFile, byService := before.changedBy(file, service)
-	content := s.Send.ExternalID || len(s.Send.Fields) > 0
+	d := decide(file, before, service, RuleReport)
+	byFile, byService := d.byFile || s.Send.ExternalID || len(s.Send.Fields) > 0, d.byService
 	f := &s.found
 	f.service, s.outcome = service, Conflict
-	switch byFile = byFile || content; {
+	switch {
 	case byFile && byService:
 		f.verdict, f.changedBy, s.text = BothChanged, "both", before.changedElsewhere(service)
 	case byService:

@@ -44,8 +44,8 @@ func (c *carrier) sendUpdate(ctx context.Context, j *job) (answered bool) {
 // overrules reports whether an update has shown a status that others gave the lead, and the file's is to be sent over it.
 func (c *carrier) overrules(j *job) bool {
 	file, seen := j.it.rec.Status, j.entry.Seen.Status
-	return j.outcome == Updated && file != "" && seen != "" && !j.step.Send.Status && seen != file && c.phases.taking.Err() == nil &&
-		c.conflicts.ruleFor(seen) == RuleFile && !c.conflicts.reopens(seen, file)
+	return j.outcome == Updated && seen != "" && !j.step.Send.Status && c.phases.taking.Err() == nil &&
+		decide(file, &j.leadBefore, seen, c.conflicts.ruleFor(seen)).then == sends && !c.conflicts.reopens(seen, file)
 }
 
 // mark makes it durable that an update of the lead is about to be sent. A lead that only
@@ -251,17 +251,14 @@ func (c *carrier) updated(j *job, lead *leadapi.Lead) {
 // see takes over what the service shows of a lead, and notes what others changed.
 func (c *carrier) see(j *job, lead *leadapi.Lead) {
 	entry, before := &j.entry, &j.leadBefore
-	elsewhere := !j.step.Send.Status && before.Unsettled == "" && before.Status != "" && lead.Status != before.Status && lead.Status != j.it.rec.Status
-	switch { // what was seen before may be another one
-	case lead.Status == "":
-	case elsewhere:
-		j.step.kept = c.conflicts.ruleFor(lead.Status) == RuleService
-	case lead.Status == j.it.rec.Status:
-		j.step.kept = false
+	d := decide(j.it.rec.Status, before, lead.Status, c.conflicts.ruleFor(lead.Status))
+	elsewhere := !j.step.Send.Status && before.Unsettled == "" && d.byService
+	if lead.Status != "" { // what was seen before may be another one
+		j.step.kept = elsewhere && d.then == keeps
 	}
 	switch {
 	case lead.Status == "":
-	case elsewhere || j.step.kept:
+	case elsewhere:
 		entry.Seen = before.sight(lead)
 		if j.step.kept {
 			entry.Seen.Kept, entry.Seen.Against = true, before.against(j.it.rec.Status)
@@ -310,7 +307,7 @@ func (j *job) noteKept() {
 // noteOverruled says where the file's status was sent over one that others gave the lead.
 func (j *job) noteOverruled() {
 	seen := j.leadBefore.Seen.Status
-	if _, byService := j.leadBefore.changedBy(j.it.rec.Status, seen); seen != "" && byService {
+	if seen != "" && decide(j.it.rec.Status, &j.leadBefore, seen, RuleFile).byService {
 		j.noteStatus(seen)
 		j.say("the file's was sent")
 	}
