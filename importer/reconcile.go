@@ -215,11 +215,10 @@ type drift struct {
 	statuses map[report.Transition]int // of the file, and on the service
 	owners   map[report.Transition]int // of leads that moved from one to another
 	named    *named.Keys
-	others   bool // some of them may be no lead's
 }
 
 func newDrift() *drift {
-	return &drift{statuses: map[report.Transition]int{}, owners: map[report.Transition]int{}, named: named.New()}
+	return &drift{statuses: map[report.Transition]int{}, owners: map[report.Transition]int{}}
 }
 
 // countMove counts a status or an owner, of which many are told apart, not all: the service's words may be any.
@@ -249,11 +248,8 @@ func (d *drift) count(it *item, r *result) {
 
 // name notes that a row names a lead, by its own key or another.
 func (d *drift) name(own string, known *checkpoint.Entry) {
-	if known.State.HasLead() {
-		d.named.Add(known.Key)
-	}
-	if known.Key != own || !known.State.HasLead() {
-		d.others = true
+	d.named.Add(known.Key)
+	if known.Key != own {
 		d.named.Add(own)
 	}
 }
@@ -323,6 +319,7 @@ func (d *drift) report(s *report.Summary) {
 // prepareReconciliation picks the sample and says what the run will cost.
 func (r *run) prepareReconciliation(ctx context.Context) error {
 	p, reads := r.planner.(*reconcilePlanner), r.ledger.Info().Leads
+	r.drift.named = named.New(reads)
 	if n := r.Reconciling.Sample; n > 0 {
 		var err error
 		if p.sampled, err = r.drift.sample(ctx, r.ledger, r.Mapping.Namespace(), n); err != nil {
@@ -347,19 +344,14 @@ func (r *run) prepareReconciliation(ctx context.Context) error {
 
 // findAbsent adds the leads that no row has named, where all rows were read.
 func (r *run) findAbsent(ctx context.Context, rec *recorder) {
-	if r.drift == nil {
+	if r.drift == nil || r.stopped != nil || r.Limit > 0 {
 		return
 	}
-	defer r.drift.named.Close()
-	if r.stopped != nil || r.Limit > 0 {
-		return
-	}
-	if n, err := r.drift.named.Count(); err == nil && !r.drift.others && n >= r.ledger.Info().Leads { // leads only, and as many as there are
-		return
-	}
-	each := func(f func(*checkpoint.Entry) error) error { return eachLead(ctx, r.ledger, r.Mapping.Namespace(), f) }
-	key := func(e *checkpoint.Entry) string { return e.Key }
-	err := named.Missing(r.drift.named, each, key, func(e *checkpoint.Entry) error {
+	r.drift.named.Sort()
+	err := eachLead(ctx, r.ledger, r.Mapping.Namespace(), func(e *checkpoint.Entry) error {
+		if r.drift.named.Has(e.Key) {
+			return nil
+		}
 		r.drift.verdicts[Absent]++
 		if rec == nil {
 			return nil
