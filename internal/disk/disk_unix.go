@@ -90,8 +90,7 @@ func Rename(from, to string) error { return os.Rename(from, to) }
 const (
 	showsOwners = "`ls -ld` shows whose they are"
 	showsRoom   = "`df` shows what is full"
-	raisesLimit = " (`ulimit -n`)"
 )
 
-// Errors have the same numbers on all these systems.
-var noDisk, noRoom, writeProtected, noFile, tooManyOpen, badName, failing []error
+// Errors of a disk that is not there, or full.
+var noDisk, noRoom = []error{}, []error{syscall.ENOSPC, syscall.EDQUOT}
