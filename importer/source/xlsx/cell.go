@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"leadferry/importer/source/xlsx/numfmt"
+	"leadferry/internal/spelling"
 )
 
 // fault says why a cell cannot be taken as it is shown, and what to do.
@@ -22,16 +23,12 @@ var (
 	faultNUL      = &fault{"holds a NUL character", "remove it"}
 )
 
-// knownErrors are the errors of Excel. Anything else is not repeated.
-var knownErrors = map[string]bool{
-	"#DIV/0!": true, "#N/A": true, "#NAME?": true, "#NULL!": true, "#NUM!": true, "#REF!": true, "#VALUE!": true,
-	"#GETTING_DATA": true, "#SPILL!": true, "#CALC!": true, "#FIELD!": true, "#BLOCKED!": true,
-	"#CONNECT!": true, "#UNKNOWN!": true, "#BUSY!": true, "#EXTERNAL!": true, "#PYTHON!": true,
-}
+// errorForm is what the errors of Excel look like. Anything else is not repeated.
+var errorForm = spelling.Form(`^#[A-Z_/0]{2,15}[!?]?$`)
 
 func faultOf(shown string) *fault {
 	text := "holds an error"
-	if knownErrors[shown] {
+	if errorForm().MatchString(shown) {
 		text = "holds the error " + shown
 	}
 	return &fault{text, "mend its formula, or empty the cell"}

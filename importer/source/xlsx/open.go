@@ -16,7 +16,7 @@
 //     are told of.
 //   - An error, a formula that was never computed and a number that is no date but has the format of one are faults.
 //
-// Promises: memory does not grow with the workbook; a sheet that is damaged or cut is told before its first row, by
+// Promises: memory does not grow with the workbook, but for the texts that its cells share, 64 MiB at most; a sheet that is damaged or cut is told before its first row, by
 // the checksums of the archive; no error quotes the file.
 package xlsx
 
