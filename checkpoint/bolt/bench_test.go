@@ -90,7 +90,7 @@ func BenchmarkSurvey(b *testing.B) {
 	defer d.Close()
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := d.bolt.View(d.checkAll); err != nil {
+		if err := d.checkAll(); err != nil {
 			b.Fatal(err)
 		}
 	}

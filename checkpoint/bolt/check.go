@@ -125,10 +125,10 @@ func (d *Store) checkHere() error {
 		return err
 	}
 	return guard(func() error {
+		if err := checkPages(d.bolt); err != nil {
+			return err
+		}
 		return d.bolt.View(func(tx *bbolt.Tx) error {
-			if err := checkPages(tx); err != nil {
-				return err
-			}
 			switch err := d.load(tx, checkpoint.Target{}); {
 			case err == nil:
 				return d.survey(tx)
@@ -142,20 +142,24 @@ func (d *Store) checkHere() error {
 }
 
 // checkAll checks every page, record and index of a file whose head was read.
-func (d *Store) checkAll(tx *bbolt.Tx) error {
-	if err := checkPages(tx); err != nil {
+func (d *Store) checkAll() error {
+	if err := checkPages(d.bolt); err != nil {
 		return err
 	}
-	return d.survey(tx)
+	return d.bolt.View(d.survey)
 }
 
 // checkPages is bbolt's own check, as far as the first thing that it finds: in a circle it would find more for ever. What is
-// left of it waits, so the file has to stay mapped, see release.
-func checkPages(tx *bbolt.Tx) error {
+// left of it goes on in a goroutine of its own, so its transaction never ends and the file stays mapped, see release.
+func checkPages(of *bbolt.DB) error {
+	tx, err := of.Begin(false)
+	if err != nil {
+		return err
+	}
 	for found := range tx.Check(bbolt.WithKVStringer(wordless{})) {
 		return pages.Damage(found.Error())
 	}
-	return nil
+	return tx.Rollback()
 }
 
 // wordless keeps keys out of messages.

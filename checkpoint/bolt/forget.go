@@ -270,7 +270,7 @@ func (d *Store) copyInto(copied *bbolt.DB) error {
 	if err := errors.Join(err, copied.Sync()); err != nil {
 		return err
 	}
-	return copied.View(d.checkAll)
+	return copied.View(d.survey)
 }
 
 // finishErasing compacts a file whose last writer was killed before it could, and

@@ -94,7 +94,7 @@ func (d *Store) open(t checkpoint.Target, o Options) error {
 		return err
 	}
 	if !checked {
-		if err := guard(func() error { return d.bolt.View(d.checkAll) }); err != nil {
+		if err := guard(d.checkAll); err != nil {
 			return err
 		}
 	}

@@ -284,7 +284,7 @@ func TestSurveyPassesWhatIsRight(t *testing.T) {
 		t.Fatal(err)
 	}
 	d = opened(t, path, Options{})
-	if err := d.bolt.View(d.checkAll); err != nil {
+	if err := d.checkAll(); err != nil {
 		t.Error(err)
 	}
 }
