@@ -123,9 +123,10 @@ func narrow(f *os.File) bool {
 }
 
 // lock takes the lock that bbolt takes later on the same open file, where it then succeeds
-// at once. So the file can be looked at before bbolt maps it.
+// at once. So the file can be looked at before bbolt maps it. It waits a moment in any case: the process that checked the
+// file for a run that was killed lets go of it only then.
 func (d *Store) lock(wait time.Duration) error {
-	for end := time.Now().Add(wait); ; time.Sleep(pollEvery) {
+	for end := time.Now().Add(max(wait, leastPatience)); ; time.Sleep(pollEvery) {
 		held, err := disk.TryLock(d.file, d.readOnly)
 		if err != nil {
 			return fmt.Errorf("lock: %w", err)

@@ -17,14 +17,15 @@ import (
 )
 
 const (
-	leastWait = 50 * time.Millisecond // bbolt waits for ever when told 0
-	pollEvery = 50 * time.Millisecond
-	growBy    = 1 << 20 // bytes; bbolt's own 16 MiB would be most of a small file
+	leastWait     = 50 * time.Millisecond // bbolt waits for ever when told 0
+	leastPatience = time.Second           // with whoever has the lock
+	pollEvery     = 50 * time.Millisecond
+	growBy        = 1 << 20 // bytes; bbolt's own 16 MiB would be most of a small file
 )
 
 // Options say how a checkpoint is opened.
 type Options struct {
-	Wait     time.Duration // how long to wait for the lock; 0 tries once
+	Wait     time.Duration // how long to wait for the lock; a second at least
 	ReadOnly bool          // take a shared lock and write nothing
 	Require  bool          // ErrMissing instead of a new file; ReadOnly implies it
 	Used     bool          // ErrMissing for a file, too, that has known nothing because its run was refused or killed
