@@ -49,6 +49,22 @@ func TestCheckRemote(t *testing.T) {
 	})
 }
 
+// A status that a read showed, and that the update's answer shows no more, does not stand against the file's.
+func TestAStatusThatIsNoMoreDoesNotStand(t *testing.T) {
+	paired(t, func(t *testing.T, p *pair) {
+		p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
+		a := p.known("a").LeadID
+		p.service.sent()
+		asked := 0
+		p.service.fate = func(string, string) string {
+			asked++
+			return map[int]string{1: "other-status"}[asked]
+		}
+		p.must("updated 1", p.run("sync", Options{Planning: Planning{CheckRemote: ReadChanged, Conflict: RuleService}}, "a,,x-a,contacted,Anna,1"))
+		p.sends(a+` {"ExternalID":"x-a"}`, a+` {"Content":{"name":"Anna"}}`, a+` {"Status":"contacted"}`)
+	})
+}
+
 // Whether a row would reopen its lead is asked of what the service shows, where that is read.
 func TestALeadThatBothSidesReopenedIsRead(t *testing.T) {
 	for name, reads := range map[string]Reads{"changed": ReadChanged, "all": ReadAll} {

@@ -41,10 +41,10 @@ func (c *carrier) sendUpdate(ctx context.Context, j *job) (answered bool) {
 	return true
 }
 
-// overrules reports whether an update has shown a status that others gave the lead, and the file's is to be sent over it.
+// overrules reports whether an update that did not send the file's status has shown one over which it is to be sent.
 func (c *carrier) overrules(j *job) bool {
-	file, seen := j.it.rec.Status, j.entry.Seen.Status
-	return j.outcome == Updated && seen != "" && !j.step.Send.Status && c.phases.taking.Err() == nil &&
+	file, seen := j.it.rec.Status, cmp.Or(j.entry.Seen.Status, j.entry.Status)
+	return j.outcome == Updated && !j.step.Send.Status && c.phases.taking.Err() == nil &&
 		decide(file, &j.leadBefore, seen, c.conflicts.ruleFor(seen)).then == sends && !c.conflicts.reopens(seen, file)
 }
 
