@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"time"
 
 	"leadferry/checkpoint"
@@ -99,7 +100,7 @@ func (c *carrier) sendCreate(ctx context.Context, j *job) (made *leadapi.Created
 	tries, err := c.retrier.Create(ctx, c.phases.taking, &j.pass, func(ctx context.Context, anew bool) (err error) {
 		if first != "" {
 			attempt++
-			j.requestID = leadapi.RequestIDOf(first, attempt)
+			j.requestID = first + "-" + strconv.Itoa(attempt)
 			req.RequestID = j.requestID
 		}
 		if err := c.ledger.Guard(c.phases.taking, j.it.rec.Key); err != nil {

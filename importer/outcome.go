@@ -240,11 +240,8 @@ func (j *job) refuse(format string, err error) {
 		public, whole = ae.Message, ae.Message
 	}
 	if answered && ae.Status != 0 {
-		class := fmt.Sprintf("HTTP %d (%s)", ae.Status, strings.ReplaceAll(ae.Reason, "_", " "))
-		public, whole = class+", see the rejects", fmt.Sprintf("HTTP %d: %s", ae.Status, ae.Message)
-		if ae.Own {
-			public = class + ": " + ae.Message
-		}
+		public = fmt.Sprintf("HTTP %d (%s), see the rejects", ae.Status, strings.ReplaceAll(ae.Reason, "_", " "))
+		whole = fmt.Sprintf("HTTP %d: %s", ae.Status, ae.Message)
 	}
 	j.text, j.rejectText = fmt.Sprintf(format, public), fmt.Sprintf(format, whole)
 }

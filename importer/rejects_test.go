@@ -158,10 +158,6 @@ func TestTheRejectsAloneHaveTheServicesWords(t *testing.T) {
 	if j.text != "not updated: HTTP 422 (refused), see the rejects" || j.rejectText != `not updated: HTTP 422: no "Ann Lee"` {
 		t.Errorf("%q, whole %q", j.text, j.rejectText)
 	}
-	j.refuse("not updated: %s", &leadapi.Error{Status: 200, Reason: leadapi.ReasonBadAnswer, Own: true, Message: "the answer cannot be read"})
-	if j.text != "not updated: HTTP 200 (bad answer): the answer cannot be read" || j.rejectText != "not updated: HTTP 200: the answer cannot be read" {
-		t.Errorf("%q, whole %q", j.text, j.rejectText)
-	}
 	j.refuse("not updated: %s", &leadapi.Error{Message: "no answer in time"})
 	if j.text != "not updated: no answer in time" || j.rejectText != j.text {
 		t.Errorf("the client's own words: %q, whole %q", j.text, j.rejectText)

@@ -2,10 +2,8 @@ package leadapi
 
 import (
 	"cmp"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"fmt"
 	"net"
 	"net/netip"
 	"net/url"
@@ -193,42 +191,17 @@ func plainID(field, name, id string) error {
 	return nil
 }
 
-// NewRequestID returns a random UUID for the header that [Config].RequestIDHeader names, to be that of a request's
-// first attempt.
-func NewRequestID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return RequestIDOf(fmt.Sprintf("%x-%x-%x-%x-%x", b[0:4], b[4:6], b[6:8], b[8:10], b[10:16]), 1)
-}
-
-// RequestIDOf is the ID of a request's n-th attempt, n from 1: its last two digits count them. So each attempt has an
-// ID of its own, and one that is known before the first leaves tells all; "" has none.
-func RequestIDOf(id string, n int) string {
-	if len(id) < 2 {
-		return id
-	}
-	return fmt.Sprintf("%s%02x", id[:len(id)-2], min(n, 255))
-}
-
 // CheckRequestIDHeader refuses, by a *[ConfigError], names that a request ID cannot stand under. No header with a
 // meaning of its own in HTTP ends in ID, except those for which somebody on the way might send the request again.
 func CheckRequestIDHeader(name string) error {
-	fail := func(sentence, hint string) error {
-		return &ConfigError{"RequestIDHeader", "the header for request IDs " + sentence, hint}
-	}
 	small := strings.ToLower(name)
-	switch {
-	case name == "":
+	if name == "" || len(name) <= 64 && httpguts.ValidHeaderFieldName(name) && strings.HasSuffix(small, "id") && !strings.Contains(small, "idempot") {
 		return nil
-	case len(name) > 64 || !httpguts.ValidHeaderFieldName(name):
-		return fail("is not a name of a header", "letters, digits and - only, at most 64, such as X-Request-ID")
-	case strings.Contains(small, "idempot"):
-		return fail("would let others repeat the request", "the service knows no idempotency keys; use a name such as X-Request-ID")
-	case !strings.HasSuffix(small, "id"):
-		return fail("does not end in ID, so it may have a meaning of its own in HTTP", "use a name such as X-Request-ID")
 	}
-	return nil
+	return &ConfigError{
+		"RequestIDHeader", "the header for request IDs is none that can carry one",
+		"letters, digits and - only, at most 64, with ID at the end, such as X-Request-ID; an idempotency key would let others repeat the request",
+	}
 }
 
 const idSigns = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"

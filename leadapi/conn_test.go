@@ -248,7 +248,7 @@ func TestAnswerThatIsThereAfterTheTimeIsTaken(t *testing.T) {
 		}
 		<-written
 		w.SetDeadline(time.Unix(1, 0))
-		got, err := w.receive(func() {})
+		got, err := w.receive()
 		if err != nil {
 			t.Fatalf("secure %v: %v", secure, err)
 		}

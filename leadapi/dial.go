@@ -14,8 +14,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"reflect"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -57,7 +55,7 @@ func (c Config) newHost(u *url.URL) (*host, error) {
 	}
 	if err != nil && len(c.Authorities) == 0 && (w.tls != nil || w.proxyTLS != nil) {
 		return nil, &ConfigError{
-			"Authorities", "the certificates that this machine trusts cannot be read" + certFile(),
+			"Authorities", "the certificates that this machine trusts cannot be read",
 			"mend that, or name a file with the service's authority with --ca-file",
 		}
 	}
@@ -71,14 +69,6 @@ func (c Config) tlsFor(name string, trusted *x509.CertPool) *tls.Config {
 		MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, ServerName: name, RootCAs: trusted,
 		ClientSessionCache: tls.NewLRUClientSessionCache(c.Concurrency),
 	}
-}
-
-// certFile names the file that stands in for the system's authorities, or nothing.
-func certFile() string {
-	if path := os.Getenv("SSL_CERT_FILE"); path != "" {
-		return " (SSL_CERT_FILE is " + path + ")"
-	}
-	return ""
 }
 
 // dialError is why there is no connection, in words made here: what lies below may quote an address with a password in
@@ -114,7 +104,16 @@ func (w *way) dial(ctx context.Context, limit time.Time, made func(step string, 
 	ctx, stop := context.WithTimeout(ctx, within)
 	defer stop()
 	c := &conn{restLimit: restLimit}
-	for _, step := range w.steps() {
+	for _, step := range []struct {
+		name   string
+		wanted bool
+		make   func(context.Context, *conn) *dialError
+	}{
+		{"connect", true, w.connect}, {"proxy", w.proxy != nil, w.cross}, {"tls", w.tls != nil, w.secure},
+	} {
+		if !step.wanted {
+			continue
+		}
 		fault := step.make(ctx, c)
 		if fault == nil {
 			made(step.name, c)
@@ -132,23 +131,6 @@ func (w *way) dial(ctx context.Context, limit time.Time, made func(step string, 
 	c.in = bufio.NewReader(&c.bounds)
 	c.bounds.R = c.Conn
 	return c, nil
-}
-
-type step struct {
-	name string
-	make func(ctx context.Context, c *conn) *dialError
-}
-
-// steps are those to a connection, from the socket up.
-func (w *way) steps() []step {
-	all := append(make([]step, 0, 3), step{"connect", w.connect})
-	if w.proxy != nil {
-		all = append(all, step{"proxy", w.cross})
-	}
-	if w.tls != nil {
-		all = append(all, step{"tls", w.secure})
-	}
-	return all
 }
 
 func (w *way) connect(ctx context.Context, c *conn) *dialError {
@@ -254,7 +236,7 @@ func (p *Proxy) refusal(status int) *dialError {
 	reason := ReasonProxy
 	switch {
 	case status == http.StatusProxyAuthRequired:
-		return p.unauthorized("HTTP 407")
+		return p.unauthorized()
 	case status/100 == 5 && status != http.StatusNotImplemented, status == http.StatusRequestTimeout, status == http.StatusTooManyRequests:
 		reason = ReasonConnect
 	}
@@ -263,13 +245,13 @@ func (p *Proxy) refusal(status int) *dialError {
 }
 
 // unauthorized is the error of a proxy that does not take the user, or wants one.
-func (p *Proxy) unauthorized(how string) *dialError {
+func (p *Proxy) unauthorized() *dialError {
 	const others = "; a proxy that wants NTLM or Kerberos needs a helper on this machine, such as cntlm or px"
 	if p.user != "" || p.secret != "" {
-		return p.fault(ReasonProxyAuth, "does not accept the user and password of its address ("+how+")",
+		return p.fault(ReasonProxyAuth, "does not accept the user and password of its address (HTTP 407)",
 			"check both: signs such as @ : / # are written as %40 %3A %2F %23"+others)
 	}
-	return p.fault(ReasonProxyAuth, "asks for a user and a password ("+how+")",
+	return p.fault(ReasonProxyAuth, "asks for a user and a password (HTTP 407)",
 		"put them into its address, best in LEADFERRY_PROXY: "+p.scheme+"://USER:PASSWORD@"+p.address+others)
 }
 
@@ -282,55 +264,37 @@ func (p *Proxy) fault(reason, text, hint string) *dialError {
 	return &dialError{reason: reason, text: "the proxy " + p.String() + " " + text, hint: hint}
 }
 
-// socks asks a SOCKS5 proxy for a connection. Why it opens none is told in x/net's words; that it does not take the
-// user is seen in the bytes of its first answers.
+// socks asks a SOCKS5 proxy for a connection. Why it opens none is told in x/net's words.
 func (p *Proxy) socks(ctx context.Context, c net.Conn, address string) *dialError {
 	var auth *proxy.Auth
 	if p.user != "" {
 		auth = &proxy.Auth{User: p.user, Password: p.secret}
 	}
-	said := &connected{Conn: c}
-	d, err := proxy.SOCKS5("tcp", p.address, auth, said)
+	d, err := proxy.SOCKS5("tcp", p.address, auth, dialled{c})
 	if err == nil {
 		_, err = d.(proxy.ContextDialer).DialContext(ctx, "tcp", address)
 	}
 	switch {
 	case err == nil:
 		return nil
-	case said.refused():
-		return p.unauthorized("SOCKS5")
 	case broken(err) != "" || errors.Is(err, os.ErrDeadlineExceeded):
 		return p.silent(err)
 	}
 	if op, ok := errors.AsType[*net.OpError](err); ok { // which names the addresses once more
 		err = op.Err
 	}
-	return p.fault(ReasonConnect, "opens no way to the service: "+err.Error(), "check whether it allows this address and port; --proxy none goes without")
+	return p.fault(ReasonConnect, "opens no way to the service: "+err.Error(),
+		"check its user and password, and whether it allows this address and port; --proxy none goes without")
 }
 
-// connected is a Dialer that has dialled already, and notes what the proxy says first.
-type connected struct {
-	net.Conn
-	said []byte
-}
+// dialled is a Dialer that has dialled already.
+type dialled struct{ net.Conn }
 
 // Dial returns the connection that there is.
-func (c *connected) Dial(string, string) (net.Conn, error) { return c, nil }
+func (d dialled) Dial(string, string) (net.Conn, error) { return d.Conn, nil }
 
 // DialContext does, too: without it x/net calls Dial in a goroutine of its own and races with it where ctx ends.
-func (c *connected) DialContext(context.Context, string, string) (net.Conn, error) { return c, nil }
-
-func (c *connected) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
-	c.said = append(c.said, b[:n]...)
-	return n, err
-}
-
-// refused tells whether the proxy took none of the ways to sign in (RFC 1928, section 3), or not the user (RFC 1929,
-// section 2).
-func (c *connected) refused() bool {
-	return len(c.said) == 2 && c.said[0] == 5 && c.said[1] == 0xff || len(c.said) == 4 && c.said[1] == 2 && c.said[3] != 0
-}
+func (d dialled) DialContext(context.Context, string, string) (net.Conn, error) { return d.Conn, nil }
 
 // secure makes the TLS handshake with the service.
 func (w *way) secure(ctx context.Context, c *conn) *dialError {
@@ -363,36 +327,19 @@ func (c *conn) handshake(ctx context.Context, config *tls.Config, certificate *t
 	return nil
 }
 
-// The alerts by which a peer refuses a client's certificate, or asks for one (RFC 8446, section 6.2): bad, unsupported,
-// revoked, expired or unknown certificate, unknown authority, access denied, certificate required.
-var certificateAlerts = []uint64{42, 43, 44, 45, 46, 48, 49, 116}
-
-// handshakeFailure is what some say instead, mostly before TLS 1.3. It may be about anything, unless a certificate was
-// asked for.
-const handshakeFailure = 40
-
-// alertOf is the number of the alert that a peer has sent; the library's type for it has no name outside.
-func alertOf(err error) (uint64, bool) {
-	remote, ok := errors.AsType[*net.OpError](err)
-	if !ok || remote.Op != "remote error" || reflect.TypeOf(remote.Err).Kind() != reflect.Uint8 {
-		return 0, false
-	}
-	return reflect.ValueOf(remote.Err).Uint(), true
-}
-
-// certificateRefused is the error for an alert about the client's certificate; nil where err is none. In TLS 1.3 it
-// comes once the handshake seems to be over, and says nothing of whether the request was applied.
+// certificateRefused is the error for the alert of a peer that has asked for a certificate; nil where err is none. In
+// TLS 1.3 it comes once the handshake seems to be over, and says nothing of whether the request was applied.
 func (w *way) certificateRefused(c *conn, err error) *dialError {
-	alert, ok := alertOf(err)
-	if !ok || !slices.Contains(certificateAlerts, alert) && !(alert == handshakeFailure && c.asked) {
+	alert, ok := errors.AsType[*net.OpError](err)
+	if !ok || !c.asked || alert.Op != "remote error" {
 		return nil
 	}
 	fault := &dialError{
-		reason: ReasonClientCert, text: "it asks for a client certificate, and none is set (" + tls.AlertError(alert).Error() + ")",
+		reason: ReasonClientCert, text: "it asks for a client certificate, and none is set (" + plainly(alert.Err) + ")",
 		hint: "name one that the service accepts with --client-cert and --client-key",
 	}
 	if w.certificate != nil {
-		fault.text = "it does not accept the client certificate of --client-cert (" + tls.AlertError(alert).Error() + ")"
+		fault.text = "it does not accept the client certificate of --client-cert (" + plainly(alert.Err) + ")"
 		fault.hint = "ask whoever runs the service which certificates it accepts, and look whether yours has expired"
 	}
 	return fault
@@ -408,7 +355,7 @@ func handshakeFault(err error, whose, name string) *dialError {
 	}
 	issuer := untrusted.UnverifiedCertificates[0].Issuer.String()
 	return &dialError{
-		reason: ReasonTLS, text: whose + " (for " + name + ", signed by " + cmp.Or(issuer, "nobody") + ") is not good: " + plainly(untrusted.Err) + certFile(),
+		reason: ReasonTLS, text: whose + " (for " + name + ", signed by " + cmp.Or(issuer, "nobody") + ") is not good: " + plainly(untrusted.Err),
 		hint: "check the address and this machine's clock; where a company's proxy or firewall opens TLS, or the service has an authority of its own," +
 			" name the authority's certificate with --ca-file; else somebody else may be answering",
 	}

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,7 +57,6 @@ type Error struct {
 	Op            string        // "create", "update", "reach", "token", "login" or "client"
 	Status        int           // HTTP status; 0: no answer that can be told
 	Message       string        // the service's words or ours: ≤ 500 characters, control characters escaped, no secrets
-	Own           bool          // Message is ours: nothing in it is the service's, whose words may repeat what it was sent
 	Hint          string        // what the user can do; may be ""
 	RetryAfter    time.Duration // what the answer asks for, 0 to 15 minutes
 	HasRetryAfter bool          // whether it asks
@@ -184,7 +182,6 @@ func (c *Client) answered(r request, a answer) *Error {
 	default:
 		e.Message = redact(words(a.body), c.config.ClientSecret, r.bearer)
 	}
-	e.Own = slices.Contains(ourMessages, e.Message)
 	return e
 }
 
@@ -217,8 +214,6 @@ const (
 	noMessage  = "no message was given"
 	noText     = "a message that is no text"
 )
-
-var ourMessages = []string{noLeadID, unreadable, redirects, noMessage, noText}
 
 // The error codes of a token endpoint (RFC 6749, section 5.2).
 var codes = []string{"invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type", "invalid_scope"}
@@ -288,17 +283,4 @@ func spellings(secret string) []string {
 	return []string{
 		secret, url.QueryEscape(secret), hex.EncodeToString(plain), base64.RawStdEncoding.EncodeToString(plain), base64.RawURLEncoding.EncodeToString(plain),
 	}
-}
-
-// causeOf is a failure in the words of the system, or of what found it, for people who look for a fault on the way.
-func causeOf(err error) string {
-	switch text := broken(err); {
-	case text != "":
-		return text
-	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
-		return "the time was over"
-	case errors.Is(err, context.Canceled):
-		return "given up"
-	}
-	return redact(err.Error())
 }

@@ -86,7 +86,7 @@ func New(config Config) (*Client, error) {
 		}
 	}
 	c.keeper = &keeper{
-		fetch: c.fetch, now: c.config.Now, store: c.config.Tokens, patience: c.config.Timeout, turn: make(chan struct{}, 1),
+		fetch: c.fetch, now: c.config.Now, store: c.config.Tokens, patience: c.config.Timeout, lock: make(chan struct{}, 1),
 	}
 	return c, nil
 }
@@ -108,13 +108,10 @@ type Call struct {
 	RequestID string // that the request carried; "": none
 	Began     time.Time
 	Duration  time.Duration // up to the answer's last byte
-	Waited    time.Duration // of Duration, for a connection
-	Dialled   time.Duration // of Waited, to make one: name, connection, proxy and TLS
-	FirstByte time.Duration // of the answer, after the request had left; 0: none came
+	Dialled   time.Duration // of Duration, to make a connection: name, socket, proxy and TLS
 	Sent      int           // bytes that left for the request, those of TLS included
-	Received  int           // bytes of the answer's body
 	Reused    bool          // the connection had carried a call before
 	Status    int           // HTTP status; 0: no answer
 	Fault     *Error        // nil: as the specification has it
-	Cause     string        // of a failure without answer, in the operating system's words where it has some
+	Cause     string        // of a failure without answer, in the words of what found it
 }

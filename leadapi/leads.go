@@ -3,6 +3,7 @@ package leadapi
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"net/http"
 	"strings"
 	"time"
@@ -199,15 +200,15 @@ func (l *Lead) read(body []byte) bool {
 	return l.ID != ""
 }
 
+// NewRequestID returns a random ID for the header that [Config].RequestIDHeader names.
+func NewRequestID() string { return rand.Text() }
+
 // requestID is the ID that a request carries: the one given, or a new one; none where no header is named for it.
 func (c *Client) requestID(given string) string {
 	if c.config.RequestIDHeader == "" {
 		return ""
 	}
-	if given == "" {
-		return NewRequestID()
-	}
-	return given
+	return cmp.Or(given, NewRequestID())
 }
 
 // unlessNew is the kind of connection that a request may go over, a new one where that is wanted.

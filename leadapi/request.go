@@ -69,7 +69,7 @@ func (c *Client) carry(ctx context.Context, r request, read func(body []byte) bo
 
 	a, err := conn.roundTrip(ctx, r.limit, c.write(&r, conn.restLimit == 0), seen)
 	if err != nil {
-		seen.Cause = causeOf(err)
+		seen.Cause = redact(err.Error())
 		if seen.Sent > 0 && seen.Reused && conn.closedUnanswered(err) && ctx.Err() == nil && r.host.useOnce() && c.config.SingleUse != nil {
 			c.config.SingleUse(r.host.domain)
 		}
@@ -95,9 +95,8 @@ func (c *Client) carry(ctx context.Context, r request, read func(body []byte) bo
 func (c *Client) ready(ctx context.Context, r *request, seen *Call) (*conn, *Error) {
 	for {
 		conn, err := r.host.take(ctx, r.limit, r.use)
-		seen.Waited = c.config.Now().Sub(seen.Began)
 		if err != nil {
-			seen.Cause = causeOf(err)
+			seen.Cause = redact(err.Error())
 			return nil, unanswered(ctx, *r, false, err)
 		}
 		if c.config.Leave != nil && !c.config.Leave(r.op) {
@@ -159,9 +158,7 @@ func (c *conn) roundTrip(ctx context.Context, limit time.Time, request []byte, s
 	}
 	c.carried++
 	// Where the peer had enough before the end, it may have said why.
-	began := time.Now()
-	a, err = c.receive(func() { seen.FirstByte = time.Since(began) })
-	if seen.Received = len(a.body); err != nil {
+	if a, err = c.receive(); err != nil {
 		return a, errors.Join(err, unsent)
 	}
 	c.noteKeepAlive(a.Header)
@@ -195,11 +192,8 @@ type answer struct {
 }
 
 // receive reads an answer to the end of its body, or as far as it comes. Informational answers are left out.
-func (c *conn) receive(begins func()) (a answer, err error) {
+func (c *conn) receive() (a answer, err error) {
 	c.bounds.N = maxHead
-	if _, err := c.in.Peek(1); err == nil {
-		begins()
-	}
 	for a.Response == nil || a.StatusCode >= 100 && a.StatusCode < 200 && a.StatusCode != http.StatusSwitchingProtocols {
 		if a.Response, err = http.ReadResponse(c.in, nil); err != nil {
 			return a, err

@@ -66,7 +66,7 @@ func TestRequestsCarryAnID(t *testing.T) {
 		if len(create) != 1 || create[0] != given || len(token) != 0 {
 			t.Errorf("%v", seen)
 		}
-		if len(update) != 1 || !regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{10}01$`).MatchString(update[0]) {
+		if len(update) != 1 || !regexp.MustCompile(`^[A-Z2-7]{26}$`).MatchString(update[0]) {
 			t.Errorf("the update's ID: %v", update)
 		}
 		lead.RequestID = "a\r\nb: c"

@@ -220,7 +220,7 @@ func (busyStore) Renew(ctx context.Context, _ func(oauth2.Token) oauth2.Token) e
 func TestWaitForTheStoreEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fetched := 0
-		k := &keeper{turn: make(chan struct{}, 1), now: time.Now, store: busyStore{}, patience: time.Minute, fetch: func(context.Context, string, string) (*oauth2.Token, *Error) {
+		k := &keeper{lock: make(chan struct{}, 1), now: time.Now, store: busyStore{}, patience: time.Minute, fetch: func(context.Context, string, string) (*oauth2.Token, *Error) {
 			fetched++
 			return &oauth2.Token{AccessToken: access, Expiry: time.Now().Add(time.Hour)}, nil
 		}}

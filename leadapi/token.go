@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/oauth2"
@@ -111,17 +111,15 @@ type keeper struct {
 	store    TokenStore    // nil: the token is this process's alone
 	patience time.Duration // how long the store may wait for other processes
 
-	turn    chan struct{} // held by the call that renews
-	refresh string        // that call's: "" for none, or used up
-	stored  string        // that call's: the access token that the store held last
-
-	mu       sync.Mutex
+	renewals atomic.Int64  // how many have ended
+	lock     chan struct{} // held by the call that reads or changes what follows, also while it renews the token
 	token    *oauth2.Token // nil: none yet
 	state    tokenState
 	renewAt  time.Time // when it is to be renewed although it still serves
+	fault    *Error    // of the last renewal
 	refusals int       // tokens running that were refused and never accepted
-	renewals int       // how many have ended
-	fault    *Error    // of the last one
+	refresh  string    // "": none, or used up
+	stored   string    // the access token that the store held last
 }
 
 // tokenState is what the service has said of the token at hand.
@@ -134,74 +132,44 @@ const (
 )
 
 // get returns a token that is not known to be bad. Its error has Op "token" and Applied No. Who finds a renewal needed
-// makes it; the others wait for that, unless the token still serves meanwhile, and share its end, good or bad.
+// makes it; the others wait for that, and share its end, good or bad. When an early one fails, the token at hand serves
+// on. A token that another process had issued counts as accepted: where it is refused, it has expired.
 func (k *keeper) get(ctx context.Context) (*oauth2.Token, *Error) {
-	token, due, renewals := k.current()
-	if !due {
-		return token, nil
-	}
+	renewals := k.renewals.Load()
 	select {
-	case k.turn <- struct{}{}:
-	default:
-		if token != nil {
-			return token, nil
-		}
-		select {
-		case k.turn <- struct{}{}:
-		case <-ctx.Done():
-			return nil, interrupted(ctx.Err(), "token", No)
-		}
+	case k.lock <- struct{}{}:
+		defer k.unlock()
+	case <-ctx.Done():
+		return nil, interrupted(ctx.Err(), "token", No)
 	}
-	defer func() { <-k.turn }()
-	return k.renew(ctx, renewals)
-}
-
-// current returns the token if it serves, whether it is to be renewed, and how many renewals there have been.
-func (k *keeper) current() (token *oauth2.Token, due bool, renewals int) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if !k.usable() {
-		return nil, true, k.renewals
-	}
-	return k.token, !k.now().Before(k.renewAt), k.renewals
-}
-
-func (k *keeper) usable() bool {
-	return k.token != nil && k.state != tokenRefused && k.now().Before(k.token.Expiry)
-}
-
-// renew gets a new token, unless another call has done so since there were as many renewals. When an early one fails,
-// the token at hand serves on. A token that another process had issued counts as accepted: where it is refused, it has
-// expired.
-func (k *keeper) renew(ctx context.Context, renewals int) (*oauth2.Token, *Error) {
-	if _, _, ended := k.current(); ended > renewals {
-		return k.last()
-	}
-	token, state, fault := k.request(ctx)
-	k.mu.Lock()
+	usable := k.token != nil && k.state != tokenRefused && k.now().Before(k.token.Expiry)
 	switch {
-	case fault == nil:
-		k.token, k.state, k.renewAt, k.refresh = token, state, renewAt(token), token.RefreshToken
-	case k.usable():
-		k.renewAt, fault = k.now().Add(renewPause), nil
-	case fault.Reason == ReasonCanceled:
-		k.mu.Unlock()
-		return nil, fault // this call's own end: the next one in turn begins anew
-	}
-	k.renewals, k.fault = k.renewals+1, fault
-	k.mu.Unlock()
-	return k.last()
-}
-
-func (k *keeper) last() (*oauth2.Token, *Error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.fault != nil {
+	case usable && k.now().Before(k.renewAt):
+		return k.token, nil
+	case k.renewals.Load() > renewals && k.fault != nil:
 		fault := *k.fault // each caller gets its own
 		return nil, &fault
 	}
+	token, state, fault := k.request(ctx)
+	switch {
+	case fault == nil:
+		k.token, k.state, k.renewAt, k.refresh = token, state, renewAt(token), token.RefreshToken
+	case usable:
+		k.renewAt = k.now().Add(renewPause)
+	case fault.Reason == ReasonCanceled: // this call's own end: the next one begins anew
+		return nil, fault
+	default:
+		shared := *fault
+		k.renewals.Add(1)
+		k.fault = &shared
+		return nil, fault
+	}
+	k.renewals.Add(1)
+	k.fault = nil
 	return k.token, nil
 }
+
+func (k *keeper) unlock() { <-k.lock }
 
 // request gets the token that another process has got meanwhile, or a new one, which is then kept for the others. The
 // store is a convenience: where it cannot be used, the account signs in by itself.
@@ -266,10 +234,7 @@ func renewAt(t *oauth2.Token) time.Time {
 // tried once, since the service may have used it up without our hearing of it; not at all once two new tokens running
 // were refused.
 func (k *keeper) ask(ctx context.Context) (*oauth2.Token, *Error) {
-	k.mu.Lock()
-	broken := k.refusals > 1
-	k.mu.Unlock()
-	if k.refresh != "" && !broken {
+	if k.refresh != "" && k.refusals < 2 {
 		token, fault := k.fetch(ctx, "refresh_token", k.refresh)
 		if fault == nil || fault.later() {
 			return token, fault
@@ -281,8 +246,8 @@ func (k *keeper) ask(ctx context.Context) (*oauth2.Token, *Error) {
 
 // accept notes that a request with the token succeeded.
 func (k *keeper) accept(token *oauth2.Token) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+	k.lock <- struct{}{}
+	defer k.unlock()
 	if token != k.token {
 		return
 	}
@@ -295,8 +260,8 @@ func (k *keeper) accept(token *oauth2.Token) {
 // refuse notes that a request with the token was answered 401, so that the next call renews it, and returns how many
 // newly issued tokens running were refused. A token that has been accepted before has merely expired.
 func (k *keeper) refuse(token *oauth2.Token) int {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+	k.lock <- struct{}{}
+	defer k.unlock()
 	if token != k.token {
 		return k.refusals
 	}

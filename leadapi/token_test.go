@@ -126,7 +126,7 @@ func TestRenewalIsShared(t *testing.T) {
 	for _, end := range []*Error{nil, {Op: "token", Status: 500, Reason: ReasonServerError}} {
 		synctest.Test(t, func(t *testing.T) {
 			release, fetched := make(chan bool), 0
-			k := &keeper{turn: make(chan struct{}, 1), now: time.Now, fetch: func(context.Context, string, string) (*oauth2.Token, *Error) {
+			k := &keeper{lock: make(chan struct{}, 1), now: time.Now, fetch: func(context.Context, string, string) (*oauth2.Token, *Error) {
 				fetched++
 				<-release
 				return &oauth2.Token{AccessToken: access, Expiry: time.Now().Add(time.Hour)}, end
@@ -149,35 +149,13 @@ func TestRenewalIsShared(t *testing.T) {
 	}
 }
 
-// While a token is renewed early, it serves on.
-func TestNobodyWaitsForAnEarlyRenewal(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		release := make(chan bool)
-		old := &oauth2.Token{AccessToken: access, Expiry: time.Now().Add(time.Hour)}
-		k := &keeper{turn: make(chan struct{}, 1), now: time.Now, token: old, fetch: func(context.Context, string, string) (*oauth2.Token, *Error) {
-			<-release
-			return &oauth2.Token{AccessToken: refresh, Expiry: time.Now().Add(time.Hour)}, nil
-		}}
-		go k.get(t.Context())
-		synctest.Wait()
-		if got, err := k.get(t.Context()); got != old || err != nil {
-			t.Errorf("%v, %v", got, err)
-		}
-		close(release)
-		synctest.Wait()
-		if got, _ := k.get(t.Context()); got.AccessToken != refresh {
-			t.Error("the new token is not used")
-		}
-	})
-}
-
 // A leader that gives up takes nobody with it; a waiter may give up too.
 func TestWaiterOutlivesTheLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		hasty, giveUp := context.WithCancel(t.Context())
 		fetched := 0
-		k := &keeper{turn: make(chan struct{}, 1), now: time.Now, fetch: func(own context.Context, _, _ string) (*oauth2.Token, *Error) {
+		k := &keeper{lock: make(chan struct{}, 1), now: time.Now, fetch: func(own context.Context, _, _ string) (*oauth2.Token, *Error) {
 			if fetched++; fetched == 1 {
 				<-own.Done()
 				return nil, interrupted(own.Err(), "token", No)
@@ -311,7 +289,7 @@ func TestRefusalsCountNewTokensRunning(t *testing.T) {
 }
 
 func TestEachTokenIsOneRefusal(t *testing.T) {
-	k, older := &keeper{token: &oauth2.Token{}}, &oauth2.Token{}
+	k, older := &keeper{lock: make(chan struct{}, 1), token: &oauth2.Token{}}, &oauth2.Token{}
 	for range 64 { // as many workers had sent it
 		if n := k.refuse(k.token); n != 1 {
 			t.Fatalf("%d refusals, want 1", n)
@@ -335,7 +313,7 @@ func TestEachTokenIsOneRefusal(t *testing.T) {
 // fault 73: what may have been used up is not tried again, and refused new tokens end refreshing.
 func TestRefreshTokenIsTriedOnce(t *testing.T) {
 	var grants []string
-	k := &keeper{turn: make(chan struct{}, 1), now: time.Now, refresh: refresh, fetch: func(_ context.Context, grant, _ string) (*oauth2.Token, *Error) {
+	k := &keeper{lock: make(chan struct{}, 1), now: time.Now, refresh: refresh, fetch: func(_ context.Context, grant, _ string) (*oauth2.Token, *Error) {
 		grants = append(grants, grant)
 		return nil, &Error{Status: 500, Reason: ReasonServerError}
 	}}

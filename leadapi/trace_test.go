@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// The cause of a failure is the operating system's.
+// The cause of a failure is told in the words of what found it.
 func TestCausesOfFailures(t *testing.T) {
 	silent := listen(t, func(p *peer, c net.Conn) { io.Copy(io.Discard, c) })
 	plain := listen(t, func(p *peer, c net.Conn) { io.WriteString(c, "HTTP/1.1 503 x\r\n\r\n") })
 	untrusted := serve(t, true, nil)
 	for want, address := range map[string]string{
 		"connection refused":                  "http://127.0.0.1:1",
-		"the time was over":                   silent.address(),
+		"i/o timeout":                         silent.address(),
 		"does not look like a TLS handshake":  "https://" + plain.Addr().String(),
 		"certificate signed by unknown autho": untrusted.URL,
 	} {

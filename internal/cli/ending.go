@@ -72,8 +72,7 @@ func trace(log *slog.Logger) func(leadapi.Call) {
 	return func(c leadapi.Call) {
 		fields := []any{
 			"method", c.Method, "kind", c.Kind, "status", c.Status, "url", c.URL, "began", c.Began.UTC().Format(time.RFC3339Nano),
-			"took_ms", ms(c.Duration), "waited_ms", ms(c.Waited), "dialled_ms", ms(c.Dialled), "first_byte_ms", ms(c.FirstByte),
-			"sent", c.Sent, "received", c.Received, "reused", c.Reused,
+			"took_ms", ms(c.Duration), "dialled_ms", ms(c.Dialled), "sent", c.Sent, "reused", c.Reused,
 		}
 		fields = append(fields, said("request_id", c.RequestID)...)
 		if e := c.Fault; e != nil {
