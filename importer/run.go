@@ -83,7 +83,16 @@ func (r *run) carryOut(ctx context.Context) (*report.Summary, error) {
 
 // connect makes the client; nothing leaves yet.
 func (r *run) connect() error {
-	r.Client.Observe, r.Client.Leave = r.meter.Observe, r.retrier.Breaker.Leaves
+	trace := r.Client.Observe
+	r.Client.Leave = r.retrier.Breaker.Leaves
+	r.Client.Observe = func(c leadapi.Call) {
+		if c.Sent > 0 {
+			r.meter.Observe(c)
+		}
+		if trace != nil {
+			trace(c)
+		}
+	}
 	client, err := leadapi.New(r.Client)
 	if err != nil {
 		return err

@@ -25,19 +25,18 @@ type Config struct {
 	TrunkID      string // the brand's trunk organization
 	ClientID     string
 	ClientSecret string
-	Proxy        func(*url.URL) *Proxy  // over which proxy an application is reached, by its address; nil, or nil of it: none
+	Proxy        func(*url.URL) *Proxy  // by which an application's address is reached; nil, or nil of it: none
 	Authorities  []*x509.Certificate    // trusted beside the system's
 	Certificate  *tls.Certificate       // shown to the service where it asks for one; nil: none
 	Concurrency  int                    // connections a host at most; below 1 counts as 1
 	Timeout      time.Duration          // for one request, from dialling to the answer's last byte; 0 = 30 s
 	UserAgent    string                 // "" = leadferry
-	Leave        func(kind string) bool // asked just before the first byte of a request leaves: false holds it back, with ReasonHeld; may be nil
-	Observe      func(Call)             // called after each call of which a byte left, by its caller; may be nil
-	Trace        func(Call)             // called after each call that was tried, sent or not; may be nil
+	Leave        func(kind string) bool // asked before a request's first byte leaves: false holds it back; may be nil
+	Observe      func(Call)             // called after each call that was tried, sent or not, by its caller; may be nil
 	// RequestIDHeader names the header in which each attempt to create or update a lead carries an ID; "": none does.
 	RequestIDHeader string
 
-	SingleUse func(host string) // told once a host when each create gets a connection of its own there, for it closed a used one without an answer; may be nil
+	SingleUse func(host string) // told once a host when each create gets a connection of its own there (rule 3); may be nil
 	Tokens    TokenStore        // keeps the token for later runs and other processes; nil: nobody does
 	Now       func() time.Time  // nil = time.Now
 }
@@ -112,10 +111,10 @@ func address(field, name, text, version string) (*url.URL, error) {
 	switch {
 	case text == "":
 		return fail("is missing", "")
-	case err != nil || u.Opaque != "" || u.Hostname() == "" || strings.Contains(u.Hostname(), "%") || !port(u) || strings.ContainsFunc(text, blank):
+	case err != nil || u.Opaque != "" || !names(u) || strings.ContainsFunc(text, blank):
 		return fail("is not an address", "it looks like https://api.example.com")
 	case u.User != nil || u.RawQuery != "" || u.ForceQuery || strings.Contains(text, "#"):
-		return fail("has a user, a query or a fragment in it", "the account is set by client ID and secret; leave out everything from ? or # on")
+		return fail("has a user, a query or a fragment in it", "client ID and secret set the account; leave out everything from ? or # on")
 	case u.Scheme != "https" && u.Scheme != "http":
 		return fail("must begin with https://", "")
 	case u.Scheme == "http" && !loopback(u.Hostname()):
@@ -133,9 +132,8 @@ func address(field, name, text, version string) (*url.URL, error) {
 	return u, nil
 }
 
-// Canonical writes an address as the client uses it, so that one service has one name however it is spelled: small
-// letters in scheme and host, a host name as DNS knows it, no default port, no slash at the end. What is no address
-// comes back as it is.
+// Canonical writes an address as the client uses it: small letters in scheme and host, the host as DNS knows it, no
+// default port, no slash at the end. So one service has one name. A text that is no address is returned unchanged.
 func Canonical(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Hostname() == "" || normalize(u) != nil {
@@ -168,13 +166,10 @@ func normalize(u *url.URL) error {
 	return nil
 }
 
-// port tells whether an address has no port, or one that there can be.
-func port(u *url.URL) bool {
-	if u.Port() == "" {
-		return !strings.HasSuffix(u.Host, ":")
-	}
-	n, err := strconv.ParseUint(u.Port(), 10, 16)
-	return err == nil && n > 0
+// names tells whether an address has a host, and no port or one that there can be.
+func names(u *url.URL) bool {
+	n, err := strconv.ParseUint(cmp.Or(u.Port(), "1"), 10, 16)
+	return u.Hostname() != "" && !strings.ContainsAny(u.Hostname(), "%") && !strings.HasSuffix(u.Host, ":") && err == nil && n > 0
 }
 
 func loopback(host string) bool {
@@ -186,7 +181,7 @@ func plainID(field, name, id string) error {
 	case id == "":
 		return &ConfigError{field, "the " + name + " is missing", ""}
 	case !validID(id):
-		return &ConfigError{field, "the " + name + " has characters that an ID cannot have", "letters, digits, and . _ - only, at most 128"}
+		return &ConfigError{field, "the " + name + " has characters that an ID cannot have", "letters, digits and . _ - only"}
 	}
 	return nil
 }
@@ -195,12 +190,13 @@ func plainID(field, name, id string) error {
 // meaning of its own in HTTP ends in ID, except those for which somebody on the way might send the request again.
 func CheckRequestIDHeader(name string) error {
 	small := strings.ToLower(name)
-	if name == "" || len(name) <= 64 && httpguts.ValidHeaderFieldName(name) && strings.HasSuffix(small, "id") && !strings.Contains(small, "idempot") {
+	fits := len(name) <= 64 && httpguts.ValidHeaderFieldName(name) && strings.HasSuffix(small, "id")
+	if name == "" || fits && !strings.Contains(small, "idempot") {
 		return nil
 	}
 	return &ConfigError{
 		"RequestIDHeader", "the header for request IDs is none that can carry one",
-		"letters, digits and - only, at most 64, with ID at the end, such as X-Request-ID; an idempotency key would let others repeat the request",
+		"letters, digits and - only, ID at the end, such as X-Request-ID; an idempotency key would repeat requests",
 	}
 }
 
@@ -213,12 +209,9 @@ func validID(id string) bool {
 
 // Proxy is what stands between this machine and the service, and opens a way through itself: an HTTP proxy, by CONNECT,
 // or a SOCKS5 proxy (RFC 1928). It sees neither requests nor answers.
-type Proxy struct {
-	scheme       string // http, https or socks5
-	name         string // of its host
-	address      string // host and port, to dial
-	user, secret string // "": none
-}
+type Proxy struct{ url.URL } // scheme http, https or socks5; the port is always there
+
+const escapes = "signs such as @ : / ? # are written as %40 %3A %2F %3F %23"
 
 var proxyPorts = map[string]string{"http": "80", "https": "443", "socks5": "1080"}
 
@@ -232,29 +225,32 @@ func ParseProxy(text string) (*Proxy, error) {
 		text = "http://" + text
 	}
 	u, err := url.Parse(text)
-	if err != nil || u.Hostname() == "" || strings.Contains(u.Hostname(), "%") || !port(u) || strings.ContainsFunc(text, blank) || normalize(u) != nil {
-		return fail("is not an address", "it looks like http://proxy.example.com:3128; in a user or password, signs such as @ : / # are written as %40 %3A %2F %23")
+	if err != nil || !names(u) || strings.ContainsFunc(text, blank) || normalize(u) != nil {
+		return fail("is not an address", "it looks like http://proxy.example.com:3128; in a user or password "+escapes)
 	}
-	p := &Proxy{scheme: strings.ToLower(u.Scheme), name: u.Hostname()}
-	if p.scheme == "socks5h" { // names are never looked up here
-		p.scheme = "socks5"
+	if u.Scheme = strings.ToLower(u.Scheme); u.Scheme == "socks5h" { // names are never looked up here
+		u.Scheme = "socks5"
 	}
-	p.address = net.JoinHostPort(p.name, cmp.Or(u.Port(), proxyPorts[p.scheme]))
-	p.user = u.User.Username()
-	p.secret, _ = u.User.Password()
+	u.Host = net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), proxyPorts[u.Scheme]))
+	p := &Proxy{*u}
 	switch {
-	case proxyPorts[p.scheme] == "":
+	case proxyPorts[u.Scheme] == "":
 		return fail("must begin with http://, https:// or socks5://", "")
 	case u.Path != "" || u.RawQuery != "" || u.ForceQuery || strings.Contains(text, "#"):
-		return fail("has something behind the port", "in a user or password, signs such as / ? # are written as %2F %3F %23")
-	case p.scheme == "socks5" && max(len(p.user), len(p.secret)) > 255:
+		return fail("has something behind the port", "in a user or password "+escapes)
+	case u.Scheme == "socks5" && max(len(u.User.Username()), len(p.password())) > 255:
 		return fail("has a user or password of more than 255 bytes, which SOCKS5 cannot carry", "")
 	}
 	return p, nil
 }
 
 // String is the proxy's address without user and password.
-func (p *Proxy) String() string { return p.scheme + "://" + p.address }
+func (p *Proxy) String() string { return p.Scheme + "://" + p.Host }
 
 // HasPassword reports whether the address holds what nobody else may see.
-func (p *Proxy) HasPassword() bool { return p.secret != "" }
+func (p *Proxy) HasPassword() bool { return p.password() != "" }
+
+func (p *Proxy) password() string {
+	password, _ := p.User.Password()
+	return password
+}

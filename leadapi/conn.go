@@ -19,10 +19,10 @@ import (
 
 // A connection is used again by three rules:
 //
-//  1. It has rested for less than 750 ms, or half of what the service announces (Keep-Alive: timeout), or half of the rest
-//     after which one was found closed.
-//  2. Bytes that arrive when none are awaited, or stay behind an answer, end it. A late answer on a resting connection counts
-//     as closed.
+//  1. It has rested for less than 750 ms, or half of what the service announces (Keep-Alive: timeout), or half of the
+//     rest after which one was found closed.
+//  2. Bytes that arrive when none are awaited, or stay behind an answer, end it. A late answer on a resting connection
+//     counts as closed.
 //  3. After the host has closed a used connection under a create, each further create gets a connection of its own.
 
 // host is an application of the service and the connections to it.
@@ -36,29 +36,20 @@ type host struct {
 	single bool          // it has closed a used connection under a create
 }
 
-// use says which connections a call may go over.
-type use uint8
-
-const (
-	newConn  use = iota // a new one: whether one can be made is the question, or another node has to be met
-	anyConn             // any: it may be sent again
-	safeConn            // a used one only of a host that has closed none under a create: a create
-)
-
 // take returns a connection that no other call uses: the idle one that was used last, if this call may go over it, or a
-// new one. It waits until limit where there may be no more connections. The caller must put it back.
-func (h *host) take(ctx context.Context, limit time.Time, kind use) (*conn, error) {
-	if err := h.enter(ctx, limit); err != nil {
+// new one. It waits until the call's limit where there may be no more connections. The caller must put it back.
+func (h *host) take(ctx context.Context, r *request) (*conn, error) {
+	if err := h.enter(ctx, r.limit); err != nil {
 		return nil, err
 	}
-	c, once := h.takeIdle(kind, time.Now())
+	c, once := h.takeIdle(r, time.Now())
 	if c != nil {
 		return c, nil
 	}
-	c, err := h.open(ctx, limit)
-	if err != nil {
+	c, fault := h.dial(ctx, r.limit, func(string, *conn) {})
+	if fault != nil {
 		<-h.room
-		return nil, err
+		return nil, fault
 	}
 	if once {
 		c.restLimit = 0
@@ -85,12 +76,12 @@ func (h *host) enter(ctx context.Context, limit time.Time) error {
 
 // takeIdle takes out the idle connection that was used last, if the call may go over it; once says that the call must
 // be the only one on its connection. For a new one it makes room: resting ones count among those that may be open.
-func (h *host) takeIdle(kind use, now time.Time) (c *conn, once bool) {
+func (h *host) takeIdle(r *request, now time.Time) (c *conn, once bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.closeRested(now)
-	once = kind == safeConn && h.single
-	if last := len(h.idle) - 1; last >= 0 && kind != newConn && !once {
+	once = r.op == "create" && h.single
+	if last := len(h.idle) - 1; last >= 0 && r.reuse && !once {
 		c, h.idle = h.idle[last], h.idle[:last]
 		c.rested = c.rest(now)
 		return c, false
@@ -169,14 +160,12 @@ type conn struct {
 	rested    time.Duration    // before the call that uses it
 }
 
-// rest is for how long no call has used the connection, by the wall clock too: the other one stands still while the
-// machine sleeps.
+// rest is how long no call has used it, by the wall clock too: the other clock stops while the machine sleeps.
 func (c *conn) rest(now time.Time) time.Duration {
 	return max(now.Sub(c.idleSince), now.Round(0).Sub(c.idleSince.Round(0)))
 }
 
-// noteKeepAlive notes for how long the server keeps a resting connection. Half of that is used: its clock began before
-// ours, and ends before what is sent then has arrived.
+// noteKeepAlive takes half of the time that the server announces: its clock started before ours.
 func (c *conn) noteKeepAlive(h http.Header) {
 	for word := range strings.SplitSeq(strings.Join(h["Keep-Alive"], ","), ",") {
 		name, value, _ := strings.Cut(strings.TrimSpace(word), "=")
@@ -187,9 +176,8 @@ func (c *conn) noteKeepAlive(h http.Header) {
 	}
 }
 
-// strays tells whether an answer names a lead that is not the request's: another one, or to a create the one of the
-// answer before. Then it may be an answer too many, and the request's own is still to come: the next one would take it
-// for its own.
+// strays tells whether an answer names the wrong lead: another one, or for a create that of the answer before. Then it
+// may be one answer too many, and the next request would take the one that is still to come for its own.
 func (c *conn) strays(r *request) bool {
 	if r.named == nil {
 		return false

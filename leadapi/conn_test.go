@@ -203,7 +203,7 @@ func TestConnectionFoundClosed(t *testing.T) {
 func TestNothingIsSentOverAClosedConnection(t *testing.T) {
 	p := answers(t, answerText(201, createdBody))
 	client := signedIn(t, config(p.address()))
-	w, err := client.leads.take(t.Context(), time.Now().Add(time.Minute), anyConn)
+	w, err := client.leads.take(t.Context(), &request{reuse: true, limit: time.Now().Add(time.Minute)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +238,7 @@ func TestAnswerThatIsThereAfterTheTimeIsTaken(t *testing.T) {
 				io.Copy(io.Discard, c)
 			}
 		})
-		w, err := client.leads.take(t.Context(), time.Now().Add(time.Minute), anyConn)
+		w, err := client.leads.take(t.Context(), &request{reuse: true, limit: time.Now().Add(time.Minute)})
 		if err != nil {
 			t.Fatal(err)
 		}

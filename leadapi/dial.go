@@ -23,7 +23,7 @@ import (
 
 // way is how a host is reached: straight or through a proxy, HTTP/1.1 only.
 type way struct {
-	scheme      string
+	origin      string           // scheme and host
 	name        string           // as the header Host says it
 	domain      string           // without port
 	address     string           // host and port, to dial
@@ -35,7 +35,7 @@ type way struct {
 
 // newHost returns the host of an address. An error is a *ConfigError.
 func (c Config) newHost(u *url.URL) (*host, error) {
-	w := way{scheme: u.Scheme, name: u.Host, domain: u.Hostname(), certificate: c.Certificate}
+	w := way{origin: u.Scheme + "://" + u.Host, name: u.Host, domain: u.Hostname(), certificate: c.Certificate}
 	w.address = net.JoinHostPort(w.domain, cmp.Or(u.Port(), defaultPorts[u.Scheme]))
 	if c.Proxy != nil {
 		w.proxy = c.Proxy(u)
@@ -50,8 +50,8 @@ func (c Config) newHost(u *url.URL) (*host, error) {
 	if u.Scheme == "https" {
 		w.tls = c.tlsFor(w.domain, trusted)
 	}
-	if w.proxy != nil && w.proxy.scheme == "https" {
-		w.proxyTLS = c.tlsFor(w.proxy.name, trusted)
+	if w.proxy != nil && w.proxy.Scheme == "https" {
+		w.proxyTLS = c.tlsFor(w.proxy.Hostname(), trusted)
 	}
 	if err != nil && len(c.Authorities) == 0 && (w.tls != nil || w.proxyTLS != nil) {
 		return nil, &ConfigError{
@@ -62,8 +62,7 @@ func (c Config) newHost(u *url.URL) (*host, error) {
 	return &host{way: w, room: make(chan struct{}, c.Concurrency), rests: restLimit}, nil
 }
 
-// tlsFor is how TLS is spoken with whoever has a certificate for name. Sessions are resumed, which spares the
-// certificates' check and most of the time of a handshake.
+// tlsFor is how TLS is spoken with the owner of a name. Sessions are resumed, which saves most of a handshake.
 func (c Config) tlsFor(name string, trusted *x509.CertPool) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, ServerName: name, RootCAs: trusted,
@@ -71,8 +70,7 @@ func (c Config) tlsFor(name string, trusted *x509.CertPool) *tls.Config {
 	}
 }
 
-// dialError is why there is no connection, in words made here: what lies below may quote an address with a password in
-// it.
+// dialError is why there is no connection, in our own words: the library's may quote an address with a password.
 type dialError struct {
 	step       string // "connect", "proxy" or "tls"
 	reason     string // ReasonConnect, where it may be otherwise the next time
@@ -81,26 +79,10 @@ type dialError struct {
 
 func (e *dialError) Error() string { return e.text }
 
-// open dials, and where that fails fast, dials again at once: behind one address there may be several nodes, of which
-// one is down, and a run has no reason to pause for it.
-func (w *way) open(ctx context.Context, limit time.Time) (*conn, error) {
-	for n := 0; ; n++ {
-		began := time.Now()
-		c, fault := w.dial(ctx, limit, func(string, *conn) {})
-		if fault == nil {
-			c.dialled = time.Since(began)
-			return c, nil
-		}
-		if n == redials || fault.reason != ReasonConnect || time.Since(began) > fastFailure || ctx.Err() != nil {
-			return nil, fault
-		}
-	}
-}
-
 // dial connects, goes through the proxy where there is one, and makes a TLS handshake where the host wants it. It tells
 // of each step that is made. Of what is written here nothing is the request's: its bytes are counted from then on.
 func (w *way) dial(ctx context.Context, limit time.Time, made func(step string, c *conn)) (*conn, *dialError) {
-	within := min(dialLimit, time.Until(limit))
+	began, within := time.Now(), min(dialLimit, time.Until(limit))
 	ctx, stop := context.WithTimeout(ctx, within)
 	defer stop()
 	c := &conn{restLimit: restLimit}
@@ -129,14 +111,14 @@ func (w *way) dial(ctx context.Context, limit time.Time, made func(step string, 
 		return nil, fault
 	}
 	c.in = bufio.NewReader(&c.bounds)
-	c.bounds.R = c.Conn
+	c.bounds.R, c.dialled = c.Conn, time.Since(began)
 	return c, nil
 }
 
 func (w *way) connect(ctx context.Context, c *conn) *dialError {
 	at := w.address
 	if w.proxy != nil {
-		at = w.proxy.address
+		at = w.proxy.Host
 	}
 	tcp, err := new(net.Dialer).DialContext(ctx, "tcp", at)
 	if err != nil {
@@ -162,7 +144,7 @@ func (w *way) unconnected(err error) *dialError {
 	case w.proxy != nil:
 		fault.text, fault.hint = "the proxy "+w.proxy.String()+" cannot be reached: "+fault.text, wrongProxy
 	case !loopback(w.domain):
-		fault.hint = "check the address; where this machine reaches the internet over a proxy alone, name it with --proxy or HTTPS_PROXY"
+		fault.hint = "check the address; where the internet is reached by a proxy alone, name it with --proxy or HTTPS_PROXY"
 	}
 	return fault
 }
@@ -180,7 +162,7 @@ func broken(err error) string {
 
 const (
 	noConnection = "no connection, or one that was closed meanwhile"
-	wrongProxy   = "check that a proxy listens there, and whether it is http://, https:// or socks5://; leadferry config show tells where it is named"
+	wrongProxy   = "check that a proxy listens there: http://, https:// or socks5://; leadferry config show tells who names it"
 	ownWords     = "sends something of its own instead of what the service says"
 )
 
@@ -189,29 +171,28 @@ func (w *way) cross(ctx context.Context, c *conn) *dialError {
 	p := w.proxy
 	if w.proxyTLS != nil {
 		if err := c.handshake(ctx, w.proxyTLS, nil); err != nil {
-			return handshakeFault(err, "the certificate of the proxy "+p.String(), p.name)
+			return handshakeFault(err, "the certificate of the proxy "+p.String(), p.Hostname())
 		}
 	}
 	limit, _ := ctx.Deadline()
 	_ = c.SetDeadline(limit)
 	defer context.AfterFunc(ctx, func() { _ = c.SetDeadline(longAgo) })()
 	ask := p.connect
-	if p.scheme == "socks5" {
+	if p.Scheme == "socks5" {
 		ask = p.socks
 	}
 	fault := ask(ctx, c.Conn, w.address)
-	if fault == nil && w.tls == nil && w.proxyTLS == nil && !c.socket.nothingToRead() { // it would be taken for the first answer
+	if fault == nil && w.tls == nil && w.proxyTLS == nil && !c.socket.nothingToRead() { // the first answer, else
 		return p.fault(ReasonConnect, ownWords, "")
 	}
 	return fault
 }
 
-// connect asks an HTTP proxy for a connection (RFC 9110, section 9.3.6). The answer's head is bounded, its body is not
-// read.
+// connect asks an HTTP proxy for a connection (RFC 9110, section 9.3.6). It reads the answer's head alone.
 func (p *Proxy) connect(_ context.Context, c net.Conn, address string) *dialError {
 	request := "CONNECT " + address + " HTTP/1.1\r\nHost: " + address + "\r\nUser-Agent: leadferry\r\n"
-	if p.user != "" || p.secret != "" {
-		request += "Proxy-Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(p.user+":"+p.secret)) + "\r\n"
+	if p.User != nil {
+		request += "Proxy-Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(p.User.Username()+":"+p.password())) + "\r\n"
 	}
 	_, err := io.WriteString(c, request+"\r\n")
 	in := bufio.NewReader(io.LimitReader(c, maxHead))
@@ -230,29 +211,28 @@ func (p *Proxy) connect(_ context.Context, c net.Conn, address string) *dialErro
 	return nil
 }
 
-// refusal is the error for an answer of an HTTP proxy that opens no way. What says that the proxy cannot now is waited
-// for; what says that it does not, stops a run.
+// refusal is the error of an HTTP proxy that opens no way. "Not now" is waited for; a real refusal stops the run.
 func (p *Proxy) refusal(status int) *dialError {
 	reason := ReasonProxy
 	switch {
 	case status == http.StatusProxyAuthRequired:
 		return p.unauthorized()
-	case status/100 == 5 && status != http.StatusNotImplemented, status == http.StatusRequestTimeout, status == http.StatusTooManyRequests:
+	case status/100 == 5 && status != http.StatusNotImplemented, status == http.StatusTooManyRequests:
 		reason = ReasonConnect
 	}
 	return p.fault(reason, fmt.Sprintf("opens no way to the service: it answers CONNECT with HTTP %d", status),
-		"ask whoever runs the proxy whether it allows CONNECT to this address and port; NO_PROXY or --proxy none goes without")
+		"ask whoever runs it whether it allows CONNECT to this address and port; --proxy none goes without")
 }
 
 // unauthorized is the error of a proxy that does not take the user, or wants one.
 func (p *Proxy) unauthorized() *dialError {
 	const others = "; a proxy that wants NTLM or Kerberos needs a helper on this machine, such as cntlm or px"
-	if p.user != "" || p.secret != "" {
+	if p.User != nil {
 		return p.fault(ReasonProxyAuth, "does not accept the user and password of its address (HTTP 407)",
 			"check both: signs such as @ : / # are written as %40 %3A %2F %23"+others)
 	}
 	return p.fault(ReasonProxyAuth, "asks for a user and a password (HTTP 407)",
-		"put them into its address, best in LEADFERRY_PROXY: "+p.scheme+"://USER:PASSWORD@"+p.address+others)
+		"put them into its address, best in LEADFERRY_PROXY: "+p.Scheme+"://USER:PASSWORD@"+p.Host+others)
 }
 
 // silent is the error of a proxy that gave no answer that can be read.
@@ -267,10 +247,10 @@ func (p *Proxy) fault(reason, text, hint string) *dialError {
 // socks asks a SOCKS5 proxy for a connection. Why it opens none is told in x/net's words.
 func (p *Proxy) socks(ctx context.Context, c net.Conn, address string) *dialError {
 	var auth *proxy.Auth
-	if p.user != "" {
-		auth = &proxy.Auth{User: p.user, Password: p.secret}
+	if p.User.Username() != "" {
+		auth = &proxy.Auth{User: p.User.Username(), Password: p.password()}
 	}
-	d, err := proxy.SOCKS5("tcp", p.address, auth, dialled{c})
+	d, err := proxy.SOCKS5("tcp", p.Host, auth, dialled{c})
 	if err == nil {
 		_, err = d.(proxy.ContextDialer).DialContext(ctx, "tcp", address)
 	}
@@ -345,19 +325,19 @@ func (w *way) certificateRefused(c *conn, err error) *dialError {
 	return fault
 }
 
-// handshakeFault says why a handshake failed with whoever should have had a certificate for name. What is wrong with
-// that will be so the next time; anything else may pass: one node of many may answer in plain text, or another one be
-// about to start.
+// handshakeFault says why a handshake failed. A bad certificate will be as bad the next time; anything else may pass:
+// one node of many may answer in plain text, or be about to start.
 func handshakeFault(err error, whose, name string) *dialError {
 	untrusted, ok := errors.AsType[*tls.CertificateVerificationError](err)
 	if !ok {
-		return &dialError{reason: ReasonConnect, text: "the TLS handshake failed: " + cmp.Or(broken(err), plainly(err)), hint: "check the address and its port"}
+		text := "the TLS handshake failed: " + cmp.Or(broken(err), plainly(err))
+		return &dialError{reason: ReasonConnect, text: text, hint: "check the address and its port"}
 	}
-	issuer := untrusted.UnverifiedCertificates[0].Issuer.String()
+	issuer := cmp.Or(untrusted.UnverifiedCertificates[0].Issuer.String(), "nobody")
 	return &dialError{
-		reason: ReasonTLS, text: whose + " (for " + name + ", signed by " + cmp.Or(issuer, "nobody") + ") is not good: " + plainly(untrusted.Err),
-		hint: "check the address and this machine's clock; where a company's proxy or firewall opens TLS, or the service has an authority of its own," +
-			" name the authority's certificate with --ca-file; else somebody else may be answering",
+		reason: ReasonTLS, text: whose + " (for " + name + ", signed by " + issuer + ") is not good: " + plainly(untrusted.Err),
+		hint: "check the address and this machine's clock; where a company opens TLS, or has an authority of its own," +
+			" name that one's certificate with --ca-file; else somebody else may be answering",
 	}
 }
 

@@ -51,8 +51,7 @@ const (
 	ReasonCanceled     = "canceled"     // the caller's context ended
 )
 
-// Error is a call that failed. It wraps nothing from below, which may quote secrets, but the end of the caller's
-// context or of the time limit.
+// Error is a call that failed. It wraps no library's error, which may quote secrets, except the end of a context.
 type Error struct {
 	Op            string        // "create", "update", "reach", "token", "login" or "client"
 	Status        int           // HTTP status; 0: no answer that can be told
@@ -62,7 +61,7 @@ type Error struct {
 	HasRetryAfter bool          // whether it asks
 	Applied       Applied       // with Op "token": No, as nothing of the lead request left
 	Reason        string        // one of the Reason constants
-	Refusals      int           // on 401: how many newly issued tokens running were refused, with no accepted request between
+	Refusals      int           // on 401: how many new tokens running were refused, no request accepted between
 	cause         error
 }
 
@@ -85,17 +84,19 @@ func (e *Error) AsksToWait() bool {
 	return e.Status == http.StatusTooManyRequests || e.Unavailable() && e.HasRetryAfter
 }
 
-// Unavailable reports a 503. It says nothing of the request: proxies send it, with Retry-After too, for some that
-// arrived.
+// Unavailable reports a 503. It says nothing of the request: proxies send it for requests that arrived, too.
 func (e *Error) Unavailable() bool { return e.Status == http.StatusServiceUnavailable }
 
 // later tells whether the same request may do better after a while.
 func (e *Error) later() bool {
-	return e.AsksToWait() || slices.Contains([]string{ReasonConnect, ReasonTLS, ReasonClientCert, ReasonProxy, ReasonCanceled, ReasonHeld}, e.Reason)
+	switch e.Reason {
+	case ReasonConnect, ReasonTLS, ReasonClientCert, ReasonProxy, ReasonCanceled, ReasonHeld:
+		return true
+	}
+	return e.AsksToWait()
 }
 
-// appliedBy says what the status of an answer, other than a readable success, tells of the request. What HTTP does not
-// say to be refused may have been applied.
+// appliedBy says what a status tells of the request. What HTTP does not call refused may have been applied.
 func appliedBy(status int) (Applied, string) {
 	switch status {
 	case http.StatusUnauthorized:
@@ -134,8 +135,7 @@ func interrupted(cause error, op string, applied Applied) *Error {
 	return e
 }
 
-// unanswered is the error of a call that got no answer. Its text is made here: what lies below may quote the peer or
-// the address.
+// unanswered is the error of a call that got no answer, in our own words.
 func unanswered(ctx context.Context, r request, sent bool, err error) *Error {
 	e := &Error{Op: r.op, Reason: ReasonConnect, Message: "nothing could be sent to " + r.host.domain + ": "}
 	if sent {
@@ -216,22 +216,20 @@ const (
 )
 
 // The error codes of a token endpoint (RFC 6749, section 5.2).
-var codes = []string{"invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type", "invalid_scope"}
+const codes = " invalid_request invalid_client invalid_grant unauthorized_client unsupported_grant_type invalid_scope "
 
-// code is all that is told of an answer to a request with credentials: one of the known error codes. The words around
-// it may repeat a secret in a form that nobody thinks of.
+// code is all that is shown of an answer to a request with credentials: its other words may repeat a secret.
 func code(body []byte) string {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return noMessage
 	}
-	if code := textOf(fieldsOf(body)["error"]); slices.Contains(codes, code) {
+	if code := textOf(fieldsOf(body)["error"]); strings.Contains(codes, " "+code+" ") {
 		return code
 	}
 	return "its words are not shown, for they may repeat a secret"
 }
 
-// words finds what the body of an error has to say to a person, in the forms that are common, since the service's own
-// is not specified; in an unknown form, that is the whole body.
+// words finds the message in the body of an error. The service's form is not specified: the common ones are tried.
 func words(body []byte) string {
 	if bytes.IndexByte(body, 0) >= 0 {
 		return noText
@@ -245,8 +243,7 @@ func words(body []byte) string {
 	return cmp.Or(strings.TrimSpace(string(body)), noMessage)
 }
 
-// redact makes a text from outside fit to be shown: control characters and the like escaped, at most 500 characters.
-// A text that repeats a piece of a secret is withheld.
+// redact makes a text from outside fit to be shown: escaped, at most 500 characters, withheld if it repeats a secret.
 func redact(text string, secrets ...string) string {
 	text = text[:min(len(text), maxText*utf8.UTFMax)]
 	if slices.ContainsFunc(secrets, func(s string) bool { return revealsSecret(text, s) }) {
@@ -279,8 +276,8 @@ func revealsSecret(text, secret string) bool {
 
 // spellings writes a secret as it is, as a part of an address, in hexadecimal and in base64.
 func spellings(secret string) []string {
-	plain := []byte(secret)
+	b := []byte(secret)
 	return []string{
-		secret, url.QueryEscape(secret), hex.EncodeToString(plain), base64.RawStdEncoding.EncodeToString(plain), base64.RawURLEncoding.EncodeToString(plain),
+		secret, url.QueryEscape(secret), hex.EncodeToString(b), base64.RawStdEncoding.EncodeToString(b), base64.RawURLEncoding.EncodeToString(b),
 	}
 }

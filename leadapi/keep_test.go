@@ -126,7 +126,7 @@ func TestOldConnectionsAreClosed(t *testing.T) {
 	h := client.leads
 	var conns []*conn
 	for range 3 {
-		c, err := h.take(t.Context(), time.Now().Add(time.Minute), anyConn)
+		c, err := h.take(t.Context(), &request{reuse: true, limit: time.Now().Add(time.Minute)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -42,9 +42,7 @@ const (
 	maxText     = 500      // characters of a text from outside
 	secretPiece = 12       // so many characters of a secret in a row give it away
 
-	dialLimit   = 10 * time.Second // connecting, a proxy's answer and the TLS handshakes, together
-	fastFailure = time.Second      // a dial that fails within it is tried again at once
-	redials     = 2
+	dialLimit = 10 * time.Second // connecting, a proxy's answer and the TLS handshakes, together
 
 	restLimit = 750 * time.Millisecond // of a connection between two calls; some balancers close it after a second
 	maxWrite  = 8 << 10                // bytes a write
@@ -99,8 +97,7 @@ func (c *Client) Close() {
 	}
 }
 
-// Call is one request as Observe and Trace see it; calls come from several goroutines at once. It holds nothing of what
-// was sent or answered.
+// Call is one request as Observe sees it, from several goroutines at once. It holds nothing that was sent.
 type Call struct {
 	Kind      string // "create", "update", "token", "login", "client" or "reach"
 	Method    string

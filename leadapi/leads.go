@@ -14,10 +14,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// CreateRequest is the body of a create (section "Lead creation request body"): OrganizationID, or LocatorID with a
-// LocationSearch.
+// CreateRequest is the body of a create (section "Lead creation request body").
 type CreateRequest struct {
-	OrganizationID string
+	OrganizationID string // or LocatorID with a LocationSearch
 	LocatorID      string // used when OrganizationID is ""; one of the two is needed
 	LocationSearch LocationSearch
 	Content        []ContentField // sent in this order; each key once
@@ -77,10 +76,10 @@ func (r *UpdateRequest) AppendJSON(b []byte) []byte {
 	}{r.Status, r.ExternalID, r.Content})
 }
 
-// appendJSON appends a value to b. Its texts are UTF-8 and its literals are JSON: readers and mappings let in nothing
-// else.
+// appendJSON appends a value to b. Readers and mappings let in nothing but UTF-8 and JSON.
 func appendJSON(b []byte, v any) []byte {
-	text, _ := json.Marshal(v, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true), jsontext.PreserveRawStrings(true))
+	as := json.JoinOptions(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true), jsontext.PreserveRawStrings(true))
+	text, _ := json.Marshal(v, as)
 	return append(b, text...)
 }
 
@@ -111,8 +110,7 @@ type Created struct {
 	Status         int    // HTTP status, 2xx
 }
 
-// Lead is what is read of the answer to an update (section "Lead"). A field is zero that is missing, of another type
-// than specified, or not of its pattern.
+// Lead is what is read of the answer to an update (section "Lead"). A field that is not as specified is zero.
 type Lead struct {
 	ID           string
 	OwnerID      string // of an ID's pattern
@@ -125,15 +123,14 @@ type Lead struct {
 
 const noLeads = "no leads URL and trunk ID are set"
 
-// Reach finds out whether lead creation gives answers at all, by a request that can make nothing: a GET of the address
-// that takes creates, without a token. Any answer is one, a refusal too, but one that asks to wait, and any 503, is an
-// error. Its error is an *[Error].
+// Reach finds out whether lead creation answers, by a request that can make nothing: a GET without a token. A refusal
+// is an answer, too; a wait that is asked for, and any 503, is an *[Error].
 func (c *Client) Reach(ctx context.Context) error {
 	if c.leads == nil {
 		return unsent("reach", ReasonRefused, noLeads)
 	}
-	r := c.reaching()
-	if status, err := c.do(ctx, r, func([]byte) bool { return true }); status == 0 || err != nil && (err.AsksToWait() || err.Unavailable()) {
+	status, err := c.do(ctx, c.reaching(), func([]byte) bool { return true })
+	if status == 0 || err != nil && (err.AsksToWait() || err.Unavailable()) {
 		return err
 	}
 	return nil
@@ -154,7 +151,7 @@ func (c *Client) Create(ctx context.Context, r *CreateRequest) (*Created, error)
 	}
 	made := new(Created)
 	status, err := c.signed(ctx, request{
-		op: "create", method: http.MethodPost, host: c.leads, use: unlessNew(r.NewConnection, safeConn), target: c.create,
+		op: "create", method: http.MethodPost, host: c.leads, reuse: !r.NewConnection, target: c.create,
 		content: r, id: c.requestID(r.RequestID), success: http.StatusCreated, named: &made.LeadID,
 	}, func(body []byte) bool { return made.read(body, r.OrganizationID) })
 	if err != nil {
@@ -174,16 +171,15 @@ func (m *Created) read(body []byte, asked string) bool {
 }
 
 // Update sends one update (section "6. Update a lead"). Any error is an *[Error]; an ID that cannot stand in a path is
-// refused before anything is sent. The Lead is as the service answered: whether it is the one asked for is the caller's
-// to check.
+// refused before anything is sent. The caller checks whether the Lead that comes back is the one asked for.
 func (c *Client) Update(ctx context.Context, leadID string, r *UpdateRequest) (*Lead, error) {
 	if !validID(leadID) {
 		return nil, unsent("update", ReasonRefused, "the lead ID has characters that an ID cannot have")
 	}
 	lead := new(Lead)
 	_, err := c.signed(ctx, request{
-		op: "update", method: http.MethodPatch, host: c.general, use: unlessNew(r.NewConnection, anyConn), target: c.base + "/v3/lead/" + leadID,
-		content: r, id: c.requestID(""), success: http.StatusOK, lead: leadID, named: &lead.ID,
+		op: "update", method: http.MethodPatch, host: c.general, reuse: !r.NewConnection,
+		target: c.base + "/v3/lead/" + leadID, content: r, id: c.requestID(""), success: http.StatusOK, lead: leadID, named: &lead.ID,
 	}, lead.read)
 	if err != nil {
 		return nil, err
@@ -211,14 +207,6 @@ func (c *Client) requestID(given string) string {
 	return cmp.Or(given, NewRequestID())
 }
 
-// unlessNew is the kind of connection that a request may go over, a new one where that is wanted.
-func unlessNew(wanted bool, kind use) use {
-	if wanted {
-		return newConn
-	}
-	return kind
-}
-
 // signed makes a call with the run's token, and tells the keeper what the service thought of it.
 func (c *Client) signed(ctx context.Context, r request, read func([]byte) bool) (int, error) {
 	token, fault := c.keeper.get(ctx)
@@ -239,8 +227,7 @@ func (c *Client) signed(ctx context.Context, r request, read func([]byte) bool) 
 	return status, fault
 }
 
-// validStatus tells whether a status looks like one, known or not: at most 64 letters, digits and the signs of labels,
-// with a letter or digit first.
+// validStatus tells whether a text looks like a status, known or not: at most 64 characters, as labels have them.
 func validStatus(status string) bool {
 	for i, r := range status {
 		word := unicode.IsLetter(r) || unicode.IsDigit(r)

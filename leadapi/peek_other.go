@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// newPeek returns what reads the bytes that have come to a connection, or come within a millisecond. It leaves that as the
-// connection's time limit.
+// newPeek returns what reads the bytes that have come, or come within a millisecond. That stays the time limit.
 func newPeek(c net.Conn) (func(b []byte) (int, error), error) {
 	return func(b []byte) (int, error) {
 		if err := c.SetReadDeadline(time.Now().Add(time.Millisecond)); err != nil {

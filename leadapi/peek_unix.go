@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// newPeek returns what reads the bytes that have come to a connection. It never waits, and takes no notice of time limits.
+// newPeek returns what reads the bytes that have come to a connection. It never waits.
 func newPeek(c net.Conn) (func(b []byte) (int, error), error) {
 	raw, err := c.(syscall.Conn).SyscallConn()
 	if err != nil {

@@ -20,10 +20,9 @@ type Step struct {
 	Took         time.Duration // 0 where nothing was tried
 }
 
-// Probe tries step by step what a run needs of the service: for each application the way to it (connection, proxy,
-// TLS), then an answer of lead creation, to a GET without token, and a token for the account. It can make nothing. It
-// tells of each step when it is over; the steps behind one that does not work are left out. The way to an application
-// takes 10 s at most, an answer Config.Timeout.
+// Probe tries step by step what a run needs: for each application the way to it (connection, proxy, TLS), an answer of
+// lead creation to a GET without token, and a token for the account. It can make nothing. It tells of each step when it
+// is over, and leaves out the steps behind one that does not work.
 func (c *Client) Probe(ctx context.Context, tell func(Step)) {
 	open := c.probeWay(ctx, c.general, tell)
 	if open {
@@ -42,8 +41,7 @@ func (c *Client) Probe(ctx context.Context, tell func(Step)) {
 func (c *Client) probeWay(ctx context.Context, h *host, tell func(Step)) bool {
 	began := time.Now()
 	made, fault := h.dial(ctx, began.Add(dialLimit), func(step string, made *conn) {
-		text, hint := h.found(step, made)
-		tell(Step{Name: step, Works: true, Text: redact(text), Hint: hint, Took: time.Since(began)})
+		tell(Step{Name: step, Works: true, Text: redact(h.found(step, made)), Took: time.Since(began)})
 		began = time.Now()
 	})
 	if fault != nil {
@@ -55,35 +53,29 @@ func (c *Client) probeWay(ctx context.Context, h *host, tell func(Step)) bool {
 }
 
 // found says what a step has shown.
-func (h *host) found(step string, made *conn) (text, hint string) {
+func (h *host) found(step string, made *conn) string {
 	switch step {
 	case "connect":
-		return made.socket.RemoteAddr().String(), ""
+		return made.socket.RemoteAddr().String()
 	case "proxy":
-		return h.proxy.String() + " opens the way to " + h.address, ""
+		return h.proxy.String() + " opens the way to " + h.address
 	}
 	state := made.Conn.(*tls.Conn).ConnectionState()
 	leaf := state.PeerCertificates[0] // there is one where the handshake went well
-	left := time.Until(leaf.NotAfter)
-	text = fmt.Sprintf("%s, certificate of %s, good for %d days more",
-		tls.VersionName(state.Version), cmp.Or(leaf.Issuer.String(), "an authority without name"), left/(24*time.Hour))
-	switch {
-	case made.asked && h.certificate != nil:
-		text += "; it asks for a client certificate and gets that of --client-cert"
-	case made.asked:
-		text += "; it asks for a client certificate and gets none"
+	text := fmt.Sprintf("%s, certificate of %s, good for %d days more", tls.VersionName(state.Version),
+		cmp.Or(leaf.Issuer.String(), "an authority without name"), time.Until(leaf.NotAfter)/(24*time.Hour))
+	if made.asked {
+		text += "; it asks for a client certificate"
 	}
-	if left < 5*24*time.Hour {
-		hint = "ask whoever runs the service to renew its certificate in time"
-	}
-	return text, hint
+	return text
 }
 
 // probeAnswer has lead creation answer a request that can make nothing.
 func (c *Client) probeAnswer(ctx context.Context) Step {
 	began := time.Now()
 	status, fault := c.do(ctx, c.reaching(), func([]byte) bool { return true })
-	s := Step{Name: "answer", Works: true, Text: fmt.Sprintf("a GET without token is answered with HTTP %d", status), Took: time.Since(began)}
+	s := Step{Name: "answer", Works: true, Took: time.Since(began)}
+	s.Text = fmt.Sprintf("a GET without token is answered with HTTP %d", status)
 	switch {
 	case fault == nil: // as any address does that takes GET
 	case status == 0:
@@ -93,7 +85,7 @@ func (c *Client) probeAnswer(ctx context.Context) Step {
 	case fault.Reason == ReasonRedirect:
 		s.Works, s.Hint = false, "redirects are never followed: name the address to which it leads with --leads-url"
 	case fault.Reason != ReasonRefused && fault.Reason != ReasonUnauthorized:
-		s.Works, s.Hint = false, cmp.Or(fault.Hint, "the service, or what stands before it, does not work now: try again later")
+		s.Works, s.Hint = false, cmp.Or(fault.Hint, "the service, or what is before it, is out of order: try again later")
 	}
 	return s
 }
@@ -110,7 +102,7 @@ func (c *Client) probeToken(ctx context.Context) Step {
 	if fault, failed := errors.AsType[*Error](err); failed {
 		s.Text, s.Hint = fault.Error(), fault.Hint
 		if _, reason := appliedBy(fault.Status); reason == ReasonUnauthorized || reason == ReasonRefused {
-			s.Hint = cmp.Or(s.Hint, "check client ID and secret, and that they are of this deployment: US and EU have accounts of their own")
+			s.Hint = cmp.Or(s.Hint, "check client ID and secret, and whether they are of this region, US or EU")
 		}
 	}
 	return s

@@ -84,7 +84,7 @@ func TestAProbeTriesEveryStepAndMakesNothing(t *testing.T) {
 	}{
 		"plain":               {testsupport.Network{}, nil, "connect sign-in ANSWER", "HTTP 405"},
 		"apart":               {apart, nil, "connect sign-in CONNECT ANSWER", "HTTP 405"},
-		"everything":          {whole, nil, "connect proxy tls sign-in CONNECT PROXY TLS ANSWER", "TLS 1.3, certificate of CN=test authority, good for 6 days more; it asks for a client certificate and gets"},
+		"everything":          {whole, nil, "connect proxy tls sign-in CONNECT PROXY TLS ANSWER", "TLS 1.3, certificate of CN=test authority, good for 6 days more; it asks for a client certificate"},
 		"a name":              {apart, func(c *Config) { c.BaseURL = strings.Replace(c.BaseURL, "127.0.0.1", "localhost", 1) }, "connect sign-in CONNECT ANSWER", "127.0.0.1:"},
 		"no such name":        {apart, func(c *Config) { c.LeadsURL = "https://leads.invalid" }, "connect sign-in CONNECT!", "could not be looked up"},
 		"nobody listens":      {apart, func(c *Config) { c.BaseURL = "http://127.0.0.1:1" }, "connect! CONNECT ANSWER", "refused"},
@@ -128,7 +128,7 @@ func TestAProbeTriesEveryStepAndMakesNothing(t *testing.T) {
 func without(with func(*url.URL) *Proxy) func(*url.URL) *Proxy {
 	return func(u *url.URL) *Proxy {
 		p := *with(u)
-		p.user, p.secret = "", ""
+		p.User = nil
 		return &p
 	}
 }

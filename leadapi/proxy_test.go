@@ -400,29 +400,3 @@ func misbehave(c net.Conn, service string, socks bool, step [3]int) {
 	}
 	relay(c, in, to, up, down)
 }
-
-// Two nodes of three are down behind an address that was good a moment ago: connections are made all the same, and no create
-// is held up. Where nothing was ever reached, or nothing is any more, nobody is asked more often than it takes to find out.
-func TestNodesThatAreDown(t *testing.T) {
-	service := answers(t, answerText(201, createdBody))
-	var asked, down atomic.Int64
-	down.Store(2)
-	proxy := connectProxy(t, func(_ net.Conn, _ *http.Request) string {
-		if n := asked.Add(1); n%3 < down.Load() {
-			return answerText(503, "")
-		}
-		return ""
-	})
-	client := signedIn(t, through(t, config(service.address()), proxy.address()))
-	for n := range 12 {
-		if e := fault(t, client); e != nil {
-			t.Errorf("%d: %v", n, e)
-		}
-		client.Close()
-	}
-	down.Store(3)
-	before := asked.Load()
-	if e := fault(t, client); e == nil || asked.Load()-before != 1+redials {
-		t.Errorf("gone: %v after %d tries", e, asked.Load()-before)
-	}
-}

@@ -24,7 +24,7 @@ type request struct {
 	op      string
 	method  string
 	host    *host
-	use     use
+	reuse   bool      // it may go over a used connection
 	target  string    // path, and query where there is one
 	content content   // nil: a request without body
 	bearer  string    // "": no Authorization header
@@ -37,23 +37,18 @@ type request struct {
 
 type content interface{ AppendJSON(b []byte) []byte }
 
-// do is the one way out: it makes a call and reads the answer to its end. read is given the body of a 2xx, and says
-// whether it could be read.
+// do is the one way out: it makes a call. read gets the body of a 2xx and says whether it could be read.
 func (c *Client) do(ctx context.Context, r request, read func(body []byte) bool) (int, *Error) {
 	if ctx.Err() != nil {
 		return 0, interrupted(ctx.Err(), r.op, No)
 	}
-	seen := Call{Kind: r.op, Method: r.method, RequestID: r.id, Began: c.config.Now()}
+	path, _, _ := strings.Cut(r.target, "?")
+	seen := Call{Kind: r.op, Method: r.method, URL: r.host.origin + path, RequestID: r.id, Began: c.config.Now()}
 	r.limit = time.Now().Add(c.config.Timeout)
 	status, fault := c.carry(ctx, r, read, &seen)
 	seen.Status, seen.Fault, seen.Duration = status, fault, c.config.Now().Sub(seen.Began)
-	if c.config.Observe != nil && seen.Sent > 0 {
+	if c.config.Observe != nil {
 		c.config.Observe(seen)
-	}
-	if c.config.Trace != nil {
-		path, _, _ := strings.Cut(r.target, "?")
-		seen.URL = r.host.scheme + "://" + r.host.name + path
-		c.config.Trace(seen)
 	}
 	return status, fault
 }
@@ -70,7 +65,8 @@ func (c *Client) carry(ctx context.Context, r request, read func(body []byte) bo
 	a, err := conn.roundTrip(ctx, r.limit, c.write(&r, conn.restLimit == 0), seen)
 	if err != nil {
 		seen.Cause = redact(err.Error())
-		if seen.Sent > 0 && seen.Reused && conn.closedUnanswered(err) && ctx.Err() == nil && r.host.useOnce() && c.config.SingleUse != nil {
+		closed := seen.Sent > 0 && seen.Reused && conn.closedUnanswered(err) && ctx.Err() == nil
+		if closed && r.host.useOnce() && c.config.SingleUse != nil {
 			c.config.SingleUse(r.host.domain)
 		}
 		if fault := r.host.certificateRefused(conn, err); fault != nil {
@@ -84,17 +80,15 @@ func (c *Client) carry(ctx context.Context, r request, read func(body []byte) bo
 		return status, nil
 	}
 	fault = c.answered(r, a)
-	// An answer that leaves doubt may be another request's, and this one's still to come. After a 421 another node is
-	// wanted.
+	// An answer that leaves doubt may be another request's. After a 421 another node is wanted.
 	keep = keep && fault.Applied == No && fault.Reason != ReasonMisdirected
 	return status, fault
 }
 
-// ready returns a connection over which the request may leave now. The last thing that is looked at is whether the peer
-// has closed it.
+// ready returns a connection over which the request may leave now. Last, it looks whether the peer has closed it.
 func (c *Client) ready(ctx context.Context, r *request, seen *Call) (*conn, *Error) {
 	for {
-		conn, err := r.host.take(ctx, r.limit, r.use)
+		conn, err := r.host.take(ctx, r)
 		if err != nil {
 			seen.Cause = redact(err.Error())
 			return nil, unanswered(ctx, *r, false, err)
@@ -115,9 +109,8 @@ func (c *Client) ready(ctx context.Context, r *request, seen *Call) (*conn, *Err
 	}
 }
 
-// write writes a request, the last on its connection where that is to be closed. Its parts are checked where they come
-// from: addresses and IDs hold no blanks, tokens visible ASCII only. There is never an Idempotency-Key: what lies
-// between us and the service might repeat the request for it.
+// write writes a request; last says that its connection is to be closed. Its parts were checked where they came from.
+// There is never an Idempotency-Key: proxies might repeat the request for it.
 func (c *Client) write(r *request, last bool) []byte {
 	var body []byte
 	if r.content != nil {
@@ -140,8 +133,7 @@ func (c *Client) write(r *request, last bool) []byte {
 	return append(append(b, "\r\n\r\n"...), body...)
 }
 
-// roundTrip sends a request and reads its answer, until limit or the end of ctx. Where seen.Sent stays 0, nothing of
-// the request has left.
+// roundTrip sends a request and reads its answer, until limit or the end of ctx. If seen.Sent is 0, nothing has left.
 func (c *conn) roundTrip(ctx context.Context, limit time.Time, request []byte, seen *Call) (a answer, err error) {
 	_ = c.SetDeadline(limit) // fails for a closed connection only, as the first write then does
 	spared := context.AfterFunc(ctx, func() { _ = c.SetDeadline(longAgo) })
@@ -209,8 +201,7 @@ func (c *conn) receive() (a answer, err error) {
 	return a, nil
 }
 
-// unpack undoes gzip, which is never asked for, and takes away a byte order mark. What is too large is not readable;
-// what is packed otherwise is no JSON.
+// unpack undoes gzip, which is never asked for, and takes away a byte order mark.
 func (a *answer) unpack() {
 	if !a.whole {
 		return
@@ -229,9 +220,8 @@ func (a *answer) unpack() {
 	a.body, a.readable = bytes.TrimPrefix(a.body, []byte("\ufeff")), true
 }
 
-// fieldsOf are the members of the object that body is; none where it cannot be read whole: one JSON object of valid
-// UTF-8, no name twice, nothing behind it. A member may be of another type than expected: the service is in alpha, and
-// a lead's ID must not be lost for a changed counter.
+// fieldsOf are the members of a JSON object; none if it is not one whole object of valid UTF-8 without a name twice. A
+// member may be of any type: the service is in alpha, and a lead's ID must not be lost for a changed counter.
 func fieldsOf(body []byte) (all map[string]jsontext.Value) {
 	if json.Unmarshal(body, &all) != nil {
 		return nil

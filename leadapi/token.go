@@ -12,8 +12,7 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// OAuthClient is what is read of the answer to CreateOAuthClient (section "OAuth client"). The service never shows
-// Secret again.
+// OAuthClient is what CreateOAuthClient returns (section "OAuth client"). The service never shows Secret again.
 type OAuthClient struct{ ID, Secret string }
 
 // Login exchanges a service account's e-mail and password for a temporary token (section "1. Login").
@@ -38,15 +37,15 @@ type account struct {
 
 func (a account) AppendJSON(b []byte) []byte { return appendJSON(b, &a) }
 
-// CreateOAuthClient makes an OAuth client with a temporary token (section "2. Create OAuth client"). It cannot be
-// deleted here.
+// CreateOAuthClient makes an OAuth client with a temporary token (section "2. Create OAuth client").
 func (c *Client) CreateOAuthClient(ctx context.Context, jwt string) (*OAuthClient, error) {
 	if !validToken(jwt) {
 		return nil, unsent("client", ReasonRefused, "the temporary token has characters that a token cannot have")
 	}
 	client := new(OAuthClient)
 	_, fault := c.do(ctx, request{
-		op: "client", method: http.MethodPost, host: c.general, target: c.base + "/v3/oauth2/client", bearer: jwt, success: http.StatusCreated,
+		op: "client", method: http.MethodPost, host: c.general, target: c.base + "/v3/oauth2/client", bearer: jwt,
+		success: http.StatusCreated,
 	}, func(body []byte) bool {
 		a := fieldsOf(body)
 		client.ID, client.Secret = fitting(a["ID"], validID), textOf(a["Secret"])
@@ -74,10 +73,12 @@ func (c *Client) fetch(ctx context.Context, grant, refresh string) (*oauth2.Toke
 	}
 	token, began := new(oauth2.Token), c.config.Now()
 	_, fault := c.do(ctx, request{
-		op: "token", method: http.MethodPost, host: c.general, target: c.base + "/v3/oauth2/token?" + query.Encode(), success: http.StatusOK,
+		op: "token", method: http.MethodPost, host: c.general, target: c.base + "/v3/oauth2/token?" + query.Encode(),
+		success: http.StatusOK,
 	}, func(body []byte) bool {
 		a := fieldsOf(body)
-		token.AccessToken, token.RefreshToken = fitting(a["access_token"], validToken), fitting(a["refresh_token"], validToken)
+		token.AccessToken = fitting(a["access_token"], validToken)
+		token.RefreshToken = fitting(a["refresh_token"], validToken)
 		// The service's word for its life is a hint: nonsense counts as the specified default, and a life too short to
 		// work with is stretched, since a 401 renews the token in any case.
 		seconds, _ := strconv.ParseFloat(string(a["expires_in"]), 64)
@@ -138,7 +139,7 @@ func (k *keeper) get(ctx context.Context) (*oauth2.Token, *Error) {
 	renewals := k.renewals.Load()
 	select {
 	case k.lock <- struct{}{}:
-		defer k.unlock()
+		defer func() { <-k.lock }()
 	case <-ctx.Done():
 		return nil, interrupted(ctx.Err(), "token", No)
 	}
@@ -168,8 +169,6 @@ func (k *keeper) get(ctx context.Context) (*oauth2.Token, *Error) {
 	k.fault = nil
 	return k.token, nil
 }
-
-func (k *keeper) unlock() { <-k.lock }
 
 // request gets the token that another process has got meanwhile, or a new one, which is then kept for the others. The
 // store is a convenience: where it cannot be used, the account signs in by itself.
@@ -209,8 +208,7 @@ func (k *keeper) request(ctx context.Context) (token *oauth2.Token, state tokenS
 	return token, state, fault
 }
 
-// serves tells whether a kept token can be used without renewing it: it was issued, by the clock, and is not to be
-// renewed yet.
+// serves tells whether a kept token was issued, by the clock, and is not to be renewed yet.
 func (k *keeper) serves(kept *oauth2.Token) bool {
 	now := k.now()
 	return validToken(kept.AccessToken) && !now.Before(issued(kept)) && now.Before(renewAt(kept))
@@ -221,8 +219,7 @@ func life(t *oauth2.Token) time.Duration { return time.Duration(t.ExpiresIn) * t
 
 func issued(t *oauth2.Token) time.Time { return t.Expiry.Add(-life(t)) }
 
-// renewAt is when 80 % of the life of a token are over, at the earliest renewPause after it was issued. A life that
-// cannot be is over at once.
+// renewAt is when 80 % of a token's life are over, but not before renewPause. An impossible life is over at once.
 func renewAt(t *oauth2.Token) time.Time {
 	if life(t) <= 0 || life(t) > longestLife {
 		return issued(t)
@@ -230,9 +227,8 @@ func renewAt(t *oauth2.Token) time.Time {
 	return issued(t).Add(max(life(t)*8/10, renewPause))
 }
 
-// ask asks the service for a token: by refresh token first, by client credentials when that fails. A refresh token is
-// tried once, since the service may have used it up without our hearing of it; not at all once two new tokens running
-// were refused.
+// ask asks the service for a token, by refresh token first, then by client credentials. A refresh token is tried once:
+// the service may have used it up in silence. After two refused tokens it is not tried.
 func (k *keeper) ask(ctx context.Context) (*oauth2.Token, *Error) {
 	if k.refresh != "" && k.refusals < 2 {
 		token, fault := k.fetch(ctx, "refresh_token", k.refresh)
@@ -247,7 +243,7 @@ func (k *keeper) ask(ctx context.Context) (*oauth2.Token, *Error) {
 // accept notes that a request with the token succeeded.
 func (k *keeper) accept(token *oauth2.Token) {
 	k.lock <- struct{}{}
-	defer k.unlock()
+	defer func() { <-k.lock }()
 	if token != k.token {
 		return
 	}
@@ -261,7 +257,7 @@ func (k *keeper) accept(token *oauth2.Token) {
 // newly issued tokens running were refused. A token that has been accepted before has merely expired.
 func (k *keeper) refuse(token *oauth2.Token) int {
 	k.lock <- struct{}{}
-	defer k.unlock()
+	defer func() { <-k.lock }()
 	if token != k.token {
 		return k.refusals
 	}

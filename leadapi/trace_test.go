@@ -25,7 +25,7 @@ func TestCausesOfFailures(t *testing.T) {
 		if address == silent.address() {
 			c.Timeout = 300 * time.Millisecond
 		}
-		c.Trace = func(call Call) { seen = call }
+		c.Observe = func(call Call) { seen = call }
 		client := withToken(connect(t, c))
 		client.Reach(context.Background())
 		if !strings.Contains(seen.Cause, want) {

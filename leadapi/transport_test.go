@@ -187,24 +187,12 @@ func TestConnectionsAreBoundedAndKept(t *testing.T) {
 	}
 }
 
-func TestObserveSeesEachRequestThatLeft(t *testing.T) {
-	var seen []Call
-	c := config(answers(t, answerText(201, createdBody)).address())
-	c.Observe = func(call Call) { seen = append(seen, call) }
-	fault(t, signedIn(t, c))
-	c.LeadsURL = "http://127.0.0.1:1"
-	fault(t, signedIn(t, c))
-	if len(seen) != 1 || seen[0].Kind != "create" || seen[0].Status != 201 || seen[0].Duration <= 0 {
-		t.Errorf("saw %v", seen)
-	}
-}
-
-// Trace sees calls that never left, too, and on which connections they went.
-func TestTraceSeesEachCall(t *testing.T) {
+// Observe sees calls that never left, too, and on which connections they went.
+func TestObserveSeesEachCall(t *testing.T) {
 	var seen []Call
 	s := answers(t, answerText(201, createdBody))
 	c := config(s.address())
-	c.Trace = func(call Call) { seen = append(seen, call) }
+	c.Observe = func(call Call) { seen = append(seen, call) }
 	client := signedIn(t, c)
 	for range 2 {
 		fault(t, client)

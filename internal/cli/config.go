@@ -161,7 +161,7 @@ func (p *program) configCheck(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	api.Timeout, api.UserAgent, api.Trace = c.Duration("timeout"), "leadferry/"+Version, trace(log)
+	api.Timeout, api.UserAgent, api.Observe = c.Duration("timeout"), "leadferry/"+Version, trace(log)
 	client, err := leadapi.New(api)
 	if err != nil {
 		return err

@@ -163,7 +163,7 @@ func (p *program) connect(c *cli.Context, o *importer.Options) (closeService fun
 	m := p.ledger(c)
 	o.Require, o.Open = c.Bool("require-checkpoint"), m.Opener(o)
 	o.Witnesses, o.Answer, o.Machine = m.Witnesses(), c.String("new-checkpoint"), m.Machine
-	o.Client.Trace, o.Client.SingleUse, o.Client.UserAgent = trace(o.Log), singleUse(o.Log), "leadferry/"+Version
+	o.Client.Observe, o.Client.SingleUse, o.Client.UserAgent = trace(o.Log), singleUse(o.Log), "leadferry/"+Version
 	o.Client.RequestIDHeader = p.settings.Load().Get(connection.RequestIDHeader)
 	o.Client.Concurrency, o.Client.Timeout = o.Concurrency, c.Duration("timeout")
 	return closeService, nil

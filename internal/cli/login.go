@@ -76,7 +76,7 @@ func (p *program) login(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	api := leadapi.Config{BaseURL: set.Target().BaseURL, Timeout: c.Duration("timeout"), UserAgent: "leadferry/" + Version, Trace: trace(log)}
+	api := leadapi.Config{BaseURL: set.Target().BaseURL, Timeout: c.Duration("timeout"), UserAgent: "leadferry/" + Version, Observe: trace(log)}
 	if err := set.Reach(&api); err != nil {
 		return err
 	}
