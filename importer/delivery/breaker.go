@@ -18,18 +18,15 @@ const (
 	reachLimit   = 10 * time.Second // for an answer, any at all
 )
 
-// Breaker is where every request waits before it leaves, in one queue. Nobody passes while the service asked to wait;
-// one at a time does while it gives no answers (contact), else as many as it bears (load) and --rate allows (pace); and
-// creates one at a time until one has left no doubt (creates). Each of these is a small machine that knows neither
-// clock nor lock.
+// Breaker is where every request waits before it leaves, in one queue. Four small machines say who may: contact, load,
+// pace and creates. What the service asked to wait holds back everybody.
 type Breaker struct {
 	MaxWait time.Duration       // how long the service may stay silent; it changes while nothing is under way, or not at all
 	Asked   func(time.Duration) // told of waits that the service asks for; nil: nobody else sends to it
 
 	mu      sync.Mutex
-	queue   []*waiter   // requests that may not leave yet, in the order in which they came
+	queue   []*waiter   // in the order in which they came
 	timer   *time.Timer // looks at the queue again; nil: none was needed yet
-	others  int         // rows that will come into the queue as soon as they have a place of their own
 	opens   time.Time   // nobody passes before
 	contact contact
 	load    load
@@ -103,15 +100,15 @@ func (b *Breaker) then(change func(now time.Time)) {
 // admit goes through the queue and lets out who may leave, or never will. It looks at stopping under the lock: what
 // ends the run because of an answer does so before it lets another create pass.
 func (b *Breaker) admit(now time.Time) {
-	held := hurdle{}
+	wait, full := time.Duration(0), false
 	b.queue = slices.DeleteFunc(b.queue, func(w *waiter) bool {
 		switch {
 		case w.stopping.Err() != nil || b.over(w.kind):
 			w.err = ErrStopping
-		case held.why != nothing || w.kind == Create && !b.creates.may(): // the others need not wait for what a create has shown
+		case full || w.kind == Create && !b.creates.may(b.creates.inFlight): // the others need not wait for a create
 			return false
 		default:
-			if held = b.hurdle(now); held.why != nothing {
+			if wait, full = b.holds(now); full {
 				return false
 			}
 			w.pass = b.leave(w.kind, now)
@@ -119,49 +116,29 @@ func (b *Breaker) admit(now time.Time) {
 		close(w.decided)
 		return true
 	})
-	if held.why != moment {
+	if wait <= 0 {
 		return
 	}
 	if b.timer == nil {
-		b.timer = time.AfterFunc(held.wait, func() { b.then(func(time.Time) {}) })
+		b.timer = time.AfterFunc(wait, func() { b.then(func(time.Time) {}) })
 	}
-	b.timer.Reset(held.wait)
+	b.timer.Reset(wait)
 }
 
-// hurdle is what keeps a request from leaving.
-type hurdle struct {
-	why  obstacle
-	wait time.Duration // for a moment
-}
-
-type obstacle uint8
-
-const (
-	nothing obstacle = iota
-	moment           // it is too early
-	place            // as many are under way as may be
-	answer           // what another one is answered decides
-)
-
-// hurdle is what keeps any request from leaving now.
-func (b *Breaker) hurdle(now time.Time) hurdle {
-	if d := max(b.opens.Sub(now), b.contact.probeAt.Sub(now)); d > 0 {
-		return hurdle{moment, d}
+// holds reports whether no request may leave now, and for how long; 0: until another one ends.
+func (b *Breaker) holds(now time.Time) (wait time.Duration, all bool) {
+	if wait = max(b.opens.Sub(now), b.contact.probeAt.Sub(now)); wait > 0 {
+		return wait, true
 	}
-	switch {
-	case b.load.inFlight >= b.load.limit:
-		return hurdle{why: place}
-	case b.contact.probing || b.load.inFlight >= int(b.load.window):
-		return hurdle{why: answer}
+	if b.contact.probing || b.load.inFlight >= int(b.load.window) {
+		return 0, true
 	}
-	if d := b.pace.wait(now); d > 0 {
-		return hurdle{moment, d}
-	}
-	return hurdle{}
+	wait = max(b.pace.wait(now), 0)
+	return wait, wait > 0
 }
 
 func (b *Breaker) over(kind Kind) bool {
-	return b.ended != nil || b.contact.state == gone || kind == Create && b.creates.state == tripped
+	return b.ended != nil || b.contact.gone || kind == Create && b.creates.state == tripped
 }
 
 // leave takes down that a request leaves.
@@ -181,33 +158,38 @@ func (b *Breaker) leave(kind Kind, now time.Time) Pass {
 func (b *Breaker) Leaves(kind string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.ended == nil && !time.Now().Before(b.opens) && (kind != "create" || b.creates.sends())
+	if b.ended != nil || time.Now().Before(b.opens) {
+		return false
+	}
+	return kind != "create" || !b.creates.ask && b.creates.may(b.creates.inFlight-1)
 }
 
 // back takes a pass back with the error that its request ended with, nil for none; again says that a create answered so
 // may be sent again. Where the answer asks to wait, all wait: for backoff, unless it says how long.
 func (b *Breaker) back(p Pass, e *leadapi.Error, again bool, backoff time.Duration) {
-	if e != nil && e.AsksToWait() {
-		b.throttle(waitOf(e, backoff)) // before the place is another's
+	if e != nil && e.AsksToWait() { // before the place is another's
+		d := backoff
+		if e.HasRetryAfter {
+			d = max(e.RetryAfter, leastThrottle)
+		}
+		b.throttle(d)
 	}
 	b.then(func(now time.Time) {
 		b.load.inFlight--
 		switch {
-		case e == nil:
-			b.load.bore()
-			b.contact.heard(p)
-		case unsent(e):
+		case e != nil && unsent(e):
 			b.contact.unused(p)
-		case e.Op == "token" || e.Status == 0:
+			return
+		case e != nil && (e.Op == "token" || e.Status == 0):
 			b.silence(p, e, now)
-		default:
+			return
+		}
+		b.contact.heard(p)
+		if e != nil && (e.AsksToWait() || e.Unavailable()) {
+			b.load.failed(p, now)
 			b.creates.ask = b.creates.ask || p.kind == Create && e.Unavailable() && !again
-			if e.AsksToWait() || e.Unavailable() {
-				b.load.failed(p, now)
-			} else {
-				b.load.bore()
-			}
-			b.contact.heard(p)
+		} else {
+			b.load.bore()
 		}
 	})
 }
@@ -218,10 +200,9 @@ func (b *Breaker) silence(p Pass, e *leadapi.Error, now time.Time) {
 	b.fault = e
 	doubt := p.kind == Create && e.Left()
 	b.creates.ask = b.creates.ask || doubt
-	if doubt && !p.probe {
-		return
+	if !doubt || p.probe {
+		b.contact.unheard(p, now, b.MaxWait)
 	}
-	b.contact.unheard(p, now, b.MaxWait)
 }
 
 // answers notes that the service has answered what was asked before a create: creates may leave again.
@@ -243,7 +224,7 @@ func (b *Breaker) Beware() { b.creates.ask, b.creates.wary = true, true }
 // end lets nothing pass any more.
 func (b *Breaker) end(why *End) { b.then(func(time.Time) { b.ended = why }) }
 
-// throttle closes the breaker for everybody for d, as the service asked.
+// throttle closes the breaker for d, as the service asked, and tells the others who send to it.
 func (b *Breaker) throttle(d time.Duration) {
 	if b.Hold(d) && b.Asked != nil {
 		b.Asked(d)
@@ -282,33 +263,16 @@ func (b *Breaker) InFlight() (now, most int) {
 	return b.load.inFlight, b.load.most
 }
 
-// WhileWaiting counts a row among those that wait for a place, as long as wait takes.
-func (b *Breaker) WhileWaiting(wait func()) {
-	b.mu.Lock()
-	b.others++
-	b.mu.Unlock()
-	wait()
-	b.mu.Lock()
-	b.others--
-	b.mu.Unlock()
-}
-
-// Ahead is how many rows wait for nothing but a place, less the places that are free. It knows none where some wait for
-// what an answer brings, which may have to be durable first.
-func (b *Breaker) Ahead() (rows int, known bool) {
+// Ahead is how many requests wait for nothing but a place, less the places that are free. It knows none where some wait
+// for what an answer brings, which may have to be durable first.
+func (b *Breaker) Ahead() (requests int, known bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	rows = b.others + b.load.inFlight - b.load.limit
 	if len(b.queue) == 0 {
-		return rows, true
+		return b.load.inFlight - b.load.limit, true
 	}
-	switch b.hurdle(time.Now()).why {
-	case moment:
-		return rows, true
-	case place:
-		return rows + len(b.queue), true
-	}
-	return 0, false
+	wait, all := b.holds(time.Now())
+	return len(b.queue) + b.load.inFlight - b.load.limit, all && (wait > 0 || b.load.inFlight >= b.load.limit)
 }
 
 // backoffFor is how long the n-th retry of a row waits, n from 1.

@@ -50,35 +50,31 @@ func (b *Breaker) Over() *End {
 	case b.ended != nil:
 		return b.ended
 	case b.creates.state == tripped && b.creates.wary:
-		return &End{
-			Reason: "the run before stopped for doubts, and the first create of this one left doubt, too",
-			Hint:   "find out from its error why the service gives no usable answers, and settle what is in doubt, before going on",
-		}
+		return &End{"the run before stopped for doubts, and the first create of this one left doubt, too", settleFirst}
 	case b.creates.state == tripped:
-		return &End{
-			Reason: fmt.Sprintf("%d creates in a row, each sent alone, left doubt whether a lead was made", MostDoubts),
-			Hint:   "find out from their errors why the service gives no usable answers before going on; what is in doubt stays so until a person has looked",
-		}
-	case b.contact.state == gone:
+		return &End{fmt.Sprintf("%d creates in a row, each sent alone, left doubt whether a lead was made", MostDoubts), settleFirst}
+	case b.contact.gone:
 		return unreached(b.fault)
 	}
 	return nil
 }
+
+const settleFirst = "find out from their errors why the service gives no usable answers, and settle what is in doubt, before going on"
 
 // unreached is the end of a silence that was too long, by the last error in it.
 func unreached(e *leadapi.Error) *End {
 	switch {
 	case e.Op == "token" && e.Status != 0:
 		return &End{
-			Reason: fmt.Sprintf("sign-in got no token (HTTP %d): %s", e.Status, e.Message),
-			Hint:   "check the base URL, unless the service is out of order: what answers there may be something else, such as the page of a proxy",
+			fmt.Sprintf("sign-in got no token (HTTP %d): %s", e.Status, e.Message),
+			"check the base URL, unless the service is out of order: what answers there may be something else, such as the page of a proxy",
 		}
 	case e.Unavailable():
-		return &End{Reason: "the service has answered with HTTP 503 for as long as --max-wait allows"}
+		return &End{"the service has answered with HTTP 503 for as long as --max-wait allows", ""}
 	case !e.Left():
-		return &End{Reason: "the service cannot be reached: " + e.Message, Hint: e.Hint}
+		return &End{"the service cannot be reached: " + e.Message, e.Hint}
 	}
-	return &End{Reason: "the service has given no answer for as long as --max-wait allows: " + e.Message, Hint: e.Hint}
+	return &End{"the service has given no answer for as long as --max-wait allows: " + e.Message, e.Hint}
 }
 
 // Paused says in a word why requests wait now, or nothing.
@@ -89,9 +85,9 @@ func (b *Breaker) Paused() string {
 	switch {
 	case time.Now().Before(b.opens):
 		return "the service asked to wait"
-	case b.contact.state == silent && b.fault.Unavailable():
+	case b.contact.silent && b.fault.Unavailable():
 		return "the service answers with HTTP 503" + singleProbe
-	case b.contact.state == silent:
+	case b.contact.silent:
 		return "no answer from the service" + singleProbe + ": " + b.fault.Message
 	case b.creates.state == singly && b.creates.doubts > 0:
 		return "a create left doubt, trying with one at a time"

@@ -2,65 +2,52 @@ package delivery
 
 import "time"
 
-// The machines of the breaker. It holds its lock whenever it asks them.
+// The machines of the breaker. It holds its lock whenever it asks them, and hands them the time.
 
-// contact knows whether the service gives answers, any at all. While it gives none, one request at a time finds out.
-// Only the answer to that probe ends the silence: what left before tells nothing new.
+// contact knows whether the service gives answers, any at all. While it gives none, one request at a time finds out:
+// only the answer to that probe ends the silence. Requests that left before it tell nothing new.
 type contact struct {
-	state   contactState
+	silent  bool
 	silence int           // how many there have been
-	probing bool          // a probe is under way
 	since   time.Time     // when the silence began
-	probeAt time.Time     // no probe leaves before
-	backoff time.Duration // before the next probe; the first of all leaves at once: one broken connection is no reason to pause
+	probing bool          // a probe is under way
+	probeAt time.Time     // none leaves before
+	backoff time.Duration // before the next probe. The first of all leaves at once: one broken connection is no reason to pause
+	gone    bool          // silent for too long: nothing leaves any more
 }
-
-type contactState uint8
-
-const (
-	answering contactState = iota
-	silent
-	gone // silent for too long: nobody passes any more
-)
 
 func (c *contact) leave(p *Pass) {
-	p.silence, p.probe = c.silence, c.state == silent
-	c.probing = p.probe
+	p.silence, p.probe, c.probing = c.silence, c.silent, c.silent
 }
 
-// probes reports whether a pass is the probe of the silence that there is now.
-func (c *contact) probes(p Pass) bool { return c.state == silent && p.probe && p.silence == c.silence }
-
-// heard notes an answer. Those of other nodes weigh against the silence of one.
 func (c *contact) heard(p Pass) {
 	switch {
-	case c.probes(p):
+	case p.silence != c.silence:
+	case p.probe && c.silent:
 		*c = contact{silence: c.silence, backoff: c.backoff}
-	case c.state == answering && p.silence == c.silence:
+	case !c.silent:
 		c.backoff /= 2
 	}
 }
 
-// unheard notes a request without any answer.
 func (c *contact) unheard(p Pass, now time.Time, maxWait time.Duration) {
 	switch {
-	case c.probes(p):
-		c.probing = false
-	case c.state == answering && p.silence == c.silence:
-		c.state, c.silence, c.since = silent, c.silence+1, now
-	default:
+	case p.silence != c.silence || c.silent && !p.probe:
 		return
+	case c.silent:
+		c.probing = false
+	default:
+		c.silent, c.silence, c.since = true, c.silence+1, now
 	}
 	c.probeAt = now.Add(min(jitter(c.backoff), c.since.Add(maxWait).Sub(now)))
 	c.backoff = min(max(2*c.backoff, firstBackoff), maxProbing)
-	if now.Sub(c.since) >= maxWait {
-		c.state = gone
-	}
+	c.gone = now.Sub(c.since) >= maxWait
 }
 
-func (c *contact) unused(p Pass) { c.probing = c.probing && !c.probes(p) }
+// unused notes that a request did not leave after all.
+func (c *contact) unused(p Pass) { c.probing = c.probing && !(p.probe && p.silence == c.silence) }
 
-// load bounds how many requests are under way, by --concurrency and by what the service has borne of late.
+// load bounds how many requests are under way: by --concurrency, and by half after each one that was too much.
 type load struct {
 	limit    int
 	window   float64   // of limit, at least 1
@@ -74,18 +61,17 @@ func (l *load) leave() {
 	l.most = max(l.most, l.inFlight)
 }
 
-// bore notes that the service bore one request more: the window grows by one for as many as it lets through at once.
+// bore notes an answer: the window grows by one for as many answers as it lets requests through.
 func (l *load) bore() { l.window = min(l.window+1/l.window, float64(l.limit)) }
 
-// failed notes that it was too much: half as many go on. Those that were under way by then tell nothing new.
+// failed notes that a request was too much. Those that left before the last cut tell nothing new.
 func (l *load) failed(p Pass, now time.Time) {
 	if p.since.After(l.cut) {
 		l.window, l.cut = max(l.window/2, 1), now
 	}
 }
 
-// MostDoubts is how many creates in a row, each sent alone, may leave doubt. What was under way when the first of them
-// did counts as one.
+// MostDoubts is how many creates in a row, each sent alone, may leave doubt. Those under way with the first count as one.
 const MostDoubts = 4
 
 // Proof is what a create has shown of the service.
@@ -103,9 +89,9 @@ const (
 type creates struct {
 	state    createState
 	inFlight int
-	doubts   int       // creates in a row that left doubt, what was under way with the first counted as one
+	doubts   int       // in a row
 	first    time.Time // when the first of them left
-	ask      bool      // one got no answer at all, or a 503: none leaves before the service has answered something else
+	ask      bool      // one got no answer, or a 503: none leaves before the service has answered something else
 	wary     bool      // the run before stopped for doubts: the first doubt ends this one
 }
 
@@ -118,13 +104,8 @@ const (
 	tripped                    // no more: too many in a row left doubt
 )
 
-// may reports whether a create may pass.
-func (c *creates) may() bool { return c.state == freely || c.state == singly && c.inFlight == 0 }
-
-// sends reports whether a create that has passed may still leave.
-func (c *creates) sends() bool {
-	return !c.ask && (c.state == freely || c.state == singly && c.inFlight == 1)
-}
+// may reports whether a create may leave beside so many others.
+func (c *creates) may(others int) bool { return c.state == freely || c.state == singly && others == 0 }
 
 func (c *creates) leave(p *Pass) {
 	c.inFlight++
@@ -134,14 +115,15 @@ func (c *creates) leave(p *Pass) {
 // back notes what a create has shown.
 func (c *creates) back(p Pass, shown Proof) {
 	c.inFlight--
+	alone := p.single && c.state == singly
 	switch {
-	case shown == Usable && p.single && c.state == singly:
+	case shown == Usable && alone:
 		c.state, c.doubts, c.wary = freely, 0, false
-	case shown == Usable && c.state == singly && p.since.After(c.first): // not alone, so it ends the row of doubts without setting creates free
+	case shown == Usable && c.state == singly && p.since.After(c.first): // it left after the doubt, but not alone
 		c.doubts = 0
 	case shown == Doubtful && c.state == freely:
 		c.state, c.doubts, c.first = singly, 1, p.since
-	case shown == Doubtful && p.single && c.state == singly:
+	case shown == Doubtful && alone:
 		if c.doubts++; c.doubts >= MostDoubts || c.wary {
 			c.state = tripped
 		}
@@ -172,7 +154,7 @@ type piece struct {
 // wait is how long a request has to wait, 0 when it may leave.
 func (s *pace) wait(now time.Time) time.Duration {
 	if s.ask == nil {
-		return max(s.next.Sub(now), 0)
+		return s.next.Sub(now)
 	}
 	for len(s.pieces) > 0 && (s.pieces[0].left == 0 || now.Sub(s.pieces[0].from) > maxLate) {
 		s.pieces = s.pieces[1:]
@@ -184,7 +166,7 @@ func (s *pace) wait(now time.Time) time.Duration {
 	if len(s.pieces) == 0 {
 		return maxBackoff // Grant looks at the queue again
 	}
-	return max(s.next.Sub(now), s.pieces[0].from.Sub(now), 0)
+	return max(s.next.Sub(now), s.pieces[0].from.Sub(now))
 }
 
 func (s *pace) leave(now time.Time) {

@@ -1,13 +1,13 @@
-// Package delivery sends requests: it says when each may leave, which are sent again, and when there is no sense in
-// going on. It knows requests and answers, and nothing of rows.
+// Package delivery sends requests: it says when each may leave, which are sent again, and when to stop. It knows requests
+// and answers, and nothing of rows.
 //
-//	Retrier.Deliver ─▶ [Breaker: enter] ─▶ call ─▶ what does the answer say?
-//	       ▲                                         │ final: the caller's; a create's is concluded
-//	       └── at once, or after a pause ────────────┘ it was not applied, or may be sent twice
+//	Retrier.Create, Repeat ─▶ [Breaker: enter] ─▶ call ─▶ what does the answer say?
+//	       ▲                                                │ final: the caller's, who concludes a create
+//	       └── at once, or after a pause ───────────────────┘ it was not applied, or may be applied twice
 //
-// The Breaker knows whether the service gives answers (contact), how many requests it bears (load), what --rate or the
-// fleet lets leave (pace), and whether its answers to creates leave doubt (creates). A create that may have been
-// applied is never sent again.
+// The Breaker knows whether the service answers (contact), how many requests it bears (load), what --rate or the fleet
+// lets leave (pace), and whether answers to creates leave doubt (creates). A create that may have been applied is never
+// sent again.
 package delivery
 
 import (
@@ -19,15 +19,14 @@ import (
 	"leadferry/leadapi"
 )
 
-// ResendOn says which answers mean that a create was not applied, beyond those
-// that say so by themselves (INTERFACE, "When a create is sent again").
+// ResendOn says which answers mean that a create was not applied, beyond those that say so by themselves (INTERFACE,
+// "When a create is sent again").
 type ResendOn struct {
 	NoDefault bool         // 429 does not count
 	Codes     map[int]bool // further HTTP statuses
 }
 
-// Retrier is the one place where requests are sent again. It asks the client's errors
-// whether the request was applied, and makes all of them pass one breaker.
+// Retrier is the one place where requests are sent again. It asks the client's errors whether the request was applied.
 type Retrier struct {
 	Breaker *Breaker
 	Retries int // further tries of a request that was answered and may be sent again
@@ -48,12 +47,12 @@ func (c *Retrier) Repeat(ctx, leaving context.Context, call func(ctx context.Con
 }
 
 // deliver calls until the answer is final, after a 421 with the wish for a new connection; nothing leaves once leaving
-// has ended. An error of call that is not the client's says that nothing has left, and is final. It returns nil, the
-// last error of the service or of call, ErrStopping when the request is known not to have been applied and the run
-// stops, or an *End; tries counts the requests that left.
-func (c *Retrier) deliver(ctx, leaving context.Context, kind Kind, last *Pass, call func(ctx context.Context, anew bool) error) (tries int, err error) {
+// has ended. It returns nil, the last error of the client or of call, ErrStopping when the request was not applied and
+// the run stops, or an *End; tries counts the requests that left. An error of call that is not the client's is final:
+// nothing has left.
+func (c *Retrier) deliver(ctx, leaving context.Context, kind Kind, pass *Pass, call func(ctx context.Context, anew bool) error) (tries int, err error) {
 	for failures, unauthorized, misdirected := 0, 0, 0; ; {
-		if err := c.enter(leaving, kind, last); err != nil {
+		if err := c.enter(leaving, kind, pass); err != nil {
 			return tries, err
 		}
 		err = call(ctx, misdirected > 0)
@@ -67,7 +66,7 @@ func (c *Retrier) deliver(ctx, leaving context.Context, kind Kind, last *Pass, c
 			e = heldBack
 		}
 		backoff := backoffFor(failures + 1)
-		c.Breaker.back(*last, e, answered && c.Unapplied(e), backoff)
+		c.Breaker.back(*pass, e, answered && c.Unapplied(e), backoff)
 		if err == nil || !answered {
 			return tries, err
 		}
@@ -75,7 +74,7 @@ func (c *Retrier) deliver(ctx, leaving context.Context, kind Kind, last *Pass, c
 		if next == final {
 			return tries, err
 		}
-		c.Breaker.Conclude(last, NothingShown)
+		c.Breaker.Conclude(pass, NothingShown)
 		switch e.Status {
 		case http.StatusUnauthorized:
 			unauthorized++
@@ -102,19 +101,19 @@ func unsent(e *leadapi.Error) bool {
 	return e.Status == 0 && (e.Reason == leadapi.ReasonHeld || e.Reason == leadapi.ReasonRefused)
 }
 
-// enter waits until a request may leave: a create, where that is wanted, after the service has answered something else.
-func (c *Retrier) enter(leaving context.Context, kind Kind, last *Pass) (err error) {
+// enter waits until a request may leave. Before a create it has the service answer something else, where that is wanted.
+func (c *Retrier) enter(leaving context.Context, kind Kind, pass *Pass) (err error) {
 	for {
-		*last, err = c.Breaker.enter(leaving, kind)
-		if err != nil || !last.ask {
+		*pass, err = c.Breaker.enter(leaving, kind)
+		if err != nil || !pass.ask {
 			return err
 		}
 		if c.Reach == nil {
 			c.Breaker.answers()
 			return nil
 		}
-		err = c.preflight(leaving, *last)
-		if c.Breaker.Conclude(last, NothingShown); err != nil {
+		err = c.preflight(leaving, *pass)
+		if c.Breaker.Conclude(pass, NothingShown); err != nil {
 			return err
 		}
 	}
@@ -131,14 +130,12 @@ func (c *Retrier) preflight(leaving context.Context, p Pass) error {
 		e = heldBack
 	}
 	c.Breaker.back(p, e, false, backoffFor(1))
-	if e == nil {
-		c.Breaker.answers()
-		return nil
+	if e != nil {
+		if end := halts(e); end != nil {
+			return end
+		}
 	}
-	if end := halts(e); end != nil {
-		return end
-	}
-	if e.Status != 0 && !e.Unavailable() {
+	if e == nil || e.Status != 0 && !e.Unavailable() {
 		c.Breaker.answers()
 	}
 	return nil
@@ -149,7 +146,7 @@ type nextTry uint8
 
 const (
 	final    nextTry = iota
-	atOnce           // it is sent again as soon as the breaker lets it
+	atOnce           // as soon as the breaker lets it
 	retrying         // the same after a pause, as one of the row's retries
 )
 
@@ -162,13 +159,12 @@ func (c *Retrier) decide(kind Kind, e *leadapi.Error) (nextTry, error) {
 		}
 		return final, end
 	}
+	unconnected := !e.Left() && e.Reason != leadapi.ReasonRefused && e.Reason != leadapi.ReasonHeld // or without a token
+	if end := c.Breaker.Over(); end != nil && unconnected {
+		return final, end
+	}
 	switch {
-	case e.Reason == leadapi.ReasonHeld, e.Status == http.StatusUnauthorized && e.Op != "token", e.Status == http.StatusMisdirectedRequest:
-		return atOnce, e
-	case !e.Left() && e.Reason != leadapi.ReasonRefused: // no connection, or no token
-		if end := c.Breaker.Over(); end != nil {
-			return final, end
-		}
+	case unconnected, e.Reason == leadapi.ReasonHeld, e.Status == http.StatusUnauthorized, e.Status == http.StatusMisdirectedRequest:
 		return atOnce, e
 	case kind == Create && c.Unapplied(e), kind == Repeatable && (e.Status == 0 || Transient(e.Status)):
 		if c.Breaker.Over() == nil {
@@ -180,10 +176,8 @@ func (c *Retrier) decide(kind Kind, e *leadapi.Error) (nextTry, error) {
 
 // sleep waits before a row's next try.
 func sleep(leaving context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return true
 	case <-leaving.Done():
 		return false
@@ -192,14 +186,6 @@ func sleep(leaving context.Context, d time.Duration) bool {
 
 // leastThrottle keeps a service that asks to wait 0 seconds from being asked at once.
 const leastThrottle = 250 * time.Millisecond
-
-// waitOf is how long an answer asks to wait; backoff where it does not say.
-func waitOf(e *leadapi.Error, backoff time.Duration) time.Duration {
-	if e.HasRetryAfter {
-		return max(e.RetryAfter, leastThrottle)
-	}
-	return backoff
-}
 
 // Unapplied reports whether a create answered so may be sent again.
 func (c *Retrier) Unapplied(e *leadapi.Error) bool {
