@@ -26,7 +26,7 @@ func TestARowInDoubtShowsTheIDOfItsLastAttempt(t *testing.T) {
 		tr.service.see = func(key string, r *leadapi.CreateRequest) {
 			mu.Lock()
 			defer mu.Unlock()
-			if id := kept(key).RequestID; len(r.RequestID) != 36 || id[:34] != r.RequestID[:34] {
+			if id := kept(key).RequestID; id == "" || !strings.HasPrefix(r.RequestID, id+"-") {
 				t.Errorf("row %s left with ID %q, kept is %q", key, r.RequestID, id)
 			}
 			sent[key] = append(sent[key], r.RequestID)
@@ -44,7 +44,7 @@ func TestARowInDoubtShowsTheIDOfItsLastAttempt(t *testing.T) {
 		all := map[string]bool{}
 		for key, ids := range sent {
 			for i, id := range ids {
-				if all[id] || !strings.HasSuffix(id, []string{"01", "02"}[i]) {
+				if all[id] || !strings.HasSuffix(id, []string{"-1", "-2"}[i]) {
 					t.Errorf("row %s, attempt %d: %s", key, i+1, id)
 				}
 				all[id] = true

@@ -59,7 +59,7 @@ func TestWhichProxyIsUsed(t *testing.T) {
 		{nil, without(), "base-url-proxy", "none", "default"},
 		{nil, nil, "base-url-proxy", "", ""},
 		{env{"HTTPS_PROXY": "http://x"}, with(p, "--proxy", ""), "base-url-proxy", "not usable: --proxy is empty", "flag --proxy"},
-		{env{"LEADFERRY_REQUEST_ID_HEADER": "Host"}, p, "request-id-header", "not usable: the header for request IDs does not end in ID, so it may have a meaning of its own in HTTP", "environment LEADFERRY_REQUEST_ID_HEADER"},
+		{env{"LEADFERRY_REQUEST_ID_HEADER": "Host"}, p, "request-id-header", "not usable: the header for request IDs is none that can carry one", "environment LEADFERRY_REQUEST_ID_HEADER"},
 		{nil, []string{"--sandbox", "--request-id-header", "X-Request-ID"}, "request-id-header", "X-Request-ID", "flag --request-id-header"},
 		{env{"HTTPS_PROXY": "ftp://u:pl4nted@x"}, without(), "base-url-proxy", "not usable: environment HTTPS_PROXY: the proxy must begin with http://, https:// or socks5://", "environment HTTPS_PROXY"},
 		{nil, local, "ca-file", "not usable: " + filepath.Join(filepath.Dir(path), "no.pem") + ": there is no such file", "profile local (" + path + ":3)"},
@@ -95,7 +95,7 @@ func TestNetworkSettingsThatCannotBe(t *testing.T) {
 		{[]string{"--proxy", "http://u:pl4nted/x@proxy"}, []string{"flag --proxy: the proxy ", "hint: "}},
 		{[]string{"--ca-file", "no-such.pem"}, []string{"no-such.pem: there is no such file", "hint: check --ca-file"}},
 		{[]string{"--client-key", "no-such.pem"}, []string{"no certificate", "hint: name it with --client-cert"}},
-		{[]string{"--request-id-header", "Authorization"}, []string{"flag --request-id-header: the header for request IDs does not end in ID", "hint: use a name such as X-Request-ID"}},
+		{[]string{"--request-id-header", "Authorization"}, []string{"flag --request-id-header: the header for request IDs is none that can carry one", "hint: letters, digits and - only, ID at the end, such as X-Request-ID"}},
 		{[]string{"--client-cert", mapping}, []string{"is not in PEM form", "hint: "}},
 	} {
 		for _, command := range [][]string{{"import", "-m", mapping, leads}, {"import", "-m", mapping, leads, "--dry-run"}, {"login", "--email", "a@example.com"}, {"config", "check"}} {
