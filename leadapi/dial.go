@@ -56,7 +56,7 @@ func (c Config) newHost(u *url.URL) (*host, error) {
 	if err != nil && len(c.Authorities) == 0 && (w.tls != nil || w.proxyTLS != nil) {
 		return nil, &ConfigError{
 			"Authorities", "the certificates that this machine trusts cannot be read",
-			"mend that, or name a file with the service's authority with --ca-file",
+			"mend that (SSL_CERT_FILE, SSL_CERT_DIR), or name a file with the service's authority with --ca-file",
 		}
 	}
 	return &host{way: w, room: make(chan struct{}, c.Concurrency), rests: restLimit}, nil

@@ -75,7 +75,7 @@ func TestConfigCheckOnANetwork(t *testing.T) {
 	out := w.must(0, "config", "check")
 	for _, want := range []string{
 		"  ok      proxy    http://127.0.0.1:", "(environment LEADFERRY_PROXY)", "  ok      sign-in ",
-		"certificate of CN=test authority, good for 6 days more; it asks for a client certificate and gets",
+		"certificate of CN=test authority, good for 6 days more; it asks for a client certificate",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("config check does not say %q:\n%s", want, out)

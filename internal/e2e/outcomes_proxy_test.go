@@ -140,8 +140,8 @@ func TestCompanyNetwork(t *testing.T) {
 		{name: "403", says: proxySays(403, 1, 99), code: 3, text: "it answers CONNECT with HTTP 403"},
 		{name: "403 for creates", says: proxySays(403, 2, 99), code: 3, text: "HTTP 403"},
 		{name: "502 for ever", says: proxySays(502, 1, 9999), args: []string{"--max-wait", "300ms"}, code: 3, text: "it answers CONNECT with HTTP 502"},
-		{name: "no authority", env: []string{"LEADFERRY_CA_FILE="}, code: 3, text: "authority's certificate with --ca-file"},
-		{name: "certificates are a folder", env: []string{"LEADFERRY_CA_FILE=", "SSL_CERT_FILE=.", "SSL_CERT_DIR=run"}, code: 2, text: "SSL_CERT_FILE is ."},
+		{name: "no authority", env: []string{"LEADFERRY_CA_FILE="}, code: 3, text: "one's certificate with --ca-file"},
+		{name: "certificates are a folder", env: []string{"LEADFERRY_CA_FILE=", "SSL_CERT_FILE=.", "SSL_CERT_DIR=run"}, code: 2, text: "SSL_CERT_FILE"},
 		{name: "client certificate", leads: func(c *tls.Config) *tls.Config { return mutual(c.Clone(), tls.VersionTLS13) }, args: []string{"--client-cert", "client.pem"}},
 		{name: "no client certificate", leads: func(c *tls.Config) *tls.Config { return mutual(c.Clone(), tls.VersionTLS13) }, code: 3, doubts: 1, text: "it asks for a client certificate, and none is set"},
 	}
