@@ -3,7 +3,6 @@ package cli
 import (
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,12 +11,10 @@ import (
 
 	"leadferry/checkpoint/bolt"
 	"leadferry/internal/cli/complete"
-	"leadferry/internal/cli/connection"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/external"
 	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/reference"
-	"leadferry/internal/config"
 	"leadferry/internal/explain"
 	"leadferry/internal/spelling"
 )
@@ -35,7 +32,7 @@ func referenceOf(c *cli.Command, above []string) reference.Command {
 	r := reference.Command{
 		Path: append(above[:len(above):len(above)], c.Name), Summary: c.Usage, Description: c.Description, Arguments: c.ArgsUsage,
 	}
-	r.Values = argumentsOf(r.Name(), c.ArgsUsage)
+	r.Words = choices(c.ArgsUsage)
 	for _, f := range c.Flags {
 		r.Flags = append(r.Flags, referenceOfFlag(f))
 	}
@@ -64,7 +61,7 @@ func referenceOfFlag(f cli.Flag) reference.Flag {
 	}
 	_, r.Repeats = f.(*cli.StringSliceFlag)
 	r.Rare = slices.Contains(rare, r.Names[0])
-	r.Values = flagValues(r.Names[0], r.Argument)
+	r.Words = choices(r.Argument)
 	return r
 }
 
@@ -84,96 +81,14 @@ func defaultOf(d cli.DocGenerationFlag) string {
 	return text
 }
 
-// oneOf fits the names of values that are words themselves, such as hold|resend.
 var oneOf = spelling.Form(`^[a-z0-9-]+(\|[a-z0-9-]+)+$`)
 
-// flagValues is what may be the value of a flag. Its name says so where that of its value
-// does not.
-func flagValues(name, argument string) reference.Values {
-	v := reference.Values{Kind: reference.Words}
-	switch argument {
-	case "FILE":
-		v.Kind = reference.Files
-	case "DIR":
-		v.Kind = reference.Folders
-	}
-	if v.Words = wordsOf()[name]; oneOf().MatchString(argument) {
-		v.Words = strings.Split(argument, "|")
-	}
-	if v.Suffixes = suffixesOf[name]; name == "profile" {
-		v.Look = profileNames
-	}
-	return v
-}
-
-// suffixesOf are the endings of the files that flags name.
-var suffixesOf = map[string][]string{
-	"mapping": {".yaml", ".yml", ".json"}, "config": {".yaml", ".yml"}, "directory": {".yaml", ".yml"}, "checkpoint": {".db"}, "results": {".csv"},
-	"ca-file": pemSuffixes, "client-cert": pemSuffixes, "client-key": pemSuffixes,
-}
-
-var pemSuffixes = []string{".pem", ".crt", ".key"}
-
-// wordsOf are words that flags take, or examples of them, where the name of the value is none.
-func wordsOf() map[string][]string {
-	shares := []string{"0", "100", "5%", "50%"}
-	return map[string][]string{
-		"summary": {"-"}, "out": {"none"}, "problems": {"github"}, "proxy": {"none"}, "delimiter": {"tab"}, "encoding": encodings(),
-		"format": {"csv", "tsv", "jsonl", "xlsx"}, "log-level": {"debug", "info", "warn", "error"}, "state": {"created", "partial", "rejected", "in_doubt"},
-		"resend-on": {"none", "500", "502", "503", "504"}, "max-rejects": shares, "max-invalid": shares, "tolerate": shares,
-	}
-}
-
-// encodings are those in which exports come, by the names that the web has for them.
-func encodings() []string {
-	return []string{
-		"utf-8", "utf-16le", "utf-16be", "windows-1250", "windows-1251", "windows-1252", "windows-1253", "windows-1254", "windows-1255",
-		"windows-1256", "windows-1257", "windows-1258", "windows-874", "iso-8859-2", "iso-8859-5", "iso-8859-7", "iso-8859-15", "macintosh",
-		"ibm866", "koi8-r", "koi8-u", "shift_jis", "euc-jp", "iso-2022-jp", "euc-kr", "gbk", "gb18030", "big5",
-	}
-}
-
-// argumentsOf is what the arguments of a command may be, by what they are called.
-func argumentsOf(command, arguments string) reference.Values {
-	first, _, _ := strings.Cut(arguments, " ")
-	switch {
-	case oneOf().MatchString(first):
-		return reference.Values{Kind: reference.Words, Words: strings.Split(first, "|")}
-	case command == "leadferry explain":
-		return reference.Values{Kind: reference.Words, Look: func(func(string) string) []string { return explain.Names() }}
-	case command == "leadferry checkpoint repair":
-		return reference.Values{Kind: reference.Files, Suffixes: []string{".db"}}
-	case first == "FILE.csv":
-		return reference.Values{Kind: reference.Files, Suffixes: []string{".csv", ".jsonl"}}
-	case first == "[RUN]":
-		return reference.Values{Kind: reference.Folders}
-	case strings.HasPrefix(first, "FILE"):
-		return reference.Values{Kind: reference.Files}
-	}
-	return reference.Values{Kind: reference.Words}
-}
-
-// profileNames are those of the configuration file that is meant. One that cannot be read
-// has none: the command will say what is wrong with it.
-func profileNames(given func(flag string) string) []string {
-	path := connection.Begin(&flags.Line{}).Config.Value
-	if named := given("config"); named != "" {
-		path = named
-		if below, ok := strings.CutPrefix(named, "~/"); ok {
-			if home, err := os.UserHomeDir(); err == nil {
-				path = filepath.Join(home, below)
-			}
-		}
-	}
-	file, err := config.Load(path)
-	if err != nil {
+// choices are the words that the name of a value is made of, such as hold|resend.
+func choices(argument string) []string {
+	if !oneOf().MatchString(argument) {
 		return nil
 	}
-	names := slices.Sorted(slices.Values(file.Names()))
-	if !slices.Contains(names, connection.DefaultProfile) {
-		names = append(names, connection.DefaultProfile)
-	}
-	return names
+	return strings.Split(argument, "|")
 }
 
 // flaglessVariables are those that stand for no flag.

@@ -22,17 +22,12 @@ var typed = []struct{ line, want string }{
 	{"leadferry import --encodi", "--encoding"},
 	{"leadferry import --in-doubt re", "resend"},
 	{"leadferry import --in-doubt=re", "--in-doubt=resend"},
-	{"leadferry import --profile e", "eu"},
-	{"leadferry import --config=other.yaml --profile n", "north"},
-	{"leadferry import --config 'the other.yaml' --profile s", "south"},
-	{"leadferry checkpoint export --state in", "in_doubt"},
 	{"leadferry import -m map", "map of it.yaml"},
 	{"leadferry import --results=res", "--results=results.csv"},
 	{"leadferry import lea", "leads.txt"},
 	{"leadferry import -- lea", "leads.txt"},
 	{"leadferry import --out nig", "nightly"},
 	{"leadferry import --out=nig", "--out=nightly"},
-	{"leadferry import --problems=gi", "--problems=github"},
 	{"leadferry completion pow", "powershell"},
 	{"leadferry checkpoint forget lea", "lea"},
 	{"leadferry import --look-alikes lea", "lea"},
@@ -46,11 +41,8 @@ const hostile = "leadferry checkpoint forget $(touch ran) `touch ran` KEY --yes 
 func shellFolder(t *testing.T) (dir string, env []string) {
 	t.Helper()
 	dir = t.TempDir()
-	home := filepath.Join(dir, "home")
 	for name, text := range map[string]string{
-		"home/leadferry/config.yaml": "profiles:\n  eu:\n    trunk_id: a\n", "other.yaml": "profiles:\n  north:\n    trunk_id: a\n",
-		"the other.yaml": "profiles:\n  south:\n    trunk_id: a\n", "map of it.yaml": "", "map.csv": "", "results.csv": "", "results.txt": "",
-		"leads.txt": "", "nightly/x": "", "nightly.csv": "", "calls": "",
+		"map of it.yaml": "", "results.csv": "", "leads.txt": "", "nightly/x": "", "calls": "",
 	} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -71,7 +63,7 @@ func shellFolder(t *testing.T) (dir string, env []string) {
 		t.Fatal(err)
 	}
 	return dir, []string{
-		"PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH"), "HOME=" + home, "XDG_CONFIG_HOME=" + home, "TERM=dumb", "PS1=> ",
+		"PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH"), "HOME=" + dir, "XDG_CONFIG_HOME=" + dir, "TERM=dumb", "PS1=> ",
 		"LC_ALL=C.UTF-8", "LEADFERRY_TEST_CALLS=" + filepath.Join(dir, "calls"),
 	}
 }

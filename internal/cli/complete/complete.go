@@ -8,7 +8,6 @@
 package complete
 
 import (
-	"cmp"
 	"embed"
 	"fmt"
 	"io"
@@ -27,18 +26,17 @@ const Word = "__complete"
 
 // Answer is what may stand where the cursor is.
 type Answer struct {
-	Values   []Value
-	Kind     reference.Kind // "": words
-	Suffixes []string       // of files that fit best; nil: any
+	Values []Value
+	Files  bool // names of files may stand there, too
 }
 
 // Value is one word that may stand there, whole, and what it means.
 type Value struct{ Word, About string }
 
-// Write prints the answer as the scripts read it: a line with the kind and suffixes of files,
-// then a line a word, with a tab before what it means.
+// Write prints the answer as the scripts read it: a line that says files or words, then a line a word, with a tab before
+// what it means.
 func (a Answer) Write(w io.Writer) error {
-	b := []byte(strings.Join(append([]string{string(cmp.Or(a.Kind, reference.Words))}, a.Suffixes...), " ") + "\n")
+	b := []byte(map[bool]string{true: "files\n", false: "words\n"}[a.Files])
 	for _, v := range a.Values {
 		if !strings.ContainsFunc(v.Word, unicode.IsControl) {
 			b = fmt.Appendf(b, "%s\t%s\n", v.Word, short(v.About))
@@ -88,10 +86,11 @@ func (l *Line) Complete(begun string) Answer {
 	name, _, joined := strings.Cut(begun, "=")
 	switch c := l.Command; {
 	case l.Awaited != "":
-		return l.values(l.flag(l.Awaited).Values, "", begun)
+		f := l.flag(l.Awaited)
+		return values(f.Words, reference.NamesFiles(f.Argument), "", begun)
 	case !l.OnlyFiles && strings.HasPrefix(begun, "-") && joined:
 		if f := l.flag(strings.TrimLeft(name, "-")); f != nil {
-			return l.values(f.Values, name+"=", begun)
+			return values(f.Words, reference.NamesFiles(f.Argument), name+"=", begun)
 		}
 		return Answer{}
 	case !l.OnlyFiles && strings.HasPrefix(begun, "-"):
@@ -101,7 +100,7 @@ func (l *Line) Complete(begun string) Answer {
 	case l.Arguments > 0 && !strings.Contains(c.Arguments, "...") && l.Arguments >= len(strings.Fields(c.Arguments)):
 		return Answer{}
 	}
-	return l.values(l.Command.Values, "", begun)
+	return values(l.Command.Words, reference.NamesFiles(l.Command.Arguments), "", begun)
 }
 
 func commands(c *reference.Command, begun string) (found []Value) {
@@ -135,14 +134,9 @@ func (l *Line) flags(begun string) (found []Value) {
 	return found
 }
 
-// values are the words that may stand in a place, each behind what of the word at the cursor
-// comes before it.
-func (l *Line) values(v reference.Values, before, begun string) Answer {
-	a := Answer{Kind: v.Kind, Suffixes: v.Suffixes}
-	words := v.Words
-	if v.Look != nil {
-		words = slices.Concat(words, v.Look(func(flag string) string { value, _ := l.Given(flag); return value }))
-	}
+// values are the words that may stand in a place, each behind what of the word at the cursor comes before it.
+func values(words []string, files bool, before, begun string) (a Answer) {
+	a.Files = files
 	for _, w := range words {
 		if strings.HasPrefix(before+w, begun) {
 			a.Values = append(a.Values, Value{Word: before + w})

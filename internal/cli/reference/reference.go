@@ -21,7 +21,7 @@ type Command struct {
 	Summary     string   // what it does, in half a line
 	Description string   // lines of at most 80 columns: paragraphs, examples, exit codes
 	Arguments   string   // what it takes besides flags: FILE..., KEY; "": nothing
-	Values      Values   // what its arguments may be
+	Words       []string // that its first argument may be; nil: any
 	Flags       []Flag
 	Commands    []Command
 }
@@ -36,34 +36,19 @@ type Flag struct {
 	Default  string   // "": none that says anything
 	Repeats  bool     // it may be given more than once
 	Rare     bool     // most people never need it: help shows it where all flags are asked for
-	Values   Values
+	Words    []string // that its value may be; nil: any
 }
-
-// Values is what may stand in one place of a command line.
-type Values struct {
-	Words    []string
-	Kind     Kind
-	Suffixes []string // of files that fit best, with their dots; nil: any
-	// Look finds words that are not known beforehand. given tells the value of a flag that
-	// stands on the command line.
-	Look func(given func(flag string) string) []string
-}
-
-// Kind says whether names of files may stand in a place, too.
-type Kind string
-
-// The kinds of values.
-const (
-	Words   Kind = "words"
-	Files   Kind = "files"
-	Folders Kind = "folders"
-)
 
 // Name is the command as a person types it.
 func (c *Command) Name() string { return strings.Join(c.Path, " ") }
 
 // Word is the last of the words that call the command.
 func (c *Command) Word() string { return c.Path[len(c.Path)-1] }
+
+// NamesFiles reports whether arguments, or the value of a flag, as the tables call them are files.
+func NamesFiles(argument string) bool {
+	return strings.Contains(argument, "FILE") || argument == "DIR" || argument == "[RUN]"
+}
 
 // Find returns the command of that word right below this one, or nil.
 func (c *Command) Find(word string) *Command {

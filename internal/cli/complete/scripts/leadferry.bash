@@ -4,7 +4,7 @@
 # evaluated or run.
 
 _leadferry() {
-    local line=${COMP_LINE:0:COMP_POINT} word blank part='' before kind suffixes value about name suffix i
+    local line=${COMP_LINE:0:COMP_POINT} word blank part='' before kind value about name i
     local -a words=()
     COMPREPLY=()
 
@@ -30,7 +30,7 @@ _leadferry() {
     words[${#words[@]} - 1]+=.
 
     {
-        read -r kind suffixes
+        read -r kind
         while IFS=$'\t' read -r value about; do
             printf -v value %q "${value#"$before"}"
             COMPREPLY+=("$value")
@@ -39,19 +39,10 @@ _leadferry() {
 
     case $kind in
         words | '') compopt +o default 2>/dev/null ;;
-        folders)
-            compopt -o filenames 2>/dev/null
-            while IFS= read -r name; do COMPREPLY+=("$name"); done < <(compgen -d -- "$part")
-            ;;
+        # Without an answer, bash completes names of files itself.
         files)
-            # Without an answer, bash completes names of files itself.
-            [[ -n $suffixes || ${#COMPREPLY[@]} -gt 0 ]] || return 0
-            while IFS= read -r name; do
-                [[ -z $suffixes || -d $name ]] && COMPREPLY+=("$name")
-                for suffix in $suffixes; do
-                    [[ ! -d $name && $name == *"$suffix" ]] && COMPREPLY+=("$name")
-                done
-            done < <(compgen -f -- "$part")
+            [[ ${#COMPREPLY[@]} -gt 0 ]] || return 0
+            while IFS= read -r name; do COMPREPLY+=("$name"); done < <(compgen -f -- "$part")
             compopt -o filenames 2>/dev/null
             ;;
     esac

@@ -5,11 +5,11 @@
 # expanded, evaluated or run.
 
 _leadferry() {
-    local -a asked answer kind values shown
-    local line value about
+    local -a asked answer values shown
+    local line value about kind
     ((CURRENT > 2)) && asked=("${(@Q)words[2,CURRENT-1]}")
     answer=("${(@f)$(command leadferry __complete "${asked[@]}" "${(Q)PREFIX}." 2>/dev/null)}")
-    kind=(${=answer[1]})
+    kind=$answer[1]
 
     for line in "${(@)answer[2,-1]}"; do
         value=${line%%$'\t'*} about=${line#*$'\t'}
@@ -26,15 +26,9 @@ _leadferry() {
         fi
     fi
 
-    [[ $kind[1] == words || -z $kind[1] ]] && return found
+    [[ $kind == files ]] || return found
     [[ $PREFIX == -*=* ]] && compset -P 1 '*='
-    if [[ $kind[1] == folders ]]; then
-        _files -/ && found=0
-    elif (($#kind > 1)); then
-        _files -g "${(j: :)${(@)kind[2,-1]}/#/*}" && found=0
-    else
-        _files && found=0
-    fi
+    _files && found=0
     return found
 }
 
