@@ -220,12 +220,13 @@ func (d *dryRun) found(notes []string) *report.Checks {
 }
 
 // findRepeats looks for keys that stood in several rows, once all have been seen.
-func (d *dryRun) findRepeats() {
+func (d *dryRun) findRepeats() (err error) {
 	most := mostRepeats
 	if d.options.Strict && d.options.Files.Problems != "" {
 		most = maxRepeats
 	}
-	d.repeated = d.repeats.Found(most)
+	d.repeated, err = d.repeats.Found(most)
+	return err
 }
 
 // notes are remarks for people.

@@ -17,7 +17,9 @@ import (
 func (r *run) summary() *report.Summary {
 	s := r.soFar()
 	if r.dry != nil {
-		r.dry.findRepeats()
+		if err := r.dry.findRepeats(); err != nil && r.stopped == nil {
+			r.stopped = filesFailed(err)
+		}
 	}
 	s.Outcome, s.StopReason, s.ExitCode = r.verdict()
 	if r.stopped != nil {

@@ -5,7 +5,6 @@ package spool
 
 import (
 	"bufio"
-	"encoding/binary"
 	"encoding/json"
 	"io"
 	"iter"
@@ -35,26 +34,6 @@ func JSON[T any](most int, compare func(a, b T) int) Kind[T] {
 			return json.Unmarshal(line, v)
 		},
 	}
-}
-
-// Fixed writes things that have exported fields of fixed sizes.
-func Fixed[T any](most int, compare func(a, b T) int) Kind[T] {
-	var none T
-	size := binary.Size(&none)
-	return Kind[T]{most, compare, func(to *bufio.Writer, v *T) error {
-		b, err := binary.Append(to.AvailableBuffer(), binary.LittleEndian, v)
-		if err == nil {
-			_, err = to.Write(b)
-		}
-		return err
-	}, func(from *bufio.Reader, v *T) error {
-		b, err := from.Peek(size)
-		if err == nil {
-			_, err = binary.Decode(b, binary.LittleEndian, v)
-		}
-		_, _ = from.Discard(len(b))
-		return err
-	}}
 }
 
 // Spool is things of a kind. One goroutine uses it.
