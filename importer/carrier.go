@@ -286,7 +286,7 @@ func (c *carrier) notBegun(j *job, err error) {
 	}
 }
 
-const heldElsewhere = "it was sent before, and the worker that sent it may be at work still, so that the answer may come: held back (leadferry checkpoint workers shows who holds what)"
+const heldElsewhere = "another worker sent it and may still be running: held back (leadferry checkpoint workers shows who holds what)"
 
 // unwritten makes a row say that the checkpoint does not know what became of it. A refusal
 // concerns the row alone; any other error ends the run.

@@ -184,8 +184,8 @@ func (p *conflicts) reopens(service, file string) bool {
 }
 
 const (
-	stands   = "the service's status stands: "
-	keptKind = "the service's status stands against the file's"
+	stands   = "the service's status is kept: "
+	keptKind = "the service's status is kept against the file's"
 )
 
 const nothingSent = ": nothing was sent"

@@ -80,11 +80,11 @@ func TestWhatWasSeenIsTreatedByTheRule(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 		r = p.must("unchanged 1", p.run("sync", service, "a,,x-a,contacted,Ann,1")) // a stale file is not ahead
-		if text := r.text("a"); text != "unchanged: the service's status stands: closedWon" || r.tally.strays.kept != 1 {
+		if text := r.text("a"); text != "unchanged: the service's status is kept: closedWon" || r.tally.strays.kept != 1 {
 			t.Errorf("%q, %d kept", text, r.tally.strays.kept)
 		}
 		r = p.must("updated 1", p.run("sync", service, "a,,x-a,contacted,Anna,1")) // its content is
-		if text := r.text("a"); !strings.HasSuffix(text, "the service's status stands: closedWon") {
+		if text := r.text("a"); !strings.HasSuffix(text, "the service's status is kept: closedWon") {
 			t.Error(text)
 		}
 		p.sends(a + ` {"Content":{"name":"Anna"}}`)

@@ -181,13 +181,13 @@ func (s Share) String() string {
 	return english.Plural(s.Rows, "row", "")
 }
 
-// doubts reports whether too many rows stand in doubt with so many that this run left.
+// doubts reports whether too many rows are in doubt with so many that this run left.
 func (l *Limits) doubts(own int) bool { return l.MaxInDoubt > 0 && l.Standing+own > l.MaxInDoubt }
 
-// tooMany ends a run that would make leads while too many rows stand in doubt from earlier ones.
+// tooMany ends a run that would make leads while too many rows are in doubt from earlier ones.
 func (l *Limits) tooMany() *Stop {
 	return &Stop{
-		Code: CodeStopped, Same: true, Reason: fmt.Sprintf("%d rows stand in doubt from earlier runs, more than --max-in-doubt allows (%d): no lead is made", l.Standing, l.MaxInDoubt),
+		Code: CodeStopped, Same: true, Reason: fmt.Sprintf("%d rows are in doubt from earlier runs, more than --max-in-doubt allows (%d): no lead is made", l.Standing, l.MaxInDoubt),
 		Hint: "settle them first: leadferry checkpoint export --state in_doubt lists them, and leadferry checkpoint resolve takes the list back; then run the same command again",
 	}
 }
@@ -197,18 +197,18 @@ func (l *Limits) reached(c *checkpoint.Counts) *Stop {
 	switch {
 	case c.Doubts > 0 && l.doubts(c.Doubts):
 		return &Stop{
-			Code: CodeStopped, Reason: fmt.Sprintf("more than %d rows stand in doubt (--max-in-doubt)", l.MaxInDoubt),
+			Code: CodeStopped, Reason: fmt.Sprintf("more than %d rows are in doubt (--max-in-doubt)", l.MaxInDoubt),
 			Hint: "find out why the service gives no usable answers before going on",
 		}
 	case l.MaxRejects.exceeded(c.Refused, c.Sent):
 		return &Stop{
 			Code: CodeStopped, Reason: fmt.Sprintf("more than %s sent were rejected or failed (--max-rejects)", l.MaxRejects),
-			Hint: "look at the most frequent reasons first: rows that were rejected are not sent again, but those behind them may fare no better; --max-rejects 0 never stops",
+			Hint: "fix the cause first: the remaining rows may be rejected too; --max-rejects 0 turns this limit off",
 		}
 	case l.MaxInvalid.exceeded(c.Invalid, c.Read):
 		return &Stop{
 			Code: CodeStopped, Reason: fmt.Sprintf("more than %s read are invalid (--max-invalid)", l.MaxInvalid), Same: true,
-			Hint: "the file or the mapping may be the wrong one: leadferry validate shows all that is wrong; mend that and run the same command again, which sends nothing twice, or add --max-invalid 0 to go on regardless",
+			Hint: "the file or the mapping may be the wrong one: leadferry validate shows every mistake; fix them and run the same command again, which sends nothing twice, or add --max-invalid 0 to turn this limit off",
 		}
 	}
 	return nil

@@ -227,7 +227,7 @@ func inputEnded(err error) *Stop {
 	}
 	return &Stop{
 		Reason: fmt.Sprintf("the input could not be read to its end: %v", err), Code: CodeStopped, Same: true,
-		Hint: hint + "; then run the same command again: what is done stays done",
+		Hint: hint + "; then run the same command again: nothing is sent twice",
 	}
 }
 

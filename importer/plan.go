@@ -121,7 +121,7 @@ func (p importPlanner) planKnown(c *Case) Step {
 		known.Synced && known.Unsettled == "" && c.changes().none() {
 		return ends(Unchanged, "")
 	}
-	return ends(Changed, "the lead exists and this row carries other data than was sent; nothing was sent")
+	return ends(Changed, "the row changed since its lead was made; nothing was sent")
 }
 
 // planUpdate sends the differences of a row that carries other data than when it was
@@ -132,7 +132,7 @@ func (p importPlanner) planUpdate(c *Case) Step {
 	case c.sentLast() && known.Unsettled == "":
 		return ends(Unchanged, "")
 	case known.LeadID == "":
-		return ends(Changed, "the lead exists and this row carries other data than was sent, but the lead's ID is not known")
+		return ends(Changed, "the row changed since its lead was made, but the lead's ID is not known")
 	}
 	return p.weigh(c, planUpdate(c, p.retryRejected))
 }
@@ -178,8 +178,8 @@ func (p importPlanner) planCreate(c *Case) Step {
 }
 
 // hadLead is of a row whose key was corrected in the rejects, or the data that are its key.
-const hadLead = "these rejects say that its lead exists, or may exist (leadferry_outcome), and none is known by its key, which is another now: " +
-	"nothing was sent (hint: take the key back, or without one the data; where no lead was made, empty its leadferry_outcome)"
+const hadLead = "not sent: leadferry_outcome says this row already has a lead, but the checkpoint knows no lead with its key " +
+	"(hint: restore the key, use the right checkpoint, or empty leadferry_outcome if no lead was made)"
 
 const alikeKind = "its key looks like one that is known, of another row: the results say which; --look-alikes create makes such leads"
 

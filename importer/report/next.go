@@ -109,11 +109,11 @@ func (s *Summary) decisions(todo *steps) {
 	if r := s.Reconciliation; r != nil {
 		todo.add(n.Conflict > 0, "Look at the rows that differ: "+cmp.Or(r.Path, "the reconciliation")+" says who changed what. A sync sends what the file changed; its --conflict says whose status stands where the service changed.")
 		todo.add(r.absent() > 0, "Find out why the file lacks leads that are known: "+cmp.Or(r.Path, "the reconciliation")+" names them as absent.")
-		todo.add(n.Unmatched > 0, "Look at the rows without a verdict on their lead: import those that have no lead yet, or take leads over that exist with `leadferry checkpoint adopt`.")
+		todo.add(n.Unmatched > 0, "No lead is known for "+english.Plural(n.Unmatched, "row", "")+": import them, or take over leads that exist with `leadferry checkpoint adopt`.")
 		return
 	}
-	todo.add(n.Changed > 0, "Look at the rows that changed since: their leads stand as they were sent. --changed update sends what differs, --changed ignore counts such rows as unchanged.")
-	todo.add(n.Unmatched > 0, "Import the rows that have no lead yet, or take leads over that exist with `leadferry checkpoint adopt`. --missing ignore leaves such rows out.")
+	todo.add(n.Changed > 0, "Look at the rows that changed since their leads were made. --changed update sends what differs; --changed ignore counts these rows as unchanged.")
+	todo.add(n.Unmatched > 0, "Import the rows that have no lead yet, or take over leads that exist with `leadferry checkpoint adopt`. --missing ignore skips these rows.")
 	todo.add(n.Conflict > 0, "Decide on the rows in conflict: the results say why each was held. They are checked again by the next run.")
 }
 

@@ -120,7 +120,7 @@ func (r *Reconciliation) text(p *printer) {
 		p.heading("Sample")
 		text := fmt.Sprintf("%d of %d leads picked were read", s.Read, s.Picked)
 		if s.Read > 0 {
-			text += fmt.Sprintf(", of which %d %s: %.1f %%. Of all leads, with 95 %% confidence, %.1f to %.1f %% do",
+			text += fmt.Sprintf(", and %d %s (%.1f %%). Between %.1f and %.1f %% of all leads differ (95 %% confidence)",
 				s.Differ, english.PluralWord(s.Differ, "differs", "differ"), 100*s.Share, 100*s.Low, 100*s.High)
 		}
 		p.indented(text)

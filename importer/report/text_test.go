@@ -256,7 +256,7 @@ func TestTextOfAReconciliation(t *testing.T) {
 	holds(true, "r.csv names them as absent")
 	holds(true, "Run the same command again. 2.")
 	s.Requests.Update, s.Reconciliation.Sample.Read, s.Reconciliation.Sample.Differ = 3, 3, 1
-	holds(true, ", of which 1 differs: 0.0 %. Of all leads, with 95 % confidence, 0.0 to 0.0 % do")
+	holds(true, ", and 1 differs (0.0 %). Between 0.0 and 0.0 % of all leads differ (95 % confidence)")
 	holds(true, "again with a --fresh that reaches back to when this run began")
 	s.Reconciliation.Sample, s.Reconciliation.Verdicts[0].Leads = nil, 0
 	holds(true, "again with a --fresh")

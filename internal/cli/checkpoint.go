@@ -29,7 +29,7 @@ func (p *program) checkpointCommand() *cli.Command {
 	}
 	for _, c := range commands {
 		if slices.Contains([]string{"history", "resolve", "adopt", "forget"}, c.Name) {
-			c.Flags = append(c.Flags, flags.Text("", "namespace", "the `NAMESPACE` of the keys, as the mapping names it, where they have one"))
+			c.Flags = append(c.Flags, flags.Text("", "namespace", "the `NAMESPACE` of the keys, if the mapping names one"))
 		}
 		if !slices.Contains([]string{"repair", "copy", "init"}, c.Name) { // which name theirs
 			c.Flags = append(c.Flags, checkpointFlags()...)
@@ -76,7 +76,7 @@ Exit codes: 0 done; 2 no checkpoint; 4 damaged, or locked by another command.`,
 }
 
 func (p *program) exportCommand() *cli.Command {
-	output := flags.Name("", "output", "make `FILE` instead of writing to standard output")
+	output := flags.Name("", "output", "write a new `FILE` instead of standard output")
 	output.Aliases = []string{"o"}
 	return &cli.Command{
 		Name: "export", Usage: "list what the checkpoint knows, as CSV or JSONL on standard output",
@@ -92,10 +92,10 @@ Example:
 
 Exit codes: 0 done; 2 no checkpoint, or a file in the way; 3 it could not be written; 4 locked or damaged.`,
 		Flags: []cli.Flag{
-			flags.Choice("", "format", "lines as %", "csv", "jsonl"),
+			flags.Choice("", "format", "write %", "csv", "jsonl"),
 			output,
-			flags.Text("", "created-by", "only leads that `RUN` made, and rows in doubt that it sent"),
-			flags.Text("", "state", "only this `STATE`: created, partial, rejected or in_doubt"),
+			flags.Text("", "created-by", "list only leads that `RUN` made and rows in doubt that it sent"),
+			flags.Text("", "state", "list only rows in this `STATE`: created, partial, rejected or in_doubt"),
 		},
 		Action: p.export,
 	}
@@ -195,7 +195,7 @@ Example:
 Exit codes: 0 done; 2 the file was refused or decides nothing, nothing was settled, or
 no checkpoint; 3 the disk refused it; 4 locked or damaged; 130 interrupted.`,
 		Flags: []cli.Flag{
-			flags.Bool("", "none-created", "say of all rows in doubt that they were not made and may be sent"),
+			flags.Bool("", "none-created", "settle all rows in doubt: no lead was made, they may be sent again"),
 			flags.Bool("", "yes", "with --none-created: do not ask"),
 		},
 		Action: func(c *cli.Context) error {
@@ -298,8 +298,8 @@ Example:
 Exit codes: 0 in order; 2 no checkpoint, or nobody said yes; 4 damaged, older than
 what is known, locked or of another target; 130 interrupted.`,
 		Flags: []cli.Flag{
-			flags.Text("", "accept-older", "take a checkpoint that is older than known, as incomplete: the `ID` that the refusal printed"),
-			flags.Bool("", "moved-here", "say that this checkpoint file was moved here from another machine, which no longer uses it"),
+			flags.Text("", "accept-older", "accept a checkpoint that is older than known, as incomplete: the `ID` that the refusal printed"),
+			flags.Bool("", "moved-here", "accept a checkpoint file that was moved here from another machine, which no longer uses it"),
 			flags.Bool("", "accept-loss", "give up what is missing from an incomplete checkpoint"),
 			flags.Bool("", "yes", "with --accept-loss: do not ask"),
 		},
@@ -328,8 +328,8 @@ Example:
 Exit codes: 0 done; 2 usage error, no checkpoint, or it is in order; 3 the disk refused
 it; 4 locked, of another format version, or of another checkpoint than the results.`,
 		Flags: []cli.Flag{
-			&cli.StringSliceFlag{Name: "results", EnvVars: []string{"LEADFERRY_RESULTS"}, Usage: "results `FILE` of a run that used the checkpoint; can be given again"},
-			flags.Bool("", "dry-run", "say what could be repaired, and write nothing"),
+			&cli.StringSliceFlag{Name: "results", EnvVars: []string{"LEADFERRY_RESULTS"}, Usage: "read the results `FILE` of a run that used the checkpoint; may be repeated"},
+			flags.Bool("", "dry-run", "print what could be repaired; write nothing"),
 		},
 		Action: func(c *cli.Context) error {
 			from, to, results, err := repairNames(c)

@@ -163,10 +163,10 @@ or damaged; 5 rows in doubt, a person has to look; 6 a newer worker of a fleet
 took over; 130 interrupted, resumable; 134 crashed.`,
 		Reader: p.In, Writer: &p.out, ErrWriter: p.Err,
 		Flags: []cli.Flag{
-			flags.Bool("", "quiet", "say nothing while all goes well, but for warnings"),
-			flags.Bool("", "no-progress", "no progress bar and no progress lines"),
-			&cli.StringFlag{Name: "log-level", Value: "info", Usage: "`LEVEL`: debug, info, warn or error"},
-			flags.Choice("", "log-format", "log lines and errors as %", "text", "json"),
+			flags.Bool("", "quiet", "print nothing but warnings and errors"),
+			flags.Bool("", "no-progress", "show no progress bar and no progress lines"),
+			&cli.StringFlag{Name: "log-level", Value: "info", Usage: "log from this `LEVEL` on: debug, info, warn or error"},
+			flags.Choice("", "log-format", "write log lines and errors as %", "text", "json"),
 		},
 		Commands: []*cli.Command{
 			p.initCommand(), p.validateCommand(), p.importCommand(), p.syncCommand(), p.reconcileCommand(), p.reportCommand(), p.loginCommand(), p.configCommand(),

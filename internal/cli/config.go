@@ -71,7 +71,7 @@ Example:
 
 Exit codes: 0 done; 2 usage error, or a mistake in the configuration file.`,
 		Flags: append(slices.Concat(connectionFlags(), pathFlags()),
-			flags.Bool("", "json", "a JSON array of objects with name, value and from")),
+			flags.Bool("", "json", "print a JSON array of objects with name, value and from")),
 		Action: p.configShow,
 	}
 }
@@ -135,8 +135,8 @@ Example:
 Exit codes: 0 everything works; 2 usage error, or a setting that cannot be used;
 3 a step does not work; 130 interrupted.`,
 		Flags: append(connectionFlags(),
-			flags.Time(running, "timeout", 10*time.Second, "for one answer: `DURATION`; the way to it takes 10s at most"),
-			flags.Bool("", "json", "a JSON array of objects with application, step, works, text, hint and took_ms")),
+			flags.Time(running, "timeout", 10*time.Second, "wait up to `DURATION` for an answer, and up to 10s for a connection"),
+			flags.Bool("", "json", "print a JSON array of objects with application, step, works, text, hint and took_ms")),
 		Action: p.configCheck,
 	}
 }

@@ -88,7 +88,7 @@ func trace(log *slog.Logger) func(leadapi.Call) {
 // singleUse says that creates go on connections of their own from now on, which takes longer.
 func singleUse(log *slog.Logger) func(host string) {
 	return func(host string) {
-		log.Warn(host + " closed a connection that was used again, or fell silent on it, without a word: from now on each create goes over a connection of its own")
+		log.Warn(host + " dropped a reused connection: from now on every create opens a new one (slower, safer)")
 	}
 }
 

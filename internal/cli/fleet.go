@@ -23,8 +23,8 @@ import (
 // fleetFlags make a run a worker of a fleet.
 func fleetFlags() []cli.Flag {
 	return []cli.Flag{
-		flags.Name(running, "fleet", "the run is a worker of the fleet `NAME`: with a checkpoint in PostgreSQL, whose limits and rate all workers share"),
-		flags.Name(running, "shard", "take part `I/N` of the rows, I from 0, by the hash of their keys; auto: as Kubernetes (with LEADFERRY_SHARDS), AWS Batch or Slurm say"),
+		flags.Name(running, "fleet", "work in the fleet `NAME`: all its workers share a checkpoint in PostgreSQL, limits and rate"),
+		flags.Name(running, "shard", "take part `I/N` of the rows, from 0/N on, by the hash of their keys; auto: as Kubernetes (with LEADFERRY_SHARDS), AWS Batch or Slurm say"),
 	}
 }
 

@@ -46,7 +46,7 @@ Try it without an account: leadferry import --sandbox -m leads.yaml leads.csv
 
 ` + sendCodes,
 		Flags: slices.Concat(inputFlags(), connectionFlags(), checkpointFlags(), fleetFlags(), sendFlags(), []cli.Flag{
-			flags.Choice(running, "changed", "rows whose lead exists and that now carry other data: %; update sends the differences as sync does", "report", "update", "ignore"),
+			flags.Choice(running, "changed", "a row whose lead exists and whose data changed: %; update sends the differences as sync does", "report", "update", "ignore"),
 		}, outputFlags()),
 		Action: func(c *cli.Context) error {
 			o, err := p.sendOptions(c)
@@ -256,10 +256,10 @@ Exit codes: 0 all is good; 1 some rows or a test of the mapping are not, the map
 cannot make leads yet, or a file breaks off; 2 the mapping or a file cannot be used
 at all; 130 interrupted.`,
 		Flags: slices.Concat(inputFlags(), outputFlags(), []cli.Flag{
-			flags.Count(running, "show", 0, "print the first `N` requests as they would be sent"),
+			flags.Count(running, "show", 0, "print the first `N` requests that would be sent"),
 			rateFlag("say how long the requests take at `N` a second"),
-			flags.Bool(running, "strict", "repeated keys, columns that nothing uses, words that only else takes, values that are left out and guesses that nobody confirmed count as problems"),
-			flags.Text(running, "tolerate", "end with 0 when no more than `N|P%` rows are not good"),
+			flags.Bool(running, "strict", "also fail on repeated keys, unused columns, words that only else matches, values left out, and unconfirmed guesses"),
+			flags.Text(running, "tolerate", "exit with 0 if at most `N|P%` rows are bad"),
 		}),
 		Action: p.validate,
 	}

@@ -51,8 +51,8 @@ error, or a place that cannot be written: nothing was sent; 3 the service refuse
 could not be reached, or the client could not be stored; 130 interrupted.`,
 		Flags: slices.Concat([]cli.Flag{
 			flags.Name("", "email", "the service account's `E-MAIL` address"),
-			flags.Bool("", "new-client", "make another client though the profile has one; the old one stays on the service"),
-			flags.Time("", "timeout", 30*time.Second, "for one request: `DURATION`"),
+			flags.Bool("", "new-client", "make another client although the profile has one; the old one stays on the service"),
+			flags.Time("", "timeout", 30*time.Second, "wait up to `DURATION` for one request"),
 		}, connectionFlags()),
 		Action: p.login,
 	}

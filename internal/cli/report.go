@@ -158,8 +158,8 @@ func (p *program) keepPage(to string) error {
 // fleetReportFlags name the ledger in which a fleet's report is.
 func fleetReportFlags() []cli.Flag {
 	return []cli.Flag{
-		flags.Name(running, "fleet", "all workers of the fleet `NAME` as one run, from the ledger"),
-		flags.Name(running, "checkpoint", "the postgres:// `ADDRESS` of the fleet's ledger"),
+		flags.Name(running, "fleet", "report all workers of the fleet `NAME` as one run, from the ledger"),
+		flags.Name(running, "checkpoint", "read the ledger at this postgres:// `ADDRESS`"),
 		flags.Text(files, "summary", "with --fleet: - prints the summary as JSON"),
 	}
 }

@@ -32,7 +32,7 @@ import (
 
 func (p *program) sandboxCommand() *cli.Command {
 	flag := func(name, usage string) *cli.StringFlag { return flags.Name("", name, usage) }
-	addr, faults := flag("addr", "loopback `ADDRESS` to listen on; port 0 takes a free one"), flags.Text("", "faults", "what goes wrong how often: `SPEC`, see above")
+	addr, faults := flag("addr", "listen on this loopback `ADDRESS`; port 0 takes a free one"), flags.Text("", "faults", "make requests go wrong as `SPEC` says, see above")
 	addr.Value = "127.0.0.1:8080"
 	return &cli.Command{
 		Name: "sandbox", Usage: "a local imitation of the service, for trying out and for tests",
@@ -57,8 +57,8 @@ How many requests were answered how is printed at the end.
 Exit codes: 0 ended by a signal; 2 the address or a flag is not right.`,
 		Flags: []cli.Flag{
 			addr,
-			flags.Time("", "idle-close", 0, "close connections that rested so long: `DURATION`"),
-			flags.Time("", "latency", 0, "added to every answer: `DURATION`"),
+			flags.Time("", "idle-close", 0, "close connections that were idle for `DURATION`"),
+			flags.Time("", "latency", 0, "delay every answer by `DURATION`"),
 			faults,
 			directoryFlag("", ""),
 			flag("data", "`FILE` that keeps the leads; without one they are gone at the end"),

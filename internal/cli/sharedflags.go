@@ -41,18 +41,18 @@ func connectionFlags() []cli.Flag {
 		flags.Name(connecting, "base-url", "general API, without /v3: `URL`"),
 		flags.Name(connecting, "leads-url", "lead creation application, without /v1: `URL`"),
 		flags.Name(connecting, "trunk-id", "the brand's trunk organization: `ID`"),
-		flags.Name(connecting, "client-id", "OAuth client `ID`; its secret comes from LEADFERRY_CLIENT_SECRET, --client-secret-file or --client-secret-command"),
-		flags.Name(connecting, "client-secret-file", "`FILE` with the OAuth secret, of yours or root alone, which others may not read"),
-		flags.Name(connecting, "client-secret-command", "`COMMAND` whose standard output is the OAuth secret, run once without a shell"),
-		flags.Name(connecting, "proxy", "`URL` of the proxy for all requests: http://, https:// or socks5://, a user and password best in the variable; none: no proxy (default: HTTPS_PROXY, but for NO_PROXY)"),
-		flags.Name(connecting, "ca-file", "PEM `FILE` with certificates that are trusted beside the system's"),
-		flags.Name(connecting, "request-id-header", "`NAME` of a header in which each attempt carries a random ID, kept and shown with rows in doubt (default: none)"),
-		flags.Name(connecting, "client-cert", "PEM `FILE` with a client certificate for a service that asks for one, and its key if --client-key is not given"),
-		flags.Name(connecting, "client-key", "PEM `FILE` with the client certificate's key, not encrypted, which others may not read"),
-		flags.Name(connecting, "profile", "`NAME` of a set of the above in the configuration file (default: the one named default, if any)"),
+		flags.Name(connecting, "client-id", "OAuth client `ID`; set its secret with LEADFERRY_CLIENT_SECRET, --client-secret-file or --client-secret-command"),
+		flags.Name(connecting, "client-secret-file", "read the OAuth secret from `FILE`, which belongs to you or root and which others cannot read"),
+		flags.Name(connecting, "client-secret-command", "run `COMMAND` once, without a shell: its standard output is the OAuth secret"),
+		flags.Name(connecting, "proxy", "send all requests through the proxy `URL`: http://, https:// or socks5://; put a password into the variable; none: no proxy (default: HTTPS_PROXY and NO_PROXY)"),
+		flags.Name(connecting, "ca-file", "also trust the certificates in the PEM `FILE`"),
+		flags.Name(connecting, "request-id-header", "send a random ID in the header `NAME` with each attempt; rows in doubt show it (default: none)"),
+		flags.Name(connecting, "client-cert", "client certificate in a PEM `FILE`, with its key unless --client-key names it"),
+		flags.Name(connecting, "client-key", "key of the client certificate in a PEM `FILE`, not encrypted, which others cannot read"),
+		flags.Name(connecting, "profile", "use the settings `NAME` of the configuration file (default: those named default, if any)"),
 		flags.Name(connecting, "config", "configuration `FILE` (default: leadferry/config.yaml in the user's configuration directory)"),
 		flags.Bool(connecting, "sandbox", "use the built-in imitation service: no account, no network"),
-		flags.Bool(connecting, "sandbox-reset", "with --sandbox: forget its leads and its checkpoint first"),
+		flags.Bool(connecting, "sandbox-reset", "with --sandbox: delete its leads and its checkpoint first"),
 		directoryFlag(connecting, "with --sandbox: "),
 	}
 }
@@ -87,12 +87,12 @@ func inputFlags() []cli.Flag {
 // outputFlags say where a run's files go.
 func outputFlags() []cli.Flag {
 	return []cli.Flag{
-		flags.Name(files, "out", "the run's folder `DIR`; none writes none (default: leadferry-runs/TIME-COMMAND-RUN)"),
+		flags.Name(files, "out", "write the run's files into the folder `DIR`; none: no folder (default: leadferry-runs/TIME-COMMAND-RUN)"),
 		flags.Name(files, "results", "write the results to `FILE`"),
-		flags.Choice(files, "results-columns", "%: all puts the rows' own columns into the results too, which are people's data", "own", "all"),
+		flags.Choice(files, "results-columns", "columns of the results: %; all adds the input's own columns, which are personal data", "own", "all"),
 		flags.Name(files, "rejects", "write the rejects to `FILE`"),
-		flags.Name(files, "problems", "write every problem of every row to `FILE`, by the ending of its name: .csv or .jsonl; github prints annotations"),
-		flags.Text(files, "on-finish", "when the command ends, run `COMMAND` with the summary's path and the exit code, without a shell"),
+		flags.Name(files, "problems", "write every problem of every row to `FILE` (.csv or .jsonl); github prints annotations"),
+		flags.Text(files, "on-finish", "at the end, run `COMMAND` with the path of the summary and the exit code, without a shell"),
 		flags.Name(files, "summary", "write the summary to `FILE`; - is standard output"),
 		webFlag(),
 	}
@@ -100,24 +100,24 @@ func outputFlags() []cli.Flag {
 
 // metricsFlag says where a run's figures go for a monitoring system.
 func metricsFlag() cli.Flag {
-	return flags.Name(files, "metrics", "write the run's figures to `FILE` as Prometheus text, for node_exporter, which reads names that end in .prom")
+	return flags.Name(files, "metrics", "write the run's figures to `FILE` as Prometheus text; node_exporter reads names that end in .prom")
 }
 
 func checkpointFlags() []cli.Flag {
 	return []cli.Flag{
-		flags.Name(running, "checkpoint", "the checkpoint `FILE`, or the postgres:// address of a database that holds it (default: a file per target in the user's state directory)"),
-		flags.Time(running, "wait", 0, "wait so long for the checkpoint's lock: `DURATION`"),
+		flags.Name(running, "checkpoint", "use the checkpoint in `FILE`, or at a postgres:// address (default: one file per target in your state directory)"),
+		flags.Time(running, "wait", 0, "wait up to `DURATION` if another run holds the checkpoint"),
 		standbyFlag(),
 	}
 }
 
 // standbyFlag says what becomes of a server's standbys that it does not wait for.
 func standbyFlag() cli.Flag {
-	return flags.Choice(running, "ledger-standby", "a checkpoint in PostgreSQL: what becomes of standbys that its server does not wait for: %", "refused", "never-promoted")
+	return flags.Choice(running, "ledger-standby", "PostgreSQL: refuse asynchronous standbys, or accept them because none will be promoted: %", "refused", "never-promoted")
 }
 
 func newCheckpointFlag() cli.Flag {
-	return flags.Text(running, "new-checkpoint", "make leads with this checkpoint although a witness stands against it: the `ID` that the refusal printed")
+	return flags.Text(running, "new-checkpoint", "make leads with this checkpoint although another one may know them: the `ID` that the refusal printed")
 }
 
 // pathFlags are the flags of a run that the environment may set as well.
@@ -134,7 +134,7 @@ const maxConcurrency = 1024
 
 // sendFlags are those of a run that sends.
 func sendFlags() []cli.Flag {
-	concurrency := flags.Count(running, "concurrency", 8, "requests in flight at most: `N`")
+	concurrency := flags.Count(running, "concurrency", 8, "send up to `N` requests at once")
 	concurrency.Aliases = []string{"c"}
 	concurrency.Action = func(_ *cli.Context, n int) error {
 		if n < 1 || n > maxConcurrency {
@@ -142,36 +142,36 @@ func sendFlags() []cli.Flag {
 		}
 		return nil
 	}
-	maxInDoubt := flags.Count(running, "max-in-doubt", 0, "stop when more than `N` rows stand in doubt, those of earlier runs counted (0: never)")
+	maxInDoubt := flags.Count(running, "max-in-doubt", 0, "stop when more than `N` rows are in doubt, including those of earlier runs (0: never)")
 	maxInDoubt.DefaultText = "the larger of 20 and 4 × concurrency"
-	maxRejects := flags.Text(running, "max-rejects", "stop when more than `N|P%` rows sent in this run were rejected or failed, or all at its beginning (0: never)")
+	maxRejects := flags.Text(running, "max-rejects", "stop when more than `N|P%` rows of this run were rejected or failed, or all of the first ones (0: never)")
 	maxRejects.Value = "100"
-	maxInvalid := flags.Text(running, "max-invalid", "stop when more than `N|P%` rows are invalid: the wrong file or mapping (0: never)")
+	maxInvalid := flags.Text(running, "max-invalid", "stop when more than `N|P%` rows are invalid, as with a wrong file or mapping (0: never)")
 	maxInvalid.Value = "50%"
 	keepRuns := flags.Count(files, "keep-runs", 0, "remove the oldest folders in "+report.RunsFolder+" beyond `N`: finished runs of this target without rejects and doubts")
 	keepRuns.DefaultText = "0, all"
 	return []cli.Flag{
-		flags.Bool(running, "require-checkpoint", "exit 4 instead of starting a new checkpoint"),
+		flags.Bool(running, "require-checkpoint", "exit with 4 instead of starting a new checkpoint"),
 		newCheckpointFlag(),
 		concurrency,
 		rateFlag("requests per second at most, over all workers: `N` (0: no limit)"),
-		flags.Time(running, "timeout", 30*time.Second, "for one request: `DURATION`"),
-		flags.Count(running, "retries", 5, "further tries of a request that was answered and is safe to try again: `N`"),
-		flags.Time(running, "max-wait", 15*time.Minute, "how long the run pauses while the service cannot be reached: `DURATION`"),
-		flags.Bool(running, "dry-run", "plan against the checkpoint and print what would be sent; send and write nothing"),
+		flags.Time(running, "timeout", 30*time.Second, "wait up to `DURATION` for one request"),
+		flags.Count(running, "retries", 5, "try a request up to `N` more times if that is safe"),
+		flags.Time(running, "max-wait", 15*time.Minute, "wait up to `DURATION` while the service cannot be reached, then stop"),
+		flags.Bool(running, "dry-run", "print what would be sent; send and write nothing"),
 		flags.Count(running, "show", 10, "with --dry-run: print the first `N` requests"),
-		flags.Choice(running, "in-doubt", "rows whose earlier send has an unknown outcome: %", "hold", "resend"),
-		flags.Text(running, "resend-on", "further `CODES` after which a create may be sent again; none withdraws 429"),
+		flags.Choice(running, "in-doubt", "a row in doubt: % (hold it for you to settle, or send it again)", "hold", "resend"),
+		flags.Text(running, "resend-on", "send a create again after these HTTP `CODES`, too; none: not even after 429"),
 		maxInDoubt,
 		maxRejects,
 		maxInvalid,
-		flags.Count(running, "max-creates", 0, "stop before more than `N` leads are made (0: no limit)"),
-		flags.Time(running, "max-duration", 0, "stop taking rows after this `DURATION`, finish what has begun, links included"),
-		flags.Choice(running, "look-alikes", "rows whose key is not known and looks like a known one, such as 12 and 00012: %; hold makes them conflicts", "hold", "create"),
+		flags.Count(running, "max-creates", 0, "make at most `N` leads, then stop (0: no limit)"),
+		flags.Time(running, "max-duration", 0, "take no more rows after `DURATION`; finish what has begun"),
+		flags.Choice(running, "look-alikes", "a new key that resembles a known one (12 and 00012): hold it as a conflict, or create a lead: %", "hold", "create"),
 		flags.Text(running, "new-key", "accept a file that was imported before with another key (makes a new lead of every row): the `ID` that the refusal printed"),
-		flags.Bool(running, "retry-rejected", "send rows again that the service refused before"),
+		flags.Bool(running, "retry-rejected", "send rows again that the service rejected before"),
 		keepRuns,
-		flags.Bool(running, "yes", "do not ask before leads are made"),
+		flags.Bool(running, "yes", "do not ask before making leads"),
 		metricsFlag(),
 	}
 }

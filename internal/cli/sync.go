@@ -34,10 +34,10 @@ leadferry sync --sandbox -m leads.yaml changed.csv
 
 ` + sendCodes,
 		Flags: slices.Concat(inputFlags(), connectionFlags(), checkpointFlags(), fleetFlags(), sendFlags(), []cli.Flag{
-			flags.Choice(running, "missing", "rows whose lead is not known: %", "report", "create", "ignore"),
+			flags.Choice(running, "missing", "a row whose lead is not known: %", "report", "create", "ignore"),
 			checkRemoteFlag(),
-			flags.Choice(running, "conflict", "rows whose lead's status was changed on the service: % (a conflict, the file's status is sent, or the service's stays); the mapping's conflict: goes before", "report", "file", "service"),
-			flags.Choice(running, "reopen", "changes from a closed status to an open one: %; hold makes them conflicts", "allow", "hold"),
+			flags.Choice(running, "conflict", "a lead whose status was changed on the service: % (report a conflict, send the file's status, keep the service's); the mapping's conflict: comes first", "report", "file", "service"),
+			flags.Choice(running, "reopen", "a row that would reopen a closed lead: send it, or hold it as a conflict: %", "allow", "hold"),
 			pullFlag(),
 		}, outputFlags()),
 		Action: func(c *cli.Context) error {
@@ -117,9 +117,9 @@ Exit codes: 0 every row is the same, or not read on purpose; 1 some rows differ,
 their leads could not be read; 2 usage, mapping or input error; 3 stopped early,
 resumable; 4 checkpoint locked, missing or damaged; 5 rows in doubt; 130 interrupted.`,
 		Flags: slices.Concat(inputFlags(), connectionFlags(), checkpointFlags(), readFlags(), []cli.Flag{
-			flags.Choice(running, "remote", "leads that are read: %; none compares file and checkpoint only", "all", "none"),
-			flags.Time(running, "fresh", 0, "read no lead that was confirmed or read within this `DURATION`"),
-			flags.Count(running, "sample", 0, "read `N` leads that are picked at random, and tell the share that differs; without it all are read"),
+			flags.Choice(running, "remote", "read these leads from the service: %; none compares file and checkpoint only", "all", "none"),
+			flags.Time(running, "fresh", 0, "skip leads that were confirmed or read within `DURATION`"),
+			flags.Count(running, "sample", 0, "read only `N` leads picked at random, and estimate the share that differs"),
 			reconciliationFlag(),
 			pullFlag(),
 		}, outputFlags()),
@@ -155,7 +155,7 @@ func readFlags() []cli.Flag {
 
 // pullFlag says where what the CRM should take over goes.
 func pullFlag() cli.Flag {
-	return flags.Name(files, "pull", "write what the CRM should take over to `FILE`, as CSV in its own words: leads whose status the service has changed")
+	return flags.Name(files, "pull", "write to `FILE` what the CRM should take over: leads whose status changed on the service, as CSV in the CRM's words")
 }
 
 func reconciliationFlag() cli.Flag {

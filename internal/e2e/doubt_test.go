@@ -124,7 +124,7 @@ func TestDoubtIsBoundedOverRuns(t *testing.T) {
 	if n := w.peer.posted(); n != 7 {
 		t.Errorf("%d creates reached the service in 12 runs", n)
 	}
-	if out := w.must(3, args...); !strings.Contains(out, "7 rows stand in doubt from earlier runs") || !strings.Contains(out, "checkpoint export --state in_doubt --checkpoint") {
+	if out := w.must(3, args...); !strings.Contains(out, "7 rows are in doubt from earlier runs") || !strings.Contains(out, "checkpoint export --state in_doubt --checkpoint") {
 		t.Error(out)
 	}
 	w.peer.heal()

@@ -100,7 +100,7 @@ func TestARowInDoubtIsKnownFromItsRejects(t *testing.T) {
 	edited := strings.ReplaceAll(w.read("one/rejects.csv"), "2026-01-22", "22/01/26")
 	w.write("edited.csv", edited)
 	out := w.must(1, "import", "-m", "own.yaml", "edited.csv", "--out", "two")
-	contains(t, out, "1  created", "1  conflict", "these rejects say that its lead exists, or may exist")
+	contains(t, out, "1  created", "1  conflict", "leadferry_outcome says this row already has a lead")
 	w.write("again.jsonl", strings.ReplaceAll(strings.SplitAfter(lines, "\n")[1], `"2026-01-22"`, `"22.01.2026","leadferry":{"line":3,"outcome":"in_doubt"}`))
 	contains(t, w.must(1, "import", "-m", "own.yaml", "again.jsonl", "--out", "none"), "1  conflict")
 	w.holds(4)

@@ -83,7 +83,7 @@ func TestAListOfYesterdayFreesNothing(t *testing.T) {
 	list := w.must(0, "checkpoint", "export", "--state", "in_doubt")
 	w.write("none.csv", strings.ReplaceAll(list, ",in_doubt,,", ",in_doubt,none,"))
 	out := w.must(0, "checkpoint", "resolve", "none.csv")
-	if !strings.Contains(out, "1 row settled (0 with a lead ID, 0 without one that exist, 1 not made), 0 still in doubt") {
+	if !strings.Contains(out, "1 row settled: 0 have a lead ID, 0 exist without a known ID, 1 was never made; 0 still in doubt") {
 		t.Error(out)
 	}
 	w.must(0, "checkpoint", "resolve", "none.csv") // twice

@@ -203,7 +203,7 @@ func (d *Desk) reportAdopted(r checkpoint.AdoptResult, passed int, path string) 
 		{r.Unspecified, "with a status that the service's specification does not name, which is kept as it is"},
 		{r.InDoubt, "in doubt taken over as in doubt: leadferry checkpoint export --state in_doubt" + at + " lists them"},
 		{r.Rejected, "left out that the service refused (state rejected): they have no lead, and the next import sends them again"},
-		{passed, "passed over: no lead is known of them, or another row says more of it"},
+		{passed, "skipped: no lead ID, or a duplicate row"},
 		{r.Forgotten, "left out whose key was forgotten: they are not made again unless leadferry checkpoint forget --unblock KEY" + at + " frees one, and it is adopted before the next import"},
 	}, func(n int) string { return english.Plural(n, "row", "") })
 }

@@ -158,8 +158,9 @@ func (d *Desk) reportResolved(r checkpoint.ResolveResult, decisions []checkpoint
 			not++
 		}
 	}
-	fmt.Fprintf(d.Out, "%s settled (%d with a lead ID, %d without one that exist, %d not made), %d still in doubt\n",
-		english.Plural(len(decisions), "row", ""), found, exist, not, doubts)
+	fmt.Fprintf(d.Out, "%s settled: %d %s a lead ID, %d %s without a known ID, %d %s never made; %d still in doubt\n",
+		english.Plural(len(decisions), "row", ""), found, english.PluralWord(found, "has", "have"),
+		exist, english.PluralWord(exist, "exists", "exist"), not, english.PluralWord(not, "was", "were"), doubts)
 	d.tellCounts([]counted{
 		{r.Corrected, "of these had been decided otherwise: corrected, and the history keeps both"},
 		{r.Before, "of these had been decided so before"},
