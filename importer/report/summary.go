@@ -329,7 +329,7 @@ func (c *RowCounts) all() []*int {
 	}
 }
 
-// outcomes lists all counts in the order of INTERFACE.md, "What becomes of a row".
+// outcomes lists all counts in the order of INTERFACE.md.
 func (c RowCounts) outcomes() []OutcomeCount {
 	return []OutcomeCount{
 		{"created", c.Created, false, "the lead exists, with all that was asked for"},
