@@ -25,8 +25,8 @@ import (
 // sendCodes are the exit codes of import and sync.
 const sendCodes = `Exit codes: 0 no row needs attention; 1 some rows do, see the rejects file;
 2 usage, mapping or input error, nothing was sent; 3 stopped early, resumable;
-4 checkpoint locked, missing or damaged; 5 rows in doubt; 6 a newer worker of the
-fleet has this one's place; 130 interrupted; 134 crashed.`
+4 checkpoint locked, missing or damaged; 5 rows in doubt; 6 replaced by a newer
+worker of the fleet; 130 interrupted; 134 crashed.`
 
 func (p *program) importCommand() *cli.Command {
 	return &cli.Command{

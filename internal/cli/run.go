@@ -321,7 +321,7 @@ const anyPort = "127.0.0.1:0"
 
 // webFlag asks for the run's page while it goes on.
 func webFlag() cli.Flag {
-	f := flags.Switch(files, "web", "no page", "show the run's page live at an address of this machine alone (`[=ADDRESS]`, such as 127.0.0.1:8080; else a free port)")
+	f := flags.Switch(files, "web", "no page", "show the run's page live in a browser on this machine (`[=ADDRESS]`, such as 127.0.0.1:8080; else a free port)")
 	f.EnvVars = []string{flags.Variable("web")}
 	return f
 }

@@ -38,9 +38,9 @@ func rateFlag(text string) *cli.Float64Flag {
 // process list.
 func connectionFlags() []cli.Flag {
 	return []cli.Flag{
-		flags.Name(connecting, "base-url", "general API, without /v3: `URL`"),
-		flags.Name(connecting, "leads-url", "lead creation application, without /v1: `URL`"),
-		flags.Name(connecting, "trunk-id", "the brand's trunk organization: `ID`"),
+		flags.Name(connecting, "base-url", "`URL` of the general API, without /v3"),
+		flags.Name(connecting, "leads-url", "`URL` of the lead creation application, without /v1"),
+		flags.Name(connecting, "trunk-id", "`ID` of the brand's trunk organization"),
 		flags.Name(connecting, "client-id", "OAuth client `ID`; set its secret with LEADFERRY_CLIENT_SECRET, --client-secret-file or --client-secret-command"),
 		flags.Name(connecting, "client-secret-file", "read the OAuth secret from `FILE`, which belongs to you or root and which others cannot read"),
 		flags.Name(connecting, "client-secret-command", "run `COMMAND` once, without a shell: its standard output is the OAuth secret"),
@@ -65,11 +65,11 @@ func directoryFlag(category, when string) cli.Flag {
 // sourceFlags override what is detected, or what the mapping says, of a file.
 func sourceFlags() []cli.Flag {
 	return []cli.Flag{
-		flags.Text(reading, "format", "`FORMAT` of the input: csv, tsv, jsonl or xlsx (default: by name or content)"),
-		flags.Text(reading, "delimiter", "one `CHARACTER`, or tab"),
-		flags.Text(reading, "encoding", "`LABEL` of the text's encoding, such as windows-1252; a byte order mark wins (default: utf-8)"),
-		flags.Text(reading, "sheet", "`NAME` of the workbook's sheet (default: the first visible one)"),
-		flags.Text(reading, "list", "`NAME` of the list that holds the rows of a JSON document (default: the only list of objects)"),
+		flags.Text(reading, "format", "read the input as `FORMAT`: csv, tsv, jsonl or xlsx (default: by name or content)"),
+		flags.Text(reading, "delimiter", "split rows at this `CHARACTER`, or at tab (default: by content)"),
+		flags.Text(reading, "encoding", "read the text in the encoding `LABEL`, such as windows-1252; a byte order mark wins (default: utf-8)"),
+		flags.Text(reading, "sheet", "read the sheet `NAME` of a workbook (default: the first visible one)"),
+		flags.Text(reading, "list", "read the list `NAME` of a JSON document (default: its only list of objects)"),
 	}
 }
 
@@ -78,9 +78,9 @@ func inputFlags() []cli.Flag {
 	mapping := flags.Name(reading, "mapping", "the mapping `FILE`")
 	mapping.Aliases = []string{"m"}
 	return append(sourceFlags(), mapping,
-		flags.Count(reading, "limit", 0, "stop after the first `N` rows of the input, all files together (0: all)"),
-		flags.Count(reading, "min-rows", 0, "refuse inputs that together hold fewer than `N` rows: an export that went wrong"),
-		flags.Time(reading, "max-age", 0, "refuse a file that was written longer ago than `DURATION`: last week's export"),
+		flags.Count(reading, "limit", 0, "read only the first `N` rows, all files together (0: all)"),
+		flags.Count(reading, "min-rows", 0, "refuse inputs with fewer than `N` rows in total, as a broken export has"),
+		flags.Time(reading, "max-age", 0, "refuse a file that is older than `DURATION`, as last week's export is"),
 	)
 }
 
@@ -154,13 +154,13 @@ func sendFlags() []cli.Flag {
 		flags.Bool(running, "require-checkpoint", "exit with 4 instead of starting a new checkpoint"),
 		newCheckpointFlag(),
 		concurrency,
-		rateFlag("requests per second at most, over all workers: `N` (0: no limit)"),
+		rateFlag("send at most `N` requests per second, all workers together (0: no limit)"),
 		flags.Time(running, "timeout", 30*time.Second, "wait up to `DURATION` for one request"),
 		flags.Count(running, "retries", 5, "try a request up to `N` more times if that is safe"),
 		flags.Time(running, "max-wait", 15*time.Minute, "wait up to `DURATION` while the service cannot be reached, then stop"),
 		flags.Bool(running, "dry-run", "print what would be sent; send and write nothing"),
 		flags.Count(running, "show", 10, "with --dry-run: print the first `N` requests"),
-		flags.Choice(running, "in-doubt", "a row in doubt: % (hold it for you to settle, or send it again)", "hold", "resend"),
+		flags.Choice(running, "in-doubt", "a row in doubt: hold it for you to settle, or send it again: %", "hold", "resend"),
 		flags.Text(running, "resend-on", "send a create again after these HTTP `CODES`, too; none: not even after 429"),
 		maxInDoubt,
 		maxRejects,
