@@ -220,13 +220,12 @@ func (d *dryRun) found(notes []string) *report.Checks {
 }
 
 // findRepeats looks for keys that stood in several rows, once all have been seen.
-func (d *dryRun) findRepeats() (err error) {
+func (d *dryRun) findRepeats() {
 	most := mostRepeats
 	if d.options.Strict && d.options.Files.Problems != "" {
 		most = maxRepeats
 	}
-	d.repeated, err = d.repeats.Found(most)
-	return err
+	d.repeated = d.repeats.Found(most)
 }
 
 // notes are remarks for people.

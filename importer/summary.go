@@ -17,9 +17,7 @@ import (
 func (r *run) summary() *report.Summary {
 	s := r.soFar()
 	if r.dry != nil {
-		if err := r.dry.findRepeats(); err != nil && r.stopped == nil {
-			r.stopped = filesFailed(err)
-		}
+		r.dry.findRepeats()
 	}
 	s.Outcome, s.StopReason, s.ExitCode = r.verdict()
 	if r.stopped != nil {

@@ -1,80 +1,64 @@
 package findings
 
 import (
-	"bufio"
 	"cmp"
-	"encoding/binary"
 	"hash/maphash"
-	"io"
+	"runtime"
 	"slices"
-
-	"leadferry/importer/spool"
+	"sync"
 )
 
 // Repeats finds keys that occur more than once in inputs, or that look alike, and how many of the steps that were planned
-// row by row a run that sends would take. It keeps a hash of each key, sorted; what goes beyond mostSightings stands in a
-// temporary file. It promises nothing about keys of one hash, which are rarer than what it is asked for.
+// row by row a run that sends would take. It keeps 16 bytes a row, in parts by the first bits of their hashes, each sorted by
+// itself. It promises nothing about keys of one hash, which are rarer than what it is asked for.
 type Repeats struct {
-	seed maphash.Seed
-	seen *spool.Spool[sighting]
+	seed  maphash.Seed
+	parts [1 << 8][]sighting
+	begin []uint32 // for each input, the rows of those before it
+	last  uint32   // the row that came last, counted over all inputs
 }
 
-// sighting is where a key stands, with the action planned for its row. Look-alikes have one hash; own tells them apart, and
-// is 0 for the key that all others are folded to.
+// sighting is a row: the hash of its key, which look-alikes share but for the last ownBits, and where it is. The last
+// planBits of the hash are what is planned for it.
 type sighting struct {
-	hash                uint64
-	input, number, line uint32
-	own                 uint16
-	planned             uint8
+	hash         uint64
+	number, line uint32 // counted over all inputs, and in its own
 }
 
 const (
-	mostSightings = 1 << 20 // in memory
-	sightingSize  = 23      // bytes in the file
-	plans         = 4
+	planBits = 2
+	plans    = 1 << planBits
+	ownBits  = 16 // 0 of the key that all others are folded to
 )
 
+// fold is what look-alikes have in common, own what tells them apart.
+func (s sighting) fold() uint64    { return s.hash >> (ownBits + planBits) }
+func (s sighting) own() uint64     { return s.hash >> planBits & (1<<ownBits - 1) }
+func (s sighting) planned() uint64 { return s.hash & (plans - 1) }
+
 // NewRepeats has seen no row.
-func NewRepeats() *Repeats {
-	return &Repeats{maphash.MakeSeed(), spool.New(spool.Kind[sighting]{Most: mostSightings, Compare: compare, Write: write, Read: read})}
-}
+func NewRepeats() *Repeats { return &Repeats{seed: maphash.MakeSeed()} }
 
-// compare orders by hash, and rows of one as they come.
-func compare(a, b sighting) int {
-	if a.hash != b.hash {
-		return cmp.Compare(a.hash, b.hash)
-	}
-	return a.spot().Compare(b.spot())
-}
-
-func write(to *bufio.Writer, s *sighting) error {
-	b := binary.LittleEndian.AppendUint64(to.AvailableBuffer(), s.hash)
-	for _, n := range [...]uint32{s.input, s.number, s.line} {
-		b = binary.LittleEndian.AppendUint32(b, n)
-	}
-	_, err := to.Write(append(binary.LittleEndian.AppendUint16(b, s.own), s.planned))
-	return err
-}
-
-func read(from *bufio.Reader, s *sighting) error {
-	var b [sightingSize]byte
-	if _, err := io.ReadFull(from, b[:]); err != nil {
-		return err
-	}
-	number := func(at int) uint32 { return binary.LittleEndian.Uint32(b[at:]) }
-	*s = sighting{binary.LittleEndian.Uint64(b[:]), number(8), number(12), number(16), binary.LittleEndian.Uint16(b[20:]), b[22]}
-	return nil
-}
-
-func (s *sighting) spot() Spot { return Spot{int(s.input), int(s.line), int(s.number)} }
-
-// Add takes a key that looks like all others of its fold; that of one that shall look like none is the key itself.
+// Add takes a key that looks like all others of its fold; that of one that shall look like none is the key itself. Inputs
+// come one after another.
 func (r *Repeats) Add(key, fold string, planned uint8, at Spot) {
-	s := sighting{maphash.String(r.seed, fold), uint32(at.Input), uint32(at.Number), uint32(at.Line), 0, planned}
-	if fold != key {
-		s.own = 1 + uint16(maphash.String(r.seed, key)%(1<<16-1))
+	for len(r.begin) <= at.Input {
+		r.begin = append(r.begin, r.last)
 	}
-	r.seen.Add(s)
+	r.last = r.begin[at.Input] + uint32(at.Number)
+	hash := maphash.String(r.seed, fold)
+	own := uint64(0)
+	if fold != key {
+		own = 1 + maphash.String(r.seed, key)%(1<<ownBits-1)
+	}
+	part := &r.parts[hash>>56]
+	*part = append(*part, sighting{(hash<<ownBits|own)<<planBits | uint64(planned), r.last, uint32(at.Line)})
+}
+
+// spot is where the row of a sighting is.
+func (r *Repeats) spot(s sighting) Spot {
+	input, _ := slices.BinarySearch(r.begin, s.number) // rows count from 1
+	return Spot{Input: input - 1, Line: int(s.line), Number: int(s.number - r.begin[input-1])}
 }
 
 // Repeat is a row whose key stood in an earlier row.
@@ -94,30 +78,46 @@ type Again struct {
 }
 
 // Found counts the rows whose key came earlier and names at most most of each kind. It lets go of all keys.
-func (r *Repeats) Found(most int) (f Repeated, err error) {
-	defer r.seen.Close()
+func (r *Repeats) Found(most int) (f Repeated) {
+	var group sync.WaitGroup
+	workers := runtime.GOMAXPROCS(0)
+	for w := range workers {
+		group.Go(func() {
+			for i := w; i < len(r.parts); i += workers {
+				slices.SortFunc(r.parts[i], func(a, b sighting) int {
+					return cmp.Or(cmp.Compare(a.fold(), b.fold()), cmp.Compare(a.number, b.number))
+				})
+			}
+		})
+	}
+	group.Wait()
+	for i := range r.parts {
+		f.look(r, r.parts[i], most)
+		r.parts[i] = nil
+	}
+	return f
+}
+
+// look goes through a sorted part.
+func (f *Repeated) look(r *Repeats, part []sighting, most int) {
 	var origin sighting
-	some, acted := false, false
-	for s, err := range r.seen.All() {
-		if err != nil {
-			return f, err
-		}
+	acted := false
+	for i, s := range part {
 		switch {
-		case !some || s.hash != origin.hash:
-			origin, some, acted = s, true, false
-		case s.own == origin.own:
-			f.Same.add(Repeat{s.spot(), origin.spot()}, most)
+		case i == 0 || s.fold() != origin.fold():
+			origin, acted = s, false
+		case s.own() == origin.own():
+			f.Same.add(Repeat{r.spot(s), r.spot(origin)}, most)
 		default:
-			f.Alike.add(Repeat{s.spot(), origin.spot()}, most)
+			f.Alike.add(Repeat{r.spot(s), r.spot(origin)}, most)
 		}
-		if s.planned != 0 {
+		if planned := s.planned(); planned != 0 {
 			if acted {
-				f.Moot[s.planned]++
+				f.Moot[planned]++
 			}
 			acted = true
 		}
 	}
-	return f, nil
 }
 
 // add counts a row, and keeps it where it is one of the first.

@@ -1,7 +1,6 @@
 package findings
 
 import (
-	"slices"
 	"strconv"
 	"testing"
 
@@ -32,7 +31,7 @@ func TestRepeatsAgreeWithAMap(t *testing.T) {
 			}
 			firsts[key] = i + 2
 		}
-		got := found(t, r, 3)
+		got := r.Found(3)
 		if got.Same.Rows != rows || got.Moot[create] != rows {
 			t.Fatalf("%d repeated rows, %d creates less, want %d", got.Same.Rows, got.Moot[create], rows)
 		}
@@ -49,7 +48,7 @@ func TestLookAlikesAreToldFromRepeats(t *testing.T) {
 	for i, key := range []string{"a@x", "7", "007", "A@x", "7", "007", "8", "a@x"} {
 		r.Add(key, rowkey.Fold(key), create, Spot{Line: i + 2, Number: i + 1})
 	}
-	got := found(t, r, 3)
+	got := r.Found(3)
 	want := Repeated{
 		Same:  Again{2, []Repeat{{At: Spot{Line: 6, Number: 5}, First: Spot{Line: 3, Number: 2}}, {At: Spot{Line: 9, Number: 8}, First: Spot{Line: 2, Number: 1}}}},
 		Alike: Again{3, []Repeat{{At: Spot{Line: 4, Number: 3}, First: Spot{Line: 3, Number: 2}}, {At: Spot{Line: 5, Number: 4}, First: Spot{Line: 2, Number: 1}}, {At: Spot{Line: 7, Number: 6}, First: Spot{Line: 3, Number: 2}}}},
@@ -70,7 +69,7 @@ func TestNoLookAlikeIsTakenForARepeat(t *testing.T) {
 		r.Add(fold, fold, create, Spot{Line: 2*i + 2, Number: 2*i + 1})
 		r.Add("0"+fold, fold, create, Spot{Line: 2*i + 3, Number: 2*i + 2})
 	}
-	if got := found(t, r, 1); got.Same.Rows != 0 || got.Alike.Rows != keys {
+	if got := r.Found(1); got.Same.Rows != 0 || got.Alike.Rows != keys {
 		t.Errorf("%d rows repeat a key and %d look like one, want 0 and %d", got.Same.Rows, got.Alike.Rows, keys)
 	}
 }
@@ -81,32 +80,9 @@ func TestRepeatsAcrossPieces(t *testing.T) {
 	for i := range rows {
 		r.Add(string(rune(i%0xd000)), string(rune(i%0xd000)), 0, Spot{Line: i + 1, Number: i + 1})
 	}
-	if got := found(t, r, 1); got.Same.Rows != rows-0xd000 || got.Moot != [plans]int{} {
+	if got := r.Found(1); got.Same.Rows != rows-0xd000 || got.Moot != [plans]int{} {
 		t.Errorf("%v repeated rows, want %d", got, rows-0xd000)
 	}
-}
-
-// More keys than stay in memory are counted all the same.
-func TestRepeatsBeyondMemory(t *testing.T) {
-	const rows = mostSightings + 1000
-	r := NewRepeats()
-	for i := range rows {
-		key := strconv.Itoa(i % (rows - 7))
-		r.Add(key, key, create, Spot{Line: i + 2, Number: i + 1})
-	}
-	got := found(t, r, 1)
-	want := []Repeat{{At: Spot{Line: rows - 5, Number: rows - 6}, First: Spot{Line: 2, Number: 1}}}
-	if got.Same.Rows != 7 || got.Moot[create] != 7 || !slices.Equal(got.Same.First, want) {
-		t.Errorf("%+v", got)
-	}
-}
-
-func found(t interface{ Fatal(...any) }, r *Repeats, most int) Repeated {
-	f, err := r.Found(most)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
 }
 
 // Rows are named by input, line and number, though they share lines or spread over many, and
@@ -121,7 +97,7 @@ func TestRepeatsNameTheirRows(t *testing.T) {
 	for _, at := range spots[1:] {
 		want = append(want, Repeat{at, spots[0]})
 	}
-	if diff := cmp.Diff(want, found(t, r, 9).Same.First); diff != "" {
+	if diff := cmp.Diff(want, r.Found(9).Same.First); diff != "" {
 		t.Error(diff)
 	}
 }

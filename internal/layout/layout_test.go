@@ -57,7 +57,7 @@ func design() plan {
 			"importer/source/xlsx":       {imports: []string{words, numfmt, spelling}},
 			numfmt:                       {imports: []string{spelling}},
 			"importer/delivery":          {imports: []string{"leadapi"}},
-			"importer/findings":          {imports: []string{"importer/report", "importer/spool", "mapping", spelling}, tests: []string{rowkey}},
+			"importer/findings":          {imports: []string{"importer/report", "mapping", spelling}, tests: []string{rowkey}},
 			"importer/meter":             {imports: []string{"importer/report", "leadapi"}},
 			"importer/named":             {},
 			"importer/spool":             {stdOnly: true},

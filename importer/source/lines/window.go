@@ -185,6 +185,9 @@ func (w *Window) BadText(n int) *rows.Problem {
 	if bad < len(record) {
 		return &rows.Problem{Code: "encoding", Text: "the row is not " + named + w.where(record, bad), Hint: encodingHint(label)}
 	}
+	if label == utf8Label {
+		return nil
+	}
 	high := firstHigh(record)
 	if high == len(record) || !w.charset.isUTF8(record) {
 		return nil
@@ -225,6 +228,9 @@ func (w *Window) where(record []byte, i int) string {
 
 // firstInvalid is where text stops being UTF-8, or its length.
 func firstInvalid(text []byte) int {
+	if utf8.Valid(text) { // mostly, and eight bytes at a time
+		return len(text)
+	}
 	for i, r := range string(text) {
 		if r == utf8.RuneError && !bytes.HasPrefix(text[i:], []byte("\uFFFD")) {
 			return i
