@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math"
 	"strconv"
-	"time"
 
 	"leadferry/importer/source/xlsx/numfmt"
 	"leadferry/internal/spelling"
@@ -72,7 +71,7 @@ func (f *formatter) cell(c *rawCell, value []byte) (cell, error) {
 		return cell{fault: faultFormula}, nil
 	case c.formula && f.computes && c.kind == "n" && string(bytes.TrimSpace(value)) == "0": // which XlsxWriter and others put there
 		return cell{text: value, fault: faultComputed}, nil
-	case c.kind == "str", c.kind == "inlineStr":
+	case c.kind == "str", c.kind == "inlineStr", c.kind == "d": // a date in ISO 8601, which some programs write
 		return textCell(unescape(value)), nil
 	}
 	switch bare := bytes.TrimSpace(value); {
@@ -82,8 +81,6 @@ func (f *formatter) cell(c *rawCell, value []byte) (cell, error) {
 		return cell{}, nil
 	case c.kind == "n":
 		return f.number(bare, c.style)
-	case c.kind == "d":
-		return f.isoDate(bare, c.style)
 	case c.kind == "s":
 		index, err := strconv.Atoi(string(bare))
 		if err != nil {
@@ -136,26 +133,6 @@ func (f *formatter) show(format numfmt.Format, v float64, value []byte) cell {
 // isShort says that a number is a whole one of few digits, written as it is shown in the general format.
 func isShort(value []byte) bool {
 	return len(value) < 15 && allDigits(value) && (value[0] != '0' || len(value) == 1)
-}
-
-// isoForms are how some programs write dates.
-var isoForms = []string{"2006-01-02T15:04:05", "2006-01-02", "15:04:05"}
-
-// isoDate writes a date that the cell holds in ISO 8601 as those are that it holds as a number. What is none, or names a
-// zone of time, is text.
-func (f *formatter) isoDate(value []byte, style int) (cell, error) {
-	format, err := f.styles.of(style)
-	if err != nil {
-		return cell{}, err
-	}
-	for _, form := range isoForms {
-		at, err := time.Parse(form, string(value))
-		if text, ok := format.Date(at); err == nil && ok {
-			f.shown = numfmt.Shown{Text: text, Date: true}
-			return cell{text: []byte(text), number: &f.shown}, nil
-		}
-	}
-	return textCell(value), nil
 }
 
 // styles are the number formats of a workbook, by the styles of its cells.

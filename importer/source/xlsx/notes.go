@@ -20,11 +20,10 @@ type notes struct {
 
 // columnNotes are the notes on one column.
 type columnNotes struct {
-	plain, exponents, blanked tally
-	dates, dateTexts          tally
-	long                      int  // plain numbers of ten digits or more
-	filled                    bool // something stands in it
-	zeros                     bool // texts of digits that begin with a zero or a plus
+	plain, blanked, dates, dateTexts tally
+	long                             int  // plain numbers of ten digits or more
+	filled                           bool // something stands in it
+	zeros                            bool // texts of digits that begin with a zero or a plus
 }
 
 // tally counts cells and remembers where the first stands.
@@ -59,9 +58,6 @@ func (n *notes) see(column, row int, cell *cell) {
 		if len(text) >= longNumber {
 			c.long++
 		}
-	}
-	if shown != nil && shown.Exponent {
-		c.exponents.add(row)
 	}
 }
 
@@ -144,9 +140,6 @@ func (c columnNotes) tell(name string, found *rows.Found) {
 	if t := c.plain; t.cells > 0 && (c.zeros || c.long == t.cells) {
 		found.Warn("column %q looks like phone numbers, postal codes or other identifiers, but %s, first in row %d: zeros at the beginning may be lost (hint: format the column as text before data are entered)",
 			name, t.holdNumbers(), t.row)
-	}
-	if t := c.exponents; t.cells > 0 {
-		found.Warn("column %q: %s %s shown with an exponent in Excel, first in row %d; all digits were taken instead", name, english.Plural(t.cells, "cell", ""), are(t.cells), t.row)
 	}
 	if t := c.dateTexts; t.cells > 0 && c.dates.cells > 0 {
 		found.Warn("column %q: %s, first in row %d, that Excel did not take for dates as it did with others: in these day and month may be swapped, and they are written as 2026-03-04 (hint: step date of the mapping reads several layouts, as in \"date:YYYY-MM-DD|DD.MM.YYYY\")",

@@ -9,7 +9,7 @@
 //     room. A whole number of more than 15 digits is a fault: Excel has lost the others.
 //   - Dates are written as 2026-03-04, times as 10:11:12, and both with a blank between, whatever their format: in
 //     which order it has day and month, nobody could tell from the text. A format without a day, or without a time,
-//     leaves that out. Durations are written as their format says.
+//     leaves that out. Durations are written as their format says. A date that the cell holds as text stays as it is.
 //   - The built-in currency formats, whose currency depends on the system, are written without one. Blanks that only
 //     align a number are left out.
 //   - Text is what was entered, whatever its format adds to it. Texts that look like dates, beside dates in one column,

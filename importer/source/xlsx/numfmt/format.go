@@ -24,11 +24,10 @@ var (
 
 // Shown is a number as it is shown.
 type Shown struct {
-	Text     string
-	Number   bool // the number as it is, that may have lost zeros before it
-	Date     bool // a date or a time of the day, in ISO 8601
-	Exponent bool // the format shows an exponent, the text does not
-	Blanked  bool // the format shows nothing of it
+	Text    string
+	Number  bool // the number as it is, that may have lost zeros before it
+	Date    bool // a date or a time of the day, in ISO 8601
+	Blanked bool // the format shows nothing of it
 }
 
 // Format is a number format: sections, each for some numbers.
@@ -58,7 +57,6 @@ type section struct {
 	places   int  // for digits
 	fraction int  // of these behind the point
 	percent  bool // of a hundred
-	exponent bool
 	day      bool // a date shows the day
 	time     bool // a date shows the time
 }
@@ -157,7 +155,7 @@ func compileSection(code []string) section {
 		}
 	}
 	has := func(any string) bool { return strings.ContainsAny(kinds, any) }
-	s.percent, s.exponent = has("%"), has("E")
+	s.percent = has("%")
 	switch slashed := strings.Contains(strings.Join(code, ""), "/") && fractions().MatchString(strings.Join(code, "")); {
 	case has("ymdhsH") && s.places-s.fraction == 0 && !has("GE"):
 		s.day = has("yd") || has("m") && !has("hsH")
@@ -226,7 +224,7 @@ func (f Format) Show(v float64, from1904 bool) (Shown, error) {
 	case s.percent:
 		return Shown{Text: exact(100*v) + "%"}, nil
 	}
-	return Shown{Text: exact(v), Number: true, Exponent: s.exponent}, nil
+	return Shown{Text: exact(v), Number: true}, nil
 }
 
 // choose finds the section for a number, and the number that it shows: those for negative numbers show them without
@@ -264,7 +262,7 @@ func (s *section) holds(v float64) bool {
 
 // IsGeneral says that the format is that of numbers that have no other, which shows all digits.
 func (f Format) IsGeneral() bool {
-	return len(f) == 1 && f[0].kind == general && f[0].test == "" && !f[0].percent && !f[0].exponent
+	return len(f) == 1 && f[0].kind == general && f[0].test == "" && !f[0].percent
 }
 
 // exact is a number with the 15 digits that Excel holds, never with an exponent.
@@ -366,24 +364,4 @@ func calendar(n int, from1904 bool) (year, month, day int) {
 	}
 	y, m, d := time.Date(1899, 12, 30+n, 0, 0, 0, 0, time.UTC).Date()
 	return y, int(m), d
-}
-
-// Date writes a date or a time of the day that a cell holds in words, as the format shows those that are numbers; in a
-// format that is none of dates, as it is. It is not ok for years that Excel has not.
-func (f Format) Date(at time.Time) (text string, ok bool) {
-	s := &f[0]
-	day, timed := s.day, s.time
-	if s.kind != date || !day && !timed {
-		day, timed = at.Year() > 0, at.Year() == 0 || at.Hour()+at.Minute()+at.Second() > 0
-	}
-	form := time.DateOnly + " " + time.TimeOnly
-	switch {
-	case at.Year() == 0 && day, at.Year() > 0 && at.Year() < 1900:
-		return "", false
-	case !day:
-		form = time.TimeOnly
-	case !timed:
-		form = time.DateOnly
-	}
-	return at.Format(form), true
 }
