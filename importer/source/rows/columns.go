@@ -44,7 +44,6 @@ type Columns struct {
 
 	names   []string // of all columns
 	blank   bool     // some are blank
-	lengths uint64   // of them in characters: one bit each, the last for all longer ones
 	text    int      // column TextColumn; -1: none
 	outcome int      // column OutcomeColumn; -1: none
 	null    []string // cells that count as empty
@@ -68,7 +67,6 @@ func NewColumns(names []string, line int, o Options, found *Found) (Columns, err
 	}
 	c.names, c.Width = names, len(names)
 	for i, name := range names {
-		c.lengths |= lengthBit(utf8.RuneCountInString(name))
 		c.blank = c.blank || name == ""
 		switch {
 		case name == TextColumn:
@@ -184,7 +182,7 @@ func holds(fields []string, column int) bool {
 // HeaderAgain says that a row is the header once more, as in files that were put together from several exports: the
 // same names in letters of any case, in any order. Any other row is data, whatever words it shares with the header.
 func (c *Columns) HeaderAgain(fields []string) bool {
-	if len(fields) == 0 || isPlain(fields[0]) && c.lengths&lengthBit(len(fields[0])) == 0 {
+	if len(fields) == 0 {
 		return false
 	}
 	equal := strings.EqualFold
@@ -197,18 +195,6 @@ func (c *Columns) HeaderAgain(fields []string) bool {
 	}
 	row := Trimmed(fields[:min(len(fields), c.Width)])
 	return slices.EqualFunc(inOrder(row), inOrder(c.names), equal)
-}
-
-func lengthBit(characters int) uint64 { return 1 << min(characters, 63) }
-
-// isPlain says that a cell is of ASCII, and everybody can see where it begins and ends.
-func isPlain(cell string) bool {
-	for i := range len(cell) {
-		if cell[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return cell != "" && cell[0] > ' ' && cell[len(cell)-1] > ' '
 }
 
 func inOrder(names []string) []string {
