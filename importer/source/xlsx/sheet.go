@@ -19,7 +19,7 @@ const (
 
 var (
 	errRowOrder = broken("the rows of the sheet are not in order or beyond the last row of Excel")
-	errCellAt   = broken("a cell does not stand where it says, or two stand in one place")
+	errCellAt   = broken("a cell does not stand where it says, or not behind the one before it")
 	errNoSheet  = broken("the part of the sheet is no sheet")
 )
 
@@ -34,7 +34,6 @@ type sheetReader struct {
 	long          bool // the present row has more text than max; its cells are not complete
 	cells         []rawCell
 	text          []byte // of all cells of the present row
-	ordered       bool   // each cell of the present row stands behind the one before
 	merged        int    // areas of merged cells, known at the end
 	hiddenColumns []span // columns that are hidden
 }
@@ -121,32 +120,14 @@ func (s *sheetReader) row() error {
 	if number > maxSheetRows {
 		return errRowOrder
 	}
-	s.number, s.hidden, s.long, s.ordered = number, truth(s.xml.attribute("hidden")), false, true
+	s.number, s.hidden, s.long = number, truth(s.xml.attribute("hidden")), false
 	s.cells, s.text = s.cells[:0], s.text[:0]
-	err := s.xml.children(func() error {
+	return unexpected(s.xml.children(func() error {
 		if s.xml.name() == "c" {
 			return s.cell()
 		}
 		return s.xml.skip()
-	})
-	if err != nil {
-		return unexpected(err)
-	}
-	return s.inOrder()
-}
-
-// inOrder puts cells in order that are not, as no program that is known writes them.
-func (s *sheetReader) inOrder() error {
-	if s.ordered {
-		return nil
-	}
-	slices.SortFunc(s.cells, func(a, b rawCell) int { return a.column - b.column })
-	for i := 1; i < len(s.cells); i++ {
-		if s.cells[i].column == s.cells[i-1].column {
-			return errCellAt
-		}
-	}
-	return nil
+	}))
 }
 
 // cell reads a cell; those passed over are no cells.
@@ -174,15 +155,11 @@ func (s *sheetReader) cell() error {
 			c.kind = kindOf(a.Value)
 		}
 	}
-	if c.column >= maxColumns {
+	if c.column >= maxColumns || c.column <= last {
 		return errCellAt
 	}
-	s.ordered = s.ordered && c.column > last
 	err := s.content(&c)
 	c.end = len(s.text)
-	if len(s.cells) == maxColumns {
-		return errCellAt
-	}
 	s.cells = append(s.cells, c)
 	return err
 }
