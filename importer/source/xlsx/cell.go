@@ -108,31 +108,17 @@ func (f *formatter) number(value []byte, style int) (cell, error) {
 	if err != nil {
 		return cell{}, err
 	}
-	if format.IsGeneral() && isShort(value) {
-		f.shown = numfmt.Shown{Number: true}
-		return cell{text: value, number: &f.shown}, nil
-	}
 	v, err := strconv.ParseFloat(string(value), 64)
 	if err != nil || len(bytes.Trim(value, "0123456789+-.eE")) > 0 || math.IsInf(v, 0) {
 		return cell{text: value, fault: faultNumber}, nil
 	}
-	return f.show(format, v, value), nil
-}
-
-func (f *formatter) show(format numfmt.Format, v float64, value []byte) cell {
-	var err error
 	switch f.shown, err = format.Show(v, f.from1904); {
 	case errors.Is(err, numfmt.ErrDigits):
-		return cell{text: value, fault: faultDigits}
+		return cell{text: value, fault: faultDigits}, nil
 	case err != nil:
-		return cell{text: value, fault: faultDate}
+		return cell{text: value, fault: faultDate}, nil
 	}
-	return cell{text: []byte(f.shown.Text), number: &f.shown}
-}
-
-// isShort says that a number is a whole one of few digits, written as it is shown in the general format.
-func isShort(value []byte) bool {
-	return len(value) < 15 && allDigits(value) && (value[0] != '0' || len(value) == 1)
+	return cell{text: []byte(f.shown.Text), number: &f.shown}, nil
 }
 
 // styles are the number formats of a workbook, by the styles of its cells.

@@ -260,11 +260,6 @@ func (s *section) holds(v float64) bool {
 		v == s.limit && strings.Contains(s.test, "=")
 }
 
-// IsGeneral says that the format is that of numbers that have no other, which shows all digits.
-func (f Format) IsGeneral() bool {
-	return len(f) == 1 && f[0].kind == general && f[0].test == "" && !f[0].percent
-}
-
 // exact is a number with the 15 digits that Excel holds, never with an exponent.
 func exact(v float64) string {
 	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 15, 64), 64)
