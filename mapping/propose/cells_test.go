@@ -1,16 +1,13 @@
 package propose
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
 
 func TestKindsOfCells(t *testing.T) {
-	names := map[kind]string{
-		kindEmail: "email", kindPhone: "phone", kindPostal: "postal", kindURL: "url", kindUUID: "uuid", kindDate: "date",
-		kindYesNo: "yesno", kindCountry: "country", kindStreet: "street", kindGiven: "given", kindPerson: "person",
-		kindDamaged: "damaged", kindPrefixed: "prefixed", kindObject: "object",
-	}
+	judged := strings.Fields("email phone postal url uuid date yesno country street given person damaged prefixed object")
 	for cell, want := range map[string]string{
 		"ann@x.example": "email", "ann@localhost": "", "a b@x.example": "", "+49 (0)351 555-0140": "phone", "1-222-505-424": "phone", "201.555.0100 x12": "phone",
 		"p:+4915155501301": "phone prefixed", "4.91761E+11": "phone damaged", "01067": "postal", "SW1A 1AA": "postal", "K1A 0B1": "postal", "z:50667": "postal prefixed",
@@ -20,15 +17,12 @@ func TestKindsOfCells(t *testing.T) {
 		"Jürgen": "given", "Sabine Kranz": "person", "New Castle": "", "4111 1111 1111 1111": "", "4111111111111112": "",
 		"123-45-6789": "phone", `{"a":1}`: "object", "hello there": "", strings.Repeat("x", 300): "", "999999": "phone postal",
 	} {
-		set := kindsOf(cell)
-		var got []string
-		for k := range kinds {
-			if name := names[k]; name != "" && set.has(k) {
-				got = append(got, name)
-			}
-		}
-		if strings.Join(got, " ") != want {
-			t.Errorf("%q: %q, want %q", cell, strings.Join(got, " "), want)
+		got := slices.DeleteFunc(kindsOf(cell), func(kind string) bool { return !slices.Contains(judged, kind) })
+		slices.Sort(got)
+		want := strings.Fields(want)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("%q: %q, want %q", cell, got, want)
 		}
 	}
 }

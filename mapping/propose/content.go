@@ -24,20 +24,21 @@ type field struct {
 }
 
 func (d *draft) decideContent() {
-	if d.parts[partPhone] == nil && d.parts[partMobile] != nil {
-		d.parts[partPhone] = d.parts[partMobile]
-		delete(d.parts, partMobile)
+	if mobile := d.parts["mobile"]; d.parts["phone"] == nil && mobile != nil {
+		d.parts["phone"] = mobile
+		delete(d.parts, "mobile")
 	}
-	for _, r := range rules {
-		c := d.parts[r.part]
+	if house := d.parts["house"]; house != nil && d.parts["street"] == nil {
+		house.part = ""
+	}
+	for _, r := range known().Parts {
+		c := d.parts[r.Part]
 		switch {
-		case r.part == partFull:
+		case r.Part == "full":
 			if f := d.nameField(); len(f.columns) > 0 {
 				d.fields = append(d.fields, f)
 			}
-		case r.part == partStreet && c != nil:
-			d.fields = append(d.fields, d.streetField(r, c))
-		case r.key != "" && c != nil:
+		case r.Key != "" && c != nil:
 			d.fields = append(d.fields, d.fieldOf(r, c))
 		}
 	}
@@ -45,66 +46,60 @@ func (d *draft) decideContent() {
 
 // fieldOf makes the field of a column by its rule.
 func (d *draft) fieldOf(r rule, c *column) field {
-	f := field{Key: r.key, columns: []*column{c}, apply: r.apply, format: r.format}
-	if r.marked && c.profile.share(kindPrefixed) > 0.5 {
-		f.apply = "split:::-1"
-	}
-	remark := ""
+	f := field{Key: r.Key, columns: []*column{c}, apply: r.Apply, format: r.Format}
+	remark, damage := "", ""
 	switch {
-	case r.remark != nil:
-		remark = r.remark(c)
-	case r.part == partCreated:
+	case r.Marked && c.profile.share("prefixed") > 0.5:
+		f.apply, remark = "split:::-1", "without the mark before the number"
+	case r.Part == "created":
 		f.apply, remark = c.dateStep()
+	case r.Like == "phone":
+		if f.apply = d.phoneStep(c); f.apply != "" {
+			remark = "? every number is one of the plan"
+		}
+	case r.Part == "street": // a lone address is called so
+		f.columns = d.present("street", "house")
+		if len(d.present("house", "city", "postal")) == 0 {
+			f.Key = "address"
+		}
 	}
-	if step := d.phoneStep(c); r.like == kindPhone && f.apply == "" && step != "" {
-		f.apply, remark = step, and(remark, "? every number is one of the plan")
+	if n := c.profile.counts["damaged"]; n > 0 && r.Like == "phone" {
+		damage = "? a spreadsheet damaged " + english.Plural(n, "number", "") + " (4.9E+11)"
 	}
-	f.Comment = and(c.why, d.Empties(c), remark)
+	f.Comment = and(c.why, d.Empties(c), remark, damage)
 	return f
 }
 
 // phoneStep is the step that makes international numbers of all that the column holds, or "": by the country in another column, or by
 // the one that most of the numbers with + are of.
 func (d *draft) phoneStep(c *column) string {
-	fits := func(read func(row int) bool) bool {
+	fits := func(country func(row int) string) bool {
 		for i, cell := range c.cells {
-			if cell != "" && !read(i) {
+			if _, ok := texts.E164In(country(i), cell); cell != "" && !ok {
 				return false
 			}
 		}
-		return c.profile.filled > 0
+		return true
 	}
-	regions := map[string]int{}
+	regions := map[string]int{"": 0}
 	for _, cell := range c.cells {
 		if region := texts.Region(cell); region != "" {
 			regions[region]++
 		}
 	}
-	for _, country := range slices.SortedFunc(maps.Keys(regions), func(a, b string) int { return cmp.Or(regions[b]-regions[a], cmp.Compare(a, b)) }) {
-		if read, _ := texts.E164(country); read != nil && regions[country]*2 > c.profile.filled && fits(func(i int) bool { _, ok := read(c.cells[i]); return ok }) {
-			return "e164:" + country
-		}
+	country := slices.MaxFunc(slices.Sorted(maps.Keys(regions)), func(a, b string) int { return regions[a] - regions[b] })
+	if regions[country]*2 > c.profile.filled && fits(func(int) string { return country }) {
+		return "e164:" + country
 	}
-	if of := d.parts[partCountry]; of != nil && clearForm().MatchString(of.header) && fits(func(i int) bool { _, ok := texts.E164In(of.cells[i], c.cells[i]); return ok }) {
+	if of := d.parts["country"]; of != nil && clearForm().MatchString(of.header) && fits(func(row int) string { return of.cells[row] }) {
 		return "e164:" + of.placeholder()
 	}
 	return ""
 }
 
-func phoneRemark(c *column) string {
-	mark, damage := "", ""
-	if c.profile.share(kindPrefixed) > 0.5 {
-		mark = "without the mark before the number"
-	}
-	if n := c.profile.counts[kindDamaged]; n > 0 {
-		damage = "? a spreadsheet damaged " + english.Plural(n, "number", "") + " (4.9E+11)"
-	}
-	return and(mark, damage)
-}
-
 // nameField makes the name of its parts, or takes the whole name where the file has that and it is filled more often.
 func (d *draft) nameField() field {
-	first, middle, last, full := d.parts[partFirst], d.parts[partMiddle], d.parts[partLast], d.parts[partFull]
+	first, middle, last, full := d.parts["first"], d.parts["middle"], d.parts["last"], d.parts["full"]
 	if full != nil && first != nil && last == nil {
 		if holds(full, first) {
 			first = nil
@@ -115,19 +110,23 @@ func (d *draft) nameField() field {
 	eastAsian := func(r rune) bool {
 		return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
 	}
-	if last != nil && strings.ContainsFunc(last.header, eastAsian) {
-		first, last = last, first // the family name comes first there
+	f := field{Key: "name"}
+	for _, c := range []*column{first, last} {
+		if c != nil {
+			f.columns = append(f.columns, c)
+		}
 	}
-	f := field{Key: "name", columns: present(first, last)}
+	if last != nil && strings.ContainsFunc(last.header, eastAsian) {
+		slices.Reverse(f.columns) // the family name comes first there
+	}
 	switch {
 	case full != nil && (len(f.columns) == 0 || full.profile.filled > d.filledRows(f.columns)):
 		f.columns = []*column{full}
 	case len(f.columns) == 2 && middle != nil:
-		f.columns = []*column{first, middle, last}
-		f.apply = "squeeze"
+		f.columns, f.apply = slices.Insert(f.columns, 1, middle), "squeeze"
 	}
-	for _, p := range []part{partFull, partFirst, partMiddle, partLast} {
-		if c := d.parts[p]; c != nil && !slices.Contains(f.columns, c) {
+	for _, c := range d.present("full", "first", "middle", "last") {
+		if !slices.Contains(f.columns, c) {
 			c.part = ""
 		}
 	}
@@ -137,44 +136,18 @@ func (d *draft) nameField() field {
 	return f
 }
 
-func present(columns ...*column) []*column {
-	return slices.DeleteFunc(columns, func(c *column) bool { return c == nil })
-}
-
+// holds reports whether most cells of a column of whole names hold those of the part.
 func holds(full, part *column) bool {
 	both, held := 0, 0
 	for i, cell := range part.cells {
-		if cell == "" || full.cells[i] == "" {
-			continue
-		}
-		both++
-		if slices.Contains(words(full.cells[i]), joined(cell)) {
-			held++
+		if cell != "" && full.cells[i] != "" {
+			both++
+			if slices.Contains(words(full.cells[i]), joined(cell)) {
+				held++
+			}
 		}
 	}
 	return both > 0 && held*2 >= both
-}
-
-func (t *table) filledRows(columns []*column) int {
-	n := 0
-	for i := range t.In.Rows {
-		if slices.ContainsFunc(columns, func(c *column) bool { return c.cells[i] != "" }) {
-			n++
-		}
-	}
-	return n
-}
-
-// streetField puts the number of the house behind the street where it has a
-// column of its own. A lone address is called so.
-func (d *draft) streetField(r rule, street *column) field {
-	f := d.fieldOf(r, street)
-	if house := d.parts[partHouse]; house != nil {
-		f.columns = append(f.columns, house)
-	} else if d.parts[partCity] == nil && d.parts[partPostal] == nil {
-		f.Key = "address"
-	}
-	return f
 }
 
 // rest says what becomes of the columns that nothing was recognised in.
@@ -187,20 +160,20 @@ type rest struct {
 
 // decideRest sends on what fields, key, organization and status leave over.
 func (d *draft) decideRest() {
-	used, keys := d.taken()
+	keys := map[string]bool{"*": true, "importRef": true}
+	for _, f := range d.fields {
+		keys[f.Key] = true
+	}
 	r := rest{Except: slices.Clone(d.twice)}
 	for _, c := range d.Hidden {
 		r.Except = append(r.Except, cmp.Or(c.inside, c.header))
 	}
 	slices.Sort(r.Except)
 	r.Except = slices.Compact(r.Except)
-	isExcept := func(name string) bool {
-		_, found := slices.BinarySearch(r.Except, name)
-		return found
-	}
 	for _, c := range d.columns {
+		_, isExcept := slices.BinarySearch(r.Except, c.header)
 		switch {
-		case used[c] || c.inside != "" || isExcept(c.header):
+		case c.part != "" || c == d.Key.Column && d.Key.External || c.inside != "" || isExcept:
 		case c.profile.filled == 0 && len(d.In.Rows) > 0:
 			r.Empty = append(r.Empty, c.header)
 		case keys[c.header]:
@@ -216,23 +189,4 @@ func (d *draft) decideRest() {
 		}
 	}
 	d.Rest = r
-}
-
-// taken are the columns that fields, key, organization and status use, and the keys of the content that are no longer free.
-func (d *draft) taken() (used map[*column]bool, keys map[string]bool) {
-	used, keys = map[*column]bool{}, map[string]bool{"*": true, "importRef": true}
-	for _, f := range d.fields {
-		keys[f.Key] = true
-		for _, c := range f.columns {
-			used[c] = true
-		}
-	}
-	used[d.Key.Column] = used[d.Key.Column] || d.Key.External
-	if d.Organization.Live || d.Organization.Words != nil {
-		used[d.Organization.Column] = true
-	}
-	if d.Status != nil && d.Status.Live {
-		used[d.Status.Column] = true
-	}
-	return used, keys
 }

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +16,20 @@ import (
 
 //go:embed dictionary.yaml
 var dictionaryText []byte
+
+// part is what a column plays in a lead: a section of headers in dictionary.yaml.
+type part string
+
+// rule says which column plays a part and what becomes of it in the lead. dictionary.yaml has all of them, and explains them.
+type rule struct {
+	Part                   part
+	Key, Apply, Format     string // of the content; without key it is joined to another part's
+	Place, Marked, Varied  bool
+	Like, Some             string
+	Unlike, Not            []string
+	Weight, Least, Longest float64
+	Sure, All              float64
+}
 
 // sign is what a header's name says: the part, and how surely (1 at most).
 type sign struct {
@@ -36,67 +51,84 @@ type dictionary struct {
 	statuses   map[string]placing // by words with blanks between
 	sets       map[[2]string]bool // by section and joined words, or what stands for nothing as it is written
 	streetEnds []string
+	forms      map[string][]*regexp.Regexp
+	mark       *regexp.Regexp // before a number
+	dictionaryFile
 
 	longestHeader, longestStatus int // words
 }
 
+// dictionaryFile is dictionary.yaml as it is written: a section holds phrases by language.
+type dictionaryFile struct {
+	Headers, Statuses, Around, Values map[string]map[string]string
+	Forms                             map[string][]string
+	Parts                             []rule
+	Dates                             struct{ Days, Times, Languages []string }
+}
+
 // known is the dictionary, made when it is first needed: most commands do not.
 var known = sync.OnceValue(func() *dictionary {
-	d := &dictionary{headers: map[string][]sign{}, statuses: map[string]placing{}, sets: map[[2]string]bool{}}
-	eachPhrase(func(table, section, label, phrase string) {
-		text, doubt := strings.CutSuffix(phrase, "?")
-		text, whole := strings.CutPrefix(text, "=")
-		text, weak := strings.CutPrefix(text, "~")
-		for _, spelled := range []string{text, spelledOut.Replace(norm.NFC.String(text))} {
-			list := words(spelled)
-			word := strings.Join(list, "")
-			switch {
-			case table == "headers" && word != "" && !slices.Contains(d.headers[word], sign{part(section), strengthOf(weak), whole}):
-				d.headers[word] = append(d.headers[word], sign{part(section), strengthOf(weak), whole})
-				d.longestHeader = max(d.longestHeader, len(list))
-			case table == "statuses":
-				d.statuses[strings.Join(list, " ")] = placing{section, doubt, whole}
-				d.longestStatus = max(d.longestStatus, len(list))
-			case section == "null":
-				d.sets[[2]string{section, phrase}] = true
-			case table != "headers":
-				d.sets[[2]string{section, word}] = true
-			}
-			if label == "ends" {
-				d.streetEnds = append(d.streetEnds, word)
-			}
+	d := &dictionary{headers: map[string][]sign{}, statuses: map[string]placing{}, sets: map[[2]string]bool{}, forms: map[string][]*regexp.Regexp{}}
+	if err := yaml.Unmarshal(dictionaryText, &d.dictionaryFile); err != nil {
+		panic(err) // it is part of the program
+	}
+	d.mark = regexp.MustCompile(`^[a-z]{1,2}:([+0-9].*)$`)
+	for kind, forms := range d.Forms {
+		for _, form := range forms {
+			d.forms[kind] = append(d.forms[kind], regexp.MustCompile(form))
+		}
+	}
+	eachPhrase(d.Headers, func(section, phrase string, list []string, s sign) {
+		s.part = part(section)
+		if word := strings.Join(list, ""); word != "" && !slices.Contains(d.headers[word], s) {
+			d.headers[word] = append(d.headers[word], s)
+			d.longestHeader = max(d.longestHeader, len(list))
 		}
 	})
+	eachPhrase(d.Statuses, func(section, phrase string, list []string, s sign) {
+		d.statuses[strings.Join(list, " ")] = placing{section, strings.HasSuffix(phrase, "?"), s.whole}
+		d.longestStatus = max(d.longestStatus, len(list))
+	})
+	for _, table := range []map[string]map[string]string{d.Around, d.Values} {
+		eachPhrase(table, func(section, phrase string, list []string, _ sign) {
+			word := strings.Join(list, "")
+			switch section {
+			case "null":
+				word = phrase
+			case "street end":
+				d.streetEnds = append(d.streetEnds, word)
+			}
+			d.sets[[2]string{section, word}] = true
+		})
+	}
 	return d
 })
 
-func strengthOf(weak bool) float64 {
-	if weak {
-		return weakName
-	}
-	return 1
-}
-
-// eachPhrase gives all of dictionary.yaml: the tables by their sections, and what stands behind a label, mostly a language.
-func eachPhrase(f func(table, section, label, phrase string)) {
-	var tables map[string]map[string]map[string]string
-	if err := yaml.Unmarshal(dictionaryText, &tables); err != nil {
-		panic(err) // it is part of the program
-	}
-	for _, table := range slices.Sorted(maps.Keys(tables)) {
-		for _, section := range slices.Sorted(maps.Keys(tables[table])) {
-			for label, phrases := range tables[table][section] {
-				for phrase := range strings.SplitSeq(phrases, ",") {
-					if phrase = strings.TrimSpace(phrase); phrase != "" {
-						f(table, section, label, phrase)
-					}
+// eachPhrase gives all phrases of the sections with their words, spelled in each way, and with how much they say.
+func eachPhrase(table map[string]map[string]string, f func(section, phrase string, words []string, s sign)) {
+	for _, section := range slices.Sorted(maps.Keys(table)) {
+		for _, phrases := range table[section] {
+			for phrase := range strings.SplitSeq(phrases, ",") {
+				phrase = strings.TrimSpace(phrase)
+				text, whole := strings.CutPrefix(strings.TrimSuffix(phrase, "?"), "=")
+				s := sign{strength: 1, whole: whole}
+				if strings.HasPrefix(text, "~") {
+					s.strength = weakName
 				}
+				f(section, phrase, words(text), s)
+				f(section, phrase, words(spelledOut.Replace(norm.NFC.String(text))), s)
 			}
 		}
 	}
 }
 
 func (d *dictionary) has(section, words string) bool { return d.sets[[2]string{section, words}] }
+
+func (d *dictionary) isStreet(word string) bool {
+	return d.has("street", word) || slices.ContainsFunc(d.streetEnds, func(end string) bool {
+		return len(word) > len(end)+2 && strings.HasSuffix(word, end)
+	})
+}
 
 // maxHeader is how many bytes of a text are looked at for words.
 const maxHeader = 200

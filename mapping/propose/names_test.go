@@ -154,14 +154,11 @@ func TestStatusWords(t *testing.T) {
 // No phrase may stand for two statuses, or the order of the table would decide.
 func TestStatusTableIsOfOneMind(t *testing.T) {
 	first := map[string]string{}
-	eachPhrase(func(table, section, _, phrase string) {
-		if table != "statuses" {
-			return
-		}
+	eachPhrase(known().Statuses, func(section, phrase string, words []string, _ sign) {
 		if !slices.Contains(mapping.Statuses(), section) {
 			t.Errorf("%q is no status", section)
 		}
-		text := strings.Join(words(strings.Trim(phrase, "=?")), " ")
+		text := strings.Join(words, " ")
 		if other := first[text]; other != "" && other != section {
 			t.Errorf("%q stands for %s and %s", phrase, other, section)
 		}

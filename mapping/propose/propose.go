@@ -93,12 +93,12 @@ type draft struct {
 
 // newDraft decides from the surest to the least sure: a column that plays one part is not looked at for the next.
 func newDraft(t *table) *draft {
-	d := &draft{table: t, Origin: t.originOf(), parts: map[part]*column{}}
-	if d.Status = d.chooseStatus(); d.Status != nil && d.Status.Live {
-		d.Status.Column.part = partStatus
+	d := &draft{table: t, Origin: t.originOf(), Status: t.chooseStatus(), Organization: t.chooseOrganization(), parts: map[part]*column{}}
+	if d.Status != nil && d.Status.Live {
+		d.Status.Column.part = "status"
 	}
-	if d.Organization = d.chooseOrganization(); d.Organization.Live || d.Organization.Words != nil {
-		d.Organization.Column.part = partOrganization
+	if d.Organization.Live || d.Organization.Words != nil {
+		d.Organization.Column.part = "organization"
 	}
 	d.assignParts()
 	d.decideContent()
@@ -143,49 +143,43 @@ func (d *draft) try(yaml string) (map[brokenRule]int, error) {
 }
 
 func (t *trial) add(problems []mapping.Problem) {
-	breaks := func(rule string) bool {
-		return slices.ContainsFunc(problems, func(p mapping.Problem) bool { return p.Rule == rule })
+	for _, kind := range []struct {
+		rule string
+		rows *int
+	}{{"status", &t.Undecided}, {"assign", &t.Unassigned}, {"format", &t.Mistaken}, {"", &t.Others}} {
+		if slices.ContainsFunc(problems, func(p mapping.Problem) bool { return kind.rule == "" || p.Rule == kind.rule }) {
+			*kind.rows++
+			return
+		}
 	}
-	switch {
-	case len(problems) == 0:
-		t.Good++
-	case breaks("status"):
-		t.Undecided++
-	case breaks("assign"):
-		t.Unassigned++
-	case breaks("format"):
-		t.Mistaken++
-	default:
-		t.Others++
-	}
+	t.Good++
 }
 
 // loosen takes back what rows break, and reports whether that is anything. What a person has to decide stays.
-func (d *draft) loosen(broken map[brokenRule]int) bool {
+func (d *draft) loosen(broken map[brokenRule]int) (loosened bool) {
 	const mostMistakes = 20 // one in so many filled rows may break a format: it is told as its mistake, and the format stays
-	loosened := false
 	for i := range d.fields {
 		f := &d.fields[i]
 		columns := strings.Join(headersOf(f.columns), ", ")
-		n := broken[brokenRule{"format", columns}]
+		n, remark := broken[brokenRule{"format", columns}], ""
+		refused := english.Plural(n, "row", "") + " would be refused"
 		switch {
 		case broken[brokenRule{"apply", columns}] > 0 && strings.HasPrefix(f.apply, "date:"):
-			f.apply, loosened = "", true
-			f.Comment = and(f.Comment, "? as it is: some dates are none")
+			f.apply, remark = "", "? as it is: some dates are none"
 		case n == 0 || f.format == "" || f.refused == n:
+			continue
 		case n*mostMistakes <= d.filledRows(f.columns):
-			f.refused, loosened = n, true
-			f.Comment = and(f.Comment, english.Plural(n, "row", "")+" would be refused: correct the file, or say on_invalid: drop")
+			f.refused, remark = n, refused+": correct the file, or say on_invalid: drop"
 		default:
-			f.format, loosened = "", true
-			f.Comment = and(f.Comment, "? no format: "+english.Plural(n, "row", "")+" would be refused")
+			f.format, remark = "", "? no format: "+refused
 			d.Loosened = append(d.Loosened, f.Key)
 		}
+		f.Comment, loosened = and(f.Comment, remark), true
 	}
 	if c := d.Key.Column; c != nil && max(broken[brokenRule{"key", c.header}], broken[brokenRule{"required", c.header}]) > d.Key.Blanks {
-		d.Key = keyChoice{Broken: c}
+		d.Key = keyChoice{}
 		d.decideRest()
-		loosened = true
+		return true
 	}
 	return loosened
 }

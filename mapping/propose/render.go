@@ -24,7 +24,7 @@ var proposalText string
 var proposal = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
 		"plural": english.Plural, "quoted": quoted, "scalar": scalar, "sayNames": sayNames, "headersOf": headersOf, "placeholders": placeholders,
-		"fileShown": fileShown, "statuses": func() string { return strings.Join(mapping.Statuses(), ", ") },
+		"fileShown": fileShown, "statuses": func() string { return strings.Join(mapping.Statuses(), ", ") }, "fewest": func() int { return fewestRows },
 	}).Parse(proposalText))
 })
 
@@ -45,41 +45,10 @@ func (d *draft) execute(name string) string {
 }
 
 // Source is what a reader would not find out by itself.
-func (d *draft) Source() (lines []string) {
-	in := &d.In
-	isText := in.Format != "jsonl" && in.Format != "xlsx"
-	footer := ""
-	if in.Footer != nil {
-		footer = in.Footer.String()
-	}
-	for _, l := range []struct {
-		said bool
-		line string
-	}{
-		{in.File == "-" && in.Format != "", "format: " + in.Format + "\tstandard input does not tell"},
-		{isText && in.Delimiter == '\t', "delimiter: tab"},
-		{isText && !strings.ContainsRune("\x00\t,", in.Delimiter) || in.Delimiter == ',' && in.Format == "tsv", "delimiter: " + quoted(string(in.Delimiter))},
-		{isText && in.Encoding != "", "encoding: " + scalar(in.Encoding)},
-		{in.Backslash, `escape: "\\"` + "\ta backslash stands before quotes"},
-		{in.Comment != "", "comment: " + quoted(in.Comment) + "\t? lines that begin so are passed over"},
-		{in.SkipRows > 0, "skip_rows: " + strconv.Itoa(in.SkipRows) + "\t? " + english.PluralWord(in.SkipRows, "the line", "the lines") + " before the header"},
-		{in.SkipFooter > 0, "skip_footer: " + strconv.Itoa(in.SkipFooter) + "\t? the lines at the end, which are no leads"},
-		{in.Footer != nil, "footer: " + quoted("/"+footer+"/") + "\t? from the row that begins so, nothing is a lead"},
-		{in.Format == "xlsx" && in.Sheet != "", "sheet: " + quoted(in.Sheet)},
-		{in.List != "", "list: " + quoted(in.List)},
-		{d.Headless, "header: false\t? the first line looks like a lead; give the columns better names, here and below"},
-		{d.Headless, "columns: [" + strings.Join(in.Columns, ", ") + "]"},
-		{len(d.null) > 0, "null: [" + joinWith(d.null, ", ", quoted) + "]\tcells that stand for nothing, as seen in the file"},
-	} {
-		if l.said {
-			lines = append(lines, l.line)
-		}
-	}
-	return lines
-}
+func (d *draft) Source() string { return d.execute("source") }
 
 // Codes reports whether the words are numbers of another system.
-func (o organizationChoice) Codes() bool { return o.Column.profile.share(kindSolid) >= 0.9 }
+func (o organizationChoice) Codes() bool { return o.Column.profile.share("solid") >= 0.9 }
 
 // Unread is how many rows could not be read.
 func (d *draft) Unread() (n int) {
@@ -104,24 +73,18 @@ func (d *draft) Fields() []field { return slices.Concat(d.fields, d.Rest.fields)
 
 // Ways are those beside a column: the searches that the columns of an address allow
 // (specification, endpoint 5, rule 3), and one organization for all.
-func (d *draft) Ways() []way {
-	var list []way
+func (d *draft) Ways() (list []way) {
 	begin := "{locator: " + quoted(fillLocator) + ", type: "
-	if c := d.parts[partPostal]; c != nil {
-		postal := d.fieldOf(ruleOf(partPostal), c).Value()
-		list = append(list, way{begin + "regions, postal_code: " + postal + "}", "by postal code"})
+	if c := d.parts["postal"]; c != nil {
+		list = append(list, way{begin + "regions, postal_code: " + d.fieldOf(known().ruleOf("postal"), c).Value() + "}", "by postal code"})
 	}
 	var address []string
-	for _, line := range [][]part{{partStreet, partHouse}, {partPostal, partCity}, {partState}, {partCountry}} {
-		var columns []*column
-		for _, p := range line {
-			columns = append(columns, present(d.parts[p])...)
-		}
-		if len(columns) > 0 {
+	for _, line := range [][]part{{"street", "house"}, {"postal", "city"}, {"state"}, {"country"}} {
+		if columns := d.present(line...); columns != nil {
 			address = append(address, quoted(placeholders(columns, " ")))
 		}
 	}
-	if d.parts[partStreet] != nil || d.parts[partHouse] != nil || d.parts[partPostal] != nil || d.parts[partCity] != nil {
+	if d.present("street", "house", "postal", "city") != nil {
 		text := address[0]
 		if len(address) > 1 { // what is there of an address does
 			text = "{join: [" + strings.Join(address, ", ") + `], sep: ", "}`
@@ -221,14 +184,6 @@ func (c *column) Value() string { return quoted(c.placeholder()) }
 
 // sayNames lists headers for a sentence, the first few of them.
 func sayNames(headers []string, most int) string { return spelling.List(headers, most, shown) }
-
-func joinWith[T any](list []T, between string, write func(T) string) string {
-	var written []string
-	for _, s := range list {
-		written = append(written, write(s))
-	}
-	return strings.Join(written, between)
-}
 
 // guess begins the remark on what a person has to confirm: validate names such lines.
 const guess = "? "

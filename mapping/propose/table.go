@@ -1,13 +1,13 @@
 package propose
 
 import (
+	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"leadferry/mapping"
 )
@@ -37,7 +37,7 @@ type table struct {
 	paths    []*column // all paths into columns
 	Nameless []string  // headers that no mapping can name
 	twice    []string  // those of them that stand twice, which rest must leave out
-	null     []string  // cells that count as empty
+	Null     []string  // cells that count as empty
 	Hidden   []*column // columns whose cells no lead should carry
 }
 
@@ -62,7 +62,7 @@ func newTable(in Input) *table {
 				t.twice = append(t.twice, header)
 			}
 		default:
-			t.add(header, "", cellsOf(t.In.Rows, i, t.null))
+			t.add(header, "", cellsOf(t.In.Rows, i, t.Null))
 		}
 	}
 	if in.Format == "jsonl" {
@@ -77,12 +77,10 @@ func newTable(in Input) *table {
 	return t
 }
 
-func (t *table) add(header, inside string, cells []string) {
+func (t *table) add(header, inside string, cells []string) *column {
 	c := &column{header: header, inside: inside, cells: cells, name: readName(header), profile: measure(cells)}
 	t.columns = append(t.columns, c)
-	if inside != "" {
-		t.paths = append(t.paths, c)
-	}
+	return c
 }
 
 // MadeUp are names for so many columns that have none.
@@ -93,12 +91,6 @@ func MadeUp(columns int) (names []string) {
 	return names
 }
 
-// speaking are the kinds of cells that the name of a column never looks like.
-var speaking = []kind{kindEmail, kindPhone, kindUUID, kindDate, kindURL, kindZeroLed}
-
-// telling are those that a first line hardly has where it is a header and the cells below are of the kind.
-var telling = append(slices.Clip(speaking), kindCode, kindNumber)
-
 // BeginsWithLead reports whether the first line of a table is a lead and no header: it has an e-mail address, or hardly
 // a name that is known and two cells at least that look like those below them, or stand there again, or one that begins
 // to count the rows. All rows have as many cells.
@@ -106,41 +98,29 @@ func BeginsWithLead(first []string, rows [][]string) bool {
 	const leastUnnamed = 4 // among so many columns one may be called like a column by chance: there is a city called By
 	alike, named, goesOn := 0, 0, false
 	for i, cell := range first {
-		if strings.HasPrefix(cell, reserved) {
+		kinds, cell := kindsOf(cell), strings.TrimSpace(cell)
+		switch {
+		case strings.HasPrefix(cell, reserved):
 			continue
-		}
-		kinds := kindsOf(cell)
-		if kinds.has(kindEmail) {
+		case slices.Contains(kinds, "email"):
 			return true
-		}
-		if readName(cell).known {
+		case readName(cell).known:
 			named++
 			continue
 		}
 		cells := cellsOf(rows, i, nil)
 		below := measure(cells)
-		looks := func(k kind) bool {
-			return kinds.has(k) && (below.share(k) > 0.5 || len(cells) == 0 && slices.Contains(speaking, k))
+		looks := func(kind string) bool {
+			sure := !slices.Contains([]string{"code", "number"}, kind) // a header may look like these
+			return slices.Contains(kinds, kind) && (below.share(kind) > 0.5 || len(cells) == 0 && sure)
 		}
-		if slices.ContainsFunc(telling, looks) || cell != "" && slices.Contains(cells, strings.TrimSpace(cell)) {
+		if slices.ContainsFunc([]string{"phone", "uuid", "date", "url", "zero-led", "code", "number"}, looks) || cell != "" && slices.Contains(cells, cell) {
 			alike++
 		}
-		goesOn = goesOn || counts(append([]string{strings.TrimSpace(cell)}, cells...))
+		n, err := strconv.Atoi(cell)
+		goesOn = goesOn || err == nil && len(cells) > 1 && !slices.ContainsFunc(cells, func(next string) bool { n++; return next != strconv.Itoa(n) })
 	}
 	return (alike > 1 || goesOn && alike > 0) && named*leastUnnamed < len(first)
-}
-
-// counts reports whether the cells are numbers each of which is one more than that before.
-func counts(cells []string) bool {
-	before := 0
-	for i, cell := range cells {
-		n, err := strconv.Atoi(cell)
-		if err != nil || i > 0 && n != before+1 {
-			return false
-		}
-		before = n
-	}
-	return len(cells) > 2
 }
 
 // nameable reports whether a placeholder can name the column: braces, an @ and
@@ -161,25 +141,19 @@ func cellsOf(rows [][]string, column int, null []string) []string {
 	return cells
 }
 
-// findNull finds the well-known words for "nothing" that the cells hold, but not in
-// columns of names: there are people called Null.
+// findNull finds the well-known words for "nothing" that the cells hold, but not in columns of names: there are people called Null.
 func (t *table) findNull() {
-	all := map[string]bool{}
 	for i, header := range t.In.Columns {
-		found := map[string]bool{}
-		for _, row := range t.In.Rows {
-			if cell := strings.TrimSpace(row[i]); known().has("null", cell) {
-				found[cell] = true
-			}
-		}
-		if len(found) == 0 {
+		if readName(header).strength("first", "last", "full") > 0 {
 			continue
 		}
-		if n := readName(header); n.strength(partFirst)+n.strength(partLast)+n.strength(partFull) == 0 {
-			maps.Copy(all, found)
+		for _, cell := range cellsOf(t.In.Rows, i, t.Null) {
+			if known().has("null", cell) && !slices.Contains(t.Null, cell) {
+				t.Null = append(t.Null, cell)
+			}
 		}
 	}
-	t.null = slices.Sorted(maps.Keys(all))
+	slices.Sort(t.Null)
 }
 
 // Limits of the paths that are looked for in objects and lists.
@@ -190,66 +164,56 @@ const (
 	maxSearched = 1000 // rows whose objects are searched for paths
 )
 
-// addPaths adds the paths into columns that hold objects or lists, as a reader of
-// JSON lines resolves them, in the order in which they are first met.
+// addPaths adds the paths into columns that hold objects or lists, as a reader of JSON lines resolves them.
 func (t *table) addPaths() {
 	own := t.columns
 	t.columns = nil
 	for _, c := range own {
 		t.columns = append(t.columns, c)
-		if c.profile.share(kindObject) < 0.9 {
+		if c.profile.share("object") < 0.9 {
 			continue
 		}
-		var headers []string
 		cells := map[string][]string{}
-		for i, cell := range c.cells {
-			eachValue(cell, func(path, value string) {
-				header := c.header + "." + path
-				if cells[header] == nil && i < maxSearched && len(headers) < maxPaths && nameable(header) && !slices.Contains(t.In.Columns, header) {
-					headers = append(headers, header)
-					cells[header] = make([]string, len(c.cells))
-				}
-				if cells[header] != nil && !slices.Contains(t.null, value) {
-					cells[header][i] = value
-				}
-			})
+		for i, text := range c.cells {
+			var value any
+			d := json.NewDecoder(strings.NewReader(text))
+			d.UseNumber()
+			if d.Decode(&value) == nil {
+				eachPath(c.header, value, maxDepth, func(path, cell string) {
+					if cells[path] == nil && i < maxSearched && len(cells) < maxPaths && nameable(path) && !slices.Contains(t.In.Columns, path) {
+						cells[path] = make([]string, len(c.cells))
+					}
+					if cells[path] != nil && !slices.Contains(t.Null, cell) {
+						cells[path][i] = cell
+					}
+				})
+			}
 		}
-		for _, header := range headers {
-			t.add(header, c.header, cells[header])
-		}
-	}
-}
-
-// eachValue calls f with path and text of each plain value in a JSON text.
-func eachValue(text string, f func(path, value string)) {
-	d := jsontext.NewDecoder(strings.NewReader(text))
-	for {
-		token, err := d.ReadToken()
-		if err != nil {
-			return
-		}
-		around, read := d.StackIndex(d.StackDepth())
-		isKey := around == '{' && read%2 == 1
-		if strings.ContainsRune(`{}[]n`, rune(token.Kind())) || isKey {
-			continue
-		}
-		if path, ok := pathTo(d); ok {
-			f(path, strings.TrimSpace(token.String()))
+		for _, path := range slices.Sorted(maps.Keys(cells)) {
+			t.paths = append(t.paths, t.add(path, c.header, cells[path]))
 		}
 	}
 }
 
-// pathTo is the place of the value read last as a placeholder names it, if it can.
-func pathTo(d *jsontext.Decoder) (path string, ok bool) {
-	var names []string
-	for name := range d.StackPointer().Tokens() {
-		names = append(names, name)
-		around, read := d.StackIndex(len(names))
-		if name == "" || strings.ContainsAny(name, ".{}") || len(names) > maxDepth || around == '[' && read > maxElements {
-			return "", false
+// eachPath calls f with each plain value in a JSON value, and with its place as a placeholder names it.
+func eachPath(path string, value any, depth int, f func(path, cell string)) {
+	switch value := value.(type) {
+	case nil:
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(value)) {
+			if depth > 0 && name != "" && !strings.ContainsAny(name, ".{}") {
+				eachPath(path+"."+name, value[name], depth-1, f)
+			}
 		}
+	case []any:
+		for i, element := range value[:min(len(value), maxElements)] {
+			if depth > 0 {
+				eachPath(path+"."+strconv.Itoa(i), element, depth-1, f)
+			}
+		}
+	default:
+		f(path, strings.TrimSpace(fmt.Sprint(value)))
 	}
-	return strings.Join(names, "."), len(names) > 0
 }
 
 func (t *table) shape() mapping.Columns {
@@ -283,5 +247,19 @@ func (c *column) placeholder() string {
 }
 
 func placeholders(columns []*column, between string) string {
-	return joinWith(columns, between, (*column).placeholder)
+	var list []string
+	for _, c := range columns {
+		list = append(list, c.placeholder())
+	}
+	return strings.Join(list, between)
+}
+
+// filledRows counts the rows in which one of the columns holds something.
+func (t *table) filledRows(columns []*column) (n int) {
+	for i := range t.In.Rows {
+		if slices.ContainsFunc(columns, func(c *column) bool { return c.cells[i] != "" }) {
+			n++
+		}
+	}
+	return n
 }
