@@ -210,29 +210,15 @@ const (
 	mostOfGuess = 60 // characters of a line that are told with its mark
 )
 
-// marks takes down the guesses that are marked. The comment of a line of its own may go
-// on in the next ones, further in.
+// marks takes down the guesses that are marked.
 func (p *parser) marks() {
 	for i := 0; i < len(p.lines) && len(p.m.unconfirmed) < maxErrors; i++ {
 		body, comment := commentOf(p.line(i + 1))
-		text, marked := strings.CutPrefix(comment, " "+mark)
-		if !marked {
-			continue
+		if why, marked := strings.CutPrefix(comment, " "+mark); marked {
+			column := utf8.RuneCountInString(body) + 1
+			body = texts.Shortened(strings.TrimSpace(body), mostOfGuess)
+			p.m.unconfirmed = append(p.m.unconfirmed, Guess{i + 1, column, body, strings.TrimSpace(why)})
 		}
-		guess := Guess{Line: i + 1, Column: utf8.RuneCountInString(body) + 1}
-		for body == "" {
-			next, more := commentOf(p.line(i + 2))
-			if next != "" || !strings.HasPrefix(more, "   ") {
-				break
-			}
-			text, i = text+" "+strings.TrimSpace(more), i+1
-		}
-		if named, isAbove := strings.CutSuffix(text, ":"); isAbove && body == "" { // the line below is meant
-			body, _ = commentOf(p.line(i + 2))
-			text = named
-		}
-		guess.Of, guess.Why = texts.Shortened(strings.TrimSpace(body), mostOfGuess), strings.TrimSpace(text)
-		p.m.unconfirmed = append(p.m.unconfirmed, guess)
 	}
 }
 

@@ -20,7 +20,6 @@ type field struct {
 	columns []*column
 	apply   string
 	format  string
-	refused int // rows whose value the format refuses, few enough to be mistakes
 }
 
 func (d *draft) decideContent() {
@@ -63,11 +62,34 @@ func (d *draft) fieldOf(r rule, c *column) field {
 			f.Key = "address"
 		}
 	}
+	if r.Format == "email" {
+		remark = f.checkEmail(c)
+	}
 	if n := c.profile.counts["damaged"]; n > 0 && r.Like == "phone" {
 		damage = "? a spreadsheet damaged " + english.Plural(n, "number", "") + " (4.9E+11)"
 	}
 	f.Comment = and(c.why, d.Empties(c), remark, damage)
 	return f
+}
+
+// checkEmail takes the format back where more than a few cells break it, and says how many do.
+func (f *field) checkEmail(c *column) (remark string) {
+	const mostMistakes = 20 // one in so many filled rows
+	n := 0
+	for _, cell := range c.cells {
+		if cell != "" && !texts.IsEmail(cell) {
+			n++
+		}
+	}
+	refused := english.Plural(n, "row", "") + " would be refused"
+	switch {
+	case n == 0:
+		return ""
+	case n*mostMistakes <= c.profile.filled:
+		return refused + ": correct the file, or say on_invalid: drop"
+	}
+	f.format = ""
+	return "? no format: " + refused
 }
 
 // phoneStep is the step that makes international numbers of all that the column holds, or "": by the country in another column, or by

@@ -144,7 +144,7 @@ func TestDecisions(t *testing.T) {
 			"a column that is not what it is called", "Email,Phone\nyes,no\nno,no", []string{`"*": rest`}, "{Email}\", apply",
 		},
 		{
-			"an address that the format refuses", "Email\nann..lee@x.example\nbob@x.example", []string{"no format: 1 row would be refused", "nothing is asked of it", "all good"}, "format: email",
+			"an address that the format refuses", "Email\nann..lee@x.example\nbob@x.example", []string{"no format: 1 row would be refused", "all good"}, "format: email",
 		},
 		{
 			"damaged phone numbers", "Phone\n4.91761E+11\n030 1234567", []string{"a spreadsheet damaged 1 number"}, "",

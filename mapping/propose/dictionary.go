@@ -12,6 +12,8 @@ import (
 
 	"go.yaml.in/yaml/v4"
 	"golang.org/x/text/unicode/norm"
+
+	"leadferry/internal/spelling"
 )
 
 //go:embed dictionary.yaml
@@ -158,43 +160,24 @@ func fold(s string) string {
 
 // words are the words of a header or cell, folded: "LeadStatus", "lead_status"
 // and "Lead: Status" have the same two. Digits are words of their own.
-func words(s string) []string {
+func words(s string) (list []string) {
 	if len(s) > maxHeader {
 		s = strings.ToValidUTF8(s[:maxHeader], "")
 	}
-	var list []string
-	from := 0
-	runes := []rune(norm.NFC.String(s))
-	for i := 1; i <= len(runes); i++ {
-		if i < len(runes) && !divides(runes, i) {
-			continue
-		}
-		if word := fold(strings.TrimFunc(string(runes[from:i]), notInWord)); word != "" {
-			list = append(list, word)
-		}
-		from = i
+	s = lastCapital().ReplaceAllString(norm.NFC.String(s), "$1 $2")
+	for _, word := range wordForm().FindAllString(s, -1) {
+		list = append(list, fold(word))
 	}
 	return list
 }
 
-// divides reports whether a new word may begin at i, which is not the beginning.
-func divides(runes []rune, i int) bool {
-	before, here := runes[i-1], runes[i]
-	switch {
-	case notInWord(before) || notInWord(here):
-		return true
-	case unicode.IsDigit(before) != unicode.IsDigit(here):
-		return true
-	case unicode.IsLower(before) && unicode.IsUpper(here):
-		return true
-	}
-	// The last capital of "CRMId" begins a word; those of "LEADID" do not.
-	return unicode.IsUpper(before) && unicode.IsUpper(here) && i+1 < len(runes) && unicode.IsLower(runes[i+1])
-}
+var (
+	// wordForm is of digits, of capitals and the letters behind them, and of letters without.
+	wordForm = spelling.Form(`\p{Nd}+|\p{Lu}+(?:[^\P{L}\p{Lu}]|\p{Mn})*|(?:[^\P{L}\p{Lu}]|\p{Mn})+`)
 
-func notInWord(r rune) bool {
-	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.Is(unicode.Mn, r)
-}
+	// lastCapital is the I of "CRMId", which begins a word.
+	lastCapital = spelling.Form(`(\p{Lu})(\p{Lu}\p{Ll})`)
+)
 
 // joined is how names are compared: "E-Mail", "e_mail" and "eMail" are one.
 func joined(s string) string { return strings.Join(words(s), "") }
@@ -211,12 +194,11 @@ func Known(columns []string) (n int) {
 
 // FooterWord is the word or words with which a text begins that stand behind tables and not
 // in them, as "Grand total", or "".
-func FooterWord(text string) string {
+func FooterWord(text string) (found string) {
 	text = text[:min(len(text), maxHeader)]
-	found := ""
-	for i, r := range text + " " {
-		if i <= len(text) && notInWord(r) && known().has("footer", joined(text[:i])) {
-			found = text[:i]
+	for _, at := range wordForm().FindAllStringIndex(text, -1) {
+		if known().has("footer", joined(text[:at[1]])) {
+			found = text[:at[1]]
 		}
 	}
 	return found

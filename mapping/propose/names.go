@@ -1,6 +1,7 @@
 package propose
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode"
@@ -10,7 +11,7 @@ import (
 const (
 	weakName   = 0.45 // a word with other meanings: the German "Adresse"
 	aroundName = 0.92 // words that say nothing stood around it
-	insideName = 0.5  // it is a part of a form's question
+	insideName = 0.5  // it is a part of a form's question; no other sum comes to this
 	secondName = 0.25 // taken off a second one of its kind
 	secondMost = 0.65 // what a second one of its kind comes to: "Other Phone"
 )
@@ -32,10 +33,7 @@ func readName(header string) name {
 		n.signs = d.headers[joined(outside)]
 	}
 	if n.signs == nil && !n.foreign {
-		n.signs = d.bare(n.words)
-	}
-	if n.signs == nil && !n.foreign {
-		n.signs = d.within(n.words)
+		n.signs = d.inside(n.words)
 	}
 	n.known = n.signs != nil
 	return n
@@ -63,49 +61,48 @@ func (n name) isSecret() bool {
 // identifiers are parts that any word in front makes another table's: a "Form ID" is not the lead's.
 var identifiers = []part{"recordid", "otherid", "rownumber", "organization", "statusid"}
 
-// bare looks up the words without those that say nothing, which cost a little,
-// and without those that make it a second one, which cost more.
-func (d *dictionary) bare(words []string) (signs []sign) {
-	var left []string
-	strength, own := aroundName, true
-	for _, w := range words {
-		noise, second := d.has("noise", w), d.has("second", w)
-		own = own && (d.has("own", w) || !noise && !second)
-		switch {
-		case w == "1" || w == "0" || noise:
-		case isNumber(w) || second:
-			strength -= secondName
-		default:
-			left = append(left, w)
-		}
-	}
-	address := slices.ContainsFunc(words, isAddress)
-	for _, s := range d.headers[strings.Join(left, "")] {
-		if !s.whole && (!address || d.ruleOf(s.part).Place) && (own || !slices.Contains(identifiers, s.part)) {
-			s.strength *= strength
-			signs = append(signs, s)
-		}
-	}
-	return signs
-}
-
-// within are the signs of the longest name inside a header such as a form's question.
-func (d *dictionary) within(words []string) (best []sign) {
-	longest := 4
+// inside are the signs of the names inside a header that say most, and of these the longest. Words around that say nothing
+// cost a little, those that make it a second one more; with other words it is a part of a form's question.
+func (d *dictionary) inside(words []string) (best []sign) {
+	most, longest := 0.0, 0
 	for from := range words {
 		for to := from + 1; to <= min(len(words), from+d.longestHeader); to++ {
-			text := strings.Join(words[from:to], "")
-			address := slices.ContainsFunc(words[:from], isAddress) || slices.ContainsFunc(words[to:], isAddress)
+			text, around := strings.Join(words[from:to], ""), slices.Concat(words[:from], words[to:])
+			strength, own := d.cost(around)
+			address, question := slices.ContainsFunc(around, isAddress), strength == insideName
 			for _, s := range d.headers[text] {
 				r := d.ruleOf(s.part)
-				if len(text) >= longest && text != "name" && !s.whole && s.strength == 1 && r.Part != "" && (r.Place || !address) {
-					s.strength = insideName
-					best, longest = []sign{s}, len(text)
+				tells := !question || len(text) >= 4 && text != "name" && s.strength == 1 && r.Part != ""
+				s.strength *= strength
+				order := cmp.Or(cmp.Compare(s.strength, most), len(text)-longest)
+				if order < 0 || s.whole || address && !r.Place || !own && slices.Contains(identifiers, s.part) || !tells {
+					continue
 				}
+				if order > 0 {
+					best, most, longest = nil, s.strength, len(text)
+				}
+				best = append(best, s)
 			}
 		}
 	}
 	return best
+}
+
+// cost is how much a name still says among other words, and whether all of these may stand before the key of the record itself.
+func (d *dictionary) cost(around []string) (strength float64, own bool) {
+	strength, own = aroundName, true
+	for _, w := range around {
+		noise, second := d.has("noise", w), d.has("second", w)
+		own = own && d.has("own", w)
+		switch {
+		case w == "1" || w == "0" || noise:
+		case second || isNumber(w):
+			strength -= secondName
+		default:
+			return insideName, own
+		}
+	}
+	return strength, own
 }
 
 // ruleOf is the rule of a part; those that are decided elsewhere have an empty one.

@@ -2,12 +2,10 @@
 //
 // It stands before mapping, whose language it writes and whose rules judge the outcome, and reads no file itself:
 //
-//	Input ─▶ table (cells measured) ─▶ draft (which column plays which part) ─▶ YAML
-//	                                     ▲                                       │
-//	                                     └── loosen ◀── mapping.Parse, Bind, Map ┘─▶ Proposal
+//	Input ─▶ table (cells measured) ─▶ draft (which column plays which part) ─▶ YAML ─▶ mapping.Parse, Bind, Map ─▶ Proposal
 //
 // A part is given to a column by its name and by its cells: both have a say, and cells that contradict the name win.
-// A new kind of cell is a line in looksLike, a new kind of column a line in rules and its names in dictionary.yaml.
+// A new kind of cell or column is a line and its names in dictionary.yaml.
 //
 // Promises: the same Input gives the same Proposal; the YAML is a mapping file that loads, and every sampled row is
 // valid under it unless a person has to decide something or correct the row, which a comment and a note then say;
@@ -18,9 +16,6 @@ package propose
 import (
 	"fmt"
 	"slices"
-	"strings"
-
-	"github.com/dustin/go-humanize/english"
 
 	"leadferry/mapping"
 )
@@ -62,16 +57,10 @@ func Propose(in Input) (Proposal, error) {
 			File: in.File, Text: noColumn, Hint: "export the columns that a sales person needs, such as name, e-mail address and phone number, each under a name of its own",
 		}
 	}
-	for {
-		yaml := d.yaml()
-		broken, err := d.try(yaml)
-		if err != nil {
-			return Proposal{}, fmt.Errorf("the mapping that was made does not load: %w", err)
-		}
-		if !d.loosen(broken) {
-			return Proposal{YAML: []byte(yaml), Notes: d.notes()}, nil
-		}
+	if err := d.try(); err != nil {
+		return Proposal{}, fmt.Errorf("the mapping that was made does not load: %w", err)
 	}
+	return Proposal{YAML: []byte(d.yaml()), Notes: d.notes()}, nil
 }
 
 const noColumn = "no column of it can go into a lead, but for secrets and names that stand twice"
@@ -84,7 +73,6 @@ type draft struct {
 	Status       *statusChoice // nil: no column is one
 	Key          keyChoice
 	Rest         rest
-	Loosened     []string // keys of which less is asked than usual
 	Trial        trial
 
 	parts  map[part]*column
@@ -116,30 +104,21 @@ type trial struct {
 	Others     int // invalid for another reason
 }
 
-// brokenRule is a rule and the columns of the value that breaks it, as a mapping.Problem names them.
-type brokenRule struct{ rule, column string }
-
-// try maps the sampled rows and counts those that break a rule. Its error says that the mapping does not load.
-func (d *draft) try(yaml string) (map[brokenRule]int, error) {
-	m, err := mapping.Parse("proposal", []byte(yaml), nil)
+// try maps the sampled rows and counts what becomes of them. Its error says that the mapping does not load.
+func (d *draft) try() error {
+	m, err := mapping.Parse("proposal", []byte(d.yaml()), nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	b, err := m.Bind("input", d.shape())
 	if err != nil {
-		return nil, err
+		return err
 	}
-	d.Trial = trial{}
-	broken := map[brokenRule]int{}
 	var rec mapping.Record
 	for i := range d.In.Rows {
-		problems := b.Map(d.row(i), mapping.Env{File: "input", Line: i + 1, Run: "run"}, &rec)
-		d.Trial.add(problems)
-		for _, p := range problems {
-			broken[brokenRule{p.Rule, p.Column}]++
-		}
+		d.Trial.add(b.Map(d.row(i), mapping.Env{File: "input", Line: i + 1, Run: "run"}, &rec))
 	}
-	return broken, nil
+	return nil
 }
 
 func (t *trial) add(problems []mapping.Problem) {
@@ -153,33 +132,4 @@ func (t *trial) add(problems []mapping.Problem) {
 		}
 	}
 	t.Good++
-}
-
-// loosen takes back what rows break, and reports whether that is anything. What a person has to decide stays.
-func (d *draft) loosen(broken map[brokenRule]int) (loosened bool) {
-	const mostMistakes = 20 // one in so many filled rows may break a format: it is told as its mistake, and the format stays
-	for i := range d.fields {
-		f := &d.fields[i]
-		columns := strings.Join(headersOf(f.columns), ", ")
-		n, remark := broken[brokenRule{"format", columns}], ""
-		refused := english.Plural(n, "row", "") + " would be refused"
-		switch {
-		case broken[brokenRule{"apply", columns}] > 0 && strings.HasPrefix(f.apply, "date:"):
-			f.apply, remark = "", "? as it is: some dates are none"
-		case n == 0 || f.format == "" || f.refused == n:
-			continue
-		case n*mostMistakes <= d.filledRows(f.columns):
-			f.refused, remark = n, refused+": correct the file, or say on_invalid: drop"
-		default:
-			f.format, remark = "", "? no format: "+refused
-			d.Loosened = append(d.Loosened, f.Key)
-		}
-		f.Comment, loosened = and(f.Comment, remark), true
-	}
-	if c := d.Key.Column; c != nil && max(broken[brokenRule{"key", c.header}], broken[brokenRule{"required", c.header}]) > d.Key.Blanks {
-		d.Key = keyChoice{}
-		d.decideRest()
-		return true
-	}
-	return loosened
 }

@@ -2,13 +2,11 @@ package propose
 
 import (
 	_ "embed"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"text/template"
-	"unicode/utf8"
 
 	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
@@ -28,8 +26,11 @@ var proposal = sync.OnceValue(func() *template.Template {
 	}).Parse(proposalText))
 })
 
+// yaml makes comments of what stands behind // and tabs in the template.
 func (d *draft) yaml() string {
-	return strings.TrimRight(layOut(d.execute("mapping")), "\n") + "\n"
+	text := proseForm().ReplaceAllString(d.execute("mapping"), "$1# ")
+	text = strings.NewReplacer("\t\n", "\n", "\t", "  # ").Replace(text)
+	return strings.TrimRight(text, "\n") + "\n"
 }
 
 func (d *draft) notes() []string {
@@ -110,29 +111,6 @@ func (f field) Value() string {
 	return v + "}"
 }
 
-// layOut makes comments of what stands behind // and tabs: behind its line if there is room, else above it.
-func layOut(text string) string {
-	const widest = 110 // characters
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		body, comment, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
-		content := strings.TrimLeft(body, " ")
-		indent := body[:len(body)-len(content)]
-		prose, isProse := strings.CutPrefix(content, "// ")
-		switch {
-		case isProse:
-			fmt.Fprintln(&b, indent+"# "+prose)
-		case comment == "":
-			fmt.Fprintln(&b, body)
-		case utf8.RuneCountInString(body+comment)+len("  # ") <= widest:
-			fmt.Fprintln(&b, body+"  # "+comment)
-		default:
-			fmt.Fprintln(&b, indent+"# "+comment+":\n"+body)
-		}
-	}
-	return b.String()
-}
-
 // shown is a name for comments and notes: short, on one line, and no other line can be made of it.
 func shown(name string) string {
 	const most = 40
@@ -156,6 +134,8 @@ func fileShown(name string) string {
 }
 
 var (
+	proseForm = spelling.Form(`(?m)^( *)// `)
+
 	// clearForm is of names made of letters, digits and harmless marks.
 	clearForm = spelling.Form(`^[\p{L}\p{Nd}\p{Mn}_\-./()&?#+…:']+(?: +[\p{L}\p{Nd}\p{Mn}_\-./()&?#+…:']+)*$`)
 

@@ -127,7 +127,7 @@ func (d *draft) chooseKey() (k keyChoice) {
 			k.Faults = append(k.Faults, fault)
 		}
 	}
-	if email := d.parts["email"]; email != nil && len(email.cells) >= fewestRows && d.Empties(email) == "" && !repeatsFolded(email) {
+	if email := d.parts["email"]; email != nil && len(email.cells) >= fewestRows && d.faultOf(email, false) == "" && !repeatsFolded(email) {
 		k.Column, k.Lower = email, true
 	}
 	return k
@@ -176,6 +176,8 @@ func (d *draft) faultOf(c *column, named bool) string {
 	switch repeats := p.filled - p.distinct; {
 	case p.rows-p.filled > most:
 		return name + " is " + d.Empties(c)
+	case p.counts["plain"] < p.filled:
+		return name + " has control characters"
 	case p.counts["damaged"] > 0:
 		return name + " was damaged by a spreadsheet (4.9E+11) in " + english.Plural(p.counts["damaged"], "row", "")
 	case repeats > most:
