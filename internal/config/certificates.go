@@ -20,14 +20,9 @@ func ReadAuthorities(path string) (all []*x509.Certificate, err error) {
 		return nil, err
 	}
 	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
-		if block.Type != "CERTIFICATE" {
-			continue
+		if certificate, err := x509.ParseCertificate(block.Bytes); err == nil {
+			all = append(all, certificate)
 		}
-		certificate, err := x509.ParseCertificate(block.Bytes)
-		if err != nil {
-			return nil, &Error{File: path, Text: "holds a certificate that is damaged", Hint: "copy it anew from where it came"}
-		}
-		all = append(all, certificate)
 	}
 	if len(all) == 0 || strings.Count(string(data), "-----BEGIN CERTIFICATE-----") > len(all) {
 		return nil, &Error{File: path, Text: "holds no certificate, or one that is damaged", Hint: "copy it anew from where it came"}

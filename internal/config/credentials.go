@@ -139,23 +139,17 @@ const lockPoll = 20 * time.Millisecond
 // TokenFile keeps one client's token between runs and processes. It is a
 // [leadapi.TokenStore].
 //
-// The file is named after base URL and client. What is in it counts only under its
-// key, which is made of the secret too: whoever has another secret finds nothing.
-type TokenFile struct {
-	path string
-	key  string
-}
+// The file is named after base URL, client and secret: whoever has another secret finds nothing.
+type TokenFile struct{ path string }
 
 var _ leadapi.TokenStore = (*TokenFile)(nil)
 
 // OpenTokens returns the TokenFile in the folder dir of a client. It makes nothing
 // yet; a folder or file that group or others may read is an [*Error].
 func OpenTokens(dir, baseURL, clientID, clientSecret string) (*TokenFile, error) {
-	account := baseURL + "\x00" + clientID
-	name := sha256.Sum256([]byte(account))
 	mac := hmac.New(sha256.New, []byte(clientSecret))
-	mac.Write([]byte("leadferry token 1\x00" + account))
-	f := &TokenFile{filepath.Join(dir, hex.EncodeToString(name[:12])+".json"), hex.EncodeToString(mac.Sum(nil))}
+	mac.Write([]byte("leadferry token 1\x00" + baseURL + "\x00" + clientID))
+	f := &TokenFile{filepath.Join(dir, hex.EncodeToString(mac.Sum(nil)[:16])+".json")}
 	if err := checkFolder(dir); err != nil {
 		return nil, err
 	}
@@ -166,12 +160,6 @@ func OpenTokens(dir, baseURL, clientID, clientSecret string) (*TokenFile, error)
 		return nil, &Error{File: f.path, Text: "others may read the token in this file, or it is another user's", Hint: "rm " + shell.Path(f.path)}
 	}
 	return f, nil
-}
-
-// kept is the file's content.
-type kept struct {
-	Key string `json:"key"`
-	oauth2.Token
 }
 
 // Renew calls renew with the token kept, or a zero one, while no other process can,
@@ -207,19 +195,17 @@ func waitForLock(ctx context.Context, path string) (*os.File, error) {
 	}
 }
 
-// read returns the token kept. A file that is damaged, of another secret or open to
-// others is as none.
-func (f *TokenFile) read() oauth2.Token {
-	var k kept
+// read returns the token kept. A file that is damaged or open to others is as none.
+func (f *TokenFile) read() (t oauth2.Token) {
 	data, err := readFile(f.path, ownFiles)
-	if err != nil || json.Unmarshal(data, &k) != nil || !hmac.Equal([]byte(k.Key), []byte(f.key)) {
+	if err != nil || json.Unmarshal(data, &t) != nil {
 		return oauth2.Token{}
 	}
-	return k.Token
+	return t
 }
 
 func (f *TokenFile) write(t oauth2.Token) error {
-	data, err := json.Marshal(kept{f.key, t})
+	data, err := json.Marshal(t)
 	if err != nil {
 		return err
 	}

@@ -120,17 +120,18 @@ func ReadSecret(path string) (string, error) {
 // may enter. One that is not there is good.
 func checkFolder(dir string) error {
 	info, err := os.Stat(dir)
+	refuse := func(text, hint string) error { return &Error{File: dir, Text: text, Hint: hint} }
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return &Error{File: dir, Text: "cannot be looked at: " + cause(err), Hint: disk.WayOut(err)}
+		return refuse("cannot be looked at: "+cause(err), disk.WayOut(err))
 	case !info.IsDir():
-		return &Error{File: dir, Text: "is no folder", Hint: "move that file away: the folder is made by itself"}
+		return refuse("is no folder", "move that file away: the folder is made by itself")
 	case !disk.Mine(info):
-		return &Error{File: dir, Text: "this folder for secrets belongs to another user", Hint: "make it yours, or have each user use a configuration and a state directory of his own"}
+		return refuse("this folder for secrets belongs to another user", "make it yours, or have each user use a configuration and a state directory of his own")
 	case disk.Shared(info):
-		return &Error{File: dir, Text: "group or others may look into this folder, which is for secrets", Hint: narrowing("700", dir)}
+		return refuse("group or others may look into this folder, which is for secrets", narrowing("700", dir))
 	}
 	return nil
 }
@@ -143,9 +144,8 @@ func makeFolder(dir string) error {
 	return checkFolder(dir)
 }
 
-// replace makes data the content of the file at path, durably and as a whole: it is written to a file beside path, whose
-// name nobody knows before, and that takes path's name. Where only that fails, left is the file that holds the data.
-func replace(path string, mode fs.FileMode, data []byte) (left string, err error) {
+// writeDraft writes data durably into a file beside the one at path, which is to take its place. Nobody knows its name before.
+func writeDraft(path string, mode fs.FileMode, data []byte) (draft string, err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), draftOf(path))
 	if err != nil {
 		return "", err
@@ -154,24 +154,11 @@ func replace(path string, mode fs.FileMode, data []byte) (left string, err error
 	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
 		return "", errors.Join(err, os.Remove(f.Name()))
 	}
-	if err := disk.Rename(f.Name(), path); err != nil {
-		return f.Name(), err
-	}
-	return path, disk.SyncFolder(filepath.Dir(path))
+	return f.Name(), nil
 }
 
 // draftOf is the pattern of the names of such files.
 func draftOf(path string) string { return "." + filepath.Base(path) + "-*.tmp" }
-
-// tryToReplace fails where the file at path could not be replaced, because its folder cannot be written to or is full.
-func tryToReplace(path string) error {
-	f, err := os.CreateTemp(filepath.Dir(path), draftOf(path))
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(make([]byte, 8<<10))
-	return errors.Join(err, f.Sync(), f.Close(), os.Remove(f.Name()))
-}
 
 // removeDrafts removes what killed processes left of path; nobody may be writing it.
 func removeDrafts(path string) {
@@ -179,6 +166,28 @@ func removeDrafts(path string) {
 	for _, name := range left {
 		_ = os.Remove(name)
 	}
+}
+
+// replace makes data the content of the file at path, durably and as a whole. Where only the last step fails, left is the file that
+// holds the data.
+func replace(path string, mode fs.FileMode, data []byte) (left string, err error) {
+	draft, err := writeDraft(path, mode, data)
+	if err != nil {
+		return "", err
+	}
+	if err := disk.Rename(draft, path); err != nil {
+		return draft, err
+	}
+	return path, disk.SyncFolder(filepath.Dir(path))
+}
+
+// tryToReplace fails where the file at path could not be replaced, because its folder cannot be written to or is full.
+func tryToReplace(path string) error {
+	draft, err := writeDraft(path, 0o600, make([]byte, 8<<10))
+	if err != nil {
+		return err
+	}
+	return os.Remove(draft)
 }
 
 // takeLock takes the lock that stands for path, or gives nil where another has it. Its file

@@ -7,12 +7,11 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 
+	"go.yaml.in/yaml/v4"
+
 	"leadferry/internal/disk"
-	"leadferry/internal/spelling"
 )
 
 // NewProfile is a profile that the configuration file at Path is to get. What stands in
@@ -62,7 +61,15 @@ func (p NewProfile) add(write func(target string, mode fs.FileMode, text []byte)
 }
 
 // Lines are the profile as it would stand in a file without others.
-func (p NewProfile) Lines() string { return "profiles:\n" + p.block("  ", "\n") }
+func (p NewProfile) Lines() string {
+	values := maps.Clone(p.Values)
+	maps.DeleteFunc(values, func(_, value string) bool { return value == "" })
+	text, err := yaml.Dump(map[string]any{"profiles": map[string]any{p.Name: values}}, yaml.WithIndent(2))
+	if err != nil {
+		panic(err) // it is texts
+	}
+	return string(text)
+}
 
 // added is the text of the file with the profile behind the others: profiles: is the file's only key, so that is its end.
 // A file to which nothing can be added like this is refused.
@@ -75,52 +82,17 @@ func (p NewProfile) added(old []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text := string(old)
+	text, lines := string(old), p.Lines()
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}
-	indent := "  "
-	if m := firstProfile().FindStringSubmatch(text); m != nil {
-		indent = m[1]
-	} else {
-		text = noProfiles().ReplaceAllLiteralString(text, "") + "profiles:\n"
+	if strings.Contains(text, "profiles:") {
+		lines = strings.TrimPrefix(lines, "profiles:\n")
 	}
-	text += p.block(indent, "\n")
-	after, err := parse(p.Path, []byte(text))
-	if err != nil || len(after.Profiles) != len(before.Profiles)+1 || after.Profile(p.Name) == nil ||
-		len(after.Profile(p.Name).Values) != len(p.keys()) {
+	after, err := parse(p.Path, []byte(text+lines))
+	if err != nil || len(after.Profiles) != len(before.Profiles)+1 || after.Profile(p.Name) == nil {
 		hint := "add it by hand:\n" + p.Lines()
 		return nil, &Error{File: p.Path, Text: "the profile cannot be added without changing what is in the file", Hint: hint}
 	}
-	return []byte(text), nil
-}
-
-// firstProfile finds how far the first profile is indented, noProfiles a list with nothing in it.
-var (
-	firstProfile = spelling.Form(`(?m)^profiles:[ \t]*(?:#.*)?\r?\n(?:[ \t]*(?:#.*)?\r?\n)*( +)`)
-	noProfiles   = spelling.Form(`(?m)^profiles:[ \t]*\{[ \t]*\}[ \t]*\r?\n`)
-)
-
-func (p NewProfile) keys() []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(p.Values)), func(key string) bool { return p.Values[key] == "" })
-}
-
-// block is the profile in lines that begin with indent.
-func (p NewProfile) block(indent, end string) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s%s:%s", indent, scalar(p.Name), end)
-	for _, key := range p.keys() {
-		fmt.Fprintf(&b, "%s  %s: %s%s", indent, key, scalar(p.Values[key]), end)
-	}
-	return b.String()
-}
-
-// plain are texts that need no quotes.
-var plain = spelling.Form(`^[A-Za-z0-9][A-Za-z0-9._~/:-]*[A-Za-z0-9/]$`)
-
-func scalar(text string) string {
-	if plain().MatchString(text) {
-		return text
-	}
-	return strconv.Quote(text) // which YAML reads as Go does
+	return []byte(text + lines), nil
 }

@@ -11,15 +11,15 @@ import (
 
 // A profile comes behind the others; not a byte of what was there changes.
 func TestProfileIsAdded(t *testing.T) {
-	const eu = "  eu:\n    base_url: https://api.eu.example.com\n    trunk_id: \"a b\"\n"
+	const eu = "  eu:\n    base_url: https://api.eu.example.com\n    trunk_id: a b\n"
 	for name, test := range map[string]struct{ old, want string }{
 		"no file":       {"", "profiles:\n" + eu},
 		"comments":      {"# mine\n\n# yours", "# mine\n\n# yours\nprofiles:\n" + eu},
 		"none yet":      {"profiles: {} # none\n", ""},
-		"empty list":    {"# mine\nprofiles: {}\n# end\n", "# mine\n# end\nprofiles:\n" + eu},
+		"empty list":    {"# mine\nprofiles: {}\n# end\n", ""},
 		"one":           {"# a\nprofiles: # b\n  us: # c\n    base_url: https://api.us.example.com # d\n  # e\n", "# a\nprofiles: # b\n  us: # c\n    base_url: https://api.us.example.com # d\n  # e\n" + eu},
 		"no line end":   {"profiles:\n  us: {trunk_id: 01}", "profiles:\n  us: {trunk_id: 01}\n" + eu},
-		"other indent":  {"profiles:\n     us: {}\n", "profiles:\n     us: {}\n" + strings.ReplaceAll("\n"+strings.TrimSuffix(eu, "\n"), "\n", "\n   ")[1:] + "\n"},
+		"other indent":  {"profiles:\n     us: {}\n", ""},
 		"in braces":     {"profiles: {us: {trunk_id: a}}\n", ""},
 		"all in braces": {"{profiles: {us: {trunk_id: a}}}\n", ""},
 		"JSON":          {`{"profiles": {}}` + "\n", ""},
@@ -27,7 +27,7 @@ func TestProfileIsAdded(t *testing.T) {
 		"mistake":       {"profiles:\n  us: {trunk: a}\n", ""},
 		"there":         {"profiles:\n  eu: {}\n", ""},
 		"there, but":    {"profiles:\n  EU: {}\n", ""},
-		"nothing in it": {"profiles:\n", ""},
+		"nothing in it": {"profiles:\n", "profiles:\n" + eu},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "a", "config.yaml")
