@@ -196,7 +196,7 @@ func (l *Live) site(at *url.URL) (page.View, bool) {
 // How much of each list a page shows.
 const (
 	mostErrors        = 30
-	mostDoubts        = 200
+	mostDoubts        = 50
 	mostOrganizations = 20
 	mostListed        = 50
 )
@@ -215,15 +215,6 @@ type clipped[T any] struct {
 	Items []T
 	More  int
 }
-
-// inTheOpen is how much of a long list stands in the way of what comes after it.
-const inTheOpen = 8
-
-// First are those that stand in the open.
-func (c clipped[T]) First() []T { return c.Items[:min(len(c.Items), inTheOpen)] }
-
-// Rest are those that a reader opens.
-func (c clipped[T]) Rest() []T { return c.Items[len(c.First()):] }
 
 func clip[T any](items []T, most int) clipped[T] {
 	n := min(len(items), most)
