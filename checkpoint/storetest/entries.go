@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,67 +9,6 @@ import (
 
 	"leadferry/checkpoint"
 )
-
-// fault 66: the second row that claims a lead falls in doubt, also when both are
-// settled in one commit.
-func leadOfAnotherKeyLeavesDoubt(t *testing.T, b Backend) {
-	for _, lead := range []string{"lead.1", "0b1c2d3e-0000-4000-8000-000000000001", "first"} {
-		t.Run(lead, func(t *testing.T) {
-			d := b.open(t)
-			claimed(t, d, IntentOf("first", 7), IntentOf("second", 7))
-			stored := Together(t, d, checkpoint.Settle, CreatedEntry("first", lead, 7), CreatedEntry("second", lead, 7))
-			if first := stored[0]; first.State != checkpoint.Created {
-				t.Errorf("first: %+v", first)
-			}
-			got := stored[1]
-			if got.State != checkpoint.InDoubt || got.Reason != checkpoint.ReasonLeadTaken || got.LeadID != lead || got.File != "leads.csv" {
-				t.Errorf("second: %+v", got)
-			}
-			equal(t, "looked up", got, Lookup(t, d, "second"))
-			// Settling the first again is no doubt: the lead is its own.
-			if again, err := Settle(d, CreatedEntry("first", lead, 8)); err != nil || again.State != checkpoint.Created {
-				t.Errorf("again: %+v, %v", again, err)
-			}
-		})
-	}
-}
-
-// A row sent again although in doubt, but stopped before it was sent, is in the
-// same doubt as before.
-func withdrawnResendRestoresTheEarlierDoubt(t *testing.T, b Backend) {
-	d := b.open(t)
-	claimed(t, d, IntentOf("k", 5))
-	doubt := settled(t, d, checkpoint.Entry{Key: "k", State: checkpoint.InDoubt, Code: 504, Reason: "server_error"})
-	claimed(t, d, IntentOf("k", 99))
-	if got := Lookup(t, d, "k"); got.Line != 101 || got.Code != 0 {
-		t.Errorf("sent again: %+v", got)
-	}
-	d = d.again(t)
-	withdrawn(t, d, "k")
-	if equal(t, "the doubt", doubt, Lookup(t, d, "k")); d.Info().InDoubt != 1 {
-		t.Errorf("%d in doubt", d.Info().InDoubt)
-	}
-}
-
-// By the ID that a create carried, the service's operators find what became of it: that of its
-// intent, or of its last attempt where the outcome knows it.
-func requestIDOfADoubtIsKept(t *testing.T, b Backend) {
-	const first, last = "0b1c2d3e-0000-4000-8000-000000000001", "0b1c2d3e-0000-4000-8000-000000000002"
-	d := b.open(t)
-	for key, id := range map[string]string{"known": "", "also known": last} {
-		in := IntentOf(key, 1)
-		in.RequestID = first
-		claimed(t, d, in)
-		d = d.again(t)
-		if got := Lookup(t, d, key); got.RequestID != first {
-			t.Errorf("%s, claimed: %+v", key, got)
-		}
-		settled(t, d, checkpoint.Entry{Key: key, State: checkpoint.InDoubt, RequestID: id, Reason: "timeout"})
-		if got := Lookup(t, d, key); got.RequestID != cmp.Or(id, first) {
-			t.Errorf("%s, in doubt: %+v", key, got)
-		}
-	}
-}
 
 // A refused change is refused alone.
 func badChangeDoesNotHarmItsNeighbours(t *testing.T, b Backend) {

@@ -9,10 +9,13 @@ import (
 	"leadferry/checkpoint"
 )
 
-func TestMemory(t *testing.T) {
+func TestMemory(t *testing.T) { Run(t, inMemory()) }
+
+// inMemory keeps every place in memory.
+func inMemory() Backend {
 	places := map[string]*Memory{}
 	place := func(TB) string { return fmt.Sprint(len(places)) }
-	Run(t, Backend{
+	return Backend{
 		Place: place,
 		Open: func(_ TB, at string, now func() time.Time) checkpoint.Store {
 			if places[at] == nil {
@@ -28,7 +31,7 @@ func TestMemory(t *testing.T) {
 			places[to] = places[from].Again()
 			return to
 		},
-	})
+	}
 }
 
 // A refusal by the hook is the change's own.

@@ -162,6 +162,7 @@ func (x *machine) resolve(t *rapid.T) {
 	for range rapid.IntRange(1, 3).Draw(t, "decisions") {
 		one := checkpoint.Decision{Key: drawKey(t), LeadID: drawLead(t)}
 		one.Exists = one.LeadID == "" && rapid.Bool().Draw(t, "exists")
+		one.Run = rapid.SampledFrom([]string{"", "", IntentOf("", 0).Run, "another"}).Draw(t, "run")
 		list = append(list, one)
 	}
 	want, wantErr := x.m.Resolve(context.Background(), list)
@@ -199,6 +200,7 @@ func told(t TB, d checkpoint.Store) (all []string) {
 	t.Helper()
 	a := audit(t, d)
 	for _, one := range a.Decisions {
+		one.Run = "" // it says which send is meant, and need not be kept
 		all = append(all, fmt.Sprintln(one.Decision, one.At))
 	}
 	for _, one := range a.Contradictions {

@@ -3,7 +3,6 @@ package storetest
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"reflect"
 	"runtime"
@@ -35,22 +34,21 @@ type Backend struct {
 	Intact func(t TB, place string)
 }
 
-// Run checks that a Store does what every Store must do.
+// Run checks that a Store does what every Store must do. What the rules make of lists, decisions and doubts is the same for
+// all, since [Memory] and the others have them from package checkpoint: the tests of this package ask Memory, and
+// knowsWhatMemoryKnows compares the others with it.
 func Run(t *testing.T, b Backend) {
-	for _, behaviour := range []func(*testing.T, Backend){
-		knowsWhatMemoryKnows,
-		leadOfAnotherKeyLeavesDoubt, withdrawnResendRestoresTheEarlierDoubt, requestIDOfADoubtIsKept, badChangeDoesNotHarmItsNeighbours,
-		claimIsSentWhenItIsCommitted, closedRefusesEverything, oddTimesAreKept, digestsAreKeyed, runsAreKeptInOrder,
+	b.run(t, []func(*testing.T, Backend){
+		knowsWhatMemoryKnows, badChangeDoesNotHarmItsNeighbours, claimIsSentWhenItIsCommitted,
+		closedRefusesEverything, oddTimesAreKept, digestsAreKeyed, runsAreKeptInOrder,
 		eachGoesThroughAllInOrderAndMayWrite, reportedIsDurable, whatIsToldOfTheLedgerIsKept,
-		findsALeadByKeyThenByIDThenByExternalID, marksChangeNothingElse, whatUpdatesLeaveIsKept, shapesAreNoted, looksAlike,
-		decisionsSettleDoubts, decisionThatNothingWasCreatedFreesTheRow, aWrongDecisionIsCorrected,
-		aDecisionOfTheDayBeforeIsRefused, aCorrectionTakesNoLeadFromAnother,
-		evidenceAgainstADecisionIsKept, evidenceAgainstAnOldDecisionIsNone,
-		historyTellsWhatWasDone, historyOfADoubt,
-		adoptedLeadsAreKnownAndTheirDataIsNot, adoptRefusesAListAsAWhole, adoptCompletesALeadWithoutID,
-		adoptCorrectsWhatPeopleGave, adoptCorrectsALongListCrosswise, adoptKeepsAnUnknownStatus, exportIsAdoptedByANewCheckpoint,
-		forgottenKeyIsNotSentAgain, decisionsAfterForgetting, aDecisionIsCorrectedOnceTheKeysBehindItAreGone, unblockedKeyIsNew,
-	} {
+		findsALeadByKeyThenByIDThenByExternalID, marksChangeNothingElse, whatUpdatesLeaveIsKept, shapesAreNoted,
+		looksAlike, historyTellsWhatWasDone, adoptCorrectsALongListCrosswise, forgottenKeyIsNotSentAgain,
+	})
+}
+
+func (b Backend) run(t *testing.T, behaviours []func(*testing.T, Backend)) {
+	for _, behaviour := range behaviours {
 		name := runtime.FuncForPC(reflect.ValueOf(behaviour).Pointer()).Name()
 		t.Run(name[strings.LastIndex(name, ".")+1:], func(t *testing.T) { behaviour(t, b) })
 	}
@@ -239,23 +237,9 @@ func audit(t TB, d checkpoint.Store) checkpoint.Audit {
 	return a
 }
 
-func decisions(t TB, d checkpoint.Store) (all []checkpoint.Decision) {
-	t.Helper()
-	for _, one := range audit(t, d).Decisions {
-		all = append(all, one.Decision)
-	}
-	return all
-}
-
 // SumField is what is kept of a field and its value.
 func SumField(d checkpoint.Store, name, value string) checkpoint.ContentDigest {
 	return checkpoint.ContentDigest{Name: d.Digests().SumName(name), Value: d.Digests().SumValue(name, value)}
-}
-
-// isListError says whether an error refuses the entry at this place of a list, which has this key.
-func isListError(err error, index int, key string) bool {
-	why := (*checkpoint.ListError)(nil)
-	return errors.As(err, &why) && why.Index == index && why.Key == key
 }
 
 // IntentOf is what is claimed for a row.
@@ -278,17 +262,6 @@ func CreatedEntry(key, lead string, line int) checkpoint.Entry {
 		binary.NativeEndian.PutUint32(e.Content[i].Value[:], uint32(i*line))
 	}
 	return e
-}
-
-// doubted makes one row in doubt for each key, sent a minute after the other.
-func doubted(t TB, d checkpoint.Store, keys ...string) {
-	t.Helper()
-	for i, key := range keys {
-		in := IntentOf(key, i)
-		in.WantLink, in.Digest = "crm-"+key, d.Digests().Sum([]byte(key))
-		in.Updated = in.Updated.Add(time.Duration(i) * time.Minute)
-		claimed(t, d, in)
-	}
 }
 
 // acts is a history without times and runs.

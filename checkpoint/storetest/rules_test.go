@@ -1,0 +1,553 @@
+package storetest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"leadferry/checkpoint"
+)
+
+// TestRules asks Memory what the rules of package checkpoint make of lists, decisions and doubts.
+func TestRules(t *testing.T) {
+	inMemory().run(t, []func(*testing.T, Backend){
+		leadOfAnotherKeyLeavesDoubt, withdrawnResendRestoresTheEarlierDoubt, requestIDOfADoubtIsKept,
+		decisionsSettleDoubts, decisionThatNothingWasCreatedFreesTheRow, aWrongDecisionIsCorrected,
+		aDecisionOfTheDayBeforeIsRefused, aCorrectionTakesNoLeadFromAnother, evidenceAgainstADecisionIsKept,
+		evidenceAgainstAnOldDecisionIsNone, historyOfADoubt, adoptedLeadsAreKnownAndTheirDataIsNot,
+		adoptRefusesAListAsAWhole, adoptCompletesALeadWithoutID, adoptCorrectsWhatPeopleGave,
+		adoptKeepsAnUnknownStatus, exportIsAdoptedByANewCheckpoint, decisionsAfterForgetting,
+		aDecisionIsCorrectedOnceTheKeysBehindItAreGone, unblockedKeyIsNew,
+	})
+}
+
+// fault 66: the second row that claims a lead falls in doubt, also when both are
+// settled in one commit.
+func leadOfAnotherKeyLeavesDoubt(t *testing.T, b Backend) {
+	for _, lead := range []string{"lead.1", "0b1c2d3e-0000-4000-8000-000000000001", "first"} {
+		t.Run(lead, func(t *testing.T) {
+			d := b.open(t)
+			claimed(t, d, IntentOf("first", 7), IntentOf("second", 7))
+			stored := Together(t, d, checkpoint.Settle, CreatedEntry("first", lead, 7), CreatedEntry("second", lead, 7))
+			if first := stored[0]; first.State != checkpoint.Created {
+				t.Errorf("first: %+v", first)
+			}
+			got := stored[1]
+			if got.State != checkpoint.InDoubt || got.Reason != checkpoint.ReasonLeadTaken || got.LeadID != lead || got.File != "leads.csv" {
+				t.Errorf("second: %+v", got)
+			}
+			equal(t, "looked up", got, Lookup(t, d, "second"))
+			// Settling the first again is no doubt: the lead is its own.
+			if again, err := Settle(d, CreatedEntry("first", lead, 8)); err != nil || again.State != checkpoint.Created {
+				t.Errorf("again: %+v, %v", again, err)
+			}
+		})
+	}
+}
+
+// A row sent again although in doubt, but stopped before it was sent, is in the
+// same doubt as before.
+func withdrawnResendRestoresTheEarlierDoubt(t *testing.T, b Backend) {
+	d := b.open(t)
+	claimed(t, d, IntentOf("k", 5))
+	doubt := settled(t, d, checkpoint.Entry{Key: "k", State: checkpoint.InDoubt, Code: 504, Reason: "server_error"})
+	claimed(t, d, IntentOf("k", 99))
+	if got := Lookup(t, d, "k"); got.Line != 101 || got.Code != 0 {
+		t.Errorf("sent again: %+v", got)
+	}
+	d = d.again(t)
+	withdrawn(t, d, "k")
+	if equal(t, "the doubt", doubt, Lookup(t, d, "k")); d.Info().InDoubt != 1 {
+		t.Errorf("%d in doubt", d.Info().InDoubt)
+	}
+}
+
+// By the ID that a create carried, the service's operators find what became of it: that of its
+// intent, or of its last attempt where the outcome knows it.
+func requestIDOfADoubtIsKept(t *testing.T, b Backend) {
+	const first, last = "0b1c2d3e-0000-4000-8000-000000000001", "0b1c2d3e-0000-4000-8000-000000000002"
+	d := b.open(t)
+	for key, id := range map[string]string{"known": "", "also known": last} {
+		in := IntentOf(key, 1)
+		in.RequestID = first
+		claimed(t, d, in)
+		d = d.again(t)
+		if got := Lookup(t, d, key); got.RequestID != first {
+			t.Errorf("%s, claimed: %+v", key, got)
+		}
+		settled(t, d, checkpoint.Entry{Key: key, State: checkpoint.InDoubt, RequestID: id, Reason: "timeout"})
+		if got := Lookup(t, d, key); got.RequestID != cmp.Or(id, first) {
+			t.Errorf("%s, in doubt: %+v", key, got)
+		}
+	}
+}
+
+func decisionsSettleDoubts(t *testing.T, b Backend) {
+	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.FixedZone("x", 3600))
+	d := b.openAt(t, func() time.Time { return now })
+	for i := range 5 {
+		in := IntentOf(fmt.Sprint("k", i), i)
+		if i == 1 {
+			in.WantLink = "crm-1"
+		}
+		claimed(t, d, in)
+	}
+	settled(t, d, CreatedEntry("known", "lead-known", 1))
+	for name, refused := range map[string]struct {
+		index int
+		list  []checkpoint.Decision
+	}{
+		"not in doubt":      {1, []checkpoint.Decision{{Key: "k0"}, {Key: "known", LeadID: "x"}}},
+		"never heard of":    {0, []checkpoint.Decision{{Key: "none"}}},
+		"key twice":         {1, []checkpoint.Decision{{Key: "k0"}, {Key: "k0"}}},
+		"ID twice":          {2, []checkpoint.Decision{{Key: "k0", LeadID: "x"}, {Key: "k2"}, {Key: "k1", LeadID: "x"}}},
+		"no ID":             {1, []checkpoint.Decision{{Key: "k0"}, {Key: "k1", LeadID: "not found"}}},
+		"ID of a known key": {1, []checkpoint.Decision{{Key: "k0", LeadID: "x"}, {Key: "k1", LeadID: "lead-known"}}},
+	} {
+		if err := Resolve(d, refused.list...); !isListError(err, refused.index, refused.list[refused.index].Key) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if d.Info().InDoubt != 5 {
+		t.Fatalf("%d in doubt: a refused list was carried out in part", d.Info().InDoubt)
+	}
+	made := []checkpoint.Decision{{Key: "k0", LeadID: "lead-0"}, {Key: "k1", LeadID: "lead-1"}, {Key: "k2", Exists: true}, {Key: "k3"}}
+	resolved(t, d, made...)
+	for i, want := range []checkpoint.State{checkpoint.Created, checkpoint.Partial, checkpoint.Created, checkpoint.NotMade, checkpoint.InDoubt} {
+		if got := Lookup(t, d, fmt.Sprint("k", i)); got.State != want {
+			t.Errorf("k%d is %v, want %v", i, got.State, want)
+		}
+	}
+	equal(t, "decisions", made, decisions(t, d))
+	for _, one := range audit(t, d).Decisions {
+		if !one.At.Equal(now) || one.At.Location() != time.UTC {
+			t.Errorf("decided at %v", one.At)
+		}
+	}
+}
+
+// A refusal from before does not hold back a row that a person has set free.
+func decisionThatNothingWasCreatedFreesTheRow(t *testing.T, b Backend) {
+	d := b.open(t)
+	settled(t, d, checkpoint.Entry{Key: "k", State: checkpoint.Rejected, Code: 422, Reason: "refused"})
+	claimed(t, d, IntentOf("k", 1))
+	resolved(t, d, checkpoint.Decision{Key: "k"})
+	if got := Lookup(t, d, "k"); got.State != checkpoint.NotMade {
+		t.Errorf("still %v", got.State)
+	}
+	equal(t, "history", []string{"rejected +refused  422", "in_doubt +doubted open 0", "not_made +decided  0"}, acts(t, d, "k"))
+	if err := Claim(d, IntentOf("k", 2)); err != nil {
+		t.Errorf("sent again: %v", err)
+	}
+}
+
+// faults 127
+func aWrongDecisionIsCorrected(t *testing.T, b Backend) {
+	at := time.UnixMilli(1_780_000_000_000).UTC()
+	d := b.openAt(t, func() time.Time { return at })
+	doubted(t, d, "free", "exists", "a", "b", "none")
+	before := map[string]checkpoint.Entry{}
+	for _, key := range []string{"free", "exists", "a", "b", "none"} {
+		before[key] = Lookup(t, d, key)
+	}
+	wrong := []checkpoint.Decision{{Key: "free"}, {Key: "exists", Exists: true}, {Key: "a", LeadID: "lead-b"}, {Key: "b", LeadID: "lead-a"}, {Key: "none", LeadID: "lead-n"}}
+	if r := resolved(t, d, wrong...); r != (checkpoint.ResolveResult{Settled: 5}) {
+		t.Fatalf("%+v", r)
+	}
+	// The link of the wrong lead is refused meanwhile.
+	stuck := Lookup(t, d, "a")
+	stuck.Code, stuck.Updated = 404, at.Add(time.Hour)
+	settled(t, d, stuck)
+	if r := resolved(t, d, wrong...); r != (checkpoint.ResolveResult{Before: 5}) {
+		t.Fatalf("the same again: %+v", r)
+	}
+	d.Close()
+	d = b.reopen(t, d.place, func() time.Time { return at.Add(2 * time.Hour) })
+	right := []checkpoint.Decision{{Key: "free", LeadID: "lead-f"}, {Key: "exists", LeadID: "lead-e"}, {Key: "a", LeadID: "lead-a"}, {Key: "b", LeadID: "lead-b"}, {Key: "none"}}
+	if r := resolved(t, d, right...); r != (checkpoint.ResolveResult{Corrected: 5}) {
+		t.Fatalf("%+v", r)
+	}
+	for _, one := range right {
+		was, got := before[one.Key], Lookup(t, d, one.Key)
+		if one.LeadID == "" {
+			if got.State != checkpoint.NotMade {
+				t.Errorf("%s: %+v", one.Key, got)
+			}
+			continue
+		}
+		was.State, was.LeadID, was.Status, was.Updated, was.Seq = checkpoint.Partial, one.LeadID, "", got.Updated, got.Seq
+		equal(t, one.Key, was, got)
+	}
+	equal(t, "both decisions", append(wrong, right...), decisions(t, d))
+	for _, key := range []string{"a", "none", "free"} {
+		events := history(t, d, key)
+		if events[0].Act != checkpoint.Doubted || !events[0].At.Equal(before[key].Updated) || events[0].File != "leads.csv" || events[0].Line != before[key].Line {
+			t.Errorf("%s: the send before is gone: %+v", key, events)
+		}
+	}
+	equal(t, "history", []string{"in_doubt +doubted open 0", "partial +made+decided  0", "partial   404", "partial +made+decided  0"}, acts(t, d, "a"))
+}
+
+// What was sent again since is no decision's business any more.
+func aDecisionOfTheDayBeforeIsRefused(t *testing.T, b Backend) {
+	d := b.open(t)
+	doubted(t, d, "again", "made", "doubt")
+	listed := map[string]checkpoint.Entry{}
+	for _, key := range []string{"again", "made", "doubt"} {
+		listed[key] = Lookup(t, d, key)
+	}
+	resolved(t, d, checkpoint.Decision{Key: "again"}, checkpoint.Decision{Key: "made"})
+	in := IntentOf("again", 1)
+	in.Updated, in.Run = in.Updated.Add(24*time.Hour), "20260102T000000Z-1"
+	settled(t, d, CreatedEntry("made", "lead-1", 1))
+	claimed(t, d, in)
+	for name, one := range map[string]checkpoint.Decision{
+		"by its time": {Key: "again", Sent: listed["again"].Updated.Truncate(time.Second)},
+		"by its run":  {Key: "again", Run: listed["again"].Run},
+		"made":        {Key: "made", LeadID: "lead-9"},
+		"made, again": {Key: "made"},
+	} {
+		if err := Resolve(d, checkpoint.Decision{Key: "doubt"}, one); !isListError(err, 1, one.Key) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if d.Info().InDoubt != 2 {
+		t.Errorf("%d in doubt", d.Info().InDoubt)
+	}
+	resolved(t, d, checkpoint.Decision{Key: "doubt", Sent: listed["doubt"].Updated.Truncate(time.Second)})
+	resolved(t, d, checkpoint.Decision{Key: "again", Sent: in.Updated.Truncate(time.Second), Run: in.Run})
+}
+
+// A lead that a decision does not give up cannot be given to another row.
+func aCorrectionTakesNoLeadFromAnother(t *testing.T, b Backend) {
+	d := b.open(t)
+	doubted(t, d, "a", "b", "c")
+	resolved(t, d, checkpoint.Decision{Key: "a", LeadID: "lead-a"}, checkpoint.Decision{Key: "b", LeadID: "lead-b"})
+	for _, list := range [][]checkpoint.Decision{
+		{{Key: "a", LeadID: "lead-b"}},
+		{{Key: "c", LeadID: "lead-a"}},
+		{{Key: "b", LeadID: "lead-b"}, {Key: "a", LeadID: "lead-b"}},
+		{{Key: "b", LeadID: "lead-b"}, {Key: "c", LeadID: "lead-b"}},
+	} {
+		if err := Resolve(d, list...); !isListError(err, len(list)-1, list[len(list)-1].Key) {
+			t.Errorf("%+v: %v", list, err)
+		}
+	}
+	if err := Resolve(d, checkpoint.Decision{Key: "c", LeadID: "lead-a"}, checkpoint.Decision{Key: "a"}); err != nil {
+		t.Error("a lead that is given up:", err)
+	}
+	if got := Lookup(t, d, "c"); got.LeadID != "lead-a" || d.Info().InDoubt != 0 || d.Info().Leads != 2 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Evidence that comes after a decision and does not fit it is kept once; evidence
+// about rows that nobody decided about is none.
+func evidenceAgainstADecisionIsKept(t *testing.T, b Backend) {
+	now := time.UnixMilli(1_770_000_000_000).UTC()
+	d := b.openAt(t, func() time.Time { return now })
+	decided := []checkpoint.Decision{{Key: "given", LeadID: "lead-1"}, {Key: "gone", LeadID: "lead-2"}, {Key: "free"}, {Key: "there", Exists: true}}
+	for _, one := range append(decided, checkpoint.Decision{Key: "undecided"}) {
+		claimed(t, d, IntentOf(one.Key, 1))
+	}
+	resolved(t, d, decided...)
+	at := now
+	now = now.Add(time.Hour)
+	for range 2 {
+		for _, e := range []checkpoint.Entry{
+			CreatedEntry("other", "lead-1", 1),
+			{Key: "gone", State: checkpoint.Partial, LeadID: "lead-2", Code: 404},
+			{Key: "free", State: checkpoint.Rejected, Code: 409},
+			{Key: "undecided", State: checkpoint.Rejected, Code: 409},
+			{Key: "given", State: checkpoint.Created, LeadID: "lead-1", Code: 200},
+			{Key: "there", State: checkpoint.Created, Code: 404},
+			CreatedEntry("own", "lead-7", 1),
+			{Key: "own", State: checkpoint.Partial, LeadID: "lead-7", Code: 404},
+			CreatedEntry("own too", "lead-7", 1),
+		} {
+			settled(t, d, e)
+		}
+	}
+	want := []checkpoint.Contradiction{
+		{Decision: decided[0], Decided: at, Found: now, Other: "other", Text: checkpoint.LeadOfAnother.String()},
+		{Decision: decided[1], Decided: at, Found: now, Text: checkpoint.NoSuchLead.String()},
+		{Decision: decided[2], Decided: at, Found: now, Text: checkpoint.AlreadyThere.String()},
+	}
+	equal(t, "contradictions", want, audit(t, d).Contradictions)
+	d = d.again(t)
+	if got := audit(t, d).Contradictions; len(got) != 3 {
+		t.Errorf("after opening again: %+v", got)
+	}
+	if r, err := d.Forget(context.Background(), []string{"other"}, false); err != nil || r.InDoubt != 1 || len(audit(t, d).Contradictions) != 2 {
+		t.Errorf("a forgotten key is still named: %+v, %v", r, err)
+	}
+}
+
+// A later decision is what counts.
+func evidenceAgainstAnOldDecisionIsNone(t *testing.T, b Backend) {
+	d := b.open(t)
+	for _, one := range []checkpoint.Decision{{Key: "k"}, {Key: "k", LeadID: "lead-1"}} {
+		in := IntentOf("k", 1)
+		claimed(t, d, in)
+		one.Run = in.Run // else it is refused: the row was in doubt before
+		resolved(t, d, one)
+	}
+	settled(t, d, checkpoint.Entry{Key: "k", State: checkpoint.Rejected, Code: 409})
+	if got := audit(t, d).Contradictions; len(got) != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A row whose create was withdrawn has no event; one in doubt shows its send.
+func historyOfADoubt(t *testing.T, b Backend) {
+	d := b.open(t)
+	claimed(t, d, IntentOf("a", 1), IntentOf("b", 1))
+	withdrawn(t, d, "b")
+	equal(t, "sent", []string{"in_doubt +doubted open 0"}, acts(t, d, "a"))
+	equal(t, "withdrawn", nil, acts(t, d, "b"))
+}
+
+func adoptedLeadsAreKnownAndTheirDataIsNot(t *testing.T, b Backend) {
+	d := b.open(t)
+	list := []checkpoint.Entry{
+		{Key: "b", LeadID: "0b1c2d3e-0000-4000-8000-000000000001", ExternalID: "crm-1", Status: "closedWon", Organization: "org"},
+		{Key: "a", LeadID: "lead.2", Digest: d.Digests().Sum([]byte("x"))},
+	}
+	adopted(t, d, checkpoint.AdoptResult{Leads: 2}, list...)
+	for _, want := range list {
+		got := Lookup(t, d, want.Key)
+		if got.State != checkpoint.Created || got.LeadID != want.LeadID || got.ExternalID != want.ExternalID || got.Status != want.Status || got.Digest != (checkpoint.Digest{}) || got.Content != nil {
+			t.Errorf("%+v", got)
+		}
+		if err := Claim(d, IntentOf(want.Key, 1)); !errors.Is(err, checkpoint.ErrKnown) {
+			t.Errorf("claimed: %v", err)
+		}
+	}
+	if stored, err := Settle(d, CreatedEntry("c", "lead.2", 1)); err != nil || stored.Reason != checkpoint.ReasonLeadTaken {
+		t.Errorf("its lead under another key: %+v, %v", stored, err)
+	}
+	before := contents(t, d)
+	adopted(t, d, checkpoint.AdoptResult{Known: 2}, list...)
+	equal(t, "after the same list again", before, contents(t, d))
+}
+
+func adoptRefusesAListAsAWhole(t *testing.T, b Backend) {
+	d := b.open(t)
+	for _, e := range []checkpoint.Entry{CreatedEntry("known", "lead-1", 1), {Key: "refused", State: checkpoint.Rejected, Code: 422}} {
+		settled(t, d, e)
+	}
+	claimed(t, d, IntentOf("doubt", 1))
+	good := checkpoint.Entry{Key: "good", LeadID: "lead-9"}
+	for name, bad := range map[string]checkpoint.Entry{
+		"no key":           {LeadID: "lead-2"},
+		"long key":         {Key: strings.Repeat("k", checkpoint.MaxKey+1), LeadID: "lead-2"},
+		"no ID":            {Key: "a"},
+		"no ID, partial":   {Key: "a", State: checkpoint.Partial},
+		"bad ID":           {Key: "a", LeadID: "../lead"},
+		"dots":             {Key: "a", LeadID: ".."},
+		"long ID":          {Key: "a", LeadID: strings.Repeat("1", 129)},
+		"key twice":        {Key: "good", LeadID: "lead-2"},
+		"ID twice":         {Key: "a", LeadID: "lead-9"},
+		"ID of another":    {Key: "a", LeadID: "lead-1"},
+		"another ID":       {Key: "known", LeadID: "lead-2"},
+		"in doubt":         {Key: "doubt", LeadID: "lead-2"},
+		"long texts":       {Key: "a", LeadID: "lead-2", Location: strings.Repeat("n", 1<<20) + "s", ExternalID: "e"},
+		"forgotten, state": {Key: "a", LeadID: "lead-2", State: checkpoint.Forgotten},
+	} {
+		before := contents(t, d)
+		if _, err := d.Adopt(context.Background(), checkpoint.ListOf(good, bad)); !isListError(err, 1, bad.Key) {
+			t.Errorf("%s: %v", name, err)
+		}
+		equal(t, name+", taken in part", before, contents(t, d))
+	}
+}
+
+// What a list says of a lead whose ID nobody knew completes it; its data are known.
+func adoptCompletesALeadWithoutID(t *testing.T, b Backend) {
+	d := b.open(t)
+	in := IntentOf("k", 1)
+	in.WantLink, in.Digest = "crm-1", d.Digests().Sum([]byte("data"))
+	claimed(t, d, in)
+	resolved(t, d, checkpoint.Decision{Key: "k", Exists: true})
+	adopted(t, d, checkpoint.AdoptResult{Leads: 1}, checkpoint.Entry{Key: "k", LeadID: "lead-1", Status: "onHold"})
+	if got := Lookup(t, d, "k"); got.State != checkpoint.Partial || got.LeadID != "lead-1" || got.WantLink != "crm-1" || got.Digest != in.Digest || got.Status != "onHold" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A lead ID that people gave can be corrected, also crosswise; what the service gave, not.
+func adoptCorrectsWhatPeopleGave(t *testing.T, b Backend) {
+	d := b.open(t)
+	doubted(t, d, "c", "d")
+	wrong := []checkpoint.Entry{{Key: "a", LeadID: "lead-b", ExternalID: "crm-a", Status: "closedWon"}, {Key: "b", LeadID: "lead-a"}}
+	adopted(t, d, checkpoint.AdoptResult{Leads: 2}, wrong...)
+	resolved(t, d, checkpoint.Decision{Key: "c", LeadID: "lead-x"}, checkpoint.Decision{Key: "d", LeadID: "lead-d"})
+	moved := Lookup(t, d, "a")
+	for i := range 14 {
+		moved.Digest = checkpoint.Digest{byte(i + 1)}
+		settled(t, d, moved)
+	}
+	right := []checkpoint.Entry{{Key: "a", LeadID: "lead-a"}, {Key: "b", LeadID: "lead-b", Status: "onHold"}, {Key: "c", LeadID: "lead-c"}}
+	adopted(t, d, checkpoint.AdoptResult{Leads: 3, Corrected: 3}, right...)
+	for _, want := range []checkpoint.Entry{
+		{Key: "a", State: checkpoint.Partial, LeadID: "lead-a", WantLink: "crm-a"},
+		{Key: "b", State: checkpoint.Created, LeadID: "lead-b", Status: "onHold"},
+		{Key: "c", State: checkpoint.Partial, LeadID: "lead-c", WantLink: "crm-c"},
+	} {
+		got := Lookup(t, d, want.Key)
+		got.Run, got.Updated, got.Seq = "", want.Updated, 0
+		equal(t, want.Key, want, got)
+	}
+	if events := history(t, d, "a"); events[0].Act&checkpoint.Adopted == 0 || events[len(events)-1].Act&checkpoint.Adopted == 0 {
+		t.Errorf("%+v", events)
+	}
+	adopted(t, d, checkpoint.AdoptResult{Known: 3}, right...)
+	settled(t, d, CreatedEntry("made", "lead-m", 1))
+	for _, list := range [][]checkpoint.Entry{
+		{{Key: "made", LeadID: "lead-n"}},
+		{{Key: "b", LeadID: "lead-b"}, {Key: "a", LeadID: "lead-b"}},
+		{{Key: "b", LeadID: "lead-9", State: checkpoint.InDoubt}, {Key: "a", LeadID: "lead-b"}},
+		{{Key: "a", LeadID: "lead-d"}},
+	} {
+		if _, err := d.Adopt(context.Background(), checkpoint.ListOf(list...)); !isListError(err, len(list)-1, list[len(list)-1].Key) {
+			t.Errorf("%+v: %v", list, err)
+		}
+	}
+}
+
+// A status that nobody specified stays as it is.
+func adoptKeepsAnUnknownStatus(t *testing.T, b Backend) {
+	d := b.open(t)
+	long := strings.Repeat("ü", checkpoint.MaxStatus+9)
+	adopted(t, d, checkpoint.AdoptResult{Leads: 2, Unspecified: 2}, checkpoint.Entry{Key: "a", LeadID: "lead-1", Status: "escalated"}, checkpoint.Entry{Key: "b", LeadID: "lead-2", Status: long})
+	d = d.again(t)
+	if a, b := Lookup(t, d, "a").Status, Lookup(t, d, "b").Status; a != "escalated" || b != strings.Repeat("ü", checkpoint.MaxStatus) {
+		t.Errorf("%q, %q", a, b)
+	}
+	if checkpoint.KnownStatus("escalated") || !checkpoint.KnownStatus("open") {
+		t.Error("which statuses the specification names")
+	}
+}
+
+// An export of everything, adopted by a new file: leads are known, doubts stay
+// doubts, refused rows are left out, and what was forgotten stays so.
+func exportIsAdoptedByANewCheckpoint(t *testing.T, b Backend) {
+	old := b.open(t)
+	seed(t, old)
+	partial := CreatedEntry("partial", "lead-p", 1)
+	partial.State, partial.ExternalID, partial.WantLink = checkpoint.Partial, "", "crm-p"
+	taken := CreatedEntry("taken", Lookup(t, old, "key-00001").LeadID, 1)
+	for _, e := range []checkpoint.Entry{partial, taken} {
+		settled(t, old, e)
+	}
+	resolved(t, old, checkpoint.Decision{Key: "doubt-1", Exists: true})
+	list := contents(t, old)
+	d := b.open(t)
+	forgotten(t, d, checkpoint.ForgetResult{Unknown: 1}, "key-00003")
+	adopted(t, d, checkpoint.AdoptResult{Leads: 21, InDoubt: 3, Rejected: 3, Forgotten: 1}, list...)
+	d = d.again(t)
+	for _, was := range list {
+		got := Lookup(t, d, was.Key)
+		switch {
+		case was.Key == "key-00003":
+			was = checkpoint.Entry{Key: was.Key, State: checkpoint.Forgotten}
+		case was.State == checkpoint.Rejected:
+			was = checkpoint.Entry{Key: was.Key}
+		case was.State == checkpoint.InDoubt && was.Reason == "":
+			was.Reason = checkpoint.ReasonAdopted
+		}
+		was.Digest, was.Content = checkpoint.Digest{}, nil
+		if was.Seq, got.Seq = 0, 0; was.State != checkpoint.InDoubt {
+			was.Updated = got.Updated
+		}
+		equal(t, was.Key, was, got)
+	}
+	adopted(t, d, checkpoint.AdoptResult{Known: 24, Rejected: 3, Forgotten: 1}, list...)
+}
+
+// Lines that stay, and lines that come, do not get the place of one another.
+func decisionsAfterForgetting(t *testing.T, b Backend) {
+	d := b.open(t)
+	decide := func(key string) {
+		claimed(t, d, IntentOf(key, 1))
+		resolved(t, d, checkpoint.Decision{Key: key})
+	}
+	for _, key := range []string{"a", "b", "c"} {
+		decide(key)
+	}
+	forgotten(t, d, checkpoint.ForgetResult{Unknown: 2}, "a", "b")
+	decide("d")
+	decide("e")
+	equal(t, "decisions", []checkpoint.Decision{{Key: "c"}, {Key: "d"}, {Key: "e"}}, decisions(t, d))
+}
+
+// aDecisionIsCorrectedOnceTheKeysBehindItAreGone: then the lead stands last, wherever it stood before.
+func aDecisionIsCorrectedOnceTheKeysBehindItAreGone(t *testing.T, b Backend) {
+	d := b.open(t)
+	settled(t, d, CreatedEntry("z", "lead-z", 1))
+	claimed(t, d, IntentOf("a", 2))
+	resolved(t, d, checkpoint.Decision{Key: "a", LeadID: "wrong"})
+	forgotten(t, d, checkpoint.ForgetResult{Leads: 1}, "z")
+	for _, id := range []string{"wrong-too", "right"} {
+		resolved(t, d, checkpoint.Decision{Key: "a", LeadID: id})
+		if e := Lookup(t, d, "a"); e.State != checkpoint.Created || e.LeadID != id {
+			t.Errorf("%v with %q instead of %q", e.State, e.LeadID, id)
+		}
+	}
+}
+
+func unblockedKeyIsNew(t *testing.T, b Backend) {
+	d := b.open(t)
+	withPerson(t, d)
+	for _, unblock := range []bool{false, true, true} {
+		if _, err := d.Forget(t.Context(), []string{"ann"}, unblock); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Claim(d, IntentOf("ann", 1)); err != nil {
+		t.Error(err)
+	}
+	if counts := d.Info().Keys; counts[checkpoint.Forgotten] != 0 {
+		t.Error(counts)
+	}
+	if _, err := d.Forget(t.Context(), []string{"ann"}, true); err != nil { // its claim, too
+		t.Fatal(err)
+	}
+	taken := checkpoint.Change{Kind: checkpoint.Mark, Entry: checkpoint.Entry{Key: "ann", LeadID: "lead.new"}}
+	outcome := checkpoint.Change{Kind: checkpoint.Settle, Entry: CreatedEntry("ann", "lead.next", 1)}
+	if err := d.Commit(t.Context(), []*checkpoint.Change{&taken, &outcome}); err != nil || taken.Err != nil || outcome.Err != nil || outcome.Entry.LeadID != "lead.next" {
+		t.Errorf("what was claimed before a key was forgotten counts after it: %v, %v, %v, %+v", err, taken.Err, outcome.Err, outcome.Entry)
+	}
+	if _, err := d.Forget(t.Context(), []string{"a", ""}, false); !isListError(err, 1, "") || Lookup(t, d, "a").State != checkpoint.Unknown {
+		t.Errorf("no key: %v", err)
+	}
+}
+
+func decisions(t TB, d checkpoint.Store) (all []checkpoint.Decision) {
+	t.Helper()
+	for _, one := range audit(t, d).Decisions {
+		all = append(all, one.Decision)
+	}
+	return all
+}
+
+// isListError says whether an error refuses the entry at this place of a list, which has this key.
+func isListError(err error, index int, key string) bool {
+	why := (*checkpoint.ListError)(nil)
+	return errors.As(err, &why) && why.Index == index && why.Key == key
+}
+
+// doubted makes one row in doubt for each key, sent a minute after the other.
+func doubted(t TB, d checkpoint.Store, keys ...string) {
+	t.Helper()
+	for i, key := range keys {
+		in := IntentOf(key, i)
+		in.WantLink, in.Digest = "crm-"+key, d.Digests().Sum([]byte(key))
+		in.Updated = in.Updated.Add(time.Duration(i) * time.Minute)
+		claimed(t, d, in)
+	}
+}
