@@ -118,8 +118,9 @@ func (w *writing) Decided(key string) (*checkpoint.KeptDecision, error) {
 	return nil, nil
 }
 
-// Note keeps a decision.
+// Note keeps a decision, without the run that it names to say which send is meant.
 func (w *writing) Note(d checkpoint.KeptDecision) error {
+	d.Run = ""
 	w.decided = append(w.decided, d)
 	return nil
 }

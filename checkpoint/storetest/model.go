@@ -200,7 +200,6 @@ func told(t TB, d checkpoint.Store) (all []string) {
 	t.Helper()
 	a := audit(t, d)
 	for _, one := range a.Decisions {
-		one.Run = "" // it says which send is meant, and need not be kept
 		all = append(all, fmt.Sprintln(one.Decision, one.At))
 	}
 	for _, one := range a.Contradictions {
