@@ -106,7 +106,7 @@ func (f *finder) Folding(folded string) iter.Seq[string] {
 		}
 		prefix := records.FoldPrefix(f.d.digests, folded)
 		for k, _ := f.folds.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = f.folds.Next() {
-			if !yield(records.Unfolded(folded, k[len(prefix):])) {
+			if !yield(string(k[len(prefix):])) {
 				return
 			}
 		}

@@ -21,7 +21,7 @@ import (
 )
 
 // format is the version of everything in the file but bbolt's own pages. No other is read.
-const format = 7
+const format = 8
 
 var headerKey = []byte("header")
 

@@ -18,7 +18,7 @@ var (
 	inLeads    = []byte("leads")       // lead ID → key, unless they are equal
 	inLinks    = []byte("links")       // external ID that a lead has or is to have, key → nothing, unless they are equal
 	inWanted   = []byte("wanted")      // the same of intents
-	inFolds    = []byte("folds")       // fold of a key, key → nothing, unless they are equal; see move
+	inFolds    = []byte("folds")       // fold of a key, key → nothing, unless they are equal
 	inWords    = []byte("words")       // number → word
 	inRuns     = []byte("runs")        // number → run
 	inAudit    = []byte("audit")       // number → decision, or what contradicts one

@@ -1,9 +1,13 @@
 package records
 
 import (
+	"reflect"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"leadferry/checkpoint"
 )
@@ -19,7 +23,45 @@ func TestHistoryIsSmall(t *testing.T) {
 	if err != nil || !slices.Equal(again.Past, k.Past) {
 		t.Errorf("%+v, %v", again, err)
 	}
-	if past := w.appendEvents(k.Past); len(past) > 120 {
-		t.Errorf("%d bytes", len(past))
+	without := *k
+	without.Past = nil
+	if past := len(w.AppendKept(nil, k)) - len(w.AppendKept(nil, &without)); past > 126 {
+		t.Errorf("%d bytes", past)
 	}
+}
+
+// Every field of an entry comes back, into an entry that held another one.
+func TestEveryFieldComesBack(t *testing.T) {
+	texts := rapid.SampledFrom([]string{"", "k", "other", "0b1c2d3e-0000-4000-8000-000000000001"})
+	moments := rapid.Custom(func(t *rapid.T) (at time.Time) {
+		if rapid.Bool().Draw(t, "some") {
+			at = time.UnixMilli(rapid.Int64Range(-1e12, 1e13).Draw(t, "at")).UTC()
+		}
+		return at
+	})
+	statuses := rapid.SampledFrom([]string{"", "open", "unheard of"})
+	entries := rapid.MakeCustom[checkpoint.Entry](rapid.MakeConfig{
+		Types: map[reflect.Type]*rapid.Generator[any]{
+			reflect.TypeFor[string](): texts.AsAny(), reflect.TypeFor[time.Time](): moments.AsAny(),
+			reflect.TypeFor[int](): rapid.IntRange(0, 1<<40).AsAny(),
+			reflect.TypeFor[checkpoint.State](): rapid.Custom(func(t *rapid.T) checkpoint.State {
+				return checkpoint.State(rapid.IntRange(int(checkpoint.Created), int(checkpoint.NotMade)).Draw(t, "state"))
+			}).AsAny(),
+		},
+	})
+	w := NewWords()
+	var got checkpoint.Entry
+	rapid.Check(t, func(t *rapid.T) {
+		e := entries.Draw(t, "entry")
+		e.Status, e.Sought = statuses.Draw(t, "status"), statuses.Draw(t, "sought")
+		if len(e.Content) == 0 {
+			e.Content = nil
+		}
+		if err := w.Decode(e.Key, w.AppendKept(nil, &checkpoint.Kept{Entry: e}), &got); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(e, got); diff != "" {
+			t.Fatal(diff)
+		}
+	})
 }

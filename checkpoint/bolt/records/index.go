@@ -2,8 +2,6 @@ package records
 
 import (
 	"bytes"
-	"encoding/binary"
-	"strings"
 
 	"leadferry/checkpoint"
 	"leadferry/internal/rowkey"
@@ -41,61 +39,18 @@ func LinkKey(external, key string) []byte {
 	return append(AppendText(nil, external), key...)
 }
 
-// FoldKey is the record of a key in the index of folds, or nil.
-//
-// A key whose fold is another one has a record there from the moment it is known: the fold, or a
-// hash of it where it is long, and how the key differs from it. Whoever looks for a fold knows
-// it, so that this is enough to find the key. Of a forgotten key no more is kept than a keyed
-// hash of its fold.
+// FoldKey is the record of a key in the index of folds, or nil. A key whose fold is another one has a record there from the
+// moment it is known. Of a forgotten key no more is kept than a keyed hash of its fold.
 func FoldKey(d *checkpoint.Digester, key string) []byte {
 	folded := rowkey.Fold(key)
 	if folded == key || folded == "" {
 		return nil
 	}
-	return appendUnfolding(FoldPrefix(d, folded), folded, key)
+	return append(FoldPrefix(d, folded), key...)
 }
 
-const (
-	longFold = 24   // bytes; longer ones are hashed
-	isHash   = 0x80 // no text that is not so long begins so
-)
-
-// FoldPrefix is what the records of a fold begin with. That of one fold is not the
-// beginning of another's, and two folds do not have the same: 63 bits see to that.
-func FoldPrefix(d *checkpoint.Digester, folded string) []byte {
-	if _, ok := packUUID(folded); ok || len(folded) <= longFold {
-		return AppendText(nil, folded)
-	}
-	hash := d.Blocked(folded)[:8:8]
-	hash[0] |= isHash
-	return hash
-}
-
-// How a key differs from its fold.
-const (
-	anyhow    = iota // the key follows
-	someZeros        // where, and how many
-)
-
-func appendUnfolding(b []byte, folded, key string) []byte {
-	if at, zeros := strings.IndexByte(folded, '/')+1, len(key)-len(folded); zeros > 0 && key == folded[:at]+strings.Repeat("0", zeros)+folded[at:] {
-		return binary.AppendUvarint(binary.AppendUvarint(append(b, someZeros), uint64(at)), uint64(zeros))
-	}
-	return append(append(b, anyhow), key...)
-}
-
-// Unfolded is the key that a record of the fold is of; what follows its prefix is how.
-func Unfolded(folded string, how []byte) string {
-	f := Reader{b: how}
-	if f.Byte() == anyhow {
-		return string(f.b)
-	}
-	at, zeros := f.Uint(), f.Uint()
-	if at > uint64(len(folded)) || zeros > checkpoint.MaxKey {
-		return ""
-	}
-	return folded[:at] + strings.Repeat("0", int(zeros)) + folded[at:]
-}
+// FoldPrefix is what the records of a fold begin with: two folds do not have the same, 64 bits see to that.
+func FoldPrefix(d *checkpoint.Digester, folded string) []byte { return d.Blocked(folded)[:8:8] }
 
 // ForgottenFold is the record of a forgotten key: no fold is empty, so that none begins so.
 func ForgottenFold(folded, key []byte) []byte {

@@ -13,7 +13,6 @@ import (
 const (
 	MaxWords = 1 << 16 // more stand in the entries themselves
 	maxWord  = 128     // bytes
-	maxNames = 256     // of one content that are remembered
 )
 
 // Words gives texts that recur in many entries (runs, organizations, locations,
@@ -25,14 +24,6 @@ type Words struct {
 	texts   atomic.Pointer[[]string] // grows at its end, and loses texts in a copy
 	numbers map[string]uint64
 	stored  int // how many of texts are in the file
-	names   []named
-}
-
-// named is the number of the name that stood at this place of the last content: rows of
-// a file have the same names in the same order.
-type named struct {
-	name   [4]byte
-	number uint64
 }
 
 // NewWords returns none.
@@ -96,25 +87,15 @@ func (w *Words) Forget(unused map[string]bool, b *bbolt.Bucket) error {
 		}
 	}
 	w.texts.Store(&texts)
-	w.names = nil // they know numbers
 	return nil
 }
 
 // EachText calls f with every text that the record of k uses; nil has none.
 func EachText(k *checkpoint.Kept, f func(string)) {
-	if k == nil {
-		return
+	if k != nil {
+		c := coder{out: []byte{}, writes: true, word: func(b []byte, s string) []byte { f(s); return b }}
+		c.kept(k)
 	}
-	for _, s := range []string{k.Organization, k.Location, k.Locator, k.File, k.Run, k.Reason, k.Unsettled, k.Seen.Organization} {
-		f(s)
-	}
-	for i := range k.Content {
-		f(string(k.Content[i].Name[:]))
-	}
-	for _, ev := range k.Past {
-		f(ev.Run)
-	}
-	EachText(k.Prior, f)
 }
 
 // Load reads the bucket and refuses gaps and repeated words.
@@ -141,18 +122,6 @@ func (w *Words) appendWord(b []byte, s string) []byte {
 		return binary.AppendUvarint(b, n+1)
 	}
 	return AppendText(append(b, 1), s)
-}
-
-// appendName is appendWord for the name at this place of a content.
-func (w *Words) appendName(b []byte, at int, name [4]byte) []byte {
-	if at < len(w.names) && w.names[at].name == name {
-		return binary.AppendUvarint(b, w.names[at].number+1)
-	}
-	text := string(name[:])
-	if n := w.number(text); n > 0 && at <= len(w.names) && at < maxNames {
-		w.names = append(w.names[:at], named{name, n})
-	}
-	return w.appendWord(b, text)
 }
 
 // word reads what appendWord wrote; texts is what was loaded from words.
