@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
-	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
@@ -154,48 +152,6 @@ func escaped(texts []string) []string {
 	return list
 }
 
-// topChecks is how much of each list the text for people shows.
-const topChecks = 10
-
-func (c *Checks) text(p *printer) {
-	list(p, "Checks that rows fail", c.Rules, topChecks, func(r Rule) {
-		p.figure(r.Rows, fmt.Sprintf("%-9s  %s", r.Rule, r.Sentence()))
-		p.hang(r.places())
-	}, func(others []Rule) { p.more(len(others), "check") })
-	list(p, "Statuses that are not mapped", c.Statuses, 0, p.word, nil)
-	list(p, "Texts that a map lacks", c.Lacking, 0, p.word, nil)
-	list(p, "Texts that only else takes", c.Caught, topChecks, p.word, func(others []Word) {
-		p.indented(fmt.Sprintf("and %s more: --strict --problems FILE lists all.", english.Plural(len(others), "text", "")))
-	})
-	list(p, "Files that could not be read to their end", c.LostFiles, 0, p.fault, nil)
-	c.assigned(p)
-	if text := c.WouldSend(); text != "" {
-		p.heading("Would be sent")
-		p.indented(text)
-	}
-	c.tests(p)
-	list(p, "What the mapping lacks to make leads", c.CannotCreate, 0, p.fault, nil)
-	list(p, "Guesses that nobody has confirmed yet (take the mark ? away where one is right)", c.Unconfirmed, 0, func(g Guess) {
-		what := g.Place.String() + ": "
-		if g.Of != "" {
-			what += g.Of + ": "
-		}
-		p.wrap("  ", "    ", what+g.Why)
-	}, nil)
-}
-
-// word shows a text by what the mapping calls the value.
-func (p *printer) word(w Word) {
-	text := w.named()
-	if w.Value != "" {
-		text = w.Value + "  " + text
-	}
-	p.figure(w.Rows, text+", first at "+w.Place.String())
-}
-
-// Sentence says what is wrong, and in which column.
-func (r *Rule) Sentence() string { return inColumn(r.Column, r.Error) }
-
 func inColumn(column, text string) string {
 	if column == "" {
 		return text
@@ -203,121 +159,23 @@ func inColumn(column, text string) string {
 	return "column " + column + ": " + text
 }
 
-// places lists where the rows stand, of which there may be more than are known.
-func (r *Rule) places() string {
-	var list []string
-	for _, at := range r.Places {
-		list = append(list, at.String())
-	}
-	if r.Rows > len(list) {
-		list = append(list, "…")
-	}
-	return strings.Join(list, ", ")
-}
-
 // String is how people and editors name the place.
 func (at Place) String() string { return at.File + ":" + strconv.Itoa(at.Line) }
-
-// assigned previews to whom leads would go, as far as anybody can tell.
-func (c *Checks) assigned(p *printer) {
-	if len(c.Assignments) == 0 {
-		return
-	}
-	p.heading("Would be assigned")
-	others := slices.IndexFunc(c.Assignments, func(a Assignment) bool { return a.OrganizationID == "" && a.Others != "organizations" })
-	if others < 0 { // organizations come first
-		others = len(c.Assignments)
-	}
-	for i, a := range c.Assignments {
-		if i < topOrganizations || i >= others {
-			p.figure(a.Rows, a.Whom())
-		} else if i == topOrganizations {
-			rest := c.Assignments[i:others]
-			whom := rest[len(rest)-1].Whom()
-			if rest[len(rest)-1].Others == "" { // their number is known
-				whom = "to " + english.Plural(len(rest), "other organization", "")
-			}
-			p.figure(sum(rest, func(a Assignment) int { return a.Rows }), whom)
-		}
-	}
-	if slices.ContainsFunc(c.Assignments, func(a Assignment) bool { return a.LocatorID != "" }) {
-		p.indented("Which organization a locator picks cannot be predicted: its settings on the service decide when the lead is made.")
-	}
-}
-
-// Whom says to whom the rows would go.
-func (a *Assignment) Whom() string {
-	switch {
-	case a.OrganizationID != "":
-		return "to " + a.OrganizationID
-	case a.LocatorID != "":
-		return fmt.Sprintf("by the locator %s (entry %d of assign)", a.LocatorID, a.Entry)
-	case a.Others == "organizations":
-		return "to other organizations"
-	case a.Others != "":
-		return "by other " + a.Others
-	}
-	return "to nobody: the mapping has no assign"
-}
-
-// WouldSend says what a run would send, and how long that takes where it is known; "": nothing.
-func (c *Checks) WouldSend() string {
-	if !c.sends() {
-		return ""
-	}
-	n := c.Projected
-	text := requests(n.Create, n.Update)
-	if n.Rate > 0 {
-		took := time.Duration(n.DurationS * float64(time.Second)).Round(time.Second)
-		text += fmt.Sprintf(": at --rate %v that takes %s or longer", n.Rate, max(took, time.Second))
-	}
-	return text + "."
-}
-
-func (c *Checks) tests(p *printer) {
-	t := &c.Tests
-	if t.Run == 0 {
-		return
-	}
-	result := english.Plural(t.Run, "test", "") + english.PluralWord(t.Run, " passes.", ": all pass.")
-	if t.Failed > 0 {
-		result = t.failed(english.Plural(t.Run, "test", "")) + "."
-	}
-	p.heading("Tests of the mapping")
-	p.indented(result)
-	for i, f := range t.Failures {
-		if i == topChecks {
-			p.more(len(t.Failures)-i, "test")
-			return
-		}
-		p.verbatim(fmt.Sprintf("%s:%d:%d", f.File, f.Line, f.Column))
-		for _, d := range f.Differences {
-			p.wrap("    ", "    ", d)
-		}
-	}
-}
 
 // failed says how many of the tests, which are named so, fail.
 func (t *Tests) failed(of string) string {
 	return fmt.Sprintf("%s of %s %s", humanize.Comma(int64(t.Failed)), of, english.PluralWord(t.Failed, "fails", "fail"))
 }
 
-func (p *printer) fault(f Fault) {
+// at is where the fault stands.
+func (f *Fault) at() string {
 	at := f.File
 	for _, n := range []int{f.Line, f.Column} {
 		if n > 0 {
 			at += ":" + strconv.Itoa(n)
 		}
 	}
-	p.wrap("  ", "    ", at+": "+f.Error)
-	if f.Hint != "" {
-		p.wrap("    ", "    ", "hint: "+f.Hint)
-	}
-}
-
-// more ends a list that is longer than what is shown of it.
-func (p *printer) more(n int, thing string) {
-	p.indented(fmt.Sprintf("and %s more %s: see checks in --summary FILE.", humanize.Comma(int64(n)), english.PluralWord(n, thing, "")))
+	return at
 }
 
 // faults are what needs attention beside rows.

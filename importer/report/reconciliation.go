@@ -3,10 +3,8 @@ package report
 import (
 	"cmp"
 	"encoding/csv"
-	"fmt"
 	"iter"
 
-	"github.com/dustin/go-humanize/english"
 	"github.com/gocarina/gocsv"
 )
 
@@ -87,44 +85,10 @@ type Sample struct {
 	High   float64 `json:"high"`
 }
 
-// Meaning says what the verdict means to a person.
-func (v VerdictCount) Meaning() string { return verdictMeanings[v.Verdict] }
-
 var verdictMeanings = map[string]string{
 	"same": "file and service agree", "file_ahead": "the file has changed: a sync sends it", "service_ahead": "the service has changed",
 	"both_changed": "both have changed", "unread": "the lead was not read", "unmatched": "no lead is known for the row",
 	"absent": "known leads that no row names", "in_doubt": "nobody can tell if a lead was made",
-}
-
-func (r *Reconciliation) text(p *printer) {
-	if r == nil {
-		return
-	}
-	p.heading("Verdicts")
-	for _, v := range r.Verdicts {
-		if v.Leads > 0 {
-			p.figure(v.Leads, fmt.Sprintf("%-13s  %s", v.Verdict, verdictMeanings[v.Verdict]))
-		}
-	}
-	named := func(status string) string { return cmp.Or(Escape(status), "none") }
-	moves := func(title string, moves []Transition, between string) {
-		list(p, title, moves, topTransitions, func(t Transition) {
-			p.figure(t.Leads, named(t.From)+between+named(t.To))
-		}, func(others []Transition) {
-			p.figure(sum(others, func(t Transition) int { return t.Leads }), "otherwise")
-		})
-	}
-	moves("Status in the file, and on the service", r.Statuses, "  ×  ")
-	moves("Leads that belong to another organization now", r.Owners, "  to  ")
-	if s := r.Sample; s != nil {
-		p.heading("Sample")
-		text := fmt.Sprintf("%d of %d leads picked were read", s.Read, s.Picked)
-		if s.Read > 0 {
-			text += fmt.Sprintf(", and %d %s (%.1f %%). Between %.1f and %.1f %% of all leads differ (95 %% confidence)",
-				s.Differ, english.PluralWord(s.Differ, "differs", "differ"), 100*s.Share, 100*s.Low, 100*s.High)
-		}
-		p.indented(text)
-	}
 }
 
 // Pulled is one line of the pull file: a lead whose status the CRM should take over, in the CRM's

@@ -13,13 +13,6 @@ import (
 	"github.com/dustin/go-humanize/english"
 )
 
-// How much of a long list the text for people shows.
-const (
-	topReasons       = 3
-	topOrganizations = 5
-	topTransitions   = 12
-)
-
 // WriteText writes what a person wants to know at the end of a run. Lines are at most width characters (0: 80), but for paths
 // and commands that are longer.
 func (s *Summary) WriteText(w io.Writer, width int) error {
@@ -28,15 +21,9 @@ func (s *Summary) WriteText(w io.Writer, width int) error {
 	for _, sentence := range s.Headline() {
 		p.wrap("", "", sentence+".")
 	}
-	s.rows(p)
-	s.Reconciliation.text(p)
-	s.transitions(p)
-	s.reasons(p)
-	if s.Checks != nil {
-		s.Checks.text(p)
+	for _, of := range s.Sections() {
+		p.section(of)
 	}
-	list(p, "Notes", s.Notes, 0, p.indented, nil)
-	s.places(p)
 	s.filesLeft(p)
 	s.next(p)
 	_, err := io.WriteString(w, p.String())
@@ -126,30 +113,6 @@ func requests(creates, updates int) string {
 	return english.Plural(creates, "create request", "") + " and " + english.Plural(updates, "update", "")
 }
 
-func (s *Summary) rows(p *printer) {
-	p.heading("Rows")
-	p.figure(s.Rows.Read, "read")
-	for _, o := range s.Outcomes() {
-		if o.Rows > 0 {
-			p.figure(o.Rows, fmt.Sprintf("%-9s  %s", o.Name, o.Meaning))
-		}
-	}
-}
-
-// transitions show which statuses leads went from and to.
-func (s *Summary) transitions(p *printer) {
-	from := func(t Transition) string { return cmp.Or(Escape(t.From), "not known") }
-	width := 0
-	for _, t := range s.Transitions {
-		width = max(width, len(from(t)))
-	}
-	list(p, "Changes of status, confirmed", s.Transitions, topTransitions, func(t Transition) {
-		p.figure(t.Leads, fmt.Sprintf("%-*s  to %s", width, from(t), Escape(t.To)))
-	}, func(others []Transition) {
-		p.figure(sum(others, func(t Transition) int { return t.Leads }), "otherwise")
-	})
-}
-
 // Asking are the reasons of rows that want a person's eye, but for pending ones, which the next run sends. A run that sends nothing
 // lists invalid ones check by check.
 func (s *Summary) Asking() []Reason {
@@ -158,24 +121,6 @@ func (s *Summary) Asking() []Reason {
 		asks[o.Name] = o.Attention && o.Name != "pending" && !(o.Name == "invalid" && s.Checks != nil)
 	}
 	return slices.DeleteFunc(slices.Clone(s.Errors), func(r Reason) bool { return !asks[r.Outcome] })
-}
-
-func (s *Summary) reasons(p *printer) {
-	asking := s.Asking()
-	list(p, "Most frequent reasons", asking[:min(topReasons, len(asking))], 0, func(r Reason) {
-		p.figure(r.Rows, fmt.Sprintf("%-9s  %s", r.Outcome, r.Error))
-		if len(r.Examples) > 0 {
-			p.hang("for example " + r.Examples[0].String())
-		}
-	}, nil)
-}
-
-func (s *Summary) places(p *printer) {
-	list(p, "Assigned to", s.Organizations, topOrganizations, func(o Organization) {
-		p.figure(o.Leads, strings.TrimSpace(o.ID+"  "+o.Location))
-	}, func(others []Organization) {
-		p.figure(sum(others, func(o Organization) int { return o.Leads }), "to "+english.Plural(len(others), "other", ""))
-	})
 }
 
 // NamedFile is a file that a run left, by what it is.
@@ -212,7 +157,12 @@ func (s *Summary) filesLeft(p *printer) {
 	for _, f := range left {
 		width = max(width, len(f.Name))
 	}
-	list(p, "Files", left, 0, func(f NamedFile) { p.verbatim(fmt.Sprintf("%-*s  %s", width, f.Name, f.Path)) }, nil)
+	if len(left) > 0 {
+		p.heading("Files")
+	}
+	for _, f := range left {
+		p.verbatim(fmt.Sprintf("%-*s  %s", width, f.Name, f.Path))
+	}
 }
 
 // printer gathers lines of a given width, with nothing in them that a terminal obeys.
@@ -222,36 +172,11 @@ type printer struct {
 	figures int // width of the column of numbers
 }
 
-// list shows the items under a heading, or nothing where there are none. Where there are more than top, unless that is 0,
-// the others are left to rest.
-func list[T any](p *printer, heading string, items []T, top int, show func(T), rest func(others []T)) {
-	if len(items) > 0 {
-		p.heading(heading)
-	}
-	for i, item := range items {
-		if i == top && top > 0 {
-			rest(items[i:])
-			return
-		}
-		show(item)
-	}
-}
-
 func (p *printer) heading(text string) { p.WriteString("\n" + text + "\n") }
 
 func (p *printer) verbatim(text string) { p.WriteString("  " + EscapeLine(text) + "\n") }
 
 func (p *printer) indented(text string) { p.wrap("  ", "  ", text) }
-
-func (p *printer) figure(n int, text string) {
-	p.wrap(fmt.Sprintf("  %*s  ", p.figures, humanize.Comma(int64(n))), p.margin(), text)
-}
-
-// hang writes what belongs to the figure above.
-func (p *printer) hang(text string) { p.wrap(p.margin(), p.margin(), text) }
-
-// margin reaches to the text behind a figure and the name of an outcome.
-func (p *printer) margin() string { return strings.Repeat(" ", p.figures+4+len("unchanged  ")) }
 
 // wrap breaks a text between words; white space within it stays.
 func (p *printer) wrap(first, next, text string) {

@@ -87,19 +87,20 @@ Rows
 
 Most frequent reasons
          60  rejected   HTTP 422 (refused), see the rejects
-                        for example leads.csv:17
+                        leads.csv:17, …
           4  in_doubt   no answer in time
-                        for example leads.csv:90
+                        leads.csv:90, …
           2  invalid    column "Email": not an e-mail address
-                        for example more.csv:4
+                        more.csv:4, …
+          1  1 other: see the summary
 
 Assigned to
-  1,234,000  o-1  Oak Hill
+  1,234,000  o-1        Oak Hill
         300  o-2
         100  o-3
          50  o-4
          40  o-5
-         10  to 2 others
+         10  2 others: see the summary
 
 Files
   results  out/results.csv
@@ -282,7 +283,7 @@ Changes of status, confirmed
 		s.Transitions = append(s.Transitions, Transition{"open", "onHold", 2})
 	}
 	b.Reset()
-	if err := s.WriteText(&b, 80); err != nil || !strings.Contains(b.String(), "     22  otherwise\n") {
+	if err := s.WriteText(&b, 80); err != nil || !strings.Contains(b.String(), "     22  11 others: see the summary\n") {
 		t.Errorf("%v %s", err, b.String())
 	}
 }

@@ -1,121 +1,48 @@
 package page
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize/english"
-
 	"leadferry/importer/report"
 )
 
-// bars are a table of counts, with a bar beside each.
-type bars struct {
-	Title, What, Unit string
-	List              []bar
+// table is a list of what a run has to tell, with a bar beside each count.
+type table struct {
+	ID, Title string
+	Lines     []row
+	More      int // that are not shown
 }
 
-type bar struct {
-	Name, Note string
-	Count      int
-	Attention  bool
-	Share      string // of all of them
-	Width      string // percent of the longest; "": several together, which are not compared
+type row struct {
+	report.Line
+	Width string // percent of the longest bar; "": nothing is counted
 }
 
-func newBars(title, what, unit string, list []bar) *bars {
-	if len(list) == 0 {
-		return nil
-	}
-	all, most := 0, 1
-	for _, b := range list {
-		all += b.Count
-		most = max(most, b.Count)
-	}
-	for i := range list {
-		b := &list[i]
-		b.Share = percent(b.Count, all)
-		if i < mostOrganizations {
-			b.Width = rounded(max(100*float64(b.Count)/float64(most), 0.7)) // one row of a million may be the one that matters
+func (c *content) Tables() (all []table) {
+	for _, of := range c.Sections() {
+		if of.Private {
+			continue
 		}
-	}
-	return &bars{title, what, unit, list}
-}
-
-// barsOf gives each item a bar, and puts those together that are more than a page shows.
-func barsOf[T any](all []T, barOf func(T) bar) (list []bar) {
-	for i, item := range all {
-		switch b := barOf(item); {
-		case i < mostOrganizations:
-			list = append(list, b)
-		case i == mostOrganizations:
-			n := len(all) - i
-			list = append(list, bar{Name: comma(n) + english.PluralWord(n, " other", " others"), Count: b.Count})
-		default:
-			list[mostOrganizations].Count += b.Count
+		most := 0
+		for _, l := range of.Lines {
+			most = max(most, l.Count)
 		}
-	}
-	return list
-}
-
-func (c *content) Outcomes() *bars {
-	var list []bar
-	for _, o := range c.Summary.Outcomes() {
-		if o.Rows > 0 {
-			list = append(list, bar{Name: spoken(o.Name), Note: o.Meaning, Count: o.Rows, Attention: o.Attention})
+		shown := clip(of.Lines, mostListed)
+		t := table{ID: of.ID, Title: of.Title, More: shown.More}
+		for _, l := range shown.Items {
+			r := row{Line: l}
+			if most > 0 { // one row of a million may be the one that matters
+				r.Width = rounded(max(100*float64(l.Count)/float64(most), 0.7))
+			}
+			t.Lines = append(t.Lines, r)
 		}
+		all = append(all, t)
 	}
-	return newBars("What became of the rows", "Outcome", "Rows", list)
-}
-
-func (c *content) Organizations() *bars {
-	return newBars("Leads per organization", "Organization", "Leads", barsOf(c.Summary.Organizations, func(o report.Organization) bar {
-		return bar{Name: path(o.ID), Note: path(o.Location), Count: o.Leads}
-	}))
-}
-
-// Assigned shows to whom a check expects leads to go.
-func (c *content) Assigned() *bars {
-	return newBars("Rows by whom they would be assigned to", "Assigned", "Rows", barsOf(c.Checks.Assignments, func(a report.Assignment) bar {
-		return bar{Name: report.Escape(a.Whom()), Count: a.Rows}
-	}))
-}
-
-func (c *content) Verdicts() *bars {
-	if c.Reconciliation == nil {
-		return nil
-	}
-	var list []bar
-	for _, v := range clip(c.Reconciliation.Verdicts, mostOrganizations).Items {
-		if v.Leads > 0 {
-			list = append(list, bar{Name: spoken(report.Escape(v.Verdict)), Note: v.Meaning(), Count: v.Leads})
-		}
-	}
-	return newBars("File beside service", "Verdict", "Leads", list)
-}
-
-func (c *content) Moves() *bars {
-	return movesOf("Changes of status that the service confirmed", "not known", c.Transitions)
-}
-
-func (c *content) Statuses() *bars {
-	return movesOf("Status in the file and on the service", "none", c.Reconciliation.Statuses)
-}
-
-func (c *content) Owners() *bars {
-	return movesOf("Leads that belong to another organization now", "none", c.Reconciliation.Owners)
-}
-
-// movesOf shows how many leads have one thing here and another there; none is what an empty one means.
-func movesOf(title, none string, moves []report.Transition) *bars {
-	named := func(word string) string { return cmp.Or(path(word), none) }
-	return newBars(title, "From, to", "Leads", barsOf(moves, func(t report.Transition) bar {
-		return bar{Name: named(t.From) + " → " + named(t.To), Count: t.Leads}
-	}))
+	return all
 }
 
 // timeline is a run over time: how fast rows and requests went, and how long answers took. A drawing is as many units wide

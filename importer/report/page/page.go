@@ -41,8 +41,8 @@ var runText string
 // run is made when the first page is: most starts of the program make none.
 var run = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("run").Funcs(template.FuncMap{
-		"comma": comma, "text": report.Escape, "command": command, "path": path, "place": place, "examples": examples, "spoken": spoken,
-		"clock": clock, "ms": milliseconds, "seconds": seconds, "share": share, "bytes": humanize.Comma, "differences": differences, "shown": shown,
+		"comma": comma, "text": report.Escape, "command": command, "path": path,
+		"clock": clock, "ms": milliseconds, "seconds": seconds, "bytes": humanize.Comma, "shown": shown,
 	}).Parse(runText))
 })
 
@@ -78,14 +78,8 @@ func path(text string) string {
 	return string(shown[:mostOfPath/3]) + "…" + string(shown[len(shown)-mostOfPath*2/3:])
 }
 
-func place(at report.Place) string { return fmt.Sprintf("%s:%d", path(at.File), at.Line) }
-
 // command is a line for a shell, which is of no use when it is cut.
 func command(line string) string { return report.EscapeLine(report.Shortened(line, 4096)) }
-
-func share(s float64) string { return fmt.Sprintf("%.1f %%", 100*s) }
-
-func differences(list []string) []string { return clip(list, 10).Items }
 
 // seconds is a time that something took, in words.
 func seconds(s float64) string {
@@ -195,10 +189,8 @@ func (l *Live) site(at *url.URL) (page.View, bool) {
 
 // How much of each list a page shows.
 const (
-	mostErrors        = 30
-	mostDoubts        = 50
-	mostOrganizations = 20
-	mostListed        = 50
+	mostDoubts = 50
+	mostListed = 30
 )
 
 // content is what the template shows: a method for each part of the page that is more than a figure of the summary. No list that
@@ -315,8 +307,6 @@ func wanting(s *report.Summary, need int) string {
 // spoken is the name of an outcome or verdict without its underscore.
 func spoken(name string) string { return strings.ReplaceAll(name, "_", " ") }
 
-func (c *content) Reasons() clipped[report.Reason] { return clip(c.Asking(), mostErrors) }
-
 func (c *content) Doubts() clipped[report.Doubt] {
 	byPlace := func(a, b report.Doubt) int { return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line)) }
 	list := clip(slices.SortedStableFunc(slices.Values(c.InDoubt), byPlace), mostDoubts)
@@ -335,24 +325,6 @@ func (c *content) Answers() (list []answer) {
 	}
 	slices.SortFunc(list, func(a, b answer) int { return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Status, b.Status)) })
 	return clip(list, mostListed).Items
-}
-
-// FaultsShown are what keeps the run from beginning.
-func (c *content) FaultsShown() clipped[report.Fault] {
-	return clip(slices.Concat(c.Checks.LostFiles, c.Checks.CannotCreate), mostListed)
-}
-
-// examples are the first places of a group, a file named once.
-func examples(at []report.Place) string {
-	var list []string
-	for i, p := range clip(at, 3).Items {
-		if i > 0 && at[i-1].File == p.File {
-			list = append(list, strconv.Itoa(p.Line))
-		} else {
-			list = append(list, place(p))
-		}
-	}
-	return strings.Join(list, ", ")
 }
 
 func roundTo2(f float64) float64 {

@@ -1,0 +1,231 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
+)
+
+// Section is one list of what a run has to tell. The text for people shows the first Top lines (0: all), the page more.
+type Section struct {
+	ID, Title string
+	Lines     []Line
+	Top       int
+	Private   bool // shows words of cells: for the terminal alone
+}
+
+// Line is a count (0: nothing is counted) with what it counts, and where the first of them stand.
+type Line struct {
+	Count      int
+	Name, Text string
+	Where      string
+	Attention  bool // a person should look at it
+}
+
+// Sections are what the run has to tell, but for times, rows in doubt and what to do. None is empty.
+func (s *Summary) Sections() []Section {
+	rows := lines(s.Outcomes(), func(o OutcomeCount) Line {
+		return Line{Count: o.Rows, Name: o.Name, Text: o.Meaning, Attention: o.Attention}
+	})
+	rows = slices.DeleteFunc(rows, func(l Line) bool { return l.Count == 0 })
+	all := []Section{{ID: "rows", Title: "Rows", Lines: append([]Line{{Count: s.Rows.Read, Name: "read"}}, rows...)}}
+	all = append(all, s.Reconciliation.sections()...)
+	all = append(all,
+		Section{ID: "moves", Title: "Changes of status, confirmed", Lines: moves(s.Transitions, "not known", "to "), Top: 12},
+		Section{ID: "errors", Title: "Most frequent reasons", Top: 3, Lines: lines(s.Asking(), func(r Reason) Line {
+			return Line{Count: r.Rows, Name: r.Outcome, Text: r.Error, Where: places(r.Examples, r.Rows)}
+		})})
+	all = append(all, s.Checks.sections()...)
+	all = append(all,
+		Section{ID: "notes", Title: "Notes", Lines: lines(s.Notes, plainLine)},
+		Section{ID: "organizations", Title: "Assigned to", Top: 5, Lines: lines(s.Organizations, func(o Organization) Line {
+			return Line{Count: o.Leads, Name: o.ID, Text: o.Location}
+		})})
+	return slices.DeleteFunc(all, func(of Section) bool { return len(of.Lines) == 0 })
+}
+
+func lines[T any](items []T, line func(T) Line) (list []Line) {
+	for _, item := range items {
+		list = append(list, line(item))
+	}
+	return list
+}
+
+func plainLine(text string) Line { return Line{Text: text} }
+
+// moves are leads that have one thing here and another there; none is what an empty one means.
+func moves(of []Transition, none, between string) []Line {
+	return lines(of, func(t Transition) Line {
+		return Line{Count: t.Leads, Name: cmp.Or(t.From, none), Text: between + cmp.Or(t.To, none)}
+	})
+}
+
+// places are the first ones of so many rows.
+func places(at []Place, rows int) string {
+	var list []string
+	for _, p := range at {
+		list = append(list, p.String())
+	}
+	if rows > len(list) && len(list) > 0 {
+		list = append(list, "…")
+	}
+	return strings.Join(list, ", ")
+}
+
+func (r *Reconciliation) sections() []Section {
+	if r == nil {
+		return nil
+	}
+	verdicts := lines(r.Verdicts, func(v VerdictCount) Line {
+		return Line{Count: v.Leads, Name: v.Verdict, Text: verdictMeanings[v.Verdict]}
+	})
+	return []Section{
+		{ID: "reconciliation", Title: "Verdicts", Lines: slices.DeleteFunc(verdicts, func(l Line) bool { return l.Count == 0 })},
+		{ID: "statuses", Title: "Status in the file, and on the service", Lines: moves(r.Statuses, "none", "×  "), Top: 12},
+		{ID: "owners", Title: "Leads that belong to another organization now", Lines: moves(r.Owners, "none", "to "), Top: 12},
+		{ID: "sample", Title: "Sample", Lines: r.Sample.lines()},
+	}
+}
+
+func (s *Sample) lines() []Line {
+	if s == nil {
+		return nil
+	}
+	text := fmt.Sprintf("%d of %d leads picked were read", s.Read, s.Picked)
+	if s.Read > 0 {
+		text += fmt.Sprintf(", and %d %s (%.1f %%). Between %.1f and %.1f %% of all leads differ (95 %% confidence)",
+			s.Differ, english.PluralWord(s.Differ, "differs", "differ"), 100*s.Share, 100*s.Low, 100*s.High)
+	}
+	return []Line{{Text: text}}
+}
+
+// sections of a check: what rows fail, what the mapping lacks, and what would be sent to whom.
+func (c *Checks) sections() []Section {
+	if c == nil {
+		return nil
+	}
+	words := func(w Word) Line {
+		return Line{Count: w.Rows, Text: strings.TrimSpace(w.Value+"  "+w.named()) + ", first at " + w.Place.String()}
+	}
+	faults := func(f Fault) Line { return Line{Text: f.at() + ": " + f.Error, Where: hinted(f.Hint)} }
+	return []Section{
+		{ID: "rules", Title: "Checks that rows fail", Top: topChecks, Lines: lines(c.Rules, func(r Rule) Line {
+			return Line{Count: r.Rows, Name: r.Rule, Text: inColumn(r.Column, r.Error), Where: places(r.Places, r.Rows)}
+		})},
+		{Title: "Statuses that are not mapped", Lines: lines(c.Statuses, words), Private: true},
+		{Title: "Texts that a map lacks", Lines: lines(c.Lacking, words), Private: true},
+		{Title: "Texts that only else takes", Lines: lines(c.Caught, words), Top: topChecks, Private: true},
+		{ID: "lost", Title: "Files that could not be read to their end", Lines: lines(c.LostFiles, faults)},
+		{ID: "assigned", Title: "Would be assigned", Lines: c.assigned(), Top: topChecks},
+		{ID: "sends", Title: "Would be sent", Lines: c.wouldSend()},
+		{ID: "tests", Title: "Tests of the mapping", Lines: c.Tests.lines(), Top: topChecks},
+		{ID: "lacks", Title: "What the mapping lacks to make leads", Lines: lines(c.CannotCreate, faults)},
+		{
+			ID: "guesses", Title: "Guesses that nobody has confirmed yet (take the mark ? away where one is right)",
+			Lines: lines(c.Unconfirmed, func(g Guess) Line { return Line{Text: g.Place.String() + ": " + g.Why} }),
+		},
+	}
+}
+
+// topChecks is how much of each list of a check the text for people shows.
+const topChecks = 10
+
+func hinted(hint string) string {
+	if hint == "" {
+		return ""
+	}
+	return "hint: " + hint
+}
+
+// assigned previews to whom leads would go, as far as anybody can tell.
+func (c *Checks) assigned() []Line {
+	return lines(c.Assignments, func(a Assignment) Line {
+		line := Line{Count: a.Rows, Text: "to nobody: the mapping has no assign"}
+		switch {
+		case a.OrganizationID != "":
+			line.Text = "to " + a.OrganizationID
+		case a.LocatorID != "": // its settings on the service decide when the lead is made
+			line.Text = fmt.Sprintf("by the locator %s (entry %d of assign), which picks an organization when the lead is made", a.LocatorID, a.Entry)
+		case a.Others == "organizations":
+			line.Text = "to other organizations"
+		case a.Others != "":
+			line.Text = "by other " + a.Others
+		}
+		return line
+	})
+}
+
+// wouldSend says what a run would send, and how long that takes where it is known.
+func (c *Checks) wouldSend() []Line {
+	if !c.sends() {
+		return nil
+	}
+	n := c.Projected
+	text := requests(n.Create, n.Update)
+	if n.Rate > 0 {
+		took := time.Duration(n.DurationS * float64(time.Second)).Round(time.Second)
+		text += fmt.Sprintf(": at --rate %v that takes %s or longer", n.Rate, max(took, time.Second))
+	}
+	return []Line{{Text: text + "."}}
+}
+
+func (t *Tests) lines() []Line {
+	if t.Run == 0 {
+		return nil
+	}
+	result := english.Plural(t.Run, "test", "") + english.PluralWord(t.Run, " passes.", ": all pass.")
+	if t.Failed > 0 {
+		result = t.failed(english.Plural(t.Run, "test", "")) + "."
+	}
+	return append([]Line{{Text: result}}, lines(t.Failures, func(f Failure) Line {
+		return Line{Text: fmt.Sprintf("%s:%d:%d", f.File, f.Line, f.Column), Where: strings.Join(f.Differences, "; ")}
+	})...)
+}
+
+// section shows one in the text for people.
+func (p *printer) section(of Section) {
+	p.heading(of.Title)
+	names := 0 // the width of their column: as those of outcomes, or wider
+	for _, l := range of.Lines {
+		if l.Name != "" {
+			names = max(names, len("unchanged"), min(len(l.Name), p.width/3))
+		}
+	}
+	for i, l := range of.Lines {
+		if i == of.Top && i > 0 {
+			p.others(of, of.Lines[i:])
+			return
+		}
+		first, next, text := "  ", "    ", l.Text
+		if l.Count > 0 || l.Name != "" {
+			first = fmt.Sprintf("  %*s  ", p.figures, humanize.Comma(int64(l.Count)))
+			next = strings.Repeat(" ", len(first))
+		}
+		if l.Name != "" {
+			next += strings.Repeat(" ", names+2)
+			text = fmt.Sprintf("%-*s  %s", names, EscapeLine(l.Name), text)
+		}
+		p.wrap(first, next, text)
+		if l.Where != "" {
+			p.wrap(next, next, l.Where)
+		}
+	}
+}
+
+// others end a section that is longer than what is shown of it.
+func (p *printer) others(of Section, rest []Line) {
+	where := "the summary"
+	if of.Private {
+		where = "--strict --problems FILE"
+	}
+	text := english.Plural(len(rest), "other", "others") + ": see " + where
+	if n := sum(rest, func(l Line) int { return l.Count }); n > 0 {
+		text = fmt.Sprintf("%*s  %s", p.figures, humanize.Comma(int64(n)), text)
+	}
+	p.indented(text)
+}
