@@ -1,35 +1,31 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
-// Time limits for tests. Tests that take longer hang.
 const (
-	quickLimit = 3 * time.Minute
-	wholeLimit = 15 * time.Minute
-	killDelay  = 20 * time.Second // for a go command that was told to end
+	testLimit = 3 * time.Minute  // tests that take longer hang
+	killDelay = 20 * time.Second // for a go command that was told to end
 )
 
 // finding says which test noticed a bug.
 type finding struct {
 	bug    *bug
 	test   string // "": none
-	late   bool   // by the whole suite, not by those of the table
 	err    error  // it could not be tried
 	passed time.Duration
 }
@@ -56,9 +52,6 @@ func (t tree) judge(ctx context.Context, some []bug, workers int, out, note io.W
 		case f.test != "":
 			caught++
 		}
-		if f.late {
-			verdict += " (of the whole suite; the tests of the table missed it)"
-		}
 		took := f.passed.Round(time.Second)
 		fmt.Fprintf(out, "| %d | %s | %s | %s | %s |\n", f.bug.Number, f.bug.Name, f.bug.Imitates, verdict, took)
 	}
@@ -72,21 +65,20 @@ func (t tree) judge(ctx context.Context, some []bug, workers int, out, note io.W
 // tryAll gives the findings as they are made.
 func (t tree) tryAll(ctx context.Context, some []bug, workers int, dir string) <-chan finding {
 	done := make(chan finding)
-	free := make(chan struct{}, workers)
 	go func() {
 		defer close(done)
-		var group sync.WaitGroup
-		defer group.Wait()
+		var group errgroup.Group
+		group.SetLimit(workers)
 		for i := range some {
-			free <- struct{}{}
-			group.Go(func() {
+			group.Go(func() error {
 				began := time.Now()
 				f := t.try(ctx, &some[i], dir)
 				f.bug, f.passed = &some[i], time.Since(began)
-				<-free
 				done <- f
+				return nil
 			})
 		}
+		_ = group.Wait()
 	}()
 	return done
 }
@@ -102,15 +94,15 @@ func (t tree) sound(ctx context.Context, some []bug) error {
 	for folder, tests := range byFolder {
 		slices.Sort(tests)
 		tests = slices.Compact(tests)
-		r, err := t.test(ctx, "", folder, tests)
+		failed, text, err := t.test(ctx, "", folder, tests)
 		if err != nil {
 			return err
 		}
-		if r.failed != "" {
-			return fmt.Errorf("%s fails without a bug:\n%s", r.failed, r.text)
+		if failed != "" {
+			return fmt.Errorf("%s fails without a bug:\n%s", failed, text)
 		}
 		for _, name := range tests {
-			if !r.passed[name] {
+			if !strings.Contains(text, "--- PASS: "+name+" (") {
 				return fmt.Errorf("%s %s is skipped here, or not there", folder, name)
 			}
 		}
@@ -118,7 +110,7 @@ func (t tree) sound(ctx context.Context, some []bug) error {
 	return nil
 }
 
-// try makes the mistake and runs the tests of the table, and all of them where those miss it.
+// try makes the mistake and runs the tests of the table.
 func (t tree) try(ctx context.Context, b *bug, dir string) (f finding) {
 	overlay, err := t.overlay(b, dir)
 	if err != nil {
@@ -127,40 +119,37 @@ func (t tree) try(ctx context.Context, b *bug, dir string) (f finding) {
 	if text, err := t.goCommand(ctx, overlay, "build", "./..."); err != nil {
 		return finding{err: fmt.Errorf("the program cannot be built: %w\n%s", err, text)}
 	}
-	for _, folder := range append(slices.Sorted(maps.Keys(b.Caught)), "") {
-		r, err := t.test(ctx, overlay, folder, b.Caught[folder])
-		if err != nil || r.failed != "" {
-			return finding{test: r.failed, late: r.failed != "" && folder == "", err: err}
+	for _, folder := range slices.Sorted(maps.Keys(b.Caught)) {
+		if failed, _, err := t.test(ctx, overlay, folder, b.Caught[folder]); err != nil || failed != "" {
+			return finding{test: failed, err: err}
 		}
 	}
 	return f
 }
 
-// tested is what came of running tests.
-type tested struct {
-	failed string          // the first that failed, with its package; "": none. Tests that hang do not count
-	passed map[string]bool // tests, subtests too
-	text   string          // what those that failed printed
-}
+// Of what go test -v prints: a test that failed, subtests below theirs; and tests that cannot be built or do not end.
+var (
+	failedTest = regexp.MustCompile(`(?m)^ *--- FAIL: (\S+)`)
+	noTest     = regexp.MustCompile(`(?m)^FAIL.*\[(?:build|setup) failed\]$|^panic: test timed out after `)
+)
 
-// test runs tests of a folder. Without a folder it runs all but that of the layout, which would find an import in the
-// wrong place and not what is wrong with it.
-func (t tree) test(ctx context.Context, overlay, folder string, tests []string) (tested, error) {
-	args := []string{"test", "-json", "-count=1", "-failfast"}
-	if folder != "" {
-		args = append(args, "-timeout", quickLimit.String(), "-run", pattern(tests), "./"+folder)
-	} else {
-		args = append(args, "-timeout", wholeLimit.String(), "-skip", "^TestModuleKeepsItsLayout$", "./...")
+// test runs tests of a folder, and says what was printed and which failed.
+func (t tree) test(ctx context.Context, overlay, folder string, tests []string) (failed, text string, err error) {
+	printed, err := t.goCommand(ctx, overlay, "test", "-v", "-count=1", "-failfast", "-timeout", testLimit.String(), "-run", pattern(tests), "./"+folder)
+	text = string(printed)
+	switch {
+	case ctx.Err() != nil:
+		return "", "", ctx.Err()
+	case err == nil:
+		return "", text, nil
+	case noTest.MatchString(text):
+		return "", text, fmt.Errorf("the tests of %s cannot be built, or do not end:\n%s", folder, text)
 	}
-	text, err := t.goCommand(ctx, overlay, args...)
-	if ctx.Err() != nil {
-		return tested{}, ctx.Err()
+	failed = "(behind its tests)" // a leak, or a panic
+	for _, found := range failedTest.FindAllStringSubmatch(text, -1) {
+		failed = found[1]
 	}
-	r, rerr := readEvents(text)
-	if rerr == nil && (err == nil) != (r.failed == "") {
-		rerr = fmt.Errorf("go %s: %v\n%s", strings.Join(args, " "), err, text)
-	}
-	return r, rerr
+	return folder + " " + failed, text, nil
 }
 
 // pattern fits tests and their subtests; go test takes a pattern for each part of a name.
@@ -183,41 +172,4 @@ func (t tree) goCommand(ctx context.Context, overlay string, args ...string) ([]
 		c.Env = append(c.Env, "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -overlay="+overlay))
 	}
 	return c.CombinedOutput()
-}
-
-// event is a line of go test -json.
-type event struct{ Action, Package, Test, Output, FailedBuild string }
-
-// readEvents reads the output of go test -json. Tests that cannot be built, or do not end, are an error.
-func readEvents(text []byte) (tested, error) {
-	r := tested{passed: map[string]bool{}}
-	var said strings.Builder
-	under := map[string]string{} // the test under way, by package
-	for lines := bufio.NewReader(bytes.NewReader(text)); ; {
-		line, err := lines.ReadBytes('\n')
-		if err != nil {
-			r.text = said.String()
-			return r, nil
-		}
-		var e event
-		if json.Unmarshal(line, &e) != nil {
-			said.Write(line)
-			continue
-		}
-		said.WriteString(e.Output)
-		if e.Action == "run" {
-			under[e.Package] = e.Test
-		}
-		switch {
-		case e.FailedBuild != "" || e.Action == "build-fail":
-			return r, fmt.Errorf("the tests cannot be built:\n%s", text)
-		case strings.HasPrefix(e.Output, "panic: test timed out after "):
-			return r, fmt.Errorf("the tests do not end:\n%s", text)
-		case e.Action == "pass" && e.Test != "":
-			r.passed[e.Test] = true
-			under[e.Package] = ""
-		case e.Action == "fail" && r.failed == "":
-			r.failed = strings.TrimPrefix(e.Package, "leadferry/") + " " + cmp.Or(e.Test, under[e.Package], "(behind its tests)")
-		}
-	}
 }

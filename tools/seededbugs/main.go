@@ -6,11 +6,9 @@
 //	go -C tools run ./seededbugs -only 6     # by number or name, several with commas
 //	go -C tools run ./seededbugs -j 2        # two at a time
 //
-// The mistakes are made in a copy of the working tree, through go's -overlay. The quickest
-// tests that are known to notice a mistake are run first, and where they do not, the whole
-// suite is. A mistake with which the program cannot be built, or with which tests do not end,
-// is an error of the table. It ends with how many were caught, "84 of 84 caught", or with
-// exit code 1.
+// The mistakes are made in a copy of the working tree (of the files that git knows), through go's -overlay, and
+// the tests are run that the table names for each. A mistake with which the program cannot be built, or with which
+// tests do not end, is an error of the table. It ends with how many were caught, "84 of 84 caught", or with exit code 1.
 package main
 
 import (
@@ -23,7 +21,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"syscall"
 )
 
@@ -69,42 +66,17 @@ func run(ctx context.Context, args []string, out, note io.Writer) error {
 	return sources.judge(ctx, some, *workers, out, note)
 }
 
-// copySources copies the files of the working tree, so that they can be edited meanwhile and tests leave nothing there.
-// The files that some tests read beside the project are linked.
+// copySources copies the tracked files of the working tree with their changes, so that they can be edited meanwhile and tests leave
+// nothing there. The files that some tests read beside the project are linked.
 func copySources(ctx context.Context, dir string) (tree, error) {
-	root, err := exec.CommandContext(ctx, "git", "rev-parse", "--show-toplevel").Output()
-	if err != nil {
-		return "", fmt.Errorf("git rev-parse: %w", err)
+	const script = `set -e
+cd "$(git rev-parse --show-toplevel)"
+mkdir "$0/main"
+changed=$(git stash create)
+git archive "${changed:-HEAD}" | tar -x -C "$0/main"
+[ ! -d ../shared ] || ln -s "$PWD/../shared" "$0/shared"`
+	if out, err := exec.CommandContext(ctx, "sh", "-c", script, dir).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("copy the sources: %w\n%s", err, out)
 	}
-	from, to := strings.TrimSpace(string(root)), filepath.Join(dir, "main")
-	list := exec.CommandContext(ctx, "git", "ls-files", "-co", "--exclude-standard", "-z")
-	list.Dir = from
-	files, err := list.Output()
-	if err != nil {
-		return "", fmt.Errorf("git ls-files: %w", err)
-	}
-	for name := range strings.SplitSeq(strings.TrimSuffix(string(files), "\x00"), "\x00") {
-		info, err := os.Stat(filepath.Join(from, name))
-		if errors.Is(err, os.ErrNotExist) {
-			continue // removed, but not from git yet
-		}
-		if err != nil {
-			return "", err
-		}
-		text, err := os.ReadFile(filepath.Join(from, name))
-		if err == nil {
-			err = os.MkdirAll(filepath.Join(to, filepath.Dir(name)), 0o700)
-		}
-		if err == nil {
-			err = os.WriteFile(filepath.Join(to, name), text, info.Mode())
-		}
-		if err != nil {
-			return "", err
-		}
-	}
-	shared := filepath.Join(from, "..", "shared")
-	if _, err := os.Stat(shared); err != nil {
-		return tree(to), nil
-	}
-	return tree(to), os.Symlink(shared, filepath.Join(dir, "shared"))
+	return tree(filepath.Join(dir, "main")), nil
 }

@@ -174,39 +174,3 @@ func TestEdits(t *testing.T) {
 		}
 	}
 }
-
-func TestEventsAreRead(t *testing.T) {
-	for _, test := range []struct {
-		name, text, failed string
-		fault              bool
-	}{
-		{name: "all pass", text: `{"Action":"pass","Package":"leadferry/a","Test":"TestA"}
-{"Action":"pass","Package":"leadferry/a"}
-`},
-		{name: "the first that fails", failed: "a TestA/sub", text: `{"Action":"fail","Package":"leadferry/a","Test":"TestA/sub"}
-{"Action":"fail","Package":"leadferry/a","Test":"TestA"}
-{"Action":"fail","Package":"leadferry/a"}
-`},
-		{name: "a leak behind the tests", failed: "a (behind its tests)", text: `{"Action":"pass","Package":"leadferry/a","Test":"TestA"}
-{"Action":"fail","Package":"leadferry/a"}
-`},
-		{name: "a panic that ends all", failed: "a TestB/sub", text: `{"Action":"run","Package":"leadferry/a","Test":"TestA"}
-{"Action":"pass","Package":"leadferry/a","Test":"TestA"}
-{"Action":"run","Package":"leadferry/a","Test":"TestB/sub"}
-{"Action":"fail","Package":"leadferry/a"}
-`},
-		{name: "no end", fault: true, text: `{"Action":"output","Package":"leadferry/a","Test":"TestA","Output":"panic: test timed out after 1s\n"}
-{"Action":"fail","Package":"leadferry/a","Test":"TestA"}
-`},
-		{name: "tests that cannot be built", fault: true, text: `{"ImportPath":"leadferry/a","Action":"build-fail"}
-{"Action":"fail","Package":"leadferry/a","FailedBuild":"leadferry/a"}
-`},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			r, err := readEvents([]byte(test.text))
-			if (err != nil) != test.fault || err == nil && r.failed != test.failed {
-				t.Errorf("%+v, %v", r, err)
-			}
-		})
-	}
-}
