@@ -176,11 +176,10 @@ damaged.`,
 func (p *program) resolveCommand() *cli.Command {
 	return &cli.Command{
 		Name: "resolve", Usage: "settle rows in doubt by what a person found in the console", ArgsUsage: "FILE.csv",
-		Description: `FILE.csv has the columns key and lead_id; - is standard input, and an export as
-JSONL will do too. In lead_id, the ID of the lead that was found settles the row; the
-word exists says that the lead was made but its ID is not known, so that it is never
-sent again; the word none says that it was not made and may be sent. An empty lead_id
-decides nothing: the row stays in doubt.
+		Description: `FILE.csv has the columns key and lead_id; - is standard input. In lead_id, the ID of
+the lead that was found settles the row; the word exists says that the lead was made
+but its ID is not known, so that it is never sent again; the word none says that it
+was not made and may be sent. An empty lead_id decides nothing: the row stays in doubt.
 
 Each decision is kept with its time: leadferry checkpoint history KEY shows it, and
 status shows whether anything that was found since contradicts it. A wrong one is
@@ -220,7 +219,7 @@ import makes them again, and a sync finds them and sends them all their content 
 first. The file is taken as a whole or not at all; the same file again does no harm.
 A lead ID that came from a list or a decision before is corrected.
 
-The export of another checkpoint, CSV or JSONL, and the results of runs (several at once,
+The export of another checkpoint and the results of runs (several at once,
 and the results.csv.partial of killed ones) can be given as they are: rows in doubt stay in doubt, partial ones wait for their link, and
 rows that are known to have a lead, but not which, are never made again. Rows without a
 lead are left out. Where there is no checkpoint yet, one is made for the target that

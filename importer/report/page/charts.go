@@ -66,6 +66,7 @@ type plot struct {
 	Top, Middle     string
 	Units           int
 	Lines           []line
+	Troubles        string // marks at the foot: requests were tried again, or waited
 }
 
 type line struct{ Series, Name, Dashes, Path string }
@@ -87,6 +88,7 @@ func timelineOf(s *report.Summary) *timeline {
 	last := min(max(s.FinishedAt.Sub(list[len(list)-1].Time), width/4), width)
 	t := &timeline{Took: since(time.Duration(len(list)-1)*width + last)}
 	var rows, requests, p50, p95, p99 []float64
+	var troubles strings.Builder
 	for i, b := range list {
 		covered := width.Seconds()
 		if i == len(list)-1 {
@@ -96,6 +98,9 @@ func timelineOf(s *report.Summary) *timeline {
 		rows, requests = append(rows, r), append(requests, q)
 		if b.Requests <= 0 {
 			b.P50, b.P95, b.P99 = -1, -1, -1
+		}
+		if b.Retries > 0 || b.Paused > 0 {
+			fmt.Fprintf(&troubles, "M%d %dv-8h1v8z", i, plotHeight)
 		}
 		p50, p95, p99 = append(p50, b.P50), append(p95, b.P95), append(p99, b.P99)
 		t.Sends = t.Sends || b.Requests > 0
@@ -111,6 +116,7 @@ func timelineOf(s *report.Summary) *timeline {
 		newPlot("latency", "How long answers took: half of them, 95 %, 99 %", milliseconds,
 			[]line{{"s0", "p50", "", ""}, {"s4", "p95", "7 4", ""}, {"s1", "p99", "1.5 3.5", ""}}, p50, p95, p99),
 	}
+	t.Plots[0].Troubles = troubles.String()
 	return t
 }
 
@@ -137,7 +143,9 @@ func newPlot(id, title string, label func(float64) string, lines []line, values 
 		}
 		lines[i].Path = b.String()
 	}
-	return plot{id, title, "At most " + label(most) + ".", label(top), label(top / 2), len(values[0]), lines}
+	return plot{
+		ID: id, Title: title, Desc: "At most " + label(most) + ".", Top: label(top), Middle: label(top / 2), Units: len(values[0]), Lines: lines,
+	}
 }
 
 // nice is the next 1, 2 or 5 with zeros.

@@ -189,7 +189,7 @@ func (l *Live) site(at *url.URL) (page.View, bool) {
 
 // How much of each list a page shows.
 const (
-	mostDoubts = 50
+	mostDoubts = 200
 	mostListed = 30
 )
 

@@ -12,8 +12,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/gocarina/gocsv"
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/transform"
@@ -64,8 +62,7 @@ type listed struct {
 	ExportLine
 	Outcome string `csv:"outcome"` // of a run's results alone
 	Space   string `csv:"namespace"`
-	at      int    // the line on which it begins; 0: that of its offset
-	offset  int64  // in bytes, of the end of an object
+	at      int    // the line on which it begins
 	number  int    // of the row, from 1
 }
 
@@ -140,9 +137,8 @@ func (l *list) check() error {
 // each calls f with every row, from the first one on. Further columns are allowed and
 // ignored. A column that is missing must not read as empty.
 func (l *list) each(f func(row *listed) error) error {
-	in, isJSON, err := l.begin()
 	l.rows = 0
-	add := func(row listed, line int) error {
+	return l.eachRecord(func(row listed, line int) error {
 		l.rows++
 		row.at, row.number = line, l.rows
 		row.Key, row.LeadID = rowkey.Trim(row.Key), strings.TrimSpace(row.LeadID)
@@ -157,36 +153,23 @@ func (l *list) each(f func(row *listed) error) error {
 			l.lacks = cmp.Or(row.Error, "leads that the exported checkpoint lacked")
 			return nil
 		}
-		if !isJSON && strings.Contains(row.Key, "\n") {
-			// CSV does not keep which kind of line break it was.
-			return l.fault(&row, "its key has a line break, which CSV does not keep as it was", "use leadferry checkpoint export --format jsonl")
+		if strings.Contains(row.Key, "\n") {
+			return l.fault(&row, "its key has a line break, which no row's key has", "take the row out")
 		}
 		return f(&row)
-	}
-	switch {
-	case err != nil:
-		return exit.Usage(fmt.Sprintf("%s: cannot be read: %v", l.path, err), l.hint())
-	case isJSON:
-		return l.eachObject(in, add)
-	}
-	return l.eachRecord(add)
+	})
 }
 
-// begin reads from the beginning, behind a byte order mark, and says whether JSON follows.
-func (l *list) begin() (in *bufio.Reader, isJSON bool, err error) {
+// begin reads from the beginning, behind a byte order mark.
+func (l *list) begin() (in *bufio.Reader, err error) {
 	if _, err := l.in.Seek(0, io.SeekStart); err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	in = bufio.NewReaderSize(l.in, 64<<10)
 	if mark, _ := in.Peek(3); string(mark) == "\ufeff" {
 		_, _ = in.Discard(len(mark)) // it was read before
 	}
-	for n := 1; ; n++ {
-		b, err := in.Peek(n)
-		if err != nil || !strings.ContainsRune(" \t\r\n", rune(b[n-1])) {
-			return in, err == nil && b[n-1] == '{', nil
-		}
-	}
+	return in, nil
 }
 
 func (l *list) hint() string {
@@ -197,7 +180,7 @@ func (l *list) hint() string {
 // spreadsheet programs write what the language of the computer asks for.
 func (l *list) eachRecord(add func(listed, int) error) error {
 	for _, comma := range []rune{',', ';', '\t'} {
-		in, _, err := l.begin()
+		in, err := l.begin()
 		if err != nil {
 			return exit.Usage(fmt.Sprintf("%s: cannot be read: %v", l.path, err), l.hint())
 		}
@@ -275,45 +258,6 @@ func (row *listed) mayBeCutIn(column string) bool {
 	return cell != "" && !whole
 }
 
-// eachObject reads an export as JSONL.
-func (l *list) eachObject(in io.Reader, add func(listed, int) error) error {
-	dec := jsontext.NewDecoder(in)
-	for {
-		var x struct {
-			ExportLine
-			Key    *string `json:"key"` // nil where it is not there
-			LeadID *string `json:"lead_id"`
-		}
-		err := json.UnmarshalDecode(dec, &x)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if errors.Is(err, io.ErrUnexpectedEOF) {
-			return l.cutOff(l.lineOf(dec.InputOffset()))
-		}
-		if err != nil || x.Key == nil || x.LeadID == nil {
-			return exit.Usage(fmt.Sprintf("%s:%d: is no JSON object with key and lead_id", l.path, l.lineOf(dec.InputOffset())), l.hint())
-		}
-		row := listed{ExportLine: x.ExportLine}
-		row.Key, row.LeadID = *x.Key, *x.LeadID
-		row.offset = dec.InputOffset()
-		if err := add(row, 0); err != nil {
-			return err
-		}
-	}
-}
-
-// lineOf is the line of a place in the file, in bytes. Whoever reads begins anew afterwards.
-func (l *list) lineOf(offset int64) (line int) {
-	in, _, err := l.begin()
-	for end := int64(0); end <= offset && err == nil; line++ {
-		var text string
-		text, err = in.ReadString('\n')
-		end += int64(len(text))
-	}
-	return line
-}
-
 // plausible refuses what a person writes into a column of IDs but is none: words, which have no digit, a short number with or
 // without letters behind it (2nd), nothing but zeros, and a part of a UUID, which lead IDs are (specification, Lead creation
 // response body).
@@ -351,11 +295,7 @@ func isPartOfUUID(id string) bool {
 
 // fault is what is wrong with a row. It names no values.
 func (l *list) fault(row *listed, text, hint string) error {
-	line := row.at
-	if line == 0 {
-		line = l.lineOf(row.offset)
-	}
-	return exit.Usage(fmt.Sprintf("%s:%d (row %d of the file): %s", l.path, line, row.number, text), hint)
+	return exit.Usage(fmt.Sprintf("%s:%d (row %d of the file): %s", l.path, row.at, row.number, text), hint)
 }
 
 // refused is the refusal of a list for one of its rows.

@@ -61,11 +61,10 @@ func TestAListThatIsCutOffIsRefused(t *testing.T) {
 			}
 		}
 		for text, why := range map[string]string{
-			"key,outcome,lead_id,error\nC-1,in_doubt,,\nC-2,in_d":                  "found.csv:3 (row 2 of the file): is cut off",
-			"key,lead_id,error\nC-1," + id + ",\"no":                               "found.csv:2 (row 1 of the file): is cut off",
-			"{\"key\":\"C-1\",\"lead_id\":\"" + id + "\"}\n{\"key\":\"C-2\",\"lea": "found.csv:2 (row 2 of the file): is cut off",
-			"key,lead_id,external_id\nC-1," + id + "\nC-2,,\n":                     "found.csv:2: wrong number of fields",
-			"key,lead_id\nC-1," + id + id + "\n":                                   "72 characters instead of 36",
+			"key,outcome,lead_id,error\nC-1,in_doubt,,\nC-2,in_d": "found.csv:3 (row 2 of the file): is cut off",
+			"key,lead_id,error\nC-1," + id + ",\"no":              "found.csv:2 (row 1 of the file): is cut off",
+			"key,lead_id,external_id\nC-1," + id + "\nC-2,,\n":    "found.csv:2: wrong number of fields",
+			"key,lead_id\nC-1," + id + id + "\n":                  "72 characters instead of 36",
 		} {
 			if err := refused(command, text); err == nil || !strings.Contains(err.Error(), why) {
 				t.Errorf("%s: %q: %v, want %s", command, text, err, why)
