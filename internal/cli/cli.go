@@ -151,16 +151,7 @@ func (p *program) app() *cli.App {
 	app := &cli.App{
 		Name:    "leadferry",
 		Usage:   "carry leads from spreadsheets into a lead-management service, once each",
-		Version: version(),
-		Description: `A first try needs no account and no network:
-
-   leadferry validate -m samples/leads.yaml samples/leads.csv
-   leadferry import --sandbox -m samples/leads.yaml samples/leads.csv
-
-Exit codes: 0 no row needs attention; 1 some rows do; 2 usage, mapping or input
-error, nothing was sent; 3 stopped early, resumable; 4 checkpoint locked, missing
-or damaged; 5 rows in doubt, a person has to look; 6 a newer worker of a fleet
-took over; 130 interrupted, resumable; 134 crashed.`,
+		Version: version(), Description: description("leadferry"),
 		Reader: p.In, Writer: &p.out, ErrWriter: p.Err,
 		Flags: []cli.Flag{
 			flags.Bool("", "quiet", "print nothing but warnings and errors"),
@@ -178,15 +169,16 @@ took over; 130 interrupted, resumable; 134 crashed.`,
 		DisableSliceFlagSeparator: true,
 		HideHelpCommand:           true,
 	}
-	p.prepare(app.Commands)
+	p.prepare(app.Commands, "")
 	return app
 }
 
-// prepare gives every command what all have in common: a beginning, errors of ours, and no second command help.
-func (p *program) prepare(commands []*cli.Command) {
+// prepare gives every command what all have in common: its page of help, a beginning, errors of ours, and no second command help.
+func (p *program) prepare(commands []*cli.Command, above string) {
 	for _, c := range commands {
 		c.Before, c.OnUsageError, c.HideHelpCommand = p.begin, usageError, true
-		p.prepare(c.Subcommands)
+		c.Description = cmp.Or(c.Description, description(above+c.Name))
+		p.prepare(c.Subcommands, above+c.Name+"-")
 	}
 }
 

@@ -25,33 +25,6 @@ import (
 func (p *program) configCommand() *cli.Command {
 	return &cli.Command{
 		Name: "config", Usage: "show every effective setting and where it comes from, or check whether they work",
-		Description: `The configuration file names the connection settings of one or more profiles, so
-that US and EU stand side by side:
-
-   profiles:
-     us:
-       base_url: https://api.us.example.com
-       leads_url: https://leads.us.example.com
-       trunk_id: 3f2a...
-     eu:
-       base_url: https://api.eu.example.com
-       leads_url: https://leads.eu.example.com
-       trunk_id: 77c0...
-
-Further keys: client_id, and client_secret_file or client_secret_command, for a client
-that login did not store; proxy, ca_file, client_cert, client_key and request_id_header,
-for the way to the service. Names of files are relative to the configuration file's
-folder. A proxy's password stands in a file that nobody else may read, or in
-LEADFERRY_PROXY. A flag beats the environment, which beats the profile. Without
---profile the one called default is used, if there is one.
-
-Example:
-
-   leadferry config show --profile eu
-   leadferry config check --profile eu
-
-Exit codes: 0 done; 2 usage error, or a mistake in the configuration file;
-3 the check found what does not work.`,
 		Subcommands: []*cli.Command{p.configShowCommand(), p.configCheckCommand()},
 		Action:      p.help,
 	}
@@ -60,16 +33,6 @@ Exit codes: 0 done; 2 usage error, or a mistake in the configuration file;
 func (p *program) configShowCommand() *cli.Command {
 	return &cli.Command{
 		Name: "show", Usage: "each setting, its value and its origin; secrets masked",
-		Description: `Takes the flags of a run that name connections and paths, so that a command line
-can be tried out.
-
-Example:
-
-   leadferry config show --profile eu
-   leadferry config show --json |
-      jq -r '.[] | select(.name == "checkpoint").value'
-
-Exit codes: 0 done; 2 usage error, or a mistake in the configuration file.`,
 		Flags: append(slices.Concat(connectionFlags(), pathFlags()),
 			flags.Bool("", "json", "print a JSON array of objects with name, value and from")),
 		Action: p.configShow,
@@ -123,17 +86,6 @@ func checkpointSetting(t checkpoint.Target) flags.Setting {
 func (p *program) configCheckCommand() *cli.Command {
 	return &cli.Command{
 		Name: "check", Usage: "whether address, proxy, TLS and sign-in work, step by step",
-		Description: `Goes the way of a run to both applications of the service, and says of each step
-whether it works: the name is looked up, the connection made, over the proxy where there
-is one, the certificate looked at. Then it has the general API give the OAuth client a
-token, and lead creation answer a GET without token. It can make nothing.
-
-Example:
-
-   leadferry config check --profile eu
-
-Exit codes: 0 everything works; 2 usage error, or a setting that cannot be used;
-3 a step does not work; 130 interrupted.`,
 		Flags: append(connectionFlags(),
 			flags.Time(running, "timeout", 10*time.Second, "wait up to `DURATION` for an answer, and up to 10s for a connection"),
 			flags.Bool("", "json", "print a JSON array of objects with application, step, works, text, hint and took_ms")),

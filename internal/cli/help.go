@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"embed"
 	"io"
 	"os"
 	"slices"
@@ -18,6 +19,17 @@ import (
 	"leadferry/internal/explain"
 	"leadferry/internal/spelling"
 )
+
+// pages are what help says of each command beside its flags: a text a command, named by its words.
+//
+//go:embed pages
+var pages embed.FS
+
+// description is the page of a command, "" where it has none of its own.
+func description(words string) string {
+	text, _ := pages.ReadFile("pages/" + words + ".txt")
+	return strings.TrimSuffix(string(text), "\n")
+}
 
 // Reference is the whole command line as tables.
 func Reference() *reference.Command {
@@ -158,23 +170,6 @@ func completed(all *reference.Command, asked []string) complete.Answer {
 func (p *program) completionCommand() *cli.Command {
 	return &cli.Command{
 		Name: "completion", Usage: "print what makes a shell complete commands, flags and values", ArgsUsage: strings.Join(complete.Shells(), "|"),
-		Description: `Prints a script for the shell. It asks leadferry what may stand at the cursor, which
-answers from its tables of commands and flags, and with the names of your profiles.
-Nothing of a line that is being typed is run.
-
-Example:
-
-   leadferry completion bash > \
-      ~/.local/share/bash-completion/completions/leadferry
-   leadferry completion zsh > ~/.zfunc/_leadferry
-   leadferry completion fish > ~/.config/fish/completions/leadferry.fish
-   leadferry completion powershell >> $PROFILE
-
-The folders must be there. For zsh, ~/.zshrc needs the line fpath+=~/.zfunc before
-the one with compinit. For bash without the package bash-completion, let ~/.bashrc
-read the file with source. New shells complete then.
-
-Exit codes: 0 printed; 2 there is no such shell; 3 standard output is closed.`,
 		Action: func(c *cli.Context) error {
 			script := complete.Script(c.Args().First())
 			if c.NArg() != 1 || script == nil {
@@ -188,17 +183,6 @@ Exit codes: 0 printed; 2 there is no such shell; 3 standard output is closed.`,
 func (p *program) explainCommand() *cli.Command {
 	return &cli.Command{
 		Name: "explain", Usage: "an outcome, exit code, rule or message: what it means, what to do", ArgsUsage: "[NAME]",
-		Description: `Says what a word in results, problems or summaries means, or an exit code, a status
-of HTTP, a reason to stop, a warning; how it comes to that, and what to do. NAME may be
-a message that was printed, in quotes. Without NAME it lists all there are.
-
-Example:
-
-   leadferry explain in_doubt
-   leadferry explain exit 5
-   leadferry explain 429
-
-Exit codes: 0 explained; 2 there is no such name; 3 standard output is closed.`,
 		Action: func(c *cli.Context) error {
 			asked := strings.Join(c.Args().Slice(), " ")
 			if asked == "" {
@@ -242,28 +226,13 @@ func entryPage(e explain.Entry) string {
 	return reference.Page(strings.Join(append([]string{e.Name}, e.Also...), ", ")+" - "+e.Kind, strings.Join(about, "\n\n"))
 }
 
-const connectionHelp = `Commands that talk to the service, or look for what is known of it, take these flags.
-Each has an environment variable, and a key in a profile of the configuration file
-that is called the same, with _ for -. A flag beats the environment, which beats the
-profile; leadferry config show tells which one won, leadferry config check whether they
-work. The OAuth secret has no flag, which would show in the list of processes: it comes
-from the variable LEADFERRY_CLIENT_SECRET, from a file, or from a command.
-
-Example:
-
-   leadferry config show --profile eu
-   leadferry import --profile eu -m leads.yaml leads.csv
-   leadferry import --sandbox -m leads.yaml leads.csv
-
---directory: a file as leadferry sandbox --help shows it.`
-
 // help prints the screen of the command that the line names, or of the topic. It is the action of commands that only stand
 // above others.
 func (p *program) help(*cli.Context) error {
 	all := Reference()
 	if p.line.Topic {
 		const title = "leadferry help " + flags.ConnectionTopic + " - the way to the service, for all commands"
-		return p.print(reference.Topic(title, connectionHelp, connecting, all.Find("import").Flags))
+		return p.print(reference.Topic(title, description(flags.ConnectionTopic), connecting, all.Find("import").Flags))
 	}
 	c := all
 	for _, word := range p.line.Path[1:] {

@@ -31,20 +31,7 @@ worker of the fleet; 130 interrupted; 134 crashed.`
 func (p *program) importCommand() *cli.Command {
 	return &cli.Command{
 		Name: "import", Usage: "create leads, then link ExternalID; resumable", ArgsUsage: "FILE...",
-		Description: `Reads each FILE (CSV, TSV, JSONL or XLSX; - is standard
-input), maps its rows and makes one lead of each, exactly once: what was done is kept in the checkpoint, so the
-same command can be run again after any stop and sends only what is left.
-
-Example:
-
-   export LEADFERRY_CLIENT_SECRET=...
-   leadferry import -m leads.yaml leads.csv \
-      --base-url https://api.example.com --leads-url https://leads.example.com \
-      --trunk-id 3f2a... --client-id 9c1b...
-
-Try it without an account: leadferry import --sandbox -m leads.yaml leads.csv
-
-` + sendCodes,
+		Description: description("import") + "\n\n" + sendCodes,
 		Flags: slices.Concat(inputFlags(), connectionFlags(), checkpointFlags(), fleetFlags(), sendFlags(), []cli.Flag{
 			flags.Choice(running, "changed", "a row whose lead exists and whose data changed: %; update sends the differences as sync does", "report", "update", "ignore"),
 		}, outputFlags()),
@@ -237,24 +224,6 @@ func tokenStore(baseURL, clientID, secret string) (leadapi.TokenStore, error) {
 func (p *program) validateCommand() *cli.Command {
 	return &cli.Command{
 		Name: "validate", Usage: "dry run: read, map and check every row; send nothing", ArgsUsage: "FILE...",
-		Description: `Reads the whole of each FILE with the mapping, by the same code as import, and
-says what is wrong: which checks rows fail and where, which statuses are not
-mapped, which keys repeat, to whom rows would go and how many requests that takes.
-It runs the tests of the mapping first. It needs no account, no network and no
-checkpoint, and never stops early.
-
-Example:
-
-   leadferry validate -m leads.yaml leads.csv --show 3 --rate 10
-
-For machines: --problems FILE lists every problem of every row, --problems github
-prints them as annotations of a workflow; --strict and --tolerate say what is a
-problem, and how many may be; --summary - prints the figures as JSON on standard
-output, and where nothing could be checked exit_code, reason and hint.
-
-Exit codes: 0 all is good; 1 some rows or a test of the mapping are not, the mapping
-cannot make leads yet, or a file breaks off; 2 the mapping or a file cannot be used
-at all; 130 interrupted.`,
 		Flags: slices.Concat(inputFlags(), outputFlags(), []cli.Flag{
 			flags.Count(running, "show", 0, "print the first `N` requests that would be sent"),
 			rateFlag("say how long the requests take at `N` a second"),

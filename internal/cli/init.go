@@ -23,19 +23,6 @@ func (p *program) initCommand() *cli.Command {
 	target.Aliases = []string{"m"}
 	return &cli.Command{
 		Name: "init", Usage: "guess a mapping from a file's header and first rows", ArgsUsage: "FILE",
-		Description: `Reads up to 10,000 rows of FILE and writes a mapping with a comment on every
-guess: which columns are what, what makes a row the same row, which statuses the
-file holds, which lines stand around the table. What is not certain has a comment
-that begins with a question mark, and validate names it until the mark is taken
-away. Nothing is overwritten; - for the mapping prints it instead.
-
-Example:
-
-   leadferry init leads.csv                  # writes leads.yaml
-   leadferry validate -m leads.yaml leads.csv
-
-Exit codes: 0 the mapping was written; 2 one of the rows cannot be read (its encoding,
-a NUL, a quote), or a mapping of that name is there already.`,
 		Flags: append(sourceFlags(), target), Action: p.runInit,
 	}
 }
@@ -113,15 +100,6 @@ func mappingName(named, input string) (string, error) {
 func (p *program) schemaCommand() *cli.Command {
 	return &cli.Command{
 		Name: "schema", Usage: "print the JSON Schema of the mapping file, for editors",
-		Description: `An editor that knows the schema completes keys and marks mistakes while a mapping
-is written. Put the path of the file into the mapping's first line.
-
-Example:
-
-   leadferry schema > mapping.schema.json
-   # yaml-language-server: $schema=mapping.schema.json
-
-Exit codes: 0 printed; 3 standard output is closed.`,
 		Action: func(*cli.Context) error { return p.print(string(mapping.Schema())) },
 	}
 }

@@ -29,26 +29,6 @@ import (
 func (p *program) loginCommand() *cli.Command {
 	return &cli.Command{
 		Name: "login", Usage: "exchange e-mail and password for an OAuth client, stored for later runs",
-		Description: `Signs a service account in once, makes an OAuth client for it and stores the
-client's ID and secret beside the configuration file, readable by you alone. Later
-runs with the same profile sign in by themselves. A profile that is not there yet is
-made, with the configuration file where that is missing, from the addresses given; what
-stands in the file stays as it is. The password is asked for without
-echo, or comes from LEADFERRY_PASSWORD or the first line of standard input.
-
-Clients cannot be deleted here, so one is made once a profile; and a request that
-may have made one is never repeated.
-
-Example:
-
-   leadferry login --email importer@example.com --profile eu \
-      --base-url https://api.eu.example.com --leads-url https://leads.eu.example.com \
-      --trunk-id 3f2a...
-   leadferry import --profile eu -m leads.yaml leads.csv
-
-Exit codes: 0 the client is stored and its sign-in works; 2 usage or configuration
-error, or a place that cannot be written: nothing was sent; 3 the service refused or
-could not be reached, or the client could not be stored; 130 interrupted.`,
 		Flags: slices.Concat([]cli.Flag{
 			flags.Name("", "email", "the service account's `E-MAIL` address"),
 			flags.Bool("", "new-client", "make another client although the profile has one; the old one stays on the service"),

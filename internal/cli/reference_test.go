@@ -164,3 +164,23 @@ func TestCompletionPrintsTheScripts(t *testing.T) {
 	d.must(2, "", []string{"completion"}, "bash, zsh, fish, powershell")
 	d.must(2, "", []string{"completion", "tcsh"}, "bash, zsh, fish, powershell")
 }
+
+// No page of help is forgotten when its command goes.
+func TestEveryPageIsOfACommand(t *testing.T) {
+	known := []string{"leadferry.txt", flags.ConnectionTopic + ".txt"}
+	Reference().Each(func(c *reference.Command) {
+		known = append(known, strings.Join(c.Path[1:], "-")+".txt")
+		if c.Description == "" {
+			t.Errorf("%s has no page", c.Name())
+		}
+	})
+	all, err := pages.ReadDir("pages")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range all {
+		if !slices.Contains(known, page.Name()) {
+			t.Errorf("pages/%s is of no command", page.Name())
+		}
+	}
+}

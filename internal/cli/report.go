@@ -30,22 +30,6 @@ func (p *program) reportCommand() *cli.Command {
 	output.Aliases = []string{"o"}
 	return &cli.Command{
 		Name: "report", Usage: "the page of a finished run: whether it worked, how fast, what needs you", ArgsUsage: "[RUN]",
-		Description: `Makes the page of a run from its summary, and prints its path. RUN is the run's
-folder, its summary or its ID; without one it is the last run of those in
-` + report.RunsFolder + `. The page stands alone: it opens from disk, works without a network
-and without JavaScript, prints, and holds no key and no cell of a row.
-
-Example:
-
-   leadferry report --open
-   leadferry report ` + report.RunsFolder + `/20261122T083531Z-import-4f1c2a9b -o page.html
-
-With --fleet it is that of all workers of a fleet together, from their ledger, and ends
-with the exit code that they would have as one run:
-
-   leadferry report --fleet migration-1 --checkpoint postgres://HOST/leads
-
-Exit codes: 0 done; 2 no such run, or not the summary of one; 3 the page could not be written.`,
 		Flags: slices.Concat([]cli.Flag{
 			output,
 			flags.Bool("", "open", "open the page in the browser"),
