@@ -40,7 +40,7 @@ type conflicts struct {
 }
 
 func newConflicts(o *Options) conflicts {
-	c := conflicts{rule: o.Conflict, byStatus: o.Mapping.Conflict(), holdReopen: o.HoldReopen, reads: o.CheckRemote}
+	c := conflicts{rule: o.Conflict, byStatus: o.Mapping.Conflicts().Status, holdReopen: o.HoldReopen, reads: o.CheckRemote}
 	if o.DryRun {
 		c.reads = ReadNothing
 	}

@@ -37,7 +37,8 @@ type ContentField struct {
 	Literal    bool // Value must be valid JSON on one line
 }
 
-// UpdateRequest is the body of an update (section "6. Update a lead"); what is nil or empty is not sent.
+// UpdateRequest is the body of an update (section "6. Update a lead"); what is nil is not sent. An update of an empty
+// Content alone changes nothing: it reads the lead.
 type UpdateRequest struct {
 	Status     *string
 	ExternalID *string
@@ -72,7 +73,7 @@ func (r *UpdateRequest) AppendJSON(b []byte) []byte {
 	return appendJSON(b, &struct {
 		Status     *string `json:",omitzero"`
 		ExternalID *string `json:",omitzero"`
-		Content    fields  `json:",omitempty"`
+		Content    fields  `json:",omitzero"`
 	}{r.Status, r.ExternalID, r.Content})
 }
 
@@ -117,7 +118,10 @@ type Lead struct {
 	Content      map[string]jsontext.Value
 	LocationName string // at most 500 characters, escaped for people
 	Status       string // at most 64 characters, without control characters; also one that is not specified
-	ExternalID   string // at most 1,024 bytes, without control characters
+	ExternalID   string // at most 1,024 bytes, without control characters; "" when unset
+	HasExternal  bool   // the answer says what ExternalID is
+	ReadOnly     bool
+	TestLead     bool
 	UpdatedAt    time.Time
 }
 
@@ -191,6 +195,8 @@ func (l *Lead) read(body []byte) bool {
 	a := fieldsOf(body)
 	l.ID, l.OwnerID = fitting(a["ID"], validID), fitting(a["OwnerID"], validID)
 	l.Status, l.ExternalID = fitting(a["Status"], validStatus), fitting(a["ExternalID"], validExternalID)
+	l.HasExternal = l.ExternalID != "" || a["ExternalID"].Kind() == 'n' || string(a["ExternalID"]) == `""`
+	l.ReadOnly, l.TestLead = a["ReadOnly"].Kind() == 't', a["IsTestLead"].Kind() == 't'
 	l.Content, l.LocationName = fieldsOf(a["Content"]), redact(textOf(fieldsOf(a["Location"])["Name"]))
 	l.UpdatedAt, _ = time.Parse(time.RFC3339, textOf(a["UpdatedAt"])) // fails with the zero time
 	return l.ID != ""

@@ -16,7 +16,7 @@ const leadBody = `{"ID":"l-1","ReadOnly":true,"CreatedAt":"c","UpdatedAt":"u","O
 
 func TestUpdateReadsTheLead(t *testing.T) {
 	full := Lead{
-		ID: "l-1", OwnerID: "o", LocationName: "Main St", Status: "open", ExternalID: "x",
+		ID: "l-1", OwnerID: "o", LocationName: "Main St", Status: "open", ExternalID: "x", HasExternal: true, ReadOnly: true, TestLead: true,
 		Content: map[string]jsontext.Value{"a": jsontext.Value(`"b"`), "n": jsontext.Value("12345678901234567890")},
 	}
 	for name, test := range map[string]struct {
@@ -26,7 +26,9 @@ func TestUpdateReadsTheLead(t *testing.T) {
 		"whole":         {leadBody, full},
 		"other types":   {`{"ID":"l-1","Status":7,"Content":[],"Location":"x","Views":"many","IsTestLead":0,"RequestMeta":null}`, Lead{ID: "l-1"}},
 		"another case":  {`{"ID":"l-1","status":"open"}`, Lead{ID: "l-1"}},
-		"null contents": {`{"ID":"l-1","Content":null,"ExternalID":null}`, Lead{ID: "l-1"}},
+		"null contents": {`{"ID":"l-1","Content":null,"ExternalID":null}`, Lead{ID: "l-1", HasExternal: true}},
+		"no external":   {`{"ID":"l-1","Content":{},"ExternalID":""}`, Lead{ID: "l-1", Content: map[string]jsontext.Value{}, HasExternal: true}},
+		"none that is":  {`{"ID":"l-1","ExternalID":"a\u0000b"}`, Lead{ID: "l-1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := signedIn(t, config(answers(t, answerText(200, test.body)).address())).Update(t.Context(), "l-1", &UpdateRequest{})

@@ -286,13 +286,14 @@ func (p *parser) rest(n node) rest {
 
 func (b *Binding) addRest(r *row, rec *Record) {
 	for _, c := range b.rest {
-		s := strings.TrimSpace(r.cell(c.index))
+		s, from := strings.TrimSpace(r.cell(c.index)), c.name
 		if len(c.without) > 0 {
+			from = ""
 			left, _ := without(jsontext.Value(s), c.without)
 			s = string(left)
 		}
 		if s != "" {
-			rec.Content = append(rec.Content, Field{Name: c.as, Value: s})
+			rec.Content = append(rec.Content, Field{Name: c.as, Value: s, Column: from})
 		}
 	}
 }

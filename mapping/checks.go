@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -146,13 +147,25 @@ func (r *valueReader) checkPull() {
 	}
 }
 
-// readConflict reads whose word counts for statuses that both sides changed.
+// readConflict reads whose value counts where both sides changed the field: of a status for each that the service may show.
 func (r *valueReader) readConflict(n node) {
-	r.each(n, func(key, child node) {
-		if status, ok := r.statusOf(key); ok {
-			r.m.conflict[status] = r.oneOf(child, "rule for conflicts", "report", "file", "service")
-		}
-	})
+	rules := &r.m.rules
+	switch {
+	case r.role == statusRole:
+		r.each(n, func(key, child node) {
+			if status, ok := r.statusOf(key); ok {
+				rules.Status[status] = r.conflictRule(child)
+			}
+		})
+	case r.path == externalID:
+		rules.ExternalID = r.conflictRule(n)
+	default:
+		rules.Content[strings.TrimPrefix(r.path, "lead.content.")] = r.conflictRule(n)
+	}
+}
+
+func (r *valueReader) conflictRule(n node) string {
+	return r.oneOf(n, "rule for conflicts", "report", "file", "service")
 }
 
 func (p *parser) statusOf(n node) (key string, ok bool) {
@@ -223,6 +236,9 @@ func jsonNumber(s string) (literal string, ok bool) {
 
 // SameNumber reports whether two JSON numbers are the same to their last digit, however they are written: 1.50 is 15e-1.
 func SameNumber(a, b string) bool { return decimalOf(a) == decimalOf(b) }
+
+// PlainNumber is a text that a JSON number has in common with all others that are the same, and with no more.
+func PlainNumber(number string) string { return fmt.Sprint(decimalOf(number)) }
 
 // decimal is a number to its last digit, however it is written.
 type decimal struct {

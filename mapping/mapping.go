@@ -39,14 +39,15 @@ type Mapping struct {
 	// Source says how the file wants its inputs read.
 	Source Source
 
-	name           string
-	plan           plan
-	tests          []Test
-	warnings       []Error
-	unconfirmed    []Guess
-	pull, conflict map[string]string // by status
-	pullOnly       bool              // statuses without a word in pull have none
-	vague          bool              // how the inputs are to be read is not certain
+	name        string
+	plan        plan
+	tests       []Test
+	warnings    []Error
+	unconfirmed []Guess
+	pull        map[string]string // by status
+	rules       ConflictRules
+	pullOnly    bool // statuses without a word in pull have none
+	vague       bool // how the inputs are to be read is not certain
 
 	root position // where the file's first key stands
 	lead position // where the lead section stands, or root
@@ -117,8 +118,27 @@ func (m *Mapping) PullWord(status string) (word string, known bool) {
 	return status, known
 }
 
-// Conflict is the rule for each status that the mapping names: report, file or service.
-func (m *Mapping) Conflict() map[string]string { return m.conflict }
+// ConflictRules say whose value counts where both sides changed a field: report, file or service. What they do not name
+// is left to the command.
+type ConflictRules struct {
+	Status     map[string]string // by the status that the service shows
+	Content    map[string]string // by content key
+	ExternalID string            // or ""
+}
+
+// Conflicts are the rules that the mapping names.
+func (m *Mapping) Conflicts() ConflictRules { return m.rules }
+
+// PullColumns are the columns of the file that hold a content key as it stands, so that the key's value on the service
+// may go back into them: each by its key, in the order of the mapping.
+func (m *Mapping) PullColumns() (keys, columns []string) {
+	for _, f := range m.plan.content {
+		if f.column != "" && !slices.Contains(columns, f.column) {
+			keys, columns = append(keys, f.name), append(columns, f.column)
+		}
+	}
+	return keys, columns
+}
 
 // HasLeadID says whether the file may know the service's own IDs of its leads, so
 // that a sync finds them without a checkpoint.
@@ -204,6 +224,7 @@ func (t *assignment) values() []*value {
 type field struct {
 	name     string
 	value    *value
+	column   string // the only one of the file that it is made of, unchanged but for its form; or ""
 	rest     rest
 	volatile bool
 }

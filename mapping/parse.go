@@ -28,7 +28,7 @@ const (
 // cannot be read as plain YAML. With Errors it gives the mapping as far as it could be read, or nil, so that an input
 // can be asked for the columns that it lacks (see Lacks).
 func Parse(name string, data []byte, read ReadTable) (*Mapping, error) {
-	m := &Mapping{name: name, pull: map[string]string{}, conflict: map[string]string{}}
+	m := &Mapping{name: name, pull: map[string]string{}, rules: ConflictRules{Status: map[string]string{}, Content: map[string]string{}}}
 	p := &parser{file: name, m: m, read: read, named: map[string]*table{}}
 	doc, ok := p.document(data)
 	if ok {

@@ -22,6 +22,7 @@ var places = map[string]string{
 	"#/$defs/lead":              "version: 1\nlead: {%s}\n",
 	"#/$defs/valueObject":       "version: 1\nlead: {type_key: {%s}}\n",
 	"#/$defs/identityObject":    "version: 1\nkey: {%s}\n",
+	"#/$defs/externalID":        "version: 1\nlead: {external_id: {%s}}\n",
 	"#/$defs/contentObject":     "version: 1\nlead: {content: {a: {from: b, %s}}}\n",
 	"#/$defs/statusObject":      "version: 1\nlead: {status: {from: b, %s}}\n",
 	"#/$defs/identityPart":      "version: 1\nkey: {join: [{%s}]}\n",

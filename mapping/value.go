@@ -81,6 +81,21 @@ func (v *value) isBare() bool {
 		len(v.apply)+len(v.checks) == 0 && v.table == nil && v.preset == "" && v.needed == ""
 }
 
+// column is the only column that the value is, where nothing changes more of it than how it is written: what the service
+// holds may go back into that column. Else it is "".
+func (v *value) column() string {
+	sameAgain := []string{"trim", "lower", "upper", "title", "squeeze", "digits"}
+	if v.parts != nil || v.expr != nil || v.table != nil || v.kind == JSON || len(v.text) != 1 || v.text[0].kind != column {
+		return ""
+	}
+	for _, step := range v.apply {
+		if !slices.Contains(sameAgain, step.called) && !strings.HasPrefix(step.called, "e164:") {
+			return ""
+		}
+	}
+	return v.columns[0].name
+}
+
 // foresee notes what the value comes to, where it is the same in every row.
 func (v *value) foresee() {
 	_, constant := v.text.constant()

@@ -86,6 +86,10 @@ func (r *valueReader) readObject(n node) {
 		{"as", r.readAs},
 		{"empty", r.readEmpty},
 	}
+	if r.path == externalID && r.inside == nothing {
+		members = append(members, member{"empty", r.readEmpty})
+		changing = slices.DeleteFunc(changing, func(m member) bool { return m.name == "empty" })
+	}
 	before := len(r.errs)
 	for _, m := range changing {
 		if key, _, found := n.child(m.name); found && r.isIdentity() {
@@ -99,8 +103,11 @@ func (r *valueReader) readObject(n node) {
 	if !r.isIdentity() {
 		members = append(members, changing...)
 	}
-	if r.role == statusRole && r.inside == nothing {
-		members = append(members, member{"pull", r.readPull}, member{"conflict", r.readConflict})
+	if r.inside == nothing && r.role == statusRole {
+		members = append(members, member{"pull", r.readPull})
+	}
+	if r.inside == nothing && (r.role == statusRole || r.role == contentRole || r.path == externalID) {
+		members = append(members, member{"conflict", r.readConflict})
 	}
 	r.object(n, members...)
 	r.checkKeys(n, len(r.errs) > before)
@@ -249,9 +256,14 @@ func (r *valueReader) readAs(n node) {
 	}
 }
 
+// externalID is the path of the value that links a lead.
+const externalID = "lead.external_id"
+
 func (r *valueReader) readEmpty(n node) {
 	r.clears = r.oneOf(n, "way with empty values", "keep", "clear") == "clear"
 	switch {
+	case r.path == externalID: // an empty one is no mistake then
+		r.needed = ""
 	case !r.clears:
 	case r.role != contentRole:
 		r.fail(n, "", "%s: only values in lead.content can be cleared", n.path)
