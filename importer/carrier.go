@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"leadferry/checkpoint"
@@ -36,6 +37,8 @@ type carrier struct {
 	shapes     shapes      // by what their rows are made leads; nil where none is
 	matches    bool        // rows find their lead by its IDs, too
 	conflicts  conflicts   // what others changed on the service, and whether leads are read for it
+	hasRead    atomic.Bool // the service has shown a lead by an update of no content
+	pulls      bool        // values of content are wanted that the CRM should take over
 	requestIDs bool        // each attempt to create a lead carries one
 	halt       func(*Stop) // makes the run end: nothing leaves once it returns
 }

@@ -45,7 +45,7 @@ func TestDecide(t *testing.T) {
 		"kept, both go on":                 {kept, "onHold", "open", "both", all{asks, keeps, sends}},
 	} {
 		for i, rule := range []Rule{RuleReport, RuleService, RuleFile} {
-			d := decide(test.file, &test.before, test.seen, rule)
+			d := decide(test.file, test.before.status(), test.seen, rule)
 			by := map[[2]bool]string{{true, false}: "file", {false, true}: "service", {true, true}: "both"}[[2]bool{d.byFile, d.byService}]
 			if by != test.by || d.then != test.then[i] {
 				t.Errorf("%s, by the rule %s: changed by %q, then %d; want %q, %d", name, rule, by, d.then, test.by, test.then[i])
@@ -300,7 +300,7 @@ func TestCheckRemoteAll(t *testing.T) {
 		p.must("unchanged 1 conflict 1", p.run("sync", Options{Sending: Sending{Concurrency: 1}, Planning: Planning{CheckRemote: ReadAll}}, rows...))
 		p.service.sent()
 		p.must("updated 1 unchanged 1", p.run("sync", Options{Planning: Planning{CheckRemote: ReadAll, Conflict: RuleFile}}, rows...))
-		if sent := p.service.sent(); strings.Count(sent, "ExternalID") != 2 || !strings.Contains(sent, b+` {"Status":"open"}`) || strings.Contains(sent, a+` {"Status`) {
+		if sent := p.service.sent(); strings.Count(sent, " read") != 2 || !strings.Contains(sent, b+` {"Status":"open"}`) || strings.Contains(sent, a+` {"Status`) {
 			t.Error(sent)
 		}
 		if e := p.known("a"); e.Unsettled != "" || e.Seen.Status != "open" {
@@ -311,9 +311,9 @@ func TestCheckRemoteAll(t *testing.T) {
 
 // The mapping's rule of a status goes before --conflict.
 func TestRuleOfAStatus(t *testing.T) {
-	p := conflicts{rule: RuleFile, byStatus: map[string]string{"closedWon": "service", "onHold": "report"}}
+	p := conflicts{rule: RuleFile, rules: mapping.ConflictRules{Status: map[string]string{"closedWon": "service", "onHold": "report"}}}
 	for status, want := range map[string]Rule{"closedWon": RuleService, "onHold": RuleReport, "open": RuleFile, "unheard of": RuleFile, "": RuleReport} {
-		if got := p.ruleFor(status); got != want {
+		if got := p.forStatus(status); got != want {
 			t.Errorf("%q: %s, want %s", status, got, want)
 		}
 	}
@@ -321,12 +321,12 @@ func TestRuleOfAStatus(t *testing.T) {
 
 // A read that does not show the lead that was meant changes nothing.
 func TestAReadThatShowsAnotherLead(t *testing.T) {
-	for _, fate := range []string{"other-id", "other-external"} {
+	for fate, by := range map[string]bool{"other-id": false, "other-external": true} {
 		paired(t, func(t *testing.T, p *pair) {
 			p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
 			p.service.fate = func(string, string) string { return fate }
 			before := p.known("a")
-			r := p.must("failed 1", p.run("sync", Options{Planning: Planning{CheckRemote: ReadChanged}}, "a,,x-a,onHold,Ann,1"))
+			r := p.must("failed 1", p.run("sync", Options{Planning: Planning{CheckRemote: ReadChanged, ReadByExternalID: by}}, "a,,x-a,onHold,Ann,1"))
 			if text := r.text("a"); !strings.Contains(text, "could not be read") {
 				t.Error(text)
 			}

@@ -141,7 +141,7 @@ func TestKindsReachTheRequestAndTheDigests(t *testing.T) {
 	}
 	var l fieldLedger
 	newDigester(&l).ofContent(&item{rec: rec})
-	want := []string{"text=7", "number=\xff7", "yes=\xfftrue", "tags=\xff[\"7\"]", "cleared="}
+	want := []string{"text=7", "number=\xff{false 7 0}", "yes=\xfftrue", "tags=\xff[\"7\"]", "cleared="}
 	if diff := cmp.Diff(want, l.fields); diff != "" {
 		t.Error(diff)
 	}

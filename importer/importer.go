@@ -224,8 +224,11 @@ type Planning struct {
 	Missing       Missing
 	CheckRemote   Reads
 	Reconciling   Reconciling
-	Conflict      Rule // what becomes of a lead whose status others have changed
+	Conflict      Rule // what becomes of a field that others have changed
 	HoldReopen    bool // --reopen hold
+	MaxClears     int  // ExternalIDs that a sync may take from leads; 0: any number
+
+	ReadByExternalID bool // --read external-id: by writing the one that was last confirmed
 }
 
 // Checking is what a run that sends nothing looks at.

@@ -145,7 +145,7 @@ func TestARefusalAfterSilenceSettlesNothing(t *testing.T) {
 		p.must("rejected 1", p.run("sync", Options{}, "a,,x-a,contacted,Ann,1"))
 		p.sends()
 		p.must("updated 1", p.run("sync", Options{}, "a,,x-a,open,Ann,1"))
-		p.sends(p.known("a").LeadID + ` {"Status":"open","ExternalID":"x-a","Content":{"name":"Ann","phone":"1","ref":"a"}}`)
+		p.sends(p.known("a").LeadID + ` {"Status":"open","Content":{"name":"Ann","phone":"1","ref":"a"}}`)
 	})
 }
 
@@ -154,13 +154,14 @@ func TestAnExternalIDHoldsOnlyWhenTheAnswerShowsIt(t *testing.T) {
 	paired(t, func(t *testing.T, p *pair) {
 		p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
 		p.service.fate = func(string, string) string { return "other-external" }
-		r := p.must("failed 1", p.run("sync", Options{}, "a,,y-a,open,Ann,1"))
+		ruled := Options{Planning: Planning{Conflict: RuleFile}}
+		r := p.must("failed 1", p.run("sync", ruled, "a,,y-a,open,Ann,1"))
 		if got := r.text("a"); got != "failed: the update was answered but not confirmed: the lead came back with another ExternalID" {
 			t.Error(got)
 		}
 		p.service.fate = nil
 		p.service.sent()
-		p.must("updated 1", p.run("sync", Options{}, "a,,y-a,open,Ann,1"))
+		p.must("updated 1", p.run("sync", ruled, "a,,y-a,open,Ann,1"))
 		p.sends(p.known("a").LeadID + ` {"ExternalID":"y-a"}`)
 	})
 }

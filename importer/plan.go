@@ -27,8 +27,10 @@ const (
 // Step is a planner's answer for one Record: what to do, and how the row ends by it.
 type Step struct {
 	Action Action
-	Send   Changes // for Update: what is sent
-	ending         // of Link and Update: once they are confirmed
+	Send   Changes  // for Update: what is sent
+	looks  bool     // for Update: the lead is read first
+	stands []string // names of fields, but Status, of which the service's value is let stand
+	ending          // of Link and Update: once they are confirmed
 }
 
 // ends is the step of a row for which nothing is to be done.

@@ -9,9 +9,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"leadferry/checkpoint"
 	"leadferry/importer/report"
 	"leadferry/importer/spool"
+	"leadferry/leadapi"
 	"leadferry/mapping"
 )
 
@@ -79,7 +82,7 @@ func (p *pulls) add(it *item, r *result) {
 
 // isService reports whether a reconciliation found that the service's status is what counts.
 func (p *pulls) isService(file string, e *checkpoint.Entry, f *comparison) bool {
-	switch rule := p.rules.ruleFor(f.service); {
+	switch rule := p.rules.forStatus(f.service); {
 	case rule == RuleFile:
 		return false
 	case f.verdict == BothChanged:
@@ -91,7 +94,7 @@ func (p *pulls) isService(file string, e *checkpoint.Entry, f *comparison) bool 
 // stands reports whether the service's status counts for a row of whose lead nothing was learnt, since its content was not taken.
 func (p *pulls) stands(file string, e *checkpoint.Entry) bool {
 	seen := e.Seen.Status
-	return seen != "" && decide(file, (*leadBefore)(e), seen, p.rules.ruleFor(seen)).then == keeps
+	return seen != "" && decide(file, (*leadBefore)(e).status(), seen, p.rules.forStatus(seen)).then == keeps
 }
 
 // settle has the lines of the file ready, with statuses in the CRM's words. Leads whose status has none are left out, and counted
@@ -156,4 +159,24 @@ func (p *pulls) note() string {
 		parts = append(parts, fmt.Sprintf("%s (%d)", cmp.Or(report.Escape(status), "a status that could not be read"), p.wordless[status]))
 	}
 	return "Leads that the pull file lacks, for want of a word for their status: " + strings.Join(parts, ", ") + "."
+}
+
+// cell is what the CRM should take over of a lead's content.
+type cell struct{ Column, Value string }
+
+// cellsOf are the cells of these fields of the Record's Content, each as the service shows it, where they are wanted.
+func (c *carrier) cellsOf(rec *mapping.Record, fields []int, lead *leadapi.Lead) (cells []cell) {
+	if !c.pulls {
+		return nil
+	}
+	for _, i := range fields {
+		if f := &rec.Content[i]; f.Column != "" {
+			value := lead.Content[f.Name]
+			if value.Kind() == '"' {
+				value, _ = jsontext.AppendUnquote(nil, value)
+			}
+			cells = append(cells, cell{f.Column, string(value)})
+		}
+	}
+	return cells
 }

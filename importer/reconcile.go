@@ -38,7 +38,7 @@ func Reconcile(ctx context.Context, o Options) (*report.Summary, error) {
 }
 
 func newReconcile(o Options) *run {
-	p := &reconcilePlanner{reads: !o.Reconciling.None}
+	p := &reconcilePlanner{conflicts: newConflicts(&o), remote: !o.Reconciling.None}
 	if o.Reconciling.Fresh > 0 {
 		p.since = time.Now().Add(-o.Reconciling.Fresh)
 	}
@@ -77,14 +77,17 @@ type comparison struct {
 	changedBy string    // file, service, both or ""
 	service   string    // the status that the service shows, or was seen to show
 	changed   time.Time // when the service last changed the lead, as it says; or zero
+	external  string    // the ExternalID that the service shows, or was seen to show
 	keys      string    // the names of the content keys that differ
+	cells     []cell    // what the CRM should take over of content
 	owner     string    // to which the lead belongs now
 	sampled   bool      // the lead is one of a sample, and was read in this run or, with Fresh, not long before
 }
 
 // reconcilePlanner has leads read, or judges by what was seen of them before.
 type reconcilePlanner struct {
-	reads   bool
+	conflicts
+	remote  bool
 	since   time.Time           // leads known since are not read; zero: all are
 	sampled map[string]struct{} // keys of those that are read; nil: all
 }
@@ -106,17 +109,17 @@ func (p *reconcilePlanner) Plan(c *Case) Step {
 		return ends(Conflict, namesAnother).as(NoLead)
 	}
 	step := Step{Send: c.changes()}
-	step.found.keys = keysOf(rec, &step.Send)
 	before := (*leadBefore)(known)
 	_, chosen := p.sampled[known.Key]
 	switch {
-	case !p.reads, !p.since.IsZero() && shown(known) && whenKnown(known).After(p.since):
-		step = step.judged(rec.Status, before, cmp.Or(before.Seen.Status, before.Status))
+	case !p.remote, !p.since.IsZero() && shown(known) && whenKnown(known).After(p.since):
+		seen := &sighting{status: cmp.Or(before.Seen.Status, before.Status), external: external(before.ExternalID)}
+		step, _ = step.judged(rec, nil, before, seen, nil)
 		step.found.owner, step.found.sampled = before.Seen.Organization, chosen
 		return step
 	case p.sampled != nil && !chosen:
 		return ends(Skipped, "its lead is not in the sample").as(Unread)
-	case known.ExternalID == "":
+	case !p.readable(known):
 		return ends(Unmatched, "its lead cannot be read: no ExternalID of it is known").as(Unread)
 	}
 	step.Action, step.found.sampled = Read, chosen
@@ -135,41 +138,34 @@ func shown(known *checkpoint.Entry) bool {
 	return known.Seen.Status != "" || known.Digest != checkpoint.Digest{} || known.Synced || len(known.Content) > 0
 }
 
-// keysOf names the content keys that differ; values are people's data.
-func keysOf(rec *mapping.Record, send *Changes) string {
-	var names []string
-	for _, i := range send.Fields {
-		names = append(names, rec.Content[i].Name)
-	}
-	return strings.Join(names, ", ")
-}
-
-// judged completes the step of a row by the status that the service shows.
-func (s Step) judged(file string, before *leadBefore, service string) Step {
-	d := decide(file, before, service, RuleReport)
-	byFile, byService := d.byFile || s.Send.ExternalID || len(s.Send.Fields) > 0, d.byService
+// judged completes the step of a row by what the service shows; ahead are the fields of content of which the service's value
+// is the one that counts.
+func (s Step) judged(rec *mapping.Record, content []checkpoint.ContentDigest, before *leadBefore, seen *sighting, sums sums) (judged Step, ahead []int) {
+	report := conflicts{} // whatever the rules: who changed what
+	w := report.weighFields(rec, content, before, seen, s.Send, true, sums)
 	f := &s.found
-	f.service, s.outcome = service, Conflict
+	f.service, f.external, f.keys, s.outcome = seen.status, strings.TrimPrefix(seen.external, external("")), strings.Join(w.keys, ", "), Conflict
+	s.text = strings.Join(w.asks, "; ")
 	switch {
-	case byFile && byService:
-		f.verdict, f.changedBy, s.text = BothChanged, "both", before.changedElsewhere(service)
-	case byService:
-		f.verdict, f.changedBy, s.text = ServiceAhead, "service", before.changedElsewhere(service)
-	case byFile:
+	case w.byFile && w.byService:
+		f.verdict, f.changedBy = BothChanged, "both"
+	case w.byService:
+		f.verdict, f.changedBy = ServiceAhead, "service"
+	case w.byFile:
 		f.verdict, f.changedBy, s.text = FileAhead, "file", "the file has changed since"
 	default:
 		f.verdict, s.outcome = Same, Unchanged
 	}
-	if s.Send.ExternalID {
+	if w.send.ExternalID {
 		s.text += "; its ExternalID is not the one that is linked"
 	}
 	s.kind = verdictKinds[f.verdict]
-	return s
+	return s, w.ahead
 }
 
 // verdictKinds are the reasons without what differs from row to row.
 var verdictKinds = map[Verdict]string{
-	FileAhead: "the file has changed since: a sync sends it", ServiceAhead: "the lead's status was changed on the service", BothChanged: "both sides have changed",
+	FileAhead: "the file has changed since: a sync sends it", ServiceAhead: "the lead was changed on the service", BothChanged: "both sides have changed",
 }
 
 // reconcile reads a lead and compares it with its row. Nothing but what was seen is kept.
@@ -182,8 +178,10 @@ func (c *carrier) reconcile(ctx context.Context, j *job) {
 		return
 	}
 	j.entry.Seen = j.leadBefore.sight(lead)
-	step := j.step.judged(j.it.rec.Status, &j.leadBefore, lead.Status)
-	step.found.changed, step.found.owner = lead.UpdatedAt, lead.OwnerID
+	j.seeExternal(lead)
+	rec := &j.it.rec
+	step, ahead := j.step.judged(rec, j.it.sums, &j.leadBefore, sightingOf(lead), c.ledger.Digests())
+	step.found.changed, step.found.owner, step.found.cells = lead.UpdatedAt, lead.OwnerID, c.cellsOf(rec, ahead, lead)
 	j.ending = step.ending
 	j.noteOwner(lead)
 	c.release(j, step.outcome)
@@ -266,11 +264,11 @@ func eachLead(ctx context.Context, l *checkpoint.Ledger, namespace string, f fun
 }
 
 // sample picks n leads of a namespace that can be read, at random: of all leads so far, each has been picked as likely as another.
-func (d *drift) sample(ctx context.Context, l *checkpoint.Ledger, namespace string, n int) (map[string]struct{}, error) {
+func (d *drift) sample(ctx context.Context, l *checkpoint.Ledger, namespace string, n int, readable func(*checkpoint.Entry) bool) (map[string]struct{}, error) {
 	var picked []string
 	met := 0
 	err := eachLead(ctx, l, namespace, func(e *checkpoint.Entry) error {
-		if e.ExternalID == "" || e.LeadID == "" {
+		if !readable(e) {
 			return nil
 		}
 		met++
@@ -322,13 +320,13 @@ func (r *run) prepareReconciliation(ctx context.Context) error {
 	r.drift.named = named.New(reads)
 	if n := r.Reconciling.Sample; n > 0 {
 		var err error
-		if p.sampled, err = r.drift.sample(ctx, r.ledger, r.Mapping.Namespace(), n); err != nil {
+		if p.sampled, err = r.drift.sample(ctx, r.ledger, r.Mapping.Namespace(), n, p.readable); err != nil {
 			return err
 		}
 		reads = len(p.sampled)
 	}
 	switch {
-	case !p.reads:
+	case !p.remote:
 		r.drift.cost = "No lead is read: the rows are compared with what the checkpoint knows."
 		return nil
 	case r.Limit > 0:

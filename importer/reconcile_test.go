@@ -60,7 +60,7 @@ func TestVerdicts(t *testing.T) {
 		if got := r.outcomes(); got != "unchanged 2 unmatched 1 conflict 4" {
 			t.Error(got)
 		}
-		if sent := p.service.sent(); strings.Count(sent, "\n") != 6 || strings.Contains(sent, "Status") || strings.Contains(sent, "Content") {
+		if sent := p.service.sent(); strings.Count(sent, " read\n") != 6 || strings.Count(sent, "\n") != 6 {
 			t.Error(sent)
 		}
 		for _, l := range r.lines {
@@ -102,7 +102,7 @@ func TestVerdicts(t *testing.T) {
 // What a read shows that is not the lead that was meant is taken for nothing; a status that the
 // specification does not name is taken for what it is.
 func TestReadsThatShowSomethingElse(t *testing.T) {
-	for fate, want := range map[string]string{"other-id": "unread 1", "other-external": "unread 1", "404": "unread 1", "500-stored": "unread 1", "lost": "unread 1", "": "service_ahead 1"} {
+	for fate, want := range map[string]string{"other-id": "unread 1", "404": "unread 1", "500-stored": "unread 1", "lost": "unread 1", "": "service_ahead 1"} {
 		t.Run(fate, func(t *testing.T) {
 			paired(t, func(t *testing.T, p *pair) {
 				p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
@@ -122,7 +122,7 @@ func TestReadsThatShowSomethingElse(t *testing.T) {
 	}
 }
 
-// Leads without a known ExternalID cannot be read; doubts stay doubts.
+// Leads without a known ExternalID cannot be read by it; doubts stay doubts.
 func TestLeadsThatCannotBeRead(t *testing.T) {
 	paired(t, func(t *testing.T, p *pair) {
 		p.service.fate = func(op, id string) string {
@@ -136,7 +136,7 @@ func TestLeadsThatCannotBeRead(t *testing.T) {
 		}
 		p.must("partial 1 in_doubt 1", p.run("import", Options{}, "a,,x-a,open,Ann,1", "doubt,,x-d,open,Ann,1"))
 		p.service.fate = nil
-		p.compares(Options{}, "unread 1 in_doubt 1", "a,,x-a,open,Ann,1", "doubt,,x-d,open,Ann,1")
+		p.compares(Options{Planning: Planning{ReadByExternalID: true}}, "unread 1 in_doubt 1", "a,,x-a,open,Ann,1", "doubt,,x-d,open,Ann,1")
 		if e := p.known("a"); e.State != checkpoint.Partial {
 			t.Errorf("%+v", e)
 		}

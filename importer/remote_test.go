@@ -15,14 +15,14 @@ func TestCheckRemote(t *testing.T) {
 		a := p.known("a").LeadID
 		p.service.sent()
 		p.must("updated 1", p.run("sync", checked, "a,,x-a,contacted,Ann,1"))
-		p.sends(a+` {"ExternalID":"x-a"}`, a+` {"Status":"contacted"}`)
+		p.sends(a+" read", a+` {"Status":"contacted"}`)
 		p.must("unchanged 1", p.run("sync", checked, "a,,x-a,contacted,Ann,1"))
 		p.sends()
 
 		p.service.console(a, "closedWon")
 		for range 2 { // it stays a conflict until somebody gives way
 			r := p.must("conflict 1", p.run("sync", checked, "a,,x-a,inProgress,Ann,1"))
-			p.sends(a + ` {"ExternalID":"x-a"}`)
+			p.sends(a + " read")
 			if text := r.text("a"); !strings.Contains(text, "is closedWon; contacted was confirmed on 2000-01-01") {
 				t.Error(text)
 			}
@@ -37,12 +37,12 @@ func TestCheckRemote(t *testing.T) {
 		p.service.sent()
 		p.service.console(a, "closedWon")
 		p.must("unchanged 1", p.run("sync", checked, "a,,x-a,closedWon,Ann,1"))
-		p.sends(a + ` {"ExternalID":"x-a"}`)
+		p.sends(a + " read")
 		p.must("unchanged 1", p.run("sync", checked, "a,,x-a,closedWon,Ann,1"))
 		p.sends()
 		p.service.console(a, "onHold")
 		r := p.must("updated 1", p.run("sync", checked, "a,,x-a,onHold,Anna,1"))
-		p.sends(a+` {"ExternalID":"x-a"}`, a+` {"Content":{"name":"Anna"}}`)
+		p.sends(a+" read", a+` {"Content":{"name":"Anna"}}`)
 		if !strings.Contains(r.text("a"), "closedWon was confirmed on") || r.tally.strays.statusByOthers != 1 {
 			t.Errorf("%s, %d changed elsewhere", r.text("a"), r.tally.strays.statusByOthers)
 		}
@@ -58,10 +58,10 @@ func TestAStatusThatIsNoMoreDoesNotStand(t *testing.T) {
 		asked := 0
 		p.service.fate = func(string, string) string {
 			asked++
-			return map[int]string{1: "other-status"}[asked]
+			return map[int]string{1: "other-status", 2: "other-status"}[asked]
 		}
 		p.must("updated 1", p.run("sync", Options{Planning: Planning{CheckRemote: ReadChanged, Conflict: RuleService}}, "a,,x-a,contacted,Anna,1"))
-		p.sends(a+` {"ExternalID":"x-a"}`, a+` {"Content":{"name":"Anna"}}`, a+` {"Status":"contacted"}`)
+		p.sends(a+" read", a+` {"Content":{"name":"Anna"}}`, a+` {"Status":"contacted"}`)
 	})
 }
 
@@ -108,7 +108,7 @@ func TestALeadThatCannotBeReadIsSentUncheckedAndCounted(t *testing.T) {
 		}
 		p.must("partial 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
 		p.service.fate = nil
-		r := p.must("updated 1", p.run("sync", Options{Planning: Planning{CheckRemote: ReadChanged}}, "a,,x-a,onHold,Ann,1"))
+		r := p.must("updated 1", p.run("sync", Options{Planning: Planning{CheckRemote: ReadChanged, ReadByExternalID: true}}, "a,,x-a,onHold,Ann,1"))
 		if n := r.tally.strays.unread; n != 1 || p.known("a").State != checkpoint.Created || p.known("a").ExternalID != "x-a" {
 			t.Errorf("%d unchecked, %+v", n, p.known("a"))
 		}
@@ -127,7 +127,7 @@ func TestALeadWithoutExternalIDIsToldWhenAllAreRead(t *testing.T) {
 			o    Options
 			want int
 		}{{Options{}, 0}, {Options{Planning: Planning{CheckRemote: ReadChanged}}, 0}, {Options{Planning: Planning{CheckRemote: ReadAll}}, 1}, {Options{Planning: Planning{CheckRemote: ReadAll}, Checking: Checking{DryRun: true}}, 0}} {
-			test.o.Mapping = nothingLinked
+			test.o.Mapping, test.o.ReadByExternalID = nothingLinked, true
 			r := p.run("sync", test.o, "a,,,open,Ann,1")
 			notes := strings.Join(r.tally.notes(), "\n")
 			if n := r.tally.strays.unread; n != test.want || strings.Contains(notes, "could not read, for want of a known ExternalID: 1.") != (n == 1) || !test.o.DryRun && r.outcomes() != "unchanged 1" {

@@ -1,7 +1,6 @@
 package importer
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/binary"
 	"fmt"
@@ -170,14 +169,31 @@ func (d *digester) fingerprint(b []byte, rec *mapping.Record) []byte {
 	return b
 }
 
-// compared is what tells a field's value from others. A text stands for itself; what
-// is no text gets a byte before it that no text holds, being no UTF-8, so that 7 is
-// not "7". What is the same in the request is the same here, whatever its Kind.
+// compared is what tells a field's value from others, see canonical.
 func compared(f *mapping.Field) string {
 	if f.Kind == mapping.String {
 		return f.Value
 	}
-	return "\xff" + f.Value
+	return canonical(jsontext.Value(f.Value))
+}
+
+// canonical is what a value of Content is told from others by, however it is written. A text stands for itself; what
+// is no text gets a byte before it that no text holds, being no UTF-8, so that 7 is not "7". None at all is an empty text.
+func canonical(value jsontext.Value) string {
+	switch value.Kind() {
+	case '"':
+		text, _ := jsontext.AppendUnquote(nil, value)
+		return string(text)
+	case '0':
+		return "\xff" + mapping.PlainNumber(string(value))
+	case '{', '[':
+		value = value.Clone()
+		_ = value.Canonicalize() // what is not JSON is what it is
+	}
+	if len(value) == 0 {
+		return ""
+	}
+	return "\xff" + string(value)
 }
 
 func appendText(b []byte, s string) []byte {
@@ -189,6 +205,7 @@ func appendText(b []byte, s string) []byte {
 type Changes struct {
 	Status, ExternalID bool
 	Fields             []int // of the Record's Content
+	Kept               []int // those of which the service's value is let stand: they are not sent
 }
 
 func (s Changes) none() bool { return !s.Status && !s.ExternalID && len(s.Fields) == 0 }
@@ -200,7 +217,7 @@ func (c *Case) changes() (s Changes) {
 	rec, known := c.Record, c.Known
 	all := known.Unsettled != "" || !known.State.HasLead()
 	s.Status = rec.Status != "" && (all || rec.Status != known.Status)
-	s.ExternalID = rec.ExternalID != "" && (all || rec.ExternalID != known.ExternalID)
+	s.ExternalID = rec.ExternalID != "" && c.unlinked() || rec.Unlinks && known.ExternalID != ""
 	if all = all || len(known.Content) == 0; all {
 		for i := range rec.Content {
 			if !rec.Content[i].Volatile {
@@ -224,6 +241,13 @@ func (c *Case) changes() (s Changes) {
 	return s
 }
 
+// unlinked reports whether the lead has another ExternalID than the row's, or may have one that an update without an answer
+// asked for.
+func (c *Case) unlinked() bool {
+	named, known := c.Record.ExternalID, c.Known
+	return !known.State.HasLead() || named != known.ExternalID || known.Unsettled != "" && known.WantLink != "" && named != known.WantLink
+}
+
 // holds reports whether the content has this value. It looks from at on, since rows
 // have their fields in the order in which they were sent, and returns where to go on.
 func holds(content []checkpoint.ContentDigest, d *checkpoint.ContentDigest, at int) (bool, int) {
@@ -240,9 +264,9 @@ func holds(content []checkpoint.ContentDigest, d *checkpoint.ContentDigest, at i
 }
 
 // merged is the content that is confirmed after an update: what was, with the row's
-// fields in place of theirs. Those of wrong, by their place in the Record, are not
+// fields in place of theirs, but for those that the service keeps. Those of wrong, by their place in the Record, are not
 // known any more.
-func merged(known []checkpoint.ContentDigest, rec *mapping.Record, sums []checkpoint.ContentDigest, wrong map[int]bool) []checkpoint.ContentDigest {
+func merged(known []checkpoint.ContentDigest, rec *mapping.Record, sums []checkpoint.ContentDigest, kept []int, wrong map[int]bool) []checkpoint.ContentDigest {
 	list := make([]checkpoint.ContentDigest, 0, len(known)+len(sums))
 	list = append(list, known...)
 	n := 0
@@ -250,7 +274,9 @@ func merged(known []checkpoint.ContentDigest, rec *mapping.Record, sums []checkp
 		if rec.Content[i].Volatile {
 			continue
 		}
-		list = put(list, sums[n], wrong[i])
+		if !slices.Contains(kept, i) {
+			list = put(list, sums[n], wrong[i])
+		}
 		n++
 	}
 	return list
@@ -292,19 +318,10 @@ func differing(rec *mapping.Record, send *Changes, lead *leadapi.Lead) (wrong ma
 	return wrong, names
 }
 
-// carries reports whether a value of the answer is the one that was sent, however it
-// is written: 1.50 is 1.5, but 7 is not "7".
+// carries reports whether a value of the answer is the one that was sent.
 func carries(have jsontext.Value, f *mapping.Field) bool {
 	if len(have) == 0 {
 		return false
 	}
-	if f.Kind == mapping.String {
-		text, err := jsontext.AppendUnquote(nil, have)
-		return err == nil && have.Kind() == '"' && string(text) == f.Value
-	}
-	if f.Kind == mapping.Number && have.Kind() == '0' {
-		return mapping.SameNumber(f.Value, string(have))
-	}
-	sent, got := jsontext.Value(f.Value).Clone(), have.Clone()
-	return sent.Canonicalize() == nil && got.Canonicalize() == nil && bytes.Equal(sent, got)
+	return canonical(have) == compared(f)
 }

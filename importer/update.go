@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,34 +19,37 @@ import (
 // update brings a lead in step with its row. From its mark to its answer nobody knows what
 // the service holds of what the row names.
 func (c *carrier) update(ctx context.Context, j *job) {
-	j.leadBefore = leadBefore(j.entry)
-	if c.conflicts.reads != ReadNothing && !c.readFirst(ctx, j) {
+	j.leadBefore, j.unread = leadBefore(j.entry), j.step.unread
+	if j.step.looks && !c.readFirst(ctx, j) {
 		return
 	}
-	for c.sendUpdate(ctx, j) && c.overrules(j) { // once: then its status is sent
-		j.leadBefore, j.step.Send, j.maybeApplied = leadBefore(j.entry), Changes{Status: true}, false
+	for left := j.step.Send; !left.none(); {
+		j.step.Send = left
+		if left = c.sendUpdate(ctx, j); !left.none() {
+			j.leadBefore, j.maybeApplied = leadBefore(j.entry), false
+		}
 	}
 }
 
-// sendUpdate reports whether the lead came back.
-func (c *carrier) sendUpdate(ctx context.Context, j *job) (answered bool) {
+// sendUpdate sends an update and says what is left to send by the rules, where its answer shows what others have changed.
+func (c *carrier) sendUpdate(ctx context.Context, j *job) (left Changes) {
 	if !c.mark(j) {
-		return false
+		return left
 	}
 	lead, err := c.patch(ctx, c.phases.taking, j, updateRequest(&j.it.rec, &j.step.Send))
 	if err != nil {
 		c.notUpdated(j, err)
-		return false
+		return left
 	}
 	c.updated(j, lead)
-	return true
-}
-
-// overrules reports whether an update that did not send the file's status has shown one over which it is to be sent.
-func (c *carrier) overrules(j *job) bool {
-	file, seen := j.it.rec.Status, cmp.Or(j.entry.Seen.Status, j.entry.Status)
-	return j.outcome == Updated && !j.step.Send.Status && c.phases.taking.Err() == nil &&
-		decide(file, &j.leadBefore, seen, c.conflicts.ruleFor(seen)).then == sends && !c.conflicts.reopens(seen, file)
+	if j.outcome != Updated || c.phases.taking.Err() != nil {
+		return left
+	}
+	seen := sightingOf(lead)
+	seen.content = nil
+	left = c.conflicts.weighFields(&j.it.rec, nil, &j.leadBefore, seen, Changes{}, false, nil).send
+	left.Status = left.Status && !c.conflicts.reopens(lead.Status, j.it.rec.Status)
+	return left
 }
 
 // mark makes it durable that an update of the lead is about to be sent. A lead that only
@@ -59,6 +63,9 @@ func (c *carrier) mark(j *job) bool {
 		known.LeadID, known.State = j.it.rec.LeadID, checkpoint.Created
 	}
 	known.Unsettled, known.Sought = c.run, j.it.rec.Status
+	if j.step.Send.ExternalID && j.it.rec.ExternalID != "" {
+		known.WantLink = j.it.rec.ExternalID
+	}
 	failpoint.At("before mark")
 	stored, err := c.ledger.Mark(c.phases.taking, *known)
 	if err != nil {
@@ -132,6 +139,9 @@ func (c *carrier) release(j *job, outcome Outcome) {
 	j.outcome = outcome
 	entry := j.entry
 	entry.Unsettled, entry.Sought = j.leadBefore.Unsettled, j.leadBefore.Sought
+	if j.intended {
+		entry.WantLink = j.leadBefore.WantLink
+	}
 	stored, err := c.ledger.Mark(context.Background(), entry)
 	if err != nil {
 		c.unwritten(j, err)
@@ -152,20 +162,14 @@ func (c *carrier) notTaken(j *job, ae *leadapi.Error) {
 	entry.Code, entry.Reason, entry.Refused = ae.Status, ae.Reason, j.it.digest
 	entry.Confirmed = j.leadBefore.confirmed()
 	if !j.maybeApplied {
-		entry.Unsettled, entry.Sought = j.leadBefore.Unsettled, j.leadBefore.Sought
+		entry.Unsettled, entry.Sought, entry.WantLink = j.leadBefore.Unsettled, j.leadBefore.Sought, j.leadBefore.WantLink
 	}
 	c.sign(j)
 	c.settle(j, Rejected)
 }
 
-// readFirst reads the lead before it is changed, by an update of the ExternalID that it
-// has already, and reports whether the row may go on. What is not confirmed is that ExternalID
-// alone, so nothing is marked.
+// readFirst reads the lead before it is changed, and reports whether the row may go on.
 func (c *carrier) readFirst(ctx context.Context, j *job) (goesOn bool) {
-	if j.entry.ExternalID == "" {
-		j.unread = true
-		return true
-	}
 	lead, err := c.readLead(ctx, j)
 	_, other := errors.AsType[errUnreadable](err)
 	switch {
@@ -177,29 +181,6 @@ func (c *carrier) readFirst(ctx context.Context, j *job) (goesOn bool) {
 		return c.weighRead(j, lead)
 	}
 	return false
-}
-
-// errUnreadable is an answer that does not show the lead that was meant.
-type errUnreadable string
-
-func (e errUnreadable) Error() string { return string(e) }
-
-// readLead asks the service what it holds of a lead, by an update of the ExternalID that it has.
-// The lead must come back as the one that was meant, with the ExternalID that was sent; its other
-// values are what they are.
-func (c *carrier) readLead(ctx context.Context, j *job) (*leadapi.Lead, error) {
-	external := j.entry.ExternalID
-	lead, err := c.patch(ctx, c.phases.taking, j, &leadapi.UpdateRequest{ExternalID: &external})
-	j.maybeApplied = false
-	switch {
-	case err != nil:
-		return nil, err
-	case lead.ID != j.entry.LeadID:
-		return nil, errUnreadable("the lead that came back is another one")
-	case lead.ExternalID != external:
-		return nil, errUnreadable("the lead came back with another ExternalID")
-	}
-	return lead, nil
 }
 
 // reasonNotConfirmed is the class of an update whose answer shows other values.
@@ -220,7 +201,7 @@ func (c *carrier) updated(j *job, lead *leadapi.Lead) {
 	if j.leadBefore.Unsettled != "" {
 		entry.Content = nil // the update before this one may have changed any of it
 	}
-	entry.Content = merged(entry.Content, rec, j.it.sums, wrong)
+	entry.Content = merged(entry.Content, rec, j.it.sums, send.Kept, wrong)
 	entry.Code, entry.Reason, entry.Refused = http.StatusOK, "", checkpoint.Digest{}
 	if names != nil {
 		entry.Reason, entry.Synced = reasonNotConfirmed, true
@@ -228,12 +209,10 @@ func (c *carrier) updated(j *job, lead *leadapi.Lead) {
 		c.settle(j, Failed)
 		return
 	}
-	switch {
-	case send.Status:
+	if send.Status {
 		j.noteOverruled()
-	case j.step.kept:
-		j.noteKept()
 	}
+	j.noteStanding()
 	if from := cmp.Or(j.leadBefore.Seen.Status, j.leadBefore.Status); send.Status && entry.Status != from {
 		j.moved.from, j.moved.to = from, entry.Status
 	}
@@ -251,7 +230,7 @@ func (c *carrier) updated(j *job, lead *leadapi.Lead) {
 // see takes over what the service shows of a lead, and notes what others changed.
 func (c *carrier) see(j *job, lead *leadapi.Lead) {
 	entry, before := &j.entry, &j.leadBefore
-	d := decide(j.it.rec.Status, before, lead.Status, c.conflicts.ruleFor(lead.Status))
+	d := decide(j.it.rec.Status, before.status(), lead.Status, c.conflicts.forStatus(lead.Status))
 	elsewhere := !j.step.Send.Status && before.Unsettled == "" && d.byService
 	if lead.Status != "" { // what was seen before may be another one
 		j.step.kept = elsewhere && d.then == keeps
@@ -266,11 +245,7 @@ func (c *carrier) see(j *job, lead *leadapi.Lead) {
 	default:
 		entry.Status, entry.Seen = lead.Status, checkpoint.Sight{}
 	}
-	if named := j.it.rec.ExternalID; lead.ExternalID != "" && named != "" && named == before.ExternalID && named != lead.ExternalID {
-		entry.WantLink = named // or nobody would find the lead by what its row says
-		j.say("its ExternalID was changed on the service: the next sync sends the row's again")
-	}
-	entry.ExternalID = cmp.Or(lead.ExternalID, entry.ExternalID)
+	j.seeExternal(lead)
 	entry.Organization = cmp.Or(lead.OwnerID, entry.Organization)
 	entry.Location = cmp.Or(lead.LocationName, entry.Location)
 	entry.Unsettled, entry.Sought, entry.Confirmed = "", "", checkpoint.Entry{}.Confirmed
@@ -279,6 +254,33 @@ func (c *carrier) see(j *job, lead *leadapi.Lead) {
 	}
 	c.sign(j)
 	j.noteOthers(lead)
+}
+
+// seeExternal takes over which ExternalID the service shows. Where others have changed it, the one that was confirmed stays
+// beside it as what the lead is to have, or the row's where the service's is let stand: rows find the lead by both.
+func (j *job) seeExternal(lead *leadapi.Lead) {
+	entry, before, rec := &j.entry, &j.leadBefore, &j.it.rec
+	confirmed := before.linked()
+	switch shown := lead.ExternalID; {
+	case !lead.HasExternal:
+		if j.step.Send.ExternalID && rec.Unlinks {
+			entry.ExternalID, entry.WantLink = "", ""
+		}
+	case entry.State == checkpoint.Partial:
+		entry.ExternalID = shown
+		if shown != "" && (shown == rec.ExternalID || shown == entry.WantLink) {
+			entry.State, entry.WantLink = checkpoint.Created, ""
+		}
+	case shown == confirmed, externalOf(rec) == "", externalOf(rec) == external(shown):
+		entry.ExternalID, entry.WantLink = shown, ""
+	default:
+		entry.ExternalID, entry.WantLink = shown, cmp.Or(confirmed, rec.ExternalID)
+		if slices.Contains(j.step.stands, externalField) {
+			entry.WantLink = cmp.Or(rec.ExternalID, confirmed)
+		} else if j.intended {
+			j.say(externalMoved)
+		}
+	}
 }
 
 // noteOthers says what others have changed of a lead that came back.
@@ -298,16 +300,18 @@ func (j *job) noteStatus(service string) {
 	}
 }
 
-// noteKept says that the status which others gave the lead stands against the row's.
-func (j *job) noteKept() {
-	j.say(stands + j.entry.Seen.Status)
-	j.kind = keptKind
+// noteStanding says which of the service's values stand against the row's.
+func (j *job) noteStanding() {
+	if text := standing(j.entry.Seen.Status, &j.step); text != "" {
+		j.say(text)
+		j.kind = keptKind
+	}
 }
 
 // noteOverruled says where the file's status was sent over one that others gave the lead.
 func (j *job) noteOverruled() {
 	seen := j.leadBefore.Seen.Status
-	if seen != "" && decide(j.it.rec.Status, &j.leadBefore, seen, RuleFile).byService {
+	if seen != "" && decide(j.it.rec.Status, j.leadBefore.status(), seen, RuleFile).byService {
 		j.noteStatus(seen)
 		j.say("the file's was sent")
 	}
