@@ -224,11 +224,17 @@ type weighed struct {
 	asks              []string // for people: what others have changed that a person decides about
 	stands            []string // names of the fields beside it of which the service's value is let stand
 	keys              []string // names of the content keys that are not the same everywhere
-	ahead             []int    // of the Record's Content: where the service's value is the one that counts
+	ahead             []ahead  // the content that others have changed
 	send              Changes  // what is left to send
 }
 
-// weigh compares a row, whose content has these digests, with its lead. What differs from what was confirmed is in send. All
+// ahead is a field of the Record's Content that others have changed, and perhaps the file, too.
+type ahead struct {
+	field int
+	both  bool
+}
+
+// weighFields compares a row, whose content has these digests, with its lead. What differs from what was confirmed is in send. All
 // says that content counts, too, that the row would not change. Fields that the file does not send are the service's own
 // business, but for the status.
 func (p *conflicts) weighFields(rec *mapping.Record, content []checkpoint.ContentDigest, before *leadBefore, seen *sighting, send Changes, all bool, sums sums) (w weighed) {
@@ -279,8 +285,8 @@ func (p *conflicts) weighFields(rec *mapping.Record, content []checkpoint.Conten
 		if d.byFile || d.byService {
 			w.keys = append(w.keys, f.Name)
 		}
-		if d.byService && p.forContent(f.Name) != RuleFile {
-			w.ahead = append(w.ahead, i)
+		if d.byService {
+			w.ahead = append(w.ahead, ahead{i, d.byFile})
 		}
 		switch add(d) {
 		case asks:

@@ -31,6 +31,7 @@ type engine struct {
 	collector *collector
 	lanes     lanes
 	allRead   bool  // no more rows come
+	clears    int   // rows that would take an ExternalID from their lead
 	faulty    bool  // the program itself failed at a row, which has no outcome yet
 	stopped   *Stop // why the run ends before its input
 }
@@ -289,7 +290,7 @@ func (e *engine) plan(c *Case, ns *leadNames) bool {
 		e.collector.read(it, c.Known)
 		e.stop(e.collector.foresee(it, &step, c.Known))
 		return true
-	case step.Action == Nothing && e.putsOff(it, step.outcome):
+	case e.putsOff(it, &step):
 		e.collector.read(it, c.Known)
 		e.lanes.putOff(e.lanes.begin(ns), it)
 		return true
@@ -363,7 +364,7 @@ func (e *engine) settled(l *lane) bool {
 		tally.created(&j.result, j.elsewhere)
 	}
 	tally.creates.enough = tally.creates.enough || j.enough
-	if j.elsewhere && e.putsOff(j.it, InDoubt) {
+	if held := ends(InDoubt, ""); j.elsewhere && e.putsOff(j.it, &held) {
 		e.lanes.active--
 		e.lanes.putOff(l, j.it)
 		return false
@@ -415,7 +416,7 @@ func (e *engine) next(l *lane) bool {
 		}
 		step := e.planner.Plan(c)
 		switch {
-		case step.Action == Nothing && e.putsOff(it, step.outcome):
+		case e.putsOff(it, &step):
 			e.lanes.active--
 			e.lanes.putOff(l, it)
 			e.changed.Broadcast()
@@ -440,13 +441,22 @@ func (e *engine) unturned(it *item) {
 // mostLate is how many leads may wait for the end of the run; a worker holds few claims when it is replaced.
 const mostLate = 1000
 
-// putsOff reports whether a row is put off to the end of the run, which happens once, and where the run is a worker of a
-// fleet: another one may still learn what became of it.
-func (e *engine) putsOff(it *item, o Outcome) bool {
-	if o != InDoubt || e.member == nil || it.late || len(e.lanes.late) >= mostLate || e.stopped != nil {
+// putsOff reports whether a row is put off to the end of the run, which happens once. A row that would take an ExternalID from
+// its lead is, while few do: when it has its turn, all rows were read, unless a thousand others wait behind it. In a fleet a
+// row in doubt is, too: another worker may still learn what became of it.
+func (e *engine) putsOff(it *item, step *Step) bool {
+	clears := step.Action == Update && step.Send.ExternalID && it.rec.Unlinks && e.options.MaxClears > 0
+	doubts := step.Action == Nothing && step.outcome == InDoubt && e.member != nil && len(e.lanes.late) < mostLate
+	if !clears && !doubts || it.late || e.stopped != nil {
 		return false
 	}
 	it.late = true
+	if clears {
+		e.clears++
+	}
+	if clears && e.clears > e.options.MaxClears {
+		e.stop(tooManyClears(e.options.MaxClears))
+	}
 	return true
 }
 

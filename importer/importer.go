@@ -228,6 +228,7 @@ type Planning struct {
 	HoldReopen    bool // --reopen hold
 	MaxClears     int  // ExternalIDs that a sync may take from leads; 0: any number
 
+	PullContent      bool // the pull file takes content over, too
 	ReadByExternalID bool // --read external-id: by writing the one that was last confirmed
 }
 

@@ -63,7 +63,7 @@ func (s *items) get(input int) *item {
 	}
 	it := s.ready[last]
 	s.ready = s.ready[:last]
-	it.input, it.fault, it.digest, it.sums = input, nil, checkpoint.Digest{}, nil
+	it.input, it.fault, it.digest, it.sums, it.late = input, nil, checkpoint.Digest{}, nil, false
 	return it
 }
 

@@ -90,6 +90,9 @@ type moved struct {
 // organization than the row asked for.
 func (j *job) sayOrganization() {
 	asked := j.it.rec.Organization
+	if made := j.outcome == Created || j.outcome == Partial; made && j.step.Action == Create && j.entry.LeadID != "" && j.entry.Organization == "" {
+		j.moved.noOwner = true
+	}
 	if j.outcome != Created && j.outcome != Partial || j.entry.LeadID == "" || asked == "" || j.entry.Organization == asked {
 		return
 	}
@@ -158,6 +161,13 @@ func stopOf(err error) (stop *Stop, stops bool) {
 // stopAt ends a run at which nothing more can be delivered.
 func stopAt(end *delivery.End) *Stop {
 	return &Stop{Reason: end.Reason, Code: CodeStopped, Hint: end.Hint}
+}
+
+func tooManyClears(most int) *Stop {
+	return &Stop{
+		Reason: fmt.Sprintf("more than %d leads would lose their ExternalID (--max-clears); no lead lost any", most), Code: CodeStopped, Same: true,
+		Hint: "the column of the ExternalID may have come out empty: look at the file; --max-clears N allows N, 0 any number",
+	}
 }
 
 func interrupted() *Stop {

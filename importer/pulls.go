@@ -18,7 +18,8 @@ import (
 	"leadferry/mapping"
 )
 
-// pulls gathers what the CRM should take over: the leads whose status the service has changed, and that it keeps. The file is
+// pulls gathers what the CRM should take over: the leads whose status, or content where that is asked for, the service has
+// changed, and that it keeps. The file is
 // written in the order of the rows once all have ended, for what a later row of the same lead comes to counts.
 type pulls struct {
 	mapping  *mapping.Mapping
@@ -29,6 +30,7 @@ type pulls struct {
 	maybe    [1 << 14]uint64      // a bit for the hash of each lead of told, so that most rows of no consequence are not noted
 	ready    *spool.Spool[pulled] // once all rows have ended: the file's lines, by place
 	wordless map[string]int       // leads left out by their status, which the mapping has no word for
+	columns  []string             // of the file, that hold content; in the order in which they were met
 }
 
 // mostPulled is how many lines stay in memory.
@@ -40,6 +42,7 @@ type pulled struct {
 	Number     int // of the rows that came to something
 	Gone       bool
 	Line       report.Pulled
+	Cells      []cell
 }
 
 func newPulls(o *Options) *pulls {
@@ -63,21 +66,35 @@ func (p *pulls) add(it *item, r *result) {
 	switch {
 	case e.LeadID == "" || r.outcome == Pending:
 		return // nothing new is known of the lead
-	case r.kept || p.isService(it.rec.Status, e, f) || (r.outcome == Failed || r.outcome == Rejected) && p.stands(it.rec.Status, e):
+	case p.isAhead(it.rec.Status, r):
+		one.Line.Status = cmp.Or(f.service, e.Seen.Status)
+		fallthrough
+	case f.cells != nil:
 		changed := f.changed
 		if changed.IsZero() {
 			changed = e.Seen.At
 		}
-		one.Line.ExternalID, one.Line.Status, one.Line.UpdatedAt = e.ExternalID, cmp.Or(f.service, e.Seen.Status), stamp(changed)
+		one.Line.ExternalID, one.Line.UpdatedAt = cmp.Or(it.rec.ExternalID, (*leadBefore)(e).linked()), stamp(changed)
 		one.Line.OrganizationID = cmp.Or(f.owner, e.Seen.Organization, e.Organization)
+		one.Cells = f.cells
 		*seen |= bit
 	case r.outcome == Failed || *seen&bit == 0:
 		return
 	default:
 		one.Gone = true
 	}
+	for _, c := range one.Cells {
+		if !slices.Contains(p.columns, c.Column) {
+			p.columns = append(p.columns, c.Column)
+		}
+	}
 	p.count++
 	p.told.Add(one)
+}
+
+// isAhead reports whether the service's status is what counts.
+func (p *pulls) isAhead(file string, r *result) bool {
+	return r.kept || p.isService(file, &r.entry, &r.found) || (r.outcome == Failed || r.outcome == Rejected) && p.stands(file, &r.entry)
 }
 
 // isService reports whether a reconciliation found that the service's status is what counts.
@@ -105,6 +122,8 @@ func (p *pulls) settle() error {
 		word, known := p.mapping.PullWord(last.Line.Status)
 		switch {
 		case last.Line.LeadID == "" || last.Gone:
+		case last.Line.Status == "":
+			p.ready.Add(last)
 		case !known:
 			p.wordless[last.Line.Status]++
 		case word != "":
@@ -129,6 +148,10 @@ func (p *pulls) settle() error {
 func (p *pulls) lines() iter.Seq2[report.Pulled, error] {
 	return func(yield func(report.Pulled, error) bool) {
 		for one, err := range p.ready.All() {
+			one.Line.Content = make([]string, len(p.columns))
+			for _, c := range one.Cells {
+				one.Line.Content[slices.Index(p.columns, c.Column)] = c.Value
+			}
 			if !yield(one.Line, err) {
 				return
 			}
@@ -164,13 +187,15 @@ func (p *pulls) note() string {
 // cell is what the CRM should take over of a lead's content.
 type cell struct{ Column, Value string }
 
-// cellsOf are the cells of these fields of the Record's Content, each as the service shows it, where they are wanted.
-func (c *carrier) cellsOf(rec *mapping.Record, fields []int, lead *leadapi.Lead) (cells []cell) {
+// cellsOf are the cells of content that others have changed, each as the service shows it, where they are wanted and the
+// service's value is the one that counts.
+func (c *carrier) cellsOf(rec *mapping.Record, changed []ahead, lead *leadapi.Lead) (cells []cell) {
 	if !c.pulls {
 		return nil
 	}
-	for _, i := range fields {
-		if f := &rec.Content[i]; f.Column != "" {
+	for _, a := range changed {
+		f := &rec.Content[a.field]
+		if rule := c.conflicts.forContent(f.Name); f.Column != "" && (rule == RuleService || rule == RuleReport && !a.both) {
 			value := lead.Content[f.Name]
 			if value.Kind() == '"' {
 				value, _ = jsontext.AppendUnquote(nil, value)

@@ -138,9 +138,8 @@ func shown(known *checkpoint.Entry) bool {
 	return known.Seen.Status != "" || known.Digest != checkpoint.Digest{} || known.Synced || len(known.Content) > 0
 }
 
-// judged completes the step of a row by what the service shows; ahead are the fields of content of which the service's value
-// is the one that counts.
-func (s Step) judged(rec *mapping.Record, content []checkpoint.ContentDigest, before *leadBefore, seen *sighting, sums sums) (judged Step, ahead []int) {
+// judged completes the step of a row by what the service shows, and gives the content that others have changed.
+func (s Step) judged(rec *mapping.Record, content []checkpoint.ContentDigest, before *leadBefore, seen *sighting, sums sums) (judged Step, changed []ahead) {
 	report := conflicts{} // whatever the rules: who changed what
 	w := report.weighFields(rec, content, before, seen, s.Send, true, sums)
 	f := &s.found
@@ -180,10 +179,10 @@ func (c *carrier) reconcile(ctx context.Context, j *job) {
 	j.entry.Seen = j.leadBefore.sight(lead)
 	j.seeExternal(lead)
 	rec := &j.it.rec
-	step, ahead := j.step.judged(rec, j.it.sums, &j.leadBefore, sightingOf(lead), c.ledger.Digests())
-	step.found.changed, step.found.owner, step.found.cells = lead.UpdatedAt, lead.OwnerID, c.cellsOf(rec, ahead, lead)
+	step, changed := j.step.judged(rec, j.it.sums, &j.leadBefore, sightingOf(lead), c.ledger.Digests())
+	step.found.changed, step.found.owner, step.found.cells = lead.UpdatedAt, lead.OwnerID, c.cellsOf(rec, changed, lead)
 	j.ending = step.ending
-	j.noteOwner(lead)
+	j.noteLead(lead)
 	c.release(j, step.outcome)
 	if j.outcome != step.outcome {
 		j.found.verdict = Unread

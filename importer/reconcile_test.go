@@ -204,7 +204,7 @@ func TestAbsentLeadsTakeNoRooms(t *testing.T) {
 		t.Errorf("%d rooms for rows that were none", n)
 	}
 	lines, err := os.ReadFile(filepath.Join(dir, "reconciliation.csv"))
-	if last := fmt.Sprintf(",,,k%d,,,,,,absent,", 3*recordBatch-1); err != nil || !strings.Contains(string(lines), last) {
+	if last := fmt.Sprintf(",,,k%d,,,,,,,absent,", 3*recordBatch-1); err != nil || !strings.Contains(string(lines), last) {
 		t.Errorf("%v: %q is not there", err, last)
 	}
 }

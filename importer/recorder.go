@@ -192,7 +192,7 @@ func (w *recorder) compare(batch []line) error {
 
 func (w *recorder) comparedWith(e *checkpoint.Entry, f *comparison) report.Compared {
 	c := report.Compared{
-		LeadID: e.LeadID, ExternalID: e.ExternalID, StatusConfirmed: e.Status, StatusService: cmp.Or(f.service, e.Seen.Status),
+		LeadID: e.LeadID, ExternalID: (*leadBefore)(e).linked(), ExternalService: f.external, StatusConfirmed: e.Status, StatusService: cmp.Or(f.service, e.Seen.Status),
 		Verdict: f.verdict.String(), ChangedBy: f.changedBy, ContentKeys: f.keys, OrganizationID: cmp.Or(f.owner, AskedFor(e)),
 	}
 	if e.State.HasLead() {

@@ -255,6 +255,7 @@ func (r *run) takeRows(ctx context.Context) {
 		e.carrier = &carrier{
 			ledger: r.ledger, sender: r.sender, retrier: r.retrier, phases: phases, halt: e.halt, shapes: r.shapes,
 			run: r.RunID, files: r.intake.names, matches: r.matches, conflicts: newConflicts(&r.Options), requestIDs: r.Client.RequestIDHeader != "",
+			pulls: r.PullContent,
 		}
 	}
 	r.stopped = e.run(ctx)
@@ -428,7 +429,7 @@ func (r *run) finish(s *report.Summary, rec *recorder) {
 	if rec != nil {
 		err := rec.close()
 		if err == nil && r.pulls != nil && r.stopped == nil {
-			err = rec.files.Pull(r.pulls.lines())
+			err = rec.files.Pull(r.pulls.columns, r.pulls.lines())
 		}
 		if err != nil {
 			halt(s, filesFailed(err))

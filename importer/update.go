@@ -289,7 +289,7 @@ func (j *job) noteOthers(lead *leadapi.Lead) {
 	if !j.step.Send.Status && before.Unsettled == "" && before.Status != "" && lead.Status != "" && lead.Status != before.Status {
 		j.noteStatus(lead.Status)
 	}
-	j.noteOwner(lead)
+	j.noteLead(lead)
 }
 
 // noteStatus says, once, that others have given the lead this status.
@@ -317,8 +317,16 @@ func (j *job) noteOverruled() {
 	}
 }
 
-// noteOwner says that a lead that came back belongs to another organization.
-func (j *job) noteOwner(lead *leadapi.Lead) {
+// noteLead says that a lead that came back belongs to another organization, or what else is strange about it.
+func (j *job) noteLead(lead *leadapi.Lead) {
+	if lead.ReadOnly && !j.moved.readOnly {
+		j.moved.readOnly = true
+		j.say("the service calls it read-only")
+	}
+	if lead.TestLead && !j.moved.test {
+		j.moved.test = true
+		j.say("the service calls it a test lead")
+	}
 	if before := &j.leadBefore; before.Organization != "" && lead.OwnerID != "" && lead.OwnerID != before.Organization {
 		j.moved.ownerByOthers = true
 		j.say("it belongs to another organization now")

@@ -17,6 +17,7 @@ type Compared struct {
 	Key              string `csv:"key"`
 	LeadID           string `csv:"lead_id"`
 	ExternalID       string `csv:"external_id"`
+	ExternalService  string `csv:"external_id_service"`
 	StatusFile       string `csv:"status_file"`
 	StatusConfirmed  string `csv:"status_confirmed"`
 	StatusService    string `csv:"status_service"`
@@ -39,7 +40,7 @@ func (r *Run) Reconciliation(batch []Compared) error {
 	}
 	for i := range batch {
 		l := &batch[i]
-		for _, text := range []*string{&l.File, &l.Key, &l.LeadID, &l.ExternalID, &l.StatusFile, &l.StatusConfirmed, &l.StatusService, &l.OrganizationID} {
+		for _, text := range []*string{&l.File, &l.Key, &l.LeadID, &l.ExternalID, &l.ExternalService, &l.StatusFile, &l.StatusConfirmed, &l.StatusService, &l.OrganizationID} {
 			*text = EscapeLine(*text)
 		}
 		l.ContentKeys, l.Error = Cell(l.ContentKeys), Cell(l.Error)
@@ -91,30 +92,39 @@ var verdictMeanings = map[string]string{
 	"absent": "known leads that no row names", "in_doubt": "nobody can tell if a lead was made",
 }
 
-// Pulled is one line of the pull file: a lead whose status the CRM should take over, in the CRM's
-// own word, as its import reads it.
+// Pulled is one line of the pull file: a lead of which the CRM should take over the status, in the CRM's
+// own word, or content, as its import reads it.
 type Pulled struct {
 	ExternalID     string `csv:"external_id"`
 	Status         string `csv:"status"`
 	LeadID         string `csv:"lead_id"`
 	UpdatedAt      string `csv:"updated_at"`
 	OrganizationID string `csv:"organization_id"`
+
+	Content []string `csv:"-"` // people's data, in the order of the file's columns that take it over
 }
 
-// Pull writes the pull file as a whole; an error ends the lines. A run that does not call it, since it stopped before its end,
-// leaves the file of an earlier one as it is.
-func (r *Run) Pull(lines iter.Seq2[Pulled, error]) error {
+// pulledLine takes a line from gocsv and puts its content behind it.
+type pulledLine struct {
+	*csv.Writer
+	content []string
+}
+
+func (w pulledLine) Write(cells []string) error { return w.Writer.Write(append(cells, w.content...)) }
+
+// Pull writes the pull file as a whole, with these columns of the rows' own behind those that it always has; an error ends the
+// lines. A run that does not call it, since it stopped before its end, leaves the file of an earlier one as it is.
+func (r *Run) Pull(columns []string, lines iter.Seq2[Pulled, error]) error {
 	if r.err != nil || r.pull == nil {
 		return r.err
 	}
-	r.pull.lines = csv.NewWriter(r.pull)
-	r.err = gocsv.MarshalCSV([]Pulled{}, r.pull.lines)
+	r.err = beginLines[Pulled](r.pull, false, columns)
 	for l, err := range lines {
 		for _, text := range []*string{&l.ExternalID, &l.Status, &l.LeadID, &l.OrganizationID} {
 			*text = EscapeLine(*text)
 		}
 		if r.err = cmp.Or(r.err, err); r.err == nil {
-			r.err = gocsv.MarshalCSVWithoutHeaders([]Pulled{l}, r.pull.lines)
+			r.err = gocsv.MarshalCSVWithoutHeaders([]Pulled{l}, pulledLine{r.pull.lines, l.Content})
 		}
 	}
 	return r.err

@@ -209,7 +209,7 @@ func TestAReconciliationIsFitToBeShown(t *testing.T) {
 	must(t, r.Reconciliation(batch))
 	must(t, r.Finish(sample()))
 	_, lines, _ := strings.Cut(read(t, r.reconciliation.path), "\n")
-	line := `a\x1b.csv,2,1,=k\u202e,l\x00,,,,x\a,same,,,,"'=a, b",,"'@\x9b, ""c"""` + "\n"
+	line := `a\x1b.csv,2,1,=k\u202e,l\x00,,,,,x\a,same,,,,"'=a, b",,"'@\x9b, ""c"""` + "\n"
 	if want := strings.Repeat(line, 32+1); lines != want {
 		t.Errorf("%s, want %s", lines, want)
 	}

@@ -147,7 +147,7 @@ func terms(c *cli.Context, fleet string, in *inputs.Files, o *importer.Options) 
 		}
 		same(fmt.Sprintf("input %d", i+1), id)
 	}
-	for _, name := range []string{"limit", "max-rejects", "max-invalid", "max-in-doubt", "in-doubt", "retry-rejected", "changed", "missing", "look-alikes", "format", "delimiter", "encoding", "sheet", "list"} {
+	for _, name := range []string{"limit", "max-rejects", "max-invalid", "max-in-doubt", "in-doubt", "retry-rejected", "read", "changed", "missing", "look-alikes", "format", "delimiter", "encoding", "sheet", "list"} {
 		value := fmt.Sprint(c.Value(name))
 		if name == "max-in-doubt" {
 			value = strconv.Itoa(o.MaxInDoubt)

@@ -73,6 +73,7 @@ func (p *program) sendOptions(c *cli.Context) (importer.Options, error) {
 	o.Concurrency, o.Retries = c.Int("concurrency"), c.Int("retries")
 	o.MaxWait, o.MaxDuration = c.Duration("max-wait"), c.Duration("max-duration")
 	o.ResendInDoubt, o.RetryRejected = c.String("in-doubt") == "resend", c.Bool("retry-rejected")
+	o.ReadByExternalID = c.String("read") == "external-id"
 	o.CreateAlikes, o.NewKey = c.String("look-alikes") == "create", c.String("new-key")
 	if o.DryRun = c.Bool("dry-run"); err == nil && c.IsSet("show") && !o.DryRun {
 		err = exit.Usage("--show works with --dry-run only, and without it leads would be made", "add --dry-run, or leave --show out")

@@ -61,6 +61,7 @@ Exit codes: 0 ended by a signal; 2 the address or a flag is not right.`,
 			flags.Time("", "latency", 0, "delay every answer by `DURATION`"),
 			faults,
 			directoryFlag("", ""),
+			flags.Bool("", "read-bumps", "let an update that changes nothing move UpdatedAt, too"),
 			flag("data", "`FILE` that keeps the leads; without one they are gone at the end"),
 			flags.Switch("", "web", "no page", "show its leads, with a search, and its requests and faults as they come, at an address of this machine alone (`[=ADDRESS]`; else a free port)"),
 		},
@@ -77,6 +78,7 @@ func (p *program) sandbox(c *cli.Context) error {
 	}
 	server, err := sandbox.New(sandbox.Options{
 		Path: c.String("data"), Latency: c.Duration("latency"), Faults: c.String("faults"), Directory: directory,
+		ReadBumps: c.Bool("read-bumps"),
 	})
 	if err != nil {
 		return exit.Usage(err.Error(), "see leadferry sandbox --help")

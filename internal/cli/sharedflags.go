@@ -169,6 +169,7 @@ func sendFlags() []cli.Flag {
 		flags.Time(running, "max-duration", 0, "take no more rows after `DURATION`; finish what has begun"),
 		flags.Choice(running, "look-alikes", "a new key that resembles a known one (12 and 00012): hold it as a conflict, or create a lead: %", "hold", "create"),
 		flags.Text(running, "new-key", "accept a file that was imported before with another key (makes a new lead of every row): the `ID` that the refusal printed"),
+		flags.Choice(running, "read", "read a lead by an update of: %; content changes nothing, external-id overwrites one that others have changed", "content", "external-id"),
 		flags.Bool(running, "retry-rejected", "send rows again that the service rejected before"),
 		keepRuns,
 		flags.Bool(running, "yes", "do not ask before making leads"),

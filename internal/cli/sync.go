@@ -36,9 +36,10 @@ leadferry sync --sandbox -m leads.yaml changed.csv
 		Flags: slices.Concat(inputFlags(), connectionFlags(), checkpointFlags(), fleetFlags(), sendFlags(), []cli.Flag{
 			flags.Choice(running, "missing", "a row whose lead is not known: %", "report", "create", "ignore"),
 			checkRemoteFlag(),
-			flags.Choice(running, "conflict", "a lead whose status was changed on the service: % (report a conflict, send the file's status, keep the service's); the mapping's conflict: comes first", "report", "file", "service"),
+			flags.Choice(running, "conflict", "a field that was changed on the service: % (report a conflict, send the file's value, keep the service's); the mapping's conflict: comes first", "report", "file", "service"),
 			flags.Choice(running, "reopen", "a row that would reopen a closed lead: send it, or hold it as a conflict: %", "allow", "hold"),
-			pullFlag(),
+			flags.Count(running, "max-clears", 20, "stop before the first if a sync would take its ExternalID from more than `N` leads (0: never)"),
+			pullFlag(), pullContentFlag(),
 		}, outputFlags()),
 		Action: func(c *cli.Context) error {
 			o, err := p.sendOptions(c)
@@ -47,7 +48,11 @@ leadferry sync --sandbox -m leads.yaml changed.csv
 			}
 			o.Missing = importer.Missing(c.String("missing"))
 			o.HoldReopen, o.Conflict = c.String("reopen") == "hold", importer.Rule(c.String("conflict"))
-			if o.Files.Pull = c.String("pull"); o.Files.Pull != "" && o.DryRun {
+			o.MaxClears = c.Int("max-clears")
+			if err = pulls(c, &o); err != nil {
+				return err
+			}
+			if o.Files.Pull != "" && o.DryRun {
 				return exit.Usage("--dry-run writes nothing, so there is no --pull", "leadferry reconcile --pull writes it and changes nothing")
 			}
 			if o.CheckRemote, err = checksRemote(c); err != nil {
@@ -77,7 +82,7 @@ func hintIfMissing(err error, hint func(path string) string) error {
 const checkAll = "all"
 
 func checkRemoteFlag() cli.Flag {
-	return flags.Switch(running, "check-remote", "no lead is read", "read a lead before it is changed (`[=all]`: every lead of the file), and decide by --conflict about a status that is not the one last confirmed")
+	return flags.Switch(running, "check-remote", "no lead is read", "read a lead before it is changed (`[=all]`: every lead of the file), and decide by --conflict about values that are not those last confirmed")
 }
 
 // checksRemote says which leads are read.
@@ -99,10 +104,12 @@ func (p *program) reconcileCommand() *cli.Command {
 	return &cli.Command{
 		Name: "reconcile", Usage: "compare file, checkpoint and service, lead by lead; change nothing", ArgsUsage: "FILE...",
 		Description: `Compares, for each row, the file, what the service last confirmed of its lead, and
-what it holds now, and writes reconciliation.csv: who changed what. A lead is read by
-the service's only read, an update of the ExternalID that it has already: no Status,
-Content or owner is changed, but an ExternalID that was changed elsewhere is written
-again. What was seen is kept beside what was confirmed: a sync treats it by --conflict.
+what it holds now: Status, ExternalID and the content keys that the mapping sends. It
+writes reconciliation.csv: who changed what. A lead is read by an update of no content,
+which changes nothing; where the service refuses that, --read external-id writes the
+ExternalID that was last confirmed again, over one that others have changed. A status
+and an ExternalID that were seen are kept beside what was confirmed: a sync treats them
+by --conflict.
 
 Example, each week, 400 leads of all:
 
@@ -121,7 +128,7 @@ resumable; 4 checkpoint locked, missing or damaged; 5 rows in doubt; 130 interru
 			flags.Time(running, "fresh", 0, "skip leads that were confirmed or read within `DURATION`"),
 			flags.Count(running, "sample", 0, "read only `N` leads picked at random, and estimate the share that differs"),
 			reconciliationFlag(),
-			pullFlag(),
+			pullFlag(), pullContentFlag(),
 		}, outputFlags()),
 		Action: p.reconcile,
 	}
@@ -139,7 +146,10 @@ func (p *program) reconcile(c *cli.Context) error {
 	case o.Reconciling.None && (o.Reconciling.Sample > 0 || o.Reconciling.Fresh > 0):
 		return exit.Usage("--remote none reads no lead, so --sample and --fresh pick none", "leave one of them out")
 	}
-	o.Files.Reconciles, o.Files.Reconciliation, o.Files.Pull = true, c.String("reconciliation"), c.String("pull")
+	o.Files.Reconciles, o.Files.Reconciliation = true, c.String("reconciliation")
+	if err := pulls(c, &o); err != nil {
+		return err
+	}
 	return hintIfMissing(p.send(c, o, importer.Reconcile), unknownLeads)
 }
 
@@ -156,6 +166,19 @@ func readFlags() []cli.Flag {
 // pullFlag says where what the CRM should take over goes.
 func pullFlag() cli.Flag {
 	return flags.Name(files, "pull", "write to `FILE` what the CRM should take over: leads whose status changed on the service, as CSV in the CRM's words")
+}
+
+func pullContentFlag() cli.Flag {
+	return flags.Bool(files, "pull-content", "add to the --pull file the columns whose content changed on the service (people's data)")
+}
+
+// pulls reads what the pull file is to hold.
+func pulls(c *cli.Context, o *importer.Options) error {
+	o.Files.Pull, o.PullContent = c.String("pull"), c.Bool("pull-content")
+	if o.PullContent && o.Files.Pull == "" {
+		return exit.Usage("--pull-content adds columns to the --pull file, and there is none", "name it with --pull FILE")
+	}
+	return nil
 }
 
 func reconciliationFlag() cli.Flag {

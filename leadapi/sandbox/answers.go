@@ -90,16 +90,17 @@ type faulty struct {
 
 // faultAnswers are the faults that are no status, by name.
 var faultAnswers = map[string]func(faulty){
-	"revoke":   func(c faulty) { c.write(c.w) },
-	"drop":     func(faulty) { panic(http.ErrAbortHandler) },
-	"hang":     faulty.hang,
-	"slow":     func(c faulty) { c.s.pause(c.r.Context(), cmp.Or(c.pause, slowness)); c.write(c.w) },
-	"cut-body": faulty.cutBody,
-	"not-json": faulty.notJSON,
-	"no-id":    func(c faulty) { c.edit("") },
-	"other-id": func(c faulty) { c.edit(cmp.Or(c.before, TrunkID)) },
-	"gzip":     faulty.pack,
-	"close":    faulty.closeUnannounced,
+	"revoke":          func(c faulty) { c.write(c.w) },
+	"drop":            func(faulty) { panic(http.ErrAbortHandler) },
+	"hang":            faulty.hang,
+	"slow":            func(c faulty) { c.s.pause(c.r.Context(), cmp.Or(c.pause, slowness)); c.write(c.w) },
+	"cut-body":        faulty.cutBody,
+	"not-json":        faulty.notJSON,
+	"no-id":           func(c faulty) { c.edit("", "leadID", "ID") },
+	"other-id":        func(c faulty) { c.edit(cmp.Or(c.before, TrunkID), "leadID", "ID") },
+	"no-organization": func(c faulty) { c.edit("", "assignedOrganizationID", "assignedLocationName") },
+	"gzip":            faulty.pack,
+	"close":           faulty.closeUnannounced,
 }
 
 // spoil answers as the fault wants it. a is the true answer; it is empty when nothing was applied.
@@ -150,17 +151,17 @@ func (c faulty) notJSON() {
 	c.write(c.w)
 }
 
-// edit puts another lead's ID in place of the true one, or takes it out for "".
-func (c faulty) edit(id string) {
+// edit puts a text in place of these members, or takes them out for "".
+func (c faulty) edit(text string, names ...string) {
 	var body map[string]jsontext.Value
 	_ = json.Unmarshal(c.body, &body)
-	for _, name := range []string{"leadID", "ID"} {
+	for _, name := range names {
 		switch {
 		case body[name] == nil:
-		case id == "":
+		case text == "":
 			delete(body, name)
 		default:
-			body[name], _ = jsontext.AppendQuote(nil, id)
+			body[name], _ = jsontext.AppendQuote(nil, text)
 		}
 	}
 	c.body, _ = json.Marshal(body, json.Deterministic(true))

@@ -26,6 +26,7 @@ updates. A request suffers the first fault of the list that hits it. Not applied
    drop                   the connection is closed without an answer
    hang                   no answer at all, until the client goes
    revoke                 401, and every token issued until now is refused from now on
+   no-match               422, as of a search that finds nothing; hits creates
 Applied and stored, unless the request is refused, are
    STATUS-stored          answered so; 200 to 299 keep the body: 500-stored, 202-stored
    drop-stored, hang-stored
@@ -34,6 +35,7 @@ Applied and stored, unless the request is refused, are
    gzip                   packed unasked
    cut-body, not-json     half a body; a page of HTML
    no-id, other-id        without the lead's ID; with that of another lead, answered before
+   no-organization        without the organization that gets the lead; hits creates
 Settings are
    seed=N                 what chance starts from (0): the same seed hits the same requests
    retry-after=TEXT       how long to wait, in answers that say so (1); none leaves it out`
@@ -112,6 +114,9 @@ func newFault(item string) (*fault, error) {
 	if f.percent > 100 || m[5] == "" && f.every+f.only < 1 {
 		return nil, errors.New("its rate is not from 0% to 100%, or a whole number from 1")
 	}
+	if f.name == "no-match" || f.name == "no-organization" {
+		f.kinds = []string{"create"}
+	}
 	if m[1] != "" {
 		f.kinds = []string{m[1]}
 	}
@@ -135,6 +140,8 @@ func (f *fault) named() error {
 		f.status, f.retry = status, f.retry || status == http.StatusTooManyRequests
 	case f.retry:
 		return errors.New("-retry goes with a status from 200 to 599")
+	case f.name == "no-match" && !f.stored:
+		f.status = http.StatusUnprocessableEntity
 	case f.name == "drop" || f.name == "hang" || f.name == "revoke" && !f.stored:
 	case f.stored || faultAnswers[f.name] == nil:
 		return errors.New("there is no fault of this name")

@@ -170,7 +170,7 @@ func (s *Server) update(c call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	l, err := s.store.change(c.tail, s.now(), func(l *Lead) {
+	l, err := s.store.change(c.tail, func(l *Lead) {
 		if f["Status"] != nil {
 			l.Status = f.text("Status")
 		}
@@ -178,6 +178,9 @@ func (s *Server) update(c call) (answer, error) {
 			l.ExternalID = f.text("ExternalID")
 		}
 		maps.Copy(l.Content, content)
+		if f["Status"] != nil || f["ExternalID"] != nil || len(content) > 0 || s.options.ReadBumps {
+			l.touch(s.now())
+		}
 	})
 	if err != nil {
 		return answer{}, err

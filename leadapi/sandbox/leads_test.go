@@ -205,9 +205,19 @@ func TestUpdateMergesContentAndLeavesTheRest(t *testing.T) {
 		if got := l.Status + ` "` + l.ExternalID + `" ` + string(content.body); got != step.want {
 			t.Errorf("after %s: %s, want %s", step.body, got, step.want)
 		}
-		if l.UpdatedAt <= before {
-			t.Errorf("after %s: UpdatedAt did not move", step.body)
+		if moved := l.UpdatedAt > before; moved != (step.body != `{"Content":{}}`) {
+			t.Errorf("after %s: UpdatedAt moved: %v", step.body, moved)
 		}
+	}
+}
+
+func TestAnEmptyUpdateMovesTheTimeWhereThatIsAsked(t *testing.T) {
+	s := open(t, Options{ReadBumps: true})
+	id := createLead(t, s, `{}`)
+	before := ledger(t, s)[0].UpdatedAt
+	ask(s, "PATCH", "/v3/lead/"+id, `{"Content":{}}`, "Authorization", signIn(s))
+	if l := ledger(t, s)[0]; l.UpdatedAt <= before {
+		t.Error("UpdatedAt did not move")
 	}
 }
 

@@ -31,6 +31,7 @@ type Options struct {
 	Latency   time.Duration // added to every answer
 	Faults    string        // see FaultHelp
 	Directory *Directory    // the brand; nil is a made-up one
+	ReadBumps bool          // an update that changes nothing moves UpdatedAt, too
 
 	now func() time.Time // nil is time.Now
 }

@@ -114,7 +114,7 @@ func (st *store) add(l *Lead) error {
 }
 
 // change applies edit to a lead and returns it as stored; a lead that is not known is refused.
-func (st *store) change(id string, now time.Time, edit func(*Lead)) (l Lead, err error) {
+func (st *store) change(id string, edit func(*Lead)) (l Lead, err error) {
 	err = st.Update(func(tx *bbolt.Tx) error {
 		v := tx.Bucket(leadBucket).Get([]byte(id))
 		if v == nil {
@@ -124,7 +124,6 @@ func (st *store) change(id string, now time.Time, edit func(*Lead)) (l Lead, err
 			return err
 		}
 		edit(&l)
-		l.touch(now)
 		return putLead(tx, &l)
 	})
 	return l, err
