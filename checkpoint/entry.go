@@ -64,7 +64,7 @@ type Entry struct {
 	File         string    // input file of the last send
 	Line         int       // physical line in File, from 1
 	Locator      string    // InDoubt: the locator asked for
-	WantLink     string    // InDoubt, Partial: the external ID to link
+	WantLink     string    // the external ID that it is to have: InDoubt, Partial, while an update asks for it, and while others have given it another
 	RequestID    string    // InDoubt: what the create carried in the header that is named for it, or ""
 	Run          string    // the run that wrote it
 	Updated      time.Time // UTC, to the millisecond; for InDoubt when it was sent

@@ -175,9 +175,13 @@ func (k *KeptKey) Mark(b Book, e *Entry, old *Kept, now time.Time) error {
 	return nil
 }
 
-// marked is k with what a mark says of the update.
+// marked is k with what a mark says of the update, and of what the service was seen to show before it. One that knows of no
+// ExternalID says nothing of it.
 func (k Kept) marked(by *Entry) Kept {
 	k.Unsettled, k.Sought, k.Seen = by.Unsettled, by.Sought, by.Seen
+	if by.ExternalID != "" || by.WantLink != "" {
+		k.ExternalID, k.WantLink = by.ExternalID, by.WantLink
+	}
 	return k
 }
 

@@ -108,6 +108,8 @@ func (it *item) left() *ending {
 // batch is a run of rows in file order; err, if set, says why no more follow.
 type batch struct {
 	items []*item
+	size  int  // bytes of the file
+	early bool // no more rows come for a while
 	err   error
 	made  chan struct{}      // closed when its Records are made
 	bound []*mapping.Binding // to headers that its maker has not met before
@@ -177,7 +179,7 @@ func (r *intake) handOver(ctx context.Context, inOrder <-chan *batch, out chan<-
 		if few != nil {
 			b.items = append(few.items, b.items...)
 		}
-		if few = nil; len(b.items) < batchRows && b.err == nil && r.sharding.Of > 1 {
+		if few = nil; len(b.items) < batchRows && b.err == nil && !b.early && r.sharding.Of > 1 {
 			few = b
 			continue
 		}
@@ -201,51 +203,60 @@ func handed(ctx context.Context, to chan<- *batch, b *batch) bool {
 	}
 }
 
-// read hands on the rows of all inputs, batch by batch, as long as somebody takes them.
+// read hands on the rows of all inputs, batch by batch, as long as somebody takes them; of a stream that pauses what there is.
 func (r *intake) read(ctx context.Context, hand func(*batch) bool) {
 	left := cmp.Or(r.options.Limit, math.MaxInt)
-	for at := 0; at < len(r.options.Inputs) && left > 0; {
-		b := &batch{items: make([]*item, 0, min(batchRows, left))}
-		at = r.fill(ctx, b, at, left)
+	b := &batch{}
+	handOn := func() (taken bool) {
 		left -= len(b.items)
-		last := b.err != nil
+		taken, b = hand(b), &batch{}
+		return taken
+	}
+	for _, in := range r.options.Inputs {
+		in.OnPause(func() {
+			if b.early = true; len(b.items) > 0 && ctx.Err() == nil {
+				handOn()
+			}
+		})
+	}
+	for at := 0; at < len(r.options.Inputs) && left > 0; {
+		var err error
+		at, err = r.fill(ctx, &b, at, &left)
 		if ctx.Err() != nil { // the error may be that of an input which was closed to end the reading
 			return
 		}
-		if (last || len(b.items) > 0) && !hand(b) || last {
+		b.err = err
+		if (err != nil || len(b.items) > 0) && !handOn() || err != nil {
 			return
 		}
 	}
 }
 
-// fill reads the rows of a batch, from the input at a place on, and returns the place at
-// which to go on.
-func (r *intake) fill(ctx context.Context, b *batch, at, left int) int {
-	size := 0
+// fill reads the rows of a batch, from the input at a place on, and returns the place at which to go on. Another batch takes
+// its place while an input pauses.
+func (r *intake) fill(ctx context.Context, b **batch, at int, left *int) (int, error) {
 	for ; at < len(r.options.Inputs); at++ {
 		err := crash.Call(func() error {
-			for len(b.items) < min(batchRows, left) && size < batchBytes {
+			for len((*b).items) < min(batchRows, *left) && (*b).size < batchBytes {
 				it := r.items.get(at)
 				if err := r.options.Inputs[at].Next(&it.row); err != nil {
 					return err
 				}
-				b.items = append(b.items, it)
-				size += it.row.Size
+				(*b).items, (*b).size = append((*b).items, it), (*b).size+it.row.Size
 			}
 			return nil
 		})
 		switch {
 		case err == nil:
-			return at
+			return at, nil
 		case errors.Is(err, io.EOF):
 		case r.keepGoing && ctx.Err() == nil:
 			r.lose(at, err)
 		default:
-			b.err = err
-			return at
+			return at, err
 		}
 	}
-	return at
+	return at, nil
 }
 
 // lose notes that an input could not be read to its end.

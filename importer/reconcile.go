@@ -298,8 +298,8 @@ func wilson(hits, n int) (low, high float64) {
 }
 
 // report puts what was counted into the run's figures.
-func (d *drift) report(s *report.Summary) {
-	rec := &report.Reconciliation{Statuses: report.Transitions(d.statuses), Owners: report.Transitions(d.owners)}
+func (d *drift) report(s *report.Summary, rewrites bool) {
+	rec := &report.Reconciliation{Rewrites: rewrites, Statuses: report.Transitions(d.statuses), Owners: report.Transitions(d.owners)}
 	for v := Same; v < verdictCount; v++ {
 		rec.Verdicts = append(rec.Verdicts, report.VerdictCount{Verdict: v.String(), Leads: d.verdicts[v]})
 	}

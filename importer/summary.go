@@ -75,7 +75,7 @@ func (r *run) soFar() *report.Summary {
 	s.Paused = r.retrier.Breaker.Paused()
 	r.tally.report(s, r.intake.place)
 	if r.drift != nil {
-		r.drift.report(s)
+		r.drift.report(s, r.ReadByExternalID)
 	}
 	return s
 }

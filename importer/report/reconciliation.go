@@ -55,7 +55,15 @@ type Reconciliation struct {
 	Statuses []Transition   `json:"statuses"` // from the file's status to the service's
 	Owners   []Transition   `json:"owners"`   // of leads that moved from one organization to another
 	Sample   *Sample        `json:"sample,omitempty"`
+	Rewrites bool           `json:"-"` // leads were read by an update of their ExternalID
 	Path     string         `json:"-"` // of the file
+}
+
+func (r *Reconciliation) changedNothing() string {
+	if r.Rewrites {
+		return "No Status, Content or owner was changed; the ExternalID that was last confirmed was written again."
+	}
+	return "Nothing was changed on the service."
 }
 
 // absent is how many known leads no row names.

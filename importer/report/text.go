@@ -102,7 +102,7 @@ func (s *Summary) traffic() string {
 	case s.DryRun:
 		return fmt.Sprintf("Nothing was sent: this was a dry run. It took %s", took)
 	case s.Reconciliation != nil:
-		return fmt.Sprintf("No Status, Content or owner was changed. Leads were read in %s: %s", took, english.Plural(s.Requests.Update, "request", ""))
+		return fmt.Sprintf("%s Leads were read in %s: %s", s.Reconciliation.changedNothing(), took, english.Plural(s.Requests.Update, "request", ""))
 	case s.Requests.Create+s.Requests.Update == 0:
 		return fmt.Sprintf("Nothing was sent to the service. The run took %s", took)
 	}

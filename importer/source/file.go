@@ -85,6 +85,7 @@ type File struct {
 
 	disk    *os.File    // nil for standard input
 	stat    os.FileInfo // as it was when opened
+	stream  *Stream     // or nil
 	meter   *meter
 	closers []io.Closer // what else was opened for a packed file or a workbook
 }
@@ -120,11 +121,29 @@ func (f *File) Next(r *Row) error {
 func (f *File) ReadAhead(n int) int {
 	for len(f.ahead) < n && f.over == nil {
 		var row Row // keeps its cells
-		if f.over = f.next(&row); f.over == nil {
+		if err := f.next(&row); err == nil {
 			f.ahead = append(f.ahead, row)
+		} else if errors.Is(err, rows.ErrPause) {
+			break
+		} else {
+			f.over = err
 		}
 	}
 	return len(f.ahead)
+}
+
+// LookAhead is ReadAhead up to a pause of a stream of JSON objects, each on a line, of which one was read before.
+func (f *File) LookAhead(n int) int {
+	f.stream.look(f.found.Lined && len(f.ahead) > 0)
+	defer f.stream.look(false)
+	return f.ReadAhead(n)
+}
+
+// OnPause has f called by Next while a stream pauses, as often as it does so for a fifth of a second.
+func (f *File) OnPause(paused func()) {
+	if f.stream != nil {
+		f.stream.paused = paused
+	}
 }
 
 // Ahead are the rows that ReadAhead has read and Next has not given yet.
@@ -147,7 +166,10 @@ func (f *File) next(r *Row) error {
 		return io.EOF
 	}
 	lost, known := errors.AsType[*LostError](err)
-	if !known {
+	switch {
+	case errors.Is(err, rows.ErrPause):
+		return err
+	case !known:
 		lost = &LostError{Line: f.window.Number, Text: "the file cannot be read any further: " + rows.Reason(err), Hint: hintOf(err), Err: err}
 	}
 	lost.File = f.info.Path
@@ -218,7 +240,7 @@ func (m *meter) Read(p []byte) (int, error) {
 	n, err := m.in.Read(p)
 	m.bytes += int64(n)
 	m.hash.Write(p[:n])
-	if err != nil && !errors.Is(err, io.EOF) {
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, rows.ErrPause) {
 		m.fault = err
 	}
 	return n, err

@@ -84,6 +84,9 @@ func (f *File) find(o Options) error {
 		case o.Format == "":
 			return &OpenError{Text: "the format of standard input is not known", Hint: "name it with --format csv, tsv, jsonl or xlsx"}
 		}
+		if f.stream, _ = o.Stdin.(*Stream); f.stream != nil && o.Format == JSONL {
+			f.stream.least = 1
+		}
 		f.meter = newMeter(o.Stdin)
 		return nil
 	}
@@ -125,7 +128,9 @@ func (f *File) open(o Options) error {
 	default:
 		return &OpenError{Text: fmt.Sprintf("the format %q is not known", string(o.Format)), Hint: "csv, tsv, jsonl and xlsx can be read"}
 	}
+	f.stream.look(true)
 	in, head, err := sniff(f.meter)
+	f.stream.look(false)
 	if err != nil {
 		return err
 	}
@@ -147,7 +152,11 @@ func (f *File) open(o Options) error {
 	if err != nil {
 		return err
 	}
+	f.stream.look(true)
 	f.window, err = lines.Decode(in, o, &f.found)
+	if f.stream.look(false); err == nil && f.found.Encoding == "utf-8" && len(f.closers) == 0 { // decoders take a pause for an end
+		f.window.Look = f.stream.look
+	}
 	switch {
 	case f.format == XLSX && (err != nil || !delimited.BeginsRejects(f.window)):
 		return xlsx.NoWorkbook()

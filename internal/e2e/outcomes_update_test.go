@@ -117,14 +117,14 @@ func (row *updateRow) trySync(t *testing.T, applied bool) {
 	t.Parallel()
 	w := newRawTrial(t, row.script(applied))
 	w.known()
-	code, out := w.run(append([]string{"sync", "-m", "crm.yaml", "crm.csv", "--out", "run", "-c", "1", "--timeout", "20s", "--max-wait", "20s", "--log-level", "debug"}, row.args...)...)
+	code, out := w.run(append([]string{"sync", "-m", "crm.yaml", "crm.csv", "--conflict", "file", "--out", "run", "-c", "1", "--timeout", "20s", "--max-wait", "20s", "--log-level", "debug"}, row.args...)...)
 	row.judge(w, row.want.outcome, "updated", code, out)
 	if t.Failed() || applied != row.both {
 		return
 	}
 	w.peer.heal()
 	before := w.peer.patched("")
-	w.run("sync", "-m", "crm.yaml", "crm.csv", "--out", "again", "-c", "1")
+	w.run("sync", "-m", "crm.yaml", "crm.csv", "--conflict", "file", "--out", "again", "-c", "1")
 	next, sends := row.want.outcome, 0
 	switch next {
 	case "updated":
@@ -257,7 +257,7 @@ func TestARowBehindAnUnsettledUpdateWaits(t *testing.T) {
 		lines := strings.SplitAfter(w.read("crm.csv"), "\n")
 		later := strings.Replace(lines[2], "contacted", "inProgress", 1)
 		w.write("crm.csv", strings.Join(slices.Insert(lines, 3, later), ""))
-		w.must(1, "sync", "-m", "crm.yaml", "crm.csv", "--out", "run", "-c", "1", "--timeout", "1500ms", "--retries", "0")
+		w.must(1, "sync", "-m", "crm.yaml", "crm.csv", "--conflict", "file", "--out", "run", "-c", "1", "--timeout", "1500ms", "--retries", "0")
 		byRow := map[string]string{}
 		for _, r := range w.results("run/results.csv") {
 			byRow[r["row"]] = r["outcome"]

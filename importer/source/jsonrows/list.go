@@ -65,6 +65,7 @@ func Open(in *lines.Window, o rows.Options, found *rows.Found) (rows.Reader, err
 	case o.List != "":
 		return nil, &rows.OpenError{Text: fmt.Sprintf("has no list %q: it holds one object a line", o.List), Hint: "leave --list, and source.list of the mapping, out"}
 	}
+	found.Lined = true
 	return &lineReader{in: in, objects: newObjects("line", o, found)}, nil
 }
 

@@ -23,10 +23,11 @@ var ErrTooLong = errors.New("record too long")
 // Window shows the text of a file from the start of the present record on. It grows to twice what a record may have
 // at most, or a block, and no further.
 type Window struct {
-	Limit  int   // bytes a record, without cells in quotes
-	Max    int   // bytes a record at most
-	Number int   // physical line on which the window starts, from 1
-	Offset int64 // place in the text at which it starts
+	Limit  int           // bytes a record, without cells in quotes
+	Max    int           // bytes a record at most
+	Number int           // physical line on which the window starts, from 1
+	Offset int64         // place in the text at which it starts
+	Look   func(on bool) // looking ahead ends with a pause of what is read
 
 	in         io.Reader
 	buf        []byte
@@ -45,7 +46,7 @@ const (
 
 // New shows a text in UTF-8 whose records have at most so many bytes.
 func New(in io.Reader, limit int) *Window {
-	return &Window{in: in, buf: make([]byte, block), Limit: limit, Max: limit, Number: 1, charset: charset{label: utf8Label}}
+	return &Window{in: in, buf: make([]byte, block), Limit: limit, Max: limit, Number: 1, Look: func(bool) {}, charset: charset{label: utf8Label}}
 }
 
 // Widen makes room for records with long cells in quotes, once it is known what the file holds.
@@ -83,7 +84,9 @@ func (w *Window) More() error {
 			w.end--
 		}
 	}
-	w.err = err
+	if !errors.Is(err, rows.ErrPause) {
+		w.err = err
+	}
 	return err
 }
 
@@ -105,7 +108,9 @@ func (w *Window) Line(from int) ([]byte, error) {
 		case w.err != nil:
 			return nil, w.err
 		}
-		_ = w.More() // which is looked at after what there is
+		if err := w.More(); errors.Is(err, rows.ErrPause) && stop == from { // else it is looked at after what there is
+			return nil, err
+		}
 		seen = stop
 	}
 }
@@ -154,8 +159,9 @@ func (w *Window) PassLine() (quotes bool) {
 // Peek gives the first n bytes of the window, or what there is before the reading ends; whole says that nothing
 // follows them.
 func (w *Window) Peek(n int) (text []byte, whole bool) {
-	for len(w.Text()) <= n && w.err == nil {
-		_ = w.More() // which w.err says, too
+	w.Look(true)
+	defer w.Look(false)
+	for len(w.Text()) <= n && w.More() == nil {
 	}
 	return w.Bytes(n), len(w.Text()) <= n && errors.Is(w.err, io.EOF)
 }

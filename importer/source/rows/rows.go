@@ -30,6 +30,9 @@ const (
 // MaxColumns is how many columns a row may have: as many as in Excel.
 const MaxColumns = 16384
 
+// ErrPause says to what looks ahead of the rows that nothing more comes for now; it may come later.
+var ErrPause = errors.New("nothing more for now")
+
 // Options say how to read a file; the zero value detects what it can.
 type Options struct {
 	// Format is found by the name's ending when empty (.csv, .tsv, .tab, .json, .jsonl, .ndjson, .xlsx, .xlsm,
@@ -172,6 +175,7 @@ func TooLong(limit int) *Problem {
 type Found struct {
 	Header    *Header  // of all rows; JSON: empty and open, as each row brings its own
 	Delimiter rune     // between the cells of a line; 0: there is none
+	Lined     bool     // JSON objects, one a line
 	Encoding  string   // label of the text's encoding, as "utf-8"; "" for a workbook
 	Other     bool     // an encoding other than UTF-8 was named, whatever a byte order mark said
 	Blank     int      // rows without any data that were passed over; they have no number

@@ -32,7 +32,7 @@ type Files struct {
 	Names   []string // paths, or "-"
 	options source.Options
 	files   []*source.File
-	stdin   *io.PipeReader // nil: not read
+	stdin   *source.Stream // nil: not read
 }
 
 // LetGo ends the reading of standard input, which may never end by itself.
@@ -40,17 +40,6 @@ func (in *Files) LetGo() {
 	if in.stdin != nil {
 		in.stdin.Close()
 	}
-}
-
-// detached is what comes from in. Its reader can be closed while it waits, which a terminal
-// or a pipe cannot: the goroutine that reads these ends with the process.
-func detached(in io.Reader) *io.PipeReader {
-	r, w := io.Pipe()
-	go func() {
-		_, err := io.Copy(w, in)
-		w.CloseWithError(err)
-	}()
-	return r
 }
 
 // Close lets go of all of them.
@@ -93,7 +82,7 @@ func Open(c *cli.Context, from From, o *importer.Options) (*Files, error) {
 	in.options.Paths = o.Mapping.Paths()
 	in.options.Proven = slices.Contains([]string{"import", "sync"}, c.Command.Name) // what they send stays
 	if slices.Contains(in.Names, "-") {
-		in.stdin = detached(from.Stdin)
+		in.stdin = source.NewStream(from.Stdin)
 		in.options.Stdin = in.stdin
 	}
 	if err := in.openAll(); err != nil {

@@ -1,0 +1,215 @@
+package importer
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"leadferry/checkpoint"
+	"leadferry/mapping"
+)
+
+// typed changes what a lead holds as a person does in the console.
+func (s *remote) typed(id, field, value string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch l := s.leads[id]; field {
+	case "Status":
+		l.Status = value
+	case "ExternalID":
+		l.ExternalID = value
+	default:
+		l.Content[field] = jsontext.Value(value)
+	}
+}
+
+// Who has changed which field is told by all of them, and a reconciliation changes none.
+func TestVerdictsOfFields(t *testing.T) {
+	keeps := ruledPair(t, `external_id: "{ext}"`, `external_id: {from: "{ext}", empty: keep}`)
+	for name, test := range map[string]struct {
+		row                     string
+		field, value            string
+		verdict, by, keys, text string
+	}{
+		"nothing":                  {"a,,x-a,open,Ann,1", "Status", "open", "same", "", "", ""},
+		"ExternalID, console":      {"a,,x-a,open,Ann,1", "ExternalID", "y", "service_ahead", "service", "", "its ExternalID was changed"},
+		"ExternalID, cleared":      {"a,,x-a,open,Ann,1", "ExternalID", "", "service_ahead", "service", "", "its ExternalID was changed"},
+		"ExternalID, file":         {"a,,z,open,Ann,1", "Status", "open", "file_ahead", "file", "", "not the one that is linked"},
+		"ExternalID, both":         {"a,,z,open,Ann,1", "ExternalID", "y", "both_changed", "both", "", "its ExternalID was changed"},
+		"ExternalID, both alike":   {"a,,y,open,Ann,1", "ExternalID", "y", "same", "", "", ""},
+		"ExternalID, no cell":      {"a,,,open,Ann,1", "ExternalID", "y", "same", "", "", "unchanged"},
+		"content, console":         {"a,,x-a,open,Ann,1", "name", `"Anna"`, "service_ahead", "service", "name", "its content was changed on the service: name"},
+		"content, file":            {"a,,x-a,open,Ann,2", "Status", "open", "file_ahead", "file", "phone", ""},
+		"content, both":            {"a,,x-a,open,Ann,2", "phone", `"3"`, "both_changed", "both", "phone", "its content was changed on the service: phone"},
+		"content, both alike":      {"a,,x-a,open,Ann,2", "phone", `"2"`, "same", "", "", ""},
+		"content, one each":        {"a,,x-a,open,Ann,2", "name", `"Anna"`, "both_changed", "both", "name, phone", "name"},
+		"content that is not sent": {"a,,x-a,open,Ann,1", "age", `7`, "same", "", "", ""},
+		"content, no cell":         {"a,,x-a,open,Ann,", "phone", `"9"`, "same", "", "", ""},
+		"content, of another kind": {"a,,x-a,open,Ann,1", "phone", `1`, "service_ahead", "service", "phone", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			paired(t, func(t *testing.T, p *pair) {
+				p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
+				a := p.known("a").LeadID
+				p.service.typed(a, test.field, test.value)
+				before := p.service.lead(a)
+				r := p.run("reconcile", Options{Task: Task{Mapping: keeps}}, test.row)
+				f := &r.lines[0].r.found
+				if f.verdict.String() != test.verdict || f.changedBy != test.by || f.keys != test.keys || !strings.Contains(r.text("a"), test.text) {
+					t.Errorf("%v by %q, keys %q: %s", f.verdict, f.changedBy, f.keys, r.text("a"))
+				}
+				if after := p.service.lead(a); fmt.Sprint(after) != fmt.Sprint(before) {
+					t.Errorf("the lead was %v, is %v", before, after)
+				}
+			})
+		})
+	}
+}
+
+// ruledPair is the mapping of pairs with rules by field.
+func ruledPair(t *testing.T, edits ...string) *mapping.Mapping {
+	m, err := mapping.Parse("m", []byte(strings.NewReplacer(edits...).Replace(pairMapping)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// What becomes of a field that others have changed is its own rule's business, then that of --conflict; the other fields go.
+func TestRulesOfFields(t *testing.T) {
+	ruled := ruledPair(t, `external_id: "{ext}"`, `external_id: {from: "{ext}", conflict: service}`, `phone: "{phone}"`, `phone: {from: "{phone}", conflict: service}`)
+	for name, test := range map[string]struct {
+		rules        *mapping.Mapping
+		o            Planning
+		field, value string
+		row          string
+		outcome      string
+		sent         string // "-": nothing but reads
+	}{
+		"reported":                  {nil, Planning{CheckRemote: ReadChanged}, "name", `"Anna"`, "a,,x-a,open,Annie,1", "conflict 1", "-"},
+		"only what the row changes": {nil, Planning{CheckRemote: ReadChanged}, "name", `"Anna"`, "a,,x-a,open,Ann,2", "updated 1", `{"Content":{"phone":"2"}}`},
+		"all is looked at":          {nil, Planning{CheckRemote: ReadAll}, "name", `"Anna"`, "a,,x-a,open,Ann,1", "conflict 1", "-"},
+		"by the file":               {nil, Planning{CheckRemote: ReadAll, Conflict: RuleFile}, "name", `"Anna"`, "a,,x-a,open,Ann,1", "updated 1", `{"Content":{"name":"Ann"}}`},
+		"by the service":            {nil, Planning{CheckRemote: ReadAll, Conflict: RuleService}, "name", `"Anna"`, "a,,x-a,open,Ann,1", "unchanged 1", "-"},
+		"the rest goes":             {nil, Planning{CheckRemote: ReadChanged, Conflict: RuleService}, "name", `"Anna"`, "a,,x-a,open,Annie,2", "updated 1", `{"Content":{"phone":"2"}}`},
+		"a key's own rule":          {ruled, Planning{}, "phone", `"9"`, "a,,x-a,contacted,Ann,2", "updated 1", `{"Status":"contacted"}`},
+		"an ExternalID, reported":   {nil, Planning{}, "ExternalID", "y", "a,,z,open,Ann,1", "conflict 1", "-"},
+		"an ExternalID, by file":    {nil, Planning{Conflict: RuleFile}, "ExternalID", "y", "a,,z,open,Ann,1", "updated 1", `{"ExternalID":"z"}`},
+		"an ExternalID, kept":       {ruled, Planning{}, "ExternalID", "y", "a,,z,contacted,Ann,1", "updated 1", `{"Status":"contacted"}`},
+		"an ExternalID, unmoved":    {nil, Planning{}, "Status", "open", "a,,z,open,Ann,1", "updated 1", `{"ExternalID":"z"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			paired(t, func(t *testing.T, p *pair) {
+				p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
+				a := p.known("a").LeadID
+				p.service.typed(a, test.field, test.value)
+				p.service.sent()
+				p.must(test.outcome, p.run("sync", Options{Task: Task{Mapping: test.rules}, Planning: test.o}, test.row))
+				var sent []string
+				for line := range strings.Lines(p.service.sent()) {
+					if !strings.HasSuffix(line, " read\n") {
+						sent = append(sent, strings.TrimSuffix(strings.TrimPrefix(line, a+" "), "\n"))
+					}
+				}
+				if got := cmp.Or(strings.Join(sent, "\n"), "-"); got != test.sent {
+					t.Errorf("sent %s, want %s", got, test.sent)
+				}
+				// What was decided stands: the same run again sends nothing.
+				p.run("sync", Options{Task: Task{Mapping: test.rules}, Planning: test.o}, test.row)
+				if again := strings.ReplaceAll(p.service.sent(), a+" read\n", ""); again != "" {
+					t.Errorf("and once more %s", again)
+				}
+			})
+		})
+	}
+}
+
+// An ExternalID that others changed is remembered by every run: the row finds its lead by both, and nothing writes over it.
+func TestAnExternalIDOfTheConsoleStands(t *testing.T) {
+	paired(t, func(t *testing.T, p *pair) {
+		p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
+		a := p.known("a").LeadID
+		p.service.typed(a, "ExternalID", "console")
+		p.run("reconcile", Options{}, "a,,x-a,open,Ann,1")
+		if e := p.known("a"); e.ExternalID != "console" || e.WantLink != "x-a" || e.State != checkpoint.Created {
+			t.Errorf("%+v", e)
+		}
+		p.service.sent()
+		p.must("conflict 1", p.run("sync", Options{}, "a,,x-a,open,Ann,1"))
+		p.must("conflict 1", p.run("import", Options{}, "b,,console,open,Bob,1"))
+		p.must("conflict 1", p.run("import", Options{}, "b,,x-a,open,Bob,1"))
+		p.must("unchanged 1", p.run("sync", Options{Planning: Planning{Conflict: RuleService}}, "a,,x-a,open,Ann,1"))
+		if sent := strings.ReplaceAll(p.service.sent(), a+" read\n", ""); sent != "" || p.service.lead(a).ExternalID != "console" {
+			t.Errorf("sent %s", sent)
+		}
+		p.must("unchanged 1", p.run("sync", Options{}, "a,,console,open,Ann,1")) // the file takes it over
+		if e := p.known("a"); e.ExternalID != "console" || e.WantLink != "" {
+			t.Errorf("%+v", e)
+		}
+		p.must("created 1", p.run("import", Options{}, "b,,x-a,open,Bob,1")) // it is nobody's now
+		if got := p.service.lead(p.known("b").LeadID).ExternalID; got != "x-a" {
+			t.Errorf("b is linked to %q", got)
+		}
+	})
+}
+
+// Empty cells take ExternalIDs away where the mapping says so, and so many at once look like an export without that column.
+func TestClearing(t *testing.T) {
+	clears := ruledPair(t, `external_id: "{ext}"`, `external_id: {from: "{ext}", empty: clear}`)
+	paired(t, func(t *testing.T, p *pair) {
+		var made, empty []string
+		for i := range 5 {
+			made = append(made, fmt.Sprintf("k%d,,x-%d,open,Ann,%d", i, i, i))
+			empty = append(empty, fmt.Sprintf("k%d,,,contacted,Ann,%d", i, i))
+		}
+		o := Options{Task: Task{Mapping: clears}, Planning: Planning{MaxClears: 4}}
+		p.must("created 5", p.run("import", o, made...))
+		p.service.sent()
+		r := p.run("sync", o, empty...)
+		if r.stopped == nil || r.stopped.Code != CodeStopped || strings.Contains(p.service.sent(), "ExternalID") {
+			t.Errorf("%v, stopped by %v", r.outcomes(), r.stopped)
+		}
+		p.must("updated 4", p.run("sync", o, empty[:4]...))
+		for i := range 4 {
+			e := p.known(fmt.Sprint("k", i))
+			if l := p.service.lead(e.LeadID); l.ExternalID != "" || e.ExternalID != "" || e.WantLink != "" || l.Status != "contacted" {
+				t.Errorf("%+v, %+v", l, e)
+			}
+		}
+		p.must("updated 1", p.run("sync", o, empty[4:]...))
+		p.service.sent()
+		p.must("unchanged 5", p.run("sync", o, empty...))
+		p.sends()
+	})
+}
+
+// A service that does not take an update of no content is told once, and the run stops.
+func TestReadsThatAreRefused(t *testing.T) {
+	paired(t, func(t *testing.T, p *pair) {
+		p.must("created 2", p.run("import", Options{}, "a,,x-a,open,Ann,1", "b,,x-b,open,Bob,1"))
+		p.service.fate = func(string, string) string { return "400" }
+		r := p.run("reconcile", Options{Sending: Sending{Concurrency: 1}}, "a,,x-a,open,Ann,1", "b,,x-b,open,Bob,1")
+		if r.stopped == nil || r.stopped.Code != CodeStopped || !strings.Contains(r.stopped.Hint, "--read external-id") {
+			t.Errorf("%v, stopped by %v", r.outcomes(), r.stopped)
+		}
+		p.service.fate = nil
+		p.compares(Options{Planning: Planning{ReadByExternalID: true}}, "same 2", "a,,x-a,open,Ann,1", "b,,x-b,open,Bob,1")
+	})
+}
+
+// What a create's and a read's answer say of a lead is counted.
+func TestWhatAnswersSayOfLeads(t *testing.T) {
+	paired(t, func(t *testing.T, p *pair) {
+		p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
+		a := p.known("a").LeadID
+		p.service.leads[a].ReadOnly, p.service.leads[a].TestLead = true, true
+		r := p.run("reconcile", Options{}, "a,,x-a,open,Ann,1")
+		notes := strings.Join(r.tally.notes(), "\n")
+		if s := &r.tally.strays; s.readOnly != 1 || s.test != 1 || !strings.Contains(notes, "read-only: 1.") || !strings.Contains(notes, "test leads: 1.") {
+			t.Errorf("%+v\n%s", s, notes)
+		}
+	})
+}
