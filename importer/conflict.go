@@ -508,3 +508,11 @@ func (b *leadBefore) sight(lead *leadapi.Lead) checkpoint.Sight {
 	}
 	return seen
 }
+
+// keysOf are the names of content that others have changed.
+func keysOf(rec *mapping.Record, changed []ahead) (names []string) {
+	for _, a := range changed {
+		names = append(names, rec.Content[a.field].Name)
+	}
+	return names
+}

@@ -16,6 +16,10 @@ import (
 func (s *remote) typed(id, field, value string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.change(id, field, value)
+}
+
+func (s *remote) change(id, field, value string) {
 	switch l := s.leads[id]; field {
 	case "Status":
 		l.Status = value

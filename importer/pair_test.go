@@ -27,9 +27,10 @@ type remote struct {
 	mu       sync.Mutex
 	delay    time.Duration
 	leads    map[string]*leadapi.Lead
-	answered map[string]leadapi.Lead // as the last answer that arrived showed it
-	checked  map[string]string       // status that an answer without news showed since
-	madeFor  map[string]string       // lead → key of the row that it was made of
+	answered map[string]leadapi.Lead   // as the last answer that arrived showed it
+	checked  map[string]leadapi.Lead   // as an answer without news showed it since
+	ever     map[string][]leadapi.Lead // as each answer showed it, whether or not it arrived
+	madeFor  map[string]string         // lead → key of the row that it was made of
 	patches  []patch
 	creates  int
 	inFlight map[string]int
@@ -44,7 +45,7 @@ type patch struct{ id, body string }
 
 func newRemote() *remote {
 	return &remote{
-		delay: 10 * time.Millisecond, leads: map[string]*leadapi.Lead{}, answered: map[string]leadapi.Lead{}, checked: map[string]string{}, madeFor: map[string]string{}, inFlight: map[string]int{},
+		delay: 10 * time.Millisecond, leads: map[string]*leadapi.Lead{}, answered: map[string]leadapi.Lead{}, checked: map[string]leadapi.Lead{}, ever: map[string][]leadapi.Lead{}, madeFor: map[string]string{}, inFlight: map[string]int{},
 	}
 }
 
@@ -81,6 +82,9 @@ func (s *remote) serve(op, id string, news func() bool, apply func() *leadapi.Le
 	lead := *apply()
 	lead.HasExternal = true
 	lead.Content = maps.Clone(lead.Content)
+	shown := lead
+	shown.Content = maps.Clone(lead.Content)
+	s.ever[lead.ID] = append(s.ever[lead.ID], shown)
 	if s.dead || fate == "lost" {
 		return leadapi.Lead{}, silence(op)
 	}
@@ -93,7 +97,7 @@ func (s *remote) serve(op, id string, news func() bool, apply func() *leadapi.Le
 		s.answered[lead.ID] = lead
 		delete(s.checked, lead.ID)
 	default:
-		s.checked[lead.ID] = lead.Status
+		s.checked[lead.ID] = lead
 	}
 	switch fate {
 	case "other-id":

@@ -13,6 +13,7 @@ import (
 	"leadferry/checkpoint"
 	"leadferry/importer/delivery"
 	"leadferry/internal/failpoint"
+	"leadferry/internal/spelling"
 	"leadferry/leadapi"
 )
 
@@ -45,11 +46,13 @@ func (c *carrier) sendUpdate(ctx context.Context, j *job) (left Changes) {
 	if j.outcome != Updated || c.phases.taking.Err() != nil {
 		return left
 	}
-	seen := sightingOf(lead)
-	seen.content = nil
-	left = c.conflicts.weighFields(&j.it.rec, nil, &j.leadBefore, seen, Changes{}, false, nil).send
-	left.Status = left.Status && !c.conflicts.reopens(lead.Status, j.it.rec.Status)
-	return left
+	w := c.conflicts.weighFields(&j.it.rec, j.it.sums, &j.leadBefore, sightingOf(lead), Changes{}, true, c.ledger.Digests())
+	if names := keysOf(&j.it.rec, w.ahead); names != nil { // it is told alone: it counts where leads are read
+		j.say(contentMoved + ": " + spelling.List(names, mostListed, nil))
+	}
+	w.send.Fields, w.send.Kept = nil, nil
+	w.send.Status = w.send.Status && !c.conflicts.reopens(lead.Status, j.it.rec.Status)
+	return w.send
 }
 
 // mark makes it durable that an update of the lead is about to be sent. A lead that only
@@ -231,7 +234,7 @@ func (c *carrier) updated(j *job, lead *leadapi.Lead) {
 func (c *carrier) see(j *job, lead *leadapi.Lead) {
 	entry, before := &j.entry, &j.leadBefore
 	d := decide(j.it.rec.Status, before.status(), lead.Status, c.conflicts.forStatus(lead.Status))
-	elsewhere := !j.step.Send.Status && before.Unsettled == "" && d.byService
+	elsewhere := !j.step.Send.Status && d.byService
 	if lead.Status != "" { // what was seen before may be another one
 		j.step.kept = elsewhere && d.then == keeps
 	}
