@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -27,14 +28,14 @@ lead:
     pull: {inProgress: Busy}
   content: {name: "{name}"}
 `
-	consoleMapping = "version: 1\nkey: '{lead}'\nlead_id: '{lead}'\nlead: {status: '{status}'}\n"
+	consoleMapping = "version: 1\nkey: '{lead}'\nlead_id: '{lead}'\nlead: {status: '{status}', external_id: {from: '{external}', empty: keep}, content: {name: '{name}'}}\n"
 )
 
 // TestReconcileByTheLedger: whatever the CRM and people in the console made of leads, and where
-// ever a run was killed, a reconciliation changes no Status, Content or owner of any, as the
-// service itself holds them. After a sync that keeps the service's statuses, and once the CRM has
-// taken over the pull file, both sides are equal, and the same reconciliation finds every row the
-// same.
+// ever a run was killed, a reconciliation changes nothing of any but times, as the service itself
+// holds them. After a sync that keeps the service's values, and once the CRM has taken over the pull
+// file, both sides are equal, and the same reconciliation finds every row the same. An ExternalID of
+// the console stands until the file's word counts.
 func TestReconcileByTheLedger(t *testing.T) {
 	t.Parallel()
 	for seed := range *histories {
@@ -86,20 +87,35 @@ func tellHistory(t *testing.T, random *rand.Rand) {
 		if after := w.held(); after != before {
 			t.Fatalf("a reconciliation changed leads from\n%sto\n%s", before, after)
 		}
-		w.must(0, "sync", "-m", "crm.yaml", "crm.csv", "--out", "none", "--conflict", "service", "--check-remote=all", "--pull", "pull.csv")
+		w.must(0, "sync", "-m", "crm.yaml", "crm.csv", "--out", "none", "--conflict", "service", "--check-remote=all", "--pull", "pull.csv", "--pull-content")
 		for _, line := range w.table(w.text("pull.csv")) {
 			var i int
 			fmt.Sscanf(line["external_id"], "L%d", &i)
-			stages[i] = line["status"]
+			stages[i], names[i] = cmp.Or(line["status"], stages[i]), cmp.Or(line["name"], names[i])
 		}
 		export()
 		w.must(0, "reconcile", "-m", "crm.yaml", "crm.csv", "--out", "none", "--summary", "s.json")
 		if s := w.summary("s.json"); s.Reconciliation.Verdicts[0].Leads != len(stages) {
 			t.Fatalf("verdicts %+v", s.Reconciliation.Verdicts)
 		}
-		w.agreesWith(stages)
+		w.agreesWith(stages, names)
 		w.must(0, "sync", "-m", "crm.yaml", "crm.csv", "--out", "none")
 	}
+	w.write("console.csv", "lead,status,external,name\n"+w.exported("")[0]["lead_id"]+",,typed,\n")
+	w.must(0, "sync", "-m", "console.yaml", "console.csv", "--out", "none", "--checkpoint", "console.db", "--conflict", "file")
+	before := w.held()
+	w.must(1, "reconcile", "-m", "crm.yaml", "crm.csv", "--out", "none", "--reconciliation", "r.csv")
+	for _, line := range w.table(w.text("r.csv")) {
+		if moved := line["changed_by"] == "service"; moved != (line["external_id_service"] == "typed") || line["external_id"] != line["key"] || w.held() != before {
+			t.Fatalf("%v\n%s", line, w.held())
+		}
+	}
+	w.must(1, "sync", "-m", "crm.yaml", "crm.csv", "--out", "none")
+	if w.held() != before {
+		t.Fatal(w.held())
+	}
+	w.must(0, "sync", "-m", "crm.yaml", "crm.csv", "--out", "none", "--conflict", "file")
+	w.agreesWith(stages, names)
 }
 
 // console changes statuses as people do, by a checkpoint of its own.
@@ -108,10 +124,10 @@ func (w *world) console(random *rand.Rand) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	text := "lead,status\n"
+	text := "lead,status,external,name\n"
 	for _, l := range leads {
 		if random.IntN(2) == 0 {
-			text += l.ID + "," + stageStatus[crmStages[random.IntN(4)]] + "\n"
+			text += l.ID + "," + stageStatus[crmStages[random.IntN(4)]] + ",," + []string{"", "Zoe", "Kim"}[random.IntN(3)] + "\n"
 		}
 	}
 	w.write("console.csv", text)
@@ -126,7 +142,7 @@ func (w *world) held() string {
 	}
 	var b strings.Builder
 	for _, l := range leads {
-		fmt.Fprintln(&b, l.ID, l.Status, l.Content, l.OwnerID)
+		fmt.Fprintln(&b, l.ID, l.Status, l.ExternalID, l.Content, l.OwnerID)
 	}
 	return b.String()
 }
@@ -153,17 +169,16 @@ func (w *world) killOnceIn(command string) {
 	<-ended
 }
 
-// agreesWith fails unless each lead has the status of its row.
-func (w *world) agreesWith(stages []string) {
+// agreesWith fails unless each lead has the status and the name of its row, whose key is its ExternalID.
+func (w *world) agreesWith(stages, names []string) {
 	leads, err := w.service.Leads()
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	for _, l := range leads {
-		var i int
-		fmt.Sscanf(l.ExternalID, "L%d", &i)
-		if l.Status != stageStatus[stages[i]] {
-			w.t.Errorf("%s is %s, its row %s", l.ExternalID, l.Status, stages[i])
+		i := -1
+		if fmt.Sscanf(l.ExternalID, "L%d", &i); i < 0 || l.Status != stageStatus[stages[i]] || l.Content["name"] != names[i] {
+			w.t.Errorf("%s is %s, %v, its row %s, %s", l.ExternalID, l.Status, l.Content["name"], stages, names)
 		}
 	}
 }
@@ -176,7 +191,7 @@ func TestAPullFileThatLacksLeadsIsTold(t *testing.T) {
 	w.write("console.yaml", consoleMapping)
 	w.write("crm.csv", "id,stage,name\nL1,New,Ann\n")
 	w.must(0, "import", "-m", "crm.yaml", "crm.csv", "--out", "none")
-	w.write("console.csv", "lead,status\n"+w.exported("")[0]["lead_id"]+",onHold\n")
+	w.write("console.csv", "lead,status,external,name\n"+w.exported("")[0]["lead_id"]+",onHold,,\n")
 	w.must(0, "sync", "-m", "console.yaml", "console.csv", "--out", "none", "--checkpoint", "console.db")
 	out := w.must(1, "sync", "-m", "crm.yaml", "crm.csv", "--out", "none", "--conflict", "service", "--check-remote=all", "--pull", "pull.csv", "--log-format", "json")
 	for _, want := range []string{"no row needs attention, but the pull file lacks leads", "Name words of the CRM", `"reason":"the pull file lacks 1 lead, for want of a word for its status"`} {
