@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"pgregory.net/rapid"
 
 	"leadferry/checkpoint"
@@ -200,11 +199,6 @@ func (p *pair) resolve() {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-}
-
-func text(v jsontext.Value) string {
-	b, _ := jsontext.AppendUnquote(nil, v)
-	return string(b)
 }
 
 // agree compares the checkpoint with the service wherever it claims to know.
