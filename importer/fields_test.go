@@ -217,3 +217,13 @@ func TestWhatAnswersSayOfLeads(t *testing.T) {
 		}
 	})
 }
+
+// What is kept of the service against the file is not confirmed: both sides have still changed.
+func TestWhatIsKeptIsNotConfirmed(t *testing.T) {
+	paired(t, func(t *testing.T, p *pair) {
+		p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
+		p.service.typed(p.known("a").LeadID, "phone", `"9"`)
+		p.must("updated 1", p.run("sync", Options{Planning: Planning{CheckRemote: ReadAll, Conflict: RuleService}}, "a,,x-a,contacted,Ann,2"))
+		p.compares(Options{}, "both_changed 1", "a,,x-a,contacted,Ann,2")
+	})
+}
