@@ -73,11 +73,11 @@ func believe(f *os.File, path string, who reach) error {
 		return refuse("is no regular file", "name a file itself, no folder, device or pipe")
 	case !disk.Trusted(info) || who == ownFiles && !disk.Mine(info):
 		return refuse("belongs to another user, who could put into it what he likes", `copy it, or make it yours: chown "$(id -un)" `+shell.Path(path))
-	case disk.OthersWrite(info) && !(who == readable && disk.PrivateGroup(info)):
+	case disk.Open(info, 0o002) || disk.Open(info, 0o020) && !(who == readable && disk.PrivateGroup(info)):
 		return refuse("group or others may write to this file", narrowing("go-w", path))
 	case who == ownFiles && disk.Shared(info):
 		return refuse("group or others may read this file, which holds a secret", narrowing("600", path))
-	case who == secret && disk.OthersRead(info) && !handedOver(f, path):
+	case who == secret && disk.Open(info, 0o004) && !handedOver(f, path):
 		return refuse("others may read this file, which holds a secret", narrowing("600", path))
 	}
 	return nil

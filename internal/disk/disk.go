@@ -30,62 +30,49 @@ func Reserved(path string) bool {
 // ReservedWords say so to a person.
 const ReservedWords = "is no name for a file: Windows keeps it for a device, or takes a part of it for something else"
 
-// Mine reports whether a file belongs to the user that the program runs as.
-func Mine(info fs.FileInfo) bool {
+// belongs reports whether a file is one of these users'. Where the system has no owners, it is.
+func belongs(info fs.FileInfo, users ...int) bool {
 	uid, _, known := owner(info)
-	return !known || uid == os.Geteuid()
+	return !known || slices.Contains(users, uid)
 }
+
+// Mine reports whether a file belongs to the user that the program runs as.
+func Mine(info fs.FileInfo) bool { return belongs(info, os.Geteuid()) }
+
+// Trusted reports whether a file belongs to that user or to root, who could read and
+// change everything anyway.
+func Trusted(info fs.FileInfo) bool { return belongs(info, os.Geteuid(), 0) }
 
 // Invokers reports whether a file belongs to the user that the program runs as, or, where
 // that is root by sudo, to the user who called sudo.
 func Invokers(info fs.FileInfo) bool {
-	uid, _, known := owner(info)
-	return Mine(info) || known && os.Geteuid() == 0 && strconv.Itoa(uid) == os.Getenv("SUDO_UID")
+	caller, err := strconv.Atoi(os.Getenv("SUDO_UID"))
+	return Mine(info) || err == nil && os.Geteuid() == 0 && belongs(info, caller)
 }
 
-// Trusted reports whether a file belongs to that user or to root, who could read and
-// change everything anyway.
-func Trusted(info fs.FileInfo) bool {
-	uid, _, known := owner(info)
-	return !known || uid == os.Geteuid() || uid == 0
-}
-
-// OthersWrite reports whether group or others may write to a file or folder. Where many
-// may write to a sticky folder, like /tmp, each still keeps what is his.
-func OthersWrite(info fs.FileInfo) bool {
+// Open reports whether a mode lets others do one of these things with a file: 0o022 is that group or others write to it.
+func Open(info fs.FileInfo, to fs.FileMode) bool {
 	_, _, known := owner(info)
-	return known && info.Mode().Perm()&0o022 != 0 && !(info.IsDir() && info.Mode()&fs.ModeSticky != 0)
+	return known && info.Mode().Perm()&to != 0
 }
 
 // Shared reports whether group or others may do anything with a file.
-func Shared(info fs.FileInfo) bool {
-	_, _, known := owner(info)
-	return known && info.Mode().Perm()&0o077 != 0
-}
+func Shared(info fs.FileInfo) bool { return Open(info, 0o077) }
 
-// OthersRead reports whether users outside of its group, too, may read a file.
-func OthersRead(info fs.FileInfo) bool {
-	_, _, known := owner(info)
-	return known && info.Mode().Perm()&0o004 != 0
-}
-
-// PrivateGroup reports whether those others are the owner's own group alone, as many
-// systems give each user one, with his number, and a umask of 002.
+// PrivateGroup reports whether the group of a file is its owner's own alone, as many systems
+// give each user one, with his number, and a umask of 002.
 func PrivateGroup(info fs.FileInfo) bool {
 	uid, gid, known := owner(info)
-	return known && uid == gid && info.Mode().Perm()&0o002 == 0
+	return known && uid == gid
 }
 
-// Exposed says in words why files in a folder may be swapped by somebody else, or
-// nothing: it is another user's, or the whole world may write to it.
+// Exposed says in words why files in a folder may be swapped by somebody else, or nothing: it is another user's, or the
+// whole world may write to it. Where many may write to a sticky folder, like /tmp, each still keeps what is his.
 func Exposed(folder fs.FileInfo) string {
-	_, _, known := owner(folder)
 	switch {
-	case !known:
-		return ""
 	case !Trusted(folder):
 		return "belongs to another user"
-	case folder.Mode().Perm()&0o002 != 0 && folder.Mode()&fs.ModeSticky == 0:
+	case Open(folder, 0o002) && folder.Mode()&fs.ModeSticky == 0:
 		return "may be written to by every user of this machine"
 	}
 	return ""

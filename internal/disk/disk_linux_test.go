@@ -40,12 +40,12 @@ func TestWhoseAFileIs(t *testing.T) {
 		"somebody's":              {stat{0o600, somebody}, false, false, false, "belongs to another user"},
 		"my file, for my group":   {stat{0o660, me}, true, true, true, ""},
 		"my folder, for all":      {stat{fs.ModeDir | 0o777, me}, true, true, true, "may be written to by every user of this machine"},
-		"like /tmp":               {stat{fs.ModeDir | fs.ModeSticky | 0o777, 0}, me == 0, true, false, ""},
-		"somebody's, like /tmp":   {stat{fs.ModeDir | fs.ModeSticky | 0o777, somebody}, false, false, false, "belongs to another user"},
+		"like /tmp":               {stat{fs.ModeDir | fs.ModeSticky | 0o777, 0}, me == 0, true, true, ""},
+		"somebody's, like /tmp":   {stat{fs.ModeDir | fs.ModeSticky | 0o777, somebody}, false, false, true, "belongs to another user"},
 		"a system without owners": {stat{0o777, -1}, true, true, false, ""},
 	} {
-		if Mine(test.stat) != test.mine || Trusted(test.stat) != test.trusted || OthersWrite(test.stat) != test.open || Exposed(test.stat) != test.exposed {
-			t.Errorf("%s: mine %v, trusted %v, others write %v, %q", name, Mine(test.stat), Trusted(test.stat), OthersWrite(test.stat), Exposed(test.stat))
+		if Mine(test.stat) != test.mine || Trusted(test.stat) != test.trusted || Open(test.stat, 0o022) != test.open || Exposed(test.stat) != test.exposed {
+			t.Errorf("%s: mine %v, trusted %v, others write %v, %q", name, Mine(test.stat), Trusted(test.stat), Open(test.stat, 0o022), Exposed(test.stat))
 		}
 	}
 }
