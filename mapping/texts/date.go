@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/go-playground/locales"
 	"github.com/go-playground/locales/ar"
@@ -208,89 +206,83 @@ var languages = map[string]func() locales.Translator{
 // translator makes English of the names in dates of a layout, whose form in package time is given. A point behind a
 // name may belong to it or to the layout: both ways are given.
 func translator(layout, form, language string) (func(string) []string, *Fault) {
-	english := regexp.MustCompile(`January|Jan|Monday|Mon`).FindAllString(form, -1)
 	known := languages[language]
-	switch {
-	case known == nil:
+	if known == nil {
 		codes := slices.Sorted(maps.Keys(languages))
 		hint := spelling.Hint(language, codes)
 		if hint == "" || len(language) <= 2 {
 			hint = "known here: " + strings.Join(codes, ", ")
 		}
 		return nil, &Fault{Text: "no names of months are known in the language " + Quote(language), Hint: hint}
-	case len(english) == 0:
+	}
+	var names []dateNames // in the order of the layout
+	for _, name := range englishForm().FindAllString(form, -1) {
+		names = append(names, newDateNames(name, known()))
+	}
+	if names == nil {
 		return nil, &Fault{Text: strconv.Quote(layout) + " has no name of a month, so that its language does not matter", Hint: "take @" + language + " out, or write MMMM or MMM for the name"}
 	}
-	var names []*dateNames
-	l := known()
-	for _, name := range english {
-		if strings.HasPrefix(name, "Jan") {
-			names = append(names, newDateNames(name, l.MonthsWide(), l.MonthsAbbreviated()))
-		} else {
-			names = append(names, newDateNames(name, l.WeekdaysWide(), l.WeekdaysAbbreviated()))
+	return func(s string) []string {
+		with, without, rest := "", "", strings.Map(westernDigit, s)
+		for _, n := range names {
+			at := n.form.FindStringSubmatchIndex(rest)
+			if at == nil {
+				break
+			}
+			before := rest[:at[2]] + n.english[strings.ToLower(rest[at[2]:at[3]])]
+			with, without = with+before+rest[at[4]:at[5]], without+before
+			rest = rest[at[5]:]
 		}
-	}
-	return func(s string) []string { return []string{translate(s, names, true), translate(s, names, false)} }, nil
+		return []string{without + rest, with + rest}
+	}, nil
 }
+
+// englishForm is of the names that package time has in a layout.
+var englishForm = spelling.Form(`January|Jan|Monday|Mon`)
 
 // dateNames are the names of months, or of days of the week, with what package time calls them.
 type dateNames struct {
 	english map[string]string // by names in small letters
-	sorted  []string          // the longest first
+	form    *regexp.Regexp    // a name that is a word of its own, and the point behind it
 }
 
 // newDateNames takes whole and short names. The first three letters of a name do, where no other one begins so.
-func newDateNames(form string, whole, short []string) *dateNames {
-	d := &dateNames{english: map[string]string{}}
-	begins := map[string]int{}
+func newDateNames(form string, l locales.Translator) dateNames {
+	whole, short, first := l.MonthsWide(), l.MonthsAbbreviated(), time.Date(2006, time.January, 1, 0, 0, 0, 0, time.UTC) // a Sunday
+	next := func(i int) time.Time { return first.AddDate(0, i, 0) }
+	if strings.HasPrefix(form, "Mon") {
+		whole, short = l.WeekdaysWide(), l.WeekdaysAbbreviated()
+		next = func(i int) time.Time { return first.AddDate(0, 0, i) }
+	}
+	d, times := dateNames{english: map[string]string{}}, map[string]int{}
+	cut := func(name string) string {
+		letters := []rune(strings.ToLower(name))
+		return string(letters[:min(3, len(letters))])
+	}
 	for _, name := range whole {
-		begins[firstLetters(name)]++
+		times[cut(name)]++
+	}
+	add := func(i int, name string) {
+		if name = strings.TrimRight(strings.ToLower(name), "."); d.english[name] == "" {
+			d.english[name] = next(i).Format(form)
+		}
 	}
 	for i := range whole {
-		at := time.Date(2006, time.Month(i+1), 1, 0, 0, 0, 0, time.UTC)
-		if strings.HasPrefix(form, "Mon") {
-			at = time.Date(2006, time.January, 1+i, 0, 0, 0, 0, time.UTC) // a Sunday
-		}
-		for _, name := range []string{whole[i], short[i], firstLetters(whole[i])} {
-			name = strings.TrimRight(strings.ToLower(name), ".")
-			if utf8.RuneCountInString(name) == 3 && begins[name] > 1 && name != strings.TrimRight(strings.ToLower(short[i]), ".") {
-				continue
-			}
-			if _, taken := d.english[name]; !taken {
-				d.english[name] = at.Format(form)
-			}
+		add(i, whole[i])
+		add(i, short[i])
+	}
+	for i := range whole {
+		if times[cut(whole[i])] == 1 {
+			add(i, cut(whole[i]))
 		}
 	}
-	d.sorted = slices.SortedFunc(maps.Keys(d.english), func(a, b string) int { return len(b) - len(a) })
+	longest := slices.SortedFunc(maps.Keys(d.english), func(a, b string) int { return len(b) - len(a) })
+	for i, name := range longest {
+		longest[i] = regexp.QuoteMeta(name)
+	}
+	const end = `[^\p{L}\p{M}]|\p{Han}|\p{Hangul}` // of a word; these scripts part words by nothing
+	d.form = regexp.MustCompile(`(?i)(?:^|` + end + `)(` + strings.Join(longest, "|") + `)(\.?)(?:` + end + `|$)`)
 	return d
-}
-
-func firstLetters(name string) string {
-	letters := []rune(strings.ToLower(name))
-	return string(letters[:min(3, len(letters))])
-}
-
-// translate puts the English names in place of others, in the order of the layout; with
-// the points behind them, or without.
-func translate(s string, names []*dateNames, points bool) string {
-	var b strings.Builder
-	rest := strings.Map(westernDigit, s)
-	small := strings.ToLower(rest)
-	if len(small) != len(rest) { // as of a Turkish İ: places in one are not those in the other
-		rest = small
-	}
-	for _, d := range names {
-		begin, end, english := d.find(small)
-		if end == 0 {
-			break
-		}
-		b.WriteString(rest[:begin] + english)
-		if points && strings.HasPrefix(small[end:], ".") {
-			end++
-		}
-		rest, small = rest[end:], small[end:]
-	}
-	return b.String() + rest
 }
 
 func westernDigit(r rune) rune {
@@ -298,25 +290,4 @@ func westernDigit(r rune) rune {
 		return d
 	}
 	return r
-}
-
-// find looks for the first name in a text in small letters: one that is a word of its
-// own, but for languages that write words together. end is 0 where there is none.
-func (d *dateNames) find(s string) (begin, end int, english string) {
-	for i := range s {
-		if before, _ := utf8.DecodeLastRuneInString(s[:i]); i > 0 && isPartOfWord(before) {
-			continue
-		}
-		for _, name := range d.sorted {
-			if after, _ := utf8.DecodeRuneInString(s[min(len(s), i+len(name)):]); strings.HasPrefix(s[i:], name) && !isPartOfWord(after) {
-				return i, i + len(name), d.english[name]
-			}
-		}
-	}
-	return 0, 0, ""
-}
-
-// isPartOfWord reports whether r is a letter of a script that parts words by blanks.
-func isPartOfWord(r rune) bool {
-	return (unicode.IsLetter(r) || unicode.IsMark(r)) && !unicode.In(r, unicode.Han, unicode.Hangul)
 }

@@ -1,8 +1,7 @@
 package texts
 
 import (
-	"slices"
-	"strconv"
+	"fmt"
 	"strings"
 	"time"
 
@@ -17,34 +16,38 @@ const (
 // readLayout reads a layout, in letters or as Go's reference date, which has digits:
 // the forms of package time that it stands for, and the one to write the date in.
 func readLayout(layout string) (forms []string, out string, problem *Fault) {
-	text := ""
+	fault := func(format string, args ...any) *Fault {
+		return &Fault{Text: fmt.Sprintf(format, args...), Hint: layoutHint}
+	}
+	forms = []string{layout}
 	switch letters := !strings.ContainsAny(layout, "0123456789"); {
 	case len(layout) > maxLayout:
-		return nil, "", &Fault{Text: "the layout is too long", Hint: layoutHint}
+		return nil, "", fault("the layout is too long")
 	case strings.TrimSpace(layout) != layout:
 		return nil, "", &Fault{Text: "the layout begins or ends with white space", Hint: "leave the white space out"}
 	case letters:
-		layout, text = fromLetters(layout)
-		forms = withVariants([]string{layout}, "PM", "pm")
+		form, unknown := fromLetters(layout)
+		if unknown != "" {
+			return nil, "", fault("%q stands for no part of a date", unknown)
+		}
+		forms = withVariants([]string{form}, "PM", "pm")
 		forms = withVariants(forms, "Z07:00", "Z0700", "Z07")
-	default:
-		forms = []string{layout}
+	case unusable().MatchString(layout):
+		return nil, "", fault("%q is no part of Go's reference date that can be used here", unusable().FindString(layout))
 	}
-	if text == "" {
-		out, text = outputOf(layout)
-	}
-	if text == "" && slices.ContainsFunc(forms, misreads) {
-		text = "the layout does not tell dates apart"
-	}
+	out, text := outputOf(forms[0])
 	if text != "" {
-		return nil, "", &Fault{Text: text, Hint: layoutHint}
+		return nil, "", fault("%s", text)
 	}
 	return forms, out, nil
 }
 
+// unusable are names of time zones, which are not unique, a day of the year, and seconds of an offset.
+var unusable = spelling.Form(`MST|__2|002|07:00:00`)
+
 // withVariants adds, for each form that has part, the same with the others in its place.
 func withVariants(forms []string, part string, others ...string) []string {
-	for _, form := range slices.Clone(forms) {
+	for _, form := range forms {
 		for _, other := range others {
 			if strings.Contains(form, part) {
 				forms = append(forms, strings.ReplaceAll(form, part, other))
@@ -52,23 +55,6 @@ func withVariants(forms []string, part string, others ...string) []string {
 		}
 	}
 	return forms
-}
-
-// misreads reports whether a date written by the form is read as another one, or not at all: the last word on what
-// package time makes of it. A layout whose numbers nothing parts fails on a day and a month of one digit.
-func misreads(form string) bool {
-	zone := time.FixedZone("", 5*3600+1800)
-	for _, moment := range [...]time.Time{
-		time.Date(2009, time.October, 23, 18, 47, 56, 120_000_000, zone),
-		time.Date(2009, time.January, 2, 3, 4, 5, 0, zone),
-	} {
-		written := moment.Format(form)
-		t, err := time.ParseInLocation(form, written, time.UTC)
-		if err != nil || t.Format(form) != written || t.Format(time.DateOnly) != moment.Format(time.DateOnly) {
-			return true
-		}
-	}
-	return false
 }
 
 // letterForms are the runs of a letter that stand for a part of a date, in Go's form.
@@ -86,7 +72,7 @@ var minuteForms = map[string]string{"m": "4", "M": "4", "mm": "04", "MM": "04"}
 
 // fromLetters is a layout in letters as Go's reference date. A letter that stands for nothing is a fault: it may be a
 // part in another program's layouts. Words between quotes are none, as Java writes them.
-func fromLetters(s string) (layout, fault string) {
+func fromLetters(s string) (layout, unknown string) {
 	last := "" // part of the date
 	for s != "" {
 		if word := words().FindStringSubmatch(s); word != nil {
@@ -107,7 +93,7 @@ func fromLetters(s string) (layout, fault string) {
 		case behindSecond && run[0] == 'S' && strings.ContainsAny(layout[len(layout)-1:], ".,"):
 			form = strings.Repeat("0", len(run))
 		case form == "":
-			return "", strconv.Quote(run) + " stands for no part of a date"
+			return "", run
 		}
 		layout += form
 		last = form
@@ -118,80 +104,70 @@ func fromLetters(s string) (layout, fault string) {
 // words are such as the layout has between quotes.
 var words = spelling.Form(`^'([^']*)'`)
 
-// unusable are parts that cannot be used: a day of the year, names of time zones, which are not unique, and seconds of
-// an offset.
-const unusable = "unusable"
-
-// dateParts are what package time takes for a field.
-var dateParts = map[string][]string{
-	"year": {"2006", "_2006", "06"}, "month": {"January", "Jan", "01", "1"}, "weekday": {"Monday", "Mon"}, "day": {"02", "_2", "2"},
-	"hour": {"15", "03", "3"}, "minute": {"04", "4"}, "second": {"05", "5"}, "half of the day": {"PM", "pm"},
-	"offset from UTC": {"Z07:00", "-07:00", "Z0700", "-0700", "Z07", "-07"},
-	unusable:          {"MST", "002", "__2", "Z07:00:00", "-07:00:00"},
-}
-
-// fraction is that of a second as package time writes it: a point or comma and zeros or nines only.
-var fraction = spelling.Form(`^([.,](?:0+|9+))(?:[^0-9]|$)`)
-
-// firstPart is what the layout begins with and what that stands for: the longest of the parts, else a byte for itself.
-func firstPart(layout string) (part, field string) {
-	if found := fraction().FindStringSubmatch(layout); found != nil {
-		return found[1], "fraction"
+// outputOf is the form in which dates of a layout are written, or what is wrong with it. It asks package time, which has the last
+// word on what a layout says: a part is there that changes what is written, and what is written has to be read as it was.
+func outputOf(form string) (out, fault string) {
+	at := func(year int, month time.Month, day, hour, minute, second, zone int) time.Time {
+		return time.Date(year, month, day, hour, minute, second, 120_000_000, time.FixedZone("", zone*1800))
 	}
-	part = layout[:1]
-	for of, texts := range dateParts {
-		for _, text := range texts {
-			if strings.HasPrefix(layout, text) && (field == "" || len(text) > len(part)) {
-				part, field = text, of
-			}
+	base := at(2009, time.October, 23, 18, 47, 56, 11)
+	times := map[string]int{}
+	for _, part := range []struct {
+		name  string
+		other time.Time // differs in it alone, and is the same day of the week
+	}{
+		{"year", at(2015, time.October, 23, 18, 47, 56, 11)},
+		{"month", at(2009, time.January, 23, 18, 47, 56, 11)},
+		{"day", at(2009, time.October, 16, 18, 47, 56, 11)},
+		{"hour", at(2009, time.October, 23, 17, 47, 56, 11)},
+		{"minute", at(2009, time.October, 23, 18, 48, 56, 11)},
+		{"second", at(2009, time.October, 23, 18, 47, 57, 11)},
+		{"offset", at(2009, time.October, 23, 18, 47, 56, -6)},
+	} {
+		n := differences(base.Format(form), part.other.Format(form))
+		times[part.name] = n
+		switch {
+		case n == 0 && len(times) <= 3:
+			return "", "the layout has no " + part.name
+		case n > 1 && part.name != "offset":
+			return "", "the layout has the " + part.name + " twice"
 		}
 	}
-	return part, field
-}
-
-// twelve counts the hours that need AM or PM, beside the field hour.
-const twelve = "hour up to 12"
-
-// outputOf is the form in which dates of a layout are written, or what is wrong with it.
-func outputOf(layout string) (out, fault string) {
-	count := map[string]int{} // of each field
-	for layout != "" {
-		part, field := firstPart(layout)
-		if field == unusable || field == "" && isDigit(part[0]) {
-			return "", strconv.Quote(part) + " is no part of Go's reference date that can be used here"
-		}
-		count[field]++
-		if part == "03" || part == "3" {
-			count[twelve]++
-		}
-		layout = layout[len(part):]
+	hour := times["hour"] > 0
+	switch {
+	case times["minute"] > times["hour"], times["second"] > times["minute"]:
+		return "", "the layout has a time of day without its larger part"
+	case times["offset"] > 0 && !hour:
+		return "", "the layout has an offset from UTC without a time of day"
 	}
 	out = time.DateOnly
-	if count["hour"] > 0 {
+	if hour {
 		out += "T15:04:05.999999999"
 	}
-	if count["offset from UTC"] > 0 {
+	if times["offset"] > 0 {
 		out += "Z07:00"
 	}
-	return out, fieldFault(count)
-}
-
-func fieldFault(count map[string]int) string {
-	for i, field := range [...]string{"year", "month", "day", "hour", "minute", "second", "fraction", "half of the day", "offset from UTC"} {
-		switch {
-		case count[field] > 1:
-			return "the layout has the " + field + " twice"
-		case count[field] == 0 && i < 3:
-			return "the layout has no " + field
+	for _, moment := range []time.Time{base, at(2009, time.January, 2, 3, 4, 5, 11)} { // numbers that nothing parts fail on a day and a month of one digit
+		written := moment.Format(form)
+		switch t, err := time.ParseInLocation(form, written, time.UTC); {
+		case err != nil || t.Format(form) != written || t.Format(time.DateOnly) != moment.Format(time.DateOnly):
+			return "", "the layout does not tell dates apart"
+		case hour && t.Hour() != moment.Hour():
+			return "", "hours up to 12 go with AM or PM, hours up to 23 go without: write hh:mm A or HH:mm"
 		}
 	}
-	switch hour, minute, second := count["hour"], count["minute"], count["second"]; {
-	case count[twelve] != count["half of the day"]:
-		return "hours up to 12 go with AM or PM, hours up to 23 go without: write hh:mm A or HH:mm"
-	case minute > hour, second > minute, count["fraction"] > second:
-		return "the layout has a time of day without its larger part"
-	case count["offset from UTC"] > hour:
-		return "the layout has an offset from UTC without a time of day"
-	}
-	return ""
+	return out, ""
 }
+
+// differences counts the words and numbers in which two texts differ.
+func differences(a, b string) (n int) {
+	ours, theirs := runs().FindAllString(a, -1), runs().FindAllString(b, -1)
+	for i := range min(len(ours), len(theirs)) {
+		if ours[i] != theirs[i] {
+			n++
+		}
+	}
+	return n
+}
+
+var runs = spelling.Form(`\pL+|\pN+|.`)
