@@ -41,8 +41,6 @@ func afterSign(s string) string {
 
 func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-func isDigit(c byte) bool { return '0' <= c && c <= '9' }
-
 // IsEmail reports whether s is one address such as people have, local@domain of at most 254 bytes: no display name,
 // no quotes, no comments, and a domain with a dot. Letters of any script are allowed.
 func IsEmail(s string) bool {
