@@ -79,31 +79,23 @@ func (m *Meter) Retried() {
 	m.at(time.Now()).retries++
 }
 
-// Sample notes how many rows have ended by now, and whether requests wait. What came since the last time is spread evenly over
-// it: rows that need no request are too many to look at the clock for each.
+// Sample notes how many rows have ended by now, and whether requests wait: rows that need no request are too many to look at the
+// clock for each. What came since the last time counts for the moment; waiting counts for each span that it took.
 func (m *Meter) Sample(ended int, paused bool) { m.sample(time.Now(), ended, paused) }
 
 func (m *Meter) sample(now time.Time, ended int, paused bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	from, rows, given := m.sampled, ended-m.ended, 0
-	took := now.Sub(from)
-	m.ended = ended
-	if last := m.at(now); took <= 0 {
-		last.rows += rows
-		return
-	}
-	for m.sampled = now; from.Before(now); {
-		next := m.began.Add(from.Sub(m.began).Truncate(m.width) + m.width)
-		if next.After(now) {
-			next = now
+	from := m.sampled
+	m.at(now).rows += ended - m.ended
+	m.ended, m.sampled = ended, now
+	for paused && from.Before(now) {
+		end := m.began.Add(from.Sub(m.began).Truncate(m.width) + m.width)
+		if end.After(now) {
+			end = now
 		}
-		s, upTo := m.at(from), int(math.Round(float64(rows)*(1-float64(now.Sub(next))/float64(took))))
-		s.rows += upTo - given
-		if given = upTo; paused {
-			s.paused += next.Sub(from)
-		}
-		from = next
+		m.at(from).paused += end.Sub(from)
+		from = end
 	}
 }
 

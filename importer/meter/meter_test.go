@@ -65,20 +65,6 @@ func TestTimelineAddsUp(t *testing.T) {
 	})
 }
 
-func TestRowsBetweenTwoLooksAreSpreadEvenly(t *testing.T) {
-	began := time.Now()
-	line := New()
-	line.Begin(began)
-	line.sample(began.Add(50*time.Millisecond), 50, false)
-	line.sample(began.Add(350*time.Millisecond), 350, true)
-	want := []int{100, 100, 100, 50}
-	for i, b := range timelineOf(line) {
-		if b.Rows != want[i] {
-			t.Errorf("bucket %d has %d rows, want %d", i, b.Rows, want[i])
-		}
-	}
-}
-
 // What a run pays for its timeline, beside what it paid for its latencies before there was
 // one: a row that needs a request, and a batch of rows that need none.
 func BenchmarkTimeline(b *testing.B) {

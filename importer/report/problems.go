@@ -41,40 +41,34 @@ func (n Number) MarshalCSV() (string, error) {
 // command's output.
 const Annotations = "github"
 
-// problemKinds are what may write problems, by the ending of the file's name. Each begins with what stands before the first one.
-var problemKinds = map[string]func(io.Writer) (problemWriter, error){
-	".csv": func(out io.Writer) (problemWriter, error) {
-		return csvProblems{out}, gocsv.Marshal([]Problem(nil), out)
-	},
-	".jsonl": func(out io.Writer) (problemWriter, error) { return jsonProblems{out}, nil },
-}
-
 // CheckProblems says whether problems can be written to a file of this name.
 func CheckProblems(path string) error {
-	if path == "" || path == Annotations || problemKinds[strings.ToLower(filepath.Ext(path))] != nil {
+	if path == "" || path == Annotations || slices.Contains([]string{".csv", ".jsonl"}, strings.ToLower(filepath.Ext(path))) {
 		return nil
 	}
 	return errors.New("the name of the file of --problems ends neither with .csv nor with .jsonl")
 }
 
-// problemWriter writes problems in some form. Texts are fit to be shown already.
-type problemWriter interface {
-	add([]Problem) error
-	end() error // what stands behind the last one
-}
-
+// openProblems finds how problems are written, whose texts are fit to be shown already.
 func (r *Run) openProblems() error {
 	path := r.files.Problems
 	if path == Annotations {
-		r.problems = &annotations{out: r.files.Annotate}
+		r.problems = annotate(r.files.Annotate)
 		return nil
 	}
 	out, err := r.create(path)
 	if err != nil || out == nil {
 		return err
 	}
-	r.problems, err = problemKinds[strings.ToLower(filepath.Ext(path))](out)
-	return err
+	if strings.EqualFold(filepath.Ext(path), ".jsonl") {
+		r.problems = func(batch []Problem) error { return writeObjects(out, batch) }
+		return nil
+	}
+	r.problems = func(batch []Problem) error {
+		each(batch, func(p *Problem) { p.Column, p.Text = defuse(p.Column), defuse(p.Text) })
+		return gocsv.MarshalWithoutHeaders(batch, out)
+	}
+	return gocsv.Marshal([]Problem(nil), out)
 }
 
 // Tells says whether problems are written at all.
@@ -86,19 +80,16 @@ func (r *Run) Problems(batch []Problem) error {
 		return r.err
 	}
 	each(batch, func(p *Problem) { p.File, p.Column, p.Text = EscapeLine(p.File), Escape(p.Column), Escape(p.Text) })
-	r.err = r.problems.add(batch)
+	r.err = r.problems(batch)
 	return r.err
 }
 
-// endProblems writes what is wrong beside rows, and ends the file.
+// endProblems writes what is wrong beside rows.
 func (r *Run) endProblems(s *Summary) error {
 	if r.problems == nil {
 		return nil
 	}
-	if err := r.Problems(s.Checks.problems(s.Mapping.Path)); err != nil {
-		return err
-	}
-	return r.problems.end()
+	return r.Problems(s.Checks.problems(s.Mapping.Path))
 }
 
 // problems are what the checks found beside what is wrong with single rows.
@@ -162,22 +153,11 @@ func (c *Checks) strictProblems(mapping string) (all []Problem) {
 	return all
 }
 
-type csvProblems struct{ out io.Writer }
-
-func (w csvProblems) add(batch []Problem) error {
-	each(batch, func(p *Problem) { p.Column, p.Text = defuse(p.Column), defuse(p.Text) })
-	return gocsv.MarshalWithoutHeaders(batch, w.out)
-}
-
-func (csvProblems) end() error { return nil }
-
-type jsonProblems struct{ out io.Writer }
-
-func (w jsonProblems) add(batch []Problem) error {
+func writeObjects(out io.Writer, batch []Problem) error {
 	for _, p := range batch {
 		line, err := json.Marshal(p)
 		if err == nil {
-			_, err = w.out.Write(append(EscapeJSON(line), '\n'))
+			_, err = out.Write(append(EscapeJSON(line), '\n'))
 		}
 		if err != nil {
 			return err
@@ -186,51 +166,38 @@ func (w jsonProblems) add(batch []Problem) error {
 	return nil
 }
 
-func (jsonProblems) end() error { return nil }
-
-func (p *Problem) sentence() string { return inColumn(p.Column, p.Text) }
-
 // maxAnnotations is how many are printed: GitHub shows ten of a step.
 const maxAnnotations = 100
 
-// annotations are commands of GitHub's workflows, one a problem.
-type annotations struct {
-	out     io.Writer
-	written int
-	more    int
-}
-
-// What stands for itself in no command, nor in a property of one.
+// What stands for itself in no command of GitHub's workflows, nor in a property of one.
 var (
 	commandText     = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	commandProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 )
 
-func (w *annotations) add(batch []Problem) error {
-	for _, p := range batch {
-		if w.written == maxAnnotations {
-			w.more++
-			continue
+// annotate writes the first problems as commands of GitHub's workflows.
+func annotate(out io.Writer) func([]Problem) error {
+	written := 0
+	return func(batch []Problem) error {
+		for _, p := range batch {
+			if written++; written > maxAnnotations {
+				return nil
+			}
+			properties := "title=" + commandProperty.Replace(p.Rule)
+			if p.File != "" {
+				properties = "file=" + commandProperty.Replace(p.File) + "," + properties
+			}
+			if p.Line > 0 {
+				properties += fmt.Sprintf(",line=%d", p.Line)
+			}
+			text := commandText.Replace(inColumn(p.Column, p.Text))
+			if written == maxAnnotations {
+				text += " (the last one shown: --problems FILE writes all)"
+			}
+			if _, err := fmt.Fprintf(out, "::error %s::%s\n", properties, text); err != nil {
+				return err
+			}
 		}
-		w.written++
-		properties := "title=" + commandProperty.Replace(p.Rule)
-		if p.File != "" {
-			properties = "file=" + commandProperty.Replace(p.File) + "," + properties
-		}
-		if p.Line > 0 {
-			properties += fmt.Sprintf(",line=%d", p.Line)
-		}
-		if _, err := fmt.Fprintf(w.out, "::error %s::%s\n", properties, commandText.Replace(p.sentence())); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (w *annotations) end() error {
-	if w.more == 0 {
 		return nil
 	}
-	_, err := fmt.Fprintf(w.out, "::warning title=leadferry::%s more; --problems FILE writes all\n", english.Plural(w.more, "problem", ""))
-	return err
 }

@@ -79,8 +79,8 @@ type Run struct {
 	results, reconciliation, pull, page, summary *output   // each nil: not wanted
 	named                                        *output   // the file of --rejects until the first reject
 	rejects                                      []*rejectsFile
-	problems                                     problemWriter // nil: not wanted
-	err                                          error         // the first failure; nothing is written after it
+	problems                                     func([]Problem) error // nil: not wanted
+	err                                          error                 // the first failure; nothing is written after it
 }
 
 // OpenRun makes the folder and opens the files, so that a place that cannot be
