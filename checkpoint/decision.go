@@ -89,12 +89,8 @@ func (d *Decision) Outcome(send Entry, now time.Time) Entry {
 type Resolver interface {
 	// Under is what stands under a key. A *[ListError] refuses every decision about it.
 	Under(key string) (KeptKey, error)
-	// Decided is the last decision about a key, or nil.
-	Decided(key string) (*KeptDecision, error)
 	// Put has something else stand under a key.
 	Put(key string, k KeptKey) error
-	// Note keeps a decision.
-	Note(d KeptDecision) error
 	Book
 }
 
@@ -120,7 +116,7 @@ func Resolve(s Resolver, ds []Decision, now time.Time) (r ResolveResult, err err
 	}
 	for i := range all {
 		if err == nil && !all[i].before {
-			err = decide(s, ds[i], all[i].KeptKey, now)
+			err = decide(s, ds[i], i, all[i].KeptKey, now)
 		}
 	}
 	return r, err
@@ -152,7 +148,7 @@ func about(s Resolver, d *Decision) (one resolution, refusal *ListError, err err
 	if one.KeptKey, err = s.Under(d.Key); err != nil {
 		return one, nil, err
 	}
-	last, err := s.Decided(d.Key)
+	last, err := LastDecision(s, d.Key)
 	if err != nil {
 		return one, nil, err
 	}
@@ -198,11 +194,16 @@ func (r *ResolveResult) judge(s Resolver, ds []Decision, all []resolution) error
 	return nil
 }
 
-// decide carries out one decision about a key in doubt.
-func decide(s Resolver, d Decision, k KeptKey, now time.Time) error {
+// decide carries out one decision of a list about a key in doubt.
+func decide(s Resolver, d Decision, at int, k KeptKey, now time.Time) error {
 	send := *k.Intent
 	send.Prior = nil // it stands in the past
-	if err := s.Note(KeptDecision{Decision: d, At: now, Send: &send}); err != nil {
+	before, err := decisionsAbout(s, d.Key)
+	if err != nil {
+		return err
+	}
+	one := decided{KeptDecision: KeptDecision{Decision: d, At: now.UTC(), Send: &send}, Number: at}
+	if err := putDecisions(s, d.Key, append(before, one)); err != nil {
 		return err
 	}
 	out := d.Outcome(send.Entry, now)

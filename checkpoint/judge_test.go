@@ -19,7 +19,7 @@ var here = checkpoint.Target{BaseURL: "https://api.example.com", LeadsURL: "http
 func ledger(t *testing.T, keys ...string) *storetest.Memory {
 	t.Helper()
 	m := storetest.NewMemory(here)
-	if err := m.PutRun(t.Context(), checkpoint.RunInfo{ID: "r"}); err != nil {
+	if err := checkpoint.PutRun(t.Context(), m, checkpoint.RunInfo{ID: "r"}); err != nil {
 		t.Fatal(err)
 	}
 	for i, key := range keys {

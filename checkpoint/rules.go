@@ -16,9 +16,9 @@ type Book interface {
 	Keep(k Kept) *Kept
 	// Owner is the key under which a lead stands, or nothing. It is asked for a key that is to have the lead.
 	Owner(lead, key string) (owner string, err error)
-	// Contradict notes evidence against the last decision about key, if there is one that gave it this lead ID, and once
-	// only; other is the key that has the lead.
-	Contradict(kind Evidence, key, lead, other string) error
+	// Now is the time of the change.
+	Now() time.Time
+	Noting
 }
 
 // Shown is what look-ups show: an intent stands above the entry. nil: nothing stands there.
@@ -101,10 +101,10 @@ func (k *KeptKey) Settle(b Book, e *Entry) error {
 	if owner != "" && owner != e.Key {
 		e.State, e.Reason = InDoubt, ReasonLeadTaken
 		k.doubt(b, e)
-		return b.Contradict(LeadOfAnother, owner, e.LeadID, e.Key)
+		return contradict(b, LeadOfAnother, owner, e.LeadID, e.Key)
 	}
 	if kind, lead := e.against(); kind != NoEvidence {
-		err = b.Contradict(kind, e.Key, lead, "")
+		err = contradict(b, kind, e.Key, lead, "")
 	}
 	if err == nil {
 		k.conclude(b, e, 0)
@@ -343,18 +343,4 @@ func addPast(past []Event, ev Event) []Event {
 func (k Kept) reopened(known *Kept) *Kept {
 	k.Past = addPast(known.Past, known.Event(known.Act))
 	return &k
-}
-
-// HistoryOf is what was done with a key, by its entry and its intent, of which either may be nil, and the sends that decisions
-// were about.
-func HistoryOf(entry, in *Kept, decided []*Kept) (all []Event) {
-	for i, k := range append([]*Kept{entry, in}, decided...) {
-		if k == nil {
-			continue
-		}
-		for _, ev := range k.Events() {
-			all = addEvent(all, ev, i > 1)
-		}
-	}
-	return all
 }

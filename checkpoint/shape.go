@@ -44,7 +44,7 @@ func Noted(ctx context.Context, s Store, shape Shape) (known bool, kin []Kin, er
 	if len(shape.Columns) == 0 {
 		return false, nil, nil
 	}
-	all, err := s.Shapes(ctx)
+	all, err := valuesOf[KeptShape](ctx, s, shapeNote)
 	own := s.Digests().Shape(&shape)
 	for _, other := range all {
 		strange, lacking := beyond(own.Columns, other.Columns), beyond(other.Columns, own.Columns)

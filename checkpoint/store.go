@@ -63,23 +63,14 @@ type Store interface {
 	// error of f ends it and is returned as it is.
 	Each(ctx context.Context, which Filter, f func(Entry) error) error
 
-	// History returns what was done with a key, in order: its first event, the last ones,
-	// and what a person decided or a list brought, with every send that was in doubt when
-	// it was decided about. It is empty for a key that is not known. Times of sends that
-	// got no answer are those of the send.
-	History(ctx context.Context, key string) ([]Event, error)
+	// Under is what stands under a key.
+	Under(ctx context.Context, key string) (KeptKey, error)
 
-	// Shapes returns all by which leads were made, in no order; see [Noted].
-	Shapes(ctx context.Context) ([]KeptShape, error)
-
-	// Runs returns all runs that were put, in the order of their first PutRun.
-	Runs(ctx context.Context) ([]RunInfo, error)
-	// PutRun keeps the history of a run. A second call with the same ID replaces the first
-	// one: call it when a run starts and when it ends.
-	PutRun(ctx context.Context, r RunInfo) error
-
-	// Note returns a note of the ledger by its name, or nil where there is none. Notes are small JSON values.
+	// Note returns a note of the ledger by its name, or nil where there is none. [Runs], what people decided ([AuditOf]) and
+	// the shapes by which leads were made ([Noted]) are notes, too.
 	Note(ctx context.Context, name string) ([]byte, error)
+	// Notes returns those whose names begin so, in the order of their names.
+	Notes(ctx context.Context, prefix string) ([]Note, error)
 	// PutNote keeps a note durably, in the place of one that stood there.
 	PutNote(ctx context.Context, name string, value []byte) error
 	// Reached says how far the ledger knows a run to have come: the number of its last commit (of a ledger with one writer
@@ -94,9 +85,6 @@ type Store interface {
 	// AtEnd has f called by Close when the use has ended in order and before its lock is let go; left says how a file is
 	// left, "" where nobody can tell.
 	AtEnd(f func(left string))
-
-	// Audit returns what people decided, and what contradicts it.
-	Audit(ctx context.Context) (Audit, error)
 
 	// Resolve settles keys in doubt, all or none. A lead ID makes the key Partial when a
 	// link was asked for, else Created; Exists makes it Created without an ID; neither makes
@@ -258,10 +246,8 @@ type Contents struct {
 	Target  Target
 	Missing string // see [Info]; "" where nothing is missing
 
-	Keys iter.Seq2[KeptKey, error] // ordered by key
-	Runs []RunInfo
-	Audit
-	Shapes    []KeptShape
+	Keys      iter.Seq2[KeptKey, error] // ordered by key
+	Notes     []Note                    // but for the lineage
 	Forgotten []KeptBlock
 }
 

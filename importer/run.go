@@ -170,7 +170,7 @@ func (r *run) heedDoubts(ctx context.Context) (err error) {
 		l.MaxInDoubt = max(l.MaxInDoubt, l.Standing)
 	}
 	r.Limits = *l
-	runs, err := r.ledger.Runs(ctx)
+	runs, err := checkpoint.Runs(ctx, r.ledger)
 	for _, before := range slices.Backward(runs) {
 		if before.Finished.IsZero() {
 			continue
@@ -366,7 +366,7 @@ func (r *run) beginWitness(ctx context.Context) error {
 	if err := now.Answer(ctx, r.ledger); err != nil {
 		return err
 	}
-	if err := r.ledger.PutRun(ctx, checkpoint.RunInfo{ID: r.RunID, Command: r.Command, Started: r.started, Outcome: unfinished}); err != nil {
+	if err := checkpoint.PutRun(ctx, r.ledger, checkpoint.RunInfo{ID: r.RunID, Command: r.Command, Started: r.started, Outcome: unfinished}); err != nil {
 		return err
 	}
 	t, err := r.Witnesses.Begin(ctx, r.ledger, checkpoint.Witness{
@@ -466,7 +466,7 @@ func (r *run) leave(s *report.Summary) {
 func (r *run) closeLedger(s *report.Summary) error {
 	var noted, closed error
 	if r.sender != nil {
-		noted = r.ledger.PutRun(context.Background(), checkpoint.RunInfo{
+		noted = checkpoint.PutRun(context.Background(), r.ledger, checkpoint.RunInfo{
 			ID: s.RunID, Command: s.Command, Started: s.StartedAt, Finished: s.FinishedAt, Outcome: s.Outcome, Counts: s.Rows.ByName(),
 		})
 	}

@@ -141,7 +141,7 @@ func TestALeadThatTheFileKnowsIsTakenOver(t *testing.T) {
 		if len(p.service.leads) != 1 || p.service.lead(lead).Status != "closedWon" || p.known("k1").LeadID != lead {
 			t.Errorf("%d leads, %+v, %+v", len(p.service.leads), p.service.lead(lead), p.known("k1"))
 		}
-		if events, _ := p.db.History(t.Context(), "k1"); len(events) != 5 || events[0].Act&checkpoint.Adopted == 0 {
+		if events, _ := checkpoint.History(t.Context(), p.db, "k1"); len(events) != 5 || events[0].Act&checkpoint.Adopted == 0 {
 			t.Errorf("history %v", events)
 		}
 	})

@@ -127,8 +127,8 @@ func kindOf(changes []*checkpoint.Change) string {
 // apply makes one change. Its own refusal stays with it; what is returned is an error of
 // the file.
 func (w *writing) apply(c *checkpoint.Change) error {
-	if c.Kind == checkpoint.Claim && c.Shape != nil {
-		if err := w.addShape(w.digests.Shape(c.Shape)); err != nil {
+	if note := w.digests.ShapeNote(c.Shape); note.Name != "" {
+		if err := w.noteOnce(note); err != nil {
 			return err
 		}
 	}

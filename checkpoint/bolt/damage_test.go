@@ -28,7 +28,7 @@ func crashed(t *testing.T) (file []byte, held []checkpoint.Entry) {
 	t.Helper()
 	path := newPath(t)
 	d := seeded(t, path, 400)
-	if err := d.PutRun(context.Background(), checkpoint.RunInfo{ID: "one more", Command: "import"}); err != nil {
+	if err := checkpoint.PutRun(context.Background(), d, checkpoint.RunInfo{ID: "one more", Command: "import"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := resolve(d, checkpoint.Decision{Key: "doubt-0"}); err != nil {
@@ -53,7 +53,7 @@ func ended(t *testing.T) (file []byte, held []checkpoint.Entry) {
 	t.Helper()
 	path := newPath(t)
 	d := seeded(t, path, 400)
-	if err := errors.Join(d.PutRun(context.Background(), checkpoint.RunInfo{ID: "r", Command: "import"}), resolve(d, checkpoint.Decision{Key: "doubt-0"})); err != nil {
+	if err := errors.Join(checkpoint.PutRun(context.Background(), d, checkpoint.RunInfo{ID: "r", Command: "import"}), resolve(d, checkpoint.Decision{Key: "doubt-0"})); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := d.Forget(context.Background(), []string{"key-00017"}, false); err != nil {
@@ -120,7 +120,7 @@ func flipNoticed(t *testing.T, path string, held []checkpoint.Entry, o Options) 
 	t.Helper()
 	d, err := Open(path, target(), apart(o))
 	if err == nil && !o.ReadOnly {
-		if err = d.PutRun(context.Background(), checkpoint.RunInfo{ID: "first"}); err != nil {
+		if err = checkpoint.PutRun(context.Background(), d, checkpoint.RunInfo{ID: "first"}); err != nil {
 			d.Close()
 		}
 	}
@@ -247,7 +247,7 @@ func TestCheckFindsWhatChecksumsCannot(t *testing.T) {
 			return tx.Bucket(inLinks).Delete(k)
 		},
 		"word gone":   func(tx *bbolt.Tx) error { return tx.Bucket(inWords).Delete([]byte{0, 0, 0, 1}) },
-		"bucket gone": func(tx *bbolt.Tx) error { return tx.DeleteBucket(inAudit) },
+		"bucket gone": func(tx *bbolt.Tx) error { return tx.DeleteBucket(inNotes) },
 		"tally gone":  func(tx *bbolt.Tx) error { return tx.Bucket(inMeta).Delete(tallyKey) },
 		"record swapped": func(tx *bbolt.Tx) error {
 			b := tx.Bucket(inEntries)

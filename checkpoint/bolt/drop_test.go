@@ -29,7 +29,7 @@ func left(t *testing.T, path string) (names []string) {
 func TestWhatWasRefusedLeavesNoNewCheckpoint(t *testing.T) {
 	ended := checkpoint.RunInfo{ID: "r", Command: "import", Started: time.Now(), Finished: time.Now()}
 	for name, use := range map[string]func(d *Store) error{
-		"refused": func(d *Store) error { return d.PutRun(context.Background(), ended) },
+		"refused": func(d *Store) error { return checkpoint.PutRun(context.Background(), d, ended) },
 		"claimed": func(d *Store) error { return errors.Join(claim(d, intentOf("k", 1)), withdraw(d, "k")) },
 		"refused by 422": func(d *Store) error {
 			_, err := settle(d, checkpoint.Entry{Key: "k", State: checkpoint.Rejected, Code: 422})
@@ -55,7 +55,7 @@ func TestWhatWasRefusedLeavesNoNewCheckpoint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(d.PutRun(context.Background(), ended), d.Close()); err != nil {
+	if err := errors.Join(checkpoint.PutRun(context.Background(), d, ended), d.Close()); err != nil {
 		t.Fatal(err)
 	}
 	d = opened(t, path, Options{Require: true, Used: true})
@@ -68,7 +68,7 @@ func TestWhatWasRefusedLeavesNoNewCheckpoint(t *testing.T) {
 func TestWhatWasKilledBeforeItBeganIsNoCheckpoint(t *testing.T) {
 	path := newPath(t)
 	d := opened(t, path, Options{})
-	if err := d.PutRun(context.Background(), checkpoint.RunInfo{ID: "r", Command: "import", Started: time.Now(), Outcome: "unfinished"}); err != nil {
+	if err := checkpoint.PutRun(context.Background(), d, checkpoint.RunInfo{ID: "r", Command: "import", Started: time.Now(), Outcome: "unfinished"}); err != nil {
 		t.Fatal(err)
 	}
 	dead := killed(t, path)

@@ -47,7 +47,7 @@ func TestFailedCommitStopsEverything(t *testing.T) {
 	}
 	back()
 	_, settled := settle(d, createdEntry("a", "lead-a", 1))
-	_, runs := d.Runs(context.Background())
+	_, runs := checkpoint.Runs(context.Background(), d)
 	for what, err := range map[string]error{
 		"claim": claim(d, intentOf("b", 1)), "settle": settled, "withdraw": withdraw(d, "doubt-0"), "runs": runs,
 		"look-up": lookupAll(d, []string{"key-00001"}, make([]checkpoint.Entry, 1)), "each": d.Each(context.Background(), checkpoint.Filter{State: checkpoint.Unknown}, func(checkpoint.Entry) error { return nil }),

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 
@@ -42,13 +41,12 @@ func (d *Store) Forget(_ context.Context, keys []string, unblock bool) (r checkp
 
 func (w *writing) forget(keys []string, unblock bool, r *checkpoint.ForgetResult) error {
 	gone, leads := make(map[string]bool, len(keys)), make(map[string]bool, len(keys))
-	texts := make(map[string]bool) // that they used
 	for _, key := range keys {
 		if gone[key] {
 			continue
 		}
 		gone[key] = true
-		lead, err := w.erase(key, unblock, r, texts)
+		lead, err := w.erase(key, unblock, r)
 		if err != nil {
 			return err
 		}
@@ -59,27 +57,28 @@ func (w *writing) forget(keys []string, unblock bool, r *checkpoint.ForgetResult
 	if err := w.scrubIntents(leads); err != nil {
 		return err
 	}
-	if err := w.scrubAudit(gone, leads, texts); err != nil {
+	decisions, err := notesIn(w.tx, checkpoint.DecidedNote)
+	if err != nil {
 		return err
 	}
-	if err := w.scrubWords(texts); err != nil {
+	if err := checkpoint.ForgetDecisions(decisions, func(key string) bool { return gone[key] }, leads, w.PutNote); err != nil {
+		return err
+	}
+	if err := w.scrubWords(); err != nil {
 		return err
 	}
 	return w.meta.Put(eraseKey, records.Seal(nil, 0, eraseKey))
 }
 
 // erase removes what stands under key, leaves its hash or not, and returns its lead
-// ID. The texts that it used are added to those given.
-func (w *writing) erase(key string, unblock bool, r *checkpoint.ForgetResult, texts map[string]bool) (lead string, err error) {
+// ID.
+func (w *writing) erase(key string, unblock bool, r *checkpoint.ForgetResult) (lead string, err error) {
 	k, err := w.under(key)
 	if err != nil {
 		return "", err
 	}
 	from := w.shown(key, &k).State
 	r.Count(from)
-	for _, one := range []*checkpoint.Kept{k.Entry, k.Intent} {
-		records.EachText(one, func(s string) { texts[s] = true })
-	}
 	if err := w.put(key, k, checkpoint.KeptKey{}); err != nil {
 		return "", err
 	}
@@ -137,71 +136,21 @@ func (w *writing) scrubIntents(leads map[string]bool) error {
 	return err
 }
 
-// scrubAudit removes the lines that name a forgotten key or lead, and such a lead from
-// the sends in others.
-func (w *writing) scrubAudit(gone, leads, texts map[string]bool) error {
-	changed := map[string][]byte{} // nil: goes
-	err := w.in(inAudit).ForEach(func(k, v []byte) error {
-		r, err := decodeAudit(k, v)
-		send, failed := w.words.Kept(r.Key, r.send)
-		switch err := errors.Join(err, failed); {
-		case err != nil:
-			return err
-		case gone[r.Key] || gone[r.other] || leads[r.LeadID]:
-			changed[string(k)] = nil
-			w.count(r.kind, -1)
-			records.EachText(send, func(s string) { texts[s] = true })
-		case send != nil && send.Scrubbed(leads) != send:
-			r.send = w.words.AppendKept(nil, send.Scrubbed(leads))
-			changed[string(k)] = r.encode(k)
-		}
-		return nil
-	})
-	for k, v := range changed {
-		if v == nil {
-			err = errors.Join(err, w.in(inAudit).Delete([]byte(k)))
-		} else {
-			err = errors.Join(err, w.in(inAudit).Put([]byte(k), v))
-		}
-	}
-	return err
-}
-
-var errAllUsed = errors.New("every text is used")
-
-// scrubWords removes those of the texts that nothing uses any more: a location, a file
-// or an organization that was one person's alone.
-func (w *writing) scrubWords(texts map[string]bool) error {
-	maps.DeleteFunc(texts, func(s string, _ bool) bool { return s == "" || !w.words.Has(s) })
-	used := func(k *checkpoint.Kept) error {
-		if records.EachText(k, func(s string) { delete(texts, s) }); len(texts) == 0 {
-			return errAllUsed
-		}
-		return nil
-	}
-	if len(texts) == 0 {
-		return nil
-	}
-	entry := func(k, v []byte) error {
-		one, err := w.words.Kept(string(k), v)
-		return errors.Join(err, used(one))
-	}
-	var a checkpoint.Audit
-	err := readAudit(&a, w.words, w.in(inAudit))
-	for i := 0; i < len(a.Decisions) && err == nil; i++ {
-		err = used(a.Decisions[i].Send)
-	}
+// scrubWords removes the texts that nothing uses any more: a location, a file or an organization that was one person's
+// alone.
+func (w *writing) scrubWords() error {
+	unused := w.words.All()
 	for _, bucket := range []*bbolt.Bucket{w.intents, w.entries.in} {
-		if err == nil {
-			err = bucket.ForEach(entry)
+		err := bucket.ForEach(func(k, v []byte) error {
+			one, err := w.words.Kept(string(k), v)
+			records.EachText(one, func(s string) { delete(unused, s) })
+			return err
+		})
+		if err != nil {
+			return err
 		}
 	}
-	if err == nil {
-		err = w.words.Forget(texts, w.in(inWords))
-	} else if errors.Is(err, errAllUsed) {
-		err = nil
-	}
-	return err
+	return w.words.Forget(unused, w.in(inWords))
 }
 
 // eraseKey stands in the file from the commit that forgets keys until the file is

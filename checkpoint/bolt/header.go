@@ -21,7 +21,7 @@ import (
 )
 
 // format is the version of everything in the file but bbolt's own pages. No other is read.
-const format = 8
+const format = 9
 
 var headerKey = []byte("header")
 
@@ -171,7 +171,7 @@ func writeEmpty(path string, h header, besides []record) error {
 }
 
 func buckets() [][]byte {
-	return [][]byte{inMeta, inEntries, inIntents, inLeads, inLinks, inWanted, inFolds, inWords, inRuns, inAudit, inBlocked, inShapes, newEntries, newLeads}
+	return [][]byte{inMeta, inEntries, inIntents, inLeads, inLinks, inWanted, inFolds, inWords, inNotes, inBlocked, newEntries, newLeads}
 }
 
 // states is how many there are.
@@ -179,17 +179,14 @@ const states = int(checkpoint.Forgotten) + 1
 
 var tallyKey = []byte("tally")
 
-// tally counts commits, keys by the state that a look-up shows, words, runs,
-// decisions, their contradictions and shapes. It shows when a damaged page has lost some.
+// tally counts commits, keys by the state that a look-up shows, words and notes. It shows when a damaged page has lost some.
 type tally struct {
-	seq            uint64
-	keys           [states]uint64
-	words          uint64
-	runs           uint64
-	decisions      uint64
-	contradictions uint64
-	shapes         uint64
-	statuses       [records.KindsOfStatus]uint64 // leads by the status last confirmed
+	seq      uint64
+	keys     [states]uint64
+	words    uint64
+	notes    uint64
+	people   uint64                        // of notes, those of decisions and shapes: of leads that may have been known
+	statuses [records.KindsOfStatus]uint64 // leads by the status last confirmed
 }
 
 func (t tally) encode() []byte {
@@ -197,7 +194,7 @@ func (t tally) encode() []byte {
 	for _, n := range t.keys {
 		b = binary.AppendUvarint(b, n)
 	}
-	for _, n := range append([]uint64{t.words, t.runs, t.decisions, t.contradictions, t.shapes}, t.statuses[:]...) {
+	for _, n := range append([]uint64{t.words, t.notes, t.people}, t.statuses[:]...) {
 		b = binary.AppendUvarint(b, n)
 	}
 	return records.Seal(b, 0, tallyKey)
@@ -212,7 +209,7 @@ func decodeTally(record []byte) (t tally, err error) {
 	for i := range t.keys {
 		t.keys[i] = f.Uint()
 	}
-	t.words, t.runs, t.decisions, t.contradictions, t.shapes = f.Uint(), f.Uint(), f.Uint(), f.Uint(), f.Uint()
+	t.words, t.notes, t.people = f.Uint(), f.Uint(), f.Uint()
 	for i := range t.statuses {
 		t.statuses[i] = f.Uint()
 	}

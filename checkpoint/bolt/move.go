@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"iter"
 	"os"
@@ -93,16 +92,11 @@ func (d *Store) Contents(ctx context.Context) (*checkpoint.Contents, error) {
 	if c.Lineage, err = checkpoint.LineageOf(ctx, d); err != nil {
 		return nil, err
 	}
-	if c.Runs, err = d.Runs(ctx); err != nil {
+	if c.Notes, err = d.Notes(ctx, ""); err != nil {
 		return nil, err
 	}
-	if c.Shapes, err = d.Shapes(ctx); err != nil {
-		return nil, err
-	}
-	return c, d.view("read decisions and forgotten keys", func(tx *bbolt.Tx) error {
-		return errors.Join(
-			readAudit(&c.Audit, d.words, tx.Bucket(inAudit)),
-			tx.Bucket(inBlocked).ForEach(func(k, v []byte) error { return readBlock(c, k, v) }))
+	return c, d.view("read forgotten keys", func(tx *bbolt.Tx) error {
+		return tx.Bucket(inBlocked).ForEach(func(k, v []byte) error { return readBlock(c, k, v) })
 	})
 }
 
@@ -263,21 +257,17 @@ func (d *Store) inherit(c *checkpoint.Contents) error {
 		return err
 	}
 	return d.alone(func(w *writing) error {
-		return errors.Join(w.meta.Put(headerKey, d.header.encode()), w.putNote(checkpoint.LineageNote, lineage))
+		return errors.Join(w.meta.Put(headerKey, d.header.encode()), w.PutNote(checkpoint.Note{Name: checkpoint.LineageNote, Value: lineage}))
 	})
 }
 
 // putRest writes what stands under no key.
 func (w *writing) putRest(c *checkpoint.Contents) error {
-	now := w.now
-	defer func() { w.now = now }()
-	for _, r := range c.Runs {
-		if err := w.addRun(r); err != nil {
-			return err
+	for _, n := range c.Notes {
+		if n.Name == checkpoint.LineageNote {
+			continue
 		}
-	}
-	for _, s := range c.Shapes {
-		if err := w.addShape(s); err != nil {
+		if err := w.PutNote(n); err != nil {
 			return err
 		}
 	}
@@ -287,27 +277,5 @@ func (w *writing) putRest(c *checkpoint.Contents) error {
 			return err
 		}
 	}
-	for _, r := range c.Decisions {
-		w.now = r.At
-		if err := w.writeLine(auditLine{Decision: r.Decision, send: w.words.AppendKept(nil, r.Send)}); err != nil {
-			return err
-		}
-	}
-	for _, r := range c.Contradictions {
-		w.now = r.Found
-		kind, err := kindOfEvidence(r.Text)
-		if err := errors.Join(err, w.writeLine(auditLine{Decision: r.Decision, kind: kind, other: r.Other, decided: r.Decided})); err != nil {
-			return err
-		}
-	}
 	return nil
-}
-
-func kindOfEvidence(text string) (byte, error) {
-	for e := checkpoint.LeadOfAnother; e <= checkpoint.RefusedAfterAll; e++ {
-		if e.String() == text {
-			return exists + byte(e), nil
-		}
-	}
-	return 0, fmt.Errorf("%w: evidence against a decision is none that this version knows", checkpoint.ErrDamaged)
 }

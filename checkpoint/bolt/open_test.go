@@ -35,8 +35,8 @@ func TestOpenRefuses(t *testing.T) {
 		"directory":              {prepare: func(t *testing.T, path string) { os.Mkdir(path, 0o700) }, want: nil, text: "directory"},
 		"other database":         {prepare: database(nil), want: checkpoint.ErrDamaged, text: "not a checkpoint"},
 		"other target":           {prepare: created, target: other, want: checkpoint.ErrTarget, text: `trunk ID is "trunk-1", not "trunk-2"`},
-		"older version":          {prepare: database(func(h *header) { h.version = format - 1 }), want: checkpoint.ErrVersion, text: "format version 7; this program reads version 8"},
-		"newer version":          {prepare: database(func(h *header) { h.version = format + 1 }), want: checkpoint.ErrVersion, text: "format version 9; this program reads version 8"},
+		"older version":          {prepare: database(func(h *header) { h.version = format - 1 }), want: checkpoint.ErrVersion, text: "format version 8; this program reads version 9"},
+		"newer version":          {prepare: database(func(h *header) { h.version = format + 1 }), want: checkpoint.ErrVersion, text: "format version 10; this program reads version 9"},
 		"no buckets":             {prepare: database(func(*header) {}), want: checkpoint.ErrDamaged, text: "missing"},
 	}
 	for name, test := range tests {
@@ -269,7 +269,7 @@ func TestReadersShareAndWriteNothing(t *testing.T) {
 	if err := claim(a, intentOf("x", 1)); err != checkpoint.ErrReadOnly {
 		t.Errorf("claim: %v", err)
 	}
-	if err := b.PutRun(context.Background(), checkpoint.RunInfo{ID: "r"}); !errors.Is(err, checkpoint.ErrReadOnly) {
+	if err := checkpoint.PutRun(context.Background(), b, checkpoint.RunInfo{ID: "r"}); !errors.Is(err, checkpoint.ErrReadOnly) {
 		t.Errorf("run: %v", err)
 	}
 	if after := read(t, path); string(after) != string(before) || len(left(t, path)) != 1 {

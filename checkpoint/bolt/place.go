@@ -10,10 +10,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"go.etcd.io/bbolt"
-
 	"leadferry/checkpoint"
-	"leadferry/checkpoint/bolt/records"
 	"leadferry/internal/disk"
 )
 
@@ -75,39 +72,10 @@ func resolved(path string) string {
 	return path
 }
 
-// noteKey is where a note stands in the file.
-func noteKey(name string) []byte { return []byte("note " + name) }
-
-// Note returns a note, or nil where there is none, see [checkpoint.Store].
-func (d *Store) Note(_ context.Context, name string) (text []byte, err error) {
-	err = d.view("read a note", func(tx *bbolt.Tx) error {
-		record := tx.Bucket(inMeta).Get(noteKey(name))
-		if record == nil {
-			return nil
-		}
-		f, err := records.Unseal(noteKey(name), record)
-		text = []byte(f.Text())
-		return errors.Join(err, f.Done())
-	})
-	return text, err
-}
-
-// PutNote keeps a note, see [checkpoint.Store].
-func (d *Store) PutNote(_ context.Context, name string, text []byte) error {
-	return d.alone(func(w *writing) error { return w.putNote(name, text) })
-}
-
-func (w *writing) putNote(name string, text []byte) error {
-	return w.meta.Put(noteKey(name), records.Seal(records.AppendText(nil, string(text)), 0, noteKey(name)))
-}
-
 // Reached says how far the file knows a run to have come, see [checkpoint.Store].
 func (d *Store) Reached(ctx context.Context, run string) (commits uint64, knows bool, err error) {
-	runs, err := d.Runs(ctx)
-	for _, r := range runs {
-		knows = knows || r.ID == run
-	}
-	return d.tally.Load().seq, knows, err
+	note, err := d.Note(ctx, checkpoint.RunNote(run))
+	return d.tally.Load().seq, note != nil, err
 }
 
 // Progress is the number of the last commit, and how many keys have a lead or may have one.

@@ -3,7 +3,6 @@ package bolt
 import (
 	"bytes"
 	"context"
-	"errors"
 	"maps"
 	"slices"
 
@@ -177,22 +176,12 @@ func compare(a, b []byte) int {
 	return bytes.Compare(a, b)
 }
 
-// History returns what was done with a key, in order, see [checkpoint.Store].
-func (d *Store) History(_ context.Context, key string) (all []checkpoint.Event, err error) {
-	err = d.read("read history", func(r *reading) error {
-		k, err := d.kept(key, r.entry(key), r.tx.Bucket(inIntents).Get([]byte(key)))
-		var a checkpoint.Audit
-		if err := errors.Join(err, readAudit(&a, d.words, r.tx.Bucket(inAudit))); err != nil {
-			return err
-		}
-		var decided []*checkpoint.Kept
-		for _, one := range a.Decisions {
-			if one.Key == key {
-				decided = append(decided, one.Send)
-			}
-		}
-		all = checkpoint.HistoryOf(k.Entry, k.Intent, decided)
-		return nil
+// Under is what stands under a key, see [checkpoint.Store].
+func (d *Store) Under(_ context.Context, key string) (k checkpoint.KeptKey, err error) {
+	err = d.read("read a key", func(r *reading) error {
+		one, err := d.kept(key, r.entry(key), r.tx.Bucket(inIntents).Get([]byte(key)))
+		k = *one
+		return err
 	})
-	return all, err
+	return k, err
 }

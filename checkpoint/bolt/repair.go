@@ -80,8 +80,8 @@ func (p *repair) identify(t checkpoint.Target, o Options) error {
 		return refuse(p.from, checkpoint.ErrDamaged, "has lost even the target that it belongs to", "name it: --base-url, --leads-url and --trunk-id")
 	}
 	p.made = h
-	_ = json.Unmarshal(p.lineage, &p.ancestry) // of one that is lost, nothing is known
-	if p.secret {                              // whatever witnesses tell of it: what they know besides is held
+	_ = json.Unmarshal(p.notes[checkpoint.LineageNote], &p.ancestry) // of one that is lost, nothing is known
+	if p.secret {                                                    // whatever witnesses tell of it: what they know besides is held
 		p.ancestry.Descend(p.header.id.String(), math.MaxUint64)
 	}
 	for _, w := range o.Witnesses.All() {
@@ -222,44 +222,33 @@ func (p *repair) write(to string, o Options) error {
 
 // contents is what was found, as the new checkpoint takes it. Of one whose key of digests is lost, entries and runs are all.
 func (p *repair) contents() (*checkpoint.Contents, error) {
-	c := &checkpoint.Contents{Keys: p.keys, Runs: p.foundRuns()}
-	if !p.secret {
-		return c, nil
-	}
-	for key, record := range p.shapes {
-		shape, err := decodeShape([]byte(key), record)
-		if err != nil {
-			return nil, err
+	c := &checkpoint.Contents{Keys: p.keys}
+	var decisions []checkpoint.Note
+	for name, value := range p.notes {
+		if strings.HasPrefix(name, checkpoint.DecidedNote) {
+			decisions = append(decisions, checkpoint.Note{Name: name, Value: value})
 		}
-		c.Shapes = append(c.Shapes, shape)
+	}
+	err := checkpoint.ForgetDecisions(decisions, p.forgot, nil, func(n checkpoint.Note) error { p.notes[n.Name] = n.Value; return nil })
+	for name, value := range p.notes {
+		if value != nil && (p.secret || strings.HasPrefix(name, checkpoint.RunNote(""))) {
+			c.Notes = append(c.Notes, checkpoint.Note{Name: name, Value: value})
+		}
+	}
+	if !p.secret {
+		return c, err
 	}
 	for hash, record := range p.blocked {
 		if err := readBlock(c, []byte(hash), record); err != nil {
 			return nil, err
 		}
 	}
-	for _, number := range slices.Sorted(maps.Keys(p.audit)) {
-		if err := readLine(&c.Audit, p.blank, numberKey(number), p.audit[number]); err != nil {
-			return nil, err
-		}
-	}
-	c.Decisions = slices.DeleteFunc(c.Decisions, func(d checkpoint.KeptDecision) bool { return p.forgot(d.Key) })
-	c.Contradictions = slices.DeleteFunc(c.Contradictions, func(x checkpoint.Contradiction) bool { return p.forgot(x.Key) || p.forgot(x.Other) })
-	return c, nil
+	return c, err
 }
 
 // forgot says whether a key was forgotten, as far as that is known still.
 func (p *repair) forgot(key string) bool {
 	return p.secret && p.blocked[string(p.digests.Blocked(key))] != nil
-}
-
-func (p *repair) foundRuns() (all []checkpoint.RunInfo) {
-	for _, number := range slices.Sorted(maps.Keys(p.runs)) {
-		if info, err := decodeRun(numberKey(number), p.runs[number]); err == nil {
-			all = append(all, info)
-		}
-	}
-	return all
 }
 
 func (p *repair) keys(yield func(checkpoint.KeptKey, error) bool) {
@@ -306,5 +295,5 @@ func (p *repair) conclude(w *writing) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(w.putNote(checkpoint.LineageNote, lineage), w.meta.Put(lackingKey, lacking{text: missingAfterRepair, since: w.seq}.encode()))
+	return errors.Join(w.PutNote(checkpoint.Note{Name: checkpoint.LineageNote, Value: lineage}), w.meta.Put(lackingKey, lacking{text: missingAfterRepair, since: w.seq}.encode()))
 }

@@ -31,7 +31,7 @@ func TestRepairKeepsOrHoldsWhatAFileKnew(t *testing.T) {
 	if _, err := d.Forget(context.Background(), []string{"key-00003"}, false); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.PutRun(context.Background(), checkpoint.RunInfo{ID: "run-1", Command: "import"}); err != nil {
+	if err := checkpoint.PutRun(context.Background(), d, checkpoint.RunInfo{ID: "run-1", Command: "import"}); err != nil {
 		t.Fatal(err)
 	}
 	claimNoting(t, d, checkpoint.Shape{Columns: []string{"a", "b"}, Key: "a"})
@@ -74,9 +74,9 @@ func TestRepairKeepsOrHoldsWhatAFileKnew(t *testing.T) {
 			t.Errorf("at %d: what was forgotten is %v", at, got.State)
 		}
 		if at >= len(file) {
-			runs, err := repaired.Runs(context.Background())
+			runs, err := checkpoint.Runs(context.Background(), repaired)
 			noted, _, noteErr := checkpoint.Noted(context.Background(), repaired, checkpoint.Shape{Columns: []string{"a", "b"}, Key: "a"})
-			audit, auditErr := repaired.Audit(context.Background())
+			audit, auditErr := checkpoint.AuditOf(context.Background(), repaired)
 			l, lineageErr := checkpoint.LineageOf(t.Context(), repaired)
 			if len(runs) != 1 || !noted || len(audit.Decisions) != 1 || errors.Join(err, noteErr, auditErr, lineageErr) != nil || r.Keys[checkpoint.NotMade] != 1 {
 				t.Errorf("of a whole file: runs %v, noted %v, %d decisions, %+v", runs, noted, len(audit.Decisions), r)

@@ -20,7 +20,7 @@ func TestOlderCopyIsOlderThanItsWitness(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path, restored := newPath(t), newPath(t)
 			d := seeded(t, path, 5)
-			if err := d.PutRun(t.Context(), checkpoint.RunInfo{ID: "r"}); err != nil {
+			if err := checkpoint.PutRun(t.Context(), d, checkpoint.RunInfo{ID: "r"}); err != nil {
 				t.Fatal(err)
 			}
 			ws := attested(t, d).Witnesses

@@ -25,7 +25,7 @@ func TestNotesHoldNoNames(t *testing.T) {
 		t.Errorf("%v, or the file holds the name of a column", err)
 	}
 	d = opened(t, path, Options{Check: true})
-	if n := d.tally.Load().shapes; n != 2 {
+	if n := d.tally.Load().people; n != 2 {
 		t.Errorf("%d shapes, want 2", n)
 	}
 }
@@ -38,10 +38,10 @@ func TestDamagedNoteIsSeen(t *testing.T) {
 	}
 	claimNoting(t, d, checkpoint.Shape{Columns: []string{"id"}, Key: "{" + strings.Repeat("i", 40) + "}"})
 	err = d.alone(func(w *writing) error {
-		k, v := w.in(inShapes).Cursor().First()
+		k, v := w.in(inNotes).Cursor().First()
 		v = bytes.Clone(v)
 		v[3]++
-		return w.in(inShapes).Put(bytes.Clone(k), v)
+		return w.in(inNotes).Put(bytes.Clone(k), v)
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -2,7 +2,6 @@ package bolt
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"io/fs"
 	"maps"
@@ -47,8 +46,8 @@ func Salvage(path string, f func(checkpoint.Entry) error) (r Salvaged, err error
 func salvageFile(path string) (*salvage, error) {
 	d := &Store{path: resolved(path), readOnly: true} // as Open does
 	s := &salvage{
-		records: make(map[string]version), blocked: make(map[string][]byte), shapes: make(map[string][]byte),
-		runs: make(map[uint64][]byte), audit: make(map[uint64][]byte), texts: make([]string, records.MaxWords),
+		records: make(map[string]version), blocked: make(map[string][]byte), notes: make(map[string][]byte),
+		texts: make([]string, records.MaxWords),
 	}
 	s.blank = records.WordsOf(s.texts)
 	if err := s.read(d); err != nil {
@@ -64,13 +63,10 @@ type salvage struct {
 	texts   []string           // by number; those that are lost are empty
 	blank   *records.Words     // the same texts
 	blocked map[string][]byte
-	shapes  map[string][]byte
-	runs    map[uint64][]byte // by number
-	audit   map[uint64][]byte
+	notes   map[string][]byte    // by name
 	header  header               // version 0: none was found
 	digests *checkpoint.Digester // of the header, once all was read
-	lineage []byte
-	moving  string // see movingKey
+	moving  string               // see movingKey
 }
 
 type version struct {
@@ -169,25 +165,12 @@ func (s *salvage) other(key, value []byte) bool {
 	if s.meta(key, value) {
 		return true
 	}
-	keep := bytes.Clone(value)
-	if _, err := decodeShape(key, value); err == nil {
-		s.shapes[string(key)] = keep
+	if n, err := decodeNote(key, value); err == nil {
+		s.notes[n.Name] = n.Value
 		return true
 	}
-	if len(key) == len(checkpoint.Digest{}) {
-		if _, err := records.DecodeBlock(key, value); err == nil {
-			s.blocked[string(key)] = keep
-			return true
-		}
-	}
-	if len(key) == 8 && len(value) > 0 && value[0] > byte(checkpoint.NotMade) {
-		lines := s.runs
-		if _, err := decodeAudit(key, value); err == nil {
-			lines = s.audit
-		} else if _, err := decodeRun(key, value); err != nil {
-			return false
-		}
-		lines[binary.BigEndian.Uint64(key)] = keep
+	if _, err := records.DecodeBlock(key, value); err == nil {
+		s.blocked[string(key)] = bytes.Clone(value)
 		return true
 	}
 	return false
@@ -207,12 +190,6 @@ func (s *salvage) meta(key, value []byte) bool {
 	case string(tallyKey):
 		_, err := decodeTally(value)
 		return err == nil
-	case string(noteKey(checkpoint.LineageNote)):
-		text, is := soleText(key, value)
-		if is {
-			s.lineage = []byte(text)
-		}
-		return is
 	case string(movingKey):
 		text, is := soleText(key, value)
 		if is {

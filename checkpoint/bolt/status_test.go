@@ -7,13 +7,9 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"runtime"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
 )
@@ -27,7 +23,7 @@ func TestStatusWhileARunGoesOn(t *testing.T) {
 	if _, err := settle(d, odd); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(resolve(d, checkpoint.Decision{Key: "doubt-0", LeadID: "lead-0"}), d.PutRun(context.Background(), checkpoint.RunInfo{ID: "r", Command: "import", Started: time.Now()})); err != nil {
+	if err := errors.Join(resolve(d, checkpoint.Decision{Key: "doubt-0", LeadID: "lead-0"}), checkpoint.PutRun(context.Background(), d, checkpoint.RunInfo{ID: "r", Command: "import", Started: time.Now()})); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := settle(d, createdEntry("other", "lead-0", 1)); err != nil { // contradicts it
@@ -77,45 +73,6 @@ func TestStatusWhileARunGoesOn(t *testing.T) {
 	}
 	if s, err := d.Status(); err != nil || len(s.Contradictions) != 0 {
 		t.Errorf("a corrected decision is contradicted still: %+v, %v", s.Contradictions, err)
-	}
-}
-
-// Old runs and what decisions were about are not read for it, so damage to them is not met.
-func TestStatusReadsTheNewestRunsAlone(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("a file that was not closed in order is read as a whole here")
-	}
-	path := newPath(t)
-	d, err := Open(path, target(), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range checkpoint.NewestRuns + 5 {
-		if err := d.PutRun(t.Context(), checkpoint.RunInfo{ID: strconv.Itoa(i)}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	err = errors.Join(claim(d, intentOf("doubt", 1)), resolve(d, checkpoint.Decision{Key: "doubt", LeadID: "lead"}))
-	if _, failed := settle(d, createdEntry("other", "lead", 1)); errors.Join(err, failed) != nil { // contradicts it
-		t.Fatal(err, failed)
-	}
-	o := attested(t, d)
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
-	}
-	inFile(t, path, func(tx *bbolt.Tx) error {
-		first := numberKey(1)
-		decision, err := decodeAudit(first, tx.Bucket(inAudit).Get(first))
-		decision.send = []byte("damaged")
-		return errors.Join(err, tx.Bucket(inAudit).Put(first, decision.encode(first)), tx.Bucket(inRuns).Put(first, []byte("damaged")))
-	})
-	if d, err = Open(path, target(), o); err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
-	s, err := d.Status()
-	if err != nil || len(s.Runs) != checkpoint.NewestRuns || s.Runs[0].ID != "5" || len(s.Contradictions) != 1 {
-		t.Errorf("%+v, %v", s, err)
 	}
 }
 

@@ -96,7 +96,7 @@ func (d *Store) Digests() *checkpoint.Digester { return d.digests }
 // empty says that nothing is known of any key, and that none was claimed since opening.
 func (d *Store) empty() bool {
 	t := d.tally.Load()
-	return d.lacks().text == "" && t.total() == 0 && t.decisions == 0 && t.shapes == 0 && !d.claimed.Load()
+	return d.lacks().text == "" && t.total() == 0 && t.people == 0 && !d.claimed.Load()
 }
 
 // unused says that the file is empty and that no run came to its end with it.
@@ -104,7 +104,7 @@ func (d *Store) unused() (bool, error) {
 	if l, err := checkpoint.LineageOf(context.Background(), d); !d.empty() || err != nil || l.Adopting != nil {
 		return false, err
 	}
-	runs, err := d.Runs(context.Background())
+	runs, err := checkpoint.Runs(context.Background(), d)
 	return err == nil && !slices.ContainsFunc(runs, func(r checkpoint.RunInfo) bool { return !r.Finished.IsZero() }), err
 }
 

@@ -100,18 +100,10 @@ func (s *survey) checkerOf(bucket string) func(k, v []byte) error {
 		return s.indexed(&s.sums.wanted)
 	case string(inFolds):
 		return s.indexed(&s.sums.folds)
-	case string(inRuns):
+	case string(inNotes):
 		return func(k, v []byte) error {
-			s.tally.runs++
-			_, err := decodeRun(k, v)
-			return err
-		}
-	case string(inAudit):
-		return s.line
-	case string(inShapes):
-		return func(k, v []byte) error {
-			s.tally.shapes++
-			_, err := decodeShape(k, v)
+			n, err := decodeNote(k, v)
+			s.tally.countNote(n.Name, 1)
 			return err
 		}
 	case string(inBlocked):
@@ -210,14 +202,4 @@ func (s *survey) entry(k, v []byte) error {
 	s.asks(&s.sums.links, links[0], nil)
 	s.asks(&s.sums.links, links[1], nil)
 	return nil
-}
-
-func (s *survey) line(k, v []byte) error {
-	r, err := decodeAudit(k, v)
-	if err != nil {
-		return err
-	}
-	s.tally.count(r.kind, 1)
-	_, err = s.words.Kept(r.Key, r.send)
-	return err
 }

@@ -171,7 +171,7 @@ func TestEmptyRecordIsDamage(t *testing.T) {
 	ask := map[string]func(d *Store, key string) error{
 		"each":    func(d *Store, _ string) error { _, err := contents(d); return err },
 		"look-up": func(d *Store, key string) error { return lookupAll(d, []string{key}, make([]checkpoint.Entry, 1)) },
-		"history": func(d *Store, key string) error { _, err := d.History(ctx, key); return err },
+		"history": func(d *Store, key string) error { _, err := checkpoint.History(ctx, d, key); return err },
 		"copy": func(d *Store, _ string) error {
 			c, err := d.Contents(ctx)
 			if err != nil {
@@ -227,12 +227,14 @@ func TestDamagedRunIsNoticedWhereItIsCompared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := settle(d, createdEntry("a", "lead", 1)); errors.Join(err, d.PutRun(t.Context(), checkpoint.RunInfo{ID: "r"})) != nil {
+	if _, err := settle(d, createdEntry("a", "lead", 1)); errors.Join(err, checkpoint.PutRun(t.Context(), d, checkpoint.RunInfo{ID: "r"})) != nil {
 		t.Fatal(err)
 	}
 	o := attested(t, d)
 	d.Close()
-	inFile(t, path, func(tx *bbolt.Tx) error { return tx.Bucket(inRuns).Put(numberKey(1), []byte("damaged")) })
+	inFile(t, path, func(tx *bbolt.Tx) error {
+		return tx.Bucket(inNotes).Put(noteKey(checkpoint.RunNote("r")), []byte("damaged"))
+	})
 	if d, err = Open(path, target(), o); err != nil {
 		t.Fatal(err)
 	}

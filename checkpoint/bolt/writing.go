@@ -20,9 +20,7 @@ var (
 	inWanted   = []byte("wanted")      // the same of intents
 	inFolds    = []byte("folds")       // fold of a key, key → nothing, unless they are equal
 	inWords    = []byte("words")       // number → word
-	inRuns     = []byte("runs")        // number → run
-	inAudit    = []byte("audit")       // number → decision, or what contradicts one
-	inShapes   = []byte("notes")       // digest of a shape → shape
+	inNotes    = []byte("notes")       // name → JSON: runs, decisions, shapes, the lineage
 	inBlocked  = []byte("blocked")     // keyed hash of a forgotten key → when
 	newEntries = []byte("new entries") // number → some new records of entries, see buffered
 	newLeads   = []byte("new leads")   // the same of leads
@@ -149,6 +147,9 @@ func (w *writing) shown(key string, k *checkpoint.KeptKey) *checkpoint.Kept {
 	}
 	return none
 }
+
+// Now is the time of the commit.
+func (w *writing) Now() time.Time { return w.now }
 
 // Keep is an entry or an intent as it is kept, with the number and the time of the commit.
 func (w *writing) Keep(k checkpoint.Kept) *checkpoint.Kept {

@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"encoding/json"
-	"errors"
 
 	"github.com/jackc/pgx/v5"
 
@@ -133,7 +132,7 @@ func (s *Store) aloneHere(ctx context.Context, tx pgx.Tx) error {
 	err := tx.QueryRow(ctx, `SELECT run, host FROM leadferry.workers WHERE ledger = $1 AND worker <> $2 AND ended IS NULL AND run <> ''
 		AND beat > clock_timestamp() - $3 * interval '1 second' ORDER BY worker DESC LIMIT 1`, s.ledger, s.worker, int(lifeTerm.Seconds())).Scan(&run, &host)
 	if err == nil {
-		return s.refuse(checkpoint.ErrLocked, "the run "+restore(run)+" on "+restore(host)+" uses it", "wait for it to end, or use --wait; after a kill it counts as ended once it has shown no life for a minute")
+		return s.refuse(checkpoint.ErrLocked, "the run "+checkpoint.Restore(run)+" on "+checkpoint.Restore(host)+" uses it", "wait for it to end, or use --wait; after a kill it counts as ended once it has shown no life for a minute")
 	}
 	if err != pgx.ErrNoRows {
 		return err
@@ -182,36 +181,12 @@ func (s *Store) descend(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
-const putNoteSQL = `INSERT INTO leadferry.notes (ledger, name, value) VALUES ($1, $2, $3) ON CONFLICT (ledger, name) DO UPDATE SET value = excluded.value`
-
-// Note returns a note, or nil where there is none, see [checkpoint.Store].
-func (s *Store) Note(ctx context.Context, name string) (value []byte, err error) {
-	err = s.read(ctx, func(c *pgx.Conn) error {
-		var text string
-		err := c.QueryRow(ctx, `SELECT value FROM leadferry.notes WHERE ledger = $1 AND name = $2`, s.ledger, name).Scan(&text)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return nil
-		}
-		value = []byte(text)
-		return err
-	})
-	return value, err
-}
-
-// PutNote keeps a note, see [checkpoint.Store].
-func (s *Store) PutNote(ctx context.Context, name string, value []byte) error {
-	return s.alone(false, func() error {
-		_, err := s.writer.Exec(ctx, putNoteSQL, s.ledger, name, string(value))
-		return err
-	})
-}
-
 // Reached says how far the ledger knows a run to have come, see [checkpoint.Store]: as a worker, or, of a command, at all.
 func (s *Store) Reached(ctx context.Context, run string) (commits uint64, knows bool, err error) {
 	err = s.read(ctx, func(c *pgx.Conn) error {
 		return c.QueryRow(ctx, `SELECT coalesce((SELECT max(seq) FROM leadferry.workers WHERE ledger = $1 AND run = $2),
 				(SELECT max(seq) FROM leadferry.workers WHERE ledger = $1), 0),
-			EXISTS (SELECT 1 FROM leadferry.run_rows WHERE ledger = $1 AND run = $2)`, s.ledger, clean(run)).Scan(&commits, &knows)
+			EXISTS (SELECT 1 FROM leadferry.notes WHERE ledger = $1 AND name = $3)`, s.ledger, checkpoint.Clean(run), checkpoint.RunNote(run)).Scan(&commits, &knows)
 	})
 	return commits, knows, err
 }

@@ -1,9 +1,11 @@
 package postgres
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -93,7 +95,7 @@ func (s *Store) commit(changes []*checkpoint.Change) error {
 		return s.surely(g)
 	}
 	w, base := s.guess(g)
-	if !s.newShape(changes) && g.apply(w) {
+	if len(s.newShapes(changes)) == 0 && g.apply(w) {
 		writes := w.writes(s, g, base)
 		if len(writes) == 0 {
 			return nil
@@ -189,8 +191,8 @@ func (s *Store) attempt(g *group) error {
 	if !g.apply(w) {
 		return s.fail(errors.New("what was read does not tell what a change needs to know"))
 	}
-	writes, shapes := w.writes(s, g, base), s.shapesOf(g.changes)
-	if len(writes)+len(shapes)+len(w.found) == 0 {
+	writes, shapes := w.writes(s, g, base), s.newShapes(g.changes)
+	if len(writes)+len(shapes) == 0 && maps.EqualFunc(w.notes, w.before, bytes.Equal) {
 		return nil
 	}
 	asked := s.claims.now()
@@ -199,8 +201,8 @@ func (s *Store) attempt(g *group) error {
 		return cmp.Or(err, errAgain)
 	}
 	s.stored(g, w, r, asked)
-	for _, k := range shapes {
-		s.shapes[k] = true
+	for _, n := range shapes {
+		s.shapes[n.Name] = true
 	}
 	fenced := error(nil)
 	if !r.live {
@@ -219,7 +221,7 @@ func (s *Store) attempt(g *group) error {
 // store makes rows stand in a transaction of their own, and what was found and noted with them. beyond are the keys of rows that
 // are left out, since the fleet may make no more leads. There is no reply where one of the rows was not as it was read: then
 // nothing was done.
-func (s *Store) store(w *working, writes []write, shapes []shapeKey) (r *reply, beyond map[string]bool, err error) {
+func (s *Store) store(w *working, writes []write, shapes []checkpoint.Note) (r *reply, beyond map[string]bool, err error) {
 	keep := false
 	err = s.transact(func() (_ bool, err error) {
 		if writes, beyond, err = s.reserve(writes); err != nil {
@@ -235,7 +237,7 @@ func (s *Store) store(w *working, writes []write, shapes []shapeKey) (r *reply, 
 		if keep = len(r.keys) == len(writes) || !r.live; !keep {
 			return false, nil
 		}
-		return true, cmp.Or(s.unspent(writes, r), s.keepFound(w.found, w.now), s.keepShapes(shapes))
+		return true, cmp.Or(s.unspent(writes, r), s.keepNotes(w), s.keepShapes(shapes))
 	})
 	if !keep {
 		r = nil

@@ -72,7 +72,7 @@ func (q *wanted) find(c *pgx.Conn, ledger int32) (*found, error) {
 func cleanTexts(list []string) []string {
 	all := make([]string, len(list))
 	for i, s := range list {
-		all[i] = clean(s)
+		all[i] = checkpoint.Clean(s)
 	}
 	return all
 }
@@ -97,7 +97,7 @@ func (f *found) take(how int16, by string, s *stood) (err error) {
 		}
 		f.rows[r.key] = r
 	}
-	switch lead := restore(by); {
+	switch lead := checkpoint.Restore(by); {
 	case how == byLead && r.lead() == lead:
 		f.leads[lead] = r
 	case how == byLink:

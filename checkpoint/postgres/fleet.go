@@ -38,7 +38,7 @@ func (s *Store) enlist(ctx context.Context) error {
 		host, _ := os.Hostname()
 		err := tx.QueryRow(ctx, `INSERT INTO leadferry.workers (ledger, run, command, host, process, holds_for, fleet, shard, shards, timeline, standby)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING worker`,
-			s.ledger, clean(s.o.Run), clean(s.o.Command), clean(host), os.Getpid(), int(s.o.Timeout/time.Second), terms.Fleet, terms.Shard, terms.Shards, s.timeline, s.standby).Scan(&s.worker)
+			s.ledger, checkpoint.Clean(s.o.Run), checkpoint.Clean(s.o.Command), checkpoint.Clean(host), os.Getpid(), int(s.o.Timeout/time.Second), terms.Fleet, terms.Shard, terms.Shards, s.timeline, s.standby).Scan(&s.worker)
 		switch {
 		case err != nil || s.o.Run == "":
 			return err

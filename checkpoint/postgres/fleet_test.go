@@ -133,7 +133,7 @@ func TestTheNewestWorkerOfAShardFencesTheOthers(t *testing.T) {
 // run begins a run as the importer does: with its start, and a witness that follows it.
 func run(t *testing.T, s *Store, ws *checkpoint.Witnesses) {
 	t.Helper()
-	err := s.PutRun(t.Context(), checkpoint.RunInfo{ID: s.o.Run})
+	err := checkpoint.PutRun(t.Context(), s, checkpoint.RunInfo{ID: s.o.Run})
 	one, failed := ws.Begin(t.Context(), s, checkpoint.Witness{Run: s.o.Run}, "")
 	if errors.Join(err, failed) != nil {
 		t.Fatal(err, failed)

@@ -91,7 +91,7 @@ func (s *Store) block(ctx context.Context, q *wanted) error {
 func (s *Store) erase(ctx context.Context, q *wanted, leads map[string]bool) error {
 	var ids []string
 	for lead := range leads {
-		ids = append(ids, clean(lead))
+		ids = append(ids, checkpoint.Clean(lead))
 	}
 	keys := bytesOf(q.keys)
 	for _, one := range []struct {
@@ -101,17 +101,18 @@ func (s *Store) erase(ctx context.Context, q *wanted, leads map[string]bool) err
 		{`DELETE FROM leadferry.lead_rows WHERE ledger = $1 AND key = ANY ($2)`, []any{keys}},
 		{`DELETE FROM leadferry.lead_ids WHERE ledger = $1 AND (key = ANY ($2) OR lead_id = ANY ($3))`, []any{keys, ids}},
 		{`DELETE FROM leadferry.forgotten WHERE ledger = $1 AND hash = ANY ($2)`, []any{q.hashes}},
-		{`DELETE FROM leadferry.contradictions WHERE ledger = $1 AND (other = ANY ($2) OR other = ANY ($3))`, []any{keys, bytesOf(ids)}},
-		{`DELETE FROM leadferry.decision_rows WHERE ledger = $1 AND (key = ANY ($2) OR lead_id = ANY ($3))`, []any{keys, ids}},
 	} {
 		if _, err := s.writer.Exec(ctx, one.sql, append([]any{s.ledger}, one.args...)...); err != nil {
 			return err
 		}
 	}
-	if len(leads) == 0 {
-		return nil
+	decisions, err := s.notes(ctx, s.writer.Conn, beginSo, checkpoint.DecidedNote)
+	if err != nil {
+		return err
 	}
-	if err := s.scrubDecisions(ctx, leads); err != nil {
+	gone := func(key string) bool { return slices.Contains(q.keys, key) }
+	put := func(n checkpoint.Note) error { return s.putNote(ctx, s.writer.Conn, n) }
+	if err := checkpoint.ForgetDecisions(decisions, gone, leads, put); err != nil || len(leads) == 0 {
 		return err
 	}
 	return s.eachDoubt(func(w *working, r *row) {
@@ -123,30 +124,10 @@ func (s *Store) erase(ctx context.Context, q *wanted, leads map[string]bool) err
 	})
 }
 
-// scrubDecisions takes the IDs of leads that were forgotten out of what other decisions were about.
-func (s *Store) scrubDecisions(ctx context.Context, leads map[string]bool) error {
-	rows, err := s.writer.Query(ctx, decisionColumns+` WHERE ledger = $1`, s.ledger)
-	if err != nil {
-		return err
-	}
-	var changed []*decision
-	err = eachDecision(rows, func(d *decision) error {
-		if clean := d.Send.Scrubbed(leads); clean != d.Send {
-			d.Send = clean
-			changed = append(changed, d)
-		}
-		return nil
-	})
-	for i := 0; i < len(changed) && err == nil; i++ {
-		_, err = s.writer.Exec(ctx, `UPDATE leadferry.decision_rows SET send = $2 WHERE number = $1`, changed[i].number, jsonOf(keyed(changed[i].Send, "")))
-	}
-	return err
-}
-
 // vacuum frees the room of what was removed, so that it is written over. It is no error if this
 // user may not. Whoever calls it holds the lock of the writer.
 func (s *Store) vacuum() {
-	for _, table := range []string{"lead_rows", "lead_ids", "decision_rows", "contradictions"} {
+	for _, table := range []string{"lead_rows", "lead_ids", "notes"} {
 		_, _ = s.writer.Exec(context.Background(), `VACUUM leadferry.`+table)
 	}
 	s.writer.Warned()

@@ -32,7 +32,7 @@ func (s *Store) SetMoved(to string) error {
 		err := s.writer.QueryRow(context.Background(), `SELECT run FROM leadferry.workers WHERE ledger = $1 AND run <> '' AND ended IS NULL
 			AND beat > clock_timestamp() - $2 * interval '1 second' LIMIT 1`, s.ledger, int(lifeTerm/time.Second)).Scan(&run)
 		if err == nil {
-			return s.refuse(checkpoint.ErrLocked, "the run "+restore(run)+" uses it", "wait for it to end, then copy")
+			return s.refuse(checkpoint.ErrLocked, "the run "+checkpoint.Restore(run)+" uses it", "wait for it to end, then copy")
 		}
 		if !errors.Is(err, pgx.ErrNoRows) {
 			return err
@@ -57,13 +57,7 @@ func (s *Store) Contents(ctx context.Context) (*checkpoint.Contents, error) {
 		}
 	}
 	var err error
-	if c.Runs, err = s.Runs(ctx); err != nil {
-		return nil, err
-	}
-	if c.Audit, err = s.Audit(ctx); err != nil {
-		return nil, err
-	}
-	if c.Shapes, err = s.Shapes(ctx); err != nil {
+	if c.Notes, err = s.Notes(ctx, ""); err != nil {
 		return nil, err
 	}
 	if c.Lineage, err = checkpoint.LineageOf(ctx, s); err != nil {
@@ -213,7 +207,7 @@ func (s *Store) copyRows(ctx context.Context, tx pgx.Tx, c *checkpoint.Contents,
 			}
 		}
 		if lead := r.lead(); lead != "" {
-			leads = append(leads, []any{s.ledger, clean(lead), []byte(r.key)})
+			leads = append(leads, []any{s.ledger, checkpoint.Clean(lead), []byte(r.key)})
 		}
 		counts[r.state()]++
 		var hidden []string // NULL where there are none
@@ -229,33 +223,8 @@ func (s *Store) copyRows(ctx context.Context, tx pgx.Tx, c *checkpoint.Contents,
 
 // copyLines copies what stands under no key.
 func (s *Store) copyLines(ctx context.Context, tx pgx.Tx, c *checkpoint.Contents) error {
-	for _, r := range c.Runs {
-		if err := s.putRun(ctx, tx.Conn(), r); err != nil {
-			return err
-		}
-	}
-	numbers := map[string]int64{} // of decisions, by key and time
-	name := func(key string, at time.Time) string { return key + "\x00" + at.UTC().String() }
-	for _, d := range c.Decisions {
-		if d.Send == nil {
-			d.Send = &checkpoint.Kept{}
-		}
-		number, err := s.putDecision(ctx, tx.Conn(), d)
-		if err != nil {
-			return err
-		}
-		numbers[name(d.Key, d.At)] = number
-	}
-	for _, x := range c.Contradictions {
-		if number := numbers[name(x.Key, x.Decided)]; number != 0 {
-			if _, err := tx.Exec(ctx, `INSERT INTO leadferry.contradictions (ledger, decision, found, other, text) VALUES ($1, $2, $3, $4, $5)`,
-				s.ledger, number, x.Found.UnixMilli(), []byte(x.Other), x.Text); err != nil {
-				return err
-			}
-		}
-	}
-	for _, k := range c.Shapes {
-		if _, err := tx.Exec(ctx, `INSERT INTO leadferry.shapes (ledger, columns, key, namespace) VALUES ($1, $2, $3, $4)`, s.ledger, k.Columns, clean(k.Key), clean(k.Namespace)); err != nil {
+	for _, n := range c.Notes {
+		if err := s.putNote(ctx, tx.Conn(), n); err != nil {
 			return err
 		}
 	}

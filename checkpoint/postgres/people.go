@@ -103,12 +103,11 @@ func (s *Store) Resolve(_ context.Context, ds []checkpoint.Decision) (r checkpoi
 		if err != nil {
 			return err
 		}
-		on := &resolving{working: w}
-		if r, err = checkpoint.Resolve(on, ds, w.now); err == nil {
+		if r, err = checkpoint.Resolve(&resolving{w}, ds, w.now); err == nil {
 			err = s.keep(w, base)
 		}
-		for i := 0; i < len(on.made) && err == nil; i++ {
-			_, err = s.putDecision(context.Background(), s.writer.Conn, on.made[i])
+		if err == nil {
+			err = s.keepNotes(w)
 		}
 		return err
 	})
@@ -116,10 +115,7 @@ func (s *Store) Resolve(_ context.Context, ds []checkpoint.Decision) (r checkpoi
 }
 
 // resolving is what decisions are carried out on, see [checkpoint.Resolver].
-type resolving struct {
-	*working
-	made []checkpoint.KeptDecision
-}
+type resolving struct{ *working }
 
 func (r *resolving) Under(key string) (checkpoint.KeptKey, error) {
 	row := r.rows[key]
@@ -129,22 +125,10 @@ func (r *resolving) Under(key string) (checkpoint.KeptKey, error) {
 	return row.KeptKey, nil
 }
 
-func (r *resolving) Decided(key string) (*checkpoint.KeptDecision, error) {
-	if d := r.decided[key]; d != nil {
-		return &d.KeptDecision, nil
-	}
-	return nil, nil
-}
-
 func (r *resolving) Put(key string, k checkpoint.KeptKey) error {
 	next := *r.rows[key]
 	next.KeptKey, next.worker = k, r.worker
 	r.put(&next)
-	return nil
-}
-
-func (r *resolving) Note(d checkpoint.KeptDecision) error {
-	r.made = append(r.made, d)
 	return nil
 }
 
@@ -153,17 +137,6 @@ const heldText = "the worker that sent it may be at work still, and its answer m
 
 // heldHint is what to do about a row whose worker may still send it.
 const heldHint = "wait until the run has ended; leadferry checkpoint workers shows who holds what, and since when"
-
-// putDecision keeps a decision under the next number.
-func (s *Store) putDecision(ctx context.Context, conn *pgx.Conn, d checkpoint.KeptDecision) (number int64, err error) {
-	sent := int64(0)
-	if !d.Sent.IsZero() {
-		sent = d.Sent.UnixMilli()
-	}
-	err = conn.QueryRow(ctx, `INSERT INTO leadferry.decision_rows (ledger, key, lead_id, "exists", sent, run, decided, send) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING number`,
-		s.ledger, []byte(d.Key), clean(d.LeadID), d.Exists, sent, clean(d.Run), d.At.UnixMilli(), jsonOf(keyed(d.Send, ""))).Scan(&number)
-	return number, err
-}
 
 // AcceptLoss gives up what an incomplete ledger lacks, see [checkpoint.Store].
 func (s *Store) AcceptLoss(context.Context) (freed int, err error) {

@@ -94,7 +94,7 @@ func (r *row) values() []any {
 	}
 	all := []any{[]byte(r.key), r.worker, v.Updated.UnixMilli(), int64(v.Line), int16(r.state()), int32(v.Code)}
 	for _, text := range texts(v) {
-		all = append(all, clean(*text))
+		all = append(all, checkpoint.Clean(*text))
 	}
 	return append(all, digest, contentBytes(v.Content), r.extra(), []byte(fold(r.key)))
 }
@@ -127,14 +127,14 @@ func (s *stood) row() (*row, error) {
 		return r, nil
 	}
 	var a aside
-	if err := parse(s.extra, &a); err != nil || s.state < 0 || checkpoint.State(s.state) > checkpoint.NotMade {
+	if err := checkpoint.Decode([]byte(s.extra), &a); err != nil || s.state < 0 || checkpoint.State(s.state) > checkpoint.NotMade {
 		return nil, cmp.Or(err, fmt.Errorf("%w: a row is in no state that this version knows", checkpoint.ErrDamaged))
 	}
 	shown := keyed(&a.Kept, r.key)
 	shown.Seq, shown.Updated, shown.Line = cmp.Or(shown.Seq, r.seq), time.UnixMilli(s.updated).UTC(), int(s.line)
 	shown.State, shown.Code = checkpoint.State(s.state), int(s.code)
 	for i, text := range texts(shown) {
-		*text = restore(s.texts[i])
+		*text = checkpoint.Restore(s.texts[i])
 	}
 	copy(shown.Digest[:], s.digest)
 	for b := s.content; len(b) >= 8; b = b[8:] {

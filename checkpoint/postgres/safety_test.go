@@ -243,7 +243,7 @@ func TestARunBesideAnother(t *testing.T) {
 	}
 	committed(t, first, by("first", createdOf("b", "lead-b")))
 	committed(t, second, by("second", createdOf("a", "lead-a2")))
-	audit, err := second.Audit(t.Context())
+	audit, err := checkpoint.AuditOf(t.Context(), second)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -207,9 +207,9 @@ func (s *Store) begin(ctx context.Context) (err error) {
 func (s *Store) empty(ctx context.Context) (empty bool, err error) {
 	err = s.writer.QueryRow(ctx, `SELECT NOT EXISTS (SELECT 1 FROM leadferry.ledgers WHERE ledger = $1 AND missing <> '')
 		AND NOT EXISTS (SELECT 1 FROM leadferry.lead_rows WHERE ledger = $1 AND state > 0)
-		AND NOT EXISTS (SELECT 1 FROM leadferry.forgotten WHERE ledger = $1) AND NOT EXISTS (SELECT 1 FROM leadferry.decision_rows WHERE ledger = $1)
-		AND NOT EXISTS (SELECT 1 FROM leadferry.shapes WHERE ledger = $1) AND NOT EXISTS (SELECT 1 FROM leadferry.run_rows WHERE ledger = $1 AND finished IS NOT NULL)
-		AND NOT EXISTS (SELECT 1 FROM leadferry.notes WHERE ledger = $1 AND value LIKE '%"adopting":{%')`, s.ledger).Scan(&empty)
+		AND NOT EXISTS (SELECT 1 FROM leadferry.forgotten WHERE ledger = $1) 
+		AND NOT EXISTS (SELECT 1 FROM leadferry.notes WHERE ledger = $1 AND (starts_with(name, 'decided ') OR starts_with(name, 'shape ')
+			OR starts_with(name, 'run ') AND value::jsonb ? 'Finished' OR value LIKE '%"adopting":{%'))`, s.ledger).Scan(&empty)
 	if err != nil {
 		err = s.serverError(err)
 	}

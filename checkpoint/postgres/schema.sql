@@ -20,11 +20,12 @@ CREATE TABLE ledgers (
 	UNIQUE (base_url, leads_url, trunk_id)
 );
 
--- Small JSON values by name: where a ledger comes from, and what people have answered about others.
+-- Small JSON values by name: runs, what people decided about a key, by which columns, key and namespace leads were made (of
+-- columns no more than keyed digests), where a ledger comes from, and what people have answered about others.
 CREATE TABLE notes (
 	ledger integer NOT NULL REFERENCES ledgers ON DELETE CASCADE,
-	name   text NOT NULL,
-	value  text NOT NULL,
+	name   text COLLATE "C" NOT NULL,
+	value  text COLLATE "C" NOT NULL,
 	PRIMARY KEY (ledger, name)
 );
 
@@ -119,52 +120,6 @@ CREATE TABLE forgotten (
 );
 CREATE INDEX ON forgotten (fold, ledger); -- not the other way round, lest hashes are looked for by the ledger alone
 
--- By which columns, key and namespace leads were made; of columns no more than keyed digests.
-CREATE TABLE shapes (
-	ledger    integer NOT NULL REFERENCES ledgers ON DELETE CASCADE,
-	columns   bytea NOT NULL,
-	key       text NOT NULL,
-	namespace text NOT NULL,
-	PRIMARY KEY (ledger, columns, key, namespace)
-);
-
-CREATE TABLE run_rows (
-	ledger   integer NOT NULL REFERENCES ledgers ON DELETE CASCADE,
-	number   bigint GENERATED ALWAYS AS IDENTITY,
-	run      text NOT NULL,
-	command  text NOT NULL,
-	started  timestamptz,
-	finished timestamptz,
-	outcome  text NOT NULL,
-	counts   jsonb NOT NULL,
-	worker   bigint NOT NULL,
-	PRIMARY KEY (ledger, run)
-);
-
-CREATE TABLE decision_rows (
-	ledger  integer NOT NULL REFERENCES ledgers ON DELETE CASCADE,
-	number  bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-	key     bytea NOT NULL,
-	lead_id text COLLATE "C" NOT NULL,     -- of the lead that was found, or
-	exists  boolean NOT NULL,              -- it exists, or neither: it was not made
-	sent    bigint NOT NULL,               -- of the send that was looked for, if the person named it
-	run     text NOT NULL,
-	decided bigint NOT NULL,
-	send    text COLLATE "C" NOT NULL      -- what was in doubt, as JSON
-);
-CREATE INDEX ON decision_rows (ledger, key, number);
-CREATE INDEX ON decision_rows (ledger, lead_id);
-
-CREATE TABLE contradictions (
-	ledger   integer NOT NULL REFERENCES ledgers ON DELETE CASCADE,
-	number   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-	decision bigint NOT NULL REFERENCES decision_rows ON DELETE CASCADE,
-	found    bigint NOT NULL,
-	other    bytea NOT NULL,               -- the other key that its lead ID was given to
-	text     text NOT NULL
-);
-CREATE INDEX ON contradictions (ledger, decision);
-
 -- What the workers of a fleet have agreed about, and what of the rate and of waits holds for all.
 CREATE TABLE fleets (
 	ledger integer NOT NULL REFERENCES ledgers ON DELETE CASCADE,
@@ -226,10 +181,13 @@ CREATE VIEW in_doubt AS
 	FROM lead_rows l JOIN ledgers t USING (ledger) LEFT JOIN workers w USING (worker) WHERE l.state = 4;
 
 CREATE VIEW runs AS
-	SELECT t.trunk_id, r.run, r.command, r.started, r.finished, r.outcome, r.counts FROM run_rows r JOIN ledgers t USING (ledger);
+	SELECT t.trunk_id, v->>'ID' AS run, v->>'Command' AS command, (v->>'Started')::timestamptz AS started, (v->>'Finished')::timestamptz AS finished,
+		v->>'Outcome' AS outcome, coalesce(v->'Counts', '{}') AS counts
+	FROM notes n JOIN ledgers t USING (ledger) CROSS JOIN LATERAL (SELECT n.value::jsonb AS v) x WHERE starts_with(n.name, 'run ');
 
 CREATE VIEW decisions AS
-	SELECT t.trunk_id, to_timestamp(d.decided / 1000.0) AS decided, replace(text_of(d.key), E'\x1f', '/') AS key,
-		CASE WHEN d.lead_id <> '' THEN d.lead_id WHEN d.exists THEN 'exists' ELSE 'none' END AS decision,
-		(SELECT string_agg(c.text, '; ' ORDER BY c.number) FROM contradictions c WHERE c.decision = d.number) AS contradicted
-	FROM decision_rows d JOIN ledgers t USING (ledger);
+	SELECT t.trunk_id, (d->>'At')::timestamptz AS decided, replace(d->>'Key', E'\x1f', '/') AS key,
+		CASE WHEN d->>'LeadID' <> '' THEN d->>'LeadID' WHEN (d->>'Exists')::boolean THEN 'exists' ELSE 'none' END AS decision,
+		(SELECT string_agg(c->>'Text', '; ' ORDER BY c->>'Found') FROM jsonb_array_elements(d->'Against') c) AS contradicted
+	FROM notes n JOIN ledgers t USING (ledger) CROSS JOIN LATERAL (SELECT n.value::jsonb AS v WHERE starts_with(n.name, 'decided ')) x
+		CROSS JOIN LATERAL jsonb_array_elements(v) d;

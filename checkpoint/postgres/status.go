@@ -41,36 +41,28 @@ func (s *Store) Info() checkpoint.Info {
 // Status returns an account of what is known now.
 func (s *Store) Status() (checkpoint.Status, error) {
 	ctx := context.Background()
-	st := checkpoint.Status{Path: s.at.Name, Target: s.target, Keys: s.Info().Keys}
+	statuses := map[string]int{}
 	err := s.read(ctx, func(c *pgx.Conn) error {
-		st.Statuses = map[string]int{}
+		clear(statuses)
 		rows, err := c.Query(ctx, `SELECT status, count(*) FROM leadferry.lead_rows WHERE ledger = $1 AND state IN (1, 2) GROUP BY 1`, s.ledger)
 		if err != nil {
 			return err
 		}
 		var status string
 		var n int
-		if _, err := pgx.ForEachRow(rows, []any{&status, &n}, func() error {
-			if status = restore(status); !checkpoint.KnownStatus(status) {
+		_, err = pgx.ForEachRow(rows, []any{&status, &n}, func() error {
+			if status = checkpoint.Restore(status); !checkpoint.KnownStatus(status) {
 				status = "unknown"
 			}
-			st.Statuses[status] += n
+			statuses[status] += n
 			return nil
-		}); err != nil {
-			return err
-		}
-		st.Runs, err = runsOf(ctx, c, s.ledger, checkpoint.NewestRuns)
+		})
 		return err
 	})
 	if err != nil {
-		return st, err
+		return checkpoint.Status{}, err
 	}
-	audit, err := s.Audit(ctx)
-	if err != nil {
-		return st, err
-	}
-	st.Contradictions, err = checkpoint.Standing(ctx, s, audit)
-	return st, err
+	return checkpoint.StatusOf(ctx, s, statuses)
 }
 
 // Worker is one opening of a ledger that wrote, as people are shown it.
@@ -103,7 +95,7 @@ func (s *Store) Workers(ctx context.Context, newest int) (all []Worker, err erro
 		all, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Worker])
 		for i := range all {
 			w := &all[i]
-			w.Run, w.Command, w.Host = restore(w.Run), restore(w.Command), restore(w.Host)
+			w.Run, w.Command, w.Host = checkpoint.Restore(w.Run), checkpoint.Restore(w.Command), checkpoint.Restore(w.Host)
 		}
 		return err
 	})

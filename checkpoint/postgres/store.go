@@ -107,10 +107,10 @@ type enlistment struct {
 // writing is what belongs to the commit that is under way.
 type writing struct {
 	writer   *server.Session
-	shapes   map[shapeKey]bool // that are noted
-	commits  uint64            // that were acknowledged
-	coming   uint64            // the number of the one under way, where it is none of rows
-	troubled time.Time         // since when the server could not commit, see isPassing; zero: it can
+	shapes   map[string]bool // notes of them that are there
+	commits  uint64          // that were acknowledged
+	coming   uint64          // the number of the one under way, where it is none of rows
+	troubled time.Time       // since when the server could not commit, see isPassing; zero: it can
 }
 
 // Open opens the ledger of a target, or makes it. Errors are *checkpoint.OpenError, or of a server
@@ -154,7 +154,7 @@ func connect(name string, t checkpoint.Target, o Options) (*Store, error) {
 	}
 	at.Locks = max(o.Wait, o.Patience, server.LeastSilence) * 9 / 10 // before the server counts as silent
 	s := &Store{
-		at: at, o: o, now: o.Now, identity: identity{target: t.Canonical()}, writing: writing{shapes: map[shapeKey]bool{}},
+		at: at, o: o, now: o.Now, identity: identity{target: t.Canonical()}, writing: writing{shapes: map[string]bool{}},
 		seen: newSight(), claims: newClaims(), ending: make(chan struct{}),
 	}
 	if s.now == nil {

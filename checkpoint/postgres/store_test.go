@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"sync/atomic"
@@ -84,12 +85,7 @@ func duplicate(t storetest.TB, address string, from, to checkpoint.Target) {
 			digest, content, extra, fold, hidden FROM lead_rows l JOIN o USING (ledger), n`,
 		`INSERT INTO lead_ids SELECT n.ledger, lead_id, key FROM lead_ids l JOIN o USING (ledger), n`,
 		`INSERT INTO forgotten SELECT n.ledger, hash, fold, at FROM forgotten f JOIN o USING (ledger), n`,
-		`INSERT INTO shapes SELECT n.ledger, columns, key, namespace FROM shapes s JOIN o USING (ledger), n`,
-		`INSERT INTO run_rows (ledger, run, command, started, finished, outcome, counts, worker) SELECT n.ledger, run, command, started, finished, outcome, counts, 0 FROM run_rows r JOIN o USING (ledger), n ORDER BY number`,
-		`INSERT INTO decision_rows (ledger, key, lead_id, "exists", sent, run, decided, send) SELECT n.ledger, key, lead_id, "exists", sent, run, decided, send FROM decision_rows d JOIN o USING (ledger), n ORDER BY number`,
-		`INSERT INTO contradictions (ledger, decision, found, other, text)
-			SELECT n.ledger, (SELECT min(number) FROM decision_rows x WHERE x.ledger = n.ledger AND x.key = d.key AND x.decided = d.decided AND x.lead_id = d.lead_id), found, other, text
-			FROM contradictions c JOIN decision_rows d ON d.number = c.decision, n WHERE c.ledger = (SELECT ledger FROM o) ORDER BY c.number`,
+		`INSERT INTO notes SELECT n.ledger, name, value FROM notes s JOIN o USING (ledger), n`,
 	} {
 		with := ""
 		if sql[:19] != "INSERT INTO ledgers" {
@@ -118,3 +114,34 @@ func intact(t storetest.TB, address string, target checkpoint.Target) {
 }
 
 func itoa(n int) string { return fmt.Sprint(n) }
+
+// People ask views for runs and decisions, whatever a key's bytes are.
+func TestViewsOfRunsAndDecisions(t *testing.T) {
+	address := pgtest.Shared(t).Database(t)
+	at := time.UnixMilli(1_770_000_000_123).UTC()
+	s := opened(t, address, newTarget(), Options{Now: func() time.Time { return at }})
+	for _, key := range []string{"dealers\x1f7", "odd\x00\xff"} {
+		if err := storetest.Claim(s, storetest.IntentOf(key, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := checkpoint.RunInfo{ID: "r-1", Command: "import", Started: at, Outcome: "complete", Counts: map[string]int{"created": 3}}
+	if err := errors.Join(checkpoint.PutRun(t.Context(), s, run), storetest.Resolve(s, checkpoint.Decision{Key: "dealers\x1f7", LeadID: "lead-1"}, checkpoint.Decision{Key: "odd\x00\xff"})); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := storetest.Settle(s, storetest.CreatedEntry("other", "lead-1", 1)); err != nil { // contradicts the decision
+		t.Fatal(err)
+	}
+	for query, want := range map[string]string{
+		`SELECT concat_ws(' ', run, command, outcome, counts->>'created', finished IS NULL, extract(epoch FROM started)::text) FROM leadferry.runs`: "r-1 import complete 3 t 1770000000.123000",
+		`SELECT concat_ws('|', key, decision, contradicted, extract(epoch FROM decided)::text) FROM leadferry.decisions WHERE decision <> 'none'`:   "dealers/7|lead-1|" + checkpoint.LeadOfAnother.String() + "|1770000000.123000",
+		`SELECT key FROM leadferry.decisions WHERE decision = 'none'`:                                                                               "\x01" + "6f646400ff",
+	} {
+		if got := pgtest.Value[string](t, address, query); got != want {
+			t.Errorf("%s: %q, want %q", query, got, want)
+		}
+	}
+	if a, err := checkpoint.AuditOf(t.Context(), s); err != nil || len(a.Decisions) != 2 || a.Decisions[1].Key != "odd\x00\xff" {
+		t.Errorf("%+v, %v", a, err)
+	}
+}

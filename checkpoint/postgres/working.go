@@ -1,11 +1,14 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"leadferry/checkpoint"
 )
@@ -21,24 +24,28 @@ type working struct {
 	sure    bool
 	rows    map[string]*row       // as they are to stand
 	owners  map[string]string     // sure: the key of each lead that is asked about, or nothing
-	decided map[string]*decision  // sure: the last one about each key
+	notes   map[string][]byte     // sure: those of decisions about the keys, as they are to stand
+	before  map[string][]byte     // sure: the same as they were read
 	busy    map[int64]bool        // sure: workers that may still send what they have claimed
 	mine    func(key string) bool // sure: this process has claimed the key and not settled it
 	settled map[string]bool       // sure: keys that this commit has settled
-	found   []contradiction
 }
 
-// decision is one as it is kept.
-type decision struct {
-	checkpoint.KeptDecision
-	number int64
+// Now is the time of the change.
+func (w *working) Now() time.Time { return w.now }
+
+// Note is one of the notes that were read.
+func (w *working) Note(name string) ([]byte, error) {
+	if !w.sure {
+		return nil, errUnsure
+	}
+	return w.notes[name], nil
 }
 
-// contradiction is evidence against a decision.
-type contradiction struct {
-	of    *decision
-	other string
-	text  string
+// PutNote has a note stand.
+func (w *working) PutNote(n checkpoint.Note) error {
+	w.notes[n.Name] = n.Value
+	return nil
 }
 
 // apply makes one change, or says why it is refused; errUnsure is no refusal.
@@ -131,8 +138,10 @@ func (w *working) settle(r *row, e *checkpoint.Entry) error {
 	}
 	claimed := w.sure && w.mine(r.key) && !w.settled[r.key]
 	own := r.Intent != nil && (r.worker == w.worker || claimed && r.Intent.Run == e.Run) // also where another one has put it back
-	if claimed && !own && w.late(r, e) {
-		return nil
+	if claimed && !own {
+		if done, err := w.late(r, e); done || err != nil {
+			return err
+		}
 	}
 	if err := w.free(r); err != nil && !own {
 		return err
@@ -147,11 +156,14 @@ func (w *working) settle(r *row, e *checkpoint.Entry) error {
 // late hears an outcome that came after a person had decided about its send, or had it sent again. What the service says counts
 // where nobody has sent the row again; what does not fit the decision is kept as evidence against it. It reports whether nothing
 // else is to be done.
-func (w *working) late(r *row, e *checkpoint.Entry) (done bool) {
-	d := w.decided[r.key]
+func (w *working) late(r *row, e *checkpoint.Entry) (done bool, err error) {
+	d, err := checkpoint.LastDecision(w, r.key)
+	if err != nil {
+		return false, err
+	}
 	if d == nil {
 		if r.Intent == nil && !r.state().HasLead() {
-			return false
+			return false, nil
 		}
 		d = w.sentAgain(r.key, e)
 	}
@@ -159,22 +171,22 @@ func (w *working) late(r *row, e *checkpoint.Entry) (done bool) {
 	keep := e.State == checkpoint.InDoubt || r.Intent != nil || none && r.state() != checkpoint.NotMade
 	switch {
 	case e.State.HasLead() && (none || d.LeadID != "" && d.LeadID != e.LeadID):
-		w.found = append(w.found, contradiction{of: d, other: e.LeadID, text: checkpoint.MadeAfterAll.String()})
+		err = checkpoint.NoteEvidence(w, *d, checkpoint.MadeAfterAll, e.LeadID, w.now)
 	case e.State == checkpoint.Rejected && !none:
-		w.found = append(w.found, contradiction{of: d, text: checkpoint.RefusedAfterAll.String()})
+		err = checkpoint.NoteEvidence(w, *d, checkpoint.RefusedAfterAll, "", w.now)
 		keep = true
 	}
 	if keep {
 		*e = r.visible().Entry
 	}
-	return keep
+	return keep, err
 }
 
 // sentAgain is the decision of whoever had a send in doubt made again, whose outcome is e: that it had not been applied.
-func (w *working) sentAgain(key string, e *checkpoint.Entry) *decision {
+func (w *working) sentAgain(key string, e *checkpoint.Entry) *checkpoint.KeptDecision {
 	send := checkpoint.Kept{Entry: *e, Act: checkpoint.Doubted}
 	send.State, send.LeadID, send.Code, send.Reason = checkpoint.InDoubt, "", 0, ""
-	return &decision{KeptDecision: checkpoint.KeptDecision{Decision: checkpoint.Decision{Key: key, Run: e.Run}, At: w.now, Send: w.Keep(send)}}
+	return &checkpoint.KeptDecision{Decision: checkpoint.Decision{Key: key, Run: e.Run}, At: w.now, Send: w.Keep(send)}
 }
 
 // Owner is the key of a lead, or nothing. As long as nothing is sure it is taken to be nobody's: the server finds out.
@@ -191,17 +203,6 @@ func (w *working) Owner(lead, key string) (string, error) {
 		return "", nil
 	}
 	return w.owners[lead], nil
-}
-
-// Contradict notes evidence against a decision, see [checkpoint.Book]; that it is noted once, the server sees to.
-func (w *working) Contradict(kind checkpoint.Evidence, key, lead, other string) error {
-	if !w.sure {
-		return errUnsure
-	}
-	if d := w.decided[key]; d != nil && d.LeadID == lead && !d.Exists {
-		w.found = append(w.found, contradiction{of: d, other: other, text: kind.String()})
-	}
-	return nil
 }
 
 // mark notes an update. A lead that only the input knew is taken over for sure, or not at all.
@@ -233,7 +234,7 @@ func (s *Store) working(q *wanted) (*working, map[string]*row, error) {
 	}
 	w := &working{
 		now: s.now(), worker: s.worker, sure: true, rows: make(map[string]*row, len(q.keys)),
-		mine: s.claims.mine, owners: make(map[string]string, len(f.leads)), decided: map[string]*decision{}, busy: map[int64]bool{}, settled: map[string]bool{},
+		mine: s.claims.mine, owners: make(map[string]string, len(f.leads)), notes: map[string][]byte{}, busy: map[int64]bool{}, settled: map[string]bool{},
 	}
 	base := make(map[string]*row, len(q.keys))
 	for i, key := range q.keys {
@@ -248,7 +249,7 @@ func (s *Store) working(q *wanted) (*working, map[string]*row, error) {
 		w.owners[lead] = r.key
 		keys = append(keys, r.key)
 	}
-	if err := errors.Join(s.lastDecisions(keys, w.decided), s.stillBusy(w.busy)); err != nil {
+	if err := errors.Join(s.readDecisions(keys, w), s.stillBusy(w.busy)); err != nil {
 		return nil, nil, err
 	}
 	return w, base, nil
@@ -277,35 +278,17 @@ func (s *Store) stillBusy(workers map[int64]bool) error {
 	return err
 }
 
-// lastDecisions fills in the last decision about each key.
-func (s *Store) lastDecisions(keys []string, into map[string]*decision) error {
-	rows, err := s.writer.Query(context.Background(), `SELECT DISTINCT ON (key) number, key, lead_id, "exists", sent, run, decided, send FROM leadferry.decision_rows
-		WHERE ledger = $1 AND key = ANY ($2) ORDER BY key, number DESC`, s.ledger, bytesOf(keys))
-	if err != nil {
-		return err
+// readDecisions reads what was decided about keys.
+func (s *Store) readDecisions(keys []string, w *working) error {
+	names := make([]string, len(keys))
+	for i, key := range keys {
+		names[i] = checkpoint.NoteOfDecisions(key)
 	}
-	return eachDecision(rows, func(d *decision) error { into[d.Key] = d; return nil })
-}
-
-// eachDecision reads decisions from rows of their columns.
-func eachDecision(rows pgx.Rows, f func(*decision) error) error {
-	var number, sent, decided int64
-	var key []byte
-	var lead, run, send string
-	var exists bool
-	_, err := pgx.ForEachRow(rows, []any{&number, &key, &lead, &exists, &sent, &run, &decided, &send}, func() error {
-		d := &decision{number: number}
-		d.At, d.Send = time.UnixMilli(decided).UTC(), new(checkpoint.Kept)
-		d.Decision = checkpoint.Decision{Key: string(key), LeadID: restore(lead), Exists: exists, Run: restore(run)}
-		if sent != 0 {
-			d.Sent = time.UnixMilli(sent).UTC()
-		}
-		if err := parse(send, d.Send); err != nil {
-			return err
-		}
-		d.Send = keyed(d.Send, d.Key)
-		return f(d)
-	})
+	notes, err := s.notes(context.Background(), s.writer.Conn, `name = ANY ($2::text[])`, names)
+	for _, n := range notes {
+		w.notes[n.Name] = n.Value
+	}
+	w.before = maps.Clone(w.notes)
 	return err
 }
 
@@ -323,7 +306,7 @@ func (s *Store) disown(writes []write) error {
 	var keys [][]byte
 	for i := range writes {
 		if w := &writes[i]; w.owns != "" {
-			leads, keys = append(leads, clean(w.owns)), append(keys, []byte(w.key))
+			leads, keys = append(leads, checkpoint.Clean(w.owns)), append(keys, []byte(w.key))
 		}
 	}
 	if leads == nil {
@@ -336,19 +319,17 @@ func (s *Store) disown(writes []write) error {
 	return err
 }
 
-// keepFound notes evidence against decisions, each once.
-func (s *Store) keepFound(found []contradiction, at time.Time) error {
-	for _, one := range found {
-		number := one.of.number
-		if number == 0 {
-			var err error
-			if number, err = s.putDecision(context.Background(), s.writer.Conn, one.of.KeptDecision); err != nil {
-				return err
-			}
+// keepNotes stores the notes that have changed. One that somebody else has changed meanwhile is a conflict.
+func (s *Store) keepNotes(w *working) error {
+	for name, value := range w.notes {
+		was := w.before[name]
+		if bytes.Equal(was, value) {
+			continue
 		}
-		_, err := s.writer.Exec(context.Background(), `INSERT INTO leadferry.contradictions (ledger, decision, found, other, text)
-			SELECT $1, $2, $3, $4, $5 WHERE NOT EXISTS (SELECT 1 FROM leadferry.contradictions WHERE decision = $2 AND other = $4 AND text = $5)`,
-			s.ledger, number, at.UnixMilli(), []byte(one.other), one.text)
+		tag, err := s.writer.Exec(context.Background(), putNoteSQL+` WHERE n.value = $4`, s.ledger, name, string(value), string(was))
+		if err == nil && tag.RowsAffected() == 0 {
+			err = &pgconn.PgError{Code: "40001", Message: "a note was changed meanwhile"}
+		}
 		if err != nil {
 			return err
 		}

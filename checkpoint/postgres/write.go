@@ -100,7 +100,7 @@ const lists = 26
 
 // values are those of the lists.
 func (w *write) values() []any {
-	return append(w.row.values(), strings.Join(cleanTexts(w.hidden()), between), int64(w.seen), int16(w.was), w.claim, clean(w.owns), w.hash)
+	return append(w.row.values(), strings.Join(cleanTexts(w.hidden()), checkpoint.Between), int64(w.seen), int16(w.was), w.claim, checkpoint.Clean(w.owns), w.hash)
 }
 
 // send has rows stored, as a statement of its own or inside a transaction.

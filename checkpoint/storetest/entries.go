@@ -52,7 +52,7 @@ func closedRefusesEverything(t *testing.T, b Backend) {
 		t.Fatal(err)
 	}
 	_, settled := Settle(d, CreatedEntry("a", "lead", 1))
-	_, counted := d.Runs(t.Context())
+	_, counted := checkpoint.Runs(t.Context(), d)
 	for what, err := range map[string]error{
 		"claim": Claim(d, IntentOf("a", 1)), "settle": settled, "withdraw": Withdraw(d, "a"),
 		"look-up": d.Find(t.Context(), make([]checkpoint.Query, 1), make([]checkpoint.Entry, 1), make([]checkpoint.Match, 1)), "runs": counted,
@@ -102,17 +102,17 @@ func digestsAreKeyed(t *testing.T, b Backend) {
 
 func runsAreKeptInOrder(t *testing.T, b Backend) {
 	d := b.open(t)
-	later := checkpoint.RunInfo{ID: "b", Command: "import", Started: time.UnixMilli(5).UTC()}
-	first := checkpoint.RunInfo{ID: "a", Command: "sync", Started: time.UnixMilli(9).UTC(), Counts: map[string]int{"updated": 3}}
-	if err := errors.Join(d.PutRun(context.Background(), first), d.PutRun(context.Background(), later)); err != nil {
+	later := checkpoint.RunInfo{ID: "b", Command: "import", Started: time.UnixMilli(9).UTC()}
+	first := checkpoint.RunInfo{ID: "a", Command: "sync", Started: time.UnixMilli(5).UTC(), Counts: map[string]int{"updated": 3}}
+	if err := errors.Join(checkpoint.PutRun(context.Background(), d, first), checkpoint.PutRun(context.Background(), d, later)); err != nil {
 		t.Fatal(err)
 	}
 	later.Finished, later.Outcome, later.Counts = time.UnixMilli(7).UTC(), "attention", map[string]int{"created": 1, "failed": 2}
-	if err := errors.Join(d.PutRun(context.Background(), later), Claim(d, checkpoint.Entry{Key: "k", Run: "named only"}), Claim(d, checkpoint.Entry{Key: "l", Run: "a"})); err != nil {
+	if err := errors.Join(checkpoint.PutRun(context.Background(), d, later), Claim(d, checkpoint.Entry{Key: "k", Run: "named only"}), Claim(d, checkpoint.Entry{Key: "l", Run: "a"})); err != nil {
 		t.Fatal(err)
 	}
 	d = d.again(t)
-	got, err := d.Runs(context.Background())
+	got, err := checkpoint.Runs(context.Background(), d)
 	if equal(t, "runs", []checkpoint.RunInfo{first, later}, got); err != nil {
 		t.Error(err)
 	}
@@ -142,7 +142,7 @@ func eachGoesThroughAllInOrderAndMayWrite(t *testing.T, b Backend) {
 				t.Fatalf("%s (%v) after %s", e.Key, e.State, last)
 			}
 			if last = e.Key; got == 1 {
-				return d.PutRun(context.Background(), checkpoint.RunInfo{ID: "inside"})
+				return checkpoint.PutRun(context.Background(), d, checkpoint.RunInfo{ID: "inside"})
 			}
 			return nil
 		})
@@ -175,7 +175,7 @@ func whatIsToldOfTheLedgerIsKept(t *testing.T, b Backend) {
 	ok(d.PutNote(ctx, "x", []byte(`"first"`)), d.PutNote(ctx, "x", []byte(`"second"`)))
 	settled(t, d, checkpoint.Entry{Key: "refused", State: checkpoint.Rejected, Code: 422})
 	_, knows, err := d.Reached(ctx, "r")
-	ok(err, d.PutRun(ctx, checkpoint.RunInfo{ID: "r"}), Claim(d, IntentOf("a", 1)))
+	ok(err, checkpoint.PutRun(ctx, d, checkpoint.RunInfo{ID: "r"}), Claim(d, IntentOf("a", 1)))
 	reached, knowsNow, err := d.Reached(ctx, "r")
 	ok(err)
 	if commits, leads := d.Progress(); knows || !knowsNow || leads != 1 || commits != d.Info().Sequence || reached != commits {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -43,10 +44,6 @@ type knowledge struct {
 	seq     uint64
 	keys    map[string]checkpoint.KeptKey // none is empty
 	blocked map[string]bool
-	decided []checkpoint.KeptDecision
-	found   []checkpoint.Contradiction
-	shapes  []checkpoint.KeptShape
-	runs    []checkpoint.RunInfo
 	notes   map[string][]byte
 	missing string
 	since   uint64
@@ -70,8 +67,6 @@ func (m *Memory) Again() *Memory {
 func (k *knowledge) clone() knowledge {
 	c := *k
 	c.keys, c.blocked, c.notes = maps.Clone(k.keys), maps.Clone(k.blocked), maps.Clone(k.notes)
-	c.decided, c.found = slices.Clone(k.decided), slices.Clone(k.found)
-	c.shapes, c.runs = slices.Clone(k.shapes), slices.Clone(k.runs)
 	return c
 }
 
@@ -244,51 +239,25 @@ func (m *Memory) Each(_ context.Context, which checkpoint.Filter, f func(checkpo
 	return err
 }
 
-// History tells what was done with a key.
-func (m *Memory) History(_ context.Context, key string) (all []checkpoint.Event, err error) {
-	err = m.ask(func(k *knowledge) {
-		var sends []*checkpoint.Kept
-		for _, one := range k.decided {
-			if one.Key == key {
-				sends = append(sends, one.Send)
-			}
+// Under is what stands under a key.
+func (m *Memory) Under(_ context.Context, key string) (one checkpoint.KeptKey, err error) {
+	err = m.ask(func(k *knowledge) { one = k.keys[key] })
+	return one, err
+}
+
+// Notes returns those whose names begin so.
+func (m *Memory) Notes(_ context.Context, prefix string) (all []checkpoint.Note, err error) {
+	err = m.ask(func(k *knowledge) { all = k.notesOf(prefix) })
+	return all, err
+}
+
+func (k *knowledge) notesOf(prefix string) (all []checkpoint.Note) {
+	for _, name := range slices.Sorted(maps.Keys(k.notes)) {
+		if strings.HasPrefix(name, prefix) {
+			all = append(all, checkpoint.Note{Name: name, Value: k.notes[name]})
 		}
-		all = checkpoint.HistoryOf(k.keys[key].Entry, k.keys[key].Intent, sends)
-	})
-	return all, err
-}
-
-// Shapes returns what was noted.
-func (m *Memory) Shapes(context.Context) (all []checkpoint.KeptShape, err error) {
-	err = m.ask(func(k *knowledge) { all = slices.Clone(k.shapes) })
-	return all, err
-}
-
-// Runs returns what was put.
-func (m *Memory) Runs(context.Context) (all []checkpoint.RunInfo, err error) {
-	err = m.ask(func(k *knowledge) { all = slices.Clone(k.runs) })
-	return all, err
-}
-
-// PutRun keeps a run.
-func (m *Memory) PutRun(_ context.Context, r checkpoint.RunInfo) error {
-	return m.change("keep run", func(k *knowledge, _ time.Time) error {
-		at := slices.IndexFunc(k.runs, func(old checkpoint.RunInfo) bool { return old.ID == r.ID })
-		if at < 0 {
-			k.runs = append(k.runs, r)
-		} else {
-			k.runs[at] = r
-		}
-		return nil
-	})
-}
-
-// Audit returns what people decided.
-func (m *Memory) Audit(context.Context) (a checkpoint.Audit, err error) {
-	err = m.ask(func(k *knowledge) {
-		a = checkpoint.Audit{Decisions: slices.Clone(k.decided), Contradictions: slices.Clone(k.found)}
-	})
-	return a, err
+	}
+	return all
 }
 
 // Note returns a note, or nil where there is none.
@@ -300,8 +269,7 @@ func (m *Memory) Note(_ context.Context, name string) (value []byte, err error) 
 // PutNote keeps a note.
 func (m *Memory) PutNote(_ context.Context, name string, value []byte) error {
 	return m.change("keep a note", func(k *knowledge, _ time.Time) error {
-		k.notes[name] = slices.Clone(value)
-		return nil
+		return (&writing{knowledge: k}).PutNote(checkpoint.Note{Name: name, Value: slices.Clone(value)})
 	})
 }
 
@@ -309,7 +277,7 @@ func (m *Memory) PutNote(_ context.Context, name string, value []byte) error {
 func (m *Memory) Reached(_ context.Context, run string) (commits uint64, knows bool, err error) {
 	err = m.ask(func(k *knowledge) {
 		commits = k.seq
-		knows = slices.ContainsFunc(k.runs, func(r checkpoint.RunInfo) bool { return r.ID == run })
+		knows = k.notes[checkpoint.RunNote(run)] != nil
 	})
 	return commits, knows, err
 }

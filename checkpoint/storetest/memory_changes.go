@@ -3,7 +3,6 @@ package storetest
 import (
 	"cmp"
 	"context"
-	"reflect"
 	"slices"
 	"time"
 
@@ -32,8 +31,8 @@ func (m *Memory) Commit(_ context.Context, changes []*checkpoint.Change) error {
 		if c.Err != nil {
 			continue
 		}
-		if c.Kind == checkpoint.Claim && c.Shape != nil {
-			w.noteShape(m.digests.Shape(c.Shape))
+		if note := m.digests.ShapeNote(c.Shape); note.Name != "" {
+			_ = w.PutNote(note)
 		}
 		w.apply(c)
 	}
@@ -55,12 +54,6 @@ func (w *writing) apply(c *checkpoint.Change) {
 	}
 }
 
-func (w *writing) noteShape(s checkpoint.KeptShape) {
-	if len(s.Columns) > 0 && !slices.ContainsFunc(w.shapes, func(other checkpoint.KeptShape) bool { return reflect.DeepEqual(s, other) }) {
-		w.shapes = append(w.shapes, s)
-	}
-}
-
 // Keep is a record as it is kept, with number and time.
 func (w *writing) Keep(k checkpoint.Kept) *checkpoint.Kept {
 	k.Seq = w.seq
@@ -76,19 +69,16 @@ func (w *writing) put(key string, k checkpoint.KeptKey) {
 // Owner is the key that has a lead, or nothing.
 func (w *writing) Owner(lead, _ string) (string, error) { return w.owner(lead), nil }
 
-// Contradict notes evidence against a decision, see [checkpoint.Book].
-func (w *writing) Contradict(kind checkpoint.Evidence, key, lead, other string) error {
-	for _, one := range slices.Backward(w.decided) {
-		if one.Key != key {
-			continue
-		}
-		again := slices.ContainsFunc(w.found, func(c checkpoint.Contradiction) bool {
-			return c.Decision == one.Decision && c.Decided.Equal(one.At) && c.Text == kind.String() && c.Other == other
-		})
-		if one.LeadID == lead && !one.Exists && !again {
-			w.found = append(w.found, checkpoint.Contradiction{Decision: one.Decision, Decided: one.At, Found: w.now, Other: other, Text: kind.String()})
-		}
-		break
+// Now is the time of the commit.
+func (w *writing) Now() time.Time { return w.now }
+
+// Note is one of the notes, or nil.
+func (w *writing) Note(name string) ([]byte, error) { return w.notes[name], nil }
+
+// PutNote keeps a note, or takes it away.
+func (w *writing) PutNote(n checkpoint.Note) error {
+	if w.notes[n.Name] = n.Value; n.Value == nil {
+		delete(w.notes, n.Name)
 	}
 	return nil
 }
@@ -96,34 +86,20 @@ func (w *writing) Contradict(kind checkpoint.Evidence, key, lead, other string) 
 // Resolve settles keys in doubt, see [checkpoint.Store].
 func (m *Memory) Resolve(_ context.Context, ds []checkpoint.Decision) (r checkpoint.ResolveResult, err error) {
 	err = m.change("resolve", func(k *knowledge, now time.Time) (err error) {
-		r, err = checkpoint.Resolve(&writing{k, now}, ds, now)
+		r, err = checkpoint.Resolve(&resolving{&writing{k, now}}, ds, now)
 		return err
 	})
 	return r, err
 }
 
+// resolving is what decisions are carried out on.
+type resolving struct{ *writing }
+
 // Under is what stands under a key.
-func (w *writing) Under(key string) (checkpoint.KeptKey, error) { return w.keys[key], nil }
+func (r *resolving) Under(key string) (checkpoint.KeptKey, error) { return r.keys[key], nil }
 
 // Put has something else stand there.
-func (w *writing) Put(key string, k checkpoint.KeptKey) error { w.put(key, k); return nil }
-
-// Decided is the last decision about a key, or nil.
-func (w *writing) Decided(key string) (*checkpoint.KeptDecision, error) {
-	for _, one := range slices.Backward(w.decided) {
-		if one.Key == key {
-			return &one, nil
-		}
-	}
-	return nil, nil
-}
-
-// Note keeps a decision, without the run that it names to say which send is meant.
-func (w *writing) Note(d checkpoint.KeptDecision) error {
-	d.Run = ""
-	w.decided = append(w.decided, d)
-	return nil
-}
+func (r *resolving) Put(key string, k checkpoint.KeptKey) error { r.put(key, k); return nil }
 
 // Adopt takes over leads, see [checkpoint.Store].
 func (m *Memory) Adopt(_ context.Context, list checkpoint.List) (r checkpoint.AdoptResult, err error) {
@@ -161,7 +137,7 @@ func (w *writing) adopt(e *checkpoint.Entry) {
 
 // Forget removes keys, see [checkpoint.Store].
 func (m *Memory) Forget(_ context.Context, keys []string, unblock bool) (r checkpoint.ForgetResult, err error) {
-	err = m.change("forget", func(k *knowledge, _ time.Time) error {
+	err = m.change("forget", func(k *knowledge, now time.Time) error {
 		m.used = true
 		gone, leads := map[string]bool{}, map[string]bool{}
 		for i, key := range keys {
@@ -187,12 +163,8 @@ func (m *Memory) Forget(_ context.Context, keys []string, unblock bool) (r check
 				k.keys[key] = one
 			}
 		}
-		k.decided = slices.DeleteFunc(k.decided, func(d checkpoint.KeptDecision) bool { return gone[d.Key] || leads[d.LeadID] })
-		for i := range k.decided {
-			k.decided[i].Send = k.decided[i].Send.Scrubbed(leads)
-		}
-		k.found = slices.DeleteFunc(k.found, func(c checkpoint.Contradiction) bool { return gone[c.Key] || gone[c.Other] || leads[c.LeadID] })
-		return nil
+		forgot := func(key string) bool { return gone[key] }
+		return checkpoint.ForgetDecisions(k.notesOf(checkpoint.DecidedNote), forgot, leads, (&writing{k, now}).PutNote)
 	})
 	return r, err
 }

@@ -189,7 +189,7 @@ func forgotten(t TB, d checkpoint.Store, want checkpoint.ForgetResult, keys ...s
 
 func history(t TB, d checkpoint.Store, key string) []checkpoint.Event {
 	t.Helper()
-	events, err := d.History(context.Background(), key)
+	events, err := checkpoint.History(context.Background(), d, key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func equal[T any](t TB, what string, want, got T) {
 
 func audit(t TB, d checkpoint.Store) checkpoint.Audit {
 	t.Helper()
-	a, err := d.Audit(context.Background())
+	a, err := checkpoint.AuditOf(context.Background(), d)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,8 +40,14 @@ func WordsOf(texts []string) *Words {
 	return w
 }
 
-// Has says whether s has a number.
-func (w *Words) Has(s string) bool { return w.numbers[s] != 0 }
+// All are those that have a number.
+func (w *Words) All() map[string]bool {
+	all := make(map[string]bool, len(w.numbers))
+	for s := range w.numbers {
+		all[s] = true
+	}
+	return all
+}
 
 // Count is how many are in the file, forgotten ones included.
 func (w *Words) Count() int { return w.stored }
@@ -102,7 +108,7 @@ func EachText(k *checkpoint.Kept, f func(string)) {
 func (w *Words) Load(b *bbolt.Bucket) error {
 	err := b.ForEach(func(k, v []byte) error {
 		number, s, err := DecodeWord(k, v)
-		if err == nil && (s != "" && w.Has(s) || w.add(s) != uint64(number)) {
+		if err == nil && (s != "" && w.numbers[s] != 0 || w.add(s) != uint64(number)) {
 			err = ErrRecord
 		}
 		return err

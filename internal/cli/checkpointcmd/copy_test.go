@@ -29,14 +29,14 @@ func allToldBy(t *testing.T, l ledger.Ledger) (all []string) {
 	ctx := t.Context()
 	err := l.Each(ctx, checkpoint.Filter{}, func(e checkpoint.Entry) error {
 		e.Seq = 0
-		events, err := l.History(ctx, e.Key)
+		events, err := checkpoint.History(ctx, l, e.Key)
 		all = append(all, fmt.Sprintf("%+v %+v", e, events))
 		return err
 	})
-	runs, noRuns := l.Runs(ctx)
+	runs, noRuns := checkpoint.Runs(ctx, l)
 	i := l.Info()
 	all = append(all, fmt.Sprintf("%+v %v %x %v", runs, i.Keys, l.Digests().Sum([]byte("a value")), i.Incomplete))
-	audit, noAudit := l.Audit(ctx)
+	audit, noAudit := checkpoint.AuditOf(ctx, l)
 	for _, d := range audit.Decisions {
 		all = append(all, fmt.Sprint(d.Decision, d.At))
 	}
@@ -79,7 +79,7 @@ func eventful(t *testing.T, path string, target checkpoint.Target) {
 	do(checkpoint.Settle, checkpoint.Entry{Key: "other", State: checkpoint.Created, LeadID: "lead-g", Updated: at})
 	do(checkpoint.Mark, checkpoint.Entry{Key: "Key-0010", LeadID: "lead-10", Unsettled: "run-2", Sought: "onHold", Seen: checkpoint.Sight{At: at, Status: "closedWon", Kept: true, Against: "open"}})
 	_, forgotten := d.Forget(ctx, []string{"gone"}, false)
-	put := d.PutRun(ctx, checkpoint.RunInfo{ID: "run", Command: "import", Started: at, Finished: at.Add(time.Minute), Outcome: "complete", Counts: map[string]int{"created": 3}})
+	put := checkpoint.PutRun(ctx, d, checkpoint.RunInfo{ID: "run", Command: "import", Started: at, Finished: at.Add(time.Minute), Outcome: "complete", Counts: map[string]int{"created": 3}})
 	if err := errors.Join(decided, forgotten, put, d.Close()); err != nil {
 		t.Fatal(err)
 	}

@@ -102,14 +102,14 @@ type historyLine struct {
 
 // historyLines gathers the events of a key and what the audit holds about it.
 func historyLines(ctx context.Context, db ledger.Ledger, key string) (lines []historyLine, err error) {
-	events, err := db.History(ctx, key)
+	events, err := checkpoint.History(ctx, db, key)
 	if err != nil {
 		return nil, err
 	}
 	for _, ev := range events {
 		lines = append(lines, historyLine{ev.At, ev.Run, eventText(ev)})
 	}
-	audit, err := db.Audit(ctx)
+	audit, err := checkpoint.AuditOf(ctx, db)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,301 @@
+package checkpoint
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Note is a small JSON value that a ledger keeps by name, beside its keys: a run, what people decided about a key, the
+// columns of which leads were made, where the ledger comes from.
+type Note struct {
+	Name  string
+	Value []byte // nil: there is none
+}
+
+// What the names of notes begin with.
+const (
+	runNote     = "run "     // and its ID
+	shapeNote   = "shape "   // and a digest of it
+	DecidedNote = "decided " // and the key
+)
+
+// textOf is how values are written: without what is zero, and with texts as every Store takes them.
+var textOf = json.JoinOptions(json.OmitZeroStructFields(true),
+	json.WithMarshalers(json.MarshalToFunc(func(to *jsontext.Encoder, s string) error {
+		return to.WriteToken(jsontext.String(Clean(s)))
+	})),
+	json.WithUnmarshalers(json.UnmarshalFromFunc(func(from *jsontext.Decoder, s *string) error {
+		t, err := from.ReadToken()
+		if err == nil && t.Kind() != '"' {
+			err = fmt.Errorf("%v is no text", t.Kind())
+		}
+		*s = Restore(t.String())
+		return err
+	})))
+
+// Encode is a value as notes and columns have it.
+func Encode(v any) []byte {
+	text, err := json.Marshal(v, textOf)
+	if err != nil {
+		panic(err) // of a type of ours that JSON cannot hold
+	}
+	return text
+}
+
+// Decode reads what [Encode] wrote. What it did not write is ErrDamaged.
+func Decode(text []byte, v any) error {
+	if err := json.Unmarshal(text, v, textOf); err != nil {
+		return fmt.Errorf("%w: a record is not as this version writes it", ErrDamaged)
+	}
+	return nil
+}
+
+// unclean begins a text that a server would not take as it is, in hexadecimal digits. Between parts texts that are sent as one.
+const (
+	unclean = "\x01"
+	Between = "\x1e"
+)
+
+// Clean is a text as servers take it: without NUL and [Between], and UTF-8. Restore is its reverse.
+func Clean(s string) string {
+	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 && !strings.Contains(s, Between) && !strings.HasPrefix(s, unclean) {
+		return s
+	}
+	return unclean + hex.EncodeToString([]byte(s))
+}
+
+// Restore is what was cleaned.
+func Restore(s string) string {
+	if !strings.HasPrefix(s, unclean) {
+		return s
+	}
+	raw, _ := hex.DecodeString(s[len(unclean):])
+	return string(raw)
+}
+
+// valuesOf decodes the notes whose names begin so.
+func valuesOf[T any](ctx context.Context, s Store, prefix string) (all []T, err error) {
+	notes, err := s.Notes(ctx, prefix)
+	for i := 0; i < len(notes) && err == nil; i++ {
+		var one T
+		err = Decode(notes[i].Value, &one)
+		all = append(all, one)
+	}
+	return all, err
+}
+
+// Runs returns all runs that were put, in the order in which they started.
+func Runs(ctx context.Context, s Store) ([]RunInfo, error) {
+	all, err := valuesOf[RunInfo](ctx, s, runNote)
+	slices.SortStableFunc(all, func(a, b RunInfo) int { return a.Started.Compare(b.Started) })
+	return all, err
+}
+
+// PutRun keeps the history of a run. A second call with the same ID replaces the first one: call it when a run starts and
+// when it ends.
+func PutRun(ctx context.Context, s Store, r RunInfo) error {
+	for _, t := range []*time.Time{&r.Started, &r.Finished} {
+		if !t.IsZero() {
+			*t = time.UnixMilli(t.UnixMilli()).UTC()
+		}
+	}
+	if err := s.PutNote(ctx, RunNote(r.ID), Encode(r)); err != nil {
+		return fmt.Errorf("keep run: %w", err)
+	}
+	return nil
+}
+
+// RunNote is the name of the note of a run.
+func RunNote(run string) string { return runNote + Clean(run) }
+
+// ShapeNote is the note of a shape; one without columns, or none, has no name.
+func (d *Digester) ShapeNote(s *Shape) Note {
+	if s == nil || len(s.Columns) == 0 {
+		return Note{}
+	}
+	value := Encode(d.Shape(s))
+	sum := d.Sum(value)
+	return Note{shapeNote + hex.EncodeToString(sum[:]), value}
+}
+
+// decided is a decision as the note of its key has it, behind earlier ones.
+type decided struct {
+	KeptDecision
+	Number  int // its place in the list of which it came
+	Against []against
+}
+
+// against is what contradicts a decision.
+type against struct {
+	Text  string // what was found
+	Other string
+	Found time.Time
+}
+
+// Noting are notes inside a change of a Store.
+type Noting interface {
+	Note(name string) (value []byte, err error) // nil: there is none
+	PutNote(n Note) error
+}
+
+func decisionsAbout(n Noting, key string) (all []decided, err error) {
+	value, err := n.Note(NoteOfDecisions(key))
+	if err == nil && value != nil {
+		err = Decode(value, &all)
+	}
+	return all, err
+}
+
+func putDecisions(n Noting, key string, all []decided) error {
+	note := Note{Name: NoteOfDecisions(key)}
+	if len(all) > 0 {
+		note.Value = Encode(all)
+	}
+	return n.PutNote(note)
+}
+
+// NoteOfDecisions is the name of the note of what people decided about a key.
+func NoteOfDecisions(key string) string { return DecidedNote + Clean(key) }
+
+// LastDecision is the last one about a key, or nil.
+func LastDecision(n Noting, key string) (*KeptDecision, error) {
+	all, err := decisionsAbout(n, key)
+	if len(all) == 0 {
+		return nil, err
+	}
+	return &all[len(all)-1].KeptDecision, err
+}
+
+// NoteEvidence notes what speaks against the last decision about a key, once. One that was not kept is kept with it.
+func NoteEvidence(n Noting, d KeptDecision, kind Evidence, other string, now time.Time) error {
+	all, err := decisionsAbout(n, d.Key)
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		all = append(all, decided{KeptDecision: d})
+	}
+	last := &all[len(all)-1]
+	if slices.ContainsFunc(last.Against, func(a against) bool { return a.Text == kind.String() && a.Other == other }) {
+		return nil
+	}
+	last.Against = append(last.Against, against{kind.String(), other, now.UTC()})
+	return putDecisions(n, d.Key, all)
+}
+
+// contradict notes evidence against the last decision about a key, if there is one that gave it this lead ID.
+func contradict(b Book, kind Evidence, key, lead, other string) error {
+	d, err := LastDecision(b, key)
+	if err != nil || d == nil || d.LeadID != lead || d.Exists {
+		return err
+	}
+	return NoteEvidence(b, *d, kind, other, b.Now())
+}
+
+// AuditOf returns what people decided, and what contradicts it.
+func AuditOf(ctx context.Context, s Store) (a Audit, err error) {
+	notes, err := valuesOf[[]decided](ctx, s, DecidedNote)
+	all := slices.Concat(notes...)
+	slices.SortStableFunc(all, func(x, y decided) int { return cmp.Or(x.At.Compare(y.At), cmp.Compare(x.Number, y.Number)) })
+	for _, d := range all {
+		a.Decisions = append(a.Decisions, d.KeptDecision)
+		for _, one := range d.Against {
+			a.Contradictions = append(a.Contradictions, Contradiction{
+				Decision: d.Decision, Decided: d.At, Found: one.Found, Other: one.Other, Text: one.Text,
+			})
+		}
+	}
+	slices.SortStableFunc(a.Contradictions, func(x, y Contradiction) int { return x.Found.Compare(y.Found) })
+	return a, err
+}
+
+// ForgetDecisions hands out the notes of decisions without what names forgotten keys or their leads, where they named any.
+func ForgetDecisions(notes []Note, gone func(key string) bool, leads map[string]bool, put func(Note) error) error {
+	for _, note := range notes {
+		var was []decided
+		if err := Decode(note.Value, &was); err != nil {
+			return err
+		}
+		var left []decided
+		for _, d := range was {
+			if gone(d.Key) || leads[d.LeadID] {
+				continue
+			}
+			d.Against = slices.DeleteFunc(d.Against, func(a against) bool { return gone(a.Other) || leads[a.Other] })
+			d.Send = d.Send.Scrubbed(leads)
+			left = append(left, d)
+		}
+		is := Note{Name: note.Name}
+		if len(left) > 0 {
+			is.Value = Encode(left)
+		}
+		if bytes.Equal(is.Value, note.Value) {
+			continue
+		}
+		if err := put(is); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// History returns what was done with a key, in order: its first event, the last ones, and what a person decided or a list
+// brought, with every send that was in doubt when it was decided about. It is empty for a key that is not known. Times of
+// sends that got no answer are those of the send.
+func History(ctx context.Context, s Store, key string) (all []Event, err error) {
+	k, err := s.Under(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	value, err := s.Note(ctx, NoteOfDecisions(key))
+	var about []decided
+	if err == nil && value != nil {
+		err = Decode(value, &about)
+	}
+	sends := []*Kept{k.Entry, k.Intent}
+	for i := range about {
+		sends = append(sends, about[i].Send)
+	}
+	for i, one := range sends {
+		if one == nil {
+			continue
+		}
+		for _, ev := range one.Events() {
+			all = addEvent(all, ev, i > 1)
+		}
+	}
+	return all, err
+}
+
+// StatusOf is an account of what is known now, with the leads by the status last confirmed.
+func StatusOf(ctx context.Context, s Store, statuses map[string]int) (Status, error) {
+	i := s.Info()
+	runs, err := Runs(ctx, s)
+	if err != nil {
+		return Status{}, err
+	}
+	audit, err := AuditOf(ctx, s)
+	if err != nil {
+		return Status{}, err
+	}
+	standing, err := Standing(ctx, s, audit)
+	return Status{
+		Path: i.Path, Target: i.Target, Warnings: i.Warnings, Keys: i.Keys, Statuses: statuses,
+		Runs: runs[max(0, len(runs)-NewestRuns):], Contradictions: standing,
+	}, err
+}
+
+// TellsOfLeads says whether a note is one that only a ledger has which has known leads, or may have.
+func TellsOfLeads(name string) bool {
+	return strings.HasPrefix(name, DecidedNote) || strings.HasPrefix(name, shapeNote)
+}

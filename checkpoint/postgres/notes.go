@@ -1,0 +1,91 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"leadferry/checkpoint"
+)
+
+const putNoteSQL = `INSERT INTO leadferry.notes AS n (ledger, name, value) VALUES ($1, $2, $3) ON CONFLICT (ledger, name) DO UPDATE SET value = excluded.value`
+
+// notes are those of which a condition on their names holds.
+func (s *Store) notes(ctx context.Context, c *pgx.Conn, which string, arg any) (all []checkpoint.Note, err error) {
+	rows, err := c.Query(ctx, `SELECT name, value FROM leadferry.notes WHERE ledger = $1 AND `+which+` ORDER BY name`, s.ledger, arg)
+	if err != nil {
+		return nil, err
+	}
+	var name, value string
+	_, err = pgx.ForEachRow(rows, []any{&name, &value}, func() error {
+		all = append(all, checkpoint.Note{Name: name, Value: []byte(value)})
+		return nil
+	})
+	return all, err
+}
+
+func (s *Store) putNote(ctx context.Context, c *pgx.Conn, n checkpoint.Note) error {
+	if n.Value == nil {
+		_, err := c.Exec(ctx, `DELETE FROM leadferry.notes WHERE ledger = $1 AND name = $2`, s.ledger, n.Name)
+		return err
+	}
+	_, err := c.Exec(ctx, putNoteSQL, s.ledger, n.Name, string(n.Value))
+	return err
+}
+
+// Note returns a note, or nil where there is none, see [checkpoint.Store].
+func (s *Store) Note(ctx context.Context, name string) (value []byte, err error) {
+	err = s.read(ctx, func(c *pgx.Conn) error {
+		all, err := s.notes(ctx, c, `name = $2`, name)
+		if len(all) > 0 {
+			value = all[0].Value
+		}
+		return err
+	})
+	return value, err
+}
+
+// beginSo says of a note that its name begins with a text.
+const beginSo = `starts_with(name, $2)`
+
+// Notes returns those whose names begin so, see [checkpoint.Store].
+func (s *Store) Notes(ctx context.Context, prefix string) (all []checkpoint.Note, err error) {
+	err = s.read(ctx, func(c *pgx.Conn) error {
+		all, err = s.notes(ctx, c, beginSo, prefix)
+		return err
+	})
+	return all, err
+}
+
+// PutNote keeps a note, see [checkpoint.Store].
+func (s *Store) PutNote(ctx context.Context, name string, value []byte) error {
+	return s.alone(false, func() error {
+		return s.putNote(context.WithoutCancel(ctx), s.writer.Conn, checkpoint.Note{Name: name, Value: value})
+	})
+}
+
+// newShapes are the notes of shapes that claims have and that this process has not noted yet.
+func (s *Store) newShapes(changes []*checkpoint.Change) (all []checkpoint.Note) {
+	var last *checkpoint.Shape
+	for _, c := range changes {
+		if c.Kind != checkpoint.Claim || c.Shape == last {
+			continue
+		}
+		last = c.Shape
+		if n := s.digests.ShapeNote(c.Shape); n.Name != "" && !s.shapes[n.Name] {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// keepShapes notes shapes, each once.
+func (s *Store) keepShapes(shapes []checkpoint.Note) error {
+	for _, n := range shapes {
+		_, err := s.writer.Exec(context.Background(), `INSERT INTO leadferry.notes (ledger, name, value) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`, s.ledger, n.Name, string(n.Value))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
