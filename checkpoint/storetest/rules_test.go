@@ -15,6 +15,7 @@ import (
 // TestRules asks Memory what the rules of package checkpoint make of lists, decisions and doubts.
 func TestRules(t *testing.T) {
 	inMemory().run(t, []func(*testing.T, Backend){
+		findsALeadByKeyThenByIDThenByExternalID, looksAlike, marksChangeNothingElse,
 		leadOfAnotherKeyLeavesDoubt, withdrawnResendRestoresTheEarlierDoubt, requestIDOfADoubtIsKept,
 		decisionsSettleDoubts, decisionThatNothingWasCreatedFreesTheRow, aWrongDecisionIsCorrected,
 		aDecisionOfTheDayBeforeIsRefused, aCorrectionTakesNoLeadFromAnother, evidenceAgainstADecisionIsKept,
@@ -549,5 +550,132 @@ func doubted(t TB, d checkpoint.Store, keys ...string) {
 		in.WantLink, in.Digest = "crm-"+key, d.Digests().Sum([]byte(key))
 		in.Updated = in.Updated.Add(time.Duration(i) * time.Minute)
 		claimed(t, d, in)
+	}
+}
+
+func findsALeadByKeyThenByIDThenByExternalID(t *testing.T, b Backend) {
+	d := b.open(t)
+	put := func(key, lead, external string, s checkpoint.State) {
+		e := CreatedEntry(key, lead, 3)
+		e.ExternalID, e.State = external, s
+		settled(t, d, e)
+	}
+	put("a", "lead.a", "x-a", checkpoint.Created)
+	put("b", "lead.b", "b", checkpoint.Partial)
+	put("lead.c", "lead.c", "x-c", checkpoint.Created)
+	put("d1", "lead.d1", "x-d", checkpoint.Created)
+	put("d2", "lead.d2", "x-d", checkpoint.Created)
+	put("e1", "lead.e1", "x-e", checkpoint.Created)
+	put("x-e", "lead.e2", "x-e", checkpoint.Created)
+	put("r", "", "x-r", checkpoint.Rejected)
+	put("noid", "", "x-noid", checkpoint.Created)
+	claimed(t, d, IntentOf("doubt", 4))
+	forgotten(t, d, checkpoint.ForgetResult{Unknown: 1}, "gone")
+	for _, test := range []struct {
+		q    checkpoint.Query
+		how  checkpoint.Match
+		key  string
+		stat checkpoint.State
+	}{
+		{checkpoint.Query{Key: "a"}, checkpoint.ByKey, "a", checkpoint.Created},
+		{checkpoint.Query{Key: "a", LeadID: "lead.a", ExternalID: "x-d"}, checkpoint.ByKey, "a", checkpoint.Created},
+		{checkpoint.Query{Key: "a", LeadID: "lead.new"}, checkpoint.ByKey, "a", checkpoint.Created},
+		{checkpoint.Query{Key: "a", LeadID: "lead.b"}, checkpoint.Ambiguous, "a", checkpoint.Created},
+		{checkpoint.Query{Key: "noid", LeadID: "lead.b"}, checkpoint.Ambiguous, "noid", checkpoint.Created},
+		{checkpoint.Query{Key: "noid", LeadID: "lead.new"}, checkpoint.ByKey, "noid", checkpoint.Created},
+		{checkpoint.Query{Key: "new", LeadID: "lead.a", ExternalID: "b"}, checkpoint.ByLeadID, "a", checkpoint.Created},
+		{checkpoint.Query{Key: "new", LeadID: "lead.c"}, checkpoint.ByLeadID, "lead.c", checkpoint.Created},
+		{checkpoint.Query{Key: "new", LeadID: "lead.new"}, checkpoint.NoMatch, "new", checkpoint.Unknown},
+		{checkpoint.Query{Key: "new", LeadID: "lead.new", ExternalID: "x-a"}, checkpoint.Ambiguous, "", checkpoint.Unknown},
+		{checkpoint.Query{Key: "new", LeadID: "lead.new", ExternalID: "x-noid"}, checkpoint.ByExternalID, "noid", checkpoint.Created},
+		{checkpoint.Query{Key: "new", ExternalID: "x-a"}, checkpoint.ByExternalID, "a", checkpoint.Created},
+		{checkpoint.Query{Key: "new", ExternalID: "x-"}, checkpoint.NoMatch, "new", checkpoint.Unknown},
+		{checkpoint.Query{Key: "new", ExternalID: "x-aa"}, checkpoint.NoMatch, "new", checkpoint.Unknown},
+		{checkpoint.Query{Key: "new", ExternalID: "b"}, checkpoint.ByExternalID, "b", checkpoint.Partial},
+		{checkpoint.Query{Key: "new", ExternalID: "x-c"}, checkpoint.ByExternalID, "lead.c", checkpoint.Created},
+		{checkpoint.Query{Key: "new", ExternalID: "x-d"}, checkpoint.Ambiguous, "", checkpoint.Unknown},
+		{checkpoint.Query{Key: "new", ExternalID: "x-e"}, checkpoint.Ambiguous, "", checkpoint.Unknown},
+		{checkpoint.Query{Key: "x-e", ExternalID: "x-e"}, checkpoint.ByKey, "x-e", checkpoint.Created},
+		{checkpoint.Query{Key: "new", ExternalID: "x-r"}, checkpoint.NoMatch, "new", checkpoint.Unknown},
+		{checkpoint.Query{Key: "r"}, checkpoint.NoMatch, "r", checkpoint.Rejected},
+		{checkpoint.Query{Key: "r", LeadID: "lead.a"}, checkpoint.ByLeadID, "a", checkpoint.Created},
+		{checkpoint.Query{Key: "r", ExternalID: "x-a"}, checkpoint.ByExternalID, "a", checkpoint.Created},
+		{checkpoint.Query{Key: "doubt", LeadID: "lead.a"}, checkpoint.ByKey, "doubt", checkpoint.InDoubt},
+		{checkpoint.Query{Key: "gone", LeadID: "lead.a"}, checkpoint.ByKey, "gone", checkpoint.Forgotten},
+		{checkpoint.Query{Key: "new"}, checkpoint.NoMatch, "new", checkpoint.Unknown},
+	} {
+		e, how := sought(t, d, test.q)
+		if how != test.how || how != checkpoint.Ambiguous && (e.Key != test.key || e.State != test.stat) {
+			t.Errorf("%+v: found %d %q %v, want %d %q %v", test.q, how, e.Key, e.State, test.how, test.key, test.stat)
+		}
+	}
+}
+
+// A mark changes nothing else, adds no event and outlives a crash; a lead that is not
+// known is taken over with it.
+func marksChangeNothingElse(t *testing.T, b Backend) {
+	d := b.open(t)
+	before := settled(t, d, CreatedEntry("k", "lead.k", 3))
+	events := history(t, d, "k")
+	seen := checkpoint.Sight{At: time.UnixMilli(1_770_000_000_789).UTC(), Status: "onHold", Organization: "org-2", Kept: true, Against: "open"}
+	stored, err := Change(d, checkpoint.Mark, checkpoint.Entry{Key: "k", LeadID: "lead.k", Unsettled: "run-2", Sought: "closedWon", Status: "open", Seen: seen})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := before
+	want.Unsettled, want.Sought, want.Seen, want.Seq = "run-2", "closedWon", seen, stored.Seq
+	equal(t, "marked", want, stored)
+	copied := d.killed(t)
+	equal(t, "after a crash", want, Lookup(t, copied, "k"))
+	equal(t, "history", events, history(t, copied, "k"))
+	back, err := Change(d, checkpoint.Mark, checkpoint.Entry{Key: "k", LeadID: "lead.k"})
+	want.Unsettled, want.Sought, want.Seen, want.Seq = "", "", checkpoint.Sight{}, back.Seq
+	if equal(t, "taken back", want, back); err != nil {
+		t.Error(err)
+	}
+
+	if _, err := Change(d, checkpoint.Mark, checkpoint.Entry{Key: "new", LeadID: "lead.new", Unsettled: "run-2"}); err != nil {
+		t.Fatal(err)
+	}
+	e, how := sought(t, d, checkpoint.Query{Key: "other", LeadID: "lead.new"})
+	events = history(t, d, "new")
+	if how != checkpoint.ByLeadID || e.Key != "new" || e.State != checkpoint.Created || e.Unsettled != "run-2" || len(events) != 1 || events[0].Act&checkpoint.Adopted == 0 {
+		t.Errorf("taken over: %d %+v %v", how, e, events)
+	}
+	settled(t, d, checkpoint.Entry{Key: "noid", State: checkpoint.Created, Status: "open", ExternalID: "x"})
+	e, err = Change(d, checkpoint.Mark, checkpoint.Entry{Key: "noid", LeadID: "lead.9", Unsettled: "run-2"})
+	if err != nil || e.LeadID != "lead.9" || e.Status != "open" || e.ExternalID != "x" || e.Unsettled != "run-2" {
+		t.Errorf("completed: %+v, %v", e, err)
+	}
+	claimed(t, d, IntentOf("doubt", 1))
+	for _, refused := range []struct {
+		e   checkpoint.Entry
+		err error
+	}{
+		{checkpoint.Entry{Key: "", LeadID: "lead.k"}, checkpoint.ErrKey},
+		{checkpoint.Entry{Key: "k", LeadID: "lead.other"}, checkpoint.ErrKnown},
+		{checkpoint.Entry{Key: "doubt", LeadID: "lead.other"}, checkpoint.ErrKnown},
+		{checkpoint.Entry{Key: "nothing"}, checkpoint.ErrKnown},
+		{checkpoint.Entry{Key: "third", LeadID: "lead.k"}, checkpoint.ErrTaken},
+	} {
+		if _, err := Change(d, checkpoint.Mark, refused.e); !errors.Is(err, refused.err) {
+			t.Errorf("%+v: %v, want %v", refused.e, err, refused.err)
+		}
+	}
+}
+
+// Of keys that are not known, Find tells which known one looks like them. faults 131
+func looksAlike(t *testing.T, b Backend) {
+	d := b.open(t)
+	for i, key := range []string{"Ann@X.example", "Bob@X.example", "other"} {
+		settled(t, d, CreatedEntry(key, fmt.Sprint("lead-", i), i))
+	}
+	forgotten(t, d, checkpoint.ForgetResult{Leads: 1}, "Ann@X.example")
+	d = d.again(t)
+	for key, want := range map[string]checkpoint.State{"ann@x.example": checkpoint.Forgotten, "ANN@x.example": checkpoint.Forgotten, "bob@X.example": checkpoint.Created, "Other": checkpoint.Unknown, "another": checkpoint.Unknown} {
+		like := &checkpoint.Likeness{}
+		if sought(t, d, checkpoint.Query{Key: key, Alike: like}); like.State != want {
+			t.Errorf("%s looks like one that is %v, want %v", key, like.State, want)
+		}
 	}
 }
