@@ -208,6 +208,9 @@ func (c *carrier) withdraw(j *job, outcome Outcome) {
 func (c *carrier) link(ctx context.Context, j *job) {
 	j.linking = true
 	external := j.it.rec.ExternalID
+	if j.step.Action == Link && c.conflicts.readable(&j.entry) && c.conflicts.forExternalID() != RuleFile && !c.mayLink(ctx, j) {
+		return
+	}
 	failpoint.At("before link")
 	lead, err := c.patch(ctx, c.phases.sending, j, &leadapi.UpdateRequest{ExternalID: &external})
 	failpoint.At("link answered")
@@ -227,6 +230,24 @@ func (c *carrier) link(ctx context.Context, j *job) {
 	}
 	j.entry.State, j.entry.WantLink = checkpoint.Partial, external
 	c.settle(j, Partial)
+}
+
+// mayLink reads a lead that an earlier run has made, and reports whether it is still to be linked. Where it cannot be read, the
+// link itself will tell.
+func (c *carrier) mayLink(ctx context.Context, j *job) bool {
+	lead, err := c.readOnce(ctx, j)
+	stop, stops := stopOf(err)
+	switch {
+	case stops:
+		c.unlinked(j, stop)
+	case err != nil, lead.ExternalID == "", lead.ExternalID == j.entry.WantLink && j.entry.WantLink != j.it.rec.ExternalID:
+		return true
+	case lead.ExternalID == j.it.rec.ExternalID:
+		c.linked(j, lead)
+	default:
+		j.outcome, j.text, j.kind = Conflict, externalMoved+nothingSent, changedKind
+	}
+	return false
 }
 
 func (c *carrier) linked(j *job, lead *leadapi.Lead) {

@@ -227,3 +227,20 @@ func TestWhatIsKeptIsNotConfirmed(t *testing.T) {
 		p.compares(Options{}, "both_changed 1", "a,,x-a,contacted,Ann,2")
 	})
 }
+
+// A lead that was made and not linked may have been linked in the console since: that is not overwritten either.
+func TestALinkOfTheConsoleStands(t *testing.T) {
+	for typed, want := range map[string]string{"": "created 1", "x-a": "created 1", "console": "conflict 1"} {
+		paired(t, func(t *testing.T, p *pair) {
+			p.service.fate = func(op, _ string) string { return map[string]string{"update": "500"}[op] }
+			p.must("partial 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
+			p.service.fate = nil
+			a := p.known("a").LeadID
+			p.service.typed(a, "ExternalID", typed)
+			p.must(want, p.run("import", Options{}, "a,,x-a,open,Ann,1"))
+			if got := p.service.lead(a).ExternalID; got != cmp.Or(strings.TrimPrefix(typed, "x-a"), "x-a") {
+				t.Errorf("%q was typed, it is %q", typed, got)
+			}
+		})
+	}
+}

@@ -20,8 +20,11 @@ func (e errUnreadable) Error() string { return string(e) }
 // which shows whether a read moves UpdatedAt.
 func (c *carrier) readLead(ctx context.Context, j *job) (*leadapi.Lead, error) {
 	lead, err := c.readOnce(ctx, j)
-	if err != nil || c.conflicts.byExternalID || !c.hasRead.CompareAndSwap(false, true) {
-		return lead, err
+	if err != nil {
+		return nil, c.refusesReads(err)
+	}
+	if c.conflicts.byExternalID || !c.hasRead.CompareAndSwap(false, true) {
+		return lead, nil
 	}
 	again, err := c.readOnce(ctx, j)
 	if err != nil {
@@ -41,7 +44,7 @@ func (c *carrier) readOnce(ctx context.Context, j *job) (*leadapi.Lead, error) {
 	j.maybeApplied = false // there was nothing to apply
 	switch {
 	case err != nil:
-		return nil, c.refusesReads(err)
+		return nil, err
 	case lead.ID != j.entry.LeadID:
 		return nil, errUnreadable("the lead that came back is another one")
 	case c.conflicts.byExternalID && lead.ExternalID != external:
