@@ -45,8 +45,7 @@ func (w *worker) read() error {
 }
 
 // Fleet is the summary of a fleet, as if it had been one run: rows of each shard by its newest worker, requests of all.
-// Of those that were killed, it lacks the requests of their last seconds; percentiles are means of the workers' own, weighted
-// by their requests. An error says what cannot be read of what a worker left.
+// Of those that were killed, it lacks the requests of their last seconds; percentiles are those of the slowest worker. An error says what cannot be read of what a worker left.
 func Fleet(name string, shards int, members []checkpoint.Member) (*Summary, error) {
 	s := &Summary{RunID: name, Fleet: name, Requests: Requests{ByStatus: map[string]int{}}}
 	m := merger{Summary: s, organizations: map[Organization]int{}, transitions: map[Transition]int{}, errors: map[[2]string]*Reason{}}
@@ -81,7 +80,6 @@ func Fleet(name string, shards int, members []checkpoint.Member) (*Summary, erro
 
 type merger struct {
 	*Summary
-	measured      int // requests whose latencies are known
 	organizations map[Organization]int
 	transitions   map[Transition]int
 	errors        map[[2]string]*Reason
@@ -99,18 +97,8 @@ func (m *merger) work(w *Summary) {
 	for status, n := range w.Requests.ByStatus {
 		m.Requests.ByStatus[status] += n
 	}
-	n := w.Requests.Create + w.Requests.Update
-	mean := func(all *float64, own float64) {
-		if m.measured+n > 0 {
-			*all = (*all*float64(m.measured) + own*float64(n)) / float64(m.measured+n)
-		}
-	}
-	mean(&m.LatencyMs.P50, w.LatencyMs.P50)
-	mean(&m.LatencyMs.P90, w.LatencyMs.P90)
-	mean(&m.LatencyMs.P95, w.LatencyMs.P95)
-	mean(&m.LatencyMs.P99, w.LatencyMs.P99)
-	m.LatencyMs.Max = max(m.LatencyMs.Max, w.LatencyMs.Max)
-	m.measured += n
+	all, own := &m.LatencyMs, w.LatencyMs
+	*all = Latency{max(all.P50, own.P50), max(all.P90, own.P90), max(all.P95, own.P95), max(all.P99, own.P99), max(all.Max, own.Max)}
 	m.PeakInFlight += w.PeakInFlight
 	m.buckets = append(m.buckets, w.Timeline...)
 	for _, o := range w.Organizations {
@@ -211,10 +199,7 @@ func (m *merger) timeline() {
 	}
 	for _, b := range m.buckets {
 		to := &m.Timeline[min(max(int(b.Time.Sub(m.StartedAt)/max(width, 1)), 0), MostBuckets-1)]
-		if n := to.Requests + b.Requests; n > 0 {
-			share := float64(b.Requests) / float64(n)
-			to.P50, to.P95, to.P99 = to.P50+(b.P50-to.P50)*share, to.P95+(b.P95-to.P95)*share, to.P99+(b.P99-to.P99)*share
-		}
+		to.P50, to.P95, to.P99 = max(to.P50, b.P50), max(to.P95, b.P95), max(to.P99, b.P99)
 		to.Rows, to.Requests, to.Retries, to.Paused = to.Rows+b.Rows, to.Requests+b.Requests, to.Retries+b.Retries, max(to.Paused, b.Paused)
 	}
 }

@@ -66,7 +66,7 @@ type plot struct {
 	Top, Middle     string
 	Units           int
 	Lines           []line
-	Troubles        string // marks at the foot: requests were tried again, or waited
+	Troubles        string // marks below: requests were tried again, or waited
 }
 
 type line struct{ Series, Name, Dashes, Path string }
@@ -100,7 +100,7 @@ func timelineOf(s *report.Summary) *timeline {
 			b.P50, b.P95, b.P99 = -1, -1, -1
 		}
 		if b.Retries > 0 || b.Paused > 0 {
-			fmt.Fprintf(&troubles, "M%d %dv-8h1v8z", i, plotHeight)
+			fmt.Fprintf(&troubles, "M%d %dv7h1v-7z", i, plotHeight+1)
 		}
 		p50, p95, p99 = append(p50, b.P50), append(p95, b.P95), append(p99, b.P99)
 		t.Sends = t.Sends || b.Requests > 0

@@ -19,10 +19,9 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"maps"
 	"net/url"
-	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -42,7 +41,7 @@ var runText string
 var run = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("run").Funcs(template.FuncMap{
 		"comma": comma, "text": report.Escape, "command": command, "path": path,
-		"clock": clock, "ms": milliseconds, "seconds": seconds, "bytes": humanize.Comma, "shown": shown,
+		"clock": clock, "ms": milliseconds, "seconds": seconds, "bytes": humanize.Comma,
 	}).Parse(runText))
 })
 
@@ -98,21 +97,6 @@ func seconds(s float64) string {
 }
 
 func clock(at time.Time) string { return at.UTC().Format("2 Jan 2006, 15:04:05 UTC") }
-
-// percent is a share of a whole, never rounded to all or nothing where it is neither.
-func percent(n, of int) string {
-	if of <= 0 {
-		return "–"
-	}
-	switch share := 100 * float64(n) / float64(of); {
-	case n > 0 && share < 0.1:
-		return "under 0.1 %"
-	case n < of && share > 99.9:
-		return "over 99.9 %"
-	default:
-		return strings.TrimSuffix(fmt.Sprintf("%.1f", share), ".0") + " %"
-	}
-}
 
 func milliseconds(ms float64) string {
 	switch {
@@ -213,17 +197,12 @@ func clip[T any](items []T, most int) clipped[T] {
 	return clipped[T]{items[:n], len(items) - n}
 }
 
-// listed is what a page shows of a list of any type.
-type listed struct {
-	Items any
-	More  int
-}
+// FirstSteps, FirstInputs and FirstFiles are what a page shows of these lists.
+func (c *content) FirstSteps() clipped[report.Step] { return clip(c.Steps(), mostListed) }
 
-func shown(list any) listed {
-	all := reflect.ValueOf(list)
-	n := min(all.Len(), mostListed)
-	return listed{all.Slice(0, n).Interface(), all.Len() - n}
-}
+func (c *content) FirstInputs() clipped[report.Input] { return clip(c.Inputs, mostListed) }
+
+func (c *content) FirstFiles() clipped[report.NamedFile] { return clip(c.Left(), mostListed) }
 
 func (c *content) Running() bool { return c.Outcome == report.Running }
 
@@ -257,14 +236,11 @@ func (c *content) Tiles() []tile {
 	s, n, need, total := c.Summary, c.Rows, c.Attention(), c.Total
 	rows := tile{"How many", comma(n.Read), english.PluralWord(n.Read, "row read", "rows read")}
 	if c.Running() && total > 0 {
-		rows.Note = "of " + comma(total) + " rows, " + percent(min(n.Read, total), total)
+		rows.Note = fmt.Sprintf("of %s rows, %d %%", comma(total), c.Done())
 	} else if made := n.Created + n.Partial; made > 0 {
 		rows.Note += ", " + comma(made) + english.PluralWord(made, " lead made", " leads made")
 	}
-	speed := tile{"How fast", strconv.FormatFloat(roundTo2(s.ThroughputRowsPerS), 'f', -1, 64) + " rows/s", "in " + seconds(s.DurationS)}
-	if s.ThroughputRowsPerS >= 100 {
-		speed.Figure = comma(int(min(s.ThroughputRowsPerS, 1e15))) + " rows/s"
-	}
+	speed := tile{"How fast", rate(s.ThroughputRowsPerS) + " rows/s", "in " + seconds(s.DurationS)}
 	if s.LatencyMs.P95 > 0 {
 		speed.Note += "; 95 % of answers within " + milliseconds(s.LatencyMs.P95)
 	}
@@ -281,31 +257,19 @@ func (c *content) Tiles() []tile {
 	return []tile{rows, speed, left, {"What needs a person", comma(need), wanting(s, need)}}
 }
 
-// wanting names the outcomes that want a person's eye, by their rows.
+// wanting names the outcomes that want a person's eye.
 func wanting(s *report.Summary, need int) string {
 	if need == 0 {
 		return "no row needs attention"
 	}
-	var list []report.OutcomeCount
+	var words []string
 	for _, o := range s.Outcomes() {
 		if o.Attention && o.Rows > 0 {
-			list = append(list, o)
+			words = append(words, comma(o.Rows)+" "+strings.ReplaceAll(o.Name, "_", " "))
 		}
-	}
-	slices.SortStableFunc(list, func(a, b report.OutcomeCount) int { return cmp.Compare(b.Rows, a.Rows) })
-	const named = 3
-	var words []string
-	for _, o := range list[:min(named, len(list))] {
-		words = append(words, comma(o.Rows)+" "+spoken(o.Name))
-	}
-	if len(list) > named {
-		words = append(words, "and others")
 	}
 	return strings.Join(words, ", ")
 }
-
-// spoken is the name of an outcome or verdict without its underscore.
-func spoken(name string) string { return strings.ReplaceAll(name, "_", " ") }
 
 func (c *content) Doubts() clipped[report.Doubt] {
 	byPlace := func(a, b report.Doubt) int { return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line)) }
@@ -320,14 +284,8 @@ type answer struct {
 }
 
 func (c *content) Answers() (list []answer) {
-	for status, n := range c.Requests.ByStatus {
-		list = append(list, answer{status, n})
+	for _, status := range slices.Sorted(maps.Keys(c.Requests.ByStatus)) {
+		list = append(list, answer{status, c.Requests.ByStatus[status]})
 	}
-	slices.SortFunc(list, func(a, b answer) int { return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Status, b.Status)) })
 	return clip(list, mostListed).Items
-}
-
-func roundTo2(f float64) float64 {
-	r, _ := strconv.ParseFloat(fmt.Sprintf("%.2g", f), 64)
-	return r
 }

@@ -34,49 +34,26 @@ func main() {
 func pages(program *reference.Command, version string) map[string]string {
 	all := map[string]string{}
 	program.Each(func(c *reference.Command) {
-		all[pageName(c)+".1"] = page(c, version)
+		all[pageName(c)+".1"] = page(program, c, version)
 	})
 	return all
 }
 
 func pageName(c *reference.Command) string { return strings.Join(c.Path, "-") }
 
-// page is one in the macros of man(7).
-func page(c *reference.Command, version string) string {
+// everyFlag is the name of no category: none of them stands elsewhere.
+const everyFlag = "none"
+
+// page is one in the macros of man(7): its name, and what --help says of it with all flags, as it stands there.
+func page(program, c *reference.Command, version string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".TH %s 1 \"\" \"leadferry %s\"\n", strings.ToUpper(escape(pageName(c))), version)
-	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", escape(pageName(c)), escape(c.Summary))
-	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n[FLAGS] %s\n.SH DESCRIPTION\n", escape(c.Name()), escape(c.Arguments))
-	asIs := false
-	for line := range strings.Lines(strings.TrimSpace(c.Description)) {
-		line = strings.TrimRight(line, "\n")
-		switch indented := strings.HasPrefix(line, " "); {
-		case line == "":
-			b.WriteString(".PP\n")
-			continue
-		case indented != asIs:
-			asIs = indented
-			b.WriteString(map[bool]string{true: ".nf\n", false: ".fi\n"}[asIs])
-		}
-		b.WriteString(escape(line) + "\n")
+	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n.SH DESCRIPTION\n.nf\n", escape(pageName(c)), escape(c.Summary))
+	_, help, _ := strings.Cut(reference.Help(program, c, reference.Elsewhere{Category: everyFlag}, true), "\n\n")
+	for line := range strings.Lines(help) {
+		b.WriteString(escape(strings.TrimRight(line, "\n")) + "\n")
 	}
-	if asIs {
-		b.WriteString(".fi\n")
-	}
-	for i, f := range c.Flags {
-		if i == 0 || f.Category != c.Flags[i-1].Category {
-			fmt.Fprintf(&b, ".SH %s\n", strings.ToUpper(strings.TrimSpace(f.Category+" FLAGS")))
-		}
-		fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", escape(f.Spelling()), escape(f.About()))
-	}
-	if len(c.Commands) > 0 {
-		b.WriteString(".SH COMMANDS\n")
-	}
-	for i := range c.Commands {
-		sub := &c.Commands[i]
-		fmt.Fprintf(&b, ".TP\n.BR %s (1)\n%s\n", escape(pageName(sub)), escape(sub.Summary))
-	}
-	return b.String()
+	return b.String() + ".fi\n"
 }
 
 // escape makes a line of text one that troff prints as it stands.
