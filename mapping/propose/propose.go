@@ -73,7 +73,7 @@ type draft struct {
 	Status       *statusChoice // nil: no column is one
 	Key          keyChoice
 	Rest         rest
-	Trial        trial
+	Trial        map[string]int // rows, by what becomes of them
 
 	parts  map[part]*column
 	fields []field
@@ -81,7 +81,7 @@ type draft struct {
 
 // newDraft decides from the surest to the least sure: a column that plays one part is not looked at for the next.
 func newDraft(t *table) *draft {
-	d := &draft{table: t, Origin: t.originOf(), Status: t.chooseStatus(), Organization: t.chooseOrganization(), parts: map[part]*column{}}
+	d := &draft{table: t, Origin: t.originOf(), Status: t.chooseStatus(), Organization: t.chooseOrganization(), parts: map[part]*column{}, Trial: map[string]int{}}
 	if d.Status != nil && d.Status.Live {
 		d.Status.Column.part = "status"
 	}
@@ -95,16 +95,8 @@ func newDraft(t *table) *draft {
 	return d
 }
 
-// trial is what the mapping made of the sampled rows, in rows.
-type trial struct {
-	Good       int
-	Unassigned int // without organization: a person has to decide
-	Undecided  int // with a status that a person has to place
-	Mistaken   int // with a value that its format refuses
-	Others     int // invalid for another reason
-}
-
-// try maps the sampled rows and counts what becomes of them. Its error says that the mapping does not load.
+// try maps the sampled rows and counts them by the first of these rules that they break: status and assign are for a person to decide,
+// and format is a mistake in a cell. Its error says that the mapping does not load.
 func (d *draft) try() error {
 	m, err := mapping.Parse("proposal", []byte(d.yaml()), nil)
 	if err != nil {
@@ -116,20 +108,14 @@ func (d *draft) try() error {
 	}
 	var rec mapping.Record
 	for i := range d.In.Rows {
-		d.Trial.add(b.Map(d.row(i), mapping.Env{File: "input", Line: i + 1, Run: "run"}, &rec))
+		problems := b.Map(d.row(i), mapping.Env{File: "input", Line: i + 1, Run: "run"}, &rec)
+		ends := "good"
+		for _, rule := range []string{"", "format", "assign", "status"} { // "": any other
+			if slices.ContainsFunc(problems, func(p mapping.Problem) bool { return rule == "" || p.Rule == rule }) {
+				ends = rule
+			}
+		}
+		d.Trial[ends]++
 	}
 	return nil
-}
-
-func (t *trial) add(problems []mapping.Problem) {
-	for _, kind := range []struct {
-		rule string
-		rows *int
-	}{{"status", &t.Undecided}, {"assign", &t.Unassigned}, {"format", &t.Mistaken}, {"", &t.Others}} {
-		if slices.ContainsFunc(problems, func(p mapping.Problem) bool { return kind.rule == "" || p.Rule == kind.rule }) {
-			*kind.rows++
-			return
-		}
-	}
-	t.Good++
 }

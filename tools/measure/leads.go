@@ -2,6 +2,8 @@ package main
 
 import (
 	"bufio"
+	"encoding/csv"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -50,34 +52,28 @@ func (f leadFile) write(path string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if cerr := out.Close(); err == nil {
-			err = cerr
-		}
-	}()
+	defer func() { err = errors.Join(err, out.Close()) }()
 	if f.format == "xlsx" {
 		return f.writeWorkbook(out)
 	}
-	w := bufio.NewWriterSize(out, 1<<18)
-	if f.format != "jsonl" {
-		if _, err := w.Write(appendCSV(nil, &columnNames)); err != nil {
-			return err
-		}
-	}
-	var line []byte
-	err = f.each(func(row *[columns]string) error {
-		if f.format == "jsonl" {
+	if f.format == "jsonl" {
+		w, line := bufio.NewWriterSize(out, 1<<18), []byte(nil)
+		err := f.each(func(row *[columns]string) error {
 			line = appendJSON(line[:0], &columnNames, row)
-		} else {
-			line = appendCSV(line[:0], row)
-		}
-		_, err := w.Write(line)
-		return err
-	})
-	if err != nil {
+			_, err := w.Write(line)
+			return err
+		})
+		return errors.Join(err, w.Flush())
+	}
+	w := csv.NewWriter(out)
+	if err := w.Write(columnNames[:]); err != nil {
 		return err
 	}
-	return w.Flush()
+	if err := f.each(func(row *[columns]string) error { return w.Write(row[:]) }); err != nil {
+		return err
+	}
+	w.Flush()
+	return w.Error()
 }
 
 // each makes one row after another, in the same place.
@@ -175,20 +171,6 @@ const linkLine = `  external_id: "{crm_id}"
 func padded(n, width int) string {
 	digits := strconv.Itoa(n)
 	return "000000000"[:max(0, width-len(digits))] + digits
-}
-
-// appendCSV appends a record as RFC 4180 says, but with a bare line feed at its end.
-func appendCSV(b []byte, cells *[columns]string) []byte {
-	for i, cell := range cells {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		if strings.ContainsAny(cell, "\",\n") {
-			cell = `"` + strings.ReplaceAll(cell, `"`, `""`) + `"`
-		}
-		b = append(b, cell...)
-	}
-	return append(b, '\n')
 }
 
 // appendJSON appends one object and a line feed. The cells are valid UTF-8, so that quoting does not fail.

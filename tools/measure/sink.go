@@ -20,8 +20,8 @@ import (
 )
 
 // sink imitates the lead service as cheaply as it can, so that what is measured is its client. It
-// judges no body and keeps no lead: the last four digits of a lead ID say the organization and the
-// status of its create. It answers
+// judges no body and keeps no lead unless it is told to: the last four digits of a lead ID say the organization and
+// the status of its create. It answers
 //
 //	POST  /v3/oauth2/token      200, a token
 //	POST  /v1/{trunkID}         201, a lead ID that it has never given before
@@ -32,6 +32,8 @@ import (
 type sink struct {
 	latency time.Duration // added to every answer but /stats
 	begun   uint64        // makes IDs differ from those of earlier sinks
+	keep    bool          // content and ExternalID of each lead, so that they can be read
+	kept    sync.Map      // leads by their ID
 	counters
 }
 
@@ -49,6 +51,7 @@ func runSink(ctx context.Context, args []string, s streams) error {
 	set := flags("sink", s)
 	addr := set.String("addr", "127.0.0.1:0", "loopback `ADDRESS` to listen on; port 0 takes a free one")
 	latency := set.Duration("latency", 0, "time added to every answer")
+	keep := set.Bool("keep", false, "keep content and ExternalID of leads, for who reads them")
 	tied := set.Bool("tied", false, "end when standard input does")
 	if err := set.Parse(args); err != nil {
 		return err
@@ -71,7 +74,9 @@ func runSink(ctx context.Context, args []string, s streams) error {
 	}
 	runtime.GOMAXPROCS(1)
 	fmt.Fprintf(s.out, "http://%s\n", l.Addr())
-	return newSink(*latency).serve(ctx, l)
+	service := newSink(*latency)
+	service.keep = *keep
+	return service.serve(ctx, l)
 }
 
 func newSink(latency time.Duration) *sink {
@@ -139,7 +144,7 @@ func (s *sink) answerAll(c net.Conn) {
 // decide is the whole of the service.
 func (s *sink) decide(r *request) (status string, body []byte) {
 	const token = `{"access_token":"access","expires_in":10800,"refresh_token":"refresh","token_type":"Bearer"}`
-	lead, update := strings.CutPrefix(r.path, "/v3/lead/")
+	id, update := strings.CutPrefix(r.path, "/v3/lead/")
 	switch {
 	case r.is("POST", "/v3/oauth2/token"):
 		s.tokens.Add(1)
@@ -149,9 +154,9 @@ func (s *sink) decide(r *request) (status string, body []byte) {
 		return "401 Unauthorized", []byte(`{"error":"Not Authorized"}`)
 	case r.method == "POST" && strings.HasPrefix(r.path, "/v1/"):
 		return "201 Created", s.created(r, uint64(s.creates.Add(1)))
-	case r.method == "PATCH" && update && len(lead) == len(someLead) && !strings.ContainsAny(lead, `/"\`):
+	case r.method == "PATCH" && update && len(id) == len(someLead) && !strings.ContainsAny(id, `/"\`):
 		s.updates.Add(1)
-		return "200 OK", updated(r, lead)
+		return "200 OK", s.updated(r, id)
 	}
 	s.refused.Add(1)
 	return "404 Not Found", []byte(`{"error":"Not Found"}`)
@@ -176,23 +181,37 @@ func (s *sink) created(r *request, n uint64) []byte {
 		`"assignedOrganizationID":"%s%03d","assignedLocationName":""}`,
 		s.begun>>28&0xffffffff, s.begun>>12&0xffff, s.begun&0xfff, n>>32&0xfff, n&0xffffffff, owner, status,
 		organization, owner)
+	if s.keep {
+		s.kept.Store(string(r.out[len(`{"leadID":"`):][:len(someLead)]), lead{content: object(r.body, "content")})
+	}
 	return r.out
 }
 
-// updated is the Lead as it was made, with what the update brings.
-func updated(r *request, lead string) []byte {
-	owner, _ := strconv.ParseUint(lead[32:35], 16, 16)
-	status, _ := strconv.ParseUint(lead[35:], 16, 16)
-	content := []byte("{}")
-	if _, rest, ok := bytes.Cut(r.body, []byte(`"Content":`)); ok {
-		_ = json.NewDecoder(bytes.NewReader(rest)).Decode((*json.RawMessage)(&content))
+// lead is what is kept of one.
+type lead struct {
+	content    []byte
+	externalID string
+}
+
+// updated is the Lead as it was made, with what the update brings. What it does not bring is as it is kept.
+func (s *sink) updated(r *request, id string) []byte {
+	owner, _ := strconv.ParseUint(id[32:35], 16, 16)
+	status, _ := strconv.ParseUint(id[35:], 16, 16)
+	was, _ := s.kept.Load(id)
+	now, known := was.(lead)
+	now.externalID = member(r.body, "ExternalID", now.externalID)
+	if content := object(r.body, "Content"); len(content) > len("{}") || !known {
+		now.content = content
+	}
+	if known {
+		s.kept.Store(id, now)
 	}
 	r.out = fmt.Appendf(r.out[:0], `{"ID":"%s","ReadOnly":false,"CreatedAt":"2026-03-01T08:00:00.000000Z",`+
 		`"UpdatedAt":"2026-03-01T08:00:01.000000Z","OwnerID":"%s%03d","Content":%s,"Impressions":0,"IsTestLead":false,`+
 		`"Location":{"Name":"","Address":""},"RequestMeta":{"ContentType":"application/json","Host":"","IP":"",`+
 		`"Locale":"","URL":"","UserAgent":""},"Source":"lead-collector","Status":"%s","Stage":"lead",`+
 		`"TypeKey":"contact-form","TypeLabel":"Contact form","Views":0,"ExternalID":"%s","DisplayName":""}`,
-		lead, organization, owner, content, member(r.body, "Status", statuses[status%8]), member(r.body, "ExternalID", ""))
+		id, organization, owner, now.content, member(r.body, "Status", statuses[status%8]), now.externalID)
 	return r.out
 }
 
@@ -205,6 +224,15 @@ func member(text []byte, name, otherwise string) string {
 	}
 	value, _, _ := bytes.Cut(rest, []byte(`"`))
 	return string(value)
+}
+
+// object is an object of a JSON object, as it is written, or an empty one.
+func object(text []byte, name string) []byte {
+	value := json.RawMessage("{}")
+	if _, rest, ok := bytes.Cut(text, []byte(`"`+name+`":`)); ok {
+		_ = json.NewDecoder(bytes.NewReader(rest)).Decode(&value)
+	}
+	return value
 }
 
 // request is what the sink needs to know of a request. Its buffers are used again for the next one.

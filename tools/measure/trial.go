@@ -176,8 +176,9 @@ type service struct {
 }
 
 // sink starts a sink, which is there until it is stopped or the lab closes.
-func (l *lab) sink(latency time.Duration) *service {
-	s := &service{cmd: exec.CommandContext(l.ctx, l.self, "sink", "-tied", "-latency", latency.String())}
+func (l *lab) sink(latency time.Duration, more ...string) *service {
+	args := append([]string{"sink", "-tied", "-latency", latency.String()}, more...)
+	s := &service{cmd: exec.CommandContext(l.ctx, l.self, args...)}
 	s.cmd.Env = append(s.cmd.Environ(), asMeasure)
 	s.cmd.Stderr = l.note
 	s.tie = must(s.cmd.StdinPipe())
