@@ -367,7 +367,7 @@ hint: known here: trim, lower, upper, title, squeeze, digits, e164:CC, date:LAYO
 	{
 		`version: 1
 lead: {content: {a: {from: "{a}", apply: ["date:ISO8601"]}}}`,
-		`m:2:43: step date: "8" is no part of Go's reference date that can be used here
+		`m:2:43: step date: the layout has no year
 hint: write YYYY, MM, DD, HH, mm and ss as in "date:DD.MM.YYYY", or Go's reference date as in "date:02.01.2006"`,
 	},
 	{
