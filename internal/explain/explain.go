@@ -1,8 +1,7 @@
 // Package explain is the catalogue of what leadferry says: every outcome, exit code, rule of a
 // row, answer of the service, reason to stop and warning, with what it means and what to do.
 //
-// `leadferry explain` shows its entries, and docs/messages.md is written from them. It knows no
-// room that says them; its tests compare it with what the others say.
+// `leadferry explain` shows its entries. It knows no room that says them; its tests compare it with what the others say.
 package explain
 
 import (
@@ -10,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -38,6 +38,7 @@ type Entry struct {
 	Next  []string // commands, in their order
 	See   string   // a page of docs that says more, from the project's folder; may be ""
 	Says  []string // pieces of the messages that it explains
+	Like  string   // a regular expression for the messages of an area that no other entry explains; may be ""
 }
 
 //go:embed catalogue/*.yaml
@@ -73,7 +74,7 @@ func read(name string) (k Kind, err error) {
 	return k, err
 }
 
-// Names are all names by which entries are found, but for the other ones of each.
+// Names are the first names of all entries.
 func Names() (names []string) {
 	for _, k := range Kinds() {
 		for _, e := range k.Entries {
@@ -86,9 +87,9 @@ func Names() (names []string) {
 // afterWords fits a number, behind words that people put before exit codes and statuses.
 var afterWords = spelling.Form(`^(?:(?:leadferry|exit|return|error|errorlevel|rc|code|status|http)[_:=]*)*(\d+)$`)
 
-// Find returns the entry that is meant: by its name, by another of its names (408; 4xx for any
-// 4xx that has no entry of its own), or by a message that was pasted: its own entry, else that of its
-// area. Case, blanks and hyphens do not matter, nor do words like "exit code", "rc" or "HTTP" before a number.
+// Find returns the entry that is meant: by its name, by another of its names (408; 4xx for any 4xx that has no entry of
+// its own), or by a message that was pasted: its own entry, else that of its area, the first that is like it. Case, blanks
+// and hyphens do not matter, nor do words like "exit code", "rc" or "HTTP" before a number.
 func Find(asked string) (Entry, bool) {
 	asked = strings.Join(strings.Fields(asked), " ") // a summary breaks its lines
 	name := strings.NewReplacer(" ", "_", "-", "_").Replace(strings.ToLower(asked))
@@ -103,15 +104,13 @@ func Find(asked string) (Entry, bool) {
 		func(e Entry) bool { return slices.Contains(e.Also, name) },
 		func(e Entry) bool { return class != "" && slices.Contains(e.Also, class) },
 		func(e Entry) bool { return e.speaks(asked) },
+		func(e Entry) bool { return e.Like != "" && regexp.MustCompile("(?i)"+e.Like).MatchString(asked) },
 	} {
 		for _, k := range Kinds() {
 			if i := slices.IndexFunc(k.Entries, is); i >= 0 {
 				return k.Entries[i], true
 			}
 		}
-	}
-	if area := areaEntry(asked); area != "" {
-		return Find(area)
 	}
 	return Entry{}, false
 }
