@@ -20,52 +20,47 @@ import (
 
 var update = flag.Bool("update", false, "write the tables of docs anew")
 
-// TestPages compares the tables of docs/scripting.md and docs/commands.md with what the program
-// has. Tables that stand between `<!-- written: NAME -->` and `<!-- end -->` are written by
+// TestPages compares the tables of docs/scripting.md with what the program has. Tables that stand between `<!-- written: NAME -->` and `<!-- end -->` are written by
 // -update. What a field means is written by hand: -update keeps it, and puts a ? for a new one.
 func TestPages(t *testing.T) {
-	for file, tables := range map[string]map[string]func(old map[string]string) string{
-		"scripting.md": {
-			"exit codes": func(map[string]string) string { return exitTable() },
-			"variables":  func(old map[string]string) string { return variableTable(t, old) },
-			"summary": func(old map[string]string) string {
-				return fieldTable("field", fieldsOf(reflect.TypeFor[report.Summary](), ""), old)
-			},
-			"results":    func(old map[string]string) string { return columnTable(reflect.TypeFor[report.Result](), old) },
-			"problems":   func(old map[string]string) string { return columnTable(reflect.TypeFor[report.Problem](), old) },
-			"comparison": func(old map[string]string) string { return columnTable(reflect.TypeFor[report.Compared](), old) },
-			"pull":       func(old map[string]string) string { return columnTable(reflect.TypeFor[report.Pulled](), old) },
-			"export": func(old map[string]string) string {
-				return columnTable(reflect.TypeFor[checkpointcmd.ExportLine](), old)
-			},
+	tables := map[string]func(old map[string]string) string{
+		"exit codes": func(map[string]string) string { return exitTable() },
+		"variables":  func(old map[string]string) string { return variableTable(t, old) },
+		"summary": func(old map[string]string) string {
+			return fieldTable("field", fieldsOf(reflect.TypeFor[report.Summary](), ""), old)
 		},
-		"commands.md": {"commands": func(map[string]string) string { return commandTables() }},
-	} {
-		path := filepath.Join("..", "..", "docs", file)
-		text, err := os.ReadFile(path)
-		if err != nil {
+		"results":    func(old map[string]string) string { return columnTable(reflect.TypeFor[report.Result](), old) },
+		"problems":   func(old map[string]string) string { return columnTable(reflect.TypeFor[report.Problem](), old) },
+		"comparison": func(old map[string]string) string { return columnTable(reflect.TypeFor[report.Compared](), old) },
+		"pull":       func(old map[string]string) string { return columnTable(reflect.TypeFor[report.Pulled](), old) },
+		"export": func(old map[string]string) string {
+			return columnTable(reflect.TypeFor[checkpointcmd.ExportLine](), old)
+		},
+	}
+	path := filepath.Join("..", "..", "docs", "scripting.md")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	have := string(text)
+	for name, table := range tables {
+		begin, rest, found := strings.Cut(have, "<!-- written: "+name+" -->\n")
+		old, end, closed := strings.Cut(rest, "<!-- end -->")
+		if !found || !closed {
+			t.Fatalf("docs/scripting.md has no place for the table %s", name)
+		}
+		want := "\n" + table(meanings(old)) + "\n"
+		if strings.Contains(want, "| ? |") {
+			t.Errorf("docs/scripting.md: the table %s does not say what all of its lines mean (\"?\")", name)
+		}
+		if old != want && !*update {
+			t.Errorf("docs/scripting.md: table %s is out of date: go test ./internal/cli -run TestPages -update", name)
+		}
+		have = begin + "<!-- written: " + name + " -->\n" + want + "<!-- end -->" + end
+	}
+	if *update {
+		if err := os.WriteFile(path, []byte(have), 0o644); err != nil {
 			t.Fatal(err)
-		}
-		have := string(text)
-		for name, table := range tables {
-			begin, rest, found := strings.Cut(have, "<!-- written: "+name+" -->\n")
-			old, end, closed := strings.Cut(rest, "<!-- end -->")
-			if !found || !closed {
-				t.Fatalf("docs/%s has no place for the table %s", file, name)
-			}
-			want := "\n" + table(meanings(old)) + "\n"
-			if strings.Contains(want, "| ? |") {
-				t.Errorf("docs/%s: the table %s does not say what all of its lines mean (\"?\")", file, name)
-			}
-			if old != want && !*update {
-				t.Errorf("docs/%s: the table %s is not what the program has: go test ./internal/cli -run TestPages -update writes it", file, name)
-			}
-			have = begin + "<!-- written: " + name + " -->\n" + want + "<!-- end -->" + end
-		}
-		if *update {
-			if err := os.WriteFile(path, []byte(have), 0o644); err != nil {
-				t.Fatal(err)
-			}
 		}
 	}
 }
@@ -234,46 +229,6 @@ func kept(old map[string]string, name string) string {
 	}
 	return "?"
 }
-
-// commandTables are all commands with their flags.
-func commandTables() string {
-	var b strings.Builder
-	all := Reference()
-	shared := map[string]bool{}
-	flags := func(title string, list []reference.Flag) {
-		if len(list) > 0 {
-			fmt.Fprintf(&b, "\n| %s | does |\n|---|---|\n", title)
-		}
-		for _, f := range list {
-			fmt.Fprintf(&b, "| `%s` | %s |\n", cell(f.Spelling()), cell(f.About()))
-		}
-	}
-	all.Each(func(c *reference.Command) {
-		fmt.Fprintf(&b, "## %s\n\n%s%s\n", c.Name(), strings.ToUpper(c.Summary[:1]), c.Summary[1:]+".")
-		var own, way []reference.Flag
-		for _, f := range c.Flags {
-			if f.Category == connecting {
-				way = append(way, f)
-			} else {
-				own = append(own, f)
-			}
-		}
-		flags("flag", own)
-		switch {
-		case len(way) == 0:
-		case len(shared) == 0:
-			flags("flag for the way to the service", way)
-			shared[connecting] = true
-		default:
-			b.WriteString("\nThe flags for the way to the service are those of [" + connectionAnchor + "](#" + strings.ReplaceAll(connectionAnchor, " ", "-") + ").\n")
-		}
-		b.WriteString("\n")
-	})
-	return strings.TrimRight(b.String(), "\n") + "\n"
-}
-
-// connectionAnchor is the first command with flags for the way to the service.
-const connectionAnchor = "leadferry import"
 
 // cell makes a text one of a table.
 func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
