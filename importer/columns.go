@@ -35,10 +35,6 @@ func (r *intake) misfit(f *source.File, missing mapping.Errors) error {
 	if b, err := r.options.Mapping.Bind(path, mapping.Columns{Names: h.Names, Own: h.Own, Open: true}); err == nil {
 		strange = len(b.Unused()) == h.Own
 	}
-	taken, header := 0, 0 // lines; 0: not known
-	if r.options.FindHeader != nil {
-		taken, header = r.options.FindHeader(path, r.options.Mapping.IsHeader)
-	}
 	hint := fmt.Sprintf("its columns are %s: is it the right file, and are these the names of its columns?", quoted(columns))
 	if len(columns) == 1 {
 		hint = fmt.Sprintf("its only column is %s: if another character parts the cells, name it with --delimiter", quoted(columns))
@@ -48,37 +44,21 @@ func (r *intake) misfit(f *source.File, missing mapping.Errors) error {
 		hint = fmt.Sprintf("the workbook also holds the sheets %s: choose one with --sheet NAME, or with source.sheet of the mapping; the columns of this one are %s",
 			spelling.List(sheets, mostColumns, nil), quoted(columns))
 	}
+	above := ""
+	if r.options.Mapping.Source.SkipRows > 0 {
+		above = "count the lines above the header again, blank ones too, for source.skip_rows; "
+	}
 	switch {
-	case header > 0:
-		return WrongHeader(path, names, taken, header)
-	case r.options.LacksHeader != nil && r.options.LacksHeader(path, columns):
-		above := ""
-		if r.options.Mapping.Source.SkipRows > 0 {
-			above = "count the lines above the header again, blank ones too, for source.skip_rows; "
-		}
+	case r.options.LooksLikeRow != nil && r.options.LooksLikeRow(columns):
 		return fmt.Errorf("%s: what was taken for its header looks like a row, and does not fit %s\n"+
 			"hint: %sa file without a header needs source: {header: false, columns: [...]} in the mapping, with names for its %s; leadferry init writes them",
 			path, names, above, english.Plural(len(columns), "column", ""))
-	case r.options.Mapping.Source.SkipRows > 0 && taken > 0 && strange:
-		return fmt.Errorf("%s:%d: taken for the header, as source.skip_rows says, and has none of the columns that %s names\nhint: its cells are %s: count the lines above the header again, blank ones too",
-			path, taken, names, quoted(columns))
 	case strange && (places > 2 || len(columns) == 1 || len(sheets) > 0):
-		return fmt.Errorf("%s: has none of the columns that %s names\nhint: %s", path, names, hint)
+		return fmt.Errorf("%s: has none of the columns that %s names\nhint: %s%s", path, names, above, hint)
 	case places > mostMissing:
 		return fmt.Errorf("%w\n%s: lacks columns that %s names in %d more places\nhint: %s", missing[:mostMissing], path, names, places-mostMissing, hint)
 	}
 	return missing
-}
-
-// WrongHeader says that a line of a file was taken for its header, and which one has the columns
-// that a mapping names.
-func WrongHeader(file, mappingFile string, taken, header int) mapping.Error {
-	hint := "take skip_rows out of source"
-	if header > 1 {
-		hint = fmt.Sprintf("write skip_rows: %d under source, which leaves out what stands above", header-1)
-	}
-	text := fmt.Sprintf("taken for the header, but the columns that %s names stand at %s:%d", mappingFile, file, header)
-	return mapping.Error{File: file, Line: taken, Text: text, Hint: hint}
 }
 
 // quoted lists the first few names, each cut where it is long.

@@ -265,11 +265,8 @@ type Hooks struct {
 	Progress  func(report.Tick)     // told a few times a second
 	Live      func(*report.Summary) // told once a second of the run so far, which is its own then; it must not wait
 	Sends     func()                // told of each row that is about to be sent
-	// FindHeader looks among the first lines of a file, by its path, for the first one whose cells
-	// fit as a header, and says which one was taken; 0: none.
-	FindHeader func(path string, fits func(names []string) bool) (taken, header int)
-	// LacksHeader reports whether what was taken for a file's header, the names, is a row, whose cells are not to be told.
-	LacksHeader func(path string, names []string) bool
+	// LooksLikeRow reports whether what was taken for a file's header is a row, whose cells are not to be told.
+	LooksLikeRow func(names []string) bool
 }
 
 // Start is what is known before the first request.

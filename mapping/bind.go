@@ -126,14 +126,6 @@ func (m *Mapping) Lacks(file string, c Columns) Errors {
 	return s.errs
 }
 
-// IsHeader reports whether names can be the header that the mapping was written for: all columns that it names stand
-// there once. A mapping that names none cannot tell.
-func (m *Mapping) IsHeader(names []string) bool {
-	s := newSearch(m.name, "", Columns{Names: names, Own: len(names)})
-	m.plan.with(s.bind)
-	return len(s.used) > 0 && s.errs == nil
-}
-
 // Uses reports whether the mapping uses the cells of one of the row's own columns, be it for the default key.
 func (b *Binding) Uses(column int) bool { return b.uses[column] }
 

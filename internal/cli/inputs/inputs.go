@@ -1,5 +1,5 @@
 // Package inputs is what a command reads: the files that its line names, patterns spread out,
-// the mapping with its tables, and for init the first rows of a file, in the way in which most of them can be read.
+// the mapping with its tables, and for init the first rows of a file.
 package inputs
 
 import (
@@ -25,6 +25,7 @@ import (
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/disk"
 	"leadferry/mapping"
+	"leadferry/mapping/propose"
 )
 
 // Files are the inputs of one run.
@@ -65,10 +66,6 @@ func Open(c *cli.Context, from From, o *importer.Options) (*Files, error) {
 	}
 	var err error
 	o.Mapping, o.MappingFile, err = readMapping(path, from.Table)
-	var mistakes mapping.Errors
-	if errors.As(err, &mistakes) && o.Mapping != nil {
-		return nil, withMissing(c, o.Mapping, mistakes)
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -91,10 +88,7 @@ func Open(c *cli.Context, from From, o *importer.Options) (*Files, error) {
 	}
 	in.options.Proven = false // of what is opened once more
 	o.Inputs = in.files
-	o.FindHeader = func(path string, fits func(names []string) bool) (taken, header int) {
-		return (&layout{name: path}).header(in.options, fits)
-	}
-	o.LacksHeader = func(path string, names []string) bool { return (&layout{name: path}).lacksHeader(in.options, names) }
+	o.LooksLikeRow = func(names []string) bool { return propose.BeginsWithLead(names, nil) }
 	return in, nil
 }
 

@@ -46,7 +46,7 @@ func TestTablesBesideTheMapping(t *testing.T) {
 		{"lost", "d.csv", "Name,ID\na,\"1\n", "d.csv:2: a quote opens here and is not closed before the end of the file: where the rows behind it begin cannot be known, and none of them was read"},
 		{"a column twice", "d.csv", "Name,ID,ID\na,1,2\n", "d.csv: the table has more than one column \"ID\"\nhint: give each column a name of its own"},
 		{"no such column", "d.csv", "Word;Number\na;1\n", "d.csv: the table has no column \"Name\"\nhint: it has \"Word\", \"Number\"\nd.csv: the table has no column \"ID\"\nhint: it has \"Word\", \"Number\""},
-		{"JSON", "d.json", "{\"Name\": \"a\", \"ID\": \"1\"}\n", "d.json: the table is JSON\nhint: save it as CSV in UTF-8, or as an Excel workbook (.xlsx)"},
+		{"JSON", "d.json", "{\"Name\": \"a\", \"ID\": \"1\"}\n", "d.json: the table is JSON\nhint: save the table as CSV in UTF-8, or as an Excel workbook (.xlsx)"},
 		{"empty", "d.csv", "", "d.csv: is empty: it has no header\nhint: the first line must name the columns"},
 	} {
 		_, err := beside(t, tt.file, tt.table)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -13,223 +14,304 @@ import (
 
 	"leadferry/importer/source"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/spelling"
 	"leadferry/mapping"
 	"leadferry/mapping/propose"
 )
-
-// Sample reads the first rows of a file, or of standard input, in the way in which most of them can be read.
-func Sample(c *cli.Context, stdin io.Reader, name string) (propose.Input, error) {
-	o, err := sourceOptions(c, mapping.Source{})
-	if err != nil {
-		return propose.Input{}, err
-	}
-	l := &layout{name: name}
-	if name == "-" {
-		l.piped, err = io.ReadAll(io.LimitReader(stdin, maxPiped))
-		l.rest = stdin
-	}
-	if err != nil {
-		return propose.Input{}, err
-	}
-	r := l.best(o)
-	if lost, ok := errors.AsType[*source.LostError](r.err); ok {
-		r.err = exit.Usage(lost.Error(), cmp.Or(lost.Hint, "mend the file, or fetch it again"))
-	}
-	if r.err == nil && len(r.rows) == 0 && len(r.bad) > 0 {
-		r.err = exit.Usage(fmt.Sprintf("%s:%d: no row can be read: %s", name, r.bad[0].Line, r.bad[0].Why), "name the format of the file with --format, or export it anew")
-	}
-	return r.input(name), r.err
-}
-
-// maxPiped is how much of standard input is kept to be read once more, in bytes. Of more than
-// that, only the usual way of reading is tried.
-const maxPiped = 16 << 20
-
-// sampled is a file as far as it was read in one way: rows of any shape under the columns that any of them has.
-type sampled struct {
-	options  source.Options
-	info     source.Info
-	complete bool
-	warnings []string
-	err      error
-
-	columns []string
-	index   map[string]int
-	rows    [][]string
-	bad     []propose.Unread
-	lost    int // rows that could not be read
-	unread  unread
-	repeats int
-	bytes   int
-
-	delimiter rune
-	tail      []lastRow
-}
-
-// read reads the first rows with these options.
-func (l *layout) read(o source.Options) *sampled {
-	r := &sampled{options: o, delimiter: o.Delimiter}
-	if l.name == "-" {
-		r.options.Stdin = io.MultiReader(bytes.NewReader(l.piped), l.rest)
-	}
-	f, err := openInput(l.name, r.options)
-	if err != nil {
-		r.err = err
-		return r
-	}
-	defer f.Close()
-	r.complete, r.err = r.take(f)
-	r.info, r.warnings, r.delimiter = f.Info(), f.Warnings(), f.Delimiter()
-	return r
-}
-
-// input is the sample as proposals are made of it.
-func (r *sampled) input(name string) propose.Input {
-	o := &r.options
-	in := propose.Input{
-		Source: mapping.Source{
-			Format: r.info.Format, Sheet: o.Sheet, List: o.List, Delimiter: o.Delimiter, NoHeader: o.NoHeader, Columns: r.columns,
-			SkipRows: o.SkipRows, SkipFooter: o.SkipFooter, Footer: o.Footer, Comment: o.Comment, Backslash: o.Backslash,
-		},
-		File: name, Rows: r.rows, Complete: r.complete, Bad: r.bad, Repeats: r.repeats, Warnings: r.warnings,
-	}
-	if o.Encoding != "" {
-		in.Encoding = r.info.Encoding
-	}
-	return in
-}
 
 // Bounds of what a proposal is made from: a file may have wide rows and long cells.
 const (
 	maxSampleRows  = 10_000
 	maxSampleCells = 2_000_000
-	maxSampleCell  = 1000 // bytes of a cell that are looked at
-	maxSampleBytes = 64 << 20
+	maxSampleCell  = 1000     // bytes of a cell that are looked at
+	maxSampleBytes = 64 << 20 // of the cells, and of standard input
+	maxTitles      = 30       // lines above a header that are looked for
+	maxTried       = 100      // rows that are read to look for them
+	keptLast       = 12       // last rows that are kept, to know a footer by
 )
 
-// lastRow is what is kept of each of the last rows, to know a footer by.
+// What is said of a line that cannot be read.
+const (
+	nothingWritten = "; no mapping was written, since a header or leads would be missed"
+	quotesHint     = "mend the quotes of this line, or where quotes are text, write the mapping by hand with source: {quote: none}"
+)
+
+// Sample reads the first rows of a file, or of standard input, for a proposal. Titles above the header and totals below
+// the rows are left out where more can be read so. A row whose bytes or quotes cannot be read is refused: it may be the
+// header, and the row behind it a lead.
+func Sample(c *cli.Context, stdin io.Reader, name string) (propose.Input, error) {
+	o, err := sourceOptions(c, mapping.Source{})
+	if err != nil {
+		return propose.Input{}, err
+	}
+	from := reading{name: name}
+	if name == "-" {
+		if from.piped, err = io.ReadAll(io.LimitReader(stdin, maxSampleBytes+1)); err != nil {
+			return propose.Input{}, err
+		}
+		if len(from.piped) > maxSampleBytes {
+			return propose.Input{}, exit.Usage(fmt.Sprintf("standard input holds more than %d MiB", maxSampleBytes>>20), "write it to a file first, and name that")
+		}
+	}
+	s, err := from.sample(o)
+	if err != nil {
+		return propose.Input{}, err
+	}
+	if len(s.Rows) == 0 && s.lost() > 0 {
+		return propose.Input{}, exit.Usage(fmt.Sprintf("%s:%d: no row can be read: %s", name, s.Bad[0].Line, s.Bad[0].Why),
+			"name the format of the file with --format, or export it anew")
+	}
+	return s.Input, nil
+}
+
+// reading is a file that is read several times, in several ways.
+type reading struct {
+	name  string
+	piped []byte // standard input
+}
+
+// sample is the file without what is above and below its table.
+func (from reading) sample(o source.Options) (*sample, error) {
+	s, err := from.read(o, maxSampleRows)
+	if err != nil || s.Format == string(source.JSONL) {
+		return s, err
+	}
+	if !s.isTable() {
+		if o.SkipRows, err = from.titles(o, s); err != nil {
+			return nil, err
+		}
+		if o.SkipRows > 0 {
+			if s, err = from.read(o, maxSampleRows); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return from.withoutFooter(o, s)
+}
+
+// titles are how many lines there are above the header.
+func (from reading) titles(o source.Options, usual *sample) (lines int, err error) {
+	best := usual
+	for s := usual; o.SkipRows <= maxTitles; {
+		if s.hidesCells() && (s == usual || len(s.Columns) == 1) {
+			return 0, exit.Usage(fmt.Sprintf("%s:%d: a quote of this line does not fit%s", from.name, o.SkipRows+1, nothingWritten), quotesHint)
+		}
+		o.SkipRows++
+		if s, err = from.read(o, maxTried); err != nil || len(s.Rows)+s.lost() == 0 {
+			break
+		}
+		if s.betterThan(best) || lines > 0 && slices.Equal(s.Columns, best.Columns) && len(s.Rows) >= len(best.Rows) {
+			best, lines = s, o.SkipRows
+		}
+	}
+	if lines > 0 {
+		err = nil // of lines below the header
+	}
+	return lines, err
+}
+
+// withoutFooter is the sample without the last rows where they hold little and one begins with a word of totals.
+func (from reading) withoutFooter(o source.Options, s *sample) (*sample, error) {
+	begin := len(s.last) // of the rows behind the last lead
+	for begin > 0 && s.last[begin-1].isThin(len(s.Columns)) {
+		begin--
+	}
+	footer := s.last[begin:]
+	named := slices.IndexFunc(footer, func(l lastRow) bool { return propose.FooterWord(l.first) != "" })
+	if named < 0 || !s.Complete {
+		return s, nil
+	}
+	if named == 0 || !footer[named-1].bad {
+		o.Footer = regexp.MustCompile("^" + regexp.QuoteMeta(propose.FooterWord(footer[named].first)))
+		if without, err := from.read(o, maxSampleRows); err == nil && without.lost() <= s.lost() && len(without.Rows) > 0 {
+			return without, nil
+		}
+		return s, nil
+	}
+	for o.SkipFooter = len(footer); o.SkipFooter <= 2*keptLast; o.SkipFooter++ { // blank lines among them count, too
+		if without, err := from.read(o, maxSampleRows); err == nil && without.lost() == 0 {
+			return without, nil
+		}
+	}
+	return s, nil
+}
+
+// read reads the first rows in one way.
+func (from reading) read(o source.Options, most int) (*sample, error) {
+	if from.name == "-" {
+		o.Stdin = bytes.NewReader(from.piped)
+	}
+	f, err := openInput(from.name, o)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	s := &sample{index: map[string]int{}}
+	if err := s.take(f, most); err != nil {
+		return nil, err
+	}
+	s.File, s.Warnings = from.name, f.Warnings()
+	s.Source = mapping.Source{
+		Format: f.Info().Format, Sheet: o.Sheet, List: o.List, Delimiter: o.Delimiter, Columns: s.Columns,
+		SkipRows: o.SkipRows, SkipFooter: o.SkipFooter, Footer: o.Footer,
+	}
+	if o.Encoding != "" {
+		s.Encoding = f.Info().Encoding
+	}
+	return s, nil
+}
+
+// sample is a file as far as it was read in one way: rows of any shape below the columns that any of them has.
+type sample struct {
+	propose.Input
+	index map[string]int // of the columns
+	bytes int
+	last  []lastRow
+}
+
+// lastRow is what is known of one of the last rows.
 type lastRow struct {
-	line   int
 	first  string // cell that holds something
 	filled int    // cells
 	bad    bool
 }
 
-// mostLast is how many of the last rows are kept.
-const mostLast = 12
-
-func (r *sampled) keep(row *source.Row) {
-	last := lastRow{line: row.Line, bad: row.Problem != nil}
-	cells := row.Cells
-	if last.bad {
-		cells = splitLine(row.Text, ',')
-	}
-	for _, cell := range cells {
-		if cell = strings.TrimSpace(cell); cell == "" {
-			continue
-		}
-		if last.filled == 0 {
-			last.first = strings.Clone(cell[:min(len(cell), maxSampleCell)])
-		}
-		last.filled++
-	}
-	r.tail = append(r.tail[max(0, len(r.tail)+1-mostLast):], last)
+// isThin reports whether a row of a table with so many columns holds less than leads do.
+func (l *lastRow) isThin(columns int) bool {
+	named := propose.FooterWord(l.first) != ""
+	return l.bad || l.filled*4 <= columns || named && l.filled*2 <= columns
 }
 
-// take takes rows as long as there is room and reports whether those are all.
-func (r *sampled) take(f *source.File) (complete bool, err error) {
-	r.index = map[string]int{}
-	r.learn(f.Header())
-	defer r.square()
-	for !r.full() {
+// isTable reports whether nothing asks for another reading: all rows fit below the header, whose names are known, or
+// which is a lead itself.
+func (s *sample) isTable() bool {
+	return s.lost() == 0 && propose.Known(s.Columns) > 1 || propose.BeginsWithLead(s.Columns, s.Rows)
+}
+
+// betterThan reports whether this header is the right one rather than the other: most rows fit below this one alone, or no
+// fewer do and its names are known, or the other is a single title.
+func (s *sample) betterThan(other *sample) bool {
+	known := propose.Known(s.Columns)
+	switch mine, its := s.share(), other.share(); {
+	case mine < its || propose.BeginsWithLead(s.Columns, s.Rows):
+		return false
+	case its < 0.5 && mine > its, len(other.Columns) == 1 && len(s.Columns) > 1:
+		return true
+	default:
+		return known > propose.Known(other.Columns) && known > 1 && known*2 >= len(s.Columns)
+	}
+}
+
+// hidesCells reports whether a quote in the header may hide what parts its cells.
+func (s *sample) hidesCells() bool {
+	text := strings.Join(s.Columns, "")
+	return strings.Contains(text, `"`) && strings.ContainsAny(text, ";,\t|")
+}
+
+// share is the part of the rows that could be read.
+func (s *sample) share() float64 { return float64(len(s.Rows)) / float64(max(1, len(s.Rows)+s.lost())) }
+
+// lost is how many rows could not be read.
+func (s *sample) lost() (n int) {
+	for _, u := range s.Bad {
+		n += u.Rows
+	}
+	return n
+}
+
+// take takes rows as long as there is room.
+func (s *sample) take(f *source.File, most int) error {
+	s.learn(f.Header())
+	defer s.square()
+	for len(s.Rows)+s.lost() < most && len(s.Rows)*len(s.Columns) < maxSampleCells && s.bytes < maxSampleBytes {
 		var row source.Row // keeps its cells
 		err := f.Next(&row)
-		if err == nil {
-			r.keep(&row)
-		}
-		switch {
+		switch lost, structure := errors.AsType[*source.LostError](err); {
 		case errors.Is(err, io.EOF):
-			return true, nil
+			s.Complete = true
+			return nil
+		case structure:
+			return exit.Usage(lost.Error(), cmp.Or(lost.Hint, "mend the file, or fetch it again"))
 		case err != nil:
-			return false, err
+			return err
+		case row.Problem != nil && slices.Contains([]string{"encoding", "nul", "quote"}, row.Problem.Code):
+			return exit.Usage(fmt.Sprintf("%s:%d: %s%s", f.Info().Path, row.Line, row.Problem.Text, nothingWritten), cmp.Or(row.Problem.Hint, quotesHint))
 		case row.Problem != nil:
-			r.lose(&row)
+			s.lose(&row)
 		case row.Repeats:
-			r.repeats++
+			s.Repeats++
 		default:
-			r.add(&row)
+			s.add(&row)
+		}
+		s.keep(&row)
+	}
+	return nil
+}
+
+// keep keeps what a footer is known by.
+func (s *sample) keep(row *source.Row) {
+	last, cells := lastRow{bad: row.Problem != nil}, row.Cells
+	if last.bad {
+		cells = strings.Split(row.Text, ",")
+	}
+	for _, cell := range cells {
+		if cell = strings.Trim(cell, "\" \t"); cell == "" {
+			continue
+		}
+		if last.filled++; last.filled == 1 {
+			last.first = strings.Clone(cell[:min(len(cell), maxSampleCell)])
 		}
 	}
-	return false, nil
+	s.last = append(s.last[max(0, len(s.last)+1-keptLast):], last)
 }
 
-func (r *sampled) full() bool {
-	n := len(r.rows)
-	return n+r.lost >= maxSampleRows || n*len(r.columns) >= maxSampleCells || r.bytes >= maxSampleBytes
-}
-
-// mostReasons is how many reasons for unread rows are told apart.
-const mostReasons = 3
-
-// lose counts a row that cannot be read by its reason.
-func (r *sampled) lose(row *source.Row) {
-	r.lost++
-	r.unread.note(row)
+// lose counts a row that cannot be read by its kind of problem.
+func (s *sample) lose(row *source.Row) {
 	why := row.Problem.String()
-	i := slices.IndexFunc(r.bad, func(u propose.Unread) bool { return alike(u.Why, why) })
-	if i < 0 && len(r.bad) > mostReasons {
-		i, r.bad[mostReasons].Why = mostReasons, "other reasons"
-	}
+	kind := func(why string) string { return digits().ReplaceAllString(why, "") }
+	i := slices.IndexFunc(s.Bad, func(u propose.Unread) bool { return kind(u.Why) == kind(why) })
 	if i < 0 {
-		i, r.bad = len(r.bad), append(r.bad, propose.Unread{Why: why, Line: row.Line})
+		i, s.Bad = len(s.Bad), append(s.Bad, propose.Unread{Why: why, Line: row.Line})
 	}
-	r.bad[i].Rows++
+	s.Bad[i].Rows++
 }
 
-// alike reports whether two texts differ in numbers only: the places of rows.
-func alike(a, b string) bool {
-	noDigits := func(r rune) rune {
-		if r >= '0' && r <= '9' {
-			return -1
-		}
-		return r
-	}
-	return strings.Map(noDigits, a) == strings.Map(noDigits, b)
-}
+// digits are the places of rows in what is wrong with them.
+var digits = spelling.Form(`\d+`)
 
 // learn takes the columns of a header, or those that an object has and none before it.
-func (r *sampled) learn(h *source.Header) {
+func (s *sample) learn(h *source.Header) {
 	for _, name := range h.Names[:h.Own] {
-		if _, known := r.index[name]; !known || !h.Open {
-			r.index[name] = len(r.columns)
-			r.columns = append(r.columns, name)
+		if _, known := s.index[name]; !known || !h.Open {
+			s.index[name] = len(s.Columns)
+			s.Columns = append(s.Columns, name)
 		}
 	}
 }
 
-func (r *sampled) add(row *source.Row) {
+func (s *sample) add(row *source.Row) {
 	if row.Header.Open {
-		r.learn(row.Header)
+		s.learn(row.Header)
 	}
-	cells := make([]string, len(r.columns))
+	cells := make([]string, len(s.Columns))
 	for i, name := range row.Header.Names[:row.Header.Own] {
 		cell := row.Cells[i]
 		if len(cell) > maxSampleCell {
 			cell = strings.ToValidUTF8(cell[:maxSampleCell], "")
 		}
-		at := i // of a table, where a name may stand twice
+		at := i // of a table, where a name may be there twice
 		if row.Header.Open {
-			at = r.index[name]
+			at = s.index[name]
 		}
 		cells[at] = strings.Clone(cell) // the row's other cells need not be kept
-		r.bytes += len(cell)
+		s.bytes += len(cell)
 	}
-	r.rows = append(r.rows, cells)
+	s.Rows = append(s.Rows, cells)
 }
 
 // square gives every row all the columns: earlier ones lack those that came later.
-func (r *sampled) square() {
-	for i, cells := range r.rows {
-		r.rows[i] = append(slices.Clip(cells), make([]string, len(r.columns)-len(cells))...)
+func (s *sample) square() {
+	for i, cells := range s.Rows {
+		s.Rows[i] = append(slices.Clip(cells), make([]string, len(s.Columns)-len(cells))...)
 	}
 }
