@@ -49,10 +49,9 @@ func BenchmarkPlan(b *testing.B) {
 
 // planBatch plans a batch as the engine's loop does.
 func planBatch(b *testing.B, l *lookups, a *lookup, p Planner, items []*item, want Step) {
-	if l.look(b.Context(), a, items); a.failed != nil {
-		b.Fatal(a.failed)
+	if err := l.ask(b.Context(), a, items); err != nil {
+		b.Fatal(err)
 	}
-	l.turn(a)
 	for i, it := range items {
 		it.digest, it.sums = checkpoint.Digest{}, nil // of the pass before
 		c := l.caseOf(a, i)

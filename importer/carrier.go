@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -41,6 +42,42 @@ type carrier struct {
 	pulls      bool        // values of content are wanted that the CRM should take over
 	requestIDs bool        // each attempt to create a lead carries one
 	halt       func(*Stop) // makes the run end: nothing leaves once it returns
+}
+
+// job is a row with its step, which a lane takes to its outcome.
+type job struct {
+	result // as far as it is known; its entry is what is known at first and what was settled in the end
+	it     *item
+	step   Step
+
+	doubt        *ending               // Create: of the row, which was in doubt before; or nil
+	enough       bool                  // the fleet may make no more leads
+	elsewhere    bool                  // another worker had claimed its key, or made its lead, since it was looked up
+	intended     bool                  // Create: the claim is durable; Update: the mark is
+	linking      bool                  // the lead exists and has to be linked
+	maybeApplied bool                  // Update: a try may have been applied, and nobody can tell
+	pass         delivery.Pass         // Create: what it was sent with
+	requestID    string                // Create: of its last attempt, where requests carry IDs
+	request      leadapi.CreateRequest // room that the lane's next row uses again
+	leadBefore   leadBefore            // Update: what was known of the lead
+}
+
+// begin is a row about to be carried.
+func (j *job) begin(it *item, step Step, known *checkpoint.Entry) {
+	*j = job{it: it, step: step, request: leadapi.CreateRequest{Content: j.request.Content}}
+	j.entry = *known
+	if step.Action == Create && known.State == checkpoint.InDoubt {
+		held := heldBack(known)
+		j.doubt = &held.ending
+	}
+	j.entry.Content = slices.Clone(known.Content) // look-ups use theirs again
+}
+
+func newCarrier(r *run, p *phases, halt func(*Stop)) *carrier {
+	return &carrier{
+		ledger: r.ledger, sender: r.sender, retrier: r.retrier, phases: p, halt: halt, shapes: r.shapes, run: r.RunID, files: r.intake.names,
+		matches: r.matches, conflicts: newConflicts(&r.Options), requestIDs: r.Client.RequestIDHeader != "", pulls: r.PullContent,
+	}
 }
 
 // carry takes a row to its outcome, which is durable when it returns, unless the text

@@ -10,55 +10,46 @@ import (
 	"leadferry/internal/crash"
 )
 
-// engine takes every row to its outcome. The dispatcher, one goroutine, decides about rows in file order. A row for which
-// nothing is to be sent ends there; another one begins a lane, or waits in the lane of its lead. A lane, a goroutine of a
-// pool, carries its rows one after another. One lock guards the decisions, the lanes and the collector; nobody holds it
-// while waiting for the checkpoint or the service.
+// engine takes every row to its outcome. The dispatcher, one goroutine, looks rows up batch by batch and decides about
+// them in file order. A row for which nothing is to be sent ends there; another one begins the lane of its lead, or joins
+// it. A lane carries its rows one after another, in a goroutine of a pool. One lock guards decisions, lanes and collector;
+// nobody holds it while waiting for the checkpoint or the service.
 type engine struct {
-	options  *Options
-	planner  Planner
-	intake   *intake
-	lookups  *lookups
-	carrier  *carrier // nil where nothing is sent
-	phases   *phases
-	member   *member         // nil: the run is no worker of a fleet
-	asking   context.Context // ends with the first signal: nobody waits for what a checkpoint that is away knows of rows that will not leave
-	progress func()          // tells how far the run is
-	sample   func()          // notes it for the timeline
+	r       *run
+	phases  *phases
+	lookups *lookups
+	carrier *carrier // nil where nothing is sent
 
-	mu        sync.Mutex
-	changed   sync.Cond // a row or a lane has ended, or the run ends
-	collector *collector
-	lanes     lanes
-	allRead   bool  // no more rows come
-	clears    int   // rows that would take an ExternalID from their lead
-	faulty    bool  // the program itself failed at a row, which has no outcome yet
-	stopped   *Stop // why the run ends before its input
+	mu      sync.Mutex
+	changed sync.Cond // a row or a lane has ended, or the run ends
+	lanes   lanes
+	allRead bool  // no more rows come
+	clears  int   // rows that would take an ExternalID from their lead
+	faulty  bool  // the program itself failed at a row, which has no outcome yet
+	stopped *Stop // why the run ends before its input
+}
+
+func newEngine(r *run, p *phases) *engine {
+	e := &engine{r: r, phases: p, lookups: newLookups(r)}
+	e.changed.L = &e.mu
+	if r.sender == nil {
+		e.lanes = newLanes(0)
+		return e
+	}
+	e.lanes, e.carrier = newLanes(r.Concurrency), newCarrier(r, p, e.halt)
+	return e
 }
 
 // run takes every row to its outcome and returns why it ended before the input did, or nil. Nothing is in flight then.
 func (e *engine) run(ctx context.Context) *Stop {
-	e.changed.L = &e.mu
 	var group sync.WaitGroup
 	defer group.Wait()
 	defer e.phases.sendNoMore()
-	if e.options.LetGo != nil {
-		defer context.AfterFunc(e.phases.taking, e.options.LetGo)()
+	if e.r.LetGo != nil {
+		defer context.AfterFunc(e.phases.taking, e.r.LetGo)()
 	}
-	asking, askNoMore := context.WithCancel(e.phases.taking)
-	defer askNoMore()
-	e.asking = asking
-	group.Go(func() {
-		select {
-		case <-e.options.Interrupt:
-			askNoMore()
-		case <-asking.Done():
-		}
-	})
-	most := e.lookupRows()
-	read, known := make(chan *batch, most/batchRows), make(chan *lookup)
-	group.Go(func() { e.intake.run(e.phases.taking, read) })
-	group.Go(func() { e.lookups.follow(asking, e.phases.taking, read, most, known) })
+	read := make(chan *batch, e.lookupRows()/batchRows)
+	group.Go(func() { e.r.intake.run(e.phases.taking, read) })
 	defer close(e.lanes.todo)
 	for range cap(e.lanes.todo) {
 		group.Go(func() {
@@ -70,7 +61,7 @@ func (e *engine) run(ctx context.Context) *Stop {
 	ended := make(chan struct{})
 	group.Go(func() {
 		defer close(ended)
-		e.guarded(0, func() { e.dispatch(known) })
+		e.guarded(0, func() { e.dispatch(read) })
 		e.end()
 	})
 	e.watch(ctx, ended)
@@ -88,26 +79,17 @@ func (e *engine) guarded(lanes int, f func()) {
 	}
 }
 
-// lookupRows is how many rows are looked up in one read, where so many are there: it may be a round trip, and is one for the
-// workers of a fleet.
-func (e *engine) lookupRows() int {
-	if e.member != nil {
-		return 8 * batchRows
-	}
-	return 4 * batchRows
-}
-
 // watch looks at clock, signals and fleet until all rows have ended.
 func (e *engine) watch(ctx context.Context, ended <-chan struct{}) {
 	var deadline <-chan time.Time
-	if d := e.options.MaxDuration; d > 0 {
+	if d := e.r.MaxDuration; d > 0 {
 		timer := time.NewTimer(d)
 		defer timer.Stop()
 		deadline = timer.C
 	}
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
-	for interrupt, done := e.options.Interrupt, ctx.Done(); ; {
+	for interrupt, done := e.r.Interrupt, ctx.Done(); ; {
 		select {
 		case <-ended:
 			return
@@ -119,7 +101,7 @@ func (e *engine) watch(ctx context.Context, ended <-chan struct{}) {
 			e.halt(interrupted())
 		case <-deadline:
 			e.outOfTime()
-		case stop := <-e.member.over():
+		case stop := <-e.r.member.over():
 			e.halt(stop)
 		case <-tick.C:
 			e.tell()
@@ -130,11 +112,12 @@ func (e *engine) watch(ctx context.Context, ended <-chan struct{}) {
 func (e *engine) tell() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.progress()
-	e.member.note(e.collector.tally)
+	e.r.progress()
+	e.r.member.note(e.r.tally)
 }
 
-// outOfTime takes no more rows and finishes the leads that were made. There is nothing to stop where every row has had its turn.
+// outOfTime takes no more rows and finishes the leads that were made. There is nothing to stop where every row has had
+// its turn.
 func (e *engine) outOfTime() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -166,26 +149,37 @@ func (e *engine) stop(why *Stop) {
 	e.changed.Broadcast()
 }
 
-// failed ends the run where the checkpoint could not be asked. Nobody waits for its answer once the run ends.
-func (e *engine) failed(err error) bool {
-	switch {
-	case err == nil:
-		return false
-	case errors.Is(err, context.Canceled):
-		if e.stopped == nil {
-			e.stop(interrupted())
-		}
-	default:
+// ask finds out what the checkpoint knows of rows, while others go on. It reports false where the run ends.
+func (e *engine) ask(a *lookup, items []*item) bool {
+	err := func() error {
+		e.mu.Unlock()
+		defer e.mu.Lock()
+		return e.lookups.ask(e.phases.taking, a, items)
+	}()
+	if err != nil && !errors.Is(err, context.Canceled) {
 		e.stop(ledgerFailed(err))
+	} else if err != nil && e.stopped == nil {
+		e.stop(interrupted())
 	}
-	return true
+	return e.stopped == nil
+}
+
+// lookupRows is how many rows are looked up in one read, where so many are there: it may be a round trip, and is one for the
+// workers of a fleet.
+func (e *engine) lookupRows() int {
+	if e.r.member != nil {
+		return 8 * batchRows
+	}
+	return 4 * batchRows
 }
 
 // dispatch decides about all rows, and lets those that were put off have their turn at last.
-func (e *engine) dispatch(batches <-chan *lookup) {
+func (e *engine) dispatch(batches <-chan *batch) {
 	var end error
+	var room lookup
 	for b := range batches {
-		if end = b.end; !e.takeBatch(b) || end != nil {
+		b.gather(batches, e.lookupRows())
+		if end = b.err; !e.takeBatch(&room, b.items) || end != nil {
 			break
 		}
 	}
@@ -205,248 +199,121 @@ func (e *engine) dispatch(batches <-chan *lookup) {
 	}
 }
 
-// takeBatch decides about rows that were looked up, and reports false where the run ends.
-func (e *engine) takeBatch(b *lookup) bool {
-	if !e.begin(b) {
+// takeBatch looks rows up in one read and decides about them. It reports false where the run ends.
+func (e *engine) takeBatch(known *lookup, items []*item) bool {
+	e.mu.Lock()
+	e.lanes.forgetEnded() // the read shows what they came to
+	defer e.mu.Unlock()
+	e.r.sample()
+	if !e.ask(known, items) {
 		return false
 	}
-	for i := range b.items {
-		if !e.take(b, i) {
+	for i := range items {
+		if e.stopped != nil || !e.take(known, i) {
 			return false
 		}
 	}
-	return true
+	return e.stopped == nil
 }
 
-func (e *engine) begin(b *lookup) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.stopped != nil || e.failed(b.failed) {
-		return false
-	}
-	e.lookups.turn(b)
-	e.sample()
-	return true
-}
-
-// take decides about a row: it ends, joins the lane of its lead, or begins one. It reports false, and has not taken the
-// row, where the run ends.
-func (e *engine) take(b *lookup, i int) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	it := b.items[i]
-	if e.stopped != nil {
-		return false
-	}
+// take decides about a row: it ends, begins the lane of its lead, or joins it. It reports false, and has not taken the row,
+// where the run ends.
+func (e *engine) take(known *lookup, i int) bool {
+	it := known.items[i]
 	if how := it.left(); how != nil {
-		e.collector.read(it, &b.known[i])
-		e.stop(e.collector.end(it, result{ending: *how}))
+		e.r.read(it, &known.known[i])
+		e.stop(e.r.end(it, result{ending: *how}))
 		return true
 	}
-	c := e.lookups.caseOf(b, i)
-	for {
-		ns := e.lookups.names(c)
-		l, two := e.lanes.find(&ns)
-		switch {
-		case two || l != nil && e.lanes.full():
-			if !e.lanes.startLate() {
-				e.changed.Wait()
-			}
-		case l != nil:
-			e.collector.read(it, c.Known)
-			e.lanes.wait(l, it, &ns)
-			return true
-		case e.lookups.stale(&ns, b):
-			if b = new(lookup); e.failed(e.lookAgain(b, it)) {
-				return false
-			}
-			c = e.lookups.caseOf(b, 0)
-		default:
-			return e.plan(c, &ns)
+	c := e.lookups.caseOf(known, i)
+	names := e.lookups.names(c)
+	l, two, old := e.lanes.find(&names)
+	for ; two || l != nil && e.lanes.full(); l, two, old = e.lanes.find(&names) {
+		if !e.lanes.startLate() {
+			e.changed.Wait()
 		}
 		if e.stopped != nil {
 			return false
 		}
 	}
-}
-
-// lookAgain asks what the checkpoint knows of a row now. Others go on meanwhile.
-func (e *engine) lookAgain(a *lookup, it *item) error {
-	e.lookups.open(a, it)
-	e.mu.Unlock()
-	defer func() {
-		e.mu.Lock()
-		e.lookups.close(a)
-	}()
-	return e.lookups.ask(e.asking, a)
-}
-
-// plan takes a row that no lane holds to its end, or begins a lane with it.
-func (e *engine) plan(c *Case, ns *leadNames) bool {
-	it := c.it
-	step := e.planner.Plan(c)
 	switch {
-	case e.collector.dry != nil:
-		e.collector.read(it, c.Known)
-		e.stop(e.collector.foresee(it, &step, c.Known))
+	case l != nil:
+		e.r.read(it, c.Known)
+		e.lanes.wait(l, it, &names)
+		return true
+	case old: // its lane finds out what is known now
+		l = e.lanes.begin(&names)
+		if !e.waitFor(e.lanes.room) {
+			e.lanes.end(l)
+			return false
+		}
+		e.r.read(it, c.Known)
+		e.lanes.wait(l, it, &names)
+		e.lanes.start(l)
+		return true
+	}
+	return e.decide(c, &names)
+}
+
+// decide takes a row that no lane holds to its end, or begins a lane with it.
+func (e *engine) decide(c *Case, names *leadNames) bool {
+	it, step := c.it, e.r.planner.Plan(c)
+	switch {
+	case e.r.dry != nil:
+		e.r.read(it, c.Known)
+		e.stop(e.r.foresee(it, &step, c.Known))
 		return true
 	case e.putsOff(it, &step):
-		e.collector.read(it, c.Known)
-		e.lanes.putOff(e.lanes.begin(ns), it)
+		e.r.read(it, c.Known)
+		e.lanes.putOff(e.lanes.begin(names), it)
 		return true
 	case step.Action == Nothing:
-		e.collector.read(it, c.Known)
-		e.stop(e.collector.end(it, result{ending: step.ending, entry: *c.Known}))
+		e.r.read(it, c.Known)
+		e.stop(e.r.end(it, result{ending: step.ending, entry: *c.Known}))
 		return true
 	}
-	l := e.lanes.begin(ns)
-	if !e.mayLeave(step.Action, 1) {
-		e.lanes.end(l, e.lookups) // rows of other lanes may wait in it by now
+	l := e.lanes.begin(names)
+	if !e.waitFor(e.lanes.room) || !e.mayLeave(step.Action) {
+		e.lanes.end(l)
 		return false
 	}
-	e.collector.read(it, c.Known)
+	e.r.read(it, c.Known)
 	e.hand(l, c, step)
 	e.lanes.start(l)
 	return true
 }
 
-// mayLeave waits until a row may leave, in so many more lanes, and reports false where the run ends before.
-func (e *engine) mayLeave(a Action, lanes int) bool {
+// waitFor waits until something holds, and reports false where the run ends before.
+func (e *engine) waitFor(holds func() bool) bool {
 	for e.stopped == nil {
-		if e.lanes.active+lanes <= cap(e.lanes.todo) {
-			may, why := e.collector.tally.mayLeave(a, e.lanes.underWay)
-			if e.stop(why); may || why != nil {
-				return may
-			}
+		if holds() {
+			return true
 		}
-		e.changed.Wait()
+		if e.stopped == nil { // what was asked may end the run
+			e.changed.Wait()
+		}
 	}
 	return false
 }
 
-// hand gives a row to a lane, which carries it next.
-func (e *engine) hand(l *lane, c *Case, step Step) {
-	e.lanes.underWay++
-	if step.Action.sends() {
-		if e.options.Sends != nil {
-			e.options.Sends()
-		}
-		c.digests.ofRequest(c.it)
-		c.digests.ofContent(c.it)
-	}
-	if step.Action == Create {
-		e.collector.tally.creates.begun++
-	}
-	l.job.begin(c.it, step, c.Known)
-	l.planned = true
-}
-
-// carry takes the rows of a lane to their outcomes, one after another.
-func (e *engine) carry(ctx context.Context, l *lane) {
-	for l.planned || e.next(l) {
-		l.planned = false
-		e.carrier.carry(ctx, &l.job)
-		if !e.settled(l) {
-			return
-		}
-	}
-}
-
-// settled takes down how a lane's row ended, and reports false where the lane is put off.
-func (e *engine) settled(l *lane) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	defer e.changed.Broadcast()
-	j := &l.job
-	e.lanes.underWay--
-	tally := e.collector.tally
-	if j.step.Action == Create {
-		tally.created(&j.result, j.elsewhere)
-	}
-	tally.creates.enough = tally.creates.enough || j.enough
-	if held := ends(InDoubt, ""); j.elsewhere && e.putsOff(j.it, &held) {
-		e.lanes.active--
-		e.lanes.putOff(l, j.it)
-		return false
-	}
-	if j.doubt != nil && (j.outcome == Pending || j.outcome == Failed) { // that it was not made this time says nothing of the time before
-		j.ending = *j.doubt
-	}
-	if j.doubt != nil && j.attempts > 0 { // from now on it counts as one of this run
-		tally.limits.Standing--
-	}
-	j.kept = j.step.kept && j.entry.Seen.Kept && (j.outcome == Unchanged || j.outcome == Updated)
-	e.stop(e.collector.add(j.it, &j.result))
-	return true
-}
-
-// next decides about the rows that wait in a lane, up to the first one that is to be carried. It reports false when there is
-// none: the lane has ended, waits for the end of the run, or has become one with another.
-func (e *engine) next(l *lane) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for {
-		it := e.lanes.first(l)
-		switch {
-		case it == nil:
-			e.lanes.active--
-			e.lanes.end(l, e.lookups)
-			e.changed.Broadcast()
-			return false
-		case e.stopped != nil:
-			e.unturned(it)
-			continue
-		}
-		if e.failed(e.lookAgain(&l.again, it)) {
-			e.unturned(it)
-			continue
-		}
-		c := e.lookups.caseOf(&l.again, 0)
-		ns := e.lookups.names(c)
-		switch other := e.lanes.meet(l, &ns); {
-		case e.lookups.stale(&ns, &l.again):
-			e.lanes.putBack(l, it)
-			continue
-		case other != nil:
-			e.lanes.putBack(l, it)
-			e.lanes.active--
-			e.lanes.merge(l, other)
-			e.changed.Broadcast()
-			return false
-		}
-		step := e.planner.Plan(c)
-		switch {
-		case e.putsOff(it, &step):
-			e.lanes.active--
-			e.lanes.putOff(l, it)
-			e.changed.Broadcast()
-			return false
-		case step.Action == Nothing:
-			e.stop(e.collector.end(it, result{ending: step.ending, entry: *c.Known}))
-			e.changed.Broadcast()
-		case !e.mayLeave(step.Action, 0):
-			e.unturned(it)
-		default:
-			e.hand(l, c, step)
-			return true
-		}
-	}
-}
-
-// unturned ends a row that was read and never had its turn.
-func (e *engine) unturned(it *item) {
-	e.stop(e.collector.end(it, result{ending: ending{outcome: Pending, text: "the run stopped before its turn"}}))
+// mayLeave waits until a row may leave, and reports false where the run ends before.
+func (e *engine) mayLeave(a Action) bool {
+	return e.waitFor(func() bool {
+		may, why := e.r.tally.mayLeave(a, e.lanes.underWay)
+		e.stop(why)
+		return may
+	})
 }
 
 // mostLate is how many leads may wait for the end of the run; a worker holds few claims when it is replaced.
 const mostLate = 1000
 
-// putsOff reports whether a row is put off to the end of the run, which happens once. A row that would take an ExternalID from
-// its lead is, while few do: when it has its turn, all rows were read, unless a thousand others wait behind it. In a fleet a
-// row in doubt is, too: another worker may still learn what became of it.
+// putsOff reports whether a row is put off to the end of the run, which happens once. A row that would take an ExternalID
+// from its lead is, while few do: when it has its turn, all rows were read, unless a thousand others wait behind it. In a
+// fleet a row in doubt is, too: another worker may still learn what became of it.
 func (e *engine) putsOff(it *item, step *Step) bool {
-	clears := step.Action == Update && step.Send.ExternalID && it.rec.Unlinks && e.options.MaxClears > 0
-	doubts := step.Action == Nothing && step.outcome == InDoubt && e.member != nil && len(e.lanes.late) < mostLate
+	clears := step.Action == Update && step.Send.ExternalID && it.rec.Unlinks && e.r.MaxClears > 0
+	doubts := step.Action == Nothing && step.outcome == InDoubt && e.r.member != nil && len(e.lanes.late) < mostLate
 	if !clears && !doubts || it.late || e.stopped != nil {
 		return false
 	}
@@ -454,8 +321,8 @@ func (e *engine) putsOff(it *item, step *Step) bool {
 	if clears {
 		e.clears++
 	}
-	if clears && e.clears > e.options.MaxClears {
-		e.stop(tooManyClears(e.options.MaxClears))
+	if clears && e.clears > e.r.MaxClears {
+		e.stop(tooManyClears(e.r.MaxClears))
 	}
 	return true
 }
@@ -467,13 +334,18 @@ func (e *engine) end() {
 	for e.lanes.active > 0 {
 		e.changed.Wait()
 	}
-	if e.collector.tally.creates.enough {
+	if e.r.tally.creates.enough {
 		e.stop(ledgerFailed(checkpoint.ErrEnough))
 	}
 	for _, it := range e.lanes.drain() {
 		e.unturned(it)
 	}
 	if e.faulty {
-		e.collector.tally.makeUp()
+		e.r.tally.makeUp()
 	}
+}
+
+// unturned ends a row that was read and never had its turn.
+func (e *engine) unturned(it *item) {
+	e.stop(e.r.end(it, result{ending: ending{outcome: Pending, text: "the run stopped before its turn"}}))
 }

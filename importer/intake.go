@@ -115,6 +115,21 @@ type batch struct {
 	bound []*mapping.Binding // to headers that its maker has not met before
 }
 
+// gather adds the batches that wait behind b, up to most rows.
+func (b *batch) gather(in <-chan *batch, most int) {
+	for b.err == nil && len(b.items) < most {
+		select {
+		case next, more := <-in:
+			if !more {
+				return
+			}
+			b.items, b.err = append(b.items, next.items...), next.err
+		default:
+			return
+		}
+	}
+}
+
 // intake turns files into Records, in file order, ahead of the engine. One goroutine
 // reads the sources; as many as there are processors make Records and digests, each of a
 // batch at a time.

@@ -1,12 +1,9 @@
 package importer
 
 import (
+	"context"
 	"slices"
-
-	"leadferry/checkpoint"
-	"leadferry/importer/delivery"
-	"leadferry/internal/rowkey"
-	"leadferry/leadapi"
+	"sync"
 )
 
 // maxWaiting is how many rows may wait in lanes, and maxWaitingBytes how many bytes of the file, but for the row that
@@ -25,11 +22,13 @@ const lanesPerPlace = 4
 // be in flight: as many are in doubt when the process is killed.
 const slotsPerPlace = 2
 
-// lane is a lead under way: it stands under every name by which a row of its lead may come, and its rows wait in it.
+// lane is a lead under way: it stands under every name by which a row of its lead may come, and its rows wait in it. One
+// that has ended stands there until the next rows are looked up: what is known of others is older.
 type lane struct {
 	names   []leadName
 	waiting []*item
-	planned bool   // job is a row that is to be carried
+	ended   bool
+	decided bool   // job is a row that is to be carried
 	job     job    // the row under way
 	again   lookup // room for what is known of the next one
 }
@@ -38,13 +37,16 @@ type lane struct {
 type lanes struct {
 	byName   map[leadName]*lane
 	late     []*lane // lanes that wait for the end of the run
+	ended    []*lane // since rows were looked up last
 	todo     chan *lane
 	active   int // lanes that a goroutine of the pool has, or is about to take
 	underWay int // rows that were handed to one, and have not been counted
 	waiting  int // rows that wait
 	bytes    int // that these take
-	spare    []*lane
 }
+
+// lanePool keeps lanes that are no more, for the room in them.
+var lanePool = sync.Pool{New: func() any { return new(lane) }}
 
 func newLanes(places int) lanes {
 	n := lanesPerPlace * places
@@ -54,54 +56,42 @@ func newLanes(places int) lanes {
 	return lanes{byName: map[leadName]*lane{}, todo: make(chan *lane, n)}
 }
 
-// find is a lane that stands under any of these names, or nil; two says that others do as well.
-func (s *lanes) find(ns *leadNames) (l *lane, two bool) {
+// find is a lane under way that stands under any of these names, or nil; two says that others do as well, and old that one
+// did that has ended since.
+func (s *lanes) find(ns *leadNames) (l *lane, two, old bool) {
 	for _, n := range ns.all() {
-		if other := s.byName[n]; other != nil && other != l {
+		switch other := s.byName[n]; {
+		case other == nil || other == l:
+		case other.ended:
+			old = true
+		default:
 			l, two = other, l != nil
 		}
 	}
-	return l, two
+	return l, two, old
 }
 
-// meet is another lane that stands under one of these names, or nil: then l does, under all.
-func (s *lanes) meet(l *lane, ns *leadNames) *lane {
-	for _, n := range ns.all() {
-		if other := s.byName[n]; other != nil && other != l {
-			return other
-		}
-	}
-	s.name(l, ns.all())
-	return nil
-}
-
-// merge lets all rows of a lane wait in another one, all of them in the order of the input.
-func (s *lanes) merge(l, other *lane) {
-	other.waiting = append(other.waiting, l.waiting...)
-	slices.SortFunc(other.waiting, func(a, b *item) int { return spotOf(a).Compare(spotOf(b)) })
-	s.name(other, l.names)
-	s.recycle(l)
-}
-
-// name puts a lane under further names.
-func (s *lanes) name(l *lane, ns []leadName) {
+// name puts a lane under further names, and reports whether all were its own.
+func (s *lanes) name(l *lane, ns []leadName) (own bool) {
+	own = true
 	for _, n := range ns {
 		if s.byName[n] != l {
 			s.byName[n] = l
-			l.names = append(l.names, n)
+			l.names, own = append(l.names, n), false
 		}
 	}
+	return own
 }
 
 // begin is a lane under these names, in which nothing is under way yet.
 func (s *lanes) begin(ns *leadNames) *lane {
-	l := new(lane)
-	if last := len(s.spare) - 1; last >= 0 {
-		l, s.spare = s.spare[last], s.spare[:last]
-	}
+	l := lanePool.Get().(*lane)
 	s.name(l, ns.all())
 	return l
 }
+
+// room reports whether the pool can take another lane.
+func (s *lanes) room() bool { return s.active < cap(s.todo) }
 
 // start lets the pool take a lane; there is room for it.
 func (s *lanes) start(l *lane) {
@@ -111,7 +101,7 @@ func (s *lanes) start(l *lane) {
 
 // startLate lets the lane that was put off first go on, and reports false where none was or the pool has no room.
 func (s *lanes) startLate() bool {
-	if len(s.late) == 0 || s.active == cap(s.todo) {
+	if len(s.late) == 0 || !s.room() {
 		return false
 	}
 	s.start(s.late[0])
@@ -149,22 +139,33 @@ func (s *lanes) putOff(l *lane, it *item) {
 	s.late = append(s.late, l)
 }
 
-// end takes a lane down. What is known of its lead from reads that have begun by now is old. Rows that came from other
-// lanes stay for drain.
-func (s *lanes) end(l *lane, known *lookups) {
-	if len(l.waiting) > 0 {
-		return
-	}
-	for _, n := range l.names {
-		delete(s.byName, n)
-	}
-	known.touch(l.names)
-	s.recycle(l)
+// merge lets all rows of a lane wait in another one, all of them in the order of the input.
+func (s *lanes) merge(l, other *lane) {
+	other.waiting = append(other.waiting, l.waiting...)
+	slices.SortFunc(other.waiting, func(a, b *item) int { return spotOf(a).Compare(spotOf(b)) })
+	s.name(other, l.names)
 }
 
-func (s *lanes) recycle(l *lane) {
-	l.names, l.waiting = l.names[:0], nil
-	s.spare = append(s.spare, l)
+// end takes a lane down. Rows that came from other lanes stay for drain.
+func (s *lanes) end(l *lane) {
+	if len(l.waiting) == 0 {
+		l.ended = true
+		s.ended = append(s.ended, l)
+	}
+}
+
+// forgetEnded takes the names of lanes that have ended: rows are looked up now.
+func (s *lanes) forgetEnded() {
+	for _, l := range s.ended {
+		for _, n := range l.names {
+			if s.byName[n] == l {
+				delete(s.byName, n)
+			}
+		}
+		l.names, l.waiting, l.ended = l.names[:0], nil, false
+		lanePool.Put(l)
+	}
+	s.ended = s.ended[:0]
 }
 
 // count counts one row more, or one less, among those that wait.
@@ -186,77 +187,120 @@ func (s *lanes) drain() (left []*item) {
 	return left
 }
 
-// job is a row with its step, which a lane takes to its outcome.
-type job struct {
-	result // as far as it is known; its entry is what is known at first and what was settled in the end
-	it     *item
-	step   Step
-
-	doubt        *ending               // Create: of the row, which was in doubt before; or nil
-	enough       bool                  // the fleet may make no more leads
-	elsewhere    bool                  // another worker had claimed its key, or made its lead, since it was looked up
-	intended     bool                  // Create: the claim is durable; Update: the mark is
-	linking      bool                  // the lead exists and has to be linked
-	maybeApplied bool                  // Update: a try may have been applied, and nobody can tell
-	pass         delivery.Pass         // Create: what it was sent with
-	requestID    string                // Create: of its last attempt, where requests carry IDs
-	request      leadapi.CreateRequest // room that the lane's next row uses again
-	leadBefore   leadBefore            // Update: what was known of the lead
-}
-
-// begin is a row about to be carried.
-func (j *job) begin(it *item, step Step, known *checkpoint.Entry) {
-	*j = job{it: it, step: step, request: leadapi.CreateRequest{Content: j.request.Content}}
-	j.entry = *known
-	if step.Action == Create && known.State == checkpoint.InDoubt {
-		held := heldBack(known)
-		j.doubt = &held.ending
+// carry takes the rows of a lane to their outcomes, one after another.
+func (e *engine) carry(ctx context.Context, l *lane) {
+	for l.decided || e.next(l) {
+		l.decided = false
+		e.carrier.carry(ctx, &l.job)
+		if !e.settled(l) {
+			return
+		}
 	}
-	j.entry.Content = slices.Clone(known.Content) // look-ups use theirs again
 }
 
-// leadName is an identity of a lead: the fold of the key that it has in the checkpoint, for
-// look-alikes wait for one another, or, where it may get another row's lead ID or
-// ExternalID, these.
-type leadName struct {
-	kind nameKind
-	text string
-}
-
-type nameKind uint8
-
-const (
-	byKey nameKind = iota
-	byLeadID
-	byExternalID
-)
-
-// leadNames are those by which a row's lead goes; there is at least one.
-type leadNames struct {
-	list [4]leadName
-	n    int
-}
-
-func (ns *leadNames) add(kind nameKind, text string) {
-	ns.list[ns.n] = leadName{kind, text}
-	ns.n++
-}
-
-func (ns *leadNames) all() []leadName { return ns.list[:ns.n] }
-
-// namesOf are the names of a row for which known was found. Nearly all rows have one, or
-// an ExternalID besides; byIDs says that rows find their lead by its IDs, too.
-func namesOf(it *item, known *checkpoint.Entry, byIDs bool) (ns leadNames) {
-	rec := &it.rec
-	ns.add(byKey, rowkey.Fold(known.Key))
-	if byIDs && rec.LeadID != "" && rec.LeadID != known.LeadID {
-		ns.add(byLeadID, rec.LeadID)
+// next decides about the rows that wait in a lane, up to the first one that is to be carried. It reports false when there is
+// none: the lane has ended, waits for the end of the run, or has become one with another.
+func (e *engine) next(l *lane) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for it := e.lanes.first(l); it != nil; it = e.lanes.first(l) {
+		c, other := e.lookAgain(l, it)
+		if other != nil {
+			e.lanes.putBack(l, it)
+			e.lanes.merge(l, other)
+			e.leave()
+			return false
+		}
+		if c == nil {
+			e.unturned(it)
+			continue
+		}
+		step := e.r.planner.Plan(c)
+		switch {
+		case e.putsOff(it, &step):
+			e.lanes.putOff(l, it)
+			e.leave()
+			return false
+		case step.Action == Nothing:
+			e.stop(e.r.end(it, result{ending: step.ending, entry: *c.Known}))
+			e.changed.Broadcast()
+		case !e.mayLeave(step.Action):
+			e.unturned(it)
+		default:
+			e.hand(l, c, step)
+			return true
+		}
 	}
-	if rec.ExternalID != "" { // also its lead's own: a row before this one may find the lead by it, or be about to get it
-		ns.add(byExternalID, rec.ExternalID)
+	e.lanes.end(l)
+	e.leave()
+	return false
+}
+
+// lookAgain is what is known of a row now that it has its turn: a read counts that began when its lane stood under all
+// names that it shows. Another lane that stands under one of them is the one where the row belongs; neither: the run ends.
+func (e *engine) lookAgain(l *lane, it *item) (c *Case, other *lane) {
+	for e.stopped == nil && e.ask(&l.again, []*item{it}) {
+		c := e.lookups.caseOf(&l.again, 0)
+		names := e.lookups.names(c)
+		for _, n := range names.all() {
+			if other := e.lanes.byName[n]; other != nil && other != l && !other.ended {
+				return nil, other
+			}
+		}
+		if e.lanes.name(l, names.all()) {
+			return c, nil
+		}
 	}
-	if rec.Key != known.Key { // a row before this one may get a lead for it
-		ns.add(byKey, rowkey.Fold(rec.Key))
+	return nil, nil
+}
+
+// leave gives the place of a lane in the pool back.
+func (e *engine) leave() {
+	e.lanes.active--
+	e.changed.Broadcast()
+}
+
+// hand gives a row to a lane, which carries it next.
+func (e *engine) hand(l *lane, c *Case, step Step) {
+	e.lanes.underWay++
+	if step.Action.sends() {
+		if e.r.Sends != nil {
+			e.r.Sends()
+		}
+		c.digests.ofRequest(c.it)
+		c.digests.ofContent(c.it)
 	}
-	return ns
+	if step.Action == Create {
+		e.r.tally.creates.begun++
+	}
+	l.job.begin(c.it, step, c.Known)
+	l.decided = true
+}
+
+// settled takes down how a lane's row ended, and reports false where the lane is put off.
+func (e *engine) settled(l *lane) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	defer e.changed.Broadcast()
+	j := &l.job
+	e.lanes.underWay--
+	tally := e.r.tally
+	if j.step.Action == Create {
+		tally.created(&j.result, j.elsewhere)
+	}
+	tally.creates.enough = tally.creates.enough || j.enough
+	if held := ends(InDoubt, ""); j.elsewhere && e.putsOff(j.it, &held) {
+		e.lanes.putOff(l, j.it)
+		e.lanes.active--
+		return false
+	}
+	if j.doubt != nil && (j.outcome == Pending || j.outcome == Failed) { // that it was not made this time says nothing of the time before
+		j.ending = *j.doubt
+	}
+	if j.doubt != nil && j.attempts > 0 { // from now on it counts as one of this run
+		tally.limits.Standing--
+	}
+	j.kept = j.step.kept && j.entry.Seen.Kept && (j.outcome == Unchanged || j.outcome == Updated)
+	e.stop(e.r.add(j.it, &j.result))
+	return true
 }

@@ -37,30 +37,31 @@ func TestRowsWaitForAnExternalIDThatTwoLeadsHad(t *testing.T) {
 	})
 }
 
-// Two lanes whose rows turn out to be of one lead become one, and keep the order of their rows.
+// Two lanes whose rows turn out to be of one lead become one, and keep the order of their rows. One that has ended stands
+// until the next rows are looked up.
 func TestLanesBecomeOne(t *testing.T) {
-	s, known := newLanes(2), &lookups{touched: map[leadName]int64{}}
+	s := newLanes(2)
 	three, four := &item{}, &item{}
 	k1, k2, both := namesBy(leadName{byKey, "k1"}), namesBy(leadName{byKey, "k2"}), namesBy(leadName{byKey, "k1"}, leadName{byExternalID, "x"}, leadName{byKey, "k2"})
 	one, two := s.begin(&k1), s.begin(&k2)
 	s.wait(one, three, &k1)
 	s.wait(one, four, &k1)
-	if _, several := s.find(&both); !several {
+	if _, several, _ := s.find(&both); !several {
 		t.Fatal("two lanes are not seen to be two")
 	}
-	s.putBack(one, s.first(one))
-	if other := s.meet(one, &both); other != two {
-		t.Fatalf("it meets %v", other)
-	}
 	s.merge(one, two)
-	if l, several := s.find(&both); l != two || several || s.waiting != 2 {
+	if l, several, _ := s.find(&both); l != two || several || s.waiting != 2 {
 		t.Fatalf("%v, %v, %d wait", l, several, s.waiting)
 	}
 	if s.first(two) != three || s.first(two) != four || s.first(two) != nil {
 		t.Error("the rows have another order")
 	}
-	if s.end(two, known); len(s.byName) != 0 || s.waiting != 0 || len(known.touched) != 2 {
-		t.Errorf("%d names are left, %d rows, %d names are old", len(s.byName), s.waiting, len(known.touched))
+	s.end(two)
+	if l, _, old := s.find(&both); l != nil || !old || s.waiting != 0 {
+		t.Errorf("%v, %v, %d rows wait", l, old, s.waiting)
+	}
+	if s.forgetEnded(); len(s.byName) != 0 || len(s.ended) != 0 {
+		t.Errorf("%d names are left", len(s.byName))
 	}
 }
 

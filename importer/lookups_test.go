@@ -8,56 +8,7 @@ import (
 	"time"
 
 	"leadferry/checkpoint"
-	"leadferry/checkpoint/storetest"
-	"leadferry/mapping"
 )
-
-// A batch is looked up while the rows before it are sent. What is acted on meanwhile is looked up once more; what was acted
-// on before is known.
-func TestWhatABatchMayNotKnowYet(t *testing.T) {
-	db := checkpoint.NewLedger(storetest.NewMemory(checkpoint.Target{TrunkID: "trunk"}), checkpoint.Gathering{})
-	defer db.Close()
-	l := &lookups{ledger: db, digests: newDigester(db.Digests()), touched: map[leadName]int64{}}
-	before, meanwhile, after := itemOf("before"), itemOf("meanwhile"), itemOf("after")
-	act := func(it *item) {
-		t.Helper()
-		l.touch([]leadName{{text: it.rec.Key}})
-		if _, err := db.Settle(t.Context(), checkpoint.Entry{Key: it.rec.Key, State: checkpoint.Created, LeadID: "lead-" + it.rec.Key}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	read := func() *lookup {
-		t.Helper()
-		a := new(lookup)
-		if l.look(t.Context(), a, []*item{before, meanwhile, after}); a.failed != nil {
-			t.Fatal(a.failed)
-		}
-		return a
-	}
-	l.turn(read())
-	act(before)
-	batch := read()
-	act(meanwhile)
-	l.turn(batch)
-	act(after)
-	for i, it := range []*item{before, meanwhile, after} {
-		c := l.caseOf(batch, i)
-		ns := l.names(c)
-		if known, touched := c.Known.State.HasLead(), l.stale(&ns, batch); known == touched || touched != (it != before) {
-			t.Errorf("%s: known %v, touched %v", it.rec.Key, known, touched)
-		}
-		var again lookup
-		if l.look(t.Context(), &again, []*item{it}); again.failed != nil || again.known[0].LeadID != "lead-"+it.rec.Key || l.stale(&ns, &again) {
-			t.Errorf("%s: %+v, %v", it.rec.Key, again.known[0], again.failed)
-		}
-	}
-	l.turn(read())
-	if len(l.touched) > 0 {
-		t.Errorf("it has not forgotten %v", l.touched)
-	}
-}
-
-func itemOf(key string) *item { return &item{rec: mapping.Record{Key: key}} }
 
 // away is a ledger that gives no answer.
 type away struct {

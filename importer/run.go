@@ -246,19 +246,7 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 func (r *run) takeRows(ctx context.Context) {
 	phases := newPhases(ctx)
 	defer phases.sendNoMore()
-	e := &engine{
-		options: &r.Options, planner: r.planner, intake: r.intake, phases: phases, lookups: newLookups(r), lanes: newLanes(0),
-		collector: &r.collector, member: r.member, progress: r.progress, sample: r.sample,
-	}
-	if r.sender != nil {
-		e.lanes = newLanes(r.Concurrency)
-		e.carrier = &carrier{
-			ledger: r.ledger, sender: r.sender, retrier: r.retrier, phases: phases, halt: e.halt, shapes: r.shapes,
-			run: r.RunID, files: r.intake.names, matches: r.matches, conflicts: newConflicts(&r.Options), requestIDs: r.Client.RequestIDHeader != "",
-			pulls: r.PullContent,
-		}
-	}
-	r.stopped = e.run(ctx)
+	r.stopped = newEngine(r, phases).run(ctx)
 }
 
 // liveEvery is how often a run is shown to those who watch it.
