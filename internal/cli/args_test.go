@@ -13,7 +13,7 @@ import (
 
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/flags"
-	"leadferry/internal/cli/reference"
+	"leadferry/internal/cli/terminal"
 )
 
 // Flags count wherever they stand: a --dry-run behind a file name that were dropped
@@ -21,43 +21,46 @@ import (
 func TestFlagsCountInAnyOrder(t *testing.T) {
 	app := (&program{}).app()
 	tests := []struct{ args, want string }{
-		{"import f.csv --dry-run", "import --dry-run -- f.csv"},
-		{"import --dry-run f.csv", "import --dry-run -- f.csv"},
-		{"import f.csv -m map.yaml g.csv -c 4", "import -m map.yaml -c 4 -- f.csv g.csv"},
-		{"import f.csv --mapping=map.yaml", "import --mapping=map.yaml -- f.csv"},
-		{"import - --quiet --log-level debug", "--quiet --log-level debug import -- -"},
-		{"--quiet import f.csv", "--quiet import -- f.csv"},
-		{"--log-level debug import f.csv", "--log-level debug import -- f.csv"},
-		{"import -m map.yaml -- --dry-run", "import -m map.yaml -- --dry-run"},
-		{"import --limit -1 f.csv", "import --limit -1 -- f.csv"},
-		{"checkpoint resolve f.csv --sandbox", "checkpoint resolve --sandbox -- f.csv"},
-		{"checkpoint export --state in_doubt", "checkpoint export --state in_doubt"},
-		{"--help", "--help"},
-		{"--sandbox import f.csv", "import --sandbox -- f.csv"},
-		{"checkpoint --checkpoint c.db status", "checkpoint status --checkpoint c.db"},
-		{"import -- --dry-run -m", "import -- --dry-run -m"},
+		{"import f.csv --dry-run", "import --dry-run=true -- f.csv"},
+		{"import --dry-run f.csv", "import --dry-run=true -- f.csv"},
+		{"import f.csv -m map.yaml g.csv -c 4", "import --mapping=map.yaml --concurrency=4 -- f.csv g.csv"},
+		{"import f.csv --mapping=map.yaml -m b.yaml", "import --mapping=map.yaml --mapping=b.yaml -- f.csv"},
+		{"import - --quiet --log-level debug", "--quiet=true --log-level=debug import -- -"},
+		{"--log-level debug import f.csv", "--log-level=debug import -- f.csv"},
+		{"import -m map.yaml -- --dry-run -m", "import --mapping=map.yaml -- --dry-run -m"},
+		{"import --limit -1 f.csv", "import --limit=-1 -- f.csv"},
+		{"sync --check-remote f.csv --web=:1", "sync --check-remote=true --web=:1 -- f.csv"},
+		{"checkpoint resolve f.csv --sandbox", "checkpoint resolve --sandbox=true -- f.csv"},
 		{"import f.csv -- help", "import -- f.csv help"},
-		{"import f.csv --help", "import --help"},
-		{"import --limit 3 -h f.csv", "import --help"},
-		{"help import", "import --help"},
-		{"help connection", "--help"},
-		{"help checkpoint export", "checkpoint export --help"},
-		{"checkpoint help export", "checkpoint export --help"},
-		{"checkpoint export help", "checkpoint export --help"},
-		{"import help", "import --help"},
-		{"import -- -h", "import -- -h"},
-		{"checkpoint forget —key –", "checkpoint forget -- —key –"},
-		{"checkpoint forget help", "checkpoint forget -- help"},
-		{"import f.csv --version", "--version"},
-		{"checkpoint status -v", "--version"},
+		{"checkpoint forget help —key –", "checkpoint forget -- help —key –"},
+		{"import f.csv --version", "--version=true import -- f.csv"},
+		{"checkpoint status -v", "--version=true checkpoint status"},
 	}
 	for _, test := range tests {
-		line, err := flags.Parse(app, strings.Fields(test.args))
-		got := strings.Join(line.Ordered(), " ")
-		if want := "leadferry " + test.want; err != nil || got != want {
+		line, err := flags.Order(app, strings.Fields(test.args))
+		got := strings.Join(line.Args, " ")
+		if want := "leadferry " + test.want; err != nil || got != want || line.Help {
 			t.Errorf("%s: %v, %v; want %s", test.args, got, err, want)
 		}
 	}
+}
+
+// Help is that of the command, wherever it is asked for.
+func TestHelpIsThatOfTheCommand(t *testing.T) {
+	d := newDesk(t, "")
+	for args, want := range map[string]string{
+		"--help": "leadferry - ", "import f.csv --limit 3 -h": "leadferry import - ", "help import": "leadferry import - ",
+		"help checkpoint export": "leadferry checkpoint export - ", "checkpoint help export": "leadferry checkpoint export - ",
+		"help connection": "leadferry help connection - ", "checkpoint": "leadferry checkpoint - ",
+	} {
+		if out := d.must(0, "", strings.Fields(args)); !strings.HasPrefix(out, want) {
+			t.Errorf("%s: %s", args, out)
+		}
+	}
+	if out := d.must(0, "", []string{"import", "--help"}, "RARE FLAGS:"); strings.Contains(out, "--max-creates") {
+		t.Error("rare flags are shown unasked")
+	}
+	d.must(0, "", []string{"help", "import", "--all"}, "--max-creates")
 }
 
 // What is wrong with a command line is told by its own words, and with the help that
@@ -70,8 +73,7 @@ func TestCommandLinesThatAreRefused(t *testing.T) {
 		"imprt f.csv":                      "there is no command \"imprt\"\nhint: did you mean import?",
 		"help imprt":                       "there is no command \"imprt\"\nhint: did you mean import?",
 		"checkpoint frob f.csv":            "there is no command \"frob\"\nhint: see leadferry checkpoint --help",
-		"--sandbox":                        "there is no flag --sandbox here\nhint: it is one of leadferry import, ",
-		"checkpoint --sandbox":             "there is no flag --sandbox here\nhint: it is one of leadferry import, ",
+		"--sandbox import f.csv":           "there is no flag --sandbox here\nhint: it stands behind the command: leadferry import, ",
 		"version":                          "there is no command \"version\"\nhint: see leadferry --help",
 		"validate -n":                      "there is no flag -n\nhint: see leadferry validate --help; a name that begins with - stands behind --",
 		"import --client-secret=s3cret":    "there is no flag --client-secret\nhint: it would show in the list of processes: see leadferry import --help",
@@ -83,9 +85,7 @@ func TestCommandLinesThatAreRefused(t *testing.T) {
 		"--bogus":                          "there is no flag --bogus\nhint: see leadferry --help; a name that begins with - stands behind --",
 		"checkpoint export --bogus":        "there is no flag --bogus\nhint: see leadferry checkpoint export --help; a name that begins with - stands behind --",
 		"import f.csv --concurency 4":      "there is no flag --concurency\nhint: did you mean --concurrency?",
-		"--check-remote import f.csv":      "there is no flag --check-remote here\nhint: it is one of leadferry sync",
-		"import f.csv -m a --mapping b":    "Cannot use two forms of the same flag: m mapping\nhint: see leadferry import --help",
-		"sync f.csv --changed update":      "there is no flag --changed here\nhint: it is one of leadferry import",
+		"sync f.csv --changed update":      "there is no flag --changed here\nhint: it stands behind the command: leadferry import",
 		"import f.csv -m":                  "flag -m needs a value\nhint: see leadferry import --help" + apart + "-m=VALUE",
 		"import f.csv --out --dry-run":     "flag --out needs a value\nhint: see leadferry import --help" + apart + "--out=VALUE",
 		"import f.csv --out --":            "flag --out needs a value\nhint: see leadferry import --help" + apart + "--out=VALUE",
@@ -94,7 +94,7 @@ func TestCommandLinesThatAreRefused(t *testing.T) {
 		"import f.csv --fleet=":            "--fleet" + unset,
 		"checkpoint export --state=":       "--state" + unset,
 		"import --limit 1.5":               "the value of --limit cannot be read\nhint: it takes a whole number, for example 10; see leadferry import --help",
-		"import -c many":                   "the value of --c cannot be read\nhint: it takes a whole number, for example 10",
+		"import -c many":                   "the value of --concurrency cannot be read\nhint: it takes a whole number, for example 10",
 		"import --rate x":                  "the value of --rate cannot be read\nhint: it takes a number, for example 4 or 0.5",
 		"import --wait 5":                  "the value of --wait cannot be read\nhint: it takes a time in s, m or h, for example 30s, 15m or 2h",
 		"import --yes=maybe":               "the value of --yes cannot be read\nhint: it takes true or false",
@@ -115,104 +115,77 @@ func TestCommandLinesThatAreRefused(t *testing.T) {
 func TestNamesThatLookLikeFlags(t *testing.T) {
 	t.Chdir(t.TempDir())
 	app := (&program{}).app()
-	names := []string{"-m", "-", "--yes", "--checkpoint=z.csv", "-x.csv", "--help", "--version", "--bogus", "-5"}
-	for _, name := range names {
+	for _, name := range []string{"-m", "-", "--yes", "--checkpoint=z.csv", "-x.csv", "--help", "--version", "--bogus", "-5"} {
 		if err := os.WriteFile(name, []byte("id\n1\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		for _, command := range [][]string{
-			nil,
-			{"init"},
-			{"validate"},
-			{"import"},
-			{"sync"},
-			{"login"},
-			{"config", "show"},
-			{"sandbox"},
-			{"schema"},
-			{"checkpoint"},
-			{"checkpoint", "resolve"},
-			{"checkpoint", "adopt"},
-			{"checkpoint", "forget"},
-			{"checkpoint", "history"},
+		for _, args := range [][]string{
+			{"import", name},
+			{"import", "a.csv", name},
+			{"sync", name, "a.csv"},
+			{"validate", "--quiet", name, "a.csv"},
+			{"import", "--mapping", name, "a.csv"},
+			{"init", "-m=b.yaml", "--help", name},
+			{"checkpoint", "forget", name},
 		} {
-			for _, args := range [][]string{
-				{name}, {"a.csv", name}, {name, "a.csv"}, {"--quiet", name, "a.csv"}, {"--mapping", name, "a.csv"}, {"-m=b.yaml", "--help", name},
-			} {
-				if name == "-" && (args[0] == "--mapping" || len(command) == 0) || command == nil && args[0] != name && args[0] != "--quiet" {
-					continue // there the word is a value, or no command yet
-				}
-				line := slices.Concat(command, args)
-				_, err := flags.Parse(app, line)
-				if e, ok := errors.AsType[*exit.Error](err); !ok || !strings.Contains(e.Hint, "./"+name+" ") && !hasNoMapping(command) {
-					t.Errorf("%q: %v", line, err)
-				}
+			if name == "-" && args[1] == "--mapping" {
+				continue // the word is a value there
+			}
+			_, err := flags.Order(app, args)
+			if e, ok := errors.AsType[*exit.Error](err); !ok || !strings.Contains(e.Hint, "./"+name+" ") {
+				t.Errorf("%q: %v", args, err)
 			}
 		}
 		if err := os.Remove(name); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := flags.Parse(app, []string{"import", "-", "--summary", "-"}); err != nil {
+	if _, err := flags.Order(app, []string{"import", "-", "--summary", "-"}); err != nil {
 		t.Errorf("standard input and output: %v", err)
 	}
 }
 
-// hasNoMapping tells commands to which -m is unknown.
-func hasNoMapping(command []string) bool {
-	return len(command) == 0 || slices.Contains([]string{"login", "sandbox", "schema", "checkpoint"}, command[0])
-}
-
 // Each command can be learned from its help: what it does, one example, its exit codes.
 func TestHelpOfEachCommand(t *testing.T) {
-	d := newDesk(t, "")
-	app := (&program{}).app()
-	var walk func(path []string, commands []*cli.Command)
-	walk = func(path []string, commands []*cli.Command) {
-		out := d.must(0, "", append(path[:len(path):len(path)], "--help"), "Exit codes: 0 ", "leadferry "+strings.Join(path, " "))
-		if len(path) > 0 && !strings.Contains(out, "Example") {
-			t.Errorf("%v: no example", path)
+	known := []string{"leadferry.txt", flags.ConnectionTopic + ".txt"}
+	everyCommand(func(c *cli.Command, words []string) {
+		known = append(known, strings.Join(words[1:], "-")+".txt")
+		out := screenOf(c, words, frequent)
+		if !strings.Contains(out, "Exit codes: 0 ") || !strings.Contains(out, "Example") && len(words) > 1 {
+			t.Errorf("%v: no example, or no exit codes", words)
 		}
 		for line := range strings.Lines(out) {
-			if strings.Contains(line, "(default: 0") && !strings.Contains(line, "(default: 0,") || strings.Contains(line, "(default: false)") || utf8.RuneCountInString(line) > reference.Width+1 {
-				t.Errorf("%v: %s", path, line)
+			if strings.Contains(line, "(default: false)") || utf8.RuneCountInString(line) > terminal.Columns+1 {
+				t.Errorf("%v: %s", words, line)
 			}
 		}
 		if strings.Contains(out, "--base-url URL") {
-			t.Errorf("%v: lists the connection flags once more", path)
+			t.Errorf("%v: lists the connection flags once more", words)
 		}
-		for _, c := range commands {
-			walk(append(path[:len(path):len(path)], c.Name), c.Subcommands)
-		}
+	})
+	all, err := pages.ReadDir("pages")
+	if err != nil {
+		t.Fatal(err)
 	}
-	walk(nil, app.Commands)
-	connection := d.must(0, "", []string{"help", flags.ConnectionTopic})
-	for _, f := range connectionFlags() {
-		if !strings.Contains(connection, "   --"+f.Names()[0]) {
-			t.Errorf("--%s is in no help", f.Names()[0])
+	for _, page := range all {
+		if !slices.Contains(known, page.Name()) {
+			t.Errorf("pages/%s is of no command", page.Name())
 		}
 	}
 }
 
 // Every flag that names a connection or a path can be set in the environment.
 func TestFlagsOfConnectionsAndPathsHaveVariables(t *testing.T) {
-	without := map[string]bool{"sandbox": true, "sandbox-reset": true}
-	var walk func(commands []*cli.Command)
-	walk = func(commands []*cli.Command) {
-		for _, c := range commands {
-			for _, f := range c.Flags {
-				d, name := f.(cli.DocGenerationFlag), f.Names()[0]
-				usage := d.GetUsage()
-				path := strings.Contains(usage, "`FILE") || strings.Contains(usage, "`DIR") || strings.Contains(usage, "`URL")
-				if (path || categoryOf(f) == connecting) && !without[name] &&
-					!slices.Equal(d.GetEnvVars(), []string{"LEADFERRY_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))}) {
-					t.Errorf("%s --%s: %v", c.Name, name, d.GetEnvVars())
-				}
+	everyCommand(func(c *cli.Command, _ []string) {
+		for _, f := range c.Flags {
+			name, called := f.Names()[0], argumentOf(f)
+			path := strings.HasPrefix(called, "FILE") || strings.HasPrefix(called, "DIR") || strings.HasPrefix(called, "URL")
+			if (path || categoryOf(f) == connecting) && name != "sandbox" && name != "sandbox-reset" &&
+				!slices.Equal(f.(cli.DocGenerationFlag).GetEnvVars(), []string{flags.Variable(name)}) {
+				t.Errorf("%s --%s has no variable", c.Name, name)
 			}
-			walk(c.Subcommands)
 		}
-	}
-	walk((&program{}).app().Commands)
+	})
 }
 
 // What the environment may set of a run, config show shows.
@@ -231,13 +204,6 @@ func TestVariablesOfRunsAreShown(t *testing.T) {
 	}
 }
 
-func categoryOf(f cli.Flag) string {
-	if c, ok := f.(cli.CategorizableFlag); ok {
-		return c.GetCategory()
-	}
-	return ""
-}
-
 // The examples of help can be typed as they stand: the parser takes each of them, and those
 // that need no service work, one after another, in a folder with the samples.
 func TestExamplesOfHelpRun(t *testing.T) {
@@ -253,7 +219,7 @@ func TestExamplesOfHelpRun(t *testing.T) {
 	}
 	t.Chdir(d.dir)
 	app, ran := (&program{}).app(), 0
-	Reference().Each(func(c *reference.Command) {
+	everyCommand(func(c *cli.Command, words []string) {
 		examples := 0
 		for line := range strings.Lines(strings.ReplaceAll(c.Description, "\\\n", "")) {
 			if !strings.HasPrefix(line, "   leadferry ") {
@@ -264,7 +230,7 @@ func TestExamplesOfHelpRun(t *testing.T) {
 			line, _, piped := strings.Cut(strings.TrimSpace(line), " |")
 			line, _, _ = strings.Cut(line, " >")
 			args := strings.Fields(strings.ReplaceAll(line, "'", ""))[1:]
-			if _, err := flags.Parse(app, args); err != nil {
+			if _, err := flags.Order(app, args); err != nil {
 				t.Errorf("%s: %v", line, err)
 			}
 			alone := slices.Contains([]string{"validate", "schema", "completion"}, args[0]) || slices.Contains(args, "--sandbox") && args[0] != "checkpoint"
@@ -275,8 +241,8 @@ func TestExamplesOfHelpRun(t *testing.T) {
 				}
 			}
 		}
-		if examples == 0 && !strings.HasPrefix(c.Name(), "leadferry config") {
-			t.Errorf("%s: no example", c.Name())
+		if examples == 0 && words[len(words)-1] != "config" && c.Name != "show" && c.Name != "check" {
+			t.Errorf("%s: no example", c.Name)
 		}
 	})
 	if ran < 5 {

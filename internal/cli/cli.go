@@ -30,6 +30,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt"
 	"leadferry/importer/report"
 	"leadferry/internal/cli/connection"
 	"leadferry/internal/cli/exit"
@@ -105,7 +106,7 @@ func Run(ctx context.Context, interrupt <-chan struct{}, args []string, s Stream
 	p := &program{Streams: s, interrupt: interrupt, args: args, out: told{to: s.Out}}
 	p.log.Redirect(s.Err)
 	app := p.app()
-	line, err := flags.Parse(app, args[min(1, len(args)):])
+	line, err := flags.Order(app, args[min(1, len(args)):])
 	format, _ := line.Typed("log-format")
 	level, _ := line.Typed("log-level")
 	_ = p.level.UnmarshalText([]byte(level)) // logger says where it is none
@@ -118,7 +119,7 @@ func Run(ctx context.Context, interrupt <-chan struct{}, args []string, s Stream
 				if line.Help {
 					return p.help(nil)
 				}
-				return app.RunContext(ctx, line.Ordered())
+				return app.RunContext(ctx, line.Args)
 			})
 		}
 		if lost := p.out.lost; lost != nil && (err == nil || errors.Is(err, lost)) {
@@ -315,3 +316,6 @@ func (p *program) reason(err error) exit.Error {
 	}
 	return end
 }
+
+// ChecksFile checks a checkpoint's file, where args are those of a process that another one has started for that; is says so.
+func ChecksFile(args []string, out *os.File) (code int, is bool) { return bolt.CheckFile(args, out) }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"embed"
 	"io"
 	"os"
@@ -10,12 +11,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"leadferry/checkpoint/bolt"
-	"leadferry/internal/cli/complete"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/external"
 	"leadferry/internal/cli/flags"
-	"leadferry/internal/cli/reference"
+	"leadferry/internal/cli/terminal"
 	"leadferry/internal/explain"
 	"leadferry/internal/spelling"
 )
@@ -31,152 +30,208 @@ func description(words string) string {
 	return strings.TrimSuffix(string(text), "\n")
 }
 
-// Reference is the whole command line as tables.
-func Reference() *reference.Command {
-	app := (&program{}).app()
-	r := referenceOf(&cli.Command{
-		Name: app.Name, Usage: app.Usage, Description: app.Description, ArgsUsage: "COMMAND", Flags: app.Flags, Subcommands: app.Commands,
-	}, nil)
-	return &r
+// rare are flags that most people never need, or meet in a refusal. Help of commands with many flags leaves them out.
+var rare = []string{
+	"list", "max-age", "ledger-standby", "fleet", "shard", "new-checkpoint", "new-key", "wait", "timeout", "retries", "max-wait", "resend-on",
+	"max-duration", "max-creates", "max-rejects", "max-invalid", "retry-rejected", "look-alikes", "keep-runs", "metrics", "results-columns",
+	"problems", "on-finish", "summary", "results", "rejects", "max-clears", "read", "show",
 }
 
-func referenceOf(c *cli.Command, above []string) reference.Command {
-	r := reference.Command{
-		Path: append(above[:len(above):len(above)], c.Name), Summary: c.Usage, Description: c.Description, Arguments: c.ArgsUsage,
+const (
+	manyFlags  = 30 // more than a reader takes in
+	flagColumn = 30 // where help says what a flag does
+)
+
+// help prints the screen of the command or the topic that the line names. It is the action of commands that only stand
+// above others.
+func (p *program) help(*cli.Context) error {
+	if p.line.Topic {
+		var s terminal.Screen
+		s.Line("leadferry help %s - the way to the service, for all commands\n", flags.ConnectionTopic)
+		s.Text(description(flags.ConnectionTopic))
+		helpFlags(&s, connecting, connectionFlags())
+		return p.print(s.String())
 	}
-	r.Words = choices(c.ArgsUsage)
-	for _, f := range c.Flags {
-		r.Flags = append(r.Flags, referenceOfFlag(f))
+	command := rootOf(p.app())
+	for _, word := range p.line.Path[1:] {
+		command = command.Command(word)
+	}
+	shown := frequent
+	if p.line.All {
+		shown = all
+	}
+	return p.print(screenOf(command, p.line.Path, shown))
+}
+
+// shown says which flags help lists.
+type shown int
+
+const (
+	frequent   shown = iota // those that most people need
+	all                     // rare ones, too
+	everything              // those of other screens, too: for man
+)
+
+// screenOf is the screen of help of a command that is called by these words.
+func screenOf(c *cli.Command, words []string, which shown) string {
+	var s terminal.Screen
+	name := strings.Join(words, " ")
+	s.Line("%s\n", terminal.Wrap(name+" - "+c.Usage, terminal.Columns))
+	usage := name + " [FLAGS] " + c.ArgsUsage
+	if len(c.Subcommands) > 0 {
+		usage = name + " COMMAND"
+	}
+	s.Line("USAGE:\n   %s\n", strings.TrimSpace(usage))
+	s.Text(c.Description)
+	if len(c.Subcommands) > 0 {
+		s.Heading("commands")
 	}
 	for _, sub := range c.Subcommands {
-		r.Commands = append(r.Commands, referenceOf(sub, r.Path))
+		s.Entry("   "+sub.Name, sub.Usage, 15)
 	}
-	return r
+	list := c.Flags
+	if which == frequent && len(list) > manyFlags {
+		list = slices.DeleteFunc(slices.Clone(list), func(f cli.Flag) bool { return slices.Contains(rare, f.Names()[0]) })
+	}
+	for _, category := range []string{"", reading, running, files, connecting} {
+		if category != connecting || which == everything {
+			helpFlags(&s, category, list)
+		}
+	}
+	if hidden := len(c.Flags) - len(list); hidden > 0 {
+		s.Heading("rare flags")
+		s.Line("   %d more: leadferry help %s --all", hidden, strings.Join(words[1:], " "))
+	}
+	if which != everything && flags.Named("base-url", c.Flags) != nil {
+		s.Heading(connecting)
+		s.Line("   Address, account, proxy and --sandbox: leadferry help %s", flags.ConnectionTopic)
+	}
+	if len(words) == 1 {
+		s.Line("\n%s", terminal.Wrap("leadferry COMMAND --help shows the flags of a command, an example and its exit codes; leadferry help "+
+			flags.ConnectionTopic+" shows the flags for the way to the service.", terminal.Columns))
+	} else {
+		s.Line("\n%s", terminal.Wrap("Flags of every command: --quiet, --no-progress, --log-level, --log-format, --help", terminal.Columns))
+	}
+	return s.String()
+}
+
+// helpFlags lists the flags of one category.
+func helpFlags(s *terminal.Screen, category string, list []cli.Flag) {
+	begun := false
+	for _, f := range list {
+		if categoryOf(f) != category {
+			continue
+		}
+		if !begun {
+			s.Heading(cmp.Or(category, "flags"))
+			begun = true
+		}
+		s.Entry("   "+flagSpelling(f), flagUsage(f), flagColumn)
+	}
+}
+
+func categoryOf(f cli.Flag) string {
+	if c, ok := f.(cli.CategorizableFlag); ok {
+		return c.GetCategory()
+	}
+	return ""
 }
 
 var backticked = spelling.Form("`([^`]*)`")
 
-func referenceOfFlag(f cli.Flag) reference.Flag {
-	r := reference.Flag{Names: f.Names()}
-	if d, ok := f.(cli.DocGenerationFlag); ok {
-		r.Usage = strings.ReplaceAll(d.GetUsage(), "`", "")
-		if d.TakesValue() {
-			r.Argument, r.Default = "VALUE", defaultOf(d)
-			if m := backticked().FindStringSubmatch(d.GetUsage()); m != nil {
-				r.Argument = m[1]
-			}
-		}
-		r.Variable = strings.Join(d.GetEnvVars(), ", ")
+// argumentOf is how help calls a flag's value: FILE, own|all; "" for a switch.
+func argumentOf(f cli.Flag) string {
+	d := f.(cli.DocGenerationFlag)
+	if m := backticked().FindStringSubmatch(d.GetUsage()); m != nil {
+		return m[1]
 	}
-	if c, ok := f.(cli.CategorizableFlag); ok {
-		r.Category = c.GetCategory()
-	}
-	_, r.Repeats = f.(*cli.StringSliceFlag)
-	r.Rare = slices.Contains(rare, r.Names[0])
-	r.Words = choices(r.Argument)
-	return r
+	return ""
 }
 
-// rare are flags that most people never need, or meet in what a refusal prints.
-var rare = []string{
-	"list", "max-age", "ledger-standby", "fleet", "shard", "new-checkpoint", "new-key", "wait", "timeout", "retries", "max-wait", "resend-on",
-	"max-duration", "max-creates", "max-rejects", "max-invalid", "retry-rejected", "look-alikes", "keep-runs", "metrics", "results-columns",
-	"problems", "on-finish", "summary", "results", "rejects",
+// flagSpelling is a flag with its other names and its value, as it is typed.
+func flagSpelling(f cli.Flag) string {
+	var names []string
+	for _, name := range f.Names() {
+		names = append(names, strings.TrimSpace(dashed(name)+" "+argumentOf(f)))
+	}
+	return strings.Join(names, ", ")
 }
 
-// defaultOf is what holds without the flag, where that says anything.
-func defaultOf(d cli.DocGenerationFlag) string {
-	text := strings.Trim(d.GetDefaultText(), `"`)
-	if strings.Contains(d.GetUsage(), "(default: ") || text == "0" || text == "none" {
-		return ""
+// dashed is the name of a flag as it is typed.
+func dashed(name string) string {
+	if len(name) == 1 {
+		return "-" + name
+	}
+	return "--" + name
+}
+
+// flagUsage is what a flag does, what holds without it, and its variable.
+func flagUsage(f cli.Flag) string {
+	d := f.(cli.DocGenerationFlag)
+	text := strings.ReplaceAll(d.GetUsage(), "`", "")
+	without := strings.Trim(d.GetDefaultText(), `"`)
+	if !strings.Contains(text, "(default: ") && !slices.Contains([]string{"", "0", "none", "false"}, without) {
+		text += " (default: " + without + ")"
+	}
+	for _, variable := range d.GetEnvVars() {
+		text += " [$" + variable + "]"
 	}
 	return text
 }
 
-var oneOf = spelling.Form(`^[a-z0-9-]+(\|[a-z0-9-]+)+$`)
-
-// choices are the words that the name of a value is made of, such as hold|resend.
-func choices(argument string) []string {
-	if !oneOf().MatchString(argument) {
-		return nil
-	}
-	return strings.Split(argument, "|")
+// Screens calls f with the words, the summary and the whole help of each command.
+func Screens(f func(words []string, summary, help string)) {
+	everyCommand(func(c *cli.Command, words []string) { f(words, c.Usage, screenOf(c, words, everything)) })
 }
 
-// flaglessVariables are those that stand for no flag.
-var flaglessVariables = [...]string{external.SecretVariable, "LEADFERRY_PASSWORD", "LEADFERRY_SHARDS", "LEADFERRY_ANY_FILESYSTEM"}
-
-// warnOfVariables tells of variables whose names are near to one that counts: a checkpoint that such a one names is not used,
-// and its leads would be made again. It tells, too, of those of flags that have none: who asks for a dry run so gets a live one.
-func (p *program) warnOfVariables() {
-	const prefix = "LEADFERRY_"
-	var known []string // what stands behind the prefix
-	none := map[string]string{}
-	for _, name := range flaglessVariables {
-		known = append(known, strings.TrimPrefix(name, prefix))
+// everyCommand calls f with the program itself and each of its commands, and the words that name it.
+func everyCommand(f func(c *cli.Command, words []string)) {
+	app := (&program{}).app()
+	var walk func(c *cli.Command, words []string)
+	walk = func(c *cli.Command, words []string) {
+		f(c, words)
+		for _, sub := range c.Subcommands {
+			walk(sub, append(words[:len(words):len(words)], sub.Name))
+		}
 	}
-	Reference().Each(func(c *reference.Command) {
+	walk(rootOf(app), []string{app.Name})
+}
+
+// rootOf is the program as a command.
+func rootOf(app *cli.App) *cli.Command {
+	return &cli.Command{Name: app.Name, Usage: app.Usage, Description: app.Description, ArgsUsage: "COMMAND", Flags: app.Flags, Subcommands: app.Commands}
+}
+
+// flaglessVariables are those that no flag has.
+var flaglessVariables = []string{external.SecretVariable, "LEADFERRY_PASSWORD", "LEADFERRY_SHARDS", "LEADFERRY_ANY_FILESYSTEM"}
+
+// warnOfVariables warns of variables that nothing reads and somebody may rely on: a flag has that name but takes no
+// variable, so that asking for a dry run by one is a live run, or a variable has nearly that name.
+func (p *program) warnOfVariables() {
+	prefix := flags.Variable("")
+	known, without := slices.Clone(flaglessVariables), map[string]string{}
+	everyCommand(func(c *cli.Command, _ []string) {
 		for _, f := range c.Flags {
-			if f.Variable == "" {
-				none[flags.Variable(f.Names[0])] = "--" + f.Names[0]
+			name, variables := f.Names()[0], f.(cli.DocGenerationFlag).GetEnvVars()
+			if known = append(known, variables...); len(variables) == 0 {
+				without[flags.Variable(name)] = "--" + name
 			}
-			known = append(known, strings.TrimPrefix(f.Variable, prefix))
 		}
 	})
+	for i := range known {
+		known[i] = strings.TrimPrefix(known[i], prefix)
+	}
 	for _, pair := range os.Environ() {
 		name, _, _ := strings.Cut(pair, "=")
 		word, ours := strings.CutPrefix(name, prefix)
 		if !ours || slices.Contains(known, word) {
 			continue
 		}
-		if flag := none[name]; flag != "" {
+		if flag := without[name]; flag != "" {
 			p.warn(name + " is set and counts for nothing: " + flag + " is given on the command line alone")
 		} else if near := spelling.Nearest(word, known); near != "" {
 			p.warn(name + " is set and counts for nothing: is " + prefix + near + " meant?")
 		}
-	}
-}
-
-// ChecksFile checks a checkpoint's file, where args are those of a process that another one has started for that; is says so.
-func ChecksFile(args []string, out *os.File) (code int, is bool) { return bolt.CheckFile(args, out) }
-
-// Completes answers a completion script on out, where that is what args are: the program
-// itself must not begin then. Its exit code is 0 even where there is nothing to say.
-func Completes(args []string, out *os.File) bool {
-	if len(args) < 2 || args[1] != complete.Word {
-		return false
-	}
-	_ = completed(Reference(), args[2:]).Write(out) // who does not listen wants none
-	return true
-}
-
-// completed is what may stand at the end of a half-typed line. The last of its words, which may be empty, has a dot behind it.
-func completed(all *reference.Command, asked []string) complete.Answer {
-	begun := ""
-	if n := len(asked) - 1; n >= 0 {
-		begun, asked = strings.TrimSuffix(asked[n], "."), asked[:n]
-	}
-	line, _ := flags.Parse((&program{}).app(), asked) // a line that is not ready has mistakes
-	if line.Lost {
-		return complete.Answer{}
-	}
-	l := complete.Line{Program: all, Command: all, Given: line.Typed, Awaited: line.Awaited, OnlyFiles: line.Rest, Arguments: len(line.Files)}
-	for _, word := range line.Path[1:] {
-		l.Command = l.Command.Find(word)
-	}
-	return l.Complete(begun)
-}
-
-func (p *program) completionCommand() *cli.Command {
-	return &cli.Command{
-		Name: "completion", Usage: "print what makes a shell complete commands, flags and values", ArgsUsage: strings.Join(complete.Shells(), "|"),
-		Action: func(c *cli.Context) error {
-			script := complete.Script(c.Args().First())
-			if c.NArg() != 1 || script == nil {
-				return exit.Usage("completion takes one of "+strings.Join(complete.Shells(), ", "), "for example: leadferry completion bash")
-			}
-			return p.print(string(script))
-		},
 	}
 }
 
@@ -190,7 +245,8 @@ func (p *program) explainCommand() *cli.Command {
 			}
 			e, found := explain.Find(asked)
 			if !found {
-				return exit.Usage("there is no entry for "+strconv.Quote(asked), flags.Near("leadferry explain ", asked, explain.Names(), "leadferry explain lists all there are"))
+				return exit.Usage("there is no entry for "+strconv.Quote(asked),
+					flags.Near("leadferry explain ", asked, explain.Names(), "leadferry explain lists all there are"))
 			}
 			return p.print(entryPage(e))
 		},
@@ -199,46 +255,35 @@ func (p *program) explainCommand() *cli.Command {
 
 // everyEntry lists what can be explained, by kind.
 func everyEntry() string {
-	var lists []reference.List
+	var s terminal.Screen
+	s.Line("leadferry explain NAME - what leadferry says, and what to do about it")
 	for _, k := range explain.Kinds() {
-		l := reference.List{Title: k.Title}
+		s.Heading(k.Title)
 		for _, e := range k.Entries {
-			l.Items = append(l.Items, [2]string{e.Name, e.Means})
+			s.Entry("   "+e.Name, e.Means, 24)
 		}
-		lists = append(lists, l)
 	}
-	return reference.Lists("leadferry explain NAME - what leadferry says, and what to do about it", lists)
+	return s.String()
 }
 
 // entryPage is one entry as a screen.
 func entryPage(e explain.Entry) string {
-	about := []string{e.Means}
-	if e.Why != "" {
-		about = append(about, e.Why)
-	}
-	about = append(about, "What to do: "+e.Do)
+	var s terminal.Screen
+	s.Line("%s", terminal.Wrap(strings.Join(append([]string{e.Name}, e.Also...), ", ")+" - "+e.Kind, terminal.Columns))
+	about := []string{e.Means, e.Why, "What to do: " + e.Do}
 	if len(e.Next) > 0 {
 		about = append(about, "   "+strings.Join(e.Next, "\n   "))
 	}
 	if e.See != "" {
 		about = append(about, "More: "+e.See)
 	}
-	return reference.Page(strings.Join(append([]string{e.Name}, e.Also...), ", ")+" - "+e.Kind, strings.Join(about, "\n\n"))
-}
-
-// help prints the screen of the command that the line names, or of the topic. It is the action of commands that only stand
-// above others.
-func (p *program) help(*cli.Context) error {
-	all := Reference()
-	if p.line.Topic {
-		const title = "leadferry help " + flags.ConnectionTopic + " - the way to the service, for all commands"
-		return p.print(reference.Topic(title, description(flags.ConnectionTopic), connecting, all.Find("import").Flags))
+	for _, text := range about {
+		if text != "" {
+			s.Line("")
+			s.Text(text)
+		}
 	}
-	c := all
-	for _, word := range p.line.Path[1:] {
-		c = c.Find(word)
-	}
-	return p.print(reference.Help(all, c, reference.Elsewhere{Category: connecting, Topic: flags.ConnectionTopic}, p.line.All))
+	return s.String()
 }
 
 // print writes a text that was asked for to standard output.

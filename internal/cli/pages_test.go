@@ -12,9 +12,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/urfave/cli/v2"
+
 	"leadferry/importer/report"
 	"leadferry/internal/cli/checkpointcmd"
-	"leadferry/internal/cli/reference"
 	"leadferry/internal/explain"
 )
 
@@ -131,16 +132,20 @@ func variableTable(t *testing.T, old map[string]string) string {
 	var b strings.Builder
 	b.WriteString("| variable | flag | means |\n|---|---|---|\n")
 	listed := map[string]bool{}
-	list := func(c *reference.Command) {
+	list := func(c *cli.Command, _ []string) {
 		for _, f := range c.Flags {
-			if f.Variable != "" && !listed[f.Variable] {
-				listed[f.Variable] = true
-				fmt.Fprintf(&b, "| `%s` | `--%s` | %s |\n", f.Variable, f.Names[0], cell(f.Usage))
+			d := f.(cli.DocGenerationFlag)
+			for _, variable := range d.GetEnvVars() {
+				if !listed[variable] {
+					listed[variable] = true
+					about := strings.ReplaceAll(strings.ReplaceAll(d.GetUsage(), "`", ""), "|", `\|`)
+					fmt.Fprintf(&b, "| `%s` | `--%s` | %s |\n", variable, f.Names()[0], about)
+				}
 			}
 		}
 	}
-	list(Reference().Find("import")) // its flags mean the same for most commands
-	Reference().Each(list)
+	list((&program{}).importCommand(), nil) // its flags mean the same for most commands
+	everyCommand(list)
 	for _, name := range variables(t) {
 		if !listed[name] {
 			fmt.Fprintf(&b, "| `%s` | none | %s |\n", name, kept(old, name))
@@ -229,6 +234,3 @@ func kept(old map[string]string, name string) string {
 	}
 	return "?"
 }
-
-// cell makes a text one of a table.
-func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"leadferry/importer"
-	"leadferry/internal/cli/reference"
+	"leadferry/internal/cli/terminal"
 )
 
 // A question has numbers that people can read, and breaks between words.
@@ -20,12 +20,12 @@ func TestQuestionsAreReadable(t *testing.T) {
 		t.Error(got)
 	}
 	long := strings.Repeat("word ", 40) + "é\nsecond line"
-	for line := range strings.SplitSeq(reference.Wrap(long, 80), "\n") {
+	for line := range strings.SplitSeq(terminal.Wrap(long, 80), "\n") {
 		if utf8.RuneCountInString(line) > 80 || strings.Contains(line, "  ") {
 			t.Errorf("%q", line)
 		}
 	}
-	if got, want := strings.Join(strings.Fields(reference.Wrap(long, 80)), " "), strings.Join(strings.Fields(long), " "); got != want {
+	if got, want := strings.Join(strings.Fields(terminal.Wrap(long, 80)), " "), strings.Join(strings.Fields(long), " "); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"maps"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,12 +20,11 @@ import (
 	"leadferry/checkpoint/bolt"
 	"leadferry/internal/cli/connection"
 	"leadferry/internal/cli/exit"
-	"leadferry/internal/cli/external"
 	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/ledger"
-	"leadferry/internal/cli/terminal"
 	"leadferry/internal/disk"
 	"leadferry/internal/page"
+	"leadferry/internal/shell"
 	"leadferry/leadapi"
 	"leadferry/leadapi/sandbox"
 	sandboxpage "leadferry/leadapi/sandbox/web"
@@ -94,7 +94,7 @@ func (p *program) sandbox(c *cli.Context) error {
 	if err != nil {
 		return errors.Join(err, listener.Close(), server.Close())
 	}
-	err = p.print(exports(terminal.ParentShell(), listener.URL(), directory))
+	err = p.print(exports(listener.URL(), directory))
 	if err == nil { // else nobody could use it
 		fmt.Fprintln(p.say(c), "the sandbox is listening; paste the lines above into another shell, end it with Ctrl-C")
 		if shown != nil {
@@ -116,8 +116,16 @@ func (p *program) sandbox(c *cli.Context) error {
 
 // exports are the lines for a shell that has a client reach the sandbox. What an earlier start or another service may
 // have left in that shell is taken back.
-func exports(to terminal.Shell, address string, d *sandbox.Directory) string {
-	var lines strings.Builder
+func exports(address string, d *sandbox.Directory) string {
+	set := func(name, value string) string { return "export " + name + "=" + shell.Word(value) + "\n" }
+	unset := func(name string) string { return "unset " + name + "\n" }
+	if runtime.GOOS == "windows" && os.Getenv("SHELL") == "" { // Git Bash and its like set it
+		set = func(name, value string) string {
+			return "$env:" + name + " = '" + strings.ReplaceAll(value, "'", "''") + "'\n"
+		}
+		unset = func(name string) string { return "$env:" + name + " = $null\n" }
+	}
+	lines := ""
 	for _, v := range [][2]string{
 		{"base-url", address},
 		{"leads-url", address},
@@ -126,12 +134,12 @@ func exports(to terminal.Shell, address string, d *sandbox.Directory) string {
 		{"client-secret", sandbox.ClientSecret},
 		{"proxy", "none"}, // a profile may have one
 	} {
-		lines.WriteString(to.Set(flags.Variable(v[0]), v[1]))
+		lines += set(flags.Variable(v[0]), v[1])
 	}
-	return lines.String() + to.Unset([]string{
-		external.SecretVariable + "_FILE", external.SecretVariable + "_COMMAND",
-		flags.Variable("ca-file"), flags.Variable("client-cert"), flags.Variable("client-key"),
-	})
+	for _, name := range []string{"client-secret-file", "client-secret-command", "ca-file", "client-cert", "client-key"} {
+		lines += unset(flags.Variable(name))
+	}
+	return lines
 }
 
 // directoryOf reads the user's own brand, where one is named; else it is nil.

@@ -10,7 +10,6 @@ import (
 	"syscall"
 	"testing"
 
-	"leadferry/internal/cli/complete"
 	"leadferry/internal/disk"
 )
 
@@ -79,7 +78,7 @@ func neverRun(t *testing.T, dir string) {
 	asked := 0
 	for call := range strings.Lines(string(calls)) {
 		switch {
-		case strings.HasPrefix(call, complete.Word+" "):
+		case strings.HasPrefix(call, completeWord+" "):
 			asked++
 		case !strings.HasPrefix(call, "completion "):
 			t.Errorf("it was run: leadferry %s", call)

@@ -205,7 +205,7 @@ func (s *Settings) givenSecret(ask func(string) (string, error)) (secret flags.S
 	case command.Value != "" && command.Origin > file.Origin:
 		secret.From, secret.Origin = "the output of a command, "+command.From, command.Origin
 		secret.Value, err = ask(command.Value)
-	case flags.MaybeContents(file.Value, filepath.Dir(s.Config.Value)):
+	case file.Value != "" && !exists(file.Value):
 		secret.From, secret.Origin = file.From, file.Origin
 		err = exit.Usage("the client secret's file does not exist; what is named is not shown, since it may be the secret itself",
 			"write the secret into a file that others may not read, and name that one: ./NAME or /FOLDER/NAME")
@@ -214,6 +214,11 @@ func (s *Settings) givenSecret(ask func(string) (string, error)) (secret flags.S
 		secret.Value, err = config.ReadSecret(file.Value)
 	}
 	return secret, err
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // CredentialsPath is where login stores the profile's client.

@@ -1,5 +1,4 @@
-// Command manual writes leadferry's manual pages into a folder, one a command, from the
-// tables that help and completion are made from:
+// Command manual writes leadferry's manual pages into a folder, one a command, each with what help says of it:
 //
 //	go run ./internal/cli/manual DIR
 //
@@ -14,7 +13,6 @@ import (
 	"unicode/utf8"
 
 	"leadferry/internal/cli"
-	"leadferry/internal/cli/reference"
 )
 
 func main() {
@@ -22,7 +20,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: manual DIR")
 		os.Exit(2)
 	}
-	for name, text := range pages(cli.Reference(), cli.Version) {
+	for name, text := range pages() {
 		if err := os.WriteFile(filepath.Join(os.Args[1], name), []byte(text), 0o644); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -30,33 +28,23 @@ func main() {
 	}
 }
 
-// pages are the manual pages by the names of their files.
-func pages(program *reference.Command, version string) map[string]string {
+// pages are the manual pages by the names of their files, in the macros of man(7).
+func pages() map[string]string {
 	all := map[string]string{}
-	program.Each(func(c *reference.Command) {
-		all[pageName(c)+".1"] = page(program, c, version)
+	cli.Screens(func(words []string, summary, help string) {
+		name := strings.Join(words, "-")
+		page := fmt.Sprintf(".TH %s 1 \"\" \"leadferry %s\"\n.SH NAME\n%s \\- %s\n.SH DESCRIPTION\n.nf\n",
+			strings.ToUpper(escape(name)), cli.Version, escape(name), escape(summary))
+		_, help, _ = strings.Cut(help, "\n\n") // the first lines are name and summary again
+		for line := range strings.Lines(help) {
+			page += escape(strings.TrimRight(line, "\n")) + "\n"
+		}
+		all[name+".1"] = page + ".fi\n"
 	})
 	return all
 }
 
-func pageName(c *reference.Command) string { return strings.Join(c.Path, "-") }
-
-// everyFlag is the name of no category: none of them stands elsewhere.
-const everyFlag = "none"
-
-// page is one in the macros of man(7): its name, and what --help says of it with all flags, as it stands there.
-func page(program, c *reference.Command, version string) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, ".TH %s 1 \"\" \"leadferry %s\"\n", strings.ToUpper(escape(pageName(c))), version)
-	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n.SH DESCRIPTION\n.nf\n", escape(pageName(c)), escape(c.Summary))
-	_, help, _ := strings.Cut(reference.Help(program, c, reference.Elsewhere{Category: everyFlag}, true), "\n\n")
-	for line := range strings.Lines(help) {
-		b.WriteString(escape(strings.TrimRight(line, "\n")) + "\n")
-	}
-	return b.String() + ".fi\n"
-}
-
-// escape makes a line of text one that troff prints as it stands.
+// escape makes a line of text one that troff prints as it is.
 func escape(line string) string {
 	var b strings.Builder
 	for _, r := range strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(line) {

@@ -1,5 +1,5 @@
-// Package terminal is the person before the program: whether there is one, what they are asked, which shell they
-// sit at, and how lines reach them past a progress bar or a slow reader.
+// Package terminal is the person before the program: whether there is one, what they are asked, and how lines and screens
+// reach them, past a progress bar or a slow reader.
 package terminal
 
 import (
@@ -9,16 +9,18 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 
 	"leadferry/importer/report"
 	"leadferry/internal/cli/exit"
-	"leadferry/internal/cli/reference"
-	"leadferry/internal/shell"
 )
 
 // Is reports whether f is one that a person looks at.
@@ -29,7 +31,7 @@ func Width(f *os.File) int {
 	if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
 		return w
 	}
-	return 80
+	return Columns
 }
 
 // Person is who may be asked.
@@ -42,12 +44,12 @@ type Person struct {
 // CanAnswer reports whether there is one, or has answered already.
 func (p Person) CanAnswer() bool { return p.Yes || Is(p.In) && Is(p.Err) }
 
-// Confirm asks a question. Whatever is no yes, or an interruption, is an error that says that nothing was done.
+// Confirm asks a question. Anything but yes, and an interruption, is an error that says that nothing was done.
 func (p Person) Confirm(question, nothing, hint string) error {
 	if p.Yes {
 		return nil
 	}
-	fmt.Fprint(p.Err, reference.Wrap(question+" [y/N]", Width(p.Err))+" ")
+	fmt.Fprint(p.Err, Wrap(question+" [y/N]", Width(p.Err))+" ")
 	answer, err := p.line(p.In)
 	switch {
 	case errors.Is(err, exit.ErrInterrupted):
@@ -59,8 +61,8 @@ func (p Person) Confirm(question, nothing, hint string) error {
 	return exit.Usage(nothing, hint) // no answer is a no
 }
 
-// Secret asks for a line that is not shown; of input that is no terminal, it is the first line, and little more than most
-// bytes of it are read.
+// Secret asks for a line that is not shown. Of input that is no terminal it reads the first line, and little more than
+// most bytes.
 func (p Person) Secret(prompt string, most int64) (string, error) {
 	fd := int(p.In.Fd())
 	before, err := term.GetState(fd)
@@ -100,6 +102,22 @@ func (p Person) await(read func() ([]byte, error)) (string, error) {
 	}
 }
 
+// OpenFile opens a file as a double click does, a page in the browser.
+func OpenFile(path string) error {
+	whole, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	opener := []string{"xdg-open", whole}
+	switch runtime.GOOS {
+	case "darwin":
+		opener = []string{"open", whole}
+	case "windows":
+		opener = []string{"rundll32", "url.dll,FileProtocolHandler", whole}
+	}
+	return exec.Command(opener[0], opener[1:]...).Run()
+}
+
 // Log is where log lines go: standard error, or a progress bar that keeps them above itself.
 type Log struct {
 	mu sync.Mutex
@@ -129,51 +147,8 @@ func (e Escaping) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// Shell is a kind of shell that the lines of leadferry sandbox are pasted into.
-type Shell int
-
-const (
-	posix Shell = iota
-	powerShell
-	cmd
-)
-
-// Set is the line that gives an environment variable a value.
-func (s Shell) Set(name, value string) string {
-	switch s {
-	case powerShell:
-		return "$env:" + name + " = '" + strings.ReplaceAll(value, "'", "''") + "'\n"
-	case cmd:
-		return `set "` + name + "=" + value + "\"\n"
-	}
-	return "export " + name + "=" + shell.Word(value) + "\n"
-}
-
-// Unset are the lines that take variables away.
-func (s Shell) Unset(names []string) string {
-	switch s {
-	case powerShell:
-		return "$env:" + strings.Join(names, " = $null\n$env:") + " = $null\n"
-	case cmd:
-		return "set " + strings.Join(names, "=\nset ") + "=\n"
-	}
-	return "unset " + strings.Join(names, " ") + "\n"
-}
-
-// shellOf is the shell whose program has this name on Windows: PowerShell, where it is none of these.
-func shellOf(program string) Shell {
-	switch name := strings.TrimSuffix(strings.ToLower(program), ".exe"); name {
-	case "cmd":
-		return cmd
-	case "sh", "bash", "zsh":
-		return posix
-	}
-	return powerShell
-}
-
-// Spool keeps what a command has to say until its checkpoint is closed, since who reads it slowly, as less does, must hold
-// no lock; or what it reads more than once. That stands in a temporary file that has no name any more, or in memory where
-// none can be made or filled.
+// Spool keeps what a command has to say until its checkpoint is closed: who reads it slowly, as less does, must hold no
+// lock. It is kept in a temporary file without a name, or in memory where that cannot be made or filled.
 type Spool struct {
 	Begun  bool     // something was written
 	file   *os.File // nil: in memory
@@ -193,7 +168,7 @@ func (s *Spool) Write(b []byte) (int, error) {
 		s.size += int64(n)
 		return n, nil
 	}
-	// The disk is full: what stands there is taken back.
+	// The disk is full: what is in the file is taken back.
 	_, err := s.memory.ReadFrom(io.NewSectionReader(s.file, 0, s.size))
 	if err = errors.Join(err, s.file.Close()); err != nil {
 		return 0, err
@@ -235,4 +210,78 @@ func (s *Spool) Close() error {
 func (s *Spool) Tell(out io.Writer) error {
 	_, err := io.Copy(out, s.Content())
 	return errors.Join(err, s.Close())
+}
+
+// Columns is the width of screens of help, so that they fit every terminal and can be quoted.
+const Columns = 80
+
+// Screen is a text that keeps to [Columns].
+type Screen struct{ strings.Builder }
+
+// Line adds one line.
+func (s *Screen) Line(format string, args ...any) { fmt.Fprintf(s, format+"\n", args...) }
+
+// Heading begins a part of the screen.
+func (s *Screen) Heading(text string) { s.Line("\n%s:", strings.ToUpper(text)) }
+
+// Entry adds a name and, from a column on, what it means.
+func (s *Screen) Entry(name, about string, column int) {
+	if utf8.RuneCountInString(name)+2 > column {
+		s.Line("%s", name)
+		name = ""
+	}
+	for line := range strings.SplitSeq(Wrap(about, Columns-column), "\n") {
+		s.Line("%-*s%s", column, name, line)
+		name = ""
+	}
+}
+
+// Text adds lines: those at the margin as paragraphs, others as they are, but that a long one of a list goes on below
+// its last column.
+func (s *Screen) Text(text string) {
+	paragraph := ""
+	flush := func() {
+		if paragraph != "" {
+			s.Line("%s", Wrap(paragraph, Columns))
+		}
+		paragraph = ""
+	}
+	for line := range strings.SplitSeq(strings.Trim(text, "\n"), "\n") {
+		if line != "" && line[0] != ' ' {
+			paragraph += line + " "
+			continue
+		}
+		flush()
+		if last := strings.LastIndex(line, "   ") + 3; utf8.RuneCountInString(line) > Columns {
+			s.Entry(strings.TrimRight(line[:last], " "), line[last:], last)
+		} else {
+			s.Line("%s", strings.TrimRight(line, " "))
+		}
+	}
+	flush()
+}
+
+// Wrap breaks the lines of a text between words, so that none has more columns than width unless a word has.
+func Wrap(text string, width int) string {
+	var out strings.Builder
+	for i, line := range strings.Split(text, "\n") {
+		if i > 0 {
+			out.WriteByte('\n')
+		}
+		column := 0
+		for word := range strings.FieldsSeq(line) {
+			long := utf8.RuneCountInString(word)
+			if column > 0 && column+1+long > width {
+				out.WriteByte('\n')
+				column = 0
+			}
+			if column > 0 {
+				out.WriteByte(' ')
+				column++
+			}
+			out.WriteString(word)
+			column += long
+		}
+	}
+	return out.String()
 }

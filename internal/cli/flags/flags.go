@@ -1,0 +1,327 @@
+// Package flags makes the kinds of flags that commands have, puts a command line in the order that urfave parses, and says
+// where a setting comes from.
+package flags
+
+import (
+	"cmp"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"leadferry/internal/cli/exit"
+	"leadferry/internal/disk"
+	"leadferry/internal/spelling"
+)
+
+// Variable is the environment variable of a flag that has one.
+func Variable(flag string) string {
+	return "LEADFERRY_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// Name is a flag for a name, a path or an address, which has a variable.
+func Name(category, name, usage string) *cli.StringFlag {
+	return &cli.StringFlag{Name: name, EnvVars: []string{Variable(name)}, Usage: usage, Category: category}
+}
+
+// Text is a flag for a text without a variable.
+func Text(category, name, usage string) *cli.StringFlag {
+	return &cli.StringFlag{Name: name, Usage: usage, Category: category}
+}
+
+// Bool is a switch.
+func Bool(category, name, usage string) *cli.BoolFlag {
+	return &cli.BoolFlag{Name: name, Usage: usage, Category: category}
+}
+
+// Choice is a flag that takes one of a few words, the first of them by default. % in its usage is the place of the words.
+func Choice(category, name, usage string, words ...string) *cli.StringFlag {
+	f := Text(category, name, strings.Replace(usage, "%", "`"+strings.Join(words, "|")+"`", 1))
+	f.Value = words[0]
+	f.Action = func(c *cli.Context, word string) error {
+		if slices.Contains(words, word) {
+			return nil
+		}
+		return exit.Usage("--"+name+" takes "+strings.Join(words, " or "), "see "+CommandName(c)+" --help")
+	}
+	return f
+}
+
+// OptionalWord is the value of a switch that also takes a word, behind =.
+type OptionalWord struct{ word string }
+
+func (v *OptionalWord) String() string { return v.word }
+
+// Set takes any word: the command says what it may be.
+func (v *OptionalWord) Set(text string) error {
+	v.word = text
+	return nil
+}
+
+// IsBoolFlag lets the flag stand without a value.
+func (*OptionalWord) IsBoolFlag() bool { return true }
+
+// Switch is a switch that also takes a word. without says what holds when it is not given.
+func Switch(category, name, without, usage string) *cli.GenericFlag {
+	return &cli.GenericFlag{Name: name, Value: &OptionalWord{}, DefaultText: without, Usage: usage, Category: category}
+}
+
+// Count is a flag for a number that is not negative.
+func Count(category, name string, value int, usage string) *cli.IntFlag {
+	f := &cli.IntFlag{Name: name, Value: value, Base: 10, Usage: usage, Category: category}
+	f.Action = func(_ *cli.Context, n int) error { return notNegative(name, n) }
+	return f
+}
+
+// Time is a flag for a time that is not negative.
+func Time(category, name string, value time.Duration, usage string) *cli.DurationFlag {
+	shown := "none"
+	if value > 0 {
+		shown = strings.Replace(value.String(), "m0s", "m", 1) // minutes need no seconds
+	}
+	f := &cli.DurationFlag{Name: name, Value: value, DefaultText: shown, Usage: usage, Category: category}
+	f.Action = func(_ *cli.Context, d time.Duration) error { return notNegative(name, d) }
+	return f
+}
+
+func notNegative[N int | time.Duration](name string, n N) error {
+	if n < 0 {
+		return exit.Usage("--"+name+" must not be negative", "0 means no limit, or none")
+	}
+	return nil
+}
+
+// CommandName is the command as a person types it.
+func CommandName(c *cli.Context) string { return cmp.Or(c.Command.HelpName, c.App.Name) }
+
+// Named is the flag of a name among several, or nil.
+func Named(name string, flags []cli.Flag) cli.Flag {
+	for _, f := range flags {
+		if slices.Contains(f.Names(), name) {
+			return f
+		}
+	}
+	return nil
+}
+
+// TakesValue reports whether a flag needs a value, which may be the next argument.
+func TakesValue(f cli.Flag) bool {
+	_, isSwitch := f.(*cli.BoolFlag)
+	_, optional := f.(*cli.GenericFlag)
+	return !isSwitch && !optional
+}
+
+// ConnectionTopic is what `leadferry help` takes for the flags that lead to the service, the same for every command.
+const ConnectionTopic = "connection"
+
+// Line is a command line in the order that urfave parses. Urfave stops at the first file name without a word, so that
+// `import f.csv --dry-run` would be a live run.
+type Line struct {
+	Args      []string     // program, its flags, command, its flags, -- and file names
+	Command   *cli.Command // the program itself, until one is named
+	Path      []string     // the words that name it, the program's first
+	Files     []string     // arguments that are neither flags nor commands
+	Help, All bool         // help is wanted; rare flags, too
+	Topic     bool         // help is wanted on [ConnectionTopic]
+
+	app   *cli.App
+	typed map[string]string // values of flags by their long names
+}
+
+// Order puts arguments, without the program's name, in order. It returns the first mistake, and goes on behind it, so that
+// how to log and what to do at the end is known.
+func Order(app *cli.App, args []string) (l *Line, mistake error) {
+	l = &Line{app: app, Path: []string{app.Name}, typed: map[string]string{}}
+	l.Command = &cli.Command{Subcommands: app.Commands, ArgsUsage: "COMMAND"}
+	var global, own []string
+	for onlyFiles := false; len(args) > 0; {
+		word, flag, used, err := args[0], "", 1, error(nil)
+		switch {
+		case word == "--" && !onlyFiles:
+			onlyFiles = true
+		case onlyFiles || len(word) < 2 || word[0] != '-':
+			err = l.word(word)
+		default:
+			flag, used, err = l.flag(word, args[1:])
+		}
+		if name, _, _ := strings.Cut(strings.TrimPrefix(flag, "--"), "="); Named(name, l.globals()) != nil {
+			global = append(global, flag)
+		} else if flag != "" {
+			own = append(own, flag)
+		}
+		args, mistake = args[used:], cmp.Or(mistake, err)
+	}
+	l.Args = slices.Concat(l.Path[:1], global, l.Path[1:], own)
+	if len(l.Files) > 0 {
+		l.Args = append(append(l.Args, "--"), l.Files...)
+	}
+	if l.Command.ArgsUsage == "" && len(l.Files) > 0 { // it may be a password in the wrong place: it is not shown
+		mistake = cmp.Or(mistake, exit.Usage(strings.Join(l.Path[1:], " ")+" takes no file names", "see "+l.name()+" --help"))
+	}
+	return l, mistake
+}
+
+// word takes a word that is no flag: a command, or a file behind the last of them.
+func (l *Line) word(word string) error {
+	commands := l.Command.Subcommands
+	switch {
+	case word == "-" && disk.Exists(word):
+		return exit.Usage("there is a file called -, so it cannot be told whether the file or standard input is meant",
+			"write ./- for the file, or rename it")
+	case len(commands) == 0:
+		l.Files = append(l.Files, word)
+		return nil
+	case word == "help":
+		l.Help = true
+		return nil
+	case word == ConnectionTopic && l.Help:
+		l.Topic = true
+		return nil
+	}
+	var names []string
+	hint := "see " + l.name() + " --help"
+	for _, c := range commands {
+		if c.HasName(word) {
+			l.Command, l.Path = c, append(l.Path, word)
+			return nil
+		}
+		names = append(names, c.Name)
+		if c.Command(word) != nil {
+			hint = "did you mean leadferry " + c.Name + " " + word + "?"
+		}
+	}
+	return exit.Usage("there is no command "+strconv.Quote(word), Near("", word, names, hint))
+}
+
+// flag takes a flag with its value, which may be the next argument. It returns it in one word, "" where help is meant or
+// nothing, and how many arguments it took.
+func (l *Line) flag(word string, next []string) (flag string, used int, err error) {
+	name, value, joined := strings.Cut(strings.TrimPrefix(word[1:], "-"), "=")
+	f := Named(name, l.known())
+	switch {
+	case disk.Exists(word):
+		return "", 1, fileOrFlag(word)
+	case name == "help" || name == "h":
+		l.Help = true
+		return "", 1, nil
+	case name == "all" && l.Help:
+		l.All = true
+		return "", 1, nil
+	case f == nil:
+		return "", 1, l.unknown(word)
+	case joined:
+		used = 1
+	case !TakesValue(f):
+		value, used = "true", 1
+	case len(next) > 0 && len(next[0]) > 1 && next[0][0] == '-' && disk.Exists(next[0]):
+		return "", 1, fileOrFlag(next[0])
+	case len(next) == 0 || looksLikeFlag(next[0]): // in a script, a variable that nobody set
+		return "", 1, exit.Usage("flag "+word+" needs a value",
+			"see "+l.name()+" --help; a value that begins with - is joined to it: "+word+"=VALUE")
+	default:
+		value, used = next[0], 2
+	}
+	name = f.Names()[0]
+	l.typed[name] = value
+	if value == "" && name != "proxy" && name != "namespace" { // these two say what an empty value means
+		err = exit.Usage("--"+name+" is given without a value", "is a variable not set? Leave the flag out to use the default")
+	}
+	return "--" + name + "=" + value, used, err
+}
+
+// looksLikeFlag reports whether an argument cannot be the value of the flag before it. A negative number can.
+func looksLikeFlag(word string) bool {
+	return len(word) > 1 && word[0] == '-' && (word[1] < '0' || word[1] > '9')
+}
+
+// fileOrFlag refuses the name of a file that begins with -: a pattern such as * brings it without anybody having typed it.
+func fileOrFlag(arg string) error {
+	return exit.Usage("there is a file called "+arg+", so it cannot be told whether the file or a flag is meant",
+		"write ./"+arg+" for the file; for the flag, rename the file or work in another folder")
+}
+
+// name is the command so far, as a person types it.
+func (l *Line) name() string { return strings.Join(l.Path, " ") }
+
+// globals are the flags that every command takes.
+func (l *Line) globals() []cli.Flag { return append(slices.Clone(l.app.Flags), cli.VersionFlag) }
+
+// known are the flags that may stand here.
+func (l *Line) known() []cli.Flag { return append(l.globals(), l.Command.Flags...) }
+
+// unknown refuses a flag that nobody knows here. Of letters joined to one dash, as other programs take passwords, it
+// shows the first.
+func (l *Line) unknown(typed string) error {
+	typed, _, _ = strings.Cut(typed, "=")
+	name := strings.TrimPrefix(typed[1:], "-")
+	var others, names []string
+	for _, c := range l.app.Commands {
+		if Named(name, c.Flags) != nil || slices.ContainsFunc(c.Subcommands, func(s *cli.Command) bool { return Named(name, s.Flags) != nil }) {
+			others = append(others, c.Name)
+		}
+	}
+	for _, f := range l.known() {
+		names = append(names, f.Names()[0])
+	}
+	near := Near("--", name, names, "")
+	switch {
+	case len(others) > 0:
+		return exit.Usage("there is no flag "+typed+" here", "it stands behind the command: leadferry "+strings.Join(others, ", "))
+	case name == "password" || name == "client-secret":
+		return exit.Usage("there is no flag "+typed, "it would show in the list of processes: see "+l.name()+" --help")
+	case near == "" && !strings.HasPrefix(typed, "--") && len(typed) > 2:
+		return exit.Usage("there is no flag "+typed[:2]+"…", "a value stands apart from its flag: "+typed[:2]+" VALUE")
+	}
+	return exit.Usage("there is no flag "+typed, cmp.Or(near, "see "+l.name()+" --help; a name that begins with - stands behind --"))
+}
+
+// Near asks whether the name that is nearest is meant; where none is near, it gives other.
+func Near(prefix, name string, names []string, other string) string {
+	if n := spelling.Nearest(name, names); n != "" && len(name) > 1 { // any letter is near to any other
+		return "did you mean " + prefix + n + "?"
+	}
+	return other
+}
+
+// Setting is one effective value and where it comes from.
+type Setting struct {
+	Name   string `json:"name"`  // of the flag
+	Value  string `json:"value"` // "": not set
+	From   string `json:"from"`  // in words; "" where it is not set
+	Origin Origin `json:"-"`
+}
+
+// Origin is where a setting comes from: a flag beats the environment, which beats the profile.
+type Origin uint8
+
+// The origins, each before those above it.
+const (
+	ByNobody Origin = iota
+	ByProfile
+	ByEnvironment
+	ByFlag
+)
+
+// Given reports whether the setting is one of the command line or the environment.
+func (s *Setting) Given() bool { return s.Origin >= ByEnvironment }
+
+// Given is a setting as the flag or its variable have it. An empty variable is none; an empty flag is a flag.
+func (l *Line) Given(name string) Setting {
+	if value, typed := l.Typed(name); typed {
+		return Setting{name, value, "flag --" + name, ByFlag}
+	}
+	variable := Variable(name)
+	if value := os.Getenv(variable); value != "" {
+		return Setting{name, value, "environment " + variable, ByEnvironment}
+	}
+	return Setting{Name: name}
+}
+
+// Typed is the value that a flag has on the command line, the last one of several.
+func (l *Line) Typed(name string) (value string, typed bool) {
+	value, typed = l.typed[name]
+	return value, typed
+}
