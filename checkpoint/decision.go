@@ -2,7 +2,6 @@ package checkpoint
 
 import (
 	"context"
-	"errors"
 	"time"
 )
 
@@ -35,6 +34,12 @@ func (d *Decision) Free() bool { return d.LeadID == "" && !d.Exists }
 
 // inDoubtHint is where to look for what can be decided about.
 const inDoubtHint = "`leadferry checkpoint export --state in_doubt` lists what is in doubt"
+
+// Why nothing is decided about a row whose worker may still send it, and what to do about that.
+const (
+	heldText = "the worker that sent it may be at work still, and its answer may come"
+	heldHint = "wait until the run has ended; leadferry checkpoint workers shows who holds what, and since when"
+)
 
 // unfit is what is wrong with a decision of a list by itself, or nil, and notes its key and lead ID among those before it.
 // A refusal lacks its place.
@@ -85,57 +90,68 @@ func (d *Decision) Outcome(send Entry, now time.Time) Entry {
 	return send
 }
 
-// Resolver is a Store that carries out decisions, inside one change of its own.
-type Resolver interface {
-	// Under is what stands under a key. A *[ListError] refuses every decision about it.
-	Under(key string) (KeptKey, error)
-	// Put has something else stand under a key.
-	Put(key string, k KeptKey) error
-	Book
-}
-
 // resolution is a decision that is to be carried out.
 type resolution struct {
 	KeptKey               // with the send in doubt that it is about
 	corrects, before bool // another decision; was decided so already
 }
 
-// Resolve carries out decisions as [Store] says. Nothing is changed before the whole list was judged.
-func Resolve(s Resolver, ds []Decision, now time.Time) (r ResolveResult, err error) {
-	all, err := review(s, ds)
+// Resolve settles keys in doubt, all or none. A lead ID makes the key Partial when a link was asked for, else Created; Exists
+// makes it Created without an ID; neither makes it NotMade, free to be sent. A key that was decided otherwise before, and that
+// was not sent since, is corrected: it stands as if the first decision had not been made. Each decision is kept with its time
+// and with the send that it is about. A refusal is a *[ListError]; a decision about an earlier send than the last one is
+// refused too.
+func Resolve(ctx context.Context, s Store, ds []Decision) (r ResolveResult, err error) {
+	err = s.Alone(ctx, func(tx Tx) (err error) {
+		r, err = resolve(tx, ds)
+		return err
+	})
+	return r, err
+}
+
+// resolve changes nothing before the whole list was judged.
+func resolve(tx Tx, ds []Decision) (r ResolveResult, err error) {
+	keys, leads := make([]string, len(ds)), make([]string, len(ds))
+	for i := range ds {
+		keys[i], leads[i] = ds[i].Key, ds[i].LeadID
+	}
+	if err := tx.Load(keys, leads); err != nil {
+		return r, err
+	}
+	all, err := review(tx, ds)
 	if err != nil {
 		return r, err
 	}
-	if err := r.judge(s, ds, all); err != nil {
+	if err := r.judge(tx, ds, all); err != nil {
 		return r, err
 	}
 	for i := range all { // what is corrected gives up its lead before another key gets it
 		if err == nil && all[i].corrects {
-			err = s.Put(ds[i].Key, all[i].KeptKey)
+			err = tx.Put(ds[i].Key, all[i].KeptKey)
 		}
 	}
 	for i := range all {
 		if err == nil && !all[i].before {
-			err = decide(s, ds[i], i, all[i].KeptKey, now)
+			err = decide(tx, ds[i], i, all[i].KeptKey)
 		}
 	}
 	return r, err
 }
 
 // review finds for each decision of a list the send that it is about.
-func review(s Resolver, ds []Decision) (all []resolution, err error) {
+func review(tx Tx, ds []Decision) (all []resolution, err error) {
 	keys, ids := make(map[string]bool), make(map[string]bool)
 	for i := range ds {
 		var one resolution
 		refusal := ds[i].unfit(keys, ids)
 		if refusal == nil {
-			one, refusal, err = about(s, &ds[i])
+			one, refusal, err = about(tx, &ds[i])
 		}
-		if errors.As(err, &refusal) || err == nil && refusal != nil {
-			return nil, refusal.At(i, ds[i].Key)
-		}
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, err
+		case refusal != nil:
+			return nil, refusal.At(i, ds[i].Key)
 		}
 		all = append(all, one)
 	}
@@ -144,11 +160,14 @@ func review(s Resolver, ds []Decision) (all []resolution, err error) {
 
 // about finds the send that a decision is about: one in doubt, or one that a person settled, where the key was not sent again
 // since.
-func about(s Resolver, d *Decision) (one resolution, refusal *ListError, err error) {
-	if one.KeptKey, err = s.Under(d.Key); err != nil {
+func about(tx Tx, d *Decision) (one resolution, refusal *ListError, err error) {
+	if tx.Held(d.Key) {
+		return one, &ListError{Text: heldText, Hint: heldHint}, nil
+	}
+	if one.KeptKey, _, err = tx.Under(d.Key); err != nil {
 		return one, nil, err
 	}
-	last, err := LastDecision(s, d.Key)
+	last, err := LastDecision(tx, d.Key)
 	if err != nil {
 		return one, nil, err
 	}
@@ -170,13 +189,13 @@ func about(s Resolver, d *Decision) (one resolution, refusal *ListError, err err
 }
 
 // judge refuses a list that gives a lead which another key keeps, and counts what is to be done.
-func (r *ResolveResult) judge(s Resolver, ds []Decision, all []resolution) error {
+func (r *ResolveResult) judge(tx Tx, ds []Decision, all []resolution) error {
 	leaving := make(map[string]bool) // keys whose lead ID the list takes from them
 	for i := range all {
 		leaving[ds[i].Key] = all[i].corrects
 	}
 	for i := range all {
-		owner, err := s.Owner(ds[i].LeadID, ds[i].Key)
+		owner, err := tx.Owner(ds[i].LeadID, ds[i].Key)
 		switch {
 		case err != nil:
 			return err
@@ -195,20 +214,20 @@ func (r *ResolveResult) judge(s Resolver, ds []Decision, all []resolution) error
 }
 
 // decide carries out one decision of a list about a key in doubt.
-func decide(s Resolver, d Decision, at int, k KeptKey, now time.Time) error {
+func decide(tx Tx, d Decision, at int, k KeptKey) error {
 	send := *k.Intent
 	send.Prior = nil // it stands in the past
-	before, err := decisionsAbout(s, d.Key)
+	before, err := decisionsAbout(tx, d.Key)
 	if err != nil {
 		return err
 	}
-	one := decided{KeptDecision: KeptDecision{Decision: d, At: now.UTC(), Send: &send}, Number: at}
-	if err := putDecisions(s, d.Key, append(before, one)); err != nil {
+	one := decided{KeptDecision: KeptDecision{Decision: d, At: tx.Now().UTC(), Send: &send}, Number: at}
+	if err := putDecisions(tx, d.Key, append(before, one)); err != nil {
 		return err
 	}
-	out := d.Outcome(send.Entry, now)
-	k.conclude(s, &out, Decided)
-	return s.Put(d.Key, k)
+	out := d.Outcome(send.Entry, tx.Now())
+	k.conclude(tx, &out, Decided)
+	return tx.Put(d.Key, k)
 }
 
 // Evidence speaks against a decision.

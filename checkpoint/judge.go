@@ -1,7 +1,6 @@
 package checkpoint
 
 import (
-	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -22,14 +21,6 @@ type Lineage struct {
 	Adopting  *Adopting  `json:"adopting,omitempty"`  // a list that is being taken over, or was not to its end
 }
 
-// Adopting is the list whose adoption was begun: its files, and, once they were read, 8 bytes of the digest of each of
-// its keys, in order.
-type Adopting struct {
-	Files []string `json:"files"`
-	Keys  []byte   `json:"keys,omitempty"`
-	Fills bool     `json:"fills,omitempty"` // the ledger knew no leads before
-}
-
 // LineageNote is the name of the note that holds it.
 const LineageNote = "lineage"
 
@@ -46,7 +37,7 @@ func LineageOf(ctx context.Context, s Store) (l Lineage, err error) {
 func (l *Lineage) Keep(ctx context.Context, s Store) error {
 	text, err := l.Encode()
 	if err == nil {
-		err = s.PutNote(ctx, LineageNote, text)
+		err = PutNote(ctx, s, LineageNote, text)
 	}
 	return err
 }
@@ -62,14 +53,6 @@ func (l *Lineage) Descend(id string, commits uint64) {
 		return
 	}
 	l.Ancestors[i].Commits = max(l.Ancestors[i].Commits, commits)
-}
-
-// Descent is the lineage of a copy.
-func (c *Contents) Descent() *Lineage {
-	l := c.Lineage
-	l.Ancestors, l.Machine = slices.Clone(l.Ancestors), ""
-	l.Descend(c.ID, c.Commits)
-	return &l
 }
 
 // ancestor is the ledger with an ID, or nil.
@@ -412,13 +395,13 @@ func TakeOlder(ctx context.Context, s Store, ws *Witnesses, answer, moved string
 	if moved != "" {
 		missing = "leads that " + moved + " has known besides, where it was copied to"
 	}
-	if err := s.Lack(ctx, missing, false); err != nil { // before the lineage says that what is missing was accepted
-		return false, err
-	}
-	if err := l.Keep(ctx, s); err != nil {
-		return false, err
-	}
-	err = s.Lack(ctx, missing, true)
+	err = s.Alone(ctx, func(tx Tx) error {
+		text, err := l.Encode()
+		if err != nil {
+			return err
+		}
+		return errors.Join(tx.PutNote(Note{LineageNote, text}), tx.Lack(missing), tx.Renew())
+	})
 	return err == nil, err
 }
 
@@ -447,168 +430,4 @@ func OnThisMachine(ctx context.Context, s Store, machine string, here bool) erro
 	}
 	l.Machine = this
 	return l.Keep(ctx, s)
-}
-
-// RefuseHalfAdopted refuses runs with a ledger into which a list was not taken over to its end.
-func RefuseHalfAdopted(ctx context.Context, s Store) error {
-	l, err := LineageOf(ctx, s)
-	if err != nil || l.Adopting == nil {
-		return err
-	}
-	info := s.Info()
-	words := make([]string, len(l.Adopting.Files))
-	for i, file := range l.Adopting.Files {
-		words[i] = Word(file)
-	}
-	return &OpenError{
-		Path: info.Path, Err: ErrHalfAdopted,
-		Text: "lacks leads of a list: leadferry checkpoint adopt was stopped before it had taken all of it over",
-		Hint: "run it again: leadferry checkpoint adopt " + strings.Join(words, " ") + " --checkpoint " + Word(info.Path) +
-			"; leadferry checkpoint check --accept-loss gives the list up",
-	}
-}
-
-// Leads are a list of leads to be adopted, as files have it.
-type Leads struct {
-	Files   []string
-	From    []string     // IDs of the ledgers whose results they are
-	Choose  func() error // reads the files once and finds out which of their rows count
-	Entries List
-	Missing func() string // what the files say is missing of what they were taken from; called once they were read
-}
-
-// AdoptList takes a list over, see [Store]: what is cut off is refused by runs until the same list, or one that contains
-// it, was taken over. Witnesses of leads that the list should name and does not make the ledger incomplete.
-func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r AdoptResult, err error) {
-	files, list := leads.Files, leads.Entries
-	l, err := LineageOf(ctx, s)
-	if err != nil {
-		return r, err
-	}
-	before, old := s.Info(), l.Adopting
-	begun := Adopting{Files: files, Fills: before.Leads+before.InDoubt == 0 || old != nil && old.Fills}
-	if old == nil { // until the list was read, its files name it
-		l.Adopting = &begun
-		if err := l.Keep(ctx, s); err != nil {
-			return r, err
-		}
-	}
-	restore := func(err error) error {
-		l.Adopting = old
-		return errors.Join(err, l.Keep(ctx, s))
-	}
-	if err := leads.Choose(); err != nil {
-		return r, restore(err)
-	}
-	keys, err := keysOf(s.Digests(), list)
-	if err != nil {
-		return r, restore(err)
-	}
-	whole := old == nil || keys.contain(old, files)
-	begun.Keys = keys.encode()
-	if l.Adopting = &begun; !whole {
-		l.Adopting = old.and(begun)
-	}
-	if err := l.Keep(ctx, s); err != nil {
-		return r, err
-	}
-	if r, err = s.Adopt(ctx, list); errors.As(err, new(*ListError)) { // a list that fails otherwise may be taken over by half
-		return r, restore(err)
-	} else if err != nil {
-		return r, err
-	}
-	if l.Adopting = nil; !whole {
-		l.Adopting = old
-	}
-	told := func(w *Witness) bool { return begun.Fills || slices.Contains(leads.From, w.Ledger) }
-	if err := fromElsewhere(ctx, s, ws, &l, told, r.Leads+r.InDoubt+r.Known); err != nil {
-		return r, err
-	}
-	if text := leads.Missing(); text != "" {
-		if err := s.Lack(ctx, text, false); err != nil {
-			return r, err
-		}
-	}
-	return r, l.Keep(ctx, s)
-}
-
-// fromElsewhere makes the ledgers of witnesses that a list tells of ancestors of the one that took it over, and it incomplete
-// where they knew more leads than the list names, where a run of theirs did not end, or where the witness cannot be read.
-func fromElsewhere(ctx context.Context, s Store, ws *Witnesses, l *Lineage, told func(*Witness) bool, named int) error {
-	info, missing := s.Info(), ""
-	all := ws.All()
-	slices.SortStableFunc(all, func(a, b Witness) int { return cmp.Compare(b.Commits, a.Commits) }) // the latest of a ledger first
-	for _, w := range all {
-		f, err := compare(ctx, s, &info, l, &w)
-		switch {
-		case err != nil:
-			return err
-		case f == nil || slices.Contains(l.Answered, f.ID) || !told(&w):
-			continue
-		case f.kind == unreadable:
-			missing = "leads of which " + w.Source + " may tell, which cannot be read"
-			continue
-		}
-		if named -= w.Leads; w.Open || named < 0 {
-			missing = fmt.Sprintf("leads that the checkpoint %s knew and the list does not name: %s", w.Place, w.knew())
-		}
-		if w.Ledger != info.ID {
-			l.Descend(w.Ledger, w.Commits)
-		}
-	}
-	if missing == "" {
-		return nil
-	}
-	return s.Lack(ctx, missing, false)
-}
-
-// and is a list of which neither this one nor another one was taken over to its end: with the keys of both, or, where this
-// one had not been read to its end, with its files alone.
-func (a *Adopting) and(other Adopting) *Adopting {
-	for _, file := range a.Files {
-		if !slices.Contains(other.Files, file) {
-			other.Files = append(slices.Clone(other.Files), file)
-		}
-	}
-	if other.Keys = slices.Concat(a.Keys, other.Keys); len(a.Keys) == 0 {
-		other.Keys = nil
-	}
-	return &other
-}
-
-// listKeys are 8 bytes of the digest of each key of a list, in order.
-type listKeys [][8]byte
-
-func keysOf(d *Digester, list List) (keys listKeys, err error) {
-	for e, err := range list {
-		if err != nil {
-			return nil, &ListFailure{err}
-		}
-		sum := d.Sum([]byte(e.Key))
-		keys = append(keys, [8]byte(sum[:8]))
-	}
-	slices.SortFunc(keys, func(a, b [8]byte) int { return slices.Compare(a[:], b[:]) })
-	return keys, nil
-}
-
-func (k listKeys) encode() []byte {
-	b := make([]byte, 0, 8*len(k))
-	for i := range k {
-		b = append(b, k[i][:]...)
-	}
-	return b
-}
-
-// contain says whether a list holds all of the one whose adoption was cut off: all its keys, or, where that one had not
-// been read to its end, all its files.
-func (k listKeys) contain(old *Adopting, files []string) bool {
-	if len(old.Keys) == 0 {
-		return !slices.ContainsFunc(old.Files, func(file string) bool { return !slices.Contains(files, file) })
-	}
-	for one := range slices.Chunk(old.Keys, 8) {
-		if _, found := slices.BinarySearchFunc(k, [8]byte(one), func(a, b [8]byte) int { return slices.Compare(a[:], b[:]) }); !found {
-			return false
-		}
-	}
-	return true
 }

@@ -95,7 +95,7 @@ func (l *Ledger) Standing(ctx context.Context) (n int, err error) {
 	}); shared {
 		return s.Standing(ctx)
 	}
-	err = l.Each(ctx, Filter{State: InDoubt}, func(e Entry) error {
+	err = Each(ctx, l.Store, Filter{State: InDoubt}, func(e Entry) error {
 		if e.Reason != ReasonIncomplete {
 			n++
 		}

@@ -109,7 +109,7 @@ func PutRun(ctx context.Context, s Store, r RunInfo) error {
 			*t = time.UnixMilli(t.UnixMilli()).UTC()
 		}
 	}
-	if err := s.PutNote(ctx, RunNote(r.ID), Encode(r)); err != nil {
+	if err := PutNote(ctx, s, RunNote(r.ID), Encode(r)); err != nil {
 		return fmt.Errorf("keep run: %w", err)
 	}
 	return nil

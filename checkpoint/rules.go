@@ -185,13 +185,13 @@ func (k Kept) marked(by *Entry) Kept {
 	return k
 }
 
-// Corrects says whether an entry of a list that is taken over gives the key another lead ID than it has.
-func (k *KeptKey) Corrects(e *Entry) bool {
+// corrects says whether an entry of a list that is taken over gives the key another lead ID than it has.
+func (k *KeptKey) corrects(e *Entry) bool {
 	return e.State != InDoubt && k.Entry != nil && k.Entry.LeadID != ""
 }
 
-// GiveUp takes the lead ID, and what was known of that lead, from an entry that a list corrects.
-func (k *KeptKey) GiveUp(b Book) {
+// giveUp takes the lead ID, and what was known of that lead, from an entry that a list corrects.
+func (k *KeptKey) giveUp(b Book) {
 	was := *k.Entry
 	was.Entry = Entry{
 		Key: was.Key, State: Created, WantLink: cmp.Or(was.WantLink, was.ExternalID), Run: was.Run,
@@ -201,7 +201,7 @@ func (k *KeptKey) GiveUp(b Book) {
 }
 
 // Adopt takes an entry of a list over that was judged good; corrects says that the key gave up a lead.
-func (k *KeptKey) Adopt(b Book, e Entry, old *Kept, corrects bool, now time.Time) {
+func (k *KeptKey) Adopt(b Book, e Entry, old *Kept, corrects bool) {
 	e.Digest, e.Content = Digest{}, nil
 	if e.State == InDoubt {
 		e.Reason = cmp.Or(e.Reason, ReasonAdopted)
@@ -218,7 +218,7 @@ func (k *KeptKey) Adopt(b Book, e Entry, old *Kept, corrects bool, now time.Time
 	if e.State == Unknown {
 		e.State = Created
 	}
-	e.Updated = now
+	e.Updated = b.Now()
 	k.conclude(b, &e, Adopted)
 }
 

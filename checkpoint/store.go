@@ -10,7 +10,7 @@
 //
 //   - A call that reports success reports a durable change.
 //   - An intent without an outcome stays in doubt until [Ledger.Settle],
-//     [Ledger.Withdraw] or a person's word ([Store]: Resolve, Forget) frees it,
+//     [Ledger.Withdraw] or a person's word ([Resolve], [Forget]) frees it,
 //     whatever kills the process.
 //   - An update without an answer leaves its lead unsettled until a later one is
 //     settled ([Ledger.Mark]).
@@ -31,7 +31,6 @@ package checkpoint
 
 import (
 	"context"
-	"iter"
 	"strings"
 	"time"
 
@@ -58,10 +57,9 @@ type Store interface {
 	// key in doubt keeps the earlier intent inside the new one.
 	Commit(ctx context.Context, changes []*Change) error
 
-	// Each calls f with every key that the Filter takes, ordered by key; forgotten keys are
-	// not known any more. f may call other methods; changes made meanwhile may be seen. An
-	// error of f ends it and is returned as it is.
-	Each(ctx context.Context, which Filter, f func(Entry) error) error
+	// Scan calls f with what stands under each key, in the order of keys; with InDoubt only with keys in doubt, and of them with
+	// the intent at least. f may call other methods; changes made meanwhile may be seen. An error of f ends it and is returned.
+	Scan(ctx context.Context, which State, f func(KeptKey) error) error
 
 	// Under is what stands under a key.
 	Under(ctx context.Context, key string) (KeptKey, error)
@@ -71,61 +69,52 @@ type Store interface {
 	Note(ctx context.Context, name string) ([]byte, error)
 	// Notes returns those whose names begin so, in the order of their names.
 	Notes(ctx context.Context, prefix string) ([]Note, error)
-	// PutNote keeps a note durably, in the place of one that stood there.
-	PutNote(ctx context.Context, name string, value []byte) error
 	// Reached says how far the ledger knows a run to have come: the number of its last commit (of a ledger with one writer
 	// at a time, that of the ledger), and whether it knows the run at all.
 	Reached(ctx context.Context, run string) (commits uint64, knows bool, err error)
 	// Progress is the number of the last commit of this process, and how many keys have a lead or may have one. It asks
 	// nobody.
 	Progress() (commits uint64, leads int)
-	// Lack makes the ledger incomplete: missing says what it lacks, as what follows on "lacks". With renew it gets a new ID,
-	// so that nobody takes it for the ledger that it was, and counts as moved nowhere.
-	Lack(ctx context.Context, missing string, renew bool) error
 	// AtEnd has f called by Close when the use has ended in order and before its lock is let go; left says how a file is
 	// left, "" where nobody can tell.
 	AtEnd(f func(left string))
 
-	// Resolve settles keys in doubt, all or none. A lead ID makes the key Partial when a
-	// link was asked for, else Created; Exists makes it Created without an ID; neither makes
-	// it NotMade, free to be sent. A key that was decided otherwise before, and that was not
-	// sent since, is corrected: it stands as if the first decision had not been made. Each
-	// decision is kept with its time and with the send that it is about. A refusal is a
-	// *[ListError]; a decision about an earlier send than the last one is refused too.
-	Resolve(ctx context.Context, ds []Decision) (ResolveResult, error)
-
-	// Adopt takes over leads that exist on the service, all or none. An entry has a key and
-	// a lead ID, and what else is known of ExternalID, WantLink, Status, Organization and
-	// Location; state Unknown counts as Created. What the lead holds is not known, so its
-	// Digest is zero and its first sync sends all content.
-	//
-	// The entries of an export of another checkpoint are taken as they stand: Created without
-	// a lead ID is a lead whose ID nobody knows, Partial waits for its link, InDoubt stays in
-	// doubt, so that no row is sent that may have been sent before.
-	//
-	// A list is refused as a whole, with a *[ListError], for a lead ID that is none, a key or
-	// lead ID that stands twice, a key in doubt that was sent, a key to which the service
-	// itself gave another lead, and a lead that has another key. A lead ID that people gave,
-	// by a decision or an earlier list, is corrected; what was known of the wrong lead goes.
-	// The same list again changes nothing. An error that the list yields is returned as it is.
-	Adopt(ctx context.Context, list List) (AdoptResult, error)
-
-	// Forget removes every trace of keys, all or none: entries, intents, index records,
-	// decisions about them, and their lead IDs wherever they stand. A keyed hash of each key
-	// stays, so that no later file makes the lead again: such a key is in state Forgotten.
-	// That holds for keys that are not known too, since the next file may bring them. With
-	// unblock the hash goes as well, and the key is as new. A refusal is a *[ListError].
-	Forget(ctx context.Context, keys []string, unblock bool) (ForgetResult, error)
-
-	// AcceptLoss makes an incomplete checkpoint complete by a person's word: what is missing
-	// is given up, and the rows that were held for it, which it counts, may be sent.
-	AcceptLoss(ctx context.Context) (freed int, err error)
+	// Alone has f make one change of what it likes, durable as a whole, in which no other process and no commit has a hand.
+	// An error of f undoes it and is returned; unless it is one of a list ([IsOfList]), it ends the use of the Store. f may
+	// be called again where somebody else was in the way.
+	Alone(ctx context.Context, f func(Tx) error) error
 
 	// Close ends the use of the checkpoint in order. Only the first call does something.
 	Close() error
 	// Drop is Close for whoever was refused: a checkpoint that is New and that has known
 	// nothing is removed, so that it cannot pass for the memory of leads; gone says so.
 	Drop() (gone bool, err error)
+}
+
+// Tx is a Store inside a change of [Store.Alone].
+type Tx interface {
+	Book
+	// Load has what is asked for about these keys and leads read at once. What was not loaded need not be known.
+	Load(keys, leads []string) error
+	// Under is what stands under a key, and what look-ups show of it.
+	Under(key string) (k KeptKey, shown *Kept, err error)
+	// Held says that another worker may still send what it has claimed under a key.
+	Held(key string) bool
+	// Put has something else stand under a key.
+	Put(key string, k KeptKey) error
+	// Doubts calls f with what stands under each key in doubt, and has stand there what it returns.
+	Doubts(f func(KeptKey) KeptKey) error
+	// Erase removes what stands under keys, and what was left of them when they were forgotten; not before the Store is
+	// closed it is gone from unused parts, too.
+	Erase(keys []string) error
+	// Block keeps what is left of a forgotten key.
+	Block(b KeptBlock) error
+	// Notes are those whose names begin so, in the order of their names.
+	Notes(prefix string) ([]Note, error)
+	// Lack notes what is missing from the ledger, which is incomplete then; "": nothing is any more.
+	Lack(missing string) error
+	// Renew gives the ledger a new ID, so that nobody takes it for the one that it was; it counts as moved nowhere.
+	Renew() error
 }
 
 // Target is what the leads of a checkpoint belong to. All three parts must be
@@ -166,25 +155,21 @@ func (i *Info) MayLack(e *Entry) bool {
 	return i.Incomplete && !e.State.HasLead() && e.State != Forgotten && e.Seq <= i.Since
 }
 
-// List is a list of entries that is too long for the memory: a Store goes through it several
-// times, and each time it must yield the same entries, until it yields an error.
-type List = iter.Seq2[Entry, error]
-
-// ListOf is a list of entries that are in memory.
-func ListOf(entries ...Entry) List {
-	return func(yield func(Entry, error) bool) {
-		for _, e := range entries {
-			if !yield(e, nil) {
-				return
-			}
-		}
-	}
-}
-
 // Filter says which keys are wanted.
 type Filter struct {
 	State State  // Unknown: every one
 	Run   string // unless empty: leads that this run made, and rows in doubt that it sent
+}
+
+// Each calls f with every key that the Filter takes, ordered by key, see [Store.Scan]; forgotten keys are not known any more.
+func Each(ctx context.Context, s Store, which Filter, f func(Entry) error) error {
+	return s.Scan(ctx, which.State, func(k KeptKey) error {
+		shown := k.Shown()
+		if which.State != Unknown && which.State != shown.State || which.Run != "" && which.Run != shown.Maker() {
+			return nil
+		}
+		return f(shown.Entry)
+	})
 }
 
 // Change is one change of a key.
@@ -236,21 +221,6 @@ type Likeness struct {
 	Line  int
 }
 
-// Contents are everything that a Store knows, for another one to take over. Its lists are read
-// from the Store while they are gone through.
-type Contents struct {
-	ID      string
-	Commits uint64 // number of its last commit
-	Lineage Lineage
-	Secret  []byte // key of the digests
-	Target  Target
-	Missing string // see [Info]; "" where nothing is missing
-
-	Keys      iter.Seq2[KeptKey, error] // ordered by key
-	Notes     []Note                    // but for the lineage
-	Forgotten []KeptBlock
-}
-
 // Audit is every decision that was ever made, in order, and everything that contradicts one, in the order in which it was found.
 type Audit struct {
 	Decisions      []KeptDecision
@@ -262,12 +232,6 @@ type KeptDecision struct {
 	Decision
 	At   time.Time
 	Send *Kept
-}
-
-// KeptBlock is what is left of a forgotten key: keyed hashes, of it and of its fold.
-type KeptBlock struct {
-	Hash, Fold []byte
-	At         time.Time
 }
 
 // IsAddress says whether a checkpoint is named by the address of a server, as psql takes it: a

@@ -177,13 +177,13 @@ func (p *pair) resolve() {
 	var list []checkpoint.Decision
 	used := map[string]bool{}
 	each := func(e checkpoint.Entry) error { used[e.LeadID] = true; return nil }
-	if err := p.db.Each(p.t.Context(), checkpoint.Filter{State: checkpoint.Created}, each); err != nil {
+	if err := checkpoint.Each(p.t.Context(), p.db, checkpoint.Filter{State: checkpoint.Created}, each); err != nil {
 		p.t.Fatal(err)
 	}
-	if err := p.db.Each(p.t.Context(), checkpoint.Filter{State: checkpoint.Partial}, each); err != nil {
+	if err := checkpoint.Each(p.t.Context(), p.db, checkpoint.Filter{State: checkpoint.Partial}, each); err != nil {
 		p.t.Fatal(err)
 	}
-	err := p.db.Each(p.t.Context(), checkpoint.Filter{State: checkpoint.InDoubt}, func(e checkpoint.Entry) error {
+	err := checkpoint.Each(p.t.Context(), p.db, checkpoint.Filter{State: checkpoint.InDoubt}, func(e checkpoint.Entry) error {
 		d := checkpoint.Decision{Key: e.Key, Sent: e.Updated, Run: e.Run}
 		for id, key := range p.service.madeFor {
 			if key == e.Key && !used[id] {
@@ -194,7 +194,7 @@ func (p *pair) resolve() {
 		return nil
 	})
 	if err == nil && len(list) > 0 {
-		_, err = p.db.Resolve(p.t.Context(), list)
+		_, err = checkpoint.Resolve(p.t.Context(), p.db, list)
 	}
 	if err != nil {
 		p.t.Fatal(err)
@@ -203,7 +203,7 @@ func (p *pair) resolve() {
 
 // agree compares the checkpoint with the service wherever it claims to know.
 func (p *pair) agree(when string) {
-	err := p.db.Each(p.t.Context(), checkpoint.Filter{}, func(e checkpoint.Entry) error {
+	err := checkpoint.Each(p.t.Context(), p.db, checkpoint.Filter{}, func(e checkpoint.Entry) error {
 		if e.State != checkpoint.Created && e.State != checkpoint.Partial || e.LeadID == "" {
 			return nil
 		}

@@ -253,7 +253,7 @@ func (d *drift) name(own string, known *checkpoint.Entry) {
 
 // eachLead calls f with every lead of a namespace, in the order of their keys.
 func eachLead(ctx context.Context, l *checkpoint.Ledger, namespace string, f func(*checkpoint.Entry) error) error {
-	return l.Each(ctx, checkpoint.Filter{}, func(e checkpoint.Entry) error {
+	return checkpoint.Each(ctx, l, checkpoint.Filter{}, func(e checkpoint.Entry) error {
 		own, _ := rowkey.Split(e.Key)
 		if !e.State.HasLead() || own != namespace {
 			return nil

@@ -76,7 +76,7 @@ func TestVerdicts(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.compares(Options{Planning: Planning{Reconciling: Reconciling{Fresh: time.Hour}}}, "unread 1 absent 7", row("adopted", "open", "Ann")) // nobody but a list has said so
-		if _, err := p.db.Forget(t.Context(), []string{"adopted"}, true); err != nil {
+		if _, err := checkpoint.Forget(t.Context(), p.db, []string{"adopted"}, true); err != nil {
 			t.Fatal(err)
 		}
 		p.service.sent()
@@ -237,7 +237,7 @@ func TestAbsentLeads(t *testing.T) {
 		p.service.fate = func(string, string) string { return "lost" }
 		p.must("in_doubt 1", p.run("import", Options{}, "d,,x-d,open,Dan,1"))
 		p.service.fate = nil
-		if _, err := p.db.Forget(t.Context(), []string{rowkey.Effective("webinar", "a")}, true); err != nil {
+		if _, err := checkpoint.Forget(t.Context(), p.db, []string{rowkey.Effective("webinar", "a")}, true); err != nil {
 			t.Fatal(err)
 		}
 		a, b, c := "a,,x-a,open,Ann,1", "b,,x-b,open,Bob,1", "c,,x-c,open,Cy,1"

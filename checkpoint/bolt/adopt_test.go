@@ -10,37 +10,40 @@ import (
 	"leadferry/checkpoint"
 )
 
+// inOneChange is how many entries of a list one commit takes.
+const inOneChange = 1 << 11
+
 // A long list takes several commits. One that was cut off is whole once it is adopted again,
 // and no run begins before; everything that stands already stays.
 func TestLongListThatIsCutOffIsAdoptedAgain(t *testing.T) {
 	path := newPath(t)
 	d := opened(t, path, Options{})
 	wrong := []checkpoint.Entry{{Key: "key-00000", LeadID: "lead-1"}, {Key: "key-00001", LeadID: "lead-0"}}
-	if _, err := d.Adopt(t.Context(), checkpoint.ListOf(wrong...)); err != nil {
+	if _, err := checkpoint.Adopt(t.Context(), d, checkpoint.ListOf(wrong...)); err != nil {
 		t.Fatal(err)
 	}
 	var list []checkpoint.Entry
-	for i := range 2*inOneCommit + 10 {
+	for i := range 2*inOneChange + 10 {
 		list = append(list, checkpoint.Entry{Key: fmt.Sprintf("key-%05d", i), LeadID: fmt.Sprint("lead-", i), ExternalID: fmt.Sprint("crm-", i)})
 	}
 	slices.Reverse(list)
 	times, cut := 0, errors.New("the disk is gone")
 	leads := checkpoint.Leads{Files: []string{"list.csv"}, Choose: func() error { return nil }, Missing: func() string { return "" }}
 	leads.Entries = func(yield func(checkpoint.Entry, error) bool) {
-		times++ // keys, repetitions, examined, taken over
+		times++ // read, judged, corrected, taken over
 		for i, e := range list {
-			if times == 4 && i == inOneCommit+1 && !yield(e, cut) || !yield(e, nil) {
+			if times == 4 && i == inOneChange+1 && !yield(e, cut) || !yield(e, nil) {
 				return
 			}
 		}
 	}
-	if _, err := checkpoint.AdoptList(t.Context(), d, nil, leads); !errors.Is(err, cut) || d.Info().Leads != inOneCommit+2 {
+	if _, err := checkpoint.AdoptList(t.Context(), d, nil, leads); !errors.Is(err, cut) || d.Info().Leads != inOneChange+2 {
 		t.Fatalf("%d leads, %v", d.Info().Leads, err)
 	}
 	d = opened(t, killed(t, path), Options{AnyPlace: true})
 	checkRefusal(t, checkpoint.RefuseHalfAdopted(t.Context(), d), checkpoint.ErrHalfAdopted)
 	leads.Entries = checkpoint.ListOf(list...)
-	if r, err := checkpoint.AdoptList(t.Context(), d, nil, leads); err != nil || r.Known != inOneCommit || r.Leads != inOneCommit+10 {
+	if r, err := checkpoint.AdoptList(t.Context(), d, nil, leads); err != nil || r.Known != inOneChange || r.Leads != inOneChange+10 {
 		t.Errorf("again: %+v, %v", r, err)
 	}
 	if err := errors.Join(checkpoint.RefuseHalfAdopted(t.Context(), d), d.Close()); err != nil {
@@ -61,9 +64,9 @@ func TestLongListThatIsCutOffIsAdoptedAgain(t *testing.T) {
 
 // A list may be longer than the memory: little is kept of a lead, beside what one commit holds.
 func TestAdoptHoldsLittleOfALead(t *testing.T) {
-	const few, many = 3 * inOneCommit, 10 * inOneCommit
+	const few, many = 3 * inOneChange, 10 * inOneChange
 	least := heldWhileAdopting(t, few)
-	if each := (heldWhileAdopting(t, many) - least) / (many - few); each > 64 {
+	if each := (heldWhileAdopting(t, many) - least) / (many - few); each > 96 {
 		t.Errorf("%d bytes a lead", each)
 	}
 }
@@ -81,7 +84,7 @@ func heldWhileAdopting(t *testing.T, leads int) (most int) {
 	d := opened(t, newPath(t), Options{})
 	d.bolt.NoSync = true // the disk is none of it
 	before := live()
-	r, err := d.Adopt(t.Context(), func(yield func(checkpoint.Entry, error) bool) {
+	r, err := checkpoint.Adopt(t.Context(), d, func(yield func(checkpoint.Entry, error) bool) {
 		for i := range leads {
 			if i == leads-1 {
 				most = max(most, live()-before)

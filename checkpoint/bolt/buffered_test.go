@@ -144,7 +144,7 @@ func readWhileWriting(t *testing.T, unsynced bool) {
 		settleAll(t, d, keys[max(0, i-1):i]) // once more, in the sight of readers
 		if i%500 == 0 {
 			n := 0
-			if err := d.Each(context.Background(), checkpoint.Filter{State: checkpoint.Created}, func(checkpoint.Entry) error { n++; return nil }); err != nil || n != i+1 {
+			if err := checkpoint.Each(context.Background(), d, checkpoint.Filter{State: checkpoint.Created}, func(checkpoint.Entry) error { n++; return nil }); err != nil || n != i+1 {
 				t.Errorf("%d of %d entries, %v", n, i+1, err)
 			}
 		}
@@ -163,7 +163,7 @@ func TestForgettingReachesTheLog(t *testing.T) {
 		settleAll(t, d, keys[i:i+1])
 		_, gone = inLog(t, d)
 	}
-	r, err := d.Forget(context.Background(), gone, false)
+	r, err := checkpoint.Forget(context.Background(), d, gone, false)
 	if err := errors.Join(err, d.Close()); err != nil || r.Leads != len(gone) {
 		t.Fatal(r, err)
 	}

@@ -19,7 +19,7 @@ import (
 
 // contents reads everything that a checkpoint holds.
 func contents(d *Store) (all []checkpoint.Entry, err error) {
-	err = d.Each(context.Background(), checkpoint.Filter{State: checkpoint.Unknown}, func(e checkpoint.Entry) error { all = append(all, e); return nil })
+	err = checkpoint.Each(context.Background(), d, checkpoint.Filter{State: checkpoint.Unknown}, func(e checkpoint.Entry) error { all = append(all, e); return nil })
 	return all, err
 }
 
@@ -56,7 +56,7 @@ func ended(t *testing.T) (file []byte, held []checkpoint.Entry) {
 	if err := errors.Join(checkpoint.PutRun(context.Background(), d, checkpoint.RunInfo{ID: "r", Command: "import"}), resolve(d, checkpoint.Decision{Key: "doubt-0"})); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Forget(context.Background(), []string{"key-00017"}, false); err != nil {
+	if _, err := checkpoint.Forget(context.Background(), d, []string{"key-00017"}, false); err != nil {
 		t.Fatal(err)
 	}
 	random := rand.New(rand.NewPCG(3, 4))

@@ -35,7 +35,10 @@ func TestWhatWasRefusedLeavesNoNewCheckpoint(t *testing.T) {
 			_, err := settle(d, checkpoint.Entry{Key: "k", State: checkpoint.Rejected, Code: 422})
 			return err
 		},
-		"forgotten": func(d *Store) error { _, err := d.Forget(context.Background(), []string{"k"}, false); return err },
+		"forgotten": func(d *Store) error {
+			_, err := checkpoint.Forget(context.Background(), d, []string{"k"}, false)
+			return err
+		},
 	} {
 		path := newPath(t)
 		d, err := Open(path, target(), Options{})

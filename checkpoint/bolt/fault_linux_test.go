@@ -50,7 +50,7 @@ func TestFailedCommitStopsEverything(t *testing.T) {
 	_, runs := checkpoint.Runs(context.Background(), d)
 	for what, err := range map[string]error{
 		"claim": claim(d, intentOf("b", 1)), "settle": settled, "withdraw": withdraw(d, "doubt-0"), "runs": runs,
-		"look-up": lookupAll(d, []string{"key-00001"}, make([]checkpoint.Entry, 1)), "each": d.Each(context.Background(), checkpoint.Filter{State: checkpoint.Unknown}, func(checkpoint.Entry) error { return nil }),
+		"look-up": lookupAll(d, []string{"key-00001"}, make([]checkpoint.Entry, 1)), "each": checkpoint.Each(context.Background(), d, checkpoint.Filter{State: checkpoint.Unknown}, func(checkpoint.Entry) error { return nil }),
 		"resolve": resolve(d, checkpoint.Decision{Key: "doubt-0"}), "close": d.Close(),
 	} {
 		if !errors.Is(err, first) {

@@ -26,7 +26,7 @@ func TestYoungLeadsAreFoundByTheirID(t *testing.T) {
 	for n := range 4000 {
 		many = append(many, checkpoint.Entry{Key: fmt.Sprint("many", n), LeadID: fmt.Sprint("lead.many", n)})
 	}
-	if _, err := d.Adopt(context.Background(), checkpoint.ListOf(many...)); err != nil {
+	if _, err := checkpoint.Adopt(context.Background(), d, checkpoint.ListOf(many...)); err != nil {
 		t.Fatal(err)
 	}
 	stop, ended := make(chan struct{}), make(chan struct{})

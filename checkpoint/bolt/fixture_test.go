@@ -177,3 +177,8 @@ func mayLack(d *Store, e *checkpoint.Entry) bool {
 	i := d.Info()
 	return i.MayLack(e)
 }
+
+// renewed is a checkpoint that lacks something, under a new ID.
+func renewed(t *testing.T, d *Store, missing string) error {
+	return d.Alone(t.Context(), func(tx checkpoint.Tx) error { return errors.Join(tx.Lack(missing), tx.Renew()) })
+}

@@ -37,7 +37,7 @@ func TestFoldsGoWithTheirKeys(t *testing.T) {
 		t.Errorf("%d records, want 4", n)
 	}
 	for _, unblock := range []bool{false, true} {
-		if _, err := d.Forget(context.Background(), []string{"001", "002", "003", "004", "7"}, unblock); err != nil {
+		if _, err := checkpoint.Forget(context.Background(), d, []string{"001", "002", "003", "004", "7"}, unblock); err != nil {
 			t.Fatal(err)
 		}
 		if n, want := folds(), map[bool]int{false: 4, true: 0}[unblock]; n != want { // the hashes of those that were forgotten
@@ -54,7 +54,7 @@ func TestForgettingTakesTheFoldAlong(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := d.Forget(context.Background(), []string{"Ann@X.example"}, false); err != nil {
+	if _, err := checkpoint.Forget(context.Background(), d, []string{"Ann@X.example"}, false); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.Close(); err != nil {

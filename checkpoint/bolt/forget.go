@@ -1,7 +1,6 @@
 package bolt
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -15,123 +14,41 @@ import (
 	"leadferry/internal/rowkey"
 )
 
-// Forget removes every trace of keys, see [checkpoint.Store]. Close then compacts the file, so that
-// the bytes are gone from its unused parts; if that fails, the next writer does it.
-func (d *Store) Forget(_ context.Context, keys []string, unblock bool) (r checkpoint.ForgetResult, err error) {
-	for i, key := range keys {
-		if !checkpoint.ValidKey(key) {
-			return r, fmt.Errorf("forget: %w", &checkpoint.ListError{Index: i, Key: key, Text: "its " + checkpoint.ErrKey.Error()})
+// eraseKey removes what stands under a key, and its hash if it was forgotten before.
+func (c *change) eraseKey(key string) error {
+	was, err := c.under(key)
+	if err != nil {
+		return err
+	}
+	if c.shown(key, &was).State != checkpoint.Forgotten {
+		return c.put(key, was, checkpoint.KeptKey{})
+	}
+	c.tally.move(checkpoint.Forgotten, checkpoint.Unknown)
+	hash := c.digests.Blocked(key)
+	fold := records.ForgottenFold(c.digests.Blocked(rowkey.Fold(key)), hash)
+	return errors.Join(c.in(inBlocked).Delete(hash), c.folds.Delete(fold))
+}
+
+// Block keeps what is left of a forgotten key.
+func (c *change) Block(b checkpoint.KeptBlock) error {
+	c.tally.move(checkpoint.Unknown, checkpoint.Forgotten)
+	if len(b.Fold) > 0 {
+		if err := c.folds.Put(records.ForgottenFold(b.Fold, b.Hash), nil); err != nil {
+			return err
 		}
 	}
+	return c.in(inBlocked).Put(b.Hash, records.EncodeBlock(b))
+}
+
+// drainAll moves everything that gathers into its place, and then removes texts that nothing uses any more.
+func (d *Store) drainAll() (err error) {
 	for done := false; !done && err == nil; {
-		err = d.alone(func(w *writing) error {
-			if done, err = w.drain(); !done || err != nil { // the log may hold what is to be forgotten
+		err = d.transact("other", func(w *writing) error {
+			if done, err = w.drain(); !done || err != nil {
 				return err
 			}
-			r = checkpoint.ForgetResult{}
-			return w.forget(keys, unblock, &r)
+			return w.scrubWords()
 		})
-	}
-	if err != nil {
-		return r, fmt.Errorf("forget: %w", err)
-	}
-	d.erase.Store(true)
-	return r, nil
-}
-
-func (w *writing) forget(keys []string, unblock bool, r *checkpoint.ForgetResult) error {
-	gone, leads := make(map[string]bool, len(keys)), make(map[string]bool, len(keys))
-	for _, key := range keys {
-		if gone[key] {
-			continue
-		}
-		gone[key] = true
-		lead, err := w.erase(key, unblock, r)
-		if err != nil {
-			return err
-		}
-		if lead != "" {
-			leads[lead] = true
-		}
-	}
-	if err := w.scrubIntents(leads); err != nil {
-		return err
-	}
-	decisions, err := notesIn(w.tx, checkpoint.DecidedNote)
-	if err != nil {
-		return err
-	}
-	if err := checkpoint.ForgetDecisions(decisions, func(key string) bool { return gone[key] }, leads, w.PutNote); err != nil {
-		return err
-	}
-	if err := w.scrubWords(); err != nil {
-		return err
-	}
-	return w.meta.Put(eraseKey, records.Seal(nil, 0, eraseKey))
-}
-
-// erase removes what stands under key, leaves its hash or not, and returns its lead
-// ID.
-func (w *writing) erase(key string, unblock bool, r *checkpoint.ForgetResult) (lead string, err error) {
-	k, err := w.under(key)
-	if err != nil {
-		return "", err
-	}
-	from := w.shown(key, &k).State
-	r.Count(from)
-	if err := w.put(key, k, checkpoint.KeptKey{}); err != nil {
-		return "", err
-	}
-	if from == checkpoint.Forgotten {
-		w.tally.move(from, checkpoint.Unknown)
-	}
-	if unblock {
-		return entryOf(k.Entry).LeadID, w.unblock(key)
-	}
-	w.tally.move(checkpoint.Unknown, checkpoint.Forgotten)
-	return entryOf(k.Entry).LeadID, w.block(key)
-}
-
-// block leaves the keyed hash of a key that is forgotten, and that of its fold.
-func (w *writing) block(key string) error {
-	b := checkpoint.KeptBlock{Hash: w.digests.Blocked(key), At: w.now}
-	if folded := rowkey.Fold(key); folded != key && folded != "" {
-		b.Fold = w.digests.Blocked(folded)
-	}
-	return w.putBlock(b)
-}
-
-func (w *writing) putBlock(b checkpoint.KeptBlock) error {
-	if len(b.Fold) > 0 {
-		if err := w.folds.Put(records.ForgottenFold(b.Fold, b.Hash), nil); err != nil {
-			return err
-		}
-	}
-	return w.in(inBlocked).Put(b.Hash, records.EncodeBlock(b))
-}
-
-func (w *writing) unblock(key string) error {
-	hash := w.digests.Blocked(key)
-	record := records.ForgottenFold(w.digests.Blocked(rowkey.Fold(key)), hash)
-	return errors.Join(w.in(inBlocked).Delete(hash), w.folds.Delete(record))
-}
-
-// scrubIntents takes forgotten lead IDs out of the doubts of other keys, which were
-// answered with the same ID.
-func (w *writing) scrubIntents(leads map[string]bool) error {
-	var changed []*checkpoint.Kept
-	err := w.intents.ForEach(func(k, v []byte) error {
-		in, err := w.words.Kept(string(k), v)
-		if err != nil {
-			return err
-		}
-		if clean := in.Scrubbed(leads); clean != in {
-			changed = append(changed, clean)
-		}
-		return nil
-	})
-	for i := 0; i < len(changed) && err == nil; i++ {
-		err = w.intents.Put([]byte(changed[i].Key), w.record(w.Keep(*changed[i])))
 	}
 	return err
 }
@@ -164,7 +81,8 @@ const step = 16 << 20
 // renames it to PATH. A kill leaves the old file, which asks to be compacted, or
 // the new one; a half copy holds nothing that was forgotten, and the next opening
 // removes it. The lock on the old file is held throughout; who waits for it opens
-// PATH again (see openLocked). bbolt must be open, and nothing may be written afterwards.
+// PATH again (see openLocked). bbolt must be open, and nothing may be written afterwards. Texts that nothing uses any more,
+// which may be one person's alone, go before.
 func (d *Store) compact() (err error) {
 	defer func() {
 		if err != nil {
@@ -173,6 +91,9 @@ func (d *Store) compact() (err error) {
 				"hint: make room beside it; the next command that writes to it tries again", d.path, err)}
 		}
 	}()
+	if err := d.drainAll(); err != nil {
+		return err
+	}
 	var f *os.File
 	copied, err := bbolt.Open(d.compactPath(), 0o600, &bbolt.Options{
 		NoSync: true, NoStatistics: true, // synced once, at its end

@@ -82,7 +82,7 @@ func TestForgottenPersonLeavesNoTrace(t *testing.T) {
 	if traces(t, path) == 0 {
 		t.Fatal("the test looks for what is not there")
 	}
-	r, err := d.Forget(context.Background(), []string{person, "never heard of", "doubt-1", "refused-1"}, false)
+	r, err := checkpoint.Forget(context.Background(), d, []string{person, "never heard of", "doubt-1", "refused-1"}, false)
 	if want := (checkpoint.ForgetResult{Leads: 1, Unknown: 1, InDoubt: 1, Rejected: 1}); err != nil || r != want {
 		t.Fatalf("%+v, %v", r, err)
 	}
@@ -148,8 +148,12 @@ func numbered(t *testing.T, path string) os.FileInfo {
 func TestIncompleteCopyIsNotPutInPlace(t *testing.T) {
 	path := newPath(t)
 	withPerson(t, path).Close()
-	d := opened(t, path, Options{}) // with nothing left to write
-	if _, err := d.Forget(context.Background(), []string{person}, false); err != nil {
+	path = killed(t, path)
+	d, err := Open(path, target(), Options{AnyPlace: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := checkpoint.Forget(context.Background(), d, []string{person}, false); err != nil {
 		t.Fatal(err)
 	}
 	more := *d.tally.Load()
@@ -168,7 +172,7 @@ func TestUnblockedKeyIsNew(t *testing.T) {
 	path := newPath(t)
 	d := withPerson(t, path)
 	for _, unblock := range []bool{false, true, true} {
-		if _, err := d.Forget(context.Background(), []string{person}, unblock); err != nil {
+		if _, err := checkpoint.Forget(context.Background(), d, []string{person}, unblock); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -178,7 +182,7 @@ func TestUnblockedKeyIsNew(t *testing.T) {
 	if counts := d.Info().Keys; counts[checkpoint.Forgotten] != 0 {
 		t.Error(counts)
 	}
-	if _, err := d.Forget(context.Background(), []string{"a", ""}, false); !errors.As(err, new(*checkpoint.ListError)) || lookup(t, d, "a").State != checkpoint.Unknown {
+	if _, err := checkpoint.Forget(context.Background(), d, []string{"a", ""}, false); !errors.As(err, new(*checkpoint.ListError)) || lookup(t, d, "a").State != checkpoint.Unknown {
 		t.Errorf("no key: %v", err)
 	}
 }
@@ -188,7 +192,7 @@ func TestUnblockedKeyIsNew(t *testing.T) {
 func TestKillWhileForgettingIsMadeGood(t *testing.T) {
 	path := newPath(t)
 	d := withPerson(t, path)
-	if _, err := d.Forget(context.Background(), []string{person}, false); err != nil {
+	if _, err := checkpoint.Forget(context.Background(), d, []string{person}, false); err != nil {
 		t.Fatal(err)
 	}
 	copied := killed(t, path)
@@ -214,7 +218,7 @@ func TestKillWhileForgettingIsMadeGood(t *testing.T) {
 func TestCompactionThatFailsIsSaidAndMadeGood(t *testing.T) {
 	path := newPath(t)
 	d := withPerson(t, path)
-	if _, err := d.Forget(context.Background(), []string{person}, false); err != nil {
+	if _, err := checkpoint.Forget(context.Background(), d, []string{person}, false); err != nil {
 		t.Fatal(err)
 	}
 	blocked := filepath.Join(path+".compact", "in the way")
@@ -238,7 +242,7 @@ func TestCompactionThatFailsIsSaidAndMadeGood(t *testing.T) {
 func TestReplacedFileIsNotHeld(t *testing.T) {
 	path := newPath(t)
 	d := withPerson(t, path)
-	if _, err := d.Forget(context.Background(), []string{person}, false); err != nil {
+	if _, err := checkpoint.Forget(context.Background(), d, []string{person}, false); err != nil {
 		t.Fatal(err)
 	}
 	waiting := &Store{path: path, now: time.Now}

@@ -29,7 +29,7 @@ func ownPath(t *testing.T) string {
 func TestAFileIsCompactedOnceItIsClosed(t *testing.T) {
 	path := ownPath(t)
 	d := withPerson(t, path)
-	if _, err := d.Forget(context.Background(), []string{person}, false); err != nil {
+	if _, err := checkpoint.Forget(context.Background(), d, []string{person}, false); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Open(path, target(), Options{}); err == nil {

@@ -80,7 +80,7 @@ func TestForgettingOnAFullDiskIsFinishedLater(t *testing.T) {
 	dir, enlarge := smallDisk(t, 2048)
 	path := filepath.Join(dir, "c.db")
 	d := withPerson(t, path)
-	if _, err := d.Forget(context.Background(), []string{person}, false); err != nil {
+	if _, err := checkpoint.Forget(context.Background(), d, []string{person}, false); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "filler"), make([]byte, 8<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {

@@ -1,7 +1,6 @@
 package bolt
 
 import (
-	"context"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
@@ -275,32 +274,4 @@ func (d *Store) lacks() lacking {
 func (l lacking) warning() string {
 	return "the checkpoint is incomplete: it lacks " + l.text + ". Rows that it does not know are held in doubt, not sent, until " +
 		"`leadferry checkpoint resolve` settles them, or `leadferry checkpoint check --accept-loss` gives up what is missing"
-}
-
-// AcceptLoss gives up what an incomplete checkpoint lacks, see [checkpoint.Store].
-func (d *Store) AcceptLoss(context.Context) (freed int, err error) {
-	err = d.alone(func(w *writing) error {
-		freed = 0
-		var held []string
-		err := w.intents.ForEach(func(k, v []byte) error {
-			in, err := w.words.Kept(string(k), v)
-			if err == nil && in.Reason == checkpoint.ReasonIncomplete {
-				held = append(held, in.Key)
-			}
-			return err
-		})
-		for i := 0; i < len(held) && err == nil; i++ {
-			err = w.apply(&checkpoint.Change{Kind: checkpoint.Withdraw, Entry: checkpoint.Entry{Key: held[i]}})
-			freed++
-		}
-		if err != nil {
-			return err
-		}
-		return w.meta.Delete(lackingKey)
-	})
-	if err != nil {
-		return 0, fmt.Errorf("accept loss: %w", err)
-	}
-	d.missing.Store(nil)
-	return freed, nil
 }

@@ -16,7 +16,7 @@ func accepted(t *testing.T, prepare func(*Store)) *Store {
 	d := opened(t, path, Options{})
 	prepare(d)
 	before := d.Info()
-	if err := errors.Join(d.Lack(t.Context(), "leads of an older copy", true), d.Close()); err != nil {
+	if err := errors.Join(renewed(t, d, "leads of an older copy"), d.Close()); err != nil {
 		t.Fatal(err)
 	}
 	d = opened(t, path, Options{AnyPlace: true})
@@ -40,7 +40,7 @@ func TestWhatAnIncompleteCheckpointMayLack(t *testing.T) {
 		if err := claim(d, intentOf(key, 1)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := d.Resolve(context.Background(), []checkpoint.Decision{{Key: key}}); err != nil {
+		if _, err := checkpoint.Resolve(context.Background(), d, []checkpoint.Decision{{Key: key}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -54,7 +54,7 @@ func TestWhatAnIncompleteCheckpointMayLack(t *testing.T) {
 		if err := claim(d, intentOf("doubt before", 1)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := d.Forget(context.Background(), []string{"gone"}, false); err != nil {
+		if _, err := checkpoint.Forget(context.Background(), d, []string{"gone"}, false); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -85,13 +85,13 @@ func TestAcceptLossFreesWhatWasHeld(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := d.Resolve(context.Background(), []checkpoint.Decision{{Key: "decided"}}); err != nil {
+	if _, err := checkpoint.Resolve(context.Background(), d, []checkpoint.Decision{{Key: "decided"}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := claim(d, intentOf("sent", 1)); err != nil {
 		t.Fatal(err)
 	}
-	if freed, err := d.AcceptLoss(context.Background()); freed != 2 || err != nil {
+	if freed, err := checkpoint.AcceptLoss(context.Background(), d); freed != 2 || err != nil {
 		t.Errorf("%d freed, %v", freed, err)
 	}
 	path := d.path

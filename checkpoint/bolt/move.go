@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"iter"
 	"os"
 	"strings"
 
@@ -84,49 +83,23 @@ func (d *Store) SetMoved(to string) error { return d.setMoving(movedTo + to) }
 
 // Contents are all that is known.
 func (d *Store) Contents(ctx context.Context) (*checkpoint.Contents, error) {
-	c := &checkpoint.Contents{
-		ID: d.header.id.String(), Commits: d.tally.Load().seq, Secret: d.header.secret, Target: d.header.target,
-		Keys: d.keptKeys(ctx), Missing: d.lacks().text,
-	}
-	var err error
-	if c.Lineage, err = checkpoint.LineageOf(ctx, d); err != nil {
+	forgotten, err := d.forgotten()
+	if err != nil {
 		return nil, err
 	}
-	if c.Notes, err = d.Notes(ctx, ""); err != nil {
-		return nil, err
-	}
-	return c, d.view("read forgotten keys", func(tx *bbolt.Tx) error {
-		return tx.Bucket(inBlocked).ForEach(func(k, v []byte) error { return readBlock(c, k, v) })
-	})
+	return checkpoint.ContentsOf(ctx, d, d.header.secret, forgotten)
 }
 
-func readBlock(c *checkpoint.Contents, k, v []byte) error {
-	b, err := records.DecodeBlock(bytes.Clone(k), bytes.Clone(v))
-	c.Forgotten = append(c.Forgotten, b)
-	return err
-}
-
-func (d *Store) keptKeys(ctx context.Context) iter.Seq2[checkpoint.KeptKey, error] {
-	return func(yield func(checkpoint.KeptKey, error) bool) {
-		enough := errors.New("enough")
-		err := each(ctx, d, true, d.kept, func(k *checkpoint.KeptKey) error {
-			if !yield(*k, nil) {
-				return enough
-			}
-			return nil
+// forgotten are what is left of forgotten keys.
+func (d *Store) forgotten() (all []checkpoint.KeptBlock, err error) {
+	err = d.view("read forgotten keys", func(tx *bbolt.Tx) error {
+		return tx.Bucket(inBlocked).ForEach(func(k, v []byte) error {
+			b, err := records.DecodeBlock(bytes.Clone(k), bytes.Clone(v))
+			all = append(all, b)
+			return err
 		})
-		if err != nil && err != enough {
-			yield(checkpoint.KeptKey{}, err)
-		}
-	}
-}
-
-func (d *Store) kept(key string, entry, intent []byte) (k *checkpoint.KeptKey, err error) {
-	k = new(checkpoint.KeptKey)
-	if k.Entry, err = d.words.Kept(key, entry); err == nil {
-		k.Intent, err = d.words.Kept(key, intent)
-	}
-	return k, err
+	})
+	return all, err
 }
 
 // Fill makes a checkpoint of what another one knows, under an ID of its own that records the other's. A file that a copy
@@ -147,10 +120,10 @@ func Fill(path string, from func() (*checkpoint.Contents, error), name string, t
 		if err != nil {
 			return err
 		}
-		if err := d.inherit(c); err != nil {
+		if err := d.inherit(c.Secret); err != nil {
 			return err
 		}
-		if err := d.carry(c); err != nil {
+		if err := checkpoint.TakeOver(context.Background(), d, c); err != nil {
 			return err
 		}
 		return d.setMoving("")
@@ -189,93 +162,10 @@ func makeRoom(to, name string, o Options) error {
 	return os.Remove(to)
 }
 
-// carry writes what another checkpoint knows into a file that knows nothing.
-func (d *Store) carry(c *checkpoint.Contents) error {
-	err := inCommits(d, c.Keys, func(w *writing, k checkpoint.KeptKey) error {
-		for _, one := range []**checkpoint.Kept{&k.Entry, &k.Intent} {
-			if *one != nil {
-				*one = w.Keep(**one)
-			}
-		}
-		return w.put(k.Shown().Key, checkpoint.KeptKey{}, k)
-	})
-	if err != nil {
-		return err
-	}
-	return d.alone(func(w *writing) error {
-		if err := w.putRest(c); err != nil || c.Missing == "" {
-			return err
-		}
-		l := lacking{text: c.Missing, since: w.seq}
-		d.missing.Store(&l)
-		return w.meta.Put(lackingKey, l.encode())
-	})
-}
-
-// inCommits writes each of a list, as long as it is no error.
-func inCommits[T any](d *Store, list iter.Seq2[T, error], write func(*writing, T) error) error {
-	return inParts(list, func(part []T, _ bool) error {
-		return d.alone(func(w *writing) error {
-			for _, one := range part {
-				if err := write(w, one); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	})
-}
-
-// inOneCommit is how many of a list one commit takes.
-const inOneCommit = 1 << 11
-
-// inParts hands out a list, so many at a time; the last part may be empty.
-func inParts[T any](list iter.Seq2[T, error], f func(part []T, last bool) error) error {
-	var part []T
-	for one, err := range list {
-		if err != nil {
-			return err
-		}
-		if len(part) == inOneCommit {
-			if err := f(part, false); err != nil {
-				return err
-			}
-			part = part[:0]
-		}
-		part = append(part, one)
-	}
-	return f(part, true)
-}
-
-// inherit takes over the key of the digests and the lineage of another checkpoint.
-func (d *Store) inherit(c *checkpoint.Contents) error {
-	d.header.secret = c.Secret
-	d.digests = checkpoint.NewDigester(c.Secret)
+// inherit takes over the key of the digests of another checkpoint.
+func (d *Store) inherit(secret []byte) error {
+	d.header.secret = secret
+	d.digests = checkpoint.NewDigester(secret)
 	d.w.digests = d.digests
-	lineage, err := c.Descent().Encode()
-	if err != nil {
-		return err
-	}
-	return d.alone(func(w *writing) error {
-		return errors.Join(w.meta.Put(headerKey, d.header.encode()), w.PutNote(checkpoint.Note{Name: checkpoint.LineageNote, Value: lineage}))
-	})
-}
-
-// putRest writes what stands under no key.
-func (w *writing) putRest(c *checkpoint.Contents) error {
-	for _, n := range c.Notes {
-		if n.Name == checkpoint.LineageNote {
-			continue
-		}
-		if err := w.PutNote(n); err != nil {
-			return err
-		}
-	}
-	for _, b := range c.Forgotten {
-		w.tally.move(checkpoint.Unknown, checkpoint.Forgotten)
-		if err := w.putBlock(b); err != nil {
-			return err
-		}
-	}
-	return nil
+	return d.alone(func(w *writing) error { return w.meta.Put(headerKey, d.header.encode()) })
 }

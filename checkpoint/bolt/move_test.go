@@ -42,7 +42,7 @@ func TestRepairOfAFileThatWasCopied(t *testing.T) {
 	os.Remove(to)
 	if d, err := Open(killed(t, path), target(), Options{Moved: true}); err != nil {
 		t.Fatal(err)
-	} else if err := errors.Join(d.Lack(t.Context(), "some", true), d.Close(), os.WriteFile(to, nil, 0o600)); err != nil {
+	} else if err := errors.Join(renewed(t, d, "some"), d.Close(), os.WriteFile(to, nil, 0o600)); err != nil {
 		t.Fatal(err)
 	} else if _, err := Repair(d.path, newPath(t), target(), nil, true, Options{}); err != nil {
 		t.Errorf("taken again: %v", err)

@@ -68,11 +68,6 @@ func (d *Store) Notes(_ context.Context, prefix string) (all []checkpoint.Note, 
 	return all, err
 }
 
-// PutNote keeps a note, see [checkpoint.Store].
-func (d *Store) PutNote(_ context.Context, name string, value []byte) error {
-	return d.alone(func(w *writing) error { return w.PutNote(checkpoint.Note{Name: name, Value: value}) })
-}
-
 // Note is one as it stands in the commit that is under way.
 func (w *writing) Note(name string) ([]byte, error) { return noteIn(w.tx, name) }
 

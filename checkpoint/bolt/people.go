@@ -1,145 +1,94 @@
 package bolt
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"maps"
-	"slices"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt/records"
 )
 
-// Resolve settles keys in doubt, see [checkpoint.Store].
-func (d *Store) Resolve(_ context.Context, ds []checkpoint.Decision) (r checkpoint.ResolveResult, err error) {
-	err = d.alone(func(w *writing) error {
-		r, err = checkpoint.Resolve(&resolving{w}, ds, w.now)
+// Alone makes what f changes one commit, see [checkpoint.Store].
+func (d *Store) Alone(_ context.Context, f func(checkpoint.Tx) error) error {
+	return d.alone(func(w *writing) error { return f(&change{w, d}) })
+}
+
+// change is the file inside a commit, see [checkpoint.Tx].
+type change struct {
+	*writing
+	d *Store
+}
+
+// Load has nothing to do: what is asked for is read from the file as it is asked for.
+func (*change) Load([]string, []string) error { return nil }
+
+// Held is never so: a file has one writer.
+func (*change) Held(string) bool { return false }
+
+// Under is what stands under a key, and what look-ups show of it.
+func (c *change) Under(key string) (k checkpoint.KeptKey, shown *checkpoint.Kept, err error) {
+	k, err = c.under(key)
+	return k, c.shown(key, &k), err
+}
+
+// Put has something else stand under a key.
+func (c *change) Put(key string, k checkpoint.KeptKey) error {
+	was, err := c.under(key)
+	if err != nil {
 		return err
-	})
-	if err != nil {
-		return r, fmt.Errorf("resolve: %w", err)
 	}
-	return r, nil
+	return c.put(key, was, k)
 }
 
-// resolving is what decisions are carried out on, see [checkpoint.Resolver].
-type resolving struct{ *writing }
-
-func (r *resolving) Under(key string) (checkpoint.KeptKey, error) { return r.under(key) }
-
-func (r *resolving) Put(key string, k checkpoint.KeptKey) error {
-	was, err := r.under(key)
-	if err != nil {
-		return err
-	}
-	return r.put(key, was, k)
-}
-
-// Adopt takes over leads that exist on the service, see [checkpoint.Store]. A long list takes several commits. It takes 40
-// bytes of memory an entry, beside what one commit holds, and about 20 µs.
-func (d *Store) Adopt(_ context.Context, list checkpoint.List) (r checkpoint.AdoptResult, err error) {
-	read, err := checkpoint.ReadAdoption(list, d.digests)
-	if err != nil {
-		return r, fmt.Errorf("adopt: %w", err)
-	}
-	a := &adoption{Adoption: read, corrected: make(map[string]bool)}
-	err = d.exclusively(func() error {
-		err := d.transact("other", func(w *writing) error {
-			if r, err = a.examine(w); err != nil {
-				return err
-			}
-			return a.giveUp(w)
-		})
-		if err != nil {
-			return err
-		}
-		return inParts(a.taken, func(part []checkpoint.Entry, _ bool) error {
-			return d.transact("other", func(w *writing) error { return a.write(w, part) })
-		})
-	})
-	if err != nil {
-		return r, fmt.Errorf("adopt: %w", err)
-	}
-	return r, nil
-}
-
-type adoption struct {
-	*checkpoint.Adoption
-	take      []bool // by place in the list: to be written
-	corrected map[string]bool
-}
-
-// taken are the entries that are to be written.
-func (a *adoption) taken(yield func(checkpoint.Entry, error) bool) {
-	enough := errors.New("enough")
-	err := a.Each(func(i int, e *checkpoint.Entry) error {
-		if a.take[i] && !yield(*e, nil) {
-			return enough
-		}
+// Doubts has something else stand under keys in doubt.
+func (c *change) Doubts(f func(checkpoint.KeptKey) checkpoint.KeptKey) error {
+	var keys []string
+	err := c.intents.ForEach(func(k, _ []byte) error {
+		keys = append(keys, string(k))
 		return nil
 	})
-	if err != nil && err != enough {
-		yield(checkpoint.Entry{}, err)
-	}
-}
-
-// write takes entries over, in the order of their keys, which costs bbolt least.
-func (a *adoption) write(w *writing, part []checkpoint.Entry) error {
-	slices.SortFunc(part, func(x, y checkpoint.Entry) int { return cmp.Compare(x.Key, y.Key) })
-	for _, e := range part {
-		if err := w.adopt(e, a.corrected[e.Key]); err != nil {
-			return err
+	for i := 0; i < len(keys) && err == nil; i++ {
+		var was checkpoint.KeptKey
+		if was, err = c.under(keys[i]); err == nil {
+			if is := f(was); is != was {
+				err = c.put(keys[i], was, is)
+			}
 		}
 	}
-	return nil
+	return err
 }
 
-// examine refuses a list before anything is changed, counts its entries and finds those that
-// have to be written.
-func (a *adoption) examine(w *writing) (r checkpoint.AdoptResult, err error) {
-	a.take = make([]bool, a.Len())
-	err = a.Each(func(i int, e *checkpoint.Entry) error {
-		k, err := w.under(e.Key)
-		if err != nil {
-			return err
-		}
-		owner, err := w.Owner(e.LeadID, e.Key)
-		if err != nil {
-			return err
-		}
-		if a.take[i], err = a.Judge(i, e, w.shown(e.Key, &k), owner, &r); a.take[i] && k.Corrects(e) {
-			a.corrected[e.Key] = true
-		}
-		return err
-	})
-	return r, err
-}
+// Notes are those whose names begin so.
+func (c *change) Notes(prefix string) ([]checkpoint.Note, error) { return notesIn(c.tx, prefix) }
 
-// giveUp takes the lead IDs, and what was known of these leads, from entries that the list
-// corrects. Only then may others have these leads.
-func (a *adoption) giveUp(w *writing) error {
-	for _, key := range slices.Sorted(maps.Keys(a.corrected)) {
-		was, err := w.under(key)
-		if err != nil {
-			return err
-		}
-		is := was
-		is.GiveUp(w)
-		if err := w.put(key, was, is); err != nil {
-			return err
-		}
+// Lack notes what is missing.
+func (c *change) Lack(missing string) error {
+	l := lacking{text: missing, since: c.seq}
+	if missing == "" {
+		c.d.missing.Store(nil)
+		return c.meta.Delete(lackingKey)
 	}
-	return nil
+	c.d.missing.Store(&l)
+	return c.meta.Put(lackingKey, l.encode())
 }
 
-// adopt writes an entry that was judged good; corrects says that the key gave up a lead.
-func (w *writing) adopt(e checkpoint.Entry, corrects bool) error {
-	was, err := w.under(e.Key)
-	if err != nil {
+// Renew gives the file a new ID.
+func (c *change) Renew() error {
+	c.d.header.id = newHeader(checkpoint.Target{}, c.d.header.made).id
+	c.d.moving = ""
+	if err := c.meta.Delete(movingKey); err != nil {
 		return err
 	}
-	is, old := was, w.shown(e.Key, &was)
-	is.Adopt(w, e, old, corrects, w.now)
-	return w.put(e.Key, was, is)
+	return c.meta.Put(headerKey, c.d.header.encode())
+}
+
+// Erase removes keys. Close compacts the file, so that the bytes are gone from its unused parts; if that fails, the next
+// writer does it.
+func (c *change) Erase(keys []string) error {
+	for _, key := range keys {
+		if err := c.eraseKey(key); err != nil {
+			return err
+		}
+	}
+	c.d.erase.Store(true)
+	return c.meta.Put(eraseKey, records.Seal(nil, 0, eraseKey))
 }

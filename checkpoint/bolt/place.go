@@ -83,18 +83,3 @@ func (d *Store) Progress() (commits uint64, leads int) {
 	t := d.tally.Load()
 	return t.seq, int(t.known())
 }
-
-// Lack makes the checkpoint incomplete, see [checkpoint.Store].
-func (d *Store) Lack(_ context.Context, missing string, renew bool) error {
-	return d.alone(func(w *writing) error {
-		l := lacking{text: missing, since: w.seq}
-		d.missing.Store(&l)
-		err := w.meta.Put(lackingKey, l.encode())
-		if renew {
-			d.header.id = newHeader(checkpoint.Target{}, d.header.made).id
-			d.moving = ""
-			err = errors.Join(err, w.meta.Put(headerKey, d.header.encode()), w.meta.Delete(movingKey))
-		}
-		return err
-	})
-}

@@ -85,40 +85,22 @@ func find(c *bbolt.Cursor, key string) []byte {
 	return nil
 }
 
-// Each calls f with every key that which takes. It holds no transaction while f runs. See [checkpoint.Store].
-func (d *Store) Each(ctx context.Context, which checkpoint.Filter, f func(checkpoint.Entry) error) error {
-	read := func(key string, entry, intent []byte) (*checkpoint.Kept, error) {
-		if intent != nil {
-			entry = intent
-		}
-		k, err := d.words.Kept(key, entry)
-		if err != nil || which.State != checkpoint.Unknown && which.State != k.State || which.Run != "" && which.Run != k.Maker() {
-			return nil, err
-		}
-		return k, nil
-	}
-	return each(ctx, d, which.State != checkpoint.InDoubt, read, func(k *checkpoint.Kept) error { return f(k.Entry) })
-}
-
-// each calls f with what read makes of the records under each key, in the order of keys, where it makes anything; a key has
-// an entry or an intent or both. entries: those that have no intent are wanted too.
-func each[T any](ctx context.Context, d *Store, entries bool, read func(key string, entry, intent []byte) (*T, error), f func(*T) error) error {
+// Scan calls f with what stands under each key, see [checkpoint.Store]. It holds no transaction while f runs.
+func (d *Store) Scan(ctx context.Context, which checkpoint.State, f func(checkpoint.KeptKey) error) error {
 	var gathered []string // keys, as of a commit
 	commit := -1
 	for after, more := []byte(nil), true; more; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		var found []*T
+		var found []checkpoint.KeptKey
 		err := d.read("read entries", func(r *reading) (err error) {
 			if now := r.tx.ID(); now != commit {
 				gathered, commit = r.gatheredKeys(), now
 			}
-			after, err = r.chunk(after, gathered, entries, func(key string, entry, intent []byte) error {
-				one, err := read(key, entry, intent)
-				if one != nil {
-					found = append(found, one)
-				}
+			after, err = r.chunk(after, gathered, which != checkpoint.InDoubt, func(key string, entry, intent []byte) error {
+				k, err := d.kept(key, entry, intent)
+				found = append(found, k)
 				return err
 			})
 			more = after != nil
@@ -132,6 +114,14 @@ func each[T any](ctx context.Context, d *Store, entries bool, read func(key stri
 		}
 	}
 	return nil
+}
+
+// kept is what the records under a key say; either may be nil.
+func (d *Store) kept(key string, entry, intent []byte) (k checkpoint.KeptKey, err error) {
+	if k.Entry, err = d.words.Kept(key, entry); err == nil {
+		k.Intent, err = d.words.Kept(key, intent)
+	}
+	return k, err
 }
 
 // chunk calls f with the records of up to inChunk keys from a key on and returns the key to go on with, nil at the end.
@@ -179,8 +169,7 @@ func compare(a, b []byte) int {
 // Under is what stands under a key, see [checkpoint.Store].
 func (d *Store) Under(_ context.Context, key string) (k checkpoint.KeptKey, err error) {
 	err = d.read("read a key", func(r *reading) error {
-		one, err := d.kept(key, r.entry(key), r.tx.Bucket(inIntents).Get([]byte(key)))
-		k = *one
+		k, err = d.kept(key, r.entry(key), r.tx.Bucket(inIntents).Get([]byte(key)))
 		return err
 	})
 	return k, err

@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt/records"
 	"leadferry/internal/disk"
 )
 
@@ -210,7 +212,7 @@ func (p *repair) write(to string, o Options) error {
 		if err != nil {
 			return err
 		}
-		if err := d.carry(c); err != nil {
+		if err := checkpoint.TakeOver(context.Background(), d, c); err != nil {
 			return err
 		}
 		if err := p.writeExtra(d); err != nil {
@@ -239,9 +241,11 @@ func (p *repair) contents() (*checkpoint.Contents, error) {
 		return c, err
 	}
 	for hash, record := range p.blocked {
-		if err := readBlock(c, []byte(hash), record); err != nil {
+		b, err := records.DecodeBlock([]byte(hash), record)
+		if err != nil {
 			return nil, err
 		}
+		c.Forgotten = append(c.Forgotten, b)
 	}
 	return c, err
 }
@@ -251,12 +255,17 @@ func (p *repair) forgot(key string) bool {
 	return p.secret && p.blocked[string(p.digests.Blocked(key))] != nil
 }
 
-func (p *repair) keys(yield func(checkpoint.KeptKey, error) bool) {
+func (p *repair) keys(_ context.Context, f func(checkpoint.KeptKey) error) error {
 	for _, key := range slices.Sorted(maps.Keys(p.records)) {
-		if k, err := p.under(key); !yield(k, err) {
-			return
+		k, err := p.under(key)
+		if err == nil {
+			err = f(k)
+		}
+		if err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // under is what is to stand under a key: of two keys with one lead, one falls in doubt. Digests that nobody can make again go.
@@ -281,8 +290,18 @@ func (p *repair) under(key string) (checkpoint.KeptKey, error) {
 // writeExtra takes over what results know besides.
 func (p *repair) writeExtra(d *Store) error {
 	slices.SortFunc(p.extra, func(a, b checkpoint.Entry) int { return cmp.Compare(a.Key, b.Key) })
-	return inCommits(d, checkpoint.ListOf(p.extra...), func(w *writing, e checkpoint.Entry) error {
-		return w.adopt(e, false)
+	return d.Alone(context.Background(), func(tx checkpoint.Tx) error {
+		for _, e := range p.extra {
+			k, shown, err := tx.Under(e.Key)
+			if err == nil {
+				k.Adopt(tx, e, shown, false)
+				err = tx.Put(e.Key, k)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 

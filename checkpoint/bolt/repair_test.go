@@ -25,10 +25,10 @@ func TestRepairKeepsOrHoldsWhatAFileKnew(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := d.Resolve(context.Background(), []checkpoint.Decision{{Key: "doubt-0"}}); err != nil {
+	if _, err := checkpoint.Resolve(context.Background(), d, []checkpoint.Decision{{Key: "doubt-0"}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Forget(context.Background(), []string{"key-00003"}, false); err != nil {
+	if _, err := checkpoint.Forget(context.Background(), d, []string{"key-00003"}, false); err != nil {
 		t.Fatal(err)
 	}
 	if err := checkpoint.PutRun(context.Background(), d, checkpoint.RunInfo{ID: "run-1", Command: "import"}); err != nil {

@@ -29,7 +29,7 @@ func salvaged(t *testing.T, path string) (all []checkpoint.Entry, r Salvaged) {
 func TestSalvageReadsAGoodFile(t *testing.T) {
 	path := newPath(t)
 	d := seeded(t, path, 400)
-	if _, err := d.Forget(context.Background(), []string{"key-00003"}, false); err != nil {
+	if _, err := checkpoint.Forget(context.Background(), d, []string{"key-00003"}, false); err != nil {
 		t.Fatal(err)
 	}
 	held, err := contents(d)

@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -77,11 +78,8 @@ func TestWorkUnderStrace(t *testing.T) {
 	}
 	told("settled b0", resolve(d, checkpoint.Decision{Key: "b0", LeadID: "lead-b0"}))
 	if strings.HasSuffix(path, "forget.db") {
-		for done := false; !done && !failed; {
-			told("moved", d.alone(func(w *writing) (err error) { done, err = w.drain(); return err }))
-		}
-		told("forgotten a1", d.alone(func(w *writing) error { return w.forget([]string{"a1"}, false, new(checkpoint.ForgetResult)) }))
-		d.erase.Store(true)
+		_, err := checkpoint.Forget(context.Background(), d, []string{"a1"}, false)
+		told("forgotten a1", err)
 	}
 	if err := d.Close(); err == nil {
 		say("ended")

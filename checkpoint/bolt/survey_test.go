@@ -118,7 +118,7 @@ func TestDamagedKeyIsNotUnknown(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := d.Forget(t.Context(), []string{"nobody"}, false); errors.Join(err, claim(d, intentOf("sent", 1)), d.Close()) != nil {
+	if _, err := checkpoint.Forget(t.Context(), d, []string{"nobody"}, false); errors.Join(err, claim(d, intentOf("sent", 1)), d.Close()) != nil {
 		t.Fatal(err)
 	}
 	keys = append(keys, "sent", "nobody")
@@ -177,17 +177,17 @@ func TestEmptyRecordIsDamage(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			for _, failed := range c.Keys {
-				err = errors.Join(err, failed)
-			}
-			return err
+			return c.Keys(ctx, func(checkpoint.KeptKey) error { return nil })
 		},
 		"claim": func(d *Store, key string) error { return claim(d, intentOf(key, 1)) },
 		"adopt": func(d *Store, key string) error {
-			_, err := d.Adopt(ctx, checkpoint.ListOf(createdEntry(key, "another", 1)))
+			_, err := checkpoint.Adopt(ctx, d, checkpoint.ListOf(createdEntry(key, "another", 1)))
 			return err
 		},
-		"forget": func(d *Store, key string) error { _, err := d.Forget(ctx, []string{key}, false); return err },
+		"forget": func(d *Store, key string) error {
+			_, err := checkpoint.Forget(ctx, d, []string{key}, false)
+			return err
+		},
 	}
 	emptied := func(t *testing.T, bucket []byte, key string) (*Store, error) {
 		path := newPath(t)

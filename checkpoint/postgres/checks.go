@@ -150,7 +150,9 @@ func (s *Store) stillHere(ctx context.Context, tx pgx.Tx) error {
 		return err
 	case moved != "" && !s.o.Moved:
 		return s.moved(moved)
-	case filling != "":
+	case s.o.fills != "" && filling != s.o.fills:
+		return s.refuse(checkpoint.ErrLocked, "was filled by another copy", "see leadferry checkpoint status")
+	case filling != "" && s.o.fills == "":
 		return s.refuse(checkpoint.ErrLocked, "it is being filled from "+filling+", which is not complete", "finish it: leadferry checkpoint copy "+checkpoint.Word(filling)+" "+checkpoint.Word(s.at.Name))
 	}
 	return nil
@@ -200,25 +202,6 @@ func (s *Store) Progress() (commits uint64, leads int) {
 		leads = max(leads, 1)
 	}
 	return s.seq.Load(), leads
-}
-
-// Lack makes the ledger incomplete, see [checkpoint.Store].
-func (s *Store) Lack(ctx context.Context, missing string, renew bool) error {
-	return s.alone(false, func() error {
-		id := s.id
-		if renew {
-			id = newID()
-		}
-		err := s.writer.QueryRow(ctx, `UPDATE leadferry.ledgers SET id = $2, missing = $3, moved_to = CASE WHEN $4 THEN '' ELSE moved_to END,
-			since = nextval('leadferry.commits') WHERE ledger = $1 RETURNING since`, s.ledger, id, missing, renew).Scan(&s.since)
-		if err == nil && renew {
-			_, err = s.writer.Exec(ctx, `UPDATE leadferry.workers SET fenced = clock_timestamp(), fenced_by = $2 WHERE ledger = $1 AND worker <> $2 AND fenced IS NULL AND ended IS NULL`, s.ledger, s.worker)
-		}
-		if err == nil {
-			s.id, s.missing = id, missing
-		}
-		return err
-	})
 }
 
 // Accepted says that opening took a ledger of which its server has lost some.

@@ -275,7 +275,7 @@ func TestAStandbyIsWaitedForNoMore(t *testing.T) {
 	primary.Standby(t)
 	for name, next := range map[string]func(*Store) error{
 		"a commit":        func(s *Store) error { return s.Commit(t.Context(), []*checkpoint.Change{createdOf("a", "lead-a")}) },
-		"a decision":      func(s *Store) error { _, err := s.AcceptLoss(t.Context()); return err },
+		"a decision":      func(s *Store) error { _, err := checkpoint.AcceptLoss(t.Context(), s); return err },
 		"a renewed claim": func(s *Store) error { _, _, err := s.claimsThatStand(bytesOf([]string{"a"})); return err },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"fmt"
-	"iter"
 
 	"github.com/jackc/pgx/v5"
 
@@ -13,36 +12,20 @@ import (
 // pageRows is how many rows are read at a time by whoever goes through all of them.
 const pageRows = 2048
 
-// Each calls f with every key that the Filter takes, in order.
-func (s *Store) Each(ctx context.Context, which checkpoint.Filter, f func(checkpoint.Entry) error) error {
-	for r, err := range s.rows(ctx, which.State) {
-		if err == nil && (which.Run == "" || r.visible().Maker() == which.Run) {
-			err = f(r.visible().Entry)
+// Scan calls f with what stands under each key, see [checkpoint.Store].
+func (s *Store) Scan(ctx context.Context, which checkpoint.State, f func(checkpoint.KeptKey) error) error {
+	for last, more := []byte{}, true; more; {
+		page, err := s.page(ctx, which, last)
+		for i := 0; i < len(page) && err == nil; i++ {
+			err = f(page[i].KeptKey)
+			last = []byte(page[i].key)
 		}
 		if err != nil {
 			return err
 		}
+		more = len(page) == pageRows
 	}
 	return nil
-}
-
-// rows are all of a state, or all that are known, in the order of their keys; an error is the last.
-func (s *Store) rows(ctx context.Context, state checkpoint.State) iter.Seq2[*row, error] {
-	return func(yield func(*row, error) bool) {
-		for last, more := []byte{}, true; more; {
-			page, err := s.page(ctx, state, last)
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			for _, r := range page {
-				if last = []byte(r.key); !yield(r, nil) {
-					return
-				}
-			}
-			more = len(page) == pageRows
-		}
-	}
 }
 
 // page are the next rows after a key.
@@ -84,7 +67,7 @@ func (s *Store) Under(ctx context.Context, key string) (k checkpoint.KeptKey, er
 // Check looks through every row, the owners of leads and the counts. What is wrong is
 // [checkpoint.ErrDamaged].
 func (s *Store) Check(ctx context.Context) error {
-	err := s.Each(ctx, checkpoint.Filter{}, func(checkpoint.Entry) error { return nil })
+	err := s.Scan(ctx, checkpoint.Unknown, func(checkpoint.KeptKey) error { return nil })
 	for _, one := range []struct{ what, sql string }{
 		{"keys are not as its workers have counted them", `SELECT count(*) FROM
 			(SELECT count(*) FILTER (WHERE state = 1) AS a, count(*) FILTER (WHERE state = 2) AS b, count(*) FILTER (WHERE state = 3) AS c,

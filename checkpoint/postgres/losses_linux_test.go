@@ -35,13 +35,13 @@ func TestRowsThatAreGone(t *testing.T) {
 	if i := again.Info(); !i.Incomplete || again.Check(t.Context()) != nil {
 		t.Errorf("%+v, %v", i, again.Check(t.Context()))
 	}
-	if _, err := again.AcceptLoss(t.Context()); err != nil {
+	if _, err := checkpoint.AcceptLoss(t.Context(), again); err != nil {
 		t.Fatal(err)
 	}
 	again.Close()
 	last := opened(t, address, target, Options{Run: "last"})
 	committed(t, last, claimOf("c"))
-	if _, err := last.Forget(t.Context(), []string{"d"}, false); err != nil {
+	if _, err := checkpoint.Forget(t.Context(), last, []string{"d"}, false); err != nil {
 		t.Fatal(err)
 	}
 	last.Close()
@@ -65,14 +65,14 @@ func TestALossIsGivenUpOnce(t *testing.T) {
 	person := opened(t, address, target, Options{})
 	lose()
 	var why *checkpoint.OpenError
-	if _, err := person.AcceptLoss(t.Context()); !errors.As(err, &why) || !strings.Contains(why.Text, "lost more since") {
+	if _, err := checkpoint.AcceptLoss(t.Context(), person); !errors.As(err, &why) || !strings.Contains(why.Text, "lost more since") {
 		t.Errorf("given up: %v", err)
 	}
 	if err := person.Close(); err != nil {
 		t.Error(err)
 	}
 	person = opened(t, address, target, Options{})
-	if _, err := person.AcceptLoss(t.Context()); err != nil || person.Info().Incomplete {
+	if _, err := checkpoint.AcceptLoss(t.Context(), person); err != nil || person.Info().Incomplete {
 		t.Error("not given up: ", err)
 	}
 }
@@ -90,7 +90,7 @@ func TestAMovedLedgerIsNotDecidedAbout(t *testing.T) {
 	if err := mover.SetMoved("leads.db"); err != nil {
 		t.Error("not moved again: ", err)
 	}
-	if _, err := person.Resolve(t.Context(), []checkpoint.Decision{{Key: "a"}}); !errors.Is(err, checkpoint.ErrGone) {
+	if _, err := checkpoint.Resolve(t.Context(), person, []checkpoint.Decision{{Key: "a"}}); !errors.Is(err, checkpoint.ErrGone) {
 		t.Errorf("decided: %v", err)
 	}
 	if got := stands(t, person, "a"); got.State != checkpoint.InDoubt {
@@ -180,7 +180,7 @@ func TestDisowning(t *testing.T) {
 			list = append(list, checkpoint.Entry{Key: "key-" + itoa(i), LeadID: "lead-" + itoa((i+shift)%leads)})
 		}
 		return func() {
-			if _, err := s.Adopt(t.Context(), checkpoint.ListOf(list...)); err != nil {
+			if _, err := checkpoint.Adopt(t.Context(), s, checkpoint.ListOf(list...)); err != nil {
 				t.Error(err)
 			}
 		}

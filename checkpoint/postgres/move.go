@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"errors"
-	"iter"
 	"strconv"
 	"strings"
 	"time"
@@ -24,7 +23,9 @@ func (s *Store) Moved() (to string) {
 // SetMoved makes every later opening for writing refuse the ledger, and waits for what is being
 // written. It is refused while a run uses it.
 func (s *Store) SetMoved(to string) error {
-	return s.alone(true, func() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.alone(func() error {
 		if err := s.lockLedger(context.Background(), s.writer.Conn); err != nil {
 			return err
 		}
@@ -45,40 +46,24 @@ func (s *Store) SetMoved(to string) error {
 
 // Contents are all that is known.
 func (s *Store) Contents(ctx context.Context) (*checkpoint.Contents, error) {
-	c := &checkpoint.Contents{ID: s.id, Target: s.target, Missing: s.missing}
-	c.Keys = func(yield func(checkpoint.KeptKey, error) bool) {
-		for r, err := range s.rows(ctx, checkpoint.Unknown) {
-			if err != nil {
-				r = &row{}
-			}
-			if !yield(r.KeptKey, err) {
-				return
-			}
+	var secret []byte
+	var forgotten []checkpoint.KeptBlock
+	err := s.read(ctx, func(c *pgx.Conn) error {
+		err := c.QueryRow(ctx, `SELECT secret FROM leadferry.digest_keys WHERE ledger = $1`, s.ledger).Scan(&secret)
+		if err != nil {
+			return err
 		}
-	}
-	var err error
-	if c.Notes, err = s.Notes(ctx, ""); err != nil {
+		rows, err := c.Query(ctx, `SELECT hash, nullif(fold, hash), at FROM leadferry.forgotten WHERE ledger = $1`, s.ledger)
+		if err != nil {
+			return err
+		}
+		forgotten, err = pgx.CollectRows(rows, pgx.RowToStructByPos[checkpoint.KeptBlock])
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
-	if c.Lineage, err = checkpoint.LineageOf(ctx, s); err != nil {
-		return nil, err
-	}
-	return c, s.read(ctx, func(conn *pgx.Conn) error { return s.lines(ctx, conn, c) })
-}
-
-// lines reads what stands under no key.
-func (s *Store) lines(ctx context.Context, conn *pgx.Conn, c *checkpoint.Contents) error {
-	err := conn.QueryRow(ctx, `SELECT secret, (SELECT coalesce(max(seq), 0) FROM leadferry.workers WHERE ledger = $1) FROM leadferry.digest_keys WHERE ledger = $1`, s.ledger).
-		Scan(&c.Secret, &c.Commits)
-	if err != nil {
-		return err
-	}
-	rows, err := conn.Query(ctx, `SELECT hash, fold, at FROM leadferry.forgotten WHERE ledger = $1`, s.ledger)
-	if err != nil {
-		return err
-	}
-	c.Forgotten, err = pgx.CollectRows(rows, pgx.RowToStructByPos[checkpoint.KeptBlock])
-	return err
+	return checkpoint.ContentsOf(ctx, s, secret, forgotten)
 }
 
 // Fill makes a ledger of what another checkpoint knows, under an ID of its own that records the other's. One that a copy
@@ -86,6 +71,49 @@ func (s *Store) lines(ctx context.Context, conn *pgx.Conn, c *checkpoint.Content
 // so is one that is not the copy: that may have known more. begun is called once runs are refused there
 // and before anything is read.
 func Fill(name string, from func() (*checkpoint.Contents, error), fromName string, t checkpoint.Target, begun func() error, o Options) (err error) {
+	if err := reserveFor(name, fromName, t, o); err != nil {
+		return err
+	}
+	if err := begun(); err != nil {
+		return err
+	}
+	c, err := from()
+	if err != nil {
+		return err
+	}
+	o.Require, o.ReadOnly, o.Command, o.fills = true, false, "copy", fromName
+	s, err := Open(name, t, o)
+	if err != nil {
+		return err
+	}
+	err = s.inherit(c.Secret)
+	if err == nil {
+		err = checkpoint.TakeOver(context.Background(), s, c)
+	}
+	if err == nil {
+		s.mu.Lock()
+		err = s.alone(func() error {
+			_, err := s.writer.Exec(context.Background(), `UPDATE leadferry.ledgers SET filling = '' WHERE ledger = $1`, s.ledger)
+			return err
+		})
+		s.mu.Unlock()
+	}
+	return errors.Join(err, s.Close())
+}
+
+// inherit takes over the key of the digests of another checkpoint.
+func (s *Store) inherit(secret []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.digests = checkpoint.NewDigester(secret)
+	return s.alone(func() error {
+		_, err := s.writer.Exec(context.Background(), `UPDATE leadferry.digest_keys SET secret = $2 WHERE ledger = $1`, s.ledger, secret)
+		return err
+	})
+}
+
+// reserveFor has runs refuse the ledger until it is complete, and makes it where it is not there.
+func reserveFor(name, from string, t checkpoint.Target, o Options) error {
 	o.Require, o.ReadOnly = o.Resumes != "", false
 	s, err := connect(name, t, o)
 	if err != nil {
@@ -99,22 +127,7 @@ func Fill(name string, from func() (*checkpoint.Contents, error), fromName strin
 	if err := s.findLedger(ctx); err != nil {
 		return err
 	}
-	if err := s.reserveFor(ctx, fromName); err != nil {
-		return s.serverError(err)
-	}
-	if err := begun(); err != nil {
-		return err
-	}
-	c, err := from()
-	if err != nil {
-		return err
-	}
-	return s.serverError(pgx.BeginFunc(ctx, s.writer.Conn, func(tx pgx.Tx) error {
-		if err := s.stillFilling(ctx, tx, fromName); err != nil {
-			return err
-		}
-		return s.fill(ctx, tx, c)
-	}))
+	return s.serverError(s.reserveFor(ctx, from))
 }
 
 // reserveFor has runs refuse the ledger until it is complete.
@@ -143,98 +156,4 @@ func (s *Store) reserveFor(ctx context.Context, from string) error {
 		_, err = tx.Exec(ctx, `UPDATE leadferry.ledgers SET filling = $2 WHERE ledger = $1`, s.ledger, from)
 		return err
 	})
-}
-
-// stillFilling refuses a ledger that the same copy has filled meanwhile, begun twice.
-func (s *Store) stillFilling(ctx context.Context, tx pgx.Tx, from string) error {
-	var filling string
-	err := tx.QueryRow(ctx, `SELECT filling FROM leadferry.ledgers WHERE ledger = $1 FOR UPDATE`, s.ledger).Scan(&filling)
-	if err == nil && filling != from {
-		err = s.refuse(checkpoint.ErrLocked, "was filled by another copy from "+from, "see leadferry checkpoint status")
-	}
-	return err
-}
-
-// fill writes the contents of another checkpoint in one transaction.
-func (s *Store) fill(ctx context.Context, tx pgx.Tx, c *checkpoint.Contents) error {
-	var seq int64
-	if err := tx.QueryRow(ctx, `SELECT nextval('leadferry.commits')`).Scan(&seq); err != nil {
-		return err
-	}
-	counts, owners, err := s.copyRows(ctx, tx, c, seq)
-	if err != nil {
-		return err
-	}
-	if _, err := tx.CopyFrom(ctx, pgx.Identifier{"leadferry", "lead_ids"}, []string{"ledger", "lead_id", "key"}, owners); err != nil {
-		return err
-	}
-	if err := s.copyLines(ctx, tx, c); err != nil {
-		return err
-	}
-	since := int64(0)
-	if c.Missing != "" {
-		since = seq
-	}
-	b := &pgx.Batch{}
-	b.Queue(`INSERT INTO leadferry.workers (ledger, command, ended, commits, seq, created, partial, rejected, in_doubt, not_made, forgotten)
-		VALUES ($1, 'copy', clock_timestamp(), 1, $2, $3, $4, $5, $6, $7, $8)`, s.ledger, seq, counts[checkpoint.Created], counts[checkpoint.Partial],
-		counts[checkpoint.Rejected], counts[checkpoint.InDoubt], counts[checkpoint.NotMade], len(c.Forgotten))
-	b.Queue(`UPDATE leadferry.digest_keys SET secret = $2 WHERE ledger = $1`, s.ledger, c.Secret)
-	lineage, err := c.Descent().Encode()
-	if err != nil {
-		return err
-	}
-	b.Queue(`UPDATE leadferry.ledgers SET filling = '', missing = $2, since = $3 WHERE ledger = $1`, s.ledger, c.Missing, since)
-	b.Queue(putNoteSQL, s.ledger, checkpoint.LineageNote, string(lineage))
-	return tx.SendBatch(ctx, b).Close()
-}
-
-// copyRows copies what stands under keys; nobody holds any of it.
-func (s *Store) copyRows(ctx context.Context, tx pgx.Tx, c *checkpoint.Contents, seq int64) (counts map[checkpoint.State]int, owners pgx.CopyFromSource, err error) {
-	counts = map[checkpoint.State]int{}
-	var leads [][]any
-	next, stop := iter.Pull2(c.Keys)
-	defer stop()
-	rows := pgx.CopyFromFunc(func() ([]any, error) {
-		k, err, more := next()
-		if err != nil || !more {
-			return nil, err
-		}
-		r := &row{seq: uint64(seq), KeptKey: k}
-		for _, rec := range []*checkpoint.Kept{r.Entry, r.Intent} {
-			if rec != nil {
-				rec.Seq, r.key = 0, rec.Key
-			}
-		}
-		if lead := r.lead(); lead != "" {
-			leads = append(leads, []any{s.ledger, checkpoint.Clean(lead), []byte(r.key)})
-		}
-		counts[r.state()]++
-		var hidden []string // NULL where there are none
-		if all := r.hidden(); all != nil {
-			hidden = cleanTexts(all)
-		}
-		return append([]any{s.ledger, seq, hidden}, r.values()...), nil
-	})
-	names := append([]string{"ledger", "seq", "hidden"}, strings.Split(columns, ", ")...)
-	_, err = tx.CopyFrom(ctx, pgx.Identifier{"leadferry", "lead_rows"}, names, rows)
-	return counts, pgx.CopyFromRows(leads), err
-}
-
-// copyLines copies what stands under no key.
-func (s *Store) copyLines(ctx context.Context, tx pgx.Tx, c *checkpoint.Contents) error {
-	for _, n := range c.Notes {
-		if err := s.putNote(ctx, tx.Conn(), n); err != nil {
-			return err
-		}
-	}
-	for _, b := range c.Forgotten {
-		if b.Fold == nil {
-			b.Fold = []byte{}
-		}
-		if _, err := tx.Exec(ctx, `INSERT INTO leadferry.forgotten (ledger, hash, fold, at) VALUES ($1, $2, $3, $4)`, s.ledger, b.Hash, b.Fold, b.At); err != nil {
-			return err
-		}
-	}
-	return nil
 }

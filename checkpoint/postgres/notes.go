@@ -24,15 +24,6 @@ func (s *Store) notes(ctx context.Context, c *pgx.Conn, which string, arg any) (
 	return all, err
 }
 
-func (s *Store) putNote(ctx context.Context, c *pgx.Conn, n checkpoint.Note) error {
-	if n.Value == nil {
-		_, err := c.Exec(ctx, `DELETE FROM leadferry.notes WHERE ledger = $1 AND name = $2`, s.ledger, n.Name)
-		return err
-	}
-	_, err := c.Exec(ctx, putNoteSQL, s.ledger, n.Name, string(n.Value))
-	return err
-}
-
 // Note returns a note, or nil where there is none, see [checkpoint.Store].
 func (s *Store) Note(ctx context.Context, name string) (value []byte, err error) {
 	err = s.read(ctx, func(c *pgx.Conn) error {
@@ -55,13 +46,6 @@ func (s *Store) Notes(ctx context.Context, prefix string) (all []checkpoint.Note
 		return err
 	})
 	return all, err
-}
-
-// PutNote keeps a note, see [checkpoint.Store].
-func (s *Store) PutNote(ctx context.Context, name string, value []byte) error {
-	return s.alone(false, func() error {
-		return s.putNote(context.WithoutCancel(ctx), s.writer.Conn, checkpoint.Note{Name: name, Value: value})
-	})
 }
 
 // newShapes are the notes of shapes that claims have and that this process has not noted yet.

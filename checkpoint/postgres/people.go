@@ -12,19 +12,42 @@ import (
 	"leadferry/checkpoint"
 )
 
-// alone changes the ledger in one transaction; with lock, while no worker changes any row of it.
-func (s *Store) alone(lock bool, f func() error) error {
+// Alone makes what f changes in one transaction, while no worker changes any row of the ledger, see [checkpoint.Store].
+func (s *Store) Alone(ctx context.Context, f func(checkpoint.Tx) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	var c *change
+	err := s.alone(func() error {
+		c = &change{s: s, ctx: ctx, identity: s.identity}
+		if err := c.Load(nil, nil); err != nil {
+			return err
+		}
+		if err := f(c); err != nil {
+			return err
+		}
+		return c.store()
+	})
+	if mayNot(err) {
+		return s.refuse(checkpoint.ErrPlace, "this user may not remove rows", "have the owner of the schema forget them")
+	}
+	if err == nil {
+		s.identity = c.identity
+		if len(c.erased) > 0 {
+			s.claims.drop(slices.Values(c.erased))
+			s.claimed.Store(true)
+			s.erased.Store(true)
+		}
+	}
+	return err
+}
+
+// alone changes the ledger in one transaction, in which no worker changes any row of it.
+func (s *Store) alone(f func() error) error {
 	if err := s.usable(); err != nil {
 		return err
 	}
-	return s.insist(func() error { return s.changeAlone(lock, f) })
-}
-
-func (s *Store) changeAlone(lock bool, f func() error) error {
-	return s.transact(func() (bool, error) {
-		if lock {
+	return s.insist(func() error {
+		return s.transact(func() (bool, error) {
 			if _, err := s.writer.Exec(context.Background(), `SELECT pg_advisory_xact_lock($1, $2)`, deciding, s.ledger); err != nil {
 				return false, err
 			}
@@ -32,22 +55,221 @@ func (s *Store) changeAlone(lock bool, f func() error) error {
 			if err := s.notMoved(); err != nil {
 				return false, err
 			}
-		}
-		if err := f(); err != nil {
-			return false, err
-		}
-		return true, s.bump()
+			if err := f(); err != nil {
+				return false, err
+			}
+			return true, s.bump()
+		})
 	})
 }
 
-// notMoved refuses to change what was copied to another place since this was opened: nobody would look here for it.
-func (s *Store) notMoved() error {
-	var moved string
-	err := s.writer.QueryRow(context.Background(), `SELECT moved_to FROM leadferry.ledgers WHERE ledger = $1`, s.ledger).Scan(&moved)
-	if err == nil && moved != "" && !s.o.Moved {
-		err = &checkpoint.ListFailure{Err: s.moved(moved)}
+// change is the ledger inside a transaction of its own, see [checkpoint.Tx].
+type change struct {
+	*working // what was loaded last
+	base     map[string]*row
+	s        *Store
+	ctx      context.Context
+	identity          // as it is to be
+	erased   []string // keys
+}
+
+// Load stores what was changed of the keys before, and reads others.
+func (c *change) Load(keys, leads []string) (err error) {
+	if c.working != nil {
+		if err := c.store(); err != nil {
+			return err
+		}
 	}
+	q := &wanted{}
+	for i, key := range keys {
+		lead := ""
+		if leads != nil {
+			lead = leads[i]
+		}
+		c.s.want(q, key, lead)
+	}
+	c.working, c.base, err = c.s.working(q)
 	return err
+}
+
+func (c *change) store() error {
+	return errors.Join(c.s.keep(c.working, c.base), c.s.keepNotes(c.working))
+}
+
+// row is what stands under a key.
+func (c *change) row(key string) (*row, error) {
+	if c.rows[key] == nil {
+		if err := c.Load([]string{key}, nil); err != nil {
+			return nil, err
+		}
+	}
+	return c.rows[key], nil
+}
+
+// Under is what stands under a key, and what look-ups show of it.
+func (c *change) Under(key string) (checkpoint.KeptKey, *checkpoint.Kept, error) {
+	r, err := c.row(key)
+	if err != nil {
+		return checkpoint.KeptKey{}, nil, err
+	}
+	return r.KeptKey, r.visible(), nil
+}
+
+// Held says that another worker may still send what it has claimed under a key.
+func (c *change) Held(key string) bool {
+	held, _ := c.held(c.rows[key])
+	return held
+}
+
+// Put has something else stand under a key.
+func (c *change) Put(key string, k checkpoint.KeptKey) error {
+	r, err := c.row(key)
+	if err != nil {
+		return err
+	}
+	next := *r
+	next.KeptKey, next.worker = k, c.worker
+	c.put(&next)
+	return nil
+}
+
+// Notes are those whose names begin so.
+func (c *change) Notes(prefix string) ([]checkpoint.Note, error) {
+	if err := c.Load(nil, nil); err != nil {
+		return nil, err
+	}
+	all, err := c.s.notes(c.ctx, c.s.writer.Conn, beginSo, prefix)
+	for _, n := range all {
+		c.notes[n.Name], c.before[n.Name] = n.Value, n.Value
+	}
+	return all, err
+}
+
+// Note is one of the ledger's notes.
+func (c *change) Note(name string) ([]byte, error) {
+	if value, read := c.notes[name]; read {
+		return value, nil
+	}
+	all, err := c.s.notes(c.ctx, c.s.writer.Conn, `name = $2`, name)
+	for _, n := range all {
+		c.notes[name], c.before[name] = n.Value, n.Value
+	}
+	return c.notes[name], err
+}
+
+// PutNote has a note stand.
+func (c *change) PutNote(n checkpoint.Note) error {
+	if _, err := c.Note(n.Name); err != nil {
+		return err
+	}
+	return c.working.PutNote(n)
+}
+
+// Doubts has something else stand under keys in doubt.
+func (c *change) Doubts(f func(checkpoint.KeptKey) checkpoint.KeptKey) error {
+	for after := []byte{}; ; {
+		rows, err := c.s.writer.Query(c.ctx, `SELECT key FROM leadferry.lead_rows WHERE ledger = $1 AND key > $2 AND state = 4 ORDER BY key LIMIT 512`, c.s.ledger, after)
+		if err != nil {
+			return err
+		}
+		keys, err := collectKeys(rows)
+		if err != nil || len(keys) == 0 {
+			return err
+		}
+		after = []byte(keys[len(keys)-1])
+		if err := c.Load(keys, nil); err != nil {
+			return err
+		}
+		for _, key := range keys {
+			if was := c.rows[key].KeptKey; was.Intent != nil {
+				if is := f(was); is != was {
+					if err := c.Put(key, is); err != nil {
+						return err
+					}
+				}
+			}
+		}
+	}
+}
+
+// Lack notes what is missing.
+func (c *change) Lack(missing string) error {
+	if missing != "" {
+		c.missing = missing
+		return c.s.writer.QueryRow(c.ctx, `UPDATE leadferry.ledgers SET missing = $2, since = nextval('leadferry.commits') WHERE ledger = $1 RETURNING since`,
+			c.s.ledger, missing).Scan(&c.since)
+	}
+	tag, err := c.s.writer.Exec(c.ctx, `UPDATE leadferry.ledgers SET missing = '', since = 0 WHERE ledger = $1 AND since = $2`, c.s.ledger, int64(c.since))
+	if err == nil && tag.RowsAffected() == 0 {
+		err = &checkpoint.ListFailure{Err: c.s.refuse(checkpoint.ErrRolledBack, "has lost more since then, or somebody has given that up already",
+			"look at it once more: leadferry checkpoint check")}
+	}
+	c.missing, c.since = "", 0
+	return err
+}
+
+// Renew gives the ledger a new ID, and fences every other worker.
+func (c *change) Renew() error {
+	c.id = newID()
+	if _, err := c.s.writer.Exec(c.ctx, `UPDATE leadferry.ledgers SET id = $2, moved_to = '' WHERE ledger = $1`, c.s.ledger, c.id); err != nil {
+		return err
+	}
+	_, err := c.s.writer.Exec(c.ctx, `UPDATE leadferry.workers SET fenced = clock_timestamp(), fenced_by = $2
+		WHERE ledger = $1 AND worker <> $2 AND fenced IS NULL AND ended IS NULL`, c.s.ledger, c.s.worker)
+	return err
+}
+
+// Erase removes keys. What the server's log of changes and its backups hold stays there until they go.
+func (c *change) Erase(keys []string) error {
+	if err := c.Load(keys, nil); err != nil {
+		return err
+	}
+	c.erased = append(c.erased, keys...)
+	states, hashes, leads := map[checkpoint.State]int{}, [][]byte{}, []string{}
+	for _, key := range keys {
+		r := c.rows[key]
+		states[r.state()]++
+		hashes = append(hashes, c.s.digests.Blocked(key))
+		if r.lead() != "" {
+			leads = append(leads, checkpoint.Clean(r.lead()))
+		}
+	}
+	b := &pgx.Batch{}
+	b.Queue(`DELETE FROM leadferry.lead_rows WHERE ledger = $1 AND key = ANY ($2)`, c.s.ledger, bytesOf(keys))
+	b.Queue(`DELETE FROM leadferry.lead_ids WHERE ledger = $1 AND (key = ANY ($2) OR lead_id = ANY ($3))`, c.s.ledger, bytesOf(keys), leads)
+	b.Queue(`DELETE FROM leadferry.forgotten WHERE ledger = $1 AND hash = ANY ($2)`, c.s.ledger, hashes)
+	b.Queue(`UPDATE leadferry.workers SET created = created - $2, partial = partial - $3, rejected = rejected - $4,
+		in_doubt = in_doubt - $5, not_made = not_made - $6, forgotten = forgotten - $7 WHERE worker = $1`,
+		c.s.worker, states[checkpoint.Created], states[checkpoint.Partial], states[checkpoint.Rejected], states[checkpoint.InDoubt],
+		states[checkpoint.NotMade], states[checkpoint.Forgotten])
+	return errors.Join(c.s.writer.SendBatch(c.ctx, b).Close(), c.Load(nil, nil))
+}
+
+// Block keeps what is left of a forgotten key.
+func (c *change) Block(b checkpoint.KeptBlock) error {
+	fold := b.Fold
+	if len(fold) == 0 { // it is its own
+		fold = b.Hash
+	}
+	_, err := c.s.writer.Exec(c.ctx, `WITH kept AS (INSERT INTO leadferry.forgotten (ledger, hash, fold, at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING RETURNING 1)
+		UPDATE leadferry.workers SET forgotten = forgotten + 1 WHERE worker = $5 AND EXISTS (SELECT 1 FROM kept)`, c.s.ledger, b.Hash, fold, b.At, c.s.worker)
+	return err
+}
+
+// notMoved refuses to change what was copied to another place since this was opened, where nobody would look for it, or what
+// is no more filled as it was.
+func (s *Store) notMoved() error {
+	var moved, filling string
+	err := s.writer.QueryRow(context.Background(), `SELECT moved_to, filling FROM leadferry.ledgers WHERE ledger = $1`, s.ledger).Scan(&moved, &filling)
+	switch {
+	case err != nil:
+		return err
+	case moved != "" && !s.o.Moved:
+		return &checkpoint.ListFailure{Err: s.moved(moved)}
+	case filling != s.o.fills:
+		return &checkpoint.ListFailure{Err: s.refuse(checkpoint.ErrLocked, "was filled by another copy", "see leadferry checkpoint status")}
+	}
+	return nil
 }
 
 // bump numbers a commit of the worker that is none of rows.
@@ -92,180 +314,20 @@ func (s *Store) keep(w *working, base map[string]*row) error {
 	return nil
 }
 
-// Resolve settles keys in doubt, see [checkpoint.Store].
-func (s *Store) Resolve(_ context.Context, ds []checkpoint.Decision) (r checkpoint.ResolveResult, err error) {
-	err = s.alone(true, func() error {
-		q := &wanted{}
-		for i := range ds {
-			s.want(q, ds[i].Key, ds[i].LeadID)
-		}
-		w, base, err := s.working(q)
-		if err != nil {
-			return err
-		}
-		if r, err = checkpoint.Resolve(&resolving{w}, ds, w.now); err == nil {
-			err = s.keep(w, base)
-		}
-		if err == nil {
-			err = s.keepNotes(w)
-		}
-		return err
-	})
-	return r, err
+func collectKeys(rows pgx.Rows) ([]string, error) {
+	keys, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
+	all := make([]string, len(keys))
+	for i, key := range keys {
+		all[i] = string(key)
+	}
+	return all, err
 }
 
-// resolving is what decisions are carried out on, see [checkpoint.Resolver].
-type resolving struct{ *working }
-
-func (r *resolving) Under(key string) (checkpoint.KeptKey, error) {
-	row := r.rows[key]
-	if held, _ := r.held(row); held {
-		return row.KeptKey, &checkpoint.ListError{Text: heldText, Hint: heldHint}
+// vacuum frees the room of what was removed, so that it is written over. It is no error if this user may not. Whoever calls it
+// holds the lock of the writer.
+func (s *Store) vacuum() {
+	for _, table := range []string{"lead_rows", "lead_ids", "notes"} {
+		_, _ = s.writer.Exec(context.Background(), `VACUUM leadferry.`+table)
 	}
-	return row.KeptKey, nil
-}
-
-func (r *resolving) Put(key string, k checkpoint.KeptKey) error {
-	next := *r.rows[key]
-	next.KeptKey, next.worker = k, r.worker
-	r.put(&next)
-	return nil
-}
-
-// heldText is why nothing is decided about a row whose worker may still send it.
-const heldText = "the worker that sent it may be at work still, and its answer may come"
-
-// heldHint is what to do about a row whose worker may still send it.
-const heldHint = "wait until the run has ended; leadferry checkpoint workers shows who holds what, and since when"
-
-// AcceptLoss gives up what an incomplete ledger lacks, see [checkpoint.Store].
-func (s *Store) AcceptLoss(context.Context) (freed int, err error) {
-	err = s.alone(true, func() error {
-		freed = 0
-		err := s.eachDoubt(func(w *working, r *row) {
-			if r.Intent.Reason == checkpoint.ReasonIncomplete {
-				next := *r
-				next.Withdraw()
-				next.worker = w.worker
-				w.put(&next)
-				freed++
-			}
-		})
-		if err != nil {
-			return err
-		}
-		tag, err := s.writer.Exec(context.Background(), `UPDATE leadferry.ledgers SET missing = '', since = 0 WHERE ledger = $1 AND since = $2`, s.ledger, int64(s.since))
-		if err == nil && tag.RowsAffected() == 0 {
-			err = &checkpoint.ListFailure{Err: s.refuse(checkpoint.ErrRolledBack, "has lost more since then, or somebody has given that up already", "look at it once more: leadferry checkpoint check")}
-		}
-		return err
-	})
-	if err == nil {
-		s.missing, s.since = "", 0
-	}
-	return freed, err
-}
-
-// eachDoubt calls f with every row in doubt, and stores what it changes.
-func (s *Store) eachDoubt(f func(*working, *row)) error {
-	after := []byte{}
-	for {
-		rows, err := s.writer.Query(context.Background(), `SELECT key FROM leadferry.lead_rows WHERE ledger = $1 AND key > $2 AND state = 4 ORDER BY key LIMIT 512`, s.ledger, after)
-		if err != nil {
-			return err
-		}
-		keys, err := collectKeys(rows)
-		if err != nil || len(keys) == 0 {
-			return err
-		}
-		after = []byte(keys[len(keys)-1])
-		q := &wanted{}
-		for _, key := range keys {
-			s.want(q, key, "")
-		}
-		w, base, err := s.working(q)
-		if err != nil {
-			return err
-		}
-		for _, key := range keys {
-			f(w, w.rows[key])
-		}
-		if err := s.keep(w, base); err != nil {
-			return err
-		}
-	}
-}
-
-// adoptChunk is how many entries of a list are looked up and stored at a time.
-const adoptChunk = 2048
-
-// adoption is a list on its way.
-type adoption struct {
-	*checkpoint.Adoption
-	s     *Store
-	r     checkpoint.AdoptResult
-	chunk []checkpoint.Entry
-	at    int // of the first of the chunk in the list
-}
-
-// Adopt takes over leads in one transaction, see [checkpoint.Store].
-func (s *Store) Adopt(_ context.Context, list checkpoint.List) (checkpoint.AdoptResult, error) {
-	read, err := checkpoint.ReadAdoption(list, s.Digests())
-	if err != nil {
-		return checkpoint.AdoptResult{}, err
-	}
-	a := &adoption{Adoption: read, s: s}
-	err = s.alone(true, func() error {
-		a.r, a.at, a.chunk = checkpoint.AdoptResult{}, 0, nil
-		err := a.Each(func(_ int, e *checkpoint.Entry) error {
-			if a.chunk = append(a.chunk, *e); len(a.chunk) < adoptChunk {
-				return nil
-			}
-			return a.take()
-		})
-		if err != nil {
-			return err
-		}
-		return a.take()
-	})
-	return a.r, err
-}
-
-// take judges the entries of the chunk and stores what they bring.
-func (a *adoption) take() error {
-	q := &wanted{}
-	for i := range a.chunk {
-		a.s.want(q, a.chunk[i].Key, a.chunk[i].LeadID)
-	}
-	w, base, err := a.s.working(q)
-	if err != nil {
-		return err
-	}
-	for i := range a.chunk {
-		e, owner := &a.chunk[i], ""
-		if e.LeadID != "" {
-			owner = w.owners[e.LeadID]
-		}
-		take, err := a.Judge(a.at+i, e, w.rows[e.Key].visible(), owner, &a.r)
-		if err != nil {
-			return err
-		}
-		if take {
-			w.adopt(*e)
-		}
-	}
-	a.at, a.chunk = a.at+len(a.chunk), a.chunk[:0]
-	return a.s.keep(w, base)
-}
-
-// adopt takes an entry of a list over.
-func (w *working) adopt(e checkpoint.Entry) {
-	next := *w.rows[e.Key]
-	next.worker = w.worker
-	corrects := next.Corrects(&e)
-	if corrects {
-		next.GiveUp(w)
-	}
-	next.Adopt(w, e, next.visible(), corrects, w.now)
-	w.put(&next)
+	s.writer.Warned()
 }

@@ -220,18 +220,18 @@ func TestARunBesideAnother(t *testing.T) {
 	}
 	person := opened(t, address, target, Options{})
 	var why *checkpoint.ListError
-	if _, err := person.Forget(t.Context(), []string{"a"}, true); !errors.As(err, &why) {
+	if _, err := checkpoint.Forget(t.Context(), person, []string{"a"}, true); !errors.As(err, &why) {
 		t.Errorf("a row whose worker lives was freed: %v", err)
 	}
-	if _, err := person.Resolve(t.Context(), []checkpoint.Decision{{Key: "a"}}); !errors.As(err, &why) {
+	if _, err := checkpoint.Resolve(t.Context(), person, []checkpoint.Decision{{Key: "a"}}); !errors.As(err, &why) {
 		t.Errorf("decided while an answer may come: %v", err)
 	}
 	server.Exec(t, address, `UPDATE leadferry.workers SET beat = beat - interval '50 minutes' WHERE run = 'first'`)
-	if _, err := person.Resolve(t.Context(), []checkpoint.Decision{{Key: "a"}}); !errors.As(err, &why) {
+	if _, err := checkpoint.Resolve(t.Context(), person, []checkpoint.Decision{{Key: "a"}}); !errors.As(err, &why) {
 		t.Errorf("decided before the time-out of the request was over: %v", err)
 	}
 	server.Exec(t, address, `UPDATE leadferry.workers SET beat = beat - interval '59 minutes' WHERE run = 'first'`)
-	if _, err := person.Resolve(t.Context(), []checkpoint.Decision{{Key: "a"}, {Key: "b"}}); err != nil {
+	if _, err := checkpoint.Resolve(t.Context(), person, []checkpoint.Decision{{Key: "a"}, {Key: "b"}}); err != nil {
 		t.Fatal(err)
 	}
 	committed(t, second, by("second", claimOf("a")))
@@ -268,14 +268,13 @@ func TestDecisionsLockTheirOwnLedger(t *testing.T) {
 		t.Fatal(err)
 	}
 	waited, claim := make(chan error, 1), claimOf("a")
-	err := s.alone(true, func() error {
+	err := s.Alone(t.Context(), func(tx checkpoint.Tx) error {
 		committed(t, elsewhere, claimOf("a"), createdOf("a", "lead-a"))
 		go func() { waited <- worker.Commit(t.Context(), []*checkpoint.Change{claim}) }()
 		for len(waited) == 0 && pgtest.Value[int](t, address, `SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`) == 0 {
 			time.Sleep(time.Millisecond)
 		}
-		_, err := s.forget(t.Context(), []string{"a"}, false)
-		return err
+		return errors.Join(tx.Erase([]string{"a"}), tx.Block(checkpoint.KeptBlock{Hash: s.Digests().Blocked("a"), At: time.Now()}))
 	})
 	if err = errors.Join(err, <-waited); err != nil || !errors.Is(claim.Err, checkpoint.ErrBlocked) {
 		t.Errorf("a key that was forgotten while its claim waited: %v, %v", err, claim.Err)

@@ -85,7 +85,7 @@ func TestAStatementThatIsCancelled(t *testing.T) {
 	for _, change := range []*checkpoint.Change{createdOf("a", "lead-a"), createdOf("b", "lead-a")} { // of which the second one takes a transaction
 		lock, process := opened(t, address, s.target, Options{}), s.writer.Process
 		var done chan error
-		if err := lock.alone(true, func() error {
+		if err := lock.alone(func() error {
 			done = committing(s, change)
 			eventually(t, "the commit waits", func() bool {
 				return pgtest.Value[bool](t, address, `SELECT EXISTS (SELECT 1 FROM pg_locks WHERE NOT granted AND pid = $1)`, process)

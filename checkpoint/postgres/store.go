@@ -50,6 +50,8 @@ type Options struct {
 	Accept   string            // ID of the ledger that is taken, as incomplete, though its server has lost some of it
 	Resumes  string            // ID of what was copied to it before, or had begun to be, see [Fill]
 
+	fills string // the name of what it is being filled from, see [Fill]
+
 	Interrupt <-chan struct{} // closed: nothing is waited for any longer
 
 	NeverPromoted bool // standbys that are not waited for never take the server's place

@@ -326,6 +326,12 @@ func (s *Store) keepNotes(w *working) error {
 		if bytes.Equal(was, value) {
 			continue
 		}
+		if value == nil {
+			if _, err := s.writer.Exec(context.Background(), `DELETE FROM leadferry.notes WHERE ledger = $1 AND name = $2`, s.ledger, name); err != nil {
+				return err
+			}
+			continue
+		}
 		tag, err := s.writer.Exec(context.Background(), putNoteSQL+` WHERE n.value = $4`, s.ledger, name, string(value), string(was))
 		if err == nil && tag.RowsAffected() == 0 {
 			err = &pgconn.PgError{Code: "40001", Message: "a note was changed meanwhile"}

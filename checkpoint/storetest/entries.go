@@ -137,7 +137,7 @@ func eachGoesThroughAllInOrderAndMayWrite(t *testing.T, b Backend) {
 	Together(t, d, checkpoint.Settle, outcomes...)
 	for state, want := range map[checkpoint.State]int{checkpoint.Unknown: n, checkpoint.InDoubt: (n + 2) / 3, checkpoint.Created: n - (n+2)/3, checkpoint.Rejected: 0} {
 		got, last := 0, ""
-		err := d.Each(context.Background(), checkpoint.Filter{State: state}, func(e checkpoint.Entry) error {
+		err := checkpoint.Each(context.Background(), d, checkpoint.Filter{State: state}, func(e checkpoint.Entry) error {
 			if got++; e.Key <= last || (state != checkpoint.Unknown && e.State != state) {
 				t.Fatalf("%s (%v) after %s", e.Key, e.State, last)
 			}
@@ -151,7 +151,7 @@ func eachGoesThroughAllInOrderAndMayWrite(t *testing.T, b Backend) {
 		}
 	}
 	stop := errors.New("enough")
-	if err := d.Each(context.Background(), checkpoint.Filter{State: checkpoint.Unknown}, func(checkpoint.Entry) error { return stop }); err != stop {
+	if err := checkpoint.Each(context.Background(), d, checkpoint.Filter{State: checkpoint.Unknown}, func(checkpoint.Entry) error { return stop }); err != stop {
 		t.Errorf("got %v", err)
 	}
 }
@@ -172,7 +172,7 @@ func whatIsToldOfTheLedgerIsKept(t *testing.T, b Backend) {
 		equal(t, "note", want, string(text))
 	}
 	note("")
-	ok(d.PutNote(ctx, "x", []byte(`"first"`)), d.PutNote(ctx, "x", []byte(`"second"`)))
+	ok(checkpoint.PutNote(ctx, d, "x", []byte(`"first"`)), checkpoint.PutNote(ctx, d, "x", []byte(`"second"`)))
 	settled(t, d, checkpoint.Entry{Key: "refused", State: checkpoint.Rejected, Code: 422})
 	_, knows, err := d.Reached(ctx, "r")
 	ok(err, checkpoint.PutRun(ctx, d, checkpoint.RunInfo{ID: "r"}), Claim(d, IntentOf("a", 1)))
@@ -182,11 +182,11 @@ func whatIsToldOfTheLedgerIsKept(t *testing.T, b Backend) {
 		t.Errorf("knew %v, knows %v, %d leads, commit %d of %d, run at %d", knows, knowsNow, leads, commits, d.Info().Sequence, reached)
 	}
 	id := d.Info().ID
-	ok(d.Lack(ctx, "leads of a list", false))
+	ok(checkpoint.Lack(ctx, d, "leads of a list"))
 	if i := d.Info(); i.ID != id || i.Missing != "leads of a list" || !i.MayLack(&checkpoint.Entry{Key: "new"}) {
 		t.Errorf("%+v", i)
 	}
-	ok(d.Lack(ctx, "later leads", true))
+	ok(d.Alone(ctx, func(tx checkpoint.Tx) error { return errors.Join(tx.Lack("later leads"), tx.Renew()) }))
 	renewed, ends := d.Info().ID, 0
 	d.AtEnd(func(string) { ends++ })
 	d = d.again(t)
@@ -195,7 +195,7 @@ func whatIsToldOfTheLedgerIsKept(t *testing.T, b Backend) {
 	if i := d.Info(); ends != 1 || i.ID == id || i.ID != renewed || i.Missing != "later leads" || !i.MayLack(&refused) {
 		t.Errorf("ended %d times; %+v", ends, i)
 	}
-	if _, err := d.AcceptLoss(ctx); err != nil || d.Info().Incomplete || d.again(t).Info().Incomplete {
+	if _, err := checkpoint.AcceptLoss(ctx, d); err != nil || d.Info().Incomplete || d.again(t).Info().Incomplete {
 		t.Errorf("still incomplete: %+v, %v", d.Info(), err)
 	}
 }

@@ -28,13 +28,12 @@ type Memory struct {
 	// is refused for. It must be one of the errors that [checkpoint.IsRefusal] knows.
 	Refuse func(c *checkpoint.Change) error
 
-	mu      sync.Mutex
-	target  checkpoint.Target
-	digests *checkpoint.Digester
-	used    bool // opened again, or something was claimed or settled
-	closed  bool
-	atEnd   func(left string)
-	known   knowledge
+	mu     sync.Mutex
+	target checkpoint.Target
+	used   bool // opened again, or something was claimed or settled
+	closed bool
+	atEnd  func(left string)
+	known  knowledge
 }
 
 // knowledge is what is known. What a record points to is never changed, so that a copy of
@@ -43,7 +42,8 @@ type knowledge struct {
 	id      string
 	seq     uint64
 	keys    map[string]checkpoint.KeptKey // none is empty
-	blocked map[string]bool
+	blocked map[string]string             // hash of a forgotten key → that of its fold, where that is another
+	digests *checkpoint.Digester
 	notes   map[string][]byte
 	missing string
 	since   uint64
@@ -51,17 +51,17 @@ type knowledge struct {
 
 // NewMemory returns one that knows nothing.
 func NewMemory(t checkpoint.Target) *Memory {
-	return &Memory{
-		Now: time.Now, Path: "memory", target: t, digests: checkpoint.NewDigester([]byte(rand.Text())),
-		known: knowledge{id: rand.Text(), keys: map[string]checkpoint.KeptKey{}, blocked: map[string]bool{}, notes: map[string][]byte{}},
-	}
+	return &Memory{Now: time.Now, Path: "memory", target: t, known: knowledge{
+		id: rand.Text(), keys: map[string]checkpoint.KeptKey{}, blocked: map[string]string{}, notes: map[string][]byte{},
+		digests: checkpoint.NewDigester([]byte(rand.Text())),
+	}}
 }
 
 // Again is a Store that knows what this one knows, as if it had been opened again.
 func (m *Memory) Again() *Memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return &Memory{Now: m.Now, Path: m.Path, target: m.target, digests: m.digests, known: m.known.clone(), used: true}
+	return &Memory{Now: m.Now, Path: m.Path, target: m.target, known: m.known.clone(), used: true}
 }
 
 func (k *knowledge) clone() knowledge {
@@ -90,7 +90,7 @@ func (m *Memory) Info() checkpoint.Info {
 }
 
 // Digests makes digests with a key of its own.
-func (m *Memory) Digests() *checkpoint.Digester { return m.digests }
+func (m *Memory) Digests() *checkpoint.Digester { return m.known.digests }
 
 // Close refuses everything from now on.
 func (m *Memory) Close() error { return m.close(m.atEnd) }
@@ -151,7 +151,7 @@ func (k *knowledge) visible(key string) *checkpoint.Kept {
 		return shown
 	}
 	none := &checkpoint.Kept{Entry: checkpoint.Entry{Key: key}}
-	if k.blocked[key] {
+	if _, blocked := k.blocked[string(k.digests.Blocked(key))]; blocked {
 		none.State = checkpoint.Forgotten
 	}
 	return none
@@ -215,21 +215,22 @@ func (k *knowledge) alike(key string) (all []checkpoint.Likeness) {
 			all = append(all, checkpoint.Likeness{State: e.State, File: e.File, Line: e.Line})
 		}
 	}
-	for other := range k.blocked {
-		if all == nil && looks(other) {
+	fold := string(k.digests.Blocked(folded))
+	for hash, other := range k.blocked {
+		if all == nil && folded != "" && (other == fold || hash == fold) {
 			all = append(all, checkpoint.Likeness{State: checkpoint.Forgotten})
 		}
 	}
 	return append(all, checkpoint.Likeness{})
 }
 
-// Each calls f with every key, see [checkpoint.Store].
-func (m *Memory) Each(_ context.Context, which checkpoint.Filter, f func(checkpoint.Entry) error) error {
-	var all []checkpoint.Entry
+// Scan calls f with what stands under every key.
+func (m *Memory) Scan(_ context.Context, which checkpoint.State, f func(checkpoint.KeptKey) error) error {
+	var all []checkpoint.KeptKey
 	err := m.ask(func(k *knowledge) {
 		for _, key := range slices.Sorted(maps.Keys(k.keys)) {
-			if r := k.visible(key); (which.State == checkpoint.Unknown || which.State == r.State) && (which.Run == "" || r.Maker() == which.Run) {
-				all = append(all, r.Entry)
+			if one := k.keys[key]; which != checkpoint.InDoubt || one.Intent != nil {
+				all = append(all, one)
 			}
 		}
 	})
@@ -266,13 +267,6 @@ func (m *Memory) Note(_ context.Context, name string) (value []byte, err error) 
 	return value, err
 }
 
-// PutNote keeps a note.
-func (m *Memory) PutNote(_ context.Context, name string, value []byte) error {
-	return m.change("keep a note", func(k *knowledge, _ time.Time) error {
-		return (&writing{knowledge: k}).PutNote(checkpoint.Note{Name: name, Value: slices.Clone(value)})
-	})
-}
-
 // Reached says how far it knows a run to have come.
 func (m *Memory) Reached(_ context.Context, run string) (commits uint64, knows bool, err error) {
 	err = m.ask(func(k *knowledge) {
@@ -286,16 +280,6 @@ func (m *Memory) Reached(_ context.Context, run string) (commits uint64, knows b
 func (m *Memory) Progress() (commits uint64, leads int) {
 	i := m.Info()
 	return i.Sequence, i.Leads + i.InDoubt
-}
-
-// Lack makes it incomplete.
-func (m *Memory) Lack(_ context.Context, missing string, renew bool) error {
-	return m.change("lack", func(k *knowledge, _ time.Time) error {
-		if k.missing, k.since = missing, k.seq; renew {
-			k.id = rand.Text()
-		}
-		return nil
-	})
 }
 
 // AtEnd has f called by Close.

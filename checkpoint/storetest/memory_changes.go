@@ -3,6 +3,7 @@ package storetest
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"slices"
 	"time"
 
@@ -23,7 +24,7 @@ func (m *Memory) Commit(_ context.Context, changes []*checkpoint.Change) error {
 	m.known.seq++
 	sorted := slices.Clone(changes)
 	slices.SortStableFunc(sorted, func(a, b *checkpoint.Change) int { return cmp.Compare(a.Entry.Key, b.Entry.Key) })
-	w := writing{&m.known, m.now()}
+	w := writing{&m.known, m.now(), m}
 	for _, c := range sorted {
 		if m.Refuse != nil {
 			c.Err = m.Refuse(c)
@@ -31,7 +32,7 @@ func (m *Memory) Commit(_ context.Context, changes []*checkpoint.Change) error {
 		if c.Err != nil {
 			continue
 		}
-		if note := m.digests.ShapeNote(c.Shape); note.Name != "" {
+		if note := m.known.digests.ShapeNote(c.Shape); note.Name != "" {
 			_ = w.PutNote(note)
 		}
 		w.apply(c)
@@ -43,6 +44,7 @@ func (m *Memory) Commit(_ context.Context, changes []*checkpoint.Change) error {
 type writing struct {
 	*knowledge
 	now time.Time
+	m   *Memory
 }
 
 // apply makes one change, or leaves with it why it is refused.
@@ -83,104 +85,59 @@ func (w *writing) PutNote(n checkpoint.Note) error {
 	return nil
 }
 
-// Resolve settles keys in doubt, see [checkpoint.Store].
-func (m *Memory) Resolve(_ context.Context, ds []checkpoint.Decision) (r checkpoint.ResolveResult, err error) {
-	err = m.change("resolve", func(k *knowledge, now time.Time) (err error) {
-		r, err = checkpoint.Resolve(&resolving{&writing{k, now}}, ds, now)
-		return err
-	})
-	return r, err
+// Alone makes one change.
+func (m *Memory) Alone(_ context.Context, f func(checkpoint.Tx) error) error {
+	return m.change("change", func(k *knowledge, now time.Time) error { return f(&writing{k, now, m}) })
 }
 
-// resolving is what decisions are carried out on.
-type resolving struct{ *writing }
+// Load has nothing to do.
+func (w *writing) Load([]string, []string) error { return nil }
+
+// Held is never so.
+func (w *writing) Held(string) bool { return false }
 
 // Under is what stands under a key.
-func (r *resolving) Under(key string) (checkpoint.KeptKey, error) { return r.keys[key], nil }
+func (w *writing) Under(key string) (checkpoint.KeptKey, *checkpoint.Kept, error) {
+	return w.keys[key], w.visible(key), nil
+}
 
 // Put has something else stand there.
-func (r *resolving) Put(key string, k checkpoint.KeptKey) error { r.put(key, k); return nil }
+func (w *writing) Put(key string, k checkpoint.KeptKey) error { w.put(key, k); return nil }
 
-// Adopt takes over leads, see [checkpoint.Store].
-func (m *Memory) Adopt(_ context.Context, list checkpoint.List) (r checkpoint.AdoptResult, err error) {
-	a, err := checkpoint.ReadAdoption(list, m.digests)
-	if err != nil {
-		return r, err
+// Doubts has something else stand under keys in doubt.
+func (w *writing) Doubts(f func(checkpoint.KeptKey) checkpoint.KeptKey) error {
+	for key, k := range w.keys {
+		if k.Intent != nil {
+			w.put(key, f(k))
+		}
 	}
-	err = m.change("adopt", func(k *knowledge, now time.Time) error {
-		w, wanted := &writing{k, now}, []checkpoint.Entry(nil)
-		err := a.Each(func(i int, e *checkpoint.Entry) error {
-			take, err := a.Judge(i, e, w.visible(e.Key), w.owner(e.LeadID), &r)
-			if take {
-				wanted = append(wanted, *e)
-			}
-			return err
-		})
-		for i := 0; i < len(wanted) && err == nil; i++ {
-			w.adopt(&wanted[i])
-		}
-		return err
-	})
-	return r, err
+	return nil
 }
 
-func (w *writing) adopt(e *checkpoint.Entry) {
-	k := w.keys[e.Key]
-	corrects := k.Corrects(e)
-	if corrects {
-		k.GiveUp(w)
-		w.put(e.Key, k)
+// Notes are those whose names begin so.
+func (w *writing) Notes(prefix string) ([]checkpoint.Note, error) { return w.notesOf(prefix), nil }
+
+// Lack notes what is missing.
+func (w *writing) Lack(missing string) error {
+	w.missing, w.since = missing, w.seq
+	return nil
+}
+
+// Renew gives it a new ID.
+func (w *writing) Renew() error { w.id = rand.Text(); return nil }
+
+// Erase removes keys.
+func (w *writing) Erase(keys []string) error {
+	w.m.used = true
+	for _, key := range keys {
+		delete(w.keys, key)
+		delete(w.blocked, string(w.digests.Blocked(key)))
 	}
-	k.Adopt(w, *e, w.visible(e.Key), corrects, w.now)
-	w.put(e.Key, k)
+	return nil
 }
 
-// Forget removes keys, see [checkpoint.Store].
-func (m *Memory) Forget(_ context.Context, keys []string, unblock bool) (r checkpoint.ForgetResult, err error) {
-	err = m.change("forget", func(k *knowledge, now time.Time) error {
-		m.used = true
-		gone, leads := map[string]bool{}, map[string]bool{}
-		for i, key := range keys {
-			if !checkpoint.ValidKey(key) {
-				return &checkpoint.ListError{Index: i, Key: key, Text: "its " + checkpoint.ErrKey.Error()}
-			}
-			if gone[key] {
-				continue
-			}
-			r.Count(k.visible(key).State)
-			if e := k.keys[key].Entry; e != nil && e.LeadID != "" {
-				leads[e.LeadID] = true
-			}
-			gone[key] = true
-			delete(k.keys, key)
-			if delete(k.blocked, key); !unblock {
-				k.blocked[key] = true
-			}
-		}
-		for key, one := range k.keys {
-			if one.Intent != nil {
-				one.Intent = one.Intent.Scrubbed(leads)
-				k.keys[key] = one
-			}
-		}
-		forgot := func(key string) bool { return gone[key] }
-		return checkpoint.ForgetDecisions(k.notesOf(checkpoint.DecidedNote), forgot, leads, (&writing{k, now}).PutNote)
-	})
-	return r, err
-}
-
-// AcceptLoss gives up what is missing, and frees rows that were held for it.
-func (m *Memory) AcceptLoss(context.Context) (freed int, err error) {
-	err = m.change("accept loss", func(k *knowledge, now time.Time) error {
-		k.missing = ""
-		for key, one := range k.keys {
-			if one.Intent != nil && one.Intent.Reason == checkpoint.ReasonIncomplete {
-				one.Withdraw()
-				(&writing{k, now}).put(key, one)
-				freed++
-			}
-		}
-		return nil
-	})
-	return freed, err
+// Block keeps what is left of a key.
+func (w *writing) Block(b checkpoint.KeptBlock) error {
+	w.blocked[string(b.Hash)] = string(b.Fold)
+	return nil
 }

@@ -136,8 +136,8 @@ func alike(t *rapid.T, what string, want, got any, wantErr, gotErr error) {
 
 func (x *machine) forget(t *rapid.T) {
 	keys, unblock := []string{drawKey(t), drawKey(t)}, rapid.Bool().Draw(t, "unblock")
-	want, wantErr := x.m.Forget(context.Background(), keys, unblock)
-	got, err := x.d.Forget(context.Background(), keys, unblock)
+	want, wantErr := checkpoint.Forget(context.Background(), x.m, keys, unblock)
+	got, err := checkpoint.Forget(context.Background(), x.d, keys, unblock)
 	alike(t, "forget", want, got, wantErr, err)
 }
 
@@ -152,8 +152,8 @@ func (x *machine) adopt(t *rapid.T) {
 		}
 		list = append(list, e)
 	}
-	want, wantErr := x.m.Adopt(context.Background(), checkpoint.ListOf(list...))
-	got, err := x.d.Adopt(context.Background(), checkpoint.ListOf(list...))
+	want, wantErr := checkpoint.Adopt(context.Background(), x.m, checkpoint.ListOf(list...))
+	got, err := checkpoint.Adopt(context.Background(), x.d, checkpoint.ListOf(list...))
 	alike(t, fmt.Sprintf("adopt %+v", list), want, got, wantErr, err)
 }
 
@@ -165,8 +165,8 @@ func (x *machine) resolve(t *rapid.T) {
 		one.Run = rapid.SampledFrom([]string{"", "", IntentOf("", 0).Run, "another"}).Draw(t, "run")
 		list = append(list, one)
 	}
-	want, wantErr := x.m.Resolve(context.Background(), list)
-	got, err := x.d.Resolve(context.Background(), list)
+	want, wantErr := checkpoint.Resolve(context.Background(), x.m, list)
+	got, err := checkpoint.Resolve(context.Background(), x.d, list)
 	alike(t, fmt.Sprintf("resolve %+v", list), want, got, wantErr, err)
 }
 

@@ -283,7 +283,7 @@ func evidenceAgainstADecisionIsKept(t *testing.T, b Backend) {
 	if got := audit(t, d).Contradictions; len(got) != 3 {
 		t.Errorf("after opening again: %+v", got)
 	}
-	if r, err := d.Forget(context.Background(), []string{"other"}, false); err != nil || r.InDoubt != 1 || len(audit(t, d).Contradictions) != 2 {
+	if r, err := checkpoint.Forget(context.Background(), d, []string{"other"}, false); err != nil || r.InDoubt != 1 || len(audit(t, d).Contradictions) != 2 {
 		t.Errorf("a forgotten key is still named: %+v, %v", r, err)
 	}
 }
@@ -360,7 +360,7 @@ func adoptRefusesAListAsAWhole(t *testing.T, b Backend) {
 		"forgotten, state": {Key: "a", LeadID: "lead-2", State: checkpoint.Forgotten},
 	} {
 		before := contents(t, d)
-		if _, err := d.Adopt(context.Background(), checkpoint.ListOf(good, bad)); !isListError(err, 1, bad.Key) {
+		if _, err := checkpoint.Adopt(context.Background(), d, checkpoint.ListOf(good, bad)); !isListError(err, 1, bad.Key) {
 			t.Errorf("%s: %v", name, err)
 		}
 		equal(t, name+", taken in part", before, contents(t, d))
@@ -414,7 +414,7 @@ func adoptCorrectsWhatPeopleGave(t *testing.T, b Backend) {
 		{{Key: "b", LeadID: "lead-9", State: checkpoint.InDoubt}, {Key: "a", LeadID: "lead-b"}},
 		{{Key: "a", LeadID: "lead-d"}},
 	} {
-		if _, err := d.Adopt(context.Background(), checkpoint.ListOf(list...)); !isListError(err, len(list)-1, list[len(list)-1].Key) {
+		if _, err := checkpoint.Adopt(context.Background(), d, checkpoint.ListOf(list...)); !isListError(err, len(list)-1, list[len(list)-1].Key) {
 			t.Errorf("%+v: %v", list, err)
 		}
 	}
@@ -505,7 +505,7 @@ func unblockedKeyIsNew(t *testing.T, b Backend) {
 	d := b.open(t)
 	withPerson(t, d)
 	for _, unblock := range []bool{false, true, true} {
-		if _, err := d.Forget(t.Context(), []string{"ann"}, unblock); err != nil {
+		if _, err := checkpoint.Forget(t.Context(), d, []string{"ann"}, unblock); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -515,7 +515,7 @@ func unblockedKeyIsNew(t *testing.T, b Backend) {
 	if counts := d.Info().Keys; counts[checkpoint.Forgotten] != 0 {
 		t.Error(counts)
 	}
-	if _, err := d.Forget(t.Context(), []string{"ann"}, true); err != nil { // its claim, too
+	if _, err := checkpoint.Forget(t.Context(), d, []string{"ann"}, true); err != nil { // its claim, too
 		t.Fatal(err)
 	}
 	taken := checkpoint.Change{Kind: checkpoint.Mark, Entry: checkpoint.Entry{Key: "ann", LeadID: "lead.new"}}
@@ -523,7 +523,7 @@ func unblockedKeyIsNew(t *testing.T, b Backend) {
 	if err := d.Commit(t.Context(), []*checkpoint.Change{&taken, &outcome}); err != nil || taken.Err != nil || outcome.Err != nil || outcome.Entry.LeadID != "lead.next" {
 		t.Errorf("what was claimed before a key was forgotten counts after it: %v, %v, %v, %+v", err, taken.Err, outcome.Err, outcome.Entry)
 	}
-	if _, err := d.Forget(t.Context(), []string{"a", ""}, false); !isListError(err, 1, "") || Lookup(t, d, "a").State != checkpoint.Unknown {
+	if _, err := checkpoint.Forget(t.Context(), d, []string{"a", ""}, false); !isListError(err, 1, "") || Lookup(t, d, "a").State != checkpoint.Unknown {
 		t.Errorf("no key: %v", err)
 	}
 }

@@ -143,7 +143,7 @@ func Settle(d checkpoint.Store, e checkpoint.Entry) (checkpoint.Entry, error) {
 
 // Resolve is Resolve without its counts.
 func Resolve(d checkpoint.Store, ds ...checkpoint.Decision) error {
-	_, err := d.Resolve(context.Background(), ds)
+	_, err := checkpoint.Resolve(context.Background(), d, ds)
 	return err
 }
 
@@ -166,7 +166,7 @@ func settled(t TB, d checkpoint.Store, e checkpoint.Entry) checkpoint.Entry {
 
 func resolved(t TB, d checkpoint.Store, ds ...checkpoint.Decision) checkpoint.ResolveResult {
 	t.Helper()
-	r, err := d.Resolve(context.Background(), ds)
+	r, err := checkpoint.Resolve(context.Background(), d, ds)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,14 +175,14 @@ func resolved(t TB, d checkpoint.Store, ds ...checkpoint.Decision) checkpoint.Re
 
 func adopted(t TB, d checkpoint.Store, want checkpoint.AdoptResult, list ...checkpoint.Entry) {
 	t.Helper()
-	if r, err := d.Adopt(context.Background(), checkpoint.ListOf(list...)); err != nil || r != want {
+	if r, err := checkpoint.Adopt(context.Background(), d, checkpoint.ListOf(list...)); err != nil || r != want {
 		t.Fatalf("adopted %+v, %v, want %+v", r, err, want)
 	}
 }
 
 func forgotten(t TB, d checkpoint.Store, want checkpoint.ForgetResult, keys ...string) {
 	t.Helper()
-	if r, err := d.Forget(context.Background(), keys, false); err != nil || r != want {
+	if r, err := checkpoint.Forget(context.Background(), d, keys, false); err != nil || r != want {
 		t.Fatalf("forgot %+v, %v, want %+v", r, err, want)
 	}
 }
@@ -214,7 +214,7 @@ func Lookup(t TB, d checkpoint.Store, key string) checkpoint.Entry {
 
 func contents(t TB, d checkpoint.Store) (all []checkpoint.Entry) {
 	t.Helper()
-	if err := d.Each(context.Background(), checkpoint.Filter{}, func(e checkpoint.Entry) error { all = append(all, e); return nil }); err != nil {
+	if err := checkpoint.Each(context.Background(), d, checkpoint.Filter{}, func(e checkpoint.Entry) error { all = append(all, e); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	return all

@@ -60,7 +60,7 @@ func (d *desk) inDoubt(entries ...checkpoint.Entry) string {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	_, err = db.Adopt(d.t.Context(), checkpoint.ListOf(entries...))
+	_, err = checkpoint.Adopt(d.t.Context(), db, checkpoint.ListOf(entries...))
 	if closed := db.Close(); err != nil || closed != nil {
 		d.t.Fatal(err, closed)
 	}

@@ -134,7 +134,7 @@ func (d *Desk) acceptLoss(ctx context.Context, db ledger.Ledger) error {
 	if err := d.Person.Confirm("T"+missing[1:]+".\nTheir rows are made a second time when they come again. Give up what is missing?", "nothing was given up", hint); err != nil {
 		return err
 	}
-	freed, err := db.AcceptLoss(ctx)
+	freed, err := checkpoint.AcceptLoss(ctx, db)
 	if err != nil {
 		return err
 	}

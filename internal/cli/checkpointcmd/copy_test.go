@@ -27,7 +27,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 func allToldBy(t *testing.T, l ledger.Ledger) (all []string) {
 	t.Helper()
 	ctx := t.Context()
-	err := l.Each(ctx, checkpoint.Filter{}, func(e checkpoint.Entry) error {
+	err := checkpoint.Each(ctx, l, checkpoint.Filter{}, func(e checkpoint.Entry) error {
 		e.Seq = 0
 		events, err := checkpoint.History(ctx, l, e.Key)
 		all = append(all, fmt.Sprintf("%+v %+v", e, events))
@@ -75,10 +75,10 @@ func eventful(t *testing.T, path string, target checkpoint.Target) {
 	do(checkpoint.Settle, checkpoint.Entry{Key: "again", State: checkpoint.InDoubt, Code: 504, Reason: "server_error", RequestID: "id"})
 	do(checkpoint.Claim, checkpoint.Entry{Key: "again", Run: "run-2", Updated: at.Add(time.Hour)})
 	do(checkpoint.Settle, checkpoint.Entry{Key: "refused", State: checkpoint.Rejected, Code: 422, Updated: at})
-	_, decided := d.Resolve(ctx, []checkpoint.Decision{{Key: "none"}, {Key: "given", LeadID: "lead-g"}, {Key: "exists", Exists: true}})
+	_, decided := checkpoint.Resolve(ctx, d, []checkpoint.Decision{{Key: "none"}, {Key: "given", LeadID: "lead-g"}, {Key: "exists", Exists: true}})
 	do(checkpoint.Settle, checkpoint.Entry{Key: "other", State: checkpoint.Created, LeadID: "lead-g", Updated: at})
 	do(checkpoint.Mark, checkpoint.Entry{Key: "Key-0010", LeadID: "lead-10", Unsettled: "run-2", Sought: "onHold", Seen: checkpoint.Sight{At: at, Status: "closedWon", Kept: true, Against: "open"}})
-	_, forgotten := d.Forget(ctx, []string{"gone"}, false)
+	_, forgotten := checkpoint.Forget(ctx, d, []string{"gone"}, false)
 	put := checkpoint.PutRun(ctx, d, checkpoint.RunInfo{ID: "run", Command: "import", Started: at, Finished: at.Add(time.Minute), Outcome: "complete", Counts: map[string]int{"created": 3}})
 	if err := errors.Join(decided, forgotten, put, d.Close()); err != nil {
 		t.Fatal(err)

@@ -79,7 +79,7 @@ func (d *Desk) Export(ctx context.Context, x Export, out io.Writer) (err error) 
 	}
 	lacks := db.Info().Missing
 	err = x.lines(out, lacks, func(add func(checkpoint.Entry) error) error {
-		return db.Each(ctx, checkpoint.Filter{State: x.state, Run: x.Run}, add)
+		return checkpoint.Each(ctx, db, checkpoint.Filter{State: x.state, Run: x.Run}, add)
 	})
 	if err == nil && lacks != "" {
 		err = &checkpoint.OpenError{
@@ -91,7 +91,7 @@ func (d *Desk) Export(ctx context.Context, x Export, out io.Writer) (err error) 
 
 // namespaced reports whether any key has a namespace.
 func namespaced(ctx context.Context, db ledger.Ledger) (yes bool, err error) {
-	err = db.Each(ctx, checkpoint.Filter{}, func(e checkpoint.Entry) error {
+	err = checkpoint.Each(ctx, db, checkpoint.Filter{}, func(e checkpoint.Entry) error {
 		if namespace, _ := rowkey.Split(e.Key); namespace != "" {
 			yes = true
 			return errEnough

@@ -41,7 +41,7 @@ func (d *Desk) Resolve(ctx context.Context, path string) error {
 			"write into lead_id the lead's ID, exists, or none where the lead was not made")
 	}
 	return d.with(false, func(db ledger.Ledger) error {
-		r, err := db.Resolve(ctx, decisions)
+		r, err := checkpoint.Resolve(ctx, db, decisions)
 		if err != nil {
 			if why := (*checkpoint.ListError)(nil); errors.As(err, &why) {
 				return read.refused(why, &rows[why.Index], "nothing was settled")
@@ -72,7 +72,7 @@ func (d *Desk) ResolveNone(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		r, err := db.Resolve(ctx, decisions)
+		r, err := checkpoint.Resolve(ctx, db, decisions)
 		if err == nil {
 			d.reportResolved(r, decisions, 0, db.Info().InDoubt)
 		}
@@ -83,7 +83,7 @@ func (d *Desk) ResolveNone(ctx context.Context) error {
 // noneMade says of each send in doubt, and of no later one of its row, that no lead was made: while a person is asked, runs may go on
 // beside.
 func noneMade(ctx context.Context, db ledger.Ledger) (decisions []checkpoint.Decision, err error) {
-	err = db.Each(ctx, checkpoint.Filter{State: checkpoint.InDoubt}, func(e checkpoint.Entry) error {
+	err = checkpoint.Each(ctx, db, checkpoint.Filter{State: checkpoint.InDoubt}, func(e checkpoint.Entry) error {
 		if e.Reason != checkpoint.ReasonIncomplete { // it was not sent, but may have a lead that is missing here
 			decisions = append(decisions, checkpoint.Decision{Key: e.Key, Sent: e.Updated, Run: e.Run})
 		}
@@ -196,7 +196,7 @@ func (d *Desk) Forget(ctx context.Context, args []string, unblock bool, imitatio
 			inSandbox, err = imitation(db.Info().Path, ids)
 		}
 		if err == nil {
-			r, err = db.Forget(ctx, keys, unblock)
+			r, err = checkpoint.Forget(ctx, db, keys, unblock)
 		}
 		if why := (*checkpoint.ListError)(nil); errors.As(err, &why) {
 			return exit.Usage(fmt.Sprintf("key %d: %s; nothing was forgotten", why.Index+1, why.Text), why.Hint)

@@ -109,11 +109,11 @@ func TestNoneMadeIsOfTheQuestion(t *testing.T) {
 		t.Fatal(decisions, err)
 	}
 	send("22222222", at) // while the person is asked
-	if _, err := person.Resolve(t.Context(), decisions); !errors.As(err, new(*checkpoint.ListError)) {
+	if _, err := checkpoint.Resolve(t.Context(), person, decisions); !errors.As(err, new(*checkpoint.ListError)) {
 		t.Errorf("a send that nobody was asked about was decided: %v", err)
 	}
 	if decisions, err = noneMade(t.Context(), person); err == nil {
-		_, err = person.Resolve(t.Context(), decisions)
+		_, err = checkpoint.Resolve(t.Context(), person, decisions)
 	}
 	if err != nil {
 		t.Error(err)

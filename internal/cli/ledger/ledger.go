@@ -354,7 +354,7 @@ func (m Meant) Attested(ctx context.Context, db Ledger, older bool, f func() err
 
 func (m Meant) attest(ctx context.Context, db Ledger, ws *checkpoint.Witnesses, f func() error) error {
 	command, now := m.C.Command.Name, time.Now()
-	if err := db.PutNote(ctx, "command", fmt.Appendf(nil, `{"command":%q,"run":%q,"at":%q}`, command, m.Run, now.UTC().Format(time.RFC3339))); err != nil {
+	if err := checkpoint.PutNote(ctx, db, "command", fmt.Appendf(nil, `{"command":%q,"run":%q,"at":%q}`, command, m.Run, now.UTC().Format(time.RFC3339))); err != nil {
 		return err
 	}
 	folder := ""

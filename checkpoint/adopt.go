@@ -1,0 +1,473 @@
+package checkpoint
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// AdoptResult counts what became of the entries of a list.
+type AdoptResult struct {
+	Leads     int // taken over
+	Corrected int // of these, had another lead by the word of people
+	InDoubt   int // taken over as in doubt
+	Known     int // known already, as the list says or better; left as they are
+	Rejected  int // left out: refused rows have no lead
+	Forgotten int // left out: their keys were forgotten
+
+	Unspecified int // taken over with a status that the specification does not name
+}
+
+// Adopt takes over leads that exist on the service. An entry has a key and a lead ID, and what else is known of ExternalID,
+// WantLink, Status, Organization and Location; state Unknown counts as Created. What the lead holds is not known, so its
+// Digest is zero and its first sync sends all content.
+//
+// The entries of an export of another checkpoint are taken as they stand: Created without a lead ID is a lead whose ID nobody
+// knows, Partial waits for its link, InDoubt stays in doubt, so that no row is sent that may have been sent before.
+//
+// A list is refused as a whole, with a *[ListError], for a lead ID that is none, a key or lead ID that stands twice, a key in
+// doubt that was sent, a key to which the service itself gave another lead, and a lead that has another key. A lead ID that
+// people gave, by a decision or an earlier list, is corrected; what was known of the wrong lead goes. The same list again
+// changes nothing. An error that the list yields is a *[ListFailure].
+//
+// The whole list is judged before anything is changed. A long one takes several commits: what is cut off between them, the
+// mark of [AdoptList] tells.
+func Adopt(ctx context.Context, s Store, list List) (r AdoptResult, err error) {
+	a, err := readAdoption(list, s.Digests())
+	if err != nil {
+		return r, err
+	}
+	return a.adopt(ctx, s)
+}
+
+// inOneChange is how many entries of a list one commit takes.
+const inOneChange = 1 << 11
+
+// adoption is a list of leads on its way into a ledger. It keeps about 70 bytes of memory an entry.
+type adoption struct {
+	list      List
+	digests   *Digester
+	len       int
+	keys      map[short]listed
+	twice     *ListError      // the first entry whose key or lead ID stands before it already
+	corrected map[string]bool // keys that give up the lead ID that people gave them
+}
+
+// short is the beginning of the digest of a key or of a lead ID.
+type short [8]byte
+
+func (d *Digester) short(text string) short {
+	sum := d.Sum([]byte(text))
+	return short(sum[:])
+}
+
+// listed is what is kept of an entry.
+type listed struct {
+	lead  short  // zero where it gives none
+	at    uint32 // its place in the list
+	stays bool   // it takes no lead ID from its key
+}
+
+// readAdoption goes through a list to its end.
+func readAdoption(list List, d *Digester) (*adoption, error) {
+	a := &adoption{list: list, digests: d, keys: map[short]listed{}, corrected: map[string]bool{}}
+	leads := map[short]uint32{}
+	for e, err := range list {
+		if err != nil {
+			return nil, &ListFailure{err}
+		}
+		key, one := a.note(&e, a.len)
+		if before, twice := a.keys[key]; twice {
+			a.standsTwice("key", before.at, "keep one of them")
+		} else {
+			a.keys[key] = one
+		}
+		if before, twice := leads[one.lead]; twice && one.lead != (short{}) {
+			a.standsTwice("lead ID", before, "one lead cannot belong to two rows: look both up again")
+		} else {
+			leads[one.lead] = one.at
+		}
+		a.len++
+	}
+	return a, nil
+}
+
+func (a *adoption) standsTwice(what string, before uint32, hint string) {
+	if a.twice == nil {
+		a.twice = &ListError{Index: a.len, Text: fmt.Sprintf("its %s stands in row %d already", what, before+1), Hint: hint}
+	}
+}
+
+// note is what is kept of an entry at a place.
+func (a *adoption) note(e *Entry, at int) (key short, one listed) {
+	one.at = uint32(at)
+	if e.LeadID != "" && e.State != InDoubt {
+		one.lead = a.digests.short(e.LeadID)
+	}
+	one.stays = one.lead == (short{}) || e.State == Rejected
+	return a.digests.short(e.Key), one
+}
+
+// keeps says whether the list gives a key no lead ID, or this one, so that its lead stays.
+func (a *adoption) keeps(key, lead string) bool {
+	one, known := a.keys[a.digests.short(key)]
+	return !known || one.stays || one.lead == a.digests.short(lead)
+}
+
+// placed is an entry with its place in the list.
+type placed struct {
+	Entry
+	at int
+}
+
+var errListChanged = &ListFailure{errors.New("the list is not the same any more: something else writes to it")}
+
+// parts goes through the list once more, some entries at a time.
+func (a *adoption) parts(f func([]placed) error) error {
+	var part []placed
+	at := 0
+	for e, err := range a.list {
+		if err != nil {
+			return &ListFailure{err}
+		}
+		key, is := a.note(&e, at)
+		if was, known := a.keys[key]; a.twice == nil && (!known || was != is) {
+			return errListChanged
+		}
+		part = append(part, placed{e, at})
+		if at++; len(part) == inOneChange && at < a.len {
+			if err := f(part); err != nil {
+				return err
+			}
+			part = part[:0]
+		}
+	}
+	if at != a.len {
+		return errListChanged
+	}
+	return f(part)
+}
+
+// adopt judges the whole list, then has keys give up the leads that it corrects, so that others may have them, then takes over.
+func (a *adoption) adopt(ctx context.Context, s Store) (r AdoptResult, err error) {
+	steps := []func(Tx, []placed) error{func(tx Tx, part []placed) error { return a.judge(tx, part, &r) }, a.giveUp, a.take}
+	if a.len <= inOneChange {
+		err = a.inChanges(ctx, s, &r, steps...)
+		return r, err
+	}
+	for _, step := range steps {
+		if err = a.inChanges(ctx, s, &r, step); err != nil {
+			break
+		}
+	}
+	return r, err
+}
+
+// inChanges goes through the list, and makes a change of some steps for each part of it.
+func (a *adoption) inChanges(ctx context.Context, s Store, r *AdoptResult, steps ...func(Tx, []placed) error) error {
+	return a.parts(func(part []placed) error {
+		keys, leads, before := make([]string, len(part)), make([]string, len(part)), *r
+		for i := range part {
+			keys[i], leads[i] = part[i].Key, part[i].LeadID
+		}
+		return s.Alone(ctx, func(tx Tx) error {
+			*r = before
+			err := tx.Load(keys, leads)
+			for i := 0; i < len(steps) && err == nil; i++ {
+				err = steps[i](tx, part)
+			}
+			return err
+		})
+	})
+}
+
+// judge refuses a list before anything is changed, counts its entries and finds the keys that are corrected.
+func (a *adoption) judge(tx Tx, part []placed, r *AdoptResult) error {
+	for i := range part {
+		e := &part[i]
+		k, take, err := a.wants(tx, e, r)
+		if err != nil {
+			return err
+		}
+		if take && !KnownStatus(e.Status) {
+			r.Unspecified++
+		}
+		if take && k.corrects(&e.Entry) {
+			a.corrected[e.Key] = true
+		}
+	}
+	return nil
+}
+
+// wants says whether an entry is to be taken over, and what stands under its key now.
+func (a *adoption) wants(tx Tx, e *placed, r *AdoptResult) (k KeptKey, take bool, err error) {
+	text, hint := e.Unfit()
+	if text == "" && a.twice != nil && e.at == a.twice.Index {
+		text, hint = a.twice.Text, a.twice.Hint
+	}
+	if text != "" {
+		return k, false, &ListError{Index: e.at, Key: e.Key, Text: text, Hint: hint}
+	}
+	k, old, err := tx.Under(e.Key)
+	if err != nil {
+		return k, false, err
+	}
+	owner, err := tx.Owner(e.LeadID, e.Key)
+	if err != nil {
+		return k, false, err
+	}
+	take, refusal := r.judge(&e.Entry, old, owner != "" && owner != e.Key && a.keeps(owner, e.LeadID))
+	if refusal != nil {
+		return k, false, refusal.At(e.at, e.Key)
+	}
+	return k, take, nil
+}
+
+// judge says whether an entry is to be taken over where old is known, and counts it; taken says that its lead is another
+// key's and stays so.
+func (r *AdoptResult) judge(e *Entry, old *Kept, taken bool) (take bool, refusal *ListError) {
+	switch {
+	case old.State == Forgotten:
+		r.Forgotten++
+	case e.State == Rejected:
+		r.Rejected++
+	case e.State != InDoubt && taken:
+		return false, &ListError{Text: "its lead ID belongs to another key"}
+	case e.State == InDoubt && (old.State.HasLead() || old.State == InDoubt):
+		r.Known++
+	case e.State == InDoubt:
+		r.InDoubt++
+		return true, nil
+	case old.State == InDoubt && old.Reason != ReasonIncomplete:
+		return false, &ListError{Text: "its key is in doubt", Hint: "`leadferry checkpoint resolve` settles it"}
+	case !old.State.HasLead() || old.LeadID == "" && e.LeadID != "":
+		r.Leads++
+		return true, nil
+	case e.LeadID == "" || old.LeadID == e.LeadID:
+		r.Known++
+	case !old.byPeople():
+		return false, &ListError{
+			Text: "its key has another lead ID already, which the service itself gave", Hint: "`leadferry checkpoint history KEY` shows when",
+		}
+	default:
+		r.Leads++
+		r.Corrected++
+		return true, nil
+	}
+	return false, nil
+}
+
+// giveUp takes the lead IDs, and what was known of these leads, from keys that the list corrects.
+func (a *adoption) giveUp(tx Tx, part []placed) error {
+	for i := range part {
+		if key := part[i].Key; a.corrected[key] {
+			k, _, err := tx.Under(key)
+			if err == nil && k.Entry != nil {
+				k.giveUp(tx)
+				err = tx.Put(key, k)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// take writes entries that were judged good, in the order of their keys, which costs least.
+func (a *adoption) take(tx Tx, part []placed) error {
+	slices.SortFunc(part, func(x, y placed) int { return cmp.Compare(x.Key, y.Key) })
+	for i := range part {
+		e := &part[i]
+		k, take, err := a.wants(tx, e, &AdoptResult{})
+		if err == nil && take {
+			_, old, _ := tx.Under(e.Key)
+			k.Adopt(tx, e.Entry, old, a.corrected[e.Key])
+			err = tx.Put(e.Key, k)
+		}
+		if errors.As(err, new(*ListError)) && a.len > inOneChange { // of a row that changed since it was judged
+			err = &ListFailure{fmt.Errorf("a part of the list was taken over, then a row changed: %s", err.Error())}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Leads are a list of leads to be adopted, as files have it.
+type Leads struct {
+	Files   []string
+	From    []string     // IDs of the ledgers whose results they are
+	Choose  func() error // reads the files once and finds out which of their rows count
+	Entries List
+	Missing func() string // what the files say is missing of what they were taken from; called once they were read
+}
+
+// Adopting is the mark of a list whose adoption has begun and has not come to its end: its files, and, once they were read, 8
+// bytes of the digest of each of its keys, in order.
+type Adopting struct {
+	Files []string `json:"files"`
+	Keys  []byte   `json:"keys,omitempty"`
+	Fills bool     `json:"fills,omitempty"` // the ledger knew no leads before
+}
+
+// AdoptList is [Adopt] of files: a list that is cut off is refused by runs until the same list, or one that contains it, was
+// taken over. Witnesses of leads that the list should name and does not make the ledger incomplete.
+func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r AdoptResult, err error) {
+	l, err := LineageOf(ctx, s)
+	if err != nil {
+		return r, err
+	}
+	info, old := s.Info(), l.Adopting
+	fills := info.Leads+info.InDoubt == 0 || old != nil && old.Fills
+	mark := func(m *Adopting) error {
+		l.Adopting = m
+		return l.Keep(ctx, s)
+	}
+	if old == nil { // until the list was read, its files name it
+		if err := mark(&Adopting{Files: leads.Files, Fills: fills}); err != nil {
+			return r, err
+		}
+	}
+	a, err := leads.read(s.Digests())
+	if err != nil {
+		return r, errors.Join(err, mark(old))
+	}
+	begun := Adopting{Files: leads.Files, Keys: a.marks(), Fills: fills}
+	whole := old == nil || begun.contains(old)
+	if !whole {
+		begun = old.and(begun)
+	}
+	if err := mark(&begun); err != nil {
+		return r, err
+	}
+	if r, err = a.adopt(ctx, s); errors.As(err, new(*ListError)) { // nothing was changed
+		return r, errors.Join(err, mark(old))
+	} else if err != nil {
+		return r, err
+	}
+	told := func(w *Witness) bool { return fills || slices.Contains(leads.From, w.Ledger) }
+	if err := fromElsewhere(ctx, s, ws, &l, told, r.Leads+r.InDoubt+r.Known); err != nil {
+		return r, err
+	}
+	if text := leads.Missing(); text != "" {
+		if err := Lack(ctx, s, text); err != nil {
+			return r, err
+		}
+	}
+	if whole {
+		old = nil
+	}
+	return r, mark(old)
+}
+
+func (l *Leads) read(d *Digester) (*adoption, error) {
+	if err := l.Choose(); err != nil {
+		return nil, err
+	}
+	return readAdoption(l.Entries, d)
+}
+
+// marks are the keys of the list, as [Adopting] has them.
+func (a *adoption) marks() []byte {
+	all := make([][]byte, 0, len(a.keys))
+	for key := range a.keys {
+		all = append(all, key[:])
+	}
+	slices.SortFunc(all, bytes.Compare)
+	return bytes.Join(all, nil)
+}
+
+// contains says whether a list holds all of the one whose adoption was cut off: all its keys, or, where that one had not been
+// read to its end, all its files.
+func (m *Adopting) contains(old *Adopting) bool {
+	if len(old.Keys) == 0 {
+		return !slices.ContainsFunc(old.Files, func(file string) bool { return !slices.Contains(m.Files, file) })
+	}
+	known := slices.Collect(slices.Chunk(m.Keys, len(short{})))
+	for one := range slices.Chunk(old.Keys, len(short{})) {
+		if _, found := slices.BinarySearchFunc(known, one, bytes.Compare); !found {
+			return false
+		}
+	}
+	return true
+}
+
+// and is the mark of two lists of which neither was taken over to its end: with the keys of both, or, where this one had not
+// been read to its end, with its files alone.
+func (m *Adopting) and(other Adopting) Adopting {
+	for _, file := range m.Files {
+		if !slices.Contains(other.Files, file) {
+			other.Files = append(slices.Clone(other.Files), file)
+		}
+	}
+	if other.Keys = slices.Concat(m.Keys, other.Keys); len(m.Keys) == 0 {
+		other.Keys = nil
+	}
+	return other
+}
+
+// RefuseHalfAdopted refuses runs with a ledger into which a list was not taken over to its end.
+func RefuseHalfAdopted(ctx context.Context, s Store) error {
+	l, err := LineageOf(ctx, s)
+	if err != nil || l.Adopting == nil {
+		return err
+	}
+	info := s.Info()
+	words := make([]string, len(l.Adopting.Files))
+	for i, file := range l.Adopting.Files {
+		words[i] = Word(file)
+	}
+	return &OpenError{
+		Path: info.Path, Err: ErrHalfAdopted,
+		Text: "lacks leads of a list: leadferry checkpoint adopt was stopped before it had taken all of it over",
+		Hint: "run it again: leadferry checkpoint adopt " + strings.Join(words, " ") + " --checkpoint " + Word(info.Path) +
+			"; leadferry checkpoint check --accept-loss gives the list up",
+	}
+}
+
+// fromElsewhere makes the ledgers of witnesses that a list tells of ancestors of the one that took it over, and it incomplete
+// where they knew more leads than the list names, where a run of theirs did not end, or where the witness cannot be read.
+func fromElsewhere(ctx context.Context, s Store, ws *Witnesses, l *Lineage, told func(*Witness) bool, named int) error {
+	info, missing := s.Info(), ""
+	all := ws.All()
+	slices.SortStableFunc(all, func(a, b Witness) int { return cmp.Compare(b.Commits, a.Commits) }) // the latest of a ledger first
+	for _, w := range all {
+		f, err := compare(ctx, s, &info, l, &w)
+		switch {
+		case err != nil:
+			return err
+		case f == nil || slices.Contains(l.Answered, f.ID) || !told(&w):
+			continue
+		case f.kind == unreadable:
+			missing = "leads of which " + w.Source + " may tell, which cannot be read"
+			continue
+		}
+		if named -= w.Leads; w.Open || named < 0 {
+			missing = fmt.Sprintf("leads that the checkpoint %s knew and the list does not name: %s", w.Place, w.knew())
+		}
+		if w.Ledger != info.ID {
+			l.Descend(w.Ledger, w.Commits)
+		}
+	}
+	if missing == "" {
+		return nil
+	}
+	return Lack(ctx, s, missing)
+}
+
+// completed is an entry whose lead ID was not known, with what a list says of it.
+func (e Entry) completed(by *Entry) Entry {
+	e.LeadID, e.State = by.LeadID, Created
+	e.ExternalID, e.Status = cmp.Or(e.ExternalID, by.ExternalID), cmp.Or(e.Status, by.Status)
+	e.Organization, e.Location = cmp.Or(e.Organization, by.Organization), cmp.Or(e.Location, by.Location)
+	if e.WantLink != "" && e.ExternalID != e.WantLink {
+		e.State = Partial
+	}
+	return e
+}

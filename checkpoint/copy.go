@@ -1,0 +1,117 @@
+package checkpoint
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// Contents are everything that a Store knows, for another one to take over.
+type Contents struct {
+	ID      string
+	Commits uint64 // number of its last commit
+	Lineage Lineage
+	Secret  []byte // key of the digests
+	Target  Target
+	Missing string // see [Info]; "" where nothing is missing
+
+	Keys      func(ctx context.Context, f func(KeptKey) error) error // calls f with what stands under each key, in order
+	Notes     []Note
+	Forgotten []KeptBlock
+}
+
+// KeptBlock is what is left of a forgotten key: keyed hashes, of it and of its fold where that is another.
+type KeptBlock struct {
+	Hash, Fold []byte
+	At         time.Time
+}
+
+// ContentsOf are all that a Store knows; secret is the key of its digests.
+func ContentsOf(ctx context.Context, s Store, secret []byte, forgotten []KeptBlock) (c *Contents, err error) {
+	i := s.Info()
+	c = &Contents{ID: i.ID, Commits: i.Sequence, Secret: secret, Target: i.Target, Missing: i.Missing, Forgotten: forgotten}
+	c.Keys = func(ctx context.Context, f func(KeptKey) error) error { return s.Scan(ctx, Unknown, f) }
+	if c.Lineage, err = LineageOf(ctx, s); err == nil {
+		c.Notes, err = s.Notes(ctx, "")
+	}
+	return c, err
+}
+
+// Descent is the lineage of a copy.
+func (c *Contents) Descent() *Lineage {
+	l := c.Lineage
+	l.Ancestors, l.Machine = slices.Clone(l.Ancestors), ""
+	l.Descend(c.ID, c.Commits)
+	return &l
+}
+
+// TakeOver writes what another checkpoint knows into one that knows nothing, or no more than a TakeOver of the same that was
+// cut off has left. It takes several commits: until the last one the Store must refuse runs.
+func TakeOver(ctx context.Context, s Store, c *Contents) error {
+	var part []KeptKey
+	write := func() error {
+		err := s.Alone(ctx, func(tx Tx) error { return takeOver(tx, part) })
+		part = part[:0]
+		return err
+	}
+	err := c.Keys(ctx, func(k KeptKey) error {
+		if part = append(part, k); len(part) < inOneChange {
+			return nil
+		}
+		return write()
+	})
+	if err == nil {
+		err = write()
+	}
+	if err != nil {
+		return err
+	}
+	return s.Alone(ctx, c.conclude)
+}
+
+func takeOver(tx Tx, part []KeptKey) error {
+	keys := make([]string, len(part))
+	for i := range part {
+		keys[i] = part[i].Shown().Key
+	}
+	if err := tx.Load(keys, nil); err != nil {
+		return err
+	}
+	for i, k := range part {
+		for _, one := range []**Kept{&k.Entry, &k.Intent} {
+			if *one != nil {
+				*one = tx.Keep(**one)
+			}
+		}
+		if err := tx.Put(keys[i], k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// conclude writes what stands under no key.
+func (c *Contents) conclude(tx Tx) error {
+	notes := slices.Clone(c.Notes)
+	if c.ID != "" {
+		lineage, err := c.Descent().Encode()
+		if err != nil {
+			return err
+		}
+		notes = append(notes, Note{LineageNote, lineage})
+	}
+	for _, n := range notes {
+		if err := tx.PutNote(n); err != nil {
+			return err
+		}
+	}
+	for _, b := range c.Forgotten {
+		if err := tx.Block(b); err != nil {
+			return err
+		}
+	}
+	if c.Missing == "" {
+		return nil
+	}
+	return tx.Lack(c.Missing)
+}

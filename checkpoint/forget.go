@@ -1,0 +1,150 @@
+package checkpoint
+
+import (
+	"context"
+
+	"leadferry/internal/rowkey"
+)
+
+// ForgetResult counts forgotten keys by what was known of them.
+type ForgetResult struct {
+	Leads    int // had a lead
+	InDoubt  int // nobody will be reminded of them any more
+	Rejected int
+	Unknown  int
+	Already  int // were forgotten before
+}
+
+func (r *ForgetResult) count(known State) {
+	switch known {
+	case Created, Partial:
+		r.Leads++
+	case InDoubt:
+		r.InDoubt++
+	case Rejected:
+		r.Rejected++
+	case Forgotten:
+		r.Already++
+	default:
+		r.Unknown++
+	}
+}
+
+// Forget removes every trace of keys, all or none: entries, intents, index records, decisions about them, and their lead IDs
+// wherever they stand. A keyed hash of each key stays, so that no later file makes the lead again: such a key is in state
+// Forgotten. That holds for keys that are not known too, since the next file may bring them. With unblock the hash goes as
+// well, and the key is as new. A refusal is a *[ListError].
+func Forget(ctx context.Context, s Store, keys []string, unblock bool) (r ForgetResult, err error) {
+	err = s.Alone(ctx, func(tx Tx) error {
+		r = ForgetResult{}
+		gone, leads, err := r.judge(tx, keys, unblock)
+		if err != nil {
+			return err
+		}
+		return forget(tx, s.Digests(), gone, leads, unblock)
+	})
+	return r, err
+}
+
+// judge counts keys by what is known of them, and returns each once, and their leads.
+func (r *ForgetResult) judge(tx Tx, keys []string, unblock bool) (gone []string, leads map[string]bool, err error) {
+	for i, key := range keys {
+		if !ValidKey(key) {
+			return nil, nil, &ListError{Index: i, Key: key, Text: "its " + ErrKey.Error()}
+		}
+	}
+	if err := tx.Load(keys, nil); err != nil {
+		return nil, nil, err
+	}
+	leads, seen := map[string]bool{}, map[string]bool{}
+	for i, key := range keys {
+		if seen[key] {
+			continue
+		}
+		seen[key] = true
+		if unblock && tx.Held(key) { // as resolve refuses it: it may be sent still, and again then
+			return nil, nil, &ListError{Index: i, Key: key, Text: heldText, Hint: heldHint}
+		}
+		k, shown, err := tx.Under(key)
+		if err != nil {
+			return nil, nil, err
+		}
+		r.count(shown.State)
+		if k.Entry != nil && k.Entry.LeadID != "" {
+			leads[k.Entry.LeadID] = true
+		}
+		gone = append(gone, key)
+	}
+	return gone, leads, nil
+}
+
+// forget removes keys, their leads from the doubts of other keys that were answered with the same ID, and what was decided
+// about them.
+func forget(tx Tx, d *Digester, keys []string, leads map[string]bool, unblock bool) error {
+	if err := tx.Erase(keys); err != nil {
+		return err
+	}
+	gone := make(map[string]bool, len(keys))
+	for _, key := range keys {
+		gone[key] = true
+		if unblock {
+			continue
+		}
+		if err := tx.Block(d.block(key, tx)); err != nil {
+			return err
+		}
+	}
+	if len(leads) > 0 {
+		err := tx.Doubts(func(k KeptKey) KeptKey {
+			k.Intent = k.Intent.Scrubbed(leads)
+			return k
+		})
+		if err != nil {
+			return err
+		}
+	}
+	decisions, err := tx.Notes(DecidedNote)
+	if err != nil {
+		return err
+	}
+	return ForgetDecisions(decisions, func(key string) bool { return gone[key] }, leads, tx.PutNote)
+}
+
+// block is what is left of a key.
+func (d *Digester) block(key string, tx Tx) KeptBlock {
+	b := KeptBlock{Hash: d.Blocked(key), At: tx.Now()}
+	if folded := rowkey.Fold(key); folded != key && folded != "" {
+		b.Fold = d.Blocked(folded)
+	}
+	return b
+}
+
+// AcceptLoss makes an incomplete checkpoint complete by a person's word: what is missing is given up, and the rows that were
+// held for it, which it counts, may be sent.
+func AcceptLoss(ctx context.Context, s Store) (freed int, err error) {
+	err = s.Alone(ctx, func(tx Tx) error {
+		freed = 0
+		err := tx.Doubts(func(k KeptKey) KeptKey {
+			if k.Intent.Reason == ReasonIncomplete {
+				k.Withdraw()
+				freed++
+			}
+			return k
+		})
+		if err != nil {
+			return err
+		}
+		return tx.Lack("")
+	})
+	return freed, err
+}
+
+// Lack makes a ledger incomplete: missing says what it lacks, as what follows on "lacks".
+func Lack(ctx context.Context, s Store, missing string) error {
+	return s.Alone(ctx, func(tx Tx) error { return tx.Lack(missing) })
+}
+
+// PutNote keeps a note durably, in the place of one that stood there.
+func PutNote(ctx context.Context, s Store, name string, value []byte) error {
+	return s.Alone(ctx, func(tx Tx) error { return tx.PutNote(Note{name, value}) })
+}
