@@ -96,7 +96,7 @@ func TestValidateTellsWhatIsWrong(t *testing.T) {
 		"3,,10115,,Cem,\n" +
 		"4,,,,,\n" + // assign and required
 		"5,o-2,,hot,Dee,d\n" +
-		"6,o-2,\"10115\"x,,Eve,\n" + // cannot be read
+		"6,o-2,\"10\"1\"15\",,Eve,\n" + // cannot be read
 		"7,o-2,,Hot,Fay,f\n" +
 		"8,o-2,,Hot,Gil,g\n" +
 		"1,o-1,10115,Known,Ann,ann@example.com\n" // repeats the first key

@@ -70,7 +70,7 @@ func TestISO2022JP(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := "2:1|日本\n3:2|日\n4:3|plain\n5!encoding\n6!encoding\n7!encoding\n8!encoding\n9:8|ｱ\n10!encoding\n11:10|ok\n"
+		want := "2:1|日本\n3:2|日\n4:3|plain\n5!encoding\n6!encoding\n7!encoding\n8:7|~\n9:8|ｱ\n10!encoding\n11:10|ok\n"
 		if diff := cmp.Diff(want, show(rowsOf(t, f))); diff != "" {
 			t.Error(diff)
 		}

@@ -198,14 +198,21 @@ func (f *File) openText(o Options) error {
 		f.format = textFormat(line)
 	}
 	o.Format = f.format
-	if f.format == JSONL {
-		if framed := o.Frame; framed != (rows.Frame{}) || o.Backslash {
-			return &OpenError{Text: "is JSON, which has no lines before or behind its rows", Hint: "take skip_rows, skip_footer, footer, comment and escape out of source in the mapping"}
+	if f.format != JSONL {
+		if delimited.BeginsRejects(f.window) {
+			o = o.OfRejects()
 		}
-		f.reader, err = jsonrows.Open(f.window, o, &f.found)
-	} else {
-		f.reader, err = delimited.Open(f.window, o, &f.found)
+		table, err := delimited.Open(f.window, o, &f.found)
+		f.reader = framed(table, o.Frame, f)
+		return err
 	}
+	if o.Frame != (Frame{}) || o.Backslash {
+		return &OpenError{
+			Text: "is JSON, which has no lines before or behind its rows",
+			Hint: "take skip_rows, skip_footer, footer, comment and escape out of source in the mapping",
+		}
+	}
+	f.reader, err = jsonrows.Open(f.window, o, &f.found)
 	return err
 }
 
@@ -234,41 +241,8 @@ func (f *File) openWorkbook(stream io.Reader, o Options) error {
 	if err != nil {
 		return err
 	}
-	f.closers, f.reader = append(f.closers, book), book
-	if skip := book.SkipFooter(); skip > 0 {
-		f.reader = &withoutLast{in: book, rows: skip, found: &f.found}
-	}
+	f.closers, f.reader = append(f.closers, book), framed(book, book.Frame(), f)
 	return nil
-}
-
-// withoutLast leaves out the rows of a sheet that stand on its last lines.
-type withoutLast struct {
-	in    rows.Reader
-	rows  int
-	found *rows.Found
-	held  []Row
-	last  int // line of the last row that was read
-	ended error
-}
-
-// Next gives the next row that is not among the last.
-func (w *withoutLast) Next(r *Row) error {
-	for w.ended == nil && (len(w.held) == 0 || w.held[0].Line > w.last-w.rows) {
-		var row Row // keeps its cells
-		row.Clear(w.found.Header)
-		if w.ended = w.in.Next(&row); w.ended == nil {
-			w.held, w.last = append(w.held, row), row.Line
-		}
-	}
-	if len(w.held) > 0 && w.held[0].Line <= w.last-w.rows {
-		*r, w.held = w.held[0], w.held[1:]
-		return nil
-	}
-	if len(w.held) > 0 && errors.Is(w.ended, io.EOF) {
-		w.found.LeftOut(w.last-w.rows+1, w.rows, "skip_footer")
-		w.held = nil
-	}
-	return w.ended
 }
 
 // namedFormat goes by the end of the name, without that of a packed file; "" where it tells nothing.

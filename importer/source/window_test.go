@@ -30,7 +30,8 @@ func TestTheWindowStaysSmall(t *testing.T) {
 		for row := new(Row); err == nil; {
 			err = f.Next(row)
 		}
-		if !errors.Is(err, io.EOF) {
+		var lost *LostError
+		if !errors.Is(err, io.EOF) && !errors.As(err, &lost) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if size := cap(f.window.Text()); size > 32*mib {

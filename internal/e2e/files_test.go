@@ -119,7 +119,7 @@ func TestRejectsThatAreNotCorrectedSendNothing(t *testing.T) {
 		{"tabs", "a.tsv", "1\tAnn\tx\n2\tBob\n", "tsv", nil},
 		{"a delimiter of its own", "a.csv", "1#Ann#x\n2#Bob\n", "csv", []string{"--delimiter", "#"}},
 		{"objects", "a.jsonl", `{"id":1,"name":"Ann"}` + "\n{\"id\":2,\"name\":\"B\xf6b\"}\n{\"id\":2,\"name\":\n[1]\n{\"id\":1,\"id\":2}\n{}\n", "jsonl", nil},
-		{"a list", "a.json", `[{"id":1,"name":"Ann"},{"id":2,"id":3},[1],,{"name":"\u0000"}]`, "jsonl", nil},
+		{"a list", "a.json", `[{"id":1,"name":"Ann"},{"id":2,"id":3},[1],{"name":"\u0000"}]`, "jsonl", nil},
 		{"objects in Latin-1", "a.jsonl", "{\"id\":1,\"name\":\"\xc4nn\"}\n{\"id\":2,\"name\":\"B\xf6b\"\n", "jsonl", []string{"--encoding", "latin1"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

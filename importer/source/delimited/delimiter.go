@@ -2,7 +2,6 @@ package delimited
 
 import (
 	"bytes"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -16,16 +15,16 @@ const (
 	candidates  = ",;\t|"
 )
 
+// findDelimiter finds what parts the cells. A rejects file may have been saved by another program than the file that
+// the options are for.
 func findDelimiter(in *lines.Window, o rows.Options) rune {
-	said, written := separatorLine(in), ofRejects(in)
+	said, written := separatorLine(in), BeginsRejects(in)
 	switch {
-	case written != 0: // by another program, perhaps, than the file that the mapping is for
-		return written
-	case o.Delimiter != 0:
+	case o.Delimiter != 0 && !written:
 		return o.Delimiter
 	case said != 0:
 		return said
-	case o.Format == rows.TSV:
+	case o.Format == rows.TSV && !written:
 		return '\t'
 	}
 	sample, whole := in.Peek(sampleBytes)
@@ -62,22 +61,6 @@ func separatorLine(in *lines.Window) rune {
 	return delim
 }
 
-// ofRejects is what stands before a column of ours in the header of a rejects file; 0 where there is no such file, or no such
-// column behind another one. Whoever edited it may have put blanks around the names, and others may have columns that end like ours.
-func ofRejects(in *lines.Window) rune {
-	if !BeginsRejects(in) {
-		return 0
-	}
-	line, _ := in.First()
-	before := bytes.TrimRight(line[:bytes.Index(line, []byte(rows.OutcomeColumn))], `" `)
-	delim, _ := utf8.DecodeLastRune(before)
-	isOurs := func(name string) bool { return strings.Trim(name, "\" \r\n") == rows.OutcomeColumn }
-	if canDelimit(delim) && slices.ContainsFunc(strings.Split(string(line), string(delim)), isOurs) {
-		return delim
-	}
-	return 0
-}
-
 // BeginsRejects says that the first line that is not blank is the header of a rejects file.
 func BeginsRejects(in *lines.Window) bool {
 	line, err := in.First()
@@ -86,18 +69,22 @@ func BeginsRejects(in *lines.Window) bool {
 
 // detectDelimiter finds the character that parts the cells of a CSV file, by its beginning.
 //
-// Comma, semicolon, tab and bar are tried in turn. Each splits the records as the file would be read with it, so that
-// nothing inside quotes counts. One that does not part the header in two or more cells, or with which the header's
-// quotes do not fit, is out. The others are judged by how many of the records have as many cells as the header. Those
-// within a tenth of the best are equal; of them the one that gives the header the most cells wins, then the one after
-// which a cell begins with a space less often, as words in a sentence do, then the one that comes first. The comma is
-// taken where nothing parts the header. A file without header is judged by the number of its named columns instead.
+// Comma, semicolon, tab, bar and the one that the options name are tried in turn. Each splits the records as the file
+// would be read with it, so that nothing inside quotes counts. One that does not part the header in two or more cells
+// is out. The others are judged by how many of the records have as many cells as the header. Of those within a tenth
+// of the best the one that gives the header the most cells wins, then the one after which a cell begins with a space
+// less often, as words in a sentence do, then the one that comes first. The comma is taken where nothing parts the
+// header. A file without header is judged by the number of its named columns instead.
 func detectDelimiter(sample []byte, o rows.Options) rune {
-	best, found := trial{delim: ','}, false
-	for _, d := range candidates {
+	best := trial{delim: ','}
+	tried := candidates
+	if o.Delimiter != 0 {
+		tried += string(o.Delimiter)
+	}
+	for _, d := range tried {
 		t := trial{delim: d}
-		if t.run(sample, o) && (!found || t.beats(best)) {
-			best, found = t, true
+		if t.run(sample, o) && (best.columns == 0 || t.beats(best)) {
+			best = t
 		}
 	}
 	return best.delim
@@ -114,54 +101,40 @@ type trial struct {
 
 // run reads a sample, and says whether the delimiter could be the right one.
 func (t *trial) run(sample []byte, o rows.Options) bool {
-	if !bytes.ContainsRune(sample, t.delim) {
+	if !canDelimit(t.delim) || !bytes.ContainsRune(sample, t.delim) {
 		return false
 	}
 	r := newReader(lines.New(bytes.NewReader(sample), o.MaxRecord), t.delim, o, &rows.Found{})
-	if t.columns = len(o.Columns); !o.NoHeader {
-		if readable, more := t.next(r); !readable || !more {
+	t.columns = len(o.Columns)
+	if !o.NoHeader {
+		size, p := r.record()
+		if size == 0 || p != nil {
 			return false
 		}
 		t.columns = rows.Used(rows.Trimmed(r.fields))
+		r.pass(size)
 	}
 	if t.columns < 2 {
 		return false
 	}
 	r.columns.Width = t.columns
-	for {
-		readable, more := t.next(r)
-		if !more { // the sample ends, perhaps in the midst of a row
-			return !o.NoHeader || t.fitting > 0
-		}
+	for size, p := r.record(); size > 0; size, p = r.record() { // up to the sample's end, perhaps in the midst of a row
 		t.records++
-		if readable && r.fits() {
+		if p == nil && r.fits() {
 			t.fitting++
 		}
-	}
-}
-
-// next reads a record and passes it. One whose quotes are in doubt counts as a row like any other here.
-func (t *trial) next(r *Reader) (readable, more bool) {
-	size, p := r.record()
-	if size == 0 {
-		return false, false
-	}
-	r.ended = nil
-	for _, cell := range r.fields {
-		if p == nil && strings.HasPrefix(cell, " ") {
-			t.spaced++
+		for _, cell := range r.fields {
+			if strings.HasPrefix(cell, " ") {
+				t.spaced++
+			}
 		}
+		r.pass(size)
+		r.ended = nil // a record whose quotes are in doubt counts as a row like any other here
 	}
-	r.pass(size)
-	return p == nil, true
+	return !o.NoHeader || t.fitting > 0
 }
 
-func (t *trial) share() float64 {
-	if t.records == 0 {
-		return 1
-	}
-	return float64(t.fitting) / float64(t.records)
-}
+func (t *trial) share() float64 { return float64(t.fitting+1) / float64(t.records+1) }
 
 func (t *trial) beats(other trial) bool {
 	const equal = 0.1

@@ -20,60 +20,52 @@ import (
 
 // Reader splits a window into records, and records into cells.
 //
-// A cell that begins with a quote ends with the next single one, and holds everything between as it is, up to 16
-// MiB; in any other cell a quote is text. A record whose quotes do not fit is a problem of its row only where it is
-// certain that the next line is outside quotes: it has one line with an even number of quotes and no fewer cells
-// than the header, and the next quote of the file begins a cell. Else the file is lost there: no row may begin
-// inside another one's quotes.
+// A cell that begins with a quote ends with the next one that a delimiter or a line's end follows, and holds everything
+// between as it is, up to 16 MiB; in any other cell a quote is text. A quote that is never closed loses the file: no
+// row may begin inside another one's quotes.
 type Reader struct {
 	in      *lines.Window
 	found   *rows.Found
 	columns rows.Columns
 
 	frame    rows.Frame
-	tail     *lines.Tail // nil: the last lines are shown as all others
-	comments int         // lines that were passed over as such
+	comments int // lines that were passed over as such
 
 	delim  string
 	plain  bool     // quotes are text like any other
 	fields []string // of the present record, as many as it has
 	quoted quoted
-	paired int64 // place in the text before which all quotes behind the present record stand in pairs
 	over   bool  // the present record goes on behind the window
 	ended  error // what ended the reading
 }
 
 // Open finds the delimiter and the header of a text. Its error is a *[rows.OpenError], or one of reading.
 func Open(in *lines.Window, o rows.Options, found *rows.Found) (*Reader, error) {
-	if BeginsRejects(in) { // what the mapping says of its file is not true of what we wrote
-		o.Backslash, o.Frame = false, rows.Frame{}
-	}
 	in.SkipTo(o.SkipRows + 1)
-	var tail *lines.Tail
-	if o.SkipFooter > 0 {
-		tail = in.HideLast(o.SkipFooter)
-	}
 	found.Delimiter = findDelimiter(in, o)
 	if !canDelimit(found.Delimiter) {
-		return nil, &rows.OpenError{Text: "the delimiter is not a character that can part cells", Hint: "any character but quotes, line ends and NUL can"}
+		return nil, &rows.OpenError{
+			Text: "the delimiter is not a character that can part cells",
+			Hint: "any character but quotes, line ends and NUL can",
+		}
 	}
 	r := newReader(in, found.Delimiter, o, found)
-	r.tail = tail
 	return r, r.begin(o)
 }
 
 func newReader(in *lines.Window, delim rune, o rows.Options, found *rows.Found) *Reader {
 	in.Widen()
 	d := string(delim)
-	return &Reader{in: in, found: found, delim: d, frame: o.Frame, plain: o.NoQuotes, quoted: quoted{delim: []byte(d), escape: o.Backslash}}
+	return &Reader{
+		in: in, found: found, delim: d, frame: o.Frame, plain: o.NoQuotes,
+		quoted: quoted{delim: []byte(d), escape: o.Backslash},
+	}
 }
 
-// begin takes the columns from the header line, or from the options where the file has none. Rejects always have one.
+// begin takes the columns from the header line, or from the options where the file has none.
 func (r *Reader) begin(o rows.Options) error {
-	rejects := (r.plain || o.NoHeader) && BeginsRejects(r.in)
-	r.plain = r.plain && !rejects
 	names, line := o.Columns, 0
-	if !o.NoHeader || rejects {
+	if !o.NoHeader {
 		size, err := r.header()
 		if err != nil {
 			return err
@@ -118,14 +110,8 @@ func beginsJSON(line []byte) bool {
 func (r *Reader) Next(row *rows.Row) error {
 	for {
 		size, problem := r.record()
-		if r.ended == nil && r.frame.Footer != nil && r.atFooter(size, problem) {
-			line, n := r.in.Number, 0
-			n, r.ended = r.in.Drain()
-			r.found.LeftOut(line, n, "footer")
-			r.frame.Footer = nil
-		}
 		if r.ended != nil {
-			r.tellLeftOut()
+			r.tellComments()
 			return r.ended
 		}
 		if problem == nil && r.columns.Blank(r.fields) {
@@ -139,8 +125,12 @@ func (r *Reader) Next(row *rows.Row) error {
 	}
 }
 
+// Line is the line on which the reading stands; at the end, how many lines there are.
+func (r *Reader) Line() int { return r.in.Lines() }
+
 func (r *Reader) give(row *rows.Row, size int, problem *rows.Problem) {
 	row.Line, row.Size = r.in.Number, size
+	row.Ends = problem == nil && r.frame.EndsAt(r.fields)
 	if problem == nil {
 		row.OneLine = r.quoted.lines == 0
 		problem = r.columns.Uncorrected(r.fields, row)
@@ -169,7 +159,7 @@ func (r *Reader) give(row *rows.Row, size int, problem *rows.Problem) {
 		problem.Hint = escapeHint
 	}
 	if row.Text == "" {
-		row.Text = r.in.Readable(len(lines.Body(r.in.Bytes(size))))
+		row.Text = lines.Readable(lines.Body(r.in.Bytes(size)))
 	}
 }
 
@@ -212,11 +202,13 @@ func (r *Reader) hasEscapes(size int) bool {
 
 // lost says that it cannot be known where the rows behind a line begin. The size is that of what was seen of the row.
 func (r *Reader) lost(line int, text string, size int) error {
-	hint := "mend the quotes of this row, or fetch the file again if it was cut; if quotes are text like any other in this file, say so in the mapping: source: {quote: none}"
+	hint := "mend the quotes of this row, or fetch the file again if it was cut; " +
+		"if quotes are text like any other in this file, say so in the mapping: source: {quote: none}"
 	if r.hasEscapes(size) {
 		hint = escapeHint
 	}
-	return &rows.LostError{Line: line, Text: text + ": where the rows behind it begin cannot be known, and none of them was read", Hint: hint}
+	text += ": where the rows behind it begin cannot be known, and none of them was read"
+	return &rows.LostError{Line: line, Text: text, Hint: hint}
 }
 
 // first is the line with which the next record begins, behind comments, and behind the line that names the delimiter, of
@@ -237,24 +229,9 @@ func (r *Reader) first() ([]byte, error) {
 	}
 }
 
-// atFooter says that the footer begins with the present record, by its cells or, since its quotes may not fit, by
-// its text.
-func (r *Reader) atFooter(size int, problem *rows.Problem) bool {
-	return problem == nil && r.frame.EndsAt(r.fields) || r.frame.Footer.Match(lines.Body(r.in.Bytes(size)))
-}
-
-// tellLeftOut says at the end of the text what of it was not read.
-func (r *Reader) tellLeftOut() {
-	if !errors.Is(r.ended, io.EOF) {
-		return
-	}
-	r.found.NoFooter(&r.frame)
-	r.frame.Footer = nil // told once
-	if r.tail != nil {
-		r.found.LeftOut(r.tail.Line, r.tail.Lines, "skip_footer")
-		r.tail = nil
-	}
-	if r.comments > 0 {
+// tellComments says at the end of the text how many lines of it were passed over.
+func (r *Reader) tellComments() {
+	if errors.Is(r.ended, io.EOF) && r.comments > 0 {
 		r.found.Warn("%s passed over as source.comment says", english.PluralWord(r.comments, "1 line was", fmt.Sprintf("%d lines were", r.comments)))
 		r.comments = 0
 	}

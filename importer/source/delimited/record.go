@@ -11,8 +11,7 @@ import (
 	"leadferry/importer/source/rows"
 )
 
-// quoted gathers the cells of a record that holds quotes, one line after another. What does not fit is noted, and
-// read on as spreadsheets read it: what follows a closing quote belongs to the cell up to the next delimiter.
+// quoted gathers the cells of a record that holds quotes, one line after another.
 type quoted struct {
 	delim  []byte
 	escape bool   // a backslash stands before quotes in quotes
@@ -21,7 +20,12 @@ type quoted struct {
 	open   bool   // inside quotes: the next line belongs to the record
 	lines  int    // that were added
 	from   int    // which of them, from 1, has the last quote that opened a cell
-	fault  *rows.Problem
+	stray  bool   // a quote inside quotes neither ends a cell nor is doubled
+	loneCR bool   // a CR stands alone outside quotes
+}
+
+func (q *quoted) reset() {
+	*q = quoted{delim: q.delim, escape: q.escape, text: q.text[:0], ends: q.ends[:0]}
 }
 
 func (q *quoted) add(line []byte) {
@@ -42,15 +46,14 @@ func (q *quoted) addBare(line []byte) (rest []byte, more bool) {
 	if !more {
 		cell = lines.Body(cell)
 	}
-	if bytes.IndexByte(cell, '\r') >= 0 && q.fault == nil {
-		q.fault = loneCR()
-	}
+	q.loneCR = q.loneCR || bytes.IndexByte(cell, '\r') >= 0
 	q.text = append(q.text, cell...)
 	q.ends = append(q.ends, len(q.text))
 	return rest, more
 }
 
-// addQuoted takes a cell in quotes, or the part of it that is on this line.
+// addQuoted takes a cell in quotes, or the part of it that is on this line. A quote ends it where a delimiter or the
+// line's end follows; any other is text, unless it is doubled.
 func (q *quoted) addQuoted(line []byte) (rest []byte, more bool) {
 	if !q.open {
 		q.open, q.from = true, q.lines
@@ -62,20 +65,20 @@ func (q *quoted) addQuoted(line []byte) (rest []byte, more bool) {
 		if !closed {
 			return nil, false
 		}
-		if line = after; !bytes.HasPrefix(line, []byte{'"'}) {
-			break
+		line = after
+		doubled := bytes.HasPrefix(line, []byte{'"'})
+		if rest, more = bytes.CutPrefix(line, q.delim); !doubled && (more || len(lines.Body(line)) == 0) {
+			q.open = false
+			q.ends = append(q.ends, len(q.text))
+			return rest, more
 		}
 		q.text = append(q.text, '"')
-		line = line[1:]
+		if doubled {
+			line = line[1:]
+		} else {
+			q.stray = true
+		}
 	}
-	q.open = false
-	rest, more = bytes.CutPrefix(line, q.delim)
-	if !more && len(lines.Body(line)) > 0 {
-		q.fault = &rows.Problem{Code: "quote", Text: "text follows the quote that closes a cell"}
-		return q.addBare(line)
-	}
-	q.ends = append(q.ends, len(q.text))
-	return rest, more
 }
 
 // cutAtQuote is what stands before the next quote and behind it. What a backslash stands before is gathered at once.
@@ -96,8 +99,6 @@ func (q *quoted) cutAtQuote(line []byte) (text, after []byte, closed bool) {
 	}
 	return bytes.Cut(line, []byte{'"'})
 }
-
-func (q *quoted) broken() bool { return q.fault != nil && q.fault.Code == "quote" }
 
 // cells appends the gathered cells, parts of one string, to list.
 func (q *quoted) cells(list []string) []string {
@@ -163,23 +164,32 @@ func (r *Reader) split(record []byte) *rows.Problem {
 	return nil
 }
 
-// splitQuoted parts a record that holds quotes and takes as many lines as it needs.
+// splitQuoted parts a record that holds quotes and takes as many lines as it needs. A quote that does not fit is a
+// problem of its row where the row is one line with quotes in pairs. Else, and where a row of several lines has other
+// cells than the header, the line behind may be inside quotes: the file is lost there.
 func (r *Reader) splitQuoted() (size int, p *rows.Problem) {
-	r.quoted = quoted{delim: r.quoted.delim, escape: r.quoted.escape, text: r.quoted.text[:0], ends: r.quoted.ends[:0]}
-	for r.quoted.lines == 0 || r.quoted.open && !r.quoted.broken() {
+	q := &r.quoted
+	q.reset()
+	for q.lines == 0 || q.open && !q.stray {
 		line, err := r.in.Line(size)
 		if err != nil {
 			r.ended = r.unclosed(err, size)
 			return 0, nil
 		}
-		r.quoted.add(line)
+		q.add(line)
 		size += len(line)
 	}
-	r.fields = r.quoted.cells(r.fields[:0])
-	if r.doubtful(size) {
+	r.fields = q.cells(r.fields[:0])
+	inPairs := !q.open && bytes.Count(r.in.Bytes(size), []byte{'"'})%2 == 0
+	switch isHeader := r.columns.Width == 0; {
+	case !isHeader && (q.stray && !inPairs || q.lines > 1 && (q.stray || !r.fits())):
 		r.ended = r.lost(r.in.Number, "the quotes of this row do not fit", size)
+	case q.stray:
+		p = &rows.Problem{Code: "quote", Text: "text follows the quote that closes a cell"}
+	case q.loneCR:
+		p = loneCR()
 	}
-	return size, r.quoted.fault
+	return size, p
 }
 
 func (r *Reader) unclosed(err error, size int) error {
@@ -191,54 +201,6 @@ func (r *Reader) unclosed(err error, size int) error {
 		return r.lost(opened, fmt.Sprintf("a quote opens here and is not closed within %d bytes", r.in.Max-r.in.Limit), size)
 	}
 	return err
-}
-
-// doubtful says that the line behind a record of this size may be inside quotes: its own do not fit, or it has several
-// lines and other cells than the header. A line whose quotes fit is read as it stands, whatever its width.
-func (r *Reader) doubtful(size int) bool {
-	switch {
-	case r.columns.Width == 0: // it is the header, which has to fit
-		return false
-	case !r.quoted.broken():
-		return r.quoted.lines > 1 && !r.fits() && !r.quoteOpens(size)
-	case r.quoted.open || r.quoted.lines > 1:
-		return true
-	}
-	even := bytes.Count(r.in.Bytes(size), []byte{'"'})%2 == 0
-	return !even || len(r.fields) < r.columns.Width || !r.quoteOpens(size)
-}
-
-// quoteOpens says that the first quote behind n bytes of the window begins a cell and ends none, or that as many
-// bytes as a record may have hold none. Quotes in pairs may be an empty cell or stand inside one, and tell nothing: what
-// was looked at for one record is not looked at again for those behind it.
-func (r *Reader) quoteOpens(n int) bool {
-	in, delim := r.in, r.quoted.delim
-	var ended error
-	seen := max(n, int(r.paired-in.Offset))
-	defer func() { r.paired = in.Offset + int64(seen) }()
-	for {
-		text := in.Text()
-		i := bytes.IndexByte(text[seen:], '"')
-		if i < 0 {
-			seen = len(text)
-		} else {
-			seen += i
-			before, after := text[:seen], bytes.TrimLeft(text[seen:], `"`)
-			switch quotes := len(text) - seen - len(after); {
-			case len(after) <= len(delim) && ended == nil: // what follows them is not there yet
-			case quotes%2 == 0:
-				seen += quotes
-				continue
-			default:
-				ends := len(after) == 0 || bytes.HasPrefix(after, delim) || after[0] == '\n' || after[0] == '\r'
-				return !ends && (bytes.HasSuffix(before, []byte{'\n'}) || bytes.HasSuffix(before, delim))
-			}
-		}
-		if i < 0 && seen-n >= in.Limit || i >= 0 && len(text)-seen >= in.Limit || ended != nil {
-			return i < 0 && (ended == nil || errors.Is(ended, io.EOF))
-		}
-		ended = in.More()
-	}
 }
 
 func loneCR() *rows.Problem {

@@ -15,11 +15,49 @@ import (
 	"leadferry/internal/spelling"
 )
 
+// Open finds out which of three forms a JSON text has, by as much of it as a row may have bytes:
+//
+//   - A list, when it begins with a bracket: its elements are the rows.
+//   - A list inside one object: the member that the options name, or the only one that begins with an object; where
+//     several do, one has to be named. The members beside it are passed over. The object must be alone in the file, or
+//     go on behind its first line; on one line the list must be its only member, or be named records, results, value,
+//     data, items or leads, or the line is a row.
+//   - JSON Lines in all other cases.
+//
+// Its error is a *[rows.OpenError], or one of reading.
+func Open(in *lines.Window, o rows.Options, found *rows.Found) (rows.Reader, error) {
+	found.Header = &rows.Header{Open: true}
+	d := &document{in: in, objects: newObjects("element", o, found), found: found, asked: o.List}
+	text, _ := in.Peek(min(firstLook, in.Limit))
+	switch text = bytes.TrimLeft(text, white); {
+	case bytes.HasPrefix(text, []byte("[")):
+		d.begin()
+		d.token()
+		return d, d.err
+	case bytes.HasPrefix(text, []byte("{")):
+		if isDocument, err := d.open(); isDocument || err != nil {
+			d.begin()
+			if err == nil {
+				err = d.find()
+			}
+			return d, err
+		}
+	}
+	if o.List != "" {
+		return nil, &rows.OpenError{
+			Text: fmt.Sprintf("has no list %q: it holds one object a line", o.List),
+			Hint: "leave --list, and source.list of the mapping, out",
+		}
+	}
+	in.Widen()
+	found.Lined = true
+	return &lineReader{in: in, objects: newObjects("line", o, found)}, nil
+}
+
 // lineReader reads one JSON object a line.
 type lineReader struct {
 	in      *lines.Window
 	objects *objects
-	scan    scan
 }
 
 // Next reads the next line that holds data.
@@ -36,10 +74,10 @@ func (l *lineReader) Next(r *rows.Row) error {
 		size := len(line)
 		r.Line, r.Raw = l.in.Number, string(lines.Body(line))
 		if r.Problem = l.problem(line, r); r.Problem != nil && r.Text == "" {
-			if !over && bytes.HasPrefix(bytes.TrimLeft(line, " \t"), []byte("{")) {
-				size = l.reach(size)
+			if !over {
+				size = l.reach(line)
 			}
-			r.Text = l.in.Readable(len(lines.Body(l.in.Bytes(size))))
+			r.Text = lines.Readable(lines.Body(l.in.Bytes(size)))
 		}
 		r.Size = size
 		l.in.Pass(size)
@@ -51,6 +89,9 @@ func (l *lineReader) Next(r *rows.Row) error {
 		}
 	}
 }
+
+// Line is the line on which the reading stands.
+func (l *lineReader) Line() int { return l.in.Number }
 
 // problem makes the row of a line, or tells why it is none.
 func (l *lineReader) problem(line []byte, r *rows.Row) *rows.Problem {
@@ -64,33 +105,22 @@ func (l *lineReader) problem(line []byte, r *rows.Row) *rows.Problem {
 	return p
 }
 
-// reach is how many bytes of the window an object takes that is not whole on its first line: up to the end of the
-// line on which its brackets close, so that no object inside it is taken for a row. Where they do not close it is
-// the first line.
-func (l *lineReader) reach(first int) int {
-	l.scan.reset()
-	for seen := 0; ; {
-		piece := l.in.Text()[seen:]
-		line := bytes.IndexByte(piece, '\n') + 1
-		if line > 0 { // a line at a time, for what goes ever deeper is given up soon
-			piece = piece[:line]
-		}
-		n, state := l.scan.feed(piece)
-		switch seen += n; {
-		case state == scanEnd && seen > first:
-			rest, err := l.in.Line(seen)
-			if err != nil && !errors.Is(err, io.EOF) {
-				return seen
-			}
-			return seen + len(rest)
-		case state != scanMore, len(l.scan.open) > maxDepth, seen > l.in.Limit, line == 0 && l.in.More() != nil:
-			return first
-		}
+// reach is how many bytes of the window a row with a problem takes: its line, or an object over several lines up to the
+// end of the last of them, so that no object inside it is taken for a row.
+func (l *lineReader) reach(line []byte) int {
+	first := len(line)
+	if !errors.Is(lenient(line).SkipValue(), io.ErrUnexpectedEOF) {
+		return first
 	}
+	text, _ := l.in.Peek(l.in.Limit)
+	d := lenient(text)
+	if d.SkipValue() != nil {
+		return first
+	}
+	end := int(d.InputOffset())
+	rest, _ := l.in.Line(end) // nothing where the file ends with the object
+	return end + len(rest)
 }
-
-// maxDepth is how many levels a JSON object may have.
-const maxDepth = 64
 
 // objects makes rows of JSON objects, strictly: each key once, nothing after the object, no lone surrogates. The
 // members are the row's cells, in their order: strings decoded, null empty, all else as it is written.
@@ -104,7 +134,6 @@ type objects struct {
 	json   *jsontext.Decoder
 	names  []byte   // of the present row as they are written
 	values []string // of the present row as they are written
-	scan   scan
 }
 
 func newObjects(part string, o rows.Options, found *rows.Found) *objects {
@@ -178,9 +207,6 @@ func (b *objects) members(object []byte, text string) *rows.Problem {
 		if err != nil {
 			return b.invalid(err)
 		}
-		if b.tooDeep(value) {
-			return b.problem("json", fmt.Sprintf("holds an object nested more than %d levels deep", maxDepth))
-		}
 		end := int(b.json.InputOffset())
 		b.values = append(b.values, text[end-len(value):end])
 	}
@@ -193,16 +219,6 @@ func (b *objects) members(object []byte, text string) *rows.Problem {
 		return p
 	}
 	return nil
-}
-
-// tooDeep says that a member's value has so many levels that its object has too many.
-func (b *objects) tooDeep(value []byte) bool {
-	if value[0] != '{' && value[0] != '[' {
-		return false
-	}
-	b.scan.reset()
-	b.scan.feed(value)
-	return b.scan.deepest >= maxDepth
 }
 
 func (b *objects) problem(code, text string) *rows.Problem {
@@ -375,7 +391,10 @@ func (s *shapes) enter(step string) bool {
 		return false
 	}
 	_, err := s.json.ReadToken()
-	for i := 0; err == nil && s.json.PeekKind() != kind+2; i++ { // the codes of both pairs are two apart
+	for i := 0; err == nil; i++ {
+		if next := s.json.PeekKind(); next == '}' || next == ']' {
+			return false
+		}
 		name := strconv.Itoa(i)
 		if kind == '{' {
 			token, err := s.json.ReadToken()

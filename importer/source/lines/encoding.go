@@ -4,27 +4,22 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/htmlindex"
 	"golang.org/x/text/encoding/japanese"
-	"golang.org/x/text/encoding/simplifiedchinese"
 	"golang.org/x/text/transform"
 
 	"leadferry/importer/source/rows"
 )
 
-// Labels of the WHATWG Encoding Standard that need to be known by name.
-const (
-	utf8Label    = "utf-8"
-	utf16LELabel = "utf-16le"
-	utf16BELabel = "utf-16be"
-)
+const utf8Label = "utf-8"
 
-// Decode shows the text of a file, whose first bytes are looked at, in UTF-8. A byte order mark says what its
-// encoding is, else the options do, else it is UTF-8.
+// Decode shows the text of a file in UTF-8. A byte order mark says what its encoding is, else the options do, else it
+// is UTF-8.
 func Decode(in *bufio.Reader, o rows.Options, found *rows.Found) (*Window, error) {
 	c, err := findCharset(o.Encoding)
 	if err != nil {
@@ -32,41 +27,70 @@ func Decode(in *bufio.Reader, o rows.Options, found *rows.Found) (*Window, error
 	}
 	found.Other = c.label != utf8Label
 	head, _ := in.Peek(in.Size()) // an error comes again where the text is read
-	label := byteOrderMark(head)
-	if label == "" {
-		err = refuseWide(head, o.Encoding != "", c)
-	} else if label != c.label {
+	if label := byteOrderMark(head); label != "" && label != c.label {
 		if o.Encoding != "" {
 			found.Warn("the file begins with the byte order mark of %s and is read so, not as %s", label, c.label)
 		}
-		c, err = findCharset(label)
-	}
-	if err != nil {
-		return nil, err
+		if c, err = findCharset(label); err != nil {
+			return nil, err
+		}
 	}
 	found.Encoding = c.label
 	if c.label == utf8Label {
 		return New(in, o.MaxRecord), nil
 	}
-	w := New(transform.NewReader(in, c.decoder()), o.MaxRecord)
+	var decoder transform.Transformer = c.encoding.NewDecoder()
+	if c.encoding == japanese.ISO2022JP {
+		decoder = transform.Chain(new(halves), decoder)
+	}
+	w := New(transform.NewReader(in, decoder), o.MaxRecord)
 	w.charset = c
 	return w, nil
+}
+
+// halves makes of each byte that is half a character of ISO-2022-JP one that is none: the decoder would take what
+// follows it, also a line's end, for the other half.
+type halves struct{ wide bool }
+
+// Reset begins a new text.
+func (h *halves) Reset() { h.wide = false }
+
+// Transform turns what it can of src.
+func (h *halves) Transform(dst, src []byte, atEOF bool) (nDst, nSrc int, err error) {
+	const escape, none = 0x1B, 0xFF
+	isHalf := func(b byte) bool { return 0x21 <= b && b <= 0x7E }
+	for nSrc < len(src) {
+		rest, n := src[nSrc:], 1
+		switch {
+		case rest[0] == escape:
+			n = 3
+		case h.wide && isHalf(rest[0]):
+			n = 2
+		}
+		switch {
+		case len(rest) < n && !atEOF:
+			return nDst, nSrc, transform.ErrShortSrc
+		case len(dst)-nDst < n:
+			return nDst, nSrc, transform.ErrShortDst
+		}
+		n = copy(dst[nDst:nDst+n], rest)
+		switch {
+		case rest[0] == escape && n == 3:
+			h.wide = rest[1] == '$'
+		case rest[0] == '\n':
+			h.wide = false
+		case h.wide && isHalf(rest[0]) && (n == 1 || !isHalf(rest[1])):
+			dst[nDst], n = none, 1
+		}
+		nDst, nSrc = nDst+n, nSrc+n
+	}
+	return nDst, nSrc, nil
 }
 
 // charset is an encoding.
 type charset struct {
 	label    string
 	encoding encoding.Encoding
-}
-
-func (c *charset) wide() bool { return c.label == utf16LELabel || c.label == utf16BELabel }
-
-// decoder decodes the whole stream, so that lines are those of the text, whatever the bytes of its characters are.
-func (c *charset) decoder() transform.Transformer {
-	if c.encoding == japanese.ISO2022JP {
-		return transform.Chain(new(iso2022jp), japanese.EUCJP.NewDecoder())
-	}
-	return c.encoding.NewDecoder()
 }
 
 // findCharset finds an encoding by any of its labels; "" is UTF-8.
@@ -83,13 +107,10 @@ func findCharset(label string) (charset, error) {
 	if err != nil || enc == encoding.Replacement || enc == charmap.XUserDefined {
 		return charset{}, &rows.OpenError{Text: fmt.Sprintf("text in the encoding %q cannot be read", label), Hint: hint, Err: err}
 	}
-	if enc == simplifiedchinese.GBK { // the standard decodes both alike
-		enc = simplifiedchinese.GB18030
-	}
 	return charset{name, enc}, nil
 }
 
-// isUTF8 says that a text beyond ASCII was read in an encoding of one byte a character though what the file holds is UTF-8.
+// isUTF8 says that a text beyond ASCII was read in an encoding of one byte a character though the file holds UTF-8.
 func (c *charset) isUTF8(text []byte) bool {
 	if _, single := c.encoding.(*charmap.Charmap); !single {
 		return false
@@ -102,8 +123,8 @@ func (c *charset) isUTF8(text []byte) bool {
 func byteOrderMark(head []byte) (label string) {
 	for _, m := range []struct{ bytes, label string }{
 		{rows.ByteOrderMark, utf8Label},
-		{"\xFF\xFE", utf16LELabel},
-		{"\xFE\xFF", utf16BELabel},
+		{"\xFF\xFE", "utf-16le"},
+		{"\xFE\xFF", "utf-16be"},
 	} {
 		if bytes.HasPrefix(head, []byte(m.bytes)) {
 			return m.label
@@ -112,42 +133,84 @@ func byteOrderMark(head []byte) (label string) {
 	return ""
 }
 
-// refuseWide knows text in UTF-16 without mark that is not said to be such, by the NULs in one half of its bytes,
-// and text that is said to be but is not.
-func refuseWide(head []byte, named bool, c charset) error {
-	if len(head) < 2 {
-		return nil
-	}
-	var nuls [2]int // on even and on odd places
-	for i, b := range head {
-		if b == 0 {
-			nuls[i%2]++
+// BadText finds what no text holds in the first n bytes of the window.
+func (w *Window) BadText(n int) *rows.Problem { return w.BadTextAt(w.Bytes(n), w.Number, w.Offset) }
+
+// BadTextAt finds what no text holds in a record that begins on this line, at this place in the text: a NUL, or bytes
+// that are none of the file's encoding, or seem to be UTF-8 instead. A decoder puts U+FFFD for the former; no U+FFFD is
+// taken for a character then.
+func (w *Window) BadTextAt(record []byte, line int, offset int64) *rows.Problem {
+	label, named, bad := w.charset.label, "UTF-8", len(record)
+	if label == utf8Label {
+		bad = firstInvalid(record)
+	} else {
+		named = "text in " + label
+		if i := bytes.Index(record, []byte("\uFFFD")); i >= 0 {
+			bad = i
 		}
 	}
-	var label string
-	switch {
-	case c.wide() && nuls == [2]int{} && firstHigh(head) == len(head):
-		return &rows.OpenError{Text: "is not text in " + c.label, Hint: "leave the encoding out, or name the one that the file was written in"}
-	case c.wide():
-		return nil
-	case head[1] == 0 && nuls[0] == 0 && nuls[1] > 1:
-		label = utf16LELabel
-	case head[0] == 0 && nuls[1] == 0 && nuls[0] > 1:
-		label = utf16BELabel
-	default:
+	where := func(i int) string {
+		line += bytes.Count(record[:i], []byte{'\n'})
+		column := utf8.RuneCount(record[bytes.LastIndexByte(record[:i], '\n')+1:i]) + 1
+		if label == utf8Label {
+			return fmt.Sprintf(" at byte offset %d of the file, line %d, character %d of the line", offset+int64(i), line, column)
+		}
+		return fmt.Sprintf(" on line %d, character %d of the line", line, column)
+	}
+	if nul := bytes.IndexByte(record, 0); nul >= 0 && nul < bad {
+		const hint = "export the file anew; text in UTF-16 without a byte order mark needs --encoding utf-16le or --encoding utf-16be"
+		return &rows.Problem{Code: "nul", Text: "the row holds a NUL byte," + where(nul), Hint: hint}
+	}
+	if bad < len(record) {
+		return &rows.Problem{Code: "encoding", Text: "the row is not " + named + where(bad), Hint: encodingHint(label)}
+	}
+	if label == utf8Label {
 		return nil
 	}
-	text := "seems to be text in UTF-16 without a byte order mark"
-	if named {
-		text += ", not in " + c.label
+	high := bytes.IndexFunc(record, func(r rune) bool { return r >= utf8.RuneSelf })
+	if high < 0 || !w.charset.isUTF8(record) {
+		return nil
 	}
-	return &rows.OpenError{Text: text, Hint: "set the encoding: --encoding " + label}
+	return &rows.Problem{
+		Code: "encoding",
+		Text: fmt.Sprintf("the row is text in UTF-8 as well as in %s, which was named:%s there would be other characters", label, where(high)),
+		Hint: "take the encoding out where the file is UTF-8, or write all of it in one encoding where it was put together",
+	}
 }
 
-// encodingHint says what to do about text that is not what its label says. Nothing is ever read in an encoding that was guessed.
+// Readable is a record for people: bytes that are no text are written as \xNN.
+func Readable(record []byte) string {
+	var b strings.Builder
+	for i := 0; i < len(record); {
+		r, size := utf8.DecodeRune(record[i:])
+		if r != 0 && (r != utf8.RuneError || size > 1) {
+			b.Write(record[i : i+size])
+		} else {
+			fmt.Fprintf(&b, `\x%02X`, record[i])
+		}
+		i += size
+	}
+	return b.String()
+}
+
+// firstInvalid is where text stops being UTF-8, or its length.
+func firstInvalid(text []byte) int {
+	if utf8.Valid(text) { // mostly, and eight bytes at a time
+		return len(text)
+	}
+	for i, r := range string(text) {
+		if r == utf8.RuneError && !bytes.HasPrefix(text[i:], []byte("\uFFFD")) {
+			return i
+		}
+	}
+	return len(text)
+}
+
+// encodingHint says what to do about text that is not what its label says. Nothing is ever read in a guessed encoding.
 func encodingHint(label string) string {
 	if label != utf8Label {
 		return "name the encoding that the file was written in with --encoding, or save it as UTF-8"
 	}
-	return "set the encoding that the file was written in, such as --encoding windows-1252 (Western Europe), windows-1251 (Cyrillic), windows-1253 (Greek), shift_jis, gb18030, euc-kr or big5, or save it as UTF-8"
+	return "set the encoding that the file was written in, such as --encoding windows-1252 (Western Europe), " +
+		"windows-1251 (Cyrillic), windows-1253 (Greek), shift_jis, gb18030, euc-kr or big5, or save it as UTF-8"
 }

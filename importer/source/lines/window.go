@@ -8,11 +8,7 @@ package lines
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
-	"slices"
-	"strings"
-	"unicode/utf8"
 
 	"leadferry/importer/source/rows"
 )
@@ -32,6 +28,7 @@ type Window struct {
 	in         io.Reader
 	buf        []byte
 	start, end int   // buf[start:end] is read and not yet passed
+	within     bool  // buf[start-1], which was passed, ends no line
 	ctrlZ      bool  // stands behind buf[end], and belongs to the text if anything follows
 	err        error // what ended the reading; io.EOF at the end
 
@@ -135,9 +132,20 @@ func (w *Window) First() ([]byte, error) {
 
 // Pass moves the window's start over n bytes.
 func (w *Window) Pass(n int) {
+	if n > 0 {
+		w.within = w.buf[w.start+n-1] != '\n'
+	}
 	w.Number += bytes.Count(w.buf[w.start:w.start+n], []byte{'\n'})
 	w.Offset += int64(n)
 	w.start += n
+}
+
+// Lines counts the lines that were passed, with one that has no end.
+func (w *Window) Lines() int {
+	if w.within {
+		return w.Number
+	}
+	return w.Number - 1
 }
 
 // PassLine moves the window's start over the rest of a line, however long, and says whether a quote stood there.
@@ -171,90 +179,6 @@ func Body(line []byte) []byte {
 	return bytes.TrimRight(bytes.TrimSuffix(line, []byte{'\n'}), "\r")
 }
 
-// BadText finds what no text holds in the first n bytes of the window: a NUL, or bytes that are none of the file's
-// encoding, or seem to be UTF-8 instead. A decoder puts U+FFFD for the former; no U+FFFD is taken for a character then.
-func (w *Window) BadText(n int) *rows.Problem {
-	record := w.Bytes(n)
-	label, named, bad := w.charset.label, "UTF-8", len(record)
-	if label == utf8Label {
-		bad = firstInvalid(record)
-	} else {
-		named = "text in " + label
-		if i := bytes.Index(record, []byte("\uFFFD")); i >= 0 {
-			bad = i
-		}
-	}
-	if nul := bytes.IndexByte(record, 0); nul >= 0 && nul < bad {
-		const hint = "export the file anew; text in UTF-16 without a byte order mark needs --encoding utf-16le or utf-16be"
-		return &rows.Problem{Code: "nul", Text: "the row holds a NUL byte," + w.where(record, nul), Hint: hint}
-	}
-	if bad < len(record) {
-		return &rows.Problem{Code: "encoding", Text: "the row is not " + named + w.where(record, bad), Hint: encodingHint(label)}
-	}
-	if label == utf8Label {
-		return nil
-	}
-	high := firstHigh(record)
-	if high == len(record) || !w.charset.isUTF8(record) {
-		return nil
-	}
-	return &rows.Problem{
-		Code: "encoding",
-		Text: fmt.Sprintf("the row is text in UTF-8 as well as in %s, which was named:%s there would be other characters", label, w.where(record, high)),
-		Hint: "take the encoding out where the file is UTF-8, or write all of it in one encoding where it was put together",
-	}
-}
-
-// Readable is the first n bytes of the window for people: bytes that are no text are written as \xNN.
-func (w *Window) Readable(n int) string {
-	record := w.Bytes(n)
-	var b strings.Builder
-	for i := 0; i < len(record); {
-		r, size := utf8.DecodeRune(record[i:])
-		if r != 0 && (r != utf8.RuneError || size > 1) {
-			b.Write(record[i : i+size])
-		} else {
-			fmt.Fprintf(&b, `\x%02X`, record[i])
-		}
-		i += size
-	}
-	return b.String()
-}
-
-// where names the place of a record's byte i for people, in the file too where its bytes are those of the text.
-func (w *Window) where(record []byte, i int) string {
-	before := record[:i]
-	line := w.Number + bytes.Count(before, []byte{'\n'})
-	column := utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1
-	if w.charset.label == utf8Label {
-		return fmt.Sprintf(" at byte offset %d of the file, line %d, character %d of the line", w.Offset+int64(i), line, column)
-	}
-	return fmt.Sprintf(" on line %d, character %d of the line", line, column)
-}
-
-// firstInvalid is where text stops being UTF-8, or its length.
-func firstInvalid(text []byte) int {
-	if utf8.Valid(text) { // mostly, and eight bytes at a time
-		return len(text)
-	}
-	for i, r := range string(text) {
-		if r == utf8.RuneError && !bytes.HasPrefix(text[i:], []byte("\uFFFD")) {
-			return i
-		}
-	}
-	return len(text)
-}
-
-// firstHigh is where text leaves ASCII, or its length.
-func firstHigh(text []byte) int {
-	for i, b := range text {
-		if b >= utf8.RuneSelf {
-			return i
-		}
-	}
-	return len(text)
-}
-
 // SkipTo passes over the lines before this one.
 func (w *Window) SkipTo(number int) {
 	for w.Number < number && (len(w.Text()) > 0 || w.More() == nil) { // an error comes again where a record is wanted
@@ -262,71 +186,12 @@ func (w *Window) SkipTo(number int) {
 	}
 }
 
-// Drain passes over all that is left, and says how many lines that were.
-func (w *Window) Drain() (lines int, err error) {
-	for ; ; lines++ {
-		for len(w.Text()) == 0 {
-			if err := w.More(); err != nil {
-				return lines, err
-			}
+// Drain passes over all that is left.
+func (w *Window) Drain() error {
+	for {
+		w.Pass(len(w.Text()))
+		if err := w.More(); err != nil {
+			return err
 		}
-		w.PassLine()
-	}
-}
-
-// Tail is what stands at the end of a text and is not shown.
-type Tail struct {
-	in   io.Reader
-	keep int // lines that are held back
-	held []byte
-	free int // bytes of held that more than keep lines follow
-	err  error
-
-	Line  int // the first of them once the text has ended
-	Lines int // how many they are
-}
-
-// HideLast leaves the last lines of the text out, of which there are as many as in an editor: what stands behind the
-// last line end is none when it is empty.
-func (w *Window) HideLast(lines int) *Tail {
-	read := bytes.Clone(w.Text())
-	if w.ctrlZ {
-		read = append(read, ctrlZ)
-	}
-	t := &Tail{in: io.MultiReader(bytes.NewReader(read), w.in), keep: lines, Line: w.Number}
-	w.in, w.end, w.ctrlZ, w.err = t, w.start, false, nil
-	return t
-}
-
-// Read gives what is known not to be among the last lines.
-func (t *Tail) Read(p []byte) (int, error) {
-	for t.free == 0 {
-		if t.err != nil {
-			return 0, t.err
-		}
-		t.more()
-	}
-	n := copy(p, t.held[:t.free])
-	t.Line += bytes.Count(t.held[:n], []byte{'\n'})
-	t.held, t.free = t.held[n:], t.free-n
-	return n, nil
-}
-
-// more reads on, and sees what of it may be given.
-func (t *Tail) more() {
-	const maxTail = 16 << 20 // bytes that are held back
-	if len(t.held) > maxTail {
-		t.err = fmt.Errorf("the last %d lines have more than %d bytes", t.keep, maxTail)
-		return
-	}
-	t.held = slices.Grow(t.held, block)
-	n, err := t.in.Read(t.held[len(t.held) : len(t.held)+block])
-	t.held = t.held[:len(t.held)+n]
-	if t.err = err; errors.Is(err, io.EOF) {
-		t.held = bytes.TrimSuffix(t.held, []byte{ctrlZ})
-	}
-	t.free = len(t.held)
-	for t.Lines = 0; t.Lines < t.keep && t.free > 0; t.Lines++ {
-		t.free = bytes.LastIndexByte(t.held[:t.free-1], '\n') + 1
 	}
 }

@@ -109,6 +109,12 @@ func (f *Frame) Empty(text, hint string) (string, string) {
 		"count the lines before the header and behind the last row again, blank ones too"
 }
 
+// OfRejects are the options for a rejects file, which is ours: what the mapping says of its own file is not true of it.
+func (o Options) OfRejects() Options {
+	o.Backslash, o.NoQuotes, o.NoHeader, o.Frame = false, false, false, Frame{}
+	return o
+}
+
 // Header names the cells of rows. It is never changed, so that rows of one shape share it and callers may remember
 // it by its pointer.
 type Header struct {
@@ -129,6 +135,7 @@ type Row struct {
 	Raw     string   // JSON: the line as read, without a byte order mark, or the element without line breaks
 	OneLine bool     // no cell holds a line break
 	Repeats bool     // it is the header once more
+	Ends    bool     // what stands behind the table begins with it
 	HasLead bool     // a rejects file says that its lead exists, or may exist
 	Problem *Problem // why the row cannot be used, or nil
 	Text    string   // of a row that could not be taken apart, with \xNN for bytes that are no text
@@ -143,6 +150,8 @@ type Reader interface {
 	// Next reads the next row that holds data into r, which is clear. Its error is io.EOF after the last one, a
 	// *LostError, or one of reading; it comes again ever after.
 	Next(r *Row) error
+	// Line is the line, or the sheet's row, on which the reading stands: the last one at the end.
+	Line() int
 }
 
 // Fault is a cell that cannot be taken as it is written.
@@ -197,20 +206,6 @@ func (f *Found) Told() []string {
 	}
 	return append(f.Warnings[:len(f.Warnings):len(f.Warnings)], fmt.Sprintf("%s in a column without a name, which is never sent: the first on line %d",
 		english.PluralWord(f.Unnamed, "1 row holds something", fmt.Sprintf("%d rows hold something", f.Unnamed)), f.unnamed))
-}
-
-// LeftOut warns of lines that were not read, from this one on, for what the mapping says of its source.
-func (f *Found) LeftOut(line, lines int, key string) {
-	if lines > 0 {
-		f.Warn("%s left out as source.%s says, from line %d to the end", english.PluralWord(lines, "1 line was", fmt.Sprintf("%d lines were", lines)), key, line)
-	}
-}
-
-// NoFooter warns at the end of an input that has rows up to it, though they should end before: it may be cut.
-func (f *Found) NoFooter(of *Frame) {
-	if of.Footer != nil {
-		f.Warn("no row fits source.footer: is the file whole?")
-	}
 }
 
 // Cleared gives n empty cells, in the room that is handed back where it is large enough.

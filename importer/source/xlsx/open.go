@@ -46,7 +46,7 @@ const (
 // *[rows.OpenError], or one of reading. The sheet is read once from end to end for the checksum of the archive,
 // before the first row is given.
 func Open(in io.ReaderAt, size int64, o rows.Options, found *rows.Found) (*Reader, error) {
-	r := &Reader{found: found, frame: o.Frame, limit: o.MaxRecord}
+	r := &Reader{found: found, limit: o.MaxRecord}
 	err := r.open(in, size, o)
 	if err != nil {
 		r.Close()
@@ -81,28 +81,8 @@ func (r *Reader) open(in io.ReaderAt, size int64, o rows.Options) error {
 	if o.Sheet == "" && len(r.found.Sheets) > 0 {
 		r.found.Warn("sheet %q was read; the workbook also holds %s (hint: %s)", s.name, spelling.List(r.found.Sheets, mostNamed, nil), sheetHint)
 	}
-	if (o.NoHeader || o.Frame != rows.Frame{}) && r.beginsRejects(b, s) { // what the mapping says of its file is not true of what we wrote
-		o.NoHeader, o.Frame, r.frame = false, rows.Frame{}, rows.Frame{}
-	}
 	return r.begin(o)
 }
-
-// beginsRejects says that the first row of a sheet that is not blank is the header of a rejects file.
-func (r *Reader) beginsRejects(b *book, s sheet) bool {
-	part, err := b.parts.open(s.part)
-	if err != nil {
-		return false
-	}
-	defer part.Close()
-	first := &Reader{format: r.format, limit: r.limit, found: &rows.Found{}}
-	if first.sheet, err = newSheetReader(part, r.limit); err == nil {
-		err = first.advance()
-	}
-	return err == nil && rows.IsOfRejects(strings.Join(first.fields, ","))
-}
-
-// SkipFooter is how many rows at the sheet's end are none of the table.
-func (r *Reader) SkipFooter() int { return r.frame.SkipFooter }
 
 // choose finds the sheet to read: the one that is named, in any case, else the first that can be seen.
 func (b *book) choose(name string) (sheet, error) {

@@ -25,6 +25,8 @@ type Reader struct {
 	limit   int       // bytes a row
 	part    io.Closer // of the sheet
 	notes   notes
+	line    int   // of the row that was given last
+	waits   bool  // the present row was read and not given: the sheet has no header
 	ended   error // what ended the reading
 	shown
 }
@@ -72,31 +74,48 @@ func (r *Reader) openSheet(b *book, of sheet) error {
 }
 
 // begin takes the columns from the first row that is not blank, or from the options where the sheet has no header.
+// Where it is that of a rejects file, what the options say around it is not true.
 func (r *Reader) begin(o rows.Options) error {
+	err := r.advance()
+	if err == nil && rows.IsOfRejects(strings.Join(r.fields, ",")) {
+		o = o.OfRejects()
+	}
+	for r.frame = o.Frame; err == nil && r.sheet.number <= o.SkipRows; {
+		err = r.advance()
+	}
 	names, line := o.Columns, 0
-	if !o.NoHeader {
-		err := r.advance()
-		switch {
-		case errors.Is(err, io.EOF):
-			text, hint := r.frame.Empty(fmt.Sprintf("is empty in sheet %q: it has no header", r.notes.name), "the first row must name the columns")
-			if len(r.found.Sheets) > 0 {
-				text, hint = text+"; the workbook also holds "+spelling.List(r.found.Sheets, mostNamed, nil), sheetHint
-			}
-			return &rows.OpenError{Text: text, Hint: hint}
-		case err != nil:
-			return err
-		case r.fault != nil:
-			return &rows.OpenError{Line: r.sheet.number, Text: "the header cannot be read: " + r.fault.Text}
-		case len(r.faults) > 0:
-			return &rows.OpenError{Line: r.sheet.number, Text: "the header cannot be read: " + r.faults[0].String()}
+	switch {
+	case errors.Is(err, io.EOF):
+		r.ended = err
+		if o.NoHeader {
+			break
 		}
+		text, hint := o.Frame.Empty(fmt.Sprintf("is empty in sheet %q: it has no header", r.notes.name), "the first row must name the columns")
+		if len(r.found.Sheets) > 0 {
+			text, hint = text+"; the workbook also holds "+spelling.List(r.found.Sheets, mostNamed, nil), sheetHint
+		}
+		return &rows.OpenError{Text: text, Hint: hint}
+	case err != nil:
+		return err
+	case o.NoHeader:
+		r.waits = true
+	case r.fault != nil:
+		return &rows.OpenError{Line: r.sheet.number, Text: "the header cannot be read: " + r.fault.Text}
+	case len(r.faults) > 0:
+		return &rows.OpenError{Line: r.sheet.number, Text: "the header cannot be read: " + r.faults[0].String()}
+	default:
 		names, line = r.header(), r.sheet.number
 	}
 	r.notes.columns, r.found.Blank = nil, 0 // only rows behind the header count
-	var err error
 	r.columns, err = rows.NewColumns(names, line, o, r.found)
 	return err
 }
+
+// Frame is what stands around the rows.
+func (r *Reader) Frame() rows.Frame { return r.frame }
+
+// Line is the sheet's row that was given last.
+func (r *Reader) Line() int { return r.line }
 
 // header takes the names of the columns from the present row, as far as they stand together: behind that, something
 // was left in the sheet that is none of the table.
@@ -119,26 +138,25 @@ func (r *Reader) header() (names []string) {
 // Next reads the next row that holds data. Its error is io.EOF or a *[rows.LostError].
 func (r *Reader) Next(row *rows.Row) error {
 	const bytesPerCell = 16 // beside its text
-	switch err := r.advance(); {
+	err := r.advance()
+	switch {
+	case err == nil:
 	case r.ended != nil:
-	case err == nil && r.frame.EndsAt(r.fields):
-		r.found.Warn("the rows from line %d on were left out as source.footer says", r.sheet.number)
-		r.notes.tell(r.sheet, &r.columns, r.found)
-		r.ended = io.EOF
+		return err
 	case errors.Is(err, io.EOF):
-		r.found.NoFooter(&r.frame)
 		r.notes.tell(r.sheet, &r.columns, r.found)
-		r.ended = io.EOF
-	case err != nil:
+		r.ended = err
+		return err
+	default:
 		r.ended = &rows.LostError{Line: r.sheet.number, Text: "the workbook cannot be read any further: " + rows.Reason(err), Err: err}
-	}
-	if r.ended != nil {
 		return r.ended
 	}
+	row.Ends = r.frame.EndsAt(r.fields)
 	if r.sheet.hidden {
 		r.notes.hidden++
 	}
-	row.Line, row.Cells = r.sheet.number, rows.Cleared(row.Cells, len(r.columns.Keep))
+	r.line = r.sheet.number
+	row.Line, row.Cells = r.line, rows.Cleared(row.Cells, len(r.columns.Keep))
 	row.Size = r.size + bytesPerCell*len(row.Cells)
 	row.Problem = r.problem(row)
 	if row.Problem == nil {
@@ -191,12 +209,13 @@ func asCSV(cells []string) string {
 // advance goes on to the next row that holds something and makes text of its cells.
 func (r *Reader) advance() error {
 	for r.ended == nil {
-		err := r.sheet.next()
+		var err error
+		if !r.waits {
+			err = r.sheet.next()
+		}
+		r.waits = false
 		if errors.Is(err, io.EOF) {
 			return err
-		}
-		if err == nil && r.sheet.number <= r.frame.SkipRows {
-			continue
 		}
 		if err == nil {
 			err = r.convert()
