@@ -2,6 +2,7 @@ package importer
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -220,6 +221,7 @@ func TestTheServiceGoesAwayAndComesBack(t *testing.T) {
 			}
 			return nil
 		}
+		tr.retrier.Reach = func(context.Context) error { return tr.service.answer("", 0) }
 		tr.carry(t.Context())
 		if got := tr.outcomes(); got != "created 200" {
 			t.Error(got)

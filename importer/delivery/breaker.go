@@ -2,7 +2,7 @@ package delivery
 
 import (
 	"context"
-	"math/rand/v2"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -10,30 +10,31 @@ import (
 	"leadferry/leadapi"
 )
 
-// The breaker's measures of time.
-const (
-	firstBackoff = 500 * time.Millisecond
-	maxBackoff   = 30 * time.Second
-	maxProbing   = 15 * time.Second // between probes: with reachLimit, a run goes on within 30 s of a silence's end
-	reachLimit   = 10 * time.Second // for an answer, any at all
-)
-
-// Breaker is where every request waits before it leaves, in one queue. Four small machines say who may: contact, load,
-// pace and creates. What the service asked to wait holds back everybody.
+// Breaker is where every request waits before it leaves, in one queue, and the one place that bounds what is in flight.
+// What the service asked to wait holds back everybody.
 type Breaker struct {
-	MaxWait time.Duration       // how long the service may stay silent; it changes while nothing is under way, or not at all
-	Asked   func(time.Duration) // told of waits that the service asks for; nil: nobody else sends to it
+	MaxWait time.Duration       // how long the service may stay silent; to be changed while nothing is under way only
+	Asked   func(time.Duration) // is told of waits that the service asks for
 
-	mu      sync.Mutex
-	queue   []*waiter   // in the order in which they came
-	timer   *time.Timer // looks at the queue again; nil: none was needed yet
-	opens   time.Time   // nobody passes before
-	contact contact
-	load    load
-	creates creates
-	pace    pace
-	fault   *leadapi.Error // of the last request without an answer; nil: none yet
-	ended   *End           // why nothing passes any more; nil: it does
+	mu       sync.Mutex
+	queue    []*waiter   // in the order in which they came
+	timer    *time.Timer // looks at the queue again
+	limit    int         // requests in flight at most
+	inFlight int
+	most     int       // that were in flight at once
+	opens    time.Time // nothing leaves before
+	silence  silence
+	creates  creates
+	pace     pace
+	ended    *End // why nothing leaves any more; nil: it does
+}
+
+// silence is a time in which the service gives no answer, any at all. Only a probe's answer ends it.
+type silence struct {
+	lasts   bool
+	since   time.Time      // when it began
+	fault   *leadapi.Error // why its last request got no answer
+	backoff time.Duration  // before the next probe; none before the first of all: one broken connection is no reason to pause
 }
 
 // Kind says whether a request may be sent again although it may have been applied.
@@ -45,47 +46,44 @@ const (
 	Create
 )
 
-// waiter is a request in the queue.
-type waiter struct {
-	kind     Kind
-	stopping context.Context
-	decided  chan struct{} // closed once it may leave, or never will
-	pass     Pass
-	err      error
-}
-
 // Pass is what a request holds while it is under way.
 type Pass struct {
-	kind    Kind
-	ask     bool      // not to be used for a create before the service has answered something that can make nothing
-	single  bool      // a create that is sent alone
-	probe   bool      // of a silence
-	silence int       // which one, or the last before it left
-	since   time.Time // when it left
+	kind  Kind
+	ask   bool // not to be used for a create before the service has answered something that can make nothing
+	alone bool // a create that is sent alone
+	probe bool // of a silence
+}
+
+// waiter is a request in the queue.
+type waiter struct {
+	Pass
+	stopping context.Context
+	decided  chan struct{} // closed once it may leave, or never will
+	err      error
 }
 
 // NewBreaker makes one that lets at most limit requests be under way, and perSecond of them leave in a second; 0: any
 // number.
 func NewBreaker(maxWait time.Duration, limit int, perSecond float64) *Breaker {
-	limit = max(limit, 1)
-	b := &Breaker{MaxWait: maxWait, load: load{limit: limit, window: float64(limit)}}
+	b := &Breaker{MaxWait: maxWait, Asked: func(time.Duration) {}, limit: max(limit, 1)}
+	b.timer = time.AfterFunc(maxWait, b.lookAgain)
 	if perSecond > 0 {
 		b.pace.every = time.Duration(float64(time.Second) / perSecond)
 	}
 	return b
 }
 
-// enter waits until a request may leave. It fails with ErrStopping once stopping has ended, the silence has lasted too
-// long or, for creates, too many left doubt.
+// enter waits until a request may leave. It fails with ErrStopping once stopping has ended, and with an *End once the
+// silence has lasted too long or, for creates, too many left doubt.
 func (b *Breaker) enter(stopping context.Context, kind Kind) (Pass, error) {
-	w := &waiter{kind: kind, stopping: stopping, decided: make(chan struct{})}
+	w := &waiter{Pass: Pass{kind: kind}, stopping: stopping, decided: make(chan struct{})}
 	b.then(func(time.Time) { b.queue = append(b.queue, w) })
 	select {
 	case <-w.decided:
 	case <-stopping.Done():
-		b.then(func(time.Time) {})
+		b.lookAgain()
 	}
-	return w.pass, w.err
+	return w.Pass, w.err
 }
 
 // then changes the breaker and lets out who may leave after that.
@@ -97,60 +95,52 @@ func (b *Breaker) then(change func(now time.Time)) {
 	b.admit(now)
 }
 
+func (b *Breaker) lookAgain() { b.then(func(time.Time) {}) }
+
 // admit goes through the queue and lets out who may leave, or never will. It looks at stopping under the lock: what
-// ends the run because of an answer does so before it lets another create pass.
+// ends the run because of an answer does so before it lets another create leave.
 func (b *Breaker) admit(now time.Time) {
 	wait, full := time.Duration(0), false
 	b.queue = slices.DeleteFunc(b.queue, func(w *waiter) bool {
+		create := w.kind == Create
 		switch {
-		case w.stopping.Err() != nil || b.over(w.kind):
+		case w.stopping.Err() != nil:
 			w.err = ErrStopping
-		case full || w.kind == Create && !b.creates.may(b.creates.inFlight): // the others need not wait for a create
+		case b.ended != nil:
+			w.err = b.ended
+		case create && b.creates.ended != nil:
+			w.err = b.creates.ended
+		case full || create && !b.creates.freely && b.creates.inFlight > 0: // the others need not wait for a create
 			return false
 		default:
 			if wait, full = b.holds(now); full {
 				return false
 			}
-			w.pass = b.leave(w.kind, now)
+			b.inFlight++
+			b.most = max(b.most, b.inFlight)
+			b.pace.leave(now)
+			w.probe = b.silence.lasts
+			b.creates.leave(&w.Pass)
 		}
 		close(w.decided)
 		return true
 	})
-	if wait <= 0 {
-		return
+	if wait > 0 {
+		b.timer.Reset(wait)
 	}
-	if b.timer == nil {
-		b.timer = time.AfterFunc(wait, func() { b.then(func(time.Time) {}) })
-	}
-	b.timer.Reset(wait)
 }
 
-// holds reports whether no request may leave now, and for how long; 0: until another one ends.
+// holds reports whether no request may leave now, and for how long; 0: until another one ends. In a silence one request
+// at a time finds out, once those from before it have ended.
 func (b *Breaker) holds(now time.Time) (wait time.Duration, all bool) {
-	if wait = max(b.opens.Sub(now), b.contact.probeAt.Sub(now)); wait > 0 {
+	if wait = b.opens.Sub(now); wait > 0 {
 		return wait, true
 	}
-	if b.contact.probing || b.load.inFlight >= int(b.load.window) {
+	if b.inFlight >= b.limit || b.silence.lasts && b.inFlight > 0 {
 		return 0, true
 	}
 	wait = max(b.pace.wait(now), 0)
 	return wait, wait > 0
-}
-
-func (b *Breaker) over(kind Kind) bool {
-	return b.ended != nil || b.contact.gone || kind == Create && b.creates.state == tripped
-}
-
-// leave takes down that a request leaves.
-func (b *Breaker) leave(kind Kind, now time.Time) Pass {
-	p := Pass{kind: kind, since: now}
-	b.pace.leave(now)
-	b.contact.leave(&p)
-	b.load.leave()
-	if kind == Create {
-		b.creates.leave(&p)
-	}
-	return p
 }
 
 // Leaves reports whether a request that has passed may still leave, just before its first byte does: it may have waited
@@ -161,55 +151,65 @@ func (b *Breaker) Leaves(kind string) bool {
 	if b.ended != nil || time.Now().Before(b.opens) {
 		return false
 	}
-	return kind != "create" || !b.creates.ask && b.creates.may(b.creates.inFlight-1)
+	return kind != "create" || !b.creates.ask && (b.creates.freely || b.creates.inFlight == 1)
 }
 
-// back takes a pass back with the error that its request ended with, nil for none; again says that a create answered so
-// may be sent again. Where the answer asks to wait, all wait: for backoff, unless it says how long.
-func (b *Breaker) back(p Pass, e *leadapi.Error, again bool, backoff time.Duration) {
-	if e != nil && e.AsksToWait() { // before the place is another's
-		d := backoff
+// back takes a pass back with the error that its request ended with, or nil. Where the answer asks to wait, all wait:
+// for backoff, unless it says how long.
+func (b *Breaker) back(p Pass, err error, backoff time.Duration) {
+	e, failed := errors.AsType[*leadapi.Error](err)
+	if failed && e.AsksToWait() { // before the place is another's
 		if e.HasRetryAfter {
-			d = max(e.RetryAfter, leastThrottle)
+			backoff = max(e.RetryAfter, leastThrottle)
 		}
-		b.throttle(d)
+		b.Hold(backoff)
+		b.Asked(backoff)
 	}
 	b.then(func(now time.Time) {
-		b.load.inFlight--
+		b.inFlight--
 		switch {
-		case e != nil && unsent(e):
-			b.contact.unused(p)
-			return
-		case e != nil && (e.Op == "token" || e.Status == 0):
-			b.silence(p, e, now)
-			return
-		}
-		b.contact.heard(p)
-		if e != nil && (e.AsksToWait() || e.Unavailable()) {
-			b.load.failed(p, now)
-			b.creates.ask = b.creates.ask || p.kind == Create && e.Unavailable() && !again
-		} else {
-			b.load.bore()
+		case err == nil, failed && e.Status != 0 && e.Op != "token" && !(e.Op == "reach" && e.Unavailable()):
+			b.answered(p, failed && e.Unavailable())
+		case failed && e.Reason != leadapi.ReasonHeld && e.Reason != leadapi.ReasonRefused: // else it was not even tried
+			b.unanswered(p, e, now)
 		}
 	})
 }
 
-// silence notes a request that got no answer. A create that may have arrived has the next ones ask first, and the
-// others need not wait.
-func (b *Breaker) silence(p Pass, e *leadapi.Error, now time.Time) {
-	b.fault = e
-	doubt := p.kind == Create && e.Left()
-	b.creates.ask = b.creates.ask || doubt
-	if !doubt || p.probe {
-		b.contact.unheard(p, now, b.MaxWait)
+// answered notes a request that got an answer, any at all. After a create's 503 the next ones ask first.
+func (b *Breaker) answered(p Pass, unavailable bool) {
+	b.creates.ask = !p.ask && (b.creates.ask || p.kind == Create && unavailable)
+	switch {
+	case p.probe:
+		b.silence.lasts = false
+	case !b.silence.lasts:
+		b.silence.backoff /= 2
 	}
 }
 
-// answers notes that the service has answered what was asked before a create: creates may leave again.
-func (b *Breaker) answers() { b.then(func(time.Time) { b.creates.ask = false }) }
+// unanswered notes a request that got none. A create that may have arrived has the next ones ask first, and the others
+// need not wait. In a silence only a probe says more than what is known.
+func (b *Breaker) unanswered(p Pass, e *leadapi.Error, now time.Time) {
+	doubt := p.kind == Create && e.Left()
+	b.creates.ask = b.creates.ask || doubt
+	s := &b.silence
+	if !p.probe && (doubt || s.lasts) {
+		return
+	}
+	if !s.lasts {
+		s.lasts, s.since = true, now
+	}
+	s.fault = e
+	left := b.MaxWait - now.Sub(s.since)
+	if left <= 0 {
+		b.ended = unreached(e)
+	}
+	b.hold(now.Add(min(jitter(s.backoff), left)))
+	s.backoff = min(max(2*s.backoff, firstBackoff), maxProbing)
+}
 
-// Conclude says what a create has shown of the service, once it is known; then p is used up. Until then others may have
-// to wait for it.
+// Conclude says what a create has shown of the service, once it is known and durable; then p is used up. Until then
+// others may have to wait for it.
 func (b *Breaker) Conclude(p *Pass, shown Proof) {
 	if p.kind == Create {
 		b.then(func(time.Time) { b.creates.back(*p, shown) })
@@ -219,28 +219,17 @@ func (b *Breaker) Conclude(p *Pass, shown Proof) {
 
 // Beware makes the breaker that of a run after one that stopped for doubts: a GET goes first, then one create, and
 // where that leaves doubt, too, it was the last.
-func (b *Breaker) Beware() { b.creates.ask, b.creates.wary = true, true }
+func (b *Breaker) Beware() { b.creates.ask, b.creates.doubts = true, MostDoubts-1 }
 
-// end lets nothing pass any more.
-func (b *Breaker) end(why *End) { b.then(func(time.Time) { b.ended = why }) }
-
-// throttle closes the breaker for d, as the service asked, and tells the others who send to it.
-func (b *Breaker) throttle(d time.Duration) {
-	if b.Hold(d) && b.Asked != nil {
-		b.Asked(d)
-	}
+// Hold closes the breaker for d, for which the service asked somebody to wait.
+func (b *Breaker) Hold(d time.Duration) {
+	b.then(func(now time.Time) { b.hold(now.Add(min(d, leadapi.MaxRetryAfter))) })
 }
 
-// Hold closes the breaker for d, for which the service asked somebody to wait, and reports whether that is longer than
-// it would have been closed anyway.
-func (b *Breaker) Hold(d time.Duration) (longer bool) {
-	b.then(func(now time.Time) {
-		until := now.Add(min(d, leadapi.MaxRetryAfter))
-		if longer = until.After(b.opens); longer {
-			b.opens = until
-		}
-	})
-	return longer
+func (b *Breaker) hold(until time.Time) {
+	if until.After(b.opens) {
+		b.opens = until
+	}
 }
 
 // ShareRate makes the breaker keep to a rate that it shares with others: nothing leaves but what Grant lets leave. ask
@@ -249,18 +238,16 @@ func (b *Breaker) ShareRate(perSecond float64, ask func()) {
 	b.pace = pace{every: time.Duration(float64(time.Second) / perSecond), ask: ask}
 }
 
-// Grant lets n requests leave from a time on, evenly spaced.
+// Grant lets n requests leave after a while, evenly spaced, and with them what is left of the grant before.
 func (b *Breaker) Grant(n int, after time.Duration) {
-	b.then(func(now time.Time) {
-		b.pace.pieces, b.pace.asked = append(b.pace.pieces, piece{now.Add(after), n}), false
-	})
+	b.then(func(now time.Time) { b.pace.left, b.pace.from, b.pace.asked = b.pace.left+n, now.Add(after), false })
 }
 
 // InFlight is how many requests are under way, and how many were at most.
 func (b *Breaker) InFlight() (now, most int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.load.inFlight, b.load.most
+	return b.inFlight, b.most
 }
 
 // Ahead is how many requests wait for nothing but a place, less the places that are free. It knows none where some wait
@@ -268,15 +255,7 @@ func (b *Breaker) InFlight() (now, most int) {
 func (b *Breaker) Ahead() (requests int, known bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.queue) == 0 {
-		return b.load.inFlight - b.load.limit, true
-	}
 	wait, all := b.holds(time.Now())
-	return len(b.queue) + b.load.inFlight - b.load.limit, all && (wait > 0 || b.load.inFlight >= b.load.limit)
+	known = len(b.queue) == 0 || all && (wait > 0 || b.inFlight >= b.limit)
+	return len(b.queue) + b.inFlight - b.limit, known
 }
-
-// backoffFor is how long the n-th retry of a row waits, n from 1.
-func backoffFor(n int) time.Duration { return jitter(min(firstBackoff<<min(n-1, 10), maxBackoff)) }
-
-// jitter spreads d over [d/2, d], so that rows that failed together do not come back together.
-func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }

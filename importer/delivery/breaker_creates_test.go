@@ -1,7 +1,6 @@
 package delivery
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -26,21 +25,22 @@ func TestCreatesGoSinglyUntilOneLeavesNoDoubt(t *testing.T) {
 			b := NewBreaker(time.Hour, 8, 0)
 			end(b, alone(t, b), Doubtful)
 			end(b, alone(t, b), NothingShown) // 429: is sent again
-			b.then(func(time.Time) { b.creates.ask = true })
 			end(b, alone(t, b), Doubtful)
+			b.then(func(time.Time) { b.creates.ask = true })
 			p := alone(t, b)
-			if heard(b, p); !p.ask {
+			if !p.ask {
 				t.Error("after a create without any answer the next one does not ask first")
 			}
+			p.kind = Repeatable // the GET
+			heard(b, p)
+			p.kind = Create
 			if _, passed, _ := b.tryNow(Create); passed {
 				t.Error("a create passes before what the one before has shown is known")
 			}
 			b.Conclude(&p, Doubtful)
-			heard(b, passes(t, b, Repeatable))
-			b.answers()
 			end(b, alone(t, b), last)
 			if last == Doubtful {
-				if _, _, err := b.tryNow(Create); !errors.Is(err, ErrStopping) || b.Over() == nil {
+				if _, _, err := b.tryNow(Create); err != error(b.Over()) || b.Over() == nil {
 					t.Errorf("after four in a row: %v, %v", err, b.Over())
 				}
 				return
@@ -85,14 +85,14 @@ func TestAfterADoubtNothingLeavesBesideTheNext(t *testing.T) {
 		if _, passed, _ := b.tryNow(Create); passed {
 			t.Error("a create passes beside those that were under way")
 		}
-		unused(b, p)
+		untried(b, p)
 		b.Conclude(&p, NothingShown)
 	}
 	passes(t, b, Create)
 	if !b.Leaves("create") {
 		t.Error("the next one cannot leave")
 	}
-	b.throttle(time.Hour)
+	b.Hold(time.Hour)
 	if b.Leaves("create") || b.Leaves("token") {
 		t.Error("something leaves though the service asked to wait")
 	}
@@ -105,16 +105,15 @@ func TestBreakerProperties(t *testing.T) {
 		limit := rapid.IntRange(1, 8).Draw(rt, "places")
 		b := NewBreaker(time.Hour, limit, 0)
 		var inFlight []Pass
-		row, single, opens, first := 0, 0, time.Time{}, time.Time{}
+		row, single, opens := 0, 0, time.Time{}
 		for range rapid.IntRange(1, 80).Draw(rt, "steps") {
 			switch rapid.IntRange(0, 9).Draw(rt, "step") {
 			case 0:
-				b.throttle(time.Minute)
+				b.Hold(time.Minute)
 				opens = time.Now().Add(time.Minute)
 			case 1:
 				b.mu.Lock() // a minute goes by
 				b.opens, opens = time.Time{}, time.Time{}
-				b.contact.probeAt = time.Time{}
 				b.mu.Unlock()
 			case 2, 3, 4, 5:
 				create := rapid.Bool().Draw(rt, "create")
@@ -125,7 +124,7 @@ func TestBreakerProperties(t *testing.T) {
 				if time.Now().Before(opens) || row >= MostDoubts && create || create && single > 0 {
 					rt.Fatalf("%+v passes", p)
 				}
-				if p.single {
+				if p.alone {
 					single++
 				}
 				inFlight = append(inFlight, p)
@@ -137,7 +136,7 @@ func TestBreakerProperties(t *testing.T) {
 				p := inFlight[i]
 				inFlight = append(inFlight[:i], inFlight[i+1:]...)
 				shown := rapid.SampledFrom([]Proof{NothingShown, Usable, Doubtful}).Draw(rt, "shown")
-				if p.single {
+				if p.alone {
 					single--
 					switch shown {
 					case Usable:
@@ -145,26 +144,24 @@ func TestBreakerProperties(t *testing.T) {
 					case Doubtful:
 						row++
 					}
-				} else if p.kind == Create && shown == Usable && b.creates.state == singly && p.since.After(first) {
-					row = 0
-				} else if p.kind == Create && b.creates.state == freely && shown == Doubtful {
-					row, first = 1, p.since
+				} else if p.kind == Create && b.creates.freely && shown == Doubtful {
+					row = 1
 				}
 				switch {
 				case shown == Doubtful && rapid.Bool().Draw(rt, "unheard"):
-					silence(b, p)
+					silent(b, p)
 				case shown == NothingShown:
-					unused(b, p)
+					untried(b, p)
 				default:
 					heard(b, p)
 				}
 				b.Conclude(&p, shown)
 			}
-			if tripped := b.creates.state == tripped; tripped != (row >= MostDoubts) {
+			if tripped := b.creates.ended != nil; tripped != (row >= MostDoubts) {
 				rt.Fatalf("given up: %v, after %d in a row", tripped, row)
 			}
-			if b.load.inFlight != len(inFlight) || len(b.queue) > 0 {
-				rt.Fatalf("%d in flight of %d, %d in the queue", b.load.inFlight, len(inFlight), len(b.queue))
+			if b.inFlight != len(inFlight) || len(b.queue) > 0 {
+				rt.Fatalf("%d in flight of %d, %d in the queue", b.inFlight, len(inFlight), len(b.queue))
 			}
 		}
 	})

@@ -1,0 +1,190 @@
+// Package delivery sends requests: it says when each may leave, which are sent again, and when to stop. It knows requests
+// and answers, and nothing of rows.
+//
+//	Create, Repeat ─▶ [Breaker: enter] ─▶ call ─▶ what does the answer say?
+//	       ▲                                         │ final: the caller's, who concludes a create
+//	       └── at once, or after a pause ────────────┘ it was not applied, or may be applied twice
+//
+// The Breaker knows how many requests are under way, whether the service answers at all (silence), what --rate or the
+// fleet lets leave (pace), and whether answers to creates leave doubt (creates). A create that may have been applied is
+// never sent again.
+package delivery
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"time"
+
+	"leadferry/leadapi"
+)
+
+const (
+	firstBackoff     = 500 * time.Millisecond
+	maxBackoff       = 30 * time.Second
+	maxProbing       = 15 * time.Second       // between probes: with reachLimit, a run goes on within 30 s of a silence's end
+	reachLimit       = 10 * time.Second       // for an answer, any at all
+	leastThrottle    = 250 * time.Millisecond // however short a wait the service asks for
+	maxFreshRefusals = 3                      // newly issued tokens running that may be refused
+)
+
+// ErrStopping says that the run sends nothing more, so a waiting request never left.
+var ErrStopping = errors.New("the run is stopping")
+
+// ResendOn says which answers mean that a create was not applied, beyond those that say so by themselves (INTERFACE,
+// "When a create is sent again").
+type ResendOn struct {
+	NoDefault bool         // 429 does not count
+	Codes     map[int]bool // further HTTP statuses
+}
+
+// Retrier is the one place where requests are sent again. It asks the client's errors whether the request was applied.
+type Retrier struct {
+	Breaker *Breaker
+	Retries int // further tries of a request that was answered and may be sent again
+	Resend  ResendOn
+	Retried func()                      // is called for each further try
+	Reach   func(context.Context) error // gets an answer from the service, any at all, or an error
+}
+
+// Call makes one request; anew asks for a new connection. An error that is not a *leadapi.Error means that nothing has
+// left, and that nothing shall.
+type Call func(ctx context.Context, anew bool) error
+
+// Create delivers a create, which may have been applied when its answer does not say otherwise. pass is where it keeps
+// the pass of its last try, which the caller concludes.
+func (c *Retrier) Create(ctx, leaving context.Context, pass *Pass, call Call) (tries int, err error) {
+	return c.deliver(ctx, leaving, Create, pass, call)
+}
+
+// Repeat delivers an update or a sign-in, which may be sent again although it may have been applied.
+func (c *Retrier) Repeat(ctx, leaving context.Context, call Call) (tries int, err error) {
+	return c.deliver(ctx, leaving, Repeatable, new(Pass), call)
+}
+
+// deliver calls until the answer is final; nothing leaves once leaving has ended. It returns nil, the last error of call,
+// ErrStopping when the request was not applied and the run stops, or an *End; tries counts the requests that left.
+func (c *Retrier) deliver(ctx, leaving context.Context, kind Kind, pass *Pass, call Call) (tries int, err error) {
+	most := [...]int{atOnce: math.MaxInt, newToken: maxFreshRefusals, newConnection: 1, afterPause: c.Retries}
+	var used [len(most)]int
+	for {
+		if err := c.enter(leaving, kind, pass); err != nil {
+			return tries, err
+		}
+		err = call(ctx, used[newConnection] > 0)
+		backoff := backoffFor(used[afterPause] + 1)
+		c.Breaker.back(*pass, err, backoff)
+		e, failed := errors.AsType[*leadapi.Error](err)
+		if err == nil || failed && e.Left() {
+			if tries++; tries > 1 {
+				c.Retried()
+			}
+		}
+		if !failed {
+			return tries, err
+		}
+		if end := halts(e); end != nil {
+			if kind == Create && e.Applied != leadapi.No {
+				c.Breaker.then(func(time.Time) { c.Breaker.ended = end })
+				return tries, e // the row is in doubt, whatever ends the run
+			}
+			return tries, end
+		}
+		again := c.again(kind, e)
+		if used[again] >= most[again] {
+			return tries, e
+		}
+		used[again]++
+		c.Breaker.Conclude(pass, NothingShown)
+		if again == afterPause && !e.AsksToWait() && !sleep(leaving, backoff) {
+			return tries, e
+		}
+	}
+}
+
+// nextTry says how a request is sent again after an answer.
+type nextTry uint8
+
+const (
+	never         nextTry = iota
+	atOnce                // as soon as the breaker lets it
+	newToken              // the same, each time with another token, which may be good for every row but this one
+	newConnection         // the same
+	afterPause            // as one of the row's retries
+)
+
+// again says how a request is sent again after its error.
+func (c *Retrier) again(kind Kind, e *leadapi.Error) nextTry {
+	switch {
+	case e.Status == http.StatusUnauthorized:
+		return newToken
+	case e.Status == http.StatusMisdirectedRequest:
+		return newConnection
+	case !e.Left() && e.Reason != leadapi.ReasonRefused: // or there was no token
+		return atOnce
+	case c.Breaker.Over() != nil:
+	case kind == Create && c.Unapplied(e), kind == Repeatable && (e.Status == 0 || Transient(e.Status)):
+		return afterPause
+	}
+	return never
+}
+
+// enter waits until a request may leave. Before a create it has the service answer something else, where that is wanted.
+func (c *Retrier) enter(leaving context.Context, kind Kind, pass *Pass) (err error) {
+	for {
+		*pass, err = c.Breaker.enter(leaving, kind)
+		if err != nil || !pass.ask {
+			return err
+		}
+		err = c.preflight(leaving, *pass)
+		if c.Breaker.Conclude(pass, NothingShown); err != nil {
+			return err
+		}
+	}
+}
+
+// preflight asks the service for any answer at all before a create goes out, which would be in doubt without one. An
+// error ends the run.
+func (c *Retrier) preflight(leaving context.Context, p Pass) error {
+	p.kind = Repeatable // what is asked can make nothing
+	ctx, cancel := context.WithTimeout(leaving, reachLimit)
+	defer cancel()
+	err := c.Reach(ctx)
+	if leaving.Err() != nil {
+		err = ErrStopping
+	}
+	c.Breaker.back(p, err, backoffFor(1))
+	if e, failed := errors.AsType[*leadapi.Error](err); failed {
+		if end := halts(e); end != nil {
+			return end
+		}
+	}
+	return nil
+}
+
+// Unapplied reports whether a create answered so may be sent again.
+func (c *Retrier) Unapplied(e *leadapi.Error) bool {
+	return c.Resend.Codes[e.Status] || !c.Resend.NoDefault && e.Status == http.StatusTooManyRequests
+}
+
+// Transient reports whether another try of a repeatable request may fare better.
+func Transient(status int) bool {
+	return status >= 500 || slices.Contains([]int{408, 421, 425, 429, 499}, status)
+}
+
+// sleep waits before a row's next try; false: the run stops.
+func sleep(leaving context.Context, d time.Duration) bool {
+	pause, end := context.WithTimeout(leaving, d)
+	defer end()
+	<-pause.Done()
+	return leaving.Err() == nil
+}
+
+// backoffFor is how long the n-th retry of a row waits, n from 1.
+func backoffFor(n int) time.Duration { return jitter(min(firstBackoff<<min(n-1, 10), maxBackoff)) }
+
+// jitter spreads d over [d/2, d], so that rows that failed together do not come back together.
+func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }
