@@ -11,7 +11,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"leadferry/checkpoint/bolt"
 	"leadferry/internal/cli/checkpointcmd"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/flags"
@@ -35,8 +34,6 @@ func (p *program) checkpointCommand() *cli.Command {
 			c.Flags = append(c.Flags, checkpointFlags()...)
 		}
 		c.Flags = append(c.Flags, connectionFlags()...)
-		action := c.Action
-		c.Action = func(c *cli.Context) error { return exit.OfDisk(action(c)) }
 	}
 	return &cli.Command{
 		Name: "checkpoint", Usage: "look at what is known of the leads, and settle rows in doubt",
@@ -72,54 +69,36 @@ func (p *program) exportCommand() *cli.Command {
 	}
 }
 
-// export tells what the checkpoint knows once that is closed: who reads it slowly, as less
-// does, holds no lock.
+// export tells what the checkpoint knows once that is closed: who reads it slowly, as less does, holds no lock.
 func (p *program) export(c *cli.Context) error {
 	to := c.String("output")
 	if to == "-" {
 		to = ""
 	}
-	path, err := p.ledger(c).Path()
-	if err == nil {
-		err = newExport(to, path)
-	}
-	if err != nil {
-		return err
+	if to != "" {
+		if err := p.keepApart(c, []place{placeAt(to, "-o")}, nil); err != nil {
+			return err
+		}
+		if disk.Exists(to) {
+			return exit.Usage(to+": exists already, and somebody may have filled it in", "name a file that is not there yet, or move that one away")
+		}
 	}
 	x := checkpointcmd.Export{
 		State: c.String("state"), Run: c.String("created-by"), CSV: c.String("format") == "csv", Terminal: to == "" && terminal.Is(p.Out),
 	}
 	var told terminal.Spool
-	if err = p.desk(c).Export(c.Context, x, &told); err != nil && !told.Begun {
-		return err // refused
-	}
-	if to == "" {
-		if unseen := told.Tell(&p.out); unseen != nil {
-			return cmp.Or(err, exit.Unseen(unseen, false))
-		}
+	err := p.desk(c).Export(c.Context, x, &told)
+	switch {
+	case err != nil && !told.Begun: // refused
 		return err
+	case to == "":
+		unseen := told.Tell(&p.out) // which a person may need all the same
+		return cmp.Or(err, unseen)
 	}
 	if broken := disk.WriteNew(to, 0o600, told.Tell); broken != nil && err == nil {
 		return exit.Stopped(fmt.Sprintf("%s could not be written: %v", to, broken), disk.WayOut(broken))
 	}
 	return err
-}
-
-// newExport refuses a name that is taken, or will be by the checkpoint.
-func newExport(to, checkpointPath string) error {
-	if to == "" {
-		return nil
-	}
-	named := placeAt(to, "-o")
-	for _, path := range bolt.Companions(checkpointPath) { // the next run would remove it
-		if q := placeAt(path, ""); named.is(&q) {
-			return exit.Usage("-o "+to+" would take the place of "+path+", which is a part of the checkpoint", "name another place")
-		}
-	}
-	if disk.Exists(to) {
-		return exit.Usage(to+": exists already, and somebody may have filled it in", "name a file that is not there yet, or move that one away")
-	}
-	return nil
 }
 
 func (p *program) historyCommand() *cli.Command {

@@ -1,7 +1,8 @@
 // Package cli is leadferry's command line: one file a command, each of which turns
 // flags into options and makes one call. The way of a command:
 //
-//	arguments ─▶ [flags] taken apart ─▶ [connection] flag, environment and profile, the way to the service
+//	arguments ─▶ [flags] put in order, then parsed by urfave
+//	          ─▶ [connection] flag, environment and profile, the way to the service
 //	          ─▶ [inputs] the mapping and the files   ─▶ importer, which does the work
 //	          ─▶ [ledger] which one is meant, opened  ─▶ checkpointcmd, for `leadferry checkpoint`
 //	          ─▶ [exit] an error as a sentence, a hint and a code
@@ -23,7 +24,6 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -34,7 +34,6 @@ import (
 	"leadferry/importer/report"
 	"leadferry/internal/cli/connection"
 	"leadferry/internal/cli/exit"
-	"leadferry/internal/cli/external"
 	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/ledger"
 	"leadferry/internal/cli/signals"
@@ -48,6 +47,9 @@ import (
 
 // Version is the release that this program is.
 const Version = "0.1.0"
+
+// userAgent is how the service knows this program.
+const userAgent = "leadferry/" + Version
 
 // version is what --version says: the release, the commit that it was built from where the Go tool stamped one, and Go's.
 func version() string {
@@ -86,7 +88,7 @@ type program struct {
 	out       told         // standard output, as commands write to it
 }
 
-// told is what a command says, and why some of it is lost: that is asked once, when the command has ended.
+// told is what a command says, and why some of it is lost. That is asked once, when the command has ended.
 type told struct {
 	to   io.Writer
 	lost error
@@ -114,16 +116,15 @@ func Run(ctx context.Context, interrupt <-chan struct{}, args []string, s Stream
 	p.settings.Store(connection.Begin(line))
 	ended := make(chan int, 1)
 	go func() {
-		if err == nil {
-			err = crash.Call(func() error {
-				if line.Help {
-					return p.help(nil)
-				}
-				return app.RunContext(ctx, line.Args)
-			})
+		switch {
+		case err != nil:
+		case line.Help:
+			err = p.help(nil)
+		default:
+			err = crash.Call(func() error { return app.RunContext(ctx, line.Args) })
 		}
 		if lost := p.out.lost; lost != nil && (err == nil || errors.Is(err, lost)) {
-			err = exit.Unseen(lost, !showsOnly(line))
+			err = exit.Unseen(lost)
 		}
 		if err != nil {
 			ended <- p.fail(err)
@@ -136,16 +137,6 @@ func Run(ctx context.Context, interrupt <-chan struct{}, args []string, s Stream
 		code = p.fail(exit.Interrupted(left))
 	}
 	return p.finish(ctx, code)
-}
-
-// showsOnly reports whether a command does nothing that is there when nobody has seen what it says.
-func showsOnly(l *flags.Line) bool {
-	if l.Help || len(l.Path) == 1 || l.Given("output").Value == "-" {
-		return true
-	}
-	name := l.Command.Name
-	return name == "init" && l.Given("mapping").Value == "-" ||
-		slices.Contains([]string{"show", "check", "status", "export", "history", "workers", "schema", "explain", "completion", "sandbox"}, name)
 }
 
 func (p *program) app() *cli.App {
@@ -161,11 +152,12 @@ func (p *program) app() *cli.App {
 			flags.Choice("", "log-format", "write log lines and errors as %", "text", "json"),
 		},
 		Commands: []*cli.Command{
-			p.initCommand(), p.validateCommand(), p.importCommand(), p.syncCommand(), p.reconcileCommand(), p.reportCommand(), p.loginCommand(), p.configCommand(),
-			p.sandboxCommand(), p.schemaCommand(), p.checkpointCommand(), p.explainCommand(), p.completionCommand(),
+			p.initCommand(), p.validateCommand(), p.importCommand(), p.syncCommand(), p.reconcileCommand(), p.reportCommand(),
+			p.loginCommand(), p.configCommand(), p.sandboxCommand(), p.schemaCommand(), p.checkpointCommand(), p.explainCommand(),
+			p.completionCommand(),
 		},
 		Action:                    p.help,
-		ExitErrHandler:            func(*cli.Context, error) {}, // the table in exit.go decides
+		ExitErrHandler:            func(*cli.Context, error) {}, // the table of package exit decides
 		OnUsageError:              usageError,
 		DisableSliceFlagSeparator: true,
 		HideHelpCommand:           true,
@@ -174,7 +166,7 @@ func (p *program) app() *cli.App {
 	return app
 }
 
-// prepare gives every command what all have in common: its page of help, a beginning, errors of ours, and no second command help.
+// prepare gives every command what all have in common: its page of help, a beginning, and errors of ours.
 func (p *program) prepare(commands []*cli.Command, above string) {
 	for _, c := range commands {
 		c.Before, c.OnUsageError, c.HideHelpCommand = p.begin, usageError, true
@@ -183,26 +175,26 @@ func (p *program) prepare(commands []*cli.Command, above string) {
 	}
 }
 
-// ofFlag is what the flag parser says of a value that it cannot read, which is not shown: it may be a secret.
+// ofFlag is what urfave says of a value that it cannot read, which is not shown: it may be a secret.
 var ofFlag = spelling.Form(`^invalid .* for (?:flag )?-([a-z-]+):`)
 
-// usageError is an error of the flag parser.
+// usageError is an error of urfave's parser.
 func usageError(c *cli.Context, err error, _ bool) error {
 	help := "see " + flags.CommandName(c) + " --help"
 	m := ofFlag().FindStringSubmatch(err.Error())
 	if m == nil {
 		return exit.Usage(err.Error(), help)
 	}
-	name, takes := m[1], "true or false"
-	switch flags.Named(name, append(c.Command.Flags, c.App.Flags...)).(type) {
-	case *cli.IntFlag, *cli.Uint64Flag:
+	takes := "true or false"
+	switch flags.Named(m[1], append(c.Command.Flags, c.App.Flags...)).(type) {
+	case *cli.IntFlag:
 		takes = "a whole number, for example 10"
 	case *cli.Float64Flag:
 		takes = "a number, for example 4 or 0.5"
 	case *cli.DurationFlag:
 		takes = "a time in s, m or h, for example 30s, 15m or 2h"
 	}
-	return exit.Usage("the value of --"+name+" cannot be read", "it takes "+takes+"; "+help)
+	return exit.Usage("the value of --"+m[1]+" cannot be read", "it takes "+takes+"; "+help)
 }
 
 // begin resolves the settings of a command with connection flags.
@@ -232,18 +224,13 @@ func (p *program) begin(c *cli.Context) error {
 func (p *program) target() checkpoint.Target { return p.settings.Load().Target() }
 
 // ledger is what the command line says of its ledger.
-// machine is the name of this machine in the configuration, or the ID that its system gave it.
-func (p *program) machine() string {
-	return cmp.Or(p.settings.Load().Get(config.Machine), machine.ID())
-}
-
 func (p *program) ledger(c *cli.Context) ledger.Meant {
 	run := newRunID()
 	if p.ending != nil {
 		run = p.ending.run
 	}
 	return ledger.Meant{
-		C: c, Target: p.target(), Interrupt: p.interrupt, Run: run, Machine: p.machine(),
+		C: c, Target: p.target(), Interrupt: p.interrupt, Run: run, Machine: cmp.Or(p.settings.Load().Get(config.Machine), machine.ID()),
 		Unseen: p.line.Given("checkpoint").Origin == flags.ByEnvironment,
 	}
 }
@@ -264,7 +251,7 @@ func (p *program) say(c *cli.Context) io.Writer {
 	return &p.log
 }
 
-// warn says what a person should know though the command goes on. It is no sign that all goes well: --quiet hides none of it.
+// warn says what a person should know though the command goes on. --quiet does not hide it.
 func (p *program) warn(text string) {
 	if !p.json {
 		text = "warning: " + text
@@ -288,11 +275,11 @@ func (p *program) fail(err error) int {
 	for _, one := range end.Sentences() {
 		if p.json {
 			fields := append([]any{"exit_code", end.Code}, said("hint", report.Escape(one.Hint))...)
-			p.jsonLog().Error(report.Escape(strings.Join(one.Lines, "; ")), fields...)
+			p.jsonLog().Error(report.Escape(strings.ReplaceAll(one.Text, "\n", "; ")), fields...)
 			continue
 		}
-		for _, line := range one.Lines {
-			fmt.Fprintf(p.Err, "leadferry: %s\n", report.Escape(line))
+		for line := range strings.Lines(one.Text) {
+			fmt.Fprintf(p.Err, "leadferry: %s\n", report.Escape(strings.TrimSuffix(line, "\n")))
 		}
 		if one.Hint != "" {
 			fmt.Fprintf(p.Err, "hint: %s\n", report.Escape(one.Hint))
@@ -301,16 +288,12 @@ func (p *program) fail(err error) int {
 	return end.Code
 }
 
-// reason is why a command ended, as it may be shown. What was given to a variable of secrets behind the command, where it is
-// taken for a file, is left out; line breaks of words are escaped, since lines of an error are sentences of ours.
+// reason is why a command ended, as it may be shown. Line breaks in the user's words are escaped: lines of an error are
+// sentences of ours.
 func (p *program) reason(err error) exit.Error {
 	end := exit.Of(err)
 	for _, word := range p.args {
-		instead := report.Escape(word)
-		if name, _, assigned := strings.Cut(word, "="); assigned && external.HoldsSecret(name) {
-			instead = name + "=(not shown)"
-		}
-		if instead != word && word != "" {
+		if instead := report.Escape(word); instead != word && word != "" {
 			end.Text, end.Hint = strings.ReplaceAll(end.Text, word, instead), strings.ReplaceAll(end.Hint, word, instead)
 		}
 	}

@@ -5,17 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"text/tabwriter"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
-	"leadferry/checkpoint"
 	"leadferry/importer/report"
 	"leadferry/internal/cli/connection"
 	"leadferry/internal/cli/exit"
-	"leadferry/internal/cli/external"
 	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/ledger"
 	"leadferry/leadapi"
@@ -33,22 +30,23 @@ func (p *program) configCommand() *cli.Command {
 func (p *program) configShowCommand() *cli.Command {
 	return &cli.Command{
 		Name: "show", Usage: "each setting, its value and its origin; secrets masked",
-		Flags: append(slices.Concat(connectionFlags(), pathFlags()),
+		Flags: append(append(connectionFlags(), pathFlags()...),
 			flags.Bool("", "json", "print a JSON array of objects with name, value and from")),
 		Action: p.configShow,
 	}
 }
 
 func (p *program) configShow(c *cli.Context) error {
+	t := p.target()
 	rows := p.settings.Load().Shown()
 	for _, f := range pathFlags() {
-		if s := p.line.Given(f.Names()[0]); s.Name != "checkpoint" || s.Value != "" {
-			rows = append(rows, s)
+		s := p.line.Given(f.Names()[0])
+		if s.Name == "checkpoint" && s.Value == "" && t.LeadsURL != "" && t.TrunkID != "" {
+			if path, err := ledger.Default(t); err == nil {
+				s.Value, s.From = path, "default of the target"
+			}
 		}
-	}
-	t := p.target()
-	if p.line.Given("checkpoint").Value == "" {
-		rows = append(rows, checkpointSetting(t))
+		rows = append(rows, s)
 	}
 	if text := connection.MixedRegions(t); text != "" && t.LeadsURL != "" && t.BaseURL != "" {
 		p.warn(text)
@@ -69,18 +67,6 @@ func (p *program) printJSON(v any) error {
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)
-}
-
-// checkpointSetting is the checkpoint that a run would use by itself.
-func checkpointSetting(t checkpoint.Target) flags.Setting {
-	s := flags.Setting{Name: "checkpoint"}
-	if t.LeadsURL == "" || t.TrunkID == "" {
-		return s
-	}
-	if path, err := ledger.Default(t); err == nil {
-		s.Value, s.From = path, "default of the target"
-	}
-	return s
 }
 
 func (p *program) configCheckCommand() *cli.Command {
@@ -113,7 +99,7 @@ func (p *program) configCheck(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	api.Timeout, api.UserAgent, api.Observe = c.Duration("timeout"), "leadferry/"+Version, trace(log)
+	api.Timeout, api.UserAgent, api.Observe = c.Duration("timeout"), userAgent, trace(log)
 	client, err := leadapi.New(api)
 	if err != nil {
 		return err
@@ -133,7 +119,7 @@ func (p *program) configCheck(c *cli.Context) (err error) {
 // probe tells of each step of the way to the service, and how many there were and do not work.
 func (p *program) probe(c *cli.Context, client *leadapi.Client, api *leadapi.Config) (steps, broken int, err error) {
 	ways, _ := p.settings.Load().Routes() // service has tried them
-	all := []checked{}
+	all, application := []checked{}, ""
 	client.Probe(c.Context, func(s leadapi.Step) {
 		one := checked{"general API", s.Name, s.Works, report.Escape(s.Text), report.Escape(s.Hint), float64(s.Took.Microseconds()) / 1000}
 		address, way := api.BaseURL, ways["base-url"]
@@ -143,14 +129,25 @@ func (p *program) probe(c *cli.Context, client *leadapi.Client, api *leadapi.Con
 		if s.Name == "proxy" {
 			one.Text += " (" + report.Escape(way.From) + ")"
 		}
+		word := "ok"
 		if !s.Works {
+			word = "FAILED"
 			broken++
 		}
-		if first := len(all) == 0 || all[len(all)-1].Application != one.Application; first && !c.Bool("json") {
-			fmt.Fprintf(&p.out, "%s  %s\n", one.Application, report.Escape(leadapi.Canonical(address)))
+		if all = append(all, one); c.Bool("json") {
+			return
 		}
-		if all = append(all, one); !c.Bool("json") {
-			p.printStep(one, s.Took)
+		if one.Application != application {
+			application = one.Application
+			fmt.Fprintf(&p.out, "%s  %s\n", application, report.Escape(leadapi.Canonical(address)))
+		}
+		took := ""
+		if s.Took > 0 {
+			took = fmt.Sprintf(" (%s)", s.Took.Round(100*time.Microsecond))
+		}
+		fmt.Fprintf(&p.out, "  %-6s  %-7s  %s%s\n", word, s.Name, one.Text, took)
+		if one.Hint != "" {
+			fmt.Fprintf(&p.out, "%19shint: %s\n", "", one.Hint)
 		}
 	})
 	if c.Bool("json") {
@@ -159,38 +156,22 @@ func (p *program) probe(c *cli.Context, client *leadapi.Client, api *leadapi.Con
 	return len(all), broken, err
 }
 
-func (p *program) printStep(s checked, took time.Duration) {
-	word := "ok"
-	if !s.Works {
-		word = "FAILED"
-	}
-	fmt.Fprintf(&p.out, "  %-6s  %-7s  %s", word, s.Step, s.Text)
-	if took > 0 {
-		fmt.Fprintf(&p.out, " (%s)", took.Round(100*time.Microsecond))
-	}
-	fmt.Fprintln(&p.out)
-	if s.Hint != "" {
-		fmt.Fprintf(&p.out, "%19shint: %s\n", "", s.Hint)
-	}
-}
-
 // checkedService is the service that the settings name, with the account where one is set, and without the tokens that
 // runs keep: a new one is asked for. With --sandbox it is an imitation that keeps nothing.
 func (p *program) checkedService(c *cli.Context) (api leadapi.Config, stop func() error, err error) {
-	stop = func() error { return nil }
 	if c.Bool("sandbox") {
 		directory, err := directoryOf(c)
 		if err != nil {
-			return api, stop, err
+			return api, nil, err
 		}
 		return serveSandbox(sandbox.Options{Directory: directory})
 	}
 	if api, err = p.service(c, false); err != nil {
-		return api, stop, err
+		return api, nil, err
 	}
-	a, err := p.settings.Load().Account(func(command string) (string, error) { return external.Secret(c.Context, command) })
+	a, err := p.account(c)
 	if err == nil && a.ID.Value != "" && a.Secret.Value != "" {
 		api.ClientID, api.ClientSecret = a.ID.Value, a.Secret.Value
 	}
-	return api, stop, err
+	return api, func() error { return nil }, err
 }

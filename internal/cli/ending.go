@@ -3,12 +3,9 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"sync/atomic"
@@ -23,6 +20,7 @@ import (
 	"leadferry/internal/cli/external"
 	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/terminal"
+	"leadferry/internal/disk"
 	"leadferry/leadapi"
 )
 
@@ -37,8 +35,7 @@ func (p *program) logger(c *cli.Context) (*slog.Logger, error) {
 	return slog.New(slog.NewTextHandler(&p.log, &slog.HandlerOptions{Level: p.level})), nil
 }
 
-// jsonLog is where a program reads what is told: one JSON object a line, with the run that it is of. An error is told at
-// every level.
+// jsonLog writes one JSON object a line, with the run that it is of, for programs. It logs errors at every level.
 func (p *program) jsonLog() *slog.Logger {
 	log := slog.New(slog.NewJSONHandler(terminal.Escaping{To: &p.log}, &slog.HandlerOptions{Level: min(p.level, slog.LevelError)}))
 	if p.ending == nil {
@@ -82,13 +79,6 @@ func trace(log *slog.Logger) func(leadapi.Call) {
 			}
 		}
 		log.Debug("call", append(fields, said("cause", c.Cause)...)...)
-	}
-}
-
-// singleUse says that creates go on connections of their own from now on, which takes longer.
-func singleUse(log *slog.Logger) func(host string) {
-	return func(host string) {
-		log.Warn(host + " dropped a reused connection: from now on every create opens a new one (slower, safer)")
 	}
 }
 
@@ -149,7 +139,10 @@ func endingOf(l *flags.Line) *ending {
 	return e
 }
 
-// finish does what is owed at the end of a command, of which nothing changes its exit code.
+// newRunID names one start of the program.
+func newRunID() string { return fmt.Sprintf("%08x", rand.Uint32()) }
+
+// finish does what is owed at the end of a command. Nothing of it changes the exit code.
 func (p *program) finish(ctx context.Context, code int) int {
 	e, refused := p.ending, p.refusal.Load()
 	if e == nil || e.summary.Load() == nil && refused == nil {
@@ -162,7 +155,9 @@ func (p *program) finish(ctx context.Context, code int) int {
 	p.warnOf(badMetrics, bad)
 	s := e.summary.Load()
 	if s != nil {
-		p.warnOf("--keep-runs", e.prune(s))
+		if keep := e.c.Load().Int("keep-runs"); keep > 0 && !s.DryRun {
+			p.warnOf("--keep-runs", report.Prune(report.RunsFolder, keep, s.Target))
+		}
 		p.warnOf("the run's folder is still held", s.Close())
 	}
 	if e.onFinish != "" {
@@ -176,20 +171,11 @@ func (p *program) finish(ctx context.Context, code int) int {
 	return code
 }
 
-// prune removes the folders of old runs beyond --keep-runs.
-func (e *ending) prune(s *report.Summary) error {
-	keep := e.c.Load().Int("keep-runs")
-	if s.DryRun || keep <= 0 {
-		return nil
-	}
-	return report.Prune(report.RunsFolder, keep, s.Target)
-}
-
 // warnOf says on standard error what went wrong beside the command itself.
 func (p *program) warnOf(what string, err error) {
 	if err != nil {
-		err = fmt.Errorf("%s: %w", what, err)
-		p.warn(err.Error())
+		text := what + ": " + err.Error()
+		p.warn(text)
 	}
 }
 
@@ -256,9 +242,8 @@ func (e *ending) beginMetrics(s *importer.Start, mapping string) error {
 	})
 }
 
-// endMetrics writes how the command ended. What cannot be written is told: leads matter
-// more than their figures, and a time of last success that stands still is an alarm of
-// its own.
+// endMetrics writes how the command ended. A command that was refused replaces a metrics file, or makes one where nothing
+// is and nothing else of the command has its place.
 func (p *program) endMetrics(code int) error {
 	e := p.ending
 	switch {
@@ -267,29 +252,17 @@ func (p *program) endMetrics(code int) error {
 	case e.begun.Load():
 		return e.figures.End(e.summary.Load(), code, time.Now())
 	}
+	run := report.MetricsRun{Command: e.command, Version: Version, Target: report.Target(p.target()), Started: time.Now()}
 	c := e.c.Load()
-	if !report.IsMetrics(e.metrics) && (c == nil || !p.mayMakeMetrics(c)) {
+	if c != nil {
+		run.Mapping = c.String("mapping")
+	}
+	if !report.IsMetrics(e.metrics) && (c == nil || disk.Exists(e.metrics) || p.keepOutputs(c, filesOf(c, "", false), c.Args().Slice()) != nil) {
 		return nil
 	}
 	f, err := report.NewMetrics(e.metrics)
 	if err != nil {
 		return nil // that was the reason of the refusal
 	}
-	run := report.MetricsRun{Command: e.command, Version: Version, Target: report.Target(p.target()), Started: time.Now()}
-	if c != nil {
-		run.Mapping = c.String("mapping")
-	}
 	return f.Refused(run, code)
 }
-
-// mayMakeMetrics reports whether a command that was refused may make the file: nothing is
-// there, and nothing else of the command has its place there.
-func (p *program) mayMakeMetrics(c *cli.Context) bool {
-	if _, err := os.Lstat(p.ending.metrics); !errors.Is(err, fs.ErrNotExist) {
-		return false
-	}
-	return p.keepApart(c, filesOf(c, "", time.Time{}, false), c.Args().Slice()) == nil
-}
-
-// newRunID names one start of the program.
-func newRunID() string { return fmt.Sprintf("%08x", rand.Uint32()) }

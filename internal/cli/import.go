@@ -1,18 +1,15 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"leadferry/checkpoint"
 	"leadferry/importer"
-	"leadferry/importer/report"
 	"leadferry/internal/cli/connection"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/external"
@@ -22,16 +19,9 @@ import (
 	"leadferry/leadapi"
 )
 
-// sendCodes are the exit codes of import and sync.
-const sendCodes = `Exit codes: 0 no row needs attention; 1 some rows do, see the rejects file;
-2 usage, mapping or input error, nothing was sent; 3 stopped early, resumable;
-4 checkpoint locked, missing or damaged; 5 rows in doubt; 6 replaced by a newer
-worker of the fleet; 130 interrupted; 134 crashed.`
-
 func (p *program) importCommand() *cli.Command {
 	return &cli.Command{
 		Name: "import", Usage: "create leads, then link ExternalID; resumable", ArgsUsage: "FILE...",
-		Description: description("import") + "\n\n" + sendCodes,
 		Flags: slices.Concat(inputFlags(), connectionFlags(), checkpointFlags(), fleetFlags(), sendFlags(), []cli.Flag{
 			flags.Choice(running, "changed", "a row whose lead exists and whose data changed: %; update sends the differences as sync does", "report", "update", "ignore"),
 		}, outputFlags()),
@@ -61,7 +51,7 @@ func (p *program) runOptions(c *cli.Context) (importer.Options, error) {
 	}, err
 }
 
-// sendOptions are those of a run that sends, but for what import and sync have alone.
+// sendOptions are those of a run that sends, without what import and sync have alone.
 func (p *program) sendOptions(c *cli.Context) (importer.Options, error) {
 	o, err := p.runOptions(c)
 	if err == nil {
@@ -78,11 +68,11 @@ func (p *program) sendOptions(c *cli.Context) (importer.Options, error) {
 	if o.DryRun = c.Bool("dry-run"); err == nil && c.IsSet("show") && !o.DryRun {
 		err = exit.Usage("--show works with --dry-run only, and without it leads would be made", "add --dry-run, or leave --show out")
 	}
-	o.Files = filesOf(c, o.RunID, time.Now(), o.DryRun)
+	o.Files = filesOf(c, o.RunID, o.DryRun)
 	return o, err
 }
 
-// openInputs opens all that a run reads. Outputs that would take the place of any of it are refused, and files that are not
+// openInputs opens all that a run reads. It refuses outputs that would take the place of any of it, and files that are not
 // what the flags ask for.
 func (p *program) openInputs(c *cli.Context, o *importer.Options) (*inputs.Files, error) {
 	in, err := inputs.Open(c, inputs.From{
@@ -91,7 +81,7 @@ func (p *program) openInputs(c *cli.Context, o *importer.Options) (*inputs.Files
 	if err != nil {
 		return nil, err
 	}
-	err = p.keepApart(c, o.Files, in.Names)
+	err = p.keepOutputs(c, o.Files, in.Names)
 	if err == nil {
 		err = in.Fresh(c.Duration("max-age"))
 	}
@@ -106,7 +96,7 @@ func (p *program) openInputs(c *cli.Context, o *importer.Options) (*inputs.Files
 }
 
 // send carries out a run that sends.
-func (p *program) send(c *cli.Context, o importer.Options, run func(context.Context, importer.Options) (*report.Summary, error)) (err error) {
+func (p *program) send(c *cli.Context, o importer.Options, run runner) (err error) {
 	in, err := p.openInputs(c, &o)
 	if err != nil {
 		return err
@@ -123,11 +113,12 @@ func (p *program) send(c *cli.Context, o importer.Options, run func(context.Cont
 	return p.conduct(c, in, o, run)
 }
 
-// connect finds the checkpoint and the service that it belongs to. With --sandbox it starts
-// the imitation, unless nothing will be sent.
+// connect finds the checkpoint and the service that it belongs to. With --sandbox it starts the imitation, unless nothing
+// will be sent.
 func (p *program) connect(c *cli.Context, o *importer.Options) (closeService func() error, err error) {
 	closeService = func() error { return nil }
-	if !c.Bool("sandbox") { // first: where addresses are missing, it names the profiles
+	imitation := c.Bool("sandbox")
+	if !imitation { // first: where addresses are missing, it names the profiles
 		err = p.addressed()
 	}
 	if err == nil {
@@ -135,41 +126,44 @@ func (p *program) connect(c *cli.Context, o *importer.Options) (closeService fun
 	}
 	switch {
 	case err != nil:
-	case !c.Bool("sandbox"):
+	case !imitation:
 		o.Client, err = p.service(c, !o.DryRun && !o.Reconciling.None)
 	case !o.DryRun:
 		o.Client, closeService, err = openSandbox(c, o.Checkpoint)
 	}
-	o.Flags = p.wayWords()
-	if path := c.String("directory"); c.Bool("sandbox") && path != "" {
-		o.Flags = append(o.Flags, "--directory="+path)
-	}
 	if err != nil {
 		return nil, err
 	}
+	o.Flags = p.wayWords(imitation)
 	o.Target = p.target()
 	m := p.ledger(c)
 	o.Require, o.Open = c.Bool("require-checkpoint"), m.Opener(o)
 	o.Witnesses, o.Answer, o.Machine = m.Witnesses(), c.String("new-checkpoint"), m.Machine
-	o.Client.Observe, o.Client.SingleUse, o.Client.UserAgent = trace(o.Log), singleUse(o.Log), "leadferry/"+Version
+	o.Client.Observe, o.Client.UserAgent = trace(o.Log), userAgent
+	o.Client.SingleUse = func(host string) {
+		o.Log.Warn(host + " dropped a reused connection: from now on every create opens a new one (slower, safer)")
+	}
 	o.Client.RequestIDHeader = p.settings.Load().Get(connection.RequestIDHeader)
 	o.Client.Concurrency, o.Client.Timeout = o.Concurrency, c.Duration("timeout")
 	return closeService, nil
 }
 
-// wayWords are the flags of the command line that lead to the service, which a command that is pasted has to repeat; not those
-// that may hold a password.
-func (p *program) wayWords() (words []string) {
-	for _, name := range []string{"profile", "config", "base-url", "leads-url", "trunk-id", "client-id", "client-secret-file", "ca-file", "client-cert", "client-key", "request-id-header"} {
+// wayWords are the flags of the command line that lead to the service, which a command that is pasted has to repeat; not
+// those that may hold a password.
+func (p *program) wayWords(imitation bool) (words []string) {
+	names := []string{"profile", "config", "base-url", "leads-url", "trunk-id", "client-id", "client-secret-file", "ca-file", "client-cert", "client-key", "request-id-header"}
+	for _, name := range names {
 		if value, typed := p.line.Typed(name); typed {
 			words = append(words, "--"+name+"="+value)
 		}
 	}
+	if s := p.line.Given("directory"); imitation && s.Value != "" {
+		words = append(words, "--directory="+s.Value)
+	}
 	return words
 }
 
-// service is the real service and the account for it; without the account, unless anything
-// is sent.
+// service is the real service and the account for it; without the account, unless anything is sent.
 func (p *program) service(c *cli.Context, sends bool) (leadapi.Config, error) {
 	set := p.settings.Load()
 	api := leadapi.Config{BaseURL: set.Get("base-url"), LeadsURL: set.Get("leads-url"), TrunkID: set.Get("trunk-id")}
@@ -185,18 +179,24 @@ func (p *program) service(c *cli.Context, sends bool) (leadapi.Config, error) {
 	if err := set.Reach(&api); err != nil || !sends {
 		return api, err
 	}
-	a, err := set.Account(func(command string) (string, error) { return external.Secret(c.Context, command) })
+	a, err := p.account(c)
 	switch {
 	case err != nil:
 		return api, err
 	case a.ID.Value == "":
 		return api, exit.Usage("no --client-id given", "leadferry login makes a client and stores it, or set LEADFERRY_CLIENT_ID and its secret")
 	case a.Secret.Value == "":
-		return api, exit.Usage("no client secret given", "set LEADFERRY_CLIENT_SECRET, --client-secret-file with a file that others may not read, or --client-secret-command")
+		return api, exit.Usage("no client secret given",
+			"set LEADFERRY_CLIENT_SECRET, --client-secret-file with a file that others may not read, or --client-secret-command")
 	}
 	api.ClientID, api.ClientSecret = a.ID.Value, a.Secret.Value
 	api.Tokens, err = tokenStore(set.Target().BaseURL, a.ID.Value, a.Secret.Value)
 	return api, err
+}
+
+// account is the OAuth client of the settings, with its secret.
+func (p *program) account(c *cli.Context) (connection.Account, error) {
+	return p.settings.Load().Account(func(command string) (string, error) { return external.Secret(c.Context, command) })
 }
 
 // addressed says which addresses of the service are missing.
@@ -208,8 +208,7 @@ func (p *program) addressed() error {
 	return nil
 }
 
-// tokenStore keeps the client's token in the state directory. Without a place for it
-// each run signs in anew.
+// tokenStore keeps the client's token in the state directory. Without a place for it each run signs in anew.
 func tokenStore(baseURL, clientID, secret string) (leadapi.TokenStore, error) {
 	dir, err := config.StateDir()
 	if err != nil {
@@ -220,6 +219,15 @@ func tokenStore(baseURL, clientID, secret string) (leadapi.TokenStore, error) {
 		return nil, err // not a nil *TokenFile, which would be a store
 	}
 	return f, nil
+}
+
+// hintIfMissing gives the error of a checkpoint that is not there a hint, where it has none.
+func hintIfMissing(err error, hint func(path string) string) error {
+	missing := (*checkpoint.OpenError)(nil)
+	if errors.Is(err, checkpoint.ErrMissing) && errors.As(err, &missing) && missing.Hint == "" {
+		missing.Hint = hint(missing.Path)
+	}
+	return err
 }
 
 func (p *program) validateCommand() *cli.Command {
@@ -240,10 +248,16 @@ func (p *program) validate(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	o.Flags, o.Files = readingFlags(c), filesOf(c, o.RunID, time.Now(), true)
-	o.Strict = c.Bool("strict")
-	if o.Tolerate, err = share(c, "tolerate"); err != nil && c.IsSet("tolerate") {
-		return err
+	for _, name := range []string{"format", "delimiter", "encoding", "sheet", "list", "limit"} { // the import that follows repeats them
+		if c.IsSet(name) {
+			o.Flags = append(o.Flags, "--"+name+"="+fmt.Sprint(c.Value(name)))
+		}
+	}
+	o.Files, o.Strict = filesOf(c, o.RunID, true), c.Bool("strict")
+	if c.IsSet("tolerate") {
+		if o.Tolerate, err = share(c, "tolerate"); err != nil {
+			return err
+		}
 	}
 	in, err := p.openInputs(c, &o)
 	if err != nil {
@@ -251,15 +265,4 @@ func (p *program) validate(c *cli.Context) error {
 	}
 	defer in.Close()
 	return p.conduct(c, in, o, importer.Validate)
-}
-
-// readingFlags are those of the command line that say how the input is read, and how much
-// of it: the import that follows has to repeat them.
-func readingFlags(c *cli.Context) (words []string) {
-	for _, name := range []string{"format", "delimiter", "encoding", "sheet", "list", "limit"} {
-		if c.IsSet(name) {
-			words = append(words, "--"+name+"="+fmt.Sprint(c.Value(name)))
-		}
-	}
-	return words
 }

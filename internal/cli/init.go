@@ -32,14 +32,20 @@ func (p *program) runInit(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(names) > 1 {
+	input, target := names[0], c.String("mapping")
+	if target == "" { // in the folder that the command is run in, under the input's name
+		base, _, _ := strings.Cut(strings.TrimLeft(filepath.Base(input), "."), ".")
+		target = base + ".yaml"
+	}
+	switch {
+	case len(names) > 1:
 		return exit.Usage("init reads one file", "the mapping fits every file that has the same columns")
+	case input == "-" && c.String("mapping") == "":
+		return exit.Usage("standard input has no name that the mapping could have", "name the mapping with -m FILE, or -m - to print it")
+	case target != "-" && disk.Exists(target):
+		return exit.Usage(target+" is there already and is not overwritten", "name another file with -m, or print the mapping with -m -")
 	}
-	target, err := mappingName(c.String("mapping"), names[0])
-	if err != nil {
-		return err
-	}
-	in, err := inputs.Sample(c, p.In, names[0])
+	in, err := inputs.Sample(c, p.In, input)
 	if err != nil {
 		return err
 	}
@@ -47,10 +53,13 @@ func (p *program) runInit(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	notes := ""
+	for _, note := range proposal.Notes {
+		notes += "- " + report.Escape(note) + "\n"
+	}
 	if target == "-" {
-		_, err := p.out.Write(proposal.YAML)
-		tell(p.say(c), proposal.Notes)
-		return err
+		_, _ = io.WriteString(p.say(c), notes)
+		return p.print(string(proposal.YAML))
 	}
 	err = disk.WriteNew(target, 0o644, func(w io.Writer) error {
 		_, err := w.Write(proposal.YAML)
@@ -62,39 +71,11 @@ func (p *program) runInit(c *cli.Context) error {
 	if c.Bool("quiet") {
 		return nil
 	}
-	fmt.Fprintf(&p.out, "Wrote %s. It is a guess: read it before anything is sent.\n", report.Escape(target))
-	tell(&p.out, proposal.Notes)
-	input := names[0]
 	if input != "-" {
 		input = shell.Path(input)
 	}
-	fmt.Fprintf(&p.out, "Next: leadferry validate -m %s %s\n", shell.Path(target), input)
-	return nil
-}
-
-func tell(w io.Writer, notes []string) {
-	for _, note := range notes {
-		fmt.Fprintf(w, "- %s\n", report.Escape(note))
-	}
-}
-
-// mappingName is where the mapping goes: beside nothing, in the folder that the
-// command is run in, under the input's name.
-func mappingName(named, input string) (string, error) {
-	switch {
-	case named == "" && input == "-":
-		return "", exit.Usage("standard input has no name that the mapping could have", "name the mapping with -m FILE, or -m - to print it")
-	case named == "":
-		base := filepath.Base(input)
-		for ext := filepath.Ext(base); ext != "" && ext != base; ext = filepath.Ext(base) {
-			base = strings.TrimSuffix(base, ext)
-		}
-		named = base + ".yaml"
-	}
-	if named != "-" && disk.Exists(named) {
-		return "", exit.Usage(named+" is there already and is not overwritten", "name another file with -m, or print the mapping with -m -")
-	}
-	return named, nil
+	return p.print(fmt.Sprintf("Wrote %s. It is a guess: read it before anything is sent.\n%sNext: leadferry validate -m %s %s\n",
+		report.Escape(target), notes, shell.Path(target), input))
 }
 
 func (p *program) schemaCommand() *cli.Command {

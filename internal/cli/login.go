@@ -5,11 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/url"
 	"os"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -29,11 +27,11 @@ import (
 func (p *program) loginCommand() *cli.Command {
 	return &cli.Command{
 		Name: "login", Usage: "exchange e-mail and password for an OAuth client, stored for later runs",
-		Flags: slices.Concat([]cli.Flag{
+		Flags: append([]cli.Flag{
 			flags.Name("", "email", "the service account's `E-MAIL` address"),
 			flags.Bool("", "new-client", "make another client although the profile has one; the old one stays on the service"),
 			flags.Time("", "timeout", 30*time.Second, "wait up to `DURATION` for one request"),
-		}, connectionFlags()),
+		}, connectionFlags()...),
 		Action: p.login,
 	}
 }
@@ -56,18 +54,20 @@ func (p *program) login(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	api := leadapi.Config{BaseURL: set.Target().BaseURL, Timeout: c.Duration("timeout"), UserAgent: "leadferry/" + Version, Observe: trace(log)}
+	api := leadapi.Config{BaseURL: set.Target().BaseURL, Timeout: c.Duration("timeout"), UserAgent: userAgent, Observe: trace(log)}
 	if err := set.Reach(&api); err != nil {
 		return err
 	}
-	client, err := leadapi.New(api)
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	ctx, cancel := p.untilInterrupted(c.Context)
+	ctx, cancel := context.WithCancel(c.Context) // ends with the first signal
 	defer cancel()
-	if api.ClientID, api.ClientSecret, err = p.newClient(c, ctx, client); err != nil {
+	go func() {
+		select {
+		case <-p.interrupt:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	if api.ClientID, api.ClientSecret, err = p.newClient(c, ctx, api); err != nil {
 		return err
 	}
 	if set.Makes {
@@ -76,45 +76,8 @@ func (p *program) login(c *cli.Context) error {
 		}
 		fmt.Fprintf(&p.out, "made       profile %s in %s\n", set.Profile.Value, report.Escape(set.Config.Value))
 	}
-	p.remarks(p.say(c), set)
+	p.remarks(c, set)
 	return p.proveSignIn(c, ctx, api)
-}
-
-// untilInterrupted is a context that ends with the first signal.
-func (p *program) untilInterrupted(parent context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(parent)
-	go func() {
-		select {
-		case <-p.interrupt:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, cancel
-}
-
-// newClient makes a client and stores it, of which nobody else has the secret.
-func (p *program) newClient(c *cli.Context, ctx context.Context, client *leadapi.Client) (id, secret string, err error) {
-	set := p.settings.Load()
-	place, err := config.Reserve(set.CredentialsPath())
-	if err != nil {
-		return "", "", err
-	}
-	defer place.Close() // what was kept is durable already
-	// Another login may have ended since the first look.
-	if err := onlyClient(c, set); err != nil {
-		return "", "", err
-	}
-	made, err := p.makeClient(c, ctx, client)
-	if err != nil {
-		return "", "", err
-	}
-	err = place.Keep(config.Credentials{BaseURL: set.Target().BaseURL, ClientID: made.ID, ClientSecret: made.Secret, CreatedAt: time.Now().UTC().Truncate(time.Second)})
-	if err != nil {
-		return "", "", unstored(made.ID, err)
-	}
-	fmt.Fprintf(&p.out, "client ID  %s\nprofile    %s\nstored in  %s\n", report.Escape(made.ID), set.Profile.Value, set.CredentialsPath())
-	return made.ID, made.Secret, nil
 }
 
 // mayLogIn finds what speaks against a login before the password is asked for.
@@ -126,52 +89,24 @@ func mayLogIn(c *cli.Context, set *connection.Settings) error {
 		return exit.Usage("no --email given", "the address of the service account, as in the management console")
 	case set.Config.Value == "":
 		return exit.Usage("the user's configuration directory is not known, so the client could not be stored", "name a file in the wanted folder with --config")
+	case set.Missing("base-url") != "":
+		return exit.Usage(set.Missing("base-url"), "set it, LEADFERRY_BASE_URL or base_url in a profile")
 	}
-	if missing := set.Missing("base-url"); missing != "" {
-		return exit.Usage(missing, "set it, LEADFERRY_BASE_URL or base_url in a profile")
-	}
-	if err := checkTarget(set); err != nil {
-		return err
-	}
-	// The folder of tokens is needed once the client is made, which cannot be taken back.
-	if _, err := tokenStore(set.Get("base-url"), "client", "secret"); err != nil {
-		return err
-	}
-	return onlyClient(c, set)
-}
-
-// checkTarget refuses what a profile could not be used with. Login itself needs the base
-// URL alone.
-func checkTarget(set *connection.Settings) error {
+	// A profile that could not be used is refused. Login itself needs the base URL alone.
 	t := leadapi.Config{BaseURL: set.Get("base-url"), LeadsURL: set.Get("leads-url"), TrunkID: set.Get("trunk-id")}
 	if t.LeadsURL != "" || t.TrunkID != "" {
 		t.LeadsURL, t.TrunkID = cmp.Or(t.LeadsURL, t.BaseURL), cmp.Or(t.TrunkID, "any")
 	}
 	client, err := leadapi.New(t)
-	if err == nil {
-		client.Close()
+	if err != nil {
+		return err
 	}
-	return err
-}
-
-// remarks says what an import with the profile will ask for, and warns of addresses that
-// do not belong together and of what counts before the client that was stored.
-func (p *program) remarks(w io.Writer, set *connection.Settings) {
-	if missing := set.Missing("leads-url", "trunk-id"); missing != "" && set.Profile.Given() {
-		fmt.Fprintf(w, "note: %s yet: an import needs them too, as flags or as leads_url and trunk_id under %s in %s\n",
-			missing, set.Profile.Value, report.Escape(set.Config.Value))
+	client.Close()
+	// The folder of tokens is needed once the client is made, which cannot be taken back.
+	if _, err := tokenStore(t.BaseURL, "client", "secret"); err != nil {
+		return err
 	}
-	if set.Makes && strings.Contains(set.Get("proxy"), "@") {
-		fmt.Fprintln(w, "note: the proxy is not in the profile, since it holds a password: later runs need LEADFERRY_PROXY")
-	}
-	if text := connection.MixedRegions(set.Target()); text != "" && set.Get("leads-url") != "" {
-		p.warn(text)
-	}
-	for _, s := range []flags.Setting{set.Setting("client-id"), set.Setting("client-secret-file"), set.Setting("client-secret-command"), set.Given("client-secret")} {
-		if s.Value != "" {
-			p.warn(s.From + " counts before the client that was stored now; take it out to use that one")
-		}
-	}
+	return onlyClient(c, set)
 }
 
 // onlyClient refuses to make a second client for a profile, unless that is asked for.
@@ -188,10 +123,45 @@ func onlyClient(c *cli.Context, set *connection.Settings) error {
 		has.Value, has.From = stored.ClientID, "stored by login ("+set.CredentialsPath()+")"
 	}
 	return exit.Usage(fmt.Sprintf("profile %s has a client already: %s, %s", set.Profile.Value, report.Escape(has.Value), has.From),
-		"clients cannot be deleted here; add --new-client to make another one all the same")
+		"clients cannot be deleted here; add --new-client to make another one")
 }
 
-// makeClient makes the two requests of a login.
+// newClient makes a client and stores it: nobody else has its secret.
+func (p *program) newClient(c *cli.Context, ctx context.Context, api leadapi.Config) (id, secret string, err error) {
+	set := p.settings.Load()
+	client, err := leadapi.New(api)
+	if err != nil {
+		return "", "", err
+	}
+	defer client.Close()
+	place, err := config.Reserve(set.CredentialsPath())
+	if err != nil {
+		return "", "", err
+	}
+	defer place.Close() // what was kept is durable already
+	// Another login may have ended since the first look.
+	if err := onlyClient(c, set); err != nil {
+		return "", "", err
+	}
+	made, err := p.makeClient(c, ctx, client)
+	if err != nil {
+		return "", "", err
+	}
+	err = place.Keep(config.Credentials{
+		BaseURL: set.Target().BaseURL, ClientID: made.ID, ClientSecret: made.Secret, CreatedAt: time.Now().UTC().Truncate(time.Second),
+	})
+	if err != nil {
+		hint := "it stays on the service unused; mend the place and make another with --new-client"
+		if kept, ok := errors.AsType[*config.KeepError](err); ok && kept.Left != "" {
+			hint = "keep that file: it alone holds the secret; move it to where it belongs"
+		}
+		return "", "", exit.Stopped(fmt.Sprintf("client %s was made: %v", report.Escape(made.ID), err), hint)
+	}
+	fmt.Fprintf(&p.out, "client ID  %s\nprofile    %s\nstored in  %s\n", report.Escape(made.ID), set.Profile.Value, set.CredentialsPath())
+	return made.ID, made.Secret, nil
+}
+
+// makeClient makes the two requests of a login. The second is not repeated where it may have made a client.
 func (p *program) makeClient(c *cli.Context, ctx context.Context, client *leadapi.Client) (*leadapi.OAuthClient, error) {
 	email, host := c.String("email"), "the service"
 	if u, err := url.Parse(p.target().BaseURL); err == nil {
@@ -207,7 +177,8 @@ func (p *program) makeClient(c *cli.Context, ctx context.Context, client *leadap
 	case ctx.Err() != nil:
 		return nil, exit.Interrupted("interrupted: no client was made")
 	case answered && fault.Status >= 400 && fault.Status < 500:
-		return nil, exit.Stopped("the service refused the login: "+fault.Error(), "check the e-mail address, the password, and that the account belongs to this base URL; no client was made")
+		return nil, exit.Stopped("the service refused the login: "+fault.Error(),
+			"check the e-mail address, the password, and that the account belongs to this base URL; no client was made")
 	case err != nil:
 		return nil, withHint("the login failed: ", err, "no client was made; try again")
 	}
@@ -215,35 +186,40 @@ func (p *program) makeClient(c *cli.Context, ctx context.Context, client *leadap
 		p.tellNow(slog.LevelWarn, "waiting for the answer: it may hold the only copy of a secret (Ctrl-C again stops at once)")
 	})()
 	made, err := client.CreateOAuthClient(c.Context, token)
-	if err != nil {
-		return nil, unmade(c, err)
+	if err == nil {
+		return made, nil
 	}
-	return made, nil
-}
-
-// unmade says what became of the request for a client. It is not repeated where it
-// may have made one.
-func unmade(c *cli.Context, err error) error {
-	code := importer.CodeStopped
-	if c.Context.Err() != nil {
-		code = importer.CodeInterrupted
-	}
-	if fault, ok := errors.AsType[*leadapi.Error](err); ok && fault.Applied == leadapi.No {
-		return &exit.Error{Code: code, Text: "no client was made: " + fault.Error(), Hint: cmp.Or(fault.Hint, "check the account's memberships, and try again")}
-	}
-	return &exit.Error{
-		Code: code, Text: "a client may have been made, but its secret did not arrive and is not shown again: " + err.Error(),
+	end := &exit.Error{
+		Code: importer.CodeStopped, Text: "a client may have been made, but its secret did not arrive and is not shown again: " + err.Error(),
 		Hint: "not tried again, since clients cannot be deleted here; look for it in the management console, then run login once more",
 	}
+	if fault, ok := errors.AsType[*leadapi.Error](err); ok && fault.Applied == leadapi.No {
+		end.Text, end.Hint = "no client was made: "+fault.Error(), cmp.Or(fault.Hint, "check the account's memberships, and try again")
+	}
+	if c.Context.Err() != nil {
+		end.Code = importer.CodeInterrupted
+	}
+	return nil, end
 }
 
-// unstored says where the secret of a client is that could not be stored.
-func unstored(id string, err error) error {
-	hint := "it stays on the service unused; mend the place and make another with --new-client"
-	if kept, ok := errors.AsType[*config.KeepError](err); ok && kept.Left != "" {
-		hint = "keep that file: it alone holds the secret; move it to where it belongs"
+// remarks says what an import with the profile will ask for, and warns of addresses that do not belong together and of
+// settings that count before the client that was stored.
+func (p *program) remarks(c *cli.Context, set *connection.Settings) {
+	if missing := set.Missing("leads-url", "trunk-id"); missing != "" && set.Profile.Given() {
+		fmt.Fprintf(p.say(c), "note: %s yet: an import needs them too, as flags or as leads_url and trunk_id under %s in %s\n",
+			missing, set.Profile.Value, report.Escape(set.Config.Value))
 	}
-	return exit.Stopped(fmt.Sprintf("client %s was made: %v", report.Escape(id), err), hint)
+	if set.Makes && strings.Contains(set.Get("proxy"), "@") {
+		fmt.Fprintln(p.say(c), "note: the proxy is not in the profile, since it holds a password: later runs need LEADFERRY_PROXY")
+	}
+	if text := connection.MixedRegions(set.Target()); text != "" && set.Get("leads-url") != "" {
+		p.warn(text)
+	}
+	for _, s := range []flags.Setting{set.Setting("client-id"), set.Setting("client-secret-file"), set.Setting("client-secret-command"), set.Given("client-secret")} {
+		if s.Value != "" {
+			p.warn(s.From + " counts before the client that was stored now; take it out to use that one")
+		}
+	}
 }
 
 // proveSignIn gets the new client's first token, which later runs find in its place.
@@ -276,8 +252,8 @@ func (p *program) proveSignIn(c *cli.Context, ctx context.Context, api leadapi.C
 // maxPassword bounds a password, in bytes.
 const maxPassword = 4096
 
-// password comes from the environment, a terminal without echo, or the first line of
-// standard input. Its errors never hold it.
+// password comes from the environment, a terminal without echo, or the first line of standard input. Its errors never
+// hold it.
 func (p *program) password(c *cli.Context, prompt string) (text string, err error) {
 	if text = os.Getenv("LEADFERRY_PASSWORD"); text == "" {
 		text, err = p.person(c).Secret(prompt, maxPassword)
@@ -295,10 +271,10 @@ func (p *program) password(c *cli.Context, prompt string) (text string, err erro
 	return text, nil
 }
 
-// withHint is a fault's text with what the user can do about it, or else.
-func withHint(text string, err error, otherwise string) error {
+// withHint stops with a fault's text and what the user can do about it.
+func withHint(text string, err error, hint string) error {
 	if fault, ok := errors.AsType[*leadapi.Error](err); ok && fault.Hint != "" {
-		otherwise = fault.Hint + "; " + otherwise
+		hint = fault.Hint + "; " + hint
 	}
-	return exit.Stopped(text+err.Error(), otherwise)
+	return exit.Stopped(text+err.Error(), hint)
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/urfave/cli/v2"
-	"golang.org/x/text/unicode/norm"
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt"
@@ -22,21 +21,19 @@ import (
 	"leadferry/internal/disk"
 )
 
-// place is where a file of a run lies, or will lie, and what it is to the run.
+// place is a file or a folder, there or not, and what it is to the command.
 type place struct {
 	path, what string
+	real       string      // the whole path, behind the links on its way
 	file       fs.FileInfo // behind links; nil: nothing is there
-	folder     fs.FileInfo // that it lies in; nil: that is not there
-	dir, name  string      // the same in words, links on the way followed
-	whole      bool        // all that lies in it belongs to it
+	whole      bool        // a folder in which no output may lie
 }
 
 func placeAt(path, what string) place {
-	p := place{path: path, what: what, dir: filepath.Dir(path), name: filepath.Base(path)}
+	p := place{path: path, what: what, real: path}
 	p.file, _ = os.Stat(path)
-	p.folder, _ = os.Stat(p.dir)
-	if abs, err := filepath.Abs(p.dir); err == nil {
-		p.dir = followed(abs)
+	if abs, err := filepath.Abs(path); err == nil {
+		p.real = followed(abs)
 	}
 	return p
 }
@@ -49,83 +46,76 @@ func followed(path string) string {
 	return filepath.Join(followed(filepath.Dir(path)), filepath.Base(path))
 }
 
-// is reports whether two places are one: the same file, by whatever name, or two names
-// in one folder of which some file systems make one, though other names apart.
+// is reports whether two places are one: the same file, by whatever name, or one name in any case, since on some systems
+// that is one file.
 func (p *place) is(q *place) bool {
 	if p.file != nil && q.file != nil {
 		return os.SameFile(p.file, q.file)
 	}
-	same := p.name == q.name || p.file == nil && q.file == nil && strings.EqualFold(norm.NFC.String(p.name), norm.NFC.String(q.name))
-	return same && p.beside(q)
+	return strings.EqualFold(p.real, q.real)
 }
 
-// beside reports whether two places lie in one folder.
-func (p *place) beside(q *place) bool {
-	if p.folder != nil && q.folder != nil {
-		return os.SameFile(p.folder, q.folder)
+// takes reports whether an output would be written over a place, or into a folder where none may lie. A run's folder may
+// hold the output that it would have made there under the same name.
+func (p *place) takes(q *place) bool {
+	partial := placeAt(p.path+".partial", p.what) // what it is called until it is complete
+	beside := filepath.Dir(p.real) == filepath.Dir(q.real)
+	switch {
+	case p.is(q):
+		return true
+	case q.whole:
+		return strings.HasPrefix(p.real, q.real+string(filepath.Separator))
+	case p.what == "--out":
+		kind := report.RunFile(strings.ToLower(filepath.Base(q.real)))
+		return kind != "" && "--"+kind != q.what && filepath.Dir(q.real) == p.real
 	}
-	return p.dir == q.dir
+	return partial.is(q) || p.what == "--rejects" && beside && report.FurtherRejects(filepath.Base(p.real), filepath.Base(q.real))
 }
 
-// in reports whether a place lies in the folder that another one is.
-func (p *place) in(folder *place) bool {
-	if p.folder != nil && folder.file != nil {
-		return os.SameFile(p.folder, folder.file)
+// filesOf is where the run's files go. A run that sends nothing writes only what is asked for.
+func filesOf(c *cli.Context, runID string, sendsNothing bool) report.Files {
+	o := report.Files{
+		Page: runpage.Write, Dir: c.String("out"), Results: c.String("results"), Rejects: c.String("rejects"),
+		Summary: c.String("summary"), Problems: c.String("problems"),
 	}
-	return p.dir == filepath.Join(folder.dir, folder.name)
-}
-
-// filesOf is where the run's files go. A run that sends nothing
-// writes only what is asked for.
-func filesOf(c *cli.Context, runID string, now time.Time, sendsNothing bool) report.Files {
-	o := report.Files{Page: runpage.Write, Dir: c.String("out"), Results: c.String("results"), Rejects: c.String("rejects"), Summary: c.String("summary"), Problems: c.String("problems")}
 	switch {
 	case o.Dir == "none":
 		o.Dir = ""
 	case o.Dir == "" && !sendsNothing:
-		o.Dir = filepath.Join(report.RunsFolder, now.UTC().Format("20060102T150405Z")+"-"+c.Command.Name+"-"+runID)
+		o.Dir = filepath.Join(report.RunsFolder, time.Now().UTC().Format("20060102T150405Z")+"-"+c.Command.Name+"-"+runID)
 	}
 	return o
 }
 
-// outputsOf are the places that a run writes to: files, and the run's folder. What each is
-// to the run is its flag.
+// outputsOf are the places that a run writes to, files and the run's folder. What each is to the run is its flag.
 func outputsOf(f report.Files, metrics string) (all []place) {
-	for _, n := range []struct{ flag, path string }{
-		{"--results", f.Results}, {"--rejects", f.Rejects}, {"--summary", f.Summary}, {"--problems", f.Problems}, {"--reconciliation", f.Reconciliation}, {"--pull", f.Pull}, {"--metrics", metrics}, {"--out", f.Dir},
+	for _, n := range [][2]string{
+		{"--results", f.Results},
+		{"--rejects", f.Rejects},
+		{"--summary", f.Summary},
+		{"--problems", f.Problems},
+		{"--reconciliation", f.Reconciliation},
+		{"--pull", f.Pull},
+		{"--metrics", metrics},
+		{"--out", f.Dir},
 	} {
-		if n.path != "" && n.path != "-" && n.path != report.None && !(n.flag == "--problems" && n.path == report.Annotations) {
-			all = append(all, placeAt(n.path, n.flag))
+		flag, path := n[0], n[1]
+		if !slices.Contains([]string{"", "-", report.None}, path) && (flag != "--problems" || path != report.Annotations) {
+			all = append(all, placeAt(path, flag))
 		}
 	}
 	return all
 }
 
-// takes reports whether an output would be written over a place. A run's folder may hold
-// the output that it would have made there under the same name.
-func (p *place) takes(q *place) bool {
-	if q.whole {
-		return p.is(q) || p.in(q)
-	}
-	if p.what == "--out" {
-		kind := report.RunFile(strings.ToLower(q.name))
-		return p.is(q) || q.in(p) && kind != "" && "--"+kind != q.what
-	}
-	partial := placeAt(p.path+".partial", p.what)
-	return p.is(q) || partial.is(q) || p.what == "--rejects" && p.beside(q) && report.FurtherRejects(p.name, q.name)
-}
-
-// keepApart is the one rule for all outputs: none names the checkpoint, what the run
-// reads, or another output. It is asked before anything is sent or written.
-func (p *program) keepApart(c *cli.Context, f report.Files, inputs []string) error {
-	if err := report.CheckProblems(f.Problems); err != nil {
-		return exit.Usage(err.Error(), "name a file such as problems.csv, or say --problems github for annotations of a workflow")
-	}
-	outputs, kept := outputsOf(f, c.String("metrics")), p.keptPlaces(c, inputs)
+// keepApart is the one rule for all outputs: none names the checkpoint, what the command reads, a secret, or another
+// output. It is asked before anything is sent or written.
+func (p *program) keepApart(c *cli.Context, outputs []place, inputs []string) error {
+	kept := p.keptPlaces(c, inputs)
 	for i, o := range outputs {
 		for j, q := range outputs {
 			if i != j && o.takes(&q) {
-				return exit.Usage(fmt.Sprintf("%s %s and %s %s are one file", o.what, o.path, q.what, q.path), "give each output a place of its own: nothing was sent")
+				return exit.Usage(fmt.Sprintf("%s %s and %s %s are one file", o.what, o.path, q.what, q.path),
+					"give each output a place of its own: nothing was sent")
 			}
 		}
 		for _, q := range kept {
@@ -135,35 +125,39 @@ func (p *program) keepApart(c *cli.Context, f report.Files, inputs []string) err
 			}
 		}
 	}
-	if f.Dir != "" {
-		if err := p.keepRun(c, f.Dir); err != nil {
-			return err
-		}
-	}
 	return p.keepStreams(append(kept, outputs...))
 }
 
-// keepRun refuses to replace files of the user's own, as in --out ., and what a run to a real target left by less: it may
+// keepOutputs asks that rule of all that a run writes.
+func (p *program) keepOutputs(c *cli.Context, f report.Files, inputs []string) error {
+	if err := report.CheckProblems(f.Problems); err != nil {
+		return exit.Usage(err.Error(), "name a file such as problems.csv, or say --problems github for annotations of a workflow")
+	}
+	err := p.keepApart(c, outputsOf(f, c.String("metrics")), inputs)
+	if err == nil && f.Dir != "" {
+		err = p.keepRun(c, f.Dir)
+	}
+	return err
+}
+
+// keepRun refuses to replace files of the user's own, as in --out ., and what a run to another real target left: it may
 // be all that is known of its leads.
 func (p *program) keepRun(c *cli.Context, dir string) error {
 	if path := report.Foreign(dir); path != "" {
-		return exit.Usage(fmt.Sprintf("--out %s would take the place of %s, which no run has written", dir, path), "name a folder of the run's own, or move that file away")
+		return exit.Usage(fmt.Sprintf("--out %s would take the place of %s, which no run has written", dir, path),
+			"name a folder of the run's own, or move that file away")
 	}
 	w := ledger.WitnessIn(dir)
-	again := !c.Bool("dry-run") && w.Target.Canonical() == p.target().Canonical()
-	if w.Ledger == "" || again {
+	if w.Ledger == "" || !c.Bool("dry-run") && w.Target.Canonical() == p.target().Canonical() {
 		return nil
 	}
 	return exit.Usage(fmt.Sprintf("--out %s would take the place of what the run %s left there, which sent leads to %s", dir, w.Run, w.Target.LeadsURL),
 		"name another folder")
 }
 
-// keptPlaces are the files that no output of a run may replace, and the folders of secrets, in which none may lie.
-func (p *program) keptPlaces(c *cli.Context, inputs []string) []place {
-	var kept []place
-	if info, err := p.In.Stat(); err == nil && info.Mode().IsRegular() && slices.Contains(inputs, "-") {
-		kept = append(kept, place{path: "the file of standard input", what: "an input", file: info})
-	}
+// keptPlaces are the files that no output may replace, and the folders of secrets, in which none may lie. Checkpoints are
+// the one of the command and those of all targets in the state directory.
+func (p *program) keptPlaces(c *cli.Context, inputs []string) (kept []place) {
 	add := func(what string, paths ...string) {
 		for _, path := range paths {
 			if path != "" && path != "-" {
@@ -171,54 +165,42 @@ func (p *program) keptPlaces(c *cli.Context, inputs []string) []place {
 			}
 		}
 	}
-	add("an input", inputs...)
-	if c != nil {
-		add("the mapping", c.String("mapping"))
-		add("the sandbox's directory", c.String("directory"))
+	state, err := config.StateDir()
+	checkpoints, _ := filepath.Glob(filepath.Join(state, "*.db"))
+	if path, named := p.ledger(c).Path(); named == nil && !checkpoint.IsAddress(path) {
+		real := placeAt(path, "").real
+		checkpoints = append([]string{path, real}, checkpoints...)
 	}
+	set := p.settings.Load()
+	if set.Config.Value != "" {
+		add("for the clients that login stores", config.CredentialsFolder(set.Config.Value))
+	}
+	if err == nil {
+		add("for the tokens of sign-ins", filepath.Join(state, "tokens"))
+	}
+	for i := range kept {
+		kept[i].whole = true
+	}
+	if info, err := p.In.Stat(); err == nil && info.Mode().IsRegular() && slices.Contains(inputs, "-") {
+		kept = append(kept, place{path: "the file of standard input", what: "an input", file: info})
+	}
+	add("an input", inputs...)
+	add("the mapping", c.String("mapping"))
+	add("the sandbox's directory", c.String("directory"))
 	add("a table of the mapping", p.tables...)
-	for _, path := range slices.DeleteFunc(p.checkpoints(c), checkpoint.IsAddress) {
+	for _, path := range checkpoints {
 		add("the checkpoint", path)
 		add("a part of the checkpoint", bolt.Companions(path)...)
 		add("a part of the sandbox", sandboxData(path))
 	}
-	set := p.settings.Load()
 	add("the configuration file", set.Config.Value)
 	add("a secret", set.Get("client-secret-file"), set.Get("client-key"))
 	add("a certificate", set.Get("client-cert"), set.Get("ca-file"))
-	files := len(kept)
-	if path := set.Config.Value; path != "" {
-		add("for the clients that login stores", config.CredentialsFolder(path))
-	}
-	if dir, err := config.StateDir(); err == nil {
-		add("for the tokens of sign-ins", filepath.Join(dir, "tokens"))
-	}
-	for i := range kept[files:] {
-		kept[files+i].whole = true
-	}
 	return kept
 }
 
-// checkpoints are the one of the command and those of all targets in the state directory:
-// a command without connection flags does not know which is meant.
-func (p *program) checkpoints(c *cli.Context) []string {
-	var paths []string
-	if path, err := p.ledger(c).Path(); err == nil {
-		paths = append(paths, path)
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			paths = append(paths, real)
-		}
-	}
-	if dir, err := config.StateDir(); err == nil {
-		others, _ := filepath.Glob(filepath.Join(dir, "*.db"))
-		paths = append(paths, others...)
-	}
-	return paths
-}
-
-// keepStreams refuses a command whose standard output or error was sent, by >> or a
-// service's settings, into a file that it reads, that is its checkpoint's, or that it
-// writes otherwise.
+// keepStreams refuses a command whose standard output or error goes, by >> or a service's settings, into a file that it
+// reads or writes otherwise.
 func (p *program) keepStreams(others []place) error {
 	for what, stream := range map[string]*os.File{"standard output": p.Out, "standard error": p.Err} {
 		info, err := stream.Stat()
@@ -239,11 +221,10 @@ func (p *program) keepStreams(others []place) error {
 	return nil
 }
 
-// exposed warns of folders in which another user could put something else in the place
-// of an output.
+// exposed warns of folders in which another user could put something else in the place of an output.
 func exposed(outputs []place) (warnings []string) {
 	for _, o := range outputs {
-		path := o.dir
+		path := filepath.Dir(o.real)
 		if o.what == "--out" {
 			path = o.path
 		}

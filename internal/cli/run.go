@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
@@ -26,23 +25,27 @@ import (
 	"leadferry/internal/cli/external"
 	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/inputs"
-	"leadferry/internal/cli/signals"
 	"leadferry/internal/cli/terminal"
 )
 
-// conduct makes the one call of a run, shows its way to a person and turns its
-// summary into the exit code.
-func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options, run func(context.Context, importer.Options) (*report.Summary, error)) (err error) {
+// runner is the engine's one call: import, sync, reconcile or validate.
+type runner func(context.Context, importer.Options) (*report.Summary, error)
+
+// conduct makes the one call of a run, shows its way to a person and turns its summary into the exit code.
+func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options, run runner) (err error) {
 	end := p.ending
-	if _, err := external.Parse("on-finish", end.onFinish); end.onFinish != "" && err != nil {
-		end.onFinish = ""
-		return err
+	if end.onFinish != "" {
+		if _, err := external.Parse("on-finish", end.onFinish); err != nil {
+			end.onFinish = ""
+			return err
+		}
 	}
 	if err := end.openMetrics(); err != nil {
 		return err
 	}
 	live, err := serveWeb(c, func(addr string) (*runpage.Live, error) {
-		return runpage.Serve(addr, &report.Summary{Outcome: report.Running, RunID: o.RunID, Command: o.Command, Version: Version, DryRun: o.DryRun || o.Command == "validate"})
+		dry := o.DryRun || o.Command == "validate"
+		return runpage.Serve(addr, &report.Summary{Outcome: report.Running, RunID: o.RunID, Command: o.Command, Version: Version, DryRun: dry})
 	})
 	if err != nil {
 		return err
@@ -54,9 +57,11 @@ func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options, 
 	o.Warnings = exposed(outputsOf(o.Files, c.String("metrics")))
 	shown := p.watch(c, in, &o, live)
 	o.LetGo, o.Files.Annotate = in.LetGo, &p.log
-	var restore func()
-	o.Sends, restore = hurry(o.Concurrency)
-	defer restore()
+	o.Sends = sync.OnceFunc(func() { // memory for requests in flight is worth less collecting; who sets GOGC has chosen
+		if os.Getenv("GOGC") == "" {
+			debug.SetGCPercent(100 + min(o.Concurrency, 100))
+		}
+	})
 	requests := new(terminal.Spool)              // told once the checkpoint is closed
 	o.Request = func(r importer.Request) error { // exactly as it would be sent
 		_, err := fmt.Fprintf(requests, "# %s:%d\n%s %s\n%s\n\n", report.Escape(r.File), r.Line, r.Method, r.Path, report.EscapeJSON(r.Body))
@@ -75,23 +80,35 @@ func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options, 
 	return nil
 }
 
-// mostGarbage is by how many percent more memory may be garbage while rows are sent.
-const mostGarbage = 100
-
-// hurry returns what lets Go's collector run less often, the more the more memory requests in flight may take, and what
-// takes that back. Who sets GOGC has chosen. Processors are left as they are: a container may have fewer than the machine.
-func hurry(concurrency int) (begin, restore func()) {
-	usual := 0 // percent of the collector; 0: it was not changed
-	begin = sync.OnceFunc(func() {
-		if os.Getenv("GOGC") == "" {
-			usual = debug.SetGCPercent(100 + min(concurrency, mostGarbage))
+// show prints the summary, for programs or for people. Where standard output is lost, p.out knows.
+func (p *program) show(c *cli.Context, s *report.Summary, asJSON bool) {
+	quiet := c.Bool("quiet")
+	silent := quiet && s.ExitCode == importer.CodeComplete
+	switch {
+	case asJSON:
+		_ = s.WriteJSON(&p.out)
+		if !silent && !p.json { // who collects JSON lines from both streams gets nothing else
+			_ = s.WriteText(p.Err, terminal.Width(p.Err))
 		}
-	})
-	return begin, func() {
-		if usual > 0 {
-			debug.SetGCPercent(usual)
-		}
+	case !silent && !(p.json && quiet):
+		_ = s.WriteText(&p.out, terminal.Width(p.Out))
 	}
+}
+
+// conclude takes over the run's exit code. Where the reader of standard output has gone, all is recorded, but nobody saw
+// it, and the summary says so.
+func (p *program) conclude(s *report.Summary, unseen error) {
+	if unseen != nil {
+		p.out.lost = nil // it is told here
+		if s.ExitCode != importer.CodeStopped {
+			s.Stopped(exit.WhyUnseen(unseen), "all is recorded: only what is printed was not seen")
+		}
+		if !p.json {
+			fmt.Fprintf(p.Err, "leadferry: %s; the run's files and the checkpoint are complete\n", exit.WhyUnseen(unseen))
+		}
+		p.warnOf("the summary does not say so", s.Amend())
+	}
+	p.code = s.ExitCode
 }
 
 // screen is what a person sees of a run on its way.
@@ -100,8 +117,8 @@ type screen struct {
 	c             *cli.Context
 	log           *slog.Logger
 	watched, asks bool
-	rows          int            // 0: not known
-	shard         importer.Shard // of which they are about all
+	rows          int // as many as the run may read; 0: not known
+	shard         importer.Shard
 	progress      *report.Progress
 	live          *runpage.Live // nil: there is none
 	ended         chan struct{}
@@ -110,16 +127,21 @@ type screen struct {
 
 // watch lets the run show a person what goes on, from its beginning on.
 func (p *program) watch(c *cli.Context, in *inputs.Files, o *importer.Options, live *runpage.Live) *screen {
-	v := &screen{program: p, c: c, log: o.Log, ended: make(chan struct{}), live: live}
+	v := &screen{program: p, c: c, log: o.Log, ended: make(chan struct{}), live: live, shard: o.Shard}
 	v.watched = terminal.Is(p.Err) && !c.Bool("quiet") && !c.Bool("no-progress")
-	v.asks = p.asks(c, *o)
+	v.asks = c.Command.Name == "import" && !o.DryRun && !c.Bool("sandbox") && !c.Bool("yes") && p.person(c).CanAnswer()
 	if v.watched || v.asks || live != nil {
-		v.count(in.Count(o.Limit), o.Shard)
+		parts := max(1, o.Shard.Of) // a shard takes its part of the rows, more or less: it goes by hashes
+		v.rows = (in.Count(o.Limit) + parts - 1) / parts
 	}
 	if live != nil {
 		o.Live = func(s *report.Summary) { live.Show(s, v.rows) }
 	}
-	o.Progress = v.update
+	o.Progress = func(t report.Tick) {
+		if v.progress != nil {
+			v.progress.Update(t)
+		}
+	}
 	o.Begin = func(s *importer.Start) error {
 		if err := v.begin(s, o.DryRun); err != nil {
 			return err
@@ -131,12 +153,6 @@ func (p *program) watch(c *cli.Context, in *inputs.Files, o *importer.Options, l
 		return nil
 	}
 	return v
-}
-
-// count notes how many rows an input has. A shard takes its part of them, more or less: it is by hashes.
-func (v *screen) count(rows int, shard importer.Shard) {
-	parts := max(1, shard.Of)
-	v.rows, v.shard = (rows+parts-1)/parts, shard
 }
 
 // begin announces the run, asks where that is due, and shows the progress from then on.
@@ -157,7 +173,13 @@ func (v *screen) begin(s *importer.Start, dryRun bool) error {
 			return err
 		}
 	}
-	v.notice.Go(v.noticeStop)
+	v.notice.Go(func() { // tells whoever interrupts the run what it is waiting for
+		select {
+		case <-v.interrupt:
+			v.tellNow(slog.LevelWarn, "stopping: nothing more is sent, answers under way are waited for (Ctrl-C again stops at once)")
+		case <-v.ended:
+		}
+	})
 	if v.c.Bool("quiet") || v.c.Bool("no-progress") {
 		return nil
 	}
@@ -171,12 +193,6 @@ func (v *screen) begin(s *importer.Start, dryRun bool) error {
 	return nil
 }
 
-func (v *screen) update(t report.Tick) {
-	if v.progress != nil {
-		v.progress.Update(t)
-	}
-}
-
 func (v *screen) end() {
 	close(v.ended)
 	v.notice.Wait()
@@ -186,23 +202,8 @@ func (v *screen) end() {
 	}
 }
 
-// noticeStop tells whoever interrupts the run what it is waiting for.
-func (v *screen) noticeStop() {
-	select {
-	case <-v.interrupt:
-	case <-v.ended:
-		return
-	}
-	select {
-	case <-time.After(signals.Moment): // from here on, another signal is the second
-	case <-v.ended:
-		return
-	}
-	v.tellNow(slog.LevelWarn, "stopping: nothing more is sent, answers under way are waited for (Ctrl-C again stops at once)")
-}
-
-// announce says which checkpoint the run meets: the same one means that nothing is
-// made twice, a new one that nothing is known yet.
+// announce says which checkpoint the run meets: the same one means that nothing is made twice, a new one that nothing is
+// known yet.
 func (v *screen) announce(s *importer.Start) {
 	known, w := s.Checkpoint, v.say(v.c)
 	switch path := report.Escape(known.Path); {
@@ -238,28 +239,24 @@ func (v *screen) hear(s *importer.Start, dryRun bool) error {
 	if s.Verdict == nil || dryRun {
 		return nil
 	}
-	err := s.Verdict.Refuse(v.c.String("new-checkpoint"))
-	if errors.Is(err, checkpoint.ErrAnswersNothing) {
-		return exit.Usage("--new-checkpoint="+v.c.String("new-checkpoint")+" answers nothing: no witness stands against this checkpoint, or it was answered before", "leave it out")
+	answer := v.c.String("new-checkpoint")
+	refused := s.Verdict.Refuse(answer)
+	if errors.Is(refused, checkpoint.ErrAnswersNothing) {
+		return exit.Usage("--new-checkpoint="+answer+" answers nothing: no witness stands against this checkpoint, or it was answered before", "leave it out")
 	}
 	person := v.person(v.c)
-	if err == nil || s.Verdict.Question() == "" || person.Yes || !person.CanAnswer() {
+	if refused == nil || s.Verdict.Question() == "" || person.Yes || !person.CanAnswer() {
+		return refused
+	}
+	err := person.Confirm(report.Escape(s.Checkpoint.Path)+": "+report.Escape(s.Verdict.Question())+
+		".\nLeads that were made there would be made a second time. Make leads with this checkpoint all the same?", "nothing was sent", "")
+	if err == nil || exit.Of(err).Code != exit.CodeUsage {
 		return err
 	}
-	answered := person.Confirm(report.Escape(s.Checkpoint.Path)+": "+report.Escape(s.Verdict.Question())+
-		".\nLeads that were made there would be made a second time. Make leads with this checkpoint all the same?", "nothing was sent", "")
-	if usage := (*exit.Error)(nil); errors.As(answered, &usage) && usage.Code == exit.CodeUsage {
-		return err // which names the ways out
-	}
-	return answered
+	return refused // which names the ways out
 }
 
-// asks reports whether a person is asked before leads are made for good.
-func (p *program) asks(c *cli.Context, o importer.Options) bool {
-	return c.Command.Name == "import" && !o.DryRun && !c.Bool("sandbox") && !c.Bool("yes") &&
-		p.person(c).CanAnswer()
-}
-
+// ask asks before leads are made for good.
 func (v *screen) ask(s *importer.Start) error {
 	state := "the checkpoint knows " + leads(s.Checkpoint.Leads)
 	if s.Checkpoint.Leads == 0 && s.Checkpoint.InDoubt == 0 {
@@ -285,43 +282,10 @@ func leads(n int) string {
 	return humanize.Comma(int64(n)) + " " + english.PluralWord(n, "lead", "")
 }
 
-// show prints the summary, for programs or for people. Where standard output is lost, p.out knows.
-func (p *program) show(c *cli.Context, s *report.Summary, asJSON bool) {
-	quiet := c.Bool("quiet")
-	silent := quiet && s.ExitCode == importer.CodeComplete
-	switch {
-	case asJSON:
-		_ = s.WriteJSON(&p.out)
-		if !silent && !p.json { // who collects JSON lines from both streams gets nothing else
-			_ = s.WriteText(p.Err, terminal.Width(p.Err))
-		}
-	case !silent && !(p.json && quiet):
-		_ = s.WriteText(&p.out, terminal.Width(p.Out))
-	}
-}
-
-// conclude takes over the run's exit code. Where the reader of standard output has gone,
-// all is recorded, but nobody saw it, and the summary says so.
-func (p *program) conclude(s *report.Summary, unseen error) {
-	if unseen != nil {
-		p.out.lost = nil // it is told here
-		if s.ExitCode != importer.CodeStopped {
-			s.Stopped(exit.WhyUnseen(unseen), "all is recorded: only what is printed was not seen")
-		}
-		if !p.json {
-			fmt.Fprintf(p.Err, "leadferry: %s; the run's files and the checkpoint are complete\n", exit.WhyUnseen(unseen))
-		}
-		p.warnOf("the summary does not say so", s.Amend())
-	}
-	p.code = s.ExitCode
-}
-
-// anyPort is where the live page stands that no address was given for.
-const anyPort = "127.0.0.1:0"
-
 // webFlag asks for the run's page while it goes on.
 func webFlag() cli.Flag {
-	f := flags.Switch(files, "web", "no page", "show the run's page live in a browser on this machine (`[=ADDRESS]`, such as 127.0.0.1:8080; else a free port)")
+	f := flags.Switch(files, "web", "no page",
+		"show the run's page live in a browser on this machine (`[=ADDRESS]`, such as 127.0.0.1:8080; else a free port)")
 	f.EnvVars = []string{flags.Variable("web")}
 	return f
 }
@@ -330,14 +294,15 @@ func webFlag() cli.Flag {
 func serveWeb[Page any](c *cli.Context, serve func(addr string) (*Page, error)) (*Page, error) {
 	addr := c.Generic("web").(*flags.OptionalWord).String()
 	if wanted, err := strconv.ParseBool(addr); err == nil {
-		addr = map[bool]string{true: anyPort}[wanted]
+		addr = map[bool]string{true: "127.0.0.1:0"}[wanted]
 	}
 	if addr == "" {
 		return nil, nil
 	}
 	page, err := serve(addr)
 	if err != nil {
-		return nil, exit.Usage(fmt.Sprintf("--web cannot be served: %v", err), "it takes an address of this machine alone with a free port, for example --web=127.0.0.1:8080; without one it finds a port itself")
+		return nil, exit.Usage(fmt.Sprintf("--web cannot be served: %v", err),
+			"it takes an address of this machine alone with a free port, for example --web=127.0.0.1:8080; without one it finds a port itself")
 	}
 	return page, nil
 }

@@ -3,9 +3,6 @@ package cli
 import (
 	"context"
 	"os"
-	"runtime"
-	"runtime/debug"
-	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -30,40 +27,7 @@ func TestQuestionsAreReadable(t *testing.T) {
 	}
 }
 
-// Room for garbage is added once, and given back; what somebody set stands. Processors are as many as a container has.
-func TestHurry(t *testing.T) {
-	processors, percent := runtime.GOMAXPROCS(0), debug.SetGCPercent(90)
-	defer debug.SetGCPercent(percent)
-	garbage := func() int {
-		percent := debug.SetGCPercent(90)
-		debug.SetGCPercent(percent)
-		return percent
-	}
-	for _, test := range []struct {
-		garbage           string
-		concurrency, want int
-	}{
-		{"", 64, 164},
-		{"", 1024, 200},
-		{"90", 64, 90},
-	} {
-		t.Setenv("GOGC", test.garbage)
-		begin, restore := hurry(test.concurrency)
-		is := func(when string, want int) {
-			if runtime.GOMAXPROCS(0) != processors || garbage() != want {
-				t.Errorf("%s: %d processors and %d %%, want %d and %d", when, runtime.GOMAXPROCS(0), garbage(), processors, want)
-			}
-		}
-		is("before the first request", 90)
-		begin()
-		begin()
-		is("then", test.want)
-		restore()
-		is("afterwards", 90)
-	}
-}
-
-// Who pipes a command into head reads what they want of it: one that only prints says nothing, another one what stands. fault 11
+// Who pipes a command into head reads what they want of it, and no error. fault 11
 func TestReaderGoes(t *testing.T) {
 	d := newDesk(t, "")
 	t.Chdir(d.dir)
@@ -75,8 +39,7 @@ func TestReaderGoes(t *testing.T) {
 	}
 	reader.Close()
 	defer writer.Close()
-	did := [][]string{{"init", leads}, {"checkpoint", "forget", "L-104204", "--sandbox"}, {"report", "run"}}
-	for _, args := range append([][]string{
+	for _, args := range [][]string{
 		{"--help"},
 		{"--version"},
 		{"schema"},
@@ -93,15 +56,13 @@ func TestReaderGoes(t *testing.T) {
 		{"checkpoint", "check", "--sandbox"},
 		{"checkpoint", "history", "L-104204", "--sandbox"},
 		{"report", "run", "-o", "-"},
-	}, did...) {
-		want := ""
-		if slices.ContainsFunc(did, func(one []string) bool { return slices.Equal(one, args) }) {
-			want = "leadferry: standard output was closed; what the command did stands\n"
-		}
+		{"init", leads},
+		{"checkpoint", "forget", "L-104204", "--sandbox"},
+	} {
 		told := d.file("told")
 		code := Run(context.Background(), d.interrupt, append([]string{"leadferry"}, args...), Streams{In: d.file("in"), Out: writer, Err: told})
 		b, err := os.ReadFile(told.Name())
-		if err != nil || code != 3 || !strings.HasSuffix(string(b), want) || want == "" && strings.Contains(string(b), "leadferry:") {
+		if err != nil || code != 3 || strings.Contains(string(b), "leadferry:") {
 			t.Errorf("%v: exit %d, %v\n%s", args, code, err, b)
 		}
 	}
@@ -115,11 +76,11 @@ func TestLeadsOfAShard(t *testing.T) {
 	}{
 		"up to 1,000 leads":                      {1000, importer.Shard{}},
 		"up to 1 lead":                           {1, importer.Shard{Of: 1}},
-		"about 251 leads, the rows of part 3/4,": {1001, importer.Shard{Index: 3, Of: 4}},
+		"about 251 leads, the rows of part 3/4,": {251, importer.Shard{Index: 3, Of: 4}},
 		"an unknown number of leads":             {0, importer.Shard{Index: 3, Of: 4}},
 	} {
-		var v screen
-		if v.count(test.rows, test.shard); v.many() != want {
+		v := screen{rows: test.rows, shard: test.shard}
+		if v.many() != want {
 			t.Errorf("%s, want %s", v.many(), want)
 		}
 	}

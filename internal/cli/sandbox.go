@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"maps"
@@ -31,47 +30,28 @@ import (
 )
 
 func (p *program) sandboxCommand() *cli.Command {
-	flag := func(name, usage string) *cli.StringFlag { return flags.Name("", name, usage) }
-	addr, faults := flag("addr", "listen on this loopback `ADDRESS`; port 0 takes a free one"), flags.Text("", "faults", "make requests go wrong as `SPEC` says, see above")
+	addr := flags.Name("", "addr", "listen on this loopback `ADDRESS`; port 0 takes a free one")
 	addr.Value = "127.0.0.1:8080"
 	return &cli.Command{
 		Name: "sandbox", Usage: "a local imitation of the service, for trying out and for tests",
-		Description: `Serves the whole interface on a loopback address until interrupted and prints
-the settings to export for it.
-
-Example:
-
-   leadferry sandbox --addr 127.0.0.1:8080 --latency 20ms \
-      --faults '429:5%,drop-stored:1%'
-   leadferry sandbox --web --faults drop-stored/40
-   leadferry sandbox --idle-close 1s
-
-To try out login: the account is ` + sandbox.Email + `, its password ` + sandbox.Password + `.
-How many requests were answered how is printed at the end.
-
---faults: ` + sandbox.FaultHelp + `
-
---directory: a file in YAML or JSON such as
-` + indented(sandbox.DirectoryHelp) + `
-
-Exit codes: 0 ended by a signal; 2 the address or a flag is not right.`,
+		Description: fmt.Sprintf(description("sandbox"), sandbox.Email, sandbox.Password, sandbox.FaultHelp,
+			strings.ReplaceAll(sandbox.DirectoryHelp, "\n", "\n   ")),
 		Flags: []cli.Flag{
 			addr,
 			flags.Time("", "idle-close", 0, "close connections that were idle for `DURATION`"),
 			flags.Time("", "latency", 0, "delay every answer by `DURATION`"),
-			faults,
+			flags.Text("", "faults", "make requests go wrong as `SPEC` says, see above"),
 			directoryFlag("", ""),
 			flags.Bool("", "read-bumps", "let an update that changes nothing move UpdatedAt, too"),
-			flag("data", "`FILE` that keeps the leads; without one they are gone at the end"),
-			flags.Switch("", "web", "no page", "show its leads, with a search, and its requests and faults as they come, at an address of this machine alone (`[=ADDRESS]`; else a free port)"),
+			flags.Name("", "data", "keep the leads in `FILE`; without one they are gone at the end"),
+			flags.Switch("", "web", "no page", "show its leads, with a search, and its requests and faults as they come, "+
+				"at an address of this machine alone (`[=ADDRESS]`; else a free port)"),
 		},
 		Action: p.sandbox,
 	}
 }
 
-func indented(text string) string { return "   " + strings.ReplaceAll(text, "\n", "\n   ") }
-
-func (p *program) sandbox(c *cli.Context) error {
+func (p *program) sandbox(c *cli.Context) (err error) {
 	directory, err := directoryOf(c)
 	if err != nil {
 		return err
@@ -83,35 +63,46 @@ func (p *program) sandbox(c *cli.Context) error {
 	if err != nil {
 		return exit.Usage(err.Error(), "see leadferry sandbox --help")
 	}
+	defer func() { err = errors.Join(err, server.Close()) }()
 	listener, err := sandbox.Listen(c.String("addr"), server, c.Duration("idle-close"))
 	if err != nil {
-		err = exit.Usage(err.Error(), "see leadferry sandbox --help; addresses are on 127.0.0.1, [::1] or localhost, and free")
-		return errors.Join(err, server.Close())
+		return exit.Usage(err.Error(), "see leadferry sandbox --help; addresses are on 127.0.0.1, [::1] or localhost, and free")
 	}
+	defer func() { err = errors.Join(err, listener.Close()) }()
 	shown, err := serveWeb(c, func(addr string) (*page.Server, error) {
 		return page.Serve(addr, sandboxpage.New(server, listener.URL()).View)
 	})
 	if err != nil {
-		return errors.Join(err, listener.Close(), server.Close())
-	}
-	err = p.print(exports(listener.URL(), directory))
-	if err == nil { // else nobody could use it
-		fmt.Fprintln(p.say(c), "the sandbox is listening; paste the lines above into another shell, end it with Ctrl-C")
-		if shown != nil {
-			p.tellNow(slog.LevelInfo, "page: "+shown.URL()) // who waits for it has the settings
-		}
-		p.hold.Take() // whether or not a signal has come
-		select {
-		case <-p.interrupt:
-		case <-c.Context.Done():
-		}
+		return err
 	}
 	if shown != nil {
-		err = errors.Join(err, shown.Close())
+		defer func() { err = errors.Join(err, shown.Close()) }()
 	}
-	err = errors.Join(err, listener.Close(), server.Close())
-	printAnswers(p.say(c), server.Counts())
-	return err
+	if err := p.print(exports(listener.URL(), directory)); err != nil {
+		return err // nobody could use it
+	}
+	fmt.Fprintln(p.say(c), "the sandbox is listening; paste the lines above into another shell, end it with Ctrl-C")
+	if shown != nil {
+		p.tellNow(slog.LevelInfo, "page: "+shown.URL()) // who waits for it has the settings
+	}
+	p.hold.Take() // whether or not a signal has come
+	select {
+	case <-p.interrupt:
+	case <-c.Context.Done():
+	}
+	counts := server.Counts()
+	for _, kind := range slices.Sorted(maps.Keys(counts)) { // how many requests of each kind were given each status
+		line := kind + ":"
+		for _, status := range slices.Sorted(maps.Keys(counts[kind])) {
+			word := strconv.Itoa(status)
+			if status == 0 {
+				word = "no answer"
+			}
+			line += fmt.Sprintf(" %d × %s", counts[kind][status], word)
+		}
+		fmt.Fprintln(p.say(c), line)
+	}
+	return nil
 }
 
 // exports are the lines for a shell that has a client reach the sandbox. What an earlier start or another service may
@@ -119,7 +110,7 @@ func (p *program) sandbox(c *cli.Context) error {
 func exports(address string, d *sandbox.Directory) string {
 	set := func(name, value string) string { return "export " + name + "=" + shell.Word(value) + "\n" }
 	unset := func(name string) string { return "unset " + name + "\n" }
-	if runtime.GOOS == "windows" && os.Getenv("SHELL") == "" { // Git Bash and its like set it
+	if runtime.GOOS == "windows" && os.Getenv("SHELL") == "" { // PowerShell: Git Bash and its like set it
 		set = func(name, value string) string {
 			return "$env:" + name + " = '" + strings.ReplaceAll(value, "'", "''") + "'\n"
 		}
@@ -155,21 +146,6 @@ func directoryOf(c *cli.Context) (*sandbox.Directory, error) {
 	return d, nil
 }
 
-// printAnswers says how many requests of each kind were given each status.
-func printAnswers(w io.Writer, counts sandbox.Counts) {
-	for _, kind := range slices.Sorted(maps.Keys(counts)) {
-		line := kind + ":"
-		for _, status := range slices.Sorted(maps.Keys(counts[kind])) {
-			word := strconv.Itoa(status)
-			if status == 0 {
-				word = "no answer"
-			}
-			line += fmt.Sprintf(" %d × %s", counts[kind][status], word)
-		}
-		fmt.Fprintln(w, line)
-	}
-}
-
 // sandboxData is where --sandbox keeps its leads: beside its checkpoint.
 func sandboxData(checkpointPath string) string {
 	return strings.TrimSuffix(checkpointPath, ".db") + "-service.db"
@@ -177,16 +153,15 @@ func sandboxData(checkpointPath string) string {
 
 // openSandbox starts the imitation inside the process.
 func openSandbox(c *cli.Context, checkpointPath string) (api leadapi.Config, stop func() error, err error) {
-	if err := ledger.MakeFolder(checkpointPath); err != nil {
-		return api, nil, err
+	err = ledger.MakeFolder(checkpointPath)
+	if err == nil {
+		err = bolt.RefusedPlace(checkpointPath, ledger.Meant{C: c}.FileOptions())
 	}
-	if err := bolt.RefusedPlace(checkpointPath, ledger.Meant{C: c}.FileOptions()); err != nil {
-		return api, nil, err
+	if err == nil && c.Bool("sandbox-reset") {
+		err = resetSandbox(checkpointPath)
 	}
-	if c.Bool("sandbox-reset") {
-		if err := resetSandbox(checkpointPath); err != nil {
-			return api, nil, err
-		}
+	if err != nil {
+		return api, nil, err
 	}
 	directory, err := directoryOf(c)
 	if err != nil {
@@ -194,16 +169,16 @@ func openSandbox(c *cli.Context, checkpointPath string) (api leadapi.Config, sto
 	}
 	data := sandboxData(checkpointPath)
 	api, stop, err = serveSandbox(sandbox.Options{Path: data, Wait: c.Duration("wait"), Directory: directory})
-	if errors.Is(err, sandbox.ErrInUse) {
-		return api, nil, &checkpoint.OpenError{Path: data, Text: "is in use by another run", Hint: "wait for it to end, or use --wait"}
+	of := (*fs.PathError)(nil)
+	switch {
+	case errors.Is(err, sandbox.ErrInUse):
+		err = &checkpoint.OpenError{Path: data, Text: "is in use by another run", Hint: "wait for it to end, or use --wait"}
+	case errors.As(err, &of):
+		err = exit.Usage("sandbox: "+of.Error(), disk.WayOut(err))
+	case err != nil:
+		err = exit.Usage(err.Error(), "--sandbox-reset begins anew")
 	}
-	if of := (*fs.PathError)(nil); errors.As(err, &of) {
-		return api, nil, exit.Usage("sandbox: "+of.Error(), disk.WayOut(err))
-	}
-	if err != nil {
-		return api, nil, exit.Usage(err.Error(), "--sandbox-reset begins anew")
-	}
-	return api, stop, nil
+	return api, stop, err
 }
 
 // serveSandbox serves an imitation on a free port, and returns what a client needs for it.
@@ -223,8 +198,7 @@ func serveSandbox(o sandbox.Options) (api leadapi.Config, stop func() error, err
 	return api, func() error { return errors.Join(listener.Close(), server.Close()) }, nil
 }
 
-// resetSandbox removes the imitation's leads and checkpoint, and nothing that
-// belongs to a real target.
+// resetSandbox removes the imitation's leads and checkpoint, and nothing that belongs to a real target.
 func resetSandbox(path string) error {
 	db, err := bolt.Open(path, connection.SandboxTarget, bolt.Options{Wait: time.Second, Require: true})
 	if err == nil {
@@ -233,13 +207,13 @@ func resetSandbox(path string) error {
 	if err != nil && !errors.Is(err, checkpoint.ErrMissing) {
 		return err
 	}
-	if _, err := os.Lstat(sandboxData(path)); err == nil { // what is no file of the sandbox is not removed
+	if disk.Exists(sandboxData(path)) { // what is no file of the sandbox is not removed
 		data, err := sandbox.New(sandbox.Options{Path: sandboxData(path)})
+		if err == nil {
+			err = data.Close()
+		}
 		if err != nil {
 			return exit.Usage(err.Error(), "end the run that uses it, or name another --checkpoint")
-		}
-		if err := data.Close(); err != nil {
-			return err
 		}
 	}
 	for _, name := range append(bolt.Companions(path), path, sandboxData(path)) {

@@ -120,13 +120,10 @@ func newCheckpointFlag() cli.Flag {
 	return flags.Text(running, "new-checkpoint", "make leads with this checkpoint although another one may know them: the `ID` that the refusal printed")
 }
 
-// pathFlags are the flags of a run that the environment may set as well.
+// pathFlags are the flags of runs that the environment may set as well.
 func pathFlags() []cli.Flag {
-	more := []cli.Flag{metricsFlag(), pullFlag(), reconciliationFlag()}
-	return slices.DeleteFunc(slices.Concat(checkpointFlags(), fleetFlags(), inputFlags(), outputFlags(), more), func(f cli.Flag) bool {
-		d, ok := f.(cli.DocGenerationFlag)
-		return !ok || len(d.GetEnvVars()) == 0
-	})
+	all := slices.Concat(checkpointFlags(), fleetFlags(), inputFlags(), outputFlags(), pullFlags(), []cli.Flag{metricsFlag(), reconciliationFlag()})
+	return slices.DeleteFunc(all, func(f cli.Flag) bool { return len(f.(cli.DocGenerationFlag).GetEnvVars()) == 0 })
 }
 
 // maxConcurrency is beyond what any service of this kind wants from one client.

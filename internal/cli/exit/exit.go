@@ -16,19 +16,8 @@ import (
 	"leadferry/internal/disk"
 )
 
-// The exit codes, on which scripts rely:
-//
-//	0    nothing needs attention
-//	1    some rows do
-//	2    usage, mapping or input error: nothing was sent
-//	3    stopped early: the same command goes on from there
-//	4    the checkpoint is locked, missing, damaged or of another target
-//	5    rows are in doubt: a person has to look
-//	6    a newer worker of the fleet has this one's place
-//	130  interrupted
-//	134  Go's runtime has crashed, see [signals.CrashApart]
-//
-// A run that has begun ends with one of importer's; CodeUsage is the one of what ends before, and CodeCrashed nobody returns.
+// A run that has begun ends with one of importer's exit codes. CodeUsage ends a command before anything was sent;
+// CodeCrashed is Go's runtime, see [signals.CrashApart].
 const (
 	CodeUsage   = 2
 	CodeCrashed = 134
@@ -62,37 +51,45 @@ func Of(err error) Error {
 		own    *Error
 		ledger *checkpoint.OpenError
 		server *checkpoint.ServerError
+		broken *checkpoint.FileError
 	)
 	switch {
 	case errors.As(err, &fault):
-		return Error{importer.CodeStopped, fault.Error(), "this is a fault of leadferry: report it with this line. What the checkpoint holds stands; the same command goes on from there"}
+		return Error{importer.CodeStopped, fault.Error(), "this is a fault of leadferry: report it with this line. The checkpoint keeps what was done; the same command goes on from there"}
 	case errors.As(err, &own):
 		return Error{own.Code, err.Error(), own.Hint}
 	case errors.As(err, &server):
 		return Error{importer.CodeStopped, err.Error(), cmp.Or(server.Hint, "check its address, its network and its server; leadferry waits for it with --wait")}
 	case errors.As(err, &ledger):
 		return Error{importer.CodeCheckpoint, ledger.Path + ": " + ledger.Text, explained(ledger)}
+	case errors.As(err, &broken):
+		return Error{importer.CodeStopped, err.Error(), disk.WayOut(err)}
 	}
 	return Error{CodeUsage, err.Error(), ""}
 }
 
-// Unseen ends a command whose standard output took no more of what it says; did says whether it did something, too. One
-// that did nothing is silent where its reader has gone, as other programs are before head.
-func Unseen(err error, did bool) error {
-	text, hint := WhyUnseen(err), ""
-	switch {
-	case did:
-		text += "; what the command did stands"
-	case readerGone(err):
-		text = ""
+// explained is the hint of a checkpoint that cannot be used, with the name of what says more:
+// where leads may be made twice, a line is not enough.
+func explained(e *checkpoint.OpenError) string {
+	for name, kind := range map[string]error{"damaged": checkpoint.ErrDamaged, "rolled_back": checkpoint.ErrRolledBack, "gone": checkpoint.ErrGone} {
+		if errors.Is(e, kind) && e.Hint != "" {
+			return e.Hint + " (leadferry explain " + name + ")"
+		}
 	}
-	if !readerGone(err) {
-		hint, _, _ = strings.Cut(disk.WayOut(err), "; what the file holds stands") // which is said of a checkpoint
-	}
-	return Stopped(text, hint)
+	return e.Hint
 }
 
-// WhyUnseen says why standard output took no more. That its reader has gone, as head does, is no fault of a disk.
+// Unseen ends a command whose standard output took no more of what it says. Where its reader has gone, as head does, it
+// is silent, as other programs are.
+func Unseen(err error) error {
+	if readerGone(err) {
+		return Stopped("", "")
+	}
+	hint, _, _ := strings.Cut(disk.WayOut(err), "; what the file holds stands") // which is said of a checkpoint
+	return Stopped(WhyUnseen(err), hint)
+}
+
+// WhyUnseen says why standard output took no more. That its reader has gone is no fault of a disk.
 func WhyUnseen(err error) string {
 	if readerGone(err) {
 		return "standard output was closed"
@@ -109,44 +106,19 @@ func readerGone(err error) bool {
 	return errors.Is(err, syscall.EPIPE) || runtime.GOOS == "windows" && (errors.Is(err, brokenPipe) || errors.Is(err, noData))
 }
 
-// explained is the hint of a checkpoint that cannot be used, with the name of what says more:
-// where leads may be made twice, a line is not enough.
-func explained(e *checkpoint.OpenError) string {
-	for name, kind := range map[string]error{"damaged": checkpoint.ErrDamaged, "rolled_back": checkpoint.ErrRolledBack, "gone": checkpoint.ErrGone} {
-		if errors.Is(e, kind) && e.Hint != "" {
-			return e.Hint + " (leadferry explain " + name + ")"
-		}
-	}
-	return e.Hint
-}
-
-// OfDisk gives errors of the disk the exit code of a run that they stop.
-func OfDisk(err error) error {
-	if broken := (*checkpoint.FileError)(nil); errors.As(err, &broken) {
-		return Stopped(err.Error(), disk.WayOut(err))
-	}
-	return err
-}
-
-// Sentence is what is wrong, in one line or more, and what to do about it.
-type Sentence struct {
-	Lines []string
-	Hint  string
-}
-
-// Sentences parts an error's lines at the hints that stand among them.
-func (e *Error) Sentences() (all []Sentence) {
-	var one Sentence
+// Sentences parts an error's lines at the hints among them: each is what is wrong, and what to do about it.
+func (e *Error) Sentences() (all []Error) {
+	one := Error{Code: e.Code}
 	for line := range strings.Lines(e.Text) {
 		line = strings.TrimSuffix(line, "\n")
 		if hint, ok := strings.CutPrefix(line, "hint: "); ok {
 			one.Hint = hint
-			all, one = append(all, one), Sentence{}
+			all, one = append(all, one), Error{Code: e.Code}
 		} else {
-			one.Lines = append(one.Lines, line)
+			one.Text = strings.TrimPrefix(one.Text+"\n"+line, "\n")
 		}
 	}
-	if one.Hint = e.Hint; len(one.Lines) > 0 || e.Hint != "" {
+	if one.Hint = e.Hint; one.Text != "" || one.Hint != "" {
 		all = append(all, one)
 	}
 	return all
@@ -156,7 +128,7 @@ func (e *Error) Sentences() (all []Sentence) {
 func (e *Error) Joined() *Error {
 	var texts, hints []string
 	for _, one := range e.Sentences() {
-		texts = append(texts, one.Lines...)
+		texts = append(texts, strings.ReplaceAll(one.Text, "\n", "; "))
 		if one.Hint != "" {
 			hints = append(hints, one.Hint)
 		}

@@ -81,19 +81,11 @@ func (c Command) Run(ctx context.Context, stdout, stderr io.Writer) error {
 // SecretVariable is the one source of the OAuth secret that has no flag.
 const SecretVariable = "LEADFERRY_CLIENT_SECRET"
 
-// ownSecrets are the variables that other programs need not know.
-var ownSecrets = []string{SecretVariable, "LEADFERRY_PASSWORD", "LEADFERRY_PROXY"}
-
-// HoldsSecret reports whether a variable is one of ownSecrets.
-func HoldsSecret(variable string) bool {
-	return slices.ContainsFunc(ownSecrets, func(secret string) bool { return strings.EqualFold(variable, secret) })
-}
-
-// withoutSecrets is the environment without what is secret of ours in it.
+// withoutSecrets is an environment without our secrets, which other programs need not know.
 func withoutSecrets(environment []string) []string {
 	return slices.DeleteFunc(environment, func(pair string) bool {
 		name, _, _ := strings.Cut(pair, "=")
-		return HoldsSecret(name)
+		return slices.Contains([]string{SecretVariable, "LEADFERRY_PASSWORD", "LEADFERRY_PROXY"}, strings.ToUpper(name))
 	})
 }
 
@@ -101,7 +93,7 @@ func withoutSecrets(environment []string) []string {
 const maxSecret = 64 << 10
 
 // Secret runs the command whose standard output is the client secret. What it writes
-// is shown nowhere, whatever becomes of it.
+// is never shown.
 func Secret(ctx context.Context, text string) (string, error) {
 	const flag = "client-secret-command"
 	noSecret := exit.Usage("--"+flag+": what the command wrote is no secret", "it must write the secret on one line, and nothing else")
