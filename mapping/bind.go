@@ -52,7 +52,7 @@ func (m *Mapping) Bind(file string, c Columns) (*Binding, error) {
 	s := newSearch(m.name, file, c)
 	b := &Binding{plan: m.plan.with(s.bind), null: m.Source.Null, warnings: m.columnConstants(s)}
 	b.divide(m, s)
-	if err := s.errs.orNil(); err != nil {
+	if err := s.errs.orNil(m.name); err != nil {
 		return nil, err
 	}
 	if !c.Open && len(b.own) > 0 && len(b.unused) == len(b.own) {
@@ -114,17 +114,6 @@ func (m *Mapping) columnConstants(s *search) []Error {
 
 // bareName is a name without what other languages put around names: {{name}}, $name, <name>.
 func bareName(s string) string { return strings.Trim(s, "{}[]()<>$%#@ ") }
-
-// Lacks are all columns that an input lacks, unless it is Open, of those that the mapping
-// names as far as it could be read.
-func (m *Mapping) Lacks(file string, c Columns) Errors {
-	if m.vague {
-		return nil
-	}
-	s := newSearch(m.name, file, c)
-	m.plan.with(s.bind)
-	return s.errs
-}
 
 // Uses reports whether the mapping uses the cells of one of the row's own columns, be it for the default key.
 func (b *Binding) Uses(column int) bool { return b.uses[column] }
@@ -210,7 +199,6 @@ func (s *search) bind(v *value) *value {
 		}
 	}
 	bound.bare = bound.isBare()
-	bound.foresee()
 	return &bound
 }
 

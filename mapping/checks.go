@@ -1,11 +1,8 @@
 package mapping
 
 import (
-	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -224,7 +221,7 @@ var kindWords = [...]struct {
 	String:  {name: "string"},
 	Number:  {"number", "a number as JSON writes it: 7, -0.5 or 1e3, without leading zeros", jsonNumber},
 	Boolean: {"boolean", "a boolean: true or false, yes or no, on or off, y or n, 1 or 0", boolean},
-	JSON:    {"json", "one JSON value without repeated names, at most 64 levels deep", jsonOf},
+	JSON:    {"json", "one JSON value without repeated names", jsonOf},
 }
 
 // jsonNumber keeps the digits of a number by the grammar of JSON (RFC 8259, 6), which
@@ -278,21 +275,10 @@ func boolean(s string) (literal string, ok bool) {
 func jsonOf(s string) (literal string, ok bool) {
 	v := jsontext.Value(s)
 	err := v.Compact(jsontext.AllowDuplicateNames(false), jsontext.AllowInvalidUTF8(false))
-	if err != nil || !isShallow(v) {
+	if err != nil {
 		return "", false
 	}
 	return string(v), true
-}
-
-// isShallow reports whether objects and lists stand at most maxDepth deep in one another.
-func isShallow(v jsontext.Value) bool {
-	d := jsontext.NewDecoder(bytes.NewReader(v))
-	for d.StackDepth() <= maxDepth {
-		if _, err := d.ReadToken(); err != nil {
-			return errors.Is(err, io.EOF)
-		}
-	}
-	return false
 }
 
 // isLeadID reports whether s can stand in a path of the service as the ID of a

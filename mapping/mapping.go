@@ -47,7 +47,6 @@ type Mapping struct {
 	pull        map[string]string // by status
 	rules       ConflictRules
 	pullOnly    bool // statuses without a word in pull have none
-	vague       bool // how the inputs are to be read is not certain
 
 	root position // where the file's first key stands
 	lead position // where the lead section stands, or root
@@ -163,7 +162,7 @@ func (m *Mapping) ForCreate() error {
 	lacks(m.plan.assign == nil, m.root, "assign", `assign: [{organization: "{column}"}]`)
 	lacks(m.plan.typeKey == nil, m.lead, "lead.type_key", "type_key: contact-form")
 	lacks(m.plan.typeLabel == nil, m.lead, "lead.type_label", "type_label: Contact form")
-	return errs.orNil()
+	return errs.orNil(m.name)
 }
 
 // KeyFrom says what makes a row the same row on the next run: "key",

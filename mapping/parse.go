@@ -25,22 +25,16 @@ const (
 
 // Parse checks the mapping file that data holds; name is how errors call it, and read reads the tables beside it (nil:
 // there is no folder to look in). Its error is Errors: all mistakes at once, at most 100, or those for which the file
-// cannot be read as plain YAML. With Errors it gives the mapping as far as it could be read, or nil, so that an input
-// can be asked for the columns that it lacks (see Lacks).
+// cannot be read as plain YAML.
 func Parse(name string, data []byte, read ReadTable) (*Mapping, error) {
 	m := &Mapping{name: name, pull: map[string]string{}, rules: ConflictRules{Status: map[string]string{}, Content: map[string]string{}}}
 	p := &parser{file: name, m: m, read: read, named: map[string]*table{}}
-	doc, ok := p.document(data)
-	if ok {
+	if doc, ok := p.document(data); ok {
 		p.mappingFile(doc)
 		p.secrets("", doc.Node)
-		p.idleTables()
 		p.marks()
-		own := slices.DeleteFunc(slices.Clone(p.errs), func(e Error) bool { return e.File != name })
-		ofTables := slices.DeleteFunc(p.errs, func(e Error) bool { return e.File == name })
-		return m, append(own, ofTables...).orNil() // the mapping's come first
 	}
-	return nil, p.errs.orNil()
+	return m, p.errs.orNil(name)
 }
 
 type parser struct {
@@ -160,7 +154,7 @@ func (p *parser) object(n node, members ...member) {
 
 func (p *parser) each(n node, f func(key, value node)) {
 	if n.Kind != yaml.MappingNode {
-		p.noObject(n)
+		p.fail(n, "write name: value, with a blank behind the colon and no dash before it", "%s must hold keys and values", cmp.Or(n.path, "the mapping file"))
 		return
 	}
 	first := map[string]int{} // line
@@ -174,15 +168,6 @@ func (p *parser) each(n node, f func(key, value node)) {
 		}
 		f(key, value)
 	}
-}
-
-func (p *parser) noObject(n node) {
-	example := n.path[strings.LastIndexByte(n.path, '.')+1:] + ": {name: …}"
-	if n.path == "" {
-		p.fail(n, "begin with version: 1", "a mapping file holds keys and values")
-		return
-	}
-	p.fail(n, "for example "+example+", with a blank behind the colon and no dash before it", "%s must hold keys and values", n.path)
 }
 
 func (p *parser) list(n node, f func(n node)) {
@@ -221,16 +206,11 @@ func (p *parser) word(n node) (string, bool) {
 	switch {
 	case n.isUnquoted():
 		p.fail(n, quoteHint, "%s is read as an object, not as a text", n.path)
-	case n.Kind == yaml.SequenceNode && strings.HasPrefix(n.path, "lead.content.") && strings.Count(n.path, ".") == 2:
-		p.fail(n, `put several columns into one text, "{first} {last}", or write {list: […]} for a JSON list`, "%s must be a text", n.path)
-	case n.Kind == yaml.SequenceNode && slices.Contains([]string{"key", "lead_id", "lead.external_id"}, n.path):
-		p.fail(n, `put several columns into one text: "{first} {last}"`, "%s must be a text", n.path)
 	case n.Kind != yaml.ScalarNode:
-		p.fail(n, "one text stands there, in quotes if it holds brackets or braces", "%s must be a text", n.path)
+		p.fail(n, `write one text, which may hold several columns: "{first} {last}"; a JSON list is {list: […]}`, "%s must be a text", n.path)
 	case n.Value == "" && n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) == 0:
 		p.fail(n, emptyHintOf(n), "%s has no value", n.path)
 	default:
-		p.endedByComment(n)
 		return n.Value, true
 	}
 	return "", false
@@ -297,27 +277,19 @@ func (es Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// And adds mistakes, at most 100 of all, and puts them in order.
-func (es Errors) And(more Errors) Errors {
-	all := slices.Concat(es, more)
-	all = all[:min(len(all), maxErrors)]
-	_ = all.orNil() // which sorts
-	return all
-}
-
-// orNil is es in the order of the file, or nil when there is nothing to say.
-func (es Errors) orNil() error {
+// orNil is es in the order of the mapping file and then of its tables, or nil when there is nothing to say.
+func (es Errors) orNil(mapping string) error {
 	if len(es) == 0 {
 		return nil
 	}
-	files := map[string]int{}
-	for _, e := range es {
-		if _, known := files[e.File]; !known {
-			files[e.File] = len(files)
+	table := func(e Error) string {
+		if e.File == mapping {
+			return ""
 		}
+		return e.File
 	}
 	slices.SortStableFunc(es, func(a, b Error) int {
-		return cmp.Or(cmp.Compare(files[a.File], files[b.File]), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+		return cmp.Or(cmp.Compare(table(a), table(b)), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 	return es
 }

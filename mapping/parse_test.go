@@ -14,7 +14,7 @@ func TestParseTellsEveryMistakeWithItsPlace(t *testing.T) {
 	tests := []struct{ name, file, want string }{
 		{"nothing", "", "m:1:1: the mapping file is empty\nhint: begin with version: 1"},
 		{"only a comment", "# hello\n", "m:1:1: the mapping file is empty\nhint: begin with version: 1"},
-		{"a list", "- a\n", "m:1:1: a mapping file holds keys and values\nhint: begin with version: 1"},
+		{"a list", "- a\n", "m:1:1: the mapping file must hold keys and values\nhint: write name: value, with a blank behind the colon and no dash before it"},
 		{"no version", "key: \"{id}\"\n", "m:1:1: version is missing\nhint: begin with version: 1"},
 		{"another version", "version: 2\n", `m:1:10: version "2" of the mapping language is not known` + "\nhint: write version: 1"},
 		{
@@ -106,8 +106,8 @@ func TestParseTellsEveryMistakeWithItsPlace(t *testing.T) {
 				"m:6:8: lead.content.c is not an e-mail address\n" +
 				"m:7:8: lead.content.d looks up the constant \"x\" in its map, which lacks it\nhint: write from: \"{x}\" for what the column holds\n" +
 				"m:8:8: lead.content.e is empty, but required\n" +
-				"m:9:8: lead.content.f is not one JSON value without repeated names, at most 64 levels deep\n" +
-				"m:10:8: lead.content.g is not one JSON value without repeated names, at most 64 levels deep",
+				"m:9:8: lead.content.f is not one JSON value without repeated names\n" +
+				"m:10:8: lead.content.g is not one JSON value without repeated names",
 		},
 		{"from and expr", "version: 1\nlead: {content: {a: {from: x, expr: y}}}\n", "m:2:21: lead.content.a has both from and expr\nhint: keep one of them"},
 		{
@@ -117,8 +117,10 @@ func TestParseTellsEveryMistakeWithItsPlace(t *testing.T) {
 				"m:2:28: the column \"a\" stands twice",
 		},
 		{"a delimiter in JSONL", "version: 1\nsource: {format: jsonl, delimiter: ;}\n", "m:2:25: a source of the format jsonl has no delimiter\nhint: take it out, or correct the format"},
-		{"wrong shapes", "version: 1\nsource: x\nlead: [a]\nkey: [b]\n", "m:2:9: source must hold keys and values\nhint: for example source: {name: …}, with a blank behind the colon and no dash before it\nm:3:7: lead must hold keys and values\nhint: for example lead: {name: …}, with a blank behind the colon and no dash before it\nm:4:6: key must be a text\nhint: put several columns into one text: \"{first} {last}\""},
-		{"a percent sign", "version: 1\nlead: {content: {'%d': [x]}}\n", "m:2:24: lead.content.%d must be a text\nhint: put several columns into one text, \"{first} {last}\", or write {list: […]} for a JSON list"},
+		{"wrong shapes", "version: 1\nsource: x\nlead: [a]\nkey: [b]\n", "m:2:9: source must hold keys and values\nhint: write name: value, with a blank behind the colon and no dash before it\n" +
+			"m:3:7: lead must hold keys and values\nhint: write name: value, with a blank behind the colon and no dash before it\n" +
+			"m:4:6: key must be a text\nhint: write one text, which may hold several columns: \"{first} {last}\"; a JSON list is {list: […]}"},
+		{"a percent sign", "version: 1\nlead: {content: {'%d': [x]}}\n", "m:2:24: lead.content.%d must be a text\nhint: write one text, which may hold several columns: \"{first} {last}\"; a JSON list is {list: […]}"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -67,8 +67,7 @@ func (p *parser) namespace(n node) {
 }
 
 func (p *parser) source(n node) {
-	s, before := &p.m.Source, len(p.errs)
-	defer func() { p.m.vague = len(p.errs) > before }()
+	s := &p.m.Source
 	p.object(n,
 		member{"format", func(n node) { s.Format = p.oneOf(n, "source format", "csv", "tsv", "jsonl", "xlsx") }},
 		member{"delimiter", func(n node) { s.Delimiter = p.delimiter(n) }},
@@ -182,7 +181,8 @@ func (p *parser) encoding(n node) string {
 			return name
 		}
 	}
-	p.fail(n, cmp.Or(spelling.Hint(label, labels[:]), "for example utf-8, windows-1252, iso-8859-2, utf-16le or shift_jis"), "%s %s is not an encoding", n.path, texts.Quote(label))
+	hint := cmp.Or(spelling.Hint(label, labels[:]), "for example utf-8, windows-1252, iso-8859-2, utf-16le or shift_jis")
+	p.fail(n, hint, "%s %s is not an encoding", n.path, texts.Quote(label))
 	return ""
 }
 

@@ -25,8 +25,6 @@ type table struct {
 	folds bool     // case and blanks of the words do not matter
 
 	constants []constant // what the words become, for where that must be more than a text
-	at        position   // of one in the section tables
-	used      bool       // by a value
 
 	file, path string         // of one in a file of its own: how errors call the file and the table
 	first      map[string]int // its words' lines
@@ -86,21 +84,8 @@ func (p *parser) namedTables(n node) {
 		default:
 			t = p.words(child)
 		}
-		t.at = key.at()
 		p.named[key.Value] = t
 	})
-}
-
-// idleTables warns of tables that no value uses: a name may be misspelt, or map: left out.
-func (p *parser) idleTables() {
-	names := slices.SortedFunc(maps.Keys(p.named), func(a, b string) int {
-		return cmp.Or(cmp.Compare(p.named[a].at.line, p.named[b].at.line), cmp.Compare(a, b))
-	})
-	for _, name := range names {
-		if t := p.named[name]; !t.used {
-			p.warn(t.at, "no value uses the table "+texts.Quote(name), `name it where its words are looked up, as in {from: "{column}", map: …}, or take it out`)
-		}
-	}
 }
 
 func (p *parser) words(n node) *table {
@@ -131,7 +116,6 @@ func (p *parser) namedTable(n node) *table {
 		return nil
 	}
 	if t := p.named[name]; t != nil {
-		t.used = true
 		return t
 	}
 	names := slices.Sorted(maps.Keys(p.named))

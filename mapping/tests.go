@@ -113,10 +113,12 @@ func (t *Test) Compare(request []byte) []string {
 	if _, err := d.Token(); err != io.EOF {
 		return []string{"the request is more than one JSON value"}
 	}
-	var c comparison
+	c := comparison{have: map[string]any{}}
+	c.flatten("", have)
 	if expected := t.request; expected.Node != nil {
 		expected.path = ""
-		c.value(expected, have, true)
+		c.compare(expected)
+		c.surplus()
 	}
 	return c.differences
 }
@@ -124,55 +126,66 @@ func (t *Test) Compare(request []byte) []string {
 // maxShown is how much of a value a difference shows, in characters.
 const maxShown = 100
 
-type comparison struct{ differences []string }
-
-func (c *comparison) add(path, format string, args ...any) {
-	path = cmp.Or(path, "the request")
-	c.differences = append(c.differences, path+" "+fmt.Sprintf(format, args...))
+// comparison holds what came out and is not compared yet, by its path: texts, numbers, true, false, null, and what is empty.
+type comparison struct {
+	have        map[string]any
+	differences []string
 }
 
-// value compares what n expects with what is there, if anything is.
-func (c *comparison) value(n node, have any, found bool) {
-	object, isObject := have.(map[string]any)
-	list, isList := have.([]any)
-	switch {
-	case !found:
+func (c *comparison) add(path, format string, args ...any) {
+	c.differences = append(c.differences, cmp.Or(path, "the request")+" "+fmt.Sprintf(format, args...))
+}
+
+// flatten notes a JSON value, or its members by their paths.
+func (c *comparison) flatten(path string, value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		for key, member := range value {
+			c.flatten(below(path, printable(key)), member)
+		}
+		if len(value) > 0 {
+			return
+		}
+	case []any:
+		for i, member := range value {
+			c.flatten(element(path, i), member)
+		}
+		if len(value) > 0 {
+			return
+		}
+	}
+	c.have[path] = value
+}
+
+// compare looks for the value n, or for its members, among what came out.
+func (c *comparison) compare(n node) {
+	if n.Kind != yaml.ScalarNode && len(n.Content) > 0 {
+		for i := 0; i < len(n.Content); i++ {
+			if n.Kind == yaml.SequenceNode {
+				c.compare(node{n.Content[i], element(n.path, i)})
+			} else if i%2 == 1 {
+				c.compare(node{n.Content[i], below(n.path, printable(n.Content[i-1].Value))})
+			}
+		}
+		return
+	}
+	have, found := c.have[n.path]
+	delete(c.have, n.path)
+	if n.Kind == yaml.MappingNode && n.path == "" && !found { // all that came out is surplus
+		return
+	}
+	if !found {
 		c.add(n.path, "is missing: it should be %s", showExpected(n))
-	case n.Kind == yaml.MappingNode && isObject:
-		c.object(n, object)
-	case n.Kind == yaml.SequenceNode && isList:
-		c.list(n, list)
-	case n.Kind != yaml.ScalarNode || !isSame(n, have):
+	} else if !isSame(n, have) {
 		c.add(n.path, "is %s, not %s", show(have), showExpected(n))
 	}
 }
 
-func (c *comparison) surplus(path string, have any) {
-	c.add(path, "is %s, which the test does not expect", show(have))
-}
-
-func (c *comparison) object(n node, have map[string]any) {
-	for i := 0; i < len(n.Content); i += 2 {
-		key := n.Content[i].Value
-		value, found := have[key]
-		c.value(node{n.Content[i+1], below(n.path, printable(key))}, value, found)
-	}
-	for _, key := range slices.Sorted(maps.Keys(have)) {
-		if !n.has(key) && !(n.path == "content" && have[key] == "") {
-			c.surplus(below(n.path, printable(key)), have[key])
-		}
-	}
-}
-
-func (c *comparison) list(n node, have []any) {
-	for i := range max(len(n.Content), len(have)) {
-		switch path := element(n.path, i); {
-		case i >= len(have):
-			c.value(node{n.Content[i], path}, nil, false)
-		case i >= len(n.Content):
-			c.surplus(path, have[i])
-		default:
-			c.value(node{n.Content[i], path}, have[i], true)
+// surplus tells what came out and is not expected; content may be empty (empty: clear).
+func (c *comparison) surplus() {
+	for _, path := range slices.Sorted(maps.Keys(c.have)) {
+		if have := c.have[path]; have != "" || !strings.HasPrefix(path, "content.") {
+			c.add(path, "is %s, which the test does not expect", show(have))
 		}
 	}
 }
@@ -180,14 +193,16 @@ func (c *comparison) list(n node, have []any) {
 func isSame(n node, have any) bool {
 	switch have := have.(type) {
 	case string:
-		return n.Value == have
+		return n.Kind == yaml.ScalarNode && n.Value == have
 	case json.Number:
 		_, isNumber := jsonNumber(n.Value)
 		return n.isPlain() && isNumber && SameNumber(n.Value, have.String())
-	case bool, nil:
-		return n.isPlain() && n.Value == show(have)
+	case map[string]any:
+		return n.Kind == yaml.MappingNode
+	case []any:
+		return n.Kind == yaml.SequenceNode
 	}
-	return false
+	return n.isPlain() && n.Value == show(have)
 }
 
 // printable is a key for a sentence, quoted when it would not show as it is.
@@ -206,20 +221,20 @@ func show(have any) string {
 	case string:
 		return strconv.Quote(texts.Shortened(have, maxShown))
 	case map[string]any:
-		return "an object"
+		return "{}"
 	case []any:
-		return "a list"
+		return "[]"
 	}
 	return texts.Shortened(fmt.Sprint(have), maxShown)
 }
 
-// showExpected is the value n for a sentence: without quotes when it can stand for more than a text.
+// showExpected is the scalar n, or an empty object or list, for a sentence: without quotes when it can stand for more than a text.
 func showExpected(n node) string {
 	switch {
 	case n.Kind == yaml.MappingNode:
-		return "an object"
+		return "{}"
 	case n.Kind == yaml.SequenceNode:
-		return "a list"
+		return "[]"
 	case n.isPlain() && json.Valid([]byte(n.Value)):
 		return texts.Shortened(n.Value, maxShown)
 	}

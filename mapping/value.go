@@ -40,9 +40,8 @@ type material struct {
 
 // bound is what is known of a value once it is bound to the columns of an input.
 type bound struct {
-	cells []int   // those of its columns, -1: the row has none
-	bare  bool    // it is one column as it stands
-	known *string // what it comes to in every row; nil: it takes a row to know
+	cells []int // those of its columns, -1: the row has none
+	bare  bool  // it is one column as it stands
 }
 
 // use is where a value is made of a column.
@@ -94,17 +93,6 @@ func (v *value) column() string {
 		}
 	}
 	return v.columns[0].name
-}
-
-// foresee notes what the value comes to, where it is the same in every row.
-func (v *value) foresee() {
-	_, constant := v.text.constant()
-	if !constant || v.parts != nil || v.expr != nil || v.table != nil || slices.ContainsFunc(v.apply, func(s stage) bool { return s.by != nil }) {
-		return
-	}
-	if s, problem := v.result(new(row)); problem == nil {
-		v.known = &s
-	}
 }
 
 // visit calls f with the value and with all that it is made of.
@@ -186,11 +174,8 @@ func (v *value) orAbsent(r *row) (string, *Problem) {
 }
 
 func (v *value) result(r *row) (s string, problem *Problem) {
-	switch { // most are one of the first two, so that they skip what follows
-	case v.bare:
+	if v.bare { // most values are: they skip what follows
 		return strings.TrimSpace(r.cell(v.cells[0])), nil
-	case v.known != nil:
-		return *v.known, nil
 	}
 	if s, problem = v.made(r); problem != nil {
 		return "", problem

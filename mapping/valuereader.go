@@ -157,11 +157,11 @@ func (p *parser) expression(n node) (e *expression.Program, columns []use) {
 	}
 	e, problem := expression.Compile(s)
 	if problem != nil {
-		p.failAt(p.placeIn(n, problem.From), problem.Hint, "%s: %s", n.path, problem.Text)
+		p.fail(n, problem.Hint, "%s: %s", n.path, problem.Text)
 		return nil, nil
 	}
 	for _, c := range e.Columns {
-		columns = append(columns, use{c.Name, p.placeIn(n, c.From)})
+		columns = append(columns, use{c, n.at()})
 	}
 	return e, columns
 }

@@ -96,20 +96,6 @@ func (p *parser) syntax(err error) {
 	p.failAt(where, hint, "the mapping file is not YAML: %s", text)
 }
 
-// endedByComment warns of a text without quotes that may go on in the comment behind it, for no blank follows its sign: item #5.
-func (p *parser) endedByComment(n node) {
-	const longest = 1 << 10 // bytes of a line that is looked at
-	if !n.isPlain() || n.Line > len(p.lines) || len(p.lines[n.Line-1]) > longest {
-		return
-	}
-	line := p.line(n.Line)
-	body, comment := commentOf(line)
-	if sign, _ := utf8.DecodeRuneInString(comment); (unicode.IsLetter(sign) || unicode.IsDigit(sign)) && strings.HasSuffix(body, n.Value) {
-		sign := strings.LastIndex(line, "#"+comment)
-		p.warn(position{n.Line, 1 + utf8.RuneCountInString(line[:sign])}, n.path+" ends before a # behind a blank, which begins a comment", "put quotes around the text if it goes on there; a blank behind the # says that it is a comment")
-	}
-}
-
 func firstUnreadable(data []byte) int {
 	for i, r := range string(data) {
 		bad := unicode.IsControl(r) && r != '\t' && r != '\n' && r != '\r' && r != 0x85
@@ -156,44 +142,6 @@ func (p *parser) plain(n *yaml.Node) {
 	}
 }
 
-// placeIn is the place of a character of the scalar n, counted from 0, where the file
-// shows the scalar as it is; of others it is the place of n.
-func (p *parser) placeIn(n node, i int) position {
-	characters := []rune(n.Value)
-	before := string(characters[:min(i, len(characters))])
-	begin := strings.LastIndexByte(before, '\n') + 1 // of the line that holds it
-	piece, _, _ := strings.Cut(n.Value[begin:], "\n")
-	line := n.Line + strings.Count(before, "\n")
-	if n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
-		line++ // the text begins below its indicator
-	}
-	column := p.columnOf(n, line, piece)
-	if column == 0 {
-		return n.at()
-	}
-	return position{line, column + utf8.RuneCountInString(before[begin:])}
-}
-
-// columnOf is where the line shows this piece of the scalar n, or 0.
-func (p *parser) columnOf(n node, line int, piece string) int {
-	const maxShownLine = 8 << 10 // bytes of a line in which a place is looked for
-	shown := p.line(line)
-	if piece == "" || len(shown) > maxShownLine {
-		return 0
-	}
-	before := 0 // characters before the scalar
-	if line == n.Line {
-		before = n.Column - 1
-	}
-	characters := []rune(shown)
-	before = min(before, len(characters))
-	i := strings.Index(string(characters[before:]), piece)
-	if i < 0 {
-		return 0
-	}
-	return before + i + 1 // between stand a quote or blanks, of a byte each
-}
-
 // Guess is a guess of leadferry init that nobody has confirmed, by its place in the mapping
 // file: Of is what the file says there, "" of all that follows, and Why what the guess rests on.
 type Guess struct {
@@ -205,44 +153,20 @@ type Guess struct {
 // "# ?", at most 100 of them. Whoever finds a guess right takes the mark away.
 func (m *Mapping) Unconfirmed() []Guess { return m.unconfirmed }
 
-const (
-	mark        = "? "
-	mostOfGuess = 60 // characters of a line that are told with its mark
-)
+const mostOfGuess = 60 // characters of a line that are told with its mark
+
+// marked finds the mark at the end of a line, or the line that is all mark.
+var marked = spelling.Form(`^(.*?)\s*(?:^|[ \t])# \? (.*)$`)
 
 // marks takes down the guesses that are marked.
 func (p *parser) marks() {
-	for i := 0; i < len(p.lines) && len(p.m.unconfirmed) < maxErrors; i++ {
-		body, comment := commentOf(p.line(i + 1))
-		if why, marked := strings.CutPrefix(comment, " "+mark); marked {
-			column := utf8.RuneCountInString(body) + 1
-			body = texts.Shortened(strings.TrimSpace(body), mostOfGuess)
-			p.m.unconfirmed = append(p.m.unconfirmed, Guess{i + 1, column, body, strings.TrimSpace(why)})
+	for i := range p.lines {
+		found := marked().FindStringSubmatch(p.line(i + 1))
+		if found == nil || len(p.m.unconfirmed) >= maxErrors {
+			continue
 		}
+		of := strings.TrimSpace(found[1])
+		guess := Guess{i + 1, utf8.RuneCountInString(found[1]) + 1, texts.Shortened(of, mostOfGuess), strings.TrimSpace(found[2])}
+		p.m.unconfirmed = append(p.m.unconfirmed, guess)
 	}
-}
-
-// commentOf parts a line of YAML at the # of its comment, which is left out; both are ""
-// where there is nothing. The body of a line that is all comment is "".
-func commentOf(line string) (body, comment string) {
-	quote := rune(0)
-	escaped, before := false, ' '
-	for i, r := range line {
-		switch {
-		case escaped:
-			escaped = false
-		case quote == '"' && r == '\\':
-			escaped = true
-		case quote != 0:
-			if r == quote {
-				quote = 0
-			}
-		case r == '#' && (before == ' ' || before == '\t'):
-			return strings.TrimRight(line[:i], " \t"), strings.TrimRight(line[i+1:], " \t\r")
-		case (r == '"' || r == '\'') && strings.ContainsRune(" \t[{,:'", before):
-			quote = r
-		}
-		before = r
-	}
-	return strings.TrimRight(line, " \t\r"), ""
 }

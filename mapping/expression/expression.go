@@ -38,16 +38,10 @@ const (
 
 // Program is a compiled expression. It may be shared.
 type Program struct {
-	Columns []Column // each once, in the order in which they stand first
+	Columns []string // each once, in the order in which they stand first
 	Builds  bool     // it puts a text together
 
 	program *vm.Program
-}
-
-// Column is where an expression names one.
-type Column struct {
-	Name string
-	From int // in characters from 0
 }
 
 // Condition reports whether the program may come to true or false, or else what it comes to.
@@ -95,7 +89,7 @@ func faultOf(err error) *texts.Fault {
 	if !ok {
 		return &texts.Fault{Text: "the expression cannot be compiled"}
 	}
-	f := &texts.Fault{Text: strings.ReplaceAll(e.Message, cellMark, ""), Hint: example, From: e.From}
+	f := &texts.Fault{Text: strings.ReplaceAll(e.Message, cellMark, ""), Hint: example}
 	if token := unexpected().FindStringSubmatch(f.Text); token != nil {
 		f.Text = "unexpected " + token[1]
 	}
@@ -151,7 +145,7 @@ func (p *Program) run(cell func(i int) string) (any, error) {
 	for i, column := range p.Columns {
 		cell := strings.TrimSpace(cell(i))
 		empty = empty && cell == ""
-		cells[cellMark+column.Name] = cell
+		cells[cellMark+column] = cell
 	}
 	result, err := vm.Run(p.program, cells)
 	if err != nil && empty {
@@ -343,7 +337,7 @@ func (s *names) finish(node *ast.Node) {
 		kind := n.Type().Kind()
 		s.builds = s.builds || n.Operator == "+" && kind != reflect.Int && kind != reflect.Float64
 		if left, isName := n.Left.(*ast.IdentifierNode); isName && n.Operator == "??" && slices.Contains(s.cells, left) {
-			s.fault = &texts.Fault{Text: "?? takes the left side always, since that is never missing", Hint: cellHint, From: n.Location().From}
+			s.fault = &texts.Fault{Text: "?? takes the left side always, since that is never missing", Hint: cellHint}
 		}
 	case *ast.BuiltinNode:
 		s.builds = s.builds || slices.Contains([]string{"join", "replace", "repeat"}, n.Name)
@@ -356,15 +350,14 @@ func (s *names) finish(node *ast.Node) {
 }
 
 // columns are those that the expression names, in the order in which they stand.
-func (s *names) columns() (list []Column, fault *texts.Fault) {
+func (s *names) columns() (list []string, fault *texts.Fault) {
 	for _, cell := range s.cells {
-		c := Column{strings.TrimPrefix(cell.Value, cellMark), cell.Location().From}
-		if !slices.ContainsFunc(list, func(o Column) bool { return o.Name == c.Name }) {
-			list = append(list, c)
+		if name := strings.TrimPrefix(cell.Value, cellMark); !slices.Contains(list, name) {
+			list = append(list, name)
 		}
 	}
-	for _, env := range s.envs {
-		return nil, &texts.Fault{Text: "$env stands before a column's name only", Hint: `$env["column"]`, From: env.Location().From}
+	if len(s.envs) > 0 {
+		return nil, &texts.Fault{Text: "$env stands before a column's name only", Hint: `$env["column"]`}
 	}
 	return list, s.fault
 }

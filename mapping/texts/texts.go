@@ -124,7 +124,6 @@ func ASCIIDigit(r rune) rune {
 // Fault is what is wrong with a word or an expression of a mapping file, and what to do.
 type Fault struct {
 	Text, Hint string
-	From       int // where it stands in an expression, in characters from 0
 }
 
 // Unknown is the fault of a word that is none of those known; what is a phrase for it.
