@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -90,7 +91,7 @@ func BenchmarkSurvey(b *testing.B) {
 	defer d.Close()
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := d.checkAll(); err != nil {
+		if err := errors.Join(checkPages(d.bolt), d.view("check", d.checkRecords)); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"errors"
@@ -8,263 +9,175 @@ import (
 	"slices"
 	"strings"
 
-	"leadferry/checkpoint/bolt/records"
-
 	"go.etcd.io/bbolt"
+
+	"leadferry/checkpoint/bolt/records"
 )
 
 // gathering bounds a generation of records that gather: a share of all keys, between least
-// and most. The zero value stands for defaults.
+// and most. The zero value means the defaults.
 type gathering struct{ least, most uint64 }
 
 const (
 	gatherShare = 8
-	lineSize    = 1 << 10 // bytes, about
-	drainStep   = 1 << 10 // records that one commit moves when all have to go
+	drainStep   = 1 << 10 // records that one commit moves when all of them have to go
 )
 
-// buffered is a bucket with an insert buffer: lead IDs, and keys of many files, come in no
-// order, and each record put at once into its place would rewrite pages all over the file,
-// while a commit waits for the disk. So new records gather in a log first, some to a line,
-// and go into their places in the order of their keys, when many can share pages: while one
-// generation gathers, each commit moves a few records of the one before.
+// buffered is a bucket with an insert buffer. Lead IDs, and the keys of many files, come in no order: each new record
+// would rewrite a page of its own while a commit waits for the disk. So new records first gather in a log, a second
+// bucket that grows at its end. A full generation of them moves into its places in the order of the keys, when many
+// share a page: a few with each commit, while the next generation gathers.
 //
-// What stands in its place counts, else what stands in the log. Lines are removed when all
-// that they hold has been moved, so a process that is killed meanwhile loses nothing: the
-// next one moves it again.
+// The contract:
+//
+//   - What is in its place counts, otherwise what is in the log.
+//   - insert is for keys that have no record, put and delete for keys that have one.
+//   - A process that is killed loses nothing: the next one moves all that is in the log.
+//   - A record stays in the log for one commit at least after it was moved, so that readers who still see the file as
+//     it was before find it. gathers changes in announce only, while no reader is under way.
 type buffered struct {
 	name, log []byte // the buckets
-	small     bool   // records are short: they are kept in memory too
 	gathering
-	gathers map[string]gathered // what stands in the log, by key
-	texts   texts               // of gathers
+	gathers map[string]uint64 // key → number in the log, of all that is there
 
 	// Of the commit under way.
 	places
 	in, lines *bbolt.Bucket
-	added     map[string][]byte // nil: taken back
-	fresh     []fresh           // of added, as they came
-	swept     []string          // keys in lines that go
-	deleted   []string          // keys that do not stand in the log any more
+	fresh     map[string]uint64 // what was added: key → number
+	swept     []string          // keys whose records left the log
 
 	// The generations.
-	next      uint64   // number of the next line
-	unflushed []string // keys that gather
-	old       []string // keys that are moved: those that were not yet
-	inOrder   bool     // old is: nothing is moved before
-	oldBelow  uint64   // lines with lower numbers belong to the old generation
-	doneBelow uint64   // and those below this one to an earlier one: all has been moved
-	foundUpTo uint64   // lines with lower numbers were there when the file was opened
+	next      uint64   // number of the next record
+	young     []string // keys that gather
+	old       []string // keys that are moved, and were not yet
+	inOrder   bool     // old is sorted: nothing is moved before
+	oldBelow  uint64   // lower numbers belong to the old generation
+	doneBelow uint64   // and those below this one to an earlier one, all of which was moved
 }
 
-// gathered is where a record stands in the log.
-type gathered struct {
-	line  uint64
-	value string // of small ones
-}
-
-// texts give many texts one piece of memory: whoever collects garbage would look at each of a
-// hundred thousand that had its own, over and over.
-type texts struct{ strings.Builder }
-
-const textsAtOnce = 1 << 14 // bytes
-
-func (t *texts) of(text string) string {
-	if t.Cap()-t.Len() < len(text) {
-		t.Reset()
-		t.Grow(max(len(text), textsAtOnce))
-	}
-	from := t.Len()
-	t.WriteString(text)
-	return t.String()[from:]
-}
-
-// fresh is a key that was added, and the line where it stands now.
-type fresh struct {
-	key  string
-	line uint64
-}
-
-func newBuffered(name, log []byte, small bool, g gathering) *buffered {
+func newBuffered(name, log []byte, g gathering) *buffered {
 	return &buffered{
-		name: name, log: log, small: small, gathering: cmp.Or(g, gathering{least: 1 << 10, most: 1 << 16}),
-		gathers: make(map[string]gathered), added: make(map[string][]byte),
+		name: name, log: log, gathering: cmp.Or(g, gathering{least: 1 << 10, most: 1 << 16}),
+		gathers: make(map[string]uint64), fresh: make(map[string]uint64),
 	}
 }
 
 // load reads what gathers; all of it is the old generation.
 func (b *buffered) load(tx *bbolt.Tx) error {
 	b.next = 1
-	err := tx.Bucket(b.log).ForEach(func(k, line []byte) error {
-		number, items, err := records.OpenLine(k, line)
-		if err != nil {
-			return err
-		}
-		b.next = number + 1
-		return items.Each(func(key, value []byte) error {
-			b.know(string(key), number, value)
-			return nil
-		})
+	err := tx.Bucket(b.log).ForEach(func(k, _ []byte) error {
+		number, key := inLog(k)
+		b.gathers[string(key)], b.next = number, number+1
+		return nil
 	})
-	b.old, b.oldBelow, b.foundUpTo = slices.Collect(maps.Keys(b.gathers)), b.next, b.next
+	b.old, b.oldBelow = slices.Collect(maps.Keys(b.gathers)), b.next
 	return err
 }
 
-// know notes where a record stands, by a key of its own, which it returns: the one that is given may be a part of a row's
-// text, all of which would be kept with it.
-func (b *buffered) know(key string, line uint64, value []byte) string {
-	g := gathered{line: line}
-	if b.small {
-		g.value = b.texts.of(string(value))
-	}
-	own := b.texts.of(key)
-	b.gathers[own] = g
-	return own
+// logKey is the key in the log of a record: its number, by which the log is ordered, and its own key.
+func logKey(number uint64, key string) []byte {
+	return append(binary.BigEndian.AppendUint64(make([]byte, 0, 8+len(key)), number), key...)
 }
 
-// begin binds it to the next commit; a generation that is full becomes the old one.
+// inLog takes a key of the log apart.
+func inLog(k []byte) (number uint64, key []byte) {
+	if len(k) < 8 {
+		return 0, nil
+	}
+	return binary.BigEndian.Uint64(k), k[8:]
+}
+
+// begin binds it to the next commit. keys is how many the checkpoint knows.
 func (b *buffered) begin(tx *bbolt.Tx, keys uint64) {
 	b.in, b.lines = tx.Bucket(b.name), tx.Bucket(b.log)
 	b.lines.FillPercent = 0.95
 	b.places = b.placesIn(tx)
-	clear(b.added)
-	b.fresh, b.swept, b.deleted = b.fresh[:0], b.swept[:0], b.deleted[:0]
+	clear(b.fresh)
+	b.swept = b.swept[:0]
 	b.turn(min(max(keys/gatherShare, b.least), b.most))
 }
 
-// turn makes the generation that gathers the old one, if that has been moved and so many
-// are there.
+// turn makes the generation that gathers the old one, if that was moved and so many are there.
 func (b *buffered) turn(full uint64) {
 	if len(b.old) > 0 {
 		return
 	}
-	if b.doneBelow = b.oldBelow; uint64(len(b.unflushed)) < full {
+	if b.doneBelow = b.oldBelow; uint64(len(b.young)) < full {
 		return
 	}
-	b.old, b.unflushed, b.inOrder = b.unflushed, nil, false
-	b.oldBelow = b.next
+	b.old, b.young, b.inOrder, b.oldBelow = b.young, nil, false, b.next
 }
 
+// find returns the record of key as the commit under way sees it, or nil.
 func (b *buffered) find(key string) []byte {
-	if value := b.added[key]; value != nil {
-		return value
+	if number, added := b.fresh[key]; added {
+		return b.gathered(key, number)
 	}
 	return b.places.find(key, b.gathers)
 }
 
-// insert adds the record of a key that has none. It stands until the commit.
-func (b *buffered) insert(key string, value []byte) {
-	if _, again := b.added[key]; !again {
-		b.fresh = append(b.fresh, fresh{key: key})
-	}
-	b.added[key] = value
+// insert adds the record of a key that has none. value must not change until the commit.
+func (b *buffered) insert(key string, value []byte) error {
+	number := b.next
+	b.next++
+	b.fresh[key] = number
+	return b.lines.Put(logKey(number, key), value)
 }
 
-// put writes the record of a key into its place, or where it gathers. Nothing gathers anew;
-// small records are never replaced.
+// put replaces the record of a key where it is.
 func (b *buffered) put(key string, value []byte) error {
-	if b.added[key] != nil {
-		b.added[key] = value
-		return nil
-	}
-	// What this commit took out of its line comes back into its place: the line knows it no more.
-	if g, ok := b.gathers[key]; ok && find(b.inPlace, key) == nil && !slices.Contains(b.deleted, key) {
-		return b.rewrite(g.line, key, value)
+	if k := b.lineOf(key); k != nil && exactly(b.inPlace, []byte(key)) == nil {
+		return b.lines.Put(k, value)
 	}
 	return b.in.Put([]byte(key), value)
 }
 
+// delete removes the record of a key. Its line stays, empty, until its generation goes.
 func (b *buffered) delete(key string) error {
-	if b.added[key] != nil {
-		b.added[key] = nil
-		return nil
-	}
-	if g, ok := b.gathers[key]; ok && !slices.Contains(b.swept, key) {
-		b.deleted = append(b.deleted, key)
-		if err := b.rewrite(g.line, key, nil); err != nil {
+	if k := b.lineOf(key); k != nil {
+		if err := b.lines.Put(k, sealedKey([]byte(key))); err != nil {
 			return err
 		}
 	}
 	return b.in.Delete([]byte(key))
 }
 
-// rewrite replaces one record of a line, or takes it out.
-func (b *buffered) rewrite(number uint64, key string, value []byte) error {
-	k := numberKey(number)
-	_, items, err := records.OpenLine(k, b.lines.Get(k))
-	if err != nil {
-		return err
+// lineOf is the key in the log of the line that key has there, or nil.
+func (b *buffered) lineOf(key string) []byte {
+	number, there := b.fresh[key]
+	if !there {
+		number, there = b.gathers[key]
 	}
-	line := records.NewLine()
-	err = items.Each(func(other, was []byte) error {
-		switch {
-		case string(other) != key:
-			line = records.AppendItem(line, string(other), was)
-		case value != nil:
-			line = records.AppendItem(line, key, value)
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	return b.lines.Put(k, records.Seal(line, 0, k))
-}
-
-// end moves twice as many records into their places as were added, so that the old generation
-// has been moved before the new one is full, removes lines that are not needed any more, and
-// writes what was added.
-func (b *buffered) end() error {
-	if len(b.fresh) == 0 {
-		return nil
-	}
-	if err := errors.Join(b.move(2*len(b.fresh)), b.sweep(2*len(b.fresh))); err != nil {
-		return err
-	}
-	var line []byte
-	for i := range b.fresh {
-		one := &b.fresh[i]
-		if value := b.added[one.key]; value != nil {
-			if len(line) == 0 {
-				line = append(line, records.NewLine()...)
-			}
-			line = records.AppendItem(line, one.key, value)
-			one.line = b.next
-		}
-		if len(line) < lineSize && i < len(b.fresh)-1 || len(line) == 0 {
-			continue
-		}
-		k := numberKey(b.next)
-		if err := b.lines.Put(k, records.Seal(line, 0, k)); err != nil {
-			return err
-		}
-		b.next++
-		line = make([]byte, 0, len(line))
+	if k := logKey(number, key); there && b.lines.Get(k) != nil {
+		return k
 	}
 	return nil
 }
 
+// end moves twice as many records into their places as were added, so that the old generation is done before the young
+// one is full, and removes as many lines that are not needed any more.
+func (b *buffered) end() error {
+	return errors.Join(b.move(2*len(b.fresh)), b.sweep(2*len(b.fresh)))
+}
+
 // move puts up to n records into their places.
 func (b *buffered) move(n int) error {
-	if !b.inOrder {
+	if !b.inOrder && n > 0 {
 		slices.Sort(b.old)
 		b.inOrder = true
 	}
 	for ; n > 0 && len(b.old) > 0; n-- {
 		key := b.old[0]
 		b.old = b.old[1:]
-		g, ok := b.gathers[key]
-		switch {
-		case !ok || g.line >= b.oldBelow || slices.Contains(b.deleted, key):
-			continue // deleted, and perhaps added again
-		case g.line < b.foundUpTo && find(b.inPlace, key) != nil:
-			continue // the process before this one moved it
+		number := b.gathers[key]
+		if number >= b.oldBelow || exactly(b.inPlace, []byte(key)) != nil {
+			continue // it was added again, or the process before this one moved it
 		}
-		value := []byte(g.value)
-		if !b.small {
-			value = b.gathered(key, g)
+		value := b.gathered(key, number)
+		if value == nil { // it was deleted
+			continue
 		}
-		if value == nil || !b.small && len(value) < records.SealSize {
+		if !isWhole([]byte(key), value) {
 			return records.ErrRecord
 		}
 		if err := b.in.Put([]byte(key), value); err != nil {
@@ -274,36 +187,27 @@ func (b *buffered) move(n int) error {
 	return nil
 }
 
-// sweep removes lines whose records have all been moved, of about n records.
+// sweep removes up to n lines of generations that were moved.
 func (b *buffered) sweep(n int) error {
 	c := b.lines.Cursor()
-	var gone []uint64
-	for k, line := c.First(); k != nil && len(b.swept) < n && binary.BigEndian.Uint64(k) < b.doneBelow; k, line = c.Next() {
-		number, items, err := records.OpenLine(k, line)
-		if err != nil {
+	for k, _ := c.First(); k != nil && n > 0; n-- {
+		number, key := inLog(k)
+		if number >= b.doneBelow {
+			break
+		}
+		if b.gathers[string(key)] == number {
+			b.swept = append(b.swept, string(key))
+		}
+		if err := c.Delete(); err != nil {
 			return err
 		}
-		gone = append(gone, number)
-		err = items.Each(func(key, _ []byte) error {
-			if b.gathers[string(key)].line == number {
-				b.swept = append(b.swept, string(key))
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-	}
-	for _, number := range gone {
-		if err := b.lines.Delete(numberKey(number)); err != nil {
-			return err
-		}
+		k, _ = c.Seek(logKey(number+1, ""))
 	}
 	return nil
 }
 
-// drain moves some records and removes some lines, also those of the generation that gathers;
-// done says that no line is left.
+// drain moves some records and removes some lines, also those of the generation that gathers; done says that no line
+// is left.
 func (b *buffered) drain() (done bool, err error) {
 	b.turn(0)
 	if err := errors.Join(b.move(drainStep), b.sweep(drainStep)); err != nil {
@@ -313,56 +217,57 @@ func (b *buffered) drain() (done bool, err error) {
 	return k == nil, nil
 }
 
-// announce is called when all changes of a commit are made, before it can show, while nobody
-// reads. What lines that go have held stands in its place for a commit at least.
+// announce is called when all changes of a commit are made, before it can be seen, while nobody reads.
 func (b *buffered) announce() {
 	for _, key := range b.swept {
 		delete(b.gathers, key)
 	}
-	for _, one := range b.fresh {
-		if one.line > 0 {
-			b.unflushed = append(b.unflushed, b.know(one.key, one.line, b.added[one.key]))
-		}
+	for key, number := range b.fresh {
+		own := strings.Clone(key) // it may be a part of a row's text, all of which would be kept with it
+		b.gathers[own] = number
+		b.young = append(b.young, own)
 	}
 }
 
-// land is called once nobody reads the file as it was before the commit.
-func (b *buffered) land() {
-	for _, key := range b.deleted {
-		if b.added[key] == nil {
-			delete(b.gathers, key)
+// waiting counts the keys whose records are in the log alone.
+func (b *buffered) waiting(tx *bbolt.Tx) (n uint64) {
+	p := b.placesIn(tx)
+	for key, number := range b.gathers {
+		if exactly(p.inPlace, []byte(key)) == nil && p.gathered(key, number) != nil {
+			n++
 		}
 	}
+	return n
 }
 
 // places is where a transaction finds the records of a bucket that is buffered.
-type places struct {
-	inPlace, inLog *bbolt.Cursor
-	sealed         bool // records carry checksums
-}
+type places struct{ inPlace, inLog *bbolt.Cursor }
 
 func (b *buffered) placesIn(tx *bbolt.Tx) places {
-	return places{tx.Bucket(b.name).Cursor(), tx.Bucket(b.log).Cursor(), !b.small}
+	return places{tx.Bucket(b.name).Cursor(), tx.Bucket(b.log).Cursor()}
 }
 
-// find returns the record of key, or nil; gathers is that of the bucket. What is damaged must read as damage, not as a key that
-// nobody knows.
-func (p *places) find(key string, gathers map[string]gathered) []byte {
+// find returns the record of key, or nil; gathers is that of the bucket. What is damaged must be read as damage, not as
+// a key that nobody knows.
+func (p *places) find(key string, gathers map[string]uint64) []byte {
 	k, value := p.inPlace.Seek([]byte(key))
 	if string(k) == key && value != nil {
 		return value
 	}
-	if g, ok := gathers[key]; ok {
-		return p.gathered(key, g)
+	if number, there := gathers[key]; there {
+		return p.gathered(key, number)
 	}
-	if p.sealed && !p.within(key, k, value) {
-		return []byte{0}
+	if !p.within(key, k, value) {
+		return damaged
 	}
 	return nil
 }
 
-// within tells whether what stands before and behind the place of a key, which is not there, is whole and in order. Else the key
-// itself, or the way to it, may be damaged.
+// damaged is the record of a key that cannot be read: no checksum fits.
+var damaged = []byte{0}
+
+// within says whether what is before and behind the place of a key, which is not there, is whole and in order. Otherwise
+// the key itself, or the way to it, may be damaged.
 func (p *places) within(key string, next, value []byte) bool {
 	if next != nil && (string(next) <= key || !isWhole(next, value)) {
 		return false
@@ -376,18 +281,28 @@ func isWhole(key, record []byte) bool {
 	return err == nil
 }
 
-// gathered returns the record of a key from the log, unchecked, or nil where this transaction
-// does not see it.
-func (p *places) gathered(key string, g gathered) (value []byte) {
-	k := numberKey(g.line)
-	line := find(p.inLog, string(k))
-	if line == nil {
-		if last, _ := p.inLog.Last(); last == nil || binary.BigEndian.Uint64(last) < g.line {
+// gathered returns the record of key in the log, unchecked, or nil where this transaction sees none.
+func (p *places) gathered(key string, number uint64) []byte {
+	value := exactly(p.inLog, logKey(number, key))
+	switch {
+	case value == nil:
+		if last, _ := p.inLog.Last(); last == nil || binary.BigEndian.Uint64(last) < number {
 			return nil // a later commit wrote it
 		}
-		return []byte{0}
+		return damaged
+	case bytes.Equal(value, sealedKey([]byte(key))):
+		return nil // deleted
 	}
-	return records.ItemOf(line, key)
+	return value
 }
 
-func numberKey(number uint64) []byte { return binary.BigEndian.AppendUint64(nil, number) }
+// exactly returns the record under this key, and leaves the cursor at it.
+func exactly(c *bbolt.Cursor, key []byte) []byte {
+	if k, v := c.Seek(key); bytes.Equal(k, key) {
+		return v
+	}
+	return nil
+}
+
+// sealedKey is the record of a key that says no more than that it is there.
+func sealedKey(key []byte) []byte { return records.Seal(nil, 0, key) }

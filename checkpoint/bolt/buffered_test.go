@@ -16,27 +16,20 @@ import (
 	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
-	"leadferry/checkpoint/bolt/records"
 )
 
-// inLog says how many entries stand in the log and not in their places, and names those
+// logged says how many entries stand in the log and not in their places, and names those
 // that stand in both.
-func inLog(t *testing.T, d *Store) (waiting int, moved []string) {
+func logged(t *testing.T, d *Store) (waiting int, moved []string) {
 	t.Helper()
 	err := d.view("count", func(tx *bbolt.Tx) error {
-		return tx.Bucket(newEntries).ForEach(func(k, line []byte) error {
-			_, items, err := records.OpenLine(k, line)
-			if err != nil {
-				return err
+		return tx.Bucket(newEntries).ForEach(func(k, _ []byte) error {
+			if _, key := inLog(k); tx.Bucket(inEntries).Get(key) != nil {
+				moved = append(moved, string(key))
+			} else {
+				waiting++
 			}
-			return items.Each(func(key, _ []byte) error {
-				if tx.Bucket(inEntries).Get(key) != nil {
-					moved = append(moved, string(key))
-				} else {
-					waiting++
-				}
-				return nil
-			})
+			return nil
 		})
 	})
 	if err != nil {
@@ -68,14 +61,14 @@ func TestNewEntriesGather(t *testing.T) {
 	keys := shuffled(300)
 	for i := range keys {
 		settleAll(t, d, keys[i:i+1])
-		if waiting, moved := inLog(t, d); waiting > 2*20+2 || waiting+len(moved) > 4*20 {
+		if waiting, moved := logged(t, d); waiting > 2*20+2 || waiting+len(moved) > 4*20 {
 			t.Fatalf("%d records wait and %d have been moved, after %d entries", waiting, len(moved), i+1)
 		}
 		if got := lookup(t, d, keys[i/2]); got.LeadID != "lead-"+keys[i/2] {
 			t.Fatalf("after %d entries, entry %d is %+v", i+1, i/2, got)
 		}
 	}
-	if waiting, moved := inLog(t, d); waiting+len(moved) < 10 {
+	if waiting, moved := logged(t, d); waiting+len(moved) < 10 {
 		t.Errorf("%d records", waiting+len(moved))
 	}
 	if d.Info().Leads != 300 {
@@ -99,7 +92,7 @@ func TestWhatGathersKeepsNoRow(t *testing.T) {
 			kept++
 		}
 	}
-	if waiting, _ := inLog(t, d); kept > 1 || waiting < 10 { // the last commit's is let go by the next one
+	if waiting, _ := logged(t, d); kept > 1 || waiting < 10 { // the last commit's is let go by the next one
 		t.Errorf("of %d entries that wait, %d keep their rows", waiting, kept)
 	}
 }
@@ -161,7 +154,7 @@ func TestForgettingReachesTheLog(t *testing.T) {
 	var gone []string // those whose records have been moved
 	for i := 0; len(gone) <= 3; i++ {
 		settleAll(t, d, keys[i:i+1])
-		_, gone = inLog(t, d)
+		_, gone = logged(t, d)
 	}
 	r, err := checkpoint.Forget(context.Background(), d, gone, false)
 	if err := errors.Join(err, d.Close()); err != nil || r.Leads != len(gone) {

@@ -1,8 +1,12 @@
 package bolt
 
 import (
+	"bytes"
+	"encoding/binary"
+	"encoding/gob"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"os"
 	"os/exec"
@@ -16,59 +20,47 @@ import (
 	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
-	"leadferry/checkpoint/bolt/pages"
+	"leadferry/checkpoint/bolt/records"
 )
 
 // bbolt trusts its file. A page number that leads past the end kills the process, and one that leads in a circle overflows
-// the stack, in bbolt's own check too. So a process of its own checks a file that was not left in order, before this one
-// maps it. It may die of what it finds: that is an answer.
+// the stack, also in bbolt's own check. So a process of its own checks a file that was not left in order, before this one
+// maps it, and reads what is left of a damaged one. It may die of what it finds: that is an answer.
 
-// checkWord is the first argument of such a process. How the file is locked and its path follow; it inherits the file
+// checkWord is the first argument of that process. What it is to do and the path of the file follow; it inherits the file
 // itself, and the lock with it.
 const checkWord = "check-checkpoint-file"
 
-// What such a process ends with.
+// What it is to do.
+const (
+	checkAlone  = "alone"  // check the file, which is locked for itself
+	checkShared = "shared" // check it, while others read it, too
+	readPieces  = "read"   // write what can be read of it to standard output
+)
+
+// What it ends with.
 const (
 	isGood     = 0
-	isDamaged  = 3 // what is wrong stands on standard output
+	isDamaged  = 3 // what is wrong is on standard output
 	isUnlocked = 4 // the lock was not inherited, as on network drives
 )
 
-// checkApart has a process of its own check the file. done is false where there can be none: in a test, on Windows, where no
-// other process comes past the lock, and where the lock is not inherited.
-func (d *Store) checkApart(checker []string) (done bool, err error) {
+// apart is the process that does something with the file, or nil where there can be none: in a test, and on Windows, where
+// no other process comes past the lock. It ends when alive is closed.
+func (d *Store) apart(checker []string, todo string) (child *exec.Cmd, alive io.Closer, err error) {
 	if checker == nil {
 		checker = ownChecker()
 	}
 	if checker == nil {
-		return false, nil
+		return nil, nil, nil
 	}
-	lock := "alone"
-	if d.readOnly {
-		lock = "shared"
-	}
-	child := exec.Command(checker[0], append(checker[1:], lock, d.path)...)
+	child = exec.Command(checker[0], append(checker[1:], todo, d.path)...)
 	child.ExtraFiles = []*os.File{d.file}
-	alive, err := child.StdinPipe()
-	if err != nil {
-		return false, err
-	}
-	defer alive.Close()
-	said, err := child.Output()
-	switch {
-	case child.ProcessState == nil:
-		return false, fmt.Errorf("the process that checks it cannot be started: %w", err)
-	case child.ProcessState.ExitCode() == isGood:
-		return true, nil
-	case child.ProcessState.ExitCode() == isDamaged:
-		return true, pages.Damage(string(said))
-	case child.ProcessState.ExitCode() == isUnlocked:
-		return false, nil
-	}
-	return true, pages.Damage("its pages lead nowhere")
+	alive, err = child.StdinPipe()
+	return child, alive, err
 }
 
-// ownChecker are the arguments that have this program call CheckFile; nil: it does not.
+// ownChecker are the arguments that make this program call CheckFile; nil: none do.
 func ownChecker() []string {
 	info, known := debug.ReadBuildInfo()
 	if runtime.GOOS == "windows" || !known || info.Path != "leadferry" {
@@ -81,7 +73,33 @@ func ownChecker() []string {
 	return []string{path, checkWord}
 }
 
-// CheckFile is what a process does, and ends with, that was started to check a checkpoint's file; is says whether it was.
+// checkApart has a process of its own check the file. done is false where there can be none.
+func (d *Store) checkApart(checker []string) (done bool, err error) {
+	todo := checkAlone
+	if d.readOnly {
+		todo = checkShared
+	}
+	child, alive, err := d.apart(checker, todo)
+	if child == nil || err != nil {
+		return false, err
+	}
+	defer alive.Close()
+	said, err := child.Output()
+	switch {
+	case child.ProcessState == nil:
+		return false, fmt.Errorf("the process that checks it cannot be started: %w", err)
+	case child.ProcessState.ExitCode() == isGood:
+		return true, nil
+	case child.ProcessState.ExitCode() == isDamaged:
+		return true, damage(string(said))
+	case child.ProcessState.ExitCode() == isUnlocked:
+		return false, nil
+	}
+	return true, damage("its pages lead nowhere")
+}
+
+// CheckFile does what a process was started for to do with a checkpoint's file, and returns what the process ends with; is
+// says whether it was.
 func CheckFile(args []string, out io.Writer) (code int, is bool) {
 	if len(args) != 4 || args[1] != checkWord {
 		return 0, false
@@ -92,18 +110,23 @@ func CheckFile(args []string, out io.Writer) (code int, is bool) {
 		os.Exit(1) // whoever asked is gone, and the lock has to go, too
 	}()
 	debug.SetMaxStack(64 << 20)
-	d := &Store{path: args[3], readOnly: args[2] == "shared", file: os.NewFile(3, args[3])}
+	d := &Store{path: args[3], readOnly: args[2] != checkAlone, file: os.NewFile(3, args[3])}
 	go endWhenItGrows(d.file)
-	d.entries, d.leads = newBuffered(inEntries, newEntries, false, gathering{}), newBuffered(inLeads, newLeads, true, gathering{})
-	switch err := d.checkHere(); {
+	d.entries, d.leads = newBuffered(inEntries, newEntries, gathering{}), newBuffered(inLeads, newLeads, gathering{})
+	err := d.mapFile()
+	switch {
+	case err == nil && args[2] == readPieces:
+		d.pieces(gob.NewEncoder(out).Encode)
 	case err == nil:
-		return isGood, true
+		err = guard(d.checkHere)
 	case errors.Is(err, checkpoint.ErrLocked):
 		return isUnlocked, true
-	default:
+	}
+	if err != nil {
 		fmt.Fprint(out, strings.TrimPrefix(err.Error(), checkpoint.ErrDamaged.Error()+": "))
 		return isDamaged, true
 	}
+	return isGood, true
 }
 
 // endWhenItGrows ends a check that takes far more memory than a file of that size can need: bbolt notes each page that a
@@ -119,34 +142,21 @@ func endWhenItGrows(f *os.File) {
 	os.Exit(1)
 }
 
-// checkHere maps the file and checks it. That it is another program's, or another version's, is said by who opens it.
+// checkHere checks the file that is mapped. That it is another program's, or another version's, is said by who opens it.
 func (d *Store) checkHere() error {
-	if err := d.mapFile(); err != nil {
-		return err
-	}
-	return guard(func() error {
-		if err := checkPages(d.bolt); err != nil {
-			return err
-		}
-		return d.bolt.View(func(tx *bbolt.Tx) error {
-			switch err := d.load(tx, checkpoint.Target{}); {
-			case err == nil:
-				return d.survey(tx)
-			case errors.As(err, new(*checkpoint.OpenError)):
-				return nil
-			default:
-				return err
-			}
-		})
-	})
-}
-
-// checkAll checks every page, record and index of a file whose head was read.
-func (d *Store) checkAll() error {
 	if err := checkPages(d.bolt); err != nil {
 		return err
 	}
-	return d.bolt.View(d.survey)
+	return d.bolt.View(func(tx *bbolt.Tx) error {
+		err := d.load(tx, checkpoint.Target{})
+		if errors.As(err, new(*checkpoint.OpenError)) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return d.checkRecords(tx)
+	})
 }
 
 // checkPages is bbolt's own check, as far as the first thing that it finds: in a circle it would find more for ever. What is
@@ -157,7 +167,7 @@ func checkPages(of *bbolt.DB) error {
 		return err
 	}
 	for found := range tx.Check(bbolt.WithKVStringer(wordless{})) {
-		return pages.Damage(found.Error())
+		return damage(found.Error())
 	}
 	return tx.Rollback()
 }
@@ -167,3 +177,147 @@ type wordless struct{}
 
 func (wordless) KeyToString([]byte) string   { return "…" }
 func (wordless) ValueToString([]byte) string { return "…" }
+
+// checkRecords reads every record. Its checksum has to be right, and there have to be as many as were counted.
+func (d *Store) checkRecords(tx *bbolt.Tx) error {
+	held := make(map[string]uint64) // by bucket
+	for _, name := range buckets() {
+		bucket := string(name)
+		err := tx.Bucket(name).ForEach(func(k, v []byte) error {
+			held[bucket]++
+			if bucket == string(newEntries) || bucket == string(newLeads) {
+				_, k = inLog(k)
+			}
+			return sealed(k, v)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	hidden, entries := uint64(0), d.entries.placesIn(tx)
+	err := tx.Bucket(inIntents).ForEach(func(k, _ []byte) error {
+		if entries.find(string(k), d.entries.gathers) != nil {
+			hidden++
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	t := d.tally.Load()
+	keys := held[string(inEntries)] + d.entries.waiting(tx) - hidden + held[string(inIntents)] + held[string(inBlocked)]
+	indexed := held[string(inLeads)] + d.leads.waiting(tx) + held[string(inLinks)] + held[string(inWanted)] + held[string(inFolds)]
+	if keys != t.total() || indexed != t.indexed || held[string(inWords)] != t.words || held[string(inNotes)] != t.notes {
+		return errCounts
+	}
+	return nil
+}
+
+var errCounts = damage("it holds more or fewer records than it counted")
+
+// sealed checks a record; nil is that of a bucket, where none may be.
+func sealed(k, v []byte) error {
+	if v == nil {
+		return damage("a bucket is none")
+	}
+	_, err := records.Unseal(k, v)
+	return err
+}
+
+// checkFew checks what a look-up would miss without a word, and what is little: the rows in doubt and the forgotten keys.
+// Look-ups notice other damage that they meet.
+func (d *Store) checkFew(tx *bbolt.Tx) error {
+	for name, state := range map[string]checkpoint.State{string(inIntents): checkpoint.InDoubt, string(inBlocked): checkpoint.Forgotten} {
+		left := d.tally.Load().keys[state]
+		err := tx.Bucket([]byte(name)).ForEach(func(k, v []byte) error { left--; return sealed(k, v) })
+		if err == nil && left != 0 {
+			err = errCounts
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// looksWhole refuses a file that bbolt would change or die of at once: an empty one, one that is not bbolt's, and one that
+// was cut.
+func looksWhole(f *os.File) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size() == 0 {
+		return damage("it is empty")
+	}
+	var page [80]byte // as far as its meta goes, of the first two pages, whose size is a power of two
+	meta, native := page[16:], binary.NativeEndian
+	var newest, end uint64
+	for at := int64(0); at <= 1<<16; at = max(1<<10, 2*at) {
+		if _, err := f.ReadAt(page[:], at); err != nil {
+			break
+		}
+		sum := fnv.New64a()
+		sum.Write(meta[:56])
+		commit := native.Uint64(meta[48:]) + 1
+		if native.Uint32(meta) == 0xED0CDAED && native.Uint64(meta[56:]) == sum.Sum64() && commit > newest {
+			newest, end = commit, native.Uint64(meta[40:])*uint64(native.Uint32(meta[8:]))
+		}
+	}
+	switch {
+	case newest == 0:
+		return damage("it does not begin like a checkpoint")
+	case end > uint64(info.Size()):
+		return damage("it is shorter than its header says")
+	}
+	return nil
+}
+
+// damage is [checkpoint.ErrDamaged] with what is wrong with the file.
+func damage(text string) error { return fmt.Errorf("%w: %s", checkpoint.ErrDamaged, text) }
+
+// piece is a record of a damaged file, and the bucket that it is in.
+type piece struct {
+	Bucket     string
+	Key, Value []byte
+}
+
+// pieces hands out what bbolt still finds in the file that is mapped, checked or not, as long as no error comes back.
+func (d *Store) pieces(found func(any) error) {
+	_ = d.bolt.View(func(tx *bbolt.Tx) error {
+		for _, name := range buckets() {
+			_ = guard(func() error {
+				if b := tx.Bucket(name); b != nil {
+					walk(b, func(k, v []byte) error { return found(piece{string(name), k, v}) })
+				}
+				return nil
+			})
+		}
+		return nil
+	})
+}
+
+// walk goes through a bucket from its beginning as far as the first damage, then from its end: what is lost is in between.
+func walk(b *bbolt.Bucket, found func(k, v []byte) error) {
+	var low, high []byte
+	err := guard(func() (err error) {
+		c := b.Cursor()
+		for k, v := c.First(); k != nil && err == nil; k, v = c.Next() {
+			if low != nil && bytes.Compare(k, low) <= 0 {
+				return records.ErrRecord
+			}
+			low, err = bytes.Clone(k), found(k, v)
+		}
+		return err
+	})
+	if err == nil {
+		return
+	}
+	_ = guard(func() (err error) {
+		c := b.Cursor()
+		for k, v := c.Last(); k != nil && err == nil && bytes.Compare(k, low) > 0 && (high == nil || bytes.Compare(k, high) < 0); k, v = c.Prev() {
+			high, err = bytes.Clone(k), found(k, v)
+		}
+		return err
+	})
+}

@@ -71,7 +71,7 @@ func (d *Store) transact(kind string, f func(*writing) error) error {
 	l := &d.w
 	err := guard(func() error {
 		return d.bolt.Update(func(tx *bbolt.Tx) error {
-			l.begin(tx, *d.tally.Load(), d.now())
+			l.begin(tx, *d.tally.Load(), d.head.Load(), d.now())
 			if err := f(l); err != nil {
 				return err
 			}
@@ -91,24 +91,14 @@ func (d *Store) transact(kind string, f func(*writing) error) error {
 	if err != nil {
 		return d.fail(fmt.Errorf("write checkpoint %s: %w", d.path, err))
 	}
-	d.land()
 	failpoint.At("durable " + kind)
 	t := l.tally
 	d.tally.Store(&t)
+	d.head.Store(l.head)
 	if err := d.inPlace(); err != nil { // it is durable where nobody will find it
 		return d.fail(err)
 	}
 	return nil
-}
-
-// land lets the writer forget where records stood before a commit that is durable.
-func (d *Store) land() {
-	if len(d.entries.deleted)+len(d.leads.deleted) > 0 {
-		d.readers.Lock()
-		defer d.readers.Unlock()
-		d.entries.land()
-		d.leads.land()
-	}
 }
 
 // kindOf names what a commit holds, for the points at which a test kills.
@@ -155,16 +145,21 @@ func (w *writing) Owner(id, _ string) (string, error) {
 		return "", nil
 	}
 	lead := string(records.AppendText(nil, id))
-	return ownerOf(w.words, id, w.entry, string(w.leads.find(lead)))
+	return ownerOf(w.words, id, w.entry, lead, w.leads.find(lead))
 }
 
-// ownerOf is the key whose entry has this lead ID, or nothing; indexed is what the index
-// says, which has no record where the key itself is the lead ID.
-func ownerOf(w *records.Words, id string, entry func(key string) []byte, indexed string) (string, error) {
-	for _, key := range []string{indexed, id} {
-		if key == "" {
-			continue
+// ownerOf is the key whose entry has this lead ID, or nothing; indexed is the record of lead in
+// the index, which has none where the key itself is the lead ID.
+func ownerOf(w *records.Words, id string, entry func(key string) []byte, lead string, indexed []byte) (string, error) {
+	keys := []string{id}
+	if indexed != nil {
+		f, err := records.Unseal([]byte(lead), indexed)
+		if err != nil {
+			return "", err
 		}
+		keys = append(keys, string(f.Rest()))
+	}
+	for _, key := range keys {
 		record := entry(key)
 		if record == nil {
 			continue
@@ -188,29 +183,49 @@ func (w *writing) index(old, e *checkpoint.Entry) error {
 	}
 	oldLead, oldLinks := records.IndexKeys(old)
 	lead, links := records.IndexKeys(e)
-	err := reindex(w.links, oldLinks, links)
-	if !bytes.Equal(oldLead, lead) {
-		if oldLead != nil {
-			err = errors.Join(err, w.leads.delete(string(oldLead)))
-		}
-		if lead != nil {
-			w.leads.insert(string(lead), []byte(e.Key))
-		}
+	err := w.reindex(w.links, oldLinks, links)
+	if bytes.Equal(oldLead, lead) {
+		return err
+	}
+	if oldLead != nil {
+		w.indexed--
+		err = errors.Join(err, w.leads.delete(string(oldLead)))
+	}
+	if lead != nil {
+		w.indexed++
+		err = errors.Join(err, w.leads.insert(string(lead), records.Seal([]byte(e.Key), 0, lead)))
 	}
 	return err
 }
 
 // reindex has an index hold the keys that come instead of those that were there.
-func reindex(index *bbolt.Bucket, old, is records.LinkKeys) (err error) {
+func (w *writing) reindex(index *bbolt.Bucket, old, is records.LinkKeys) (err error) {
 	for _, link := range old {
 		if link != nil && !is.Has(link) {
-			err = errors.Join(err, index.Delete(link))
+			err = errors.Join(err, w.unlist(index, link))
 		}
 	}
 	for _, link := range is {
 		if link != nil && !old.Has(link) {
-			err = errors.Join(err, index.Put(link, nil))
+			err = errors.Join(err, w.list(index, link))
 		}
 	}
 	return err
+}
+
+// list adds a key to an index, unlist removes one.
+func (w *writing) list(index *bbolt.Bucket, key []byte) error {
+	if index.Get(key) != nil {
+		return nil
+	}
+	w.indexed++
+	return index.Put(key, sealedKey(key))
+}
+
+func (w *writing) unlist(index *bbolt.Bucket, key []byte) error {
+	if index.Get(key) == nil {
+		return nil
+	}
+	w.indexed--
+	return index.Delete(key)
 }

@@ -90,7 +90,9 @@ func TestWhatWasKilledBeforeItBeganIsNoCheckpoint(t *testing.T) {
 // What may have known leads is no new one, however empty it is.
 func TestAnEmptyOneThatIsIncompleteIsNotDropped(t *testing.T) {
 	path := newPath(t)
-	if err := writeEmpty(path, newHeader(target(), time.Now()), []record{{lackingKey, lacking{text: "some"}.encode()}}); err != nil {
+	h := emptyHeader()
+	h.Lacks = "some"
+	if err := writeEmpty(path, h); err != nil {
 		t.Fatal(err)
 	}
 	d := opened(t, path, Options{Require: true, Used: true})

@@ -65,7 +65,7 @@ func (f *finder) OwnerOf(id string) (string, error) {
 		return "", nil
 	}
 	lead := string(records.AppendText(nil, id))
-	return ownerOf(f.d.words, id, f.entry, string(f.leads.find(lead, f.d.leads.gathers)))
+	return ownerOf(f.d.words, id, f.entry, lead, f.leads.find(lead, f.d.leads.gathers))
 }
 
 // Linked is the key whose lead has the ExternalID, or is to have it, or says that there are several.

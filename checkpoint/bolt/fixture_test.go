@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -81,6 +82,12 @@ func intact(t storetest.TB, path string) {
 	if err := d.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// emptyHeader is that of a checkpoint that is new.
+func emptyHeader() *header {
+	h := newHeader(target(), time.Now())
+	return &h
 }
 
 func newPath(t *testing.T) string { return filepath.Join(t.TempDir(), "c.db") }

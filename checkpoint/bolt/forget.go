@@ -26,14 +26,14 @@ func (c *change) eraseKey(key string) error {
 	c.tally.move(checkpoint.Forgotten, checkpoint.Unknown)
 	hash := c.digests.Blocked(key)
 	fold := records.ForgottenFold(c.digests.Blocked(rowkey.Fold(key)), hash)
-	return errors.Join(c.in(inBlocked).Delete(hash), c.folds.Delete(fold))
+	return errors.Join(c.in(inBlocked).Delete(hash), c.unlist(c.folds, fold))
 }
 
 // Block keeps what is left of a forgotten key.
 func (c *change) Block(b checkpoint.KeptBlock) error {
 	c.tally.move(checkpoint.Unknown, checkpoint.Forgotten)
 	if len(b.Fold) > 0 {
-		if err := c.folds.Put(records.ForgottenFold(b.Fold, b.Hash), nil); err != nil {
+		if err := c.list(c.folds, records.ForgottenFold(b.Fold, b.Hash)); err != nil {
 			return err
 		}
 	}
@@ -69,10 +69,6 @@ func (w *writing) scrubWords() error {
 	}
 	return w.words.Forget(unused, w.in(inWords))
 }
-
-// eraseKey stands in the file from the commit that forgets keys until the file is
-// compacted: deleted records stay in unused pages until then.
-var eraseKey = []byte("erase")
 
 // step is how many bytes a compaction copies in one transaction.
 const step = 16 << 20
@@ -136,19 +132,11 @@ func (d *Store) copyInto(copied *bbolt.DB) error {
 	if err := bbolt.Compact(copied, d.bolt, step); err != nil {
 		return err
 	}
-	err := copied.Update(func(tx *bbolt.Tx) error { return tx.Bucket(inMeta).Delete(eraseKey) })
+	h := *d.head.Load()
+	h.Erase = false
+	err := copied.Update(func(tx *bbolt.Tx) error { return tx.Bucket(inMeta).Put(headerKey, h.encode()) })
 	if err := errors.Join(err, copied.Sync()); err != nil {
 		return err
 	}
-	return copied.View(d.survey)
-}
-
-// finishErasing compacts a file whose last writer was killed before it could, and
-// opens it again. Without room for that, it is opened as it is, with a warning.
-func (d *Store) finishErasing(t checkpoint.Target, o Options) (*Store, error) {
-	if failed := d.Close(); failed != nil {
-		d.warn(failed.Error())
-	}
-	o.before = d
-	return Open(d.path, t, o)
+	return copied.View(d.checkRecords)
 }

@@ -97,7 +97,7 @@ func TestForgottenPersonLeavesNoTrace(t *testing.T) {
 		t.Errorf("%d traces left", n)
 	}
 	reader := opened(t, path, Options{ReadOnly: true})
-	if reader.erase.Load() {
+	if reader.head.Load().Erase {
 		t.Error("the compacted file asks to be compacted")
 	}
 	reader.Close()

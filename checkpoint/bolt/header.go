@@ -3,6 +3,8 @@ package bolt
 import (
 	"crypto/rand"
 	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,67 +22,65 @@ import (
 )
 
 // format is the version of everything in the file but bbolt's own pages. No other is read.
-const format = 9
+const format = 10
 
 var headerKey = []byte("header")
 
-// header is what the file is. It changes only when an older copy is taken for good.
+// header says what the file is. It is kept as JSON.
 type header struct {
-	version uint64
-	id      fileID
-	secret  []byte // key of the digests
-	target  checkpoint.Target
-	made    time.Time
+	Format  int               `json:"format"`
+	ID      string            `json:"id"`     // a random number: witnesses name it, and a copy of the file has it too
+	Secret  []byte            `json:"secret"` // key of the digests
+	Target  checkpoint.Target `json:"target"`
+	Made    time.Time         `json:"made"`
+	Moved   string            `json:"moved,omitempty"`   // where its leads are kept now: it was copied
+	Filling string            `json:"filling,omitempty"` // what it is being filled from: it is not complete yet
+	Lacks   string            `json:"lacks,omitempty"`   // leads that it, or what it was made from, knew once, as what follows on "lacks"
+	Since   uint64            `json:"since,omitempty"`   // the commit that noted it: what was known before may not be true any more
+	Erase   bool              `json:"erase,omitempty"`   // keys were forgotten, and their records are in unused pages until it is compacted
 }
-
-// fileID is the random number of a checkpoint. Witnesses name it: a copy of the file has it too.
-type fileID uint64
-
-func (id fileID) String() string { return fmt.Sprintf("%016x", uint64(id)) }
 
 func newHeader(t checkpoint.Target, now time.Time) header {
-	var random [40]byte
-	rand.Read(random[:])
-	return header{
-		version: format, id: fileID(binary.BigEndian.Uint64(random[32:])),
-		secret: random[:32], target: t, made: now,
+	secret := make([]byte, 32)
+	rand.Read(secret)
+	return header{Format: format, ID: newID(), Secret: secret, Target: t, Made: now.UTC()}
+}
+
+// newID is a random number as 16 hexadecimal digits.
+func newID() string {
+	id := make([]byte, 8)
+	rand.Read(id)
+	return hex.EncodeToString(id)
+}
+
+func (h *header) encode() []byte {
+	text, err := json.Marshal(h)
+	if err != nil {
+		panic(err) // texts, numbers and a time
 	}
+	return records.Seal(text, 0, headerKey)
 }
 
-func (h header) encode() []byte {
-	b := binary.AppendUvarint(nil, h.version)
-	b = binary.BigEndian.AppendUint64(b, uint64(h.id))
-	b = append(b, h.secret...)
-	b = records.AppendText(records.AppendText(records.AppendText(b, h.target.BaseURL), h.target.LeadsURL), h.target.TrunkID)
-	return records.Seal(records.AppendTime(b, h.made), 0, headerKey)
-}
-
-// decodeHeader stops after the version when it is not ours.
-func decodeHeader(record []byte) (h header, err error) {
+// decodeHeader reads no more than the format of a file whose format is another one.
+func decodeHeader(record []byte) (*header, error) {
 	f, err := records.Unseal(headerKey, record)
 	if err != nil {
-		return h, err
+		return nil, err
 	}
-	if h.version = f.Uint(); h.version != format {
-		return h, nil
+	var version struct{ Format int }
+	h, text := new(header), f.Rest()
+	if err := json.Unmarshal(text, &version); err != nil {
+		return nil, records.ErrRecord
 	}
-	h.id = takeID(&f)
-	h.secret = append([]byte(nil), f.Next(32)...)
-	h.target = checkpoint.Target{BaseURL: f.Text(), LeadsURL: f.Text(), TrunkID: f.Text()}
-	h.made = f.Time()
-	return h, f.Done()
+	if h.Format = version.Format; h.Format == format && json.Unmarshal(text, h) != nil {
+		return nil, records.ErrRecord
+	}
+	return h, nil
 }
 
-func takeID(f *records.Reader) fileID {
-	if b := f.Next(8); b != nil {
-		return fileID(binary.BigEndian.Uint64(b))
-	}
-	return 0
-}
-
-func (h header) differences(t checkpoint.Target) string {
+func (h *header) differences(t checkpoint.Target) string {
 	var parts []string
-	file, given := h.target.Canonical(), t.Canonical()
+	file, given := h.Target.Canonical(), t.Canonical()
 	for _, p := range []struct{ name, file, given string }{
 		{"base URL", file.BaseURL, given.BaseURL},
 		{"leads URL", file.LeadsURL, given.LeadsURL},
@@ -94,9 +94,8 @@ func (h header) differences(t checkpoint.Target) string {
 }
 
 // create makes an empty checkpoint whole under a temporary name and links it to
-// path, so that a kill leaves either nothing or a good file. besides is what its header
-// says further. Somebody else's file that came first stays and is no error; made is false then.
-func create(path string, h header, besides ...record) (made bool, err error) {
+// path, so that a kill leaves either nothing or a good file. Somebody else's file that came first stays and is no error; made is false then.
+func create(path string, h *header) (made bool, err error) {
 	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return false, err
@@ -105,7 +104,7 @@ func create(path string, h header, besides ...record) (made bool, err error) {
 	if err := temp.Close(); err != nil {
 		return false, err
 	}
-	if err := writeEmpty(temp.Name(), h, besides); err != nil {
+	if err := writeEmpty(temp.Name(), h); err != nil {
 		return false, err
 	}
 	for _, put := range []func(from, to string) error{os.Link, disk.RenameNew, replaceNew} {
@@ -123,8 +122,8 @@ func create(path string, h header, besides ...record) (made bool, err error) {
 }
 
 // createNew is create where the file must not be there yet.
-func createNew(path string, h header, besides ...record) error {
-	made, err := create(path, h, besides...)
+func createNew(path string, h *header) error {
+	made, err := create(path, h)
 	switch {
 	case err != nil:
 		return refuse(path, err, "cannot be made: "+err.Error(), disk.WayOut(err))
@@ -148,7 +147,7 @@ func replaceNew(from, to string) error {
 }
 
 // writeEmpty writes the buckets, the header and an empty tally. bbolt syncs them.
-func writeEmpty(path string, h header, besides []record) error {
+func writeEmpty(path string, h *header) error {
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: leastWait})
 	if err != nil {
 		return err
@@ -159,18 +158,15 @@ func writeEmpty(path string, h header, besides []record) error {
 				return err
 			}
 		}
-		for _, one := range append(besides, record{headerKey, h.encode()}, record{tallyKey, tally{}.encode()}) {
-			if err := tx.Bucket(inMeta).Put(one.key, one.value); err != nil {
-				return err
-			}
-		}
-		return nil
+		meta := tx.Bucket(inMeta)
+		return errors.Join(meta.Put(headerKey, h.encode()), meta.Put(tallyKey, new(tally).encode()))
 	})
 	return errors.Join(err, db.Close())
 }
 
+// buckets are all of them: words before what uses them, entries before the log of new ones.
 func buckets() [][]byte {
-	return [][]byte{inMeta, inEntries, inIntents, inLeads, inLinks, inWanted, inFolds, inWords, inNotes, inBlocked, newEntries, newLeads}
+	return [][]byte{inMeta, inWords, inEntries, newEntries, inIntents, inLeads, newLeads, inLinks, inWanted, inFolds, inNotes, inBlocked}
 }
 
 // states is how many there are.
@@ -178,39 +174,44 @@ const states = int(checkpoint.Forgotten) + 1
 
 var tallyKey = []byte("tally")
 
-// tally counts commits, keys by the state that a look-up shows, words and notes. It shows when a damaged page has lost some.
+// tally counts commits, keys by the state that a look-up shows, and records. It shows when a damaged page lost some.
 type tally struct {
 	seq      uint64
 	keys     [states]uint64
 	words    uint64
 	notes    uint64
 	people   uint64                        // of notes, those of decisions and shapes: of leads that may have been known
+	indexed  uint64                        // records in the indexes
 	statuses [records.KindsOfStatus]uint64 // leads by the status last confirmed
 }
 
-func (t tally) encode() []byte {
-	b := binary.AppendUvarint(nil, t.seq)
-	for _, n := range t.keys {
-		b = binary.AppendUvarint(b, n)
+// numbers are all that it counts, in the order in which they are written.
+func (t *tally) numbers() []*uint64 {
+	all := []*uint64{&t.seq, &t.words, &t.notes, &t.people, &t.indexed}
+	for i := range t.keys {
+		all = append(all, &t.keys[i])
 	}
-	for _, n := range append([]uint64{t.words, t.notes, t.people}, t.statuses[:]...) {
-		b = binary.AppendUvarint(b, n)
+	for i := range t.statuses {
+		all = append(all, &t.statuses[i])
+	}
+	return all
+}
+
+func (t *tally) encode() (b []byte) {
+	for _, n := range t.numbers() {
+		b = binary.AppendUvarint(b, *n)
 	}
 	return records.Seal(b, 0, tallyKey)
 }
 
-func decodeTally(record []byte) (t tally, err error) {
+func decodeTally(record []byte) (*tally, error) {
 	f, err := records.Unseal(tallyKey, record)
 	if err != nil {
-		return t, err
+		return nil, err
 	}
-	t.seq = f.Uint()
-	for i := range t.keys {
-		t.keys[i] = f.Uint()
-	}
-	t.words, t.notes, t.people = f.Uint(), f.Uint(), f.Uint()
-	for i := range t.statuses {
-		t.statuses[i] = f.Uint()
+	t := new(tally)
+	for _, n := range t.numbers() {
+		*n = f.Uint()
 	}
 	return t, f.Done()
 }
@@ -237,41 +238,8 @@ func (t *tally) move(from, to checkpoint.State) {
 	}
 }
 
-// lackingKey stands in the file while leads are missing from it.
-var lackingKey = []byte("incomplete")
-
-// lacking says what is missing of what the file, or what it was made from, has known: a key that is not known may have
-// a lead. An empty text: nothing is.
-type lacking struct {
-	text  string // what is missing, as the subject of a sentence
-	since uint64 // the commit that noted it: what was known before may have become something else
-}
-
-func (l lacking) encode() []byte {
-	return records.Seal(binary.AppendUvarint(records.AppendText(nil, l.text), l.since), 0, lackingKey)
-}
-
-func decodeLacking(record []byte) (l lacking, err error) {
-	if record == nil {
-		return l, nil
-	}
-	f, err := records.Unseal(lackingKey, record)
-	if err != nil {
-		return l, err
-	}
-	l = lacking{text: f.Text(), since: f.Uint()}
-	return l, f.Done()
-}
-
-// lacks is what the file is known to lack now.
-func (d *Store) lacks() lacking {
-	if l := d.missing.Load(); l != nil {
-		return *l
-	}
-	return lacking{}
-}
-
-func (l lacking) warning() string {
-	return "the checkpoint is incomplete: it lacks " + l.text + ". Rows that it does not know are held in doubt, not sent, until " +
+// warning says what is missing of an incomplete file.
+func (h *header) warning() string {
+	return "the checkpoint is incomplete: it lacks " + h.Lacks + ". Rows that it does not know are held in doubt, not sent, until " +
 		"`leadferry checkpoint resolve` settles them, or `leadferry checkpoint check --accept-loss` gives up what is missing"
 }

@@ -84,7 +84,8 @@ func (d *Store) make(t checkpoint.Target, o *Options) (err error) {
 	if o.ReadOnly || o.Require {
 		return d.refuse(checkpoint.ErrMissing, "does not exist", "")
 	}
-	d.fresh, err = create(d.path, newHeader(t, o.now()))
+	h := newHeader(t, o.clock())
+	d.fresh, err = create(d.path, &h)
 	return err
 }
 

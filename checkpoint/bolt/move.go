@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"strings"
 
 	"go.etcd.io/bbolt"
 
@@ -15,71 +14,32 @@ import (
 	"leadferry/internal/disk"
 )
 
-// movingKey stands in a file that was copied, with where its leads are kept now, or that is being
-// filled, with what from.
-var movingKey = []byte("moving")
-
-const (
-	movedTo    = "to "
-	filledFrom = "from "
-)
-
-func moving(meta *bbolt.Bucket) string {
-	record := meta.Get(movingKey)
-	if record == nil {
-		return ""
-	}
-	f, err := records.Unseal(movingKey, record)
-	if text := f.Text(); err == nil {
-		return text
-	}
-	return filledFrom + "another one"
-}
-
 // stillHere refuses to write to a file whose leads are kept elsewhere now, or that is not complete.
 func (d *Store) stillHere(o Options) error {
-	to := d.Moved()
+	h := d.head.Load()
+	from := h.Filling
 	switch {
-	case d.moving == "" || o.Moved || to != "" && o.ReadOnly:
+	case o.Moved || h.Moved == "" && from == "" || h.Moved != "" && o.ReadOnly:
 		return nil
-	case to != "":
-		return wasMoved(d.path, to, d.header.id)
+	case h.Moved != "":
+		return wasMoved(d.path, h)
 	}
-	from := strings.TrimPrefix(d.moving, filledFrom)
 	return d.refuse(checkpoint.ErrLocked, "is being filled from "+from+", which is not complete", "finish it: leadferry checkpoint copy "+checkpoint.Word(from)+" "+checkpoint.Word(d.path))
 }
 
 // wasMoved refuses a file whose leads are kept elsewhere.
-func wasMoved(path, to string, id fileID) error {
-	return refuse(path, checkpoint.ErrGone, "was copied to "+to+", where its leads are known from now on",
-		"use --checkpoint "+checkpoint.Word(to)+"; if that one is lost for good, "+checkpoint.TakeAgain(path, id.String()))
-}
-
-// setMoving notes it durably; "" takes it back.
-func (d *Store) setMoving(text string) error {
-	d.moving = text
-	return d.alone(func(w *writing) error {
-		if text == "" {
-			return w.meta.Delete(movingKey)
-		}
-		return w.meta.Put(movingKey, movingRecord(text))
-	})
-}
-
-func movingRecord(text string) []byte {
-	return records.Seal(records.AppendText(nil, text), 0, movingKey)
+func wasMoved(path string, h *header) error {
+	return refuse(path, checkpoint.ErrGone, "was copied to "+h.Moved+", where its leads are known from now on",
+		"use --checkpoint "+checkpoint.Word(h.Moved)+"; if that one is lost for good, "+checkpoint.TakeAgain(path, h.ID))
 }
 
 // Moved is where the leads of the checkpoint are kept now, or "".
-func (d *Store) Moved() string {
-	if to, moved := strings.CutPrefix(d.moving, movedTo); moved {
-		return to
-	}
-	return ""
-}
+func (d *Store) Moved() string { return d.head.Load().Moved }
 
 // SetMoved makes every later opening for writing refuse the file.
-func (d *Store) SetMoved(to string) error { return d.setMoving(movedTo + to) }
+func (d *Store) SetMoved(to string) error {
+	return d.alone(func(w *writing) error { return w.setHeader(func(h *header) { h.Moved = to }) })
+}
 
 // Contents are all that is known.
 func (d *Store) Contents(ctx context.Context) (*checkpoint.Contents, error) {
@@ -87,7 +47,7 @@ func (d *Store) Contents(ctx context.Context) (*checkpoint.Contents, error) {
 	if err != nil {
 		return nil, err
 	}
-	return checkpoint.ContentsOf(ctx, d, d.header.secret, forgotten)
+	return checkpoint.ContentsOf(ctx, d, d.head.Load().Secret, forgotten)
 }
 
 // forgotten are what is left of forgotten keys.
@@ -112,7 +72,9 @@ func Fill(path string, from func() (*checkpoint.Contents, error), name string, t
 	}
 	o.Require, o.Moved = true, true
 	// From its first moment it refuses runs.
-	return makeFrom(to, newHeader(t, o.now()), record{movingKey, movingRecord(filledFrom + name)}, o, func(d *Store) error {
+	h := newHeader(t, o.clock())
+	h.Filling = name
+	return makeFrom(to, &h, o, func(d *Store) error {
 		if err := begun(); err != nil {
 			return err
 		}
@@ -126,16 +88,16 @@ func Fill(path string, from func() (*checkpoint.Contents, error), name string, t
 		if err := checkpoint.TakeOver(context.Background(), d, c); err != nil {
 			return err
 		}
-		return d.setMoving("")
+		return d.alone(func(w *writing) error { return w.setHeader(func(h *header) { h.Filling = "" }) })
 	})
 }
 
-// makeFrom makes a file, with a mark that says what it is until fill has filled it, and closes it.
-func makeFrom(to string, h header, mark record, o Options, fill func(*Store) error) error {
-	if err := createNew(to, h, mark); err != nil {
+// makeFrom makes a file, has fill fill it, and closes it.
+func makeFrom(to string, h *header, o Options, fill func(*Store) error) error {
+	if err := createNew(to, h); err != nil {
 		return err
 	}
-	d, err := Open(to, h.target, o)
+	d, err := Open(to, h.Target, o)
 	if err != nil {
 		return err
 	}
@@ -152,7 +114,7 @@ func makeRoom(to, name string, o Options) error {
 	if err != nil {
 		return err
 	}
-	left := d.moving == filledFrom+name
+	left := d.head.Load().Filling == name
 	if err := d.Close(); err != nil {
 		return err
 	}
@@ -164,8 +126,7 @@ func makeRoom(to, name string, o Options) error {
 
 // inherit takes over the key of the digests of another checkpoint.
 func (d *Store) inherit(secret []byte) error {
-	d.header.secret = secret
 	d.digests = checkpoint.NewDigester(secret)
 	d.w.digests = d.digests
-	return d.alone(func(w *writing) error { return w.meta.Put(headerKey, d.header.encode()) })
+	return d.alone(func(w *writing) error { return w.setHeader(func(h *header) { h.Secret = secret }) })
 }

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"leadferry/checkpoint"
 )
@@ -14,7 +13,9 @@ import (
 // it were new, and the same copy makes room for itself.
 func TestAFileThatIsToBeFilledRefusesRuns(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.db")
-	if made, err := create(path, newHeader(target(), time.Now()), record{movingKey, movingRecord(filledFrom + "elsewhere")}); !made || err != nil {
+	h := emptyHeader()
+	h.Filling = "elsewhere"
+	if made, err := create(path, h); !made || err != nil {
 		t.Fatal(made, err)
 	}
 	if d, err := Open(path, target(), Options{}); !errors.Is(err, checkpoint.ErrLocked) {

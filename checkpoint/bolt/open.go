@@ -11,7 +11,6 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 
 	"leadferry/checkpoint"
-	"leadferry/checkpoint/bolt/pages"
 	"leadferry/checkpoint/bolt/records"
 	"leadferry/internal/disk"
 )
@@ -36,11 +35,9 @@ type Options struct {
 
 	Witnesses *checkpoint.Witnesses // the book says how the file was left; nil: nobody knows
 
-	magic  func(string) (int64, error) // instead of statfs(2), for tests
-	before *Store                      // the same file, as it was opened before it was compacted, or could not be
-	gather gathering                   // instead of the constants, for tests
-
-	checker []string // arguments of a process that calls CheckFile, instead of this program's, for tests
+	magic   func(string) (int64, error) // instead of statfs(2), for tests
+	gather  gathering                   // instead of the constants, for tests
+	checker []string                    // arguments of a process that calls CheckFile, instead of this program's, for tests
 }
 
 // Open opens the checkpoint at path, or makes a new one for t; the zero Target
@@ -48,28 +45,36 @@ type Options struct {
 // checked first, unless it is as the last run in this boot of the machine left it, or was
 // killed with it. Errors are *[checkpoint.OpenError] around a sentinel or the system's error.
 func Open(path string, t checkpoint.Target, o Options) (*Store, error) {
-	d, err := openIdle(path, t, o)
-	if err != nil || o.ReadOnly {
+	d, err := openStore(path, t, o)
+	if err != nil || o.ReadOnly || !d.head.Load().Erase {
 		return d, err
 	}
-	d.w = d.newWriting()
-	if d.erase.Load() && o.before == nil {
-		return d.finishErasing(t, o)
+	// Its last writer was killed before it could compact it, which Close does. Without room for that it is used as it is.
+	if failed := d.Close(); failed != nil {
+		d.warn(failed.Error())
 	}
-	d.erase.Store(false)
-	return d, nil
+	again, err := openStore(path, t, o)
+	if err == nil {
+		again.warnings, again.uncompacted = d.warnings, again.head.Load().Erase
+	}
+	return again, err
 }
 
-func openIdle(path string, t checkpoint.Target, o Options) (*Store, error) {
-	d := &Store{path: resolved(path), readOnly: o.ReadOnly, now: o.now, book: o.Witnesses}
-	d.entries, d.leads = newBuffered(inEntries, newEntries, false, o.gather), newBuffered(inLeads, newLeads, true, o.gather)
-	if o.before != nil {
-		d.warnings = o.before.warnings
+func (o *Options) clock() time.Time {
+	if o.Now == nil {
+		return time.Now()
 	}
+	return o.Now()
+}
+
+func openStore(path string, t checkpoint.Target, o Options) (*Store, error) {
+	d := &Store{path: resolved(path), readOnly: o.ReadOnly, now: o.clock, book: o.Witnesses}
+	d.entries, d.leads = newBuffered(inEntries, newEntries, o.gather), newBuffered(inLeads, newLeads, o.gather)
 	if err := d.open(t, o); err != nil {
 		d.abandon(err)
 		return nil, d.openError(err)
 	}
+	d.w = d.newWriting()
 	return d, nil
 }
 
@@ -80,7 +85,7 @@ func (d *Store) open(t checkpoint.Target, o Options) error {
 	if err := d.openLocked(t, o); err != nil {
 		return err
 	}
-	if _, err := pages.Inspect(d.file); err != nil {
+	if err := looksWhole(d.file); err != nil {
 		return err
 	}
 	// As the run that ended last left it, it was checked before, or written since.
@@ -91,13 +96,27 @@ func (d *Store) open(t checkpoint.Target, o Options) error {
 			return err
 		}
 	}
-	if err := d.openBolt(t); err != nil {
+	if err := d.mapFile(); err != nil {
 		return err
 	}
 	if !checked {
-		if err := guard(d.checkAll); err != nil {
+		if err := guard(func() error { return checkPages(d.bolt) }); err != nil {
 			return err
 		}
+	}
+	err := guard(func() error {
+		return d.bolt.View(func(tx *bbolt.Tx) error {
+			if err := d.load(tx, t); err != nil {
+				return err
+			}
+			if checked {
+				return d.checkFew(tx)
+			}
+			return d.checkRecords(tx)
+		})
+	})
+	if err != nil {
+		return err
 	}
 	if err := d.stillHere(o); err != nil {
 		return err
@@ -106,33 +125,6 @@ func (d *Store) open(t checkpoint.Target, o Options) error {
 		return err
 	}
 	return d.startUse(o)
-}
-
-// lookOver checks what a look-up would miss in silence, and what is little: the rows in doubt and the forgotten keys. Look-ups
-// notice other damage that they meet.
-func (d *Store) lookOver() error {
-	return guard(func() error {
-		return d.bolt.View(func(tx *bbolt.Tx) error {
-			for name, state := range map[string]checkpoint.State{string(inIntents): checkpoint.InDoubt, string(inBlocked): checkpoint.Forgotten} {
-				left := d.tally.Load().keys[state]
-				err := tx.Bucket([]byte(name)).ForEach(func(k, v []byte) error { left--; return sealed(k, v) })
-				if err == nil && left != 0 {
-					err = pages.Damage("it holds more or fewer records than it counted")
-				}
-				if err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	})
-}
-
-func (d *Store) openBolt(t checkpoint.Target) error {
-	if err := d.mapFile(); err != nil {
-		return err
-	}
-	return guard(func() error { return d.bolt.View(func(tx *bbolt.Tx) error { return d.load(tx, t) }) })
 }
 
 // mapFile has bbolt map the file that is open and locked.
@@ -153,46 +145,42 @@ func (d *Store) mapFile() error {
 	return err
 }
 
-func (d *Store) load(tx *bbolt.Tx, t checkpoint.Target) (err error) {
+// load reads what the file says of itself, and refuses one that is not this target's checkpoint.
+func (d *Store) load(tx *bbolt.Tx, t checkpoint.Target) error {
 	meta := tx.Bucket(inMeta)
 	if meta == nil || meta.Get(headerKey) == nil {
 		return d.refuse(checkpoint.ErrDamaged, "is a database, but not a checkpoint", "check the path: each run prints that of its checkpoint")
 	}
-	if d.header, err = decodeHeader(meta.Get(headerKey)); err != nil {
+	h, err := decodeHeader(meta.Get(headerKey))
+	if err != nil {
 		return err
 	}
-	if v := d.header.version; v != format {
-		return d.refuse(checkpoint.ErrVersion, fmt.Sprintf("has format version %d; this program reads version %d", v, format),
+	if h.Format != format {
+		return d.refuse(checkpoint.ErrVersion, fmt.Sprintf("has format version %d; this program reads version %d", h.Format, format),
 			"use the program that wrote it, or export it with that one and adopt the export into a new checkpoint")
 	}
-	if differ := d.header.differences(t); differ != "" && t != (checkpoint.Target{}) {
+	if differ := h.differences(t); differ != "" && t != (checkpoint.Target{}) {
 		return d.refuse(checkpoint.ErrTarget, "belongs to another target: its "+differ, otherTarget)
 	}
-	d.moving = moving(meta)
 	for _, name := range buckets() {
 		if tx.Bucket(name) == nil {
-			return fmt.Errorf("%w: a part of it is missing", checkpoint.ErrDamaged)
+			return damage("a part of it is missing")
 		}
 	}
-	d.erase.Store(meta.Get(eraseKey) != nil)
 	c, err := decodeTally(meta.Get(tallyKey))
-	d.tally.Store(&c)
-	d.digests = checkpoint.NewDigester(d.header.secret)
-	d.words = records.NewWords()
-	l, bad := decodeLacking(meta.Get(lackingKey))
-	d.missing.Store(&l)
-	return errors.Join(err, bad, d.words.Load(tx.Bucket(inWords)), d.entries.load(tx), d.leads.load(tx))
+	d.tally.Store(c)
+	d.head.Store(h)
+	d.digests, d.words = checkpoint.NewDigester(h.Secret), records.NewWords()
+	return errors.Join(err, d.words.Load(tx.Bucket(inWords)), d.entries.load(tx), d.leads.load(tx))
 }
 
-// startUse looks the records over, and warns of what is missing.
+// startUse warns of what is missing, and finds out whether the file is as good as new.
 func (d *Store) startUse(o Options) error {
-	if err := d.lookOver(); err != nil {
-		return err
+	h := d.head.Load()
+	if h.Lacks != "" {
+		d.warn(h.warning())
 	}
-	if d.lacks().text != "" {
-		d.warn(d.lacks().warning())
-	}
-	if d.readOnly || d.fresh || d.tally.Load().total() > 0 || d.lacks().text != "" {
+	if d.readOnly || d.fresh || d.tally.Load().total() > 0 || h.Lacks != "" {
 		return nil
 	}
 	unused, err := d.unused()

@@ -52,25 +52,40 @@ func branchesOf(t *testing.T, path string) map[int]bool {
 	return branches
 }
 
+// meta is what the newest meta page says: the pages of the tree of buckets and of the list of free ones, the number of the
+// commit, and how long the file is at least.
+type meta struct{ root, free, commit, end, page int }
+
+func metaOf(t *testing.T, file []byte) (newest meta) {
+	t.Helper()
+	page := os.Getpagesize()
+	for _, at := range []int{headSize, page + headSize} {
+		number := func(i int) int { return int(endian.Uint64(file[at+i:])) }
+		if number(48) >= newest.commit {
+			newest = meta{root: number(16), free: number(32), commit: number(48), end: number(40) * page, page: page}
+		}
+	}
+	return newest
+}
+
 // A page in use that also counts as free would be overwritten by the next commit; one
 // that is neither is a sign of the same fault.
 func TestListOfFreePagesFits(t *testing.T) {
 	file, _ := crashed(t)
-	img := inspectBytes(t, file)
-	at := int64(img.Free) * img.PageSize
+	m := metaOf(t, file)
+	at := m.free * m.page
 	count := endian.Uint16(file[at+10:])
 	if count == 0 || count > 400 {
 		t.Fatalf("%d free pages: not what this test needs", count)
 	}
-	last := at + headSize + 8*int64(count)
+	last := at + headSize + 8*int(count)
 	for name, change := range map[string]func(b []byte){
-		"in use": func(b []byte) { endian.PutUint64(b[last:], img.Root); endian.PutUint16(b[at+10:], count+1) },
+		"in use": func(b []byte) { endian.PutUint64(b[last:], uint64(m.root)); endian.PutUint16(b[at+10:], count+1) },
 		"twice": func(b []byte) {
 			endian.PutUint64(b[last:], endian.Uint64(b[last-8:]))
 			endian.PutUint16(b[at+10:], count+1)
 		},
-		"itself": func(b []byte) { endian.PutUint64(b[last:], img.Free); endian.PutUint16(b[at+10:], count+1) },
-		"lost":   func(b []byte) { endian.PutUint16(b[at+10:], count-1) },
+		"lost": func(b []byte) { endian.PutUint16(b[at+10:], count-1) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			broken := append([]byte(nil), file...)
@@ -104,8 +119,8 @@ func TestPagesInCircleAreRefused(t *testing.T) {
 // A page that says that it is four billion pages long fills no memory.
 func TestLengthOfAPageIsBounded(t *testing.T) {
 	file, _ := crashed(t)
-	img := inspectBytes(t, file)
-	endian.PutUint32(file[int64(img.Root)*img.PageSize+12:], 1<<32-1)
+	m := metaOf(t, file)
+	endian.PutUint32(file[m.root*m.page+12:], 1<<32-1)
 	_, err := reopen(t, newPath(t), file)
 	checkRefusal(t, err, checkpoint.ErrDamaged)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"leadferry/checkpoint"
-	"leadferry/checkpoint/bolt/records"
 )
 
 // Alone makes what f changes one commit, see [checkpoint.Store].
@@ -62,23 +61,16 @@ func (c *change) Notes(prefix string) ([]checkpoint.Note, error) { return notesI
 
 // Lack notes what is missing.
 func (c *change) Lack(missing string) error {
-	l := lacking{text: missing, since: c.seq}
-	if missing == "" {
-		c.d.missing.Store(nil)
-		return c.meta.Delete(lackingKey)
-	}
-	c.d.missing.Store(&l)
-	return c.meta.Put(lackingKey, l.encode())
+	return c.setHeader(func(h *header) {
+		if h.Lacks, h.Since = missing, c.seq; missing == "" {
+			h.Since = 0
+		}
+	})
 }
 
 // Renew gives the file a new ID.
 func (c *change) Renew() error {
-	c.d.header.id = newHeader(checkpoint.Target{}, c.d.header.made).id
-	c.d.moving = ""
-	if err := c.meta.Delete(movingKey); err != nil {
-		return err
-	}
-	return c.meta.Put(headerKey, c.d.header.encode())
+	return c.setHeader(func(h *header) { h.ID, h.Moved, h.Filling = newID(), "", "" })
 }
 
 // Erase removes keys. Close compacts the file, so that the bytes are gone from its unused parts; if that fails, the next
@@ -89,6 +81,6 @@ func (c *change) Erase(keys []string) error {
 			return err
 		}
 	}
-	c.d.erase.Store(true)
-	return c.meta.Put(eraseKey, records.Seal(nil, 0, eraseKey))
+	c.d.uncompacted = false
+	return c.setHeader(func(h *header) { h.Erase = true })
 }

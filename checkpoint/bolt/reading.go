@@ -79,10 +79,7 @@ const inChunk = 512
 
 // find returns the record under exactly this key, and leaves the cursor at it.
 func find(c *bbolt.Cursor, key string) []byte {
-	if k, v := c.Seek([]byte(key)); string(k) == key {
-		return v
-	}
-	return nil
+	return exactly(c, []byte(key))
 }
 
 // Scan calls f with what stands under each key, see [checkpoint.Store]. It holds no transaction while f runs.

@@ -3,19 +3,188 @@ package bolt
 import (
 	"cmp"
 	"context"
+	"encoding/gob"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"maps"
 	"math"
+	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt/records"
 	"leadferry/internal/disk"
 )
+
+// Salvaged says what could be read of a damaged file.
+type Salvaged struct {
+	Keys      [states]int // by State
+	Forgotten int         // keys whose hash was found; an export cannot hold them
+}
+
+// Salvage reads of a damaged file what bbolt still finds and checksums vouch for, and calls f with it, ordered by key. An
+// error of f ends it and is returned as it is; other errors are *[checkpoint.OpenError].
+func Salvage(path string, f func(checkpoint.Entry) error) (Salvaged, error) {
+	s, err := salvageFile(path, nil)
+	if err != nil {
+		return Salvaged{}, err
+	}
+	for _, k := range s.all {
+		if err := f(k.Shown().Entry); err != nil {
+			return Salvaged{}, err
+		}
+	}
+	return s.sum(), nil
+}
+
+// salvage is what was found in a damaged file.
+type salvage struct {
+	header  *header                       // nil: none was found
+	texts   []string                      // words by number; those that are lost are empty
+	words   *records.Words                // the same
+	keys    map[string]checkpoint.KeptKey // what is under each key
+	owners  map[string]string             // lead ID → key
+	notes   map[string][]byte             // by name
+	blocked []checkpoint.KeptBlock
+}
+
+func salvageFile(path string, checker []string) (*salvage, error) {
+	d := &Store{path: resolved(path), readOnly: true} // as Open does
+	s := &salvage{
+		texts: make([]string, records.MaxWords), keys: make(map[string]checkpoint.KeptKey),
+		owners: make(map[string]string), notes: make(map[string][]byte),
+	}
+	s.words = records.WordsOf(s.texts)
+	if err := s.read(d, checker); err != nil {
+		return nil, d.openError(err)
+	}
+	s.findOwners()
+	return s, nil
+}
+
+func (s *salvage) read(d *Store, checker []string) (err error) {
+	if d.file, err = openOwn(d.path, os.O_RDONLY); errors.Is(err, fs.ErrNotExist) {
+		return d.refuse(checkpoint.ErrMissing, "does not exist", "check the path: each run prints that of its checkpoint")
+	} else if err != nil {
+		return err
+	}
+	defer d.release() // what bbolt cannot open, it closes
+	held, err := disk.TryLock(d.file, true)
+	if err != nil {
+		return err
+	}
+	if !held {
+		return d.inUse()
+	}
+	child, alive, err := d.apart(checker, readPieces)
+	if err != nil {
+		return err
+	}
+	if child == nil { // this process has to do
+		if d.mapFile() == nil { // otherwise nothing can be read
+			d.pieces(func(p any) error { s.keep(p.(piece)); return nil })
+		}
+		return nil
+	}
+	defer alive.Close()
+	out, err := child.StdoutPipe()
+	if err == nil {
+		err = child.Start()
+	}
+	if err != nil {
+		return fmt.Errorf("the process that reads it cannot be started: %w", err)
+	}
+	for from, p := gob.NewDecoder(out), (piece{}); from.Decode(&p) == nil; p = (piece{}) {
+		s.keep(p)
+	}
+	_, _ = io.Copy(io.Discard, out)
+	_ = child.Wait() // whatever it ended with
+	return nil
+}
+
+// keep takes a record whose checksum is right. Words come before what uses them.
+func (s *salvage) keep(p piece) {
+	key := string(p.Key)
+	switch p.Bucket {
+	case string(inMeta):
+		if h, err := decodeHeader(p.Value); key == string(headerKey) && err == nil && h.Format == format {
+			s.header = h
+		}
+	case string(inWords):
+		if n, text, err := records.DecodeWord(p.Key, p.Value); err == nil {
+			s.texts[n-1] = text
+		}
+	case string(newEntries):
+		_, own := inLog(p.Key)
+		if s.keys[string(own)].Entry == nil { // what is in its place counts
+			s.keepEntry(string(own), p.Value, false)
+		}
+	case string(inEntries):
+		s.keepEntry(key, p.Value, false)
+	case string(inIntents):
+		s.keepEntry(key, p.Value, true)
+	case string(inNotes):
+		if n, err := decodeNote(p.Key, p.Value); err == nil {
+			s.notes[n.Name] = n.Value
+		}
+	case string(inBlocked):
+		if b, err := records.DecodeBlock(slices.Clone(p.Key), slices.Clone(p.Value)); err == nil {
+			s.blocked = append(s.blocked, b)
+		}
+	}
+}
+
+func (s *salvage) keepEntry(key string, record []byte, intent bool) {
+	one, err := s.words.Kept(key, record)
+	if err != nil || intent != (one.State == checkpoint.InDoubt) {
+		return
+	}
+	k := s.keys[key]
+	if intent {
+		k.Intent = one
+	} else {
+		k.Entry = one
+	}
+	s.keys[key] = k
+}
+
+// findOwners finds the keys that have leads. Of two keys with one lead, the second falls in doubt.
+func (s *salvage) findOwners() {
+	for key, k := range s.all {
+		e := k.Entry
+		if e == nil || !e.State.HasLead() || e.LeadID == "" {
+			continue
+		}
+		if _, twice := s.owners[e.LeadID]; !twice {
+			s.owners[e.LeadID] = key
+			continue
+		}
+		e.WantLink, e.ExternalID = cmp.Or(e.WantLink, e.ExternalID), ""
+		e.State, e.Reason = checkpoint.InDoubt, checkpoint.ReasonLeadTaken
+		s.keys[key] = checkpoint.KeptKey{Intent: e}
+	}
+}
+
+// all goes through the keys in order.
+func (s *salvage) all(yield func(string, checkpoint.KeptKey) bool) {
+	for _, key := range slices.Sorted(maps.Keys(s.keys)) {
+		if !yield(key, s.keys[key]) {
+			return
+		}
+	}
+}
+
+func (s *salvage) sum() (r Salvaged) {
+	for _, k := range s.keys {
+		r.Keys[k.Shown().State]++
+	}
+	r.Forgotten = len(s.blocked)
+	return r
+}
 
 // Results are what those of a run tell of leads, with the ID of the checkpoint that the run used, or
 // "" where nobody knows.
@@ -26,7 +195,7 @@ type Results struct {
 	Entries []checkpoint.Entry // as for [Store.Adopt]
 }
 
-// Repaired says what came into a new checkpoint, and what is missing.
+// Repaired says what came into a new checkpoint.
 type Repaired struct {
 	Salvaged
 	Found  int      // leads that the file lacked and results know
@@ -34,96 +203,69 @@ type Repaired struct {
 	Passed []string // results of another target; passed over
 }
 
-// Repair makes a new checkpoint of what the checksums of a damaged one vouch for and of what
-// results know besides, with an ID of its own that records the old one. It is always incomplete: nobody knows what a
-// damaged file has lost. t is needed only where the file has lost its target. A dry run writes nothing.
-func Repair(from, to string, t checkpoint.Target, results []Results, dryRun bool, o Options) (r Repaired, err error) {
-	s, err := salvageFile(from)
+// missingAfterRepair is what a repaired checkpoint lacks.
+const missingAfterRepair = "an unknown number of leads that the damaged one knew"
+
+// Repair makes a new checkpoint of what the checksums of a damaged one vouch for and of what results know besides, with an
+// ID of its own. It is always incomplete: nobody knows what a damaged file has lost. t is needed only where the file has
+// lost its target. A dry run writes nothing.
+func Repair(from, to string, t checkpoint.Target, results []Results, dryRun bool, o Options) (Repaired, error) {
+	s, err := salvageFile(from, o.checker)
 	if err != nil {
-		return r, err
+		return Repaired{}, err
 	}
-	if s.nothing() && len(results) == 0 {
-		return r, refuse(from, checkpoint.ErrDamaged, "holds nothing of a checkpoint",
-			"what runs made stands in their results: --results leadferry-runs/*/results.csv")
+	if len(s.keys) == 0 && s.header == nil && len(results) == 0 {
+		return Repaired{}, refuse(from, checkpoint.ErrDamaged, "holds nothing of a checkpoint",
+			"what runs made is in their results: --results leadferry-runs/*/results.csv")
 	}
-	if to, moved := strings.CutPrefix(s.moving, movedTo); moved && (checkpoint.IsAddress(to) || disk.Exists(to)) {
-		return r, wasMoved(from, to, s.header.id)
+	if h := s.header; h != nil && h.Moved != "" && (checkpoint.IsAddress(h.Moved) || disk.Exists(h.Moved)) {
+		return Repaired{}, wasMoved(from, h)
 	}
-	p := repair{salvage: s, from: from, secret: s.header.version != 0, owners: make(map[string]string, len(s.records))}
-	if err := p.identify(t, o); err != nil {
-		return r, err
+	p := repair{salvage: s, from: from, made: newHeader(t, o.clock()), result: Repaired{Salvaged: s.sum()}}
+	p.made.Lacks, p.made.Since = missingAfterRepair, math.MaxInt64
+	if s.header != nil {
+		p.made.Secret, p.made.Target = s.header.Secret, s.header.Target
+	} else if t == (checkpoint.Target{}) {
+		return p.result, refuse(from, checkpoint.ErrDamaged, "has lost even the target that it belongs to", "name it: --base-url, --leads-url and --trunk-id")
 	}
-	p.findOwners()
-	if err := p.addResults(results); err != nil {
-		return r, err
+	p.findAncestors(o.Witnesses)
+	if err := p.addResults(results); err != nil || dryRun {
+		return p.result, err
 	}
-	if dryRun {
-		return p.result, nil
-	}
-	return p.result, p.write(resolved(to), o)
+	return p.result, makeFrom(resolved(to), &p.made, Options{AnyPlace: o.AnyPlace, Now: o.Now, Require: true}, p.fill)
 }
 
 type repair struct {
 	*salvage
-	from     string
-	secret   bool               // the key of the digests is known
-	made     header             // of the new file
-	ancestry checkpoint.Lineage // of the new file
-	owners   map[string]string  // lead ID → key
-	extra    []checkpoint.Entry // of results: what the file lacks
-	result   Repaired
+	from    string
+	made    header             // of the new file
+	lineage checkpoint.Lineage // of the new file
+	extra   []checkpoint.Entry // of results: what the file lacks
+	result  Repaired
 }
 
-func (p *repair) identify(t checkpoint.Target, o Options) error {
-	h := newHeader(p.header.target, o.now())
-	if p.secret {
-		h.secret = p.header.secret
-	} else if h.target = t; t == (checkpoint.Target{}) {
-		return refuse(p.from, checkpoint.ErrDamaged, "has lost even the target that it belongs to", "name it: --base-url, --leads-url and --trunk-id")
+// findAncestors finds out which checkpoints the damaged file was, as far as it, or the book, knows still.
+func (p *repair) findAncestors(book *checkpoint.Witnesses) {
+	_ = json.Unmarshal(p.notes[checkpoint.LineageNote], &p.lineage) // of one that is lost, nothing is known
+	p.lineage.Adopting = nil
+	if p.header != nil {
+		p.lineage.Descend(p.header.ID, math.MaxUint64)
 	}
-	p.made = h
-	_ = json.Unmarshal(p.notes[checkpoint.LineageNote], &p.ancestry) // of one that is lost, nothing is known
-	if p.secret {                                                    // whatever witnesses tell of it: what they know besides is held
-		p.ancestry.Descend(p.header.id.String(), math.MaxUint64)
-	}
-	for _, w := range o.Witnesses.All() {
+	for _, w := range book.All() {
 		if w.Err == nil && resolved(w.Place) == resolved(p.from) {
-			p.ancestry.Descend(w.Ledger, math.MaxUint64)
-		}
-	}
-	p.ancestry.Adopting = nil
-	p.result.Salvaged = p.sum()
-	return nil
-}
-
-func (o *Options) now() (t time.Time) {
-	if o.Now == nil {
-		return time.Now()
-	}
-	return o.Now()
-}
-
-// findOwners finds the keys under which leads stand. Of two keys with one lead, which a page
-// from before a correction may bring, the later one has it.
-func (p *repair) findOwners() {
-	for key, one := range p.records {
-		var e checkpoint.Entry
-		if err := p.blank.Decode(key, one.record, &e); err != nil || !e.State.HasLead() || e.LeadID == "" {
-			continue
-		}
-		if other, twice := p.owners[e.LeadID]; !twice || p.records[other].seq < e.Seq {
-			p.owners[e.LeadID] = key
+			p.lineage.Descend(w.Ledger, math.MaxUint64)
 		}
 	}
 }
 
 // addResults takes over what results of runs know and the file lacks.
 func (p *repair) addResults(results []Results) error {
+	digests, forgotten := checkpoint.NewDigester(p.made.Secret), make(map[string]bool)
+	for _, b := range p.blocked {
+		forgotten[string(b.Hash)] = true
+	}
 	taken := make(map[string]bool)
 	for _, one := range results {
-		if !p.secret {
-			one.ID = "" // nobody knows what the file's own ID was
-		}
 		if ours, err := p.belongs(&one); err != nil {
 			return err
 		} else if !ours {
@@ -135,162 +277,74 @@ func (p *repair) addResults(results []Results) error {
 			if text, hint := e.Unfit(); text != "" {
 				return fmt.Errorf("%s: %w", one.Source, &checkpoint.ListError{Index: i, Key: e.Key, Text: text, Hint: hint})
 			}
-			if taken[e.Key] || p.forgot(e.Key) || !p.wants(e) {
-				continue
+			if !taken[e.Key] && !forgotten[string(digests.Blocked(e.Key))] && p.takes(e) {
+				taken[e.Key] = true
 			}
-			taken[e.Key] = true
-			p.add(e)
 		}
 	}
 	return nil
 }
 
-// belongs says whether results are of the target of this checkpoint. Those of its target and
-// of another checkpoint are an error; of those without an ID nobody knows.
+// belongs says whether results are of the target of this checkpoint. Those of its target and of another checkpoint are an
+// error; of those without an ID, and of any where the file has lost its own, nobody knows.
 func (p *repair) belongs(one *Results) (bool, error) {
 	switch {
-	case one.ID == "":
+	case one.ID == "" || p.header == nil:
 		return true, nil
-	case one.Target.Canonical() != p.made.target.Canonical():
+	case one.Target.Canonical() != p.made.Target.Canonical():
 		return false, nil
-	case !p.descends(one.ID):
+	case !slices.ContainsFunc(p.lineage.Ancestors, func(a checkpoint.Ancestor) bool { return a.ID == one.ID }):
 		return false, refuse(p.from, checkpoint.ErrTarget, fmt.Sprintf("is another checkpoint than the one whose run wrote %s (ID %s)", one.Source, one.ID),
 			"name the results of runs that used this one")
 	}
 	return true, nil
 }
 
-// wants says whether a result knows more of its key than the file. It counts those that are
-// left out because the file has their lead under another key.
-func (p *repair) wants(e *checkpoint.Entry) bool {
-	was, owner := p.records[e.Key], p.owners[e.LeadID]
+// takes takes a result over if it knows more of its key than the file, and counts its lead where the file knows of none.
+func (p *repair) takes(e *checkpoint.Entry) bool {
+	k, owner := p.keys[e.Key], p.owners[e.LeadID]
+	was := entryOf(k.Shown())
+	known, doubt := was.State.HasLead(), was.State == checkpoint.InDoubt
 	switch {
-	case e.State == checkpoint.Rejected:
+	case e.State == checkpoint.Rejected || known && (was.LeadID != "" || e.LeadID == ""):
+		return false
+	case e.State == checkpoint.InDoubt && (known || doubt):
 		return false
 	case e.State == checkpoint.InDoubt:
-		return !was.counts()
-	case was.state.HasLead() && !p.lacksID(e):
-		return false
+		p.extra = append(p.extra, *e)
+		return true
 	case e.LeadID != "" && owner != "" && owner != e.Key:
-		p.result.Left++
+		p.result.Left++ // the file has the lead under another key
 		return false
+	case e.LeadID == "" && doubt:
+		return false // a person knows no more than before
 	}
-	return e.LeadID != "" || was.state != checkpoint.InDoubt // else a person knows no more than before
-}
-
-// add takes a result over, and counts its lead where the file knows of none.
-func (p *repair) add(e *checkpoint.Entry) {
 	p.extra = append(p.extra, *e)
-	if e.State == checkpoint.InDoubt {
-		return
-	}
 	if e.LeadID != "" {
 		p.owners[e.LeadID] = e.Key
 	}
-	if was := p.records[e.Key]; !was.counts() {
+	if !known && !doubt {
 		p.result.Found++
 	}
+	return true
 }
 
-// lacksID says whether a lead is known whose ID a result brings.
-func (p *repair) lacksID(e *checkpoint.Entry) bool {
-	var old checkpoint.Entry
-	err := p.blank.Decode(e.Key, p.records[e.Key].record, &old)
-	return err == nil && old.LeadID == "" && e.LeadID != ""
-}
-
-// descends says whether the file has this ID or had it once.
-func (p *repair) descends(text string) bool {
-	return slices.ContainsFunc(p.ancestry.Ancestors, func(a checkpoint.Ancestor) bool { return a.ID == text })
-}
-
-func (p *repair) write(to string, o Options) error {
-	cutOff := lacking{text: missingAfterRepair, since: 1<<63 - 1}
-	o = Options{AnyPlace: o.AnyPlace, Now: o.Now, Require: true}
-	return makeFrom(to, p.made, record{lackingKey, cutOff.encode()}, o, func(d *Store) error {
-		c, err := p.contents()
-		if err != nil {
-			return err
-		}
-		if err := checkpoint.TakeOver(context.Background(), d, c); err != nil {
-			return err
-		}
-		if err := p.writeExtra(d); err != nil {
-			return err
-		}
-		return d.alone(p.conclude)
-	})
-}
-
-// contents is what was found, as the new checkpoint takes it. Of one whose key of digests is lost, entries and runs are all.
-func (p *repair) contents() (*checkpoint.Contents, error) {
-	c := &checkpoint.Contents{Keys: p.keys}
-	var decisions []checkpoint.Note
-	for name, value := range p.notes {
-		if strings.HasPrefix(name, checkpoint.DecidedNote) {
-			decisions = append(decisions, checkpoint.Note{Name: name, Value: value})
-		}
-	}
-	err := checkpoint.ForgetDecisions(decisions, p.forgot, nil, func(n checkpoint.Note) error { p.notes[n.Name] = n.Value; return nil })
-	for name, value := range p.notes {
-		if value != nil && (p.secret || strings.HasPrefix(name, checkpoint.RunNote(""))) {
+// fill writes what is known into the new file.
+func (p *repair) fill(d *Store) error {
+	c := &checkpoint.Contents{Keys: p.keyed}
+	for name, value := range p.notes { // where the key of the digests is lost, only runs can be understood
+		if p.header != nil || strings.HasPrefix(name, checkpoint.RunNote("")) {
 			c.Notes = append(c.Notes, checkpoint.Note{Name: name, Value: value})
 		}
 	}
-	if !p.secret {
-		return c, err
+	if p.header != nil {
+		c.Forgotten = p.blocked
 	}
-	for hash, record := range p.blocked {
-		b, err := records.DecodeBlock([]byte(hash), record)
-		if err != nil {
-			return nil, err
-		}
-		c.Forgotten = append(c.Forgotten, b)
+	if err := checkpoint.TakeOver(context.Background(), d, c); err != nil {
+		return err
 	}
-	return c, err
-}
-
-// forgot says whether a key was forgotten, as far as that is known still.
-func (p *repair) forgot(key string) bool {
-	return p.secret && p.blocked[string(p.digests.Blocked(key))] != nil
-}
-
-func (p *repair) keys(_ context.Context, f func(checkpoint.KeptKey) error) error {
-	for _, key := range slices.Sorted(maps.Keys(p.records)) {
-		k, err := p.under(key)
-		if err == nil {
-			err = f(k)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// under is what is to stand under a key: of two keys with one lead, one falls in doubt. Digests that nobody can make again go.
-func (p *repair) under(key string) (checkpoint.KeptKey, error) {
-	k, err := p.blank.Kept(key, p.records[key].record)
-	if err != nil {
-		return checkpoint.KeptKey{}, err
-	}
-	if !p.secret {
-		k.Digest, k.Content, k.Refused = checkpoint.Digest{}, nil, checkpoint.Digest{}
-	}
-	if k.State.HasLead() && k.LeadID != "" && p.owners[k.LeadID] != key {
-		k.WantLink, k.ExternalID = cmp.Or(k.WantLink, k.ExternalID), ""
-		k.State, k.Reason = checkpoint.InDoubt, checkpoint.ReasonLeadTaken
-	}
-	if k.State == checkpoint.InDoubt {
-		return checkpoint.KeptKey{Intent: k}, nil
-	}
-	return checkpoint.KeptKey{Entry: k}, nil
-}
-
-// writeExtra takes over what results know besides.
-func (p *repair) writeExtra(d *Store) error {
 	slices.SortFunc(p.extra, func(a, b checkpoint.Entry) int { return cmp.Compare(a.Key, b.Key) })
-	return d.Alone(context.Background(), func(tx checkpoint.Tx) error {
+	err := d.Alone(context.Background(), func(tx checkpoint.Tx) error {
 		for _, e := range p.extra {
 			k, shown, err := tx.Under(e.Key)
 			if err == nil {
@@ -303,16 +357,30 @@ func (p *repair) writeExtra(d *Store) error {
 		}
 		return nil
 	})
-}
-
-// missingAfterRepair is what a repaired checkpoint lacks.
-const missingAfterRepair = "an unknown number of leads that the damaged one knew"
-
-// conclude says what is missing of all that was written, and where it comes from.
-func (p *repair) conclude(w *writing) error {
-	lineage, err := p.ancestry.Encode()
 	if err != nil {
 		return err
 	}
-	return errors.Join(w.PutNote(checkpoint.Note{Name: checkpoint.LineageNote, Value: lineage}), w.meta.Put(lackingKey, lacking{text: missingAfterRepair, since: w.seq}.encode()))
+	lineage, err := p.lineage.Encode()
+	if err != nil {
+		return err
+	}
+	return d.alone(func(w *writing) error {
+		return errors.Join(w.PutNote(checkpoint.Note{Name: checkpoint.LineageNote, Value: lineage}),
+			w.setHeader(func(h *header) { h.Since = w.seq }))
+	})
+}
+
+// keyed is what the new file is to know of each key: without digests, where nobody can make them again.
+func (p *repair) keyed(_ context.Context, f func(checkpoint.KeptKey) error) error {
+	for _, k := range p.all {
+		for _, one := range []*checkpoint.Kept{k.Entry, k.Intent} {
+			if one != nil && p.header == nil {
+				one.Digest, one.Content, one.Refused = checkpoint.Digest{}, nil, checkpoint.Digest{}
+			}
+		}
+		if err := f(k); err != nil {
+			return err
+		}
+	}
+	return nil
 }

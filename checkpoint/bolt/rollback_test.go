@@ -12,8 +12,8 @@ func TestOlderCopyIsOlderThanItsWitness(t *testing.T) {
 	for name, older := range map[string]func(t *testing.T, before, now []byte) []byte{
 		"a copy put back": func(_ *testing.T, before, _ []byte) []byte { return before },
 		"a damaged page": func(t *testing.T, _, now []byte) []byte {
-			img := inspectBytes(t, now)
-			now[int64(img.TxID%2)*img.PageSize+headSize+20] ^= 1
+			m := metaOf(t, now)
+			now[m.commit%2*m.page+headSize+20] ^= 1
 			return now
 		},
 	} {

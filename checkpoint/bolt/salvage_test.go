@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"os"
 	"reflect"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -132,59 +130,6 @@ func TestSalvageReadsWhatIsWhole(t *testing.T) {
 		if round%3 == 0 && len(got) < len(held)-100 {
 			t.Errorf("round %d: %d of %d keys read", round, len(got), len(held))
 		}
-	}
-}
-
-// Of several records under one key, which unused pages still hold, the latest counts;
-// a doubt beside an entry of the same commit is the later one.
-func TestSalvageTakesTheLatest(t *testing.T) {
-	path := newPath(t)
-	d := seeded(t, path, 200)
-	for i, status := range checkpoint.Statuses[1:] {
-		e := createdEntry("k", "lead-k", i)
-		e.Status = status
-		if _, err := settle(d, e); err != nil {
-			t.Fatal(err)
-		}
-	}
-	together(t, d, checkpoint.Settle, checkpoint.Entry{Key: "refused-1", State: checkpoint.Rejected, Code: 422})
-	if err := claim(d, intentOf("refused-1", 9)); err != nil {
-		t.Fatal(err)
-	}
-	got, _ := salvaged(t, killed(t, path))
-	for _, e := range got {
-		if e.Key == "k" && e.Status != checkpoint.Statuses[len(checkpoint.Statuses)-1] || e.Key == "refused-1" && e.State != checkpoint.InDoubt {
-			t.Errorf("%+v", e)
-		}
-	}
-}
-
-// Both metas, all branches and the tally may be lost: leaves say enough.
-func TestSalvageNeedsLeavesAlone(t *testing.T) {
-	file, held := ended(t)
-	page := os.Getpagesize()
-	clear(file[:2*page])
-	for at := 2 * page; at < len(file); at += page {
-		if endian.Uint16(file[at+8:]) == branchKind {
-			clear(file[at : at+page])
-		}
-	}
-	path := newPath(t)
-	if err := os.WriteFile(path, file, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	got, _ := salvaged(t, path)
-	want := make(map[string]checkpoint.State)
-	for _, e := range held {
-		want[e.Key] = e.State
-	}
-	for _, e := range got {
-		if want[e.Key] == e.State {
-			delete(want, e.Key)
-		}
-	}
-	if len(want) > 0 {
-		t.Errorf("not read: %v", slices.Sorted(maps.Keys(want)))
 	}
 }
 

@@ -44,13 +44,12 @@ type Store struct {
 
 	file           *os.File // bbolt's own handle, which it closes
 	bolt           *bbolt.DB
-	header         header
+	head           atomic.Pointer[header] // as of the last commit
 	digests        *checkpoint.Digester
 	words          *records.Words
 	readers        sync.RWMutex // held by who reads entries, from before its transaction to the end
 	entries, leads *buffered
-	missing        atomic.Pointer[lacking] // what it is known to lack, or nil
-	tally          atomic.Pointer[tally]   // as of the last commit
+	tally          atomic.Pointer[tally] // as of the last commit
 	ending
 	atEnd func(left string) // see [Store.AtEnd]; nil: nobody is told
 
@@ -63,25 +62,24 @@ type Store struct {
 type opening struct {
 	fresh    bool // made by this opening, or by one that was killed before it was used
 	held     bool // the lock
-	moving   string
 	warnings []string
 }
 
 // ending is what decides how the use of the file ends.
 type ending struct {
-	broken  atomic.Pointer[error] // the first error; every later call returns it
-	erase   atomic.Bool           // unused parts hold what was forgotten: compact at the end
-	claimed atomic.Bool           // rows were claimed or settled
-	closed  atomic.Bool
+	broken      atomic.Pointer[error] // the first error; every later call returns it
+	claimed     atomic.Bool           // rows were claimed or settled
+	closed      atomic.Bool
+	uncompacted bool // it could not be compacted when it was opened: the next opening tries again
 }
 
 // Info says what the checkpoint is and how much it knows now.
 func (d *Store) Info() checkpoint.Info {
-	t, lacks := d.tally.Load(), d.lacks()
+	t, h := d.tally.Load(), d.head.Load()
 	i := checkpoint.Info{
-		Path: d.path, ID: d.header.id.String(), Target: d.header.target, Sequence: t.seq,
+		Path: d.path, ID: h.ID, Target: h.Target, Sequence: t.seq,
 		New: d.fresh, Warnings: d.warnings,
-		Keys: make(map[checkpoint.State]int), Incomplete: lacks.text != "", Missing: lacks.text, Since: lacks.since,
+		Keys: make(map[checkpoint.State]int), Incomplete: h.Lacks != "", Missing: h.Lacks, Since: h.Since,
 	}
 	for s := checkpoint.Created; s <= checkpoint.Forgotten; s++ {
 		i.Keys[s] = int(t.keys[s])
@@ -96,7 +94,7 @@ func (d *Store) Digests() *checkpoint.Digester { return d.digests }
 // empty says that nothing is known of any key, and that none was claimed since opening.
 func (d *Store) empty() bool {
 	t := d.tally.Load()
-	return d.lacks().text == "" && t.total() == 0 && t.people == 0 && !d.claimed.Load()
+	return d.head.Load().Lacks == "" && t.total() == 0 && t.people == 0 && !d.claimed.Load()
 }
 
 // unused says that the file is empty and that no run came to its end with it.
@@ -127,13 +125,14 @@ func (d *Store) close(drop bool) error {
 	}
 	d.mu.Lock() // a commit may be under way
 	defer d.mu.Unlock()
+	compacts := d.head.Load().Erase && !d.uncompacted
 	err := d.failed()
 	if err == nil {
 		err = d.inPlace()
 	}
 	if err == nil && d.atEnd != nil && !drop {
 		left := ""
-		if !d.erase.Load() { // another file stands there then
+		if !compacts { // another file is there then
 			left = d.leftAs()
 		}
 		d.atEnd(left)
@@ -141,7 +140,7 @@ func (d *Store) close(drop bool) error {
 	switch {
 	case err == nil && drop:
 		err = d.inItsPlace(func() error { return disk.Patiently(func() error { return os.Remove(d.path) }) })
-	case err == nil && d.erase.Load():
+	case err == nil && compacts:
 		err = d.compact()
 	}
 	return errors.Join(err, d.release())

@@ -52,12 +52,11 @@ func TestWorkUnderStrace(t *testing.T) {
 	runtime.LockOSThread()
 	say := func(format string, args ...any) { fmt.Fprintf(os.Stdout, format+"\n", args...) }
 	say("begin")
-	d, err := openIdle(path, target(), Options{gather: gathering{least: 2, most: 2}})
+	d, err := openStore(path, target(), Options{gather: gathering{least: 2, most: 2}})
 	if err != nil {
 		say("not opened: %v", strings.ReplaceAll(err.Error(), "\n", " "))
 		return
 	}
-	d.w = d.newWriting()
 	failed := false
 	told := func(done string, err error) {
 		switch {

@@ -286,7 +286,7 @@ func TestSurveyPassesWhatIsRight(t *testing.T) {
 		t.Fatal(err)
 	}
 	d = opened(t, path, Options{})
-	if err := d.checkAll(); err != nil {
+	if err := errors.Join(checkPages(d.bolt), d.view("check", d.checkRecords)); err != nil {
 		t.Error(err)
 	}
 }

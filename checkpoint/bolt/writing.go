@@ -16,13 +16,13 @@ var (
 	inEntries  = []byte("entries")     // key → entry
 	inIntents  = []byte("intents")     // key → intent; small, so that what was in flight is found at once
 	inLeads    = []byte("leads")       // lead ID → key, unless they are equal
-	inLinks    = []byte("links")       // external ID that a lead has or is to have, key → nothing, unless they are equal
+	inLinks    = []byte("links")       // external ID that a lead has or is to have, key → its checksum, unless they are equal
 	inWanted   = []byte("wanted")      // the same of intents
-	inFolds    = []byte("folds")       // fold of a key, key → nothing, unless they are equal
+	inFolds    = []byte("folds")       // fold of a key, key → its checksum, unless they are equal
 	inWords    = []byte("words")       // number → word
 	inNotes    = []byte("notes")       // name → JSON: runs, decisions, shapes, the lineage
 	inBlocked  = []byte("blocked")     // keyed hash of a forgotten key → when
-	newEntries = []byte("new entries") // number → some new records of entries, see buffered
+	newEntries = []byte("new entries") // number, key → new entry, see buffered
 	newLeads   = []byte("new leads")   // the same of leads
 )
 
@@ -30,6 +30,7 @@ var (
 type writing struct {
 	tally
 	now     time.Time
+	head    *header
 	digests *checkpoint.Digester
 	words   *records.Words
 	vacant  map[string]bool // keys claimed while they had no entry: none is there until putEntry
@@ -47,8 +48,8 @@ func (d *Store) newWriting() writing {
 }
 
 // begin binds it to the buckets of tx as the next commit.
-func (w *writing) begin(tx *bbolt.Tx, t tally, now time.Time) {
-	w.tally, w.now, w.arena = t, now.UTC(), w.arena[:0]
+func (w *writing) begin(tx *bbolt.Tx, t tally, h *header, now time.Time) {
+	w.tally, w.head, w.now, w.arena = t, h, now.UTC(), w.arena[:0]
 	w.seq++
 	w.tx, w.meta, w.intents = tx, tx.Bucket(inMeta), tx.Bucket(inIntents)
 	w.links, w.wanted, w.folds = tx.Bucket(inLinks), tx.Bucket(inWanted), tx.Bucket(inFolds)
@@ -56,9 +57,17 @@ func (w *writing) begin(tx *bbolt.Tx, t tally, now time.Time) {
 	w.entries.begin(tx, w.total())
 	w.leads.begin(tx, w.total())
 	w.intents.FillPercent = 0.95                           // the last come behind the others mostly, and go soon
-	w.leads.in.FillPercent, w.folds.FillPercent = 0.7, 0.7 // index records come many at a time, or in no order; measured
+	w.leads.in.FillPercent, w.folds.FillPercent = 0.6, 0.6 // index records come many at a time, or in no order; measured
 	last, _ := w.entries.in.Cursor().Last()
 	w.last = string(last)
+}
+
+// setHeader changes what the file says of itself.
+func (w *writing) setHeader(change func(*header)) error {
+	h := *w.head
+	change(&h)
+	w.head = &h
+	return w.meta.Put(headerKey, h.encode())
 }
 
 // in is a bucket that few commits need.
@@ -103,9 +112,9 @@ func (w *writing) move(key string, from, to checkpoint.State) error {
 	case fold == nil:
 		return nil
 	case was:
-		return w.folds.Delete(fold)
+		return w.unlist(w.folds, fold)
 	}
-	return w.folds.Put(fold, nil)
+	return w.list(w.folds, fold)
 }
 
 // record is what stands in a bucket under a key.
@@ -117,8 +126,7 @@ func (w *writing) putEntry(k *checkpoint.Kept, isNew bool) error {
 	record := w.record(k)
 	delete(w.vacant, k.Key)
 	if isNew && k.Key <= w.last {
-		w.entries.insert(k.Key, record)
-		return nil
+		return w.entries.insert(k.Key, record)
 	}
 	if isNew && k.Key > w.last {
 		w.entries.in.FillPercent = 0.95 // half the file; for keys in between it would split pages all the time
@@ -174,9 +182,9 @@ func (w *writing) put(key string, was, is checkpoint.KeptKey) error {
 	switch {
 	case is.Intent == was.Intent:
 	case is.Intent == nil:
-		errs[2] = errors.Join(reindex(w.wanted, wish(in), records.LinkKeys{}), w.intents.Delete([]byte(key)))
+		errs[2] = errors.Join(w.reindex(w.wanted, wish(in), records.LinkKeys{}), w.intents.Delete([]byte(key)))
 	default:
-		errs[2] = errors.Join(reindex(w.wanted, wish(in), wish(&is.Intent.Entry)), w.intents.Put([]byte(key), w.record(is.Intent)))
+		errs[2] = errors.Join(w.reindex(w.wanted, wish(in), wish(&is.Intent.Entry)), w.intents.Put([]byte(key), w.record(is.Intent)))
 	}
 	return errors.Join(errs[:]...)
 }
