@@ -81,7 +81,11 @@ func (b *Breaker) enter(stopping context.Context, kind Kind) (Pass, error) {
 	select {
 	case <-w.decided:
 	case <-stopping.Done():
-		b.lookAgain()
+		b.then(func(time.Time) {
+			if i := slices.Index(b.queue, w); i >= 0 {
+				b.queue, w.err = slices.Delete(b.queue, i, i+1), ErrStopping
+			}
+		})
 	}
 	return w.Pass, w.err
 }
@@ -97,11 +101,16 @@ func (b *Breaker) then(change func(now time.Time)) {
 
 func (b *Breaker) lookAgain() { b.then(func(time.Time) {}) }
 
-// admit goes through the queue and lets out who may leave, or never will. It looks at stopping under the lock: what
-// ends the run because of an answer does so before it lets another create leave.
+// admit goes through the queue and lets out who may leave, or never will, until all others have to wait. It looks at
+// stopping under the lock: what ends the run because of an answer does so before it lets another create leave.
 func (b *Breaker) admit(now time.Time) {
 	wait, full := time.Duration(0), false
-	b.queue = slices.DeleteFunc(b.queue, func(w *waiter) bool {
+	stay := b.queue[:0]
+	for i, w := range b.queue {
+		if full {
+			stay = append(stay, b.queue[i:]...)
+			break
+		}
 		create := w.kind == Create
 		switch {
 		case w.stopping.Err() != nil:
@@ -110,11 +119,13 @@ func (b *Breaker) admit(now time.Time) {
 			w.err = b.ended
 		case create && b.creates.ended != nil:
 			w.err = b.creates.ended
-		case full || create && !b.creates.freely && b.creates.inFlight > 0: // the others need not wait for a create
-			return false
+		case create && !b.creates.freely && b.creates.inFlight > 0: // the others need not wait for a create
+			stay = append(stay, w)
+			continue
 		default:
 			if wait, full = b.holds(now); full {
-				return false
+				stay = append(stay, w)
+				continue
 			}
 			b.inFlight++
 			b.most = max(b.most, b.inFlight)
@@ -123,8 +134,9 @@ func (b *Breaker) admit(now time.Time) {
 			b.creates.leave(&w.Pass)
 		}
 		close(w.decided)
-		return true
-	})
+	}
+	clear(b.queue[len(stay):])
+	b.queue = stay
 	if wait > 0 {
 		b.timer.Reset(wait)
 	}
