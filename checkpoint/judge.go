@@ -383,26 +383,33 @@ func TakeOlder(ctx context.Context, s Store, ws *Witnesses, answer, moved string
 	if len(v.Older) == 0 && moved == "" || answer != want {
 		return false, nil
 	}
-	l, err := LineageOf(ctx, s)
-	if err != nil {
-		return false, err
-	}
-	l.Descend(info.ID, info.Sequence)
-	for i := range v.Older {
-		l.Descend(v.Older[i].Witness.Ledger, v.Older[i].Witness.Commits)
-	}
 	missing := "leads that were made after this copy was taken"
 	if moved != "" {
 		missing = "leads that " + moved + " has known besides, where it was copied to"
 	}
-	err = s.Alone(ctx, func(tx Tx) error {
-		text, err := l.Encode()
-		if err != nil {
-			return err
-		}
+	err = Renew(ctx, s, missing, v.Older)
+	return err == nil, err
+}
+
+// Renew has a ledger go on that lacks something, as missing says: incomplete, under a new ID, and descending from what it was and
+// from those that were found to be newer.
+func Renew(ctx context.Context, s Store, missing string, newer []Finding) error {
+	l, err := LineageOf(ctx, s)
+	if err != nil {
+		return err
+	}
+	info := s.Info()
+	l.Descend(info.ID, info.Sequence)
+	for i := range newer {
+		l.Descend(newer[i].Witness.Ledger, newer[i].Witness.Commits)
+	}
+	text, err := l.Encode()
+	if err != nil {
+		return err
+	}
+	return s.Alone(ctx, func(tx Tx) error {
 		return errors.Join(tx.PutNote(Note{LineageNote, text}), tx.Lack(missing), tx.Renew())
 	})
-	return err == nil, err
 }
 
 // OnThisMachine refuses a checkpoint file that was last used on another machine, or notes this one. machine is "" where

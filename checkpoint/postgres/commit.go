@@ -4,60 +4,64 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	_ "embed"
 	"errors"
-	"maps"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"leadferry/checkpoint"
-	"leadferry/checkpoint/postgres/server"
 )
+
+// mostChanges is how many go with one statement: all that 64 requests in flight may ask for at once, which are as many claims and
+// outcomes as they have slots.
+const mostChanges = 256
 
 // Patience is how long changes may gather, see [checkpoint.NewLedger]: each commit is a round trip, and one of all that wait for
 // the disk of a server that has many workers.
 func (s *Store) Patience() time.Duration { return 100 * time.Millisecond }
 
-// Commit makes changes durable, in as many statements as it takes: outcomes before claims, so that a death between two of them
-// leaves no more in doubt than there are slots. It compares with the server what this process saw last; what does not fit
-// is looked at again and done in a second commit.
+// Commit makes changes durable, in as many commits as it takes: outcomes before claims, so that a death between two of them
+// leaves no more in doubt than there are slots.
 func (s *Store) Commit(_ context.Context, changes []*checkpoint.Change) error {
-	if len(changes) == 0 {
-		return nil
-	}
 	byKey := func(a, b *checkpoint.Change) int { return cmp.Compare(a.Entry.Key, b.Entry.Key) }
 	sorted := slices.Clone(changes)
 	slices.SortStableFunc(sorted, byKey)
 	if len(sorted) > mostChanges {
-		var claims []*checkpoint.Change
-		sorted = slices.DeleteFunc(sorted, func(c *checkpoint.Change) bool {
-			if c.Kind == checkpoint.Claim {
-				claims = append(claims, c)
-			}
-			return c.Kind == checkpoint.Claim
-		})
-		sorted = append(sorted, claims...)
+		slices.SortStableFunc(sorted, func(a, b *checkpoint.Change) int { return cmp.Compare(isClaim(a), isClaim(b)) })
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for some := range slices.Chunk(sorted, mostChanges) {
 		slices.SortStableFunc(some, byKey)
-		if err := s.commit(some); err != nil {
+		if err := s.commit(newGroup(some)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+func isClaim(c *checkpoint.Change) int {
+	if c.Kind == checkpoint.Claim {
+		return 1
+	}
+	return 0
+}
+
 // group is what one commit is about: changes, as they were asked for.
 type group struct {
 	changes []*checkpoint.Change
 	asked   []checkpoint.Entry
+	fenced  error // why nothing may be claimed any more, or nil
+	room    int   // how many leads the fleet may still make; -1: any number, as far as is known
 }
 
 func newGroup(changes []*checkpoint.Change) *group {
-	g := &group{changes: changes, asked: make([]checkpoint.Entry, len(changes))}
+	g := &group{changes: changes, asked: make([]checkpoint.Entry, len(changes)), room: -1}
 	for i, c := range changes {
 		g.asked[i] = c.Entry
 	}
@@ -66,51 +70,69 @@ func newGroup(changes []*checkpoint.Change) *group {
 
 // apply makes the changes in what is known; false: more has to be known.
 func (g *group) apply(w *working) bool {
+	claims := 0
 	for i, c := range g.changes {
 		c.Entry, c.Err = g.asked[i], nil
+		switch {
+		case g.fenced != nil && (c.Kind == checkpoint.Claim || c.Kind == checkpoint.Mark):
+			c.Err = g.fenced
+			continue
+		case c.Kind == checkpoint.Claim && g.room >= 0 && claims >= g.room:
+			c.Err = checkpoint.ErrEnough
+			continue
+		}
 		if c.Err = w.apply(c); errors.Is(c.Err, errUnsure) {
 			return false
+		}
+		if c.Kind == checkpoint.Claim && c.Err == nil {
+			claims++
 		}
 	}
 	return true
 }
 
-// left are the changes of keys that were not stored.
-func (g *group) left(stored map[string]bool, w *working, base map[string]*row) *group {
-	rest := &group{}
-	for i, c := range g.changes {
-		if key := g.asked[i].Key; w.rows[key] != base[key] && !stored[key] {
-			rest.changes, rest.asked = append(rest.changes, c), append(rest.asked, g.asked[i])
+// counts says whether changes may be made by a worker that is not fenced only, and how many leads they are to make.
+func (g *group) counts() (claims bool, creates int) {
+	for _, c := range g.changes {
+		if c.Err == nil && c.Kind == checkpoint.Claim {
+			creates++
 		}
+		claims = claims || c.Err == nil && c.Kind == checkpoint.Mark
 	}
-	return rest
+	return claims || creates > 0, creates
 }
 
-func (s *Store) commit(changes []*checkpoint.Change) error {
+// commit makes the changes of a group by what this process saw last, which the server compares. What does not fit is looked at
+// again.
+func (s *Store) commit(g *group) error {
 	if err := s.usable(); err != nil {
 		return err
 	}
-	g := newGroup(changes)
-	if s.o.Terms != nil && s.o.Terms.MaxCreates > 0 { // a budget is a row of its own
-		return s.surely(g)
-	}
 	w, base := s.guess(g)
-	if len(s.newShapes(changes)) == 0 && g.apply(w) {
-		writes := w.writes(s, g, base)
-		if len(writes) == 0 {
-			return nil
+	for tries := 0; tries < mostConflicts; tries++ {
+		if tries > 0 || !g.apply(w) {
+			var err error
+			if w, base, err = s.load(g); err != nil {
+				return err
+			}
+			if !g.apply(w) {
+				return s.fail(errors.New("what was read does not tell what a change needs to know"))
+			}
 		}
-		asked := s.claims.now()
-		reply, err := s.write(writes)
-		if err != nil {
+		err := s.store(g, w, base)
+		switch {
+		case isOneOf(err, notAsSeen, taken):
+		case isOneOf(err, isFenced):
+			g.fenced = s.whyFenced(s.writer.Conn)
+		case isOneOf(err, tooMany):
+			if g.room, err = s.roomFor(w, base); err != nil {
+				return err
+			}
+		default:
 			return err
 		}
-		s.stored(g, w, reply, asked)
-		if g = g.left(reply.keys, w, base); len(g.changes) == 0 {
-			return nil
-		}
 	}
-	return s.surely(g)
+	return s.fail(errors.New("the same rows change all the time under other hands"))
 }
 
 // guess is what this process saw last of the keys; of what is claimed and was not seen, nothing.
@@ -130,174 +152,184 @@ func (s *Store) guess(g *group) (*working, map[string]*row) {
 	return w, base
 }
 
-// stored notes what stands now.
-func (s *Store) stored(g *group, w *working, r *reply, asked time.Duration) {
-	s.claims.note(w.rows, r.keys, s.worker, asked)
-	for key := range r.keys {
-		s.seen.put(w.rows[key].number(r.seq))
-	}
-	for i, c := range g.changes {
-		if c.Err == nil && r.keys[g.asked[i].Key] && c.Entry.Seq == 0 {
-			c.Entry.Seq = r.seq
-		}
-	}
-	if r.seq == 0 { // nothing was stored, see write
-		return
-	}
-	s.seq.Store(r.seq)
-	s.claimed.Store(true)
-}
-
-// number gives a row that was just written the number of its commit; nobody else knows it yet.
-func (r *row) number(seq uint64) *row {
-	r.seq = seq
-	for _, rec := range []*checkpoint.Kept{r.Entry, r.Intent} {
-		if rec != nil && rec.Seq == 0 {
-			rec.Seq = seq
-		}
-	}
-	return r
-}
-
-// surely makes changes by what was read for them, in a transaction.
-func (s *Store) surely(g *group) error {
-	return s.insist(func() error { return s.attempt(g) })
-}
-
-// mostConflicts is how often a transaction is begun again in which somebody else has a hand.
-const mostConflicts = 100
-
-// insist calls f until it is done, or fails otherwise than by what others do to the same rows.
-func (s *Store) insist(f func() error) error {
-	err := errAgain
-	for n := 0; n < mostConflicts && (isConflict(err) || errors.Is(err, errAgain)); n++ {
-		if err = f(); !s.troubled.IsZero() { // which is no conflict, and comes to its end by itself
-			n = 0
-		}
-	}
-	if isConflict(err) || errors.Is(err, errAgain) {
-		return s.trouble(errors.New("the same rows change all the time under other hands"))
-	}
-	return err
-}
-
-// attempt makes changes once, unless somebody else has changed the same rows meanwhile: errAgain.
-func (s *Store) attempt(g *group) error {
-	w, base, err := s.load(g)
-	if err != nil {
-		_, err = s.again(err, s.commits)
-		return cmp.Or(err, errAgain)
-	}
-	if !g.apply(w) {
-		return s.fail(errors.New("what was read does not tell what a change needs to know"))
-	}
-	writes, shapes := w.writes(s, g, base), s.newShapes(g.changes)
-	if len(writes)+len(shapes) == 0 && maps.EqualFunc(w.notes, w.before, bytes.Equal) {
+// store makes what was changed stand, in one transaction and one round trip, and notes it.
+func (s *Store) store(g *group, w *working, base map[string]*row) error {
+	writes, shapes := s.writes(w, base), s.newShapes(g.changes)
+	if len(writes)+len(shapes) == 0 && !w.hasNotes() {
 		return nil
 	}
 	asked := s.claims.now()
-	r, beyond, err := s.store(w, writes, shapes)
-	if err != nil || r == nil {
-		return cmp.Or(err, errAgain)
+	claims, creates := g.counts()
+	err := s.change(func() error {
+		b := &pgx.Batch{}
+		b.Queue(`SELECT pg_advisory_xact_lock_shared($1, $2)`, deciding, s.ledger)
+		s.number(b, claims)
+		s.spend(b, creates-w.givenBack(base))
+		s.put(b, writes, false)
+		s.putNotes(b, w)
+		for _, n := range shapes {
+			b.Queue(`INSERT INTO leadferry.notes (ledger, name, value) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`, s.ledger, n.Name, string(n.Value))
+		}
+		return s.send(b)
+	})
+	if err != nil {
+		return err
 	}
-	s.stored(g, w, r, asked)
+	s.stored(writes, asked)
 	for _, n := range shapes {
 		s.shapes[n.Name] = true
 	}
-	fenced := error(nil)
-	if !r.live {
-		fenced = s.whyFenced(s.writer)
-	}
 	for i, c := range g.changes {
-		if key := g.asked[i].Key; c.Err == nil && w.rows[key] != base[key] && !r.keys[key] {
-			if c.Err = fenced; beyond[key] && r.live {
-				c.Err = checkpoint.ErrEnough
-			}
+		if c.Err == nil && w.rows[g.asked[i].Key] != base[g.asked[i].Key] {
+			c.Entry.Seq = cmp.Or(c.Entry.Seq, s.seq.Load())
 		}
 	}
 	return nil
 }
 
-// store makes rows stand in a transaction of their own, and what was found and noted with them. beyond are the keys of rows that
-// are left out, since the fleet may make no more leads. There is no reply where one of the rows was not as it was read: then
-// nothing was done.
-func (s *Store) store(w *working, writes []write, shapes []checkpoint.Note) (r *reply, beyond map[string]bool, err error) {
-	keep := false
-	err = s.transact(func() (_ bool, err error) {
-		if writes, beyond, err = s.reserve(writes); err != nil {
-			return false, err
-		}
-		if err := s.disown(writes); err != nil {
-			return false, err
-		}
-		if r, err = s.send(writeWhatFits, writes); err != nil {
-			return false, err
-		}
-		s.commits = r.commits
-		if keep = len(r.keys) == len(writes) || !r.live; !keep {
-			return false, nil
-		}
-		return true, cmp.Or(s.unspent(writes, r), s.keepNotes(w), s.keepShapes(shapes))
-	})
-	if !keep {
-		r = nil
+// stored notes rows that stand now, by a commit that was asked for at a time.
+func (s *Store) stored(writes []write, asked time.Duration) {
+	for i := range writes {
+		r := writes[i].number(s.seq.Load())
+		s.claims.note(r, r.Intent != nil && r.worker == s.worker, asked)
+		s.seen.put(r)
 	}
-	return r, beyond, err
+	s.claimed.Store(true)
 }
 
-// transact makes changes in a transaction of their own; f says whether they are to stand. Where the
-// connection is lost before it is known whether they do, errAgain says that they do not.
-func (s *Store) transact(f func() (keep bool, err error)) error {
-	ctx, before := context.Background(), s.commits
-	number := before
-	s.coming = 0
-	_, err := s.writer.Exec(ctx, "BEGIN")
-	keep := false
-	if err == nil {
-		keep, err = f()
-		number, s.commits = s.commits, before
-	}
-	switch {
-	case err == nil && keep:
-		var tag pgconn.CommandTag
-		if tag, err = s.writer.Exec(ctx, "COMMIT"); err == nil && tag.String() != "COMMIT" {
-			return s.trouble(errors.New("the server took a commit for a rollback"))
-		}
-		if err = s.acknowledged(err); err == nil {
-			s.commits = number
-			s.seq.Store(max(s.seq.Load(), s.coming))
-			return nil
-		}
-	case err == nil:
-		_, err = s.writer.Exec(ctx, "ROLLBACK")
-		if err == nil {
-			return nil
-		}
-	default:
-		if _, undone := s.writer.Exec(ctx, "ROLLBACK"); undone == nil && isConflict(err) {
-			return err
-		}
-	}
-	made, err := s.again(err, number)
-	if err == nil && !made {
-		return errAgain
-	}
-	return err
+// write is a row that is to stand in place of an old one.
+type write struct {
+	*row
+	old *row
 }
 
-// trouble is an error of the connection that writes, for good.
-func (s *Store) trouble(err error) error {
-	if err == nil || checkpoint.IsOfList(err) {
-		return err
+// writes are the rows that have changed, ordered by key.
+func (s *Store) writes(w *working, base map[string]*row) (all []write) {
+	for key, r := range w.rows {
+		if old := base[key]; r != old {
+			all = append(all, write{r, old})
+		}
 	}
-	return s.fail(&fault{server.Reason(err), err})
+	slices.SortFunc(all, func(a, b write) int { return strings.Compare(a.key, b.key) })
+	return all
 }
 
-// fault is an error of the server, in one line.
-type fault struct {
-	text string
-	err  error
+// send has statements carried out in one round trip, as one transaction unless one is open.
+func (s *Store) send(b *pgx.Batch) error { return s.writer.SendBatch(context.Background(), b).Close() }
+
+// How the server refuses a transaction as a whole, by its code.
+const (
+	notAsSeen = "LF001" // a row, an owner or a note is not as it was seen
+	isFenced  = "LF002" // the worker may claim nothing any more
+	tooMany   = "LF003" // leads for the fleet
+	notOurs   = "LF004" // the worker's row is not as it was left, or its commits would not be durable
+	taken     = "23505" // a key stood there already
+)
+
+// isConflict says that the server ended one of two transactions that waited for one another.
+func isConflict(err error) bool { return isOneOf(err, "40P01", "40001") }
+
+func isOneOf(err error, codes ...string) bool {
+	var e *pgconn.PgError
+	return errors.As(err, &e) && slices.Contains(codes, e.Code)
 }
 
-func (f *fault) Error() string { return f.text }
-func (f *fault) Unwrap() error { return f.err }
+// promised says of a worker's row that a commit is as durable now as when the worker began: what a standby of then lacks is lost
+// unseen when it takes over.
+const promised = `current_setting('fsync') = 'on' AND current_setting('synchronous_commit') IN ('on', 'remote_apply')
+	AND (standby <> '` + waitedFor + `' OR current_setting('synchronous_standby_names') <> '')`
+
+// number makes a transaction the next commit of this worker, of this session and no other. A fenced worker claims nothing.
+func (s *Store) number(b *pgx.Batch, claims bool) {
+	b.Queue(`WITH me AS (
+			UPDATE leadferry.workers SET commits = commits + 1, seq = nextval('leadferry.commits'), beat = clock_timestamp()
+			WHERE worker = $1 AND ledger = $2 AND session = $3 AND commits = $4 AND `+promised+`
+			RETURNING seq, fenced IS NULL AS live
+		) SELECT seq, leadferry.must(seq IS NOT NULL, '`+notOurs+`'), leadferry.must(live OR NOT $5, '`+isFenced+`') FROM (SELECT 1) one LEFT JOIN me ON true`,
+		s.worker, s.ledger, s.session, int64(s.commits), claims).
+		QueryRow(func(r pgx.Row) error { return r.Scan(&s.coming, nil, nil) })
+}
+
+// deciding is the kind of the lock, of one ledger, that commits share and whoever decides about its rows has alone. A commit takes
+// it by a statement of its own: what comes behind it sees what was decided.
+const deciding = 0x6C656164
+
+//go:embed write.sql
+var writeText string
+
+// writeSQL is the statement with its columns.
+var writeSQL = func() string {
+	var kinds []string
+	for i, c := range append(columns[:len(columns):len(columns)], column{kind: "bigint"}, column{kind: "smallint"}, column{kind: "bytea"}) {
+		kinds = append(kinds, fmt.Sprintf("$%d::%s[]", i+3, c.kind))
+	}
+	return strings.NewReplacer("LISTS", strings.Join(kinds, ", "), "COLUMNS", columnNames(""), "GIVEN", columnNames("g.")).Replace(writeText)
+}()
+
+// put has rows stand, and notes which leads they come to own. A lead that stands under another key is taken from it by force only,
+// unless it has none or another one by now.
+func (s *Store) put(b *pgx.Batch, writes []write, force bool) {
+	if len(writes) == 0 {
+		return
+	}
+	lists := make([][]any, len(columns)+3)
+	var leads []string
+	var keys [][]byte
+	for _, w := range writes {
+		var hash []byte
+		if w.old.seq == 0 {
+			hash = s.digests.Blocked(w.key)
+		}
+		for at, v := range append(w.values(), int64(w.old.seq), int16(w.old.state()), hash) {
+			lists[at] = append(lists[at], v)
+		}
+		if lead := w.lead(); lead != "" && lead != w.old.lead() {
+			leads, keys = append(leads, checkpoint.Clean(lead)), append(keys, []byte(w.key))
+		}
+	}
+	args := []any{s.ledger, s.worker}
+	for _, list := range lists {
+		args = append(args, list)
+	}
+	b.Queue(writeSQL, args...)
+	if leads == nil {
+		return
+	}
+	b.Queue(`WITH owned AS (
+			INSERT INTO leadferry.lead_ids AS i (ledger, lead_id, key) SELECT $1, w.* FROM unnest($2::text[], $3::bytea[]) AS w (lead_id, key)
+			ON CONFLICT (ledger, lead_id) DO UPDATE SET key = excluded.key WHERE $4 OR i.key = excluded.key OR NOT EXISTS (
+				SELECT 1 FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.key = i.key AND (r.state = 4 OR r.lead_id = i.lead_id) OFFSET 0)
+			RETURNING 1
+		) SELECT leadferry.must((SELECT count(*) FROM owned) = cardinality($2), '`+notAsSeen+`')`, s.ledger, leads, keys, force)
+}
+
+// hasNotes says whether notes have changed.
+func (w *working) hasNotes() bool {
+	for name, value := range w.notes {
+		if !bytes.Equal(w.before[name], value) {
+			return true
+		}
+	}
+	return false
+}
+
+// keepNotes stores the notes that have changed, inside a transaction.
+func (s *Store) keepNotes(w *working) error {
+	b := &pgx.Batch{}
+	s.putNotes(b, w)
+	return s.send(b)
+}
+
+// putNotes stores the notes that have changed.
+func (s *Store) putNotes(b *pgx.Batch, w *working) {
+	for name, value := range w.notes {
+		switch was := w.before[name]; {
+		case bytes.Equal(was, value):
+		case value == nil:
+			b.Queue(`DELETE FROM leadferry.notes WHERE ledger = $1 AND name = $2`, s.ledger, name)
+		default:
+			b.Queue(`WITH kept AS (`+putNoteSQL+` WHERE n.value = $4 RETURNING 1) SELECT leadferry.must(EXISTS (SELECT FROM kept), '`+notAsSeen+`')`,
+				s.ledger, name, string(value), string(was))
+		}
+	}
+}

@@ -18,12 +18,17 @@ import (
 var findText string
 
 // findSQL is the look-up with its columns.
-func findSQL() string {
-	return strings.NewReplacer("COLUMNS", columnsOf("l")+", l.seq", "NOTHING", noColumns).Replace(findText)
-}
-
-// noColumns stand behind the key where there is nothing else.
-const noColumns = `0::bigint, 0::bigint, 0::bigint, 0::smallint, 0, '', '', '', '', '', '', '', '', '', '', ''::bytea, ''::bytea, '', ''::bytea, 0::bigint`
+var findSQL = func() string {
+	nothing := []string{}
+	for _, c := range columns[1:] {
+		zero := "0"
+		if c.kind == "text" || c.kind == "bytea" {
+			zero = "''"
+		}
+		nothing = append(nothing, zero+"::"+c.kind)
+	}
+	return strings.NewReplacer("COLUMNS", columnNames("l.")+", l.seq", "NOTHING", strings.Join(nothing, ", ")+", 0::bigint").Replace(findText)
+}()
 
 // wanted is what is looked for in one statement, and so as of one commit.
 type wanted struct {
@@ -58,7 +63,7 @@ func (q *wanted) find(c *pgx.Conn, ledger int32) (*found, error) {
 		rows: make(map[string]*row, len(q.keys)), leads: map[string]*row{}, links: map[string][]*row{}, folds: map[string][]*row{},
 		hashes: map[string]bool{}, folded: map[string]bool{},
 	}
-	rows, err := c.Query(context.Background(), "find", ledger, bytesOf(q.keys), cleanTexts(q.leads), cleanTexts(q.links), bytesOf(q.folds), q.hashes, q.foldHashes, q.brief)
+	rows, err := c.Query(context.Background(), findSQL, ledger, bytesOf(q.keys), cleanTexts(q.leads), cleanTexts(q.links), bytesOf(q.folds), q.hashes, q.foldHashes, q.brief)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +115,7 @@ func (f *found) take(how int16, by string, s *stood) (err error) {
 
 // link notes a row under each ExternalID by which it is found.
 func (f *found) link(r *row) {
-	names := r.hidden()
+	var names []string
 	for _, rec := range []*checkpoint.Kept{r.Entry, r.Intent} {
 		if rec != nil {
 			names = append(names, rec.ExternalID, rec.WantLink)

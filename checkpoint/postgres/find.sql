@@ -16,7 +16,10 @@ SELECT 2::smallint, ''::bytea, COLUMNS FROM unnest($4::text[]) AS w (external_id
 CROSS JOIN LATERAL (SELECT * FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.want_link <> '' AND r.want_link = w.external_id OFFSET 0) l
 UNION ALL
 SELECT 2::smallint, ''::bytea, COLUMNS FROM unnest($4::text[]) AS w (external_id)
-CROSS JOIN LATERAL (SELECT * FROM leadferry.lead_rows r WHERE r.ledger + 0 = $1 AND r.hidden IS NOT NULL AND r.hidden @> ARRAY[w.external_id] OFFSET 0) l
+CROSS JOIN LATERAL (SELECT * FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.hidden_id <> '' AND r.hidden_id = w.external_id OFFSET 0) l
+UNION ALL
+SELECT 2::smallint, ''::bytea, COLUMNS FROM unnest($4::text[]) AS w (external_id)
+CROSS JOIN LATERAL (SELECT * FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.hidden_link <> '' AND r.hidden_link = w.external_id OFFSET 0) l
 UNION ALL
 SELECT 3::smallint, l.fold, COLUMNS FROM unnest($5::bytea[]) AS w (fold)
 CROSS JOIN LATERAL (SELECT * FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.fold <> '' AND r.fold = w.fold OFFSET 0) l

@@ -1,19 +1,18 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"leadferry/checkpoint"
-	"leadferry/checkpoint/postgres/server"
 )
 
 // enlist makes this process a worker, which has its place from then on. Of a fleet it has to fit the terms; then it fences
@@ -36,9 +35,9 @@ func (s *Store) enlist(ctx context.Context) error {
 			}
 		}
 		host, _ := os.Hostname()
-		err := tx.QueryRow(ctx, `INSERT INTO leadferry.workers (ledger, run, command, host, process, holds_for, fleet, shard, shards, timeline, standby)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING worker`,
-			s.ledger, checkpoint.Clean(s.o.Run), checkpoint.Clean(s.o.Command), checkpoint.Clean(host), os.Getpid(), int(s.o.Timeout/time.Second), terms.Fleet, terms.Shard, terms.Shards, s.timeline, s.standby).Scan(&s.worker)
+		err := tx.QueryRow(ctx, `INSERT INTO leadferry.workers (ledger, run, command, host, process, holds_for, fleet, shard, shards, timeline, standby, session)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) RETURNING worker`,
+			s.ledger, checkpoint.Clean(s.o.Run), checkpoint.Clean(s.o.Command), checkpoint.Clean(host), os.Getpid(), int(s.o.Timeout/time.Second), terms.Fleet, terms.Shard, terms.Shards, s.timeline, s.standby, s.session).Scan(&s.worker)
 		switch {
 		case err != nil || s.o.Run == "":
 			return err
@@ -97,184 +96,99 @@ func (s *Store) replace(ctx context.Context, tx pgx.Tx, terms *checkpoint.Terms)
 	rows, err := tx.Query(ctx, `SELECT DISTINCT run FROM leadferry.workers WHERE ledger = $1 AND fleet = $2 AND shard = $3 AND worker < $4`,
 		s.ledger, terms.Fleet, terms.Shard, s.worker)
 	if err == nil {
-		s.fleet.runs, err = pgx.CollectRows(rows, pgx.RowTo[string])
+		s.before, err = pgx.CollectRows(rows, pgx.RowTo[string])
 	}
 	return err
 }
 
-// common is what the worker knows of its fleet, and the connection by which it asks. Nothing of what it writes has to
-// last: it does not wait for disks.
-type common struct {
-	mu      sync.Mutex
-	session *server.Session
-	runs    []string // of workers that had its shard before
-}
-
 // Before are the runs of workers of its fleet that had this one's shard before it.
-func (s *Store) Before() []string { return s.fleet.runs }
+func (s *Store) Before() []string { return s.before }
 
 //go:embed exchange.sql
 var exchangeSQL string
 
-// Exchange tells the fleet what this worker has done, and returns what holds for all of its workers now. It returns
-// checkpoint.ErrFenced when a newer worker has its place; after another error it may be tried again.
-func (s *Store) Exchange(ctx context.Context, p checkpoint.Progress) (checkpoint.Common, error) {
-	s.fleet.mu.Lock()
-	defer s.fleet.mu.Unlock()
-	for old := s.fleet.session != nil; ; old = false {
-		at, err := s.fleetSession(ctx)
-		if err != nil {
-			return checkpoint.Common{}, err
-		}
-		c, fenced, err := s.exchange(ctx, at, &p)
-		switch {
-		case err == nil && fenced:
-			return c, s.whyFenced(at)
-		case err == nil:
-			return c, nil
-		}
-		at.Close()
-		s.fleet.session = nil
-		if !old || ctx.Err() != nil { // else it may have been lost long ago, as after a sleep
-			return checkpoint.Common{}, s.serverError(err)
-		}
-	}
-}
-
 // mostGiven is how far ahead the rate may be given away: no worker has more than a piece or two before it. What lies further ahead
 // was noted before the server's clock was put back, and nobody waits for that.
-const mostGiven = `greatest(60, 2 * shards * piece(rate, shards) / rate) * interval '1 second'`
+const mostGiven = `greatest(60, 2 * shards * leadferry.piece(rate, shards) / rate) * interval '1 second'`
 
-func (s *Store) exchange(ctx context.Context, at *server.Session, p *checkpoint.Progress) (c checkpoint.Common, fenced bool, err error) {
-	rows, err := json.Marshal(p.Rows)
+// Exchange tells the fleet what this worker has done, and returns what holds for all of its workers now. It returns
+// checkpoint.ErrFenced when a newer worker has its place; after another error it may be tried again. Nothing of what it writes
+// has to last: it does not wait for disks.
+func (s *Store) Exchange(ctx context.Context, p checkpoint.Progress) (c checkpoint.Common, err error) {
+	told, err := json.Marshal(p.Rows)
 	if err != nil {
-		return c, false, err
-	}
-	b := &pgx.Batch{}
-	b.Queue(`UPDATE leadferry.members SET told = clock_timestamp(), read = $2, invalid = $3, sent = $4, refused = $5, doubts = $6, rows = $7,
-		summary = coalesce($8, summary) WHERE worker = $1`, s.worker, p.Read, p.Invalid, p.Sent, p.Refused, p.Doubts, rows, p.Summary)
-	b.Queue(`UPDATE leadferry.workers SET beat = clock_timestamp() WHERE worker = $1 AND beat < clock_timestamp() - interval '5 seconds'`, s.worker)
-	if p.Pause > 0 {
-		b.Queue(`UPDATE leadferry.fleets SET opens = greatest(CASE WHEN opens <= clock_timestamp() + interval '15 minutes' THEN opens END, clock_timestamp() + $3 * interval '1 microsecond') WHERE ledger = $1 AND fleet = $2`,
-			s.ledger, s.o.Terms.Fleet, p.Pause.Microseconds())
+		return c, err
 	}
 	var after, pause float64
-	if p.Wants {
-		b.Queue(`UPDATE leadferry.fleets SET given = least(greatest(given, clock_timestamp()), clock_timestamp() + `+mostGiven+`) + piece(rate, shards) / rate * interval '1 second' WHERE ledger = $1 AND fleet = $2 AND rate > 0
-			RETURNING piece(rate, shards)::integer, greatest(extract(epoch FROM given - clock_timestamp()) - piece(rate, shards) / rate, 0)::float8`,
-			s.ledger, s.o.Terms.Fleet).QueryRow(func(row pgx.Row) error { return row.Scan(&c.Tokens, &after) })
-	}
-	b.Queue(exchangeSQL, s.ledger, s.worker, s.o.Terms.Fleet).QueryRow(func(row pgx.Row) error {
-		return row.Scan(&fenced, &pause, &c.Read, &c.Invalid, &c.Sent, &c.Refused, &c.Doubts)
-	})
-	err = at.SendBatch(ctx, b).Close()
-	c.After, c.Pause = time.Duration(after*float64(time.Second)), time.Duration(pause*float64(time.Second))
-	return c, fenced, err
-}
-
-// fleetSession is the connection by which the worker asks, made anew where it is lost.
-func (s *Store) fleetSession(ctx context.Context) (*server.Session, error) {
-	if s.fleet.session != nil {
-		return s.fleet.session, nil
-	}
-	at, err := s.at.Connect(ctx)
-	if err == nil {
-		_, err = at.Exec(ctx, `SET synchronous_commit = off; SET search_path = leadferry; SET enable_seqscan = on; SET plan_cache_mode = auto`)
-	}
-	if err != nil {
-		if at != nil {
-			at.Close()
+	var fenced bool
+	var why error
+	err = s.read(ctx, func(conn *pgx.Conn) error {
+		c = checkpoint.Common{}
+		b := &pgx.Batch{}
+		b.Queue(`SELECT set_config('synchronous_commit', 'off', true)`)
+		b.Queue(`UPDATE leadferry.members SET told = clock_timestamp(), read = $2, invalid = $3, sent = $4, refused = $5, doubts = $6, rows = $7,
+			summary = coalesce($8, summary) WHERE worker = $1`, s.worker, p.Read, p.Invalid, p.Sent, p.Refused, p.Doubts, told, p.Summary)
+		b.Queue(`UPDATE leadferry.workers SET beat = clock_timestamp() WHERE worker = $1 AND beat < clock_timestamp() - interval '5 seconds'`, s.worker)
+		if p.Pause > 0 {
+			b.Queue(`UPDATE leadferry.fleets SET opens = greatest(CASE WHEN opens <= clock_timestamp() + interval '15 minutes' THEN opens END,
+				clock_timestamp() + $3 * interval '1 microsecond') WHERE ledger = $1 AND fleet = $2`, s.ledger, s.o.Terms.Fleet, p.Pause.Microseconds())
 		}
-		return nil, s.serverError(err)
-	}
-	s.fleet.session = at
-	return at, nil
+		if p.Wants {
+			b.Queue(`UPDATE leadferry.fleets SET given = least(greatest(given, clock_timestamp()), clock_timestamp() + `+mostGiven+`)
+					+ leadferry.piece(rate, shards) / rate * interval '1 second' WHERE ledger = $1 AND fleet = $2 AND rate > 0
+				RETURNING leadferry.piece(rate, shards)::integer, greatest(extract(epoch FROM given - clock_timestamp()) - leadferry.piece(rate, shards) / rate, 0)::float8`,
+				s.ledger, s.o.Terms.Fleet).QueryRow(func(row pgx.Row) error { return row.Scan(&c.Tokens, &after) })
+		}
+		b.Queue(exchangeSQL, s.ledger, s.worker, s.o.Terms.Fleet).QueryRow(func(row pgx.Row) error {
+			return row.Scan(&fenced, &pause, &c.Read, &c.Invalid, &c.Sent, &c.Refused, &c.Doubts)
+		})
+		if err := conn.SendBatch(ctx, b).Close(); err != nil || !fenced {
+			return err
+		}
+		why = s.whyFenced(conn)
+		return nil
+	})
+	c.After, c.Pause = time.Duration(after*float64(time.Second)), time.Duration(pause*float64(time.Second))
+	return c, cmp.Or(err, why)
 }
 
 // Conclude leaves the worker's summary, in JSON, for the report of the fleet.
 func (s *Store) Conclude(ctx context.Context, summary []byte) error {
-	s.fleet.mu.Lock()
-	defer s.fleet.mu.Unlock()
-	at, err := s.fleetSession(ctx)
-	if err == nil {
-		err = pgx.BeginFunc(ctx, at.Conn, func(tx pgx.Tx) error {
-			if _, err := tx.Exec(ctx, `SET LOCAL synchronous_commit = on`); err != nil {
-				return err
-			}
-			_, err := tx.Exec(ctx, `UPDATE leadferry.members SET told = clock_timestamp(), summary = $2 WHERE worker = $1`, s.worker, summary)
-			return err
-		})
-	}
-	return s.serverError(err)
+	return s.read(ctx, func(conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, `UPDATE leadferry.members SET told = clock_timestamp(), summary = $2 WHERE worker = $1`, s.worker, summary)
+		return err
+	})
 }
 
-func (c *common) close() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.session != nil {
-		c.session.Close()
-		c.session = nil
+// isLimited says that the fleet may make a number of leads only.
+func (s *Store) isLimited() bool { return s.o.Terms != nil && s.o.Terms.MaxCreates > 0 }
+
+// spend takes leads from what the fleet may still make, or gives some back, inside the commit that claims them.
+func (s *Store) spend(b *pgx.Batch, leads int) {
+	if leads != 0 && s.isLimited() {
+		b.Queue(`UPDATE leadferry.budget SET made = made + $3 WHERE ledger = $1 AND fleet = $2
+			RETURNING leadferry.must($3 <= 0 OR made <= most, '`+tooMany+`')`, s.ledger, s.o.Terms.Fleet, leads)
 	}
 }
 
-// reserve takes from the fleet's budget what the claims among writes need, and gives back what came to no lead; those
-// beyond it are left out and named. It belongs to the transaction of the writes.
-func (s *Store) reserve(writes []write) (fit []write, beyond map[string]bool, err error) {
-	if s.o.Terms == nil || s.o.Terms.MaxCreates == 0 {
-		return writes, nil, nil
-	}
-	claims, back := 0, 0
-	for i := range writes {
-		switch w := &writes[i]; {
-		case w.creates():
-			claims++
-		case w.was == checkpoint.InDoubt && w.worker == s.worker && (w.state() == checkpoint.Unknown || w.state() == checkpoint.Rejected):
-			back++
-		}
-	}
-	if claims+back == 0 {
-		return writes, nil, nil
-	}
-	var left int
-	err = s.writer.QueryRow(context.Background(), `SELECT most - made FROM leadferry.budget WHERE ledger = $1 AND fleet = $2 FOR UPDATE`, s.ledger, s.o.Terms.Fleet).Scan(&left)
-	if err != nil {
-		return nil, nil, err
-	}
-	granted := min(claims, max(left+back, 0))
-	claims, beyond = 0, map[string]bool{}
-	for i := range writes {
-		if writes[i].creates() {
-			if claims++; claims > granted {
-				beyond[writes[i].key] = true
-				continue
-			}
-		}
-		fit = append(fit, writes[i])
-	}
-	return fit, beyond, s.spend(granted - back)
+// roomFor is how many leads the fleet may still make, with those that come back by changes.
+func (s *Store) roomFor(w *working, base map[string]*row) (room int, err error) {
+	err = s.ask(func() error {
+		return s.writer.QueryRow(context.Background(), `SELECT most - made FROM leadferry.budget WHERE ledger = $1 AND fleet = $2`, s.ledger, s.o.Terms.Fleet).Scan(&room)
+	})
+	return max(room+w.givenBack(base), 0), err
 }
 
-func (s *Store) spend(leads int) error {
-	_, err := s.writer.Exec(context.Background(), `UPDATE leadferry.budget SET made = made + $3 WHERE ledger = $1 AND fleet = $2`, s.ledger, s.o.Terms.Fleet, leads)
-	return err
-}
-
-// unspent gives back what was reserved for claims that were refused since the worker is fenced.
-func (s *Store) unspent(writes []write, r *reply) error {
-	n := 0
-	for i := range writes {
-		if writes[i].creates() && !r.keys[writes[i].key] {
+// givenBack counts the claims of this worker that come to no lead.
+func (w *working) givenBack(base map[string]*row) (n int) {
+	for key, old := range base {
+		state := w.rows[key].state()
+		if old.state() == checkpoint.InDoubt && old.worker == w.worker && (state == checkpoint.Unknown || state == checkpoint.Rejected) {
 			n++
 		}
 	}
-	if n == 0 || r.live || s.o.Terms == nil || s.o.Terms.MaxCreates == 0 {
-		return nil
-	}
-	return s.spend(-n)
+	return n
 }
-
-// creates says that a lead is about to be made.
-func (w *write) creates() bool { return w.claim && w.state() == checkpoint.InDoubt }
 
 // Standing counts the rows in doubt that wait for a person, see [checkpoint.Ledger].
 func (s *Store) Standing(ctx context.Context) (n int, err error) {

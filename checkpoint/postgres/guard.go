@@ -44,16 +44,14 @@ func newClaims() *claims {
 	return &claims{good: map[string]time.Duration{}, now: now}
 }
 
-// note takes over what a commit, asked for at a time, has made of keys.
-func (c *claims) note(rows map[string]*row, keys map[string]bool, worker int64, asked time.Duration) {
+// note takes over what a commit, asked for at a time, has made of a key.
+func (c *claims) note(r *row, mine bool, asked time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for key := range keys {
-		if r := rows[key]; r.Intent != nil && r.worker == worker {
-			c.good[key] = asked + claimTerm
-		} else {
-			delete(c.good, key)
-		}
+	if mine {
+		c.good[r.key] = asked + claimTerm
+	} else {
+		delete(c.good, r.key)
 	}
 }
 
@@ -130,21 +128,21 @@ func (s *Store) renew(key string) error {
 		return err
 	}
 	s.claims.mu.Lock()
-	held := bytesOf(slices.Collect(maps.Keys(s.claims.good)))
-	asked := s.claims.now()
+	held := slices.Collect(maps.Keys(s.claims.good))
 	s.claims.mu.Unlock()
-	standing, live, err := s.claimsThatStand(held)
+	asked := s.claims.now()
+	standing, err := s.claimsThatStand(held)
 	switch {
+	case isOneOf(err, isFenced):
+		return s.whyFenced(s.writer.Conn)
 	case err != nil:
 		return err
-	case !live:
-		return s.whyFenced(s.writer)
-	case !standing[key]:
+	case !slices.Contains(standing, key):
 		return fmt.Errorf("%w: the claim of a row is gone", checkpoint.ErrHeld)
 	}
 	s.claims.mu.Lock()
 	defer s.claims.mu.Unlock()
-	for key := range standing {
+	for _, key := range standing {
 		if _, mine := s.claims.good[key]; mine {
 			s.claims.good[key] = asked + claimTerm
 		}
@@ -153,37 +151,18 @@ func (s *Store) renew(key string) error {
 }
 
 // claimsThatStand says which keys the worker still has claimed, as of a commit of its own.
-func (s *Store) claimsThatStand(keys [][]byte) (standing map[string]bool, live bool, err error) {
-	for {
-		standing = map[string]bool{}
-		var commits, seq uint64
-		rows, err := s.writer.Query(context.Background(), `WITH me AS (
-				UPDATE leadferry.workers SET commits = commits + 1, seq = nextval('leadferry.commits'), beat = clock_timestamp()
-				WHERE worker = $2 AND `+promised+`
-				RETURNING commits, seq, fenced IS NULL AS live)
-			SELECT me.commits, me.seq, me.live, l.key FROM me LEFT JOIN leadferry.lead_rows l ON l.ledger = $1 AND l.key = ANY ($3::bytea[]) AND l.worker = $2 AND l.state = 4`,
-			s.ledger, s.worker, keys)
-		if err == nil {
-			var key []byte
-			_, err = pgx.ForEachRow(rows, []any{&commits, &seq, &live, &key}, func() error {
-				if key != nil {
-					standing[string(key)] = true
-				}
-				return nil
+func (s *Store) claimsThatStand(keys []string) (standing []string, err error) {
+	err = s.change(func() error {
+		b := &pgx.Batch{}
+		s.number(b, true)
+		b.Queue(`SELECT key FROM leadferry.lead_rows WHERE ledger = $1 AND worker = $2 AND state = 4 AND key = ANY ($3::bytea[])`, s.ledger, s.worker, bytesOf(keys)).
+			Query(func(rows pgx.Rows) (err error) {
+				standing, err = collectKeys(rows)
+				return err
 			})
-		}
-		if err == nil {
-			err = s.follows(commits)
-		}
-		if err = s.acknowledged(err); err == nil {
-			s.commits = commits
-			s.seq.Store(seq)
-			return standing, live, nil
-		}
-		if _, err := s.again(err, s.commits+1); err != nil {
-			return nil, false, err
-		}
-	}
+		return s.send(b)
+	})
+	return standing, err
 }
 
 // beat shows life as long as the ledger is open, and finds out when the server is lost.
@@ -203,17 +182,22 @@ func (s *Store) beat() {
 		if !s.mu.TryLock() { // a commit is under way, which shows life
 			continue
 		}
-		s.showLife()
+		if !s.closed.Load() {
+			_ = s.showLife() // what fails is told to whoever comes next
+		}
 		s.mu.Unlock()
 	}
 }
 
-func (s *Store) showLife() {
-	if s.closed.Load() {
-		return
-	}
-	_, err := s.writer.Exec(context.Background(), `UPDATE leadferry.workers SET beat = clock_timestamp() WHERE worker = $1`, s.worker)
-	if err = s.acknowledged(err); err != nil {
-		_, _ = s.again(err, s.commits) // what fails is told to whoever comes next
-	}
+func (s *Store) showLife() error {
+	return s.ask(func() error {
+		_, err := s.writer.Exec(context.Background(), `UPDATE leadferry.workers SET beat = clock_timestamp() WHERE worker = $1`, s.worker)
+		if err == nil {
+			err = s.waited(s.writer)
+		}
+		if err == nil {
+			s.whole()
+		}
+		return err
+	})
 }

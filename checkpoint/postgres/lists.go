@@ -36,7 +36,7 @@ func (s *Store) page(ctx context.Context, state checkpoint.State, after []byte) 
 	}
 	err = s.read(ctx, func(c *pgx.Conn) error {
 		page = page[:0]
-		rows, err := c.Query(ctx, `SELECT `+columnsOf("l")+`, l.seq FROM leadferry.lead_rows l
+		rows, err := c.Query(ctx, `SELECT `+columnNames("l.")+`, l.seq FROM leadferry.lead_rows l
 			WHERE l.ledger = $1 AND l.key > $2 AND `+where+` AND $4::integer >= 0 ORDER BY l.ledger, l.key LIMIT $3`, s.ledger, after, pageRows, int32(state))
 		if err != nil {
 			return err

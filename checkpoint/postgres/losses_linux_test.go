@@ -11,8 +11,8 @@ import (
 	"leadferry/internal/pgtest"
 )
 
-// A table that was emptied, as by a restore that has failed with it, and one that a crash would empty, are noticed before a run
-// begins: what it knew would be made again.
+// A table that was emptied, as by a restore that has failed with it, is noticed before a run begins: what it knew would be made
+// again.
 func TestRowsThatAreGone(t *testing.T) {
 	server := pgtest.Shared(t)
 	address, target := server.Database(t), newTarget()
@@ -20,10 +20,7 @@ func TestRowsThatAreGone(t *testing.T) {
 	committed(t, s, claimOf("a"), claimOf("b"))
 	committed(t, s, createdOf("a", "lead-a"))
 	s.Close()
-	server.Exec(t, address, `ALTER TABLE leadferry.lead_rows SET UNLOGGED`)
-	refusal(t, address, target, Options{Run: "again"}, "UNLOGGED")
-	refusal(t, address, target, Options{Run: "again", Accept: s.id}, "UNLOGGED")
-	server.Exec(t, address, `ALTER TABLE leadferry.lead_rows SET LOGGED`, `TRUNCATE leadferry.lead_rows`)
+	server.Exec(t, address, `TRUNCATE leadferry.lead_rows`)
 	refusal(t, address, target, Options{Run: "again"}, "none of the rows")
 	refusal(t, address, target, Options{Accept: "another"}, "none of the rows")
 	accepted := opened(t, address, target, Options{Accept: s.id})
@@ -136,22 +133,6 @@ func TestLookupsOfAnAddressWithAStandby(t *testing.T) {
 	}
 }
 
-// A commit of which nothing came about, since another worker had claimed its rows, takes no number.
-func TestCommitsOfNothing(t *testing.T) {
-	address, target := pgtest.Shared(t).Database(t), newTarget()
-	first, second := joined(t, address, target, 0, 2, nil), joined(t, address, target, 1, 2, nil)
-	committed(t, second, claimOf("b"))
-	committed(t, first, claimOf("a"))
-	before := second.seq.Load()
-	c := claimOf("a")
-	if err := second.Commit(t.Context(), []*checkpoint.Change{c}); err != nil || !errors.Is(c.Err, checkpoint.ErrHeld) {
-		t.Fatal(err, c.Err)
-	}
-	if after := second.seq.Load(); after != before || second.Info().Sequence != before {
-		t.Errorf("its last commit was %d, and is said to be %d", before, after)
-	}
-}
-
 // A worker whose connection is lost once all is done has ended all the same.
 func TestAnEndWithoutConnection(t *testing.T) {
 	server := pgtest.Shared(t)
@@ -165,31 +146,5 @@ func TestAnEndWithoutConnection(t *testing.T) {
 	}
 	if n := pgtest.Value[int](t, address, `SELECT count(*) FROM leadferry.workers WHERE ended IS NULL`); n != 0 {
 		t.Error("it counts as alive")
-	}
-}
-
-// Leads change hands in one statement, however many.
-func TestDisowning(t *testing.T) {
-	server := pgtest.Shared(t)
-	p := newProxy(t, server)
-	s := opened(t, p.through(server.Database(t)), newTarget(), Options{})
-	const leads = 100
-	adopt := func(shift int) func() {
-		var list []checkpoint.Entry
-		for i := range leads {
-			list = append(list, checkpoint.Entry{Key: "key-" + itoa(i), LeadID: "lead-" + itoa((i+shift)%leads)})
-		}
-		return func() {
-			if _, err := checkpoint.Adopt(t.Context(), s, checkpoint.ListOf(list...)); err != nil {
-				t.Error(err)
-			}
-		}
-	}
-	few := p.tripsOf(adopt(0))
-	if n := p.tripsOf(adopt(1)); n > few || n > 12 { // at first each statement is prepared
-		t.Errorf("%d round trips to adopt, %d to part leads anew", few, n)
-	}
-	if err := s.Check(t.Context()); err != nil {
-		t.Error(err)
 	}
 }

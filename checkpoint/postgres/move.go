@@ -121,7 +121,7 @@ func reserveFor(name, from string, t checkpoint.Target, o Options) error {
 	}
 	defer s.writer.Close()
 	ctx := context.Background()
-	if err := errors.Join(s.writer.Promises(false), s.migrate(ctx)); err != nil {
+	if err := errors.Join(s.writer.Promises(false), s.prepare(ctx)); err != nil {
 		return err
 	}
 	if err := s.findLedger(ctx); err != nil {

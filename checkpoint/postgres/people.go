@@ -3,9 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -46,21 +44,27 @@ func (s *Store) alone(f func() error) error {
 	if err := s.usable(); err != nil {
 		return err
 	}
-	return s.insist(func() error {
-		return s.transact(func() (bool, error) {
-			if _, err := s.writer.Exec(context.Background(), `SELECT pg_advisory_xact_lock($1, $2)`, deciding, s.ledger); err != nil {
-				return false, err
+	err := s.change(func() error {
+		return pgx.BeginFunc(context.Background(), s.writer.Conn, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(context.Background(), `SELECT pg_advisory_xact_lock($1, $2)`, deciding, s.ledger); err != nil {
+				return err
 			}
 			s.seen.clear()
 			if err := s.notMoved(); err != nil {
-				return false, err
+				return err
 			}
-			if err := f(); err != nil {
-				return false, err
+			b := &pgx.Batch{}
+			s.number(b, false)
+			if err := s.send(b); err != nil {
+				return err
 			}
-			return true, s.bump()
+			return f()
 		})
 	})
+	if isOneOf(err, notAsSeen, taken) {
+		err = s.fail(errors.New("rows were changed by others though they were locked"))
+	}
+	return err
 }
 
 // change is the ledger inside a transaction of its own, see [checkpoint.Tx].
@@ -117,8 +121,7 @@ func (c *change) Under(key string) (checkpoint.KeptKey, *checkpoint.Kept, error)
 
 // Held says that another worker may still send what it has claimed under a key.
 func (c *change) Held(key string) bool {
-	held, _ := c.held(c.rows[key])
-	return held
+	return c.held(c.rows[key])
 }
 
 // Put has something else stand under a key.
@@ -208,15 +211,14 @@ func (c *change) Lack(missing string) error {
 	return err
 }
 
-// Renew gives the ledger a new ID, and fences every other worker.
+// Renew gives the ledger a new ID, and fences every other worker. What is not there any more counts no more.
 func (c *change) Renew() error {
 	c.id = newID()
-	if _, err := c.s.writer.Exec(c.ctx, `UPDATE leadferry.ledgers SET id = $2, moved_to = '' WHERE ledger = $1`, c.s.ledger, c.id); err != nil {
-		return err
-	}
-	_, err := c.s.writer.Exec(c.ctx, `UPDATE leadferry.workers SET fenced = clock_timestamp(), fenced_by = $2
-		WHERE ledger = $1 AND worker <> $2 AND fenced IS NULL AND ended IS NULL`, c.s.ledger, c.s.worker)
-	return err
+	b := &pgx.Batch{}
+	b.Queue(`UPDATE leadferry.ledgers SET id = $2, moved_to = '' WHERE ledger = $1`, c.s.ledger, c.id)
+	b.Queue(recountSQL, c.s.ledger)
+	b.Queue(stopSQL, c.s.ledger, c.s.worker)
+	return c.s.send(b)
 }
 
 // Erase removes keys. What the server's log of changes and its backups hold stays there until they go.
@@ -272,43 +274,16 @@ func (s *Store) notMoved() error {
 	return nil
 }
 
-// bump numbers a commit of the worker that is none of rows.
-func (s *Store) bump() error {
-	var commits uint64
-	err := s.writer.QueryRow(context.Background(), `UPDATE leadferry.workers SET commits = commits + 1, seq = nextval('leadferry.commits'), beat = clock_timestamp()
-		WHERE worker = $1 AND `+promised+`
-		RETURNING commits, seq`, s.worker).Scan(&commits, &s.coming)
-	if errors.Is(err, pgx.ErrNoRows) {
-		err = s.undurable()
-	}
-	if err == nil {
-		err = s.follows(commits)
-		s.commits = commits
-	}
-	return err
-}
-
 // keep stores the rows that have changed.
 func (s *Store) keep(w *working, base map[string]*row) error {
-	var writes []write
-	for key, r := range w.rows {
-		if old := base[key]; r != old {
-			writes = append(writes, s.writeOf(old, r))
-		}
-	}
-	slices.SortFunc(writes, func(a, b write) int { return strings.Compare(a.key, b.key) })
-	for some := range slices.Chunk(writes, mostChanges) {
-		if err := s.disown(some); err != nil {
+	for some := range slices.Chunk(s.writes(w, base), mostChanges) {
+		b := &pgx.Batch{}
+		s.put(b, some, true)
+		if err := s.send(b); err != nil {
 			return err
 		}
-		r, err := s.send(writeWhatFits, some)
-		if err != nil {
-			return err
-		}
-		s.commits = r.commits
-		s.claims.drop(maps.Keys(r.keys))
-		if len(r.keys) != len(some) {
-			return errors.New("rows were changed by others though they were locked")
+		for i := range some {
+			s.claims.note(some[i].row, false, 0)
 		}
 	}
 	return nil

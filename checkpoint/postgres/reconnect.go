@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -12,16 +13,90 @@ import (
 	"leadferry/checkpoint/postgres/server"
 )
 
-// acknowledged is an error unless a commit went well.
-func (s *Store) acknowledged(err error) error {
-	if err == nil {
-		err = s.waited(s.writer)
+const (
+	// mostPause is how long a server in trouble is left alone at most, and pause how long by whoever does not want to wait.
+	pause, mostPause = 500 * time.Millisecond, 10 * time.Second
+	// shortest is how long it may take to find out what became of a commit, at the least.
+	shortest = 5 * time.Second
+)
+
+// errUncertain is the error of a commit that may not be durable.
+var errUncertain = errors.New("it is not certain that the last change is durable")
+
+// patience is how long a server is waited for.
+func (s *Store) patience() time.Duration {
+	if s.o.Patience > 0 {
+		return s.o.Patience
 	}
-	if err == nil && !s.troubled.IsZero() {
-		s.troubled = time.Time{}
-		s.claims.setLost(false)
+	return time.Minute
+}
+
+// limit is the time in which the server of a run has to answer: one that stands still, and a network that swallows everything, keep
+// connections open for ever. Once the run is interrupted it is no more than a request may take.
+func (s *Store) limit() (context.Context, context.CancelFunc) {
+	if s.o.Run == "" {
+		return context.WithCancel(context.Background())
 	}
-	return err
+	ctx, cancel := context.WithTimeout(context.Background(), s.silence)
+	stop := context.AfterFunc(s.interrupted, func() { time.AfterFunc(max(s.o.Timeout, time.Second), cancel) })
+	return ctx, func() {
+		stop()
+		cancel()
+	}
+}
+
+// within has f use the connection that writes, for as long as the server may take.
+func (s *Store) within(f func() error) error {
+	ctx, cancel := s.limit()
+	defer cancel()
+	return s.writer.Within(ctx, f)
+}
+
+// change has f make the next commit of this worker, and again as long as it is certain that nothing was done. Whoever calls it holds
+// the lock of the writer.
+func (s *Store) change(f func() error) error {
+	for conflicts := 0; ; {
+		err := s.within(f)
+		if err == nil {
+			err = s.waited(s.writer)
+		}
+		switch {
+		case err == nil:
+			s.commits++
+			s.seq.Store(s.coming)
+			s.whole()
+			return nil
+		case checkpoint.IsOfList(err) || isOneOf(err, notAsSeen, isFenced, tooMany, taken):
+			return err
+		case isOneOf(err, notOurs):
+			return s.fail(s.whyNotOurs())
+		case isConflict(err) && conflicts < mostConflicts:
+			conflicts++
+			continue
+		}
+		if made, err := s.again(err); made || err != nil {
+			return err
+		}
+	}
+}
+
+// ask has f read by the connection that writes, again where that is lost.
+func (s *Store) ask(f func() error) error {
+	for {
+		err := s.within(f)
+		if err == nil {
+			return nil
+		}
+		if _, err := s.again(err); err != nil {
+			return err
+		}
+	}
+}
+
+// whole notes that the server does what it is asked.
+func (s *Store) whole() {
+	s.troubled = time.Time{}
+	s.claims.setLost(false)
 }
 
 // waited is an error unless the last commit of a session was waited for as its statements found that it would be. A warning is one: a
@@ -41,139 +116,83 @@ func (s *Store) waited(at *server.Session) error {
 	return err
 }
 
-var (
-	errUncertain = errors.New("it is not certain that the last change is durable")
-	errAgain     = errors.New("nothing was done")
-)
-
-// again meets the server anew after an error of a commit, whose number is that of the worker's
-// commits with it, and says whether it was made. An error that the connection outlives ends the
-// use of the ledger, for it comes again, but for those that pass: each has the commit tried once more, for as long as the
-// server is waited for.
-func (s *Store) again(err error, number uint64) (made bool, _ error) {
-	passing := server.IsPassing(err)
-	switch {
-	case checkpoint.IsOfList(err) || isConflict(err):
-		return false, err
-	case !errors.Is(err, errUncertain) && !s.writer.IsClosed() && !passing:
-		return false, s.trouble(err)
+// again meets the server anew after an error of a commit, and says whether that was made. An error that the connection outlives
+// ends the use of the ledger, for it comes again, unless it passes. Both are borne as long as the patience lasts since the last
+// commit that went well, and nothing may be sent meanwhile.
+func (s *Store) again(err error) (made bool, _ error) {
+	passing, silent := server.IsPassing(err), errors.Is(err, server.ErrSilent)
+	if !passing && !errors.Is(err, errUncertain) && !s.writer.IsClosed() {
+		return false, s.fail(err)
 	}
 	s.claims.setLost(true)
-	end := time.Now().Add(s.patience())
-	if passing {
-		if end = s.bear(); time.Now().After(end) {
-			defer s.claims.setLost(false)
-			return false, s.trouble(err)
-		}
-	}
-	silent := s.writer.WasSilent()
-	if silent { // it was waited for long enough
-		end = time.Now()
-	}
 	s.writer.Cut()
-	interrupt := s.o.Interrupt
-	for {
-		made, fatal, met := s.meetAgain(number, max(time.Until(end), shortest))
-		switch {
-		case met == nil:
+	if s.troubled.IsZero() {
+		s.troubled = time.Now()
+	}
+	for end := s.until(); !passing || time.Now().Before(end); end = s.until() {
+		made, met := s.meetAgain(max(time.Until(end), shortest))
+		if met == nil {
 			if !passing { // else once the commit is made
-				s.claims.setLost(false)
+				s.whole()
 			}
 			return made, nil
-		case fatal || time.Now().After(end):
-			if silent && !fatal {
-				met = server.ErrSilent
-			}
-			failed := s.trouble(met)
-			s.claims.setLost(false)
-			return false, failed
 		}
-		select {
-		case <-s.ending: // the ledger is being closed: what was under way stays unknown
-			end = time.Time{}
-		case <-interrupt: // once more
-			end, interrupt = time.Now(), nil
-		case <-time.After(pause):
+		if !silent {
+			err = met
+		}
+		if silent || s.failed() != nil || time.Now().After(end) {
+			break
 		}
 	}
+	failed := s.fail(err)
+	s.claims.setLost(false) // who waits hears of it
+	return false, failed
 }
 
-// bear lets some time go by after an error that passes, the more the longer it has been so, and returns until when it may.
-func (s *Store) bear() (end time.Time) {
-	now := time.Now()
-	if s.troubled.IsZero() {
-		s.troubled = now
-	}
+// bear lets some time go by, the more the longer the server has been in trouble.
+func (s *Store) bear() {
 	select {
 	case <-s.ending:
-		return s.troubled
-	case <-s.o.Interrupt:
+	case <-s.interrupted.Done():
 		time.Sleep(pause)
-		return s.troubled.Add(min(s.patience(), shortest))
-	case <-time.After(min(pause+now.Sub(s.troubled)/4, mostPause)):
-		return s.troubled.Add(s.patience())
+	case <-time.After(min(time.Since(s.troubled)/4+10*time.Millisecond, mostPause)):
 	}
 }
 
-const (
-	// pause is how long a server that does not answer is left alone, and mostPause one that cannot do now what it was asked.
-	pause, mostPause = 500 * time.Millisecond, 10 * time.Second
-	// shortest is how long it may take to find out what became of a commit, at the least.
-	shortest = 5 * time.Second
-)
-
-// patience is how long a server is waited for.
-func (s *Store) patience() time.Duration {
-	if s.o.Patience > 0 {
-		return s.o.Patience
+// until is when the patience with a server in trouble ends.
+func (s *Store) until() time.Time {
+	patience := s.patience()
+	select {
+	case <-s.ending: // what was under way stays unknown
+		patience = 0
+	case <-s.interrupted.Done():
+		patience = min(patience, shortest)
+	default:
 	}
-	return time.Minute
+	return s.troubled.Add(patience)
 }
 
-// longest is how long a run waits for an answer.
-func (s *Store) longest() time.Duration { return max(s.patience(), server.LeastSilence) }
-
-// meetAgain connects and finds out whether the last commit was made. Before anything builds upon what is found there, a commit
-// of its own makes durable all that came before. It waits for d at most for each answer.
-func (s *Store) meetAgain(number uint64, d time.Duration) (made, fatal bool, err error) {
+// meetAgain connects after a while and finds out whether the last commit was made. Before anything builds upon what is found there, a commit
+// of its own makes durable all that came before. It takes no longer than d once it is connected.
+func (s *Store) meetAgain(d time.Duration) (made bool, err error) {
+	s.bear()
 	fresh, err := s.meet()
 	if err != nil {
-		return false, false, err
+		return false, err
 	}
-	fresh.Wait(d)
-	defer func() {
-		if err != nil {
-			fresh.Close()
-		}
-	}()
-	if err := fresh.Promises(s.o.ReadOnly); err != nil {
-		return false, false, err
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	defer cancel()
+	err = fresh.Within(ctx, func() error {
+		made, err = s.takeOver(fresh)
+		return err
+	})
+	if err != nil {
+		fresh.Close()
+		return false, err
 	}
-	if err := fresh.Ends(s.writer); err != nil {
-		return false, false, err
-	}
-	n, err := s.standsAt(fresh, number)
-	switch {
-	case errors.Is(err, pgx.ErrNoRows) || err == nil && n.commits != number && n.commits != s.commits:
-		return false, true, s.lostCommits(fresh, "its server has lost commits that it had acknowledged: it was restored, or a standby without them took over")
-	case err == nil && n.timeline != s.timeline && s.standby != waitedFor:
-		return false, true, s.lostCommits(fresh, "its server's history has branched: it was restored, or a standby took over that was not waited for")
-	case err != nil:
-		return false, false, err
-	case !n.promised:
-		return false, true, s.undurable()
-	}
-	s.timeline, s.standby = n.timeline, n.standby
-	if err := fresh.Prepare(s.statements()); err != nil {
-		return false, false, err
-	}
-	fresh.Wait(s.longest())
 	s.writer.Close()
 	s.writer = fresh
-	made = n.commits == number && number != s.commits
-	s.commits = n.commits
-	s.seq.Store(n.seq)
-	return made, false, nil
+	return made, nil
 }
 
 // account is what the server knows of the worker.
@@ -184,56 +203,103 @@ type account struct {
 	promised     bool   // a commit is as durable as when the worker began
 }
 
+// takeOver has a session take the place of the one that writes, and says whether the last commit of that was made. A server that
+// has lost commits, or promises less, ends the use of the ledger.
+func (s *Store) takeOver(fresh *server.Session) (made bool, err error) {
+	if err := fresh.Promises(s.o.ReadOnly); err != nil {
+		return false, err
+	}
+	n, err := s.standsAt(fresh)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows) || err == nil && n.commits != s.commits && n.commits != s.commits+1:
+		return false, s.lostCommits(fresh, "its server has lost commits that it had acknowledged: it was restored, or a standby without them took over")
+	case err == nil && n.timeline != s.timeline && s.standby != waitedFor:
+		return false, s.lostCommits(fresh, "its server's history has branched: it was restored, or a standby took over that was not waited for")
+	case err != nil:
+		return false, err
+	case !n.promised:
+		return false, s.fail(s.undurable())
+	}
+	made = n.commits > s.commits
+	s.timeline, s.standby, s.commits = n.timeline, n.standby, n.commits
+	s.seq.Store(n.seq)
+	return made, nil
+}
+
 // standsAt is what the server knows of the worker, as of a commit of its own. Who asks for the worker's own row waits for
-// whatever is left of an earlier one. Of a standby that was waited for and has taken over, it notes whether it waits for others.
-func (s *Store) standsAt(fresh *server.Session, number uint64) (n account, err error) {
+// whatever an earlier session has begun; what that has not read yet it refuses, since the row is of another session from here on.
+// Of a standby that was waited for and has taken over, it notes whether it waits for others.
+func (s *Store) standsAt(fresh *server.Session) (n account, err error) {
 	ctx := context.Background()
+	session := rand.Int64()
 	err = pgx.BeginFunc(ctx, fresh.Conn, func(tx pgx.Tx) error {
 		err := tx.QueryRow(ctx, `SELECT commits, seq, `+timelineSQL+` FROM leadferry.workers WHERE worker = $1 AND ledger = $2 FOR UPDATE`, s.worker, s.ledger).
 			Scan(&n.commits, &n.seq, &n.timeline)
-		if err == nil && (n.commits == number || n.commits == s.commits) {
-			err = tx.QueryRow(ctx, `UPDATE leadferry.workers SET beat = clock_timestamp(), timeline = CASE standby WHEN $2 THEN $4 ELSE timeline END,
+		if err == nil && (n.commits == s.commits || n.commits == s.commits+1) {
+			err = tx.QueryRow(ctx, `UPDATE leadferry.workers SET beat = clock_timestamp(), session = $5, timeline = CASE standby WHEN $2 THEN $4 ELSE timeline END,
 				standby = CASE WHEN standby = $2 AND timeline <> $4 AND current_setting('synchronous_standby_names') = '' THEN $3 ELSE standby END
-				WHERE worker = $1 RETURNING standby, `+promised, s.worker, waitedFor, noStandby, n.timeline).Scan(&n.standby, &n.promised)
+				WHERE worker = $1 RETURNING standby, `+promised, s.worker, waitedFor, noStandby, n.timeline, session).Scan(&n.standby, &n.promised)
 		}
 		return err
 	})
 	if err == nil {
 		err = s.waited(fresh)
 	}
+	if err == nil {
+		s.session = session
+	}
 	return n, err
 }
 
 // lostCommits notes that the server does not know what it had acknowledged, as why says: rows that it does not know may have
 // leads. No worker claims anything from then on.
-func (s *Store) lostCommits(c *server.Session, why string) error {
+func (s *Store) lostCommits(at *server.Session, why string) error {
 	ctx := context.Background()
-	_ = pgx.BeginFunc(ctx, c.Conn, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `UPDATE leadferry.ledgers SET missing = coalesce(nullif(missing, ''), $2), since = nextval('leadferry.commits') WHERE ledger = $1`,
-			s.ledger, "what its server acknowledged and lost while the run "+s.o.Run+" went on"); err != nil {
-			return err
+	_ = pgx.BeginFunc(ctx, at.Conn, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `UPDATE leadferry.ledgers SET missing = coalesce(nullif(missing, ''), $2), since = nextval('leadferry.commits')
+			WHERE ledger = $1`, s.ledger, "what its server acknowledged and lost while the run "+s.o.Run+" went on")
+		if err == nil {
+			_, err = tx.Exec(ctx, stopSQL, s.ledger, s.worker)
 		}
-		return s.stopAll(ctx, tx)
+		return err
 	})
-	return s.lost(why)
+	return s.fail(s.lost(why))
 }
 
-// stopAll fences all workers of the ledger but this one.
-func (s *Store) stopAll(ctx context.Context, tx pgx.Tx) error {
-	_, err := tx.Exec(ctx, `UPDATE leadferry.workers SET fenced = clock_timestamp(), fenced_by = $2 WHERE ledger = $1 AND worker <> $2 AND fenced IS NULL AND ended IS NULL`, s.ledger, s.worker)
-	return err
-}
+// stopSQL fences all workers of the ledger but this one.
+const stopSQL = `UPDATE leadferry.workers SET fenced = clock_timestamp(), fenced_by = $2
+	WHERE ledger = $1 AND worker <> $2 AND fenced IS NULL AND ended IS NULL`
 
 func (s *Store) lost(why string) error {
 	return s.refuse(checkpoint.ErrRolledBack, why,
 		"stop all runs and have the server looked after; the ledger is incomplete: rows that it does not know are held in doubt by the next run, not sent")
 }
 
+// undurable says why the server did not take a commit.
+func (s *Store) undurable() error {
+	return s.refuse(checkpoint.ErrPlace, "its server does not promise durable commits any more, or waits for no standby any more",
+		"set fsync and synchronous_commit on, and synchronous_standby_names as it was when the run began; see leadferry checkpoint workers")
+}
+
+// whyNotOurs is why the server does not take commits of this worker any more.
+func (s *Store) whyNotOurs() error {
+	var ours bool
+	err := s.writer.QueryRow(context.Background(), `SELECT EXISTS (SELECT 1 FROM leadferry.workers WHERE worker = $1 AND ledger = $2 AND commits = $3 AND session = $4)`,
+		s.worker, s.ledger, int64(s.commits), s.session).Scan(&ours)
+	switch {
+	case err != nil:
+		return err
+	case ours:
+		return s.undurable()
+	}
+	return s.lost("it is not the one that this run has begun with: its server has lost commits, or somebody has put another one in its place")
+}
+
 // whyFenced is why this worker may claim nothing more: a newer one has its place, or the ledger has lost something.
-func (s *Store) whyFenced(c *server.Session) error {
+func (s *Store) whyFenced(at *pgx.Conn) error {
 	var missing string
 	var since uint64
-	err := c.QueryRow(context.Background(), `SELECT missing, since FROM leadferry.ledgers WHERE ledger = $1`, s.ledger).Scan(&missing, &since)
+	err := at.QueryRow(context.Background(), `SELECT missing, since FROM leadferry.ledgers WHERE ledger = $1`, s.ledger).Scan(&missing, &since)
 	if err == nil && since > s.since {
 		return s.fail(s.lost("another worker, or a person, has found that the ledger lacks " + missing))
 	}
@@ -250,10 +316,15 @@ func (s *Store) read(ctx context.Context, f func(*pgx.Conn) error) error {
 	if away := s.failed(); errors.As(away, new(*checkpoint.ServerError)) { // it has been waited for long enough
 		return away
 	}
-	err := f(s.reader.Conn)
-	for end := time.Now().Add(s.patience()); err != nil && (s.reader.IsClosed() || server.IsPassing(err)) && !s.reader.WasSilent() && time.Now().Before(end); {
+	ask := func() error {
+		within, cancel := s.limit()
+		defer cancel()
+		return s.reader.Within(within, func() error { return f(s.reader.Conn) })
+	}
+	err := ask()
+	for end := time.Now().Add(s.patience()); err != nil && (s.reader.IsClosed() || server.IsPassing(err)) && !errors.Is(err, server.ErrSilent) && time.Now().Before(end); {
 		if err = s.meetToRead(); err == nil {
-			if err = f(s.reader.Conn); !server.IsPassing(err) {
+			if err = ask(); !server.IsPassing(err) {
 				continue
 			}
 		}
@@ -276,11 +347,7 @@ func (s *Store) meetToRead() error {
 	if err != nil {
 		return err
 	}
-	err = fresh.Promises(true) // a standby may lack what was made last
-	if err == nil {
-		err = fresh.Prepare(map[string]string{"find": findSQL()})
-	}
-	if err != nil {
+	if err = fresh.Promises(true); err != nil { // a standby may lack what was made last
 		fresh.Close()
 		return err
 	}

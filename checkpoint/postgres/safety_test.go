@@ -165,6 +165,9 @@ func lostCommits(t *testing.T, server *pgtest.Server, p *proxy, address string, 
 	if err := other.Commit(t.Context(), []*checkpoint.Change{c}); !errors.Is(errors.Join(err, c.Err), checkpoint.ErrRolledBack) {
 		t.Errorf("another worker hears %v, %v", err, c.Err)
 	}
+	if _, err := other.Exchange(t.Context(), checkpoint.Progress{}); !errors.Is(err, checkpoint.ErrRolledBack) {
+		t.Errorf("the other worker hears %v", err)
+	}
 	s.Close()
 	again := opened(t, address, target, Options{ReadOnly: true})
 	if i := again.Info(); !i.Incomplete || !i.MayLack(&checkpoint.Entry{Key: "a"}) || !i.MayLack(&checkpoint.Entry{Key: "a", State: checkpoint.Rejected, Seq: s.seq.Load()}) {
@@ -290,7 +293,10 @@ func TestServersThatPromiseLessAreRefused(t *testing.T) {
 			refusal(t, server.URL("postgres"), newTarget(), Options{}, words)
 		})
 	}
-	address := pgtest.Shared(t).Database(t)
+	server := pgtest.Shared(t)
+	server.Exec(t, server.URL("postgres"), `CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0`)
+	refusal(t, server.URL("latin"), newTarget(), Options{}, "LATIN1")
+	address := server.Database(t)
 	s := opened(t, address, newTarget(), Options{})
 	if _, err := s.writer.Exec(t.Context(), `SET synchronous_commit = off`); err != nil {
 		t.Fatal(err)
@@ -384,24 +390,6 @@ func TestALedgerThatIsGone(t *testing.T) {
 	anew := opened(t, address, target, Options{Run: "next"})
 	if err := judged(t, anew, ws); !errors.Is(err, checkpoint.ErrGone) || !strings.Contains(err.Error(), "--new-checkpoint="+during.id) {
 		t.Errorf("it is begun anew: %v", err)
-	}
-}
-
-// Whoever asks a database that was dropped hears why it cannot be met any more, not how the connection ended.
-func TestADatabaseThatIsDropped(t *testing.T) {
-	t.Parallel()
-	server := pgtest.Shared(t)
-	address := server.Database(t)
-	s := opened(t, address, newTarget(), Options{Run: "run", Patience: time.Second})
-	server.Exec(t, server.URL("postgres"), "DROP DATABASE "+nameOf(address)+" WITH (FORCE)")
-	for what, err := range map[string]error{
-		"a look-up": s.Find(t.Context(), []checkpoint.Query{{Key: "a"}}, make([]checkpoint.Entry, 1), make([]checkpoint.Match, 1)),
-		"a commit":  s.Commit(t.Context(), []*checkpoint.Change{claimOf("a")}),
-	} {
-		var why *checkpoint.ServerError
-		if !errors.As(err, &why) || !strings.Contains(why.Hint, "restore it from a backup") {
-			t.Errorf("%s: %v", what, err)
-		}
 	}
 }
 

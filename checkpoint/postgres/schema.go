@@ -9,7 +9,6 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"leadferry/checkpoint"
 )
@@ -17,67 +16,49 @@ import (
 //go:embed schema.sql
 var schemaSQL string
 
-// migrations bring a schema from one version to the next; the first one makes it.
-var migrations = [...]string{schemaSQL}
+// version is the one that the schema has.
+const version = 1
 
-// migrate makes the schema or brings it to this version, where this user may.
-func (s *Store) migrate(ctx context.Context) error {
-	have, err := s.version(ctx)
+// prepare makes the schema, where this user may.
+func (s *Store) prepare(ctx context.Context) error {
+	have, err := s.versionThere(ctx, s.writer.Conn)
 	switch {
-	case err != nil:
-		return err
-	case have == len(migrations):
-		return nil
-	case have > len(migrations):
-		return s.refuse(checkpoint.ErrVersion, fmt.Sprintf("its schema has version %d, this program knows versions up to %d", have, len(migrations)), "use the newer leadferry that made it")
-	case s.o.ReadOnly && have == 0:
-		return s.refuse(checkpoint.ErrMissing, "there is no ledger in this database", "leadferry checkpoint init makes the schema, and a run the ledger of its target")
+	case mayNot(err):
+		return s.refuse(checkpoint.ErrPlace, "this user may not read it",
+			"grant the user the role leadferry_worker, or leadferry_reader; leadferry checkpoint init says how")
+	case err != nil || have == version:
+		return s.serverError(err)
+	case have > version:
+		return s.refuse(checkpoint.ErrVersion, fmt.Sprintf("its schema has version %d, this program knows versions up to %d", have, version),
+			"use the newer leadferry that made it")
 	case s.o.ReadOnly:
-		return s.refuse(checkpoint.ErrVersion, "its schema is of an older version", "leadferry checkpoint init brings it to this one")
+		return s.refuse(checkpoint.ErrMissing, "there is no ledger in this database",
+			"leadferry checkpoint init makes the schema, and a run the ledger of its target")
 	}
-	err = pgx.BeginFunc(ctx, s.writer.Conn, func(tx pgx.Tx) error { return s.carryOut(ctx, tx.Conn().PgConn()) })
+	err = pgx.BeginFunc(ctx, s.writer.Conn, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtext('leadferry schema'))`); err != nil {
+			return err
+		}
+		if have, err := s.versionThere(ctx, tx.Conn()); err != nil || have == version { // another process was quicker
+			return err
+		}
+		_, err := tx.Conn().PgConn().Exec(ctx, `CREATE SCHEMA IF NOT EXISTS leadferry; SET LOCAL search_path = leadferry;`+schemaSQL).ReadAll()
+		return err
+	})
 	if mayNot(err) {
-		return s.refuse(checkpoint.ErrPlace, "its schema is not there yet or of an older version, and this user may not make it",
+		return s.refuse(checkpoint.ErrPlace, "its schema is not there yet, and this user may not make it",
 			"have the owner of the database run leadferry checkpoint init "+s.at.Name+" and grant this user the role leadferry_worker")
 	}
 	return s.serverError(err)
 }
 
-// carryOut carries out the migrations that are missing, inside a transaction.
-func (s *Store) carryOut(ctx context.Context, c *pgconn.PgConn) error {
-	if _, err := c.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtext('leadferry schema'))`).ReadAll(); err != nil {
-		return err
-	}
-	have, err := s.version(ctx)
-	if err != nil || have >= len(migrations) { // another process was quicker
-		return err
-	}
-	var todo []string
-	if have == 0 {
-		todo = append(todo, `CREATE SCHEMA IF NOT EXISTS leadferry`)
-	}
-	todo = append(append(todo, `SET LOCAL search_path = leadferry`), migrations[have:]...)
-	for _, one := range append(todo, fmt.Sprintf(`UPDATE version SET number = %d`, len(migrations))) {
-		if _, err := c.Exec(ctx, one).ReadAll(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// version is that of the schema; 0: there is none.
-func (s *Store) version(ctx context.Context) (number int, err error) {
+// versionThere is the one of the schema that is there; 0: none is.
+func (s *Store) versionThere(ctx context.Context, c *pgx.Conn) (number int, err error) {
 	var there bool // by the tables, which show what was just committed: names are looked up in a cache
-	err = s.writer.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+	err = c.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 		WHERE n.nspname = 'leadferry' AND c.relname = 'version')`).Scan(&there)
 	if err == nil && there {
-		err = s.writer.QueryRow(ctx, `SELECT number FROM leadferry.version`).Scan(&number)
-	}
-	if mayNot(err) {
-		return 0, s.refuse(checkpoint.ErrPlace, "this user may not read it", "grant the user the role leadferry_worker, or leadferry_reader; leadferry checkpoint init says how")
-	}
-	if err != nil {
-		err = s.serverError(err)
+		err = c.QueryRow(ctx, `SELECT number FROM leadferry.version`).Scan(&number)
 	}
 	return number, err
 }
@@ -125,14 +106,14 @@ func Init(name string, o Options) (p Prepared, err error) {
 	if err := s.writer.Promises(s.o.ReadOnly); err != nil {
 		return p, err
 	}
-	if err := s.migrate(ctx); err != nil {
+	if err := s.prepare(ctx); err != nil {
 		return p, err
 	}
 	err = s.writer.QueryRow(ctx, `SELECT current_database(), pg_get_userbyid(nspowner) FROM pg_namespace WHERE nspname = 'leadferry'`).Scan(&p.Database, &p.Owner)
 	if err != nil {
 		return p, s.serverError(err)
 	}
-	p.Version, p.Roles = len(migrations), true
+	p.Version, p.Roles = version, true
 	if _, err := s.writer.PgConn().Exec(ctx, makeRoles+rolesSQL).ReadAll(); mayNot(err) {
 		p.Roles, p.Grants = false, makeRoles+rolesSQL
 	} else if err != nil {
@@ -142,7 +123,7 @@ func Init(name string, o Options) (p Prepared, err error) {
 	return p, nil
 }
 
-// findLedger finds the target's ledger, or makes it.
+// findLedger finds the target's ledger, or makes it, unless another process does at the same time.
 func (s *Store) findLedger(ctx context.Context) error {
 	find := func() error {
 		return s.writer.QueryRow(ctx, `SELECT ledger, id, missing, since FROM leadferry.ledgers
@@ -154,26 +135,23 @@ func (s *Store) findLedger(ctx context.Context) error {
 		if s.o.Require || s.o.ReadOnly {
 			return s.refuse(checkpoint.ErrMissing, "has no ledger of this target", "check the target's flags; a run without --require-checkpoint begins one")
 		}
-		if err := s.makeLedger(ctx); err != nil {
-			return s.serverError(err)
+		_, err = s.writer.Exec(ctx, `WITH made AS (
+				INSERT INTO leadferry.ledgers (id, base_url, leads_url, trunk_id) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING RETURNING ledger
+			) INSERT INTO leadferry.digest_keys (ledger, secret) SELECT ledger, $5 FROM made`,
+			newID(), s.target.BaseURL, s.target.LeadsURL, s.target.TrunkID, newSecret())
+		if err == nil {
+			err = find()
 		}
-		err = find()
 	}
-	if err != nil {
-		return s.serverError(err)
+	var secret []byte // of the digests. Who only looks need not have it, unless it is for a run
+	if err == nil {
+		err = s.writer.QueryRow(ctx, `SELECT secret FROM leadferry.digest_keys WHERE ledger = $1`, s.ledger).Scan(&secret)
 	}
-	return s.findDigests(ctx)
-}
-
-// findDigests reads the key of the ledger's digests. Who only looks need not have it, unless it is for a run.
-func (s *Store) findDigests(ctx context.Context) error {
-	var secret []byte
-	err := s.writer.QueryRow(ctx, `SELECT secret FROM leadferry.digest_keys WHERE ledger = $1`, s.ledger).Scan(&secret)
 	switch {
 	case mayNot(err) && s.o.ReadOnly && s.o.Run == "":
 		secret = newSecret()
 	case mayNot(err):
-		return s.mayOnlyLook()
+		return s.refuse(checkpoint.ErrPlace, "this user may only look at it", "grant the user the role leadferry_worker")
 	case err != nil:
 		return s.serverError(err)
 	}
@@ -181,37 +159,12 @@ func (s *Store) findDigests(ctx context.Context) error {
 	return nil
 }
 
-func (s *Store) mayOnlyLook() error {
-	return s.refuse(checkpoint.ErrPlace, "this user may only look at it", "grant the user the role leadferry_worker")
-}
-
-// makeLedger makes one, unless another process does at the same time.
-func (s *Store) makeLedger(ctx context.Context) error {
-	_, err := s.writer.Exec(ctx, `WITH made AS (
-			INSERT INTO leadferry.ledgers (id, base_url, leads_url, trunk_id) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING RETURNING ledger
-		) INSERT INTO leadferry.digest_keys (ledger, secret) SELECT ledger, $5 FROM made`,
-		newID(), s.target.BaseURL, s.target.LeadsURL, s.target.TrunkID, newSecret())
-	return err
-}
-
-// begin makes the worker's row.
-func (s *Store) begin(ctx context.Context) (err error) {
-	if err := s.enlist(ctx); err != nil {
-		return err
-	}
-	s.fresh, err = s.empty(ctx)
-	return err
-}
-
 // empty says that nothing is known of any key, and that no run came to its end.
 func (s *Store) empty(ctx context.Context) (empty bool, err error) {
 	err = s.writer.QueryRow(ctx, `SELECT NOT EXISTS (SELECT 1 FROM leadferry.ledgers WHERE ledger = $1 AND missing <> '')
 		AND NOT EXISTS (SELECT 1 FROM leadferry.lead_rows WHERE ledger = $1 AND state > 0)
-		AND NOT EXISTS (SELECT 1 FROM leadferry.forgotten WHERE ledger = $1) 
+		AND NOT EXISTS (SELECT 1 FROM leadferry.forgotten WHERE ledger = $1)
 		AND NOT EXISTS (SELECT 1 FROM leadferry.notes WHERE ledger = $1 AND (starts_with(name, 'decided ') OR starts_with(name, 'shape ')
 			OR starts_with(name, 'run ') AND value::jsonb ? 'Finished' OR value LIKE '%"adopting":{%'))`, s.ledger).Scan(&empty)
-	if err != nil {
-		err = s.serverError(err)
-	}
-	return empty, err
+	return empty, s.serverError(err)
 }

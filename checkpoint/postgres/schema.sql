@@ -54,6 +54,7 @@ CREATE TABLE workers (
 	fenced   timestamptz,                  -- since then it may claim nothing
 	fenced_by bigint,
 	ended    timestamptz,                  -- in order; nothing of its is under way
+	session  bigint NOT NULL DEFAULT 0,    -- which of its connections may commit: one that it has given up may not
 	commits  bigint NOT NULL DEFAULT 0,
 	seq      bigint NOT NULL DEFAULT 0,    -- the number of its last commit
 	-- what it has added to the keys in each state, and taken from them
@@ -92,7 +93,8 @@ CREATE TABLE lead_rows (
 	digest       bytea NOT NULL,
 	content      bytea NOT NULL,
 	fold         bytea NOT NULL,           -- of the key, where it is another
-	hidden       text[] COLLATE "C",       -- ExternalIDs of what stands below a doubt
+	hidden_id    text COLLATE "C" NOT NULL, -- external_id and want_link of a lead that stands below a doubt
+	hidden_link  text COLLATE "C" NOT NULL,
 	PRIMARY KEY (ledger, key)
 ) WITH (fillfactor = 50, autovacuum_vacuum_insert_scale_factor = 0.1);
 -- Half of each page is left to outcomes, which come for all of its rows at once. No index is by the state: outcomes that change none are
@@ -100,7 +102,8 @@ CREATE TABLE lead_rows (
 CREATE INDEX leads_external_id ON lead_rows (ledger, external_id) WHERE external_id <> '';
 CREATE INDEX leads_want_link ON lead_rows (ledger, want_link) WHERE want_link <> '';
 CREATE INDEX leads_fold ON lead_rows (ledger, fold) WHERE fold <> '';
-CREATE INDEX leads_hidden ON lead_rows USING gin (hidden) WHERE hidden IS NOT NULL;
+CREATE INDEX leads_hidden_id ON lead_rows (ledger, hidden_id) WHERE hidden_id <> '';
+CREATE INDEX leads_hidden_link ON lead_rows (ledger, hidden_link) WHERE hidden_link <> '';
 
 -- Which key has a lead. A row whose key has another lead by now means nothing.
 CREATE TABLE lead_ids (
@@ -158,6 +161,13 @@ CREATE TABLE members (
 -- A quarter of a second's requests, parted among the workers.
 CREATE FUNCTION piece(rate double precision, shards integer) RETURNS double precision LANGUAGE sql IMMUTABLE PARALLEL SAFE
 	RETURN greatest(1, floor(rate / 4 / greatest(shards, 1)));
+
+-- Ends a transaction in which something is not as its client has it, with a code by which the client knows what.
+CREATE FUNCTION must(be boolean, code text) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+	IF be IS NOT TRUE THEN RAISE EXCEPTION 'something is not as leadferry has it' USING ERRCODE = code; END IF;
+	RETURN true;
+END $$;
 
 -- For people. Texts that are no UTF-8 are shown in hexadecimal digits.
 CREATE FUNCTION text_of(b bytea) RETURNS text LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
@@ -15,7 +14,7 @@ func TestSettingsOfAUser(t *testing.T) {
 	server := pgtest.Shared(t)
 	address, target := server.Database(t), newTarget()
 	for _, setting := range []string{
-		"statement_timeout = 1", "lock_timeout = 1", "idle_session_timeout = 20", "idle_in_transaction_session_timeout = 20", "search_path = pg_temp",
+		"statement_timeout = 1", "lock_timeout = 1", "idle_session_timeout = 500", "idle_in_transaction_session_timeout = 500", "search_path = pg_temp",
 		"default_transaction_isolation = serializable", "synchronous_commit = off", "client_encoding = LATIN1", "standard_conforming_strings = off",
 		"bytea_output = escape", "DateStyle = 'German, DMY'", "IntervalStyle = sql_standard", "TimeZone = 'Asia/Kathmandu'", "row_security = off", "client_min_messages = error",
 	} {
@@ -24,7 +23,7 @@ func TestSettingsOfAUser(t *testing.T) {
 	s := opened(t, address, target, Options{Run: "run"})
 	own, met := s.writer, s.writer.PgConn().PID()
 	committed(t, s, claimOf("a"), claimOf("b"))
-	time.Sleep(100 * time.Millisecond) // which is longer than they may be idle
+	time.Sleep(600 * time.Millisecond) // which is longer than they may be idle
 	const place = "Łódź \U0001F680"
 	done := createdOf("a", "lead-a")
 	done.Entry.Location, done.Entry.ExternalID = place, "Ü-1"
@@ -51,29 +50,20 @@ func TestAWarningOfEveryConnection(t *testing.T) {
 	if s.writer != own {
 		t.Error("the server was met anew")
 	}
-	server.Exec(t, address, `SELECT pg_terminate_backend(`+itoa(s.writer.Process)+`)`)
+	server.Exec(t, address, `SELECT pg_terminate_backend(`+itoa(int(s.writer.PgConn().PID()))+`)`)
 	committed(t, s, createdOf("a", "lead-a"))
 }
 
-// A database in another encoding cannot keep what services answer with; one without any can.
-func TestEncodings(t *testing.T) {
-	server := pgtest.Shared(t)
-	for encoding, fits := range map[string]bool{"LATIN1": false, "WIN1252": false, "SQL_ASCII": true} {
-		name := "in_" + strings.ToLower(encoding)
-		server.Exec(t, server.URL("postgres"), `CREATE DATABASE `+name+` ENCODING '`+encoding+`' TEMPLATE template0`)
-		if !fits {
-			refusal(t, server.URL(name), newTarget(), Options{}, encoding)
-			continue
-		}
-		s := opened(t, server.URL(name), newTarget(), Options{Run: "run"})
-		committed(t, s, claimOf("ü"))
-		done := createdOf("ü", "lead")
-		done.Entry.Location = "Łódź \U0001F680"
-		committed(t, s, done)
-		if got := stands(t, s, "ü"); got.Location != done.Entry.Location {
-			t.Errorf("%s keeps %+v", encoding, got)
-		}
+// A pooler may hand the statements of a session to whichever connection is free: any is refused unless the address says that this
+// one does not.
+func TestAPoolerIsRefused(t *testing.T) {
+	server := pgtest.New(t)
+	for _, mode := range []string{"transaction", "statement", "session"} {
+		refusal(t, pgtest.Pooler(t, server, mode), newTarget(), Options{}, "pooler")
 	}
+	s := opened(t, pgtest.Pooler(t, server, "session")+"&pooled=session", newTarget(), Options{})
+	committed(t, s, claimOf("a"), createdOf("a", "lead-a"))
+	refusal(t, server.URL("postgres")+"&pooled=transaction", newTarget(), Options{}, "pooled")
 }
 
 // A statement that somebody cancels was not done, and is carried out again; the run goes on.
@@ -83,7 +73,7 @@ func TestAStatementThatIsCancelled(t *testing.T) {
 	s := opened(t, address, newTarget(), Options{Run: "run", Patience: time.Minute})
 	committed(t, s, claimOf("a"), claimOf("b"))
 	for _, change := range []*checkpoint.Change{createdOf("a", "lead-a"), createdOf("b", "lead-a")} { // of which the second one takes a transaction
-		lock, process := opened(t, address, s.target, Options{}), s.writer.Process
+		lock, process := opened(t, address, s.target, Options{}), int(s.writer.PgConn().PID())
 		var done chan error
 		if err := lock.alone(func() error {
 			done = committing(s, change)

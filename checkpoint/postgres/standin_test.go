@@ -12,8 +12,8 @@ import (
 func TestServersThatAreSomethingElse(t *testing.T) {
 	for version, words := range map[string]string{
 		"CockroachDB CCL v24.1.0 (x86_64-pc-linux-gnu)":                   "CockroachDB",
-		"PostgreSQL 11.2-YB-2.20.0.0-b0 on x86_64-pc-linux-gnu":           "not PostgreSQL",
-		"PostgreSQL 8.0.2 on i686-pc-linux-gnu, compiled, Redshift 1.0.6": "not PostgreSQL",
+		"PostgreSQL 15.2-YB-2.25.0.0-b0 on x86_64-pc-linux-gnu":           "not PostgreSQL",
+		"PostgreSQL 8.0.2 on i686-pc-linux-gnu, compiled, Redshift 1.0.6": "before PostgreSQL 14",
 		"Materialize v0.100": "Materialize",
 		"PostgreSQL 13.14 (Debian 13.14-1) on x86_64-pc-linux-gnu": "before PostgreSQL 14",
 		"PostgreSQL 9.6.24 on x86_64-pc-linux-gnu":                 "before PostgreSQL 14",
@@ -52,8 +52,8 @@ func imitate(c net.Conn, version string) {
 			return
 		}
 		if _, asks := m.(*pgproto3.Query); asks {
-			b.Send(&pgproto3.RowDescription{Fields: []pgproto3.FieldDescription{{Name: []byte("version"), DataTypeOID: 25, DataTypeSize: -1, TypeModifier: -1}}})
-			b.Send(&pgproto3.DataRow{Values: [][]byte{[]byte(version)}})
+			b.Send(&pgproto3.RowDescription{Fields: make([]pgproto3.FieldDescription, 2)})
+			b.Send(&pgproto3.DataRow{Values: [][]byte{[]byte(version), []byte("1")}})
 			b.Send(&pgproto3.CommandComplete{CommandTag: []byte("SELECT 1")})
 			b.Send(&pgproto3.ReadyForQuery{TxStatus: 'I'})
 		}

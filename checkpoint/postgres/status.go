@@ -110,9 +110,9 @@ func Targets(name string, o Options) (all []checkpoint.Target, err error) {
 		return nil, err
 	}
 	defer s.writer.Close()
-	have, err := s.version(context.Background())
+	have, err := s.versionThere(context.Background(), s.writer.Conn)
 	if err != nil || have == 0 {
-		return nil, err
+		return nil, s.serverError(err)
 	}
 	rows, err := s.writer.Query(context.Background(), `SELECT base_url, leads_url, trunk_id FROM leadferry.ledgers ORDER BY ledger`)
 	if err != nil {

@@ -12,17 +12,16 @@
 //     commit.
 //   - Commits that a server has lost are noticed when it is met again, and stop the run.
 //
-// A row of leads holds what stands under a key; what this process saw last of it stands in
-// memory ([sight]). A commit is one statement (write.sql): rows that are not as they were seen
-// do not come back, and are read and changed once more in a transaction.
+// A row of lead_rows holds what stands under a key; what this process saw last of it stands in
+// memory ([sight]). A commit is one transaction in one round trip ([Store.store]). It numbers the
+// commits of its worker, and the server refuses it as a whole where anything is not as it was
+// seen; then the rows are read and changed once more.
 package postgres
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -64,22 +63,18 @@ type Store struct {
 	now func() time.Time
 	identity
 	enlistment
+	ends
 
-	seq     atomic.Uint64 // the number of its last commit
-	claimed atomic.Bool   // something was stored
-	erased  atomic.Bool   // keys were forgotten
-	closed  atomic.Bool
+	seq     atomic.Uint64         // the number of its last commit
+	claimed atomic.Bool           // something was stored
+	erased  atomic.Bool           // keys were forgotten
 	broken  atomic.Pointer[error] // every later change fails with it
-	atEnd   func(left string)     // see [Store.AtEnd]
 	last    atomic.Pointer[checkpoint.Info]
-	seen    *sight
+	seen    sight
 	claims  *claims
-	ending  chan struct{} // closed when the ledger is
-	beaten  chan struct{} // closed when nothing shows life any more; nil: nothing did
 
 	mu sync.Mutex // one commit at a time
 	writing
-	fleet common
 
 	reading sync.Mutex
 	reader  *server.Session
@@ -102,25 +97,45 @@ type identity struct {
 // enlistment is this process as a worker of the ledger.
 type enlistment struct {
 	worker   int64
-	timeline int32  // of the server when the worker began,
-	standby  string // and how its standbys stood then
+	timeline int32    // of the server when the worker began,
+	standby  string   // and how its standbys stood then
+	before   []string // see [Store.Before]
+}
+
+// ends is how the use of the ledger ends.
+type ends struct {
+	closed      atomic.Bool
+	ending      chan struct{}     // closed when the ledger is
+	beaten      chan struct{}     // closed when nothing shows life any more; nil: nothing did
+	interrupted context.Context   // ends with the run's interruption
+	interrupt   func()            // ends that
+	atEnd       func(left string) // see [Store.AtEnd]
 }
 
 // writing is what belongs to the commit that is under way.
 type writing struct {
 	writer   *server.Session
+	session  int64           // the number by which the server knows it
 	shapes   map[string]bool // notes of them that are there
 	commits  uint64          // that were acknowledged
-	coming   uint64          // the number of the one under way, where it is none of rows
-	troubled time.Time       // since when the server could not commit, see isPassing; zero: it can
+	coming   uint64          // the number of the one under way
+	troubled time.Time       // since when the server could not commit; zero: it can
+	silence  time.Duration   // how long it may take for an answer
 }
+
+// mostConflicts is how often something is begun again in which somebody else has a hand.
+const mostConflicts = 100
+
+// leastSilence is how long the server of a run may take for an answer at the least: commits wait for one another, and for standbys.
+const leastSilence = time.Minute
 
 // Open opens the ledger of a target, or makes it. Errors are *checkpoint.OpenError, or of a server
 // that cannot be reached *checkpoint.ServerError.
 func Open(name string, t checkpoint.Target, o Options) (*Store, error) {
 	for end, conflicts := time.Now().Add(o.Wait), 0; ; {
 		s, err := open(name, t, o)
-		if (isConflict(err) || isCancelled(err) || errors.Is(err, pgx.ErrNoRows)) && conflicts < mostConflicts { // nothing was done, or it was removed since it was found
+		// Nothing was done, or the ledger was removed since it was found.
+		if (isConflict(err) || isOneOf(err, "57014") || errors.Is(err, pgx.ErrNoRows)) && conflicts < mostConflicts {
 			conflicts++
 			continue
 		}
@@ -154,11 +169,11 @@ func connect(name string, t checkpoint.Target, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	at.Locks = max(o.Wait, o.Patience, server.LeastSilence) * 9 / 10 // before the server counts as silent
-	s := &Store{
-		at: at, o: o, now: o.Now, identity: identity{target: t.Canonical()}, writing: writing{shapes: map[string]bool{}},
-		seen: newSight(), claims: newClaims(), ending: make(chan struct{}),
-	}
+	s := &Store{at: at, o: o, now: o.Now, identity: identity{target: t.Canonical()}, claims: newClaims()}
+	s.shapes, s.session, s.ending = map[string]bool{}, rand.Int64(), make(chan struct{})
+	s.silence = max(s.patience(), leastSilence)
+	s.interrupted, s.interrupt = context.WithCancel(context.Background())
+	at.Locks = max(o.Wait, s.silence) * 9 / 10 // before the server counts as silent
 	if s.now == nil {
 		s.now = time.Now
 	}
@@ -177,21 +192,16 @@ func (s *Store) leave() {
 	}
 	s.writer.Close()
 	s.reader.Close()
-	s.fleet.close()
 }
 
 func (s *Store) open() (err error) {
 	ctx := context.Background()
 	if _, err := sinceBoot(); err != nil && s.o.Run != "" { // by the time of day, a claim might be good again once that is set back
-		return s.refuse(checkpoint.ErrPlace, "this system has no clock that goes on while it sleeps, by which a claim becomes old", "keep the checkpoint in a file, or run on Linux, macOS or Windows")
+		return s.refuse(checkpoint.ErrPlace, "this system has no clock that goes on while it sleeps, by which a claim becomes old",
+			"keep the checkpoint in a file, or run on Linux, macOS or Windows")
 	}
 	if s.reader, err = s.meet(); err != nil {
 		return err
-	}
-	if s.o.Terms != nil && !s.o.ReadOnly { // before its shard is taken from another one
-		if _, err := s.fleetSession(ctx); err != nil {
-			return err
-		}
 	}
 	if err := s.writer.Promises(s.o.ReadOnly); err != nil {
 		return err
@@ -199,49 +209,37 @@ func (s *Store) open() (err error) {
 	if err := s.reader.Promises(true); err != nil { // an address may name several servers
 		return err
 	}
-	if err := s.migrate(ctx); err != nil {
+	if err := s.prepare(ctx); err != nil {
 		return err
 	}
 	if err := s.findLedger(ctx); err != nil {
 		return err
 	}
 	if !s.o.ReadOnly {
-		if err := s.begin(ctx); err != nil {
+		if err := s.enlist(ctx); err != nil {
 			return err
 		}
-	}
-	if err := s.writer.Prepare(s.statements()); err != nil {
-		return s.serverError(err)
-	}
-	if err := s.reader.Prepare(map[string]string{"find": findSQL()}); err != nil {
-		return s.serverError(err)
+		if s.accepted {
+			if err := checkpoint.Renew(ctx, s, "what was known before its server lost it", nil); err != nil {
+				return err
+			}
+		}
+		if s.fresh, err = s.empty(ctx); err != nil {
+			return err
+		}
 	}
 	if !s.o.ReadOnly {
 		s.beaten = make(chan struct{})
 		go s.beat()
 	}
-	if s.o.Run != "" {
-		s.at.Shorten(s.longest())
-		go s.hurry()
-	}
+	go func() {
+		select {
+		case <-s.o.Interrupt:
+			s.interrupt()
+		case <-s.ending:
+		}
+	}()
 	return nil
-}
-
-// hurry has nothing wait for longer than a request may take once the run is interrupted.
-func (s *Store) hurry() {
-	select {
-	case <-s.ending:
-	case <-s.o.Interrupt:
-		s.at.Shorten(max(s.o.Timeout, time.Second))
-	}
-}
-
-func (s *Store) statements() map[string]string {
-	write := func(over string) string {
-		return strings.NewReplacer("PROMISED", promised, "OVER ", over, "COLUMNS", columns, "GIVEN", columnsOf("g")).Replace(writeSQL)
-	}
-	share := fmt.Sprintf(`SELECT pg_advisory_xact_lock_shared(%d, $1)`, deciding)
-	return map[string]string{shareLedger: share, writeAll: write(""), writeWhatFits: write("ON CONFLICT DO NOTHING "), "find": findSQL()}
 }
 
 // meet connects to the server.
@@ -267,9 +265,11 @@ func (s *Store) Close() error {
 		s.vacuum()
 	}
 	if err == nil && !s.o.ReadOnly {
-		err = s.end()
+		err = s.ask(func() error { // by another connection where the one that writes was lost since its last commit
+			_, err := s.writer.Exec(context.Background(), `UPDATE leadferry.workers SET ended = clock_timestamp(), beat = clock_timestamp() WHERE worker = $1`, s.worker)
+			return err
+		})
 	}
-	s.fleet.close()
 	if s.beaten != nil {
 		s.mu.Unlock()
 		<-s.beaten
@@ -283,19 +283,6 @@ func (s *Store) Close() error {
 	s.reader.Close()
 	s.writer.Close()
 	return err
-}
-
-// end notes that the worker has ended, by another connection where the one that writes was lost since its last commit.
-func (s *Store) end() (err error) {
-	for tries := 0; tries < 2; tries++ {
-		if _, err = s.writer.Exec(context.Background(), `UPDATE leadferry.workers SET ended = clock_timestamp(), beat = clock_timestamp() WHERE worker = $1`, s.worker); err == nil {
-			return nil
-		}
-		if _, lost := s.again(err, s.commits); lost != nil {
-			return lost
-		}
-	}
-	return s.serverError(err)
 }
 
 // Drop is Close for whoever was refused: a ledger that is New and that has known nothing is

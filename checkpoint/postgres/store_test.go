@@ -81,8 +81,8 @@ func duplicate(t storetest.TB, address string, from, to checkpoint.Target) {
 		`INSERT INTO workers (ledger, created, partial, rejected, in_doubt, not_made, forgotten, ended)
 			SELECT n.ledger, sum(created), sum(partial), sum(rejected), sum(in_doubt), sum(not_made), sum(forgotten), now() FROM workers w JOIN o USING (ledger), n GROUP BY 1`,
 		`INSERT INTO lead_rows (ledger, code, seq, worker, updated, line, state, key, lead_id, organization, location, status, external_id, want_link, locator, file, reason, run,
-			digest, content, extra, fold, hidden) SELECT n.ledger, code, seq, 0, updated, line, state, key, lead_id, organization, location, status, external_id, want_link, locator, file, reason, run,
-			digest, content, extra, fold, hidden FROM lead_rows l JOIN o USING (ledger), n`,
+			digest, content, extra, fold, hidden_id, hidden_link) SELECT n.ledger, code, seq, 0, updated, line, state, key, lead_id, organization, location, status, external_id, want_link, locator, file, reason, run,
+			digest, content, extra, fold, hidden_id, hidden_link FROM lead_rows l JOIN o USING (ledger), n`,
 		`INSERT INTO lead_ids SELECT n.ledger, lead_id, key FROM lead_ids l JOIN o USING (ledger), n`,
 		`INSERT INTO forgotten SELECT n.ledger, hash, fold, at FROM forgotten f JOIN o USING (ledger), n`,
 		`INSERT INTO notes SELECT n.ledger, name, value FROM notes s JOIN o USING (ledger), n`,

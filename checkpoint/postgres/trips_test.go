@@ -20,6 +20,11 @@ func TestRoundTrips(t *testing.T) {
 	for i := range queries {
 		queries[i] = checkpoint.Query{Key: key(i), LeadID: fmt.Sprint("lead-", i), ExternalID: key(i), Alike: new(checkpoint.Likeness)}
 	}
+	first := createdOf("first", "lead") // statements are prepared once
+	committed(t, s, claimOf("first"))
+	committed(t, s, first, claimOf("second"))
+	committed(t, s, &checkpoint.Change{Kind: checkpoint.Withdraw, Entry: checkpoint.Entry{Key: "second"}})
+	stands(t, s, "first")
 	if n := p.tripsOf(func() {
 		if err := s.Find(t.Context(), queries, make([]checkpoint.Entry, rows), make([]checkpoint.Match, rows)); err != nil {
 			t.Error(err)
@@ -39,7 +44,7 @@ func TestRoundTrips(t *testing.T) {
 			t.Errorf("%d round trips for a commit of %d changes", n, len(changes))
 		}
 	}
-	if i := s.Info(); i.Leads != rows || i.InDoubt != 0 {
+	if i := s.Info(); i.Leads != rows+1 || i.InDoubt != 0 {
 		t.Errorf("%+v", i)
 	}
 }

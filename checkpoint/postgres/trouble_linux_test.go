@@ -1,19 +1,7 @@
 package postgres
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
-	"fmt"
-	"io"
-	"math/big"
-	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -121,58 +109,5 @@ func TestABackupIsNoStandby(t *testing.T) {
 	})
 	for _, user := range []string{"postgres", "runs"} {
 		opened(t, server.URLAs(user, "postgres"), newTarget(), Options{Run: "run"})
-	}
-}
-
-// A server whose certificate is not, or no longer, the one that its name asks for is not spoken to, and what is said names the
-// certificate and no password.
-func TestCertificatesThatAreRefused(t *testing.T) {
-	now := time.Now()
-	for name, c := range map[string]struct {
-		until time.Time
-		of    string
-		words string
-	}{
-		"expired":      {now.Add(-time.Hour), "localhost", "expired"},
-		"another name": {now.Add(time.Hour), "db.example.com", "localhost"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-			if err != nil {
-				t.Fatal(err)
-			}
-			template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: now.Add(-2 * time.Hour), NotAfter: c.until, DNSNames: []string{c.of}, IsCA: true, BasicConstraintsValid: true}
-			der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-			if err != nil {
-				t.Fatal(err)
-			}
-			root := filepath.Join(t.TempDir(), "root.crt")
-			if err := os.WriteFile(root, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			l, err := net.Listen("tcp", "localhost:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { l.Close() })
-			go func() {
-				for {
-					peer, err := l.Accept()
-					if err != nil {
-						return
-					}
-					io.ReadFull(peer, make([]byte, 8)) // whether it speaks TLS
-					peer.Write([]byte("S"))
-					secured := tls.Server(peer, &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}})
-					secured.Handshake()
-					secured.Close()
-				}
-			}()
-			t.Setenv("PGPASSWORD", "geheim")
-			_, err = Open(fmt.Sprintf("postgres://me@localhost:%d/leads?sslmode=verify-full&sslrootcert=%s", l.Addr().(*net.TCPAddr).Port, root), newTarget(), Options{})
-			if !errors.As(err, new(*checkpoint.ServerError)) || !strings.Contains(err.Error(), "certificate") || !strings.Contains(err.Error(), c.words) || strings.Contains(err.Error(), "geheim") {
-				t.Errorf("%v", err)
-			}
-		})
 	}
 }

@@ -14,10 +14,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -38,7 +38,7 @@ type Server struct {
 	dir, bin string
 	settings []string
 	process  *exec.Cmd
-	ended    chan struct{}
+	ended    chan error
 	number   atomic.Int64 // of its databases
 }
 
@@ -62,7 +62,7 @@ func End() {
 	if shared.Server != nil {
 		shared.remove()
 	}
-	os.RemoveAll(clusters.dir)
+	os.RemoveAll(templates)
 }
 
 // Shared is the server that the tests of a binary share; its TestMain must call [Main], or [End].
@@ -87,13 +87,7 @@ func New(t *testing.T, settings ...string) *Server {
 // Program finds a program that tests need, such as pgbouncer; they skip where it is missing.
 func Program(t TB, name string) string {
 	t.Helper()
-	for _, pattern := range []string{"/usr/lib/postgresql/*/bin/", "/usr/local/pgsql/bin/", "/usr/sbin/", "/usr/local/bin/"} {
-		if found, _ := filepath.Glob(pattern + name); len(found) > 0 {
-			slices.Sort(found)
-			return found[len(found)-1]
-		}
-	}
-	path, err := exec.LookPath(name)
+	path, err := find(name)
 	if err != nil {
 		if strings.Contains(os.Getenv("LEADFERRY_TEST_REQUIRE"), "postgres") {
 			t.Fatalf("%s is not installed, and LEADFERRY_TEST_REQUIRE asks for it", name)
@@ -101,6 +95,15 @@ func Program(t TB, name string) string {
 		t.Skip(name + " is not installed: apt install postgresql pgbouncer")
 	}
 	return path
+}
+
+func find(name string) (string, error) {
+	for _, pattern := range []string{"/usr/lib/postgresql/*/bin/", "/usr/local/pgsql/bin/", "/usr/sbin/", "/usr/local/bin/"} {
+		if found, _ := filepath.Glob(pattern + name); len(found) > 0 {
+			return found[len(found)-1], nil
+		}
+	}
+	return exec.LookPath(name)
 }
 
 // Folder makes a folder that the server's user may write to and that goes with the test; its
@@ -123,16 +126,26 @@ func newFolder() (string, error) {
 	return dir, err
 }
 
+// templates is the folder of a cluster that no server has used: to copy it is much cheaper than to make another.
+var templates string
+
+var template = sync.OnceValue(func() (err error) {
+	if templates, err = newFolder(); err != nil {
+		return err
+	}
+	initdb, _ := find("initdb")
+	return carriedOut(initdb, "-D", templates+"/data", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions")
+})
+
 func start(t TB, settings []string) *Server {
 	t.Helper()
 	bin := filepath.Dir(Program(t, "initdb"))
 	dir, err := newFolder()
-	if err != nil {
+	if err = errors.Join(err, template()); err != nil {
 		t.Fatal(err)
 	}
 	s := &Server{dir: dir, bin: bin, settings: settings}
-	err = clusters.copy(bin, s.data())
-	if err == nil {
+	if err = carriedOut("cp", "-a", templates+"/data", s.Data()); err == nil {
 		err = s.Start()
 	}
 	if err != nil {
@@ -140,27 +153,6 @@ func start(t TB, settings []string) *Server {
 		t.Fatal(err)
 	}
 	return s
-}
-
-// template is a cluster that no server has used: to copy it is much cheaper than to make another.
-type template struct {
-	made sync.Once
-	dir  string
-	err  error
-}
-
-var clusters template
-
-func (c *template) copy(bin, to string) error {
-	c.made.Do(func() {
-		if c.dir, c.err = newFolder(); c.err == nil {
-			c.err = carriedOut(filepath.Join(bin, "initdb"), "-D", c.dir+"/data", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions")
-		}
-	})
-	if c.err != nil {
-		return c.err
-	}
-	return carriedOut("cp", "-a", c.dir+"/data", to)
 }
 
 func carriedOut(name string, args ...string) error {
@@ -180,18 +172,17 @@ func Command(name string, args ...string) *exec.Cmd {
 	return c
 }
 
-func (s *Server) data() string { return filepath.Join(s.dir, "data") }
-
 // Data is the cluster's folder, of which a test may make a copy while the server is stopped.
-func (s *Server) Data() string { return s.data() }
+func (s *Server) Data() string { return filepath.Join(s.dir, "data") }
 
 // Socket is the folder of its socket, whose port is 5432.
 func (s *Server) Socket() string { return s.dir }
 
 // Start serves the cluster and waits until it takes connections.
 func (s *Server) Start() error {
-	args := []string{"-D", s.data(), "-k", s.dir, "-c", "listen_addresses=", "-c", "port=5432", "-c", "shared_buffers=64MB", "-c", "max_connections=200", "-c", "unix_socket_permissions=0777"}
-	for _, one := range s.settings {
+	args := []string{"-D", s.Data(), "-k", s.dir}
+	settings := []string{"listen_addresses=", "port=5432", "shared_buffers=64MB", "max_connections=200", "unix_socket_permissions=0777"}
+	for _, one := range append(settings, s.settings...) {
 		args = append(args, "-c", one)
 	}
 	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -199,9 +190,9 @@ func (s *Server) Start() error {
 		return err
 	}
 	defer log.Close()
-	s.process, s.ended = Command(filepath.Join(s.bin, "postgres"), args...), make(chan struct{})
+	s.process = Command(filepath.Join(s.bin, "postgres"), args...)
 	s.process.Stdout, s.process.Stderr = log, log
-	if err := launch(s.process, s.ended); err != nil {
+	if s.ended, err = launch(s.process); err != nil {
 		return err
 	}
 	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
@@ -209,56 +200,44 @@ func (s *Server) Start() error {
 		if err == nil {
 			return c.Close(context.Background())
 		}
-		select {
-		case <-s.ended:
-			return fmt.Errorf("postgres did not start:\n%s", s.Log())
-		default:
-		}
-		if time.Now().After(end) {
-			return errors.Join(err, errors.New(s.Log()))
+		if ended := len(s.ended) > 0; ended || time.Now().After(end) {
+			text, _ := os.ReadFile(log.Name())
+			return fmt.Errorf("postgres did not start: %w\n%s", err, text)
 		}
 	}
 }
 
 // launch starts a process from a thread that lives as long as it: the system ends the
 // process with the thread that began it.
-func launch(c *exec.Cmd, ended chan struct{}) error {
-	begun := make(chan error)
+func launch(c *exec.Cmd) (ended chan error, err error) {
+	begun, ended := make(chan error), make(chan error, 1)
 	go func() {
 		runtime.LockOSThread()
 		err := c.Start()
 		begun <- err
 		if err == nil {
-			c.Wait()
-			close(ended)
+			ended <- c.Wait()
 		}
 	}()
-	return <-begun
-}
-
-// Log is what the server wrote.
-func (s *Server) Log() string {
-	text, _ := os.ReadFile(filepath.Join(s.dir, "log"))
-	return string(text)
+	return ended, <-begun
 }
 
 // Stop ends it in order, connections and all.
-func (s *Server) Stop() { s.signal(os.Interrupt) }
+func (s *Server) Stop() { s.signal(syscall.SIGINT) }
+
+// Kill ends it and all that serves its connections without a checkpoint, as a crash does; Start recovers what was durable.
+func (s *Server) Kill() { s.signal(syscall.SIGQUIT) }
 
 func (s *Server) signal(sig os.Signal) {
-	if s.process == nil {
-		return
+	if s.process != nil {
+		s.process.Process.Signal(sig)
+		<-s.ended
+		s.process = nil
 	}
-	s.process.Process.Signal(sig)
-	<-s.ended
-	s.process = nil
 }
 
-// Process is the ID of the server's first process.
-func (s *Server) Process() int { return s.process.Process.Pid }
-
 func (s *Server) remove() {
-	s.signal(os.Interrupt)
+	s.Stop()
 	os.RemoveAll(s.dir)
 }
 
@@ -281,30 +260,32 @@ func (s *Server) Database(t TB) string {
 // Exec carries out statements at an address.
 func (s *Server) Exec(t TB, address string, statements ...string) {
 	t.Helper()
-	c, err := pgx.Connect(context.Background(), address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close(context.Background())
-	for _, one := range statements {
-		if _, err := c.Exec(context.Background(), one); err != nil {
-			t.Fatalf("%s: %v", one, err)
+	asking(t, address, func(c *pgx.Conn) error {
+		for _, one := range statements {
+			if _, err := c.Exec(context.Background(), one); err != nil {
+				return fmt.Errorf("%s: %w", one, err)
+			}
 		}
-	}
+		return nil
+	})
 }
 
 // Value asks for one value at an address.
 func Value[T any](t TB, address, query string, args ...any) (v T) {
 	t.Helper()
+	asking(t, address, func(c *pgx.Conn) error { return c.QueryRow(context.Background(), query, args...).Scan(&v) })
+	return v
+}
+
+func asking(t TB, address string, f func(*pgx.Conn) error) {
+	t.Helper()
 	c, err := pgx.Connect(context.Background(), address)
+	if err == nil {
+		err = errors.Join(f(c), c.Close(context.Background()))
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close(context.Background())
-	if err := c.QueryRow(context.Background(), query, args...).Scan(&v); err != nil {
-		t.Fatalf("%s: %v", query, err)
-	}
-	return v
 }
 
 // Standby is a server that follows this one, which does not wait for it.
@@ -316,7 +297,7 @@ func (s *Server) Standby(t *testing.T) *Server {
 	}
 	standby := &Server{dir: dir, bin: s.bin, settings: []string{"hot_standby=on"}}
 	t.Cleanup(standby.remove)
-	if err := carriedOut(filepath.Join(s.bin, "pg_basebackup"), "-h", s.dir, "-U", "postgres", "-D", standby.data(), "-R", "-X", "stream", "-c", "fast", "--no-sync"); err != nil {
+	if err := carriedOut(filepath.Join(s.bin, "pg_basebackup"), "-h", s.dir, "-U", "postgres", "-D", standby.Data(), "-R", "-X", "stream", "-c", "fast", "--no-sync"); err != nil {
 		t.Fatal(err)
 	}
 	if err := standby.Start(); err != nil {
@@ -365,8 +346,9 @@ func Pooler(t *testing.T, s *Server, mode string) string {
 	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	p, ended := Command(program, config), make(chan struct{})
-	if err := launch(p, ended); err != nil {
+	p := Command(program, config)
+	ended, err := launch(p)
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

@@ -2,15 +2,14 @@ package pgtest
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"os/user"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // asServerUser makes a command run as postgres where the test is root, which initdb refuses,
@@ -45,25 +44,6 @@ func serverUser() (uid, gid uint32, ok bool) {
 	return 0, 0, false
 }
 
-// Kill ends the server and all that serves its connections as a power cut of its processes would; Start recovers what was
-// durable.
-func (s *Server) Kill() {
-	first := s.Process()
-	for syscall.Kill(first, syscall.SIGSTOP); stateOf(first) != "T"; { // it begins no other
-		time.Sleep(time.Millisecond)
-	}
-	serving := children(first)
-	s.signal(os.Kill)
-	for _, process := range serving {
-		syscall.Kill(process, syscall.SIGKILL)
-	}
-	for _, process := range serving {
-		for alive(process) {
-			time.Sleep(time.Millisecond)
-		}
-	}
-}
-
 // Freeze stops the server and all that serves its connections where they are; Thaw has them go on. What connects meanwhile
 // is taken by the system and not answered.
 func (s *Server) Freeze(t testing.TB) {
@@ -81,42 +61,16 @@ func (s *Server) Thaw(t testing.TB) { s.all(t, syscall.SIGCONT) }
 
 func (s *Server) all(t testing.TB, sig syscall.Signal) {
 	t.Helper()
-	first := s.Process()
-	for _, process := range append([]int{first}, children(first)...) {
+	first := s.process.Process.Pid
+	syscall.Kill(first, sig) // it begins no other
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", first, first))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range strings.Fields(string(text)) {
+		process, _ := strconv.Atoi(one)
 		if err := syscall.Kill(process, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
 			t.Fatal(err)
 		}
 	}
-}
-
-// alive says whether a process has not ended.
-func alive(process int) bool { return syscall.Kill(process, 0) == nil && stateOf(process) != "Z" }
-
-// children are the processes that a process has started.
-func children(of int) (all []int) {
-	entries, _ := os.ReadDir("/proc")
-	for _, e := range entries {
-		process, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
-		}
-		if fields := stat(process); len(fields) > 1 && fields[1] == strconv.Itoa(of) {
-			all = append(all, process)
-		}
-	}
-	return all
-}
-
-// stat is what the system tells of a process, from its state on.
-func stat(process int) []string {
-	text, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(process), "stat"))
-	_, after, _ := strings.Cut(string(text), ") ")
-	return strings.Fields(after)
-}
-
-func stateOf(process int) string {
-	if fields := stat(process); len(fields) > 0 {
-		return fields[0]
-	}
-	return ""
 }

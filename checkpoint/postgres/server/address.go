@@ -31,11 +31,10 @@ import (
 
 // Address is where a server is, and how it is reached.
 type Address struct {
-	Name    string        // as it was given, which holds no secret
-	Locks   time.Duration // how long what others have locked is waited for
-	pooled  bool          // by a pooler that keeps a connection for each session
-	config  *pgx.ConnConfig
-	silence *silence
+	Name   string        // as it was given, which holds no secret
+	Locks  time.Duration // how long what others have locked is waited for
+	pooled bool          // by a pooler that keeps a connection for each session
+	config *pgx.ConnConfig
 }
 
 // Parse reads what psql would, the environment and its files included, and refuses what is not safe. Errors are
@@ -50,7 +49,7 @@ func Parse(name string) (*Address, error) {
 		return nil, err
 	}
 	pooled := config.RuntimeParams["pooled"] != ""
-	return &Address{Name: name, Locks: LeastSilence, pooled: pooled, config: config, silence: &silence{wires: map[*wire]struct{}{}}}, nil
+	return &Address{Name: name, Locks: time.Minute, pooled: pooled, config: config}, nil
 }
 
 // configOf is what an address and its files say now. The name holds no secret.
@@ -87,22 +86,16 @@ var psqlsOwn = []string{
 	"fallback_application_name", "sslcompression",
 }
 
-// current is how the server is reached now: passwords and certificates change while a run goes on, and the place of a ledger
-// does not.
+// current is how the server is reached now: passwords and certificates change while a run goes on.
 func (a *Address) current() *pgx.ConnConfig {
 	now, err := configOf(a.Name)
-	if err != nil || now.Host != a.config.Host || now.Port != a.config.Port || now.Database != a.config.Database || now.User != a.config.User {
+	if err != nil {
 		now = a.config.Copy()
 	}
 	delete(now.RuntimeParams, "pooled") // which is no setting of the server
-	dialer := &net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 3}}
-	now.DialFunc = a.silence.over(dialer.DialContext)
+	keep := net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 3}
+	now.DialFunc = (&net.Dialer{KeepAliveConfig: keep}).DialContext
 	return now
-}
-
-// Same says whether two addresses are of one database.
-func (a *Address) Same(other *Address) bool {
-	return other.config.Host == a.config.Host && other.config.Port == a.config.Port && other.config.Database == a.config.Database
 }
 
 // Refuse says why the checkpoint at the address cannot be used; kind is the sentinel.
@@ -138,7 +131,7 @@ var hints = map[string]string{
 	"28P01": "look whether the password is the one of now (PGPASSFILE)",
 	"3D000": "check the database's name; if it was dropped, restore it from a backup: nothing else knows which leads were made",
 	"53100": "have room made on its disk; the same command goes on from there",
-	"53300": "a run needs two connections, and a worker of a fleet three: have max_connections raised, or start fewer; leadferry waits for room with --wait",
+	"53300": "each run needs two connections: have max_connections raised, or start fewer; leadferry waits for room with --wait",
 }
 
 // IsPassing says that the server cannot do now what it may do later: it has no room, no memory or no connection left, is a
@@ -190,17 +183,15 @@ func withTLS(name string) string {
 	return name + "?" + param
 }
 
-// secretWord is a word that names a secret, and userinfo a user and a password before a host.
-var secretWord, userinfo = regexp.MustCompile(`(?i)(password|passwd|pwd|\bpass)\s*=`), regexp.MustCompile(`://[^@]*:[^@]*@`)
-
 // hasPassword says whether a password stands in an address, also in one that cannot be read.
 func hasPassword(name string) bool {
+	word := `(?i)(password|passwd|pwd|\bpass)\s*=`
 	u, err := url.Parse(name)
 	if err != nil {
-		return secretWord.MatchString(name) || userinfo.MatchString(name)
+		return regexp.MustCompile(word + `|://[^@]*:[^@]*@`).MatchString(name)
 	}
 	_, typed := u.User.Password()
-	return typed || secretWord.MatchString(name) || u.Query().Has("password") || u.Query().Has("sslpassword")
+	return typed || regexp.MustCompile(word).MatchString(name) || u.Query().Has("password") || u.Query().Has("sslpassword")
 }
 
 // Reason is what went wrong, in one line. The same address is tried with TLS and without, and fails twice alike.

@@ -2,12 +2,10 @@ package server
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
-	"os"
-	"sync"
+	"regexp"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -19,8 +17,6 @@ import (
 // standby that was cancelled ends with a warning and no error.
 type Session struct {
 	*pgx.Conn
-	Process int // that serves it, once it is known what that promises
-	began   time.Time
 	loaded  time.Time // when it read the server's settings last
 	at      *Address
 	warning atomic.Pointer[string]
@@ -33,8 +29,9 @@ type Session struct {
 // while it moves to another server.
 const settings = `SET statement_timeout = 0; SET lock_timeout = %d; SET idle_in_transaction_session_timeout = %d; SET idle_session_timeout = 0;
 SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'transaction_timeout';
-SET default_transaction_isolation = 'read committed'; SET client_min_messages = warning; SET client_encoding = 'UTF8'; SET standard_conforming_strings = on;
-SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off; SET enable_memoize = off; SET plan_cache_mode = force_generic_plan;
+SET default_transaction_isolation = 'read committed'; SET client_min_messages = warning; SET client_encoding = 'UTF8';
+SET standard_conforming_strings = on; SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off;
+SET jit = off; SET enable_memoize = off; SET plan_cache_mode = force_generic_plan;
 SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, false)`
 
 // abandoned is how long a transaction waits for its client.
@@ -44,13 +41,11 @@ const abandoned = 30 * time.Second
 func (a *Address) Meet(wait time.Duration) (*Session, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), max(wait, a.config.ConnectTimeout))
 	defer cancel()
-	s, err := a.Connect(ctx)
+	s, err := a.connect(ctx)
 	return s, a.Explain(err)
 }
 
-// Connect opens a connection. It is the only use of a context that ends: a statement that is
-// under way is never cancelled.
-func (a *Address) Connect(ctx context.Context) (*Session, error) {
+func (a *Address) connect(ctx context.Context) (*Session, error) {
 	s := &Session{at: a}
 	config := a.current()
 	config.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) {
@@ -65,26 +60,90 @@ func (a *Address) Connect(ctx context.Context) (*Session, error) {
 	}
 	s.Conn = c
 	if err = s.isPostgres(); err == nil {
-		err = s.notPooled()
+		_, err = c.PgConn().Exec(context.Background(), fmt.Sprintf(settings, a.Locks.Milliseconds(), abandoned.Milliseconds())).ReadAll()
 	}
 	if err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	if _, err := c.PgConn().Exec(context.Background(), fmt.Sprintf(settings, a.Locks.Milliseconds(), abandoned.Milliseconds())).ReadAll(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	s.Warned() // of what has nothing to do with commits, as that collations are of another version now
 	return s, nil
 }
 
-// Prepare makes the statements that are used again and again.
-func (s *Session) Prepare(statements map[string]string) error {
-	for name, sql := range statements {
-		if _, err := s.Conn.Prepare(context.Background(), name, sql); err != nil {
-			return err
-		}
+// oldest is the oldest version of the server that will do.
+const oldest = 14
+
+// ofPostgres is what PostgreSQL itself says of its version; those who changed it add a word of their own.
+const ofPostgres = `^PostgreSQL (\d+)(\.\d+|devel|beta\d+|rc\d+)* (on |\()`
+
+// isPostgres refuses a server that is something else by what it says of itself, and a pooler, unless the address says that it keeps a
+// connection for each session: else it may hand the statements of a session to any connection of its own. It shows by the
+// process: the one that answers is not the one that the connection was made to. This comes before anything is prepared.
+func (s *Session) isPostgres() error {
+	results, err := s.PgConn().Exec(context.Background(), `SELECT version(), pg_backend_pid()`).ReadAll()
+	if err != nil {
+		return err
+	}
+	version, process := string(results[0].Rows[0][0]), string(results[0].Rows[0][1])
+	parts := regexp.MustCompile(ofPostgres).FindStringSubmatch(version)
+	if parts == nil {
+		return s.at.refuse("its server is not PostgreSQL: "+version,
+			"a ledger needs PostgreSQL 14 or newer itself: what speaks its protocol need not keep its promises")
+	}
+	if n, _ := strconv.Atoi(parts[1]); n < oldest {
+		return s.at.refuse("its server is of a version before PostgreSQL 14: "+version, "use PostgreSQL 14 or newer")
+	}
+	if !s.at.pooled && process != fmt.Sprint(s.PgConn().PID()) {
+		return s.at.refuse("a pooler stands before its server, and may mix the statements of sessions", "name the server itself; "+
+			"where the pool keeps a connection for each session (pool_mode = session), add pooled=session to the address")
 	}
 	return nil
+}
+
+// Promises refuses a server that does not promise what a ledger needs: the primary of a cluster, which keeps what it
+// acknowledges. Who only reads needs no changes to be taken. Errors are *[checkpoint.OpenError], or as those of [Address.Explain].
+func (s *Session) Promises(readOnly bool) error {
+	var fsync, pages, commit, unchanging, encoding string
+	var standby bool
+	err := s.QueryRow(context.Background(), `SELECT current_setting('fsync'), current_setting('full_page_writes'),
+		current_setting('synchronous_commit'), current_setting('transaction_read_only'), current_setting('server_encoding'),
+		pg_is_in_recovery(), pg_conf_load_time()`).Scan(&fsync, &pages, &commit, &unchanging, &encoding, &standby, &s.loaded)
+	if err != nil {
+		return s.at.Explain(err)
+	}
+	switch {
+	case standby:
+		return s.at.refuse("its server is a standby, or is still recovering",
+			"name the primary server, or all of them with target_session_attrs=read-write")
+	case unchanging == "on" && !readOnly:
+		return s.at.refuse("its server takes no changes: default_transaction_read_only is on",
+			"name the server that does, or have it switched off for this user")
+	case encoding != "UTF8" && encoding != "SQL_ASCII":
+		return s.at.refuse("its database is in "+encoding+", which cannot hold every text that the service answers with",
+			"make a database for it with ENCODING 'UTF8'")
+	case fsync != "on":
+		return s.at.refuse("its server does not promise durable commits: fsync is off",
+			"have fsync switched on: with it off, a crash loses what was acknowledged, and leads would be made twice")
+	case pages != "on":
+		return s.at.refuse("its server does not promise that its files outlive a crash: full_page_writes is off", "have full_page_writes switched on")
+	case commit != "on" && commit != "remote_apply":
+		return s.at.refuse("its server does not keep synchronous_commit on for this session", "have whatever stands between leave sessions as they are")
+	}
+	return nil
+}
+
+// ErrSilent is the error of a session that was cut since no answer came.
+var ErrSilent = errors.New("it takes connections and does not answer: whether it did what it was asked last is not known")
+
+// Within has f ask the server, and cuts the connection when ctx ends meanwhile: ErrSilent. A statement whose own context ended would be
+// cancelled, and a wait for a standby that is cancelled looks like success.
+func (s *Session) Within(ctx context.Context, f func() error) error {
+	stop := context.AfterFunc(ctx, s.Cut)
+	defer stop()
+	err := f()
+	if err != nil && ctx.Err() != nil && s.IsClosed() {
+		err = ErrSilent
+	}
+	return err
 }
 
 // closing is how long a server is waited for when a connection ends in order.
@@ -125,138 +184,3 @@ func (s *Session) Reloaded() (again bool, err error) {
 	}
 	return again, err
 }
-
-// endOfProcess is how long the process of an earlier session may take to end.
-const endOfProcess = 500 * time.Millisecond
-
-// Ends makes sure that the process which served an earlier session serves it no more: what it has not read yet, it might do
-// after somebody has looked whether it was done.
-func (s *Session) Ends(earlier *Session) error {
-	for end := time.Now().Add(endOfProcess); ; time.Sleep(endOfProcess / 50) {
-		var left int
-		err := s.QueryRow(context.Background(), `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
-			WHERE pid = $1 AND backend_start = $2 AND pid <> pg_backend_pid()`, earlier.Process, earlier.began).Scan(&left)
-		s.Warned() // that it has ended by itself meanwhile
-		switch {
-		case err != nil || left == 0:
-			return err
-		case time.Now().After(end):
-			return errors.New("the process that served this worker does not end")
-		}
-	}
-}
-
-// LeastSilence is how long a run waits for an answer at the least: commits wait for one another, and for standbys.
-const LeastSilence = time.Minute
-
-// ErrSilent is the error of a session that was cut since no answer came.
-var ErrSilent = errors.New("it takes connections and does not answer: whether it did what it was asked last is not known")
-
-// silence is how long the server of a run may owe an answer before the connection is cut. One that stands still, and a network
-// that swallows everything, keep connections open for ever. No time-out of a statement would do: it does not end what a server
-// that stands still has begun, and says nothing of what became of it.
-type silence struct {
-	mu    sync.Mutex
-	most  time.Duration // 0: for ever
-	wires map[*wire]struct{}
-}
-
-// wire is a connection on which an answer may be overdue.
-type wire struct {
-	net.Conn
-	of   *silence
-	owes atomic.Bool // an answer is waited for
-	late atomic.Bool
-
-	// what follows belongs to of.mu
-	most  time.Duration
-	until time.Time // for so long
-}
-
-type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
-
-// over dials connections that are cut when the server is silent on them.
-func (s *silence) over(dial dialFunc) dialFunc {
-	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		c, err := dial(ctx, network, address)
-		if err != nil {
-			return nil, err
-		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		w := &wire{Conn: c, of: s, most: s.most}
-		s.wires[w] = struct{}{}
-		return w, nil
-	}
-}
-
-// Shorten has all sessions, and those to come, wait for d for each answer from now on.
-func (a *Address) Shorten(d time.Duration) {
-	s := a.silence
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.most = d
-	for w := range s.wires {
-		w.wait(d)
-	}
-}
-
-// wait has the connection wait for d from now on; 0: for ever. Whoever calls it holds the lock.
-func (w *wire) wait(d time.Duration) {
-	if w.most = d; d > 0 {
-		w.until = time.Now().Add(d)
-		_ = w.SetReadDeadline(w.until) // fails where it is closed
-	}
-}
-
-// Owes says whether an answer is waited for.
-func (w *wire) Owes() bool { return w.owes.Load() }
-
-// Read waits for what the server says.
-func (w *wire) Read(b []byte) (int, error) {
-	w.of.mu.Lock()
-	w.wait(w.most)
-	w.of.mu.Unlock()
-	w.owes.Store(true)
-	n, err := w.Conn.Read(b)
-	w.owes.Store(false)
-	if !errors.Is(err, os.ErrDeadlineExceeded) {
-		return n, err
-	}
-	w.of.mu.Lock()
-	defer w.of.mu.Unlock()
-	if w.most > 0 && !time.Now().Before(w.until) { // else whoever connects has no more time
-		w.late.Store(true)
-		w.Conn.Close()
-		err = ErrSilent
-	}
-	return n, err
-}
-
-// Close ends the connection.
-func (w *wire) Close() error {
-	w.of.mu.Lock()
-	delete(w.of.wires, w)
-	w.of.mu.Unlock()
-	return w.Conn.Close()
-}
-
-// wire is what a session goes over.
-func (s *Session) wire() *wire {
-	c := s.PgConn().Conn()
-	if secured, is := c.(*tls.Conn); is {
-		c = secured.NetConn()
-	}
-	return c.(*wire)
-}
-
-// Wait has the session wait for d for each answer.
-func (s *Session) Wait(d time.Duration) {
-	w := s.wire()
-	w.of.mu.Lock()
-	defer w.of.mu.Unlock()
-	w.wait(d)
-}
-
-// WasSilent says that the session was cut since no answer came.
-func (s *Session) WasSilent() bool { return s.wire().late.Load() }

@@ -1,0 +1,24 @@
+-- How the server and its standbys are, and what of the ledger $1 is gone. $2 is how a worker's standbys stood that were waited for, $3
+-- the seconds within which a worker may have gone on. TIMELINE is filled in.
+WITH standbys AS ( -- A backup that is being taken is none: its first connection tells how far it is, its second one has a slot of its own.
+	SELECT count(*) AS n FROM pg_stat_replication
+	WHERE coalesce(application_name, '') NOT IN ('pg_basebackup', 'pg_receivewal') AND pid NOT IN (SELECT pid FROM pg_stat_progress_basebackup)
+		AND pid NOT IN (SELECT active_pid FROM pg_replication_slots WHERE active_pid IS NOT NULL AND temporary AND slot_name LIKE 'pg\_basebackup\_%')
+), crew AS (
+	SELECT * FROM leadferry.workers WHERE ledger = $1
+), gone_on AS ( -- They may have claimed more than stands here.
+	SELECT * FROM crew WHERE worker = (SELECT max(worker) FROM crew)
+		OR ended IS NULL AND fenced IS NULL AND beat > (SELECT max(beat) FROM crew) - $3 * interval '1 second'
+), counted AS (
+	SELECT sum(created + partial + rejected + in_doubt + not_made) AS keys, sum(forgotten) AS blocks FROM crew
+)
+SELECT TIMELINE, s.n, current_setting('synchronous_standby_names') <> '',
+	-- A history that branched since workers whose commits no standby was waited for.
+	EXISTS (SELECT 1 FROM gone_on WHERE timeline NOT IN (0, TIMELINE) AND standby <> $2),
+	-- Workers have counted keys, or forgotten ones, and none stands there: a table was emptied, or a restore has failed with it.
+	coalesce(c.keys > 0 AND NOT EXISTS (SELECT 1 FROM leadferry.lead_rows WHERE ledger = $1)
+		OR c.blocks > 0 AND NOT EXISTS (SELECT 1 FROM leadferry.forgotten WHERE ledger = $1), false),
+	-- Sequences are behind what they gave: logical replication leaves them where they were.
+	coalesce(pg_sequence_last_value('leadferry.commits'), 0) < (SELECT coalesce(max(seq), 0) FROM crew)
+		OR coalesce(pg_sequence_last_value(pg_get_serial_sequence('leadferry.workers', 'worker')), 0) < (SELECT coalesce(max(worker), 0) FROM leadferry.workers)
+FROM standbys s, counted c
