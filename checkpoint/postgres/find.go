@@ -34,7 +34,6 @@ var findSQL = func() string {
 type wanted struct {
 	keys, leads, links, folds []string
 	hashes, foldHashes        [][]byte // of what may have been forgotten
-	brief                     bool     // folds and hashes are left out; the answer says whether they may find anything
 }
 
 // found is what there is of it.
@@ -44,7 +43,6 @@ type found struct {
 	links          map[string][]*row // by ExternalID, linked or only to be
 	folds          map[string][]*row
 	hashes, folded map[string]bool // forgotten
-	more           bool            // wanted was brief, and should not have been
 }
 
 // The columns in front of a row's.
@@ -55,7 +53,6 @@ const (
 	byFold
 	forgottenKey
 	forgottenFold
-	moreToFind
 )
 
 func (q *wanted) find(c *pgx.Conn, ledger int32) (*found, error) {
@@ -63,7 +60,7 @@ func (q *wanted) find(c *pgx.Conn, ledger int32) (*found, error) {
 		rows: make(map[string]*row, len(q.keys)), leads: map[string]*row{}, links: map[string][]*row{}, folds: map[string][]*row{},
 		hashes: map[string]bool{}, folded: map[string]bool{},
 	}
-	rows, err := c.Query(context.Background(), findSQL, ledger, bytesOf(q.keys), cleanTexts(q.leads), cleanTexts(q.links), bytesOf(q.folds), q.hashes, q.foldHashes, q.brief)
+	rows, err := c.Query(context.Background(), findSQL, ledger, bytesOf(q.keys), cleanTexts(q.leads), cleanTexts(q.links), bytesOf(q.folds), q.hashes, q.foldHashes)
 	if err != nil {
 		return nil, err
 	}
@@ -90,9 +87,6 @@ func (f *found) take(how int16, by string, s *stood) (err error) {
 		return nil
 	case forgottenFold:
 		f.folded[by] = true
-		return nil
-	case moreToFind:
-		f.more = true
 		return nil
 	}
 	r := f.rows[string(s.key)]
@@ -138,7 +132,15 @@ func (f *found) row(key string, hash []byte) *row {
 
 // Find looks for leads in one statement, see [checkpoint.Store].
 func (s *Store) Find(ctx context.Context, qs []checkpoint.Query, out []checkpoint.Entry, how []checkpoint.Match) error {
-	f, err := s.look(ctx, qs)
+	w := &wanted{}
+	for i := range qs {
+		s.wantQuery(w, &qs[i])
+	}
+	var f *found
+	err := s.read(ctx, func(c *pgx.Conn) (err error) {
+		f, err = w.find(c, s.ledger)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -146,31 +148,9 @@ func (s *Store) Find(ctx context.Context, qs []checkpoint.Query, out []checkpoin
 	return checkpoint.Find(&answers{f, s}, qs, out, how)
 }
 
-// look asks for what queries may find. Hashes and folds are made and looked up once there is anything in the ledger for
-// them to find, which hardly any has.
-func (s *Store) look(ctx context.Context, qs []checkpoint.Query) (f *found, err error) {
-	for {
-		w := &wanted{brief: !s.folds.Load()}
-		for i := range qs {
-			s.wantQuery(w, &qs[i])
-		}
-		err = s.read(ctx, func(c *pgx.Conn) (err error) {
-			f, err = w.find(c, s.ledger)
-			return err
-		})
-		if err != nil || !f.more {
-			return f, err
-		}
-		s.folds.Store(true)
-	}
-}
-
 // want asks for a key, and for the owner of a lead unless that is empty.
 func (s *Store) want(w *wanted, key, lead string) {
-	w.keys = append(w.keys, key)
-	if !w.brief {
-		w.hashes = append(w.hashes, s.digests.Blocked(key))
-	}
+	w.keys, w.hashes = append(w.keys, key), append(w.hashes, s.digests.Blocked(key))
 	if lead != "" {
 		w.leads = append(w.leads, lead)
 	}
@@ -182,17 +162,14 @@ func (s *Store) wantQuery(w *wanted, q *checkpoint.Query) {
 	if q.ExternalID != "" {
 		w.links = append(w.links, q.ExternalID)
 	}
-	if q.Alike == nil {
+	folded := rowkey.Fold(q.Key)
+	if q.Alike == nil || folded == "" {
 		return
 	}
-	folded := rowkey.Fold(q.Key)
-	if folded != q.Key && folded != "" {
-		w.keys = append(w.keys, folded)
+	if folded != q.Key {
+		s.want(w, folded, "")
 	}
-	if folded != "" && !w.brief {
-		w.folds = append(w.folds, folded)
-		w.foldHashes = append(w.foldHashes, s.digests.Blocked(folded))
-	}
+	w.folds, w.foldHashes = append(w.folds, folded), append(w.foldHashes, s.digests.Blocked(folded))
 }
 
 // answers are what was found for queries, see [checkpoint.Finder].

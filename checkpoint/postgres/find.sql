@@ -1,5 +1,4 @@
--- $1 ledger, $2 keys, $3 lead IDs, $4 ExternalIDs, $5 folds, $6 hashes of keys, $7 hashes of folds. $8 the last three are
--- left out: is there anything for them to find? (Asked for in the order of its index, lest another one is gone through.)
+-- $1 ledger, $2 keys, $3 lead IDs, $4 ExternalIDs, $5 folds, $6 hashes of keys, $7 hashes of folds.
 -- The first column says by what a row was found, the second by which value. OFFSET 0 has each value looked up by its index: of
 -- tables that were empty when the plan was made, whole ledgers would be read instead.
 SELECT 0::smallint, ''::bytea, COLUMNS FROM unnest($2::bytea[]) AS w (key)
@@ -29,7 +28,3 @@ CROSS JOIN LATERAL (SELECT * FROM leadferry.forgotten o WHERE o.ledger = $1 AND 
 UNION ALL
 SELECT 5::smallint, f.fold, ''::bytea, NOTHING FROM unnest($7::bytea[]) AS w (fold)
 CROSS JOIN LATERAL (SELECT * FROM leadferry.forgotten o WHERE o.ledger = $1 AND o.fold = w.fold OFFSET 0) f
-UNION ALL
-SELECT 6::smallint, ''::bytea, ''::bytea, NOTHING WHERE $8::boolean AND (
-	EXISTS (SELECT 1 FROM (SELECT 1 FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.fold <> '' ORDER BY r.fold LIMIT 1) f)
-	OR EXISTS (SELECT 1 FROM leadferry.forgotten f WHERE f.ledger = $1))

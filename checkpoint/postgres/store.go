@@ -78,7 +78,6 @@ type Store struct {
 
 	reading sync.Mutex
 	reader  *server.Session
-	folds   atomic.Bool // look-ups ask for folds and hashes, see [Store.look]
 }
 
 // identity is which ledger it is, and what was found when it was opened.

@@ -143,8 +143,8 @@ func TestLedgerServersWithLittleRoom(t *testing.T) {
 
 	s = newStrict(t, 1, 200)
 	wake, said := s.begun()
-	s.server.Exec(t, s.owner, "ALTER ROLE runs CONNECTION LIMIT 5")
-	if out, _ := s.worker(0).CombinedOutput(); !strings.Contains(string(out), "a worker of a fleet three") {
+	s.server.Exec(t, s.owner, "ALTER ROLE runs CONNECTION LIMIT 3")
+	if out, _ := s.worker(0).CombinedOutput(); !strings.Contains(string(out), "needs two connections") {
 		t.Errorf("a worker without room says:\n%s", out)
 	}
 	if code := wake(); code != 0 {

@@ -56,7 +56,7 @@ func Parse(name string) (*Address, error) {
 func configOf(name string) (*pgx.ConnConfig, error) {
 	refuse := (&Address{Name: name}).refuse
 	config, err := pgx.ParseConfig(name)
-	if err == nil && !isSafe(&config.Config) && !choosesTLS(name) {
+	if err == nil && !isSafe(&config.Config) {
 		config, err = pgx.ParseConfig(withTLS(name))
 	}
 	if err != nil {
@@ -143,19 +143,11 @@ func IsPassing(err error) bool {
 
 // isSafe says whether every host of a configuration is this machine or verified in full.
 func isSafe(c *pgconn.Config) bool {
-	safe := func(host string, verified bool) bool { return verified || isLocal(host) }
-	verified := func(f *pgconn.FallbackConfig) bool {
-		return f.TLSConfig != nil && !f.TLSConfig.InsecureSkipVerify && f.TLSConfig.ServerName != ""
-	}
-	if !safe(c.Host, verified(&pgconn.FallbackConfig{TLSConfig: c.TLSConfig})) {
-		return false
-	}
-	for _, f := range c.Fallbacks {
-		if !safe(f.Host, verified(f)) {
-			return false
-		}
-	}
-	return true
+	all := append([]*pgconn.FallbackConfig{{Host: c.Host, TLSConfig: c.TLSConfig}}, c.Fallbacks...)
+	return !slices.ContainsFunc(all, func(f *pgconn.FallbackConfig) bool {
+		verified := f.TLSConfig != nil && !f.TLSConfig.InsecureSkipVerify && f.TLSConfig.ServerName != ""
+		return !verified && !isLocal(f.Host)
+	})
 }
 
 // isLocal says whether a host is this machine.
@@ -167,14 +159,12 @@ func isLocal(host string) bool {
 	return ip != nil && ip.IsLoopback()
 }
 
-// choosesTLS says whether the user has said how connections are to be verified.
-func choosesTLS(name string) bool {
-	return strings.Contains(name, "sslmode") || os.Getenv("PGSSLMODE") != "" || strings.Contains(name, "service=") || os.Getenv("PGSERVICE") != ""
-}
-
+// withTLS is an address in which nobody has said how connections are to be verified, with that they are in full.
 func withTLS(name string) string {
 	const param = "sslmode=verify-full"
 	switch {
+	case strings.Contains(name, "sslmode") || os.Getenv("PGSSLMODE") != "" || strings.Contains(name, "service=") || os.Getenv("PGSERVICE") != "":
+		return name
 	case !strings.Contains(name, "://"):
 		return name + " " + param
 	case strings.Contains(name, "?"):
@@ -197,11 +187,8 @@ func hasPassword(name string) bool {
 // Reason is what went wrong, in one line. The same address is tried with TLS and without, and fails twice alike.
 func Reason(err error) string {
 	var parse *pgconn.ParseConfigError
-	if errors.As(err, &parse) {
-		if inner := errors.Unwrap(parse); inner != nil {
-			return inner.Error()
-		}
-		return "it is no address of a server"
+	if errors.As(err, &parse) { // whose own text shows the address
+		err = cmp.Or(errors.Unwrap(parse), errors.New("it is no address of a server"))
 	}
 	lines := strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\t' || r == '\r' })
 	for i, line := range lines {
