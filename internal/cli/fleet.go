@@ -85,53 +85,39 @@ func plainNumber(text string) int {
 	return -1
 }
 
-// schedulersShard is the place that a scheduler gave this process. Kubernetes does not say how many there are.
-func schedulersShard(env func(string) string) (importer.Shard, error) {
-	const (
-		kube, batch, slurm = "JOB_COMPLETION_INDEX", "AWS_BATCH_JOB_ARRAY_INDEX", "SLURM_ARRAY_TASK_ID"
-		shards             = "LEADFERRY_SHARDS"
-	)
-	var set []string
-	for _, name := range []string{kube, batch, slurm} {
-		if env(name) != "" {
-			set = append(set, name)
-		}
-	}
-	switch {
-	case len(set) == 0:
-		return importer.Shard{}, exit.Usage("--shard auto finds no scheduler: none of "+kube+", "+batch+" and "+slurm+" is set", "name the part, such as --shard 0/4, or run it as an array job")
-	case len(set) > 1:
-		return importer.Shard{}, exit.Usage("--shard auto finds several schedulers: "+strings.Join(set, " and ")+" are set", "name the part, such as --shard 0/4")
-	}
-	index, of := plainNumber(env(set[0])), 0
-	switch set[0] {
-	case kube:
-		if env(shards) == "" {
-			return importer.Shard{}, exit.Usage(shards+" is not set: Kubernetes tells a pod its index and not how many there are", "set it to the job's completions")
-		}
-		of = plainNumber(env(shards))
-	case batch:
-		of = plainNumber(env("AWS_BATCH_JOB_ARRAY_SIZE"))
-	case slurm:
-		index, of = slurmIndex(index, env), plainNumber(env("SLURM_ARRAY_TASK_COUNT"))
-	}
-	if told := env(shards); told != "" && plainNumber(told) != of {
-		return importer.Shard{}, exit.Usage(fmt.Sprintf("%s is not the number that the scheduler says, %d", shards, of), "take it away, or start as many workers as it says")
-	}
-	if index < 0 || index >= of || of > mostShards {
-		return importer.Shard{}, exit.Usage("--shard auto cannot be made of what the scheduler says in "+set[0]+" and what belongs to it",
-			"the array has to be complete and even, such as 0-7; name the part of a single task, such as --shard 3/8")
-	}
-	return importer.Shard{Index: index, Of: of}, nil
+// schedulers say by which variables a task of an array job knows its place and how many there are. Kubernetes does not say the second.
+var schedulers = [...]struct{ index, count, least, step string }{
+	{"JOB_COMPLETION_INDEX", "LEADFERRY_SHARDS", "", ""},
+	{"AWS_BATCH_JOB_ARRAY_INDEX", "AWS_BATCH_JOB_ARRAY_SIZE", "", ""},
+	{"SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_STEP"},
 }
 
-// slurmIndex is the place of a task, whose number may begin anywhere and go up in steps; -1 where it is none of those.
-func slurmIndex(task int, env func(string) string) int {
-	least, step := max(plainNumber(env("SLURM_ARRAY_TASK_MIN")), 0), max(plainNumber(env("SLURM_ARRAY_TASK_STEP")), 1)
-	if task < least || (task-least)%step != 0 {
-		return -1
+// schedulersShard is the place that a scheduler gave this process. Numbers of Slurm's tasks begin anywhere and go up in steps.
+func schedulersShard(env func(string) string) (part importer.Shard, err error) {
+	var found []string
+	for _, s := range schedulers {
+		if env(s.index) == "" {
+			continue
+		}
+		found = append(found, s.index)
+		least, step := max(plainNumber(env(s.least)), 0), max(plainNumber(env(s.step)), 1)
+		task, of := plainNumber(env(s.index)), plainNumber(env(s.count))
+		if part = (importer.Shard{Index: (task - least) / step, Of: of}); task < least || (task-least)%step != 0 || part.Index >= of || of > mostShards {
+			err = exit.Usage(fmt.Sprintf("--shard auto cannot be made of %s=%s and %s=%s", s.index, env(s.index), s.count, env(s.count)),
+				"the array has to be complete and even, such as 0-7; for Kubernetes set LEADFERRY_SHARDS to the job's completions; or name the part, such as --shard 3/8")
+		}
 	}
-	return (task - least) / step
+	switch len(found) {
+	case 0:
+		return importer.Shard{}, exit.Usage("--shard auto finds no scheduler: none of JOB_COMPLETION_INDEX, AWS_BATCH_JOB_ARRAY_INDEX and SLURM_ARRAY_TASK_ID is set",
+			"name the part, such as --shard 0/4, or run it as an array job")
+	case 1:
+		if err != nil {
+			return importer.Shard{}, err
+		}
+		return part, nil
+	}
+	return importer.Shard{}, exit.Usage("--shard auto finds several schedulers: "+strings.Join(found, " and ")+" are set", "name the part, such as --shard 0/4")
 }
 
 // terms are what the workers of the fleet have to agree about.

@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -23,5 +24,24 @@ func TestWordsOfPsql(t *testing.T) {
 	}
 	if got := fmt.Sprint(a.current().RuntimeParams); got != "map[application_name:leadferry options:-c geqo=off]" {
 		t.Errorf("the server is told %s", got)
+	}
+}
+
+// What speaks PostgreSQL's protocol and is something else is refused by what it says of itself.
+func TestServersThatAreSomethingElse(t *testing.T) {
+	for version, words := range map[string]string{
+		"CockroachDB CCL v24.1.0 (x86_64-pc-linux-gnu)":                   "not PostgreSQL",
+		"PostgreSQL 15.2-YB-2.25.0.0-b0 on x86_64-pc-linux-gnu":           "not PostgreSQL",
+		"PostgreSQL 8.0.2 on i686-pc-linux-gnu, compiled, Redshift 1.0.6": "before PostgreSQL 14",
+		"Materialize v0.100": "not PostgreSQL",
+		"PostgreSQL 13.14 (Debian 13.14-1) on x86_64-pc-linux-gnu":         "before PostgreSQL 14",
+		"PostgreSQL 9.6.24 on x86_64-pc-linux-gnu":                         "before PostgreSQL 14",
+		"PostgreSQL 15.18 (Debian 15.18-0+deb12u1) on x86_64-pc-linux-gnu": "",
+		"PostgreSQL 19devel on x86_64-pc-linux-gnu":                        "",
+		"PostgreSQL 18rc1 on x86_64-pc-linux-gnu":                          "",
+	} {
+		if text, hint := unfit(version); !strings.Contains(text, words) || (text == "") != (words == "") || (text == "") != (hint == "") {
+			t.Errorf("%s: %q, %q", version, text, hint)
+		}
 	}
 }

@@ -84,19 +84,26 @@ func (s *Session) isPostgres() error {
 		return err
 	}
 	version, process := string(results[0].Rows[0][0]), string(results[0].Rows[0][1])
-	parts := regexp.MustCompile(ofPostgres).FindStringSubmatch(version)
-	if parts == nil {
-		return s.at.refuse("its server is not PostgreSQL: "+version,
-			"a ledger needs PostgreSQL 14 or newer itself: what speaks its protocol need not keep its promises")
-	}
-	if n, _ := strconv.Atoi(parts[1]); n < oldest {
-		return s.at.refuse("its server is of a version before PostgreSQL 14: "+version, "use PostgreSQL 14 or newer")
+	if text, hint := unfit(version); text != "" {
+		return s.at.refuse(text, hint)
 	}
 	if !s.at.pooled && process != fmt.Sprint(s.PgConn().PID()) {
 		return s.at.refuse("a pooler stands before its server, and may mix the statements of sessions", "name the server itself; "+
 			"where the pool keeps a connection for each session (pool_mode = session), add pooled=session to the address")
 	}
 	return nil
+}
+
+// unfit is why a server will not do that says this of its version, or nothing.
+func unfit(version string) (text, hint string) {
+	parts := regexp.MustCompile(ofPostgres).FindStringSubmatch(version)
+	if parts == nil {
+		return "its server is not PostgreSQL: " + version, "a ledger needs PostgreSQL 14 or newer itself: what speaks its protocol need not keep its promises"
+	}
+	if n, _ := strconv.Atoi(parts[1]); n < oldest {
+		return "its server is of a version before PostgreSQL 14: " + version, "use PostgreSQL 14 or newer"
+	}
+	return "", ""
 }
 
 // Promises refuses a server that does not promise what a ledger needs: the primary of a cluster, which keeps what it
