@@ -25,18 +25,16 @@ type worker struct {
 func (w *worker) ended() bool { return w.summary != nil && w.summary.Outcome != Running }
 
 // read takes the rows, and the figures so far or in the end, from their JSON.
-func (w *worker) read() error {
+func (w *worker) read() (err error) {
 	if len(w.Rows) > 0 {
-		if err := json.Unmarshal(w.Rows, &w.rows); err != nil {
-			return fmt.Errorf("read the counts of the worker of shard %d: %w", w.Shard, err)
-		}
+		err = json.Unmarshal(w.Rows, &w.rows)
 	}
-	if len(w.Summary) == 0 {
-		return nil
+	if len(w.Summary) > 0 && err == nil {
+		w.summary = new(Summary)
+		err = json.Unmarshal(w.Summary, w.summary, jsontext.AllowInvalidUTF8(true))
 	}
-	w.summary = new(Summary)
-	if err := json.Unmarshal(w.Summary, w.summary, jsontext.AllowInvalidUTF8(true)); err != nil {
-		return fmt.Errorf("read the summary of the worker of shard %d: %w", w.Shard, err)
+	if err != nil {
+		return fmt.Errorf("read what the worker of shard %d has told: %w", w.Shard, err)
 	}
 	if w.ended() {
 		w.rows = w.summary.Rows
@@ -45,13 +43,14 @@ func (w *worker) read() error {
 }
 
 // Fleet is the summary of a fleet, as if it had been one run: rows of each shard by its newest worker, requests of all.
-// Of those that were killed, it lacks the requests of their last seconds; percentiles are those of the slowest worker. An error says what cannot be read of what a worker left.
+// Of those that were killed, it lacks the requests of their last seconds; percentiles are those of the slowest worker. An error
+// says what cannot be read of what a worker left.
 func Fleet(name string, shards int, members []checkpoint.Member) (*Summary, error) {
 	s := &Summary{RunID: name, Fleet: name, Requests: Requests{ByStatus: map[string]int{}}}
 	m := merger{Summary: s, organizations: map[Organization]int{}, transitions: map[Transition]int{}, errors: map[[2]string]*Reason{}}
-	heard := make([]bool, shards)
+	newest := make([]*worker, shards)
 	for i := range members {
-		w := worker{Member: &members[i]}
+		w := &worker{Member: &members[i]}
 		if err := w.read(); err != nil {
 			return nil, err
 		}
@@ -65,13 +64,15 @@ func Fleet(name string, shards int, members []checkpoint.Member) (*Summary, erro
 			m.work(w.summary)
 		}
 		if w.Newest && w.Shard < shards {
-			heard[w.Shard] = true
-			m.rows(&w)
+			newest[w.Shard] = w
 		}
 	}
-	for shard, is := range heard {
-		if !is {
-			m.missing = append(m.missing, shard)
+	for shard, w := range newest {
+		if w != nil {
+			m.rows(w)
+		}
+		if w == nil || !w.ended() {
+			m.missing = append(m.missing, fmt.Sprint(shard))
 		}
 	}
 	m.finish()
@@ -84,8 +85,7 @@ type merger struct {
 	transitions   map[Transition]int
 	errors        map[[2]string]*Reason
 	buckets       []Bucket // of all workers
-	missing       []int    // shards that no worker has begun, or whose last one did not come to its end
-	stops         []string // why newest workers stopped
+	missing       []string // shards that no worker has begun, or whose last one did not come to its end
 	codes         []int    // of newest workers that came to their end
 }
 
@@ -112,34 +112,34 @@ func (m *merger) work(w *Summary) {
 }
 
 func (m *merger) rows(w *worker) {
-	m.Rows.add(&w.rows)
-	s := w.summary
-	if !w.ended() {
-		m.missing = append(m.missing, w.Shard)
-	} else {
-		m.codes = append(m.codes, s.ExitCode)
+	to, from := m.Rows.all(), w.rows.all()
+	for i := range to {
+		*to[i] += *from[i]
 	}
+	s := w.summary
 	if s == nil {
 		return
 	}
-	if s.StopReason != "" && !slices.Contains(m.stops, s.StopReason) {
-		m.stops = append(m.stops, s.StopReason)
+	if w.ended() {
+		m.codes = append(m.codes, s.ExitCode)
 	}
 	if m.Command == "" {
-		m.Command, m.Version, m.Mapping, m.Target = s.Command, s.Version, s.Mapping, s.Target
-		m.Checkpoint.Path, m.Checkpoint.Leads = s.Checkpoint.Path, s.Checkpoint.Leads
-		m.Inputs = slices.Clone(s.Inputs)
-	} else {
-		m.Checkpoint.Leads = min(m.Checkpoint.Leads, s.Checkpoint.Leads)
-		for i := range min(len(m.Inputs), len(s.Inputs)) {
-			rows := m.Inputs[i].Rows + s.Inputs[i].Rows
-			if m.Inputs[i].Format == "" || m.Inputs[i].SHA256 == "" { // of a worker that has not read all
-				m.Inputs[i] = s.Inputs[i]
-			}
-			m.Inputs[i].Rows = rows
-		}
+		m.Command, m.Version, m.Mapping, m.Target, m.Checkpoint.Path = s.Command, s.Version, s.Mapping, s.Target, s.Checkpoint.Path
+		m.Checkpoint.Leads = s.Checkpoint.Leads
 	}
+	m.Checkpoint.Leads = min(m.Checkpoint.Leads, s.Checkpoint.Leads)
 	m.Checkpoint.ID = cmp.Or(m.Checkpoint.ID, s.Checkpoint.ID)
+	for i, in := range s.Inputs {
+		if i == len(m.Inputs) {
+			m.Inputs = append(m.Inputs, Input{})
+		}
+		rows := m.Inputs[i].Rows + in.Rows
+		if m.Inputs[i].Format == "" || m.Inputs[i].SHA256 == "" { // of none, or of a worker that has not read all
+			m.Inputs[i] = in
+		}
+		m.Inputs[i].Rows = rows
+	}
+	m.StopReason = cmp.Or(m.StopReason, s.StopReason)
 	m.DroppedValues += s.DroppedValues
 	m.InDoubt = append(m.InDoubt, s.InDoubt...)
 	for _, e := range s.Errors {
@@ -149,13 +149,6 @@ func (m *merger) rows(w *worker) {
 		}
 		m.errors[key].Rows += e.Rows
 		m.errors[key].Examples = append(m.errors[key].Examples, e.Examples...)
-	}
-}
-
-func (c *RowCounts) add(o *RowCounts) {
-	to, from := c.all(), o.all()
-	for i := range to {
-		*to[i] += *from[i]
 	}
 }
 
@@ -206,35 +199,26 @@ func (m *merger) timeline() {
 
 // verdict is how the fleet ended as if it had been one run: the first that applies of 130, 4, 3, 5 and 1.
 func (m *merger) verdict() {
-	slices.Sort(m.missing)
-	m.ExitCode, m.Outcome = 0, "complete"
-	for _, code := range []int{130, 4, 3, 5, 1} {
+	if len(m.missing) > 0 {
+		m.codes = append(m.codes, 3)
+		few := m.missing[:min(len(m.missing), 10)]
+		m.StopReason = cmp.Or(m.StopReason, fmt.Sprintf("%s not come to an end: %s",
+			english.Plural(len(m.missing), "shard has", "shards have"), english.WordSeries(few, "and")))
+		m.Hint = "wait for their workers, or start them again where they have died: leadferry checkpoint workers lists them"
+	}
+	for _, code := range []int{1, 5, 3, 4, 130} {
 		if slices.Contains(m.codes, code) {
 			m.ExitCode = code
-			break
 		}
 	}
-	if m.ExitCode != 0 || m.Rows.attention(false) > 0 {
+	switch {
+	case m.StopReason != "" && m.ExitCode == 130 && len(m.missing) == 0:
+		m.Outcome = "interrupted"
+	case m.StopReason != "":
+		m.Outcome = "stopped"
+	case m.ExitCode != 0 || m.Rows.attention(false) > 0:
 		m.Outcome = "attention"
+	default:
+		m.Outcome = "complete"
 	}
-	if len(m.stops) > 0 {
-		m.Outcome, m.StopReason = "stopped", m.stops[0]
-		if m.ExitCode == 130 {
-			m.Outcome = "interrupted"
-		}
-	}
-	if len(m.missing) == 0 {
-		return
-	}
-	if m.ExitCode != 130 && m.ExitCode != 4 {
-		m.ExitCode = 3
-	}
-	text := english.Plural(len(m.missing), "shard has", "shards have")
-	var names []string
-	for _, shard := range m.missing[:min(len(m.missing), 10)] {
-		names = append(names, fmt.Sprint(shard))
-	}
-	m.Outcome = "stopped"
-	m.StopReason = cmp.Or(m.StopReason, fmt.Sprintf("%s not come to an end: %s", text, english.WordSeries(names, "and")))
-	m.Hint = "wait for their workers, or start them again where they have died: leadferry checkpoint workers lists them"
 }
