@@ -62,13 +62,10 @@ func (s *Store) agree(ctx context.Context, tx pgx.Tx, terms *checkpoint.Terms) e
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(ctx, `INSERT INTO leadferry.fleets (ledger, fleet, shards, rate, terms) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING`,
-		s.ledger, terms.Fleet, terms.Shards, terms.Rate, text)
+	err = tx.QueryRow(ctx, `INSERT INTO leadferry.fleets AS f (ledger, fleet, shards, rate, terms) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (ledger, fleet) DO UPDATE SET terms = f.terms RETURNING terms`, s.ledger, terms.Fleet, terms.Shards, terms.Rate, text).Scan(&text)
 	if err == nil {
 		_, err = tx.Exec(ctx, `INSERT INTO leadferry.budget (ledger, fleet, most) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`, s.ledger, terms.Fleet, terms.MaxCreates)
-	}
-	if err == nil {
-		err = tx.QueryRow(ctx, `SELECT terms FROM leadferry.fleets WHERE ledger = $1 AND fleet = $2 FOR UPDATE`, s.ledger, terms.Fleet).Scan(&text)
 	}
 	if err != nil {
 		return err
@@ -225,16 +222,4 @@ func (s *Store) Members(ctx context.Context, fleet string) (shards int, all []ch
 		return err
 	})
 	return shards, all, err
-}
-
-// Fleets names the fleets of the ledger, the newest first.
-func (s *Store) Fleets(ctx context.Context) (names []string, err error) {
-	err = s.read(ctx, func(c *pgx.Conn) error {
-		rows, err := c.Query(ctx, `SELECT fleet FROM leadferry.fleets WHERE ledger = $1 ORDER BY made DESC LIMIT 20`, s.ledger)
-		if err == nil {
-			names, err = pgx.CollectRows(rows, pgx.RowTo[string])
-		}
-		return err
-	})
-	return names, err
 }

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -151,11 +150,7 @@ func (p *program) summarizeFleet(c *cli.Context) (*report.Summary, error) {
 		return nil, err
 	}
 	if shards == 0 {
-		hint := "the ledger knows no fleet yet"
-		if names, err := store.Fleets(context.Background()); err == nil && len(names) > 0 {
-			hint = "the newest fleets are " + strings.Join(names, ", ")
-		}
-		return nil, exit.Usage("the ledger knows no fleet "+name, hint)
+		return nil, exit.Usage("the ledger knows no fleet "+name, "leadferry checkpoint workers lists workers with the names of their fleets")
 	}
 	s, err := report.Fleet(name, shards, members)
 	if err == nil {
