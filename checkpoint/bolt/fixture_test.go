@@ -64,6 +64,7 @@ func opened(t *testing.T, path string, o Options) *Store {
 	if err != nil {
 		t.Fatal(err)
 	}
+	d.bolt.NoSync = !o.ReadOnly // the disk is not under test
 	t.Cleanup(func() {
 		d.Close()
 		intact(t, path)

@@ -2,7 +2,6 @@ package bolt
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -27,29 +26,5 @@ func TestAFileThatIsToBeFilledRefusesRuns(t *testing.T) {
 	}
 	if err := makeRoom(path, "elsewhere", Options{}); err != nil {
 		t.Error(err)
-	}
-}
-
-// A damaged file that was copied is repaired only once its copy is gone, or was given up.
-func TestRepairOfAFileThatWasCopied(t *testing.T) {
-	path, to := newPath(t), newPath(t)
-	d := opened(t, path, Options{})
-	if err := errors.Join(d.SetMoved(to), d.Close(), os.WriteFile(to, nil, 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Repair(path, newPath(t), target(), nil, true, Options{}); !errors.Is(err, checkpoint.ErrGone) {
-		t.Errorf("beside its copy: %v", err)
-	}
-	os.Remove(to)
-	if d, err := Open(killed(t, path), target(), Options{Moved: true}); err != nil {
-		t.Fatal(err)
-	} else if err := errors.Join(renewed(t, d, "some"), d.Close(), os.WriteFile(to, nil, 0o600)); err != nil {
-		t.Fatal(err)
-	} else if _, err := Repair(d.path, newPath(t), target(), nil, true, Options{}); err != nil {
-		t.Errorf("taken again: %v", err)
-	}
-	os.Remove(to)
-	if _, err := Repair(path, newPath(t), target(), nil, true, Options{}); err != nil {
-		t.Errorf("without it: %v", err)
 	}
 }

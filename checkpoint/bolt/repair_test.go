@@ -5,11 +5,124 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
+	"reflect"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"leadferry/checkpoint"
 )
+
+// salvaged reads a damaged file by a process of its own.
+func salvaged(t *testing.T, path string) (all []checkpoint.Entry, r Salvaged) {
+	t.Helper()
+	s, err := salvageFile(path, apart(Options{}).checker)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range s.all {
+		all = append(all, k.Shown().Entry)
+	}
+	return all, s.sum()
+}
+
+// Of a file that is whole everything is read, and nothing else, also keys that have the name, or the length, of what a file
+// says of itself, and by any name of the file. fault 22
+func TestSalvageReadsAGoodFile(t *testing.T) {
+	path, name := newPath(t), newPath(t)
+	d := seeded(t, path, 400)
+	for i, key := range []string{"header", "note lineage", "tally", "0001", "00000001", "note 0000000000000001"} {
+		_, err := settle(d, createdEntry(key, fmt.Sprintf("lead-%d", i), i))
+		if err := errors.Join(err, claim(d, intentOf("doubt of "+key, i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := checkpoint.Forget(context.Background(), d, []string{"key-00003"}, false); err != nil {
+		t.Fatal(err)
+	}
+	held, err := contents(d)
+	if err := errors.Join(err, d.Close(), os.Symlink(path, name)); err != nil {
+		t.Fatal(err)
+	}
+	got, r := salvaged(t, name)
+	var here []checkpoint.Entry
+	if _, err := Salvage(path, func(e checkpoint.Entry) error { here = append(here, e); return nil }); err != nil || !reflect.DeepEqual(here, got) {
+		t.Errorf("this process reads something else: %v", err)
+	}
+	if diff := cmp.Diff(held, got); diff != "" {
+		t.Errorf("(-held +salvaged):\n%s", diff)
+	}
+	if r.Forgotten != 1 || r.Keys[checkpoint.Created] != 399+6 || r.Keys[checkpoint.InDoubt] != 3+6 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// Of a damaged file every record whose bytes are whole is read as it was; a doubt
+// that was settled may come back, never a settled row as unknown or with another
+// lead. faults 19, 22
+func TestSalvageReadsWhatIsWhole(t *testing.T) {
+	file, held := crashed(t)
+	known := make(map[string]checkpoint.Entry)
+	for _, e := range held {
+		known[e.Key] = e
+	}
+	path, random := newPath(t), rand.New(rand.NewPCG(5, 5))
+	page := os.Getpagesize()
+	for round := range 24 {
+		broken := append([]byte(nil), file...)
+		switch round % 3 {
+		case 0: // a page is lost
+			at := page * random.IntN(len(broken)/page)
+			clear(broken[at : at+page])
+		case 1:
+			for range 50 {
+				broken[random.IntN(len(broken))] ^= byte(1 + random.IntN(255))
+			}
+		case 2:
+			broken = broken[:random.IntN(len(broken))]
+		}
+		if err := os.WriteFile(path, broken, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, _ := salvaged(t, path)
+		for _, e := range got {
+			was, ok := known[e.Key]
+			if e.State == checkpoint.InDoubt && (!ok || was.State != checkpoint.InDoubt) {
+				continue // an older record: a person looks
+			}
+			e.Organization, e.Location, e.Run, e.File = was.Organization, was.Location, was.Run, was.File // words may be lost
+			e.Content, e.Reason = was.Content, was.Reason
+			if !reflect.DeepEqual(was, e) {
+				t.Fatalf("round %d: wrong read:\n%s", round, cmp.Diff(was, e))
+			}
+		}
+		if n := len(got); round%3 == 0 && 0 < n && n < len(held)-100 { // or it was the page from which all others are found
+			t.Errorf("round %d: %d of %d keys read", round, len(got), len(held))
+		}
+	}
+}
+
+func TestSalvageRefuses(t *testing.T) {
+	path := newPath(t)
+	ignore := func(checkpoint.Entry) error { return nil }
+	if _, err := Salvage(path, ignore); !errors.Is(err, checkpoint.ErrMissing) {
+		t.Errorf("missing: %v", err)
+	}
+	seeded(t, path, 3)
+	_, err := Salvage(path, ignore)
+	checkRefusal(t, err, checkpoint.ErrLocked)
+	stop := errors.New("enough")
+	if _, err := Salvage(killed(t, path), func(checkpoint.Entry) error { return stop }); err != stop {
+		t.Errorf("%v", err)
+	}
+	empty := newPath(t)
+	content("")(t, empty)
+	if got, _ := salvaged(t, empty); len(got) != 0 {
+		t.Errorf("of nothing: %v", got)
+	}
+}
 
 // Whatever page is lost, each key that the file knew is known by the new one as it was, or
 // may be missing and is held. faults 19, 22, 128
@@ -93,5 +206,29 @@ func TestRepairKeepsOrHoldsWhatAFileKnew(t *testing.T) {
 	}
 	if lost < 100 || nothing > 1 {
 		t.Errorf("%d leads were lost with a page, %d pages take all", lost, nothing)
+	}
+}
+
+// A damaged file that was copied is repaired only once its copy is gone, or was given up.
+func TestRepairOfAFileThatWasCopied(t *testing.T) {
+	path, to := newPath(t), newPath(t)
+	d := opened(t, path, Options{})
+	if err := errors.Join(d.SetMoved(to), d.Close(), os.WriteFile(to, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Repair(path, newPath(t), target(), nil, true, Options{}); !errors.Is(err, checkpoint.ErrGone) {
+		t.Errorf("beside its copy: %v", err)
+	}
+	os.Remove(to)
+	if d, err := Open(killed(t, path), target(), Options{Moved: true}); err != nil {
+		t.Fatal(err)
+	} else if err := errors.Join(renewed(t, d, "some"), d.Close(), os.WriteFile(to, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	} else if _, err := Repair(d.path, newPath(t), target(), nil, true, Options{}); err != nil {
+		t.Errorf("taken again: %v", err)
+	}
+	os.Remove(to)
+	if _, err := Repair(path, newPath(t), target(), nil, true, Options{}); err != nil {
+		t.Errorf("without it: %v", err)
 	}
 }

@@ -3,6 +3,7 @@ package bolt
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"testing"
 
 	"leadferry/checkpoint"
@@ -39,5 +40,26 @@ func TestNoCellValueReachesTheFile(t *testing.T) {
 		if bytes.Contains(file, []byte(value)) {
 			t.Errorf("%q is in the file", value)
 		}
+	}
+}
+
+// No name of a column is kept: where a file's first lead was taken for its header, that is a
+// person's. faults 131
+func TestNotesHoldNoNames(t *testing.T) {
+	path := newPath(t)
+	d := opened(t, path, Options{})
+	byID := checkpoint.Shape{Columns: []string{"id", "e-mail of Ann", "name"}, Key: "{id}"}
+	for _, s := range []checkpoint.Shape{byID, byID, {Columns: []string{"other"}, Key: "{other}", Namespace: "dealers"}, {Key: "{id}"}} {
+		claimNoting(t, d, s)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(path); err != nil || bytes.Contains(b, []byte("e-mail of Ann")) {
+		t.Errorf("%v, or the file holds the name of a column", err)
+	}
+	d = opened(t, path, Options{Check: true})
+	if n := d.tally.Load().people; n != 2 {
+		t.Errorf("%d shapes, want 2", n)
 	}
 }

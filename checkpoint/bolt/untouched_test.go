@@ -37,6 +37,20 @@ func rot(t *testing.T, path string, f func()) {
 	}
 }
 
+// inFile changes what a closed checkpoint's file holds, as if it had rotted.
+func inFile(t *testing.T, path string, f func(*bbolt.Tx) error) {
+	t.Helper()
+	db, err := bbolt.Open(path, 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rot(t, path, func() {
+		if err := errors.Join(db.Update(f), db.Close()); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
 // What a run that ended in order has left is not checked again in the same boot of the machine. A look-up notices damage that
 // it meets. Whatever else may have happened to the file, all of it is checked. faults 21, 22
 func TestUntouchedFileIsNotCheckedAgain(t *testing.T) {
@@ -165,6 +179,73 @@ func damageIsMet(t *testing.T, path string, o Options, keys []string) bool {
 	return false
 }
 
+// A changed key in a branch that sends look-ups to the wrong page is noticed, though every record is whole. faults 21, 22
+func TestMisledLookUpIsNoticed(t *testing.T) {
+	path := newPath(t)
+	d := opened(t, path, Options{gather: early})
+	var keys []string
+	for i := range 120 {
+		key := strings.Repeat(fmt.Sprintf("%05d-", 10*i), 150) // few on a page, so that branches have branches
+		keys = append(keys, key)
+		if _, err := settle(d, checkpoint.Entry{Key: key, State: checkpoint.Rejected, Code: 422}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	file, page := read(t, path), os.Getpagesize()
+	used := branchesOf(t, path)
+	noticed, branches := 0, 0
+	for at := 2 * page; at < len(file); at += page {
+		if !used[at/page] {
+			continue
+		}
+		branches++
+		for i := range elementsOf(file[at : at+page]) {
+			for _, flip := range []struct {
+				at int
+				by byte
+			}{{3, 1}, {3, 2}, {3, 4}, {4, 1}, {4, 16}} { // to another key, or above or below this one alone
+				broken := append([]byte(nil), file...)
+				keyOf(broken[at:at+page], i)[flip.at] ^= flip.by
+				content(string(broken))(t, path)
+				if damageIsMet(t, path, apart(Options{ReadOnly: true}), keys) {
+					noticed++
+				}
+			}
+		}
+	}
+	content(string(file))(t, path)
+	if branches < 5 || noticed < 50 {
+		t.Errorf("%d noticed in %d branches", noticed, branches)
+	}
+}
+
+// branchesOf are the numbers of the branch pages in use.
+func branchesOf(t *testing.T, path string) map[int]bool {
+	t.Helper()
+	db, err := bbolt.Open(path, 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	branches := make(map[int]bool)
+	err = db.View(func(tx *bbolt.Tx) error {
+		for id := 2; ; id++ {
+			page, err := tx.Page(id)
+			if page == nil || err != nil {
+				return err
+			}
+			branches[id] = page.Type == "branch"
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return branches
+}
+
 // A record whose length was damaged to none is damage to all that read it, never a key that nobody knows. faults 22, m20
 func TestEmptyRecordIsDamage(t *testing.T) {
 	ctx := context.Background()
@@ -243,157 +324,4 @@ func TestDamagedRunIsNoticedWhereItIsCompared(t *testing.T) {
 	}
 	_, err = checkpoint.Judge(t.Context(), d, o.Witnesses, true, nil)
 	checkRefusal(t, errors.Join(err, d.Close()), checkpoint.ErrDamaged)
-}
-
-// inFile changes what a closed checkpoint's file holds, as if it had rotted.
-func inFile(t *testing.T, path string, f func(*bbolt.Tx) error) {
-	t.Helper()
-	db, err := bbolt.Open(path, 0o600, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rot(t, path, func() {
-		if err := errors.Join(db.Update(f), db.Close()); err != nil {
-			t.Fatal(err)
-		}
-	})
-}
-
-// The one pass understands every state, odd IDs, keys that are IDs, and whatever is on its way
-// into its place.
-func TestSurveyPassesWhatIsRight(t *testing.T) {
-	path := newPath(t)
-	d := opened(t, path, Options{})
-	random := rand.New(rand.NewPCG(8, 9))
-	for i := range 300 {
-		key := []string{uuid(random), string(rune('a' + i%26)), "", "key"}[i%4] + string(make([]byte, i%7)) + uuid(random)[:8]
-		id := []string{"", key, uuid(random), uuid(random)[:1+i%30], string(make([]byte, checkpoint.MaxKey+i%3))}[i%5]
-		e := createdEntry(key, id, i)
-		e.ExternalID = []string{"", key, uuid(random), string(make([]byte, checkpoint.MaxKey+i%3))}[i%4]
-		if _, err := settle(d, e); err != nil {
-			t.Fatal(err)
-		}
-		if i%10 == 0 {
-			if err := claim(d, intentOf("doubt"+key, i)); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	if _, err := settle(d, checkpoint.Entry{Key: "sent again", State: checkpoint.Rejected, Code: 422}); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(claim(d, intentOf("sent again", 1)), d.Close()); err != nil { // stands in both trees
-		t.Fatal(err)
-	}
-	d = opened(t, path, Options{})
-	if err := errors.Join(checkPages(d.bolt), d.view("check", d.checkRecords)); err != nil {
-		t.Error(err)
-	}
-}
-
-// What the slow check notices by look-ups, sums show too.
-func TestSurveyNoticesIndexesThatDoNotFit(t *testing.T) {
-	for name, fault := range map[string]func(*bbolt.Tx) error{
-		"links swapped for others": func(tx *bbolt.Tx) error {
-			b := tx.Bucket(inLinks)
-			k, _ := b.Cursor().First()
-			other := append([]byte(nil), k...)
-			other[len(other)-1] ^= 1
-			return errors.Join(b.Delete(k), b.Put(other, nil))
-		},
-		"leads of two keys exchanged": func(tx *bbolt.Tx) error {
-			b := tx.Bucket(inLeads)
-			c := b.Cursor()
-			k1, v1 := c.First()
-			k2, v2 := c.Next()
-			one, two := append([]byte(nil), v1...), append([]byte(nil), v2...)
-			return errors.Join(b.Put(k1, two), b.Put(k2, one))
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			path := newPath(t)
-			seeded(t, path, 100).Close()
-			copied := killed(t, path)
-			db, err := bbolt.Open(copied, 0o600, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := errors.Join(db.Update(fault), db.Close()); err != nil {
-				t.Fatal(err)
-			}
-			_, err = Open(copied, target(), Options{ReadOnly: true})
-			checkRefusal(t, err, checkpoint.ErrDamaged)
-		})
-	}
-}
-
-// A changed key in a branch that sends look-ups to the wrong page is noticed, though every record is whole. faults 21, 22
-func TestMisledLookUpIsNoticed(t *testing.T) {
-	path := newPath(t)
-	d := opened(t, path, Options{gather: early})
-	var keys []string
-	for i := range 120 {
-		key := strings.Repeat(fmt.Sprintf("%05d-", 10*i), 150) // few on a page, so that branches have branches
-		keys = append(keys, key)
-		if _, err := settle(d, checkpoint.Entry{Key: key, State: checkpoint.Rejected, Code: 422}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
-	}
-	file, page := read(t, path), os.Getpagesize()
-	used := branchesOf(t, path)
-	noticed, branches := 0, 0
-	for at := 2 * page; at < len(file); at += page {
-		if !used[at/page] {
-			continue
-		}
-		branches++
-		for i := range elementsOf(file[at : at+page]) {
-			for _, flip := range []struct {
-				at int
-				by byte
-			}{{3, 1}, {3, 2}, {3, 4}, {4, 1}, {4, 16}} { // to another key, or above or below this one alone
-				broken := append([]byte(nil), file...)
-				keyOf(broken[at:at+page], i)[flip.at] ^= flip.by
-				content(string(broken))(t, path)
-				if damageIsMet(t, path, apart(Options{ReadOnly: true}), keys) {
-					noticed++
-				}
-			}
-		}
-	}
-	content(string(file))(t, path)
-	if branches < 5 || noticed < 50 {
-		t.Errorf("%d noticed in %d branches", noticed, branches)
-	}
-}
-
-// Two records in the wrong order are whole, and yet one of them is not found.
-func TestRecordsOutOfOrderAreNoticed(t *testing.T) {
-	file, _ := ended(t)
-	page, noticed := os.Getpagesize(), 0
-	for at := 2 * page; at < len(file); at += page {
-		if endian.Uint16(file[at+8:]) != leafKind || elementsOf(file[at:at+page]) < 2 {
-			continue
-		}
-		broken := append([]byte(nil), file...)
-		first, second := broken[at+headSize:at+headSize+elementSize], broken[at+headSize+elementSize:at+headSize+2*elementSize]
-		was := append([]byte(nil), first...)
-		copy(first, second)
-		copy(second, was)
-		endian.PutUint32(first[4:], endian.Uint32(first[4:])+elementSize)
-		endian.PutUint32(second[4:], endian.Uint32(second[4:])-elementSize)
-		if d, err := reopen(t, newPath(t), broken); err == nil {
-			d.Close() // a page that is free by now
-			continue
-		} else {
-			checkRefusal(t, err, checkpoint.ErrDamaged)
-		}
-		noticed++
-	}
-	if noticed < 10 {
-		t.Errorf("noticed in %d pages", noticed)
-	}
 }
