@@ -7,12 +7,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"pgregory.net/rapid"
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/storetest"
 	"leadferry/internal/rowkey"
 	"leadferry/leadapi"
+	"leadferry/mapping"
 )
 
 var statuses = []string{"open", "contacted", "inProgress", "onHold", "closedWon", "closedNotInterested", "closedBoughtUsed", "closedBoughtOtherBrand"}
@@ -243,6 +245,11 @@ func (p *pair) agreeOn(when string, e *checkpoint.Entry, l *leadapi.Lead) {
 			p.errorf("%s: %s is said to hold content that the service does not", when, e.Key)
 		}
 	}
+}
+
+// carries reports whether a value of the service is the one of the row.
+func carries(have jsontext.Value, f *mapping.Field) bool {
+	return len(have) > 0 && canonical(have) == compared(f)
 }
 
 // shown compares the rows that a run says are in step with the service, where no later

@@ -9,43 +9,40 @@ import (
 	"leadferry/mapping"
 )
 
-// What becomes of a status, by what both sides were last known to hold, what they say now, and the rule.
+// What becomes of a field, by what both sides were last known to hold, what they say now, and the rule.
 func TestDecide(t *testing.T) {
-	open := leadBefore{Status: "open"}
-	sought := leadBefore{Status: "open", Unsettled: "r", Sought: "onHold"}
-	kept := leadBefore{Status: "contacted", Seen: checkpoint.Sight{Status: "closedWon", Kept: true, Against: "inProgress"}}
 	type all [3]then // by the rules report, service and file
+	nothing, file, held := all{}, all{sends, sends, sends}, all{asks, keeps, sends}
 	for name, test := range map[string]struct {
-		before     leadBefore
-		file, seen string
-		by         string
-		then       all
+		field
+		by   string
+		then all
 	}{
-		"nobody":                           {open, "open", "open", "", all{}},
-		"file":                             {open, "onHold", "open", "file", all{sends, sends, sends}},
-		"service":                          {open, "open", "onHold", "service", all{asks, keeps, sends}},
-		"both":                             {open, "contacted", "onHold", "both", all{asks, keeps, sends}},
-		"both to the same":                 {open, "onHold", "onHold", "", all{}},
-		"no status in the row":             {open, "", "onHold", "service", all{asks, keeps, leaves}},
-		"no status in the row, none moved": {open, "", "open", "", all{}},
-		"no status was known":              {leadBefore{}, "open", "onHold", "file", all{sends, sends, sends}},
-		"none was known, none is said":     {leadBefore{}, "", "onHold", "", all{}},
-		"not readable":                     {open, "open", "", "service", all{asks, keeps, sends}},
-		"neither has one":                  {open, "", "", "service", all{asks, keeps, leaves}},
-		"sought, and to be known":          {sought, "open", "onHold", "file", all{sends, sends, sends}},
-		"sought, the file went on":         {sought, "contacted", "onHold", "file", all{sends, sends, sends}},
-		"sought, the row says nothing":     {sought, "", "onHold", "", all{}},
-		"sought, the service went on":      {sought, "onHold", "closedWon", "both", all{asks, keeps, sends}},
-		"kept, a stale file":               {kept, "inProgress", "closedWon", "service", all{asks, keeps, sends}},
-		"kept, no status in the row":       {kept, "", "closedWon", "service", all{asks, keeps, leaves}},
-		"kept, the file took it over":      {kept, "closedWon", "closedWon", "", all{}},
-		"kept, the file goes on":           {kept, "onHold", "closedWon", "file", all{sends, sends, sends}},
-		"kept, the file as once confirmed": {kept, "contacted", "closedWon", "file", all{sends, sends, sends}},
-		"kept, the service goes on":        {kept, "inProgress", "open", "service", all{asks, keeps, sends}},
-		"kept, both go on":                 {kept, "onHold", "open", "both", all{asks, keeps, sends}},
+		"nobody":                       {field{file: "A", held: "A", seen: "A"}, "", nothing},
+		"file":                         {field{file: "B", held: "A", seen: "A"}, "file", file},
+		"service":                      {field{file: "A", held: "A", seen: "B"}, "service", held},
+		"both":                         {field{file: "C", held: "A", seen: "B"}, "both", held},
+		"both to the same":             {field{file: "B", held: "A", seen: "B"}, "", nothing},
+		"the row says nothing":         {field{held: "A", seen: "A"}, "", nothing},
+		"it says nothing, service":     {field{held: "A", seen: "B"}, "service", all{asks, keeps, leaves}},
+		"none was known":               {field{file: "A", seen: "B"}, "file", file},
+		"none was known, none is said": {field{seen: "B"}, "", nothing},
+		"not shown":                    {field{file: "A", held: "A"}, "file", file},
+		"not shown, none is said":      {field{held: "A"}, "", nothing},
+		"sought":                       {field{file: "A", held: "A", seen: "B", sought: "B"}, "file", file},
+		"sought, the file went on":     {field{file: "C", held: "A", seen: "B", sought: "B"}, "file", file},
+		"sought, none is said":         {field{held: "A", seen: "B", sought: "B"}, "", nothing},
+		"sought, the service went on":  {field{file: "B", held: "A", seen: "C", sought: "B"}, "both", held},
+		"kept, a stale file":           {field{file: "B", held: "A", seen: "C", kept: "C", against: "B"}, "service", held},
+		"kept, none is said":           {field{held: "A", seen: "C", kept: "C", against: "B"}, "service", all{asks, keeps, leaves}},
+		"kept, the file took it over":  {field{file: "C", held: "A", seen: "C", kept: "C", against: "B"}, "", nothing},
+		"kept, the file goes on":       {field{file: "D", held: "A", seen: "C", kept: "C", against: "B"}, "file", file},
+		"kept, the file as once":       {field{file: "A", held: "A", seen: "C", kept: "C", against: "B"}, "file", file},
+		"kept, the service goes on":    {field{file: "B", held: "A", seen: "D", kept: "C", against: "B"}, "service", held},
+		"kept, both go on":             {field{file: "D", held: "A", seen: "E", kept: "C", against: "B"}, "both", held},
 	} {
 		for i, rule := range []Rule{RuleReport, RuleService, RuleFile} {
-			d := decide(test.file, test.before.status(), test.seen, rule)
+			d := decide(test.field, rule)
 			by := map[[2]bool]string{{true, false}: "file", {false, true}: "service", {true, true}: "both"}[[2]bool{d.byFile, d.byService}]
 			if by != test.by || d.then != test.then[i] {
 				t.Errorf("%s, by the rule %s: changed by %q, then %d; want %q, %d", name, rule, by, d.then, test.by, test.then[i])

@@ -304,7 +304,7 @@ func TestARefusalOfTheLedgerIsItsRowsOutcome(t *testing.T) {
 		want  string
 		sends int
 	}{
-		{checkpoint.Claim, "created 28 failed 2", 0},
+		{checkpoint.Claim, "created 28 conflict 2", 0},
 		{checkpoint.Settle, "created 28 in_doubt 2", 1},
 	} {
 		synctest.Test(t, func(t *testing.T) {

@@ -2,8 +2,11 @@ package importer
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
+
+	"leadferry/checkpoint"
 )
 
 // maxWaiting is how many rows may wait in lanes, and maxWaitingBytes how many bytes of the file, but for the row that
@@ -286,13 +289,16 @@ func (e *engine) settled(l *lane) bool {
 	e.lanes.underWay--
 	tally := e.r.tally
 	if j.step.Action == Create {
-		tally.created(&j.result, j.elsewhere)
+		tally.created(&j.result, j.refusal != nil)
 	}
-	tally.creates.enough = tally.creates.enough || j.enough
-	if held := ends(InDoubt, ""); j.elsewhere && e.putsOff(j.it, &held) {
+	tally.creates.enough = tally.creates.enough || errors.Is(j.refusal, checkpoint.ErrEnough)
+	if again, held := e.decidesAgain(j); held {
 		e.lanes.putOff(l, j.it)
 		e.lanes.active--
 		return false
+	} else if again {
+		e.lanes.putBack(l, j.it)
+		return true
 	}
 	if j.doubt != nil && (j.outcome == Pending || j.outcome == Failed) { // that it was not made this time says nothing of the time before
 		j.ending = *j.doubt
@@ -303,4 +309,15 @@ func (e *engine) settled(l *lane) bool {
 	j.kept = j.step.kept && j.entry.Seen.Kept && (j.outcome == Unchanged || j.outcome == Updated)
 	e.stop(e.r.add(j.it, &j.result))
 	return true
+}
+
+// decidesAgain reports whether a row is decided about once more, since the ledger refused to let it begin: something is known
+// of it now that was not before. One that another worker holds waits for the end of the run.
+func (e *engine) decidesAgain(j *job) (again, held bool) {
+	held = errors.Is(j.refusal, checkpoint.ErrHeld)
+	if j.refusal == nil || errors.Is(j.refusal, checkpoint.ErrEnough) || j.it.late || e.stopped != nil || held && len(e.lanes.late) >= mostLate {
+		return false, false
+	}
+	j.it.late = true
+	return true, held
 }

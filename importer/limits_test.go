@@ -339,7 +339,8 @@ func TestALinkMustBeConfirmed(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tr := newTrial(t, nil, Options{})
-				c := carrier{ledger: tr.run.ledger, sender: linker{test.lead, test.err}, retrier: tr.retrier, phases: newPhases(t.Context()), halt: func(*Stop) {}, conflicts: conflicts{rule: RuleFile}}
+				tr.run.sender, tr.Conflict = linker{test.lead, test.err}, RuleFile
+				c := newCarrier(tr.run, newPhases(t.Context()), func(*Stop) {})
 				defer c.phases.sendNoMore()
 				j := &job{it: &item{}, step: ends(Created, "").by(Link)}
 				j.entry, j.it.rec.Key, j.it.rec.ExternalID = lead, "k", "x"

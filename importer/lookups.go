@@ -20,6 +20,7 @@ type lookups struct {
 
 func newLookups(r *run) *lookups {
 	l := &lookups{ledger: r.ledger, matches: r.matches, alikes: !r.CreateAlikes, run: r.RunID}
+	l.digests = newDigester(checkpoint.NewDigester(nil))
 	if r.ledger != nil {
 		l.digests, l.info = newDigester(r.ledger.Digests()), r.ledger.Info()
 	}

@@ -3,9 +3,11 @@ package importer
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"leadferry/checkpoint"
+	"leadferry/leadapi"
 	"leadferry/mapping"
 )
 
@@ -24,13 +26,15 @@ const (
 	actionCount
 )
 
+// sends says whether the action makes requests.
+func (a Action) sends() bool { return a == Create || a == Link || a == Update || a == Read }
+
 // Step is a planner's answer for one Record: what to do, and how the row ends by it.
 type Step struct {
 	Action Action
-	Send   Changes  // for Update: what is sent
-	looks  bool     // for Update: the lead is read first
-	stands []string // names of fields, but Status, of which the service's value is let stand
-	ending          // of Link and Update: once they are confirmed
+	looks  bool // for Update: the lead is read first, and then decided about
+	diff        // for Update and Note: the row beside its lead
+	ending      // of Link and Update: once they are confirmed
 }
 
 // ends is the step of a row for which nothing is to be done.
@@ -48,9 +52,6 @@ func (s Step) ofKind(kind string) Step {
 	return s
 }
 
-// sends says whether the action makes requests.
-func (a Action) sends() bool { return a == Create || a == Link || a == Update || a == Read }
-
 // Case is what a planner decides on: a row, and what the checkpoint knows of its lead.
 type Case struct {
 	Record  *mapping.Record
@@ -62,7 +63,7 @@ type Case struct {
 	MayLack bool // the checkpoint is incomplete, and may have known a lead of the row once
 
 	it      *item
-	digests *digester // nil without a checkpoint
+	digests *digester
 }
 
 // digest is the keyed digest of what the Record sends.
@@ -72,6 +73,11 @@ func (c *Case) digest() checkpoint.Digest { return c.digests.ofRequest(c.it) }
 type Planner interface {
 	Plan(c *Case) Step
 }
+
+// validatePlanner takes every Record for a new lead; without a sender the row ends there.
+type validatePlanner struct{}
+
+func (validatePlanner) Plan(*Case) Step { return Step{Action: Create} }
 
 // ChangedRows says what becomes of rows whose lead exists and that carry other data than were sent, in the word of --changed.
 type ChangedRows string
@@ -116,33 +122,26 @@ func (p importPlanner) Plan(c *Case) Step {
 // lead that was adopted. Where a sync has sent others since, what it confirmed counts.
 func (p importPlanner) planKnown(c *Case) Step {
 	known := c.Known
-	if p.changed == UpdateChanged {
-		return p.planUpdate(c)
-	}
-	if p.changed == IgnoreChanged || known.Digest == (checkpoint.Digest{}) || c.sentLast() ||
-		known.Synced && known.Unsettled == "" && c.changes().none() {
+	sentLast := known.Digest == c.digest() && known.Reason != reasonNotConfirmed
+	switch {
+	case p.changed == UpdateChanged && sentLast && known.Unsettled == "":
+		return ends(Unchanged, "")
+	case p.changed == UpdateChanged && known.LeadID == "":
+		return ends(Changed, "the row changed since its lead was made, but the lead's ID is not known")
+	case p.changed == UpdateChanged:
+		return p.planUpdate(c, nil)
+	case p.changed == IgnoreChanged, known.Digest == checkpoint.Digest{}, sentLast,
+		known.Synced && known.Unsettled == "" && !p.differs(c):
 		return ends(Unchanged, "")
 	}
 	return ends(Changed, "the row changed since its lead was made; nothing was sent")
 }
 
-// planUpdate sends the differences of a row that carries other data than when it was
-// sent last.
-func (p importPlanner) planUpdate(c *Case) Step {
-	known := c.Known
-	switch {
-	case c.sentLast() && known.Unsettled == "":
-		return ends(Unchanged, "")
-	case known.LeadID == "":
-		return ends(Changed, "the row changed since its lead was made, but the lead's ID is not known")
-	}
-	return p.weigh(c, planUpdate(c, p.retryRejected))
-}
-
-// sentLast reports whether the row carries the data that were sent last, and nothing
-// else came of them.
-func (c *Case) sentLast() bool {
-	return c.Known.Digest == c.digest() && c.Known.Reason != reasonNotConfirmed
+// differs reports whether the row says something else than was confirmed last.
+func (p *importPlanner) differs(c *Case) bool {
+	c.digests.ofContent(c.it)
+	d := p.compare(c.it, (*leadBefore)(c.Known), nil, false, c.digests.sums)
+	return d.byFile
 }
 
 // planLink finishes a lead that was created but not linked. A row that no longer
@@ -154,12 +153,10 @@ func (p importPlanner) planLink(c *Case) Step {
 	}
 	switch step.outcome {
 	case Unchanged:
-		step.outcome = Created
+		return ends(Created, "").by(Link)
 	case Changed:
-	default:
-		return step
+		return step.by(Link)
 	}
-	step.Action = Link
 	return step
 }
 
@@ -168,9 +165,10 @@ func (p importPlanner) planLink(c *Case) Step {
 func (p importPlanner) planCreate(c *Case) Step {
 	switch {
 	case c.Taken.State != checkpoint.Unknown:
-		return ends(Conflict, "its ExternalID is that of "+rowLike(c.Taken)+": nothing was sent").ofKind("its ExternalID is that of another row: the results say which")
+		return ends(Conflict, "its ExternalID is that of "+rowLike(c.Taken)+nothingSent).
+			ofKind("its ExternalID is that of another row: the results say which")
 	case c.Alike.State != checkpoint.Unknown:
-		return ends(Conflict, lookingLike(c.Alike)+": nothing was sent").ofKind(alikeKind)
+		return ends(Conflict, lookingLike(c.Alike)+nothingSent).ofKind(alikeKind)
 	case c.it.row.HasLead && c.Known.State == checkpoint.Unknown:
 		return ends(Conflict, hadLead)
 	case c.MayLack:
@@ -179,11 +177,191 @@ func (p importPlanner) planCreate(c *Case) Step {
 	return Step{Action: Create}
 }
 
-// hadLead is of a row whose key was corrected in the rejects, or the data that are its key.
-const hadLead = "not sent: leadferry_outcome says this row already has a lead, but the checkpoint knows no lead with its key " +
-	"(hint: restore the key, use the right checkpoint, or empty leadferry_outcome if no lead was made)"
+// planUpdate brings a lead in step with its row: before it is read, and again where shown is what a read has shown of it.
+// Behind an update of this run that got no answer nothing is sent: it may still arrive.
+func (p *importPlanner) planUpdate(c *Case, shown *leadapi.Lead) Step {
+	known, rec := c.Known, c.Record
+	c.digests.ofContent(c.it)
+	d := p.compare(c.it, (*leadBefore)(known), shown, p.reads == ReadAll, c.digests.sums)
+	step := Step{diff: d, ending: ending{kept: d.status.then == keeps}}
+	service := p.service(known, shown)
+	unread := p.reads != ReadNothing && !p.dry && known.LeadID != "" && !p.readable(known) && (p.reads == ReadAll || d.byFile)
+	switch before := shown == nil; {
+	case before && d.byFile && known.Unsettled != "" && known.Unsettled == c.Run:
+		return ends(Pending, "an update of its lead in this run was not confirmed yet")
+	case before && d.byFile && known.Refused != (checkpoint.Digest{}) && known.Refused == c.digest() && !p.retryRejected:
+		return ends(Rejected, refusedBefore(known))
+	case before && p.looks(known, rec, &d):
+		step.Action, step.outcome, step.looks = Update, Updated, true
+	case d.asks != nil:
+		step.ending = ending{outcome: Conflict, text: strings.Join(d.asks, "; ") + nothingSent, kind: changedKind}
+	case d.Send.Status && p.reopens(service, rec.Status):
+		said := "on the service"
+		if before {
+			said = "as was confirmed on " + clock(whenKnown(known))
+		}
+		text := fmt.Sprintf("the lead is %s %s, and the row would reopen it as %s", service, said, rec.Status)
+		step.ending = ending{outcome: Conflict, text: text + nothingSent, kind: reopenKind}
+	case !d.Send.none():
+		step.Action, step.outcome = Update, Updated
+	default:
+		step.outcome = Unchanged
+		if step.text = d.standing(service); step.text != "" {
+			step.kind = keptKind
+		}
+		if before && d.news(known, c.it) {
+			step.Action = Note
+		}
+	}
+	step.unread = unread
+	return step
+}
 
-const alikeKind = "its key looks like one that is known, of another row: the results say which; --look-alikes create makes such leads"
+// service is the status that the service shows of a lead, as far as is known.
+func (p *importPlanner) service(known *checkpoint.Entry, shown *leadapi.Lead) string {
+	switch {
+	case shown != nil:
+		return shown.Status
+	case known.Seen.Status != "":
+		return known.Seen.Status
+	}
+	return known.Status
+}
+
+// looks says whether a lead is read before its row is sent: where that is asked for, and before an ExternalID is sent, or a
+// content key that has a rule of its own, for what others have made of them is not kept.
+func (p *conflicts) looks(known *checkpoint.Entry, rec *mapping.Record, d *diff) bool {
+	seen := known.Seen.Status
+	switch {
+	case p.dry || !p.readable(known):
+		return false
+	case p.reads == ReadAll, p.reads == ReadChanged && (d.byFile || d.asks != nil || seen != "" && seen != known.Status):
+		return true
+	case p.forExternalID() != RuleFile && (d.external.then == sends || d.external.then == asks):
+		return true
+	}
+	return slices.ContainsFunc(d.Send.Fields, func(i int) bool {
+		rule := Rule(p.rules.Content[rec.Content[i].Name])
+		return rule != "" && rule != RuleFile
+	})
+}
+
+// closed are the statuses in which a lead ends (specification, "States and transitions").
+var closed = []string{"closedWon", "closedNotInterested", "closedBoughtUsed", "closedBoughtOtherBrand"}
+
+func isClosed(status string) bool { return slices.Contains(closed, status) }
+
+func (p *conflicts) reopens(service, file string) bool {
+	return p.holdReopen && isClosed(service) && file != "" && !isClosed(file)
+}
+
+// whenKnown is when the status of a lead was seen or confirmed last.
+func whenKnown(known *checkpoint.Entry) time.Time {
+	if known.Seen.At.IsZero() {
+		return confirmedAt(known)
+	}
+	return known.Seen.At
+}
+
+// Missing says what a sync does with rows whose lead is not known, in the word of --missing.
+type Missing string
+
+// MissingCreate makes their leads, MissingIgnore leaves them out, and any other word counts them as unmatched.
+const (
+	MissingCreate Missing = "create"
+	MissingIgnore Missing = "ignore"
+)
+
+// syncPlanner brings leads in step with their rows.
+type syncPlanner struct {
+	importPlanner // for rows whose lead is to be made
+	missing       Missing
+}
+
+func (p syncPlanner) Plan(c *Case) Step {
+	if c.Known.State == checkpoint.InDoubt && c.Found == checkpoint.ByKey && p.missing == MissingCreate {
+		return p.importPlanner.Plan(c)
+	}
+	step, ends := withoutLead(c)
+	switch {
+	case !ends, step.outcome == Unmatched && c.Record.LeadID != "": // the row itself names its lead
+		return p.planKnown(c)
+	case step.outcome == Unmatched && c.Found == checkpoint.NoMatch:
+		return p.unmatched(c)
+	}
+	return step
+}
+
+// Why rows that name their lead find none, for people.
+const (
+	notKnown     = "no lead is known for the row"
+	idNotKnown   = "the lead exists, but its ID is not known"
+	namesTwo     = "the row names two leads: its key, lead ID and ExternalID do not belong to one"
+	namesAnother = "the row names another lead than the one that is known by its key"
+)
+
+// withoutLead is how a row ends whose lead cannot be told, if it cannot.
+func withoutLead(c *Case) (step Step, cannot bool) {
+	rec, known := c.Record, c.Known
+	switch {
+	case c.Found == checkpoint.Ambiguous:
+		return ends(Conflict, namesTwo), true
+	case known.State == checkpoint.Forgotten:
+		return forgotten(), true
+	case known.State == checkpoint.InDoubt:
+		held := heldBack(known)
+		if c.Found == checkpoint.ByExternalID {
+			held.text = "its ExternalID is that of " + rowLike(checkpoint.Likeness{State: checkpoint.InDoubt, File: known.File, Line: known.Line}) + ": " + held.text
+		}
+		return held, true
+	case c.Found == checkpoint.NoMatch:
+		return ends(Unmatched, notKnown), true
+	case known.LeadID == "":
+		return ends(Unmatched, idNotKnown), true
+	case rec.LeadID != "" && known.LeadID != rec.LeadID:
+		return ends(Conflict, namesAnother), true
+	}
+	return Step{}, false
+}
+
+// unmatched is a row for which no lead is known.
+func (p syncPlanner) unmatched(c *Case) Step {
+	switch p.missing {
+	case MissingCreate:
+		return p.importPlanner.Plan(c)
+	case MissingIgnore:
+		return ends(Skipped, notKnown+" (--missing ignore)")
+	}
+	switch {
+	case c.Known.State == checkpoint.Rejected:
+		return ends(Unmatched, notKnown+": the service refused to make it")
+	case c.Alike.State != checkpoint.Unknown:
+		return ends(Unmatched, notKnown+"; "+lookingLike(c.Alike)).ofKind(notKnown + "; its key looks like one that is known: the results say which")
+	}
+	return ends(Unmatched, notKnown)
+}
+
+// planKnown updates a lead that is known, or that the row names.
+func (p syncPlanner) planKnown(c *Case) Step {
+	step := p.planUpdate(c, nil)
+	if step.Action == Nothing && c.Known.LeadID == "" {
+		return ends(Unmatched, "the lead that the row names is not known, and the row has nothing to send")
+	}
+	return step
+}
+
+// For people: how rows end that are not sent.
+const (
+	nothingSent = ": nothing was sent"
+	changedKind = "the lead was changed on the service" + nothingSent
+	reopenKind  = "the row would reopen a closed lead" + nothingSent
+	keptKind    = "what the service holds is kept against the file's"
+	alikeKind   = "its key looks like one that is known, of another row: the results say which; --look-alikes create makes such leads"
+
+	// hadLead is of a row whose key was corrected in the rejects, or the data that are its key.
+	hadLead = "not sent: leadferry_outcome says this row already has a lead, but the checkpoint knows no lead with its key " +
+		"(hint: restore the key, use the right checkpoint, or empty leadferry_outcome if no lead was made)"
+)
 
 // lookingLike is for people: what the key of a row looks like.
 func lookingLike(l checkpoint.Likeness) string {
@@ -221,14 +399,6 @@ func heldBack(known *checkpoint.Entry) Step {
 	return ends(InDoubt, fmt.Sprintf("a send of %s "+until, clock(known.Updated), why)).ofKind(fmt.Sprintf("an earlier send "+until, why))
 }
 
-// rowOf names the row that an entry in doubt is of.
-func rowOf(known *checkpoint.Entry) string {
-	if known.File == "" {
-		return "a row in doubt"
-	}
-	return fmt.Sprintf("%s:%d", known.File, known.Line)
-}
-
 func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
 
 func refusedBefore(known *checkpoint.Entry) string {
@@ -237,107 +407,3 @@ func refusedBefore(known *checkpoint.Entry) string {
 	}
 	return fmt.Sprintf("refused with HTTP %d in an earlier run with the same data; not sent again", known.Code)
 }
-
-// validatePlanner takes every Record for a new lead; without a sender the row
-// ends there.
-type validatePlanner struct{}
-
-func (validatePlanner) Plan(*Case) Step { return Step{Action: Create} }
-
-// Missing says what a sync does with rows whose lead is not known, in the word of --missing.
-type Missing string
-
-// MissingCreate makes their leads, MissingIgnore leaves them out, and any other word counts them as unmatched.
-const (
-	MissingCreate Missing = "create"
-	MissingIgnore Missing = "ignore"
-)
-
-// syncPlanner brings leads in step with their rows.
-type syncPlanner struct {
-	importPlanner // for rows whose lead is to be made
-	missing       Missing
-}
-
-// Why rows that name their lead find none, for people.
-const (
-	notKnown     = "no lead is known for the row"
-	idNotKnown   = "the lead exists, but its ID is not known"
-	namesTwo     = "the row names two leads: its key, lead ID and ExternalID do not belong to one"
-	namesAnother = "the row names another lead than the one that is known by its key"
-)
-
-func (p syncPlanner) Plan(c *Case) Step {
-	rec, known := c.Record, c.Known
-	switch {
-	case c.Found == checkpoint.Ambiguous:
-		return ends(Conflict, namesTwo)
-	case known.State == checkpoint.Forgotten:
-		return forgotten()
-	case known.State == checkpoint.InDoubt && p.missing == MissingCreate && c.Found == checkpoint.ByKey:
-		return p.importPlanner.Plan(c)
-	case known.State == checkpoint.InDoubt && c.Found == checkpoint.ByExternalID:
-		held := heldBack(known)
-		held.text = "its ExternalID is that of " + rowOf(known) + ": " + held.text
-		return held
-	case known.State == checkpoint.InDoubt:
-		return heldBack(known)
-	case c.Found == checkpoint.NoMatch && rec.LeadID == "":
-		return p.unmatched(c)
-	case known.LeadID != "" && rec.LeadID != "" && known.LeadID != rec.LeadID:
-		return ends(Conflict, namesAnother)
-	case known.LeadID == "" && rec.LeadID == "":
-		return ends(Unmatched, idNotKnown)
-	}
-	return p.update(c)
-}
-
-// unmatched is a row for which no lead is known.
-func (p syncPlanner) unmatched(c *Case) Step {
-	switch p.missing {
-	case MissingCreate:
-		return p.importPlanner.Plan(c)
-	case MissingIgnore:
-		return ends(Skipped, notKnown+" (--missing ignore)")
-	}
-	switch {
-	case c.Known.State == checkpoint.Rejected:
-		return ends(Unmatched, notKnown+": the service refused to make it")
-	case c.Alike.State != checkpoint.Unknown:
-		return ends(Unmatched, notKnown+"; "+lookingLike(c.Alike)).ofKind(notKnown + "; its key looks like one that is known: the results say which")
-	}
-	return ends(Unmatched, notKnown)
-}
-
-func (p syncPlanner) update(c *Case) Step {
-	known := c.Known
-	step := planUpdate(c, p.retryRejected)
-	if step.Action == Nothing && known.LeadID == "" {
-		return ends(Unmatched, "the lead that the row names is not known, and the row has nothing to send")
-	}
-	return p.weigh(c, step)
-}
-
-// planUpdate sends what differs of a lead that is known. Behind an update of this run
-// that got no answer nothing is sent: it may still arrive.
-func planUpdate(c *Case, retryRejected bool) Step {
-	known := c.Known
-	send := c.changes()
-	switch {
-	case send.none():
-		return ends(Unchanged, "")
-	case known.Unsettled != "" && known.Unsettled == c.Run:
-		return ends(Pending, "an update of its lead in this run was not confirmed yet")
-	case known.Refused != (checkpoint.Digest{}) && known.Refused == c.digest() && !retryRejected:
-		return ends(Rejected, refusedBefore(known))
-	}
-	step := ends(Updated, "").by(Update)
-	step.Send = send
-	return step
-}
-
-// closed are the statuses in which a lead ends (specification, "States and
-// transitions").
-var closed = []string{"closedWon", "closedNotInterested", "closedBoughtUsed", "closedBoughtOtherBrand"}
-
-func isClosed(status string) bool { return slices.Contains(closed, status) }

@@ -111,7 +111,7 @@ func (p *pulls) isService(file string, e *checkpoint.Entry, f *comparison) bool 
 // stands reports whether the service's status counts for a row of whose lead nothing was learnt, since its content was not taken.
 func (p *pulls) stands(file string, e *checkpoint.Entry) bool {
 	seen := e.Seen.Status
-	return seen != "" && decide(file, (*leadBefore)(e).status(), seen, p.rules.forStatus(seen)).then == keeps
+	return seen != "" && decide((*leadBefore)(e).status(file, nil), p.rules.forStatus(seen)).then == keeps
 }
 
 // settle has the lines of the file ready, with statuses in the CRM's words. Leads whose status has none are left out, and counted
@@ -190,7 +190,7 @@ type cell struct{ Column, Value string }
 // cellsOf are the cells of content that others have changed, each as the service shows it, where they are wanted and the
 // service's value is the one that counts.
 func (c *carrier) cellsOf(rec *mapping.Record, changed []ahead, lead *leadapi.Lead) (cells []cell) {
-	if !c.pulls {
+	if !c.PullContent {
 		return nil
 	}
 	for _, a := range changed {

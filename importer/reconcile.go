@@ -16,7 +16,7 @@ import (
 	"leadferry/importer/named"
 	"leadferry/importer/report"
 	"leadferry/internal/rowkey"
-	"leadferry/mapping"
+	"leadferry/leadapi"
 )
 
 // Reconciling says which leads Reconcile reads.
@@ -93,28 +93,21 @@ type reconcilePlanner struct {
 }
 
 func (p *reconcilePlanner) Plan(c *Case) Step {
-	rec, known := c.Record, c.Known
-	switch {
-	case c.Found == checkpoint.Ambiguous:
-		return ends(Conflict, namesTwo).as(NoLead)
-	case known.State == checkpoint.Forgotten:
-		return forgotten()
-	case known.State == checkpoint.InDoubt:
-		return heldBack(known).as(Doubtful)
-	case c.Found == checkpoint.NoMatch:
-		return ends(Unmatched, notKnown).as(NoLead)
-	case known.LeadID == "":
-		return ends(Unmatched, idNotKnown).as(NoLead)
-	case rec.LeadID != "" && known.LeadID != rec.LeadID:
-		return ends(Conflict, namesAnother).as(NoLead)
+	if step, cannot := withoutLead(c); cannot {
+		switch step.outcome {
+		case Conflict, Unmatched:
+			return step.as(NoLead)
+		case InDoubt:
+			return step.as(Doubtful)
+		}
+		return step
 	}
-	step := Step{Send: c.changes()}
-	before := (*leadBefore)(known)
+	known, before := c.Known, (*leadBefore)(c.Known)
 	_, chosen := p.sampled[known.Key]
 	switch {
 	case !p.remote, !p.since.IsZero() && shown(known) && whenKnown(known).After(p.since):
-		seen := &sighting{status: cmp.Or(before.Seen.Status, before.Status), external: external(before.ExternalID)}
-		step, _ = step.judged(rec, nil, before, seen, nil)
+		c.digests.ofContent(c.it)
+		step := judged(c.it, before, nil, c.digests.sums)
 		step.found.owner, step.found.sampled = before.Seen.Organization, chosen
 		return step
 	case p.sampled != nil && !chosen:
@@ -122,8 +115,7 @@ func (p *reconcilePlanner) Plan(c *Case) Step {
 	case !p.readable(known):
 		return ends(Unmatched, "its lead cannot be read: no ExternalID of it is known").as(Unread)
 	}
-	step.Action, step.found.sampled = Read, chosen
-	return step
+	return Step{Action: Read, ending: ending{found: comparison{sampled: chosen}}}
 }
 
 // as is the step with what comparing the row came to.
@@ -138,28 +130,31 @@ func shown(known *checkpoint.Entry) bool {
 	return known.Seen.Status != "" || known.Digest != checkpoint.Digest{} || known.Synced || len(known.Content) > 0
 }
 
-// judged completes the step of a row by what the service shows, and gives the content that others have changed.
-func (s Step) judged(rec *mapping.Record, content []checkpoint.ContentDigest, before *leadBefore, seen *sighting, sums sums) (judged Step, changed []ahead) {
-	report := conflicts{} // whatever the rules: who changed what
-	w := report.weighFields(rec, content, before, seen, s.Send, true, sums)
+// judged says how a row and its lead stand to one another, whatever the rules: who changed what. Where nothing is shown, what
+// was seen before counts.
+func judged(it *item, before *leadBefore, lead *leadapi.Lead, sums sums) Step {
+	d := new(conflicts).compare(it, before, lead, true, sums)
+	s := Step{diff: d, ending: ending{outcome: Conflict, text: strings.Join(d.asks, "; ")}}
 	f := &s.found
-	f.service, f.external, f.keys, s.outcome = seen.status, strings.TrimPrefix(seen.external, external("")), strings.Join(w.keys, ", "), Conflict
-	s.text = strings.Join(w.asks, "; ")
+	f.service, f.external, f.keys = cmp.Or(before.Seen.Status, before.Status), before.ExternalID, strings.Join(d.keys, ", ")
+	if lead != nil {
+		f.service, f.external = lead.Status, lead.ExternalID
+	}
 	switch {
-	case w.byFile && w.byService:
+	case d.byFile && d.byService:
 		f.verdict, f.changedBy = BothChanged, "both"
-	case w.byService:
+	case d.byService:
 		f.verdict, f.changedBy = ServiceAhead, "service"
-	case w.byFile:
+	case d.byFile:
 		f.verdict, f.changedBy, s.text = FileAhead, "file", "the file has changed since"
 	default:
 		f.verdict, s.outcome = Same, Unchanged
 	}
-	if w.send.ExternalID {
+	if d.Send.ExternalID {
 		s.text += "; its ExternalID is not the one that is linked"
 	}
 	s.kind = verdictKinds[f.verdict]
-	return s, w.ahead
+	return s
 }
 
 // verdictKinds are the reasons without what differs from row to row.
@@ -169,36 +164,23 @@ var verdictKinds = map[Verdict]string{
 
 // reconcile reads a lead and compares it with its row. Nothing but what was seen is kept.
 func (c *carrier) reconcile(ctx context.Context, j *job) {
-	j.leadBefore = leadBefore(j.entry)
-	j.found = j.step.found
+	j.before, j.found = leadBefore(j.entry), j.step.found
 	lead, err := c.readLead(ctx, j)
 	if err != nil {
-		c.notRead(j, err)
+		if c.notRead(j, err); j.outcome != Pending {
+			j.found.verdict = Unread
+		}
 		return
 	}
-	j.entry.Seen = j.leadBefore.sight(lead)
-	j.seeExternal(lead)
-	rec := &j.it.rec
-	step, changed := j.step.judged(rec, j.it.sums, &j.leadBefore, sightingOf(lead), c.ledger.Digests())
-	step.found.changed, step.found.owner, step.found.cells = lead.UpdatedAt, lead.OwnerID, c.cellsOf(rec, changed, lead)
-	j.ending = step.ending
+	step := judged(j.it, &j.before, lead, c.digests.sums)
+	step.seen(&j.entry, &j.it.rec, &j.before, &answer{Lead: lead, at: time.Now()})
+	f := &step.found
+	f.changed, f.owner, f.cells, f.sampled = lead.UpdatedAt, lead.OwnerID, c.cellsOf(&j.it.rec, step.ahead, lead), j.found.sampled
+	j.text, j.kind, j.found = step.text, step.kind, step.found
 	j.noteLead(lead)
-	c.release(j, step.outcome)
-	if j.outcome != step.outcome {
+	if c.release(j, step.outcome); j.outcome != step.outcome {
 		j.found.verdict = Unread
 	}
-}
-
-// notRead ends a row whose lead was not shown.
-func (c *carrier) notRead(j *job, err error) {
-	if stop, stops := stopOf(err); stops {
-		c.halt(stop)
-		j.outcome, j.found.verdict = Pending, NoVerdict
-		return
-	}
-	j.outcome, j.found.verdict = Failed, Unread
-	j.keepAnswer(err)
-	j.refuse("its lead could not be read: %s", err)
 }
 
 // drift is what a reconciliation counts, and which keys its rows named, by which leads are found

@@ -58,7 +58,7 @@ func TestAStatusThatIsNoMoreDoesNotStand(t *testing.T) {
 		asked := 0
 		p.service.fate = func(string, string) string {
 			asked++
-			return map[int]string{1: "other-status", 2: "other-status"}[asked]
+			return map[int]string{1: "other-status"}[asked]
 		}
 		p.must("updated 1", p.run("sync", Options{Planning: Planning{CheckRemote: ReadChanged, Conflict: RuleService}}, "a,,x-a,contacted,Anna,1"))
 		p.sends(a+" read", a+` {"Content":{"name":"Anna"}}`, a+` {"Status":"contacted"}`)

@@ -13,24 +13,25 @@ import (
 	"leadferry/mapping"
 )
 
-// createRequest fills r, whose content it uses again, with the Record as the service
-// wants it, and returns it.
-func createRequest(r *leadapi.CreateRequest, rec *mapping.Record) *leadapi.CreateRequest {
-	content := slices.Grow(r.Content[:0], len(rec.Content))
-	for i := range rec.Content {
-		f := &rec.Content[i]
-		content = append(content, leadapi.ContentField{Key: f.Name, Value: f.Value, Literal: f.Kind != mapping.String})
-	}
-	*r = leadapi.CreateRequest{
+// createRequest is the Record as the service wants it.
+func createRequest(rec *mapping.Record) *leadapi.CreateRequest {
+	r := &leadapi.CreateRequest{
 		OrganizationID: rec.Organization,
 		LocatorID:      rec.Locator,
 		LocationSearch: leadapi.LocationSearch{SearchText: rec.SearchText, PostalCode: rec.PostalCode},
-		Content:        content,
+		Content:        make([]leadapi.ContentField, 0, len(rec.Content)),
 		TypeKey:        rec.TypeKey,
 		TypeLabel:      rec.TypeLabel,
 		Status:         rec.Status,
 	}
+	for i := range rec.Content {
+		r.Content = append(r.Content, contentField(&rec.Content[i]))
+	}
 	return r
+}
+
+func contentField(f *mapping.Field) leadapi.ContentField {
+	return leadapi.ContentField{Key: f.Name, Value: f.Value, Literal: f.Kind != mapping.String}
 }
 
 // updateRequest is what the service is to change.
@@ -43,8 +44,7 @@ func updateRequest(rec *mapping.Record, s *Changes) *leadapi.UpdateRequest {
 		r.ExternalID = &rec.ExternalID
 	}
 	for _, i := range s.Fields {
-		f := &rec.Content[i]
-		r.Content = append(r.Content, leadapi.ContentField{Key: f.Name, Value: f.Value, Literal: f.Kind != mapping.String})
+		r.Content = append(r.Content, contentField(&rec.Content[i]))
 	}
 	return r
 }
@@ -61,15 +61,8 @@ type digester struct {
 	sums  sums
 	text  []byte
 	names map[string][4]byte // digests of content keys
-	last  []digested         // those of the row before, by their places in it
-	order []int              // its fields by their names
+	order []int              // of the last row: its fields by their names
 	room  []checkpoint.ContentDigest
-}
-
-// digested is a content key with its digest.
-type digested struct {
-	name string
-	sum  [4]byte
 }
 
 // Bounds of what a digester keeps.
@@ -107,27 +100,14 @@ func (d *digester) ofContent(it *item) []checkpoint.ContentDigest {
 		if f.Volatile {
 			continue
 		}
-		d.room = append(d.room, checkpoint.ContentDigest{Name: d.name(i, f.Name), Value: d.sums.SumValue(f.Name, compared(f))})
+		d.room = append(d.room, checkpoint.ContentDigest{Name: d.name(f.Name), Value: d.sums.SumValue(f.Name, compared(f))})
 	}
 	it.sums = d.room[from:len(d.room):len(d.room)]
 	return it.sums
 }
 
-// name is the digest of the name of a row's i-th field.
-func (d *digester) name(i int, name string) [4]byte {
-	for len(d.last) <= i && i < maxNames {
-		d.last = append(d.last, digested{})
-	}
-	switch {
-	case i >= len(d.last):
-		return d.nameOf(name)
-	case d.last[i].name != name:
-		d.last[i] = digested{name, d.nameOf(name)}
-	}
-	return d.last[i].sum
-}
-
-func (d *digester) nameOf(name string) [4]byte {
+// name is the digest of the name of a content key.
+func (d *digester) name(name string) [4]byte {
 	sum, ok := d.names[name]
 	if !ok {
 		if len(d.names) >= maxNames {
@@ -200,84 +180,18 @@ func appendText(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// Changes are the parts of a Record that differ from what was last confirmed of its
-// lead. An empty value changes nothing, and volatile fields are never among them.
-type Changes struct {
-	Status, ExternalID bool
-	Fields             []int // of the Record's Content
-	Kept               []int // those of which the service's value is let stand: they are not sent
-}
-
-func (s Changes) none() bool { return !s.Status && !s.ExternalID && len(s.Fields) == 0 }
-
-// changes compares the row with its lead. Everything differs where nobody knows what
-// the lead holds: an update of it is not settled, or it was made by
-// somebody else.
-func (c *Case) changes() (s Changes) {
-	rec, known := c.Record, c.Known
-	all := known.Unsettled != "" || !known.State.HasLead()
-	s.Status = rec.Status != "" && (all || rec.Status != known.Status)
-	s.ExternalID = rec.ExternalID != "" && c.unlinked() || rec.Unlinks && known.ExternalID != ""
-	if all = all || len(known.Content) == 0; all {
-		for i := range rec.Content {
-			if !rec.Content[i].Volatile {
-				s.Fields = append(s.Fields, i)
-			}
-		}
-		return s
-	}
-	sums := c.digests.ofContent(c.it)
-	n, at := 0, 0
-	for i := range rec.Content {
-		if rec.Content[i].Volatile {
+// merged is the content that is confirmed after an answer: what was, with the row's fields in place of theirs, but for those
+// that the service holds otherwise. Those of wrong, by their place in the Record, are not known any more.
+func merged(known []checkpoint.ContentDigest, it *item, differ []int, wrong map[int]bool) []checkpoint.ContentDigest {
+	list := append(make([]checkpoint.ContentDigest, 0, len(known)+len(it.sums)), known...)
+	n := -1
+	for i := range it.rec.Content {
+		if it.rec.Content[i].Volatile {
 			continue
 		}
-		var held bool
-		if held, at = holds(known.Content, &sums[n], at); !held {
-			s.Fields = append(s.Fields, i)
+		if n++; wrong[i] || !slices.Contains(differ, i) {
+			list = put(list, it.sums[n], wrong[i])
 		}
-		n++
-	}
-	return s
-}
-
-// unlinked reports whether the lead has another ExternalID than the row's, or may have one that an update without an answer
-// asked for.
-func (c *Case) unlinked() bool {
-	named, known := c.Record.ExternalID, c.Known
-	return !known.State.HasLead() || named != known.ExternalID || known.Unsettled != "" && known.WantLink != "" && named != known.WantLink
-}
-
-// holds reports whether the content has this value. It looks from at on, since rows
-// have their fields in the order in which they were sent, and returns where to go on.
-func holds(content []checkpoint.ContentDigest, d *checkpoint.ContentDigest, at int) (bool, int) {
-	for range content {
-		if at >= len(content) {
-			at = 0
-		}
-		if content[at].Name == d.Name {
-			return content[at].Value == d.Value, at + 1
-		}
-		at++
-	}
-	return false, at
-}
-
-// merged is the content that is confirmed after an update: what was, with the row's
-// fields in place of theirs, but for those that the service keeps. Those of wrong, by their place in the Record, are not
-// known any more.
-func merged(known []checkpoint.ContentDigest, rec *mapping.Record, sums []checkpoint.ContentDigest, kept []int, wrong map[int]bool) []checkpoint.ContentDigest {
-	list := make([]checkpoint.ContentDigest, 0, len(known)+len(sums))
-	list = append(list, known...)
-	n := 0
-	for i := range rec.Content {
-		if rec.Content[i].Volatile {
-			continue
-		}
-		if !slices.Contains(kept, i) {
-			list = put(list, sums[n], wrong[i])
-		}
-		n++
 	}
 	return list
 }
@@ -306,7 +220,7 @@ func differing(rec *mapping.Record, send *Changes, lead *leadapi.Lead) (wrong ma
 	}
 	for _, i := range send.Fields {
 		f := &rec.Content[i]
-		if carries(lead.Content[f.Name], f) {
+		if have := lead.Content[f.Name]; len(have) > 0 && canonical(have) == compared(f) {
 			continue
 		}
 		if wrong == nil {
@@ -316,12 +230,4 @@ func differing(rec *mapping.Record, send *Changes, lead *leadapi.Lead) (wrong ma
 		names = append(names, fmt.Sprintf("Content key %q", f.Name))
 	}
 	return wrong, names
-}
-
-// carries reports whether a value of the answer is the one that was sent.
-func carries(have jsontext.Value, f *mapping.Field) bool {
-	if len(have) == 0 {
-		return false
-	}
-	return canonical(have) == compared(f)
 }

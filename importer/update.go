@@ -17,46 +17,94 @@ import (
 	"leadferry/leadapi"
 )
 
-// update brings a lead in step with its row. From its mark to its answer nobody knows what
-// the service holds of what the row names.
+// update brings a lead in step with its row. From its mark to its answer nobody knows what the service holds of what the
+// row names. An answer is decided about as a read is: what others have changed may have to be sent over.
 func (c *carrier) update(ctx context.Context, j *job) {
-	j.leadBefore, j.unread = leadBefore(j.entry), j.step.unread
-	if j.step.looks && !c.readFirst(ctx, j) {
-		return
-	}
-	for left := j.step.Send; !left.none(); {
-		j.step.Send = left
-		if left = c.sendUpdate(ctx, j); !left.none() {
-			j.leadBefore, j.maybeApplied = leadBefore(j.entry), false
+	j.before, j.unread = leadBefore(j.entry), j.step.unread
+	if j.step.looks {
+		lead, err := c.readLead(ctx, j)
+		if err != nil {
+			c.notRead(j, err)
+			return
 		}
+		j.step = c.planUpdate(&Case{Record: &j.it.rec, Known: &j.entry, Run: c.RunID, it: j.it, digests: c.digests}, lead)
+		a := &answer{Lead: lead, at: time.Now()}
+		j.found.cells = c.cellsOf(&j.it.rec, j.step.ahead, lead)
+		if j.step.Action != Update {
+			c.notSent(j, a)
+			return
+		}
+		if j.step.Send.ExternalID && j.step.external.byService {
+			j.say(externalMoved + "; the file's was sent")
+		}
+		j.before.Seen = j.before.sight(a)
+	}
+	for more := true; more; {
+		more = c.sendUpdate(ctx, j)
 	}
 }
 
-// sendUpdate sends an update and says what is left to send by the rules, where its answer shows what others have changed.
-func (c *carrier) sendUpdate(ctx context.Context, j *job) (left Changes) {
+// notSent ends a row whose lead was read, or was read by an earlier run, and to which nothing is sent.
+func (c *carrier) notSent(j *job, a *answer) {
+	d := &j.step.diff
+	if !a.remembered {
+		j.entry.Code = http.StatusOK
+	}
+	j.kind = j.step.kind
+	if j.step.outcome == Conflict {
+		d.seen(&j.entry, &j.it.rec, &j.before, a)
+		j.text = j.step.text
+		c.release(j, Conflict)
+		return
+	}
+	more := d.learned(&j.entry, j.it, a)
+	j.noteOthers(a)
+	if j.step.text != "" {
+		j.say(j.step.text)
+	}
+	if !more {
+		c.release(j, Unchanged)
+		return
+	}
+	c.sign(j)
+	c.settle(j, Unchanged)
+}
+
+// sendUpdate sends an update. It reports whether more is to be sent by the rules, since the answer shows what others have
+// changed.
+func (c *carrier) sendUpdate(ctx context.Context, j *job) (more bool) {
 	if !c.mark(j) {
-		return left
+		return false
 	}
 	lead, err := c.patch(ctx, c.phases.taking, j, updateRequest(&j.it.rec, &j.step.Send))
 	if err != nil {
 		c.notUpdated(j, err)
-		return left
+		return false
 	}
-	c.updated(j, lead)
+	if lead.ID != j.entry.LeadID {
+		j.entry.Code = http.StatusOK
+		c.unanswered(j, "the lead that came back is another one")
+		return false
+	}
+	d := c.compare(j.it, &j.before, lead, true, c.digests.sums)
+	c.updated(j, &answer{Lead: lead, at: time.Now(), sent: j.step.Send}, &d)
 	if j.outcome != Updated || c.phases.taking.Err() != nil {
-		return left
+		return false
 	}
-	w := c.conflicts.weighFields(&j.it.rec, j.it.sums, &j.leadBefore, sightingOf(lead), Changes{}, true, c.ledger.Digests())
-	if names := keysOf(&j.it.rec, w.ahead); names != nil { // it is told alone: it counts where leads are read
+	if len(d.ahead) > 0 { // it is told alone: it counts where leads are read
+		var names []string
+		for _, a := range d.ahead {
+			names = append(names, j.it.rec.Content[a.field].Name)
+			d.Send.Fields = slices.DeleteFunc(d.Send.Fields, func(i int) bool { return i == a.field })
+		}
 		j.say(contentMoved + ": " + spelling.List(names, mostListed, nil))
 	}
-	w.send.Fields, w.send.Kept = nil, nil
-	w.send.Status = w.send.Status && !c.conflicts.reopens(lead.Status, j.it.rec.Status)
-	return w.send
+	d.Send.Status = d.Send.Status && !c.reopens(lead.Status, j.it.rec.Status)
+	j.step.diff, j.before, j.unsure = d, leadBefore(j.entry), false
+	return !d.Send.none()
 }
 
-// mark makes it durable that an update of the lead is about to be sent. A lead that only
-// the file knew becomes known by it.
+// mark makes it durable that an update of the lead is about to be sent. A lead that only the file knew becomes known by it.
 func (c *carrier) mark(j *job) bool {
 	known := &j.entry
 	if !known.State.HasLead() {
@@ -65,7 +113,7 @@ func (c *carrier) mark(j *job) bool {
 	if known.LeadID == "" {
 		known.LeadID, known.State = j.it.rec.LeadID, checkpoint.Created
 	}
-	known.Unsettled, known.Sought = c.run, j.it.rec.Status
+	known.Unsettled, known.Sought = c.RunID, j.it.rec.Status
 	if j.step.Send.ExternalID && j.it.rec.ExternalID != "" {
 		known.WantLink = j.it.rec.ExternalID
 	}
@@ -75,15 +123,8 @@ func (c *carrier) mark(j *job) bool {
 		c.notBegun(j, err)
 		return false
 	}
-	j.entry, j.intended = stored, true
+	j.entry, j.marked, j.outcome = stored, true, Failed
 	return true
-}
-
-func confirmedAt(known *checkpoint.Entry) time.Time {
-	if known.Confirmed.IsZero() {
-		return known.Updated
-	}
-	return known.Confirmed
 }
 
 // patch sends an update until its answer is final. Nothing leaves once leaving has ended.
@@ -93,7 +134,7 @@ func (c *carrier) patch(ctx, leaving context.Context, j *job, r *leadapi.UpdateR
 		r.NewConnection = anew
 		lead, err = c.sender.Update(ctx, j.entry.LeadID, r)
 		if ae, is := errors.AsType[*leadapi.Error](err); is && ae.Applied != leadapi.No {
-			j.maybeApplied = true
+			j.unsure = true
 		}
 		return err
 	})
@@ -102,8 +143,8 @@ func (c *carrier) patch(ctx, leaving context.Context, j *job, r *leadapi.UpdateR
 	return lead, err
 }
 
-// notUpdated ends an update that got no answer to believe. Where one of its tries may
-// have been applied, the mark stays: the lead's next update sends the whole row.
+// notUpdated ends an update that got no answer to believe. Where one of its tries may have been applied, the mark stays:
+// the lead's next update sends the whole row.
 func (c *carrier) notUpdated(j *job, err error) {
 	stop, stops := stopOf(err)
 	c.halt(stop)
@@ -111,11 +152,10 @@ func (c *carrier) notUpdated(j *job, err error) {
 	switch {
 	case ae != nil && !stops && refusedForGood(ae):
 		c.notTaken(j, ae)
-	case j.maybeApplied && stops:
+	case j.unsure && stops:
 		c.unanswered(j, "the run stopped before an answer came")
-	case j.maybeApplied && ae != nil:
+	case j.unsure && ae != nil:
 		j.refuse(unconfirmed, ae)
-		j.outcome = Failed
 	case stops:
 		c.release(j, Pending)
 	default:
@@ -137,13 +177,12 @@ func (c *carrier) unanswered(j *job, why string) {
 	j.outcome, j.text, j.rejectText = Failed, fmt.Sprintf(unconfirmed, why), ""
 }
 
-// release takes the mark back, for nothing of the update was applied.
+// release takes the mark back, for nothing of the update was applied, and keeps what was seen.
 func (c *carrier) release(j *job, outcome Outcome) {
-	j.outcome = outcome
 	entry := j.entry
-	entry.Unsettled, entry.Sought = j.leadBefore.Unsettled, j.leadBefore.Sought
-	if j.intended {
-		entry.WantLink = j.leadBefore.WantLink
+	entry.Unsettled, entry.Sought = j.before.Unsettled, j.before.Sought
+	if j.marked {
+		entry.WantLink = j.before.WantLink
 	}
 	stored, err := c.ledger.Mark(context.Background(), entry)
 	if err != nil {
@@ -151,77 +190,53 @@ func (c *carrier) release(j *job, outcome Outcome) {
 		return
 	}
 	code, reason := j.entry.Code, j.entry.Reason
+	j.outcome = outcome
 	if j.entry = stored; j.attempts > 0 {
 		j.entry.Code, j.entry.Reason = code, reason
 	}
 }
 
-// notTaken settles an update that the service will not take: what was confirmed
-// stands, and the same data are not sent again. What a try before the refusal, or an
-// update before this one, has left stays unknown.
+// notTaken settles an update that the service will not take: what was confirmed stands, and the same data are not sent
+// again. What a try before the refusal, or an update before this one, has left stays unknown.
 func (c *carrier) notTaken(j *job, ae *leadapi.Error) {
 	j.refuse("%s", ae)
 	entry := &j.entry
 	entry.Code, entry.Reason, entry.Refused = ae.Status, ae.Reason, j.it.digest
-	entry.Confirmed = j.leadBefore.confirmed()
-	if !j.maybeApplied {
-		entry.Unsettled, entry.Sought, entry.WantLink = j.leadBefore.Unsettled, j.leadBefore.Sought, j.leadBefore.WantLink
+	entry.Confirmed = j.before.confirmed()
+	if !j.unsure {
+		entry.Unsettled, entry.Sought, entry.WantLink = j.before.Unsettled, j.before.Sought, j.before.WantLink
 	}
 	c.sign(j)
 	c.settle(j, Rejected)
 }
 
-// readFirst reads the lead before it is changed, and reports whether the row may go on.
-func (c *carrier) readFirst(ctx context.Context, j *job) (goesOn bool) {
-	lead, err := c.readLead(ctx, j)
-	_, other := errors.AsType[errUnreadable](err)
-	switch {
-	case other:
-		j.outcome, j.text, j.entry.Code = Failed, "its lead could not be read: "+err.Error()+"; nothing was changed", http.StatusOK
-	case err != nil:
-		c.notUpdated(j, err)
-	default:
-		return c.weighRead(j, lead)
-	}
-	return false
-}
-
 // reasonNotConfirmed is the class of an update whose answer shows other values.
 const reasonNotConfirmed = "not_confirmed"
 
-// updated settles what the lead that came back shows. The update holds only when it
-// is the lead that was meant and carries what was sent.
-func (c *carrier) updated(j *job, lead *leadapi.Lead) {
-	if lead.ID != j.entry.LeadID {
-		j.entry.Code = http.StatusOK
-		c.unanswered(j, "the lead that came back is another one")
-		return
-	}
-	rec, send := &j.it.rec, &j.step.Send
-	wrong, names := differing(rec, send, lead)
-	c.see(j, lead)
-	entry := &j.entry
-	if j.leadBefore.Unsettled != "" {
+// updated settles what the lead that came back shows, by d. The update holds only when it carries what was sent.
+func (c *carrier) updated(j *job, a *answer, d *diff) {
+	rec, entry := &j.it.rec, &j.entry
+	wrong, names := differing(rec, &a.sent, a.Lead)
+	d.confirmed(entry, rec, &j.before, a)
+	if j.before.Unsettled != "" {
 		entry.Content = nil // the update before this one may have changed any of it
 	}
-	entry.Content = merged(entry.Content, rec, j.it.sums, send.Kept, wrong)
+	entry.Content = merged(entry.Content, j.it, d.differ, wrong)
 	entry.Code, entry.Reason, entry.Refused = http.StatusOK, "", checkpoint.Digest{}
+	c.sign(j)
+	j.noteOthers(a)
+	if d.external.byService && d.external.then != keeps {
+		j.say(externalMoved)
+	}
 	if names != nil {
 		entry.Reason, entry.Synced = reasonNotConfirmed, true
 		j.text = "the update was answered but not confirmed: the lead came back with another " + strings.Join(names, ", ")
 		c.settle(j, Failed)
 		return
 	}
-	if send.Status {
-		j.noteOverruled()
-	}
-	j.noteStanding()
-	if from := cmp.Or(j.leadBefore.Seen.Status, j.leadBefore.Status); send.Status && entry.Status != from {
-		j.moved.from, j.moved.to = from, entry.Status
-	}
-	if c.matches {
-		entry.Synced = true
-	} else {
+	j.noteSent(a, d)
+	j.step.kept = d.status.then == keeps
+	if entry.Synced = true; !c.matches {
 		entry.Digest, entry.Synced = j.it.digest, false
 	}
 	if entry.ExternalID != "" && entry.ExternalID == rec.ExternalID {
@@ -230,93 +245,40 @@ func (c *carrier) updated(j *job, lead *leadapi.Lead) {
 	c.settle(j, j.step.outcome)
 }
 
-// see takes over what the service shows of a lead, and notes what others changed.
-func (c *carrier) see(j *job, lead *leadapi.Lead) {
-	entry, before := &j.entry, &j.leadBefore
-	d := decide(j.it.rec.Status, before.status(), lead.Status, c.conflicts.forStatus(lead.Status))
-	elsewhere := !j.step.Send.Status && d.byService
-	if lead.Status != "" { // what was seen before may be another one
-		j.step.kept = elsewhere && d.then == keeps
+// noteOthers says what others have changed of a lead that came back, and what else is strange about it.
+func (j *job) noteOthers(a *answer) {
+	before := &j.before
+	if a.remembered {
+		return
 	}
-	switch {
-	case lead.Status == "":
-	case elsewhere:
-		entry.Seen = before.sight(lead)
-		if j.step.kept {
-			entry.Seen.Kept, entry.Seen.Against = true, before.against(j.it.rec.Status)
-		}
-	default:
-		entry.Status, entry.Seen = lead.Status, checkpoint.Sight{}
+	if !a.sent.Status && before.Unsettled == "" && before.Status != "" && a.Status != "" && a.Status != before.Status {
+		j.noteStatus(a.Status)
 	}
-	j.seeExternal(lead)
-	entry.Organization = cmp.Or(lead.OwnerID, entry.Organization)
-	entry.Location = cmp.Or(lead.LocationName, entry.Location)
-	entry.Unsettled, entry.Sought, entry.Confirmed = "", "", checkpoint.Entry{}.Confirmed
-	if entry.Seen.Status != "" { // what was confirmed stands as of then
-		entry.Confirmed = before.confirmed()
-	}
-	c.sign(j)
-	j.noteOthers(lead)
+	j.noteLead(a.Lead)
 }
 
-// seeExternal takes over which ExternalID the service shows. Where others have changed it, the one that was confirmed stays
-// beside it as what the lead is to have, or the row's where the service's is let stand: rows find the lead by both.
-func (j *job) seeExternal(lead *leadapi.Lead) {
-	entry, before, rec := &j.entry, &j.leadBefore, &j.it.rec
-	confirmed := before.linked()
-	switch shown := lead.ExternalID; {
-	case !lead.HasExternal:
-		if j.step.Send.ExternalID && rec.Unlinks {
-			entry.ExternalID, entry.WantLink = "", ""
-		}
-	case entry.State == checkpoint.Partial:
-		entry.ExternalID = shown
-		if shown != "" && (shown == rec.ExternalID || shown == entry.WantLink) {
-			entry.State, entry.WantLink = checkpoint.Created, ""
-		}
-	case shown == confirmed, externalOf(rec) == "", externalOf(rec) == external(shown):
-		entry.ExternalID, entry.WantLink = shown, ""
-	default:
-		entry.ExternalID, entry.WantLink = shown, cmp.Or(confirmed, rec.ExternalID)
-		if slices.Contains(j.step.stands, externalField) {
-			entry.WantLink = cmp.Or(rec.ExternalID, confirmed)
-		} else if j.intended {
-			j.say(externalMoved)
-		}
+// noteSent says where the file's status was sent over one that others gave the lead, and which of the service's values
+// stand against the row's.
+func (j *job) noteSent(a *answer, d *diff) {
+	before := &j.before
+	if seen := before.Seen.Status; a.sent.Status && seen != "" && decide(before.status(j.it.rec.Status, nil), RuleFile).byService {
+		j.noteStatus(seen)
+		j.say("the file's was sent")
 	}
-}
-
-// noteOthers says what others have changed of a lead that came back.
-func (j *job) noteOthers(lead *leadapi.Lead) {
-	before := &j.leadBefore
-	if !j.step.Send.Status && before.Unsettled == "" && before.Status != "" && lead.Status != "" && lead.Status != before.Status {
-		j.noteStatus(lead.Status)
+	if from := cmp.Or(before.Seen.Status, before.Status); a.sent.Status && a.Status != from {
+		j.moved.from, j.moved.to = from, a.Status
 	}
-	j.noteLead(lead)
-}
-
-// noteStatus says, once, that others have given the lead this status.
-func (j *job) noteStatus(service string) {
-	if before := &j.leadBefore; !j.moved.statusByOthers {
-		j.moved.statusByOthers = true
-		j.say(fmt.Sprintf("its status was changed on the service: %s was confirmed on %s, now it is %s", before.Status, clock(before.confirmed()), service))
-	}
-}
-
-// noteStanding says which of the service's values stand against the row's.
-func (j *job) noteStanding() {
-	if text := standing(j.entry.Seen.Status, &j.step); text != "" {
+	if text := d.standing(a.Status); text != "" {
 		j.say(text)
 		j.kind = keptKind
 	}
 }
 
-// noteOverruled says where the file's status was sent over one that others gave the lead.
-func (j *job) noteOverruled() {
-	seen := j.leadBefore.Seen.Status
-	if seen != "" && decide(j.it.rec.Status, j.leadBefore.status(), seen, RuleFile).byService {
-		j.noteStatus(seen)
-		j.say("the file's was sent")
+// noteStatus says, once, that others have given the lead this status.
+func (j *job) noteStatus(service string) {
+	if before := &j.before; !j.moved.statusByOthers {
+		j.moved.statusByOthers = true
+		j.say(fmt.Sprintf("its status was changed on the service: %s was confirmed on %s, now it is %s", before.Status, clock(before.confirmed()), service))
 	}
 }
 
@@ -330,14 +292,60 @@ func (j *job) noteLead(lead *leadapi.Lead) {
 		j.moved.test = true
 		j.say("the service calls it a test lead")
 	}
-	if before := &j.leadBefore; before.Organization != "" && lead.OwnerID != "" && lead.OwnerID != before.Organization {
+	if had := j.before.Organization; had != "" && lead.OwnerID != "" && lead.OwnerID != had {
 		j.moved.ownerByOthers = true
 		j.say("it belongs to another organization now")
 	}
 }
 
-// sign says whose row it was that the entry shows.
-func (c *carrier) sign(j *job) {
-	j.entry.Run, j.entry.Updated = c.run, time.Now()
-	j.entry.File, j.entry.Line = c.files[j.it.input], j.it.row.Line
+// errUnreadable is an answer that does not show the lead that was meant.
+type errUnreadable string
+
+func (e errUnreadable) Error() string { return string(e) }
+
+// readLead asks the service what it holds of a lead (section "6. Update a lead"): by an update of no content, which is
+// merged into nothing, or of the ExternalID that the lead has, where others' is overwritten.
+func (c *carrier) readLead(ctx context.Context, j *job) (*leadapi.Lead, error) {
+	j.outcome = Failed
+	r := &leadapi.UpdateRequest{Content: []leadapi.ContentField{}}
+	external := j.entry.ExternalID
+	if c.byExternalID {
+		r = &leadapi.UpdateRequest{ExternalID: &external}
+	}
+	lead, err := c.patch(ctx, c.phases.taking, j, r)
+	j.unsure = false // there was nothing to apply
+	switch {
+	case err != nil:
+		return nil, c.refusesReads(err)
+	case lead.ID != j.entry.LeadID:
+		return nil, errUnreadable("the lead that came back is another one")
+	case c.byExternalID && lead.ExternalID != external:
+		return nil, errUnreadable("the lead came back with another ExternalID")
+	}
+	c.hasRead.Store(true)
+	return lead, nil
+}
+
+// refusesReads makes the refusal of a run's first read the end of the run: what the service refuses is the read itself then.
+func (c *carrier) refusesReads(err error) error {
+	ofTheLead := []int{http.StatusPaymentRequired, http.StatusForbidden, http.StatusNotFound, http.StatusGone}
+	ae, answered := errors.AsType[*leadapi.Error](err)
+	if !answered || ae.Status < 400 || ae.Status > 499 || !refusedForGood(ae) || slices.Contains(ofTheLead, ae.Status) || c.byExternalID || c.hasRead.Load() {
+		return err
+	}
+	return &Stop{
+		Reason: fmt.Sprintf("the service does not let leads be read by an update of no content: HTTP %d (%s)", ae.Status, ae.Message), Code: CodeStopped, Same: true,
+		Hint: "--read external-id reads them by an update of the ExternalID that was last confirmed; one that others have changed is overwritten by it",
+	}
+}
+
+// notRead ends a row whose lead was not shown.
+func (c *carrier) notRead(j *job, err error) {
+	if stop, stops := stopOf(err); stops {
+		c.halt(stop)
+		j.outcome = Pending
+		return
+	}
+	j.keepAnswer(err)
+	j.refuse("its lead could not be read: %s", err)
 }
