@@ -177,8 +177,7 @@ func (e *engine) lookupRows() int {
 func (e *engine) dispatch(batches <-chan *batch) {
 	var end error
 	var room lookup
-	for b := range batches {
-		b.gather(batches, e.lookupRows())
+	for b := e.r.intake.next(batches, e.lookupRows()); b != nil; b = e.r.intake.next(batches, e.lookupRows()) {
 		if end = b.err; !e.takeBatch(&room, b.items) || end != nil {
 			break
 		}

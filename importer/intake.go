@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"math"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 
 	"leadferry/checkpoint"
@@ -39,41 +42,25 @@ type item struct {
 	late   bool                       // it was put off to the end of the run
 }
 
-// items gives out rooms for rows, and takes them back when nobody looks at their row
-// any more: else most of a run's memory would be garbage. There are never more than were under
-// way at once.
-type items struct {
-	ready []*item // the reader's alone, who takes all that came back at once
+// items gives out rooms for rows, and takes them back when nobody looks at their row any more: else most of a run's memory
+// would be garbage.
+type items struct{ pool sync.Pool }
 
-	mu   sync.Mutex
-	back []*item
-}
-
-// get gives a room to the one goroutine that reads. The row and the Record of whoever had it
-// before are still there: the next ones take their place.
+// get gives a room for a row of an input. What it held before is still there: the next row takes its place.
 func (s *items) get(input int) *item {
-	if len(s.ready) == 0 {
-		s.mu.Lock()
-		s.ready, s.back = s.back, s.ready
-		s.mu.Unlock()
+	it, _ := s.pool.Get().(*item)
+	if it == nil {
+		it = new(item)
 	}
-	last := len(s.ready) - 1
-	if last < 0 {
-		return &item{input: input}
-	}
-	it := s.ready[last]
-	s.ready = s.ready[:last]
 	it.input, it.fault, it.digest, it.sums, it.late = input, nil, checkpoint.Digest{}, nil, false
 	return it
 }
 
 // put takes rooms back, but for those of large rows, whose text would stay with them.
 func (s *items) put(its ...*item) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	for _, it := range its {
 		if it.row.Size <= largeRow {
-			s.back = append(s.back, it)
+			s.pool.Put(it)
 		}
 	}
 }
@@ -108,31 +95,14 @@ func (it *item) left() *ending {
 // batch is a run of rows in file order; err, if set, says why no more follow.
 type batch struct {
 	items []*item
-	size  int  // bytes of the file
-	early bool // no more rows come for a while
+	size  int // bytes of the file
 	err   error
 	made  chan struct{}      // closed when its Records are made
 	bound []*mapping.Binding // to headers that its maker has not met before
 }
 
-// gather adds the batches that wait behind b, up to most rows.
-func (b *batch) gather(in <-chan *batch, most int) {
-	for b.err == nil && len(b.items) < most {
-		select {
-		case next, more := <-in:
-			if !more {
-				return
-			}
-			b.items, b.err = append(b.items, next.items...), next.err
-		default:
-			return
-		}
-	}
-}
-
-// intake turns files into Records, in file order, ahead of the engine. One goroutine
-// reads the sources; as many as there are processors make Records and digests, each of a
-// batch at a time.
+// intake turns files into Records, in file order, ahead of the engine. One goroutine reads the sources; as many as there are
+// processors make Records and digests, each of a batch at a time.
 type intake struct {
 	options   *Options
 	sums      sums // nil: no digests are wanted
@@ -146,66 +116,33 @@ type intake struct {
 	bindings map[*source.Header]*mapping.Binding // of the inputs' own headers
 	doubts   []mapping.Error                     // what is told of the mapping beside the inputs' headers
 	unused   []string                            // columns that nothing uses, in their order, as far as they were seen
-	idle     map[string]bool                     // the same
 	lost     []report.Fault                      // inputs that could not be read to their end, where keepGoing
 }
 
-// maxMakers is how many goroutines make Records at most: they wait for the one that reads
-// then.
+// maxMakers is how many goroutines make Records at most: they wait for the one that reads then.
 const maxMakers = 8
 
-// run reads until the inputs or the limit end, or ctx does, and closes out. Nobody reads on
-// for a mapping that does not fit.
+// run reads until the inputs or the limit end, or ctx does, and closes out. Each batch is there in its turn; its Records may
+// still be made.
 func (r *intake) run(ctx context.Context, out chan<- *batch) {
 	makers := min(runtime.GOMAXPROCS(0), maxMakers)
-	reading, enough := context.WithCancel(ctx)
-	unmade, inOrder := make(chan *batch, makers), make(chan *batch, makers+2)
+	unmade := make(chan *batch, makers)
 	var group sync.WaitGroup
 	defer group.Wait()
-	defer enough()
 	defer close(out)
+	defer close(unmade)
 	for range makers {
-		group.Go(func() { r.newMaker().run(unmade) })
-	}
-	group.Go(func() {
-		defer close(unmade)
-		defer close(inOrder)
-		r.read(reading, func(b *batch) bool {
-			b.made = make(chan struct{})
-			return handed(reading, inOrder, b) && handed(reading, unmade, b)
+		group.Go(func() {
+			m := r.newMaker()
+			for b := range unmade {
+				m.make(b)
+			}
 		})
+	}
+	r.read(ctx, func(b *batch) (taken bool) {
+		b.made = make(chan struct{})
+		return handed(ctx, unmade, b) && handed(ctx, out, b)
 	})
-	r.handOver(ctx, inOrder, out)
-}
-
-// handOver hands batches on in file order, each once its Records are made. Of a shard it gathers rows until they are worth
-// a look-up.
-func (r *intake) handOver(ctx context.Context, inOrder <-chan *batch, out chan<- *batch) {
-	var few *batch
-	for b := range inOrder {
-		select {
-		case <-b.made:
-		case <-ctx.Done():
-			return
-		}
-		for _, b := range b.bound {
-			r.noteUnused(b)
-		}
-		if few != nil {
-			b.items = append(few.items, b.items...)
-		}
-		if few = nil; len(b.items) < batchRows && b.err == nil && !b.early && r.sharding.Of > 1 {
-			few = b
-			continue
-		}
-		last := b.err != nil // the batch is the next one's once it is handed over
-		if !handed(ctx, out, b) || last {
-			return
-		}
-	}
-	if few != nil {
-		handed(ctx, out, few)
-	}
 }
 
 // handed hands a batch over, unless ctx ends before somebody takes it.
@@ -218,60 +155,74 @@ func handed(ctx context.Context, to chan<- *batch, b *batch) bool {
 	}
 }
 
-// read hands on the rows of all inputs, batch by batch, as long as somebody takes them; of a stream that pauses what there is.
-func (r *intake) read(ctx context.Context, hand func(*batch) bool) {
-	left := cmp.Or(r.options.Limit, math.MaxInt)
-	b := &batch{}
-	handOn := func() (taken bool) {
-		left -= len(b.items)
-		taken, b = hand(b), &batch{}
-		return taken
+// next is what comes next of run's batches, with their Records: up to so many rows where they are there, and nil at the end.
+func (r *intake) next(in <-chan *batch, most int) *batch {
+	b, more := <-in
+	if !more {
+		return nil
 	}
-	for _, in := range r.options.Inputs {
-		in.OnPause(func() {
-			if b.early = true; len(b.items) > 0 && ctx.Err() == nil {
-				handOn()
+	r.await(b)
+	for b.err == nil && len(b.items) < most {
+		select {
+		case next, more := <-in:
+			if !more {
+				return b
 			}
-		})
+			r.await(next)
+			b.items, b.err = append(b.items, next.items...), next.err
+		default:
+			return b
+		}
 	}
-	for at := 0; at < len(r.options.Inputs) && left > 0; {
-		var err error
-		at, err = r.fill(ctx, &b, at, &left)
-		if ctx.Err() != nil { // the error may be that of an input which was closed to end the reading
-			return
-		}
-		b.err = err
-		if (err != nil || len(b.items) > 0) && !handOn() || err != nil {
-			return
-		}
+	return b
+}
+
+func (r *intake) await(b *batch) {
+	<-b.made
+	for _, b := range b.bound {
+		r.noteUnused(b)
 	}
 }
 
-// fill reads the rows of a batch, from the input at a place on, and returns the place at which to go on. Another batch takes
-// its place while an input pauses.
-func (r *intake) fill(ctx context.Context, b **batch, at int, left *int) (int, error) {
-	for ; at < len(r.options.Inputs); at++ {
-		err := crash.Call(func() error {
-			for len((*b).items) < min(batchRows, *left) && (*b).size < batchBytes {
-				it := r.items.get(at)
-				if err := r.options.Inputs[at].Next(&it.row); err != nil {
-					return err
-				}
-				(*b).items, (*b).size = append((*b).items, it), (*b).size+it.row.Size
+// read hands on the rows of all inputs, batch by batch, as long as somebody takes them; of a stream that pauses what there is.
+func (r *intake) read(ctx context.Context, hand func(*batch) bool) {
+	left, b := cmp.Or(r.options.Limit, math.MaxInt), &batch{}
+	handOn := func() (taken bool) {
+		taken, b = hand(b), &batch{}
+		return taken
+	}
+	for at, in := range r.options.Inputs {
+		in.OnPause(func() {
+			if len(b.items) > 0 && ctx.Err() == nil {
+				handOn()
 			}
-			return nil
 		})
+		var err error
+		for ; left > 0; left-- {
+			it := r.items.get(at)
+			if err = crash.Call(func() error { return in.Next(&it.row) }); err != nil {
+				break
+			}
+			b.items, b.size = append(b.items, it), b.size+it.row.Size
+			if (len(b.items) == batchRows || b.size >= batchBytes) && !handOn() {
+				return
+			}
+		}
 		switch {
-		case err == nil:
-			return at, nil
-		case errors.Is(err, io.EOF):
-		case r.keepGoing && ctx.Err() == nil:
+		case err == nil, errors.Is(err, io.EOF):
+		case ctx.Err() != nil: // the input may have been closed to end the reading
+			return
+		case r.keepGoing:
 			r.lose(at, err)
 		default:
-			return at, err
+			b.err = err
+			handOn()
+			return
 		}
 	}
-	return at, nil
+	if len(b.items) > 0 {
+		handOn()
+	}
 }
 
 // lose notes that an input could not be read to its end.
@@ -300,7 +251,7 @@ const maxUnused = 1000
 
 // bind checks the mapping against the header of every input, before anything is sent.
 func (r *intake) bind() error {
-	r.bindings, r.idle = map[*source.Header]*mapping.Binding{}, map[string]bool{}
+	r.bindings = map[*source.Header]*mapping.Binding{}
 	var all []error
 	for _, f := range r.options.Inputs {
 		path := f.Info().Path
@@ -324,12 +275,146 @@ func (r *intake) bind() error {
 
 func (r *intake) noteUnused(b *mapping.Binding) {
 	for _, name := range b.Unused() {
-		if len(r.unused) == maxUnused {
-			return
-		}
-		if !r.idle[name] {
-			r.idle[name] = true
+		if len(r.unused) < maxUnused && !slices.Contains(r.unused, name) {
 			r.unused = append(r.unused, name)
 		}
 	}
+}
+
+// recordMaker makes Records of rows, and their digests, in a goroutine that shares nothing
+// with others.
+type recordMaker struct {
+	intake   *intake
+	bindings map[*source.Header]*mapping.Binding
+	bound    []*mapping.Binding // those of the present batch that are new
+	digests  *digester          // nil: none wanted
+}
+
+func (r *intake) newMaker() *recordMaker {
+	m := &recordMaker{intake: r, bindings: maps.Clone(r.bindings)}
+	if r.sums != nil {
+		m.digests = newDigester(r.sums)
+	}
+	return m
+}
+
+// make makes the Records of a batch. An error, which is one of a row's file or of the
+// program itself, ends it before that row.
+func (m *recordMaker) make(b *batch) {
+	defer close(b.made)
+	m.bound = nil
+	mine := b.items[:0] // never more than were looked at
+	for _, it := range b.items {
+		if err := crash.Call(func() error { return m.record(it) }); err != nil {
+			if _, failed := errors.AsType[*crash.Error](err); failed {
+				err = fmt.Errorf("%s:%d: %w", m.intake.names[it.input], it.row.Line, err)
+			}
+			b.err = err
+			break
+		}
+		if m.intake.sharding.takes(it) {
+			mine = append(mine, it)
+		} else {
+			m.intake.items.put(it)
+		}
+	}
+	b.items, b.bound = mine, m.bound
+}
+
+// record maps a row, and makes the digests that planners compare. What is wrong with the row is its fault; an error is one of
+// its file.
+func (m *recordMaker) record(it *item) error {
+	row, file := &it.row, m.intake.names[it.input]
+	if row.Problem != nil || row.Faults != nil || row.Repeats { // else Map fills all of it
+		it.forget()
+	}
+	if p := row.Problem; p != nil {
+		it.fault = faulty(mapping.Problem{Rule: p.Code, Text: p.String()})
+		return nil
+	}
+	b, err := m.binding(file, row.Header)
+	if err != nil {
+		return err
+	}
+	if ps := faultsOf(row, b); ps != nil {
+		it.fault = faulty(ps...)
+		return nil
+	}
+	row.Text = "" // all that matters could be taken
+	if row.Repeats {
+		it.rec.Skip = true
+		return nil
+	}
+	ps := b.Map(row.Cells, mapping.Env{File: file, Line: row.Line, Run: m.intake.options.RunID, Caught: m.intake.caught, OneLine: row.OneLine}, &it.rec)
+	if row.Size > largeRow {
+		it.detach()
+	}
+	switch {
+	case ps != nil:
+		it.fault = faulty(ps...)
+	case it.rec.Skip:
+	case len(it.rec.Key) > checkpoint.MaxKey:
+		it.fault = faulty(mapping.Problem{Rule: "key", Text: fmt.Sprintf("the key is longer than %d bytes", checkpoint.MaxKey)})
+	case len(it.rec.ExternalID) > checkpoint.MaxKey:
+		it.fault = faulty(mapping.Problem{Rule: "external_id", Text: fmt.Sprintf("the ExternalID is longer than %d bytes", checkpoint.MaxKey)})
+	case m.digests != nil && m.intake.fields:
+		m.digests.ofContent(it)
+	case m.digests != nil:
+		m.digests.ofRequest(it)
+	}
+	return nil
+}
+
+// maxBindings are kept for JSONL, whose rows may all differ in shape.
+const maxBindings = 1024
+
+// binding is the mapping made ready for rows of a header.
+func (m *recordMaker) binding(file string, h *source.Header) (*mapping.Binding, error) {
+	if b := m.bindings[h]; b != nil {
+		return b, nil
+	}
+	b, err := bindTo(m.intake.options.Mapping, file, h)
+	if err != nil {
+		return nil, err
+	}
+	if len(m.bindings) >= maxBindings {
+		clear(m.bindings)
+	}
+	m.bindings[h] = b
+	m.bound = append(m.bound, b)
+	return b, nil
+}
+
+func bindTo(m *mapping.Mapping, file string, h *source.Header) (*mapping.Binding, error) {
+	return m.Bind(file, mapping.Columns{Names: h.Names, Own: h.Own, Open: h.Open})
+}
+
+// detach makes texts of their own of those that the run or the checkpoint may remember
+// longer than the row: a key that is a part of the row's text would keep all of it.
+func (it *item) detach() {
+	rec := &it.rec
+	for _, text := range []*string{&rec.Key, &rec.LeadID, &rec.ExternalID, &rec.Organization, &rec.Locator, &rec.Status} {
+		*text = strings.Clone(*text)
+	}
+}
+
+// faultsOf are the faults of a row's cells in columns that the mapping uses.
+func faultsOf(row *source.Row, b *mapping.Binding) (ps []mapping.Problem) {
+	for _, f := range row.Faults {
+		if b.Uses(f.Column) {
+			ps = append(ps, mapping.Problem{Rule: f.Code, Text: f.String()})
+		}
+	}
+	return ps
+}
+
+// sentence joins the problems of a row.
+func sentence(ps []mapping.Problem) string {
+	texts := make([]string, len(ps))
+	for i, p := range ps {
+		if texts[i] = p.Text; p.Column != "" {
+			texts[i] = fmt.Sprintf("column %s: %s", p.Column, p.Text)
+		}
+	}
+	return strings.Join(texts, "; ")
 }

@@ -45,14 +45,17 @@ func taken(t *testing.T, rows int, s unevenSums, until string) (keys []string, e
 		var group sync.WaitGroup
 		group.Go(func() { tr.intake.run(ctx, out) })
 		defer group.Wait()
-		for b := range out {
+		for b := tr.intake.next(out, batchRows); b != nil; b = tr.intake.next(out, batchRows) {
 			for _, it := range b.items {
 				keys = append(keys, it.rec.Key)
 				if it.rec.Key == until {
 					cancel()
 				}
 			}
-			err = b.err
+			if err = b.err; err != nil {
+				cancel()
+				break
+			}
 		}
 	})
 	return keys, err

@@ -81,23 +81,17 @@ type moved struct {
 	from, to       string // status that was last confirmed, and that is now; equal: nothing was changed by the run
 	statusByOthers bool   // somebody else changed the status
 	ownerByOthers  bool   // somebody else changed the owner
-	byReading      bool   // the lead's UpdatedAt, by a read of it
-	readOnly, test bool   // the service says that the lead is
-	noOwner        bool   // it does not say to which organization the lead belongs
 }
 
 // sayOrganization says of a lead that was made or linked that it belongs to another
 // organization than the row asked for.
 func (j *job) sayOrganization() {
-	asked := j.it.rec.Organization
-	if made := j.outcome == Created || j.outcome == Partial; made && j.step.Action == Create && j.entry.LeadID != "" && j.entry.Organization == "" {
-		j.moved.noOwner = true
-	}
-	if j.outcome != Created && j.outcome != Partial || j.entry.LeadID == "" || asked == "" || j.entry.Organization == asked {
+	asked, given := j.it.rec.Organization, j.entry.Organization
+	if j.outcome != Created && j.outcome != Partial || j.entry.LeadID == "" || asked == "" || given == asked {
 		return
 	}
 	text := "the service assigned another organization than the row asked for"
-	if j.entry.Organization == "" {
+	if given == "" {
 		text = "the service does not say which organization it assigned"
 	}
 	if j.rejectText != "" {
@@ -182,42 +176,43 @@ func crashed(err error) *Stop {
 	}
 }
 
+// ledgerFailed ends a run whose checkpoint cannot be relied on.
 func ledgerFailed(err error) *Stop {
+	stop := &Stop{Reason: fmt.Sprintf("the checkpoint could not be written: %v", err), Code: CodeStopped, Hint: "make room or repair the disk"}
 	fault, failed := errors.AsType[*crash.Error](err)
 	refused, opened := errors.AsType[*checkpoint.OpenError](err)
-	damaged := errors.Is(err, checkpoint.ErrDamaged)
-	const checked = "leadferry checkpoint check says what to do"
+	server, served := errors.AsType[*checkpoint.ServerError](err)
 	switch {
 	case failed:
 		return crashed(fault)
-	case errors.Is(err, checkpoint.ErrFenced):
-		return &Stop{Reason: "a newer worker has taken the place of this one", Code: CodeFenced, Same: true, Hint: "there is nothing to repair: the newer one goes on"}
 	case errors.Is(err, checkpoint.ErrEnough):
 		return &Stop{Reason: "as many leads as --max-creates allows have been made, or are being made", Code: CodeStopped}
-	case damaged && opened: // its own hint is for who opens it
-		return &Stop{Reason: fmt.Sprintf("the checkpoint %s is damaged: %s", refused.Path, strings.TrimPrefix(refused.Text, "is damaged: ")), Code: CodeCheckpoint, Same: true, Hint: checked}
-	case damaged:
-		return &Stop{Reason: fmt.Sprintf("the checkpoint is damaged: %v", err), Code: CodeCheckpoint, Same: true, Hint: checked}
-	case opened && errors.Is(err, checkpoint.ErrGone):
-		return &Stop{Reason: "another run has begun meanwhile: " + refused.Text, Code: CodeCheckpoint, Hint: refused.Hint, Same: true}
-	case opened: // met again, its server is not what it was
-		return &Stop{Reason: "the checkpoint cannot be relied on any more: " + refused.Text, Code: CodeCheckpoint, Hint: refused.Hint, Same: true}
+	case errors.Is(err, checkpoint.ErrFenced):
+		stop.Reason, stop.Hint, stop.Code = "a newer worker has taken the place of this one", "there is nothing to repair: the newer one goes on", CodeFenced
+	case errors.Is(err, checkpoint.ErrDamaged):
+		stop.Reason, stop.Hint, stop.Code = fmt.Sprintf("the checkpoint is damaged: %v", err), "leadferry checkpoint check says what to do", CodeCheckpoint
+		if opened { // its own hint is for who opens it
+			stop.Reason = fmt.Sprintf("the checkpoint %s %s", refused.Path, refused.Text)
+		}
+	case opened: // met again, it is not what it was
+		stop.Reason, stop.Hint, stop.Code = "the checkpoint cannot be relied on any more: "+refused.Text, refused.Hint, CodeCheckpoint
+		if errors.Is(err, checkpoint.ErrGone) {
+			stop.Reason = "another run has begun meanwhile: " + refused.Text
+		}
 	case errors.Is(err, checkpoint.ErrNoWitness):
-		return &Stop{
-			Reason: fmt.Sprintf("nothing was sent: the run has to note outside the checkpoint that it uses it, and %v", err), Code: CodeStopped, Same: true,
-			Hint: "make the state directory writable (XDG_STATE_HOME names another one), or let the run have a folder (--out)",
-		}
+		stop.Reason = fmt.Sprintf("nothing was sent: the run has to note outside the checkpoint that it uses it, and %v", err)
+		stop.Hint = "make the state directory writable (XDG_STATE_HOME names another one), or let the run have a folder (--out)"
 	case errors.Is(err, checkpoint.ErrRemoved):
-		return &Stop{
-			Reason: fmt.Sprintf("the checkpoint is lost: %v", err), Code: CodeStopped, Same: true,
-			Hint: "find out what took it away, and put it back; keep this run's results, which hold the IDs of its leads",
-		}
+		stop.Reason = fmt.Sprintf("the checkpoint is lost: %v", err)
+		stop.Hint = "find out what took it away, and put it back; keep this run's results, which hold the IDs of its leads"
+	case served:
+		stop.Hint = cmp.Or(server.Hint, "see what its server says; the same command goes on from there")
+		return stop
+	default:
+		return stop
 	}
-	hint := "make room or repair the disk"
-	if server, is := errors.AsType[*checkpoint.ServerError](err); is {
-		hint = cmp.Or(server.Hint, "see what its server says; the same command goes on from there")
-	}
-	return &Stop{Reason: fmt.Sprintf("the checkpoint could not be written: %v", err), Code: CodeStopped, Hint: hint}
+	stop.Same = true
+	return stop
 }
 
 func filesFailed(err error) *Stop {

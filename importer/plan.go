@@ -196,11 +196,11 @@ func (p *importPlanner) planUpdate(c *Case, shown *leadapi.Lead) Step {
 	case d.asks != nil:
 		step.ending = ending{outcome: Conflict, text: strings.Join(d.asks, "; ") + nothingSent, kind: changedKind}
 	case d.Send.Status && p.reopens(service, rec.Status):
-		said := "on the service"
+		said := " on the service"
 		if before {
-			said = "as was confirmed on " + clock(whenKnown(known))
+			said = ", confirmed on " + clock(whenKnown(known))
 		}
-		text := fmt.Sprintf("the lead is %s %s, and the row would reopen it as %s", service, said, rec.Status)
+		text := fmt.Sprintf("the lead is %s%s, and the row would reopen it as %s", service, said, rec.Status)
 		step.ending = ending{outcome: Conflict, text: text + nothingSent, kind: reopenKind}
 	case !d.Send.none():
 		step.Action, step.outcome = Update, Updated

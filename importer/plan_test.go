@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -9,6 +10,64 @@ import (
 	"leadferry/leadapi"
 	"leadferry/mapping"
 )
+
+// planTwin sums values readably enough for planners.
+func planTwin() *digester { return newDigester(twinSums{}) }
+
+func sumsOf(fields ...mapping.Field) []checkpoint.ContentDigest {
+	it := &item{rec: mapping.Record{Content: fields}}
+	return planTwin().ofContent(it)
+}
+
+// planRow is the row of most cases; planLead the lead that is in step with it.
+func planRow() mapping.Record {
+	return mapping.Record{
+		Key: "k", ExternalID: "x", Status: "contacted",
+		Content: []mapping.Field{{Name: "name", Value: "Ann"}, {Name: "phone", Value: "1"}, {Name: "run", Value: "r", Volatile: true}},
+	}
+}
+
+func planLead() checkpoint.Entry {
+	return checkpoint.Entry{
+		Key: "k", State: checkpoint.Created, LeadID: "lead-1", ExternalID: "x", Status: "contacted",
+		Content: sumsOf(mapping.Field{Name: "name", Value: "Ann"}, mapping.Field{Name: "phone", Value: "1"}),
+		Updated: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC),
+	}
+}
+
+// mustPlan compares what a planner answers: how the row ends, "create", "link" and "hold" with how it ends then, or "send" with
+// what: S, X and the content keys.
+func mustPlan(t *testing.T, p Planner, c *Case, want string) {
+	t.Helper()
+	step := p.Plan(c)
+	got := step.outcome.String()
+	switch step.Action {
+	case Create:
+		got = "create"
+	case Link:
+		got = "link, " + got
+	case Hold:
+		got = "hold, " + got
+	case Update:
+		got = "send"
+		if step.Send.Status {
+			got += " S"
+		}
+		if step.Send.ExternalID {
+			got += " X"
+		}
+		for _, i := range step.Send.Fields {
+			got += " " + c.Record.Content[i].Name
+		}
+	case Nothing:
+		if step.outcome != Unchanged && step.text == "" {
+			t.Error("no reason is given")
+		}
+	}
+	if got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
 
 // TestImportPlanner is the import planner's whole table: what is known of a key,
 // and whether the row still carries the same data. Invariant 3; faults 83, 102
@@ -22,41 +81,37 @@ func TestImportPlanner(t *testing.T) {
 		known   checkpoint.Entry
 		lost    bool
 		hadLead bool
-		action  Action
-		outcome Outcome
+		want    string
 	}{
-		{name: "unknown", action: Create},
-		{name: "created, same data", known: checkpoint.Entry{State: checkpoint.Created, Digest: same}, outcome: Unchanged},
-		{name: "created, other data", known: checkpoint.Entry{State: checkpoint.Created, Digest: other}, outcome: Changed},
-		{name: "created, other data ignored", planner: importPlanner{changed: IgnoreChanged}, known: checkpoint.Entry{State: checkpoint.Created, Digest: other}, outcome: Unchanged},
-		{name: "partial", rec: linked, known: checkpoint.Entry{State: checkpoint.Partial, Digest: same, LeadID: "l"}, action: Link, outcome: Created},
-		{name: "partial, other data", rec: linked, known: checkpoint.Entry{State: checkpoint.Partial, Digest: other, LeadID: "l"}, action: Link, outcome: Changed},
-		{name: "partial, no link asked for any more", known: checkpoint.Entry{State: checkpoint.Partial, Digest: same, LeadID: "l"}, outcome: Unchanged},
-		{name: "rejected, same data", known: checkpoint.Entry{State: checkpoint.Rejected, Digest: same, Code: 422}, outcome: Rejected},
-		{name: "rejected, other data", known: checkpoint.Entry{State: checkpoint.Rejected, Digest: other}, action: Create},
-		{name: "rejected, tried again", planner: importPlanner{retryRejected: true}, known: checkpoint.Entry{State: checkpoint.Rejected, Digest: same}, action: Create},
-		{name: "in doubt", known: checkpoint.Entry{State: checkpoint.InDoubt, Digest: same}, outcome: InDoubt},
-		{name: "in doubt, other data", known: checkpoint.Entry{State: checkpoint.InDoubt, Digest: other}, outcome: InDoubt},
-		{name: "in doubt, resent", planner: importPlanner{resendDoubt: true}, known: checkpoint.Entry{State: checkpoint.InDoubt, Digest: same}, action: Create},
-		{name: "in doubt since this run, resent", planner: importPlanner{resendDoubt: true}, known: checkpoint.Entry{State: checkpoint.InDoubt, Digest: same, Run: "this"}, outcome: InDoubt},
-		{name: "not made, a person said", known: checkpoint.Entry{State: checkpoint.NotMade, Digest: same}, action: Create},
-		{name: "unknown, may be missing", lost: true, action: Hold, outcome: InDoubt},
-		{name: "rejected, may be missing", lost: true, known: checkpoint.Entry{State: checkpoint.Rejected, Digest: same}, outcome: Rejected},
-		{name: "rejected, other data, may be missing", lost: true, known: checkpoint.Entry{State: checkpoint.Rejected, Digest: other}, action: Hold, outcome: InDoubt},
-		{name: "not made, may be missing", lost: true, known: checkpoint.Entry{State: checkpoint.NotMade}, action: Hold, outcome: InDoubt},
-		{name: "in doubt, may be missing, resent", planner: importPlanner{resendDoubt: true}, lost: true, known: checkpoint.Entry{State: checkpoint.InDoubt}, outcome: InDoubt},
-		{name: "of rejects that tell of a lead, under another key", hadLead: true, outcome: Conflict},
-		{name: "of such rejects, not made, a person said", hadLead: true, known: checkpoint.Entry{State: checkpoint.NotMade}, action: Create},
-		{name: "of such rejects, rejected, other data", hadLead: true, known: checkpoint.Entry{State: checkpoint.Rejected, Digest: other}, action: Create},
-		{name: "held, resent", planner: importPlanner{resendDoubt: true}, known: checkpoint.Entry{State: checkpoint.InDoubt, Reason: checkpoint.ReasonIncomplete}, outcome: InDoubt},
+		{name: "unknown", want: "create"},
+		{name: "created, same data", known: checkpoint.Entry{State: checkpoint.Created, Digest: same}, want: "unchanged"},
+		{name: "created, other data", known: checkpoint.Entry{State: checkpoint.Created, Digest: other}, want: "changed"},
+		{name: "created, other data ignored", planner: importPlanner{changed: IgnoreChanged}, known: checkpoint.Entry{State: checkpoint.Created, Digest: other}, want: "unchanged"},
+		{name: "partial", rec: linked, known: checkpoint.Entry{State: checkpoint.Partial, Digest: same, LeadID: "l"}, want: "link, created"},
+		{name: "partial, other data", rec: linked, known: checkpoint.Entry{State: checkpoint.Partial, Digest: other, LeadID: "l"}, want: "link, changed"},
+		{name: "partial, no link asked for any more", known: checkpoint.Entry{State: checkpoint.Partial, Digest: same, LeadID: "l"}, want: "unchanged"},
+		{name: "rejected, same data", known: checkpoint.Entry{State: checkpoint.Rejected, Digest: same, Code: 422}, want: "rejected"},
+		{name: "rejected, other data", known: checkpoint.Entry{State: checkpoint.Rejected, Digest: other}, want: "create"},
+		{name: "rejected, tried again", planner: importPlanner{retryRejected: true}, known: checkpoint.Entry{State: checkpoint.Rejected, Digest: same}, want: "create"},
+		{name: "in doubt", known: checkpoint.Entry{State: checkpoint.InDoubt, Digest: same}, want: "in_doubt"},
+		{name: "in doubt, other data", known: checkpoint.Entry{State: checkpoint.InDoubt, Digest: other}, want: "in_doubt"},
+		{name: "in doubt, resent", planner: importPlanner{resendDoubt: true}, known: checkpoint.Entry{State: checkpoint.InDoubt, Digest: same}, want: "create"},
+		{name: "in doubt since this run, resent", planner: importPlanner{resendDoubt: true}, known: checkpoint.Entry{State: checkpoint.InDoubt, Digest: same, Run: "this"}, want: "in_doubt"},
+		{name: "not made, a person said", known: checkpoint.Entry{State: checkpoint.NotMade, Digest: same}, want: "create"},
+		{name: "unknown, may be missing", lost: true, want: "hold, in_doubt"},
+		{name: "rejected, may be missing", lost: true, known: checkpoint.Entry{State: checkpoint.Rejected, Digest: same}, want: "rejected"},
+		{name: "rejected, other data, may be missing", lost: true, known: checkpoint.Entry{State: checkpoint.Rejected, Digest: other}, want: "hold, in_doubt"},
+		{name: "not made, may be missing", lost: true, known: checkpoint.Entry{State: checkpoint.NotMade}, want: "hold, in_doubt"},
+		{name: "in doubt, may be missing, resent", planner: importPlanner{resendDoubt: true}, lost: true, known: checkpoint.Entry{State: checkpoint.InDoubt}, want: "in_doubt"},
+		{name: "of rejects that tell of a lead, under another key", hadLead: true, want: "conflict"},
+		{name: "of such rejects, not made, a person said", hadLead: true, known: checkpoint.Entry{State: checkpoint.NotMade}, want: "create"},
+		{name: "of such rejects, rejected, other data", hadLead: true, known: checkpoint.Entry{State: checkpoint.Rejected, Digest: other}, want: "create"},
+		{name: "held, resent", planner: importPlanner{resendDoubt: true}, known: checkpoint.Entry{State: checkpoint.InDoubt, Reason: checkpoint.ReasonIncomplete}, want: "in_doubt"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			it := &item{row: source.Row{HasLead: test.hadLead}, rec: test.rec, digest: same, sums: []checkpoint.ContentDigest{}}
-			step := test.planner.Plan(&Case{Record: &it.rec, Known: &test.known, Run: "this", MayLack: test.lost, it: it, digests: newDigester(nil)})
-			if step.Action != test.action || test.action != Create && step.outcome != test.outcome {
-				t.Errorf("step %d %v, want %d %v", step.Action, step.outcome, test.action, test.outcome)
-			}
+			mustPlan(t, test.planner, &Case{Record: &it.rec, Known: &test.known, Run: "this", MayLack: test.lost, it: it, digests: newDigester(nil)}, test.want)
 		})
 	}
 }
@@ -78,5 +133,152 @@ func TestHeldRowsAreOneReason(t *testing.T) {
 		if name == "reconcile" && one.found.verdict != Doubtful {
 			t.Errorf("verdict %v", one.found.verdict)
 		}
+	}
+}
+
+// TestSyncPlanner is the sync planner's table: how the lead was found, what is known of
+// it, and what the row says. Invariant 3
+func TestSyncPlanner(t *testing.T) {
+	digest := func(rec mapping.Record) checkpoint.Digest { return planTwin().ofRequest(&item{rec: rec}) }
+	create, ignore, hold := syncPlanner{missing: MissingCreate}, syncPlanner{missing: MissingIgnore}, syncPlanner{importPlanner: importPlanner{conflicts: conflicts{holdReopen: true}}}
+	type (
+		row  = *mapping.Record
+		lead = *checkpoint.Entry
+	)
+	noRow, noLead := func(row) {}, func(lead) {}
+	unknown := func(e lead) { *e = checkpoint.Entry{Key: "k"} }
+	status := func(s string) func(lead) { return func(e lead) { e.Status = s } }
+	doubt := func(e lead) { *e = checkpoint.Entry{Key: "k", State: checkpoint.InDoubt} }
+	rejected := func(e lead) {
+		// Checkpoints of earlier days hold the digests of what was refused.
+		*e = checkpoint.Entry{Key: "k", State: checkpoint.Rejected, Code: 422, Digest: digest(planRow()), Status: "contacted", Content: planLead().Content}
+	}
+	noID := func(e lead) { e.LeadID = "" }
+	refused := func(e lead) { e.Status, e.Refused, e.Code = "open", digest(planRow()), 422 }
+	unsettled := func(run string) func(lead) { return func(e lead) { e.Unsettled = run } }
+	tests := []struct {
+		name    string
+		planner syncPlanner
+		found   checkpoint.Match
+		row     func(row)
+		lead    func(lead)
+		want    string // outcome, or "send" and what
+	}{
+		{"in step", syncPlanner{}, checkpoint.ByKey, noRow, noLead, "unchanged"},
+		{"in step, found by lead ID", syncPlanner{}, checkpoint.ByLeadID, func(r row) { r.Key, r.LeadID = "other", "lead-1" }, noLead, "unchanged"},
+		{"in step, found by ExternalID", syncPlanner{}, checkpoint.ByExternalID, func(r row) { r.Key = "other" }, noLead, "unchanged"},
+		{"volatile field alone", syncPlanner{}, checkpoint.ByKey, func(r row) { r.Content[2].Value = "other" }, noLead, "unchanged"},
+		{"another status", syncPlanner{}, checkpoint.ByKey, func(r row) { r.Status = "inProgress" }, noLead, "send S"},
+		{"no status in the row", syncPlanner{}, checkpoint.ByKey, func(r row) { r.Status = "" }, noLead, "unchanged"},
+		{"no status was known", syncPlanner{}, checkpoint.ByKey, noRow, status(""), "send S"},
+		{"status changed elsewhere", syncPlanner{}, checkpoint.ByKey, noRow, status("onHold"), "send S"},
+		{"another ExternalID", syncPlanner{}, checkpoint.ByKey, func(r row) { r.ExternalID = "y" }, noLead, "send X"},
+		{"no ExternalID in the row", syncPlanner{}, checkpoint.ByKey, func(r row) { r.ExternalID = "" }, noLead, "unchanged"},
+		{"one content key", syncPlanner{}, checkpoint.ByKey, func(r row) { r.Content[1].Value = "2" }, noLead, "send phone"},
+		{"a new content key", syncPlanner{}, checkpoint.ByKey, func(r row) { r.Content[1].Name = "fax" }, noLead, "send fax"},
+		{"a content key less", syncPlanner{}, checkpoint.ByKey, func(r row) { r.Content = r.Content[:1] }, noLead, "unchanged"},
+		{"a cleared content key", syncPlanner{}, checkpoint.ByKey, func(r row) { r.Content[1].Value = "" }, noLead, "send phone"},
+		{"a number for its digits", syncPlanner{}, checkpoint.ByKey, func(r row) { r.Content[1].Kind = mapping.Number }, noLead, "send phone"},
+		{"rearranged", syncPlanner{}, checkpoint.ByKey, func(r row) { slices.Reverse(r.Content) }, noLead, "unchanged"},
+		{"rearranged and changed", syncPlanner{}, checkpoint.ByKey, func(r row) { slices.Reverse(r.Content); r.Content[2].Value = "Bob" }, noLead, "send name"},
+		{"all of it", syncPlanner{}, checkpoint.ByKey, noRow, func(e lead) { e.Status, e.ExternalID, e.Content = "open", "z", nil }, "send S X name phone"},
+		{"adopted: content was never sent", syncPlanner{}, checkpoint.ByKey, noRow, func(e lead) { e.Content = nil }, "send name phone"},
+		{"another organization cannot be updated", syncPlanner{}, checkpoint.ByKey, func(r row) { r.Organization, r.TypeKey = "o2", "t2" }, noLead, "unchanged"},
+		{"partial: the link is missing", syncPlanner{}, checkpoint.ByKey, noRow, func(e lead) { e.State, e.ExternalID = checkpoint.Partial, "" }, "send X"},
+		{"partial, no link asked for", syncPlanner{}, checkpoint.ByKey, func(r row) { r.ExternalID = "" }, func(e lead) { e.State, e.ExternalID = checkpoint.Partial, "" }, "unchanged"},
+		{"unsettled by an earlier run", syncPlanner{}, checkpoint.ByKey, noRow, unsettled("run-1"), "send S name phone"},
+		{"unsettled by this run", syncPlanner{}, checkpoint.ByKey, noRow, unsettled("run-2"), "pending"},
+		{"unsettled by this run, nothing to send", syncPlanner{}, checkpoint.ByKey, func(r row) { *r = mapping.Record{Key: "k"} }, unsettled("run-2"), "unchanged"},
+		{"refused before with the same data", syncPlanner{}, checkpoint.ByKey, noRow, refused, "rejected"},
+		{"refused before, tried again", syncPlanner{importPlanner: importPlanner{retryRejected: true}}, checkpoint.ByKey, noRow, refused, "send S"},
+		{"refused before with other data", syncPlanner{}, checkpoint.ByKey, func(r row) { r.Status = "onHold" }, refused, "send S"},
+		{"refused before, but in step", syncPlanner{}, checkpoint.ByKey, noRow, func(e lead) { e.Refused = digest(planRow()) }, "unchanged"},
+		{"ambiguous", syncPlanner{}, checkpoint.Ambiguous, noRow, noLead, "conflict"},
+		{"another lead than the key's", syncPlanner{}, checkpoint.ByKey, func(r row) { r.LeadID = "lead-2" }, noLead, "conflict"},
+		{"the key's lead", syncPlanner{}, checkpoint.ByKey, func(r row) { r.LeadID = "lead-1" }, noLead, "unchanged"},
+		{"unknown", syncPlanner{}, checkpoint.NoMatch, noRow, unknown, "unmatched"},
+		{"unknown, created", create, checkpoint.NoMatch, noRow, unknown, "create"},
+		{"unknown, ignored", ignore, checkpoint.NoMatch, noRow, unknown, "skipped"},
+		{"unknown, named by its ID", syncPlanner{}, checkpoint.NoMatch, func(r row) { r.LeadID = "lead-9" }, unknown, "send S X name phone"},
+		{"unknown, named by its ID, though missing ones are made", create, checkpoint.NoMatch, func(r row) { r.LeadID = "lead-9" }, unknown, "send S X name phone"},
+		{"unknown, named by its ID, nothing to send", syncPlanner{}, checkpoint.NoMatch, func(r row) { *r = mapping.Record{Key: "k", LeadID: "lead-9"} }, unknown, "unmatched"},
+		{"rejected", syncPlanner{}, checkpoint.NoMatch, noRow, rejected, "unmatched"},
+		{"rejected, missing ones are made", create, checkpoint.NoMatch, noRow, rejected, "rejected"},
+		{"rejected with other data, missing ones are made", create, checkpoint.NoMatch, func(r row) { r.Status = "open" }, rejected, "create"},
+		{"rejected, named by its ID", syncPlanner{}, checkpoint.NoMatch, func(r row) { r.LeadID = "lead-9" }, rejected, "send S X name phone"},
+		{"in doubt", syncPlanner{}, checkpoint.ByKey, noRow, doubt, "in_doubt"},
+		{"in doubt, named by its ID", syncPlanner{}, checkpoint.ByKey, func(r row) { r.LeadID = "lead-9" }, doubt, "in_doubt"},
+		{"in doubt, missing ones are made", create, checkpoint.ByKey, noRow, doubt, "in_doubt"},
+		{"in doubt, resent", syncPlanner{importPlanner: importPlanner{resendDoubt: true}, missing: MissingCreate}, checkpoint.ByKey, noRow, doubt, "create"},
+		{"in doubt, resent where nothing is made", syncPlanner{importPlanner: importPlanner{resendDoubt: true}}, checkpoint.ByKey, noRow, doubt, "in_doubt"},
+		{"forgotten", create, checkpoint.ByKey, noRow, func(e lead) { *e = checkpoint.Entry{Key: "k", State: checkpoint.Forgotten} }, "skipped"},
+		{"exists, its ID is not known", syncPlanner{}, checkpoint.ByKey, noRow, noID, "unmatched"},
+		{"exists, the row knows its ID", syncPlanner{}, checkpoint.ByKey, func(r row) { r.LeadID, r.Status = "lead-9", "onHold" }, noID, "send S"},
+		{"reopened", syncPlanner{}, checkpoint.ByKey, noRow, status("closedWon"), "send S"},
+		{"reopened, held", hold, checkpoint.ByKey, noRow, status("closedWon"), "conflict"},
+		{"closed otherwise, held", hold, checkpoint.ByKey, func(r row) { r.Status = "closedBoughtUsed" }, status("closedWon"), "send S"},
+		{"closed, no status in the row, held", hold, checkpoint.ByKey, func(r row) { r.Status, r.ExternalID = "", "y" }, status("closedWon"), "send X"},
+		{"still closed, other content, held", hold, checkpoint.ByKey, func(r row) { r.Status, r.Content[0].Value = "closedWon", "Bob" }, status("closedWon"), "send name"},
+		{"closing, held", hold, checkpoint.ByKey, func(r row) { r.Status = "closedWon" }, noLead, "send S"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			it, known := &item{rec: planRow()}, planLead()
+			test.row(&it.rec)
+			test.lead(&known)
+			before := known
+			mustPlan(t, test.planner, &Case{Record: &it.rec, Known: &known, Found: test.found, Run: "run-2", it: it, digests: planTwin()}, test.want)
+			if known.Status != before.Status || known.Unsettled != before.Unsettled {
+				t.Error("the planner changed what is known")
+			}
+		})
+	}
+}
+
+// What an import makes of leads that stand, by --changed and by what syncs did since.
+func TestImportOfChangedRows(t *testing.T) {
+	same := planTwin().ofRequest(&item{rec: planRow()})
+	other := checkpoint.Digest{9}
+	update, ignore := importPlanner{changed: UpdateChanged}, importPlanner{changed: IgnoreChanged}
+	for _, test := range []struct {
+		name    string
+		planner importPlanner
+		lead    func(*checkpoint.Entry)
+		want    string
+	}{
+		{"adopted", importPlanner{}, func(*checkpoint.Entry) {}, "unchanged"},
+		{"adopted, updated", update, func(e *checkpoint.Entry) { e.Content = nil }, "send name phone"},
+		{"synced to the same", importPlanner{}, func(e *checkpoint.Entry) { e.Digest, e.Synced = other, true }, "unchanged"},
+		{"synced to something else", importPlanner{}, func(e *checkpoint.Entry) { e.Digest, e.Synced, e.Status = other, true, "onHold" }, "changed"},
+		{"synced, the row is as it was", importPlanner{}, func(e *checkpoint.Entry) { e.Digest, e.Synced, e.Status = same, true, "onHold" }, "unchanged"},
+		{"synced, not settled", importPlanner{}, func(e *checkpoint.Entry) { e.Digest, e.Synced, e.Unsettled = other, true, "r" }, "changed"},
+		{"never synced, fields alike", importPlanner{}, func(e *checkpoint.Entry) { e.Digest = other }, "changed"},
+		{"ignored", ignore, func(e *checkpoint.Entry) { e.Digest, e.Status = other, "open" }, "unchanged"},
+		{"same data", update, func(e *checkpoint.Entry) { e.Digest, e.Status = same, "onHold" }, "unchanged"},
+		{"same data, but what was sent last was not taken", update, func(e *checkpoint.Entry) {
+			e.Digest, e.Synced, e.Reason, e.Content = same, true, reasonNotConfirmed, e.Content[1:]
+		}, "send name"},
+		{"same data, but what was sent last was not taken, only told", importPlanner{}, func(e *checkpoint.Entry) {
+			e.Digest, e.Synced, e.Reason, e.Content = same, true, reasonNotConfirmed, e.Content[1:]
+		}, "changed"},
+		{"same data, not settled", update, func(e *checkpoint.Entry) { e.Digest, e.Unsettled = same, "r" }, "send S name phone"},
+		{"other data", update, func(e *checkpoint.Entry) { e.Digest, e.Status = other, "open" }, "send S"},
+		{"other data that cannot be updated", update, func(e *checkpoint.Entry) { e.Digest = other }, "unchanged"},
+		{"other data, no ID", update, func(e *checkpoint.Entry) { e.Digest, e.LeadID = other, "" }, "changed"},
+		{"other data, refused before", update, func(e *checkpoint.Entry) { e.Digest, e.Status, e.Refused = other, "open", same }, "rejected"},
+		{"partial, other data", update, func(e *checkpoint.Entry) {
+			e.Digest, e.State, e.ExternalID, e.Status = other, checkpoint.Partial, "", "open"
+		}, "send S X"},
+		{"partial, same data", update, func(e *checkpoint.Entry) { e.Digest, e.State, e.ExternalID = same, checkpoint.Partial, "" }, "link, created"},
+		{"partial, refused before", update, func(e *checkpoint.Entry) {
+			e.Digest, e.State, e.ExternalID, e.Refused = other, checkpoint.Partial, "", same
+		}, "rejected"},
+		{"forgotten", update, func(e *checkpoint.Entry) { *e = checkpoint.Entry{Key: "k", State: checkpoint.Forgotten} }, "skipped"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			it, known := &item{rec: planRow()}, planLead()
+			test.lead(&known)
+			mustPlan(t, test.planner, &Case{Record: &it.rec, Known: &known, Found: checkpoint.ByKey, Run: "run-2", it: it, digests: planTwin()}, test.want)
+		})
 	}
 }

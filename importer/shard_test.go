@@ -18,7 +18,7 @@ func shardOf(t testing.TB, rows []string, s Shard, limit int) (keys []string) {
 	tr.intake.sharding = sharding{Shard: s}
 	out := make(chan *batch)
 	go tr.intake.run(t.Context(), out)
-	for b := range out {
+	for b := tr.intake.next(out, batchRows); b != nil; b = tr.intake.next(out, batchRows) {
 		if b.err != nil {
 			t.Fatal(b.err)
 		}

@@ -62,10 +62,6 @@ type strays struct {
 	ownerByOthers  int // they belong to another organization now
 	unread         int // --check-remote could not read them
 	kept           int // their status on the service stands against the file's
-	noOwner        int // the service does not say which organization they were given to
-	readOnly       int // the service says so
-	test           int // they are test leads, as it says
-	byReading      int // a read moved UpdatedAt
 }
 
 // creates are those of the run, for --max-creates.
@@ -183,10 +179,6 @@ func (s *strays) count(r *result) {
 	add(&s.ownerByOthers, r.moved.ownerByOthers)
 	add(&s.unread, r.unread)
 	add(&s.kept, r.kept)
-	add(&s.noOwner, r.moved.noOwner)
-	add(&s.readOnly, r.moved.readOnly)
-	add(&s.test, r.moved.test)
-	add(&s.byReading, r.moved.byReading)
 }
 
 // share makes the tally that of a worker in a place where others were before, in these runs. The ledger counts the leads
@@ -296,10 +288,6 @@ func (t *tally) notes() (notes []string) {
 		{t.strays.ownerByOthers, "Leads that belong to another organization than before: %d. The run's files say to which."},
 		{t.strays.kept, "Leads whose status on the service stands against the file's: %d. --pull writes what the CRM should take over."},
 		{t.strays.unread, "Leads that --check-remote could not read, for want of a known ExternalID: %d. What others changed in them is not seen."},
-		{t.strays.noOwner, "Leads that were made without the service saying for which organization: %d. Look them up in the console: perhaps nobody sees them."},
-		{t.strays.readOnly, "Leads that the service calls read-only: %d. It may refuse to change them, or not do it."},
-		{t.strays.test, "Leads that the service calls test leads: %d. Perhaps nobody works on them."},
-		{t.strays.byReading, "Reading a lead moves its UpdatedAt on this service, as the first one shows, read twice (%d). What the run reports as changed was compared by value."},
 	} {
 		if note.leads > 0 {
 			notes = append(notes, fmt.Sprintf(note.text, note.leads))

@@ -245,7 +245,7 @@ func (c *carrier) updated(j *job, a *answer, d *diff) {
 	c.settle(j, j.step.outcome)
 }
 
-// noteOthers says what others have changed of a lead that came back, and what else is strange about it.
+// noteOthers says what others have changed of a lead that came back.
 func (j *job) noteOthers(a *answer) {
 	before := &j.before
 	if a.remembered {
@@ -254,7 +254,7 @@ func (j *job) noteOthers(a *answer) {
 	if !a.sent.Status && before.Unsettled == "" && before.Status != "" && a.Status != "" && a.Status != before.Status {
 		j.noteStatus(a.Status)
 	}
-	j.noteLead(a.Lead)
+	j.noteOwner(a.Lead)
 }
 
 // noteSent says where the file's status was sent over one that others gave the lead, and which of the service's values
@@ -282,16 +282,8 @@ func (j *job) noteStatus(service string) {
 	}
 }
 
-// noteLead says that a lead that came back belongs to another organization, or what else is strange about it.
-func (j *job) noteLead(lead *leadapi.Lead) {
-	if lead.ReadOnly && !j.moved.readOnly {
-		j.moved.readOnly = true
-		j.say("the service calls it read-only")
-	}
-	if lead.TestLead && !j.moved.test {
-		j.moved.test = true
-		j.say("the service calls it a test lead")
-	}
+// noteOwner says that a lead that came back belongs to another organization.
+func (j *job) noteOwner(lead *leadapi.Lead) {
 	if had := j.before.Organization; had != "" && lead.OwnerID != "" && lead.OwnerID != had {
 		j.moved.ownerByOthers = true
 		j.say("it belongs to another organization now")
