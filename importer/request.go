@@ -19,7 +19,7 @@ func createRequest(rec *mapping.Record) *leadapi.CreateRequest {
 		OrganizationID: rec.Organization,
 		LocatorID:      rec.Locator,
 		LocationSearch: leadapi.LocationSearch{SearchText: rec.SearchText, PostalCode: rec.PostalCode},
-		Content:        make([]leadapi.ContentField, 0, len(rec.Content)),
+		Content:        slices.Grow([]leadapi.ContentField(nil), len(rec.Content)),
 		TypeKey:        rec.TypeKey,
 		TypeLabel:      rec.TypeLabel,
 		Status:         rec.Status,
