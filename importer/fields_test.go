@@ -200,7 +200,10 @@ func TestReadsThatAreRefused(t *testing.T) {
 			t.Errorf("%v, stopped by %v", r.outcomes(), r.stopped)
 		}
 		p.service.fate = nil
-		p.compares(Options{Planning: Planning{ReadByExternalID: true}}, "same 2", "a,,x-a,open,Ann,1", "b,,x-b,open,Bob,1")
+		by := Options{Planning: Planning{ReadByExternalID: true}}
+		p.compares(by, "same 2", "a,,x-a,open,Ann,1", "b,,x-b,open,Bob,1")
+		p.service.fate = func(string, string) string { return "other-external" }
+		p.compares(by, "unread 1 absent 1", "a,,x-a,open,Ann,1")
 	})
 }
 

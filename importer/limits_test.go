@@ -108,42 +108,27 @@ func TestLimitsEndARun(t *testing.T) {
 	}
 }
 
-func TestMaxDurationEndsLikeAFinishedRun(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tr := newTrial(t, numbered(300), Options{Sending: Sending{Concurrency: 2, MaxDuration: time.Second}})
-		tr.carry(t.Context())
-		outcome, _, code := tr.verdict()
-		if outcome != "stopped" || code != CodeAttention || tr.tally.outcomes[InDoubt] != 0 {
-			t.Errorf("%s with %d: %s", outcome, code, tr.outcomes())
-		}
-	})
-}
-
-// A run that is out of time takes no more rows and finishes the leads that it has made:
-// none stays without its link.
-func TestMaxDurationFinishesWhatHasBegun(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tr := newTrial(t, numbered(3000), Options{Sending: Sending{Concurrency: 4, MaxDuration: time.Second}})
-		tr.remap(t, "  external_id: 'x-{id}'\n")
-		tr.carry(t.Context())
-		outcome, _, code := tr.verdict()
-		made := len(tr.service.order)
-		if outcome != "stopped" || code != CodeAttention || tr.tally.outcomes[Created] != made || tr.tally.outcomes[Partial] != 0 || made == 0 {
-			t.Errorf("%s with %d: %s; %d made", outcome, code, tr.outcomes(), made)
-		}
-	})
-}
-
-// Where the time is over while the last rows are under way, nothing is left undone.
-func TestMaxDurationAtTheEndOfTheInput(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tr := newTrial(t, numbered(4), Options{Sending: Sending{Concurrency: 4, MaxDuration: time.Second}})
-		tr.service.delay = time.Minute
-		tr.carry(t.Context())
-		if outcome, _, code := tr.verdict(); outcome != "complete" || code != CodeComplete {
-			t.Errorf("%s with %d: %s", outcome, code, tr.outcomes())
-		}
-	})
+// A run that is out of time takes no more rows and finishes the leads that it has made: none stays without its link. Where
+// the time is over while the last rows are under way, nothing is left undone.
+func TestMaxDuration(t *testing.T) {
+	for _, test := range []struct {
+		rows    int
+		delay   time.Duration
+		outcome string
+		code    int
+	}{{3000, 10 * time.Millisecond, "stopped", CodeAttention}, {4, time.Minute, "complete", CodeComplete}} {
+		synctest.Test(t, func(t *testing.T) {
+			tr := newTrial(t, numbered(test.rows), Options{Sending: Sending{Concurrency: 4, MaxDuration: time.Second}})
+			tr.remap(t, "  external_id: 'x-{id}'\n")
+			tr.service.delay = test.delay
+			tr.carry(t.Context())
+			outcome, _, code := tr.verdict()
+			made := len(tr.service.order)
+			if outcome != test.outcome || code != test.code || made == 0 || tr.tally.outcomes[Created] != made || tr.tally.outcomes[InDoubt] != 0 {
+				t.Errorf("%s with %d: %s; %d made", outcome, code, tr.outcomes(), made)
+			}
+		})
+	}
 }
 
 // Links that a run out of time waits for are given up at the first signal, and a service

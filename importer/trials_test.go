@@ -36,13 +36,14 @@ func TestASlowLeadHoldsBackNobodyElse(t *testing.T) {
 	})
 }
 
-// Thousands of rows of one lead go one after another, in file order, beside those of others, with a bound on how many wait.
+// Thousands of rows of one lead, by two keys, go one after another, in file order, beside those of others, with a bound on how
+// many wait. fault 80
 func TestThousandsOfRowsOfOneLead(t *testing.T) {
 	paired(t, func(t *testing.T, p *pair) {
 		p.must("created 1", p.run("import", Options{}, "one,,x-1,open,start,1"))
 		var rows []string
 		for i := range 5000 {
-			rows = append(rows, fmt.Sprintf("one,,x-1,open,%04d,1", i))
+			rows = append(rows, fmt.Sprintf("%s,,x-1,open,%04d,1", []string{"one", "alias"}[i%2], i))
 			if i%10 == 0 {
 				rows = append(rows, fmt.Sprintf("k%d,,y-%d,open,Ann,1", i, i))
 			}

@@ -147,18 +147,6 @@ func TestALeadThatTheFileKnowsIsTakenOver(t *testing.T) {
 	})
 }
 
-// --missing create makes one lead of rows that name it differently.
-func TestMissingLeadsAreMadeOnce(t *testing.T) {
-	paired(t, func(t *testing.T, p *pair) {
-		p.must("unmatched 2", p.run("sync", Options{}, "a,,x-a,open,Ann,1", "b,,x-a,contacted,Ann,1"))
-		p.must("skipped 1", p.run("sync", Options{Planning: Planning{Missing: MissingIgnore}}, "a,,x-a,open,Ann,1"))
-		p.must("created 1 updated 1", p.run("sync", Options{Sending: Sending{Concurrency: 8}, Planning: Planning{Missing: MissingCreate}}, "a,,x-a,open,Ann,1", "b,,x-a,contacted,Ann,1"))
-		if p.service.creates != 1 {
-			t.Errorf("%d leads made", p.service.creates)
-		}
-	})
-}
-
 // faults 68, 69
 func TestAnUpdateHoldsOnlyWhenTheAnswerShowsIt(t *testing.T) {
 	for _, test := range []struct {
@@ -264,31 +252,6 @@ func TestAnUnsettledUpdateBlocksItsLeadAlone(t *testing.T) {
 		p.must("updated 1", p.run("sync", Options{}, "a,,x-a,closedWon,Ann,1"))
 		if got := p.service.lead(a).Status; got != "closedWon" {
 			t.Error(got)
-		}
-	})
-}
-
-// A slow lead holds up nobody: ten thousand rows of a hundred leads. fault 80
-func TestManyRowsOfFewLeads(t *testing.T) {
-	paired(t, func(t *testing.T, p *pair) {
-		const leads, rounds = 20, 20
-		var first, rows []string
-		for i := range leads {
-			first = append(first, fmt.Sprintf("k%d,,x-%d,open,P%d,0", i, i, i))
-		}
-		p.must(fmt.Sprintf("created %d", leads), p.run("import", Options{Sending: Sending{Concurrency: 8}}, first...))
-		for n := range rounds {
-			for i := range leads {
-				key := []string{fmt.Sprintf("k%d", i), fmt.Sprintf("alias%d", n)}[(n+i)%2]
-				rows = append(rows, fmt.Sprintf("%s,,x-%d,open,P%d,%d", key, i, i, n+1))
-			}
-		}
-		p.must(fmt.Sprintf("updated %d", leads*rounds), p.run("sync", Options{Sending: Sending{Concurrency: 16}}, rows...))
-		for i := range leads {
-			l := p.service.lead(p.known(fmt.Sprintf("k%d", i)).LeadID)
-			if string(l.Content["phone"]) != fmt.Sprintf("%q", fmt.Sprint(rounds)) {
-				t.Errorf("lead %d: the last row does not stand: %s", i, l.Content["phone"])
-			}
 		}
 	})
 }
@@ -409,28 +372,6 @@ func TestALeadWhoseExternalIDWasChangedElsewhereIsFoundAgain(t *testing.T) {
 				p.sends()
 				if e := p.known("a"); p.service.creates != 1 || p.service.lead(a).ExternalID != "x-a" || e.ExternalID != "x-a" || e.WantLink != "" || e.State != checkpoint.Created {
 					t.Errorf("%d leads made, %+v", p.service.creates, e)
-				}
-			})
-		})
-	}
-}
-
-// What a run made of a status is told from what the service held before it, where that was seen.
-func TestChangesOfStatusBeginWhereTheServiceWas(t *testing.T) {
-	for name, before := range map[string]Reads{"read": ReadChanged, "read, all": ReadAll, "seen before": ReadNothing} {
-		t.Run(name, func(t *testing.T) {
-			paired(t, func(t *testing.T, p *pair) {
-				p.must("created 2", p.run("import", Options{}, "a,,x-a,open,Ann,1", "b,,x-b,open,Bob,1"))
-				for _, key := range []string{"a", "b"} {
-					p.service.console(p.known(key).LeadID, "closedWon")
-				}
-				o := Options{Planning: Planning{Conflict: RuleFile, CheckRemote: before}}
-				if before == ReadNothing {
-					p.run("reconcile", Options{}, "a,,x-a,open,Ann,1", "b,,x-b,open,Bob,1")
-				}
-				r := p.must("updated 2", p.run("sync", o, "a,,x-a,contacted,Ann,1", "b,,x-b,open,Bobby,1"))
-				if diff := cmp.Diff(map[report.Transition]int{{From: "closedWon", To: "contacted"}: 1, {From: "closedWon", To: "open"}: 1}, r.tally.moves); diff != "" {
-					t.Error(diff)
 				}
 			})
 		})
