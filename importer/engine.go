@@ -226,8 +226,8 @@ func (e *engine) take(known *lookup, i int) bool {
 	}
 	c := e.lookups.caseOf(known, i)
 	names := e.lookups.names(c)
-	l, two, old := e.lanes.find(&names)
-	for ; two || l != nil && e.lanes.full(); l, two, old = e.lanes.find(&names) {
+	l, two, old := e.lanes.find(names)
+	for ; two || l != nil && e.lanes.full(); l, two, old = e.lanes.find(names) {
 		if !e.lanes.startLate() {
 			e.changed.Wait()
 		}
@@ -238,24 +238,24 @@ func (e *engine) take(known *lookup, i int) bool {
 	switch {
 	case l != nil:
 		e.r.read(it, c.Known)
-		e.lanes.wait(l, it, &names)
+		e.lanes.wait(l, it, names)
 		return true
 	case old: // its lane finds out what is known now
-		l = e.lanes.begin(&names)
+		l = e.lanes.begin(names)
 		if !e.waitFor(e.lanes.room) {
 			e.lanes.end(l)
 			return false
 		}
 		e.r.read(it, c.Known)
-		e.lanes.wait(l, it, &names)
+		e.lanes.wait(l, it, names)
 		e.lanes.start(l)
 		return true
 	}
-	return e.decide(c, &names)
+	return e.decide(c, names)
 }
 
 // decide takes a row that no lane holds to its end, or begins a lane with it.
-func (e *engine) decide(c *Case, names *leadNames) bool {
+func (e *engine) decide(c *Case, names []leadName) bool {
 	it, step := c.it, e.r.planner.Plan(c)
 	switch {
 	case e.r.dry != nil:

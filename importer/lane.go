@@ -61,8 +61,8 @@ func newLanes(places int) lanes {
 
 // find is a lane under way that stands under any of these names, or nil; two says that others do as well, and old that one
 // did that has ended since.
-func (s *lanes) find(ns *leadNames) (l *lane, two, old bool) {
-	for _, n := range ns.all() {
+func (s *lanes) find(names []leadName) (l *lane, two, old bool) {
+	for _, n := range names {
 		switch other := s.byName[n]; {
 		case other == nil || other == l:
 		case other.ended:
@@ -75,9 +75,9 @@ func (s *lanes) find(ns *leadNames) (l *lane, two, old bool) {
 }
 
 // name puts a lane under further names, and reports whether all were its own.
-func (s *lanes) name(l *lane, ns []leadName) (own bool) {
+func (s *lanes) name(l *lane, names []leadName) (own bool) {
 	own = true
-	for _, n := range ns {
+	for _, n := range names {
 		if s.byName[n] != l {
 			s.byName[n] = l
 			l.names, own = append(l.names, n), false
@@ -87,9 +87,9 @@ func (s *lanes) name(l *lane, ns []leadName) (own bool) {
 }
 
 // begin is a lane under these names, in which nothing is under way yet.
-func (s *lanes) begin(ns *leadNames) *lane {
+func (s *lanes) begin(names []leadName) *lane {
 	l := lanePool.Get().(*lane)
-	s.name(l, ns.all())
+	s.name(l, names)
 	return l
 }
 
@@ -113,8 +113,8 @@ func (s *lanes) startLate() bool {
 }
 
 // wait lets a row wait in a lane.
-func (s *lanes) wait(l *lane, it *item, ns *leadNames) {
-	s.name(l, ns.all())
+func (s *lanes) wait(l *lane, it *item, names []leadName) {
+	s.name(l, names)
 	l.waiting = append(l.waiting, it)
 	s.count(it, 1)
 }
@@ -245,12 +245,12 @@ func (e *engine) lookAgain(l *lane, it *item) (c *Case, other *lane) {
 	for e.stopped == nil && e.ask(&l.again, []*item{it}) {
 		c := e.lookups.caseOf(&l.again, 0)
 		names := e.lookups.names(c)
-		for _, n := range names.all() {
+		for _, n := range names {
 			if other := e.lanes.byName[n]; other != nil && other != l && !other.ended {
 				return nil, other
 			}
 		}
-		if e.lanes.name(l, names.all()) {
+		if e.lanes.name(l, names) {
 			return c, nil
 		}
 	}

@@ -42,22 +42,22 @@ func TestRowsWaitForAnExternalIDThatTwoLeadsHad(t *testing.T) {
 func TestLanesBecomeOne(t *testing.T) {
 	s := newLanes(2)
 	three, four := &item{}, &item{}
-	k1, k2, both := namesBy(leadName{byKey, "k1"}), namesBy(leadName{byKey, "k2"}), namesBy(leadName{byKey, "k1"}, leadName{byExternalID, "x"}, leadName{byKey, "k2"})
-	one, two := s.begin(&k1), s.begin(&k2)
-	s.wait(one, three, &k1)
-	s.wait(one, four, &k1)
-	if _, several, _ := s.find(&both); !several {
+	k1, k2, both := []leadName{{byKey, "k1"}}, []leadName{{byKey, "k2"}}, []leadName{{byKey, "k1"}, {byExternalID, "x"}, {byKey, "k2"}}
+	one, two := s.begin(k1), s.begin(k2)
+	s.wait(one, three, k1)
+	s.wait(one, four, k1)
+	if _, several, _ := s.find(both); !several {
 		t.Fatal("two lanes are not seen to be two")
 	}
 	s.merge(one, two)
-	if l, several, _ := s.find(&both); l != two || several || s.waiting != 2 {
+	if l, several, _ := s.find(both); l != two || several || s.waiting != 2 {
 		t.Fatalf("%v, %v, %d wait", l, several, s.waiting)
 	}
 	if s.first(two) != three || s.first(two) != four || s.first(two) != nil {
 		t.Error("the rows have another order")
 	}
 	s.end(two)
-	if l, _, old := s.find(&both); l != nil || !old || s.waiting != 0 {
+	if l, _, old := s.find(both); l != nil || !old || s.waiting != 0 {
 		t.Errorf("%v, %v, %d rows wait", l, old, s.waiting)
 	}
 	if s.forgetEnded(); len(s.byName) != 0 || len(s.ended) != 0 {
@@ -65,21 +65,14 @@ func TestLanesBecomeOne(t *testing.T) {
 	}
 }
 
-func namesBy(list ...leadName) (ns leadNames) {
-	for _, n := range list {
-		ns.add(n.kind, n.text)
-	}
-	return ns
-}
-
 // Rows that wait behind others, and rows that wait to be written, are bounded by their
 // bytes as well: a thousand cells of 16 MiB are more than most machines have. Invariant 6
 func TestLargeRowsDoNotGather(t *testing.T) {
 	e := newLanes(1)
-	k := namesBy(leadName{byKey, "k"})
-	l := e.begin(&k)
+	k := []leadName{{byKey, "k"}}
+	l := e.begin(k)
 	for i, full := range []bool{false, true} {
-		e.wait(l, &item{row: source.Row{Size: maxWaitingBytes/2 + 1}}, &k)
+		e.wait(l, &item{row: source.Row{Size: maxWaitingBytes/2 + 1}}, k)
 		if e.full() != full {
 			t.Errorf("full with %d waiting: %v", i+1, !full)
 		}

@@ -92,32 +92,19 @@ const (
 	byExternalID
 )
 
-// leadNames are those by which a row's lead goes; there is at least one.
-type leadNames struct {
-	list [4]leadName
-	n    int
-}
-
-func (ns *leadNames) add(kind nameKind, text string) {
-	ns.list[ns.n] = leadName{kind, text}
-	ns.n++
-}
-
-func (ns *leadNames) all() []leadName { return ns.list[:ns.n] }
-
 // names are those of the row's lead: by which it is known, and which the row gives it. A row before this one may find the
 // lead by any of them, or be about to get it.
-func (l *lookups) names(c *Case) (ns leadNames) {
+func (l *lookups) names(c *Case) []leadName {
 	rec := c.Record
-	ns.add(byKey, rowkey.Fold(c.Known.Key))
+	names := []leadName{{byKey, rowkey.Fold(c.Known.Key)}}
 	if rec.Key != c.Known.Key {
-		ns.add(byKey, rowkey.Fold(rec.Key))
+		names = append(names, leadName{byKey, rowkey.Fold(rec.Key)})
 	}
 	if l.matches && rec.LeadID != "" && rec.LeadID != c.Known.LeadID {
-		ns.add(byLeadID, rec.LeadID)
+		names = append(names, leadName{byLeadID, rec.LeadID})
 	}
 	if rec.ExternalID != "" {
-		ns.add(byExternalID, rec.ExternalID)
+		names = append(names, leadName{byExternalID, rec.ExternalID})
 	}
-	return ns
+	return names
 }

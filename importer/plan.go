@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -184,7 +185,10 @@ func (p *importPlanner) planUpdate(c *Case, shown *leadapi.Lead) Step {
 	c.digests.ofContent(c.it)
 	d := p.compare(c.it, (*leadBefore)(known), shown, p.reads == ReadAll, c.digests.sums)
 	step := Step{diff: d, ending: ending{kept: d.status.then == keeps}}
-	service := p.service(known, shown)
+	service := cmp.Or(known.Seen.Status, known.Status)
+	if shown != nil {
+		service = shown.Status
+	}
 	unread := p.reads != ReadNothing && !p.dry && known.LeadID != "" && !p.readable(known) && (p.reads == ReadAll || d.byFile)
 	switch before := shown == nil; {
 	case before && d.byFile && known.Unsettled != "" && known.Unsettled == c.Run:
@@ -215,17 +219,6 @@ func (p *importPlanner) planUpdate(c *Case, shown *leadapi.Lead) Step {
 	}
 	step.unread = unread
 	return step
-}
-
-// service is the status that the service shows of a lead, as far as is known.
-func (p *importPlanner) service(known *checkpoint.Entry, shown *leadapi.Lead) string {
-	switch {
-	case shown != nil:
-		return shown.Status
-	case known.Seen.Status != "":
-		return known.Seen.Status
-	}
-	return known.Status
 }
 
 // looks says whether a lead is read before its row is sent: where that is asked for, and before an ExternalID is sent, or a

@@ -61,15 +61,11 @@ type digester struct {
 	sums  sums
 	text  []byte
 	names map[string][4]byte // digests of content keys
-	order []int              // of the last row: its fields by their names
-	room  []checkpoint.ContentDigest
+	order []int              // fields of a row by their names
 }
 
-// Bounds of what a digester keeps.
-const (
-	maxNames  = 10000
-	roomAhead = 2048 // digests made room for at once
-)
+// maxNames is how many digests of content keys a digester keeps.
+const maxNames = 10000
 
 func newDigester(s sums) *digester {
 	return &digester{sums: s, names: map[string][4]byte{}}
@@ -87,22 +83,14 @@ func (d *digester) ofRequest(it *item) checkpoint.Digest {
 // ofContent are the short digests of the row's content without volatile fields, by which
 // a sync tells which content keys changed.
 func (d *digester) ofContent(it *item) []checkpoint.ContentDigest {
-	if it.sums != nil {
-		return it.sums
-	}
-	content := it.rec.Content
-	if d.room == nil || cap(d.room)-len(d.room) < len(content) {
-		d.room = make([]checkpoint.ContentDigest, 0, max(roomAhead, len(content)))
-	}
-	from := len(d.room)
-	for i := range content {
-		f := &content[i]
-		if f.Volatile {
-			continue
+	if it.sums == nil {
+		it.sums = make([]checkpoint.ContentDigest, 0, len(it.rec.Content))
+		for i := range it.rec.Content {
+			if f := &it.rec.Content[i]; !f.Volatile {
+				it.sums = append(it.sums, checkpoint.ContentDigest{Name: d.name(f.Name), Value: d.sums.SumValue(f.Name, compared(f))})
+			}
 		}
-		d.room = append(d.room, checkpoint.ContentDigest{Name: d.name(f.Name), Value: d.sums.SumValue(f.Name, compared(f))})
 	}
-	it.sums = d.room[from:len(d.room):len(d.room)]
 	return it.sums
 }
 
@@ -119,18 +107,6 @@ func (d *digester) name(name string) [4]byte {
 	return sum
 }
 
-// byName are the places of fields in the order of their names. Mostly that is the order of the row before.
-func (d *digester) byName(content []mapping.Field) []int {
-	if len(d.order) != len(content) {
-		d.order = d.order[:0]
-		for i := range content {
-			d.order = append(d.order, i)
-		}
-	}
-	slices.SortFunc(d.order, func(x, y int) int { return cmp.Or(cmp.Compare(content[x].Name, content[y].Name), x-y) })
-	return d.order
-}
-
 // fingerprint is what makes two Records carry the same data: everything that is
 // sent but volatile fields, content keys in the order of their names, so that
 // neither another run nor a rearranged mapping counts as a change.
@@ -141,7 +117,12 @@ func (d *digester) fingerprint(b []byte, rec *mapping.Record) []byte {
 	} {
 		b = appendText(b, s)
 	}
-	for _, i := range d.byName(rec.Content) {
+	d.order = d.order[:0]
+	for i := range rec.Content {
+		d.order = append(d.order, i)
+	}
+	slices.SortStableFunc(d.order, func(x, y int) int { return cmp.Compare(rec.Content[x].Name, rec.Content[y].Name) })
+	for _, i := range d.order {
 		if f := &rec.Content[i]; !f.Volatile {
 			b = appendText(appendText(b, f.Name), compared(f))
 		}

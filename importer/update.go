@@ -58,9 +58,9 @@ func (c *carrier) notSent(j *job, a *answer) {
 		return
 	}
 	more := d.learned(&j.entry, j.it, a)
-	j.noteOthers(a)
-	if j.step.text != "" {
-		j.say(j.step.text)
+	if j.text = j.step.text; !a.remembered {
+		j.text = ""
+		j.remark(a, d)
 	}
 	if !more {
 		c.release(j, Unchanged)
@@ -224,7 +224,6 @@ func (c *carrier) updated(j *job, a *answer, d *diff) {
 	entry.Content = merged(entry.Content, j.it, d.differ, wrong)
 	entry.Code, entry.Reason, entry.Refused = http.StatusOK, "", checkpoint.Digest{}
 	c.sign(j)
-	j.noteOthers(a)
 	if d.external.byService && d.external.then != keeps {
 		j.say(externalMoved)
 	}
@@ -234,7 +233,7 @@ func (c *carrier) updated(j *job, a *answer, d *diff) {
 		c.settle(j, Failed)
 		return
 	}
-	j.noteSent(a, d)
+	j.remark(a, d)
 	j.step.kept = d.status.then == keeps
 	if entry.Synced = true; !c.matches {
 		entry.Digest, entry.Synced = j.it.digest, false
@@ -245,40 +244,27 @@ func (c *carrier) updated(j *job, a *answer, d *diff) {
 	c.settle(j, j.step.outcome)
 }
 
-// noteOthers says what others have changed of a lead that came back.
-func (j *job) noteOthers(a *answer) {
-	before := &j.before
-	if a.remembered {
-		return
+// remark says what others have changed of a lead that came back, and which of the service's values stand against the row's.
+func (j *job) remark(a *answer, d *diff) {
+	before, service := &j.before, a.Status
+	if a.sent.Status {
+		service = before.Seen.Status
+		if from := cmp.Or(service, before.Status); a.Status != from {
+			j.moved.from, j.moved.to = from, a.Status
+		}
 	}
-	if !a.sent.Status && before.Unsettled == "" && before.Status != "" && a.Status != "" && a.Status != before.Status {
-		j.noteStatus(a.Status)
+	changed := before.Unsettled == "" && before.Status != "" && service != "" && service != before.Status
+	if changed && !j.moved.statusByOthers {
+		j.moved.statusByOthers = true
+		j.say(fmt.Sprintf("its status was changed on the service: %s was confirmed on %s, now it is %s", before.Status, clock(before.confirmed()), service))
 	}
-	j.noteOwner(a.Lead)
-}
-
-// noteSent says where the file's status was sent over one that others gave the lead, and which of the service's values
-// stand against the row's.
-func (j *job) noteSent(a *answer, d *diff) {
-	before := &j.before
-	if seen := before.Seen.Status; a.sent.Status && seen != "" && decide(before.status(j.it.rec.Status, nil), RuleFile).byService {
-		j.noteStatus(seen)
+	if changed && a.sent.Status {
 		j.say("the file's was sent")
 	}
-	if from := cmp.Or(before.Seen.Status, before.Status); a.sent.Status && a.Status != from {
-		j.moved.from, j.moved.to = from, a.Status
-	}
+	j.noteOwner(a.Lead)
 	if text := d.standing(a.Status); text != "" {
 		j.say(text)
 		j.kind = keptKind
-	}
-}
-
-// noteStatus says, once, that others have given the lead this status.
-func (j *job) noteStatus(service string) {
-	if before := &j.before; !j.moved.statusByOthers {
-		j.moved.statusByOthers = true
-		j.say(fmt.Sprintf("its status was changed on the service: %s was confirmed on %s, now it is %s", before.Status, clock(before.confirmed()), service))
 	}
 }
 
