@@ -2,9 +2,7 @@ package cli
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,13 +20,12 @@ import (
 
 func (p *program) checkpointCommand() *cli.Command {
 	commands := []*cli.Command{
-		p.statusCommand(), p.exportCommand(), p.historyCommand(), p.resolveCommand(),
-		p.adoptCommand(), p.forgetCommand(), p.checkCommand(), p.repairCommand(),
-		p.copyCommand(), p.initLedgerCommand(), p.workersCommand(),
+		p.statusCommand(), p.exportCommand(), p.historyCommand(), p.resolveCommand(), p.adoptCommand(), p.forgetCommand(),
+		p.checkCommand(), p.repairCommand(), p.copyCommand(), p.initLedgerCommand(), p.workersCommand(),
 	}
 	for _, c := range commands {
 		if slices.Contains([]string{"history", "resolve", "adopt", "forget"}, c.Name) {
-			c.Flags = append(c.Flags, flags.Text("", "namespace", "the `NAMESPACE` of the keys, if the mapping names one"))
+			c.Flags = append(c.Flags, own.Text("namespace", "the `NAMESPACE` of the keys, if the mapping names one"))
 		}
 		if !slices.Contains([]string{"repair", "copy", "init"}, c.Name) { // which name theirs
 			c.Flags = append(c.Flags, checkpointFlags()...)
@@ -36,15 +33,16 @@ func (p *program) checkpointCommand() *cli.Command {
 		c.Flags = append(c.Flags, connectionFlags()...)
 	}
 	return &cli.Command{
-		Name: "checkpoint", Usage: "look at what is known of the leads, and settle rows in doubt",
-		Subcommands: commands,
-		Action:      p.help,
+		Name: "checkpoint", Usage: "look at what is known of the leads, and settle rows in doubt", Subcommands: commands, Action: p.help,
 	}
 }
 
 // desk is where the command works.
 func (p *program) desk(c *cli.Context) *checkpointcmd.Desk {
-	return &checkpointcmd.Desk{In: p.In, Out: &p.out, Say: p.say(c), Warn: p.warn, Ledger: p.ledger(c), Person: p.person(c), Hold: p.hold.Take, Namespace: c.String("namespace")}
+	return &checkpointcmd.Desk{
+		In: p.In, Out: &p.out, Say: p.say(c), Warn: p.warn, Ledger: p.ledger(c), Person: p.person(c), Hold: p.hold.Take,
+		Namespace: c.String("namespace"),
+	}
 }
 
 func (p *program) statusCommand() *cli.Command {
@@ -55,15 +53,15 @@ func (p *program) statusCommand() *cli.Command {
 }
 
 func (p *program) exportCommand() *cli.Command {
-	output := flags.Name("", "output", "write a new `FILE` instead of standard output")
+	output := own.Name("output", "write a new `FILE` instead of standard output")
 	output.Aliases = []string{"o"}
 	return &cli.Command{
 		Name: "export", Usage: "list what the checkpoint knows, as CSV or JSONL on standard output",
 		Flags: []cli.Flag{
-			flags.Choice("", "format", "write %", "csv", "jsonl"),
+			own.Choice("format", "write %", "csv", "jsonl"),
 			output,
-			flags.Text("", "created-by", "list only leads that `RUN` made and rows in doubt that it sent"),
-			flags.Text("", "state", "list only rows in this `STATE`: created, partial, rejected or in_doubt"),
+			own.Text("created-by", "list only leads that `RUN` made and rows in doubt that it sent"),
+			own.Text("state", "list only rows in this `STATE`: created, partial, rejected or in_doubt"),
 		},
 		Action: p.export,
 	}
@@ -75,24 +73,23 @@ func (p *program) export(c *cli.Context) error {
 	if to == "-" {
 		to = ""
 	}
+	if disk.Exists(to) {
+		return exit.Usage(to+": exists already, and somebody may have filled it in", "name a file that is not there yet, or move that one away")
+	}
 	if to != "" {
 		if err := p.keepApart(c, []place{placeAt(to, "-o")}, nil); err != nil {
 			return err
 		}
-		if disk.Exists(to) {
-			return exit.Usage(to+": exists already, and somebody may have filled it in", "name a file that is not there yet, or move that one away")
-		}
-	}
-	x := checkpointcmd.Export{
-		State: c.String("state"), Run: c.String("created-by"), CSV: c.String("format") == "csv", Terminal: to == "" && terminal.Is(p.Out),
 	}
 	var told terminal.Spool
-	err := p.desk(c).Export(c.Context, x, &told)
+	err := p.desk(c).Export(c.Context, checkpointcmd.Export{
+		State: c.String("state"), Run: c.String("created-by"), CSV: c.String("format") == "csv", Terminal: to == "" && terminal.Is(p.Out),
+	}, &told)
 	switch {
 	case err != nil && !told.Begun: // refused
 		return err
 	case to == "":
-		unseen := told.Tell(&p.out) // which a person may need all the same
+		unseen := told.Tell(&p.out) // of a damaged checkpoint, too
 		return cmp.Or(err, unseen)
 	}
 	if broken := disk.WriteNew(to, 0o600, told.Tell); broken != nil && err == nil {
@@ -117,14 +114,14 @@ func (p *program) resolveCommand() *cli.Command {
 	return &cli.Command{
 		Name: "resolve", Usage: "settle rows in doubt by what a person found in the console", ArgsUsage: "FILE.csv",
 		Flags: []cli.Flag{
-			flags.Bool("", "none-created", "settle all rows in doubt: no lead was made, they may be sent again"),
-			flags.Bool("", "yes", "with --none-created: do not ask"),
+			own.Bool("none-created", "settle all rows in doubt: no lead was made, they may be sent again"),
+			own.Bool("yes", "with --none-created: do not ask"),
 		},
 		Action: func(c *cli.Context) error {
-			if c.NArg() > 1 || c.Bool("none-created") == c.Args().Present() {
+			switch none := c.Bool("none-created"); {
+			case c.NArg() > 1 || none == c.Args().Present():
 				return exit.Usage("resolve takes one file, or --none-created", "leadferry checkpoint export --state in_doubt -o doubt.csv writes a file to fill in")
-			}
-			if c.Bool("none-created") {
+			case none:
 				return p.desk(c).ResolveNone(c.Context)
 			}
 			return p.desk(c).Resolve(c.Context, c.Args().First())
@@ -139,25 +136,31 @@ func (p *program) adoptCommand() *cli.Command {
 			if c.NArg() == 0 {
 				return exit.Usage("adopt takes a file", "a CSV file with the columns key and lead_id, such as the results.csv of a run")
 			}
-			var paths []string
-			for _, arg := range c.Args().Slice() { // a pattern that no shell spread out
-				found, _, err := inputs.Spread(arg)
-				if err != nil {
-					return err
-				}
-				paths = append(paths, found...)
+			paths, err := spread(c.Args().Slice())
+			if err != nil {
+				return err
 			}
 			return p.desk(c).Adopt(c.Context, paths)
 		},
 	}
 }
 
+// spread replaces patterns that no shell spread out by the files that they name.
+func spread(args []string) (paths []string, err error) {
+	for _, arg := range args {
+		found, _, err := inputs.Spread(arg)
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, found...)
+	}
+	return paths, nil
+}
+
 func (p *program) forgetCommand() *cli.Command {
 	return &cli.Command{
 		Name: "forget", Usage: "remove every trace of a person from the checkpoint", ArgsUsage: "KEY...",
-		Flags: []cli.Flag{
-			flags.Bool("", "unblock", "remove the keyed hash too, so that the row may be sent again"),
-		},
+		Flags: []cli.Flag{own.Bool("unblock", "remove the keyed hash too, so that the row may be sent again")},
 		Action: func(c *cli.Context) error {
 			imitation := func(checkpointPath string, leadIDs []string) (int, error) {
 				return sandbox.Forget(sandboxData(checkpointPath), leadIDs)
@@ -171,13 +174,14 @@ func (p *program) checkCommand() *cli.Command {
 	return &cli.Command{
 		Name: "check", Usage: "check every page, record, index and count of the checkpoint",
 		Flags: []cli.Flag{
-			flags.Text("", "accept-older", "accept a checkpoint that is older than known, as incomplete: the `ID` that the refusal printed"),
-			flags.Bool("", "moved-here", "accept a checkpoint file that was moved here from another machine, which no longer uses it"),
-			flags.Bool("", "accept-loss", "give up what is missing from an incomplete checkpoint"),
-			flags.Bool("", "yes", "with --accept-loss: do not ask"),
+			own.Text("accept-older", "accept a checkpoint that is older than known, as incomplete: the `ID` that the refusal printed"),
+			own.Bool("moved-here", "accept a checkpoint file that was moved here from another machine, which no longer uses it"),
+			own.Bool("accept-loss", "give up what is missing from an incomplete checkpoint"),
+			own.Bool("yes", "with --accept-loss: do not ask"),
 		},
 		Action: func(c *cli.Context) error {
-			return p.desk(c).Check(c.Context, checkpointcmd.Checks{Older: c.String("accept-older"), Loss: c.Bool("accept-loss"), MovedHere: c.Bool("moved-here")})
+			how := checkpointcmd.Checks{Older: c.String("accept-older"), Loss: c.Bool("accept-loss"), MovedHere: c.Bool("moved-here")}
+			return p.desk(c).Check(c.Context, how)
 		},
 	}
 }
@@ -186,42 +190,34 @@ func (p *program) repairCommand() *cli.Command {
 	return &cli.Command{
 		Name: "repair", Usage: "make a new checkpoint of what can be read of a damaged one", ArgsUsage: "OLD NEW",
 		Flags: []cli.Flag{
-			&cli.StringSliceFlag{Name: "results", EnvVars: []string{"LEADFERRY_RESULTS"}, Usage: "read the results `FILE` of a run that used the checkpoint; may be repeated"},
-			flags.Bool("", "dry-run", "print what could be repaired; write nothing"),
+			&cli.StringSliceFlag{
+				Name: "results", EnvVars: []string{flags.Variable("results")},
+				Usage: "read the results `FILE` of a run that used the checkpoint; may be repeated",
+			},
+			own.Bool("dry-run", "print what could be repaired; write nothing"),
 		},
-		Action: func(c *cli.Context) error {
-			from, to, results, err := repairNames(c)
-			if err != nil {
-				return err
-			}
-			return p.desk(c).Repair(from, to, p.target(), results, c.Bool("dry-run"))
-		},
+		Action: p.repair,
 	}
 }
 
-// repairNames are the files that the command line names. A pattern that a shell spread out
-// leaves further results behind the two names; one that it did not is spread out here.
-func repairNames(c *cli.Context) (from, to string, results []string, err error) {
+func (p *program) repair(c *cli.Context) error {
 	names := c.Args().Slice()
-	for _, arg := range c.StringSlice("results") {
-		found, _, err := inputs.Spread(arg)
-		if err != nil {
-			return "", "", nil, err
-		}
-		results = append(results, found...)
+	results, err := spread(c.StringSlice("results"))
+	if err != nil {
+		return err
 	}
-	if len(names) > 2 && len(results) > 0 {
+	if len(names) > 2 && len(results) > 0 { // a pattern that a shell spread out leaves further results behind the two names
 		names, results = names[:2], slices.Concat(results, names[2:])
 	}
 	if len(names) != 2 || disk.SameFile(names[0], names[1]) {
-		return "", "", nil, exit.Usage("repair takes two files: the damaged one, and one that is not there yet", "for example leadferry checkpoint repair leads.db repaired.db")
+		return exit.Usage("repair takes two files: the damaged one, and one that is not there yet", "for example leadferry checkpoint repair leads.db repaired.db")
 	}
-	if _, err := os.Lstat(names[1]); !errors.Is(err, fs.ErrNotExist) {
-		return "", "", nil, exit.Usage(names[1]+": exists already", "name a file that is not there yet")
+	from, to := names[0], names[1]
+	if disk.Exists(to) {
+		return exit.Usage(to+": exists already", "name a file that is not there yet")
 	}
-	dir := filepath.Dir(names[1])
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return "", "", nil, exit.Usage("there is no folder "+dir, "make it first")
+	if info, err := os.Stat(filepath.Dir(to)); err != nil || !info.IsDir() {
+		return exit.Usage("there is no folder "+filepath.Dir(to), "make it first")
 	}
-	return names[0], names[1], results, nil
+	return p.desk(c).Repair(from, to, p.target(), results, c.Bool("dry-run"))
 }

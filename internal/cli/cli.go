@@ -41,7 +41,6 @@ import (
 	"leadferry/internal/config"
 	"leadferry/internal/crash"
 	"leadferry/internal/machine"
-	"leadferry/internal/spelling"
 	"leadferry/leadapi"
 )
 
@@ -146,10 +145,10 @@ func (p *program) app() *cli.App {
 		Version: version(), Description: description("leadferry"),
 		Reader: p.In, Writer: &p.out, ErrWriter: p.Err,
 		Flags: []cli.Flag{
-			flags.Bool("", "quiet", "print nothing but warnings and errors"),
-			flags.Bool("", "no-progress", "show no progress bar and no progress lines"),
+			own.Bool("quiet", "print nothing but warnings and errors"),
+			own.Bool("no-progress", "show no progress bar and no progress lines"),
 			&cli.StringFlag{Name: "log-level", Value: "info", Usage: "log from this `LEVEL` on: debug, info, warn or error"},
-			flags.Choice("", "log-format", "write log lines and errors as %", "text", "json"),
+			own.Choice("log-format", "write log lines and errors as %", "text", "json"),
 		},
 		Commands: []*cli.Command{
 			p.initCommand(), p.validateCommand(), p.importCommand(), p.syncCommand(), p.reconcileCommand(), p.reportCommand(),
@@ -175,26 +174,13 @@ func (p *program) prepare(commands []*cli.Command, above string) {
 	}
 }
 
-// ofFlag is what urfave says of a value that it cannot read, which is not shown: it may be a secret.
-var ofFlag = spelling.Form(`^invalid .* for (?:flag )?-([a-z-]+):`)
-
-// usageError is an error of urfave's parser.
+// usageError is an error of urfave's parser: a value that is no number or no time.
 func usageError(c *cli.Context, err error, _ bool) error {
-	help := "see " + flags.CommandName(c) + " --help"
-	m := ofFlag().FindStringSubmatch(err.Error())
-	if m == nil {
-		return exit.Usage(err.Error(), help)
+	text := err.Error()
+	if i := strings.LastIndex(text, " for "); i >= 0 { // the value is not shown: it may be a secret
+		text = "cannot read the value" + text[i:]
 	}
-	takes := "true or false"
-	switch flags.Named(m[1], append(c.Command.Flags, c.App.Flags...)).(type) {
-	case *cli.IntFlag:
-		takes = "a whole number, for example 10"
-	case *cli.Float64Flag:
-		takes = "a number, for example 4 or 0.5"
-	case *cli.DurationFlag:
-		takes = "a time in s, m or h, for example 30s, 15m or 2h"
-	}
-	return exit.Usage("the value of --"+m[1]+" cannot be read", "it takes "+takes+"; "+help)
+	return exit.Usage(text, "see "+flags.CommandName(c)+" --help")
 }
 
 // begin resolves the settings of a command with connection flags.

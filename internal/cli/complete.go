@@ -6,7 +6,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 
@@ -25,6 +24,19 @@ var shells = []string{"bash", "zsh", "fish", "powershell"}
 
 //go:embed scripts
 var scripts embed.FS
+
+func (p *program) completionCommand() *cli.Command {
+	return &cli.Command{
+		Name: "completion", Usage: "print what makes a shell complete commands, flags and values", ArgsUsage: strings.Join(shells, "|"),
+		Action: func(c *cli.Context) error {
+			script, err := scripts.ReadFile("scripts/leadferry." + c.Args().First())
+			if c.NArg() != 1 || err != nil {
+				return exit.Usage("completion takes one of "+strings.Join(shells, ", "), "for example: leadferry completion bash")
+			}
+			return p.print(string(script))
+		},
+	}
+}
 
 // Completes answers a completion script on out, where that is what args are: the program itself must not begin then,
 // since a half-typed command may be `checkpoint forget KEY`.
@@ -46,48 +58,43 @@ func completed(asked []string) string {
 	kind, words := candidates(asked, begun)
 	answer := kind + "\n"
 	for _, w := range words {
-		if strings.HasPrefix(w.word, begun) {
-			answer += w.word + "\t" + shortened(w.about) + "\n"
+		if strings.HasPrefix(w[0], begun) {
+			about, _, _ := strings.Cut(strings.ReplaceAll(w[1], "`", ""), "; ")
+			answer += w[0] + "\t" + about + "\n"
 		}
 	}
 	return answer
 }
 
-// candidate is a word that may stand at the cursor, and what it means.
-type candidate struct{ word, about string }
-
-// candidates are the words that may stand behind others, and whether names of files may, too.
-func candidates(before []string, begun string) (kind string, words []candidate) {
+// candidates are the words that may stand behind others, each with what it means, and whether names of files may, too.
+func candidates(before []string, begun string) (kind string, words [][2]string) {
 	app := (&program{}).app()
 	line, _ := flags.Order(app, before) // a line that is not ready has mistakes
 	known := append(slices.Clone(line.Command.Flags), app.Flags...)
-	named := func(word string) cli.Flag {
-		if !strings.HasPrefix(word, "-") || slices.Contains(before, "--") {
-			return nil
-		}
+	onlyFiles := slices.Contains(before, "--")
+	flagOf := func(word string) cli.Flag {
 		name, _, _ := strings.Cut(strings.TrimLeft(word, "-"), "=")
 		return flags.Named(name, known)
 	}
-	if n := len(before); n > 0 && !strings.Contains(before[n-1], "=") {
-		if f := named(before[n-1]); f != nil && flags.TakesValue(f) {
+	if n := len(before); n > 0 && !onlyFiles && before[n-1] != "" && before[n-1][0] == '-' && !strings.Contains(before[n-1], "=") {
+		if f := flagOf(before[n-1]); f != nil && flags.TakesValue(f) {
 			return values(argumentOf(f), "")
 		}
 	}
 	arguments := line.Command.ArgsUsage
 	switch name, _, joined := strings.Cut(begun, "="); {
-	case strings.HasPrefix(begun, "-") && !slices.Contains(before, "--"):
-		if f := named(begun); joined && f != nil {
-			return values(argumentOf(f), name+"=")
-		}
+	case strings.HasPrefix(begun, "-") && !onlyFiles && joined && flagOf(begun) != nil:
+		return values(argumentOf(flagOf(begun)), name+"=")
+	case strings.HasPrefix(begun, "-") && !onlyFiles:
 		for _, f := range append(known, cli.HelpFlag, cli.VersionFlag) {
 			for _, name := range f.Names() {
-				words = append(words, candidate{dashed(name), strings.ReplaceAll(f.(cli.DocGenerationFlag).GetUsage(), "`", "")})
+				words = append(words, [2]string{dashed(name), f.(cli.DocGenerationFlag).GetUsage()})
 			}
 		}
 		return "words", words
 	case len(line.Command.Subcommands) > 0:
 		for _, c := range line.Command.Subcommands {
-			words = append(words, candidate{c.Name, c.Usage})
+			words = append(words, [2]string{c.Name, c.Usage})
 		}
 		return "words", words
 	case len(line.Files) >= len(strings.Fields(arguments)) && !strings.Contains(arguments, "..."):
@@ -100,41 +107,14 @@ func candidates(before []string, begun string) (kind string, words []candidate) 
 var fixedWords = spelling.Form(`^[a-z0-9-]+(\|[a-z0-9-]+)+$`)
 
 // values are what may stand for a value that help calls so, each behind what was typed of its word before.
-func values(called, before string) (kind string, words []candidate) {
+func values(called, before string) (kind string, words [][2]string) {
 	if strings.Contains(called, "FILE") || called == "DIR" || called == "[RUN]" {
 		return "files", nil
 	}
 	if fixedWords().MatchString(called) {
 		for word := range strings.SplitSeq(called, "|") {
-			words = append(words, candidate{word: before + word})
+			words = append(words, [2]string{before + word})
 		}
 	}
 	return "words", words
-}
-
-// roomBeside is how many characters of an explanation have room beside a word.
-const roomBeside = 64
-
-// shortened is the beginning of an explanation.
-func shortened(about string) string {
-	about, _, _ = strings.Cut(about, "; ")
-	if utf8.RuneCountInString(about) > roomBeside {
-		about = string([]rune(about)[:roomBeside])
-		about = about[:strings.LastIndexByte(about, ' ')+1] + "..."
-	}
-	return about
-}
-
-func (p *program) completionCommand() *cli.Command {
-	names := strings.Join(shells, ", ")
-	return &cli.Command{
-		Name: "completion", Usage: "print what makes a shell complete commands, flags and values", ArgsUsage: strings.Join(shells, "|"),
-		Action: func(c *cli.Context) error {
-			script, err := scripts.ReadFile("scripts/leadferry." + c.Args().First())
-			if c.NArg() != 1 || err != nil {
-				return exit.Usage("completion takes one of "+names, "for example: leadferry completion bash")
-			}
-			return p.print(string(script))
-		},
-	}
 }

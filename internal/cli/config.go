@@ -13,7 +13,6 @@ import (
 	"leadferry/importer/report"
 	"leadferry/internal/cli/connection"
 	"leadferry/internal/cli/exit"
-	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/ledger"
 	"leadferry/leadapi"
 	"leadferry/leadapi/sandbox"
@@ -31,7 +30,7 @@ func (p *program) configShowCommand() *cli.Command {
 	return &cli.Command{
 		Name: "show", Usage: "each setting, its value and its origin; secrets masked",
 		Flags: append(append(connectionFlags(), pathFlags()...),
-			flags.Bool("", "json", "print a JSON array of objects with name, value and from")),
+			own.Bool("json", "print a JSON array of objects with name, value and from")),
 		Action: p.configShow,
 	}
 }
@@ -73,8 +72,8 @@ func (p *program) configCheckCommand() *cli.Command {
 	return &cli.Command{
 		Name: "check", Usage: "whether address, proxy, TLS and sign-in work, step by step",
 		Flags: append(connectionFlags(),
-			flags.Time(running, "timeout", 10*time.Second, "wait up to `DURATION` for an answer, and up to 10s for a connection"),
-			flags.Bool("", "json", "print a JSON array of objects with application, step, works, text, hint and took_ms")),
+			running.Time("timeout", 10*time.Second, "wait up to `DURATION` for an answer, and up to 10s for a connection"),
+			own.Bool("json", "print a JSON array of objects with application, step, works, text, hint and took_ms")),
 		Action: p.configCheck,
 	}
 }

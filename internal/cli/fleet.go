@@ -14,7 +14,6 @@ import (
 	"leadferry/checkpoint/postgres"
 	"leadferry/importer"
 	"leadferry/internal/cli/exit"
-	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/inputs"
 	"leadferry/internal/cli/ledger"
 	"leadferry/internal/spelling"
@@ -23,8 +22,8 @@ import (
 // fleetFlags make a run a worker of a fleet.
 func fleetFlags() []cli.Flag {
 	return []cli.Flag{
-		flags.Name(running, "fleet", "work in the fleet `NAME`: all its workers share a checkpoint in PostgreSQL, limits and rate"),
-		flags.Name(running, "shard", "take part `I/N` of the rows, from 0/N on, by the hash of their keys; auto: as Kubernetes (with LEADFERRY_SHARDS), AWS Batch or Slurm say"),
+		running.Name("fleet", "work in the fleet `NAME`: all its workers share a checkpoint in PostgreSQL, limits and rate"),
+		running.Name("shard", "take part `I/N` of the rows, from 0/N on, by the hash of their keys; auto: as Kubernetes (with LEADFERRY_SHARDS), AWS Batch or Slurm say"),
 	}
 }
 

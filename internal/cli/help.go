@@ -93,7 +93,7 @@ func screenOf(c *cli.Command, words []string, which shown) string {
 	if which == frequent && len(list) > manyFlags {
 		list = slices.DeleteFunc(slices.Clone(list), func(f cli.Flag) bool { return slices.Contains(rare, f.Names()[0]) })
 	}
-	for _, category := range []string{"", reading, running, files, connecting} {
+	for _, category := range []flags.Group{own, reading, running, files, connecting} {
 		if category != connecting || which == everything {
 			helpFlags(&s, category, list)
 		}
@@ -103,7 +103,7 @@ func screenOf(c *cli.Command, words []string, which shown) string {
 		s.Line("   %d more: leadferry help %s --all", hidden, strings.Join(words[1:], " "))
 	}
 	if which != everything && flags.Named("base-url", c.Flags) != nil {
-		s.Heading(connecting)
+		s.Heading(string(connecting))
 		s.Line("   Address, account, proxy and --sandbox: leadferry help %s", flags.ConnectionTopic)
 	}
 	if len(words) == 1 {
@@ -116,25 +116,18 @@ func screenOf(c *cli.Command, words []string, which shown) string {
 }
 
 // helpFlags lists the flags of one category.
-func helpFlags(s *terminal.Screen, category string, list []cli.Flag) {
+func helpFlags(s *terminal.Screen, group flags.Group, list []cli.Flag) {
 	begun := false
 	for _, f := range list {
-		if categoryOf(f) != category {
+		if f.(cli.CategorizableFlag).GetCategory() != string(group) {
 			continue
 		}
 		if !begun {
-			s.Heading(cmp.Or(category, "flags"))
+			s.Heading(cmp.Or(string(group), "flags"))
 			begun = true
 		}
 		s.Entry("   "+flagSpelling(f), flagUsage(f), flagColumn)
 	}
-}
-
-func categoryOf(f cli.Flag) string {
-	if c, ok := f.(cli.CategorizableFlag); ok {
-		return c.GetCategory()
-	}
-	return ""
 }
 
 var backticked = spelling.Form("`([^`]*)`")

@@ -13,7 +13,6 @@ import (
 	"leadferry/internal/cli/connection"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/external"
-	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/inputs"
 	"leadferry/internal/config"
 	"leadferry/leadapi"
@@ -23,7 +22,7 @@ func (p *program) importCommand() *cli.Command {
 	return &cli.Command{
 		Name: "import", Usage: "create leads, then link ExternalID; resumable", ArgsUsage: "FILE...",
 		Flags: slices.Concat(inputFlags(), connectionFlags(), checkpointFlags(), fleetFlags(), sendFlags(), []cli.Flag{
-			flags.Choice(running, "changed", "a row whose lead exists and whose data changed: %; update sends the differences as sync does", "report", "update", "ignore"),
+			running.Choice("changed", "a row whose lead exists and whose data changed: %; update sends the differences as sync does", "report", "update", "ignore"),
 		}, outputFlags()),
 		Action: func(c *cli.Context) error {
 			o, err := p.sendOptions(c)
@@ -234,10 +233,10 @@ func (p *program) validateCommand() *cli.Command {
 	return &cli.Command{
 		Name: "validate", Usage: "dry run: read, map and check every row; send nothing", ArgsUsage: "FILE...",
 		Flags: slices.Concat(inputFlags(), outputFlags(), []cli.Flag{
-			flags.Count(running, "show", 0, "print the first `N` requests that would be sent"),
+			running.Count("show", 0, "print the first `N` requests that would be sent"),
 			rateFlag("say how long the requests take at `N` a second"),
-			flags.Bool(running, "strict", "also fail on repeated keys, unused columns, words that only else matches, values left out, and unconfirmed guesses"),
-			flags.Text(running, "tolerate", "exit with 0 if at most `N|P%` rows are bad"),
+			running.Bool("strict", "also fail on repeated keys, unused columns, words that only else matches, values left out, and unconfirmed guesses"),
+			running.Text("tolerate", "exit with 0 if at most `N|P%` rows are bad"),
 		}),
 		Action: p.validate,
 	}

@@ -10,7 +10,6 @@ import (
 
 	"leadferry/importer/report"
 	"leadferry/internal/cli/exit"
-	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/inputs"
 	"leadferry/internal/disk"
 	"leadferry/internal/shell"
@@ -19,7 +18,7 @@ import (
 )
 
 func (p *program) initCommand() *cli.Command {
-	target := flags.Name(files, "mapping", "write the mapping to `FILE`; - is standard output (default: the input's name with .yaml)")
+	target := files.Name("mapping", "write the mapping to `FILE`; - is standard output (default: the input's name with .yaml)")
 	target.Aliases = []string{"m"}
 	return &cli.Command{
 		Name: "init", Usage: "guess a mapping from a file's header and first rows", ArgsUsage: "FILE",

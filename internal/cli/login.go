@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/url"
 	"os"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -18,7 +17,6 @@ import (
 	"leadferry/importer/report"
 	"leadferry/internal/cli/connection"
 	"leadferry/internal/cli/exit"
-	"leadferry/internal/cli/flags"
 	"leadferry/internal/config"
 	"leadferry/internal/disk"
 	"leadferry/leadapi"
@@ -28,9 +26,9 @@ func (p *program) loginCommand() *cli.Command {
 	return &cli.Command{
 		Name: "login", Usage: "exchange e-mail and password for an OAuth client, stored for later runs",
 		Flags: append([]cli.Flag{
-			flags.Name("", "email", "the service account's `E-MAIL` address"),
-			flags.Bool("", "new-client", "make another client although the profile has one; the old one stays on the service"),
-			flags.Time("", "timeout", 30*time.Second, "wait up to `DURATION` for one request"),
+			own.Name("email", "the service account's `E-MAIL` address"),
+			own.Bool("new-client", "make another client although the profile has one; the old one stays on the service"),
+			own.Time("timeout", 30*time.Second, "wait up to `DURATION` for one request"),
 		}, connectionFlags()...),
 		Action: p.login,
 	}
@@ -76,7 +74,9 @@ func (p *program) login(c *cli.Context) error {
 		}
 		fmt.Fprintf(&p.out, "made       profile %s in %s\n", set.Profile.Value, report.Escape(set.Config.Value))
 	}
-	p.remarks(c, set)
+	if text := connection.MixedRegions(set.Target()); text != "" && set.Get("leads-url") != "" {
+		p.warn(text)
+	}
 	return p.proveSignIn(c, ctx, api)
 }
 
@@ -92,18 +92,8 @@ func mayLogIn(c *cli.Context, set *connection.Settings) error {
 	case set.Missing("base-url") != "":
 		return exit.Usage(set.Missing("base-url"), "set it, LEADFERRY_BASE_URL or base_url in a profile")
 	}
-	// A profile that could not be used is refused. Login itself needs the base URL alone.
-	t := leadapi.Config{BaseURL: set.Get("base-url"), LeadsURL: set.Get("leads-url"), TrunkID: set.Get("trunk-id")}
-	if t.LeadsURL != "" || t.TrunkID != "" {
-		t.LeadsURL, t.TrunkID = cmp.Or(t.LeadsURL, t.BaseURL), cmp.Or(t.TrunkID, "any")
-	}
-	client, err := leadapi.New(t)
-	if err != nil {
-		return err
-	}
-	client.Close()
 	// The folder of tokens is needed once the client is made, which cannot be taken back.
-	if _, err := tokenStore(t.BaseURL, "client", "secret"); err != nil {
+	if _, err := tokenStore(set.Get("base-url"), "client", "secret"); err != nil {
 		return err
 	}
 	return onlyClient(c, set)
@@ -200,26 +190,6 @@ func (p *program) makeClient(c *cli.Context, ctx context.Context, client *leadap
 		end.Code = importer.CodeInterrupted
 	}
 	return nil, end
-}
-
-// remarks says what an import with the profile will ask for, and warns of addresses that do not belong together and of
-// settings that count before the client that was stored.
-func (p *program) remarks(c *cli.Context, set *connection.Settings) {
-	if missing := set.Missing("leads-url", "trunk-id"); missing != "" && set.Profile.Given() {
-		fmt.Fprintf(p.say(c), "note: %s yet: an import needs them too, as flags or as leads_url and trunk_id under %s in %s\n",
-			missing, set.Profile.Value, report.Escape(set.Config.Value))
-	}
-	if set.Makes && strings.Contains(set.Get("proxy"), "@") {
-		fmt.Fprintln(p.say(c), "note: the proxy is not in the profile, since it holds a password: later runs need LEADFERRY_PROXY")
-	}
-	if text := connection.MixedRegions(set.Target()); text != "" && set.Get("leads-url") != "" {
-		p.warn(text)
-	}
-	for _, s := range []flags.Setting{set.Setting("client-id"), set.Setting("client-secret-file"), set.Setting("client-secret-command"), set.Given("client-secret")} {
-		if s.Value != "" {
-			p.warn(s.From + " counts before the client that was stored now; take it out to use that one")
-		}
-	}
 }
 
 // proveSignIn gets the new client's first token, which later runs find in its place.

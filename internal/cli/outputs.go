@@ -125,7 +125,7 @@ func (p *program) keepApart(c *cli.Context, outputs []place, inputs []string) er
 			}
 		}
 	}
-	return p.keepStreams(append(kept, outputs...))
+	return nil
 }
 
 // keepOutputs asks that rule of all that a run writes.
@@ -197,28 +197,6 @@ func (p *program) keptPlaces(c *cli.Context, inputs []string) (kept []place) {
 	add("a secret", set.Get("client-secret-file"), set.Get("client-key"))
 	add("a certificate", set.Get("client-cert"), set.Get("ca-file"))
 	return kept
-}
-
-// keepStreams refuses a command whose standard output or error goes, by >> or a service's settings, into a file that it
-// reads or writes otherwise.
-func (p *program) keepStreams(others []place) error {
-	for what, stream := range map[string]*os.File{"standard output": p.Out, "standard error": p.Err} {
-		info, err := stream.Stat()
-		if err != nil || !info.Mode().IsRegular() {
-			continue
-		}
-		for _, q := range others {
-			if q.file == nil || !os.SameFile(info, q.file) {
-				continue
-			}
-			if stream == p.Err { // not a word more goes there
-				p.Err = p.Out
-				p.log.Redirect(p.Out)
-			}
-			return exit.Usage(fmt.Sprintf("%s goes into %s, which is %s", what, q.path, strings.TrimPrefix(q.what, "--")), "send it somewhere else: nothing was sent")
-		}
-	}
-	return nil
 }
 
 // exposed warns of folders in which another user could put something else in the place of an output.

@@ -18,19 +18,18 @@ import (
 	"leadferry/importer/report"
 	runpage "leadferry/importer/report/page"
 	"leadferry/internal/cli/exit"
-	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/terminal"
 )
 
 func (p *program) reportCommand() *cli.Command {
-	output := flags.Name("", "output", "write the page to `FILE`; - is standard output (default: report.html in the run's folder)")
+	output := own.Name("output", "write the page to `FILE`; - is standard output (default: report.html in the run's folder)")
 	output.Aliases = []string{"o"}
 	return &cli.Command{
 		Name: "report", Usage: "the page of a finished run: whether it worked, how fast, what needs you", ArgsUsage: "[RUN]",
-		Flags: slices.Concat([]cli.Flag{output, flags.Bool("", "open", "open the page in the browser")}, connectionFlags(), []cli.Flag{
-			flags.Name(running, "fleet", "report all workers of the fleet `NAME` as one run, from the ledger"),
-			flags.Name(running, "checkpoint", "read the ledger at this postgres:// `ADDRESS`"),
-			flags.Text(files, "summary", "with --fleet: - prints the summary as JSON"),
+		Flags: slices.Concat([]cli.Flag{output, own.Bool("open", "open the page in the browser")}, connectionFlags(), []cli.Flag{
+			running.Name("fleet", "report all workers of the fleet `NAME` as one run, from the ledger"),
+			running.Name("checkpoint", "read the ledger at this postgres:// `ADDRESS`"),
+			files.Text("summary", "with --fleet: - prints the summary as JSON"),
 		}),
 		Action: p.report,
 	}

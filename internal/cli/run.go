@@ -284,7 +284,7 @@ func leads(n int) string {
 
 // webFlag asks for the run's page while it goes on.
 func webFlag() cli.Flag {
-	f := flags.Switch(files, "web", "no page",
+	f := files.Switch("web", "no page",
 		"show the run's page live in a browser on this machine (`[=ADDRESS]`, such as 127.0.0.1:8080; else a free port)")
 	f.EnvVars = []string{flags.Variable("web")}
 	return f

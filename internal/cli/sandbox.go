@@ -30,7 +30,7 @@ import (
 )
 
 func (p *program) sandboxCommand() *cli.Command {
-	addr := flags.Name("", "addr", "listen on this loopback `ADDRESS`; port 0 takes a free one")
+	addr := own.Name("addr", "listen on this loopback `ADDRESS`; port 0 takes a free one")
 	addr.Value = "127.0.0.1:8080"
 	return &cli.Command{
 		Name: "sandbox", Usage: "a local imitation of the service, for trying out and for tests",
@@ -38,13 +38,13 @@ func (p *program) sandboxCommand() *cli.Command {
 			strings.ReplaceAll(sandbox.DirectoryHelp, "\n", "\n   ")),
 		Flags: []cli.Flag{
 			addr,
-			flags.Time("", "idle-close", 0, "close connections that were idle for `DURATION`"),
-			flags.Time("", "latency", 0, "delay every answer by `DURATION`"),
-			flags.Text("", "faults", "make requests go wrong as `SPEC` says, see above"),
-			directoryFlag("", ""),
-			flags.Bool("", "read-bumps", "let an update that changes nothing move UpdatedAt, too"),
-			flags.Name("", "data", "keep the leads in `FILE`; without one they are gone at the end"),
-			flags.Switch("", "web", "no page", "show its leads, with a search, and its requests and faults as they come, "+
+			own.Time("idle-close", 0, "close connections that were idle for `DURATION`"),
+			own.Time("latency", 0, "delay every answer by `DURATION`"),
+			own.Text("faults", "make requests go wrong as `SPEC` says, see above"),
+			own.Name("directory", "read your own organizations, locators and trunk from `FILE`, see above"),
+			own.Bool("read-bumps", "let an update that changes nothing move UpdatedAt, too"),
+			own.Name("data", "keep the leads in `FILE`; without one they are gone at the end"),
+			own.Switch("web", "no page", "show its leads, with a search, and its requests and faults as they come, "+
 				"at an address of this machine alone (`[=ADDRESS]`; else a free port)"),
 		},
 		Action: p.sandbox,

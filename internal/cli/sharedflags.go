@@ -19,159 +19,159 @@ import (
 
 // The parts of a command's help.
 const (
-	connecting = "Connection"
-	reading    = "Input"
-	running    = "Run"
-	files      = "Files"
+	own        = flags.Group("")
+	reading    = flags.Group("Input")
+	running    = flags.Group("Run")
+	files      = flags.Group("Files")
+	connecting = flags.Group("Connection")
 )
 
-func rateFlag(text string) *cli.Float64Flag {
-	return &cli.Float64Flag{Name: "rate", Usage: text, Category: running, Action: func(_ *cli.Context, rate float64) error {
-		if !(rate >= 0) || math.IsInf(rate, 0) {
-			return exit.Usage("--rate must be a number that is not negative", "0 means no limit")
-		}
-		return nil
-	}}
-}
-
-// connectionFlags name the service. The secret has no flag: it would show in the
-// process list.
+// connectionFlags name the service. The secret has no flag: it would show in the process list.
 func connectionFlags() []cli.Flag {
 	return []cli.Flag{
-		flags.Name(connecting, "base-url", "`URL` of the general API, without /v3"),
-		flags.Name(connecting, "leads-url", "`URL` of the lead creation application, without /v1"),
-		flags.Name(connecting, "trunk-id", "`ID` of the brand's trunk organization"),
-		flags.Name(connecting, "client-id", "OAuth client `ID`; set its secret with LEADFERRY_CLIENT_SECRET, --client-secret-file or --client-secret-command"),
-		flags.Name(connecting, "client-secret-file", "read the OAuth secret from `FILE`, which belongs to you or root and which others cannot read"),
-		flags.Name(connecting, "client-secret-command", "run `COMMAND` once, without a shell: its standard output is the OAuth secret"),
-		flags.Name(connecting, "proxy", "send all requests through the proxy `URL`: http://, https:// or socks5://; put a password into the variable; none: no proxy (default: HTTPS_PROXY and NO_PROXY)"),
-		flags.Name(connecting, "ca-file", "also trust the certificates in the PEM `FILE`"),
-		flags.Name(connecting, "request-id-header", "send a random ID in the header `NAME` with each attempt; rows in doubt show it (default: none)"),
-		flags.Name(connecting, "client-cert", "client certificate in a PEM `FILE`, with its key unless --client-key names it"),
-		flags.Name(connecting, "client-key", "key of the client certificate in a PEM `FILE`, not encrypted, which others cannot read"),
-		flags.Name(connecting, "profile", "use the settings `NAME` of the configuration file (default: those named default, if any)"),
-		flags.Name(connecting, "config", "configuration `FILE` (default: leadferry/config.yaml in the user's configuration directory)"),
-		flags.Bool(connecting, "sandbox", "use the built-in imitation service: no account, no network"),
-		flags.Bool(connecting, "sandbox-reset", "with --sandbox: delete its leads and its checkpoint first"),
-		directoryFlag(connecting, "with --sandbox: "),
+		connecting.Name("base-url", "`URL` of the general API, without /v3"),
+		connecting.Name("leads-url", "`URL` of the lead creation application, without /v1"),
+		connecting.Name("trunk-id", "`ID` of the brand's trunk organization"),
+		connecting.Name("client-id", "OAuth client `ID`; its secret has a file, a command or LEADFERRY_CLIENT_SECRET"),
+		connecting.Name("client-secret-file", "read the OAuth secret from `FILE`, which others cannot read or write"),
+		connecting.Name("client-secret-command", "run `COMMAND` once, without a shell, and read the OAuth secret from it"),
+		connecting.Name("proxy", "use the proxy `URL` (http://, https:// or socks5://); put a password into the variable; "+
+			"none: use no proxy (default: HTTPS_PROXY and NO_PROXY)"),
+		connecting.Name("ca-file", "also trust the certificates in the PEM `FILE`"),
+		connecting.Name("request-id-header", "send a random ID in the header `NAME` with each attempt (default: none)"),
+		connecting.Name("client-cert", "show the client certificate in the PEM `FILE`, which may hold its key, too"),
+		connecting.Name("client-key", "use the key in the PEM `FILE`, not encrypted, which others cannot read"),
+		connecting.Name("profile", "use the settings `NAME` of the configuration file (default: default, if any)"),
+		connecting.Name("config", "read the configuration `FILE` (default: leadferry/config.yaml in your configuration directory)"),
+		connecting.Bool("sandbox", "use the built-in imitation service: no account, no network"),
+		connecting.Bool("sandbox-reset", "with --sandbox: delete its leads and its checkpoint first"),
+		connecting.Name("directory", "with --sandbox: read your own organizations, locators and trunk from `FILE`"),
 	}
-}
-
-// directoryFlag names the brand that the imitation serves.
-func directoryFlag(category, when string) cli.Flag {
-	return flags.Name(category, "directory", when+"`FILE` with your own organizations, locators and trunk, of the form that leadferry sandbox --help shows")
 }
 
 // sourceFlags override what is detected, or what the mapping says, of a file.
 func sourceFlags() []cli.Flag {
 	return []cli.Flag{
-		flags.Text(reading, "format", "read the input as `FORMAT`: csv, tsv, jsonl or xlsx (default: by name or content)"),
-		flags.Text(reading, "delimiter", "split rows at this `CHARACTER`, or at tab (default: by content)"),
-		flags.Text(reading, "encoding", "read the text in the encoding `LABEL`, such as windows-1252; a byte order mark wins (default: utf-8)"),
-		flags.Text(reading, "sheet", "read the sheet `NAME` of a workbook (default: the first visible one)"),
-		flags.Text(reading, "list", "read the list `NAME` of a JSON document (default: its only list of objects)"),
+		reading.Text("format", "read the input as `FORMAT`: csv, tsv, jsonl or xlsx (default: by name or content)"),
+		reading.Text("delimiter", "split rows at this `CHARACTER`, or at tab (default: by content)"),
+		reading.Text("encoding", "read the text in the encoding `LABEL`, such as windows-1252 (default: utf-8)"),
+		reading.Text("sheet", "read the sheet `NAME` of a workbook (default: the first visible one)"),
+		reading.Text("list", "read the list `NAME` of a JSON document (default: its only list of objects)"),
 	}
 }
 
 // inputFlags say how files are read; import, sync and validate share them.
 func inputFlags() []cli.Flag {
-	mapping := flags.Name(reading, "mapping", "the mapping `FILE`")
+	mapping := reading.Name("mapping", "use the mapping `FILE`")
 	mapping.Aliases = []string{"m"}
 	return append(sourceFlags(), mapping,
-		flags.Count(reading, "limit", 0, "read only the first `N` rows, all files together (0: all)"),
-		flags.Count(reading, "min-rows", 0, "refuse inputs with fewer than `N` rows in total, as a broken export has"),
-		flags.Time(reading, "max-age", 0, "refuse a file that is older than `DURATION`, as last week's export is"),
+		reading.Count("limit", 0, "read only the first `N` rows, all files together (0: all)"),
+		reading.Count("min-rows", 0, "refuse inputs with fewer than `N` rows in total, as a broken export has"),
+		reading.Time("max-age", 0, "refuse a file that is older than `DURATION`, as last week's export is"),
 	)
 }
 
 // outputFlags say where a run's files go.
 func outputFlags() []cli.Flag {
 	return []cli.Flag{
-		flags.Name(files, "out", "write the run's files into the folder `DIR`; none: no folder (default: leadferry-runs/TIME-COMMAND-RUN)"),
-		flags.Name(files, "results", "write the results to `FILE`"),
-		flags.Choice(files, "results-columns", "columns of the results: %; all adds the input's own columns, which are personal data", "own", "all"),
-		flags.Name(files, "rejects", "write the rejects to `FILE`"),
-		flags.Name(files, "problems", "write every problem of every row to `FILE` (.csv or .jsonl); github prints annotations"),
-		flags.Text(files, "on-finish", "at the end, run `COMMAND` with the path of the summary and the exit code, without a shell"),
-		flags.Name(files, "summary", "write the summary to `FILE`; - is standard output"),
+		files.Name("out", "write the run's files into the folder `DIR`; none: no folder (default: leadferry-runs/TIME-COMMAND-RUN)"),
+		files.Name("results", "write the results to `FILE`"),
+		files.Choice("results-columns", "write these columns to the results: % (all: the input's, too, which are personal data)", "own", "all"),
+		files.Name("rejects", "write the rejects to `FILE`"),
+		files.Name("problems", "write every problem of every row to `FILE` (.csv or .jsonl); github prints annotations"),
+		files.Text("on-finish", "at the end, run `COMMAND`, without a shell, with the summary's path and the exit code"),
+		files.Name("summary", "write the summary to `FILE`; - is standard output"),
 		webFlag(),
 	}
 }
 
 // metricsFlag says where a run's figures go for a monitoring system.
 func metricsFlag() cli.Flag {
-	return flags.Name(files, "metrics", "write the run's figures to `FILE` as Prometheus text; node_exporter reads names that end in .prom")
+	return files.Name("metrics", "write the run's figures to `FILE` (.prom) as Prometheus text for node_exporter")
 }
 
 func checkpointFlags() []cli.Flag {
 	return []cli.Flag{
-		flags.Name(running, "checkpoint", "use the checkpoint in `FILE`, or at a postgres:// address (default: one file per target in your state directory)"),
-		flags.Time(running, "wait", 0, "wait up to `DURATION` if another run holds the checkpoint"),
+		running.Name("checkpoint", "use the checkpoint in `FILE`, or at a postgres:// address "+
+			"(default: one file per target in your state directory)"),
+		running.Time("wait", 0, "wait up to `DURATION` if another run holds the checkpoint"),
 		standbyFlag(),
 	}
 }
 
-// standbyFlag says what becomes of a server's standbys that it does not wait for.
+// standbyFlag says what holds of a server's standbys that it does not wait for.
 func standbyFlag() cli.Flag {
-	return flags.Choice(running, "ledger-standby", "PostgreSQL: refuse asynchronous standbys, or accept them because none will be promoted: %", "refused", "never-promoted")
-}
-
-func newCheckpointFlag() cli.Flag {
-	return flags.Text(running, "new-checkpoint", "make leads with this checkpoint although another one may know them: the `ID` that the refusal printed")
+	return running.Choice("ledger-standby", "PostgreSQL: refuse asynchronous standbys, or accept them because none will be promoted: %",
+		"refused", "never-promoted")
 }
 
 // pathFlags are the flags of runs that the environment may set as well.
 func pathFlags() []cli.Flag {
-	all := slices.Concat(checkpointFlags(), fleetFlags(), inputFlags(), outputFlags(), pullFlags(), []cli.Flag{metricsFlag(), reconciliationFlag()})
+	all := slices.Concat(checkpointFlags(), fleetFlags(), inputFlags(), outputFlags(), pullFlags())
+	all = append(all, metricsFlag(), reconciliationFlag())
 	return slices.DeleteFunc(all, func(f cli.Flag) bool { return len(f.(cli.DocGenerationFlag).GetEnvVars()) == 0 })
+}
+
+// sendFlags are those of a run that sends.
+func sendFlags() []cli.Flag {
+	maxInDoubt := running.Count("max-in-doubt", 0, "stop when more than `N` rows are in doubt, also of earlier runs (0: never)")
+	maxInDoubt.DefaultText = "the larger of 20 and 4 × concurrency"
+	maxRejects := running.Text("max-rejects", "stop when more than `N|P%` rows are rejected or failed, or all first ones (0: never)")
+	maxRejects.Value = "100"
+	maxInvalid := running.Text("max-invalid", "stop when more than `N|P%` rows are invalid, as of a wrong file (0: never)")
+	maxInvalid.Value = "50%"
+	return []cli.Flag{
+		running.Bool("require-checkpoint", "exit with 4 instead of starting a new checkpoint"),
+		running.Text("new-checkpoint", "make leads although another checkpoint may know them: the `ID` that the refusal printed"),
+		concurrencyFlag(),
+		rateFlag("send at most `N` requests per second, all workers together (0: no limit)"),
+		running.Time("timeout", 30*time.Second, "wait up to `DURATION` for one request"),
+		running.Count("retries", 5, "try a request up to `N` more times if that is safe"),
+		running.Time("max-wait", 15*time.Minute, "wait up to `DURATION` for a service that cannot be reached, then stop"),
+		running.Bool("dry-run", "print what would be sent; send and write nothing"),
+		running.Count("show", 10, "with --dry-run: print the first `N` requests"),
+		running.Choice("in-doubt", "hold rows in doubt for you to settle, or send them again: %", "hold", "resend"),
+		running.Text("resend-on", "send a create again after these HTTP `CODES`, too; none: not even after 429"),
+		maxInDoubt, maxRejects, maxInvalid,
+		running.Count("max-creates", 0, "make at most `N` leads, then stop (0: no limit)"),
+		running.Time("max-duration", 0, "take no more rows after `DURATION`; finish what has begun"),
+		running.Choice("look-alikes", "hold a new key that resembles a known one (12 and 00012) as a conflict, or create a lead: %",
+			"hold", "create"),
+		running.Text("new-key", "accept a file that was imported before with another key (makes a new lead of every row): "+
+			"the `ID` that the refusal printed"),
+		running.Choice("read", "read a lead by an update of: %; content changes nothing, external-id overwrites what others wrote",
+			"content", "external-id"),
+		running.Bool("retry-rejected", "send rows again that the service rejected before"),
+		files.Count("keep-runs", 0, "keep the newest `N` folders in "+report.RunsFolder+", and those with rejects or doubts (0: all)"),
+		running.Bool("yes", "do not ask before making leads"),
+		metricsFlag(),
+	}
+}
+
+func rateFlag(text string) *cli.Float64Flag {
+	f := &cli.Float64Flag{Name: "rate", Usage: text, Category: string(running)}
+	f.Action = func(_ *cli.Context, rate float64) error {
+		if !(rate >= 0) || math.IsInf(rate, 0) {
+			return exit.Usage("--rate must be a number that is not negative", "0 means no limit")
+		}
+		return nil
+	}
+	return f
 }
 
 // maxConcurrency is beyond what any service of this kind wants from one client.
 const maxConcurrency = 1024
 
-// sendFlags are those of a run that sends.
-func sendFlags() []cli.Flag {
-	concurrency := flags.Count(running, "concurrency", 8, "send up to `N` requests at once")
-	concurrency.Aliases = []string{"c"}
-	concurrency.Action = func(_ *cli.Context, n int) error {
+func concurrencyFlag() cli.Flag {
+	f := running.Count("concurrency", 8, "send up to `N` requests at once")
+	f.Aliases = []string{"c"}
+	f.Action = func(_ *cli.Context, n int) error {
 		if n < 1 || n > maxConcurrency {
 			return exit.Usage(fmt.Sprintf("--concurrency must be from 1 to %d", maxConcurrency), "8 suits most services")
 		}
 		return nil
 	}
-	maxInDoubt := flags.Count(running, "max-in-doubt", 0, "stop when more than `N` rows are in doubt, including those of earlier runs (0: never)")
-	maxInDoubt.DefaultText = "the larger of 20 and 4 × concurrency"
-	maxRejects := flags.Text(running, "max-rejects", "stop when more than `N|P%` rows of this run were rejected or failed, or all of the first ones (0: never)")
-	maxRejects.Value = "100"
-	maxInvalid := flags.Text(running, "max-invalid", "stop when more than `N|P%` rows are invalid, as with a wrong file or mapping (0: never)")
-	maxInvalid.Value = "50%"
-	keepRuns := flags.Count(files, "keep-runs", 0, "remove the oldest folders in "+report.RunsFolder+" beyond `N`: finished runs of this target without rejects and doubts")
-	keepRuns.DefaultText = "0, all"
-	return []cli.Flag{
-		flags.Bool(running, "require-checkpoint", "exit with 4 instead of starting a new checkpoint"),
-		newCheckpointFlag(),
-		concurrency,
-		rateFlag("send at most `N` requests per second, all workers together (0: no limit)"),
-		flags.Time(running, "timeout", 30*time.Second, "wait up to `DURATION` for one request"),
-		flags.Count(running, "retries", 5, "try a request up to `N` more times if that is safe"),
-		flags.Time(running, "max-wait", 15*time.Minute, "wait up to `DURATION` while the service cannot be reached, then stop"),
-		flags.Bool(running, "dry-run", "print what would be sent; send and write nothing"),
-		flags.Count(running, "show", 10, "with --dry-run: print the first `N` requests"),
-		flags.Choice(running, "in-doubt", "a row in doubt: hold it for you to settle, or send it again: %", "hold", "resend"),
-		flags.Text(running, "resend-on", "send a create again after these HTTP `CODES`, too; none: not even after 429"),
-		maxInDoubt,
-		maxRejects,
-		maxInvalid,
-		flags.Count(running, "max-creates", 0, "make at most `N` leads, then stop (0: no limit)"),
-		flags.Time(running, "max-duration", 0, "take no more rows after `DURATION`; finish what has begun"),
-		flags.Choice(running, "look-alikes", "a new key that resembles a known one (12 and 00012): hold it as a conflict, or create a lead: %", "hold", "create"),
-		flags.Text(running, "new-key", "accept a file that was imported before with another key (makes a new lead of every row): the `ID` that the refusal printed"),
-		flags.Choice(running, "read", "read a lead by an update of: %; content changes nothing, external-id overwrites one that others have changed", "content", "external-id"),
-		flags.Bool(running, "retry-rejected", "send rows again that the service rejected before"),
-		keepRuns,
-		flags.Bool(running, "yes", "do not ask before making leads"),
-		metricsFlag(),
-	}
+	return f
 }
 
 // limits reads the flags that end a run early.

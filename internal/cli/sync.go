@@ -14,13 +14,13 @@ func (p *program) syncCommand() *cli.Command {
 	return &cli.Command{
 		Name: "sync", Usage: "reconcile Status, ExternalID and Content of known leads: send only what changed", ArgsUsage: "FILE...",
 		Flags: slices.Concat(inputFlags(), connectionFlags(), checkpointFlags(), fleetFlags(), sendFlags(), []cli.Flag{
-			flags.Choice(running, "missing", "a row whose lead is not known: %", "report", "create", "ignore"),
-			flags.Switch(running, "check-remote", "no lead is read", "read a lead before it is changed (`[=all]`: every lead of the file), "+
+			running.Choice("missing", "a row whose lead is not known: %", "report", "create", "ignore"),
+			running.Switch("check-remote", "no lead is read", "read a lead before it is changed (`[=all]`: every lead of the file), "+
 				"and decide by --conflict about values that are not those last confirmed"),
-			flags.Choice(running, "conflict", "a field that was changed on the service: % (report a conflict, send the file's value, "+
+			running.Choice("conflict", "a field that was changed on the service: % (report a conflict, send the file's value, "+
 				"keep the service's); the mapping's conflict: comes first", "report", "file", "service"),
-			flags.Choice(running, "reopen", "a row that would reopen a closed lead: send it, or hold it as a conflict: %", "allow", "hold"),
-			flags.Count(running, "max-clears", 20, "stop before the first if a sync would take its ExternalID from more than `N` leads (0: never)"),
+			running.Choice("reopen", "a row that would reopen a closed lead: send it, or hold it as a conflict: %", "allow", "hold"),
+			running.Count("max-clears", 20, "stop before the first if a sync would take its ExternalID from more than `N` leads (0: never)"),
 		}, pullFlags(), outputFlags()),
 		Action: p.sync,
 	}
@@ -66,9 +66,9 @@ func (p *program) reconcileCommand() *cli.Command {
 	return &cli.Command{
 		Name: "reconcile", Usage: "compare file, checkpoint and service, lead by lead; change nothing", ArgsUsage: "FILE...",
 		Flags: slices.Concat(inputFlags(), connectionFlags(), checkpointFlags(), reads, []cli.Flag{
-			flags.Choice(running, "remote", "read these leads from the service: %; none compares file and checkpoint only", "all", "none"),
-			flags.Time(running, "fresh", 0, "skip leads that were confirmed or read within `DURATION`"),
-			flags.Count(running, "sample", 0, "read only `N` leads picked at random, and estimate the share that differs"),
+			running.Choice("remote", "read these leads from the service: %; none compares file and checkpoint only", "all", "none"),
+			running.Time("fresh", 0, "skip leads that were confirmed or read within `DURATION`"),
+			running.Count("sample", 0, "read only `N` leads picked at random, and estimate the share that differs"),
 			reconciliationFlag(),
 		}, pullFlags(), outputFlags()),
 		Action: p.reconcile,
@@ -95,14 +95,14 @@ func (p *program) reconcile(c *cli.Context) error {
 }
 
 func reconciliationFlag() cli.Flag {
-	return flags.Name(files, "reconciliation", "write the reconciliation to `FILE`")
+	return files.Name("reconciliation", "write the reconciliation to `FILE`")
 }
 
 // pullFlags say where what the CRM should take over goes.
 func pullFlags() []cli.Flag {
 	return []cli.Flag{
-		flags.Name(files, "pull", "write to `FILE` what the CRM should take over: leads whose status changed on the service, as CSV in the CRM's words"),
-		flags.Bool(files, "pull-content", "add to the --pull file the columns whose content changed on the service (people's data)"),
+		files.Name("pull", "write to `FILE` what the CRM should take over: leads whose status changed on the service, as CSV in the CRM's words"),
+		files.Bool("pull-content", "add to the --pull file the columns whose content changed on the service (people's data)"),
 	}
 }
 

@@ -45,7 +45,7 @@ func Parse(flag, text string) (Command, error) {
 	}
 	switch {
 	case quote != 0:
-		return nil, exit.Usage("--"+flag+": a quote is never closed", "white space parts the words, quotes keep them together; there is no shell")
+		return nil, exit.Usage("--"+flag+": a quote is never closed", "white space parts the words, quotes keep them together")
 	case len(words) == 0 || words[0] == "":
 		return nil, exit.Usage("--"+flag+" names no command", "for example --"+flag+` "/usr/local/bin/tell 'the team'"`)
 	}
@@ -55,7 +55,7 @@ func Parse(flag, text string) (Command, error) {
 // patience is how long a command may take.
 const patience = time.Minute
 
-// Run waits for the command's end, though not for those that it has started itself. Its
+// Run waits for the command's end, though not for those that it has started itself, which may keep its output open. Its
 // error says how the command failed, without a word of what it wrote.
 func (c Command) Run(ctx context.Context, stdout, stderr io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -63,19 +63,10 @@ func (c Command) Run(ctx context.Context, stdout, stderr io.Writer) error {
 	x := exec.CommandContext(ctx, c[0], c[1:]...)
 	x.WaitDelay, x.Env = time.Second, withoutSecrets(os.Environ())
 	x.Stdout, x.Stderr = stdout, stderr
-	err := x.Run()
-	failed, exited := errors.AsType[*exec.ExitError](err)
-	switch {
-	case err == nil, errors.Is(err, exec.ErrWaitDelay): // what it left running, like the agent of a key ring, keeps its output open
-		return nil
-	case exited && failed.ExitCode() >= 0:
-		return fmt.Errorf("the command ended with exit code %d", failed.ExitCode())
-	case exited:
-		return fmt.Errorf("the command was ended by a signal, or took longer than %v", patience)
-	case errors.Is(err, exec.ErrNotFound), errors.Is(err, os.ErrNotExist):
-		return errors.New("the command was not found")
+	if err := x.Run(); err != nil && !errors.Is(err, exec.ErrWaitDelay) {
+		return fmt.Errorf("the command failed: %w", err)
 	}
-	return fmt.Errorf("the command could not be run: %w", err)
+	return nil
 }
 
 // SecretVariable is the one source of the OAuth secret that has no flag.
@@ -89,14 +80,9 @@ func withoutSecrets(environment []string) []string {
 	})
 }
 
-// maxSecret is how many bytes a command may write for a secret.
-const maxSecret = 64 << 10
-
-// Secret runs the command whose standard output is the client secret. What it writes
-// is never shown.
+// Secret runs the command whose standard output is the client secret. What it writes is never shown.
 func Secret(ctx context.Context, text string) (string, error) {
 	const flag = "client-secret-command"
-	noSecret := exit.Usage("--"+flag+": what the command wrote is no secret", "it must write the secret on one line, and nothing else")
 	c, err := Parse(flag, text)
 	if err != nil {
 		return "", err
@@ -105,12 +91,10 @@ func Secret(ctx context.Context, text string) (string, error) {
 	err = c.Run(ctx, &out, nil)
 	secret := strings.TrimSpace(strings.TrimPrefix(out.kept.String(), "\ufeff")) // PowerShell may write a byte order mark
 	switch {
-	case out.full:
-		return "", noSecret
+	case out.full || err == nil && (secret == "" || strings.ContainsFunc(secret, unicode.IsControl)):
+		return "", exit.Usage("--"+flag+": what the command wrote is no secret", "it must write the secret on one line, and nothing else")
 	case err != nil:
-		return "", exit.Usage("--"+flag+": "+err.Error(), "run it by hand: its output, which is not shown here, must be the secret and nothing else")
-	case secret == "" || strings.ContainsFunc(secret, unicode.IsControl):
-		return "", noSecret
+		return "", exit.Usage("--"+flag+": "+err.Error(), "run it by hand: its output, which is not shown here, must be the secret alone")
 	}
 	return secret, nil
 }
@@ -122,7 +106,7 @@ type bounded struct {
 }
 
 func (b *bounded) Write(p []byte) (int, error) {
-	if b.full = b.full || b.kept.Len()+len(p) > maxSecret; b.full {
+	if b.full = b.full || b.kept.Len()+len(p) > 64<<10; b.full {
 		return 0, errors.New("too long for a secret")
 	}
 	return b.kept.Write(p)

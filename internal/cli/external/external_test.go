@@ -43,9 +43,9 @@ func TestSecretOfACommand(t *testing.T) {
 		`printf "planted\nplanted"`:         "!is no secret",
 		`sh -c "yes planted | head -40000"`: "!is no secret",
 		"cat /dev/zero":                     "!is no secret",
-		`sh -c "echo planted; exit 3"`:      "!ended with exit code 3",
-		`sh -c "echo planted; kill -9 $$"`:  "!was ended by a signal",
-		"leadferry-planted-not":             "!was not found",
+		`sh -c "echo planted; exit 3"`:      "!exit status 3",
+		`sh -c "echo planted; kill -9 $$"`:  "!signal: killed",
+		"leadferry-there-is-none":           "!not found",
 		"echo 'planted":                     "!never closed",
 	} {
 		got, err := Secret(t.Context(), command)

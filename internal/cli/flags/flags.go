@@ -22,24 +22,27 @@ func Variable(flag string) string {
 	return "LEADFERRY_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
+// Group is the part of help in which flags stand; "" for those of one command alone. Its methods make flags.
+type Group string
+
 // Name is a flag for a name, a path or an address, which has a variable.
-func Name(category, name, usage string) *cli.StringFlag {
-	return &cli.StringFlag{Name: name, EnvVars: []string{Variable(name)}, Usage: usage, Category: category}
+func (g Group) Name(name, usage string) *cli.StringFlag {
+	return &cli.StringFlag{Name: name, EnvVars: []string{Variable(name)}, Usage: usage, Category: string(g)}
 }
 
 // Text is a flag for a text without a variable.
-func Text(category, name, usage string) *cli.StringFlag {
-	return &cli.StringFlag{Name: name, Usage: usage, Category: category}
+func (g Group) Text(name, usage string) *cli.StringFlag {
+	return &cli.StringFlag{Name: name, Usage: usage, Category: string(g)}
 }
 
 // Bool is a switch.
-func Bool(category, name, usage string) *cli.BoolFlag {
-	return &cli.BoolFlag{Name: name, Usage: usage, Category: category}
+func (g Group) Bool(name, usage string) *cli.BoolFlag {
+	return &cli.BoolFlag{Name: name, Usage: usage, Category: string(g)}
 }
 
-// Choice is a flag that takes one of a few words, the first of them by default. % in its usage is the place of the words.
-func Choice(category, name, usage string, words ...string) *cli.StringFlag {
-	f := Text(category, name, strings.Replace(usage, "%", "`"+strings.Join(words, "|")+"`", 1))
+// Choice is a flag that takes one of a few words, by default the first. % in its usage is the place of the words.
+func (g Group) Choice(name, usage string, words ...string) *cli.StringFlag {
+	f := g.Text(name, strings.Replace(usage, "%", "`"+strings.Join(words, "|")+"`", 1))
 	f.Value = words[0]
 	f.Action = func(c *cli.Context, word string) error {
 		if slices.Contains(words, word) {
@@ -65,24 +68,24 @@ func (v *OptionalWord) Set(text string) error {
 func (*OptionalWord) IsBoolFlag() bool { return true }
 
 // Switch is a switch that also takes a word. without says what holds when it is not given.
-func Switch(category, name, without, usage string) *cli.GenericFlag {
-	return &cli.GenericFlag{Name: name, Value: &OptionalWord{}, DefaultText: without, Usage: usage, Category: category}
+func (g Group) Switch(name, without, usage string) *cli.GenericFlag {
+	return &cli.GenericFlag{Name: name, Value: &OptionalWord{}, DefaultText: without, Usage: usage, Category: string(g)}
 }
 
 // Count is a flag for a number that is not negative.
-func Count(category, name string, value int, usage string) *cli.IntFlag {
-	f := &cli.IntFlag{Name: name, Value: value, Base: 10, Usage: usage, Category: category}
+func (g Group) Count(name string, value int, usage string) *cli.IntFlag {
+	f := &cli.IntFlag{Name: name, Value: value, Base: 10, Usage: usage, Category: string(g)}
 	f.Action = func(_ *cli.Context, n int) error { return notNegative(name, n) }
 	return f
 }
 
 // Time is a flag for a time that is not negative.
-func Time(category, name string, value time.Duration, usage string) *cli.DurationFlag {
+func (g Group) Time(name string, value time.Duration, usage string) *cli.DurationFlag {
 	shown := "none"
 	if value > 0 {
 		shown = strings.Replace(value.String(), "m0s", "m", 1) // minutes need no seconds
 	}
-	f := &cli.DurationFlag{Name: name, Value: value, DefaultText: shown, Usage: usage, Category: category}
+	f := &cli.DurationFlag{Name: name, Value: value, DefaultText: shown, Usage: usage, Category: string(g)}
 	f.Action = func(_ *cli.Context, d time.Duration) error { return notNegative(name, d) }
 	return f
 }
@@ -270,8 +273,6 @@ func (l *Line) unknown(typed string) error {
 	switch {
 	case len(others) > 0:
 		return exit.Usage("there is no flag "+typed+" here", "it stands behind the command: leadferry "+strings.Join(others, ", "))
-	case name == "password" || name == "client-secret":
-		return exit.Usage("there is no flag "+typed, "it would show in the list of processes: see "+l.name()+" --help")
 	case near == "" && !strings.HasPrefix(typed, "--") && len(typed) > 2:
 		return exit.Usage("there is no flag "+typed[:2]+"…", "a value stands apart from its flag: "+typed[:2]+" VALUE")
 	}
