@@ -68,24 +68,24 @@ func TestHelpIsThatOfTheCommand(t *testing.T) {
 func TestCommandLinesThatAreRefused(t *testing.T) {
 	d := newDesk(t, "")
 	t.Chdir(d.dir)
-	const apart, unset = "; a value that begins with - is joined to it: ", " is given without a value\nhint: is a variable not set? Leave the flag out to use the default"
+	const apart, unset = "; a value that begins with - is joined to it: ", " is given without a value\nhint: is a variable not set? Without the flag, the default counts"
 	for args, want := range map[string]string{
 		"imprt f.csv":                      "there is no command \"imprt\"\nhint: did you mean import?",
 		"help imprt":                       "there is no command \"imprt\"\nhint: did you mean import?",
 		"checkpoint frob f.csv":            "there is no command \"frob\"\nhint: see leadferry checkpoint --help",
-		"--sandbox import f.csv":           "there is no flag --sandbox here\nhint: it stands behind the command: leadferry import, ",
+		"--sandbox import f.csv":           "there is no flag --sandbox here\nhint: it is one behind leadferry import, ",
 		"version":                          "there is no command \"version\"\nhint: see leadferry --help",
-		"validate -n":                      "there is no flag -n\nhint: see leadferry validate --help; a name that begins with - stands behind --",
+		"validate -n":                      "there is no flag -n\nhint: see leadferry validate --help; write -- before names that begin with -",
 		"import --client-secret=s3cret":    "there is no flag --client-secret\nhint: ",
 		"login --password s3cret":          "there is no flag --password\nhint: ",
-		"import -c8 f.csv":                 "there is no flag -c…\nhint: a value stands apart from its flag: -c VALUE",
-		"import f.csv -phunter2":           "there is no flag -p…\nhint: a value stands apart from its flag: -p VALUE",
+		"import -c8 f.csv":                 "there is no flag -c…\nhint: put a blank between flag and value: -c VALUE",
+		"import f.csv -phunter2":           "there is no flag -p…\nhint: put a blank between flag and value: -p VALUE",
 		"import f.csv —dry-run --sandbox":  "no mapping given",
 		"status --sandbox":                 "there is no command \"status\"\nhint: did you mean leadferry checkpoint status?",
-		"--bogus":                          "there is no flag --bogus\nhint: see leadferry --help; a name that begins with - stands behind --",
-		"checkpoint export --bogus":        "there is no flag --bogus\nhint: see leadferry checkpoint export --help; a name that begins with - stands behind --",
+		"--bogus":                          "there is no flag --bogus\nhint: see leadferry --help; write -- before names that begin with -",
+		"checkpoint export --bogus":        "there is no flag --bogus\nhint: see leadferry checkpoint export --help; write -- before names that begin with -",
 		"import f.csv --concurency 4":      "there is no flag --concurency\nhint: did you mean --concurrency?",
-		"sync f.csv --changed update":      "there is no flag --changed here\nhint: it stands behind the command: leadferry import",
+		"sync f.csv --changed update":      "there is no flag --changed here\nhint: it is one behind leadferry import",
 		"import f.csv -m":                  "flag -m needs a value\nhint: see leadferry import --help" + apart + "-m=VALUE",
 		"import f.csv --out --dry-run":     "flag --out needs a value\nhint: see leadferry import --help" + apart + "--out=VALUE",
 		"import f.csv --out --":            "flag --out needs a value\nhint: see leadferry import --help" + apart + "--out=VALUE",

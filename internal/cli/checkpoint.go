@@ -33,7 +33,8 @@ func (p *program) checkpointCommand() *cli.Command {
 		c.Flags = append(c.Flags, connectionFlags()...)
 	}
 	return &cli.Command{
-		Name: "checkpoint", Usage: "look at what is known of the leads, and settle rows in doubt", Subcommands: commands, Action: p.help,
+		Name: "checkpoint", Usage: "look at what is known of the leads, and settle rows in doubt",
+		Subcommands: commands, Action: p.help,
 	}
 }
 
@@ -74,7 +75,7 @@ func (p *program) export(c *cli.Context) error {
 		to = ""
 	}
 	if disk.Exists(to) {
-		return exit.Usage(to+": exists already, and somebody may have filled it in", "name a file that is not there yet, or move that one away")
+		return exit.Usage(to+": exists already, and somebody may have filled it in", "name a file that is not there yet")
 	}
 	if to != "" {
 		if err := p.keepApart(c, []place{placeAt(to, "-o")}, nil); err != nil {
@@ -120,7 +121,7 @@ func (p *program) resolveCommand() *cli.Command {
 		Action: func(c *cli.Context) error {
 			switch none := c.Bool("none-created"); {
 			case c.NArg() > 1 || none == c.Args().Present():
-				return exit.Usage("resolve takes one file, or --none-created", "leadferry checkpoint export --state in_doubt -o doubt.csv writes a file to fill in")
+				return exit.Usage("resolve takes one file, or --none-created", "leadferry checkpoint export --state in_doubt -o doubt.csv makes it")
 			case none:
 				return p.desk(c).ResolveNone(c.Context)
 			}
@@ -134,7 +135,7 @@ func (p *program) adoptCommand() *cli.Command {
 		Name: "adopt", Usage: "take over leads that exist on the service already", ArgsUsage: "FILE.csv...",
 		Action: func(c *cli.Context) error {
 			if c.NArg() == 0 {
-				return exit.Usage("adopt takes a file", "a CSV file with the columns key and lead_id, such as the results.csv of a run")
+				return exit.Usage("adopt takes a file", "CSV with the columns key and lead_id, such as the results.csv of a run")
 			}
 			paths, err := spread(c.Args().Slice())
 			if err != nil {
@@ -174,14 +175,15 @@ func (p *program) checkCommand() *cli.Command {
 	return &cli.Command{
 		Name: "check", Usage: "check every page, record, index and count of the checkpoint",
 		Flags: []cli.Flag{
-			own.Text("accept-older", "accept a checkpoint that is older than known, as incomplete: the `ID` that the refusal printed"),
-			own.Bool("moved-here", "accept a checkpoint file that was moved here from another machine, which no longer uses it"),
+			own.Text("accept-older", "accept an older checkpoint, as incomplete: the `ID` that the refusal printed"),
+			own.Bool("moved-here", "accept a file that was moved here from another machine, which no longer uses it"),
 			own.Bool("accept-loss", "give up what is missing from an incomplete checkpoint"),
 			own.Bool("yes", "with --accept-loss: do not ask"),
 		},
 		Action: func(c *cli.Context) error {
-			how := checkpointcmd.Checks{Older: c.String("accept-older"), Loss: c.Bool("accept-loss"), MovedHere: c.Bool("moved-here")}
-			return p.desk(c).Check(c.Context, how)
+			return p.desk(c).Check(c.Context, checkpointcmd.Checks{
+				Older: c.String("accept-older"), Loss: c.Bool("accept-loss"), MovedHere: c.Bool("moved-here"),
+			})
 		},
 	}
 }
@@ -206,11 +208,11 @@ func (p *program) repair(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(names) > 2 && len(results) > 0 { // a pattern that a shell spread out leaves further results behind the two names
+	if len(names) > 2 && len(results) > 0 { // a shell spread out a pattern of results
 		names, results = names[:2], slices.Concat(results, names[2:])
 	}
 	if len(names) != 2 || disk.SameFile(names[0], names[1]) {
-		return exit.Usage("repair takes two files: the damaged one, and one that is not there yet", "for example leadferry checkpoint repair leads.db repaired.db")
+		return exit.Usage("repair takes two files: the damaged one, and a new one", "such as: checkpoint repair leads.db repaired.db")
 	}
 	from, to := names[0], names[1]
 	if disk.Exists(to) {

@@ -50,7 +50,7 @@ const Version = "0.1.0"
 // userAgent is how the service knows this program.
 const userAgent = "leadferry/" + Version
 
-// version is what --version says: the release, the commit that it was built from where the Go tool stamped one, and Go's.
+// version is what --version says: the release, the commit where the Go tool stamped one, and Go's version.
 func version() string {
 	words := []string{Version}
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -147,7 +147,7 @@ func (p *program) app() *cli.App {
 		Flags: []cli.Flag{
 			own.Bool("quiet", "print nothing but warnings and errors"),
 			own.Bool("no-progress", "show no progress bar and no progress lines"),
-			&cli.StringFlag{Name: "log-level", Value: "info", Usage: "log from this `LEVEL` on: debug, info, warn or error"},
+			own.Choice("log-level", "log from this level on: %", "info", "debug", "warn", "error"),
 			own.Choice("log-format", "write log lines and errors as %", "text", "json"),
 		},
 		Commands: []*cli.Command{
@@ -200,7 +200,7 @@ func (p *program) begin(c *cli.Context) error {
 	}
 	p.settings.Store(s)
 	header := s.Setting(connection.RequestIDHeader)
-	if err := leadapi.CheckRequestIDHeader(header.Value); err != nil && c.Command.Name != "show" { // which shows what is wrong
+	if err := leadapi.CheckRequestIDHeader(header.Value); err != nil && c.Command.Name != "show" { // shows it
 		return fmt.Errorf("%s: %w", header.From, err)
 	}
 	return nil
@@ -216,8 +216,9 @@ func (p *program) ledger(c *cli.Context) ledger.Meant {
 		run = p.ending.run
 	}
 	return ledger.Meant{
-		C: c, Target: p.target(), Interrupt: p.interrupt, Run: run, Machine: cmp.Or(p.settings.Load().Get(config.Machine), machine.ID()),
-		Unseen: p.line.Given("checkpoint").Origin == flags.ByEnvironment,
+		C: c, Target: p.target(), Interrupt: p.interrupt, Run: run,
+		Machine: cmp.Or(p.settings.Load().Get(config.Machine), machine.ID()),
+		Unseen:  p.line.Given("checkpoint").Origin == flags.ByEnvironment,
 	}
 }
 
@@ -280,11 +281,12 @@ func (p *program) reason(err error) exit.Error {
 	end := exit.Of(err)
 	for _, word := range p.args {
 		if instead := report.Escape(word); instead != word && word != "" {
-			end.Text, end.Hint = strings.ReplaceAll(end.Text, word, instead), strings.ReplaceAll(end.Hint, word, instead)
+			end.Text = strings.ReplaceAll(end.Text, word, instead)
+			end.Hint = strings.ReplaceAll(end.Hint, word, instead)
 		}
 	}
 	return end
 }
 
-// ChecksFile checks a checkpoint's file, where args are those of a process that another one has started for that; is says so.
+// ChecksFile checks a checkpoint's file, where args are those of a process that was started for that; is says so.
 func ChecksFile(args []string, out *os.File) (code int, is bool) { return bolt.CheckFile(args, out) }

@@ -15,8 +15,8 @@ import (
 )
 
 // completeWord is the first argument by which completion scripts ask. Behind it are the words of the line up to the
-// cursor, without the program's name. The last of them, which may be empty, has a dot at its end: some shells drop empty
-// arguments.
+// cursor, without the program's name. The last of them, which may be empty, has a dot at its end: some shells drop
+// empty arguments.
 const completeWord = "__complete"
 
 // shells are those that have a completion script. A script hands over what was typed and evaluates nothing of it.
@@ -27,11 +27,11 @@ var scripts embed.FS
 
 func (p *program) completionCommand() *cli.Command {
 	return &cli.Command{
-		Name: "completion", Usage: "print what makes a shell complete commands, flags and values", ArgsUsage: strings.Join(shells, "|"),
+		Name: "completion", ArgsUsage: strings.Join(shells, "|"), Usage: "print what makes a shell complete command lines",
 		Action: func(c *cli.Context) error {
 			script, err := scripts.ReadFile("scripts/leadferry." + c.Args().First())
 			if c.NArg() != 1 || err != nil {
-				return exit.Usage("completion takes one of "+strings.Join(shells, ", "), "for example: leadferry completion bash")
+				return exit.Usage("completion takes one of "+strings.Join(shells, ", "), "such as completion bash")
 			}
 			return p.print(string(script))
 		},
@@ -48,8 +48,8 @@ func Completes(args []string, out *os.File) bool {
 	return true
 }
 
-// completed is what may stand at the cursor, as scripts read it: a line that says files or words, then a line a word, with
-// a tab before what it means.
+// completed is what may stand at the cursor, as scripts read it: a line that says files or words, then a line a word,
+// with a tab before what it means.
 func completed(asked []string) string {
 	begun := ""
 	if last := len(asked) - 1; last >= 0 {
@@ -76,8 +76,8 @@ func candidates(before []string, begun string) (kind string, words [][2]string) 
 		name, _, _ := strings.Cut(strings.TrimLeft(word, "-"), "=")
 		return flags.Named(name, known)
 	}
-	if n := len(before); n > 0 && !onlyFiles && before[n-1] != "" && before[n-1][0] == '-' && !strings.Contains(before[n-1], "=") {
-		if f := flagOf(before[n-1]); f != nil && flags.TakesValue(f) {
+	if n := len(before) - 1; n >= 0 && !onlyFiles && strings.HasPrefix(before[n], "-") && !strings.Contains(before[n], "=") {
+		if f := flagOf(before[n]); f != nil && flags.TakesValue(f) {
 			return values(argumentOf(f), "")
 		}
 	}

@@ -72,8 +72,8 @@ func (p *program) configCheckCommand() *cli.Command {
 	return &cli.Command{
 		Name: "check", Usage: "whether address, proxy, TLS and sign-in work, step by step",
 		Flags: append(connectionFlags(),
-			running.Time("timeout", 10*time.Second, "wait up to `DURATION` for an answer, and up to 10s for a connection"),
-			own.Bool("json", "print a JSON array of objects with application, step, works, text, hint and took_ms")),
+			running.Time("timeout", 10*time.Second, "wait up to `DURATION` for an answer (10s for a connection)"),
+			own.Bool("json", "print a JSON array of steps")),
 		Action: p.configCheck,
 	}
 }
@@ -94,11 +94,7 @@ func (p *program) configCheck(c *cli.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	log, err := p.logger(c)
-	if err != nil {
-		return err
-	}
-	api.Timeout, api.UserAgent, api.Observe = c.Duration("timeout"), userAgent, trace(log)
+	api.Timeout, api.UserAgent, api.Observe = c.Duration("timeout"), userAgent, trace(p.logger())
 	client, err := leadapi.New(api)
 	if err != nil {
 		return err
@@ -120,7 +116,8 @@ func (p *program) probe(c *cli.Context, client *leadapi.Client, api *leadapi.Con
 	ways, _ := p.settings.Load().Routes() // service has tried them
 	all, application := []checked{}, ""
 	client.Probe(c.Context, func(s leadapi.Step) {
-		one := checked{"general API", s.Name, s.Works, report.Escape(s.Text), report.Escape(s.Hint), float64(s.Took.Microseconds()) / 1000}
+		took := float64(s.Took.Microseconds()) / 1000
+		one := checked{"general API", s.Name, s.Works, report.Escape(s.Text), report.Escape(s.Hint), took}
 		address, way := api.BaseURL, ways["base-url"]
 		if s.LeadCreation {
 			one.Application, address, way = "lead creation", api.LeadsURL, ways["leads-url"]
@@ -140,11 +137,7 @@ func (p *program) probe(c *cli.Context, client *leadapi.Client, api *leadapi.Con
 			application = one.Application
 			fmt.Fprintf(&p.out, "%s  %s\n", application, report.Escape(leadapi.Canonical(address)))
 		}
-		took := ""
-		if s.Took > 0 {
-			took = fmt.Sprintf(" (%s)", s.Took.Round(100*time.Microsecond))
-		}
-		fmt.Fprintf(&p.out, "  %-6s  %-7s  %s%s\n", word, s.Name, one.Text, took)
+		fmt.Fprintf(&p.out, "  %-6s  %-7s  %s (%s)\n", word, s.Name, one.Text, s.Took.Round(100*time.Microsecond))
 		if one.Hint != "" {
 			fmt.Fprintf(&p.out, "%19shint: %s\n", "", one.Hint)
 		}

@@ -25,19 +25,17 @@ import (
 )
 
 // logger writes to standard error as --log-level and --log-format say.
-func (p *program) logger(c *cli.Context) (*slog.Logger, error) {
-	if err := new(slog.Level).UnmarshalText([]byte(c.String("log-level"))); err != nil {
-		return nil, exit.Usage("--log-level: no such level", "use debug, info, warn or error")
-	}
+func (p *program) logger() *slog.Logger {
 	if p.json {
-		return p.jsonLog(), nil
+		return p.jsonLog()
 	}
-	return slog.New(slog.NewTextHandler(&p.log, &slog.HandlerOptions{Level: p.level})), nil
+	return slog.New(slog.NewTextHandler(&p.log, &slog.HandlerOptions{Level: p.level}))
 }
 
 // jsonLog writes one JSON object a line, with the run that it is of, for programs. It logs errors at every level.
 func (p *program) jsonLog() *slog.Logger {
-	log := slog.New(slog.NewJSONHandler(terminal.Escaping{To: &p.log}, &slog.HandlerOptions{Level: min(p.level, slog.LevelError)}))
+	options := &slog.HandlerOptions{Level: min(p.level, slog.LevelError)}
+	log := slog.New(slog.NewJSONHandler(terminal.Escaping{To: &p.log}, options))
 	if p.ending == nil {
 		return log
 	}
@@ -86,20 +84,12 @@ func trace(log *slog.Logger) func(leadapi.Call) {
 func logEnd(log *slog.Logger, s *report.Summary) {
 	reason := s.StopReason
 	if reason == "" && s.Wordless > 0 {
-		reason = fmt.Sprintf("the pull file lacks %s, for want of a word for %s status", leads(s.Wordless), english.PluralWord(s.Wordless, "its", "their"))
+		its := english.PluralWord(s.Wordless, "its", "their")
+		reason = fmt.Sprintf("the pull file lacks %s, for want of a word for %s status", leads(s.Wordless), its)
 	}
 	fields := []any{"outcome", s.Outcome, "exit_code", s.ExitCode}
 	fields = append(fields, said("reason", report.Escape(reason), "hint", report.Escape(s.Hint), "summary", s.SummaryPath)...)
 	fields = append(fields, "duration_s", s.DurationS, "rows", s.Rows)
-	if r := s.Reconciliation; r != nil {
-		verdicts := map[string]int{}
-		for _, v := range r.Verdicts {
-			verdicts[v.Verdict] = v.Leads
-		}
-		if fields = append(fields, "verdicts", verdicts); r.Sample != nil {
-			fields = append(fields, "sample", r.Sample)
-		}
-	}
 	level := slog.LevelError
 	switch s.ExitCode {
 	case importer.CodeComplete:
@@ -242,8 +232,8 @@ func (e *ending) beginMetrics(s *importer.Start, mapping string) error {
 	})
 }
 
-// endMetrics writes how the command ended. A command that was refused replaces a metrics file, or makes one where nothing
-// is and nothing else of the command has its place.
+// endMetrics writes how the command ended. A command that was refused replaces a metrics file, or makes one where
+// nothing is and nothing else of the command has its place.
 func (p *program) endMetrics(code int) error {
 	e := p.ending
 	switch {
@@ -252,17 +242,18 @@ func (p *program) endMetrics(code int) error {
 	case e.begun.Load():
 		return e.figures.End(e.summary.Load(), code, time.Now())
 	}
-	run := report.MetricsRun{Command: e.command, Version: Version, Target: report.Target(p.target()), Started: time.Now()}
 	c := e.c.Load()
-	if c != nil {
-		run.Mapping = c.String("mapping")
+	mayMake := func() bool {
+		return c != nil && !disk.Exists(e.metrics) && p.keepOutputs(c, filesOf(c, "", false), p.line.Files) == nil
 	}
-	if !report.IsMetrics(e.metrics) && (c == nil || disk.Exists(e.metrics) || p.keepOutputs(c, filesOf(c, "", false), c.Args().Slice()) != nil) {
+	if !report.IsMetrics(e.metrics) && !mayMake() {
 		return nil
 	}
 	f, err := report.NewMetrics(e.metrics)
 	if err != nil {
 		return nil // that was the reason of the refusal
 	}
-	return f.Refused(run, code)
+	return f.Refused(report.MetricsRun{
+		Command: e.command, Version: Version, Mapping: p.line.Given("mapping").Value, Target: report.Target(p.target()), Started: time.Now(),
+	}, code)
 }

@@ -32,9 +32,9 @@ func description(words string) string {
 
 // rare are flags that most people never need, or meet in a refusal. Help of commands with many flags leaves them out.
 var rare = []string{
-	"list", "max-age", "ledger-standby", "fleet", "shard", "new-checkpoint", "new-key", "wait", "timeout", "retries", "max-wait", "resend-on",
-	"max-duration", "max-creates", "max-rejects", "max-invalid", "retry-rejected", "look-alikes", "keep-runs", "metrics", "results-columns",
-	"problems", "on-finish", "summary", "results", "rejects", "max-clears", "read",
+	"list", "max-age", "ledger-standby", "fleet", "shard", "new-checkpoint", "new-key", "wait", "timeout", "retries",
+	"max-wait", "resend-on", "max-duration", "max-creates", "max-rejects", "max-invalid", "retry-rejected", "look-alikes",
+	"keep-runs", "metrics", "results-columns", "problems", "on-finish", "summary", "results", "rejects", "max-clears", "read",
 }
 
 const (
@@ -106,12 +106,12 @@ func screenOf(c *cli.Command, words []string, which shown) string {
 		s.Heading(string(connecting))
 		s.Line("   Address, account, proxy and --sandbox: leadferry help %s", flags.ConnectionTopic)
 	}
+	last := "Flags of every command: --quiet, --no-progress, --log-level, --log-format, --help"
 	if len(words) == 1 {
-		s.Line("\n%s", terminal.Wrap("leadferry COMMAND --help shows the flags of a command, an example and its exit codes; leadferry help "+
-			flags.ConnectionTopic+" shows the flags for the way to the service.", terminal.Columns))
-	} else {
-		s.Line("\n%s", terminal.Wrap("Flags of every command: --quiet, --no-progress, --log-level, --log-format, --help", terminal.Columns))
+		last = "leadferry COMMAND --help shows the flags of a command, an example and its exit codes; " +
+			"leadferry help connection shows the flags for the way to the service."
 	}
+	s.Line("\n%s", terminal.Wrap(last, terminal.Columns))
 	return s.String()
 }
 
@@ -192,7 +192,7 @@ func everyCommand(f func(c *cli.Command, words []string)) {
 
 // rootOf is the program as a command.
 func rootOf(app *cli.App) *cli.Command {
-	return &cli.Command{Name: app.Name, Usage: app.Usage, Description: app.Description, ArgsUsage: "COMMAND", Flags: app.Flags, Subcommands: app.Commands}
+	return &cli.Command{Usage: app.Usage, Description: app.Description, Flags: app.Flags, Subcommands: app.Commands}
 }
 
 // flaglessVariables are those that no flag has.
@@ -230,7 +230,7 @@ func (p *program) warnOfVariables() {
 
 func (p *program) explainCommand() *cli.Command {
 	return &cli.Command{
-		Name: "explain", Usage: "an outcome, exit code, rule or message: what it means, what to do", ArgsUsage: "[NAME]",
+		Name: "explain", ArgsUsage: "[NAME]", Usage: "an outcome, exit code, rule or message: what it means, what to do",
 		Action: func(c *cli.Context) error {
 			asked := strings.Join(c.Args().Slice(), " ")
 			if asked == "" {

@@ -22,7 +22,7 @@ func (p *program) importCommand() *cli.Command {
 	return &cli.Command{
 		Name: "import", Usage: "create leads, then link ExternalID; resumable", ArgsUsage: "FILE...",
 		Flags: slices.Concat(inputFlags(), connectionFlags(), checkpointFlags(), fleetFlags(), sendFlags(), []cli.Flag{
-			running.Choice("changed", "a row whose lead exists and whose data changed: %; update sends the differences as sync does", "report", "update", "ignore"),
+			running.Choice("changed", "count, update or ignore rows whose lead exists and whose data changed: %", "report", "update", "ignore"),
 		}, outputFlags()),
 		Action: func(c *cli.Context) error {
 			o, err := p.sendOptions(c)
@@ -31,32 +31,31 @@ func (p *program) importCommand() *cli.Command {
 			}
 			o.Changed = importer.ChangedRows(c.String("changed"))
 			return hintIfMissing(p.send(c, o, importer.Import), func(path string) string {
-				return "check the path and the target: each run prints that of its checkpoint. If it is lost: " + checkpoint.AdoptRuns(path, o.Flags) +
-					" takes over the leads that run folders name. Only where nothing was ever sent is a new one right: import without --require-checkpoint begins it"
+				return "check the path and the target: each run prints that of its checkpoint. If it is lost: " +
+					checkpoint.AdoptRuns(path, o.Flags) + " takes over the leads that run folders name. " +
+					"If nothing was ever sent: import without --require-checkpoint begins a new one"
 			})
 		},
 	}
 }
 
 // runOptions are those of every run.
-func (p *program) runOptions(c *cli.Context) (importer.Options, error) {
-	log, err := p.logger(c)
+func (p *program) runOptions(c *cli.Context) importer.Options {
 	return importer.Options{
-		Task:     importer.Task{Command: c.Command.Name, Version: Version, RunID: p.ending.run, Log: log, Limit: c.Int("limit")},
+		Task: importer.Task{
+			Command: c.Command.Name, Version: Version, RunID: p.ending.run, Log: p.logger(), Limit: c.Int("limit"),
+		},
 		Sending:  importer.Sending{Rate: c.Float64("rate")},
 		Checking: importer.Checking{Show: c.Int("show")},
 		Keeping:  importer.Keeping{OwnColumns: c.String("results-columns") == "all"},
 		Hooks:    importer.Hooks{Interrupt: p.interrupt},
-	}, err
+	}
 }
 
 // sendOptions are those of a run that sends, without what import and sync have alone.
-func (p *program) sendOptions(c *cli.Context) (importer.Options, error) {
-	o, err := p.runOptions(c)
-	if err == nil {
-		o.Limits, err = limits(c)
-	}
-	if err == nil {
+func (p *program) sendOptions(c *cli.Context) (o importer.Options, err error) {
+	o = p.runOptions(c)
+	if o.Limits, err = limits(c); err == nil {
 		o.ResendOn, err = resendOn(c.String("resend-on"))
 	}
 	o.Concurrency, o.Retries = c.Int("concurrency"), c.Int("retries")
@@ -65,14 +64,14 @@ func (p *program) sendOptions(c *cli.Context) (importer.Options, error) {
 	o.ReadByExternalID = c.String("read") == "external-id"
 	o.CreateAlikes, o.NewKey = c.String("look-alikes") == "create", c.String("new-key")
 	if o.DryRun = c.Bool("dry-run"); err == nil && c.IsSet("show") && !o.DryRun {
-		err = exit.Usage("--show works with --dry-run only, and without it leads would be made", "add --dry-run, or leave --show out")
+		err = exit.Usage("--show works with --dry-run only", "add --dry-run, or leave --show out")
 	}
 	o.Files = filesOf(c, o.RunID, o.DryRun)
 	return o, err
 }
 
-// openInputs opens all that a run reads. It refuses outputs that would take the place of any of it, and files that are not
-// what the flags ask for.
+// openInputs opens all that a run reads. It refuses outputs that would take the place of any of it, and files that are
+// not what the flags ask for.
 func (p *program) openInputs(c *cli.Context, o *importer.Options) (*inputs.Files, error) {
 	in, err := inputs.Open(c, inputs.From{
 		Stdin: p.In, Table: func(path string) { p.tables = append(p.tables, path) },
@@ -112,8 +111,8 @@ func (p *program) send(c *cli.Context, o importer.Options, run runner) (err erro
 	return p.conduct(c, in, o, run)
 }
 
-// connect finds the checkpoint and the service that it belongs to. With --sandbox it starts the imitation, unless nothing
-// will be sent.
+// connect finds the checkpoint and the service that it belongs to. With --sandbox it starts the imitation, unless
+// nothing will be sent.
 func (p *program) connect(c *cli.Context, o *importer.Options) (closeService func() error, err error) {
 	closeService = func() error { return nil }
 	imitation := c.Bool("sandbox")
@@ -147,12 +146,13 @@ func (p *program) connect(c *cli.Context, o *importer.Options) (closeService fun
 	return closeService, nil
 }
 
-// wayWords are the flags of the command line that lead to the service, which a command that is pasted has to repeat; not
-// those that may hold a password.
+// wayWords are the flags of the command line that lead to the service, which a command that is pasted has to repeat;
+// not those that may hold a password.
 func (p *program) wayWords(imitation bool) (words []string) {
-	names := []string{"profile", "config", "base-url", "leads-url", "trunk-id", "client-id", "client-secret-file", "ca-file", "client-cert", "client-key", "request-id-header"}
-	for _, name := range names {
-		if value, typed := p.line.Typed(name); typed {
+	for _, f := range connectionFlags() {
+		name := f.Names()[0]
+		value, typed := p.line.Typed(name)
+		if typed && f.(cli.DocGenerationFlag).TakesValue() && !slices.Contains([]string{"proxy", "client-secret-command", "directory"}, name) {
 			words = append(words, "--"+name+"="+value)
 		}
 	}
@@ -183,10 +183,10 @@ func (p *program) service(c *cli.Context, sends bool) (leadapi.Config, error) {
 	case err != nil:
 		return api, err
 	case a.ID.Value == "":
-		return api, exit.Usage("no --client-id given", "leadferry login makes a client and stores it, or set LEADFERRY_CLIENT_ID and its secret")
+		return api, exit.Usage("no --client-id given", "leadferry login makes a client, or set LEADFERRY_CLIENT_ID and its secret")
 	case a.Secret.Value == "":
 		return api, exit.Usage("no client secret given",
-			"set LEADFERRY_CLIENT_SECRET, --client-secret-file with a file that others may not read, or --client-secret-command")
+			"set LEADFERRY_CLIENT_SECRET, --client-secret-file or --client-secret-command")
 	}
 	api.ClientID, api.ClientSecret = a.ID.Value, a.Secret.Value
 	api.Tokens, err = tokenStore(set.Target().BaseURL, a.ID.Value, a.Secret.Value)
@@ -195,7 +195,8 @@ func (p *program) service(c *cli.Context, sends bool) (leadapi.Config, error) {
 
 // account is the OAuth client of the settings, with its secret.
 func (p *program) account(c *cli.Context) (connection.Account, error) {
-	return p.settings.Load().Account(func(command string) (string, error) { return external.Secret(c.Context, command) })
+	ask := func(command string) (string, error) { return external.Secret(c.Context, command) }
+	return p.settings.Load().Account(ask)
 }
 
 // addressed says which addresses of the service are missing.
@@ -235,19 +236,17 @@ func (p *program) validateCommand() *cli.Command {
 		Flags: slices.Concat(inputFlags(), outputFlags(), []cli.Flag{
 			running.Count("show", 0, "print the first `N` requests that would be sent"),
 			rateFlag("say how long the requests take at `N` a second"),
-			running.Bool("strict", "also fail on repeated keys, unused columns, words that only else matches, values left out, and unconfirmed guesses"),
+			running.Bool("strict", "also fail on repeated keys, unused columns, words without an entry, and values left out"),
 			running.Text("tolerate", "exit with 0 if at most `N|P%` rows are bad"),
 		}),
 		Action: p.validate,
 	}
 }
 
-func (p *program) validate(c *cli.Context) error {
-	o, err := p.runOptions(c)
-	if err != nil {
-		return err
-	}
-	for _, name := range []string{"format", "delimiter", "encoding", "sheet", "list", "limit"} { // the import that follows repeats them
+func (p *program) validate(c *cli.Context) (err error) {
+	o := p.runOptions(c)
+	// The import that follows repeats how the file is read.
+	for _, name := range []string{"format", "delimiter", "encoding", "sheet", "list", "limit"} {
 		if c.IsSet(name) {
 			o.Flags = append(o.Flags, "--"+name+"="+fmt.Sprint(c.Value(name)))
 		}

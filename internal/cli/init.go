@@ -18,7 +18,7 @@ import (
 )
 
 func (p *program) initCommand() *cli.Command {
-	target := files.Name("mapping", "write the mapping to `FILE`; - is standard output (default: the input's name with .yaml)")
+	target := files.Name("mapping", "write the mapping to `FILE`; - is standard output (default: the input's name, .yaml)")
 	target.Aliases = []string{"m"}
 	return &cli.Command{
 		Name: "init", Usage: "guess a mapping from a file's header and first rows", ArgsUsage: "FILE",
@@ -40,9 +40,9 @@ func (p *program) runInit(c *cli.Context) error {
 	case len(names) > 1:
 		return exit.Usage("init reads one file", "the mapping fits every file that has the same columns")
 	case input == "-" && c.String("mapping") == "":
-		return exit.Usage("standard input has no name that the mapping could have", "name the mapping with -m FILE, or -m - to print it")
+		return exit.Usage("standard input has no name for the mapping", "name it with -m FILE, or print it with -m -")
 	case target != "-" && disk.Exists(target):
-		return exit.Usage(target+" is there already and is not overwritten", "name another file with -m, or print the mapping with -m -")
+		return exit.Usage(target+" is there already and is not overwritten", "name another file with -m, or print it with -m -")
 	}
 	in, err := inputs.Sample(c, p.In, input)
 	if err != nil {

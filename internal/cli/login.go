@@ -27,7 +27,7 @@ func (p *program) loginCommand() *cli.Command {
 		Name: "login", Usage: "exchange e-mail and password for an OAuth client, stored for later runs",
 		Flags: append([]cli.Flag{
 			own.Name("email", "the service account's `E-MAIL` address"),
-			own.Bool("new-client", "make another client although the profile has one; the old one stays on the service"),
+			own.Bool("new-client", "make another client although the profile has one; the old one stays"),
 			own.Time("timeout", 30*time.Second, "wait up to `DURATION` for one request"),
 		}, connectionFlags()...),
 		Action: p.login,
@@ -48,12 +48,10 @@ func (p *program) login(c *cli.Context) error {
 			return err
 		}
 	}
-	log, err := p.logger(c)
+	api := leadapi.Config{BaseURL: set.Target().BaseURL, Timeout: c.Duration("timeout"), UserAgent: userAgent}
+	api.Observe = trace(p.logger())
+	err := set.Reach(&api)
 	if err != nil {
-		return err
-	}
-	api := leadapi.Config{BaseURL: set.Target().BaseURL, Timeout: c.Duration("timeout"), UserAgent: userAgent, Observe: trace(log)}
-	if err := set.Reach(&api); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(c.Context) // ends with the first signal
@@ -84,14 +82,24 @@ func (p *program) login(c *cli.Context) error {
 func mayLogIn(c *cli.Context, set *connection.Settings) error {
 	switch {
 	case set.Sandbox:
-		return exit.Usage("the sandbox needs no login", "leave --sandbox out, or try login with a service of leadferry sandbox")
+		return exit.Usage("the sandbox needs no login", "try login with leadferry sandbox, in another shell")
 	case c.String("email") == "":
 		return exit.Usage("no --email given", "the address of the service account, as in the management console")
 	case set.Config.Value == "":
-		return exit.Usage("the user's configuration directory is not known, so the client could not be stored", "name a file in the wanted folder with --config")
+		return exit.Usage("your configuration directory is not known: the client has no place", "name a file with --config")
 	case set.Missing("base-url") != "":
 		return exit.Usage(set.Missing("base-url"), "set it, LEADFERRY_BASE_URL or base_url in a profile")
 	}
+	// A profile that could not be used is refused. Login itself needs the base URL alone.
+	t := leadapi.Config{BaseURL: set.Get("base-url"), LeadsURL: set.Get("leads-url"), TrunkID: set.Get("trunk-id")}
+	if t.LeadsURL != "" || t.TrunkID != "" {
+		t.LeadsURL, t.TrunkID = cmp.Or(t.LeadsURL, t.BaseURL), cmp.Or(t.TrunkID, "any")
+	}
+	client, err := leadapi.New(t)
+	if err != nil {
+		return err
+	}
+	client.Close()
 	// The folder of tokens is needed once the client is made, which cannot be taken back.
 	if _, err := tokenStore(set.Get("base-url"), "client", "secret"); err != nil {
 		return err
@@ -173,18 +181,19 @@ func (p *program) makeClient(c *cli.Context, ctx context.Context, client *leadap
 		return nil, withHint("the login failed: ", err, "no client was made; try again")
 	}
 	defer context.AfterFunc(ctx, func() {
-		p.tellNow(slog.LevelWarn, "waiting for the answer: it may hold the only copy of a secret (Ctrl-C again stops at once)")
+		p.tellNow(slog.LevelWarn, "waiting for the answer, which may hold a secret (Ctrl-C again stops at once)")
 	})()
 	made, err := client.CreateOAuthClient(c.Context, token)
 	if err == nil {
 		return made, nil
 	}
 	end := &exit.Error{
-		Code: importer.CodeStopped, Text: "a client may have been made, but its secret did not arrive and is not shown again: " + err.Error(),
-		Hint: "not tried again, since clients cannot be deleted here; look for it in the management console, then run login once more",
+		Code: importer.CodeStopped, Text: "a client may have been made, but its secret did not arrive: " + err.Error(),
+		Hint: "not tried again: clients cannot be deleted here; look for it in the management console, then run login again",
 	}
 	if fault, ok := errors.AsType[*leadapi.Error](err); ok && fault.Applied == leadapi.No {
-		end.Text, end.Hint = "no client was made: "+fault.Error(), cmp.Or(fault.Hint, "check the account's memberships, and try again")
+		end.Text = "no client was made: " + fault.Error()
+		end.Hint = cmp.Or(fault.Hint, "check the account's memberships, and try again")
 	}
 	if c.Context.Err() != nil {
 		end.Code = importer.CodeInterrupted
@@ -216,7 +225,7 @@ func (p *program) proveSignIn(c *cli.Context, ctx context.Context, api leadapi.C
 	case ctx.Err() != nil:
 		return untried
 	}
-	return withHint("the client is stored, but signing in with it failed: ", err, "try an import; log in again only if that is refused too")
+	return withHint("the client is stored, but signing in with it failed: ", err, "try an import; log in again if that is refused, too")
 }
 
 // maxPassword bounds a password, in bytes.
@@ -236,7 +245,7 @@ func (p *program) password(c *cli.Context, prompt string) (text string, err erro
 	case text == "":
 		return "", exit.Usage("no password given", "type it, set LEADFERRY_PASSWORD, or pipe it into standard input")
 	case len(text) > maxPassword || !utf8.ValidString(text):
-		return "", exit.Usage("the password is too long, or no text in UTF-8", fmt.Sprintf("it may have %d bytes; see that no other file was piped in", maxPassword))
+		return "", exit.Usage("the password is too long, or no text in UTF-8", "see that no other file was piped in")
 	}
 	return text, nil
 }

@@ -46,8 +46,8 @@ func followed(path string) string {
 	return filepath.Join(followed(filepath.Dir(path)), filepath.Base(path))
 }
 
-// is reports whether two places are one: the same file, by whatever name, or one name in any case, since on some systems
-// that is one file.
+// is reports whether two places are one: the same file, by whatever name, or one name in any case, since on some
+// systems that is one file.
 func (p *place) is(q *place) bool {
 	if p.file != nil && q.file != nil {
 		return os.SameFile(p.file, q.file)
@@ -55,21 +55,22 @@ func (p *place) is(q *place) bool {
 	return strings.EqualFold(p.real, q.real)
 }
 
-// takes reports whether an output would be written over a place, or into a folder where none may lie. A run's folder may
-// hold the output that it would have made there under the same name.
+// takes reports whether an output would be written over a place, or into a folder where none may lie. A run's folder
+// may hold the output that it would have made there under the same name.
 func (p *place) takes(q *place) bool {
 	partial := placeAt(p.path+".partial", p.what) // what it is called until it is complete
-	beside := filepath.Dir(p.real) == filepath.Dir(q.real)
+	dir, name := filepath.Split(q.real)
+	beside := dir == filepath.Dir(p.real)+string(filepath.Separator)
 	switch {
 	case p.is(q):
 		return true
 	case q.whole:
 		return strings.HasPrefix(p.real, q.real+string(filepath.Separator))
 	case p.what == "--out":
-		kind := report.RunFile(strings.ToLower(filepath.Base(q.real)))
+		kind := report.RunFile(strings.ToLower(name))
 		return kind != "" && "--"+kind != q.what && filepath.Dir(q.real) == p.real
 	}
-	return partial.is(q) || p.what == "--rejects" && beside && report.FurtherRejects(filepath.Base(p.real), filepath.Base(q.real))
+	return partial.is(q) || p.what == "--rejects" && beside && report.FurtherRejects(filepath.Base(p.real), name)
 }
 
 // filesOf is where the run's files go. A run that sends nothing writes only what is asked for.
@@ -82,7 +83,8 @@ func filesOf(c *cli.Context, runID string, sendsNothing bool) report.Files {
 	case o.Dir == "none":
 		o.Dir = ""
 	case o.Dir == "" && !sendsNothing:
-		o.Dir = filepath.Join(report.RunsFolder, time.Now().UTC().Format("20060102T150405Z")+"-"+c.Command.Name+"-"+runID)
+		began := time.Now().UTC().Format("20060102T150405Z")
+		o.Dir = filepath.Join(report.RunsFolder, began+"-"+c.Command.Name+"-"+runID)
 	}
 	return o
 }
@@ -114,14 +116,13 @@ func (p *program) keepApart(c *cli.Context, outputs []place, inputs []string) er
 	for i, o := range outputs {
 		for j, q := range outputs {
 			if i != j && o.takes(&q) {
-				return exit.Usage(fmt.Sprintf("%s %s and %s %s are one file", o.what, o.path, q.what, q.path),
-					"give each output a place of its own: nothing was sent")
+				return exit.Usage(fmt.Sprintf("%s %s and %s %s are one file", o.what, o.path, q.what, q.path), "give each a place of its own")
 			}
 		}
 		for _, q := range kept {
 			if o.takes(&q) {
 				how := map[bool]string{true: "lies in", false: "would take the place of"}[q.whole]
-				return exit.Usage(fmt.Sprintf("%s %s %s %s, which is %s", o.what, o.path, how, q.path, q.what), "name another place: nothing was sent")
+				return exit.Usage(fmt.Sprintf("%s %s %s %s, which is %s", o.what, o.path, how, q.path, q.what), "name another place")
 			}
 		}
 	}
@@ -131,7 +132,7 @@ func (p *program) keepApart(c *cli.Context, outputs []place, inputs []string) er
 // keepOutputs asks that rule of all that a run writes.
 func (p *program) keepOutputs(c *cli.Context, f report.Files, inputs []string) error {
 	if err := report.CheckProblems(f.Problems); err != nil {
-		return exit.Usage(err.Error(), "name a file such as problems.csv, or say --problems github for annotations of a workflow")
+		return exit.Usage(err.Error(), "name a file such as problems.csv, or github for annotations of a workflow")
 	}
 	err := p.keepApart(c, outputsOf(f, c.String("metrics")), inputs)
 	if err == nil && f.Dir != "" {
@@ -151,12 +152,12 @@ func (p *program) keepRun(c *cli.Context, dir string) error {
 	if w.Ledger == "" || !c.Bool("dry-run") && w.Target.Canonical() == p.target().Canonical() {
 		return nil
 	}
-	return exit.Usage(fmt.Sprintf("--out %s would take the place of what the run %s left there, which sent leads to %s", dir, w.Run, w.Target.LeadsURL),
+	return exit.Usage(fmt.Sprintf("--out %s would take the place of the run %s, which sent leads to %s", dir, w.Run, w.Target.LeadsURL),
 		"name another folder")
 }
 
-// keptPlaces are the files that no output may replace, and the folders of secrets, in which none may lie. Checkpoints are
-// the one of the command and those of all targets in the state directory.
+// keptPlaces are the files that no output may replace, and the folders of secrets, in which none may lie. Checkpoints
+// are the one of the command and those of all targets in the state directory.
 func (p *program) keptPlaces(c *cli.Context, inputs []string) (kept []place) {
 	add := func(what string, paths ...string) {
 		for _, path := range paths {
@@ -211,7 +212,8 @@ func exposed(outputs []place) (warnings []string) {
 			continue
 		}
 		if why := disk.Exposed(folder); why != "" {
-			warnings = append(warnings, fmt.Sprintf("the folder %s of %s %s: whoever may write there can put other files in the place of this run's", path, o.what, why))
+			const risk = "whoever may write there can put other files in the place of this run's"
+			warnings = append(warnings, fmt.Sprintf("the folder %s of %s %s: %s", path, o.what, why, risk))
 		}
 	}
 	return warnings

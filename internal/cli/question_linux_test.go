@@ -101,7 +101,7 @@ func TestImportAsksBeforeItBeginsAnew(t *testing.T) {
 			t.Errorf("exit %d, want 4:\n%s", code, told.heard())
 		}
 	}
-	told.waitFor(t, "would be made a second time. Make leads with this checkpoint all the same?", 2)
+	told.waitFor(t, "would be made a second time. Make leads with this checkpoint?", 2)
 	if len(server.Counts()) != sent {
 		t.Errorf("requests: %v", server.Counts())
 	}

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -22,15 +21,15 @@ import (
 )
 
 func (p *program) reportCommand() *cli.Command {
-	output := own.Name("output", "write the page to `FILE`; - is standard output (default: report.html in the run's folder)")
+	output := own.Name("output", "write the page to `FILE`; - is standard output (default: report.html in the run)")
 	output.Aliases = []string{"o"}
 	return &cli.Command{
-		Name: "report", Usage: "the page of a finished run: whether it worked, how fast, what needs you", ArgsUsage: "[RUN]",
-		Flags: slices.Concat([]cli.Flag{output, own.Bool("open", "open the page in the browser")}, connectionFlags(), []cli.Flag{
+		Name: "report", ArgsUsage: "[RUN]", Usage: "the page of a finished run: whether it worked, what needs you",
+		Flags: append(connectionFlags(),
+			output, own.Bool("open", "open the page in the browser"),
 			running.Name("fleet", "report all workers of the fleet `NAME` as one run, from the ledger"),
 			running.Name("checkpoint", "read the ledger at this postgres:// `ADDRESS`"),
-			files.Text("summary", "with --fleet: - prints the summary as JSON"),
-		}),
+			files.Text("summary", "with --fleet: - prints the summary as JSON")),
 		Action: p.report,
 	}
 }
@@ -51,7 +50,7 @@ func (p *program) report(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	const hint = "RUN is the folder that a run left, its summary.json or its ID; leadferry report alone takes the last of " + report.RunsFolder
+	const hint = "RUN is the folder that a run left, its summary.json or its ID; without it the last run is meant"
 	s, err := report.Read(from)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -59,8 +58,7 @@ func (p *program) report(c *cli.Context) error {
 	case err != nil:
 		return exit.Usage(err.Error(), hint)
 	case to == "" && report.RunFile(filepath.Base(s.SummaryPath)) != "summary":
-		return exit.Usage("the summary "+s.SummaryPath+" lies in no run's folder, so that the page has no place of its own",
-			"name a file with -o FILE, such as -o page.html")
+		return exit.Usage("the summary "+s.SummaryPath+" lies in no run's folder", "name a file with -o FILE, such as -o page.html")
 	}
 	to = cmp.Or(to, filepath.Join(filepath.Dir(s.SummaryPath), "report.html"))
 	if err := p.writePage(c, s, to); err != nil || to == "-" {
@@ -74,7 +72,7 @@ func runNamed(name string) (string, error) {
 	if name == "" {
 		last := report.Newest([]string{report.RunsFolder}, 1)
 		if len(last) == 0 {
-			return "", exit.Usage("there is no finished run in "+report.RunsFolder+" here", "name the run's folder, or start this where its "+report.RunsFolder+" stands")
+			return "", exit.Usage("there is no finished run in "+report.RunsFolder+" here", "name the run's folder")
 		}
 		return last[0].SummaryPath, nil
 	}
@@ -109,7 +107,7 @@ func (p *program) reportFleet(c *cli.Context, to string) error {
 	if err != nil {
 		return err
 	}
-	dir := filepath.Join(report.RunsFolder, "fleets", s.Fleet) // not among the runs, which tell what they have seen of the ledger
+	dir := filepath.Join(report.RunsFolder, "fleets", s.Fleet) // not among the runs, which are witnesses
 	s.SummaryPath, s.PagePath = filepath.Join(dir, "summary.json"), cmp.Or(to, filepath.Join(dir, "report.html"))
 	if err = os.MkdirAll(dir, 0o700); err == nil {
 		err = report.WriteFile(s.SummaryPath, 0o600, s.WriteJSON)
@@ -130,7 +128,7 @@ func (p *program) reportFleet(c *cli.Context, to string) error {
 func (p *program) summarizeFleet(c *cli.Context) (*report.Summary, error) {
 	name, address, target := c.String("fleet"), c.String("checkpoint"), p.target()
 	if !checkpoint.IsAddress(address) {
-		return nil, exit.Usage("the report of a fleet comes from its ledger, which --checkpoint does not name", "add --checkpoint postgres://HOST/DATABASE")
+		return nil, exit.Usage("--checkpoint does not name the ledger of the fleet", "add --checkpoint postgres://HOST/DATABASE")
 	}
 	if target.LeadsURL == "" || target.TrunkID == "" {
 		at, err := p.ledger(c).Existing() // the only one in the database, if it is

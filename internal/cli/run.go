@@ -44,8 +44,9 @@ func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options, 
 		return err
 	}
 	live, err := serveWeb(c, func(addr string) (*runpage.Live, error) {
-		dry := o.DryRun || o.Command == "validate"
-		return runpage.Serve(addr, &report.Summary{Outcome: report.Running, RunID: o.RunID, Command: o.Command, Version: Version, DryRun: dry})
+		return runpage.Serve(addr, &report.Summary{
+			Outcome: report.Running, RunID: o.RunID, Command: o.Command, Version: Version, DryRun: o.DryRun || o.Command == "validate",
+		})
 	})
 	if err != nil {
 		return err
@@ -64,7 +65,8 @@ func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options, 
 	})
 	requests := new(terminal.Spool)              // told once the checkpoint is closed
 	o.Request = func(r importer.Request) error { // exactly as it would be sent
-		_, err := fmt.Fprintf(requests, "# %s:%d\n%s %s\n%s\n\n", report.Escape(r.File), r.Line, r.Method, r.Path, report.EscapeJSON(r.Body))
+		body := report.EscapeJSON(r.Body)
+		_, err := fmt.Fprintf(requests, "# %s:%d\n%s %s\n%s\n\n", report.Escape(r.File), r.Line, r.Method, r.Path, body)
 		return err
 	}
 	s, err := run(c.Context, o)
@@ -95,8 +97,8 @@ func (p *program) show(c *cli.Context, s *report.Summary, asJSON bool) {
 	}
 }
 
-// conclude takes over the run's exit code. Where the reader of standard output has gone, all is recorded, but nobody saw
-// it, and the summary says so.
+// conclude takes over the run's exit code. Where the reader of standard output has gone, all is recorded, but nobody
+// saw it, and the summary says so.
 func (p *program) conclude(s *report.Summary, unseen error) {
 	if unseen != nil {
 		p.out.lost = nil // it is told here
@@ -104,12 +106,15 @@ func (p *program) conclude(s *report.Summary, unseen error) {
 			s.Stopped(exit.WhyUnseen(unseen), "all is recorded: only what is printed was not seen")
 		}
 		if !p.json {
-			fmt.Fprintf(p.Err, "leadferry: %s; the run's files and the checkpoint are complete\n", exit.WhyUnseen(unseen))
+			fmt.Fprintf(p.Err, "leadferry: %s; files and checkpoint are complete\n", exit.WhyUnseen(unseen))
 		}
 		p.warnOf("the summary does not say so", s.Amend())
 	}
 	p.code = s.ExitCode
 }
+
+// stopping tells whoever interrupts a run what it is waiting for.
+const stopping = "stopping: nothing more is sent, answers under way are waited for (Ctrl-C again stops at once)"
 
 // screen is what a person sees of a run on its way.
 type screen struct {
@@ -173,10 +178,10 @@ func (v *screen) begin(s *importer.Start, dryRun bool) error {
 			return err
 		}
 	}
-	v.notice.Go(func() { // tells whoever interrupts the run what it is waiting for
+	v.notice.Go(func() {
 		select {
 		case <-v.interrupt:
-			v.tellNow(slog.LevelWarn, "stopping: nothing more is sent, answers under way are waited for (Ctrl-C again stops at once)")
+			v.tellNow(slog.LevelWarn, stopping)
 		case <-v.ended:
 		}
 	})
@@ -202,8 +207,8 @@ func (v *screen) end() {
 	}
 }
 
-// announce says which checkpoint the run meets: the same one means that nothing is made twice, a new one that nothing is
-// known yet.
+// announce says which checkpoint the run meets: the same one means that nothing is made twice, a new one that nothing
+// is known yet.
 func (v *screen) announce(s *importer.Start) {
 	known, w := s.Checkpoint, v.say(v.c)
 	switch path := report.Escape(known.Path); {
@@ -213,7 +218,8 @@ func (v *screen) announce(s *importer.Start) {
 	case known.New:
 		fmt.Fprintf(w, "checkpoint: %s (new: no lead is known yet)\n", path)
 	default:
-		fmt.Fprintf(w, "checkpoint: %s (knows %s, %s in doubt)\n", path, leads(known.Leads), humanize.Comma(int64(known.InDoubt)))
+		doubts := humanize.Comma(int64(known.InDoubt))
+		fmt.Fprintf(w, "checkpoint: %s (knows %s, %s in doubt)\n", path, leads(known.Leads), doubts)
 	}
 	for _, text := range s.Warnings {
 		v.warn(text)
@@ -242,14 +248,14 @@ func (v *screen) hear(s *importer.Start, dryRun bool) error {
 	answer := v.c.String("new-checkpoint")
 	refused := s.Verdict.Refuse(answer)
 	if errors.Is(refused, checkpoint.ErrAnswersNothing) {
-		return exit.Usage("--new-checkpoint="+answer+" answers nothing: no witness stands against this checkpoint, or it was answered before", "leave it out")
+		return exit.Usage("--new-checkpoint="+answer+" answers nothing: nothing speaks against this checkpoint", "leave it out")
 	}
 	person := v.person(v.c)
 	if refused == nil || s.Verdict.Question() == "" || person.Yes || !person.CanAnswer() {
 		return refused
 	}
 	err := person.Confirm(report.Escape(s.Checkpoint.Path)+": "+report.Escape(s.Verdict.Question())+
-		".\nLeads that were made there would be made a second time. Make leads with this checkpoint all the same?", "nothing was sent", "")
+		".\nLeads that were made there would be made a second time. Make leads with this checkpoint?", "nothing was sent", "")
 	if err == nil || exit.Of(err).Code != exit.CodeUsage {
 		return err
 	}
@@ -285,7 +291,7 @@ func leads(n int) string {
 // webFlag asks for the run's page while it goes on.
 func webFlag() cli.Flag {
 	f := files.Switch("web", "no page",
-		"show the run's page live in a browser on this machine (`[=ADDRESS]`, such as 127.0.0.1:8080; else a free port)")
+		"show the run's page live in a browser on this machine (`[=ADDRESS]`; else a free port)")
 	f.EnvVars = []string{flags.Variable("web")}
 	return f
 }
@@ -302,7 +308,7 @@ func serveWeb[Page any](c *cli.Context, serve func(addr string) (*Page, error)) 
 	page, err := serve(addr)
 	if err != nil {
 		return nil, exit.Usage(fmt.Sprintf("--web cannot be served: %v", err),
-			"it takes an address of this machine alone with a free port, for example --web=127.0.0.1:8080; without one it finds a port itself")
+			"it takes an address of this machine alone with a free port, for example --web=127.0.0.1:8080")
 	}
 	return page, nil
 }
@@ -315,8 +321,9 @@ func (p *program) endPage(live *runpage.Live, refused error) {
 	s := p.ending.summary.Load()
 	if s == nil && refused != nil {
 		why := p.reason(refused)
-		e, told := why.Joined(), live.Shown()
-		s = &report.Summary{Outcome: "stopped", StopReason: e.Text, Hint: e.Hint, RunID: told.RunID, Command: told.Command, Version: Version}
+		e := why.Joined()
+		s = &report.Summary{Outcome: "stopped", StopReason: e.Text, Hint: e.Hint, Version: Version}
+		s.RunID, s.Command = p.ending.run, p.ending.command
 	}
 	p.warnOf("the live page did not end well", live.End(s))
 }

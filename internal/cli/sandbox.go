@@ -44,8 +44,7 @@ func (p *program) sandboxCommand() *cli.Command {
 			own.Name("directory", "read your own organizations, locators and trunk from `FILE`, see above"),
 			own.Bool("read-bumps", "let an update that changes nothing move UpdatedAt, too"),
 			own.Name("data", "keep the leads in `FILE`; without one they are gone at the end"),
-			own.Switch("web", "no page", "show its leads, with a search, and its requests and faults as they come, "+
-				"at an address of this machine alone (`[=ADDRESS]`; else a free port)"),
+			own.Switch("web", "no page", "show its leads, requests and faults on a page (`[=ADDRESS]`; else a free port)"),
 		},
 		Action: p.sandbox,
 	}
@@ -66,7 +65,7 @@ func (p *program) sandbox(c *cli.Context) (err error) {
 	defer func() { err = errors.Join(err, server.Close()) }()
 	listener, err := sandbox.Listen(c.String("addr"), server, c.Duration("idle-close"))
 	if err != nil {
-		return exit.Usage(err.Error(), "see leadferry sandbox --help; addresses are on 127.0.0.1, [::1] or localhost, and free")
+		return exit.Usage(err.Error(), "addresses are on 127.0.0.1, [::1] or localhost, and free")
 	}
 	defer func() { err = errors.Join(err, listener.Close()) }()
 	shown, err := serveWeb(c, func(addr string) (*page.Server, error) {
@@ -172,7 +171,7 @@ func openSandbox(c *cli.Context, checkpointPath string) (api leadapi.Config, sto
 	of := (*fs.PathError)(nil)
 	switch {
 	case errors.Is(err, sandbox.ErrInUse):
-		err = &checkpoint.OpenError{Path: data, Text: "is in use by another run", Hint: "wait for it to end, or use --wait"}
+		err = &checkpoint.OpenError{Path: data, Text: "is in use by another run", Hint: "use --wait"}
 	case errors.As(err, &of):
 		err = exit.Usage("sandbox: "+of.Error(), disk.WayOut(err))
 	case err != nil:

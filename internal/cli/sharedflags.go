@@ -116,7 +116,7 @@ func pathFlags() []cli.Flag {
 func sendFlags() []cli.Flag {
 	maxInDoubt := running.Count("max-in-doubt", 0, "stop when more than `N` rows are in doubt, also of earlier runs (0: never)")
 	maxInDoubt.DefaultText = "the larger of 20 and 4 × concurrency"
-	maxRejects := running.Text("max-rejects", "stop when more than `N|P%` rows are rejected or failed, or all first ones (0: never)")
+	maxRejects := running.Text("max-rejects", "stop when more than `N|P%` rows (or all of the first) are rejected or failed (0: never)")
 	maxRejects.Value = "100"
 	maxInvalid := running.Text("max-invalid", "stop when more than `N|P%` rows are invalid, as of a wrong file (0: never)")
 	maxInvalid.Value = "50%"

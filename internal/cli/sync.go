@@ -12,15 +12,15 @@ import (
 
 func (p *program) syncCommand() *cli.Command {
 	return &cli.Command{
-		Name: "sync", Usage: "reconcile Status, ExternalID and Content of known leads: send only what changed", ArgsUsage: "FILE...",
+		Name: "sync", ArgsUsage: "FILE...", Usage: "send what changed in Status, ExternalID and Content of known leads",
 		Flags: slices.Concat(inputFlags(), connectionFlags(), checkpointFlags(), fleetFlags(), sendFlags(), []cli.Flag{
 			running.Choice("missing", "a row whose lead is not known: %", "report", "create", "ignore"),
-			running.Switch("check-remote", "no lead is read", "read a lead before it is changed (`[=all]`: every lead of the file), "+
-				"and decide by --conflict about values that are not those last confirmed"),
-			running.Choice("conflict", "a field that was changed on the service: % (report a conflict, send the file's value, "+
-				"keep the service's); the mapping's conflict: comes first", "report", "file", "service"),
-			running.Choice("reopen", "a row that would reopen a closed lead: send it, or hold it as a conflict: %", "allow", "hold"),
-			running.Count("max-clears", 20, "stop before the first if a sync would take its ExternalID from more than `N` leads (0: never)"),
+			running.Switch("check-remote", "no lead is read",
+				"read a lead before it is changed (`[=all]`: every lead of the file), and hold what others changed by --conflict"),
+			running.Choice("conflict", "a field that was changed on the service: report it as a conflict, send the file's value, "+
+				"or keep the service's: %; the mapping's conflict: comes first", "report", "file", "service"),
+			running.Choice("reopen", "send a row that would reopen a closed lead, or hold it as a conflict: %", "allow", "hold"),
+			running.Count("max-clears", 20, "stop at once if more than `N` leads would lose their ExternalID (0: never)"),
 		}, pullFlags(), outputFlags()),
 		Action: p.sync,
 	}
@@ -47,14 +47,14 @@ func (p *program) sync(c *cli.Context) error {
 		return err
 	}
 	if o.Files.Pull != "" && o.DryRun {
-		return exit.Usage("--dry-run writes nothing, so there is no --pull", "leadferry reconcile --pull writes it and changes nothing")
+		return exit.Usage("--dry-run writes nothing, so there is no --pull", "use leadferry reconcile --pull")
 	}
 	return hintIfMissing(p.send(c, o, importer.Sync), unknownLeads)
 }
 
 // unknownLeads says why sync and reconcile do nothing without a checkpoint: they would know no lead.
 func unknownLeads(string) string {
-	return "leads are found in a checkpoint that knows them: import them first, take them over with `leadferry checkpoint adopt`, or name the file with --checkpoint"
+	return "import the leads first, take them over with `leadferry checkpoint adopt`, or name the file with --checkpoint"
 }
 
 func (p *program) reconcileCommand() *cli.Command {
@@ -64,11 +64,11 @@ func (p *program) reconcileCommand() *cli.Command {
 	}
 	reads := slices.DeleteFunc(sendFlags(), func(f cli.Flag) bool { return slices.Contains(makes, f.Names()[0]) })
 	return &cli.Command{
-		Name: "reconcile", Usage: "compare file, checkpoint and service, lead by lead; change nothing", ArgsUsage: "FILE...",
+		Name: "reconcile", ArgsUsage: "FILE...", Usage: "compare file, checkpoint and service, lead by lead; change nothing",
 		Flags: slices.Concat(inputFlags(), connectionFlags(), checkpointFlags(), reads, []cli.Flag{
-			running.Choice("remote", "read these leads from the service: %; none compares file and checkpoint only", "all", "none"),
+			running.Choice("remote", "read leads from the service: %; none compares file and checkpoint only", "all", "none"),
 			running.Time("fresh", 0, "skip leads that were confirmed or read within `DURATION`"),
-			running.Count("sample", 0, "read only `N` leads picked at random, and estimate the share that differs"),
+			running.Count("sample", 0, "read `N` leads picked at random, and estimate the share that differs"),
 			reconciliationFlag(),
 		}, pullFlags(), outputFlags()),
 		Action: p.reconcile,
@@ -80,7 +80,8 @@ func (p *program) reconcile(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	o.Reconciling = importer.Reconciling{None: c.String("remote") == "none", Fresh: c.Duration("fresh"), Sample: c.Int("sample")}
+	o.Reconciling = importer.Reconciling{Fresh: c.Duration("fresh"), Sample: c.Int("sample")}
+	o.Reconciling.None = c.String("remote") == "none"
 	switch {
 	case c.IsSet("sample") && o.Reconciling.Sample == 0:
 		return exit.Usage("--sample 0 picks no lead", "leave it out to read all leads; --remote none reads none")
@@ -101,8 +102,8 @@ func reconciliationFlag() cli.Flag {
 // pullFlags say where what the CRM should take over goes.
 func pullFlags() []cli.Flag {
 	return []cli.Flag{
-		files.Name("pull", "write to `FILE` what the CRM should take over: leads whose status changed on the service, as CSV in the CRM's words"),
-		files.Bool("pull-content", "add to the --pull file the columns whose content changed on the service (people's data)"),
+		files.Name("pull", "write the leads whose status changed on the service to `FILE`, as CSV in the CRM's words"),
+		files.Bool("pull-content", "add columns whose content changed on the service to the --pull file"),
 	}
 }
 
@@ -110,7 +111,7 @@ func pullFlags() []cli.Flag {
 func pulls(c *cli.Context, o *importer.Options) error {
 	o.Files.Pull, o.PullContent = c.String("pull"), c.Bool("pull-content")
 	if o.PullContent && o.Files.Pull == "" {
-		return exit.Usage("--pull-content adds columns to the --pull file, and there is none", "name it with --pull FILE")
+		return exit.Usage("--pull-content needs --pull", "name the file with --pull FILE")
 	}
 	return nil
 }

@@ -55,11 +55,11 @@ func Of(err error) Error {
 	)
 	switch {
 	case errors.As(err, &fault):
-		return Error{importer.CodeStopped, fault.Error(), "this is a fault of leadferry: report it with this line. The checkpoint keeps what was done; the same command goes on from there"}
+		return Error{importer.CodeStopped, fault.Error(), "report this fault of leadferry with this line; the same command goes on from there"}
 	case errors.As(err, &own):
 		return Error{own.Code, err.Error(), own.Hint}
 	case errors.As(err, &server):
-		return Error{importer.CodeStopped, err.Error(), cmp.Or(server.Hint, "check its address, its network and its server; leadferry waits for it with --wait")}
+		return Error{importer.CodeStopped, err.Error(), cmp.Or(server.Hint, "check its address, network and server, or use --wait")}
 	case errors.As(err, &ledger):
 		return Error{importer.CodeCheckpoint, ledger.Path + ": " + ledger.Text, explained(ledger)}
 	case errors.As(err, &broken):

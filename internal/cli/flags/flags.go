@@ -1,5 +1,5 @@
-// Package flags makes the kinds of flags that commands have, puts a command line in the order that urfave parses, and says
-// where a setting comes from.
+// Package flags makes the kinds of flags that commands have, puts a command line in the order that urfave parses, and
+// says where a setting comes from.
 package flags
 
 import (
@@ -134,8 +134,8 @@ type Line struct {
 	typed map[string]string // values of flags by their long names
 }
 
-// Order puts arguments, without the program's name, in order. It returns the first mistake, and goes on behind it, so that
-// how to log and what to do at the end is known.
+// Order puts arguments, without the program's name, in order. It returns the first mistake, and goes on behind it, so
+// that how to log and what to do at the end is known.
 func Order(app *cli.App, args []string) (l *Line, mistake error) {
 	l = &Line{app: app, Path: []string{app.Name}, typed: map[string]string{}}
 	l.Command = &cli.Command{Subcommands: app.Commands, ArgsUsage: "COMMAND"}
@@ -162,7 +162,8 @@ func Order(app *cli.App, args []string) (l *Line, mistake error) {
 		l.Args = append(append(l.Args, "--"), l.Files...)
 	}
 	if l.Command.ArgsUsage == "" && len(l.Files) > 0 { // it may be a password in the wrong place: it is not shown
-		mistake = cmp.Or(mistake, exit.Usage(strings.Join(l.Path[1:], " ")+" takes no file names", "see "+l.name()+" --help"))
+		extra := exit.Usage(strings.Join(l.Path[1:], " ")+" takes no file names", "see "+l.name()+" --help")
+		mistake = cmp.Or(mistake, extra)
 	}
 	return l, mistake
 }
@@ -199,8 +200,8 @@ func (l *Line) word(word string) error {
 	return exit.Usage("there is no command "+strconv.Quote(word), Near("", word, names, hint))
 }
 
-// flag takes a flag with its value, which may be the next argument. It returns it in one word, "" where help is meant or
-// nothing, and how many arguments it took.
+// flag takes a flag with its value, which may be the next argument. It returns it in one word, "" where help is meant
+// or nothing, and how many arguments it took.
 func (l *Line) flag(word string, next []string) (flag string, used int, err error) {
 	name, value, joined := strings.Cut(strings.TrimPrefix(word[1:], "-"), "=")
 	f := Named(name, l.known())
@@ -230,7 +231,7 @@ func (l *Line) flag(word string, next []string) (flag string, used int, err erro
 	name = f.Names()[0]
 	l.typed[name] = value
 	if value == "" && name != "proxy" && name != "namespace" { // these two say what an empty value means
-		err = exit.Usage("--"+name+" is given without a value", "is a variable not set? Leave the flag out to use the default")
+		err = exit.Usage("--"+name+" is given without a value", "is a variable not set? Without the flag, the default counts")
 	}
 	return "--" + name + "=" + value, used, err
 }
@@ -240,7 +241,7 @@ func looksLikeFlag(word string) bool {
 	return len(word) > 1 && word[0] == '-' && (word[1] < '0' || word[1] > '9')
 }
 
-// fileOrFlag refuses the name of a file that begins with -: a pattern such as * brings it without anybody having typed it.
+// fileOrFlag refuses the name of a file that begins with -: a pattern such as * may have brought it.
 func fileOrFlag(arg string) error {
 	return exit.Usage("there is a file called "+arg+", so it cannot be told whether the file or a flag is meant",
 		"write ./"+arg+" for the file; for the flag, rename the file or work in another folder")
@@ -262,7 +263,8 @@ func (l *Line) unknown(typed string) error {
 	name := strings.TrimPrefix(typed[1:], "-")
 	var others, names []string
 	for _, c := range l.app.Commands {
-		if Named(name, c.Flags) != nil || slices.ContainsFunc(c.Subcommands, func(s *cli.Command) bool { return Named(name, s.Flags) != nil }) {
+		has := func(c *cli.Command) bool { return Named(name, c.Flags) != nil }
+		if has(c) || slices.ContainsFunc(c.Subcommands, has) {
 			others = append(others, c.Name)
 		}
 	}
@@ -272,11 +274,11 @@ func (l *Line) unknown(typed string) error {
 	near := Near("--", name, names, "")
 	switch {
 	case len(others) > 0:
-		return exit.Usage("there is no flag "+typed+" here", "it stands behind the command: leadferry "+strings.Join(others, ", "))
+		return exit.Usage("there is no flag "+typed+" here", "it is one behind leadferry "+strings.Join(others, ", "))
 	case near == "" && !strings.HasPrefix(typed, "--") && len(typed) > 2:
-		return exit.Usage("there is no flag "+typed[:2]+"…", "a value stands apart from its flag: "+typed[:2]+" VALUE")
+		return exit.Usage("there is no flag "+typed[:2]+"…", "put a blank between flag and value: "+typed[:2]+" VALUE")
 	}
-	return exit.Usage("there is no flag "+typed, cmp.Or(near, "see "+l.name()+" --help; a name that begins with - stands behind --"))
+	return exit.Usage("there is no flag "+typed, cmp.Or(near, "see "+l.name()+" --help; write -- before names that begin with -"))
 }
 
 // Near asks whether the name that is nearest is meant; where none is near, it gives other.

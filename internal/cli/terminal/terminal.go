@@ -1,5 +1,5 @@
-// Package terminal is the person before the program: whether there is one, what they are asked, and how lines and screens
-// reach them, past a progress bar or a slow reader.
+// Package terminal is the person before the program: whether there is one, what they are asked, and how lines and
+// screens reach them, past a progress bar or a slow reader.
 package terminal
 
 import (
