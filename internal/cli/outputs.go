@@ -152,7 +152,7 @@ func (p *program) keepRun(c *cli.Context, dir string) error {
 	if w.Ledger == "" || !c.Bool("dry-run") && w.Target.Canonical() == p.target().Canonical() {
 		return nil
 	}
-	return exit.Usage(fmt.Sprintf("--out %s would take the place of the run %s, which sent leads to %s", dir, w.Run, w.Target.LeadsURL),
+	return exit.Usage(fmt.Sprintf("--out %s would take the place of what the run %s left, which sent leads to %s", dir, w.Run, w.Target.LeadsURL),
 		"name another folder")
 }
 

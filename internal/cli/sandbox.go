@@ -171,7 +171,7 @@ func openSandbox(c *cli.Context, checkpointPath string) (api leadapi.Config, sto
 	of := (*fs.PathError)(nil)
 	switch {
 	case errors.Is(err, sandbox.ErrInUse):
-		err = &checkpoint.OpenError{Path: data, Text: "is in use by another run", Hint: "use --wait"}
+		err = &checkpoint.OpenError{Path: data, Text: "is in use by another run", Hint: "wait for it to end, or use --wait"}
 	case errors.As(err, &of):
 		err = exit.Usage("sandbox: "+of.Error(), disk.WayOut(err))
 	case err != nil:

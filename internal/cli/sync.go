@@ -54,7 +54,8 @@ func (p *program) sync(c *cli.Context) error {
 
 // unknownLeads says why sync and reconcile do nothing without a checkpoint: they would know no lead.
 func unknownLeads(string) string {
-	return "import the leads first, take them over with `leadferry checkpoint adopt`, or name the file with --checkpoint"
+	return "leads are found in a checkpoint that knows them: import them first, " +
+		"take them over with `leadferry checkpoint adopt`, or name the file with --checkpoint"
 }
 
 func (p *program) reconcileCommand() *cli.Command {
