@@ -5,11 +5,10 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/storetest"
@@ -69,35 +68,17 @@ func TestStore(t *testing.T) {
 // duplicate copies a ledger as it stands in the server to another target.
 func duplicate(t storetest.TB, address string, from, to checkpoint.Target) {
 	t.Helper()
-	ctx := context.Background()
-	c, err := pgx.Connect(ctx, address)
-	if err != nil {
-		t.Fatal(err)
+	var all strings.Builder
+	fmt.Fprintf(&all, `SET search_path = leadferry; INSERT INTO ledgers (id, base_url, leads_url, trunk_id)
+			SELECT md5('%[2]s'), base_url, '%[2]s', trunk_id FROM ledgers WHERE leads_url = '%[1]s';
+		CREATE TEMP VIEW o AS SELECT ledger FROM ledgers WHERE leads_url = '%[1]s'; CREATE TEMP VIEW n AS SELECT ledger FROM ledgers WHERE leads_url = '%[2]s';
+		INSERT INTO workers (ledger, created, partial, rejected, in_doubt, not_made, forgotten, ended)
+			SELECT n.ledger, sum(created), sum(partial), sum(rejected), sum(in_doubt), sum(not_made), sum(forgotten), now()
+			FROM workers JOIN o USING (ledger), n GROUP BY 1;`, from.LeadsURL, to.LeadsURL)
+	for _, table := range []string{"digest_keys", "lead_rows", "lead_ids", "forgotten", "notes"} {
+		fmt.Fprintf(&all, `INSERT INTO %[1]s SELECT (jsonb_populate_record(r, jsonb_build_object('ledger', n.ledger, 'worker', 0))).* FROM %[1]s r JOIN o USING (ledger), n;`, table)
 	}
-	defer c.Close(ctx)
-	for _, sql := range []string{
-		`INSERT INTO ledgers (id, base_url, leads_url, trunk_id) SELECT md5($2), base_url, $2, trunk_id FROM ledgers WHERE leads_url = $1`,
-		`INSERT INTO digest_keys SELECT n.ledger, secret FROM digest_keys d JOIN o USING (ledger), n`,
-		`INSERT INTO workers (ledger, created, partial, rejected, in_doubt, not_made, forgotten, ended)
-			SELECT n.ledger, sum(created), sum(partial), sum(rejected), sum(in_doubt), sum(not_made), sum(forgotten), now() FROM workers w JOIN o USING (ledger), n GROUP BY 1`,
-		`INSERT INTO lead_rows (ledger, code, seq, worker, updated, line, state, key, lead_id, organization, location, status, external_id, want_link, locator, file, reason, run,
-			digest, content, extra, fold, hidden_id, hidden_link) SELECT n.ledger, code, seq, 0, updated, line, state, key, lead_id, organization, location, status, external_id, want_link, locator, file, reason, run,
-			digest, content, extra, fold, hidden_id, hidden_link FROM lead_rows l JOIN o USING (ledger), n`,
-		`INSERT INTO lead_ids SELECT n.ledger, lead_id, key FROM lead_ids l JOIN o USING (ledger), n`,
-		`INSERT INTO forgotten SELECT n.ledger, hash, fold, at FROM forgotten f JOIN o USING (ledger), n`,
-		`INSERT INTO notes SELECT n.ledger, name, value FROM notes s JOIN o USING (ledger), n`,
-	} {
-		with := ""
-		if sql[:19] != "INSERT INTO ledgers" {
-			with = `WITH o AS (SELECT ledger FROM ledgers WHERE leads_url = $1), n AS (SELECT ledger FROM ledgers WHERE leads_url = $2) `
-		}
-		if _, err := c.Exec(ctx, "SET search_path = leadferry"); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := c.Exec(ctx, with+sql, from.LeadsURL, to.LeadsURL); err != nil {
-			t.Fatalf("%s: %v", sql, err)
-		}
-	}
+	pgtest.Shared(t).Exec(t, address, all.String())
 }
 
 // intact fails the test unless counts and owners fit the rows.

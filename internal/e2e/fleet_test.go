@@ -185,6 +185,11 @@ func TestFleetSharesTheRows(t *testing.T) {
 	c.ended(c.worker(0, "--max-rejects", "5"), 2) // another limit
 	c.ended(c.worker(0, "--limit", "10"), 2)      // another part of the input
 	c.ended(c.command("import", "-m", "leads.yaml", "leads.csv", "--checkpoint", c.ledger, "--fleet", "monday", "--shard", "0/5", "--out", "none"), 2)
+	text := c.text("leads.csv")
+	c.write("leads.csv", strings.ReplaceAll(text, "Person", "Nobody"))
+	c.ended(c.worker(0), 2) // another file by the same name
+	c.write("leads.csv", text)
+	c.ended(c.worker(0), 0) // the same one, by its bytes
 	c.wholeFleet()
 }
 

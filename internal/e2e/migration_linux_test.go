@@ -204,16 +204,3 @@ func TestTheMigrationJobReplacesAPod(t *testing.T) {
 	c.run(2, nil) // what it had under way it has settled, and what had not left it has given back
 	c.wholeFleet()
 }
-
-// Workers of one fleet read one and the same file: by its bytes, not by its time.
-func TestFleetReadsOneFile(t *testing.T) {
-	t.Parallel()
-	c := newCrew(t, 2, 40, sandbox.Options{})
-	text := c.text("leads.csv")
-	c.ended(c.worker(0), 0)
-	c.write("leads.csv", strings.ReplaceAll(text, "Person", "Nobody"))
-	c.ended(c.worker(1), 2)
-	c.write("leads.csv", text)
-	c.ended(c.worker(1), 0)
-	c.wholeFleet()
-}
