@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -64,36 +63,4 @@ func TestAPoolerIsRefused(t *testing.T) {
 	s := opened(t, pgtest.Pooler(t, server, "session")+"&pooled=session", newTarget(), Options{})
 	committed(t, s, claimOf("a"), createdOf("a", "lead-a"))
 	refusal(t, server.URL("postgres")+"&pooled=transaction", newTarget(), Options{}, "pooled")
-}
-
-// A statement that somebody cancels was not done, and is carried out again; the run goes on.
-func TestAStatementThatIsCancelled(t *testing.T) {
-	server := pgtest.Shared(t)
-	address := server.Database(t)
-	s := opened(t, address, newTarget(), Options{Run: "run", Patience: time.Minute})
-	committed(t, s, claimOf("a"), claimOf("b"))
-	for _, change := range []*checkpoint.Change{createdOf("a", "lead-a"), createdOf("b", "lead-a")} { // of which the second one takes a transaction
-		lock, process := opened(t, address, s.target, Options{}), int(s.writer.PgConn().PID())
-		var done chan error
-		if err := lock.alone(func() error {
-			done = committing(s, change)
-			eventually(t, "the commit waits", func() bool {
-				return pgtest.Value[bool](t, address, `SELECT EXISTS (SELECT 1 FROM pg_locks WHERE NOT granted AND pid = $1)`, process)
-			})
-			server.Exec(t, address, `SELECT pg_cancel_backend(`+itoa(process)+`)`)
-			eventually(t, "the server is met anew", func() bool { return isCut(s) || len(done) > 0 })
-			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
-		if err := <-done; err != nil || change.Err != nil {
-			t.Fatal(err, change.Err)
-		}
-		if err := errors.Join(s.Guard(t.Context(), "b"), lock.Close()); change.Entry.Key == "a" && err != nil {
-			t.Error(err)
-		}
-	}
-	if got := stands(t, s, "b"); got.Reason != checkpoint.ReasonLeadTaken {
-		t.Errorf("%+v", got)
-	}
 }

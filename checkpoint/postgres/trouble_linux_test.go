@@ -13,12 +13,12 @@ import (
 	"leadferry/internal/pgtest"
 )
 
-// A server that cannot write now, as one whose disk is full, is asked again until it can: each change is made once, and nothing
+// A server that cannot write now, as one whose disk is full or where somebody cancels statements, is asked again until it can: each change is made once, and nothing
 // leaves meanwhile. One that cannot for too long ends the use of the ledger. faults 13
 func TestTroublesThatPass(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Shared(t)
-	for _, code := range []string{"53100", "53200", "25006"} {
+	for _, code := range []string{"53100", "53200", "25006", "57014"} {
 		t.Run(code, func(t *testing.T) {
 			t.Parallel()
 			address, target := server.Database(t), newTarget()

@@ -1,6 +1,6 @@
 -- Has rows stand. $1 ledger, $2 worker; the lists say, by row: what is to stand, which version it is seen in (0: none), in which state,
 -- and the hash of a key that is new. All of them are written, or none: a row that is not as it was seen, and a key that was
--- forgotten, end the transaction. Words in capitals are filled in by statements.go.
+-- forgotten, end the transaction. Words in capitals are filled in by commit.go.
 WITH number AS MATERIALIZED (
 	SELECT seq FROM leadferry.workers WHERE worker = $2
 ), given AS MATERIALIZED (
