@@ -8,7 +8,6 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"leadferry/checkpoint"
 	"leadferry/mapping"
 )
 
@@ -131,35 +130,6 @@ func TestRulesOfFields(t *testing.T) {
 	}
 }
 
-// An ExternalID that others changed is remembered by every run: the row finds its lead by both, and nothing writes over it.
-func TestAnExternalIDOfTheConsoleStands(t *testing.T) {
-	paired(t, func(t *testing.T, p *pair) {
-		p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
-		a := p.known("a").LeadID
-		p.service.typed(a, "ExternalID", "console")
-		p.run("reconcile", Options{}, "a,,x-a,open,Ann,1")
-		if e := p.known("a"); e.ExternalID != "console" || e.WantLink != "x-a" || e.State != checkpoint.Created {
-			t.Errorf("%+v", e)
-		}
-		p.service.sent()
-		p.must("conflict 1", p.run("sync", Options{}, "a,,x-a,open,Ann,1"))
-		p.must("conflict 1", p.run("import", Options{}, "b,,console,open,Bob,1"))
-		p.must("conflict 1", p.run("import", Options{}, "b,,x-a,open,Bob,1"))
-		p.must("unchanged 1", p.run("sync", Options{Planning: Planning{Conflict: RuleService}}, "a,,x-a,open,Ann,1"))
-		if sent := strings.ReplaceAll(p.service.sent(), a+" read\n", ""); sent != "" || p.service.lead(a).ExternalID != "console" {
-			t.Errorf("sent %s", sent)
-		}
-		p.must("unchanged 1", p.run("sync", Options{}, "a,,console,open,Ann,1")) // the file takes it over
-		if e := p.known("a"); e.ExternalID != "console" || e.WantLink != "" {
-			t.Errorf("%+v", e)
-		}
-		p.must("created 1", p.run("import", Options{}, "b,,x-a,open,Bob,1")) // it is nobody's now
-		if got := p.service.lead(p.known("b").LeadID).ExternalID; got != "x-a" {
-			t.Errorf("b is linked to %q", got)
-		}
-	})
-}
-
 // Empty cells take ExternalIDs away where the mapping says so, and so many at once look like an export without that column.
 func TestClearing(t *testing.T) {
 	clears := ruledPair(t, `external_id: "{ext}"`, `external_id: {from: "{ext}", empty: clear}`)
@@ -205,31 +175,4 @@ func TestReadsThatAreRefused(t *testing.T) {
 		p.service.fate = func(string, string) string { return "other-external" }
 		p.compares(by, "unread 1 absent 1", "a,,x-a,open,Ann,1")
 	})
-}
-
-// What is kept of the service against the file is not confirmed: both sides have still changed.
-func TestWhatIsKeptIsNotConfirmed(t *testing.T) {
-	paired(t, func(t *testing.T, p *pair) {
-		p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
-		p.service.typed(p.known("a").LeadID, "phone", `"9"`)
-		p.must("updated 1", p.run("sync", Options{Planning: Planning{CheckRemote: ReadAll, Conflict: RuleService}}, "a,,x-a,contacted,Ann,2"))
-		p.compares(Options{}, "both_changed 1", "a,,x-a,contacted,Ann,2")
-	})
-}
-
-// A lead that was made and not linked may have been linked in the console since: that is not overwritten either.
-func TestALinkOfTheConsoleStands(t *testing.T) {
-	for typed, want := range map[string]string{"": "created 1", "x-a": "created 1", "console": "conflict 1"} {
-		paired(t, func(t *testing.T, p *pair) {
-			p.service.fate = func(op, _ string) string { return map[string]string{"update": "500"}[op] }
-			p.must("partial 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
-			p.service.fate = nil
-			a := p.known("a").LeadID
-			p.service.typed(a, "ExternalID", typed)
-			p.must(want, p.run("import", Options{}, "a,,x-a,open,Ann,1"))
-			if got := p.service.lead(a).ExternalID; got != cmp.Or(strings.TrimPrefix(typed, "x-a"), "x-a") {
-				t.Errorf("%q was typed, it is %q", typed, got)
-			}
-		})
-	}
 }

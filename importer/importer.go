@@ -1,19 +1,17 @@
-// Package importer carries rows from files into the lead service, once each. It is the
-// middle of leadferry and the only package that knows the order of steps. Import, Sync, Reconcile
-// and Validate are one engine with different planners. A row's way, each box a type:
+// Package importer carries rows from files into the lead service, once each. It is the middle of leadferry and the only
+// package that knows the order of steps. Import, Sync, Reconcile and Validate are one engine with different planners. A
+// row's way, each box a type:
 //
-//	files ─▶ [intake: read ─▶ map, digest]        one goroutine reads, several make Records
-//	              │ batches
-//	         [lookups]                             one goroutine: what the checkpoint knows of each row
-//	              │ batches, looked up
-//	         [engine: take]                        one goroutine dispatches: the row's one Step ([planner]),
-//	              │                                and whether it ends here, waits in a lane or begins one
-//	         [lane] …                              a lead under way, with a goroutine of a pool: its rows one
-//	              │ decide ─▶ claim ─▶ send         after another; delivery says when each request leaves, and
-//	              │ ─▶ settle ─▶ link ─▶ settle     sends it again where it may
-//	         [collector]                           under the engine's lock: the tally counts and knows the limits
-//	              │
-//	         [recorder] ─▶ results, rejects        one goroutine; the summary comes last
+//	files ─▶ [intake]                     one goroutine reads, several map rows to Records and make digests
+//	           │ batches
+//	         [engine: take]               the dispatcher: one read of the checkpoint for a batch ([lookups]), then each
+//	           │                          row's one Step ([Planner]): it ends here, begins a lane or waits in one
+//	         [lane] …                     a lead under way, with a goroutine of a pool: its rows one after another, each
+//	           │ decide ─▶ claim ─▶ send  by the [carrier]; delivery says when a request leaves, and sends it again
+//	           │ ─▶ settle ─▶ link        where it may
+//	         [collector]                  under the engine's lock: the tally counts and knows the limits
+//	           │
+//	         [recorder] ─▶ results        one goroutine; the summary comes last
 //
 // The rooms below know no rows on their way: source reads files, delivery sends requests, meter counts them, findings
 // gathers what a dry run tells, named leads that no row names, and report writes files.

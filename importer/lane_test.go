@@ -6,7 +6,6 @@ import (
 	"testing"
 	"unsafe"
 
-	"leadferry/checkpoint"
 	"leadferry/importer/source"
 )
 
@@ -118,46 +117,6 @@ func TestKeysDoNotKeepTheirRows(t *testing.T) {
 			t.Errorf("a row of %d bytes: its key is a part of it: %v", it.row.Size, part)
 		}
 	}
-}
-
-// A refusal says nothing of a try before it that got no answer: the lead stays
-// unsettled, and its next update sends the whole row.
-func TestARefusalAfterSilenceSettlesNothing(t *testing.T) {
-	paired(t, func(t *testing.T, p *pair) {
-		p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
-		asked := 0
-		p.service.fate = func(string, string) string {
-			asked++
-			return []string{"lost", "422"}[min(asked, 2)-1]
-		}
-		p.must("rejected 1", p.run("sync", Options{Sending: Sending{Retries: 1}}, "a,,x-a,contacted,Ann,1"))
-		if e := p.known("a"); e.Unsettled == "" || e.Refused == (checkpoint.Digest{}) || e.Status != "open" {
-			t.Errorf("%+v", e)
-		}
-		p.service.fate = nil
-		p.service.sent()
-		p.must("rejected 1", p.run("sync", Options{}, "a,,x-a,contacted,Ann,1"))
-		p.sends()
-		p.must("updated 1", p.run("sync", Options{}, "a,,x-a,open,Ann,1"))
-		p.sends(p.known("a").LeadID + ` {"Status":"open","Content":{"name":"Ann","phone":"1","ref":"a"}}`)
-	})
-}
-
-// An answer that shows another ExternalID than was sent is no link.
-func TestAnExternalIDHoldsOnlyWhenTheAnswerShowsIt(t *testing.T) {
-	paired(t, func(t *testing.T, p *pair) {
-		p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
-		p.service.fate = func(string, string) string { return "other-external" }
-		ruled := Options{Planning: Planning{Conflict: RuleFile}}
-		r := p.must("failed 1", p.run("sync", ruled, "a,,y-a,open,Ann,1"))
-		if got := r.text("a"); got != "failed: the update was answered but not confirmed: the lead came back with another ExternalID" {
-			t.Error(got)
-		}
-		p.service.fate = nil
-		p.service.sent()
-		p.must("updated 1", p.run("sync", ruled, "a,,y-a,open,Ann,1"))
-		p.sends(p.known("a").LeadID + ` {"ExternalID":"y-a"}`)
-	})
 }
 
 // Links of an earlier run's leads that are under way while further batches are looked

@@ -203,22 +203,13 @@ func (s *remote) lead(id string) leadapi.Lead {
 	return *s.leads[id]
 }
 
-// sent gives the updates that arrived since it was asked last, one a line, and reads as such: the first lead of a run is read
-// twice, which is one here.
+// sent gives the updates that arrived since it was asked last, one a line, and reads as such.
 func (s *remote) sent() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var b strings.Builder
-	read, again := map[string]bool{}, false
 	for _, p := range s.patches {
-		if p.body == `{"Content":{}}` {
-			if p.body = "read"; read[p.id] && !again {
-				again = true
-				continue
-			}
-			read[p.id] = true
-		}
-		b.WriteString(p.id + " " + p.body + "\n")
+		b.WriteString(p.id + " " + strings.Replace(p.body, `{"Content":{}}`, "read", 1) + "\n")
 	}
 	s.patches = nil
 	return b.String()

@@ -197,37 +197,6 @@ func TestAnUpdateHoldsOnlyWhenTheAnswerShowsIt(t *testing.T) {
 	}
 }
 
-// A refused update leaves what was confirmed and is not sent again with the same data.
-func TestARefusedUpdateIsRemembered(t *testing.T) {
-	paired(t, func(t *testing.T, p *pair) {
-		p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
-		before := p.known("a")
-		p.service.fate = func(string, string) string { return "422" }
-		p.service.sent()
-		r := p.must("rejected 1", p.run("sync", Options{}, "a,,x-a,onHold,Ann,1"))
-		if r.text("a") != "rejected: HTTP 422 (refused), see the rejects" {
-			t.Error(r.text("a"))
-		}
-		p.service.fate = nil
-		p.service.sent()
-		r = p.must("rejected 1", p.run("sync", Options{}, "a,,x-a,onHold,Ann,1"))
-		p.sends()
-		if !strings.Contains(r.text("a"), "refused with HTTP 422 in an earlier run") {
-			t.Error(r.text("a"))
-		}
-		got := p.known("a")
-		if got.Status != "open" || got.Unsettled != "" || !got.Confirmed.Equal(before.Updated) || got.LeadID != before.LeadID {
-			t.Errorf("%+v", got)
-		}
-		p.must("unchanged 1", p.run("sync", Options{}, "a,,x-a,open,Ann,1"))
-		p.must("updated 1", p.run("sync", Options{Planning: Planning{RetryRejected: true}}, "a,,x-a,onHold,Ann,1"))
-		if got := p.known("a"); got.Refused != (checkpoint.Digest{}) || !got.Confirmed.IsZero() {
-			t.Errorf("%+v", got)
-		}
-		p.must("unchanged 1", p.run("sync", Options{}, "a,,x-a,onHold,Ann,1"))
-	})
-}
-
 // An update without an answer holds back the rows of its lead alone. faults 79, 80
 func TestAnUnsettledUpdateBlocksItsLeadAlone(t *testing.T) {
 	paired(t, func(t *testing.T, p *pair) {
@@ -327,53 +296,4 @@ func TestChangesByOthersAreSeen(t *testing.T) {
 		p.must("conflict 1", p.run("sync", Options{}, "a,,x-a,open,Anna,1"))
 		p.sends()
 	})
-}
-
-// import --changed update sends the differences, and the row is in step afterwards.
-func TestImportUpdatesChangedRows(t *testing.T) {
-	paired(t, func(t *testing.T, p *pair) {
-		p.must("created 2", p.run("import", Options{}, "a,,x-a,open,Ann,1", "b,,x-b,open,Bob,1"))
-		p.service.sent()
-		p.must("changed 1", p.run("import", Options{}, "a,,x-a,open,Anna,1"))
-		p.must("updated 1 unchanged 1", p.run("import", Options{Planning: Planning{Changed: UpdateChanged}}, "a,,x-a,open,Anna,1", "b,,x-b,open,Bob,1"))
-		p.sends(p.known("a").LeadID + ` {"Content":{"name":"Anna"}}`)
-		p.must("unchanged 1", p.run("import", Options{}, "a,,x-a,open,Anna,1"))
-		// What a sync sent since counts as sent, whatever import sent.
-		p.must("updated 1", p.run("sync", Options{}, "a,,x-a,open,Annie,1"))
-		p.must("unchanged 1", p.run("import", Options{}, "a,,x-a,open,Annie,1"))
-		p.must("changed 1", p.run("import", Options{}, "a,,x-a,open,Nan,1"))
-	})
-}
-
-// A lead that was found by its ExternalID is found by it again, though people gave it another one in the console: it is made
-// no second time. What is to become of that is for a person, and by --conflict file it gets the row's again.
-func TestALeadWhoseExternalIDWasChangedElsewhereIsFoundAgain(t *testing.T) {
-	for name, between := range map[string]string{"at once": "", "after an update that was refused": "422", "after one that got no answer": "lost"} {
-		t.Run(name, func(t *testing.T) {
-			paired(t, func(t *testing.T, p *pair) {
-				p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
-				a := p.known("a").LeadID
-				p.service.leads[a].ExternalID = "typed by hand"
-				create := Options{Planning: Planning{Missing: MissingCreate}}
-				r := p.must("updated 1", p.run("sync", create, "renamed,,x-a,open,Anna,1"))
-				if text := r.text("renamed"); !strings.Contains(text, "its ExternalID was changed on the service") {
-					t.Error(text)
-				}
-				if between != "" {
-					p.service.fate = func(string, string) string { return between }
-					p.run("sync", create, "renamed,,x-a,open,Anne,1")
-					p.service.fate = nil
-				}
-				p.must("conflict 1", p.run("sync", create, "renamed,,x-a,open,Hanna,1"))
-				create.Conflict = RuleFile
-				p.must("updated 1", p.run("sync", create, "renamed,,x-a,open,Hanna,1"))
-				p.service.sent()
-				p.must("unchanged 1", p.run("sync", create, "renamed,,x-a,open,Hanna,1"))
-				p.sends()
-				if e := p.known("a"); p.service.creates != 1 || p.service.lead(a).ExternalID != "x-a" || e.ExternalID != "x-a" || e.WantLink != "" || e.State != checkpoint.Created {
-					t.Errorf("%d leads made, %+v", p.service.creates, e)
-				}
-			})
-		})
-	}
 }

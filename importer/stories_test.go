@@ -1,0 +1,432 @@
+package importer
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"leadferry/checkpoint"
+	"leadferry/importer/report"
+	"leadferry/mapping"
+)
+
+// stories are what becomes of one lead over several runs, a step a line:
+//
+//	import|sync|reconcile OPTIONS: ROWS = OUTCOMES    a run, its rows parted by |
+//	sends BODIES              what arrived for the lead since the last such step, parted by |; reads as "read"
+//	says TEXT, hushes TEXT    what the results of the last run say of its first row, or do not
+//	knows WORDS               what the checkpoint knows of the lead, see knownAs
+//	pulls TEXT                what the pull file of the last run holds
+//	moved FROM TO             the change of status that the last run confirmed
+//	console FIELD VALUE       a person changes the lead; shows FIELD VALUE: what the service holds
+//	fate LIST                 how the next requests end, the last one all others; nothing: well
+var stories = map[string]string{
+	"what was seen is treated by the rule": `
+		import: a,,x-a,open,Ann,1 = created 1
+		console Status closedWon
+		sync all: a,,x-a,open,Ann,1 = conflict 1
+		knows status=open seen=closedWon
+		sends {"ExternalID":"x-a"} | read
+		sync: a,,x-a,contacted,Ann,1 = conflict 1
+		says closedWon; open was confirmed
+		sync file hold: a,,x-a,contacted,Ann,1 = conflict 1
+		import update: a,,x-a,contacted,Ann,1 = conflict 1
+		sends
+		sync service: a,,x-a,contacted,Ann,1 = unchanged 1
+		sends
+		knows status=open seen=closedWon kept=contacted
+		sync service: a,,x-a,contacted,Ann,1 = unchanged 1
+		says the service's status is kept: closedWon
+		sync service: a,,x-a,contacted,Anna,1 = updated 1
+		says ; the service's status is kept: closedWon
+		sends {"Content":{"name":"Anna"}}
+		knows status=open seen=closedWon kept=contacted
+		sync service: a,,x-a,open,Anna,1 = updated 1
+		sends {"Status":"open"}
+		knows status=open seen= kept=`,
+	"a row without a status leaves what is kept": `
+		import: a,,x-a,open,Ann,1 = created 1
+		console Status closedWon
+		sync service all: a,,x-a,,Ann,1 = unchanged 1
+		sync service: a,,x-a,open,Ann,1 = unchanged 1
+		sync service all: a,,x-a,,Ann,1 = unchanged 1
+		sync service: a,,x-a,,Ann,1 = unchanged 1
+		sync service all: a,,x-a,open,Ann,1 = unchanged 1
+		shows Status closedWon
+		sync service: a,,x-a,onHold,Ann,1 = updated 1`,
+	"what an answer shows, by report": `
+		import: a,,x-a,open,Ann,1 = created 1
+		console Status closedWon
+		sync: a,,x-a,open,Anna,1 = updated 1
+		says now it is closedWon
+		sends {"ExternalID":"x-a"} | {"Content":{"name":"Anna"}}
+		pulls
+		sync: a,,x-a,open,Anna,1 = conflict 1
+		sends`,
+	"what an answer shows, by service": `
+		import: a,,x-a,open,Ann,1 = created 1
+		console Status closedWon
+		sync service: a,,x-a,open,Anna,1 = updated 1
+		pulls x-a 
+		sync service: a,,x-a,open,Anna,1 = unchanged 1
+		pulls x-a 
+		sends {"ExternalID":"x-a"} | {"Content":{"name":"Anna"}}`,
+	"what an answer shows, by file": `
+		import: a,,x-a,open,Ann,1 = created 1
+		console Status closedWon
+		sync file: a,,x-a,open,Anna,1 = updated 1
+		says now it is closedWon; the file's was sent
+		moved closedWon open
+		pulls
+		sends {"ExternalID":"x-a"} | {"Content":{"name":"Anna"}} | {"Status":"open"}
+		sync file: a,,x-a,open,Anna,1 = unchanged 1`,
+	"what an answer shows, by file, but it is not to be reopened": `
+		import: a,,x-a,open,Ann,1 = created 1
+		console Status closedWon
+		sync file hold: a,,x-a,open,Anna,1 = updated 1
+		hushes the file's was sent
+		sync file hold: a,,x-a,open,Anna,1 = conflict 1
+		shows Status closedWon`,
+	"a status that is sent over another one may be refused": `
+		import: a,,x-a,open,Ann,1 = created 1
+		console Status closedWon
+		fate good 422
+		sync file: a,,x-a,open,Anna,1 = rejected 1
+		fate
+		sync file retry: a,,x-a,open,Anna,1 = updated 1
+		sync file: a,,x-a,open,Anna,1 = unchanged 1
+		knows status=open
+		shows Status open`,
+	"a status that is sent over another one may not be confirmed": `
+		import: a,,x-a,open,Ann,1 = created 1
+		console Status closedWon
+		fate good lost
+		sync file: a,,x-a,open,Anna,1 = failed 1
+		fate
+		sync file: a,,x-a,open,Anna,1 = updated 1
+		console Status closedWon
+		fate good other-status
+		sync file: a,,x-a,open,Ann,1 = failed 1
+		fate
+		sync file: a,,x-a,open,Ann,1 = updated 1
+		sync file: a,,x-a,open,Ann,1 = unchanged 1
+		shows Status open`,
+	"the rule is that of the status shown": `
+		import: a,,x-a,open,Ann,1 = created 1
+		console Status onHold
+		reconcile: a,,x-a,contacted,Ann,1 = conflict 1
+		console Status closedWon
+		sync service won-by-file: a,,x-a,contacted,Anna,1 = updated 1
+		pulls
+		shows Status contacted
+		console Status inProgress
+		sync service won-by-file: a,,x-a,contacted,Ann,1 = updated 1
+		pulls x-a 
+		sync service won-by-file: a,,x-a,contacted,Ann,1 = unchanged 1
+		pulls x-a 
+		shows Status inProgress`,
+	"a status that is sent over is told, seen before": `
+		import: a,,x-a,open,Ann,1 = created 1
+		console Status closedWon
+		reconcile: a,,x-a,open,Ann,1 = conflict 1
+		sync file: a,,x-a,contacted,Ann,1 = updated 1
+		says now it is closedWon; the file's was sent
+		moved closedWon contacted
+		sync file: a,,x-a,open,Ann,1 = updated 1
+		hushes changed on the service`,
+	"a status that is sent over is told, read": `
+		import: a,,x-a,open,Ann,1 = created 1
+		console Status closedWon
+		sync file changed: a,,x-a,contacted,Ann,1 = updated 1
+		says now it is closedWon; the file's was sent
+		moved closedWon contacted`,
+	"a file that takes over what was seen": `
+		import: a,,x-a,open,Ann,1 = created 1
+		console Status closedWon
+		sync service all: a,,x-a,open,Ann,1 = unchanged 1
+		sends {"ExternalID":"x-a"} | read
+		sync: a,,x-a,closedWon,Ann,1 = unchanged 1
+		knows status=closedWon seen= kept=
+		sync: a,,x-a,onHold,Ann,1 = updated 1
+		sends {"Status":"onHold"}`,
+	"a lead is read before it is changed": `
+		import: a,,x-a,open,Ann,1 = created 1
+		sends {"ExternalID":"x-a"}
+		sync changed: a,,x-a,contacted,Ann,1 = updated 1
+		sends read | {"Status":"contacted"}
+		sync changed: a,,x-a,contacted,Ann,1 = unchanged 1
+		sends
+		console Status closedWon
+		sync changed: a,,x-a,inProgress,Ann,1 = conflict 1
+		sync changed: a,,x-a,inProgress,Ann,1 = conflict 1
+		says is closedWon; contacted was confirmed on 2000-01-01
+		knows status=contacted unsettled=
+		console Status
+		sync changed: a,,x-a,inProgress,Ann,1 = conflict 1
+		says is not readable
+		sends read | read | read
+		console Status closedWon
+		sync changed: a,,x-a,closedWon,Ann,1 = unchanged 1
+		sync changed: a,,x-a,closedWon,Ann,1 = unchanged 1
+		sends read
+		console Status onHold
+		sync changed: a,,x-a,onHold,Anna,1 = updated 1
+		says closedWon was confirmed on
+		sends read | {"Content":{"name":"Anna"}}`,
+	"all leads are read where that is asked for": `
+		import: a,,x-a,open,Ann,1 = created 1
+		sends {"ExternalID":"x-a"}
+		console Status onHold
+		sync changed: a,,x-a,open,Ann,1 = unchanged 1
+		sends
+		sync all: a,,x-a,open,Ann,1 = conflict 1
+		sync all file: a,,x-a,open,Ann,1 = updated 1
+		sends read | read | {"Status":"open"}
+		sync all: a,,x-a,open,Ann,1 = unchanged 1
+		knows unsettled= seen=open`,
+	"a status that is no more does not stand": `
+		import: a,,x-a,open,Ann,1 = created 1
+		sends {"ExternalID":"x-a"}
+		fate other-status good
+		sync changed service: a,,x-a,contacted,Anna,1 = updated 1
+		sends read | {"Content":{"name":"Anna"}} | {"Status":"contacted"}`,
+	"whether a lead would be reopened is asked of what is read": `
+		import: a,,x-a,closedWon,Ann,1 = created 1
+		sync changed hold: a,,x-a,contacted,Ann,1 = conflict 1
+		console Status contacted
+		sync changed hold: a,,x-a,contacted,Ann,1 = unchanged 1
+		sync: a,,x-a,contacted,Ann,1 = unchanged 1
+		console Status closedWon
+		sync all hold: a,,x-a,onHold,Ann,1 = conflict 1
+		says closedWon`,
+	"an ExternalID of the console stands": `
+		import: a,,x-a,open,Ann,1 = created 1
+		console ExternalID console
+		reconcile: a,,x-a,open,Ann,1 = conflict 1
+		knows ext=console want=x-a state=created
+		sync: a,,x-a,open,Ann,1 = conflict 1
+		import: b,,console,open,Bob,1 = conflict 1
+		import: b,,x-a,open,Bob,1 = conflict 1
+		sync service: a,,x-a,open,Ann,1 = unchanged 1
+		shows ExternalID console
+		sync: a,,console,open,Ann,1 = unchanged 1
+		knows ext=console want=
+		import: b,,x-a,open,Bob,1 = created 1`,
+	"a lead whose ExternalID was changed elsewhere is found again": `
+		import: a,,x-a,open,Ann,1 = created 1
+		console ExternalID typed
+		sync create: renamed,,x-a,open,Anna,1 = updated 1
+		says its ExternalID was changed on the service
+		fate 404
+		sync create: renamed,,x-a,open,Anne,1 = failed 1
+		fate lost
+		sync create: renamed,,x-a,open,Anne,1 = failed 1
+		fate
+		sync create: renamed,,x-a,open,Hanna,1 = conflict 1
+		sync create file: renamed,,x-a,open,Hanna,1 = updated 1
+		sync create file: renamed,,x-a,open,Hanna,1 = unchanged 1
+		knows ext=x-a want= state=created
+		shows ExternalID x-a`,
+	"what is kept is not confirmed": `
+		import: a,,x-a,open,Ann,1 = created 1
+		console phone "9"
+		sync service all: a,,x-a,contacted,Ann,2 = updated 1
+		reconcile: a,,x-a,contacted,Ann,2 = conflict 1
+		says its content was changed on the service: phone`,
+	"a link of the console stands": `
+		fate good 500
+		import: a,,x-a,open,Ann,1 = partial 1
+		fate
+		console ExternalID console
+		import: a,,x-a,open,Ann,1 = conflict 1
+		shows ExternalID console
+		console ExternalID x-a
+		import: a,,x-a,open,Ann,1 = created 1`,
+	"a refused update is remembered": `
+		import: a,,x-a,open,Ann,1 = created 1
+		sends {"ExternalID":"x-a"}
+		fate 422
+		sync: a,,x-a,onHold,Ann,1 = rejected 1
+		says HTTP 422 (refused), see the rejects
+		sends {"Status":"onHold"}
+		fate
+		sync: a,,x-a,onHold,Ann,1 = rejected 1
+		says refused with HTTP 422 in an earlier run
+		sends
+		knows status=open unsettled= refused=yes
+		sync: a,,x-a,open,Ann,1 = unchanged 1
+		sync retry: a,,x-a,onHold,Ann,1 = updated 1
+		knows refused=
+		sync: a,,x-a,onHold,Ann,1 = unchanged 1`,
+	"a refusal after silence settles nothing": `
+		import: a,,x-a,open,Ann,1 = created 1
+		fate lost 422
+		sync again: a,,x-a,contacted,Ann,1 = rejected 1
+		knows status=open unsettled=run-2 refused=yes
+		fate
+		sends {"ExternalID":"x-a"} | {"Status":"contacted"} | {"Status":"contacted"}
+		sync: a,,x-a,contacted,Ann,1 = rejected 1
+		sends
+		sync: a,,x-a,open,Ann,1 = updated 1
+		sends {"Status":"open","Content":{"name":"Ann","phone":"1","ref":"a"}}`,
+	"an ExternalID holds only when the answer shows it": `
+		import: a,,x-a,open,Ann,1 = created 1
+		sends {"ExternalID":"x-a"}
+		fate other-external
+		sync file: a,,y-a,open,Ann,1 = failed 1
+		says the lead came back with another ExternalID
+		fate
+		sync file: a,,y-a,open,Ann,1 = updated 1
+		sends {"ExternalID":"y-a"} | {"ExternalID":"y-a"}`,
+	"changes by others are seen": `
+		import: a,,x-a,open,Ann,1 = created 1
+		console Status onHold
+		sync: a,,x-a,open,Anna,1 = updated 1
+		says open was confirmed on
+		knows status=open seen=onHold
+		sync: a,,x-a,open,Anna,1 = conflict 1
+		sends {"ExternalID":"x-a"} | {"Content":{"name":"Anna"}}`,
+	"an import sends what changed": `
+		import: a,,x-a,open,Ann,1 = created 1
+		import: b,,x-b,open,Bob,1 = created 1
+		sends {"ExternalID":"x-a"}
+		import: a,,x-a,open,Anna,1 = changed 1
+		import update: a,,x-a,open,Anna,1 | b,,x-b,open,Bob,1 = updated 1 unchanged 1
+		sends {"Content":{"name":"Anna"}}
+		import: a,,x-a,open,Anna,1 = unchanged 1
+		sync: a,,x-a,open,Annie,1 = updated 1
+		import: a,,x-a,open,Annie,1 = unchanged 1
+		import: a,,x-a,open,Nan,1 = changed 1`,
+}
+
+// TestStories holds what becomes of leads against the words of INTERFACE. faults 68, 69, 79
+func TestStories(t *testing.T) {
+	for name, text := range stories {
+		t.Run(name, func(t *testing.T) {
+			paired(t, func(t *testing.T, p *pair) {
+				var last *ended
+				for line := range strings.Lines(text) {
+					if step := strings.TrimSpace(line); step != "" {
+						last = p.tell(step, last)
+					}
+				}
+			})
+		})
+	}
+}
+
+const storyLead = "lead-0001"
+
+// tell carries out a step of a story, behind the run before it.
+func (p *pair) tell(step string, last *ended) *ended {
+	p.t.Helper()
+	verb, rest, _ := strings.Cut(step, " ")
+	fail := func(got any) { p.t.Errorf("%s: got %v", step, got) }
+	switch verb {
+	case "console":
+		field, value, _ := strings.Cut(rest, " ")
+		p.service.typed(storyLead, field, value)
+	case "shows":
+		field, value, _ := strings.Cut(rest, " ")
+		lead := p.service.lead(storyLead)
+		if got := map[string]string{"Status": lead.Status, "ExternalID": lead.ExternalID}[field]; got != value {
+			fail(got)
+		}
+	case "fate":
+		fates, asked := strings.Fields(rest), 0
+		p.service.fate = func(op, _ string) string {
+			if len(fates) == 0 {
+				return ""
+			}
+			asked++
+			return strings.TrimPrefix(fates[min(asked, len(fates))-1], "good")
+		}
+	case "sends":
+		var got []string
+		for line := range strings.Lines(p.service.sent()) {
+			if body, is := strings.CutPrefix(strings.TrimSpace(line), storyLead+" "); is {
+				got = append(got, body)
+			}
+		}
+		if got := strings.Join(got, " | "); got != rest {
+			fail(got)
+		}
+	case "says", "hushes":
+		if text := last.lines[0].r.text; strings.Contains(text, rest) != (verb == "says") {
+			fail(text)
+		}
+	case "knows":
+		known := knownAs(p.known("a"))
+		for _, word := range strings.Fields(rest) {
+			if !strings.Contains(known, " "+word+" ") {
+				fail(known)
+			}
+		}
+	case "pulls":
+		if _, order := last.pulledBy(); strings.TrimSpace(order) != rest {
+			fail(order)
+		}
+	case "moved":
+		from, to, _ := strings.Cut(rest, " ")
+		if last.tally.moves[report.Transition{From: from, To: to}] != 1 {
+			fail(last.tally.moves)
+		}
+	default:
+		return p.tellRun(step)
+	}
+	return last
+}
+
+// tellRun carries out a run of a story.
+func (p *pair) tellRun(step string) *ended {
+	p.t.Helper()
+	how, rest, _ := strings.Cut(step, ": ")
+	rows, want, _ := strings.Cut(rest, " = ")
+	words := strings.Fields(how)
+	o := Options{Keeping: Keeping{Files: report.Files{Pull: "pull.csv"}}}
+	for _, word := range words[1:] {
+		switch word {
+		case "file", "service":
+			o.Conflict = Rule(word)
+		case "all":
+			o.CheckRemote = ReadAll
+		case "changed":
+			o.CheckRemote = ReadChanged
+		case "hold":
+			o.HoldReopen = true
+		case "update":
+			o.Changed = UpdateChanged
+		case "create":
+			o.Missing = MissingCreate
+		case "retry":
+			o.RetryRejected = true
+		case "again":
+			o.Retries = 1
+		case "won-by-file":
+			m, err := mapping.Parse("m", []byte(strings.ReplaceAll(pairMapping, `"{status}"`, `{from: "{status}", conflict: {closedWon: file}}`)), nil)
+			if err != nil {
+				p.t.Fatal(err)
+			}
+			o.Mapping = m
+		default:
+			p.t.Fatalf("no such option: %s", word)
+		}
+	}
+	r := p.run(words[0], o, strings.Split(rows, " | ")...)
+	if got := r.outcomes(); got != want {
+		p.t.Errorf("%s: got %s: %s", step, got, r.lines[0].r.text)
+	}
+	return r
+}
+
+// knownAs is what is known of a lead, in words.
+func knownAs(e checkpoint.Entry) string {
+	refused, kept := "", ""
+	if e.Refused != (checkpoint.Digest{}) {
+		refused = "yes"
+	}
+	if e.Seen.Kept {
+		kept = e.Seen.Against
+	}
+	return fmt.Sprintf(" state=%v status=%s ext=%s want=%s unsettled=%s refused=%s seen=%s kept=%s ", e.State, e.Status, e.ExternalID, e.WantLink, e.Unsettled, refused, e.Seen.Status, kept)
+}
