@@ -2,7 +2,6 @@ package bolt
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -71,39 +70,6 @@ func BenchmarkLookup(b *testing.B) {
 	b.StopTimer()
 	if err := l.Close(); err != nil {
 		b.Fatal(err)
-	}
-}
-
-// BenchmarkSurvey measures the check of a whole file of 60,000 rows.
-func BenchmarkSurvey(b *testing.B) {
-	const known = 60_000
-	path := filepath.Join(b.TempDir(), "c.db")
-	d, err := Open(path, target(), Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := claimAndSettle(b, d, known, func(i int) string { return fmt.Sprintf("row-%012d", i) }).Close(); err != nil {
-		b.Fatal(err)
-	}
-	if d, err = Open(path, target(), Options{ReadOnly: true}); err != nil {
-		b.Fatal(err)
-	}
-	defer d.Close()
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := errors.Join(checkPages(d.bolt), d.view("check", d.checkRecords)); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-// BenchmarkSum measures the digest of a request of 300 bytes.
-func BenchmarkSum(b *testing.B) {
-	d := &Store{digests: checkpoint.NewDigester(make([]byte, 32))}
-	body := make([]byte, 300)
-	b.ReportAllocs()
-	for b.Loop() {
-		d.digests.Sum(body)
 	}
 }
 

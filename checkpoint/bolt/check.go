@@ -180,40 +180,57 @@ func (wordless) ValueToString([]byte) string { return "…" }
 
 // checkRecords reads every record. Its checksum has to be right, and there have to be as many as were counted.
 func (d *Store) checkRecords(tx *bbolt.Tx) error {
-	held := make(map[string]uint64) // by bucket
-	for _, name := range buckets() {
-		bucket := string(name)
-		err := tx.Bucket(name).ForEach(func(k, v []byte) error {
-			held[bucket]++
-			if bucket == string(newEntries) || bucket == string(newLeads) {
-				_, k = inLog(k)
-			}
-			return sealed(k, v)
-		})
-		if err != nil {
-			return err
-		}
+	held, err := wholeRecords(tx, buckets()...)
+	if err != nil {
+		return err
 	}
 	hidden, entries := uint64(0), d.entries.placesIn(tx)
-	err := tx.Bucket(inIntents).ForEach(func(k, _ []byte) error {
+	err = tx.Bucket(inIntents).ForEach(func(k, _ []byte) error {
 		if entries.find(string(k), d.entries.gathers) != nil {
 			hidden++
 		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
 	t := d.tally.Load()
 	keys := held[string(inEntries)] + d.entries.waiting(tx) - hidden + held[string(inIntents)] + held[string(inBlocked)]
-	indexed := held[string(inLeads)] + d.leads.waiting(tx) + held[string(inLinks)] + held[string(inWanted)] + held[string(inFolds)]
+	indexed := held[string(inLeads)] + d.leads.waiting(tx) + held[string(inLinks)] + held[string(inFolds)]
 	if keys != t.total() || indexed != t.indexed || held[string(inWords)] != t.words || held[string(inNotes)] != t.notes {
 		return errCounts
 	}
-	return nil
+	return err
+}
+
+// checkFew checks what a look-up would miss without a word, and what is little: the rows in doubt and the forgotten keys.
+// Look-ups notice other damage that they meet.
+func (d *Store) checkFew(tx *bbolt.Tx) error {
+	held, err := wholeRecords(tx, inIntents, inBlocked)
+	t := d.tally.Load()
+	if err == nil && (held[string(inIntents)] != t.keys[checkpoint.InDoubt] || held[string(inBlocked)] != t.keys[checkpoint.Forgotten]) {
+		return errCounts
+	}
+	return err
 }
 
 var errCounts = damage("it holds more or fewer records than it counted")
+
+// wholeRecords counts the records of buckets, and fails at the first one whose checksum is wrong.
+func wholeRecords(tx *bbolt.Tx, names ...[]byte) (held map[string]uint64, err error) {
+	held = make(map[string]uint64, len(names))
+	for _, name := range names {
+		bucket, n := string(name), uint64(0)
+		err := tx.Bucket(name).ForEach(func(k, v []byte) error {
+			n++
+			if bucket == string(newEntries) || bucket == string(newLeads) {
+				_, k = inLog(k)
+			}
+			return sealed(k, v)
+		})
+		if held[bucket] = n; err != nil {
+			return nil, err
+		}
+	}
+	return held, nil
+}
 
 // sealed checks a record; nil is that of a bucket, where none may be.
 func sealed(k, v []byte) error {
@@ -222,22 +239,6 @@ func sealed(k, v []byte) error {
 	}
 	_, err := records.Unseal(k, v)
 	return err
-}
-
-// checkFew checks what a look-up would miss without a word, and what is little: the rows in doubt and the forgotten keys.
-// Look-ups notice other damage that they meet.
-func (d *Store) checkFew(tx *bbolt.Tx) error {
-	for name, state := range map[string]checkpoint.State{string(inIntents): checkpoint.InDoubt, string(inBlocked): checkpoint.Forgotten} {
-		left := d.tally.Load().keys[state]
-		err := tx.Bucket([]byte(name)).ForEach(func(k, v []byte) error { left--; return sealed(k, v) })
-		if err == nil && left != 0 {
-			err = errCounts
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // looksWhole refuses a file that bbolt would change or die of at once: an empty one, one that is not bbolt's, and one that

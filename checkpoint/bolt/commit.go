@@ -1,7 +1,6 @@
 package bolt
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -11,7 +10,6 @@ import (
 	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
-	"leadferry/checkpoint/bolt/records"
 	"leadferry/internal/crash"
 	"leadferry/internal/failpoint"
 )
@@ -22,17 +20,16 @@ func (d *Store) Commit(_ context.Context, changes []*checkpoint.Change) error {
 	if len(changes) == 0 {
 		return nil
 	}
-	apply := func(w *writing) error {
-		d.sorted = append(d.sorted[:0], changes...)
-		slices.SortStableFunc(d.sorted, func(a, b *checkpoint.Change) int { return cmp.Compare(a.Entry.Key, b.Entry.Key) })
-		for _, c := range d.sorted {
+	sorted := slices.Clone(changes)
+	slices.SortStableFunc(sorted, func(a, b *checkpoint.Change) int { return cmp.Compare(a.Entry.Key, b.Entry.Key) })
+	err := d.exclusively(kindOf(changes), func(w *writing) error {
+		for _, c := range sorted {
 			if err := w.apply(c); err != nil {
 				return err
 			}
 		}
 		return nil
-	}
-	err := d.exclusively(func() error { return d.transact(kindOf(changes), apply) })
+	})
 	if err == nil {
 		d.claimed.Store(true)
 	}
@@ -41,11 +38,11 @@ func (d *Store) Commit(_ context.Context, changes []*checkpoint.Change) error {
 
 // alone makes f a commit of its own; what f returns undoes it.
 func (d *Store) alone(f func(*writing) error) error {
-	return d.exclusively(func() error { return d.transact("other", f) })
+	return d.exclusively("other", f)
 }
 
-// exclusively lets f transact, as often as it likes, and nobody else.
-func (d *Store) exclusively(f func() error) error {
+// exclusively makes f a commit while nobody else commits, unless nothing may be written any more.
+func (d *Store) exclusively(kind string, f func(*writing) error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
@@ -56,7 +53,7 @@ func (d *Store) exclusively(f func() error) error {
 	case d.closed.Load():
 		return checkpoint.ErrClosed
 	}
-	err := crash.Call(f)
+	err := crash.Call(func() error { return d.transact(kind, f) })
 	if fault := (*crash.Error)(nil); errors.As(err, &fault) {
 		return d.fail(err)
 	}
@@ -137,95 +134,4 @@ func (w *writing) apply(c *checkpoint.Change) error {
 		return nil
 	}
 	return err
-}
-
-// Owner is the key under which a lead stands, or nothing.
-func (w *writing) Owner(id, _ string) (string, error) {
-	if !records.Indexed(id) {
-		return "", nil
-	}
-	lead := string(records.AppendText(nil, id))
-	return ownerOf(w.words, id, w.entry, lead, w.leads.find(lead))
-}
-
-// ownerOf is the key whose entry has this lead ID, or nothing; indexed is the record of lead in
-// the index, which has none where the key itself is the lead ID.
-func ownerOf(w *records.Words, id string, entry func(key string) []byte, lead string, indexed []byte) (string, error) {
-	keys := []string{id}
-	if indexed != nil {
-		f, err := records.Unseal([]byte(lead), indexed)
-		if err != nil {
-			return "", err
-		}
-		keys = append(keys, string(f.Rest()))
-	}
-	for _, key := range keys {
-		record := entry(key)
-		if record == nil {
-			continue
-		}
-		var e checkpoint.Entry
-		if err := w.Decode(key, record, &e); err != nil || e.LeadID == id {
-			return key, err
-		}
-	}
-	return "", nil
-}
-
-// index puts the entry that comes into the indexes instead of the one that was there; the
-// zero Entry is in none.
-func (w *writing) index(old, e *checkpoint.Entry) error {
-	if old.State.HasLead() {
-		w.statuses[records.KindOfStatus(old.Status)]--
-	}
-	if e.State.HasLead() {
-		w.statuses[records.KindOfStatus(e.Status)]++
-	}
-	oldLead, oldLinks := records.IndexKeys(old)
-	lead, links := records.IndexKeys(e)
-	err := w.reindex(w.links, oldLinks, links)
-	if bytes.Equal(oldLead, lead) {
-		return err
-	}
-	if oldLead != nil {
-		w.indexed--
-		err = errors.Join(err, w.leads.delete(string(oldLead)))
-	}
-	if lead != nil {
-		w.indexed++
-		err = errors.Join(err, w.leads.insert(string(lead), records.Seal([]byte(e.Key), 0, lead)))
-	}
-	return err
-}
-
-// reindex has an index hold the keys that come instead of those that were there.
-func (w *writing) reindex(index *bbolt.Bucket, old, is records.LinkKeys) (err error) {
-	for _, link := range old {
-		if link != nil && !is.Has(link) {
-			err = errors.Join(err, w.unlist(index, link))
-		}
-	}
-	for _, link := range is {
-		if link != nil && !old.Has(link) {
-			err = errors.Join(err, w.list(index, link))
-		}
-	}
-	return err
-}
-
-// list adds a key to an index, unlist removes one.
-func (w *writing) list(index *bbolt.Bucket, key []byte) error {
-	if index.Get(key) != nil {
-		return nil
-	}
-	w.indexed++
-	return index.Put(key, sealedKey(key))
-}
-
-func (w *writing) unlist(index *bbolt.Bucket, key []byte) error {
-	if index.Get(key) == nil {
-		return nil
-	}
-	w.indexed--
-	return index.Delete(key)
 }

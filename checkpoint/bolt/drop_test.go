@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"leadferry/checkpoint"
-	"leadferry/internal/disk"
 )
 
 // left are the files in the folder of a checkpoint.
@@ -127,27 +126,15 @@ func TestWhoWaitsForADroppedCheckpointMakesANewOne(t *testing.T) {
 	}
 }
 
-// A file system without links, or without renames that replace nothing, holds one too.
+// A file system without links holds a checkpoint, too.
 func TestACheckpointIsPutInPlaceWithoutLinks(t *testing.T) {
-	for name, put := range map[string]func(from, to string) error{"rename": disk.RenameNew, "exclusive": replaceNew} {
-		dir := t.TempDir()
-		from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
-		if err := os.WriteFile(from, []byte("new"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := put(from, to); errors.Is(err, errors.ErrUnsupported) {
-			continue
-		} else if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if b, err := os.ReadFile(to); string(b) != "new" || err != nil {
-			t.Errorf("%s: %q, %v", name, b, err)
-		}
-		if err := os.WriteFile(from, []byte("second"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := put(from, to); !errors.Is(err, os.ErrExist) {
-			t.Errorf("%s replaced what was there: %v", name, err)
-		}
+	from, to := newPath(t), newPath(t)
+	content("new")(t, from)
+	if err := replaceNew(from, to); err != nil || string(read(t, to)) != "new" {
+		t.Errorf("%v, %q", err, read(t, to))
+	}
+	content("second")(t, from)
+	if err := replaceNew(from, to); !errors.Is(err, os.ErrExist) || string(read(t, to)) != "new" {
+		t.Errorf("replaced what was there: %v", err)
 	}
 }

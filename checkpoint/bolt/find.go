@@ -19,15 +19,15 @@ func (d *Store) Find(_ context.Context, qs []checkpoint.Query, out []checkpoint.
 // finder is the file inside one transaction, see [checkpoint.Finder].
 type finder struct {
 	*reading
-	intents, links, wanted, folds, blocked *bbolt.Cursor
-	doubts, forgotten, folded              bool // there are any
+	intents, links, folds, blocked *bbolt.Cursor
+	doubts, forgotten, folded      bool // there are any
 }
 
 func (d *Store) finder(r *reading) *finder {
 	cursor := func(name []byte) *bbolt.Cursor { return r.tx.Bucket(name).Cursor() }
 	f := &finder{
 		reading: r, intents: cursor(inIntents),
-		links: cursor(inLinks), wanted: cursor(inWanted), folds: cursor(inFolds), blocked: cursor(inBlocked),
+		links: cursor(inLinks), folds: cursor(inFolds), blocked: cursor(inBlocked),
 	}
 	doubt, _ := f.intents.First()
 	block, _ := f.blocked.First()
@@ -90,10 +90,8 @@ func (f *finder) Linked(external string) (key string, several bool, err error) {
 		}
 	}
 	prefix := records.AppendText(nil, external)
-	for _, index := range []*bbolt.Cursor{f.links, f.wanted} {
-		for k, _ := index.Seek(prefix); bytes.HasPrefix(k, prefix) && !several; k, _ = index.Next() {
-			note(string(k[len(prefix):]))
-		}
+	for k, _ := f.links.Seek(prefix); bytes.HasPrefix(k, prefix) && !several; k, _ = f.links.Next() {
+		note(string(k[len(prefix):]))
 	}
 	return key, several, nil
 }

@@ -190,3 +190,12 @@ func mayLack(d *Store, e *checkpoint.Entry) bool {
 func renewed(t *testing.T, d *Store, missing string) error {
 	return d.Alone(t.Context(), func(tx checkpoint.Tx) error { return errors.Join(tx.Lack(missing), tx.Renew()) })
 }
+
+func sought(t *testing.T, d *Store, q checkpoint.Query) (checkpoint.Entry, checkpoint.Match) {
+	t.Helper()
+	out, how := make([]checkpoint.Entry, 1), make([]checkpoint.Match, 1)
+	if err := d.Find(context.Background(), []checkpoint.Query{q}, out, how); err != nil {
+		t.Fatal(err)
+	}
+	return out[0], how[0]
+}

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/windows"
 
+	"leadferry/checkpoint"
 	"leadferry/internal/disk"
 )
 

@@ -107,18 +107,17 @@ func create(path string, h *header) (made bool, err error) {
 	if err := writeEmpty(temp.Name(), h); err != nil {
 		return false, err
 	}
-	for _, put := range []func(from, to string) error{os.Link, disk.RenameNew, replaceNew} {
-		if err = put(temp.Name(), path); err == nil {
-			return true, disk.SyncFolder(filepath.Dir(path))
-		}
-		if errors.Is(err, fs.ErrExist) {
-			return false, nil
-		}
-		if !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, errFirst) && !errors.Is(err, syscall.EINVAL) {
-			break // file systems say in these ways that they cannot
-		}
+	err = os.Link(temp.Name(), path)
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, noLinks) {
+		err = replaceNew(temp.Name(), path)
 	}
-	return false, err
+	if errors.Is(err, fs.ErrExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, disk.SyncFolder(filepath.Dir(path))
 }
 
 // createNew is create where the file must not be there yet.
@@ -133,11 +132,11 @@ func createNew(path string, h *header) error {
 	return nil
 }
 
-// errFirst is EPERM, and ERROR_INVALID_FUNCTION on Windows.
-const errFirst = syscall.Errno(1)
+// noLinks is how a file system says that it knows no links: EPERM, and ERROR_INVALID_FUNCTION on Windows.
+const noLinks = syscall.Errno(1)
 
-// replaceNew is what is left where a file system knows neither links nor renames that
-// replace nothing. A kill in its midst leaves an empty file, which is refused.
+// replaceNew renames a file unless something has the new name, where a file system knows no links. A kill in its midst
+// leaves an empty file, which is refused.
 func replaceNew(from, to string) error {
 	f, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -166,7 +165,7 @@ func writeEmpty(path string, h *header) error {
 
 // buckets are all of them: words before what uses them, entries before the log of new ones.
 func buckets() [][]byte {
-	return [][]byte{inMeta, inWords, inEntries, newEntries, inIntents, inLeads, newLeads, inLinks, inWanted, inFolds, inNotes, inBlocked}
+	return [][]byte{inMeta, inWords, inEntries, newEntries, inIntents, inLeads, newLeads, inLinks, inFolds, inNotes, inBlocked}
 }
 
 // states is how many there are.

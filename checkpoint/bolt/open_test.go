@@ -179,6 +179,10 @@ func TestWideModeIsTightened(t *testing.T) {
 	if err := os.Chmod(path, 0o644); err != nil {
 		t.Fatal(err)
 	}
+	r := opened(t, path, Options{AnyPlace: true, ReadOnly: true}) // reading changes no mode
+	if err := r.Close(); err != nil || modeOf(path).Perm() != 0o644 || len(r.Info().Warnings) != 1 {
+		t.Errorf("read: %v, %v, %q", err, modeOf(path), r.Info().Warnings)
+	}
 	d := opened(t, path, Options{AnyPlace: true})
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v", info.Mode(), err)

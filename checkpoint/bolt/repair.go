@@ -8,10 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"math"
-	"os"
 	"slices"
 	"strings"
 
@@ -66,20 +64,11 @@ func salvageFile(path string, checker []string) (*salvage, error) {
 	return s, nil
 }
 
-func (s *salvage) read(d *Store, checker []string) (err error) {
-	if d.file, err = openOwn(d.path, os.O_RDONLY); errors.Is(err, fs.ErrNotExist) {
-		return d.refuse(checkpoint.ErrMissing, "does not exist", "check the path: each run prints that of its checkpoint")
-	} else if err != nil {
+func (s *salvage) read(d *Store, checker []string) error {
+	if err := d.openLocked(checkpoint.Target{}, Options{ReadOnly: true}); err != nil {
 		return err
 	}
 	defer d.release() // what bbolt cannot open, it closes
-	held, err := disk.TryLock(d.file, true)
-	if err != nil {
-		return err
-	}
-	if !held {
-		return d.inUse()
-	}
 	child, alive, err := d.apart(checker, readPieces)
 	if err != nil {
 		return err

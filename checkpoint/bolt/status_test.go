@@ -75,22 +75,3 @@ func TestStatusWhileARunGoesOn(t *testing.T) {
 		t.Errorf("a corrected decision is contradicted still: %+v, %v", s.Contradictions, err)
 	}
 }
-
-// Reading changes no mode and needs none to be changed.
-func TestReadingChangesNoMode(t *testing.T) {
-	path := newPath(t)
-	d := seeded(t, path, 5)
-	d.Close()
-	if err := os.Chmod(path, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	r, err := Open(path, target(), Options{ReadOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	info, err := os.Stat(path)
-	if err != nil || info.Mode().Perm() != 0o644 || len(r.Info().Warnings) != 1 {
-		t.Errorf("%v, %q, %v", info.Mode(), r.Info().Warnings, err)
-	}
-}

@@ -53,9 +53,8 @@ type Store struct {
 	ending
 	atEnd func(left string) // see [Store.AtEnd]; nil: nobody is told
 
-	mu     sync.Mutex // one commit after another: what follows belongs to it
-	w      writing
-	sorted []*checkpoint.Change
+	mu sync.Mutex // one commit after another: what follows belongs to it
+	w  writing
 }
 
 // opening is what was found when the file was opened.
@@ -90,6 +89,21 @@ func (d *Store) Info() checkpoint.Info {
 
 // Digests makes the keyed digests of this checkpoint.
 func (d *Store) Digests() *checkpoint.Digester { return d.digests }
+
+// Reached says how far the file knows a run to have come, see [checkpoint.Store].
+func (d *Store) Reached(ctx context.Context, run string) (commits uint64, knows bool, err error) {
+	note, err := d.Note(ctx, checkpoint.RunNote(run))
+	return d.tally.Load().seq, note != nil, err
+}
+
+// Progress is the number of the last commit, and how many keys have a lead or may have one.
+func (d *Store) Progress() (commits uint64, leads int) {
+	t := d.tally.Load()
+	return t.seq, int(t.known())
+}
+
+// AtEnd has f called when the use of the file has ended in order and before its lock is let go, with how the file is left.
+func (d *Store) AtEnd(f func(left string)) { d.atEnd = f }
 
 // empty says that nothing is known of any key, and that none was claimed since opening.
 func (d *Store) empty() bool {

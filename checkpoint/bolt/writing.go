@@ -1,7 +1,9 @@
 package bolt
 
 import (
+	"bytes"
 	"errors"
+	"slices"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -17,7 +19,6 @@ var (
 	inIntents  = []byte("intents")     // key → intent; small, so that what was in flight is found at once
 	inLeads    = []byte("leads")       // lead ID → key, unless they are equal
 	inLinks    = []byte("links")       // external ID that a lead has or is to have, key → its checksum, unless they are equal
-	inWanted   = []byte("wanted")      // the same of intents
 	inFolds    = []byte("folds")       // fold of a key, key → its checksum, unless they are equal
 	inWords    = []byte("words")       // number → word
 	inNotes    = []byte("notes")       // name → JSON: runs, decisions, shapes, the lineage
@@ -33,26 +34,24 @@ type writing struct {
 	head    *header
 	digests *checkpoint.Digester
 	words   *records.Words
-	vacant  map[string]bool // keys claimed while they had no entry: none is there until putEntry
-	arena   []byte          // records live here until the commit: bbolt does not copy values
 
-	tx                                  *bbolt.Tx
-	meta, intents, links, wanted, folds *bbolt.Bucket
-	entries, leads                      *buffered
-	sent                                *bbolt.Cursor // of intents, for looking up: a bucket's own Get would make a new one each time
-	last                                string        // the last key in entries when the commit began
+	tx                          *bbolt.Tx
+	meta, intents, links, folds *bbolt.Bucket
+	entries, leads              *buffered
+	sent                        *bbolt.Cursor // of intents, for looking up: a bucket's own Get would make a new one each time
+	last                        string        // the last key in entries when the commit began
 }
 
 func (d *Store) newWriting() writing {
-	return writing{digests: d.digests, words: d.words, entries: d.entries, leads: d.leads, vacant: make(map[string]bool)}
+	return writing{digests: d.digests, words: d.words, entries: d.entries, leads: d.leads}
 }
 
 // begin binds it to the buckets of tx as the next commit.
 func (w *writing) begin(tx *bbolt.Tx, t tally, h *header, now time.Time) {
-	w.tally, w.head, w.now, w.arena = t, h, now.UTC(), w.arena[:0]
+	w.tally, w.head, w.now = t, h, now.UTC()
 	w.seq++
 	w.tx, w.meta, w.intents = tx, tx.Bucket(inMeta), tx.Bucket(inIntents)
-	w.links, w.wanted, w.folds = tx.Bucket(inLinks), tx.Bucket(inWanted), tx.Bucket(inFolds)
+	w.links, w.folds = tx.Bucket(inLinks), tx.Bucket(inFolds)
 	w.sent = w.intents.Cursor()
 	w.entries.begin(tx, w.total())
 	w.leads.begin(tx, w.total())
@@ -93,46 +92,7 @@ func (w *writing) drain() (done bool, err error) {
 }
 
 // entry returns the record of the entry of key, also below an intent, or nil.
-func (w *writing) entry(key string) []byte {
-	if w.vacant[key] {
-		return nil
-	}
-	return w.entries.find(key)
-}
-
-// move counts a key from one state to another, and keeps the index of folds in step.
-func (w *writing) move(key string, from, to checkpoint.State) error {
-	w.tally.move(from, to)
-	was, is := from != checkpoint.Unknown && from != checkpoint.Forgotten, to != checkpoint.Unknown && to != checkpoint.Forgotten
-	if was == is {
-		return nil
-	}
-	fold := records.FoldKey(w.digests, key)
-	switch {
-	case fold == nil:
-		return nil
-	case was:
-		return w.unlist(w.folds, fold)
-	}
-	return w.list(w.folds, fold)
-}
-
-// record is what stands in a bucket under a key.
-type record struct{ key, value []byte }
-
-// putEntry writes an entry. A new one gathers, unless it comes behind all others: then its
-// page is at hand.
-func (w *writing) putEntry(k *checkpoint.Kept, isNew bool) error {
-	record := w.record(k)
-	delete(w.vacant, k.Key)
-	if isNew && k.Key <= w.last {
-		return w.entries.insert(k.Key, record)
-	}
-	if isNew && k.Key > w.last {
-		w.entries.in.FillPercent = 0.95 // half the file; for keys in between it would split pages all the time
-	}
-	return w.entries.put(k.Key, record)
-}
+func (w *writing) entry(key string) []byte { return w.entries.find(key) }
 
 func (w *writing) under(key string) (k checkpoint.KeptKey, err error) {
 	if record := find(w.sent, key); record != nil {
@@ -165,33 +125,109 @@ func (w *writing) Keep(k checkpoint.Kept) *checkpoint.Kept {
 	return k.Stamp(w.now)
 }
 
-// put has something else stand under a key than what stands there now.
+// put has something else under a key than what is there now.
 func (w *writing) put(key string, was, is checkpoint.KeptKey) error {
-	old, in := entryOf(was.Entry), entryOf(was.Intent)
-	errs := [3]error{w.move(key, stateOf(&was), stateOf(&is))}
+	errs := []error{w.reindex(key, &was, &is)}
 	switch {
 	case is.Entry == was.Entry:
-		if delete(w.vacant, key); is.Entry == nil && is.Intent != nil {
-			w.vacant[key] = true
-		}
 	case is.Entry == nil:
-		errs[1] = errors.Join(w.index(old, new(checkpoint.Entry)), w.entries.delete(key))
+		errs = append(errs, w.entries.delete(key))
 	default:
-		errs[1] = errors.Join(w.index(old, &is.Entry.Entry), w.putEntry(is.Entry, was.Entry == nil))
+		errs = append(errs, w.putEntry(is.Entry, was.Entry == nil))
 	}
 	switch {
 	case is.Intent == was.Intent:
 	case is.Intent == nil:
-		errs[2] = errors.Join(w.reindex(w.wanted, wish(in), records.LinkKeys{}), w.intents.Delete([]byte(key)))
+		errs = append(errs, w.intents.Delete([]byte(key)))
 	default:
-		errs[2] = errors.Join(w.reindex(w.wanted, wish(in), wish(&is.Intent.Entry)), w.intents.Put([]byte(key), w.record(is.Intent)))
+		errs = append(errs, w.intents.Put([]byte(key), w.record(is.Intent)))
 	}
-	return errors.Join(errs[:]...)
+	return errors.Join(errs...)
 }
 
-// wish is the index key of the external ID that an intent wants.
-func wish(in *checkpoint.Entry) records.LinkKeys {
-	return records.LinkKeys{records.LinkKey(in.WantLink, in.Key)}
+// putEntry writes an entry. A new one gathers, unless it comes behind all others: then its page is at hand.
+func (w *writing) putEntry(k *checkpoint.Kept, isNew bool) error {
+	if isNew && k.Key <= w.last {
+		return w.entries.insert(k.Key, w.record(k))
+	}
+	if isNew {
+		w.entries.in.FillPercent = 0.95 // half the file; for keys in between it would split pages all the time
+	}
+	return w.entries.put(k.Key, w.record(k))
+}
+
+// record is what is written of k.
+func (w *writing) record(k *checkpoint.Kept) []byte {
+	return w.words.AppendKept(make([]byte, 0, 256), k)
+}
+
+// reindex has the counts and the indexes follow what is under a key.
+func (w *writing) reindex(key string, was, is *checkpoint.KeptKey) error {
+	w.tally.move(stateOf(was), stateOf(is))
+	old, e := entryOf(was.Entry), entryOf(is.Entry)
+	if old.State.HasLead() {
+		w.statuses[records.KindOfStatus(old.Status)]--
+	}
+	if e.State.HasLead() {
+		w.statuses[records.KindOfStatus(e.Status)]++
+	}
+	oldLinks, links := records.Links(key, was), records.Links(key, is)
+	errs := []error{
+		w.list(w.links, without(links, oldLinks)...), w.unlist(w.links, without(oldLinks, links)...),
+		w.moveLead(records.LeadKey(old), records.LeadKey(e), key),
+	}
+	if known := is.Shown() != nil; known != (was.Shown() != nil) {
+		if fold := records.FoldKey(w.digests, key); fold != nil && known {
+			errs = append(errs, w.list(w.folds, fold))
+		} else if fold != nil {
+			errs = append(errs, w.unlist(w.folds, fold))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// without are those of all that are not among others.
+func without(all, others [][]byte) [][]byte {
+	return slices.DeleteFunc(slices.Clone(all), func(one []byte) bool {
+		return slices.ContainsFunc(others, func(other []byte) bool { return bytes.Equal(one, other) })
+	})
+}
+
+// moveLead has the index of leads follow the lead ID of key's entry.
+func (w *writing) moveLead(old, lead []byte, key string) (err error) {
+	if bytes.Equal(old, lead) {
+		return nil
+	}
+	if old != nil {
+		w.indexed--
+		err = w.leads.delete(string(old))
+	}
+	if lead != nil {
+		w.indexed++
+		err = errors.Join(err, w.leads.insert(string(lead), records.Seal([]byte(key), 0, lead)))
+	}
+	return err
+}
+
+// list adds keys to an index, unlist removes some.
+func (w *writing) list(index *bbolt.Bucket, keys ...[]byte) (err error) {
+	for _, key := range keys {
+		if index.Get(key) == nil {
+			w.indexed++
+			err = errors.Join(err, index.Put(key, sealedKey(key)))
+		}
+	}
+	return err
+}
+
+func (w *writing) unlist(index *bbolt.Bucket, keys ...[]byte) (err error) {
+	for _, key := range keys {
+		if index.Get(key) != nil {
+			w.indexed--
+			err = errors.Join(err, index.Delete(key))
+		}
+	}
+	return err
 }
 
 // stateOf is what look-ups show of a key that was not forgotten.
@@ -205,9 +241,35 @@ func entryOf(k *checkpoint.Kept) *checkpoint.Entry {
 	return &k.Entry
 }
 
-// record is what is written of k. It stands until the commit.
-func (w *writing) record(k *checkpoint.Kept) []byte {
-	from := len(w.arena)
-	w.arena = w.words.AppendKept(w.arena, k)
-	return w.arena[from:len(w.arena):len(w.arena)]
+// Owner is the key under which a lead stands, or nothing.
+func (w *writing) Owner(id, _ string) (string, error) {
+	if !records.Indexed(id) {
+		return "", nil
+	}
+	lead := string(records.AppendText(nil, id))
+	return ownerOf(w.words, id, w.entry, lead, w.leads.find(lead))
+}
+
+// ownerOf is the key whose entry has this lead ID, or nothing; indexed is the record of lead in
+// the index, which has none where the key itself is the lead ID.
+func ownerOf(w *records.Words, id string, entry func(key string) []byte, lead string, indexed []byte) (string, error) {
+	keys := []string{id}
+	if indexed != nil {
+		f, err := records.Unseal([]byte(lead), indexed)
+		if err != nil {
+			return "", err
+		}
+		keys = append(keys, string(f.Rest()))
+	}
+	for _, key := range keys {
+		record := entry(key)
+		if record == nil {
+			continue
+		}
+		var e checkpoint.Entry
+		if err := w.Decode(key, record, &e); err != nil || e.LeadID == id {
+			return key, err
+		}
+	}
+	return "", nil
 }

@@ -2,10 +2,7 @@
 
 package disk
 
-import (
-	"errors"
-	"os"
-)
+import "os"
 
 // InMemory is not known here.
 func InMemory(*os.File) bool { return false }
@@ -15,6 +12,3 @@ func FileSystem(string) (int64, error) { return 0, nil }
 
 // MountPoint is not known here.
 func MountPoint(string) bool { return false }
-
-// RenameNew is not to be had here.
-func RenameNew(string, string) error { return errors.ErrUnsupported }

@@ -143,15 +143,10 @@ func handleOf(path string, access, flags uint32) (windows.Handle, error) {
 
 // Rename gives a file another name, in the place of one that has it, and waits for the disk to know it.
 func Rename(from, to string) error {
-	return Patiently(func() error { return move(from, to, windows.MOVEFILE_REPLACE_EXISTING) })
+	return Patiently(func() error { return move(from, to) })
 }
 
-// RenameNew renames a file unless something has the new name already.
-func RenameNew(from, to string) error {
-	return Patiently(func() error { return move(from, to, 0) })
-}
-
-func move(from, to string, flags uint32) error {
+func move(from, to string) error {
 	old, err := windows.UTF16PtrFromString(from)
 	if err != nil {
 		return err
@@ -160,7 +155,7 @@ func move(from, to string, flags uint32) error {
 	if err != nil {
 		return err
 	}
-	if err := windows.MoveFileEx(old, name, flags|windows.MOVEFILE_WRITE_THROUGH); err != nil {
+	if err := windows.MoveFileEx(old, name, windows.MOVEFILE_REPLACE_EXISTING|windows.MOVEFILE_WRITE_THROUGH); err != nil {
 		return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
 	}
 	return nil

@@ -1,6 +1,6 @@
 // Package records knows how each record of a checkpoint's entries is written and read: its fields
 // and checksum ([Reader], [Seal]), the entry or intent with its events ([Words.AppendKept],
-// [Words.Kept]), the texts that recur ([Words]), what the indexes hold of it ([IndexKeys], [FoldKey])
+// [Words.Kept]), the texts that recur ([Words]), what the indexes hold of it ([LeadKey], [Links], [FoldKey])
 // and the lines in which new records gather ([OpenLine]). Which bucket a record stands
 // in, and when it is written, is not known here. What cannot be read is [ErrRecord].
 package records

@@ -1,7 +1,7 @@
 package records
 
 import (
-	"bytes"
+	"slices"
 
 	"leadferry/checkpoint"
 	"leadferry/internal/rowkey"
@@ -10,33 +10,29 @@ import (
 // Indexed says whether an ID is kept in an index: bbolt's keys are bounded.
 func Indexed(id string) bool { return id != "" && len(id) <= checkpoint.MaxKey }
 
-// LinkKeys are the index keys of the external IDs of an entry: the one that its lead has,
-// and the one that it is to have; nil where none is kept.
-type LinkKeys [2][]byte
-
-// Has says whether link is one of them.
-func (k LinkKeys) Has(link []byte) bool { return bytes.Equal(k[0], link) || bytes.Equal(k[1], link) }
-
-// IndexKeys returns the index keys of an entry, nil where none is kept.
-func IndexKeys(e *checkpoint.Entry) (lead []byte, links LinkKeys) {
-	if Indexed(e.LeadID) && e.LeadID != e.Key {
-		lead = AppendText(nil, e.LeadID)
-	}
-	if e.State.HasLead() {
-		links[0] = LinkKey(e.ExternalID, e.Key)
-		if e.WantLink != e.ExternalID {
-			links[1] = LinkKey(e.WantLink, e.Key)
-		}
-	}
-	return lead, links
-}
-
-// LinkKey is what stands in an index for an external ID of a key, or nil.
-func LinkKey(external, key string) []byte {
-	if !Indexed(external) || external == key {
+// LeadKey is what the index of leads has for an entry, or nil: one whose key is its lead ID has nothing there.
+func LeadKey(e *checkpoint.Entry) []byte {
+	if !Indexed(e.LeadID) || e.LeadID == e.Key {
 		return nil
 	}
-	return append(AppendText(nil, external), key...)
+	return AppendText(nil, e.LeadID)
+}
+
+// Links are what the index of external IDs has for a key: the one that its lead has, and those that it is to have.
+func Links(key string, k *checkpoint.KeptKey) (links [][]byte) {
+	var ids [3]string
+	if k.Entry != nil && k.Entry.State.HasLead() {
+		ids[0], ids[1] = k.Entry.ExternalID, k.Entry.WantLink
+	}
+	if k.Intent != nil {
+		ids[2] = k.Intent.WantLink
+	}
+	for i, id := range ids {
+		if Indexed(id) && id != key && !slices.Contains(ids[:i], id) {
+			links = append(links, append(AppendText(nil, id), key...))
+		}
+	}
+	return links
 }
 
 // FoldKey is the record of a key in the index of folds, or nil. A key whose fold is another one has a record there from the
