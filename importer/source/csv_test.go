@@ -104,7 +104,6 @@ func TestRecordsHaveALimit(t *testing.T) {
 		{"as long as allowed", "a\n" + long[:63] + "\n1\n", "2:" + long[:63] + "\n3:1\n"},
 		{"one byte longer", "a\n" + long[:64] + "\n1\n", "2!too_long\n3:1\n"},
 		{"at the end of the file", "a\n1\n" + long, "2:1\n3!too_long\n"},
-		{"much longer than a block", "a\n" + strings.Repeat(long, 10_000) + "\n1\n", "2!too_long\n3:1\n"},
 		{"quoted and long", "a\n\"" + strings.Repeat(long, 10) + "\"\n1\n", "2:" + strings.Repeat(long, 10) + "\n3:1\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -145,8 +144,7 @@ func TestNoRowBeginsInsideQuotes(t *testing.T) {
 		{"the same in a cell in the middle", "a,b,c\n1,\"a 5\" pipe\nmary,1,2\n\"end\",3\n", "", 2},
 		{"a cell more than there are columns, over two lines", "a,b\n8,\"x\n9,\", Bob\nmary,1\nend\",2\n", "", 2},
 		{"text behind a quote opens another", "a,b\n\"1\" x,\"2\nmary,1\n\"\n", "", 2},
-		{"longer than any cell", "a,b\n1,2\n3,\"" + long + "\"\n4,5\n", "2:1|2\n", 3},
-		{"a long line with a quote at its end", "a,b\n1,2\n" + long + ",\"x\nmary,1\n\"\n4,5\n", "2:1|2\n3!too_long\n", 3},
+		{"longer than any cell", "a,b\n1,2\n3,\"" + strings.Repeat("x", 500) + "\n" + long + "\"\n4,5\n", "2:1|2\n", 3},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			o := source.Options{Format: source.CSV, Stdin: strings.NewReader(test.data)}

@@ -101,7 +101,7 @@ func (f *File) Sheets() []string { return f.found.Sheets }
 
 // Warnings are remarks about the file for people, without values. The list is complete once the file is read to its
 // end.
-func (f *File) Warnings() []string { return f.found.Told() }
+func (f *File) Warnings() []string { return f.found.Warnings }
 
 // Next reads the next row into r, whose Cells it uses again: who keeps them gives it another Row. It returns io.EOF
 // after the last one, and a *LostError when the file cannot be read any further.
@@ -132,7 +132,7 @@ func (f *File) ReadAhead(n int) int {
 	return len(f.ahead)
 }
 
-// LookAhead is ReadAhead up to a pause of a stream of JSON objects, each on a line, of which one was read before.
+// LookAhead is ReadAhead up to a pause of a stream of JSON Lines, of which one was read before.
 func (f *File) LookAhead(n int) int {
 	f.stream.look(f.found.Lined && len(f.ahead) > 0)
 	defer f.stream.look(false)
@@ -170,7 +170,10 @@ func (f *File) next(r *Row) error {
 	case errors.Is(err, rows.ErrPause):
 		return err
 	case !known:
-		lost = &LostError{Line: f.window.Number, Text: "the file cannot be read any further: " + rows.Reason(err), Hint: hintOf(err), Err: err}
+		lost = &LostError{Line: f.window.Number, Text: "the file cannot be read any further: " + rows.Reason(err), Err: err}
+		if told, known := errors.AsType[*OpenError](err); known {
+			lost.Hint = told.Hint
+		}
 	}
 	lost.File = f.info.Path
 	return lost
@@ -224,6 +227,73 @@ func (f *File) compare() {
 	}
 	now, err := os.Stat(f.info.Path)
 	f.info.Changed = f.info.Changed || err != nil || !os.SameFile(f.stat, now) || now.Size() != f.stat.Size() || !now.ModTime().Equal(f.stat.ModTime())
+}
+
+// framedReader leaves out what stands behind the rows of a table: what begins with a row that fits the footer, and the
+// rows on the last lines.
+type framedReader struct {
+	rows.Reader
+	file  *File
+	frame Frame
+	held  []Row // that may stand on the last lines
+	line  int   // of the last row that was read
+	ended error
+}
+
+// framed is a reader of the rows alone, where something stands behind them.
+func framed(in rows.Reader, frame Frame, of *File) rows.Reader {
+	if frame.Footer == nil && frame.SkipFooter == 0 {
+		return in
+	}
+	return &framedReader{Reader: in, file: of, frame: frame}
+}
+
+// Next gives the next row of the table.
+func (f *framedReader) Next(r *Row) error {
+	for f.ended == nil && (len(f.held) == 0 || f.held[0].Line > f.line-f.frame.SkipFooter) {
+		var row Row // keeps its cells
+		row.Clear(r.Header)
+		if f.ended = f.read(&row); f.ended == nil {
+			f.held, f.line = append(f.held, row), row.Line
+		} else if f.frame.SkipFooter > 0 {
+			f.leaveOut()
+		}
+	}
+	if len(f.held) == 0 {
+		return f.ended
+	}
+	*r, f.held = f.held[0], f.held[1:]
+	return nil
+}
+
+// read reads a row, or ends the table where the footer begins.
+func (f *framedReader) read(row *Row) error {
+	err := f.Reader.Next(row)
+	footer := f.frame.Footer
+	switch {
+	case footer == nil:
+	case errors.Is(err, io.EOF):
+		f.file.found.Warn("no row fits source.footer: is the file whole?")
+	case err == nil && (row.Ends || row.Problem != nil && footer.MatchString(row.Text)):
+		f.file.found.Warn("the lines from %d on were left out as source.footer says", row.Line)
+		if err = io.EOF; f.file.window != nil {
+			err = f.file.window.Drain() // for the checksum of the file
+		}
+	}
+	return err
+}
+
+// leaveOut takes the rows on the last lines away once these are known.
+func (f *framedReader) leaveOut() {
+	from := max(f.line, f.Line()) - f.frame.SkipFooter + 1
+	if !errors.Is(f.ended, io.EOF) {
+		from = 0 // they may be none
+	} else {
+		f.file.found.Warn("the lines from %d on were left out as source.skip_footer says", from)
+	}
+	for len(f.held) > 0 && f.held[len(f.held)-1].Line >= from {
+		f.held = f.held[:len(f.held)-1]
+	}
 }
 
 // meter counts and hashes what is read through it.

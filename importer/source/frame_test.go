@@ -44,8 +44,8 @@ func frame(skip, last int, footer, comment string) source.Options {
 }
 
 func TestWhatStandsAroundATableIsPassedOver(t *testing.T) {
-	const notHere = "-: has no header once source.skip_rows and source.skip_footer are left out of it\n" +
-		"hint: count the lines before the header and behind the last row again, blank ones too"
+	const notHere = "-: is empty: it has no header\n" +
+		"hint: the first line must name the columns; source.skip_rows counts the lines before it, blank ones too"
 	const footer = "the lines from 4 on were left out as source.skip_footer says"
 	for _, test := range []struct {
 		name, data string
@@ -56,14 +56,14 @@ func TestWhatStandsAroundATableIsPassedOver(t *testing.T) {
 		{"blank lines before the header count", "\n\n\nid,name\n1,Ann\n", frame(3, 0, "", ""), "5:1|Ann\n"},
 		{"the delimiter is that of the table", "Report; of; 2026\nid,name\n1,Ann\n", frame(1, 0, "", ""), "3:1|Ann\n"},
 		{"more lines than there are", "id\n1\n", frame(3, 0, "", ""), notHere},
-		{"lines at the end", "id,name\n1,Ann\n2,Bob\n\nTotal \"2\n\n\"x\nend", frame(0, 5, "", ""), "2:1|Ann\n3:2|Bob\n" + footer},
+		{"lines at the end", "id,name\n1,Ann\n2,Bob\n\nTotal \"2\n\nx\nend", frame(0, 5, "", ""), "2:1|Ann\n3:2|Bob\n" + footer},
 		{"lines at the end, the last one ended", "id,name\n1,Ann\n2,Bob\n\n\n\n\nend\n", frame(0, 5, "", ""), "2:1|Ann\n3:2|Bob\n" + footer},
 		{"the header is left out too", "id\n1\n", frame(0, 2, "", ""), "the lines from 1 on were left out as source.skip_footer says"},
 		{"from the first row that fits", "id,name\n1,Ann\n\n\"Grand total\",2\n3,\"x", frame(0, 0, "^Grand total", ""), "2:1|Ann\nthe lines from 4 on were left out as source.footer says"},
 		{"the cells that hold something", "id,name\n1,Ann\n,, Total\n", frame(0, 0, "^Total$", ""), "2:1|Ann\nthe lines from 3 on were left out as source.footer says"},
 		{"a footer inside quotes is none", "id,name\n1,\"Ann\nTotal\"\n2,Bob\n", frame(0, 0, "^Total", ""), "2:1|Ann\nTotal\n4:2|Bob\nno row fits source.footer: is the file whole?"},
 		{"no footer", "id,name\n1,Ann\n", frame(0, 0, "^Total", ""), "2:1|Ann\nno row fits source.footer: is the file whole?"},
-		{"comments", "# by\nid,name\n#1,Ann\n2,#Bob\n3,\"\n#4\"\n#", frame(0, 0, "", "#"), "4:2|#Bob\n5:3|\n#4\n3 lines were passed over as source.comment says"},
+		{"comments", "# by\nid,name\n#1,Ann\n2,#Bob\n3,\"\n#4\"\n#", frame(0, 0, "", "#"), "4:2|#Bob\n5:3|\n#4\n"},
 	} {
 		if diff := cmp.Diff(test.want, framed(t, test.data, test.o)); diff != "" {
 			t.Errorf("%s:\n%s", test.name, diff)
@@ -115,11 +115,6 @@ func TestABackslashMayStandBeforeQuotes(t *testing.T) {
 		if diff := cmp.Diff(test.want, framed(t, test.data, test.o)); diff != "" {
 			t.Errorf("%s:\n%s", test.name, diff)
 		}
-	}
-	const hint = `(hint: where a backslash stands before quotes in this file, say so in the mapping: source: {escape: "\\"})`
-	rows := readAll(t, "a,b\n1,\"x \\\"y\\\" z\"\n3,4\n", source.Options{Format: source.CSV})
-	if p := rows[0].Problem; p == nil || !strings.HasSuffix(p.String(), hint) {
-		t.Errorf("%v: no hint to escape", p)
 	}
 }
 

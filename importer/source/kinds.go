@@ -3,7 +3,6 @@ package source
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -14,88 +13,54 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"leadferry/importer/source/rows"
-	"leadferry/importer/source/xlsx"
-	"leadferry/internal/spelling"
 )
 
-const (
-	packedHint = "unpack it first, or send the unpacked text through standard input"
-	exportHint = "export the rows as CSV in UTF-8, or as an Excel workbook (.xlsx)"
-	readable   = "CSV, TSV, JSON and Excel workbooks (.xlsx) can be read, also packed with gzip or zstd"
-)
+const readable = "CSV, TSV, JSON and Excel workbooks (.xlsx) can be read, text also packed once with gzip or zstd"
 
 // refusals know by what they begin with the files that people take for tables, and those of other formats.
 var refusals = []struct {
 	begins     []string
 	text, hint string
 }{
-	{[]string{compound}, "is an old Excel workbook (.xls), or one with a password, which cannot be read", "take the password away if it has one, and save it as an Excel workbook (.xlsx) or as CSV in UTF-8"},
-	{[]string{"PK\x03\x04"}, "is an Excel workbook or another ZIP archive", "if it is a workbook, name its format: --format xlsx; else unpack it first"},
-	{[]string{"%PDF-"}, "is a PDF document", exportHint},
-	{[]string{"<!doctype html", "<html", "<table"}, "is an HTML page, perhaps one that asks to sign in", "download the file itself, or export the rows anew; a table opens in Excel, which saves it as .xlsx"},
-	{[]string{"<?xml", "<?mso"}, "is an XML document", exportHint},
+	{
+		[]string{"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1"}, // Microsoft's older container
+		"is an old Excel workbook (.xls), or one with a password, which cannot be read",
+		"take the password away if it has one, and save it as an Excel workbook (.xlsx) or as CSV in UTF-8",
+	},
+	{
+		[]string{"PK\x03\x04"},
+		"is an Excel workbook or another ZIP archive",
+		"if it is a workbook, name its format: --format xlsx; else unpack it first",
+	},
+	{[]string{"%PDF-"}, "is a PDF document", "export the rows as CSV in UTF-8, or as an Excel workbook (.xlsx)"},
+	{
+		[]string{"<!doctype html", "<html", "<table"},
+		"is an HTML page, perhaps one that asks to sign in",
+		"download the file itself, or export the rows anew; a table opens in Excel, which saves it as .xlsx",
+	},
 	{[]string{
-		"BZh91AY&SY", "\xFD7zXZ\x00", "\x04\x22\x4D\x18", "\x1F\x9D", "\x1F\x8B", "7z\xBC\xAF\x27\x1C", "Rar!\x1A\x07", "PK\x05\x06", "PK\x07\x08", `{\rtf`,
-		"\x89PNG\r\n", "\xFF\xD8\xFF", "GIF87a", "GIF89a", "II*\x00", "\x7FELF", "MZ\x90\x00", "SQLite format 3\x00", "PAR1\x15", "Obj\x01",
+		"<?xml", "<?mso", "BZh91AY&SY", "\xFD7zXZ\x00", "\x04\x22\x4D\x18", "\x1F\x9D", "\x1F\x8B", "\x28\xB5\x2F\xFD", "7z\xBC\xAF\x27\x1C", "Rar!\x1A\x07",
+		"PK\x05\x06", `{\rtf`, "\x89PNG\r\n", "\xFF\xD8\xFF", "\x7FELF", "MZ\x90\x00", "SQLite format 3\x00", "PAR1\x15",
 		"\xFF\xFE\x00\x00", "\x00\x00\xFE\xFF", // UTF-32
 	}, "is not in a format that is read here", readable},
 }
 
-// compound begins workbooks before Excel 2007 and those with a password: Microsoft's older container.
-const compound = "\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1"
-
 // refuseContent knows by their first bytes the files that hold no rows. Marks of HTML and XML are of any case.
 func refuseContent(head []byte) error {
-	if len(head) > 262 && string(head[257:262]) == "ustar" {
-		return &OpenError{Text: "is a tar archive", Hint: packedHint}
-	}
-	text := string(bytes.TrimLeft(bytes.TrimPrefix(head, []byte(rows.ByteOrderMark)), " \t\r\n"))
+	text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte(rows.ByteOrderMark)), " \t\r\n")
 	for _, kind := range refusals {
 		for _, begin := range kind.begins {
-			marked := begin[0] == '<' && len(text) >= len(begin) && strings.EqualFold(text[:len(begin)], begin)
+			marked := begin[0] == '<' && len(text) >= len(begin) && strings.EqualFold(string(text[:len(begin)]), begin)
 			if marked || bytes.HasPrefix(head, []byte(begin)) {
-				return &OpenError{Text: kind.text, Hint: kind.hint}
+				return rows.Refuse(kind.text, kind.hint)
 			}
 		}
 	}
 	return nil
 }
 
-// refuseMacintosh knows the files whose lines end with a lone CR by the first line, which then is the whole file or longer than a
-// record may be.
-func refuseMacintosh(line []byte) error {
-	if bytes.IndexByte(line, '\r') >= 0 && bytes.IndexByte(line, '\n') < 0 {
-		return &OpenError{Line: 1, Text: "the lines end with CR alone, as on old Macintosh systems", Hint: "save the file with line ends LF or CR LF"}
-	}
-	return nil
-}
-
-const ownHint = "name the file that holds the rows; the mapping goes behind -m, a checkpoint behind --checkpoint"
-
-// checkpointMagic stands in the first page of checkpoints, and of what a sandbox holds.
-const checkpointMagic, checkpointMagicAt = "\xED\xDA\x0C\xED", 16
-
-var mappingHead = spelling.Form(`^\x{FEFF}*(?:[ \t]*(?:#[^\n]*)?\r?\n|---[ \t]*\r?\n)*version:[ \t]`)
-
-// refuseOwn knows the files that stand beside an input in a command, and are easily named in its place.
-func refuseOwn(name string, head []byte) error {
-	text := ""
-	switch extension := strings.ToLower(filepath.Ext(name)); {
-	case len(head) > checkpointMagicAt && bytes.HasPrefix(head[checkpointMagicAt:], []byte(checkpointMagic)):
-		text = "is " + KindCheckpoint + ", or what a sandbox holds, and no table"
-	case mappingHead().Match(head), extension == ".yaml", extension == ".yml":
-		text = "is " + KindMapping + ", and no table"
-	default:
-		return nil
-	}
-	return &OpenError{Text: text, Hint: ownHint}
-}
-
-// Kinds that KindOf gives of files which stand beside the inputs in a command.
-const (
-	KindMapping    = "a mapping or another YAML file"
-	KindCheckpoint = "a checkpoint"
-)
+// KindMapping is the kind that KindOf gives of a file with rules.
+const KindMapping = "a mapping or another YAML file"
 
 // KindBytes is how many of a file's first bytes KindOf wants to see.
 const KindBytes = 512
@@ -106,15 +71,17 @@ func KindOf(name string, head []byte) string {
 	if packingOf(head) != "" {
 		return "a packed file"
 	}
-	err := cmp.Or(refuseContent(head), refuseOwn(name, head))
-	if known, ok := errors.AsType[*OpenError](err); ok {
+	if known, ok := errors.AsType[*OpenError](refuseContent(head)); ok {
 		text, _, _ := strings.Cut(strings.TrimPrefix(known.Text, "is "), ", ")
 		return text
 	}
-	if namedFormat(name) == "" || strings.EqualFold(filepath.Ext(name), ".json") {
-		return ""
+	switch extension := strings.ToLower(filepath.Ext(name)); {
+	case extension == ".yaml", extension == ".yml":
+		return KindMapping
+	case namedFormat(name) != "" && extension != ".json":
+		return "a table by its name"
 	}
-	return "a table by its name"
+	return ""
 }
 
 const (
@@ -144,15 +111,7 @@ func (f *File) unpack(in *bufio.Reader, packing string) (*bufio.Reader, []byte, 
 		return nil, nil, err
 	}
 	f.closers = append(f.closers, u)
-	inner, head, err := sniff(u)
-	switch twice := packingOf(head); {
-	case err != nil:
-	case twice != "":
-		err = &OpenError{Text: "is packed twice: the " + packing + " data hold " + twice + " data again", Hint: packedHint}
-	case xlsx.IsArchive(head):
-		err = &OpenError{Text: "is a workbook or ZIP archive, packed with " + packing + " once more", Hint: packedHint}
-	}
-	return inner, head, err
+	return sniff(u)
 }
 
 // prove reads packed data to their end, and gives an error where they are damaged.
@@ -180,55 +139,11 @@ type unpacker struct {
 
 func (u *unpacker) begin(in *bufio.Reader) (err error) {
 	if u.packing == "gzip" {
-		m := &members{packed: in}
-		if m.member, err = gzip.NewReader(in); err == nil {
-			m.member.Multistream(false)
-		}
-		u.in = m
+		u.in, err = gzip.NewReader(in)
 	} else { // one decoder starts no goroutine
 		u.in, err = zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 	}
 	return u.wrong(err)
-}
-
-// members are those of a gzip file, one by one: package gzip takes what stands behind the last for one that was cut.
-type members struct {
-	packed *bufio.Reader
-	member *gzip.Reader
-}
-
-// Read gives unpacked bytes.
-func (m *members) Read(p []byte) (n int, err error) {
-	for n == 0 && err == nil {
-		if n, err = m.member.Read(p); errors.Is(err, io.EOF) {
-			err = m.next()
-		}
-	}
-	return n, err
-}
-
-var errDamaged = errors.New("packed data are damaged")
-
-var errBehind = errors.New("something else stands behind the packed data")
-
-// next goes on to the next member; its error is io.EOF where there is none. The zeros that fill the last block of a tape
-// may stand behind the last.
-func (m *members) next() error {
-	for {
-		next, err := m.packed.Peek(1)
-		switch {
-		case err != nil:
-			return err
-		case next[0] == 0:
-			_, _ = m.packed.Discard(1) // which was seen
-		case next[0] != 0x1F:
-			return errBehind
-		default:
-			err := m.member.Reset(m.packed)
-			m.member.Multistream(false)
-			return err
-		}
-	}
 }
 
 // Close frees what the unpacking took.
@@ -243,34 +158,28 @@ func (u *unpacker) Close() error {
 func (u *unpacker) Read(p []byte) (int, error) {
 	n, err := u.in.Read(p)
 	if u.bytes += int64(n); u.bytes > maxFree+maxRatio*u.packed.bytes {
-		return 0, &packedError{fmt.Sprintf("it unpacks to more than %d times its size", maxRatio), "if that is right, unpack it first", nil}
+		return 0, rows.Refuse(fmt.Sprintf("it unpacks to more than %d times its size", maxRatio), "if that is right, unpack it first")
 	}
 	return n, u.wrong(err)
 }
+
+var errDamaged = errors.New("packed data are damaged")
 
 // wrong tells errors of the packed data from those of reading the file.
 func (u *unpacker) wrong(err error) error {
 	if err == nil || err == io.EOF || u.packed.fault != nil { //nolint:errorlint // io.Reader asks for io.EOF itself
 		return err
 	}
-	const again = "fetch or pack it again"
+	told := &OpenError{Hint: "fetch or pack it again", Err: err}
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return &packedError{"its " + u.packing + " data end too early: the file was cut", again, err}
-	case errors.Is(err, errBehind), errors.Is(err, zstd.ErrMagicMismatch):
-		return &packedError{"something that is not packed stands behind its " + u.packing + " data", again, err}
+		told.Text = "its " + u.packing + " data end too early: the file was cut"
+	case errors.Is(err, gzip.ErrHeader), errors.Is(err, zstd.ErrMagicMismatch):
+		told.Text = "something that is not packed stands behind its " + u.packing + " data"
 	case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded):
-		return &packedError{fmt.Sprintf("it was packed with a zstd window of more than %d MiB", maxWindow>>20), "unpack it first", err}
+		told.Text, told.Hint = fmt.Sprintf("it was packed with a zstd window of more than %d MiB", maxWindow>>20), "unpack it first"
+	default:
+		told.Text, told.Err = "its "+u.packing+" data are damaged", errDamaged
 	}
-	return &packedError{"its " + u.packing + " data are damaged", again, errDamaged}
+	return told
 }
-
-// packedError says that packed data cannot be unpacked, and what to do.
-type packedError struct {
-	text, hint string
-	err        error // the cause, or nil
-}
-
-func (e *packedError) Error() string { return e.text }
-func (e *packedError) Hint() string  { return e.hint }
-func (e *packedError) Unwrap() error { return e.err }

@@ -32,14 +32,10 @@ const (
 // column.
 func Open(name string, o Options) (*File, error) {
 	f := &File{info: Info{Path: name}}
-	return begin(f, o, f.find(o))
-}
-
-// begin goes on behind the bytes of a file, or the error of finding them.
-func begin(f *File, o Options, err error) (*File, error) {
 	if o.MaxRecord <= 0 {
 		o.MaxRecord = defaultRecord
 	}
+	err := f.find(o)
 	if err == nil {
 		err = f.open(o)
 	}
@@ -56,7 +52,7 @@ func begin(f *File, o Options, err error) (*File, error) {
 }
 
 func unreadable(err error) *OpenError {
-	e := &OpenError{Text: "cannot be read: " + rows.Reason(err), Err: err, Hint: hintOf(err)}
+	e := &OpenError{Text: "cannot be read: " + rows.Reason(err), Err: err}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		e.Text, e.Hint = "there is no such file", "check the name, and the folder that the command is run in"
@@ -68,25 +64,15 @@ func unreadable(err error) *OpenError {
 	return e
 }
 
-// hintOf is what an error of reading says can be done about it, or nothing.
-func hintOf(err error) string {
-	if knows := (interface{ Hint() string })(nil); errors.As(err, &knows) {
-		return knows.Hint()
-	}
-	return ""
-}
-
 func (f *File) find(o Options) error {
 	if f.info.Path == "-" {
 		switch {
 		case o.Stdin == nil:
-			return &OpenError{Text: "there is no standard input", Hint: "name a file"}
+			return rows.Refuse("there is no standard input", "name a file")
 		case o.Format == "":
-			return &OpenError{Text: "the format of standard input is not known", Hint: "name it with --format csv, tsv, jsonl or xlsx"}
+			return rows.Refuse("the format of standard input is not known", "name it with --format csv, tsv, jsonl or xlsx")
 		}
-		if f.stream, _ = o.Stdin.(*Stream); f.stream != nil && o.Format == JSONL {
-			f.stream.least = 1
-		}
+		f.stream, _ = o.Stdin.(*Stream)
 		f.meter = newMeter(o.Stdin)
 		return nil
 	}
@@ -96,7 +82,11 @@ func (f *File) find(o Options) error {
 		return err
 	}
 	if !stat.Mode().IsRegular() {
-		return &OpenError{Text: "is " + kind(stat.Mode()) + ", not a file", Hint: `only regular files can be read, and standard input by the name "-"`}
+		text := "is a device, a pipe or a socket, not a file"
+		if stat.IsDir() {
+			text = "is a directory, not a file"
+		}
+		return rows.Refuse(text, `only regular files can be read, and standard input by the name "-"`)
 	}
 	opened, err := os.Open(f.info.Path)
 	if err != nil {
@@ -104,18 +94,6 @@ func (f *File) find(o Options) error {
 	}
 	f.disk, f.stat, f.meter = opened, stat, newMeter(opened)
 	return nil
-}
-
-func kind(m fs.FileMode) string {
-	switch {
-	case m.IsDir():
-		return "a directory"
-	case m&fs.ModeNamedPipe != 0:
-		return "a named pipe"
-	case m&fs.ModeSocket != 0:
-		return "a socket"
-	}
-	return "a device"
 }
 
 // open finds out what the file holds and makes the reader of the rows. A format that the options name must be true;
@@ -126,7 +104,7 @@ func (f *File) open(o Options) error {
 	case "":
 		f.format = namedFormat(f.info.Path)
 	default:
-		return &OpenError{Text: fmt.Sprintf("the format %q is not known", string(o.Format)), Hint: "csv, tsv, jsonl and xlsx can be read"}
+		return rows.Refuse(fmt.Sprintf("the format %q is not known", string(o.Format)), "csv, tsv, jsonl and xlsx can be read")
 	}
 	f.stream.look(true)
 	in, head, err := sniff(f.meter)
@@ -145,11 +123,7 @@ func (f *File) open(o Options) error {
 			in, head, err = f.unpack(in, packing)
 		}
 	}
-	err = cmp.Or(err, refuseContent(head))
-	if o.Format == "" {
-		err = cmp.Or(err, refuseOwn(f.info.Path, head))
-	}
-	if err != nil {
+	if err = cmp.Or(err, refuseContent(head)); err != nil {
 		return err
 	}
 	f.stream.look(true)
@@ -159,7 +133,7 @@ func (f *File) open(o Options) error {
 	}
 	switch {
 	case f.format == XLSX && (err != nil || !delimited.BeginsRejects(f.window)):
-		return xlsx.NoWorkbook()
+		return rows.Refuse("is not an Excel workbook", "if it is text, name its format: --format csv, tsv or jsonl")
 	case f.format == XLSX: // the rejects of a workbook, which are CSV whatever the mapping says of its source
 		f.format = CSV
 	case err != nil:
@@ -180,22 +154,10 @@ func sniff(in io.Reader) (stream *bufio.Reader, head []byte, err error) {
 }
 
 // openText makes the reader of the rows of a text, by its first line that is not blank.
-func (f *File) openText(o Options) error {
-	line, err := f.window.First()
-	switch {
-	case errors.Is(err, lines.ErrTooLong):
-		line, err = f.window.Bytes(f.window.Limit), nil
-	case errors.Is(err, io.EOF):
-		err = nil
-	}
-	if err == nil {
-		err = refuseMacintosh(line)
-	}
-	if err != nil {
-		return err
-	}
+func (f *File) openText(o Options) (err error) {
+	_, _ = f.window.First() // passes what stands before it; an error comes again
 	if f.format == "" {
-		f.format = textFormat(line)
+		f.format = textFormat(f.window.Bytes(sniffBytes))
 	}
 	o.Format = f.format
 	if f.format != JSONL {
@@ -207,10 +169,8 @@ func (f *File) openText(o Options) error {
 		return err
 	}
 	if o.Frame != (Frame{}) || o.Backslash {
-		return &OpenError{
-			Text: "is JSON, which has no lines before or behind its rows",
-			Hint: "take skip_rows, skip_footer, footer, comment and escape out of source in the mapping",
-		}
+		return rows.Refuse("is JSON, which has no lines before or behind its rows",
+			"take skip_rows, skip_footer, footer, comment and escape out of source in the mapping")
 	}
 	f.reader, err = jsonrows.Open(f.window, o, &f.found)
 	return err
@@ -230,7 +190,7 @@ func (f *File) openWorkbook(stream io.Reader, o Options) error {
 		var kept []byte
 		kept, err = io.ReadAll(io.LimitReader(stream, maxKept+1))
 		if len(kept) > maxKept {
-			return &OpenError{Text: fmt.Sprintf("is a workbook of more than %d MiB", maxKept>>20), Hint: "only smaller ones can come through standard input: name the file"}
+			return rows.Refuse(fmt.Sprintf("is a workbook of more than %d MiB", maxKept>>20), "only smaller ones can come through standard input: name the file")
 		}
 		in, size = bytes.NewReader(kept), int64(len(kept))
 	}

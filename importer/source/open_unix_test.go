@@ -30,8 +30,8 @@ func TestOpenRefusesWhatIsNoFile(t *testing.T) {
 	for path, want := range map[string]string{
 		filepath.Join(dir, "missing.csv"): "no such file",
 		dir:                               "a directory",
-		pipe:                              "a named pipe",
-		socket:                            "a socket",
+		pipe:                              "a pipe or a socket",
+		socket:                            "a pipe or a socket",
 		os.DevNull:                        "a device",
 		"-":                               "no standard input",
 	} {

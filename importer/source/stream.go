@@ -1,7 +1,6 @@
 package source
 
 import (
-	"bytes"
 	"io"
 	"sync"
 	"time"
@@ -12,40 +11,35 @@ import (
 // pauseTime is how long bytes may stay away before a stream counts as pausing.
 const pauseTime = 200 * time.Millisecond
 
-// Stream is a source whose bytes come when they come, as those of standard input may. What looks ahead of the rows sees what
-// is there, up to a pause, and whoever has rows in hand is told that no more may come for a while. It can be closed while a
-// Read waits, which a terminal or a pipe cannot: the goroutine that reads these ends with the process.
+// Stream is a source whose bytes come when they come, as those of standard input may. What looks ahead of the rows sees
+// what is there, up to a pause, and whoever has rows in hand is told that no more may come for a while. It can be closed
+// while a Read waits, which a pipe cannot: the goroutine that reads it ends with the process.
 type Stream struct {
 	pieces chan []byte // from in
-	spare  chan []byte // room for them
 	err    error       // that ended in, once pieces is closed
 
 	close  func()
 	closed chan struct{}
 
-	piece, left []byte
-	least       int    // lines that have to be there: a header and a row
-	lines       int    // that were given
-	whole       bool   // the last one of them
-	looks       bool   // a pause ends the looking ahead
-	paused      func() // told before a wait
+	left   []byte // of the present piece
+	whole  bool   // what was given ends a line
+	looks  bool   // a pause ends the looking ahead
+	paused func() // told before a wait
 }
 
 // NewStream begins to read in.
 func NewStream(in io.Reader) *Stream {
-	s := &Stream{pieces: make(chan []byte), spare: make(chan []byte, 2), closed: make(chan struct{}), least: 2}
+	s := &Stream{pieces: make(chan []byte), closed: make(chan struct{})}
 	s.close = sync.OnceFunc(func() { close(s.closed) })
-	for range cap(s.spare) {
-		s.spare <- make([]byte, 64<<10)
-	}
 	go s.fill(in)
 	return s
 }
 
 func (s *Stream) fill(in io.Reader) {
 	defer close(s.pieces)
-	for room := range s.spare {
-		n, err := in.Read(room[:cap(room)])
+	for s.err == nil {
+		room := make([]byte, 64<<10)
+		n, err := in.Read(room)
 		if n > 0 {
 			select {
 			case s.pieces <- room[:n]:
@@ -53,12 +47,7 @@ func (s *Stream) fill(in io.Reader) {
 				return
 			}
 		}
-		if s.err = err; err != nil {
-			return
-		}
-		if n == 0 {
-			s.spare <- room
-		}
+		s.err = err
 	}
 }
 
@@ -68,7 +57,7 @@ func (s *Stream) Close() error {
 	return nil
 }
 
-// Read gives what has come, waits for more, or gives rows.ErrPause to what looks ahead, if it has a whole line at least.
+// Read gives what has come, waits for more, or gives rows.ErrPause to what looks ahead and has whole lines.
 func (s *Stream) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -79,17 +68,12 @@ func (s *Stream) Read(p []byte) (int, error) {
 		}
 	}
 	n := copy(p, s.left)
-	s.lines, s.whole = s.lines+bytes.Count(s.left[:n], []byte{'\n'}), s.left[n-1] == '\n'
-	s.left = s.left[n:]
+	s.left, s.whole = s.left[n:], s.left[n-1] == '\n'
 	return n, nil
 }
 
 // next waits for the next piece.
 func (s *Stream) next() error {
-	if s.piece != nil {
-		s.spare <- s.piece[:cap(s.piece)]
-		s.piece = nil
-	}
 	pause := time.NewTimer(pauseTime)
 	defer pause.Stop()
 	for {
@@ -98,13 +82,13 @@ func (s *Stream) next() error {
 			if !more {
 				return s.err
 			}
-			s.piece, s.left = piece, piece
+			s.left = piece
 			return nil
 		case <-s.closed:
 			return io.ErrClosedPipe
 		case <-pause.C:
 		}
-		if s.looks && s.whole && s.lines >= s.least {
+		if s.looks && s.whole {
 			return rows.ErrPause
 		}
 		if s.paused != nil {

@@ -74,10 +74,7 @@ func damages() map[string]struct {
 		"sheet is empty":           part("xl/worksheets/sheet1.xml", ""),
 		"book is no XML":           part("xl/workbook.xml", "<workbook"),
 		"texts are cut":            part("xl/sharedStrings.xml", "<sst><si><t>x"),
-		"entities in the book":     part("xl/workbook.xml", doctype+"<workbook/>"),
 		"entities in the texts":    part("xl/sharedStrings.xml", doctype+"<sst><si><t>&b;</t></si></sst>"),
-		"entities in the styles":   part("xl/styles.xml", doctype+"<styleSheet/>"),
-		"entities in the sheet":    part("xl/worksheets/sheet1.xml", doctype+"<worksheet><sheetData/></worksheet>"),
 		"UTF-16":                   part("xl/worksheets/sheet1.xml", `<?xml version="1.0" encoding="UTF-16"?><worksheet/>`),
 		"deep":                     part("xl/styles.xml", strings.Repeat("<a>", 100_000)),
 
@@ -176,12 +173,6 @@ func TestArchivesAreBounded(t *testing.T) {
 				raw(t, z, &zip.FileHeader{Name: fmt.Sprint("xl/media/", i)})
 			}
 		}, "more than 10000 parts", false},
-		{"long directory", func(z *zip.Writer) {
-			for i := range 150 {
-				raw(t, z, &zip.FileHeader{Name: fmt.Sprint(strings.Repeat("x", 60_000), i)})
-			}
-		}, "more than 10000 parts", false},
-		{"part twice", func(z *zip.Writer) { create(t, z, `XL\Workbook.xml`, "<workbook/>") }, "two parts of one name", false},
 		{"says it is large", func(z *zip.Writer) {
 			raw(t, z, &zip.FileHeader{Name: "xl/media/a", UncompressedSize64: 2 << 30, CompressedSize64: 1})
 		}, "more than 1073741824 bytes", false},

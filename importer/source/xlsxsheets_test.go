@@ -56,7 +56,7 @@ func TestSheetIsChosen(t *testing.T) {
 		}
 		want := []string(nil)
 		if test.sheet == "" {
-			want = []string{`sheet "Übersicht" was read; the workbook also holds "Sheet1" (hidden), "Deep" (hidden), "Leads 2026" (hint: choose one with --sheet NAME, or with source.sheet of the mapping)`}
+			want = []string{`sheet "Übersicht" was read; the workbook also holds "Sheet1" (hidden), "Deep" (hidden), "Leads 2026", "Empty" (hint: choose one with --sheet NAME, or with source.sheet of the mapping)`}
 		}
 		if diff := cmp.Diff(want, warnings); diff != "" {
 			t.Errorf("%q: %s", test.sheet, diff)

@@ -11,11 +11,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/dustin/go-humanize/english"
 
 	"leadferry/importer/source/lines"
 	"leadferry/importer/source/rows"
+	"leadferry/internal/spelling"
 )
 
 // Reader splits a window into records, and records into cells.
@@ -28,14 +31,12 @@ type Reader struct {
 	found   *rows.Found
 	columns rows.Columns
 
-	frame    rows.Frame
-	comments int // lines that were passed over as such
+	comment string // begins lines that are passed over; "": none are
 
 	delim  string
 	plain  bool     // quotes are text like any other
 	fields []string // of the present record, as many as it has
 	quoted quoted
-	over   bool  // the present record goes on behind the window
 	ended  error // what ended the reading
 }
 
@@ -44,10 +45,8 @@ func Open(in *lines.Window, o rows.Options, found *rows.Found) (*Reader, error) 
 	in.SkipTo(o.SkipRows + 1)
 	found.Delimiter = findDelimiter(in, o)
 	if !canDelimit(found.Delimiter) {
-		return nil, &rows.OpenError{
-			Text: "the delimiter is not a character that can part cells",
-			Hint: "any character but quotes, line ends and NUL can",
-		}
+		return nil, rows.Refuse("the delimiter is not a character that can part cells",
+			"any character but quotes, line ends and NUL can")
 	}
 	r := newReader(in, found.Delimiter, o, found)
 	return r, r.begin(o)
@@ -57,7 +56,7 @@ func newReader(in *lines.Window, delim rune, o rows.Options, found *rows.Found) 
 	in.Widen()
 	d := string(delim)
 	return &Reader{
-		in: in, found: found, delim: d, frame: o.Frame, plain: o.NoQuotes,
+		in: in, found: found, delim: d, comment: o.Comment, plain: o.NoQuotes,
 		quoted: quoted{delim: []byte(d), escape: o.Backslash},
 	}
 }
@@ -71,7 +70,7 @@ func (r *Reader) begin(o rows.Options) error {
 			return err
 		}
 		names, line = r.fields, r.in.Number
-		r.pass(size)
+		r.in.Pass(size)
 	}
 	var err error
 	r.columns, err = rows.NewColumns(names, line, o, r.found)
@@ -89,21 +88,13 @@ func (r *Reader) header() (size int, err error) {
 	case errors.As(r.ended, &lost):
 		return refuse(lost.Line, "the header cannot be read: "+lost.Text, lost.Hint)
 	case errors.Is(r.ended, io.EOF):
-		text, hint := r.frame.Empty("is empty: it has no header", rows.HeaderHint)
-		return refuse(0, text, hint)
+		return refuse(0, "is empty: it has no header", rows.HeaderHint)
 	case r.ended != nil:
 		return 0, r.ended
-	case beginsJSON(r.in.Bytes(size)):
-		return refuse(line, "begins with a JSON object instead of a header", "name its format: --format jsonl")
 	case problem != nil:
 		return refuse(line, "the header cannot be read: "+problem.Text, cmp.Or(problem.Hint, rows.HeaderHint))
 	}
 	return size, nil
-}
-
-// beginsJSON says that a line is none but an object or a list of them.
-func beginsJSON(line []byte) bool {
-	return bytes.HasPrefix(line, []byte(`{"`)) || bytes.HasPrefix(line, []byte("[{"))
 }
 
 // Next reads the next record that holds data. Its error is io.EOF, a *[rows.LostError], or one of reading.
@@ -111,16 +102,15 @@ func (r *Reader) Next(row *rows.Row) error {
 	for {
 		size, problem := r.record()
 		if r.ended != nil {
-			r.tellComments()
 			return r.ended
 		}
 		if problem == nil && r.columns.Blank(r.fields) {
 			r.found.Blank++
-			r.pass(size)
+			r.in.Pass(size)
 			continue
 		}
 		r.give(row, size, problem)
-		r.pass(size)
+		r.in.Pass(size)
 		return nil
 	}
 }
@@ -130,19 +120,9 @@ func (r *Reader) Line() int { return r.in.Lines() }
 
 func (r *Reader) give(row *rows.Row, size int, problem *rows.Problem) {
 	row.Line, row.Size = r.in.Number, size
-	row.Ends = problem == nil && r.frame.EndsAt(r.fields)
 	if problem == nil {
 		row.OneLine = r.quoted.lines == 0
-		problem = r.columns.Uncorrected(r.fields, row)
-	}
-	if problem == nil {
-		row.Repeats = r.columns.HeaderAgain(r.fields)
-	}
-	if problem == nil && !r.fits() {
-		problem = r.wrongWidth()
-	}
-	if problem == nil && r.columns.HasUnnamed() {
-		r.columns.CountUnnamed(r.fields, row.Line, r.found)
+		problem = r.columns.Judge(r.fields, r.misfit(), row, r.found)
 	}
 	if problem == nil && r.columns.Whole && cap(row.Cells) >= r.columns.Width {
 		row.Cells, r.fields = r.fields[:r.columns.Width], row.Cells // each is a room for the other's next
@@ -155,22 +135,9 @@ func (r *Reader) give(row *rows.Row, size int, problem *rows.Problem) {
 		}
 		return
 	}
-	if row.Problem = problem; problem.Code == "quote" && r.hasEscapes(size) {
-		problem.Hint = escapeHint
-	}
-	if row.Text == "" {
+	if row.Problem = problem; row.Text == "" {
 		row.Text = lines.Readable(lines.Body(r.in.Bytes(size)))
 	}
-}
-
-// pass goes on to what follows a record of this size.
-func (r *Reader) pass(size int) {
-	line := r.in.Number
-	r.in.Pass(size)
-	if r.over && r.in.PassLine() && !r.plain {
-		r.ended = r.tooMuch(line)
-	}
-	r.over = false
 }
 
 // fits says that the record has a cell for each column, and nothing beyond. Empty fields beyond the header are let
@@ -179,60 +146,122 @@ func (r *Reader) fits() bool {
 	return len(r.fields) >= r.columns.Width && rows.Used(r.fields) <= r.columns.Width+r.columns.Nameless
 }
 
-func (r *Reader) wrongWidth() *rows.Problem {
+// misfit is what is wrong with the number of cells, or nil.
+func (r *Reader) misfit() *rows.Problem {
+	if r.fits() {
+		return nil
+	}
 	c := &r.columns
-	p := &rows.Problem{Code: "columns", Text: fmt.Sprintf("the row has %s instead of %d", english.Plural(len(r.fields), "cell", ""), c.Width)}
+	has := english.Plural(len(r.fields), "cell", "")
+	p := &rows.Problem{Code: "columns", Text: fmt.Sprintf("the row has %s instead of %d", has, c.Width)}
 	if c.Width == 1 && c.Line > 0 {
 		p.Hint = fmt.Sprintf("line %d was taken for the header; take out what stands before the header, or set the delimiter", c.Line)
 	}
 	return p
 }
 
-// tooMuch says that a row is too long to know where it ends.
-func (r *Reader) tooMuch(line int) error {
-	return r.lost(line, fmt.Sprintf("the row is longer than %d bytes and holds quotes", r.in.Max), 0)
-}
+const quoteHint = "mend the quotes of this row, or fetch the file again if it was cut; " +
+	"if quotes are text like any other in this file, say so in the mapping: source: {quote: none}; " +
+	`where a backslash stands before them: source: {escape: "\\"}`
 
-// escapeHint is for files in which a backslash stands before quotes.
-const escapeHint = `where a backslash stands before quotes in this file, say so in the mapping: source: {escape: "\\"}`
-
-func (r *Reader) hasEscapes(size int) bool {
-	return !r.quoted.escape && bytes.Contains(r.in.Bytes(size), []byte(`\"`))
-}
-
-// lost says that it cannot be known where the rows behind a line begin. The size is that of what was seen of the row.
-func (r *Reader) lost(line int, text string, size int) error {
-	hint := "mend the quotes of this row, or fetch the file again if it was cut; " +
-		"if quotes are text like any other in this file, say so in the mapping: source: {quote: none}"
-	if r.hasEscapes(size) {
-		hint = escapeHint
-	}
+// lost says that it cannot be known where the rows behind a line begin.
+func lost(line int, text string) error {
 	text += ": where the rows behind it begin cannot be known, and none of them was read"
-	return &rows.LostError{Line: line, Text: text, Hint: hint}
+	return &rows.LostError{Line: line, Text: text, Hint: quoteHint}
 }
 
-// first is the line with which the next record begins, behind comments, and behind the line that names the delimiter, of
-// which files that were put together have several.
+// first is the line with which the next record begins, behind comments, and behind the line that names the delimiter,
+// of which files that were put together have several.
 func (r *Reader) first() ([]byte, error) {
 	for {
 		line, err := r.in.First()
-		lost := err != nil && !errors.Is(err, lines.ErrTooLong)
-		if !lost && separatorOf(line) == r.delim {
-			r.in.PassLine()
-			continue
-		}
-		if lost || r.frame.Comment == "" || !bytes.HasPrefix(r.in.Text(), []byte(r.frame.Comment)) {
+		isComment := r.comment != "" && bytes.HasPrefix(line, []byte(r.comment))
+		if err != nil || !isComment && separatorOf(line) != r.delim {
 			return line, err
 		}
-		r.comments++
-		r.in.PassLine()
+		r.in.Pass(len(line))
 	}
 }
 
-// tellComments says at the end of the text how many lines of it were passed over.
-func (r *Reader) tellComments() {
-	if errors.Is(r.ended, io.EOF) && r.comments > 0 {
-		r.found.Warn("%s passed over as source.comment says", english.PluralWord(r.comments, "1 line was", fmt.Sprintf("%d lines were", r.comments)))
-		r.comments = 0
+// findDelimiter finds what parts the cells. A rejects file may have been saved by another program than the file that
+// the options are for.
+func findDelimiter(in *lines.Window, o rows.Options) rune {
+	said, written := separatorLine(in), BeginsRejects(in)
+	switch {
+	case o.Delimiter != 0 && !written:
+		return o.Delimiter
+	case said != 0:
+		return said
+	case o.Format == rows.TSV && !written:
+		return '\t'
 	}
+	header, _ := in.First() // an error comes again
+	return detectDelimiter(string(header), o)
+}
+
+// separator is a first line as Excel writes it.
+var separator = spelling.Form(`(?i)^"?sep=(.)"?$`)
+
+// separatorOf is what such a line says, or "".
+func separatorOf(line []byte) string {
+	const longest = len(`"sep="`) + utf8.UTFMax + len("\r\r\n")
+	if len(line) > longest {
+		return ""
+	}
+	said := separator().FindSubmatch(lines.Body(line))
+	if said == nil {
+		return ""
+	}
+	return string(said[1])
+}
+
+// separatorLine passes over it and gives what it says; 0 where there is none.
+func separatorLine(in *lines.Window) rune {
+	line, err := in.Line(0)
+	delim, _ := utf8.DecodeRuneInString(separatorOf(line))
+	if err != nil || in.Number != 1 || !canDelimit(delim) {
+		return 0
+	}
+	in.Pass(len(line))
+	return delim
+}
+
+// BeginsRejects says that the first line that is not blank is the header of a rejects file.
+func BeginsRejects(in *lines.Window) bool {
+	line, err := in.First()
+	return err == nil && rows.IsOfRejects(string(line))
+}
+
+// detectDelimiter finds the character that parts the first line into the most cells, of comma, semicolon, tab, bar and
+// the one that the options name. In quotes, and before a space as in a sentence, none of them counts. A file without
+// header is parted into as many cells as it has named columns, if one of them does that. The comma is taken where
+// nothing parts the line.
+func detectDelimiter(line string, o rows.Options) rune {
+	candidates := ",;\t|"
+	if o.Delimiter != 0 {
+		candidates += string(o.Delimiter)
+	}
+	cells, quoted := map[rune]int{}, false
+	for i, c := range line {
+		switch {
+		case c == '"' && !o.NoQuotes:
+			quoted = !quoted
+		case !quoted && (c == ' ' || !strings.HasPrefix(line[i:], string(c)+" ")):
+			cells[c]++
+		}
+	}
+	best := ','
+	for _, c := range candidates {
+		if o.NoHeader && cells[c]+1 == len(o.Columns) && len(o.Columns) > 1 {
+			return c
+		}
+		if cells[c] > cells[best] {
+			best = c
+		}
+	}
+	return best
+}
+
+func canDelimit(d rune) bool {
+	return utf8.ValidRune(d) && d != utf8.RuneError && !strings.ContainsRune("\"\r\n\x00", d)
 }

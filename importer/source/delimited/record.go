@@ -110,21 +110,14 @@ func (q *quoted) cells(list []string) []string {
 	return list
 }
 
-// record splits the next record into r.fields and gives its size in bytes, of one that is too long for the window the
-// limit. The record stays in the window. Where there is none, r.ended says why.
+// record splits the next record into r.fields and gives its size in bytes. The record stays in the window. Where there
+// is none, r.ended says why.
 func (r *Reader) record() (size int, p *rows.Problem) {
 	if r.ended != nil {
 		return 0, nil
 	}
 	line, err := r.first()
-	switch {
-	case errors.Is(err, lines.ErrTooLong):
-		r.over = true
-		if !r.plain && bytes.IndexByte(r.in.Bytes(r.in.Max), '"') >= 0 {
-			r.ended = r.tooMuch(r.in.Number)
-		}
-		return r.in.Max, rows.TooLong(r.in.Limit)
-	case err != nil:
+	if err != nil {
 		r.ended = err
 		return 0, nil
 	}
@@ -150,17 +143,14 @@ func (r *Reader) split(record []byte) *rows.Problem {
 		return loneCR()
 	}
 	rest, fields := string(record), r.fields
-	if len(r.delim) == 1 {
-		for i := strings.IndexByte(rest, r.delim[0]); i >= 0; i = strings.IndexByte(rest, r.delim[0]) {
-			fields, rest = append(fields, rest[:i]), rest[i+1:]
-		}
+	if len(r.delim) > 1 {
+		r.fields = append(fields, strings.Split(rest, r.delim)...)
+		return nil
 	}
-	for more := true; more; {
-		var cell string
-		cell, rest, more = strings.Cut(rest, r.delim)
-		fields = append(fields, cell)
+	for i := strings.IndexByte(rest, r.delim[0]); i >= 0; i = strings.IndexByte(rest, r.delim[0]) {
+		fields, rest = append(fields, rest[:i]), rest[i+1:]
 	}
-	r.fields = fields
+	r.fields = append(fields, rest)
 	return nil
 }
 
@@ -173,7 +163,7 @@ func (r *Reader) splitQuoted() (size int, p *rows.Problem) {
 	for q.lines == 0 || q.open && !q.stray {
 		line, err := r.in.Line(size)
 		if err != nil {
-			r.ended = r.unclosed(err, size)
+			r.ended = r.unclosed(err)
 			return 0, nil
 		}
 		q.add(line)
@@ -183,7 +173,7 @@ func (r *Reader) splitQuoted() (size int, p *rows.Problem) {
 	inPairs := !q.open && bytes.Count(r.in.Bytes(size), []byte{'"'})%2 == 0
 	switch isHeader := r.columns.Width == 0; {
 	case !isHeader && (q.stray && !inPairs || q.lines > 1 && (q.stray || !r.fits())):
-		r.ended = r.lost(r.in.Number, "the quotes of this row do not fit", size)
+		r.ended = lost(r.in.Number, "the quotes of this row do not fit")
 	case q.stray:
 		p = &rows.Problem{Code: "quote", Text: "text follows the quote that closes a cell"}
 	case q.loneCR:
@@ -192,17 +182,18 @@ func (r *Reader) splitQuoted() (size int, p *rows.Problem) {
 	return size, p
 }
 
-func (r *Reader) unclosed(err error, size int) error {
+func (r *Reader) unclosed(err error) error {
 	opened := r.in.Number + r.quoted.from - 1
 	switch {
 	case errors.Is(err, io.EOF):
-		return r.lost(opened, "a quote opens here and is not closed before the end of the file", size)
+		return lost(opened, "a quote opens here and is not closed before the end of the file")
 	case errors.Is(err, lines.ErrTooLong):
-		return r.lost(opened, fmt.Sprintf("a quote opens here and is not closed within %d bytes", r.in.Max-r.in.Limit), size)
+		return lost(opened, fmt.Sprintf("a quote opens here and is not closed within %d bytes", r.in.Max-r.in.Limit))
 	}
 	return err
 }
 
 func loneCR() *rows.Problem {
-	return &rows.Problem{Code: "line_end", Text: "a carriage return stands alone outside quotes; lines must end with LF or CR LF"}
+	const hint = "save the file with line ends LF or CR LF"
+	return &rows.Problem{Code: "line_end", Text: "a carriage return stands alone outside quotes", Hint: hint}
 }

@@ -20,19 +20,25 @@ import (
 // OData's value, and the others' data, items and leads.
 var listNames = []string{"records", "results", "value", "data", "items", "leads"}
 
-func isListName(name string) bool { return slices.Contains(listNames, name) }
-
 const (
 	white     = " \t\r\n"
 	firstLook = 64 << 10 // bytes in which a document or a list begins
+	mostNamed = 20       // lists that a message names
 )
 
 // survey is what the beginning of a text says about the object that it begins with.
 type survey struct {
-	filled, empty []string // members that are lists: those whose first element is an object, and those without any
-	members       int
-	size          int // bytes of the object, 0 where its end is not in sight
-	broken        bool
+	lists   []list
+	members int
+	size    int // bytes of the object, 0 where its end is not in sight
+	broken  bool
+}
+
+// list is a member that is one.
+type list struct {
+	name   string
+	at     int  // where its bracket stands
+	filled bool // its first element is an object; else it is empty
 }
 
 // surveyOf looks at the members of the object that a text begins with, as far as the text goes.
@@ -50,11 +56,8 @@ func surveyOf(text []byte) survey {
 			continue
 		}
 		_, _ = d.ReadToken() // that was seen
-		switch d.PeekKind() {
-		case '{':
-			s.filled = append(s.filled, name)
-		case ']':
-			s.empty = append(s.empty, name)
+		if first := d.PeekKind(); first == '{' || first == ']' {
+			s.lists = append(s.lists, list{name, int(d.InputOffset()) - 1, first == '{'})
 		}
 	}
 	if err == nil {
@@ -69,75 +72,110 @@ func lenient(text []byte) *jsontext.Decoder {
 	return jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
-// open says whether the window begins with an object that is a document: one over several lines, or one that is alone
-// and holds a list of rows. It notes which list that is.
-func (d *document) open() (isDocument bool, err error) {
-	text, _ := d.in.Peek(min(firstLook, d.in.Limit))
-	first, rest, _ := bytes.Cut(bytes.TrimLeft(text, white), []byte{'\n'})
-	if lenient(first).SkipValue() == nil && len(bytes.TrimSpace(rest)) > 0 {
-		return false, nil // the first line of many
-	}
-	text, whole := d.in.Peek(d.in.Limit)
-	text = bytes.TrimLeft(text, white)
-	s := surveyOf(text)
-	if behind := bytes.TrimSpace(text[s.size:]); s.size > 0 {
-		text, whole = text[:s.size], whole && len(behind) == 0
-	}
-	named := slices.ContainsFunc(slices.Concat(s.filled, s.empty), isListName)
-	switch several := bytes.IndexByte(text, '\n') >= 0; {
-	case d.asked != "":
-		isDocument = true
-	case several:
-		isDocument = named || len(s.filled) > 0 || !s.broken && (s.size > 0 || !whole)
-	default: // it may be a row
-		isDocument = (named || s.members == 1 && len(s.filled) == 1) && (whole || s.size == 0)
-	}
-	switch {
-	case d.asked != "":
-		d.only = d.asked
-	case len(s.filled) == 1:
-		d.only = s.filled[0]
-	case isDocument && len(s.filled) > 1:
-		return true, &rows.OpenError{
-			Text: "holds several lists of objects: " + spelling.List(s.filled, mostNamed, strconv.Quote),
-			Hint: "name the one that holds the rows: --list NAME, or source.list of the mapping",
+// fitting are the lists that may hold the rows: those of the name that was asked for, else those that begin with an
+// object, else the first of a known name.
+func (s *survey) fitting(asked string) (lists []list) {
+	for _, l := range s.lists {
+		if l.name == asked || asked == "" && l.filled {
+			lists = append(lists, l)
 		}
 	}
-	return isDocument, nil
+	named := slices.IndexFunc(s.lists, func(l list) bool { return asked == "" && slices.Contains(listNames, l.name) })
+	if len(lists) == 0 && named >= 0 {
+		lists = s.lists[named : named+1]
+	}
+	return lists
 }
 
-// mostNamed is how many lists a message names.
-const mostNamed = 20
+// listIn finds the list of rows where the window begins with an object that is a document: one over several lines, or
+// one that is alone and holds such a list. It is nil where the window begins with JSON Lines.
+func listIn(in *lines.Window, asked string) (*list, error) {
+	text, _ := in.Peek(min(firstLook, in.Limit))
+	first, rest, _ := bytes.Cut(bytes.TrimLeft(text, white), []byte{'\n'})
+	if lenient(first).SkipValue() == nil && len(bytes.TrimSpace(rest)) > 0 {
+		return nil, nil // the first line of many
+	}
+	text, whole := in.Peek(in.Limit)
+	s := surveyOf(text)
+	if s.size > 0 {
+		whole = whole && len(bytes.TrimSpace(text[s.size:])) == 0
+		text = text[:s.size]
+	}
+	lists := s.fitting(asked)
+	switch several := bytes.IndexByte(bytes.TrimLeft(text, white), '\n') >= 0; {
+	case asked != "":
+	case several && len(lists) == 0 && (s.broken || s.size == 0 && whole):
+		return nil, nil // a line of JSON Lines that is broken or cut
+	case several:
+	case len(lists) == 0 || s.members > 1 && !slices.ContainsFunc(lists, list.isNamed) || s.size > 0 && !whole:
+		return nil, nil // a row
+	}
+	switch {
+	case len(lists) == 0:
+		return nil, rows.Refuse("holds an object over several lines and at its beginning no list of rows",
+			"the rows must be a list, the only list of objects in one object or one named "+strings.Join(listNames, ", ")+
+				", or one object a line (jq -c writes those)")
+	case len(lists) > 1 && asked == "":
+		names := spelling.List(namesOf(lists), mostNamed, strconv.Quote)
+		return nil, rows.Refuse("holds several lists of objects: "+names,
+			"name the one that holds the rows: --list NAME, or source.list of the mapping")
+	}
+	return &lists[0], nil
+}
+
+func (l list) isNamed() bool { return slices.Contains(listNames, l.name) }
+
+func namesOf(lists []list) (names []string) {
+	for _, l := range lists {
+		names = append(names, l.name)
+	}
+	return names
+}
 
 // document reads the elements of one JSON list, which is the whole document or a member of the object that is.
 type document struct {
 	in      *lines.Window
 	json    *jsontext.Decoder
 	objects *objects
-	found   *rows.Found
 
-	start   int64          // place in the text at which the document begins
+	before  []byte         // is read before the text
+	start   int64          // place in the text at which the decoder's own begins
 	left    int            // bytes that may be read for the present value
 	compact jsontext.Value // the present element without white space
-	asked   string         // the list's name, as the options have it
-	only    string         // the list's name, where it is known before
-	wrapped bool           // the list is a member of the document
-	begun   bool           // the list was found
+	asked   bool           // the list was named
 	err     error          // what ended the reading: a *rows.LostError, or one of reading
 	broken  error          // one of reading that the decoder has met
 }
 
-// begin makes the decoder of the whole document.
-func (d *document) begin() {
-	d.in.Widen()
-	d.start = d.in.Offset
+// openDocument begins behind the bracket of the list. What stands before it in the document was seen; the decoder takes
+// a member without a name for it.
+func openDocument(in *lines.Window, of *list, o rows.Options, found *rows.Found) (*document, error) {
+	d := &document{in: in, objects: newObjects("element", o, found), asked: o.List != ""}
+	in.Widen()
+	if of != nil {
+		if in.Pass(of.at); !of.isNamed() && !d.asked {
+			found.Warn("the rows are those of the list %q; the members beside it are not read", of.name)
+		}
+		d.before = []byte(`{"":`)
+	}
+	d.start = in.Offset - int64(len(d.before))
 	d.json = jsontext.NewDecoder(d, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	for range d.before[:min(2, len(d.before))] {
+		d.token()
+	}
+	d.token()
+	return d, d.err
 }
 
 var errHuge = errors.New("a value in it is too long")
 
 // Read gives the decoder the text, as much of it as one value may have.
 func (d *document) Read(p []byte) (int, error) {
+	if len(d.before) > 0 {
+		n := copy(p, d.before)
+		d.before = d.before[n:]
+		return n, nil
+	}
 	if d.left <= 0 {
 		return 0, errHuge
 	}
@@ -155,8 +193,8 @@ func (d *document) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// line is the one on which the next value stands, once the decoder has looked at it.
-func (d *document) line() int {
+// Line is the line on which the next value stands, once the decoder has looked at it.
+func (d *document) Line() int {
 	ahead := bytes.TrimLeft(d.json.UnreadBuffer(), white+",:")
 	return d.in.Number - bytes.Count(ahead, []byte{'\n'})
 }
@@ -171,17 +209,14 @@ func (d *document) lose(why error) {
 		d.err = d.broken
 		return
 	case errors.Is(why, io.ErrUnexpectedEOF), errors.Is(why, io.EOF):
-		why = errCut
+		why = errors.New("the file ends within its list: it was cut")
 	case errors.Is(why, errHuge):
 		why = errHuge
 	case errors.As(why, &syntax): // whose text quotes the file
 		why = fmt.Errorf("it is not valid JSON at byte offset %d of the text", d.start+syntax.ByteOffset)
 	}
-	d.err = &rows.LostError{Line: d.line(), Text: "the JSON document cannot be read any further: " + why.Error(), Err: why}
+	d.err = &rows.LostError{Line: d.Line(), Text: "the JSON document cannot be read any further: " + why.Error(), Err: why}
 }
-
-// errCut is the cause where the file ends before the document does.
-var errCut = errors.New("the file ends within its list: it was cut")
 
 // token goes on to the next token.
 func (d *document) token() jsontext.Token {
@@ -199,65 +234,6 @@ func (d *document) peek() jsontext.Kind {
 	return d.json.PeekKind()
 }
 
-// find goes on to the list inside the object that the document is.
-func (d *document) find() error {
-	d.token()
-	if d.wrapped = true; d.members() {
-		return nil
-	}
-	refusal := &rows.OpenError{
-		Text: "holds an object over several lines and in it no list of rows",
-		Hint: "the rows must be a list, the only list of objects in one object or one named " + strings.Join(listNames, ", ") +
-			", or one object a line (jq -c writes those)",
-	}
-	if d.asked != "" {
-		refusal.Text = fmt.Sprintf("holds an object and in it no list %q", d.asked)
-	}
-	lost, isLost := errors.AsType[*rows.LostError](d.err)
-	switch {
-	case d.err != nil && !isLost:
-		return d.err
-	case isLost && !errors.Is(d.err, errCut):
-		refusal.Line, refusal.Text = lost.Line, lost.Text
-	}
-	return refusal
-}
-
-// members passes over members of the outer object, up to the list of rows or to the object's end.
-func (d *document) members() (found bool) {
-	for d.err == nil && d.peek() != '}' {
-		name := d.token().String()
-		list := d.peek() == '['
-		first := d.token().Kind()
-		if list {
-			first = d.peek()
-		}
-		switch wanted := d.wants(name, first); {
-		case !list:
-		case wanted && !d.begun:
-			if d.begun = true; !isListName(name) && d.asked == "" {
-				d.found.Warn("the rows are those of the list %q; the members beside it are not read", name)
-			}
-			return true
-		case first == '{' && d.asked == "": // too far behind the first to be seen before any row was given
-			d.lose(fmt.Errorf("it holds a second list of objects, %q: name the one that holds the rows with --list", name))
-		}
-		for d.err == nil && d.json.StackDepth() > 1 {
-			d.token()
-		}
-	}
-	d.token()
-	return false
-}
-
-// wants says that a list is the one to read.
-func (d *document) wants(name string, first jsontext.Kind) bool {
-	if d.only != "" {
-		return name == d.only
-	}
-	return first == '{' || first == ']' && isListName(name)
-}
-
 // Next reads the next element that holds data.
 func (d *document) Next(r *rows.Row) error {
 	for open := r.Header; d.err == nil; r.Clear(open) {
@@ -268,15 +244,12 @@ func (d *document) Next(r *rows.Row) error {
 	return d.err
 }
 
-// Line is the line on which the reading stands.
-func (d *document) Line() int { return d.line() }
-
 func (d *document) element(r *rows.Row) {
 	if d.peek() == ']' {
 		d.end()
 		return
 	}
-	r.Line = d.line()
+	r.Line = d.Line()
 	element, err := d.json.ReadValue()
 	if err != nil {
 		d.lose(err)
@@ -286,22 +259,6 @@ func (d *document) element(r *rows.Row) {
 	if r.Problem = d.problem(element, r); r.Problem != nil && r.Text == "" {
 		r.Raw = lines.Readable(d.compact[:min(len(d.compact), d.in.Max)])
 		r.Text = r.Raw
-	}
-}
-
-// end passes over the end of the list and what follows it.
-func (d *document) end() {
-	d.token()
-	if d.wrapped {
-		d.members()
-	}
-	if d.err != nil {
-		return
-	}
-	if _, err := d.json.ReadToken(); errors.Is(err, io.EOF) {
-		d.err = io.EOF
-	} else {
-		d.lose(errors.New("text follows the end of the JSON document"))
 	}
 }
 
@@ -318,4 +275,35 @@ func (d *document) problem(element jsontext.Value, r *rows.Row) *rows.Problem {
 		return rows.TooLong(d.in.Limit)
 	}
 	return p
+}
+
+// end passes over the end of the list and what follows it: the members behind it, which were perhaps too far away to be
+// seen before any row was given.
+func (d *document) end() {
+	d.token()
+	for d.err == nil && d.json.StackDepth() > 0 {
+		name := d.token()
+		if name.Kind() == '}' {
+			break
+		}
+		text := name.String()
+		if isList := d.peek() == '['; isList {
+			if d.token(); d.peek() == '{' && !d.asked {
+				d.lose(fmt.Errorf("it holds a second list of objects, %q: name the one that holds the rows with --list", text))
+			}
+		} else {
+			d.token()
+		}
+		for d.err == nil && d.json.StackDepth() > 1 {
+			d.token()
+		}
+	}
+	if d.err != nil {
+		return
+	}
+	if _, err := d.json.ReadToken(); errors.Is(err, io.EOF) {
+		d.err = io.EOF
+	} else {
+		d.lose(errors.New("text follows the end of the JSON document"))
+	}
 }

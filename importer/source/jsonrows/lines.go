@@ -19,7 +19,7 @@ import (
 //
 //   - A list, when it begins with a bracket: its elements are the rows.
 //   - A list inside one object: the member that the options name, or the only one that begins with an object; where
-//     several do, one has to be named. The members beside it are passed over. The object must be alone in the file, or
+//     several do, one has to be named. It begins in the first MiB. The members beside it are passed over. The object must be alone in the file, or
 //     go on behind its first line; on one line the list must be its only member, or be named records, results, value,
 //     data, items or leads, or the line is a row.
 //   - JSON Lines in all other cases.
@@ -27,27 +27,21 @@ import (
 // Its error is a *[rows.OpenError], or one of reading.
 func Open(in *lines.Window, o rows.Options, found *rows.Found) (rows.Reader, error) {
 	found.Header = &rows.Header{Open: true}
-	d := &document{in: in, objects: newObjects("element", o, found), found: found, asked: o.List}
 	text, _ := in.Peek(min(firstLook, in.Limit))
 	switch text = bytes.TrimLeft(text, white); {
 	case bytes.HasPrefix(text, []byte("[")):
-		d.begin()
-		d.token()
-		return d, d.err
+		return openDocument(in, nil, o, found)
 	case bytes.HasPrefix(text, []byte("{")):
-		if isDocument, err := d.open(); isDocument || err != nil {
-			d.begin()
-			if err == nil {
-				err = d.find()
-			}
-			return d, err
+		list, err := listIn(in, o.List)
+		if err != nil {
+			return nil, err
+		} else if list != nil {
+			return openDocument(in, list, o, found)
 		}
 	}
 	if o.List != "" {
-		return nil, &rows.OpenError{
-			Text: fmt.Sprintf("has no list %q: it holds one object a line", o.List),
-			Hint: "leave --list, and source.list of the mapping, out",
-		}
+		return nil, rows.Refuse(fmt.Sprintf("has no list %q: it holds one object a line", o.List),
+			"leave --list, and source.list of the mapping, out")
 	}
 	in.Widen()
 	found.Lined = true
@@ -64,26 +58,15 @@ type lineReader struct {
 func (l *lineReader) Next(r *rows.Row) error {
 	for open := r.Header; ; r.Clear(open) {
 		line, err := l.in.First()
-		over := errors.Is(err, lines.ErrTooLong)
-		if over {
-			line, err = l.in.Bytes(l.in.Max), nil
-		}
 		if err != nil {
 			return err
 		}
-		size := len(line)
-		r.Line, r.Raw = l.in.Number, string(lines.Body(line))
+		r.Line, r.Size, r.Raw = l.in.Number, len(line), string(lines.Body(line))
 		if r.Problem = l.problem(line, r); r.Problem != nil && r.Text == "" {
-			if !over {
-				size = l.reach(line)
-			}
-			r.Text = lines.Readable(lines.Body(l.in.Bytes(size)))
+			r.Size = l.reach(line)
+			r.Text = lines.Readable(lines.Body(l.in.Bytes(r.Size)))
 		}
-		r.Size = size
-		l.in.Pass(size)
-		if over {
-			l.in.PassLine()
-		}
+		l.in.Pass(r.Size)
 		if !l.objects.blank(r) {
 			return nil
 		}
@@ -154,8 +137,8 @@ func (b *objects) row(object []byte, r *rows.Row) *rows.Problem {
 		return b.problem("columns", fmt.Sprintf("holds an object with more than %d keys", rows.MaxColumns))
 	}
 	s := b.shapes.of(b.names)
-	r.HasLead = rows.HasLead(b.shapes.first(s.outcomes, b.values))
-	switch text := b.shapes.first(s.texts, b.values); {
+	r.HasLead = rows.HasLead(b.shapes.first(s.outcome, b.values))
+	switch text := b.shapes.first(s.text, b.values); {
 	case strings.TrimSpace(text) != "":
 		r.Text = text
 		return rows.NotCorrected(noteMember + ".text")
@@ -259,18 +242,15 @@ type shapes struct {
 	paths []string
 	known map[string]*shape // by the names as they are written
 	bytes int               // in the keys of known
-
-	in   strings.Reader
-	json *jsontext.Decoder
 }
 
 // shape says how the members of an object become the cells of a row.
 type shape struct {
-	header   *rows.Header
-	keep     []int  // members that are the row's own columns
-	texts    []path // where rejects hold a row as text
-	outcomes []path // where they tell what became of it
-	nested   []path // where Names[Own:] are
+	header  *rows.Header
+	keep    []int  // members that are the row's own columns
+	text    []path // where a rejects file holds a row as text
+	outcome []path // where it tells what became of it
+	nested  []path // where Names[Own:] are
 }
 
 // path leads into a member: through keys of objects and indexes of lists.
@@ -286,9 +266,7 @@ const noteMember = "leadferry"
 const maxShapeBytes = 1 << 20
 
 func newShapes(paths []string) *shapes {
-	s := &shapes{paths: paths, known: map[string]*shape{}}
-	s.json = jsontext.NewDecoder(&s.in)
-	return s
+	return &shapes{paths: paths, known: map[string]*shape{}}
 }
 
 // of gives the shape of an object with these names, which are JSON strings.
@@ -317,13 +295,13 @@ func (s *shapes) learn(names []byte) *shape {
 		}
 		switch n := name.String(); {
 		case n == noteMember:
-			learned.texts = append(learned.texts, path{i, []string{"text"}})
-			learned.outcomes = append(learned.outcomes, path{i, []string{"outcome"}})
+			learned.text = append(learned.text, path{i, []string{"text"}})
+			learned.outcome = append(learned.outcome, path{i, []string{"outcome"}})
 			header.Rejects = true
 		case n == rows.TextColumn:
-			learned.texts = append(learned.texts, path{i, nil})
+			learned.text = append(learned.text, path{i, nil})
 		case n == rows.OutcomeColumn:
-			learned.outcomes = append(learned.outcomes, path{i, nil})
+			learned.outcome = append(learned.outcome, path{i, nil})
 		case !strings.HasPrefix(n, rows.Reserved):
 			members[n] = i
 			header.Names = append(header.Names, n)
@@ -349,7 +327,7 @@ func (s *shapes) learn(names []byte) *shape {
 // first is what a rejects file holds of a row at one of these places, or nothing.
 func (s *shapes) first(places []path, values []string) string {
 	for _, p := range places {
-		if text := s.find(values[p.member], p.steps); text != "" {
+		if text := find(values[p.member], p.steps); text != "" {
 			return text
 		}
 	}
@@ -362,51 +340,46 @@ func (s *shapes) fill(of *shape, cells, values []string) {
 	}
 	for i, p := range of.nested {
 		if p.member >= 0 {
-			cells[of.header.Own+i] = s.find(values[p.member], p.steps)
+			cells[of.header.Own+i] = find(values[p.member], p.steps)
 		}
 	}
 }
 
 // find follows steps into a JSON value; "" where they lead nowhere.
-func (s *shapes) find(value string, steps []string) string {
-	s.in.Reset(value)
-	s.json.Reset(&s.in)
+func find(value string, steps []string) string {
+	d := jsontext.NewDecoder(strings.NewReader(value))
 	for _, step := range steps {
-		if !s.enter(step) {
+		if !enter(d, step) {
 			return ""
 		}
 	}
-	inner, err := s.json.ReadValue()
+	inner, err := d.ReadValue()
 	if err != nil {
 		return ""
 	}
-	end := int(s.json.InputOffset())
-	return cell(value[end-len(inner) : end])
+	return cell(string(inner))
 }
 
 // enter goes on to the value of a key, or to an element of a list, counted from 0.
-func (s *shapes) enter(step string) bool {
-	kind := s.json.PeekKind()
+func enter(d *jsontext.Decoder, step string) bool {
+	kind := d.PeekKind()
 	if kind != '{' && kind != '[' {
 		return false
 	}
-	_, err := s.json.ReadToken()
+	_, err := d.ReadToken()
 	for i := 0; err == nil; i++ {
-		if next := s.json.PeekKind(); next == '}' || next == ']' {
+		name := strconv.Itoa(i)
+		if next := d.PeekKind(); next == '}' || next == ']' {
 			return false
 		}
-		name := strconv.Itoa(i)
 		if kind == '{' {
-			token, err := s.json.ReadToken()
-			if err != nil {
-				return false
-			}
+			token, _ := d.ReadToken() // the value was read before
 			name = token.String()
 		}
 		if name == step {
 			return true
 		}
-		err = s.json.SkipValue()
+		err = d.SkipValue()
 	}
 	return false
 }

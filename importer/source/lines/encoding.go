@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
+	"io"
 	"strings"
 	"unicode/utf8"
 
@@ -39,52 +40,48 @@ func Decode(in *bufio.Reader, o rows.Options, found *rows.Found) (*Window, error
 	if c.label == utf8Label {
 		return New(in, o.MaxRecord), nil
 	}
-	var decoder transform.Transformer = c.encoding.NewDecoder()
+	var text io.Reader = in
 	if c.encoding == japanese.ISO2022JP {
-		decoder = transform.Chain(new(halves), decoder)
+		text = &pairs{in: in}
 	}
-	w := New(transform.NewReader(in, decoder), o.MaxRecord)
+	w := New(transform.NewReader(text, c.encoding.NewDecoder()), o.MaxRecord)
 	w.charset = c
 	return w, nil
 }
 
-// halves makes of each byte that is half a character of ISO-2022-JP one that is none: the decoder would take what
+// pairs makes of each byte that is half a character of ISO-2022-JP one that is none: the decoder would take whatever
 // follows it, also a line's end, for the other half.
-type halves struct{ wide bool }
+type pairs struct {
+	in     *bufio.Reader
+	wide   bool // characters have two bytes
+	second bool // the next byte is the second one of a character
+}
 
-// Reset begins a new text.
-func (h *halves) Reset() { h.wide = false }
-
-// Transform turns what it can of src.
-func (h *halves) Transform(dst, src []byte, atEOF bool) (nDst, nSrc int, err error) {
+// Read gives the text, byte by byte.
+func (p *pairs) Read(text []byte) (n int, err error) {
 	const escape, none = 0x1B, 0xFF
 	isHalf := func(b byte) bool { return 0x21 <= b && b <= 0x7E }
-	for nSrc < len(src) {
-		rest, n := src[nSrc:], 1
-		switch {
-		case rest[0] == escape:
-			n = 3
-		case h.wide && isHalf(rest[0]):
-			n = 2
+	for ; n < len(text); n++ {
+		b, err := p.in.ReadByte()
+		if err != nil {
+			return n, err
 		}
+		next, _ := p.in.Peek(1)
 		switch {
-		case len(rest) < n && !atEOF:
-			return nDst, nSrc, transform.ErrShortSrc
-		case len(dst)-nDst < n:
-			return nDst, nSrc, transform.ErrShortDst
+		case p.second:
+			p.second = false
+		case b == escape:
+			p.wide = len(next) > 0 && next[0] == '$'
+		case b == '\n':
+			p.wide = false
+		case p.wide && isHalf(b):
+			if p.second = len(next) > 0 && isHalf(next[0]); !p.second {
+				b = none
+			}
 		}
-		n = copy(dst[nDst:nDst+n], rest)
-		switch {
-		case rest[0] == escape && n == 3:
-			h.wide = rest[1] == '$'
-		case rest[0] == '\n':
-			h.wide = false
-		case h.wide && isHalf(rest[0]) && (n == 1 || !isHalf(rest[1])):
-			dst[nDst], n = none, 1
-		}
-		nDst, nSrc = nDst+n, nSrc+n
+		text[n] = b
 	}
-	return nDst, nSrc, nil
+	return n, nil
 }
 
 // charset is an encoding.
@@ -101,11 +98,11 @@ func findCharset(label string) (charset, error) {
 	const hint = "use a label of the WHATWG Encoding Standard, as utf-8, utf-16le, windows-1252, shift_jis, gb18030 or euc-kr"
 	enc, err := htmlindex.Get(label)
 	if err != nil {
-		return charset{}, &rows.OpenError{Text: fmt.Sprintf("the encoding %q is not known", label), Hint: hint, Err: err}
+		return charset{}, rows.Refuse(fmt.Sprintf("the encoding %q is not known", label), hint)
 	}
 	name, err := htmlindex.Name(enc)
 	if err != nil || enc == encoding.Replacement || enc == charmap.XUserDefined {
-		return charset{}, &rows.OpenError{Text: fmt.Sprintf("text in the encoding %q cannot be read", label), Hint: hint, Err: err}
+		return charset{}, rows.Refuse(fmt.Sprintf("text in the encoding %q cannot be read", label), hint)
 	}
 	return charset{name, enc}, nil
 }

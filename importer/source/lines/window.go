@@ -8,6 +8,7 @@ package lines
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 
 	"leadferry/importer/source/rows"
@@ -29,7 +30,6 @@ type Window struct {
 	buf        []byte
 	start, end int   // buf[start:end] is read and not yet passed
 	within     bool  // buf[start-1], which was passed, ends no line
-	ctrlZ      bool  // stands behind buf[end], and belongs to the text if anything follows
 	err        error // what ended the reading; io.EOF at the end
 
 	charset charset // that the text was decoded from
@@ -64,22 +64,15 @@ func (w *Window) More() error {
 		w.end = copy(w.buf, w.Text())
 		w.start = 0
 	}
-	if w.end+1 >= len(w.buf) {
+	if w.end == len(w.buf) {
 		larger := make([]byte, 2*len(w.buf))
 		copy(larger, w.buf)
 		w.buf = larger
 	}
-	from := w.end
-	if w.ctrlZ {
-		w.buf[from] = ctrlZ
-		from++
-	}
-	n, err := io.ReadAtLeast(w.in, w.buf[from:], 1)
-	if n > 0 {
-		w.end = from + n
-		if w.ctrlZ = w.buf[w.end-1] == ctrlZ; w.ctrlZ {
-			w.end--
-		}
+	n, err := io.ReadAtLeast(w.in, w.buf[w.end:], 1)
+	w.end += n
+	if errors.Is(err, io.EOF) && w.end > 0 && w.buf[w.end-1] == ctrlZ {
+		w.end--
 	}
 	if !errors.Is(err, rows.ErrPause) {
 		w.err = err
@@ -88,10 +81,12 @@ func (w *Window) More() error {
 }
 
 // Line gives the physical line, with its end, that begins from bytes after the record's start. It may move what
-// earlier calls gave. The error is io.EOF, ErrTooLong or what ended the reading.
+// earlier calls gave. The error is io.EOF, ErrTooLong in a *[rows.LostError], or what ended the
+// reading.
 func (w *Window) Line(from int) ([]byte, error) {
 	for seen := from; ; {
 		text := w.Text()
+		seen = min(seen, len(text)) // a Ctrl-Z at the end is taken away
 		i := bytes.IndexByte(text[seen:], '\n')
 		stop := len(text)
 		if i >= 0 {
@@ -99,7 +94,8 @@ func (w *Window) Line(from int) ([]byte, error) {
 		}
 		switch {
 		case stop > w.Max:
-			return nil, ErrTooLong
+			text := fmt.Sprintf("the row is longer than %d bytes, and none behind it was read", w.Max)
+			return nil, &rows.LostError{Line: w.Number, Text: text, Hint: "take the row out, or shorten it", Err: ErrTooLong}
 		case i >= 0, errors.Is(w.err, io.EOF) && stop > from:
 			return text[from:stop], nil
 		case w.err != nil:
@@ -148,18 +144,16 @@ func (w *Window) Lines() int {
 	return w.Number - 1
 }
 
-// PassLine moves the window's start over the rest of a line, however long, and says whether a quote stood there.
-func (w *Window) PassLine() (quotes bool) {
+// PassLine moves the window's start over the rest of a line, however long.
+func (w *Window) PassLine() {
 	for {
-		line, _, whole := bytes.Cut(w.Text(), []byte{'\n'})
-		quotes = quotes || bytes.IndexByte(line, '"') >= 0
-		n := len(line)
-		if whole {
-			n++
+		n := bytes.IndexByte(w.Text(), '\n') + 1
+		if n > 0 {
+			w.Pass(n)
+			return
 		}
-		w.Pass(n)
-		if whole || w.More() != nil {
-			return quotes
+		if w.Pass(len(w.Text())); w.More() != nil {
+			return
 		}
 	}
 }

@@ -3,6 +3,7 @@ package rows
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -28,7 +29,7 @@ func HasLead(outcome string) bool {
 }
 
 // HeaderHint is what to do about a file without a header that can be read.
-const HeaderHint = "the first line must name the columns"
+const HeaderHint = "the first line must name the columns; source.skip_rows counts the lines before it, blank ones too"
 
 // ByteOrderMark begins some texts in UTF-8.
 const ByteOrderMark = "\uFEFF"
@@ -43,21 +44,22 @@ type Columns struct {
 	Whole    bool  // all columns are the rows' own
 
 	names   []string // of all columns
-	blank   bool     // some are blank
 	text    int      // column TextColumn; -1: none
 	outcome int      // column OutcomeColumn; -1: none
 	null    []string // cells that count as empty
+	footer  *regexp.Regexp
+	told    bool // that rows hold something behind the named columns
 }
 
 // NewColumns takes the names of a header on this line, or of the options where line is 0.
 //
 // Names are taken without white space and invisible characters at their ends. A header may end with blank cells, as
-// spreadsheets write them for columns that were used once: rows need no cells there. What rows hold in columns without a
-// name, wherever they stand, is counted and never sent. A name that is blank or stands twice is for the mapping to refuse,
-// which may not use it. Names that differ in case or white space only are told apart, with a warning.
+// spreadsheets write them for columns that were used once: rows need no cells there. What rows hold in columns without
+// a name is never sent. A name that is blank or stands twice is for the mapping to refuse, which may not
+// use it.
 func NewColumns(names []string, line int, o Options, found *Found) (Columns, error) {
 	names = Trimmed(names)
-	c := Columns{Header: &Header{}, Line: line, text: -1, outcome: -1, null: o.Null}
+	c := Columns{Header: &Header{}, Line: line, text: -1, outcome: -1, null: o.Null, footer: o.Footer}
 	if line > 0 && Used(names) > 0 {
 		c.Nameless = len(names) - Used(names)
 		names = names[:Used(names)]
@@ -66,8 +68,10 @@ func NewColumns(names []string, line int, o Options, found *Found) (Columns, err
 		return c, err
 	}
 	c.names, c.Width = names, len(names)
+	if i := slices.Index(names, ""); i >= 0 {
+		found.Warn("column %d has no name in the header: what rows hold there is never sent", i+1)
+	}
 	for i, name := range names {
-		c.blank = c.blank || name == ""
 		switch {
 		case name == TextColumn:
 			c.text = i
@@ -80,7 +84,6 @@ func NewColumns(names []string, line int, o Options, found *Found) (Columns, err
 	}
 	c.Header.Own = len(c.Keep)
 	c.Whole = len(c.Keep) == c.Width
-	warnOfSimilar(names, found)
 	found.Header = c.Header
 	return c, nil
 }
@@ -88,7 +91,7 @@ func NewColumns(names []string, line int, o Options, found *Found) (Columns, err
 func checkNames(names []string, line int) error {
 	switch {
 	case len(names) == 0:
-		return &OpenError{Text: "the columns of a file without header have no names", Hint: "list them under source.columns of the mapping"}
+		return Refuse("the columns of a file without header have no names", "list them under source.columns of the mapping")
 	case Used(names) == 0:
 		return &OpenError{Line: line, Text: "the header names no column", Hint: HeaderHint}
 	case len(names) > MaxColumns:
@@ -97,40 +100,35 @@ func checkNames(names []string, line int) error {
 	return nil
 }
 
-// warnOfSimilar warns of columns that are easily taken for each other.
-func warnOfSimilar(names []string, found *Found) {
-	seen := make(map[string]int, len(names))
-	for i, name := range names {
-		plain := strings.ToLower(strings.Join(strings.Fields(name), " "))
-		first, twice := seen[plain]
-		switch {
-		case !twice:
-			seen[plain] = i
-		case names[first] != name:
-			found.Warn("the names of columns %d and %d differ in case or white space only; the mapping must write them exactly", first+1, i+1)
-		}
+// Judge says why a record with these cells is no row, nil if it is one, and notes on r what else they tell. The misfit is
+// what is wrong with their number.
+func (c *Columns) Judge(fields []string, misfit *Problem, r *Row, found *Found) *Problem {
+	r.Ends = c.footer != nil && c.beginsFooter(fields)
+	if p := c.uncorrected(fields, r); p != nil {
+		return p
 	}
+	if c.Nameless > 0 && !c.told && misfit == nil && Used(fields) > c.Width {
+		c.told = true
+		found.Warn("line %d holds something in a column that has no name in the header, which is never sent, and others may, too", r.Line)
+	}
+	r.Repeats = c.isHeader(fields)
+	return misfit
 }
 
-// CountUnnamed counts a row that holds something in a column without a name.
-func (c *Columns) CountUnnamed(fields []string, line int, found *Found) {
-	for i, cell := range fields {
-		if cell == "" || i < c.Width && (c.names == nil || c.names[i] != "") || IsBlank(cell, c.null) {
-			continue
+// beginsFooter says that the cells that hold something, with a blank between, begin what stands behind the table.
+func (c *Columns) beginsFooter(fields []string) bool {
+	var held []string
+	for _, cell := range fields {
+		if cell = strings.TrimFunc(cell, unseen); cell != "" {
+			held = append(held, cell)
 		}
-		if found.Unnamed++; found.Unnamed == 1 {
-			found.unnamed = line
-		}
-		return
 	}
+	return len(held) > 0 && c.footer.MatchString(strings.Join(held, " "))
 }
 
-// HasUnnamed says that a row may hold something in such a column.
-func (c *Columns) HasUnnamed() bool { return c.Nameless > 0 || c.blank }
-
-// Uncorrected finds a row of a rejects file that could not be taken apart and stands there as text still, which
+// uncorrected finds a row of a rejects file that could not be taken apart and stands there as text still, which
 // becomes the text of r, or whose text was taken away and nothing put in its place.
-func (c *Columns) Uncorrected(fields []string, r *Row) *Problem {
+func (c *Columns) uncorrected(fields []string, r *Row) *Problem {
 	r.HasLead = c.outcome >= 0 && c.outcome < len(fields) && HasLead(strings.TrimSpace(fields[c.outcome]))
 	switch {
 	case holds(fields, c.text):
@@ -179,9 +177,9 @@ func holds(fields []string, column int) bool {
 	return column >= 0 && column < len(fields) && strings.TrimSpace(fields[column]) != ""
 }
 
-// HeaderAgain says that a row is the header once more, as in files that were put together from several exports: the
+// isHeader says that a row is the header once more, as in files that were put together from several exports: the
 // same names in letters of any case, in any order. Any other row is data, whatever words it shares with the header.
-func (c *Columns) HeaderAgain(fields []string) bool {
+func (c *Columns) isHeader(fields []string) bool {
 	if len(fields) == 0 {
 		return false
 	}

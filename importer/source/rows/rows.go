@@ -11,9 +11,6 @@ import (
 	"io"
 	"io/fs"
 	"regexp"
-	"strings"
-
-	"github.com/dustin/go-humanize/english"
 )
 
 // Format names the way in which a file holds its rows.
@@ -83,30 +80,6 @@ type Frame struct {
 	Footer *regexp.Regexp
 	// Comment begins lines that are passed over; "": none are.
 	Comment string
-}
-
-// EndsAt says that a row of these cells begins the footer: those that hold something, with a blank between.
-func (f *Frame) EndsAt(cells []string) bool {
-	if f.Footer == nil {
-		return false
-	}
-	held := make([]string, 0, len(cells))
-	for _, cell := range cells {
-		if cell = strings.TrimFunc(cell, unseen); cell != "" {
-			held = append(held, cell)
-		}
-	}
-	return len(held) > 0 && f.Footer.MatchString(strings.Join(held, " "))
-}
-
-// Empty is the text and the hint of an input in which there is no header: those given, or others where lines were
-// left out.
-func (f *Frame) Empty(text, hint string) (string, string) {
-	if f.SkipRows == 0 && f.SkipFooter == 0 {
-		return text, hint
-	}
-	return "has no header once source.skip_rows and source.skip_footer are left out of it",
-		"count the lines before the header and behind the last row again, blank ones too"
 }
 
 // OfRejects are the options for a rejects file, which is ours: what the mapping says of its own file is not true of it.
@@ -188,8 +161,6 @@ type Found struct {
 	Encoding  string   // label of the text's encoding, as "utf-8"; "" for a workbook
 	Other     bool     // an encoding other than UTF-8 was named, whatever a byte order mark said
 	Blank     int      // rows without any data that were passed over; they have no number
-	Unnamed   int      // rows that hold something in a column without a name, which is never sent
-	unnamed   int      // line of the first of them
 	Sheets    []string // of a workbook, in quotes: others that hold something
 	Warnings  []string // for people, without values
 }
@@ -197,15 +168,6 @@ type Found struct {
 // Warn adds to what people should know about the file.
 func (f *Found) Warn(format string, args ...any) {
 	f.Warnings = append(f.Warnings, fmt.Sprintf(format, args...))
-}
-
-// Told are the warnings, complete once the file was read to its end.
-func (f *Found) Told() []string {
-	if f.Unnamed == 0 {
-		return f.Warnings
-	}
-	return append(f.Warnings[:len(f.Warnings):len(f.Warnings)], fmt.Sprintf("%s in a column without a name, which is never sent: the first on line %d",
-		english.PluralWord(f.Unnamed, "1 row holds something", fmt.Sprintf("%d rows hold something", f.Unnamed)), f.unnamed))
 }
 
 // Cleared gives n empty cells, in the room that is handed back where it is large enough.
@@ -226,6 +188,9 @@ type OpenError struct {
 	Hint string // what the user can do, or ""
 	Err  error  // the cause, or nil
 }
+
+// Refuse is the error of a file as a whole, and what the user can do.
+func Refuse(text, hint string) *OpenError { return &OpenError{Text: text, Hint: hint} }
 
 // Error gives the place and the text, and the hint on a line of its own.
 func (e *OpenError) Error() string {
@@ -259,7 +224,11 @@ func place(file string, line int) string {
 // Reason is an error's cause without the path that goes before it.
 func Reason(err error) string {
 	var at *fs.PathError
-	if errors.As(err, &at) {
+	var told *OpenError
+	switch {
+	case errors.As(err, &told):
+		return told.Text
+	case errors.As(err, &at):
 		return at.Err.Error()
 	}
 	return err.Error()

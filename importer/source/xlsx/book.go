@@ -2,16 +2,172 @@ package xlsx
 
 import (
 	"archive/zip"
+	"bytes"
 	"compress/flate"
+	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	slashed "path"
 	"slices"
+	"strconv"
 	"strings"
+
+	"leadferry/importer/source/rows"
+	"leadferry/internal/spelling"
 )
+
+// MaxUnpacked is how many bytes the parts of a workbook may have together. This and the other limits are far above
+// what Excel writes: what is beyond is made to fill memory or disk.
+const MaxUnpacked = 1 << 30
+
+const (
+	maxRatio     = 100      // times that a workbook may grow when it is unpacked
+	maxBlank     = 32 << 20 // bytes to which it may grow in any case
+	maxParts     = 10_000
+	maxSmallPart = 16 << 20 // bytes of a part that describes the workbook
+)
+
+// damage says why a workbook cannot be read, in a sentence about it. It keeps no cause: the texts of an XML decoder
+// quote the file.
+type damage string
+
+func (d damage) Error() string { return string(d) }
+
+// All that is said of workbooks that are damaged, or larger than any that Excel writes.
+var (
+	errManyParts = damage(fmt.Sprintf("the workbook holds more than %d parts", maxParts))
+	errUnpacked  = damage(fmt.Sprintf("the workbook has more than %d bytes when it is unpacked", MaxUnpacked))
+	errGrowth    = damage(fmt.Sprintf("the workbook grows more than %d times when it is unpacked", maxRatio))
+	errSmallPart = damage(fmt.Sprintf("a part that describes the workbook has more than %d bytes", maxSmallPart))
+	errManyTexts = damage(fmt.Sprintf("the texts that the workbook's cells share have more than %d bytes together", maxShared))
+	errHugeToken = damage(fmt.Sprintf("the workbook holds a text of more than %d bytes; Excel allows 32767 characters a cell", maxToken))
+	errSecret    = damage("the parts of the workbook are encrypted")
+	errMissing   = broken("a part is missing")
+	errXML       = broken("its XML is broken, cut or not that of a workbook")
+	errNest      = broken("elements are nested too deep")
+	errNoSheet   = broken("the part of the sheet is no sheet")
+	errRowOrder  = broken("the rows of the sheet are not in order or beyond the last row of Excel")
+	errCellAt    = broken("a cell does not stand where it says, or not behind the one before it")
+	errKind      = broken("a cell is of an unknown kind")
+	errShared    = broken("a cell points to a shared text that is not there")
+	errStyle     = broken("a cell points to a number format that is not there")
+)
+
+func broken(text string) damage { return damage("the workbook is damaged: " + text) }
+
+// damaged makes of an error of the libraries one that can be shown. Errors of a disk stay.
+func damaged(err error) error {
+	var shown damage
+	var disk *fs.PathError
+	var refused *rows.OpenError
+	var packed flate.CorruptInputError
+	switch {
+	case err == nil, errors.As(err, &shown), errors.As(err, &disk), errors.As(err, &refused):
+		return err
+	case errors.Is(err, zip.ErrChecksum):
+		return broken("a checksum is wrong")
+	case errors.Is(err, zip.ErrFormat), errors.As(err, &packed), errors.Is(err, io.ErrUnexpectedEOF):
+		return broken("the archive is broken or cut")
+	case errors.Is(err, zip.ErrAlgorithm):
+		return broken("a part is packed in an unknown way")
+	}
+	return errXML
+}
+
+// unexpected keeps an end in the midst of something from looking like the end of it.
+func unexpected(err error) error {
+	if errors.Is(err, io.EOF) {
+		return errXML
+	}
+	return err
+}
+
+// archive is what a ZIP archive holds: parts, by names in lower case without leading slash.
+type archive map[string]*zip.File
+
+// openArchive reads the directory of an archive and holds it to the limits.
+func openArchive(in io.ReaderAt, size int64) (archive, error) {
+	if size > MaxUnpacked {
+		return nil, errUnpacked
+	}
+	directory, err := zip.NewReader(in, size)
+	switch {
+	case err != nil && !errors.Is(err, zip.ErrInsecurePath):
+		return nil, err
+	case len(directory.File) > maxParts:
+		return nil, errManyParts
+	}
+	parts := make(archive, len(directory.File))
+	var total uint64
+	for _, file := range directory.File {
+		unpacked := file.UncompressedSize64
+		if total += min(unpacked, 2*MaxUnpacked); total > MaxUnpacked {
+			return nil, errUnpacked
+		}
+		// Parts may overlap in the archive, and say each that they are small.
+		if unpacked > maxBlank && unpacked/maxRatio > file.CompressedSize64 || total > maxBlank && total/maxRatio > uint64(size) {
+			return nil, errGrowth
+		}
+		parts[partName(file.Name)] = file
+	}
+	return parts, nil
+}
+
+// refuse knows by their parts the archives that are no workbooks.
+func (a archive) refuse() error {
+	text, hint := "is a ZIP archive, not a workbook", "unpack it first, and import the files in it"
+	switch {
+	case a["xl/workbook.bin"] != nil:
+		text, hint = "is a binary workbook (.xlsb), which cannot be read", "save the sheet as an Excel workbook (.xlsx) or as CSV in UTF-8"
+	case a["mimetype"] != nil && a["content.xml"] != nil:
+		text, hint = "is an OpenDocument file (.ods), which cannot be read", "save the sheet as an Excel workbook (.xlsx) or as CSV in UTF-8"
+	case a["[content_types].xml"] != nil && a["_rels/.rels"] != nil:
+		return nil
+	}
+	return rows.Refuse(text, hint)
+}
+
+// IsArchive says that a file begins as ZIP archives do, workbooks among them.
+func IsArchive(head []byte) bool { return bytes.HasPrefix(head, []byte("PK\x03\x04")) }
+
+// partName makes the names that an archive and the references inside it use comparable: Excel takes them in any
+// case, and some writers use backslashes.
+func partName(name string) string {
+	return strings.ToLower(strings.TrimPrefix(slashed.Clean(strings.ReplaceAll(name, `\`, "/")), "/"))
+}
+
+// open opens a part. Its reader checks length and checksum when the end is reached.
+func (a archive) open(name string) (io.ReadCloser, error) {
+	file := a[name]
+	switch {
+	case file == nil:
+		return nil, errMissing
+	case file.Flags&1 != 0:
+		return nil, errSecret
+	}
+	return file.Open()
+}
+
+// decode reads a part that describes the workbook into v, and to its end for its checksum; nil is for the checksum alone.
+func (a archive) decode(name string, v any) error {
+	in, err := a.open(name)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if v != nil {
+		if a[name].UncompressedSize64 > maxSmallPart {
+			return errSmallPart
+		}
+		if err := xml.NewDecoder(in).Decode(v); err != nil {
+			return unexpected(err)
+		}
+	}
+	_, err = io.Copy(io.Discard, in)
+	return err
+}
 
 // book is what a workbook's parts say of its sheets, before any cell is read.
 type book struct {
@@ -67,15 +223,11 @@ func (a archive) book() (*book, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range roots {
-		if r.kind() == "officeDocument" {
-			return a.bookIn(r.Target)
-		}
+	i := slices.IndexFunc(roots, func(r relation) bool { return r.kind() == "officeDocument" })
+	if i < 0 {
+		return nil, errMissing
 	}
-	return nil, errMissing
-}
-
-func (a archive) bookIn(part string) (*book, error) {
+	part := roots[i].Target
 	var main struct {
 		Properties struct {
 			Date1904 string `xml:"date1904,attr"`
@@ -109,10 +261,8 @@ func (a archive) bookIn(part string) (*book, error) {
 	}
 	for _, s := range main.Sheets {
 		of := byID[s.ID]
-		b.sheets = append(b.sheets, sheet{
-			name: s.Name, part: of.Target, cells: of.kind() == "worksheet",
-			hidden: s.State != "" && s.State != "visible",
-		})
+		hidden := s.State != "" && s.State != "visible"
+		b.sheets = append(b.sheets, sheet{name: s.Name, part: of.Target, cells: of.kind() == "worksheet", hidden: hidden})
 	}
 	return b, nil
 }
@@ -121,163 +271,42 @@ func truth(text string) bool {
 	return slices.Contains([]string{"1", "true", "on"}, strings.TrimSpace(text))
 }
 
-// verify reads a part to its end for its checksum.
-func (a archive) verify(part string) error {
-	in, err := a.open(part)
-	if err != nil {
-		return err
+// choose finds the sheet to read: the one that is named, in any case, else the first that can be seen.
+func (b *book) choose(name string) (sheet, error) {
+	find := func(fits func(s sheet) bool) int { return slices.IndexFunc(b.sheets, fits) }
+	i, none := 0, "has no sheet of the name that was asked for"
+	if name == "" {
+		i = find(func(s sheet) bool { return s.cells && !s.hidden })
+		none = "has no sheet that is visible and holds cells"
+	} else if i = find(func(s sheet) bool { return s.name == name }); i < 0 {
+		i = find(func(s sheet) bool { return strings.EqualFold(strings.TrimSpace(s.name), strings.TrimSpace(name)) })
 	}
-	defer in.Close()
-	_, err = io.Copy(io.Discard, in)
-	return err
-}
-
-// holdsCells looks at the beginning of a sheet only. What it cannot read, or does not see the end of, may well hold
-// something.
-func (b *book) holdsCells(s sheet) bool {
-	in, err := b.parts.open(s.part)
-	if err != nil {
-		return false
-	}
-	defer in.Close()
-	const glance = 1 << 20
-	rows, err := newSheetReader(io.LimitReader(in, glance), glance)
-	for err == nil {
-		if err = rows.next(); err == nil && rows.holdsText() {
-			return true
+	switch {
+	case i >= 0 && b.sheets[i].cells:
+		return b.sheets[i], nil
+	case i >= 0:
+		none = fmt.Sprintf("has no cells in sheet %q: it is a chart, a dialog or a macro", b.sheets[i].name)
+	default:
+		if names := b.labels(func(sheet) bool { return true }); len(names) > 0 {
+			none += "; it has " + spelling.List(names, mostNamed, nil)
 		}
 	}
-	return !errors.Is(err, io.EOF)
+	return sheet{}, rows.Refuse(none, sheetHint)
 }
 
-// MaxUnpacked is how many bytes the parts of a workbook may have together. This and the other limits are far above
-// what Excel writes: what is beyond is made to fill memory or disk.
-const MaxUnpacked = 1 << 30
+// mostNamed is how many names of sheets are told.
+const mostNamed = 20
 
-const (
-	maxRatio     = 100      // times that a part may grow when it is unpacked
-	maxBlank     = 32 << 20 // bytes to which it may grow in any case
-	maxParts     = 10_000
-	maxDirectory = 8 << 20  // bytes of the archive's own directory
-	maxSmallPart = 16 << 20 // bytes of a part that is kept in memory
-)
-
-// damage says why a workbook cannot be read, in a sentence about it. It keeps no cause: the texts of an XML decoder
-// quote the file.
-type damage struct{ text string }
-
-func (d *damage) Error() string { return d.text }
-
-func broken(text string) *damage { return &damage{"the workbook is damaged: " + text} }
-
-var (
-	errManyParts = &damage{fmt.Sprintf("the workbook holds more than %d parts", maxParts)}
-	errUnpacked  = &damage{fmt.Sprintf("the workbook has more than %d bytes when it is unpacked", MaxUnpacked)}
-	errGrowth    = &damage{fmt.Sprintf("a part of the workbook grows more than %d times when it is unpacked", maxRatio)}
-	errSmallPart = &damage{fmt.Sprintf("a part that describes the workbook has more than %d bytes", maxSmallPart)}
-	errSecret    = &damage{"the parts of the workbook are encrypted"}
-	errTwice     = broken("it holds two parts of one name")
-	errMissing   = broken("a part is missing")
-	errXML       = broken("its XML is broken, cut or not that of a workbook")
-)
-
-// damaged makes of an error of the libraries one that can be shown. Errors of a disk stay.
-func damaged(err error) error {
-	var shown *damage
-	var disk *fs.PathError
-	var packed flate.CorruptInputError
-	switch {
-	case err == nil, errors.As(err, &shown), errors.As(err, &disk):
-		return err
-	case errors.Is(err, zip.ErrChecksum):
-		return broken("a checksum is wrong")
-	case errors.Is(err, zip.ErrFormat), errors.As(err, &packed), errors.Is(err, io.ErrUnexpectedEOF):
-		return broken("the archive is broken or cut")
-	case errors.Is(err, zip.ErrAlgorithm):
-		return broken("a part is packed in an unknown way")
-	}
-	return errXML
-}
-
-// unexpected keeps an end in the midst of something from looking like the end of it.
-func unexpected(err error) error {
-	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
-	}
-	return err
-}
-
-// archive is what a ZIP archive holds: parts, by names in lower case without leading slash.
-type archive map[string]*zip.File
-
-// openArchive reads the directory of an archive and holds it to the limits.
-func openArchive(in io.ReaderAt, size int64) (archive, error) {
-	if size > MaxUnpacked {
-		return nil, errUnpacked
-	}
-	within := &bounded{in: in, left: maxDirectory}
-	directory, err := zip.NewReader(within, size)
-	if within.spent {
-		return nil, errManyParts
-	}
-	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
-		return nil, err
-	}
-	within.left = math.MaxInt64 // the parts are bounded one by one
-	if len(directory.File) > maxParts {
-		return nil, errManyParts
-	}
-	parts := make(archive, len(directory.File))
-	var total uint64
-	for _, file := range directory.File {
-		unpacked, name := file.UncompressedSize64, partName(file.Name)
-		total += min(unpacked, 2*MaxUnpacked)
-		switch {
-		case total > MaxUnpacked:
-			return nil, errUnpacked
-		case unpacked > maxBlank && unpacked/maxRatio > file.CompressedSize64:
-			return nil, errGrowth
-		case parts[name] != nil:
-			return nil, errTwice
+// labels name the tables that are some of the sheets.
+func (b *book) labels(some func(sheet) bool) (names []string) {
+	for _, s := range b.sheets {
+		if s.cells && some(s) {
+			name := strconv.Quote(s.name)
+			if s.hidden {
+				name += " (hidden)"
+			}
+			names = append(names, name)
 		}
-		parts[name] = file
 	}
-	// Parts may overlap in the archive, and say each that they are small.
-	if total > maxBlank && total/maxRatio > uint64(size) {
-		return nil, errGrowth
-	}
-	return parts, nil
-}
-
-// bounded gives up after so many bytes. An archive's directory is read as a whole before its entries can be counted.
-type bounded struct {
-	in    io.ReaderAt
-	left  int64
-	spent bool
-}
-
-func (b *bounded) ReadAt(p []byte, offset int64) (int, error) {
-	if b.left -= int64(len(p)); b.left < 0 {
-		b.spent = true
-		return 0, errManyParts
-	}
-	return b.in.ReadAt(p, offset)
-}
-
-// partName makes the names that an archive and the references inside it use comparable: Excel takes them in any
-// case, and some writers use backslashes.
-func partName(name string) string {
-	return strings.ToLower(strings.TrimPrefix(slashed.Clean(strings.ReplaceAll(name, `\`, "/")), "/"))
-}
-
-// open opens a part. Its reader checks length and checksum when the end is reached.
-func (a archive) open(name string) (io.ReadCloser, error) {
-	file := a[name]
-	switch {
-	case file == nil:
-		return nil, errMissing
-	case file.Flags&1 != 0:
-		return nil, errSecret
-	}
-	return file.Open()
+	return names
 }

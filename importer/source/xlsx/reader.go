@@ -1,3 +1,22 @@
+// Package xlsx reads rows of Excel workbooks (ECMA-376): archive, book, and row by row the cells of one sheet as
+// Excel shows them.
+//
+//	archive ─▶ book: its sheets ─▶ choose one ─▶ Reader: header, then Next
+//
+// Cells are the text that Excel shows in a system whose language is English, but:
+//
+//   - Numbers in the general, scientific and fraction formats keep all their digits, none is rounded for want of
+//     room. A whole number of more than 15 digits is a fault: Excel has lost the others.
+//   - Dates are written as 2026-03-04, times as 10:11:12, and both with a blank between, whatever their format: in
+//     which order it has day and month, nobody could tell from the text. A format without a day, or without a time,
+//     leaves that out. Durations are written in hours. A date that the cell holds as text stays as it is.
+//   - The built-in currency formats, whose currency depends on the system, are written without one. Blanks that only
+//     align a number are left out.
+//   - Text is what was entered, whatever its format adds to it.
+//   - An error, a formula that was never computed and a number that is no date but has the format of one are faults.
+//
+// Promises: memory does not grow with the workbook, except for the texts that its cells share, 64 MiB at most; a sheet
+// that is damaged or cut is told before its first row, by the checksums of the archive; no error quotes the file.
 package xlsx
 
 import (
@@ -14,68 +33,98 @@ import (
 	"leadferry/internal/spelling"
 )
 
+const (
+	sheetHint  = "choose one with --sheet NAME, or with source.sheet of the mapping"
+	repairHint = "open the workbook in Excel, which may repair it, and save it anew, or save the sheet as CSV in UTF-8"
+)
+
 // Reader reads the rows of a workbook's sheet. The first that is not blank is the header. A merged area has its
 // value in its first cell only, as the file has it; rows and columns that are hidden are read like all others.
 type Reader struct {
 	sheet   *sheetReader
-	format  formatter
 	columns rows.Columns
 	found   *rows.Found
 	frame   rows.Frame
-	limit   int       // bytes a row
 	part    io.Closer // of the sheet
-	notes   notes
-	line    int   // of the row that was given last
-	waits   bool  // the present row was read and not given: the sheet has no header
-	ended   error // what ended the reading
-	shown
+	hidden  int       // rows with data that are hidden or filtered away
+	line    int       // of the row that was given last
+	waits   bool      // the present row was read and not given: the sheet has no header
+	ended   error     // what ended the reading
+
+	fields []string     // of the present row: one for each column of the header, and behind them the cells beyond
+	beyond int          // column of the first cell behind the header that holds something; 0: none
+	faults []rows.Fault // of the present row's cells, by columns of the sheet
 }
 
-// shown is the present row as Excel shows it.
-type shown struct {
-	held   []heldCell    // cells that hold something
-	text   []byte        // theirs
-	size   int           // bytes of all texts
-	fields []string      // one for each column of the header, and behind them the cells beyond
-	beyond int           // column of the first cell behind the header that holds something; 0: none
-	fault  *rows.Problem // of the row
-	faults []rows.Fault  // of its cells, by columns of the sheet
+// Open reads what a workbook says of its sheets, chooses one, and reads up to its header. Its error is a
+// *[rows.OpenError], or one of reading. The sheet is read once from end to end for the checksum of the archive,
+// before the first row is given.
+func Open(in io.ReaderAt, size int64, o rows.Options, found *rows.Found) (*Reader, error) {
+	r := &Reader{found: found}
+	err := damaged(r.open(in, size, o))
+	if err != nil {
+		r.Close()
+	}
+	var broken damage
+	if errors.As(err, &broken) {
+		err = rows.Refuse("cannot be read: "+broken.Error(), repairHint)
+	}
+	return r, err
 }
 
-// heldCell is a cell that holds something.
-type heldCell struct {
-	column, start, end int // in the text of its row
-	faulty             bool
+func (r *Reader) open(in io.ReaderAt, size int64, o rows.Options) error {
+	parts, err := openArchive(in, size)
+	if err != nil {
+		return err
+	}
+	if err := parts.refuse(); err != nil {
+		return err
+	}
+	b, err := parts.book()
+	if err != nil {
+		return err
+	}
+	s, err := b.choose(o.Sheet)
+	if err != nil {
+		return err
+	}
+	if err := r.openSheet(b, s, o.MaxRecord); err != nil {
+		return err
+	}
+	r.found.Sheets = b.labels(func(other sheet) bool { return other.part != s.part })
+	if o.Sheet == "" && len(r.found.Sheets) > 0 {
+		others := spelling.List(r.found.Sheets, mostNamed, nil)
+		r.found.Warn("sheet %q was read; the workbook also holds %s (hint: %s)", s.name, others, sheetHint)
+	}
+	return r.begin(s.name, o)
 }
 
 // openSheet makes the reader of a sheet's rows. It reads the sheet once as it is packed, so that one that was
 // damaged on its way is refused before a row of it is given.
-func (r *Reader) openSheet(b *book, of sheet) error {
-	var err error
-	r.format.from1904, r.format.computes = b.from1904, b.computes
-	if r.format.styles, err = b.readStyles(); err != nil {
+func (r *Reader) openSheet(b *book, of sheet, limit int) error {
+	styles, err := b.readStyles()
+	if err != nil {
 		return err
 	}
-	if r.format.shared, err = b.sharedTexts(r.limit); err != nil {
+	shared, err := b.sharedTexts()
+	if err != nil {
 		return err
 	}
-	if err := b.parts.verify(of.part); err != nil {
+	if err := b.parts.decode(of.part, nil); err != nil {
 		return err
 	}
-	r.format.shared.left = max(MaxUnpacked, maxRatio*int64(b.parts[of.part].UncompressedSize64))
 	part, err := b.parts.open(of.part)
 	if err != nil {
 		return err
 	}
 	r.part = part
-	r.notes.name = of.name
-	r.sheet, err = newSheetReader(part, r.limit)
+	r.sheet, err = newSheetReader(part, formatter{shared, styles, b.from1904, b.computes}, limit)
 	return err
 }
 
 // begin takes the columns from the first row that is not blank, or from the options where the sheet has no header.
 // Where it is that of a rejects file, what the options say around it is not true.
-func (r *Reader) begin(o rows.Options) error {
+func (r *Reader) begin(name string, o rows.Options) error {
 	err := r.advance()
 	if err == nil && rows.IsOfRejects(strings.Join(r.fields, ",")) {
 		o = o.OfRejects()
@@ -83,48 +132,42 @@ func (r *Reader) begin(o rows.Options) error {
 	for r.frame = o.Frame; err == nil && r.sheet.number <= o.SkipRows; {
 		err = r.advance()
 	}
+	refuse := func(line int, text, hint string) error { return &rows.OpenError{Line: line, Text: text, Hint: hint} }
 	names, line := o.Columns, 0
 	switch {
-	case errors.Is(err, io.EOF):
+	case errors.Is(err, io.EOF) && o.NoHeader:
 		r.ended = err
-		if o.NoHeader {
-			break
-		}
-		text, hint := o.Frame.Empty(fmt.Sprintf("is empty in sheet %q: it has no header", r.notes.name), "the first row must name the columns")
+	case errors.Is(err, io.EOF):
+		text, hint := fmt.Sprintf("is empty in sheet %q: it has no header", name), rows.HeaderHint
 		if len(r.found.Sheets) > 0 {
 			text, hint = text+"; the workbook also holds "+spelling.List(r.found.Sheets, mostNamed, nil), sheetHint
 		}
-		return &rows.OpenError{Text: text, Hint: hint}
+		return refuse(0, text, hint)
 	case err != nil:
 		return err
 	case o.NoHeader:
 		r.waits = true
-	case r.fault != nil:
-		return &rows.OpenError{Line: r.sheet.number, Text: "the header cannot be read: " + r.fault.Text}
+	case r.sheet.long:
+		return refuse(r.sheet.number, "the header cannot be read: "+rows.TooLong(r.sheet.max).Text, "")
 	case len(r.faults) > 0:
-		return &rows.OpenError{Line: r.sheet.number, Text: "the header cannot be read: " + r.faults[0].String()}
+		return refuse(r.sheet.number, "the header cannot be read: "+r.faults[0].String(), "")
 	default:
 		names, line = r.header(), r.sheet.number
 	}
-	r.notes.columns, r.found.Blank = nil, 0 // only rows behind the header count
+	r.found.Blank = 0 // only rows behind the header count
 	r.columns, err = rows.NewColumns(names, line, o, r.found)
 	return err
 }
-
-// Frame is what stands around the rows.
-func (r *Reader) Frame() rows.Frame { return r.frame }
-
-// Line is the sheet's row that was given last.
-func (r *Reader) Line() int { return r.line }
 
 // header takes the names of the columns from the present row, as far as they stand together: behind that, something
 // was left in the sheet that is none of the table.
 func (r *Reader) header() (names []string) {
 	const maxGap = 1000 // columns that may lack a name one behind the other
-	text := string(r.text)
-	for _, c := range r.held {
+	text := string(r.sheet.text)
+	for _, c := range r.sheet.cells {
 		if c.column-len(names) > maxGap {
-			r.found.Warn("%s of the header stands far behind the others, and is taken for no column; a row that holds something there is not read", r.where(c.column))
+			r.found.Warn("%s of the header stands far behind the others, and is taken for no column; "+
+				"a row that holds something there is not read", r.where(c.column))
 			break
 		}
 		for len(names) < c.column {
@@ -135,36 +178,49 @@ func (r *Reader) header() (names []string) {
 	return names
 }
 
+// Frame is what stands around the rows.
+func (r *Reader) Frame() rows.Frame { return r.frame }
+
+// Line is the sheet's row that was given last.
+func (r *Reader) Line() int { return r.line }
+
+// Close ends the reading.
+func (r *Reader) Close() error {
+	if r.part == nil {
+		return nil
+	}
+	return r.part.Close()
+}
+
 // Next reads the next row that holds data. Its error is io.EOF or a *[rows.LostError].
 func (r *Reader) Next(row *rows.Row) error {
 	const bytesPerCell = 16 // beside its text
-	err := r.advance()
-	switch {
+	switch err := r.advance(); {
 	case err == nil:
 	case r.ended != nil:
 		return err
 	case errors.Is(err, io.EOF):
-		r.notes.tell(r.sheet, &r.columns, r.found)
+		if r.hidden > 0 {
+			r.found.Warn("%s of the sheet %s hidden or filtered away in Excel, and read like all others",
+				english.Plural(r.hidden, "row", ""), english.PluralWord(r.hidden, "is", "are"))
+		}
 		r.ended = err
 		return err
 	default:
 		r.ended = &rows.LostError{Line: r.sheet.number, Text: "the workbook cannot be read any further: " + rows.Reason(err), Err: err}
 		return r.ended
 	}
-	row.Ends = r.frame.EndsAt(r.fields)
 	if r.sheet.hidden {
-		r.notes.hidden++
+		r.hidden++
 	}
 	r.line = r.sheet.number
 	row.Line, row.Cells = r.line, rows.Cleared(row.Cells, len(r.columns.Keep))
-	row.Size = r.size + bytesPerCell*len(row.Cells)
-	row.Problem = r.problem(row)
+	row.Size = len(r.sheet.text) + bytesPerCell*len(row.Cells)
+	if row.Problem = rows.TooLong(r.sheet.max); !r.sheet.long {
+		row.Problem = r.columns.Judge(r.fields, r.misfit(), row, r.found)
+	}
 	if row.Problem == nil {
-		row.Repeats = r.columns.HeaderAgain(r.fields)
 		r.give(row)
-		if r.columns.HasUnnamed() {
-			r.columns.CountUnnamed(r.fields, row.Line, r.found)
-		}
 	}
 	if (row.Problem != nil || len(row.Faults) > 0) && row.Text == "" {
 		row.Text = asCSV(r.fields)
@@ -172,17 +228,13 @@ func (r *Reader) Next(row *rows.Row) error {
 	return nil
 }
 
-func (r *Reader) problem(row *rows.Row) *rows.Problem {
-	if r.fault != nil {
-		return r.fault
+// misfit is the problem of a row that holds something behind the header's columns, or nil.
+func (r *Reader) misfit() *rows.Problem {
+	if r.beyond == 0 {
+		return nil
 	}
-	if p := r.columns.Uncorrected(r.fields, row); p != nil {
-		return p
-	}
-	if r.beyond > 0 {
-		return &rows.Problem{Code: "columns", Text: fmt.Sprintf("%s holds something, but the header has only %s", r.where(r.beyond), english.Plural(r.columns.Width, "column", ""))}
-	}
-	return nil
+	has := english.Plural(r.columns.Width, "column", "")
+	return &rows.Problem{Code: "columns", Text: fmt.Sprintf("%s holds something, but the header has only %s", r.where(r.beyond), has)}
 }
 
 func (r *Reader) give(row *rows.Row) {
@@ -217,14 +269,11 @@ func (r *Reader) advance() error {
 		if errors.Is(err, io.EOF) {
 			return err
 		}
-		if err == nil {
-			err = r.convert()
-		}
 		if err != nil {
 			return damaged(err)
 		}
-		r.spread()
-		if r.fault != nil || len(r.faults) > 0 || !r.columns.Blank(r.fields) {
+		r.take()
+		if r.sheet.long || len(r.faults) > 0 || !r.columns.Blank(r.fields) {
 			return nil
 		}
 		r.found.Blank++
@@ -232,54 +281,27 @@ func (r *Reader) advance() error {
 	return r.ended
 }
 
-func (r *Reader) convert() error {
-	r.held, r.text, r.size, r.fault, r.faults = r.held[:0], r.text[:0], 0, nil, r.faults[:0]
-	long := r.sheet.long
-	for i := range r.sheet.cells {
-		raw := &r.sheet.cells[i]
-		cell, err := r.format.cell(raw, r.sheet.text[raw.start:raw.end])
-		if err != nil {
-			return err
-		}
-		if r.size += len(cell.text); r.size > r.limit || cell.tooLong {
-			long = true
-			break
-		}
-		if f := cell.fault; f != nil {
-			problem := rows.Problem{Code: "cell", Text: r.where(raw.column) + " " + f.text, Hint: f.hint}
-			r.faults = append(r.faults, rows.Fault{Column: raw.column, Problem: problem})
-		}
-		filled := len(cell.text) > 0
-		if filled {
-			start := len(r.text)
-			r.text = append(r.text, cell.text...)
-			r.held = append(r.held, heldCell{raw.column, start, len(r.text), cell.fault != nil})
-		}
-		if cell.fault == nil && (filled || cell.number != nil) {
-			r.notes.see(raw.column, r.sheet.number, &cell)
-		}
-	}
-	if long {
-		r.fault = rows.TooLong(r.limit)
-	}
-	return nil
-}
-
-// spread makes r.fields of the cells that hold something. What stands behind the header's columns may stand very far
+// take makes r.fields of the cells that hold something. What stands behind the header's columns may stand very far
 // behind them: only the texts follow.
-func (r *Reader) spread() {
-	width, text := r.columns.Width, string(r.text)
-	r.fields, r.beyond = slices.Grow(r.fields[:0], width)[:width], 0
+func (r *Reader) take() {
+	width, text := r.columns.Width, string(r.sheet.text)
+	r.fields, r.beyond, r.faults = slices.Grow(r.fields[:0], width)[:width], 0, r.faults[:0]
 	clear(r.fields)
-	for _, c := range r.held {
+	for _, c := range r.sheet.cells {
 		cell := text[c.start:c.end]
-		if c.column < width {
-			r.fields[c.column] = cell
-			continue
+		if f := c.fault; f != nil {
+			problem := rows.Problem{Code: "cell", Text: r.where(c.column) + " " + f.text, Hint: f.hint}
+			r.faults = append(r.faults, rows.Fault{Column: c.column, Problem: problem})
 		}
-		r.fields = append(r.fields, cell)
-		if r.beyond == 0 && c.column >= width+r.columns.Nameless && !c.faulty && strings.TrimSpace(cell) != "" {
-			r.beyond = c.column
+		switch {
+		case cell == "":
+		case c.column < width:
+			r.fields[c.column] = cell
+		default:
+			r.fields = append(r.fields, cell)
+			if r.beyond == 0 && c.column >= width+r.columns.Nameless && c.fault == nil && strings.TrimSpace(cell) != "" {
+				r.beyond = c.column
+			}
 		}
 	}
 }
@@ -291,12 +313,4 @@ func (r *Reader) where(column int) string {
 		return fmt.Sprintf("%s of column %q", at, r.columns.Header.Names[i])
 	}
 	return at
-}
-
-// Close ends the reading.
-func (r *Reader) Close() error {
-	if r.part == nil {
-		return nil
-	}
-	return r.part.Close()
 }

@@ -4,22 +4,17 @@ import (
 	"bufio"
 	"encoding/xml"
 	"errors"
-	"fmt"
 	"io"
 )
 
 const (
-	maxToken = 12 << 20 // bytes of a tag or a text; the cells of Excel hold 32,767 characters
-	maxNest  = 64       // levels of elements
+	maxToken  = 12 << 20 // bytes of a tag or a text; the cells of Excel hold 32,767 characters
+	maxNest   = 64       // levels of elements
+	maxShared = 64 << 20 // bytes of all shared texts, and 4 for each: they are kept in memory
 )
 
-var (
-	errHugeToken = &damage{fmt.Sprintf("the workbook holds a text of more than %d bytes; Excel allows 32767 characters a cell", maxToken)}
-	errDoctype   = &damage{"a part of the workbook declares a document type, as no workbook does"}
-	errNest      = broken("elements are nested too deep")
-)
-
-// tokens reads the elements of a part with encoding/xml, within limits. What it gives out stands until the next token is read.
+// tokens reads the elements of a part with encoding/xml, within limits. What it gives out stands until the next token is
+// read.
 type tokens struct {
 	xml   *xml.Decoder
 	in    *limited
@@ -47,47 +42,36 @@ func newTokens(in io.Reader) *tokens {
 	return &tokens{xml: xml.NewDecoder(l), in: l}
 }
 
-// Token gives the next token, for [xml.NewTokenDecoder]; io.EOF where the part ends and nothing is open. It is RawToken, since
-// Token takes half as long again for name spaces, which no reader of workbooks needs.
-func (t *tokens) Token() (xml.Token, error) {
-	t.in.left = maxToken
-	token, err := t.xml.RawToken()
-	last := len(t.open) - 1
-	switch of := token.(type) {
-	case xml.StartElement:
-		if t.open = append(t.open, of.Name); len(t.open) > maxNest {
-			return nil, errNest
-		}
-	case xml.EndElement:
-		if last < 0 || t.open[last] != of.Name {
-			return nil, errXML
-		}
-		t.open = t.open[:last]
-	case xml.Directive:
-		return nil, errDoctype
-	}
-	if last >= 0 && errors.Is(err, io.EOF) {
-		err = errXML
-	}
-	return token, err
-}
-
-// next goes on to the next element that begins or ends, or to text if that is wanted.
+// next goes on to the next element that begins or ends, or to text if that is wanted; io.EOF where the part ends and
+// nothing is open. It takes RawToken, since Token takes half as long again for name spaces, which no reader of workbooks
+// needs.
 func (t *tokens) next(wantsText bool) (token xml.Token, err error) {
 	for {
-		switch token, err = t.Token(); of := token.(type) {
+		t.in.left = maxToken
+		if token, err = t.xml.RawToken(); err != nil {
+			if len(t.open) > 0 {
+				err = unexpected(err)
+			}
+			return nil, err
+		}
+		switch of := token.(type) {
 		case xml.StartElement:
 			t.start = of
-			return token, err
+			if t.open = append(t.open, of.Name); len(t.open) > maxNest {
+				return nil, errNest
+			}
+			return token, nil
+		case xml.EndElement:
+			last := len(t.open) - 1
+			if last < 0 || t.open[last] != of.Name {
+				return nil, errXML
+			}
+			t.open = t.open[:last]
+			return token, nil
 		case xml.CharData:
 			if t.text = of; wantsText {
-				return token, err
+				return token, nil
 			}
-		case xml.EndElement:
-			return token, err
-		}
-		if err != nil {
-			return nil, err
 		}
 	}
 }
@@ -146,19 +130,79 @@ func (t *tokens) characters(gather func([]byte) error) error {
 	}
 }
 
-// decode reads a part that describes the workbook into v.
-func (a archive) decode(name string, v any) error {
-	in, err := a.open(name)
+// richText gathers the texts of an element that holds one, or many in several fonts. Readings of Japanese words (rPh)
+// are no part of the text.
+func (t *tokens) richText(gather func([]byte) error) error {
+	return t.children(func() error {
+		switch t.name() {
+		case "t":
+			return t.characters(gather)
+		case "r":
+			return t.richText(gather)
+		}
+		return t.skip()
+	})
+}
+
+// sharedTexts are the texts that a workbook keeps once for all its cells.
+type sharedTexts struct {
+	text []byte   // all of them, one behind the other
+	ends []uint32 // where each of them ends
+}
+
+// sharedTexts reads the part with the shared texts; a workbook without texts may lack it.
+func (b *book) sharedTexts() (*sharedTexts, error) {
+	t := &sharedTexts{}
+	if b.strings == "" {
+		return t, nil
+	}
+	in, err := b.parts.open(b.strings)
 	if err != nil {
-		return err
+		return t, err
 	}
 	defer in.Close()
-	if a[name].UncompressedSize64 > maxSmallPart {
-		return errSmallPart
+	return t, t.read(newTokens(in))
+}
+
+func (t *sharedTexts) read(in *tokens) error {
+	for {
+		token, err := in.next(false)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if _, begins := token.(xml.StartElement); begins && in.name() == "si" {
+			err = t.one(in)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	if err := xml.NewTokenDecoder(newTokens(in)).Decode(v); err != nil {
-		return err
+}
+
+// one reads the next text.
+func (t *sharedTexts) one(in *tokens) error {
+	start := len(t.text)
+	err := in.richText(func(piece []byte) error {
+		if t.text = append(t.text, piece...); len(t.text)+4*len(t.ends) > maxShared {
+			return errManyTexts
+		}
+		return nil
+	})
+	t.text = append(t.text[:start], unescape(t.text[start:])...)
+	if t.ends = append(t.ends, uint32(len(t.text))); 4*len(t.ends) > maxShared {
+		return errManyTexts
 	}
-	_, err = io.Copy(io.Discard, in) // the checksum comes at the end
 	return err
+}
+
+// get gives the text of an index, counted from 0.
+func (t *sharedTexts) get(i int) ([]byte, error) {
+	if i < 0 || i >= len(t.ends) {
+		return nil, errShared
+	}
+	start := uint32(0)
+	if i > 0 {
+		start = t.ends[i-1]
+	}
+	return t.text[start:t.ends[i]], nil
 }

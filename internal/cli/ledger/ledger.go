@@ -150,7 +150,7 @@ func refuseOther(path string) error {
 	defer f.Close()
 	head := make([]byte, source.KindBytes)
 	n, _ := io.ReadFull(f, head)
-	if what := source.KindOf(path, head[:n]); n > 0 && what != "" && what != source.KindCheckpoint {
+	if what := source.KindOf(path, head[:n]); n > 0 && what != "" {
 		return exit.Usage(path+" is "+what+", not a checkpoint", "a checkpoint is the file that leadferry made, if any, behind --checkpoint; files with rows stand without a flag")
 	}
 	return nil

@@ -1,0 +1,65 @@
+package xlsx
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"leadferry/importer/source/rows"
+)
+
+// A workbook with more texts than memory has room for is refused, and one whose cells point to none.
+//
+// faults 8, 94
+func TestSharedTextsAreBounded(t *testing.T) {
+	shared := &sharedTexts{}
+	if err := shared.read(newTokens(strings.NewReader("<sst><si><t>a</t></si><si/><si><t>b_x0041_</t></si></sst>"))); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"a", "", "bA"} {
+		if got, err := shared.get(i); err != nil || string(got) != want {
+			t.Errorf("%d: %q, %v", i, got, err)
+		}
+	}
+	for _, n := range []int{-1, 3} {
+		if _, err := shared.get(n); !errors.Is(err, errShared) {
+			t.Errorf("%d: %v", n, err)
+		}
+	}
+	for _, full := range []*sharedTexts{{text: make([]byte, maxShared)}, {ends: make([]uint32, maxShared/4)}} {
+		if err := full.read(newTokens(strings.NewReader("<sst><si><t>x</t></si></sst>"))); !errors.Is(err, errManyTexts) {
+			t.Error(err)
+		}
+	}
+}
+
+// Cells far to the right take neither time nor memory for those that are not there.
+func TestCellsFarToTheRight(t *testing.T) {
+	const text = `<worksheet><sheetData><row><c r="A1"><v>2</v></c><c r="XFD1"><v>1</v></c></row></sheetData></worksheet>`
+	s, err := newSheetReader(strings.NewReader(text), formatter{styles: &styles{}}, 100)
+	if err == nil {
+		err = s.next()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Reader{sheet: s, columns: rows.Columns{Width: 2}}
+	if r.take(); len(s.cells) != 2 || !slices.Equal(r.fields, []string{"2", "", "1"}) || r.beyond != maxColumns-1 {
+		t.Errorf("%d cells, fields %q, the first beyond the header in column %d", len(s.cells), r.fields, r.beyond)
+	}
+}
+
+// faults 94
+func TestALongRowTakesNoMemory(t *testing.T) {
+	const limit = 1000
+	cell := `<c t="str"><v>` + strings.Repeat("x", limit-1) + "</v></c>"
+	text := "<worksheet><sheetData><row>" + strings.Repeat(cell, 200) + "</row></sheetData></worksheet>"
+	rows, err := newSheetReader(strings.NewReader(text), formatter{}, limit)
+	if err == nil {
+		err = rows.next()
+	}
+	if err != nil || !rows.long || cap(rows.text) > 2*limit || cap(rows.raw) > 2*limit {
+		t.Errorf("%d and %d bytes are held: %v", cap(rows.text), cap(rows.raw), err)
+	}
+}
