@@ -233,20 +233,21 @@ func BeginsRejects(in *lines.Window) bool {
 }
 
 // detectDelimiter finds the character that parts the first line into the most cells, of comma, semicolon, tab, bar and
-// the one that the options name. In quotes, and before a space as in a sentence, none of them counts. A file without
-// header is parted into as many cells as it has named columns, if one of them does that. The comma is taken where
-// nothing parts the line.
+// the one that the options name. In quotes, before a blank cell, and before a space as in a sentence it does not count.
+// A file without header is parted into as many cells as it has named columns, if one of them does that. The comma is
+// taken where nothing parts the line.
 func detectDelimiter(line string, o rows.Options) rune {
 	candidates := ",;\t|"
 	if o.Delimiter != 0 {
 		candidates += string(o.Delimiter)
 	}
 	cells, quoted := map[rune]int{}, false
-	for i, c := range line {
+	text := []rune(strings.TrimRight(line, "\r\n"))
+	for i, c := range text {
 		switch {
 		case c == '"' && !o.NoQuotes:
 			quoted = !quoted
-		case !quoted && (c == ' ' || !strings.HasPrefix(line[i:], string(c)+" ")):
+		case !quoted && i+1 < len(text) && text[i+1] != c && text[i+1] != ' ': // a cell behind it holds something
 			cells[c]++
 		}
 	}

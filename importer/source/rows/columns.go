@@ -29,7 +29,7 @@ func HasLead(outcome string) bool {
 }
 
 // HeaderHint is what to do about a file without a header that can be read.
-const HeaderHint = "the first line must name the columns; source.skip_rows counts the lines before it, blank ones too"
+const HeaderHint = "the first line must name the columns"
 
 // ByteOrderMark begins some texts in UTF-8.
 const ByteOrderMark = "\uFEFF"
