@@ -143,13 +143,6 @@ func TestLoginMakesOneClient(t *testing.T) {
 	}
 }
 
-// The profile that is called default is made as any other, where it is named.
-func TestLoginMakesTheProfileDefault(t *testing.T) {
-	_, address := startSandbox(t, "")
-	d := newDesk(t, address)
-	d.must(0, sandbox.Password+"\n", with(logIn, "--profile", "default", "--base-url", address), "made       profile default in")
-}
-
 // What is wrong is known before the password is asked for, and nothing is sent.
 func TestLoginThatCannotBegin(t *testing.T) {
 	server, address := startSandbox(t, "")

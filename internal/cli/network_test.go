@@ -1,18 +1,14 @@
 package cli
 
 import (
-	"bufio"
 	"encoding/base64"
-	"io"
-	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
-	"leadferry/internal/config"
 	"leadferry/leadapi/sandbox"
 )
 
@@ -107,70 +103,23 @@ func TestNetworkSettingsThatCannotBe(t *testing.T) {
 	}
 }
 
-// login reaches the service as imports with its profile will.
+// login reaches the service as imports with its profile will, and shows no password of the proxy.
 func TestLoginGoesThroughTheProxy(t *testing.T) {
 	_, service := startSandbox(t, "")
-	var mu sync.Mutex
-	var opened []string
-	proxy, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var wait sync.WaitGroup
-	t.Cleanup(func() { proxy.Close(); wait.Wait() })
-	wait.Go(func() {
-		for {
-			c, err := proxy.Accept()
-			if err != nil {
-				return
-			}
-			wait.Go(func() {
-				defer c.Close()
-				r := bufio.NewReader(c)
-				ask, err := http.ReadRequest(r)
-				if err != nil {
-					return
-				}
-				mu.Lock()
-				opened = append(opened, ask.Method+" "+ask.Host)
-				mu.Unlock()
-				if want := "Basic " + base64.StdEncoding.EncodeToString([]byte("u:pl4nted")); ask.Header.Get("Proxy-Authorization") != want {
-					io.WriteString(c, "HTTP/1.1 407 x\r\nProxy-Authenticate: Basic realm=\"pl4nted\"\r\n\r\n")
-					return
-				}
-				to, err := net.Dial("tcp", ask.Host)
-				if err != nil {
-					return
-				}
-				defer to.Close()
-				io.WriteString(c, "HTTP/1.1 200 x\r\n\r\n")
-				wait.Go(func() { io.Copy(to, r); to.Close() })
-				io.Copy(c, to)
-			})
-		}
-	})
-	at := proxy.Addr().String()
+	asked := make(chan string, 1)
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.Method + " http://" + r.Host + " " + r.Header.Get("Proxy-Authorization")
+		w.WriteHeader(http.StatusProxyAuthRequired)
+	}))
+	defer proxy.Close()
 	d := newDesk(t, service)
 	t.Setenv("LEADFERRY_PASSWORD", sandbox.Password)
-	login := []string{"login", "--email", sandbox.Email}
-	out := d.must(3, "", append(login, "--proxy", "http://"+at), "the proxy http://"+at+" asks for a user and a password", "hint: put them into its address", "no client was made")
-	out += d.must(3, "", append(login, "--proxy", "http://u:pl4nted-too@"+at), "does not accept the user and password of its address")
-	out += d.must(0, "", append(login, "--base-url", service, "--profile", "new", "--proxy", "http://u:pl4nted@"+at), "signed in")
+	at := strings.Replace(proxy.URL, "http://", "http://u:pl4nted@", 1)
+	out := d.must(3, "", with(logIn, "--proxy", at), "does not accept the user and password of its address", "no client was made")
 	if strings.Contains(out, "pl4nted") {
 		t.Errorf("the password is shown:\n%s", out)
 	}
-	mu.Lock()
-	defer mu.Unlock()
-	for _, one := range opened {
-		if "http://"+strings.TrimPrefix(one, "CONNECT ") != service {
-			t.Errorf("the proxy was asked: %s, want a way to %s", one, service)
-		}
-	}
-	if len(opened) < 3 {
-		t.Errorf("the proxy was asked %d times only", len(opened))
-	}
-	f, err := config.Load(filepath.Join(d.dir, "config", "leadferry", "config.yaml"))
-	if err != nil || f.Profile("new").Values[config.ProxyURL].Text != "" {
-		t.Errorf("%v, %v", f, err)
+	if got, want := <-asked, "CONNECT "+service+" Basic "+base64.StdEncoding.EncodeToString([]byte("u:pl4nted")); got != want {
+		t.Errorf("the proxy was asked %q, want %q", got, want)
 	}
 }

@@ -223,34 +223,17 @@ func TestTokenCacheIsNoWayAroundTheSecret(t *testing.T) {
 	d.must(0, "", []string{"checkpoint", "status"}, "created     1") // needs no token
 }
 
-// The sandbox inside the process leaves no token behind.
-func TestSandboxKeepsNoToken(t *testing.T) {
-	d := newDesk(t, "")
-	d.must(0, "", with(d.leads(), "--sandbox"), "1  created")
-	if _, err := os.Stat(filepath.Join(d.dir, "state", "leadferry", "tokens")); !os.IsNotExist(err) {
-		t.Errorf("%v", err)
-	}
-}
-
-// A variable that is misspelt would be left out in silence, and a checkpoint that it names would not be used.
-func TestVariablesThatAreMisspelt(t *testing.T) {
+// A variable that is misspelt, or that no flag takes, would be left out in silence: a checkpoint that it names would not
+// be used, and a dry run would be a live one.
+func TestVariablesThatCountForNothing(t *testing.T) {
 	d := newDesk(t, "https://api.example.com")
 	t.Setenv("LEADFERRY_CHEKPOINT", "mine.db")
 	t.Setenv("LEADFERRY_HOME", "/opt/leadferry")
-	const said = "warning: LEADFERRY_CHEKPOINT is set and counts for nothing: is LEADFERRY_CHECKPOINT meant?\n"
-	if out := d.must(0, "", []string{"config", "show", "--quiet"}, said); strings.Count(out, "warning") != 1 || strings.Contains(out, "mine.db") {
+	t.Setenv("LEADFERRY_DRY_RUN", "1")
+	out := d.must(0, "", []string{"config", "show", "--quiet"},
+		"warning: LEADFERRY_CHEKPOINT is set and counts for nothing: is LEADFERRY_CHECKPOINT meant?\n",
+		"warning: LEADFERRY_DRY_RUN is set and counts for nothing: --dry-run is given on the command line alone\n")
+	if strings.Count(out, "warning") != 2 || strings.Contains(out, "mine.db") {
 		t.Error(out)
-	}
-}
-
-// Whoever sets a variable for a flag that has none expects it to count: LEADFERRY_DRY_RUN=1 is a live run.
-func TestVariablesOfFlagsThatHaveNone(t *testing.T) {
-	d := newDesk(t, "https://api.example.com")
-	for name, flag := range map[string]string{"LEADFERRY_DRY_RUN": "--dry-run", "LEADFERRY_SANDBOX": "--sandbox", "LEADFERRY_LIMIT": "--limit", "LEADFERRY_QUIET": "--quiet"} {
-		t.Setenv(name, "1")
-		said := "warning: " + name + " is set and counts for nothing: " + flag + " is given on the command line alone\n"
-		if out := d.must(0, "", []string{"config", "show", "--quiet"}, said); strings.Count(out, name) != 1 {
-			t.Error(out)
-		}
 	}
 }
