@@ -44,9 +44,6 @@ func (s *Settings) Get(name string) string { return s.connection[name].Value }
 // Setting is one with its origin.
 func (s *Settings) Setting(name string) flags.Setting { return s.connection[name] }
 
-// Given is what flag or environment say of a setting.
-func (s *Settings) Given(name string) flags.Setting { return s.line.Given(name) }
-
 // Resolve looks each setting up: flag, environment, profile, in this order. The
 // sandbox needs none of them.
 func Resolve(line *flags.Line, sandbox bool) (*Settings, error) {
