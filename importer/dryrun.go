@@ -23,11 +23,14 @@ type dryRun struct {
 	intake  *intake
 	mapping proof
 
-	problems  *findings.Problems
-	statuses  *findings.Statuses
-	values    values
-	assigned  *findings.Assigned
-	addresses findings.Rows // rows whose key looks like an e-mail address
+	problems  *findings.Kinds[mapping.Problem] // of rows, without their words
+	words     *findings.Kinds[word]            // texts that maps lack
+	caught    *findings.Kinds[word]            // texts that maps lack and else took
+	assigned  *findings.Kinds[destination]     // of creates
+	addresses findings.Rows                    // rows whose key looks like an e-mail address
+	elsewhere findings.Rows                    // rows with texts that else took
+	dropped   findings.Rows                    // rows with values that on_invalid left out
+	suspect   findings.Rows                    // rows with either, which a strict check takes for problems
 	repeats   *findings.Repeats
 	repeated  findings.Repeated // at the end
 
@@ -44,19 +47,11 @@ type proof struct {
 	tests   report.Tests
 }
 
-// values are those that a mapping has no use for.
-type values struct {
-	words     *findings.Words // texts that other maps than that of the status lack
-	caught    *findings.Words // texts that maps lack and else took
-	elsewhere findings.Rows   // rows with these
-	dropped   findings.Rows   // rows with values that on_invalid left out
-	suspect   findings.Rows   // rows with either, which a strict check takes for problems
-}
-
 func newDryRun(o *Options, in *intake) *dryRun {
 	return &dryRun{
-		options: o, intake: in, pending: result{ending: ending{outcome: Pending}}, problems: findings.NewProblems(), statuses: findings.NewStatuses(),
-		values: values{words: findings.NewWords(), caught: findings.NewWords()}, assigned: findings.NewAssigned(), repeats: findings.NewRepeats(),
+		options: o, intake: in, pending: result{ending: ending{outcome: Pending}}, repeats: findings.NewRepeats(),
+		problems: findings.NewKinds(maxKinds, keepProblem), assigned: findings.NewKinds(maxAssigned, keepDestination),
+		words: findings.NewKinds(maxKinds, keepWord), caught: findings.NewKinds(maxKinds, keepWord),
 	}
 }
 
@@ -65,12 +60,9 @@ func (d *dryRun) read(it *item) {
 	at := spotOf(it)
 	if it.fault != nil {
 		for _, p := range it.fault.problems {
-			d.problems.Add(at, p, it.row.Problem != nil)
-			switch {
-			case p.Value == statusValue:
-				d.statuses.Add(at, p.Word)
-			case p.Value != "":
-				d.values.words.Add(at, p)
+			d.problems.Add(at, kindOf(p, it.row.Problem != nil))
+			if p.Value != "" {
+				d.words.Add(at, wordOf(p))
 			}
 		}
 		return
@@ -79,18 +71,15 @@ func (d *dryRun) read(it *item) {
 		d.addresses.Add(at)
 	}
 	if len(it.rec.Dropped) > 0 {
-		d.values.dropped.Add(at)
-		d.values.suspect.Add(at)
+		d.dropped.Add(at)
+		d.suspect.Add(at)
 	}
 	for _, p := range it.rec.Caught {
-		d.values.caught.Add(at, p)
-		d.values.elsewhere.Add(at)
-		d.values.suspect.Add(at)
+		d.caught.Add(at, wordOf(p))
+		d.elsewhere.Add(at)
+		d.suspect.Add(at)
 	}
 }
-
-// statusValue is what a mapping calls the status of leads.
-const statusValue = "lead.status"
 
 // plan takes a row as far as it goes without sending. An error is one of whoever is shown requests.
 func (d *dryRun) plan(it *item, step *Step, known *checkpoint.Entry) error {
@@ -104,7 +93,7 @@ func (d *dryRun) plan(it *item, step *Step, known *checkpoint.Entry) error {
 	}
 	d.repeats.Add(it.rec.Key, fold, uint8(planned), spotOf(it))
 	if d.planned[planned]++; planned == Create {
-		d.assigned.Add(&it.rec)
+		d.assigned.Add(spotOf(it), destinationOf(&it.rec))
 		if it.rec.ExternalID != "" {
 			d.linked++
 		}
@@ -201,9 +190,17 @@ func requestOf(trunk, file string, it *item, step *Step, known *checkpoint.Entry
 func (d *dryRun) found(notes []string) *report.Checks {
 	at := d.intake.place
 	c := &report.Checks{
-		Rules: d.problems.List(at), Statuses: d.statuses.List(at), Lacking: d.values.words.List(at), UnusedColumns: d.intake.unused,
-		Assignments: d.assigned.List(), Projected: d.projected(), Tests: d.mapping.tests, LostFiles: d.intake.lost, Notes: notes,
-		DroppedRows: d.values.dropped.Count, Caught: d.values.caught.List(at), CaughtRows: d.values.elsewhere.Count, Strict: d.options.Strict,
+		Rules: rules(d.problems, at), Caught: wordList(d.caught, at), UnusedColumns: d.intake.unused,
+		Assignments: assignments(d.assigned), Projected: d.projected(), Tests: d.mapping.tests, LostFiles: d.intake.lost, Notes: notes,
+		DroppedRows: d.dropped.Count, CaughtRows: d.elsewhere.Count, Strict: d.options.Strict,
+	}
+	for _, w := range wordList(d.words, at) {
+		if w.Value == statusValue {
+			w.Value = ""
+			c.Statuses = append(c.Statuses, w)
+		} else {
+			c.Lacking = append(c.Lacking, w)
+		}
 	}
 	c.Repeats, c.LookAlikes = d.again(&d.repeated.Same), d.again(&d.repeated.Alike)
 	if !d.mapping.updates {
@@ -239,8 +236,8 @@ func (d *dryRun) notes() (notes []string) {
 	if names := d.options.Mapping.Composed(); len(names) > 0 {
 		notes = append(notes, fmt.Sprintf("Objects and lists are sent whole: in a sync, members of %s that come out empty vanish from the service.", spelling.List(names, mostListed, nil)))
 	}
-	if n := d.values.dropped.Count; n > 0 {
-		notes = append(notes, fmt.Sprintf("Rows with values that break a rule and are left out, as on_invalid says: %d, first at %s.", n, d.intake.place(d.values.dropped.First[0])))
+	if n := d.dropped.Count; n > 0 {
+		notes = append(notes, fmt.Sprintf("Rows with values that break a rule and are left out, as on_invalid says: %d, first at %s.", n, d.intake.place(d.dropped.First[0])))
 	}
 	if d.options.CheckRemote != ReadNothing {
 		notes = append(notes, "--check-remote reads leads besides, by one request each. None was read now, so what others changed on the service is not foreseen, but for what earlier runs have seen.")

@@ -159,16 +159,19 @@ func TestWhatADryRunCannotForesee(t *testing.T) {
 	}
 }
 
-// Rows that cannot be read are one check however their numbers differ.
+// Rows that cannot be read are counted by what is wrong, without the places in them.
 func TestUnreadableRowsAreCountedByWhatIsWrong(t *testing.T) {
 	s := validated(t, checkedMapping, Options{}, checkedHeader+"1,1\n2,2,2\n3,3\n")
-	want := []report.Rule{{Rule: "columns", Error: "the row has … cells instead of 6", Rows: 3, Places: places(2, 3, 4)}}
+	want := []report.Rule{
+		{Rule: "columns", Error: "the row has 2 cells instead of 6", Rows: 2, Places: places(2, 4)},
+		{Rule: "columns", Error: "the row has 3 cells instead of 6", Rows: 1, Places: places(3)},
+	}
 	if diff := cmp.Diff(want, s.Checks.Rules); diff != "" {
 		t.Error(diff)
 	}
-	s = validated(t, checkedMapping, Options{}, checkedHeader+"1,1\n2,2\n")
-	if got := s.Checks.Rules[0].Error; got != "the row has 2 cells instead of 6" {
-		t.Error("rows alike:", got)
+	offset := mapping.Problem{Rule: "json", Text: "ends at offset 17"}
+	if got := kindOf(offset, true).Text; got != "ends at offset …" || kindOf(offset, false).Text != offset.Text {
+		t.Error(got)
 	}
 }
 

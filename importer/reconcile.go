@@ -13,7 +13,7 @@ import (
 	"github.com/dustin/go-humanize/english"
 
 	"leadferry/checkpoint"
-	"leadferry/importer/named"
+	"leadferry/importer/findings"
 	"leadferry/importer/report"
 	"leadferry/internal/rowkey"
 	"leadferry/leadapi"
@@ -193,7 +193,7 @@ type drift struct {
 	verdicts [verdictCount]int
 	statuses map[report.Transition]int // of the file, and on the service
 	owners   map[report.Transition]int // of leads that moved from one to another
-	named    *named.Keys
+	named    *findings.Keys
 }
 
 func newDrift() *drift {
@@ -298,7 +298,7 @@ func (d *drift) report(s *report.Summary, rewrites bool) {
 // prepareReconciliation picks the sample and says what the run will cost.
 func (r *run) prepareReconciliation(ctx context.Context) error {
 	p, reads := r.planner.(*reconcilePlanner), r.ledger.Info().Leads
-	r.drift.named = named.New(reads)
+	r.drift.named = findings.NewKeys(reads)
 	if n := r.Reconciling.Sample; n > 0 {
 		var err error
 		if p.sampled, err = r.drift.sample(ctx, r.ledger, r.Mapping.Namespace(), n, p.readable); err != nil {

@@ -113,7 +113,7 @@ func (r *run) verdict() (outcome, reason string, code int) {
 func (r *run) badRows() int {
 	bad := r.tally.attention(r.sender == nil)
 	if r.dry != nil && r.Strict {
-		bad += r.dry.repeated.Same.Rows + r.dry.repeated.Alike.Rows + r.dry.values.suspect.Count
+		bad += r.dry.repeated.Same.Rows + r.dry.repeated.Alike.Rows + r.dry.suspect.Count
 	}
 	return bad
 }

@@ -3,9 +3,7 @@ package importer
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
 
 	"github.com/dustin/go-humanize/english"
 
@@ -20,12 +18,6 @@ const (
 	maxOrganizations = 10000
 	maxDoubts        = 200
 )
-
-// reason is one text by which rows ended.
-type reason struct {
-	reasonKey
-	findings.Rows
-}
 
 // doubt is a row in doubt with what the checkpoint knows of it.
 type doubt struct {
@@ -44,7 +36,7 @@ type tally struct {
 	known    int // rows for which nothing was sent
 	held     int // rows in doubt that an incomplete checkpoint holds
 
-	reasons       map[reasonKey]*reason
+	reasons       *findings.Kinds[reason]
 	organizations map[report.Organization]int
 	moves         map[report.Transition]int // leads by the change of status that a run confirmed
 	doubts        []doubt                   // the first ones
@@ -78,15 +70,23 @@ type refusals struct {
 	updates bool // one of them was an update of a lead
 }
 
-type reasonKey struct {
+// reason is a text by which rows ended.
+type reason struct {
 	outcome Outcome
 	text    string
+}
+
+func keepReason(r reason, full bool) reason {
+	if full {
+		r.text = "other reasons"
+	}
+	return r
 }
 
 func newTally(inputs int, l Limits, slots int) *tally {
 	return &tally{
 		limits: l, refused: refusals{enough: slots}, rows: make([]int, inputs),
-		reasons: map[reasonKey]*reason{}, organizations: map[report.Organization]int{}, moves: map[report.Transition]int{},
+		reasons: findings.NewKinds(maxReasons, keepReason), organizations: map[report.Organization]int{}, moves: map[report.Transition]int{},
 	}
 }
 
@@ -123,7 +123,7 @@ func (t *tally) count(it *item, r *result) *Stop {
 		t.common[t.first(r)]++
 	}
 	if r.text != "" {
-		t.because(it, r)
+		t.reasons.Add(spotOf(it), reason{r.outcome, cmp.Or(r.kind, r.text)})
 	}
 	switch r.outcome {
 	case Invalid:
@@ -201,21 +201,6 @@ func (t *tally) first(r *result) Outcome {
 	return Created
 }
 
-func (t *tally) because(it *item, r *result) {
-	key := reasonKey{r.outcome, cmp.Or(r.kind, r.text)}
-	known := t.reasons[key]
-	if known == nil {
-		if len(t.reasons) >= maxReasons {
-			key.text = "other reasons"
-		}
-		if known = t.reasons[key]; known == nil {
-			known = &reason{reasonKey: key}
-			t.reasons[key] = known
-		}
-	}
-	known.Add(spotOf(it))
-}
-
 // countUp counts one more of a kind, or of the others once so many kinds are told apart as there may be.
 func countUp[K comparable](kinds map[K]int, most int, kind, others K) {
 	if _, known := kinds[kind]; !known && len(kinds) >= most {
@@ -257,11 +242,8 @@ func rowCounts(read int, n *[outcomeCount]int) report.RowCounts {
 func (t *tally) report(s *report.Summary, at func(findings.Spot) report.Place) {
 	s.Rows = rowCounts(t.counts.Read, &t.outcomes)
 	s.Organizations, s.Transitions = report.Organizations(t.organizations), report.Transitions(t.moves)
-	frequent := slices.SortedFunc(maps.Values(t.reasons), func(a, b *reason) int { // then in file order
-		return cmp.Or(cmp.Compare(b.Count, a.Count), a.First[0].Compare(b.First[0]), cmp.Compare(a.text, b.text))
-	})
-	for _, r := range frequent {
-		s.Errors = append(s.Errors, report.Reason{Outcome: r.outcome.String(), Error: r.text, Rows: r.Count, Examples: r.Places(at)})
+	for _, r := range t.reasons.List(func(r reason) string { return r.text }) {
+		s.Errors = append(s.Errors, report.Reason{Outcome: r.Of.outcome.String(), Error: r.Of.text, Rows: r.Count, Examples: r.Places(at)})
 	}
 	// What a person needs to look rows in doubt up. Two rows of one key are one.
 	for _, d := range t.doubts {

@@ -19,28 +19,32 @@ type Meter struct {
 	kinds    map[string]int
 	statuses map[int]int
 
-	// The run over time, in spans that all have the same width.
+	// The run over time, in spans that all have the same width, without gaps.
 	began   time.Time
 	width   time.Duration
-	spans   []span    // without gaps
+	spans   []span
 	sampled time.Time // rows and pauses are counted up to here
 	ended   int       // rows that had ended then
 }
 
-// How fine the time is: at most mostSpans spans, which begin at firstSpan each and become twice as long whenever there would be
-// more.
-const (
-	mostSpans = report.MostBuckets
-	firstSpan = 100 * time.Millisecond
-)
+// firstSpan is the width of spans at first. They become twice as wide whenever there would be more than report.MostBuckets.
+const firstSpan = 100 * time.Millisecond
 
-// span is what happened in one stretch of time.
+// span is what happened in one stretch of time. How long lead requests took is kept in steps that grow by stepGrowth, from
+// firstStep to beyond 15 minutes, so that a percentile is right within 5 % at a fixed size.
 type span struct {
-	rows     int
-	requests histogram // lead requests, by the time of their end
-	retries  int
-	paused   time.Duration
+	rows, retries int
+	paused        time.Duration
+	requests      int // by the time of their end
+	longest       time.Duration
+	steps         [mostSteps]uint32
 }
+
+const (
+	stepGrowth = 1.1
+	firstStep  = 10 * time.Microsecond
+	mostSteps  = 200
+)
 
 // New counts from now on.
 func New() *Meter {
@@ -68,7 +72,7 @@ func (m *Meter) Observe(c leadapi.Call) {
 		m.statuses[c.Status]++
 	}
 	if c.Kind != "token" {
-		m.at(c.Began.Add(c.Duration)).requests.count(c.Duration)
+		m.at(c.Began.Add(c.Duration)).count(c.Duration)
 	}
 }
 
@@ -79,8 +83,8 @@ func (m *Meter) Retried() {
 	m.at(time.Now()).retries++
 }
 
-// Sample notes how many rows have ended by now, and whether requests wait: rows that need no request are too many to look at the
-// clock for each. What came since the last time counts for the moment; waiting counts for each span that it took.
+// Sample notes how many rows have ended by now, and whether requests wait. What came since the last time counts for the
+// moment; waiting counts for each span that it took.
 func (m *Meter) Sample(ended int, paused bool) { m.sample(time.Now(), ended, paused) }
 
 func (m *Meter) sample(now time.Time, ended int, paused bool) {
@@ -99,11 +103,11 @@ func (m *Meter) sample(now time.Time, ended int, paused bool) {
 	}
 }
 
-// at is the span of a time. Times come as clocks of several goroutines have them: what is
-// before the beginning counts as the beginning.
+// at is the span of a time. Times come as clocks of several goroutines have them: what is before the beginning counts as
+// the beginning.
 func (m *Meter) at(now time.Time) *span {
 	i := max(0, int(now.Sub(m.began)/m.width))
-	for ; i >= mostSpans; i /= 2 { // of each two spans one is made
+	for ; i >= report.MostBuckets; i /= 2 { // of each two spans one is made
 		half := m.spans[:0]
 		for two := range slices.Chunk(m.spans, 2) {
 			half = append(half, sum(two))
@@ -121,79 +125,27 @@ func sum(spans []span) (all span) {
 	for i := range spans {
 		s := &spans[i]
 		all.rows, all.retries, all.paused = all.rows+s.rows, all.retries+s.retries, all.paused+s.paused
-		all.requests.add(&s.requests)
+		all.requests, all.longest = all.requests+s.requests, max(all.longest, s.longest)
+		for i, n := range s.steps {
+			all.steps[i] += n
+		}
 	}
 	return all
 }
 
-// Report puts the requests into the run's figures.
-func (m *Meter) Report(s *report.Summary) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	whole := sum(m.spans)
-	s.Requests = report.Requests{
-		Create: m.kinds["create"], Update: m.kinds["update"], Token: m.kinds["token"], Retries: whole.retries,
-		ByStatus: map[string]int{},
-	}
-	for status, n := range m.statuses {
-		s.Requests.ByStatus[strconv.Itoa(status)] = n
-	}
-	all := &whole.requests
-	s.LatencyMs = report.Latency{P50: all.percentile(0.5), P90: all.percentile(0.9), P95: all.percentile(0.95), P99: all.percentile(0.99), Max: millis(all.longest)}
-	s.Timeline = nil
-	for i := range m.spans {
-		one := &m.spans[i]
-		s.Timeline = append(s.Timeline, report.Bucket{
-			Time: m.began.Add(time.Duration(i) * m.width), Rows: one.rows, Requests: one.requests.measured, Retries: one.retries,
-			P50: one.requests.percentile(0.5), P95: one.requests.percentile(0.95), P99: one.requests.percentile(0.99),
-			Paused: math.Round(one.paused.Seconds()*1000) / 1000,
-		})
-	}
+func (s *span) count(d time.Duration) {
+	step := math.Log(float64(max(d, firstStep))/float64(firstStep)) / math.Log(stepGrowth)
+	s.steps[min(int(step), mostSteps-1)]++
+	s.requests, s.longest = s.requests+1, max(s.longest, d)
 }
 
-// histogram is how long calls took. Durations are kept in buckets that grow by bucketStep,
-// from 10 µs to beyond 15 minutes, so that a percentile is right within 5 % at a fixed size.
-type histogram struct {
-	buckets  [bucketCount]uint32
-	measured int
-	longest  time.Duration
-}
-
-const (
-	bucketStep  = 1.1
-	bucketUnit  = 10 * time.Microsecond
-	bucketCount = 200
-)
-
-func (h *histogram) count(d time.Duration) {
-	h.measured++
-	h.longest = max(h.longest, d)
-	h.buckets[bucketOf(d)]++
-}
-
-func (h *histogram) add(o *histogram) {
-	h.measured += o.measured
-	h.longest = max(h.longest, o.longest)
-	for i, n := range o.buckets {
-		h.buckets[i] += n
-	}
-}
-
-func bucketOf(d time.Duration) int {
-	if d <= bucketUnit {
-		return 0
-	}
-	i := int(math.Log(float64(d)/float64(bucketUnit)) / math.Log(bucketStep))
-	return min(i, bucketCount-1)
-}
-
-// percentile is the duration in milliseconds below which share of the calls stayed.
-func (h *histogram) percentile(share float64) float64 {
-	want, seen := int(math.Ceil(share*float64(h.measured))), 0
-	for i, n := range h.buckets {
+// percentile is the duration in milliseconds below which share of the requests stayed.
+func (s *span) percentile(share float64) float64 {
+	want, seen := int(math.Ceil(share*float64(s.requests))), 0
+	for i, n := range s.steps {
 		if seen += int(n); n > 0 && seen >= want {
-			upper := float64(bucketUnit) * math.Pow(bucketStep, float64(i+1))
-			return millis(min(time.Duration(upper), h.longest))
+			upper := float64(firstStep) * math.Pow(stepGrowth, float64(i+1))
+			return millis(min(time.Duration(upper), s.longest))
 		}
 	}
 	return 0
@@ -202,4 +154,29 @@ func (h *histogram) percentile(share float64) float64 {
 // millis rounds to a hundredth of a millisecond.
 func millis(d time.Duration) float64 {
 	return math.Round(float64(d)/float64(10*time.Microsecond)) / 100
+}
+
+// Report puts the requests into the run's figures.
+func (m *Meter) Report(s *report.Summary) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := sum(m.spans)
+	s.Requests = report.Requests{
+		Create: m.kinds["create"], Update: m.kinds["update"], Token: m.kinds["token"], Retries: all.retries,
+		ByStatus: map[string]int{},
+	}
+	for status, n := range m.statuses {
+		s.Requests.ByStatus[strconv.Itoa(status)] = n
+	}
+	p := all.percentile
+	s.LatencyMs = report.Latency{P50: p(0.5), P90: p(0.9), P95: p(0.95), P99: p(0.99), Max: millis(all.longest)}
+	s.Timeline = nil
+	for i := range m.spans {
+		one := &m.spans[i]
+		s.Timeline = append(s.Timeline, report.Bucket{
+			Time: m.began.Add(time.Duration(i) * m.width), Rows: one.rows, Requests: one.requests, Retries: one.retries,
+			P50: one.percentile(0.5), P95: one.percentile(0.95), P99: one.percentile(0.99),
+			Paused: math.Round(one.paused.Seconds()*1000) / 1000,
+		})
+	}
 }

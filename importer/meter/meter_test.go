@@ -7,7 +7,6 @@ import (
 	"pgregory.net/rapid"
 
 	"leadferry/importer/report"
-	"leadferry/leadapi"
 )
 
 func timelineOf(m *Meter) []report.Bucket {
@@ -38,7 +37,7 @@ func TestTimelineAddsUp(t *testing.T) {
 				}
 			case 1:
 				calls++
-				line.at(now.Add(-time.Second)).requests.count(time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "took")))
+				line.at(now.Add(-time.Second)).count(time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "took")))
 			case 2:
 				retries++
 				line.at(now).retries++
@@ -56,42 +55,11 @@ func TestTimelineAddsUp(t *testing.T) {
 				t.Fatalf("bucket %d of %s is %+v", i, line.width, b)
 			}
 		}
-		if all.Rows != rows || all.Requests != calls || all.Retries != retries || sum(line.spans).requests.measured != calls {
+		if all.Rows != rows || all.Requests != calls || all.Retries != retries || sum(line.spans).requests != calls {
 			t.Fatalf("%+v, want %d rows, %d calls, %d retries", all, rows, calls, retries)
 		}
 		if off := all.Paused - paused.Seconds(); off < -0.5 || off > 0.5 {
 			t.Fatalf("paused for %v s, want %s", all.Paused, paused)
 		}
-	})
-}
-
-// What a run pays for its timeline, beside what it paid for its latencies before there was
-// one: a row that needs a request, and a batch of rows that need none.
-func BenchmarkTimeline(b *testing.B) {
-	call := leadapi.Call{Kind: "create", Status: 201, Duration: 20 * time.Millisecond}
-	b.Run("request", func(b *testing.B) {
-		m := New()
-		call.Began = time.Now()
-		for b.Loop() {
-			m.Observe(call)
-		}
-	})
-	b.Run("request without", func(b *testing.B) {
-		m, h := New(), new(histogram)
-		for b.Loop() {
-			m.mu.Lock()
-			m.kinds[call.Kind]++
-			m.statuses[call.Status]++
-			h.count(call.Duration)
-			m.mu.Unlock()
-		}
-	})
-	b.Run("batch", func(b *testing.B) {
-		m, rows := New(), 0
-		for b.Loop() {
-			rows += 128
-			m.Sample(rows, false)
-		}
-		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(rows), "ns/row")
 	})
 }

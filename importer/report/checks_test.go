@@ -23,7 +23,7 @@ func rehearsed() *Summary {
 			{"status", "Stage", "lead.status is neither a status of the service nor mapped to one", 30, []Place{at(7), at(9), at(12)}},
 			{"duplicate_key", "", "a key stands twice", 2, []Place{at(17), at(18)}},
 		},
-		Statuses: []Word{{Text: "Working", Rows: 25, Place: at(7)}, {Hidden: "texts that look like personal data, not shown", Rows: 5, Place: at(9)}},
+		Statuses: []Word{{Text: "Working", Rows: 25, Place: at(7)}, {Hidden: "other texts", Rows: 5, Place: at(9)}},
 		Repeats:  Repeats{Rows: 3},
 		Assignments: []Assignment{
 			{OrganizationID: "o-1", Rows: 500},
@@ -68,7 +68,7 @@ Checks that rows fail
 
 Statuses that are not mapped
      25  "Working", first at leads.csv:7
-      5  texts that look like personal data, not shown, first at leads.csv:9
+      5  other texts, first at leads.csv:9
 
 Files that could not be read to their end
   more.csv.gz:120: the file cannot be read any further: unexpected EOF

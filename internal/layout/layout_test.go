@@ -11,7 +11,7 @@ import (
 
 // design is the table of rooms: a package that is not in it is a fault, so that a new room is a decision.
 func design() plan {
-	leaves := []string{"importer/source", "importer/report", "importer/named", "mapping", "checkpoint", "leadapi"}
+	leaves := []string{"importer/source", "importer/report", "mapping", "checkpoint", "leadapi"}
 	below := append([]string{"importer", "importer/report/page", "leadapi/sandbox", "leadapi/sandbox/web", "checkpoint/bolt", "checkpoint/postgres"}, leaves...)
 	const crash, failpoint, rowkey = "internal/crash", "internal/failpoint", "internal/rowkey"
 	const cliExit, cliFlags, cliLedger = "internal/cli/exit", "internal/cli/flags", "internal/cli/ledger"
@@ -55,9 +55,8 @@ func design() plan {
 			"importer/source/xlsx":       {imports: []string{words, numfmt, spelling}},
 			numfmt:                       {imports: []string{spelling}},
 			"importer/delivery":          {imports: []string{"leadapi"}},
-			"importer/findings":          {imports: []string{"importer/report", "mapping", spelling}, tests: []string{rowkey}},
+			"importer/findings":          {imports: []string{"importer/report"}, tests: []string{rowkey}},
 			"importer/meter":             {imports: []string{"importer/report", "leadapi"}},
-			"importer/named":             {},
 			"importer/spool":             {stdOnly: true},
 			"importer/report":            {imports: []string{"checkpoint", disk, spelling, shell}},
 			"importer/report/page":       {imports: []string{"importer/report", "internal/page"}},

@@ -1,6 +1,8 @@
 package findings
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -74,7 +76,7 @@ func TestNoLookAlikeIsTakenForARepeat(t *testing.T) {
 	}
 }
 
-func TestRepeatsAcrossPieces(t *testing.T) {
+func TestManyRepeats(t *testing.T) {
 	const rows = 2 << 16
 	r := NewRepeats()
 	for i := range rows {
@@ -100,4 +102,21 @@ func TestRepeatsNameTheirRows(t *testing.T) {
 	if diff := cmp.Diff(want, r.Found(9).Same.First); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// Whatever room there is, exactly those keys are known that were named, and each is kept once.
+func TestKeys(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		k, want := NewKeys(rapid.IntRange(0, 20).Draw(t, "room")), map[string]bool{}
+		for _, key := range rapid.SliceOf(rapid.StringMatching(`[a-d]{0,3}`)).Draw(t, "keys") {
+			k.Add(key)
+			want[key] = key != ""
+		}
+		k.Sort()
+		for _, key := range append(slices.Collect(maps.Keys(want)), "", "x") {
+			if k.Has(key) != want[key] {
+				t.Fatalf("%q is known: %v", key, !want[key])
+			}
+		}
+	})
 }
