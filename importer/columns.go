@@ -36,25 +36,24 @@ func (r *intake) misfit(f *source.File, missing mapping.Errors) error {
 		strange = len(b.Unused()) == h.Own
 	}
 	hint := fmt.Sprintf("its columns are %s: is it the right file, and are these the names of its columns?", quoted(columns))
-	if len(columns) == 1 {
-		hint = fmt.Sprintf("its only column is %s: if another character parts the cells, name it with --delimiter", quoted(columns))
-	}
 	sheets := f.Sheets()
-	if len(sheets) > 0 {
+	switch {
+	case len(sheets) > 0:
 		hint = fmt.Sprintf("the workbook also holds the sheets %s: choose one with --sheet NAME, or with source.sheet of the mapping; the columns of this one are %s",
 			spelling.List(sheets, mostColumns, nil), quoted(columns))
+	case len(columns) == 1:
+		hint = fmt.Sprintf("its only column is %s: if another character parts the cells, name it with --delimiter", quoted(columns))
 	}
-	above := ""
 	if r.options.Mapping.Source.SkipRows > 0 {
-		above = "count the lines above the header again, blank ones too, for source.skip_rows; "
+		hint = "count the lines above the header again, blank ones too, for source.skip_rows; " + hint
 	}
 	switch {
 	case r.options.LooksLikeRow != nil && r.options.LooksLikeRow(columns):
 		return fmt.Errorf("%s: what was taken for its header looks like a row, and does not fit %s\n"+
-			"hint: %sa file without a header needs source: {header: false, columns: [...]} in the mapping, with names for its %s; leadferry init writes them",
-			path, names, above, english.Plural(len(columns), "column", ""))
+			"hint: a file without a header needs source: {header: false, columns: [...]} in the mapping, with names for its %s; leadferry init writes them",
+			path, names, english.Plural(len(columns), "column", ""))
 	case strange && (places > 2 || len(columns) == 1 || len(sheets) > 0):
-		return fmt.Errorf("%s: has none of the columns that %s names\nhint: %s%s", path, names, above, hint)
+		return fmt.Errorf("%s: has none of the columns that %s names\nhint: %s", path, names, hint)
 	case places > mostMissing:
 		return fmt.Errorf("%w\n%s: lacks columns that %s names in %d more places\nhint: %s", missing[:mostMissing], path, names, places-mostMissing, hint)
 	}

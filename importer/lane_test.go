@@ -83,7 +83,7 @@ func TestLargeRowsDoNotGather(t *testing.T) {
 		t.Errorf("%d rows of %d bytes wait", e.waiting, e.bytes)
 	}
 
-	w := &recorder{lines: make(chan []line, 8), spare: make(chan []line, 8), failed: make(chan error, 1)}
+	w := &recorder{lines: make(chan []line, 8)}
 	for range 3 {
 		if err := w.add(&item{row: source.Row{Size: batchBytes}}, &result{}); err != nil {
 			t.Fatal(err)

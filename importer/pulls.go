@@ -48,12 +48,12 @@ type pulled struct {
 func newPulls(o *Options) *pulls {
 	return &pulls{
 		mapping: o.Mapping, rules: newConflicts(o), seed: maphash.MakeSeed(), wordless: map[string]int{},
-		told: spool.New(spool.JSON(mostPulled, func(a, b pulled) int {
+		told: spool.New(mostPulled, func(a, b pulled) int {
 			return cmp.Or(cmp.Compare(a.Line.LeadID, b.Line.LeadID), cmp.Compare(a.Number, b.Number))
-		})),
-		ready: spool.New(spool.JSON(mostPulled, func(a, b pulled) int {
+		}),
+		ready: spool.New(mostPulled, func(a, b pulled) int {
 			return cmp.Or(cmp.Compare(a.Input, b.Input), cmp.Compare(a.Row, b.Row))
-		})),
+		}),
 	}
 }
 

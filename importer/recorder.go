@@ -3,7 +3,9 @@ package importer
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"leadferry/checkpoint"
@@ -18,20 +20,16 @@ import (
 // recorder writes the lines of rows in a goroutine of its own, so that a slow disk
 // for results holds up neither planning nor sending.
 type recorder struct {
-	files    *report.Run
-	inputs   []report.Input
-	items    *items            // takes the rows back
-	own      *ownColumns       // nil: results do not carry the rows' own cells
-	results  []report.Result   // room for those of a batch
-	compared []report.Compared // the same
-	strict   bool              // values that were left out are a problem
-	times    stamper
-	lines    chan []line
-	spare    chan []line // written ones, to be filled again
-	batch    []line
-	size     int        // of its rows in the files
-	failed   chan error // holds the first error
-	done     chan struct{}
+	files  *report.Run
+	inputs []report.Input
+	items  *items      // takes the rows back
+	own    *ownColumns // nil: results do not carry the rows' own cells
+	strict bool        // values that were left out are a problem
+	batch  []line      // not handed over yet
+	size   int         // of its rows in the files
+	lines  chan []line
+	failed atomic.Pointer[error] // the first error of writing
+	done   chan struct{}
 }
 
 // line is a row with how it ended.
@@ -46,21 +44,14 @@ const (
 )
 
 func newRecorder(files *report.Run, inputs []*source.File, rooms *items, own *ownColumns) *recorder {
-	rec := &recorder{
-		files: files, items: rooms, own: own,
-		lines: make(chan []line, batchesAhead), spare: make(chan []line, batchesAhead+2), failed: make(chan error, 1), done: make(chan struct{}),
-	}
-	mark := false // a byte order mark in rejects
+	w := &recorder{files: files, items: rooms, own: own, lines: make(chan []line, batchesAhead), done: make(chan struct{})}
+	mark := slices.ContainsFunc(inputs, func(f *source.File) bool { return f.Info().Other }) // a byte order mark in rejects
 	for _, f := range inputs {
 		info := f.Info()
-		rec.inputs = append(rec.inputs, report.Input{Path: info.Path, Format: info.Format, Delimiter: f.Delimiter()})
-		mark = mark || info.Other
+		w.inputs = append(w.inputs, report.Input{Path: info.Path, Format: info.Format, Delimiter: f.Delimiter(), ByteOrderMark: mark})
 	}
-	for i := range rec.inputs {
-		rec.inputs[i].ByteOrderMark = mark
-	}
-	go rec.run()
-	return rec
+	go w.run()
+	return w
 }
 
 // add takes a row; an error says that an earlier one could not be written.
@@ -77,31 +68,20 @@ func (w *recorder) add(it *item, r *result) error {
 func (w *recorder) flush() error {
 	if len(w.batch) > 0 {
 		w.lines <- w.batch
-		w.size = 0
-		select {
-		case w.batch = <-w.spare:
-		default:
-			w.batch = make([]line, 0, recordBatch)
-		}
+		w.batch, w.size = make([]line, 0, recordBatch), 0
 	}
-	select {
-	case err := <-w.failed:
-		return err
-	default:
-		return nil
+	if err := w.failed.Load(); err != nil {
+		return *err
 	}
+	return nil
 }
 
 // close waits until every row is on its way to the disk, as far as it can be.
 func (w *recorder) close() error {
-	err := w.flush()
+	_ = w.flush() // its error is that of the next one
 	close(w.lines)
 	<-w.done
-	select {
-	case err = <-w.failed: // of the last rows
-	default:
-	}
-	if err != nil {
+	if err := w.flush(); err != nil {
 		return err
 	}
 	return w.files.Flush()
@@ -109,44 +89,33 @@ func (w *recorder) close() error {
 
 func (w *recorder) run() {
 	defer close(w.done)
-	broken := false
 	for batch := range w.lines {
-		if !broken {
+		if w.failed.Load() == nil {
 			if err := crash.Call(func() error { return w.write(batch) }); err != nil {
-				w.failed <- err
-				broken = true
+				w.failed.Store(&err)
 			}
 		}
-		w.letGo(batch)
-		select {
-		case w.spare <- batch[:0]:
-		default:
+		var rows []*item
+		for i := range batch {
+			if it := batch[i].it; it != nil {
+				rows = append(rows, it)
+			}
 		}
+		w.items.put(rows...)
 	}
 }
 
-// letGo gives the rooms of rows back. What is left of their lines holds nothing that is large.
-func (w *recorder) letGo(batch []line) {
-	var room [recordBatch]*item
-	rows := room[:0]
-	for i := range batch {
-		if it := batch[i].it; it != nil {
-			rows, batch[i].it = append(rows, it), nil
-		}
-	}
-	w.items.put(rows...)
-}
-
+// write writes lines that are all of rows, or all of leads that no row names.
 func (w *recorder) write(batch []line) error {
 	if batch[0].r.found.verdict == Absent {
-		return w.compare(batch)
+		return w.compare(batch, nil)
 	}
-	w.results = w.results[:0]
+	results := make([]report.Result, len(batch))
 	for i := range batch {
 		failpoint.At("before results line")
-		w.results = append(w.results, w.result(&batch[i]))
+		results[i] = w.result(&batch[i])
 	}
-	if err := w.files.Results(w.results); err != nil {
+	if err := w.files.Results(results); err != nil {
 		return fmt.Errorf("write results: %w", err)
 	}
 	for i := range batch {
@@ -158,45 +127,43 @@ func (w *recorder) write(batch []line) error {
 			return fmt.Errorf("write rejects: %w", err)
 		}
 	}
-	if err := w.compare(batch); err != nil {
+	if err := w.compare(batch, results); err != nil {
 		return err
 	}
-	clear(w.results)
 	return w.tell(batch)
 }
 
-// compare writes what came of comparing rows whose results are made, or of leads that no row
-// names, where that is wanted.
-func (w *recorder) compare(batch []line) error {
+// compare writes what came of comparing rows with these results, or of leads that no row names, where that is wanted.
+func (w *recorder) compare(batch []line, results []report.Result) error {
 	if !w.files.Reconciles() {
 		return nil
 	}
-	w.compared = w.compared[:0]
+	compared := make([]report.Compared, 0, len(batch))
 	for i := range batch {
 		it, r := batch[i].it, &batch[i].r
 		if r.outcome == Pending {
 			continue
 		}
-		c := w.comparedWith(&r.entry, &r.found)
+		c := comparedWith(&r.entry, &r.found)
 		if c.Key, c.Error = r.entry.Key, r.text; it != nil {
-			res := &w.results[i]
+			res := &results[i]
 			c.File, c.Line, c.Row, c.Key, c.StatusFile = res.File, res.Line, res.Row, res.Key, it.rec.Status
 		}
-		w.compared = append(w.compared, c)
+		compared = append(compared, c)
 	}
-	if err := w.files.Reconciliation(w.compared); err != nil {
+	if err := w.files.Reconciliation(compared); err != nil {
 		return fmt.Errorf("write the reconciliation: %w", err)
 	}
 	return nil
 }
 
-func (w *recorder) comparedWith(e *checkpoint.Entry, f *comparison) report.Compared {
+func comparedWith(e *checkpoint.Entry, f *comparison) report.Compared {
 	c := report.Compared{
 		LeadID: e.LeadID, ExternalID: (*leadBefore)(e).linked(), ExternalService: f.external, StatusConfirmed: e.Status, StatusService: cmp.Or(f.service, e.Seen.Status),
 		Verdict: f.verdict.String(), ChangedBy: f.changedBy, ContentKeys: f.keys, OrganizationID: cmp.Or(f.owner, AskedFor(e)),
 	}
 	if e.State.HasLead() {
-		c.ConfirmedAt = w.times.stamp(confirmedAt(e))
+		c.ConfirmedAt = stamp(confirmedAt(e))
 	}
 	c.ServiceUpdatedAt = stamp(f.changed)
 	return c
@@ -208,19 +175,6 @@ func stamp(t time.Time) string {
 		return ""
 	}
 	return t.UTC().Format("2006-01-02T15:04:05.000Z")
-}
-
-// stamper writes times of which many are the one before: that of the commit which they share.
-type stamper struct {
-	last time.Time
-	text string
-}
-
-func (s *stamper) stamp(t time.Time) string {
-	if !t.Equal(s.last) {
-		s.last, s.text = t, stamp(t)
-	}
-	return s.text
 }
 
 // absent writes a lead that no row names, once all rows are on their way. Its error is a *Stop.

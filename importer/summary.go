@@ -135,10 +135,10 @@ func (r *run) warnings() []string {
 // shared names the inputs that another run reads at this moment. One with the same
 // checkpoint would have waited: its leads and ours are two each.
 func (r *run) shared() []string {
-	var texts []string
 	if r.Terms != nil { // workers beside this one read it as well
 		return nil
 	}
+	var texts []string
 	for _, f := range r.Inputs {
 		if !f.Claim() {
 			texts = append(texts, f.Info().Path+": another run is reading this file, with another checkpoint: if it sends to the same service, every lead is made twice (Ctrl-C stops this run in order)")

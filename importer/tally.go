@@ -3,7 +3,6 @@ package importer
 import (
 	"cmp"
 	"fmt"
-	"net/http"
 
 	"github.com/dustin/go-humanize/english"
 
@@ -65,9 +64,8 @@ type creates struct {
 
 // refusals are of the rows sent so far, as long as all were refused.
 type refusals struct {
-	enough  int  // so many show that something is wrong with every row
-	status  int  // by which all were refused; -1: not all, or by several
-	updates bool // one of them was an update of a lead
+	enough int // so many show that something is wrong with every row
+	status int // by which all were refused; -1: not all, or by several
 }
 
 // reason is a text by which rows ended.
@@ -210,7 +208,6 @@ func countUp[K comparable](kinds map[K]int, most int, kind, others K) {
 }
 
 func (f *refusals) count(r *result) {
-	f.updates = f.updates || r.entry.LeadID != ""
 	if r.outcome == Rejected && (f.status == 0 || f.status == r.entry.Code) {
 		f.status = r.entry.Code
 	} else {
@@ -320,21 +317,9 @@ func (t *tally) limit() *Stop {
 	if t.noneAccepted() && t.counts.Sent >= max(t.refused.enough, 1) {
 		return &Stop{
 			Code: CodeStopped, Reason: fmt.Sprintf("the first %d rows sent were all refused with HTTP %d", t.counts.Sent, t.refused.status),
-			Hint: refusedHint(t.refused.status, t.refused.updates) + "; where the rows were right, the next run needs --retry-rejected, since what was refused is not sent again with the same data; --max-rejects 0 goes on regardless",
+			Hint: "see the service's words: check the account's rights, the trunk ID and the addresses, and what all rows send alike; " +
+				"once that is mended, send them again with --retry-rejected; --max-rejects 0 goes on regardless",
 		}
 	}
 	return nil
-}
-
-// refusedHint is what to look at when the service refuses everything with one status.
-func refusedHint(status int, updates bool) string {
-	switch {
-	case status == http.StatusForbidden || status == http.StatusPaymentRequired:
-		return "check the account's rights: its memberships and its role in the organizations that the rows name"
-	case (status == http.StatusNotFound || status == http.StatusGone) && updates:
-		return "check that the lead IDs belong to this base URL: the service says that it knows none of them"
-	case status == http.StatusNotFound || status == http.StatusGone || status == http.StatusMethodNotAllowed:
-		return "check the trunk ID and the leads URL, unless the service's words say that it is the organization or the locator of the rows that it does not know"
-	}
-	return "the service refuses what the requests hold: see its words, and mend the rows, or the mapping where they are the same for all"
 }

@@ -9,48 +9,27 @@ import (
 	"io"
 	"iter"
 	"os"
-	"runtime"
 	"slices"
-	"sync"
 )
 
-// Kind says how things are ordered, how many of them stay in memory, and how they are written one behind another.
-type Kind[T any] struct {
-	Most    int
-	Compare func(a, b T) int // of none but one thing 0
-	Write   func(to *bufio.Writer, v *T) error
-	Read    func(from *bufio.Reader, v *T) error // io.EOF behind the last one
-}
-
-// JSON writes things of any shape, one a line.
-func JSON[T any](most int, compare func(a, b T) int) Kind[T] {
-	return Kind[T]{
-		most, compare, func(to *bufio.Writer, v *T) error { return json.NewEncoder(to).Encode(v) },
-		func(from *bufio.Reader, v *T) error {
-			line, err := from.ReadBytes('\n')
-			if err != nil {
-				return err
-			}
-			return json.Unmarshal(line, v)
-		},
-	}
-}
-
-// Spool is things of a kind. One goroutine uses it.
+// Spool is things that can be written as JSON. One goroutine uses it.
 type Spool[T any] struct {
-	kind   Kind[T]
-	recent []T
-	file   *os.File // nil: none was needed yet
-	runs   []int64  // where each run ends in the file
-	full   bool     // no file can be had, or it takes no more
+	most    int              // things that stay in memory
+	compare func(a, b T) int // of none but one thing 0
+	recent  []T
+	file    *os.File // nil: none was needed yet
+	runs    []int64  // where each run ends in the file
+	full    bool     // no file can be had, or it takes no more
 }
 
 // New is an empty one. Close lets go of its file.
-func New[T any](kind Kind[T]) *Spool[T] { return &Spool[T]{kind: kind} }
+func New[T any](most int, compare func(a, b T) int) *Spool[T] {
+	return &Spool[T]{most: most, compare: compare}
+}
 
 // Add adds a thing.
 func (s *Spool[T]) Add(v T) {
-	if len(s.recent) >= s.kind.Most && !s.full {
+	if len(s.recent) >= s.most && !s.full {
 		s.full = !s.spill()
 	}
 	s.recent = append(s.recent, v)
@@ -66,10 +45,11 @@ func (s *Spool[T]) spill() bool {
 		os.Remove(f.Name()) // some systems keep the name until it is closed
 		s.file = f
 	}
-	slices.SortFunc(s.recent, s.kind.Compare)
+	slices.SortFunc(s.recent, s.compare)
 	to := bufio.NewWriterSize(s.file, 1<<16)
+	lines := json.NewEncoder(to)
 	for i := range s.recent {
-		_ = s.kind.Write(to, &s.recent[i]) // Flush tells
+		_ = lines.Encode(&s.recent[i]) // Flush tells
 	}
 	if to.Flush() != nil {
 		return false
@@ -85,27 +65,27 @@ func (s *Spool[T]) spill() bool {
 // head is the next thing of a run.
 type head[T any] struct {
 	v    T
-	next func(v *T) error
+	next func(v *T) error // io.EOF behind the last one
 }
 
 // All goes through everything in order; an error is the last. Nothing is added meanwhile.
 func (s *Spool[T]) All() iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		var heads []*head[T] // by their things
-		push := func(h *head[T]) error {
-			err := h.next(&h.v)
-			if err != nil {
+		var heads []head[T] // by their things
+		push := func(h head[T]) error {
+			h.v = *new(T)
+			if err := h.next(&h.v); err != nil {
 				if err == io.EOF {
 					err = nil
 				}
 				return err
 			}
-			at, _ := slices.BinarySearchFunc(heads, h, func(a, b *head[T]) int { return s.kind.Compare(a.v, b.v) })
+			at, _ := slices.BinarySearchFunc(heads, h, func(a, b head[T]) int { return s.compare(a.v, b.v) })
 			heads = slices.Insert(heads, at, h)
 			return nil
 		}
 		for _, run := range s.sorted() {
-			if err := push(&head[T]{next: run}); err != nil {
+			if err := push(head[T]{next: run}); err != nil {
 				yield(*new(T), err)
 				return
 			}
@@ -123,27 +103,23 @@ func (s *Spool[T]) All() iter.Seq2[T, error] {
 	}
 }
 
-// sorted are all runs: those of the file, and what is in memory, of which each processor sorts a part.
+// sorted are all runs: those of the file, and what is in memory.
 func (s *Spool[T]) sorted() (runs []func(*T) error) {
 	begin := int64(0)
 	for _, end := range s.runs {
-		from := bufio.NewReaderSize(io.NewSectionReader(s.file, begin, end-begin), 1<<16)
-		runs = append(runs, func(v *T) error { return s.kind.Read(from, v) })
+		from := json.NewDecoder(bufio.NewReader(io.NewSectionReader(s.file, begin, end-begin)))
+		runs = append(runs, func(v *T) error { return from.Decode(v) })
 		begin = end
 	}
-	var group sync.WaitGroup
-	defer group.Wait()
-	for part := range slices.Chunk(s.recent, max(1, len(s.recent)/runtime.GOMAXPROCS(0)+1)) {
-		group.Go(func() { slices.SortFunc(part, s.kind.Compare) })
-		runs = append(runs, func(v *T) error {
-			if len(part) == 0 {
-				return io.EOF
-			}
-			*v, part = part[0], part[1:]
-			return nil
-		})
-	}
-	return runs
+	slices.SortFunc(s.recent, s.compare)
+	left := s.recent
+	return append(runs, func(v *T) error {
+		if len(left) == 0 {
+			return io.EOF
+		}
+		*v, left = left[0], left[1:]
+		return nil
+	})
 }
 
 // Close lets go of all.
@@ -152,5 +128,5 @@ func (s *Spool[T]) Close() {
 		s.file.Close()
 		os.Remove(s.file.Name())
 	}
-	*s = Spool[T]{kind: s.kind}
+	s.file, s.recent, s.runs = nil, nil, nil
 }

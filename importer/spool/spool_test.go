@@ -23,7 +23,7 @@ func TestSpool(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		most := rapid.IntRange(1, 40).Draw(t, "most")
 		full := rapid.IntRange(0, 200).Draw(t, "full")
-		s := New(JSON(most, order))
+		s := New(most, order)
 		defer s.Close()
 		var want []thing
 		for i, a := range rapid.SliceOf(rapid.Uint32Range(0, 50)).Draw(t, "things") {
@@ -60,7 +60,7 @@ func TestFilesThatFail(t *testing.T) {
 		return n, last
 	}
 	fill := func() *Spool[thing] {
-		s := New(JSON(4, order))
+		s := New(4, order)
 		t.Cleanup(s.Close)
 		for i := range 20 {
 			s.Add(thing{uint32(i), 0})
