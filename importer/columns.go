@@ -44,14 +44,16 @@ func (r *intake) misfit(f *source.File, missing mapping.Errors) error {
 	case len(columns) == 1:
 		hint = fmt.Sprintf("its only column is %s: if another character parts the cells, name it with --delimiter", quoted(columns))
 	}
+	above := ""
 	if r.options.Mapping.Source.SkipRows > 0 {
-		hint = "count the lines above the header again, blank ones too, for source.skip_rows; " + hint
+		above = "count the lines above the header again, blank ones too, for source.skip_rows; "
 	}
+	hint = above + hint
 	switch {
 	case r.options.LooksLikeRow != nil && r.options.LooksLikeRow(columns):
 		return fmt.Errorf("%s: what was taken for its header looks like a row, and does not fit %s\n"+
-			"hint: a file without a header needs source: {header: false, columns: [...]} in the mapping, with names for its %s; leadferry init writes them",
-			path, names, english.Plural(len(columns), "column", ""))
+			"hint: %sa file without a header needs source: {header: false, columns: [...]} in the mapping, with names for its %s; leadferry init writes them",
+			path, names, above, english.Plural(len(columns), "column", ""))
 	case strange && (places > 2 || len(columns) == 1 || len(sheets) > 0):
 		return fmt.Errorf("%s: has none of the columns that %s names\nhint: %s", path, names, hint)
 	case places > mostMissing:

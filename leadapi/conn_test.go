@@ -3,14 +3,11 @@ package leadapi
 import (
 	"bufio"
 	"cmp"
-	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -79,66 +76,6 @@ func either(t *testing.T, secure bool, play func(p *peer, c net.Conn)) (*peer, *
 	return p, trust(signedIn(t, config("https://"+p.Addr().String())), known)
 }
 
-// fault 47: an answer that TLS holds back already when the call begins.
-func TestAnswerFromBeforeTheRequest(t *testing.T) {
-	p, client := either(t, true, func(p *peer, c net.Conn) {
-		r := bufio.NewReader(c)
-		for {
-			if _, err := p.next(r); err != nil {
-				return
-			}
-			io.WriteString(c, answerText(201, createdBody))
-		}
-	})
-	if e := fault(t, client); e != nil {
-		t.Fatal(e)
-	}
-	w := held(t, client.leads)
-	w.in.Reset(io.MultiReader(strings.NewReader(answerText(201, `{"leadID":"stray"}`)), &w.bounds))
-	if got, err := client.Create(t.Context(), someLead()); err != nil || got.LeadID != "lead-1" || p.seen() != 2 {
-		t.Errorf("%v, %v; %d requests", got, err, p.seen())
-	}
-	if held(t, client.leads) == w {
-		t.Error("the connection is used on")
-	}
-}
-
-// fault 47: the peer says something before it has looked at the request, and later answers that: the next call, which
-// would take this for its own, goes another way.
-func TestLateAnswerIsNotTakenForTheNext(t *testing.T) {
-	for name, first := range map[string]string{
-		"a server error":     answerText(500, ""),
-		"a 201 without body": answerText(201, ""),
-		"a 201 without ID":   answerText(201, "{}"),
-	} {
-		t.Run(name, func(t *testing.T) {
-			late := make(chan bool)
-			p := listen(t, func(p *peer, c net.Conn) {
-				r := bufio.NewReader(c)
-				if _, err := p.next(r); err != nil {
-					return
-				}
-				if p.seen() > 1 {
-					io.WriteString(c, answerText(201, createdBody))
-					return
-				}
-				io.WriteString(c, first)
-				<-late
-				p.next(r)
-				io.WriteString(c, answerText(201, `{"leadID":"late"}`))
-			})
-			client := signedIn(t, config(p.address()))
-			if e := fault(t, client); e == nil || e.Applied == No {
-				t.Fatal(e)
-			}
-			close(late)
-			if got, err := client.Create(t.Context(), someLead()); err != nil || got.LeadID != "lead-1" {
-				t.Errorf("%v, %v", got, err)
-			}
-		})
-	}
-}
-
 // fault 47: the peer gives each request but the first the answer of the one before. The first to meet that is told the lead of
 // another row, which its caller can tell; the one behind it is not told that one's.
 func TestAnswerOfTheOneBeforeGoesNoFurther(t *testing.T) {
@@ -199,22 +136,6 @@ func TestConnectionFoundClosed(t *testing.T) {
 	}
 }
 
-// fault 40: of a request whose connection is closed before the first byte, nothing was sent.
-func TestNothingIsSentOverAClosedConnection(t *testing.T) {
-	p := answers(t, answerText(201, createdBody))
-	client := signedIn(t, config(p.address()))
-	w, err := client.leads.take(t.Context(), &request{reuse: true, limit: time.Now().Add(time.Minute)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.Close()
-	var seen Call
-	if _, err := w.roundTrip(t.Context(), time.Now().Add(time.Minute), []byte("POST / HTTP/1.1\r\n\r\n"), &seen); seen.Sent > 0 || err == nil {
-		t.Errorf("sent %d, error %v", seen.Sent, err)
-	}
-	client.leads.put(w, false)
-}
-
 // A connection that has rested for long is about to be closed by the peer. fault 40
 func TestLongRestedConnectionIsNotUsed(t *testing.T) {
 	client := signedIn(t, config(answers(t, answerText(201, createdBody)).address()))
@@ -259,47 +180,5 @@ func TestAnswerThatIsThereAfterTheTimeIsTaken(t *testing.T) {
 			t.Errorf("secure %v: read on without an end", secure)
 		}
 		client.leads.put(w, false)
-	}
-}
-
-// The end of a context interrupts the call that is under way, and leaves alone what rests.
-func TestContextOfSeveralCalls(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	p := listen(t, func(p *peer, c net.Conn) {
-		for r := bufio.NewReader(c); ; {
-			if _, err := p.next(r); err != nil {
-				return
-			}
-			if p.seen() == 4 {
-				cancel()
-			} else if _, err := io.WriteString(c, another(answerText(201, createdBody), p.seen())); err != nil {
-				return
-			}
-		}
-	})
-	client := signedIn(t, config(p.address()))
-	several := func(ctx context.Context) *conn {
-		t.Helper()
-		for range 3 {
-			if _, err := client.Create(ctx, someLead()); err != nil {
-				t.Fatal(err)
-			}
-		}
-		w := held(t, client.leads)
-		if w.carried%3 != 0 {
-			t.Errorf("%d calls", w.carried)
-		}
-		return w
-	}
-	several(ctx)
-	_, err := client.Create(ctx, someLead())
-	if e, _ := errors.AsType[*Error](err); e == nil || e.Reason != ReasonCanceled || resting(client.leads) != 0 {
-		t.Errorf("%v, %d connections are kept", err, resting(client.leads))
-	}
-	ctx, cancel = context.WithCancel(t.Context())
-	w := several(ctx)
-	cancel()
-	if e := fault(t, client); e != nil || held(t, client.leads) != w {
-		t.Errorf("%v, over the same connection: %v", e, held(t, client.leads) == w)
 	}
 }

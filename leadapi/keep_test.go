@@ -2,7 +2,6 @@ package leadapi
 
 import (
 	"bufio"
-	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -117,51 +116,5 @@ func TestConnectionFromBeforeASleepIsNotUsed(t *testing.T) {
 	w.idleSince = w.idleSince.Round(0).Add(-time.Hour)
 	if fault(t, client); held(t, client.leads) == w {
 		t.Error("it is used")
-	}
-}
-
-// What rests for too long is closed with the next call that ends. fault 88
-func TestOldConnectionsAreClosed(t *testing.T) {
-	client := signedIn(t, config(answers(t, answerText(201, createdBody)).address()))
-	h := client.leads
-	var conns []*conn
-	for range 3 {
-		c, err := h.take(t.Context(), &request{reuse: true, limit: time.Now().Add(time.Minute)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		conns = append(conns, c)
-	}
-	h.put(conns[0], true)
-	h.put(conns[1], true)
-	conns[0].idleSince = conns[0].idleSince.Add(-restLimit)
-	h.put(conns[2], true)
-	if n := resting(h); n != 2 {
-		t.Errorf("%d connections rest, want 2", n)
-	}
-	if err := conns[0].SetDeadline(time.Time{}); err == nil {
-		t.Error("the oldest is still open")
-	}
-}
-
-// A handshake that breaks off is the network's fault, wherever it breaks off: a later one may succeed. fault 33
-func TestHandshakeThatBreaksOff(t *testing.T) {
-	for _, n := range []int{0, 3, 7, 60} {
-		p := listen(t, func(p *peer, c net.Conn) {
-			hello := make([]byte, 4096)
-			c.Read(hello)
-			ours, theirs := net.Pipe()
-			go tls.Server(theirs, serve(t, true, nil).TLS).Handshake()
-			defer ours.Close()
-			go io.Copy(io.Discard, c)
-			ours.Write(hello[:5+int(hello[3])<<8+int(hello[4])])
-			reply := make([]byte, n)
-			io.ReadFull(ours, reply)
-			c.Write(reply)
-		})
-		e := fault(t, signedIn(t, config("https://"+p.Addr().String())))
-		if e == nil || e.Applied != No || e.Reason != ReasonConnect {
-			t.Errorf("after %d bytes: %v", n, e)
-		}
 	}
 }

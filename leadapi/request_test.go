@@ -1,7 +1,6 @@
 package leadapi
 
 import (
-	"bytes"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -125,12 +124,5 @@ func TestRequestsArriveAsSpecified(t *testing.T) {
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Error(diff)
 		}
-	}
-}
-
-func TestAppendJSONLeavesTheRequestAlone(t *testing.T) {
-	r := someLead()
-	if first := r.AppendJSON(nil); !bytes.Equal(first, r.AppendJSON(nil)) {
-		t.Error("the second time differs")
 	}
 }

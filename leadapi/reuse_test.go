@@ -136,21 +136,6 @@ func TestHostThatClosesAfterSomeRequests(t *testing.T) {
 	}
 }
 
-// A connection that rested for half as long as one that was found closed is not used.
-func TestARestThatWasTooLong(t *testing.T) {
-	var s closer
-	client, _ := strangerTo(t, false, s.serve(func(int, string) bool { return false }))
-	creates(t, client, 1)
-	client.leads.foundClosed(&conn{rested: 600 * time.Millisecond})
-	for _, rest := range []time.Duration{0, 200, 400} {
-		held(t, client.leads).idleSince = time.Now().Add(-rest * time.Millisecond)
-		creates(t, client, 1)
-	}
-	if got, want := fmt.Sprint(s.seen()), "[[POST POST POST] [POST]]"; got != want {
-		t.Errorf("the connections carried %s, want %s", got, want)
-	}
-}
-
 // What a server announces is heeded, with a margin.
 func TestKeepAliveIsHeeded(t *testing.T) {
 	for header, rest := range map[string]time.Duration{

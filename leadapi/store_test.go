@@ -132,20 +132,6 @@ func TestKeptTimesAreHints(t *testing.T) {
 	}
 }
 
-// A token that was taken over may have been revoked meanwhile, which says nothing of new ones.
-func TestKeptTokenThatIsRefusedIsRenewed(t *testing.T) {
-	store := &shelf{kept: oauth2.Token{AccessToken: access + "99", RefreshToken: "+r/99", Expiry: time.Now().Add(59 * time.Minute), ExpiresIn: 3600}}
-	s := &issuer{good: func(token int) bool { return token == 1 }}
-	c, _ := issueOn(t, s, store)
-	if e := fault(t, c[0]); e == nil || e.Status != 401 || e.Refusals != 0 {
-		t.Errorf("%v", e)
-	}
-	if e := fault(t, c[0]); e != nil {
-		t.Error(e)
-	}
-	s.want("refresh_token+r/99")
-}
-
 // fault 73: a refresh token that was spent for nothing is spent for all processes.
 func TestSpentRefreshTokenIsForgotten(t *testing.T) {
 	store := &shelf{kept: oauth2.Token{AccessToken: access + "0", RefreshToken: "+r/0", Expiry: time.Now().Add(-21 * time.Hour), ExpiresIn: 10800}}

@@ -12,7 +12,6 @@ import (
 	"math/big"
 	"net"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -143,31 +142,6 @@ func TestClientCertificates(t *testing.T) {
 		}
 		if n := p.seen(); n != 3 {
 			t.Errorf("%s: %d requests were taken, want 3", tls.VersionName(version), n)
-		}
-	}
-}
-
-func TestSessionsAreResumed(t *testing.T) {
-	ours := newSigning(t, "ours")
-	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
-		var resumed atomic.Int64
-		settings := &tls.Config{Certificates: []tls.Certificate{*ours.pair(-1, 1, here)}, MaxVersion: version, VerifyConnection: func(s tls.ConnectionState) error {
-			if s.DidResume {
-				resumed.Add(1)
-			}
-			return nil
-		}}
-		c := config("https://" + overTLS(t, settings, true).Addr().String())
-		c.Authorities = []*x509.Certificate{ours.cert}
-		client := signedIn(t, c)
-		for range 3 {
-			if e := fault(t, client); e != nil {
-				t.Fatal(e)
-			}
-			client.Close()
-		}
-		if resumed.Load() != 2 {
-			t.Errorf("%s: %d of 2 connections resumed a session", tls.VersionName(version), resumed.Load())
 		}
 	}
 }

@@ -288,59 +288,6 @@ func TestRefusalsCountNewTokensRunning(t *testing.T) {
 	s.want(byAccount, "refresh_token+r/1", "refresh_token+r/2", byAccount, byAccount)
 }
 
-func TestEachTokenIsOneRefusal(t *testing.T) {
-	k, older := &keeper{lock: make(chan struct{}, 1), token: &oauth2.Token{}}, &oauth2.Token{}
-	for range 64 { // as many workers had sent it
-		if n := k.refuse(k.token); n != 1 {
-			t.Fatalf("%d refusals, want 1", n)
-		}
-	}
-	k.token, k.state = &oauth2.Token{}, tokenNew
-	if n := k.refuse(older); n != 1 || k.state == tokenRefused {
-		t.Errorf("the refusal of an older token counts against the new one: %d", n)
-	}
-	k.accept(older)
-	if n := k.refuse(k.token); n != 2 {
-		t.Errorf("%d refusals, want 2", n)
-	}
-	k.token, k.state = &oauth2.Token{}, tokenNew
-	k.accept(k.token)
-	if n := k.refuse(k.token); n != 0 {
-		t.Errorf("%d refusals after an accepted request, want 0", n)
-	}
-}
-
-// fault 73: what may have been used up is not tried again, and refused new tokens end refreshing.
-func TestRefreshTokenIsTriedOnce(t *testing.T) {
-	var grants []string
-	k := &keeper{lock: make(chan struct{}, 1), now: time.Now, refresh: refresh, fetch: func(_ context.Context, grant, _ string) (*oauth2.Token, *Error) {
-		grants = append(grants, grant)
-		return nil, &Error{Status: 500, Reason: ReasonServerError}
-	}}
-	for range 2 {
-		k.get(t.Context())
-	}
-	k.refresh, k.refusals = refresh, 2
-	k.get(t.Context())
-	if diff := cmp.Diff([]string{"refresh_token", byAccount, byAccount, byAccount}, grants); diff != "" {
-		t.Error(diff)
-	}
-}
-
-// An accepted token that is refused later has expired: no new token was refused.
-func TestExpiredTokenIsNoRefusal(t *testing.T) {
-	var expired atomic.Bool
-	c, _ := issue(t, &issuer{good: func(token int) bool { return token > 1 || !expired.Load() }})
-	fault(t, c)
-	expired.Store(true)
-	if e := fault(t, c); e == nil || e.Refusals != 0 {
-		t.Errorf("%v", e)
-	}
-	if e := fault(t, c); e != nil {
-		t.Error(e)
-	}
-}
-
 // fault 78
 func TestWrongAccountIsFoundAtSignIn(t *testing.T) {
 	for _, status := range []int{400, 401, 403} {
@@ -363,21 +310,5 @@ func TestUnreadableTokenIsRefused(t *testing.T) {
 		if e := c.SignIn(t.Context()).(*Error); e.Reason != ReasonBadAnswer || e.Applied != No {
 			t.Errorf("%s: %v", body, e)
 		}
-	}
-}
-
-// Each renewal may give another refresh token, and the one before is worth nothing then: the newest one is kept.
-// faults 72, 73
-func TestNewestRefreshTokenIsUsed(t *testing.T) {
-	s := &issuer{}
-	c, elapsed := issue(t, s)
-	want := []string{byAccount}
-	for renewals := range 4 {
-		if e := fault(t, c); e != nil {
-			t.Fatal(e)
-		}
-		s.want(want...)
-		elapsed.Add(int64(3 * time.Hour))
-		want = append(want, fmt.Sprintf("refresh_token+r/%d", renewals+1))
 	}
 }
