@@ -216,23 +216,14 @@ func (p *Proxy) refusal(status int) *dialError {
 	reason := ReasonProxy
 	switch {
 	case status == http.StatusProxyAuthRequired:
-		return p.unauthorized()
+		return p.fault(ReasonProxyAuth, "asks for a user and a password, or does not accept the user and password of its address (HTTP 407)",
+			"put them into its address, best in LEADFERRY_PROXY: "+p.Scheme+"://USER:PASSWORD@"+p.Host+"; "+escapes+
+				"; a proxy that wants NTLM or Kerberos needs a helper on this machine, such as cntlm or px")
 	case status/100 == 5 && status != http.StatusNotImplemented, status == http.StatusTooManyRequests:
 		reason = ReasonConnect
 	}
 	return p.fault(reason, fmt.Sprintf("opens no way to the service: it answers CONNECT with HTTP %d", status),
 		"ask whoever runs it whether it allows CONNECT to this address and port; --proxy none goes without")
-}
-
-// unauthorized is the error of a proxy that does not take the user, or wants one.
-func (p *Proxy) unauthorized() *dialError {
-	const others = "; a proxy that wants NTLM or Kerberos needs a helper on this machine, such as cntlm or px"
-	if p.User != nil {
-		return p.fault(ReasonProxyAuth, "does not accept the user and password of its address (HTTP 407)",
-			"check both: signs such as @ : / # are written as %40 %3A %2F %23"+others)
-	}
-	return p.fault(ReasonProxyAuth, "asks for a user and a password (HTTP 407)",
-		"put them into its address, best in LEADFERRY_PROXY: "+p.Scheme+"://USER:PASSWORD@"+p.Host+others)
 }
 
 // silent is the error of a proxy that gave no answer that can be read.
