@@ -25,39 +25,24 @@ const (
 	longColumn  = 30 // characters
 )
 
-// misfit says that an input lacks columns that the mapping names: the first places one by one, or that nothing fits; then
-// what the file has, as a hint.
+// misfit says that an input lacks columns that the mapping names, the first places one by one, and what it has instead.
 func (r *intake) misfit(f *source.File, missing mapping.Errors) error {
-	path, h := f.Info().Path, f.Header()
-	names, columns, places := missing[0].File, h.Names[:h.Own], len(missing)
-	strange := false // the mapping names none of them
-	// What the mapping uses of the file shows where columns may be missing.
-	if b, err := r.options.Mapping.Bind(path, mapping.Columns{Names: h.Names, Own: h.Own, Open: true}); err == nil {
-		strange = len(b.Unused()) == h.Own
-	}
-	hint := fmt.Sprintf("its columns are %s: is it the right file, and are these the names of its columns?", quoted(columns))
+	path, h, names := f.Info().Path, f.Header(), missing[0].File
+	columns := h.Names[:h.Own]
+	hint := fmt.Sprintf("its columns are %s: is it the right file, and is its header on this line?", quoted(columns))
 	sheets := f.Sheets()
-	switch {
-	case len(sheets) > 0:
-		hint = fmt.Sprintf("the workbook also holds the sheets %s: choose one with --sheet NAME, or with source.sheet of the mapping; the columns of this one are %s",
-			spelling.List(sheets, mostColumns, nil), quoted(columns))
-	case len(columns) == 1:
-		hint = fmt.Sprintf("its only column is %s: if another character parts the cells, name it with --delimiter", quoted(columns))
+	if len(sheets) > 0 {
+		hint = fmt.Sprintf("the workbook also holds the sheets %s: choose one with --sheet NAME", spelling.List(sheets, mostColumns, nil))
 	}
-	above := ""
-	if r.options.Mapping.Source.SkipRows > 0 {
-		above = "count the lines above the header again, blank ones too, for source.skip_rows; "
-	}
-	hint = above + hint
-	switch {
-	case r.options.LooksLikeRow != nil && r.options.LooksLikeRow(columns):
+	switch more := len(missing) - mostMissing; {
+	case r.options.LooksLikeRow != nil && r.options.LooksLikeRow(columns): // they are people's data
 		return fmt.Errorf("%s: what was taken for its header looks like a row, and does not fit %s\n"+
-			"hint: %sa file without a header needs source: {header: false, columns: [...]} in the mapping, with names for its %s; leadferry init writes them",
-			path, names, above, english.Plural(len(columns), "column", ""))
-	case strange && (places > 2 || len(columns) == 1 || len(sheets) > 0):
-		return fmt.Errorf("%s: has none of the columns that %s names\nhint: %s", path, names, hint)
-	case places > mostMissing:
-		return fmt.Errorf("%w\n%s: lacks columns that %s names in %d more places\nhint: %s", missing[:mostMissing], path, names, places-mostMissing, hint)
+			"hint: a file without a header needs source: {header: false, columns: [...]} in the mapping, with names for its %s;"+
+			" leadferry init writes them", path, names, english.Plural(len(columns), "column", ""))
+	case more > 0:
+		return fmt.Errorf("%w\n%s: lacks columns that %s names in %d more places\nhint: %s", missing[:mostMissing], path, names, more, hint)
+	case len(sheets) > 0:
+		return fmt.Errorf("%w\nhint: %s", missing, hint)
 	}
 	return missing
 }

@@ -24,6 +24,7 @@ type dryRun struct {
 	mapping proof
 
 	problems  *findings.Kinds[mapping.Problem] // of rows, without their words
+	texts     map[mapping.Problem]string       // of problems whose rows cannot be read
 	words     *findings.Kinds[word]            // texts that maps lack
 	caught    *findings.Kinds[word]            // texts that maps lack and else took
 	assigned  *findings.Kinds[destination]     // of creates
@@ -50,7 +51,7 @@ type proof struct {
 func newDryRun(o *Options, in *intake) *dryRun {
 	return &dryRun{
 		options: o, intake: in, pending: result{ending: ending{outcome: Pending}}, repeats: findings.NewRepeats(),
-		problems: findings.NewKinds(maxKinds, keepProblem), assigned: findings.NewKinds(maxAssigned, keepDestination),
+		problems: findings.NewKinds(maxKinds, keepProblem), texts: map[mapping.Problem]string{}, assigned: findings.NewKinds(maxAssigned, keepDestination),
 		words: findings.NewKinds(maxKinds, keepWord), caught: findings.NewKinds(maxKinds, keepWord),
 	}
 }
@@ -60,7 +61,7 @@ func (d *dryRun) read(it *item) {
 	at := spotOf(it)
 	if it.fault != nil {
 		for _, p := range it.fault.problems {
-			d.problems.Add(at, kindOf(p, it.row.Problem != nil))
+			d.problem(at, p, it.row.Problem != nil)
 			if p.Value != "" {
 				d.words.Add(at, wordOf(p))
 			}
@@ -78,6 +79,17 @@ func (d *dryRun) read(it *item) {
 		d.caught.Add(at, wordOf(p))
 		d.elsewhere.Add(at)
 		d.suspect.Add(at)
+	}
+}
+
+// problem counts a row by what is wrong with it, and keeps what texts of that kind have in common.
+func (d *dryRun) problem(at findings.Spot, p mapping.Problem, unreadable bool) {
+	kind := kindOf(p, unreadable)
+	d.problems.Add(at, kind)
+	if text, known := d.texts[kind]; known && text != p.Text {
+		d.texts[kind] = common(text, p.Text)
+	} else if !known && kind.Text != p.Text && len(d.texts) < maxKinds {
+		d.texts[kind] = p.Text
 	}
 }
 
@@ -190,7 +202,7 @@ func requestOf(trunk, file string, it *item, step *Step, known *checkpoint.Entry
 func (d *dryRun) found(notes []string) *report.Checks {
 	at := d.intake.place
 	c := &report.Checks{
-		Rules: rules(d.problems, at), Caught: wordList(d.caught, at), UnusedColumns: d.intake.unused,
+		Rules: d.rules(), Caught: wordList(d.caught, at), UnusedColumns: d.intake.unused,
 		Assignments: assignments(d.assigned), Projected: d.projected(), Tests: d.mapping.tests, LostFiles: d.intake.lost, Notes: notes,
 		DroppedRows: d.dropped.Count, CaughtRows: d.elsewhere.Count, Strict: d.options.Strict,
 	}
@@ -239,15 +251,9 @@ func (d *dryRun) notes() (notes []string) {
 	if n := d.dropped.Count; n > 0 {
 		notes = append(notes, fmt.Sprintf("Rows with values that break a rule and are left out, as on_invalid says: %d, first at %s.", n, d.intake.place(d.dropped.First[0])))
 	}
-	if d.options.CheckRemote != ReadNothing {
-		notes = append(notes, "--check-remote reads leads besides, by one request each. None was read now, so what others changed on the service is not foreseen, but for what earlier runs have seen.")
-	}
 	if same := &d.repeated.Same; same.Rows > 0 {
-		judged := "the same data count as unchanged, other data as changed"
-		if d.options.Command == "sync" || d.options.Changed == UpdateChanged {
-			judged = "what the rows before them leave of their lead is not foreseen, so that more updates may be sent, or fewer"
-		}
-		notes = append(notes, fmt.Sprintf("Rows whose key stands in an earlier row: %d. They are judged in file order: %s. %s", same.Rows, judged, d.examples(same)))
+		notes = append(notes, fmt.Sprintf("Rows whose key stands in an earlier row: %d. They are judged in file order, "+
+			"each by what the rows before it leave of their lead. %s", same.Rows, d.examples(same)))
 	}
 	if alike := &d.repeated.Alike; alike.Rows > 0 {
 		notes = append(notes, fmt.Sprintf("Rows whose key looks like that of an earlier row, but for leading zeros, blanks or capitals: %d. An import holds them as conflicts, unless --look-alikes create is given. %s", alike.Rows, d.examples(alike)))

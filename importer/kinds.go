@@ -21,16 +21,28 @@ const (
 	mostAssigned = 100
 )
 
-var numbers = spelling.Form(`[0-9]+`)
+var numbers = spelling.Form(`[0-9]+|…`)
 
-// kindOf is a problem without the row's word. Texts of rows that cannot be read may name an offset: their numbers, but for
-// those of cells, tell no two apart.
+// kindOf is a problem without the row's word. Texts of rows that cannot be read may name an offset or a count: their numbers
+// tell no two apart.
 func kindOf(p mapping.Problem, unreadable bool) mapping.Problem {
 	p.Word, p.Value = "", ""
-	if unreadable && p.Rule != "columns" {
+	if unreadable {
 		p.Text = numbers().ReplaceAllString(p.Text, "…")
 	}
 	return p
+}
+
+// common is a with … for each number that is another one in b, which differs from a in numbers only.
+func common(a, b string) string {
+	others := numbers().FindAllString(b, -1)
+	i := -1
+	return numbers().ReplaceAllStringFunc(a, func(number string) string {
+		if i++; i < len(others) && number == others[i] {
+			return number
+		}
+		return "…"
+	})
 }
 
 func keepProblem(p mapping.Problem, full bool) mapping.Problem {
@@ -41,9 +53,11 @@ func keepProblem(p mapping.Problem, full bool) mapping.Problem {
 }
 
 // rules are the problems, most rows first.
-func rules(problems *findings.Kinds[mapping.Problem], at func(findings.Spot) report.Place) (list []report.Rule) {
-	for _, p := range problems.List(func(p mapping.Problem) string { return p.Rule + p.Column + p.Text }) {
-		list = append(list, report.Rule{Rule: p.Of.Rule, Column: p.Of.Column, Error: p.Of.Text, Rows: p.Count, Places: p.Places(at)})
+func (d *dryRun) rules() (list []report.Rule) {
+	for _, p := range d.problems.List(func(p mapping.Problem) string { return p.Rule + p.Column + p.Text }) {
+		list = append(list, report.Rule{
+			Rule: p.Of.Rule, Column: p.Of.Column, Error: cmp.Or(d.texts[p.Of], p.Of.Text), Rows: p.Count, Places: p.Places(d.intake.place),
+		})
 	}
 	return list
 }
@@ -109,7 +123,10 @@ func keepDestination(d destination, full bool) destination {
 
 // assignments are organizations, then locators, each most rows first; those beyond the first are added up.
 func assignments(all *findings.Kinds[destination]) (list []report.Assignment) {
-	kinds := all.List(func(d destination) string { return d.organization + d.locator })
+	kinds := all.List(func(destination) string { return "" })
+	slices.SortStableFunc(kinds, func(a, b findings.Kind[destination]) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Of.organization+a.Of.locator, b.Of.organization+b.Of.locator))
+	})
 	for _, kind := range []string{"organizations", "locators"} {
 		listed, others := 0, 0
 		for _, d := range kinds {
