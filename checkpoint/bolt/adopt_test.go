@@ -3,7 +3,6 @@ package bolt
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"testing"
 
@@ -60,42 +59,4 @@ func TestLongListThatIsCutOffIsAdoptedAgain(t *testing.T) {
 			}
 		}
 	}
-}
-
-// A list may be longer than the memory: little is kept of a lead, beside what one commit holds.
-func TestAdoptHoldsLittleOfALead(t *testing.T) {
-	const few, many = 3 * inOneChange, 10 * inOneChange
-	least := heldWhileAdopting(t, few)
-	if each := (heldWhileAdopting(t, many) - least) / (many - few); each > 96 {
-		t.Errorf("%d bytes a lead", each)
-	}
-}
-
-// heldWhileAdopting is the most memory that is in use at the end of each way through a list.
-func heldWhileAdopting(t *testing.T, leads int) (most int) {
-	t.Helper()
-	live := func() int {
-		var m runtime.MemStats
-		runtime.GC()
-		runtime.GC() // pools let go of their pages
-		runtime.ReadMemStats(&m)
-		return int(m.HeapAlloc)
-	}
-	d := opened(t, newPath(t), Options{})
-	d.bolt.NoSync = true // the disk is none of it
-	before := live()
-	r, err := checkpoint.Adopt(t.Context(), d, func(yield func(checkpoint.Entry, error) bool) {
-		for i := range leads {
-			if i == leads-1 {
-				most = max(most, live()-before)
-			}
-			if !yield(checkpoint.Entry{Key: fmt.Sprintf("key-%09d", i), LeadID: fmt.Sprintf("lead-%09d", i), ExternalID: fmt.Sprint("crm-", i)}, nil) {
-				return
-			}
-		}
-	})
-	if err != nil || r.Leads != leads {
-		t.Fatalf("%+v, %v", r, err)
-	}
-	return most
 }

@@ -65,8 +65,11 @@ func newBuffered(name, log []byte, g gathering) *buffered {
 // load reads what gathers; all of it is the old generation.
 func (b *buffered) load(tx *bbolt.Tx) error {
 	b.next = 1
-	err := tx.Bucket(b.log).ForEach(func(k, _ []byte) error {
+	err := tx.Bucket(b.log).ForEach(func(k, v []byte) error {
 		number, key := inLog(k)
+		if !isWhole(key, v) {
+			return records.ErrRecord
+		}
 		b.gathers[string(key)], b.next = number, number+1
 		return nil
 	})

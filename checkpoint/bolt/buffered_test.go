@@ -6,12 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
-	"strings"
 	"sync"
 	"testing"
-	"unsafe"
-	"weak"
 
 	"go.etcd.io/bbolt"
 
@@ -73,27 +69,6 @@ func TestNewEntriesGather(t *testing.T) {
 	}
 	if d.Info().Leads != 300 {
 		t.Errorf("%d leads", d.Info().Leads)
-	}
-}
-
-// A key is a part of its row's text, which may be a hundred times as long: what gathers must not keep that.
-func TestWhatGathersKeepsNoRow(t *testing.T) {
-	d := opened(t, newPath(t), Options{})
-	var rows []weak.Pointer[byte]
-	for _, key := range shuffled(20) {
-		row := key + strings.Repeat("x", 1000)
-		rows = append(rows, weak.Make(unsafe.StringData(row)))
-		settleAll(t, d, []string{row[:len(key)]})
-	}
-	runtime.GC()
-	kept := 0
-	for _, row := range rows {
-		if row.Value() != nil {
-			kept++
-		}
-	}
-	if waiting, _ := logged(t, d); kept > 1 || waiting < 10 { // the last commit's is let go by the next one
-		t.Errorf("of %d entries that wait, %d keep their rows", waiting, kept)
 	}
 }
 

@@ -100,32 +100,6 @@ func TestAnEmptyOneThatIsIncompleteIsNotDropped(t *testing.T) {
 	}
 }
 
-// A refusal in opening leaves nothing that it made itself.
-func TestWhoWaitsForADroppedCheckpointMakesANewOne(t *testing.T) {
-	path := newPath(t)
-	d, err := Open(path, target(), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	result := make(chan error, 1)
-	go func() {
-		second, err := Open(path, target(), Options{Wait: time.Minute})
-		if err == nil {
-			err = errors.Join(claim(second, intentOf("k", 1)), second.Close())
-		}
-		result <- err
-	}()
-	if _, err := d.Drop(); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-result; err != nil {
-		t.Fatal(err)
-	}
-	if d := opened(t, path, Options{Require: true}); d.Info().InDoubt != 1 {
-		t.Errorf("%d in doubt", d.Info().InDoubt)
-	}
-}
-
 // A file system without links holds a checkpoint, too.
 func TestACheckpointIsPutInPlaceWithoutLinks(t *testing.T) {
 	from, to := newPath(t), newPath(t)
@@ -136,5 +110,30 @@ func TestACheckpointIsPutInPlaceWithoutLinks(t *testing.T) {
 	content("second")(t, from)
 	if err := replaceNew(from, to); !errors.Is(err, os.ErrExist) || string(read(t, to)) != "new" {
 		t.Errorf("replaced what was there: %v", err)
+	}
+}
+
+// Who waits for a checkpoint gets its turn once it is closed, and makes a new one once it is dropped.
+func TestWhoWaitsGetsItsTurn(t *testing.T) {
+	for _, end := range []func(*Store) error{(*Store).Close, func(d *Store) error { _, err := d.Drop(); return err }} {
+		path := newPath(t)
+		d, err := Open(path, target(), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		result := make(chan error, 1)
+		go func() {
+			second, err := Open(path, target(), Options{Wait: time.Minute})
+			if err == nil {
+				err = errors.Join(claim(second, intentOf("k", 1)), second.Close())
+			}
+			result <- err
+		}()
+		if err := errors.Join(end(d), <-result); err != nil {
+			t.Fatal(err)
+		}
+		if d := opened(t, path, Options{Require: true}); d.Info().InDoubt != 1 {
+			t.Errorf("%d in doubt", d.Info().InDoubt)
+		}
 	}
 }

@@ -231,34 +231,6 @@ func TestOpenInOtherProcess(t *testing.T) {
 	}
 }
 
-func TestWaitingOpenerGetsItsTurn(t *testing.T) {
-	path := newPath(t)
-	first, err := Open(path, target(), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	type answer struct {
-		d   *Store
-		err error
-	}
-	second := make(chan answer)
-	go func() {
-		d, err := Open(path, target(), Options{Wait: time.Minute})
-		second <- answer{d, err}
-	}()
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
-	a := <-second
-	if a.err != nil {
-		t.Fatal(a.err)
-	}
-	if err := a.d.Close(); err != nil {
-		t.Error(err)
-	}
-	intact(t, path)
-}
-
 func TestReadersShareAndWriteNothing(t *testing.T) {
 	path := newPath(t)
 	d := seeded(t, path, 10)
