@@ -269,8 +269,8 @@ func (p *places) find(key string, gathers map[string]uint64) []byte {
 // damaged is the record of a key that cannot be read: no checksum fits.
 var damaged = []byte{0}
 
-// within says whether what is before and behind the place of a key, which is not there, is whole and in order. Otherwise
-// the key itself, or the way to it, may be damaged.
+// within says whether what is before and behind the place of a key, which is not there, is whole and in order.
+// Otherwise the key itself, or the way to it, may be damaged.
 func (p *places) within(key string, next, value []byte) bool {
 	if next != nil && (string(next) <= key || !isWhole(next, value)) {
 		return false

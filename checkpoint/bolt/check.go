@@ -23,12 +23,12 @@ import (
 	"leadferry/checkpoint/bolt/records"
 )
 
-// bbolt trusts its file. A page number that leads past the end kills the process, and one that leads in a circle overflows
-// the stack, also in bbolt's own check. So a process of its own checks a file that was not left in order, before this one
-// maps it, and reads what is left of a damaged one. It may die of what it finds: that is an answer.
+// bbolt trusts its file. A page number that leads past the end kills the process, and one that leads in a circle
+// overflows the stack, also in bbolt's own check. So a process of its own checks a file that was not left in order,
+// before this one maps it, and reads what is left of a damaged one. It may die of what it finds: that is an answer.
 
-// checkWord is the first argument of that process. What it is to do and the path of the file follow; it inherits the file
-// itself, and the lock with it.
+// checkWord is the first argument of that process. What it is to do and the path of the file follow; it inherits the
+// file itself, and the lock with it.
 const checkWord = "check-checkpoint-file"
 
 // What it is to do.
@@ -45,8 +45,8 @@ const (
 	isUnlocked = 4 // the lock was not inherited, as on network drives
 )
 
-// apart is the process that does something with the file, or nil where there can be none: in a test, and on Windows, where
-// no other process comes past the lock. It ends when alive is closed.
+// apart is the process that does something with the file, or nil where there can be none: in a test, and on Windows,
+// where no other process comes past the lock. It ends when alive is closed.
 func (d *Store) apart(checker []string, todo string) (child *exec.Cmd, alive io.Closer, err error) {
 	if checker == nil {
 		checker = ownChecker()
@@ -98,8 +98,8 @@ func (d *Store) checkApart(checker []string) (done bool, err error) {
 	return true, damage("its pages lead nowhere")
 }
 
-// CheckFile does what a process was started for to do with a checkpoint's file, and returns what the process ends with; is
-// says whether it was.
+// CheckFile does what a process was started for to do with a checkpoint's file, and returns what the process ends
+// with; is says whether it was.
 func CheckFile(args []string, out io.Writer) (code int, is bool) {
 	if len(args) != 4 || args[1] != checkWord {
 		return 0, false
@@ -129,8 +129,8 @@ func CheckFile(args []string, out io.Writer) (code int, is bool) {
 	return isGood, true
 }
 
-// endWhenItGrows ends a check that takes far more memory than a file of that size can need: bbolt notes each page that a
-// page says it is long, and a damaged one says four billion.
+// endWhenItGrows ends a check that takes far more memory than a file of that size can need: bbolt notes each page that
+// a page says it is long, and a damaged one says four billion.
 func endWhenItGrows(f *os.File) {
 	most := uint64(128 << 20)
 	if info, err := f.Stat(); err == nil {
@@ -142,7 +142,8 @@ func endWhenItGrows(f *os.File) {
 	os.Exit(1)
 }
 
-// checkHere checks the file that is mapped. That it is another program's, or another version's, is said by who opens it.
+// checkHere checks the file that is mapped. That it is another program's, or another version's, is said by who opens
+// it.
 func (d *Store) checkHere() error {
 	if err := checkPages(d.bolt); err != nil {
 		return err
@@ -159,8 +160,9 @@ func (d *Store) checkHere() error {
 	})
 }
 
-// checkPages is bbolt's own check, as far as the first thing that it finds: in a circle it would find more for ever. What is
-// left of it goes on in a goroutine of its own, so its transaction never ends and the file stays mapped, see release.
+// checkPages is bbolt's own check, as far as the first thing that it finds: in a circle it would find more for ever.
+// What is left of it goes on in a goroutine of its own, so its transaction never ends and the file stays mapped, see
+// release.
 func checkPages(of *bbolt.DB) error {
 	tx, err := of.Begin(false)
 	if err != nil {
@@ -200,15 +202,18 @@ func (d *Store) checkRecords(tx *bbolt.Tx) error {
 	return err
 }
 
-// checkFew checks what a look-up would miss without a word, and what is little: the rows in doubt and the forgotten keys.
-// Look-ups notice other damage that they meet.
+// checkFew checks what a look-up would miss without a word, and what is little: the rows in doubt and the forgotten
+// keys. Look-ups notice other damage that they meet.
 func (d *Store) checkFew(tx *bbolt.Tx) error {
 	held, err := wholeRecords(tx, inIntents, inBlocked)
-	t := d.tally.Load()
-	if err == nil && (held[string(inIntents)] != t.keys[checkpoint.InDoubt] || held[string(inBlocked)] != t.keys[checkpoint.Forgotten]) {
+	if err != nil {
+		return err
+	}
+	keys := d.tally.Load().keys
+	if held[string(inIntents)] != keys[checkpoint.InDoubt] || held[string(inBlocked)] != keys[checkpoint.Forgotten] {
 		return errCounts
 	}
-	return err
+	return nil
 }
 
 var errCounts = damage("it holds more or fewer records than it counted")
@@ -241,8 +246,8 @@ func sealed(k, v []byte) error {
 	return err
 }
 
-// looksWhole refuses a file that bbolt would change or die of at once: an empty one, one that is not bbolt's, and one that
-// was cut.
+// looksWhole refuses a file that bbolt would change or die of at once: an empty one, one that is not bbolt's, and one
+// that was cut.
 func looksWhole(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -298,7 +303,8 @@ func (d *Store) pieces(found func(any) error) {
 	})
 }
 
-// walk goes through a bucket from its beginning as far as the first damage, then from its end: what is lost is in between.
+// walk goes through a bucket from its beginning as far as the first damage, then from its end: what is lost is in
+// between.
 func walk(b *bbolt.Bucket, found func(k, v []byte) error) {
 	var low, high []byte
 	err := guard(func() (err error) {
@@ -316,7 +322,10 @@ func walk(b *bbolt.Bucket, found func(k, v []byte) error) {
 	}
 	_ = guard(func() (err error) {
 		c := b.Cursor()
-		for k, v := c.Last(); k != nil && err == nil && bytes.Compare(k, low) > 0 && (high == nil || bytes.Compare(k, high) < 0); k, v = c.Prev() {
+		for k, v := c.Last(); k != nil && err == nil && bytes.Compare(k, low) > 0; k, v = c.Prev() {
+			if high != nil && bytes.Compare(k, high) >= 0 {
+				break
+			}
 			high, err = bytes.Clone(k), found(k, v)
 		}
 		return err

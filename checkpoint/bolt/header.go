@@ -35,9 +35,9 @@ type header struct {
 	Made    time.Time         `json:"made"`
 	Moved   string            `json:"moved,omitempty"`   // where its leads are kept now: it was copied
 	Filling string            `json:"filling,omitempty"` // what it is being filled from: it is not complete yet
-	Lacks   string            `json:"lacks,omitempty"`   // leads that it, or what it was made from, knew once, as what follows on "lacks"
-	Since   uint64            `json:"since,omitempty"`   // the commit that noted it: what was known before may not be true any more
-	Erase   bool              `json:"erase,omitempty"`   // keys were forgotten, and their records are in unused pages until it is compacted
+	Lacks   string            `json:"lacks,omitempty"`   // leads that it knew once, as what follows "lacks"
+	Since   uint64            `json:"since,omitempty"`   // the commit that noted it: what was known before may be wrong now
+	Erase   bool              `json:"erase,omitempty"`   // what was forgotten is in unused pages until it is compacted
 }
 
 func newHeader(t checkpoint.Target, now time.Time) header {
@@ -97,8 +97,8 @@ func (h *header) differences(t checkpoint.Target) string {
 	return strings.Join(parts, "; ")
 }
 
-// create makes an empty checkpoint whole under a temporary name and links it to
-// path, so that a kill leaves either nothing or a good file. Somebody else's file that came first stays and is no error; made is false then.
+// create makes an empty checkpoint whole under a temporary name and links it to path, so that a kill leaves either
+// nothing or a good file. Somebody else's file that came first stays and is no error; made is false then.
 func create(path string, h *header) (made bool, err error) {
 	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
@@ -131,7 +131,8 @@ func createNew(path string, h *header) error {
 	case err != nil:
 		return refuse(path, err, "cannot be made: "+err.Error(), disk.WayOut(err))
 	case !made:
-		return refuse(path, fs.ErrExist, "cannot be made: "+fs.ErrExist.Error(), "name a file that is not there yet; nothing was written")
+		return refuse(path, fs.ErrExist, "cannot be made: "+fs.ErrExist.Error(),
+			"name a file that is not there yet; nothing was written")
 	}
 	return nil
 }
@@ -169,7 +170,9 @@ func writeEmpty(path string, h *header) error {
 
 // buckets are all of them: words before what uses them, entries before the log of new ones.
 func buckets() [][]byte {
-	return [][]byte{inMeta, inWords, inEntries, newEntries, inIntents, inLeads, newLeads, inLinks, inFolds, inNotes, inBlocked}
+	return [][]byte{
+		inMeta, inWords, inEntries, newEntries, inIntents, inLeads, newLeads, inLinks, inFolds, inNotes, inBlocked,
+	}
 }
 
 // states is how many there are.
@@ -243,6 +246,6 @@ func (t *tally) move(from, to checkpoint.State) {
 
 // warning says what is missing of an incomplete file.
 func (h *header) warning() string {
-	return "the checkpoint is incomplete: it lacks " + h.Lacks + ". Rows that it does not know are held in doubt, not sent, until " +
-		"`leadferry checkpoint resolve` settles them, or `leadferry checkpoint check --accept-loss` gives up what is missing"
+	return "the checkpoint is incomplete: it lacks " + h.Lacks + ". " +
+		"Rows that it does not know are held in doubt, not sent, until `leadferry checkpoint resolve` settles them, or `leadferry checkpoint check --accept-loss` gives up what is missing"
 }

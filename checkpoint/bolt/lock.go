@@ -92,12 +92,13 @@ func (d *Store) make(t checkpoint.Target, o *Options) (err error) {
 	return err
 }
 
-// takeCare takes the file from the sight of others and removes what one that was killed left beside it, unless it is to be
-// read only. It comes once the file is known to be this target's checkpoint: another one that was named by mistake stays as it
-// is. Some file systems do not keep who may read what.
+// takeCare takes the file from the sight of others and removes what one that was killed left beside it, unless it is
+// to be read only. It comes once the file is known to be this target's checkpoint: another one that was named by
+// mistake stays as it is. Some file systems do not keep who may read what.
 func (d *Store) takeCare() error {
 	if !d.readOnly {
-		if err := disk.Patiently(func() error { return os.Remove(d.compactPath()) }); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		err := disk.Patiently(func() error { return os.Remove(d.compactPath()) })
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -126,9 +127,9 @@ func narrow(f *os.File) bool {
 	return err == nil && !disk.Shared(info)
 }
 
-// lock takes the lock that bbolt takes later on the same open file, where it then succeeds
-// at once. So the file can be looked at before bbolt maps it. It waits a moment in any case: the process that checked the
-// file for a run that was killed lets go of it only then.
+// lock takes the lock that bbolt takes later on the same open file, where it then succeeds at once. So the file can be
+// looked at before bbolt maps it. It waits a moment in any case: the process that checked the file for a run that was
+// killed lets go of it only then.
 func (d *Store) lock(wait time.Duration) error {
 	for end := time.Now().Add(max(wait, leastPatience)); ; time.Sleep(pollEvery) {
 		held, err := disk.TryLock(d.file, d.readOnly)
@@ -186,7 +187,8 @@ func (d *Store) checkPlace(o Options) error {
 		return nil
 	}
 	if folder, err := os.Stat(filepath.Dir(d.path)); err == nil && disk.Exposed(folder) != "" {
-		d.warn("the checkpoint's folder " + filepath.Dir(d.path) + " " + disk.Exposed(folder) + ": whoever may write there can put another file in its place. Take the right to write there from others")
+		d.warn("the checkpoint's folder " + filepath.Dir(d.path) + " " + disk.Exposed(folder) +
+			": whoever may write there can put another file in its place. Take the right to write there from others")
 	}
 	if o.AnyPlace {
 		return nil
@@ -201,14 +203,16 @@ func (d *Store) checkPlace(o Options) error {
 	}
 	if p.refused {
 		return d.refuse(checkpoint.ErrPlace, "lies on "+p.name+": "+p.why,
-			"copy it to a local disk (leadferry checkpoint copy "+checkpoint.Word(d.path)+" NEW) and use that one, or set LEADFERRY_ANY_FILESYSTEM=1 to use this place")
+			"copy it to a local disk (leadferry checkpoint copy "+checkpoint.Word(d.path)+" NEW) and use that one, "+
+				"or set LEADFERRY_ANY_FILESYSTEM=1 to use this place")
 	}
-	d.warn("the checkpoint lies on " + p.name + ": " + p.why + ". To move it, run: leadferry checkpoint copy " + checkpoint.Word(d.path) + " NEW")
+	d.warn("the checkpoint lies on " + p.name + ": " + p.why +
+		". To move it, run: leadferry checkpoint copy " + checkpoint.Word(d.path) + " NEW")
 	return nil
 }
 
-// openOwn opens the checkpoint, or a file beside it: never through a symbolic link, which somebody may have planted, nor
-// one that another user may have written.
+// openOwn opens the checkpoint, or a file beside it: never through a symbolic link, which somebody may have planted,
+// nor one that another user may have written.
 func openOwn(path string, flags int) (*os.File, error) {
 	var f *os.File
 	err := disk.OpenPatiently(0, func() (err error) {
@@ -258,6 +262,7 @@ func (d *Store) leftAs() string {
 	if err != nil || failed != nil || disk.FileNumber(info) == "" {
 		return ""
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %d %d", boot, disk.FileNumber(info), info.Size(), info.ModTime().UnixNano()))
+	as := fmt.Appendf(nil, "%s %s %d %d", boot, disk.FileNumber(info), info.Size(), info.ModTime().UnixNano())
+	sum := sha256.Sum256(as)
 	return hex.EncodeToString(sum[:8])
 }

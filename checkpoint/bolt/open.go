@@ -37,7 +37,7 @@ type Options struct {
 
 	magic   func(string) (int64, error) // instead of statfs(2), for tests
 	gather  gathering                   // instead of the constants, for tests
-	checker []string                    // arguments of a process that calls CheckFile, instead of this program's, for tests
+	checker []string                    // starts a process that calls CheckFile, for tests
 }
 
 // Open opens the checkpoint at path, or makes a new one for t; the zero Target
@@ -49,7 +49,8 @@ func Open(path string, t checkpoint.Target, o Options) (*Store, error) {
 	if err != nil || o.ReadOnly || !d.head.Load().Erase {
 		return d, err
 	}
-	// Its last writer was killed before it could compact it, which Close does. Without room for that it is used as it is.
+	// Its last writer was killed before it could compact it, which Close does. Without room for that it is used as it
+	// is.
 	if failed := d.Close(); failed != nil {
 		d.warn(failed.Error())
 	}
@@ -149,14 +150,16 @@ func (d *Store) mapFile() error {
 func (d *Store) load(tx *bbolt.Tx, t checkpoint.Target) error {
 	meta := tx.Bucket(inMeta)
 	if meta == nil || meta.Get(headerKey) == nil {
-		return d.refuse(checkpoint.ErrDamaged, "is a database, but not a checkpoint", "check the path: each run prints that of its checkpoint")
+		return d.refuse(checkpoint.ErrDamaged, "is a database, but not a checkpoint",
+			"check the path: each run prints that of its checkpoint")
 	}
 	h, err := decodeHeader(meta.Get(headerKey))
 	if err != nil {
 		return err
 	}
 	if h.Format != format {
-		return d.refuse(checkpoint.ErrVersion, fmt.Sprintf("has format version %d; this program reads version %d", h.Format, format),
+		text := fmt.Sprintf("has format version %d; this program reads version %d", h.Format, format)
+		return d.refuse(checkpoint.ErrVersion, text,
 			"use the program that wrote it, or export it with that one and adopt the export into a new checkpoint")
 	}
 	if differ := h.differences(t); differ != "" && t != (checkpoint.Target{}) {
@@ -214,7 +217,8 @@ const otherTarget = "name the target that this checkpoint belongs to (--base-url
 
 // wayOut is what to do about a damaged file.
 func wayOut(path string) string {
-	return "put a copy of it back; if there is none, leadferry checkpoint repair " + checkpoint.Word(path) + " " + checkpoint.Word(path+".repaired") +
+	repair := "leadferry checkpoint repair " + checkpoint.Word(path) + " " + checkpoint.Word(path+".repaired")
+	return "put a copy of it back; if there is none, " + repair +
 		" makes a new one of what can be read, which holds back the rows whose leads may be lost"
 }
 
@@ -231,7 +235,8 @@ func (d *Store) openError(err error) error {
 		return d.refuse(err, "is "+damage, wayOut(d.path))
 	}
 	if errors.Is(err, errAnothers) {
-		return d.refuse(err, "cannot be opened: "+err.Error(), "run this as that user, or make the file yours (chown) if you know what is in it")
+		return d.refuse(err, "cannot be opened: "+err.Error(),
+			"run this as that user, or make the file yours (chown) if you know what is in it")
 	}
 	return d.refuse(err, "cannot be opened: "+err.Error(), disk.WayOut(err))
 }

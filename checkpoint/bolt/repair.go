@@ -24,8 +24,8 @@ type Salvaged struct {
 	Forgotten int         // keys whose hash was found; an export cannot hold them
 }
 
-// Salvage reads of a damaged file what bbolt still finds and checksums vouch for, and calls f with it, ordered by key. An
-// error of f ends it and is returned as it is; other errors are *[checkpoint.OpenError].
+// Salvage reads of a damaged file what bbolt still finds and checksums vouch for, and calls f with it, ordered by key.
+// An error of f ends it and is returned as it is; other errors are *[checkpoint.OpenError].
 func Salvage(path string, f func(checkpoint.Entry) error) (Salvaged, error) {
 	s, err := salvageFile(path, nil)
 	if err != nil {
@@ -195,9 +195,9 @@ type Repaired struct {
 // missingAfterRepair is what a repaired checkpoint lacks.
 const missingAfterRepair = "an unknown number of leads that the damaged one knew"
 
-// Repair makes a new checkpoint of what the checksums of a damaged one vouch for and of what results know besides, with an
-// ID of its own. It is always incomplete: nobody knows what a damaged file has lost. t is needed only where the file has
-// lost its target. A dry run writes nothing.
+// Repair makes a new checkpoint of what the checksums of a damaged one vouch for and of what results know besides,
+// with an ID of its own. It is always incomplete: nobody knows what a damaged file has lost. t is needed only where
+// the file has lost its target. A dry run writes nothing.
 func Repair(from, to string, t checkpoint.Target, results []Results, dryRun bool, o Options) (Repaired, error) {
 	s, err := salvageFile(from, o.checker)
 	if err != nil {
@@ -215,7 +215,8 @@ func Repair(from, to string, t checkpoint.Target, results []Results, dryRun bool
 	if s.header != nil {
 		p.made.Secret, p.made.Target = s.header.Secret, s.header.Target
 	} else if t == (checkpoint.Target{}) {
-		return p.result, refuse(from, checkpoint.ErrDamaged, "has lost even the target that it belongs to", "name it: --base-url, --leads-url and --trunk-id")
+		return p.result, refuse(from, checkpoint.ErrDamaged, "has lost even the target that it belongs to",
+			"name it: --base-url, --leads-url and --trunk-id")
 	}
 	p.findAncestors(o.Witnesses)
 	if err := p.addResults(results); err != nil || dryRun {
@@ -274,8 +275,8 @@ func (p *repair) addResults(results []Results) error {
 	return nil
 }
 
-// belongs says whether results are of the target of this checkpoint. Those of its target and of another checkpoint are an
-// error; of those without an ID, and of any where the file has lost its own, nobody knows.
+// belongs says whether results are of the target of this checkpoint. Those of its target and of another checkpoint are
+// an error; of those without an ID, and of any where the file has lost its own, nobody knows.
 func (p *repair) belongs(one *Results) (bool, error) {
 	switch {
 	case one.ID == "" || p.header == nil:
@@ -283,13 +284,15 @@ func (p *repair) belongs(one *Results) (bool, error) {
 	case one.Target.Canonical() != p.made.Target.Canonical():
 		return false, nil
 	case !slices.ContainsFunc(p.lineage.Ancestors, func(a checkpoint.Ancestor) bool { return a.ID == one.ID }):
-		return false, refuse(p.from, checkpoint.ErrTarget, fmt.Sprintf("is another checkpoint than the one whose run wrote %s (ID %s)", one.Source, one.ID),
+		text := fmt.Sprintf("is another checkpoint than the one whose run wrote %s (ID %s)", one.Source, one.ID)
+		return false, refuse(p.from, checkpoint.ErrTarget, text,
 			"name the results of runs that used this one")
 	}
 	return true, nil
 }
 
-// takes takes a result over if it knows more of its key than the file, and counts its lead where the file knows of none.
+// takes takes a result over if it knows more of its key than the file, and counts its lead where the file knows of
+// none.
 func (p *repair) takes(e *checkpoint.Entry) bool {
 	k, owner := p.keys[e.Key], p.owners[e.LeadID]
 	was := entryOf(k.Shown())

@@ -102,7 +102,8 @@ func (d *Store) Progress() (commits uint64, leads int) {
 	return t.seq, int(t.known())
 }
 
-// AtEnd has f called when the use of the file has ended in order and before its lock is let go, with how the file is left.
+// AtEnd has f called when the use of the file has ended in order and before its lock is let go, with how the file is
+// left.
 func (d *Store) AtEnd(f func(left string)) { d.atEnd = f }
 
 // empty says that nothing is known of any key, and that none was claimed since opening.

@@ -18,7 +18,7 @@ var (
 	inEntries  = []byte("entries")     // key → entry
 	inIntents  = []byte("intents")     // key → intent; small, so that what was in flight is found at once
 	inLeads    = []byte("leads")       // lead ID → key, unless they are equal
-	inLinks    = []byte("links")       // external ID that a lead has or is to have, key → its checksum, unless they are equal
+	inLinks    = []byte("links")       // external ID of a lead, or wanted for one, key → its checksum, unless they are equal
 	inFolds    = []byte("folds")       // fold of a key, key → its checksum, unless they are equal
 	inWords    = []byte("words")       // number → word
 	inNotes    = []byte("notes")       // name → JSON: runs, decisions, shapes, the lineage
@@ -38,7 +38,7 @@ type writing struct {
 	tx                          *bbolt.Tx
 	meta, intents, links, folds *bbolt.Bucket
 	entries, leads              *buffered
-	sent                        *bbolt.Cursor // of intents, for looking up: a bucket's own Get would make a new one each time
+	sent                        *bbolt.Cursor // of intents: a bucket's own Get would make a new one each time
 	last                        string        // the last key in entries when the commit began
 }
 
