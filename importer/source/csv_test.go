@@ -309,12 +309,3 @@ func TestQuotesAreTextWhereTheyAreSaidToBe(t *testing.T) {
 		t.Error(diff)
 	}
 }
-
-func TestRecordsLongerThanABlockAreRead(t *testing.T) {
-	cell := strings.Repeat("0123456789abcdef", 1<<15) // 512 KiB
-	rows := readAll(t, "a,b\n"+cell+",1\n\""+cell+"\n\",2\n3,4\n", source.Options{Format: source.CSV})
-	want := "2:" + cell + "|1\n3:" + cell + "\n|2\n5:3|4\n"
-	if show(rows) != want {
-		t.Error("a long cell was not read as it is")
-	}
-}

@@ -78,23 +78,6 @@ func TestISO2022JP(t *testing.T) {
 }
 
 // faults 91
-func TestEveryEncodingIsReadBack(t *testing.T) {
-	for label, alphabet := range alphabets {
-		enc, err := htmlindex.Get(label)
-		if err != nil {
-			t.Fatal(err)
-		}
-		data, err := enc.NewEncoder().String("a,b\n" + alphabet + ",1\n")
-		if err != nil {
-			t.Fatalf("%s cannot write its alphabet: %v", label, err)
-		}
-		if got := show(readAll(t, data, source.Options{Format: source.CSV, Encoding: label})); got != "2:"+alphabet+"|1\n" {
-			t.Errorf("%s: %q", label, got)
-		}
-	}
-}
-
-// faults 91
 func TestRandomTextInAnyEncodingIsReadBack(t *testing.T) {
 	labels := slices.Sorted(maps.Keys(alphabets))
 	rapid.Check(t, func(t *rapid.T) {
@@ -304,26 +287,6 @@ func TestHintsNameEncodings(t *testing.T) {
 	refusal = openError(t, write(t, "leads.csv", "\x81\xFF,b\n"), source.Options{Encoding: "shift_jis"})
 	if !strings.Contains(refusal.Text, "not text in shift_jis on line 1, character 1") {
 		t.Error(refusal)
-	}
-}
-
-// faults 91, 94
-func TestATextOfUndecodableBytesIsReadInBoundedMemory(t *testing.T) {
-	const rows = 200_000
-	data := "a,b\n" + strings.Repeat("\xFF,\x81\n", rows)
-	f, err := source.Open("-", source.Options{Format: source.CSV, Encoding: "shift_jis", Stdin: strings.NewReader(data)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := 0
-	for _, row := range rowsOf(t, f) {
-		n++
-		if row.Problem == nil || row.Line != n+1 {
-			t.Fatalf("row %d on line %d: %v", n, row.Line, row.Problem)
-		}
-	}
-	if n != rows {
-		t.Fatalf("%d rows", n)
 	}
 }
 

@@ -71,31 +71,6 @@ func TestWhatStandsAroundATableIsPassedOver(t *testing.T) {
 	}
 }
 
-// However the text comes in pieces, the same lines are left out.
-func TestTheLastLinesOfALongFileAreLeftOut(t *testing.T) {
-	var b strings.Builder
-	b.WriteString("id,text\n")
-	for range 5000 {
-		b.WriteString("1," + strings.Repeat("x", 100) + "\n")
-	}
-	for _, last := range []int{1, 7, 1000} {
-		rows := readAll(t, b.String(), source.Options{Format: source.CSV, Frame: source.Frame{SkipFooter: last}})
-		if len(rows) != 5000-last {
-			t.Errorf("%d rows without the last %d", len(rows), last)
-		}
-	}
-}
-
-// A rejects file is ours: its first line is a header, whatever the mapping says of the file that it comes from.
-func TestARejectsFileHasNothingAroundIt(t *testing.T) {
-	o := frame(1, 1, "Ann", "1")
-	o.Backslash = true
-	got := framed(t, "id,name,leadferry_line,leadferry_outcome,leadferry_error,leadferry_text\n1,\"Ann\\\",4,rejected,x,\n", o)
-	if got != "2:1|Ann\\\n" {
-		t.Error(got)
-	}
-}
-
 func TestABackslashMayStandBeforeQuotes(t *testing.T) {
 	escaped := source.Options{Backslash: true}
 	const lost = "-:2: the quotes of this row do not fit: where the rows behind it begin cannot be known, and none of them was read"

@@ -1,7 +1,6 @@
 package source_test
 
 import (
-	"encoding/json"
 	"errors"
 	"io"
 	"path/filepath"
@@ -173,23 +172,6 @@ func TestAListIsNamed(t *testing.T) {
 	}
 }
 
-// faults 96
-func TestJSONDocumentsWithoutAListOfRows(t *testing.T) {
-	pad := strings.Repeat("p", 1<<21)
-	for name, data := range map[string]string{
-		"one object":            "{\n\"a\": 1\n}\n",
-		"several objects":       "{\n\"a\": 1\n}\n{\n\"a\": 1\n}\n",
-		"behind a long member":  "{\n\"pad\":\"" + pad + "\"\n}",
-		"cut in a long member":  "{\n\"pad\":\"" + pad,
-		"broken in a long list": "{\n\"pad\":[\"" + pad + "\"},\n\"records\":[{}]}",
-	} {
-		refusal := openError(t, write(t, "leads.json", data), source.Options{})
-		if !strings.Contains(refusal.Hint, "records, results, value") {
-			t.Errorf("%s: %v", name, refusal)
-		}
-	}
-}
-
 func TestElementsComeOnOneLine(t *testing.T) {
 	data := "[{\n \"b\" : \"x  y\",\n\"a\": { \"c\": [ 1 ] } },\n { \"a\" : 1,\r\n \"a\" : 2 } , 7 ]"
 	var raw []string
@@ -242,34 +224,6 @@ func TestCRMExportsAreRead(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// faults 96
-func TestANestedExportIsReadAsAnotherProgramReadsIt(t *testing.T) {
-	path := filepath.Join(cases(t, "leads"), "salesforce-easy-spaces", "Leads.json")
-	var want struct{ Records []map[string]any }
-	if err := json.Unmarshal([]byte(content(t, path)), &want); err != nil {
-		t.Fatal(err)
-	}
-	f, err := source.Open(path, source.Options{Paths: []string{"attributes.referenceId"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows := rowsOf(t, f)
-	if len(rows) != len(want.Records) {
-		t.Fatalf("%d rows of %d", len(rows), len(want.Records))
-	}
-	for i, r := range rows {
-		for column, name := range r.Header.Names {
-			value, isText := want.Records[i][name].(string)
-			if name == "attributes.referenceId" {
-				value, isText = want.Records[i]["attributes"].(map[string]any)["referenceId"].(string)
-			}
-			if isText && r.Cells[column] != value {
-				t.Errorf("line %d: %s is %q, want %q", r.Line, name, r.Cells[column], value)
-			}
-		}
 	}
 }
 

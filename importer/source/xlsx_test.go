@@ -5,11 +5,9 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -169,16 +167,6 @@ func TestTextsOfAnotherProgramAreReadBack(t *testing.T) {
 	}
 }
 
-func TestWorkbookIsKnownByItsContent(t *testing.T) {
-	data := workbook{rows: inline("a") + inline("1")}.bytes(t)
-	for _, name := range []string{"leads.xlsx", "LEADS.XLSM", "leads", "leads.csv"} {
-		rows, _ := readSheet(t, write(t, name, string(data)), source.Options{})
-		if got := show(rows); got != "2:1\n" {
-			t.Errorf("%s: %q", name, got)
-		}
-	}
-}
-
 // faults 95
 func TestFrictionlessWorkbooks(t *testing.T) {
 	dir := cases(t, "frictionless")
@@ -195,27 +183,5 @@ func TestFrictionlessWorkbooks(t *testing.T) {
 	}
 	if got := show(rowsOf(t, f)); got != "1:data|\n" {
 		t.Errorf("%q", got)
-	}
-}
-
-func TestChangedWorkbookIsTold(t *testing.T) {
-	path := workbook{rows: inline("a") + inline("1")}.file(t)
-	f, err := source.Open(path, source.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte("something else"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	var row source.Row
-	for err == nil {
-		err = f.Next(&row)
-	}
-	var lost *source.LostError
-	if !errors.Is(err, io.EOF) && !errors.As(err, &lost) {
-		t.Error(err)
-	}
-	if f.Close(); !f.Info().Changed {
-		t.Error("the change was not seen")
 	}
 }

@@ -82,13 +82,6 @@ func TestSheetIsNotFound(t *testing.T) {
 	}
 }
 
-// faults 93
-func TestAnEmptySheetNamesTheOthers(t *testing.T) {
-	if err := openError(t, sheets(t), source.Options{Sheet: "Empty"}); !strings.Contains(err.Text, `"Leads 2026"`) || !strings.Contains(err.Hint, "--sheet") {
-		t.Error(err)
-	}
-}
-
 func TestHeaderOfASheet(t *testing.T) {
 	const good, empty = "2:1|2\n", ""
 	for _, test := range []struct {

@@ -173,19 +173,27 @@ func international(s, country string) (string, bool) {
 // letters (ISO 3166-1), in any case. Where it holds nothing, only numbers with + fit.
 func E164In(country, s string) (string, bool) {
 	const unknownRegion = "ZZ" // a country of whose numbers only those with + are known
-	switch len(country) {
-	case 0:
-		return international(s, unknownRegion)
-	case 2, 3:
-		country = strings.ToUpper(country)
-		if phones().regions[country] != nil {
-			return international(s, country)
-		}
-		if region, err := language.ParseRegion(country); err == nil && phones().regions[region.Canonicalize().String()] != nil {
-			return international(s, region.Canonicalize().String())
-		}
+	region := unknownRegion
+	if country != "" {
+		region = regionOf(country)
 	}
-	return "", false
+	if region == "" {
+		return "", false
+	}
+	return international(s, region)
+}
+
+// regionOf is the country of a code of two or three letters, or "".
+func regionOf(code string) string {
+	code = strings.ToUpper(strings.TrimSpace(code))
+	if phones().regions[code] != nil {
+		return code
+	}
+	region, err := language.ParseRegion(code)
+	if err == nil && len(code) <= 3 && phones().regions[region.Canonicalize().String()] != nil {
+		return region.Canonicalize().String()
+	}
+	return ""
 }
 
 // Region is the country of a number that begins with +, or "".
@@ -199,13 +207,11 @@ func Region(s string) string {
 }
 
 func countryHint(s string) string {
-	near := ""
-	if plans := phones().codes[strings.TrimPrefix(s, "+")]; plans != nil {
+	near := regionOf(s)
+	if plans := phones().codes[strings.TrimPrefix(s, "+")]; plans != nil && plans[0].isRegion {
 		near = plans[0].region
-	} else if region, err := language.ParseRegion(strings.ToUpper(strings.TrimSpace(s))); err == nil {
-		near = region.Canonicalize().String()
 	}
-	if phones().regions[near] != nil {
+	if near != "" {
 		return `did you mean "e164:` + near + `"?`
 	}
 	return `write the two letters of the country, for example "e164:US"`
