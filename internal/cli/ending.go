@@ -90,6 +90,9 @@ func logEnd(log *slog.Logger, s *report.Summary) {
 	fields := []any{"outcome", s.Outcome, "exit_code", s.ExitCode}
 	fields = append(fields, said("reason", report.Escape(reason), "hint", report.Escape(s.Hint), "summary", s.SummaryPath)...)
 	fields = append(fields, "duration_s", s.DurationS, "rows", s.Rows)
+	if r := s.Reconciliation; r != nil && r.Sample != nil {
+		fields = append(fields, "sample", r.Sample)
+	}
 	level := slog.LevelError
 	switch s.ExitCode {
 	case importer.CodeComplete:
