@@ -56,21 +56,22 @@ func (p *place) is(q *place) bool {
 }
 
 // takes reports whether an output would be written over a place, or into a folder where none may lie. A run's folder
-// may hold the output that it would have made there under the same name.
+// may hold the output that it would have made there under the same name. On some systems case does not matter.
 func (p *place) takes(q *place) bool {
 	partial := placeAt(p.path+".partial", p.what) // what it is called until it is complete
-	dir, name := filepath.Split(q.real)
-	beside := dir == filepath.Dir(p.real)+string(filepath.Separator)
+	dir, name := filepath.Dir(q.real), filepath.Base(q.real)
 	switch {
 	case p.is(q):
 		return true
 	case q.whole:
-		return strings.HasPrefix(p.real, q.real+string(filepath.Separator))
+		return strings.HasPrefix(strings.ToLower(p.real), strings.ToLower(q.real)+string(filepath.Separator))
 	case p.what == "--out":
 		kind := report.RunFile(strings.ToLower(name))
-		return kind != "" && "--"+kind != q.what && filepath.Dir(q.real) == p.real
+		return kind != "" && "--"+kind != q.what && strings.EqualFold(dir, p.real)
+	case p.what == "--rejects" && strings.EqualFold(dir, filepath.Dir(p.real)) && report.FurtherRejects(filepath.Base(p.real), name):
+		return true
 	}
-	return partial.is(q) || p.what == "--rejects" && beside && report.FurtherRejects(filepath.Base(p.real), name)
+	return partial.is(q)
 }
 
 // filesOf is where the run's files go. A run that sends nothing writes only what is asked for.
