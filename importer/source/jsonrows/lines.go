@@ -19,9 +19,9 @@ import (
 //
 //   - A list, when it begins with a bracket: its elements are the rows.
 //   - A list inside one object: the member that the options name, or the only one that begins with an object; where
-//     several do, one has to be named. It begins in the first MiB. The members beside it are passed over. The object must be alone in the file, or
-//     go on behind its first line; on one line the list must be its only member, or be named records, results, value,
-//     data, items or leads, or the line is a row.
+//     several do, one has to be named. It begins in the first MiB, and the members beside it are passed over. The object
+//     must be alone in the file, or go on behind its first line; on one line the list must be its only member, or be
+//     named records, results, value, data, items or leads, or the line is a row.
 //   - JSON Lines in all other cases.
 //
 // Its error is a *[rows.OpenError], or one of reading.

@@ -100,8 +100,8 @@ func checkNames(names []string, line int) error {
 	return nil
 }
 
-// Judge says why a record with these cells is no row, nil if it is one, and notes on r what else they tell. The misfit is
-// what is wrong with their number.
+// Judge says why a record with these cells is no row, nil if it is one, and notes on r what else they tell. The misfit
+// is what is wrong with their number.
 func (c *Columns) Judge(fields []string, misfit *Problem, r *Row, found *Found) *Problem {
 	r.Ends = c.footer != nil && c.beginsFooter(fields)
 	if p := c.uncorrected(fields, r); p != nil {

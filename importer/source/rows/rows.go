@@ -64,8 +64,8 @@ type Options struct {
 	// MaxRecord is how many bytes of UTF-8 a record may have with its line end; 0 means 1 MiB. A record of CSV with
 	// quotes may have 17 times as many, for one long cell.
 	MaxRecord int
-	// Proven asks for the checksums of packed files first, which stand behind their data: what is damaged unpacks to other
-	// rows up to there. Files that were cut, standard input and streams are read as far as they go all the same.
+	// Proven asks for the checksums of packed files first, which stand behind their data: what is damaged unpacks to
+	// other rows up to there. Files that were cut and standard input are read as far as they go all the same.
 	Proven bool
 	// Stdin is what the file name "-" reads.
 	Stdin io.Reader

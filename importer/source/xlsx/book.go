@@ -150,7 +150,7 @@ func (a archive) open(name string) (io.ReadCloser, error) {
 	return file.Open()
 }
 
-// decode reads a part that describes the workbook into v, and to its end for its checksum; nil is for the checksum alone.
+// decode reads a part that describes the workbook into v, and to its end for its checksum; a nil v is for that alone.
 func (a archive) decode(name string, v any) error {
 	in, err := a.open(name)
 	if err != nil {

@@ -13,8 +13,7 @@ const (
 	maxShared = 64 << 20 // bytes of all shared texts, and 4 for each: they are kept in memory
 )
 
-// tokens reads the elements of a part with encoding/xml, within limits. What it gives out stands until the next token is
-// read.
+// tokens reads the elements of a part with encoding/xml, within limits. What it gives out stands until the next token.
 type tokens struct {
 	xml   *xml.Decoder
 	in    *limited
@@ -43,8 +42,7 @@ func newTokens(in io.Reader) *tokens {
 }
 
 // next goes on to the next element that begins or ends, or to text if that is wanted; io.EOF where the part ends and
-// nothing is open. It takes RawToken, since Token takes half as long again for name spaces, which no reader of workbooks
-// needs.
+// nothing is open. It takes RawToken, since Token takes half as long again for name spaces, which nobody needs here.
 func (t *tokens) next(wantsText bool) (token xml.Token, err error) {
 	for {
 		t.in.left = maxToken
