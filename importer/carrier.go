@@ -72,7 +72,9 @@ func newCarrier(r *run, p *phases, halt func(*Stop)) *carrier {
 func (c *carrier) carry(ctx context.Context, j *job) {
 	if fault := crash.Call(func() error { c.act(ctx, j); return nil }); fault != nil {
 		c.halt(crashed(fault))
-		j.text = doubtReasons[reasonPanic]
+		if j.outcome != Pending {
+			j.text = doubtReasons[reasonPanic]
+		}
 	}
 	j.sayOrganization()
 	if end := c.retrier.Breaker.Over(); end != nil {

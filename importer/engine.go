@@ -241,17 +241,24 @@ func (e *engine) take(known *lookup, i int) bool {
 		e.lanes.wait(l, it, names)
 		return true
 	case old: // its lane finds out what is known now
-		l = e.lanes.begin(names)
-		if !e.waitFor(e.lanes.room) {
-			e.lanes.end(l)
-			return false
+		if l = e.open(names); l != nil {
+			e.r.read(it, c.Known)
+			e.lanes.wait(l, it, names)
+			e.lanes.start(l)
 		}
-		e.r.read(it, c.Known)
-		e.lanes.wait(l, it, names)
-		e.lanes.start(l)
-		return true
+		return l != nil
 	}
 	return e.decide(c, names)
+}
+
+// open begins a lane once the pool has room for it; nil: the run ends before.
+func (e *engine) open(names []leadName) *lane {
+	l := e.lanes.begin(names)
+	if !e.waitFor(e.lanes.room) {
+		e.lanes.end(l)
+		return nil
+	}
+	return l
 }
 
 // decide takes a row that no lane holds to its end, or begins a lane with it.
@@ -271,8 +278,11 @@ func (e *engine) decide(c *Case, names []leadName) bool {
 		e.stop(e.r.end(it, result{ending: step.ending, entry: *c.Known}))
 		return true
 	}
-	l := e.lanes.begin(names)
-	if !e.waitFor(e.lanes.room) || !e.mayLeave(step.Action) {
+	l := e.open(names)
+	if l == nil {
+		return false
+	}
+	if !e.mayLeave(step.Action) {
 		e.lanes.end(l)
 		return false
 	}

@@ -82,8 +82,7 @@ func (c *carrier) sendUpdate(ctx context.Context, j *job) (more bool) {
 		return false
 	}
 	if lead.ID != j.entry.LeadID {
-		j.entry.Code = http.StatusOK
-		c.unanswered(j, "the lead that came back is another one")
+		j.entry.Code, j.text = http.StatusOK, fmt.Sprintf(unconfirmed, "the lead that came back is another one")
 		return false
 	}
 	d := c.compare(j.it, &j.before, lead, true, c.digests.sums)
@@ -153,7 +152,7 @@ func (c *carrier) notUpdated(j *job, err error) {
 	case ae != nil && !stops && refusedForGood(ae):
 		c.notTaken(j, ae)
 	case j.unsure && stops:
-		c.unanswered(j, "the run stopped before an answer came")
+		j.text = fmt.Sprintf(unconfirmed, "the run stopped before an answer came")
 	case j.unsure && ae != nil:
 		j.refuse(unconfirmed, ae)
 	case stops:
@@ -171,11 +170,6 @@ func refusedForGood(ae *leadapi.Error) bool {
 
 // unconfirmed is for people: why nobody knows what an update has done.
 const unconfirmed = "sent, but not confirmed (%s); the next run sends the whole row again"
-
-// unanswered ends the row as failed and leaves the mark.
-func (c *carrier) unanswered(j *job, why string) {
-	j.outcome, j.text, j.rejectText = Failed, fmt.Sprintf(unconfirmed, why), ""
-}
 
 // release takes the mark back, for nothing of the update was applied, and keeps what was seen.
 func (c *carrier) release(j *job, outcome Outcome) {
