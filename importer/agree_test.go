@@ -276,7 +276,7 @@ func (p *pair) shown(when string, r *ended) {
 				p.errorf("%s: %s is %v, but %s is not what the row says", when, rec.Key, l.r.outcome, f.Name)
 			}
 		}
-		if rec.Status != "" && !l.r.moved.statusByOthers && !l.r.entry.Seen.Kept && p.service.answered[id].Status != rec.Status && checked.Status != rec.Status {
+		if rec.Status != "" && !l.r.remarks[statusByOthers] && !l.r.entry.Seen.Kept && p.service.answered[id].Status != rec.Status && checked.Status != rec.Status {
 			p.errorf("%s: %s is %v as %s, but the service last said %s", when, rec.Key, l.r.outcome, rec.Status, p.service.answered[id].Status)
 		}
 	}

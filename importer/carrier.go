@@ -287,7 +287,7 @@ func (c *carrier) linked(j *job, lead *leadapi.Lead) {
 	entry.Organization = cmp.Or(entry.Organization, lead.OwnerID)
 	entry.Location = cmp.Or(entry.Location, lead.LocationName)
 	j.text = j.step.text
-	j.noteOwner(lead)
+	j.noteLead(lead)
 	c.settle(j, j.step.outcome)
 }
 

@@ -176,3 +176,17 @@ func TestReadsThatAreRefused(t *testing.T) {
 		p.compares(by, "unread 1 absent 1", "a,,x-a,open,Ann,1")
 	})
 }
+
+// What a create's and a read's answer say of a lead is counted.
+func TestWhatAnswersSayOfLeads(t *testing.T) {
+	paired(t, func(t *testing.T, p *pair) {
+		p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
+		a := p.known("a").LeadID
+		p.service.leads[a].ReadOnly, p.service.leads[a].TestLead = true, true
+		r := p.run("reconcile", Options{}, "a,,x-a,open,Ann,1")
+		notes := strings.Join(r.tally.notes(), "\n")
+		if n := r.tally.remarks; n[readOnlyLead] != 1 || n[testLead] != 1 || !strings.Contains(notes, "read-only: 1.") || !strings.Contains(notes, "test leads: 1.") {
+			t.Errorf("%v\n%s", n, notes)
+		}
+	})
+}

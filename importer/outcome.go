@@ -74,19 +74,57 @@ type result struct {
 	rejectText string           // for the rejects file, or "": with the service's own words
 	attempts   int              // requests that left for it in this run
 	moved      moved            // what its update showed
+	remarks    [remarkCount]bool
 }
 
-// moved is what the answer to an update shows of the lead's status and owner.
+// moved is what the answer to an update shows of the lead's status.
 type moved struct {
-	from, to       string // status that was last confirmed, and that is now; equal: nothing was changed by the run
-	statusByOthers bool   // somebody else changed the status
-	ownerByOthers  bool   // somebody else changed the owner
+	from, to string // status that was last confirmed, and that is now; equal: nothing was changed by the run
+}
+
+// remark is what a row tells of its lead, beside how it ended. The run counts and shows each kind.
+type remark uint8
+
+// The remarks.
+const (
+	statusByOthers remark = iota
+	ownerByOthers
+	serviceKept // the status on the service stands against the file's
+	notReadable
+	noOwner
+	readOnlyLead
+	testLead
+	readCounts // reading the lead moved its UpdatedAt
+	remarkCount
+)
+
+// remarkNotes say of each remark how many leads it is about.
+var remarkNotes = [remarkCount]string{
+	statusByOthers: "Leads whose status was changed on the service since it was confirmed: %d. The results say what it is now; --conflict says what a sync makes of them.",
+	ownerByOthers:  "Leads that belong to another organization than before: %d. The run's files say to which.",
+	serviceKept:    "Leads whose status on the service stands against the file's: %d. --pull writes what the CRM should take over.",
+	notReadable:    "Leads that --check-remote could not read, for want of a known ExternalID: %d. What others changed in them is not seen.",
+	noOwner:        "Leads that were made without the service saying for which organization: %d. Look them up in the console: perhaps nobody sees them.",
+	readOnlyLead:   "Leads that the service calls read-only: %d. It may refuse to change them, or not do it.",
+	testLead:       "Leads that the service calls test leads: %d. Perhaps nobody works on them.",
+	readCounts:     "Reading a lead moves its UpdatedAt on this service: the first lead was read twice to see that (%d). The run compares values, not times.",
+}
+
+// remark adds a remark, and what it says of the row, once.
+func (j *job) remark(r remark, text string) {
+	if !j.remarks[r] && text != "" {
+		j.say(text)
+	}
+	j.remarks[r] = true
 }
 
 // sayOrganization says of a lead that was made or linked that it belongs to another
 // organization than the row asked for.
 func (j *job) sayOrganization() {
 	asked, given := j.it.rec.Organization, j.entry.Organization
+	if made := j.outcome == Created || j.outcome == Partial; made && j.step.Action == Create && j.entry.LeadID != "" && given == "" {
+		j.remarks[noOwner] = true
+	}
 	if j.outcome != Created && j.outcome != Partial || j.entry.LeadID == "" || asked == "" || given == asked {
 		return
 	}

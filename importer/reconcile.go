@@ -177,7 +177,7 @@ func (c *carrier) reconcile(ctx context.Context, j *job) {
 	f := &step.found
 	f.changed, f.owner, f.cells, f.sampled = lead.UpdatedAt, lead.OwnerID, c.cellsOf(&j.it.rec, step.ahead, lead), j.found.sampled
 	j.text, j.kind, j.found = step.text, step.kind, step.found
-	j.noteOwner(lead)
+	j.noteLead(lead)
 	if c.release(j, step.outcome); j.outcome != step.outcome {
 		j.found.verdict = Unread
 	}

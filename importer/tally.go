@@ -39,20 +39,12 @@ type tally struct {
 	organizations map[report.Organization]int
 	moves         map[report.Transition]int // leads by the change of status that a run confirmed
 	doubts        []doubt                   // the first ones
-	strays        strays
+	remarks       [remarkCount]int
 
 	creates creates
 	refused refusals
 	common  [outcomeCount]int   // of a fleet: outcomes, with what workers before this one did in their runs
 	fellows map[string]struct{} // these runs; nil: there is no fleet
-}
-
-// strays are leads that are not as the file or the checkpoint says.
-type strays struct {
-	statusByOthers int // somebody else changed the status
-	ownerByOthers  int // they belong to another organization now
-	unread         int // --check-remote could not read them
-	kept           int // their status on the service stands against the file's
 }
 
 // creates are those of the run, for --max-creates.
@@ -137,7 +129,12 @@ func (t *tally) count(it *item, r *result) *Stop {
 	if m := &r.moved; m.from != m.to {
 		t.moves[report.Transition{From: m.from, To: m.to}]++
 	}
-	t.strays.count(r)
+	r.remarks[notReadable], r.remarks[serviceKept] = r.unread, r.kept
+	for i, is := range r.remarks {
+		if is {
+			t.remarks[i]++
+		}
+	}
 	return t.limit()
 }
 
@@ -165,18 +162,6 @@ func (t *tally) sent(r *result) {
 			countUp(t.organizations, maxOrganizations, report.Organization{ID: e.Organization, Location: e.Location}, report.Organization{ID: "others"})
 		}
 	}
-}
-
-func (s *strays) count(r *result) {
-	add := func(to *int, is bool) {
-		if is {
-			*to++
-		}
-	}
-	add(&s.statusByOthers, r.moved.statusByOthers)
-	add(&s.ownerByOthers, r.moved.ownerByOthers)
-	add(&s.unread, r.unread)
-	add(&s.kept, r.kept)
 }
 
 // share makes the tally that of a worker in a place where others were before, in these runs. The ledger counts the leads
@@ -259,17 +244,9 @@ func (t *tally) notes() (notes []string) {
 	if t.held > 0 {
 		notes = append(notes, english.Plural(t.held, "row was", "rows were")+" held, not sent"+whyHeld)
 	}
-	for _, note := range []struct {
-		leads int
-		text  string
-	}{
-		{t.strays.statusByOthers, "Leads whose status was changed on the service since it was confirmed: %d. The results say what it is now; --conflict says what a sync makes of them."},
-		{t.strays.ownerByOthers, "Leads that belong to another organization than before: %d. The run's files say to which."},
-		{t.strays.kept, "Leads whose status on the service stands against the file's: %d. --pull writes what the CRM should take over."},
-		{t.strays.unread, "Leads that --check-remote could not read, for want of a known ExternalID: %d. What others changed in them is not seen."},
-	} {
-		if note.leads > 0 {
-			notes = append(notes, fmt.Sprintf(note.text, note.leads))
+	for i, leads := range t.remarks {
+		if leads > 0 {
+			notes = append(notes, fmt.Sprintf(remarkNotes[i], leads))
 		}
 	}
 	return notes

@@ -60,7 +60,7 @@ func (c *carrier) notSent(j *job, a *answer) {
 	more := d.learned(&j.entry, j.it, a)
 	if j.text = j.step.text; !a.remembered {
 		j.text = ""
-		j.remark(a, d)
+		j.noteOthers(a, d)
 	}
 	if !more {
 		c.release(j, Unchanged)
@@ -227,7 +227,7 @@ func (c *carrier) updated(j *job, a *answer, d *diff) {
 		c.settle(j, Failed)
 		return
 	}
-	j.remark(a, d)
+	j.noteOthers(a, d)
 	j.step.kept = d.status.then == keeps
 	if entry.Synced = true; !c.matches {
 		entry.Digest, entry.Synced = j.it.digest, false
@@ -238,8 +238,8 @@ func (c *carrier) updated(j *job, a *answer, d *diff) {
 	c.settle(j, j.step.outcome)
 }
 
-// remark says what others have changed of a lead that came back, and which of the service's values stand against the row's.
-func (j *job) remark(a *answer, d *diff) {
+// noteOthers says what others have changed of a lead that came back, and which of the service's values stand against the row's.
+func (j *job) noteOthers(a *answer, d *diff) {
 	before, service := &j.before, a.Status
 	if a.sent.Status {
 		service = before.Seen.Status
@@ -248,25 +248,30 @@ func (j *job) remark(a *answer, d *diff) {
 		}
 	}
 	changed := before.Unsettled == "" && before.Status != "" && service != "" && service != before.Status
-	if changed && !j.moved.statusByOthers {
-		j.moved.statusByOthers = true
-		j.say(fmt.Sprintf("its status was changed on the service: %s was confirmed on %s, now it is %s", before.Status, clock(before.confirmed()), service))
+	if changed {
+		j.remark(statusByOthers, fmt.Sprintf("its status was changed on the service: %s was confirmed on %s, now it is %s",
+			before.Status, clock(before.confirmed()), service))
 	}
 	if changed && a.sent.Status {
 		j.say("the file's was sent")
 	}
-	j.noteOwner(a.Lead)
+	j.noteLead(a.Lead)
 	if text := d.standing(a.Status); text != "" {
 		j.say(text)
 		j.kind = keptKind
 	}
 }
 
-// noteOwner says that a lead that came back belongs to another organization.
-func (j *job) noteOwner(lead *leadapi.Lead) {
+// noteLead says that a lead that came back belongs to another organization, or what else is strange about it.
+func (j *job) noteLead(lead *leadapi.Lead) {
 	if had := j.before.Organization; had != "" && lead.OwnerID != "" && lead.OwnerID != had {
-		j.moved.ownerByOthers = true
-		j.say("it belongs to another organization now")
+		j.remark(ownerByOthers, "it belongs to another organization now")
+	}
+	if lead.ReadOnly {
+		j.remark(readOnlyLead, "the service calls it read-only")
+	}
+	if lead.TestLead {
+		j.remark(testLead, "the service calls it a test lead")
 	}
 }
 
@@ -276,8 +281,24 @@ type errUnreadable string
 func (e errUnreadable) Error() string { return string(e) }
 
 // readLead asks the service what it holds of a lead (section "6. Update a lead"): by an update of no content, which is
-// merged into nothing, or of the ExternalID that the lead has, where others' is overwritten.
+// merged into nothing, or of the ExternalID that the lead has, where others' is overwritten. The first lead of a run is
+// read twice, which shows whether a read moves UpdatedAt.
 func (c *carrier) readLead(ctx context.Context, j *job) (*leadapi.Lead, error) {
+	lead, err := c.readOnce(ctx, j)
+	if err != nil {
+		return nil, c.refusesReads(err)
+	}
+	if c.byExternalID || !c.hasRead.CompareAndSwap(false, true) {
+		return lead, nil
+	}
+	again, err := c.readOnce(ctx, j)
+	if err == nil && !again.UpdatedAt.Equal(lead.UpdatedAt) {
+		j.remark(readCounts, "")
+	}
+	return again, err
+}
+
+func (c *carrier) readOnce(ctx context.Context, j *job) (*leadapi.Lead, error) {
 	j.outcome = Failed
 	r := &leadapi.UpdateRequest{Content: []leadapi.ContentField{}}
 	external := j.entry.ExternalID
@@ -288,13 +309,12 @@ func (c *carrier) readLead(ctx context.Context, j *job) (*leadapi.Lead, error) {
 	j.unsure = false // there was nothing to apply
 	switch {
 	case err != nil:
-		return nil, c.refusesReads(err)
+		return nil, err
 	case lead.ID != j.entry.LeadID:
 		return nil, errUnreadable("the lead that came back is another one")
 	case c.byExternalID && lead.ExternalID != external:
 		return nil, errUnreadable("the lead came back with another ExternalID")
 	}
-	c.hasRead.Store(true)
 	return lead, nil
 }
 
