@@ -84,7 +84,7 @@ func makeFolder(path string) (*os.Root, error) {
 	if err := disk.MakeFolders(filepath.Dir(filepath.Clean(path))); err != nil {
 		return nil, err
 	}
-	made := disk.MakeFolder(path)
+	made := os.Mkdir(path, 0o700)
 	if made != nil && !errors.Is(made, fs.ErrExist) {
 		return nil, made
 	}
@@ -312,7 +312,7 @@ func Newest(parents []string, most int) []*Summary {
 		dir.Close()
 		for _, e := range entries {
 			path := filepath.Join(parent, e.Name(), summaryFile)
-			if info, err := os.Lstat(path); err == nil && e.IsDir() && info.Mode().IsRegular() && disk.Invokers(info) {
+			if info, err := os.Lstat(path); err == nil && e.IsDir() && info.Mode().IsRegular() && disk.Mine(info) {
 				found = append(found, file{path, info.ModTime()})
 			}
 		}

@@ -38,7 +38,6 @@ import (
 	"leadferry/internal/cli/ledger"
 	"leadferry/internal/cli/signals"
 	"leadferry/internal/cli/terminal"
-	"leadferry/internal/config"
 	"leadferry/internal/crash"
 	"leadferry/internal/machine"
 	"leadferry/leadapi"
@@ -217,7 +216,7 @@ func (p *program) ledger(c *cli.Context) ledger.Meant {
 	}
 	return ledger.Meant{
 		C: c, Target: p.target(), Interrupt: p.interrupt, Run: run,
-		Machine: cmp.Or(p.settings.Load().Get(config.Machine), machine.ID()),
+		Machine: cmp.Or(p.settings.Load().Get("machine"), machine.ID()),
 		Unseen:  p.line.Given("checkpoint").Origin == flags.ByEnvironment,
 	}
 }

@@ -145,15 +145,15 @@ func (p *program) newClient(c *cli.Context, ctx context.Context, api leadapi.Con
 	if err != nil {
 		return "", "", err
 	}
-	err = place.Keep(config.Credentials{
+	left, err := place.Keep(config.Credentials{
 		BaseURL: set.Target().BaseURL, ClientID: made.ID, ClientSecret: made.Secret, CreatedAt: time.Now().UTC().Truncate(time.Second),
 	})
 	if err != nil {
-		hint := "it stays on the service unused; mend the place and make another with --new-client"
-		if kept, ok := errors.AsType[*config.KeepError](err); ok && kept.Left != "" {
-			hint = "keep that file: it alone holds the secret; move it to where it belongs"
+		where, hint := "it could not be stored and its secret is lost", "it stays on the service unused; mend the place and make another with --new-client"
+		if left != "" {
+			where, hint = "it is in "+left, "keep that file: it alone holds the secret; move it to "+set.CredentialsPath()
 		}
-		return "", "", exit.Stopped(fmt.Sprintf("client %s was made: %v", report.Escape(made.ID), err), hint)
+		return "", "", exit.Stopped(fmt.Sprintf("client %s was made: %s: %v", report.Escape(made.ID), where, err), hint)
 	}
 	fmt.Fprintf(&p.out, "client ID  %s\nprofile    %s\nstored in  %s\n", report.Escape(made.ID), set.Profile.Value, set.CredentialsPath())
 	return made.ID, made.Secret, nil

@@ -51,7 +51,7 @@ func TestWhichProxyIsUsed(t *testing.T) {
 		{env{"HTTPS_PROXY": "http://x", "NO_PROXY": "*"}, with(p, "--proxy", "f:1"), "leads-url-proxy", "http://f:1", "flag --proxy"},
 		{env{"HTTPS_PROXY": "http://x"}, local, "base-url-proxy", "none", "no proxy of the environment counts for this address (NO_PROXY, or this machine itself)"},
 		{env{"LEADFERRY_PROXY": "http://x"}, local, "base-url-proxy", "http://x:80", "environment LEADFERRY_PROXY"},
-		{env{"HTTP_PROXY": "http://x"}, without(), "base-url-proxy", "none", "HTTP_PROXY is set, but HTTPS_PROXY and --proxy alone count"},
+		{env{"HTTP_PROXY": "http://x"}, without(), "base-url-proxy", "none", "default"},
 		{nil, without(), "base-url-proxy", "none", "default"},
 		{nil, nil, "base-url-proxy", "", ""},
 		{env{"HTTPS_PROXY": "http://x"}, with(p, "--proxy", ""), "base-url-proxy", "not usable: --proxy is empty", "flag --proxy"},
@@ -92,7 +92,7 @@ func TestNetworkSettingsThatCannotBe(t *testing.T) {
 		{[]string{"--ca-file", "no-such.pem"}, []string{"no-such.pem: there is no such file", "hint: check --ca-file"}},
 		{[]string{"--client-key", "no-such.pem"}, []string{"no certificate", "hint: name it with --client-cert"}},
 		{[]string{"--request-id-header", "Authorization"}, []string{"flag --request-id-header: the header for request IDs is none that can carry one", "hint: letters, digits and - only, ID at the end, such as X-Request-ID"}},
-		{[]string{"--client-cert", mapping}, []string{"is not in PEM form", "hint: "}},
+		{[]string{"--client-cert", mapping}, []string{"is not the key of the certificate", "hint: "}},
 	} {
 		for _, command := range [][]string{{"import", "-m", mapping, leads}, {"import", "-m", mapping, leads, "--dry-run"}, {"login", "--email", "a@example.com"}, {"config", "check"}} {
 			out := d.must(2, "", append(command, test.args...), test.says...)

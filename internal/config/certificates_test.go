@@ -51,9 +51,9 @@ func TestAuthorities(t *testing.T) {
 	for text, want := range map[string]string{ // what is said; a number of certificates, where it is good
 		one:                           "1",
 		"# ours\n" + one + key + two:  "2",
-		"":                            "is not in PEM form",
-		" \n":                         "is not in PEM form",
-		"planted":                     "is not in PEM form",
+		"":                            "no certificate",
+		" \n":                         "no certificate",
+		"planted":                     "no certificate",
 		string(block.Bytes):           "openssl x509",
 		key:                           "holds no certificate",
 		one[:len(one)/2]:              "damaged",
@@ -106,11 +106,11 @@ func TestClientCertificate(t *testing.T) {
 		{other + certificate, key, 0o600, "is not the key of the certificate in " + at},
 		{certificate, "", 0o600, "is not the key"},
 		{certificate, certificate, 0o600, "is not the key"},
-		{certificate, " ", 0o600, "is not in PEM form"},
-		{certificate, "pl4nted", 0o600, "is not in PEM form"},
+		{certificate, " ", 0o600, "is not the key"},
+		{certificate, "pl4nted", 0o600, "is not the key"},
 		{certificate, asPEM("PRIVATE KEY", []byte("pl4nted")), 0o600, "is not the key"},
-		{certificate, asPEM("ENCRYPTED PRIVATE KEY", []byte("pl4nted")), 0o600, "the key is encrypted"},
-		{certificate, encrypted, 0o600, "the key is encrypted"},
+		{certificate, asPEM("ENCRYPTED PRIVATE KEY", []byte("pl4nted")), 0o600, "the key is not encrypted"},
+		{certificate, encrypted, 0o600, "the key is not encrypted"},
 		{key, key, 0o600, "is not the key"},
 	} {
 		for _, path := range []string{at, keyAt} {
@@ -146,7 +146,7 @@ func TestProxyInAProfile(t *testing.T) {
 		if err := os.Chmod(path, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if f, err := Load(path); err != nil || f.Profile("eu").Values[ProxyURL].Text != text || f.Profile("eu").Values[CAFile].Text != filepath.Join(filepath.Dir(path), "ca.pem") {
+		if f, err := Load(path); err != nil || f["eu"]["proxy"].Text != text || f["eu"]["ca_file"].Text != filepath.Join(filepath.Dir(path), "ca.pem") {
 			t.Errorf("%s: %v, %v", text, f, err)
 		}
 	}

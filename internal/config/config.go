@@ -1,24 +1,20 @@
-// Package config keeps what leadferry knows of its user between runs: the
-// configuration file with its profiles, the OAuth clients that login stored, and the
-// tokens that they were given last.
+// Package config keeps what leadferry knows of its user between runs: the configuration file with its profiles, the
+// OAuth clients that login stored, and the tokens that they were given last.
 //
-// The command line is its only caller; it decides which of flag, environment,
-// profile and stored client counts. It promises:
+// The command line is its only caller; it decides which of flag, environment, profile and stored client counts. It
+// promises:
 //
-//   - Secrets and tokens stand in files of mode 0600 in folders of mode 0700, are
-//     never written through a symbolic link and never half: a file is whole under a
-//     temporary name before it takes its own.
-//   - What another user may have written is refused, not read, and so is a secret that
-//     others may read.
+//   - Secrets and tokens are in files of mode 0600 in folders of mode 0700, are never written through a symbolic link
+//     and never half: a file is whole under a temporary name before it takes its own.
+//   - A file that another user may have written is refused, and so is a secret that others may read.
 //   - No error holds a value of a file, only its name, the line and the rule.
 package config
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -33,32 +29,19 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// The keys of a profile: the connection flags with _ for -, see [Keys].
-const (
-	BaseURL             = "base_url"
-	LeadsURL            = "leads_url"
-	TrunkID             = "trunk_id"
-	ClientID            = "client_id"
-	ClientSecretFile    = "client_secret_file"
-	ClientSecretCommand = "client_secret_command"
-	ProxyURL            = "proxy"
-	CAFile              = "ca_file"
-	RequestIDHeader     = "request_id_header"
-	ClientCert          = "client_cert"
-	ClientKey           = "client_key"
-	Machine             = "machine"
-)
-
-// Keys returns the keys of a profile.
-func Keys() []string {
-	return []string{
-		BaseURL, LeadsURL, TrunkID, ClientID, ClientSecretFile, ClientSecretCommand, ProxyURL, CAFile, ClientCert, ClientKey,
-		RequestIDHeader, Machine,
-	}
+// keys are those of a profile: the connection flags with _ for -.
+var keys = []string{
+	"base_url", "leads_url", "trunk_id", "client_id", "client_secret_file", "client_secret_command", "proxy", "ca_file",
+	"client_cert", "client_key", "request_id_header", "machine",
 }
 
-// pathKeys are those of them that name a file.
-var pathKeys = []string{ClientSecretFile, CAFile, ClientCert, ClientKey}
+// Keys returns the keys of a profile.
+func Keys() []string { return slices.Clone(keys) }
+
+// IsPath reports whether a key of a profile names a file.
+func IsPath(key string) bool {
+	return slices.Contains([]string{"client_secret_file", "ca_file", "client_cert", "client_key"}, key)
+}
 
 // Value is what a profile says of one key.
 type Value struct {
@@ -66,36 +49,8 @@ type Value struct {
 	Line int    // from 1
 }
 
-// Profile is one named set of connection settings.
-type Profile struct {
-	Name   string
-	Values map[string]Value // by key; a key that the profile lacks is not there
-}
-
-// File is a configuration file.
-type File struct {
-	Path     string
-	Profiles []*Profile // in the order of their names
-}
-
-// Profile returns the profile of the name, or nil.
-func (f *File) Profile(name string) *Profile {
-	for _, p := range f.Profiles {
-		if p.Name == name {
-			return p
-		}
-	}
-	return nil
-}
-
-// Names returns the names of all profiles.
-func (f *File) Names() []string {
-	var names []string
-	for _, p := range f.Profiles {
-		names = append(names, p.Name)
-	}
-	return names
-}
+// Profile is one named set of connection settings, by key.
+type Profile map[string]Value
 
 // Error is what is wrong with a file: where, a sentence, and what to do.
 type Error struct {
@@ -117,121 +72,184 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Load reads the configuration file at path. A file that is not there is
-// fs.ErrNotExist; one that cannot be used is an [*Error] or several, joined: all mistakes
-// at once.
-func Load(path string) (*File, error) {
+// Load reads the profiles of the configuration file at path, by name. A file that is not there is fs.ErrNotExist; one that
+// cannot be used is an [*Error] or several, joined: all mistakes at once.
+func Load(path string) (map[string]Profile, error) {
 	data, err := readFile(path, readable)
 	if err != nil {
 		return nil, err
 	}
-	f, err := parse(path, data)
-	if err != nil {
-		return nil, err
+	profiles, err := parse(path, data)
+	info, unseen := os.Stat(path)
+	for _, p := range profiles {
+		if v := p["proxy"]; strings.Contains(v.Text, "@") && unseen == nil && disk.Shared(info) {
+			const text = "a proxy with a user or password is in a file that group or others may read"
+			return nil, &Error{path, v.Line, 1, text, chmod("600", path) + ", or set LEADFERRY_PROXY"}
+		}
 	}
-	return f, f.checkProxies()
+	return profiles, err
 }
 
-// checkProxies refuses a proxy with a user or password in a file that others may read.
-func (f *File) checkProxies() error {
-	info, err := os.Stat(f.Path)
-	if err != nil || !disk.Shared(info) {
-		return nil
+const (
+	nameRule   = "letters, digits and . _ - only, at most 64"
+	secretHint = "put the secret into a file of mode 0600 and name it with client_secret_file, name a command with client_secret_command, " +
+		"or let leadferry login store it"
+)
+
+// holdsMore fits a file that holds more than comments.
+var holdsMore = spelling.Form(`(?m)^[ \t]*[^# \t\r\n]`)
+
+var profileName = spelling.Form(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$`)
+
+func parse(path string, data []byte) (map[string]Profile, error) {
+	var file struct {
+		Profiles map[string]map[string]yaml.Node
 	}
-	for _, p := range f.Profiles {
-		if v := p.Values[ProxyURL]; strings.Contains(v.Text, "@") {
-			return &Error{
-				f.Path, v.Line, 1, "a proxy with a user or password stands in a file that group or others may read",
-				narrowing("600", f.Path) + ", or set LEADFERRY_PROXY",
-			}
+	var err error
+	if holdsMore().Match(data) {
+		err = yaml.Load(data, &file, yaml.WithKnownFields())
+	}
+	if err != nil || !utf8.Valid(data) {
+		return nil, notYAML(path, err)
+	}
+	profiles := map[string]Profile{}
+	var mistakes []*Error
+	for name, values := range file.Profiles {
+		if !profileName().MatchString(name) {
+			mistakes = append(mistakes, &Error{path, 1, 1, fmt.Sprintf("%.64q cannot be the name of a profile", name), nameRule})
 		}
+		profiles[name] = Profile{}
+		for key, value := range values {
+			text, hint := mistakeIn(key, &value)
+			if text != "" {
+				mistakes = append(mistakes, &Error{path, value.Line, value.Column, text + " in profile " + name, hint})
+			}
+			text = strings.TrimSpace(value.Value)
+			if IsPath(key) && !filepath.IsAbs(text) {
+				text = filepath.Join(filepath.Dir(path), text)
+			}
+			profiles[name][key] = Value{text, value.Line}
+		}
+	}
+	slices.SortFunc(mistakes, func(a, b *Error) int { return cmp.Or(a.Line-b.Line, a.Column-b.Column) })
+	var all error
+	for _, m := range mistakes {
+		all = errors.Join(all, m)
+	}
+	if all != nil {
+		return nil, all
+	}
+	return profiles, nil
+}
+
+// notYAML refuses a file without the parser's text, which may quote it.
+func notYAML(path string, err error) error {
+	fault := &yaml.LoadError{}
+	if all, several := errors.AsType[*yaml.LoadErrors](err); several {
+		fault = all.Errors[0]
+	} else if one, single := errors.AsType[*yaml.LoadError](err); single {
+		fault = one
+	}
+	return &Error{
+		path, max(1, fault.Mark.Line), max(1, fault.Mark.Column), "this is not a configuration file in YAML and UTF-8",
+		"it begins with profiles:, below it the name of each profile, below that " + strings.Join(keys, ", "),
+	}
+}
+
+// mistakeIn is what is wrong with a key of a profile and its value, and what to do; "": nothing.
+func mistakeIn(key string, value *yaml.Node) (text, hint string) {
+	switch {
+	case key == "client_secret":
+		return "a secret has no place", secretHint
+	case !slices.Contains(keys, key):
+		if strings.ContainsAny(key, "0123456789") { // as in many a secret, and in no key
+			key = "…"
+		}
+		return fmt.Sprintf("unknown key %.64q", key), cmp.Or(spelling.Hint(key, keys), "the keys are "+strings.Join(keys, ", "))
+	case value.Kind != yaml.ScalarNode || strings.TrimSpace(value.Value) == "":
+		return key + " must be a text", "write a text, or leave the key out"
+	}
+	return "", ""
+}
+
+// NewProfile is a profile that login adds to the configuration file at Path.
+type NewProfile struct {
+	Path, Name string
+	Values     map[string]string // by key; empty ones are left out
+}
+
+// Check finds what speaks against adding the profile, and changes nothing but that the file's folder is made. Its error
+// is an [*Error] or several, joined.
+func (p NewProfile) Check() error {
+	return p.add(func(path string, _ []byte) error { return tryToReplace(path) })
+}
+
+// Add adds the profile durably behind the others, making the file where there is none. Its error is an [*Error] or
+// several, joined.
+func (p NewProfile) Add() error {
+	return p.add(func(path string, text []byte) error {
+		mode := fs.FileMode(0o600)
+		if before, err := os.Stat(path); err == nil {
+			mode = before.Mode().Perm()
+		}
+		_, err := replace(path, mode, text)
+		return err
+	})
+}
+
+// add hands the new text of the file, behind links, to write.
+func (p NewProfile) add(write func(path string, text []byte) error) error {
+	path, err := filepath.EvalSymlinks(p.Path)
+	if err != nil {
+		path = p.Path
+	}
+	old, err := readFile(path, readable)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	text, err := p.addedTo(string(old))
+	if err != nil {
+		return err
+	}
+	if err = disk.MakeFolders(filepath.Dir(path)); err == nil {
+		err = write(path, []byte(text))
+	}
+	if err != nil {
+		return &Error{File: p.Path, Text: "the profile cannot be added: " + cause(err), Hint: "make room or mend the folder, or name another --config"}
 	}
 	return nil
 }
 
-// parser takes down all mistakes of a file at once.
-type parser struct {
-	file *File
-	errs []error
+// Lines are the profile as a file of its own.
+func (p NewProfile) Lines() string {
+	values := maps.Clone(p.Values)
+	maps.DeleteFunc(values, func(_, value string) bool { return value == "" })
+	text, err := yaml.Dump(map[string]any{"profiles": map[string]any{p.Name: values}}, yaml.WithIndent(2))
+	if err != nil {
+		panic(err) // it is texts
+	}
+	return string(text)
 }
 
-var profileName = spelling.Form(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$`)
-
-func parse(path string, data []byte) (*File, error) {
-	p := &parser{file: &File{Path: path}}
-	var file struct {
-		Profiles map[string]map[string]yaml.Node
+// addedTo is the text of a file with the profile at its end: profiles is the only key of the file. Where the profiles are
+// not a block of YAML, it refuses.
+func (p NewProfile) addedTo(text string) (string, error) {
+	before, err := parse(p.Path, []byte(text))
+	if err != nil {
+		return "", err
 	}
-	loader, err := yaml.NewLoader(bytes.NewReader(data), yaml.WithKnownFields())
-	if err == nil {
-		err = loader.Load(&file)
+	lines := p.Lines()
+	if strings.Contains(text, "profiles:") {
+		lines = strings.TrimPrefix(lines, "profiles:\n")
 	}
-	if errors.Is(err, io.EOF) {
-		err = nil // nothing in it
-	} else if err == nil && !errors.Is(loader.Load(&yaml.Node{}), io.EOF) {
-		err = errors.New("a second document follows")
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
 	}
-	if err == nil && !utf8.Valid(data) {
-		err = errors.New("not UTF-8")
+	after, err := parse(p.Path, []byte(text+lines))
+	if !profileName().MatchString(p.Name) || err != nil || len(after) != len(before)+1 {
+		return "", &Error{File: p.Path, Text: fmt.Sprintf("the profile %.64q cannot be added here", p.Name), Hint: nameRule + "; or add it by hand:\n" + p.Lines()}
 	}
-	if err != nil { // without its text, which may quote the file
-		fault, at := new(yaml.LoadError), &yaml.Node{}
-		if all, several := errors.AsType[*yaml.LoadErrors](err); several {
-			fault = all.Errors[0]
-		} else if one, single := errors.AsType[*yaml.LoadError](err); single {
-			fault = one
-		}
-		at.Line, at.Column = fault.Mark.Line, fault.Mark.Column
-		p.fail(at, "it begins with profiles:, below it the name of each profile, below that "+strings.Join(Keys(), ", "),
-			"this is not a configuration file in YAML and UTF-8")
-	}
-	for _, name := range slices.Sorted(maps.Keys(file.Profiles)) {
-		p.profile(name, file.Profiles[name])
-	}
-	if p.errs != nil {
-		return nil, errors.Join(p.errs...)
-	}
-	return p.file, nil
-}
-
-func (p *parser) fail(n *yaml.Node, hint, format string, args ...any) {
-	p.errs = append(p.errs, &Error{p.file.Path, max(1, n.Line), max(1, n.Column), fmt.Sprintf(format, args...), hint})
-}
-
-func (p *parser) profile(name string, values map[string]yaml.Node) {
-	profile := &Profile{name, map[string]Value{}}
-	inOrder := func(a, b string) int { return cmp.Or(values[a].Line-values[b].Line, values[a].Column-values[b].Column) }
-	for _, key := range slices.SortedFunc(maps.Keys(values), inOrder) {
-		value := values[key]
-		text := strings.TrimSpace(value.Value)
-		switch {
-		case key == "client_secret":
-			p.fail(&value, "put the secret into a file of mode 0600 and name it with client_secret_file, "+
-				"name a command with client_secret_command, or let leadferry login store it",
-				"a secret has no place in the configuration file")
-		case !slices.Contains(Keys(), key):
-			if strings.ContainsAny(key, "0123456789") { // as in many a secret, and in no key
-				key = "…"
-			}
-			hint := cmp.Or(spelling.Hint(key, Keys()), "the keys are "+strings.Join(Keys(), ", "))
-			p.fail(&value, hint, "unknown key %.64q in profile %s", key, name)
-		case value.Kind != yaml.ScalarNode || text == "":
-			p.fail(&value, "write a text, or leave the key out", "%s must be a text", key)
-		case slices.Contains(pathKeys, key) && !filepath.IsAbs(text):
-			text = filepath.Join(filepath.Dir(p.file.Path), text)
-		}
-		profile.Values[key] = Value{text, value.Line}
-	}
-	if !profileName().MatchString(name) || disk.Reserved(name+".json") {
-		p.fail(&yaml.Node{}, "letters, digits and . _ - only, at most 64, and no device of Windows such as con",
-			"%.64q cannot be the name of a profile", name)
-	}
-	for _, other := range p.file.Profiles {
-		if strings.EqualFold(other.Name, name) { // their clients would share a file where names have no case
-			p.fail(&yaml.Node{}, "rename one of them", "the profiles %s and %s differ in case only", other.Name, name)
-		}
-	}
-	p.file.Profiles = append(p.file.Profiles, profile)
+	return text + lines, nil
 }
 
 // StateDir is leadferry's folder in the user's state directory, or among the user's own

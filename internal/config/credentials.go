@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,8 +16,6 @@ import (
 
 	"golang.org/x/oauth2"
 
-	"leadferry/internal/disk"
-	"leadferry/internal/shell"
 	"leadferry/leadapi"
 )
 
@@ -31,31 +28,32 @@ type Credentials struct {
 	CreatedAt    time.Time `json:"created_at"`
 }
 
+const newClient = "restore the file from a copy, or make another client with leadferry login --new-client"
+
 // CredentialsPath is where the client of a profile is stored.
 func CredentialsPath(configPath, profile string) string {
 	return filepath.Join(CredentialsFolder(configPath), profile+".json")
 }
 
-// CredentialsFolder is where the clients are stored of a configuration file: in a folder beside it, unless it may roam
-// from one Windows machine to another. Secrets stay on this one.
+// CredentialsFolder is where the clients of a configuration file are stored: in a folder beside it. On Windows a
+// configuration file roams from one machine to another; secrets stay on this one.
 func CredentialsFolder(configPath string) string {
 	beside := filepath.Join(filepath.Dir(configPath), "credentials")
 	if runtime.GOOS != "windows" {
 		return beside
 	}
-	roaming, err := os.UserConfigDir()
-	local, failed := os.UserCacheDir()
-	rest, inside := filepath.Rel(roaming, beside)
-	if err != nil || failed != nil || inside != nil || !filepath.IsLocal(rest) {
-		return beside
+	roaming, _ := os.UserConfigDir()
+	local, err := os.UserCacheDir()
+	if rest, inside := filepath.Rel(roaming, beside); err == nil && inside == nil && filepath.IsLocal(rest) {
+		return filepath.Join(local, rest)
 	}
-	return filepath.Join(local, rest)
+	return beside
 }
 
-// LoadCredentials reads a stored client; nil where there is none. A file that group
-// or others may read, or that is damaged, is an [*Error].
+// LoadCredentials reads a stored client; nil where there is none. A file that others may read, or that is damaged, is an
+// [*Error].
 func LoadCredentials(path string) (*Credentials, error) {
-	data, err := readFile(path, ownFiles)
+	data, err := readFile(path, ownFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -66,13 +64,13 @@ func LoadCredentials(path string) (*Credentials, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if d.Decode(c) != nil || d.More() || c.BaseURL == "" || c.ClientID == "" || c.ClientSecret == "" {
-		return nil, &Error{File: path, Text: "the stored client cannot be read", Hint: "restore the file from a copy, or make another client with leadferry login --new-client"}
+		return nil, &Error{File: path, Text: "the stored client cannot be read", Hint: newClient}
 	}
 	return c, nil
 }
 
-// Place is where one client will be stored, tried before the client is made: the service shows its secret once and never
-// again. One process has a place at a time.
+// Place is where one client will be stored. It is tried before the client is made: the service shows its secret once.
+// One process has a place at a time.
 type Place struct {
 	path string
 	lock *os.File
@@ -85,49 +83,28 @@ func Reserve(path string) (*Place, error) {
 		return nil, err
 	}
 	lock, err := takeLock(path)
-	switch {
-	case err == nil && lock == nil:
+	if err == nil && lock == nil {
 		return nil, &Error{File: path, Text: "another login for this profile is going on", Hint: "wait for its end"}
-	case err == nil:
-		err = tryToReplace(path)
 	}
-	if err != nil {
-		if lock != nil {
+	if err == nil {
+		if err = tryToReplace(path); err != nil {
 			lock.Close()
 		}
+	}
+	if err != nil {
 		return nil, &Error{File: path, Text: "no client could be stored here: " + cause(err), Hint: "make room or name another --config"}
 	}
 	return &Place{path, lock}, nil
 }
 
-// KeepError is a client that could not be stored as it should.
-type KeepError struct {
-	Left string // the file that holds it, or "": its secret is lost
-	Err  error
-}
-
-// Error says where the client is now.
-func (e *KeepError) Error() string {
-	if e.Left == "" {
-		return fmt.Sprintf("the client could not be stored and its secret is lost: %s", cause(e.Err))
-	}
-	return fmt.Sprintf("the client is in %s but could not be put in its place: %s", e.Left, cause(e.Err))
-}
-
-// Unwrap returns what failed.
-func (e *KeepError) Unwrap() error { return e.Err }
-
-// Keep stores a client durably; one that was stored before is replaced. Any error is a [*KeepError].
-func (p *Place) Keep(c Credentials) error {
+// Keep stores a client durably; one that was stored before is replaced. Where only the last step fails, left is the file
+// that holds the client; else its secret is lost.
+func (p *Place) Keep(c Credentials) (left string, err error) {
 	data, err := json.MarshalIndent(c, "", "  ")
-	left := ""
-	if err == nil {
-		left, err = replace(p.path, 0o600, append(data, '\n'))
-	}
 	if err != nil {
-		return &KeepError{left, err}
+		return "", err
 	}
-	return nil
+	return replace(p.path, 0o600, append(data, '\n'))
 }
 
 // Close lets other logins have the place.
@@ -136,16 +113,14 @@ func (p *Place) Close() error { return p.lock.Close() }
 // lockPoll is how often a lock that another process has is asked for.
 const lockPoll = 20 * time.Millisecond
 
-// TokenFile keeps one client's token between runs and processes. It is a
-// [leadapi.TokenStore].
-//
-// The file is named after base URL, client and secret: whoever has another secret finds nothing.
+// TokenFile keeps one client's token between runs and processes. It is a [leadapi.TokenStore]. The file is named after base
+// URL, client and secret: whoever has another secret finds nothing.
 type TokenFile struct{ path string }
 
 var _ leadapi.TokenStore = (*TokenFile)(nil)
 
-// OpenTokens returns the TokenFile in the folder dir of a client. It makes nothing
-// yet; a folder or file that group or others may read is an [*Error].
+// OpenTokens returns the TokenFile in the folder dir of a client. It makes nothing yet; a folder or file that group or
+// others may read is an [*Error].
 func OpenTokens(dir, baseURL, clientID, clientSecret string) (*TokenFile, error) {
 	mac := hmac.New(sha256.New, []byte(clientSecret))
 	mac.Write([]byte("leadferry token 1\x00" + baseURL + "\x00" + clientID))
@@ -153,23 +128,26 @@ func OpenTokens(dir, baseURL, clientID, clientSecret string) (*TokenFile, error)
 	if err := checkFolder(dir); err != nil {
 		return nil, err
 	}
-	if info, err := os.Lstat(f.path); err != nil || !info.Mode().IsRegular() {
-		return f, nil
-	}
-	if info, err := os.Stat(f.path); err == nil && (disk.Shared(info) || !disk.Mine(info)) {
-		return nil, &Error{File: f.path, Text: "others may read the token in this file, or it is another user's", Hint: "rm " + shell.Path(f.path)}
+	if _, err := readFile(f.path, ownFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
 	}
 	return f, nil
 }
 
-// Renew calls renew with the token kept, or a zero one, while no other process can,
-// and keeps what it returns. It waits for others until ctx ends. Where renew has not
-// run, the error says why; where it has, that the new token is not kept.
+// Renew calls renew with the token kept, or a zero one, while no other process can, and keeps what it returns. It waits for
+// others until ctx ends. Where renew has not run, the error says why; where it has, that the new token is not kept.
 func (f *TokenFile) Renew(ctx context.Context, renew func(oauth2.Token) oauth2.Token) error {
 	if err := makeFolder(filepath.Dir(f.path)); err != nil {
 		return err
 	}
-	lock, err := waitForLock(ctx, f.path)
+	lock, err := takeLock(f.path)
+	for ; lock == nil && err == nil; lock, err = takeLock(f.path) {
+		select {
+		case <-time.After(lockPoll):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -179,40 +157,22 @@ func (f *TokenFile) Renew(ctx context.Context, renew func(oauth2.Token) oauth2.T
 	if after.AccessToken == before.AccessToken && after.RefreshToken == before.RefreshToken {
 		return nil
 	}
-	return f.write(after)
-}
-
-func waitForLock(ctx context.Context, path string) (*os.File, error) {
-	for {
-		if lock, err := takeLock(path); lock != nil || err != nil {
-			return lock, err
-		}
-		select {
-		case <-time.After(lockPoll):
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
+	data, err := json.Marshal(after)
+	if err != nil {
+		return err
 	}
+	left, err := replace(f.path, 0o600, data)
+	if err != nil && left != "" && left != f.path {
+		err = errors.Join(err, os.Remove(left))
+	}
+	return err
 }
 
 // read returns the token kept. A file that is damaged or open to others is as none.
 func (f *TokenFile) read() (t oauth2.Token) {
-	data, err := readFile(f.path, ownFiles)
+	data, err := readFile(f.path, ownFile)
 	if err != nil || json.Unmarshal(data, &t) != nil {
 		return oauth2.Token{}
 	}
 	return t
-}
-
-func (f *TokenFile) write(t oauth2.Token) error {
-	data, err := json.Marshal(t)
-	if err != nil {
-		return err
-	}
-	removeDrafts(f.path) // of processes that were killed: the lock is ours
-	left, err := replace(f.path, 0o600, data)
-	if left != "" && left != f.path {
-		err = errors.Join(err, os.Remove(left))
-	}
-	return err
 }

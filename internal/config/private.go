@@ -17,121 +17,116 @@ import (
 	"leadferry/internal/shell"
 )
 
-// reach says whom a file that is read may be open to. Whatever it is, it belongs to the
-// user or to root, and only its owner may write to it.
-type reach uint8
+// privacy says who may read a file. Whatever it is, it belongs to the user or to root, and only its owner may write to it.
+type privacy uint8
 
 const (
-	readable reach = iota // by anyone
-	secret                // others may not read it, but in memory
-	ownFiles              // nobody else may read it, it is the user's, and a file of ours: no symbolic link
+	readable privacy = iota // anyone
+	secret                  // owner and group, but in memory
+	ownFile                 // the user alone; a file of ours, never a symbolic link
 )
 
-// maxFile bounds a file that is read here, unless it holds certificates, in bytes.
-const maxFile = 64 << 10
+// maxFile bounds a file that is read here, in bytes: the largest files of certificates have a quarter of a megabyte.
+const maxFile = 1 << 20
 
-// readFile reads a small regular file. One that is not there is fs.ErrNotExist; any
-// other error is an *Error.
-func readFile(path string, who reach) ([]byte, error) { return readUpTo(path, who, maxFile) }
-
-func readUpTo(path string, who reach, most int64) ([]byte, error) {
+// readFile reads a small regular file. One that is not there is fs.ErrNotExist; any other error is an *Error.
+func readFile(path string, who privacy) ([]byte, error) {
 	flags := os.O_RDONLY | disk.NonBlock // a named pipe would wait for its writer
-	if who == ownFiles {
+	if who == ownFile {
 		flags |= disk.NoFollow
 	}
 	f, err := os.OpenFile(path, flags, 0)
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%s: %w", path, fs.ErrNotExist)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: %w", path, fs.ErrNotExist)
+	}
+	var data []byte
+	if err == nil {
+		defer f.Close()
+		if err := believe(f, path, who); err != nil {
+			return nil, err
 		}
+		data, err = io.ReadAll(io.LimitReader(f, maxFile+1))
+	}
+	switch {
+	case err != nil:
 		return nil, &Error{File: path, Text: "cannot be read: " + cause(err), Hint: disk.WayOut(err)}
-	}
-	defer f.Close()
-	if err := believe(f, path, who); err != nil {
-		return nil, err
-	}
-	data, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err != nil {
-		return nil, &Error{File: path, Text: "cannot be read: " + cause(err), Hint: disk.WayOut(err)}
-	}
-	if int64(len(data)) > most {
-		return nil, &Error{File: path, Text: fmt.Sprintf("is longer than %d KiB", most>>10), Hint: "see whether it is the file that is meant"}
+	case len(data) > maxFile:
+		return nil, &Error{File: path, Text: fmt.Sprintf("is longer than %d KiB", maxFile>>10), Hint: "see whether it is the file that is meant"}
 	}
 	return data, nil
 }
 
-// believe refuses an open file that somebody else may have written, or a secret that
-// others may read.
-func believe(f *os.File, path string, who reach) error {
-	refuse := func(text, hint string) error { return &Error{File: path, Text: text, Hint: hint} }
+// believe refuses an open file that somebody else may have written, or a secret that others may read, as ssh does.
+func believe(f *os.File, path string, who privacy) error {
 	info, err := f.Stat()
 	if err != nil {
-		return refuse("cannot be read: "+cause(err), disk.WayOut(err))
+		return err
 	}
+	refuse := func(text, hint string) error { return &Error{File: path, Text: text, Hint: hint} }
 	switch {
 	case !info.Mode().IsRegular():
 		return refuse("is no regular file", "name a file itself, no folder, device or pipe")
-	case !disk.Trusted(info) || who == ownFiles && !disk.Mine(info):
+	case !disk.Trusted(info) || who == ownFile && !disk.Mine(info):
 		return refuse("belongs to another user, who could put into it what he likes", `copy it, or make it yours: chown "$(id -un)" `+shell.Path(path))
-	case disk.Open(info, 0o002) || disk.Open(info, 0o020) && !(who == readable && disk.PrivateGroup(info)):
-		return refuse("group or others may write to this file", narrowing("go-w", path))
-	case who == ownFiles && disk.Shared(info):
-		return refuse("group or others may read this file, which holds a secret", narrowing("600", path))
-	case who == secret && disk.Open(info, 0o004) && !handedOver(f, path):
-		return refuse("others may read this file, which holds a secret", narrowing("600", path))
+	case disk.Open(info, 0o022):
+		return refuse("group or others may write to this file", chmod("go-w", path))
+	case who == ownFile && disk.Shared(info):
+		return refuse("group or others may read this file, which holds a secret", chmod("600", path))
+	case who == secret && disk.Open(info, 0o004) && !handedOver(path):
+		return refuse("others may read this file, which holds a secret", chmod("600", path))
 	}
 	return nil
 }
 
-// handedOver reports whether a secret that others may read is one that systemd,
-// Kubernetes or Swarm has mounted: in memory, in a folder of root or the user.
-func handedOver(f *os.File, path string) bool {
+// File systems that no disk ever sees, by the number that Linux has for each.
+const (
+	tmpfs = 0x01021994
+	ramfs = 0x858458f6
+)
+
+// handedOver reports whether a secret that others may read is one that systemd, Kubernetes or Swarm has mounted: in
+// memory, in a folder of root or the user.
+func handedOver(path string) bool {
 	real, err := filepath.EvalSymlinks(path)
-	if err != nil || !disk.InMemory(f) {
+	if err != nil {
 		return false
 	}
+	kind, unknown := disk.FileSystem(real)
 	folder, err := os.Stat(filepath.Dir(real))
-	return err == nil && disk.Trusted(folder)
+	return err == nil && unknown == nil && (kind == tmpfs || kind == ramfs) && disk.Trusted(folder)
 }
 
-// ReadSecret reads the OAuth secret from the file that a user named. It fails with
-// an [*Error] when others may read it or write to it, when it is another user's, or when
-// nothing is in it. A byte order mark and a line break at the end are no part of it.
+// ReadSecret reads the OAuth secret from the file that a user named. A file that is not there is fs.ErrNotExist. It fails
+// with an [*Error] when others may read it or write to it, when it is another user's, or when it is empty. A byte order
+// mark and white space at its ends are no part of it.
 func ReadSecret(path string) (string, error) {
 	data, err := readFile(path, secret)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", &Error{File: path, Text: "the client secret's file does not exist", Hint: "check --client-secret-file, or client_secret_file in the profile"}
-	}
 	if err != nil {
 		return "", err
 	}
 	// Windows writes a byte order mark, and PowerShell UTF-16 behind it.
-	if data, _, err = transform.Bytes(unicode.BOMOverride(transform.Nop), data); err != nil {
-		return "", &Error{File: path, Text: "the client secret is no text", Hint: "the file holds the secret and nothing else"}
-	}
+	data, _, err = transform.Bytes(unicode.BOMOverride(transform.Nop), data)
 	text := strings.TrimSpace(string(data))
-	if text == "" {
+	if err != nil || text == "" {
 		return "", &Error{File: path, Text: "no client secret in it", Hint: "the file holds the secret and nothing else"}
 	}
 	return text, nil
 }
 
-// checkFolder refuses a folder of secrets that is another user's, or that group or others
-// may enter. One that is not there is good.
+// checkFolder refuses a folder of secrets that is another user's, or that group or others may enter. One that is not
+// there is good.
 func checkFolder(dir string) error {
 	info, err := os.Stat(dir)
-	refuse := func(text, hint string) error { return &Error{File: dir, Text: text, Hint: hint} }
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return refuse("cannot be looked at: "+cause(err), disk.WayOut(err))
-	case !info.IsDir():
-		return refuse("is no folder", "move that file away: the folder is made by itself")
-	case !disk.Mine(info):
-		return refuse("this folder for secrets belongs to another user", "make it yours, or have each user use a configuration and a state directory of his own")
-	case disk.Shared(info):
-		return refuse("group or others may look into this folder, which is for secrets", narrowing("700", dir))
+		return &Error{File: dir, Text: "cannot be looked at: " + cause(err), Hint: disk.WayOut(err)}
+	case !info.IsDir() || !disk.Mine(info) || disk.Shared(info):
+		return &Error{
+			File: dir, Text: "group or others may enter this folder, which is for secrets, or it is another user's",
+			Hint: chmod("700", dir) + ", or move it away: the folder is made by itself",
+		}
 	}
 	return nil
 }
@@ -144,9 +139,9 @@ func makeFolder(dir string) error {
 	return checkFolder(dir)
 }
 
-// writeDraft writes data durably into a file beside the one at path, which is to take its place. Nobody knows its name before.
+// writeDraft writes data durably into a new file beside the one at path.
 func writeDraft(path string, mode fs.FileMode, data []byte) (draft string, err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), draftOf(path))
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*.tmp")
 	if err != nil {
 		return "", err
 	}
@@ -157,19 +152,8 @@ func writeDraft(path string, mode fs.FileMode, data []byte) (draft string, err e
 	return f.Name(), nil
 }
 
-// draftOf is the pattern of the names of such files.
-func draftOf(path string) string { return "." + filepath.Base(path) + "-*.tmp" }
-
-// removeDrafts removes what killed processes left of path; nobody may be writing it.
-func removeDrafts(path string) {
-	left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), draftOf(path)))
-	for _, name := range left {
-		_ = os.Remove(name)
-	}
-}
-
-// replace makes data the content of the file at path, durably and as a whole. Where only the last step fails, left is the file that
-// holds the data.
+// replace makes data the content of the file at path, durably and as a whole. Where only the last step fails, left is the
+// file that holds the data.
 func replace(path string, mode fs.FileMode, data []byte) (left string, err error) {
 	draft, err := writeDraft(path, mode, data)
 	if err != nil {
@@ -190,8 +174,8 @@ func tryToReplace(path string) error {
 	return os.Remove(draft)
 }
 
-// takeLock takes the lock that stands for path, or gives nil where another has it. Its file
-// stays when path is replaced, so that everybody locks the same one.
+// takeLock takes the lock for path, or gives nil where another has it. Its file stays when path is replaced, so that
+// everybody locks the same one.
 func takeLock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE|disk.NoFollow|disk.NonBlock, 0o600)
 	if err != nil {
@@ -204,8 +188,7 @@ func takeLock(path string) (*os.File, error) {
 	return f, nil
 }
 
-// cause is an error of the file system without the path, which stands before it
-// already.
+// cause is an error of the file system without the path, which is said before it.
 func cause(err error) string {
 	if e, ok := errors.AsType[syscall.Errno](err); ok {
 		return e.Error()
@@ -213,5 +196,5 @@ func cause(err error) string {
 	return err.Error()
 }
 
-// narrowing is the command that takes a file from others.
-func narrowing(mode, path string) string { return "chmod " + mode + " " + shell.Path(path) }
+// chmod is the command that takes a file from others.
+func chmod(mode, path string) string { return "chmod " + mode + " " + shell.Path(path) }

@@ -34,8 +34,8 @@ func TestSecretComesFromItsOwnersFile(t *testing.T) {
 		"all":        {"s3cret", 0o666, "", "chmod go-w"},
 		"empty":      {"", 0o600, "", "no client secret in it"},
 		"blank":      {" \n", 0o600, "", "no client secret in it"},
-		"too long":   {strings.Repeat("s3cret", maxFile), 0o600, "", "longer than 64 KiB"},
-		"no file":    {"", 0, "", "does not exist"},
+		"too long":   {strings.Repeat("s3cret", maxFile), 0o600, "", "longer than 1024 KiB"},
+		"no file":    {"", 0, "", "file does not exist"},
 		"no regular": {"", fs.ModeNamedPipe, "", "is no regular file"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -53,8 +53,7 @@ func TestSecretComesFromItsOwnersFile(t *testing.T) {
 				t.Fatalf("%q, %v", got, err)
 			}
 			if err != nil {
-				var e *Error
-				if !errors.As(err, &e) || !strings.Contains(err.Error(), test.fault) || strings.Contains(err.Error(), "s3cret") {
+				if !strings.Contains(err.Error(), test.fault) || strings.Contains(err.Error(), "s3cret") {
 					t.Errorf("%v", err)
 				}
 			}
@@ -122,7 +121,7 @@ func TestSecretThatIsMountedInMemory(t *testing.T) {
 		t.Skip(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	if f, err := os.Open(dir); err != nil || !disk.InMemory(f) {
+	if kind, err := disk.FileSystem(dir); err != nil || kind != tmpfs {
 		t.Skip("/dev/shm is not in memory here")
 	}
 	data := filepath.Join(dir, "..data") // a link to the folder of the newest version
@@ -181,22 +180,9 @@ func TestFilesOfAnotherUserAreRefused(t *testing.T) {
 }
 
 func TestConfigurationThatOthersMayWriteToIsRefused(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root can give files to other groups")
-	}
-	for name, test := range map[string]struct {
-		mode fs.FileMode
-		gid  int
-		good bool
-	}{
-		"plain": {0o644, 0, true}, "private": {0o600, 0, true}, "own group": {0o664, 0, true}, "group": {0o664, 4711, false}, "others": {0o646, 0, false},
-	} {
-		path := write(t, filepath.Join(t.TempDir(), "config.yaml"), "profiles: {}\n", test.mode)
-		if err := os.Lchown(path, -1, test.gid); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := Load(path); (err == nil) != test.good {
-			t.Errorf("%s: %v", name, err)
+	for mode, good := range map[fs.FileMode]bool{0o644: true, 0o600: true, 0o664: false, 0o646: false} {
+		if _, err := Load(write(t, filepath.Join(t.TempDir(), "config.yaml"), "profiles: {}\n", mode)); (err == nil) != good {
+			t.Errorf("%v: %v", mode, err)
 		}
 	}
 }

@@ -109,7 +109,7 @@ func TestTokenThatOthersMayReadIsRefused(t *testing.T) {
 	if err := os.Chmod(f.path, 0o640); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenTokens(dir, base, "c-1", "secret"); !errors.As(err, new(*Error)) || !strings.Contains(err.Error(), "hint: rm ") {
+	if _, err := OpenTokens(dir, base, "c-1", "secret"); !errors.As(err, new(*Error)) || !strings.Contains(err.Error(), "hint: chmod 600 ") {
 		t.Errorf("a file for the group: %v", err)
 	}
 	if f.read() != (oauth2.Token{}) {
@@ -202,26 +202,4 @@ func TestWaitForTheLockEnds(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	})
-}
-
-// What a process left that was killed while it wrote a token goes with the next renewal.
-func TestLeftDraftsAreRemoved(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "tokens")
-	f := tokens(t, dir, "secret")
-	swap(t, f, token("a"))
-	left, err := os.CreateTemp(dir, draftOf(f.path))
-	if err != nil {
-		t.Fatal(err)
-	}
-	other := filepath.Join(dir, ".another.json-1.tmp")
-	if err := errors.Join(left.Close(), os.WriteFile(other, nil, 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	swap(t, f, token("b"))
-	if _, err := os.Stat(left.Name()); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the draft is still there: %v", err)
-	}
-	if _, err := os.Stat(other); err != nil {
-		t.Errorf("another file's draft is gone: %v", err)
-	}
 }

@@ -1,9 +1,8 @@
-// Package disk is what systems do with files in ways of their own: who owns one and who else
-// may change it, as ssh asks before it believes one, locks, folders that are synced, and mounts.
-// Another user of the machine must be able neither to hand this program
-// a secret or a ledger of his own nor to be handed what it writes.
+// Package disk is what systems do with files in ways of their own: who owns one and who else may change it, as ssh asks
+// before it believes one, locks, folders that are synced, and mounts. Another user of the machine must be able neither to
+// hand this program a secret or a ledger of his own nor to be handed what it writes.
 //
-// It is below the rooms that open files. On Windows, whose a file is is not looked at: files are in the user's profile by
+// It is below the rooms that open files. On Windows nobody asks whose a file is: files are in the user's profile by
 // default, which Windows keeps from other users. It promises nothing where the system cannot.
 package disk
 
@@ -15,7 +14,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 )
 
 // NetworkDrive is what FileSystem says on Windows of a file on another machine. Nothing on Linux has this number.
@@ -30,44 +28,29 @@ func Reserved(path string) bool {
 // ReservedWords say so to a person.
 const ReservedWords = "is no name for a file: Windows keeps it for a device, or takes a part of it for something else"
 
-// belongs reports whether a file is one of these users'. Where the system has no owners, it is.
-func belongs(info fs.FileInfo, users ...int) bool {
-	uid, _, known := owner(info)
-	return !known || slices.Contains(users, uid)
+// Mine reports whether a file belongs to the user that the program runs as. Where the system has no owners, it does.
+func Mine(info fs.FileInfo) bool {
+	uid, known := owner(info)
+	return !known || uid == os.Geteuid()
 }
 
-// Mine reports whether a file belongs to the user that the program runs as.
-func Mine(info fs.FileInfo) bool { return belongs(info, os.Geteuid()) }
-
-// Trusted reports whether a file belongs to that user or to root, who could read and
-// change everything anyway.
-func Trusted(info fs.FileInfo) bool { return belongs(info, os.Geteuid(), 0) }
-
-// Invokers reports whether a file belongs to the user that the program runs as, or, where
-// that is root by sudo, to the user who called sudo.
-func Invokers(info fs.FileInfo) bool {
-	caller, err := strconv.Atoi(os.Getenv("SUDO_UID"))
-	return Mine(info) || err == nil && os.Geteuid() == 0 && belongs(info, caller)
+// Trusted reports whether a file belongs to that user or to root, who could read and change everything anyway.
+func Trusted(info fs.FileInfo) bool {
+	uid, known := owner(info)
+	return Mine(info) || known && uid == 0
 }
 
 // Open reports whether a mode lets others do one of these things with a file: 0o022 is that group or others write to it.
 func Open(info fs.FileInfo, to fs.FileMode) bool {
-	_, _, known := owner(info)
+	_, known := owner(info)
 	return known && info.Mode().Perm()&to != 0
 }
 
 // Shared reports whether group or others may do anything with a file.
 func Shared(info fs.FileInfo) bool { return Open(info, 0o077) }
 
-// PrivateGroup reports whether the group of a file is its owner's own alone, as many systems
-// give each user one, with his number, and a umask of 002.
-func PrivateGroup(info fs.FileInfo) bool {
-	uid, gid, known := owner(info)
-	return known && uid == gid
-}
-
-// Exposed says in words why files in a folder may be swapped by somebody else, or nothing: it is another user's, or the
-// whole world may write to it. Where many may write to a sticky folder, like /tmp, each still keeps what is his.
+// Exposed says why somebody else may swap files in a folder, or nothing: it is another user's, or everybody may write to
+// it. In a sticky folder, like /tmp, each user keeps what is his.
 func Exposed(folder fs.FileInfo) string {
 	switch {
 	case !Trusted(folder):
@@ -77,12 +60,6 @@ func Exposed(folder fs.FileInfo) string {
 	}
 	return ""
 }
-
-// MakePrivate leaves a file to its owner alone.
-func MakePrivate(f *os.File) error { return f.Chmod(0o600) }
-
-// MakeFolder makes a folder for its owner alone.
-func MakeFolder(path string) error { return os.Mkdir(path, 0o700) }
 
 // MakeFolders makes a folder and those above it that are not there, for their owner alone.
 func MakeFolders(path string) error { return os.MkdirAll(path, 0o700) }
@@ -117,8 +94,8 @@ func WriteNew(path string, mode os.FileMode, write func(io.Writer) error) error 
 	return nil
 }
 
-// WayOut says what a person can do about an error of the file system, for a file that is not to
-// be done without: another one in its place would know nothing of what this one holds.
+// WayOut says what a person can do about an error of the file system, for a file that cannot be replaced by a new one:
+// that would know nothing of what this one holds.
 func WayOut(err error) string {
 	is := func(kind error) bool { return errors.Is(err, kind) }
 	switch {

@@ -1,28 +1,10 @@
 package disk
 
 import (
-	"os"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 )
-
-// File systems that live in memory, by their number.
-const (
-	tmpfs = 0x01021994
-	ramfs = 0x858458f6
-)
-
-// InMemory reports whether an open file lies on a file system that no disk ever sees, as
-// systemd, Kubernetes and Swarm hand over secrets.
-func InMemory(f *os.File) bool {
-	var s syscall.Statfs_t
-	if err := syscall.Fstatfs(int(f.Fd()), &s); err != nil {
-		return false
-	}
-	magic := uint32(s.Type)
-	return magic == tmpfs || magic == ramfs
-}
 
 // FileSystem is the number of the kind of file system that path lies on, as statfs(2) gives it; 0 where the system gives none.
 func FileSystem(path string) (int64, error) {
@@ -33,8 +15,8 @@ func FileSystem(path string) (int64, error) {
 	return int64(uint32(s.Type)), nil // its width is the machine's
 }
 
-// MountPoint reports whether something is mounted at path itself, as containers mount
-// single files: it can be written, but not replaced.
+// MountPoint reports whether something is mounted at path itself, as containers mount single files: it can be written,
+// but not replaced.
 func MountPoint(path string) bool {
 	var s unix.Statx_t
 	err := unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BASIC_STATS, &s)

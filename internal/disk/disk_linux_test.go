@@ -3,7 +3,6 @@ package disk
 import (
 	"io/fs"
 	"os"
-	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
@@ -47,22 +46,5 @@ func TestWhoseAFileIs(t *testing.T) {
 		if Mine(test.stat) != test.mine || Trusted(test.stat) != test.trusted || Open(test.stat, 0o022) != test.open || Exposed(test.stat) != test.exposed {
 			t.Errorf("%s: mine %v, trusted %v, others write %v, %q", name, Mine(test.stat), Trusted(test.stat), Open(test.stat, 0o022), Exposed(test.stat))
 		}
-	}
-}
-
-func TestAFileInMemory(t *testing.T) {
-	for dir, want := range map[string]bool{"/dev/shm": true, "/proc": false} {
-		f, err := os.Open(dir)
-		if err != nil {
-			t.Skip("no " + dir + " here")
-		}
-		var s syscall.Statfs_t
-		if err := syscall.Fstatfs(int(f.Fd()), &s); err != nil || dir == "/dev/shm" && uint32(s.Type) != tmpfs {
-			want = false // a machine of another make
-		}
-		if got := InMemory(f); got != want {
-			t.Errorf("%s: %v", filepath.Base(dir), got)
-		}
-		f.Close()
 	}
 }

@@ -11,15 +11,14 @@ import (
 	"time"
 )
 
-// Flags for os.OpenFile: the last part of the path is no symbolic link, and a named pipe
-// does not wait for its other end.
+// Flags for os.OpenFile: the last part of the path is no symbolic link, and a named pipe does not wait for its other end.
 const (
 	NoFollow = syscall.O_NOFOLLOW
 	NonBlock = syscall.O_NONBLOCK
 )
 
-// TryLock takes the lock of an open file, unless another process has it. Closing the file, also
-// by the end of the process, gives it back.
+// TryLock takes the lock of an open file, unless another process has it. Closing the file, also by the end of the process,
+// gives it back.
 func TryLock(f *os.File, shared bool) (held bool, err error) {
 	how := syscall.LOCK_EX
 	if shared {
@@ -60,12 +59,13 @@ func FileNumber(info fs.FileInfo) string {
 	return ""
 }
 
-func owner(info fs.FileInfo) (uid, gid int, known bool) {
+// owner is whose a file is.
+func owner(info fs.FileInfo) (uid int, known bool) {
 	s, known := info.Sys().(*syscall.Stat_t)
 	if !known {
-		return 0, 0, false
+		return 0, false
 	}
-	return int(s.Uid), int(s.Gid), true
+	return int(s.Uid), true
 }
 
 // KeepsOpenFiles says whether a file that is open can be neither replaced nor removed.

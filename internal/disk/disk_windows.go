@@ -45,8 +45,7 @@ func Unlock(f *os.File) error {
 	return err
 }
 
-// SyncFolder does nothing: most often the system lets no program ask for it. The files themselves are synced, and Rename waits
-// for the disk.
+// SyncFolder does nothing: the files themselves are synced, and Rename waits for the disk.
 func SyncFolder(string) error { return nil }
 
 // SyncOpen does nothing, as SyncFolder does.
@@ -55,8 +54,8 @@ func SyncOpen(*os.File) error { return nil }
 // FileNumber is nothing: a file's number is not in what is known of it here.
 func FileNumber(fs.FileInfo) string { return "" }
 
-// owner is not looked at: files are in the user's profile, which Windows keeps from other users.
-func owner(fs.FileInfo) (uid, gid int, known bool) { return 0, 0, false }
+// owner is not known: files are in the user's profile, which Windows keeps from other users.
+func owner(fs.FileInfo) (uid int, known bool) { return 0, false }
 
 // KeepsOpenFiles says whether a file that is open can be neither replaced nor removed.
 const KeepsOpenFiles = true
@@ -74,8 +73,7 @@ type held struct{ cause error }
 func (h held) Error() string { return heldWords }
 func (h held) Unwrap() error { return h.cause }
 
-// Held says in words what to do about a file that another program has open and lets nobody else read; nothing about
-// other errors.
+// Held says what to do about a file that another program has open and lets nobody else read; nothing about other errors.
 func Held(err error) (hint string) {
 	if errors.Is(err, windows.ERROR_SHARING_VIOLATION) || errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
 		return "close it in Excel, or in whatever program has it open"
@@ -86,8 +84,8 @@ func Held(err error) (hint string) {
 // Patiently replaces, renames or removes a file by f, which it calls again for some seconds while another program has
 // the file open.
 func Patiently(f func() error) error {
-	err, late := again(patience, f)
-	if late {
+	err := OpenPatiently(0, f)
+	if Held(err) != "" || errors.Is(err, windows.ERROR_ACCESS_DENIED) { // which a rename says instead
 		return held{err}
 	}
 	return err
@@ -96,19 +94,10 @@ func Patiently(f func() error) error {
 // OpenPatiently opens a file by f, which it calls again for some seconds, or for wait where that is longer, while
 // another program keeps the file to itself or is about to replace it.
 func OpenPatiently(wait time.Duration, f func() error) error {
-	err, _ := again(max(wait, patience), f)
-	return err
-}
-
-// again calls f until it meets no other program, and reports whether it met one to the end.
-func again(wait time.Duration, f func() error) (err error, late bool) {
-	for end := time.Now().Add(wait); ; time.Sleep(tryAgain) {
+	for end := time.Now().Add(max(wait, patience)); ; time.Sleep(tryAgain) {
 		err := f()
-		if Held(err) == "" && !errors.Is(err, windows.ERROR_ACCESS_DENIED) { // which a rename says instead
-			return err, false
-		}
-		if !time.Now().Before(end) {
-			return err, true
+		if Held(err) == "" && !errors.Is(err, windows.ERROR_ACCESS_DENIED) || !time.Now().Before(end) {
+			return err
 		}
 	}
 }
@@ -117,52 +106,32 @@ func again(wait time.Duration, f func() error) (err error, late bool) {
 // is none.
 func Replaceable(path string) error {
 	err := Patiently(func() error {
-		h, err := handleOf(path, windows.DELETE, windows.FILE_FLAG_OPEN_REPARSE_POINT)
-		if err == nil {
-			windows.CloseHandle(h)
-		}
-		return err
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		return errors.Join(err, f.Close())
 	})
 	if errors.As(err, new(held)) {
 		return err
 	}
-	return nil // whatever else is wrong is told by who replaces it
-}
-
-// anyShare keeps nobody from a file while it is open.
-const anyShare = windows.FILE_SHARE_READ | windows.FILE_SHARE_WRITE | windows.FILE_SHARE_DELETE
-
-// handleOf opens a file that is there, or a folder by its flag, and keeps nobody from it.
-func handleOf(path string, access, flags uint32) (windows.Handle, error) {
-	name, err := windows.UTF16PtrFromString(path)
-	if err != nil {
-		return windows.InvalidHandle, err
-	}
-	return windows.CreateFile(name, access, anyShare, nil, windows.OPEN_EXISTING, flags, 0)
+	return nil // who replaces it tells of whatever else is wrong
 }
 
 // Rename gives a file another name, in the place of one that has it, and waits for the disk to know it.
 func Rename(from, to string) error {
-	return Patiently(func() error { return move(from, to) })
+	return Patiently(func() error {
+		old, err := windows.UTF16PtrFromString(from)
+		if err != nil {
+			return err
+		}
+		name, err := windows.UTF16PtrFromString(to)
+		if err == nil {
+			err = windows.MoveFileEx(old, name, windows.MOVEFILE_REPLACE_EXISTING|windows.MOVEFILE_WRITE_THROUGH)
+		}
+		if err != nil {
+			return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
+		}
+		return nil
+	})
 }
-
-func move(from, to string) error {
-	old, err := windows.UTF16PtrFromString(from)
-	if err != nil {
-		return err
-	}
-	name, err := windows.UTF16PtrFromString(to)
-	if err != nil {
-		return err
-	}
-	if err := windows.MoveFileEx(old, name, windows.MOVEFILE_REPLACE_EXISTING|windows.MOVEFILE_WRITE_THROUGH); err != nil {
-		return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
-	}
-	return nil
-}
-
-// InMemory is not known here.
-func InMemory(*os.File) bool { return false }
 
 // FileSystem is NetworkDrive for a path on one, by its name or its drive's letter, and else 0.
 func FileSystem(path string) (int64, error) {
@@ -170,21 +139,11 @@ func FileSystem(path string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	name, err := windows.UTF16PtrFromString(path)
-	if err != nil {
-		return 0, err
-	}
-	if shared(path) {
+	drive, err := windows.UTF16PtrFromString(filepath.VolumeName(path) + `\`)
+	if err == nil && (shared(path) || windows.GetDriveType(drive) == windows.DRIVE_REMOTE) {
 		return NetworkDrive, nil
 	}
-	root := make([]uint16, len(path)+windows.MAX_PATH)
-	if err := windows.GetVolumePathName(name, &root[0], uint32(len(root))); err != nil {
-		return 0, err
-	}
-	if windows.GetDriveType(&root[0]) == windows.DRIVE_REMOTE {
-		return NetworkDrive, nil
-	}
-	return 0, nil
+	return 0, err
 }
 
 // shared reports whether a path names another machine: \\SERVER\SHARE, \\?\UNC\SERVER\SHARE. \\?\ and \\.\ are this one.

@@ -76,7 +76,7 @@ func TestAFileIsReplacedOnceItIsClosed(t *testing.T) {
 		} else {
 			reader.Close()
 		}
-		return move(from, to)
+		return os.Rename(from, to)
 	})
 	if text, _ := os.ReadFile(to); err != nil || string(text) != "new" || tries != 2 {
 		t.Errorf("%q after %d tries, %v", text, tries, err)

@@ -1,7 +1,6 @@
 package connection
 
 import (
-	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -27,55 +26,39 @@ type Route struct {
 	From  string
 }
 
-// routeTo finds the way to an address: --proxy, its variable or the profile count for every
-// address, HTTPS_PROXY where NO_PROXY does not name it, and never for this machine itself.
+// routeTo finds the way to an address: --proxy, its variable or the profile count for every address, HTTPS_PROXY where
+// NO_PROXY does not name it, and never for this machine itself.
 func (s *Settings) routeTo(address *url.URL) (Route, error) {
 	switch named := s.connection["proxy"]; {
 	case named.Value != "":
 		return parseRoute(named.Value, named.From)
-	case named.Origin == flags.ByFlag: // as --proxy "$UNSET" is, which shall not become another proxy
+	case named.Origin == flags.ByFlag: // as --proxy "$UNSET" is, which must not become another proxy
 		return Route{From: named.From}, exit.Usage("--proxy is empty", "give the proxy's address, or --proxy none to go without")
 	}
 	environment := httpproxy.FromEnvironment()
 	if environment.HTTPSProxy == "" {
-		return Route{From: unusedProxy()}, nil
+		return Route{From: "default"}, nil
 	}
 	picks := httpproxy.Config{HTTPSProxy: "http://proxy.invalid", NoProxy: environment.NoProxy}
-	if picked, _ := picks.ProxyFunc()(address); picked != nil { // it fails for addresses of proxies that cannot be
-		return parseRoute(environment.HTTPSProxy, "environment "+firstSet("https_proxy", "HTTPS_PROXY"))
+	if picked, _ := picks.ProxyFunc()(address); picked == nil { // it fails for addresses of proxies that cannot be
+		return Route{From: "no proxy of the environment counts for this address (NO_PROXY, or this machine itself)"}, nil
 	}
-	return Route{From: "no proxy of the environment counts for this address (NO_PROXY, or this machine itself)"}, nil
+	variable := "HTTPS_PROXY"
+	if os.Getenv("https_proxy") != "" {
+		variable = "https_proxy"
+	}
+	return parseRoute(environment.HTTPSProxy, "environment "+variable)
 }
 
 func parseRoute(text, from string) (Route, error) {
-	if strings.EqualFold(strings.TrimSpace(text), noProxy) {
+	if text = strings.TrimSpace(text); strings.EqualFold(text, noProxy) {
 		return Route{From: from}, nil
 	}
-	proxy, err := leadapi.ParseProxy(strings.TrimSpace(text))
+	proxy, err := leadapi.ParseProxy(text)
 	if err != nil {
 		return Route{From: from}, fmt.Errorf("%s: %w", from, err)
 	}
 	return Route{proxy, from}, nil
-}
-
-// firstSet is the first of the variables that holds something, or the last.
-func firstSet(names ...string) string {
-	for _, name := range names {
-		if os.Getenv(name) != "" {
-			return name
-		}
-	}
-	return names[len(names)-1]
-}
-
-// unusedProxy names the variable of a proxy that others may heed and nothing here does.
-func unusedProxy() string {
-	for _, name := range []string{"HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"} {
-		if os.Getenv(name) != "" {
-			return name + " is set, but HTTPS_PROXY and --proxy alone count"
-		}
-	}
-	return "default"
 }
 
 // String is the proxy without what is secret in it.
@@ -111,23 +94,15 @@ func (s *Settings) Routes() (map[string]Route, error) {
 // RouteNotes tell which proxies requests go over, for a run's beginning.
 func (s *Settings) RouteNotes() (notes []string) {
 	all, err := s.Routes()
-	base, leads := all[addresses[0]], all[addresses[1]]
-	if err != nil || base.proxy == nil && leads.proxy == nil {
-		return nil
-	}
-	if base.String() == leads.String() {
-		return []string{fmt.Sprintf("the service is reached over the proxy %s (%s)", base, base.From)}
-	}
 	for _, name := range addresses {
-		if r := all[name]; r.proxy != nil {
+		if r := all[name]; err == nil && r.proxy != nil {
 			notes = append(notes, fmt.Sprintf("--%s is reached over the proxy %s (%s)", name, r, r.From))
 		}
 	}
 	return notes
 }
 
-// Reach fills in how the service is reached: over which proxy, and which certificates are
-// trusted and shown.
+// Reach fills in how the service is reached: over which proxy, and which certificates are trusted and shown.
 func (s *Settings) Reach(api *leadapi.Config) (err error) {
 	if _, err := s.Routes(); err != nil {
 		return err
@@ -202,20 +177,18 @@ func unusable(err error) string {
 	return "not usable: " + first
 }
 
-// ForProfile are the addresses, and the settings of proxies and certificates, for a new profile. A proxy with a password is
-// none: the file is for others to read, too.
+// ForProfile are the settings for a new profile, by key, without the client. A proxy with a password is left out: others
+// may read the file.
 func (s *Settings) ForProfile() map[string]string {
-	values := map[string]string{config.RequestIDHeader: s.Get(RequestIDHeader)}
-	for _, key := range []string{config.BaseURL, config.LeadsURL, config.TrunkID, config.ProxyURL} {
-		values[key] = strings.TrimSpace(s.Get(strings.ReplaceAll(key, "_", "-")))
-	}
-	if strings.Contains(values[config.ProxyURL], "@") {
-		delete(values, config.ProxyURL)
-	}
-	for key, name := range map[string]string{config.CAFile: "ca-file", config.ClientCert: "client-cert", config.ClientKey: "client-key"} {
-		if path := s.Get(name); path != "" {
-			whole, _ := filepath.Abs(path) // fails without a working folder
-			values[key] = cmp.Or(whole, path)
+	values := map[string]string{}
+	for _, key := range config.Keys() {
+		value := strings.TrimSpace(s.Get(flagOf(key)))
+		if whole, err := filepath.Abs(value); config.IsPath(key) && value != "" && err == nil {
+			value = whole
+		}
+		secret := strings.HasPrefix(key, "client_secret") || key == "client_id" || key == "proxy" && strings.Contains(value, "@")
+		if !secret && key != "machine" {
+			values[key] = value
 		}
 	}
 	return values

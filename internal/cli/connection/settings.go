@@ -1,5 +1,5 @@
-// Package connection is the way to the service, as flags, environment, configuration file and what login stored
-// say together: its addresses, the account, proxies and certificates.
+// Package connection is the way to the service, as flags, environment, configuration file and the client that login
+// stored say together: its addresses, the account, proxies and certificates.
 package connection
 
 import (
@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/net/publicsuffix"
@@ -22,9 +24,8 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// Settings are what the connection flags, the environment and the profile say
-// together. They are resolved before a command begins, so that a mistake in the
-// configuration is told before anything is read.
+// Settings are what the connection flags, the environment and the profile say together. They are resolved before a
+// command begins, so that a mistake in the configuration is told before anything is read.
 type Settings struct {
 	line       *flags.Line
 	Sandbox    bool
@@ -56,84 +57,66 @@ func Resolve(line *flags.Line, sandbox bool) (*Settings, error) {
 		return nil, err
 	}
 	for _, key := range config.Keys() {
-		name := strings.ReplaceAll(key, "_", "-")
+		name := flagOf(key)
 		v := line.Given(name)
-		if value, ok := profile.Values[key]; ok && !v.Given() {
-			v = flags.Setting{Name: name, Value: value.Text, From: fmt.Sprintf("profile %s (%s:%d)", profile.Name, s.Config.Value, value.Line), Origin: flags.ByProfile}
+		if value, ok := profile[key]; ok && !v.Given() {
+			from := fmt.Sprintf("profile %s (%s:%d)", s.Profile.Value, s.Config.Value, value.Line)
+			v = flags.Setting{Name: name, Value: value.Text, From: from, Origin: flags.ByProfile}
 		}
 		s.connection[name] = v
 	}
 	return s, nil
 }
 
-// Begin are the settings as far as they need no profile: where the configuration file is, and what holds for inputs at
-// addresses and for the sandbox.
+// flagOf is the flag for a key of a profile.
+func flagOf(key string) string { return strings.ReplaceAll(key, "_", "-") }
+
+// Begin are the settings as far as they need no profile: where the configuration file is, and what the sandbox takes.
 func Begin(line *flags.Line) *Settings {
-	s := &Settings{line: line, connection: map[string]flags.Setting{}}
+	s := &Settings{line: line, connection: map[string]flags.Setting{}, Config: line.Given("config")}
 	for _, name := range []string{"proxy", "ca-file", RequestIDHeader} {
 		s.connection[name] = line.Given(name)
 	}
-	s.findConfig()
+	if dir, err := os.UserConfigDir(); err == nil && !s.Config.Given() {
+		s.Config = flags.Setting{Name: "config", Value: filepath.Join(dir, "leadferry", "config.yaml"), From: "default"}
+	}
 	return s
 }
 
-// findConfig finds the configuration file's place.
-func (s *Settings) findConfig() {
-	if s.Config = s.line.Given("config"); s.Config.Given() {
-		return
-	}
-	if dir, err := os.UserConfigDir(); err == nil {
-		s.Config = flags.Setting{Name: "config", Value: filepath.Join(dir, "leadferry", "config.yaml"), From: "default"}
-	}
-}
-
-// readProfile finds the configuration file and the profile in it; the profile is
-// empty where none is named and there is none called default.
-func (s *Settings) readProfile() (*config.Profile, error) {
-	s.Profile = s.line.Given("profile")
-	if !s.Profile.Given() {
+// readProfile reads the configuration file and gives the profile in it. It is empty where none is named and there is none
+// called default, and where login makes it.
+func (s *Settings) readProfile() (config.Profile, error) {
+	if s.Profile = s.line.Given("profile"); !s.Profile.Given() {
 		s.Profile = flags.Setting{Name: "profile", Value: DefaultProfile, From: "default"}
 	}
-	none := &config.Profile{Name: s.Profile.Value}
-	var file *config.File
-	err := fs.ErrNotExist
+	all, err := map[string]config.Profile(nil), fs.ErrNotExist
 	if s.Config.Value != "" {
-		file, err = config.Load(s.Config.Value)
+		all, err = config.Load(s.Config.Value)
 	}
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && s.mayMake():
-		return none, nil
-	case errors.Is(err, fs.ErrNotExist) && !s.Config.Given() && none.Name == DefaultProfile:
-		s.Config.From += "; there is no such file"
-		return none, nil
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, exit.Usage(cmp.Or(s.Config.Value, "the configuration file")+": there is no such file",
-			"write one, or name another with --config; see leadferry config --help"+makesProfile)
-	case err != nil:
+	missing := errors.Is(err, fs.ErrNotExist)
+	if err != nil && !missing {
 		return nil, err
 	}
-	s.profiles = file.Names()
-	if p := file.Profile(none.Name); p != nil {
+	s.profiles = slices.Sorted(maps.Keys(all))
+	if p, found := all[s.Profile.Value]; found {
 		return p, nil
 	}
-	if s.mayMake() || none.Name == DefaultProfile {
-		return none, nil
-	}
-	other := "the file has no profiles"
-	if len(s.profiles) > 0 {
-		other = "its profiles are " + strings.Join(s.profiles, ", ")
-	}
-	return nil, exit.Usage(fmt.Sprintf("there is no profile %q in %s", none.Name, s.Config.Value), flags.Near("", none.Name, s.profiles, other+makesProfile))
-}
-
-const makesProfile = "; leadferry login makes one from --profile, --base-url, --leads-url and --trunk-id"
-
-// mayMake notes that login makes the profile, where one is named and its address is given
-// as a flag: an address of the environment may be meant for another profile.
-func (s *Settings) mayMake() bool {
-	base := s.line.Given("base-url")
+	base := s.line.Given("base-url") // one of the environment may be meant for another profile
 	s.Makes = s.line.Command.Name == "login" && s.Profile.Given() && s.Config.Value != "" && base.Value != "" && base.Origin == flags.ByFlag
-	return s.Makes
+	const makes = "; leadferry login makes one from --profile, --base-url, --leads-url and --trunk-id"
+	switch optional := s.Profile.Value == DefaultProfile && !(missing && s.Config.Given()); {
+	case s.Makes || optional:
+		if missing && !s.Makes {
+			s.Config.From += "; there is no such file"
+		}
+		return nil, nil
+	case missing:
+		return nil, exit.Usage(cmp.Or(s.Config.Value, "the configuration file")+": there is no such file",
+			"write one, or name another with --config; see leadferry config --help"+makes)
+	}
+	other := cmp.Or(strings.Join(s.profiles, ", "), "none")
+	return nil, exit.Usage(fmt.Sprintf("there is no profile %q in %s", s.Profile.Value, s.Config.Value),
+		flags.Near("", s.Profile.Value, s.profiles, "its profiles are "+other+makes))
 }
 
 // Missing says which of the settings are not set, or nothing.
@@ -162,9 +145,8 @@ func (s *Settings) ConfigHint() string {
 // Account is an OAuth client with its secret, which is never shown.
 type Account struct{ ID, Secret flags.Setting }
 
-// Account finds client ID and secret. What login stored serves where nothing else
-// does, for the address alone that the client was made at. Parts that are not there
-// stay empty. ask runs the command that knows the secret.
+// Account finds client ID and secret. What login stored serves where nothing else does, for the address alone that the
+// client was made at. Parts that are not there stay empty. ask runs the command that knows the secret.
 func (s *Settings) Account(ask func(command string) (secret string, err error)) (Account, error) {
 	secret, err := s.givenSecret(ask)
 	a := Account{s.connection["client-id"], secret}
@@ -189,12 +171,13 @@ func (s *Settings) Account(ask func(command string) (secret string, err error)) 
 	return a, nil
 }
 
-// givenSecret is the secret of the environment, or of the file or the command that a
-// flag, the environment or the profile names.
-func (s *Settings) givenSecret(ask func(string) (string, error)) (secret flags.Setting, err error) {
+// givenSecret is the secret of the environment, or of the file or the command that a flag, the environment or the profile
+// names.
+func (s *Settings) givenSecret(ask func(string) (string, error)) (flags.Setting, error) {
 	file, command := s.connection["client-secret-file"], s.connection["client-secret-command"]
-	secret.Name = "client-secret" // which is no flag, but has a variable
-	switch given := s.line.Given(secret.Name); {
+	given := s.line.Given("client-secret") // which is no flag, but has a variable
+	secret, err := flags.Setting{Name: given.Name}, error(nil)
+	switch {
 	case given.Given() && !file.Given() && !command.Given():
 		return given, nil
 	case file.Value != "" && command.Value != "" && file.Origin == command.Origin:
@@ -202,20 +185,15 @@ func (s *Settings) givenSecret(ask func(string) (string, error)) (secret flags.S
 	case command.Value != "" && command.Origin > file.Origin:
 		secret.From, secret.Origin = "the output of a command, "+command.From, command.Origin
 		secret.Value, err = ask(command.Value)
-	case file.Value != "" && !exists(file.Value):
-		secret.From, secret.Origin = file.From, file.Origin
-		err = exit.Usage("the client secret's file does not exist; what is named is not shown, since it may be the secret itself",
-			"write the secret into a file that others may not read, and name that one: ./NAME or /FOLDER/NAME")
 	case file.Value != "":
 		secret.From, secret.Origin = file.Value+", "+file.From, file.Origin
-		secret.Value, err = config.ReadSecret(file.Value)
+		if secret.Value, err = config.ReadSecret(file.Value); errors.Is(err, fs.ErrNotExist) {
+			secret.From = file.From
+			err = exit.Usage("the client secret's file does not exist; the name is not shown, since it may be the secret itself",
+				"write the secret into a file that others may not read, and name that one: "+file.From)
+		}
 	}
 	return secret, err
-}
-
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // CredentialsPath is where login stores the profile's client.
@@ -275,37 +253,28 @@ func (s *Settings) Shown() []flags.Setting {
 		rows = append(rows, row)
 	}
 	a, err := s.Account(func(string) (string, error) { return "not asked for", nil }) // a command may need a person
-	tokens := s.tokens(a)
+	tokens := flags.Setting{Name: "token-cache"}                                      // which later runs sign in with
+	if dir, err := config.StateDir(); err == nil && a.Secret.Value != "" {
+		tokens.Value, tokens.From = filepath.Join(dir, "tokens"), "default"
+	}
 	switch {
 	case err != nil:
 		a.Secret.Value = unusable(err)
 	case a.Secret.Value != "":
 		a.Secret.Value = "set, not shown"
 	}
-	return append(append(rows, a.ID, a.Secret, tokens), s.shownNetwork()...)
+	return slices.Concat(rows, []flags.Setting{a.ID, a.Secret, tokens}, s.shownNetwork())
 }
 
-// tokens is the folder of the tokens that later runs sign in with.
-func (s *Settings) tokens(a Account) flags.Setting {
-	dir, err := config.StateDir()
-	if err != nil || a.Secret.Value == "" {
-		return flags.Setting{Name: "token-cache"}
-	}
-	return flags.Setting{Name: "token-cache", Value: filepath.Join(dir, "tokens"), From: "default"}
-}
-
-// masked is an address without what may be a secret in it. Such an address is
-// refused when it is used.
+// masked is an address without what may be a secret in it. Such an address is refused when it is used.
 func masked(address string) string {
-	if address == "" {
-		return ""
-	}
 	u, err := url.Parse(address)
-	if err != nil {
+	switch {
+	case err != nil:
 		return "not an address, not shown"
-	}
-	if u.User == nil && u.RawQuery == "" && u.Fragment == "" {
+	case u.User == nil && u.RawQuery == "" && u.Fragment == "":
 		return address
 	}
-	return "not usable: " + (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String() + " with a user, a query or a fragment, not shown"
+	shown := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
+	return "not usable: " + shown.String() + " with a user, a query or a fragment, not shown"
 }
