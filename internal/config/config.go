@@ -246,8 +246,12 @@ func (p NewProfile) addedTo(text string) (string, error) {
 		text += "\n"
 	}
 	after, err := parse(p.Path, []byte(text+lines))
-	if !profileName().MatchString(p.Name) || err != nil || len(after) != len(before)+1 {
-		return "", &Error{File: p.Path, Text: fmt.Sprintf("the profile %.64q cannot be added here", p.Name), Hint: nameRule + "; or add it by hand:\n" + p.Lines()}
+	switch {
+	case !profileName().MatchString(p.Name):
+		return "", &Error{File: p.Path, Text: fmt.Sprintf("%.64q cannot be the name of a profile", p.Name), Hint: nameRule}
+	case err != nil || len(after) != len(before)+1:
+		const text = "the profile cannot be added without changing what is in the file"
+		return "", &Error{File: p.Path, Text: text, Hint: "add it by hand:\n" + p.Lines()}
 	}
 	return text + lines, nil
 }

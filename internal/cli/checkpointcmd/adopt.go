@@ -25,10 +25,10 @@ import (
 // marked before the files are read: runs are refused until all of them were taken over.
 func (d *Desk) Adopt(ctx context.Context, paths []string) (err error) {
 	read, err := d.openLists(paths)
+	defer read.close()
 	if err != nil {
 		return err
 	}
-	defer read.close()
 	for i, path := range paths { // the hint that says how to finish it may be pasted elsewhere
 		if whole, err := filepath.Abs(path); err == nil && path != "-" {
 			paths[i] = whole
@@ -51,11 +51,22 @@ func (d *Desk) Adopt(ctx context.Context, paths []string) (err error) {
 
 func (d *Desk) adopt(ctx context.Context, db ledger.Ledger, read lists, paths []string) error {
 	lacked := db.Info().Incomplete
+	var from []string
+	for _, l := range read {
+		from = append(from, l.witness().Ledger)
+	}
 	result, err := checkpoint.AdoptList(ctx, db, d.Ledger.Witnesses(), checkpoint.Leads{
-		Files: paths, From: read.ledgers(), Choose: func() error { return read.chooseFor(db.Info().Target) }, Entries: read.entries, Missing: read.missing,
+		Files: paths, From: from, Choose: func() error { return read.chooseFor(db.Info().Target) }, Entries: read.entries, Missing: read.missing,
 	})
 	if why := (*checkpoint.ListError)(nil); errors.As(err, &why) {
-		return read.refusedEntry(why)
+		at := 0
+		err = read.each(func(_ checkpoint.Entry, l *list, row *listed) error {
+			if at++; at <= why.Index {
+				return nil
+			}
+			return l.refused(why, row, "nothing was taken over")
+		})
+		return cmp.Or(err, error(why))
 	}
 	if err != nil {
 		return err
@@ -68,37 +79,29 @@ func (d *Desk) adopt(ctx context.Context, db ledger.Ledger, read lists, paths []
 	return nil
 }
 
-// ledgers are those whose results the lists are, as the witnesses beside them say.
-func (ls lists) ledgers() (ids []string) {
-	for _, l := range ls {
-		if l.results && l.path != "-" {
-			ids = append(ids, ledger.WitnessIn(filepath.Dir(l.path)).Ledger)
-		}
-	}
-	return ids
+func (d *Desk) reportAdopted(r checkpoint.AdoptResult, passed int, path string) {
+	fmt.Fprintf(d.Out, "%s taken over, %d known already\n", english.Plural(r.Leads, "lead", ""), r.Known)
+	at := " --checkpoint " + shell.Path(path)
+	d.tellCounts([]counted{
+		{r.Corrected, "corrected: people had given it another lead ID before"},
+		{r.Unspecified, "with a status that the service's specification does not name, which is kept as it is"},
+		{r.InDoubt, "in doubt taken over as in doubt: leadferry checkpoint export --state in_doubt" + at + " lists them"},
+		{r.Rejected, "left out that the service refused (state rejected): they have no lead, and the next import sends them again"},
+		{passed, "skipped: no lead ID, or a duplicate row"},
+		{r.Forgotten, "left out whose key was forgotten: they are not made again unless leadferry checkpoint forget --unblock KEY" + at +
+			" frees one, and it is adopted before the next import"},
+	}, func(n int) string { return english.Plural(n, "row", "") })
 }
 
-// chooseFor is choose, for leads of a target.
-func (ls lists) chooseFor(target checkpoint.Target) error {
-	if err := ls.choose(); err != nil {
-		return err
-	}
-	for _, l := range ls {
-		if err := ofThisTarget(l.path, l.list, target); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// lists are the files of one adoption, read one after another as if they were one.
+// lists are the files of one adoption, read one after another as if they were one. They are read several times, since
+// there may be more leads than the memory holds.
 type lists []*adopted
 
 // adopted is one of them, with the rows that are to be taken over.
 type adopted struct {
 	*list
 	file  io.Closer
-	best  chosen
+	best  []bool // of a run's results: by row, whether it tells most of its key
 	taken int
 }
 
@@ -106,8 +109,7 @@ func (d *Desk) openLists(paths []string) (all lists, err error) {
 	for _, path := range paths {
 		l, file, err := d.openList(path, "adopt")
 		if err != nil {
-			all.close()
-			return nil, err
+			return all, err
 		}
 		all = append(all, &adopted{list: l, file: file})
 	}
@@ -118,6 +120,14 @@ func (ls lists) close() {
 	for _, l := range ls {
 		l.file.Close()
 	}
+}
+
+// witness is what the run folder of results says of their run.
+func (l *adopted) witness() (w checkpoint.Witness) {
+	if l.results && l.path != "-" {
+		w = ledger.WitnessIn(filepath.Dir(l.path))
+	}
+	return w
 }
 
 // entries are what is to be taken over, as a checkpoint reads it: several times.
@@ -133,10 +143,23 @@ func (ls lists) entries(yield func(checkpoint.Entry, error) bool) {
 	}
 }
 
+// each calls f with the entries that are to be taken over, and their rows.
 func (ls lists) each(f func(checkpoint.Entry, *list, *listed) error) error {
 	for _, l := range ls {
 		l.taken = 0
-		err := l.eachEntry(l.best, func(e checkpoint.Entry, row *listed) error {
+		err := l.list.each(func(row *listed) (err error) {
+			if l.results {
+				if row.State, err = l.stateOf(row); err != nil || row.number > len(l.best) || !l.best[row.number-1] {
+					return err
+				}
+			}
+			if err := l.plausible(row); err != nil {
+				return err
+			}
+			e, err := entryOf(row)
+			if err != nil {
+				return l.fault(row, err.Error()+"; nothing was taken over", "")
+			}
 			l.taken++
 			return f(e, l.list, row)
 		})
@@ -155,7 +178,7 @@ func (ls lists) passed() (n int) {
 	return n
 }
 
-// missing is what an export says of the checkpoint from which it came: "" where that was complete.
+// missing is what an export says that its checkpoint lacked: "" where that was complete.
 func (ls lists) missing() string {
 	for _, l := range ls {
 		if l.lacks != "" {
@@ -165,74 +188,23 @@ func (ls lists) missing() string {
 	return ""
 }
 
-var errEnough = errors.New("enough was read")
-
-// refusedEntry finds the row of the entry for which the lists are refused.
-func (ls lists) refusedEntry(why *checkpoint.ListError) error {
-	at := 0
-	err := ls.each(func(_ checkpoint.Entry, l *list, row *listed) error {
-		if at++; at <= why.Index {
-			return nil
-		}
-		return l.refused(why, row, "nothing was taken over")
-	})
-	return cmp.Or(err, error(why))
-}
-
-// ofThisTarget refuses results of which the summary beside them says that their run had
-// another target: leads that this one lacks would count as made. An export says nothing of
-// its target, and is how leads move with a service that changes its address.
-func ofThisTarget(path string, read *list, target checkpoint.Target) error {
-	if !read.results || path == "-" {
-		return nil
+// chooseFor is choose, for leads of a target. It refuses results whose run had another target: leads that this one lacks
+// would count as made. An export says nothing of its target, and is how leads move with a service that changes its address.
+func (ls lists) chooseFor(target checkpoint.Target) error {
+	if err := ls.choose(); err != nil {
+		return err
 	}
-	w := ledger.WitnessIn(filepath.Dir(path))
-	if w.Ledger == "" || w.Target.Canonical() == target.Canonical() {
-		return nil
+	for _, l := range ls {
+		if w := l.witness(); w.Ledger != "" && w.Target.Canonical() != target.Canonical() {
+			return exit.Usage(fmt.Sprintf("%s: is of a run to another target, trunk %s at %s; nothing was taken over",
+				l.path, cmp.Or(w.Target.TrunkID, "unknown"), w.Target.LeadsURL),
+				"adopt it with the flags of that target; if the service moved, adopt what `leadferry checkpoint export` writes of "+w.Place)
+		}
 	}
-	return exit.Usage(fmt.Sprintf("%s: is of a run to another target, trunk %s at %s; nothing was taken over",
-		path, cmp.Or(w.Target.TrunkID, "unknown"), w.Target.LeadsURL),
-		"adopt it with the flags of that target; if the service moved, adopt what `leadferry checkpoint export` writes of "+w.Place)
+	return nil
 }
 
-func (d *Desk) reportAdopted(r checkpoint.AdoptResult, passed int, path string) {
-	fmt.Fprintf(d.Out, "%s taken over, %d known already\n", english.Plural(r.Leads, "lead", ""), r.Known)
-	at := " --checkpoint " + shell.Path(path)
-	d.tellCounts([]counted{
-		{r.Corrected, "corrected: people had given it another lead ID before"},
-		{r.Unspecified, "with a status that the service's specification does not name, which is kept as it is"},
-		{r.InDoubt, "in doubt taken over as in doubt: leadferry checkpoint export --state in_doubt" + at + " lists them"},
-		{r.Rejected, "left out that the service refused (state rejected): they have no lead, and the next import sends them again"},
-		{passed, "skipped: no lead ID, or a duplicate row"},
-		{r.Forgotten, "left out whose key was forgotten: they are not made again unless leadferry checkpoint forget --unblock KEY" + at + " frees one, and it is adopted before the next import"},
-	}, func(n int) string { return english.Plural(n, "row", "") })
-}
-
-// eachEntry calls f with the entries of a list that are to be taken over, and their rows.
-func (l *list) eachEntry(best chosen, f func(checkpoint.Entry, *listed) error) error {
-	return l.each(func(row *listed) (err error) {
-		if l.results {
-			if row.State, err = l.stateOf(row); err != nil || !best.has(row) {
-				return err
-			}
-		}
-		if err := l.plausible(row, row.LeadID); err != nil {
-			return err
-		}
-		e, err := entryOf(row)
-		if err != nil {
-			return l.fault(row, err.Error()+"; nothing was taken over", "")
-		}
-		return f(e, row)
-	})
-}
-
-// chosen says of the rows of a run's results, by their place, which tell most of their keys.
-type chosen []bool
-
-func (c chosen) has(row *listed) bool { return row.number <= len(c) && c[row.number-1] }
-
-// told is what the row of a run's results tells that tells most of its key so far. There may be more keys than the memory
+// told is what the row of a run's results that tells most of its key so far says. There may be more keys than the memory
 // holds whole, so key and lead are digests.
 type told struct {
 	lead   digest // zero: none
@@ -251,27 +223,22 @@ func digestOf(text string) (d digest) {
 	return d
 }
 
-// choose takes of runs' results the rows that tell most of each key, whichever file they stand in, the last of those that
-// tell alike; of another list it takes none. A key with two leads refuses them.
+// choose takes of runs' results the rows that tell most of each key, whichever file they are in, the last of those that
+// tell alike. A key with two leads refuses them.
 func (ls lists) choose() error {
 	best := map[digest]told{}
 	for i, l := range ls {
-		err := l.each(func(row *listed) error {
+		err := l.list.each(func(row *listed) (err error) {
 			if !l.results {
 				return errEnough
 			}
-			state, err := l.stateOf(row)
-			if err != nil || state == "" || row.Key == "" {
+			if row.State, err = l.stateOf(row); err != nil || row.State == "" || row.Key == "" {
 				return err
 			}
-			row.State = state
-			key, this := digestOf(row.Key), told{digestOf(row.LeadID), uint32(i), uint32(row.number), uint8(row.tells())}
+			key, this := digestOf(row.Key), told{digestOf(row.LeadID), uint32(i), uint32(row.number), row.tells()}
 			b, again := best[key]
 			if again && this.lead != b.lead && this.lead != (digest{}) && b.lead != (digest{}) {
-				where := fmt.Sprintf("row %d", b.number)
-				if int(b.list) != i {
-					where += " of " + ls[b.list].path
-				}
+				where := fmt.Sprintf("row %d of %s", b.number, ls[b.list].path)
 				return l.fault(row, "its key has another lead ID in "+where+"; nothing was taken over", "take out the row that is wrong")
 			}
 			if !again || this.tells >= b.tells {
@@ -285,9 +252,7 @@ func (ls lists) choose() error {
 		if !l.results && len(ls) > 1 {
 			return exit.Usage(l.path+": several files are taken over at once only where each is the results.csv of a run", "adopt them one after another")
 		}
-		if l.results {
-			l.best = make(chosen, l.rows)
-		}
+		l.best = make([]bool, l.rows)
 	}
 	for _, b := range best {
 		ls[b.list].best[b.number-1] = true
@@ -295,9 +260,8 @@ func (ls lists) choose() error {
 	return nil
 }
 
-// tells orders what rows of one key tell: that it has this lead, that it may have one, that
-// it has one.
-func (row *listed) tells() int {
+// tells orders what rows of one key tell: that it has this lead, that it may have one, that it has one.
+func (row *listed) tells() uint8 {
 	switch {
 	case row.State == checkpoint.InDoubt.String():
 		return 1
@@ -307,7 +271,7 @@ func (row *listed) tells() int {
 	return 0
 }
 
-// stateOf is how a row of a run's results stands in a checkpoint, or nothing where it has no lead.
+// stateOf is the state that a row of a run's results has in a checkpoint, or nothing where it has no lead.
 func (l *list) stateOf(row *listed) (string, error) {
 	switch {
 	case !importer.IsOutcome(row.Outcome):
@@ -328,12 +292,9 @@ func entryOf(row *listed) (checkpoint.Entry, error) {
 		Key: row.Key, LeadID: row.LeadID, Organization: row.OrganizationID, Location: row.Location, Status: row.Status,
 		File: row.File, Line: int(row.Line),
 	}
-	if row.State != "" {
-		s, err := stateNamed(row.State)
-		if err != nil {
-			return e, errors.New("its state is none: an export has created, partial, rejected or in_doubt")
-		}
-		e.State = s
+	var err error
+	if e.State, err = stateNamed(row.State); err != nil {
+		return e, errors.New("its state is none: an export has created, partial, rejected or in_doubt")
 	}
 	if locator, ok := strings.CutPrefix(e.Organization, importer.ForLocator); ok {
 		e.Organization, e.Locator = "", locator

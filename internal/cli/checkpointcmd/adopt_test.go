@@ -88,7 +88,7 @@ func TestChoiceTakesLittleMemory(t *testing.T) {
 func TestChoiceOfTwoLeads(t *testing.T) {
 	const file = "key,outcome,lead_id\na,created,lead-1a\nb,created,lead-1b\nc,created,lead-1c\na,created,\nc,created,lead-1c\nb,created,lead-2b\na,created,lead-2a\nc,created,lead-2c\n"
 	l := &list{path: "results.csv", command: "adopt", in: bytes.NewReader([]byte(file))}
-	if err := (lists{{list: l}}).choose(); err == nil || !strings.Contains(err.Error(), "results.csv:7 (row 6 of the file): its key has another lead ID in row 2;") {
+	if err := (lists{{list: l}}).choose(); err == nil || !strings.Contains(err.Error(), "results.csv:7 (row 6 of the file): its key has another lead ID in row 2 of results.csv;") {
 		t.Error(err)
 	}
 }

@@ -4,19 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
-	"runtime"
-
-	"github.com/dustin/go-humanize/english"
 
 	"leadferry/checkpoint"
-	"leadferry/checkpoint/bolt"
 	"leadferry/checkpoint/postgres"
 	"leadferry/importer/report"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/ledger"
-	"leadferry/internal/disk"
-	"leadferry/internal/shell"
 )
 
 // Checks say what a check is to change besides.
@@ -62,10 +55,10 @@ func (d *Desk) Check(ctx context.Context, todo Checks) (err error) {
 // checked tells of a checkpoint that is in order, and changes what is to be changed.
 func (d *Desk) checked(ctx context.Context, db ledger.Ledger, whole string, todo *Checks) error {
 	ws := d.Ledger.Witnesses()
-	if !todo.writes() && ws != nil {
-		ws.Looks = true
-	}
 	if !todo.writes() {
+		if ws != nil {
+			ws.Looks = true
+		}
 		v, err := checkpoint.Judge(ctx, db, ws, false, nil)
 		if err == nil {
 			err = v.RefuseOlder()
@@ -82,26 +75,22 @@ func (d *Desk) checked(ctx context.Context, db ledger.Ledger, whole string, todo
 	fmt.Fprintf(d.Out, "checkpoint  %s\nin order    %s\n", report.Escape(db.Info().Path), whole)
 	d.printCounts(s.Keys)
 	if todo.Older != "" {
-		if err := d.takeOlder(ctx, db, ws, todo.Older); err != nil {
-			return err
-		}
+		err = d.takeOlder(ctx, db, ws, todo.Older)
 	}
 	if todo.Loss {
-		if err := d.acceptLoss(ctx, db); err != nil {
-			return err
-		}
-		if s, err = db.Status(); err != nil {
-			return err
+		if err = d.acceptLoss(ctx, db); err == nil {
+			s, err = db.Status()
 		}
 	}
-	if todo.MovedHere {
-		if err := checkpoint.OnThisMachine(ctx, db, d.Ledger.Machine, true); err != nil {
-			return err
+	if err == nil && todo.MovedHere {
+		if err = checkpoint.OnThisMachine(ctx, db, d.Ledger.Machine, true); err == nil {
+			fmt.Fprintln(d.Out, "\naccepted: the checkpoint is used on this machine from now on. Never use the copy on the other machine again.")
 		}
-		fmt.Fprintln(d.Out, "\naccepted: the checkpoint is used on this machine from now on. Never use the copy on the other machine again.")
 	}
-	d.followUp(&s)
-	return nil
+	if err == nil {
+		d.followUp(&s)
+	}
+	return err
 }
 
 // takeOlder takes a checkpoint that is older than known.
@@ -114,9 +103,11 @@ func (d *Desk) takeOlder(ctx context.Context, db ledger.Ledger, ws *checkpoint.W
 		took = took || server.Accepted()
 	}
 	if !took {
-		return exit.Usage("--accept-older="+answer+" answers nothing: the checkpoint is not older than known, or the ID is another one", "leadferry checkpoint check shows how it stands")
+		return exit.Usage("--accept-older="+answer+" answers nothing: the checkpoint is not older than known, or the ID is another one",
+			"leadferry checkpoint check shows how it stands")
 	}
-	fmt.Fprintf(d.Out, "\naccepted: the checkpoint has a new ID and is incomplete: it lacks %s.\nRows that it does not know are held in doubt by the next run, not sent.\n", db.Info().Missing)
+	fmt.Fprintf(d.Out, "\naccepted: the checkpoint has a new ID and is incomplete: it lacks %s.\n"+
+		"Rows that it does not know are held in doubt by the next run, not sent.\n", db.Info().Missing)
 	return nil
 }
 
@@ -131,7 +122,8 @@ func (d *Desk) acceptLoss(ctx context.Context, db ledger.Ledger) error {
 	if !d.Person.CanAnswer() {
 		return exit.Usage(missing+"; to give that up would make their leads a second time", hint)
 	}
-	if err := d.Person.Confirm("T"+missing[1:]+".\nTheir rows are made a second time when they come again. Give up what is missing?", "nothing was given up", hint); err != nil {
+	question := "T" + missing[1:] + ".\nTheir rows are made a second time when they come again. Give up what is missing?"
+	if err := d.Person.Confirm(question, "nothing was given up", hint); err != nil {
 		return err
 	}
 	freed, err := checkpoint.AcceptLoss(ctx, db)
@@ -140,117 +132,4 @@ func (d *Desk) acceptLoss(ctx context.Context, db ledger.Ledger) error {
 	}
 	fmt.Fprintf(d.Out, "\naccepted: what is missing was given up; rows that were held for it and may be sent now: %d\n", freed)
 	return nil
-}
-
-// readable says what an export of a damaged file would hold.
-func (d *Desk) readable(path string) {
-	r, err := bolt.Salvage(path, func(checkpoint.Entry) error { return nil })
-	if err != nil {
-		return // the error that is shown says more
-	}
-	fmt.Fprintf(d.Out, "checkpoint  %s\ndamaged     what can still be read, and what an export holds:\n", report.Escape(path))
-	d.printSalvaged(&r)
-	fmt.Fprintln(d.Out, "missing     nobody can tell")
-	d.lostBlocks(r.Forgotten)
-}
-
-func (d *Desk) printSalvaged(r *bolt.Salvaged) {
-	counts := map[checkpoint.State]int{checkpoint.Forgotten: r.Forgotten}
-	for s, n := range r.Keys {
-		counts[checkpoint.State(s)] += n
-	}
-	d.printCounts(counts)
-}
-
-// lostBlocks warns that an export cannot carry what was forgotten.
-func (d *Desk) lostBlocks(n int) {
-	if n > 0 {
-		d.Warn(english.Plural(n, "key", "") + " forgotten: an export does not name them, so forget them again in the new checkpoint")
-	}
-}
-
-// Repair brings what can be read of a damaged checkpoint, and what files of results know
-// besides, into a new one; dry says what could be.
-func (d *Desk) Repair(from, to string, target checkpoint.Target, files []string, dry bool) error {
-	db, err := bolt.Open(from, checkpoint.Target{}, bolt.Options{ReadOnly: true, Require: true, Check: true, AnyPlace: ledger.AnyPlace()})
-	switch {
-	case err == nil:
-		return errors.Join(db.Close(), exit.Usage(from+": is in order: there is nothing to repair", "what results know besides, `leadferry checkpoint adopt` takes over"))
-	case errors.Is(err, checkpoint.ErrMissing):
-		return exit.Usage("no checkpoint at "+from, "name the damaged file first, then the new one")
-	case !errors.Is(err, checkpoint.ErrDamaged) && !errors.Is(err, checkpoint.ErrRolledBack):
-		return err
-	}
-	var results []bolt.Results
-	for _, path := range files {
-		one, err := d.evidence(path)
-		if err != nil {
-			return err
-		}
-		results = append(results, one)
-	}
-	r, err := bolt.Repair(from, to, target, results, dry, bolt.Options{AnyPlace: ledger.AnyPlace(), Witnesses: d.Ledger.Witnesses()})
-	if err != nil {
-		return err
-	}
-	d.reportRepaired(from, to, &r, dry)
-	return nil
-}
-
-// evidence reads results. The summary beside them says which checkpoint their run used.
-func (d *Desk) evidence(path string) (bolt.Results, error) {
-	one := bolt.Results{Source: path}
-	read, file, err := d.openList(path, "repair")
-	if err != nil {
-		return one, err
-	}
-	defer file.Close()
-	of := lists{{list: read, file: file}}
-	if err := of.choose(); err != nil {
-		return one, err
-	}
-	err = of.each(func(e checkpoint.Entry, _ *list, _ *listed) error {
-		one.Entries = append(one.Entries, e)
-		return nil
-	})
-	if err != nil {
-		return one, err
-	}
-	w := ledger.WitnessIn(filepath.Dir(path))
-	one.ID, one.Target = w.Ledger, w.Target
-	return one, nil
-}
-
-func (d *Desk) reportRepaired(from, to string, r *bolt.Repaired, dry bool) {
-	fmt.Fprintf(d.Out, "damaged     %s\n", report.Escape(from))
-	d.printSalvaged(&r.Salvaged)
-	d.tellCounts([]counted{
-		{r.Found, "beside these, known by the results"},
-		{r.Left, "of the results left out: their lead has another key"},
-	}, func(n int) string { return english.Plural(n, "lead", "") })
-	for _, path := range r.Passed {
-		fmt.Fprintf(d.Out, "passed over %s: its run had another target\n", report.Escape(path))
-	}
-	fmt.Fprintln(d.Out, "incomplete  nobody knows what the damaged one has lost: rows that are not known are held in doubt, not sent")
-	if dry {
-		fmt.Fprintln(d.Out, "\nnothing was written (--dry-run)")
-		return
-	}
-	aside := from + ".damaged"
-	for n := 2; disk.Exists(aside); n++ { // it was damaged before
-		aside = fmt.Sprintf("%s.damaged-%d", from, n)
-	}
-	fmt.Fprintf(d.Out, "\nrepaired    %s\nTo put it in the old one's place:\n     %s\n     %s\n", report.Escape(to), moving(from, aside), moving(to, from))
-}
-
-// moving is a command that gives a file another name and replaces nothing. On Windows, ren cannot, and move asks first,
-// or refuses in PowerShell.
-func moving(from, to string) string {
-	switch {
-	case runtime.GOOS != "windows":
-		return "mv -n " + shell.Path(from) + " " + shell.Path(to)
-	case filepath.Dir(from) == filepath.Dir(to):
-		return "ren " + shell.Path(from) + " " + shell.Path(filepath.Base(to))
-	}
-	return "move " + shell.Path(from) + " " + shell.Path(to)
 }

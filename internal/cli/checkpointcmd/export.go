@@ -3,28 +3,23 @@ package checkpointcmd
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
-	"io/fs"
 	"slices"
 	"time"
 
-	"github.com/dustin/go-humanize/english"
 	"github.com/gocarina/gocsv"
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt"
-	"leadferry/checkpoint/postgres"
 	"leadferry/importer"
 	"leadferry/importer/report"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/ledger"
-	"leadferry/internal/disk"
 	"leadferry/internal/rowkey"
-	"leadferry/internal/shell"
 )
 
 func stateNamed(name string) (checkpoint.State, error) {
@@ -46,14 +41,12 @@ type Export struct {
 	CSV      bool   // else JSONL
 	Terminal bool   // it goes to one: nothing may act upon it
 
-	Namespaced bool // keys have namespaces
-
-	state checkpoint.State
+	state      checkpoint.State
+	namespaced bool // keys have namespaces
 }
 
-// Export writes what the checkpoint knows. Of a damaged one it writes what can still be read,
-// and fails all the same. The checkpoint is closed when it returns: whoever reads slowly
-// must not hold its lock, so out keeps all that it is given until then.
+// Export writes what the checkpoint knows. Of a damaged one it writes what can still be read, and fails. The checkpoint is
+// closed when it returns: whoever reads slowly must not hold its lock, so out keeps all that it is given until then.
 func (d *Desk) Export(ctx context.Context, x Export, out io.Writer) (err error) {
 	if x.state, err = stateNamed(x.State); err != nil {
 		return err
@@ -74,7 +67,7 @@ func (d *Desk) Export(ctx context.Context, x Export, out io.Writer) (err error) 
 	case err != nil:
 		return err
 	}
-	if x.Namespaced, err = namespaced(ctx, db); err != nil {
+	if x.namespaced, err = namespaced(ctx, db); err != nil {
 		return errors.Join(err, db.Close())
 	}
 	lacks := db.Info().Missing
@@ -83,7 +76,8 @@ func (d *Desk) Export(ctx context.Context, x Export, out io.Writer) (err error) 
 	})
 	if err == nil && lacks != "" {
 		err = &checkpoint.OpenError{
-			Path: db.Info().Path, Err: checkpoint.ErrLacking, Text: "is incomplete: it lacks " + lacks + ". The export says so in its last line, and whatever adopts it is incomplete, too",
+			Path: db.Info().Path, Err: checkpoint.ErrLacking,
+			Text: "is incomplete: it lacks " + lacks + ". The export says so in its last line, and whatever adopts it is incomplete, too",
 		}
 	}
 	return errors.Join(err, db.Close())
@@ -106,7 +100,7 @@ func namespaced(ctx context.Context, db ledger.Ledger) (yes bool, err error) {
 
 func (d *Desk) exportDamaged(path string, x *Export, out io.Writer) error {
 	const lacks = "an unknown number of leads that the damaged checkpoint knew"
-	x.Namespaced = true // what is read once cannot be looked through before
+	x.namespaced = true // what is read once cannot be looked through before
 	return x.lines(out, lacks, func(add func(checkpoint.Entry) error) error {
 		r, err := bolt.Salvage(path, func(e checkpoint.Entry) error {
 			if x.state != checkpoint.Unknown && x.state != e.State || x.Run != "" && x.Run != e.Run {
@@ -128,14 +122,15 @@ const exportBatch = 512
 // lines writes a line of every entry that each calls its function with, and a last one that says what is missing, if anything.
 func (x *Export) lines(to io.Writer, lacks string, each func(add func(checkpoint.Entry) error) error) error {
 	out := bufio.NewWriter(to)
-	write := x.jsonLines(out)
+	write := x.jsonLines
 	if x.CSV {
-		write = x.csvLines(out)
+		write = x.csvLines
 	}
-	lines := make([]ExportLine, 0, exportBatch)
+	var lines []ExportLine
+	first := true
 	flush := func() error {
-		err := write(lines)
-		lines = lines[:0]
+		err := write(out, lines, first)
+		lines, first = lines[:0], false
 		return err
 	}
 	err := each(func(e checkpoint.Entry) error {
@@ -155,117 +150,55 @@ func (x *Export) lines(to io.Writer, lacks string, each func(add func(checkpoint
 
 func exportLine(e *checkpoint.Entry) ExportLine {
 	namespace, key := rowkey.Split(e.Key)
-	x := ExportLine{
+	return ExportLine{
 		Key: key, Namespace: namespace, State: e.State.String(), LeadID: e.LeadID, OrganizationID: importer.AskedFor(e), Location: e.Location,
-		Status: e.Status, ExternalID: e.ExternalID, RunID: e.Run, UpdatedAt: e.Updated.UTC().Format(time.RFC3339),
+		Status: e.Status, ExternalID: cmp.Or(e.WantLink, e.ExternalID), RunID: e.Run, UpdatedAt: e.Updated.UTC().Format(time.RFC3339),
 		File: e.File, Line: lineNumber(e.Line), Error: importer.WithRequestID(importer.Explain(e), e), RequestID: e.RequestID,
 	}
-	if e.WantLink != "" { // it is not linked yet
-		x.ExternalID = e.WantLink
-	}
-	return x
 }
 
-// namespacing puts the namespace of keys behind them, where there are any.
-type namespacing struct {
-	gocsv.CSVWriter
-	on, header bool
-	lines      []ExportLine // that come next
+// withoutNamespace leaves the second column out.
+type withoutNamespace struct{ gocsv.CSVWriter }
+
+// Write writes the other cells.
+func (w withoutNamespace) Write(cells []string) error {
+	return w.CSVWriter.Write(slices.Concat(cells[:1], cells[2:]))
 }
 
-func (w *namespacing) Write(cells []string) error {
-	namespace := "namespace"
-	if !w.header {
-		namespace, w.lines = w.lines[0].Namespace, w.lines[1:]
-	}
-	if w.header = false; w.on {
-		cells = slices.Insert(cells, 1, namespace)
-	}
-	return w.CSVWriter.Write(cells)
-}
-
-// csvLines writes the header with the first lines, also where there are none.
-func (x *Export) csvLines(out *bufio.Writer) func([]ExportLine) error {
-	w, marshal := &namespacing{CSVWriter: gocsv.DefaultCSVWriter(out), on: x.Namespaced, header: true}, gocsv.MarshalCSV
-	return func(lines []ExportLine) error {
-		w.lines = lines
-		for i := range lines {
-			l := &lines[i]
-			l.Location = report.Cell(l.Location)
+// csvLines writes lines, and before the first ones the header.
+func (x *Export) csvLines(out *bufio.Writer, lines []ExportLine, first bool) error {
+	for i := range lines {
+		l := &lines[i]
+		l.Location = report.Cell(l.Location)
+		for _, text := range []*string{&l.Key, &l.LeadID, &l.OrganizationID, &l.Status, &l.ExternalID, &l.RunID, &l.File, &l.Error} {
 			if x.Terminal {
-				for _, text := range []*string{&l.Key, &l.LeadID, &l.OrganizationID, &l.Status, &l.ExternalID, &l.RunID, &l.File, &l.Error} {
-					*text = report.Escape(*text)
-				}
+				*text = report.Escape(*text)
 			}
 		}
-		err := marshal(lines, w)
-		marshal = gocsv.MarshalCSVWithoutHeaders
-		return err
 	}
+	var w gocsv.CSVWriter = gocsv.DefaultCSVWriter(out)
+	if !x.namespaced {
+		w = withoutNamespace{w}
+	}
+	if first {
+		return gocsv.MarshalCSV(lines, w)
+	}
+	return gocsv.MarshalCSVWithoutHeaders(lines, w)
 }
 
-func (x *Export) jsonLines(out *bufio.Writer) func([]ExportLine) error {
+func (x *Export) jsonLines(out *bufio.Writer, lines []ExportLine, _ bool) error {
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false)
-	return func(lines []ExportLine) error {
-		text.Reset()
-		for i := range lines {
-			if err := enc.Encode(&lines[i]); err != nil {
-				return err
-			}
+	for i := range lines {
+		if err := enc.Encode(&lines[i]); err != nil {
+			return err
 		}
-		b := text.Bytes()
-		if x.Terminal {
-			b = report.EscapeJSON(b)
-		}
-		_, err := out.Write(b)
-		return err
 	}
-}
-
-// Copy takes all that a checkpoint knows to an empty one elsewhere: to is an address with server, or a
-// file. Runs are refused there first, then here for good; the same copy again ends one that was cut off.
-func (d *Desk) Copy(ctx context.Context, from ledger.Place, to string, server *postgres.Options) (err error) {
-	src, err := from.Open(ledger.How{Moved: true})
-	if err != nil {
-		return err
+	b := text.Bytes()
+	if x.Terminal {
+		b = report.EscapeJSON(b)
 	}
-	defer func() { err = errors.Join(err, src.Close()) }()
-	info := src.Info()
-	moved := src.Moved()
-	before := func(how, hint string) error {
-		return &checkpoint.OpenError{Path: info.Path, Text: "was copied to " + moved + how, Hint: hint + "; if that one is lost for good, " + checkpoint.TakeAgain(info.Path, info.ID), Err: checkpoint.ErrGone}
-	}
-	lost := func() error { return before(", which is not there any more, and may have known more", "put it back") }
-	if moved != "" && moved != to {
-		return before(" before", "use --checkpoint "+shell.Path(moved))
-	}
-	if moved == to && server == nil && !disk.Exists(to) {
-		return lost()
-	}
-	read := func() (*checkpoint.Contents, error) { return src.Contents(ctx) }
-	begun := func() error { return src.SetMoved(to) }
-	err = d.Ledger.Attested(ctx, src, false, func() error {
-		if server == nil {
-			return bolt.Fill(to, read, info.Path, info.Target, begun, from.Options)
-		}
-		o := *server
-		if moved == to {
-			o.Resumes = info.ID
-		}
-		return postgres.Fill(to, read, info.Path, info.Target, begun, o)
-	})
-	if moved == to && errors.Is(err, checkpoint.ErrMissing) {
-		return lost()
-	}
-	if moved == to && (errors.Is(err, fs.ErrExist) || errors.Is(err, checkpoint.ErrLocked)) { // the copy had come to its end
-		return before(" before", "use --checkpoint "+shell.Path(moved))
-	}
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(d.Out, "copied: %s, %d in doubt, and all that is known besides\n%s is used by no run any more; use --checkpoint %s from now on\n",
-		english.Plural(info.Leads, "lead", ""), info.InDoubt, report.Escape(info.Path), shell.Path(to))
-	return nil
+	_, err := out.Write(b)
+	return err
 }

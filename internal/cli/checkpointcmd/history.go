@@ -18,41 +18,31 @@ import (
 // History lists what was done with the row of a key, decided about it and found since.
 func (d *Desk) History(ctx context.Context, key string) error {
 	key = rowkey.Effective(d.Namespace, rowkey.Trim(key))
-	var now checkpoint.Entry
-	var lines []historyLine
-	err := d.with(true, func(db ledger.Ledger) error {
+	return d.with(true, func(db ledger.Ledger) error {
 		found, alike, err := lookUp(ctx, db, key)
 		if err != nil {
 			return err
 		}
-		now = found[0]
-		lines, err = historyLines(ctx, db, key)
-		if err == nil && now.State == checkpoint.Unknown && len(lines) == 0 {
-			err = unknownKey(alike[0])
+		lines, err := historyLines(ctx, db, key)
+		if err != nil {
+			return err
 		}
-		return err
+		if found[0].State == checkpoint.Unknown && len(lines) == 0 {
+			hint := "leadferry checkpoint export lists all keys; --namespace names that of the mapping, if it has one"
+			if alike[0].File != "" {
+				hint = fmt.Sprintf("it knows one that looks like it, of %s:%d", report.Escape(alike[0].File), alike[0].Line)
+			}
+			return exit.Usage("the checkpoint does not know this key", hint)
+		}
+		d.writeState(&found[0])
+		for _, l := range lines {
+			fmt.Fprintf(d.Out, "%s  %-8s  %s\n", l.at.UTC().Format(time.RFC3339), report.Escape(l.run), report.Escape(l.text))
+		}
+		return nil
 	})
-	if err != nil {
-		return err
-	}
-	d.writeState(&now)
-	for _, l := range lines {
-		fmt.Fprintf(d.Out, "%s  %-8s  %s\n", l.at.UTC().Format(time.RFC3339), report.Escape(l.run), report.Escape(l.text))
-	}
-	return nil
 }
 
-// unknownKey says that nothing is known of a key, or how it is spelt here.
-func unknownKey(alike checkpoint.Likeness) error {
-	hint := "leadferry checkpoint export lists all keys; --namespace names that of the mapping, if it has one"
-	if alike.File != "" {
-		hint = fmt.Sprintf("it knows one that looks like it, of %s:%d", report.Escape(alike.File), alike.Line)
-	}
-	return exit.Usage("the checkpoint does not know this key", hint)
-}
-
-// lookUp returns what is known of keys, and for those that are not known one that looks
-// like it.
+// lookUp returns what is known of keys, and for those that are not known one that looks like it.
 func lookUp(ctx context.Context, db ledger.Ledger, keys ...string) (found []checkpoint.Entry, alike []checkpoint.Likeness, err error) {
 	found, alike = make([]checkpoint.Entry, len(keys)), make([]checkpoint.Likeness, len(keys))
 	queries := make([]checkpoint.Query, len(keys))
@@ -118,8 +108,8 @@ func historyLines(ctx context.Context, db ledger.Ledger, key string) (lines []hi
 		if d.Key != key {
 			continue
 		}
-		how := "decided by a person: "
 		sentSince := func(ev checkpoint.Event) bool { return ev.Act&checkpoint.Doubted != 0 && ev.At.After(before) }
+		how := "decided by a person: "
 		if !before.IsZero() && !slices.ContainsFunc(events, sentSince) {
 			how = "corrected by a person: "
 		}
@@ -144,34 +134,45 @@ func decisionText(d checkpoint.Decision) string {
 	return "it was not made and may be sent"
 }
 
+// actTexts are what a run or a person can do, in words.
+var actTexts = []struct {
+	act  checkpoint.Act
+	text string
+}{
+	{checkpoint.Adopted, "taken over from a list"},
+	{checkpoint.Decided, "settled"},
+	{checkpoint.Made, "created"},
+	{checkpoint.Linked, "ExternalID linked"},
+	{checkpoint.DataSent, "other data sent"},
+	{checkpoint.Refused, "refused"},
+	{checkpoint.Doubted, "sent, in doubt"},
+}
+
 // eventText says in words what an event was.
 func eventText(ev checkpoint.Event) string {
 	var parts []string
-	for _, a := range []struct {
-		act  checkpoint.Act
-		text string
-	}{
-		{checkpoint.Adopted, "taken over from a list"},
-		{checkpoint.Decided, "settled"},
-		{checkpoint.Made, "created"},
-		{checkpoint.Linked, "ExternalID linked"},
-		{checkpoint.StatusSent, "status " + statusText(ev.Status)},
-		{checkpoint.DataSent, "other data sent"},
-		{checkpoint.Refused, "refused"},
-		{checkpoint.Doubted, "sent, in doubt" + sendText(&ev.Send)},
-	} {
+	for _, a := range actTexts {
 		byPeople := a.act == checkpoint.Made && ev.Act&(checkpoint.Adopted|checkpoint.Decided) != 0
 		if ev.Act&a.act != 0 && !byPeople {
 			parts = append(parts, a.text)
 		}
 	}
-	if ev.State == checkpoint.InDoubt && len(parts) == 0 {
-		parts = append(parts, "held, not sent: the checkpoint was incomplete")
+	if s := ev.Send; ev.Act&checkpoint.Doubted != 0 {
+		if s.File != "" {
+			parts = append(parts, fmt.Sprintf("%s:%d", s.File, s.Line))
+		}
+		if to := s.Organization + s.Locator; to != "" {
+			parts = append(parts, "for "+to)
+		}
 	}
-	if len(parts) == 0 {
+	switch {
+	case len(parts) > 0 || ev.Act&checkpoint.StatusSent != 0:
+	case ev.State == checkpoint.InDoubt:
+		parts = append(parts, "held, not sent: the checkpoint was incomplete")
+	default:
 		parts = append(parts, "not confirmed")
 	}
-	if ev.Status != "" && ev.Act&checkpoint.StatusSent == 0 {
+	if ev.Status != "" {
 		parts = append(parts, "status "+statusText(ev.Status))
 	}
 	if ev.Code != 0 {
@@ -186,18 +187,4 @@ func statusText(status string) string {
 		return status
 	}
 	return status + " (unknown)"
-}
-
-// sendText says what was sent, as far as that is still known.
-func sendText(s *checkpoint.Send) (text string) {
-	if s.File != "" {
-		text += fmt.Sprintf(", %s:%d", s.File, s.Line)
-	}
-	switch {
-	case s.Organization != "":
-		text += ", for organization " + s.Organization
-	case s.Locator != "":
-		text += ", by locator " + s.Locator
-	}
-	return text
 }

@@ -11,10 +11,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/gocarina/gocsv"
-	"golang.org/x/text/encoding"
-	"golang.org/x/text/transform"
 
 	"leadferry/checkpoint"
 	"leadferry/internal/cli/exit"
@@ -23,11 +22,10 @@ import (
 	"leadferry/internal/rowkey"
 )
 
-// ExportLine is a line of a checkpoint export, which resolve and adopt take back
-// (INTERFACE, "Files that a run writes").
+// ExportLine is a line of a checkpoint export, which resolve and adopt take back (INTERFACE, "Files that a run writes").
 type ExportLine struct {
 	Key            string     `csv:"key" json:"key"`
-	Namespace      string     `csv:"-" json:"namespace,omitempty"` // in CSV a column of its own where any key has one
+	Namespace      string     `csv:"namespace" json:"namespace,omitempty"` // in CSV only where any key has one
 	State          string     `csv:"state" json:"state"`
 	LeadID         string     `csv:"lead_id" json:"lead_id"`
 	OrganizationID string     `csv:"organization_id" json:"organization_id"`
@@ -50,46 +48,43 @@ func (l lineNumber) MarshalCSV() (string, error) {
 	return strings.TrimPrefix(strconv.Itoa(int(l)), "0"), nil
 }
 
-// UnmarshalCSV takes what is no number for no line: people may have edited the file.
+// UnmarshalCSV takes a text that is no number for no line: people may have edited the file.
 func (l *lineNumber) UnmarshalCSV(cell string) error {
 	n, _ := strconv.Atoi(cell)
 	*l = lineNumber(n)
 	return nil
 }
 
-// listed is a row of a file that resolve or adopt takes. Only key and lead_id must be there.
-type listed struct {
-	ExportLine
-	Outcome string `csv:"outcome"` // of a run's results alone
-	Space   string `csv:"namespace"`
-	at      int    // the line on which it begins
-	number  int    // of the row, from 1
-}
-
-// list is such a file. Who goes through it with each holds one row at a time.
-type list struct {
-	path    string
-	command string
-	in      io.ReadSeeker
-	open    bool   // no line break ends it
-	results bool   // of a run: it has outcomes and no states
-	partial bool   // of a run that was killed: its last row may be cut off, and is left out then
-	spaced  string // the namespace of keys for which the file names none
-	lacks   string // what the checkpoint lacked that was exported
-	rows    int    // that were read last
-}
+// errEnough ends the reading of a list.
+var errEnough = errors.New("enough was read")
 
 // incompleteState is the state of the last line of an export, which has no key, where the checkpoint is incomplete: error
 // says what it lacks.
 const incompleteState = "incomplete"
 
-// maxRows bounds a file whose rows are held in memory, in bytes: about two million rows of an
-// export.
-const maxRows = 512 << 20
+// listed is a row of a file that resolve or adopt takes. Only key and lead_id must be there.
+type listed struct {
+	ExportLine
+	Outcome string `csv:"outcome"` // of a run's results alone
+	at      int    // the line on which it begins
+	number  int    // of the row, from 1
+}
+
+// list is a file of rows. Who goes through it with each holds one row at a time.
+type list struct {
+	path      string
+	command   string
+	namespace string // of keys for which the file names none
+	in        io.ReadSeeker
+	open      bool   // no line break ends it
+	results   bool   // of a run: it has outcomes and no states
+	lacks     string // what the checkpoint lacked that was exported
+	rows      int    // that were read last
+}
 
 // openList opens a file; - is standard input, which is kept to be read again. The caller closes it.
 func (d *Desk) openList(path, command string) (*list, io.Closer, error) {
-	l := &list{path: path, command: command, spaced: d.Namespace, partial: strings.HasSuffix(path, ".partial")}
+	l := &list{path: path, command: command, namespace: d.Namespace}
 	var file io.Closer
 	var err error
 	if path == "-" {
@@ -104,85 +99,66 @@ func (d *Desk) openList(path, command string) (*list, io.Closer, error) {
 	if err != nil {
 		return nil, nil, exit.Usage(fmt.Sprintf("the file cannot be read: %v", err), cmp.Or(disk.Held(err), l.hint()))
 	}
-	if err := l.check(); err != nil {
+	if err := l.look(); err != nil {
 		return nil, nil, errors.Join(err, file.Close())
 	}
 	return l, file, nil
 }
 
-// check reads a file to its end and says what it is.
-func (l *list) check() error {
-	size, err := io.Copy(io.Discard, transform.NewReader(l.in, encoding.UTF8Validator))
-	switch {
-	case errors.Is(err, encoding.ErrInvalidUTF8):
-		return exit.Usage(l.path+": is not UTF-8, so keys would not be recognised", "save it as CSV UTF-8; what the > of Windows PowerShell wrote has lost letters: name the file by -o instead")
-	case err != nil:
-		return exit.Usage(fmt.Sprintf("%s: cannot be read: %v", l.path, err), l.hint())
-	case size > maxRows && l.command != "adopt":
-		return exit.Usage(l.path+": is larger than 512 MiB", "split it")
-	case size == 0:
-		return nil
-	}
+// look finds out what the list is.
+func (l *list) look() error {
 	last := make([]byte, 1)
-	_, err = l.in.Seek(-1, io.SeekEnd)
-	if err == nil {
+	if _, err := l.in.Seek(-1, io.SeekEnd); err == nil {
 		_, err = l.in.Read(last)
+		l.open = err == nil && last[0] != '\n' && last[0] != '\r'
 	}
-	if l.open = last[0] != '\n' && last[0] != '\r'; err != nil {
-		return exit.Usage(fmt.Sprintf("%s: cannot be read: %v", l.path, err), l.hint())
+	if err := l.each(func(*listed) error { return errEnough }); !errors.Is(err, errEnough) {
+		return err
 	}
 	return nil
 }
 
-// each calls f with every row, from the first one on. Further columns are allowed and
-// ignored. A column that is missing must not read as empty.
+func (l *list) hint() string {
+	return l.command + " takes a CSV file in UTF-8 with the columns key and lead_id, such as leadferry checkpoint export writes"
+}
+
+// isPartial reports whether the list is of a run that was killed: its last row may be cut off.
+func (l *list) isPartial() bool { return strings.HasSuffix(l.path, ".partial") }
+
+// each calls f with every row, from the first one on. Further columns are allowed and ignored. A column that is missing
+// must not read as empty.
 func (l *list) each(f func(row *listed) error) error {
 	l.rows = 0
-	return l.eachRecord(func(row listed, line int) error {
+	return l.eachRecord(func(row *listed) error {
 		l.rows++
-		row.at, row.number = line, l.rows
+		row.number = l.rows
 		row.Key, row.LeadID = rowkey.Trim(row.Key), strings.TrimSpace(row.LeadID)
-		space := cmp.Or(row.Namespace, row.Space, l.spaced)
-		if space != "" && !rowkey.IsNamespace(space) {
-			return l.fault(&row, "its namespace is none", "a namespace has 1 to 64 letters, digits, dots, underscores and hyphens")
-		}
-		if row.Key != "" {
-			row.Key = rowkey.Effective(space, row.Key)
-		}
-		if row.State == incompleteState && row.Key == "" {
+		namespace := cmp.Or(row.Namespace, l.namespace)
+		switch {
+		case namespace != "" && !rowkey.IsNamespace(namespace):
+			return l.fault(row, "its namespace is none", "a namespace has 1 to 64 letters, digits, dots, underscores and hyphens")
+		case !utf8.ValidString(row.Key) || strings.Contains(row.Key, "\n"):
+			return l.fault(row, "its key is not UTF-8, or has a line break, which no row's key has", "save the file as CSV UTF-8, or take the row out")
+		case row.State == incompleteState && row.Key == "":
 			l.lacks = cmp.Or(row.Error, "leads that the exported checkpoint lacked")
 			return nil
+		case row.Key != "":
+			row.Key = rowkey.Effective(namespace, row.Key)
 		}
-		if strings.Contains(row.Key, "\n") {
-			return l.fault(&row, "its key has a line break, which no row's key has", "take the row out")
-		}
-		return f(&row)
+		return f(row)
 	})
 }
 
-// begin reads from the beginning, behind a byte order mark.
-func (l *list) begin() (in *bufio.Reader, err error) {
-	if _, err := l.in.Seek(0, io.SeekStart); err != nil {
-		return nil, err
-	}
-	in = bufio.NewReaderSize(l.in, 64<<10)
-	if mark, _ := in.Peek(3); string(mark) == "\ufeff" {
-		_, _ = in.Discard(len(mark)) // it was read before
-	}
-	return in, nil
-}
-
-func (l *list) hint() string {
-	return l.command + " takes a CSV file with the columns key and lead_id, such as leadferry checkpoint export writes"
-}
-
-// eachRecord takes the delimiter under which the header has both columns:
-// spreadsheet programs write what the language of the computer asks for.
-func (l *list) eachRecord(add func(listed, int) error) error {
+// eachRecord takes the delimiter with which the header has both columns: spreadsheet programs write the one of the
+// computer's language.
+func (l *list) eachRecord(f func(*listed) error) error {
 	for _, comma := range []rune{',', ';', '\t'} {
-		in, err := l.begin()
-		if err != nil {
+		if _, err := l.in.Seek(0, io.SeekStart); err != nil {
 			return exit.Usage(fmt.Sprintf("%s: cannot be read: %v", l.path, err), l.hint())
+		}
+		in := bufio.NewReader(l.in)
+		if mark, _ := in.Peek(3); string(mark) == "\ufeff" {
+			_, _ = in.Discard(len(mark)) // it was read before
 		}
 		r := csv.NewReader(in)
 		r.Comma = comma
@@ -192,20 +168,20 @@ func (l *list) eachRecord(add func(listed, int) error) error {
 		}
 		for i, name := range columns.Headers {
 			if name != "" && slices.Contains(columns.Headers[:i], name) {
-				return exit.Usage(fmt.Sprintf("%s:1: the column %s stands twice", l.path, name), l.hint())
+				return exit.Usage(fmt.Sprintf("%s:1: the column %s is there twice", l.path, name), l.hint())
 			}
 		}
 		l.results = slices.Contains(columns.Headers, "outcome") && !slices.Contains(columns.Headers, "state")
-		return l.readRecords(in, r, columns, add)
+		return l.readRecords(in, r, columns, f)
 	}
-	if l.partial { // the run was killed before the header was whole
+	if l.isPartial() { // the run was killed before the header was whole
 		l.results = true
 		return nil
 	}
 	return exit.Usage(l.path+":1: the columns key and lead_id are not both there", l.hint())
 }
 
-func (l *list) readRecords(in *bufio.Reader, r *csv.Reader, columns *gocsv.Unmarshaller, add func(listed, int) error) error {
+func (l *list) readRecords(in *bufio.Reader, r *csv.Reader, columns *gocsv.Unmarshaller, f func(*listed) error) error {
 	for {
 		read, err := columns.Read()
 		if errors.Is(err, io.EOF) {
@@ -213,42 +189,30 @@ func (l *list) readRecords(in *bufio.Reader, r *csv.Reader, columns *gocsv.Unmar
 		}
 		_, end := in.Peek(1)
 		last := l.open && end != nil
+		row, _ := read.(listed)
 		bad := (*csv.ParseError)(nil)
+		if errors.As(err, &bad) {
+			row.at = bad.StartLine
+		} else {
+			row.at, _ = r.FieldPos(0)
+		}
 		switch {
-		case l.partial && last && err != nil:
-			return nil
-		case errors.As(err, &bad) && last:
-			return l.cutOff(bad.StartLine)
+		case last && l.isPartial():
+			return nil // nobody knows whether it is whole
+		case last && (err != nil || row.mayBeCutIn(columns.Headers[len(columns.Headers)-1])):
+			row.number = l.rows + 1
+			return l.fault(&row, "the file ends in it without a line break, so it may be cut off", "see that the row is whole and end it with a line break, or take it out")
 		case bad != nil:
 			return exit.Usage(fmt.Sprintf("%s:%d: %v", l.path, bad.StartLine, bad.Err), l.hint())
 		case err != nil:
 			return exit.Usage(fmt.Sprintf("%s: %v", l.path, err), l.hint())
+		case row == listed{at: row.at}:
+			continue // spreadsheets leave it at the end
 		}
-		row := read.(listed)
-		if row == (listed{}) {
-			continue // what spreadsheets leave at the end
-		}
-		if l.partial && last {
-			return nil // nobody knows whether it is whole
-		}
-		line, _ := r.FieldPos(0)
-		if last && row.mayBeCutIn(columns.Headers[len(columns.Headers)-1]) {
-			return l.fault(&listed{at: line, number: l.rows + 1}, "the file ends in it without a line break, so it may be cut off", "see that the row is whole, and end it with a line break")
-		}
-		if err := add(row, line); err != nil {
+		if err := f(&row); err != nil {
 			return err
 		}
 	}
-}
-
-// cutOff refuses a file whose last row, which begins on this line, is not whole: it was not written to its end, as where a
-// disk was full.
-func (l *list) cutOff(line int) error {
-	hint := "take the row out; nothing is known of it then, so look in the console whether its lead was made"
-	if l.command == "resolve" {
-		hint = "`leadferry checkpoint export --state in_doubt` lists again what is in doubt, whole"
-	}
-	return l.fault(&listed{at: line, number: l.rows + 1}, "is cut off: the file ends in the midst of it, so nothing was taken from the file", hint)
 }
 
 // mayBeCutIn says whether a row may be cut off in its last column, which tells of what lead.
@@ -258,39 +222,25 @@ func (row *listed) mayBeCutIn(column string) bool {
 	return cell != "" && !whole
 }
 
-// plausible refuses what a person writes into a column of IDs but is none: words, which have no digit, a short number with or
-// without letters behind it (2nd), nothing but zeros, and a part of a UUID, which lead IDs are (specification, Lead creation
-// response body).
-func (l *list) plausible(row *listed, id string) error {
-	hint := "write the lead ID that the console shows"
+// plausible refuses texts that a person writes into a column of IDs and that are none: words, which have no digit, short
+// numbers (42, 2nd), nothing but zeros, and a part of a UUID, which lead IDs are (specification, Lead creation response body).
+func (l *list) plausible(row *listed) error {
+	const digits, uuid = "0123456789", "00000000-0000-0000-0000-000000000000"
+	id, resolves := row.LeadID, l.command == "resolve"
 	switch {
 	case id == "":
 		return nil
-	case !strings.ContainsAny(id, "0123456789") || strings.Trim(id, "0-._") == "":
-		if l.command == "resolve" {
-			hint += ", the word exists, or none where the lead was not made"
+	case !strings.ContainsAny(id, digits), strings.Trim(id, "0-._") == "", resolves && len(id) < 6 && strings.IndexAny(id, digits) == 0:
+		hint := "write the lead ID that the console shows"
+		if resolves {
+			hint += ", the word exists, or none (in small letters) where the lead was not made; an empty cell decides nothing"
 		}
-		return l.fault(row, "its lead_id has no digit, or none but 0, so it is no lead ID", hint)
-	case l.command == "resolve" && isCount(id):
-		return l.fault(row, "its lead_id is a number, not a lead ID", hint)
-	case isPartOfUUID(id) && (l.command == "resolve" || row.State == ""):
-		return l.fault(row, fmt.Sprintf("its lead_id is no whole lead ID: it looks like a UUID, of which it has %d characters instead of 36", len(id)), hint)
+		return l.fault(row, "its lead_id is a word or a number, so it is no lead ID", hint)
+	case (resolves || row.State == "") && (len(id) < len(uuid) && rowkey.IsUUID(id+uuid[len(id):]) || len(id) > len(uuid) && rowkey.IsUUID(id[:len(uuid)])):
+		return l.fault(row, fmt.Sprintf("its lead_id is no whole lead ID: it looks like a UUID, of which it has %d characters instead of 36", len(id)),
+			"write the lead ID that the console shows")
 	}
 	return nil
-}
-
-// isCount reports whether a text is what people count with: at most five digits, and letters behind them.
-func isCount(text string) bool {
-	behind := strings.TrimLeft(text, "0123456789")
-	return len(behind) < len(text) && len(text)-len(behind) < 6 && len(behind) < 4 && !strings.ContainsAny(behind, "0123456789-._")
-}
-
-func isPartOfUUID(id string) bool {
-	const uuid = "00000000-0000-0000-0000-000000000000"
-	if len(id) > len(uuid) {
-		return rowkey.IsUUID(id[:len(uuid)])
-	}
-	return id != "" && len(id) < len(uuid) && rowkey.IsUUID(id+uuid[len(id):])
 }
 
 // fault is what is wrong with a row. It names no values.

@@ -1,11 +1,9 @@
 package checkpointcmd
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,9 +11,6 @@ import (
 	"github.com/dustin/go-humanize/english"
 
 	"leadferry/checkpoint"
-	"leadferry/checkpoint/postgres"
-	"leadferry/importer/report"
-	"leadferry/internal/cli/connection"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/ledger"
 	"leadferry/internal/rowkey"
@@ -66,8 +61,9 @@ func (d *Desk) ResolveNone(ctx context.Context) error {
 			return nil
 		}
 		if err == nil {
-			err = d.Person.Confirm(fmt.Sprintf("This says of %s in doubt that no lead was made: the next import sends them.\nThose that were made after all are made twice, and leads cannot be deleted. Go on?",
-				english.Plural(len(decisions), "row", "")), "nothing was settled", "answer y, or add --yes")
+			question := fmt.Sprintf("This says of %s in doubt that no lead was made: the next import sends them.\n"+
+				"Those that were made after all are made twice, and leads cannot be deleted. Go on?", english.Plural(len(decisions), "row", ""))
+			err = d.Person.Confirm(question, "nothing was settled", "answer y, or add --yes")
 		}
 		if err != nil {
 			return err
@@ -80,8 +76,8 @@ func (d *Desk) ResolveNone(ctx context.Context) error {
 	})
 }
 
-// noneMade says of each send in doubt, and of no later one of its row, that no lead was made: while a person is asked, runs may go on
-// beside.
+// noneMade says of each send in doubt, and of no later one of its row, that no lead was made: other runs may go on while a
+// person is asked.
 func noneMade(ctx context.Context, db ledger.Ledger) (decisions []checkpoint.Decision, err error) {
 	err = checkpoint.Each(ctx, db, checkpoint.Filter{State: checkpoint.InDoubt}, func(e checkpoint.Entry) error {
 		if e.Reason != checkpoint.ReasonIncomplete { // it was not sent, but may have a lead that is missing here
@@ -98,12 +94,14 @@ const (
 	notMade = "none"
 )
 
-// decisionsOf reads what a person wrote into the column lead_id; rows are those that decide,
-// of all.
+// decisionsOf reads what a person wrote into the column lead_id; rows are those that decide, of all.
 func decisionsOf(read *list) (decisions []checkpoint.Decision, rows []listed, all int, err error) {
 	err = read.each(func(row *listed) error {
 		all++
-		d := checkpoint.Decision{Key: row.Key, LeadID: row.LeadID, Run: row.sender()}
+		d := checkpoint.Decision{Key: row.Key, LeadID: row.LeadID, Run: row.RunID}
+		if !isRun(d.Run) { // a spreadsheet program took it for a number
+			d.Run = ""
+		}
 		d.Sent, _ = time.Parse(time.RFC3339, row.UpdatedAt)
 		switch {
 		case d.LeadID == "":
@@ -112,34 +110,18 @@ func decisionsOf(read *list) (decisions []checkpoint.Decision, rows []listed, al
 			d.LeadID, d.Exists = "", true
 		case d.LeadID == notMade:
 			d.LeadID = ""
-		case meansNothing(d.LeadID):
-			return read.fault(row, "its lead_id is "+d.LeadID+", which decides nothing; nothing was settled",
-				"where no lead was made write none, in small letters; leave the cell empty where nobody has looked")
-		}
-		if id := d.LeadID; id != "" && (id == row.ExternalID || id == rowkey.Own(row.Key)) {
+		case d.LeadID == row.ExternalID, d.LeadID == rowkey.Own(row.Key):
 			return read.fault(row, "its lead_id is the row's own key or ExternalID, which the service has never given a lead; nothing was settled",
 				"write the lead ID that the console shows, the word exists, or none where the lead was not made")
+		default:
+			if err := read.plausible(row); err != nil {
+				return err
+			}
 		}
 		decisions, rows = append(decisions, d), append(rows, *row)
-		return read.plausible(row, d.LeadID)
+		return nil
 	})
 	return decisions, rows, all, err
-}
-
-// meansNothing reports whether a word is what programs write for an empty value, or a translator for none. Only the word none
-// itself has a row sent again.
-func meansNothing(word string) bool {
-	return slices.ContainsFunc([]string{notMade, "null", "nan", "nil", "na", "n/a", "#n/a", "nul", "undefined", "false", "no", "-", "keine", "kein", "aucun", "aucune", "ninguno", "nessuno", "geen"},
-		func(other string) bool { return strings.EqualFold(word, other) })
-}
-
-// sender is the run that the list names. Spreadsheet programs take some for numbers; what
-// they leave of these says nothing.
-func (row *listed) sender() string {
-	if isRun(row.RunID) {
-		return row.RunID
-	}
-	return ""
 }
 
 // isRun reports whether a word is the ID of a run.
@@ -169,104 +151,4 @@ func (d *Desk) reportResolved(r checkpoint.ResolveResult, decisions []checkpoint
 	if found+not > 0 {
 		fmt.Fprintln(d.Out, "run the import again to send what may be sent and to link what was found")
 	}
-}
-
-// Forget removes what is known of keys, but for a hash that keeps their leads from being
-// made again; unblock removes that, too. An argument - is standard input. imitation removes leads of the sandbox beside its
-// checkpoint.
-func (d *Desk) Forget(ctx context.Context, args []string, unblock bool, imitation func(checkpointPath string, leadIDs []string) (leads int, err error)) error {
-	keys, err := d.keys(args)
-	if err != nil {
-		return err
-	}
-	var alike []checkpoint.Likeness
-	var r checkpoint.ForgetResult
-	inSandbox, sandboxed, kept := 0, false, false
-	err = d.with(false, func(db ledger.Ledger) (err error) {
-		if !d.Hold() { // half of it would leave a copy of the file
-			return exit.ErrInterrupted
-		}
-		found, similar, err := lookUp(ctx, db, keys...) // first: nothing of them is known afterwards
-		_, kept = db.(*postgres.Store)
-		if alike, sandboxed = similar, db.Info().Target == connection.SandboxTarget; err == nil && sandboxed {
-			var ids []string
-			for i := range found {
-				ids = append(ids, found[i].LeadID)
-			}
-			inSandbox, err = imitation(db.Info().Path, ids)
-		}
-		if err == nil {
-			r, err = checkpoint.Forget(ctx, db, keys, unblock)
-		}
-		if why := (*checkpoint.ListError)(nil); errors.As(err, &why) {
-			return exit.Usage(fmt.Sprintf("key %d: %s; nothing was forgotten", why.Index+1, why.Text), why.Hint)
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	d.reportForgotten(&r, inSandbox, sandboxed, unblock)
-	if kept {
-		fmt.Fprintln(d.Out, "the server's log of changes (WAL), its standbys and its backups keep what they have until they are recycled: ask whoever runs it how long")
-	}
-	for i, l := range alike {
-		if l.File != "" {
-			fmt.Fprintf(d.Out, "%s is not known, but looks like the key of %s:%d, of which nothing was removed: forget that one by its own key\n", report.Escape(keys[i]), report.Escape(l.File), l.Line)
-		}
-	}
-	return nil
-}
-
-func (d *Desk) reportForgotten(r *checkpoint.ForgetResult, inSandbox int, sandboxed, unblock bool) {
-	then := "not sent again"
-	if unblock {
-		then = "may be sent again"
-	}
-	fmt.Fprintf(d.Out, "%s forgotten, %s: %d with a lead, %d refused, %d in doubt, %d not known, %d forgotten before\n",
-		english.Plural(r.Leads+r.Rejected+r.InDoubt+r.Unknown+r.Already, "key", ""), then, r.Leads, r.Rejected, r.InDoubt, r.Unknown, r.Already)
-	if inSandbox > 0 {
-		fmt.Fprintf(d.Out, "%s removed from the sandbox's own data\n", english.Plural(inSandbox, "lead", ""))
-	}
-	switch {
-	case r.InDoubt > 0 && sandboxed:
-		fmt.Fprintln(d.Out, "of those in doubt a lead may stand in the sandbox's own data: a run with --sandbox --sandbox-reset empties them")
-	case r.InDoubt > 0:
-		fmt.Fprintln(d.Out, "of those in doubt a lead may exist on the service: look in the console, nobody will be reminded of them")
-	}
-	if r.Already > 0 && unblock {
-		fmt.Fprintf(d.Out, "what was forgotten before may have a lead on the service still, and the next import makes another: look in the console first, and forget the key again to block it\n")
-	}
-	if n := r.Leads - inSandbox; n > 0 && unblock {
-		fmt.Fprintf(d.Out, "the service has %s of these rows still, and the next import makes another: delete it in the console first\n", english.Plural(n, "lead", ""))
-	}
-	if r.Unknown > 0 && !unblock {
-		fmt.Fprintln(d.Out, "keys that are not known are blocked all the same: check that they are spelt as `leadferry checkpoint export` lists keys, and give --namespace where keys have one")
-	}
-}
-
-// keys are the arguments; - is standard input, one a line.
-func (d *Desk) keys(args []string) (keys []string, err error) {
-	if len(args) == 0 {
-		return nil, exit.Usage("no key given", "see leadferry checkpoint forget --help")
-	}
-	for _, a := range args {
-		if rowkey.Trim(a) == "" {
-			return nil, exit.Usage("a key is empty", "is a variable not set?")
-		}
-		if a != "-" {
-			keys = append(keys, rowkey.Effective(d.Namespace, rowkey.Trim(a)))
-			continue
-		}
-		lines := bufio.NewScanner(d.In)
-		for lines.Scan() {
-			if key := rowkey.Trim(lines.Text()); key != "" { // rows have their keys so
-				keys = append(keys, rowkey.Effective(d.Namespace, key))
-			}
-		}
-		if err := lines.Err(); err != nil {
-			return nil, exit.Usage(fmt.Sprintf("standard input cannot be read: %v", err), "one key a line")
-		}
-	}
-	return keys, nil
 }

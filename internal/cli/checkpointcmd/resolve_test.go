@@ -32,9 +32,9 @@ func TestAListThatIsCutOffIsRefused(t *testing.T) {
 	const id = "0b1c2d3e-0000-4000-8000-000000000001"
 	refused := func(command, text string) error {
 		l := &list{path: "found.csv", command: command, in: bytes.NewReader([]byte(text))}
-		err := l.check()
+		err := l.look()
 		if err == nil {
-			err = l.eachEntry(nil, func(checkpoint.Entry, *listed) error { return nil })
+			err = lists{{list: l}}.each(func(checkpoint.Entry, *list, *listed) error { return nil })
 		}
 		if err == nil && command == "resolve" {
 			_, _, _, err = decisionsOf(l)
@@ -61,8 +61,8 @@ func TestAListThatIsCutOffIsRefused(t *testing.T) {
 			}
 		}
 		for text, why := range map[string]string{
-			"key,outcome,lead_id,error\nC-1,in_doubt,,\nC-2,in_d": "found.csv:3 (row 2 of the file): is cut off",
-			"key,lead_id,error\nC-1," + id + ",\"no":              "found.csv:2 (row 1 of the file): is cut off",
+			"key,outcome,lead_id,error\nC-1,in_doubt,,\nC-2,in_d": "found.csv:3 (row 2 of the file): the file ends in it",
+			"key,lead_id,error\nC-1," + id + ",\"no":              "found.csv:2 (row 1 of the file): the file ends in it",
 			"key,lead_id,external_id\nC-1," + id + "\nC-2,,\n":    "found.csv:2: wrong number of fields",
 			"key,lead_id\nC-1," + id + id + "\n":                  "72 characters instead of 36",
 		} {
@@ -73,7 +73,7 @@ func TestAListThatIsCutOffIsRefused(t *testing.T) {
 	}
 	for _, text := range []string{"key,lead_id\nC-1,none", "key,lead_id\nC-1,EXISTS", "key,lead_id,note\nC-1," + id + ",cut o"} {
 		l := &list{path: "found.csv", command: "resolve", in: bytes.NewReader([]byte(text))}
-		if err := l.check(); err != nil {
+		if err := l.look(); err != nil {
 			t.Fatal(err)
 		}
 		if _, _, _, err := decisionsOf(l); err != nil {

@@ -1,0 +1,120 @@
+package checkpointcmd
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/dustin/go-humanize/english"
+
+	"leadferry/checkpoint"
+	"leadferry/checkpoint/postgres"
+	"leadferry/importer/report"
+	"leadferry/internal/cli/connection"
+	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/ledger"
+	"leadferry/internal/rowkey"
+)
+
+// Forget removes all that is known of keys except a hash that keeps their leads from being made again; unblock removes that,
+// too. An argument - is standard input. imitation removes leads of the sandbox beside its checkpoint.
+func (d *Desk) Forget(
+	ctx context.Context, args []string, unblock bool, imitation func(checkpointPath string, leadIDs []string) (leads int, err error),
+) error {
+	keys, err := d.keys(args)
+	if err != nil {
+		return err
+	}
+	var alike []checkpoint.Likeness
+	var r checkpoint.ForgetResult
+	inSandbox, sandboxed, kept := 0, false, false
+	err = d.with(false, func(db ledger.Ledger) (err error) {
+		if !d.Hold() { // half of it would leave a copy of the file
+			return exit.ErrInterrupted
+		}
+		found, similar, err := lookUp(ctx, db, keys...) // first: nothing of them is known afterwards
+		_, kept = db.(*postgres.Store)
+		if alike, sandboxed = similar, db.Info().Target == connection.SandboxTarget; err == nil && sandboxed {
+			var ids []string
+			for i := range found {
+				ids = append(ids, found[i].LeadID)
+			}
+			inSandbox, err = imitation(db.Info().Path, ids)
+		}
+		if err == nil {
+			r, err = checkpoint.Forget(ctx, db, keys, unblock)
+		}
+		if why := (*checkpoint.ListError)(nil); errors.As(err, &why) {
+			return exit.Usage(fmt.Sprintf("key %d: %s; nothing was forgotten", why.Index+1, why.Text), why.Hint)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	d.reportForgotten(&r, inSandbox, sandboxed, unblock)
+	if kept {
+		fmt.Fprintln(d.Out, "the server's log of changes (WAL), its standbys and its backups keep what they have until they are recycled: "+
+			"ask whoever runs it how long")
+	}
+	for i, l := range alike {
+		if l.File != "" {
+			fmt.Fprintf(d.Out, "%s is not known, but looks like the key of %s:%d, of which nothing was removed: forget that one by its own key\n",
+				report.Escape(keys[i]), report.Escape(l.File), l.Line)
+		}
+	}
+	return nil
+}
+
+func (d *Desk) reportForgotten(r *checkpoint.ForgetResult, inSandbox int, sandboxed, unblock bool) {
+	then := "not sent again"
+	if unblock {
+		then = "may be sent again"
+	}
+	fmt.Fprintf(d.Out, "%s forgotten, %s: %d with a lead, %d refused, %d in doubt, %d not known, %d forgotten before\n",
+		english.Plural(r.Leads+r.Rejected+r.InDoubt+r.Unknown+r.Already, "key", ""), then, r.Leads, r.Rejected, r.InDoubt, r.Unknown, r.Already)
+	if inSandbox > 0 {
+		fmt.Fprintf(d.Out, "%s removed from the sandbox's own data\n", english.Plural(inSandbox, "lead", ""))
+	}
+	switch {
+	case r.InDoubt > 0 && sandboxed:
+		fmt.Fprintln(d.Out, "of those in doubt a lead may stand in the sandbox's own data: a run with --sandbox --sandbox-reset empties them")
+	case r.InDoubt > 0:
+		fmt.Fprintln(d.Out, "of those in doubt a lead may exist on the service: look in the console, nobody will be reminded of them")
+	}
+	if n := r.Leads + r.Already - inSandbox; n > 0 && unblock {
+		fmt.Fprintf(d.Out, "the service may have %s of these rows still, and the next import makes another: delete it in the console first\n",
+			english.Plural(n, "lead", ""))
+	}
+	if r.Unknown > 0 && !unblock {
+		fmt.Fprintln(d.Out, "keys that are not known are blocked, too: check that they are spelt as `leadferry checkpoint export` lists keys, "+
+			"and give --namespace where keys have one")
+	}
+}
+
+// keys are the arguments; - is standard input, one a line.
+func (d *Desk) keys(args []string) (keys []string, err error) {
+	if len(args) == 0 {
+		return nil, exit.Usage("no key given", "see leadferry checkpoint forget --help")
+	}
+	for _, a := range args {
+		if rowkey.Trim(a) == "" {
+			return nil, exit.Usage("a key is empty", "is a variable not set?")
+		}
+		if a != "-" {
+			keys = append(keys, rowkey.Effective(d.Namespace, rowkey.Trim(a)))
+			continue
+		}
+		lines := bufio.NewScanner(d.In)
+		for lines.Scan() {
+			if key := rowkey.Trim(lines.Text()); key != "" { // rows have their keys so
+				keys = append(keys, rowkey.Effective(d.Namespace, key))
+			}
+		}
+		if err := lines.Err(); err != nil {
+			return nil, exit.Usage(fmt.Sprintf("standard input cannot be read: %v", err), "one key a line")
+		}
+	}
+	return keys, nil
+}

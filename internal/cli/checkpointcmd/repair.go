@@ -1,0 +1,120 @@
+package checkpointcmd
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+
+	"github.com/dustin/go-humanize/english"
+
+	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt"
+	"leadferry/importer/report"
+	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/ledger"
+	"leadferry/internal/disk"
+	"leadferry/internal/shell"
+)
+
+// Repair brings what can be read of a damaged checkpoint, and what files of results know besides, into a new one; dry says
+// what could be.
+func (d *Desk) Repair(from, to string, target checkpoint.Target, files []string, dry bool) error {
+	how := bolt.Options{ReadOnly: true, Require: true, Check: true, AnyPlace: ledger.AnyPlace()}
+	db, err := bolt.Open(from, checkpoint.Target{}, how)
+	switch {
+	case err == nil:
+		return errors.Join(db.Close(), exit.Usage(from+": is in order: there is nothing to repair", "what results know besides, `leadferry checkpoint adopt` takes over"))
+	case errors.Is(err, checkpoint.ErrMissing):
+		return exit.Usage("no checkpoint at "+from, "name the damaged file first, then the new one")
+	case !errors.Is(err, checkpoint.ErrDamaged) && !errors.Is(err, checkpoint.ErrRolledBack):
+		return err
+	}
+	var results []bolt.Results
+	for _, path := range files {
+		one, err := d.evidence(path)
+		if err != nil {
+			return err
+		}
+		results = append(results, one)
+	}
+	r, err := bolt.Repair(from, to, target, results, dry, bolt.Options{AnyPlace: ledger.AnyPlace(), Witnesses: d.Ledger.Witnesses()})
+	if err != nil {
+		return err
+	}
+	d.reportRepaired(from, to, &r, dry)
+	return nil
+}
+
+// evidence reads results. The summary beside them says which checkpoint their run used.
+func (d *Desk) evidence(path string) (one bolt.Results, err error) {
+	read, file, err := d.openList(path, "repair")
+	if err != nil {
+		return one, err
+	}
+	defer file.Close()
+	of := lists{{list: read}}
+	if err = of.choose(); err == nil {
+		err = of.each(func(e checkpoint.Entry, _ *list, _ *listed) error {
+			one.Entries = append(one.Entries, e)
+			return nil
+		})
+	}
+	w := ledger.WitnessIn(filepath.Dir(path))
+	one.Source, one.ID, one.Target = path, w.Ledger, w.Target
+	return one, err
+}
+
+func (d *Desk) reportRepaired(from, to string, r *bolt.Repaired, dry bool) {
+	fmt.Fprintf(d.Out, "damaged     %s\n", report.Escape(from))
+	d.printSalvaged(&r.Salvaged)
+	d.tellCounts([]counted{
+		{r.Found, "beside these, known by the results"},
+		{r.Left, "of the results left out: their lead has another key"},
+	}, func(n int) string { return english.Plural(n, "lead", "") })
+	for _, path := range r.Passed {
+		fmt.Fprintf(d.Out, "passed over %s: its run had another target\n", report.Escape(path))
+	}
+	fmt.Fprintln(d.Out, "incomplete  nobody knows what the damaged one has lost: rows that are not known are held in doubt, not sent")
+	if dry {
+		fmt.Fprintln(d.Out, "\nnothing was written (--dry-run)")
+		return
+	}
+	aside := from + ".damaged"
+	for n := 2; disk.Exists(aside); n++ { // it was damaged before
+		aside = fmt.Sprintf("%s.damaged-%d", from, n)
+	}
+	move := "mv -n" // replaces nothing; on Windows, move asks first
+	if runtime.GOOS == "windows" {
+		move = "move"
+	}
+	fmt.Fprintf(d.Out, "\nrepaired    %s\nTo put it in the old one's place:\n     %[2]s %[3]s %[4]s\n     %[2]s %[5]s %[3]s\n",
+		report.Escape(to), move, shell.Path(from), shell.Path(aside), shell.Path(to))
+}
+
+// readable says what an export of a damaged file would hold.
+func (d *Desk) readable(path string) {
+	r, err := bolt.Salvage(path, func(checkpoint.Entry) error { return nil })
+	if err != nil {
+		return // the error that is shown says more
+	}
+	fmt.Fprintf(d.Out, "checkpoint  %s\ndamaged     what can still be read, and what an export holds:\n", report.Escape(path))
+	d.printSalvaged(&r)
+	fmt.Fprintln(d.Out, "missing     nobody can tell")
+	d.lostBlocks(r.Forgotten)
+}
+
+func (d *Desk) printSalvaged(r *bolt.Salvaged) {
+	counts := map[checkpoint.State]int{checkpoint.Forgotten: r.Forgotten}
+	for s, n := range r.Keys {
+		counts[checkpoint.State(s)] += n
+	}
+	d.printCounts(counts)
+}
+
+// lostBlocks warns that an export cannot carry what was forgotten.
+func (d *Desk) lostBlocks(n int) {
+	if n > 0 {
+		d.Warn(english.Plural(n, "key", "") + " forgotten: an export does not name them, so forget them again in the new checkpoint")
+	}
+}
