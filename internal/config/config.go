@@ -178,41 +178,25 @@ type NewProfile struct {
 	Values     map[string]string // by key; empty ones are left out
 }
 
-// Check finds what speaks against adding the profile, and changes nothing but that the file's folder is made. Its error
-// is an [*Error] or several, joined.
+// Check finds what speaks against adding the profile, and changes nothing. Its error is an [*Error] or several, joined.
 func (p NewProfile) Check() error {
-	return p.add(func(path string, _ []byte) error { return tryToReplace(path) })
+	_, _, err := p.added()
+	return err
 }
 
 // Add adds the profile durably behind the others, making the file where there is none. Its error is an [*Error] or
 // several, joined.
 func (p NewProfile) Add() error {
-	return p.add(func(path string, text []byte) error {
-		mode := fs.FileMode(0o600)
-		if before, err := os.Stat(path); err == nil {
-			mode = before.Mode().Perm()
-		}
-		_, err := replace(path, mode, text)
-		return err
-	})
-}
-
-// add hands the new text of the file, behind links, to write.
-func (p NewProfile) add(write func(path string, text []byte) error) error {
-	path, err := filepath.EvalSymlinks(p.Path)
-	if err != nil {
-		path = p.Path
-	}
-	old, err := readFile(path, readable)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	text, err := p.addedTo(string(old))
+	path, text, err := p.added()
 	if err != nil {
 		return err
+	}
+	mode := fs.FileMode(0o600)
+	if before, err := os.Stat(path); err == nil {
+		mode = before.Mode().Perm()
 	}
 	if err = disk.MakeFolders(filepath.Dir(path)); err == nil {
-		err = write(path, []byte(text))
+		_, err = replace(path, mode, []byte(text))
 	}
 	if err != nil {
 		return &Error{File: p.Path, Text: "the profile cannot be added: " + cause(err), Hint: "make room or mend the folder, or name another --config"}
@@ -231,29 +215,35 @@ func (p NewProfile) Lines() string {
 	return string(text)
 }
 
-// addedTo is the text of a file with the profile at its end: profiles is the only key of the file. Where the profiles are
-// not a block of YAML, it refuses.
-func (p NewProfile) addedTo(text string) (string, error) {
-	before, err := parse(p.Path, []byte(text))
+// added is the file, behind links, and its text with the profile at its end: profiles is the only key of the file. Where
+// the profiles are not a block of YAML, it refuses.
+func (p NewProfile) added() (path, text string, err error) {
+	if !profileName().MatchString(p.Name) {
+		return "", "", &Error{File: p.Path, Text: fmt.Sprintf("%.64q cannot be the name of a profile", p.Name), Hint: nameRule}
+	}
+	if path, err = filepath.EvalSymlinks(p.Path); err != nil {
+		path = p.Path
+	}
+	old, err := readFile(path, readable)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", "", err
+	}
+	before, err := parse(p.Path, old)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	lines := p.Lines()
-	if strings.Contains(text, "profiles:") {
+	if strings.Contains(string(old), "profiles:") {
 		lines = strings.TrimPrefix(lines, "profiles:\n")
 	}
-	if text != "" && !strings.HasSuffix(text, "\n") {
+	if text = string(old); text != "" && !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}
-	after, err := parse(p.Path, []byte(text+lines))
-	switch {
-	case !profileName().MatchString(p.Name):
-		return "", &Error{File: p.Path, Text: fmt.Sprintf("%.64q cannot be the name of a profile", p.Name), Hint: nameRule}
-	case err != nil || len(after) != len(before)+1:
-		const text = "the profile cannot be added without changing what is in the file"
-		return "", &Error{File: p.Path, Text: text, Hint: "add it by hand:\n" + p.Lines()}
+	if after, err := parse(p.Path, []byte(text+lines)); err != nil || len(after) != len(before)+1 {
+		const why = "the profile cannot be added without changing what is in the file"
+		return "", "", &Error{File: p.Path, Text: why, Hint: "add it by hand:\n" + p.Lines()}
 	}
-	return text + lines, nil
+	return path, text + lines, nil
 }
 
 // StateDir is leadferry's folder in the user's state directory, or among the user's own

@@ -3,7 +3,6 @@
 package config
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"leadferry/leadapi"
 )
@@ -110,40 +108,5 @@ func TestChild(t *testing.T) {
 		case !errors.As(err, &e) || e.Status != http.StatusUnauthorized:
 			t.Fatal(err)
 		}
-	}
-}
-
-// N11: one token request in a token's life, over as many runs as there are.
-func TestRunsSignInOnce(t *testing.T) {
-	s := &issuer{updates: map[string]int{}}
-	server := httptest.NewServer(s)
-	defer server.Close()
-	dir := secretFolder(t)
-	run := func(now time.Time) {
-		f, err := OpenTokens(dir, server.URL, "c-1", "secret")
-		if err != nil {
-			t.Fatal(err)
-		}
-		client, err := leadapi.New(leadapi.Config{
-			BaseURL: server.URL, ClientID: "c-1", ClientSecret: "secret", Tokens: f, Now: func() time.Time { return now },
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer client.Close()
-		if err := client.SignIn(context.Background()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	start := time.Now()
-	for minute := range 144 { // four fifths of three hours
-		run(start.Add(time.Duration(minute) * time.Minute))
-	}
-	if s.issued != 1 {
-		t.Errorf("%d tokens in one life, want 1", s.issued)
-	}
-	run(start.Add(144 * time.Minute))
-	if s.issued != 2 || s.accounts != 1 {
-		t.Errorf("%d tokens, %d of them by the account; want 2 and 1", s.issued, s.accounts)
 	}
 }

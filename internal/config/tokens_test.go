@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"golang.org/x/oauth2"
@@ -181,25 +180,4 @@ func TestRenewalsFollowOneAnother(t *testing.T) {
 	if err := errors.Join(<-done, <-done); err != nil {
 		t.Error(err)
 	}
-}
-
-// Waiting for a lock ends with the context, whoever has it.
-func TestWaitForTheLockEnds(t *testing.T) {
-	dir := secretFolder(t)
-	f := tokens(t, dir, "secret")
-	lock, err := takeLock(f.path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer lock.Close()
-	if again, err := takeLock(f.path); again != nil || err != nil {
-		t.Skip("no locks here")
-	}
-	synctest.Test(t, func(t *testing.T) {
-		ctx, stop := context.WithTimeout(t.Context(), time.Hour)
-		defer stop()
-		if err := f.Renew(ctx, nil); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%v", err)
-		}
-	})
 }

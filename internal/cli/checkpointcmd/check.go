@@ -7,7 +7,6 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/postgres"
-	"leadferry/importer/report"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/ledger"
 )
@@ -72,7 +71,7 @@ func (d *Desk) checked(ctx context.Context, db ledger.Ledger, whole string, todo
 		return err
 	}
 	d.warn(s.Warnings)
-	fmt.Fprintf(d.Out, "checkpoint  %s\nin order    %s\n", report.Escape(db.Info().Path), whole)
+	d.printf("checkpoint  %s\nin order    %s\n", db.Info().Path, whole)
 	d.printCounts(s.Keys)
 	if todo.Older != "" {
 		err = d.takeOlder(ctx, db, ws, todo.Older)

@@ -10,7 +10,6 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/postgres"
-	"leadferry/importer/report"
 	"leadferry/internal/cli/connection"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/ledger"
@@ -60,8 +59,8 @@ func (d *Desk) Forget(
 	}
 	for i, l := range alike {
 		if l.File != "" {
-			fmt.Fprintf(d.Out, "%s is not known, but looks like the key of %s:%d, of which nothing was removed: forget that one by its own key\n",
-				report.Escape(keys[i]), report.Escape(l.File), l.Line)
+			d.printf("%s is not known, but looks like the key of %s:%d, of which nothing was removed: forget that one by its own key\n",
+				keys[i], l.File, l.Line)
 		}
 	}
 	return nil

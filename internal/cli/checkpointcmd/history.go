@@ -36,7 +36,7 @@ func (d *Desk) History(ctx context.Context, key string) error {
 		}
 		d.writeState(&found[0])
 		for _, l := range lines {
-			fmt.Fprintf(d.Out, "%s  %-8s  %s\n", l.at.UTC().Format(time.RFC3339), report.Escape(l.run), report.Escape(l.text))
+			d.printf("%s  %-8s  %s\n", l.at.UTC().Format(time.RFC3339), l.run, l.text)
 		}
 		return nil
 	})
@@ -75,11 +75,11 @@ func (d *Desk) writeState(e *checkpoint.Entry) {
 		{"request ID", e.RequestID},
 	} {
 		if part.value != "" {
-			fmt.Fprintf(d.Out, "%-10s  %s\n", part.name, report.Escape(part.value))
+			d.printf("%-10s  %s\n", part.name, part.value)
 		}
 	}
 	if e.File != "" {
-		fmt.Fprintf(d.Out, "row         %s:%d\n", report.Escape(e.File), e.Line)
+		d.printf("row         %s:%d\n", e.File, e.Line)
 	}
 	fmt.Fprintln(d.Out)
 }

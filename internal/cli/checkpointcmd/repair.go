@@ -66,14 +66,14 @@ func (d *Desk) evidence(path string) (one bolt.Results, err error) {
 }
 
 func (d *Desk) reportRepaired(from, to string, r *bolt.Repaired, dry bool) {
-	fmt.Fprintf(d.Out, "damaged     %s\n", report.Escape(from))
+	d.printf("damaged     %s\n", from)
 	d.printSalvaged(&r.Salvaged)
 	d.tellCounts([]counted{
 		{r.Found, "beside these, known by the results"},
 		{r.Left, "of the results left out: their lead has another key"},
 	}, func(n int) string { return english.Plural(n, "lead", "") })
 	for _, path := range r.Passed {
-		fmt.Fprintf(d.Out, "passed over %s: its run had another target\n", report.Escape(path))
+		d.printf("passed over %s: its run had another target\n", path)
 	}
 	fmt.Fprintln(d.Out, "incomplete  nobody knows what the damaged one has lost: rows that are not known are held in doubt, not sent")
 	if dry {
@@ -98,7 +98,7 @@ func (d *Desk) readable(path string) {
 	if err != nil {
 		return // the error that is shown says more
 	}
-	fmt.Fprintf(d.Out, "checkpoint  %s\ndamaged     what can still be read, and what an export holds:\n", report.Escape(path))
+	d.printf("checkpoint  %s\ndamaged     what can still be read, and what an export holds:\n", path)
 	d.printSalvaged(&r)
 	fmt.Fprintln(d.Out, "missing     nobody can tell")
 	d.lostBlocks(r.Forgotten)

@@ -94,69 +94,77 @@ func (d *Desk) Status() error {
 	if err != nil {
 		return err
 	}
-	if at.Server != nil {
-		return d.with(true, func(db ledger.Ledger) error {
-			s, err := db.Status()
-			if err != nil {
-				return err
-			}
+	if at.Server == nil {
+		s, err := bolt.ReadStatus(at.Path, at.Target, at.Options)
+		if err == nil {
 			d.status(&s)
-			return d.busyWorkers(db.(*postgres.Store))
-		})
+		}
+		return err
 	}
-	s, err := bolt.ReadStatus(at.Path, at.Target, at.Options)
-	if err == nil {
+	return d.with(true, func(db ledger.Ledger) error {
+		s, err := db.Status()
+		if err != nil {
+			return err
+		}
 		d.status(&s)
-	}
-	return err
+		busy := func(w *postgres.Worker) bool { return w.Alive || w.Holds > 0 }
+		return d.workers(context.Background(), db.(*postgres.Store), "\nworkers\n", busy)
+	})
 }
 
 func (d *Desk) status(s *checkpoint.Status) {
-	fmt.Fprintf(d.Out, "checkpoint  %s\ntarget      %s, trunk %s\n", report.Escape(s.Path), report.Escape(s.Target.LeadsURL), report.Escape(s.Target.TrunkID))
-	if s.Holder != nil {
-		d.goesOn(s.Holder)
+	d.printf("checkpoint  %s\ntarget      %s, trunk %s\n", s.Path, s.Target.LeadsURL, s.Target.TrunkID)
+	if w := s.Holder; w != nil {
+		d.printf("\na run goes on (process %d): %s, since %s\n", w.Process, strings.TrimSpace(w.Command+" "+w.Run), w.Started.UTC().Format(time.RFC3339))
+		if w.Folder != "" {
+			d.printf("folder      %s\n", w.Folder)
+		}
+		if w.Page != "" {
+			d.printf("page        %s\n", w.Page)
+		}
+		d.printf("leads       %d, rows in flight included\nThe rest is shown when the run has ended.\n", w.Leads)
 		return
 	}
 	d.printCounts(s.Keys)
 	d.warn(s.Warnings)
 	if len(s.Statuses) > 0 {
-		fmt.Fprintln(d.Out, "\nleads by status last confirmed")
+		d.printf("\nleads by status last confirmed\n")
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Statuses)) {
-		fmt.Fprintf(d.Out, "%-22s  %d\n", report.Escape(cmp.Or(name, "not known")), s.Statuses[name])
+		d.printf("%-22s  %d\n", cmp.Or(name, "not known"), s.Statuses[name])
 	}
 	if len(s.Runs) > 0 {
-		fmt.Fprintln(d.Out, "\nlast runs")
+		d.printf("\nlast runs\n")
 	}
 	for _, r := range s.Runs {
-		fmt.Fprintf(d.Out, "%s  %s  %-8s  %-11s  %s\n", r.Started.UTC().Format(time.RFC3339), report.Escape(r.ID), report.Escape(r.Command), report.Escape(r.Outcome), report.Escape(countsText(r.Counts)))
+		d.printf("%s  %s  %-8s  %-11s  %s\n", r.Started.UTC().Format(time.RFC3339), r.ID, r.Command, r.Outcome, countsText(r.Counts))
 	}
 	d.followUp(s)
 }
 
-// goesOn shows the run that uses the checkpoint just now.
-func (d *Desk) goesOn(w *checkpoint.Witness) {
-	fmt.Fprintf(d.Out, "\na run goes on (process %d): %s, since %s\n", w.Process, report.Escape(strings.TrimSpace(w.Command+" "+w.Run)), w.Started.UTC().Format(time.RFC3339))
-	for _, line := range []struct{ name, text string }{{"folder", w.Folder}, {"page", w.Page}} {
-		if line.text != "" {
-			fmt.Fprintf(d.Out, "%-10s  %s\n", line.name, report.Escape(line.text))
+// printf prints texts of others so that a terminal obeys nothing in them.
+func (d *Desk) printf(format string, args ...any) {
+	for i, arg := range args {
+		if text, is := arg.(string); is {
+			args[i] = report.Escape(text)
 		}
 	}
-	fmt.Fprintf(d.Out, "leads       %d, rows in flight included\nThe rest is shown when the run has ended.\n", w.Leads)
+	fmt.Fprintf(d.Out, format, args...)
 }
 
 // followUp says what a person has to look at.
 func (d *Desk) followUp(s *checkpoint.Status) {
 	at := " --checkpoint " + shell.Path(s.Path)
 	if n := s.Keys[checkpoint.InDoubt]; n > 0 {
-		fmt.Fprintf(d.Out, "\n%d in doubt: list them with leadferry checkpoint export --state in_doubt%s, look each up in the console, write what you found into lead_id, and settle them with leadferry checkpoint resolve FILE.csv%s\n", n, at, at)
+		fmt.Fprintf(d.Out, "\n%d in doubt: list them with leadferry checkpoint export --state in_doubt%s, look each up in the console, "+
+			"write what you found into lead_id, and settle them with leadferry checkpoint resolve FILE.csv%s\n", n, at, at)
 	}
 	for _, x := range s.Contradictions {
-		text := fmt.Sprintf("\ncontradicted: on %s a person decided about %s: %s; on %s: %s", day(x.Decided), report.Escape(rowkey.Own(x.Key)), decisionText(x.Decision), day(x.Found), x.Text)
 		if x.Other != "" {
-			text += " (" + report.Escape(x.Other) + ")"
+			x.Text += " (" + x.Other + ")"
 		}
-		fmt.Fprintln(d.Out, text+": look both up in the console")
+		d.printf("\ncontradicted: on %s a person decided about %s: %s; on %s: %s: look both up in the console\n",
+			day(x.Decided), rowkey.Own(x.Key), decisionText(x.Decision), day(x.Found), x.Text)
 	}
 }
 
@@ -172,9 +180,6 @@ func countsText(counts map[string]int) string {
 	return cmp.Or(strings.Join(parts, " "), "nothing")
 }
 
-// shownWorkers is how many workers are listed, the newest, beside those that hold rows.
-const shownWorkers = 20
-
 // Workers lists who uses a ledger in PostgreSQL.
 func (d *Desk) Workers(ctx context.Context) error {
 	return d.with(true, func(db ledger.Ledger) error {
@@ -182,35 +187,31 @@ func (d *Desk) Workers(ctx context.Context) error {
 		if !is {
 			return exit.Usage("a checkpoint in a file has no workers: one run at a time uses it", "leadferry checkpoint status shows the last runs")
 		}
-		all, err := server.Workers(ctx, shownWorkers)
-		for i := range all {
-			d.worker(&all[i])
-		}
-		if err == nil && len(all) == 0 {
-			fmt.Fprintln(d.Out, "no run has used it yet")
-		}
-		return err
+		return d.workers(ctx, server, "", func(*postgres.Worker) bool { return true })
 	})
 }
 
-// busyWorkers lists the workers that show life, or hold rows in doubt.
-func (d *Desk) busyWorkers(server *postgres.Store) error {
-	all, err := server.Workers(context.Background(), shownWorkers)
-	all = slices.DeleteFunc(all, func(w postgres.Worker) bool { return !w.Alive && w.Holds == 0 })
-	if len(all) > 0 {
-		fmt.Fprintln(d.Out, "\nworkers")
-	}
+// shownWorkers is how many workers are listed, the newest, beside those that hold rows.
+const shownWorkers = 20
+
+// workers lists those that are shown, below a title.
+func (d *Desk) workers(ctx context.Context, server *postgres.Store, title string, shown func(*postgres.Worker) bool) error {
+	all, err := server.Workers(ctx, shownWorkers)
 	for i := range all {
-		d.worker(&all[i])
+		if w := &all[i]; shown(w) {
+			fmt.Fprint(d.Out, title)
+			d.worker(w)
+			title = ""
+		}
+	}
+	if err == nil && len(all) == 0 && title == "" {
+		d.printf("no run has used it yet\n")
 	}
 	return err
 }
 
 func (d *Desk) worker(w *postgres.Worker) {
-	who := w.Command
-	if w.Run != "" {
-		who += " " + w.Run
-	}
+	who := strings.TrimSpace(w.Command + " " + w.Run)
 	if w.Fleet != "" {
 		who += fmt.Sprintf(", shard %d/%d of fleet %s", w.Shard, w.Shards, w.Fleet)
 	}
@@ -226,11 +227,11 @@ func (d *Desk) worker(w *postgres.Worker) {
 	}
 	if w.Holds > 0 {
 		how += ", holds " + english.Plural(w.Holds, "row", "") + " in doubt"
+		if w.Ended == nil && !w.MayStillSettle {
+			how += ": they may be resolved"
+		}
 	}
-	if w.Holds > 0 && w.Ended == nil && !w.MayStillSettle {
-		how += ": they may be resolved"
-	}
-	fmt.Fprintf(d.Out, "%-6d  began %s  on %s (process %d)  %s: %s\n", w.ID, day(w.Started), report.Escape(w.Host), w.Process, report.Escape(who), how)
+	d.printf("%-6d  began %s  on %s (process %d)  %s: %s\n", w.ID, day(w.Started), w.Host, w.Process, who, how)
 }
 
 // Prepare makes a database fit to hold ledgers.
@@ -241,7 +242,8 @@ func (d *Desk) Prepare(address string, o postgres.Options) error {
 	}
 	fmt.Fprintf(d.Out, "the schema leadferry is there, version %d, owned by %s\n", p.Version, report.Escape(p.Owner))
 	if !p.Roles {
-		fmt.Fprintf(d.Out, "\nthis user may not make roles; have somebody who may carry this out in the database %s:\n\n%s", report.Escape(p.Database), p.Grants)
+		fmt.Fprintf(d.Out, "\nthis user may not make roles; have somebody who may carry this out in the database %s:\n\n%s",
+			report.Escape(p.Database), p.Grants)
 	}
 	fmt.Fprintf(d.Out, `
 grant the users of runs and people their roles:

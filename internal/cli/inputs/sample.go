@@ -93,7 +93,7 @@ func (from reading) sample(o source.Options) (*sample, error) {
 func (from reading) titles(o source.Options, usual *sample) (lines int, err error) {
 	best := usual
 	for s := usual; o.SkipRows <= maxTitles; {
-		if s.hidesCells() && (s == usual || len(s.Columns) == 1) {
+		if s.hidesCells() && (s == usual && s.lost() > 0 || len(s.Columns) == 1) {
 			return 0, exit.Usage(fmt.Sprintf("%s:%d: a quote of this line does not fit%s", from.name, o.SkipRows+1, nothingWritten), quotesHint)
 		}
 		o.SkipRows++
