@@ -16,6 +16,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/storetest"
+	"leadferry/internal/disk"
 )
 
 // TestMain makes the test's own program stand for leadferry where a file is to be checked.
@@ -111,7 +112,7 @@ func copyAll(t storetest.TB, path, to string) {
 		t.Fatal(err)
 	}
 	_, err = f.Write(b)
-	if err := errors.Join(err, f.Chmod(0o600), f.Close()); err != nil { // what a folder passes on is not
+	if err := errors.Join(err, disk.MakePrivate(f), f.Close()); err != nil { // what a folder passes on is not
 		t.Fatal(err)
 	}
 }

@@ -120,7 +120,7 @@ func (d *Store) takeCare() error {
 
 // narrow makes a file its owner's alone and says whether it is.
 func narrow(f *os.File) bool {
-	if f.Chmod(0o600) != nil {
+	if disk.MakePrivate(f) != nil {
 		return false
 	}
 	info, err := f.Stat()
