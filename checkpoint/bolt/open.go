@@ -42,8 +42,8 @@ type Options struct {
 
 // Open opens the checkpoint at path, or makes a new one for t; the zero Target
 // opens one of whatever target and makes none. Its directory must exist. The whole file is
-// checked first, unless it is as the last run in this boot of the machine left it, or was
-// killed with it. Errors are *[checkpoint.OpenError] around a sentinel or the system's error.
+// checked first, unless it is as the last run in this boot of the machine left it.
+// Errors are *[checkpoint.OpenError] around a sentinel or the system's error.
 func Open(path string, t checkpoint.Target, o Options) (*Store, error) {
 	d, err := openStore(path, t, o)
 	if err != nil || o.ReadOnly || !d.head.Load().Erase {
