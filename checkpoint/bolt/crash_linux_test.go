@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -31,15 +30,17 @@ var diskCall = regexp.MustCompile(`^\d+ +(\w+)\(\d+<([^>]*)>(?:, "([^"]*)", (\d+
 // that it made once the file was open.
 func recorded(t *testing.T) (base []byte, ops []diskOp) {
 	t.Helper()
-	path := newPath(t)
-	seeded(t, path, 300).Close()
-	base = read(t, path)
-	trace := filepath.Join(t.TempDir(), "trace")
-	underStrace(t, path, "-f", "-qq", "-y", "-xx", "-s", "100000000", "-o", trace,
-		"-e", "trace=pwrite64,write,ftruncate,fdatasync,fsync")
-	b, err := os.ReadFile(trace)
-	if err != nil {
-		t.Fatal(err)
+	var b []byte
+	for try := 0; try == 0 || bytes.Contains(b, []byte("<unfinished")); try++ { // a call that strace wrote in two parts is lost
+		if try == 5 {
+			t.Skip("strace writes calls in parts here")
+		}
+		path, trace := newPath(t), filepath.Join(t.TempDir(), "trace")
+		seeded(t, path, 300).Close()
+		base = read(t, path)
+		underStrace(t, path, "-f", "-qq", "-y", "-xx", "-s", "100000000", "-o", trace,
+			"-e", "trace=pwrite64,write,ftruncate,fdatasync,fsync")
+		b = read(t, trace)
 	}
 	for line := range strings.Lines(string(b)) {
 		if op, ok := parseCall(t, line); ok {
@@ -141,9 +142,9 @@ func TestCrashImageKnowsWhatWasReported(t *testing.T) {
 		images = 5000
 	}
 	random := rand.New(rand.NewPCG(11, 12))
-	path := newPath(t)
 	refused := 0
 	for i := range images {
+		path := newPath(t) // what a check found in another one may be mapped still
 		n := 1 + random.IntN(len(ops))
 		content(string(afterPowerCut(base, ops, n, random)))(t, path)
 		said := ""
