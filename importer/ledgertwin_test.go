@@ -299,17 +299,3 @@ func (tr *trial) outcomes() string {
 	}
 	return strings.TrimSpace(b.String())
 }
-
-// linker answers every update alike.
-type linker struct {
-	lead leadapi.Lead
-	err  error
-}
-
-func (l linker) Create(context.Context, *leadapi.CreateRequest) (*leadapi.Created, error) {
-	return nil, errors.New("nothing is to be created")
-}
-
-func (l linker) Update(context.Context, string, *leadapi.UpdateRequest) (*leadapi.Lead, error) {
-	return &l.lead, l.err
-}

@@ -2,8 +2,6 @@ package importer
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -15,7 +13,6 @@ import (
 	"leadferry/importer/findings"
 	"leadferry/importer/report"
 	"leadferry/importer/source"
-	"leadferry/leadapi"
 )
 
 func TestMaxCreatesIsNeverExceeded(t *testing.T) {
@@ -196,27 +193,6 @@ func TestTheReasonThatSaysMost(t *testing.T) {
 	}
 }
 
-func TestTheServiceGoesAwayAndComesBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tr := newTrial(t, numbered(200), Options{Sending: Sending{Concurrency: 8}})
-		began := time.Now()
-		tr.service.answer = func(string, int) error {
-			if d := time.Since(began); d > 100*time.Millisecond && d < 5*time.Minute {
-				return unsent
-			}
-			return nil
-		}
-		tr.retrier.Reach = func(context.Context) error { return tr.service.answer("", 0) }
-		tr.carry(t.Context())
-		if got := tr.outcomes(); got != "created 200" {
-			t.Error(got)
-		}
-		if took := time.Since(began); took > 5*time.Minute+40*time.Second {
-			t.Errorf("went on only after %v", took)
-		}
-	})
-}
-
 // faults 66: the second row whose answer names a known lead ID is in doubt.
 func TestALeadIDThatBelongsToAnotherRow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -299,40 +275,6 @@ func TestAFaultOfTheProgramEndsTheRunInOrder(t *testing.T) {
 				}
 				if sum != tr.tally.counts.Read {
 					t.Errorf("%d rows read, %s", tr.tally.counts.Read, tr.outcomes())
-				}
-			})
-		})
-	}
-}
-
-// A link that is not confirmed leaves the row partial. faults 68, 69
-func TestALinkMustBeConfirmed(t *testing.T) {
-	lead := checkpoint.Entry{Key: "k", State: checkpoint.Partial, LeadID: "l"}
-	tests := []struct {
-		name string
-		lead leadapi.Lead
-		err  error
-		want Outcome
-	}{
-		{name: "confirmed", lead: leadapi.Lead{ID: "l", ExternalID: "x"}, want: Created},
-		{name: "another lead", lead: leadapi.Lead{ID: "m", ExternalID: "x"}, want: Partial},
-		{name: "another link", lead: leadapi.Lead{ID: "l", ExternalID: "y"}, want: Partial},
-		{name: "refused", err: httpError(404), want: Partial},
-		{name: "failing", err: errors.New("unreadable"), want: Partial},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				tr := newTrial(t, nil, Options{})
-				tr.run.sender, tr.Conflict = linker{test.lead, test.err}, RuleFile
-				c := newCarrier(tr.run, newPhases(t.Context()), func(*Stop) {})
-				defer c.phases.sendNoMore()
-				j := &job{it: &item{}, step: ends(Created, "").by(Link)}
-				j.entry, j.it.rec.Key, j.it.rec.ExternalID = lead, "k", "x"
-				c.carry(t.Context(), j)
-				tr.run.ledger.Close()
-				if j.outcome != test.want || tr.ledger.state("k").String() != test.want.String() {
-					t.Errorf("outcome %v, ledger %v, want %v", j.outcome, tr.ledger.state("k"), test.want)
 				}
 			})
 		})

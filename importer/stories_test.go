@@ -242,6 +242,18 @@ var stories = map[string]string{
 		shows ExternalID console
 		console ExternalID x-a
 		import: a,,x-a,open,Ann,1 = created 1`,
+	"a link that is not confirmed leaves the row partial": `
+		fate good 404
+		import: a,,x-a,open,Ann,1 = partial 1
+		says created but not linked
+		fate other-id
+		import file: a,,x-a,open,Ann,1 = partial 1
+		fate other-external
+		import file: a,,x-a,open,Ann,1 = partial 1
+		says linking was answered but not confirmed
+		knows state=partial want=x-a
+		fate
+		import file: a,,x-a,open,Ann,1 = created 1`,
 	"a refused update is remembered": `
 		import: a,,x-a,open,Ann,1 = created 1
 		sends {"ExternalID":"x-a"}
