@@ -121,7 +121,7 @@ func (s *Store) commit(g *group) error {
 		}
 		err := s.store(g, w, base)
 		switch {
-		case isOneOf(err, notAsSeen, taken):
+		case isOneOf(err, notAsSeen, taken, twice):
 		case isOneOf(err, isFenced):
 			g.fenced = s.whyFenced(s.writer.Conn)
 		case isOneOf(err, tooMany):
@@ -224,6 +224,7 @@ const (
 	tooMany   = "LF003" // leads for the fleet
 	notOurs   = "LF004" // the worker's row is not as it was left, or its commits would not be durable
 	taken     = "23505" // a key stood there already
+	twice     = "21000" // two rows come to own one lead
 )
 
 // isConflict says that the server ended one of two transactions that waited for one another.
@@ -297,8 +298,8 @@ func (s *Store) put(b *pgx.Batch, writes []write, force bool) {
 	}
 	b.Queue(`WITH owned AS (
 			INSERT INTO leadferry.lead_ids AS i (ledger, lead_id, key) SELECT $1, w.* FROM unnest($2::text[], $3::bytea[]) AS w (lead_id, key)
-			ON CONFLICT (ledger, lead_id) DO UPDATE SET key = excluded.key WHERE $4 OR i.key = excluded.key OR NOT EXISTS (
-				SELECT 1 FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.key = i.key AND (r.state = 4 OR r.lead_id = i.lead_id) OFFSET 0)
+			ON CONFLICT (ledger, lead_id) DO UPDATE SET key = excluded.key
+				WHERE $4 OR i.key = excluded.key OR NOT leadferry.holds($1, i.key, i.lead_id)
 			RETURNING 1
 		) SELECT leadferry.must((SELECT count(*) FROM owned) = cardinality($2), '`+notAsSeen+`')`, s.ledger, leads, keys, force)
 }

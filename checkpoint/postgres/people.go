@@ -61,7 +61,7 @@ func (s *Store) alone(f func() error) error {
 			return f()
 		})
 	})
-	if isOneOf(err, notAsSeen, taken) {
+	if isOneOf(err, notAsSeen, taken, twice) {
 		err = s.fail(errors.New("rows were changed by others though they were locked"))
 	}
 	return err

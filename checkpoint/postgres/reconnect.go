@@ -66,7 +66,7 @@ func (s *Store) change(f func() error) error {
 			s.seq.Store(s.coming)
 			s.whole()
 			return nil
-		case checkpoint.IsOfList(err) || isOneOf(err, notAsSeen, isFenced, tooMany, taken):
+		case checkpoint.IsOfList(err) || isOneOf(err, notAsSeen, taken, twice, isFenced, tooMany):
 			return err
 		case isOneOf(err, notOurs):
 			return s.fail(s.whyNotOurs())

@@ -1,11 +1,14 @@
 package postgres
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"leadferry/checkpoint"
 	"leadferry/internal/pgtest"
@@ -259,6 +262,44 @@ func TestARunBesideAnother(t *testing.T) {
 	}
 	if got := stands(t, second, "b"); got.LeadID != "lead-b" {
 		t.Errorf("the late answer was lost: %+v", got)
+	}
+}
+
+// One lead never comes to two keys: neither in one commit, nor by a worker that waits for the commit of another one.
+func TestALeadComesToOneKey(t *testing.T) {
+	address := pgtest.Shared(t).Database(t)
+	s := opened(t, address, newTarget(), Options{Run: "run"})
+	committed(t, s, claimOf("a"), claimOf("b"), claimOf("c"), claimOf("d"))
+	first, second := createdOf("a", "lead-1"), createdOf("b", "lead-1")
+	committed(t, s, first, second)
+	other, err := pgx.Connect(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close(context.Background())
+	if _, err := other.PgConn().Exec(t.Context(), `BEGIN; UPDATE leadferry.lead_rows SET state = 1, lead_id = 'lead-2', seq = nextval('leadferry.commits') WHERE key = 'c';
+		INSERT INTO leadferry.lead_ids SELECT ledger, 'lead-2', 'c' FROM leadferry.ledgers`).ReadAll(); err != nil {
+		t.Fatal(err)
+	}
+	third := createdOf("d", "lead-2")
+	done := make(chan error, 1)
+	go func() { done <- s.Commit(context.Background(), []*checkpoint.Change{third}) }()
+	for len(done) == 0 && !pgtest.Value[bool](t, address, `SELECT EXISTS (SELECT 1 FROM pg_locks WHERE NOT granted)`) {
+		time.Sleep(time.Millisecond)
+	}
+	if _, err := other.Exec(t.Context(), `COMMIT`); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []*checkpoint.Change{second, third} {
+		if c.Err != nil || c.Entry.State != checkpoint.InDoubt || c.Entry.Reason != checkpoint.ReasonLeadTaken {
+			t.Errorf("%s: %+v, %v", c.Entry.Key, c.Entry, c.Err)
+		}
+	}
+	if first.Entry.State != checkpoint.Created {
+		t.Errorf("%+v", first.Entry)
 	}
 }
 

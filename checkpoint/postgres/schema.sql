@@ -169,6 +169,13 @@ BEGIN
 	RETURN true;
 END $$;
 
+-- Says whether a key has not given up a lead that it came to own, see lead_ids. It looks anew each time: whoever waited for another
+-- worker's commit sees what that has made.
+CREATE FUNCTION holds(of integer, k bytea, lead text) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+	RETURN EXISTS (SELECT 1 FROM leadferry.lead_rows r WHERE r.ledger = of AND r.key = k AND (r.state = 4 OR r.lead_id = lead));
+END $$;
+
 -- For people. Texts that are no UTF-8 are shown in hexadecimal digits.
 CREATE FUNCTION text_of(b bytea) RETURNS text LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 BEGIN
