@@ -209,12 +209,12 @@ func (p *program) begin(c *cli.Context) error {
 func (p *program) target() checkpoint.Target { return p.settings.Load().Target() }
 
 // ledger is what the command line says of its ledger.
-func (p *program) ledger(c *cli.Context) ledger.Meant {
+func (p *program) ledger(c *cli.Context) ledger.Selection {
 	run := newRunID()
 	if p.ending != nil {
 		run = p.ending.run
 	}
-	return ledger.Meant{
+	return ledger.Selection{
 		C: c, Target: p.target(), Interrupt: p.interrupt, Run: run,
 		Machine: cmp.Or(p.settings.Load().Get("machine"), machine.ID()),
 		Unseen:  p.line.Given("checkpoint").Origin == flags.ByEnvironment,

@@ -154,7 +154,7 @@ func sandboxData(checkpointPath string) string {
 func openSandbox(c *cli.Context, checkpointPath string) (api leadapi.Config, stop func() error, err error) {
 	err = ledger.MakeFolder(checkpointPath)
 	if err == nil {
-		err = bolt.RefusedPlace(checkpointPath, ledger.Meant{C: c}.FileOptions())
+		err = bolt.RefusedPlace(checkpointPath, ledger.Selection{C: c}.FileOptions())
 	}
 	if err == nil && c.Bool("sandbox-reset") {
 		err = resetSandbox(checkpointPath)

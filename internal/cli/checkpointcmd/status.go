@@ -35,7 +35,7 @@ type Desk struct {
 	Out    io.Writer
 	Say    io.Writer         // for announcements
 	Warn   func(text string) // on standard error
-	Ledger ledger.Meant      // the one that the flags mean
+	Ledger ledger.Selection  // the one that the flags mean
 	Person terminal.Person
 
 	Namespace string // of keys that the command names

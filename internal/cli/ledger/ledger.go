@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,8 +33,8 @@ import (
 	"leadferry/internal/shell"
 )
 
-// Meant is a command line as far as it says which ledger is meant.
-type Meant struct {
+// Selection is a command line as far as it says which ledger is meant.
+type Selection struct {
 	C         *cli.Context
 	Target    checkpoint.Target // empty where the command names none
 	Run       string            // ID of this start of the program
@@ -88,7 +89,7 @@ func opened[S Ledger](store S, err error) (Ledger, error) {
 }
 
 // Path is where the checkpoint lies that is named, or the target's own.
-func (m Meant) Path() (string, error) {
+func (m Selection) Path() (string, error) {
 	if path := m.C.String("checkpoint"); checkpoint.IsAddress(path) {
 		if m.C.Bool("sandbox") {
 			return "", exit.Usage("--sandbox keeps its leads beside its checkpoint, which must be a file", "leadferry sandbox serves an imitation whose leads a ledger in PostgreSQL may know")
@@ -108,30 +109,28 @@ func (m Meant) Path() (string, error) {
 	return Default(t)
 }
 
-// serverWords begin the words of a server's address.
-var serverWords = []string{"host", "hostaddr", "service", "dbname", "user", "port", "sslmode"}
-
 // RefuseName refuses the name of a checkpoint that is meant as no file: as an address, and is none of PostgreSQL, or as none.
 // A file of that name would be a new one, with which every lead is made again.
 func RefuseName(name string) error {
-	isWord := func(word string) bool {
-		key, _, found := strings.Cut(word, "=")
-		return found && slices.Contains(serverWords, key)
+	bare := strings.TrimSpace(name)
+	if len(bare) > 1 && strings.ContainsRune(`"'`, rune(bare[0])) && bare[len(bare)-1] == bare[0] {
+		bare = bare[1 : len(bare)-1]
 	}
+	words := regexp.MustCompile(`://|(^|\s)[a-z]+=`) // of an address
 	switch {
 	case checkpoint.IsAddress(name), disk.Exists(name):
 		return nil
 	case name == report.None || name == "-":
 		return exit.Usage("--checkpoint "+name+" names no file, and nothing goes without a checkpoint, the only memory of what was made",
 			"leave the flag out for the one of the target, or write ./"+name+" for a file of that name")
-	case strings.TrimSpace(name) != name, len(name) > 1 && strings.ContainsRune(`"'`, rune(name[0])) && name[len(name)-1] == name[0]:
+	case bare != name:
 		return exit.Usage("the checkpoint's name has blanks, a line end or quotes around it that are no part of a name",
 			"files with variables keep them in some places: write the name alone behind --checkpoint or in LEADFERRY_CHECKPOINT")
-	case !strings.Contains(name, "://") && !slices.ContainsFunc(strings.Fields(name), isWord):
-		return nil
+	case words.MatchString(name):
+		return exit.Usage("the checkpoint's name is neither that of a file nor an address of PostgreSQL", // and may hold a password
+			"an address looks like postgres://user@db.example.com/leads, or begins with host= or service=; a file is named by its path alone")
 	}
-	return exit.Usage("the checkpoint's name is neither that of a file nor an address of PostgreSQL", // and may hold a password
-		"an address looks like postgres://user@db.example.com/leads, or begins with host= or service=; a file is named by its path alone")
+	return nil
 }
 
 // refuseOther refuses a file that is named as a checkpoint and is known to be something else: what to do about a damaged
@@ -197,14 +196,14 @@ func MakeFolder(path string) error {
 }
 
 // FileOptions say how a file is opened that the flags name.
-func (m Meant) FileOptions() bolt.Options {
+func (m Selection) FileOptions() bolt.Options {
 	return bolt.Options{
 		Wait: m.C.Duration("wait"), AnyPlace: AnyPlace(), Require: m.C.Bool("require-checkpoint"), Witnesses: m.Book(),
 	}
 }
 
 // Opener opens the checkpoint of a run, wherever it is kept.
-func (m Meant) Opener(o *importer.Options) func(require, readOnly bool) (checkpoint.Store, error) {
+func (m Selection) Opener(o *importer.Options) func(require, readOnly bool) (checkpoint.Store, error) {
 	path, target := o.Checkpoint, o.Target
 	if checkpoint.IsAddress(path) {
 		how := m.ServerOptions()
@@ -233,7 +232,7 @@ func AnyPlace() bool {
 }
 
 // Existing is the checkpoint that the flags name, which must be there.
-func (m Meant) Existing() (Place, error) {
+func (m Selection) Existing() (Place, error) {
 	path, err := m.Path()
 	if err != nil {
 		return Place{}, err
@@ -253,7 +252,7 @@ func (m Meant) Existing() (Place, error) {
 }
 
 // Named is a checkpoint that an argument names, which must be there.
-func (m Meant) Named(name string) (Place, error) {
+func (m Selection) Named(name string) (Place, error) {
 	if checkpoint.IsAddress(name) {
 		return m.existingOnServer(name)
 	}
@@ -267,7 +266,7 @@ func (m Meant) Named(name string) (Place, error) {
 }
 
 // OpenOrMake opens the checkpoint that the flags name, and makes one where there is none, if the flags name a target.
-func (m Meant) OpenOrMake() (Ledger, error) {
+func (m Selection) OpenOrMake() (Ledger, error) {
 	path, err := m.Path()
 	if err != nil {
 		return nil, err
@@ -291,7 +290,7 @@ func (m Meant) OpenOrMake() (Ledger, error) {
 }
 
 // Book is the user's book of ledgers, without run folders: it says how a file was left.
-func (m Meant) Book() *checkpoint.Witnesses {
+func (m Selection) Book() *checkpoint.Witnesses {
 	dir, err := config.StateDir()
 	if err != nil {
 		return &checkpoint.Witnesses{}
@@ -301,7 +300,7 @@ func (m Meant) Book() *checkpoint.Witnesses {
 
 // Witnesses are all that tell of checkpoints: the book, and the run folders at hand. The sandbox has none and is none:
 // its leads are nobody's.
-func (m Meant) Witnesses() *checkpoint.Witnesses {
+func (m Selection) Witnesses() *checkpoint.Witnesses {
 	if m.C == nil || m.C.Bool("sandbox") {
 		return nil
 	}
@@ -311,7 +310,7 @@ func (m Meant) Witnesses() *checkpoint.Witnesses {
 }
 
 // runParents are the folders in which run folders stand.
-func (m Meant) runParents() []string {
+func (m Selection) runParents() []string {
 	parents := []string{report.RunsFolder}
 	out := cmp.Or(m.C.String("out"), os.Getenv("LEADFERRY_OUT")) // commands without a run folder have no flag for it
 	if out != "" && out != report.None {
@@ -337,7 +336,7 @@ func WitnessIn(folder string) (w checkpoint.Witness) {
 
 // Attested lets f decide something about a checkpoint that is open for writing, with a witness of it, as runs have one. An
 // older checkpoint than known is refused, unless older is set. Where f changes nothing, no witness is left.
-func (m Meant) Attested(ctx context.Context, db Ledger, older bool, f func() error) error {
+func (m Selection) Attested(ctx context.Context, db Ledger, older bool, f func() error) error {
 	ws := m.Witnesses()
 	if ws == nil || db.Info().Target == connection.SandboxTarget {
 		return f()
@@ -352,7 +351,7 @@ func (m Meant) Attested(ctx context.Context, db Ledger, older bool, f func() err
 	return m.attest(ctx, db, ws, f)
 }
 
-func (m Meant) attest(ctx context.Context, db Ledger, ws *checkpoint.Witnesses, f func() error) error {
+func (m Selection) attest(ctx context.Context, db Ledger, ws *checkpoint.Witnesses, f func() error) error {
 	command, now := m.C.Command.Name, time.Now()
 	if err := checkpoint.PutNote(ctx, db, "command", fmt.Appendf(nil, `{"command":%q,"run":%q,"at":%q}`, command, m.Run, now.UTC().Format(time.RFC3339))); err != nil {
 		return err
@@ -383,7 +382,7 @@ func (m Meant) attest(ctx context.Context, db Ledger, ws *checkpoint.Witnesses, 
 }
 
 // ServerOptions say how a ledger in PostgreSQL is opened that the flags name.
-func (m Meant) ServerOptions() postgres.Options {
+func (m Selection) ServerOptions() postgres.Options {
 	o := postgres.Options{
 		Require: m.C.Bool("require-checkpoint"), Wait: m.C.Duration("wait"), Patience: m.C.Duration("max-wait"),
 		Timeout: m.C.Duration("timeout"), NeverPromoted: m.C.String("ledger-standby") == "never-promoted",
@@ -393,7 +392,7 @@ func (m Meant) ServerOptions() postgres.Options {
 }
 
 // existingOnServer is the ledger that the flags name: of their target, or the only one there is.
-func (m Meant) existingOnServer(path string) (Place, error) {
+func (m Selection) existingOnServer(path string) (Place, error) {
 	o := m.ServerOptions()
 	at := Place{Path: path, Target: m.Target, Server: &o}
 	all, err := postgres.Targets(path, o)
