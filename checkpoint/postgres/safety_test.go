@@ -277,8 +277,9 @@ func TestALeadComesToOneKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.Close(context.Background())
-	if _, err := other.PgConn().Exec(t.Context(), `BEGIN; UPDATE leadferry.lead_rows SET state = 1, lead_id = 'lead-2', seq = nextval('leadferry.commits') WHERE key = 'c';
-		INSERT INTO leadferry.lead_ids SELECT ledger, 'lead-2', 'c' FROM leadferry.ledgers`).ReadAll(); err != nil {
+	if _, err := other.PgConn().Exec(t.Context(), `BEGIN; INSERT INTO leadferry.lead_rows
+			SELECT (jsonb_populate_record(r, '{"key": "\\x65", "state": 1, "lead_id": "lead-2"}')).* FROM leadferry.lead_rows r WHERE key = 'c';
+		INSERT INTO leadferry.lead_ids SELECT ledger, 'lead-2', 'e' FROM leadferry.ledgers`).ReadAll(); err != nil {
 		t.Fatal(err)
 	}
 	third := createdOf("d", "lead-2")
