@@ -177,7 +177,7 @@ func TestAListOfSeveralIsNamed(t *testing.T) {
 	w := newWorld(t, sandbox.Options{})
 	w.write("m.yaml", filesMapping)
 	w.write("a.json", `{"items": [], "contacts": [{"id":"1","name":"Ann","note":"x"}], "has_more": true}`)
-	if out := w.must(0, "import", "-m", "m.yaml", "a.json", "--out", "none"); !strings.Contains(out, "one page") {
+	if out := w.must(0, "import", "-m", "m.yaml", "a.json", "--out", "none"); !strings.Contains(out, `the rows are those of the list "contacts"`) {
 		t.Error(out)
 	}
 	w.holdsNames("Ann")
