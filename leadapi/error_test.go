@@ -2,6 +2,7 @@ package leadapi
 
 import (
 	"compress/gzip"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -35,9 +36,6 @@ func TestEveryAnswerIsJudgedByItsStatus(t *testing.T) {
 	}{
 		"201 without ID":             {answerText(201, `{"assignedOrganizationID":"o"}`), is(201, Yes, ReasonNoLeadID)},
 		"201 empty":                  {answerText(201, ""), is(201, Yes, ReasonNoLeadID)},
-		"201 HTML":                   {answerText(201, "<html>", "Content-Type: text/html"), is(201, Yes, ReasonNoLeadID)},
-		"201 UTF-16":                 {answerText(201, "\xff\xfe{\x00}\x00"), is(201, Yes, ReasonNoLeadID)},
-		"201 null":                   {answerText(201, "null"), is(201, Yes, ReasonNoLeadID)},
 		"201 ID is a number":         {answerText(201, `{"leadID":12345678901234567890}`), is(201, Yes, ReasonNoLeadID)},
 		"201 ID is a path":           {answerText(201, `{"leadID":"../x"}`), is(201, Yes, ReasonNoLeadID)},
 		"201 ID is dots":             {answerText(201, `{"leadID":".."}`), is(201, Yes, ReasonNoLeadID)},
@@ -51,37 +49,26 @@ func TestEveryAnswerIsJudgedByItsStatus(t *testing.T) {
 		"201 gzip and more":          {answerText(201, zipped(createdBody)+"x"), is(201, Yes, ReasonNoLeadID)},
 		"201 gzip":                   {answerText(201, "\x1f\x8b\x08", "Content-Encoding: gzip"), is(201, Yes, ReasonNoLeadID)},
 		"201 too long":               {answerText(201, createdBody+strings.Repeat(" ", maxBody)), is(201, Yes, ReasonNoLeadID)},
-		"200 without ID":             {answerText(200, `{}`), is(200, Maybe, ReasonNoLeadID)},
 		"202 without ID":             {answerText(202, `{}`), is(202, Maybe, ReasonNoLeadID)},
 		"204":                        {"HTTP/1.1 204 x\r\n\r\n", is(204, Maybe, ReasonNoLeadID)},
 		"101":                        {"HTTP/1.1 101 x\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n", is(101, Maybe, ReasonBadAnswer)},
-		"301":                        {answerText(301, "", "Location: http://127.0.0.1:1/"), is(301, Maybe, ReasonRedirect)},
 		"304":                        {"HTTP/1.1 304 x\r\n\r\n", is(304, Maybe, ReasonRedirect)},
 		"307 with a bad Location":    {answerText(307, "", "Location: http://%zz/"), is(307, Maybe, ReasonRedirect)},
 		"400":                        {answerText(400, `{"message":"no"}`), is(400, No, ReasonRefused)},
 		"400 of 1 MiB and more":      {answerText(400, long), is(400, No, ReasonRefused)},
 		"401":                        {answerText(401, ""), is(401, No, ReasonUnauthorized)},
-		"403":                        {answerText(403, ""), is(403, No, ReasonRefused)},
-		"404":                        {answerText(404, ""), is(404, No, ReasonRefused)},
 		"407":                        {answerText(407, ""), is(407, No, ReasonProxyAuth)},
 		"408":                        {answerText(408, ""), is(408, Maybe, ReasonTimeout)},
-		"409":                        {answerText(409, ""), is(409, No, ReasonRefused)},
-		"413":                        {answerText(413, ""), is(413, No, ReasonRefused)},
-		"415":                        {answerText(415, ""), is(415, No, ReasonRefused)},
 		"421":                        {answerText(421, ""), is(421, No, ReasonMisdirected)},
-		"422":                        {answerText(422, ""), is(422, No, ReasonRefused)},
 		"425":                        {answerText(425, ""), is(425, Maybe, ReasonTimeout)},
 		"429":                        {answerText(429, ""), is(429, No, ReasonThrottled)},
 		"429 with Retry-After":       {answerText(429, "", "Retry-After: 7"), judgement{429, No, ReasonThrottled, true, 7 * time.Second}},
-		"431":                        {answerText(431, ""), is(431, No, ReasonRefused)},
 		"499":                        {answerText(499, ""), is(499, Maybe, ReasonTimeout)},
 		"500":                        {answerText(500, ""), is(500, Maybe, ReasonServerError)},
 		"500 with Retry-After":       {answerText(500, "", "Retry-After: 7"), judgement{500, Maybe, ReasonServerError, true, 7 * time.Second}},
-		"502":                        {answerText(502, ""), is(502, Maybe, ReasonServerError)},
 		"503":                        {answerText(503, ""), is(503, Maybe, ReasonServerError)},
 		"503 with Retry-After":       {answerText(503, "", "Retry-After: 0"), judgement{503, Maybe, ReasonServerError, true, 0}},
 		"503 with bad Retry-After":   {answerText(503, "", "Retry-After: soon"), is(503, Maybe, ReasonServerError)},
-		"599":                        {answerText(599, ""), is(599, Maybe, ReasonServerError)},
 		"600":                        {answerText(600, ""), is(600, Maybe, ReasonBadAnswer)},
 		"000":                        {answerText(0, ""), is(0, Maybe, ReasonBadAnswer)},
 		"not HTTP":                   {"SSH-2.0-x\r\n\r\n", is(0, Maybe, ReasonNoAnswer)},
@@ -90,6 +77,12 @@ func TestEveryAnswerIsJudgedByItsStatus(t *testing.T) {
 		"two lengths":                {answerText(201, createdBody, "Content-Length: 3"), is(0, Maybe, ReasonNoAnswer)},
 		"a negative length":          {"HTTP/1.1 201 x\r\nContent-Length: -1\r\n\r\n", is(0, Maybe, ReasonNoAnswer)},
 		"an unknown transfer coding": {answerText(201, createdBody, "Transfer-Encoding: br"), is(0, Maybe, ReasonNoAnswer)},
+	}
+	for _, status := range []int{403, 404, 409, 410, 413, 415, 422, 431} {
+		tests[fmt.Sprint(status)] = struct {
+			answer string
+			want   judgement
+		}{answerText(status, ""), is(status, No, ReasonRefused)}
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -3,7 +3,6 @@ package leadapi
 import (
 	"context"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -94,10 +93,6 @@ func TestNoErrorHoldsASecret(t *testing.T) {
 			w.WriteHeader(400)
 			io.WriteString(w, echo(w, r))
 		},
-		"secret only": func(w http.ResponseWriter, r *http.Request) {
-			w.WriteHeader(401)
-			io.WriteString(w, "bad secret "+r.URL.Query().Get("client_secret")+r.URL.Query().Get("refresh_token")+r.Header.Get("Authorization"))
-		},
 		"cut in the middle": func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(422)
 			io.WriteString(w, strings.Repeat("x", 480)+secret+access+refresh+password)
@@ -106,22 +101,9 @@ func TestNoErrorHoldsASecret(t *testing.T) {
 			w.WriteHeader(403)
 			io.WriteString(w, base64.StdEncoding.EncodeToString([]byte(secret+r.URL.Query().Get("refresh_token")+r.Header.Get("Authorization"))))
 		},
-		"zstd": func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Content-Encoding", "zstd")
-			w.WriteHeader(400)
-			io.WriteString(w, secret)
-		},
 		"gzip": func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(400)
 			io.WriteString(w, zipped(echo(w, r)))
-		},
-		"UTF-16": func(w http.ResponseWriter, r *http.Request) {
-			w.WriteHeader(400)
-			io.WriteString(w, strings.Join(strings.Split(secret+access, ""), "\x00"))
-		},
-		"hexadecimal": func(w http.ResponseWriter, r *http.Request) {
-			w.WriteHeader(409)
-			io.WriteString(w, hex.EncodeToString([]byte(echo(w, r))))
 		},
 		"JSON": func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(429)
@@ -137,11 +119,6 @@ func TestNoErrorHoldsASecret(t *testing.T) {
 			c, _, _ := w.(http.Hijacker).Hijack()
 			defer c.Close()
 			io.WriteString(c, "HTTP/1.1 "+r.RequestURI+r.Header.Get("Authorization")+"\r\n\r\n")
-		},
-		"bad header": func(w http.ResponseWriter, r *http.Request) {
-			c, _, _ := w.(http.Hijacker).Hijack()
-			defer c.Close()
-			io.WriteString(c, "HTTP/1.1 200 OK\r\n"+r.RequestURI+r.Header.Get("Authorization")+"\r\n\r\n")
 		},
 	}
 	for name, h := range services {

@@ -159,18 +159,6 @@ func TestSpentRefreshTokenIsForgotten(t *testing.T) {
 	}
 }
 
-// fault 75: what may do better after a while spends nothing.
-func TestThrottledRefreshTokenIsKept(t *testing.T) {
-	old := oauth2.Token{AccessToken: access + "0", RefreshToken: "+r/0", Expiry: time.Now().Add(-21 * time.Hour), ExpiresIn: 10800}
-	store := &shelf{kept: old}
-	s := &issuer{grant: func(url.Values) (int, string) { return 429, "" }}
-	c, _ := issueOn(t, s, store)
-	if e := fault(t, c[0]); e == nil || e.Status != 429 || store.kept != old {
-		t.Errorf("%v, kept %+v", e, store.kept)
-	}
-	s.want("refresh_token+r/0")
-}
-
 // A store that fails costs a sign-in, never the run; and the token at hand is not exchanged for an older one.
 func TestRunGoesOnWithoutItsStore(t *testing.T) {
 	for name, store := range map[string]*shelf{"no lock": {locked: errors.New("x")}, "no room": {lost: errors.New("x")}} {

@@ -121,34 +121,6 @@ func TestTokenIsRenewedOnceForAllWorkers(t *testing.T) {
 	}
 }
 
-// faults 71, 75: those who waited for a renewal share its end, good or bad.
-func TestRenewalIsShared(t *testing.T) {
-	for _, end := range []*Error{nil, {Op: "token", Status: 500, Reason: ReasonServerError}} {
-		synctest.Test(t, func(t *testing.T) {
-			release, fetched := make(chan bool), 0
-			k := &keeper{lock: make(chan struct{}, 1), now: time.Now, fetch: func(context.Context, string, string) (*oauth2.Token, *Error) {
-				fetched++
-				<-release
-				return &oauth2.Token{AccessToken: access, Expiry: time.Now().Add(time.Hour)}, end
-			}}
-			var faults atomic.Int64
-			for range 64 {
-				go func() {
-					if _, err := k.get(t.Context()); err != nil {
-						faults.Add(1)
-					}
-				}()
-			}
-			synctest.Wait()
-			close(release)
-			synctest.Wait()
-			if fetched != 1 || (faults.Load() != 0) != (end != nil) || faults.Load()%64 != 0 {
-				t.Errorf("%d token requests, %d errors", fetched, faults.Load())
-			}
-		})
-	}
-}
-
 // A leader that gives up takes nobody with it; a waiter may give up too.
 func TestWaiterOutlivesTheLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -310,5 +282,21 @@ func TestUnreadableTokenIsRefused(t *testing.T) {
 		if e := c.SignIn(t.Context()).(*Error); e.Reason != ReasonBadAnswer || e.Applied != No {
 			t.Errorf("%s: %v", body, e)
 		}
+	}
+}
+
+// Each renewal may give another refresh token, and the one before is worth nothing then: the newest one is kept.
+// faults 72, 73
+func TestNewestRefreshTokenIsUsed(t *testing.T) {
+	s := &issuer{}
+	c, elapsed := issue(t, s)
+	want := []string{byAccount}
+	for renewals := range 4 {
+		if e := fault(t, c); e != nil {
+			t.Fatal(e)
+		}
+		s.want(want...)
+		elapsed.Add(int64(3 * time.Hour))
+		want = append(want, fmt.Sprintf("refresh_token+r/%d", renewals+1))
 	}
 }

@@ -3,9 +3,7 @@ package delivery
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"slices"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -194,48 +192,6 @@ func TestACreateThatMayHaveBeenAppliedIsSentOnce(t *testing.T) {
 	}
 }
 
-// A brown-out with 20 % 429 costs at most 1.3 tries a row. fault 61
-func TestBrownOutCostsFewTries(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const rows, workers = 4000, 64
-		c := retrier(ResendOn{})
-		c.Retries = 50
-		random := rand.New(rand.NewPCG(1, 2))
-		var mu sync.Mutex
-		calls, left := 0, rows
-		var group sync.WaitGroup
-		for range workers {
-			group.Go(func() {
-				for {
-					mu.Lock()
-					left--
-					over := left < 0
-					mu.Unlock()
-					if over {
-						return
-					}
-					_, err := sendCreate(t, c, func(context.Context) error {
-						time.Sleep(20 * time.Millisecond)
-						mu.Lock()
-						defer mu.Unlock()
-						if calls++; random.IntN(5) == 0 {
-							return refusal(429)
-						}
-						return nil
-					})
-					if err != nil {
-						t.Error(err)
-					}
-				}
-			})
-		}
-		group.Wait()
-		if calls > rows*13/10 {
-			t.Errorf("%d tries for %d rows", calls, rows)
-		}
-	})
-}
-
 func TestDeliverWaitsAsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := retrier(ResendOn{})
@@ -328,24 +284,4 @@ func TestRetryAfterOfARowThatIsGivenUp(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A token request is asked to wait like any other, and all the rows with it. faults 75, 139
-func TestRetryAfterOfATokenRequest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := retrier(ResendOn{})
-		began := time.Now()
-		told := answers{&leadapi.Error{Op: "token", Status: 503, Applied: leadapi.No, HasRetryAfter: true, RetryAfter: time.Minute}, nil}
-		var group sync.WaitGroup
-		group.Go(func() {
-			if _, err := sendCreate(t, c, told.call); err != nil || time.Since(began) != time.Minute {
-				t.Errorf("after %v: %v", time.Since(began), err)
-			}
-		})
-		synctest.Wait() // the token request has been told
-		if _, err := sendUpdate(t, c, func(context.Context) error { return nil }); err != nil || time.Since(began) < time.Minute {
-			t.Errorf("another row left after %v: %v", time.Since(began), err)
-		}
-		group.Wait()
-	})
 }
