@@ -306,18 +306,13 @@ func (r *run) prepareReconciliation(ctx context.Context) error {
 		}
 		reads = len(p.sampled)
 	}
-	switch {
-	case !p.remote:
-		r.drift.cost = "No lead is read: the rows are compared with what the checkpoint knows."
-		return nil
-	case r.Limit > 0:
+	if r.Limit > 0 {
 		reads = min(reads, r.Limit)
 	}
-	r.drift.cost = fmt.Sprintf("Up to %s read, by one request each", english.PluralWord(reads, "1 lead is", fmt.Sprintf("%d leads are", reads)))
-	if r.Rate > 0 {
-		r.drift.cost += fmt.Sprintf(": %s at --rate %g", time.Duration(float64(reads)/r.Rate*float64(time.Second)).Round(time.Second), r.Rate)
+	r.drift.cost = fmt.Sprintf("Up to %s read, by one request each.", english.PluralWord(reads, "1 lead is", fmt.Sprintf("%d leads are", reads)))
+	if !p.remote {
+		r.drift.cost = "No lead is read: the rows are compared with what the checkpoint knows."
 	}
-	r.drift.cost += "."
 	return nil
 }
 
