@@ -35,7 +35,7 @@ func (r *intake) misfit(f *source.File, missing mapping.Errors) error {
 		hint = fmt.Sprintf("the workbook also holds the sheets %s: choose one with --sheet NAME", spelling.List(sheets, mostColumns, nil))
 	}
 	switch more := len(missing) - mostMissing; {
-	case r.options.LooksLikeRow != nil && r.options.LooksLikeRow(columns): // they are people's data
+	case r.options.LooksLikeRow != nil && r.options.LooksLikeRow(columns, firstRows(f)): // they are people's data
 		return fmt.Errorf("%s: what was taken for its header looks like a row, and does not fit %s\n"+
 			"hint: a file without a header needs source: {header: false, columns: [...]} in the mapping, with names for its %s;"+
 			" leadferry init writes them", path, names, english.Plural(len(columns), "column", ""))
@@ -45,6 +45,21 @@ func (r *intake) misfit(f *source.File, missing mapping.Errors) error {
 		return fmt.Errorf("%w\nhint: %s", missing, hint)
 	}
 	return missing
+}
+
+// firstRows are the cells of a file's first rows below its columns; none of standard input, which may bring them late.
+func firstRows(f *source.File) (rows [][]string) {
+	const most = 100
+	if f.Info().Path == "-" || f.Header().Open {
+		return nil
+	}
+	f.ReadAhead(most)
+	for _, row := range f.Ahead() {
+		if row.Problem == nil {
+			rows = append(rows, row.Cells[:f.Header().Own])
+		}
+	}
+	return rows
 }
 
 // quoted lists the first few names, each cut where it is long.

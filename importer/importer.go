@@ -263,8 +263,8 @@ type Hooks struct {
 	Progress  func(report.Tick)     // told a few times a second
 	Live      func(*report.Summary) // told once a second of the run so far, which is its own then; it must not wait
 	Sends     func()                // told of each row that is about to be sent
-	// LooksLikeRow reports whether what was taken for a file's header is a row, whose cells are not to be told.
-	LooksLikeRow func(names []string) bool
+	// LooksLikeRow reports whether what was taken for the header of these rows is a row itself: its cells are not told then.
+	LooksLikeRow func(names []string, rows [][]string) bool
 }
 
 // Start is what is known before the first request.

@@ -74,7 +74,7 @@ func TestEveryFileIsHeldAgainstTheMapping(t *testing.T) {
 // The cells of a file that has no header are people's data, and no message tells them. fault 115
 func TestRowsThatAreTakenForAHeaderAreNotTold(t *testing.T) {
 	o := prepared(t, checkedMapping, Options{}, "ann@example.com,o-1\nbob@example.com,o-1\n", "id,b\n")
-	o.LooksLikeRow = func(names []string) bool { return names[0] == "ann@example.com" }
+	o.LooksLikeRow = func(names []string, _ [][]string) bool { return names[0] == "ann@example.com" }
 	_, err := Validate(t.Context(), o)
 	if err == nil || !strings.Contains(err.Error(), "a.csv: what was taken for its header looks like a row") ||
 		!strings.Contains(err.Error(), `hint: b.csv has "id", "b"`) || strings.Contains(err.Error(), "ann@") {
@@ -86,7 +86,7 @@ func TestRowsThatAreTakenForAHeaderAreNotTold(t *testing.T) {
 func TestARowThatIsTakenForAHeaderWithEqualNames(t *testing.T) {
 	const mappingFile = "version: 1\nsource: {skip_rows: 1}\nlead: {content: {'*': rest}}\n"
 	o := prepared(t, mappingFile, Options{}, "1,Ann,Ann\n2,Bob,Bob\n")
-	o.LooksLikeRow = func([]string) bool { return true }
+	o.LooksLikeRow = func([]string, [][]string) bool { return true }
 	_, err := Validate(t.Context(), o)
 	if err == nil || strings.Contains(err.Error(), "Ann") || strings.Contains(err.Error(), "none of the columns") ||
 		!strings.Contains(err.Error(), "a.csv: what was taken for its header looks like a row, and does not fit m.yaml\nhint: a file without a header") {

@@ -88,7 +88,7 @@ func Open(c *cli.Context, from From, o *importer.Options) (*Files, error) {
 	}
 	in.options.Proven = false // of what is opened once more
 	o.Inputs = in.files
-	o.LooksLikeRow = func(names []string) bool { return propose.BeginsWithLead(names, nil) }
+	o.LooksLikeRow = propose.BeginsWithLead
 	return in, nil
 }
 
