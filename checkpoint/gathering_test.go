@@ -20,9 +20,6 @@ type pausingStore struct {
 	last  int // commits, the last of which had a claim
 }
 
-// Patience is that of a Store whose commits are round trips.
-func (s *pausingStore) Patience() time.Duration { return 100 * time.Millisecond }
-
 func (s *pausingStore) Commit(ctx context.Context, changes []*checkpoint.Change) error {
 	time.Sleep(s.pause)
 	if slices.ContainsFunc(changes, func(c *checkpoint.Change) bool { return c.Kind == checkpoint.Claim }) {
@@ -44,9 +41,9 @@ func TestCommitsAreFullAndPlacesToo(t *testing.T) {
 func importBeside(t *testing.T, pause time.Duration) {
 	const places, rows, service = 64, 9600, 20 * time.Millisecond
 	s := &pausingStore{notedStore: notedStore{intents: map[string]bool{}}, pause: pause}
-	var ahead, next atomic.Int64
+	var next atomic.Int64
 	free := make(chan struct{}, places)
-	l := checkpoint.NewLedger(s, checkpoint.Gathering{Slots: 2 * places, Ahead: func() (int, bool) { return int(ahead.Load()) - (places - len(free)), true }})
+	l := checkpoint.NewLedger(s, checkpoint.Gathering{Slots: 2 * places, Places: places})
 	began := time.Now()
 	var all sync.WaitGroup
 	for range 4 * places {
@@ -54,9 +51,7 @@ func importBeside(t *testing.T, pause time.Duration) {
 			for n := next.Add(1); n <= rows; n = next.Add(1) {
 				key := fmt.Sprint(n)
 				_ = l.Claim(t.Context(), checkpoint.Intent{Key: key})
-				ahead.Add(1)
 				free <- struct{}{}
-				ahead.Add(-1)
 				time.Sleep(service*3/4 + time.Duration(n*7919%1000)*service/2000)
 				<-free
 				_, _ = l.Settle(t.Context(), checkpoint.Entry{Key: key, State: checkpoint.Created})

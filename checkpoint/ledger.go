@@ -4,50 +4,54 @@ import (
 	"context"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"leadferry/internal/crash"
 )
 
-// patience is how long changes gather at most, however many claimed rows wait for their request. A Store whose commits
-// cost more has a method Patience of its own.
+// patience is how long changes gather at most. A [Shared] Store has its own.
 const patience = 25 * time.Millisecond
 
 // Gathering says how changes come together into commits.
 type Gathering struct {
-	// Slots is how many claims may stand without an outcome, and so what a death leaves in
-	// doubt; others wait. 0: any number.
+	// Slots is how many claims may stand without an outcome, and so what a death leaves in doubt; others wait. 0: any number.
 	Slots int
-	// Ahead is how many rows wait for nothing but a place for their request, less the places that are free. As long as they
-	// will outlast a commit, changes gather; what has gathered is committed at once when they will not. nil: none do.
-	// Unknown is where some wait for what a commit brings.
-	Ahead func() (rows int, known bool)
+	// Places is how many requests are under way at once. While more claims than that stand, the lanes have something to send and
+	// changes gather; once hardly any is left, what has gathered is committed at once. 0: nothing gathers.
+	Places int
+}
+
+// Shared is what a Store has that many workers on many machines use at once.
+type Shared interface {
+	// Patience is how long changes may gather: longer than for a file, where each commit is a round trip.
+	Patience() time.Duration
+	// Guard returns nil when the create that was claimed under a key may leave now, see [Ledger.Guard].
+	Guard(ctx context.Context, key string) error
+	// Standing counts the rows in doubt that wait for a person, see [Ledger.Standing].
+	Standing(ctx context.Context) (int, error)
 }
 
 // Ledger gathers the changes of many goroutines into commits of its Store. A claim takes a
 // slot with the commit that makes it durable, and the commit that settles or withdraws it
 // gives the slot back: to claims of the same commit already, since a commit is there as a
 // whole or not at all.
+//
+// One goroutine commits. When there is something to commit it waits until it is due: until the claims that stand and are not
+// answered yet will soon be fewer than the places for requests, so that a lane would be idle, but never longer than patience.
 type Ledger struct {
 	Store
-	slots   int
-	ahead   func() (rows int, known bool)
-	most    time.Duration       // how long changes gather
-	early   int                 // so many rows ahead count as enough at most
-	woken   atomic.Int64        // claims that are durable, of which their rows do not know yet
-	claimed map[string]struct{} // keys whose claims have a slot; the writer's own
-	group   []*waiting          // of the commit under way; the writer's own
-	spare   sync.Pool           // of *waiting
+	shared   Shared // nil: the Store is a file
+	slots    int
+	enough   int // so many claims without an answer keep the lanes busy for as long as a commit takes; 0: none do
+	patience time.Duration
+	spare    sync.Pool // of *waiting
 
 	testimony *Testimony // follows the commits; nil: none does
 	mu        sync.Mutex
-	queue     []*waiting // what the writer has not taken yet
-	hurry     bool       // what has gathered is wanted at once
-	answered  int        // outcomes that came since the last commit began: each has left its place to another row
-	enough    int        // so many rows ahead outlast a commit
-	writing   bool       // a commit is under way: when it has ended more rows are ahead
-	gathering bool       // the writer waits for more, but not for ever
+	queue     []*waiting          // what no commit has taken yet
+	claimed   map[string]struct{} // keys whose claims have a slot
+	answered  int                 // of claimed: an outcome is in the queue
+	timed     bool                // the writer knows that there is something, and waits for more
 	closed    bool
 	broken    error         // of the Store: nothing is written any more
 	wake      chan struct{} // holds one token while there is something to look at
@@ -66,14 +70,14 @@ func newWaiting() any { return &waiting{done: make(chan error, 1)} }
 // NewLedger starts the one goroutine that changes the Store; [Ledger.Close] ends both.
 func NewLedger(s Store, g Gathering) *Ledger {
 	l := &Ledger{
-		Store: s, slots: g.Slots, ahead: g.Ahead, most: patience, early: max(g.Slots/4, 1), claimed: make(map[string]struct{}),
+		Store: s, slots: g.Slots, patience: patience, claimed: make(map[string]struct{}),
 		wake: make(chan struct{}, 1), ended: make(chan struct{}), spare: sync.Pool{New: newWaiting},
 	}
-	if p, own := s.(interface{ Patience() time.Duration }); own {
-		l.most, l.early = p.Patience(), max(g.Slots/8, 1)
+	if g.Places != 0 {
+		l.enough = g.Places + max(g.Places/4, 1)
 	}
-	if l.ahead == nil {
-		l.ahead = func() (int, bool) { return 0, true }
+	if l.shared, _ = s.(Shared); l.shared != nil {
+		l.patience = l.shared.Patience()
 	}
 	go l.run()
 	return l
@@ -90,10 +94,8 @@ func (l *Ledger) Claim(ctx context.Context, in Intent) error {
 // Standing counts the rows in doubt that wait for a person: not those that an incomplete ledger holds, nor those that live
 // workers are sending, nor those of the worker's own fleet, which counts them itself.
 func (l *Ledger) Standing(ctx context.Context) (n int, err error) {
-	if s, shared := l.Store.(interface {
-		Standing(ctx context.Context) (int, error)
-	}); shared {
-		return s.Standing(ctx)
+	if l.shared != nil {
+		return l.shared.Standing(ctx)
 	}
 	err = Each(ctx, l.Store, Filter{State: InDoubt}, func(e Entry) error {
 		if e.Reason != ReasonIncomplete {
@@ -108,10 +110,8 @@ func (l *Ledger) Standing(ctx context.Context) (n int, err error) {
 // another machine may have to be met again first, or the claim to be renewed. An error says that
 // nothing may leave; that of ctx ends the wait. It is asked just before each attempt.
 func (l *Ledger) Guard(ctx context.Context, key string) error {
-	if g, ok := l.Store.(interface {
-		Guard(ctx context.Context, key string) error
-	}); ok {
-		return g.Guard(ctx, key)
+	if l.shared != nil {
+		return l.shared.Guard(ctx, key)
 	}
 	return nil
 }
@@ -192,9 +192,6 @@ func (l *Ledger) submit(ctx context.Context, c Change) (stored Entry, err error)
 	if err == nil {
 		err = w.Err
 	}
-	if err == nil && c.Kind == Claim {
-		l.woken.Add(-1)
-	}
 	return w.Entry, err
 }
 
@@ -222,26 +219,27 @@ func (l *Ledger) enqueue(w *waiting) error {
 		return ErrClosed
 	}
 	l.queue = append(l.queue, w)
-	if w.Kind == Settle || w.Kind == Withdraw {
+	if l.isAnswer(w) {
 		l.answered++
 	}
-	if !l.writing && (w.Kind != Claim || l.free()) {
-		l.hurry = l.hurry || l.isWanted()
-	}
-	if l.hurry || !l.gathering {
+	if !l.timed || l.due() {
 		l.signal()
 	}
 	return nil
 }
 
-// isWanted says that the rows ahead would not outlast a commit.
-func (l *Ledger) isWanted() bool {
-	ahead, known := l.ahead()
-	ahead += int(l.woken.Load())
-	return !known || ahead <= 0 || ahead <= l.enough && l.answered >= l.enough
+// isAnswer says whether a change is the outcome of a claim that has a slot.
+func (l *Ledger) isAnswer(w *waiting) bool {
+	_, claimed := l.claimed[w.Entry.Key]
+	return claimed && (w.Kind == Settle || w.Kind == Withdraw)
 }
 
-// takeBack takes a change out of the queue, unless the writer has it.
+// due says that what can be committed is not to wait: a lane would be idle soon, or nothing more will come.
+func (l *Ledger) due() bool {
+	return l.enough == 0 || len(l.claimed)-l.answered < l.enough || l.closed || l.broken != nil
+}
+
+// takeBack takes a change out of the queue, unless a commit has it.
 func (l *Ledger) takeBack(w *waiting) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -264,49 +262,52 @@ func (l *Ledger) signal() {
 // run commits what has gathered, until the ledger is closed and nothing is left.
 func (l *Ledger) run() {
 	defer close(l.ended)
-	timer := time.NewTimer(l.most)
+	timer := time.NewTimer(l.patience)
 	defer timer.Stop()
-	for gathering := false; ; {
-		some, now, closed := l.look()
+	for {
+		some, due, closed := l.look()
 		switch {
-		case now:
+		case due:
 			l.commit()
-			gathering = false
-			continue
+		case some:
+			timer.Reset(l.patience)
+			l.gather(timer.C)
+			l.commit()
 		case closed:
 			l.refuse()
 			return
-		case some && !gathering:
-			timer.Reset(l.most)
-		}
-		gathering = some
-		if !some {
+		default:
 			<-l.wake
-			continue
-		}
-		select {
-		case <-l.wake:
-		case <-timer.C:
-			l.commit()
-			gathering = false
 		}
 	}
 }
 
-// look says whether there are changes that can be committed, and whether they are wanted
-// now. From then on those that come wake the writer only if it has nothing to wait for, or
-// is to hurry.
-func (l *Ledger) look() (some, now, closed bool) {
+// look says whether there are changes that can be committed, and whether they are due.
+func (l *Ledger) look() (some, due, closed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	some = l.fits()
-	l.gathering = some
-	return some, some && (l.hurry || l.closed || l.broken != nil), l.closed
+	l.timed = some
+	return some, some && l.due(), l.closed
+}
+
+// gather waits until what is there is due, or cannot be committed any more, but not for ever.
+func (l *Ledger) gather(over <-chan time.Time) {
+	for {
+		select {
+		case <-over:
+			return
+		case <-l.wake:
+			if some, due, _ := l.look(); due || !some {
+				return
+			}
+		}
+	}
 }
 
 // fits says whether there are changes that can be committed.
 func (l *Ledger) fits() bool {
-	return l.broken != nil && len(l.queue) > 0 || slices.ContainsFunc(l.queue, func(w *waiting) bool { return w.Kind != Claim || l.free() })
+	return slices.ContainsFunc(l.queue, func(w *waiting) bool { return w.Kind != Claim || l.free() })
 }
 
 // free says whether there is a slot for a claim, or that none is needed.
@@ -314,8 +315,12 @@ func (l *Ledger) free() bool { return l.slots == 0 || len(l.claimed) < l.slots |
 
 // commit makes what has gathered durable and tells everybody.
 func (l *Ledger) commit() {
-	changes, err := l.gather()
-	if err == nil {
+	group, err := l.take()
+	changes := make([]*Change, len(group))
+	for i, w := range group {
+		changes[i] = &w.Change
+	}
+	if err == nil && len(group) > 0 {
 		err = crash.Call(func() error { return l.Store.Commit(context.Background(), changes) })
 	}
 	l.mu.Lock()
@@ -323,40 +328,29 @@ func (l *Ledger) commit() {
 		l.testimony.Reached(l.Store.Progress())
 	}
 	l.broken = err
-	l.enough = min((3*l.enough+l.answered+3)/4, l.early)
-	for _, w := range l.group {
-		switch {
-		case w.Kind != Claim:
-		case err != nil || w.Err != nil:
+	for _, w := range group {
+		if w.Kind == Claim && (err != nil || w.Err != nil) {
 			delete(l.claimed, w.Entry.Key)
-			l.hurry = true // for those that wait for the slot
-		default:
-			l.woken.Add(1)
 		}
 	}
-	l.writing = false
-	l.hurry = l.hurry || l.fits() && l.isWanted()
 	l.mu.Unlock()
-	for _, w := range l.group {
+	for _, w := range group {
 		w.done <- err
 	}
 }
 
-// gather is what can be committed now: claims come last, as many as have slots. It fails
-// when nothing can be committed any more, and gathers everything then.
-func (l *Ledger) gather() (changes []*Change, err error) {
+// take takes what can be committed now out of the queue: claims come last, as many as have slots. It fails when nothing can be
+// committed any more, and takes everything then.
+func (l *Ledger) take() (group []*waiting, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.hurry, l.answered, l.writing = false, 0, true
-	l.group = l.group[:0]
 	for _, w := range l.queue {
-		if w.Kind == Claim {
-			continue
-		}
-		if w.Kind != Mark {
+		if l.isAnswer(w) {
 			delete(l.claimed, w.Entry.Key)
 		}
-		l.group = append(l.group, w)
+		if w.Kind != Claim {
+			group = append(group, w)
+		}
 	}
 	left := l.queue[:0]
 	for _, w := range l.queue {
@@ -366,15 +360,12 @@ func (l *Ledger) gather() (changes []*Change, err error) {
 			left = append(left, w)
 		default:
 			l.claimed[w.Entry.Key] = struct{}{}
-			l.group = append(l.group, w)
+			group = append(group, w)
 		}
 	}
 	clear(l.queue[len(left):])
-	l.queue = left
-	for _, w := range l.group {
-		changes = append(changes, &w.Change)
-	}
-	return changes, l.broken
+	l.queue, l.answered = left, 0
+	return group, l.broken
 }
 
 // refuse ends the claims that wait for slots which nothing will free.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -73,24 +72,18 @@ func (s *notedStore) Close() error {
 type kept struct {
 	*checkpoint.Ledger
 	store    *notedStore
-	idle     atomic.Bool
 	mu       sync.Mutex
 	claimed  []string
 	refusals []error
 }
 
-func newKept(slots int) *kept {
-	k := &kept{store: &notedStore{intents: map[string]bool{}, refused: map[string]error{}}}
-	k.Ledger = checkpoint.NewLedger(k.store, checkpoint.Gathering{Slots: slots, Ahead: k.ahead})
-	return k
-}
+// Places as a test has them: a lane is idle whatever is claimed, or none ever is.
+const idle, busy = 1 << 20, -10
 
-// ahead is none where a place is free, and else more than any commit takes.
-func (k *kept) ahead() (int, bool) {
-	if k.idle.Load() {
-		return 0, true
-	}
-	return 1000, true
+func newKept(slots, places int) *kept {
+	k := &kept{store: &notedStore{intents: map[string]bool{}, refused: map[string]error{}}}
+	k.Ledger = checkpoint.NewLedger(k.store, checkpoint.Gathering{Slots: slots, Places: places})
+	return k
 }
 
 // claim asks for claims, one after another.
@@ -145,36 +138,33 @@ func (k *kept) close(t *testing.T) {
 	synctest.Wait()
 }
 
-// While every place for a request is taken, changes gather for some milliseconds.
-func TestChangesGatherUntilAPlaceIsFree(t *testing.T) {
-	for _, idle := range []bool{false, true} {
-		t.Run(fmt.Sprint("idle ", idle), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				k, began := newKept(0), time.Now()
-				var all sync.WaitGroup
-				for i := range 3 {
-					if i == 2 {
-						k.idle.Store(idle)
-					}
-					all.Go(func() { _ = k.Withdraw(context.Background(), fmt.Sprint(i)) })
-					synctest.Wait()
-				}
-				all.Wait()
-				if waited := time.Since(began); idle != (waited == 0) || waited > 30*time.Millisecond {
-					t.Errorf("waited %v", waited)
-				}
-				k.commits(t, "all", "withdraw 0, withdraw 1, withdraw 2")
-				k.close(t)
-			})
-		})
-	}
+// While claims stand for more requests than there are places, changes gather for some milliseconds; the answer that leaves no
+// more than these is committed at once, with what has gathered.
+func TestChangesGatherUntilALaneIsIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newKept(0, 1)
+		k.claim(t.Context(), "a", "b", "c")
+		rest()
+		for i, key := range []string{"a", "b"} {
+			began := time.Now()
+			var all sync.WaitGroup
+			all.Go(func() { _, _ = k.Mark(context.Background(), checkpoint.Entry{Key: "m"}) })
+			synctest.Wait()
+			all.Go(func() { _ = k.Withdraw(context.Background(), key) })
+			all.Wait()
+			if waited := time.Since(began); i == 0 != (waited > 0) || waited > 30*time.Millisecond {
+				t.Errorf("%s waited %v", key, waited)
+			}
+		}
+		k.commits(t, "all", "claim a", "claim b", "claim c", "mark m, withdraw a", "mark m, withdraw b")
+		k.close(t)
+	})
 }
 
 // What comes while a commit is under way is the next one: claims last, the rest as it came.
 func TestChangesGatherDuringACommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newKept(0)
-		k.idle.Store(true)
+		k := newKept(0, idle)
 		k.store.hold = make(chan struct{})
 		k.claim(t.Context(), "a", "c")
 		k.settle("z")
@@ -194,7 +184,7 @@ func TestChangesGatherDuringACommit(t *testing.T) {
 // them. Invariant 2; fault 1
 func TestClaimsWaitForSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newKept(2)
+		k := newKept(2, busy)
 		k.claim(t.Context(), "c", "b", "a", "e", "d")
 		rest()
 		k.are(t, "two slots", "b", "c")
@@ -215,7 +205,7 @@ func TestClaimsWaitForSlots(t *testing.T) {
 // request is free.
 func TestOutcomeIsCommittedWhileClaimsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newKept(1)
+		k := newKept(1, busy)
 		k.claim(t.Context(), "a", "b")
 		rest()
 		k.are(t, "one slot", "a")
@@ -231,10 +221,9 @@ func TestOutcomeIsCommittedWhileClaimsWait(t *testing.T) {
 // nothing but its row.
 func TestRefusedClaimTakesNoSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newKept(1)
+		k := newKept(1, idle)
 		k.store.refused["known"] = checkpoint.ErrKnown
 		began := time.Now()
-		k.idle.Store(true)
 		k.claim(t.Context(), "known", "known", "a", "b")
 		k.are(t, "refused", "a")
 		if waited := time.Since(began); waited != 0 || len(k.refusals) != 2 || !errors.Is(k.refusals[0], checkpoint.ErrKnown) {
@@ -247,14 +236,13 @@ func TestRefusedClaimTakesNoSlot(t *testing.T) {
 	})
 }
 
-// A slot that was promised to a claim which is refused goes to the next one at once.
+// A slot that was promised to a claim which is refused goes to the next one.
 func TestSlotOfARefusedClaimGoesToTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newKept(1)
+		k := newKept(1, busy)
 		k.store.refused["known"] = checkpoint.ErrKnown
 		k.claim(t.Context(), "known", "a")
-		time.Sleep(30 * time.Millisecond) // the first one has gathered
-		synctest.Wait()
+		rest()
 		k.commits(t, "both", "claim known", "claim a")
 		k.close(t)
 	})
@@ -264,7 +252,7 @@ func TestSlotOfARefusedClaimGoesToTheNext(t *testing.T) {
 // way stands, and says so. An outcome is never given up.
 func TestOnlyAWaitingClaimCanBeGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newKept(1)
+		k := newKept(1, busy)
 		ctx, giveUp := context.WithCancel(t.Context())
 		k.claim(t.Context(), "a")
 		rest()
@@ -294,7 +282,7 @@ func TestOnlyAWaitingClaimCanBeGivenUp(t *testing.T) {
 // The claim that was given up is nobody's any more: what comes later does not wait for it.
 func TestGivenUpClaimLeavesTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newKept(0)
+		k := newKept(0, busy)
 		ctx, giveUp := context.WithCancel(t.Context())
 		k.claim(ctx, "a") // gathers
 		giveUp()
@@ -318,7 +306,7 @@ func TestFailureEndsEverything(t *testing.T) {
 	for _, panics := range []bool{false, true} {
 		t.Run(fmt.Sprint("panics ", panics), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				k := newKept(1)
+				k := newKept(1, busy)
 				k.claim(t.Context(), "a", "b", "c")
 				rest()
 				k.are(t, "one slot", "a")
@@ -352,7 +340,7 @@ func TestFailureEndsEverything(t *testing.T) {
 
 func TestCloseFinishesWhatIsQueued(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newKept(0)
+		k := newKept(0, busy)
 		for i := range 100 {
 			go func() { _ = k.Claim(context.Background(), checkpoint.Intent{Key: fmt.Sprint(i)}) }()
 		}
@@ -378,9 +366,7 @@ func TestSlotsHold(t *testing.T) {
 	const most = 5
 	rapid.Check(t, func(t *rapid.T) {
 		ends := rapid.SliceOfN(rapid.SampledFrom([]string{"settle", "withdraw", "refuse", "give up"}), 1, 40).Draw(t, "ends")
-		idle := rapid.Bool().Draw(t, "idle")
-		k := newKept(most)
-		k.idle.Store(idle)
+		k := newKept(most, rapid.SampledFrom([]int{idle, busy}).Draw(t, "places"))
 		for i, end := range ends {
 			if end == "refuse" {
 				k.store.refused[fmt.Sprint(i)] = checkpoint.ErrKnown

@@ -248,7 +248,7 @@ func newTrial(t testing.TB, rows []string, o Options) *trial {
 	e.sender, e.recorder = tr.service, tr.records
 	e.retrier.Reach = func(context.Context) error { return nil }
 	tr.run = e
-	tr.keepIn(checkpoint.NewLedger(tr.ledger, checkpoint.Gathering{Slots: slotsPerPlace * o.Concurrency, Ahead: e.retrier.Breaker.Ahead}))
+	tr.keepIn(checkpoint.NewLedger(tr.ledger, checkpoint.Gathering{Slots: slotsPerPlace * o.Concurrency, Places: o.Concurrency}))
 	return tr
 }
 

@@ -68,7 +68,7 @@ func (r *run) carryOut(ctx context.Context) (*report.Summary, error) {
 		}
 		defer r.client.Close()
 	}
-	l, err := openLedger(&r.Options, r.retrier.Breaker.Ahead)
+	l, err := openLedger(&r.Options)
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +199,7 @@ func (r *run) join(s checkpoint.Store) {
 }
 
 // openLedger opens the checkpoint; a dry run does without one that is not there.
-func openLedger(o *Options, ahead func() (int, bool)) (*checkpoint.Ledger, error) {
+func openLedger(o *Options) (*checkpoint.Ledger, error) {
 	store, err := o.Open(o.Require, o.DryRun)
 	if o.DryRun && !o.Require && errors.Is(err, checkpoint.ErrMissing) {
 		return nil, nil
@@ -207,7 +207,7 @@ func openLedger(o *Options, ahead func() (int, bool)) (*checkpoint.Ledger, error
 	if err != nil {
 		return nil, err
 	}
-	return checkpoint.NewLedger(store, checkpoint.Gathering{Slots: slotsPerPlace * o.Concurrency, Ahead: ahead}), nil
+	return checkpoint.NewLedger(store, checkpoint.Gathering{Slots: slotsPerPlace * o.Concurrency, Places: o.Concurrency}), nil
 }
 
 // perform tells what is about to happen, opens the run's files, signs in, takes the rows

@@ -261,13 +261,3 @@ func (b *Breaker) InFlight() (now, most int) {
 	defer b.mu.Unlock()
 	return b.inFlight, b.most
 }
-
-// Ahead is how many requests wait for nothing but a place, less the places that are free. It knows none where some wait
-// for what an answer brings, which may have to be durable first.
-func (b *Breaker) Ahead() (requests int, known bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	wait, all := b.holds(time.Now())
-	known = len(b.queue) == 0 || all && (wait > 0 || b.inFlight >= b.limit)
-	return len(b.queue) + b.inFlight - b.limit, known
-}
