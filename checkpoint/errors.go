@@ -34,6 +34,7 @@ var (
 	ErrKnown    = errors.New("key has a lead already, so it cannot be claimed")
 	ErrBlocked  = errors.New("key was forgotten, so nothing may be kept under it")
 	ErrTaken    = errors.New("lead belongs to another key")
+	ErrLinked   = fmt.Errorf("its ExternalID is another row's, or asked for by one: %w", ErrTaken)
 	ErrState    = errors.New("entry has no state that can be settled")
 	ErrHeld     = errors.New("another worker has claimed the key and may still send it")
 )

@@ -16,6 +16,8 @@ type Book interface {
 	Keep(k Kept) *Kept
 	// Owner is the key under which a lead stands, or nothing. It is asked for a key that is to have the lead.
 	Owner(lead, key string) (owner string, err error)
+	// Linked is another key than this one whose lead has an ExternalID, or which has asked for it, or nothing.
+	Linked(external, key string) (other string, err error)
 	// Now is the time of the change.
 	Now() time.Time
 	Noting
@@ -46,7 +48,8 @@ func (k *KeptKey) Apply(b Book, c *Change, old *Kept, now time.Time) error {
 	return nil
 }
 
-// Claim has an intent stand for a row that is about to be sent, or refuses that. The intent of an earlier send, which is in
+// Claim has an intent stand for a row that is about to be sent, or refuses that. It owns the ExternalID that it will ask for:
+// two rows never come to one, whoever claims them. The intent of an earlier send, which is in
 // doubt, is kept inside, to come back when this one is withdrawn.
 func (k *KeptKey) Claim(b Book, e *Entry, old *Kept) (refusal error) {
 	switch {
@@ -56,6 +59,11 @@ func (k *KeptKey) Claim(b Book, e *Entry, old *Kept) (refusal error) {
 		return ErrKnown
 	case old.State == Forgotten:
 		return ErrBlocked
+	}
+	if e.WantLink != "" {
+		if other, err := b.Linked(e.WantLink, e.Key); err != nil || other != "" {
+			return cmp.Or(err, ErrLinked)
+		}
 	}
 	in := Kept{Entry: *e, Act: Doubted}
 	if in.State = InDoubt; old.State == InDoubt {

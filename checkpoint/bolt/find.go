@@ -70,30 +70,50 @@ func (f *finder) OwnerOf(id string) (string, error) {
 
 // Linked is the key whose lead has the ExternalID, or is to have it, or says that there are several.
 func (f *finder) Linked(external string) (key string, several bool, err error) {
-	if !records.Indexed(external) {
-		return "", false, nil
-	}
-	note := func(other string) {
+	err = eachLinked(external, f.d.words, f.entry, f.intents, f.links, func(other string) bool {
 		several = several || key != "" && key != other
 		key = other
+		return !several
+	})
+	return key, several, err
+}
+
+// Linked is another key than this one whose lead has the ExternalID, or which has asked for it.
+func (w *writing) Linked(external, key string) (found string, err error) {
+	err = eachLinked(external, w.words, w.entry, w.sent, w.linked, func(other string) bool {
+		if other != key {
+			found = other
+		}
+		return found == ""
+	})
+	return found, err
+}
+
+// eachLinked calls f with each key whose lead has an ExternalID, or is to have it, as long as f returns true.
+func eachLinked(external string, words *records.Words, entry func(string) []byte, intents, links *bbolt.Cursor, f func(key string) bool) error {
+	if !records.Indexed(external) {
+		return nil
 	}
 	var e checkpoint.Entry
-	for _, record := range [][]byte{f.entry(external), find(f.intents, external)} { // the indexes lack what equals its key
+	for _, record := range [][]byte{entry(external), find(intents, external)} { // the indexes lack what equals its key
 		if record == nil {
 			continue
 		}
-		if err := f.d.words.Decode(external, record, &e); err != nil {
-			return "", false, err
+		if err := words.Decode(external, record, &e); err != nil {
+			return err
 		}
-		if (e.State.HasLead() && e.ExternalID == external) || ((e.State.HasLead() || e.State == checkpoint.InDoubt) && e.WantLink == external) {
-			note(external)
+		has, wants := e.State.HasLead(), e.State.HasLead() || e.State == checkpoint.InDoubt
+		if (has && e.ExternalID == external || wants && e.WantLink == external) && !f(external) {
+			return nil
 		}
 	}
 	prefix := records.AppendText(nil, external)
-	for k, _ := f.links.Seek(prefix); bytes.HasPrefix(k, prefix) && !several; k, _ = f.links.Next() {
-		note(string(k[len(prefix):]))
+	for k, _ := links.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = links.Next() {
+		if !f(string(k[len(prefix):])) {
+			return nil
+		}
 	}
-	return key, several, nil
+	return nil
 }
 
 // Folding are known keys that fold so and are not their own fold.

@@ -38,7 +38,7 @@ type writing struct {
 	tx                          *bbolt.Tx
 	meta, intents, links, folds *bbolt.Bucket
 	entries, leads              *buffered
-	sent                        *bbolt.Cursor // of intents: a bucket's own Get would make a new one each time
+	sent, linked                *bbolt.Cursor // of intents and links: a bucket's own Get would make a new one each time
 	last                        string        // the last key in entries when the commit began
 }
 
@@ -52,7 +52,7 @@ func (w *writing) begin(tx *bbolt.Tx, t tally, h *header, now time.Time) {
 	w.seq++
 	w.tx, w.meta, w.intents = tx, tx.Bucket(inMeta), tx.Bucket(inIntents)
 	w.links, w.folds = tx.Bucket(inLinks), tx.Bucket(inFolds)
-	w.sent = w.intents.Cursor()
+	w.sent, w.linked = w.intents.Cursor(), w.links.Cursor()
 	w.entries.begin(tx, w.total())
 	w.leads.begin(tx, w.total())
 	w.intents.FillPercent = 0.95                           // the last come behind the others mostly, and go soon

@@ -137,7 +137,7 @@ func (s *Store) commit(g *group) error {
 
 // guess is what this process saw last of the keys; of what is claimed and was not seen, nothing.
 func (s *Store) guess(g *group) (*working, map[string]*row) {
-	w := &working{now: s.now(), worker: s.worker, rows: make(map[string]*row, len(g.changes))}
+	w := &working{now: s.now(), worker: s.worker, rows: make(map[string]*row, len(g.changes)), asks: map[string]string{}}
 	base := make(map[string]*row, len(g.changes))
 	for i, c := range g.changes {
 		key := g.asked[i].Key
@@ -200,14 +200,15 @@ func (s *Store) stored(writes []write, asked time.Duration) {
 // write is a row that is to stand in place of an old one.
 type write struct {
 	*row
-	old *row
+	old  *row
+	asks string // the ExternalID that it was claimed with
 }
 
 // writes are the rows that have changed, ordered by key.
 func (s *Store) writes(w *working, base map[string]*row) (all []write) {
 	for key, r := range w.rows {
 		if old := base[key]; r != old {
-			all = append(all, write{r, old})
+			all = append(all, write{r, old, w.asks[key]})
 		}
 	}
 	slices.SortFunc(all, func(a, b write) int { return strings.Compare(a.key, b.key) })
@@ -267,15 +268,16 @@ var writeSQL = func() string {
 	return strings.NewReplacer("LISTS", strings.Join(kinds, ", "), "COLUMNS", columnNames(""), "GIVEN", columnNames("g.")).Replace(writeText)
 }()
 
-// put has rows stand, and notes which leads they come to own. A lead that stands under another key is taken from it by force only,
-// unless it has none or another one by now.
+// put has rows stand, and notes which leads they come to own, and which ExternalIDs: those that claims ask for, and by force those
+// that leads have. What another key owns is taken from it by force only, unless that one has given it up by now.
 func (s *Store) put(b *pgx.Batch, writes []write, force bool) {
 	if len(writes) == 0 {
 		return
 	}
 	lists := make([][]any, len(columns)+3)
-	var leads []string
+	var names []string
 	var keys [][]byte
+	owns := func(w *write, name string) { names, keys = append(names, name), append(keys, []byte(w.key)) }
 	for _, w := range writes {
 		var hash []byte
 		if w.old.seq == 0 {
@@ -285,7 +287,15 @@ func (s *Store) put(b *pgx.Batch, writes []write, force bool) {
 			lists[at] = append(lists[at], v)
 		}
 		if lead := w.lead(); lead != "" && lead != w.old.lead() {
-			leads, keys = append(leads, checkpoint.Clean(lead)), append(keys, []byte(w.key))
+			owns(&w, checkpoint.Clean(lead))
+		}
+		if w.asks != "" {
+			owns(&w, ofExternalID+checkpoint.Clean(w.asks))
+		}
+		if force && w.Entry != nil && w.Entry.State.HasLead() && w.Entry.ExternalID != "" && !w.old.linked(w.Entry.ExternalID) {
+			if name := ofExternalID + checkpoint.Clean(w.Entry.ExternalID); !slices.Contains(names, name) { // two leads of a list may have it
+				owns(&w, name)
+			}
 		}
 	}
 	args := []any{s.ledger, s.worker}
@@ -293,7 +303,7 @@ func (s *Store) put(b *pgx.Batch, writes []write, force bool) {
 		args = append(args, list)
 	}
 	b.Queue(writeSQL, args...)
-	if leads == nil {
+	if names == nil {
 		return
 	}
 	b.Queue(`WITH owned AS (
@@ -301,8 +311,11 @@ func (s *Store) put(b *pgx.Batch, writes []write, force bool) {
 			ON CONFLICT (ledger, lead_id) DO UPDATE SET key = excluded.key
 				WHERE $4 OR i.key = excluded.key OR NOT leadferry.holds($1, i.key, i.lead_id)
 			RETURNING 1
-		) SELECT leadferry.must((SELECT count(*) FROM owned) = cardinality($2), '`+notAsSeen+`')`, s.ledger, leads, keys, force)
+		) SELECT leadferry.must((SELECT count(*) FROM owned) = cardinality($2), '`+notAsSeen+`')`, s.ledger, names, keys, force)
 }
+
+// ofExternalID stands before an ExternalID that a key owns, beside lead IDs, which have no such sign.
+const ofExternalID = "@"
 
 // hasNotes says whether notes have changed.
 func (w *working) hasNotes() bool {

@@ -1,10 +1,12 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -302,6 +304,52 @@ func TestALeadComesToOneKey(t *testing.T) {
 	if first.Entry.State != checkpoint.Created {
 		t.Errorf("%+v", first.Entry)
 	}
+// Two workers never ask for one ExternalID, though neither has seen what the other has claimed; nor does a second one when the
+// lead is made, nor two at once when the first claim came to nothing.
+func TestAnExternalIDIsAskedForOnce(t *testing.T) {
+	address, target := pgtest.Shared(t).Database(t), newTarget()
+	fleet := func(shard int) Options {
+		return Options{Run: "run-" + itoa(shard), Terms: &checkpoint.Terms{Fleet: "f", Shard: shard, Shards: 2}}
+	}
+	one, other := opened(t, address, target, fleet(0)), opened(t, address, target, fleet(1))
+	asks := func(key string) *checkpoint.Change {
+		c := claimOf(key)
+		c.Entry.WantLink = "x"
+		return c
+	}
+	refused := func(s *Store, key string) {
+		t.Helper()
+		c := asks(key)
+		if err := s.Commit(t.Context(), []*checkpoint.Change{c}); err != nil || !errors.Is(c.Err, checkpoint.ErrLinked) {
+			t.Errorf("%s: %v, %v", key, err, c.Err)
+		}
+	}
+	committed(t, one, asks("a"))
+	refused(other, "b")
+	rejected := &checkpoint.Change{Kind: checkpoint.Settle, Entry: checkpoint.Entry{Key: "a", State: checkpoint.Rejected, Code: 422}}
+	committed(t, one, rejected)
+	changes := []*checkpoint.Change{asks("c"), asks("d")}
+	var both sync.WaitGroup
+	for i, s := range []*Store{one, other} {
+		both.Go(func() {
+			if err := s.Commit(context.Background(), changes[i:i+1]); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	both.Wait()
+	if c, d := changes[0].Err, changes[1].Err; (c == nil) == (d == nil) || !errors.Is(cmp.Or(c, d), checkpoint.ErrLinked) {
+		t.Errorf("two at once: %v, %v", c, d)
+	}
+	winner := one
+	if changes[0].Err != nil {
+		winner = other
+	}
+	done := createdOf(map[*Store]string{one: "c", other: "d"}[winner], "lead")
+	done.Entry.ExternalID = "x"
+	committed(t, winner, done)
+	refused(one, "e")
+	refused(other, "f")
 }
 
 // Whoever decides about a ledger keeps only its own workers from changing it. A claim that waited sees what was decided.

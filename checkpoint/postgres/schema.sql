@@ -105,7 +105,7 @@ CREATE INDEX leads_fold ON lead_rows (ledger, fold) WHERE fold <> '';
 CREATE INDEX leads_hidden_id ON lead_rows (ledger, hidden_id) WHERE hidden_id <> '';
 CREATE INDEX leads_hidden_link ON lead_rows (ledger, hidden_link) WHERE hidden_link <> '';
 
--- Which key has a lead. A row whose key has another lead by now means nothing.
+-- Which key has a lead, or has asked for an ExternalID ("@" stands before it). A row whose key has given it up by now means nothing.
 CREATE TABLE lead_ids (
 	ledger  integer NOT NULL,
 	lead_id text COLLATE "C" NOT NULL,
@@ -169,11 +169,13 @@ BEGIN
 	RETURN true;
 END $$;
 
--- Says whether a key has not given up a lead that it came to own, see lead_ids. It looks anew each time: whoever waited for another
+-- Says whether a key has not given up a lead, or an ExternalID, that it came to own, see lead_ids. It looks anew each time: whoever waited for another
 -- worker's commit sees what that has made.
 CREATE FUNCTION holds(of integer, k bytea, lead text) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
-	RETURN EXISTS (SELECT 1 FROM leadferry.lead_rows r WHERE r.ledger = of AND r.key = k AND (r.state = 4 OR r.lead_id = lead));
+	RETURN EXISTS (SELECT 1 FROM leadferry.lead_rows r WHERE r.ledger = of AND r.key = k AND (r.lead_id = lead
+		OR r.state = 4 AND (NOT starts_with(lead, '@') OR lead IN ('@' || r.want_link, '@' || r.hidden_id, '@' || r.hidden_link))
+		OR r.state IN (1, 2) AND lead IN ('@' || r.external_id, '@' || r.want_link)));
 END $$;
 
 -- For people. Texts that are no UTF-8 are shown in hexadecimal digits.

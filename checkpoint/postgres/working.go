@@ -27,6 +27,8 @@ type working struct {
 	busy    map[int64]bool        // sure: workers that may still send what they have claimed
 	mine    func(key string) bool // sure: this process has claimed the key and not settled it
 	settled map[string]bool       // sure: keys that this commit has settled
+	links   map[string][]*row     // sure: the rows of each ExternalID that is asked about
+	asks    map[string]string     // the ExternalIDs that claims of this commit ask for, by key
 }
 
 // Now is the time of the change.
@@ -66,6 +68,29 @@ func (w *working) Owner(lead, key string) (string, error) {
 	return w.owners[lead], nil
 }
 
+// Linked is another key that has an ExternalID, or has asked for it. As long as nothing is sure there is none: the server finds
+// out, since a claim comes to own the name.
+func (w *working) Linked(external, key string) (string, error) {
+	for _, r := range w.links[external] {
+		if now := w.rows[r.key]; now != nil {
+			r = now
+		}
+		if r.key != key && r.linked(external) {
+			return r.key, nil
+		}
+	}
+	for other, asked := range w.asks {
+		switch {
+		case asked != external || other == key || !w.rows[other].linked(external):
+		case !w.sure:
+			return "", errUnsure
+		default:
+			return other, nil
+		}
+	}
+	return "", nil
+}
+
 // put makes a row stand, and its lead its own.
 func (w *working) put(r *row) {
 	if lead := w.rows[r.key].lead(); w.sure && lead != r.lead() {
@@ -99,7 +124,9 @@ func (w *working) apply(c *checkpoint.Change) error {
 	case checkpoint.Claim:
 		err = checkpoint.ErrHeld
 		if !w.held(r) {
-			err = next.Claim(w, &c.Entry, r.visible())
+			if err = next.Claim(w, &c.Entry, r.visible()); err == nil {
+				w.asks[r.key] = c.Entry.WantLink
+			}
 		}
 	case checkpoint.Settle:
 		err = w.settle(&next, &c.Entry)
@@ -190,6 +217,9 @@ func (s *Store) load(g *group) (w *working, base map[string]*row, err error) {
 	q := &wanted{}
 	for i := range g.asked {
 		s.want(q, g.asked[i].Key, g.asked[i].LeadID)
+		if external := g.asked[i].WantLink; external != "" && g.changes[i].Kind == checkpoint.Claim {
+			q.links = append(q.links, external)
+		}
 	}
 	err = s.ask(func() error {
 		w, base, err = s.working(q)
@@ -208,6 +238,7 @@ func (s *Store) working(q *wanted) (*working, map[string]*row, error) {
 	w := &working{
 		now: s.now(), worker: s.worker, sure: true, rows: map[string]*row{}, owners: map[string]string{}, notes: map[string][]byte{},
 		busy: map[int64]bool{}, mine: s.claims.mine, settled: map[string]bool{},
+		links: f.links, asks: map[string]string{},
 	}
 	base := make(map[string]*row, len(q.keys))
 	var names []string

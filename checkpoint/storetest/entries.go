@@ -36,6 +36,43 @@ func badChangeDoesNotHarmItsNeighbours(t *testing.T, b Backend) {
 	}
 }
 
+// A claim owns the ExternalID that it will ask for, as long as a lead may have it: two rows never come to one.
+func claimOwnsItsExternalID(t *testing.T, b Backend) {
+	d := b.open(t)
+	asks := func(key, external string) checkpoint.Entry {
+		e := IntentOf(key, 1)
+		e.WantLink = external
+		return e
+	}
+	check := func(what, key, external string, want error) {
+		t.Helper()
+		if err := Claim(d, asks(key, external)); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", what, err, want)
+		}
+	}
+	both := []*checkpoint.Change{{Entry: asks("a", "x")}, {Entry: asks("b", "x")}}
+	if err := d.Commit(t.Context(), both); err != nil || both[0].Err != nil || !errors.Is(both[1].Err, checkpoint.ErrLinked) {
+		t.Errorf("two in one commit: %v, %v, %v", err, both[0].Err, both[1].Err)
+	}
+	check("of a claim", "b", "x", checkpoint.ErrLinked)
+	check("of its own claim", "a", "x", nil)
+	withdrawn(t, d, "a") // the second one
+	withdrawn(t, d, "a")
+	check("of one that was withdrawn", "b", "x", nil)
+	settled(t, d, checkpoint.Entry{Key: "b", State: checkpoint.Rejected, Code: 422})
+	check("of one that was refused", "c", "x", nil)
+	e := CreatedEntry("c", "lead-c", 1)
+	e.ExternalID = "x"
+	settled(t, d, e)
+	d = d.again(t)
+	check("of a lead", "a", "x", checkpoint.ErrLinked)
+	check("that is another's key", "a", "c", nil)
+	adopted(t, d, checkpoint.AdoptResult{Leads: 1}, checkpoint.Entry{Key: "l", LeadID: "lead-l", ExternalID: "y"})
+	check("of a list", "b", "y", checkpoint.ErrLinked)
+	check("that equals the key of one who asked for another", "x", "a", nil)
+	check("none", "n", "", nil)
+}
+
 // An intent without a time has that of its commit: people look for the lead by it.
 func claimIsSentWhenItIsCommitted(t *testing.T, b Backend) {
 	now := time.UnixMilli(1_770_000_000_000).UTC()

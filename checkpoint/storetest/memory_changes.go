@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"maps"
 	"slices"
 	"time"
 
@@ -70,6 +71,17 @@ func (w *writing) put(key string, k checkpoint.KeptKey) {
 
 // Owner is the key that has a lead, or nothing.
 func (w *writing) Owner(lead, _ string) (string, error) { return w.owner(lead), nil }
+
+// Linked is another key whose lead has an ExternalID, or which has asked for it.
+func (w *writing) Linked(external, key string) (string, error) {
+	for _, other := range slices.Sorted(maps.Keys(w.keys)) {
+		e, in := w.keys[other].Entry, w.keys[other].Intent
+		if other != key && (e != nil && e.State.HasLead() && (e.ExternalID == external || e.WantLink == external) || in != nil && in.WantLink == external) {
+			return other, nil
+		}
+	}
+	return "", nil
+}
 
 // Now is the time of the commit.
 func (w *writing) Now() time.Time { return w.now }

@@ -39,7 +39,7 @@ type Backend struct {
 // knowsWhatMemoryKnows compares the others with it.
 func Run(t *testing.T, b Backend) {
 	b.run(t, []func(*testing.T, Backend){
-		knowsWhatMemoryKnows, badChangeDoesNotHarmItsNeighbours, claimIsSentWhenItIsCommitted,
+		knowsWhatMemoryKnows, badChangeDoesNotHarmItsNeighbours, claimOwnsItsExternalID, claimIsSentWhenItIsCommitted,
 		closedRefusesEverything, oddTimesAreKept, digestsAreKeyed, runsAreKeptInOrder,
 		eachGoesThroughAllInOrderAndMayWrite, reportedIsDurable, whatIsToldOfTheLedgerIsKept,
 		whatUpdatesLeaveIsKept, shapesAreNoted,
