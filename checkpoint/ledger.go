@@ -51,6 +51,7 @@ type Ledger struct {
 	queue     []*waiting          // what no commit has taken yet
 	claimed   map[string]struct{} // keys whose claims have a slot
 	answered  int                 // of claimed: an outcome is in the queue
+	begun     bool                // the first outcome was committed
 	timed     bool                // the writer knows that there is something, and waits for more
 	closed    bool
 	broken    error         // of the Store: nothing is written any more
@@ -234,9 +235,10 @@ func (l *Ledger) isAnswer(w *waiting) bool {
 	return claimed && (w.Kind == Settle || w.Kind == Withdraw)
 }
 
-// due says that what can be committed is not to wait: a lane would be idle soon, or nothing more will come.
+// due says that what can be committed is not to wait: a lane would be idle soon, it has the first
+// outcome, for which all others may wait, or nothing more will come.
 func (l *Ledger) due() bool {
-	return l.enough == 0 || len(l.claimed)-l.answered < l.enough || l.closed || l.broken != nil
+	return l.enough == 0 || len(l.claimed)-l.answered < l.enough || l.answered > 0 && !l.begun || l.closed || l.broken != nil
 }
 
 // takeBack takes a change out of the queue, unless a commit has it.
@@ -347,6 +349,7 @@ func (l *Ledger) take() (group []*waiting, err error) {
 	for _, w := range l.queue {
 		if l.isAnswer(w) {
 			delete(l.claimed, w.Entry.Key)
+			l.begun = true
 		}
 		if w.Kind != Claim {
 			group = append(group, w)

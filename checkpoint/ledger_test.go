@@ -138,12 +138,13 @@ func (k *kept) close(t *testing.T) {
 	synctest.Wait()
 }
 
-// While claims stand for more requests than there are places, changes gather for some milliseconds; the answer that leaves no
-// more than these is committed at once, with what has gathered.
+// While claims stand for more requests than there are places, changes gather for some milliseconds; the first answer,
+// and one that leaves no more than these, is committed at once, with what has gathered.
 func TestChangesGatherUntilALaneIsIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newKept(0, 1)
-		k.claim(t.Context(), "a", "b", "c")
+		k.claim(t.Context(), "first", "a", "b", "c")
+		k.settle("first")
 		rest()
 		for i, key := range []string{"a", "b"} {
 			began := time.Now()
@@ -156,7 +157,7 @@ func TestChangesGatherUntilALaneIsIdle(t *testing.T) {
 				t.Errorf("%s waited %v", key, waited)
 			}
 		}
-		k.commits(t, "all", "claim a", "claim b", "claim c", "mark m, withdraw a", "mark m, withdraw b")
+		k.commits(t, "all", "claim first", "claim a", "settle first, claim b, claim c", "mark m, withdraw a", "mark m, withdraw b")
 		k.close(t)
 	})
 }

@@ -11,7 +11,6 @@ import (
 	"pgregory.net/rapid"
 
 	"leadferry/checkpoint"
-	"leadferry/checkpoint/storetest"
 	"leadferry/internal/rowkey"
 	"leadferry/leadapi"
 	"leadferry/mapping"
@@ -130,7 +129,7 @@ func (p *pair) happen(h *happening) *ended {
 		return nil
 	}
 	asked := 0
-	var image *storetest.Memory // of the checkpoint, as a process that is killed now leaves it
+	image := "" // of the checkpoint, as a process that is killed now leaves it
 	s.fate = func(op, _ string) string {
 		asked++
 		if asked > len(h.fates) {
@@ -151,7 +150,7 @@ func (p *pair) happen(h *happening) *ended {
 			before[id] = held(s.leads[id])
 		}
 		if arrived == h.dies {
-			image = p.store.Again()
+			image = p.store.killed()
 			s.dead = true
 		}
 	}
@@ -165,11 +164,11 @@ func (p *pair) happen(h *happening) *ended {
 	}
 	r := p.run(h.kind, o, h.rows...)
 	s.fate, s.arrive, s.dead = nil, nil, false
-	if image == nil {
+	if image == "" {
 		return r
 	}
 	p.db.Close()
-	p.store = image
+	p.store = openFileStore(p.t, image)
 	p.open()
 	return nil
 }

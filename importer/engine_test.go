@@ -65,7 +65,7 @@ func TestClaimsAreBoundedAndWithdrawn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		interrupt := make(chan struct{})
 		tr := newTrial(t, numbered(300), Options{Sending: Sending{Concurrency: 8}, Keeping: Keeping{Checkpoint: filepath.Join(t.TempDir(), "c.db")}, Hooks: Hooks{Interrupt: interrupt}})
-		tr.Open = func(bool, bool) (checkpoint.Store, error) { return newLedgerTwin(), nil }
+		tr.Open = func(bool, bool) (checkpoint.Store, error) { return newLedgerTwin(t), nil }
 		db, err := openLedger(&tr.Options)
 		if err != nil {
 			t.Fatal(err)

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"leadferry/checkpoint"
-	"leadferry/checkpoint/storetest"
 	"leadferry/importer/source"
 	"leadferry/leadapi"
 	"leadferry/mapping"
@@ -28,7 +27,7 @@ const commitTime = time.Millisecond
 // ledgerTwin is a checkpoint whose commits take commitTime, and fail when they
 // are told to. It notes what the engine must never do.
 type ledgerTwin struct {
-	*storetest.Memory
+	*fileStore
 	mu     sync.Mutex
 	writes int           // changes so far
 	failAt int           // this change and all later ones fail; 0: none
@@ -40,8 +39,8 @@ type ledgerTwin struct {
 
 var errDisk = errors.New("the disk is full")
 
-func newLedgerTwin() *ledgerTwin {
-	return &ledgerTwin{Memory: storetest.NewMemory(checkpoint.Target{TrunkID: "trunk"})}
+func newLedgerTwin(t testing.TB) *ledgerTwin {
+	return &ledgerTwin{fileStore: newFileStore(t)}
 }
 
 // Commit makes changes durable, or fails.
@@ -64,7 +63,7 @@ func (l *ledgerTwin) Commit(ctx context.Context, changes []*checkpoint.Change) e
 		}
 		return errDisk
 	}
-	return l.Memory.Commit(ctx, changes)
+	return l.fileStore.Commit(ctx, changes)
 }
 
 // Close leaves it open for those who look what it knows.
@@ -83,7 +82,7 @@ func (l *ledgerTwin) settle(t testing.TB, entries ...checkpoint.Entry) {
 	for _, e := range entries {
 		changes = append(changes, &checkpoint.Change{Kind: checkpoint.Settle, Entry: e})
 	}
-	if err := l.Memory.Commit(t.Context(), changes); err != nil {
+	if err := l.fileStore.Commit(t.Context(), changes); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -240,7 +239,7 @@ func newTrial(t testing.TB, rows []string, o Options) *trial {
 	}
 	o.Inputs, o.Log = []*source.File{f}, slog.New(slog.NewTextHandler(io.Discard, nil))
 	o.Concurrency, o.MaxWait = max(o.Concurrency, 1), time.Hour
-	tr := &trial{ledger: newLedgerTwin(), service: newServiceTwin(), records: &records{}}
+	tr := &trial{ledger: newLedgerTwin(t), service: newServiceTwin(), records: &records{}}
 	e := newRun(o, importPlanner{})
 	if err := e.intake.bind(); err != nil {
 		t.Fatal(err)

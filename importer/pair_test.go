@@ -16,7 +16,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"leadferry/checkpoint"
-	"leadferry/checkpoint/storetest"
 	"leadferry/importer/source"
 	"leadferry/leadapi"
 	"leadferry/mapping"
@@ -232,14 +231,14 @@ type pair struct {
 	t       testing.TB
 	errorf  func(format string, args ...any) // tells what is not as it should be
 	dir     string
-	store   *storetest.Memory
+	store   *fileStore
 	db      *checkpoint.Ledger
 	service *remote
 	runs    int
 }
 
 func newPair(t testing.TB, dir string) *pair {
-	p := &pair{t: t, errorf: t.Errorf, dir: dir, store: storetest.NewMemory(checkpoint.Target{TrunkID: "trunk"}), service: newRemote()}
+	p := &pair{t: t, errorf: t.Errorf, dir: dir, store: newFileStore(t), service: newRemote()}
 	p.open()
 	return p
 }

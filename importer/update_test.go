@@ -13,7 +13,6 @@ import (
 	"pgregory.net/rapid"
 
 	"leadferry/checkpoint"
-	"leadferry/checkpoint/storetest"
 	"leadferry/importer/report"
 )
 
@@ -132,7 +131,7 @@ func TestALeadThatTheFileKnowsIsTakenOver(t *testing.T) {
 		p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
 		lead := p.known("a").LeadID
 		p.db.Close()
-		p.store = storetest.NewMemory(checkpoint.Target{TrunkID: "trunk"})
+		p.store = newFileStore(t)
 		p.open()
 		p.service.sent()
 		r := p.run("sync", Options{Sending: Sending{Concurrency: 8}, Planning: Planning{Missing: MissingCreate}},

@@ -31,6 +31,7 @@ type Options struct {
 	Check    bool          // check every page and record, however it was left
 	Moved    bool          // open it for writing though it was copied to another place, or is being filled
 	AnyPlace bool          // take any file system for good
+	Unsynced bool          // for tests: nothing waits for the disk
 	Now      func() time.Time
 
 	Witnesses *checkpoint.Witnesses // the book says how the file was left; nil: nobody knows
@@ -69,7 +70,7 @@ func (o *Options) clock() time.Time {
 }
 
 func openStore(path string, t checkpoint.Target, o Options) (*Store, error) {
-	d := &Store{path: resolved(path), readOnly: o.ReadOnly, now: o.clock, book: o.Witnesses}
+	d := &Store{path: resolved(path), readOnly: o.ReadOnly, unsynced: o.Unsynced, now: o.clock, book: o.Witnesses}
 	d.entries, d.leads = newBuffered(inEntries, newEntries, o.gather), newBuffered(inLeads, newLeads, o.gather)
 	if err := d.open(t, o); err != nil {
 		d.abandon(err)
@@ -141,7 +142,7 @@ func (d *Store) mapFile() error {
 		return d.inUse()
 	}
 	if err == nil {
-		d.bolt.AllocSize = growBy
+		d.bolt.AllocSize, d.bolt.NoSync = growBy, d.unsynced
 	}
 	return err
 }

@@ -38,6 +38,7 @@ var _ checkpoint.Store = (*Store)(nil)
 type Store struct {
 	path     string
 	readOnly bool
+	unsynced bool // see Options
 	now      func() time.Time
 	book     *checkpoint.Witnesses // see Options.Witnesses
 	opening
