@@ -304,6 +304,8 @@ func TestALeadComesToOneKey(t *testing.T) {
 	if first.Entry.State != checkpoint.Created {
 		t.Errorf("%+v", first.Entry)
 	}
+}
+
 // Two workers never ask for one ExternalID, though neither has seen what the other has claimed; nor does a second one when the
 // lead is made, nor two at once when the first claim came to nothing.
 func TestAnExternalIDIsAskedForOnce(t *testing.T) {
