@@ -268,15 +268,15 @@ var writeSQL = func() string {
 	return strings.NewReplacer("LISTS", strings.Join(kinds, ", "), "COLUMNS", columnNames(""), "GIVEN", columnNames("g.")).Replace(writeText)
 }()
 
-// put has rows stand, and notes which leads they come to own, and which ExternalIDs: those that claims ask for, and by force those
-// that leads have. What another key owns is taken from it by force only, unless that one has given it up by now.
+// put has rows stand, and notes which leads they come to own, and which ExternalIDs claims ask for. What another key owns is taken
+// from it by force only, unless that one has given it up by now; of an ExternalID that has another key's lead, no claim is made.
 func (s *Store) put(b *pgx.Batch, writes []write, force bool) {
 	if len(writes) == 0 {
 		return
 	}
 	lists := make([][]any, len(columns)+3)
-	var names []string
-	var keys [][]byte
+	var names, asks []string
+	var keys, askers [][]byte
 	owns := func(w *write, name string) { names, keys = append(names, name), append(keys, []byte(w.key)) }
 	for _, w := range writes {
 		var hash []byte
@@ -291,11 +291,7 @@ func (s *Store) put(b *pgx.Batch, writes []write, force bool) {
 		}
 		if w.asks != "" {
 			owns(&w, ofExternalID+checkpoint.Clean(w.asks))
-		}
-		if force && w.Entry != nil && w.Entry.State.HasLead() && w.Entry.ExternalID != "" && !w.old.linked(w.Entry.ExternalID) {
-			if name := ofExternalID + checkpoint.Clean(w.Entry.ExternalID); !slices.Contains(names, name) { // two leads of a list may have it
-				owns(&w, name)
-			}
+			asks, askers = append(asks, checkpoint.Clean(w.asks)), append(askers, []byte(w.key))
 		}
 	}
 	args := []any{s.ledger, s.worker}
@@ -312,7 +308,18 @@ func (s *Store) put(b *pgx.Batch, writes []write, force bool) {
 				WHERE $4 OR i.key = excluded.key OR NOT leadferry.holds($1, i.key, i.lead_id)
 			RETURNING 1
 		) SELECT leadferry.must((SELECT count(*) FROM owned) = cardinality($2), '`+notAsSeen+`')`, s.ledger, names, keys, force)
+	if asks != nil {
+		b.Queue(linkedSQL, s.ledger, asks, askers)
+	}
 }
+
+// linkedSQL ends the transaction where another key than the one that asks has an ExternalID, or is to have it, see [row.linked].
+const linkedSQL = `SELECT leadferry.must(NOT EXISTS (SELECT 1 FROM unnest($2::text[], $3::bytea[]) AS w (external_id, key) CROSS JOIN LATERAL (
+		SELECT r.key FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.external_id <> '' AND r.external_id = w.external_id AND r.state IN (1, 2)
+		UNION ALL SELECT r.key FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.want_link <> '' AND r.want_link = w.external_id AND r.state IN (1, 2, 4)
+		UNION ALL SELECT r.key FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.hidden_id <> '' AND r.hidden_id = w.external_id
+		UNION ALL SELECT r.key FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.hidden_link <> '' AND r.hidden_link = w.external_id
+	) o WHERE o.key <> w.key), '` + notAsSeen + `')`
 
 // ofExternalID stands before an ExternalID that a key owns, beside lead IDs, which have no such sign.
 const ofExternalID = "@"
