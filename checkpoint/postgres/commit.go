@@ -275,10 +275,10 @@ func (s *Store) put(b *pgx.Batch, writes []write, force bool) {
 		return
 	}
 	lists := make([][]any, len(columns)+3)
-	var names, asks []string
-	var keys, askers [][]byte
-	owns := func(w *write, name string) { names, keys = append(names, name), append(keys, []byte(w.key)) }
+	var leads, asks []string
+	var keys, askers, all [][]byte
 	for _, w := range writes {
+		all = append(all, []byte(w.key))
 		var hash []byte
 		if w.old.seq == 0 {
 			hash = s.digests.Blocked(w.key)
@@ -287,19 +287,21 @@ func (s *Store) put(b *pgx.Batch, writes []write, force bool) {
 			lists[at] = append(lists[at], v)
 		}
 		if lead := w.lead(); lead != "" && lead != w.old.lead() {
-			owns(&w, checkpoint.Clean(lead))
+			leads, keys = append(leads, checkpoint.Clean(lead)), append(keys, []byte(w.key))
 		}
 		if w.asks != "" {
-			owns(&w, ofExternalID+checkpoint.Clean(w.asks))
 			asks, askers = append(asks, checkpoint.Clean(w.asks)), append(askers, []byte(w.key))
 		}
+	}
+	if asks != nil { // before the rows stand: what this commit does to them is judged already
+		b.Queue(askSQL, s.ledger, asks, askers, all)
 	}
 	args := []any{s.ledger, s.worker}
 	for _, list := range lists {
 		args = append(args, list)
 	}
 	b.Queue(writeSQL, args...)
-	if names == nil {
+	if leads == nil {
 		return
 	}
 	b.Queue(`WITH owned AS (
@@ -307,22 +309,23 @@ func (s *Store) put(b *pgx.Batch, writes []write, force bool) {
 			ON CONFLICT (ledger, lead_id) DO UPDATE SET key = excluded.key
 				WHERE $4 OR i.key = excluded.key OR NOT leadferry.holds($1, i.key, i.lead_id)
 			RETURNING 1
-		) SELECT leadferry.must((SELECT count(*) FROM owned) = cardinality($2), '`+notAsSeen+`')`, s.ledger, names, keys, force)
-	if asks != nil {
-		b.Queue(linkedSQL, s.ledger, asks, askers)
-	}
+		) SELECT leadferry.must((SELECT count(*) FROM owned) = cardinality($2), '`+notAsSeen+`')`, s.ledger, leads, keys, force)
 }
 
-// linkedSQL ends the transaction where another key than the one that asks has an ExternalID, or is to have it, see [row.linked].
-const linkedSQL = `SELECT leadferry.must(NOT EXISTS (SELECT 1 FROM unnest($2::text[], $3::bytea[]) AS w (external_id, key) CROSS JOIN LATERAL (
+// askSQL has keys own the ExternalIDs that they ask for, as "@" and the ExternalID, and ends the transaction where another key
+// has one, or is to have it, see [row.linked]. Of the keys that the commit writes ($4) that is known.
+const askSQL = `WITH asks AS MATERIALIZED (SELECT * FROM unnest($2::text[], $3::bytea[]) AS w (external_id, key)
+	), owned AS (
+		INSERT INTO leadferry.lead_ids AS i (ledger, lead_id, key) SELECT $1, '@' || external_id, key FROM asks
+		ON CONFLICT (ledger, lead_id) DO UPDATE SET key = excluded.key
+			WHERE i.key = excluded.key OR i.key = ANY ($4::bytea[]) OR NOT leadferry.holds($1, i.key, i.lead_id)
+		RETURNING 1
+	) SELECT leadferry.must((SELECT count(*) FROM owned) = cardinality($2) AND NOT EXISTS (SELECT 1 FROM asks w CROSS JOIN LATERAL (
 		SELECT r.key FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.external_id <> '' AND r.external_id = w.external_id AND r.state IN (1, 2)
 		UNION ALL SELECT r.key FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.want_link <> '' AND r.want_link = w.external_id AND r.state IN (1, 2, 4)
 		UNION ALL SELECT r.key FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.hidden_id <> '' AND r.hidden_id = w.external_id
 		UNION ALL SELECT r.key FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.hidden_link <> '' AND r.hidden_link = w.external_id
-	) o WHERE o.key <> w.key), '` + notAsSeen + `')`
-
-// ofExternalID stands before an ExternalID that a key owns, beside lead IDs, which have no such sign.
-const ofExternalID = "@"
+	) o WHERE o.key <> w.key AND o.key <> ALL ($4::bytea[])), '` + notAsSeen + `')`
 
 // hasNotes says whether notes have changed.
 func (w *working) hasNotes() bool {

@@ -69,7 +69,7 @@ func (w *working) Owner(lead, key string) (string, error) {
 }
 
 // Linked is another key that has an ExternalID, or has asked for it. As long as nothing is sure there is none: the server finds
-// out, since a claim comes to own the name.
+// out, but for the rows of this very commit.
 func (w *working) Linked(external, key string) (string, error) {
 	for _, r := range w.links[external] {
 		if now := w.rows[r.key]; now != nil {
@@ -79,9 +79,9 @@ func (w *working) Linked(external, key string) (string, error) {
 			return r.key, nil
 		}
 	}
-	for other, asked := range w.asks {
+	for other, r := range w.rows {
 		switch {
-		case asked != external || other == key || !w.rows[other].linked(external):
+		case other == key || !r.linked(external):
 		case !w.sure:
 			return "", errUnsure
 		default:
