@@ -122,6 +122,9 @@ func (w *working) apply(c *checkpoint.Change) error {
 	var err error
 	switch c.Kind {
 	case checkpoint.Claim:
+		if _, again := w.asks[r.key]; again && !w.sure { // the server looks for one ExternalID of a key
+			return errUnsure
+		}
 		err = checkpoint.ErrHeld
 		if !w.held(r) {
 			if err = next.Claim(w, &c.Entry, r.visible()); err == nil {
