@@ -45,6 +45,9 @@ func (e *engine) run(ctx context.Context) *Stop {
 	var group sync.WaitGroup
 	defer group.Wait()
 	defer e.phases.sendNoMore()
+	if e.carrier != nil {
+		defer context.AfterFunc(e.phases.taking, e.r.retrier.Breaker.Shut)()
+	}
 	if e.r.LetGo != nil {
 		defer context.AfterFunc(e.phases.taking, e.r.LetGo)()
 	}

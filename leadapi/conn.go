@@ -114,7 +114,7 @@ func (h *host) put(c *conn, keep bool) {
 	}
 	h.mu.Unlock()
 	if !keep {
-		c.Close()
+		c.socket.Close() // TLS would wait for room to say goodbye
 	}
 	<-h.room
 }

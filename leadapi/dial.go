@@ -298,11 +298,12 @@ func (c *conn) handshake(ctx context.Context, config *tls.Config, certificate *t
 	return nil
 }
 
-// certificateRefused is the error for the alert of a peer that has asked for a certificate; nil where err is none. In
-// TLS 1.3 it comes once the handshake seems to be over, and says nothing of whether the request was applied.
+// certificateRefused is the error for the alert of a peer that has asked for a certificate and has answered nothing yet;
+// nil where err is none. In TLS 1.3 it comes once the handshake seems to be over, in place of the first answer, and says
+// nothing of whether the request was applied.
 func (w *way) certificateRefused(c *conn, err error) *dialError {
 	alert, ok := errors.AsType[*net.OpError](err)
-	if !ok || !c.asked || alert.Op != "remote error" {
+	if !ok || !c.asked || c.carried > 1 || alert.Op != "remote error" {
 		return nil
 	}
 	fault := &dialError{

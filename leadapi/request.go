@@ -66,7 +66,7 @@ func (c *Client) carry(ctx context.Context, r request, read func(body []byte) bo
 	if err != nil {
 		seen.Cause = redact(err.Error())
 		closed := seen.Sent > 0 && seen.Reused && conn.closedUnanswered(err) && ctx.Err() == nil
-		if closed && r.host.useOnce() && c.config.SingleUse != nil {
+		if closed && r.op == "create" && r.host.useOnce() && c.config.SingleUse != nil {
 			c.config.SingleUse(r.host.domain)
 		}
 		if fault := r.host.certificateRefused(conn, err); fault != nil {

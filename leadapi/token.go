@@ -240,9 +240,14 @@ func (k *keeper) ask(ctx context.Context) (*oauth2.Token, *Error) {
 	return k.fetch(ctx, "client_credentials", "")
 }
 
-// accept notes that a request with the token succeeded.
+// accept notes that a request with the token succeeded. It never waits: an answer must not be held up by a renewal, and
+// nobody needs to know of a token that is being renewed.
 func (k *keeper) accept(token *oauth2.Token) {
-	k.lock <- struct{}{}
+	select {
+	case k.lock <- struct{}{}:
+	default:
+		return
+	}
 	defer func() { <-k.lock }()
 	if token != k.token {
 		return

@@ -27,6 +27,7 @@ type Breaker struct {
 	creates  creates
 	pace     pace
 	ended    *End // why nothing leaves any more; nil: it does
+	shut     bool // no create leaves any more, since the run stops
 }
 
 // silence is a time in which the service gives no answer, any at all. Only a probe's answer ends it.
@@ -36,6 +37,9 @@ type silence struct {
 	fault   *leadapi.Error // why its last request got no answer
 	backoff time.Duration  // before the next probe; none before the first of all: one broken connection is no reason to pause
 }
+
+// ofSignIn says that it is the sign-in that gets no usable answer.
+func (s *silence) ofSignIn() bool { return s.lasts && s.fault.Op == "token" }
 
 // Kind says whether a request may be sent again although it may have been applied.
 type Kind uint8
@@ -87,7 +91,10 @@ func (b *Breaker) enter(stopping context.Context, kind Kind) (Pass, error) {
 			}
 		})
 	}
-	return w.Pass, w.err
+	if w.err != nil {
+		return Pass{}, w.err
+	}
+	return w.Pass, nil
 }
 
 // then changes the breaker and lets out who may leave after that.
@@ -131,7 +138,7 @@ func (b *Breaker) admit(now time.Time) {
 			b.most = max(b.most, b.inFlight)
 			b.pace.leave(now)
 			w.probe = b.silence.lasts
-			b.creates.leave(&w.Pass)
+			b.creates.leave(&w.Pass, b.silence)
 		}
 		close(w.decided)
 	}
@@ -163,8 +170,11 @@ func (b *Breaker) Leaves(kind string) bool {
 	if b.ended != nil || time.Now().Before(b.opens) {
 		return false
 	}
-	return kind != "create" || !b.creates.ask && (b.creates.freely || b.creates.inFlight == 1)
+	return kind != "create" || !b.shut && !b.creates.ask && (b.creates.freely || b.creates.inFlight == 1)
 }
+
+// Shut lets no create leave any more that has passed but not left, since the run stops.
+func (b *Breaker) Shut() { b.then(func(time.Time) { b.shut = true }) }
 
 // back takes a pass back with the error that its request ended with, or nil. Where the answer asks to wait, all wait:
 // for backoff, unless it says how long.
@@ -192,6 +202,7 @@ func (b *Breaker) back(p Pass, err error, backoff time.Duration) {
 func (b *Breaker) answered(p Pass, unavailable bool) {
 	b.creates.ask = !p.ask && (b.creates.ask || p.kind == Create && unavailable)
 	switch {
+	case p.probe && p.ask && b.silence.ofSignIn(): // that the leads URL answers brings no token
 	case p.probe:
 		b.silence.lasts = false
 	case !b.silence.lasts:

@@ -24,10 +24,11 @@ type creates struct {
 	ended    *End // why none leaves any more; nil: they do
 }
 
-func (c *creates) leave(p *Pass) {
+// leave notes a request that leaves. In a silence a create asks first, but for one of the sign-in, in which it cannot leave.
+func (c *creates) leave(p *Pass, s silence) {
 	if p.kind == Create {
 		c.inFlight++
-		p.alone, p.ask = !c.freely, c.ask || p.probe
+		p.alone, p.ask = !c.freely, c.ask || p.probe && !s.ofSignIn()
 	}
 }
 

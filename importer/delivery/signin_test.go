@@ -1,0 +1,49 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"leadferry/leadapi"
+)
+
+// A service that answers every GET and gives no token is waited for as long as MaxWait allows. faults 75, 33
+func TestASignInThatGetsNoTokenEndsTheRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBreaker(10*time.Minute, 4, 0)
+		r := &Retrier{Breaker: b, Retries: 5, Retried: func() {}, Reach: func(context.Context) error { return nil }}
+		began := time.Now()
+		noToken := &leadapi.Error{Op: "token", Status: http.StatusBadGateway, Applied: leadapi.No}
+		_, err := r.Create(t.Context(), t.Context(), new(Pass), func(context.Context, bool) error { return noToken })
+		if end, is := errors.AsType[*End](err); !is || time.Since(began) > 11*time.Minute {
+			t.Errorf("after %v: %v %v", time.Since(began), end, err)
+		}
+	})
+}
+
+// What fails to pass holds nothing, and a create that has passed does not leave once the run stops. fault 4
+func TestAStopKeepsCreatesBack(t *testing.T) {
+	b := NewBreaker(time.Hour, 1, 0)
+	p := passes(t, b, Create)
+	if !b.Leaves("create") {
+		t.Error("it cannot leave")
+	}
+	stopping, stop := context.WithCancel(t.Context())
+	stop()
+	if refused, err := b.enter(stopping, Create); !errors.Is(err, ErrStopping) || refused != (Pass{}) {
+		t.Errorf("%+v, %v", refused, err)
+	}
+	b.Shut()
+	if b.Leaves("create") || !b.Leaves("update") {
+		t.Error("a create leaves after the stop, or an update does not")
+	}
+	untried(b, p)
+	b.Conclude(&p, NothingShown)
+	if b.creates.inFlight != 0 || b.inFlight != 0 {
+		t.Errorf("%d creates, %d requests in flight", b.creates.inFlight, b.inFlight)
+	}
+}
