@@ -232,7 +232,7 @@ func (c *carrier) withdraw(j *job, outcome Outcome) {
 func (c *carrier) linkLater(ctx context.Context, j *job) {
 	rec := &j.it.rec
 	if c.readable(&j.entry) && c.forExternalID() != RuleFile {
-		lead, err := c.readLead(ctx, j)
+		lead, err := c.readOnce(ctx, j)
 		stop, stops := stopOf(err)
 		switch {
 		case stops:

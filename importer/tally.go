@@ -140,7 +140,7 @@ func (t *tally) count(it *item, r *result) *Stop {
 
 // doubt keeps the first rows in doubt, and counts those that were not sent for an incomplete checkpoint.
 func (t *tally) doubt(it *item, r *result) {
-	if r.entry.Reason == checkpoint.ReasonIncomplete || r.attempts == 0 && r.entry.State != checkpoint.InDoubt {
+	if r.entry.Reason == checkpoint.ReasonIncomplete || r.text == doubtReason(checkpoint.ReasonIncomplete, 0) {
 		t.held++
 	}
 	if len(t.doubts) < maxDoubts {

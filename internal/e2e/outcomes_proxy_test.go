@@ -134,7 +134,7 @@ func TestCompanyNetwork(t *testing.T) {
 		text   string
 		doubts int
 	}{
-		{name: "good", text: "the service is reached over the proxy http://127.0.0.1:"},
+		{name: "good", text: "is reached over the proxy http://127.0.0.1:"},
 		{name: "a proxy that wakes up", says: proxySays(503, 1, 2)},
 		{name: "407", says: proxySays(407, 1, 99), code: 3, text: "does not accept the user and password of its address (HTTP 407)"},
 		{name: "403", says: proxySays(403, 1, 99), code: 3, text: "it answers CONNECT with HTTP 403"},

@@ -107,7 +107,7 @@ func listIn(in *lines.Window, asked string) (*list, error) {
 	case several && len(lists) == 0 && (s.broken || s.size == 0 && whole):
 		return nil, nil // a line of JSON Lines that is broken or cut
 	case several:
-	case len(lists) == 0 || s.members > 1 && !slices.ContainsFunc(lists, list.isNamed) || s.size > 0 && !whole:
+	case len(lists) == 0 || s.members > 1 && !slices.ContainsFunc(s.lists, list.isNamed) || s.size > 0 && !whole:
 		return nil, nil // a row
 	}
 	switch {

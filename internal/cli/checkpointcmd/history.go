@@ -161,8 +161,11 @@ func eventText(ev checkpoint.Event) string {
 		if s.File != "" {
 			parts = append(parts, fmt.Sprintf("%s:%d", s.File, s.Line))
 		}
-		if to := s.Organization + s.Locator; to != "" {
-			parts = append(parts, "for "+to)
+		switch {
+		case s.Organization != "":
+			parts = append(parts, "for organization "+s.Organization)
+		case s.Locator != "":
+			parts = append(parts, "by locator "+s.Locator)
 		}
 	}
 	switch {
