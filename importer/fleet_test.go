@@ -332,7 +332,7 @@ func TestRowsThatWerePutOffHaveAnOutcome(t *testing.T) {
 						}
 					}
 					if blind {
-						tr.keepIn(checkpoint.NewLedger(sightless{tr.ledger, func() bool { return len(held) == rows }}, checkpoint.Gathering{Slots: 2, Places: 2 / 2}))
+						tr.keepIn(checkpoint.NewLedger(sightless{tr.ledger, func() bool { return len(held) == rows }}, checkpoint.Gathering{Slots: 2, Places: 1}))
 					}
 				})
 				tr := trials[0]

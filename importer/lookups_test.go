@@ -36,7 +36,7 @@ func TestNobodyWaitsForAnswersOfNoUse(t *testing.T) {
 						close(interrupt)
 					}
 				})}
-				tr.keepIn(checkpoint.NewLedger(ledger, checkpoint.Gathering{Slots: 2, Places: 2 / 2}))
+				tr.keepIn(checkpoint.NewLedger(ledger, checkpoint.Gathering{Slots: 2, Places: 1}))
 				tr.carry(t.Context())
 				want := CodeAttention
 				if signal {

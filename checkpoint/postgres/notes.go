@@ -62,14 +62,3 @@ func (s *Store) newShapes(changes []*checkpoint.Change) (all []checkpoint.Note) 
 	}
 	return all
 }
-
-// keepShapes notes shapes, each once.
-func (s *Store) keepShapes(shapes []checkpoint.Note) error {
-	for _, n := range shapes {
-		_, err := s.writer.Exec(context.Background(), `INSERT INTO leadferry.notes (ledger, name, value) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`, s.ledger, n.Name, string(n.Value))
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}

@@ -160,7 +160,7 @@ func TestStaleAnswersDoNotEndASilence(t *testing.T) {
 			t.Error("a second request passes beside the probe")
 		}
 		heard(b, probe)
-		if passes(t, b, Repeatable).probe || passes(t, b, Repeatable).probe {
+		if one, other := passes(t, b, Repeatable), passes(t, b, Repeatable); one.probe || other.probe {
 			t.Error("the answer to the probe does not end the silence")
 		}
 	})
