@@ -117,6 +117,7 @@ var columns = append([]column{
 	{"content", "bytea", nil, func(_ *row, k *kept) any { return contentBytes(k.Content) }, func(s *stood) any { return &s.content }},
 	{"extra", "text", nil, func(r *row, _ *kept) any { return r.extra() }, func(s *stood) any { return &s.extra }},
 	{"fold", "bytea", nil, func(r *row, _ *kept) any { return []byte(fold(r.key)) }, skipped},
+	{"hidden_lead", "text", nil, func(r *row, _ *kept) any { return checkpoint.Clean(r.hidden().LeadID) }, skipped},
 	{"hidden_id", "text", nil, func(r *row, _ *kept) any { return checkpoint.Clean(r.hidden().ExternalID) }, skipped},
 	{"hidden_link", "text", nil, func(r *row, _ *kept) any { return checkpoint.Clean(r.hidden().WantLink) }, skipped},
 }, texts...)

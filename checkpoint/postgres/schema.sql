@@ -93,7 +93,8 @@ CREATE TABLE lead_rows (
 	digest       bytea NOT NULL,
 	content      bytea NOT NULL,
 	fold         bytea NOT NULL,           -- of the key, where it is another
-	hidden_id    text COLLATE "C" NOT NULL, -- external_id and want_link of a lead that stands below a doubt
+	hidden_lead  text COLLATE "C" NOT NULL, -- lead_id, external_id and want_link of a lead that stands below a doubt
+	hidden_id    text COLLATE "C" NOT NULL,
 	hidden_link  text COLLATE "C" NOT NULL,
 	PRIMARY KEY (ledger, key)
 ) WITH (fillfactor = 50, autovacuum_vacuum_insert_scale_factor = 0.1);
@@ -173,8 +174,8 @@ END $$;
 -- worker's commit sees what that has made.
 CREATE FUNCTION holds(of integer, k bytea, lead text) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
-	RETURN EXISTS (SELECT 1 FROM leadferry.lead_rows r WHERE r.ledger = of AND r.key = k AND (r.lead_id = lead
-		OR r.state = 4 AND (NOT starts_with(lead, '@') OR lead IN ('@' || r.want_link, '@' || r.hidden_id, '@' || r.hidden_link))
+	RETURN EXISTS (SELECT 1 FROM leadferry.lead_rows r WHERE r.ledger = of AND r.key = k AND (r.state <> 4 AND r.lead_id = lead
+		OR r.state = 4 AND lead IN (r.hidden_lead, '@' || r.want_link, '@' || r.hidden_id, '@' || r.hidden_link)
 		OR r.state IN (1, 2) AND lead IN ('@' || r.external_id, '@' || r.want_link)));
 END $$;
 
