@@ -190,7 +190,8 @@ func regionOf(code string) string {
 		return code
 	}
 	region, err := language.ParseRegion(code)
-	if err == nil && len(code) <= 3 && phones().regions[region.Canonicalize().String()] != nil {
+	numeric := strings.ContainsAny(code, "0123456789") // 276 is Germany to the United Nations, and no letters
+	if err == nil && !numeric && len(code) <= 3 && phones().regions[region.Canonicalize().String()] != nil {
 		return region.Canonicalize().String()
 	}
 	return ""
