@@ -106,8 +106,16 @@ func OpenPatiently(wait time.Duration, f func() error) error {
 // is none.
 func Replaceable(path string) error {
 	err := Patiently(func() error {
-		f, err := os.OpenFile(path, os.O_WRONLY, 0)
-		return errors.Join(err, f.Close())
+		name, err := windows.UTF16PtrFromString(path)
+		if err != nil {
+			return err
+		}
+		const anyShare = windows.FILE_SHARE_READ | windows.FILE_SHARE_WRITE | windows.FILE_SHARE_DELETE
+		h, err := windows.CreateFile(name, windows.DELETE, anyShare, nil, windows.OPEN_EXISTING, windows.FILE_FLAG_OPEN_REPARSE_POINT, 0)
+		if err != nil {
+			return &os.PathError{Op: "open", Path: path, Err: err}
+		}
+		return windows.CloseHandle(h)
 	})
 	if errors.As(err, new(held)) {
 		return err
