@@ -246,7 +246,7 @@ func TestCountsAreThoseOfTheSummary(t *testing.T) {
 		rows := find(parsed(t, written(t, s)), func(n *html.Node) bool { return attribute(n, "id") == "rows" })
 		if rows != nil {
 			for n := range rows.Descendants() {
-				if n.Data == "tr" && n.Parent.Data == "tbody" {
+				if n.Data == "tr" && n.Parent.Data == "tbody" && n.FirstChild.NextSibling != nil { // one cell alone says that there are none
 					got[words(n.FirstChild.FirstChild)] = words(n.FirstChild.NextSibling)
 				}
 			}
