@@ -139,7 +139,7 @@ func (c *carrier) intent(j *job) checkpoint.Intent {
 func (c *carrier) sendCreate(ctx context.Context, j *job) (made *leadapi.Created, err error) {
 	req := createRequest(&j.it.rec)
 	first, attempt := j.requestID, 0
-	tries, err := c.retrier.Create(ctx, c.phases.taking, &j.pass, func(ctx context.Context, anew bool) (err error) {
+	tries, err := c.retrier.Deliver(ctx, c.phases.taking, delivery.Create, &j.pass, func(ctx context.Context, anew bool) (err error) {
 		if first != "" {
 			attempt++
 			j.requestID = first + "-" + strconv.Itoa(attempt)

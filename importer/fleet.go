@@ -54,7 +54,7 @@ func newMember(f Fleet, l Limits, b *delivery.Breaker, rate float64, patience ti
 	m := &member{fleet: f, limits: l, breaker: b, patience: patience, heard: time.Now(), stops: make(chan *Stop, 1), wake: make(chan struct{}, 1)}
 	b.Asked = func(d time.Duration) { m.tell(func(p *checkpoint.Progress) { p.Pause = max(p.Pause, d) }) }
 	if rate > 0 {
-		b.ShareRate(rate, func() { m.tell(func(p *checkpoint.Progress) { p.Wants = true }) })
+		b.ShareRate(func() { m.tell(func(p *checkpoint.Progress) { p.Wants = true }) })
 	}
 	return m
 }

@@ -385,7 +385,8 @@ func (r *run) signIn(ctx context.Context) bool {
 		}
 	})
 	r.retrier.Breaker.MaxWait = min(signInWait, r.MaxWait)
-	_, err := r.retrier.Repeat(ctx, waiting, func(ctx context.Context, _ bool) error { return r.client.SignIn(ctx) })
+	_, err := r.retrier.Deliver(ctx, waiting, delivery.Repeatable, new(delivery.Pass),
+		func(ctx context.Context, _ bool) error { return r.client.SignIn(ctx) })
 	r.retrier.Breaker.MaxWait = r.MaxWait
 	interrupt := waiting.Err() != nil
 	cancel()

@@ -129,7 +129,7 @@ func (c *carrier) mark(j *job) bool {
 // patch sends an update until its answer is final. Nothing leaves once leaving has ended.
 func (c *carrier) patch(ctx, leaving context.Context, j *job, r *leadapi.UpdateRequest) (lead *leadapi.Lead, err error) {
 	failpoint.At("before update")
-	tries, err := c.retrier.Repeat(ctx, leaving, func(ctx context.Context, anew bool) (err error) {
+	tries, err := c.retrier.Deliver(ctx, leaving, delivery.Repeatable, new(delivery.Pass), func(ctx context.Context, anew bool) (err error) {
 		r.NewConnection = anew
 		lead, err = c.sender.Update(ctx, j.entry.LeadID, r)
 		if ae, is := errors.AsType[*leadapi.Error](err); is && ae.Applied != leadapi.No {

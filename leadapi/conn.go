@@ -19,8 +19,7 @@ import (
 
 // A connection is used again by three rules:
 //
-//  1. It has rested for less than 750 ms, or half of what the service announces (Keep-Alive: timeout), or half of the
-//     rest after which one was found closed.
+//  1. It has rested for less than 750 ms, or half of what the service announces (Keep-Alive: timeout) if that is less.
 //  2. Bytes that arrive when none are awaited, or stay behind an answer, end it. A late answer on a resting connection
 //     counts as closed.
 //  3. After the host has closed a used connection under a create, each further create gets a connection of its own.
@@ -31,9 +30,8 @@ type host struct {
 	room chan struct{} // one token a connection in use or being dialled
 
 	mu     sync.Mutex
-	idle   []*conn       // the one used last comes last
-	rests  time.Duration // for how long its connections may rest
-	single bool          // it has closed a used connection under a create
+	idle   []*conn // the one used last comes last
+	single bool    // it has closed a used connection under a create
 }
 
 // take returns a connection that no other call uses: the idle one that was used last, if this call may go over it, or a
@@ -83,7 +81,6 @@ func (h *host) takeIdle(r *request, now time.Time) (c *conn, once bool) {
 	once = r.op == "create" && h.single
 	if last := len(h.idle) - 1; last >= 0 && r.reuse && !once {
 		c, h.idle = h.idle[last], h.idle[:last]
-		c.rested = c.rest(now)
 		return c, false
 	}
 	for len(h.idle) > 0 && len(h.room)+len(h.idle) > cap(h.room) {
@@ -96,7 +93,7 @@ func (h *host) takeIdle(r *request, now time.Time) (c *conn, once bool) {
 // closeRested closes the connections that have rested for too long.
 func (h *host) closeRested(now time.Time) {
 	h.idle = slices.DeleteFunc(h.idle, func(c *conn) bool {
-		old := c.rest(now) >= min(c.restLimit, h.rests)
+		old := c.rest(now) >= c.restLimit
 		if old {
 			c.Close()
 		}
@@ -117,13 +114,6 @@ func (h *host) put(c *conn, keep bool) {
 		c.socket.Close() // TLS would wait for room to say goodbye
 	}
 	<-h.room
-}
-
-// foundClosed notes that the host had closed a connection while it rested.
-func (h *host) foundClosed(c *conn) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.rests = min(h.rests, c.rested/2)
 }
 
 // useOnce gives each create a connection of its own from now on. It reports whether none had one before.
@@ -157,7 +147,6 @@ type conn struct {
 	carried   int              // requests so far
 	restLimit time.Duration    // 0: it carries no other request
 	idleSince time.Time        // since when no call uses it
-	rested    time.Duration    // before the call that uses it
 }
 
 // rest is how long no call has used it, by the wall clock too: the other clock stops while the machine sleeps.

@@ -59,7 +59,7 @@ func (c Config) newHost(u *url.URL) (*host, error) {
 			"mend that (SSL_CERT_FILE, SSL_CERT_DIR), or name a file with the service's authority with --ca-file",
 		}
 	}
-	return &host{way: w, room: make(chan struct{}, c.Concurrency), rests: restLimit}, nil
+	return &host{way: w, room: make(chan struct{}, c.Concurrency)}, nil
 }
 
 // tlsFor is how TLS is spoken with the owner of a name. Sessions are resumed, which saves most of a handshake.

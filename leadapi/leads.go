@@ -133,6 +133,9 @@ func (c *Client) Reach(ctx context.Context) error {
 	if c.leads == nil {
 		return unsent("reach", ReasonRefused, noLeads)
 	}
+	if err := c.SignIn(ctx); err != nil {
+		return err
+	}
 	status, err := c.do(ctx, c.reaching(), func([]byte) bool { return true })
 	if status == 0 || err != nil && (err.AsksToWait() || err.Unavailable()) {
 		return err

@@ -104,7 +104,6 @@ func (c *Client) ready(ctx context.Context, r *request, seen *Call) (*conn, *Err
 		if conn.usable() {
 			return conn, nil
 		}
-		r.host.foundClosed(conn)
 		r.host.put(conn, false)
 	}
 }

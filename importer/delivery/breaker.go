@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -17,7 +18,7 @@ type Breaker struct {
 	Asked   func(time.Duration) // is told of waits that the service asks for
 
 	mu       sync.Mutex
-	queue    []*waiter   // in the order in which they came
+	queue    []*Pass     // in the order in which they came
 	timer    *time.Timer // looks at the queue again
 	limit    int         // requests in flight at most
 	inFlight int
@@ -38,32 +39,24 @@ type silence struct {
 	backoff time.Duration  // before the next probe; none before the first of all: one broken connection is no reason to pause
 }
 
-// ofSignIn says that it is the sign-in that gets no usable answer.
-func (s *silence) ofSignIn() bool { return s.lasts && s.fault.Op == "token" }
-
-// Kind says whether a request may be sent again although it may have been applied.
+// Kind says whether a request may be sent again although it may have been applied: a create may not.
 type Kind uint8
 
-// A create may not. An update and a sign-in may.
 const (
-	Repeatable Kind = iota
+	Repeatable Kind = iota // an update, a sign-in
 	Create
 )
 
-// Pass is what a request holds while it is under way.
+// Pass is what a request waits for, and holds while it is under way.
 type Pass struct {
 	kind  Kind
 	ask   bool // not to be used for a create before the service has answered something that can make nothing
 	alone bool // a create that is sent alone
 	probe bool // of a silence
-}
 
-// waiter is a request in the queue.
-type waiter struct {
-	Pass
 	stopping context.Context
 	decided  chan struct{} // closed once it may leave, or never will
-	err      error
+	err      error         // why it never will
 }
 
 // NewBreaker makes one that lets at most limit requests be under way, and perSecond of them leave in a second; 0: any
@@ -77,24 +70,17 @@ func NewBreaker(maxWait time.Duration, limit int, perSecond float64) *Breaker {
 	return b
 }
 
-// enter waits until a request may leave. It fails with ErrStopping once stopping has ended, and with an *End once the
-// silence has lasted too long or, for creates, too many left doubt.
-func (b *Breaker) enter(stopping context.Context, kind Kind) (Pass, error) {
-	w := &waiter{Pass: Pass{kind: kind}, stopping: stopping, decided: make(chan struct{})}
-	b.then(func(time.Time) { b.queue = append(b.queue, w) })
+// enter waits until a request may leave, and makes p its pass. It fails with ErrStopping once stopping has ended, and with
+// an *End once the silence has lasted too long or, for creates, too many left doubt.
+func (b *Breaker) enter(stopping context.Context, kind Kind, p *Pass) error {
+	*p = Pass{kind: kind, stopping: stopping, decided: make(chan struct{})}
+	b.then(func(time.Time) { b.queue = append(b.queue, p) })
 	select {
-	case <-w.decided:
+	case <-p.decided:
 	case <-stopping.Done():
-		b.then(func(time.Time) {
-			if i := slices.Index(b.queue, w); i >= 0 {
-				b.queue, w.err = slices.Delete(b.queue, i, i+1), ErrStopping
-			}
-		})
+		b.lookAgain()
 	}
-	if w.err != nil {
-		return Pass{}, w.err
-	}
-	return w.Pass, nil
+	return p.err
 }
 
 // then changes the breaker and lets out who may leave after that.
@@ -108,42 +94,32 @@ func (b *Breaker) then(change func(now time.Time)) {
 
 func (b *Breaker) lookAgain() { b.then(func(time.Time) {}) }
 
-// admit goes through the queue and lets out who may leave, or never will, until all others have to wait. It looks at
-// stopping under the lock: what ends the run because of an answer does so before it lets another create leave.
+// admit lets out of the queue who may leave, or never will, until all others have to wait. It looks at stopping under the
+// lock: what ends the run because of an answer does so before it lets another create leave.
 func (b *Breaker) admit(now time.Time) {
 	wait, full := time.Duration(0), false
-	stay := b.queue[:0]
-	for i, w := range b.queue {
-		if full {
-			stay = append(stay, b.queue[i:]...)
-			break
-		}
-		create := w.kind == Create
+	b.queue = slices.DeleteFunc(b.queue, func(p *Pass) (out bool) {
+		create := p.kind == Create
 		switch {
-		case w.stopping.Err() != nil:
-			w.err = ErrStopping
+		case p.stopping.Err() != nil:
+			p.err = ErrStopping
+		case full:
+			return false
 		case b.ended != nil:
-			w.err = b.ended
+			p.err = b.ended
 		case create && b.creates.ended != nil:
-			w.err = b.creates.ended
+			p.err = b.creates.ended
 		case create && !b.creates.freely && b.creates.inFlight > 0: // the others need not wait for a create
-			stay = append(stay, w)
-			continue
+			return false
 		default:
 			if wait, full = b.holds(now); full {
-				stay = append(stay, w)
-				continue
+				return false
 			}
-			b.inFlight++
-			b.most = max(b.most, b.inFlight)
-			b.pace.leave(now)
-			w.probe = b.silence.lasts
-			b.creates.leave(&w.Pass, b.silence)
+			b.leave(p, now)
 		}
-		close(w.decided)
-	}
-	clear(b.queue[len(stay):])
-	b.queue = stay
+		close(p.decided)
+		return true
+	})
 	if wait > 0 {
 		b.timer.Reset(wait)
 	}
@@ -152,14 +128,25 @@ func (b *Breaker) admit(now time.Time) {
 // holds reports whether no request may leave now, and for how long; 0: until another one ends. In a silence one request
 // at a time finds out, once those from before it have ended.
 func (b *Breaker) holds(now time.Time) (wait time.Duration, all bool) {
-	if wait = b.opens.Sub(now); wait > 0 {
-		return wait, true
-	}
 	if b.inFlight >= b.limit || b.silence.lasts && b.inFlight > 0 {
 		return 0, true
 	}
-	wait = max(b.pace.wait(now), 0)
+	if wait = b.opens.Sub(now); wait <= 0 {
+		wait = max(b.pace.wait(now), 0)
+	}
 	return wait, wait > 0
+}
+
+// leave notes a request that leaves. A create that probes asks first.
+func (b *Breaker) leave(p *Pass, now time.Time) {
+	b.inFlight++
+	b.most = max(b.most, b.inFlight)
+	b.pace.leave(now)
+	p.probe = b.silence.lasts
+	if p.kind == Create {
+		b.creates.inFlight++
+		p.alone, p.ask = !b.creates.freely, b.creates.ask || p.probe
+	}
 }
 
 // Leaves reports whether a request that has passed may still leave, just before its first byte does: it may have waited
@@ -177,8 +164,8 @@ func (b *Breaker) Leaves(kind string) bool {
 func (b *Breaker) Shut() { b.then(func(time.Time) { b.shut = true }) }
 
 // back takes a pass back with the error that its request ended with, or nil. Where the answer asks to wait, all wait:
-// for backoff, unless it says how long.
-func (b *Breaker) back(p Pass, err error, backoff time.Duration) {
+// for backoff, unless it says how long. A request that was not even tried says nothing of the service.
+func (b *Breaker) back(p *Pass, err error, backoff time.Duration) {
 	e, failed := errors.AsType[*leadapi.Error](err)
 	if failed && e.AsksToWait() { // before the place is another's
 		if e.HasRetryAfter {
@@ -192,17 +179,16 @@ func (b *Breaker) back(p Pass, err error, backoff time.Duration) {
 		switch {
 		case err == nil, failed && e.Status != 0 && e.Op != "token" && !(e.Op == "reach" && e.Unavailable()):
 			b.answered(p, failed && e.Unavailable())
-		case failed && e.Reason != leadapi.ReasonHeld && e.Reason != leadapi.ReasonRefused: // else it was not even tried
+		case failed && e.Reason != leadapi.ReasonHeld && e.Reason != leadapi.ReasonRefused:
 			b.unanswered(p, e, now)
 		}
 	})
 }
 
 // answered notes a request that got an answer, any at all. After a create's 503 the next ones ask first.
-func (b *Breaker) answered(p Pass, unavailable bool) {
+func (b *Breaker) answered(p *Pass, unavailable bool) {
 	b.creates.ask = !p.ask && (b.creates.ask || p.kind == Create && unavailable)
 	switch {
-	case p.probe && p.ask && b.silence.ofSignIn(): // that the leads URL answers brings no token
 	case p.probe:
 		b.silence.lasts = false
 	case !b.silence.lasts:
@@ -212,7 +198,7 @@ func (b *Breaker) answered(p Pass, unavailable bool) {
 
 // unanswered notes a request that got none. A create that may have arrived has the next ones ask first, and the others
 // need not wait. In a silence only a probe says more than what is known.
-func (b *Breaker) unanswered(p Pass, e *leadapi.Error, now time.Time) {
+func (b *Breaker) unanswered(p *Pass, e *leadapi.Error, now time.Time) {
 	doubt := p.kind == Create && e.Left()
 	b.creates.ask = b.creates.ask || doubt
 	s := &b.silence
@@ -231,13 +217,13 @@ func (b *Breaker) unanswered(p Pass, e *leadapi.Error, now time.Time) {
 	s.backoff = min(max(2*s.backoff, firstBackoff), maxProbing)
 }
 
-// Conclude says what a create has shown of the service, once it is known and durable; then p is used up. Until then
-// others may have to wait for it.
+// Conclude says what a create has shown of the service, once it is known and durable; then its pass is used up. Until
+// then others may have to wait for it.
 func (b *Breaker) Conclude(p *Pass, shown Proof) {
-	if p.kind == Create {
-		b.then(func(time.Time) { b.creates.back(*p, shown) })
+	if p.kind == Create && p.err == nil {
+		p.kind = Repeatable
+		b.then(func(time.Time) { b.creates.back(p.alone, shown) })
 	}
-	*p = Pass{}
 }
 
 // Beware makes the breaker that of a run after one that stopped for doubts: a GET goes first, then one create, and
@@ -255,15 +241,26 @@ func (b *Breaker) hold(until time.Time) {
 	}
 }
 
-// ShareRate makes the breaker keep to a rate that it shares with others: nothing leaves but what Grant lets leave. ask
-// is told when more is wanted; it must not wait.
-func (b *Breaker) ShareRate(perSecond float64, ask func()) {
-	b.pace = pace{every: time.Duration(float64(time.Second) / perSecond), ask: ask}
+// Over is why nothing leaves any more, or no create; nil while all may.
+func (b *Breaker) Over() *End {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return cmp.Or(b.ended, b.creates.ended)
 }
 
-// Grant lets n requests leave after a while, evenly spaced, and with them what is left of the grant before.
-func (b *Breaker) Grant(n int, after time.Duration) {
-	b.then(func(now time.Time) { b.pace.left, b.pace.from, b.pace.asked = b.pace.left+n, now.Add(after), false })
+// Paused says in a word why requests wait now, or nothing.
+func (b *Breaker) Paused() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.silence.lasts:
+		return "no usable answer, trying with one request at a time: " + b.silence.fault.Error()
+	case time.Now().Before(b.opens):
+		return "the service asked to wait"
+	case b.creates.doubts > 0:
+		return "a create left doubt, trying with one at a time"
+	}
+	return ""
 }
 
 // InFlight is how many requests are under way, and how many were at most.
@@ -271,4 +268,93 @@ func (b *Breaker) InFlight() (now, most int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.inFlight, b.most
+}
+
+// MostDoubts is how many creates in a row, each sent alone, may leave doubt. Those under way with the first count as one.
+const MostDoubts = 4
+
+// Proof is what a create has shown of the service.
+type Proof uint8
+
+const (
+	NothingShown Proof = iota // it was not applied, and may be sent again
+	Usable                    // a lead ID, or a refusal
+	Doubtful                  // an answer that leaves doubt, or none
+)
+
+// creates knows whether the service answers creates in a usable way.
+type creates struct {
+	freely   bool // the last one left no doubt; else each is sent alone until one leaves none
+	inFlight int
+	doubts   int  // in a row
+	ask      bool // one got no answer, or a 503: none leaves before the service has answered something else
+	ended    *End // why none leaves any more; nil: they do
+}
+
+// back notes what a create has shown that was sent alone, or beside others.
+func (c *creates) back(alone bool, shown Proof) {
+	c.inFlight--
+	switch alone = alone && !c.freely; {
+	case shown == Usable && alone:
+		c.freely, c.doubts = true, 0
+	case shown == Doubtful && c.freely:
+		c.freely, c.doubts = false, 1
+	case shown == Doubtful && alone:
+		c.doubts++
+	}
+	if c.doubts >= MostDoubts {
+		c.ended = onlyDoubts
+	}
+}
+
+// maxLate is how late a fleet's grant may be used: others may have sent what this worker had not. A request that leaves
+// up to slipping late makes the next one no later.
+const (
+	maxLate  = time.Second
+	slipping = 10 * time.Millisecond
+)
+
+// pace spaces requests evenly: by --rate, or by the pieces of time that a fleet grants this worker.
+type pace struct {
+	every time.Duration // between requests; 0: any number may leave
+	next  time.Time     // no request leaves before
+	ask   func()        // for another grant; nil: the rate is this worker's alone
+	asked bool          // one is on its way
+	left  int           // requests of the last grant
+	from  time.Time     // when they may leave
+}
+
+// ShareRate makes the breaker share its rate with others: nothing leaves but what Grant lets leave. ask is told when more
+// is wanted; it must not wait.
+func (b *Breaker) ShareRate(ask func()) { b.pace.ask = ask }
+
+// Grant lets n requests leave after a while, evenly spaced, and with them what is left of the grant before.
+func (b *Breaker) Grant(n int, after time.Duration) {
+	b.then(func(now time.Time) { b.pace.left, b.pace.from, b.pace.asked = b.pace.left+n, now.Add(after), false })
+}
+
+// wait is how long a request has to wait, 0 or less when it may leave.
+func (s *pace) wait(now time.Time) time.Duration {
+	if s.ask == nil {
+		return s.next.Sub(now)
+	}
+	if now.Sub(s.from) > maxLate {
+		s.left = 0
+	}
+	if s.left <= 1 && !s.asked {
+		s.asked = true
+		s.ask()
+	}
+	if s.left == 0 {
+		return maxBackoff // the next grant looks at the queue again
+	}
+	return max(s.next.Sub(now), s.from.Sub(now))
+}
+
+func (s *pace) leave(now time.Time) {
+	s.left = max(s.left-1, 0)
+	if now.Sub(s.next) > slipping {
+		s.next = now
+	}
+	s.next = s.next.Add(s.every)
 }

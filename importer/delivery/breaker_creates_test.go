@@ -10,8 +10,8 @@ import (
 
 // fault 138
 func TestCreatesGoSinglyUntilOneLeavesNoDoubt(t *testing.T) {
-	end := func(b *Breaker, p Pass, shown Proof) { heard(b, p); b.Conclude(&p, shown) }
-	alone := func(t *testing.T, b *Breaker) Pass {
+	end := func(b *Breaker, p *Pass, shown Proof) { heard(b, p); b.Conclude(p, shown) }
+	alone := func(t *testing.T, b *Breaker) *Pass {
 		t.Helper()
 		p := passes(t, b, Create)
 		if _, passed, _ := b.tryNow(Create); passed {
@@ -37,7 +37,7 @@ func TestCreatesGoSinglyUntilOneLeavesNoDoubt(t *testing.T) {
 			if _, passed, _ := b.tryNow(Create); passed {
 				t.Error("a create passes before what the one before has shown is known")
 			}
-			b.Conclude(&p, Doubtful)
+			b.Conclude(p, Doubtful)
 			end(b, alone(t, b), last)
 			if last == Doubtful {
 				if _, _, err := b.tryNow(Create); err != error(b.Over()) || b.Over() == nil {
@@ -45,7 +45,7 @@ func TestCreatesGoSinglyUntilOneLeavesNoDoubt(t *testing.T) {
 				}
 				return
 			}
-			var inFlight []Pass
+			var inFlight []*Pass
 			for range 8 {
 				inFlight = append(inFlight, passes(t, b, Create))
 			}
@@ -70,23 +70,23 @@ func TestAfterADoubtNothingLeavesBesideTheNext(t *testing.T) {
 	b := NewBreaker(time.Hour, 8, 0)
 	first := passes(t, b, Create)
 	heard(b, first)
-	b.Conclude(&first, Usable)
+	b.Conclude(first, Usable)
 	doubted, dialling := passes(t, b, Create), passes(t, b, Create)
 	other := passes(t, b, Create)
 	if !b.Leaves("create") || !b.Leaves("update") {
 		t.Error("what has passed cannot leave")
 	}
 	heard(b, doubted)
-	b.Conclude(&doubted, Doubtful)
+	b.Conclude(doubted, Doubtful)
 	if b.Leaves("create") || !b.Leaves("update") {
 		t.Error("a create leaves that had not left before the doubt, or an update does not")
 	}
-	for _, p := range []Pass{dialling, other} {
+	for _, p := range []*Pass{dialling, other} {
 		if _, passed, _ := b.tryNow(Create); passed {
 			t.Error("a create passes beside those that were under way")
 		}
 		untried(b, p)
-		b.Conclude(&p, NothingShown)
+		b.Conclude(p, NothingShown)
 	}
 	passes(t, b, Create)
 	if !b.Leaves("create") {
@@ -104,7 +104,7 @@ func TestBreakerProperties(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		limit := rapid.IntRange(1, 8).Draw(rt, "places")
 		b := NewBreaker(time.Hour, limit, 0)
-		var inFlight []Pass
+		var inFlight []*Pass
 		row, single, opens := 0, 0, time.Time{}
 		for range rapid.IntRange(1, 80).Draw(rt, "steps") {
 			switch rapid.IntRange(0, 9).Draw(rt, "step") {
@@ -155,7 +155,7 @@ func TestBreakerProperties(t *testing.T) {
 				default:
 					heard(b, p)
 				}
-				b.Conclude(&p, shown)
+				b.Conclude(p, shown)
 			}
 			if tripped := b.creates.ended != nil; tripped != (row >= MostDoubts) {
 				rt.Fatalf("given up: %v, after %d in a row", tripped, row)

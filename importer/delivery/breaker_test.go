@@ -11,7 +11,7 @@ import (
 )
 
 // passes lets a request through, now.
-func passes(t testing.TB, b *Breaker, kind Kind) Pass {
+func passes(t testing.TB, b *Breaker, kind Kind) *Pass {
 	t.Helper()
 	p, passed, err := b.tryNow(kind)
 	if err != nil || !passed {
@@ -21,23 +21,23 @@ func passes(t testing.TB, b *Breaker, kind Kind) Pass {
 }
 
 // What a request may end with.
-func heard(b *Breaker, p Pass)   { b.back(p, nil, 0) }
-func silent(b *Breaker, p Pass)  { b.back(p, unsentError, 0) }
-func untried(b *Breaker, p Pass) { b.back(p, ErrStopping, 0) }
+func heard(b *Breaker, p *Pass)   { b.back(p, nil, 0) }
+func silent(b *Breaker, p *Pass)  { b.back(p, unsentError, 0) }
+func untried(b *Breaker, p *Pass) { b.back(p, ErrStopping, 0) }
 
 // tryNow tries to pass, now.
-func (b *Breaker) tryNow(kind Kind) (p Pass, passed bool, err error) {
+func (b *Breaker) tryNow(kind Kind) (p *Pass, passed bool, err error) {
 	ctx, stop := context.WithCancel(context.Background())
-	w := &waiter{Pass: Pass{kind: kind}, stopping: ctx, decided: make(chan struct{})}
-	b.then(func(time.Time) { b.queue = append(b.queue, w) })
+	p = &Pass{kind: kind, stopping: ctx, decided: make(chan struct{})}
+	b.then(func(time.Time) { b.queue = append(b.queue, p) })
 	select {
-	case <-w.decided:
+	case <-p.decided:
 		stop()
-		return w.Pass, w.err == nil, w.err
+		return p, p.err == nil, p.err
 	default:
 		stop()
-		b.then(func(time.Time) {})
-		return Pass{}, false, nil
+		b.lookAgain()
+		return p, false, nil
 	}
 }
 
@@ -51,7 +51,8 @@ func TestBreakerHoldsEverybodyWhileThrottled(t *testing.T) {
 			var passed []time.Duration
 			for range 16 {
 				group.Go(func() {
-					p, err := b.enter(t.Context(), Repeatable)
+					p := new(Pass)
+					err := b.enter(t.Context(), Repeatable, p)
 					if err != nil {
 						t.Error(err)
 					}
@@ -83,7 +84,8 @@ func TestRateIsKept(t *testing.T) {
 		for range 64 {
 			group.Go(func() {
 				for range 5 {
-					p, err := b.enter(t.Context(), Repeatable)
+					p := new(Pass)
+					err := b.enter(t.Context(), Repeatable, p)
 					if err != nil {
 						t.Error(err)
 					}
@@ -113,7 +115,8 @@ func TestBreakerLetsOneProbeThroughWhileSilent(t *testing.T) {
 		for range 16 {
 			group.Go(func() {
 				for {
-					p, err := b.enter(t.Context(), Repeatable)
+					p := new(Pass)
+					err := b.enter(t.Context(), Repeatable, p)
 					if err != nil {
 						t.Error(err)
 						return
@@ -172,7 +175,8 @@ func TestSilencesThatFollowOneAnotherPauseLonger(t *testing.T) {
 		b := NewBreaker(time.Hour, 4, 0)
 		began, tries := time.Now(), 0
 		for time.Since(began) < 10*time.Minute {
-			p, err := b.enter(t.Context(), Repeatable)
+			p := new(Pass)
+			err := b.enter(t.Context(), Repeatable, p)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -202,7 +206,8 @@ func TestBreakerGivesUpAfterMaxWait(t *testing.T) {
 		b := NewBreaker(5*time.Minute, 64, 0)
 		began := time.Now()
 		for {
-			p, err := b.enter(t.Context(), Repeatable)
+			p := new(Pass)
+			err := b.enter(t.Context(), Repeatable, p)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -213,7 +218,7 @@ func TestBreakerGivesUpAfterMaxWait(t *testing.T) {
 		if waited := time.Since(began); waited != 5*time.Minute {
 			t.Errorf("gave up after %v, want 5m", waited)
 		}
-		if _, err := b.enter(t.Context(), Repeatable); err != error(b.Over()) {
+		if err := b.enter(t.Context(), Repeatable, new(Pass)); err != error(b.Over()) {
 			t.Errorf("afterwards: %v", err)
 		}
 	})
@@ -226,7 +231,7 @@ func TestBreakerEndsWaitingWhenTheRunStops(t *testing.T) {
 		var group sync.WaitGroup
 		wait := func() {
 			group.Go(func() {
-				if _, err := b.enter(ctx, Create); !errors.Is(err, ErrStopping) {
+				if err := b.enter(ctx, Create, new(Pass)); !errors.Is(err, ErrStopping) {
 					t.Errorf("enter: %v, want ErrStopping", err)
 				}
 			})

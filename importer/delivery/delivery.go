@@ -13,6 +13,7 @@ package delivery
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"net/http"
@@ -54,29 +55,18 @@ type Retrier struct {
 // left, and that nothing shall.
 type Call func(ctx context.Context, anew bool) error
 
-// Create delivers a create, which may have been applied when its answer does not say otherwise. pass is where it keeps
-// the pass of its last try, which the caller concludes.
-func (c *Retrier) Create(ctx, leaving context.Context, pass *Pass, call Call) (tries int, err error) {
-	return c.deliver(ctx, leaving, Create, pass, call)
-}
-
-// Repeat delivers an update or a sign-in, which may be sent again although it may have been applied.
-func (c *Retrier) Repeat(ctx, leaving context.Context, call Call) (tries int, err error) {
-	return c.deliver(ctx, leaving, Repeatable, new(Pass), call)
-}
-
-// deliver calls until the answer is final; nothing leaves once leaving has ended. It returns nil, the last error of call,
-// ErrStopping when the request was not applied and the run stops, or an *End; tries counts the requests that left.
-func (c *Retrier) deliver(ctx, leaving context.Context, kind Kind, pass *Pass, call Call) (tries int, err error) {
-	most := [...]int{atOnce: math.MaxInt, newToken: maxFreshRefusals, newConnection: 1, afterPause: c.Retries}
-	var used [len(most)]int
-	for {
+// Deliver calls until the answer is final; nothing leaves once leaving has ended. It returns nil, the last error of call,
+// ErrStopping when the request was not applied and the run stops, or an *End; tries counts the requests that left. pass is
+// that of the last try, which the caller of a create concludes.
+func (c *Retrier) Deliver(ctx, leaving context.Context, kind Kind, pass *Pass, call Call) (tries int, err error) {
+	left := [...]int{never: 0, atOnce: math.MaxInt, newToken: maxFreshRefusals, newConnection: 1, afterPause: c.Retries}
+	for anew := false; ; {
+		backoff := backoffFor(1 + c.Retries - left[afterPause])
 		if err := c.enter(leaving, kind, pass); err != nil {
 			return tries, err
 		}
-		err = call(ctx, used[newConnection] > 0)
-		backoff := backoffFor(used[afterPause] + 1)
-		c.Breaker.back(*pass, err, backoff)
+		err = call(ctx, anew)
+		c.Breaker.back(pass, err, backoff)
 		e, failed := errors.AsType[*leadapi.Error](err)
 		if err == nil || failed && e.Left() {
 			if tries++; tries > 1 {
@@ -94,10 +84,11 @@ func (c *Retrier) deliver(ctx, leaving context.Context, kind Kind, pass *Pass, c
 			return tries, end
 		}
 		again := c.again(kind, e)
-		if used[again] >= most[again] {
+		if left[again] == 0 {
 			return tries, e
 		}
-		used[again]++
+		left[again]--
+		anew = anew || again == newConnection
 		c.Breaker.Conclude(pass, NothingShown)
 		if again == afterPause && !e.AsksToWait() && !sleep(leaving, backoff) {
 			return tries, e
@@ -116,7 +107,6 @@ const (
 	afterPause            // as one of the row's retries
 )
 
-// again says how a request is sent again after its error.
 func (c *Retrier) again(kind Kind, e *leadapi.Error) nextTry {
 	switch {
 	case e.Status == http.StatusUnauthorized:
@@ -132,37 +122,29 @@ func (c *Retrier) again(kind Kind, e *leadapi.Error) nextTry {
 	return never
 }
 
-// enter waits until a request may leave. Before a create it has the service answer something else, where that is wanted.
-func (c *Retrier) enter(leaving context.Context, kind Kind, pass *Pass) (err error) {
+// enter waits until a request may leave. Where a create has to ask first, it has the service answer something that can
+// make nothing, any answer at all; an error of it ends the run.
+func (c *Retrier) enter(leaving context.Context, kind Kind, pass *Pass) error {
 	for {
-		*pass, err = c.Breaker.enter(leaving, kind)
-		if err != nil || !pass.ask {
+		if err := c.Breaker.enter(leaving, kind, pass); err != nil || !pass.ask {
 			return err
 		}
-		err = c.preflight(leaving, *pass)
-		if c.Breaker.Conclude(pass, NothingShown); err != nil {
-			return err
+		ctx, cancel := context.WithTimeout(leaving, reachLimit)
+		err := c.Reach(ctx)
+		cancel()
+		if leaving.Err() != nil {
+			err = ErrStopping
+		}
+		asked := *pass
+		asked.kind = Repeatable
+		c.Breaker.back(&asked, err, backoffFor(1))
+		c.Breaker.Conclude(pass, NothingShown)
+		if e, failed := errors.AsType[*leadapi.Error](err); failed {
+			if end := halts(e); end != nil {
+				return end
+			}
 		}
 	}
-}
-
-// preflight asks the service for any answer at all before a create goes out, which would be in doubt without one. An
-// error ends the run.
-func (c *Retrier) preflight(leaving context.Context, p Pass) error {
-	p.kind = Repeatable // what is asked can make nothing
-	ctx, cancel := context.WithTimeout(leaving, reachLimit)
-	defer cancel()
-	err := c.Reach(ctx)
-	if leaving.Err() != nil {
-		err = ErrStopping
-	}
-	c.Breaker.back(p, err, backoffFor(1))
-	if e, failed := errors.AsType[*leadapi.Error](err); failed {
-		if end := halts(e); end != nil {
-			return end
-		}
-	}
-	return nil
 }
 
 // Unapplied reports whether a create answered so may be sent again.
@@ -188,3 +170,48 @@ func backoffFor(n int) time.Duration { return jitter(min(firstBackoff<<min(n-1, 
 
 // jitter spreads d over [d/2, d], so that rows that failed together do not come back together.
 func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }
+
+// End is why no further request makes sense: nothing is delivered from then on.
+type End struct {
+	Reason string // a sentence for people
+	Hint   string // what to do, or ""
+}
+
+// Error is the reason.
+func (e *End) Error() string { return e.Reason }
+
+func ends(reason, hint string) *End { return &End{reason, hint} }
+
+// halts returns why no further request makes sense after an answer, or nil.
+func halts(e *leadapi.Error) *End {
+	switch {
+	case e.Status == http.StatusProxyAuthRequired:
+		return ends("a proxy asks for credentials (HTTP 407)", "ask who runs the network for a user and a password")
+	case e.Op == "token" && e.Status >= 400 && e.Status < 500 && !Transient(e.Status):
+		return ends("sign-in was refused: "+e.Message, "check client ID and secret, and that they belong to this base URL")
+	case e.Status == http.StatusUnauthorized && e.Refusals >= maxFreshRefusals:
+		return ends("the service refuses tokens that it has just issued (HTTP 401)",
+			"check that the leads URL and the base URL belong to the same region, and the account's memberships")
+	case e.Reason == leadapi.ReasonTLS:
+		return ends("the connection cannot be trusted: "+e.Message, e.Hint)
+	case slices.Contains([]string{leadapi.ReasonClientCert, leadapi.ReasonProxy, leadapi.ReasonProxyAuth}, e.Reason):
+		return ends(e.Message, e.Hint)
+	}
+	return nil
+}
+
+// unreached is the end of a silence that was too long, by the last error in it.
+func unreached(e *leadapi.Error) *End {
+	switch {
+	case e.Op == "token" && e.Status != 0:
+		return ends(fmt.Sprintf("sign-in got no token (HTTP %d): %s", e.Status, e.Message),
+			"check the base URL; if it is right, the service is out of order, or a proxy answers in its place")
+	case !e.Left():
+		return ends("the service cannot be reached: "+e.Message, e.Hint)
+	}
+	return ends("the service has given no usable answer for as long as --max-wait allows: "+e.Error(), e.Hint)
+}
+
+var onlyDoubts = ends(
+	fmt.Sprintf("%d creates in a row, those of a run before counted, left doubt whether a lead was made", MostDoubts),
+	"find out from their errors why the service gives no usable answers, and settle what is in doubt, before going on")

@@ -63,7 +63,7 @@ func retrier(resend ResendOn) *Retrier {
 // sendCreate delivers a create and concludes what it has shown, as the engine does.
 func sendCreate(t testing.TB, c *Retrier, call func(context.Context) error) (int, error) {
 	var turn Pass
-	tries, err := c.Create(t.Context(), t.Context(), &turn, func(ctx context.Context, _ bool) error { return call(ctx) })
+	tries, err := c.Deliver(t.Context(), t.Context(), Create, &turn, func(ctx context.Context, _ bool) error { return call(ctx) })
 	shown := NothingShown
 	var e *leadapi.Error
 	switch {
@@ -80,7 +80,7 @@ func sendCreate(t testing.TB, c *Retrier, call func(context.Context) error) (int
 }
 
 func sendUpdate(t testing.TB, c *Retrier, call func(context.Context) error) (int, error) {
-	return c.Repeat(t.Context(), t.Context(), func(ctx context.Context, _ bool) error { return call(ctx) })
+	return c.Deliver(t.Context(), t.Context(), Repeatable, new(Pass), func(ctx context.Context, _ bool) error { return call(ctx) })
 }
 
 // TestDeliver is INTERFACE's table "When a create is sent again" and its rule for
@@ -222,7 +222,7 @@ func TestDeliverGivesUpOnAnUnreachableService(t *testing.T) {
 func TestNewConnectionAfterMisdirected(t *testing.T) {
 	c := retrier(ResendOn{})
 	script, asked := answers{unauthorized(1), misdirected, nil}, []bool{}
-	_, err := c.Repeat(t.Context(), t.Context(), func(ctx context.Context, anew bool) error {
+	_, err := c.Deliver(t.Context(), t.Context(), Repeatable, new(Pass), func(ctx context.Context, anew bool) error {
 		asked = append(asked, anew)
 		return script.call(ctx)
 	})
