@@ -77,11 +77,13 @@ func (h *host) enter(ctx context.Context, limit time.Time) error {
 func (h *host) takeIdle(r *request, now time.Time) (c *conn, once bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.closeRested(now)
 	once = r.op == "create" && h.single
-	if last := len(h.idle) - 1; last >= 0 && r.reuse && !once {
+	for last := len(h.idle) - 1; last >= 0 && r.reuse && !once; last-- {
 		c, h.idle = h.idle[last], h.idle[:last]
-		return c, false
+		if c.rest(now) < c.restLimit {
+			return c, false
+		}
+		c.Close()
 	}
 	for len(h.idle) > 0 && len(h.room)+len(h.idle) > cap(h.room) {
 		h.idle[0].Close()
@@ -90,27 +92,14 @@ func (h *host) takeIdle(r *request, now time.Time) (c *conn, once bool) {
 	return nil, once
 }
 
-// closeRested closes the connections that have rested for too long.
-func (h *host) closeRested(now time.Time) {
-	h.idle = slices.DeleteFunc(h.idle, func(c *conn) bool {
-		old := c.rest(now) >= c.restLimit
-		if old {
-			c.Close()
-		}
-		return old
-	})
-}
-
 // put takes back a connection: keep says that another call can use it.
 func (h *host) put(c *conn, keep bool) {
-	c.idleSince = time.Now()
-	h.mu.Lock()
-	h.closeRested(c.idleSince)
 	if keep = keep && c.restLimit > 0; keep {
+		c.idleSince = time.Now()
+		h.mu.Lock()
 		h.idle = append(h.idle, c)
-	}
-	h.mu.Unlock()
-	if !keep {
+		h.mu.Unlock()
+	} else {
 		c.socket.Close() // TLS would wait for room to say goodbye
 	}
 	<-h.room

@@ -49,58 +49,68 @@ type UpdateRequest struct {
 
 // AppendJSON appends the request to b, byte for byte as Create sends it.
 func (r *CreateRequest) AppendJSON(b []byte) []byte {
-	type search struct {
-		SearchText string `json:"searchText,omitempty"`
-		PostalCode string `json:"postalCode,omitempty"`
+	b = append(b, '{')
+	switch {
+	case r.OrganizationID != "":
+		b = appendMember(b, "organizationID", r.OrganizationID)
+	case r.LocatorID != "":
+		b = append(appendName(appendMember(b, "locatorID", r.LocatorID), "locationSearch"), '{')
+		if r.LocationSearch.SearchText != "" {
+			b = appendMember(b, "searchText", r.LocationSearch.SearchText)
+		}
+		if r.LocationSearch.PostalCode != "" {
+			b = appendMember(b, "postalCode", r.LocationSearch.PostalCode)
+		}
+		b = append(b, '}')
 	}
-	body := struct {
-		OrganizationID string  `json:"organizationID,omitempty"`
-		LocatorID      string  `json:"locatorID,omitempty"`
-		LocationSearch *search `json:"locationSearch,omitzero"`
-		Content        fields  `json:"content"`
-		TypeKey        string  `json:"typeKey"`
-		TypeLabel      string  `json:"typeLabel"`
-		Status         string  `json:"status,omitempty"`
-	}{OrganizationID: r.OrganizationID, Content: r.Content, TypeKey: r.TypeKey, TypeLabel: r.TypeLabel, Status: r.Status}
-	if r.OrganizationID == "" && r.LocatorID != "" {
-		body.LocatorID, body.LocationSearch = r.LocatorID, &search{r.LocationSearch.SearchText, r.LocationSearch.PostalCode}
+	b = appendMember(appendMember(appendContent(b, "content", r.Content), "typeKey", r.TypeKey), "typeLabel", r.TypeLabel)
+	if r.Status != "" {
+		b = appendMember(b, "status", r.Status)
 	}
-	return appendJSON(b, &body)
+	return append(b, '}')
 }
 
 // AppendJSON appends the request to b, byte for byte as Update sends it.
 func (r *UpdateRequest) AppendJSON(b []byte) []byte {
-	return appendJSON(b, &struct {
-		Status     *string `json:",omitzero"`
-		ExternalID *string `json:",omitzero"`
-		Content    fields  `json:",omitzero"`
-	}{r.Status, r.ExternalID, r.Content})
+	b = append(b, '{')
+	if r.Status != nil {
+		b = appendMember(b, "Status", *r.Status)
+	}
+	if r.ExternalID != nil {
+		b = appendMember(b, "ExternalID", *r.ExternalID)
+	}
+	if r.Content != nil {
+		b = appendContent(b, "Content", r.Content)
+	}
+	return append(b, '}')
 }
 
-// appendJSON appends a value to b. Readers and mappings let in nothing but UTF-8 and JSON.
-func appendJSON(b []byte, v any) []byte {
-	as := json.JoinOptions(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true), jsontext.PreserveRawStrings(true))
-	text, _ := json.Marshal(v, as)
-	return append(b, text...)
-}
-
-// fields are a lead's content as an object whose members keep their order.
-type fields []ContentField
-
-// MarshalJSONTo implements json.MarshalerTo.
-func (all fields) MarshalJSONTo(to *jsontext.Encoder) error {
-	err := to.WriteToken(jsontext.BeginObject)
+// appendContent appends a member that holds a lead's content, in its order.
+func appendContent(b []byte, name string, all []ContentField) []byte {
+	b = append(appendName(b, name), '{')
 	for _, f := range all {
-		if err == nil {
-			err = to.WriteToken(jsontext.String(f.Key))
-		}
-		if err == nil && f.Literal {
-			err = to.WriteValue(jsontext.Value(f.Value))
-		} else if err == nil {
-			err = to.WriteToken(jsontext.String(f.Value))
+		if f.Literal {
+			b = append(appendName(b, f.Key), f.Value...)
+		} else {
+			b = appendMember(b, f.Key, f.Value)
 		}
 	}
-	return cmp.Or(err, to.WriteToken(jsontext.EndObject))
+	return append(b, '}')
+}
+
+func appendMember(b []byte, name, text string) []byte { return appendText(appendName(b, name), text) }
+
+// appendName begins the next member of an object, whose beginning is the last byte of b if it has none yet.
+func appendName(b []byte, name string) []byte {
+	if b[len(b)-1] != '{' {
+		b = append(b, ',')
+	}
+	return append(appendText(b, name), ':')
+}
+
+func appendText(b []byte, text string) []byte {
+	b, _ = jsontext.AppendQuote(b, text) // readers and mappings let in nothing but UTF-8
+	return b
 }
 
 // Created is the answer to a create (section "Lead creation response body").
@@ -170,10 +180,17 @@ func (c *Client) Create(ctx context.Context, r *CreateRequest) (*Created, error)
 
 // read takes what an answer says. An organization that was asked for is believed as it is.
 func (m *Created) read(body []byte, asked string) bool {
-	a := fieldsOf(body)
-	m.LeadID = fitting(a["leadID"], validID)
-	m.OrganizationID = fitting(a["assignedOrganizationID"], func(id string) bool { return validID(id) || id == asked })
-	m.LocationName = redact(textOf(a["assignedLocationName"]))
+	var a struct {
+		ID           jsontext.Value `json:"leadID"`
+		Organization jsontext.Value `json:"assignedOrganizationID"`
+		Location     jsontext.Value `json:"assignedLocationName"`
+	}
+	if json.Unmarshal(body, &a) != nil {
+		return false
+	}
+	m.LeadID = fitting(a.ID, validID)
+	m.OrganizationID = fitting(a.Organization, func(id string) bool { return validID(id) || id == asked })
+	m.LocationName = redact(textOf(a.Location))
 	return m.LeadID != ""
 }
 

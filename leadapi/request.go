@@ -113,9 +113,9 @@ func (c *Client) ready(ctx context.Context, r *request, seen *Call) (*conn, *Err
 func (c *Client) write(r *request, last bool) []byte {
 	var body []byte
 	if r.content != nil {
-		body = r.content.AppendJSON(nil)
+		body = r.content.AppendJSON(make([]byte, 0, 512))
 	}
-	b := fmt.Appendf(nil, "%s %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: %s\r\nAccept: application/json\r\nAccept-Encoding: identity\r\nContent-Length: %d",
+	b := fmt.Appendf(make([]byte, 0, 512+len(body)), "%s %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: %s\r\nAccept: application/json\r\nAccept-Encoding: identity\r\nContent-Length: %d",
 		r.method, r.target, r.host.name, c.config.UserAgent, len(body))
 	if body != nil {
 		b = append(b, "\r\nContent-Type: application/json"...)

@@ -30,12 +30,12 @@ func (c *Client) Login(ctx context.Context, email, password string) (token strin
 	return token, nil
 }
 
-type account struct {
-	Email    string `json:"email"`
-	Password string `json:"password"`
-}
+type account struct{ email, password string }
 
-func (a account) AppendJSON(b []byte) []byte { return appendJSON(b, &a) }
+// AppendJSON appends the body of a login.
+func (a account) AppendJSON(b []byte) []byte {
+	return append(appendMember(appendMember(append(b, '{'), "email", a.email), "password", a.password), '}')
+}
 
 // CreateOAuthClient makes an OAuth client with a temporary token (section "2. Create OAuth client").
 func (c *Client) CreateOAuthClient(ctx context.Context, jwt string) (*OAuthClient, error) {
