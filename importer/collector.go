@@ -33,8 +33,8 @@ type unrecorded struct {
 
 func (u *unrecorded) add(it *item, _ *result) error {
 	if u.spent = append(u.spent, it); len(u.spent) == batchRows {
-		u.items.put(u.spent...)
-		u.spent = u.spent[:0]
+		u.items.put(u.spent)
+		u.spent = make([]*item, 0, batchRows)
 	}
 	return nil
 }

@@ -228,6 +228,12 @@ func (e *engine) take(known *lookup, i int) bool {
 		return true
 	}
 	c := e.lookups.caseOf(known, i)
+	if e.r.dry != nil { // nothing is ever under way
+		step := e.r.planner.Plan(c)
+		e.r.read(it, c.Known)
+		e.stop(e.r.foresee(it, &step, c.Known))
+		return true
+	}
 	names := e.lookups.names(c)
 	l, two, old := e.lanes.find(names)
 	for ; two || l != nil && e.lanes.full(); l, two, old = e.lanes.find(names) {
@@ -268,10 +274,6 @@ func (e *engine) open(names []leadName) *lane {
 func (e *engine) decide(c *Case, names []leadName) bool {
 	it, step := c.it, e.r.planner.Plan(c)
 	switch {
-	case e.r.dry != nil:
-		e.r.read(it, c.Known)
-		e.stop(e.r.foresee(it, &step, c.Known))
-		return true
 	case e.putsOff(it, &step):
 		e.r.read(it, c.Known)
 		e.lanes.putOff(e.lanes.begin(names), it)

@@ -44,24 +44,41 @@ type item struct {
 
 // items gives out rooms for rows, and takes them back when nobody looks at their row any more: else most of a run's memory
 // would be garbage.
-type items struct{ pool sync.Pool }
+type items struct {
+	ready []*item // of the one goroutine that reads
+	back  chan []*item
+}
+
+// mostBack is how many lists of rooms wait to be used again.
+const mostBack = 64
+
+func newItems() items { return items{back: make(chan []*item, mostBack)} }
 
 // get gives a room for a row of an input. What it held before is still there: the next row takes its place.
 func (s *items) get(input int) *item {
-	it, _ := s.pool.Get().(*item)
-	if it == nil {
-		it = new(item)
+	if len(s.ready) == 0 {
+		select {
+		case s.ready = <-s.back:
+		default:
+			return &item{input: input}
+		}
 	}
+	last := len(s.ready) - 1
+	it := s.ready[last]
+	s.ready = s.ready[:last]
 	it.input, it.fault, it.digest, it.sums, it.late = input, nil, checkpoint.Digest{}, nil, false
 	return it
 }
 
-// put takes rooms back, but for those of large rows, whose text would stay with them.
-func (s *items) put(its ...*item) {
-	for _, it := range its {
-		if it.row.Size <= largeRow {
-			s.pool.Put(it)
-		}
+// put takes a list of rooms, but for those of large rows, whose text would stay with them.
+func (s *items) put(its []*item) {
+	its = slices.DeleteFunc(its, func(it *item) bool { return it.row.Size > largeRow })
+	if len(its) == 0 {
+		return
+	}
+	select {
+	case s.back <- its:
+	default:
 	}
 }
 
@@ -100,6 +117,8 @@ type batch struct {
 	made  chan struct{}      // closed when its Records are made
 	bound []*mapping.Binding // to headers that its maker has not met before
 }
+
+func newBatch() *batch { return &batch{items: make([]*item, 0, batchRows)} }
 
 // intake turns files into Records, in file order, ahead of the engine. One goroutine reads the sources; as many as there are
 // processors make Records and digests, each of a batch at a time.
@@ -186,9 +205,9 @@ func (r *intake) await(b *batch) {
 
 // read hands on the rows of all inputs, batch by batch, as long as somebody takes them; of a stream that pauses what there is.
 func (r *intake) read(ctx context.Context, hand func(*batch) bool) {
-	left, b := cmp.Or(r.options.Limit, math.MaxInt), &batch{}
+	left, b := cmp.Or(r.options.Limit, math.MaxInt), newBatch()
 	handOn := func() (taken bool) {
-		taken, b = hand(b), &batch{}
+		taken, b = hand(b), newBatch()
 		return taken
 	}
 	for at, in := range r.options.Inputs {
@@ -197,18 +216,22 @@ func (r *intake) read(ctx context.Context, hand func(*batch) bool) {
 				handOn()
 			}
 		})
-		var err error
-		for ; left > 0; left-- {
-			it := r.items.get(at)
-			if err = crash.Call(func() error { return in.Next(&it.row) }); err != nil {
-				break
+		err := crash.Call(func() error {
+			for ; left > 0; left-- {
+				it := r.items.get(at)
+				if err := in.Next(&it.row); err != nil {
+					return err
+				}
+				b.items, b.size = append(b.items, it), b.size+it.row.Size
+				if (len(b.items) == batchRows || b.size >= batchBytes) && !handOn() {
+					return errNotTaken
+				}
 			}
-			b.items, b.size = append(b.items, it), b.size+it.row.Size
-			if (len(b.items) == batchRows || b.size >= batchBytes) && !handOn() {
-				return
-			}
-		}
+			return nil
+		})
 		switch {
+		case errors.Is(err, errNotTaken):
+			return
 		case err == nil, errors.Is(err, io.EOF):
 		case ctx.Err() != nil: // the input may have been closed to end the reading
 			return
@@ -224,6 +247,9 @@ func (r *intake) read(ctx context.Context, hand func(*batch) bool) {
 		handOn()
 	}
 }
+
+// errNotTaken says that nobody takes rows any more.
+var errNotTaken = errors.New("nobody takes the rows")
 
 // lose notes that an input could not be read to its end.
 func (r *intake) lose(input int, err error) {
@@ -304,19 +330,23 @@ func (m *recordMaker) make(b *batch) {
 	defer close(b.made)
 	m.bound = nil
 	mine := b.items[:0] // never more than were looked at
-	for _, it := range b.items {
-		if err := crash.Call(func() error { return m.record(it) }); err != nil {
-			if _, failed := errors.AsType[*crash.Error](err); failed {
-				err = fmt.Errorf("%s:%d: %w", m.intake.names[it.input], it.row.Line, err)
+	var under *item
+	err := crash.Call(func() error {
+		for _, under = range b.items {
+			if err := m.record(under); err != nil {
+				return err
 			}
-			b.err = err
-			break
+			if m.intake.sharding.takes(under) {
+				mine = append(mine, under)
+			}
 		}
-		if m.intake.sharding.takes(it) {
-			mine = append(mine, it)
-		} else {
-			m.intake.items.put(it)
-		}
+		return nil
+	})
+	if _, failed := errors.AsType[*crash.Error](err); failed {
+		err = fmt.Errorf("%s:%d: %w", m.intake.names[under.input], under.row.Line, err)
+	}
+	if err != nil {
+		b.err = err
 	}
 	b.items, b.bound = mine, m.bound
 }

@@ -189,7 +189,7 @@ func TestAbsentLeadsTakeNoRooms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var rooms items
+	rooms := newItems()
 	rec := newRecorder(files, nil, &rooms, nil)
 	for i := range 3 * recordBatch {
 		if err := rec.absent(&checkpoint.Entry{Key: fmt.Sprint("k", i), State: checkpoint.Created}); err != nil {
@@ -200,7 +200,7 @@ func TestAbsentLeadsTakeNoRooms(t *testing.T) {
 	if err := errors.Join(rec.close(), files.Finish(&s), s.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if room := rooms.pool.Get(); room != nil {
+	if room := rooms.get(0); room.row.Line != 0 || len(rooms.back) > 0 {
 		t.Errorf("a room for a row that was none: %v", room)
 	}
 	lines, err := os.ReadFile(filepath.Join(dir, "reconciliation.csv"))

@@ -95,13 +95,13 @@ func (w *recorder) run() {
 				w.failed.Store(&err)
 			}
 		}
-		var rows []*item
+		rows := make([]*item, 0, len(batch))
 		for i := range batch {
 			if it := batch[i].it; it != nil {
 				rows = append(rows, it)
 			}
 		}
-		w.items.put(rows...)
+		w.items.put(rows)
 	}
 }
 

@@ -42,7 +42,7 @@ type run struct {
 
 func newRun(o Options, p Planner) *run {
 	r := &run{Options: o, planner: p, meter: meter.New()}
-	r.intake = &intake{options: &r.Options}
+	r.intake = &intake{options: &r.Options, items: newItems()}
 	r.collector = collector{tally: newTally(len(o.Inputs), o.Limits, slotsPerPlace*o.Concurrency), options: &r.Options, place: r.intake.place}
 	if o.Files.Pull != "" {
 		r.pulls = newPulls(&o)

@@ -108,7 +108,10 @@ type Again struct {
 func (r *Repeats) Found(most int) (f Repeated) {
 	for i, part := range r.parts {
 		slices.SortFunc(part, func(a, b sighting) int {
-			return cmp.Or(cmp.Compare(a.fold(), b.fold()), cmp.Compare(a.number, b.number))
+			if order := cmp.Compare(a.fold(), b.fold()); order != 0 {
+				return order
+			}
+			return cmp.Compare(a.number, b.number)
 		})
 		r.parts[i] = nil
 		var origin sighting
