@@ -30,7 +30,7 @@ type KeptBlock struct {
 func ContentsOf(ctx context.Context, s Store, secret []byte, forgotten []KeptBlock) (c *Contents, err error) {
 	i := s.Info()
 	c = &Contents{ID: i.ID, Commits: i.Sequence, Secret: secret, Target: i.Target, Missing: i.Missing, Forgotten: forgotten}
-	c.Keys = func(ctx context.Context, f func(KeptKey) error) error { return s.Scan(ctx, Unknown, f) }
+	c.Keys = func(ctx context.Context, f func(KeptKey) error) error { return s.Scan(ctx, Filter{}, f) }
 	if c.Lineage, err = LineageOf(ctx, s); err == nil {
 		c.Notes, err = s.Notes(ctx, "")
 	}

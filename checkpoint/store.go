@@ -57,9 +57,10 @@ type Store interface {
 	// key in doubt keeps the earlier intent inside the new one.
 	Commit(ctx context.Context, changes []*Change) error
 
-	// Scan calls f with what stands under each key, in the order of keys; with InDoubt only with keys in doubt, and of them with
-	// the intent at least. f may call other methods; changes made meanwhile may be seen. An error of f ends it and is returned.
-	Scan(ctx context.Context, which State, f func(KeptKey) error) error
+	// Scan calls f with what stands under each key, in the order of keys; where InDoubt is wanted, only with keys in doubt, and
+	// of them with the intent at least. Other keys that are not wanted may come, too ([Each] leaves them out). f may call other
+	// methods; changes made meanwhile may be seen. An error of f ends it and is returned.
+	Scan(ctx context.Context, which Filter, f func(KeptKey) error) error
 
 	// Under is what stands under a key.
 	Under(ctx context.Context, key string) (KeptKey, error)
@@ -157,15 +158,16 @@ func (i *Info) MayLack(e *Entry) bool {
 
 // Filter says which keys are wanted.
 type Filter struct {
-	State State  // Unknown: every one
-	Run   string // unless empty: leads that this run made, and rows in doubt that it sent
+	State State                 // Unknown: every one
+	Run   string                // unless empty: leads that this run made, and rows in doubt that it sent
+	Skip  func(key string) bool // which are not wanted by their keys; nil: none
 }
 
 // Each calls f with every key that the Filter takes, ordered by key, see [Store.Scan]; forgotten keys are not known any more.
 func Each(ctx context.Context, s Store, which Filter, f func(Entry) error) error {
-	return s.Scan(ctx, which.State, func(k KeptKey) error {
+	return s.Scan(ctx, which, func(k KeptKey) error {
 		shown := k.Shown()
-		if which.State != Unknown && which.State != shown.State || which.Run != "" && which.Run != shown.Maker() {
+		if which.Skip != nil && which.Skip(shown.Key) || which.State != Unknown && which.State != shown.State || which.Run != "" && which.Run != shown.Maker() {
 			return nil
 		}
 		return f(shown.Entry)

@@ -233,11 +233,14 @@ func (d *drift) name(own string, known *checkpoint.Entry) {
 	}
 }
 
-// eachLead calls f with every lead of a namespace, in the order of their keys.
-func eachLead(ctx context.Context, l *checkpoint.Ledger, namespace string, f func(*checkpoint.Entry) error) error {
-	return checkpoint.Each(ctx, l, checkpoint.Filter{}, func(e checkpoint.Entry) error {
-		own, _ := rowkey.Split(e.Key)
-		if !e.State.HasLead() || own != namespace {
+// eachLead calls f with every lead of a namespace but those that are skipped, in the order of their keys.
+func eachLead(ctx context.Context, l *checkpoint.Ledger, namespace string, skip func(key string) bool, f func(*checkpoint.Entry) error) error {
+	others := func(key string) bool {
+		own, _ := rowkey.Split(key)
+		return own != namespace || skip(key)
+	}
+	return checkpoint.Each(ctx, l, checkpoint.Filter{Skip: others}, func(e checkpoint.Entry) error {
+		if !e.State.HasLead() {
 			return nil
 		}
 		return f(&e)
@@ -248,7 +251,8 @@ func eachLead(ctx context.Context, l *checkpoint.Ledger, namespace string, f fun
 func (d *drift) sample(ctx context.Context, l *checkpoint.Ledger, namespace string, n int, readable func(*checkpoint.Entry) bool) (map[string]struct{}, error) {
 	var picked []string
 	met := 0
-	err := eachLead(ctx, l, namespace, func(e *checkpoint.Entry) error {
+	none := func(string) bool { return false }
+	err := eachLead(ctx, l, namespace, none, func(e *checkpoint.Entry) error {
 		if !readable(e) {
 			return nil
 		}
@@ -322,10 +326,7 @@ func (r *run) findAbsent(ctx context.Context, rec *recorder) {
 		return
 	}
 	r.drift.named.Sort()
-	err := eachLead(ctx, r.ledger, r.Mapping.Namespace(), func(e *checkpoint.Entry) error {
-		if r.drift.named.Has(e.Key) {
-			return nil
-		}
+	err := eachLead(ctx, r.ledger, r.Mapping.Namespace(), r.drift.named.Has, func(e *checkpoint.Entry) error {
 		r.drift.verdicts[Absent]++
 		if rec == nil {
 			return nil

@@ -28,6 +28,7 @@ type recorder struct {
 	batch  []line      // not handed over yet
 	size   int         // of its rows in the files
 	lines  chan []line
+	spare  chan []line           // batches to be filled again
 	failed atomic.Pointer[error] // the first error of writing
 	done   chan struct{}
 }
@@ -44,7 +45,7 @@ const (
 )
 
 func newRecorder(files *report.Run, inputs []*source.File, rooms *items, own *ownColumns) *recorder {
-	w := &recorder{files: files, items: rooms, own: own, lines: make(chan []line, batchesAhead), done: make(chan struct{})}
+	w := &recorder{files: files, items: rooms, own: own, lines: make(chan []line, batchesAhead), spare: make(chan []line, batchesAhead), done: make(chan struct{})}
 	mark := slices.ContainsFunc(inputs, func(f *source.File) bool { return f.Info().Other }) // a byte order mark in rejects
 	for _, f := range inputs {
 		info := f.Info()
@@ -68,7 +69,12 @@ func (w *recorder) add(it *item, r *result) error {
 func (w *recorder) flush() error {
 	if len(w.batch) > 0 {
 		w.lines <- w.batch
-		w.batch, w.size = make([]line, 0, recordBatch), 0
+		select {
+		case w.batch = <-w.spare:
+		default:
+			w.batch = make([]line, 0, recordBatch)
+		}
+		w.size = 0
 	}
 	if err := w.failed.Load(); err != nil {
 		return *err
@@ -102,6 +108,11 @@ func (w *recorder) run() {
 			}
 		}
 		w.items.put(rows)
+		clear(batch)
+		select {
+		case w.spare <- batch[:0]:
+		default:
+		}
 	}
 }
 

@@ -83,7 +83,7 @@ func find(c *bbolt.Cursor, key string) []byte {
 }
 
 // Scan calls f with what stands under each key, see [checkpoint.Store]. It holds no transaction while f runs.
-func (d *Store) Scan(ctx context.Context, which checkpoint.State, f func(checkpoint.KeptKey) error) error {
+func (d *Store) Scan(ctx context.Context, which checkpoint.Filter, f func(checkpoint.KeptKey) error) error {
 	var gathered []string // keys, as of a commit
 	commit := -1
 	for after, more := []byte(nil), true; more; {
@@ -95,7 +95,10 @@ func (d *Store) Scan(ctx context.Context, which checkpoint.State, f func(checkpo
 			if now := r.tx.ID(); now != commit {
 				gathered, commit = r.gatheredKeys(), now
 			}
-			after, err = r.chunk(after, gathered, which != checkpoint.InDoubt, func(key string, entry, intent []byte) error {
+			after, err = r.chunk(after, gathered, which.State != checkpoint.InDoubt, func(key string, entry, intent []byte) error {
+				if which.Skip != nil && which.Skip(key) {
+					return nil
+				}
 				k, err := d.kept(key, entry, intent)
 				found = append(found, k)
 				return err

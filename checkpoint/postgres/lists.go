@@ -13,9 +13,9 @@ import (
 const pageRows = 2048
 
 // Scan calls f with what stands under each key, see [checkpoint.Store].
-func (s *Store) Scan(ctx context.Context, which checkpoint.State, f func(checkpoint.KeptKey) error) error {
+func (s *Store) Scan(ctx context.Context, which checkpoint.Filter, f func(checkpoint.KeptKey) error) error {
 	for last, more := []byte{}, true; more; {
-		page, err := s.page(ctx, which, last)
+		page, err := s.page(ctx, which.State, last)
 		for i := 0; i < len(page) && err == nil; i++ {
 			err = f(page[i].KeptKey)
 			last = []byte(page[i].key)
@@ -67,7 +67,7 @@ func (s *Store) Under(ctx context.Context, key string) (k checkpoint.KeptKey, er
 // Check looks through every row, the owners of leads and the counts. What is wrong is
 // [checkpoint.ErrDamaged].
 func (s *Store) Check(ctx context.Context) error {
-	err := s.Scan(ctx, checkpoint.Unknown, func(checkpoint.KeptKey) error { return nil })
+	err := s.Scan(ctx, checkpoint.Filter{}, func(checkpoint.KeptKey) error { return nil })
 	for _, one := range []struct{ what, sql string }{
 		{"keys are not as its workers have counted them", `SELECT count(*) FROM
 			(SELECT count(*) FILTER (WHERE state = 1) AS a, count(*) FILTER (WHERE state = 2) AS b, count(*) FILTER (WHERE state = 3) AS c,

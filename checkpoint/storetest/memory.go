@@ -225,11 +225,11 @@ func (k *knowledge) alike(key string) (all []checkpoint.Likeness) {
 }
 
 // Scan calls f with what stands under every key.
-func (m *Memory) Scan(_ context.Context, which checkpoint.State, f func(checkpoint.KeptKey) error) error {
+func (m *Memory) Scan(_ context.Context, which checkpoint.Filter, f func(checkpoint.KeptKey) error) error {
 	var all []checkpoint.KeptKey
 	err := m.ask(func(k *knowledge) {
 		for _, key := range slices.Sorted(maps.Keys(k.keys)) {
-			if one := k.keys[key]; which != checkpoint.InDoubt || one.Intent != nil {
+			if one := k.keys[key]; which.State != checkpoint.InDoubt || one.Intent != nil {
 				all = append(all, one)
 			}
 		}
