@@ -36,7 +36,7 @@ type Config struct {
 	// RequestIDHeader names the header in which each attempt to create or update a lead carries an ID; "": none does.
 	RequestIDHeader string
 
-	SingleUse func(host string) // told once a host when each create gets a connection of its own there (rule 3); may be nil
+	SingleUse func(host string) // told once a host when each create gets a connection of its own (rule 3); may be nil
 	Tokens    TokenStore        // keeps the token for later runs and other processes; nil: nobody does
 	Now       func() time.Time  // nil = time.Now
 }
@@ -114,7 +114,7 @@ func address(field, name, text, version string) (*url.URL, error) {
 	case err != nil || u.Opaque != "" || !names(u) || strings.ContainsFunc(text, blank):
 		return fail("is not an address", "it looks like https://api.example.com")
 	case u.User != nil || u.RawQuery != "" || u.ForceQuery || strings.Contains(text, "#"):
-		return fail("has a user, a query or a fragment in it", "client ID and secret set the account; leave out everything from ? or # on")
+		return fail("has a user, a query or a fragment in it", "leave them out: client ID and secret set the account")
 	case u.Scheme != "https" && u.Scheme != "http":
 		return fail("must begin with https://", "")
 	case u.Scheme == "http" && !loopback(u.Hostname()):
@@ -181,7 +181,7 @@ func plainID(field, name, id string) error {
 	case id == "":
 		return &ConfigError{field, "the " + name + " is missing", ""}
 	case !validID(id):
-		return &ConfigError{field, "the " + name + " has characters that an ID cannot have", "letters, digits and . _ - only"}
+		return &ConfigError{field, "the " + name + " has characters that an ID cannot have", "letters, digits, . _ - only"}
 	}
 	return nil
 }

@@ -188,10 +188,10 @@ var longAgo = time.Unix(1, 0)
 // socket counts the bytes that leave.
 type socket struct {
 	net.Conn
-	out  int64
-	late bool // a call has had its look after the time was over
-	peek func(b []byte) (int, error)
-	one  [1]byte
+	out     int64
+	late    bool                        // a call has had its look after the time was over
+	readNow func(b []byte) (int, error) // what is there, without waiting
+	one     [1]byte
 }
 
 func (s *socket) Write(b []byte) (int, error) {
@@ -205,7 +205,7 @@ func (s *socket) Read(b []byte) (int, error) {
 	n, err := s.Conn.Read(b)
 	if errors.Is(err, os.ErrDeadlineExceeded) && !s.late {
 		s.late = true
-		if late, _ := s.peek(b); late > 0 {
+		if late, _ := s.readNow(b); late > 0 {
 			n, err = late, nil
 		}
 	}
@@ -217,6 +217,6 @@ func (s *socket) Read(b []byte) (int, error) {
 
 // nothingToRead tells whether the connection is open and nothing has come. What has come is lost.
 func (s *socket) nothingToRead() bool {
-	_, err := s.peek(s.one[:])
+	_, err := s.readNow(s.one[:])
 	return isNothing(err)
 }

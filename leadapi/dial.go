@@ -124,12 +124,12 @@ func (w *way) connect(ctx context.Context, c *conn) *dialError {
 	if err != nil {
 		return w.unconnected(err)
 	}
-	peek, err := newPeek(tcp)
+	readNow, err := newReadNow(tcp)
 	if err != nil {
 		tcp.Close()
 		return w.unconnected(err)
 	}
-	c.socket = &socket{Conn: tcp, peek: peek}
+	c.socket = &socket{Conn: tcp, readNow: readNow}
 	c.Conn = c.socket
 	return nil
 }
@@ -162,7 +162,7 @@ func broken(err error) string {
 
 const (
 	noConnection = "no connection, or one that was closed meanwhile"
-	wrongProxy   = "check that a proxy listens there: http://, https:// or socks5://; leadferry config show tells who names it"
+	wrongProxy   = "check that a proxy listens there (http, https or socks5); leadferry config show tells who names it"
 	ownWords     = "sends something of its own instead of what the service says"
 )
 
@@ -298,9 +298,9 @@ func (c *conn) handshake(ctx context.Context, config *tls.Config, certificate *t
 	return nil
 }
 
-// certificateRefused is the error for the alert of a peer that has asked for a certificate and has answered nothing yet;
-// nil where err is none. In TLS 1.3 it comes once the handshake seems to be over, in place of the first answer, and says
-// nothing of whether the request was applied.
+// certificateRefused is the error for the alert of a peer that has asked for a certificate and has answered nothing
+// yet; nil where err is none. In TLS 1.3 it comes once the handshake seems to be over, in place of the first answer, and
+// says nothing of whether the request was applied.
 func (w *way) certificateRefused(c *conn, err error) *dialError {
 	alert, ok := errors.AsType[*net.OpError](err)
 	if !ok || !c.asked || c.carried > 1 || alert.Op != "remote error" {

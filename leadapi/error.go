@@ -86,8 +86,8 @@ func (e *Error) AsksToWait() bool {
 // Unavailable reports a 503. It says nothing of the request: proxies send it for requests that arrived, too.
 func (e *Error) Unavailable() bool { return e.Status == http.StatusServiceUnavailable }
 
-// later tells whether the same request may do better after a while.
-func (e *Error) later() bool {
+// sparesRefreshToken tells whether the same request may do better after a while, so that no other grant is tried.
+func (e *Error) sparesRefreshToken() bool {
 	switch e.Reason {
 	case ReasonConnect, ReasonTLS, ReasonClientCert, ReasonProxy, ReasonCanceled, ReasonHeld:
 		return true

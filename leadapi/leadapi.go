@@ -6,20 +6,27 @@
 //	Create, Update
 //	   │ a token                    token.go     renewed once for all calls
 //	   ▼
-//	 a slot ─▶ a connection         conn.go      at most Concurrency; one that rested for less than 750 ms, else a new one:
+//	 a slot ─▶ a connection         conn.go      at most Concurrency; one that rested for < 750 ms, else a new one:
 //	   │                            dial.go      dial, proxy, TLS (10 s). Nothing of the request has left: "not applied"
 //	   ▼
-//	 Leave? still open? ─▶ write    request.go   bytes are counted below TLS. None left: "not applied". From the first one
-//	   │                                         on, nothing but the status of an answer says "not applied"
+//	 Leave? still open? ─▶ write    request.go   bytes are counted below TLS. None left: "not applied". From the first
+//	   │                                         one on, nothing but the status of an answer says "not applied"
 //	   ▼
 //	 answer, within Timeout         request.go   head 64 KiB, body 1 MiB. Cut, late, unreadable or none: "maybe"
 //	   │                            error.go     401, 407, 421, 429 and 4xx for good: "not applied"
 //	   ▼
-//	 rest, or close                 conn.go      closed after an error that leaves doubt, after bytes that nobody awaited,
+//	 rest, or close                 conn.go      closed after an error that leaves doubt, bytes that nobody awaited,
 //	                                             after the caller's context ended, and when the peer says so
 //
-// The caller's context and Timeout end a call at any moment. Whether a byte had left by then decides what is said of
-// it.
+// The caller's context and Timeout end a call at any moment; whether a byte had left by then decides the verdict.
+// When the peer closes, or says nothing more:
+//
+//	while dialling, at the proxy, in TLS   no byte has left                  not applied
+//	while the connection rests             a look before the write finds it  another connection
+//	between that look and the write        bytes that left: none, or some    not applied, or maybe
+//	before the head of the answer is here  a byte has left                   maybe; if the connection was a used one,
+//	                                                                         creates of the host get one each then
+//	within the body of the answer          its status: 4xx, or another       not applied, or maybe
 //
 // It promises:
 //

@@ -232,7 +232,7 @@ func renewAt(t *oauth2.Token) time.Time {
 func (k *keeper) ask(ctx context.Context) (*oauth2.Token, *Error) {
 	if k.refresh != "" && k.refusals < 2 {
 		token, fault := k.fetch(ctx, "refresh_token", k.refresh)
-		if fault == nil || fault.later() {
+		if fault == nil || fault.sparesRefreshToken() {
 			return token, fault
 		}
 		k.refresh = ""

@@ -1,7 +1,6 @@
 package delivery
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -36,7 +35,7 @@ type silence struct {
 	lasts   bool
 	since   time.Time      // when it began
 	fault   *leadapi.Error // why its last request got no answer
-	backoff time.Duration  // before the next probe; none before the first of all: one broken connection is no reason to pause
+	backoff time.Duration  // before the next probe; none before the first: one broken connection is no reason to pause
 }
 
 // Kind says whether a request may be sent again although it may have been applied: a create may not.
@@ -49,36 +48,35 @@ const (
 
 // Pass is what a request waits for, and holds while it is under way.
 type Pass struct {
-	kind  Kind
-	ask   bool // not to be used for a create before the service has answered something that can make nothing
-	alone bool // a create that is sent alone
-	probe bool // of a silence
+	kind     Kind
+	getFirst bool // it is not for a create before the service has answered a GET
+	alone    bool // a create that is sent alone
+	probe    bool // of a silence
 
 	stopping context.Context
 	decided  chan struct{} // closed once it may leave, or never will
 	err      error         // why it never will
 }
 
-// NewBreaker makes one that lets at most limit requests be under way, and perSecond of them leave in a second; 0: any
-// number.
+// NewBreaker lets at most limit requests be under way, and perSecond of them leave in a second; 0: any number.
 func NewBreaker(maxWait time.Duration, limit int, perSecond float64) *Breaker {
 	b := &Breaker{MaxWait: maxWait, Asked: func(time.Duration) {}, limit: max(limit, 1)}
-	b.timer = time.AfterFunc(maxWait, b.lookAgain)
+	b.timer = time.AfterFunc(maxWait, func() { b.then(func(time.Time) {}) })
 	if perSecond > 0 {
 		b.pace.every = time.Duration(float64(time.Second) / perSecond)
 	}
 	return b
 }
 
-// enter waits until a request may leave, and makes p its pass. It fails with ErrStopping once stopping has ended, and with
-// an *End once the silence has lasted too long or, for creates, too many left doubt.
+// enter waits until a request may leave, and makes p its pass. It fails with ErrStopping once stopping has ended, and
+// with an *End once the silence has lasted too long or, for creates, too many left doubt.
 func (b *Breaker) enter(stopping context.Context, kind Kind, p *Pass) error {
 	*p = Pass{kind: kind, stopping: stopping, decided: make(chan struct{})}
 	b.then(func(time.Time) { b.queue = append(b.queue, p) })
 	select {
 	case <-p.decided:
 	case <-stopping.Done():
-		b.lookAgain()
+		b.then(func(time.Time) {})
 	}
 	return p.err
 }
@@ -92,10 +90,8 @@ func (b *Breaker) then(change func(now time.Time)) {
 	b.admit(now)
 }
 
-func (b *Breaker) lookAgain() { b.then(func(time.Time) {}) }
-
-// admit lets out of the queue who may leave, or never will, until all others have to wait. It looks at stopping under the
-// lock: what ends the run because of an answer does so before it lets another create leave.
+// admit lets out of the queue who may leave, or never will, until all others have to wait. It looks at stopping under
+// the lock: what ends the run because of an answer does so before it lets another create leave.
 func (b *Breaker) admit(now time.Time) {
 	wait, full := time.Duration(0), false
 	b.queue = slices.DeleteFunc(b.queue, func(p *Pass) (out bool) {
@@ -107,8 +103,8 @@ func (b *Breaker) admit(now time.Time) {
 			return false
 		case b.ended != nil:
 			p.err = b.ended
-		case create && b.creates.ended != nil:
-			p.err = b.creates.ended
+		case create && b.creates.doubts >= MostDoubts:
+			p.err = onlyDoubts
 		case create && !b.creates.freely && b.creates.inFlight > 0: // the others need not wait for a create
 			return false
 		default:
@@ -131,9 +127,7 @@ func (b *Breaker) holds(now time.Time) (wait time.Duration, all bool) {
 	if b.inFlight >= b.limit || b.silence.lasts && b.inFlight > 0 {
 		return 0, true
 	}
-	if wait = b.opens.Sub(now); wait <= 0 {
-		wait = max(b.pace.wait(now), 0)
-	}
+	wait = max(b.opens.Sub(now), b.pace.wait(now), 0)
 	return wait, wait > 0
 }
 
@@ -145,19 +139,18 @@ func (b *Breaker) leave(p *Pass, now time.Time) {
 	p.probe = b.silence.lasts
 	if p.kind == Create {
 		b.creates.inFlight++
-		p.alone, p.ask = !b.creates.freely, b.creates.ask || p.probe
+		p.alone, p.getFirst = !b.creates.freely, b.creates.getFirst || p.probe
 	}
 }
 
-// Leaves reports whether a request that has passed may still leave, just before its first byte does: it may have waited
-// for a token or a connection since.
+// Leaves is asked just before a request's first byte leaves: it may have waited for a token or a connection since.
 func (b *Breaker) Leaves(kind string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.ended != nil || time.Now().Before(b.opens) {
 		return false
 	}
-	return kind != "create" || !b.shut && !b.creates.ask && (b.creates.freely || b.creates.inFlight == 1)
+	return kind != "create" || !b.shut && !b.creates.getFirst && (b.creates.freely || b.creates.inFlight == 1)
 }
 
 // Shut lets no create leave any more that has passed but not left, since the run stops.
@@ -187,11 +180,10 @@ func (b *Breaker) back(p *Pass, err error, backoff time.Duration) {
 
 // answered notes a request that got an answer, any at all. After a create's 503 the next ones ask first.
 func (b *Breaker) answered(p *Pass, unavailable bool) {
-	b.creates.ask = !p.ask && (b.creates.ask || p.kind == Create && unavailable)
-	switch {
-	case p.probe:
+	b.creates.getFirst = !p.getFirst && (b.creates.getFirst || p.kind == Create && unavailable)
+	if p.probe {
 		b.silence.lasts = false
-	case !b.silence.lasts:
+	} else if !b.silence.lasts {
 		b.silence.backoff /= 2
 	}
 }
@@ -200,7 +192,7 @@ func (b *Breaker) answered(p *Pass, unavailable bool) {
 // need not wait. In a silence only a probe says more than what is known.
 func (b *Breaker) unanswered(p *Pass, e *leadapi.Error, now time.Time) {
 	doubt := p.kind == Create && e.Left()
-	b.creates.ask = b.creates.ask || doubt
+	b.creates.getFirst = b.creates.getFirst || doubt
 	s := &b.silence
 	if !p.probe && (doubt || s.lasts) {
 		return
@@ -213,7 +205,7 @@ func (b *Breaker) unanswered(p *Pass, e *leadapi.Error, now time.Time) {
 	if left <= 0 {
 		b.ended = unreached(e)
 	}
-	b.hold(now.Add(min(jitter(s.backoff), left)))
+	b.opens = latest(b.opens, now.Add(min(jitter(s.backoff), left)))
 	s.backoff = min(max(2*s.backoff, firstBackoff), maxProbing)
 }
 
@@ -226,26 +218,29 @@ func (b *Breaker) Conclude(p *Pass, shown Proof) {
 	}
 }
 
-// Beware makes the breaker that of a run after one that stopped for doubts: a GET goes first, then one create, and
-// where that leaves doubt, too, it was the last.
-func (b *Breaker) Beware() { b.creates.ask, b.creates.doubts = true, MostDoubts-1 }
+// Beware begins a run after one that stopped for doubts: a GET, then one create, the last one if it leaves doubt.
+func (b *Breaker) Beware() { b.creates.getFirst, b.creates.doubts = true, MostDoubts-1 }
 
 // Hold closes the breaker for d, for which the service asked somebody to wait.
 func (b *Breaker) Hold(d time.Duration) {
-	b.then(func(now time.Time) { b.hold(now.Add(min(d, leadapi.MaxRetryAfter))) })
+	b.then(func(now time.Time) { b.opens = latest(b.opens, now.Add(min(d, leadapi.MaxRetryAfter))) })
 }
 
-func (b *Breaker) hold(until time.Time) {
-	if until.After(b.opens) {
-		b.opens = until
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
 	}
+	return b
 }
 
 // Over is why nothing leaves any more, or no create; nil while all may.
 func (b *Breaker) Over() *End {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return cmp.Or(b.ended, b.creates.ended)
+	if b.ended == nil && b.creates.doubts >= MostDoubts {
+		return onlyDoubts
+	}
+	return b.ended
 }
 
 // Paused says in a word why requests wait now, or nothing.
@@ -270,9 +265,6 @@ func (b *Breaker) InFlight() (now, most int) {
 	return b.inFlight, b.most
 }
 
-// MostDoubts is how many creates in a row, each sent alone, may leave doubt. Those under way with the first count as one.
-const MostDoubts = 4
-
 // Proof is what a create has shown of the service.
 type Proof uint8
 
@@ -287,8 +279,7 @@ type creates struct {
 	freely   bool // the last one left no doubt; else each is sent alone until one leaves none
 	inFlight int
 	doubts   int  // in a row
-	ask      bool // one got no answer, or a 503: none leaves before the service has answered something else
-	ended    *End // why none leaves any more; nil: they do
+	getFirst bool // one got no answer, or a 503: none leaves before the service has answered a GET
 }
 
 // back notes what a create has shown that was sent alone, or beside others.
@@ -302,16 +293,11 @@ func (c *creates) back(alone bool, shown Proof) {
 	case shown == Doubtful && alone:
 		c.doubts++
 	}
-	if c.doubts >= MostDoubts {
-		c.ended = onlyDoubts
-	}
 }
 
-// maxLate is how late a fleet's grant may be used: others may have sent what this worker had not. A request that leaves
-// up to slipping late makes the next one no later.
 const (
-	maxLate  = time.Second
-	slipping = 10 * time.Millisecond
+	maxLate  = time.Second           // a fleet's grant is used no later: others may have sent what this worker had not
+	slipping = 10 * time.Millisecond // a request that leaves so late makes the next one no later
 )
 
 // pace spaces requests evenly: by --rate, or by the pieces of time that a fleet grants this worker.
@@ -324,8 +310,7 @@ type pace struct {
 	from  time.Time     // when they may leave
 }
 
-// ShareRate makes the breaker share its rate with others: nothing leaves but what Grant lets leave. ask is told when more
-// is wanted; it must not wait.
+// ShareRate has Grant alone let requests leave. ask is told when more is wanted; it must not wait.
 func (b *Breaker) ShareRate(ask func()) { b.pace.ask = ask }
 
 // Grant lets n requests leave after a while, evenly spaced, and with them what is left of the grant before.
@@ -353,8 +338,5 @@ func (s *pace) wait(now time.Time) time.Duration {
 
 func (s *pace) leave(now time.Time) {
 	s.left = max(s.left-1, 0)
-	if now.Sub(s.next) > slipping {
-		s.next = now
-	}
-	s.next = s.next.Add(s.every)
+	s.next = latest(s.next, now.Add(-slipping)).Add(s.every)
 }

@@ -26,9 +26,9 @@ func TestCreatesGoSinglyUntilOneLeavesNoDoubt(t *testing.T) {
 			end(b, alone(t, b), Doubtful)
 			end(b, alone(t, b), NothingShown) // 429: is sent again
 			end(b, alone(t, b), Doubtful)
-			b.then(func(time.Time) { b.creates.ask = true })
+			b.then(func(time.Time) { b.creates.getFirst = true })
 			p := alone(t, b)
-			if !p.ask {
+			if !p.getFirst {
 				t.Error("after a create without any answer the next one does not ask first")
 			}
 			p.kind = Repeatable // the GET
@@ -157,7 +157,7 @@ func TestBreakerProperties(t *testing.T) {
 				}
 				b.Conclude(p, shown)
 			}
-			if tripped := b.creates.ended != nil; tripped != (row >= MostDoubts) {
+			if tripped := b.creates.doubts >= MostDoubts; tripped != (row >= MostDoubts) {
 				rt.Fatalf("given up: %v, after %d in a row", tripped, row)
 			}
 			if b.inFlight != len(inFlight) || len(b.queue) > 0 {

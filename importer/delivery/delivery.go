@@ -1,13 +1,11 @@
-// Package delivery sends requests: it says when each may leave, which are sent again, and when to stop. It knows requests
-// and answers, and nothing of rows.
+// Package delivery says when requests may leave, which are sent again, and when to stop. It knows nothing of rows.
 //
-//	Create, Repeat ─▶ [Breaker: enter] ─▶ call ─▶ what does the answer say?
-//	       ▲                                         │ final: the caller's, who concludes a create
-//	       └── at once, or after a pause ────────────┘ it was not applied, or may be applied twice
+//	Deliver ─▶ [Breaker: enter] ─▶ call ─▶ what does the answer say?
+//	   ▲                                     │ final: the caller's, who concludes a create
+//	   └── at once, or after a pause ────────┘ it was not applied, or may be applied twice
 //
-// The Breaker knows how many requests are under way, whether the service answers at all (silence), what --rate or the
-// fleet lets leave (pace), and whether answers to creates leave doubt (creates). A create that may have been applied is
-// never sent again.
+// The Breaker knows what is under way, whether the service answers at all (silence), what --rate or the fleet lets
+// leave (pace), and whether creates leave doubt (creates). A create that may have been applied is never sent again.
 package delivery
 
 import (
@@ -26,17 +24,19 @@ import (
 const (
 	firstBackoff     = 500 * time.Millisecond
 	maxBackoff       = 30 * time.Second
-	maxProbing       = 15 * time.Second       // between probes: with reachLimit, a run goes on within 30 s of a silence's end
+	maxProbing       = 15 * time.Second       // between probes: a run goes on within 30 s of a silence's end
 	reachLimit       = 10 * time.Second       // for an answer, any at all
 	leastThrottle    = 250 * time.Millisecond // however short a wait the service asks for
 	maxFreshRefusals = 3                      // newly issued tokens running that may be refused
+
+	// MostDoubts is how many creates sent alone may leave doubt in a row. Those under way with the first count as one.
+	MostDoubts = 4
 )
 
 // ErrStopping says that the run sends nothing more, so a waiting request never left.
 var ErrStopping = errors.New("the run is stopping")
 
-// ResendOn says which answers mean that a create was not applied, beyond those that say so by themselves (INTERFACE,
-// "When a create is sent again").
+// ResendOn says which answers, beyond those that say it themselves, mean that a create was not applied (--resend-on).
 type ResendOn struct {
 	NoDefault bool         // 429 does not count
 	Codes     map[int]bool // further HTTP statuses
@@ -51,13 +51,11 @@ type Retrier struct {
 	Reach   func(context.Context) error // gets an answer from the service, any at all, or an error
 }
 
-// Call makes one request; anew asks for a new connection. An error that is not a *leadapi.Error means that nothing has
-// left, and that nothing shall.
+// Call makes one request; anew: over a new connection. Any error but a *leadapi.Error says that nothing leaves.
 type Call func(ctx context.Context, anew bool) error
 
-// Deliver calls until the answer is final; nothing leaves once leaving has ended. It returns nil, the last error of call,
-// ErrStopping when the request was not applied and the run stops, or an *End; tries counts the requests that left. pass is
-// that of the last try, which the caller of a create concludes.
+// Deliver calls until the answer is final. It returns nil, the last error of call, ErrStopping (not applied: leaving
+// ended) or an *End; tries counts the requests that left. The caller of a create concludes its pass.
 func (c *Retrier) Deliver(ctx, leaving context.Context, kind Kind, pass *Pass, call Call) (tries int, err error) {
 	left := [...]int{never: 0, atOnce: math.MaxInt, newToken: maxFreshRefusals, newConnection: 1, afterPause: c.Retries}
 	for anew := false; ; {
@@ -90,8 +88,12 @@ func (c *Retrier) Deliver(ctx, leaving context.Context, kind Kind, pass *Pass, c
 		left[again]--
 		anew = anew || again == newConnection
 		c.Breaker.Conclude(pass, NothingShown)
-		if again == afterPause && !e.AsksToWait() && !sleep(leaving, backoff) {
-			return tries, e
+		if again == afterPause && !e.AsksToWait() {
+			select {
+			case <-time.After(backoff):
+			case <-leaving.Done():
+				return tries, e
+			}
 		}
 	}
 }
@@ -122,11 +124,10 @@ func (c *Retrier) again(kind Kind, e *leadapi.Error) nextTry {
 	return never
 }
 
-// enter waits until a request may leave. Where a create has to ask first, it has the service answer something that can
-// make nothing, any answer at all; an error of it ends the run.
+// enter waits until a request may leave. A create that has to GET first does, and an error of that may end the run.
 func (c *Retrier) enter(leaving context.Context, kind Kind, pass *Pass) error {
 	for {
-		if err := c.Breaker.enter(leaving, kind, pass); err != nil || !pass.ask {
+		if err := c.Breaker.enter(leaving, kind, pass); err != nil || !pass.getFirst {
 			return err
 		}
 		ctx, cancel := context.WithTimeout(leaving, reachLimit)
@@ -139,10 +140,8 @@ func (c *Retrier) enter(leaving context.Context, kind Kind, pass *Pass) error {
 		asked.kind = Repeatable
 		c.Breaker.back(&asked, err, backoffFor(1))
 		c.Breaker.Conclude(pass, NothingShown)
-		if e, failed := errors.AsType[*leadapi.Error](err); failed {
-			if end := halts(e); end != nil {
-				return end
-			}
+		if e, failed := errors.AsType[*leadapi.Error](err); failed && halts(e) != nil {
+			return halts(e)
 		}
 	}
 }
@@ -155,14 +154,6 @@ func (c *Retrier) Unapplied(e *leadapi.Error) bool {
 // Transient reports whether another try of a repeatable request may fare better.
 func Transient(status int) bool {
 	return status >= 500 || slices.Contains([]int{408, 421, 425, 429, 499}, status)
-}
-
-// sleep waits before a row's next try; false: the run stops.
-func sleep(leaving context.Context, d time.Duration) bool {
-	pause, end := context.WithTimeout(leaving, d)
-	defer end()
-	<-pause.Done()
-	return leaving.Err() == nil
 }
 
 // backoffFor is how long the n-th retry of a row waits, n from 1.
@@ -188,7 +179,7 @@ func halts(e *leadapi.Error) *End {
 	case e.Status == http.StatusProxyAuthRequired:
 		return ends("a proxy asks for credentials (HTTP 407)", "ask who runs the network for a user and a password")
 	case e.Op == "token" && e.Status >= 400 && e.Status < 500 && !Transient(e.Status):
-		return ends("sign-in was refused: "+e.Message, "check client ID and secret, and that they belong to this base URL")
+		return ends("sign-in was refused: "+e.Message, "check client ID and secret, and that both are of this base URL")
 	case e.Status == http.StatusUnauthorized && e.Refusals >= maxFreshRefusals:
 		return ends("the service refuses tokens that it has just issued (HTTP 401)",
 			"check that the leads URL and the base URL belong to the same region, and the account's memberships")

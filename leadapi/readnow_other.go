@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// newPeek returns what reads the bytes that have come, or come within a millisecond. That stays the time limit.
-func newPeek(c net.Conn) (func(b []byte) (int, error), error) {
+// newReadNow returns what reads the bytes that have come, or come within a millisecond. That stays the time limit.
+func newReadNow(c net.Conn) (func(b []byte) (int, error), error) {
 	return func(b []byte) (int, error) {
 		if err := c.SetReadDeadline(time.Now().Add(time.Millisecond)); err != nil {
 			return 0, err

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// newPeek returns what reads the bytes that have come to a connection. It never waits.
-func newPeek(c net.Conn) (func(b []byte) (int, error), error) {
+// newReadNow returns what reads the bytes that have come to a connection. It never waits.
+func newReadNow(c net.Conn) (func(b []byte) (int, error), error) {
 	raw, err := c.(syscall.Conn).SyscallConn()
 	if err != nil {
 		return nil, err
