@@ -50,11 +50,13 @@ type job struct {
 	unsure    bool          // Update: a try may have been applied, and nobody can tell
 	pass      delivery.Pass // Create: what it was sent with
 	requestID string        // Create: of its last attempt, where requests carry IDs
+
+	content []leadapi.ContentField // room for that of a request
 }
 
 // begin is a row about to be carried.
 func (j *job) begin(it *item, step Step, known *checkpoint.Entry) {
-	*j = job{it: it, step: step}
+	*j = job{it: it, step: step, content: j.content}
 	j.outcome, j.entry = Pending, *known
 	if step.Action == Create && known.State == checkpoint.InDoubt {
 		held := heldBack(known)
@@ -137,7 +139,9 @@ func (c *carrier) intent(j *job) checkpoint.Intent {
 }
 
 func (c *carrier) sendCreate(ctx context.Context, j *job) (made *leadapi.Created, err error) {
-	req := createRequest(&j.it.rec)
+	req := createRequest(&j.it.rec, j.content)
+	j.content = req.Content
+	defer clear(j.content) // it would keep the row's text
 	first, attempt := j.requestID, 0
 	tries, err := c.retrier.Deliver(ctx, c.phases.taking, delivery.Create, &j.pass, func(ctx context.Context, anew bool) (err error) {
 		if first != "" {

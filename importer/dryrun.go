@@ -174,7 +174,7 @@ func prove(m *mapping.Mapping, t *mapping.Test) []string {
 		return []string{"the row is left out by skip_if"}
 	}
 	rec.Content = slices.DeleteFunc(rec.Content, func(f mapping.Field) bool { return f.Volatile })
-	return t.Compare(createRequest(&rec).AppendJSON(nil))
+	return t.Compare(createRequest(&rec, nil).AppendJSON(nil))
 }
 
 // ofCreates is how many parts of a mapping only creates need. One that has none of
@@ -194,7 +194,7 @@ func requestOf(trunk, file string, it *item, step *Step, known *checkpoint.Entry
 		return r
 	}
 	r.Method, r.Path = "POST", "/v1/"+cmp.Or(trunk, "{trunkID}") // validate knows no target
-	r.Body = createRequest(&it.rec).AppendJSON(nil)
+	r.Body = createRequest(&it.rec, nil).AppendJSON(nil)
 	return r
 }
 

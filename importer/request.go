@@ -13,13 +13,13 @@ import (
 	"leadferry/mapping"
 )
 
-// createRequest is the Record as the service wants it.
-func createRequest(rec *mapping.Record) *leadapi.CreateRequest {
+// createRequest is the Record as the service wants it; its content takes the place of what is in room.
+func createRequest(rec *mapping.Record, room []leadapi.ContentField) *leadapi.CreateRequest {
 	r := &leadapi.CreateRequest{
 		OrganizationID: rec.Organization,
 		LocatorID:      rec.Locator,
 		LocationSearch: leadapi.LocationSearch{SearchText: rec.SearchText, PostalCode: rec.PostalCode},
-		Content:        slices.Grow([]leadapi.ContentField(nil), len(rec.Content)),
+		Content:        slices.Grow(room[:0], len(rec.Content)),
 		TypeKey:        rec.TypeKey,
 		TypeLabel:      rec.TypeLabel,
 		Status:         rec.Status,
