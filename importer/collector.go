@@ -58,8 +58,10 @@ func (c *collector) read(it *item, known *checkpoint.Entry) {
 // foresee takes a row as far as it goes in a run that sends nothing, and returns why that ends, or nil.
 func (c *collector) foresee(it *item, step *Step, known *checkpoint.Entry) *Stop {
 	var why *Stop
-	if err := c.dry.plan(it, step, known); err != nil {
-		why = outputClosed(err)
+	if it.fault == nil {
+		if err := c.dry.plan(it, step, known); err != nil {
+			why = outputClosed(err)
+		}
 	}
 	var end *Stop
 	if step.Action.sends() {

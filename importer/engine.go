@@ -229,7 +229,7 @@ func (e *engine) take(known *lookup, i int) bool {
 	}
 	c := e.lookups.caseOf(known, i)
 	if e.r.dry != nil { // nothing is ever under way
-		step := e.r.planner.Plan(c)
+		step := e.r.plan(c)
 		e.r.read(it, c.Known)
 		e.stop(e.r.foresee(it, &step, c.Known))
 		return true
@@ -272,7 +272,7 @@ func (e *engine) open(names []leadName) *lane {
 
 // decide takes a row that no lane holds to its end, or begins a lane with it.
 func (e *engine) decide(c *Case, names []leadName) bool {
-	it, step := c.it, e.r.planner.Plan(c)
+	it, step := c.it, e.r.plan(c)
 	switch {
 	case e.putsOff(it, &step):
 		e.r.read(it, c.Known)

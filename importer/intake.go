@@ -99,7 +99,7 @@ func faulty(ps ...mapping.Problem) *fault { return &fault{ps, sentence(ps)} }
 // left is how a row ends that has nothing to plan, or nil.
 func (it *item) left() *ending {
 	switch {
-	case it.fault != nil:
+	case it.fault != nil && it.rec.Key == "":
 		return &ending{outcome: Invalid, text: it.fault.text}
 	case it.row.Repeats:
 		return &ending{outcome: Skipped, text: "it is the header once more"}

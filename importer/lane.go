@@ -218,7 +218,7 @@ func (e *engine) next(l *lane) bool {
 			e.unturned(it)
 			continue
 		}
-		step := e.r.planner.Plan(c)
+		step := e.r.plan(c)
 		switch {
 		case e.putsOff(it, &step):
 			e.lanes.putOff(l, it)

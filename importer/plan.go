@@ -75,6 +75,23 @@ type Planner interface {
 	Plan(c *Case) Step
 }
 
+// plan decides about a row. One that fails a check is never sent; in an import it says so as what it is, a row whose lead
+// exists or may exist, or one without a lead.
+func (r *run) plan(c *Case) Step {
+	fault := c.it.fault
+	switch state := c.Known.State; {
+	case fault == nil:
+		return r.planner.Plan(c)
+	case !r.matches && state == checkpoint.InDoubt:
+		return heldBack(c.Known)
+	case r.matches || !state.HasLead():
+		return ends(Invalid, fault.text)
+	case r.Changed == IgnoreChanged:
+		return ends(Unchanged, "")
+	}
+	return ends(Changed, "its lead exists; as it stands here it is not valid: "+fault.text)
+}
+
 // validatePlanner takes every Record for a new lead; without a sender the row ends there.
 type validatePlanner struct{}
 

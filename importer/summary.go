@@ -39,6 +39,9 @@ func (r *run) summary() *report.Summary {
 	if r.tally.limits.doubts(0) {
 		s.Standing = r.tally.limits.Standing
 	}
+	if r.dry == nil && r.drift == nil {
+		s.InService = &r.tally.service
+	}
 	s.Notes = r.notes()
 	if r.pulls != nil {
 		s.Wordless = r.pulls.left()

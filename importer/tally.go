@@ -34,6 +34,7 @@ type tally struct {
 	outcomes [outcomeCount]int
 	known    int // rows for which nothing was sent
 	held     int // rows in doubt that an incomplete checkpoint holds
+	service  report.InService
 
 	reasons       *findings.Kinds[reason]
 	organizations map[report.Organization]int
@@ -115,12 +116,13 @@ func (t *tally) count(it *item, r *result) *Stop {
 	if r.text != "" {
 		t.reasons.Add(spotOf(it), reason{r.outcome, cmp.Or(r.kind, r.text)})
 	}
-	switch r.outcome {
-	case Invalid:
+	if it.fault != nil {
 		t.counts.Invalid++
-	case InDoubt:
+	}
+	if r.outcome == InDoubt {
 		t.doubt(it, r)
 	}
+	t.inService(r)
 	if r.attempts == 0 {
 		t.known++
 	} else {
@@ -136,6 +138,22 @@ func (t *tally) count(it *item, r *result) *Stop {
 		}
 	}
 	return t.limit()
+}
+
+// inService counts whether a row has a lead now.
+func (t *tally) inService(r *result) {
+	one := report.InService{Of: 1}
+	switch {
+	case r.outcome == Skipped:
+		return
+	case r.outcome == InDoubt || r.entry.State == checkpoint.InDoubt:
+		one.InDoubt = 1
+	case r.entry.State.HasLead():
+		one.Rows = 1
+	default:
+		one.None = 1
+	}
+	t.service.Add(&one)
 }
 
 // doubt keeps the first rows in doubt, and counts those that were not sent for an incomplete checkpoint.

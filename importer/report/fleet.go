@@ -141,6 +141,12 @@ func (m *merger) rows(w *worker) {
 	}
 	m.StopReason = cmp.Or(m.StopReason, s.StopReason)
 	m.DroppedValues += s.DroppedValues
+	if s.InService != nil {
+		if m.InService == nil {
+			m.InService = new(InService)
+		}
+		m.InService.Add(s.InService)
+	}
 	m.InDoubt = append(m.InDoubt, s.InDoubt...)
 	for _, e := range s.Errors {
 		key := [2]string{e.Outcome, e.Error}

@@ -8,11 +8,14 @@ import (
 	"maps"
 	"math"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -46,6 +49,8 @@ type Summary struct {
 	PeakInFlight       int            `json:"peak_in_flight"`
 	DroppedValues      int            `json:"dropped_values"`  // that break a rule and were left out as the mapping asks
 	Checks             *Checks        `json:"checks,omitzero"` // of a run that sends nothing
+
+	InService *InService `json:"in_service,omitempty"` // of import and sync
 
 	Reconciliation *Reconciliation `json:"reconciliation,omitempty"` // of reconcile alone
 
@@ -192,6 +197,38 @@ func mostFirst[T comparable](leads map[T]int, counted func(T, int) T, name func(
 		list[i] = counted(key, leads[key])
 	}
 	return list
+}
+
+// InService says how many rows have a lead in the service when the run ends. Rows that were skipped are not counted.
+type InService struct {
+	Rows    int `json:"rows"`
+	InDoubt int `json:"in_doubt"` // nobody can tell
+	None    int `json:"none"`
+	Of      int `json:"of"` // the sum
+}
+
+// Add counts the rows of another worker.
+func (n *InService) Add(o *InService) {
+	n.Rows, n.InDoubt, n.None, n.Of = n.Rows+o.Rows, n.InDoubt+o.InDoubt, n.None+o.None, n.Of+o.Of
+}
+
+// inService says whether everybody is in, and where those stand who are not; "" where nothing is to be in.
+func (s *Summary) inService() string {
+	n := s.InService
+	if n == nil || n.Of == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("In the service: %s of %s", humanize.Comma(int64(n.Rows)), english.Plural(n.Of, "row", ""))
+	if n.InDoubt > 0 {
+		text += fmt.Sprintf(", %s in doubt", humanize.Comma(int64(n.InDoubt)))
+	}
+	if n.None > 0 {
+		text += fmt.Sprintf(", %s without a lead", humanize.Comma(int64(n.None)))
+	}
+	if len(s.RejectsPaths) > 0 && n.Rows < n.Of {
+		text += ": " + filepath.Base(s.RejectsPaths[0])
+	}
+	return text
 }
 
 // Doubt is a row that a person has to look up: when it was sent, and for which

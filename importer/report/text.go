@@ -61,6 +61,9 @@ func (s *Summary) Headline() (sentences []string) {
 		add(name + " complete: " + rows + ", nothing needs attention")
 	}
 	add(s.traffic())
+	if in := s.inService(); in != "" {
+		add(in)
+	}
 	return sentences
 }
 
