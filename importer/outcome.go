@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"leadferry/checkpoint"
 	"leadferry/importer/delivery"
@@ -75,6 +76,7 @@ type result struct {
 	attempts   int              // requests that left for it in this run
 	moved      moved            // what its update showed
 	remarks    [remarkCount]bool
+	since      time.Time // since when the row needs attention for this reason
 }
 
 // moved is what the answer to an update shows of the lead's status.

@@ -271,7 +271,15 @@ func (w *recorder) result(l *line) report.Result {
 func (w *recorder) reject(l *line) error {
 	it, r := l.it, &l.r
 	h := it.row.Header
-	rej := report.Reject{Line: it.row.Line, Outcome: r.outcome.String(), Error: WithRequestID(cmp.Or(r.rejectText, r.text), &r.entry), Raw: it.row.Raw, Text: it.row.Text}
+	rej := report.Reject{
+		Line: it.row.Line, Outcome: r.outcome.String(), Since: r.since,
+		Error: WithRequestID(cmp.Or(r.rejectText, r.text), &r.entry), Raw: it.row.Raw, Text: it.row.Text,
+	}
+	key := it.rec.Key
+	if r.outcome == InDoubt { // it is settled by the key that the checkpoint knows
+		key, rej.SentAt = cmp.Or(r.entry.Key, key), r.entry.Updated
+	}
+	rej.Namespace, rej.Key = rowkey.Split(key)
 	if h != nil {
 		rej.Names, rej.Cells = h.Names[:h.Own], it.row.Cells[:min(len(it.row.Cells), h.Own)]
 	}

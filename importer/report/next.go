@@ -143,15 +143,26 @@ func (s *Summary) afterCheck(todo *steps) {
 // inDoubt are the steps to settle rows in doubt. Pasted as they stand, twice or in the
 // wrong order, they decide nothing.
 func (s *Summary) inDoubt(todo *steps) {
+	const found = " what you found: the lead's ID, or none where no lead was made, or exists where there is one without a known ID." +
+		" An empty cell decides nothing. Then settle them:"
+	if s.settledInRejects() {
+		todo.add(true, fmt.Sprintf("Look up the %s in doubt in the service's console (leadferry explain in_doubt says more), and write into leadferry_lead_id of the rejects file%s",
+			english.Plural(s.Rows.InDoubt, "row", ""), found), "leadferry checkpoint resolve "+shell.Path(s.RejectsPaths[0])+s.at())
+		todo.add(s.Rows.Invalid+s.Rows.Rejected == 0, "Then import the same file: it sends what was not made and links what was found:", s.again(s.Command)...)
+		return
+	}
 	list := "in-doubt.csv"
 	if s.RunID != "" {
 		list = "in-doubt-" + s.RunID + ".csv"
 	}
 	todo.add(true, fmt.Sprintf("List the %s in doubt (leadferry explain in_doubt says more):", english.Plural(max(s.Rows.InDoubt, s.Standing), "row", "")),
 		"leadferry checkpoint export --state in_doubt"+s.at()+" -o "+list) // never over what a person has filled in
-	todo.add(true, "Look each up in the service's console and write into lead_id what you found: the lead's ID, or none where no lead was made, "+
-		"or exists where there is one without a known ID. An empty lead_id decides nothing. Then settle them:",
-		"leadferry checkpoint resolve "+list+s.at())
+	todo.add(true, "Look each up in the service's console and write into lead_id"+found, "leadferry checkpoint resolve "+list+s.at())
+}
+
+// settledInRejects says whether one rejects file holds all rows in doubt, in a form that resolve takes.
+func (s *Summary) settledInRejects() bool {
+	return len(s.RejectsPaths) == 1 && s.Standing == 0 && s.Rows.InDoubt > 0 && s.Fleet == "" && filepath.Ext(s.RejectsPaths[0]) != ".jsonl"
 }
 
 // at names the run's checkpoint, wherever the command is started: with another one, rows

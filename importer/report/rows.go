@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -101,7 +102,11 @@ func beginLines[T any](to *output, namespaced bool, further []string) error {
 // as it stands there a reader takes the row for not corrected yet.
 type Reject struct {
 	Line         int
+	Key          string
+	Namespace    string // of the key
 	Outcome      string
+	Since        time.Time // since when the row needs attention for this reason
+	SentAt       time.Time // of a row in doubt: when it was sent
 	Error        string
 	Names, Cells []string
 	Raw          string
@@ -110,8 +115,9 @@ type Reject struct {
 
 // rejectsFile holds rows of one header, or JSONL.
 type rejectsFile struct {
-	out   *output
-	names []string
+	out        *output
+	names      []string
+	namespaced bool
 }
 
 // byteOrderMark is that by which Excel knows UTF-8.
@@ -126,7 +132,7 @@ func (r *Run) rejectsFor(in Input, names []string) (*rejectsFile, error) {
 	if out == nil || err != nil {
 		return nil, err
 	}
-	s := &rejectsFile{out, slices.Clone(names)}
+	s := &rejectsFile{out, slices.Clone(names), r.files.Namespaced}
 	r.rejects = append(r.rejects, s)
 	if in.Format != jsonl || in.ByteOrderMark {
 		_, err = io.WriteString(out, byteOrderMark)
@@ -134,7 +140,7 @@ func (r *Run) rejectsFor(in Input, names []string) (*rejectsFile, error) {
 	if err == nil && in.Format != jsonl {
 		out.lines = csv.NewWriter(out)
 		out.lines.Comma = in.delimiter()
-		err = out.lines.Write(append(slices.Clone(names), notePrefix+"line", notePrefix+"outcome", notePrefix+"error", notePrefix+"text"))
+		err = out.lines.Write(append(slices.Clone(names), s.notes(func(name, _ string) string { return notePrefix + name }, &Reject{})...))
 	}
 	return s, err
 }
@@ -175,17 +181,47 @@ func (s *rejectsFile) write(rej *Reject) error {
 		_, err := s.out.Write(append(rej.object(), '\n'))
 		return err
 	}
-	row := make([]string, len(s.names), len(s.names)+4)
+	row := make([]string, len(s.names), len(s.names)+9)
 	copy(row, rej.Cells)
-	return s.out.lines.Write(append(row, strconv.Itoa(rej.Line), rej.Outcome, Cell(rej.Error), rej.Text))
+	return s.out.lines.Write(append(row, s.notes(func(_, cell string) string { return cell }, rej)...))
+}
+
+// notes are the columns behind a row's own: what cell makes of the name and the cell of each.
+func (s *rejectsFile) notes(cell func(name, cell string) string, rej *Reject) (cells []string) {
+	add := func(name, text string) { cells = append(cells, cell(name, text)) }
+	add("line", strconv.Itoa(rej.Line))
+	add("key", EscapeLine(rej.Key))
+	if s.namespaced {
+		add("namespace", rej.Namespace)
+	}
+	add("outcome", rej.Outcome)
+	add("since", second(rej.Since))
+	add("sent_at", second(rej.SentAt))
+	add("lead_id", "") // whoever looks the lead up fills it in
+	add("error", Cell(rej.Error))
+	add("text", rej.Text)
+	return cells
+}
+
+// second is a time in files, "" for none.
+func second(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
 }
 
 // note is what is added to a rejected JSONL object, under noteName.
 type note struct {
-	Line    int    `json:"line"`
-	Outcome string `json:"outcome"`
-	Error   string `json:"error"`
-	Text    string `json:"text,omitempty"`
+	Line      int    `json:"line"`
+	Key       string `json:"key"`
+	Namespace string `json:"namespace,omitempty"`
+	Outcome   string `json:"outcome"`
+	Since     string `json:"since,omitempty"`
+	SentAt    string `json:"sent_at,omitempty"`
+	LeadID    string `json:"lead_id"`
+	Error     string `json:"error"`
+	Text      string `json:"text,omitempty"`
 }
 
 const (
@@ -207,7 +243,10 @@ func (rej *Reject) object() []byte {
 		b = append(b, ',')
 	}
 	// A note cannot fail where broken UTF-8 is let pass.
-	v, _ := json.Marshal(note{rej.Line, rej.Outcome, Escape(rej.Error), text}, jsontext.AllowInvalidUTF8(true))
+	v, _ := json.Marshal(note{
+		Line: rej.Line, Key: EscapeLine(rej.Key), Namespace: rej.Namespace, Outcome: rej.Outcome,
+		Since: second(rej.Since), SentAt: second(rej.SentAt), Error: Escape(rej.Error), Text: text,
+	}, jsontext.AllowInvalidUTF8(true))
 	b = append(append(b, `"`+noteName+`":`...), v...)
 	return append(b, '}')
 }

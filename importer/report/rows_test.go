@@ -79,36 +79,36 @@ func TestRejectedRowsAreWrittenAsTheyWereRead(t *testing.T) {
 		{
 			"own cells stay as they are", csv,
 			[]Reject{{Line: 2, Outcome: "rejected", Error: "=no\x1b", Names: columns, Cells: []string{"=1+1", "a\r\n\x1b\"b\", c "}}},
-			"id,name,leadferry_line,leadferry_outcome,leadferry_error,leadferry_text\n=1+1,\"a\r\n\x1b\"\"b\"\", c \",2,rejected,'=no\\x1b,\n",
+			"id,name,leadferry_line,leadferry_key,leadferry_outcome,leadferry_since,leadferry_sent_at,leadferry_lead_id,leadferry_error,leadferry_text\n=1+1,\"a\r\n\x1b\"\"b\"\", c \",2,,rejected,,,,'=no\\x1b,\n",
 		},
 		{
 			"the delimiter stays",
 			Input{Format: "csv", Delimiter: ';'},
 			[]Reject{{Line: 2, Outcome: "failed", Error: "a;b", Names: columns, Cells: []string{"1", "x,y"}}},
-			"id;name;leadferry_line;leadferry_outcome;leadferry_error;leadferry_text\n1;x,y;2;failed;\"a;b\";\n",
+			"id;name;leadferry_line;leadferry_key;leadferry_outcome;leadferry_since;leadferry_sent_at;leadferry_lead_id;leadferry_error;leadferry_text\n1;x,y;2;;failed;;;;\"a;b\";\n",
 		},
 		{
 			"tabs",
 			Input{Format: "tsv", Delimiter: '\t'},
 			[]Reject{{Line: 2, Outcome: "failed", Names: columns, Cells: []string{"1", "2"}}},
-			"id\tname\tleadferry_line\tleadferry_outcome\tleadferry_error\tleadferry_text\n1\t2\t2\tfailed\t\t\n",
+			"id\tname\tleadferry_line\tleadferry_key\tleadferry_outcome\tleadferry_since\tleadferry_sent_at\tleadferry_lead_id\tleadferry_error\tleadferry_text\n1\t2\t2\t\tfailed\t\t\t\t\t\n",
 		},
 		{
 			"a workbook's rows become CSV",
 			Input{Format: "xlsx"},
 			[]Reject{{Line: 2, Outcome: "invalid", Names: columns, Cells: []string{"007", "a,\nb"}}, {Line: 9, Outcome: "invalid", Names: columns, Cells: []string{"", "x"}}},
-			"id,name,leadferry_line,leadferry_outcome,leadferry_error,leadferry_text\n007,\"a,\nb\",2,invalid,,\n,x,9,invalid,,\n",
+			"id,name,leadferry_line,leadferry_key,leadferry_outcome,leadferry_since,leadferry_sent_at,leadferry_lead_id,leadferry_error,leadferry_text\n007,\"a,\nb\",2,,invalid,,,,,\n,x,9,,invalid,,,,,\n",
 		},
 		{
 			"a record that has no columns is kept whole", csv,
 			[]Reject{{Line: 3, Outcome: "invalid", Error: "not closed", Names: columns, Cells: []string{"", ""}, Text: "7,\"Ann\n=" + strings.Repeat("x", 600)}, {Line: 4, Outcome: "invalid", Names: columns, Cells: []string{"8"}}},
-			"id,name,leadferry_line,leadferry_outcome,leadferry_error,leadferry_text\n,,3,invalid,not closed,\"7,\"\"Ann\n=" + strings.Repeat("x", 600) + "\"\n8,,4,invalid,,\n",
+			"id,name,leadferry_line,leadferry_key,leadferry_outcome,leadferry_since,leadferry_sent_at,leadferry_lead_id,leadferry_error,leadferry_text\n,,3,,invalid,,,,not closed,\"7,\"\"Ann\n=" + strings.Repeat("x", 600) + "\"\n8,,4,,invalid,,,,,\n",
 		},
 		{
 			"no columns at all",
 			Input{Format: "csv"},
 			[]Reject{{Line: 3, Outcome: "invalid", Text: `x`}},
-			"leadferry_line,leadferry_outcome,leadferry_error,leadferry_text\n3,invalid,,x\n",
+			"leadferry_line,leadferry_key,leadferry_outcome,leadferry_since,leadferry_sent_at,leadferry_lead_id,leadferry_error,leadferry_text\n3,,invalid,,,,,x\n",
 		},
 	}
 	for _, tt := range tests {
@@ -126,7 +126,7 @@ func TestRejectedRowsAreWrittenAsTheyWereRead(t *testing.T) {
 }
 
 func TestRejectedObjectsCarryANote(t *testing.T) {
-	const note = `"leadferry":{"line":7,"outcome":"invalid","error":"=no <b> \\n"}`
+	const note = `"leadferry":{"line":7,"key":"","outcome":"invalid","lead_id":"","error":"=no <b> \\n"}`
 	text := func(line string) string { return `{` + strings.TrimSuffix(note, "}") + `,"text":"` + line + `"}}` }
 	tests := []struct{ name, line, want string }{
 		{"as read", `{"b": 1.50, "a" :"é\u00e9", "n":12345678901234567890, "o":{"x":[ 1,2 ]}}`, `{"b":1.50,"a":"é\u00e9","n":12345678901234567890,"o":{"x":[ 1,2 ]},` + note + `}`},

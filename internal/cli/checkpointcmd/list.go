@@ -16,6 +16,7 @@ import (
 	"github.com/gocarina/gocsv"
 
 	"leadferry/checkpoint"
+	"leadferry/importer"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/terminal"
 	"leadferry/internal/disk"
@@ -66,8 +67,18 @@ const incompleteState = "incomplete"
 type listed struct {
 	ExportLine
 	Outcome string `csv:"outcome"` // of a run's results alone
+	Reject
 	at      int    // the line on which it begins
 	number  int    // of the row, from 1
+}
+
+// Reject is what a run's rejects say of a row behind its own columns.
+type Reject struct {
+	RejectKey       string `csv:"leadferry_key"`
+	RejectNamespace string `csv:"leadferry_namespace"`
+	RejectOutcome   string `csv:"leadferry_outcome"`
+	RejectSentAt    string `csv:"leadferry_sent_at"`
+	RejectLeadID    string `csv:"leadferry_lead_id"`
 }
 
 // list is a file of rows. Who goes through it with each holds one row at a time.
@@ -78,6 +89,8 @@ type list struct {
 	in        io.ReadSeeker
 	open      bool   // no line break ends it
 	results   bool   // of a run: it has outcomes and no states
+	rejects   bool   // of a run: its rows in doubt count
+	passed    int    // rows of rejects with a decision that are not in doubt
 	lacks     string // what the checkpoint lacked that was exported
 	rows      int    // that were read last
 }
@@ -128,10 +141,21 @@ func (l *list) isPartial() bool { return strings.HasSuffix(l.path, ".partial") }
 // each calls f with every row, from the first one on. Further columns are allowed and ignored. A column that is missing
 // must not read as empty.
 func (l *list) each(f func(row *listed) error) error {
-	l.rows = 0
+	l.rows, l.passed = 0, 0
 	return l.eachRecord(func(row *listed) error {
 		l.rows++
 		row.number = l.rows
+		if l.rejects {
+			if row.RejectOutcome != importer.InDoubt.String() {
+				if strings.TrimSpace(row.RejectLeadID) != "" {
+					l.passed++
+				}
+				return nil
+			}
+			row.ExportLine = ExportLine{
+				Key: row.RejectKey, Namespace: row.RejectNamespace, LeadID: row.RejectLeadID, UpdatedAt: row.RejectSentAt,
+			}
+		}
 		row.Key, row.LeadID = rowkey.Trim(row.Key), strings.TrimSpace(row.LeadID)
 		namespace := cmp.Or(row.Namespace, l.namespace)
 		switch {
@@ -152,7 +176,7 @@ func (l *list) each(f func(row *listed) error) error {
 // eachRecord takes the delimiter with which the header has both columns: spreadsheet programs write the one of the
 // computer's language.
 func (l *list) eachRecord(f func(*listed) error) error {
-	for _, comma := range []rune{',', ';', '\t'} {
+	for _, comma := range []rune{',', ';', '\t', '|'} {
 		if _, err := l.in.Seek(0, io.SeekStart); err != nil {
 			return exit.Usage(fmt.Sprintf("%s: cannot be read: %v", l.path, err), l.hint())
 		}
@@ -163,11 +187,17 @@ func (l *list) eachRecord(f func(*listed) error) error {
 		r := csv.NewReader(in)
 		r.Comma = comma
 		columns, err := gocsv.NewUnmarshaller(r, listed{})
-		if err != nil || !slices.Contains(columns.Headers, "key") || !slices.Contains(columns.Headers, "lead_id") {
+		if err != nil {
+			continue
+		}
+		has := func(names ...string) bool {
+			return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(columns.Headers, name) })
+		}
+		if l.rejects = l.command == "resolve" && has("leadferry_key", "leadferry_lead_id", "leadferry_outcome"); !l.rejects && !has("key", "lead_id") {
 			continue
 		}
 		for i, name := range columns.Headers {
-			if name != "" && slices.Contains(columns.Headers[:i], name) {
+			if name != "" && (!l.rejects || strings.HasPrefix(name, "leadferry_")) && slices.Contains(columns.Headers[:i], name) {
 				return exit.Usage(fmt.Sprintf("%s:1: the column %s is there twice", l.path, name), l.hint())
 			}
 		}

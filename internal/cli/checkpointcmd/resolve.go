@@ -28,12 +28,15 @@ func (d *Desk) Resolve(ctx context.Context, path string) error {
 		return err
 	}
 	if len(decisions) == 0 {
-		why := "it has no rows"
+		why, column := "it has no rows", "lead_id"
+		if read.rejects {
+			why, column = "it has no rows in doubt", "leadferry_lead_id"
+		}
 		if all > 0 {
-			why = "lead_id is empty in " + english.Plural(all, "row", "")
+			why = column + " is empty in " + english.Plural(all, "row", "")
 		}
 		return exit.Usage(read.path+": decides nothing: "+why+"; nothing was settled",
-			"write into lead_id the lead's ID, exists, or none where the lead was not made")
+			"write into "+column+" the lead's ID, exists, or none where the lead was not made")
 	}
 	return d.with(false, func(db ledger.Ledger) error {
 		r, err := checkpoint.Resolve(ctx, db, decisions)
@@ -43,7 +46,7 @@ func (d *Desk) Resolve(ctx context.Context, path string) error {
 			}
 			return err
 		}
-		d.reportResolved(r, decisions, all-len(decisions), db.Info().InDoubt)
+		d.reportResolved(r, decisions, db.Info().InDoubt, counted{all - len(decisions), undecided}, counted{read.passed, "not in doubt, passed over: their leadferry_lead_id was not used"})
 		return nil
 	})
 }
@@ -70,7 +73,7 @@ func (d *Desk) ResolveNone(ctx context.Context) error {
 		}
 		r, err := checkpoint.Resolve(ctx, db, decisions)
 		if err == nil {
-			d.reportResolved(r, decisions, 0, db.Info().InDoubt)
+			d.reportResolved(r, decisions, db.Info().InDoubt)
 		}
 		return err
 	})
@@ -127,8 +130,10 @@ func decisionsOf(read *list) (decisions []checkpoint.Decision, rows []listed, al
 // isRun reports whether a word is the ID of a run.
 func isRun(word string) bool { return len(word) == 8 && strings.Trim(word, "0123456789abcdef") == "" }
 
-// reportResolved tells apart what was decided, and what was not.
-func (d *Desk) reportResolved(r checkpoint.ResolveResult, decisions []checkpoint.Decision, undecided, doubts int) {
+const undecided = "without a decision, passed over: an empty lead_id decides nothing"
+
+// reportResolved tells apart what was decided, and what was passed over.
+func (d *Desk) reportResolved(r checkpoint.ResolveResult, decisions []checkpoint.Decision, doubts int, passed ...counted) {
 	found, exist, not := 0, 0, 0
 	for _, d := range decisions {
 		switch {
@@ -143,11 +148,10 @@ func (d *Desk) reportResolved(r checkpoint.ResolveResult, decisions []checkpoint
 	fmt.Fprintf(d.Out, "%s settled: %d %s a lead ID, %d %s without a known ID, %d %s never made; %d still in doubt\n",
 		english.Plural(len(decisions), "row", ""), found, english.PluralWord(found, "has", "have"),
 		exist, english.PluralWord(exist, "exists", "exist"), not, english.PluralWord(not, "was", "were"), doubts)
-	d.tellCounts([]counted{
+	d.tellCounts(append([]counted{
 		{r.Corrected, "of these had been decided otherwise: corrected, and the history keeps both"},
 		{r.Before, "of these had been decided so before"},
-		{undecided, "without a decision, passed over: an empty lead_id decides nothing"},
-	}, strconv.Itoa)
+	}, passed...), strconv.Itoa)
 	if found+not > 0 {
 		fmt.Fprintln(d.Out, "run the import again to send what may be sent and to link what was found")
 	}
