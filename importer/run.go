@@ -16,6 +16,7 @@ import (
 	"leadferry/importer/report"
 	"leadferry/internal/failpoint"
 	"leadferry/leadapi"
+	"leadferry/mapping"
 )
 
 // run is one Import, Sync or Validate, from its options to its summary.
@@ -134,7 +135,7 @@ func (r *run) hear(ctx context.Context) (err error) {
 	if r.Witnesses != nil {
 		r.Witnesses.Looks = r.DryRun
 	}
-	if r.judged, err = checkpoint.Judge(ctx, r.ledger, r.Witnesses, r.makes(), r.kinds()); err != nil {
+	if r.judged, err = checkpoint.Judge(ctx, r.ledger, r.Witnesses, r.makes(), r.doubtfulKinds()); err != nil {
 		return err
 	}
 	r.judged.Flags = r.Flags
@@ -142,6 +143,14 @@ func (r *run) hear(ctx context.Context) (err error) {
 		return err
 	}
 	return checkpoint.OnThisMachine(ctx, r.ledger, r.Machine, false)
+}
+
+// doubtfulKinds are those that may be at the wrong place: none where the mapping itself names the target.
+func (r *run) doubtfulKinds() []checkpoint.Kind {
+	if r.Mapping.Target() != (mapping.Target{}) {
+		return nil
+	}
+	return r.kinds()
 }
 
 // kinds are those of the inputs of which the checkpoint has not noted yet that leads were made of them.
@@ -343,7 +352,7 @@ func (r *run) beginWitness(ctx context.Context) error {
 	}
 	defer unlock()
 	// Again, since a person may have been asked for a long time: who was answered is answered, others are not.
-	now, err := checkpoint.Judge(ctx, r.ledger, r.Witnesses, r.makes(), r.kinds())
+	now, err := checkpoint.Judge(ctx, r.ledger, r.Witnesses, r.makes(), r.doubtfulKinds())
 	if err != nil {
 		return err
 	}

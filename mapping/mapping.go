@@ -46,6 +46,7 @@ type Mapping struct {
 	unconfirmed []Guess
 	pull        map[string]string // by status
 	rules       ConflictRules
+	target      Target
 	pullOnly    bool // statuses without a word in pull have none
 
 	root position // where the file's first key stands
@@ -199,6 +200,15 @@ func (m *Mapping) KeyForm() string {
 
 // Namespace is the mapping's, or "".
 func (m *Mapping) Namespace() string { return m.plan.namespace }
+
+// Target is the only service that rows may be sent to by the mapping. What is "" may be any; Line 0: it names none.
+type Target struct {
+	TrunkID, LeadsURL string
+	Line              int
+}
+
+// Target is the one that the mapping names.
+func (m *Mapping) Target() Target { return m.target }
 
 // plan is everything that makes a Record, compiled. A nil value is not given.
 type plan struct {

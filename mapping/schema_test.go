@@ -18,6 +18,7 @@ import (
 // that has such an object, with a verb for what is in it.
 var places = map[string]string{
 	"#":                         "version: 1\n%s\n",
+	"#/…/target":                "version: 1\ntarget: {%s}\n",
 	"#/$defs/source":            "version: 1\nsource: {%s}\n",
 	"#/$defs/lead":              "version: 1\nlead: {%s}\n",
 	"#/$defs/valueObject":       "version: 1\nlead: {type_key: {%s}}\n",

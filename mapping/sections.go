@@ -28,6 +28,7 @@ func (p *parser) mappingFile(doc node) {
 		member{"tables", func(node) {}},
 		member{"source", p.source},
 		member{"namespace", p.namespace},
+		member{"target", p.target},
 		member{"key", p.into(&m.plan.key, value{role: keyRole, needed: ruleKey})},
 		member{"lead_id", p.into(&m.plan.leadID, value{role: leadIDRole})},
 		member{"skip_if", func(n node) { m.plan.skip = p.condition(n) }},
@@ -64,6 +65,23 @@ func (p *parser) namespace(n node) {
 		p.fail(n, "for example "+n.path+": dealers", "%s takes 1 to %d letters, digits, dots, underscores and hyphens", n.path, rowkey.MaxNamespace)
 	}
 	p.m.plan.namespace = s
+}
+
+func (p *parser) target(n node) {
+	t := &p.m.target
+	t.Line = n.at().line
+	text := func(to *string) func(node) {
+		return func(n node) {
+			var ok bool
+			if *to, ok = p.scalar(n); ok && *to == "" {
+				p.fail(n, "leave the key out", "%s is empty", n.path)
+			}
+		}
+	}
+	p.object(n, member{"trunk_id", text(&t.TrunkID)}, member{"leads_url", text(&t.LeadsURL)})
+	if n.Kind == yaml.MappingNode && !n.has("trunk_id") && !n.has("leads_url") {
+		p.fail(n, "for example target: {trunk_id: ...}, as leadferry config show prints it", "%s names neither trunk_id nor leads_url", n.path)
+	}
 }
 
 func (p *parser) source(n node) {

@@ -13,6 +13,7 @@ import (
 	"leadferry/importer/report"
 	"leadferry/internal/cli/connection"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/ledger"
 	"leadferry/leadapi"
 	"leadferry/leadapi/sandbox"
@@ -49,6 +50,10 @@ func (p *program) configShow(c *cli.Context) error {
 	}
 	if text := connection.MixedRegions(t); text != "" && t.LeadsURL != "" && t.BaseURL != "" {
 		p.warn(text)
+	}
+	if t.LeadsURL != "" && t.TrunkID != "" {
+		line := fmt.Sprintf("target: {trunk_id: %s, leads_url: %q}", t.TrunkID, t.LeadsURL)
+		rows = append(rows, flags.Setting{Name: "mapping", Value: line, From: "write it into mappings that are for this target alone"})
 	}
 	if c.Bool("json") {
 		return p.printJSON(rows)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -16,6 +17,7 @@ import (
 	"leadferry/internal/cli/inputs"
 	"leadferry/internal/config"
 	"leadferry/leadapi"
+	"leadferry/mapping"
 )
 
 func (p *program) importCommand() *cli.Command {
@@ -75,6 +77,7 @@ func (p *program) sendOptions(c *cli.Context) (o importer.Options, err error) {
 func (p *program) openInputs(c *cli.Context, o *importer.Options) (*inputs.Files, error) {
 	in, err := inputs.Open(c, inputs.From{
 		Stdin: p.In, Table: func(path string) { p.tables = append(p.tables, path) },
+		Mapped: func(path string, m *mapping.Mapping) error { return p.refuseTarget(c, path, m.Target()) },
 	}, o)
 	if err != nil {
 		return nil, err
@@ -91,6 +94,19 @@ func (p *program) openInputs(c *cli.Context, o *importer.Options) (*inputs.Files
 		return nil, err
 	}
 	return in, nil
+}
+
+// refuseTarget refuses a run to another target than the one that the mapping names.
+func (p *program) refuseTarget(c *cli.Context, path string, named mapping.Target) error {
+	t := p.target().Canonical()
+	want := checkpoint.Target{BaseURL: t.BaseURL, LeadsURL: leadapi.Canonical(named.LeadsURL), TrunkID: named.TrunkID}.Canonical()
+	differs := func(want, have string) bool { return want != "" && have != "" && want != have }
+	if c.Bool("sandbox") || !differs(want.TrunkID, t.TrunkID) && !differs(want.LeadsURL, leadapi.Canonical(t.LeadsURL)) {
+		return nil
+	}
+	return exit.Usage(fmt.Sprintf("%s:%d: the mapping is for another target: it names %s, and this run goes to %s; nothing was read",
+		path, named.Line, strings.Trim(want.LeadsURL+"/"+want.TrunkID, "/"), t.LeadsURL+"/"+t.TrunkID),
+		"name the profile or the addresses of the mapping's target, or use the mapping of this one")
 }
 
 // send carries out a run that sends.

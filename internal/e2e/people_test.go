@@ -41,7 +41,7 @@ func TestPrintedCommandsArePastedAsTheyStand(t *testing.T) {
 			for _, m := range printed.FindAllStringSubmatch(out, -1) {
 				lines = append(lines, m[1])
 			}
-			if len(lines) != 3 || doubts == 0 {
+			if len(lines) != 2 || doubts == 0 {
 				t.Fatalf("%d in doubt, printed: %q", doubts, lines)
 			}
 			if order == "backwards" {

@@ -68,8 +68,8 @@ type listed struct {
 	ExportLine
 	Outcome string `csv:"outcome"` // of a run's results alone
 	Reject
-	at      int    // the line on which it begins
-	number  int    // of the row, from 1
+	at     int // the line on which it begins
+	number int // of the row, from 1
 }
 
 // Reject is what a run's rejects say of a row behind its own columns.

@@ -55,6 +55,8 @@ type From struct {
 	Stdin io.Reader
 	// Table is told of each file beside the mapping that is read.
 	Table func(path string)
+	// Mapped is asked whether the mapping may be used, before any input is read.
+	Mapped func(path string, m *mapping.Mapping) error
 }
 
 // Open reads the mapping and opens every file, so that all that is wrong
@@ -66,6 +68,9 @@ func Open(c *cli.Context, from From, o *importer.Options) (*Files, error) {
 	}
 	var err error
 	o.Mapping, o.MappingFile, err = readMapping(path, from.Table)
+	if err == nil {
+		err = from.Mapped(path, o.Mapping)
+	}
 	if err != nil {
 		return nil, err
 	}
