@@ -1,6 +1,8 @@
 package importer
 
 import (
+	"time"
+
 	"leadferry/checkpoint"
 	"leadferry/importer/findings"
 	"leadferry/importer/report"
@@ -16,8 +18,10 @@ type collector struct {
 
 	options *Options
 	place   func(findings.Spot) report.Place
-	warned  bool   // of a key that looks like an e-mail address
-	ended   result // of the row that ends in end
+	before  *report.Before // what needed attention in the run before
+	began   time.Time      // of the run
+	warned  bool           // of a key that looks like an e-mail address
+	ended   result         // of the row that ends in end
 }
 
 // sink takes what became of each row, after it is durable.
@@ -90,6 +94,16 @@ func (c *collector) add(it *item, r *result) *Stop {
 	}
 	if c.pulls != nil {
 		c.pulls.add(it, r)
+	}
+	if r.outcome.toRejects() && c.dry == nil {
+		rej := rejectOf(it, r)
+		at, old := c.before.Since(&rej)
+		if r.since = at; !old || r.outcome.staysNew() {
+			c.tally.news++
+		}
+		if !old {
+			r.since = c.began
+		}
 	}
 	why := c.tally.count(it, r)
 	if c.dry != nil {

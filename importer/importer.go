@@ -230,9 +230,10 @@ type Planning struct {
 	ReadByExternalID bool // --read external-id: by writing the one that was last confirmed
 }
 
-// Checking is what a run that sends nothing looks at.
+// Checking is what a run that sends nothing looks at, and what counts for the exit code.
 type Checking struct {
 	DryRun   bool                // of Import and Sync
+	OnlyNew  bool                // --attention new: what needed attention in the run before does not count
 	Strict   bool                // validate: what only looks wrong counts as wrong
 	Tolerate Share               // validate: so many problem rows end with CodeComplete all the same
 	Show     int                 // requests to show

@@ -49,6 +49,9 @@ func (o Outcome) String() string { return outcomeNames[o] }
 // IsOutcome reports whether a word is the name of an outcome.
 func IsOutcome(word string) bool { return slices.Contains(outcomeNames[:], word) }
 
+// staysNew says that a row which ended so is never old news.
+func (o Outcome) staysNew() bool { return o == InDoubt || o == Partial || o == Failed }
+
 // toRejects reports whether a row that ended so stands in the rejects.
 func (o Outcome) toRejects() bool {
 	switch o {

@@ -269,8 +269,15 @@ func (w *recorder) result(l *line) report.Result {
 }
 
 func (w *recorder) reject(l *line) error {
-	it, r := l.it, &l.r
-	h := it.row.Header
+	rej, h := rejectOf(l.it, &l.r), l.it.row.Header
+	if h != nil {
+		rej.Names, rej.Cells = h.Names[:h.Own], l.it.row.Cells[:min(len(l.it.row.Cells), h.Own)]
+	}
+	return w.files.Reject(w.inputs[l.it.input], rej)
+}
+
+// rejectOf is a row that needs attention, without its own cells.
+func rejectOf(it *item, r *result) report.Reject {
 	rej := report.Reject{
 		Line: it.row.Line, Outcome: r.outcome.String(), Since: r.since,
 		Error: WithRequestID(cmp.Or(r.rejectText, r.text), &r.entry), Raw: it.row.Raw, Text: it.row.Text,
@@ -280,10 +287,7 @@ func (w *recorder) reject(l *line) error {
 		key, rej.SentAt = cmp.Or(r.entry.Key, key), r.entry.Updated
 	}
 	rej.Namespace, rej.Key = rowkey.Split(key)
-	if h != nil {
-		rej.Names, rej.Cells = h.Names[:h.Own], it.row.Cells[:min(len(it.row.Cells), h.Own)]
-	}
-	return w.files.Reject(w.inputs[it.input], rej)
+	return rej
 }
 
 // ownColumns are those of all inputs side by side, for results that carry the rows' own

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -228,6 +229,9 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	}
 	r.started = time.Now() // a person may have been asked, who takes their time
 	r.meter.Begin(r.started)
+	if r.began = r.started; r.dry == nil {
+		r.before = r.lastAttention()
+	}
 	rec, err := r.openFiles()
 	if err != nil {
 		return nil, err
@@ -249,6 +253,19 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	s := r.summary()
 	r.finish(s, rec)
 	return s, nil
+}
+
+// lastAttention is what needed attention in the last run like this one, by the run folders at hand.
+func (r *run) lastAttention() *report.Before {
+	like := &report.Summary{Command: r.Command, Mapping: r.MappingFile, Target: report.Target(r.Target)}
+	if r.Terms != nil {
+		like.Fleet, like.Shard = r.Terms.Fleet, fmt.Sprintf("%d/%d", r.Shard.Index, r.Shard.Of)
+	}
+	parents, own := []string{report.RunsFolder}, r.Files.Folder()
+	if own != "" {
+		parents = append(parents, filepath.Dir(filepath.Clean(own)))
+	}
+	return report.ReadBefore(parents, own, like)
 }
 
 // takeRows takes every row to its outcome.

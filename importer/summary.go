@@ -39,6 +39,12 @@ func (r *run) summary() *report.Summary {
 	if r.tally.limits.doubts(0) {
 		s.Standing = r.tally.limits.Standing
 	}
+	if r.dry == nil {
+		s.Asks = &report.Attentions{Rows: s.Attention(), New: r.tally.news + r.tally.outcomes[Pending]}
+		if r.before != nil {
+			s.Asks.Since = r.before.At
+		}
+	}
 	if r.dry == nil && r.drift == nil {
 		s.InService = &r.tally.service
 	}
@@ -115,6 +121,9 @@ func (r *run) verdict() (outcome, reason string, code int) {
 // badRows is how many rows need attention, or are problems since the check is strict.
 func (r *run) badRows() int {
 	bad := r.tally.attention(r.sender == nil)
+	if r.OnlyNew && r.dry == nil {
+		bad = r.tally.news + r.tally.outcomes[Pending]
+	}
 	if r.dry != nil && r.Strict {
 		bad += r.dry.repeated.Same.Rows + r.dry.repeated.Alike.Rows + r.dry.suspect.Count
 	}

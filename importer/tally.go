@@ -35,6 +35,7 @@ type tally struct {
 	known    int // rows for which nothing was sent
 	held     int // rows in doubt that an incomplete checkpoint holds
 	service  report.InService
+	news     int // rows that need attention and did not in the run before, but for pending ones
 
 	reasons       *findings.Kinds[reason]
 	organizations map[report.Organization]int

@@ -224,6 +224,13 @@ type note struct {
 	Text      string `json:"text,omitempty"`
 }
 
+func noteOf(rej *Reject, text string) note {
+	return note{
+		Line: rej.Line, Key: EscapeLine(rej.Key), Namespace: rej.Namespace, Outcome: rej.Outcome,
+		Since: second(rej.Since), SentAt: second(rej.SentAt), Error: Escape(rej.Error), Text: text,
+	}
+}
+
 const (
 	noteName   = "leadferry"
 	notePrefix = "leadferry_" // of columns and keys that are left out when read
@@ -243,10 +250,7 @@ func (rej *Reject) object() []byte {
 		b = append(b, ',')
 	}
 	// A note cannot fail where broken UTF-8 is let pass.
-	v, _ := json.Marshal(note{
-		Line: rej.Line, Key: EscapeLine(rej.Key), Namespace: rej.Namespace, Outcome: rej.Outcome,
-		Since: second(rej.Since), SentAt: second(rej.SentAt), Error: Escape(rej.Error), Text: text,
-	}, jsontext.AllowInvalidUTF8(true))
+	v, _ := json.Marshal(noteOf(rej, text), jsontext.AllowInvalidUTF8(true))
 	b = append(append(b, `"`+noteName+`":`...), v...)
 	return append(b, '}')
 }

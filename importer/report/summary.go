@@ -50,7 +50,8 @@ type Summary struct {
 	DroppedValues      int            `json:"dropped_values"`  // that break a rule and were left out as the mapping asks
 	Checks             *Checks        `json:"checks,omitzero"` // of a run that sends nothing
 
-	InService *InService `json:"in_service,omitempty"` // of import and sync
+	InService *InService  `json:"in_service,omitempty"` // of import and sync
+	Asks      *Attentions `json:"attention,omitempty"`
 
 	Reconciliation *Reconciliation `json:"reconciliation,omitempty"` // of reconcile alone
 
@@ -197,6 +198,21 @@ func mostFirst[T comparable](leads map[T]int, counted func(T, int) T, name func(
 		list[i] = counted(key, leads[key])
 	}
 	return list
+}
+
+// Attentions are the rows that need attention, and those of them that did not in the run before, or for another reason.
+type Attentions struct {
+	Rows  int       `json:"rows"`
+	New   int       `json:"new"`
+	Since time.Time `json:"since,omitzero"` // when that run began; zero: none is known
+}
+
+// news says how many of the rows that need attention are new; "" where no run before is known.
+func (s *Summary) news() string {
+	if s.Asks == nil || s.Asks.Since.IsZero() {
+		return ""
+	}
+	return fmt.Sprintf(", %s of them new since %s", humanize.Comma(int64(s.Asks.New)), s.Asks.Since.UTC().Format("2 Jan"))
 }
 
 // InService says how many rows have a lead in the service when the run ends. Rows that were skipped are not counted.

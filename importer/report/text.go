@@ -36,7 +36,7 @@ func (s *Summary) Headline() (sentences []string) {
 	add := func(text string) { sentences = append(sentences, text) }
 	name, rows := s.activity(), english.Plural(s.Rows.Read, "row", "")
 	need, faults := s.Attention(), strings.Join(append(s.Checks.faults(), s.changed()...), ", and ")
-	asking := fmt.Sprintf("%s of %s %s attention", humanize.Comma(int64(need)), rows, english.PluralWord(need, "needs", "need"))
+	asking := fmt.Sprintf("%s of %s %s attention", humanize.Comma(int64(need)), rows, english.PluralWord(need, "needs", "need")) + s.news()
 	switch {
 	case s.Outcome == Running && s.Rows.Read == 0:
 		add(name + " is beginning")

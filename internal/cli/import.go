@@ -63,6 +63,7 @@ func (p *program) sendOptions(c *cli.Context) (o importer.Options, err error) {
 	o.Concurrency, o.Retries = c.Int("concurrency"), c.Int("retries")
 	o.MaxWait, o.MaxDuration = c.Duration("max-wait"), c.Duration("max-duration")
 	o.ResendInDoubt, o.RetryRejected = c.String("in-doubt") == "resend", c.Bool("retry-rejected")
+	o.OnlyNew = c.String("attention") == "new"
 	o.ReadByExternalID = c.String("read") == "external-id"
 	o.CreateAlikes, o.NewKey = c.String("look-alikes") == "create", c.String("new-key")
 	if o.DryRun = c.Bool("dry-run"); err == nil && c.IsSet("show") && !o.DryRun {
@@ -86,8 +87,12 @@ func (p *program) openInputs(c *cli.Context, o *importer.Options) (*inputs.Files
 	if err == nil {
 		err = in.Fresh(c.Duration("max-age"))
 	}
+	least := c.Int("min-rows")
+	if o.Command == "sync" && !c.IsSet("min-rows") { // an export that went wrong must not pass for a quiet night
+		least = 1
+	}
 	if err == nil {
-		err = in.Enough(c.Int("min-rows"))
+		err = in.Enough(least)
 	}
 	if err != nil {
 		in.Close()

@@ -66,7 +66,7 @@ func inputFlags() []cli.Flag {
 	mapping.Aliases = []string{"m"}
 	return append(sourceFlags(), mapping,
 		reading.Count("limit", 0, "read only the first `N` rows, all files together (0: all)"),
-		reading.Count("min-rows", 0, "refuse inputs with fewer than `N` rows in total, as a broken export has"),
+		reading.Count("min-rows", 0, "refuse inputs with fewer than `N` rows in total, as a broken export has (sync: 1 unless given)"),
 		reading.Time("max-age", 0, "refuse a file that is older than `DURATION`, as last week's export is"),
 	)
 }
@@ -143,6 +143,7 @@ func sendFlags() []cli.Flag {
 			"content", "external-id"),
 		running.Bool("retry-rejected", "send rows again that the service rejected before"),
 		files.Count("keep-runs", 0, "keep the newest `N` folders in "+report.RunsFolder+", and those with rejects or doubts (0: all)"),
+		running.Choice("attention", "exit with 1 for % rows that need attention: new leaves out those of the run before", "all", "new"),
 		running.Bool("yes", "do not ask before making leads"),
 		metricsFlag(),
 	}

@@ -281,7 +281,7 @@ func (in *Files) Enough(least int) error {
 	}
 	if rows < least {
 		return exit.Usage(fmt.Sprintf("only %s there, and --min-rows asks for %d", english.PluralWord(rows, "1 row is", fmt.Sprintf("%d rows are", rows)), least),
-			"look whether the export was cut short, or is another file; nothing was sent")
+			"look whether the export was cut short, or is another file; nothing was sent. --min-rows 0 takes an empty file")
 	}
 	return nil
 }

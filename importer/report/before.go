@@ -1,0 +1,159 @@
+package report
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+)
+
+// Before is what needed attention in the last finished run of the same command, mapping and target: the rows of its
+// rejects, by a hash of key, outcome and reason.
+type Before struct {
+	At    time.Time // when that run began
+	seed  maphash.Seed
+	since map[uint64]time.Time
+}
+
+const (
+	mostRuns = 200       // summaries that are looked at
+	mostOld  = 1_000_000 // rows that are compared; further ones count as new
+)
+
+// ReadBefore finds that run among the folders in parents, and in the run's own folder, which it may use again; nil where
+// none is at hand, or its rejects are gone.
+func ReadBefore(parents []string, own string, like *Summary) *Before {
+	runs := Newest(parents, mostRuns)
+	if s, err := Read(filepath.Join(own, summaryFile)); own != "" && err == nil {
+		runs = append(runs, s)
+	}
+	runs = slices.DeleteFunc(runs, func(s *Summary) bool {
+		finished := s.Outcome == "complete" || s.Outcome == "attention"
+		same := s.Mapping.Path == like.Mapping.Path || s.Mapping.SHA256 == like.Mapping.SHA256
+		return !finished || s.DryRun || !same || s.Command != like.Command || s.Target != like.Target || s.Fleet != like.Fleet || s.Shard != like.Shard
+	})
+	if len(runs) == 0 {
+		return nil
+	}
+	last := slices.MaxFunc(runs, func(a, b *Summary) int { return a.FinishedAt.Compare(b.FinishedAt) })
+	b := &Before{At: last.StartedAt, seed: maphash.MakeSeed(), since: map[uint64]time.Time{}}
+	for _, f := range last.Files {
+		if f.Name != "rejects" {
+			continue
+		}
+		path := filepath.Join(filepath.Dir(last.SummaryPath), filepath.Base(f.Path))
+		if _, err := os.Stat(path); err != nil {
+			path = f.Path // named by a flag
+		}
+		if b.read(path) != nil {
+			return nil
+		}
+	}
+	return b
+}
+
+// Since says since when a row has needed attention, for the same reason; false: since now.
+func (b *Before) Since(rej *Reject) (at time.Time, old bool) {
+	if b == nil {
+		return at, false
+	}
+	at, old = b.since[b.hash(noteOf(rej, ""))]
+	return at, old
+}
+
+// hash is of what makes a row the same case; one without a key is known by its line.
+func (b *Before) hash(n note) uint64 {
+	if n.Key == "" {
+		n.Key = "\x00" + strconv.Itoa(n.Line)
+	}
+	return maphash.String(b.seed, strings.Join([]string{n.Namespace, n.Key, n.Outcome, n.Error}, "\x00"))
+}
+
+// add takes a row of rejects.
+func (b *Before) add(n note) {
+	at, err := time.Parse(time.RFC3339, n.Since)
+	if err != nil {
+		at = b.At
+	}
+	if len(b.since) < mostOld {
+		b.since[b.hash(n)] = at
+	}
+}
+
+// read takes the rows of a rejects file, as the run has left it or as a person has saved it again.
+func (b *Before) read(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	in := bufio.NewReaderSize(f, 1<<16)
+	if mark, _ := in.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
+		_, _ = in.Discard(len(mark)) // it was read before
+	}
+	if filepath.Ext(path) == "."+jsonl {
+		return b.readObjects(in)
+	}
+	return b.readLines(in)
+}
+
+func (b *Before) readObjects(in *bufio.Reader) error {
+	for {
+		line, err := in.ReadBytes('\n')
+		var row struct {
+			Note note `json:"leadferry"`
+		}
+		if json.Unmarshal(bytes.TrimSpace(line), &row) == nil {
+			b.add(row.Note)
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+func (b *Before) readLines(in *bufio.Reader) error {
+	head, _ := in.Peek(in.Size()) // as much as there is
+	_, behind, found := bytes.Cut(head, []byte(notePrefix+"line"))
+	if !found || len(behind) == 0 {
+		return fmt.Errorf("it lacks the column %sline", notePrefix)
+	}
+	r := csv.NewReader(in)
+	r.Comma, r.FieldsPerRecord, r.LazyQuotes, r.ReuseRecord = rune(behind[0]), -1, true, true
+	names, err := r.Read()
+	names = slices.Clone(names)
+	for err == nil {
+		var row []string
+		if row, err = r.Read(); err != nil {
+			break
+		}
+		cell := func(name string) string {
+			if i := slices.Index(names, notePrefix+name); i >= 0 && i < len(row) {
+				return strings.Clone(row[i])
+			}
+			return ""
+		}
+		line, _ := strconv.Atoi(cell("line"))
+		b.add(note{
+			Line: line, Key: cell("key"), Namespace: cell("namespace"), Outcome: cell("outcome"),
+			Since: cell("since"), Error: strings.TrimPrefix(cell("error"), "'"),
+		})
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
