@@ -238,6 +238,13 @@ func (d *dryRun) findRepeats() {
 
 // notes are remarks for people.
 func (d *dryRun) notes() (notes []string) {
+	if d.options.Show > 0 && d.shown == 0 {
+		why := "no row would be sent."
+		if d.mapping.lacking != nil {
+			why = "the mapping lacks what makes a lead."
+		}
+		notes = append(notes, "--show has no request to show: "+why)
+	}
 	if d.mapping.lacking != nil && d.mapping.updates {
 		notes = append(notes, "The mapping serves sync alone: it lacks what import makes leads with, which is assign, lead.type_key and lead.type_label.")
 	}

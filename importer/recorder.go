@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -25,6 +26,7 @@ type recorder struct {
 	items  *items      // takes the rows back
 	own    *ownColumns // nil: results do not carry the rows' own cells
 	strict bool        // values that were left out are a problem
+	values bool        // problems carry them
 	batch  []line      // not handed over yet
 	size   int         // of its rows in the files
 	lines  chan []line
@@ -227,7 +229,7 @@ func (w *recorder) appendProblems(all []report.Problem, l *line) []report.Proble
 		for _, p := range ps {
 			all = append(all, report.Problem{
 				File: w.inputs[it.input].Path, Line: report.Number(it.row.Line), Row: report.Number(it.row.Number),
-				Column: p.Column, Rule: p.Rule, Text: p.Text,
+				Column: p.Column, Rule: p.Rule, Text: p.Text, Value: w.valueOf(&it.row, p.Column),
 			})
 		}
 	}
@@ -244,6 +246,17 @@ func (w *recorder) appendProblems(all []report.Problem, l *line) []report.Proble
 		add([]mapping.Problem{{Rule: r.outcome.String(), Text: r.text}})
 	}
 	return all
+}
+
+// valueOf is what stands in the columns of a problem, where it is wanted.
+func (w *recorder) valueOf(row *source.Row, columns string) string {
+	var values []string
+	for i := 0; w.values && columns != "" && row.Header != nil && i < min(len(row.Cells), len(row.Header.Names)); i++ {
+		if slices.Contains(strings.Split(columns, ", "), row.Header.Names[i]) {
+			values = append(values, row.Cells[i])
+		}
+	}
+	return strings.Join(values, ", ")
 }
 
 func (w *recorder) result(l *line) report.Result {

@@ -317,7 +317,7 @@ func (r *run) openFiles() (*recorder, error) {
 		return nil, fmt.Errorf("%w\nhint: name another place with --out, or with the flag that names this file", err)
 	}
 	rec := newRecorder(files, r.Inputs, &r.intake.items, own)
-	rec.strict = r.Strict
+	rec.strict, rec.values = r.Strict, r.Files.ProblemValues
 	if files.TakesRows() {
 		r.recorder = rec
 	}

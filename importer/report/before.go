@@ -56,7 +56,7 @@ func ReadBefore(parents []string, own string, like *Summary) *Before {
 		if _, err := os.Stat(path); err != nil {
 			path = f.Path // named by a flag
 		}
-		if b.read(path) != nil {
+		if eachNote(path, b.add) != nil {
 			return nil
 		}
 	}
@@ -91,31 +91,31 @@ func (b *Before) add(n note) {
 	}
 }
 
-// read takes the rows of a rejects file, as the run has left it or as a person has saved it again.
-func (b *Before) read(path string) error {
-	f, err := os.Open(path)
+// eachNote calls f for the rows of a rejects file, as the run has left it or as a person has saved it again.
+func eachNote(path string, f func(note)) error {
+	file, err := os.Open(path)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	in := bufio.NewReaderSize(f, 1<<16)
+	defer file.Close()
+	in := bufio.NewReaderSize(file, 1<<16)
 	if mark, _ := in.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
 		_, _ = in.Discard(len(mark)) // it was read before
 	}
-	if filepath.Ext(path) == "."+jsonl {
-		return b.readObjects(in)
+	if filepath.Ext(strings.TrimSuffix(path, partialEnd)) == "."+jsonl {
+		return eachObject(in, f)
 	}
-	return b.readLines(in)
+	return eachLine(in, f)
 }
 
-func (b *Before) readObjects(in *bufio.Reader) error {
+func eachObject(in *bufio.Reader, f func(note)) error {
 	for {
 		line, err := in.ReadBytes('\n')
 		var row struct {
 			Note note `json:"leadferry"`
 		}
 		if json.Unmarshal(bytes.TrimSpace(line), &row) == nil {
-			b.add(row.Note)
+			f(row.Note)
 		}
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -125,7 +125,7 @@ func (b *Before) readObjects(in *bufio.Reader) error {
 	}
 }
 
-func (b *Before) readLines(in *bufio.Reader) error {
+func eachLine(in *bufio.Reader, f func(note)) error {
 	head, _ := in.Peek(in.Size()) // as much as there is
 	_, behind, found := bytes.Cut(head, []byte(notePrefix+"line"))
 	if !found || len(behind) == 0 {
@@ -147,7 +147,7 @@ func (b *Before) readLines(in *bufio.Reader) error {
 			return ""
 		}
 		line, _ := strconv.Atoi(cell("line"))
-		b.add(note{
+		f(note{
 			Line: line, Key: cell("key"), Namespace: cell("namespace"), Outcome: cell("outcome"),
 			Since: cell("since"), Error: strings.TrimPrefix(cell("error"), "'"),
 		})
@@ -156,4 +156,31 @@ func (b *Before) readLines(in *bufio.Reader) error {
 		return nil
 	}
 	return err
+}
+
+// Holds reports whether a results, reconciliation or rejects file of a run has a row whose key is wanted.
+func Holds(path string, wanted func(namespace, key string) bool) (found bool) {
+	take := func(n note) { found = found || wanted(n.Namespace, n.Key) }
+	if RunFile(filepath.Base(path)) == "rejects" {
+		_ = eachNote(path, take) // what cannot be read holds nothing that anybody could name
+		return found
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	r := csv.NewReader(f)
+	r.FieldsPerRecord, r.LazyQuotes = -1, true
+	names, err := r.Read()
+	key, namespace := slices.Index(names, "key"), slices.Index(names, "namespace")
+	for row := names; err == nil && key >= 0 && !found; row, err = r.Read() {
+		if n := (note{}); key < len(row) {
+			if n.Key = row[key]; namespace >= 0 && namespace < len(row) {
+				n.Namespace = row[namespace]
+			}
+			take(n)
+		}
+	}
+	return found
 }

@@ -24,6 +24,13 @@ type Problem struct {
 	Column string `csv:"column" json:"column,omitempty"`
 	Rule   string `csv:"rule" json:"rule"`
 	Text   string `csv:"text" json:"text"`
+	Value  string `csv:"-" json:"value,omitempty"` // what stands in the columns, where Files.ProblemValues asks for it
+}
+
+// valued is a line of problems with the value.
+type valued struct {
+	Problem
+	Cell string `csv:"value"`
 }
 
 // Number counts from 1; 0 is an empty cell.
@@ -64,6 +71,17 @@ func (r *Run) openProblems() error {
 		r.problems = func(batch []Problem) error { return writeObjects(out, batch) }
 		return nil
 	}
+	if r.files.ProblemValues {
+		r.problems = func(batch []Problem) error {
+			lines := make([]valued, len(batch))
+			for i, p := range batch {
+				lines[i] = valued{Problem: p, Cell: defuse(p.Value)}
+				lines[i].Column, lines[i].Text = defuse(p.Column), defuse(p.Text)
+			}
+			return gocsv.MarshalWithoutHeaders(lines, out)
+		}
+		return gocsv.Marshal([]valued(nil), out)
+	}
 	r.problems = func(batch []Problem) error {
 		each(batch, func(p *Problem) { p.Column, p.Text = defuse(p.Column), defuse(p.Text) })
 		return gocsv.MarshalWithoutHeaders(batch, out)
@@ -79,7 +97,9 @@ func (r *Run) Problems(batch []Problem) error {
 	if r.problems == nil || r.err != nil || len(batch) == 0 {
 		return r.err
 	}
-	each(batch, func(p *Problem) { p.File, p.Column, p.Text = EscapeLine(p.File), Escape(p.Column), Escape(p.Text) })
+	each(batch, func(p *Problem) {
+		p.File, p.Column, p.Text, p.Value = EscapeLine(p.File), Escape(p.Column), Escape(p.Text), Escape(p.Value)
+	})
 	r.err = r.problems(batch)
 	return r.err
 }

@@ -38,6 +38,7 @@ type Files struct {
 	Reconciliation                 string // where it goes
 	Problems                       string // in no folder by itself; Annotations go to Annotate
 	Annotate                       io.Writer
+	ProblemValues                  bool // problems carry the values: people's data
 
 	Columns    []string // of the results beside those that all have: the rows' own
 	Namespaced bool     // results name the namespace of the keys

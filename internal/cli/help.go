@@ -34,7 +34,7 @@ func description(words string) string {
 var rare = []string{
 	"list", "max-age", "ledger-standby", "fleet", "shard", "new-checkpoint", "new-key", "wait", "timeout", "retries",
 	"max-wait", "resend-on", "max-duration", "max-creates", "max-rejects", "max-invalid", "retry-rejected", "look-alikes",
-	"keep-runs", "attention", "metrics", "results-columns", "problems", "on-finish", "summary", "results", "rejects", "max-clears", "read",
+	"keep-runs", "attention", "metrics", "results-columns", "problems", "problems-values", "on-finish", "summary", "results", "rejects", "max-clears", "read",
 }
 
 const (

@@ -78,7 +78,7 @@ func (p *place) takes(q *place) bool {
 func filesOf(c *cli.Context, runID string, sendsNothing bool) report.Files {
 	o := report.Files{
 		Page: runpage.Write, Dir: c.String("out"), Results: c.String("results"), Rejects: c.String("rejects"),
-		Summary: c.String("summary"), Problems: c.String("problems"),
+		Summary: c.String("summary"), Problems: c.String("problems"), ProblemValues: c.Bool("problems-values"),
 	}
 	switch {
 	case o.Dir == "none":

@@ -79,6 +79,7 @@ func outputFlags() []cli.Flag {
 		files.Choice("results-columns", "write these columns to the results: % (all: the input's, too, which are personal data)", "own", "all"),
 		files.Name("rejects", "write the rejects to `FILE`"),
 		files.Name("problems", "write every problem of every row to `FILE` (.csv or .jsonl); github prints annotations"),
+		files.Bool("problems-values", "add the values to --problems (personal data)"),
 		files.Text("on-finish", "at the end, run `COMMAND`, without a shell, with the summary's path and the exit code"),
 		files.Name("summary", "write the summary to `FILE`; - is standard output"),
 		webFlag(),

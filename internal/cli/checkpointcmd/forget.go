@@ -5,15 +5,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
 
 	"github.com/dustin/go-humanize/english"
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/postgres"
+	"leadferry/importer/report"
 	"leadferry/internal/cli/connection"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/ledger"
 	"leadferry/internal/rowkey"
+	"leadferry/internal/shell"
 )
 
 // Forget removes all that is known of keys except a hash that keeps their leads from being made again; unblock removes that,
@@ -28,18 +34,20 @@ func (d *Desk) Forget(
 	var alike []checkpoint.Likeness
 	var r checkpoint.ForgetResult
 	inSandbox, sandboxed, kept := 0, false, false
+	var leads []string
 	err = d.with(false, func(db ledger.Ledger) (err error) {
 		if !d.Hold() { // half of it would leave a copy of the file
 			return exit.ErrInterrupted
 		}
 		found, similar, err := lookUp(ctx, db, keys...) // first: nothing of them is known afterwards
 		_, kept = db.(*postgres.Store)
-		if alike, sandboxed = similar, db.Info().Target == connection.SandboxTarget; err == nil && sandboxed {
-			var ids []string
-			for i := range found {
-				ids = append(ids, found[i].LeadID)
+		for i := range found {
+			if found[i].LeadID != "" {
+				leads = append(leads, found[i].LeadID)
 			}
-			inSandbox, err = imitation(db.Info().Path, ids)
+		}
+		if alike, sandboxed = similar, db.Info().Target == connection.SandboxTarget; err == nil && sandboxed {
+			inSandbox, err = imitation(db.Info().Path, leads)
 		}
 		if err == nil {
 			r, err = checkpoint.Forget(ctx, db, keys, unblock)
@@ -53,6 +61,10 @@ func (d *Desk) Forget(
 		return err
 	}
 	d.reportForgotten(&r, inSandbox, sandboxed, unblock)
+	if len(leads) > 0 && !sandboxed {
+		fmt.Fprintln(d.Out, "lead IDs, for whoever can remove the leads at the vendor: "+strings.Join(leads, " "))
+	}
+	d.reportTraces(keys)
 	if kept {
 		fmt.Fprintln(d.Out, "the server's log of changes (WAL), its standbys and its backups keep what they have until they are recycled: "+
 			"ask whoever runs it how long")
@@ -64,6 +76,28 @@ func (d *Desk) Forget(
 		}
 	}
 	return nil
+}
+
+// reportTraces names the files of runs that still hold the rows, and how to remove them. What witnesses need holds no cell.
+func (d *Desk) reportTraces(keys []string) {
+	wanted := func(namespace, key string) bool { return slices.Contains(keys, rowkey.Effective(namespace, key)) }
+	paths, _ := filepath.Glob(filepath.Join(report.RunsFolder, "*", "*"))
+	held := slices.DeleteFunc(paths, func(path string) bool {
+		kind := report.RunFile(filepath.Base(path))
+		return !slices.Contains([]string{"results", "reconciliation", "rejects"}, kind) || !report.Holds(path, wanted)
+	})
+	if len(held) == 0 {
+		return
+	}
+	remove := "rm"
+	if runtime.GOOS == "windows" {
+		remove = "del"
+	}
+	fmt.Fprintf(d.Out, "%s of runs here still %s these rows, and those of others. To remove:\n",
+		english.Plural(len(held), "file", ""), english.PluralWord(len(held), "holds", "hold"))
+	for _, path := range held {
+		fmt.Fprintf(d.Out, "  %s %s\n", remove, shell.Path(path))
+	}
 }
 
 func (d *Desk) reportForgotten(r *checkpoint.ForgetResult, inSandbox int, sandboxed, unblock bool) {
@@ -83,7 +117,7 @@ func (d *Desk) reportForgotten(r *checkpoint.ForgetResult, inSandbox int, sandbo
 		fmt.Fprintln(d.Out, "of those in doubt a lead may exist on the service: look in the console, nobody will be reminded of them")
 	}
 	if n := r.Leads + r.Already - inSandbox; n > 0 && unblock {
-		fmt.Fprintf(d.Out, "the service may have %s of these rows still, and the next import makes another: delete it in the console first\n",
+		fmt.Fprintf(d.Out, "the service may have %s of these rows still, and the next import makes another: see that whoever can remove it at the vendor does so first\n",
 			english.Plural(n, "lead", ""))
 	}
 	if r.Unknown > 0 && !unblock {
