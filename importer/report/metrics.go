@@ -183,6 +183,10 @@ func (m *Metrics) figures(s *Summary) {
 		setEach(m, "run_request_duration_seconds", "How long lead requests took: percentiles and the longest.", "stat",
 			map[string]float64{"p50": l.P50 / 1000, "p90": l.P90 / 1000, "p99": l.P99 / 1000, "max": l.Max / 1000})
 	}
+	if a := s.Asks; a != nil {
+		setEach(m, "run_attention", "Rows that need attention, and those of them that did not in the run before.", "rows",
+			map[string]int{"all": a.Rows, "new": a.New})
+	}
 	if r := s.Reconciliation; r != nil {
 		verdicts := map[string]int{}
 		for _, v := range r.Verdicts {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"leadferry/leadapi/sandbox"
 )
 
 func sampleText(t *testing.T, name string) string {
@@ -67,6 +69,44 @@ func orderly(t *testing.T, args []string, whole, grace time.Duration) {
 		}
 		if !slices.Contains(args, flag) {
 			t.Errorf("no %s", flag)
+		}
+	}
+}
+
+// TestEveryScheduleIsCareful: each nightly sync refuses a broken export, waits its turn, ends in time and tells news alone.
+func TestEveryScheduleIsCareful(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{
+		"nightly.cron", "leadferry-sync.service", "leadferry-sync.xml", "leadferry.sync.plist", "leadferry-cronjob.yaml",
+		"leadferry-cronjob-postgres.yaml",
+	} {
+		words := regexp.MustCompile(`(?:</?string>|[\s=]|- --)+`).ReplaceAllString(sampleText(t, name), " ")
+		for _, flag := range []string{
+			"min-rows 100", "max-age 20h", "require-checkpoint", "wait 10m", "max-duration", "reopen hold", "attention new",
+		} {
+			if !regexp.MustCompile(`[ -]` + flag + `( |$)`).MatchString(words) {
+				t.Errorf("%s lacks --%s", name, flag)
+			}
+		}
+	}
+}
+
+// TestAlertsAreOnFiguresThatRunsWrite: each alert asks for a gauge that a sync or a reconciliation writes.
+func TestAlertsAreOnFiguresThatRunsWrite(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandbox.Options{})
+	w.leads(3)
+	w.must(0, "import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--quiet")
+	w.must(0, "sync", "-m", "leads.yaml", "leads.csv", "--out", "none", "--metrics", "sync.prom")
+	w.must(0, "reconcile", "-m", "leads.yaml", "leads.csv", "--out", "none", "--sample", "2", "--metrics", "reconcile.prom")
+	written := w.read("sync.prom") + w.read("reconcile.prom")
+	asked := regexp.MustCompile(`leadferry_[a-z_]+`).FindAllString(sampleText(t, "leadferry-alerts.rules"), -1)
+	if len(asked) < 6 {
+		t.Fatalf("the alerts ask for %q", asked)
+	}
+	for _, gauge := range asked {
+		if !strings.Contains(written, "\n"+gauge+"{") {
+			t.Errorf("no run writes %s", gauge)
 		}
 	}
 }
