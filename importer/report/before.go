@@ -28,7 +28,7 @@ type Before struct {
 
 const (
 	mostRuns = 200       // summaries that are looked at
-	mostOld  = 1_000_000 // rows that are compared; further ones count as new
+	mostOld  = 200_000 // rows that are compared; further ones count as new
 )
 
 // ReadBefore finds that run among the folders in parents, and in the run's own folder, which it may use again; nil where
