@@ -27,7 +27,7 @@ type Before struct {
 }
 
 const (
-	mostRuns = 200       // summaries that are looked at
+	mostRuns = 200     // summaries that are looked at
 	mostOld  = 200_000 // rows that are compared; further ones count as new
 )
 
