@@ -132,7 +132,11 @@ func (l *list) look() error {
 }
 
 func (l *list) hint() string {
-	return l.command + " takes a CSV file in UTF-8 with the columns key and lead_id, such as leadferry checkpoint export writes"
+	hint := l.command + " takes a CSV file in UTF-8 with the columns key and lead_id, such as leadferry checkpoint export writes"
+	if l.command == "resolve" {
+		hint += ", or the rejects file of a run"
+	}
+	return hint
 }
 
 // isPartial reports whether the list is of a run that was killed: its last row may be cut off.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -120,6 +121,10 @@ func decisionsOf(read *list) (decisions []checkpoint.Decision, rows []listed, al
 			if err := read.plausible(row); err != nil {
 				return err
 			}
+		}
+		if read.rejects && slices.Contains(decisions, d) { // each row of a key stands there
+			all--
+			return nil
 		}
 		decisions, rows = append(decisions, d), append(rows, *row)
 		return nil
