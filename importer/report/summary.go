@@ -8,14 +8,11 @@ import (
 	"maps"
 	"math"
 	"net/url"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
 
-	"github.com/dustin/go-humanize"
-	"github.com/dustin/go-humanize/english"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -200,53 +197,6 @@ func mostFirst[T comparable](leads map[T]int, counted func(T, int) T, name func(
 	return list
 }
 
-// Attentions are the rows that need attention, and those of them that did not in the run before, or for another reason.
-type Attentions struct {
-	Rows  int       `json:"rows"`
-	New   int       `json:"new"`
-	Since time.Time `json:"since,omitzero"` // when that run began; zero: none is known
-}
-
-// news says how many of the rows that need attention are new; "" where no run before is known.
-func (s *Summary) news() string {
-	if s.Asks == nil || s.Asks.Since.IsZero() {
-		return ""
-	}
-	return fmt.Sprintf(", %s of them new since %s", humanize.Comma(int64(s.Asks.New)), s.Asks.Since.UTC().Format("2 Jan"))
-}
-
-// InService says how many rows have a lead in the service when the run ends. Rows that were skipped are not counted.
-type InService struct {
-	Rows    int `json:"rows"`
-	InDoubt int `json:"in_doubt"` // nobody can tell
-	None    int `json:"none"`
-	Of      int `json:"of"` // the sum
-}
-
-// Add counts the rows of another worker.
-func (n *InService) Add(o *InService) {
-	n.Rows, n.InDoubt, n.None, n.Of = n.Rows+o.Rows, n.InDoubt+o.InDoubt, n.None+o.None, n.Of+o.Of
-}
-
-// inService says whether everybody is in, and where those stand who are not; "" where nothing is to be in.
-func (s *Summary) inService() string {
-	n := s.InService
-	if n == nil || n.Of == 0 {
-		return ""
-	}
-	text := fmt.Sprintf("In the service: %s of %s", humanize.Comma(int64(n.Rows)), english.Plural(n.Of, "row", ""))
-	if n.InDoubt > 0 {
-		text += fmt.Sprintf(", %s in doubt", humanize.Comma(int64(n.InDoubt)))
-	}
-	if n.None > 0 {
-		text += fmt.Sprintf(", %s without a lead", humanize.Comma(int64(n.None)))
-	}
-	if len(s.RejectsPaths) > 0 && n.Rows < n.Of {
-		text += ": " + filepath.Base(s.RejectsPaths[0])
-	}
-	return text
-}
-
 // Doubt is a row that a person has to look up: when it was sent, and for which
 // organization or, as "locator ID", by which locator.
 type Doubt struct {
@@ -346,104 +296,4 @@ func (s *Summary) Close() error {
 	}
 	defer func() { s.run = nil }()
 	return s.run.close()
-}
-
-// RowCounts are the rows of a run by outcome; Read is their sum.
-type RowCounts struct {
-	Read      int `json:"read"`
-	Created   int `json:"created"`
-	Updated   int `json:"updated"`
-	Unchanged int `json:"unchanged"`
-	Changed   int `json:"changed"`
-	Skipped   int `json:"skipped"`
-	Invalid   int `json:"invalid"`
-	Rejected  int `json:"rejected"`
-	Failed    int `json:"failed"`
-	Partial   int `json:"partial"`
-	InDoubt   int `json:"in_doubt"`
-	Unmatched int `json:"unmatched"`
-	Conflict  int `json:"conflict"`
-	Pending   int `json:"pending"`
-}
-
-// OutcomeCount is a count with what it means to a person, and whether it wants his eye.
-type OutcomeCount struct {
-	Name      string
-	Rows      int
-	Attention bool
-	Meaning   string
-}
-
-// all are the counts, the sum first.
-func (c *RowCounts) all() []*int {
-	return []*int{
-		&c.Read, &c.Created, &c.Updated, &c.Unchanged, &c.Changed, &c.Skipped, &c.Invalid,
-		&c.Rejected, &c.Failed, &c.Partial, &c.InDoubt, &c.Unmatched, &c.Conflict, &c.Pending,
-	}
-}
-
-// outcomes lists all counts in the order of INTERFACE.md.
-func (c RowCounts) outcomes() []OutcomeCount {
-	return []OutcomeCount{
-		{"created", c.Created, false, "the lead exists, with all that was asked for"},
-		{"updated", c.Updated, false, "changed fields were sent and confirmed"},
-		{"unchanged", c.Unchanged, false, "the lead exists, there was nothing to send"},
-		{"changed", c.Changed, true, "the row has other data now than were sent"},
-		{"skipped", c.Skipped, false, "left out on purpose"},
-		{"invalid", c.Invalid, true, "fails a check, was not sent"},
-		{"rejected", c.Rejected, true, "the service refused it for good"},
-		{"failed", c.Failed, true, "did not get through, will be sent again"},
-		{"partial", c.Partial, true, "created, its ExternalID is not linked yet"},
-		{"in_doubt", c.InDoubt, true, "nobody can tell if a lead was made"},
-		{"unmatched", c.Unmatched, true, "no lead is known for the row"},
-		{"conflict", c.Conflict, true, "held for a person to decide, nothing was sent"},
-		{"pending", c.Pending, true, "was not sent before the run stopped"},
-	}
-}
-
-// reconciledMeanings are those of outcomes that mean something else where nothing was to be sent.
-var reconciledMeanings = map[string]string{
-	"unchanged": "the row and its lead agree", "failed": "its lead could not be read", "conflict": "the row and its lead differ",
-	"unmatched": "no lead is known that could be read", "pending": "not compared before the run stopped",
-}
-
-// Outcomes lists all counts of the run's rows, zeros included, in a fixed order.
-func (s *Summary) Outcomes() []OutcomeCount {
-	all := s.Rows.outcomes()
-	if s.DryRun {
-		pending := &all[len(all)-1]
-		pending.Attention, pending.Meaning = false, s.Checks.fate()
-	}
-	if s.Reconciliation != nil {
-		for i := range all {
-			all[i].Meaning = cmp.Or(reconciledMeanings[all[i].Name], all[i].Meaning)
-		}
-	}
-	return all
-}
-
-// Attention is how many rows want a person's eye.
-func (s *Summary) Attention() int { return s.Rows.attention(s.DryRun) }
-
-// ByName gives the counts by their JSON names, read and zeros included.
-func (c RowCounts) ByName() map[string]int {
-	m := map[string]int{"read": c.Read}
-	for _, o := range c.outcomes() {
-		m[o.Name] = o.Rows
-	}
-	return m
-}
-
-// attention is how many rows want a person's eye. Pending rows do not when sending
-// was never meant.
-func (c RowCounts) attention(dryRun bool) (n int) {
-	for _, o := range c.outcomes() {
-		if o.Attention {
-			n += o.Rows
-		}
-	}
-	if dryRun {
-		n -= c.Pending
-	}
-	return n
 }

@@ -1,0 +1,208 @@
+package importer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"slices"
+
+	"leadferry/checkpoint"
+	"leadferry/importer/report"
+	"leadferry/mapping"
+)
+
+// prepare finds out what has to be known of the checkpoint before the run is announced.
+func (r *run) prepare(ctx context.Context, l *checkpoint.Ledger) (err error) {
+	r.keepIn(l)
+	if r.drift == nil && !r.DryRun && (!r.matches || r.Missing == MissingCreate) {
+		if err := r.heedDoubts(ctx); err != nil {
+			return err
+		}
+	}
+	r.join(l.Store)
+	if r.drift != nil {
+		if err := r.prepareReconciliation(ctx); err != nil {
+			return err
+		}
+	}
+	if r.makes() {
+		if r.shapes, err = newShapes(ctx, &r.Options, l); err != nil {
+			return err
+		}
+	}
+	return r.hear(ctx)
+}
+
+// makes says that the run may make leads.
+func (r *run) makes() bool { return !r.matches || r.Missing == MissingCreate }
+
+// hear judges the checkpoint by its witnesses. What a person has to answer is asked when the run is announced.
+func (r *run) hear(ctx context.Context) (err error) {
+	if err := checkpoint.RefuseHalfAdopted(ctx, r.ledger); err != nil {
+		return err
+	}
+	if r.Witnesses != nil {
+		r.Witnesses.Looks = r.DryRun
+	}
+	if r.judged, err = checkpoint.Judge(ctx, r.ledger, r.Witnesses, r.makes(), r.doubtfulKinds()); err != nil {
+		return err
+	}
+	r.judged.Flags = r.Flags
+	if err := r.judged.RefuseOlder(); err != nil || r.DryRun || !r.makes() || r.Witnesses == nil {
+		return err
+	}
+	return checkpoint.OnThisMachine(ctx, r.ledger, r.Machine, false)
+}
+
+// doubtfulKinds are those that may be at the wrong place: none where the mapping itself names the target.
+func (r *run) doubtfulKinds() []checkpoint.Kind {
+	if r.Mapping.Target() != (mapping.Target{}) {
+		return nil
+	}
+	return r.kinds()
+}
+
+// kinds are those of the inputs of which the checkpoint has not noted yet that leads were made of them.
+func (r *run) kinds() (kinds []checkpoint.Kind) {
+	for i := range r.shapes {
+		if shape := r.shapes.of(i); shape != nil && len(shape.Columns) > 0 {
+			kinds = append(kinds, checkpoint.KindOf(shape))
+		}
+	}
+	return kinds
+}
+
+// heedDoubts counts the rows that stand in doubt, and finds out whether the run before stopped while some did. Of rows that
+// are sent again no more come to stand than before.
+func (r *run) heedDoubts(ctx context.Context) (err error) {
+	l := &r.tally.limits
+	if l.MaxInDoubt > 0 {
+		if l.Standing, err = r.ledger.Standing(ctx); err != nil {
+			return err
+		}
+	}
+	switch {
+	case r.ResendInDoubt && r.Terms != nil: // what others send again is not known here
+		l.Standing = 0
+	case r.ResendInDoubt && l.MaxInDoubt > 0:
+		l.MaxInDoubt = max(l.MaxInDoubt, l.Standing)
+	}
+	r.Limits = *l
+	runs, err := checkpoint.Runs(ctx, r.ledger)
+	for _, before := range slices.Backward(runs) {
+		if before.Finished.IsZero() {
+			continue
+		}
+		if before.Outcome == "stopped" && before.Counts[InDoubt.String()] > 0 {
+			r.retrier.Breaker.Beware()
+		}
+		break
+	}
+	return err
+}
+
+// keepIn gives the run its ledger.
+func (r *run) keepIn(l *checkpoint.Ledger) {
+	r.ledger, r.intake.sums = l, l.Digests()
+}
+
+// join makes the run a worker of its fleet: from then on limits and rate are what all its workers share.
+func (r *run) join(s checkpoint.Store) {
+	if r.Terms == nil || r.DryRun {
+		return
+	}
+	f := r.Fleet(s)
+	r.member = newMember(f, r.Limits, r.retrier.Breaker, r.Rate, r.MaxWait)
+	r.tally.share(f.Before())
+}
+
+// openLedger opens the checkpoint; a dry run does without one that is not there.
+func openLedger(o *Options) (*checkpoint.Ledger, error) {
+	store, err := o.Open(o.Require, o.DryRun)
+	if o.DryRun && !o.Require && errors.Is(err, checkpoint.ErrMissing) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return checkpoint.NewLedger(store, checkpoint.Gathering{Slots: slotsPerPlace * o.Concurrency, Places: o.Concurrency}), nil
+}
+
+// unfinished is the outcome of a run that has not ended, or was killed.
+const unfinished = "unfinished"
+
+// noteStart makes the checkpoint list the run from its beginning, so that one that is killed is seen too, and writes its
+// witness: only then may anything be claimed.
+func (r *run) noteStart() bool {
+	err := r.beginWitness(context.Background())
+	if err != nil {
+		r.stopped = ledgerFailed(err)
+	}
+	return err == nil
+}
+
+func (r *run) beginWitness(ctx context.Context) error {
+	unlock, err := r.Witnesses.Lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	// Again, since a person may have been asked for a long time: who was answered is answered, others are not.
+	now, err := checkpoint.Judge(ctx, r.ledger, r.Witnesses, r.makes(), r.doubtfulKinds())
+	if err != nil {
+		return err
+	}
+	if !r.judged.Covers(now) {
+		now.Flags = r.Flags
+		return now.Refuse("")
+	}
+	if err := now.Answer(ctx, r.ledger); err != nil {
+		return err
+	}
+	if err := checkpoint.PutRun(ctx, r.ledger, checkpoint.RunInfo{ID: r.RunID, Command: r.Command, Started: r.started, Outcome: unfinished}); err != nil {
+		return err
+	}
+	t, err := r.Witnesses.Begin(ctx, r.ledger, checkpoint.Witness{
+		Run: r.RunID, Command: r.Command, Process: os.Getpid(), Started: r.started, Kinds: r.kinds(),
+	}, r.Files.Folder())
+	if err != nil {
+		return err
+	}
+	r.ledger.Attest(t)
+	return nil
+}
+
+// leave tells the fleet how the worker ended. What it cannot be told stays what it was told before.
+func (r *run) leave(s *report.Summary) {
+	if r.member == nil {
+		return
+	}
+	stop, err := r.member.leave(r.tally, s)
+	if err != nil {
+		r.Log.Warn("the report of the fleet lacks how this worker ended", "cause", err)
+	}
+	if r.stopped == nil {
+		r.stopped = stop
+	}
+}
+
+// closeLedger notes how the run ended and closes the checkpoint, which may still write.
+func (r *run) closeLedger(s *report.Summary) error {
+	var noted, closed error
+	if r.sender != nil {
+		noted = checkpoint.PutRun(context.Background(), r.ledger, checkpoint.RunInfo{
+			ID: s.RunID, Command: s.Command, Started: s.StartedAt, Finished: s.FinishedAt, Outcome: s.Outcome, Counts: s.Rows.ByName(),
+		})
+	}
+	gone := false
+	if r.stopped != nil {
+		gone, closed = r.ledger.Drop()
+	} else {
+		closed = r.ledger.Close()
+	}
+	if s.Checkpoint.Sequence = r.ledger.Info().Sequence; gone { // a later run that finds another checkpoint there has nothing to compare it with
+		s.Checkpoint.ID, s.Checkpoint.Sequence = "", 0
+	}
+	return cmp.Or(noted, closed)
+}
