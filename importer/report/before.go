@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 )
@@ -132,9 +133,9 @@ func eachLine(in *bufio.Reader, f func(note)) error {
 		return fmt.Errorf("it lacks the column %sline", notePrefix)
 	}
 	r := csv.NewReader(in)
-	r.Comma, r.FieldsPerRecord, r.LazyQuotes, r.ReuseRecord = rune(behind[0]), -1, true, true
+	r.Comma, _ = utf8.DecodeRune(bytes.TrimPrefix(behind, []byte(`"`)))
+	r.FieldsPerRecord, r.LazyQuotes = -1, true
 	names, err := r.Read()
-	names = slices.Clone(names)
 	for err == nil {
 		var row []string
 		if row, err = r.Read(); err != nil {
@@ -142,7 +143,7 @@ func eachLine(in *bufio.Reader, f func(note)) error {
 		}
 		cell := func(name string) string {
 			if i := slices.Index(names, notePrefix+name); i >= 0 && i < len(row) {
-				return strings.Clone(row[i])
+				return row[i]
 			}
 			return ""
 		}

@@ -71,20 +71,19 @@ func (r *Run) openProblems() error {
 		r.problems = func(batch []Problem) error { return writeObjects(out, batch) }
 		return nil
 	}
-	if r.files.ProblemValues {
-		r.problems = func(batch []Problem) error {
-			lines := make([]valued, len(batch))
-			for i, p := range batch {
-				lines[i] = valued{Problem: p, Cell: defuse(p.Value)}
-				lines[i].Column, lines[i].Text = defuse(p.Column), defuse(p.Text)
-			}
-			return gocsv.MarshalWithoutHeaders(lines, out)
-		}
-		return gocsv.Marshal([]valued(nil), out)
-	}
 	r.problems = func(batch []Problem) error {
-		each(batch, func(p *Problem) { p.Column, p.Text = defuse(p.Column), defuse(p.Text) })
-		return gocsv.MarshalWithoutHeaders(batch, out)
+		each(batch, func(p *Problem) { p.Column, p.Text, p.Value = defuse(p.Column), defuse(p.Text), defuse(p.Value) })
+		if !r.files.ProblemValues {
+			return gocsv.MarshalWithoutHeaders(batch, out)
+		}
+		lines := make([]valued, len(batch))
+		for i, p := range batch {
+			lines[i] = valued{p, p.Value}
+		}
+		return gocsv.MarshalWithoutHeaders(lines, out)
+	}
+	if r.files.ProblemValues {
+		return gocsv.Marshal([]valued(nil), out)
 	}
 	return gocsv.Marshal([]Problem(nil), out)
 }
