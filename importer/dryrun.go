@@ -243,7 +243,7 @@ func (d *dryRun) notes() (notes []string) {
 		if d.mapping.lacking != nil {
 			why = "the mapping lacks what makes a lead."
 		}
-		notes = append(notes, "--show has no request to show: "+why)
+		notes = append(notes, "There is no request for --show: "+why)
 	}
 	if d.mapping.lacking != nil && d.mapping.updates {
 		notes = append(notes, "The mapping serves sync alone: it lacks what import makes leads with, which is assign, lead.type_key and lead.type_label.")

@@ -113,4 +113,8 @@ func TestReach(t *testing.T) {
 	if !ok || e.Applied != No || e.Reason != ReasonConnect {
 		t.Errorf("%v", e)
 	}
+	line = ""
+	if e, ok := connect(t, config(s.URL)).Reach(t.Context()).(*Error); !ok || e.Op != "token" || !strings.HasPrefix(line, "POST ") {
+		t.Errorf("without a token: %v after %s", e, line)
+	}
 }

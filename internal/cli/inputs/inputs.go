@@ -272,7 +272,7 @@ func (in *Files) Enough(least int) error {
 		}
 		n, err := in.countRows(name, least-rows)
 		if err != nil {
-			return exit.Usage(fmt.Sprintf("the rows that --min-rows asks for cannot be counted: %v", err), "mend "+in.files[i].Info().Path)
+			return exit.Usage(fmt.Sprintf("the rows cannot be counted: %v", err), "mend "+in.files[i].Info().Path)
 		}
 		rows += n
 	}
