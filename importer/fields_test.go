@@ -130,6 +130,21 @@ func TestRulesOfFields(t *testing.T) {
 	}
 }
 
+// What the service keeps against the row was not confirmed: once the file's rule counts, the row's value is sent.
+func TestKeptContentIsNotConfirmed(t *testing.T) {
+	paired(t, func(t *testing.T, p *pair) {
+		p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
+		p.service.typed(p.known("a").LeadID, "name", `"Anna"`)
+		row := "a,,x-a,open,Annie,2"
+		p.must("updated 1", p.run("sync", Options{Planning: Planning{CheckRemote: ReadChanged, Conflict: RuleService}}, row))
+		p.service.sent()
+		p.must("updated 1", p.run("sync", Options{Planning: Planning{Conflict: RuleFile}}, row))
+		if sent := p.service.sent(); !strings.Contains(sent, `"name":"Annie"`) {
+			t.Errorf("sent %s", sent)
+		}
+	})
+}
+
 // Empty cells take ExternalIDs away where the mapping says so, and so many at once look like an export without that column.
 func TestClearing(t *testing.T) {
 	clears := ruledPair(t, `external_id: "{ext}"`, `external_id: {from: "{ext}", empty: clear}`)
