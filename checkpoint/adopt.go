@@ -34,6 +34,8 @@ type AdoptResult struct {
 // people gave, by a decision or an earlier list, is corrected; what was known of the wrong lead goes. The same list again
 // changes nothing. An error that the list yields is a *[ListFailure].
 //
+// InDoubt with a lead ID and [ReasonUnkept] is what a run was answered and could not keep: it settles the send of that run.
+//
 // The whole list is judged before anything is changed. A long one takes several commits: what is cut off between them, the
 // mark of [AdoptList] tells.
 func Adopt(ctx context.Context, s Store, list List) (r AdoptResult, err error) {
@@ -53,8 +55,9 @@ type adoption struct {
 	digests   *Digester
 	len       int
 	keys      map[short]listed
-	twice     *ListError      // the first entry whose key or lead ID stands before it already
-	corrected map[string]bool // keys that give up the lead ID that people gave them
+	leads     map[short]uint32 // the place of each lead ID
+	twice     *ListError       // the first entry whose key or lead ID stands before it already
+	corrected map[string]bool  // keys that give up the lead ID that people gave them
 }
 
 // short is the beginning of the digest of a key or of a lead ID.
@@ -74,8 +77,7 @@ type listed struct {
 
 // readAdoption goes through a list to its end.
 func readAdoption(list List, d *Digester) (*adoption, error) {
-	a := &adoption{list: list, digests: d, keys: map[short]listed{}, corrected: map[string]bool{}}
-	leads := map[short]uint32{}
+	a := &adoption{list: list, digests: d, keys: map[short]listed{}, leads: map[short]uint32{}, corrected: map[string]bool{}}
 	for e, err := range list {
 		if err != nil {
 			return nil, &ListFailure{err}
@@ -86,10 +88,10 @@ func readAdoption(list List, d *Digester) (*adoption, error) {
 		} else {
 			a.keys[key] = one
 		}
-		if before, twice := leads[one.lead]; twice && one.lead != (short{}) {
+		if before, twice := a.leads[one.lead]; twice && one.lead != (short{}) {
 			a.standsTwice("lead ID", before, "one lead cannot belong to two rows: look both up again")
 		} else {
-			leads[one.lead] = one.at
+			a.leads[one.lead] = one.at
 		}
 		a.len++
 	}
@@ -220,11 +222,21 @@ func (a *adoption) wants(tx Tx, e *placed, r *AdoptResult) (k KeptKey, take bool
 	if err != nil {
 		return k, false, err
 	}
-	take, refusal := r.judge(&e.Entry, old, owner != "" && owner != e.Key && a.keeps(owner, e.LeadID))
+	taken := owner != "" && owner != e.Key && a.keeps(owner, e.LeadID)
+	if e.State == InDoubt {
+		_, listed := a.leads[a.digests.short(e.LeadID)]
+		taken = owner != "" || listed
+	}
+	take, refusal := r.judge(&e.Entry, old, taken)
 	if refusal != nil {
 		return k, false, refusal.At(e.at, e.Key)
 	}
 	return k, take, nil
+}
+
+// answers says whether an entry of a list is what the service answered to the send in doubt that is known.
+func (e *Entry) answers(old *Kept) bool {
+	return e.State == InDoubt && e.Reason == ReasonUnkept && e.LeadID != "" && old.State == InDoubt && old.Run == e.Run && e.Run != ""
 }
 
 // judge says whether an entry is to be taken over where old is known, and counts it; taken says that its lead is another
@@ -237,6 +249,9 @@ func (r *AdoptResult) judge(e *Entry, old *Kept, taken bool) (take bool, refusal
 		r.Rejected++
 	case e.State != InDoubt && taken:
 		return false, &ListError{Text: "its lead ID belongs to another key"}
+	case e.answers(old) && !taken:
+		r.Leads++
+		return true, nil
 	case e.State == InDoubt && (old.State.HasLead() || old.State == InDoubt):
 		r.Known++
 	case e.State == InDoubt:

@@ -130,6 +130,9 @@ const ReasonLeadTaken = "lead_id_taken"
 // ReasonAdopted is the Reason of a doubt that was taken over from a list.
 const ReasonAdopted = "adopted"
 
+// ReasonUnkept is the Reason of a doubt about a lead that was made: its ID is known, and the checkpoint could not keep it.
+const ReasonUnkept = "unkept"
+
 // Statuses are the service's status keys (specification, States and transitions). Stores
 // keep their places: only ever append to them.
 var Statuses = [...]string{

@@ -210,6 +210,11 @@ func (k *KeptKey) giveUp(b Book) {
 
 // Adopt takes an entry of a list over that was judged good; corrects says that the key gave up a lead.
 func (k *KeptKey) Adopt(b Book, e Entry, old *Kept, corrects bool) {
+	if e.answers(old) {
+		out := (&Decision{LeadID: e.LeadID}).Outcome(old.Entry, b.Now())
+		k.conclude(b, &out, Adopted)
+		return
+	}
 	e.Digest, e.Content = Digest{}, nil
 	if e.State == InDoubt {
 		e.Reason = cmp.Or(e.Reason, ReasonAdopted)

@@ -59,6 +59,21 @@ func Noted(ctx context.Context, s Store, shape Shape) (known bool, kin []Kin, er
 	return false, kin, err
 }
 
+// OnlyOf reports whether all leads of the namespace of these shapes that were made of files were made of such files.
+func OnlyOf(ctx context.Context, s Store, shapes []Shape) (bool, error) {
+	all, err := valuesOf[KeptShape](ctx, s, shapeNote)
+	for _, noted := range all {
+		same := func(of Shape) bool {
+			own := s.Digests().Shape(&of)
+			return own.Namespace != noted.Namespace || own.Key == noted.Key && bytes.Equal(own.Columns, noted.Columns)
+		}
+		if !slices.ContainsFunc(shapes, same) {
+			return false, err
+		}
+	}
+	return true, err
+}
+
 // strange are the columns of a shape of which the digest is none of these.
 func (d *Digester) strange(s *Shape, digests []byte) (names []string) {
 	for _, name := range s.Columns {

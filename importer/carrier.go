@@ -349,7 +349,7 @@ func (c *carrier) notBegun(j *job, err error) {
 // unwritten makes a row say that the checkpoint does not know what became of it, which leaves it as it stood. A refusal
 // concerns the row alone; any other error ends the run.
 func (c *carrier) unwritten(j *job, err error) {
-	j.rejectText = ""
+	j.rejectText, j.unkept = "", j.outcome == InDoubt && j.entry.LeadID != ""
 	switch refused := checkpoint.IsRefusal(err); {
 	case !refused && j.attempts == 0:
 		j.outcome = Pending

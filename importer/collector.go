@@ -6,6 +6,7 @@ import (
 	"leadferry/checkpoint"
 	"leadferry/importer/findings"
 	"leadferry/importer/report"
+	"leadferry/internal/rowkey"
 )
 
 // collector is what a run keeps of its rows: how many came, and how each ended. The engine's lock guards it.
@@ -18,10 +19,11 @@ type collector struct {
 
 	options *Options
 	place   func(findings.Spot) report.Place
-	before  *report.Before // what needed attention in the run before
-	began   time.Time      // of the run
-	warned  bool           // of a key that looks like an e-mail address
-	ended   result         // of the row that ends in end
+	before  *report.Before  // what needed attention in the run before
+	began   time.Time       // of the run
+	warned  bool            // of a key that looks like an e-mail address
+	unkept  []report.Unkept // no more than may be claimed at a time
+	ended   result          // of the row that ends in end
 }
 
 // sink takes what became of each row, after it is durable.
@@ -104,6 +106,10 @@ func (c *collector) add(it *item, r *result) *Stop {
 		if !old {
 			r.since = c.began
 		}
+	}
+	if r.unkept {
+		namespace, key := rowkey.Split(it.rec.Key)
+		c.unkept = append(c.unkept, report.Unkept{Key: key, Namespace: namespace, LeadID: r.entry.LeadID, RunID: c.options.RunID})
 	}
 	why := c.tally.count(it, r)
 	if c.dry != nil {

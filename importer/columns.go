@@ -85,7 +85,7 @@ func newShapes(ctx context.Context, o *Options, l *checkpoint.Ledger) (shapes, e
 	var refused []error
 	var ids []string // of what is refused
 	for i, f := range o.Inputs {
-		shape := checkpoint.Shape{Columns: columnsOf(f), Key: o.keyForm(f), Namespace: o.Mapping.Namespace()}
+		shape := o.shapeOf(f)
 		known, kin, err := checkpoint.Noted(ctx, l, shape)
 		if err != nil {
 			return nil, err
@@ -106,6 +106,11 @@ func newShapes(ctx context.Context, o *Options, l *checkpoint.Ledger) (shapes, e
 		return nil, fmt.Errorf("%w; if new leads are meant: --new-key=%s", errors.Join(refused...), answer)
 	}
 	return list, nil
+}
+
+// shapeOf is by what rows of an input are made leads.
+func (o *Options) shapeOf(f *source.File) checkpoint.Shape {
+	return checkpoint.Shape{Columns: columnsOf(f), Key: o.keyForm(f), Namespace: o.Mapping.Namespace()}
 }
 
 // keyForm is what of a row is its key. Where that is the row's own data, settings of source that change cells belong to it:

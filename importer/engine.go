@@ -188,6 +188,7 @@ func (e *engine) dispatch(batches <-chan *batch) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.allRead = true
+	e.putOffDrawn()
 	for e.stopped == nil && e.lanes.active > 0 {
 		e.changed.Wait()
 	}
@@ -199,6 +200,22 @@ func (e *engine) dispatch(batches <-chan *batch) {
 	if end != nil {
 		e.stop(inputEnded(end))
 	}
+}
+
+// putOffDrawn lets the rows of a sample have their turn, now that it is known which they are.
+func (e *engine) putOffDrawn() {
+	if e.r.drift == nil {
+		return
+	}
+	for _, one := range e.r.drift.drawn {
+		one.it.late = true
+		if l, _, _ := e.lanes.find(one.names); l != nil {
+			e.lanes.wait(l, one.it, one.names)
+		} else {
+			e.lanes.putOff(e.lanes.begin(one.names), one.it)
+		}
+	}
+	e.r.drift.drawn = nil
 }
 
 // takeBatch looks rows up in one read and decides about them. It reports false where the run ends.
@@ -277,6 +294,12 @@ func (e *engine) decide(c *Case, names []leadName) bool {
 	case e.putsOff(it, &step):
 		e.r.read(it, c.Known)
 		e.lanes.putOff(e.lanes.begin(names), it)
+		return true
+	case step.Action == Draw:
+		e.r.read(it, c.Known)
+		if left := e.r.drift.draw(candidate{it, result{ending: step.ending, entry: *c.Known}, names}); left != nil {
+			e.stop(e.r.end(left.it, left.out))
+		}
 		return true
 	case step.Action == Nothing:
 		e.r.read(it, c.Known)

@@ -3,6 +3,7 @@ package importer
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 
@@ -182,7 +183,7 @@ func (s *lanes) full() bool { return s.waiting >= maxWaiting || s.bytes >= maxWa
 
 // drain takes all rows out that wait.
 func (s *lanes) drain() (left []*item) {
-	for _, l := range s.byName { // a lane may stand under several names
+	for _, l := range slices.AppendSeq(s.late, maps.Values(s.byName)) { // a lane may stand under several names
 		for it := s.first(l); it != nil; it = s.first(l) {
 			left = append(left, it)
 		}

@@ -77,6 +77,7 @@ type result struct {
 	entry      checkpoint.Entry // what the checkpoint knows of the row now
 	rejectText string           // for the rejects file, or "": with the service's own words
 	attempts   int              // requests that left for it in this run
+	unkept     bool             // its lead was made, and the checkpoint could not keep the lead's ID
 	moved      moved            // what its update showed
 	remarks    [remarkCount]bool
 	since      time.Time // since when the row needs attention for this reason
@@ -323,6 +324,7 @@ var doubtReasons = map[string]string{
 	checkpoint.ReasonLeadTaken:  "the answer names a lead ID that belongs to another row",
 	checkpoint.ReasonIncomplete: "not sent: the checkpoint is incomplete, and the row may have a lead that it does not know any more",
 	checkpoint.ReasonAdopted:    "it was in doubt in the checkpoint that it was taken over from",
+	checkpoint.ReasonUnkept:     "its lead was made, and the checkpoint could not keep the lead's ID",
 	reasonPanic:                 "the program failed while the request was under way",
 }
 

@@ -24,6 +24,7 @@ const (
 	Hold // keeps the row as in doubt, since an incomplete checkpoint may lack its lead
 	Read // compares the lead with its row, and changes nothing
 	Note // keeps in the checkpoint what an earlier read of the lead came to
+	Draw // puts the row off to the end of the run where it is drawn for the sample
 	actionCount
 )
 

@@ -23,7 +23,7 @@ import (
 type Reconciling struct {
 	None   bool          // --remote none: no lead
 	Fresh  time.Duration // none that was confirmed or read since; 0: all
-	Sample int           // so many that are picked at random; 0: all
+	Sample int           // those of so many rows that are drawn at random; 0: all
 }
 
 // Reconcile compares, for each row, the file with what was last confirmed of its lead and with
@@ -38,13 +38,13 @@ func Reconcile(ctx context.Context, o Options) (*report.Summary, error) {
 }
 
 func newReconcile(o Options) *run {
-	p := &reconcilePlanner{conflicts: newConflicts(&o), remote: !o.Reconciling.None}
+	p := &reconcilePlanner{conflicts: newConflicts(&o), remote: !o.Reconciling.None, draws: o.Reconciling.Sample > 0}
 	if o.Reconciling.Fresh > 0 {
 		p.since = time.Now().Add(-o.Reconciling.Fresh)
 	}
 	r := newRun(o, p)
 	r.matches, r.intake.fields = true, true
-	r.drift = newDrift()
+	r.drift = newDrift(o.Reconciling.Sample)
 	return r
 }
 
@@ -87,9 +87,9 @@ type comparison struct {
 // reconcilePlanner has leads read, or judges by what was seen of them before.
 type reconcilePlanner struct {
 	conflicts
-	remote  bool
-	since   time.Time           // leads known since are not read; zero: all are
-	sampled map[string]struct{} // keys of those that are read; nil: all
+	remote bool
+	since  time.Time // leads known since are not read; zero: all are
+	draws  bool      // only leads of rows that are drawn are read
 }
 
 func (p *reconcilePlanner) Plan(c *Case) Step {
@@ -103,19 +103,23 @@ func (p *reconcilePlanner) Plan(c *Case) Step {
 		return step
 	}
 	known, before := c.Known, (*leadBefore)(c.Known)
-	_, chosen := p.sampled[known.Key]
+	drawn := p.draws && c.it.late // they have their turn once all rows were read
 	switch {
+	case p.draws && !drawn:
+		step := ends(Skipped, "its lead is not in the sample").as(Unread)
+		if p.readable(known) {
+			step.Action = Draw
+		}
+		return step
 	case !p.remote, !p.since.IsZero() && shown(known) && whenKnown(known).After(p.since):
 		c.digests.ofContent(c.it)
 		step := judged(c.it, before, nil, c.digests.sums)
-		step.found.owner, step.found.sampled = before.Seen.Organization, chosen
+		step.found.owner, step.found.sampled = before.Seen.Organization, drawn
 		return step
-	case p.sampled != nil && !chosen:
-		return ends(Skipped, "its lead is not in the sample").as(Unread)
 	case !p.readable(known):
 		return ends(Unmatched, "its lead cannot be read: no ExternalID of it is known").as(Unread)
 	}
-	return Step{Action: Read, ending: ending{found: comparison{sampled: chosen}}}
+	return Step{Action: Read, ending: ending{found: comparison{sampled: drawn}}}
 }
 
 // as is the step with what comparing the row came to.
@@ -186,18 +190,41 @@ func (c *carrier) reconcile(ctx context.Context, j *job) {
 // drift is what a reconciliation counts, and which keys its rows named, by which leads are found
 // that no row names.
 type drift struct {
-	cost     string // for people: what the run is about to cost
-	picked   int    // leads of the sample
-	read     int    // of them
-	differ   int    // of those
+	cost     string      // for people: what the run is about to cost
+	most     int         // rows of the sample; 0: all are read
+	drawn    []candidate // these, as long as rows are read
+	met      int         // rows that might be drawn
+	read     int         // leads of the sample
+	differ   int         // of those
 	verdicts [verdictCount]int
 	statuses map[report.Transition]int // of the file, and on the service
 	owners   map[report.Transition]int // of leads that moved from one to another
-	named    *findings.Keys
+	named    *findings.Keys            // nil: nothing says which leads a file should name
 }
 
-func newDrift() *drift {
-	return &drift{statuses: map[report.Transition]int{}, owners: map[report.Transition]int{}}
+// candidate is a row of the sample, or one that was, and how it ends where another one takes its place.
+type candidate struct {
+	it    *item
+	out   result
+	names []leadName
+}
+
+// draw takes a row into the sample, and returns one that is no part of it, or nil: of all rows so far, each is in the sample
+// as likely as another.
+func (d *drift) draw(one candidate) *candidate {
+	d.met++
+	if len(d.drawn) < d.most {
+		d.drawn = append(d.drawn, one)
+		return nil
+	}
+	if i := rand.IntN(d.met); i < d.most {
+		d.drawn[i], one = one, d.drawn[i]
+	}
+	return &one
+}
+
+func newDrift(sample int) *drift {
+	return &drift{most: sample, statuses: map[report.Transition]int{}, owners: map[report.Transition]int{}}
 }
 
 // countMove counts a status or an owner, of which many are told apart, not all: the service's words may be any.
@@ -227,6 +254,9 @@ func (d *drift) count(it *item, r *result) {
 
 // name notes that a row names a lead, by its own key or another.
 func (d *drift) name(own string, known *checkpoint.Entry) {
+	if d.named == nil {
+		return
+	}
 	d.named.Add(known.Key)
 	if known.Key != own {
 		d.named.Add(own)
@@ -247,31 +277,6 @@ func eachLead(ctx context.Context, l *checkpoint.Ledger, namespace string, skip 
 	})
 }
 
-// sample picks n leads of a namespace that can be read, at random: of all leads so far, each has been picked as likely as another.
-func (d *drift) sample(ctx context.Context, l *checkpoint.Ledger, namespace string, n int, readable func(*checkpoint.Entry) bool) (map[string]struct{}, error) {
-	var picked []string
-	met := 0
-	none := func(string) bool { return false }
-	err := eachLead(ctx, l, namespace, none, func(e *checkpoint.Entry) error {
-		if !readable(e) {
-			return nil
-		}
-		met++
-		if len(picked) < n {
-			picked = append(picked, e.Key)
-		} else if i := rand.IntN(met); i < n {
-			picked[i] = e.Key
-		}
-		return nil
-	})
-	keys := make(map[string]struct{}, len(picked))
-	for _, key := range picked {
-		keys[key] = struct{}{}
-	}
-	d.picked = len(keys)
-	return keys, err
-}
-
 // wilson is the 95 % interval of a share of which hits of n were found.
 func wilson(hits, n int) (low, high float64) {
 	if n == 0 {
@@ -287,11 +292,14 @@ func wilson(hits, n int) (low, high float64) {
 func (d *drift) report(s *report.Summary, rewrites bool) {
 	rec := &report.Reconciliation{Rewrites: rewrites, Statuses: report.Transitions(d.statuses), Owners: report.Transitions(d.owners)}
 	for v := Same; v < verdictCount; v++ {
+		if v == Absent && d.named == nil {
+			continue
+		}
 		rec.Verdicts = append(rec.Verdicts, report.VerdictCount{Verdict: v.String(), Leads: d.verdicts[v]})
 	}
-	if d.picked > 0 {
+	if picked := min(d.met, d.most); picked > 0 {
 		low, high := wilson(d.differ, d.read)
-		rec.Sample = &report.Sample{Picked: d.picked, Read: d.read, Differ: d.differ, Low: low, High: high}
+		rec.Sample = &report.Sample{Picked: picked, Read: d.read, Differ: d.differ, Low: low, High: high}
 		if d.read > 0 {
 			rec.Sample.Share = float64(d.differ) / float64(d.read)
 		}
@@ -299,30 +307,48 @@ func (d *drift) report(s *report.Summary, rewrites bool) {
 	s.Reconciliation = rec
 }
 
-// prepareReconciliation picks the sample and says what the run will cost.
+// prepareReconciliation finds out whether leads can be told that no row names, and what the run will cost.
 func (r *run) prepareReconciliation(ctx context.Context) error {
-	p, reads := r.planner.(*reconcilePlanner), r.ledger.Info().Leads
-	r.drift.named = findings.NewKeys(reads)
+	reads := r.ledger.Info().Leads
+	tells, err := r.tellsAbsent(ctx)
+	if err != nil {
+		return err
+	}
+	if tells {
+		r.drift.named = findings.NewKeys(reads)
+	}
 	if n := r.Reconciling.Sample; n > 0 {
-		var err error
-		if p.sampled, err = r.drift.sample(ctx, r.ledger, r.Mapping.Namespace(), n, p.readable); err != nil {
-			return err
-		}
-		reads = len(p.sampled)
+		reads = min(reads, n)
 	}
 	if r.Limit > 0 {
 		reads = min(reads, r.Limit)
 	}
 	r.drift.cost = fmt.Sprintf("Up to %s read, by one request each.", english.PluralWord(reads, "1 lead is", fmt.Sprintf("%d leads are", reads)))
-	if !p.remote {
+	if r.Reconciling.None {
 		r.drift.cost = "No lead is read: the rows are compared with what the checkpoint knows."
 	}
 	return nil
 }
 
+// tellsAbsent reports whether a lead that no row names is missing in the inputs: one of this namespace is, and without a
+// namespace one of a ledger that made leads of no other kind of file.
+func (r *run) tellsAbsent(ctx context.Context) (bool, error) {
+	if r.Mapping.Namespace() != "" {
+		return true, nil
+	}
+	shapes := make([]checkpoint.Shape, len(r.Inputs))
+	for i, f := range r.Inputs {
+		shapes[i] = r.shapeOf(f)
+	}
+	return checkpoint.OnlyOf(ctx, r.ledger, shapes)
+}
+
+// absentUntold says why leads that no row names are not listed.
+const absentUntold = "Leads that no row names are not listed as absent: the checkpoint also holds leads of other kinds of files, and the mapping has no namespace."
+
 // findAbsent adds the leads that no row has named, where all rows were read.
 func (r *run) findAbsent(ctx context.Context, rec *recorder) {
-	if r.drift == nil || r.stopped != nil || r.Limit > 0 {
+	if r.drift == nil || r.drift.named == nil || r.stopped != nil || r.Limit > 0 {
 		return
 	}
 	r.drift.named.Sort()

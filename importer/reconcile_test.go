@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -143,7 +144,7 @@ func TestLeadsThatCannotBeRead(t *testing.T) {
 	})
 }
 
-// A sample is the same by the same seed, and so many leads are read.
+// A sample is of the file's rows, not of all leads, and so many are read.
 func TestSample(t *testing.T) {
 	paired(t, func(t *testing.T, p *pair) {
 		var rows []string
@@ -156,7 +157,7 @@ func TestSample(t *testing.T) {
 		}
 		p.service.sent()
 		r := p.run("reconcile", Options{Sending: Sending{Concurrency: 1}, Planning: Planning{Reconciling: Reconciling{Sample: 10}}}, rows...)
-		if d := r.drift; d.picked != 10 || d.read != 10 || d.verdicts[Unread] != 30 || d.differ != d.verdicts[ServiceAhead] {
+		if d := r.drift; d.met != 40 || d.read != 10 || d.verdicts[Unread] != 30 || d.differ != d.verdicts[ServiceAhead] {
 			t.Errorf("%+v", d)
 		}
 		first := inOrder(p.service.sent())
@@ -166,13 +167,14 @@ func TestSample(t *testing.T) {
 		differ := r.drift.differ
 		// Those that were read, or confirmed, lately count as read.
 		r = p.run("reconcile", Options{Planning: Planning{Reconciling: Reconciling{Sample: 40, Fresh: time.Hour}}}, rows...)
-		if d := r.drift; d.picked != 40 || d.read != 40 || d.differ != differ || p.service.sent() != "" {
+		if d := r.drift; d.met != 40 || d.read != 40 || d.differ != differ || p.service.sent() != "" {
 			t.Errorf("%+v, want %d that differ", d, differ)
 		}
 		p.run("reconcile", Options{Sending: Sending{Concurrency: 1}, Planning: Planning{Reconciling: Reconciling{Sample: 10}}}, rows...)
 		if inOrder(p.service.sent()) == first { // one in 847,660,528
 			t.Error("the next sample is of the same leads")
 		}
+		p.compares(Options{Planning: Planning{Reconciling: Reconciling{Sample: 2}}}, "same 2 unread 2 absent 37", rows[36], rows[37], rows[38], rows[38])
 	})
 }
 
@@ -221,6 +223,41 @@ func TestWilson(t *testing.T) {
 		}
 	}
 }
+
+// TestAbsentOfOtherFiles: without a namespace, leads of other kinds of files may be none that this file should name.
+func TestAbsentOfOtherFiles(t *testing.T) {
+	s := func(columns, key, namespace string) checkpoint.Shape {
+		return checkpoint.Shape{Columns: strings.Split(columns, ","), Key: key, Namespace: namespace}
+	}
+	for _, tt := range []struct {
+		noted, asked []checkpoint.Shape
+		want         bool
+	}{
+		{nil, []checkpoint.Shape{s("a,b", "{a}", "")}, true},
+		{[]checkpoint.Shape{s("b,a", "{a}", ""), s("x", "{x}", "other")}, []checkpoint.Shape{s("a,b", "{a}", "")}, true},
+		{[]checkpoint.Shape{s("a,b", "{a}", ""), s("a", "{a}", "")}, []checkpoint.Shape{s("a,b", "{a}", "")}, false},
+		{[]checkpoint.Shape{s("a,b", "{a}", ""), s("a", "{a}", "")}, []checkpoint.Shape{s("a,b", "{a}", ""), s("a", "{a}", "")}, true},
+		{[]checkpoint.Shape{s("a,b", "{b}", "")}, []checkpoint.Shape{s("a,b", "{a}", "")}, false},
+	} {
+		notes := notesOnly{digests: checkpoint.NewDigester(make([]byte, 32))}
+		for i := range tt.noted {
+			notes.all = append(notes.all, notes.digests.ShapeNote(&tt.noted[i]))
+		}
+		if got, err := checkpoint.OnlyOf(t.Context(), notes, tt.asked); got != tt.want || err != nil {
+			t.Errorf("noted %v, asked %v: %v, %v", tt.noted, tt.asked, got, err)
+		}
+	}
+}
+
+// notesOnly is a Store that holds notes alone.
+type notesOnly struct {
+	checkpoint.Store
+	digests *checkpoint.Digester
+	all     []checkpoint.Note
+}
+
+func (n notesOnly) Digests() *checkpoint.Digester                            { return n.digests }
+func (n notesOnly) Notes(context.Context, string) ([]checkpoint.Note, error) { return n.all, nil }
 
 // Only leads of the namespace are absent, and only where all input was read.
 func TestAbsentLeads(t *testing.T) {

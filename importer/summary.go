@@ -48,7 +48,7 @@ func (r *run) summary() *report.Summary {
 	if r.dry == nil && r.drift == nil {
 		s.InService = &r.tally.service
 	}
-	s.Notes = r.notes()
+	s.Notes, s.Unkept = r.notes(), r.unkept
 	if r.pulls != nil {
 		s.Wordless = r.pulls.left()
 	}
@@ -197,6 +197,9 @@ func (r *run) notes() []string {
 		notes = append(notes, fmt.Sprintf("Rows that are not good, but tolerated: %d (--tolerate allows %s).", bad, r.Tolerate))
 	}
 	notes = append(notes, r.tally.notes()...)
+	if r.drift != nil && r.drift.named == nil && r.ledger != nil {
+		notes = append(notes, absentUntold)
+	}
 	if r.pulls != nil && r.pulls.note() != "" {
 		notes = append(notes, r.pulls.note())
 	}

@@ -20,7 +20,7 @@ func TestRules(t *testing.T) {
 		decisionsSettleDoubts, decisionThatNothingWasCreatedFreesTheRow, aWrongDecisionIsCorrected,
 		aDecisionOfTheDayBeforeIsRefused, aCorrectionTakesNoLeadFromAnother, evidenceAgainstADecisionIsKept,
 		evidenceAgainstAnOldDecisionIsNone, historyOfADoubt, adoptedLeadsAreKnownAndTheirDataIsNot,
-		adoptRefusesAListAsAWhole, adoptCompletesALeadWithoutID, adoptCorrectsWhatPeopleGave,
+		adoptRefusesAListAsAWhole, adoptCompletesALeadWithoutID, adoptSettlesWhatWasAnswered, adoptCorrectsWhatPeopleGave,
 		adoptKeepsAnUnknownStatus, exportIsAdoptedByANewCheckpoint, decisionsAfterForgetting,
 		aDecisionIsCorrectedOnceTheKeysBehindItAreGone, unblockedKeyIsNew,
 	})
@@ -378,6 +378,27 @@ func adoptCompletesALeadWithoutID(t *testing.T, b Backend) {
 	if got := Lookup(t, d, "k"); got.State != checkpoint.Partial || got.LeadID != "lead-1" || got.WantLink != "crm-1" || got.Digest != in.Digest || got.Status != "onHold" {
 		t.Errorf("%+v", got)
 	}
+}
+
+// What a run was answered and could not keep settles the send of that run alone, and no lead of another row's.
+func adoptSettlesWhatWasAnswered(t *testing.T, b Backend) {
+	d := b.open(t)
+	doubted(t, d, "a", "b", "c", "d")
+	settled(t, d, CreatedEntry("e", "lead-e", 1))
+	run := Lookup(t, d, "a").Run
+	answer := func(key, lead, run string) checkpoint.Entry {
+		return checkpoint.Entry{Key: key, State: checkpoint.InDoubt, LeadID: lead, Run: run, Reason: checkpoint.ReasonUnkept}
+	}
+	list := []checkpoint.Entry{
+		answer("a", "lead-a", run), answer("b", "lead-b", "another run"), answer("c", "lead-e", run), answer("d", "lead-f", run), {Key: "f", LeadID: "lead-f"},
+	}
+	adopted(t, d, checkpoint.AdoptResult{Leads: 2, Known: 3}, list...)
+	for key, want := range map[string]checkpoint.State{"a": checkpoint.Partial, "b": checkpoint.InDoubt, "c": checkpoint.InDoubt, "d": checkpoint.InDoubt} {
+		if got := Lookup(t, d, key); got.State != want || key == "a" && got.LeadID != "lead-a" {
+			t.Errorf("%s: %+v", key, got)
+		}
+	}
+	adopted(t, d, checkpoint.AdoptResult{Known: 5}, list...)
 }
 
 // A lead ID that people gave can be corrected, also crosswise; what the service gave, not.

@@ -77,17 +77,41 @@ func (s *Summary) afterRun(todo *steps) {
 	if s.Reconciliation != nil {
 		again = s.readOn()
 	}
+	s.keepIDs(todo)
 	todo.add(stopped && !s.Same && s.Hint != "", "Then r"+again)
 	todo.add(stopped && !s.Same && s.Hint == "", "R"+again)
-	if max(n.InDoubt, s.Standing) > 0 {
+	if max(n.InDoubt, s.Standing) > len(s.Unkept) {
 		s.inDoubt(todo)
+	}
+	if s.Reconciliation != nil {
+		s.afterReconciling(todo)
+		return
 	}
 	todo.add(n.Invalid+n.Rejected > 0, s.correct(n.Invalid+n.Rejected, s.Command+" what you corrected"), s.again(s.Command)...)
 	unsent := n.Failed + n.Partial + n.Pending
 	todo.add(!stopped && unsent > 0, fmt.Sprintf("Run the same command again for the %s that did not get through.", english.Plural(unsent, "row", "")))
-	todo.add(s.Wordless > 0, `Name words of the CRM for the statuses that the notes name, in the mapping's lead.status.pull, or "" to leave such leads out of the pull file.`)
+	s.afterPulling(todo)
 	s.readAnew(todo)
 	s.decisions(todo)
+}
+
+// afterReconciling is what follows a run that only looked.
+func (s *Summary) afterReconciling(todo *steps) {
+	n, r, stopped := s.Rows, s.Reconciliation, s.Outcome == "stopped" || s.Outcome == "interrupted"
+	s.afterPulling(todo)
+	list := cmp.Or(r.Path, "the reconciliation")
+	todo.add(n.Conflict > 0, "Look at the "+english.Plural(n.Conflict, "row that differs", "rows that differ")+": "+list+" says who changed what. A sync sends what the file changed; its --conflict decides where the service changed.")
+	todo.add(n.Failed > 0 && !stopped, "Run the same command again: "+english.Plural(n.Failed, "lead", "")+" could not be read.")
+	todo.add(n.Invalid > 0, "Correct "+english.Plural(n.Invalid, "row", "")+" where the file comes from: a sync does not send an invalid row.")
+	todo.add(r.absent() > 0, "Find out why the file lacks "+english.Plural(r.absent(), "known lead", "")+": "+list+" lists them as absent.")
+	todo.add(n.Unmatched > 0, "No lead is known for "+english.Plural(n.Unmatched, "row", "")+": import them, or take over leads that exist with `leadferry checkpoint adopt`.")
+	s.readAnew(todo)
+}
+
+// afterPulling is what the CRM should take over.
+func (s *Summary) afterPulling(todo *steps) {
+	todo.add(s.Pulled > 0, "Load "+s.PullPath+" ("+english.Plural(s.Pulled, "lead", "")+") into the CRM.")
+	todo.add(s.Wordless > 0, `Name words of the CRM for the statuses that the notes name, in the mapping's lead.status.pull, or "" to leave such leads out of the pull file.`)
 }
 
 // readAnew asks for another run over inputs that changed.
@@ -106,12 +130,6 @@ func (s *Summary) readOn() string {
 // decisions are what only a person can decide.
 func (s *Summary) decisions(todo *steps) {
 	n := s.Rows
-	if r := s.Reconciliation; r != nil {
-		todo.add(n.Conflict > 0, "Look at the rows that differ: "+cmp.Or(r.Path, "the reconciliation")+" says who changed what. A sync sends what the file changed; its --conflict says whose status stands where the service changed.")
-		todo.add(r.absent() > 0, "Find out why the file lacks leads that are known: "+cmp.Or(r.Path, "the reconciliation")+" names them as absent.")
-		todo.add(n.Unmatched > 0, "No lead is known for "+english.Plural(n.Unmatched, "row", "")+": import them, or take over leads that exist with `leadferry checkpoint adopt`.")
-		return
-	}
 	todo.add(n.Changed > 0, "Look at the rows that changed since their leads were made. --changed update sends what differs; --changed ignore counts these rows as unchanged.")
 	todo.add(n.Unmatched > 0, "Import the rows that have no lead yet, or take over leads that exist with `leadferry checkpoint adopt`. --missing ignore skips these rows.")
 	todo.add(n.Conflict > 0, "Decide on the rows in conflict: the results say why each was held. They are checked again by the next run.")
@@ -137,6 +155,18 @@ func (s *Summary) afterCheck(todo *steps) {
 		todo.add(true, text, s.command("import", inputs...)+flags(s.Flags))
 	default:
 		todo.add(true, "Run the same command without --dry-run to send the rows.")
+	}
+}
+
+// keepIDs bring the IDs of leads that were made into the checkpoint, which could not keep them.
+func (s *Summary) keepIDs(todo *steps) {
+	made := english.Plural(len(s.Unkept), "lead was made", "leads were made")
+	switch {
+	case len(s.Unkept) == 0:
+	case s.keptInResults():
+		todo.add(true, made+", and the checkpoint could not keep the IDs. The results have them:", "leadferry checkpoint adopt "+shell.Path(s.ResultsPath)+s.at())
+	default:
+		todo.add(true, made+", and neither checkpoint nor results could keep the IDs. Save the lines that begin with key,namespace,lead_id (standard error) as ids.csv:", "leadferry checkpoint resolve ids.csv"+s.at())
 	}
 }
 

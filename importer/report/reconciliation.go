@@ -133,6 +133,7 @@ func (r *Run) Pull(columns []string, lines iter.Seq2[Pulled, error]) error {
 		}
 		if r.err = cmp.Or(r.err, err); r.err == nil {
 			r.err = gocsv.MarshalCSVWithoutHeaders([]Pulled{l}, pulledLine{r.pull.lines, l.Content})
+			r.pulled++
 		}
 	}
 	return r.err

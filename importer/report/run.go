@@ -79,6 +79,7 @@ type Run struct {
 	outputs                                      []*output // all that are open or complete
 	results, reconciliation, pull, page, summary *output   // each nil: not wanted
 	named                                        *output   // the file of --rejects until the first reject
+	pulled                                       int       // lines of pull
 	rejects                                      []*rejectsFile
 	problems                                     func([]Problem) error // nil: not wanted
 	err                                          error                 // the first failure; nothing is written after it
@@ -231,7 +232,7 @@ func (r *Run) commitRows(s *Summary) error {
 	}
 	s.ResultsPath = r.files.Results
 	if r.pull != nil && r.pull.lines != nil {
-		s.PullPath = r.files.Pull
+		s.PullPath, s.Pulled = r.files.Pull, r.pulled
 	}
 	if r.reconciliation != nil && s.Reconciliation != nil {
 		s.Reconciliation.Path = r.reconciliation.path

@@ -98,7 +98,7 @@ func (s *Sample) lines() []Line {
 	}
 	text := fmt.Sprintf("%d of %d leads picked were read", s.Read, s.Picked)
 	if s.Read > 0 {
-		text += fmt.Sprintf(", and %d %s (%.1f %%). Between %.1f and %.1f %% of all leads differ (95 %% confidence)",
+		text += fmt.Sprintf(", and %d %s (%.1f %%). Between %.1f and %.1f %% of the leads that the file names differ (95 %% confidence)",
 			s.Differ, english.PluralWord(s.Differ, "differs", "differ"), 100*s.Share, 100*s.Low, 100*s.High)
 	}
 	return []Line{{Text: text}}

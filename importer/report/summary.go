@@ -59,6 +59,8 @@ type Summary struct {
 	Notes []string    `json:"notes"` // remarks for people
 	Next  []Step      `json:"next"`  // as Steps has them
 
+	Unkept       []Unkept `json:"-"` // leads whose ID the checkpoint could not keep
+	Pulled       int      `json:"-"` // leads in the pull file
 	Wordless     int      `json:"-"` // leads that the pull file lacks, for want of a word for their status
 	Paused       string   `json:"-"` // of a run that goes on: why requests wait, or ""
 	Hint         string   `json:"-"` // what to do about a stop before running again, or ""

@@ -253,10 +253,10 @@ func TestTextOfAReconciliation(t *testing.T) {
 	holds(true, "failed its lead could not be read")
 	holds(true, "pending not compared before")
 	holds(true, "0 of 9 leads picked were read Files")
-	holds(true, "r.csv names them as absent")
+	holds(true, "lacks 2 known leads: r.csv lists them as absent")
 	holds(true, "Run the same command again. 2.")
 	s.Requests.Update, s.Reconciliation.Sample.Read, s.Reconciliation.Sample.Differ = 3, 3, 1
-	holds(true, ", and 1 differs (0.0 %). Between 0.0 and 0.0 % of all leads differ (95 % confidence)")
+	holds(true, ", and 1 differs (0.0 %). Between 0.0 and 0.0 % of the leads that the file names differ (95 % confidence)")
 	holds(true, "again with a --fresh that reaches back to when this run began")
 	s.Reconciliation.Sample, s.Reconciliation.Verdicts[0].Leads = nil, 0
 	holds(true, "again with a --fresh")

@@ -76,6 +76,7 @@ func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options, 
 	}
 	err = requests.Tell(&p.out)
 	p.show(c, s, o.Files.Summary == "-")
+	p.warnOf("lead IDs are lost", s.WriteUnkept(p.Err))
 	p.conclude(s, cmp.Or(err, p.out.lost))
 	end.log = o.Log
 	end.summary.Store(s)

@@ -69,7 +69,7 @@ func (p *program) reconcileCommand() *cli.Command {
 		Flags: slices.Concat(inputFlags(), connectionFlags(), checkpointFlags(), reads, []cli.Flag{
 			running.Choice("remote", "read leads from the service: %; none compares file and checkpoint only", "all", "none"),
 			running.Time("fresh", 0, "skip leads that were confirmed or read within `DURATION`"),
-			running.Count("sample", 0, "read `N` leads picked at random, and estimate the share that differs"),
+			running.Count("sample", 0, "read the leads of `N` rows drawn at random, and estimate the share that differs"),
 			reconciliationFlag(),
 		}, pullFlags(), outputFlags()),
 		Action: p.reconcile,

@@ -7,8 +7,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"leadferry/leadapi/sandbox"
 )
@@ -220,6 +222,45 @@ func TestFilesThatCannotBeWritten(t *testing.T) {
 				t.Errorf("the history does not know:\n%s", status)
 			}
 			w.complete(30)
+		})
+	}
+}
+
+// TestDiskFullInMidRun: the checkpoint cannot grow while answers come. What the results, or the lines on standard error, hold
+// settles the leads that were made, by the commands that the run prints, twice. No lead is made twice.
+func TestDiskFullInMidRun(t *testing.T) {
+	t.Parallel()
+	for _, out := range []string{"run", "none"} {
+		t.Run("--out "+out, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, sandbox.Options{Latency: 5 * time.Millisecond})
+			w.leads(3000)
+			c := w.shell(`ulimit -f 600; exec "$0" import -m leads.yaml leads.csv --out ` + out)
+			var told strings.Builder
+			c.Stderr = &told
+			said, err := c.Output()
+			if code := c.ProcessState.ExitCode(); code != 3 {
+				t.Fatalf("exit %d, %v:\n%s%s", code, err, said, &told)
+			}
+			header := "key,namespace,lead_id,run_id\n"
+			_, lines, found := strings.Cut(told.String(), header)
+			if found != (out == "none") {
+				t.Fatalf("lines on standard error: %v\n%s", found, &told)
+			}
+			w.write("ids.csv", header+lines)
+			command := regexp.MustCompile(`leadferry checkpoint (adopt|resolve) .*`).FindString(string(said))
+			if command == "" {
+				t.Fatalf("no command:\n%s", said)
+			}
+			before := len(w.exported("in_doubt"))
+			for range 2 {
+				w.must(0, strings.Fields(command)[1:]...)
+			}
+			if after := len(w.exported("in_doubt")); before == 0 || after >= before {
+				t.Errorf("%d in doubt, then %d", before, after)
+			}
+			w.run("import", "-m", "leads.yaml", "leads.csv", "--out", "none")
+			w.byRef() // none twice
 		})
 	}
 }

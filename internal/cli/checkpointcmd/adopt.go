@@ -101,6 +101,7 @@ type lists []*adopted
 type adopted struct {
 	*list
 	file  io.Closer
+	run   string // whose results they are; "" where the folder does not say
 	best  []bool // of a run's results: by row, whether it tells most of its key
 	taken int
 }
@@ -111,7 +112,9 @@ func (d *Desk) openLists(paths []string) (all lists, err error) {
 		if err != nil {
 			return all, err
 		}
-		all = append(all, &adopted{list: l, file: file})
+		one := &adopted{list: l, file: file}
+		one.run = one.witness().Run
+		all = append(all, one)
 	}
 	return all, nil
 }
@@ -159,6 +162,9 @@ func (ls lists) each(f func(checkpoint.Entry, *list, *listed) error) error {
 			e, err := entryOf(row)
 			if err != nil {
 				return l.fault(row, err.Error()+"; nothing was taken over", "")
+			}
+			if l.results && e.State == checkpoint.InDoubt && e.LeadID != "" {
+				e.Run, e.Reason = l.run, checkpoint.ReasonUnkept
 			}
 			l.taken++
 			return f(e, l.list, row)
