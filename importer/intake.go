@@ -132,6 +132,7 @@ type intake struct {
 	items     items
 
 	names    []string
+	before   []int                               // lines before the rows of each input; -1: people know its rows by their lines
 	bindings map[*source.Header]*mapping.Binding // of the inputs' own headers
 	doubts   []mapping.Error                     // what is told of the mapping beside the inputs' headers
 	unused   []string                            // columns that nothing uses, in their order, as far as they were seen
@@ -222,6 +223,9 @@ func (r *intake) read(ctx context.Context, hand func(*batch) bool) {
 				if err := in.Next(&it.row); err != nil {
 					return err
 				}
+				if it.row.Number == 1 && slices.Contains([]string{string(source.CSV), string(source.TSV)}, in.Info().Format) {
+					r.before[at] = it.row.Line - 1
+				}
 				b.items, b.size = append(b.items, it), b.size+it.row.Size
 				if (len(b.items) == batchRows || b.size >= batchBytes) && !handOn() {
 					return errNotTaken
@@ -264,7 +268,11 @@ func (r *intake) lose(input int, err error) {
 }
 
 func (r *intake) place(at findings.Spot) report.Place {
-	return report.Place{File: r.names[at.Input], Line: at.Line}
+	p := report.Place{File: r.names[at.Input], Line: at.Line}
+	if before := r.before[at.Input]; before >= 0 && at.Line-at.Number != before {
+		p.Row = at.Number
+	}
+	return p
 }
 
 func spotOf(it *item) findings.Spot {
@@ -281,7 +289,7 @@ func (r *intake) bind() error {
 	var all []error
 	for _, f := range r.options.Inputs {
 		path := f.Info().Path
-		r.names = append(r.names, path)
+		r.names, r.before = append(r.names, path), append(r.before, -1)
 		b, err := bindTo(r.options.Mapping, path, f.Header())
 		if missing, is := errors.AsType[mapping.Errors](err); is {
 			err = r.misfit(f, missing)

@@ -36,6 +36,7 @@ type Checks struct {
 type Place struct {
 	File string `json:"file"`
 	Line int    `json:"line"`
+	Row  int    `json:"-"` // its number, where cells before it hold line breaks: spreadsheets count rows
 }
 
 // Rule is a check that rows fail, with how many and the first three of them. Column
@@ -160,7 +161,12 @@ func inColumn(column, text string) string {
 }
 
 // String is how people and editors name the place.
-func (at Place) String() string { return at.File + ":" + strconv.Itoa(at.Line) }
+func (at Place) String() string {
+	if at.Row > 0 {
+		return fmt.Sprintf("%s: row %d (line %d)", at.File, at.Row, at.Line)
+	}
+	return at.File + ":" + strconv.Itoa(at.Line)
+}
 
 // failed says how many of the tests, which are named so, fail.
 func (t *Tests) failed(of string) string {

@@ -16,8 +16,8 @@ func rehearsed() *Summary {
 	s.Outcome, s.ExitCode = "attention", 1
 	s.Inputs = []Input{{Path: "leads.csv"}}
 	s.Rows = RowCounts{Read: 1200, Invalid: 40, Skipped: 10, Pending: 1150}
-	s.Errors = []Reason{{"invalid", "column Stage: not a status", 30, []Place{{"leads.csv", 7}}}}
-	at := func(line int) Place { return Place{"leads.csv", line} }
+	s.Errors = []Reason{{"invalid", "column Stage: not a status", 30, []Place{{File: "leads.csv", Line: 7}}}}
+	at := func(line int) Place { return Place{File: "leads.csv", Line: line} }
 	s.Checks = &Checks{
 		Rules: []Rule{
 			{"status", "Stage", "lead.status is neither a status of the service nor mapped to one", 30, []Place{at(7), at(9), at(12)}},
@@ -140,7 +140,7 @@ func TestTextOfRehearsalsOneByOne(t *testing.T) {
 		{"organizations", change(func(_ *Summary, c *Checks) { c.Assignments = []Assignment{{OrganizationID: "o-1", Rows: 1}} }), "  1  to o-1\n", "predicted"},
 		{"dry run", change(func(s *Summary, c *Checks) {
 			s.Command, s.Rows.Rejected, s.Rows.Invalid = "import", 1, 1
-			s.Errors = []Reason{{"invalid", "x", 1, []Place{{"a", 1}}}, {"rejected", "HTTP 422", 1, []Place{{"a", 1}}}}
+			s.Errors = []Reason{{"invalid", "x", 1, []Place{{File: "a", Line: 1}}}, {"rejected", "HTTP 422", 1, []Place{{File: "a", Line: 1}}}}
 		}), "Most frequent reasons\n  1  rejected   HTTP 422\n", "invalid    x"},
 	}
 	for _, tt := range tests {
@@ -208,13 +208,13 @@ func TestChecksAreShownEscaped(t *testing.T) {
 
 func TestSummaryHasChecksOfARehearsalOnly(t *testing.T) {
 	s := &Summary{Checks: &Checks{
-		Rules:       []Rule{{"format", "A\u202eB", strings.Repeat("x", 600), 4, []Place{{"a.csv", 2}}}},
-		Statuses:    []Word{{"", "Hot", "", 2, Place{"a.csv", 3}}, {"", "", "not shown", 1, Place{"a.csv", 4}}},
-		Repeats:     Repeats{Rows: 1, Places: []Repeat{{Place{"b.csv", 5}, Place{"a.csv", 2}, 4}}},
+		Rules:       []Rule{{"format", "A\u202eB", strings.Repeat("x", 600), 4, []Place{{File: "a.csv", Line: 2}}}},
+		Statuses:    []Word{{"", "Hot", "", 2, Place{File: "a.csv", Line: 3}}, {"", "", "not shown", 1, Place{File: "a.csv", Line: 4}}},
+		Repeats:     Repeats{Rows: 1, Places: []Repeat{{Place{File: "b.csv", Line: 5}, Place{File: "a.csv", Line: 2}, 4}}},
 		Assignments: []Assignment{{OrganizationID: "o", Rows: 1}, {LocatorID: "l", Entry: 2, Rows: 1}, {Others: "locators", Rows: 3}},
 		Projected:   Projected{Create: 3, Update: 3, Rate: 7, DurationS: 6.0 / 7},
 		Tests:       Tests{2, 1, []Failure{{"m.yaml", 4, 5, []string{"no"}}}},
-		Unconfirmed: []Guess{{Place{"m.yaml", 2}, "a guess", "a word"}},
+		Unconfirmed: []Guess{{Place{File: "m.yaml", Line: 2}, "a guess", "a word"}},
 		LostFiles:   []Fault{{File: "c.csv", Error: "lost"}},
 		Notes:       []string{"note"},
 	}}

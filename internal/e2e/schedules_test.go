@@ -111,6 +111,50 @@ func TestAlertsAreOnFiguresThatRunsWrite(t *testing.T) {
 	}
 }
 
+// TestAlertsRise asks Prometheus itself, over four nights' figures, which alerts rise.
+func TestAlertsRise(t *testing.T) {
+	t.Parallel()
+	promtool, err := exec.LookPath("promtool")
+	if err != nil {
+		t.Skip("no promtool here")
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{"leadferry-alerts.rules": sampleText(t, "leadferry-alerts.rules"), "alerts_test.yaml": alertsTest} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := exec.Command(promtool, "test", "rules", "alerts_test.yaml")
+	c.Dir = dir
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+const alertsTest = `rule_files: [leadferry-alerts.rules]
+tests:
+  - name: a night like others
+    interval: 1h
+    input_series:
+      - {series: 'leadferry_last_complete_timestamp_seconds{command="sync"}', values: '0x30'}
+      - {series: 'leadferry_run_exit_code{command="sync"}', values: '0x30'}
+      - {series: 'leadferry_run_attention{command="sync",rows="new"}', values: '0x30'}
+    promql_expr_test: [{expr: 'count(ALERTS)', eval_time: 25h, exp_samples: []}]
+  - name: no run came to its end for 27 hours, rows are in doubt, one is new
+    interval: 1h
+    input_series:
+      - {series: 'leadferry_last_complete_timestamp_seconds{command="sync"}', values: '0x30'}
+      - {series: 'leadferry_run_exit_code{command="sync"}', values: '3x30'}
+      - {series: 'leadferry_run_rows{command="sync",outcome="in_doubt"}', values: '2x30'}
+      - {series: 'leadferry_run_attention{command="sync",rows="new"}', values: '1x30'}
+      - {series: 'leadferry_run_sample_drift_ratio{command="reconcile",bound="low"}', values: '0.1x30'}
+    promql_expr_test: [{expr: 'count(ALERTS)', eval_time: 27h, exp_samples: [{value: 5}]}]
+  - name: nobody writes figures
+    interval: 1h
+    input_series: [{series: 'up', values: '1x30'}]
+    promql_expr_test: [{expr: 'count(ALERTS{alertname="LeadferrySyncIsOverdue"})', eval_time: 1h, exp_samples: [{value: 1}]}]
+`
+
 // TestTheCrontab runs its first command by the shell, with its variables.
 func TestTheCrontab(t *testing.T) {
 	t.Parallel()
