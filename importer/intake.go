@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"leadferry/checkpoint"
 	"leadferry/importer/findings"
@@ -132,7 +133,7 @@ type intake struct {
 	items     items
 
 	names    []string
-	before   []int                               // lines before the rows of each input; -1: people know its rows by their lines
+	broken   []atomic.Int64                      // of each input: its first row that takes several lines; 0: none so far
 	bindings map[*source.Header]*mapping.Binding // of the inputs' own headers
 	doubts   []mapping.Error                     // what is told of the mapping beside the inputs' headers
 	unused   []string                            // columns that nothing uses, in their order, as far as they were seen
@@ -223,8 +224,8 @@ func (r *intake) read(ctx context.Context, hand func(*batch) bool) {
 				if err := in.Next(&it.row); err != nil {
 					return err
 				}
-				if it.row.Number == 1 && slices.Contains([]string{string(source.CSV), string(source.TSV)}, in.Info().Format) {
-					r.before[at] = it.row.Line - 1
+				if it.row.Spans && r.broken[at].Load() == 0 {
+					r.broken[at].Store(int64(it.row.Number))
 				}
 				b.items, b.size = append(b.items, it), b.size+it.row.Size
 				if (len(b.items) == batchRows || b.size >= batchBytes) && !handOn() {
@@ -269,7 +270,7 @@ func (r *intake) lose(input int, err error) {
 
 func (r *intake) place(at findings.Spot) report.Place {
 	p := report.Place{File: r.names[at.Input], Line: at.Line}
-	if before := r.before[at.Input]; before >= 0 && at.Line-at.Number != before {
+	if broken := int(r.broken[at.Input].Load()); broken > 0 && at.Number > broken {
 		p.Row = at.Number
 	}
 	return p
@@ -285,11 +286,11 @@ const maxUnused = 1000
 
 // bind checks the mapping against the header of every input, before anything is sent.
 func (r *intake) bind() error {
-	r.bindings = map[*source.Header]*mapping.Binding{}
+	r.bindings, r.broken = map[*source.Header]*mapping.Binding{}, make([]atomic.Int64, len(r.options.Inputs))
 	var all []error
 	for _, f := range r.options.Inputs {
 		path := f.Info().Path
-		r.names, r.before = append(r.names, path), append(r.before, -1)
+		r.names = append(r.names, path)
 		b, err := bindTo(r.options.Mapping, path, f.Header())
 		if missing, is := errors.AsType[mapping.Errors](err); is {
 			err = r.misfit(f, missing)

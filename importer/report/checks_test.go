@@ -157,7 +157,7 @@ func TestTextOfLongListsIsCut(t *testing.T) {
 	s := checked()
 	s.Checks = &Checks{Tests: Tests{Run: 12, Failed: 12}}
 	for i := range 12 {
-		s.Checks.Rules = append(s.Checks.Rules, Rule{"format", "", fmt.Sprint("check ", i), 1, []Place{{"a", i}}})
+		s.Checks.Rules = append(s.Checks.Rules, Rule{"format", "", fmt.Sprint("check ", i), 1, []Place{{File: "a", Line: i}}})
 		s.Checks.Statuses = append(s.Checks.Statuses, Word{Text: fmt.Sprint("word ", i), Rows: 1})
 		s.Checks.Tests.Failures = append(s.Checks.Tests.Failures, Failure{File: fmt.Sprint("m.yaml ", i)})
 	}
@@ -187,7 +187,7 @@ func TestTextOfARehearsalKeepsToTheWidth(t *testing.T) {
 // fault 118
 func TestChecksAreShownEscaped(t *testing.T) {
 	const evil = "\x1b[2Jred\u202e\nforged"
-	at := Place{evil, 1}
+	at := Place{File: evil, Line: 1}
 	f := Fault{File: evil, Error: evil, Hint: evil}
 	s := rehearsed()
 	s.Mapping.Path = evil

@@ -13,12 +13,12 @@ import (
 // found is a summary with a problem of every kind that checks know.
 func found() *Summary {
 	return &Summary{Mapping: File{Path: "m.yaml"}, Checks: &Checks{
-		Statuses:      []Word{{Text: "Hot", Rows: 2, Place: Place{"a.csv", 3}}, {Hidden: "not shown", Rows: 1, Place: Place{"a.csv", 4}}},
-		Lacking:       []Word{{Value: "lead.content.x", Text: "Z", Rows: 1, Place: Place{"a.csv", 7}}, {Hidden: OtherTexts, Rows: 4, Place: Place{"a.csv", 9}}},
+		Statuses:      []Word{{Text: "Hot", Rows: 2, Place: Place{File: "a.csv", Line: 3}}, {Hidden: "not shown", Rows: 1, Place: Place{File: "a.csv", Line: 4}}},
+		Lacking:       []Word{{Value: "lead.content.x", Text: "Z", Rows: 1, Place: Place{File: "a.csv", Line: 7}}, {Hidden: OtherTexts, Rows: 4, Place: Place{File: "a.csv", Line: 9}}},
 		Tests:         Tests{Run: 1, Failed: 1, Failures: []Failure{{File: "m.yaml", Line: 9, Differences: []string{"one", "two"}}}},
 		CannotCreate:  []Fault{{File: "m.yaml", Line: 1, Error: "assign is missing"}},
 		LostFiles:     []Fault{{File: "a.csv", Line: 8, Error: "a quote is never closed"}},
-		Repeats:       Repeats{Rows: 3, Places: []Repeat{{Place{"a.csv", 5}, Place{"a.csv", 2}, 4}}, More: []Repeat{{Place{"a.csv", 6}, Place{"a.csv", 2}, 5}}},
+		Repeats:       Repeats{Rows: 3, Places: []Repeat{{Place{File: "a.csv", Line: 5}, Place{File: "a.csv", Line: 2}, 4}}, More: []Repeat{{Place{File: "a.csv", Line: 6}, Place{File: "a.csv", Line: 2}, 5}}},
 		UnusedColumns: []string{"extra"},
 		Strict:        true,
 	}}

@@ -103,7 +103,7 @@ func TestSummaryIsSafeForMachines(t *testing.T) {
 			{"o-1", "=Oak\x1b", 2},
 		},
 		Transitions: []Transition{{"open", "closedWon", 1}},
-		Errors:      []Reason{{"rejected", strings.Repeat("x", 600) + "\n", 1, []Place{{"a.csv", 2}}}},
+		Errors:      []Reason{{"rejected", strings.Repeat("x", 600) + "\n", 1, []Place{{File: "a.csv", Line: 2}}}},
 	}
 	var b bytes.Buffer
 	must(t, s.WriteJSON(&b))

@@ -28,10 +28,10 @@ func attention() *Summary {
 		{"o-1", "Oak Hill", 1234000}, {"o-2", "", 300}, {"o-3", "", 100}, {"o-4", "", 50}, {"o-5", "", 40}, {"o-6", "", 9}, {"o-7", "", 1},
 	}
 	s.Errors = []Reason{
-		{"rejected", `HTTP 422 (refused), see the rejects`, 60, []Place{{"leads.csv", 17}}},
-		{"in_doubt", "no answer in time", 4, []Place{{"leads.csv", 90}}},
-		{"invalid", `column "Email": not an e-mail address`, 2, []Place{{"more.csv", 4}}},
-		{"invalid", "a fourth reason", 1, []Place{{"more.csv", 5}}},
+		{"rejected", `HTTP 422 (refused), see the rejects`, 60, []Place{{File: "leads.csv", Line: 17}}},
+		{"in_doubt", "no answer in time", 4, []Place{{File: "leads.csv", Line: 90}}},
+		{"invalid", `column "Email": not an e-mail address`, 2, []Place{{File: "more.csv", Line: 4}}},
+		{"invalid", "a fourth reason", 1, []Place{{File: "more.csv", Line: 5}}},
 	}
 	s.ResultsPath, s.SummaryPath = "out/results.csv", "out/summary.json"
 	s.RejectsPaths = []string{"out/rejects.csv", "out/rejects-2.csv"}
@@ -43,7 +43,7 @@ func stopped() *Summary {
 	s.Outcome, s.ExitCode = "stopped", 3
 	s.StopReason, s.Hint = "the service could not be reached for 15m", "look at the network"
 	s.Rows, s.Requests = RowCounts{Read: 40, Pending: 40}, Requests{Token: 2}
-	s.Errors = []Reason{{"pending", "the run stopped before its turn", 40, []Place{{"leads.csv", 2}}}}
+	s.Errors = []Reason{{"pending", "the run stopped before its turn", 40, []Place{{File: "leads.csv", Line: 2}}}}
 	return s
 }
 
@@ -224,7 +224,7 @@ func TestTextShowsNothingRaw(t *testing.T) {
 	s.Mapping.Path, s.Checkpoint.Path, s.ResultsPath = evil, evil, evil
 	s.RejectsPaths, s.SummaryPath = []string{evil}, evil
 	s.Organizations = []Organization{{evil, evil, 1}}
-	s.Errors = []Reason{{"rejected", evil, 1, []Place{{evil, 1}}}, {evil, evil, 1, []Place{{evil, 1}}}}
+	s.Errors = []Reason{{"rejected", evil, 1, []Place{{File: evil, Line: 1}}}, {evil, evil, 1, []Place{{File: evil, Line: 1}}}}
 	for _, dry := range []bool{false, true} {
 		s.DryRun, s.Checks = dry, &Checks{}
 		got := text(t, s, 80)
