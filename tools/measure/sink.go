@@ -1,15 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
-	"net/netip"
 	"runtime"
 	"slices"
 	"strconv"
@@ -17,11 +14,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/valyala/fasthttp"
 )
 
-// sink imitates the lead service as cheaply as it can, so that what is measured is its client. It
-// judges no body and keeps no lead unless it is told to: the last four digits of a lead ID say the organization and
-// the status of its create. It answers
+// sink imitates the lead service as cheaply as it can, so that what is measured is its client. It judges no body and keeps
+// no lead unless it is told to: the last four digits of a lead ID say the organization and the status of its create. It
+// answers
 //
 //	POST  /v3/oauth2/token      200, a token
 //	POST  /v1/{trunkID}         201, a lead ID that it has never given before
@@ -34,31 +33,25 @@ type sink struct {
 	begun   uint64        // makes IDs differ from those of earlier sinks
 	keep    bool          // content and ExternalID of each lead, so that they can be read
 	kept    sync.Map      // leads by their ID
-	counters
+
+	creates, updates, tokens, refused, now, most atomic.Int64
 }
 
-// counters are what /stats shows. Requests and connections for /stats do not count.
-type counters struct{ creates, updates, tokens, refused, now, most atomic.Int64 }
-
-// stats are the counters as JSON. Most is how many connections there were at once.
+// stats is what /stats shows. Most is how many connections there were at once.
 type stats struct{ Creates, Updates, Tokens, Refused, Most int64 }
 
-func (c *counters) stats() stats {
-	return stats{c.creates.Load(), c.updates.Load(), c.tokens.Load(), c.refused.Load(), c.most.Load()}
+func (s *sink) stats() stats {
+	return stats{s.creates.Load(), s.updates.Load(), s.tokens.Load(), s.refused.Load(), s.most.Load()}
 }
 
 func runSink(ctx context.Context, args []string, s streams) error {
 	set := flags("sink", s)
-	addr := set.String("addr", "127.0.0.1:0", "loopback `ADDRESS` to listen on; port 0 takes a free one")
+	port := set.Int("port", 0, "port of 127.0.0.1 to listen on; 0 takes a free one")
 	latency := set.Duration("latency", 0, "time added to every answer")
 	keep := set.Bool("keep", false, "keep content and ExternalID of leads, for who reads them")
 	tied := set.Bool("tied", false, "end when standard input does")
 	if err := set.Parse(args); err != nil {
 		return err
-	}
-	at, err := netip.ParseAddrPort(*addr)
-	if err != nil || !at.Addr().IsLoopback() {
-		return fmt.Errorf("-addr %s: a loopback address with a port is wanted, such as 127.0.0.1:8099", *addr)
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -68,7 +61,7 @@ func runSink(ctx context.Context, args []string, s streams) error {
 			stop()
 		}()
 	}
-	l, err := net.Listen("tcp", *addr)
+	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", *port))
 	if err != nil {
 		return err
 	}
@@ -83,83 +76,56 @@ func newSink(latency time.Duration) *sink {
 	return &sink{latency: latency, begun: uint64(time.Now().UnixNano())}
 }
 
-// serve answers until ctx ends, and then closes the listener and every connection.
+// serve answers until ctx ends.
 func (s *sink) serve(ctx context.Context, l net.Listener) error {
-	var peers sync.WaitGroup
-	defer peers.Wait()
 	defer context.AfterFunc(ctx, func() { l.Close() })()
-	for {
-		c, err := l.Accept()
-		if errors.Is(err, net.ErrClosed) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		peers.Go(func() {
-			defer c.Close()
-			defer context.AfterFunc(ctx, func() { c.Close() })()
-			s.answerAll(c)
-		})
+	server := &fasthttp.Server{
+		Handler: s.answer, ConnState: s.count, NoDefaultServerHeader: true, NoDefaultDate: true,
+		MaxRequestBodySize: 1 << 20,
+	}
+	return server.Serve(l)
+}
+
+// count counts connections.
+func (s *sink) count(_ net.Conn, state fasthttp.ConnState) {
+	switch state {
+	case fasthttp.StateNew:
+		now := s.now.Add(1)
+		s.most.Store(max(now, s.most.Load())) // one goroutine accepts
+	case fasthttp.StateClosed:
+		s.now.Add(-1)
 	}
 }
 
-// connected counts a connection that has sent its first request. Where that would be more at once than ever, it waits
-// a moment for the end of another one to be noticed: a client may have closed that before it opened this.
-func (c *counters) connected() {
-	now := c.now.Add(1)
-	for wait := 100 * time.Microsecond; now > c.most.Load() && wait < 10*time.Millisecond; wait *= 2 {
-		time.Sleep(wait)
-		now = c.now.Load()
-	}
-	for most := c.most.Load(); now > most && !c.most.CompareAndSwap(most, now); {
-		most = c.most.Load()
-	}
-}
-
-// answerAll answers the requests of a connection one after another, until one cannot be read.
-func (s *sink) answerAll(c net.Conn) {
-	in := bufio.NewReaderSize(c, 64<<10)
-	counted := false
-	var r request
-	for r.read(in) == nil {
-		if r.is("GET", "/stats") {
-			text, _ := json.Marshal(s.stats())
-			_, _ = c.Write(r.reply("200 OK", text))
-			continue
-		}
-		if !counted {
-			counted = true
-			s.connected()
-			defer s.now.Add(-1)
-		}
-		status, body := s.decide(&r)
-		time.Sleep(s.latency)
-		if _, err := c.Write(r.reply(status, body)); err != nil || r.last {
-			return
-		}
-	}
-}
-
-// decide is the whole of the service.
-func (s *sink) decide(r *request) (status string, body []byte) {
-	const token = `{"access_token":"access","expires_in":10800,"refresh_token":"refresh","token_type":"Bearer"}`
-	id, update := strings.CutPrefix(r.path, "/v3/lead/")
+// answer is the whole of the service.
+func (s *sink) answer(c *fasthttp.RequestCtx) {
+	path := string(c.Path())
+	id, update := strings.CutPrefix(path, "/v3/lead/")
+	bearer, _, _ := strings.Cut(string(c.Request.Header.Peek("Authorization")), " ")
+	c.SetContentType("application/json")
 	switch {
-	case r.is("POST", "/v3/oauth2/token"):
+	case c.IsGet() && path == "/stats":
+		_ = json.NewEncoder(c).Encode(s.stats())
+		return
+	case c.IsPost() && path == "/v3/oauth2/token":
 		s.tokens.Add(1)
-		return "200 OK", []byte(token)
-	case !r.bearer:
+		c.SetBodyString(`{"access_token":"access","expires_in":10800,"refresh_token":"refresh","token_type":"Bearer"}`)
+	case !strings.EqualFold(bearer, "Bearer"):
 		s.refused.Add(1)
-		return "401 Unauthorized", []byte(`{"error":"Not Authorized"}`)
-	case r.method == "POST" && strings.HasPrefix(r.path, "/v1/"):
-		return "201 Created", s.created(r, uint64(s.creates.Add(1)))
-	case r.method == "PATCH" && update && len(id) == len(someLead) && !strings.ContainsAny(id, `/"\`):
+		c.SetStatusCode(fasthttp.StatusUnauthorized)
+		c.SetBodyString(`{"error":"Not Authorized"}`)
+	case c.IsPost() && strings.HasPrefix(path, "/v1/"):
+		c.SetStatusCode(fasthttp.StatusCreated)
+		s.create(c, uint64(s.creates.Add(1)))
+	case c.IsPatch() && update && len(id) == len(someLead) && !strings.ContainsAny(id, `/"\`):
 		s.updates.Add(1)
-		return "200 OK", s.updated(r, id)
+		s.update(c, id)
+	default:
+		s.refused.Add(1)
+		c.SetStatusCode(fasthttp.StatusNotFound)
+		c.SetBodyString(`{"error":"Not Found"}`)
 	}
-	s.refused.Add(1)
-	return "404 Not Found", []byte(`{"error":"Not Found"}`)
+	time.Sleep(s.latency)
 }
 
 // organization is what organizations begin with here; three digits that tell them apart follow.
@@ -173,18 +139,17 @@ var statuses = [...]string{
 	"closedWon", "closedNotInterested", "closedBoughtUsed", "closedBoughtOtherBrand",
 }
 
-// created answers a create with the n-th lead ID; IDs ascend.
-func (s *sink) created(r *request, n uint64) []byte {
-	owner, _ := strconv.Atoi(strings.TrimPrefix(member(r.body, "organizationID", ""), organization))
-	status := max(0, slices.Index(statuses[:], member(r.body, "status", statuses[0])))
-	r.out = fmt.Appendf(r.out[:0], `{"leadID":"%08x-%04x-4%03x-8%03x-%08x%03x%x",`+
-		`"assignedOrganizationID":"%s%03d","assignedLocationName":""}`,
-		s.begun>>28&0xffffffff, s.begun>>12&0xffff, s.begun&0xfff, n>>32&0xfff, n&0xffffffff, owner, status,
-		organization, owner)
+// create answers with the n-th lead ID; IDs ascend.
+func (s *sink) create(c *fasthttp.RequestCtx, n uint64) {
+	body := c.PostBody()
+	owner, _ := strconv.Atoi(strings.TrimPrefix(member(body, "organizationID", ""), organization))
+	status := max(0, slices.Index(statuses[:], member(body, "status", statuses[0])))
+	id := fmt.Sprintf("%08x-%04x-4%03x-8%03x-%08x%03x%x", s.begun>>28&0xffffffff, s.begun>>12&0xffff, s.begun&0xfff,
+		n>>32&0xfff, n&0xffffffff, owner, status)
+	fmt.Fprintf(c, `{"leadID":"%s","assignedOrganizationID":"%s%03d","assignedLocationName":""}`, id, organization, owner)
 	if s.keep {
-		s.kept.Store(string(r.out[len(`{"leadID":"`):][:len(someLead)]), lead{content: object(r.body, "content")})
+		s.kept.Store(id, lead{content: object(body, "content")})
 	}
-	return r.out
 }
 
 // lead is what is kept of one.
@@ -193,26 +158,26 @@ type lead struct {
 	externalID string
 }
 
-// updated is the Lead as it was made, with what the update brings. What it does not bring is as it is kept.
-func (s *sink) updated(r *request, id string) []byte {
+// update answers with the Lead as it was made, with what the update brings. What it does not bring is as it is kept.
+func (s *sink) update(c *fasthttp.RequestCtx, id string) {
 	owner, _ := strconv.ParseUint(id[32:35], 16, 16)
 	status, _ := strconv.ParseUint(id[35:], 16, 16)
+	body := c.PostBody()
 	was, _ := s.kept.Load(id)
 	now, known := was.(lead)
-	now.externalID = member(r.body, "ExternalID", now.externalID)
-	if content := object(r.body, "Content"); len(content) > len("{}") || !known {
+	now.externalID = member(body, "ExternalID", now.externalID)
+	if content := object(body, "Content"); len(content) > len("{}") || !known {
 		now.content = content
 	}
 	if known {
 		s.kept.Store(id, now)
 	}
-	r.out = fmt.Appendf(r.out[:0], `{"ID":"%s","ReadOnly":false,"CreatedAt":"2026-03-01T08:00:00.000000Z",`+
+	fmt.Fprintf(c, `{"ID":"%s","ReadOnly":false,"CreatedAt":"2026-03-01T08:00:00.000000Z",`+
 		`"UpdatedAt":"2026-03-01T08:00:01.000000Z","OwnerID":"%s%03d","Content":%s,"Impressions":0,"IsTestLead":false,`+
 		`"Location":{"Name":"","Address":""},"RequestMeta":{"ContentType":"application/json","Host":"","IP":"",`+
 		`"Locale":"","URL":"","UserAgent":""},"Source":"lead-collector","Status":"%s","Stage":"lead",`+
 		`"TypeKey":"contact-form","TypeLabel":"Contact form","Views":0,"ExternalID":"%s","DisplayName":""}`,
-		id, organization, owner, now.content, member(r.body, "Status", statuses[status%8]), now.externalID)
-	return r.out
+		id, organization, owner, now.content, member(body, "Status", statuses[status%8]), now.externalID)
 }
 
 // member is a text of a JSON object, as it is written. The sink knows its clients: they write no spaces, and no inner
@@ -233,60 +198,4 @@ func object(text []byte, name string) []byte {
 		_ = json.NewDecoder(bytes.NewReader(rest)).Decode(&value)
 	}
 	return value
-}
-
-// request is what the sink needs to know of a request. Its buffers are used again for the next one.
-type request struct {
-	method, path string
-	body, out    []byte
-	head         []byte
-	bearer       bool // it carries a bearer token, whichever
-	last         bool // the connection ends after it
-}
-
-func (r *request) is(method, path string) bool { return r.path == path && r.method == method }
-
-// read reads a request of HTTP/1.1 with a length; nothing that is measured sends another kind.
-func (r *request) read(in *bufio.Reader) error {
-	line, err := in.ReadSlice('\n')
-	if err != nil {
-		return err
-	}
-	var target string
-	r.method, target, _ = strings.Cut(string(line), " ")
-	target, _, _ = strings.Cut(target, " ")
-	r.path, _, _ = strings.Cut(target, "?")
-	r.bearer, r.last = false, false
-	length := 0
-	for {
-		line, err := in.ReadSlice('\n')
-		if err != nil {
-			return err
-		}
-		name, value, ok := bytes.Cut(line, []byte(": "))
-		if !ok {
-			break
-		}
-		value = bytes.TrimSpace(value)
-		switch {
-		case bytes.EqualFold(name, []byte("Content-Length")):
-			if length, err = strconv.Atoi(string(value)); err != nil {
-				return err
-			}
-		case bytes.EqualFold(name, []byte("Authorization")):
-			r.bearer = len(value) > len("Bearer ") && bytes.EqualFold(value[:7], []byte("Bearer "))
-		case bytes.EqualFold(name, []byte("Connection")):
-			r.last = bytes.EqualFold(value, []byte("close"))
-		}
-	}
-	r.body = slices.Grow(r.body[:0], length)[:length]
-	_, err = io.ReadFull(in, r.body)
-	return err
-}
-
-// reply is a whole answer.
-func (r *request) reply(status string, body []byte) []byte {
-	r.head = fmt.Appendf(r.head[:0], "HTTP/1.1 %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
-		status, len(body), body)
-	return r.head
 }

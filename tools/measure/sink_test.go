@@ -1,16 +1,13 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"strings"
 	"testing"
-	"testing/iotest"
 	"time"
 )
 
@@ -115,41 +112,6 @@ func TestSinkRefuses(t *testing.T) {
 		t.Errorf("%d refused, want 5", got)
 	}
 }
-
-// A request may come byte by byte or together with the next one, and one may be
-// larger than the buffer was.
-func TestSinkReadsRequestsHoweverTheyCome(t *testing.T) {
-	url := serving(t, newSink(0))
-	create := func(n int) string {
-		body := `{"status":"onHold","content":{"x":"` + strings.Repeat("y", n) + `"}}`
-		return fmt.Sprintf("POST /v1/t HTTP/1.1\r\nhost: x\r\nAUTHORIZATION: bearer x\r\ncontent-length: %d\r\n\r\n%s", len(body), body)
-	}
-	c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	together := create(1) + create(100<<10) + create(2)
-	for _, text := range []io.Reader{strings.NewReader(together), iotest.OneByteReader(strings.NewReader(create(5)))} {
-		if _, err := io.Copy(onlyWriter{c}, text); err != nil {
-			t.Fatal(err)
-		}
-	}
-	r := bufio.NewReader(c)
-	for range 4 {
-		res, err := http.ReadResponse(r, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := io.ReadAll(res.Body)
-		if err != nil || res.StatusCode != 201 {
-			t.Errorf("%d %s %v", res.StatusCode, text, err)
-		}
-	}
-}
-
-// onlyWriter hides that a connection can read from readers by itself.
-type onlyWriter struct{ io.Writer }
 
 func TestSinkWaitsForItsLatency(t *testing.T) {
 	url := serving(t, newSink(30*time.Millisecond))
