@@ -145,14 +145,14 @@ func (b *bare) create(ctx context.Context, body []byte) error {
 	var answer struct {
 		LeadID string `json:"leadID"`
 	}
-	err := b.post(ctx, b.url+"/v1/trunk", body, http.StatusCreated, &answer)
-	if err == nil && answer.LeadID == "" {
-		err = errors.New("an answer without a lead ID")
+	if err := b.post(ctx, b.url+"/v1/trunk", body, http.StatusCreated, &answer); err != nil {
+		return err
 	}
-	if err == nil {
-		b.made.Add(1)
+	if answer.LeadID == "" {
+		return errors.New("an answer without a lead ID")
 	}
-	return err
+	b.made.Add(1)
+	return nil
 }
 
 // post sends one request and reads its answer to the end, so that the connection stays.

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // lab is what all numbers share: the program under test, the inputs and a folder that goes when
@@ -20,11 +20,12 @@ type lab struct {
 	dir     string
 	program string // leadferry
 	self    string // this command
-	note    io.Writer
-	fills   map[string]*filled
-	flat    *pairs // see flatOut
-	sinks   []*service
-	server  *server // nil: not started
+	streams
+	now    number // that is taken
+	fills  map[string]*filled
+	bare   map[time.Duration][][2]trial // imports and the bare client's sends, by latency
+	sinks  []*service
+	server *server // nil: not started
 }
 
 // failure is why a number cannot be taken.
@@ -44,8 +45,8 @@ func must[T any](value T, err error) T {
 }
 
 // newLab builds the program. The caller closes the lab, also after an error.
-func newLab(ctx context.Context, o options, note io.Writer) (*lab, error) {
-	l := &lab{options: o, ctx: ctx, note: note, fills: map[string]*filled{}}
+func newLab(ctx context.Context, o options, s streams) (*lab, error) {
+	l := &lab{options: o, ctx: ctx, streams: s, fills: map[string]*filled{}, bare: map[time.Duration][][2]trial{}}
 	root, err := exec.CommandContext(ctx, "git", "rev-parse", "--show-toplevel").Output()
 	if err != nil {
 		return l, fmt.Errorf("the sources of leadferry are not here: %w\nhint: start it in a clone, as go -C tools run ./measure", err)
@@ -90,7 +91,7 @@ func (l *lab) close() error {
 	return errors.Join(all...)
 }
 
-func (l *lab) say(format string, args ...any) { fmt.Fprintf(l.note, format+"\n", args...) }
+func (l *lab) say(format string, args ...any) { fmt.Fprintf(l.err, format+"\n", args...) }
 
 func (l *lab) path(name string) string { return filepath.Join(l.dir, name) }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"strconv"
@@ -53,27 +52,31 @@ func (f leadFile) write(path string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
-	if f.format == "xlsx" {
-		return f.writeWorkbook(out)
-	}
-	if f.format == "jsonl" {
-		w, line := bufio.NewWriterSize(out, 1<<18), []byte(nil)
-		err := f.each(func(row *[columns]string) error {
+	w := bufio.NewWriterSize(out, 1<<18)
+	switch f.format {
+	case "jsonl":
+		var line []byte
+		err = f.each(func(row *[columns]string) error {
 			line = appendJSON(line[:0], &columnNames, row)
 			_, err := w.Write(line)
 			return err
 		})
-		return errors.Join(err, w.Flush())
+	case "xlsx": // with shared strings, as Excel writes it
+		book, number := excelize.NewFile(), 0
+		defer book.Close()
+		put := func(row *[columns]string) error {
+			number++
+			cells := row[:]
+			return book.SetSheetRow(sheetName, fmt.Sprint("A", number), &cells)
+		}
+		err = errors.Join(put(&columnNames), f.each(put), book.Write(w))
+	default:
+		cells := csv.NewWriter(w)
+		put := func(row *[columns]string) error { return cells.Write(row[:]) }
+		err = errors.Join(put(&columnNames), f.each(put))
+		cells.Flush()
 	}
-	w := csv.NewWriter(out)
-	if err := w.Write(columnNames[:]); err != nil {
-		return err
-	}
-	if err := f.each(func(row *[columns]string) error { return w.Write(row[:]) }); err != nil {
-		return err
-	}
-	w.Flush()
-	return w.Error()
+	return errors.Join(err, w.Flush())
 }
 
 // each makes one row after another, in the same place.
@@ -165,8 +168,7 @@ lead:
 `
 
 // linkLine, added to the mapping, has every lead linked, which takes a second request.
-const linkLine = `  external_id: "{crm_id}"
-`
+const linkLine = "  external_id: \"{crm_id}\"\n"
 
 func padded(n, width int) string {
 	digits := strconv.Itoa(n)
@@ -185,22 +187,3 @@ func appendJSON(b []byte, names, cells *[columns]string) []byte {
 }
 
 const sheetName = "Sheet1"
-
-// writeWorkbook makes a workbook of the same rows, with shared strings, as Excel writes it.
-func (f leadFile) writeWorkbook(out io.Writer) error {
-	book := excelize.NewFile()
-	defer book.Close()
-	number := 0
-	put := func(row *[columns]string) error {
-		number++
-		cells := row[:]
-		return book.SetSheetRow(sheetName, fmt.Sprint("A", number), &cells)
-	}
-	if err := put(&columnNames); err != nil {
-		return err
-	}
-	if err := f.each(put); err != nil {
-		return err
-	}
-	return book.Write(out)
-}

@@ -12,7 +12,7 @@
 // numbers are ratios of two things that run in turn, and each figure is the median of several
 // turns. The parts can be run alone, too:
 //
-//	go -C tools run ./measure sink -addr 127.0.0.1:8099 -latency 20ms
+//	go -C tools run ./measure sink -port 8099 -latency 20ms
 //	go -C tools run ./measure readcsv leads.csv    # or readjsonl, readxlsx
 //	go -C tools run ./measure bare -url http://127.0.0.1:8099 -c 64 leads.csv
 package main
@@ -22,7 +22,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -30,12 +29,6 @@ import (
 
 // asMeasure in the environment makes the binary of the tests act as this command.
 const asMeasure = "LEADFERRY_MEASURE=command"
-
-// streams are the three standard streams.
-type streams struct {
-	in       io.Reader
-	out, err io.Writer
-}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -54,31 +47,15 @@ func run(ctx context.Context, args []string, s streams) error {
 	if len(args) > 0 {
 		name = args[0]
 	}
-	switch name {
-	case "sink":
+	switch {
+	case name == "sink":
 		return runSink(ctx, args[1:], s)
-	case "readcsv":
-		return runReader(args[1:], s, countCSV)
-	case "readjsonl":
-		return runReader(args[1:], s, countJSONL)
-	case "readxlsx":
-		return runReader(args[1:], s, countXLSX)
-	case "bare":
+	case name == "bare":
 		return runBare(ctx, args[1:], s)
+	case readers[name] != nil:
+		return runReader(name, args[1:], s)
 	}
 	return runTable(ctx, args, s)
-}
-
-// flags is a flag set that shows its flags on standard error and leaves errors to main.
-func flags(heading string, s streams) *flag.FlagSet {
-	set := flag.NewFlagSet("measure "+heading, flag.ContinueOnError)
-	set.SetOutput(io.Discard)
-	set.Usage = func() {
-		fmt.Fprintf(s.err, "%s\n\n", set.Name())
-		set.SetOutput(s.err)
-		set.PrintDefaults()
-	}
-	return set
 }
 
 // oneFile parses flags that are followed by the name of one file.

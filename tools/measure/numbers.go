@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,32 +16,54 @@ import (
 
 // numbers are those of docs/numbers.md, in their order, but N12: `go test ./internal/e2e -run TestKill -kills 1000` judges that.
 var numbers = []number{
-	{"N1", fullSize, func(l *lab) []finding { return l.besideWrk(inFlight, l.tenth(), 0.95) }},
-	{"N2", fullSize, func(l *lab) []finding { return l.besideWrk(256, l.threeTenths(), 0.85) }},
-	{"N3", fullSize, (*lab).besideBare},
-	{"N4", fullSize, (*lab).processor},
-	{"N5", fullSize, (*lab).validateCSV},
-	{"N6", fullSize, (*lab).validateJSONL},
-	{"N7", fullSize, func(l *lab) []finding { return l.nothingToSend("resume, %s finished rows", 3.5, "import") }},
-	{"N8", fullSize, func(l *lab) []finding { return l.nothingToSend("sync, %s rows, none changed", 3.5, "sync") }},
-	{"N9", fullSize, (*lab).memory},
+	{"N1", fullSize, func(l *lab) { l.besideWrk("file", inFlight, l.tenth(), 0.95) }},
+	{"N2", fullSize, func(l *lab) { l.besideWrk("file", 256, l.threeTenths(), 0.85) }},
+	{"N3", fullSize, func(l *lab) { l.besideBare(0, l.threeTenths(), 0.6, 0) }},
+	{"N4", fullSize, func(l *lab) { l.besideBare(0, l.threeTenths(), 0, 2) }},
+	{"N5", fullSize, func(l *lab) { l.besideReader("csv", l.rows, 0.45, "a bare encoding/csv loop") }},
+	{"N5", fullSize, func(l *lab) {
+		f := leadFile{to: l.rows}
+		c := l.compare(func() (float64, float64) { return l.validated(2, f).rate(l.rows), l.validated(1, f).rate(l.rows) })
+		l.rates("validate, CSV, GOMAXPROCS=2, "+grouped(l.rows)+" rows", 1.6, "GOMAXPROCS=1", c)
+	}},
+	{"N6", fullSize, func(l *lab) { l.besideReader("jsonl", l.rows, 0.9, "a bare jsontext token loop") }},
+	{"N7", fullSize, func(l *lab) { l.nothingToSend("resume, %s finished rows", 3.5, "import") }},
+	{"N8", fullSize, func(l *lab) { l.nothingToSend("sync, %s rows, none changed", 3.5, "sync") }},
+	{"N9", fullSize, func(l *lab) { l.memory(l.tenth()) }},
+	{"N9", fullSize, func(l *lab) { l.memory(l.most()) }},
 	{"N10", fullSize, (*lab).checkpoints},
 	{"N11", anySize, (*lab).requests},
 	{"N13", anySize, (*lab).start},
-	{"N14", anySize, (*lab).binary},
-	{"N15", fullSize, (*lab).ledgerOnServer},
+	{"N14", anySize, func(l *lab) {
+		l.atMost("the program, stripped", "MB", 27, float64(must(os.Stat(l.program)).Size())/1e6)
+	}},
+	{"N15", fullSize, func(l *lab) { l.besideWrk("PostgreSQL", inFlight, l.tenth(), 0.95) }},
+	{"N15", fullSize, (*lab).besideTheFile},
 	{"N16", fullSize, (*lab).fleetOfFour},
-	{"N17", fullSize, (*lab).resumeOnServer},
-	{"N18", fullSize, (*lab).validateXLSX},
+	{"N17", fullSize, (*lab).onServer},
+	{"N18", fullSize, func(l *lab) {
+		l.besideReader("xlsx", l.tenth(), 1.2, "a bare excelize Rows loop")
+		f := leadFile{to: l.tenth(), format: "xlsx"}
+		l.peak("validate, XLSX", f.to, 64+16*f.to/mebibyte, l.validated(0, f))
+	}},
 	{"N19", fullSize, (*lab).afterAKill},
-	{"N20", fullSize, (*lab).page},
+	{"N20", fullSize, func(l *lab) { // how long its figures take to gather is measured by the benchmarks of importer/report
+		known := l.fill(l.rows, false)
+		known.again("import")
+		size := float64(must(os.Stat(filepath.Join(known.out(), "report.html"))).Size()) / 1e3
+		l.atMost("report.html of "+grouped(l.rows)+" rows", "KB", 150, size)
+	}},
 	{"N21", fullSize, (*lab).readAll},
-	{"N22", fullSize, func(l *lab) []finding {
-		return l.nothingToSend("reconcile --remote none, %s rows", 4, "reconcile", "--remote", "none")
+	{"N22", fullSize, func(l *lab) {
+		l.nothingToSend("reconcile --remote none, %s rows", 4, "reconcile", "--remote", "none")
 	}},
 	{"N23", onlyFull, (*lab).fromNothing},
-	{"N24", onlyFull, (*lab).tests},
-	{"N25", fullSize, (*lab).processorBehindAService},
+	{"N24", onlyFull, func(l *lab) { // how long .ci/run takes, its last line says
+		cmd := exec.CommandContext(l.ctx, "go", "test", "-count=1", "./...")
+		cmd.Dir = l.root
+		l.atMost("`go test ./...`", "s", 120, must(perform(cmd)).wall.Seconds())
+	}},
+	{"N25", fullSize, func(l *lab) { l.besideBare(slow, l.tenth(), 0, 1.1) }},
 }
 
 const (
@@ -48,164 +72,104 @@ const (
 	mebibyte = 1 << 20
 )
 
-// imported imports rows into a new checkpoint and leaves nothing behind.
-func (l *lab) imported(s *service, rows, workers int) trial {
+// imported imports rows into a new checkpoint, a file or a database, and leaves nothing behind.
+func (l *lab) imported(s *service, ledger string, rows, workers int) trial {
 	w := l.world(s)
 	defer w.leave()
+	if ledger != "file" {
+		w.checkpoint = l.postgres().database(l.ctx)
+	}
 	return w.send(outcomes{"created": rows}, "import", workers, l.input(leadFile{to: rows}))
-}
-
-// sentBare sends the same rows by the bare client.
-func (l *lab) sentBare(s *service, rows int) trial {
-	return l.peer("bare", "-url", s.url, "-c", strconv.Itoa(inFlight), l.input(leadFile{to: rows}))
 }
 
 // wrk is how many requests a second wrk makes, which sends the same one again and again: no client does less work.
 func (l *lab) wrk(s *service, connections int, method, path string, body []byte) float64 {
-	program := must(exec.LookPath("wrk"))
 	script := l.path("wrk.lua")
 	check(os.WriteFile(script, fmt.Appendf(nil, `wrk.method = "%s"
 wrk.headers["Content-Type"] = "application/json"
 wrk.headers["Authorization"] = "Bearer fixed"
 wrk.body = [[%s]]
 `, method, body), 0o600))
-	out := must(exec.CommandContext(l.ctx, program, "-t1", fmt.Sprintf("-c%d", connections),
-		fmt.Sprintf("-d%.0fs", l.options.wrk.Seconds()), "-s", script, s.url+path).CombinedOutput())
+	out, err := exec.CommandContext(l.ctx, "wrk", "-t1", fmt.Sprintf("-c%d", connections),
+		fmt.Sprintf("-d%.0fs", l.options.wrk.Seconds()), "-s", script, s.url+path).CombinedOutput()
+	check(err)
 	found := regexp.MustCompile(`Requests/sec:\s+([0-9.]+)`).FindSubmatch(out)
-	if found == nil || strings.Contains(string(out), "Non-2xx") {
+	if found == nil || bytes.Contains(out, []byte("Non-2xx")) {
 		check(fmt.Errorf("wrk did not measure what it should:\n%s", out))
 	}
 	return must(strconv.ParseFloat(string(found[1]), 64))
 }
 
-func (l *lab) wrkCreates(s *service, connections int) float64 {
-	return l.wrk(s, connections, "POST", "/v1/trunk", must(someBody()))
-}
-
-// besideWrk is N1 and N2: imported rows a second as a share of the requests that wrk makes on as many connections.
-func (l *lab) besideWrk(workers, rows int, target float64) []finding {
+// besideWrk has imported rows a second as a share of the requests that wrk makes on as many connections.
+func (l *lab) besideWrk(ledger string, workers, rows int, target float64) {
 	s := l.sink(slow)
 	defer s.stop()
 	c := l.compare(func() (ours, theirs float64) {
-		theirs = l.wrkCreates(s, workers)
-		return l.imported(s, rows, workers).rate(rows), theirs
+		theirs = l.wrk(s, workers, "POST", "/v1/trunk", must(someBody()))
+		return l.imported(s, ledger, rows, workers).rate(rows), theirs
 	})
-	what := fmt.Sprintf("import, %d in flight, %s, %s rows", workers, slow, grouped(rows))
-	return []finding{c.rates(what, target, "wrk")}
+	l.rates(fmt.Sprintf("import into a %s, %d in flight, %s, %s rows", ledger, workers, slow, grouped(rows)), target, "wrk", c)
 }
 
-// pairs are imports and the same rows sent by the bare client: rows a second, and processor time.
-type pairs struct{ rates, times comparison }
-
-// besideTheBareClient imports rows, in turn with the bare client.
-func (l *lab) besideTheBareClient(latency time.Duration, rows int) *pairs {
-	s := l.sink(latency)
-	defer s.stop()
-	var p pairs
-	var ours, theirs []trial
-	p.rates = l.compare(func() (float64, float64) {
-		theirs = append(theirs, l.sentBare(s, rows))
-		ours = append(ours, l.imported(s, rows, inFlight))
-		last := len(ours) - 1
-		return ours[last].rate(rows), theirs[last].rate(rows)
-	})
-	turn := -1
-	p.times = l.compare(func() (float64, float64) {
-		turn++
-		return ours[turn].cpu.Seconds(), theirs[turn].cpu.Seconds()
-	})
-	return &p
-}
-
-// flatOut is without latency, once for N3 and N4.
-func (l *lab) flatOut() *pairs {
-	if l.flat == nil {
-		l.flat = l.besideTheBareClient(0, l.threeTenths())
-	}
-	return l.flat
-}
-
-// besideBare is N3.
-func (l *lab) besideBare() []finding {
-	what := fmt.Sprintf("import, %d in flight, no latency, %s rows", inFlight, grouped(l.threeTenths()))
-	return []finding{l.flatOut().rates.rates(what, 0.6, "a bare client without checkpoint")}
-}
-
-// processor is N4: user and system time of the imports of N3.
-func (l *lab) processor() []finding {
-	what := fmt.Sprintf("processor time of an import, no latency, %s rows", grouped(l.threeTenths()))
-	return []finding{l.flatOut().times.seconds(what, 2, "a bare client without checkpoint")}
-}
-
-// processorBehindAService is N25.
-func (l *lab) processorBehindAService() []finding {
-	p := l.besideTheBareClient(slow, l.tenth())
-	what := fmt.Sprintf("processor time of an import, %d in flight, %s, %s rows", inFlight, slow, grouped(l.tenth()))
-	return []finding{p.times.seconds(what, 1.1, "a bare client without checkpoint")}
-}
-
-// validateCSV is N5.
-func (l *lab) validateCSV() []finding {
-	f := leadFile{to: l.rows}
-	two := l.compare(func() (float64, float64) {
-		return l.validated(1, f).wall.Seconds(), l.validated(2, f).wall.Seconds()
-	})
-	const target = 1.6
-	return []finding{l.besideReader(f, "readcsv", "a bare encoding/csv loop", 0.45), {
-		fmt.Sprintf("validate, CSV, GOMAXPROCS=2, %s rows", grouped(f.to)), fmt.Sprintf("≥ %.1f × GOMAXPROCS=1", target),
-		fmt.Sprintf("%.2f", two.ratio), verdict(two.ratio >= target),
-	}}
-}
-
-// validateJSONL is N6.
-func (l *lab) validateJSONL() []finding {
-	return []finding{l.besideReader(leadFile{to: l.rows, format: "jsonl"}, "readjsonl", "a bare jsontext token loop", 0.9)}
-}
-
-// validateXLSX is N18.
-func (l *lab) validateXLSX() []finding {
-	f := leadFile{to: l.tenth(), format: "xlsx"}
-	return []finding{
-		l.besideReader(f, "readxlsx", "a bare excelize Rows loop", 1.2),
-		atMost(fmt.Sprintf("memory, validate, XLSX, %s rows", grouped(f.to)), 64+16*int64(f.to)/mebibyte, l.validated(0, f).peak),
-	}
-}
-
-func (l *lab) besideReader(f leadFile, reader, name string, target float64) finding {
-	c := l.compare(func() (float64, float64) {
-		bare := l.peer(reader, l.input(f))
-		if rows := strings.TrimSpace(string(bare.out)); rows != strconv.Itoa(f.to) {
-			check(fmt.Errorf("%s read %s rows of %d", reader, rows, f.to))
+// besideBare imports rows, in turn with a client that keeps no checkpoint, and judges the rate, or for a limit the user and
+// system time.
+func (l *lab) besideBare(latency time.Duration, rows int, target, limit float64) {
+	turns := l.bare[latency] // N3 and N4 are of the same turns
+	if turns == nil {
+		s := l.sink(latency)
+		defer s.stop()
+		for range l.runs {
+			theirs := l.peer("bare", "-url", s.url, "-c", strconv.Itoa(inFlight), l.input(leadFile{to: rows}))
+			turns = append(turns, [2]trial{l.imported(s, "file", rows, inFlight), theirs})
 		}
-		return l.validated(0, f).rate(f.to), bare.rate(f.to)
+		l.bare[latency] = turns
+	}
+	turn := -1
+	c := l.compare(func() (float64, float64) {
+		turn++
+		ours, theirs := turns[turn][0], turns[turn][1]
+		if limit > 0 {
+			return ours.cpu.Seconds(), theirs.cpu.Seconds()
+		}
+		return ours.rate(rows), theirs.rate(rows)
 	})
-	kind := strings.ToUpper(strings.TrimPrefix(reader, "read"))
-	return c.rates(fmt.Sprintf("validate, %s, ten fields, %s rows", kind, grouped(f.to)), target, name)
+	what := fmt.Sprintf("import, %d in flight, latency %s, %s rows", inFlight, latency, grouped(rows))
+	if limit > 0 {
+		l.seconds("processor time of an "+what, limit, "a bare client without checkpoint", c)
+		return
+	}
+	l.rates(what, target, "a bare client without checkpoint", c)
+}
+
+// besideReader validates a file of a format, beside a bare loop over it.
+func (l *lab) besideReader(format string, rows int, target float64, name string) {
+	f := leadFile{to: rows, format: format}
+	c := l.compare(func() (float64, float64) {
+		bare := l.peer("read"+format, l.input(f))
+		if read := strings.TrimSpace(string(bare.out)); read != strconv.Itoa(rows) {
+			check(fmt.Errorf("%s read %s rows of %d", name, read, rows))
+		}
+		return l.validated(0, f).rate(rows), bare.rate(rows)
+	})
+	l.rates(fmt.Sprintf("validate, %s, ten fields, %s rows", strings.ToUpper(format), grouped(rows)), target, name, c)
 }
 
 // validated validates a file with as many processors, 0 for all.
-func (l *lab) validated(processors int, f leadFile, more ...string) trial {
+func (l *lab) validated(processors int, f leadFile) trial {
 	w := l.world(nil)
 	defer w.leave()
 	w.processors = processors
-	args := append([]string{"validate", "-m", l.path("plain.yaml")}, more...)
-	return w.run(outcomes{"pending": f.to}, append(args, l.input(f))...)
+	return w.run(outcomes{"pending": f.to}, "validate", "-m", l.path("plain.yaml"), l.input(f))
 }
 
-// nothingToSend is N7, N8 and N22: a command over rows that are done, beside validate.
-func (l *lab) nothingToSend(what string, target float64, command string, more ...string) []finding {
+// nothingToSend has a command over rows that are done, beside validate.
+func (l *lab) nothingToSend(what string, target float64, command string, more ...string) {
 	known := l.fill(l.rows, false)
 	before := known.service.stats()
-	c := l.compare(func() (float64, float64) {
-		v := l.validated(0, known.file)
-		return known.again(command, more...).wall.Seconds(), v.wall.Seconds()
-	})
+	what = fmt.Sprintf(what, grouped(l.rows))
+	l.seconds(what, target, "validate", known.besideValidate(command, more...))
 	after := known.service.stats()
-	f := c.seconds(fmt.Sprintf(what, grouped(l.rows)), target, "validate, 0 requests")
-	sent := after.Creates + after.Updates - before.Creates - before.Updates
-	f.measured += fmt.Sprintf(", %d requests", sent)
-	f.held = verdict(c.ratio <= target && sent == 0)
-	return []finding{f}
+	l.atMost(what, "requests", 0, float64(after.Creates+after.Updates-before.Creates-before.Updates))
 }
 
 // filled is a checkpoint that knows the rows of a file, and how its import went.
@@ -232,6 +196,13 @@ func (f *filled) again(command string, more ...string) trial {
 	return f.send(outcomes{"unchanged": f.file.to}, command, inFlight, append(more, f.lab.input(f.file))...)
 }
 
+func (f *filled) besideValidate(command string, more ...string) comparison {
+	return f.lab.compare(func() (float64, float64) {
+		v := f.lab.validated(0, f.file)
+		return f.again(command, more...).wall.Seconds(), v.wall.Seconds()
+	})
+}
+
 // added is the rate at which rows that follow those of a checkpoint are imported into it.
 func (f *filled) added(turn int) float64 {
 	rows := f.lab.tenth()
@@ -252,42 +223,24 @@ func (f *filled) opening() float64 {
 	return t.opened.Seconds()
 }
 
-// atMost is a finding of memory.
-func atMost(what string, limit, peak int64) finding {
-	if peak == 0 {
-		return finding{what: what, measured: "left out: this system does not show it", held: unknown}
-	}
-	return finding{
-		what, fmt.Sprintf("≤ %d MiB", limit), fmt.Sprintf("%d MiB", peak/mebibyte), verdict(peak <= limit*mebibyte),
-	}
-}
-
-// memory is N9: the most anonymous memory of each command, for few rows and for many.
-func (l *lab) memory() (found []finding) {
+// memory is N9: the most anonymous memory of each command.
+func (l *lab) memory(rows int) {
 	const sends = 64 + 2*inFlight // MiB; a request in flight has two slots
-	for _, rows := range []int{l.tenth(), l.most()} {
-		known, all := l.fill(rows, false), leadFile{to: rows}
-		repeats := 64 + 16*int64(rows)/mebibyte // validate keeps 16 bytes a row to find repeated keys
-		reconciles := sends + 8*int64(rows)/mebibyte
-		of := func(command string) string { return fmt.Sprintf("memory, %s, %s rows", command, grouped(rows)) }
-		found = append(
-			found,
-			atMost(of("import"), sends, known.imported.peak),
-			atMost(of("sync"), sends, known.again("sync").peak),
-			atMost(of("reconcile --remote none"), reconciles, known.again("reconcile", "--remote", "none").peak),
-			atMost(of("validate"), repeats, l.validated(0, all).peak),
-		)
-	}
-	return found
+	known := l.fill(rows, false)
+	l.peak("import", rows, sends, known.imported)
+	l.peak("sync", rows, sends, known.again("sync"))
+	l.peak("reconcile --remote none", rows, sends+8*rows/mebibyte, known.again("reconcile", "--remote", "none"))
+	l.peak("validate", rows, 64+16*rows/mebibyte, l.validated(0, known.file)) // 16 bytes a row find repeated keys
 }
 
 // checkpoints is N10.
-func (l *lab) checkpoints() []finding {
-	small, big := l.fill(l.tenth(), false), l.fill(l.most(), false)
-	perRow := float64(must(os.Stat(big.checkpoint)).Size()) / float64(l.most())
+func (l *lab) checkpoints() {
+	small, big, mixed := l.fill(l.tenth(), false), l.fill(l.most(), false), l.fill(l.most(), true)
+	size := must(os.Stat(big.checkpoint)).Size()
 	var openings, unordered []float64
-	for range l.runs {
+	for turn := range l.runs {
 		openings = append(openings, big.opening())
+		unordered = append(unordered, mixed.added(turn))
 	}
 	turn := -1
 	growth := l.compare(func() (float64, float64) {
@@ -295,21 +248,12 @@ func (l *lab) checkpoints() []finding {
 		base := small.added(turn)
 		return big.added(turn), base
 	})
-	mixed := l.fill(l.most(), true)
-	for turn := range l.runs {
-		unordered = append(unordered, mixed.added(turn))
-	}
+	l.atMost("checkpoint, each row", "bytes", 512, float64(size)/float64(l.most()))
+	l.atMost("checkpoint, opening at "+grouped(l.most())+" rows after a clean end", "s", 1, median(openings))
 	into := fmt.Sprintf("import into a checkpoint of %s rows, keys ", grouped(l.most()))
-	opened, rate := median(openings), median(unordered)
-	return []finding{
-		{"checkpoint, bytes a row", "≤ 512", fmt.Sprintf("%.0f", perRow), verdict(perRow <= 512)},
-		{
-			fmt.Sprintf("checkpoint, opening at %s rows after a clean end", grouped(l.most())), "≤ 1 s",
-			fmt.Sprintf("%.2f s", opened), verdict(opened <= 1),
-		},
-		growth.rates(into+"in order", 0.5, "that into one of "+grouped(l.tenth())),
-		{into + "random", "≥ 10,000 rows/s", grouped(rate) + " rows/s", verdict(rate >= 10_000)},
-	}
+	l.rates(into+"in order", 0.5, "that into one of "+grouped(l.tenth()), growth)
+	rate := median(unordered)
+	l.judge(into+"random", "≥ 10,000 rows/s", grouped(rate)+" rows/s", rate >= 10_000)
 }
 
 // linked is a command with the mapping that links every lead.
@@ -318,7 +262,7 @@ func (w *world) linked(want outcomes, command, path string) trial {
 }
 
 // requests is N11, taken from a linked import, which makes the most requests.
-func (l *lab) requests() []finding {
+func (l *lab) requests() {
 	rows := l.tenth()
 	s := l.sink(0)
 	defer s.stop()
@@ -326,59 +270,37 @@ func (l *lab) requests() []finding {
 	defer w.leave()
 	w.linked(outcomes{"created": rows}, "import", l.input(leadFile{to: rows}))
 	seen := s.stats()
-	creates, updates := float64(seen.Creates)/float64(rows), float64(seen.Updates)/float64(rows)
-	return []finding{
-		{"creates a created lead", "1.00", fmt.Sprintf("%.2f", creates), verdict(creates == 1)},
-		{"updates a linked lead", "≤ 1.00", fmt.Sprintf("%.2f", updates), verdict(updates <= 1)},
-		{"token requests a token life", "1", fmt.Sprint(seen.Tokens), verdict(seen.Tokens == 1)},
-		{
-			fmt.Sprintf("connections at once, %d in flight", inFlight), fmt.Sprintf("≤ %d", inFlight),
-			fmt.Sprint(seen.Most), verdict(seen.Most <= inFlight),
-		},
-	}
+	l.atMost("a created lead", "creates", 1, float64(seen.Creates)/float64(rows))
+	l.atMost("a linked lead", "updates", 1, float64(seen.Updates)/float64(rows))
+	l.atMost("a token life", "token requests", 1, float64(seen.Tokens))
+	l.atMost(fmt.Sprintf("at once, %d in flight", inFlight), "connections", inFlight, float64(seen.Most))
 }
 
 // start is N13, in a world in which nothing has happened yet.
-func (l *lab) start() []finding {
+func (l *lab) start() {
 	samples := filepath.Join(l.root, "samples") // the sandbox knows their organizations
 	var versions, imports []float64
 	for range max(5, l.runs) {
 		w := l.world(nil)
-		versions = append(versions, must(perform(w.command("--version"))).wall.Seconds())
+		versions = append(versions, 1000*must(perform(w.command("--version"))).wall.Seconds())
 		imports = append(imports, w.run(outcomes{"created": 1}, "import", "--sandbox", "--limit", "1",
 			"-m", filepath.Join(samples, "leads.yaml"), filepath.Join(samples, "leads.csv")).wall.Seconds())
 		w.leave()
 	}
-	version, one := median(versions), median(imports)
-	return []finding{
-		{"`leadferry --version`", "≤ 12 ms", fmt.Sprintf("%.1f ms", 1000*version), verdict(version <= 0.012)},
-		{"import of 1 row against the sandbox", "≤ 0.5 s", fmt.Sprintf("%.2f s", one), verdict(one <= 0.5)},
-	}
-}
-
-// binary is N14.
-func (l *lab) binary() []finding {
-	size := float64(must(os.Stat(l.program)).Size()) / 1e6
-	return []finding{{"the program, stripped", "≤ 27 MB", fmt.Sprintf("%.1f MB", size), verdict(size <= 27)}}
+	l.atMost("`leadferry --version`", "ms", 12, median(versions))
+	l.atMost("import of 1 row against the sandbox", "s", 0.5, median(imports))
 }
 
 // afterAKill is N19: opening a checkpoint whose import was killed, and adopting leads.
-func (l *lab) afterAKill() []finding {
+func (l *lab) afterAKill() {
 	big := l.fill(l.rows, false)
 	next := leadFile{from: 100 * l.rows, to: 100*l.rows + l.tenth()}
 	killed := big.command("import", "-m", l.path("plain.yaml"), "--out", big.out(), l.input(next))
 	killed.Stderr = &listener{then: func() { _ = killed.Process.Kill() }}
 	_ = killed.Run() // it was killed
-	took, limit := big.opening(), float64(l.rows)/1e6
+	l.atMost("opening after a kill -9 at "+grouped(l.rows)+" entries", "s", float64(l.rows)/1e6, big.opening())
 	few, many := l.adopted(l.tenth()), l.adopted(l.rows)
-	each := float64(many-few) / float64(l.rows-l.tenth())
-	return []finding{
-		{
-			fmt.Sprintf("opening after a kill -9 at %s entries", grouped(l.rows)),
-			fmt.Sprintf("≤ %.1f s (4 s for 4,000,000)", limit), fmt.Sprintf("%.1f s", took), verdict(took <= limit),
-		},
-		{"memory of adopt", "≤ 350 bytes a lead", fmt.Sprintf("%.0f bytes a lead", each), verdict(each <= 350)},
-	}
+	l.atMost("memory of adopt, each lead", "bytes", 350, float64(many-few)/float64(l.rows-l.tenth()))
 }
 
 // adopted is the memory of adopting leads from a list.
@@ -395,20 +317,9 @@ func (l *lab) adopted(leads int) int64 {
 	return must(perform(w.command("checkpoint", "adopt", path))).peak
 }
 
-// page is N20. How long its figures take to gather is measured by the benchmarks of importer/report.
-func (l *lab) page() []finding {
-	known := l.fill(l.rows, false)
-	known.again("import")
-	size := float64(must(os.Stat(filepath.Join(known.out(), "report.html"))).Size()) / 1e3
-	return []finding{{
-		fmt.Sprintf("report.html of %s rows", grouped(l.rows)), "≤ 150 KB",
-		fmt.Sprintf("%.0f KB", size), verdict(size <= 150),
-	}}
-}
-
 // readAll is N21: leads that a reconciliation reads a second, beside the updates that wrk makes on as many connections.
 // Neither side has changed anything. The first lead of a run is read twice: one request more, whatever the rows.
-func (l *lab) readAll() []finding {
+func (l *lab) readAll() {
 	rows := l.tenth()
 	s := l.sink(slow, "-keep")
 	defer s.stop()
@@ -426,16 +337,12 @@ func (l *lab) readAll() []finding {
 		return t.rate(rows), limit
 	})
 	what := fmt.Sprintf("reconcile, %d in flight, %s, %s known leads", inFlight, slow, grouped(rows))
-	f := c.rates(what, 0.95, "wrk's updates, 1 request a lead")
-	f.measured += fmt.Sprintf(", %.2f requests a lead", median(each))
-	if median(each) != 1 {
-		f.held = fails
-	}
-	return []finding{f}
+	l.rates(what, 0.95, "wrk's updates", c)
+	l.atMost(what, "requests a lead", 1, slices.Max(each))
 }
 
 // fromNothing is N23: the first command of the README with empty caches of Go.
-func (l *lab) fromNothing() []finding {
+func (l *lab) fromNothing() {
 	w := l.world(nil)
 	defer w.leave()
 	readme := string(must(os.ReadFile(filepath.Join(l.root, "README.md"))))
@@ -444,17 +351,5 @@ func (l *lab) fromNothing() []finding {
 	cmd := exec.CommandContext(l.ctx, words[0], append(words[1:], "--out", w.out())...)
 	cmd.Dir = l.root
 	cmd.Env = append(w.command("").Env, "GOCACHE="+w.dir+"/cache", "GOMODCACHE="+w.dir+"/modules", "GOFLAGS=-modcacherw")
-	t := must(perform(cmd))
-	return []finding{{
-		"README's first command, empty caches", "≤ 85 s of processor time",
-		fmt.Sprintf("%.0f s (%.0f s from start to end)", t.cpu.Seconds(), t.wall.Seconds()), verdict(t.cpu <= 85*time.Second),
-	}}
-}
-
-// tests is N24; how long .ci/run takes, its last line says.
-func (l *lab) tests() []finding {
-	cmd := exec.CommandContext(l.ctx, "go", "test", "-count=1", "./...")
-	cmd.Dir = l.root
-	took := must(perform(cmd)).wall
-	return []finding{{"`go test ./...`", "≤ 120 s", fmt.Sprintf("%.0f s", took.Seconds()), verdict(took <= 2*time.Minute)}}
+	l.atMost("README's first command, empty caches, processor time", "s", 85, must(perform(cmd)).cpu.Seconds())
 }

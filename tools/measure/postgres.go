@@ -11,15 +11,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // server is a PostgreSQL of its own, with a socket in its folder and no port. Its settings are the defaults, but that
 // statements are counted.
 type server struct {
 	dir, bin  string
-	cmd       *exec.Cmd
 	databases int
 }
 
@@ -35,31 +35,20 @@ func (l *lab) postgres() *server {
 	if len(found) == 0 {
 		check(errNoPostgres)
 	}
-	dir := must(os.MkdirTemp("/tmp", "pg")) // the names of sockets are short
-	s := &server{dir: dir, bin: filepath.Dir(slices.Max(found))}
+	s := &server{dir: must(os.MkdirTemp("/tmp", "pg")), bin: filepath.Dir(slices.Max(found))} // the names of sockets are short
 	l.server = s
 	if os.Getuid() == 0 { // which PostgreSQL refuses
 		check(exec.CommandContext(l.ctx, "chown", "postgres", s.dir).Run())
 	}
-	data := filepath.Join(s.dir, "data")
-	_, err := s.said(l.ctx, "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C")
-	check(err)
-	s.cmd = s.program(l.ctx, "postgres", "-D", data, "-k", s.dir, "-c", "listen_addresses=", "-c", "shared_buffers=256MB",
-		"-c", "max_wal_size=4GB", "-c", "shared_preload_libraries=pg_stat_statements", "-c", "log_destination=stderr")
-	s.cmd.Cancel = func() error { return s.cmd.Process.Signal(os.Interrupt) }
-	check(s.cmd.Start())
-	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		_, err := s.ask(l.ctx, "CREATE EXTENSION IF NOT EXISTS pg_stat_statements")
-		if err == nil {
-			return s
-		}
-		if time.Now().After(end) || l.ctx.Err() != nil {
-			check(fmt.Errorf("postgres did not start: %w", err))
-		}
-	}
+	must(s.run(l.ctx, "initdb", "-D", "data", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C"))
+	must(s.run(l.ctx, "pg_ctl", "-D", "data", "-w", "-l", "log", "-o", "-k "+s.dir+" -c listen_addresses= -c shared_buffers=256MB "+
+		"-c max_wal_size=4GB -c shared_preload_libraries=pg_stat_statements", "start"))
+	must(s.ask(l.ctx, "CREATE EXTENSION pg_stat_statements"))
+	return s
 }
 
-func (s *server) program(ctx context.Context, name string, args ...string) *exec.Cmd {
+// run runs one of PostgreSQL's programs in the folder of the server and returns what it says.
+func (s *server) run(ctx context.Context, name string, args ...string) (string, error) {
 	words := append([]string{filepath.Join(s.bin, name)}, args...)
 	if os.Getuid() == 0 {
 		words = append([]string{"setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"}, words...)
@@ -67,11 +56,7 @@ func (s *server) program(ctx context.Context, name string, args ...string) *exec
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	cmd.Dir = s.dir
 	cmd.Env = append(os.Environ(), "LC_ALL=C")
-	return cmd
-}
-
-func (s *server) said(ctx context.Context, name string, args ...string) (string, error) {
-	out, err := s.program(ctx, name, args...).CombinedOutput()
+	out, err := cmd.CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("%s: %w\n%s", name, err, out)
 	}
@@ -80,130 +65,90 @@ func (s *server) said(ctx context.Context, name string, args ...string) (string,
 
 // ask carries out a statement and returns what it gives.
 func (s *server) ask(ctx context.Context, statement string) (string, error) {
-	return s.said(ctx, "psql", "-h", s.dir, "-U", "postgres", "-XAtqc", statement)
+	return s.run(ctx, "psql", "-h", s.dir, "-U", "postgres", "-XAtqc", statement)
 }
 
-// stop ends the server and removes it.
+// stop ends the server and removes it. After Ctrl-C it may have ended already.
 func (s *server) stop() error {
-	if s.cmd != nil && s.cmd.Process != nil {
-		_ = s.cmd.Process.Signal(os.Interrupt) // after Ctrl-C it has ended already
-		_ = s.cmd.Wait()
-	}
+	_, _ = s.run(context.Background(), "pg_ctl", "-D", "data", "-w", "-m", "immediate", "stop")
 	return os.RemoveAll(s.dir)
 }
 
-// onServer is a world whose checkpoint is a new database.
-func (l *lab) onServer(s *service) *world {
-	w, at := l.world(s), l.postgres()
-	at.databases++
-	name := fmt.Sprint("d", at.databases)
-	must(at.ask(l.ctx, "CREATE DATABASE "+name))
-	w.checkpoint = "postgres://postgres@/" + name + "?host=" + url.QueryEscape(at.dir)
-	return w
+// database is the address of a new one.
+func (s *server) database(ctx context.Context) string {
+	s.databases++
+	name := fmt.Sprint("d", s.databases)
+	must(s.ask(ctx, "CREATE DATABASE "+name))
+	return "postgres://postgres@/" + name + "?host=" + url.QueryEscape(s.dir)
 }
 
-// importedOnServer imports rows into a new ledger in PostgreSQL.
-func (l *lab) importedOnServer(s *service, rows int) trial {
-	w := l.onServer(s)
-	defer w.leave()
-	return w.send(outcomes{"created": rows}, "import", inFlight, l.input(leadFile{to: rows}))
-}
-
-// ledgerOnServer is N15.
-func (l *lab) ledgerOnServer() []finding {
-	what := fmt.Sprintf("import, ledger in PostgreSQL, %d in flight, ", inFlight)
-	far, near := l.sink(slow), l.sink(0)
-	defer far.stop()
+// besideTheFile is the part of N15 without latency.
+func (l *lab) besideTheFile() {
+	near := l.sink(0)
 	defer near.stop()
 	rows := l.threeTenths()
-	fast := l.compare(func() (float64, float64) {
-		file := l.imported(near, rows, inFlight).rate(rows)
-		return l.importedOnServer(near, rows).rate(rows), file
+	c := l.compare(func() (float64, float64) {
+		file := l.imported(near, "file", rows, inFlight).rate(rows)
+		return l.imported(near, "PostgreSQL", rows, inFlight).rate(rows), file
 	})
-	found := []finding{fast.rates(fmt.Sprintf("%sno latency, %s rows", what, grouped(rows)), 0.6, "the file")}
-	if _, err := exec.LookPath("wrk"); err != nil {
-		return found
-	}
-	slowly := l.compare(func() (float64, float64) {
-		limit := l.wrkCreates(far, inFlight)
-		return l.importedOnServer(far, l.tenth()).rate(l.tenth()), limit
-	})
-	return append(found, slowly.rates(fmt.Sprintf("%s%s, %s rows", what, slow, grouped(l.tenth())), 0.95, "wrk"))
+	l.rates(fmt.Sprintf("import into a PostgreSQL, %d in flight, no latency, %s rows", inFlight, grouped(rows)), 0.6, "the file", c)
 }
 
 // fleetOfFour is N16: four workers beside one, and how often they ask the server.
-func (l *lab) fleetOfFour() []finding {
+func (l *lab) fleetOfFour() {
 	const workers = 4
 	rows := l.tenth()
 	s, at := l.sink(slow), l.postgres()
 	defer s.stop()
 	var trips []float64
 	c := l.compare(func() (float64, float64) {
-		alone := l.importedOnServer(s, rows)
+		alone := l.imported(s, "PostgreSQL", rows, inFlight)
 		must(at.ask(l.ctx, "SELECT pg_stat_statements_reset()"))
 		wall := l.fleet(s, rows, workers)
 		calls := must(at.ask(l.ctx, `SELECT sum(calls) FROM pg_stat_statements WHERE query LIKE '%leadferry.lead_rows%'`))
 		trips = append(trips, must(strconv.ParseFloat(calls, 64))*128/float64(rows))
 		return float64(rows) / wall.Seconds(), alone.rate(rows)
 	})
-	what := fmt.Sprintf("fleet of %d, %d in flight each, %s, %s rows", workers, inFlight, slow, grouped(rows))
-	return []finding{c.rates(what, 3.5, "one worker"), {
-		"claims, outcomes and look-ups per 128 rows", "≤ 3 round trips",
-		fmt.Sprintf("%.1f", median(trips)), verdict(median(trips) <= 3),
-	}}
+	l.rates(fmt.Sprintf("fleet of %d, %d in flight each, %s, %s rows", workers, inFlight, slow, grouped(rows)), 3.5, "one worker", c)
+	l.atMost("claims, outcomes and look-ups per 128 rows", "round trips", 3, median(trips))
 }
 
 // fleet has workers import a file together and returns how long all of them took.
 func (l *lab) fleet(s *service, rows, workers int) time.Duration {
-	ledger := l.onServer(s)
-	defer ledger.leave()
-	path := l.input(leadFile{to: rows})
-	var group sync.WaitGroup
-	errs := make([]error, workers)
+	ledger, path := l.postgres().database(l.ctx), l.input(leadFile{to: rows})
+	var group errgroup.Group
 	start := time.Now()
 	for i := range workers {
 		w := l.world(s)
 		defer w.leave()
-		w.checkpoint = ledger.checkpoint
-		group.Go(func() {
-			shard := fmt.Sprintf("%d/%d", i, workers)
-			_, errs[i] = perform(w.command("import", "-m", l.path("plain.yaml"), "-c", strconv.Itoa(inFlight),
-				"--out", "none", "--quiet", "--fleet", "measure", "--shard", shard, path))
+		w.checkpoint = ledger
+		group.Go(func() error {
+			_, err := perform(w.command("import", "-m", l.path("plain.yaml"), "-c", strconv.Itoa(inFlight),
+				"--out", "none", "--quiet", "--fleet", "measure", "--shard", fmt.Sprintf("%d/%d", i, workers), path))
+			return err
 		})
 	}
-	group.Wait()
-	wall := time.Since(start)
-	check(errors.Join(errs...))
-	return wall
+	check(group.Wait())
+	return time.Since(start)
 }
 
-// resumeOnServer is N17: nothing to send, and copies there and back.
-func (l *lab) resumeOnServer() (found []finding) {
-	const most = time.Minute
-	f := leadFile{to: l.rows}
+// onServer is N17: nothing to send, and copies there and back.
+func (l *lab) onServer() {
 	s := l.sink(0)
 	defer s.stop()
-	w := l.onServer(s)
-	defer w.leave()
-	known := &filled{world: w, file: f}
-	w.send(outcomes{"created": l.rows}, "import", inFlight, l.input(f))
+	known := &filled{world: l.world(s), file: leadFile{to: l.rows}}
+	defer known.leave()
+	known.checkpoint = l.postgres().database(l.ctx)
+	known.send(outcomes{"created": l.rows}, "import", inFlight, l.input(known.file))
 	for _, command := range []string{"import", "sync"} {
-		c := l.compare(func() (float64, float64) {
-			base := l.validated(0, f)
-			return known.again(command).wall.Seconds(), base.wall.Seconds()
-		})
 		what := fmt.Sprintf("%s, ledger in PostgreSQL, nothing to send, %s rows", command, grouped(l.rows))
-		found = append(found, c.seconds(what, 12, "validate"))
+		l.seconds(what, 12, "validate", known.besideValidate(command))
 	}
-	file := filepath.Join(w.dir, "copy.db")
-	other := l.onServer(s)
-	defer other.leave()
-	for _, way := range [][]string{{w.checkpoint, file, "to a file"}, {file, other.checkpoint, "to PostgreSQL"}} {
-		took := must(perform(w.command("checkpoint", "copy", way[0], way[1]))).wall
-		found = append(found, finding{
-			fmt.Sprintf("copy of %s leads %s", grouped(l.rows), way[2]), "≤ 60 s",
-			fmt.Sprintf("%.1f s", took.Seconds()), verdict(took <= most),
-		})
+	from := known.checkpoint
+	for _, to := range []string{filepath.Join(known.dir, "copy.db"), l.postgres().database(l.ctx)} {
+		took := must(perform(known.command("checkpoint", "copy", from, to))).wall
+		kind, _, _ := strings.Cut(filepath.Base(to), "?")
+		l.atMost(fmt.Sprintf("copy of %s leads to %s", grouped(l.rows), kind), "s", 60, took.Seconds())
+		from = to
 	}
-	return found
 }

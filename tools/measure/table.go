@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os/exec"
 	"runtime"
 	"slices"
@@ -32,34 +33,27 @@ func parseOptions(args []string, s streams) (o options, err error) {
 	set.DurationVar(&o.wrk, "wrk", 10*time.Second, "how long wrk runs each time")
 	set.BoolVar(&o.full, "full", false, "N9 and N10 with ten times the rows")
 	set.StringVar(&o.dir, "dir", "", "`FOLDER` for temporary files, on a disk and not in memory")
-	quick := set.Bool("quick", false, "-rows 20000 -runs 1 -wrk 1s, unless they are given")
-	only := set.String("only", "", "numbers to take, such as N1,N5 (default: all)")
+	set.BoolFunc("quick", "-rows 20000 -runs 1 -wrk 1s, unless they follow", func(string) error {
+		o.rows, o.runs, o.wrk = 20_000, 1, time.Second
+		return nil
+	})
+	set.Func("only", "numbers to take, such as N1,N5 (default: all)", func(list string) error {
+		o.only = strings.Split(strings.ToUpper(strings.ReplaceAll(list, " ", "")), ",")
+		return nil
+	})
 	if err := set.Parse(args); err != nil {
 		return o, err
 	}
-	if set.NArg() > 0 {
+	unknown := slices.IndexFunc(o.only, func(id string) bool {
+		return !slices.ContainsFunc(numbers, func(n number) bool { return n.id == id })
+	})
+	switch {
+	case set.NArg() > 0:
 		return o, fmt.Errorf("%q is neither a flag nor one of sink, bare, readcsv, readjsonl, readxlsx", set.Arg(0))
-	}
-	if *quick {
-		given := map[string]bool{}
-		set.Visit(func(f *flag.Flag) { given[f.Name] = true })
-		for name, value := range map[string]string{"rows": "20000", "runs": "1", "wrk": "1s"} {
-			if !given[name] {
-				_ = set.Set(name, value)
-			}
-		}
-	}
-	if o.rows < 100 || o.runs < 1 || o.wrk < time.Second {
+	case o.rows < 100 || o.runs < 1 || o.wrk < time.Second:
 		return o, errors.New("-rows is 100 at least, -runs is 1, -wrk is 1s")
-	}
-	for id := range strings.SplitSeq(strings.ToUpper(*only), ",") {
-		id = strings.TrimSpace(id)
-		switch {
-		case slices.ContainsFunc(numbers, func(n number) bool { return n.id == id }):
-			o.only = append(o.only, id)
-		case *only != "":
-			return o, fmt.Errorf("-only %s: the numbers are %s to %s", id, numbers[0].id, numbers[len(numbers)-1].id)
-		}
+	case unknown >= 0:
+		return o, fmt.Errorf("-only %s: the numbers are %s to %s", o.only[unknown], numbers[0].id, numbers[len(numbers)-1].id)
 	}
 	return o, nil
 }
@@ -82,7 +76,7 @@ func (o *options) most() int {
 type number struct {
 	id   string
 	size sizing
-	take func(*lab) []finding
+	take func(*lab)
 }
 
 // sizing says at which sizes a number means something.
@@ -94,22 +88,8 @@ const (
 	onlyFull        // it is not taken at smaller sizes: it has one size and takes minutes
 )
 
-// finding is one line of the printed table.
-type finding struct{ what, target, measured, held string }
-
-// The words for whether a number holds.
-const (
-	holds   = "yes"
-	fails   = "**no**"
-	unknown = "–"
-)
-
-func verdict(ok bool) string {
-	if ok {
-		return holds
-	}
-	return fails
-}
+// unknown stands where it is not judged whether a number holds.
+const unknown = "–"
 
 // runTable takes the numbers that are wanted and prints each as it is found. A number that cannot be taken does not
 // keep the others from being taken.
@@ -118,7 +98,7 @@ func runTable(ctx context.Context, args []string, s streams) (err error) {
 	if err != nil {
 		return err
 	}
-	l, err := newLab(ctx, o, s.err)
+	l, err := newLab(ctx, o, s)
 	defer func() { err = errors.Join(err, l.close()) }()
 	if err != nil {
 		return err
@@ -129,19 +109,9 @@ func runTable(ctx context.Context, args []string, s streams) (err error) {
 			continue
 		}
 		l.say("%s %s", time.Now().Format(time.TimeOnly), n.id)
-		found, nerr := l.take(n)
-		for _, f := range found {
-			if n.size == fullSize && o.rows < fullRows {
-				f.held = unknown
-			}
-			fmt.Fprintf(s.out, "| %s | %s | %s | %s | %s |\n", n.id, f.what, f.target, f.measured, f.held)
-		}
+		err = errors.Join(err, l.take(n))
 		if ctx.Err() != nil {
 			return errors.New("interrupted")
-		}
-		if nerr != nil {
-			err = errors.Join(err, nerr)
-			fmt.Fprintf(s.out, "| %s | | | could not be taken | %s |\n", n.id, unknown)
 		}
 	}
 	fmt.Fprintf(s.out, "\n%d cores, %s/%s; %s; %s; inputs of %s rows, turns: %d\n",
@@ -153,21 +123,46 @@ func runTable(ctx context.Context, args []string, s streams) (err error) {
 }
 
 // take takes a number. A tool that is not installed is no error: the table says so.
-func (l *lab) take(n number) (found []finding, err error) {
+func (l *lab) take(n number) (err error) {
 	defer func() {
 		switch why := recover().(type) {
 		case nil:
 		case failure:
+			what := "could not be taken"
 			if errors.Is(why.error, errNoPostgres) || errors.Is(why.error, exec.ErrNotFound) {
-				found = []finding{{measured: "left out: " + why.Error(), held: unknown}}
-				return
+				what = "left out: " + why.Error()
+			} else {
+				err = fmt.Errorf("%s: %w", n.id, why.error)
 			}
-			err = fmt.Errorf("%s: %w", n.id, why.error)
+			fmt.Fprintf(l.out, "| %s | | | %s | %s |\n", n.id, what, unknown)
 		default:
 			panic(why)
 		}
 	}()
-	return n.take(l), nil
+	l.now = n
+	n.take(l)
+	return nil
+}
+
+// judge prints a finding.
+func (l *lab) judge(what, target, measured string, holds bool) {
+	held := map[bool]string{true: "yes", false: "**no**"}[holds]
+	if l.now.size == fullSize && l.rows < fullRows {
+		held = unknown
+	}
+	fmt.Fprintf(l.out, "| %s | %s | %s | %s | %s |\n", l.now.id, what, target, measured, held)
+}
+
+// atMost judges a figure that has a limit.
+func (l *lab) atMost(what, unit string, limit, got float64) {
+	l.judge(what, fmt.Sprintf("≤ %v %s", limit, unit), fmt.Sprintf("%.2f %s", got, unit), got <= limit)
+}
+
+// peak judges the memory of a command, in MiB, where the system shows it.
+func (l *lab) peak(command string, rows, limit int, t trial) {
+	if t.peak > 0 {
+		l.atMost(fmt.Sprintf("memory, %s, %s rows", command, grouped(rows)), "MiB", float64(limit), float64(t.peak)/mebibyte)
+	}
 }
 
 // comparison is what came of two things that ran in turn: medians of their figures and of the ratios.
@@ -182,20 +177,16 @@ func (l *lab) compare(turn func() (ours, theirs float64)) comparison {
 	return comparison{median(ours), median(theirs), median(ratios)}
 }
 
-// rates is a finding of a comparison of rows a second: at least so much of what the other one did.
-func (c comparison) rates(what string, target float64, other string) finding {
-	return finding{
-		what, fmt.Sprintf("≥ %.2f × %s", target, other),
-		fmt.Sprintf("%.2f (%s of %s/s)", c.ratio, grouped(c.ours), grouped(c.theirs)), verdict(c.ratio >= target),
-	}
+// rates judges a comparison of rows a second: at least so much of what the other one did.
+func (l *lab) rates(what string, target float64, other string, c comparison) {
+	measured := fmt.Sprintf("%.2f (%s of %s/s)", c.ratio, grouped(c.ours), grouped(c.theirs))
+	l.judge(what, fmt.Sprintf("≥ %.2f × %s", target, other), measured, c.ratio >= target)
 }
 
-// seconds is a finding of a comparison of times: at most so much of what the other one took.
-func (c comparison) seconds(what string, target float64, other string) finding {
-	return finding{
-		what, fmt.Sprintf("≤ %.1f × %s", target, other),
-		fmt.Sprintf("%.2f (%.1f s beside %.1f s)", c.ratio, c.ours, c.theirs), verdict(c.ratio <= target),
-	}
+// seconds judges a comparison of times: at most so much of what the other one took.
+func (l *lab) seconds(what string, target float64, other string, c comparison) {
+	measured := fmt.Sprintf("%.2f (%.1f s beside %.1f s)", c.ratio, c.ours, c.theirs)
+	l.judge(what, fmt.Sprintf("≤ %.1f × %s", target, other), measured, c.ratio <= target)
 }
 
 // median is the middle one of some figures, or the lower of the two in the middle.
@@ -211,4 +202,22 @@ func grouped[N int | float64](n N) string {
 		digits = digits[:i] + "," + digits[i:]
 	}
 	return digits
+}
+
+// streams are the three standard streams.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// flags is a flag set that shows its flags on standard error and leaves errors to main.
+func flags(heading string, s streams) *flag.FlagSet {
+	set := flag.NewFlagSet("measure "+heading, flag.ContinueOnError)
+	set.SetOutput(io.Discard)
+	set.Usage = func() {
+		fmt.Fprintf(s.err, "%s\n\n", set.Name())
+		set.SetOutput(s.err)
+		set.PrintDefaults()
+	}
+	return set
 }

@@ -180,7 +180,7 @@ func (l *lab) sink(latency time.Duration, more ...string) *service {
 	args := append([]string{"sink", "-tied", "-latency", latency.String()}, more...)
 	s := &service{cmd: exec.CommandContext(l.ctx, l.self, args...)}
 	s.cmd.Env = append(s.cmd.Environ(), asMeasure)
-	s.cmd.Stderr = l.note
+	s.cmd.Stderr = l.err
 	s.tie = must(s.cmd.StdinPipe())
 	out := must(s.cmd.StdoutPipe())
 	check(s.cmd.Start())

@@ -13,8 +13,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 )
 
 const (
@@ -22,16 +20,8 @@ const (
 	killDelay = 20 * time.Second // for a go command that was told to end
 )
 
-// finding says which test noticed a bug.
-type finding struct {
-	bug    *bug
-	test   string // "": none
-	err    error  // it could not be tried
-	passed time.Duration
-}
-
-// judge tries bugs, several at a time, and prints what notices each. An error says that not all were caught.
-func (t tree) judge(ctx context.Context, some []bug, workers int, out, note io.Writer) error {
+// judge tries bugs and prints what notices each. An error says that not all were caught.
+func (t tree) judge(ctx context.Context, some []bug, out, note io.Writer) error {
 	dir, err := os.MkdirTemp("", "leadferry-seededbugs-")
 	if err != nil {
 		return err
@@ -41,46 +31,25 @@ func (t tree) judge(ctx context.Context, some []bug, workers int, out, note io.W
 	if err := t.sound(ctx, some); err != nil {
 		return err
 	}
-	fmt.Fprint(out, "| # | bug | imitates | caught by | time |\n|---|---|---|---|---|\n")
+	fmt.Fprint(out, "| # | bug | imitates | caught by |\n|---|---|---|---|\n")
 	caught, errs := 0, []error(nil)
-	for f := range t.tryAll(ctx, some, workers, dir) {
-		verdict := cmp.Or(f.test, "**not caught**")
+	for i := range some {
+		b := &some[i]
+		test, err := t.try(ctx, b, dir)
 		switch {
-		case f.err != nil:
-			verdict = "**could not be tried**"
-			errs = append(errs, fmt.Errorf("%s: %w", f.bug.Name, f.err))
-		case f.test != "":
+		case err != nil:
+			test = "**could not be tried**"
+			errs = append(errs, fmt.Errorf("%s: %w", b.Name, err))
+		case test != "":
 			caught++
 		}
-		took := f.passed.Round(time.Second)
-		fmt.Fprintf(out, "| %d | %s | %s | %s | %s |\n", f.bug.Number, f.bug.Name, f.bug.Imitates, verdict, took)
+		fmt.Fprintf(out, "| %d | %s | %s | %s |\n", b.Number, b.Name, b.Imitates, cmp.Or(test, "**not caught**"))
 	}
 	fmt.Fprintf(out, "\n%d of %d caught\n", caught, len(some))
 	if caught < len(some) {
 		errs = append(errs, errors.New("not all bugs were caught"))
 	}
 	return errors.Join(errs...)
-}
-
-// tryAll gives the findings as they are made.
-func (t tree) tryAll(ctx context.Context, some []bug, workers int, dir string) <-chan finding {
-	done := make(chan finding)
-	go func() {
-		defer close(done)
-		var group errgroup.Group
-		group.SetLimit(workers)
-		for i := range some {
-			group.Go(func() error {
-				began := time.Now()
-				f := t.try(ctx, &some[i], dir)
-				f.bug, f.passed = &some[i], time.Since(began)
-				done <- f
-				return nil
-			})
-		}
-		_ = group.Wait()
-	}()
-	return done
 }
 
 // sound makes sure that the tests pass, and are there, where nothing is wrong.
@@ -110,21 +79,25 @@ func (t tree) sound(ctx context.Context, some []bug) error {
 	return nil
 }
 
-// try makes the mistake and runs the tests of the table.
-func (t tree) try(ctx context.Context, b *bug, dir string) (f finding) {
-	overlay, err := t.overlay(b, dir)
+// try makes the mistake, runs the tests of the table and says which one noticed it; "": none.
+func (t tree) try(ctx context.Context, b *bug, dir string) (test string, err error) {
+	files, err := t.changed(nil, b)
 	if err != nil {
-		return finding{err: err}
+		return "", err
+	}
+	overlay, err := t.overlay(files, dir)
+	if err != nil {
+		return "", err
 	}
 	if text, err := t.goCommand(ctx, overlay, "build", "./..."); err != nil {
-		return finding{err: fmt.Errorf("the program cannot be built: %w\n%s", err, text)}
+		return "", fmt.Errorf("the program cannot be built: %w\n%s", err, text)
 	}
 	for _, folder := range slices.Sorted(maps.Keys(b.Caught)) {
-		if failed, _, err := t.test(ctx, overlay, folder, b.Caught[folder]); err != nil || failed != "" {
-			return finding{test: failed, err: err}
+		if test, _, err = t.test(ctx, overlay, folder, b.Caught[folder]); err != nil || test != "" {
+			break
 		}
 	}
-	return f
+	return test, err
 }
 
 // Of what go test -v prints: a test that failed, subtests below theirs; and tests that cannot be built or do not end.

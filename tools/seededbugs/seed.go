@@ -11,21 +11,16 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 )
 
 // tree is the folder of the program's sources, in which nothing is ever changed.
 type tree string
 
-// changed are the files of a bug as they are with it, by their paths below the tree.
-func (t tree) changed(b *bug) (map[string]string, error) {
-	return t.changedAfter(map[string]string{}, b)
-}
-
-// changedAfter makes a bug in the files of others. It leaves those as they are.
-func (t tree) changedAfter(others map[string]string, b *bug) (map[string]string, error) {
-	files := maps.Clone(others)
+// changed makes a bug in the files of others, by their paths below the tree, and leaves those as they are.
+func (t tree) changed(others map[string]string, b *bug) (map[string]string, error) {
+	files := map[string]string{}
+	maps.Copy(files, others)
 	for _, e := range b.Edits {
 		if err := t.apply(e, files); err != nil {
 			return nil, fmt.Errorf("bug %d, %s: %w\nhint: the code has changed; in tools/seededbugs/bugs.yaml, "+
@@ -145,19 +140,15 @@ func replaced(text string, e edit) (string, error) {
 	return text[:found[0][0]] + strings.TrimRight(e.New, "\n") + text[found[0][1]:], nil
 }
 
-// overlay writes the files of a bug into a folder, and a file for go's -overlay that puts them in place of the tree's.
-func (t tree) overlay(b *bug, dir string) (string, error) {
-	files, err := t.changed(b)
+// overlay writes files into a folder, and a file for go's -overlay that puts them in place of the tree's.
+func (t tree) overlay(files map[string]string, dir string) (string, error) {
+	dir, err := os.MkdirTemp(dir, "")
 	if err != nil {
 		return "", err
 	}
-	return t.overlayOf(files, dir, strconv.Itoa(b.Number))
-}
-
-func (t tree) overlayOf(files map[string]string, dir, name string) (string, error) {
 	to := map[string]string{}
 	for file, text := range files {
-		copied := filepath.Join(dir, name+"-"+strings.ReplaceAll(file, "/", "-"))
+		copied := filepath.Join(dir, strings.ReplaceAll(file, "/", "-"))
 		if err := os.WriteFile(copied, []byte(text), 0o600); err != nil {
 			return "", err
 		}
@@ -167,6 +158,6 @@ func (t tree) overlayOf(files map[string]string, dir, name string) (string, erro
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(dir, name+".json")
+	path := filepath.Join(dir, "overlay.json")
 	return path, os.WriteFile(path, text, 0o600)
 }

@@ -5,7 +5,6 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 )
@@ -26,7 +25,7 @@ func table69(t *testing.T) []bug {
 // nothing.
 func TestBugsFitTheSources(t *testing.T) {
 	for _, b := range table69(t) {
-		files, err := sources.changed(&b)
+		files, err := sources.changed(nil, &b)
 		if err != nil {
 			t.Error(err)
 			continue
@@ -60,7 +59,7 @@ func TestBugsCompile(t *testing.T) {
 	for round := 1; len(left) > 0; round++ {
 		files, later := map[string]string{}, []bug{}
 		for _, b := range left {
-			with, err := program.changedAfter(files, &b)
+			with, err := program.changed(files, &b)
 			if err != nil {
 				later = append(later, b)
 				continue
@@ -70,7 +69,7 @@ func TestBugsCompile(t *testing.T) {
 		if len(later) == len(left) {
 			t.Fatalf("%d bugs are made nowhere", len(left))
 		}
-		overlay, err := program.overlayOf(files, dir, strconv.Itoa(round))
+		overlay, err := program.overlay(files, dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,7 +167,7 @@ func TestEdits(t *testing.T) {
 		{edit{In: "a.g", First: "return 2"}, ""},
 		{edit{File: "r.sql", Old: "b", New: "c"}, ""},
 	} {
-		files, err := dir.changed(&bug{Name: "b", Edits: []edit{test.edit}})
+		files, err := dir.changed(nil, &bug{Name: "b", Edits: []edit{test.edit}})
 		if (err == nil) != (test.want != "") || err == nil && files["a/a.go"]+files["q.sql"] != test.want {
 			t.Errorf("%+v: %q, %v", test.edit, files, err)
 		}

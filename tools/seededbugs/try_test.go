@@ -50,13 +50,13 @@ func TestWhatNoticesABugIsTold(t *testing.T) {
 		{name: "by no end", in: "a.One", new: "panic(`test timed out after 3m`)", fault: "do not end"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			f := dir.try(t.Context(), &bug{Number: i, Name: test.name, Edits: []edit{{In: test.in, First: test.new}}, Caught: quick}, t.TempDir())
+			caught, err := dir.try(t.Context(), &bug{Number: i, Name: test.name, Edits: []edit{{In: test.in, First: test.new}}, Caught: quick}, t.TempDir())
 			if test.fault != "" {
-				if f.err == nil || !strings.Contains(f.err.Error(), test.fault) {
-					t.Errorf("error %v, want one with %q", f.err, test.fault)
+				if err == nil || !strings.Contains(err.Error(), test.fault) {
+					t.Errorf("error %v, want one with %q", err, test.fault)
 				}
-			} else if f.err != nil || f.test != test.caught {
-				t.Errorf("caught by %q (%v), want %q", f.test, f.err, test.caught)
+			} else if err != nil || caught != test.caught {
+				t.Errorf("caught by %q (%v), want %q", caught, err, test.caught)
 			}
 		})
 	}
