@@ -258,12 +258,13 @@ type Keeping struct {
 
 // Hooks are asked and told while a run goes on. All but Interrupt may be nil.
 type Hooks struct {
-	Interrupt <-chan struct{}       // closed by the first signal; the context ends with the second
-	Begin     func(*Start) error    // told once before anything is sent; its error ends the run
-	LetGo     func()                // told once no more rows are wanted, so that reads of standard input end
-	Progress  func(report.Tick)     // told a few times a second
-	Live      func(*report.Summary) // told once a second of the run so far, which is its own then; it must not wait
-	Sends     func()                // told of each row that is about to be sent
+	Interrupt <-chan struct{}                // closed by the first signal; the context ends with the second
+	Begin     func(*Start) error             // told once before anything is sent; its error ends the run
+	LetGo     func()                         // told once no more rows are wanted, so that reads of standard input end
+	Progress  func(report.Tick)              // told a few times a second
+	Total     func(within time.Duration) int // how many rows the inputs hold, 0 where that is not known and takes longer to find out
+	Live      func(*report.Summary)          // told once a second of the run so far, which is its own then; it must not wait
+	Sends     func()                         // told of each row that is about to be sent
 	// LooksLikeRow reports whether what was taken for the header of these rows is a row itself: its cells are not told then.
 	LooksLikeRow func(names []string, rows [][]string) bool
 }

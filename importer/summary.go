@@ -36,6 +36,7 @@ func (r *run) summary() *report.Summary {
 			Path: in.Path, Format: in.Format, Bytes: in.Bytes, Rows: r.tally.rows[i], Blank: in.Blank, SHA256: in.SHA256, Changed: changed,
 		}
 	}
+	s.NotRead = r.notRead()
 	if r.tally.limits.doubts(0) {
 		s.Standing = r.tally.limits.Standing
 	}
@@ -58,6 +59,34 @@ func (r *run) summary() *report.Summary {
 	return s
 }
 
+// notRead is how many rows of the inputs a run that stopped has not taken, -1 where nobody has counted them.
+func (r *run) notRead() int {
+	if r.stopped == nil {
+		return 0
+	}
+	rows, whole := 0, true
+	for _, f := range r.Inputs {
+		in := f.Info()
+		rows, whole = rows+in.Rows, whole && in.SHA256 != ""
+	}
+	switch limited := r.Limit > 0 && rows >= r.Limit; {
+	case r.Shard.Of > 1:
+		return -1
+	case whole, limited:
+	case r.Total == nil:
+		return -1
+	default:
+		within := time.Minute
+		if r.stopped.Code == CodeInterrupted { // somebody waits
+			within = time.Second
+		}
+		if rows = r.Total(within); rows == 0 {
+			return -1
+		}
+	}
+	return max(0, rows-r.tally.counts.Read)
+}
+
 // soFar are the figures of a run that goes on, by themselves: nothing in them changes with it.
 // It asks nobody, and no file that somebody else may be reading.
 func (r *run) soFar() *report.Summary {
@@ -76,7 +105,7 @@ func (r *run) soFar() *report.Summary {
 		s.Inputs = append(s.Inputs, report.Input{Path: name, Rows: r.tally.rows[i]})
 	}
 	if took > 0 {
-		s.ThroughputRowsPerS = float64(r.tally.counts.Read) / took.Seconds()
+		s.ThroughputRowsPerS = float64(r.tally.ended()) / took.Seconds()
 	}
 	r.sample()
 	r.meter.Report(s)

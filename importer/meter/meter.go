@@ -27,8 +27,9 @@ type Meter struct {
 	ended   int       // rows that had ended then
 }
 
-// firstSpan is the width of spans at first. They become twice as wide whenever there would be more than report.MostBuckets.
-const firstSpan = 100 * time.Millisecond
+// firstSpan is the width of spans at first: rows are counted five times a second. They become twice as wide whenever there would be more
+// than report.MostBuckets.
+const firstSpan = 500 * time.Millisecond
 
 // span is what happened in one stretch of time. How long lead requests took is kept in steps that grow by stepGrowth, from
 // firstStep to beyond 15 minutes, so that a percentile is right within 5 % at a fixed size.

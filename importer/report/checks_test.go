@@ -51,7 +51,7 @@ func TestTextShowsWhatARehearsalFound(t *testing.T) {
 	want := `Validation finished: 40 of 1,200 rows need attention, and 1 of 3 tests of the
 mapping fails, and the mapping cannot make leads yet, and more.csv.gz could not
 be read to its end.
-Nothing was sent: this was a check. It took 200ms.
+Nothing was sent: this was a check. It took 200 ms.
 
 Rows
   1,200  read
@@ -88,8 +88,8 @@ Would be assigned
      10  to nobody: the mapping has no assign
 
 Would be sent
-  1,147 create requests and 1,147 updates: at --rate 2.5 that takes 15m18s or
-    longer.
+  1,147 create requests and 1,147 updates: at --rate 2.5 that takes 15 min 18 s
+    or longer.
 
 Tests of the mapping
   1 of 3 tests fails.
@@ -129,7 +129,7 @@ func TestTextOfRehearsalsOneByOne(t *testing.T) {
 	}{
 		{"good", change(func(*Summary, *Checks) {}), "Validation complete: 1 row, nothing needs attention.\n", "Checks"},
 		{"sent", change(func(*Summary, *Checks) {}), "Would be sent\n  1 create request and 0 updates.\n", "--rate"},
-		{"fast", change(func(_ *Summary, c *Checks) { c.Projected.Rate, c.Projected.DurationS = 100, 0.01 }), "at --rate 100 that takes 1s or longer.", "map"},
+		{"fast", change(func(_ *Summary, c *Checks) { c.Projected.Rate, c.Projected.DurationS = 100, 0.01 }), "at --rate 100 that takes 1 s or longer.", "map"},
 		{"one test", change(func(_ *Summary, c *Checks) { c.Tests.Run = 1 }), "Tests of the mapping\n  1 test passes.\n", "fail"},
 		{"tests", change(func(_ *Summary, c *Checks) { c.Tests.Run = 3 }), "  3 tests: all pass.\n", "fail"},
 		{"a test fails", change(func(s *Summary, c *Checks) {

@@ -87,6 +87,14 @@ func (s *Summary) Outcomes() []OutcomeCount {
 // Attention is how many rows want a person's eye.
 func (s *Summary) Attention() int { return s.Rows.attention(s.DryRun) }
 
+// Ended is how many rows have an outcome: all that were read, once the run has ended.
+func (c RowCounts) Ended() (n int) {
+	for _, o := range c.outcomes() {
+		n += o.Rows
+	}
+	return n
+}
+
 // ByName gives the counts by their JSON names, read and zeros included.
 func (c RowCounts) ByName() map[string]int {
 	m := map[string]int{"read": c.Read}

@@ -17,13 +17,21 @@ import (
 type Step struct {
 	Text     string   `json:"text"`
 	Commands []string `json:"commands,omitempty"`
+	Files    []string `json:"files,omitempty"` // of the run that it is about
 }
 
 type steps []Step
 
 func (l *steps) add(wanted bool, text string, commands ...string) {
 	if wanted {
-		*l = append(*l, Step{text, commands})
+		*l = append(*l, Step{Text: text, Commands: commands})
+	}
+}
+
+// about is add for a step about files of the run.
+func (l *steps) about(files []string, wanted bool, text string, commands ...string) {
+	if l.add(wanted, text, commands...); wanted {
+		(*l)[len(*l)-1].Files = slices.DeleteFunc(files, func(path string) bool { return path == "" })
 	}
 }
 
@@ -87,7 +95,7 @@ func (s *Summary) afterRun(todo *steps) {
 		s.afterReconciling(todo)
 		return
 	}
-	todo.add(n.Invalid+n.Rejected > 0, s.correct(n.Invalid+n.Rejected, s.Command+" what you corrected"), s.again(s.Command)...)
+	todo.about(slices.Clone(s.RejectsPaths), n.Invalid+n.Rejected > 0, s.correct(n.Invalid+n.Rejected, s.Command+" what you corrected"), s.again(s.Command)...)
 	unsent := n.Failed + n.Partial + n.Pending
 	todo.add(!stopped && unsent > 0, fmt.Sprintf("Run the same command again for the %s that did not get through.", english.Plural(unsent, "row", "")))
 	s.afterPulling(todo)
@@ -100,17 +108,17 @@ func (s *Summary) afterReconciling(todo *steps) {
 	n, r, stopped := s.Rows, s.Reconciliation, s.Outcome == "stopped" || s.Outcome == "interrupted"
 	s.afterPulling(todo)
 	list := cmp.Or(r.Path, "the reconciliation")
-	todo.add(n.Conflict > 0, "Look at the "+english.Plural(n.Conflict, "row that differs", "rows that differ")+": "+list+" says who changed what. A sync sends what the file changed; its --conflict decides where the service changed.")
+	todo.about([]string{r.Path}, n.Conflict > 0, "Look at the "+english.Plural(n.Conflict, "row that differs", "rows that differ")+": "+list+" says who changed what. A sync sends what the file changed; its --conflict decides where the service changed.")
 	todo.add(n.Failed > 0 && !stopped, "Run the same command again: "+english.Plural(n.Failed, "lead", "")+" could not be read.")
 	todo.add(n.Invalid > 0, "Correct "+english.Plural(n.Invalid, "row", "")+" where the file comes from: a sync does not send an invalid row.")
-	todo.add(r.absent() > 0, "Find out why the file lacks "+english.Plural(r.absent(), "known lead", "")+": "+list+" lists them as absent.")
-	todo.add(n.Unmatched > 0, "No lead is known for "+english.Plural(n.Unmatched, "row", "")+": import them, or take over leads that exist with `leadferry checkpoint adopt`.")
+	todo.about([]string{r.Path}, r.absent() > 0, "Find out why the file lacks "+english.Plural(r.absent(), "known lead", "")+": "+list+" lists them as absent.")
+	todo.add(n.Unmatched > 0, "No lead is known for "+english.Plural(n.Unmatched, "row", "")+". Import what has no lead yet, or take over leads that exist with `leadferry checkpoint adopt`.")
 	s.readAnew(todo)
 }
 
 // afterPulling is what the CRM should take over.
 func (s *Summary) afterPulling(todo *steps) {
-	todo.add(s.Pulled > 0, "Load "+s.PullPath+" ("+english.Plural(s.Pulled, "lead", "")+") into the CRM.")
+	todo.about([]string{s.PullPath}, s.Pulled > 0, "Load "+s.PullPath+" ("+english.Plural(s.Pulled, "lead", "")+") into the CRM.")
 	todo.add(s.Wordless > 0, `Name words of the CRM for the statuses that the notes name, in the mapping's lead.status.pull, or "" to leave such leads out of the pull file.`)
 }
 
@@ -130,9 +138,9 @@ func (s *Summary) readOn() string {
 // decisions are what only a person can decide.
 func (s *Summary) decisions(todo *steps) {
 	n := s.Rows
-	todo.add(n.Changed > 0, "Look at the rows that changed since their leads were made. --changed update sends what differs; --changed ignore counts these rows as unchanged.")
+	todo.about([]string{s.ResultsPath}, n.Changed > 0, "Look at the rows that changed since their leads were made. --changed update sends what differs; --changed ignore counts these rows as unchanged.")
 	todo.add(n.Unmatched > 0, "Import the rows that have no lead yet, or take over leads that exist with `leadferry checkpoint adopt`. --missing ignore skips these rows.")
-	todo.add(n.Conflict > 0, "Decide on the rows in conflict: the results say why each was held. They are checked again by the next run.")
+	todo.about([]string{s.ResultsPath}, n.Conflict > 0, "Decide on the rows in conflict: the results say why each was held. They are checked again by the next run.")
 }
 
 // afterCheck is what follows a run that was not to send anything.
@@ -143,7 +151,7 @@ func (s *Summary) afterCheck(todo *steps) {
 	bad := s.Rows.attention(true) - s.Rows.Changed - s.Rows.Unmatched - s.Rows.Conflict
 	switch {
 	case bad > 0:
-		todo.add(true, s.correct(bad, "check again"), s.again("validate")...)
+		todo.about(slices.Clone(s.RejectsPaths), true, s.correct(bad, "check again"), s.again("validate")...)
 	case s.Outcome != "complete" && s.Outcome != "attention" || len(s.Checks.faults())+len(s.changed()) > 0:
 	case s.Rows.Pending == 0 || !s.Checks.sends():
 	case s.Command == "validate":
@@ -164,7 +172,7 @@ func (s *Summary) keepIDs(todo *steps) {
 	switch {
 	case len(s.Unkept) == 0:
 	case s.keptInResults():
-		todo.add(true, made+", and the checkpoint could not keep the IDs. The results have them:", "leadferry checkpoint adopt "+shell.Path(s.ResultsPath)+s.at())
+		todo.about([]string{s.ResultsPath}, true, made+", and the checkpoint could not keep the IDs. The results have them:", "leadferry checkpoint adopt "+shell.Path(s.ResultsPath)+s.at())
 	default:
 		todo.add(true, made+", and neither checkpoint nor results could keep the IDs. Save the lines that begin with key,namespace,lead_id (standard error) as ids.csv:", "leadferry checkpoint resolve ids.csv"+s.at())
 	}
@@ -176,7 +184,7 @@ func (s *Summary) inDoubt(todo *steps) {
 	const found = " what you found: the lead's ID, or none where no lead was made, or exists where there is one without a known ID." +
 		" An empty cell decides nothing. Then settle them:"
 	if s.settledInRejects() {
-		todo.add(true, fmt.Sprintf("Look up the %s in doubt in the service's console (leadferry explain in_doubt says more), and write into leadferry_lead_id of the rejects file%s",
+		todo.about(slices.Clone(s.RejectsPaths), true, fmt.Sprintf("Look up the %s in doubt in the service's console (leadferry explain in_doubt says more), and write into leadferry_lead_id of the rejects file%s",
 			english.Plural(s.Rows.InDoubt, "row", ""), found), "leadferry checkpoint resolve "+shell.Path(s.RejectsPaths[0])+s.at())
 		todo.add(s.Rows.Invalid+s.Rows.Rejected == 0, fmt.Sprintf("Then %s the same file: it sends what was not made and links what was found:", s.Command), s.again(s.Command)...)
 		return

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"strings"
 	"sync"
 	"time"
@@ -85,7 +86,7 @@ func (f *fitted) Write(drawn []byte) (int, error) {
 // show puts another line there; "" leaves nothing. That a terminal is gone is noticed where it matters.
 func (f *fitted) show(line string) {
 	room := max(1, f.width()-1)
-	if line = escape(line, room); line == f.line {
+	if line = escape(shortened(EscapeLine(line), room), room); line == f.line {
 		return
 	}
 	length := utf8.RuneCountInString(line)
@@ -96,23 +97,48 @@ func (f *fitted) show(line string) {
 	_, _ = io.WriteString(f.out, text)
 }
 
+// shortened is a line of the bar that fits into so many characters where it can: first the bar itself becomes shorter, and goes,
+// then the facts at the end go, which matter least.
+func shortened(line string, room int) string {
+	over := utf8.RuneCountInString(line) - room
+	from, to := strings.IndexByte(line, '['), strings.IndexByte(line, ']')
+	if over > 0 && from >= 0 && to > from {
+		whole := line[from+1 : to]
+		bar, least := len(whole)-over, 5
+		if bar >= least {
+			done := strings.Count(whole, "=") * bar / len(whole)
+			return line[:from+1] + strings.Repeat("=", done) + ">" + strings.Repeat(".", bar-done-1) + line[to:]
+		}
+		line = line[:from] + strings.TrimLeft(line[to+1:], " ")
+	}
+	for utf8.RuneCountInString(line) > room {
+		last := strings.LastIndex(line, ", ")
+		if last < 0 {
+			break
+		}
+		line = line[:last]
+	}
+	return line
+}
+
 // Update shows a new state.
 func (p *Progress) Update(t Tick) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	done, left := t.Sent, max(0, p.options.Total-t.Known-t.Sent)
+	done, sent := t.Known+t.Sent, t.Sent
 	if p.options.DryRun {
-		done, left = t.Read, max(0, p.options.Total-t.Read)
+		done, sent = t.Read, t.Read
 	}
+	left := max(0, p.options.Total-done)
 	now := time.Now()
-	p.pace.add(now, done)
+	p.pace.add(now, sent)
 	eta := ""
 	if p.options.Total > 0 && t.Paused == "" { // else nobody can tell
 		eta = p.pace.eta(left)
 	}
 	switch {
 	case p.options.Terminal:
-		p.draw(t, eta, done, left)
+		p.draw(t, eta, done)
 	case now.Sub(p.logged) >= logEvery:
 		p.logged = now
 		p.log(t, eta)
@@ -139,7 +165,7 @@ func (p *Progress) Stop() {
 
 // draw shows the bar with details by weight, as the end is cut where the terminal is narrow. The bar's end stays one row ahead
 // while the run goes on, as a full bar never moves again.
-func (p *Progress) draw(t Tick, eta string, done, left int) {
+func (p *Progress) draw(t Tick, eta string, done int) {
 	var details []string
 	add := func(shown bool, format string, value any) {
 		if shown {
@@ -147,13 +173,13 @@ func (p *Progress) draw(t Tick, eta string, done, left int) {
 		}
 	}
 	add(t.Paused != "", "paused: %s", t.Paused)
-	add(eta != "", "%s left", eta)
-	add(t.Attention > 0, "%s need attention", humanize.Comma(int64(t.Attention)))
 	add(t.InDoubt > 0, "%s in doubt", humanize.Comma(int64(t.InDoubt)))
+	add(t.Attention > 0, "%s need attention", humanize.Comma(int64(t.Attention)))
+	add(eta != "", "%s left", eta)
 	add(true, "%.0f rows/s", p.pace.perSecond)
 	p.bar.Describe(strings.Join(details, ", "))
 	if p.options.Total > 0 {
-		p.bar.ChangeMax(done + max(1, left))
+		p.bar.ChangeMax(max(p.options.Total, done+1))
 	}
 	_ = p.bar.Set(done)
 }
@@ -206,5 +232,5 @@ func (p *pace) eta(left int) string {
 	if p.perSecond < slow {
 		return ""
 	}
-	return time.Duration(float64(left) / p.perSecond * float64(time.Second)).Round(time.Second).String()
+	return Duration(math.Ceil(float64(left) / p.perSecond))
 }

@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"encoding/csv"
 	"iter"
+	"slices"
 
 	"github.com/gocarina/gocsv"
+
+	"leadferry/checkpoint"
 )
 
 // Compared is one line of the reconciliation: a row beside its lead, or a lead that no row names,
@@ -57,6 +60,20 @@ type Reconciliation struct {
 	Sample   *Sample        `json:"sample,omitempty"`
 	Rewrites bool           `json:"-"` // leads were read by an update of their ExternalID
 	Path     string         `json:"-"` // of the file
+}
+
+// byLife puts moves between statuses into the order of a lead's life.
+func byLife(of []Transition) []Transition {
+	at := func(status string) int {
+		i := slices.Index(checkpoint.Statuses[:], status)
+		if i < 0 { // one that the specification does not name
+			i = len(checkpoint.Statuses)
+		}
+		return i
+	}
+	return slices.SortedStableFunc(slices.Values(of), func(a, b Transition) int {
+		return cmp.Or(cmp.Compare(at(a.From), at(b.From)), cmp.Compare(at(a.To), at(b.To)))
+	})
 }
 
 func (r *Reconciliation) changedNothing() string {

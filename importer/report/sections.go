@@ -3,9 +3,10 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
@@ -30,11 +31,10 @@ type Line struct {
 // Sections are what the run has to tell, but for times, rows in doubt and what to do. None is empty.
 func (s *Summary) Sections() []Section {
 	rows := lines(s.Outcomes(), func(o OutcomeCount) Line {
-		return Line{Count: o.Rows, Name: o.Name, Text: o.Meaning, Attention: o.Attention}
+		return Line{Count: o.Rows, Name: o.Name, Text: o.Meaning, Attention: o.Attention && o.Name != "pending"}
 	})
 	rows = slices.DeleteFunc(rows, func(l Line) bool { return l.Count == 0 })
-	all := []Section{{ID: "rows", Title: "Rows", Lines: append([]Line{{Count: s.Rows.Read, Name: "read"}}, rows...)}}
-	all = append(all, s.Reconciliation.sections()...)
+	all := append(s.Reconciliation.sections(), Section{ID: "rows", Title: "Rows", Lines: append([]Line{{Count: s.Rows.Read, Name: "read"}}, rows...)})
 	all = append(all,
 		Section{ID: "moves", Title: "Changes of status, confirmed", Lines: moves(s.Transitions, "not known", "to "), Top: 12},
 		Section{ID: "errors", Title: "Most frequent reasons", Top: 3, Lines: lines(s.Asking(), func(r Reason) Line {
@@ -43,10 +43,38 @@ func (s *Summary) Sections() []Section {
 	all = append(all, s.Checks.sections()...)
 	all = append(all,
 		Section{ID: "notes", Title: "Notes", Lines: lines(s.Notes, plainLine)},
-		Section{ID: "organizations", Title: "Assigned to", Top: 5, Lines: lines(s.Organizations, func(o Organization) Line {
-			return Line{Count: o.Leads, Name: o.ID, Text: o.Location}
-		})})
+		Section{ID: "organizations", Title: "Assigned to", Top: 10, Lines: assigned(s.Organizations)})
 	return slices.DeleteFunc(all, func(of Section) bool { return len(of.Lines) == 0 })
+}
+
+// assigned are organizations in one line each, most leads first: the locations that people know them by, and how their IDs begin.
+func assigned(organizations []Organization) []Line {
+	leads, places := map[string]int{}, map[string][]string{}
+	for _, o := range organizations {
+		if leads[o.ID] += o.Leads; o.Location != "" {
+			places[o.ID] = append(places[o.ID], o.Location)
+		}
+	}
+	ids := slices.SortedFunc(maps.Keys(leads), func(a, b string) int { return cmp.Or(cmp.Compare(leads[b], leads[a]), cmp.Compare(a, b)) })
+	return lines(ids, func(id string) Line {
+		at := places[id]
+		switch {
+		case len(at) == 0:
+			return Line{Count: leads[id], Name: id}
+		case len(at) > 1:
+			return Line{Count: leads[id], Name: at[0], Text: fmt.Sprintf("and %s  %s", english.Plural(len(at)-1, "other location", ""), shortID(id))}
+		}
+		return Line{Count: leads[id], Name: at[0], Text: shortID(id)}
+	})
+}
+
+// shortID is as much of an ID as tells two apart.
+func shortID(id string) string {
+	const letters = 8
+	if len(id) <= letters+2 {
+		return id
+	}
+	return id[:letters] + "…"
 }
 
 func lines[T any](items []T, line func(T) Line) (list []Line) {
@@ -68,8 +96,12 @@ func moves(of []Transition, none, between string) []Line {
 // places are the first ones of so many rows.
 func places(at []Place, rows int) string {
 	var list []string
-	for _, p := range at {
-		list = append(list, p.String())
+	for i, p := range at {
+		if text := p.String(); i > 0 && p.Row > 0 && at[i-1].Row > 0 && at[i-1].File == p.File {
+			list = append(list, whole(strings.TrimPrefix(text, p.File+": ")))
+		} else {
+			list = append(list, whole(text))
+		}
 	}
 	if rows > len(list) && len(list) > 0 {
 		list = append(list, "…")
@@ -86,7 +118,7 @@ func (r *Reconciliation) sections() []Section {
 	})
 	return []Section{
 		{ID: "reconciliation", Title: "Verdicts", Lines: slices.DeleteFunc(verdicts, func(l Line) bool { return l.Count == 0 })},
-		{ID: "statuses", Title: "Status in the file, and on the service", Lines: moves(r.Statuses, "none", "×  "), Top: 12},
+		{ID: "statuses", Title: "Status in the file, and on the service", Lines: moves(byLife(r.Statuses), "none", "×  "), Top: 24},
 		{ID: "owners", Title: "Leads that belong to another organization now", Lines: moves(r.Owners, "none", "to "), Top: 12},
 		{ID: "sample", Title: "Sample", Lines: r.Sample.lines()},
 	}
@@ -168,8 +200,7 @@ func (c *Checks) wouldSend() []Line {
 	n := c.Projected
 	text := requests(n.Create, n.Update)
 	if n.Rate > 0 {
-		took := time.Duration(n.DurationS * float64(time.Second)).Round(time.Second)
-		text += fmt.Sprintf(": at --rate %v that takes %s or longer", n.Rate, max(took, time.Second))
+		text += fmt.Sprintf(": at --rate %v that takes %s or longer", n.Rate, Duration(max(math.Round(n.DurationS), 1)))
 	}
 	return []Line{{Text: text + "."}}
 }

@@ -47,6 +47,7 @@ type Summary struct {
 	DroppedValues      int            `json:"dropped_values"`  // that break a rule and were left out as the mapping asks
 	Checks             *Checks        `json:"checks,omitzero"` // of a run that sends nothing
 
+	NotRead   int         `json:"not_read,omitzero"`    // rows of the input that a run which stopped has not read; -1: some, not counted
 	InService *InService  `json:"in_service,omitempty"` // of import and sync
 	Asks      *Attentions `json:"attention,omitempty"`
 

@@ -38,10 +38,10 @@ func (s *Summary) Headline() (sentences []string) {
 	need, faults := s.Attention(), strings.Join(append(s.Checks.faults(), s.changed()...), ", and ")
 	asking := fmt.Sprintf("%s of %s %s attention", humanize.Comma(int64(need)), rows, english.PluralWord(need, "needs", "need")) + s.news()
 	switch {
-	case s.Outcome == Running && s.Rows.Read == 0:
+	case s.Outcome == Running && s.Rows.Ended() == 0:
 		add(name + " is beginning")
 	case s.Outcome == Running:
-		add(name + " is going on: " + rows + " so far")
+		add(name + " is going on: " + english.Plural(s.Rows.Ended(), "row", "") + " so far")
 	case s.Outcome == "interrupted":
 		add(name + " interrupted: " + s.progress())
 	case s.Outcome == "stopped":
@@ -89,16 +89,20 @@ func (s *Summary) activity() string {
 }
 
 func (s *Summary) progress() string {
-	return fmt.Sprintf("%s of %s read %s done", humanize.Comma(int64(s.Rows.Read-s.Rows.attention(false))),
+	text := fmt.Sprintf("%s of %s read %s done", humanize.Comma(int64(s.Rows.Read-s.Rows.attention(false))),
 		english.Plural(s.Rows.Read, "row", ""), english.PluralWord(s.Rows.Read, "was", "were"))
+	switch {
+	case s.NotRead > 0:
+		text += fmt.Sprintf(", %s %s not read", humanize.Comma(int64(s.NotRead)), english.PluralWord(s.NotRead, "row was", "rows were"))
+	case s.NotRead < 0:
+		text += ", and the input was not read to its end"
+	}
+	return text
 }
 
 // traffic says what left for the service.
 func (s *Summary) traffic() string {
-	took := time.Duration(s.DurationS * float64(time.Second)).Round(time.Millisecond)
-	if took >= 10*time.Second {
-		took = took.Round(100 * time.Millisecond)
-	}
+	took := Duration(s.DurationS)
 	switch {
 	case s.DryRun && s.Command == "validate":
 		return fmt.Sprintf("Nothing was sent: this was a check. It took %s", took)
@@ -194,9 +198,34 @@ func (p *printer) wrap(first, next, text string) {
 		default:
 			line, used = line+" ", used+1
 		}
-		line, used = line+word, used+n
+		line, used = line+strings.ReplaceAll(word, unbroken, " "), used+n
 	}
 	p.WriteString(strings.TrimRight(line, " ") + "\n")
+}
+
+// whole keeps the words of a text in one line of the text for people, see wrap.
+func whole(text string) string { return strings.ReplaceAll(text, " ", unbroken) }
+
+const unbroken = "\u00a0"
+
+// Duration is a time that something took, in seconds, as it is told everywhere.
+func Duration(s float64) string {
+	d := time.Duration(min(max(s, 0), 1e8) * float64(time.Second))
+	switch {
+	case d == 0:
+		return "0 s"
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", max(1, d.Milliseconds()))
+	case d < 10*time.Second:
+		return strings.Replace(fmt.Sprintf("%.1f s", d.Seconds()), ".0", "", 1)
+	case d < time.Minute:
+		return fmt.Sprintf("%.0f s", d.Seconds())
+	case d < time.Hour:
+		d = d.Round(time.Second)
+		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
+	}
+	d = d.Round(time.Minute)
+	return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
 }
 
 func sum[T any](items []T, count func(T) int) (n int) {

@@ -64,7 +64,7 @@ func TestTextTellsAPersonWhatHappenedAndWhatToDo(t *testing.T) {
 	}{
 		{"complete", sample(), `
 Import complete: 1,000 rows, nothing needs attention.
-Sent in 12.4s: 980 create requests and 1 update.
+Sent in 12 s: 980 create requests and 1 update.
 
 Rows
   1,000  read
@@ -76,7 +76,7 @@ Next
 `},
 		{"attention", attention(), `
 Import finished: 67 of 1,234,567 rows need attention.
-Sent in 12.4s: 1,234,567 create requests and 0 updates.
+Sent in 12 s: 1,234,567 create requests and 0 updates.
 
 Rows
   1,234,567  read
@@ -95,12 +95,13 @@ Most frequent reasons
           1  1 other: see the summary
 
 Assigned to
-  1,234,000  o-1        Oak Hill
+  1,234,000  Oak Hill   o-1
         300  o-2
         100  o-3
          50  o-4
          40  o-5
-         10  2 others: see the summary
+          9  o-6
+          1  o-7
 
 Files
   results  out/results.csv
@@ -124,7 +125,7 @@ Next
 		{"stopped before anything was sent", stopped(), `
 Import stopped early: the service could not be reached for 15m.
 Until then, 0 of 40 rows read were done.
-Nothing was sent to the service. The run took 12.4s.
+Nothing was sent to the service. The run took 12 s.
 
 Rows
   40  read
@@ -137,7 +138,7 @@ Next
 `},
 		{"a good check", checked(), `
 Validation complete: 1 row, nothing needs attention.
-Nothing was sent: this was a check. It took 200ms.
+Nothing was sent: this was a check. It took 200 ms.
 
 Rows
   1  read
@@ -252,7 +253,7 @@ func TestTextOfAReconciliation(t *testing.T) {
 	}
 	holds(true, "failed its lead could not be read")
 	holds(true, "pending not compared before")
-	holds(true, "0 of 9 leads picked were read Files")
+	holds(true, "0 of 9 leads picked were read Rows")
 	holds(true, "lacks 2 known leads: r.csv lists them as absent")
 	holds(true, "Run the same command again. 2.")
 	s.Requests.Update, s.Reconciliation.Sample.Read, s.Reconciliation.Sample.Differ = 3, 3, 1

@@ -44,7 +44,7 @@ var changing = []struct {
 }{
 	{regexp.MustCompile(`leadferry-runs/[0-9TZ]+-(\w+)-[0-9a-f]{8}`), "leadferry-runs/RUN-$1"},
 	{regexp.MustCompile(`/\S+/state/leadferry/`), "STATE/"},
-	{regexp.MustCompile(`\b\d[\dms.]*s\b`), "TIME"},
+	{regexp.MustCompile(`\b\d[\d.]* m?s\b|\b\d[\dms.]*s\b`), "TIME"},
 }
 
 // plain FILE prints what FILE or stdout holds, without what differs from run to run.

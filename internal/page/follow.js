@@ -45,21 +45,6 @@
   };
   const tell = (text) => { if (word.textContent !== text) word.textContent = text; };
 
-  // Buttons that copy are shown where they can.
-  if (navigator.clipboard) document.documentElement.classList.add("copies");
-  document.addEventListener("click", async (event) => {
-    const button = event.target.closest("button.copy");
-    if (!button) return;
-    const text = button.textContent;
-    try {
-      await navigator.clipboard.writeText(button.dataset.copy);
-      button.textContent = "Copied";
-    } catch {
-      button.textContent = "Not copied";
-    }
-    setTimeout(() => { button.textContent = text; }, 1500);
-  });
-
   for (const part of main.children) last.set(part.id, part.outerHTML);
   const take = (event) => {
     heard = new Date();

@@ -21,7 +21,7 @@
 // svg role="img", .s0 to .s7 for series, which differ in pattern too. A page has light, dark
 // and print; no colour says anything alone, and all can be told apart by colour-blind eyes.
 //
-// Promises: a page loads nothing and runs nothing but the script of this package, both
+// Promises: a page loads nothing and runs nothing but the scripts of this package, both
 // enforced by a Content-Security-Policy; a server listens on loopback, answers GETs that name
 // it by a loopback name and bring its token, tells nothing to other sites, and holds few
 // connections for a bounded time: whoever does not read is dropped. What is shown never waits
@@ -47,10 +47,13 @@ type View struct {
 //go:embed style.css
 var style string
 
-// follow keeps a live page up to date.
-//
-//go:embed follow.js
-var follow string
+// copying is for buttons that copy, follow keeps a live page up to date.
+var (
+	//go:embed copy.js
+	copying string
+	//go:embed follow.js
+	follow string
+)
 
 // frame is made when the first page is: most starts of the program make none.
 var frame = sync.OnceValue(func() *template.Template {
@@ -65,14 +68,14 @@ var frame = sync.OnceValue(func() *template.Template {
 <meta name="robots" content="noindex">
 <title>{{.Title}}</title>
 <style>{{.Style}}</style>
-{{if and .Script (not .Form)}}<noscript><meta http-equiv="refresh" content="5"></noscript>
+{{if and .Live (not .Form)}}<noscript><meta http-equiv="refresh" content="5"></noscript>
 {{end}}</head>
 <body>
 <main{{if .Form}} data-rests{{end}}>
 {{.Main}}</main>
-{{with .Script}}<p id="word" role="status"></p>
-<script>{{.}}</script>
-{{end}}</body>
+{{if .Live}}<p id="word" role="status"></p>
+{{end}}<script>{{.Script}}</script>
+</body>
 </html>
 `))
 })
@@ -82,15 +85,16 @@ type framed struct {
 	Policy string
 	Style  template.CSS
 	Script template.JS
+	Live   bool
 }
 
 // The policies of a file and of a server. Neither lets a page load anything from anywhere.
 var (
 	filePolicy = sync.OnceValue(func() string {
-		return "default-src 'none'; style-src " + hashOf(style) + "; base-uri 'none'; form-action 'none'"
+		return "default-src 'none'; style-src " + hashOf(style) + "; script-src " + hashOf(copying) + "; base-uri 'none'; form-action 'none'"
 	})
 	servedPolicy = sync.OnceValue(func() string {
-		return "default-src 'none'; style-src " + hashOf(style) + "; script-src " + hashOf(follow) +
+		return "default-src 'none'; style-src " + hashOf(style) + "; script-src " + hashOf(copying+follow) +
 			"; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 	})
 )
@@ -101,11 +105,11 @@ func hashOf(text string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// Write writes a page that stands alone and runs no script. Its error is w's.
+// Write writes a page that stands alone; its only script copies what a person asks to copy. Its error is w's.
 func Write(w io.Writer, v View) error {
-	return frame().Execute(w, framed{View: v, Policy: filePolicy(), Style: template.CSS(style)})
+	return frame().Execute(w, framed{View: v, Policy: filePolicy(), Style: template.CSS(style), Script: template.JS(copying)})
 }
 
 func writeLive(w io.Writer, v View) error {
-	return frame().Execute(w, framed{View: v, Style: template.CSS(style), Script: template.JS(follow)})
+	return frame().Execute(w, framed{View: v, Style: template.CSS(style), Script: template.JS(copying + follow), Live: true})
 }

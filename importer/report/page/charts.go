@@ -5,7 +5,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"time"
 
 	"leadferry/importer/report"
 )
@@ -45,12 +44,11 @@ func (c *content) Tables() (all []table) {
 	return all
 }
 
-// timeline is a run over time: how fast rows and requests went, and how long answers took. A drawing is as many units wide
-// as there are buckets and is stretched to the width of the page.
+// timeline is a run over time: how fast rows and requests were settled, and how long answers took.
 type timeline struct {
 	Sends   bool // lead requests
 	Took    string
-	Plots   []plot
+	Plots   []plot // none: the run was too short to draw
 	Buckets []bucket
 }
 
@@ -60,39 +58,51 @@ type bucket struct {
 	report.Bucket
 }
 
-// plot has some lines on a scale from 0 to a round number.
+// plot has some lines on a scale from 0 to a round number. Its drawing is Units wide, which is the time that the run took in widths
+// of a bucket, and is stretched to the width of the page.
 type plot struct {
 	ID, Title, Desc string
 	Top, Middle     string
-	Units           int
+	Units           string
+	Ticks           []tick
 	Lines           []line
 	Troubles        string // marks below: requests were tried again, or waited
 }
+
+// tick is a time below a drawing, at so many percent of its width.
+type tick struct{ At, Name string }
 
 type line struct{ Series, Name, Dashes, Path string }
 
 // plotHeight is in pixels; run.html has it too.
 const plotHeight = 150
 
+// What is shorter, or has fewer buckets, is told in a line of text.
+const (
+	shortest = 5 // seconds
+	fewest   = 10
+)
+
 func timelineOf(s *report.Summary) *timeline {
 	list := clip(s.Timeline, report.MostBuckets).Items
 	if len(list) == 0 {
 		return nil
 	}
-	width := time.Duration(s.DurationS * float64(time.Second))
+	width := s.DurationS
 	if len(list) > 1 {
-		width = list[1].Time.Sub(list[0].Time)
+		width = list[1].Time.Sub(list[0].Time).Seconds()
 	}
-	width = min(max(width, time.Millisecond), 100*365*24*time.Hour)
+	width = min(max(width, 0.001), 1e10)
 	// The run took a part of the last bucket only; a sliver of it would show a rate that never was.
-	last := min(max(s.FinishedAt.Sub(list[len(list)-1].Time), width/4), width)
-	t := &timeline{Took: since(time.Duration(len(list)-1)*width + last)}
+	last := min(max(s.FinishedAt.Sub(list[len(list)-1].Time).Seconds(), width/4), width)
+	whole := float64(len(list)-1)*width + last
+	t := &timeline{Took: report.Duration(whole)}
 	var rows, requests, p50, p95, p99 []float64
 	var troubles strings.Builder
 	for i, b := range list {
-		covered := width.Seconds()
+		covered := width
 		if i == len(list)-1 {
-			covered = last.Seconds()
+			covered = last
 		}
 		r, q := float64(b.Rows)/covered, float64(b.Requests)/covered
 		rows, requests = append(rows, r), append(requests, q)
@@ -100,28 +110,50 @@ func timelineOf(s *report.Summary) *timeline {
 			b.P50, b.P95, b.P99 = -1, -1, -1
 		}
 		if b.Retries > 0 || b.Paused > 0 {
-			fmt.Fprintf(&troubles, "M%d %dv7h1v-7z", i, plotHeight+1)
+			fmt.Fprintf(&troubles, "M%d %dv7h%sv-7z", i, plotHeight+1, rounded(covered/width))
 		}
 		p50, p95, p99 = append(p50, b.P50), append(p95, b.P95), append(p99, b.P99)
 		t.Sends = t.Sends || b.Requests > 0
-		t.Buckets = append(t.Buckets, bucket{since(time.Duration(i) * width), rate(r), rate(q), b})
+		t.Buckets = append(t.Buckets, bucket{report.Duration(float64(i) * width), rate(r), rate(q), b})
+	}
+	if whole < shortest || len(list) < fewest || s.Reconciliation != nil { // which is about leads, not about how fast
+		return t
+	}
+	draw := func(id, title string, label func(float64) string, lines []line, values ...[]float64) {
+		p := newPlot(id, title, label, lines, last/width, values...)
+		p.Ticks = ticks(whole)
+		t.Plots = append(t.Plots, p)
 	}
 	lines := []line{{"s0", "rows", "", ""}, {"s1", "requests", "5 4", ""}}
 	if !t.Sends {
-		t.Plots = []plot{newPlot("rate", "Rows a second", rate, lines[:1], rows)}
+		draw("rate", "Rows settled a second", rate, lines[:1], rows)
 		return t
 	}
-	t.Plots = []plot{
-		newPlot("rate", "Rows and requests a second", rate, lines, rows, requests),
-		newPlot("latency", "How long answers took: half of them, 95 %, 99 %", milliseconds,
-			[]line{{"s0", "p50", "", ""}, {"s4", "p95", "7 4", ""}, {"s1", "p99", "1.5 3.5", ""}}, p50, p95, p99),
-	}
+	draw("rate", "Rows and requests settled a second", rate, lines, rows, requests)
+	draw("latency", "How long answers took: half of them, 95 %, 99 %", milliseconds,
+		[]line{{"s0", "p50", "", ""}, {"s2", "p95", "7 4", ""}, {"s1", "p99", "1.5 3.5", ""}}, p50, p95, p99)
 	t.Plots[0].Troubles = troubles.String()
 	return t
 }
 
-// newPlot draws values, a list a line. A value below 0 is none.
-func newPlot(id, title string, label func(float64) string, lines []line, values ...[]float64) plot {
+// ticks are at round times of so many seconds: 1, 2 or 5 with zeros, or parts of minutes and hours.
+func ticks(whole float64) (all []tick) {
+	step := nice(whole / 6)
+	for _, s := range []float64{30, 60, 120, 300, 600, 1800, 3600, 7200, 6 * 3600, 24 * 3600} {
+		if step > 20 && whole/s <= 8 {
+			step = s
+			break
+		}
+	}
+	for at := step; at < 0.97*whole && len(all) < 20; at += step {
+		all = append(all, tick{rounded(100 * at / whole), report.Duration(at)})
+	}
+	return all
+}
+
+// newPlot draws values, a list a line, each in the middle of its bucket, of which the last has so much of a whole one. A value below
+// 0 is none.
+func newPlot(id, title string, label func(float64) string, lines []line, last float64, values ...[]float64) plot {
 	most := 0.0
 	for _, list := range values {
 		for _, v := range list {
@@ -132,19 +164,24 @@ func newPlot(id, title string, label func(float64) string, lines []line, values 
 	for i, list := range values {
 		var b strings.Builder
 		for at, v := range list {
+			middle := float64(at) + 0.5
+			if at == len(list)-1 {
+				middle = float64(at) + last/2
+			}
 			y := rounded(plotHeight * (1 - v/top))
 			switch {
 			case v < 0:
 			case b.Len() == 0: // it may stand alone
-				fmt.Fprintf(&b, "M%d %sH%d.5", at, y, at)
+				fmt.Fprintf(&b, "M%d %sH%s", at, y, rounded(middle))
 			default:
-				fmt.Fprintf(&b, "L%d.5 %s", at, y)
+				fmt.Fprintf(&b, "L%s %s", rounded(middle), y)
 			}
 		}
 		lines[i].Path = b.String()
 	}
 	return plot{
-		ID: id, Title: title, Desc: "At most " + label(most) + ".", Top: label(top), Middle: label(top / 2), Units: len(values[0]), Lines: lines,
+		ID: id, Title: title, Desc: "At most " + label(most) + ".", Top: label(top), Middle: label(top / 2), Lines: lines,
+		Units: rounded(float64(len(values[0])-1) + last),
 	}
 }
 
@@ -162,16 +199,12 @@ func nice(v float64) float64 {
 	return 10 * unit
 }
 
-func since(d time.Duration) string {
-	if d <= 0 {
-		return "0 s"
-	}
-	return seconds(d.Seconds())
-}
-
 func rate(v float64) string {
 	if v >= 10 {
 		return comma(int(min(math.Round(v), 1e15)))
+	}
+	if v > 0 && v < 0.1 {
+		return strconv.FormatFloat(v, 'g', 1, 64)
 	}
 	return rounded(v)
 }

@@ -1,6 +1,6 @@
 // Package page is the page of a run in HTML: for those who look at a migration rather than
-// read it. It answers, in this order, whether it worked, how many, how fast, what is left to
-// do and what needs a person; then it shows the figures.
+// read it. It answers, in this order, whether it worked, what became of the rows of the file and
+// what to do next; then it shows the figures.
 //
 // A page is made from a report.Summary, whose lists are bounded, and of each of them as much
 // as people look at; a run of a million rows has a page no larger than one of a thousand.
@@ -8,8 +8,8 @@
 //
 // Promises: no key and no cell of a row stands in a page, as none stands in the summary;
 // texts from outside are cut, control characters are escaped, and html/template escapes the
-// rest, so that no data become markup. Charts are SVG with a title and a description, what
-// they show stands in a table too, and no colour says anything alone.
+// rest, so that no data become markup. Links lead to files of the run beside the page. Charts are SVG with a
+// title and a description, what they show stands in a table too, and no colour says anything alone.
 package page
 
 import (
@@ -21,6 +21,8 @@ import (
 	"io"
 	"maps"
 	"net/url"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -40,8 +42,8 @@ var runText string
 // run is made when the first page is: most starts of the program make none.
 var run = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("run").Funcs(template.FuncMap{
-		"comma": comma, "text": report.Escape, "command": command, "path": path,
-		"clock": clock, "ms": milliseconds, "seconds": seconds, "bytes": humanize.Comma,
+		"comma": comma, "text": report.Escape, "prose": prose, "command": command, "path": path, "base": base,
+		"clock": clock, "ms": milliseconds, "seconds": report.Duration, "bytes": humanize.Comma,
 	}).Parse(runText))
 })
 
@@ -77,23 +79,23 @@ func path(text string) string {
 	return string(shown[:mostOfPath/3]) + "…" + string(shown[len(shown)-mostOfPath*2/3:])
 }
 
+// base is the last part of a path.
+func base(name string) string { return path(filepath.Base(name)) }
+
 // command is a line for a shell, which is of no use when it is cut.
 func command(line string) string { return report.EscapeLine(report.Shortened(line, 4096)) }
 
-// seconds is a time that something took, in words.
-func seconds(s float64) string {
-	d := time.Duration(min(max(s, 0), 1e8) * float64(time.Second))
-	switch {
-	case d < 10*time.Second:
-		return fmt.Sprintf("%.3g s", d.Seconds())
-	case d < time.Minute:
-		return fmt.Sprintf("%.1f s", d.Seconds())
-	case d < time.Hour:
-		d = d.Round(time.Second)
-		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
-	}
-	d = d.Round(time.Minute)
-	return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
+// forms are those of flags, and of commands in a text.
+var forms = sync.OnceValues(func() (flag, code *regexp.Regexp) {
+	return regexp.MustCompile(`--[a-z][a-z-]*`), regexp.MustCompile("`([^`]+)`")
+})
+
+// prose is a text for people: commands in it look like commands, and no flag is broken.
+func prose(text string) template.HTML {
+	escaped := template.HTMLEscapeString(report.Escape(text))
+	flag, code := forms()
+	escaped = code.ReplaceAllString(escaped, "<code>$1</code>")
+	return template.HTML(flag.ReplaceAllString(escaped, `<span class="nowrap">$0</span>`))
 }
 
 func clock(at time.Time) string { return at.UTC().Format("2 Jan 2006, 15:04:05 UTC") }
@@ -197,8 +199,41 @@ func clip[T any](items []T, most int) clipped[T] {
 	return clipped[T]{items[:n], len(items) - n}
 }
 
+// step is one thing to do, with links to the files that it is about.
+type step struct {
+	report.Step
+	Links []link
+}
+
+type link struct{ Name, Address string }
+
 // FirstSteps, FirstInputs and FirstFiles are what a page shows of these lists.
-func (c *content) FirstSteps() clipped[report.Step] { return clip(c.Steps(), mostListed) }
+func (c *content) FirstSteps() clipped[step] {
+	var all []step
+	for _, s := range c.Steps() {
+		one := step{Step: s}
+		for _, file := range s.Files {
+			if l := c.link(file); l.Address != "" {
+				one.Links = append(one.Links, l)
+			}
+		}
+		all = append(all, one)
+	}
+	return clip(all, mostListed)
+}
+
+// link is a file as the page reaches it, from the folder where it lies; without an address where the page lies in none.
+func (c *content) link(file string) link {
+	for _, f := range c.Left() {
+		if f.Name != "page" {
+			continue
+		}
+		if there, err := filepath.Rel(filepath.Dir(f.Path), file); err == nil {
+			return link{base(file), (&url.URL{Path: filepath.ToSlash(there)}).String()}
+		}
+	}
+	return link{Name: base(file)}
+}
 
 func (c *content) FirstInputs() clipped[report.Input] { return clip(c.Inputs, mostListed) }
 
@@ -206,14 +241,25 @@ func (c *content) FirstFiles() clipped[report.NamedFile] { return clip(c.Left(),
 
 func (c *content) Running() bool { return c.Outcome == report.Running }
 
-// Done is how many percent of the rows were read, if that is known.
-func (c *content) Done() int { return 100 * min(c.Rows.Read, c.Total) / max(c.Total, 1) }
+// Ended is how many percent of the rows have an outcome, if that is known.
+func (c *content) Ended() int { return 100 * min(c.Rows.Ended(), c.Total) / max(c.Total, 1) }
+
+// TimeLeft is how long the rest takes at the pace so far; "" where nobody can tell.
+func (c *content) TimeLeft() string {
+	left := c.Total - c.Rows.Ended()
+	if c.Total == 0 || left <= 0 || c.Paused != "" || c.ThroughputRowsPerS < 0.01 {
+		return ""
+	}
+	return "about " + report.Duration(float64(left)/c.ThroughputRowsPerS) + " left"
+}
 
 // verdict is how the run ended, in a word and a picture.
 type verdict struct{ Class, Word string }
 
 func (c *content) Verdict() verdict {
 	switch {
+	case c.Running() && c.Rows.InDoubt > 0:
+		return verdict{"bad", "Running, with rows in doubt"}
 	case c.Running():
 		return verdict{"idle", "Running"}
 	case c.Outcome == "interrupted":
@@ -221,54 +267,82 @@ func (c *content) Verdict() verdict {
 	case c.Outcome == "stopped":
 		return verdict{"bad", "Stopped early"}
 	case c.Rows.InDoubt > 0:
-		return verdict{"warn", "Done, with rows in doubt"}
+		return verdict{"bad", "Done, with rows in doubt"}
 	case c.Outcome == "attention" || c.ExitCode != 0:
-		return verdict{"warn", "Done, with something to look at"}
+		return verdict{"warn", "Done, needs attention"}
+	case c.Rows.Read == 0:
+		return verdict{"idle", "There were no rows"}
 	}
 	return verdict{"good", "It worked"}
 }
 
-// tile is the short answer to a question.
-type tile struct{ Question, Figure, Note string }
+// tile is a part of the rows of the file: all tiles together are the file.
+type tile struct{ Name, Figure, Note, Class string }
 
-// Tiles answer how many, how fast, what is left and what needs a person.
-func (c *content) Tiles() []tile {
-	s, n, need, total := c.Summary, c.Rows, c.Attention(), c.Total
-	rows := tile{"How many", comma(n.Read), english.PluralWord(n.Read, "row read", "rows read")}
-	if c.Running() && total > 0 {
-		rows.Note = fmt.Sprintf("of %s rows, %d %%", comma(total), c.Done())
-	} else if made := n.Created + n.Partial; made > 0 {
-		rows.Note += ", " + comma(made) + english.PluralWord(made, " lead made", " leads made")
+// Tiles say what became of the rows.
+func (c *content) Tiles() (all []tile) {
+	n, need := c.Rows, c.Attention()
+	if !c.DryRun {
+		need -= n.Pending
 	}
-	speed := tile{"How fast", rate(s.ThroughputRowsPerS) + " rows/s", "in " + seconds(s.DurationS)}
-	if s.LatencyMs.P95 > 0 {
-		speed.Note += "; 95 % of answers within " + milliseconds(s.LatencyMs.P95)
+	done, pending := n.Ended()-need-n.Pending, n.Pending
+	first := tile{"Done", comma(done), c.among(false), ""}
+	if c.DryRun {
+		first, pending = tile{"Good", comma(done + pending), english.PluralWord(done+pending, "row: nothing was sent", "rows: nothing was sent"), ""}, 0
 	}
-	unsent := n.Pending + n.Failed + n.Partial
-	left := tile{"What is left", comma(unsent), english.PluralWord(unsent, "row to send", "rows to send") + " by the next run"}
-	switch {
-	case s.DryRun:
-		left = tile{"What is left", comma(n.Pending), english.PluralWord(n.Pending, "good row: nothing was sent", "good rows: nothing was sent")}
-	case c.Running() && total > 0:
-		left = tile{"What is left", comma(max(0, total-n.Read)), "rows to read"}
-	case unsent == 0:
-		left.Note = "every row had its turn"
+	if c.Reconciliation != nil {
+		first.Note = strings.ReplaceAll(first.Note, "unchanged", "same")
 	}
-	return []tile{rows, speed, left, {"What needs a person", comma(need), wanting(s, need)}}
+	all = append(all, first, tile{"Needs attention", comma(need), cmp.Or(c.among(true), "no row"), c.concern(need)})
+	if pending > 0 {
+		all = append(all, tile{"Not sent yet", comma(pending), "the next run sends them", ""})
+	}
+	const more = "more, not counted"
+	switch rest := c.Total - n.Ended(); {
+	case c.Running() && c.Total > 0:
+		all = append(all, tile{"Still to go", comma(max(0, rest)), "of " + comma(c.Total) + " rows", ""})
+	case c.Running():
+		all = append(all, tile{"Still to go", more, "", ""})
+	case c.NotRead > 0:
+		all = append(all, tile{"Not read", comma(c.NotRead), "the run stopped before them", ""})
+	case c.NotRead < 0:
+		all = append(all, tile{"Not read", more, "the run stopped before the end of the input", ""})
+	}
+	return all
 }
 
-// wanting names the outcomes that want a person's eye.
-func wanting(s *report.Summary, need int) string {
-	if need == 0 {
-		return "no row needs attention"
+// concern is how much rows that need attention are of one.
+func (c *content) concern(need int) string {
+	switch {
+	case c.Rows.InDoubt > 0:
+		return "bad"
+	case need > 0:
+		return "warn"
 	}
+	return ""
+}
+
+// among names the outcomes that are counted in a tile.
+func (c *content) among(attention bool) string {
 	var words []string
-	for _, o := range s.Outcomes() {
-		if o.Attention && o.Rows > 0 {
+	for _, o := range c.Outcomes() {
+		if o.Attention == attention && o.Rows > 0 && o.Name != "pending" {
 			words = append(words, comma(o.Rows)+" "+strings.ReplaceAll(o.Name, "_", " "))
 		}
 	}
 	return strings.Join(words, ", ")
+}
+
+// Pace says how long the run took, and how fast it was.
+func (c *content) Pace() string {
+	text := report.Duration(c.DurationS)
+	if c.Reconciliation == nil { // which is about leads, not about how fast
+		text += fmt.Sprintf(", %s rows/s", rate(c.ThroughputRowsPerS))
+	}
+	if c.LatencyMs.P95 > 0 {
+		text += fmt.Sprintf("; half of the answers within %s, 95 %% within %s", milliseconds(c.LatencyMs.P50), milliseconds(c.LatencyMs.P95))
+	}
+	return text
 }
 
 func (c *content) Doubts() clipped[report.Doubt] {

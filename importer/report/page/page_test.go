@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net/url"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -229,6 +231,71 @@ func TestChartsSayWhatTheyShow(t *testing.T) {
 	}
 }
 
+// Tiles are the rows of the file, each once, also those that were not read.
+func TestTilesAddUp(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		s, n := quiet(), rapid.IntRange(0, 100_000)
+		s.Outcome, s.DryRun = rapid.SampledFrom([]string{"complete", "attention", "stopped", report.Running}).Draw(r, "outcome"), rapid.Bool().Draw(r, "dry")
+		for _, p := range []*int{&s.Rows.Created, &s.Rows.Skipped, &s.Rows.Invalid, &s.Rows.Partial, &s.Rows.InDoubt, &s.Rows.Conflict, &s.Rows.Pending} {
+			*p = n.Draw(r, "rows")
+			s.Rows.Read += *p
+		}
+		total := 0
+		if want := s.Rows.Ended(); s.Outcome == report.Running {
+			total = want + n.Draw(r, "to go")
+		} else if s.Outcome == "stopped" {
+			s.NotRead = n.Draw(r, "not read")
+		}
+		sum := 0
+		for _, tile := range (&content{Summary: s, Total: total}).Tiles() {
+			figure, err := strconv.Atoi(strings.ReplaceAll(tile.Figure, ",", ""))
+			if err != nil {
+				r.Fatalf("%s: %s", tile.Name, tile.Figure)
+			}
+			sum += figure
+		}
+		if want := max(total, s.Rows.Read+s.NotRead); sum != want {
+			r.Fatalf("the tiles of %+v come to %d, the file has %d", s.Rows, sum, want)
+		}
+	})
+}
+
+// A step begins with links to the files that it is about, as they lie beside the page.
+func TestStepsLinkTheirFiles(t *testing.T) {
+	s := million()
+	s.PagePath = filepath.Join(filepath.Dir(s.SummaryPath), "report.html")
+	text := written(t, s)
+	for _, want := range []string{`<a class="opens" href="rejects.csv">rejects.csv</a>`, `data-copy="leadferry import -m leads.yaml `} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s", want)
+		}
+	}
+	s.RejectsPaths = []string{"elsewhere/javascript:alert.csv"}
+	if text := written(t, s); !strings.Contains(text, `href="../../elsewhere/javascript:alert.csv"`) {
+		t.Error("no way to a file in another folder")
+	}
+}
+
+// Commands look like commands, and a flag stays in one line.
+func TestProse(t *testing.T) {
+	if got, want := string(prose("see `leadferry <x>`; --max-rejects 0 goes on")), `see <code>leadferry &lt;x&gt;</code>; <span class="nowrap">--max-rejects</span> 0 goes on`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// A short run is told in a line, not drawn.
+func TestShortRunsAreNotDrawn(t *testing.T) {
+	s := million()
+	s.DurationS, s.Timeline = 4.9, s.Timeline[:12]
+	for i := range s.Timeline {
+		s.Timeline[i].Time = s.StartedAt.Add(time.Duration(i) * 400 * time.Millisecond)
+	}
+	s.FinishedAt = s.StartedAt.Add(4900 * time.Millisecond)
+	if text := written(t, s); strings.Contains(text, `id="time"`) || !strings.Contains(text, "4.9 s, 2,636 rows/s") {
+		t.Error("a run of 4.9 s is drawn, or has no pace")
+	}
+}
+
 // What a page says of the outcomes is what the summary says.
 func TestCountsAreThoseOfTheSummary(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
@@ -322,12 +389,18 @@ func inert(t testing.TB, text string) {
 		switch {
 		case n.Type == html.CommentNode:
 			t.Errorf("a comment: %q", n.Data)
-		case n.Type == html.ElementNode && slices.Contains([]string{"script", "zz", "a", "iframe", "object", "img", "form", "base", "foreignobject"}, strings.ToLower(n.Data)):
+		case n.Type == html.ElementNode && slices.Contains([]string{"zz", "iframe", "object", "img", "form", "base", "foreignobject"}, strings.ToLower(n.Data)):
 			t.Errorf("an element %s", n.Data)
 		case n.Type == html.TextNode && n.Parent.Data != "style" && strings.ContainsAny(n.Data, "\x00\x1b\u202e"):
 			t.Errorf("a text that a terminal or a reader would obey: %q", n.Data)
 		}
+		if n.Data == "script" && n.Type == html.ElementNode && strings.Contains(words(n), "zz") {
+			t.Error("data in the script")
+		}
 		for _, a := range n.Attr {
+			if u, err := url.Parse(a.Val); a.Key == "href" && n.Data == "a" && err == nil && u.Scheme == "" && u.Host == "" {
+				continue // to a file beside the page
+			}
 			if strings.HasPrefix(strings.ToLower(a.Key), "on") || a.Key == "style" || a.Key == "src" || strings.HasSuffix(a.Key, "href") {
 				t.Errorf("an attribute %s of %s", a.Key, n.Data)
 			}
