@@ -241,7 +241,12 @@ func (p *printer) section(of Section) {
 			next += strings.Repeat(" ", names+2)
 			text = fmt.Sprintf("%-*s  %s", names, EscapeLine(l.Name), text)
 		}
-		p.wrap(first, next, text)
+		for i, line := range p.lines(first, next, text) {
+			if name := EscapeLine(l.Name); i == 0 && name != "" {
+				line = strings.Replace(line, name, p.ink.outcome(l.Name, name), 1)
+			}
+			p.WriteString(line + "\n")
+		}
 		if l.Where != "" {
 			p.wrap(next, next, l.Where)
 		}

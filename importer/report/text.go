@@ -15,11 +15,16 @@ import (
 
 // WriteText writes what a person wants to know at the end of a run. Lines are at most width characters (0: 80), but for paths
 // and commands that are longer.
-func (s *Summary) WriteText(w io.Writer, width int) error {
+func (s *Summary) WriteText(w io.Writer, width int, ink Ink) error {
 	s.escape()
-	p := &printer{width: cmp.Or(max(width, 0), 80), figures: len(humanize.Comma(int64(s.Rows.Read)))}
-	for _, sentence := range s.Headline() {
-		p.wrap("", "", sentence+".")
+	p := &printer{width: cmp.Or(max(width, 0), 80), figures: len(humanize.Comma(int64(s.Rows.Read))), ink: ink}
+	for i, sentence := range s.Headline() {
+		for _, line := range p.lines("", "", sentence+".") {
+			if i == 0 {
+				line = ink.Bold(line)
+			}
+			p.WriteString(line + "\n")
+		}
 	}
 	for _, of := range s.Sections() {
 		p.section(of)
@@ -177,9 +182,10 @@ type printer struct {
 	strings.Builder
 	width   int
 	figures int // width of the column of numbers
+	ink     Ink
 }
 
-func (p *printer) heading(text string) { p.WriteString("\n" + text + "\n") }
+func (p *printer) heading(text string) { p.WriteString("\n" + p.ink.Bold(text) + "\n") }
 
 func (p *printer) verbatim(text string) { p.WriteString("  " + EscapeLine(text) + "\n") }
 
@@ -187,20 +193,54 @@ func (p *printer) indented(text string) { p.wrap("  ", "  ", text) }
 
 // wrap breaks a text between words; white space within it stays.
 func (p *printer) wrap(first, next, text string) {
+	for _, line := range p.lines(first, next, text) {
+		p.WriteString(line + "\n")
+	}
+}
+
+func (p *printer) lines(first, next, text string) (all []string) {
 	line, used := first, utf8.RuneCountInString(first)
 	for i, word := range strings.Split(EscapeLine(text), " ") {
 		n := utf8.RuneCountInString(word)
 		switch {
 		case i == 0:
 		case used+1+n > p.width:
-			p.WriteString(strings.TrimRight(line, " ") + "\n")
+			all = append(all, strings.TrimRight(line, " "))
 			line, used = next, len(next)
 		default:
 			line, used = line+" ", used+1
 		}
 		line, used = line+strings.ReplaceAll(word, unbroken, " "), used+n
 	}
-	p.WriteString(strings.TrimRight(line, " ") + "\n")
+	return append(all, strings.TrimRight(line, " "))
+}
+
+// Ink says whether a text for people is coloured.
+type Ink bool
+
+func (k Ink) paint(code, text string) string {
+	if !k || text == "" {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+// Bold is a headline, Dim what matters less, Red what went wrong.
+func (k Ink) Bold(text string) string { return k.paint("1", text) }
+func (k Ink) Dim(text string) string  { return k.paint("2", text) }
+func (k Ink) Red(text string) string  { return k.paint("31", text) }
+
+// outcome is the name of one, by how much it matters to a person; other names stay as they are.
+func (k Ink) outcome(name, text string) string {
+	switch name {
+	case "created", "updated", "unchanged", "same":
+		return k.paint("32", text)
+	case "in_doubt", "failed":
+		return k.Red(text)
+	case "changed", "invalid", "rejected", "partial", "unmatched", "conflict", "file_ahead", "service_ahead", "both_changed", "absent":
+		return k.paint("33", text)
+	}
+	return text
 }
 
 // whole keeps the words of a text in one line of the text for people, see wrap.

@@ -164,7 +164,7 @@ Next
 func text(t *testing.T, s *Summary, width int) string {
 	t.Helper()
 	var b strings.Builder
-	must(t, s.WriteText(&b, width))
+	must(t, s.WriteText(&b, width, false))
 	return b.String()
 }
 
@@ -269,7 +269,7 @@ func TestTextShowsChangesOfStatus(t *testing.T) {
 	s.Command, s.Requests = "sync", Requests{Update: 5}
 	s.Transitions = []Transition{{"contacted", "closedWon", 1200}, {"", "open", 3}, {"open", "in\x1bProgress", 1}}
 	var b strings.Builder
-	must(t, s.WriteText(&b, 80))
+	must(t, s.WriteText(&b, 80, false))
 	const want = `
 Changes of status, confirmed
   1,200  contacted  to closedWon
@@ -283,7 +283,7 @@ Changes of status, confirmed
 		s.Transitions = append(s.Transitions, Transition{"open", "onHold", 2})
 	}
 	b.Reset()
-	if err := s.WriteText(&b, 80); err != nil || !strings.Contains(b.String(), "     22  11 others: see the summary\n") {
+	if err := s.WriteText(&b, 80, false); err != nil || !strings.Contains(b.String(), "     22  11 others: see the summary\n") {
 		t.Errorf("%v %s", err, b.String())
 	}
 }

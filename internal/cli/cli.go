@@ -83,6 +83,7 @@ type program struct {
 	refusal   atomic.Pointer[exit.Error]
 	log       terminal.Log // where log lines go
 	tables    []string     // files that the mapping reads
+	color     string       // as --color says
 	out       told         // standard output, as commands write to it
 }
 
@@ -108,6 +109,7 @@ func Run(ctx context.Context, interrupt <-chan struct{}, args []string, s Stream
 	app := p.app()
 	line, err := flags.Order(app, args[min(1, len(args)):])
 	format, _ := line.Typed("log-format")
+	p.color, _ = line.Typed("color")
 	level, _ := line.Typed("log-level")
 	_ = p.level.UnmarshalText([]byte(level)) // logger says where it is none
 	p.line, p.json, p.ending = line, format == "json", endingOf(line)
@@ -146,6 +148,7 @@ func (p *program) app() *cli.App {
 		Flags: []cli.Flag{
 			own.Bool("quiet", "print nothing but warnings and errors"),
 			own.Bool("no-progress", "show no progress bar and no progress lines"),
+			own.Choice("color", "show colours: %; NO_COLOR turns them off, too", "auto", "always", "never"),
 			own.Choice("log-level", "log from this level on: %", "info", "debug", "warn", "error"),
 			own.Choice("log-format", "write log lines and errors as %", "text", "json"),
 		},
@@ -265,14 +268,17 @@ func (p *program) fail(err error) int {
 			continue
 		}
 		for line := range strings.Lines(one.Text) {
-			fmt.Fprintf(p.Err, "leadferry: %s\n", report.Escape(strings.TrimSuffix(line, "\n")))
+			fmt.Fprintf(p.Err, "%s %s\n", p.inkOf(p.Err).Red("leadferry:"), report.Escape(strings.TrimSuffix(line, "\n")))
 		}
 		if one.Hint != "" {
-			fmt.Fprintf(p.Err, "hint: %s\n", report.Escape(one.Hint))
+			fmt.Fprintln(p.Err, p.inkOf(p.Err).Dim("hint: "+report.Escape(one.Hint)))
 		}
 	}
 	return end.Code
 }
+
+// inkOf says whether what is written to f is coloured.
+func (p *program) inkOf(f *os.File) report.Ink { return report.Ink(terminal.Colours(f, p.color)) }
 
 // reason is why a command ended, as it may be shown. Line breaks in the user's words are escaped: lines of an error are
 // sentences of ours.

@@ -92,10 +92,10 @@ func (p *program) show(c *cli.Context, s *report.Summary, asJSON bool) {
 	case asJSON:
 		_ = s.WriteJSON(&p.out)
 		if !silent && !p.json { // who collects JSON lines from both streams gets nothing else
-			_ = s.WriteText(p.Err, terminal.Width(p.Err))
+			_ = s.WriteText(p.Err, terminal.Width(p.Err), p.inkOf(p.Err))
 		}
 	case !silent && !(p.json && quiet):
-		_ = s.WriteText(&p.out, terminal.Width(p.Out))
+		_ = s.WriteText(&p.out, terminal.Width(p.Out), p.inkOf(p.Out))
 	}
 }
 

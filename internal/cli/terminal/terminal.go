@@ -34,6 +34,17 @@ func Width(f *os.File) int {
 	return Columns
 }
 
+// Colours reports whether what f shows is coloured, by a word: always, never or, as a person expects, auto.
+func Colours(f *os.File, word string) bool {
+	switch word {
+	case "always", "never":
+		return word == "always"
+	}
+	// The console of old Windows shows the codes themselves; newer ones say who they are.
+	knows := runtime.GOOS != "windows" || os.Getenv("WT_SESSION") != "" || os.Getenv("TERM") != ""
+	return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && knows && Is(f)
+}
+
 // Person is who may be asked.
 type Person struct {
 	In, Err   *os.File
