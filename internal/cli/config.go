@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/urfave/cli/v2"
 
 	"leadferry/importer/report"
@@ -31,6 +32,7 @@ func (p *program) configShowCommand() *cli.Command {
 	return &cli.Command{
 		Name: "show", Usage: "each setting, its value and its origin; secrets masked",
 		Flags: append(append(connectionFlags(), pathFlags()...),
+			own.Bool("all", "list settings that are not set, too"),
 			own.Bool("json", "print a JSON array of objects with name, value and from")),
 		Action: p.configShow,
 	}
@@ -58,11 +60,18 @@ func (p *program) configShow(c *cli.Context) error {
 	if c.Bool("json") {
 		return p.printJSON(rows)
 	}
-	w := tabwriter.NewWriter(&p.out, 0, 0, 2, ' ', 0)
+	w, unset := tabwriter.NewWriter(&p.out, 0, 0, 2, ' ', 0), 0
 	for _, s := range rows {
+		if s.Value == "" && !c.Bool("all") {
+			unset++
+			continue
+		}
 		fmt.Fprintf(w, "%s\t%s\t%s\n", s.Name, report.Escape(cmp.Or(s.Value, "not set")), report.Escape(s.From))
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil || unset == 0 {
+		return err
+	}
+	return p.print("\n" + english.Plural(unset, "setting is", "settings are") + " not set: --all lists them.\n")
 }
 
 // printJSON writes what is read by a program to standard output.

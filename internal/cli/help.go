@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"embed"
+	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -252,8 +253,13 @@ func everyEntry() string {
 	s.Line("leadferry explain NAME - what leadferry says, and what to do about it")
 	for _, k := range explain.Kinds() {
 		s.Heading(k.Title)
-		for _, e := range k.Entries {
-			s.Entry("   "+e.Name, e.Means, 24)
+		const columns, width = 3, 24
+		for row := range slices.Chunk(k.Entries, columns) {
+			line := "  "
+			for _, e := range row {
+				line += fmt.Sprintf(" %-*s", width, e.Name)
+			}
+			s.Line("%s", strings.TrimRight(line, " "))
 		}
 	}
 	return s.String()

@@ -85,7 +85,7 @@ func TestEachSettingSaysWhereItComesFrom(t *testing.T) {
 	if value, _ := d.shows("base-url", eu...); value != "https://api.eu.example.com" {
 		t.Errorf("with an empty variable: %q", value)
 	}
-	table := d.must(0, "", []string{"config", "show", "--profile", "eu"}, "base-url ", profile("4"), "client-secret      not set")
+	table := d.must(0, "", []string{"config", "show", "--all", "--profile", "eu"}, "base-url ", profile("4"), "client-secret      not set")
 	if !strings.Contains(table, "trunk-id") {
 		t.Error("no trunk ID in the table")
 	}
@@ -220,7 +220,7 @@ func TestTokenCacheIsNoWayAroundTheSecret(t *testing.T) {
 	if c := server.Counts(); c["token"][200] != 1 || c["token"][401] != 1 || c["create"][201] != 1 {
 		t.Errorf("requests: %v", c)
 	}
-	d.must(0, "", []string{"checkpoint", "status"}, "created     1") // needs no token
+	d.must(0, "", []string{"checkpoint", "status"}, "created               1") // needs no token
 }
 
 // A variable that is misspelt, or that no flag takes, would be left out in silence: a checkpoint that it names would not

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
 
 	"leadferry/checkpoint"
@@ -66,12 +67,17 @@ func (d *Desk) warn(warnings []string) {
 }
 
 func (d *Desk) printCounts(counts map[checkpoint.State]int) {
-	for s := checkpoint.Created; s <= checkpoint.Forgotten; s++ {
-		if s <= checkpoint.InDoubt || counts[s] > 0 {
-			fmt.Fprintf(d.Out, "%-10s  %d\n", s, counts[s])
+	for _, s := range []checkpoint.State{
+		checkpoint.InDoubt, checkpoint.Partial, checkpoint.Created, checkpoint.Rejected, checkpoint.NotMade, checkpoint.Forgotten,
+	} {
+		if s == checkpoint.Created || counts[s] > 0 {
+			fmt.Fprintf(d.Out, "%-10s  %*s\n", s, figures, humanize.Comma(int64(counts[s])))
 		}
 	}
 }
+
+// figures is how wide a column of numbers is.
+const figures = 11
 
 // counted is a number and what it counts.
 type counted struct {
@@ -130,14 +136,18 @@ func (d *Desk) status(s *checkpoint.Status) {
 	if len(s.Statuses) > 0 {
 		d.printf("\nleads by status last confirmed\n")
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.Statuses)) {
-		d.printf("%-22s  %d\n", cmp.Or(name, "not known"), s.Statuses[name])
+	byLife := func(a, b string) int { return cmp.Or(cmp.Compare(lifeOf(a), lifeOf(b)), cmp.Compare(a, b)) }
+	for _, name := range slices.SortedFunc(maps.Keys(s.Statuses), byLife) {
+		d.printf("%-22s  %*s\n", cmp.Or(name, "not known"), figures, humanize.Comma(int64(s.Statuses[name])))
 	}
 	if len(s.Runs) > 0 {
 		d.printf("\nlast runs\n")
 	}
 	for _, r := range s.Runs {
-		d.printf("%s  %s  %-8s  %-11s  %s\n", r.Started.UTC().Format(time.RFC3339), r.ID, r.Command, r.Outcome, countsText(r.Counts))
+		d.printf("%s  %s  %-9s  %s\n", r.Started.UTC().Format(time.RFC3339), r.ID, r.Command, r.Outcome)
+		for line := range strings.Lines(terminal.Wrap(countsText(r.Counts), terminal.Columns-4)) {
+			d.printf("    %s\n", strings.TrimRight(line, "\n"))
+		}
 	}
 	d.followUp(s)
 }
@@ -170,14 +180,25 @@ func (d *Desk) followUp(s *checkpoint.Status) {
 
 func day(t time.Time) string { return t.UTC().Format("2006-01-02 15:04Z") }
 
+// lifeOf is the place of a status in a lead's life.
+func lifeOf(status string) int {
+	if at := slices.Index(checkpoint.Statuses[:], status); at >= 0 {
+		return at
+	}
+	return len(checkpoint.Statuses)
+}
+
 func countsText(counts map[string]int) string {
 	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		if counts[name] > 0 {
-			parts = append(parts, fmt.Sprintf("%s %d", name, counts[name]))
+	for _, o := range (&report.Summary{}).Outcomes() {
+		if n := counts[o.Name]; n > 0 {
+			parts = append(parts, humanize.Comma(int64(n))+" "+o.Name)
 		}
 	}
-	return cmp.Or(strings.Join(parts, " "), "nothing")
+	if len(parts) == 0 {
+		return ""
+	}
+	return english.Plural(counts["read"], "row", "") + " read: " + strings.Join(parts, ", ")
 }
 
 // Workers lists who uses a ledger in PostgreSQL.
