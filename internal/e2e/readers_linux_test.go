@@ -65,7 +65,7 @@ func TestStatusAndExportBesideARun(t *testing.T) {
 	if err := first.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	if out := w.must(0, "checkpoint", "status"); !strings.Contains(out, "\ncreated     400\n") || strings.Contains(out, "goes on") {
+	if out := w.must(0, "checkpoint", "status"); !strings.Contains(out, "\ncreated             400\n") || strings.Contains(out, "goes on") {
 		t.Error(out)
 	}
 	export := w.command("checkpoint", "export", "--format", "jsonl") // more than a pipe holds
