@@ -115,14 +115,17 @@ func (s *Server) login(c call) (answer, error) {
 	if c.Header.Get("Authorization") != "" {
 		return answer{}, refuse(http.StatusBadRequest, "login takes no Authorization header")
 	}
-	f, err := c.form(fields{"email": text, "password": text})
-	if err != nil {
+	var b struct {
+		Email    *string `json:"email"`
+		Password *string `json:"password"`
+	}
+	if err := c.read(&b); err != nil {
 		return answer{}, err
 	}
-	if f["email"] == nil || f["password"] == nil {
+	if b.Email == nil || b.Password == nil {
 		return answer{}, refuse(http.StatusBadRequest, "email and password are required")
 	}
-	if f.text("email") != Email || f.text("password") != Password {
+	if *b.Email != Email || *b.Password != Password {
 		return answer{}, refuse(http.StatusUnauthorized, "the e-mail address or the password is wrong")
 	}
 	token, err := s.issue(loginUse, accountID, loginLife)

@@ -78,30 +78,16 @@ func refused(err error) answer {
 	return a
 }
 
-// faulty is an answer about to be spoiled.
-type faulty struct {
-	answer
-	s      *Server
-	w      http.ResponseWriter
-	r      *http.Request
-	pause  time.Duration
-	before string // the lead answered before this one
+// faultNames are the faults that are no status.
+var faultNames = []string{
+	"revoke", "drop", "hang", "slow", "cut-body", "not-json", "no-id", "other-id", "no-organization", "gzip", "close",
 }
 
-// faultAnswers are the faults that are no status, by name.
-var faultAnswers = map[string]func(faulty){
-	"revoke":          func(c faulty) { c.write(c.w) },
-	"drop":            func(faulty) { panic(http.ErrAbortHandler) },
-	"hang":            faulty.hang,
-	"slow":            func(c faulty) { c.s.pause(c.r.Context(), cmp.Or(c.pause, slowness)); c.write(c.w) },
-	"cut-body":        faulty.cutBody,
-	"not-json":        faulty.notJSON,
-	"no-id":           func(c faulty) { c.edit("", "leadID", "ID") },
-	"other-id":        func(c faulty) { c.edit(cmp.Or(c.before, TrunkID), "leadID", "ID") },
-	"no-organization": func(c faulty) { c.edit("", "assignedOrganizationID", "assignedLocationName") },
-	"gzip":            faulty.pack,
-	"close":           faulty.closeUnannounced,
-}
+// Pauses of faults that name none.
+const (
+	slowness = 3 * time.Second
+	forEver  = 24 * time.Hour
+)
 
 // spoil answers as the fault wants it. a is the true answer; it is empty when nothing was applied.
 func (s *Server) spoil(w http.ResponseWriter, r *http.Request, kind string, f *fault, a answer) {
@@ -117,74 +103,67 @@ func (s *Server) spoil(w http.ResponseWriter, r *http.Request, kind string, f *f
 		a = answer{}
 	}
 	a.leadID = leadID
-	c := faulty{answer: a, s: s, w: w, r: r, pause: f.pause, before: s.note(kind, r, f, a)}
-	if answerFaultily := faultAnswers[f.name]; answerFaultily != nil {
-		answerFaultily(c)
+	s.note(kind, r, f, a)
+	switch f.name {
+	case "drop":
+		panic(http.ErrAbortHandler)
+	case "hang":
+		s.pause(r.Context(), forEver)
+		panic(http.ErrAbortHandler)
+	case "slow":
+		s.pause(r.Context(), cmp.Or(f.pause, slowness))
+	case "cut-body":
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Length", strconv.Itoa(len(a.body)))
+		w.WriteHeader(a.status)
+		_, _ = w.Write(a.body[:len(a.body)/2])
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	case "not-json":
+		a.body = []byte("<!doctype html><title>Welcome</title><p>Everything went well.</p>\n")
+		a.header = map[string]string{"Content-Type": "text/html; charset=utf-8"}
+	case "no-id":
+		a.edit("", "leadID", "ID")
+	case "other-id":
+		others := s.Requests(1, func(r Request) bool { return r.LeadID != "" && r.LeadID != leadID })
+		a.edit(append(others, Request{LeadID: TrunkID})[0].LeadID, "leadID", "ID")
+	case "no-organization":
+		a.edit("", "assignedOrganizationID", "assignedLocationName")
+	case "gzip":
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		_, _ = z.Write(a.body)
+		_ = z.Close()
+		a.body, a.header["Content-Encoding"] = b.Bytes(), "gzip"
+	case "close":
+		a.writeAndClose(w)
 		return
 	}
 	a.write(w)
 }
 
-// Pauses of faults that name none.
-const (
-	slowness = 3 * time.Second
-	forEver  = 24 * time.Hour
-)
-
-func (c faulty) hang() {
-	c.s.pause(c.r.Context(), forEver)
-	panic(http.ErrAbortHandler)
-}
-
-func (c faulty) cutBody() {
-	c.w.Header().Set("Content-Type", "application/json")
-	c.w.Header().Set("Content-Length", strconv.Itoa(len(c.body)))
-	c.w.WriteHeader(c.status)
-	_, _ = c.w.Write(c.body[:len(c.body)/2])
-	_ = http.NewResponseController(c.w).Flush()
-	panic(http.ErrAbortHandler)
-}
-
-func (c faulty) notJSON() {
-	c.body = []byte("<!doctype html><title>Welcome</title><p>Everything went well.</p>\n")
-	c.header = map[string]string{"Content-Type": "text/html; charset=utf-8"}
-	c.write(c.w)
-}
-
-// edit puts a text in place of these members, or takes them out for "".
-func (c faulty) edit(text string, names ...string) {
-	var body map[string]jsontext.Value
-	_ = json.Unmarshal(c.body, &body)
+// edit puts a text in place of these members of the body, or takes them out for "".
+func (a *answer) edit(text string, names ...string) {
+	var body map[string]any
+	_ = json.Unmarshal(a.body, &body, exactNumbers)
 	for _, name := range names {
-		switch {
-		case body[name] == nil:
-		case text == "":
+		if body[name] != nil {
+			body[name] = text
+		}
+		if text == "" {
 			delete(body, name)
-		default:
-			body[name], _ = jsontext.AppendQuote(nil, text)
 		}
 	}
-	c.body, _ = json.Marshal(body, json.Deterministic(true))
-	c.write(c.w)
+	a.body, _ = json.Marshal(body, json.Deterministic(true))
 }
 
-func (c faulty) pack() {
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	_, _ = z.Write(c.body)
-	_ = z.Close()
-	c.w.Header().Set("Content-Encoding", "gzip")
-	c.body = b.Bytes()
-	c.write(c.w)
-}
-
-// closeUnannounced answers and closes the connection, which the answer does not say.
-func (c faulty) closeUnannounced() {
-	conn, _, err := http.NewResponseController(c.w).Hijack()
+// writeAndClose answers and closes the connection, which the answer does not say.
+func (a answer) writeAndClose(w http.ResponseWriter) {
+	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
 	defer conn.Close()
 	fmt.Fprintf(conn, "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
-		c.status, http.StatusText(c.status), len(c.body), c.body)
+		a.status, http.StatusText(a.status), len(a.body), a.body)
 }

@@ -198,27 +198,26 @@ func checkID(at, what, id string, again bool) error {
 
 // locate has a locator choose the location, and so the organization. Each type needs a property of its own
 // ("locationSearch object").
-func (d *Directory) locate(f form) (l location, err error) {
-	id, err := f.required("locatorID")
+func (d *Directory) locate(locator *string, by *search) (l location, err error) {
+	id, err := required("locatorID", locator)
 	if err != nil {
 		return l, err
 	}
-	if f["locationSearch"] == nil {
+	if by == nil {
 		return l, refuse(http.StatusBadRequest, "locationSearch is required with locatorID")
 	}
 	kind, known := d.locators[id]
 	if !known {
 		return l, refuse(http.StatusUnprocessableEntity, "the locator is not known; --directory names your own")
 	}
-	name := "searchText"
+	name, given, other := "searchText", by.SearchText, by.PostalCode
 	if kind == regions {
-		name = "postalCode"
+		name, given, other = "postalCode", other, given
 	}
-	search, err := parseForm("locationSearch", f["locationSearch"], fields{name: text})
-	if err != nil {
-		return l, err
+	value, err := required(name, given)
+	if err == nil && other != nil {
+		err = refuse(http.StatusBadRequest, "this locator takes %s alone", name)
 	}
-	value, err := search.required(name)
 	if err != nil {
 		return l, err
 	}
@@ -239,7 +238,7 @@ func (d *Directory) search(kind, value string) location {
 		best = d.territory(postalCode(value))
 	case regionsAndRadius:
 		for code := range strings.FieldsSeq(words) {
-			if zipCode().MatchString(code) {
+			if len(code) == 5 && strings.Trim(code, "0123456789") == "" {
 				best = d.territory(code)
 			}
 		}
@@ -276,20 +275,9 @@ func (d *Directory) territory(code string) (best int) {
 	return best
 }
 
-var (
-	zipCode    = spelling.Form(`^[0-9]{5}$`)
-	anyCode    = spelling.Form(`^[0-9A-Z](?:[ -]?[0-9A-Z]){0,9}$`)
-	codeBlanks = strings.NewReplacer(" ", "", "-", "")
-)
-
-// postalCode returns a text that may be a postal code, of whatever country, in the form in which codes are compared:
-// SW1A1AA for "sw1a 1aa". It returns "" for any other text.
+// postalCode returns a postal code, of whatever country, in the form in which codes are compared: SW1A1AA for "sw1a 1aa".
 func postalCode(text string) string {
-	code := strings.ToUpper(strings.TrimSpace(text))
-	if !anyCode().MatchString(code) {
-		return ""
-	}
-	return codeBlanks.Replace(code)
+	return strings.NewReplacer(" ", "", "-", "").Replace(strings.ToUpper(text))
 }
 
 // searchable is the text as lower-case words, each between single spaces.

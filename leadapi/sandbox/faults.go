@@ -143,7 +143,7 @@ func (f *fault) named() error {
 	case f.name == "no-match" && !f.stored:
 		f.status = http.StatusUnprocessableEntity
 	case f.name == "drop" || f.name == "hang" || f.name == "revoke" && !f.stored:
-	case f.stored || faultAnswers[f.name] == nil:
+	case f.stored || !slices.Contains(faultNames, f.name):
 		return errors.New("there is no fault of this name")
 	default:
 		f.stored = true

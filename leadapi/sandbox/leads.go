@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"maps"
@@ -72,9 +73,21 @@ func TextOf(value any) string {
 	return string(b)
 }
 
-var createFields = fields{
-	"organizationID": text, "locatorID": text, "locationSearch": object,
-	"content": object, "typeKey": text, "typeLabel": text, "status": text,
+// newLeadBody is the body of a create ("Lead creation request body"). What is not there is nil.
+type newLeadBody struct {
+	OrganizationID *string        `json:"organizationID"`
+	LocatorID      *string        `json:"locatorID"`
+	LocationSearch *search        `json:"locationSearch"`
+	Content        map[string]any `json:"content"`
+	TypeKey        *string        `json:"typeKey"`
+	TypeLabel      *string        `json:"typeLabel"`
+	Status         *string        `json:"status"`
+}
+
+// search is what a locator looks for ("locationSearch object").
+type search struct {
+	SearchText *string `json:"searchText"`
+	PostalCode *string `json:"postalCode"`
 }
 
 // create makes a lead ("5. Create a lead"). It is stored when create returns.
@@ -82,15 +95,15 @@ func (s *Server) create(c call) (answer, error) {
 	if c.tail != s.directory.trunkID {
 		return answer{}, refuse(http.StatusNotFound, "the trunk organization is not known; --directory names your own")
 	}
-	f, err := c.form(createFields)
-	if err != nil {
+	var b newLeadBody
+	if err := c.read(&b); err != nil {
 		return answer{}, err
 	}
-	l, err := newLead(f)
-	if err != nil {
-		return answer{}, err
+	l, err := newLead(&b)
+	if err == nil {
+		err = l.assign(&b, s.directory)
 	}
-	if err := l.assign(f, s.directory); err != nil {
+	if err != nil {
 		return answer{}, err
 	}
 	meta := &l.RequestMeta
@@ -111,41 +124,38 @@ func (s *Server) create(c call) (answer, error) {
 	return a, nil
 }
 
-// newLead reads the part of a creation request that does not say who gets the lead.
-func newLead(f form) (l Lead, err error) {
-	if f["content"] == nil {
+// newLead reads the part of a body that does not say who gets the lead.
+func newLead(b *newLeadBody) (l Lead, err error) {
+	if l.Content = b.Content; l.Content == nil {
 		return l, refuse(http.StatusBadRequest, "content is required")
 	}
-	if l.Content, err = parseContent(f["content"]); err != nil {
+	if l.TypeKey, err = required("typeKey", b.TypeKey); err != nil {
 		return l, err
 	}
-	if l.TypeKey, err = f.required("typeKey"); err != nil {
-		return l, err
-	}
-	if l.TypeLabel, err = f.required("typeLabel"); err != nil {
+	if l.TypeLabel, err = required("typeLabel", b.TypeLabel); err != nil {
 		return l, err
 	}
 	l.Source, l.Stage, l.Status = "lead-collector", "lead", statuses[0]
-	if f["status"] != nil {
-		l.Status = f.text("status")
+	if b.Status != nil {
+		l.Status = *b.Status
 	}
 	return l, checkStatus(l.Status)
 }
 
 // assign gives the lead to the organization that is named, or that a locator finds (endpoint 5, rules 1 to 3).
-func (l *Lead) assign(f form, d *Directory) error {
-	direct, located := f["organizationID"] != nil, f["locatorID"] != nil || f["locationSearch"] != nil
+func (l *Lead) assign(b *newLeadBody, d *Directory) error {
+	located := b.LocatorID != nil || b.LocationSearch != nil
 	switch {
-	case direct && located:
+	case b.OrganizationID != nil && located:
 		return refuse(http.StatusBadRequest, "give organizationID, or locatorID with locationSearch, not both")
 	case located:
-		found, err := d.locate(f)
+		found, err := d.locate(b.LocatorID, b.LocationSearch)
 		l.OwnerID, l.Location.Name, l.Location.Address = found.organizationID, found.name, found.address
 		return err
 	}
-	id, err := f.required("organizationID")
+	id, err := required("organizationID, or locatorID with locationSearch,", b.OrganizationID)
 	if err != nil {
-		return refuse(http.StatusBadRequest, "organizationID, or locatorID with locationSearch, is required")
+		return err
 	}
 	if _, known := d.names[id]; !known {
 		return refuse(http.StatusUnprocessableEntity, "the organization is not known; --directory names your own")
@@ -156,29 +166,24 @@ func (l *Lead) assign(f form, d *Directory) error {
 
 // update changes a lead ("6. Update a lead").
 func (s *Server) update(c call) (answer, error) {
-	f, err := c.form(fields{"Status": text, "ExternalID": text, "Content": object})
-	if err != nil {
-		return answer{}, err
+	var b struct {
+		Status, ExternalID *string
+		Content            map[string]any
 	}
-	if len(f) == 0 {
-		return answer{}, refuse(http.StatusBadRequest, "one of Status, ExternalID and Content is required")
+	err := c.read(&b)
+	if err == nil && b.Status == nil && b.ExternalID == nil && b.Content == nil {
+		err = refuse(http.StatusBadRequest, "one of Status, ExternalID and Content is required")
 	}
-	content, err := parseContent(f["Content"])
-	if err == nil && f["Status"] != nil {
-		err = checkStatus(f.text("Status"))
+	if err == nil && b.Status != nil {
+		err = checkStatus(*b.Status)
 	}
 	if err != nil {
 		return answer{}, err
 	}
 	l, err := s.store.change(c.tail, func(l *Lead) {
-		if f["Status"] != nil {
-			l.Status = f.text("Status")
-		}
-		if f["ExternalID"] != nil {
-			l.ExternalID = f.text("ExternalID")
-		}
-		maps.Copy(l.Content, content)
-		if f["Status"] != nil || f["ExternalID"] != nil || len(content) > 0 || s.options.ReadBumps {
+		l.Status, l.ExternalID = *cmp.Or(b.Status, &l.Status), *cmp.Or(b.ExternalID, &l.ExternalID)
+		maps.Copy(l.Content, b.Content)
+		if b.Status != nil || b.ExternalID != nil || len(b.Content) > 0 || s.options.ReadBumps {
 			l.touch(s.now())
 		}
 	})
@@ -190,31 +195,12 @@ func (s *Server) update(c call) (answer, error) {
 	return a, nil
 }
 
-// The kinds of value that a field of a request may have.
-const (
-	text   = jsontext.Kind('"')
-	object = jsontext.Kind('{')
-)
-
-// fields names what an object may hold, and of which kind.
-type fields map[string]jsontext.Kind
-
-// form is what an object holds of its fields.
-type form map[string]jsontext.Value
-
-// text returns a text field, "" when it is not there.
-func (f form) text(name string) string {
-	b, _ := jsontext.AppendUnquote(nil, f[name])
-	return string(b)
-}
-
-// required returns a text field that must be there and not be empty.
-func (f form) required(name string) (string, error) {
-	v := f.text(name)
-	if strings.TrimSpace(v) == "" {
+// required returns a text that must be there and not be empty.
+func required(name string, value *string) (string, error) {
+	if value == nil || strings.TrimSpace(*value) == "" {
 		return "", refuse(http.StatusBadRequest, "%s is required", name)
 	}
-	return v, nil
+	return *value, nil
 }
 
 func readBody(r *http.Request) ([]byte, error) {
@@ -228,45 +214,31 @@ func readBody(r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// form reads a request's body, which must be declared as JSON ("Endpoints").
-func (c call) form(known fields) (form, error) {
+// read reads a request's body, which must be declared as JSON ("Endpoints"): one object of known members, whose names are in
+// exact case and there once, and of which none is null.
+func (c call) read(into any) error {
 	kind, params, err := mime.ParseMediaType(c.Header.Get("Content-Type"))
 	charset := params["charset"]
 	if err != nil || kind != "application/json" || charset != "" && !strings.EqualFold(charset, "utf-8") {
-		return nil, refuse(http.StatusUnsupportedMediaType, "Content-Type must be application/json")
+		return refuse(http.StatusUnsupportedMediaType, "Content-Type must be application/json")
 	}
 	if c.Header.Get("Content-Encoding") != "" {
-		return nil, refuse(http.StatusUnsupportedMediaType, "Content-Encoding is not supported")
+		return refuse(http.StatusUnsupportedMediaType, "Content-Encoding is not supported")
 	}
-	return parseForm("the body", c.body, known)
-}
-
-// parseForm reads one object of known fields: names in exact case and once only, valid UTF-8, nothing behind.
-func parseForm(what string, b []byte, known fields) (f form, err error) {
-	if jsontext.Value(b).Kind() != object {
-		return nil, refuse(http.StatusBadRequest, "%s must be a JSON object", what)
+	var members map[string]jsontext.Value
+	if json.Unmarshal(c.body, &members) != nil || members == nil {
+		return refuse(http.StatusBadRequest, "the body must be a JSON object, and well-formed")
 	}
-	if json.Unmarshal(b, &f) != nil {
-		return nil, refuse(http.StatusBadRequest, "%s is not well-formed JSON", what)
-	}
-	for name, value := range f {
-		switch want := known[name]; {
-		case want == 0:
-			return nil, refuse(http.StatusBadRequest, "%.64q is not a field of this object", name)
-		case want != value.Kind():
-			kind := map[jsontext.Kind]string{text: "a string", object: "an object"}[want]
-			return nil, refuse(http.StatusBadRequest, "%s must be %s", name, kind)
+	for name, value := range members {
+		if value.Kind() == jsontext.KindNull {
+			return refuse(http.StatusBadRequest, "%.64q must not be null", name)
 		}
 	}
-	return f, nil
-}
-
-// parseContent reads an object of key/value pairs. Numbers keep their digits.
-func parseContent(v jsontext.Value) (content map[string]any, err error) {
-	if v != nil && json.Unmarshal(v, &content, exactNumbers) != nil {
-		return nil, refuse(http.StatusBadRequest, "content is not well-formed JSON")
+	err = json.Unmarshal(c.body, into, json.RejectUnknownMembers(true), exactNumbers)
+	if e, ok := errors.AsType[*json.SemanticError](err); ok {
+		return refuse(http.StatusBadRequest, "%.64q is not a member of this object, or is of another type", e.JSONPointer)
 	}
-	return content, nil
+	return err
 }
 
 // exactNumbers has numbers read into jsontext.Value.

@@ -16,6 +16,7 @@ import (
 	"context"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -174,7 +175,6 @@ type Counts map[string]map[int]int
 
 // Request is what became of one request. It holds no query and no body: secrets travel there.
 type Request struct {
-	Number    int // from 1, in the order in which answers began
 	At        time.Time
 	Kind      string // as in Counts
 	Method    string
@@ -186,7 +186,7 @@ type Request struct {
 	LeadID    string // of the lead that was made or changed, whatever was answered
 }
 
-// mostRequests is how many requests a journal keeps.
+// mostRequests is how many requests a journal shows.
 const mostRequests = 1000
 
 // journal keeps what was answered: how often, and the last requests.
@@ -194,13 +194,11 @@ type journal struct {
 	mu     sync.Mutex
 	counts Counts
 	hits   map[string]int
-	newest [2]string // the lead answered last, and the other one before
-	number int
-	ring   []Request // that of a number stands at the number - 1, modulo mostRequests
+	last   []Request // the newest at the end, twice as many as are shown at most
 }
 
-// note keeps what came in, with what it was answered. It returns the last lead answered that is another one, or "".
-func (s *Server) note(kind string, r *http.Request, f *fault, a answer) string {
+// note keeps what came in, with what it was answered.
+func (s *Server) note(kind string, r *http.Request, f *fault, a answer) {
 	e := Request{
 		At: s.now(), Kind: kind, Method: cut(r.Method, 20), Path: cut(r.URL.Path, 200),
 		RequestID: cut(r.Header.Get("X-Request-Id"), 100), Status: a.status, Reason: a.reason, LeadID: a.leadID,
@@ -216,17 +214,10 @@ func (s *Server) note(kind string, r *http.Request, f *fault, a answer) string {
 		e.Fault = f.text
 		j.hits[f.text]++
 	}
-	if a.leadID != "" && a.leadID != j.newest[0] {
-		j.newest = [2]string{a.leadID, j.newest[0]}
+	if len(j.last) == 2*mostRequests {
+		j.last = slices.Clone(j.last[mostRequests:])
 	}
-	j.number++
-	e.Number = j.number
-	if len(j.ring) < mostRequests {
-		j.ring = append(j.ring, e)
-	} else {
-		j.ring[(e.Number-1)%mostRequests] = e
-	}
-	return j.newest[1]
+	j.last = append(j.last, e)
 }
 
 // cut keeps n bytes of a text, and no memory of the rest.
@@ -256,12 +247,9 @@ func (s *Server) Hits() map[string]int {
 func (s *Server) Requests(limit int, want func(Request) bool) (found []Request) {
 	s.journal.mu.Lock()
 	defer s.journal.mu.Unlock()
-	for i := range s.journal.ring {
-		e := s.journal.ring[(s.journal.number-1-i)%mostRequests]
-		if len(found) == limit {
-			break
-		}
-		if want(e) {
+	last := s.journal.last
+	for _, e := range slices.Backward(last[max(0, len(last)-mostRequests):]) {
+		if len(found) < limit && want(e) {
 			found = append(found, e)
 		}
 	}

@@ -43,23 +43,23 @@ type store struct {
 
 func openStore(path string, wait time.Duration) (*store, error) {
 	st := &store{path: path}
-	options := &bbolt.Options{Timeout: max(wait, lockWait), NoSync: true, NoGrowSync: true}
 	if path == "" {
 		f, err := os.CreateTemp("", "leadferry-sandbox-*.db")
-		if err != nil {
+		if err = errors.Join(err, f.Close()); err != nil {
 			return nil, fmt.Errorf("sandbox: make a temporary file: %w", err)
 		}
-		// Without its name it is gone with the process, even when that is killed. Systems that keep the names of open files
-		// lose it in close.
-		st.path, st.temporary = f.Name(), os.Remove(f.Name()) != nil
-		options.OpenFile = func(string, int, os.FileMode) (*os.File, error) { return f, nil }
+		st.path = f.Name()
 	}
+	options := &bbolt.Options{Timeout: max(wait, lockWait), NoSync: true, NoGrowSync: true}
 	db, err := bbolt.Open(st.path, 0o600, options)
 	if errors.Is(err, bolterrors.ErrTimeout) {
 		return nil, fmt.Errorf("sandbox: %s is %w", st.path, ErrInUse)
 	} else if err != nil {
 		return nil, fmt.Errorf("sandbox: open %s: %w", st.path, err)
 	}
+	// Without its name a temporary file is gone with the process, even when that is killed. Systems that keep the names of
+	// open files lose it in close.
+	st.temporary = path == "" && os.Remove(st.path) != nil
 	if err := db.Update(prepare); err != nil {
 		return nil, fmt.Errorf("sandbox: open %s: %w", st.path, errors.Join(err, db.Close()))
 	}
@@ -120,13 +120,20 @@ func (st *store) change(id string, edit func(*Lead)) (l Lead, err error) {
 		if v == nil {
 			return refuse(http.StatusNotFound, "the lead is not known")
 		}
-		if err := json.Unmarshal(v, &l, exactNumbers); err != nil {
+		if err := l.read(v); err != nil {
 			return err
 		}
 		edit(&l)
 		return putLead(tx, &l)
 	})
 	return l, err
+}
+
+func (l *Lead) read(stored []byte) error {
+	if err := json.Unmarshal(stored, l, exactNumbers); err != nil {
+		return fmt.Errorf("sandbox: read a lead: %w", err)
+	}
+	return nil
 }
 
 func putLead(tx *bbolt.Tx, l *Lead) error {
@@ -213,7 +220,7 @@ func (st *store) compact() error {
 	return os.Rename(name, st.path)
 }
 
-// shortestID is how much of an ID finds what it names, in bytes.
+// shortestID is how much of an ID finds what it names, in bytes: a shorter word is in any ID, by chance.
 const shortestID = 6
 
 // mostLooked is how many leads one Find looks at: half a second's work at most.
@@ -237,13 +244,10 @@ func (s *Server) Leads() (leads []Lead, err error) {
 	err = s.store.View(func(tx *bbolt.Tx) error {
 		return tx.Bucket(leadBucket).ForEach(func(_, v []byte) error {
 			leads = append(leads, Lead{})
-			return json.Unmarshal(v, &leads[len(leads)-1], exactNumbers)
+			return leads[len(leads)-1].read(v)
 		})
 	})
-	if err != nil {
-		return nil, fmt.Errorf("sandbox: read the leads: %w", err)
-	}
-	return leads, nil
+	return leads, err
 }
 
 // Find returns leads, the newest first: those made before the one of an ID, or from the newest on for "". Each holds every
@@ -251,83 +255,50 @@ func (s *Server) Leads() (leads []Lead, err error) {
 // organization; has it, of six bytes at least, in its ID or its organization's; or was made in the minute after it, where it
 // is a time of RFC 3339. It finds limit leads at most, and looks at 50,000.
 func (s *Server) Find(query, before string, limit int) (f Found, err error) {
-	words := s.words(query)
+	words := strings.Fields(strings.ToLower(query))
 	err = s.store.View(func(tx *bbolt.Tx) error {
 		c := tx.Bucket(leadBucket).Cursor()
-		looked := 0
-		for k, v := from(c, before); k != nil; k, v = c.Prev() {
+		next, _ := c.Seek([]byte(before))
+		k, v := c.Prev()
+		if before == "" || next == nil {
+			k, v = c.Last()
+		}
+		for looked := 0; k != nil; k, v = c.Prev() {
 			if f.Short = looked == mostLooked; f.Short || len(f.Leads) == limit {
 				return nil
 			}
 			looked++
 			f.Older = string(k)
 			var l Lead
-			if err := json.Unmarshal(v, &l, exactNumbers); err != nil {
+			if err := l.read(v); err != nil {
 				return err
 			}
-			if !slices.ContainsFunc(words, func(w word) bool { return !w.in(&l) }) {
+			if s.holds(&l, words) {
 				f.Leads = append(f.Leads, l)
 			}
 		}
 		f.Older = ""
 		return nil
 	})
-	if err != nil {
-		err = fmt.Errorf("sandbox: read the leads: %w", err)
-	}
 	return f, err
 }
 
-// from goes to the last key before one, or to the last of all for "".
-func from(c *bbolt.Cursor, before string) (k, v []byte) {
-	if before == "" {
-		return c.Last()
+// holds reports whether a lead holds every word, in small letters.
+func (s *Server) holds(l *Lead, words []string) bool {
+	values := []string{
+		l.ExternalID, l.Status, l.TypeKey, l.TypeLabel, l.Location.Name, l.Location.Address, s.OrganizationName(l.OwnerID),
 	}
-	if k, _ := c.Seek([]byte(before)); k == nil {
-		return c.Last()
-	}
-	return c.Prev()
-}
-
-// word is one of a query, in small letters.
-type word struct {
-	text   string
-	owners map[string]bool // organizations whose names hold it
-	sent   time.Time       // what it is as a time
-}
-
-func (s *Server) words(query string) (words []word) {
-	for text := range strings.FieldsSeq(strings.ToLower(strings.ToValidUTF8(query, ""))) {
-		w := word{text: text, owners: map[string]bool{}}
-		w.sent, _ = time.Parse(time.RFC3339, strings.ToUpper(text))
-		for id, name := range s.directory.names {
-			if strings.Contains(strings.ToLower(name), text) {
-				w.owners[id] = true
-			}
-		}
-		words = append(words, w)
-	}
-	return words
-}
-
-// in reports whether a lead holds the word in one of its values.
-func (w word) in(l *Lead) bool {
-	if w.owners[l.OwnerID] {
-		return true
-	}
-	made, err := time.Parse(timeLayout, l.CreatedAt)
-	if after := made.Sub(w.sent); err == nil && after > -time.Second && after <= time.Minute {
-		return true
-	}
-	var texts []string
-	if len(w.text) >= shortestID { // a short word is in any ID, by chance
-		texts = append(texts, l.ID, l.OwnerID)
-	}
-	texts = append(texts, l.ExternalID, l.Status, l.TypeKey, l.TypeLabel, l.Location.Name, l.Location.Address)
 	for _, value := range l.Content {
-		texts = append(texts, TextOf(value))
+		values = append(values, TextOf(value))
 	}
-	return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(strings.ToLower(text), w.text) })
+	text, ids := strings.ToLower(strings.Join(values, "\n")), strings.ToLower(l.ID+"\n"+l.OwnerID)
+	made, _ := time.Parse(timeLayout, l.CreatedAt)
+	return !slices.ContainsFunc(words, func(w string) bool {
+		sent, err := time.Parse(time.RFC3339, strings.ToUpper(w))
+		after := made.Sub(sent)
+		soon := err == nil && after > -time.Second && after <= time.Minute
+		return !soon && !strings.Contains(text, w) && (len(w) < shortestID || !strings.Contains(ids, w))
+	})
 }
 
 // Lead returns a lead; nil for one that is not known.
@@ -338,10 +309,7 @@ func (s *Server) Lead(id string) (l *Lead, err error) {
 			return nil
 		}
 		l = &Lead{}
-		return json.Unmarshal(v, l, exactNumbers)
+		return l.read(v)
 	})
-	if err != nil {
-		return nil, fmt.Errorf("sandbox: read a lead: %w", err)
-	}
-	return l, nil
+	return l, err
 }

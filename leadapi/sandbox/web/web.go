@@ -49,21 +49,20 @@ var pages = sync.OnceValue(func() *template.Template {
 func (s *Site) View(at *url.URL) (page.View, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var data any
-	var err error
-	name, title := "", ""
-	switch query := at.Query(); at.Path {
+	query := at.Query()
+	name, title, data, err := "leads", "Leads of the sandbox", any(nil), error(nil)
+	switch at.Path {
 	case "/":
-		name, title = "leads", "Leads of the sandbox"
 		data, err = s.leads(query.Get("q"), query.Get("before"))
 	case "/lead":
-		var l *leadPage
-		if l, err = s.lead(query.Get("id")); l == nil && err == nil {
+		l, lerr := s.server.Lead(query.Get("id"))
+		if l == nil && lerr == nil {
 			return page.View{}, false
-		} else if l != nil {
-			title = plain(nameOf(l.Lead), 80) + ", a lead of the sandbox"
+		} else if err = lerr; l != nil {
+			about := s.server.Requests(requestsOnPage, func(r sandbox.Request) bool { return r.LeadID == l.ID })
+			name, title = "lead", plain(nameOf(*l), 80)+", a lead of the sandbox"
+			data = leadPage{leadRow{*l, s.server.OrganizationName(l.OwnerID)}, about}
 		}
-		name, data = "lead", l
 	default:
 		return page.View{}, false
 	}
@@ -85,41 +84,13 @@ const (
 	shortestName   = 6   // bytes of an ID or a time: what is shorter is in any by chance
 )
 
-// head is what the page of leads says of the sandbox as a whole.
-type head struct {
+// leadsPage says what the sandbox has done as a whole, and shows leads and requests.
+type leadsPage struct {
 	Address, Faults           string
 	Made, Answered            int
 	Kinds, Hits               string // how many of each: create 12, update 3
 	Unanswered, HitByAnyFault int
-}
 
-func (s *Site) head() (h head, err error) {
-	h = head{Address: s.address, Faults: s.server.Faults()}
-	kinds := map[string]int{}
-	for kind, answers := range s.server.Counts() {
-		for _, times := range answers {
-			kinds[kind] += times
-		}
-		h.Unanswered += answers[0]
-	}
-	h.Kinds, h.Answered = tally(kinds)
-	h.Hits, h.HitByAnyFault = tally(s.server.Hits())
-	h.Made, err = s.server.Made()
-	return h, err
-}
-
-// tally lists figures, and adds them up.
-func tally(figures map[string]int) (list string, sum int) {
-	var all []string
-	for _, name := range slices.Sorted(maps.Keys(figures)) {
-		all = append(all, name+" "+count(figures[name]))
-		sum += figures[name]
-	}
-	return cmp.Or(strings.Join(all, ", "), "none"), sum
-}
-
-type leadsPage struct {
-	head
 	Query    string
 	Paged    bool // not the newest ones
 	Leads    []leadRow
@@ -133,6 +104,21 @@ type leadRow struct {
 	Owner string // the organization's name, "" where it has none
 }
 
+type leadPage struct {
+	leadRow
+	Requests []sandbox.Request
+}
+
+// tally lists figures, and adds them up.
+func tally(figures map[string]int) (list string, sum int) {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(figures)) {
+		all = append(all, name+" "+count(figures[name]))
+		sum += figures[name]
+	}
+	return cmp.Or(strings.Join(all, ", "), "none"), sum
+}
+
 // nameOf is what a list calls a lead: its name, or what else a person would know it by.
 func nameOf(l sandbox.Lead) string {
 	for _, key := range append([]string{"name", "email", "phone"}, slices.Sorted(maps.Keys(l.Content))...) {
@@ -144,23 +130,28 @@ func nameOf(l sandbox.Lead) string {
 }
 
 func (s *Site) leads(query, before string) (*leadsPage, error) {
-	h, err := s.head()
+	p := &leadsPage{Address: s.address, Faults: s.server.Faults(), Query: asked(query), Paged: before != ""}
+	kinds := map[string]int{}
+	for kind, answers := range s.server.Counts() {
+		for _, times := range answers {
+			kinds[kind] += times
+		}
+		p.Unanswered += answers[0]
+	}
+	p.Kinds, p.Answered = tally(kinds)
+	p.Hits, p.HitByAnyFault = tally(s.server.Hits())
+	made, err := s.server.Made()
 	if err != nil {
 		return nil, err
 	}
-	query = asked(query)
-	found, err := s.server.Find(query, before[:min(len(before), mostQuery)], leadsOnPage)
-	if err != nil {
-		return nil, err
-	}
-	p := &leadsPage{
-		head: h, Query: query, Paged: before != "", Short: found.Short, Older: found.Older,
-		Requests: s.find(query),
-	}
+	found, err := s.server.Find(p.Query, before[:min(len(before), mostQuery)], leadsOnPage)
+	p.Made, p.Short, p.Older = made, found.Short, found.Older
 	for _, l := range found.Leads {
 		p.Leads = append(p.Leads, leadRow{l, s.server.OrganizationName(l.OwnerID)})
 	}
-	return p, nil
+	words := strings.Fields(strings.ToLower(p.Query))
+	p.Requests = s.server.Requests(requestsOnPage, func(r sandbox.Request) bool { return matches(r, words) })
+	return p, err
 }
 
 // asked is a query without what cannot be seen.
@@ -187,26 +178,6 @@ func matches(r sandbox.Request, words []string) bool {
 	return !slices.ContainsFunc(words, func(w string) bool {
 		return !strings.Contains(said, w) && (len(w) < shortestName || !strings.Contains(named, w))
 	})
-}
-
-func (s *Site) find(query string) []sandbox.Request {
-	words := strings.Fields(strings.ToLower(query))
-	return s.server.Requests(requestsOnPage, func(r sandbox.Request) bool { return matches(r, words) })
-}
-
-type leadPage struct {
-	sandbox.Lead
-	Owner    string
-	Requests []sandbox.Request
-}
-
-func (s *Site) lead(id string) (*leadPage, error) {
-	l, err := s.server.Lead(id)
-	if l == nil {
-		return nil, err
-	}
-	about := s.server.Requests(requestsOnPage, func(r sandbox.Request) bool { return r.LeadID == id })
-	return &leadPage{*l, s.server.OrganizationName(l.OwnerID), about}, nil
 }
 
 // plain is a text of others as it can be shown: cut at n characters, and with the names of those characters that cannot
