@@ -31,8 +31,7 @@ const (
 	maxConnections = 64               // open at a time; others wait
 	ioTimeout      = 5 * time.Second  // for a request's head, and for a reader to take what was written
 	idleTimeout    = 30 * time.Second // of a connection between requests
-	finalWait      = time.Second      // for all readers to take it
-	shutdownWait   = time.Second / 10 // for what ends an answer
+	finalWait      = time.Second      // for all readers to take the last word
 	maxHeader      = 8 << 10          // bytes of a request's head, about
 )
 
@@ -47,12 +46,9 @@ type Server struct {
 	session  string   // in the cookie that it is exchanged for
 	cookie   string   // name
 
-	serving sync.WaitGroup
-
-	mu      sync.Mutex
-	ending  chan struct{} // closed: readers get the last word
-	ended   bool
-	readers sync.WaitGroup // that follow an address
+	serving sync.WaitGroup // the listener, and readers that follow an address
+	ending  chan struct{}  // closed: readers get the last word
+	end     func()
 }
 
 // Serve begins to show a site at addr, such as 127.0.0.1:0 for a free port. An address
@@ -71,6 +67,7 @@ func serve(addr string, site Site, every time.Duration) (*Server, error) {
 		hosts:  []string{listener.Addr().String(), "localhost:" + port, "127.0.0.1:" + port, "[::1]:" + port},
 		ending: make(chan struct{}),
 	}
+	s.end = sync.OnceFunc(func() { close(s.ending) })
 	s.server = &http.Server{
 		Handler: http.HandlerFunc(s.guard), ReadHeaderTimeout: ioTimeout, ReadTimeout: ioTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: log.New(io.Discard, "", 0),
@@ -103,24 +100,12 @@ func (s *Server) URL() string { return "http://" + s.listener.Addr().String() + 
 // Close sends readers what the site shows now as the last word, for a second at most, and
 // ends the server.
 func (s *Server) Close() error {
-	s.mu.Lock()
-	if !s.ended {
-		close(s.ending)
-		s.ended = true
-	}
-	s.mu.Unlock()
-	told := make(chan struct{})
-	go func() { s.readers.Wait(); close(told) }()
-	select {
-	case <-told:
-	case <-time.After(finalWait):
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), shutdownWait)
+	s.end()
+	ctx, cancel := context.WithTimeout(context.Background(), finalWait)
 	defer cancel()
-	s.server.Shutdown(ctx) // lets answers end in order that are as good as written
+	s.server.Shutdown(ctx) // waits for the readers
 	err := s.server.Close()
 	s.serving.Wait()
-	<-told // their connections are closed
 	return err
 }
 
@@ -199,15 +184,8 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request) {
 // follow sends an address's Views as Server-Sent Events: each as it differs from the one
 // before, and the last by the name of end.
 func (s *Server) follow(w http.ResponseWriter, r *http.Request, at *url.URL) {
-	s.mu.Lock()
-	if s.ended {
-		s.mu.Unlock()
-		http.Error(w, "This page has ended.", http.StatusServiceUnavailable)
-		return
-	}
-	s.readers.Add(1)
-	s.mu.Unlock()
-	defer s.readers.Done()
+	s.serving.Add(1)
+	defer s.serving.Done()
 	if _, ok := s.site(at); !ok {
 		http.Error(w, "There is no such page.", http.StatusNotFound)
 		return
