@@ -23,12 +23,8 @@ import (
 // of every create, and leads may be assigned to it directly.
 const TrunkID = "b1cb1816-7d85-457c-9f32-2a1422d00e17"
 
-// RadiusLocatorID, RegionsLocatorID and MixedLocatorID are the IDs of the brand's three locators, one of each type.
-const (
-	RadiusLocatorID  = "1946f580-3cae-445c-9069-80ba1f71f6fa"
-	RegionsLocatorID = "3b7040a0-38d0-4604-a124-e839b9cbfb00"
-	MixedLocatorID   = "93f69c0d-5bf3-4ee9-9997-15295147816b"
-)
+// MixedLocatorID is the ID of a locator of the brand that takes postal codes and cities.
+const MixedLocatorID = "93f69c0d-5bf3-4ee9-9997-15295147816b"
 
 // The types of locators, as a mapping names them. regions takes a postal code, the others take a search text
 // ("locationSearch object").
@@ -39,13 +35,19 @@ const (
 )
 
 // Organization is one organization of a brand.
-type Organization struct{ ID, Name string }
+type Organization struct {
+	ID, Name  string
+	Locations []location
+	line      int
+}
 
 // location is one place of an organization. Its territories are the beginnings of the postal codes that it serves, as
 // postalCode writes them.
 type location struct {
-	organizationID, name, city, address string
-	territories                         []string
+	Name, City, Address string
+	PostalCode          string `yaml:"postal_code"`
+	Territories         []string
+	organizationID      string
 }
 
 // Directory is the brand that a Server serves: to which organizations leads can be assigned, and by which locators.
@@ -95,29 +97,13 @@ locators:
 const directoryKeys = "its keys are trunk, organizations (id, name, locations with name, city, address, postal_code, " +
 	"territories) and locators (id, type)"
 
-type directoryFile struct {
-	Trunk         organizationEntry
-	Organizations []organizationEntry
-	Locators      []struct{ ID, Type string }
-}
-
-type organizationEntry struct {
-	ID, Name  string
-	Locations []struct {
-		Name, City, Address string
-		PostalCode          string `yaml:"postal_code"`
-		Territories         []string
-	}
-	line int
-}
-
 // UnmarshalYAML takes an ID alone, too.
-func (o *organizationEntry) UnmarshalYAML(n *yaml.Node) error {
+func (o *Organization) UnmarshalYAML(n *yaml.Node) error {
 	o.line = n.Line
 	if n.Kind == yaml.ScalarNode {
 		return n.Load(&o.ID)
 	}
-	type plain organizationEntry
+	type plain Organization
 	return n.Load((*plain)(o), yaml.WithKnownFields())
 }
 
@@ -131,7 +117,12 @@ func LoadDirectory(path string) (*Directory, error) {
 }
 
 func readDirectory(path string, data []byte) (*Directory, error) {
-	var file directoryFile
+	type directory struct {
+		Trunk         Organization
+		Organizations []Organization
+		Locators      []struct{ ID, Type string }
+	}
+	var file directory
 	if err := yaml.Load(bytes.TrimPrefix(data, []byte("\ufeff")), &file, yaml.WithKnownFields()); err != nil {
 		return nil, fmt.Errorf("%s: %s\nhint: %s", path, typeName().ReplaceAllString(err.Error(), ""), directoryKeys)
 	}
@@ -141,7 +132,7 @@ func readDirectory(path string, data []byte) (*Directory, error) {
 	file.Trunk.ID = cmp.Or(file.Trunk.ID, TrunkID)
 	d := &Directory{trunkID: file.Trunk.ID, names: map[string]string{}, locators: map[string]string{}}
 	var errs []error
-	listed := slices.ContainsFunc(file.Organizations, func(o organizationEntry) bool { return o.ID == d.trunkID })
+	listed := slices.ContainsFunc(file.Organizations, func(o Organization) bool { return o.ID == d.trunkID })
 	if !listed { // as it may be in a list of all of them
 		errs = append(errs, d.add(path, &file.Trunk, len(file.Organizations) == 0))
 	}
@@ -161,21 +152,20 @@ func readDirectory(path string, data []byte) (*Directory, error) {
 }
 
 // add adds an organization and its locations; one without locations is a location itself, if it may be.
-func (d *Directory) add(path string, o *organizationEntry, located bool) error {
+func (d *Directory) add(path string, o *Organization, located bool) error {
 	_, again := d.names[o.ID]
 	d.names[o.ID] = o.Name
-	d.organizations = append(d.organizations, Organization{o.ID, o.Name})
+	d.organizations = append(d.organizations, *o)
 	if len(o.Locations) == 0 && located {
-		d.locations = append(d.locations, location{organizationID: o.ID, name: o.Name})
+		o.Locations = []location{{}}
 	}
 	for _, l := range o.Locations {
-		place := location{organizationID: o.ID, name: cmp.Or(l.Name, o.Name), city: l.City, address: l.Address}
-		for _, t := range append(l.Territories, l.PostalCode) {
-			if t != "" {
-				place.territories = append(place.territories, postalCode(t))
-			}
+		l.organizationID, l.Name = o.ID, cmp.Or(l.Name, o.Name)
+		l.Territories = append(l.Territories, l.PostalCode)
+		for i, t := range l.Territories {
+			l.Territories[i] = postalCode(t)
 		}
-		d.locations = append(d.locations, place)
+		d.locations = append(d.locations, l)
 	}
 	return checkID(fmt.Sprintf("%s:%d", path, max(1, o.line)), "organization", o.ID, again)
 }
@@ -221,7 +211,7 @@ func (d *Directory) locate(locator *string, by *search) (l location, err error) 
 	if err != nil {
 		return l, err
 	}
-	parted := slices.ContainsFunc(d.locations, func(l location) bool { return l.territories != nil })
+	parted := slices.ContainsFunc(d.locations, func(l location) bool { return strings.Join(l.Territories, "") != "" })
 	if kind == regions && parted && d.territory(postalCode(value)) < 0 {
 		return l, refuse(http.StatusUnprocessableEntity, "no location serves this postal code")
 	}
@@ -255,7 +245,7 @@ func (d *Directory) city(words string) int {
 	h.Write([]byte(words))
 	best, at := int(h.Sum32()%uint32(len(d.locations))), -1
 	for i, l := range d.locations {
-		if begin := strings.LastIndex(words, searchable(l.city)); l.city != "" && begin > at {
+		if begin := strings.LastIndex(words, searchable(l.City)); l.City != "" && begin > at {
 			best, at = i, begin
 		}
 	}
@@ -266,7 +256,7 @@ func (d *Directory) city(words string) int {
 func (d *Directory) territory(code string) (best int) {
 	best, longest := -1, 0
 	for i, l := range d.locations {
-		for _, t := range l.territories {
+		for _, t := range l.Territories {
 			if len(t) > longest && strings.HasPrefix(code, t) {
 				best, longest = i, len(t)
 			}

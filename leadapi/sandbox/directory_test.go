@@ -13,6 +13,12 @@ import (
 	"pgregory.net/rapid"
 )
 
+// The other locators of the brand.
+const (
+	radiusLocator  = "1946f580-3cae-445c-9069-80ba1f71f6fa"
+	regionsLocator = "3b7040a0-38d0-4604-a124-e839b9cbfb00"
+)
+
 func TestSearchesFindThePlace(t *testing.T) {
 	for _, tt := range []struct{ kind, text, city string }{
 		{radius, "12 Elm Street, Houston, TX", "Houston"},
@@ -26,8 +32,8 @@ func TestSearchesFindThePlace(t *testing.T) {
 		{regions, "02134-1000", "Boston"},
 		{regions, "07860", "Newark"},
 	} {
-		if got := brand().search(tt.kind, tt.text); got.city != tt.city {
-			t.Errorf("%s, %q: %s, want %s", tt.kind, tt.text, got.city, tt.city)
+		if got := brand().search(tt.kind, tt.text); got.City != tt.city {
+			t.Errorf("%s, %q: %s, want %s", tt.kind, tt.text, got.City, tt.city)
 		}
 	}
 }
@@ -37,8 +43,8 @@ func TestEverySearchFindsTheSamePlaceAgain(t *testing.T) {
 		text := rapid.String().Draw(t, "text")
 		kind := rapid.SampledFrom([]string{radius, regionsAndRadius}).Draw(t, "type")
 		first, again := brand().search(kind, text), brand().search(kind, " -"+text+".")
-		if first.name == "" || first.name != again.name {
-			t.Errorf("%q, then %q", first.name, again.name)
+		if first.Name == "" || first.Name != again.Name {
+			t.Errorf("%q, then %q", first.Name, again.Name)
 		}
 	})
 }
@@ -50,7 +56,7 @@ func TestTheBrandIsWhole(t *testing.T) {
 		}
 	}
 	kinds := []string{}
-	for _, id := range []string{RadiusLocatorID, RegionsLocatorID, MixedLocatorID} {
+	for _, id := range []string{radiusLocator, regionsLocator, MixedLocatorID} {
 		kinds = append(kinds, brand().locators[id])
 	}
 	if Organizations()[0].ID != TrunkID || brand().trunkID != TrunkID || len(brand().locations) != 23 ||
@@ -113,7 +119,7 @@ func TestADirectoryOfOnesOwn(t *testing.T) {
 			t.Errorf("%s: assigned to %s, want %s", body, got, want)
 		}
 	}
-	for body, status := range map[string]int{named(boston): 422, located(RadiusLocatorID, `{"searchText":"x"}`): 422} {
+	for body, status := range map[string]int{named(boston): 422, located(radiusLocator, `{"searchText":"x"}`): 422} {
 		refuses(t, s, ask(s, "POST", "/v1/brand-1", body, "Authorization", signIn(s)), status)
 	}
 	refuses(t, s, ask(s, "POST", "/v1/"+TrunkID, named("o-1"), "Authorization", signIn(s)), 404)

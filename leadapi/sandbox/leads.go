@@ -150,7 +150,7 @@ func (l *Lead) assign(b *newLeadBody, d *Directory) error {
 		return refuse(http.StatusBadRequest, "give organizationID, or locatorID with locationSearch, not both")
 	case located:
 		found, err := d.locate(b.LocatorID, b.LocationSearch)
-		l.OwnerID, l.Location.Name, l.Location.Address = found.organizationID, found.name, found.address
+		l.OwnerID, l.Location.Name, l.Location.Address = found.organizationID, found.Name, found.Address
 		return err
 	}
 	id, err := required("organizationID, or locatorID with locationSearch,", b.OrganizationID)

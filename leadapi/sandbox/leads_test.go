@@ -15,8 +15,8 @@ func TestCreateAnswersWithTheAssignment(t *testing.T) {
 	for name, tt := range map[string]struct{ body, organization, location string }{
 		"an organization":  {`{"organizationID":"` + denver + `"` + rest, denver, ""},
 		"the trunk":        {`{"organizationID":"` + TrunkID + `"` + rest, TrunkID, ""},
-		"a radius":         {`{"locatorID":"` + RadiusLocatorID + `","locationSearch":{"searchText":"1 Elm Street, Houston"}` + rest, dallas, "Larkfield of Houston"},
-		"a territory":      {`{"locatorID":"` + RegionsLocatorID + `","locationSearch":{"postalCode":"02134"}` + rest, boston, "Larkfield of Boston"},
+		"a radius":         {`{"locatorID":"` + radiusLocator + `","locationSearch":{"searchText":"1 Elm Street, Houston"}` + rest, dallas, "Larkfield of Houston"},
+		"a territory":      {`{"locatorID":"` + regionsLocator + `","locationSearch":{"postalCode":"02134"}` + rest, boston, "Larkfield of Boston"},
 		"both":             {`{"locatorID":"` + MixedLocatorID + `","locationSearch":{"searchText":"Elm, 07030"}` + rest, newYork, "Larkfield of Newark"},
 		"escapes in names": {`{"organization\u0049D":"` + denver + `"` + rest, denver, ""},
 	} {
@@ -42,7 +42,7 @@ func TestCreateKeepsWhatWasSent(t *testing.T) {
 	at := newClock()
 	s := open(t, Options{now: at.now})
 	content := `{"name":"Ann <Lee> & Söhne","score":12345678901234567890,"opt":true,"none":null,"tags":["a",1.50]}`
-	body := `{"locatorID":"` + RegionsLocatorID + `","locationSearch":{"postalCode":"60614"},"status":"inProgress",` + direct(content)[len(`{"organizationID":"`+boston+`",`):]
+	body := `{"locatorID":"` + regionsLocator + `","locationSearch":{"postalCode":"60614"},"status":"inProgress",` + direct(content)[len(`{"organizationID":"`+boston+`",`):]
 	w := ask(s, "POST", "/v1/"+TrunkID, body, "Authorization", signIn(s), "User-Agent", "leadferry/1", "Accept-Language", "en")
 	l := ledger(t, s)[0]
 	want := Lead{
@@ -90,21 +90,21 @@ func TestCreateRefusesWhatTheSpecificationDoesNotAllow(t *testing.T) {
 		"an empty organization":          {`{"organizationID":"",` + content + types + `}`, 400},
 		"an organization of wrong type":  {`{"organizationID":7,` + content + types + `}`, 400},
 		"an unknown organization":        {`{"organizationID":"o-1",` + content + types + `}`, 422},
-		"organization and locator":       {`{` + org + located(RadiusLocatorID, `{"searchText":"x"}`)[1:], 400},
+		"organization and locator":       {`{` + org + located(radiusLocator, `{"searchText":"x"}`)[1:], 400},
 		"organization and search":        {`{` + org + `"locationSearch":{},` + content + types + `}`, 400},
-		"a locator without search":       {`{"locatorID":"` + RadiusLocatorID + `",` + content + types + `}`, 400},
+		"a locator without search":       {`{"locatorID":"` + radiusLocator + `",` + content + types + `}`, 400},
 		"a search without locator":       {`{"locationSearch":{"searchText":"x"},` + content + types + `}`, 400},
 		"an unknown locator":             {located("l-1", `{"searchText":"x"}`), 422},
-		"a search of wrong type":         {located(RadiusLocatorID, `"x"`), 400},
-		"an empty search":                {located(RadiusLocatorID, `{}`), 400},
-		"an empty text":                  {located(RadiusLocatorID, `{"searchText":" "}`), 400},
-		"a text of wrong type":           {located(RadiusLocatorID, `{"searchText":null}`), 400},
-		"an unknown search property":     {located(RadiusLocatorID, `{"searchText":"x","latitude":"1"}`), 400},
-		"postalCode, radius":             {located(RadiusLocatorID, `{"postalCode":"02134"}`), 400},
+		"a search of wrong type":         {located(radiusLocator, `"x"`), 400},
+		"an empty search":                {located(radiusLocator, `{}`), 400},
+		"an empty text":                  {located(radiusLocator, `{"searchText":" "}`), 400},
+		"a text of wrong type":           {located(radiusLocator, `{"searchText":null}`), 400},
+		"an unknown search property":     {located(radiusLocator, `{"searchText":"x","latitude":"1"}`), 400},
+		"postalCode, radius":             {located(radiusLocator, `{"postalCode":"02134"}`), 400},
 		"postalCode, regions and radius": {located(MixedLocatorID, `{"postalCode":"02134"}`), 400},
-		"searchText, regions":            {located(RegionsLocatorID, `{"searchText":"Boston"}`), 400},
-		"both properties, regions":       {located(RegionsLocatorID, `{"postalCode":"02134","searchText":"Boston"}`), 400},
-		"both properties, radius":        {located(RadiusLocatorID, `{"postalCode":"02134","searchText":"Boston"}`), 400},
+		"searchText, regions":            {located(regionsLocator, `{"searchText":"Boston"}`), 400},
+		"both properties, regions":       {located(regionsLocator, `{"postalCode":"02134","searchText":"Boston"}`), 400},
+		"both properties, radius":        {located(radiusLocator, `{"postalCode":"02134","searchText":"Boston"}`), 400},
 		"no content":                     {`{` + org + types + `}`, 400},
 		"content of wrong type":          {`{` + org + `"content":[],` + types + `}`, 400},
 		"null content":                   {`{` + org + `"content":null,` + types + `}`, 400},
@@ -265,8 +265,8 @@ func TestWhatTheSpecificationDoesNotNameIsRefused(t *testing.T) {
 		"an unknown field of a create": {"POST", "/v1/", `{"source":"x",` + direct(`{}`)[1:]},
 		"a null status":                {"POST", "/v1/", `{"status":null,` + direct(`{}`)[1:]},
 		"a null locator":               {"POST", "/v1/", `{"locatorID":null,"locationSearch":null,` + direct(`{}`)[1:]},
-		"an unknown search property":   {"POST", "/v1/", located(RadiusLocatorID, `{"searchText":"x","latitude":1.5}`)},
-		"both search properties":       {"POST", "/v1/", located(RegionsLocatorID, `{"postalCode":"02134","searchText":"Boston"}`)},
+		"an unknown search property":   {"POST", "/v1/", located(radiusLocator, `{"searchText":"x","latitude":1.5}`)},
+		"both search properties":       {"POST", "/v1/", located(regionsLocator, `{"postalCode":"02134","searchText":"Boston"}`)},
 		"a query":                      {"POST", "/v1/?a=1", direct(`{}`)},
 		"an unknown field of a lead":   {"PATCH", "/v3/lead/", `{"DisplayName":"x","Status":"open"}`},
 		"a null ExternalID":            {"PATCH", "/v3/lead/", `{"ExternalID":null,"Status":"open"}`},

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -197,9 +196,8 @@ func Forget(path string, ids []string) (n int, err error) {
 	return n, nil
 }
 
-// compact puts a copy in the place of the file: what was deleted stays in unused parts of
-// the old one, which goes. The lock on the old one is held meanwhile, but on Windows, where a file that is open cannot
-// be replaced: there the store is closed afterwards.
+// compact puts a copy in the place of the file, and closes the store: what was deleted stays in unused parts of the old one,
+// which goes.
 func (st *store) compact() error {
 	name := st.path + ".compact"
 	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -209,13 +207,8 @@ func (st *store) compact() error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(bbolt.Compact(fresh, st.DB, copyStep), fresh.Sync(), fresh.Close()); err != nil {
+	if err := errors.Join(bbolt.Compact(fresh, st.DB, copyStep), fresh.Sync(), fresh.Close(), st.Close()); err != nil {
 		return errors.Join(err, os.Remove(name))
-	}
-	if runtime.GOOS == "windows" {
-		if err := st.Close(); err != nil {
-			return err
-		}
 	}
 	return os.Rename(name, st.path)
 }
