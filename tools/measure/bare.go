@@ -17,6 +17,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/sync/errgroup"
+
+	"leadferry/tools/must"
 )
 
 // bare is a fast client as somebody would write it by hand: a CSV reader, a mapping in code, net/http with a transport
@@ -29,18 +31,12 @@ type bare struct {
 	made   atomic.Int64
 }
 
-func runBare(ctx context.Context, args []string, s streams) error {
+func runBare(ctx context.Context, args []string, s streams) (err error) {
+	defer must.Catch(&err)
 	set := flags("bare", s)
 	url := set.String("url", "", "the service")
 	workers := set.Int("c", 64, "requests in flight")
-	path, err := oneFile(set, args)
-	if err != nil {
-		return err
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
+	f := must.Get(os.Open(must.Get(oneFile(set, args))))
 	defer f.Close()
 	transport := &http.Transport{MaxIdleConnsPerHost: *workers, MaxConnsPerHost: *workers, DisableCompression: true}
 	defer transport.CloseIdleConnections()
@@ -50,15 +46,11 @@ func runBare(ctx context.Context, args []string, s streams) error {
 		AccessToken string `json:"access_token"`
 	}
 	token := b.url + "/v3/oauth2/token?grant_type=client_credentials&client_id=bare&client_secret=bare"
-	if err := b.post(ctx, token, nil, http.StatusOK, &answer); err != nil {
-		return err
-	}
+	must.Do(b.post(ctx, token, nil, http.StatusOK, &answer))
 	b.token = "Bearer " + answer.AccessToken
-	if err := b.send(ctx, f, *workers); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(s.out, b.made.Load())
-	return err
+	must.Do(b.send(ctx, f, *workers))
+	must.Get(fmt.Fprintln(s.out, b.made.Load()))
+	return nil
 }
 
 // send makes one request a row. The first error ends it.

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"leadferry/tools/must"
 )
 
 // lab is what all numbers share: the program under test, the inputs and a folder that goes when
@@ -28,51 +30,24 @@ type lab struct {
 	server *server // nil: not started
 }
 
-// failure is why a number cannot be taken.
-type failure struct{ error }
-
-// check ends the taking of a number.
-func check(err error) {
-	if err != nil {
-		panic(failure{err})
-	}
-}
-
-// must is the value that a call gives, or the end of the taking of a number.
-func must[T any](value T, err error) T {
-	check(err)
-	return value
-}
-
 // newLab builds the program. The caller closes the lab, also after an error.
-func newLab(ctx context.Context, o options, s streams) (*lab, error) {
-	l := &lab{options: o, ctx: ctx, streams: s, fills: map[string]*filled{}, bare: map[time.Duration][][2]trial{}}
+func newLab(ctx context.Context, o options, s streams) (l *lab, err error) {
+	l = &lab{options: o, ctx: ctx, streams: s, fills: map[string]*filled{}, bare: map[time.Duration][][2]trial{}}
+	defer must.Catch(&err)
 	root, err := exec.CommandContext(ctx, "git", "rev-parse", "--show-toplevel").Output()
 	if err != nil {
 		return l, fmt.Errorf("the sources of leadferry are not here: %w\nhint: start it in a clone, as go -C tools run ./measure", err)
 	}
 	l.root = strings.TrimSpace(string(root))
-	if l.self, err = os.Executable(); err != nil {
-		return l, err
-	}
-	if l.dir, err = os.MkdirTemp(o.dir, "leadferry-measure-"); err != nil {
-		return l, err
-	}
-	if l.dir, err = filepath.Abs(l.dir); err != nil {
-		return l, err
-	}
+	l.self = must.Get(os.Executable())
+	l.dir = must.Get(filepath.Abs(must.Get(os.MkdirTemp(o.dir, "leadferry-measure-"))))
 	l.say("building leadferry")
 	l.program = l.path("leadferry")
 	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", l.program, ".")
 	build.Dir = l.root
-	if out, err := build.CombinedOutput(); err != nil {
-		return l, fmt.Errorf("build leadferry: %w\n%s", err, out)
-	}
-	for name, text := range map[string]string{"plain.yaml": mappingFile, "linked.yaml": mappingFile + linkLine} {
-		if err := os.WriteFile(l.path(name), []byte(text), 0o600); err != nil {
-			return l, err
-		}
-	}
+	must.Get(perform(build))
+	must.Do(os.WriteFile(l.path("plain.yaml"), []byte(mappingFile), 0o600))
+	must.Do(os.WriteFile(l.path("linked.yaml"), []byte(mappingFile+linkLine), 0o600))
 	return l, nil
 }
 
@@ -103,7 +78,7 @@ func (l *lab) input(f leadFile) string {
 	}
 	path := l.path(fmt.Sprintf("leads-%d-%d-%t.%s", f.from, f.to, f.random, f.format))
 	if _, err := os.Stat(path); err != nil {
-		check(f.write(path))
+		must.Do(f.write(path))
 	}
 	return path
 }
@@ -112,5 +87,5 @@ func (l *lab) input(f leadFile) string {
 func (l *lab) peer(args ...string) trial {
 	cmd := exec.CommandContext(l.ctx, l.self, args...)
 	cmd.Env = append(cmd.Environ(), asMeasure)
-	return must(perform(cmd))
+	return must.Get(perform(cmd))
 }

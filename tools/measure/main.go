@@ -19,26 +19,20 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
+
+	"leadferry/tools/must"
 )
 
 // asMeasure in the environment makes the binary of the tests act as this command.
 const asMeasure = "LEADFERRY_MEASURE=command"
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr})
-	stop()
-	if err == nil || errors.Is(err, flag.ErrHelp) {
-		return
-	}
-	fmt.Fprintln(os.Stderr, "measure:", err)
-	os.Exit(1)
+	must.Main("measure", func(ctx context.Context, args []string) error {
+		return run(ctx, args, streams{os.Stdin, os.Stdout, os.Stderr})
+	})
 }
 
 // run performs one command; without a name it is the table of numbers.

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"leadferry/tools/must"
 )
 
 // numbers are those of docs/numbers.md, in their order, but N12: `go test ./internal/e2e -run TestKill -kills 1000` judges that.
@@ -35,7 +37,7 @@ var numbers = []number{
 	{"N11", anySize, (*lab).requests},
 	{"N13", anySize, (*lab).start},
 	{"N14", anySize, func(l *lab) {
-		l.atMost("the program, stripped", "MB", 27, float64(must(os.Stat(l.program)).Size())/1e6)
+		l.atMost("the program, stripped", "MB", 27, float64(must.Get(os.Stat(l.program)).Size())/1e6)
 	}},
 	{"N15", fullSize, func(l *lab) { l.besideWrk("PostgreSQL", inFlight, l.tenth(), 0.95) }},
 	{"N15", fullSize, (*lab).besideTheFile},
@@ -50,7 +52,7 @@ var numbers = []number{
 	{"N20", fullSize, func(l *lab) { // how long its figures take to gather is measured by the benchmarks of importer/report
 		known := l.fill(l.rows, false)
 		known.again("import")
-		size := float64(must(os.Stat(filepath.Join(known.out(), "report.html"))).Size()) / 1e3
+		size := float64(must.Get(os.Stat(filepath.Join(known.out(), "report.html"))).Size()) / 1e3
 		l.atMost("report.html of "+grouped(l.rows)+" rows", "KB", 150, size)
 	}},
 	{"N21", fullSize, (*lab).readAll},
@@ -61,7 +63,7 @@ var numbers = []number{
 	{"N24", onlyFull, func(l *lab) { // how long .ci/run takes, its last line says
 		cmd := exec.CommandContext(l.ctx, "go", "test", "-count=1", "./...")
 		cmd.Dir = l.root
-		l.atMost("`go test ./...`", "s", 120, must(perform(cmd)).wall.Seconds())
+		l.atMost("`go test ./...`", "s", 120, must.Get(perform(cmd)).wall.Seconds())
 	}},
 	{"N25", fullSize, func(l *lab) { l.besideBare(slow, l.tenth(), 0, 1.1) }},
 }
@@ -85,19 +87,19 @@ func (l *lab) imported(s *service, ledger string, rows, workers int) trial {
 // wrk is how many requests a second wrk makes, which sends the same one again and again: no client does less work.
 func (l *lab) wrk(s *service, connections int, method, path string, body []byte) float64 {
 	script := l.path("wrk.lua")
-	check(os.WriteFile(script, fmt.Appendf(nil, `wrk.method = "%s"
+	must.Do(os.WriteFile(script, fmt.Appendf(nil, `wrk.method = "%s"
 wrk.headers["Content-Type"] = "application/json"
 wrk.headers["Authorization"] = "Bearer fixed"
 wrk.body = [[%s]]
 `, method, body), 0o600))
 	out, err := exec.CommandContext(l.ctx, "wrk", "-t1", fmt.Sprintf("-c%d", connections),
 		fmt.Sprintf("-d%.0fs", l.options.wrk.Seconds()), "-s", script, s.url+path).CombinedOutput()
-	check(err)
+	must.Do(err)
 	found := regexp.MustCompile(`Requests/sec:\s+([0-9.]+)`).FindSubmatch(out)
 	if found == nil || bytes.Contains(out, []byte("Non-2xx")) {
-		check(fmt.Errorf("wrk did not measure what it should:\n%s", out))
+		must.Do(fmt.Errorf("wrk did not measure what it should:\n%s", out))
 	}
-	return must(strconv.ParseFloat(string(found[1]), 64))
+	return must.Get(strconv.ParseFloat(string(found[1]), 64))
 }
 
 // besideWrk has imported rows a second as a share of the requests that wrk makes on as many connections.
@@ -105,7 +107,7 @@ func (l *lab) besideWrk(ledger string, workers, rows int, target float64) {
 	s := l.sink(slow)
 	defer s.stop()
 	c := l.compare(func() (ours, theirs float64) {
-		theirs = l.wrk(s, workers, "POST", "/v1/trunk", must(someBody()))
+		theirs = l.wrk(s, workers, "POST", "/v1/trunk", must.Get(someBody()))
 		return l.imported(s, ledger, rows, workers).rate(rows), theirs
 	})
 	l.rates(fmt.Sprintf("import into a %s, %d in flight, %s, %s rows", ledger, workers, slow, grouped(rows)), target, "wrk", c)
@@ -147,7 +149,7 @@ func (l *lab) besideReader(format string, rows int, target float64, name string)
 	c := l.compare(func() (float64, float64) {
 		bare := l.peer("read"+format, l.input(f))
 		if read := strings.TrimSpace(string(bare.out)); read != strconv.Itoa(rows) {
-			check(fmt.Errorf("%s read %s rows of %d", name, read, rows))
+			must.Do(fmt.Errorf("%s read %s rows of %d", name, read, rows))
 		}
 		return l.validated(0, f).rate(rows), bare.rate(rows)
 	})
@@ -218,7 +220,7 @@ func (f *filled) added(turn int) float64 {
 func (f *filled) opening() float64 {
 	t := f.send(outcomes{"unchanged": 1}, "import", inFlight, "--limit", "1", f.lab.input(f.file))
 	if t.opened == 0 {
-		check(fmt.Errorf("import does not say that it has opened its checkpoint"))
+		must.Do(fmt.Errorf("import does not say that it has opened its checkpoint"))
 	}
 	return t.opened.Seconds()
 }
@@ -236,7 +238,7 @@ func (l *lab) memory(rows int) {
 // checkpoints is N10.
 func (l *lab) checkpoints() {
 	small, big, mixed := l.fill(l.tenth(), false), l.fill(l.most(), false), l.fill(l.most(), true)
-	size := must(os.Stat(big.checkpoint)).Size()
+	size := must.Get(os.Stat(big.checkpoint)).Size()
 	var openings, unordered []float64
 	for turn := range l.runs {
 		openings = append(openings, big.opening())
@@ -282,7 +284,7 @@ func (l *lab) start() {
 	var versions, imports []float64
 	for range max(5, l.runs) {
 		w := l.world(nil)
-		versions = append(versions, 1000*must(perform(w.command("--version"))).wall.Seconds())
+		versions = append(versions, 1000*must.Get(perform(w.command("--version"))).wall.Seconds())
 		imports = append(imports, w.run(outcomes{"created": 1}, "import", "--sandbox", "--limit", "1",
 			"-m", filepath.Join(samples, "leads.yaml"), filepath.Join(samples, "leads.csv")).wall.Seconds())
 		w.leave()
@@ -308,13 +310,13 @@ func (l *lab) adopted(leads int) int64 {
 	w := l.world(&service{url: "http://127.0.0.1:1"})
 	defer w.leave()
 	path := filepath.Join(w.dir, "leads.csv")
-	list := must(os.Create(path))
+	list := must.Get(os.Create(path))
 	defer list.Close()
-	must(io.WriteString(list, "key,lead_id\n"))
+	must.Get(io.WriteString(list, "key,lead_id\n"))
 	for i := range leads {
-		must(fmt.Fprintf(list, "C-%09d,3d0f8a52-7c41-4e19-8b06-%012x\n", i, i))
+		must.Get(fmt.Fprintf(list, "C-%09d,3d0f8a52-7c41-4e19-8b06-%012x\n", i, i))
 	}
-	return must(perform(w.command("checkpoint", "adopt", path))).peak
+	return must.Get(perform(w.command("checkpoint", "adopt", path))).peak
 }
 
 // readAll is N21: leads that a reconciliation reads a second, beside the updates that wrk makes on as many connections.
@@ -345,11 +347,11 @@ func (l *lab) readAll() {
 func (l *lab) fromNothing() {
 	w := l.world(nil)
 	defer w.leave()
-	readme := string(must(os.ReadFile(filepath.Join(l.root, "README.md"))))
+	readme := string(must.Get(os.ReadFile(filepath.Join(l.root, "README.md"))))
 	line := regexp.MustCompile(`(?m)^    (go run .*)$`).FindStringSubmatch(readme)
 	words := strings.Fields(line[1])
 	cmd := exec.CommandContext(l.ctx, words[0], append(words[1:], "--out", w.out())...)
 	cmd.Dir = l.root
 	cmd.Env = append(w.command("").Env, "GOCACHE="+w.dir+"/cache", "GOMODCACHE="+w.dir+"/modules", "GOFLAGS=-modcacherw")
-	l.atMost("README's first command, empty caches, processor time", "s", 85, must(perform(cmd)).cpu.Seconds())
+	l.atMost("README's first command, empty caches, processor time", "s", 85, must.Get(perform(cmd)).cpu.Seconds())
 }

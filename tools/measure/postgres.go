@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"leadferry/tools/must"
 )
 
 // server is a PostgreSQL of its own, with a socket in its folder and no port. Its settings are the defaults, but that
@@ -33,17 +35,17 @@ func (l *lab) postgres() *server {
 	}
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if len(found) == 0 {
-		check(errNoPostgres)
+		must.Do(errNoPostgres)
 	}
-	s := &server{dir: must(os.MkdirTemp("/tmp", "pg")), bin: filepath.Dir(slices.Max(found))} // the names of sockets are short
+	s := &server{dir: must.Get(os.MkdirTemp("/tmp", "pg")), bin: filepath.Dir(slices.Max(found))} // the names of sockets are short
 	l.server = s
 	if os.Getuid() == 0 { // which PostgreSQL refuses
-		check(exec.CommandContext(l.ctx, "chown", "postgres", s.dir).Run())
+		must.Do(exec.CommandContext(l.ctx, "chown", "postgres", s.dir).Run())
 	}
-	must(s.run(l.ctx, "initdb", "-D", "data", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C"))
-	must(s.run(l.ctx, "pg_ctl", "-D", "data", "-w", "-l", "log", "-o", "-k "+s.dir+" -c listen_addresses= -c shared_buffers=256MB "+
+	must.Get(s.run(l.ctx, "initdb", "-D", "data", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C"))
+	must.Get(s.run(l.ctx, "pg_ctl", "-D", "data", "-w", "-l", "log", "-o", "-k "+s.dir+" -c listen_addresses= -c shared_buffers=256MB "+
 		"-c max_wal_size=4GB -c shared_preload_libraries=pg_stat_statements", "start"))
-	must(s.ask(l.ctx, "CREATE EXTENSION pg_stat_statements"))
+	must.Get(s.ask(l.ctx, "CREATE EXTENSION pg_stat_statements"))
 	return s
 }
 
@@ -78,7 +80,7 @@ func (s *server) stop() error {
 func (s *server) database(ctx context.Context) string {
 	s.databases++
 	name := fmt.Sprint("d", s.databases)
-	must(s.ask(ctx, "CREATE DATABASE "+name))
+	must.Get(s.ask(ctx, "CREATE DATABASE "+name))
 	return "postgres://postgres@/" + name + "?host=" + url.QueryEscape(s.dir)
 }
 
@@ -103,10 +105,10 @@ func (l *lab) fleetOfFour() {
 	var trips []float64
 	c := l.compare(func() (float64, float64) {
 		alone := l.imported(s, "PostgreSQL", rows, inFlight)
-		must(at.ask(l.ctx, "SELECT pg_stat_statements_reset()"))
+		must.Get(at.ask(l.ctx, "SELECT pg_stat_statements_reset()"))
 		wall := l.fleet(s, rows, workers)
-		calls := must(at.ask(l.ctx, `SELECT sum(calls) FROM pg_stat_statements WHERE query LIKE '%leadferry.lead_rows%'`))
-		trips = append(trips, must(strconv.ParseFloat(calls, 64))*128/float64(rows))
+		calls := must.Get(at.ask(l.ctx, `SELECT sum(calls) FROM pg_stat_statements WHERE query LIKE '%leadferry.lead_rows%'`))
+		trips = append(trips, must.Get(strconv.ParseFloat(calls, 64))*128/float64(rows))
 		return float64(rows) / wall.Seconds(), alone.rate(rows)
 	})
 	l.rates(fmt.Sprintf("fleet of %d, %d in flight each, %s, %s rows", workers, inFlight, slow, grouped(rows)), 3.5, "one worker", c)
@@ -128,7 +130,7 @@ func (l *lab) fleet(s *service, rows, workers int) time.Duration {
 			return err
 		})
 	}
-	check(group.Wait())
+	must.Do(group.Wait())
 	return time.Since(start)
 }
 
@@ -146,7 +148,7 @@ func (l *lab) onServer() {
 	}
 	from := known.checkpoint
 	for _, to := range []string{filepath.Join(known.dir, "copy.db"), l.postgres().database(l.ctx)} {
-		took := must(perform(known.command("checkpoint", "copy", from, to))).wall
+		took := must.Get(perform(known.command("checkpoint", "copy", from, to))).wall
 		kind, _, _ := strings.Cut(filepath.Base(to), "?")
 		l.atMost(fmt.Sprintf("copy of %s leads to %s", grouped(l.rows), kind), "s", 60, took.Seconds())
 		from = to

@@ -9,26 +9,19 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/xuri/excelize/v2"
+
+	"leadferry/tools/must"
 )
 
 // readers count the rows of a file as fast as a library reads them, and do nothing else with it: the peers of validate.
 var readers = map[string]func(io.Reader) (int, error){"readcsv": countCSV, "readjsonl": countJSONL, "readxlsx": countXLSX}
 
-func runReader(name string, args []string, s streams) error {
-	path, err := oneFile(flags(name, s), args)
-	if err != nil {
-		return err
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
+func runReader(name string, args []string, s streams) (err error) {
+	defer must.Catch(&err)
+	f := must.Get(os.Open(must.Get(oneFile(flags(name, s), args))))
 	defer f.Close()
-	rows, err := readers[name](f)
-	if err == nil {
-		_, err = fmt.Fprintln(s.out, rows)
-	}
-	return err
+	must.Get(fmt.Fprintln(s.out, must.Get(readers[name](f))))
+	return nil
 }
 
 func countCSV(r io.Reader) (rows int, err error) {

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"leadferry/tools/must"
 )
 
 // options of the table.
@@ -109,7 +111,9 @@ func runTable(ctx context.Context, args []string, s streams) (err error) {
 			continue
 		}
 		l.say("%s %s", time.Now().Format(time.TimeOnly), n.id)
-		err = errors.Join(err, l.take(n))
+		if nerr := l.take(n); nerr != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", n.id, nerr))
+		}
 		if ctx.Err() != nil {
 			return errors.New("interrupted")
 		}
@@ -125,20 +129,15 @@ func runTable(ctx context.Context, args []string, s streams) (err error) {
 // take takes a number. A tool that is not installed is no error: the table says so.
 func (l *lab) take(n number) (err error) {
 	defer func() {
-		switch why := recover().(type) {
-		case nil:
-		case failure:
-			what := "could not be taken"
-			if errors.Is(why.error, errNoPostgres) || errors.Is(why.error, exec.ErrNotFound) {
-				what = "left out: " + why.Error()
-			} else {
-				err = fmt.Errorf("%s: %w", n.id, why.error)
-			}
-			fmt.Fprintf(l.out, "| %s | | | %s | %s |\n", n.id, what, unknown)
-		default:
-			panic(why)
+		what := "could not be taken"
+		if errors.Is(err, errNoPostgres) || errors.Is(err, exec.ErrNotFound) {
+			what, err = "left out: "+err.Error(), nil
+		} else if err == nil {
+			return
 		}
+		fmt.Fprintf(l.out, "| %s | | | %s | %s |\n", n.id, what, unknown)
 	}()
+	defer must.Catch(&err)
 	l.now = n
 	n.take(l)
 	return nil

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"leadferry/tools/must"
 )
 
 // trial is one process from its start to its end.
@@ -108,12 +110,12 @@ type world struct {
 }
 
 func (l *lab) world(s *service) *world {
-	dir := must(os.MkdirTemp(l.dir, "world-"))
+	dir := must.Get(os.MkdirTemp(l.dir, "world-"))
 	return &world{lab: l, dir: dir, checkpoint: filepath.Join(dir, "checkpoint.db"), service: s}
 }
 
 // leave removes what the program has written.
-func (w *world) leave() { check(os.RemoveAll(w.dir)) }
+func (w *world) leave() { must.Do(os.RemoveAll(w.dir)) }
 
 // command is the program in this world, without the user's own settings.
 func (w *world) command(args ...string) *exec.Cmd {
@@ -145,18 +147,18 @@ type outcomes map[string]int
 // sync write all their files; validate writes its summary alone. The files are there until the next run.
 func (w *world) run(want outcomes, args ...string) trial {
 	summary := filepath.Join(w.dir, "summary.json")
-	check(os.RemoveAll(w.out()))
-	check(os.RemoveAll(summary))
+	must.Do(os.RemoveAll(w.out()))
+	must.Do(os.RemoveAll(summary))
 	if args[0] != "validate" {
 		args = append(args, "--out", w.out())
 	}
-	t := must(perform(w.command(append(args, "--summary", summary)...)))
+	t := must.Get(perform(w.command(append(args, "--summary", summary)...)))
 	var s struct{ Rows outcomes }
-	check(json.Unmarshal(must(os.ReadFile(summary)), &s))
+	must.Do(json.Unmarshal(must.Get(os.ReadFile(summary)), &s))
 	delete(s.Rows, "read")
 	maps.DeleteFunc(s.Rows, func(_ string, rows int) bool { return rows == 0 })
 	if !maps.Equal(s.Rows, want) {
-		check(fmt.Errorf("leadferry %s ended with rows %v, not %v", strings.Join(args, " "), s.Rows, want))
+		must.Do(fmt.Errorf("leadferry %s ended with rows %v, not %v", strings.Join(args, " "), s.Rows, want))
 	}
 	return t
 }
@@ -181,11 +183,11 @@ func (l *lab) sink(latency time.Duration, more ...string) *service {
 	s := &service{cmd: exec.CommandContext(l.ctx, l.self, args...)}
 	s.cmd.Env = append(s.cmd.Environ(), asMeasure)
 	s.cmd.Stderr = l.err
-	s.tie = must(s.cmd.StdinPipe())
-	out := must(s.cmd.StdoutPipe())
-	check(s.cmd.Start())
+	s.tie = must.Get(s.cmd.StdinPipe())
+	out := must.Get(s.cmd.StdoutPipe())
+	must.Do(s.cmd.Start())
 	l.sinks = append(l.sinks, s)
-	s.url = strings.TrimSpace(must(bufio.NewReader(out).ReadString('\n')))
+	s.url = strings.TrimSpace(must.Get(bufio.NewReader(out).ReadString('\n')))
 	return s
 }
 
@@ -197,8 +199,8 @@ func (s *service) stop() {
 
 // stats asks the sink what it has seen.
 func (s *service) stats() (got stats) {
-	res := must(http.Get(s.url + "/stats"))
+	res := must.Get(http.Get(s.url + "/stats"))
 	defer res.Body.Close()
-	check(json.NewDecoder(res.Body).Decode(&got))
+	must.Do(json.NewDecoder(res.Body).Decode(&got))
 	return got
 }

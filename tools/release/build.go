@@ -22,6 +22,8 @@ import (
 
 	cdx "github.com/CycloneDX/cyclonedx-go"
 	"github.com/google/uuid"
+
+	"leadferry/tools/must"
 )
 
 // target is a system that is built for, in Go's words.
@@ -39,7 +41,7 @@ func parseTargets(list string) (all []target) {
 		goos, arch, _ := strings.Cut(strings.TrimSpace(name), "/")
 		t := target{goos, arch}
 		if !slices.Contains(strings.Split(allTargets, ","), t.String()) || slices.Contains(all, t) {
-			check(fmt.Errorf("target %q is unknown or named twice: there are %s", name, allTargets))
+			must.Do(fmt.Errorf("target %q is unknown or named twice: there are %s", name, allTargets))
 		}
 		all = append(all, t)
 	}
@@ -70,12 +72,12 @@ func newBuilder(ctx context.Context, r release) *builder {
 	b := &builder{release: r, ctx: ctx, root: r.folder}
 	b.root = b.output("git", "rev-parse", "--show-toplevel")
 	if b.output("git", "status", "--porcelain") != "" && !r.changed {
-		check(errors.New("the clone has changes that are in no commit, so nobody could make the same files again\n" +
+		must.Do(errors.New("the clone has changes that are in no commit, so nobody could make the same files again\n" +
 			"hint: commit them, or use -changed to try things out"))
 	}
 	b.commit = b.output("git", "rev-parse", "HEAD")
-	b.when = time.Unix(must(strconv.ParseInt(b.output("git", "log", "-1", "--format=%ct"), 10, 64)), 0).UTC()
-	b.work = must(os.MkdirTemp("", "leadferry-release-"))
+	b.when = time.Unix(must.Get(strconv.ParseInt(b.output("git", "log", "-1", "--format=%ct"), 10, 64)), 0).UTC()
+	b.work = must.Get(os.MkdirTemp("", "leadferry-release-"))
 	b.host = b.build(target{runtime.GOOS, runtime.GOARCH})
 	b.version = strings.Fields(b.output(b.host, "--version"))[2] // leadferry version 0.1.0 …
 	return b
@@ -97,14 +99,14 @@ func (b *builder) output(name string, args ...string) string {
 	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
 		err = fmt.Errorf("%s: %w\n%s", c, err, failed.Stderr)
 	}
-	check(err)
+	must.Do(err)
 	return strings.TrimRight(string(out), "\n")
 }
 
 // commonFiles are those that do not depend on the target: documents, samples, manual pages, completions.
 func (b *builder) commonFiles() (all []file) {
 	add := func(name, path string) {
-		all = append(all, file{name: name, mode: 0o644, data: must(os.ReadFile(path))})
+		all = append(all, file{name: name, mode: 0o644, data: must.Get(os.ReadFile(path))})
 	}
 	listed := b.output("git", "ls-files", "README.md", "CHANGELOG.md", "SECURITY.md", "LICENSE", "docs", "samples")
 	for name := range strings.SplitSeq(listed, "\n") {
@@ -117,9 +119,9 @@ func (b *builder) commonFiles() (all []file) {
 		all = append(all, file{name: "completion/" + name, mode: 0o644, data: []byte(script)})
 	}
 	manual := filepath.Join(b.work, "man")
-	check(os.MkdirAll(manual, 0o755))
+	must.Do(os.MkdirAll(manual, 0o755))
 	b.output("go", "run", "./internal/cli/manual", manual)
-	for _, page := range must(os.ReadDir(manual)) {
+	for _, page := range must.Get(os.ReadDir(manual)) {
 		add("man/"+page.Name(), filepath.Join(manual, page.Name()))
 	}
 	slices.SortFunc(all, func(a, b file) int { return strings.Compare(a.name, b.name) })
@@ -132,11 +134,11 @@ var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)([
 // licences are the texts of everything that a binary holds: Go itself and the modules of which packages are linked in.
 // A module without such a text is an error: nobody may hand out a copy of it.
 func (b *builder) licences(binary string) []byte {
-	info := must(buildinfo.ReadFile(binary))
+	info := must.Get(buildinfo.ReadFile(binary))
 	folders := map[string]string{}
 	for in := json.NewDecoder(strings.NewReader(b.output("go", "list", "-m", "-json=Path,Dir", "all"))); in.More(); {
 		var m struct{ Path, Dir string }
-		check(in.Decode(&m))
+		must.Do(in.Decode(&m))
 		folders[m.Path] = m.Dir
 	}
 	var text bytes.Buffer
@@ -151,20 +153,20 @@ func (b *builder) licences(binary string) []byte {
 
 func writeLicences(to *bytes.Buffer, work, folder string) {
 	before := to.Len()
-	for _, entry := range must(os.ReadDir(folder)) {
+	for _, entry := range must.Get(os.ReadDir(folder)) {
 		if !entry.IsDir() && licenceFile.MatchString(entry.Name()) {
-			data := bytes.TrimSpace(must(os.ReadFile(filepath.Join(folder, entry.Name()))))
+			data := bytes.TrimSpace(must.Get(os.ReadFile(filepath.Join(folder, entry.Name()))))
 			fmt.Fprintf(to, "\n%s\n%s (%s)\n\n%s\n", strings.Repeat("=", 80), work, entry.Name(), data)
 		}
 	}
 	if to.Len() == before {
-		check(fmt.Errorf("%s has no text of a licence", work))
+		must.Do(fmt.Errorf("%s has no text of a licence", work))
 	}
 }
 
 // bill is the bill of materials of a binary in CycloneDX's form: the modules that it says it was linked from, and Go.
 func (b *builder) bill(binary string) []byte {
-	info, sum := must(buildinfo.ReadFile(binary)), sumOf(binary)
+	info, sum := must.Get(buildinfo.ReadFile(binary)), sumOf(binary)
 	component := func(path, version string, properties ...cdx.Property) cdx.Component {
 		ref := fmt.Sprintf("pkg:golang/%s@%s", path, url.QueryEscape(version)) // its slashes stay
 		c := cdx.Component{BOMRef: ref, Type: cdx.ComponentTypeLibrary, Name: path, Version: version, PackageURL: ref}
@@ -189,6 +191,6 @@ func (b *builder) bill(binary string) []byte {
 	doc.Components = &parts
 	doc.Dependencies = &[]cdx.Dependency{{Ref: program, Dependencies: &refs}}
 	var text bytes.Buffer
-	check(cdx.NewBOMEncoder(&text, cdx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(doc, cdx.SpecVersion1_6))
+	must.Do(cdx.NewBOMEncoder(&text, cdx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(doc, cdx.SpecVersion1_6))
 	return text.Bytes()
 }

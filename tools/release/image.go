@@ -15,6 +15,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"golang.org/x/crypto/x509roots/fallback/bundle"
+
+	"leadferry/tools/must"
 )
 
 // nobody is the user that the image runs as, and that owns /state: the one that the Kubernetes samples name.
@@ -33,7 +35,7 @@ func (b *builder) writeImage(made []product) {
 		}})
 	}
 	if len(made) > 0 {
-		must(layout.Write(filepath.Join(b.out, program+"_"+b.version+"_image"), index))
+		must.Get(layout.Write(filepath.Join(b.out, program+"_"+b.version+"_image"), index))
 	}
 }
 
@@ -48,17 +50,17 @@ func (b *builder) image(p product) v1.Image {
 		{name: "usr/", mode: 0o755},
 		{name: "usr/bin/", mode: 0o755},
 		{name: "etc/ssl/certs/ca-certificates.crt", mode: 0o644, data: authorities()},
-		{name: "usr/bin/" + program, mode: 0o755, data: must(os.ReadFile(p.binary))},
+		{name: "usr/bin/" + program, mode: 0o755, data: must.Get(os.ReadFile(p.binary))},
 		{name: "THIRD-PARTY-LICENCES.txt", mode: 0o644, data: b.licences(p.binary)},
 	}, b.when)
 	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content.Bytes())), nil }
 	when := v1.Time{Time: b.when}
 	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
-	image = must(mutate.Append(image, mutate.Addendum{
-		Layer:   must(tarball.LayerFromOpener(open, tarball.WithMediaType(types.OCILayer))),
+	image = must.Get(mutate.Append(image, mutate.Addendum{
+		Layer:   must.Get(tarball.LayerFromOpener(open, tarball.WithMediaType(types.OCILayer))),
 		History: v1.History{Created: when, CreatedBy: program},
 	}))
-	config := must(image.ConfigFile()).DeepCopy()
+	config := must.Get(image.ConfigFile()).DeepCopy()
 	config.OS, config.Architecture, config.Created = p.os, p.arch, when
 	config.Config = v1.Config{
 		Entrypoint: []string{"/usr/bin/" + program},
@@ -70,7 +72,7 @@ func (b *builder) image(p product) v1.Image {
 			"org.opencontainers.image.revision": b.commit,
 		},
 	}
-	return must(mutate.ConfigFile(image, config))
+	return must.Get(mutate.ConfigFile(image, config))
 }
 
 // authorities are the certificate authorities that browsers trust. Those trusted under conditions, which a file cannot

@@ -18,24 +18,17 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
+
+	"leadferry/tools/must"
 )
 
 const program = "leadferry"
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stderr)
-	stop()
-	if err == nil || errors.Is(err, flag.ErrHelp) {
-		return
-	}
-	fmt.Fprintln(os.Stderr, "release:", err)
-	os.Exit(1)
+	must.Main("release", func(ctx context.Context, args []string) error { return run(ctx, args, os.Stderr) })
 }
 
 func run(ctx context.Context, args []string, log io.Writer) error {
@@ -65,21 +58,6 @@ type release struct {
 	log     io.Writer
 }
 
-// failure ends the making of a release.
-type failure struct{ error }
-
-// check ends the making of a release where something goes wrong; make returns the error.
-func check(err error) {
-	if err != nil {
-		panic(failure{err})
-	}
-}
-
-func must[T any](value T, err error) T {
-	check(err)
-	return value
-}
-
 // product is what was built for one target.
 type product struct {
 	target
@@ -89,21 +67,13 @@ type product struct {
 }
 
 func (r release) make(ctx context.Context) (err error) {
-	defer func() {
-		switch why := recover().(type) {
-		case nil:
-		case failure:
-			err = why.error
-		default:
-			panic(why)
-		}
-	}()
+	defer must.Catch(&err)
 	targets := parseTargets(r.targets)
-	check(os.MkdirAll(r.out, 0o755))
-	if len(must(os.ReadDir(r.out))) > 0 {
+	must.Do(os.MkdirAll(r.out, 0o755))
+	if len(must.Get(os.ReadDir(r.out))) > 0 {
 		return fmt.Errorf("%s is not empty: a release is made whole, into a folder of its own", r.out)
 	}
-	r.out, r.url = must(filepath.Abs(r.out)), strings.TrimSuffix(r.url, "/")
+	r.out, r.url = must.Get(filepath.Abs(r.out)), strings.TrimSuffix(r.url, "/")
 	b := newBuilder(ctx, r)
 	defer os.RemoveAll(b.work)
 	common := b.commonFiles()
@@ -122,13 +92,13 @@ func (r release) make(ctx context.Context) (err error) {
 func (b *builder) product(t target, common []file) product {
 	p := product{target: t, binary: b.build(t)}
 	bill := b.bill(p.binary)
-	binary := file{name: t.binary(), mode: 0o755, data: must(os.ReadFile(p.binary))}
+	binary := file{name: t.binary(), mode: 0o755, data: must.Get(os.ReadFile(p.binary))}
 	p.contents = slices.Concat([]file{binary}, common, []file{
 		{name: "THIRD-PARTY-LICENCES.txt", mode: 0o644, data: b.licences(p.binary)},
 		{name: "bill-of-materials.cdx.json", mode: 0o644, data: bill},
 	})
 	name := b.name(t)
-	b.create(name+".cdx.json", func(to io.Writer) { must(to.Write(bill)) })
+	b.create(name+".cdx.json", func(to io.Writer) { must.Get(to.Write(bill)) })
 	if t.os == "windows" {
 		p.archive = b.create(name+".zip", func(to io.Writer) { writeZip(to, name+"/", p.contents, b.when) })
 	} else {
@@ -149,27 +119,27 @@ func (b *builder) name(t target) string {
 // create writes a file of the release and returns its path.
 func (b *builder) create(name string, write func(io.Writer)) string {
 	path := filepath.Join(b.out, filepath.FromSlash(name))
-	check(os.MkdirAll(filepath.Dir(path), 0o755))
-	to := must(os.Create(path))
+	must.Do(os.MkdirAll(filepath.Dir(path), 0o755))
+	to := must.Get(os.Create(path))
 	defer to.Close()
 	write(to)
-	check(to.Close())
+	must.Do(to.Close())
 	return path
 }
 
 // writeSums writes SHA256SUMS over every file in the folder and below, as sha256sum --check reads it.
 func writeSums(folder string) {
 	var list strings.Builder
-	check(filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+	must.Do(filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
-			fmt.Fprintf(&list, "%s  %s\n", sumOf(path), filepath.ToSlash(must(filepath.Rel(folder, path))))
+			fmt.Fprintf(&list, "%s  %s\n", sumOf(path), filepath.ToSlash(must.Get(filepath.Rel(folder, path))))
 		}
 		return err
 	}))
-	check(os.WriteFile(filepath.Join(folder, "SHA256SUMS"), []byte(list.String()), 0o644))
+	must.Do(os.WriteFile(filepath.Join(folder, "SHA256SUMS"), []byte(list.String()), 0o644))
 }
 
 // sumOf is the SHA-256 of a file, in hexadecimal digits.
 func sumOf(path string) string {
-	return fmt.Sprintf("%x", sha256.Sum256(must(os.ReadFile(path))))
+	return fmt.Sprintf("%x", sha256.Sum256(must.Get(os.ReadFile(path))))
 }

@@ -17,6 +17,8 @@ import (
 	_ "github.com/goreleaser/nfpm/v2/deb"
 	"github.com/goreleaser/nfpm/v2/files"
 	_ "github.com/goreleaser/nfpm/v2/rpm"
+
+	"leadferry/tools/must"
 )
 
 // writeTar writes files below a folder.
@@ -27,16 +29,16 @@ func writeTar(to io.Writer, folder string, files []file, when time.Time) {
 			Name: folder + f.name, Mode: int64(f.mode), Size: int64(len(f.data)), Uid: f.user, Gid: f.user,
 			ModTime: when, Format: tar.FormatPAX,
 		}
-		check(out.WriteHeader(head))
-		must(out.Write(f.data))
+		must.Do(out.WriteHeader(head))
+		must.Get(out.Write(f.data))
 	}
-	check(out.Close())
+	must.Do(out.Close())
 }
 
 func writeTarGz(to io.Writer, folder string, files []file, when time.Time) {
-	packed := must(gzip.NewWriterLevel(to, gzip.BestCompression))
+	packed := must.Get(gzip.NewWriterLevel(to, gzip.BestCompression))
 	writeTar(packed, folder, files, when)
-	check(packed.Close())
+	must.Do(packed.Close())
 }
 
 func writeZip(to io.Writer, folder string, files []file, when time.Time) {
@@ -44,9 +46,9 @@ func writeZip(to io.Writer, folder string, files []file, when time.Time) {
 	for _, f := range files {
 		head := &zip.FileHeader{Name: folder + f.name, Method: zip.Deflate, Modified: when}
 		head.SetMode(f.mode)
-		must(must(out.CreateHeader(head)).Write(f.data))
+		must.Get(must.Get(out.CreateHeader(head)).Write(f.data))
 	}
-	check(out.Close())
+	must.Do(out.Close())
 }
 
 // placed are the files of a package by their places in the system.
@@ -65,9 +67,9 @@ func placed(p product, zsh string) (all []file) {
 		switch page, isPage := strings.CutPrefix(f.name, "man/"); {
 		case isPage:
 			var b bytes.Buffer
-			packed := must(gzip.NewWriterLevel(&b, gzip.BestCompression))
-			must(packed.Write(f.data))
-			check(packed.Close())
+			packed := must.Get(gzip.NewWriterLevel(&b, gzip.BestCompression))
+			must.Get(packed.Write(f.data))
+			must.Do(packed.Close())
 			f.name, f.data = "/usr/share/man/man1/"+page+".gz", b.Bytes()
 		case !known:
 			f.name = docs + f.name
@@ -93,17 +95,17 @@ func (b *builder) writePackage(kind string, p product, all []file) {
 	info.RPM.BuildHost = "localhost" // else this machine's name
 	for _, f := range all {
 		from := filepath.Join(b.work, p.arch, kind, filepath.FromSlash(f.name))
-		check(os.MkdirAll(filepath.Dir(from), 0o755))
-		check(os.WriteFile(from, f.data, 0o644))
+		must.Do(os.MkdirAll(filepath.Dir(from), 0o755))
+		must.Do(os.WriteFile(from, f.data, 0o644))
 		info.Contents = append(info.Contents, &files.Content{
 			Source: from, Destination: f.name,
 			FileInfo: &files.ContentFileInfo{Owner: "root", Group: "root", Mode: f.mode, MTime: b.when},
 		})
 	}
 	info = nfpm.WithDefaults(info)
-	check(nfpm.PrepareForPackager(info, kind))
-	packager := must(nfpm.Get(kind))
-	b.create(packager.ConventionalFileName(info), func(to io.Writer) { check(packager.Package(info, to)) })
+	must.Do(nfpm.PrepareForPackager(info, kind))
+	packager := must.Get(nfpm.Get(kind))
+	b.create(packager.ConventionalFileName(info), func(to io.Writer) { must.Do(packager.Package(info, to)) })
 }
 
 // manifests tell package managers where a version's archives are and their hashes.
@@ -140,6 +142,6 @@ func (b *builder) writeManifests(made []product) {
 		values := map[string]any{
 			"Version": b.version, "Date": b.when.Format("2006-01-02"), "URL": b.url, "Downloads": all[m[0]],
 		}
-		b.create(m[2], func(to io.Writer) { check(texts.ExecuteTemplate(to, m[1], values)) })
+		b.create(m[2], func(to io.Writer) { must.Do(texts.ExecuteTemplate(to, m[1], values)) })
 	}
 }

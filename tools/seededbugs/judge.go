@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"leadferry/tools/must"
 )
 
 const (
@@ -81,14 +83,8 @@ func (t tree) sound(ctx context.Context, some []bug) error {
 
 // try makes the mistake, runs the tests of the table and says which one noticed it; "": none.
 func (t tree) try(ctx context.Context, b *bug, dir string) (test string, err error) {
-	files, err := t.changed(nil, b)
-	if err != nil {
-		return "", err
-	}
-	overlay, err := t.overlay(files, dir)
-	if err != nil {
-		return "", err
-	}
+	defer must.Catch(&err)
+	overlay := must.Get(t.overlay(must.Get(t.changed(nil, b)), dir))
 	if text, err := t.goCommand(ctx, overlay, "build", "./..."); err != nil {
 		return "", fmt.Errorf("the program cannot be built: %w\n%s", err, text)
 	}

@@ -18,50 +18,28 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
-	"syscall"
+
+	"leadferry/tools/must"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	if err == nil || errors.Is(err, flag.ErrHelp) {
-		return
-	}
-	fmt.Fprintln(os.Stderr, "seededbugs:", err)
-	os.Exit(1)
+	must.Main("seededbugs", func(ctx context.Context, args []string) error { return run(ctx, args, os.Stdout, os.Stderr) })
 }
 
-func run(ctx context.Context, args []string, out, note io.Writer) error {
+func run(ctx context.Context, args []string, out, note io.Writer) (err error) {
+	defer must.Catch(&err)
 	set := flag.NewFlagSet("seededbugs", flag.ContinueOnError)
 	set.SetOutput(note)
 	only := set.String("only", "", "`BUGS` by number or name, with commas between (default: all)")
-	if err := set.Parse(args); err != nil {
-		return err
-	}
+	must.Do(set.Parse(args))
 	if set.NArg() > 0 {
 		return errors.New("there are only flags")
 	}
-	all, err := bugs()
-	if err != nil {
-		return err
-	}
-	some, err := chosen(all, *only)
-	if err != nil {
-		return err
-	}
-	dir, err := os.MkdirTemp("", "leadferry-seededbugs-")
-	if err != nil {
-		return err
-	}
+	some := must.Get(chosen(must.Get(bugs()), *only))
+	dir := must.Get(os.MkdirTemp("", "leadferry-seededbugs-"))
 	defer os.RemoveAll(dir)
-	sources, err := copySources(ctx, dir)
-	if err != nil {
-		return err
-	}
-	return sources.judge(ctx, some, out, note)
+	return must.Get(copySources(ctx, dir)).judge(ctx, some, out, note)
 }
 
 // copySources copies the tracked files of the working tree with their changes, so that they can be edited meanwhile and tests leave

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"leadferry/tools/must"
 )
 
 // tree is the folder of the program's sources, in which nothing is ever changed.
@@ -141,23 +143,16 @@ func replaced(text string, e edit) (string, error) {
 }
 
 // overlay writes files into a folder, and a file for go's -overlay that puts them in place of the tree's.
-func (t tree) overlay(files map[string]string, dir string) (string, error) {
-	dir, err := os.MkdirTemp(dir, "")
-	if err != nil {
-		return "", err
-	}
+func (t tree) overlay(files map[string]string, dir string) (path string, err error) {
+	defer must.Catch(&err)
+	dir = must.Get(os.MkdirTemp(dir, ""))
 	to := map[string]string{}
 	for file, text := range files {
 		copied := filepath.Join(dir, strings.ReplaceAll(file, "/", "-"))
-		if err := os.WriteFile(copied, []byte(text), 0o600); err != nil {
-			return "", err
-		}
+		must.Do(os.WriteFile(copied, []byte(text), 0o600))
 		to[filepath.Join(string(t), filepath.FromSlash(file))] = copied
 	}
-	text, err := json.Marshal(map[string]any{"Replace": to})
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "overlay.json")
-	return path, os.WriteFile(path, text, 0o600)
+	path = filepath.Join(dir, "overlay.json")
+	must.Do(os.WriteFile(path, must.Get(json.Marshal(map[string]any{"Replace": to})), 0o600))
+	return path, nil
 }
