@@ -115,6 +115,7 @@ func TestCreateRefusesWhatTheSpecificationDoesNotAllow(t *testing.T) {
 		"an unknown status":              {`{"status":"Open",` + org + content + types + `}`, 422},
 		"a label as status":              {`{"status":"Closed | Won",` + org + content + types + `}`, 422},
 		"an empty status":                {`{"status":"",` + org + content + types + `}`, 422},
+		"a null locator":                 {`{"locatorID":null,"locationSearch":null,` + org + content + types + `}`, 400},
 		"a null status":                  {`{"status":null,` + org + content + types + `}`, 400},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -251,41 +252,6 @@ func TestUpdateRefusesWhatTheSpecificationDoesNotAllow(t *testing.T) {
 	}
 	if d := cmp.Diff(before, ledger(t, s)); d != "" {
 		t.Error(d)
-	}
-}
-
-// TestWhatTheSpecificationDoesNotNameIsRefused: the program sends nothing else.
-func TestWhatTheSpecificationDoesNotNameIsRefused(t *testing.T) {
-	const token = "/v3/oauth2/token?grant_type=client_credentials&client_id=" + ClientID + "&client_secret=" + ClientSecret
-	const login = `{"email":"` + Email + `","password":"` + Password + `"`
-	located := func(id, search string) string {
-		return `{"locatorID":"` + id + `","locationSearch":` + search + `,` + direct(`{}`)[len(`{"organizationID":"`+boston+`",`):]
-	}
-	for name, tt := range map[string]struct{ method, target, body string }{
-		"an unknown field of a create": {"POST", "/v1/", `{"source":"x",` + direct(`{}`)[1:]},
-		"a null status":                {"POST", "/v1/", `{"status":null,` + direct(`{}`)[1:]},
-		"a null locator":               {"POST", "/v1/", `{"locatorID":null,"locationSearch":null,` + direct(`{}`)[1:]},
-		"an unknown search property":   {"POST", "/v1/", located(radiusLocator, `{"searchText":"x","latitude":1.5}`)},
-		"both search properties":       {"POST", "/v1/", located(regionsLocator, `{"postalCode":"02134","searchText":"Boston"}`)},
-		"a query":                      {"POST", "/v1/?a=1", direct(`{}`)},
-		"an unknown field of a lead":   {"PATCH", "/v3/lead/", `{"DisplayName":"x","Status":"open"}`},
-		"a null ExternalID":            {"PATCH", "/v3/lead/", `{"ExternalID":null,"Status":"open"}`},
-		"an unknown field of a login":  {"POST", "/v3/oauth2/login", login + `,"remember":true}`},
-		"a parameter too many":         {"POST", token + "&scope=leads", ""},
-		"a body of a token request":    {"POST", token, "{}"},
-	} {
-		s := open(t, Options{})
-		target := strings.Replace(tt.target, "/v1/", "/v1/"+TrunkID, 1)
-		if target == "/v3/lead/" {
-			target += createLead(t, s, `{}`)
-		}
-		headers := []string{"Authorization", signIn(s)}
-		if strings.HasPrefix(target, "/v3/oauth2/") {
-			headers = nil
-		}
-		if w := ask(s, tt.method, target, tt.body, headers...); w.Code < 400 || w.Code >= 500 {
-			t.Errorf("%s: status %d %s", name, w.Code, w.Body)
-		}
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net"
 	"runtime"
 	"slices"
@@ -49,17 +48,8 @@ func runSink(ctx context.Context, args []string, s streams) error {
 	port := set.Int("port", 0, "port of 127.0.0.1 to listen on; 0 takes a free one")
 	latency := set.Duration("latency", 0, "time added to every answer")
 	keep := set.Bool("keep", false, "keep content and ExternalID of leads, for who reads them")
-	tied := set.Bool("tied", false, "end when standard input does")
 	if err := set.Parse(args); err != nil {
 		return err
-	}
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	if *tied {
-		go func() { // ends with the process: a read of standard input cannot be called off
-			_, _ = io.Copy(io.Discard, s.in)
-			stop()
-		}()
 	}
 	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", *port))
 	if err != nil {

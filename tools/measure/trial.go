@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"os"
@@ -174,16 +173,13 @@ func (w *world) send(want outcomes, command string, workers int, more ...string)
 type service struct {
 	url string
 	cmd *exec.Cmd
-	tie io.Closer // its standard input: the sink ends when this does
 }
 
 // sink starts a sink, which is there until it is stopped or the lab closes.
 func (l *lab) sink(latency time.Duration, more ...string) *service {
-	args := append([]string{"sink", "-tied", "-latency", latency.String()}, more...)
-	s := &service{cmd: exec.CommandContext(l.ctx, l.self, args...)}
+	s := &service{cmd: exec.CommandContext(l.ctx, l.self, append([]string{"sink", "-latency", latency.String()}, more...)...)}
 	s.cmd.Env = append(s.cmd.Environ(), asMeasure)
 	s.cmd.Stderr = l.err
-	s.tie = must.Get(s.cmd.StdinPipe())
 	out := must.Get(s.cmd.StdoutPipe())
 	must.Do(s.cmd.Start())
 	l.sinks = append(l.sinks, s)
@@ -193,8 +189,8 @@ func (l *lab) sink(latency time.Duration, more ...string) *service {
 
 // stop ends the sink and waits for it. It may be called again.
 func (s *service) stop() {
-	_ = s.tie.Close()
-	_ = s.cmd.Wait() // after Ctrl-C it was killed, which is no news
+	_ = s.cmd.Process.Kill()
+	_ = s.cmd.Wait()
 }
 
 // stats asks the sink what it has seen.

@@ -23,35 +23,29 @@ const (
 )
 
 // judge tries bugs and prints what notices each. An error says that not all were caught.
-func (t tree) judge(ctx context.Context, some []bug, out, note io.Writer) error {
-	dir, err := os.MkdirTemp("", "leadferry-seededbugs-")
-	if err != nil {
-		return err
-	}
+func (t tree) judge(ctx context.Context, some []bug, out, note io.Writer) (err error) {
+	defer must.Catch(&err)
+	dir := must.Get(os.MkdirTemp("", "leadferry-seededbugs-"))
 	defer os.RemoveAll(dir)
 	fmt.Fprintln(note, "without a bug")
-	if err := t.sound(ctx, some); err != nil {
-		return err
-	}
+	must.Do(t.sound(ctx, some))
 	fmt.Fprint(out, "| # | bug | imitates | caught by |\n|---|---|---|---|\n")
-	caught, errs := 0, []error(nil)
+	caught := 0
 	for i := range some {
 		b := &some[i]
-		test, err := t.try(ctx, b, dir)
-		switch {
-		case err != nil:
-			test = "**could not be tried**"
-			errs = append(errs, fmt.Errorf("%s: %w", b.Name, err))
-		case test != "":
+		test, terr := t.try(ctx, b, dir)
+		if terr != nil {
+			test, err = "**could not be tried**", errors.Join(err, fmt.Errorf("%s: %w", b.Name, terr))
+		} else if test != "" {
 			caught++
 		}
 		fmt.Fprintf(out, "| %d | %s | %s | %s |\n", b.Number, b.Name, b.Imitates, cmp.Or(test, "**not caught**"))
 	}
 	fmt.Fprintf(out, "\n%d of %d caught\n", caught, len(some))
 	if caught < len(some) {
-		errs = append(errs, errors.New("not all bugs were caught"))
+		err = errors.Join(err, errors.New("not all bugs were caught"))
 	}
-	return errors.Join(errs...)
+	return err
 }
 
 // sound makes sure that the tests pass, and are there, where nothing is wrong.

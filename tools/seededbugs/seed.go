@@ -20,80 +20,66 @@ import (
 type tree string
 
 // changed makes a bug in the files of others, by their paths below the tree, and leaves those as they are.
-func (t tree) changed(others map[string]string, b *bug) (map[string]string, error) {
-	files := map[string]string{}
-	maps.Copy(files, others)
-	for _, e := range b.Edits {
-		if err := t.apply(e, files); err != nil {
-			return nil, fmt.Errorf("bug %d, %s: %w\nhint: the code has changed; in tools/seededbugs/bugs.yaml, "+
+func (t tree) changed(others map[string]string, b *bug) (files map[string]string, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("bug %d, %s: %w\nhint: the code has changed; in tools/seededbugs/bugs.yaml, "+
 				"make the same mistake in what it is now", b.Number, b.Name, err)
 		}
+	}()
+	defer must.Catch(&err)
+	files = map[string]string{}
+	maps.Copy(files, others)
+	for _, e := range b.Edits {
+		t.apply(e, files)
 	}
 	for file, seed := range b.Add {
-		text, err := table.ReadFile(path.Join("seeds", seed))
-		if err != nil {
-			return nil, err
-		}
-		files[file] = string(text)
+		files[file] = string(must.Get(table.ReadFile(path.Join("seeds", seed))))
 	}
 	return files, nil
 }
 
 // apply makes one change, in what earlier ones have made of a file.
-func (t tree) apply(e edit, files map[string]string) error {
-	if e.File != "" {
-		text, err := t.read(e.File, files)
-		if err != nil {
-			return err
-		}
-		files[e.File], err = replaced(text, e)
-		return err
-	}
-	file, text, at, err := t.find(e.In, files)
-	if err != nil {
-		return err
+func (t tree) apply(e edit, files map[string]string) {
+	file, text, at := e.File, "", place{}
+	if file == "" {
+		file, text, at = t.find(e.In, files)
+	} else {
+		text = t.read(file, files)
+		at.end = len(text)
 	}
 	part := text[at.start:at.end]
 	if e.First != "" && at.body > 0 {
 		part = text[at.start:at.body] + "\nif true {\n" + e.First + "\n}\n" + text[at.body:at.end]
-	} else if part, err = replaced(part, e); err != nil {
-		return err
+	} else {
+		part = replaced(part, e)
 	}
 	files[file] = text[:at.start] + part + text[at.end:]
-	return nil
 }
 
-func (t tree) read(file string, files map[string]string) (string, error) {
+func (t tree) read(file string, files map[string]string) string {
 	if text, known := files[file]; known {
-		return text, nil
+		return text
 	}
-	text, err := os.ReadFile(filepath.Join(string(t), filepath.FromSlash(file)))
-	return string(text), err
+	return string(must.Get(os.ReadFile(filepath.Join(string(t), filepath.FromSlash(file)))))
 }
 
 // place is where a declaration stands in a file; body is behind the brace that opens a function's.
 type place struct{ start, body, end int }
 
 // find looks a function or type up by its folder and name.
-func (t tree) find(in string, files map[string]string) (file, text string, at place, err error) {
+func (t tree) find(in string, files map[string]string) (file, text string, at place) {
 	above, last := path.Split(in)
 	folder, name, _ := strings.Cut(last, ".")
 	folder = above + folder
-	paths, _ := filepath.Glob(filepath.Join(string(t), filepath.FromSlash(folder), "*.go"))
-	for _, p := range paths {
+	for _, p := range must.Get(filepath.Glob(filepath.Join(string(t), filepath.FromSlash(folder), "*.go"))) {
 		file = path.Join(folder, filepath.Base(p))
 		if strings.HasSuffix(file, "_test.go") {
 			continue
 		}
-		if text, err = t.read(file, files); err != nil {
-			return file, text, at, err
-		}
+		text = t.read(file, files)
 		set := token.NewFileSet()
-		parsed, err := parser.ParseFile(set, file, text, parser.SkipObjectResolution)
-		if err != nil {
-			return file, text, at, err
-		}
-		for _, d := range parsed.Decls {
+		for _, d := range must.Get(parser.ParseFile(set, file, text, parser.SkipObjectResolution)).Decls {
 			if nameOf(d) != name {
 				continue
 			}
@@ -101,10 +87,11 @@ func (t tree) find(in string, files map[string]string) (file, text string, at pl
 			if f, ok := d.(*ast.FuncDecl); ok {
 				at.body = set.Position(f.Body.Lbrace).Offset + 1
 			}
-			return file, text, at, nil
+			return file, text, at
 		}
 	}
-	return "", "", at, fmt.Errorf("%s has no %q", folder, name)
+	must.Do(fmt.Errorf("%s has no %q", folder, name))
+	return "", "", at
 }
 
 // nameOf is the name of a function, of a method with that of its type before it, or of a type.
@@ -130,16 +117,16 @@ func nameOf(d ast.Decl) string {
 }
 
 // replaced has new in place of old, which is there once. Spaces, line breaks and comments between its words do not count.
-func replaced(text string, e edit) (string, error) {
+func replaced(text string, e edit) string {
 	words := strings.Fields(e.Old)
 	for i, w := range words {
 		words[i] = regexp.QuoteMeta(w)
 	}
 	found := regexp.MustCompile(strings.Join(words, `(?:\s|//.*\n)+`)).FindAllStringIndex(text, -1)
 	if len(found) != 1 {
-		return "", fmt.Errorf("%q is %d times in %s%s, not once", e.Old, len(found), e.In, e.File)
+		must.Do(fmt.Errorf("%q is %d times in %s%s, not once", e.Old, len(found), e.In, e.File))
 	}
-	return text[:found[0][0]] + strings.TrimRight(e.New, "\n") + text[found[0][1]:], nil
+	return text[:found[0][0]] + strings.TrimRight(e.New, "\n") + text[found[0][1]:]
 }
 
 // overlay writes files into a folder, and a file for go's -overlay that puts them in place of the tree's.
