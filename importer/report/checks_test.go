@@ -162,7 +162,7 @@ func TestTextOfLongListsIsCut(t *testing.T) {
 		s.Checks.Tests.Failures = append(s.Checks.Tests.Failures, Failure{File: fmt.Sprint("m.yaml ", i)})
 	}
 	got := text(t, s, 0)
-	for _, want := range []string{"check 9\n", "2  2 others: see the summary", `"word 11"`, "m.yaml 8:0:0\n", "3 others: see the summary"} {
+	for _, want := range []string{"check 9\n", "2  and 2 more", `"word 11"`, "m.yaml 8:0:0\n", "and 3 more"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in:\n%s", want, got)
 		}

@@ -255,11 +255,17 @@ func (p *printer) section(of Section) {
 
 // others end a section that is longer than what is shown of it.
 func (p *printer) others(of Section, rest []Line) {
-	where := "the summary"
-	if of.Private {
+	where := p.whole
+	switch {
+	case of.Private:
 		where = "--strict --problems FILE"
+	case of.ID == "errors":
+		where = cmp.Or(p.rejects, where)
 	}
-	text := english.Plural(len(rest), "other", "others") + ": see " + where
+	text := fmt.Sprintf("and %d more", len(rest))
+	if where != "" {
+		text += ": " + where
+	}
 	if n := sum(rest, func(l Line) int { return l.Count }); n > 0 {
 		text = fmt.Sprintf("%*s  %s", p.figures, humanize.Comma(int64(n)), text)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -17,7 +18,10 @@ import (
 // and commands that are longer.
 func (s *Summary) WriteText(w io.Writer, width int, ink Ink) error {
 	s.escape()
-	p := &printer{width: cmp.Or(max(width, 0), 80), figures: len(humanize.Comma(int64(s.Rows.Read))), ink: ink}
+	p := &printer{width: cmp.Or(max(width, 0), 80), figures: len(humanize.Comma(int64(s.Rows.Read))), ink: ink, whole: baseOf(s.SummaryPath)}
+	if len(s.RejectsPaths) == 1 {
+		p.rejects = baseOf(s.RejectsPaths[0])
+	}
 	for i, sentence := range s.Headline() {
 		for _, line := range p.lines("", "", sentence+".") {
 			if i == 0 {
@@ -183,6 +187,15 @@ type printer struct {
 	width   int
 	figures int // width of the column of numbers
 	ink     Ink
+
+	whole, rejects string // files that hold whole lists; "": there are none
+}
+
+func baseOf(path string) string {
+	if path == "" {
+		return ""
+	}
+	return filepath.Base(path)
 }
 
 func (p *printer) heading(text string) { p.WriteString("\n" + p.ink.Bold(text) + "\n") }

@@ -92,7 +92,7 @@ Most frequent reasons
                         leads.csv:90, …
           2  invalid    column "Email": not an e-mail address
                         more.csv:4, …
-          1  1 other: see the summary
+          1  and 1 more: summary.json
 
 Assigned to
   1,234,000  Oak Hill   o-1
@@ -283,7 +283,7 @@ Changes of status, confirmed
 		s.Transitions = append(s.Transitions, Transition{"open", "onHold", 2})
 	}
 	b.Reset()
-	if err := s.WriteText(&b, 80, false); err != nil || !strings.Contains(b.String(), "     22  11 others: see the summary\n") {
+	if err := s.WriteText(&b, 80, false); err != nil || !strings.Contains(b.String(), "     22  and 11 more\n") {
 		t.Errorf("%v %s", err, b.String())
 	}
 }

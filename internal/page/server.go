@@ -167,6 +167,10 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request) {
 		s.follow(w, r, &at)
 		return
 	}
+	if at.Path == "/favicon.ico" { // which browsers ask for by themselves
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
 	view, ok := s.site(&at)
 	if !ok {
 		http.Error(w, "There is no such page.", http.StatusNotFound)

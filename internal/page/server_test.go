@@ -134,6 +134,7 @@ func TestNobodyElseIsServed(t *testing.T) {
 		"a HEAD":               {c, address, with("HEAD"), http.StatusMethodNotAllowed},
 		"OPTIONS":              {c, address, with("OPTIONS"), http.StatusMethodNotAllowed},
 		"a body":               {c, address, func(r *http.Request) { r.Body = io.NopCloser(strings.NewReader("x")) }, http.StatusRequestEntityTooLarge},
+		"an icon":              {c, address + "favicon.ico", host(""), http.StatusNoContent},
 		"no such page":         {c, address + "etc/passwd", host(""), http.StatusNotFound},
 		"no such page to read": {c, address + "follow/x", host(""), http.StatusNotFound},
 	} {

@@ -50,10 +50,13 @@ func (s *Site) View(at *url.URL) (page.View, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	query := at.Query()
-	name, title, data, err := "leads", "Leads of the sandbox", any(nil), error(nil)
+	name, title, data, err := "list", "Leads of the sandbox", any(nil), error(nil)
 	switch at.Path {
 	case "/":
-		data, err = s.leads(query.Get("q"), query.Get("before"))
+		data, err = s.list(at.Path, query.Get("q"), query.Get("before"))
+	case requestsPath:
+		title = "Requests of the sandbox"
+		data, err = s.list(at.Path, query.Get("q"), "")
 	case "/lead":
 		l, lerr := s.server.Lead(query.Get("id"))
 		if l == nil && lerr == nil {
@@ -84,15 +87,18 @@ const (
 	shortestName   = 6   // bytes of an ID or a time: what is shorter is in any by chance
 )
 
-// leadsPage says what the sandbox has done as a whole, and shows leads and requests.
-type leadsPage struct {
+const requestsPath = "/requests"
+
+// listPage says what the sandbox has done as a whole, and lists leads, or requests.
+type listPage struct {
+	Path                      string
 	Address, Faults           string
 	Made, Answered            int
 	Kinds, Hits               string // how many of each: create 12, update 3
 	Unanswered, HitByAnyFault int
 
 	Query    string
-	Paged    bool // not the newest ones
+	Paged    bool // not the newest leads
 	Leads    []leadRow
 	Short    bool
 	Older    string // the lead before which older ones are; "": there are none
@@ -129,8 +135,11 @@ func nameOf(l sandbox.Lead) string {
 	return "(without content)"
 }
 
-func (s *Site) leads(query, before string) (*leadsPage, error) {
-	p := &leadsPage{Address: s.address, Faults: s.server.Faults(), Query: asked(query), Paged: before != ""}
+// ShowsRequests says what is listed.
+func (p *listPage) ShowsRequests() bool { return p.Path == requestsPath }
+
+func (s *Site) list(path, query, before string) (*listPage, error) {
+	p := &listPage{Path: path, Address: s.address, Faults: s.server.Faults(), Query: asked(query), Paged: before != ""}
 	kinds := map[string]int{}
 	for kind, answers := range s.server.Counts() {
 		for _, times := range answers {
@@ -144,13 +153,16 @@ func (s *Site) leads(query, before string) (*leadsPage, error) {
 	if err != nil {
 		return nil, err
 	}
+	if p.Made = made; p.ShowsRequests() {
+		words := strings.Fields(strings.ToLower(p.Query))
+		p.Requests = s.server.Requests(requestsOnPage, func(r sandbox.Request) bool { return matches(r, words) })
+		return p, nil
+	}
 	found, err := s.server.Find(p.Query, before[:min(len(before), mostQuery)], leadsOnPage)
-	p.Made, p.Short, p.Older = made, found.Short, found.Older
+	p.Short, p.Older = found.Short, found.Older
 	for _, l := range found.Leads {
 		p.Leads = append(p.Leads, leadRow{l, s.server.OrganizationName(l.OwnerID)})
 	}
-	words := strings.Fields(strings.ToLower(p.Query))
-	p.Requests = s.server.Requests(requestsOnPage, func(r sandbox.Request) bool { return matches(r, words) })
 	return p, err
 }
 

@@ -82,7 +82,7 @@ func TestALeadIsFoundThoughNobodyWasTold(t *testing.T) {
 			t.Errorf("lead %d: %s", i, found)
 		}
 	}
-	for _, address := range []string{"/?q=no+answer", "/?q=drop-stored", "/lead?id=" + leads[1].ID} {
+	for _, address := range []string{"/requests?q=no+answer", "/requests?q=drop-stored", "/lead?id=" + leads[1].ID} {
 		if text := s.show(address); !strings.Contains(text, "no answer") || !strings.Contains(text, "was made; the sender does not know") || strings.Contains(text, leads[0].ID) {
 			t.Errorf("%s: %s", address, text)
 		}
@@ -123,7 +123,7 @@ func TestNoSecretIsShown(t *testing.T) {
 	s := newService(t, sandbox.Options{Faults: "create.500#1"})
 	s.create(`{}`)
 	s.send("POST", "/v3/oauth2/login", `{"email":"`+sandbox.Email+`","password":"`+sandbox.Password+`"}`)
-	for _, address := range []string{"/", "/?q=token"} {
+	for _, address := range []string{"/requests", "/requests?q=token"} {
 		text := s.show(address)
 		for _, secret := range []string{s.token, sandbox.ClientSecret, sandbox.Password} {
 			if strings.Contains(text, secret) {
