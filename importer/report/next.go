@@ -186,7 +186,7 @@ func (s *Summary) inDoubt(todo *steps) {
 	if s.settledInRejects() {
 		todo.about(slices.Clone(s.RejectsPaths), true, fmt.Sprintf("Look up the %s in doubt in the service's console (leadferry explain in_doubt says more), and write into leadferry_lead_id of the rejects file%s",
 			english.Plural(s.Rows.InDoubt, "row", ""), found), "leadferry checkpoint resolve "+shell.Path(s.RejectsPaths[0])+s.at())
-		todo.add(s.Rows.Invalid+s.Rows.Rejected == 0, fmt.Sprintf("Then %s the same file: it sends what was not made and links what was found:", s.Command), s.again(s.Command)...)
+		todo.add(s.Rows.Invalid+s.Rows.Rejected == 0, fmt.Sprintf("Then %s the same file%s:", s.Command, map[bool]string{true: ", which sends what was not made and links what was found"}[s.Command == "import"]), s.again(s.Command)...)
 		return
 	}
 	list := "in-doubt.csv"
