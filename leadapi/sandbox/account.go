@@ -1,14 +1,12 @@
 package sandbox
 
 import (
-	"cmp"
 	"crypto/rand"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json"
 	"go.etcd.io/bbolt"
 )
 
@@ -29,63 +27,49 @@ const (
 	loginLife   = 15 * time.Minute
 )
 
-// use is what a token is good for, and names the bucket that holds it.
-type use string
+// use is what a token is good for.
+type use int
 
 const (
-	accessUse  use = "access"
-	refreshUse use = "refresh" // makes one access token and the next refresh token
-	loginUse   use = "login"   // makes one OAuth client
+	accessUse  use = iota + 1
+	refreshUse     // makes one access token and the next refresh token
+	loginUse       // makes one OAuth client
 )
 
-// grant is what stands behind a token ("Authentication").
+// grant is what a token stands for ("Authentication").
 type grant struct {
-	Owner   string // OAuth client or account
-	Expires time.Time
+	use     use
+	owner   string // OAuth client or account
+	expires time.Time
 }
 
-func (s *Server) issue(u use, owner string, life time.Duration) (token string, err error) {
+func (s *Server) issue(u use, owner string, life time.Duration) (token string) {
 	token = rand.Text()
-	g, _ := json.Marshal(grant{owner, s.now().Add(life)}) // a text and a time
-	return token, s.store.Update(func(tx *bbolt.Tx) error {
-		return tx.Bucket([]byte(u)).Put(digest(token), g)
-	})
+	s.grants.Store(token, grant{u, owner, s.now().Add(life)})
+	return token
 }
 
-// find returns whose living token it is; "" for what is none.
-func (s *Server) find(tx *bbolt.Tx, u use, token string) (owner string) {
-	var g grant
-	v := tx.Bucket([]byte(u)).Get(digest(token))
-	if v == nil || json.Unmarshal(v, &g) != nil || !s.now().Before(g.Expires) {
-		return ""
-	}
-	return g.Owner
+// find returns the grant of a living token.
+func (s *Server) find(u use, token string) (g grant, alive bool) {
+	v, _ := s.grants.Load(token)
+	g, _ = v.(grant)
+	return g, g.use == u && s.now().Before(g.expires)
 }
 
-// spend uses up a token that is good once, unless it is not alive or not the owner's, which is the refusal.
-func (s *Server) spend(u use, token, owner string, refusal error) error {
-	return s.store.Update(func(tx *bbolt.Tx) error {
-		if s.find(tx, u, token) != owner {
-			return refusal
+// spend uses up a token that is good once, and reports whether it was alive and the owner's.
+func (s *Server) spend(u use, token, owner string) bool {
+	g, alive := s.find(u, token)
+	return alive && g.owner == owner && s.grants.CompareAndDelete(token, g)
+}
+
+// revoke ends the life of every access and temporary token.
+func (s *Server) revoke() {
+	s.grants.Range(func(token, g any) bool {
+		if g.(grant).use != refreshUse {
+			s.grants.Delete(token)
 		}
-		return tx.Bucket([]byte(u)).Delete(digest(token))
+		return true
 	})
-}
-
-// revoke ends the life of every access and temporary token, and returns the refusal that says so.
-func (s *Server) revoke() error {
-	refusal := refuse(http.StatusUnauthorized, "the token is not accepted")
-	return cmp.Or(s.store.Update(func(tx *bbolt.Tx) error {
-		for _, u := range []use{accessUse, loginUse} {
-			if err := tx.DeleteBucket([]byte(u)); err != nil {
-				return err
-			}
-			if _, err := tx.CreateBucket([]byte(u)); err != nil {
-				return err
-			}
-		}
-		return nil
-	}), refusal)
 }
 
 // admit refuses a request that does not carry a living token of the use as its bearer ("Errors", 401).
@@ -94,12 +78,10 @@ func (s *Server) admit(r *http.Request, u use) error {
 	if len(headers) != 1 {
 		return refuse(http.StatusUnauthorized, "one Authorization header with a bearer token is required")
 	}
-	return s.store.View(func(tx *bbolt.Tx) error {
-		if s.find(tx, u, bearer(headers[0])) == "" {
-			return refuse(http.StatusUnauthorized, "the token is not accepted, or has expired")
-		}
-		return nil
-	})
+	if _, alive := s.find(u, bearer(headers[0])); !alive {
+		return refuse(http.StatusUnauthorized, "the token is not accepted, or has expired")
+	}
+	return nil
 }
 
 func bearer(header string) string {
@@ -128,11 +110,7 @@ func (s *Server) login(c call) (answer, error) {
 	if *b.Email != Email || *b.Password != Password {
 		return answer{}, refuse(http.StatusUnauthorized, "the e-mail address or the password is wrong")
 	}
-	token, err := s.issue(loginUse, accountID, loginLife)
-	if err != nil {
-		return answer{}, err
-	}
-	return respond(http.StatusOK, struct{ Token string }{token}), nil
+	return respond(http.StatusOK, struct{ Token string }{s.issue(loginUse, accountID, loginLife)}), nil
 }
 
 // client makes an OAuth client ("2. Create OAuth client"). Only a digest of its secret is kept.
@@ -140,9 +118,8 @@ func (s *Server) client(c call) (answer, error) {
 	if len(c.body) > 0 {
 		return answer{}, refuse(http.StatusBadRequest, "this address takes no body")
 	}
-	used := refuse(http.StatusUnauthorized, "the temporary token was used before")
-	if err := s.spend(loginUse, bearer(c.Header.Get("Authorization")), accountID, used); err != nil {
-		return answer{}, err
+	if !s.spend(loginUse, bearer(c.Header.Get("Authorization")), accountID) {
+		return answer{}, refuse(http.StatusUnauthorized, "the temporary token was used before")
 	}
 	id, secret, at := newID(uint64(s.now().UnixMilli())), rand.Text(), s.now().UTC().Format(timeLayout)
 	if err := s.store.Update(func(tx *bbolt.Tx) error { return putClient(tx, id, secret) }); err != nil {
@@ -169,26 +146,15 @@ func (s *Server) token(c call) (answer, error) {
 	if !s.store.isClient(id, q.Get("client_secret")) {
 		return answer{}, oauthRefusal("invalid_client", "the client or its secret is not known")
 	}
-	if q.Get("grant_type") == "refresh_token" {
-		refusal := oauthRefusal("invalid_grant", "the refresh token has expired, was used before or is not known")
-		if err := s.spend(refreshUse, q.Get("refresh_token"), id, refusal); err != nil {
-			return answer{}, err
-		}
-	}
-	access, err := s.issue(accessUse, id, accessLife)
-	if err != nil {
-		return answer{}, err
-	}
-	refresh, err := s.issue(refreshUse, id, refreshLife)
-	if err != nil {
-		return answer{}, err
+	if q.Get("grant_type") == "refresh_token" && !s.spend(refreshUse, q.Get("refresh_token"), id) {
+		return answer{}, oauthRefusal("invalid_grant", "the refresh token has expired, was used before or is not known")
 	}
 	return respond(http.StatusOK, struct {
 		AccessToken  string `json:"access_token"`
 		ExpiresIn    int    `json:"expires_in"`
 		RefreshToken string `json:"refresh_token"`
 		TokenType    string `json:"token_type"`
-	}{access, int(accessLife.Seconds()), refresh, "Bearer"}), nil
+	}{s.issue(accessUse, id, accessLife), int(accessLife.Seconds()), s.issue(refreshUse, id, refreshLife), "Bearer"}), nil
 }
 
 // tokenQuery reads the parameters of a token request: those of its grant, each once, and no others.

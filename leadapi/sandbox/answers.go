@@ -94,7 +94,8 @@ func (s *Server) spoil(w http.ResponseWriter, r *http.Request, kind string, f *f
 	leadID := a.leadID
 	switch {
 	case f.name == "revoke":
-		a = refused(s.revoke())
+		s.revoke()
+		a = refused(refuse(http.StatusUnauthorized, "the token is not accepted"))
 	case f.status >= 300 || f.status > 0 && !f.stored:
 		a = s.faults.answer(f)
 	case f.status > 0:

@@ -130,7 +130,7 @@ func TestCreateRefusesWhatTheSpecificationDoesNotAllow(t *testing.T) {
 func TestLeadRequestsNeedTheRightHeadersAndPath(t *testing.T) {
 	s := open(t, Options{})
 	id, good := createLead(t, s, `{}`), signIn(s)
-	temporary := "Bearer " + mint(s, loginUse, accountID, time.Hour)
+	temporary := "Bearer " + s.issue(loginUse, accountID, time.Hour)
 	for name, tt := range map[string]struct {
 		path, header, value string
 		status              int

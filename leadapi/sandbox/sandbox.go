@@ -7,7 +7,7 @@
 // names something unknown is 422 (404 in a path), and a refusal's body is {"error": …, "message": …}.
 //
 // A lead is stored before its create is answered, and outlives a kill of the process; nothing is
-// synced, so it need not outlive the machine. Tokens and OAuth clients outlive it too.
+// synced, so it need not outlive the machine. OAuth clients outlive it too; tokens end with the process.
 //
 // Options.Faults says what goes wrong and how often (see [FaultHelp]).
 package sandbox
@@ -47,6 +47,7 @@ type Server struct {
 	quit      chan struct{}
 	shut      func() error
 
+	grants  sync.Map // by their tokens
 	journal journal
 }
 
@@ -144,7 +145,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // handle checks what all endpoints have in common, and serves the request.
 func (s *Server) handle(e endpoint, c call) (answer, error) {
-	if e.bearer != "" {
+	if e.bearer != 0 {
 		if err := s.admit(c.Request, e.bearer); err != nil {
 			return answer{}, err
 		}

@@ -73,15 +73,7 @@ func ask(s *Server, method, target, body string, headers ...string) *httptest.Re
 }
 
 func signIn(s *Server) (authorization string) {
-	return "Bearer " + mint(s, accessUse, ClientID, accessLife)
-}
-
-func mint(s *Server, u use, owner string, life time.Duration) (token string) {
-	token, err := s.issue(u, owner, life)
-	if err != nil {
-		panic(err)
-	}
-	return token
+	return "Bearer " + s.issue(accessUse, ClientID, accessLife)
 }
 
 // Organizations of the made-up brand.

@@ -23,17 +23,16 @@ const (
 	copyStep = 16 << 20 // bytes that compacting copies in one transaction
 )
 
-// The buckets of a file, those of tokens beside; their names are in order.
+// The buckets of a file.
 var (
 	clientBucket = []byte("clients") // OAuth client → digest of its secret
 	leadBucket   = []byte("leads")   // lead ID, in the order of creation → Lead as JSON
-	buckets      = [][]byte{[]byte(accessUse), clientBucket, leadBucket, []byte(loginUse), []byte(refreshUse)}
 )
 
 // ErrInUse is that of a file that another process holds.
 var ErrInUse = errors.New("in use by another process")
 
-// store keeps leads, OAuth clients and tokens in a bbolt file. Nothing is synced: a commit survives the process.
+// store keeps leads and OAuth clients in a bbolt file. Nothing is synced: a commit survives the process.
 type store struct {
 	*bbolt.DB
 	path      string
@@ -68,15 +67,13 @@ func openStore(path string, wait time.Duration) (*store, error) {
 
 // prepare makes the buckets of a new file, and refuses a file of another program: a checkpoint has a bucket of leads.
 func prepare(tx *bbolt.Tx) error {
-	var found [][]byte
-	err := tx.ForEach(func(name []byte, _ *bbolt.Bucket) error { found = append(found, name); return nil })
-	if err != nil || slices.EqualFunc(found, buckets, bytes.Equal) {
-		return err
+	if tx.Bucket(clientBucket) != nil && tx.Bucket(leadBucket) != nil {
+		return nil
 	}
-	if len(found) > 0 {
+	if name, _ := tx.Cursor().First(); name != nil {
 		return errors.New("this is not a file of the sandbox")
 	}
-	for _, name := range buckets {
+	for _, name := range [][]byte{clientBucket, leadBucket} {
 		if _, err := tx.CreateBucket(name); err != nil {
 			return err
 		}
@@ -157,7 +154,7 @@ func (st *store) isClient(id, secret string) (known bool) {
 	return known && err == nil
 }
 
-// digest is what the file holds instead of a secret or token.
+// digest is what the file holds instead of a secret.
 func digest(secret string) []byte {
 	hash := sha256.Sum256([]byte(secret))
 	return hash[:]

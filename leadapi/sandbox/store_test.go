@@ -18,16 +18,16 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-func TestReopeningFindsLeadsClientsAndTokens(t *testing.T) {
+func TestReopeningFindsLeadsAndClients(t *testing.T) {
 	path := t.TempDir() + "/leads.db"
 	at := newClock()
 	s := open(t, Options{Path: path, now: at.now})
 	id := createLead(t, s, `{"name":"Ann","n":1.0}`)
 	createLead(t, s, `{}`)
 	ask(s, "PATCH", "/v3/lead/"+id, `{"ExternalID":"x"}`, "Authorization", signIn(s))
-	temporary := "Bearer " + mint(s, loginUse, accountID, loginLife)
+	temporary := "Bearer " + s.issue(loginUse, accountID, loginLife)
 	client := decode(t, ask(s, "POST", "/v3/oauth2/client", "", "Authorization", temporary))
-	before, access := ledger(t, s), signIn(s)
+	before := ledger(t, s)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -36,9 +36,7 @@ func TestReopeningFindsLeadsClientsAndTokens(t *testing.T) {
 	if d := cmp.Diff(before, ledger(t, s)); d != "" {
 		t.Error(d)
 	}
-	if got := try(s, access[len("Bearer "):]); got != 201 {
-		t.Errorf("an access token of before: status %d", got)
-	}
+	createLead(t, s, `{}`)
 	if w := tokens(s, "grant_type", "client_credentials", "client_id", client["ID"].(string), "client_secret", client["Secret"].(string)); w.Code != 200 {
 		t.Errorf("a client of before: status %d", w.Code)
 	}
