@@ -18,13 +18,8 @@ const MaxNamespace = 64
 // IsNamespace reports whether s can be a namespace: 1 to 64 ASCII letters, digits, dots,
 // underscores and hyphens.
 func IsNamespace(s string) bool {
-	for i := range len(s) {
-		c := s[i]
-		if (c|0x20 < 'a' || c|0x20 > 'z') && (c < '0' || c > '9') && c != '.' && c != '_' && c != '-' {
-			return false
-		}
-	}
-	return s != "" && len(s) <= MaxNamespace
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+	return s != "" && len(s) <= MaxNamespace && strings.Trim(s, letters) == ""
 }
 
 // separator parts a namespace from a key. No key holds it: one with control characters makes its row invalid.
@@ -213,23 +208,8 @@ func shown(r rune) rune {
 
 // IsUUID reports whether s has the text form of RFC 9562, of any version.
 func IsUUID(s string) bool {
-	if len(s) != 36 {
-		return false
-	}
-	for i := range len(s) {
-		c := s[i]
-		switch i {
-		case 8, 13, 18, 23:
-			if c != '-' {
-				return false
-			}
-		default:
-			if (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'f') {
-				return false
-			}
-		}
-	}
-	return true
+	return len(s) == 36 && s[8] == '-' && s[13] == '-' && s[18] == '-' && s[23] == '-' &&
+		strings.Count(s, "-") == 4 && strings.Trim(s, "-0123456789abcdefABCDEF") == ""
 }
 
 // isInvisible reports whether a character shows nothing and takes no room: those that
