@@ -209,14 +209,9 @@ type streams struct {
 	out, err io.Writer
 }
 
-// flags is a flag set that shows its flags on standard error and leaves errors to main.
+// flags is a flag set that shows mistakes and its flags on standard error.
 func flags(heading string, s streams) *flag.FlagSet {
 	set := flag.NewFlagSet("measure "+heading, flag.ContinueOnError)
-	set.SetOutput(io.Discard)
-	set.Usage = func() {
-		fmt.Fprintf(s.err, "%s\n\n", set.Name())
-		set.SetOutput(s.err)
-		set.PrintDefaults()
-	}
+	set.SetOutput(s.err)
 	return set
 }

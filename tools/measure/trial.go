@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -75,28 +76,23 @@ func (l *listener) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// watchMemory looks at a process until it has ended.
+// rssAnon is the line of anonymous memory in a status file of Linux.
+var rssAnon = regexp.MustCompile(`(?m)^RssAnon:\s+(\d+) kB`)
+
+// watchMemory looks at a process until it has ended, and returns the most anonymous memory, 0 where the system has no such
+// file.
 func watchMemory(pid int, ended <-chan struct{}) (most int64) {
-	path := fmt.Sprintf("/proc/%d/status", pid)
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
 	for {
-		most = max(most, anonymous(path))
+		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		if found := rssAnon.FindSubmatch(text); found != nil {
+			most = max(most, must.Get(strconv.ParseInt(string(found[1]), 10, 64))<<10)
+		}
 		select {
-		case <-tick.C:
+		case <-time.After(10 * time.Millisecond):
 		case <-ended:
 			return most
 		}
 	}
-}
-
-// anonymous is the RssAnon of a status file of Linux in bytes, 0 where there is none.
-func anonymous(path string) int64 {
-	text, _ := os.ReadFile(path)
-	_, rest, _ := bytes.Cut(text, []byte("RssAnon:"))
-	digits, _, _ := bytes.Cut(bytes.TrimSpace(rest), []byte(" "))
-	kib, _ := strconv.ParseInt(string(digits), 10, 64)
-	return kib << 10
 }
 
 // world is where the program runs: a home, a state folder and a checkpoint of its own.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"debug/buildinfo"
 	"encoding/json"
@@ -56,45 +55,32 @@ type file struct {
 	user int
 }
 
-// builder knows what is built: a clone at a commit, and the version that its source names.
-type builder struct {
-	release
-	ctx        context.Context
-	root, work string // the clone; a folder for what comes in between
-	host       string // the program built for this machine, which is asked for version and completions
-	version    string
-	commit     string
-	when       time.Time // of the commit: the time of every file in a release
-}
-
-// newBuilder looks at the clone and builds the program for this machine. The caller removes its folder work.
-func newBuilder(ctx context.Context, r release) *builder {
-	b := &builder{release: r, ctx: ctx, root: r.folder}
-	b.root = b.output("git", "rev-parse", "--show-toplevel")
-	if b.output("git", "status", "--porcelain") != "" && !r.changed {
+// begin looks at the clone and builds the program for this machine. The caller removes the folder work.
+func (r *release) begin() {
+	r.root = r.output("git", "rev-parse", "--show-toplevel")
+	if r.output("git", "status", "--porcelain") != "" && !r.changed {
 		must.Do(errors.New("the clone has changes that are in no commit, so nobody could make the same files again\n" +
 			"hint: commit them, or use -changed to try things out"))
 	}
-	b.commit = b.output("git", "rev-parse", "HEAD")
-	b.when = time.Unix(must.Get(strconv.ParseInt(b.output("git", "log", "-1", "--format=%ct"), 10, 64)), 0).UTC()
-	b.work = must.Get(os.MkdirTemp("", "leadferry-release-"))
-	b.host = b.build(target{runtime.GOOS, runtime.GOARCH})
-	b.version = strings.Fields(b.output(b.host, "--version"))[2] // leadferry version 0.1.0 …
-	return b
+	r.commit = r.output("git", "rev-parse", "HEAD")
+	r.when = time.Unix(must.Get(strconv.ParseInt(r.output("git", "log", "-1", "--format=%ct"), 10, 64)), 0).UTC()
+	r.work = must.Get(os.MkdirTemp("", "leadferry-release-"))
+	r.host = r.build(target{runtime.GOOS, runtime.GOARCH})
+	r.version = strings.Fields(r.output(r.host, "--version"))[2] // leadferry version 0.1.0 …
 }
 
 // build compiles the program for a target and returns its path. Commit and time are stamped into it by the Go tool.
-func (b *builder) build(t target) string {
-	path := filepath.Join(b.work, t.os+"-"+t.arch, t.binary())
-	b.output("env", "CGO_ENABLED=0", "GOOS="+t.os, "GOARCH="+t.arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=",
+func (r *release) build(t target) string {
+	path := filepath.Join(r.work, t.os+"-"+t.arch, t.binary())
+	r.output("env", "CGO_ENABLED=0", "GOOS="+t.os, "GOARCH="+t.arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=",
 		"GOEXPERIMENT=", "go", "build", "-trimpath", "-buildvcs=true", "-ldflags=-s -w -buildid=", "-o", path, ".")
 	return path
 }
 
 // output is what a command prints in the clone, without the line's end.
-func (b *builder) output(name string, args ...string) string {
-	c := exec.CommandContext(b.ctx, name, args...)
-	c.Dir = b.root
+func (r *release) output(name string, args ...string) string {
+	c := exec.CommandContext(r.ctx, name, args...)
+	c.Dir = r.root
 	out, err := c.Output()
 	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
 		err = fmt.Errorf("%s: %w\n%s", c, err, failed.Stderr)
@@ -104,23 +90,23 @@ func (b *builder) output(name string, args ...string) string {
 }
 
 // commonFiles are those that do not depend on the target: documents, samples, manual pages, completions.
-func (b *builder) commonFiles() (all []file) {
+func (r *release) commonFiles() (all []file) {
 	add := func(name, path string) {
 		all = append(all, file{name: name, mode: 0o644, data: must.Get(os.ReadFile(path))})
 	}
-	listed := b.output("git", "ls-files", "README.md", "CHANGELOG.md", "SECURITY.md", "LICENSE", "docs", "samples")
+	listed := r.output("git", "ls-files", "README.md", "CHANGELOG.md", "SECURITY.md", "LICENSE", "docs", "samples")
 	for name := range strings.SplitSeq(listed, "\n") {
-		add(name, filepath.Join(b.root, filepath.FromSlash(name)))
+		add(name, filepath.Join(r.root, filepath.FromSlash(name)))
 	}
 	for shell, name := range map[string]string{
 		"bash": "leadferry.bash", "fish": "leadferry.fish", "zsh": "_leadferry", "powershell": "leadferry.ps1",
 	} {
-		script := b.output(b.host, "completion", shell) + "\n"
+		script := r.output(r.host, "completion", shell) + "\n"
 		all = append(all, file{name: "completion/" + name, mode: 0o644, data: []byte(script)})
 	}
-	manual := filepath.Join(b.work, "man")
+	manual := filepath.Join(r.work, "man")
 	must.Do(os.MkdirAll(manual, 0o755))
-	b.output("go", "run", "./internal/cli/manual", manual)
+	r.output("go", "run", "./internal/cli/manual", manual)
 	for _, page := range must.Get(os.ReadDir(manual)) {
 		add("man/"+page.Name(), filepath.Join(manual, page.Name()))
 	}
@@ -133,21 +119,21 @@ var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)([
 
 // licences are the texts of everything that a binary holds: Go itself and the modules of which packages are linked in.
 // A module without such a text is an error: nobody may hand out a copy of it.
-func (b *builder) licences(binary string) []byte {
+func (r *release) licences(binary string) []byte {
 	info := must.Get(buildinfo.ReadFile(binary))
 	folders := map[string]string{}
-	for in := json.NewDecoder(strings.NewReader(b.output("go", "list", "-m", "-json=Path,Dir", "all"))); in.More(); {
+	for in := json.NewDecoder(strings.NewReader(r.output("go", "list", "-m", "-json=Path,Dir", "all"))); in.More(); {
 		var m struct{ Path, Dir string }
 		must.Do(in.Decode(&m))
 		folders[m.Path] = m.Dir
 	}
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "This program holds parts of the following works, each under its own licence.\n")
-	writeLicences(&text, "Go, "+info.GoVersion, b.output("go", "env", "GOROOT"))
+	writeLicences(&text, "Go, "+info.GoVersion, r.output("go", "env", "GOROOT"))
 	for _, m := range info.Deps {
 		writeLicences(&text, m.Path+" "+m.Version, folders[m.Path])
 	}
-	writeLicences(&text, "libphonenumber, numbering plans", filepath.Join(b.root, "mapping", "texts"))
+	writeLicences(&text, "libphonenumber, numbering plans", filepath.Join(r.root, "mapping", "texts"))
 	return text.Bytes()
 }
 
@@ -165,7 +151,7 @@ func writeLicences(to *bytes.Buffer, work, folder string) {
 }
 
 // bill is the bill of materials of a binary in CycloneDX's form: the modules that it says it was linked from, and Go.
-func (b *builder) bill(binary string) []byte {
+func (r *release) bill(binary string) []byte {
 	info, sum := must.Get(buildinfo.ReadFile(binary)), sumOf(binary)
 	component := func(path, version string, properties ...cdx.Property) cdx.Component {
 		ref := fmt.Sprintf("pkg:golang/%s@%s", path, url.QueryEscape(version)) // its slashes stay
@@ -183,10 +169,10 @@ func (b *builder) bill(binary string) []byte {
 	doc := cdx.NewBOM()
 	// The same binary has the same bill, its number included.
 	doc.SerialNumber = uuid.NewHash(sha256.New(), uuid.Nil, []byte(sum), 8).URN()
-	doc.Metadata = &cdx.Metadata{Timestamp: b.when.Format(time.RFC3339), Component: &cdx.Component{
-		BOMRef: program, Type: cdx.ComponentTypeApplication, Name: program, Version: b.version,
+	doc.Metadata = &cdx.Metadata{Timestamp: r.when.Format(time.RFC3339), Component: &cdx.Component{
+		BOMRef: program, Type: cdx.ComponentTypeApplication, Name: program, Version: r.version,
 		Hashes:     &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: sum}},
-		Properties: &[]cdx.Property{{Name: "vcs.revision", Value: b.commit}},
+		Properties: &[]cdx.Property{{Name: "vcs.revision", Value: r.commit}},
 	}}
 	doc.Components = &parts
 	doc.Dependencies = &[]cdx.Dependency{{Ref: program, Dependencies: &refs}}

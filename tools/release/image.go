@@ -25,21 +25,21 @@ const nobody = 65532
 // writeImage writes one image for all Linux builds as an OCI image layout, which skopeo, crane, podman and others copy
 // to a registry. It holds the program, the usual certificate authorities, and two folders that may be written to;
 // there is no shell and no package manager in it.
-func (b *builder) writeImage(made []product) {
+func (r *release) writeImage(made []product) {
 	var index v1.ImageIndex = mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	made = slices.DeleteFunc(slices.Clone(made), func(p product) bool { return p.os != "linux" })
 	for _, p := range made {
-		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: b.image(p), Descriptor: v1.Descriptor{
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: r.image(p), Descriptor: v1.Descriptor{
 			Platform:    &v1.Platform{OS: p.os, Architecture: p.arch},
-			Annotations: map[string]string{"org.opencontainers.image.ref.name": b.version},
+			Annotations: map[string]string{"org.opencontainers.image.ref.name": r.version},
 		}})
 	}
 	if len(made) > 0 {
-		must.Get(layout.Write(filepath.Join(b.out, program+"_"+b.version+"_image"), index))
+		must.Get(layout.Write(filepath.Join(r.out, program+"_"+r.version+"_image"), index))
 	}
 }
 
-func (b *builder) image(p product) v1.Image {
+func (r *release) image(p product) v1.Image {
 	var content bytes.Buffer
 	writeTar(&content, "", []file{
 		{name: "etc/", mode: 0o755},
@@ -51,10 +51,10 @@ func (b *builder) image(p product) v1.Image {
 		{name: "usr/bin/", mode: 0o755},
 		{name: "etc/ssl/certs/ca-certificates.crt", mode: 0o644, data: authorities()},
 		{name: "usr/bin/" + program, mode: 0o755, data: must.Get(os.ReadFile(p.binary))},
-		{name: "THIRD-PARTY-LICENCES.txt", mode: 0o644, data: b.licences(p.binary)},
-	}, b.when)
+		{name: "THIRD-PARTY-LICENCES.txt", mode: 0o644, data: r.licences(p.binary)},
+	}, r.when)
 	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content.Bytes())), nil }
-	when := v1.Time{Time: b.when}
+	when := v1.Time{Time: r.when}
 	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	image = must.Get(mutate.Append(image, mutate.Addendum{
 		Layer:   must.Get(tarball.LayerFromOpener(open, tarball.WithMediaType(types.OCILayer))),
@@ -68,8 +68,8 @@ func (b *builder) image(p product) v1.Image {
 		WorkingDir: "/state",
 		Env:        []string{"PATH=/usr/bin", "HOME=/state", "XDG_STATE_HOME=/state", "TMPDIR=/tmp"},
 		Labels: map[string]string{
-			"org.opencontainers.image.title": program, "org.opencontainers.image.version": b.version,
-			"org.opencontainers.image.revision": b.commit,
+			"org.opencontainers.image.title": program, "org.opencontainers.image.version": r.version,
+			"org.opencontainers.image.revision": r.commit,
 		},
 	}
 	return must.Get(mutate.ConfigFile(image, config))

@@ -21,6 +21,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"leadferry/tools/must"
 )
@@ -32,7 +33,7 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, log io.Writer) error {
-	r := release{folder: ".", log: log}
+	r := release{ctx: ctx, root: ".", log: log}
 	set := flag.NewFlagSet("release", flag.ContinueOnError)
 	set.SetOutput(log)
 	set.StringVar(&r.out, "out", "", "`folder` that gets the files; new or empty")
@@ -47,15 +48,21 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 	if r.out == "" || set.NArg() > 0 {
 		return errors.New("usage: release -out DIR [-targets OS/ARCH,...] [-url ADDRESS]")
 	}
-	return r.make(ctx)
+	return r.make()
 }
 
-// release is one version on its way into a folder.
+// release is one version on its way into a folder: a clone at a commit, and the version that its source names.
 type release struct {
-	folder, out, targets, url, maintainer string // folder is in the clone
+	ctx                           context.Context
+	out, targets, url, maintainer string
+	changed                       bool // changes in the clone are no obstacle
+	log                           io.Writer
 
-	changed bool // changes in the clone are no obstacle
-	log     io.Writer
+	root, work string // the clone, or a folder in it; a folder for what comes in between
+	host       string // the program built for this machine, which is asked for version and completions
+	version    string
+	commit     string
+	when       time.Time // of the commit: the time of every file in a release
 }
 
 // product is what was built for one target.
@@ -66,7 +73,7 @@ type product struct {
 	contents []file // of the archive
 }
 
-func (r release) make(ctx context.Context) (err error) {
+func (r *release) make() (err error) {
 	defer must.Catch(&err)
 	targets := parseTargets(r.targets)
 	must.Do(os.MkdirAll(r.out, 0o755))
@@ -74,51 +81,51 @@ func (r release) make(ctx context.Context) (err error) {
 		return fmt.Errorf("%s is not empty: a release is made whole, into a folder of its own", r.out)
 	}
 	r.out, r.url = must.Get(filepath.Abs(r.out)), strings.TrimSuffix(r.url, "/")
-	b := newBuilder(ctx, r)
-	defer os.RemoveAll(b.work)
-	common := b.commonFiles()
+	r.begin()
+	defer os.RemoveAll(r.work)
+	common := r.commonFiles()
 	var made []product
 	for _, t := range targets {
-		fmt.Fprintf(r.log, "%s %s: %s\n", program, b.version, t)
-		made = append(made, b.product(t, common))
+		fmt.Fprintf(r.log, "%s %s: %s\n", program, r.version, t)
+		made = append(made, r.product(t, common))
 	}
-	b.writeImage(made)
-	b.writeManifests(made)
+	r.writeImage(made)
+	r.writeManifests(made)
 	writeSums(r.out)
 	return nil
 }
 
 // product builds for one target and writes what holds that build alone.
-func (b *builder) product(t target, common []file) product {
-	p := product{target: t, binary: b.build(t)}
-	bill := b.bill(p.binary)
+func (r *release) product(t target, common []file) product {
+	p := product{target: t, binary: r.build(t)}
+	bill := r.bill(p.binary)
 	binary := file{name: t.binary(), mode: 0o755, data: must.Get(os.ReadFile(p.binary))}
 	p.contents = slices.Concat([]file{binary}, common, []file{
-		{name: "THIRD-PARTY-LICENCES.txt", mode: 0o644, data: b.licences(p.binary)},
+		{name: "THIRD-PARTY-LICENCES.txt", mode: 0o644, data: r.licences(p.binary)},
 		{name: "bill-of-materials.cdx.json", mode: 0o644, data: bill},
 	})
-	name := b.name(t)
-	b.create(name+".cdx.json", func(to io.Writer) { must.Get(to.Write(bill)) })
+	name := r.name(t)
+	r.create(name+".cdx.json", func(to io.Writer) { must.Get(to.Write(bill)) })
 	if t.os == "windows" {
-		p.archive = b.create(name+".zip", func(to io.Writer) { writeZip(to, name+"/", p.contents, b.when) })
+		p.archive = r.create(name+".zip", func(to io.Writer) { writeZip(to, name+"/", p.contents, r.when) })
 	} else {
-		p.archive = b.create(name+".tar.gz", func(to io.Writer) { writeTarGz(to, name+"/", p.contents, b.when) })
+		p.archive = r.create(name+".tar.gz", func(to io.Writer) { writeTarGz(to, name+"/", p.contents, r.when) })
 	}
 	if t.os == "linux" {
-		b.writePackage("deb", p, placed(p, "/usr/share/zsh/vendor-completions/_"+program))
-		b.writePackage("rpm", p, placed(p, "/usr/share/zsh/site-functions/_"+program))
+		r.writePackage("deb", p, placed(p, "/usr/share/zsh/vendor-completions/_"+program))
+		r.writePackage("rpm", p, placed(p, "/usr/share/zsh/site-functions/_"+program))
 	}
 	return p
 }
 
 // name begins the names of all files of a target.
-func (b *builder) name(t target) string {
-	return fmt.Sprintf("%s_%s_%s_%s", program, b.version, t.os, t.arch)
+func (r *release) name(t target) string {
+	return fmt.Sprintf("%s_%s_%s_%s", program, r.version, t.os, t.arch)
 }
 
 // create writes a file of the release and returns its path.
-func (b *builder) create(name string, write func(io.Writer)) string {
-	path := filepath.Join(b.out, filepath.FromSlash(name))
+func (r *release) create(name string, write func(io.Writer)) string {
+	path := filepath.Join(r.out, filepath.FromSlash(name))
 	must.Do(os.MkdirAll(filepath.Dir(path), 0o755))
 	to := must.Get(os.Create(path))
 	defer to.Close()

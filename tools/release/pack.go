@@ -84,28 +84,28 @@ func placed(p product, zsh string) (all []file) {
 }
 
 // writePackage gives the files to nfpm, which takes them from a disk.
-func (b *builder) writePackage(kind string, p product, all []file) {
+func (r *release) writePackage(kind string, p product, all []file) {
 	info := &nfpm.Info{
-		Name: program, Version: b.version, Arch: p.arch, Platform: p.os, Section: "utils", Priority: "optional",
-		Maintainer: b.maintainer, Vendor: program, Homepage: b.url,
+		Name: program, Version: r.version, Arch: p.arch, Platform: p.os, Section: "utils", Priority: "optional",
+		Maintainer: r.maintainer, Vendor: program, Homepage: r.url,
 		Description: "carry leads from spreadsheets into a lead-management service, once each\n" +
 			"Batch import of CSV, JSON and Excel files, and nightly reconciliation of their status.",
-		License: "see /usr/share/doc/" + program + "/copyright", DisableGlobbing: true, MTime: b.when,
+		License: "see /usr/share/doc/" + program + "/copyright", DisableGlobbing: true, MTime: r.when,
 	}
 	info.RPM.BuildHost = "localhost" // else this machine's name
 	for _, f := range all {
-		from := filepath.Join(b.work, p.arch, kind, filepath.FromSlash(f.name))
+		from := filepath.Join(r.work, p.arch, kind, filepath.FromSlash(f.name))
 		must.Do(os.MkdirAll(filepath.Dir(from), 0o755))
 		must.Do(os.WriteFile(from, f.data, 0o644))
 		info.Contents = append(info.Contents, &files.Content{
 			Source: from, Destination: f.name,
-			FileInfo: &files.ContentFileInfo{Owner: "root", Group: "root", Mode: f.mode, MTime: b.when},
+			FileInfo: &files.ContentFileInfo{Owner: "root", Group: "root", Mode: f.mode, MTime: r.when},
 		})
 	}
 	info = nfpm.WithDefaults(info)
 	must.Do(nfpm.PrepareForPackager(info, kind))
 	packager := must.Get(nfpm.Get(kind))
-	b.create(packager.ConventionalFileName(info), func(to io.Writer) { must.Do(packager.Package(info, to)) })
+	r.create(packager.ConventionalFileName(info), func(to io.Writer) { must.Do(packager.Package(info, to)) })
 }
 
 // manifests tell package managers where a version's archives are and their hashes.
@@ -127,11 +127,11 @@ type download struct{ OS, Arch, Folder, URL, SHA256 string }
 
 // writeManifests writes those for which every archive was made: half a manifest would install nothing on the other half
 // of the machines.
-func (b *builder) writeManifests(made []product) {
+func (r *release) writeManifests(made []product) {
 	all := map[string][]download{}
 	for _, p := range made {
-		at := b.url + "/" + b.version + "/" + filepath.Base(p.archive)
-		all[p.os] = append(all[p.os], download{p.os, p.arch, b.name(p.target), at, sumOf(p.archive)})
+		at := r.url + "/" + r.version + "/" + filepath.Base(p.archive)
+		all[p.os] = append(all[p.os], download{p.os, p.arch, r.name(p.target), at, sumOf(p.archive)})
 	}
 	texts := template.New("").Funcs(template.FuncMap{"upper": strings.ToUpper})
 	template.Must(texts.ParseFS(manifests, "manifests/*"))
@@ -140,8 +140,8 @@ func (b *builder) writeManifests(made []product) {
 			continue
 		}
 		values := map[string]any{
-			"Version": b.version, "Date": b.when.Format("2006-01-02"), "URL": b.url, "Downloads": all[m[0]],
+			"Version": r.version, "Date": r.when.Format("2006-01-02"), "URL": r.url, "Downloads": all[m[0]],
 		}
-		b.create(m[2], func(to io.Writer) { must.Do(texts.ExecuteTemplate(to, m[1], values)) })
+		r.create(m[2], func(to io.Writer) { must.Do(texts.ExecuteTemplate(to, m[1], values)) })
 	}
 }

@@ -38,10 +38,10 @@ func made(t *testing.T, targets string) string {
 		t.Skipf("no clone to make a release of: %v\n%s", err, said)
 	}
 	r := release{
-		folder: clone, out: out, targets: targets, log: t.Output(),
+		ctx: t.Context(), root: clone, out: out, targets: targets, log: t.Output(),
 		url: "https://downloads.example.com/leadferry", maintainer: "someone <someone@example.com>",
 	}
-	if err := r.make(t.Context()); err != nil {
+	if err := r.make(); err != nil {
 		t.Fatal(err)
 	}
 	return out
