@@ -156,7 +156,7 @@ func (s *Server) knows(r *http.Request) bool {
 
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// followPath stands before the path that a reader follows.
+// followPath comes before the path that a reader follows.
 const followPath = "/follow/"
 
 // route shows what the site has at an address, once or from now on.

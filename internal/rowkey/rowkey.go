@@ -2,7 +2,7 @@
 // its ends do not count, and its fold, which all keys share that a person, a spreadsheet or
 // another program would take for one another. mapping makes keys by it, the importer keeps
 // rows in order by it, and the checkpoint finds look-alikes. All of it is pure, and must
-// stay what it is: keys and folds stand in checkpoints.
+// stay what it is: checkpoints hold keys and folds.
 package rowkey
 
 import (

@@ -43,7 +43,7 @@ func respond(status int, v any) answer {
 	return answer{status: status, header: map[string]string{}, body: body}
 }
 
-// refusal is an error that the client is told ("Errors").
+// refusal is an error that the answer tells the client ("Errors").
 type refusal struct {
 	status int
 	code   string // "": the words of the status

@@ -19,7 +19,7 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// TrunkID is the ID of the trunk organization of the sandbox's made-up brand. It stands in the path
+// TrunkID is the ID of the trunk organization of the sandbox's made-up brand. It is in the path
 // of every create, and leads may be assigned to it directly.
 const TrunkID = "b1cb1816-7d85-457c-9f32-2a1422d00e17"
 

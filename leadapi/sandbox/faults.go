@@ -126,7 +126,7 @@ func newFault(item string) (*fault, error) {
 	var err error
 	if m[8] != "" {
 		if f.pause, err = time.ParseDuration(m[8]); err != nil || f.pause < 0 {
-			return nil, errors.New("its duration is not one such as 3s or 200ms")
+			return nil, errors.New("its duration is not of a form like 3s or 200ms")
 		}
 	}
 	return f, f.named()

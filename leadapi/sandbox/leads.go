@@ -214,8 +214,8 @@ func readBody(r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// read reads a request's body, which must be declared as JSON ("Endpoints"): one object of known members, whose names are in
-// exact case and there once, and of which none is null.
+// read reads a request's body, which must be declared as JSON ("Endpoints"): one object of known members, each there once, with
+// its name in exact case and a value that is not null.
 func (c call) read(into any) error {
 	kind, params, err := mime.ParseMediaType(c.Header.Get("Content-Type"))
 	charset := params["charset"]

@@ -8,17 +8,17 @@ import (
 	"log"
 	"net"
 	"net/http"
-	"net/url"
 	"strings"
+	"sync"
 	"time"
 )
 
 // Listener serves a Server on a port of this machine. One goroutine accepts; Close waits for it.
 type Listener struct {
-	server *http.Server
-	url    *url.URL
-	cancel context.CancelFunc
-	ended  chan struct{}
+	server  *http.Server
+	url     string
+	cancel  context.CancelFunc
+	serving sync.WaitGroup
 }
 
 // Listen serves s at addr, such as 127.0.0.1:0 for any free port. It closes a connection without a request for idleClose,
@@ -36,21 +36,18 @@ func Listen(addr string, s *Server, idleClose time.Duration) (*Listener, error) 
 		return nil, fmt.Errorf("sandbox: listen on %s: %w", addr, err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	l := &Listener{url: &url.URL{Scheme: "http", Host: ln.Addr().String()}, cancel: cancel, ended: make(chan struct{})}
+	l := &Listener{url: "http://" + ln.Addr().String(), cancel: cancel}
 	l.server = &http.Server{
 		Handler: s, ReadHeaderTimeout: 30 * time.Second, IdleTimeout: idleClose,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 		ErrorLog:    log.New(io.Discard, "", 0), // clients that break off are expected
 	}
-	go func() {
-		_ = l.server.Serve(ln) // ends by Close alone
-		close(l.ended)
-	}()
+	l.serving.Go(func() { _ = l.server.Serve(ln) }) // ends by Close alone
 	return l, nil
 }
 
 // URL returns the address of both applications, without a path.
-func (l *Listener) URL() string { return l.url.String() }
+func (l *Listener) URL() string { return l.url }
 
 // Close stops serving. Answers that are late by a fault or a latency are cut short; other requests in
 // flight have 2 seconds. The Server stays open.
@@ -61,6 +58,6 @@ func (l *Listener) Close() (err error) {
 	if l.server.Shutdown(ctx) != nil {
 		err = l.server.Close()
 	}
-	<-l.ended
+	l.serving.Wait()
 	return err
 }

@@ -32,7 +32,7 @@ type Options struct {
 	Latency   time.Duration // added to every answer
 	Faults    string        // see FaultHelp
 	Directory *Directory    // the brand; nil is a made-up one
-	ReadBumps bool          // an update that changes nothing moves UpdatedAt, too
+	ReadBumps bool          // an update that changes nothing also moves UpdatedAt
 
 	now func() time.Time // nil is time.Now
 }
@@ -174,7 +174,7 @@ func (s *Server) pause(ctx context.Context, d time.Duration) bool {
 // Kinds are create, update, token, login, client and other.
 type Counts map[string]map[int]int
 
-// Request is what became of one request. It holds no query and no body: secrets travel there.
+// Request says how one request was answered. It holds no query and no body: secrets travel there.
 type Request struct {
 	At        time.Time
 	Kind      string // as in Counts

@@ -18,7 +18,7 @@ import (
 )
 
 // sink imitates the lead service as cheaply as it can, so that what is measured is its client. It judges no body and keeps
-// no lead unless it is told to: the last four digits of a lead ID say the organization and the status of its create. It
+// no lead without -keep: the last four digits of a lead ID say the organization and the status of its create. It
 // answers
 //
 //	POST  /v3/oauth2/token      200, a token

@@ -90,7 +90,7 @@ const (
 	onlyFull        // it is not taken at smaller sizes: it has one size and takes minutes
 )
 
-// unknown stands where it is not judged whether a number holds.
+// unknown says that a number is not judged.
 const unknown = "–"
 
 // runTable takes the numbers that are wanted and prints each as it is found. A number that cannot be taken does not

@@ -117,7 +117,7 @@ func (r *release) commonFiles() (all []file) {
 // licenceFile is how modules call the texts that must go with copies of them.
 var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)([-._].*)?$`)
 
-// licences are the texts of everything that a binary holds: Go itself and the modules of which packages are linked in.
+// licences are the texts of everything that a binary holds: Go itself and the modules whose packages are linked in.
 // A module without such a text is an error: nobody may hand out a copy of it.
 func (r *release) licences(binary string) []byte {
 	info := must.Get(buildinfo.ReadFile(binary))

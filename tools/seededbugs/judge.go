@@ -19,7 +19,7 @@ import (
 
 const (
 	testLimit = 3 * time.Minute  // tests that take longer hang
-	killDelay = 20 * time.Second // for a go command that was told to end
+	killDelay = 20 * time.Second // for a go command that has to end
 )
 
 // judge tries bugs and prints what notices each. An error says that not all were caught.

@@ -64,7 +64,7 @@ func (t tree) read(file string, files map[string]string) string {
 	return string(must.Get(os.ReadFile(filepath.Join(string(t), filepath.FromSlash(file)))))
 }
 
-// place is where a declaration stands in a file; body is behind the brace that opens a function's.
+// place is where a declaration is in a file; body is behind the brace that opens a function's.
 type place struct{ start, body, end int }
 
 // find looks a function or type up by its folder and name.
