@@ -29,7 +29,7 @@ type AdoptResult struct {
 // The entries of an export of another checkpoint are taken as they stand: Created without a lead ID is a lead whose ID nobody
 // knows, Partial waits for its link, InDoubt stays in doubt, so that no row is sent that may have been sent before.
 //
-// A list is refused as a whole, with a *[ListError], for a lead ID that is none, a key or lead ID that stands twice, a key in
+// A list is refused as a whole, with a *[ListError], for a lead ID that is none, a key or lead ID that is there twice, a key in
 // doubt that was sent, a key to which the service itself gave another lead, and a lead that has another key. A lead ID that
 // people gave, by a decision or an earlier list, is corrected; what was known of the wrong lead goes. The same list again
 // changes nothing. An error that the list yields is a *[ListFailure].
@@ -100,7 +100,7 @@ func readAdoption(list List, d *Digester) (*adoption, error) {
 
 func (a *adoption) standsTwice(what string, before uint32, hint string) {
 	if a.twice == nil {
-		a.twice = &ListError{Index: a.len, Text: fmt.Sprintf("its %s stands in row %d already", what, before+1), Hint: hint}
+		a.twice = &ListError{Index: a.len, Text: fmt.Sprintf("its %s is already in row %d", what, before+1), Hint: hint}
 	}
 }
 
@@ -460,7 +460,7 @@ func fromElsewhere(ctx context.Context, s Store, ws *Witnesses, l *Lineage, told
 		case f == nil || slices.Contains(l.Answered, f.ID) || !told(&w):
 			continue
 		case f.kind == unreadable:
-			missing = "leads of which " + w.Source + " may tell, which cannot be read"
+			missing = "leads that may be known to " + w.Source + ", which cannot be read"
 			continue
 		}
 		if named -= w.Leads; w.Open || named < 0 {

@@ -46,11 +46,11 @@ const (
 func (d *Decision) unfit(keys, ids map[string]bool) *ListError {
 	switch {
 	case keys[d.Key]:
-		return &ListError{Text: "its key stands twice in the list", Hint: "keep one of them"}
+		return &ListError{Text: "its key is in the list twice", Hint: "keep one of them"}
 	case d.LeadID != "" && !validLeadID(d.LeadID):
 		return &ListError{Text: "its lead ID is none", Hint: leadIDHint}
 	case d.LeadID != "" && ids[d.LeadID]:
-		return &ListError{Text: "its lead ID stands twice in the list", Hint: "one lead cannot belong to two rows: look both up again"}
+		return &ListError{Text: "its lead ID is in the list twice", Hint: "one lead cannot belong to two rows: look both up again"}
 	}
 	keys[d.Key], ids[d.LeadID] = true, true
 	return nil

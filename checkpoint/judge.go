@@ -270,7 +270,7 @@ func (v *Verdict) Refuse(answer string) error {
 }
 
 // ErrAnswersNothing says that an answer was given to a question that nobody asked.
-var ErrAnswersNothing = errors.New("the ID answers nothing: no witness stands against this checkpoint, or it was answered already")
+var ErrAnswersNothing = errors.New("the ID answers nothing: no witness speaks against this checkpoint, or it was answered already")
 
 // Covers says that a later verdict finds nothing that this one has not found.
 func (v *Verdict) Covers(later *Verdict) bool {

@@ -282,7 +282,7 @@ func (p *pair) shown(when string, r *ended) {
 }
 
 // TestBothSidesAgree: whatever runs, dies and is changed by others, the checkpoint and
-// the service agree wherever the program says so, no lead stands twice, and in the end
+// the service agree wherever the program says so, no lead is there twice, and in the end
 // a sync brings everything in step and the next one sends nothing. Invariants 2, 4, 5;
 // faults 1, 3, 68, 69, 79, 80
 func TestBothSidesAgree(t *testing.T) {

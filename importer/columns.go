@@ -101,7 +101,7 @@ func newShapes(ctx context.Context, o *Options, l *checkpoint.Ledger) (shapes, e
 	}
 	switch answer := checkpoint.AnswerID(ids); {
 	case len(refused) == 0 && o.NewKey != "":
-		return nil, fmt.Errorf("--new-key=%s answers nothing: leads are made of such files by this key already, or none were made of such a file\nhint: leave it out", o.NewKey)
+		return nil, fmt.Errorf("--new-key=%s answers nothing: files with these columns were already imported with this key, or never\nhint: leave it out", o.NewKey)
 	case len(refused) > 0 && o.NewKey != answer:
 		return nil, fmt.Errorf("%w; if new leads are meant: --new-key=%s", errors.Join(refused...), answer)
 	}

@@ -259,11 +259,11 @@ func (d *dryRun) notes() (notes []string) {
 		notes = append(notes, fmt.Sprintf("Rows with values that break a rule and are left out, as on_invalid says: %d, first at %s.", n, d.intake.place(d.dropped.First[0])))
 	}
 	if same := &d.repeated.Same; same.Rows > 0 {
-		notes = append(notes, fmt.Sprintf("Rows whose key stands in an earlier row: %d. They are judged in file order, "+
+		notes = append(notes, fmt.Sprintf("Rows whose key is also in an earlier row: %d. They are judged in file order, "+
 			"each by what the rows before it leave of their lead. %s", same.Rows, d.examples(same)))
 	}
 	if alike := &d.repeated.Alike; alike.Rows > 0 {
-		notes = append(notes, fmt.Sprintf("Rows whose key looks like that of an earlier row, but for leading zeros, blanks or capitals: %d. An import holds them as conflicts, unless --look-alikes create is given. %s", alike.Rows, d.examples(alike)))
+		notes = append(notes, fmt.Sprintf("Rows whose key differs from an earlier one only in leading zeros, blanks or capitals: %d. An import holds them as conflicts, unless --look-alikes create is given. %s", alike.Rows, d.examples(alike)))
 	}
 	return notes
 }

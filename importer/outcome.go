@@ -108,7 +108,7 @@ const (
 var remarkNotes = [remarkCount]string{
 	statusByOthers: "Leads whose status was changed on the service since it was confirmed: %d. The results say what it is now; --conflict says what a sync makes of them.",
 	ownerByOthers:  "Leads that belong to another organization than before: %d. The run's files say to which.",
-	serviceKept:    "Leads whose status on the service stands against the file's: %d. --pull writes what the CRM should take over.",
+	serviceKept:    "Leads that have another status on the service than in the file: %d. --pull writes what the CRM should take over.",
 	notReadable:    "Leads that --check-remote could not read, for want of a known ExternalID: %d. What others changed in them is not seen.",
 	noOwner:        "Leads that were made without the service saying for which organization: %d. Look them up in the console: perhaps nobody sees them.",
 	readOnlyLead:   "Leads that the service calls read-only: %d. It may refuse to change them, or not do it.",

@@ -367,7 +367,7 @@ const (
 	changedKind = "the lead was changed on the service" + nothingSent
 	reopenKind  = "the row would reopen a closed lead" + nothingSent
 	keptKind    = "what the service holds is kept against the file's"
-	alikeKind   = "its key looks like one that is known, of another row: the results say which; --look-alikes create makes such leads"
+	alikeKind   = "its key looks like that of another row: the results say which; --look-alikes create makes these leads"
 
 	// hadLead is of a row whose key was corrected in the rejects, or the data that are its key.
 	hadLead = "not sent: leadferry_outcome says this row already has a lead, but the checkpoint knows no lead with its key " +

@@ -304,7 +304,7 @@ func rejectOf(it *item, r *result) report.Reject {
 }
 
 // ownColumns are those of all inputs side by side, for results that carry the rows' own
-// cells: columns of one name are one, but for a name that stands twice in one file. JSON
+// cells: columns of one name are one, but for a name that is there twice in one file. JSON
 // objects have no columns that could be known before the first row, so they stand whole
 // in one of their own.
 type ownColumns struct {

@@ -39,7 +39,7 @@ func rejectsBy(t fails, path, out string, o source.Options) (rows report.RowCoun
 	}
 	defer f.Close()
 	s, err := Validate(context.Background(), Options{Task: Task{Mapping: m, Inputs: []*source.File{f}}, Keeping: Keeping{Files: report.Files{Rejects: out}}})
-	if err != nil { // as a name that stands twice and is used
+	if err != nil { // as a name that is there twice and is used
 		return rows, ""
 	}
 	if len(s.RejectsPaths) > 1 {

@@ -314,7 +314,7 @@ func (t *tally) limit() *Stop {
 		return &Stop{
 			Code: CodeStopped, Reason: fmt.Sprintf("the first %d rows sent were all refused with HTTP %d", t.counts.Sent, t.refused.status),
 			Hint: "see the service's words: check the account's rights, the trunk ID and the addresses, and what all rows send alike; " +
-				"once that is mended, send them again with --retry-rejected; --max-rejects 0 goes on regardless",
+				"then send them again with --retry-rejected. --max-rejects 0 turns this limit off",
 		}
 	}
 	return nil

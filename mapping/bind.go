@@ -99,7 +99,7 @@ func (m *Mapping) columnConstants(s *search) []Error {
 		c, _ := v.text.constant()
 		name, what := bareName(c), "which is the name of a column"
 		if name != c {
-			what = "in which the name of a column stands"
+			what = "that holds the name of a column"
 		}
 		if _, found := s.index[name]; found && name != "" && len(warnings) < maxErrors {
 			text := fmt.Sprintf("%s is the constant %s in every row, %s", v.path, texts.Quote(c), what)

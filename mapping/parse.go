@@ -162,7 +162,7 @@ func (p *parser) each(n node, f func(key, value node)) {
 		path := below(n.path, n.Content[i].Value)
 		key, value := node{n.Content[i], path}, node{n.Content[i+1], path}
 		if line, again := first[key.Value]; again {
-			p.fail(key, "", "key %s stands twice, first on line %d", texts.Quote(key.Value), line)
+			p.fail(key, "", "key %s is there twice, first on line %d", texts.Quote(key.Value), line)
 		} else {
 			first[key.Value] = key.Line
 		}

@@ -114,7 +114,7 @@ func TestParseTellsEveryMistakeWithItsPlace(t *testing.T) {
 			"columns", "version: 1\nsource: {columns: [a, ' ', a]}\n",
 			"m:2:9: source.columns names the columns of a file without header line\nhint: add header: false\n" +
 				"m:2:23: source.columns[2] is a blank name\n" +
-				"m:2:28: the column \"a\" stands twice",
+				"m:2:28: the column \"a\" is there twice",
 		},
 		{"a delimiter in JSONL", "version: 1\nsource: {format: jsonl, delimiter: ;}\n", "m:2:25: a source of the format jsonl has no delimiter\nhint: take it out, or correct the format"},
 		{"wrong shapes", "version: 1\nsource: x\nlead: [a]\nkey: [b]\n", "m:2:9: source must hold keys and values\nhint: write name: value, with a blank behind the colon and no dash before it\n" +

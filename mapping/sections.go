@@ -225,7 +225,7 @@ func (p *parser) columnNames(n node) []string {
 	p.list(n, func(n node) {
 		name := strings.TrimSpace(p.name(n, ""))
 		if name != "" && slices.Contains(names, name) {
-			p.fail(n, "", "the column %s stands twice", texts.Quote(name))
+			p.fail(n, "", "the column %s is there twice", texts.Quote(name))
 		}
 		names = append(names, name)
 	})

@@ -163,7 +163,7 @@ func truncate(argument string) (texts.Conversion, *texts.Fault) {
 // splitAt takes one part of a text: the argument is a separator, a colon and the
 // part's number, so the separator itself may hold colons.
 func splitAt(argument string) (texts.Conversion, *texts.Fault) {
-	const example = `for example "split:,:1" for what stands before the first comma, "split:,:-1" for what stands after the last`
+	const example = `for example "split:,:1" for what is before the first comma, "split:,:-1" for what is after the last`
 	i := strings.LastIndexByte(argument, ':')
 	if i < 1 {
 		return nil, &texts.Fault{Text: "step split needs a separator and a number", Hint: example}
@@ -195,7 +195,7 @@ func readSlashed(word string) (*regexp.Regexp, *texts.Fault) {
 	const example = "for example '/^[0-9]{5}$/', with the quotes"
 	end := strings.LastIndexByte(word, '/')
 	if !strings.HasPrefix(word, "/") {
-		return nil, &texts.Fault{Text: "a regular expression stands between slashes", Hint: example}
+		return nil, &texts.Fault{Text: "a regular expression goes between slashes", Hint: example}
 	}
 	pattern, flags := word[1:max(1, end)], word[end+1:]
 	switch {

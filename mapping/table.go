@@ -169,7 +169,7 @@ func (p *parser) addWord(t *table, line int, from, to string) {
 	case word == "":
 		p.failIn(t.file, at, "fill it in, or take the row out", "a row of the table %s has no word", t.path)
 	case again:
-		p.failIn(t.file, at, "keep one of them", "a word of the table %s stands twice, first on line %d", t.path, first)
+		p.failIn(t.file, at, "keep one of them", "a word of the table %s is there twice, first on line %d", t.path, first)
 	case to == "":
 		t.first[word] = line
 	default:

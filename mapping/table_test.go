@@ -47,7 +47,7 @@ func TestATableBesideTheMapping(t *testing.T) {
 
 func TestATablesOwnMistakesAreToldWithTheirPlace(t *testing.T) {
 	for _, tt := range []struct{ name, file, rows, want string }{
-		{"equal keys", dealers, "A b;o-1\nx;o-2\nab;o-3", "dir/dealers.csv:4: a word of the table tables.dealers stands twice, first on line 2\nhint: keep one of them"},
+		{"equal keys", dealers, "A b;o-1\nx;o-2\nab;o-3", "dir/dealers.csv:4: a word of the table tables.dealers is there twice, first on line 2\nhint: keep one of them"},
 		{"no word", dealers, "a;o-1\n ;o-2", "dir/dealers.csv:3: a row of the table tables.dealers has no word\nhint: fill it in, or take the row out"},
 		{
 			"no status", "version: 1\ntables: {t: {file: dealers.csv, key: a, value: b}}\nlead: {status: {from: '{s}', map: t}}\n", "a;open\nb;won",
@@ -60,7 +60,7 @@ func TestATablesOwnMistakesAreToldWithTheirPlace(t *testing.T) {
 		{"no file", "version: 1\ntables: {t: {file: other.csv, key: a, value: b}}\n", "", "other.csv: there is no such file\nhint: check the name"},
 		{
 			"mistakes of the mapping come first", "version: 1\ntables: {t: {file: dealers.csv, key: a, value: b}}\nkeys: x\n", "a;b\na;c",
-			"dir/m.yaml:3:1: unknown key \"keys\"\nhint: did you mean \"key\"?\ndir/dealers.csv:3: a word of the table tables.t stands twice, first on line 2\nhint: keep one of them",
+			"dir/m.yaml:3:1: unknown key \"keys\"\nhint: did you mean \"key\"?\ndir/dealers.csv:3: a word of the table tables.t is there twice, first on line 2\nhint: keep one of them",
 		},
 	} {
 		_, err := Parse("dir/m.yaml", []byte(tt.file), tableOf(tt.rows))

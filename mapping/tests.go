@@ -58,7 +58,7 @@ func (p *parser) testRow(t *Test, n node) {
 		case name == "":
 			p.fail(key, "", "%s has a column without a name", n.path)
 		case slices.Contains(t.Names, name):
-			p.fail(key, "", "the column %s stands twice in %s", texts.Quote(name), n.path)
+			p.fail(key, "", "the column %s is there twice in %s", texts.Quote(name), n.path)
 		case child.Kind == yaml.MappingNode && !child.isUnquoted(), child.Kind == yaml.SequenceNode:
 			p.fail(child, "name the path with dots: "+texts.Quote(name+".…"), "%s.%s must be a text", n.path, name)
 		case !child.isPlain() || child.Value != "" && child.Value != "~" && child.Value != "null":

@@ -60,7 +60,7 @@ func TestTestsThatCannotBeRead(t *testing.T) {
 			"m:2:19: tests[1].row.a must be a text\nhint: name the path with dots: \"a.…\"\n" +
 				"m:2:27: tests[1].row has a column without a name\n" +
 				"m:2:38: tests[1].row.e must be a text\nhint: name the path with dots: \"e.…\"\n" +
-				"m:2:52: the column \"g\" stands twice in tests[1].row\n" +
+				"m:2:52: the column \"g\" is there twice in tests[1].row\n" +
 				"m:2:61: tests[1].row.j is read as an object, not as a text\nhint: a text that begins with a placeholder needs quotes: \"{column}\"",
 		},
 		{

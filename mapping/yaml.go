@@ -87,7 +87,7 @@ func (p *parser) syntax(err error) {
 	switch begin := le.ContextMark; {
 	case strings.Contains(le.ContextMsg, "quoted scalar"):
 		where = position{max(1, begin.Line), max(1, begin.Column)}
-		text, hint = "a quote opens here that is not closed, or a backslash stands in it that means nothing", "close the quote; in 'single quotes' a backslash is itself"
+		text, hint = "a quote opens here that is not closed, or it holds a backslash that means nothing", "close the quote; in 'single quotes' a backslash is itself"
 	case placeholder().MatchString(p.line(where.line)):
 		hint = quoteHint
 	case begin.Line > 0 && begin.Line != le.Mark.Line:

@@ -18,7 +18,7 @@ func TestParseRefusesWhatYAMLOffersBeyondPlainData(t *testing.T) {
 			"m:2:6: aliases are not allowed\nhint: write the value out\n" +
 			"m:3:16: tags are not allowed\nhint: leave the tag out: every constant is text"},
 		{"merge keys", "version: 1\nlead:\n  <<: {status: open}\n", "m:3:3: merge keys are not allowed\nhint: write the keys out"},
-		{"keys twice", "version: 1\nlead:\n  content:\n    a: b\n    \"a\": c\n", "m:5:5: key \"a\" stands twice, first on line 4"},
+		{"keys twice", "version: 1\nlead:\n  content:\n    a: b\n    \"a\": c\n", "m:5:5: key \"a\" is there twice, first on line 4"},
 		{"a key that is no text", "version: 1\n[a]: b\n", "m:2:1: a key must be a text\nhint: a text that begins with a placeholder needs quotes: \"{column}\""},
 		{"a second document", "version: 1\n---\nversion: 1\n", "m:3:1: a second document begins here\nhint: keep one document a file"},
 		{"a second document after an end", "version: 1\n...\nkey: a\n", "m:3:1: a second document begins here\nhint: keep one document a file"},

@@ -83,7 +83,7 @@ func (d *Store) compact() (err error) {
 	defer func() {
 		if err != nil {
 			os.Remove(d.compactPath())
-			err = &checkpoint.FileError{Err: fmt.Errorf("what was forgotten is not known any more, but still stands in unused parts of %s: %w\n"+
+			err = &checkpoint.FileError{Err: fmt.Errorf("what was forgotten is not known any more, but is still in unused parts of %s: %w\n"+
 				"hint: make room beside it; the next command that writes to it tries again", d.path, err)}
 		}
 	}()

@@ -188,7 +188,7 @@ func (d *Store) checkPlace(o Options) error {
 	}
 	if folder, err := os.Stat(filepath.Dir(d.path)); err == nil && disk.Exposed(folder) != "" {
 		d.warn("the checkpoint's folder " + filepath.Dir(d.path) + " " + disk.Exposed(folder) +
-			": whoever may write there can put another file in its place. Take the right to write there from others")
+			": anyone who can write there can put another file in its place. Take the right to write there from others")
 	}
 	if o.AnyPlace {
 		return nil

@@ -196,7 +196,7 @@ func (s *Store) leave() {
 func (s *Store) open() (err error) {
 	ctx := context.Background()
 	if _, err := sinceBoot(); err != nil && s.o.Run != "" { // by the time of day, a claim might be good again once that is set back
-		return s.refuse(checkpoint.ErrPlace, "this system has no clock that goes on while it sleeps, by which a claim becomes old",
+		return s.refuse(checkpoint.ErrPlace, "this system has no clock that goes on while it sleeps, so no claim could become old",
 			"keep the checkpoint in a file, or run on Linux, macOS or Windows")
 	}
 	if s.reader, err = s.meet(); err != nil {

@@ -252,8 +252,8 @@ func (c *Checks) steps(todo *steps, mapping string) {
 	}
 	todo.add(len(c.CannotCreate) > 0, "Complete "+mapping+": what it lacks, only a person can decide.")
 	todo.add(c.Tests.Failed > 0, "Correct the mapping, or what its tests expect.")
-	todo.add(len(c.Statuses) > 0, "Name the statuses under lead.status.map in "+mapping+", or say with else what becomes of the others.")
-	todo.add(len(c.Lacking) > 0, "Add the texts that a map lacks to it or to its table, with what they become, or say with else what becomes of the others.")
+	todo.add(len(c.Statuses) > 0, "Name the statuses under lead.status.map in "+mapping+", or give the others a value with else.")
+	todo.add(len(c.Lacking) > 0, "Add the texts that a map lacks to it or to its table, with what they become, or give the others a value with else.")
 	todo.add(unassigned > 0, fmt.Sprintf("Add an entry under assign in %s for the %s that none fits, or fill in what they lack.", mapping, english.Plural(unassigned, "row", "")))
 	todo.add(len(c.strictFaults()) > 0, "Mend what the notes and lists above say of the file and the mapping, or check without --strict, which counts it.")
 	todo.add(len(c.LostFiles) > 0, "Mend the files that could not be read to their end, or get whole copies of them.")

@@ -21,7 +21,7 @@ func rehearsed() *Summary {
 	s.Checks = &Checks{
 		Rules: []Rule{
 			{"status", "Stage", "lead.status is neither a status of the service nor mapped to one", 30, []Place{at(7), at(9), at(12)}},
-			{"duplicate_key", "", "a key stands twice", 2, []Place{at(17), at(18)}},
+			{"duplicate_key", "", "a key is there twice", 2, []Place{at(17), at(18)}},
 		},
 		Statuses: []Word{{Text: "Working", Rows: 25, Place: at(7)}, {Hidden: "other texts", Rows: 5, Place: at(9)}},
 		Repeats:  Repeats{Rows: 3},
@@ -63,7 +63,7 @@ Checks that rows fail
      30  status         column Stage: lead.status is neither a status of the
                         service nor mapped to one
                         leads.csv:7, leads.csv:9, leads.csv:12, …
-      2  duplicate_key  a key stands twice
+      2  duplicate_key  a key is there twice
                         leads.csv:17, leads.csv:18
 
 Statuses that are not mapped
@@ -104,8 +104,8 @@ What the mapping lacks to make leads
 Next
   1. Complete leads.yaml: what it lacks, only a person can decide.
   2. Correct the mapping, or what its tests expect.
-  3. Name the statuses under lead.status.map in leads.yaml, or say with else
-     what becomes of the others.
+  3. Name the statuses under lead.status.map in leads.yaml, or give the others a
+     value with else.
   4. Mend the files that could not be read to their end, or get whole copies of
      them.
   5. Correct the 40 rows in the input and run the same command again.

@@ -283,7 +283,7 @@ func parse(text []byte) (*Summary, error) {
 		} else if e, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 			at = e.ByteOffset
 		}
-		return nil, fmt.Errorf("is not the summary of a run that this version understands%s: something else stands at byte %d", version, at)
+		return nil, fmt.Errorf("is not the summary of a run that this version understands%s: something else is at byte %d", version, at)
 	}
 	known := slices.Contains([]string{"complete", "attention", "stopped", "interrupted"}, s.Outcome)
 	if s.RunID == "" || s.Command == "" || !known {

@@ -119,7 +119,7 @@ func (s *Summary) afterReconciling(todo *steps) {
 // afterPulling is what the CRM should take over.
 func (s *Summary) afterPulling(todo *steps) {
 	todo.about([]string{s.PullPath}, s.Pulled > 0, "Load "+s.PullPath+" ("+english.Plural(s.Pulled, "lead", "")+") into the CRM.")
-	todo.add(s.Wordless > 0, `Name words of the CRM for the statuses that the notes name, in the mapping's lead.status.pull, or "" to leave such leads out of the pull file.`)
+	todo.add(s.Wordless > 0, `Name words of the CRM for the statuses that the notes name, in the mapping's lead.status.pull, or "" to leave these leads out of the pull file.`)
 }
 
 // readAnew asks for another run over inputs that changed.

@@ -158,7 +158,7 @@ func (c *Checks) strictProblems(mapping string) (all []Problem) {
 			all = append(all, Problem{File: mapping, Rule: rule, Text: fmt.Sprintf("and %s more", english.Plural(more, "row", ""))})
 		}
 	}
-	again("repeated", "the key stands already at ", &c.Repeats)
+	again("repeated", "the key is already at ", &c.Repeats)
 	again("look_alike", "the key looks like the one at ", &c.LookAlikes)
 	for _, g := range c.Unconfirmed {
 		all = append(all, Problem{File: g.File, Line: Number(g.Line), Column: g.Of, Rule: "guess", Text: g.Why})

@@ -69,8 +69,8 @@ m.yaml,,,,map,"the map lacks other texts: 4 rows, first at a.csv:9"
 m.yaml,9,,,test,one; two
 m.yaml,1,,,mapping,assign is missing
 a.csv,8,,,lost,a quote is never closed
-a.csv,5,4,,repeated,the key stands already at a.csv:2
-a.csv,6,5,,repeated,the key stands already at a.csv:2
+a.csv,5,4,,repeated,the key is already at a.csv:2
+a.csv,6,5,,repeated,the key is already at a.csv:2
 m.yaml,,,,repeated,and 1 row more
 m.yaml,,,extra,unused,no part of the mapping uses the column
 `,
@@ -82,8 +82,8 @@ m.yaml,,,extra,unused,no part of the mapping uses the column
 {"file":"m.yaml","line":9,"rule":"test","text":"one; two"}
 {"file":"m.yaml","line":1,"rule":"mapping","text":"assign is missing"}
 {"file":"a.csv","line":8,"rule":"lost","text":"a quote is never closed"}
-{"file":"a.csv","line":5,"row":4,"rule":"repeated","text":"the key stands already at a.csv:2"}
-{"file":"a.csv","line":6,"row":5,"rule":"repeated","text":"the key stands already at a.csv:2"}
+{"file":"a.csv","line":5,"row":4,"rule":"repeated","text":"the key is already at a.csv:2"}
+{"file":"a.csv","line":6,"row":5,"rule":"repeated","text":"the key is already at a.csv:2"}
 {"file":"m.yaml","rule":"repeated","text":"and 1 row more"}
 {"file":"m.yaml","column":"extra","rule":"unused","text":"no part of the mapping uses the column"}
 `,
@@ -95,8 +95,8 @@ m.yaml,,,extra,unused,no part of the mapping uses the column
 ::error file=m.yaml,title=test,line=9::one; two
 ::error file=m.yaml,title=mapping,line=1::assign is missing
 ::error file=a.csv,title=lost,line=8::a quote is never closed
-::error file=a.csv,title=repeated,line=5::the key stands already at a.csv:2
-::error file=a.csv,title=repeated,line=6::the key stands already at a.csv:2
+::error file=a.csv,title=repeated,line=5::the key is already at a.csv:2
+::error file=a.csv,title=repeated,line=6::the key is already at a.csv:2
 ::error file=m.yaml,title=repeated::and 1 row more
 ::error file=m.yaml,title=unused::column extra: no part of the mapping uses the column
 `,

@@ -267,7 +267,7 @@ func (s *Summary) fail(err error) {
 func Unwritten(err error) (reason, hint string) {
 	hint = "make room or name another place"
 	if errors.Is(err, syscall.EPIPE) { // of a named pipe
-		hint = "see that whoever reads it does so to its end"
+		hint = "let the program that reads it read to its end"
 	}
 	return fmt.Sprintf("the run's files could not be written: %v", err), hint + ": the checkpoint has every outcome, so the results of the next run are complete"
 }

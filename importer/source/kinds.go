@@ -175,7 +175,7 @@ func (u *unpacker) wrong(err error) error {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		told.Text = "its " + u.packing + " data end too early: the file was cut"
 	case errors.Is(err, gzip.ErrHeader), errors.Is(err, zstd.ErrMagicMismatch):
-		told.Text = "something that is not packed stands behind its " + u.packing + " data"
+		told.Text = "something that is not packed follows its " + u.packing + " data"
 	case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded):
 		told.Text, told.Hint = fmt.Sprintf("it was packed with a zstd window of more than %d MiB", maxWindow>>20), "unpack it first"
 	default:

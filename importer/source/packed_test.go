@@ -113,7 +113,7 @@ func TestPackedFilesThatAreDamaged(t *testing.T) {
 			"cut before the end":  {whole[:len(whole)-1], "cut"},
 			"cut in another one":  {slices.Concat(whole, whole[:3]), "cut"},
 			"wrong checksum":      {damaged, "damaged"},
-			"text behind the end": {append(bytes.Clone(whole), "more than that"...), "something that is not packed stands behind its " + kind + " data"},
+			"text behind the end": {append(bytes.Clone(whole), "more than that"...), "something that is not packed follows its " + kind + " data"},
 		} {
 			t.Run(kind+" "+name, func(t *testing.T) {
 				f, err := source.Open("-", source.Options{Format: source.CSV, Stdin: bytes.NewReader(test.packed)})

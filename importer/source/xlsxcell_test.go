@@ -76,7 +76,7 @@ func TestCellsOfAllKinds(t *testing.T) {
 	}
 }
 
-const lost = `!cell A2 of column "a" holds a number of more than 15 digits, of which Excel keeps only 15 (hint: format the column as text and enter the number again)`
+const lost = `!cell A2 of column "a" holds a number of more than 15 digits: Excel keeps only 15 (hint: format the column as text and enter the number again)`
 
 // A number keeps all its digits; formats of codes and phones are filled, as Excel does.
 //

@@ -45,7 +45,7 @@ func TestHeaderWithACellFarAway(t *testing.T) {
 	if got := show(rows); got != "2:1|2\n3!columns\n" {
 		t.Errorf("%q", got)
 	}
-	const far = "cell XFD1 of the header stands far behind the others, and is taken for no column; a row that holds something there is not read"
+	const far = "cell XFD1 of the header is far behind the others and is not taken as a column; a row that holds something there is not read"
 	if !cmp.Equal([]string{far}, warnings) {
 		t.Errorf("%q", warnings)
 	}

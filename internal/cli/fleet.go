@@ -43,7 +43,7 @@ func joinFleet(c *cli.Context, in *inputs.Files, o *importer.Options) (err error
 	case !checkpoint.IsAddress(c.String("checkpoint")):
 		return exit.Usage("a fleet needs a checkpoint in PostgreSQL, which all its workers share", "name it with --checkpoint postgres://HOST/DATABASE; a run on one machine needs neither --fleet nor --shard")
 	case name == "":
-		return exit.Usage("--shard needs --fleet NAME, by which the workers of one run know one another", "give all of them one name, and another one for each run: in Kubernetes the job's UID, for example")
+		return exit.Usage("--shard needs --fleet NAME: the workers of one run know one another by it", "give all of them one name, and another one for each run: in Kubernetes the job's UID, for example")
 	case !fleetName().MatchString(name):
 		return exit.Usage("--fleet takes 1 to 63 letters, digits, dots, underscores and hyphens", "for example --fleet migration-2026-05")
 	case slices.Contains(in.Names, "-") && part != "":

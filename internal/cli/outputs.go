@@ -213,7 +213,7 @@ func exposed(outputs []place) (warnings []string) {
 			continue
 		}
 		if why := disk.Exposed(folder); why != "" {
-			const risk = "whoever may write there can put other files in the place of this run's"
+			const risk = "anyone who can write there can put other files in the place of this run's"
 			warnings = append(warnings, fmt.Sprintf("the folder %s of %s %s: %s", path, o.what, why, risk))
 		}
 	}

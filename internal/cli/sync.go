@@ -41,7 +41,7 @@ func (p *program) sync(c *cli.Context) error {
 	case "all":
 		o.CheckRemote = importer.ReadAll
 	default:
-		return exit.Usage("--check-remote stands alone, or is --check-remote=all", "see leadferry sync --help")
+		return exit.Usage("--check-remote takes no value, or is --check-remote=all", "see leadferry sync --help")
 	}
 	if err = pulls(c, &o); err != nil {
 		return err

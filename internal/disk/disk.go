@@ -109,7 +109,7 @@ func WayOut(err error) string {
 	case is(fs.ErrNotExist), slices.ContainsFunc(noDisk, is):
 		return "check the path: a folder of it is not there, or its disk is not mounted"
 	case slices.ContainsFunc(noRoom, is):
-		return "make room on the disk (" + showsRoom + "), or have the quota raised; what the file holds stands"
+		return "make room on the disk (" + showsRoom + "), or have the quota raised; what the file holds is safe"
 	}
-	return "check that the path names a file, and that its disk works and may be written to (see the system's log); what the file holds stands"
+	return "check that the path names a file, and that its disk works and may be written to (see the system's log); what the file holds is safe"
 }

@@ -270,7 +270,7 @@ func TestFaultsInAWorkbook(t *testing.T) {
 	w.holdsNames("Ann", "Cid", "Dan")
 }
 
-// A name that stands twice is refused where it is used, and nowhere else. fault 93
+// A name that is there twice is refused where it is used, and nowhere else. fault 93
 func TestAColumnThatStandsTwice(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
@@ -381,7 +381,7 @@ func TestAWorkbookWithTitlesAndATableBesideTheMapping(t *testing.T) {
 		t.Errorf("the service holds %+v: %v", leads, err)
 	}
 	w.write("dealers.xlsx", sheet([]string{"Dealer", "Organization ID"}, []string{"A", "o-1"}, []string{}, []string{"a ", "o-2"}))
-	if out := w.must(2, "validate", "-m", "m.yaml", "leads.xlsx"); !strings.Contains(out, "dealers.xlsx:4: a word of the table tables.dealers stands twice, first on line 2") {
+	if out := w.must(2, "validate", "-m", "m.yaml", "leads.xlsx"); !strings.Contains(out, "dealers.xlsx:4: a word of the table tables.dealers is there twice, first on line 2") {
 		t.Error(out)
 	}
 	w.write("dealers.xlsx", sheet([]string{"Dealer", "Organization ID"}, []string{"Other", "o-1"}))

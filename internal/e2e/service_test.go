@@ -175,7 +175,7 @@ func (w *world) exported(state string) []map[string]string {
 }
 
 // byRef is the service's ledger by the importRef that the mapping stamps on each
-// lead. A lead that stands twice fails the test.
+// lead. A lead that is there twice fails the test.
 func (w *world) byRef() map[string]string {
 	w.t.Helper()
 	leads, err := w.service.Leads()

@@ -357,7 +357,7 @@ func (s *names) columns() (list []string, fault *texts.Fault) {
 		}
 	}
 	if len(s.envs) > 0 {
-		return nil, &texts.Fault{Text: "$env stands before a column's name only", Hint: `$env["column"]`}
+		return nil, &texts.Fault{Text: "$env goes before a column's name only", Hint: `$env["column"]`}
 	}
 	return list, s.fault
 }

@@ -63,7 +63,7 @@ func Propose(in Input) (Proposal, error) {
 	return Proposal{YAML: []byte(d.yaml()), Notes: d.notes()}, nil
 }
 
-const noColumn = "no column of it can go into a lead, but for secrets and names that stand twice"
+const noColumn = "no column of it can go into a lead, except secrets and names that are there twice"
 
 // draft is what was decided of a table, before it is written down.
 type draft struct {

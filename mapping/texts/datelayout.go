@@ -28,7 +28,7 @@ func readLayout(layout string) (forms []string, out string, problem *Fault) {
 	case letters:
 		form, unknown := fromLetters(layout)
 		if unknown != "" {
-			return nil, "", fault("%q stands for no part of a date", unknown)
+			return nil, "", fault("%q means no part of a date", unknown)
 		}
 		forms = withVariants([]string{form}, "PM", "pm")
 		forms = withVariants(forms, "Z07:00", "Z0700", "Z07")

@@ -41,7 +41,7 @@ type Address struct {
 // *[checkpoint.OpenError].
 func Parse(name string) (*Address, error) {
 	if hasPassword(name) {
-		return nil, (&Address{Name: "postgres://…"}).refuse("a password stands in its address, where process lists and shell histories show it",
+		return nil, (&Address{Name: "postgres://…"}).refuse("its address holds a password, which process lists and shell histories show",
 			"leave it out: put it into the file that PGPASSFILE names (a line host:port:database:user:password, mode 0600), or into a service file")
 	}
 	config, err := configOf(name)

@@ -88,7 +88,7 @@ func (s *Session) isPostgres() error {
 		return s.at.refuse(text, hint)
 	}
 	if !s.at.pooled && process != fmt.Sprint(s.PgConn().PID()) {
-		return s.at.refuse("a pooler stands before its server, and may mix the statements of sessions", "name the server itself; "+
+		return s.at.refuse("a pooler is before its server, and may mix the statements of sessions", "name the server itself; "+
 			"where the pool keeps a connection for each session (pool_mode = session), add pooled=session to the address")
 	}
 	return nil
@@ -133,7 +133,7 @@ func (s *Session) Promises(readOnly bool) error {
 	case pages != "on":
 		return s.at.refuse("its server does not promise that its files outlive a crash: full_page_writes is off", "have full_page_writes switched on")
 	case commit != "on" && commit != "remote_apply":
-		return s.at.refuse("its server does not keep synchronous_commit on for this session", "have whatever stands between leave sessions as they are")
+		return s.at.refuse("its server does not keep synchronous_commit on for this session", "have what is between leave sessions as they are")
 	}
 	return nil
 }

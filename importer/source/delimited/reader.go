@@ -155,14 +155,14 @@ func (r *Reader) misfit() *rows.Problem {
 	has := english.Plural(len(r.fields), "cell", "")
 	p := &rows.Problem{Code: "columns", Text: fmt.Sprintf("the row has %s instead of %d", has, c.Width)}
 	if c.Width == 1 && c.Line > 0 {
-		p.Hint = fmt.Sprintf("line %d was taken for the header; take out what stands before the header, or set the delimiter", c.Line)
+		p.Hint = fmt.Sprintf("line %d was taken for the header; take out what is before the header, or set the delimiter", c.Line)
 	}
 	return p
 }
 
 const quoteHint = "mend the quotes of this row, or fetch the file again if it was cut; " +
 	"if quotes are text like any other in this file, say so in the mapping: source: {quote: none}; " +
-	`where a backslash stands before them: source: {escape: "\\"}`
+	`where a backslash is before them: source: {escape: "\\"}`
 
 // lost says that it cannot be known where the rows behind a line begin.
 func lost(line int, text string) error {

@@ -55,7 +55,7 @@ type Columns struct {
 //
 // Names are taken without white space and invisible characters at their ends. A header may end with blank cells, as
 // spreadsheets write them for columns that were used once: rows need no cells there. What rows hold in columns without
-// a name is never sent. A name that is blank or stands twice is for the mapping to refuse, which may not
+// a name is never sent. A name that is blank or is there twice is for the mapping to refuse, which may not
 // use it.
 func NewColumns(names []string, line int, o Options, found *Found) (Columns, error) {
 	names = Trimmed(names)

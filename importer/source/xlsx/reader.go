@@ -166,7 +166,7 @@ func (r *Reader) header() (names []string) {
 	text := string(r.sheet.text)
 	for _, c := range r.sheet.cells {
 		if c.column-len(names) > maxGap {
-			r.found.Warn("%s of the header stands far behind the others, and is taken for no column; "+
+			r.found.Warn("%s of the header is far behind the others and is not taken as a column; "+
 				"a row that holds something there is not read", r.where(c.column))
 			break
 		}

@@ -103,7 +103,7 @@ func (d *Desk) takeOlder(ctx context.Context, db ledger.Ledger, ws *checkpoint.W
 	}
 	if !took {
 		return exit.Usage("--accept-older="+answer+" answers nothing: the checkpoint is not older than known, or the ID is another one",
-			"leadferry checkpoint check shows how it stands")
+			"leadferry checkpoint check shows its state")
 	}
 	fmt.Fprintf(d.Out, "\naccepted: the checkpoint has a new ID and is incomplete: it lacks %s.\n"+
 		"Rows that it does not know are held in doubt by the next run, not sent.\n", db.Info().Missing)

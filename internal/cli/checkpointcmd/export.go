@@ -31,7 +31,7 @@ func stateNamed(name string) (checkpoint.State, error) {
 			return s, nil
 		}
 	}
-	return 0, exit.Usage("--state knows no such state", "use created, partial, rejected or in_doubt")
+	return 0, exit.Usage("--state does not know this state", "use created, partial, rejected or in_doubt")
 }
 
 // Export is which entries are written, and how.
@@ -52,7 +52,7 @@ func (d *Desk) Export(ctx context.Context, x Export, out io.Writer) (err error) 
 		return err
 	}
 	if x.Run != "" && !isRun(x.Run) {
-		return exit.Usage("--created-by takes the ID of a run, eight of 0 to 9 and a to f", "it stands at the end of its folder's name, and as run_id in its summary")
+		return exit.Usage("--created-by takes the ID of a run, eight of 0 to 9 and a to f", "it is at the end of its folder's name, and run_id in its summary")
 	}
 	at, err := d.Ledger.Existing()
 	if err != nil {

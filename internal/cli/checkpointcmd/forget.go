@@ -62,7 +62,7 @@ func (d *Desk) Forget(
 	}
 	d.reportForgotten(&r, inSandbox, sandboxed, unblock)
 	if len(leads) > 0 && !sandboxed {
-		fmt.Fprintln(d.Out, "lead IDs, for whoever can remove the leads at the vendor: "+strings.Join(leads, " "))
+		fmt.Fprintln(d.Out, "lead IDs, for the person who can remove the leads at the vendor: "+strings.Join(leads, " "))
 	}
 	d.reportTraces(keys)
 	if kept {
@@ -71,7 +71,7 @@ func (d *Desk) Forget(
 	}
 	for i, l := range alike {
 		if l.File != "" {
-			d.printf("%s is not known, but looks like the key of %s:%d, of which nothing was removed: forget that one by its own key\n",
+			d.printf("%s is not known, but looks like the key of %s:%d. Nothing of that one was removed: forget it by its own key\n",
 				keys[i], l.File, l.Line)
 		}
 	}
@@ -117,7 +117,7 @@ func (d *Desk) reportForgotten(r *checkpoint.ForgetResult, inSandbox int, sandbo
 		fmt.Fprintln(d.Out, "of those in doubt a lead may exist on the service: look in the console, nobody will be reminded of them")
 	}
 	if n := r.Leads + r.Already - inSandbox; n > 0 && unblock {
-		fmt.Fprintf(d.Out, "the service may have %s of these rows still, and the next import makes another: see that whoever can remove it at the vendor does so first\n",
+		fmt.Fprintf(d.Out, "the service may have %s of these rows still, and the next import makes another: have it removed at the vendor first\n",
 			english.Plural(n, "lead", ""))
 	}
 	if r.Unknown > 0 && !unblock {

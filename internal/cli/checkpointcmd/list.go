@@ -271,7 +271,7 @@ func (l *list) plausible(row *listed) error {
 		}
 		return l.fault(row, "its lead_id is a word or a number, so it is no lead ID", hint)
 	case (resolves || row.State == "") && (len(id) < len(uuid) && rowkey.IsUUID(id+uuid[len(id):]) || len(id) > len(uuid) && rowkey.IsUUID(id[:len(uuid)])):
-		return l.fault(row, fmt.Sprintf("its lead_id is no whole lead ID: it looks like a UUID, of which it has %d characters instead of 36", len(id)),
+		return l.fault(row, fmt.Sprintf("its lead_id is cut off: it looks like a UUID with %d characters instead of 36", len(id)),
 			"write the lead ID that the console shows")
 	}
 	return nil

@@ -85,7 +85,7 @@ func Unseen(err error) error {
 	if readerGone(err) {
 		return Stopped("", "")
 	}
-	hint, _, _ := strings.Cut(disk.WayOut(err), "; what the file holds stands") // which is said of a checkpoint
+	hint, _, _ := strings.Cut(disk.WayOut(err), "; what the file holds is safe") // which is said of a checkpoint
 	return Stopped(WhyUnseen(err), hint)
 }
 

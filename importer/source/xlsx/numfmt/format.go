@@ -20,7 +20,7 @@ import (
 
 // Why a number cannot be taken.
 var (
-	ErrDigits = errors.New("a number of more than 15 digits, of which Excel keeps only 15")
+	ErrDigits = errors.New("a number of more than 15 digits: Excel keeps only 15")
 	ErrDate   = errors.New("a number that is no date but has the format of one")
 )
 
