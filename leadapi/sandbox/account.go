@@ -73,15 +73,11 @@ func (s *Server) revoke() {
 }
 
 // admit refuses a request that does not carry a living token of the use as its bearer ("Errors", 401).
-func (s *Server) admit(r *http.Request, u use) error {
+func (s *Server) admit(r *http.Request, u use) {
 	headers := r.Header.Values("Authorization")
-	if len(headers) != 1 {
-		return refuse(http.StatusUnauthorized, "one Authorization header with a bearer token is required")
-	}
-	if _, alive := s.find(u, bearer(headers[0])); !alive {
-		return refuse(http.StatusUnauthorized, "the token is not accepted, or has expired")
-	}
-	return nil
+	require(len(headers) == 1, http.StatusUnauthorized, "one Authorization header with a bearer token is required")
+	_, alive := s.find(u, bearer(headers[0]))
+	require(alive, http.StatusUnauthorized, "the token is not accepted, or has expired")
 }
 
 func bearer(header string) string {
@@ -93,100 +89,66 @@ func bearer(header string) string {
 }
 
 // login exchanges e-mail and password for a temporary token ("1. Login"), and takes no Authorization header.
-func (s *Server) login(c call) (answer, error) {
-	if c.Header.Get("Authorization") != "" {
-		return answer{}, refuse(http.StatusBadRequest, "login takes no Authorization header")
-	}
+func (s *Server) login(c call) answer {
+	require(c.Header.Get("Authorization") == "", http.StatusBadRequest, "login takes no Authorization header")
 	var b struct {
 		Email    *string `json:"email"`
 		Password *string `json:"password"`
 	}
-	if err := c.read(&b); err != nil {
-		return answer{}, err
-	}
-	if b.Email == nil || b.Password == nil {
-		return answer{}, refuse(http.StatusBadRequest, "email and password are required")
-	}
-	if *b.Email != Email || *b.Password != Password {
-		return answer{}, refuse(http.StatusUnauthorized, "the e-mail address or the password is wrong")
-	}
-	return respond(http.StatusOK, struct{ Token string }{s.issue(loginUse, accountID, loginLife)}), nil
+	c.read(&b)
+	require(b.Email != nil && b.Password != nil, http.StatusBadRequest, "email and password are required")
+	right := *b.Email == Email && *b.Password == Password
+	require(right, http.StatusUnauthorized, "the e-mail address or the password is wrong")
+	return respond(http.StatusOK, struct{ Token string }{s.issue(loginUse, accountID, loginLife)})
 }
 
 // client makes an OAuth client ("2. Create OAuth client"). Only a digest of its secret is kept.
-func (s *Server) client(c call) (answer, error) {
-	if len(c.body) > 0 {
-		return answer{}, refuse(http.StatusBadRequest, "this address takes no body")
-	}
-	if !s.spend(loginUse, bearer(c.Header.Get("Authorization")), accountID) {
-		return answer{}, refuse(http.StatusUnauthorized, "the temporary token was used before")
-	}
+func (s *Server) client(c call) answer {
+	require(len(c.body) == 0, http.StatusBadRequest, "this address takes no body")
+	fresh := s.spend(loginUse, bearer(c.Header.Get("Authorization")), accountID)
+	require(fresh, http.StatusUnauthorized, "the temporary token was used before")
 	id, secret, at := newID(uint64(s.now().UnixMilli())), rand.Text(), s.now().UTC().Format(timeLayout)
-	if err := s.store.Update(func(tx *bbolt.Tx) error { return putClient(tx, id, secret) }); err != nil {
-		return answer{}, err
-	}
+	check(s.store.Update(func(tx *bbolt.Tx) error { return putClient(tx, id, secret) }))
 	return respond(http.StatusOK, struct {
 		ID                                   string
 		ReadOnly                             bool
 		CreatedAt, UpdatedAt, Secret, Domain string
 		UserID                               string
-	}{ID: id, CreatedAt: at, UpdatedAt: at, Secret: secret, UserID: accountID}), nil
+	}{ID: id, CreatedAt: at, UpdatedAt: at, Secret: secret, UserID: accountID})
 }
 
-// token grants tokens ("3. Generate access and refresh tokens", "4. Refresh access token").
-func (s *Server) token(c call) (answer, error) {
-	if len(c.body) > 0 {
-		return answer{}, oauthRefusal("invalid_request", "this address takes no body")
+// token grants tokens ("3. Generate access and refresh tokens", "4. Refresh access token"). It takes the parameters of a
+// grant, each once, and no others.
+func (s *Server) token(c call) answer {
+	oauth := func(ok bool, code, reason string) {
+		if status := http.StatusBadRequest; !ok {
+			if code == "invalid_client" {
+				status = http.StatusUnauthorized
+			}
+			panic(&refusal{status: status, code: code, reason: reason})
+		}
 	}
-	q, err := tokenQuery(c.URL.RawQuery)
-	if err != nil {
-		return answer{}, err
+	oauth(len(c.body) == 0, "invalid_request", "this address takes no body")
+	q, err := url.ParseQuery(c.URL.RawQuery)
+	oauth(err == nil, "invalid_request", "the query cannot be read")
+	want, again := []string{"grant_type", "client_id", "client_secret"}, q.Get("grant_type") == "refresh_token"
+	if again {
+		want = append(want, "refresh_token")
 	}
+	known := again || q.Get("grant_type") == "client_credentials"
+	oauth(known, "unsupported_grant_type", "grant_type must be client_credentials or refresh_token")
+	for _, name := range want {
+		oauth(len(q[name]) == 1 && q.Get(name) != "", "invalid_request", name+" is required, once")
+	}
+	oauth(len(q) == len(want), "invalid_request", "the query has a parameter too many")
 	id := q.Get("client_id")
-	if !s.store.isClient(id, q.Get("client_secret")) {
-		return answer{}, oauthRefusal("invalid_client", "the client or its secret is not known")
-	}
-	if q.Get("grant_type") == "refresh_token" && !s.spend(refreshUse, q.Get("refresh_token"), id) {
-		return answer{}, oauthRefusal("invalid_grant", "the refresh token has expired, was used before or is not known")
-	}
+	oauth(s.store.isClient(id, q.Get("client_secret")), "invalid_client", "the client or its secret is not known")
+	oauth(!again || s.spend(refreshUse, q.Get("refresh_token"), id), "invalid_grant",
+		"the refresh token has expired, was used before or is not known")
 	return respond(http.StatusOK, struct {
 		AccessToken  string `json:"access_token"`
 		ExpiresIn    int    `json:"expires_in"`
 		RefreshToken string `json:"refresh_token"`
 		TokenType    string `json:"token_type"`
-	}{s.issue(accessUse, id, accessLife), int(accessLife.Seconds()), s.issue(refreshUse, id, refreshLife), "Bearer"}), nil
-}
-
-// tokenQuery reads the parameters of a token request: those of its grant, each once, and no others.
-func tokenQuery(raw string) (url.Values, error) {
-	q, err := url.ParseQuery(raw)
-	if err != nil {
-		return nil, oauthRefusal("invalid_request", "the query cannot be read")
-	}
-	want := []string{"grant_type", "client_id", "client_secret"}
-	switch q.Get("grant_type") {
-	case "client_credentials":
-	case "refresh_token":
-		want = append(want, "refresh_token")
-	default:
-		return nil, oauthRefusal("unsupported_grant_type", "grant_type must be client_credentials or refresh_token")
-	}
-	for _, name := range want {
-		if len(q[name]) != 1 || q.Get(name) == "" {
-			return nil, oauthRefusal("invalid_request", name+" is required, once")
-		}
-	}
-	if len(q) > len(want) {
-		return nil, oauthRefusal("invalid_request", "the query has a parameter too many")
-	}
-	return q, nil
-}
-
-// oauthRefusal is a refusal with a code that OAuth gives.
-func oauthRefusal(code, reason string) error {
-	status := http.StatusBadRequest
-	if code == "invalid_client" {
-		status = http.StatusUnauthorized
-	}
-	return &refusal{status: status, code: code, reason: reason}
+	}{s.issue(accessUse, id, accessLife), int(accessLife.Seconds()), s.issue(refreshUse, id, refreshLife), "Bearer"})
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"compress/gzip"
-	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -43,27 +42,26 @@ func respond(status int, v any) answer {
 	return answer{status: status, header: map[string]string{}, body: body}
 }
 
-// refusal is an error that the answer tells the client ("Errors").
+// refusal is why a request is not carried out, as the answer says it to the client ("Errors"). It travels as a panic: what
+// serves a request says in a line each what it requires.
 type refusal struct {
 	status int
 	code   string // "": the words of the status
-	reason string
+	reason string // in words that hold no value of the request
 	allow  string // the method that the address takes
 }
 
-func (r *refusal) Error() string { return r.reason }
-
-// refuse returns a refusal in words that hold no value of the request.
-func refuse(status int, format string, args ...any) error {
-	return &refusal{status: status, reason: fmt.Sprintf(format, args...)}
+// require refuses the request that is being served unless ok.
+func require(ok bool, status int, format string, args ...any) {
+	if !ok {
+		panic(&refusal{status: status, reason: fmt.Sprintf(format, args...)})
+	}
 }
 
-// refused turns an error into an answer; what is no refusal is a fault of the sandbox itself.
-func refused(err error) answer {
-	r, ok := errors.AsType[*refusal](err)
-	if !ok {
-		r = &refusal{status: http.StatusInternalServerError, reason: err.Error()}
-	}
+// check ends the request with a fault of the sandbox itself.
+func check(err error) { require(err == nil, http.StatusInternalServerError, "%v", err) }
+
+func (r *refusal) answer() answer {
 	a := respond(r.status, struct {
 		Error   string `json:"error"`
 		Message string `json:"message"`
@@ -95,7 +93,7 @@ func (s *Server) spoil(w http.ResponseWriter, r *http.Request, kind string, f *f
 	switch {
 	case f.name == "revoke":
 		s.revoke()
-		a = refused(refuse(http.StatusUnauthorized, "the token is not accepted"))
+		a = (&refusal{status: http.StatusUnauthorized, reason: "the token is not accepted"}).answer()
 	case f.status >= 300 || f.status > 0 && !f.stored:
 		a = s.faults.answer(f)
 	case f.status > 0:

@@ -188,34 +188,21 @@ func checkID(at, what, id string, again bool) error {
 
 // locate has a locator choose the location, and so the organization. Each type needs a property of its own
 // ("locationSearch object").
-func (d *Directory) locate(locator *string, by *search) (l location, err error) {
-	id, err := required("locatorID", locator)
-	if err != nil {
-		return l, err
-	}
-	if by == nil {
-		return l, refuse(http.StatusBadRequest, "locationSearch is required with locatorID")
-	}
+func (d *Directory) locate(locator *string, by *search) location {
+	id := required("locatorID", locator)
+	require(by != nil, http.StatusBadRequest, "locationSearch is required with locatorID")
 	kind, known := d.locators[id]
-	if !known {
-		return l, refuse(http.StatusUnprocessableEntity, "the locator is not known; --directory names your own")
-	}
+	require(known, http.StatusUnprocessableEntity, "the locator is not known; --directory names your own")
 	name, given, other := "searchText", by.SearchText, by.PostalCode
 	if kind == regions {
 		name, given, other = "postalCode", other, given
 	}
-	value, err := required(name, given)
-	if err == nil && other != nil {
-		err = refuse(http.StatusBadRequest, "this locator takes %s alone", name)
-	}
-	if err != nil {
-		return l, err
-	}
+	value := required(name, given)
+	require(other == nil, http.StatusBadRequest, "this locator takes %s alone", name)
 	parted := slices.ContainsFunc(d.locations, func(l location) bool { return strings.Join(l.Territories, "") != "" })
-	if kind == regions && parted && d.territory(postalCode(value)) < 0 {
-		return l, refuse(http.StatusUnprocessableEntity, "no location serves this postal code")
-	}
-	return d.search(kind, value), nil
+	served := kind != regions || !parted || d.territory(postalCode(value)) >= 0
+	require(served, http.StatusUnprocessableEntity, "no location serves this postal code")
+	return d.search(kind, value)
 }
 
 // search picks the location for a postal code or a search text: for regions and territories by the postal code (of five

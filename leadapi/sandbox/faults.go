@@ -176,7 +176,7 @@ func (fs *faults) pick(kind string) (hit *fault) {
 func (fs *faults) answer(f *fault) answer {
 	a := answer{status: f.status, header: map[string]string{}}
 	if f.status >= 300 && f.status != http.StatusNotModified {
-		a = refused(refuse(f.status, "the sandbox was asked for this fault"))
+		a = (&refusal{status: f.status, reason: "the sandbox was asked for this fault"}).answer()
 	}
 	if f.retry && fs.retryAfter != "none" {
 		a.header["Retry-After"] = fs.retryAfter

@@ -45,11 +45,8 @@ var statuses = []string{
 	"closedWon", "closedNotInterested", "closedBoughtUsed", "closedBoughtOtherBrand",
 }
 
-func checkStatus(key string) error {
-	if !slices.Contains(statuses, key) {
-		return refuse(http.StatusUnprocessableEntity, "the status is not one of the accepted keys")
-	}
-	return nil
+func requireStatus(key string) {
+	require(slices.Contains(statuses, key), http.StatusUnprocessableEntity, "the status is not one of the accepted keys")
 }
 
 // timeLayout is that of ISO 8601, UTC, with fractional seconds.
@@ -91,94 +88,63 @@ type search struct {
 }
 
 // create makes a lead ("5. Create a lead"). It is stored when create returns.
-func (s *Server) create(c call) (answer, error) {
-	if c.tail != s.directory.trunkID {
-		return answer{}, refuse(http.StatusNotFound, "the trunk organization is not known; --directory names your own")
-	}
+func (s *Server) create(c call) answer {
+	known := c.tail == s.directory.trunkID
+	require(known, http.StatusNotFound, "the trunk organization is not known; --directory names your own")
 	var b newLeadBody
-	if err := c.read(&b); err != nil {
-		return answer{}, err
-	}
-	l, err := newLead(&b)
-	if err == nil {
-		err = l.assign(&b, s.directory)
-	}
-	if err != nil {
-		return answer{}, err
-	}
+	c.read(&b)
+	l := newLead(&b)
+	l.assign(&b, s.directory)
 	meta := &l.RequestMeta
 	meta.ContentType, meta.Host, meta.URL = c.Header.Get("Content-Type"), c.Host, c.URL.Path
 	meta.Locale, meta.UserAgent = c.Header.Get("Accept-Language"), c.UserAgent()
 	meta.IP, _, _ = net.SplitHostPort(c.RemoteAddr)
 	l.touch(s.now())
 	l.CreatedAt = l.UpdatedAt
-	if err := s.store.add(&l); err != nil {
-		return answer{}, err
-	}
+	check(s.store.add(&l))
 	a := respond(http.StatusCreated, struct {
 		LeadID       string `json:"leadID"`
 		Organization string `json:"assignedOrganizationID"`
 		Location     string `json:"assignedLocationName"`
 	}{l.ID, l.OwnerID, l.Location.Name})
 	a.leadID = l.ID
-	return a, nil
+	return a
 }
 
 // newLead reads the part of a body that does not say who gets the lead.
-func newLead(b *newLeadBody) (l Lead, err error) {
-	if l.Content = b.Content; l.Content == nil {
-		return l, refuse(http.StatusBadRequest, "content is required")
-	}
-	if l.TypeKey, err = required("typeKey", b.TypeKey); err != nil {
-		return l, err
-	}
-	if l.TypeLabel, err = required("typeLabel", b.TypeLabel); err != nil {
-		return l, err
-	}
-	l.Source, l.Stage, l.Status = "lead-collector", "lead", statuses[0]
-	if b.Status != nil {
-		l.Status = *b.Status
-	}
-	return l, checkStatus(l.Status)
+func newLead(b *newLeadBody) (l Lead) {
+	require(b.Content != nil, http.StatusBadRequest, "content is required")
+	l.Content, l.TypeKey, l.TypeLabel = b.Content, required("typeKey", b.TypeKey), required("typeLabel", b.TypeLabel)
+	l.Source, l.Stage, l.Status = "lead-collector", "lead", *cmp.Or(b.Status, &statuses[0])
+	requireStatus(l.Status)
+	return l
 }
 
 // assign gives the lead to the organization that is named, or that a locator finds (endpoint 5, rules 1 to 3).
-func (l *Lead) assign(b *newLeadBody, d *Directory) error {
-	located := b.LocatorID != nil || b.LocationSearch != nil
-	switch {
-	case b.OrganizationID != nil && located:
-		return refuse(http.StatusBadRequest, "give organizationID, or locatorID with locationSearch, not both")
-	case located:
-		found, err := d.locate(b.LocatorID, b.LocationSearch)
+func (l *Lead) assign(b *newLeadBody, d *Directory) {
+	if b.LocatorID != nil || b.LocationSearch != nil {
+		const both = "give organizationID, or locatorID with locationSearch, not both"
+		require(b.OrganizationID == nil, http.StatusBadRequest, both)
+		found := d.locate(b.LocatorID, b.LocationSearch)
 		l.OwnerID, l.Location.Name, l.Location.Address = found.organizationID, found.Name, found.Address
-		return err
+		return
 	}
-	id, err := required("organizationID, or locatorID with locationSearch,", b.OrganizationID)
-	if err != nil {
-		return err
-	}
-	if _, known := d.names[id]; !known {
-		return refuse(http.StatusUnprocessableEntity, "the organization is not known; --directory names your own")
-	}
-	l.OwnerID = id
-	return nil
+	l.OwnerID = required("organizationID, or locatorID with locationSearch,", b.OrganizationID)
+	_, known := d.names[l.OwnerID]
+	require(known, http.StatusUnprocessableEntity, "the organization is not known; --directory names your own")
 }
 
 // update changes a lead ("6. Update a lead").
-func (s *Server) update(c call) (answer, error) {
+func (s *Server) update(c call) answer {
 	var b struct {
 		Status, ExternalID *string
 		Content            map[string]any
 	}
-	err := c.read(&b)
-	if err == nil && b.Status == nil && b.ExternalID == nil && b.Content == nil {
-		err = refuse(http.StatusBadRequest, "one of Status, ExternalID and Content is required")
-	}
-	if err == nil && b.Status != nil {
-		err = checkStatus(*b.Status)
-	}
-	if err != nil {
-		return answer{}, err
+	c.read(&b)
+	some := b.Status != nil || b.ExternalID != nil || b.Content != nil
+	require(some, http.StatusBadRequest, "one of Status, ExternalID and Content is required")
+	if b.Status != nil {
+		requireStatus(*b.Status)
 	}
 	l, err := s.store.change(c.tail, func(l *Lead) {
 		l.Status, l.ExternalID = *cmp.Or(b.Status, &l.Status), *cmp.Or(b.ExternalID, &l.ExternalID)
@@ -187,58 +153,47 @@ func (s *Server) update(c call) (answer, error) {
 			l.touch(s.now())
 		}
 	})
-	if err != nil {
-		return answer{}, err
-	}
+	check(err)
+	require(l != nil, http.StatusNotFound, "the lead is not known")
 	a := respond(http.StatusOK, l)
 	a.leadID = l.ID
-	return a, nil
+	return a
 }
 
 // required returns a text that must be there and not be empty.
-func required(name string, value *string) (string, error) {
-	if value == nil || strings.TrimSpace(*value) == "" {
-		return "", refuse(http.StatusBadRequest, "%s is required", name)
-	}
-	return *value, nil
+func required(name string, value *string) string {
+	require(value != nil && strings.TrimSpace(*value) != "", http.StatusBadRequest, "%s is required", name)
+	return *value
 }
 
-func readBody(r *http.Request) ([]byte, error) {
+func readBody(r *http.Request) []byte {
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
-	switch {
-	case err != nil:
-		return nil, refuse(http.StatusBadRequest, "the body did not arrive whole")
-	case len(body) > maxBody:
-		return nil, refuse(http.StatusRequestEntityTooLarge, "the body is larger than 1 MiB")
-	}
-	return body, nil
+	require(err == nil, http.StatusBadRequest, "the body did not arrive whole")
+	require(len(body) <= maxBody, http.StatusRequestEntityTooLarge, "the body is larger than 1 MiB")
+	return body
 }
 
 // read reads a request's body, which must be declared as JSON ("Endpoints"): one object of known members, each there once, with
 // its name in exact case and a value that is not null.
-func (c call) read(into any) error {
+func (c call) read(into any) {
 	kind, params, err := mime.ParseMediaType(c.Header.Get("Content-Type"))
 	charset := params["charset"]
-	if err != nil || kind != "application/json" || charset != "" && !strings.EqualFold(charset, "utf-8") {
-		return refuse(http.StatusUnsupportedMediaType, "Content-Type must be application/json")
-	}
-	if c.Header.Get("Content-Encoding") != "" {
-		return refuse(http.StatusUnsupportedMediaType, "Content-Encoding is not supported")
-	}
+	isJSON := err == nil && kind == "application/json" && (charset == "" || strings.EqualFold(charset, "utf-8"))
+	require(isJSON, http.StatusUnsupportedMediaType, "Content-Type must be application/json")
+	plain := c.Header.Get("Content-Encoding") == ""
+	require(plain, http.StatusUnsupportedMediaType, "Content-Encoding is not supported")
 	var members map[string]jsontext.Value
-	if json.Unmarshal(c.body, &members) != nil || members == nil {
-		return refuse(http.StatusBadRequest, "the body must be a JSON object, and well-formed")
-	}
+	err = json.Unmarshal(c.body, &members)
+	require(err == nil && members != nil, http.StatusBadRequest, "the body must be a JSON object, and well-formed")
 	for name, value := range members {
-		if value.Kind() == jsontext.KindNull {
-			return refuse(http.StatusBadRequest, "%.64q must not be null", name)
-		}
+		require(value.Kind() != jsontext.KindNull, http.StatusBadRequest, "%.64q must not be null", name)
 	}
 	err = json.Unmarshal(c.body, into, json.RejectUnknownMembers(true), exactNumbers)
 	if e, ok := errors.AsType[*json.SemanticError](err); ok {
-		return refuse(http.StatusBadRequest, "%.64q is not a member of this object, or is of another type", e.JSONPointer)
+		const unknown = "%.64q is not a member of this object, or is of another type"
+		require(false, http.StatusBadRequest, unknown, e.JSONPointer)
 	}
-	return err
+	check(err)
 }
 
 // exactNumbers has numbers read into jsontext.Value.

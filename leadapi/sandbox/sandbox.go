@@ -85,7 +85,7 @@ type endpoint struct {
 	path         string // up to the path parameter, when it ends in a slash
 	query        bool   // has parameters in its query
 	bearer       use    // the token that it asks for
-	serve        func(*Server, call) (answer, error)
+	serve        func(*Server, call) answer
 }
 
 type call struct {
@@ -102,40 +102,30 @@ var endpoints = []endpoint{
 	{kind: "client", method: http.MethodPost, path: "/v3/oauth2/client", bearer: loginUse, serve: (*Server).client},
 }
 
-// route finds the endpoint of a request. An endpoint of the kind other comes with an error.
-func route(r *http.Request) (e endpoint, tail string, err error) {
+// route finds the endpoint of a request, or one of the kind other that refuses it.
+func route(r *http.Request) (e endpoint, tail string) {
+	refuse := &refusal{status: http.StatusNotFound, reason: "there is nothing at this address"}
 	path := r.URL.EscapedPath()
 	for _, e := range endpoints {
 		tail, found := strings.CutPrefix(path, e.path)
-		if !found || (tail != "") != strings.HasSuffix(e.path, "/") {
-			continue
+		switch {
+		case !found || (tail != "") != strings.HasSuffix(e.path, "/"):
+		case r.Method == e.method:
+			return e, tail
+		default:
+			refuse = &refusal{status: http.StatusMethodNotAllowed, reason: "this address takes " + e.method, allow: e.method}
 		}
-		if r.Method != e.method {
-			err := &refusal{status: http.StatusMethodNotAllowed, reason: "this address takes " + e.method, allow: e.method}
-			return endpoint{kind: "other"}, "", err
-		}
-		return e, tail, nil
 	}
-	return endpoint{kind: "other"}, "", refuse(http.StatusNotFound, "there is nothing at this address")
+	return endpoint{kind: "other", query: true, serve: func(*Server, call) answer { panic(refuse) }}, ""
 }
 
 // ServeHTTP answers one request as the specification says, or as a fault wants it.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	e, tail, err := route(r)
+	e, tail := route(r)
 	f := s.faults.pick(e.kind)
-	var body []byte
-	if err == nil {
-		body, err = readBody(r)
-	}
-	var a answer
-	if err == nil && (f == nil || f.stored) {
-		a, err = s.handle(e, call{r, tail, body})
-	}
-	if err != nil {
-		a, f = refused(err), nil
-	}
+	a, refused := s.handle(e, call{Request: r, tail: tail}, f == nil || f.stored)
 	s.pause(r.Context(), s.options.Latency)
-	if f == nil {
+	if f == nil || refused {
 		s.note(e.kind, r, nil, a)
 		a.write(w)
 		return
@@ -143,17 +133,26 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.spoil(w, r, e.kind, f, a)
 }
 
-// handle checks what all endpoints have in common, and serves the request.
-func (s *Server) handle(e endpoint, c call) (answer, error) {
-	if e.bearer != 0 {
-		if err := s.admit(c.Request, e.bearer); err != nil {
-			return answer{}, err
+// handle reads a request and, where it is to be applied, checks what all endpoints have in common and serves it.
+func (s *Server) handle(e endpoint, c call, apply bool) (a answer, refused bool) {
+	defer func() {
+		switch why := recover().(type) {
+		case nil:
+		case *refusal:
+			a, refused = why.answer(), true
+		default:
+			panic(why)
 		}
+	}()
+	c.body = readBody(c.Request)
+	if !apply {
+		return a, false
 	}
-	if !e.query && (c.URL.RawQuery != "" || c.URL.ForceQuery) {
-		return answer{}, refuse(http.StatusBadRequest, "this address takes no query")
+	if e.bearer != 0 {
+		s.admit(c.Request, e.bearer)
 	}
-	return e.serve(s, c)
+	require(e.query || c.URL.RawQuery == "" && !c.URL.ForceQuery, http.StatusBadRequest, "this address takes no query")
+	return e.serve(s, c), false
 }
 
 // pause waits for d, or until the client or the sandbox goes. It reports whether d passed.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -109,20 +108,25 @@ func (st *store) add(l *Lead) error {
 	})
 }
 
-// change applies edit to a lead and returns it as stored; a lead that is not known is refused.
-func (st *store) change(id string, edit func(*Lead)) (l Lead, err error) {
-	err = st.Update(func(tx *bbolt.Tx) error {
-		v := tx.Bucket(leadBucket).Get([]byte(id))
-		if v == nil {
-			return refuse(http.StatusNotFound, "the lead is not known")
-		}
-		if err := l.read(v); err != nil {
+// change applies edit to a lead and returns it as stored; nil for one that is not known.
+func (st *store) change(id string, edit func(*Lead)) (l *Lead, err error) {
+	err = st.Update(func(tx *bbolt.Tx) (err error) {
+		if l, err = getLead(tx, id); l == nil || err != nil {
 			return err
 		}
-		edit(&l)
-		return putLead(tx, &l)
+		edit(l)
+		return putLead(tx, l)
 	})
 	return l, err
+}
+
+func getLead(tx *bbolt.Tx, id string) (*Lead, error) {
+	v := tx.Bucket(leadBucket).Get([]byte(id))
+	if v == nil {
+		return nil, nil
+	}
+	l := &Lead{}
+	return l, l.read(v)
 }
 
 func (l *Lead) read(stored []byte) error {
@@ -293,13 +297,6 @@ func (s *Server) holds(l *Lead, words []string) bool {
 
 // Lead returns a lead; nil for one that is not known.
 func (s *Server) Lead(id string) (l *Lead, err error) {
-	err = s.store.View(func(tx *bbolt.Tx) error {
-		v := tx.Bucket(leadBucket).Get([]byte(id))
-		if v == nil {
-			return nil
-		}
-		l = &Lead{}
-		return l.read(v)
-	})
+	err = s.store.View(func(tx *bbolt.Tx) (err error) { l, err = getLead(tx, id); return err })
 	return l, err
 }
