@@ -279,7 +279,7 @@ func TestEveryMessageIsFound(t *testing.T) {
 		`leadferry: leads.yaml:7:5: unknown key "organisation" in assign[1]`:                           "mapping_file",
 		"leadferry: the checkpoint /x/y.db: is damaged: page 3 is none":                                "damaged",
 		"leadferry: flag --limit needs a value":                                                        "command_line",
-		"found.csv:3 (row 2 of the file): its lead ID is in the list twice; nothing was settled":   "checkpoint_command",
+		"found.csv:3 (row 2 of the file): its lead ID is in the list twice; nothing was settled":       "checkpoint_command",
 		"leadferry: no client secret given\nhint: set LEADFERRY_CLIENT_SECRET, or name a file with it": "connection",
 		"nothing of this is ours xyzzy":                                                                "",
 	} {
