@@ -67,14 +67,21 @@ type faults struct {
 func parseFaults(spec string) (*faults, error) {
 	fs := &faults{retryAfter: "1"}
 	for item := range strings.SplitSeq(spec, ",") {
-		var err error
 		item = strings.TrimSpace(item)
-		if name, value, setting := strings.Cut(item, "="); setting {
-			err = fs.set(name, value)
-		} else if item != "" {
-			var f *fault
-			f, err = newFault(item)
-			fs.list = append(fs.list, f)
+		name, value, setting := strings.Cut(item, "=")
+		var err error
+		switch {
+		case item == "":
+		case !setting:
+			err = fs.add(item)
+		case name == "retry-after":
+			fs.retryAfter = value
+		case name != "seed":
+			err = errors.New("settings are seed and retry-after")
+		default:
+			if fs.seed, err = strconv.ParseUint(value, 10, 64); err != nil {
+				err = errors.New("a seed is a whole number")
+			}
 		}
 		if err != nil {
 			return nil, fmt.Errorf("sandbox: the fault %q is not understood: %w", item, err)
@@ -84,52 +91,38 @@ func parseFaults(spec string) (*faults, error) {
 	return fs, nil
 }
 
-func (fs *faults) set(name, value string) (err error) {
-	switch name {
-	case "seed":
-		if fs.seed, err = strconv.ParseUint(value, 10, 64); err != nil {
-			return errors.New("a seed is a whole number")
-		}
-	case "retry-after":
-		fs.retryAfter = value
-	default:
-		return errors.New("settings are seed and retry-after")
-	}
-	return nil
-}
-
 // faultForm is that of a fault: its kind, name and endings, its rate in one of three ways, and its duration.
 var faultForm = spelling.Form(`^(?:([a-z]+)\.)?([0-9a-z-]+?)(-stored)?(-retry)?(?::([0-9.]+)%|/([0-9]+)|#([0-9]+))(?::(.*))?$`)
 
-func newFault(item string) (*fault, error) {
+func (fs *faults) add(item string) (err error) {
 	m := faultForm().FindStringSubmatch(item)
 	if m == nil {
-		return nil, errors.New("it is not of the form NAME:P%, NAME/N or NAME#N")
+		return errors.New("it is not of the form NAME:P%, NAME/N or NAME#N")
 	}
 	f := &fault{kinds: []string{"create", "update"}, text: m[2] + m[3] + m[4], name: m[2]}
 	f.stored, f.retry = m[3] != "", m[4] != ""
 	f.percent, _ = strconv.ParseFloat(m[5], 64)
 	f.every, _ = strconv.Atoi(m[6])
 	f.only, _ = strconv.Atoi(m[7])
-	if f.percent > 100 || m[5] == "" && f.every+f.only < 1 {
-		return nil, errors.New("its rate is not from 0% to 100%, or a whole number from 1")
-	}
 	if f.name == "no-match" || f.name == "no-organization" {
 		f.kinds = []string{"create"}
 	}
 	if m[1] != "" {
 		f.kinds = []string{m[1]}
 	}
-	if !slices.ContainsFunc(endpoints, func(e endpoint) bool { return e.kind == f.kinds[0] }) {
-		return nil, errors.New("the kinds are create, update, token, login and client")
-	}
-	var err error
 	if m[8] != "" {
-		if f.pause, err = time.ParseDuration(m[8]); err != nil || f.pause < 0 {
-			return nil, errors.New("its duration is not of a form like 3s or 200ms")
-		}
+		f.pause, err = time.ParseDuration(m[8])
 	}
-	return f, f.named()
+	fs.list = append(fs.list, f)
+	switch {
+	case f.percent > 100 || m[5] == "" && f.every+f.only < 1:
+		return errors.New("its rate is not from 0% to 100%, or a whole number from 1")
+	case !slices.ContainsFunc(endpoints, func(e endpoint) bool { return e.kind == f.kinds[0] }):
+		return errors.New("the kinds are create, update, token, login and client")
+	case err != nil || f.pause < 0:
+		return errors.New("its duration is not of a form like 3s or 200ms")
+	}
+	return f.named()
 }
 
 // named checks the name, which may be a status.
