@@ -83,16 +83,9 @@ func (d *Directory) TrunkID() string {
 }
 
 // DirectoryHelp describes the file of LoadDirectory.
-const DirectoryHelp = `trunk: 3f2a...                        # default: the sandbox's own
-organizations:
-  - 9c1b...                           # an ID, or more:
-  - id: 77aa...
-    name: Northern Motors
-    locations:  # where locators may send a lead; default: one of its name
-      - {name: Leeds, city: Leeds, address: "1 High Street, Leeds LS1 4AP",
-         postal_code: LS1 4AP, territories: [LS, WF1]}
-locators:
-  - {id: 0b1c..., type: regions}      # or radius, or regions-radius`
+//
+//go:embed directory.txt
+var DirectoryHelp string
 
 const directoryKeys = "its keys are trunk, organizations (id, name, locations with name, city, address, postal_code, " +
 	"territories) and locators (id, type)"
@@ -132,33 +125,46 @@ func readDirectory(path string, data []byte) (*Directory, error) {
 	file.Trunk.ID = cmp.Or(file.Trunk.ID, TrunkID)
 	d := &Directory{trunkID: file.Trunk.ID, names: map[string]string{}, locators: map[string]string{}}
 	var errs []error
+	wrong := func(is bool, line int, form string, args ...any) {
+		at := path
+		if line > 0 {
+			at = fmt.Sprintf("%s:%d", path, line)
+		}
+		if is {
+			errs = append(errs, fmt.Errorf("%s: "+form, append([]any{at}, args...)...))
+		}
+	}
+	wrongID := func(line int, what, id string, again bool) {
+		fits := validID().MatchString(id) && strings.Trim(id, ".") != ""
+		wrong(!fits, line, "%.64q cannot be the ID of the %s\nhint: letters, digits, and . _ - only, at most 128", id, what)
+		wrong(again, line, "the %s %s is listed twice", what, id)
+	}
+	alone := len(file.Organizations) == 0
 	listed := slices.ContainsFunc(file.Organizations, func(o Organization) bool { return o.ID == d.trunkID })
 	if !listed { // as it may be in a list of all of them
-		errs = append(errs, d.add(path, &file.Trunk, len(file.Organizations) == 0))
+		file.Organizations = slices.Insert(file.Organizations, 0, file.Trunk)
 	}
-	for i := range file.Organizations {
-		errs = append(errs, d.add(path, &file.Organizations[i], true))
+	for i, o := range file.Organizations {
+		_, again := d.names[o.ID]
+		wrongID(o.line, "organization", o.ID, again)
+		if len(o.Locations) == 0 && (i > 0 || listed || alone) { // else it is the trunk, to which no locator leads
+			o.Locations = []location{{}}
+		}
+		d.add(o)
 	}
 	for _, l := range file.Locators {
 		_, again := d.locators[l.ID]
-		if !slices.Contains([]string{radius, regions, regionsAndRadius}, l.Type) {
-			const form = "%s: the locator %.64q has no type\nhint: radius, regions or regions-radius"
-			errs = append(errs, fmt.Errorf(form, path, l.ID))
-		}
-		errs = append(errs, checkID(path, "locator", l.ID, again))
+		typed := slices.Contains([]string{radius, regions, regionsAndRadius}, l.Type)
+		wrong(!typed, 0, "the locator %.64q has no type\nhint: radius, regions or regions-radius", l.ID)
+		wrongID(0, "locator", l.ID, again)
 		d.locators[l.ID] = l.Type
 	}
 	return d, errors.Join(errs...)
 }
 
-// add adds an organization and its locations; one without locations is a location itself, if it may be.
-func (d *Directory) add(path string, o *Organization, located bool) error {
-	_, again := d.names[o.ID]
+func (d *Directory) add(o Organization) {
 	d.names[o.ID] = o.Name
-	d.organizations = append(d.organizations, *o)
-	if len(o.Locations) == 0 && located {
-		o.Locations = []location{{}}
-	}
+	d.organizations = append(d.organizations, o)
 	for _, l := range o.Locations {
 		l.organizationID, l.Name = o.ID, cmp.Or(l.Name, o.Name)
 		l.Territories = append(l.Territories, l.PostalCode)
@@ -167,24 +173,12 @@ func (d *Directory) add(path string, o *Organization, located bool) error {
 		}
 		d.locations = append(d.locations, l)
 	}
-	return checkID(fmt.Sprintf("%s:%d", path, max(1, o.line)), "organization", o.ID, again)
 }
 
 // typeName is what the YAML reader says of the types here, which nobody who writes a file knows.
 var typeName = spelling.Form(` (?:in type|into) sandbox\.\w+`)
 
 var validID = spelling.Form(`^[A-Za-z0-9._-]{1,128}$`)
-
-func checkID(at, what, id string, again bool) error {
-	switch {
-	case !validID().MatchString(id) || strings.Trim(id, ".") == "":
-		const form = "%s: %.64q cannot be the ID of the %s\nhint: letters, digits, and . _ - only, at most 128"
-		return fmt.Errorf(form, at, id, what)
-	case again:
-		return fmt.Errorf("%s: the %s %s is listed twice", at, what, id)
-	}
-	return nil
-}
 
 // locate has a locator choose the location, and so the organization. Each type needs a property of its own
 // ("locationSearch object").

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"cmp"
+	_ "embed"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -16,29 +17,9 @@ import (
 )
 
 // FaultHelp is the grammar of Options.Faults.
-const FaultHelp = `A list of faults and settings, separated by commas. A fault is
-   [KIND.]NAME:P%[:DURATION]   hits P percent of the requests
-   [KIND.]NAME/N[:DURATION]    hits every Nth request
-   [KIND.]NAME#N[:DURATION]    hits the Nth request only
-KIND is create, update, token, login or client; without it a fault hits creates and
-updates. A request suffers the first fault of the list that hits it. Not applied are
-   STATUS, STATUS-retry   answered so (200 to 599), 429 and -retry with a Retry-After: 503-retry
-   drop                   the connection is closed without an answer
-   hang                   no answer at all, until the client goes
-   revoke                 401, and every token issued until now is refused from now on
-   no-match               422, as of a search that finds nothing; hits creates
-Applied and stored, unless the request is refused, are
-   STATUS-stored          answered so; 200 to 299 keep the body: 500-stored, 202-stored
-   drop-stored, hang-stored
-   close                  answered, and then the connection is closed unannounced
-   slow                   answered after DURATION (3s)
-   gzip                   packed unasked
-   cut-body, not-json     half a body; a page of HTML
-   no-id, other-id        without the lead's ID; with that of another lead, answered before
-   no-organization        without the organization that gets the lead; hits creates
-Settings are
-   seed=N                 what chance starts from (0): the same seed hits the same requests
-   retry-after=TEXT       how long to wait, in answers that say so (1); none leaves it out`
+//
+//go:embed faults.txt
+var FaultHelp string
 
 // fault is one thing that goes wrong, and when.
 type fault struct {
