@@ -44,11 +44,12 @@ type View struct {
 	Form  bool          // people type into it, and open many of its kind: it rests in the background, and where scripts are off
 }
 
-//go:embed style.css
-var style string
-
-// copying is for buttons that copy, follow keeps a live page up to date.
+// frameText is what all pages have around their Main; copying is for buttons that copy, follow keeps a live page up to date.
 var (
+	//go:embed frame.html
+	frameText string
+	//go:embed style.css
+	style string
 	//go:embed copy.js
 	copying string
 	//go:embed follow.js
@@ -57,27 +58,7 @@ var (
 
 // frame is made when the first page is: most starts of the program make none.
 var frame = sync.OnceValue(func() *template.Template {
-	return template.Must(template.New("frame").Parse(`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-{{with .Policy}}<meta http-equiv="Content-Security-Policy" content="{{.}}">
-{{end}}<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta name="referrer" content="no-referrer">
-<meta name="robots" content="noindex">
-<title>{{.Title}}</title>
-<style>{{.Style}}</style>
-{{if and .Live (not .Form)}}<noscript><meta http-equiv="refresh" content="5"></noscript>
-{{end}}</head>
-<body>
-<main{{if .Form}} data-rests{{end}}>
-{{.Main}}</main>
-{{if .Live}}<p id="word" role="status"></p>
-{{end}}<script>{{.Script}}</script>
-</body>
-</html>
-`))
+	return template.Must(template.New("frame").Parse(frameText))
 })
 
 type framed struct {
