@@ -64,7 +64,7 @@ func (s *Site) View(at *url.URL) (page.View, bool) {
 		} else if err = lerr; l != nil {
 			about := s.server.Requests(requestsOnPage, func(r sandbox.Request) bool { return r.LeadID == l.ID })
 			name, title = "lead", plain(nameOf(*l), 80)+", a lead of the sandbox"
-			data = leadPage{leadRow{*l, s.server.OrganizationName(l.OwnerID)}, about}
+			data = leadPage{*l, s.server, about}
 		}
 	default:
 		return page.View{}, false
@@ -91,27 +91,24 @@ const requestsPath = "/requests"
 
 // listPage says what the sandbox has done as a whole, and lists leads, or requests.
 type listPage struct {
+	Server                    *sandbox.Server
 	Path                      string
-	Address, Faults           string
+	Address                   string
 	Made, Answered            int
 	Kinds, Hits               string // how many of each: create 12, update 3
 	Unanswered, HitByAnyFault int
 
 	Query    string
 	Paged    bool // not the newest leads
-	Leads    []leadRow
+	Leads    []sandbox.Lead
 	Short    bool
 	Older    string // the lead before which older ones are; "": there are none
 	Requests []sandbox.Request
 }
 
-type leadRow struct {
-	sandbox.Lead
-	Owner string // the organization's name, "" where it has none
-}
-
 type leadPage struct {
-	leadRow
+	sandbox.Lead
+	Server   *sandbox.Server // knows the names of organizations
 	Requests []sandbox.Request
 }
 
@@ -139,7 +136,7 @@ func nameOf(l sandbox.Lead) string {
 func (p *listPage) ShowsRequests() bool { return p.Path == requestsPath }
 
 func (s *Site) list(path, query, before string) (*listPage, error) {
-	p := &listPage{Path: path, Address: s.address, Faults: s.server.Faults(), Query: asked(query), Paged: before != ""}
+	p := &listPage{Server: s.server, Path: path, Address: s.address, Query: asked(query), Paged: before != ""}
 	kinds := map[string]int{}
 	for kind, answers := range s.server.Counts() {
 		for _, times := range answers {
@@ -159,10 +156,7 @@ func (s *Site) list(path, query, before string) (*listPage, error) {
 		return p, nil
 	}
 	found, err := s.server.Find(p.Query, before[:min(len(before), mostQuery)], leadsOnPage)
-	p.Short, p.Older = found.Short, found.Older
-	for _, l := range found.Leads {
-		p.Leads = append(p.Leads, leadRow{l, s.server.OrganizationName(l.OwnerID)})
-	}
+	p.Leads, p.Short, p.Older = found.Leads, found.Short, found.Older
 	return p, err
 }
 
