@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	_ "embed"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -143,29 +144,9 @@ var statusOf = map[string]string{
 }
 
 // mappingFile maps ten content fields with one table, one format and one template.
-const mappingFile = `version: 1
-key: "{crm_id}"
-assign:
-  - organization: "{dealer_id}"
-lead:
-  type_key: contact-form
-  type_label: Contact form
-  status:
-    from: "{stage}"
-    map:
-      {New: open, Contacted: contacted, Working: inProgress, Waiting: onHold, Won: closedWon, Lost: closedNotInterested}
-  content:
-    name: "{first_name} {last_name}"
-    email: {from: "{email}", format: email, required: true}
-    phone: "{phone}"
-    postalCode: "{zip}"
-    city: "{city}"
-    country: DE
-    model: "{model}"
-    message: "{message}"
-    requestedAt: "{requested_at}"
-    source: website
-`
+//
+//go:embed plain.yaml
+var mappingFile string
 
 // linkLine, added to the mapping, has every lead linked, which takes a second request.
 const linkLine = "  external_id: \"{crm_id}\"\n"

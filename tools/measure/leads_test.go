@@ -9,28 +9,22 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"leadferry/tools/must"
 )
 
 // written is the text of a file of leads.
 func written(t *testing.T, f leadFile) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "leads")
-	if err := f.write(path); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(f.write(path))
+	text := must.Get(os.ReadFile(path))
 	return text
 }
 
 func records(t *testing.T, text []byte) [][]string {
 	t.Helper()
-	all, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(csv.NewReader(bytes.NewReader(text)).ReadAll())
 	return all
 }
 
@@ -73,9 +67,7 @@ func TestJSONLHoldsTheRowsOfTheCSV(t *testing.T) {
 	d := json.NewDecoder(bytes.NewReader(written(t, leadFile{to: rows, seed: 1, format: "jsonl"})))
 	for i, r := range all[1:] {
 		var object map[string]string
-		if err := d.Decode(&object); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(d.Decode(&object))
 		for k, name := range columnNames {
 			if object[name] != r[k] {
 				t.Fatalf("row %d, %s: %q, want %q", i, name, object[name], r[k])

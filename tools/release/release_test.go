@@ -23,6 +23,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 	"sigs.k8s.io/yaml"
+
+	"leadferry/tools/must"
 )
 
 var (
@@ -41,9 +43,7 @@ func made(t *testing.T, targets string) string {
 		ctx: t.Context(), root: clone, out: out, targets: targets, log: t.Output(),
 		url: "https://downloads.example.com/leadferry", maintainer: "someone <someone@example.com>",
 	}
-	if err := r.make(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(r.make())
 	return out
 }
 
@@ -70,10 +70,7 @@ func sums(t *testing.T, out string) {
 	if said, err := check.CombinedOutput(); err != nil {
 		t.Errorf("sha256sum: %v\n%s", err, said)
 	}
-	list, err := os.ReadFile(filepath.Join(out, "SHA256SUMS"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(os.ReadFile(filepath.Join(out, "SHA256SUMS")))
 	if have, want := strings.Count(string(list), "\n"), len(filesBelow(t, out))-1; have != want {
 		t.Errorf("%d sums of %d files", have, want)
 	}
@@ -111,22 +108,14 @@ func archives(t *testing.T, out string) {
 
 // billOfMaterials holds that the bill names every module that the Go tool sees in the binary.
 func billOfMaterials(t *testing.T, out string) {
-	text, err := os.ReadFile(one(t, out, "*_linux_amd64.cdx.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(one(t, out, "*_linux_amd64.cdx.json")))
 	doc := new(cdx.BOM)
-	if err := cdx.NewBOMDecoder(bytes.NewReader(text), cdx.BOMFileFormatJSON).Decode(doc); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(cdx.NewBOMDecoder(bytes.NewReader(text), cdx.BOMFileFormatJSON).Decode(doc))
 	listed := map[string]bool{}
 	for _, c := range *doc.Components {
 		listed[c.Name+" "+c.Version] = true
 	}
-	said, err := exec.Command("go", "version", "-m", program1(t, out)).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	said := must.Get(exec.Command("go", "version", "-m", program1(t, out)).Output())
 	seen := 0
 	for line := range strings.Lines(string(said)) {
 		if words := strings.Fields(line); len(words) > 2 && words[0] == "dep" {
@@ -143,25 +132,13 @@ func billOfMaterials(t *testing.T, out string) {
 
 // image holds that the layout is valid and that its programs run as nobody.
 func image(t *testing.T, out string) {
-	index, err := layout.ImageIndexFromPath(one(t, out, "leadferry_*_image"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	index := must.Get(layout.ImageIndexFromPath(one(t, out, "leadferry_*_image")))
 	if err := validate.Index(index); err != nil {
 		t.Error(err)
 	}
-	all, err := index.IndexManifest()
-	if err != nil {
-		t.Fatal(err)
-	}
-	found, err := index.Image(all.Manifests[0].Digest)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := found.ConfigFile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(index.IndexManifest())
+	found := must.Get(index.Image(all.Manifests[0].Digest))
+	config := must.Get(found.ConfigFile())
 	if config.OS != "linux" || config.Architecture != "amd64" || config.Config.User != "65532:65532" || !slices.Equal(config.Config.Entrypoint, []string{"/usr/bin/leadferry"}) {
 		t.Errorf("config %+v", config)
 	}
@@ -226,13 +203,9 @@ func debianPackage(t *testing.T, out string) {
 	}
 	root := t.TempDir()
 	for _, name := range []string{"var/lib/dpkg/info", "var/lib/dpkg/updates"} {
-		if err := os.MkdirAll(filepath.Join(root, name), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(os.MkdirAll(filepath.Join(root, name), 0o755))
 	}
-	if err := os.WriteFile(filepath.Join(root, "var/lib/dpkg/status"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(os.WriteFile(filepath.Join(root, "var/lib/dpkg/status"), nil, 0o644))
 	said, err := exec.Command("dpkg", "--root="+root, "--log=/dev/null", "--install", one(t, out, "leadferry_*_amd64.deb")).CombinedOutput()
 	if err != nil {
 		t.Fatalf("dpkg: %v\n%s", err, said)
@@ -333,9 +306,7 @@ func program1(t *testing.T, out string) string {
 	path := filepath.Join(t.TempDir(), program)
 	for name, data := range tarGz(t, one(t, out, "leadferry_*_linux_amd64.tar.gz")) {
 		if strings.HasSuffix(name, "/"+program) {
-			if err := os.WriteFile(path, data, 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(os.WriteFile(path, data, 0o755))
 		}
 	}
 	return path
@@ -343,15 +314,9 @@ func program1(t *testing.T, out string) string {
 
 func tarGz(t *testing.T, path string) map[string][]byte {
 	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(path))
 	defer f.Close()
-	unpacked, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	unpacked := must.Get(gzip.NewReader(f))
 	return untar(t, unpacked)
 }
 
@@ -363,31 +328,19 @@ func untar(t *testing.T, from io.Reader) map[string][]byte {
 		if err == io.EOF {
 			return files
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if files[head.Name], err = io.ReadAll(in); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(err)
+		files[head.Name] = must.Get(io.ReadAll(in))
 	}
 }
 
 func zipped(t *testing.T, path string) map[string][]byte {
 	t.Helper()
-	in, err := zip.OpenReader(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	in := must.Get(zip.OpenReader(path))
 	defer in.Close()
 	files := map[string][]byte{}
 	for _, f := range in.File {
-		r, err := f.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if files[f.Name], err = io.ReadAll(r); err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(f.Open())
+		files[f.Name] = must.Get(io.ReadAll(r))
 		r.Close()
 	}
 	return files

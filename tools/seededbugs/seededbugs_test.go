@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"leadferry/tools/must"
 )
 
 // sources is the module that the bugs are made in.
@@ -14,10 +16,7 @@ const sources tree = "../.."
 
 func table69(t *testing.T) []bug {
 	t.Helper()
-	all, err := bugs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(bugs())
 	return all
 }
 
@@ -51,10 +50,7 @@ func TestBugsCompile(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the program several times")
 	}
-	root, err := filepath.Abs(string(sources))
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(filepath.Abs(string(sources)))
 	program, dir, left := tree(root), t.TempDir(), table69(t)
 	for round := 1; len(left) > 0; round++ {
 		files, later := map[string]string{}, []bug{}
@@ -69,10 +65,7 @@ func TestBugsCompile(t *testing.T) {
 		if len(later) == len(left) {
 			t.Fatalf("%d bugs are made nowhere", len(left))
 		}
-		overlay, err := program.overlay(files, dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		overlay := must.Get(program.overlay(files, dir))
 		if text, err := program.goCommand(t.Context(), overlay, "build", "./..."); err != nil {
 			t.Errorf("round %d: %v\n%s", round, err, text)
 		}
@@ -99,16 +92,10 @@ func TestTestsOfTheTableAreThere(t *testing.T) {
 
 func testsOf(t *testing.T, folder string) string {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := must.Get(filepath.Glob(filepath.Join(folder, "*_test.go")))
 	var all strings.Builder
 	for _, name := range names {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(name))
 		all.Write(text)
 	}
 	return all.String()
@@ -146,13 +133,9 @@ func TestBugsAreChosenByNumberAndName(t *testing.T) {
 func TestEdits(t *testing.T) {
 	const before = "package a\n\nfunc (x *t) f() int {\n\ty := 1 // one\n\treturn y\n}\n\nfunc f() int {\n\ty := 1\n\treturn y\n}\n"
 	dir := tree(t.TempDir())
-	if err := os.Mkdir(filepath.Join(string(dir), "a"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(os.Mkdir(filepath.Join(string(dir), "a"), 0o700))
 	for name, text := range map[string]string{"a/b.go": "package a\n", "a/a.go": before, "q.sql": "a  b"} {
-		if err := os.WriteFile(filepath.Join(string(dir), name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(os.WriteFile(filepath.Join(string(dir), name), []byte(text), 0o600))
 	}
 	for _, test := range []struct {
 		edit edit
