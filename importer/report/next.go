@@ -3,11 +3,13 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/dustin/go-humanize/english"
+	"github.com/gocarina/gocsv"
 
 	"leadferry/checkpoint"
 	"leadferry/internal/shell"
@@ -164,6 +166,30 @@ func (s *Summary) afterCheck(todo *steps) {
 	default:
 		todo.add(true, "Run the same command without --dry-run to send the rows.")
 	}
+}
+
+// Unkept is a lead that was made and whose ID the checkpoint could not keep, as `leadferry checkpoint resolve` reads it.
+type Unkept struct {
+	Key       string `csv:"key"`
+	Namespace string `csv:"namespace"`
+	LeadID    string `csv:"lead_id"`
+	RunID     string `csv:"run_id"`
+}
+
+// keptInResults says whether the results hold the IDs that the checkpoint lacks, beside a witness that says of which run.
+func (s *Summary) keptInResults() bool {
+	return s.ResultsPath != "" && s.run != nil && s.ResultsPath == filepath.Join(s.run.files.Folder(), resultsFile) && s.Target.BaseURL != inSandbox
+}
+
+// WriteUnkept writes the lead IDs that stand nowhere else.
+func (s *Summary) WriteUnkept(w io.Writer) error {
+	if len(s.Unkept) == 0 || s.keptInResults() {
+		return nil
+	}
+	for i := range s.Unkept {
+		s.Unkept[i].Key, s.Unkept[i].LeadID = EscapeLine(s.Unkept[i].Key), EscapeLine(s.Unkept[i].LeadID)
+	}
+	return gocsv.Marshal(s.Unkept, w)
 }
 
 // keepIDs bring the IDs of leads that were made into the checkpoint, which could not keep them.
