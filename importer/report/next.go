@@ -161,7 +161,7 @@ func (s *Summary) afterCheck(todo *steps) {
 		for _, in := range s.Inputs {
 			inputs = append(inputs, in.Path)
 		}
-		text := "Import the rows, with the same flags as in this check:"
+		text := english.Plural(s.Rows.Pending, "row", "") + " would be sent. Import with the same flags as in this check:"
 		todo.add(true, text, s.command("import", inputs...)+flags(s.Flags))
 	default:
 		todo.add(true, "Run the same command without --dry-run to send the rows.")

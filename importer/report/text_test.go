@@ -148,7 +148,7 @@ Would be sent
   1 create request and 0 updates.
 
 Next
-  1. Import the rows, with the same flags as in this check:
+  1. 1 row would be sent. Import with the same flags as in this check:
        leadferry import -m leads.yaml 'my leads.csv'
 `},
 	}
