@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -38,9 +39,9 @@ func (s *Summary) Sections() []Section {
 	all = append(all,
 		Section{ID: "moves", Title: "Changes of status, confirmed", Lines: moves(s.Transitions, "not known", "to "), Top: 12},
 		Section{ID: "errors", Title: "Most frequent reasons", Top: 3, Lines: lines(s.Asking(), func(r Reason) Line {
-			return Line{Count: r.Rows, Name: r.Outcome, Text: r.Error, Where: places(r.Examples, r.Rows)}
+			return Line{Count: r.Rows, Name: r.Outcome, Text: r.Error, Where: s.places(r.Examples, r.Rows)}
 		})})
-	all = append(all, s.Checks.sections()...)
+	all = append(all, s.Checks.sections(s)...)
 	all = append(all,
 		Section{ID: "notes", Title: "Notes", Lines: lines(s.Notes, plainLine)},
 		Section{ID: "organizations", Title: "Assigned to", Top: 10, Lines: assigned(s.Organizations)})
@@ -93,15 +94,28 @@ func moves(of []Transition, none, between string) []Line {
 	})
 }
 
+// FileName is how people know an input: its base name, unless another input has the same one.
+func (s *Summary) FileName(path string) string {
+	base := filepath.Base(path)
+	for _, in := range s.Inputs {
+		if in.Path != path && filepath.Base(in.Path) == base {
+			return path
+		}
+	}
+	return base
+}
+
 // places are the first ones of so many rows.
-func places(at []Place, rows int) string {
+func (s *Summary) places(at []Place, rows int) string {
 	var list []string
 	for i, p := range at {
-		if text := p.String(); i > 0 && p.Row > 0 && at[i-1].Row > 0 && at[i-1].File == p.File {
-			list = append(list, whole(strings.TrimPrefix(text, p.File+": ")))
-		} else {
-			list = append(list, whole(text))
+		followsRow := i > 0 && p.Row > 0 && at[i-1].Row > 0 && at[i-1].File == p.File
+		p.File = s.FileName(p.File)
+		text := p.String()
+		if followsRow {
+			text = strings.TrimPrefix(text, p.File+": ")
 		}
+		list = append(list, whole(text))
 	}
 	if rows > len(list) && len(list) > 0 {
 		list = append(list, "…")
@@ -137,17 +151,17 @@ func (s *Sample) lines() []Line {
 }
 
 // sections of a check: what rows fail, what the mapping lacks, and what would be sent to whom.
-func (c *Checks) sections() []Section {
+func (c *Checks) sections(s *Summary) []Section {
 	if c == nil {
 		return nil
 	}
 	words := func(w Word) Line {
-		return Line{Count: w.Rows, Text: strings.TrimSpace(w.Value+"  "+w.named()) + ", first at " + w.Place.String()}
+		return Line{Count: w.Rows, Text: strings.TrimSpace(w.Value+"  "+w.named()) + ", first at " + s.places([]Place{w.Place}, 1)}
 	}
 	faults := func(f Fault) Line { return Line{Text: f.at() + ": " + f.Error, Where: hinted(f.Hint)} }
 	return []Section{
 		{ID: "rules", Title: "Checks that rows fail", Top: topChecks, Lines: lines(c.Rules, func(r Rule) Line {
-			return Line{Count: r.Rows, Name: r.Rule, Text: inColumn(r.Column, r.Error), Where: places(r.Places, r.Rows)}
+			return Line{Count: r.Rows, Name: r.Rule, Text: inColumn(r.Column, r.Error), Where: s.places(r.Places, r.Rows)}
 		})},
 		{Title: "Statuses that are not mapped", Lines: lines(c.Statuses, words), Private: true},
 		{Title: "Texts that a map lacks", Lines: lines(c.Lacking, words), Private: true},

@@ -2,7 +2,6 @@
   "use strict";
   const main = document.querySelector("main"), word = document.getElementById("word");
   const last = new Map(); // of each part, as it was sent
-  let heard = new Date();
 
   // A reader who is selecting in a part, or typing, keeps it as it is for the moment.
   const busy = (part) => {
@@ -46,22 +45,17 @@
   const tell = (text) => { if (word.textContent !== text) word.textContent = text; };
 
   for (const part of main.children) last.set(part.id, part.outerHTML);
-  const take = (event) => {
-    heard = new Date();
-    tell("");
-    show(JSON.parse(event.data));
-  };
   let source = null, ended = false;
   const follow = () => {
-    source = new EventSource("/follow" + location.pathname + location.search);
-    source.onmessage = take;
-    source.addEventListener("same", () => { heard = new Date(); tell(""); });
+    source = new EventSource(location.href);
+    source.onopen = () => tell("");
+    source.onmessage = (event) => show(JSON.parse(event.data));
     source.addEventListener("end", (event) => {
       ended = true;
       source.close();
-      take(event);
+      show(JSON.parse(event.data));
     });
-    source.onerror = () => tell("No word since " + heard.toLocaleTimeString() + ": what stands here is what was known then.");
+    source.onerror = () => tell("The connection is lost: this page shows what was known before.");
   };
   follow();
   // A browser has six connections for all tabs of a server. Those of a page that is opened often are given back.

@@ -6,7 +6,7 @@
 //
 //	page.Write(file, view)                  // stands alone: from disk, by mail, in print
 //	s, err := page.Serve("127.0.0.1:0", site) // live: site gives the View of an address
-//	s.URL()                                  // for the person: with the token
+//	s.URL()                                  // for the person: with a token in its path, so links are relative
 //	s.Close()                                // sends the last Views and ends
 //
 // A Site is asked for each page and, once a second, for each reader of one, with the same
@@ -22,10 +22,9 @@
 // and print; no colour says anything alone, and all can be told apart by colour-blind eyes.
 //
 // Promises: a page loads nothing and runs nothing but the scripts of this package, both
-// enforced by a Content-Security-Policy; a server listens on loopback, answers GETs that name
-// it by a loopback name and bring its token, tells nothing to other sites, and holds few
-// connections for a bounded time: whoever does not read is dropped. What is shown never waits
-// for a reader.
+// enforced by a Content-Security-Policy; a server listens on loopback, answers GETs whose path
+// begins with its token, and holds few connections for a bounded time: whoever does not read is
+// dropped. What is shown never waits for a reader.
 package page
 
 import (

@@ -100,9 +100,7 @@ func (d *desk) start(args ...string) (address, out string) {
 	must(d.t, c.Start())
 	lines := bufio.NewScanner(said)
 	for address == "" && lines.Scan() {
-		if _, rest, found := strings.Cut(lines.Text(), "http://"); found && strings.Contains(rest, "token=") {
-			address = "http://" + strings.Fields(rest)[0]
-		}
+		_, address, _ = strings.Cut(lines.Text(), "page: ")
 	}
 	var rest sync.WaitGroup
 	rest.Go(func() {

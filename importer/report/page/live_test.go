@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"io"
 	"net/http"
-	"net/http/cookiejar"
 	"net/url"
 	"strings"
 	"testing"
@@ -22,49 +21,47 @@ func TestLivePageEndsWithTheFinishedOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &http.Client{Jar: jar, Transport: new(http.Transport)}
-	defer c.CloseIdleConnections()
-	get := func(path string) (*http.Response, string) {
+	get := func(path, accept string) *http.Response {
 		t.Helper()
-		answer, err := c.Get(l.URL()[:strings.Index(l.URL(), "/?")] + path)
+		r, err := http.NewRequest(http.MethodGet, l.URL()+path, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer answer.Body.Close()
-		text, err := io.ReadAll(answer.Body)
+		r.Header.Set("Accept", accept)
+		answer, err := http.DefaultClient.Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return answer, string(text)
+		t.Cleanup(func() { answer.Body.Close() })
+		return answer
 	}
-	if _, text := get(l.URL()[strings.Index(l.URL(), "/?"):]); !strings.Contains(text, "Import is beginning") {
+	page := func() string {
+		t.Helper()
+		text, err := io.ReadAll(get("", "").Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	if text := page(); !strings.Contains(text, "Import is beginning") {
 		t.Errorf("at first: %s", text)
 	}
 	s := running(50)
 	s.Rows.Read, s.ThroughputRowsPerS, s.Rows.InDoubt, s.Rows.Created = 60, 10, 1, 49
 	l.Show(s, 200)
-	if _, text := get("/"); !strings.Contains(text, "about 15 s left") || !strings.Contains(text, "Running, with rows in doubt") || strings.Contains(text, "needs nothing now") {
+	if text := page(); !strings.Contains(text, "about 15 s left") || !strings.Contains(text, "Running, with rows in doubt") || strings.Contains(text, "needs nothing now") {
 		t.Errorf("with a row in doubt: %s", text)
 	}
 	s = running(50)
 	s.Paused = "the service <asked> to wait"
 	l.Show(s, 200)
-	if _, text := get("/"); !strings.Contains(text, "50 rows so far") || !strings.Contains(text, `<progress max="100" value="25"`) || !strings.Contains(text, "Requests wait: the service &lt;asked&gt; to wait.") {
+	if text := page(); !strings.Contains(text, "50 rows so far") || !strings.Contains(text, `<progress max="100" value="25"`) || !strings.Contains(text, "Requests wait: the service &lt;asked&gt; to wait.") {
 		t.Errorf("on its way: %s", text)
 	}
-	if answer, _ := get("/other"); answer.StatusCode != http.StatusNotFound {
+	if answer := get("other", ""); answer.StatusCode != http.StatusNotFound {
 		t.Errorf("another page: %s", answer.Status)
 	}
-	answer, err := c.Get(l.URL()[:strings.Index(l.URL(), "/?")] + "/follow/")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	events := bufio.NewReader(answer.Body)
+	events := bufio.NewReader(get("", "text/event-stream").Body)
 	if _, err := events.ReadString('\n'); err != nil { // somebody follows
 		t.Fatal(err)
 	}

@@ -94,7 +94,7 @@ func TestPagesAreLinkedToTheEnd(t *testing.T) {
 	for i := range leadsOnPage*2 + 30 {
 		s.create(fmt.Sprintf(`{"name":"Person %d"}`, i))
 	}
-	older := regexp.MustCompile(`<a href="(/\?before=[^"]+)">Older leads</a>`)
+	older := regexp.MustCompile(`<a href="\.(/\?before=[^"]+)">Older leads</a>`)
 	seen, pages := 0, 0
 	for address := "/?q=person"; address != ""; pages++ {
 		text := s.show(address)
