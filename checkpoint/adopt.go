@@ -22,22 +22,24 @@ type AdoptResult struct {
 	Unspecified int // taken over with a status that the specification does not name
 }
 
-// Adopt takes over leads that exist on the service. An entry has a key and a lead ID, and what else is known of ExternalID,
-// WantLink, Status, Organization and Location; state Unknown counts as Created. What the lead holds is not known, so its
-// Digest is zero and its first sync sends all content.
+// Adopt takes over leads that exist on the service. An entry has a key and a lead ID, and what else is known of
+// ExternalID, WantLink, Status, Organization and Location; state Unknown counts as Created. What the lead holds is not
+// known, so its Digest is zero and its first sync sends all content.
 //
-// The entries of an export of another checkpoint are taken as they stand: Created without a lead ID is a lead whose ID nobody
-// knows, Partial waits for its link, InDoubt stays in doubt, so that no row is sent that may have been sent before.
+// The entries of an export of another checkpoint are taken as they stand: Created without a lead ID is a lead whose ID
+// nobody knows, Partial waits for its link, InDoubt stays in doubt, so that no row is sent that may have been sent
+// before.
 //
-// A list is refused as a whole, with a *[ListError], for a lead ID that is none, a key or lead ID that is there twice, a key in
-// doubt that was sent, a key to which the service itself gave another lead, and a lead that has another key. A lead ID that
-// people gave, by a decision or an earlier list, is corrected; what was known of the wrong lead goes. The same list again
-// changes nothing. An error that the list yields is a *[ListFailure].
+// A list is refused as a whole, with a *[ListError], for a lead ID that is none, a key or lead ID that is there twice,
+// a key in doubt that was sent, a key to which the service itself gave another lead, and a lead that has another key.
+// A lead ID that people gave, by a decision or an earlier list, is corrected; what was known of the wrong lead goes.
+// The same list again changes nothing. An error that the list yields is a *[ListFailure].
 //
-// InDoubt with a lead ID and [ReasonUnkept] is what a run was answered and could not keep: it settles the send of that run.
+// InDoubt with a lead ID and [ReasonUnkept] is what a run was answered and could not keep: it settles the send of that
+// run.
 //
-// The whole list is judged before anything is changed. A long one takes several commits: what is cut off between them, the
-// mark of [AdoptList] tells.
+// The whole list is judged before anything is changed. A long one takes several commits: what is cut off between them,
+// the mark of [AdoptList] tells.
 func Adopt(ctx context.Context, s Store, list List) (r AdoptResult, err error) {
 	a, err := readAdoption(list, s.Digests())
 	if err != nil {
@@ -77,7 +79,10 @@ type listed struct {
 
 // readAdoption goes through a list to its end.
 func readAdoption(list List, d *Digester) (*adoption, error) {
-	a := &adoption{list: list, digests: d, keys: map[short]listed{}, leads: map[short]uint32{}, corrected: map[string]bool{}}
+	a := &adoption{
+		list: list, digests: d, keys: map[short]listed{}, leads: map[short]uint32{},
+		corrected: map[string]bool{},
+	}
 	for e, err := range list {
 		if err != nil {
 			return nil, &ListFailure{err}
@@ -154,9 +159,13 @@ func (a *adoption) parts(f func([]placed) error) error {
 	return f(part)
 }
 
-// adopt judges the whole list, then has keys give up the leads that it corrects, so that others may have them, then takes over.
+// adopt judges the whole list, then has keys give up the leads that it corrects, so that others may have them, then
+// takes over.
 func (a *adoption) adopt(ctx context.Context, s Store) (r AdoptResult, err error) {
-	steps := []func(Tx, []placed) error{func(tx Tx, part []placed) error { return a.judge(tx, part, &r) }, a.giveUp, a.take}
+	steps := []func(Tx, []placed) error{
+		func(tx Tx, part []placed) error { return a.judge(tx, part, &r) }, a.giveUp,
+		a.take,
+	}
 	if a.len <= inOneChange {
 		err = a.inChanges(ctx, s, &r, steps...)
 		return r, err
@@ -236,11 +245,12 @@ func (a *adoption) wants(tx Tx, e *placed, r *AdoptResult) (k KeptKey, take bool
 
 // answers says whether an entry of a list is what the service answered to the send in doubt that is known.
 func (e *Entry) answers(old *Kept) bool {
-	return e.State == InDoubt && e.Reason == ReasonUnkept && e.LeadID != "" && old.State == InDoubt && old.Run == e.Run && e.Run != ""
+	return e.State == InDoubt && e.Reason == ReasonUnkept && e.LeadID != "" && old.State == InDoubt &&
+		old.Run == e.Run && e.Run != ""
 }
 
-// judge says whether an entry is to be taken over where old is known, and counts it; taken says that its lead is another
-// key's and stays so.
+// judge says whether an entry is to be taken over where old is known, and counts it; taken says that its lead is
+// another key's and stays so.
 func (r *AdoptResult) judge(e *Entry, old *Kept, taken bool) (take bool, refusal *ListError) {
 	switch {
 	case old.State == Forgotten:
@@ -266,7 +276,8 @@ func (r *AdoptResult) judge(e *Entry, old *Kept, taken bool) (take bool, refusal
 		r.Known++
 	case !old.byPeople():
 		return false, &ListError{
-			Text: "its key has another lead ID already, which the service itself gave", Hint: "`leadferry checkpoint history KEY` shows when",
+			Text: "its key has another lead ID already, which the service itself gave",
+			Hint: "`leadferry checkpoint history KEY` shows when",
 		}
 	default:
 		r.Leads++
@@ -323,16 +334,16 @@ type Leads struct {
 	Missing func() string // what the files say is missing of what they were taken from; called once they were read
 }
 
-// Adopting is the mark of a list whose adoption has begun and has not come to its end: its files, and, once they were read, 8
-// bytes of the digest of each of its keys, in order.
+// Adopting is the mark of a list whose adoption has begun and has not come to its end: its files, and, once they were
+// read, 8 bytes of the digest of each of its keys, in order.
 type Adopting struct {
 	Files []string `json:"files"`
 	Keys  []byte   `json:"keys,omitempty"`
 	Fills bool     `json:"fills,omitempty"` // the ledger knew no leads before
 }
 
-// AdoptList is [Adopt] of files: a list that is cut off is refused by runs until the same list, or one that contains it, was
-// taken over. Witnesses of leads that the list should name and does not make the ledger incomplete.
+// AdoptList is [Adopt] of files: a list that is cut off is refused by runs until the same list, or one that contains
+// it, was taken over. Witnesses of leads that the list should name and does not make the ledger incomplete.
 func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r AdoptResult, err error) {
 	l, err := LineageOf(ctx, s)
 	if err != nil {
@@ -398,8 +409,8 @@ func (a *adoption) marks() []byte {
 	return bytes.Join(all, nil)
 }
 
-// contains says whether a list holds all of the one whose adoption was cut off: all its keys, or, where that one had not been
-// read to its end, all its files.
+// contains says whether a list holds all of the one whose adoption was cut off: all its keys, or, where that one had
+// not been read to its end, all its files.
 func (m *Adopting) contains(old *Adopting) bool {
 	if len(old.Keys) == 0 {
 		return !slices.ContainsFunc(old.Files, func(file string) bool { return !slices.Contains(m.Files, file) })
@@ -413,8 +424,8 @@ func (m *Adopting) contains(old *Adopting) bool {
 	return true
 }
 
-// and is the mark of two lists of which neither was taken over to its end: with the keys of both, or, where this one had not
-// been read to its end, with its files alone.
+// and is the mark of two lists of which neither was taken over to its end: with the keys of both, or, where this one
+// had not been read to its end, with its files alone.
 func (m *Adopting) and(other Adopting) Adopting {
 	for _, file := range m.Files {
 		if !slices.Contains(other.Files, file) {
@@ -441,17 +452,20 @@ func RefuseHalfAdopted(ctx context.Context, s Store) error {
 	return &OpenError{
 		Path: info.Path, Err: ErrHalfAdopted,
 		Text: "lacks leads of a list: leadferry checkpoint adopt was stopped before it had taken all of it over",
-		Hint: "run it again: leadferry checkpoint adopt " + strings.Join(words, " ") + " --checkpoint " + Word(info.Path) +
+		Hint: "run it again: leadferry checkpoint adopt " + strings.Join(words, " ") + " --checkpoint " +
+			Word(info.Path) +
 			"; leadferry checkpoint check --accept-loss gives the list up",
 	}
 }
 
-// fromElsewhere makes the ledgers of witnesses that a list tells of ancestors of the one that took it over, and it incomplete
-// where they knew more leads than the list names, where a run of theirs did not end, or where the witness cannot be read.
+// fromElsewhere makes the ledgers of witnesses that a list tells of ancestors of the one that took it over, and it
+// incomplete where they knew more leads than the list names, where a run of theirs did not end, or where the witness
+// cannot be read.
 func fromElsewhere(ctx context.Context, s Store, ws *Witnesses, l *Lineage, told func(*Witness) bool, named int) error {
 	info, missing := s.Info(), ""
 	all := ws.All()
-	slices.SortStableFunc(all, func(a, b Witness) int { return cmp.Compare(b.Commits, a.Commits) }) // the latest of a ledger first
+	// the latest of a ledger first
+	slices.SortStableFunc(all, func(a, b Witness) int { return cmp.Compare(b.Commits, a.Commits) })
 	for _, w := range all {
 		f, err := compare(ctx, s, &info, l, &w)
 		switch {

@@ -15,7 +15,8 @@ type Contents struct {
 	Target  Target
 	Missing string // see [Info]; "" where nothing is missing
 
-	Keys      func(ctx context.Context, f func(KeptKey) error) error // calls f with what stands under each key, in order
+	// calls f with what stands under each key, in order
+	Keys      func(ctx context.Context, f func(KeptKey) error) error
 	Notes     []Note
 	Forgotten []KeptBlock
 }
@@ -29,7 +30,10 @@ type KeptBlock struct {
 // ContentsOf are all that a Store knows; secret is the key of its digests.
 func ContentsOf(ctx context.Context, s Store, secret []byte, forgotten []KeptBlock) (c *Contents, err error) {
 	i := s.Info()
-	c = &Contents{ID: i.ID, Commits: i.Sequence, Secret: secret, Target: i.Target, Missing: i.Missing, Forgotten: forgotten}
+	c = &Contents{
+		ID: i.ID, Commits: i.Sequence, Secret: secret, Target: i.Target, Missing: i.Missing,
+		Forgotten: forgotten,
+	}
 	c.Keys = func(ctx context.Context, f func(KeptKey) error) error { return s.Scan(ctx, Filter{}, f) }
 	if c.Lineage, err = LineageOf(ctx, s); err == nil {
 		c.Notes, err = s.Notes(ctx, "")
@@ -45,8 +49,8 @@ func (c *Contents) Descent() *Lineage {
 	return &l
 }
 
-// TakeOver writes what another checkpoint knows into one that knows nothing, or no more than a TakeOver of the same that was
-// cut off has left. It takes several commits: until the last one the Store must refuse runs.
+// TakeOver writes what another checkpoint knows into one that knows nothing, or no more than a TakeOver of the same
+// that was cut off has left. It takes several commits: until the last one the Store must refuse runs.
 func TakeOver(ctx context.Context, s Store, c *Contents) error {
 	var part []KeptKey
 	write := func() error {

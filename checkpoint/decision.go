@@ -18,8 +18,9 @@ type Decision struct {
 type Contradiction struct {
 	Decision
 	Decided, Found time.Time
-	Other          string // the other key that the lead ID was given to, or the lead that was made after all, or nothing
-	Text           string // what was found, without values
+	// the other key that the lead ID was given to, or the lead that was made after all, or nothing
+	Other string
+	Text  string // what was found, without values
 }
 
 // ResolveResult counts what became of decisions.
@@ -41,8 +42,8 @@ const (
 	heldHint = "wait until the run has ended; leadferry checkpoint workers shows who holds what, and since when"
 )
 
-// unfit is what is wrong with a decision of a list by itself, or nil, and notes its key and lead ID among those before it.
-// A refusal lacks its place.
+// unfit is what is wrong with a decision of a list by itself, or nil, and notes its key and lead ID among those before
+// it. A refusal lacks its place.
 func (d *Decision) unfit(keys, ids map[string]bool) *ListError {
 	switch {
 	case keys[d.Key]:
@@ -50,20 +51,27 @@ func (d *Decision) unfit(keys, ids map[string]bool) *ListError {
 	case d.LeadID != "" && !validLeadID(d.LeadID):
 		return &ListError{Text: "its lead ID is none", Hint: leadIDHint}
 	case d.LeadID != "" && ids[d.LeadID]:
-		return &ListError{Text: "its lead ID is in the list twice", Hint: "one lead cannot belong to two rows: look both up again"}
+		return &ListError{
+			Text: "its lead ID is in the list twice",
+			Hint: "one lead cannot belong to two rows: look both up again",
+		}
 	}
 	keys[d.Key], ids[d.LeadID] = true, true
 	return nil
 }
 
-// again judges a decision about a key that is not in doubt: last is the last one about it, or nil, and known what is known of
-// it. before says that it was decided so already; else the decision corrects that one. A refusal lacks its place.
+// again judges a decision about a key that is not in doubt: last is the last one about it, or nil, and known what is
+// known of it. before says that it was decided so already; else the decision corrects that one. A refusal lacks its
+// place.
 func (d *Decision) again(last *KeptDecision, known *Entry) (before bool, refusal *ListError) {
 	switch {
 	case last == nil:
 		return false, &ListError{Text: "its key is not in doubt", Hint: inDoubtHint}
 	case last.Free() && known.State != NotMade, !last.Free() && !known.State.HasLead():
-		return false, &ListError{Text: "its key was settled before and was sent again since, so it is not in doubt", Hint: inDoubtHint}
+		return false, &ListError{
+			Text: "its key was settled before and was sent again since, so it is not in doubt",
+			Hint: inDoubtHint,
+		}
 	}
 	return last.LeadID == d.LeadID && last.Exists == d.Exists && known.LeadID == d.LeadID, nil
 }
@@ -73,7 +81,10 @@ func (d *Decision) mustBeAbout(send *Entry) *ListError {
 	if (d.Sent.IsZero() || d.Sent.Unix() == send.Updated.Unix()) && (d.Run == "" || d.Run == send.Run) {
 		return nil
 	}
-	return &ListError{Text: "the row was sent again since this list was written, and nobody has looked for that send", Hint: inDoubtHint}
+	return &ListError{
+		Text: "the row was sent again since this list was written, and nobody has looked for that send",
+		Hint: inDoubtHint,
+	}
 }
 
 // Outcome is what becomes of a send by a decision.
@@ -96,11 +107,11 @@ type resolution struct {
 	corrects, before bool // another decision; was decided so already
 }
 
-// Resolve settles keys in doubt, all or none. A lead ID makes the key Partial when a link was asked for, else Created; Exists
-// makes it Created without an ID; neither makes it NotMade, free to be sent. A key that was decided otherwise before, and that
-// was not sent since, is corrected: it stands as if the first decision had not been made. Each decision is kept with its time
-// and with the send that it is about. A refusal is a *[ListError]; a decision about an earlier send than the last one is
-// refused too.
+// Resolve settles keys in doubt, all or none. A lead ID makes the key Partial when a link was asked for, else Created;
+// Exists makes it Created without an ID; neither makes it NotMade, free to be sent. A key that was decided otherwise
+// before, and that was not sent since, is corrected: it stands as if the first decision had not been made. Each
+// decision is kept with its time and with the send that it is about. A refusal is a *[ListError]; a decision about an
+// earlier send than the last one is refused too.
 func Resolve(ctx context.Context, s Store, ds []Decision) (r ResolveResult, err error) {
 	err = s.Alone(ctx, func(tx Tx) (err error) {
 		r, err = resolve(tx, ds)
@@ -158,8 +169,8 @@ func review(tx Tx, ds []Decision) (all []resolution, err error) {
 	return all, nil
 }
 
-// about finds the send that a decision is about: one in doubt, or one that a person settled, where the key was not sent again
-// since.
+// about finds the send that a decision is about: one in doubt, or one that a person settled, where the key was not
+// sent again since.
 func about(tx Tx, d *Decision) (one resolution, refusal *ListError, err error) {
 	if tx.Held(d.Key) {
 		return one, &ListError{Text: heldText, Hint: heldHint}, nil
@@ -172,8 +183,10 @@ func about(tx Tx, d *Decision) (one resolution, refusal *ListError, err error) {
 		return one, nil, err
 	}
 	if one.Intent != nil {
-		if refusal = d.mustBeAbout(&one.Intent.Entry); refusal == nil && d.Sent.IsZero() && d.Run == "" && (last != nil || one.Intent.Prior != nil) {
-			refusal = &ListError{Text: "the row was in doubt before and was sent again, and the list does not say which send it is about (updated_at)", Hint: "export the list anew: " + inDoubtHint}
+		if refusal = d.mustBeAbout(&one.Intent.Entry); refusal == nil && d.Sent.IsZero() && d.Run == "" &&
+			(last != nil || one.Intent.Prior != nil) {
+			refusal = &ListError{Text: "the row was in doubt before and was sent again, and the list does not say " +
+				"which send it is about (updated_at)", Hint: "export the list anew: " + inDoubtHint}
 		}
 		return one, refusal, nil
 	}
@@ -202,7 +215,10 @@ func (r *ResolveResult) judge(tx Tx, ds []Decision, all []resolution) error {
 		case all[i].before:
 			r.Before++
 		case owner != "" && !leaving[owner]:
-			refusal := &ListError{Text: "its lead ID is known already, under this or another key", Hint: "`leadferry checkpoint export` shows under which"}
+			refusal := &ListError{
+				Text: "its lead ID is known already, under this or another key",
+				Hint: "`leadferry checkpoint export` shows under which",
+			}
 			return refusal.At(i, ds[i].Key)
 		case all[i].corrects:
 			r.Corrected++
@@ -246,8 +262,9 @@ const (
 // String says what was found.
 func (e Evidence) String() string {
 	return [...]string{
-		LeadOfAnother:   "the service answered another row with the same lead ID",
-		AlreadyThere:    "when the row was sent again, the service refused it as a conflict: it may have been made after all",
+		LeadOfAnother: "the service answered another row with the same lead ID",
+		AlreadyThere: "when the row was sent again, the service refused it as a conflict: it may have been made " +
+			"after all",
 		NoSuchLead:      "the service knows no lead with this ID",
 		MadeAfterAll:    "the answer of the service came later: it has made the lead",
 		RefusedAfterAll: "the answer of the service came later: it has refused the row",
@@ -273,8 +290,8 @@ func (e *Entry) against() (kind Evidence, lead string) {
 	return NoEvidence, ""
 }
 
-// Standing are the contradictions in the audit of s of decisions that nobody has corrected. What decisions were about is not
-// asked for.
+// Standing are the contradictions in the audit of s of decisions that nobody has corrected. What decisions were about
+// is not asked for.
 func Standing(ctx context.Context, s Store, audit Audit) (all []Contradiction, err error) {
 	last := make(map[string]time.Time)
 	for _, d := range audit.Decisions {
@@ -286,7 +303,8 @@ func Standing(ctx context.Context, s Store, audit Audit) (all []Contradiction, e
 			continue
 		}
 		err = s.Find(ctx, []Query{{Key: c.Key}}, found, how)
-		if lead := found[0].LeadID; c.LeadID == "" || lead == c.LeadID || lead == c.Other { // an answer that came late may have put the lead right
+		// an answer that came late may have put the lead right
+		if lead := found[0].LeadID; c.LeadID == "" || lead == c.LeadID || lead == c.Other {
 			all = append(all, c)
 		}
 	}

@@ -59,16 +59,18 @@ type Entry struct {
 	ExternalID   string // linked
 	Digest       Digest
 	Content      []ContentDigest
-	Code         int       // HTTP status of a refusal, or of the answer that left doubt; else 0
-	Reason       string    // short class of that answer, never the service's text
-	File         string    // input file of the last send
-	Line         int       // physical line in File, from 1
-	Locator      string    // InDoubt: the locator asked for
-	WantLink     string    // the external ID that it is to have: InDoubt, Partial, while an update asks for it, and while others have given it another
-	RequestID    string    // InDoubt: what the create carried in the header that is named for it, or ""
-	Run          string    // the run that wrote it
-	Updated      time.Time // UTC, to the millisecond; for InDoubt when it was sent
-	Seq          uint64    // number of the commit that wrote it; orders entries, times do not
+	Code         int    // HTTP status of a refusal, or of the answer that left doubt; else 0
+	Reason       string // short class of that answer, never the service's text
+	File         string // input file of the last send
+	Line         int    // physical line in File, from 1
+	Locator      string // InDoubt: the locator asked for
+	// the external ID that it is to have: InDoubt, Partial, while an update asks for it, and while others have given it
+	// another
+	WantLink  string
+	RequestID string    // InDoubt: what the create carried in the header that is named for it, or ""
+	Run       string    // the run that wrote it
+	Updated   time.Time // UTC, to the millisecond; for InDoubt when it was sent
+	Seq       uint64    // number of the commit that wrote it; orders entries, times do not
 
 	// Of a lead that updates have been sent for.
 	Unsettled string    // run whose update is under way or got no usable answer; "" when there is none
@@ -130,7 +132,8 @@ const ReasonLeadTaken = "lead_id_taken"
 // ReasonAdopted is the Reason of a doubt that was taken over from a list.
 const ReasonAdopted = "adopted"
 
-// ReasonUnkept is the Reason of a doubt about a lead that was made: its ID is known, and the checkpoint could not keep it.
+// ReasonUnkept is the Reason of a doubt about a lead that was made: its ID is known, and the checkpoint could not keep
+// it.
 const ReasonUnkept = "unkept"
 
 // Statuses are the service's status keys (specification, States and transitions). Stores
@@ -226,10 +229,11 @@ const NewestRuns = 10
 
 // Status is what a checkpoint knows, in figures.
 type Status struct {
-	Path           string
-	Target         Target
-	Keys           map[State]int
-	Statuses       map[string]int  // leads by the status last confirmed; "" is not known, "unknown" not in the specification
+	Path   string
+	Target Target
+	Keys   map[State]int
+	// leads by the status last confirmed; "" is not known, "unknown" not in the specification
+	Statuses       map[string]int
 	Runs           []RunInfo       // the newest
 	Contradictions []Contradiction // of decisions that stand
 	Warnings       []string        // of opening it

@@ -83,12 +83,14 @@ func (e *ServerError) Unwrap() error { return e.Err }
 // IsRefusal reports whether err is what one change was refused for: it is the end of its row,
 // and the ledger goes on.
 func IsRefusal(err error) bool {
-	return slices.ContainsFunc([]error{ErrKey, ErrKnown, ErrBlocked, ErrTaken, ErrState, ErrHeld}, func(refusal error) bool { return errors.Is(err, refusal) })
+	return slices.ContainsFunc([]error{ErrKey, ErrKnown, ErrBlocked, ErrTaken, ErrState, ErrHeld},
+		func(refusal error) bool { return errors.Is(err, refusal) })
 }
 
 // TakeAgain is what to do about the checkpoint at path, whose leads were copied to a place that is lost.
 func TakeAgain(path, id string) string {
-	return "leadferry checkpoint check --accept-older=" + id + " --checkpoint " + Word(path) + " takes this one again: rows that it does not know are held then, not sent"
+	return "leadferry checkpoint check --accept-older=" + id + " --checkpoint " + Word(path) +
+		" takes this one again: rows that it does not know are held then, not sent"
 }
 
 // Word is a path or an address as a person pastes it into a shell of the system, for hints.

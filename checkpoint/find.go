@@ -85,7 +85,8 @@ func (l *lookUp) byExternalID(q *Query, out *Entry) (Match, error) {
 	return ByExternalID, l.Show(key, out)
 }
 
-// alike looks for a key that this one looks like. One that has a lead, or may have one, comes before one that was forgotten.
+// alike looks for a key that this one looks like. One that has a lead, or may have one, comes before one that was
+// forgotten.
 func (l *lookUp) alike(key string) (found Likeness, err error) {
 	folded := rowkey.Fold(key)
 	if folded == "" {

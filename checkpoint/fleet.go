@@ -53,7 +53,9 @@ type TermsError struct{ Fleet, Text string }
 
 // Error says how it differs, and what to do.
 func (e *TermsError) Error() string {
-	return fmt.Sprintf("the worker does not fit into the fleet %s: %s\nhint: start all workers of a fleet by one command, and give another run another --fleet name; so do where the first worker was the mistaken one: what was made is known, and nothing is made twice", e.Fleet, e.Text)
+	return fmt.Sprintf("the worker does not fit into the fleet %s: %s\nhint: start all workers of a fleet by one "+
+		"command, and give another run another --fleet name; so do where the first worker was the mistaken one: what "+
+		"was made is known, and nothing is made twice", e.Fleet, e.Text)
 }
 
 // ErrEnough refuses a claim since the fleet has claimed as many leads as it may make. It is the end of the run.

@@ -30,10 +30,10 @@ func (r *ForgetResult) count(known State) {
 	}
 }
 
-// Forget removes every trace of keys, all or none: entries, intents, index records, decisions about them, and their lead IDs
-// wherever they stand. A keyed hash of each key stays, so that no later file makes the lead again: such a key is in state
-// Forgotten. That holds for keys that are not known too, since the next file may bring them. With unblock the hash goes as
-// well, and the key is as new. A refusal is a *[ListError].
+// Forget removes every trace of keys, all or none: entries, intents, index records, decisions about them, and their
+// lead IDs wherever they stand. A keyed hash of each key stays, so that no later file makes the lead again: such a key
+// is in state Forgotten. That holds for keys that are not known too, since the next file may bring them. With unblock
+// the hash goes as well, and the key is as new. A refusal is a *[ListError].
 func Forget(ctx context.Context, s Store, keys []string, unblock bool) (r ForgetResult, err error) {
 	err = s.Alone(ctx, func(tx Tx) error {
 		r = ForgetResult{}
@@ -78,8 +78,8 @@ func (r *ForgetResult) judge(tx Tx, keys []string, unblock bool) (gone []string,
 	return gone, leads, nil
 }
 
-// forget removes keys, their leads from the doubts of other keys that were answered with the same ID, and what was decided
-// about them.
+// forget removes keys, their leads from the doubts of other keys that were answered with the same ID, and what was
+// decided about them.
 func forget(tx Tx, d *Digester, keys []string, leads map[string]bool, unblock bool) error {
 	if err := tx.Erase(keys); err != nil {
 		return err
@@ -119,8 +119,8 @@ func (d *Digester) block(key string, tx Tx) KeptBlock {
 	return b
 }
 
-// AcceptLoss makes an incomplete checkpoint complete by a person's word: what is missing is given up, and the rows that were
-// held for it, which it counts, may be sent.
+// AcceptLoss makes an incomplete checkpoint complete by a person's word: what is missing is given up, and the rows
+// that were held for it, which it counts, may be sent.
 func AcceptLoss(ctx context.Context, s Store) (freed int, err error) {
 	err = s.Alone(ctx, func(tx Tx) error {
 		freed = 0

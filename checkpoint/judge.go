@@ -15,10 +15,11 @@ import (
 
 // Lineage is what a ledger keeps of other ledgers and of what people said about them. It is one note of the ledger.
 type Lineage struct {
-	Ancestors []Ancestor `json:"ancestors,omitempty"` // that it descends from: copied, repaired, adopted or taken as older
-	Answered  []string   `json:"answered,omitempty"`  // findings that a person has answered
-	Machine   string     `json:"machine,omitempty"`   // keyed hash of the machine that used the file last
-	Adopting  *Adopting  `json:"adopting,omitempty"`  // a list that is being taken over, or was not to its end
+	// that it descends from: copied, repaired, adopted or taken as older
+	Ancestors []Ancestor `json:"ancestors,omitempty"`
+	Answered  []string   `json:"answered,omitempty"` // findings that a person has answered
+	Machine   string     `json:"machine,omitempty"`  // keyed hash of the machine that used the file last
+	Adopting  *Adopting  `json:"adopting,omitempty"` // a list that is being taken over, or was not to its end
 }
 
 // LineageNote is the name of the note that holds it.
@@ -116,8 +117,8 @@ func texts(all []Finding) string {
 	return strings.Join(lines, "\n")
 }
 
-// Judge holds a ledger against all witnesses: makes says that the run may make leads, of files of these kinds. It is the
-// one place that decides whether a lost, old or other ledger is in use.
+// Judge holds a ledger against all witnesses: makes says that the run may make leads, of files of these kinds. It is
+// the one place that decides whether a lost, old or other ledger is in use.
 func Judge(ctx context.Context, s Store, ws *Witnesses, makes bool, kinds []Kind) (*Verdict, error) {
 	info := s.Info()
 	v := &Verdict{Path: info.Path, Target: info.Target}
@@ -172,7 +173,8 @@ func compare(ctx context.Context, s Store, info *Info, l *Lineage, w *Witness) (
 	case w.Err != nil:
 		return &Finding{
 			ID: hashOf("source", w.Source), Witness: *w, kind: unreadable,
-			Text: fmt.Sprintf("%s cannot be read, so nobody knows what leads it tells of (%v)", w.Source, withoutPath(w.Err)),
+			Text: fmt.Sprintf("%s cannot be read, so nobody knows what leads it tells of (%v)", w.Source,
+				withoutPath(w.Err)),
 		}, nil
 	case w.Ledger == info.ID:
 		commits, knows, err := s.Reached(ctx, w.Run)
@@ -190,7 +192,8 @@ func compare(ctx context.Context, s Store, info *Info, l *Lineage, w *Witness) (
 		return nil, nil
 	case ancestor != nil:
 		return &Finding{ID: w.Ledger, Witness: *w, kind: olderLedger, Text: fmt.Sprintf(
-			"it descends from the checkpoint %s, which went on afterwards: commit %d was taken over, and %s tells of commit %d",
+			"it descends from the checkpoint %s, which went on afterwards: commit %d was taken over, and %s tells of "+
+				"commit %d",
 			w.Place, ancestor.Commits, w.Source, w.Commits)}, nil
 	case w.Target.Canonical().TrunkID == info.Target.Canonical().TrunkID && w.knows():
 		return &Finding{ID: w.Ledger, Witness: *w, kind: otherLedger, Text: fmt.Sprintf(
@@ -222,7 +225,8 @@ func (w *Witness) where(info *Info) string {
 func elsewhere(info *Info, all []Witness, k *Kind) (found *Finding) {
 	for i := range all {
 		w := &all[i]
-		if w.Err != nil || !w.knows() || !slices.ContainsFunc(w.Kinds, func(other Kind) bool { return k.same(&other) }) {
+		if w.Err != nil || !w.knows() || !slices.ContainsFunc(w.Kinds,
+			func(other Kind) bool { return k.same(&other) }) {
 			continue
 		}
 		theirs, ours := w.Target.Canonical(), info.Target.Canonical()
@@ -244,8 +248,10 @@ func (v *Verdict) RefuseOlder() error {
 		return nil
 	}
 	return &OpenError{
-		Path: v.Path, Err: ErrRolledBack, Text: texts(slices.Concat(v.Older, v.Asks)) + ". Leads made since would be made twice",
-		Hint: "put the newest copy back; if there is none, leadferry checkpoint check --accept-older=" + answerTo(v.Older) + " --checkpoint " + Word(v.Path) +
+		Path: v.Path, Err: ErrRolledBack, Text: texts(slices.Concat(v.Older, v.Asks)) +
+			". Leads made since would be made twice",
+		Hint: "put the newest copy back; if there is none, leadferry checkpoint check --accept-older=" +
+			answerTo(v.Older) + " --checkpoint " + Word(v.Path) +
 			" takes this one as incomplete: rows that it does not know are held then, not sent",
 	}
 }
@@ -266,11 +272,15 @@ func (v *Verdict) Refuse(answer string) error {
 	}
 	ways := v.waysBack()
 	last := len(ways) - 1
-	return &OpenError{Path: v.Path, Err: ErrGone, Text: strings.Join(append([]string{texts(v.Asks)}, ways[:last]...), "\nhint: "), Hint: ways[last]}
+	return &OpenError{
+		Path: v.Path, Err: ErrGone,
+		Text: strings.Join(append([]string{texts(v.Asks)}, ways[:last]...), "\nhint: "), Hint: ways[last],
+	}
 }
 
 // ErrAnswersNothing says that an answer was given to a question that nobody asked.
-var ErrAnswersNothing = errors.New("the ID answers nothing: no witness speaks against this checkpoint, or it was answered already")
+var ErrAnswersNothing = errors.New("the ID answers nothing: no witness speaks against this checkpoint, or it was " +
+	"answered already")
 
 // Covers says that a later verdict finds nothing that this one has not found.
 func (v *Verdict) Covers(later *Verdict) bool {
@@ -316,7 +326,8 @@ func (v *Verdict) waysBack() (ways []string) {
 		ways = append(ways, "if there is a copy of the checkpoint that was here, put it back")
 	}
 	if moved != "" {
-		ways = append(ways, "if the service has moved: leadferry checkpoint export "+moved+" -o moved.csv; then "+adopt("moved.csv", v.Path, v.Flags))
+		ways = append(ways, "if the service has moved: leadferry checkpoint export "+moved+" -o moved.csv; then "+
+			adopt("moved.csv", v.Path, v.Flags))
 	}
 	if closed {
 		ways = append(ways, "run this as the user whose it is, or let this user read it")
@@ -326,7 +337,8 @@ func (v *Verdict) waysBack() (ways []string) {
 		if gone {
 			knew = fmt.Sprintf(" It knew %d.", lost)
 		}
-		ways = append(ways, "if it is lost: "+AdoptRuns(v.Path, v.Flags)+" takes over the leads that run folders name."+knew+
+		ways = append(ways, "if it is lost: "+AdoptRuns(v.Path, v.Flags)+" takes over the leads that run folders name."+
+			knew+
 			" The next import holds the rows that they do not name, since their leads may exist")
 	}
 	if elsewhere {
@@ -335,7 +347,8 @@ func (v *Verdict) waysBack() (ways []string) {
 	return append(ways, "if other leads are meant: --new-checkpoint="+answerTo(v.Asks))
 }
 
-// AdoptRuns is the command that takes what run folders tell over into the checkpoint at a place. flags lead to its target.
+// AdoptRuns is the command that takes what run folders tell over into the checkpoint at a place. flags lead to its
+// target.
 func AdoptRuns(path string, flags []string) string {
 	return adopt("leadferry-runs/*/results.csv*", path, flags)
 }
@@ -391,8 +404,8 @@ func TakeOlder(ctx context.Context, s Store, ws *Witnesses, answer, moved string
 	return err == nil, err
 }
 
-// Renew has a ledger go on that lacks something, as missing says: incomplete, under a new ID, and descending from what it was and
-// from those that were found to be newer.
+// Renew has a ledger go on that lacks something, as missing says: incomplete, under a new ID, and descending from what
+// it was and from those that were found to be newer.
 func Renew(ctx context.Context, s Store, missing string, newer []Finding) error {
 	l, err := LineageOf(ctx, s)
 	if err != nil {
@@ -431,8 +444,10 @@ func OnThisMachine(ctx context.Context, s Store, machine string, here bool) erro
 	case l.Machine != "" && !here:
 		return &OpenError{
 			Path: info.Path, Err: ErrOtherMachine,
-			Text: "was last used on another machine: if that one goes on with its copy, each machine makes the leads again that the other has made",
-			Hint: "stop the runs there; then leadferry checkpoint check --moved-here --checkpoint " + Word(info.Path) + ". For machines that take turns, give both the same `machine: NAME` in the configuration",
+			Text: "was last used on another machine: if that one goes on with its copy, each machine makes the leads " +
+				"again that the other has made",
+			Hint: "stop the runs there; then leadferry checkpoint check --moved-here --checkpoint " + Word(info.Path) +
+				". For machines that take turns, give both the same `machine: NAME` in the configuration",
 		}
 	}
 	l.Machine = this

@@ -14,10 +14,11 @@ const patience = 25 * time.Millisecond
 
 // Gathering says how changes come together into commits.
 type Gathering struct {
-	// Slots is how many claims may stand without an outcome, and so what a death leaves in doubt; others wait. 0: any number.
+	// Slots is how many claims may stand without an outcome, and so what a death leaves in doubt; others wait. 0: any
+	// number.
 	Slots int
-	// Places is how many requests are under way at once. While more claims than that stand, the lanes have something to send and
-	// changes gather; once hardly any is left, what has gathered is committed at once. 0: nothing gathers.
+	// Places is how many requests are under way at once. While more claims than that stand, the lanes have something
+	// to send and changes gather; once hardly any is left, what has gathered is committed at once. 0: nothing gathers.
 	Places int
 }
 
@@ -36,8 +37,9 @@ type Shared interface {
 // gives the slot back: to claims of the same commit already, since a commit is there as a
 // whole or not at all.
 //
-// One goroutine commits. When there is something to commit it waits until it is due: until the claims that stand and are not
-// answered yet will soon be fewer than the places for requests, so that a lane would be idle, but never longer than patience.
+// One goroutine commits. When there is something to commit it waits until it is due: until the claims that stand and
+// are not answered yet will soon be fewer than the places for requests, so that a lane would be idle, but never longer
+// than patience.
 type Ledger struct {
 	Store
 	shared   Shared // nil: the Store is a file
@@ -92,8 +94,8 @@ func (l *Ledger) Claim(ctx context.Context, in Intent) error {
 	return err
 }
 
-// Standing counts the rows in doubt that wait for a person: not those that an incomplete ledger holds, nor those that live
-// workers are sending, nor those of the worker's own fleet, which counts them itself.
+// Standing counts the rows in doubt that wait for a person: not those that an incomplete ledger holds, nor those that
+// live workers are sending, nor those of the worker's own fleet, which counts them itself.
 func (l *Ledger) Standing(ctx context.Context) (n int, err error) {
 	if l.shared != nil {
 		return l.shared.Standing(ctx)
@@ -238,7 +240,8 @@ func (l *Ledger) isAnswer(w *waiting) bool {
 // due says that what can be committed is not to wait: a lane would be idle soon, it has the first
 // outcome, for which all others may wait, or nothing more will come.
 func (l *Ledger) due() bool {
-	return l.enough == 0 || len(l.claimed)-l.answered < l.enough || l.answered > 0 && !l.begun || l.closed || l.broken != nil
+	return l.enough == 0 || len(l.claimed)-l.answered < l.enough || l.answered > 0 && !l.begun || l.closed ||
+		l.broken != nil
 }
 
 // takeBack takes a change out of the queue, unless a commit has it.
@@ -341,8 +344,8 @@ func (l *Ledger) commit() {
 	}
 }
 
-// take takes what can be committed now out of the queue: claims come last, as many as have slots. It fails when nothing can be
-// committed any more, and takes everything then.
+// take takes what can be committed now out of the queue: claims come last, as many as have slots. It fails when
+// nothing can be committed any more, and takes everything then.
 func (l *Ledger) take() (group []*waiting, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

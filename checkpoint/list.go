@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// List is a list of entries that is too long for the memory: whoever takes it goes through it several times, and each time it
-// must yield the same entries, until it yields an error.
+// List is a list of entries that is too long for the memory: whoever takes it goes through it several times, and each
+// time it must yield the same entries, until it yields an error.
 type List = iter.Seq2[Entry, error]
 
 // ListOf is a list of entries that are in memory.
@@ -47,8 +47,8 @@ func (e *ListFailure) Error() string { return e.Err.Error() }
 // Unwrap returns what the list yielded.
 func (e *ListFailure) Unwrap() error { return e.Err }
 
-// IsOfList reports whether an error is of a list that was handed over, and not of the Store: nothing was changed, and the Store
-// goes on.
+// IsOfList reports whether an error is of a list that was handed over, and not of the Store: nothing was changed, and
+// the Store goes on.
 func IsOfList(err error) bool {
 	return errors.As(err, new(*ListError)) || errors.As(err, new(*ListFailure))
 }
@@ -80,7 +80,8 @@ func (e *Entry) Unfit() (text, hint string) {
 		return "its lead ID is missing", "leave out rows that have no lead"
 	case e.LeadID != "" && !validLeadID(e.LeadID):
 		return "its lead ID is none", leadIDHint
-	case len(e.Organization)+len(e.Location)+len(e.ExternalID)+len(e.WantLink)+len(e.Locator)+len(e.RequestID)+len(e.File)+len(e.Run)+len(e.Reason) > mostText:
+	case len(e.Organization)+len(e.Location)+len(e.ExternalID)+len(e.WantLink)+len(e.Locator)+len(e.RequestID)+
+		len(e.File)+len(e.Run)+len(e.Reason) > mostText:
 		return "its texts are longer than 1 MiB together", "its location or another of its texts is none"
 	}
 	return "", ""

@@ -60,7 +60,8 @@ func Decode(text []byte, v any) error {
 	return nil
 }
 
-// unclean begins a text that a server would not take as it is, in hexadecimal digits. Between parts texts that are sent as one.
+// unclean begins a text that a server would not take as it is, in hexadecimal digits. Between parts texts that are
+// sent as one.
 const (
 	unclean = "\x01"
 	Between = "\x1e"
@@ -68,7 +69,8 @@ const (
 
 // Clean is a text as servers take it: without NUL and [Between], and UTF-8. Restore is its reverse.
 func Clean(s string) string {
-	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 && !strings.Contains(s, Between) && !strings.HasPrefix(s, unclean) {
+	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 && !strings.Contains(s, Between) &&
+		!strings.HasPrefix(s, unclean) {
 		return s
 	}
 	return unclean + hex.EncodeToString([]byte(s))
@@ -101,8 +103,8 @@ func Runs(ctx context.Context, s Store) ([]RunInfo, error) {
 	return all, err
 }
 
-// PutRun keeps the history of a run. A second call with the same ID replaces the first one: call it when a run starts and
-// when it ends.
+// PutRun keeps the history of a run. A second call with the same ID replaces the first one: call it when a run starts
+// and when it ends.
 func PutRun(ctx context.Context, s Store, r RunInfo) error {
 	for _, t := range []*time.Time{&r.Started, &r.Finished} {
 		if !t.IsZero() {
@@ -206,7 +208,10 @@ func contradict(b Book, kind Evidence, key, lead, other string) error {
 func AuditOf(ctx context.Context, s Store) (a Audit, err error) {
 	notes, err := valuesOf[[]decided](ctx, s, DecidedNote)
 	all := slices.Concat(notes...)
-	slices.SortStableFunc(all, func(x, y decided) int { return cmp.Or(x.At.Compare(y.At), cmp.Compare(x.Number, y.Number)) })
+	slices.SortStableFunc(all, func(x, y decided) int {
+		return cmp.Or(x.At.Compare(y.At),
+			cmp.Compare(x.Number, y.Number))
+	})
 	for _, d := range all {
 		a.Decisions = append(a.Decisions, d.KeptDecision)
 		for _, one := range d.Against {
@@ -219,7 +224,8 @@ func AuditOf(ctx context.Context, s Store) (a Audit, err error) {
 	return a, err
 }
 
-// ForgetDecisions hands out the notes of decisions without what names forgotten keys or their leads, where they named any.
+// ForgetDecisions hands out the notes of decisions without what names forgotten keys or their leads, where they named
+// any.
 func ForgetDecisions(notes []Note, gone func(key string) bool, leads map[string]bool, put func(Note) error) error {
 	for _, note := range notes {
 		var was []decided
@@ -249,9 +255,9 @@ func ForgetDecisions(notes []Note, gone func(key string) bool, leads map[string]
 	return nil
 }
 
-// History returns what was done with a key, in order: its first event, the last ones, and what a person decided or a list
-// brought, with every send that was in doubt when it was decided about. It is empty for a key that is not known. Times of
-// sends that got no answer are those of the send.
+// History returns what was done with a key, in order: its first event, the last ones, and what a person decided or a
+// list brought, with every send that was in doubt when it was decided about. It is empty for a key that is not known.
+// Times of sends that got no answer are those of the send.
 func History(ctx context.Context, s Store, key string) (all []Event, err error) {
 	k, err := s.Under(ctx, key)
 	if err != nil {

@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// KeptKey is what stands under a key; either may be nil. What they point to is never changed: its methods are the rules by which
-// something else comes to stand there. old is what look-ups show of the key, which may have been forgotten.
+// KeptKey is what stands under a key; either may be nil. What they point to is never changed: its methods are the
+// rules by which something else comes to stand there. old is what look-ups show of the key, which may have been
+// forgotten.
 type KeptKey struct{ Entry, Intent *Kept }
 
 // Book is a Store whose keys are changed by these rules, inside one change of its own. Its errors end the change.
@@ -48,9 +49,9 @@ func (k *KeptKey) Apply(b Book, c *Change, old *Kept, now time.Time) error {
 	return nil
 }
 
-// Claim has an intent stand for a row that is about to be sent, or refuses that. It owns the ExternalID that it will ask for:
-// two rows never come to one, whoever claims them. The intent of an earlier send, which is in
-// doubt, is kept inside, to come back when this one is withdrawn.
+// Claim has an intent stand for a row that is about to be sent, or refuses that. It owns the ExternalID that it will
+// ask for: two rows never come to one, whoever claims them. The intent of an earlier send, which is in doubt, is kept
+// inside, to come back when this one is withdrawn.
 func (k *KeptKey) Claim(b Book, e *Entry, old *Kept) (refusal error) {
 	switch {
 	case !ValidKey(e.Key):
@@ -96,7 +97,8 @@ func (e *Entry) Settleable(old State) error {
 	return nil
 }
 
-// Settle has an outcome stand that is [Entry.Settleable]. A lead ID that stands under another key leaves this one in doubt.
+// Settle has an outcome stand that is [Entry.Settleable]. A lead ID that stands under another key leaves this one in
+// doubt.
 func (k *KeptKey) Settle(b Book, e *Entry) error {
 	if e.State == InDoubt {
 		k.doubt(b, e)
@@ -154,8 +156,8 @@ func (k *KeptKey) conclude(b Book, e *Entry, act Act) {
 	*e = k.Entry.Entry
 }
 
-// Mark notes the update of a lead that is about to be sent. A lead that only the input knew is taken over, unless it is another
-// key's.
+// Mark notes the update of a lead that is about to be sent. A lead that only the input knew is taken over, unless it
+// is another key's.
 func (k *KeptKey) Mark(b Book, e *Entry, old *Kept, now time.Time) error {
 	switch {
 	case !ValidKey(e.Key):
@@ -183,8 +185,8 @@ func (k *KeptKey) Mark(b Book, e *Entry, old *Kept, now time.Time) error {
 	return nil
 }
 
-// marked is k with what a mark says of the update, and of what the service was seen to show before it. One that knows of no
-// ExternalID says nothing of it.
+// marked is k with what a mark says of the update, and of what the service was seen to show before it. One that knows
+// of no ExternalID says nothing of it.
 func (k Kept) marked(by *Entry) Kept {
 	k.Unsettled, k.Sought, k.Seen = by.Unsettled, by.Sought, by.Seen
 	if by.ExternalID != "" || by.WantLink != "" {
@@ -271,7 +273,8 @@ func (e *Entry) actAfter(old *Entry) (act Act) {
 	return act
 }
 
-// tellsAllOf says whether an outcome tells all that is known of the send that it ends: then the send is no event of its own.
+// tellsAllOf says whether an outcome tells all that is known of the send that it ends: then the send is no event of
+// its own.
 func (e *Entry) tellsAllOf(send *Entry, act Act) bool {
 	return act == 0 && send.Run == e.Run && send.Code == 0 && send.Reason == ""
 }

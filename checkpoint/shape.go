@@ -13,8 +13,8 @@ type Shape struct {
 	Key, Namespace string
 }
 
-// Kin is a shape by which leads were made before, of a file that shares at least half of its columns with another one. Of the
-// columns no more is kept than keyed digests.
+// Kin is a shape by which leads were made before, of a file that shares at least half of its columns with another one.
+// Of the columns no more is kept than keyed digests.
 type Kin struct {
 	Key, Namespace string
 	Strange        []string // columns of the other file that this one lacked
@@ -53,7 +53,10 @@ func Noted(ctx context.Context, s Store, shape Shape) (known bool, kin []Kin, er
 		case strange+lacking == 0 && other.Key == own.Key && other.Namespace == own.Namespace:
 			return true, nil, nil
 		case 2*shared >= fewest:
-			kin = append(kin, Kin{Key: other.Key, Namespace: other.Namespace, Strange: s.Digests().strange(&shape, other.Columns), Lacking: lacking})
+			kin = append(kin, Kin{
+				Key: other.Key, Namespace: other.Namespace,
+				Strange: s.Digests().strange(&shape, other.Columns), Lacking: lacking,
+			})
 		}
 	}
 	return false, kin, err

@@ -23,10 +23,10 @@
 // The digests' key lies in the same place: whoever has it can try values against
 // them, so it is pseudonymous personal data.
 //
-// Runs leave a [Witness] each in their own folders and in the user's book of ledgers; [Judge] holds a ledger against them:
-// one that was rolled back, restored from an older copy, or that is another one than before is refused. One that a person
-// takes all the same is incomplete: [Info.MayLack] says of which rows it may lack the lead, and they are held until a
-// person settles them or accepts the loss.
+// Runs leave a [Witness] each in their own folders and in the user's book of ledgers; [Judge] holds a ledger against
+// them: one that was rolled back, restored from an older copy, or that is another one than before is refused. One that
+// a person takes all the same is incomplete: [Info.MayLack] says of which rows it may lack the lead, and they are held
+// until a person settles them or accepts the loss.
 package checkpoint
 
 import (
@@ -57,32 +57,32 @@ type Store interface {
 	// key in doubt keeps the earlier intent inside the new one.
 	Commit(ctx context.Context, changes []*Change) error
 
-	// Scan calls f with what stands under each key, in the order of keys; where InDoubt is wanted, only with keys in doubt, and
-	// of them with the intent at least. Other keys that are not wanted may come, too ([Each] leaves them out). f may call other
-	// methods; changes made meanwhile may be seen. An error of f ends it and is returned.
+	// Scan calls f with what stands under each key, in the order of keys; where InDoubt is wanted, only with keys in
+	// doubt, and of them with the intent at least. Other keys that are not wanted may come, too ([Each] leaves them
+	// out). f may call other methods; changes made meanwhile may be seen. An error of f ends it and is returned.
 	Scan(ctx context.Context, which Filter, f func(KeptKey) error) error
 
 	// Under is what stands under a key.
 	Under(ctx context.Context, key string) (KeptKey, error)
 
-	// Note returns a note of the ledger by its name, or nil where there is none. [Runs], what people decided ([AuditOf]) and
-	// the shapes by which leads were made ([Noted]) are notes, too.
+	// Note returns a note of the ledger by its name, or nil where there is none. [Runs], what people decided
+	// ([AuditOf]) and the shapes by which leads were made ([Noted]) are notes, too.
 	Note(ctx context.Context, name string) ([]byte, error)
 	// Notes returns those whose names begin so, in the order of their names.
 	Notes(ctx context.Context, prefix string) ([]Note, error)
-	// Reached says how far the ledger knows a run to have come: the number of its last commit (of a ledger with one writer
-	// at a time, that of the ledger), and whether it knows the run at all.
+	// Reached says how far the ledger knows a run to have come: the number of its last commit (of a ledger with one
+	// writer at a time, that of the ledger), and whether it knows the run at all.
 	Reached(ctx context.Context, run string) (commits uint64, knows bool, err error)
 	// Progress is the number of the last commit of this process, and how many keys have a lead or may have one. It asks
 	// nobody.
 	Progress() (commits uint64, leads int)
-	// AtEnd has f called by Close when the use has ended in order and before its lock is let go; left says how a file is
-	// left, "" where nobody can tell.
+	// AtEnd has f called by Close when the use has ended in order and before its lock is let go; left says how a file
+	// is left, "" where nobody can tell.
 	AtEnd(f func(left string))
 
-	// Alone has f make one change of what it likes, durable as a whole, in which no other process and no commit has a hand.
-	// An error of f undoes it and is returned; unless it is one of a list ([IsOfList]), it ends the use of the Store. f may
-	// be called again where somebody else was in the way.
+	// Alone has f make one change of what it likes, durable as a whole, in which no other process and no commit has a
+	// hand. An error of f undoes it and is returned; unless it is one of a list ([IsOfList]), it ends the use of the
+	// Store. f may be called again where somebody else was in the way.
 	Alone(ctx context.Context, f func(Tx) error) error
 
 	// Close ends the use of the checkpoint in order. Only the first call does something.
@@ -138,7 +138,8 @@ type Info struct {
 	Target   Target
 	Sequence uint64 // number of the last commit, also when the checkpoint is closed
 
-	New      bool     // opening made it, or found one that knows nothing because its run was killed before it sent anything
+	// opening made it, or found one that knows nothing because its run was killed before it sent anything
+	New      bool
 	Warnings []string // about what opening found that a person should know
 
 	Leads   int           // keys that have a lead
@@ -163,11 +164,13 @@ type Filter struct {
 	Skip  func(key string) bool // which are not wanted by their keys; nil: none
 }
 
-// Each calls f with every key that the Filter takes, ordered by key, see [Store.Scan]; forgotten keys are not known any more.
+// Each calls f with every key that the Filter takes, ordered by key, see [Store.Scan]; forgotten keys are not known
+// any more.
 func Each(ctx context.Context, s Store, which Filter, f func(Entry) error) error {
 	return s.Scan(ctx, which, func(k KeptKey) error {
 		shown := k.Shown()
-		if which.Skip != nil && which.Skip(shown.Key) || which.State != Unknown && which.State != shown.State || which.Run != "" && which.Run != shown.Maker() {
+		if which.Skip != nil && which.Skip(shown.Key) || which.State != Unknown && which.State != shown.State ||
+			which.Run != "" && which.Run != shown.Maker() {
 			return nil
 		}
 		return f(shown.Entry)
@@ -187,10 +190,14 @@ type ChangeKind uint8
 
 // The kinds.
 const (
-	Claim    ChangeKind = iota // writes an intent
-	Withdraw                   // removes the intent of a create that is known not to have been applied; one that it replaced comes back
-	Settle                     // writes an outcome and removes the intent; InDoubt keeps it and adds what is known of the answer
-	Mark                       // notes that an update is about to be sent, by Entry.Unsettled, or that none left after all, by an empty one; and what was Seen
+	Claim ChangeKind = iota // writes an intent
+	// removes the intent of a create that is known not to have been applied; one that it replaced comes back
+	Withdraw
+	// writes an outcome and removes the intent; InDoubt keeps it and adds what is known of the answer
+	Settle
+	// notes that an update is about to be sent, by Entry.Unsettled, or that none left after all, by an empty one; and
+	// what was Seen
+	Mark
 )
 
 // Query asks for a lead by its key, else by its own ID, else by its ExternalID, be it
@@ -223,7 +230,8 @@ type Likeness struct {
 	Line  int
 }
 
-// Audit is every decision that was ever made, in order, and everything that contradicts one, in the order in which it was found.
+// Audit is every decision that was ever made, in order, and everything that contradicts one, in the order in which it
+// was found.
 type Audit struct {
 	Decisions      []KeptDecision
 	Contradictions []Contradiction

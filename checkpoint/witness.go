@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Witness is a note outside a ledger of how far the ledger had come. A run writes it durably before its first claim, with
-// every commit it overwrites the counts (unsynced), and at its end it closes it. One stands in the run's folder
+// Witness is a note outside a ledger of how far the ledger had come. A run writes it durably before its first claim,
+// with every commit it overwrites the counts (unsynced), and at its end it closes it. One stands in the run's folder
 // (run.json), one in the user's book of ledgers, see [Witnesses].
 type Witness struct {
 	Commits uint64 `json:"-"` // number of the last commit; in PostgreSQL of the worker's own last one
@@ -71,7 +71,8 @@ func (k *Kind) ID() string {
 	return shortID(append([]string{k.Key, k.Namespace}, k.Columns...)...)
 }
 
-// same says whether two files are of one kind: key and namespace are equal and they share at least half of their columns.
+// same says whether two files are of one kind: key and namespace are equal and they share at least half of their
+// columns.
 func (k *Kind) same(other *Kind) bool {
 	if k.Key != other.Key || k.Namespace != other.Namespace {
 		return false

@@ -21,8 +21,8 @@ import (
 // RunFile is the witness in a run's folder.
 const RunFile = "run.json"
 
-// Witnesses are where witnesses stand: in the user's book of ledgers, one file a ledger (of PostgreSQL one a worker), and
-// in the run folders at hand. The nil Witnesses are those of the sandbox: none.
+// Witnesses are where witnesses stand: in the user's book of ledgers, one file a ledger (of PostgreSQL one a worker),
+// and in the run folders at hand. The nil Witnesses are those of the sandbox: none.
 type Witnesses struct {
 	Book    string   // folder of the book; "" where there is no place for one
 	Parents []string // folders in which run folders stand
@@ -55,7 +55,8 @@ func (ws *Witnesses) All() (all []Witness) {
 	return all
 }
 
-// isRunFile reports whether a name is that of a witness: [RunFile], or one that was kept beside it, see [Witnesses.Begin].
+// isRunFile reports whether a name is that of a witness: [RunFile], or one that was kept beside it, see
+// [Witnesses.Begin].
 func isRunFile(name string) bool {
 	return name == RunFile || strings.HasPrefix(name, "run-") && strings.HasSuffix(name, ".json")
 }
@@ -97,23 +98,26 @@ func readWitness(path string) (w Witness, found bool) {
 	return w, true
 }
 
-// remember keeps in the book what run folders tell against a ledger: it is refused from then on also where they are not at
-// hand, as after a change of folder or without --out.
+// remember keeps in the book what run folders tell against a ledger: it is refused from then on also where they are
+// not at hand, as after a change of folder or without --out.
 func (ws *Witnesses) remember(all []Finding) {
 	for i := range all {
 		w := all[i].Witness
 		text, err := w.encode()
-		if ws.Looks || ws.Book == "" || w.Err != nil || err != nil || filepath.Dir(w.Source) == ws.Book || disk.MakeFolders(ws.Book) != nil {
+		if ws.Looks || ws.Book == "" || w.Err != nil || err != nil || filepath.Dir(w.Source) == ws.Book ||
+			disk.MakeFolders(ws.Book) != nil {
 			continue
 		}
 		_ = replaceDurably(filepath.Join(ws.Book, w.Ledger+"-"+shortID(w.Run, "")+".json"), text)
 	}
 }
 
-// Left says whether a run that ended in order has left its ledger's file so, by [Witness.Left], and nothing begun since.
+// Left says whether a run that ended in order has left its ledger's file so, by [Witness.Left], and nothing begun
+// since.
 func (ws *Witnesses) Left(so string) bool {
 	return so != "" && ws != nil && ws.Book != "" &&
-		slices.ContainsFunc(readFolder(ws.Book, isEntry), func(w Witness) bool { return w.Err == nil && !w.Open && w.Left == so })
+		slices.ContainsFunc(readFolder(ws.Book, isEntry),
+			func(w Witness) bool { return w.Err == nil && !w.Open && w.Left == so })
 }
 
 func isEntry(name string) bool { return strings.HasSuffix(name, ".json") }
@@ -140,8 +144,8 @@ func (ws *Witnesses) Holder(place string) (w Witness, goesOn bool) {
 	return w, false
 }
 
-// Lock keeps other runs of this user from judging witnesses until unlock is called, so that of two that begin new ledgers
-// at once the second sees the first. Without a place for the book there is no lock.
+// Lock keeps other runs of this user from judging witnesses until unlock is called, so that of two that begin new
+// ledgers at once the second sees the first. Without a place for the book there is no lock.
 func (ws *Witnesses) Lock() (unlock func(), err error) {
 	unlock = func() {}
 	if ws == nil || ws.Book == "" || disk.MakeFolders(ws.Book) != nil {
@@ -157,7 +161,8 @@ func (ws *Witnesses) Lock() (unlock func(), err error) {
 			return func() { f.Close() }, nil
 		}
 		if time.Now().After(end) {
-			return unlock, errors.Join(fmt.Errorf("%s is locked by another run that does not let go of it", f.Name()), f.Close())
+			return unlock, errors.Join(fmt.Errorf("%s is locked by another run that does not let go of it", f.Name()),
+				f.Close())
 		}
 	}
 }
@@ -180,9 +185,9 @@ type noteFile struct {
 // ErrNoWitness says that neither the run's folder nor the book takes a witness.
 var ErrNoWitness = errors.New("no witness can be written")
 
-// Begin writes a witness of a ledger durably into the run's folder and into the book; of w it needs the run. Nothing may
-// be claimed before it returns nil. folder is "" for a run without one. [ErrNoWitness]: neither place takes the witness of
-// a file; in PostgreSQL the worker's own row is one.
+// Begin writes a witness of a ledger durably into the run's folder and into the book; of w it needs the run. Nothing
+// may be claimed before it returns nil. folder is "" for a run without one. [ErrNoWitness]: neither place takes the
+// witness of a file; in PostgreSQL the worker's own row is one.
 func (ws *Witnesses) Begin(ctx context.Context, s Store, w Witness, folder string) (*Testimony, error) {
 	if ws == nil {
 		return nil, nil
@@ -324,7 +329,8 @@ func (t *Testimony) Reached(commits uint64, leads int) {
 	}
 }
 
-// End closes the witness durably; left says how the checkpoint file was left. It comes before the ledger's lock is let go.
+// End closes the witness durably; left says how the checkpoint file was left. It comes before the ledger's lock is let
+// go.
 func (t *Testimony) End(left string) (err error) {
 	if t == nil {
 		return nil

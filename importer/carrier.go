@@ -26,8 +26,8 @@ type Sender interface {
 }
 
 // carrier carries one row at a time from its plan to its outcome. Each wait of a row is a call that returns when it is
-// over: for the claim to be durable, for a place in flight, for the answer, for the outcome to be durable. All lanes of a
-// run share one.
+// over: for the claim to be durable, for a place in flight, for the answer, for the outcome to be durable. All lanes
+// of a run share one.
 type carrier struct {
 	importPlanner // decides again about a lead that was read
 	*run
@@ -37,7 +37,8 @@ type carrier struct {
 	hasRead atomic.Bool // the service has shown a lead by an update of no content
 }
 
-// job is a row with its step, which a lane takes to its outcome. Its outcome is always what it is when nothing more is heard.
+// job is a row with its step, which a lane takes to its outcome. Its outcome is always what it is when nothing more is
+// heard.
 type job struct {
 	result // as far as it is known; its entry is what is known at first and what was settled in the end
 	it     *item
@@ -66,11 +67,14 @@ func (j *job) begin(it *item, step Step, known *checkpoint.Entry) {
 }
 
 func newCarrier(r *run, p *phases, halt func(*Stop)) *carrier {
-	return &carrier{importPlanner: creating(&r.Options), run: r, phases: p, halt: halt, digests: newDigester(r.ledger.Digests())}
+	return &carrier{
+		importPlanner: creating(&r.Options), run: r, phases: p, halt: halt,
+		digests: newDigester(r.ledger.Digests()),
+	}
 }
 
-// carry takes a row to its outcome, which is durable when it returns, unless the text says that the checkpoint could not
-// be written. After a panic the row ends as it stood, and the run in order.
+// carry takes a row to its outcome, which is durable when it returns, unless the text says that the checkpoint could
+// not be written. After a panic the row ends as it stood, and the run in order.
 func (c *carrier) carry(ctx context.Context, j *job) {
 	if fault := crash.Call(func() error { c.act(ctx, j); return nil }); fault != nil {
 		c.halt(crashed(fault))
@@ -143,29 +147,30 @@ func (c *carrier) sendCreate(ctx context.Context, j *job) (made *leadapi.Created
 	j.content = req.Content
 	defer clear(j.content) // it would keep the row's text
 	first, attempt := j.requestID, 0
-	tries, err := c.retrier.Deliver(ctx, c.phases.taking, delivery.Create, &j.pass, func(ctx context.Context, anew bool) (err error) {
-		if first != "" {
-			attempt++
-			j.requestID = first + "-" + strconv.Itoa(attempt)
-			req.RequestID = j.requestID
-		}
-		switch err := c.ledger.Guard(c.phases.taking, j.it.rec.Key); {
-		case err != nil && c.phases.taking.Err() != nil && errors.Is(err, context.Canceled):
-			return delivery.ErrStopping
-		case err != nil:
-			return ledgerFailed(err)
-		}
-		req.NewConnection = anew
-		made, err = c.sender.Create(ctx, req)
-		return err
-	})
+	tries, err := c.retrier.Deliver(ctx, c.phases.taking, delivery.Create, &j.pass,
+		func(ctx context.Context, anew bool) (err error) {
+			if first != "" {
+				attempt++
+				j.requestID = first + "-" + strconv.Itoa(attempt)
+				req.RequestID = j.requestID
+			}
+			switch err := c.ledger.Guard(c.phases.taking, j.it.rec.Key); {
+			case err != nil && c.phases.taking.Err() != nil && errors.Is(err, context.Canceled):
+				return delivery.ErrStopping
+			case err != nil:
+				return ledgerFailed(err)
+			}
+			req.NewConnection = anew
+			made, err = c.sender.Create(ctx, req)
+			return err
+		})
 	j.attempts += tries
 	failpoint.At("answered")
 	return made, err
 }
 
-// made settles a lead that the service says it created, and reports whether that is durable. One that asks for a link is
-// partial until it has it.
+// made settles a lead that the service says it created, and reports whether that is durable. One that asks for a link
+// is partial until it has it.
 func (c *carrier) made(j *job, made *leadapi.Created) (stored bool) {
 	rec := &j.it.rec
 	j.entry = c.entryOf(j, checkpoint.Created)
@@ -231,8 +236,8 @@ func (c *carrier) withdraw(j *job, outcome Outcome) {
 	j.outcome = outcome
 }
 
-// linkLater links a lead that an earlier run has made, unless somebody else has given it another ExternalID since. Where
-// it cannot be read, the link itself will tell.
+// linkLater links a lead that an earlier run has made, unless somebody else has given it another ExternalID since.
+// Where it cannot be read, the link itself will tell.
 func (c *carrier) linkLater(ctx context.Context, j *job) {
 	rec := &j.it.rec
 	if c.readable(&j.entry) && c.forExternalID() != RuleFile {
@@ -242,7 +247,8 @@ func (c *carrier) linkLater(ctx context.Context, j *job) {
 		case stops:
 			c.unlinked(j, stop)
 			return
-		case err != nil, lead.ExternalID == "", lead.ExternalID == j.entry.WantLink && j.entry.WantLink != rec.ExternalID:
+		case err != nil, lead.ExternalID == "", lead.ExternalID == j.entry.WantLink &&
+			j.entry.WantLink != rec.ExternalID:
 		case lead.ExternalID == rec.ExternalID:
 			c.linked(j, lead)
 			return
@@ -254,8 +260,8 @@ func (c *carrier) linkLater(ctx context.Context, j *job) {
 	c.link(ctx, j)
 }
 
-// link sends the ExternalID of a lead that exists. The link holds only when the lead that comes back is the one that was
-// meant and carries it.
+// link sends the ExternalID of a lead that exists. The link holds only when the lead that comes back is the one that
+// was meant and carries it.
 func (c *carrier) link(ctx context.Context, j *job) {
 	j.outcome = Partial
 	external := j.it.rec.ExternalID
@@ -268,7 +274,8 @@ func (c *carrier) link(ctx context.Context, j *job) {
 		c.linked(j, lead)
 		return
 	case err == nil:
-		j.text = "linking was answered but not confirmed: the lead that came back is another one or carries another ExternalID"
+		j.text = "linking was answered but not confirmed: the lead that came back is another one or carries another " +
+			"ExternalID"
 	case stops:
 		c.unlinked(j, stop)
 		return
@@ -328,10 +335,11 @@ func (c *carrier) settle(j *job, outcome Outcome) bool {
 	return true
 }
 
-const heldElsewhere = "another worker sent it and may still be running: held back (leadferry checkpoint workers shows who holds what)"
+const heldElsewhere = "another worker sent it and may still be running: held back (leadferry checkpoint workers " +
+	"shows who holds what)"
 
-// notBegun ends a row whose intent or mark is not durable, so that nothing was sent. One that is refused since its key or
-// its lead belongs to somebody else by now is decided about once more; this is how it ends then.
+// notBegun ends a row whose intent or mark is not durable, so that nothing was sent. One that is refused since its key
+// or its lead belongs to somebody else by now is decided about once more; this is how it ends then.
 func (c *carrier) notBegun(j *job, err error) {
 	switch {
 	case errors.Is(err, checkpoint.ErrEnough):

@@ -88,8 +88,8 @@ func (c *collector) end(it *item, r result) *Stop {
 	return c.add(it, &c.ended)
 }
 
-// add records a row's outcome and returns why the run ends by it, or nil. The recorder comes last: once it has the row, its
-// room may be another row's.
+// add records a row's outcome and returns why the run ends by it, or nil. The recorder comes last: once it has the
+// row, its room may be another row's.
 func (c *collector) add(it *item, r *result) *Stop {
 	if c.drift != nil {
 		c.drift.count(it, r)
@@ -109,7 +109,10 @@ func (c *collector) add(it *item, r *result) *Stop {
 	}
 	if r.unkept {
 		namespace, key := rowkey.Split(it.rec.Key)
-		c.unkept = append(c.unkept, report.Unkept{Key: key, Namespace: namespace, LeadID: r.entry.LeadID, RunID: c.options.RunID})
+		c.unkept = append(c.unkept, report.Unkept{
+			Key: key, Namespace: namespace, LeadID: r.entry.LeadID,
+			RunID: c.options.RunID,
+		})
 	}
 	why := c.tally.count(it, r)
 	if c.dry != nil {

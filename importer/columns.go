@@ -32,15 +32,17 @@ func (r *intake) misfit(f *source.File, missing mapping.Errors) error {
 	hint := fmt.Sprintf("its columns are %s: is it the right file, and is its header on this line?", quoted(columns))
 	sheets := f.Sheets()
 	if len(sheets) > 0 {
-		hint = fmt.Sprintf("the workbook also holds the sheets %s: choose one with --sheet NAME", spelling.List(sheets, mostColumns, nil))
+		hint = fmt.Sprintf("the workbook also holds the sheets %s: choose one with --sheet NAME",
+			spelling.List(sheets, mostColumns, nil))
 	}
 	switch more := len(missing) - mostMissing; {
 	case r.options.LooksLikeRow != nil && r.options.LooksLikeRow(columns, firstRows(f)): // they are people's data
 		return fmt.Errorf("%s: what was taken for its header looks like a row, and does not fit %s\n"+
-			"hint: a file without a header needs source: {header: false, columns: [...]} in the mapping, with names for its %s;"+
-			" leadferry init writes them", path, names, english.Plural(len(columns), "column", ""))
+			"hint: a file without a header needs source: {header: false, columns: [...]} in the mapping, with names "+
+			"for its %s; leadferry init writes them", path, names, english.Plural(len(columns), "column", ""))
 	case more > 0:
-		return fmt.Errorf("%w\n%s: lacks columns that %s names in %d more places\nhint: %s", missing[:mostMissing], path, names, more, hint)
+		return fmt.Errorf("%w\n%s: lacks columns that %s names in %d more places\nhint: %s", missing[:mostMissing],
+			path, names, more, hint)
 	case len(sheets) > 0:
 		return fmt.Errorf("%w\nhint: %s", missing, hint)
 	}
@@ -64,7 +66,10 @@ func firstRows(f *source.File) (rows [][]string) {
 
 // quoted lists the first few names, each cut where it is long.
 func quoted(names []string) string {
-	return spelling.List(names, mostColumns, func(name string) string { return strconv.Quote(report.Shortened(name, longColumn)) })
+	return spelling.List(names, mostColumns, func(name string) string {
+		return strconv.Quote(report.Shortened(name,
+			longColumn))
+	})
 }
 
 // How far a file is read whose rows bring their own columns, before anything is sent.
@@ -101,7 +106,8 @@ func newShapes(ctx context.Context, o *Options, l *checkpoint.Ledger) (shapes, e
 	}
 	switch answer := checkpoint.AnswerID(ids); {
 	case len(refused) == 0 && o.NewKey != "":
-		return nil, fmt.Errorf("--new-key=%s answers nothing: files with these columns were already imported with this key, or never\nhint: leave it out", o.NewKey)
+		return nil, fmt.Errorf("--new-key=%s answers nothing: files with these columns were already imported with "+
+			"this key, or never\nhint: leave it out", o.NewKey)
 	case len(refused) > 0 && o.NewKey != answer:
 		return nil, fmt.Errorf("%w; if new leads are meant: --new-key=%s", errors.Join(refused...), answer)
 	}
@@ -113,8 +119,8 @@ func (o *Options) shapeOf(f *source.File) checkpoint.Shape {
 	return checkpoint.Shape{Columns: columnsOf(f), Key: o.keyForm(f), Namespace: o.Mapping.Namespace()}
 }
 
-// keyForm is what of a row is its key. Where that is the row's own data, settings of source that change cells belong to it:
-// read in another way, a row would be another one.
+// keyForm is what of a row is its key. Where that is the row's own data, settings of source that change cells belong
+// to it: read in another way, a row would be another one.
 func (o *Options) keyForm(f *source.File) string {
 	form, s := o.Mapping.KeyForm(), &o.Mapping.Source
 	if form != "" {
@@ -145,7 +151,8 @@ func (s shapes) of(input int) *checkpoint.Shape {
 	return s[input].Load()
 }
 
-// ownData says of the form of a key that it is the row's own data, perhaps with how they are read: a text names a column.
+// ownData says of the form of a key that it is the row's own data, perhaps with how they are read: a text names a
+// column.
 func ownData(form string) bool { return !strings.Contains(form, "{") }
 
 // refuseShape says why a file cannot be meant, or nil. Rejects of a run have the columns of their file, or fewer.
@@ -163,11 +170,15 @@ func refuseShape(f *source.File, s *checkpoint.Shape, kin []checkpoint.Kin) erro
 	case ownData(s.Key) && isRejects(f):
 		return nil
 	case same != nil && ownData(s.Key):
-		return fmt.Errorf("%s: a file with nearly these columns was imported before, and the whole row is the key (%s): every row would make a new lead\n"+
-			"hint: name the column that makes a row the same row on the next run, as in key: \"{id}\", or restore the columns", path, newOrGone(same))
+		return fmt.Errorf("%s: a file with nearly these columns was imported before, and the whole row is the key "+
+			"(%s): every row would make a new lead\n"+
+			"hint: name the column that makes a row the same row on the next run, as in key: \"{id}\", or restore "+
+			"the columns", path, newOrGone(same))
 	case same == nil && other != nil:
-		return fmt.Errorf("%s: a file with these columns was imported with %s. The mapping now says %s: every row would make a new lead\n"+
-			"hint: restore key, namespace and source of the mapping", path, keyOf(other.Key, other.Namespace), keyOf(s.Key, s.Namespace))
+		return fmt.Errorf("%s: a file with these columns was imported with %s. The mapping now says %s: every row "+
+			"would make a new lead\n"+
+			"hint: restore key, namespace and source of the mapping", path, keyOf(other.Key, other.Namespace),
+			keyOf(s.Key, s.Namespace))
 	}
 	return nil
 }

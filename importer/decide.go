@@ -13,8 +13,8 @@ import (
 	"leadferry/mapping"
 )
 
-// Rule says whose value stands where others have changed a field of a lead on the service, in the word of --conflict and of
-// the mapping.
+// Rule says whose value stands where others have changed a field of a lead on the service, in the word of --conflict
+// and of the mapping.
 type Rule string
 
 // RuleReport, or none, leaves that to a person, RuleFile sends the file's value, and RuleService keeps the service's.
@@ -135,8 +135,8 @@ func confirmedAt(known *checkpoint.Entry) time.Time {
 	return known.Confirmed
 }
 
-// moved says that others were seen to change the ExternalID: it is the service's then, and what was confirmed, or what the
-// file said when the service's was let stand, is the one that the lead is to have.
+// moved says that others were seen to change the ExternalID: it is the service's then, and what was confirmed, or what
+// the file said when the service's was let stand, is the one that the lead is to have.
 func (b *leadBefore) moved() bool {
 	return b.State == checkpoint.Created && b.Unsettled == "" && b.WantLink != "" && b.WantLink != b.ExternalID
 }
@@ -262,9 +262,9 @@ const (
 	contentMoved  = "its content was changed on the service"
 )
 
-// compare holds a row against its lead: against what the service shows of it or, where that is nil, what was seen before.
-// Content that the row would not change is looked at only where all is. Fields that the row does not send are the
-// service's own business, but for the status.
+// compare holds a row against its lead: against what the service shows of it or, where that is nil, what was seen
+// before. Content that the row would not change is looked at only where all is. Fields that the row does not send are
+// the service's own business, but for the status.
 func (p *conflicts) compare(it *item, before *leadBefore, shown *leadapi.Lead, all bool, sums sums) (d diff) {
 	service := before.Seen.Status
 	if shown != nil {
@@ -357,7 +357,8 @@ type answer struct {
 // remembered is what an earlier run has seen that was changed by others.
 func (b *leadBefore) remembered(rec *mapping.Record) *answer {
 	lead := &leadapi.Lead{
-		ID: b.LeadID, Status: b.Seen.Status, OwnerID: b.Seen.Organization, ExternalID: b.ExternalID, HasExternal: b.moved() && externalOf(rec) != "",
+		ID: b.LeadID, Status: b.Seen.Status, OwnerID: b.Seen.Organization, ExternalID: b.ExternalID,
+		HasExternal: b.moved() && externalOf(rec) != "",
 	}
 	return &answer{Lead: lead, at: b.Seen.At, remembered: true}
 }
@@ -375,8 +376,8 @@ func (b *leadBefore) sight(a *answer) checkpoint.Sight {
 }
 
 // seen takes over what the service shows of a lead beside what was confirmed. Where others have changed the
-// ExternalID, the one that was confirmed stays beside it as what the lead is to have, or the row's where the service's is
-// let stand: rows find the lead by both.
+// ExternalID, the one that was confirmed stays beside it as what the lead is to have, or the row's where the service's
+// is let stand: rows find the lead by both.
 func (d *diff) seen(e *checkpoint.Entry, rec *mapping.Record, before *leadBefore, a *answer) {
 	if e.Seen = before.sight(a); a.Status != "" && d.status.then == keeps {
 		e.Seen.Kept, e.Seen.Against = true, before.against(rec.Status)
@@ -418,7 +419,8 @@ func (d *diff) confirmed(e *checkpoint.Entry, rec *mapping.Record, before *leadB
 	e.Organization, e.Location = cmp.Or(a.OwnerID, e.Organization), cmp.Or(a.LocationName, e.Location)
 }
 
-// learned takes over what is seen of a lead to which nothing is to be sent, and reports whether more is confirmed by it than was.
+// learned takes over what is seen of a lead to which nothing is to be sent, and reports whether more is confirmed by
+// it than was.
 func (d *diff) learned(e *checkpoint.Entry, it *item, a *answer) (more bool) {
 	before := leadBefore(*e)
 	content := before.Content
@@ -428,7 +430,8 @@ func (d *diff) learned(e *checkpoint.Entry, it *item, a *answer) (more bool) {
 		}
 		content = merged(content, it, d.differ, nil)
 	}
-	more = before.Unsettled != "" || a.Status != "" && a.Status != before.Status && !d.status.byService || !slices.Equal(content, before.Content)
+	more = before.Unsettled != "" || a.Status != "" && a.Status != before.Status && !d.status.byService ||
+		!slices.Equal(content, before.Content)
 	if !more || a.remembered && before.Unsettled != "" {
 		d.seen(e, &it.rec, &before, a)
 		return false
@@ -445,5 +448,6 @@ func (d *diff) news(known *checkpoint.Entry, it *item) bool {
 		return false
 	}
 	e := *known
-	return d.learned(&e, it, before.remembered(&it.rec)) || e.Seen.Kept != known.Seen.Kept || e.Seen.Against != known.Seen.Against || e.ExternalID != known.ExternalID || e.WantLink != known.WantLink
+	return d.learned(&e, it, before.remembered(&it.rec)) || e.Seen.Kept != known.Seen.Kept ||
+		e.Seen.Against != known.Seen.Against || e.ExternalID != known.ExternalID || e.WantLink != known.WantLink
 }

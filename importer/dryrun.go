@@ -51,8 +51,9 @@ type proof struct {
 func newDryRun(o *Options, in *intake) *dryRun {
 	return &dryRun{
 		options: o, intake: in, pending: result{ending: ending{outcome: Pending}}, repeats: findings.NewRepeats(),
-		problems: findings.NewKinds(maxKinds, keepProblem), texts: map[mapping.Problem]string{}, assigned: findings.NewKinds(maxAssigned, keepDestination),
-		words: findings.NewKinds(maxKinds, keepWord), caught: findings.NewKinds(maxKinds, keepWord),
+		problems: findings.NewKinds(maxKinds, keepProblem), texts: map[mapping.Problem]string{},
+		assigned: findings.NewKinds(maxAssigned, keepDestination),
+		words:    findings.NewKinds(maxKinds, keepWord), caught: findings.NewKinds(maxKinds, keepWord),
 	}
 }
 
@@ -123,7 +124,8 @@ func (d *dryRun) fails() bool {
 		d.options.Strict && len(d.intake.unused)+len(d.options.Mapping.Unconfirmed()) > 0
 }
 
-const addressWarning = "a key looks like an e-mail address: keys are kept in the checkpoint, so take something that is nobody's name or address"
+const addressWarning = "a key looks like an e-mail address: keys are kept in the checkpoint, so take something that " +
+	"is nobody's name or address"
 
 // isAddress reports whether a key looks like an e-mail address, as a person would see it.
 func isAddress(key string) bool {
@@ -203,7 +205,8 @@ func (d *dryRun) found(notes []string) *report.Checks {
 	at := d.intake.place
 	c := &report.Checks{
 		Rules: d.rules(), Caught: wordList(d.caught, at), UnusedColumns: d.intake.unused,
-		Assignments: assignments(d.assigned), Projected: d.projected(), Tests: d.mapping.tests, LostFiles: d.intake.lost, Notes: notes,
+		Assignments: assignments(d.assigned), Projected: d.projected(), Tests: d.mapping.tests,
+		LostFiles: d.intake.lost, Notes: notes,
 		DroppedRows: d.dropped.Count, CaughtRows: d.elsewhere.Count, Strict: d.options.Strict,
 	}
 	for _, w := range wordList(d.words, at) {
@@ -217,7 +220,8 @@ func (d *dryRun) found(notes []string) *report.Checks {
 	c.Repeats, c.LookAlikes = d.again(&d.repeated.Same), d.again(&d.repeated.Alike)
 	if !d.mapping.updates {
 		for _, l := range d.mapping.lacking {
-			c.CannotCreate = append(c.CannotCreate, report.Fault{File: l.File, Line: l.Line, Column: l.Column, Error: l.Text, Hint: l.Hint})
+			c.CannotCreate = append(c.CannotCreate,
+				report.Fault{File: l.File, Line: l.Line, Column: l.Column, Error: l.Text, Hint: l.Hint})
 		}
 	}
 	for _, g := range d.options.Mapping.Unconfirmed() {
@@ -246,24 +250,30 @@ func (d *dryRun) notes() (notes []string) {
 		notes = append(notes, "There is no request for --show: "+why)
 	}
 	if d.mapping.lacking != nil && d.mapping.updates {
-		notes = append(notes, "The mapping serves sync alone: it lacks what import makes leads with, which is assign, lead.type_key and lead.type_label.")
+		notes = append(notes, "The mapping serves sync alone: it lacks what import makes leads with, which is "+
+			"assign, lead.type_key and lead.type_label.")
 	}
 	if n := d.addresses.Count; n > 0 {
-		notes = append(notes, fmt.Sprintf("Rows whose key looks like an e-mail address: %d, first at %s. Keys are kept in the checkpoint: take something that is nobody's name or address.",
+		notes = append(notes, fmt.Sprintf("Rows whose key looks like an e-mail address: %d, first at %s. Keys are "+
+			"kept in the checkpoint: take something that is nobody's name or address.",
 			n, d.intake.place(d.addresses.First[0])))
 	}
 	if names := d.options.Mapping.Composed(); len(names) > 0 {
-		notes = append(notes, fmt.Sprintf("Objects and lists are sent whole: in a sync, members of %s that come out empty vanish from the service.", spelling.List(names, mostListed, nil)))
+		notes = append(notes, fmt.Sprintf("Objects and lists are sent whole: in a sync, members of %s that come out "+
+			"empty vanish from the service.", spelling.List(names, mostListed, nil)))
 	}
 	if n := d.dropped.Count; n > 0 {
-		notes = append(notes, fmt.Sprintf("Rows with values that break a rule and are left out, as on_invalid says: %d, first at %s.", n, d.intake.place(d.dropped.First[0])))
+		notes = append(notes, fmt.Sprintf("Rows with values that break a rule and are left out, as on_invalid says: "+
+			"%d, first at %s.", n, d.intake.place(d.dropped.First[0])))
 	}
 	if same := &d.repeated.Same; same.Rows > 0 {
-		notes = append(notes, fmt.Sprintf("Rows whose key is also in an earlier row: %d. They are judged in file order, "+
-			"each by what the rows before it leave of their lead. %s", same.Rows, d.examples(same)))
+		notes = append(notes, fmt.Sprintf("Rows whose key is also in an earlier row: %d. They are judged in file "+
+			"order, each by what the rows before it leave of their lead. %s", same.Rows, d.examples(same)))
 	}
 	if alike := &d.repeated.Alike; alike.Rows > 0 {
-		notes = append(notes, fmt.Sprintf("Rows whose key differs from an earlier one only in leading zeros, blanks or capitals: %d. An import holds them as conflicts, unless --look-alikes create is given. %s", alike.Rows, d.examples(alike)))
+		notes = append(notes, fmt.Sprintf("Rows whose key differs from an earlier one only in leading zeros, blanks "+
+			"or capitals: %d. An import holds them as conflicts, unless --look-alikes create is given. %s", alike.Rows,
+			d.examples(alike)))
 	}
 	return notes
 }

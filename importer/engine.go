@@ -11,9 +11,9 @@ import (
 )
 
 // engine takes every row to its outcome. The dispatcher, one goroutine, looks rows up batch by batch and decides about
-// them in file order. A row for which nothing is to be sent ends there; another one begins the lane of its lead, or joins
-// it. A lane carries its rows one after another, in a goroutine of a pool. One lock guards decisions, lanes and collector;
-// nobody holds it while waiting for the checkpoint or the service.
+// them in file order. A row for which nothing is to be sent ends there; another one begins the lane of its lead, or
+// joins it. A lane carries its rows one after another, in a goroutine of a pool. One lock guards decisions, lanes and
+// collector; nobody holds it while waiting for the checkpoint or the service.
 type engine struct {
 	r       *run
 	phases  *phases
@@ -139,8 +139,8 @@ func (e *engine) halt(why *Stop) {
 	e.stop(why)
 }
 
-// stop makes the run end in order, unless why is nil: nothing more is read or sent, what is in flight is waited for. The
-// first reason stands, unless another says more by its exit code.
+// stop makes the run end in order, unless why is nil: nothing more is read or sent, what is in flight is waited for.
+// The first reason stands, unless another says more by its exit code.
 func (e *engine) stop(why *Stop) {
 	if why == nil {
 		return
@@ -167,8 +167,8 @@ func (e *engine) ask(a *lookup, items []*item) bool {
 	return e.stopped == nil
 }
 
-// lookupRows is how many rows are looked up in one read, where so many are there: it may be a round trip, and is one for the
-// workers of a fleet.
+// lookupRows is how many rows are looked up in one read, where so many are there: it may be a round trip, and is one
+// for the workers of a fleet.
 func (e *engine) lookupRows() int {
 	if e.r.member != nil {
 		return 8 * batchRows
@@ -235,8 +235,8 @@ func (e *engine) takeBatch(known *lookup, items []*item) bool {
 	return e.stopped == nil
 }
 
-// take decides about a row: it ends, begins the lane of its lead, or joins it. It reports false, and has not taken the row,
-// where the run ends.
+// take decides about a row: it ends, begins the lane of its lead, or joins it. It reports false, and has not taken the
+// row, where the run ends.
 func (e *engine) take(known *lookup, i int) bool {
 	it := known.items[i]
 	if how := it.left(); how != nil {
@@ -345,9 +345,9 @@ func (e *engine) mayLeave(a Action) bool {
 // mostLate is how many leads may wait for the end of the run; a worker holds few claims when it is replaced.
 const mostLate = 1000
 
-// putsOff reports whether a row is put off to the end of the run, which happens once. A row that would take an ExternalID
-// from its lead is, while few do: when it has its turn, all rows were read, unless a thousand others wait behind it. In a
-// fleet a row in doubt is, too: another worker may still learn what became of it.
+// putsOff reports whether a row is put off to the end of the run, which happens once. A row that would take an
+// ExternalID from its lead is, while few do: when it has its turn, all rows were read, unless a thousand others wait
+// behind it. In a fleet a row in doubt is, too: another worker may still learn what became of it.
 func (e *engine) putsOff(it *item, step *Step) bool {
 	clears := step.Action == Update && step.Send.ExternalID && it.rec.Unlinks && e.r.MaxClears > 0
 	doubts := step.Action == Nothing && step.outcome == InDoubt && e.r.member != nil && len(e.lanes.late) < mostLate

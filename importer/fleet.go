@@ -33,8 +33,8 @@ const pulse = 250 * time.Millisecond
 // hearing is how long the ledger may take to say what holds, before it is asked anew.
 const hearing = 30 * time.Second
 
-// member is this worker's side of the fleet: it tells what was done, and makes what holds for all hold here. The rate comes
-// in pieces of a quarter of a second's requests, waits of the service at once, limits one exchange late.
+// member is this worker's side of the fleet: it tells what was done, and makes what holds for all hold here. The rate
+// comes in pieces of a quarter of a second's requests, waits of the service at once, limits one exchange late.
 type member struct {
 	fleet   Fleet
 	limits  Limits
@@ -51,7 +51,10 @@ type member struct {
 }
 
 func newMember(f Fleet, l Limits, b *delivery.Breaker, rate float64, patience time.Duration) *member {
-	m := &member{fleet: f, limits: l, breaker: b, patience: patience, heard: time.Now(), stops: make(chan *Stop, 1), wake: make(chan struct{}, 1)}
+	m := &member{
+		fleet: f, limits: l, breaker: b, patience: patience, heard: time.Now(), stops: make(chan *Stop, 1),
+		wake: make(chan struct{}, 1),
+	}
 	b.Asked = func(d time.Duration) { m.tell(func(p *checkpoint.Progress) { p.Pause = max(p.Pause, d) }) }
 	if rate > 0 {
 		b.ShareRate(func() { m.tell(func(p *checkpoint.Progress) { p.Wants = true }) })
@@ -77,8 +80,8 @@ func (m *member) note(t *tally) {
 	m.told.Counts, m.told.Rows = t.counts, rowCounts(t.counts.Read, &t.common)
 }
 
-// figuresEvery is how often a worker leaves its figures in the ledger: of one that is killed, the report of the fleet lacks
-// what it did since.
+// figuresEvery is how often a worker leaves its figures in the ledger: of one that is killed, the report of the fleet
+// lacks what it did since.
 const figuresEvery = 2 * time.Second
 
 // keep takes down the figures of the run so far, unless it did a moment ago.
@@ -123,9 +126,9 @@ func (m *member) start(ctx context.Context) (end func()) {
 // lastWord is how long a worker that has ended tries to say so.
 const lastWord = 5 * time.Second
 
-// leave tells for the last time what was done, and leaves the summary, with the rows as all workers of this shard took them.
-// A limit of the fleet that was exceeded since the exchange before ends the run as it would have then; the stop is nil where
-// none was.
+// leave tells for the last time what was done, and leaves the summary, with the rows as all workers of this shard took
+// them. A limit of the fleet that was exceeded since the exchange before ends the run as it would have then; the stop
+// is nil where none was.
 func (m *member) leave(t *tally, s *report.Summary) (*Stop, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), lastWord)
 	defer cancel()
@@ -198,18 +201,19 @@ func (m *member) exchange(ctx context.Context) *Stop {
 	return m.limits.reached(&c.Counts)
 }
 
-// Shard is the part of the input that a worker of a fleet takes: the rows whose lead falls to Index, from 0, of Of parts.
-// The zero Shard is all of it.
+// Shard is the part of the input that a worker of a fleet takes: the rows whose lead falls to Index, from 0, of Of
+// parts. The zero Shard is all of it.
 type Shard struct{ Index, Of int }
 
-// sharding says which rows a worker takes. All rows of a lead fall to one worker, and so do keys that look alike: rows are
-// parted by what finds their lead. Those that have no such thing are parted by their place.
+// sharding says which rows a worker takes. All rows of a lead fall to one worker, and so do keys that look alike: rows
+// are parted by what finds their lead. Those that have no such thing are parted by their place.
 type sharding struct {
 	Shard
 	byLeadID bool // rows find their lead by its ID alone
 }
 
-var errManyIdentities = errors.New("the rows of this mapping may find their lead by several values, so that workers of a fleet could meet at one lead\n" +
+var errManyIdentities = errors.New("the rows of this mapping may find their lead by several values, so that workers " +
+	"of a fleet could meet at one lead\n" +
 	"hint: a mapping can be sharded that has lead_id alone, or key where external_id is the same text or not given")
 
 // newSharding refuses a mapping by which rows of one lead could fall to two workers.

@@ -87,7 +87,8 @@ func newSync(o Options) *run {
 	return r
 }
 
-var errNoIdentity = errors.New("the mapping has neither key nor external_id nor lead_id, so a changed row finds no lead\n" +
+var errNoIdentity = errors.New("the mapping has neither key nor external_id nor lead_id, so a changed row finds " +
+	"no lead\n" +
 	"hint: name the column that makes a row the same row on the next run: key: \"{column}\"")
 
 // Validate reads, maps and checks every row of every input, runs the mapping's tests
@@ -135,8 +136,9 @@ type Task struct {
 type Sending struct {
 	Client      leadapi.Config
 	Target      checkpoint.Target
-	Concurrency int           // requests in flight at most
-	Rate        float64       // requests a second at most; 0 = no limit. validate, dry run: what a duration is projected for
+	Concurrency int // requests in flight at most
+	// requests a second at most; 0 = no limit. validate, dry run: what a duration is projected for
+	Rate        float64
 	Retries     int           // further tries of a request that was answered and may be sent again
 	MaxWait     time.Duration // how long the service may stay silent
 	MaxDuration time.Duration // rows are taken no longer than this; 0 = no limit
@@ -185,8 +187,11 @@ func (l *Limits) doubts(own int) bool { return l.MaxInDoubt > 0 && l.Standing+ow
 // tooMany ends a run that would make leads while too many rows are in doubt from earlier ones.
 func (l *Limits) tooMany() *Stop {
 	return &Stop{
-		Code: CodeStopped, Same: true, Reason: fmt.Sprintf("%d rows are in doubt from earlier runs, more than --max-in-doubt allows (%d): no lead is made", l.Standing, l.MaxInDoubt),
-		Hint: "settle them first: leadferry checkpoint export --state in_doubt lists them, and leadferry checkpoint resolve takes the list back; then run the same command again",
+		Code: CodeStopped, Same: true,
+		Reason: fmt.Sprintf("%d rows are in doubt from earlier runs, more than --max-in-doubt allows (%d): no lead is made",
+			l.Standing, l.MaxInDoubt),
+		Hint: "settle them first: leadferry checkpoint export --state in_doubt lists them, and leadferry checkpoint " +
+			"resolve takes the list back; then run the same command again",
 	}
 }
 
@@ -200,13 +205,17 @@ func (l *Limits) reached(c *checkpoint.Counts) *Stop {
 		}
 	case l.MaxRejects.exceeded(c.Refused, c.Sent):
 		return &Stop{
-			Code: CodeStopped, Reason: fmt.Sprintf("more than %s sent were rejected or failed (--max-rejects)", l.MaxRejects),
+			Code: CodeStopped, Reason: fmt.Sprintf("more than %s sent were rejected or failed (--max-rejects)",
+				l.MaxRejects),
 			Hint: "fix the cause first: the remaining rows may be rejected too; --max-rejects 0 turns this limit off",
 		}
 	case l.MaxInvalid.exceeded(c.Invalid, c.Read):
 		return &Stop{
-			Code: CodeStopped, Reason: fmt.Sprintf("more than %s read are invalid (--max-invalid)", l.MaxInvalid), Same: true,
-			Hint: "the file or the mapping may be the wrong one: leadferry validate shows every mistake; fix them and run the same command again, which sends nothing twice, or add --max-invalid 0 to turn this limit off",
+			Code: CodeStopped, Reason: fmt.Sprintf("more than %s read are invalid (--max-invalid)", l.MaxInvalid),
+			Same: true,
+			Hint: "the file or the mapping may be the wrong one: leadferry validate shows every mistake; fix them " +
+				"and run the same command again, which sends nothing twice, or add --max-invalid 0 to turn this " +
+				"limit off",
 		}
 	}
 	return nil
@@ -258,14 +267,17 @@ type Keeping struct {
 
 // Hooks are asked and told while a run goes on. All but Interrupt may be nil.
 type Hooks struct {
-	Interrupt <-chan struct{}                // closed by the first signal; the context ends with the second
-	Begin     func(*Start) error             // told once before anything is sent; its error ends the run
-	LetGo     func()                         // told once no more rows are wanted, so that reads of standard input end
-	Progress  func(report.Tick)              // told a few times a second
-	Total     func(within time.Duration) int // how many rows the inputs hold, 0 where that is not known and takes longer to find out
-	Live      func(*report.Summary)          // told once a second of the run so far, which is its own then; it must not wait
-	Sends     func()                         // told of each row that is about to be sent
-	// LooksLikeRow reports whether what was taken for the header of these rows is a row itself: its cells are not told then.
+	Interrupt <-chan struct{}    // closed by the first signal; the context ends with the second
+	Begin     func(*Start) error // told once before anything is sent; its error ends the run
+	LetGo     func()             // told once no more rows are wanted, so that reads of standard input end
+	Progress  func(report.Tick)  // told a few times a second
+	// how many rows the inputs hold, 0 where that is not known and takes longer to find out
+	Total func(within time.Duration) int
+	// told once a second of the run so far, which is its own then; it must not wait
+	Live  func(*report.Summary)
+	Sends func() // told of each row that is about to be sent
+	// LooksLikeRow reports whether what was taken for the header of these rows is a row itself: its cells are not told
+	// then.
 	LooksLikeRow func(names []string, rows [][]string) bool
 }
 

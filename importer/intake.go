@@ -43,8 +43,8 @@ type item struct {
 	late   bool                       // it was put off to the end of the run
 }
 
-// items gives out rooms for rows, and takes them back when nobody looks at their row any more: else most of a run's memory
-// would be garbage.
+// items gives out rooms for rows, and takes them back when nobody looks at their row any more: else most of a run's
+// memory would be garbage.
 type items struct {
 	ready []*item // of the one goroutine that reads
 	back  chan []*item
@@ -121,8 +121,8 @@ type batch struct {
 
 func newBatch() *batch { return &batch{items: make([]*item, 0, batchRows)} }
 
-// intake turns files into Records, in file order, ahead of the engine. One goroutine reads the sources; as many as there are
-// processors make Records and digests, each of a batch at a time.
+// intake turns files into Records, in file order, ahead of the engine. One goroutine reads the sources; as many as
+// there are processors make Records and digests, each of a batch at a time.
 type intake struct {
 	options   *Options
 	sums      sums // nil: no digests are wanted
@@ -132,8 +132,9 @@ type intake struct {
 	keepGoing bool // an input that is lost in its middle does not end the run
 	items     items
 
-	names    []string
-	broken   []atomic.Int64                      // of each input: its first row that takes several lines; 0: none so far
+	names []string
+	// of each input: its first row that takes several lines; 0: none so far
+	broken   []atomic.Int64
 	bindings map[*source.Header]*mapping.Binding // of the inputs' own headers
 	doubts   []mapping.Error                     // what is told of the mapping beside the inputs' headers
 	unused   []string                            // columns that nothing uses, in their order, as far as they were seen
@@ -143,8 +144,8 @@ type intake struct {
 // maxMakers is how many goroutines make Records at most: they wait for the one that reads then.
 const maxMakers = 8
 
-// run reads until the inputs or the limit end, or ctx does, and closes out. Each batch is there in its turn; its Records may
-// still be made.
+// run reads until the inputs or the limit end, or ctx does, and closes out. Each batch is there in its turn; its
+// Records may still be made.
 func (r *intake) run(ctx context.Context, out chan<- *batch) {
 	makers := min(runtime.GOMAXPROCS(0), maxMakers)
 	unmade := make(chan *batch, makers)
@@ -176,7 +177,8 @@ func handed(ctx context.Context, to chan<- *batch, b *batch) bool {
 	}
 }
 
-// next is what comes next of run's batches, with their Records: up to so many rows where they are there, and nil at the end.
+// next is what comes next of run's batches, with their Records: up to so many rows where they are there, and nil at
+// the end.
 func (r *intake) next(in <-chan *batch, most int) *batch {
 	b, more := <-in
 	if !more {
@@ -205,7 +207,8 @@ func (r *intake) await(b *batch) {
 	}
 }
 
-// read hands on the rows of all inputs, batch by batch, as long as somebody takes them; of a stream that pauses what there is.
+// read hands on the rows of all inputs, batch by batch, as long as somebody takes them; of a stream that pauses what
+// there is.
 func (r *intake) read(ctx context.Context, hand func(*batch) bool) {
 	left, b := cmp.Or(r.options.Limit, math.MaxInt), newBatch()
 	handOn := func() (taken bool) {
@@ -360,8 +363,8 @@ func (m *recordMaker) make(b *batch) {
 	b.items, b.bound = mine, m.bound
 }
 
-// record maps a row, and makes the digests that planners compare. What is wrong with the row is its fault; an error is one of
-// its file.
+// record maps a row, and makes the digests that planners compare. What is wrong with the row is its fault; an error is
+// one of its file.
 func (m *recordMaker) record(it *item) error {
 	row, file := &it.row, m.intake.names[it.input]
 	if row.Problem != nil || row.Faults != nil || row.Repeats { // else Map fills all of it
@@ -384,7 +387,10 @@ func (m *recordMaker) record(it *item) error {
 		it.rec.Skip = true
 		return nil
 	}
-	ps := b.Map(row.Cells, mapping.Env{File: file, Line: row.Line, Run: m.intake.options.RunID, Caught: m.intake.caught, OneLine: row.OneLine}, &it.rec)
+	ps := b.Map(row.Cells, mapping.Env{
+		File: file, Line: row.Line, Run: m.intake.options.RunID, Caught: m.intake.caught,
+		OneLine: row.OneLine,
+	}, &it.rec)
 	if row.Size > largeRow {
 		it.detach()
 	}
@@ -393,9 +399,15 @@ func (m *recordMaker) record(it *item) error {
 		it.fault = faulty(ps...)
 	case it.rec.Skip:
 	case len(it.rec.Key) > checkpoint.MaxKey:
-		it.fault = faulty(mapping.Problem{Rule: "key", Text: fmt.Sprintf("the key is longer than %d bytes", checkpoint.MaxKey)})
+		it.fault = faulty(mapping.Problem{
+			Rule: "key",
+			Text: fmt.Sprintf("the key is longer than %d bytes", checkpoint.MaxKey),
+		})
 	case len(it.rec.ExternalID) > checkpoint.MaxKey:
-		it.fault = faulty(mapping.Problem{Rule: "external_id", Text: fmt.Sprintf("the ExternalID is longer than %d bytes", checkpoint.MaxKey)})
+		it.fault = faulty(mapping.Problem{
+			Rule: "external_id",
+			Text: fmt.Sprintf("the ExternalID is longer than %d bytes", checkpoint.MaxKey),
+		})
 	case m.digests != nil && m.intake.fields:
 		m.digests.ofContent(it)
 	case m.digests != nil:
@@ -432,7 +444,10 @@ func bindTo(m *mapping.Mapping, file string, h *source.Header) (*mapping.Binding
 // longer than the row: a key that is a part of the row's text would keep all of it.
 func (it *item) detach() {
 	rec := &it.rec
-	for _, text := range []*string{&rec.Key, &rec.LeadID, &rec.ExternalID, &rec.Organization, &rec.Locator, &rec.Status} {
+	for _, text := range []*string{
+		&rec.Key, &rec.LeadID, &rec.ExternalID, &rec.Organization, &rec.Locator,
+		&rec.Status,
+	} {
 		*text = strings.Clone(*text)
 	}
 }

@@ -13,8 +13,8 @@ import (
 
 // The kinds of things that rows of a dry run are counted by.
 
-// maxKinds is how many problems, and texts that maps lack, are told apart, mostAssigned how many destinations are listed of
-// each kind.
+// maxKinds is how many problems, and texts that maps lack, are told apart, mostAssigned how many destinations are
+// listed of each kind.
 const (
 	maxKinds     = 1000
 	maxAssigned  = 10000
@@ -23,8 +23,8 @@ const (
 
 var numbers = spelling.Form(`[0-9]+|…`)
 
-// kindOf is a problem without the row's word. Texts of rows that cannot be read may name an offset or a count: their numbers
-// tell no two apart.
+// kindOf is a problem without the row's word. Texts of rows that cannot be read may name an offset or a count: their
+// numbers tell no two apart.
 func kindOf(p mapping.Problem, unreadable bool) mapping.Problem {
 	p.Word, p.Value = "", ""
 	if unreadable {
@@ -56,7 +56,8 @@ func keepProblem(p mapping.Problem, full bool) mapping.Problem {
 func (d *dryRun) rules() (list []report.Rule) {
 	for _, p := range d.problems.List(func(p mapping.Problem) string { return p.Rule + p.Column + p.Text }) {
 		list = append(list, report.Rule{
-			Rule: p.Of.Rule, Column: p.Of.Column, Error: cmp.Or(d.texts[p.Of], p.Of.Text), Rows: p.Count, Places: p.Places(d.intake.place),
+			Rule: p.Of.Rule, Column: p.Of.Column, Error: cmp.Or(d.texts[p.Of], p.Of.Text), Rows: p.Count,
+			Places: p.Places(d.intake.place),
 		})
 	}
 	return list
@@ -85,7 +86,8 @@ func keepWord(w word, full bool) word {
 func wordList(words *findings.Kinds[word], at func(findings.Spot) report.Place) (list []report.Word) {
 	for _, w := range words.List(func(w word) string { return w.text }) {
 		list = append(list, report.Word{
-			Value: w.Of.value, Text: report.Escape(w.Of.text), Hidden: w.Of.hidden, Rows: w.Count, Place: at(w.First[0]),
+			Value: w.Of.value, Text: report.Escape(w.Of.text), Hidden: w.Of.hidden, Rows: w.Count,
+			Place: at(w.First[0]),
 		})
 	}
 	slices.SortStableFunc(list, func(a, b report.Word) int { return cmp.Compare(a.Value, b.Value) })
@@ -125,7 +127,8 @@ func keepDestination(d destination, full bool) destination {
 func assignments(all *findings.Kinds[destination]) (list []report.Assignment) {
 	kinds := all.List(func(destination) string { return "" })
 	slices.SortStableFunc(kinds, func(a, b findings.Kind[destination]) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Of.organization+a.Of.locator, b.Of.organization+b.Of.locator))
+		return cmp.Or(cmp.Compare(b.Count, a.Count),
+			cmp.Compare(a.Of.organization+a.Of.locator, b.Of.organization+b.Of.locator))
 	})
 	for _, kind := range []string{"organizations", "locators"} {
 		listed, others := 0, 0

@@ -17,17 +17,17 @@ const (
 	maxWaitingBytes = 64 << 20
 )
 
-// lanesPerPlace is how many lanes there are for each request that may be in flight. A row waits for the checkpoint for half
-// of its time, and those that wait share commits: with two for each there are twice as many commits, and a row takes a
-// seventh more processor time.
+// lanesPerPlace is how many lanes there are for each request that may be in flight. A row waits for the checkpoint for
+// half of its time, and those that wait share commits: with two for each there are twice as many commits, and a row
+// takes a seventh more processor time.
 const lanesPerPlace = 4
 
 // slotsPerPlace is how many rows may be claimed and not yet settled for each request that may
 // be in flight: as many are in doubt when the process is killed.
 const slotsPerPlace = 2
 
-// lane is a lead under way: it stands under every name by which a row of its lead may come, and its rows wait in it. One
-// that has ended stands there until the next rows are looked up: what is known of others is older.
+// lane is a lead under way: it stands under every name by which a row of its lead may come, and its rows wait in it.
+// One that has ended stands there until the next rows are looked up: what is known of others is older.
 type lane struct {
 	names   []leadName
 	waiting []*item
@@ -60,8 +60,8 @@ func newLanes(places int) lanes {
 	return lanes{byName: map[leadName]*lane{}, todo: make(chan *lane, n)}
 }
 
-// find is a lane under way that stands under any of these names, or nil; two says that others do as well, and old that one
-// did that has ended since.
+// find is a lane under way that stands under any of these names, or nil; two says that others do as well, and old that
+// one did that has ended since.
 func (s *lanes) find(names []leadName) (l *lane, two, old bool) {
 	for _, n := range names {
 		switch other := s.byName[n]; {
@@ -202,8 +202,8 @@ func (e *engine) carry(ctx context.Context, l *lane) {
 	}
 }
 
-// next decides about the rows that wait in a lane, up to the first one that is to be carried. It reports false when there is
-// none: the lane has ended, waits for the end of the run, or has become one with another.
+// next decides about the rows that wait in a lane, up to the first one that is to be carried. It reports false when
+// there is none: the lane has ended, waits for the end of the run, or has become one with another.
 func (e *engine) next(l *lane) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -241,7 +241,8 @@ func (e *engine) next(l *lane) bool {
 }
 
 // lookAgain is what is known of a row now that it has its turn: a read counts that began when its lane stood under all
-// names that it shows. Another lane that stands under one of them is the one where the row belongs; neither: the run ends.
+// names that it shows. Another lane that stands under one of them is the one where the row belongs; neither: the run
+// ends.
 func (e *engine) lookAgain(l *lane, it *item) (c *Case, other *lane) {
 	for e.stopped == nil && e.ask(&l.again, []*item{it}) {
 		c := e.lookups.caseOf(&l.again, 0)
@@ -301,7 +302,8 @@ func (e *engine) settled(l *lane) bool {
 		e.lanes.putBack(l, j.it)
 		return true
 	}
-	if j.doubt != nil && (j.outcome == Pending || j.outcome == Failed) { // that it was not made this time says nothing of the time before
+	// that it was not made this time says nothing of the time before
+	if j.doubt != nil && (j.outcome == Pending || j.outcome == Failed) {
 		j.ending = *j.doubt
 	}
 	if j.doubt != nil && j.attempts > 0 { // from now on it counts as one of this run
@@ -312,11 +314,12 @@ func (e *engine) settled(l *lane) bool {
 	return true
 }
 
-// decidesAgain reports whether a row is decided about once more, since the ledger refused to let it begin: something is known
-// of it now that was not before. One that another worker holds waits for the end of the run.
+// decidesAgain reports whether a row is decided about once more, since the ledger refused to let it begin: something
+// is known of it now that was not before. One that another worker holds waits for the end of the run.
 func (e *engine) decidesAgain(j *job) (again, held bool) {
 	held = errors.Is(j.refusal, checkpoint.ErrHeld)
-	if j.refusal == nil || errors.Is(j.refusal, checkpoint.ErrEnough) || j.it.late || e.stopped != nil || held && len(e.lanes.late) >= mostLate {
+	if j.refusal == nil || errors.Is(j.refusal, checkpoint.ErrEnough) || j.it.late || e.stopped != nil ||
+		held && len(e.lanes.late) >= mostLate {
 		return false, false
 	}
 	j.it.late = true

@@ -73,8 +73,8 @@ func (r *run) kinds() (kinds []checkpoint.Kind) {
 	return kinds
 }
 
-// heedDoubts counts the rows that stand in doubt, and finds out whether the run before stopped while some did. Of rows that
-// are sent again no more come to stand than before.
+// heedDoubts counts the rows that stand in doubt, and finds out whether the run before stopped while some did. Of rows
+// that are sent again no more come to stand than before.
 func (r *run) heedDoubts(ctx context.Context) (err error) {
 	l := &r.tally.limits
 	if l.MaxInDoubt > 0 {
@@ -126,14 +126,17 @@ func openLedger(o *Options) (*checkpoint.Ledger, error) {
 	if err != nil {
 		return nil, err
 	}
-	return checkpoint.NewLedger(store, checkpoint.Gathering{Slots: slotsPerPlace * o.Concurrency, Places: o.Concurrency}), nil
+	return checkpoint.NewLedger(store, checkpoint.Gathering{
+		Slots:  slotsPerPlace * o.Concurrency,
+		Places: o.Concurrency,
+	}), nil
 }
 
 // unfinished is the outcome of a run that has not ended, or was killed.
 const unfinished = "unfinished"
 
-// noteStart makes the checkpoint list the run from its beginning, so that one that is killed is seen too, and writes its
-// witness: only then may anything be claimed.
+// noteStart makes the checkpoint list the run from its beginning, so that one that is killed is seen too, and writes
+// its witness: only then may anything be claimed.
 func (r *run) noteStart() bool {
 	err := r.beginWitness(context.Background())
 	if err != nil {
@@ -160,7 +163,8 @@ func (r *run) beginWitness(ctx context.Context) error {
 	if err := now.Answer(ctx, r.ledger); err != nil {
 		return err
 	}
-	if err := checkpoint.PutRun(ctx, r.ledger, checkpoint.RunInfo{ID: r.RunID, Command: r.Command, Started: r.started, Outcome: unfinished}); err != nil {
+	if err := checkpoint.PutRun(ctx, r.ledger,
+		checkpoint.RunInfo{ID: r.RunID, Command: r.Command, Started: r.started, Outcome: unfinished}); err != nil {
 		return err
 	}
 	t, err := r.Witnesses.Begin(ctx, r.ledger, checkpoint.Witness{
@@ -192,7 +196,8 @@ func (r *run) closeLedger(s *report.Summary) error {
 	var noted, closed error
 	if r.sender != nil {
 		noted = checkpoint.PutRun(context.Background(), r.ledger, checkpoint.RunInfo{
-			ID: s.RunID, Command: s.Command, Started: s.StartedAt, Finished: s.FinishedAt, Outcome: s.Outcome, Counts: s.Rows.ByName(),
+			ID: s.RunID, Command: s.Command, Started: s.StartedAt, Finished: s.FinishedAt, Outcome: s.Outcome,
+			Counts: s.Rows.ByName(),
 		})
 	}
 	gone := false
@@ -201,7 +206,8 @@ func (r *run) closeLedger(s *report.Summary) error {
 	} else {
 		closed = r.ledger.Close()
 	}
-	if s.Checkpoint.Sequence = r.ledger.Info().Sequence; gone { // a later run that finds another checkpoint there has nothing to compare it with
+	// a later run that finds another checkpoint there has nothing to compare it with
+	if s.Checkpoint.Sequence = r.ledger.Info().Sequence; gone {
 		s.Checkpoint.ID, s.Checkpoint.Sequence = "", 0
 	}
 	return cmp.Or(noted, closed)

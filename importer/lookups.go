@@ -47,7 +47,8 @@ func (l *lookups) ask(ctx context.Context, a *lookup, items []*item) error {
 		}
 		return nil
 	}
-	a.queries, a.found, a.alike = slices.Grow(a.queries[:0], n)[:n], slices.Grow(a.found[:0], n)[:n], slices.Grow(a.alike[:0], n)[:n]
+	a.queries, a.found, a.alike = slices.Grow(a.queries[:0], n)[:n], slices.Grow(a.found[:0],
+		n)[:n], slices.Grow(a.alike[:0], n)[:n]
 	for i, it := range items {
 		q := checkpoint.Query{Key: it.rec.Key, ExternalID: it.rec.ExternalID}
 		if l.matches {
@@ -61,8 +62,8 @@ func (l *lookups) ask(ctx context.Context, a *lookup, items []*item) error {
 	return l.ledger.Find(ctx, a.queries, a.known, a.found)
 }
 
-// caseOf is what a planner decides on for the i-th row of a lookup. In an import, a lead that another row made is no match
-// but has taken the row's ExternalID.
+// caseOf is what a planner decides on for the i-th row of a lookup. In an import, a lead that another row made is no
+// match but has taken the row's ExternalID.
 func (l *lookups) caseOf(a *lookup, i int) *Case {
 	c, it := &a.row, a.items[i]
 	*c = Case{Record: &it.rec, Known: &a.known[i], Run: l.run, it: it, digests: l.digests}
@@ -78,7 +79,8 @@ func (l *lookups) caseOf(a *lookup, i int) *Case {
 	return c
 }
 
-// leadName is an identity of a lead: the fold of its key, for look-alikes wait for one another, its ID or its ExternalID.
+// leadName is an identity of a lead: the fold of its key, for look-alikes wait for one another, its ID or its
+// ExternalID.
 type leadName struct {
 	kind nameKind
 	text string
@@ -92,8 +94,8 @@ const (
 	byExternalID
 )
 
-// names are those of the row's lead: by which it is known, and which the row gives it. A row before this one may find the
-// lead by any of them, or be about to get it.
+// names are those of the row's lead: by which it is known, and which the row gives it. A row before this one may find
+// the lead by any of them, or be about to get it.
 func (l *lookups) names(c *Case) []leadName {
 	rec := c.Record
 	names := []leadName{{byKey, rowkey.Fold(c.Known.Key)}}

@@ -106,14 +106,19 @@ const (
 
 // remarkNotes say of each remark how many leads it is about.
 var remarkNotes = [remarkCount]string{
-	statusByOthers: "Leads whose status was changed on the service since it was confirmed: %d. The results say what it is now; --conflict says what a sync makes of them.",
-	ownerByOthers:  "Leads that belong to another organization than before: %d. The run's files say to which.",
-	serviceKept:    "Leads that have another status on the service than in the file: %d. --pull writes what the CRM should take over.",
-	notReadable:    "Leads that --check-remote could not read, for want of a known ExternalID: %d. What others changed in them is not seen.",
-	noOwner:        "Leads that were made without the service saying for which organization: %d. Look them up in the console: perhaps nobody sees them.",
-	readOnlyLead:   "Leads that the service calls read-only: %d. It may refuse to change them, or not do it.",
-	testLead:       "Leads that the service calls test leads: %d. Perhaps nobody works on them.",
-	readCounts:     "Reading a lead moves its UpdatedAt on this service: the first lead was read twice to see that (%d). The run compares values, not times.",
+	statusByOthers: "Leads whose status was changed on the service since it was confirmed: %d. The results say what " +
+		"it is now; --conflict says what a sync makes of them.",
+	ownerByOthers: "Leads that belong to another organization than before: %d. The run's files say to which.",
+	serviceKept: "Leads that have another status on the service than in the file: %d. --pull writes what the CRM " +
+		"should take over.",
+	notReadable: "Leads that --check-remote could not read, for want of a known ExternalID: %d. What others " +
+		"changed in them is not seen.",
+	noOwner: "Leads that were made without the service saying for which organization: %d. Look them up in the " +
+		"console: perhaps nobody sees them.",
+	readOnlyLead: "Leads that the service calls read-only: %d. It may refuse to change them, or not do it.",
+	testLead:     "Leads that the service calls test leads: %d. Perhaps nobody works on them.",
+	readCounts: "Reading a lead moves its UpdatedAt on this service: the first lead was read twice to see that " +
+		"(%d). The run compares values, not times.",
 }
 
 // remark adds a remark, and what it says of the row, once.
@@ -128,7 +133,8 @@ func (j *job) remark(r remark, text string) {
 // organization than the row asked for.
 func (j *job) sayOrganization() {
 	asked, given := j.it.rec.Organization, j.entry.Organization
-	if made := j.outcome == Created || j.outcome == Partial; made && j.step.Action == Create && j.entry.LeadID != "" && given == "" {
+	if made := j.outcome == Created || j.outcome == Partial; made && j.step.Action == Create && j.entry.LeadID != "" &&
+		given == "" {
 		j.remarks[noOwner] = true
 	}
 	if j.outcome != Created && j.outcome != Partial || j.entry.LeadID == "" || asked == "" || given == asked {
@@ -186,8 +192,8 @@ func (s *Stop) outranks(code int) bool {
 // Error is the reason.
 func (s *Stop) Error() string { return s.Reason }
 
-// stopOf reports whether an error of what was to be delivered says that the run stops; stop is why, where that is not known
-// yet.
+// stopOf reports whether an error of what was to be delivered says that the run stops; stop is why, where that is not
+// known yet.
 func stopOf(err error) (stop *Stop, stops bool) {
 	if end, is := errors.AsType[*delivery.End](err); is {
 		return stopAt(end), true
@@ -203,8 +209,10 @@ func stopAt(end *delivery.End) *Stop {
 
 func tooManyClears(most int) *Stop {
 	return &Stop{
-		Reason: fmt.Sprintf("more than %d leads would lose their ExternalID (--max-clears); no lead lost any", most), Code: CodeStopped, Same: true,
-		Hint: "the column of the ExternalID may have come out empty: look at the file; --max-clears N allows N, 0 any number",
+		Reason: fmt.Sprintf("more than %d leads would lose their ExternalID (--max-clears); no lead lost any", most),
+		Code:   CodeStopped, Same: true,
+		Hint: "the column of the ExternalID may have come out empty: look at the file; --max-clears N allows N, 0 " +
+			"any number",
 	}
 }
 
@@ -216,13 +224,17 @@ func interrupted() *Stop {
 func crashed(err error) *Stop {
 	return &Stop{
 		Reason: err.Error(), Code: CodeStopped, Same: true,
-		Hint: "this is a fault of leadferry: report it with this line. The same command goes on from here, but may fail again at the same row: the first rows with --limit, or the file without that row, will do",
+		Hint: "this is a fault of leadferry: report it with this line. The same command goes on from here, but may " +
+			"fail again at the same row: the first rows with --limit, or the file without that row, will do",
 	}
 }
 
 // ledgerFailed ends a run whose checkpoint cannot be relied on.
 func ledgerFailed(err error) *Stop {
-	stop := &Stop{Reason: fmt.Sprintf("the checkpoint could not be written: %v", err), Code: CodeStopped, Hint: "make room or repair the disk"}
+	stop := &Stop{
+		Reason: fmt.Sprintf("the checkpoint could not be written: %v", err), Code: CodeStopped,
+		Hint: "make room or repair the disk",
+	}
 	fault, failed := errors.AsType[*crash.Error](err)
 	refused, opened := errors.AsType[*checkpoint.OpenError](err)
 	server, served := errors.AsType[*checkpoint.ServerError](err)
@@ -230,25 +242,34 @@ func ledgerFailed(err error) *Stop {
 	case failed:
 		return crashed(fault)
 	case errors.Is(err, checkpoint.ErrEnough):
-		return &Stop{Reason: "as many leads as --max-creates allows have been made, or are being made", Code: CodeStopped}
+		return &Stop{
+			Reason: "as many leads as --max-creates allows have been made, or are being made",
+			Code:   CodeStopped,
+		}
 	case errors.Is(err, checkpoint.ErrFenced):
-		stop.Reason, stop.Hint, stop.Code = "a newer worker has taken the place of this one", "there is nothing to repair: the newer one goes on", CodeFenced
+		stop.Reason, stop.Code = "a newer worker has taken the place of this one", CodeFenced
+		stop.Hint = "there is nothing to repair: the newer one goes on"
 	case errors.Is(err, checkpoint.ErrDamaged):
-		stop.Reason, stop.Hint, stop.Code = fmt.Sprintf("the checkpoint is damaged: %v", err), "leadferry checkpoint check says what to do", CodeCheckpoint
+		stop.Reason, stop.Hint, stop.Code = fmt.Sprintf("the checkpoint is damaged: %v",
+			err), "leadferry checkpoint check says what to do", CodeCheckpoint
 		if opened { // its own hint is for who opens it
 			stop.Reason = fmt.Sprintf("the checkpoint %s %s", refused.Path, refused.Text)
 		}
 	case opened: // met again, it is not what it was
-		stop.Reason, stop.Hint, stop.Code = "the checkpoint cannot be relied on any more: "+refused.Text, refused.Hint, CodeCheckpoint
+		stop.Reason, stop.Hint, stop.Code = "the checkpoint cannot be relied on any more: "+
+			refused.Text, refused.Hint, CodeCheckpoint
 		if errors.Is(err, checkpoint.ErrGone) {
 			stop.Reason = "another run has begun meanwhile: " + refused.Text
 		}
 	case errors.Is(err, checkpoint.ErrNoWitness):
-		stop.Reason = fmt.Sprintf("nothing was sent: the run has to note outside the checkpoint that it uses it, and %v", err)
-		stop.Hint = "make the state directory writable (XDG_STATE_HOME names another one), or let the run have a folder (--out)"
+		stop.Reason = fmt.Sprintf("nothing was sent: the run cannot note outside the checkpoint that it uses it: %v",
+			err)
+		stop.Hint = "make the state directory writable (XDG_STATE_HOME names another one), or let the run have a " +
+			"folder (--out)"
 	case errors.Is(err, checkpoint.ErrRemoved):
 		stop.Reason = fmt.Sprintf("the checkpoint is lost: %v", err)
-		stop.Hint = "find out what took it away, and put it back; keep this run's results, which hold the IDs of its leads"
+		stop.Hint = "find out what took it away, and put it back; keep this run's results, which hold the IDs of " +
+			"its leads"
 	case served:
 		stop.Hint = cmp.Or(server.Hint, "see what its server says; the same command goes on from there")
 		return stop
@@ -312,20 +333,21 @@ const reasonPanic = "panic"
 
 // doubtReasons are the short classes of doubts, as the checkpoint keeps them, for people.
 var doubtReasons = map[string]string{
-	"":                          "the run ended before an answer came",
-	leadapi.ReasonTimeout:       "no answer in time",
-	leadapi.ReasonNoAnswer:      "the connection broke after the request had left",
-	leadapi.ReasonCanceled:      "the run was stopped before an answer came",
-	leadapi.ReasonBadAnswer:     "the answer could not be read",
-	leadapi.ReasonNoLeadID:      "the answer carries no usable lead ID",
-	leadapi.ReasonServerError:   "the service answered with an error of its own",
-	leadapi.ReasonRedirect:      "the answer was a redirect",
-	leadapi.ReasonThrottled:     "the service asked to wait, which --resend-on none does not trust",
-	checkpoint.ReasonLeadTaken:  "the answer names a lead ID that belongs to another row",
-	checkpoint.ReasonIncomplete: "not sent: the checkpoint is incomplete, and the row may have a lead that it does not know any more",
-	checkpoint.ReasonAdopted:    "it was in doubt in the checkpoint that it was taken over from",
-	checkpoint.ReasonUnkept:     "its lead was made, and the checkpoint could not keep the lead's ID",
-	reasonPanic:                 "the program failed while the request was under way",
+	"":                         "the run ended before an answer came",
+	leadapi.ReasonTimeout:      "no answer in time",
+	leadapi.ReasonNoAnswer:     "the connection broke after the request had left",
+	leadapi.ReasonCanceled:     "the run was stopped before an answer came",
+	leadapi.ReasonBadAnswer:    "the answer could not be read",
+	leadapi.ReasonNoLeadID:     "the answer carries no usable lead ID",
+	leadapi.ReasonServerError:  "the service answered with an error of its own",
+	leadapi.ReasonRedirect:     "the answer was a redirect",
+	leadapi.ReasonThrottled:    "the service asked to wait, which --resend-on none does not trust",
+	checkpoint.ReasonLeadTaken: "the answer names a lead ID that belongs to another row",
+	checkpoint.ReasonIncomplete: "not sent: the checkpoint is incomplete, and the row may have a lead that it does " +
+		"not know any more",
+	checkpoint.ReasonAdopted: "it was in doubt in the checkpoint that it was taken over from",
+	checkpoint.ReasonUnkept:  "its lead was made, and the checkpoint could not keep the lead's ID",
+	reasonPanic:              "the program failed while the request was under way",
 }
 
 func doubtReason(class string, code int) string {
@@ -348,7 +370,8 @@ func AskedFor(e *checkpoint.Entry) string {
 	return e.Organization
 }
 
-// WithRequestID adds to why a row is in doubt by which ID the service's operators find its request, where it carried one.
+// WithRequestID adds to why a row is in doubt by which ID the service's operators find its request, where it carried
+// one.
 func WithRequestID(text string, e *checkpoint.Entry) string {
 	if e.State != checkpoint.InDoubt || e.RequestID == "" {
 		return text

@@ -76,8 +76,8 @@ type Planner interface {
 	Plan(c *Case) Step
 }
 
-// plan decides about a row. One that fails a check is never sent; in an import it says so as what it is, a row whose lead
-// exists or may exist, or one without a lead.
+// plan decides about a row. One that fails a check is never sent; in an import it says so as what it is, a row whose
+// lead exists or may exist, or one without a lead.
 func (r *run) plan(c *Case) Step {
 	fault := c.it.fault
 	switch state := c.Known.State; {
@@ -98,7 +98,8 @@ type validatePlanner struct{}
 
 func (validatePlanner) Plan(*Case) Step { return Step{Action: Create} }
 
-// ChangedRows says what becomes of rows whose lead exists and that carry other data than were sent, in the word of --changed.
+// ChangedRows says what becomes of rows whose lead exists and that carry other data than were sent, in the word of
+// --changed.
 type ChangedRows string
 
 // UpdateChanged sends the differences, IgnoreChanged counts them as unchanged, and any other word as changed.
@@ -121,7 +122,8 @@ func (p importPlanner) Plan(c *Case) Step {
 	case checkpoint.Forgotten:
 		return forgotten()
 	case checkpoint.InDoubt:
-		if p.resendDoubt && known.Run != c.Run && !c.MayLack && known.Reason != checkpoint.ReasonIncomplete { // once a run
+		// once a run
+		if p.resendDoubt && known.Run != c.Run && !c.MayLack && known.Reason != checkpoint.ReasonIncomplete {
 			return Step{Action: Create}
 		}
 		return heldBack(known)
@@ -196,8 +198,8 @@ func (p importPlanner) planCreate(c *Case) Step {
 	return Step{Action: Create}
 }
 
-// planUpdate brings a lead in step with its row: before it is read, and again where shown is what a read has shown of it.
-// Behind an update of this run that got no answer nothing is sent: it may still arrive.
+// planUpdate brings a lead in step with its row: before it is read, and again where shown is what a read has shown of
+// it. Behind an update of this run that got no answer nothing is sent: it may still arrive.
 func (p *importPlanner) planUpdate(c *Case, shown *leadapi.Lead) Step {
 	known, rec := c.Known, c.Record
 	c.digests.ofContent(c.it)
@@ -207,11 +209,13 @@ func (p *importPlanner) planUpdate(c *Case, shown *leadapi.Lead) Step {
 	if shown != nil {
 		service = shown.Status
 	}
-	unread := p.reads != ReadNothing && !p.dry && known.LeadID != "" && !p.readable(known) && (p.reads == ReadAll || d.byFile)
+	unread := p.reads != ReadNothing && !p.dry && known.LeadID != "" && !p.readable(known) &&
+		(p.reads == ReadAll || d.byFile)
 	switch before := shown == nil; {
 	case before && d.byFile && known.Unsettled != "" && known.Unsettled == c.Run:
 		return ends(Pending, "an update of its lead in this run was not confirmed yet")
-	case before && d.byFile && known.Refused != (checkpoint.Digest{}) && known.Refused == c.digest() && !p.retryRejected:
+	case before && d.byFile && known.Refused != (checkpoint.Digest{}) && known.Refused == c.digest() &&
+		!p.retryRejected:
 		return ends(Rejected, refusedBefore(known))
 	case before && p.looks(known, rec, &d):
 		step.Action, step.outcome, step.looks = Update, Updated, true
@@ -239,14 +243,15 @@ func (p *importPlanner) planUpdate(c *Case, shown *leadapi.Lead) Step {
 	return step
 }
 
-// looks says whether a lead is read before its row is sent: where that is asked for, and before an ExternalID is sent, or a
-// content key that has a rule of its own, for what others have made of them is not kept.
+// looks says whether a lead is read before its row is sent: where that is asked for, and before an ExternalID is sent,
+// or a content key that has a rule of its own, for what others have made of them is not kept.
 func (p *conflicts) looks(known *checkpoint.Entry, rec *mapping.Record, d *diff) bool {
 	seen := known.Seen.Status
 	switch {
 	case p.dry || !p.readable(known):
 		return false
-	case p.reads == ReadAll, p.reads == ReadChanged && (d.byFile || d.asks != nil || seen != "" && seen != known.Status):
+	case p.reads == ReadAll, p.reads == ReadChanged &&
+		(d.byFile || d.asks != nil || seen != "" && seen != known.Status):
 		return true
 	case p.forExternalID() != RuleFile && (d.external.then == sends || d.external.then == asks):
 		return true
@@ -322,7 +327,9 @@ func withoutLead(c *Case) (step Step, cannot bool) {
 	case known.State == checkpoint.InDoubt:
 		held := heldBack(known)
 		if c.Found == checkpoint.ByExternalID {
-			held.text = "its ExternalID is that of " + rowLike(checkpoint.Likeness{State: checkpoint.InDoubt, File: known.File, Line: known.Line}) + ": " + held.text
+			held.text = "its ExternalID is that of " +
+				rowLike(checkpoint.Likeness{State: checkpoint.InDoubt, File: known.File, Line: known.Line}) + ": " +
+				held.text
 		}
 		return held, true
 	case c.Found == checkpoint.NoMatch:
@@ -347,7 +354,8 @@ func (p syncPlanner) unmatched(c *Case) Step {
 	case c.Known.State == checkpoint.Rejected:
 		return ends(Unmatched, notKnown+": the service refused to make it")
 	case c.Alike.State != checkpoint.Unknown:
-		return ends(Unmatched, notKnown+"; "+lookingLike(c.Alike)).ofKind(notKnown + "; its key looks like one that is known: the results say which")
+		return ends(Unmatched, notKnown+"; "+lookingLike(c.Alike)).ofKind(notKnown +
+			"; its key looks like one that is known: the results say which")
 	}
 	return ends(Unmatched, notKnown)
 }
@@ -367,11 +375,12 @@ const (
 	changedKind = "the lead was changed on the service" + nothingSent
 	reopenKind  = "the row would reopen a closed lead" + nothingSent
 	keptKind    = "what the service holds is kept against the file's"
-	alikeKind   = "its key looks like that of another row: the results say which; --look-alikes create makes these leads"
+	alikeKind   = "its key looks like that of another row: the results say which; --look-alikes create makes " +
+		"these leads"
 
 	// hadLead is of a row whose key was corrected in the rejects, or the data that are its key.
-	hadLead = "not sent: leadferry_outcome says this row already has a lead, but the checkpoint knows no lead with its key " +
-		"(hint: restore the key, use the right checkpoint, or empty leadferry_outcome if no lead was made)"
+	hadLead = "not sent: leadferry_outcome says this row already has a lead, but the checkpoint knows no lead with " +
+		"its key (hint: restore the key, use the right checkpoint, or empty leadferry_outcome if no lead was made)"
 )
 
 // lookingLike is for people: what the key of a row looks like.
@@ -399,15 +408,16 @@ func forgotten() Step {
 	return ends(Skipped, "left out by an earlier `checkpoint forget`")
 }
 
-// heldBack is what becomes of a row whose lead is in doubt. Its time is for whoever looks the lead up; many such rows are
-// of one kind all the same.
+// heldBack is what becomes of a row whose lead is in doubt. Its time is for whoever looks the lead up; many such rows
+// are of one kind all the same.
 func heldBack(known *checkpoint.Entry) Step {
 	why := doubtReason(known.Reason, known.Code)
 	if known.Reason == checkpoint.ReasonIncomplete {
 		return ends(InDoubt, why)
 	}
 	const until = "got no usable answer (%s): held back until a person settles it"
-	return ends(InDoubt, fmt.Sprintf("a send of %s "+until, clock(known.Updated), why)).ofKind(fmt.Sprintf("an earlier send "+until, why))
+	return ends(InDoubt, fmt.Sprintf("a send of %s "+until, clock(known.Updated),
+		why)).ofKind(fmt.Sprintf("an earlier send "+until, why))
 }
 
 func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }

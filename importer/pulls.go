@@ -18,16 +18,17 @@ import (
 	"leadferry/mapping"
 )
 
-// pulls gathers what the CRM should take over: the leads whose status, or content where that is asked for, the service has
-// changed, and that it keeps. The file is
-// written in the order of the rows once all have ended, for what a later row of the same lead comes to counts.
+// pulls gathers what the CRM should take over: the leads whose status, or content where that is asked for, the service
+// has changed, and that it keeps. The file is written in the order of the rows once all have ended, for what a later
+// row of the same lead comes to counts.
 type pulls struct {
-	mapping  *mapping.Mapping
-	rules    conflicts
-	told     *spool.Spool[pulled] // what rows came to, by lead
-	count    int                  // of told
-	seed     maphash.Seed
-	maybe    [1 << 14]uint64      // a bit for the hash of each lead of told, so that most rows of no consequence are not noted
+	mapping *mapping.Mapping
+	rules   conflicts
+	told    *spool.Spool[pulled] // what rows came to, by lead
+	count   int                  // of told
+	seed    maphash.Seed
+	// a bit for the hash of each lead of told, so that most rows of no consequence are not noted
+	maybe    [1 << 14]uint64
 	ready    *spool.Spool[pulled] // once all rows have ended: the file's lines, by place
 	wordless map[string]int       // leads left out by their status, which the mapping has no word for
 	columns  []string             // of the file, that hold content; in the order in which they were met
@@ -36,7 +37,8 @@ type pulls struct {
 // mostPulled is how many lines stay in memory.
 const mostPulled = 1 << 15
 
-// pulled is what a row came to: a line, or that no line of its lead counts any more. Its names are those of a temporary file.
+// pulled is what a row came to: a line, or that no line of its lead counts any more. Its names are those of a
+// temporary file.
 type pulled struct {
 	Input, Row int
 	Number     int // of the rows that came to something
@@ -94,7 +96,8 @@ func (p *pulls) add(it *item, r *result) {
 
 // isAhead reports whether the service's status is what counts.
 func (p *pulls) isAhead(file string, r *result) bool {
-	return r.kept || p.isService(file, &r.entry, &r.found) || (r.outcome == Failed || r.outcome == Rejected) && p.stands(file, &r.entry)
+	return r.kept || p.isService(file, &r.entry, &r.found) ||
+		(r.outcome == Failed || r.outcome == Rejected) && p.stands(file, &r.entry)
 }
 
 // isService reports whether a reconciliation found that the service's status is what counts.
@@ -108,14 +111,15 @@ func (p *pulls) isService(file string, e *checkpoint.Entry, f *comparison) bool 
 	return f.verdict == ServiceAhead
 }
 
-// stands reports whether the service's status counts for a row of whose lead nothing was learnt, since its content was not taken.
+// stands reports whether the service's status counts for a row of whose lead nothing was learnt, since its content was
+// not taken.
 func (p *pulls) stands(file string, e *checkpoint.Entry) bool {
 	seen := e.Seen.Status
 	return seen != "" && decide((*leadBefore)(e).status(file, nil), p.rules.forStatus(seen)).then == keeps
 }
 
-// settle has the lines of the file ready, with statuses in the CRM's words. Leads whose status has none are left out, and counted
-// unless that is on purpose.
+// settle has the lines of the file ready, with statuses in the CRM's words. Leads whose status has none are left out,
+// and counted unless that is on purpose.
 func (p *pulls) settle() error {
 	var last pulled // of its lead
 	take := func() {
@@ -179,7 +183,8 @@ func (p *pulls) note() string {
 	}
 	var parts []string
 	for _, status := range slices.Sorted(maps.Keys(p.wordless)) {
-		parts = append(parts, fmt.Sprintf("%s (%d)", cmp.Or(report.Escape(status), "a status that could not be read"), p.wordless[status]))
+		parts = append(parts, fmt.Sprintf("%s (%d)", cmp.Or(report.Escape(status), "a status that could not be read"),
+			p.wordless[status]))
 	}
 	return "Leads that the pull file lacks, for want of a word for their status: " + strings.Join(parts, ", ") + "."
 }
@@ -187,15 +192,16 @@ func (p *pulls) note() string {
 // cell is what the CRM should take over of a lead's content.
 type cell struct{ Column, Value string }
 
-// cellsOf are the cells of content that others have changed, each as the service shows it, where they are wanted and the
-// service's value is the one that counts.
+// cellsOf are the cells of content that others have changed, each as the service shows it, where they are wanted and
+// the service's value is the one that counts.
 func (c *carrier) cellsOf(rec *mapping.Record, changed []ahead, lead *leadapi.Lead) (cells []cell) {
 	if !c.PullContent {
 		return nil
 	}
 	for _, a := range changed {
 		f := &rec.Content[a.field]
-		if rule := c.conflicts.forContent(f.Name); f.Column != "" && (rule == RuleService || rule == RuleReport && !a.both) {
+		if rule := c.conflicts.forContent(f.Name); f.Column != "" &&
+			(rule == RuleService || rule == RuleReport && !a.both) {
 			value := lead.Content[f.Name]
 			if value.Kind() == '"' {
 				value, _ = jsontext.AppendUnquote(nil, value)

@@ -68,7 +68,10 @@ const (
 
 // String is the verdict's name in files.
 func (v Verdict) String() string {
-	return [verdictCount]string{"", "same", "file_ahead", "service_ahead", "both_changed", "unread", "unmatched", "absent", "in_doubt"}[v]
+	return [verdictCount]string{
+		"", "same", "file_ahead", "service_ahead", "both_changed", "unread", "unmatched",
+		"absent", "in_doubt",
+	}[v]
 }
 
 // comparison is what came of comparing a row.
@@ -134,13 +137,14 @@ func shown(known *checkpoint.Entry) bool {
 	return known.Seen.Status != "" || known.Digest != checkpoint.Digest{} || known.Synced || len(known.Content) > 0
 }
 
-// judged says how a row and its lead stand to one another, whatever the rules: who changed what. Where nothing is shown, what
-// was seen before counts.
+// judged says how a row and its lead stand to one another, whatever the rules: who changed what. Where nothing is
+// shown, what was seen before counts.
 func judged(it *item, before *leadBefore, lead *leadapi.Lead, sums sums) Step {
 	d := new(conflicts).compare(it, before, lead, true, sums)
 	s := Step{diff: d, ending: ending{outcome: Conflict, text: strings.Join(d.asks, "; ")}}
 	f := &s.found
-	f.service, f.external, f.keys = cmp.Or(before.Seen.Status, before.Status), before.ExternalID, strings.Join(d.keys, ", ")
+	f.service, f.external, f.keys = cmp.Or(before.Seen.Status, before.Status), before.ExternalID, strings.Join(d.keys,
+		", ")
 	if lead != nil {
 		f.service, f.external = lead.Status, lead.ExternalID
 	}
@@ -163,7 +167,8 @@ func judged(it *item, before *leadBefore, lead *leadapi.Lead, sums sums) Step {
 
 // verdictKinds are the reasons without what differs from row to row.
 var verdictKinds = map[Verdict]string{
-	FileAhead: "the file has changed since: a sync sends it", ServiceAhead: "the lead was changed on the service", BothChanged: "both sides have changed",
+	FileAhead: "the file has changed since: a sync sends it", ServiceAhead: "the lead was changed on the service",
+	BothChanged: "both sides have changed",
 }
 
 // reconcile reads a lead and compares it with its row. Nothing but what was seen is kept.
@@ -179,7 +184,8 @@ func (c *carrier) reconcile(ctx context.Context, j *job) {
 	step := judged(j.it, &j.before, lead, c.digests.sums)
 	step.seen(&j.entry, &j.it.rec, &j.before, &answer{Lead: lead, at: time.Now()})
 	f := &step.found
-	f.changed, f.owner, f.cells, f.sampled = lead.UpdatedAt, lead.OwnerID, c.cellsOf(&j.it.rec, step.ahead, lead), j.found.sampled
+	f.changed, f.owner, f.cells, f.sampled = lead.UpdatedAt, lead.OwnerID, c.cellsOf(&j.it.rec, step.ahead,
+		lead), j.found.sampled
 	j.text, j.kind, j.found = step.text, step.kind, step.found
 	j.noteLead(lead)
 	if c.release(j, step.outcome); j.outcome != step.outcome {
@@ -209,8 +215,8 @@ type candidate struct {
 	names []leadName
 }
 
-// draw takes a row into the sample, and returns one that is no part of it, or nil: of all rows so far, each is in the sample
-// as likely as another.
+// draw takes a row into the sample, and returns one that is no part of it, or nil: of all rows so far, each is in the
+// sample as likely as another.
 func (d *drift) draw(one candidate) *candidate {
 	d.met++
 	if len(d.drawn) < d.most {
@@ -264,7 +270,9 @@ func (d *drift) name(own string, known *checkpoint.Entry) {
 }
 
 // eachLead calls f with every lead of a namespace but those that are skipped, in the order of their keys.
-func eachLead(ctx context.Context, l *checkpoint.Ledger, namespace string, skip func(key string) bool, f func(*checkpoint.Entry) error) error {
+func eachLead(ctx context.Context, l *checkpoint.Ledger, namespace string, skip func(key string) bool,
+	f func(*checkpoint.Entry) error,
+) error {
 	others := func(key string) bool {
 		own, _ := rowkey.Split(key)
 		return own != namespace || skip(key)
@@ -290,7 +298,10 @@ func wilson(hits, n int) (low, high float64) {
 
 // report puts what was counted into the run's figures.
 func (d *drift) report(s *report.Summary, rewrites bool) {
-	rec := &report.Reconciliation{Rewrites: rewrites, Statuses: report.Transitions(d.statuses), Owners: report.Transitions(d.owners)}
+	rec := &report.Reconciliation{
+		Rewrites: rewrites, Statuses: report.Transitions(d.statuses),
+		Owners: report.Transitions(d.owners),
+	}
 	for v := Same; v < verdictCount; v++ {
 		if v == Absent && d.named == nil {
 			continue
@@ -323,15 +334,16 @@ func (r *run) prepareReconciliation(ctx context.Context) error {
 	if r.Limit > 0 {
 		reads = min(reads, r.Limit)
 	}
-	r.drift.cost = fmt.Sprintf("Up to %s read, by one request each.", english.PluralWord(reads, "1 lead is", fmt.Sprintf("%d leads are", reads)))
+	r.drift.cost = fmt.Sprintf("Up to %s read, by one request each.",
+		english.PluralWord(reads, "1 lead is", fmt.Sprintf("%d leads are", reads)))
 	if r.Reconciling.None {
 		r.drift.cost = "No lead is read: the rows are compared with what the checkpoint knows."
 	}
 	return nil
 }
 
-// tellsAbsent reports whether a lead that no row names is missing in the inputs: one of this namespace is, and without a
-// namespace one of a ledger that made leads of no other kind of file.
+// tellsAbsent reports whether a lead that no row names is missing in the inputs: one of this namespace is, and without
+// a namespace one of a ledger that made leads of no other kind of file.
 func (r *run) tellsAbsent(ctx context.Context) (bool, error) {
 	if r.Mapping.Namespace() != "" {
 		return true, nil
@@ -344,7 +356,8 @@ func (r *run) tellsAbsent(ctx context.Context) (bool, error) {
 }
 
 // absentUntold says why leads that no row names are not listed.
-const absentUntold = "Leads that no row names are not listed as absent: the checkpoint also holds leads of other kinds of files, and the mapping has no namespace."
+const absentUntold = "Leads that no row names are not listed as absent: the checkpoint also holds leads of other " +
+	"kinds of files, and the mapping has no namespace."
 
 // findAbsent adds the leads that no row has named, where all rows were read.
 func (r *run) findAbsent(ctx context.Context, rec *recorder) {

@@ -47,11 +47,18 @@ const (
 )
 
 func newRecorder(files *report.Run, inputs []*source.File, rooms *items, own *ownColumns) *recorder {
-	w := &recorder{files: files, items: rooms, own: own, lines: make(chan []line, batchesAhead), spare: make(chan []line, batchesAhead), done: make(chan struct{})}
-	mark := slices.ContainsFunc(inputs, func(f *source.File) bool { return f.Info().Other }) // a byte order mark in rejects
+	w := &recorder{
+		files: files, items: rooms, own: own, lines: make(chan []line, batchesAhead),
+		spare: make(chan []line, batchesAhead), done: make(chan struct{}),
+	}
+	// a byte order mark in rejects
+	mark := slices.ContainsFunc(inputs, func(f *source.File) bool { return f.Info().Other })
 	for _, f := range inputs {
 		info := f.Info()
-		w.inputs = append(w.inputs, report.Input{Path: info.Path, Format: info.Format, Delimiter: f.Delimiter(), ByteOrderMark: mark})
+		w.inputs = append(w.inputs, report.Input{
+			Path: info.Path, Format: info.Format, Delimiter: f.Delimiter(),
+			ByteOrderMark: mark,
+		})
 	}
 	go w.run()
 	return w
@@ -172,8 +179,10 @@ func (w *recorder) compare(batch []line, results []report.Result) error {
 
 func comparedWith(e *checkpoint.Entry, f *comparison) report.Compared {
 	c := report.Compared{
-		LeadID: e.LeadID, ExternalID: (*leadBefore)(e).linked(), ExternalService: f.external, StatusConfirmed: e.Status, StatusService: cmp.Or(f.service, e.Seen.Status),
-		Verdict: f.verdict.String(), ChangedBy: f.changedBy, ContentKeys: f.keys, OrganizationID: cmp.Or(f.owner, AskedFor(e)),
+		LeadID: e.LeadID, ExternalID: (*leadBefore)(e).linked(), ExternalService: f.external, StatusConfirmed: e.Status,
+		StatusService: cmp.Or(f.service, e.Seen.Status),
+		Verdict:       f.verdict.String(), ChangedBy: f.changedBy, ContentKeys: f.keys,
+		OrganizationID: cmp.Or(f.owner, AskedFor(e)),
 	}
 	if e.State.HasLead() {
 		c.ConfirmedAt = stamp(confirmedAt(e))
@@ -197,7 +206,10 @@ func (w *recorder) absent(e *checkpoint.Entry) (err error) {
 	}
 	known := *e
 	known.Content = nil // the next lead takes its room
-	w.batch = append(w.batch, line{r: result{entry: known, ending: ending{text: "no row names the lead", found: comparison{verdict: Absent}}}})
+	w.batch = append(w.batch, line{r: result{
+		entry:  known,
+		ending: ending{text: "no row names the lead", found: comparison{verdict: Absent}},
+	}})
 	if err == nil && len(w.batch) == recordBatch {
 		err = w.flush()
 	}
@@ -265,7 +277,8 @@ func (w *recorder) result(l *line) report.Result {
 	res := report.Result{
 		File: w.inputs[it.input].Path, Line: strconv.Itoa(it.row.Line), Row: strconv.Itoa(it.row.Number),
 		Outcome: r.outcome.String(),
-		LeadID:  e.LeadID, ExternalID: e.ExternalID, OrganizationID: AskedFor(e), Location: e.Location, Status: e.Status,
+		LeadID:  e.LeadID, ExternalID: e.ExternalID, OrganizationID: AskedFor(e), Location: e.Location,
+		Status:   e.Status,
 		Attempts: strconv.Itoa(r.attempts), Error: WithRequestID(r.text, e),
 	}
 	res.Namespace, res.Key = rowkey.Split(it.rec.Key)

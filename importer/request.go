@@ -87,7 +87,10 @@ func (d *digester) ofContent(it *item) []checkpoint.ContentDigest {
 		it.sums = make([]checkpoint.ContentDigest, 0, len(it.rec.Content))
 		for i := range it.rec.Content {
 			if f := &it.rec.Content[i]; !f.Volatile {
-				it.sums = append(it.sums, checkpoint.ContentDigest{Name: d.name(f.Name), Value: d.sums.SumValue(f.Name, compared(f))})
+				it.sums = append(it.sums, checkpoint.ContentDigest{
+					Name:  d.name(f.Name),
+					Value: d.sums.SumValue(f.Name, compared(f)),
+				})
 			}
 		}
 	}
@@ -139,7 +142,8 @@ func compared(f *mapping.Field) string {
 }
 
 // canonical is what a value of Content is told from others by, however it is written. A text stands for itself; what
-// is no text gets a byte before it that no text holds, being no UTF-8, so that 7 is not "7". None at all is an empty text.
+// is no text gets a byte before it that no text holds, being no UTF-8, so that 7 is not "7". None at all is an empty
+// text.
 func canonical(value jsontext.Value) string {
 	switch value.Kind() {
 	case '"':
@@ -161,8 +165,8 @@ func appendText(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// merged is the content that is confirmed after an answer: what was, with the row's fields in place of theirs, but for those
-// that the service holds otherwise. Those of wrong, by their place in the Record, are not known any more.
+// merged is the content that is confirmed after an answer: what was, with the row's fields in place of theirs, but for
+// those that the service holds otherwise. Those of wrong, by their place in the Record, are not known any more.
 func merged(known []checkpoint.ContentDigest, it *item, differ []int, wrong map[int]bool) []checkpoint.ContentDigest {
 	list := append(make([]checkpoint.ContentDigest, 0, len(known)+len(it.sums)), known...)
 	n := -1

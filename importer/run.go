@@ -41,11 +41,17 @@ type run struct {
 func newRun(o Options, p Planner) *run {
 	r := &run{Options: o, planner: p, meter: meter.New()}
 	r.intake = &intake{options: &r.Options, items: newItems()}
-	r.collector = collector{tally: newTally(len(o.Inputs), o.Limits, slotsPerPlace*o.Concurrency), options: &r.Options, place: r.intake.place}
+	r.collector = collector{
+		tally: newTally(len(o.Inputs), o.Limits, slotsPerPlace*o.Concurrency), options: &r.Options,
+		place: r.intake.place,
+	}
 	if o.Files.Pull != "" {
 		r.pulls = newPulls(&o)
 	}
-	r.retrier = &delivery.Retrier{Breaker: delivery.NewBreaker(o.MaxWait, o.Concurrency, o.Rate), Retries: o.Retries, Resend: o.ResendOn, Retried: r.meter.Retried}
+	r.retrier = &delivery.Retrier{
+		Breaker: delivery.NewBreaker(o.MaxWait, o.Concurrency, o.Rate), Retries: o.Retries,
+		Resend: o.ResendOn, Retried: r.meter.Retried,
+	}
 	return r
 }
 
@@ -301,6 +307,7 @@ func (r *run) finish(s *report.Summary, rec *recorder) {
 // halt makes the summary of a run that ended better say that it did not after all.
 func halt(s *report.Summary, stop *Stop) {
 	if stop.outranks(s.ExitCode) {
-		s.Outcome, s.StopReason, s.ExitCode, s.Hint, s.Same = "stopped", stop.Reason, stop.Code, s.Holding(stop.Hint), stop.Same
+		s.Outcome, s.StopReason, s.ExitCode = "stopped", stop.Reason, stop.Code
+		s.Hint, s.Same = s.Holding(stop.Hint), stop.Same
 	}
 }

@@ -33,7 +33,8 @@ func (r *run) summary() *report.Summary {
 	for i, f := range r.Inputs {
 		changed, in := f.Changed(), f.Info()
 		s.Inputs[i] = report.Input{
-			Path: in.Path, Format: in.Format, Bytes: in.Bytes, Rows: r.tally.rows[i], Blank: in.Blank, SHA256: in.SHA256, Changed: changed,
+			Path: in.Path, Format: in.Format, Bytes: in.Bytes, Rows: r.tally.rows[i], Blank: in.Blank,
+			SHA256: in.SHA256, Changed: changed,
 		}
 	}
 	s.NotRead = r.notRead()
@@ -93,9 +94,11 @@ func (r *run) soFar() *report.Summary {
 	now := time.Now()
 	took := now.Sub(r.started)
 	s := &report.Summary{
-		RunID: r.RunID, Command: r.Command, Version: r.Version, DryRun: r.DryRun || r.ledger == nil, Outcome: report.Running,
+		RunID: r.RunID, Command: r.Command, Version: r.Version, DryRun: r.DryRun ||
+			r.ledger == nil, Outcome: report.Running,
 		StartedAt: r.started.UTC(), FinishedAt: now.UTC(), DurationS: took.Seconds(),
-		Flags: r.Flags, Resent: r.ResendInDoubt && !r.DryRun, Mapping: r.MappingFile, Target: report.Target(r.Target), DroppedValues: r.tally.dropped,
+		Flags: r.Flags, Resent: r.ResendInDoubt &&
+			!r.DryRun, Mapping: r.MappingFile, Target: report.Target(r.Target), DroppedValues: r.tally.dropped,
 	}
 	if r.opened != nil {
 		known := &r.opened.Checkpoint
@@ -182,7 +185,9 @@ func (r *run) shared() []string {
 	var texts []string
 	for _, f := range r.Inputs {
 		if !f.Claim() {
-			texts = append(texts, f.Info().Path+": another run is reading this file, with another checkpoint: if it sends to the same service, every lead is made twice (Ctrl-C stops this run in order)")
+			texts = append(texts, f.Info().Path+
+				": another run is reading this file, with another checkpoint: if it sends to the same service, every "+
+				"lead is made twice (Ctrl-C stops this run in order)")
 		}
 	}
 	return texts
@@ -192,17 +197,21 @@ func (r *run) shared() []string {
 func (r *run) remarks() []string {
 	var notes []string
 	if r.Mapping.KeyFrom() == "row" && !r.matches {
-		notes = append(notes, "The mapping has no key and no external_id, so a row is known by its own data: correcting a row makes another lead.")
+		notes = append(notes, "The mapping has no key and no external_id, so a row is known by its own data: "+
+			"correcting a row makes another lead.")
 	}
 	if guesses := r.Mapping.Unconfirmed(); len(guesses) > 0 && r.dry == nil {
-		notes = append(notes, fmt.Sprintf("The mapping holds %s that nobody has confirmed, the first on line %d: validate names them.", english.Plural(len(guesses), "guess", "guesses"), guesses[0].Line))
+		notes = append(notes, fmt.Sprintf("The mapping holds %s that nobody has confirmed, the first on line %d: "+
+			"validate names them.", english.Plural(len(guesses), "guess", "guesses"), guesses[0].Line))
 	}
 	nameless := func(name string) bool { return strings.TrimSpace(name) == "" }
 	if names := slices.DeleteFunc(slices.Clone(r.intake.unused), nameless); len(names) > 0 {
-		notes = append(notes, fmt.Sprintf("No part of the mapping uses %s %s.", columns(names), spelling.List(names, mostListed, nil)))
+		notes = append(notes, fmt.Sprintf("No part of the mapping uses %s %s.", columns(names),
+			spelling.List(names, mostListed, nil)))
 	}
 	if names := r.Mapping.SearchedOnly(); len(names) > 0 && (!r.matches || r.Missing == MissingCreate) {
-		notes = append(notes, fmt.Sprintf("A locator searches by %s %s, but no content key holds %s: the service asks for the parts of an address in the content too.",
+		notes = append(notes, fmt.Sprintf("A locator searches by %s %s, but no content key holds %s: the service "+
+			"asks for the parts of an address in the content too.",
 			columns(names), spelling.List(names, mostListed, nil), english.PluralWord(len(names), "it", "them")))
 	}
 	return notes
@@ -223,7 +232,8 @@ func (r *run) notes() []string {
 		notes = slices.Concat(r.warnings(), r.remarks(), r.dry.notes())
 	}
 	if bad := r.badRows(); bad > 0 && r.Tolerate.covers(bad, r.tally.counts.Read) {
-		notes = append(notes, fmt.Sprintf("Rows that are not good, but tolerated: %d (--tolerate allows %s).", bad, r.Tolerate))
+		notes = append(notes, fmt.Sprintf("Rows that are not good, but tolerated: %d (--tolerate allows %s).", bad,
+			r.Tolerate))
 	}
 	notes = append(notes, r.tally.notes()...)
 	if r.drift != nil && r.drift.named == nil && r.ledger != nil {

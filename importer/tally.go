@@ -78,7 +78,8 @@ func keepReason(r reason, full bool) reason {
 func newTally(inputs int, l Limits, slots int) *tally {
 	return &tally{
 		limits: l, refused: refusals{enough: slots}, rows: make([]int, inputs),
-		reasons: findings.NewKinds(maxReasons, keepReason), organizations: map[report.Organization]int{}, moves: map[report.Transition]int{},
+		reasons: findings.NewKinds(maxReasons, keepReason), organizations: map[report.Organization]int{},
+		moves: map[report.Transition]int{},
 	}
 }
 
@@ -178,13 +179,14 @@ func (t *tally) sent(r *result) {
 		t.counts.Refused++
 	case Created, Partial:
 		if e := &r.entry; e.Organization != "" {
-			countUp(t.organizations, maxOrganizations, report.Organization{ID: e.Organization, Location: e.Location}, report.Organization{ID: "others"})
+			countUp(t.organizations, maxOrganizations, report.Organization{ID: e.Organization, Location: e.Location},
+				report.Organization{ID: "others"})
 		}
 	}
 }
 
-// share makes the tally that of a worker in a place where others were before, in these runs. The ledger counts the leads
-// that all make.
+// share makes the tally that of a worker in a place where others were before, in these runs. The ledger counts the
+// leads that all make.
 func (t *tally) share(runs []string) {
 	t.limits.MaxCreates, t.fellows = 0, map[string]struct{}{}
 	for _, run := range runs {
@@ -244,18 +246,23 @@ func (t *tally) report(s *report.Summary, at func(findings.Spot) report.Place) {
 	s.Rows = rowCounts(t.counts.Read, &t.outcomes)
 	s.Organizations, s.Transitions = report.Organizations(t.organizations), report.Transitions(t.moves)
 	for _, r := range t.reasons.List(func(r reason) string { return r.text }) {
-		s.Errors = append(s.Errors, report.Reason{Outcome: r.Of.outcome.String(), Error: r.Of.text, Rows: r.Count, Examples: r.Places(at)})
+		s.Errors = append(s.Errors, report.Reason{
+			Outcome: r.Of.outcome.String(), Error: r.Of.text, Rows: r.Count,
+			Examples: r.Places(at),
+		})
 	}
 	// What a person needs to look rows in doubt up. Two rows of one key are one.
 	for _, d := range t.doubts {
 		s.InDoubt = append(s.InDoubt, report.Doubt{
-			Place: at(d.at), SentAt: d.entry.Updated, OrganizationID: AskedFor(&d.entry), Reason: Explain(&d.entry), RequestID: d.entry.RequestID,
+			Place: at(d.at), SentAt: d.entry.Updated, OrganizationID: AskedFor(&d.entry), Reason: Explain(&d.entry),
+			RequestID: d.entry.RequestID,
 		})
 	}
 }
 
-const whyHeld = ": the checkpoint is incomplete, and their leads may exist. `leadferry checkpoint resolve` settles them one by one; " +
-	"results of earlier runs may know their lead IDs. `leadferry checkpoint check --accept-loss` gives up what is missing, so that they are sent."
+const whyHeld = ": the checkpoint is incomplete, and their leads may exist. `leadferry checkpoint resolve` settles " +
+	"them one by one; results of earlier runs may know their lead IDs. `leadferry checkpoint check --accept-loss` " +
+	"gives up what is missing, so that they are sent."
 
 // notes are remarks for people: on rows that were held, and on what others did to the leads
 // that the run changed.
@@ -271,7 +278,8 @@ func (t *tally) notes() (notes []string) {
 	return notes
 }
 
-// mayLeave reports whether a row may be handed to a carrier while so many are under way; why is set where that ends the run.
+// mayLeave reports whether a row may be handed to a carrier while so many are under way; why is set where that ends
+// the run.
 func (t *tally) mayLeave(a Action, underWay int) (may bool, why *Stop) {
 	switch most := t.limits.MaxCreates; {
 	case a.sends() && t.onTrial(underWay):
@@ -312,9 +320,10 @@ func (t *tally) limit() *Stop {
 	}
 	if t.noneAccepted() && t.counts.Sent >= max(t.refused.enough, 1) {
 		return &Stop{
-			Code: CodeStopped, Reason: fmt.Sprintf("the first %d rows sent were all refused with HTTP %d", t.counts.Sent, t.refused.status),
-			Hint: "see the service's words: check the account's rights, the trunk ID and the addresses, and what all rows send alike; " +
-				"then send them again with --retry-rejected. --max-rejects 0 turns this limit off",
+			Code: CodeStopped, Reason: fmt.Sprintf("the first %d rows sent were all refused with HTTP %d",
+				t.counts.Sent, t.refused.status),
+			Hint: "see the service's words: check the account's rights, the trunk ID and the addresses, and what all " +
+				"rows send alike; then send them again with --retry-rejected. --max-rejects 0 turns this limit off",
 		}
 	}
 	return nil

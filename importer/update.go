@@ -17,8 +17,8 @@ import (
 	"leadferry/leadapi"
 )
 
-// update brings a lead in step with its row. From its mark to its answer nobody knows what the service holds of what the
-// row names. An answer is decided about as a read is: what others have changed may have to be sent over.
+// update brings a lead in step with its row. From its mark to its answer nobody knows what the service holds of what
+// the row names. An answer is decided about as a read is: what others have changed may have to be sent over.
 func (c *carrier) update(ctx context.Context, j *job) {
 	j.before, j.unread = leadBefore(j.entry), j.step.unread
 	if j.step.looks {
@@ -27,7 +27,8 @@ func (c *carrier) update(ctx context.Context, j *job) {
 			c.notRead(j, err)
 			return
 		}
-		j.step = c.planUpdate(&Case{Record: &j.it.rec, Known: &j.entry, Run: c.RunID, it: j.it, digests: c.digests}, lead)
+		j.step = c.planUpdate(&Case{Record: &j.it.rec, Known: &j.entry, Run: c.RunID, it: j.it, digests: c.digests},
+			lead)
 		a := &answer{Lead: lead, at: time.Now()}
 		j.found.cells = c.cellsOf(&j.it.rec, j.step.ahead, lead)
 		if j.step.Action != Update {
@@ -70,8 +71,8 @@ func (c *carrier) notSent(j *job, a *answer) {
 	c.settle(j, Unchanged)
 }
 
-// sendUpdate sends an update. It reports whether more is to be sent by the rules, since the answer shows what others have
-// changed.
+// sendUpdate sends an update. It reports whether more is to be sent by the rules, since the answer shows what others
+// have changed.
 func (c *carrier) sendUpdate(ctx context.Context, j *job) (more bool) {
 	if !c.mark(j) {
 		return false
@@ -103,7 +104,8 @@ func (c *carrier) sendUpdate(ctx context.Context, j *job) (more bool) {
 	return !d.Send.none()
 }
 
-// mark makes it durable that an update of the lead is about to be sent. A lead that only the file knew becomes known by it.
+// mark makes it durable that an update of the lead is about to be sent. A lead that only the file knew becomes known
+// by it.
 func (c *carrier) mark(j *job) bool {
 	known := &j.entry
 	if !known.State.HasLead() {
@@ -127,23 +129,26 @@ func (c *carrier) mark(j *job) bool {
 }
 
 // patch sends an update until its answer is final. Nothing leaves once leaving has ended.
-func (c *carrier) patch(ctx, leaving context.Context, j *job, r *leadapi.UpdateRequest) (lead *leadapi.Lead, err error) {
+func (c *carrier) patch(ctx, leaving context.Context, j *job, r *leadapi.UpdateRequest) (lead *leadapi.Lead,
+	err error,
+) {
 	failpoint.At("before update")
-	tries, err := c.retrier.Deliver(ctx, leaving, delivery.Repeatable, new(delivery.Pass), func(ctx context.Context, anew bool) (err error) {
-		r.NewConnection = anew
-		lead, err = c.sender.Update(ctx, j.entry.LeadID, r)
-		if ae, is := errors.AsType[*leadapi.Error](err); is && ae.Applied != leadapi.No {
-			j.unsure = true
-		}
-		return err
-	})
+	tries, err := c.retrier.Deliver(ctx, leaving, delivery.Repeatable, new(delivery.Pass),
+		func(ctx context.Context, anew bool) (err error) {
+			r.NewConnection = anew
+			lead, err = c.sender.Update(ctx, j.entry.LeadID, r)
+			if ae, is := errors.AsType[*leadapi.Error](err); is && ae.Applied != leadapi.No {
+				j.unsure = true
+			}
+			return err
+		})
 	j.attempts += tries
 	failpoint.At("update answered")
 	return lead, err
 }
 
-// notUpdated ends an update that got no answer to believe. Where one of its tries may have been applied, the mark stays:
-// the lead's next update sends the whole row.
+// notUpdated ends an update that got no answer to believe. Where one of its tries may have been applied, the mark
+// stays: the lead's next update sends the whole row.
 func (c *carrier) notUpdated(j *job, err error) {
 	stop, stops := stopOf(err)
 	c.halt(stop)
@@ -165,7 +170,8 @@ func (c *carrier) notUpdated(j *job, err error) {
 
 // refusedForGood reports whether the service, or the client, will never take the request.
 func refusedForGood(ae *leadapi.Error) bool {
-	return ae.Applied == leadapi.No && ae.Status != http.StatusUnauthorized && ae.Status != http.StatusTooManyRequests && !delivery.Transient(ae.Status)
+	return ae.Applied == leadapi.No && ae.Status != http.StatusUnauthorized &&
+		ae.Status != http.StatusTooManyRequests && !delivery.Transient(ae.Status)
 }
 
 // unconfirmed is for people: why nobody knows what an update has done.
@@ -223,7 +229,8 @@ func (c *carrier) updated(j *job, a *answer, d *diff) {
 	}
 	if names != nil {
 		entry.Reason, entry.Synced = reasonNotConfirmed, true
-		j.text = "the update was answered but not confirmed: the lead came back with another " + strings.Join(names, ", ")
+		j.text = "the update was answered but not confirmed: the lead came back with another " +
+			strings.Join(names, ", ")
 		c.settle(j, Failed)
 		return
 	}
@@ -238,7 +245,8 @@ func (c *carrier) updated(j *job, a *answer, d *diff) {
 	c.settle(j, j.step.outcome)
 }
 
-// noteOthers says what others have changed of a lead that came back, and which of the service's values stand against the row's.
+// noteOthers says what others have changed of a lead that came back, and which of the service's values stand against
+// the row's.
 func (j *job) noteOthers(a *answer, d *diff) {
 	before, service := &j.before, a.Status
 	if a.sent.Status {
@@ -249,7 +257,8 @@ func (j *job) noteOthers(a *answer, d *diff) {
 	}
 	changed := before.Unsettled == "" && before.Status != "" && service != "" && service != before.Status
 	if changed {
-		j.remark(statusByOthers, fmt.Sprintf("its status was changed on the service: %s was confirmed on %s, now it is %s",
+		j.remark(statusByOthers, fmt.Sprintf("its status was changed on the service: %s was confirmed on %s, now "+
+			"it is %s",
 			before.Status, clock(before.confirmed()), service))
 	}
 	if changed && a.sent.Status {
@@ -318,16 +327,20 @@ func (c *carrier) readOnce(ctx context.Context, j *job) (*leadapi.Lead, error) {
 	return lead, nil
 }
 
-// refusesReads makes the refusal of a run's first read the end of the run: what the service refuses is the read itself then.
+// refusesReads makes the refusal of a run's first read the end of the run: what the service refuses is the read itself
+// then.
 func (c *carrier) refusesReads(err error) error {
 	ofTheLead := []int{http.StatusPaymentRequired, http.StatusForbidden, http.StatusNotFound, http.StatusGone}
 	ae, answered := errors.AsType[*leadapi.Error](err)
-	if !answered || ae.Status < 400 || ae.Status > 499 || !refusedForGood(ae) || slices.Contains(ofTheLead, ae.Status) || c.byExternalID || c.hasRead.Load() {
+	if !answered || ae.Status < 400 || ae.Status > 499 || !refusedForGood(ae) ||
+		slices.Contains(ofTheLead, ae.Status) || c.byExternalID || c.hasRead.Load() {
 		return err
 	}
 	return &Stop{
-		Reason: fmt.Sprintf("the service does not let leads be read by an update of no content: HTTP %d (%s)", ae.Status, ae.Message), Code: CodeStopped, Same: true,
-		Hint: "--read external-id reads them by an update of the ExternalID that was last confirmed; one that others have changed is overwritten by it",
+		Reason: fmt.Sprintf("the service does not let leads be read by an update of no content: HTTP %d (%s)",
+			ae.Status, ae.Message), Code: CodeStopped, Same: true,
+		Hint: "--read external-id reads them by an update of the ExternalID that was last confirmed; one that others " +
+			"have changed is overwritten by it",
 	}
 }
 

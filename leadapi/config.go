@@ -169,7 +169,8 @@ func normalize(u *url.URL) error {
 // names tells whether an address has a host, and no port or one that there can be.
 func names(u *url.URL) bool {
 	n, err := strconv.ParseUint(cmp.Or(u.Port(), "1"), 10, 16)
-	return u.Hostname() != "" && !strings.ContainsAny(u.Hostname(), "%") && !strings.HasSuffix(u.Host, ":") && err == nil && n > 0
+	return u.Hostname() != "" && !strings.ContainsAny(u.Hostname(), "%") && !strings.HasSuffix(u.Host, ":") &&
+		err == nil && n > 0
 }
 
 func loopback(host string) bool {
@@ -181,7 +182,10 @@ func plainID(field, name, id string) error {
 	case id == "":
 		return &ConfigError{field, "the " + name + " is missing", ""}
 	case !validID(id):
-		return &ConfigError{field, "the " + name + " has characters that an ID cannot have", "letters, digits, . _ - only"}
+		return &ConfigError{
+			field, "the " + name + " has characters that an ID cannot have",
+			"letters, digits, . _ - only",
+		}
 	}
 	return nil
 }

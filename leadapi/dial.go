@@ -144,7 +144,8 @@ func (w *way) unconnected(err error) *dialError {
 	case w.proxy != nil:
 		fault.text, fault.hint = "the proxy "+w.proxy.String()+" cannot be reached: "+fault.text, wrongProxy
 	case !loopback(w.domain):
-		fault.hint = "check the address; where the internet is reached by a proxy alone, name it with --proxy or HTTPS_PROXY"
+		fault.hint = "check the address; where the internet is reached by a proxy alone, name it with --proxy or " +
+			"HTTPS_PROXY"
 	}
 	return fault
 }
@@ -192,7 +193,8 @@ func (w *way) cross(ctx context.Context, c *conn) *dialError {
 func (p *Proxy) connect(_ context.Context, c net.Conn, address string) *dialError {
 	request := "CONNECT " + address + " HTTP/1.1\r\nHost: " + address + "\r\nUser-Agent: leadferry\r\n"
 	if p.User != nil {
-		request += "Proxy-Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(p.User.Username()+":"+p.password())) + "\r\n"
+		request += "Proxy-Authorization: Basic " +
+			base64.StdEncoding.EncodeToString([]byte(p.User.Username()+":"+p.password())) + "\r\n"
 	}
 	_, err := io.WriteString(c, request+"\r\n")
 	in := bufio.NewReader(io.LimitReader(c, maxHead))
@@ -216,7 +218,8 @@ func (p *Proxy) refusal(status int) *dialError {
 	reason := ReasonProxy
 	switch {
 	case status == http.StatusProxyAuthRequired:
-		return p.fault(ReasonProxyAuth, "asks for a user and a password, or does not accept the user and password of its address (HTTP 407)",
+		return p.fault(ReasonProxyAuth, "asks for a user and a password, or does not accept the user and password of "+
+			"its address (HTTP 407)",
 			"put them into its address, best in LEADFERRY_PROXY: "+p.Scheme+"://USER:PASSWORD@"+p.Host+"; "+escapes+
 				"; a proxy that wants NTLM or Kerberos needs a helper on this machine, such as cntlm or px")
 	case status/100 == 5 && status != http.StatusNotImplemented, status == http.StatusTooManyRequests:
@@ -299,15 +302,16 @@ func (c *conn) handshake(ctx context.Context, config *tls.Config, certificate *t
 }
 
 // certificateRefused is the error for the alert of a peer that has asked for a certificate and has answered nothing
-// yet; nil where err is none. In TLS 1.3 it comes once the handshake seems to be over, in place of the first answer, and
-// says nothing of whether the request was applied.
+// yet; nil where err is none. In TLS 1.3 it comes once the handshake seems to be over, in place of the first answer,
+// and says nothing of whether the request was applied.
 func (w *way) certificateRefused(c *conn, err error) *dialError {
 	alert, ok := errors.AsType[*net.OpError](err)
 	if !ok || !c.asked || c.carried > 1 || alert.Op != "remote error" {
 		return nil
 	}
 	fault := &dialError{
-		reason: ReasonClientCert, text: "it asks for a client certificate, and none is set (" + plainly(alert.Err) + ")",
+		reason: ReasonClientCert, text: "it asks for a client certificate, and none is set (" + plainly(alert.Err) +
+			")",
 		hint: "name one that the service accepts with --client-cert and --client-key",
 	}
 	if w.certificate != nil {
@@ -327,7 +331,8 @@ func handshakeFault(err error, whose, name string) *dialError {
 	}
 	issuer := cmp.Or(untrusted.UnverifiedCertificates[0].Issuer.String(), "nobody")
 	return &dialError{
-		reason: ReasonTLS, text: whose + " (for " + name + ", signed by " + issuer + ") is not good: " + plainly(untrusted.Err),
+		reason: ReasonTLS, text: whose + " (for " + name + ", signed by " + issuer + ") is not good: " +
+			plainly(untrusted.Err),
 		hint: "check the address and this machine's clock; where a company opens TLS, or has an authority of its own," +
 			" name that one's certificate with --ca-file; else somebody else may be answering",
 	}

@@ -127,7 +127,8 @@ func unsent(op, reason, text string) *Error {
 
 // interrupted is the error of a call whose caller's context ended, or whose time is over: cause says which.
 func interrupted(cause error, op string, applied Applied) *Error {
-	e := &Error{Op: op, Applied: applied, Reason: ReasonCanceled, Message: "stopped before the answer came", cause: cause}
+	e := &Error{Op: op, Applied: applied, Reason: ReasonCanceled, cause: cause}
+	e.Message = "stopped before the answer came"
 	if errors.Is(cause, context.DeadlineExceeded) {
 		e.Reason, e.Message = ReasonTimeout, "no answer in time"
 	}
@@ -262,7 +263,10 @@ func revealsSecret(text, secret string) bool {
 		return secret != "" && strings.Contains(text, secret)
 	}
 	text = strings.ToLower(text)
-	for _, form := range []string{secret, url.QueryEscape(secret), base64.RawStdEncoding.EncodeToString([]byte(secret))} {
+	for _, form := range []string{
+		secret, url.QueryEscape(secret),
+		base64.RawStdEncoding.EncodeToString([]byte(secret)),
+	} {
 		form = strings.ToLower(form)
 		for i := range len(form) - secretPiece + 1 {
 			if strings.Contains(text, form[i:i+secretPiece]) {

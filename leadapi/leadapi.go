@@ -91,7 +91,8 @@ func New(config Config) (*Client, error) {
 		}
 	}
 	c.keeper = &keeper{
-		fetch: c.fetch, now: c.config.Now, store: c.config.Tokens, patience: c.config.Timeout, lock: make(chan struct{}, 1),
+		fetch: c.fetch, now: c.config.Now, store: c.config.Tokens, patience: c.config.Timeout,
+		lock: make(chan struct{}, 1),
 	}
 	return c, nil
 }

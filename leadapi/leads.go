@@ -63,7 +63,8 @@ func (r *CreateRequest) AppendJSON(b []byte) []byte {
 		}
 		b = append(b, '}')
 	}
-	b = appendMember(appendMember(appendContent(b, "content", r.Content), "typeKey", r.TypeKey), "typeLabel", r.TypeLabel)
+	b = appendMember(appendMember(appendContent(b, "content", r.Content), "typeKey", r.TypeKey), "typeLabel",
+		r.TypeLabel)
 	if r.Status != "" {
 		b = appendMember(b, "status", r.Status)
 	}
@@ -203,7 +204,8 @@ func (c *Client) Update(ctx context.Context, leadID string, r *UpdateRequest) (*
 	lead := new(Lead)
 	_, err := c.signed(ctx, request{
 		op: "update", method: http.MethodPatch, host: c.general, reuse: !r.NewConnection,
-		target: c.base + "/v3/lead/" + leadID, content: r, id: c.requestID(""), success: http.StatusOK, lead: leadID, named: &lead.ID,
+		target: c.base + "/v3/lead/" + leadID, content: r, id: c.requestID(""), success: http.StatusOK, lead: leadID,
+		named: &lead.ID,
 	}, lead.read)
 	if err != nil {
 		return nil, err

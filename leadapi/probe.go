@@ -85,7 +85,8 @@ func (c *Client) probeAnswer(ctx context.Context) Step {
 	case fault.Reason == ReasonRedirect:
 		s.Works, s.Hint = false, "redirects are never followed: name the address to which it leads with --leads-url"
 	case fault.Reason != ReasonRefused && fault.Reason != ReasonUnauthorized:
-		s.Works, s.Hint = false, cmp.Or(fault.Hint, "the service, or what is before it, is out of order: try again later")
+		s.Works, s.Hint = false, cmp.Or(fault.Hint,
+			"the service, or what is before it, is out of order: try again later")
 	}
 	return s
 }

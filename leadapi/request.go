@@ -54,7 +54,9 @@ func (c *Client) do(ctx context.Context, r request, read func(body []byte) bool)
 }
 
 // carry takes a call to its end and notes what it sees.
-func (c *Client) carry(ctx context.Context, r request, read func(body []byte) bool, seen *Call) (status int, fault *Error) {
+func (c *Client) carry(ctx context.Context, r request, read func(body []byte) bool, seen *Call) (status int,
+	fault *Error,
+) {
 	conn, fault := c.ready(ctx, &r, seen)
 	if fault != nil {
 		return 0, fault
@@ -115,7 +117,9 @@ func (c *Client) write(r *request, last bool) []byte {
 	if r.content != nil {
 		body = r.content.AppendJSON(make([]byte, 0, 512))
 	}
-	b := fmt.Appendf(make([]byte, 0, 512+len(body)), "%s %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: %s\r\nAccept: application/json\r\nAccept-Encoding: identity\r\nContent-Length: %d",
+	b := fmt.Appendf(make([]byte, 0, 512+len(body)),
+		"%s %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: %s\r\nAccept: application/json\r\nAccept-Encoding: "+
+			"identity\r\nContent-Length: %d",
 		r.method, r.target, r.host.name, c.config.UserAgent, len(body))
 	if body != nil {
 		b = append(b, "\r\nContent-Type: application/json"...)
@@ -185,7 +189,8 @@ type answer struct {
 // receive reads an answer to the end of its body, or as far as it comes. Informational answers are left out.
 func (c *conn) receive() (a answer, err error) {
 	c.bounds.N = maxHead
-	for a.Response == nil || a.StatusCode >= 100 && a.StatusCode < 200 && a.StatusCode != http.StatusSwitchingProtocols {
+	for a.Response == nil || a.StatusCode >= 100 && a.StatusCode < 200 &&
+		a.StatusCode != http.StatusSwitchingProtocols {
 		if a.Response, err = http.ReadResponse(c.in, nil); err != nil {
 			return a, err
 		}

@@ -67,7 +67,10 @@ func (c *Client) SignIn(ctx context.Context) error {
 
 // fetch makes one token request (sections 3 and 4). The life of the token counts from before the request.
 func (c *Client) fetch(ctx context.Context, grant, refresh string) (*oauth2.Token, *Error) {
-	query := url.Values{"grant_type": {grant}, "client_id": {c.config.ClientID}, "client_secret": {c.config.ClientSecret}}
+	query := url.Values{
+		"grant_type": {grant}, "client_id": {c.config.ClientID},
+		"client_secret": {c.config.ClientSecret},
+	}
 	if refresh != "" {
 		query.Set("refresh_token", refresh)
 	}
@@ -275,5 +278,6 @@ func (k *keeper) refuse(token *oauth2.Token) int {
 
 // validToken tells whether a token may stand in a header: visible ASCII, at most 16 KiB.
 func validToken(token string) bool {
-	return token != "" && len(token) <= 16<<10 && !strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' })
+	return token != "" && len(token) <= 16<<10 &&
+		!strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' })
 }

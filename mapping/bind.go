@@ -103,7 +103,8 @@ func (m *Mapping) columnConstants(s *search) []Error {
 		}
 		if _, found := s.index[name]; found && name != "" && len(warnings) < maxErrors {
 			text := fmt.Sprintf("%s is the constant %s in every row, %s", v.path, texts.Quote(c), what)
-			warnings = append(warnings, Error{m.name, v.at.line, v.at.column, text, `write "{` + name + `}" for what the column holds`})
+			warnings = append(warnings, Error{m.name, v.at.line, v.at.column, text, `write "{` + name +
+				`}" for what the column holds`})
 		}
 	}
 	for _, place := range m.plan.places() {
@@ -176,7 +177,8 @@ func (s *search) names() string {
 
 // ambiguous refuses a column that is used and whose name another one has, too.
 func (s *search) ambiguous(path, name string, at position) {
-	s.fail(at, fmt.Sprintf("%s: %s has more than one column %s", path, s.file, texts.Quote(name)), "give each column of the file a name of its own")
+	s.fail(at, fmt.Sprintf("%s: %s has more than one column %s", path, s.file, texts.Quote(name)),
+		"give each column of the file a name of its own")
 }
 
 func (s *search) bind(v *value) *value {
@@ -256,7 +258,10 @@ func (p *parser) rest(n node) rest {
 	p.object(n, member{"rest", func(n node) {
 		p.object(n,
 			member{"except", func(n node) {
-				p.list(n, func(n node) { all.except = append(all.except, use{name: strings.TrimSpace(p.name(n, "")), at: n.at()}) })
+				p.list(n, func(n node) {
+					all.except = append(all.except,
+						use{name: strings.TrimSpace(p.name(n, "")), at: n.at()})
+				})
 			}},
 			member{"prefix", func(n node) { all.prefix, _ = p.scalar(n) }},
 		)
@@ -278,8 +283,8 @@ func (b *Binding) addRest(r *row, rec *Record) {
 	}
 }
 
-// without is a JSON value without what the paths lead to, and whether they lead anywhere; nil where nothing is left of it. In lists null
-// takes the place of what goes, so that the others keep theirs.
+// without is a JSON value without what the paths lead to, and whether they lead anywhere; nil where nothing is left of
+// it. In lists null takes the place of what goes, so that the others keep theirs.
 func without(v jsontext.Value, paths [][]string) (left jsontext.Value, changed bool) {
 	var members map[string]jsontext.Value
 	var list []jsontext.Value
@@ -362,9 +367,14 @@ func fits(pattern, name string) bool {
 // strangers warns of columns to be left out that the input does not have: one that is misspelt goes in.
 func (r *rest) strangers(mapping string, s *search) (warnings []Error) {
 	for _, e := range r.except {
-		if !s.columns.Open && !slices.ContainsFunc(s.columns.Names, func(name string) bool { return fits(e.name, name) }) {
-			text := fmt.Sprintf("lead.content.*: %s has no column %s that could be left out", s.file, texts.Quote(e.name))
-			warnings = append(warnings, Error{mapping, e.at.line, e.at.column, text, spelling.Hint(e.name, s.columns.Names)})
+		if !s.columns.Open && !slices.ContainsFunc(s.columns.Names,
+			func(name string) bool { return fits(e.name, name) }) {
+			text := fmt.Sprintf("lead.content.*: %s has no column %s that could be left out", s.file,
+				texts.Quote(e.name))
+			warnings = append(warnings, Error{
+				mapping, e.at.line, e.at.column, text,
+				spelling.Hint(e.name, s.columns.Names),
+			})
 		}
 	}
 	return warnings

@@ -100,7 +100,8 @@ func (r *valueReader) checkFixed(n node) {
 	case problem.Rule == ruleStatus:
 		r.refuseConstant(r.parser.constant(n, problem.Word), aStatus)
 	case problem.Rule == ruleMap && n.has("from"):
-		r.fail(n, `write from: "{`+c+`}" for what the column holds`, "%s looks up the constant %s in its map, which lacks it", n.path, texts.Quote(c))
+		r.fail(n, `write from: "{`+c+`}" for what the column holds`,
+			"%s looks up the constant %s in its map, which lacks it", n.path, texts.Quote(c))
 	default:
 		r.fail(n, "", "%s", problem.Text)
 	}
@@ -129,7 +130,8 @@ func (r *valueReader) checkPull() {
 			to, found = r.table.find(word)
 		}
 		if back, _ := statusKey(to); word != "" && (!found || back != status) {
-			r.fail(n, "take one of the words that map turns into "+status, "%s: %s is no word that map turns into this status", n.path, texts.Quote(n.Value))
+			r.fail(n, "take one of the words that map turns into "+status,
+				"%s: %s is no word that map turns into this status", n.path, texts.Quote(n.Value))
 		}
 	}
 	if r.m.pullOnly = r.table != nil || len(r.pulls) > 0; r.table == nil {
@@ -144,7 +146,8 @@ func (r *valueReader) checkPull() {
 	}
 }
 
-// readConflict reads whose value counts where both sides changed the field: of a status for each that the service may show.
+// readConflict reads whose value counts where both sides changed the field: of a status for each that the service may
+// show.
 func (r *valueReader) readConflict(n node) {
 	rules := &r.m.rules
 	switch {
@@ -231,7 +234,8 @@ func jsonNumber(s string) (literal string, ok bool) {
 	return s, v.Kind() == '0' && v.IsValid()
 }
 
-// SameNumber reports whether two JSON numbers are the same to their last digit, however they are written: 1.50 is 15e-1.
+// SameNumber reports whether two JSON numbers are the same to their last digit, however they are written: 1.50 is
+// 15e-1.
 func SameNumber(a, b string) bool { return decimalOf(a) == decimalOf(b) }
 
 // PlainNumber is a text that a JSON number has in common with all others that are the same, and with no more.

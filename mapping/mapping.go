@@ -157,7 +157,8 @@ func (m *Mapping) ForCreate() error {
 	var errs Errors
 	lacks := func(missing bool, at position, key, hint string) {
 		if missing {
-			errs = append(errs, Error{m.name, at.line, at.column, key + " is missing, and leads cannot be created without it", hint})
+			errs = append(errs, Error{m.name, at.line, at.column, key +
+				" is missing, and leads cannot be created without it", hint})
 		}
 	}
 	lacks(m.plan.assign == nil, m.root, "assign", `assign: [{organization: "{column}"}]`)
@@ -178,8 +179,8 @@ func (m *Mapping) KeyFrom() string {
 	return "row"
 }
 
-// OneIdentity reports whether rows find their lead by one value alone: lead_id, or the key where external_id is the same
-// text or not given.
+// OneIdentity reports whether rows find their lead by one value alone: lead_id, or the key where external_id is the
+// same text or not given.
 func (m *Mapping) OneIdentity() bool {
 	key, external := m.plan.key, m.plan.externalID
 	if m.plan.leadID != nil {
@@ -268,7 +269,8 @@ var schema string
 // language; what hangs on an input, on more than one place of the file or on the insides of a text only Parse tells.
 func Schema() []byte { return []byte(schema) }
 
-// Warnings are remarks about a good mapping file, each with its place. They never hold a constant that looks like a secret.
+// Warnings are remarks about a good mapping file, each with its place. They never hold a constant that looks like a
+// secret.
 func (m *Mapping) Warnings() []Error { return m.warnings }
 
 func (p *parser) warn(at position, text, hint string) {
@@ -284,8 +286,8 @@ var (
 	secretKey = spelling.Form(`(?i)(?:secret|password|passwd|passphrase|(?:api|private)[ _.-]?key|(?:access|refresh|auth)[ _.-]?token|authorization)$`)
 )
 
-// secrets warns of constants below n that look like secrets; key is what they belong to. A mapping file is shared, and its constants go
-// out with each lead.
+// secrets warns of constants below n that look like secrets; key is what they belong to. A mapping file is shared, and
+// its constants go out with each lead.
 func (p *parser) secrets(key string, n *yaml.Node) {
 	isWord := n.Kind == yaml.ScalarNode && n.Value != "" && !strings.ContainsAny(n.Value, "{ \t\n")
 	if token().MatchString(n.Value) || isWord && secretKey().MatchString(key) {
@@ -298,7 +300,8 @@ func (p *parser) secrets(key string, n *yaml.Node) {
 		case n.Kind != yaml.MappingNode:
 		case i%2 == 0:
 			of = ""
-		case !slices.Contains([]string{"from", "default", "expr", "else", "first", "join", "list"}, n.Content[i-1].Value):
+		case !slices.Contains([]string{"from", "default", "expr", "else", "first", "join", "list"},
+			n.Content[i-1].Value):
 			of = n.Content[i-1].Value
 		}
 		p.secrets(of, child)

@@ -27,7 +27,10 @@ const (
 // there is no folder to look in). Its error is Errors: all mistakes at once, at most 100, or those for which the file
 // cannot be read as plain YAML.
 func Parse(name string, data []byte, read ReadTable) (*Mapping, error) {
-	m := &Mapping{name: name, pull: map[string]string{}, rules: ConflictRules{Status: map[string]string{}, Content: map[string]string{}}}
+	m := &Mapping{
+		name: name, pull: map[string]string{},
+		rules: ConflictRules{Status: map[string]string{}, Content: map[string]string{}},
+	}
 	p := &parser{file: name, m: m, read: read, named: map[string]*table{}}
 	if doc, ok := p.document(data); ok {
 		p.mappingFile(doc)
@@ -154,7 +157,8 @@ func (p *parser) object(n node, members ...member) {
 
 func (p *parser) each(n node, f func(key, value node)) {
 	if n.Kind != yaml.MappingNode {
-		p.fail(n, "write name: value, with a blank behind the colon and no dash before it", "%s must hold keys and values", cmp.Or(n.path, "the mapping file"))
+		p.fail(n, "write name: value, with a blank behind the colon and no dash before it",
+			"%s must hold keys and values", cmp.Or(n.path, "the mapping file"))
 		return
 	}
 	first := map[string]int{} // line
@@ -187,7 +191,8 @@ func (p *parser) list(n node, f func(n node)) {
 // "" or nothing was meant cannot be seen.
 func (p *parser) scalar(n node) (string, bool) {
 	if n.isNull() {
-		p.fail(n, emptyHintOf(n)+`, or "`+n.Value+`" in quotes for the word itself`, "%s is %s, which is no text", n.path, n.Value)
+		p.fail(n, emptyHintOf(n)+`, or "`+n.Value+`" in quotes for the word itself`, "%s is %s, which is no text",
+			n.path, n.Value)
 		return "", false
 	}
 	return p.word(n)
@@ -195,7 +200,8 @@ func (p *parser) scalar(n node) (string, bool) {
 
 // emptyHintOf says how nothing is written in the place of n.
 func emptyHintOf(n node) string {
-	if strings.Contains(n.path, ".map.") || strings.HasPrefix(n.path, "tables.") || strings.HasPrefix(n.path, "tests") || strings.HasSuffix(n.path, ".sep") {
+	if strings.Contains(n.path, ".map.") || strings.HasPrefix(n.path, "tables.") ||
+		strings.HasPrefix(n.path, "tests") || strings.HasSuffix(n.path, ".sep") {
 		return `write "" for an empty text`
 	}
 	return "leave the key out where there is nothing"
@@ -207,7 +213,8 @@ func (p *parser) word(n node) (string, bool) {
 	case n.isUnquoted():
 		p.fail(n, quoteHint, "%s is read as an object, not as a text", n.path)
 	case n.Kind != yaml.ScalarNode:
-		p.fail(n, `write one text, which may hold several columns: "{first} {last}"; a JSON list is {list: […]}`, "%s must be a text", n.path)
+		p.fail(n, `write one text, which may hold several columns: "{first} {last}"; a JSON list is {list: […]}`,
+			"%s must be a text", n.path)
 	case n.Value == "" && n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) == 0:
 		p.fail(n, emptyHintOf(n), "%s has no value", n.path)
 	default:

@@ -201,13 +201,15 @@ func (r *valueReader) checkParts(n node) {
 	case r.role != contentRole:
 		r.fail(key, "", "%s: only values in lead.content can be objects or lists", n.path)
 	case r.inside == aText:
-		r.fail(key, "join takes texts; put the list or object around it", "%s is a part of a text, which no %s can be", n.path, word)
+		r.fail(key, "join takes texts; put the list or object around it", "%s is a part of a text, which no %s can be",
+			n.path, word)
 	case r.value.levels() == maxLevels+1:
 		r.fail(key, "", "%s: objects and lists stand in one another on more than %d levels", n.path, maxLevels)
 	default:
 		for _, name := range [...]string{"apply", "map", "else", "default", "format", "as"} {
 			if key, _, found := n.child(name); found {
-				r.fail(key, "put "+name+" beside from in a member", "%s has %s, which goes with texts and not with %s", n.path, name, word)
+				r.fail(key, "put "+name+" beside from in a member", "%s has %s, which goes with texts and not with %s",
+					n.path, name, word)
 			}
 		}
 	}

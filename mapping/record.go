@@ -75,8 +75,8 @@ type Env struct {
 	OneLine bool // no cell holds a carriage return, and none has to be looked for
 }
 
-// Problem is why a row cannot be used. Column names the column or columns that the value comes from, if any; Text is
-// a sentence without the value. Rule is one of key, control, cut, required, map, format, status, assign, apply, as, expr
+// Problem is why a row cannot be used. Column names the column or columns that the value comes from, if any; Text is a
+// sentence without the value. Rule is one of key, control, cut, required, map, format, status, assign, apply, as, expr
 // and lead_id. Word is set for the rules map and status only: the text that a map lacks, or that is no status of the
 // service, so that a run can list such words; Value is what the mapping calls the value then, as lead.status.
 type Problem struct{ Column, Rule, Text, Word, Value string }

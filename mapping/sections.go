@@ -46,7 +46,8 @@ func (p *parser) mappingFile(doc node) {
 		key, hint = m.plan.externalID, "give a key of its own"
 	}
 	if external := m.plan.externalID; external != nil && external.needed == "" && !doc.has("key") {
-		p.failAt(external.at, `give the rows a key: key: "{column}"`, "%s is the row's key, which cannot be empty", external.path)
+		p.failAt(external.at, `give the rows a key: key: "{column}"`, "%s is the row's key, which cannot be empty",
+			external.path)
 	}
 	if key != nil && key.has(rowKey) {
 		p.failAt(key.at, hint, "%s is the row's key, which cannot be made of {@key}", key.path)
@@ -62,7 +63,8 @@ func (p *parser) version(n node) {
 func (p *parser) namespace(n node) {
 	s, ok := p.scalar(n)
 	if ok && !rowkey.IsNamespace(s) {
-		p.fail(n, "for example "+n.path+": dealers", "%s takes 1 to %d letters, digits, dots, underscores and hyphens", n.path, rowkey.MaxNamespace)
+		p.fail(n, "for example "+n.path+": dealers", "%s takes 1 to %d letters, digits, dots, underscores and hyphens",
+			n.path, rowkey.MaxNamespace)
 	}
 	p.m.plan.namespace = s
 }
@@ -80,7 +82,8 @@ func (p *parser) target(n node) {
 	}
 	p.object(n, member{"trunk_id", text(&t.TrunkID)}, member{"leads_url", text(&t.LeadsURL)})
 	if n.Kind == yaml.MappingNode && !n.has("trunk_id") && !n.has("leads_url") {
-		p.fail(n, "for example target: {trunk_id: ...}, as leadferry config show prints it", "%s names neither trunk_id nor leads_url", n.path)
+		p.fail(n, "for example target: {trunk_id: ...}, as leadferry config show prints it",
+			"%s names neither trunk_id nor leads_url", n.path)
 	}
 }
 
@@ -126,11 +129,15 @@ func (p *parser) source(n node) {
 var missing = map[string]map[string]string{
 	"jsonl": {
 		"delimiter": "delimiter", "quote": "quotes", "escape": "quotes", "header": "header line",
-		"skip_rows": "lines before its rows", "skip_footer": "lines behind its rows", "footer": "lines behind its rows", "comment": "comments",
+		"skip_rows": "lines before its rows", "skip_footer": "lines behind its rows", "footer": "lines behind its rows",
+		"comment": "comments",
 	},
-	"xlsx": {"delimiter": "delimiter", "quote": "quotes", "escape": "quotes", "encoding": "encoding", "comment": "comments", "list": "lists"},
-	"csv":  {"list": "lists"},
-	"tsv":  {"list": "lists"},
+	"xlsx": {
+		"delimiter": "delimiter", "quote": "quotes", "escape": "quotes", "encoding": "encoding",
+		"comment": "comments", "list": "lists",
+	},
+	"csv": {"list": "lists"},
+	"tsv": {"list": "lists"},
 }
 
 // without refuses the keys of source that the format has no use for.
@@ -147,7 +154,8 @@ func (p *parser) lineCount(n node) int {
 	s, ok := p.scalar(n)
 	lines, err := strconv.Atoi(s)
 	if ok && (err != nil || lines < 0 || lines > maxLines) {
-		p.fail(n, "count the lines before the header, or behind the last row, blank ones too", "%s takes a number of lines, at most %d", n.path, maxLines)
+		p.fail(n, "count the lines before the header, or behind the last row, blank ones too",
+			"%s takes a number of lines, at most %d", n.path, maxLines)
 		return 0
 	}
 	return lines
@@ -160,7 +168,8 @@ func (p *parser) footer(n node) *regexp.Regexp {
 	}
 	re, problem := readSlashed(word)
 	if problem != nil && !strings.Contains(word, "/") {
-		problem.Hint = "for example footer: '/^" + texts.Shortened(regexp.QuoteMeta(word), texts.MaxQuoted) + "/', with the quotes"
+		problem.Hint = "for example footer: '/^" + texts.Shortened(regexp.QuoteMeta(word), texts.MaxQuoted) +
+			"/', with the quotes"
 	}
 	p.refuse(n, problem)
 	return re
@@ -169,7 +178,8 @@ func (p *parser) footer(n node) *regexp.Regexp {
 func (p *parser) comment(n node) string {
 	s, ok := p.scalar(n)
 	if ok && (blank(s) || strings.TrimSpace(s) != s || strings.ContainsAny(s, "\"\r\n") || len(s) > 16) {
-		p.fail(n, `for example comment: "#"`, "%s takes what a comment begins with: a few characters, no blank and no quote", n.path)
+		p.fail(n, `for example comment: "#"`,
+			"%s takes what a comment begins with: a few characters, no blank and no quote", n.path)
 		return ""
 	}
 	return s
@@ -199,7 +209,8 @@ func (p *parser) encoding(n node) string {
 			return name
 		}
 	}
-	hint := cmp.Or(spelling.Hint(label, labels[:]), "for example utf-8, windows-1252, iso-8859-2, utf-16le or shift_jis")
+	hint := cmp.Or(spelling.Hint(label, labels[:]),
+		"for example utf-8, windows-1252, iso-8859-2, utf-16le or shift_jis")
 	p.fail(n, hint, "%s %s is not an encoding", n.path, texts.Quote(label))
 	return ""
 }
@@ -209,7 +220,8 @@ var labels = [...]string{
 	"utf-8", "utf-16le", "utf-16be", "windows-1250", "windows-1251", "windows-1252", "windows-1253", "windows-1254",
 	"windows-1255", "windows-1256", "windows-1257", "windows-1258", "windows-874", "cp1250", "cp1251", "cp1252",
 	"iso-8859-1", "iso-8859-2", "iso-8859-5", "iso-8859-7", "iso-8859-9", "iso-8859-15", "latin1", "latin2", "ascii",
-	"macintosh", "ibm866", "koi8-r", "koi8-u", "shift_jis", "euc-jp", "iso-2022-jp", "gbk", "gb2312", "gb18030", "big5", "euc-kr",
+	"macintosh", "ibm866", "koi8-r", "koi8-u", "shift_jis", "euc-jp", "iso-2022-jp", "gbk", "gb2312", "gb18030", "big5",
+	"euc-kr",
 }
 
 func (p *parser) name(n node, hint string) string {
@@ -284,7 +296,8 @@ func (p *parser) assignment(n node) assignment {
 	case t.organization != nil:
 		p.only(n, "organization", "locator", "type", "search_text", "postal_code")
 	case t.locator == nil:
-		p.fail(n, `organization: "{column}", or a locator with its type`, "%s needs an organization or a locator", n.path)
+		p.fail(n, `organization: "{column}", or a locator with its type`, "%s needs an organization or a locator",
+			n.path)
 	case kind == "":
 		p.fail(n, "radius, regions or regions-radius", "%s needs the type of its locator", n.path)
 	default:
@@ -301,7 +314,9 @@ func (p *parser) only(n node, needed string, others ...string) {
 	}
 	for _, name := range others {
 		if key, _, found := n.child(name); found && name != needed {
-			p.fail(key, "write one entry for each: the first that fits is used; search_text is for radius and regions-radius, postal_code for regions", "%s has %s, which does not go with its %s", n.path, name, needed)
+			p.fail(key, "write one entry for each: the first that fits is used; search_text is for radius and "+
+				"regions-radius, postal_code for regions", "%s has %s, which does not go with its %s", n.path, name,
+				needed)
 		}
 	}
 }

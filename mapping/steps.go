@@ -106,7 +106,10 @@ func readStep(at position, word string) (stage, *texts.Fault) {
 	case s.read == nil && given:
 		problem = &texts.Fault{Text: "step " + name + " takes nothing after its name", Hint: "write " + name}
 	case s.read != nil && argument == "":
-		problem = &texts.Fault{Text: "step " + name + " is not complete: it is written " + s.form, Hint: "for example " + texts.Quote(s.example) + ", with the quotes"}
+		problem = &texts.Fault{
+			Text: "step " + name + " is not complete: it is written " + s.form,
+			Hint: "for example " + texts.Quote(s.example) + ", with the quotes",
+		}
 	case s.with != nil && strings.Contains(argument, "{"):
 		by, problem := textBy(at, argument)
 		return stage{rule: ruleApply, called: word, by: by, with: s.with}, problem
@@ -146,7 +149,10 @@ func digits(s string) string { return strings.Map(texts.ASCIIDigit, s) }
 func truncate(argument string) (texts.Conversion, *texts.Fault) {
 	n, err := strconv.Atoi(argument)
 	if err != nil || n < 1 {
-		return nil, &texts.Fault{Text: "step truncate needs a number of characters, at least 1", Hint: `for example "truncate:80"`}
+		return nil, &texts.Fault{
+			Text: "step truncate needs a number of characters, at least 1",
+			Hint: `for example "truncate:80"`,
+		}
 	}
 	return always(func(s string) string {
 		if len(s) <= n {
@@ -170,7 +176,10 @@ func splitAt(argument string) (texts.Conversion, *texts.Fault) {
 	}
 	n, err := strconv.Atoi(argument[i+1:])
 	if err != nil || n == 0 {
-		return nil, &texts.Fault{Text: "step split needs the number of a part: 1 is the first, -1 the last", Hint: example}
+		return nil, &texts.Fault{
+			Text: "step split needs the number of a part: 1 is the first, -1 the last",
+			Hint: example,
+		}
 	}
 	return always(func(s string) string { return nthPart(s, argument[:i], n) }), nil
 }
@@ -200,7 +209,10 @@ func readSlashed(word string) (*regexp.Regexp, *texts.Fault) {
 	pattern, flags := word[1:max(1, end)], word[end+1:]
 	switch {
 	case end > 0 && flags != "" && strings.TrimFunc(flags, unicode.IsLetter) == "":
-		return nil, &texts.Fault{Text: "a regular expression takes no letters after its last slash", Hint: "write (?i) at its beginning to take capitals and small letters alike"}
+		return nil, &texts.Fault{
+			Text: "a regular expression takes no letters after its last slash",
+			Hint: "write (?i) at its beginning to take capitals and small letters alike",
+		}
 	case end == 0 || flags != "":
 		return nil, &texts.Fault{Text: "the regular expression has no slash at its end", Hint: example}
 	case pattern == "":
@@ -226,7 +238,10 @@ func readPattern(pattern string) (*regexp.Regexp, *texts.Fault) {
 func extract(argument string) (texts.Conversion, *texts.Fault) {
 	re, problem := readSlashed(argument)
 	if problem == nil && re.NumSubexp() == 0 {
-		problem = &texts.Fault{Text: "step extract has no group in its regular expression", Hint: `put what is to be taken in parentheses: 'extract:/([0-9]{5})/'`}
+		problem = &texts.Fault{
+			Text: "step extract has no group in its regular expression",
+			Hint: `put what is to be taken in parentheses: 'extract:/([0-9]{5})/'`,
+		}
 	}
 	if problem != nil {
 		return nil, problem
@@ -270,7 +285,10 @@ func cutReplace(argument string) (pattern, with string, problem *texts.Fault) {
 	}
 	switch {
 	case len(pieces) != 3 || pieces[0] != "" || begin != len(argument):
-		return "", "", &texts.Fault{Text: "step replace is written replace:/RE/TEXT/", Hint: `for example 'replace:/[^0-9]+//', in single quotes, with \/ for a slash`}
+		return "", "", &texts.Fault{
+			Text: "step replace is written replace:/RE/TEXT/",
+			Hint: `for example 'replace:/[^0-9]+//', in single quotes, with \/ for a slash`,
+		}
 	case pieces[1] == "":
 		return "", "", &texts.Fault{Text: "the regular expression is empty", Hint: `for example 'replace:/[^0-9]+//'`}
 	}
@@ -291,7 +309,10 @@ func checkReplacement(re *regexp.Regexp, with string) *texts.Fault {
 		if n, err := strconv.Atoi(name); err == nil && n <= re.NumSubexp() || name != "" && re.SubexpIndex(name) >= 0 {
 			continue
 		}
-		return &texts.Fault{Text: "step replace has no group " + texts.Quote(found[0]), Hint: "write ${1} for the first group, ${1}x where a letter follows, and $$ for a dollar"}
+		return &texts.Fault{
+			Text: "step replace has no group " + texts.Quote(found[0]),
+			Hint: "write ${1} for the first group, ${1}x where a letter follows, and $$ for a dollar",
+		}
 	}
 	return nil
 }

@@ -78,7 +78,8 @@ func (p *parser) namedTables(n node) {
 			p.fail(key, "", "%s has a table without a name", n.path)
 			return
 		case child.Kind != yaml.MappingNode:
-			p.fail(child, "{file: dealers.csv, key: Name, value: Organization ID}, or the words themselves: {Working: inProgress}", "%s must hold keys and values", child.path)
+			p.fail(child, "{file: dealers.csv, key: Name, value: Organization ID}, or the words themselves: "+
+				"{Working: inProgress}", "%s must hold keys and values", child.path)
 		case child.has("file"):
 			t = p.tableFile(child)
 		default:
@@ -91,7 +92,8 @@ func (p *parser) namedTables(n node) {
 func (p *parser) words(n node) *table {
 	t := &table{words: map[string]string{}}
 	if n.Kind == yaml.MappingNode && n.has("file") && n.has("key") && n.has("value") {
-		p.fail(n, "move it into the section tables: {dealers: {file: …}}, and write map: dealers", "%s is a table in a file of its own", n.path)
+		p.fail(n, "move it into the section tables: {dealers: {file: …}}, and write map: dealers",
+			"%s is a table in a file of its own", n.path)
 		return t
 	}
 	p.each(n, func(key, child node) {
@@ -100,7 +102,8 @@ func (p *parser) words(n node) *table {
 		case from == "":
 			p.fail(key, "use default", "%s is not asked for empty texts", n.path)
 		case (node{Node: key.Node}).isNull():
-			p.fail(key, `use default for empty cells, or write "`+from+`" in quotes for the word itself`, "%s is not asked for empty texts", n.path)
+			p.fail(key, `use default for empty cells, or write "`+from+`" in quotes for the word itself`,
+				"%s is not asked for empty texts", n.path)
 		default:
 			t.words[from], t.order = p.fixed(child), append(t.order, from)
 			t.constants = append(t.constants, p.constant(child, t.words[from]))
@@ -119,7 +122,8 @@ func (p *parser) namedTable(n node) *table {
 		return t
 	}
 	names := slices.Sorted(maps.Keys(p.named))
-	hint := cmp.Or(spelling.Hint(name, names), "tables has "+cmp.Or(strings.Join(names, ", "), "none")+`; or write the words out: map: {"Working": inProgress}`)
+	hint := cmp.Or(spelling.Hint(name, names), "tables has "+cmp.Or(strings.Join(names, ", "), "none")+
+		`; or write the words out: map: {"Working": inProgress}`)
 	p.fail(n, hint, "%s: there is no table %s", n.path, texts.Quote(name))
 	return nil
 }
@@ -136,7 +140,8 @@ func (p *parser) tableFile(n node) *table {
 	)
 	for _, needed := range [...]string{"key", "value"} {
 		if !n.has(needed) && len(p.errs) == before {
-			p.fail(n, "{file: dealers.csv, key: Name, value: Organization ID}", "%s needs %s, a column of its file", n.path, needed)
+			p.fail(n, "{file: dealers.csv, key: Name, value: Organization ID}", "%s needs %s, a column of its file",
+				n.path, needed)
 		}
 	}
 	switch {
@@ -147,7 +152,11 @@ func (p *parser) tableFile(n node) *table {
 		return t
 	}
 	t.file = path.Join(path.Dir(p.file), name)
-	err := p.read(name, key, value, func(line int, key, value string) { p.addWord(t, line, asCell(key), asCell(value)) })
+	err := p.read(name, key, value, func(line int, key,
+		value string,
+	) {
+		p.addWord(t, line, asCell(key), asCell(value))
+	})
 	if errs, many := errors.AsType[Errors](err); many {
 		for _, e := range errs {
 			p.failIn(e.File, position{e.Line, e.Column}, e.Hint, "%s", e.Text)
@@ -169,7 +178,8 @@ func (p *parser) addWord(t *table, line int, from, to string) {
 	case word == "":
 		p.failIn(t.file, at, "fill it in, or take the row out", "a row of the table %s has no word", t.path)
 	case again:
-		p.failIn(t.file, at, "keep one of them", "a word of the table %s is there twice, first on line %d", t.path, first)
+		p.failIn(t.file, at, "keep one of them", "a word of the table %s is there twice, first on line %d", t.path,
+			first)
 	case to == "":
 		t.first[word] = line
 	default:
@@ -184,8 +194,10 @@ func asCell(word string) string { return lineBreak.Replace(strings.TrimSpace(wor
 // tableName is the name of a file that stands beside the mapping file, and nowhere else.
 func (p *parser) tableName(n node) string {
 	name, ok := p.scalar(n)
-	if ok && (path.Base(name) != name || strings.ContainsAny(name, `\:`) || strings.Trim(name, ".") == "" || name == "-" || strings.TrimSpace(name) != name) {
-		p.fail(n, "put it beside the mapping file and name it without a folder: dealers.csv", "%s takes the bare name of a file", n.path)
+	if ok && (path.Base(name) != name || strings.ContainsAny(name, `\:`) || strings.Trim(name, ".") == "" ||
+		name == "-" || strings.TrimSpace(name) != name) {
+		p.fail(n, "put it beside the mapping file and name it without a folder: dealers.csv",
+			"%s takes the bare name of a file", n.path)
 	}
 	return name
 }

@@ -42,7 +42,8 @@ func (p *parser) tests(n node) {
 		)
 		for _, key := range [...]string{"row", "request"} {
 			if n.Kind == yaml.MappingNode && !n.has(key) {
-				p.fail(n, "a test is {row: {column: cell}, request: {organizationID: …, content: {…}}}", "%s lacks %s", n.path, key)
+				p.fail(n, "a test is {row: {column: cell}, request: {organizationID: …, content: {…}}}", "%s lacks %s",
+					n.path, key)
 			}
 		}
 		p.m.tests = append(p.m.tests, t)
@@ -126,7 +127,8 @@ func (t *Test) Compare(request []byte) []string {
 // maxShown is how much of a value a difference shows, in characters.
 const maxShown = 100
 
-// comparison holds what came out and is not compared yet, by its path: texts, numbers, true, false, null, and what is empty.
+// comparison holds what came out and is not compared yet, by its path: texts, numbers, true, false, null, and what is
+// empty.
 type comparison struct {
 	have        map[string]any
 	differences []string
@@ -181,8 +183,8 @@ func (c *comparison) compare(n node) {
 	}
 }
 
-// surplus tells what came out and is not expected. Content may be empty (empty: clear), and a request without any has an
-// empty object of it.
+// surplus tells what came out and is not expected. Content may be empty (empty: clear), and a request without any has
+// an empty object of it.
 func (c *comparison) surplus() {
 	delete(c.have, "content")
 	for _, path := range slices.Sorted(maps.Keys(c.have)) {
@@ -230,7 +232,8 @@ func show(have any) string {
 	return texts.Shortened(fmt.Sprint(have), maxShown)
 }
 
-// showExpected is the scalar n, or an empty object or list, for a sentence: without quotes when it can stand for more than a text.
+// showExpected is the scalar n, or an empty object or list, for a sentence: without quotes when it can stand for more
+// than a text.
 func showExpected(n node) string {
 	switch {
 	case n.Kind == yaml.MappingNode:

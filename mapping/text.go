@@ -72,10 +72,14 @@ func split(s string) (text, *texts.Fault) {
 			words.WriteString(token)
 			continue
 		case !closed:
-			return nil, &texts.Fault{Text: "a placeholder is not closed", Hint: "close it with }, or write {{ for a brace"}
+			return nil, &texts.Fault{
+				Text: "a placeholder is not closed",
+				Hint: "close it with }, or write {{ for a brace",
+			}
 		case !known && strings.HasPrefix(name, "@"):
 			known := []string{"@key", "@file", "@line", "@run"}
-			hint := cmp.Or(spelling.Hint(name, known), "known here: "+strings.Join(known, ", ")+"; a column whose name begins with @ has to be renamed")
+			hint := cmp.Or(spelling.Hint(name, known), "known here: "+strings.Join(known, ", ")+
+				"; a column whose name begins with @ has to be renamed")
 			return nil, &texts.Fault{Text: "unknown placeholder " + texts.Quote(name), Hint: hint}
 		case !known:
 			kind = column
@@ -193,9 +197,11 @@ func (r *valueReader) readText(n node) {
 	case t.has(itself):
 		r.fail(n, "name a column: {column}", "%s has a placeholder without a name", n.path)
 	case t.has(file, line, run) && r.role != contentRole:
-		r.fail(n, "", "%s cannot hold {@file}, {@line} or {@run}: they differ from run to run and stand in lead.content only", n.path)
+		r.fail(n, "", "%s cannot hold {@file}, {@line} or {@run}: they differ from run to run and stand in "+
+			"lead.content only", n.path)
 	case t != nil && constant && c == "":
-		r.fail(n, `write "{column}" for what a column holds, or a text that is the same in every row`, "%s is empty", n.path)
+		r.fail(n, `write "{column}" for what a column holds, or a text that is the same in every row`, "%s is empty",
+			n.path)
 	}
 	r.text = t
 	r.addColumns()

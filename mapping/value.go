@@ -80,11 +80,12 @@ func (v *value) isBare() bool {
 		len(v.apply)+len(v.checks) == 0 && v.table == nil && v.preset == "" && v.needed == ""
 }
 
-// column is the only column that the value is, where nothing changes more of it than how it is written: what the service
-// holds may go back into that column. Else it is "".
+// column is the only column that the value is, where nothing changes more of it than how it is written: what the
+// service holds may go back into that column. Else it is "".
 func (v *value) column() string {
 	sameAgain := []string{"trim", "lower", "upper", "title", "squeeze", "digits"}
-	if v.parts != nil || v.expr != nil || v.table != nil || v.kind == JSON || len(v.text) != 1 || v.text[0].kind != column {
+	if v.parts != nil || v.expr != nil || v.table != nil || v.kind == JSON || len(v.text) != 1 ||
+		v.text[0].kind != column {
 		return ""
 	}
 	for _, step := range v.apply {
@@ -257,7 +258,8 @@ func (v *value) problem(rule, about, s string) *Problem {
 	for _, c := range v.uses() {
 		names = append(names, c.name)
 	}
-	p := &Problem{Column: strings.Join(names, ", "), Rule: rule, Text: v.path + " " + strings.Replace(complaints[rule], "%s", about, 1)}
+	p := &Problem{Column: strings.Join(names, ", "), Rule: rule, Text: v.path + " " +
+		strings.Replace(complaints[rule], "%s", about, 1)}
 	if rule == ruleStatus || rule == ruleMap {
 		p.Word, p.Value = texts.Shortened(s, maxShown), v.path
 	}

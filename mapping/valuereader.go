@@ -37,7 +37,8 @@ func (p *parser) value(n node, v value) *value {
 		r.checkFixed(n)
 	case v.inside == nothing:
 		c, _ := v.text.constant() // of a join: none
-		p.fail(n, `write "{`+cmp.Or(bareName(c), "column")+`}" for what the column holds`, "%s names no column, so that all rows would be one", v.path)
+		p.fail(n, `write "{`+cmp.Or(bareName(c), "column")+`}" for what the column holds`,
+			"%s names no column, so that all rows would be one", v.path)
 	}
 	return &v
 }
@@ -186,7 +187,8 @@ func (r *valueReader) addSteps(n node) {
 					s.by.path = n.path
 				}
 				if s.by != nil && r.isIdentity() {
-					r.fail(n, `name the country: "e164:US"`, "%s: what a row is must not change with another column", n.path)
+					r.fail(n, `name the country: "e164:US"`, "%s: what a row is must not change with another column",
+						n.path)
 				}
 				r.apply = append(r.apply, s)
 			}

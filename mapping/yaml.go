@@ -31,7 +31,8 @@ func (p *parser) document(data []byte) (doc node, ok bool) {
 		p.failAt(begin, "", "the mapping file is longer than 1 MiB")
 		return node{}, false
 	case bad >= 0:
-		p.failAt(positionOf(data, bad), "save the file as UTF-8 (the > of Windows PowerShell writes UTF-16)", "the mapping file is not text in UTF-8")
+		p.failAt(positionOf(data, bad), "save the file as UTF-8 (the > of Windows PowerShell writes UTF-16)",
+			"the mapping file is not text in UTF-8")
 		return node{}, false
 	}
 	p.lines = bytes.Split(data, []byte("\n"))
@@ -72,7 +73,8 @@ func load(data []byte) ([]*yaml.Node, error) {
 // placeholder finds a text that YAML takes for an object.
 var placeholder = spelling.Form(`[:,\[] *\{[^{}:,'"]*\}`)
 
-// syntax takes down the error of the YAML reader, and where it is: where the quote opens that is not closed, else at its mark.
+// syntax takes down the error of the YAML reader, and where it is: where the quote opens that is not closed, else at
+// its mark.
 func (p *parser) syntax(err error) {
 	le, known := errors.AsType[*yaml.LoadError](err)
 	if !known {
@@ -80,14 +82,16 @@ func (p *parser) syntax(err error) {
 		return
 	}
 	where := position{max(1, le.Mark.Line), max(1, le.Mark.Column)}
-	text, hint := le.Message, `look at this line and the one above: put texts with signs into quotes, a blank behind each colon, and spaces, no tabs, before lines`
+	text, hint := le.Message, "look at this line and the one above: put texts with signs into quotes, "+
+		"a blank behind each colon, and spaces, no tabs, before lines"
 	if le.ContextMsg != "" {
 		text += " " + le.ContextMsg
 	}
 	switch begin := le.ContextMark; {
 	case strings.Contains(le.ContextMsg, "quoted scalar"):
 		where = position{max(1, begin.Line), max(1, begin.Column)}
-		text, hint = "a quote opens here that is not closed, or it holds a backslash that means nothing", "close the quote; in 'single quotes' a backslash is itself"
+		text = "a quote opens here that is not closed, or it holds a backslash that means nothing"
+		hint = "close the quote; in 'single quotes' a backslash is itself"
 	case placeholder().MatchString(p.line(where.line)):
 		hint = quoteHint
 	case begin.Line > 0 && begin.Line != le.Mark.Line:
@@ -166,7 +170,10 @@ func (p *parser) marks() {
 			continue
 		}
 		of := strings.TrimSpace(found[1])
-		guess := Guess{i + 1, utf8.RuneCountInString(found[1]) + 1, texts.Shortened(of, mostOfGuess), strings.TrimSpace(found[2])}
+		guess := Guess{
+			i + 1, utf8.RuneCountInString(found[1]) + 1, texts.Shortened(of, mostOfGuess),
+			strings.TrimSpace(found[2]),
+		}
 		p.m.unconfirmed = append(p.m.unconfirmed, guess)
 	}
 }

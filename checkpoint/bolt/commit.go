@@ -22,7 +22,11 @@ func (d *Store) Commit(_ context.Context, changes []*checkpoint.Change) error {
 	}
 	err := d.exclusively(kindOf(changes), func(w *writing) error {
 		sorted := slices.Clone(changes)
-		slices.SortStableFunc(sorted, func(a, b *checkpoint.Change) int { return cmp.Compare(a.Entry.Key, b.Entry.Key) })
+		slices.SortStableFunc(sorted, func(a,
+			b *checkpoint.Change,
+		) int {
+			return cmp.Compare(a.Entry.Key, b.Entry.Key)
+		})
 		for _, c := range sorted {
 			if err := w.apply(c); err != nil {
 				return err

@@ -90,7 +90,9 @@ func (w *writing) Linked(external, key string) (found string, err error) {
 }
 
 // eachLinked calls f with each key whose lead has an ExternalID, or is to have it, as long as f returns true.
-func eachLinked(external string, words *records.Words, entry func(string) []byte, intents, links *bbolt.Cursor, f func(key string) bool) error {
+func eachLinked(external string, words *records.Words, entry func(string) []byte, intents, links *bbolt.Cursor,
+	f func(key string) bool,
+) error {
 	if !records.Indexed(external) {
 		return nil
 	}

@@ -73,17 +73,17 @@ func (w *writing) scrubWords() error {
 // step is how many bytes a compaction copies in one transaction.
 const step = 16 << 20
 
-// compact copies what the file knows into PATH.compact, checks the copy whole and
-// renames it to PATH. A kill leaves the old file, which asks to be compacted, or
-// the new one; a half copy holds nothing that was forgotten, and the next opening
-// removes it. The lock on the old file is held throughout; who waits for it opens
-// PATH again (see openLocked). bbolt must be open, and nothing may be written afterwards. Texts that nothing uses any more,
-// which may be one person's alone, go before.
+// compact copies what the file knows into PATH.compact, checks the copy whole and renames it to PATH. A kill leaves
+// the old file, which asks to be compacted, or the new one; a half copy holds nothing that was forgotten, and the next
+// opening removes it. The lock on the old file is held throughout; who waits for it opens PATH again (see openLocked).
+// bbolt must be open, and nothing may be written afterwards. Texts that nothing uses any more, which may be one
+// person's alone, go before.
 func (d *Store) compact() (err error) {
 	defer func() {
 		if err != nil {
 			os.Remove(d.compactPath())
-			err = &checkpoint.FileError{Err: fmt.Errorf("what was forgotten is not known any more, but is still in unused parts of %s: %w\n"+
+			err = &checkpoint.FileError{Err: fmt.Errorf("what was forgotten is not known any more, but is still in "+
+				"unused parts of %s: %w\n"+
 				"hint: make room beside it; the next command that writes to it tries again", d.path, err)}
 		}
 	}()

@@ -36,8 +36,9 @@ type header struct {
 	Moved   string            `json:"moved,omitempty"`   // where its leads are kept now: it was copied
 	Filling string            `json:"filling,omitempty"` // what it is being filled from: it is not complete yet
 	Lacks   string            `json:"lacks,omitempty"`   // leads that it knew once, as what follows "lacks"
-	Since   uint64            `json:"since,omitempty"`   // the commit that noted it: what was known before may be wrong now
-	Erase   bool              `json:"erase,omitempty"`   // what was forgotten is in unused pages until it is compacted
+	// the commit that noted it: what was known before may be wrong now
+	Since uint64 `json:"since,omitempty"`
+	Erase bool   `json:"erase,omitempty"` // what was forgotten is in unused pages until it is compacted
 }
 
 func newHeader(t checkpoint.Target, now time.Time) header {
@@ -247,5 +248,6 @@ func (t *tally) move(from, to checkpoint.State) {
 // warning says what is missing of an incomplete file.
 func (h *header) warning() string {
 	return "the checkpoint is incomplete: it lacks " + h.Lacks + ". " +
-		"Rows that it does not know are held in doubt, not sent, until `leadferry checkpoint resolve` settles them, or `leadferry checkpoint check --accept-loss` gives up what is missing"
+		"Rows that it does not know are held in doubt, not sent, until `leadferry checkpoint resolve` settles them, " +
+		"or `leadferry checkpoint check --accept-loss` gives up what is missing"
 }

@@ -24,13 +24,15 @@ func (d *Store) stillHere(o Options) error {
 	case h.Moved != "":
 		return wasMoved(d.path, h)
 	}
-	return d.refuse(checkpoint.ErrLocked, "is being filled from "+from+", which is not complete", "finish it: leadferry checkpoint copy "+checkpoint.Word(from)+" "+checkpoint.Word(d.path))
+	return d.refuse(checkpoint.ErrLocked, "is being filled from "+from+", which is not complete",
+		"finish it: leadferry checkpoint copy "+checkpoint.Word(from)+" "+checkpoint.Word(d.path))
 }
 
 // wasMoved refuses a file whose leads are kept elsewhere.
 func wasMoved(path string, h *header) error {
 	return refuse(path, checkpoint.ErrGone, "was copied to "+h.Moved+", where its leads are known from now on",
-		"use --checkpoint "+checkpoint.Word(h.Moved)+"; if that one is lost for good, "+checkpoint.TakeAgain(path, h.ID))
+		"use --checkpoint "+checkpoint.Word(h.Moved)+"; if that one is lost for good, "+
+			checkpoint.TakeAgain(path, h.ID))
 }
 
 // Moved is where the leads of the checkpoint are kept now, or "".
@@ -62,10 +64,12 @@ func (d *Store) forgotten() (all []checkpoint.KeptBlock, err error) {
 	return all, err
 }
 
-// Fill makes a checkpoint of what another one knows, under an ID of its own that records the other's. A file that a copy
-// from there has left is made anew; any other one that is there is an error. begun is called once runs are
+// Fill makes a checkpoint of what another one knows, under an ID of its own that records the other's. A file that a
+// copy from there has left is made anew; any other one that is there is an error. begun is called once runs are
 // refused there and before anything is read.
-func Fill(path string, from func() (*checkpoint.Contents, error), name string, t checkpoint.Target, begun func() error, o Options) error {
+func Fill(path string, from func() (*checkpoint.Contents, error), name string, t checkpoint.Target, begun func() error,
+	o Options,
+) error {
 	to := resolved(path)
 	if err := makeRoom(to, name, o); err != nil {
 		return err

@@ -73,8 +73,8 @@ func (c *change) Renew() error {
 	return c.setHeader(func(h *header) { h.ID, h.Moved, h.Filling = newID(), "", "" })
 }
 
-// Erase removes keys. Close compacts the file, so that the bytes are gone from its unused parts; if that fails, the next
-// writer does it.
+// Erase removes keys. Close compacts the file, so that the bytes are gone from its unused parts; if that fails, the
+// next writer does it.
 func (c *change) Erase(keys []string) error {
 	for _, key := range keys {
 		if err := c.eraseKey(key); err != nil {

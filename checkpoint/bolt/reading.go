@@ -95,14 +95,15 @@ func (d *Store) Scan(ctx context.Context, which checkpoint.Filter, f func(checkp
 			if now := r.tx.ID(); now != commit {
 				gathered, commit = r.gatheredKeys(), now
 			}
-			after, err = r.chunk(after, gathered, which.State != checkpoint.InDoubt, func(key string, entry, intent []byte) error {
-				if which.Skip != nil && which.Skip(key) {
-					return nil
-				}
-				k, err := d.kept(key, entry, intent)
-				found = append(found, k)
-				return err
-			})
+			after, err = r.chunk(after, gathered, which.State != checkpoint.InDoubt,
+				func(key string, entry, intent []byte) error {
+					if which.Skip != nil && which.Skip(key) {
+						return nil
+					}
+					k, err := d.kept(key, entry, intent)
+					found = append(found, k)
+					return err
+				})
 			more = after != nil
 			return err
 		})
@@ -125,7 +126,9 @@ func (d *Store) kept(key string, entry, intent []byte) (k checkpoint.KeptKey, er
 }
 
 // chunk calls f with the records of up to inChunk keys from a key on and returns the key to go on with, nil at the end.
-func (r *reading) chunk(from []byte, gathered []string, all bool, f func(key string, entry, intent []byte) error) (next []byte, err error) {
+func (r *reading) chunk(from []byte, gathered []string, all bool,
+	f func(key string, entry, intent []byte) error,
+) (next []byte, err error) {
 	intents, entries := r.tx.Bucket(inIntents).Cursor(), &ordered{}
 	ik, iv := intents.Seek(from)
 	if all {

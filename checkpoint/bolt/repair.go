@@ -265,7 +265,8 @@ func (p *repair) addResults(results []Results) error {
 		for i := range one.Entries {
 			e := &one.Entries[i]
 			if text, hint := e.Unfit(); text != "" {
-				return fmt.Errorf("%s: %w", one.Source, &checkpoint.ListError{Index: i, Key: e.Key, Text: text, Hint: hint})
+				return fmt.Errorf("%s: %w", one.Source,
+					&checkpoint.ListError{Index: i, Key: e.Key, Text: text, Hint: hint})
 			}
 			if !taken[e.Key] && !forgotten[string(digests.Blocked(e.Key))] && p.takes(e) {
 				taken[e.Key] = true

@@ -119,7 +119,8 @@ func (d *Store) unused() (bool, error) {
 		return false, err
 	}
 	runs, err := checkpoint.Runs(context.Background(), d)
-	return err == nil && !slices.ContainsFunc(runs, func(r checkpoint.RunInfo) bool { return !r.Finished.IsZero() }), err
+	return err == nil && !slices.ContainsFunc(runs, func(r checkpoint.RunInfo) bool { return !r.Finished.IsZero() }),
+		err
 }
 
 // Drop is Close for whoever was refused, see [checkpoint.Store].

@@ -14,11 +14,12 @@ import (
 
 // The buckets of the file.
 var (
-	inMeta     = []byte("meta")        // header and tally
-	inEntries  = []byte("entries")     // key → entry
-	inIntents  = []byte("intents")     // key → intent; small, so that what was in flight is found at once
-	inLeads    = []byte("leads")       // lead ID → key, unless they are equal
-	inLinks    = []byte("links")       // external ID of a lead, or wanted for one, key → its checksum, unless they are equal
+	inMeta    = []byte("meta")    // header and tally
+	inEntries = []byte("entries") // key → entry
+	inIntents = []byte("intents") // key → intent; small, so that what was in flight is found at once
+	inLeads   = []byte("leads")   // lead ID → key, unless they are equal
+	// external ID of a lead, or wanted for one, key → its checksum, unless they are equal
+	inLinks    = []byte("links")
 	inFolds    = []byte("folds")       // fold of a key, key → its checksum, unless they are equal
 	inWords    = []byte("words")       // number → word
 	inNotes    = []byte("notes")       // name → JSON: runs, decisions, shapes, the lineage
@@ -55,8 +56,9 @@ func (w *writing) begin(tx *bbolt.Tx, t tally, h *header, now time.Time) {
 	w.sent, w.linked = w.intents.Cursor(), w.links.Cursor()
 	w.entries.begin(tx, w.total())
 	w.leads.begin(tx, w.total())
-	w.intents.FillPercent = 0.95                           // the last come behind the others mostly, and go soon
-	w.leads.in.FillPercent, w.folds.FillPercent = 0.6, 0.6 // index records come many at a time, or in no order; measured
+	w.intents.FillPercent = 0.95 // the last come behind the others mostly, and go soon
+	// index records come many at a time, or in no order; measured
+	w.leads.in.FillPercent, w.folds.FillPercent = 0.6, 0.6
 	last, _ := w.entries.in.Cursor().Last()
 	w.last = string(last)
 }

@@ -33,16 +33,19 @@ type standing struct {
 }
 
 // recountSQL has workers count no keys, or no forgotten ones, where none is there any more.
-const recountSQL = `WITH n AS (SELECT CASE WHEN EXISTS (SELECT 1 FROM leadferry.lead_rows WHERE ledger = $1) THEN 1 ELSE 0 END AS keys,
+const recountSQL = `WITH n AS (SELECT CASE WHEN EXISTS (SELECT 1 FROM leadferry.lead_rows WHERE ledger = $1) THEN 1 ELSE
+	0 END AS keys,
 		CASE WHEN EXISTS (SELECT 1 FROM leadferry.forgotten WHERE ledger = $1) THEN 1 ELSE 0 END AS blocks)
-	UPDATE leadferry.workers SET created = created * keys, partial = partial * keys, rejected = rejected * keys, in_doubt = in_doubt * keys,
+	UPDATE leadferry.workers SET created = created * keys, partial = partial * keys, rejected = rejected * keys,
+	in_doubt = in_doubt * keys,
 		not_made = not_made * keys, forgotten = forgotten * blocks FROM n WHERE ledger = $1`
 
-// asBefore refuses a ledger that has lost what was known once: rows, or what a standby that was not waited for did not have when
-// it took over. It notes how standbys stand now.
+// asBefore refuses a ledger that has lost what was known once: rows, or what a standby that was not waited for did not
+// have when it took over. It notes how standbys stand now.
 func (s *Store) asBefore(ctx context.Context, tx pgx.Tx) error {
 	var n standing
-	err := tx.QueryRow(ctx, strings.ReplaceAll(checksSQL, "TIMELINE", timelineSQL), s.ledger, waitedFor, int(afterlife.Seconds())).
+	err := tx.QueryRow(ctx, strings.ReplaceAll(checksSQL, "TIMELINE", timelineSQL), s.ledger, waitedFor,
+		int(afterlife.Seconds())).
 		Scan(&n.timeline, &n.standbys, &n.synchronous, &n.branched, &n.emptied, &n.behind)
 	if err != nil {
 		return err
@@ -50,7 +53,8 @@ func (s *Store) asBefore(ctx context.Context, tx pgx.Tx) error {
 	s.timeline, s.standby = n.timeline, noStandby
 	switch {
 	case n.behind:
-		return s.refuse(checkpoint.ErrPlace, "its sequences are behind its tables, as logical replication leaves them: numbers would be given twice",
+		return s.refuse(checkpoint.ErrPlace, "its sequences are behind its tables, as logical replication leaves "+
+			"them: numbers would be given twice",
 			"have the owner set each sequence of the schema leadferry to the highest number of its column, "+
 				"as by SELECT setval('leadferry.commits', max(seq)) FROM leadferry.workers")
 	case n.synchronous:
@@ -59,16 +63,20 @@ func (s *Store) asBefore(ctx context.Context, tx pgx.Tx) error {
 		s.standby = neverPromoted
 	case n.standbys > 0:
 		return s.refuse(checkpoint.ErrPlace,
-			"its server has standbys and waits for none of them: when one takes over, what was acknowledged last is lost, and leads would be made twice",
-			"have one named in synchronous_standby_names; if none of them will ever take over, say so with --ledger-standby never-promoted; "+
-				"if it is a backup that is being taken, have this user granted the role pg_read_all_stats, which shows it")
+			"its server has standbys and waits for none of them: when one takes over, what was acknowledged last is "+
+				"lost, and leads would be made twice",
+			"have one named in synchronous_standby_names; if none of them will ever take over, say so with "+
+				"--ledger-standby never-promoted; if it is a backup that is being taken, have this user granted the "+
+				"role pg_read_all_stats, which shows it")
 	}
 	why := ""
 	switch {
 	case n.branched:
-		why = "its server's history has branched since the last run: it was restored, or a standby took over that was not waited for"
+		why = "its server's history has branched since the last run: it was restored, or a standby took over that " +
+			"was not waited for"
 	case n.emptied:
-		why = "none of the rows that it knew, or of the keys that it was to forget, is there any more: a table was emptied, or a restore has failed with it"
+		why = "none of the rows that it knew, or of the keys that it was to forget, is there any more: a table was " +
+			"emptied, or a restore has failed with it"
 	}
 	s.accepted = why != ""
 	if why != "" && s.o.Accept != s.id {
@@ -81,10 +89,13 @@ func (s *Store) asBefore(ctx context.Context, tx pgx.Tx) error {
 // aloneHere refuses a run beside any other run that shows life, and fences those that do not any more.
 func (s *Store) aloneHere(ctx context.Context, tx pgx.Tx) error {
 	var run, host string
-	err := tx.QueryRow(ctx, `SELECT run, host FROM leadferry.workers WHERE ledger = $1 AND worker <> $2 AND ended IS NULL AND run <> ''
-		AND beat > clock_timestamp() - $3 * interval '1 second' ORDER BY worker DESC LIMIT 1`, s.ledger, s.worker, int(lifeTerm.Seconds())).Scan(&run, &host)
+	err := tx.QueryRow(ctx, `SELECT run, host FROM leadferry.workers WHERE ledger = $1 AND worker <> $2 AND ended IS
+		NULL AND run <> ''
+		AND beat > clock_timestamp() - $3 * interval '1 second' ORDER BY worker DESC LIMIT
+		1`, s.ledger, s.worker, int(lifeTerm.Seconds())).Scan(&run, &host)
 	if err == nil {
-		return s.refuse(checkpoint.ErrLocked, "the run "+checkpoint.Restore(run)+" on "+checkpoint.Restore(host)+" uses it",
+		return s.refuse(checkpoint.ErrLocked, "the run "+checkpoint.Restore(run)+" on "+checkpoint.Restore(host)+
+			" uses it",
 			"wait for it to end, or use --wait; after a kill it counts as ended once it has shown no life for a minute")
 	}
 	if !errors.Is(err, pgx.ErrNoRows) {
@@ -98,7 +109,8 @@ func (s *Store) aloneHere(ctx context.Context, tx pgx.Tx) error {
 // stillHere refuses a ledger that has moved, or that is being filled.
 func (s *Store) stillHere(ctx context.Context, tx pgx.Tx) error {
 	var moved, filling string
-	err := tx.QueryRow(ctx, `SELECT moved_to, filling FROM leadferry.ledgers WHERE ledger = $1 FOR UPDATE`, s.ledger).Scan(&moved, &filling)
+	err := tx.QueryRow(ctx, `SELECT moved_to, filling FROM leadferry.ledgers WHERE ledger = $1 FOR UPDATE`,
+		s.ledger).Scan(&moved, &filling)
 	switch {
 	case err != nil:
 		return err
@@ -107,21 +119,25 @@ func (s *Store) stillHere(ctx context.Context, tx pgx.Tx) error {
 	case s.o.fills != "" && filling != s.o.fills:
 		return s.refuse(checkpoint.ErrLocked, "was filled by another copy", "see leadferry checkpoint status")
 	case filling != "" && s.o.fills == "":
-		return s.refuse(checkpoint.ErrLocked, "it is being filled from "+filling+", which is not complete", "finish it: leadferry checkpoint copy "+checkpoint.Word(filling)+" "+checkpoint.Word(s.at.Name))
+		return s.refuse(checkpoint.ErrLocked, "it is being filled from "+filling+", which is not complete",
+			"finish it: leadferry checkpoint copy "+checkpoint.Word(filling)+" "+checkpoint.Word(s.at.Name))
 	}
 	return nil
 }
 
 func (s *Store) moved(to string) error {
-	return s.refuse(checkpoint.ErrGone, "its leads were moved to "+to, "use --checkpoint "+checkpoint.Word(to)+"; if that one is lost for good, "+checkpoint.TakeAgain(s.at.Name, s.id))
+	return s.refuse(checkpoint.ErrGone, "its leads were moved to "+to, "use --checkpoint "+checkpoint.Word(to)+
+		"; if that one is lost for good, "+checkpoint.TakeAgain(s.at.Name, s.id))
 }
 
-// Reached says how far the ledger knows a run to have come, see [checkpoint.Store]: as a worker, or, of a command, at all.
+// Reached says how far the ledger knows a run to have come, see [checkpoint.Store]: as a worker, or, of a command, at
+// all.
 func (s *Store) Reached(ctx context.Context, run string) (commits uint64, knows bool, err error) {
 	err = s.read(ctx, func(c *pgx.Conn) error {
 		return c.QueryRow(ctx, `SELECT coalesce((SELECT max(seq) FROM leadferry.workers WHERE ledger = $1 AND run = $2),
 				(SELECT max(seq) FROM leadferry.workers WHERE ledger = $1), 0),
-			EXISTS (SELECT 1 FROM leadferry.notes WHERE ledger = $1 AND name = $3)`, s.ledger, checkpoint.Clean(run), checkpoint.RunNote(run)).Scan(&commits, &knows)
+			EXISTS (SELECT 1 FROM leadferry.notes WHERE ledger = $1 AND name =
+			$3)`, s.ledger, checkpoint.Clean(run), checkpoint.RunNote(run)).Scan(&commits, &knows)
 	})
 	return commits, knows, err
 }

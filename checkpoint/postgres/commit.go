@@ -17,16 +17,16 @@ import (
 	"leadferry/checkpoint"
 )
 
-// mostChanges is how many go with one statement: all that 64 requests in flight may ask for at once, which are as many claims and
-// outcomes as they have slots.
+// mostChanges is how many go with one statement: all that 64 requests in flight may ask for at once, which are as many
+// claims and outcomes as they have slots.
 const mostChanges = 256
 
-// Patience is how long changes may gather, see [checkpoint.NewLedger]: each commit is a round trip, and one of all that wait for
-// the disk of a server that has many workers.
+// Patience is how long changes may gather, see [checkpoint.NewLedger]: each commit is a round trip, and one of all
+// that wait for the disk of a server that has many workers.
 func (s *Store) Patience() time.Duration { return 100 * time.Millisecond }
 
-// Commit makes changes durable, in as many commits as it takes: outcomes before claims, so that a death between two of them
-// leaves no more in doubt than there are slots.
+// Commit makes changes durable, in as many commits as it takes: outcomes before claims, so that a death between two of
+// them leaves no more in doubt than there are slots.
 func (s *Store) Commit(_ context.Context, changes []*checkpoint.Change) error {
 	byKey := func(a, b *checkpoint.Change) int { return cmp.Compare(a.Entry.Key, b.Entry.Key) }
 	sorted := slices.Clone(changes)
@@ -102,8 +102,8 @@ func (g *group) counts() (claims bool, creates int) {
 	return claims || creates > 0, creates
 }
 
-// commit makes the changes of a group by what this process saw last, which the server compares. What does not fit is looked at
-// again.
+// commit makes the changes of a group by what this process saw last, which the server compares. What does not fit is
+// looked at again.
 func (s *Store) commit(g *group) error {
 	if err := s.usable(); err != nil {
 		return err
@@ -137,7 +137,10 @@ func (s *Store) commit(g *group) error {
 
 // guess is what this process saw last of the keys; of what is claimed and was not seen, nothing.
 func (s *Store) guess(g *group) (*working, map[string]*row) {
-	w := &working{now: s.now(), worker: s.worker, rows: make(map[string]*row, len(g.changes)), asks: map[string]string{}}
+	w := &working{
+		now: s.now(), worker: s.worker, rows: make(map[string]*row, len(g.changes)),
+		asks: map[string]string{},
+	}
 	base := make(map[string]*row, len(g.changes))
 	for i, c := range g.changes {
 		key := g.asked[i].Key
@@ -168,7 +171,8 @@ func (s *Store) store(g *group, w *working, base map[string]*row) error {
 		s.put(b, writes, false)
 		s.putNotes(b, w)
 		for _, n := range shapes {
-			b.Queue(`INSERT INTO leadferry.notes (ledger, name, value) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`, s.ledger, n.Name, string(n.Value))
+			b.Queue(`INSERT INTO leadferry.notes (ledger, name, value) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
+				s.ledger, n.Name, string(n.Value))
 		}
 		return s.send(b)
 	})
@@ -236,24 +240,27 @@ func isOneOf(err error, codes ...string) bool {
 	return errors.As(err, &e) && slices.Contains(codes, e.Code)
 }
 
-// promised says of a worker's row that a commit is as durable now as when the worker began: what a standby of then lacks is lost
-// unseen when it takes over.
+// promised says of a worker's row that a commit is as durable now as when the worker began: what a standby of then
+// lacks is lost unseen when it takes over.
 const promised = `current_setting('fsync') = 'on' AND current_setting('synchronous_commit') IN ('on', 'remote_apply')
 	AND (standby <> '` + waitedFor + `' OR current_setting('synchronous_standby_names') <> '')`
 
-// number makes a transaction the next commit of this worker, of this session and no other. A fenced worker claims nothing.
+// number makes a transaction the next commit of this worker, of this session and no other. A fenced worker claims
+// nothing.
 func (s *Store) number(b *pgx.Batch, claims bool) {
 	b.Queue(`WITH me AS (
-			UPDATE leadferry.workers SET commits = commits + 1, seq = nextval('leadferry.commits'), beat = clock_timestamp()
+			UPDATE leadferry.workers SET commits = commits + 1, seq = nextval('leadferry.commits'), beat =
+			clock_timestamp()
 			WHERE worker = $1 AND ledger = $2 AND session = $3 AND commits = $4 AND `+promised+`
 			RETURNING seq, fenced IS NULL AS live
-		) SELECT seq, leadferry.must(seq IS NOT NULL, '`+notOurs+`'), leadferry.must(live OR NOT $5, '`+isFenced+`') FROM (SELECT 1) one LEFT JOIN me ON true`,
+		) SELECT seq, leadferry.must(seq IS NOT NULL,
+		'`+notOurs+`'), leadferry.must(live OR NOT $5, '`+isFenced+`') FROM (SELECT 1) one LEFT JOIN me ON true`,
 		s.worker, s.ledger, s.session, int64(s.commits), claims).
 		QueryRow(func(r pgx.Row) error { return r.Scan(&s.coming, nil, nil) })
 }
 
-// deciding is the kind of the lock, of one ledger, that commits share and whoever decides about its rows has alone. A commit takes
-// it by a statement of its own: what comes behind it sees what was decided.
+// deciding is the kind of the lock, of one ledger, that commits share and whoever decides about its rows has alone. A
+// commit takes it by a statement of its own: what comes behind it sees what was decided.
 const deciding = 0x6C656164
 
 //go:embed write.sql
@@ -262,14 +269,17 @@ var writeText string
 // writeSQL is the statement with its columns.
 var writeSQL = func() string {
 	var kinds []string
-	for i, c := range append(columns[:len(columns):len(columns)], column{kind: "bigint"}, column{kind: "smallint"}, column{kind: "bytea"}) {
+	for i, c := range append(columns[:len(columns):len(columns)], column{kind: "bigint"}, column{kind: "smallint"},
+		column{kind: "bytea"}) {
 		kinds = append(kinds, fmt.Sprintf("$%d::%s[]", i+3, c.kind))
 	}
-	return strings.NewReplacer("LISTS", strings.Join(kinds, ", "), "COLUMNS", columnNames(""), "GIVEN", columnNames("g.")).Replace(writeText)
+	return strings.NewReplacer("LISTS", strings.Join(kinds, ", "), "COLUMNS", columnNames(""), "GIVEN",
+		columnNames("g.")).Replace(writeText)
 }()
 
-// put has rows stand, and notes which leads they come to own, and which ExternalIDs claims ask for. What another key owns is taken
-// from it by force only, unless that one has given it up by now; of an ExternalID that has another key's lead, no claim is made.
+// put has rows stand, and notes which leads they come to own, and which ExternalIDs claims ask for. What another key
+// owns is taken from it by force only, unless that one has given it up by now; of an ExternalID that has another key's
+// lead, no claim is made.
 func (s *Store) put(b *pgx.Batch, writes []write, force bool) {
 	if len(writes) == 0 {
 		return
@@ -305,26 +315,33 @@ func (s *Store) put(b *pgx.Batch, writes []write, force bool) {
 		return
 	}
 	b.Queue(`WITH owned AS (
-			INSERT INTO leadferry.lead_ids AS i (ledger, lead_id, key) SELECT $1, w.* FROM unnest($2::text[], $3::bytea[]) AS w (lead_id, key)
+			INSERT INTO leadferry.lead_ids AS i (ledger, lead_id, key) SELECT $1, w.* FROM unnest($2::text[],
+			$3::bytea[]) AS w (lead_id, key)
 			ON CONFLICT (ledger, lead_id) DO UPDATE SET key = excluded.key
 				WHERE $4 OR i.key = excluded.key OR NOT leadferry.holds($1, i.key, i.lead_id)
 			RETURNING 1
-		) SELECT leadferry.must((SELECT count(*) FROM owned) = cardinality($2), '`+notAsSeen+`')`, s.ledger, leads, keys, force)
+		) SELECT leadferry.must((SELECT count(*) FROM owned) = cardinality($2),
+		'`+notAsSeen+`')`, s.ledger, leads, keys, force)
 }
 
-// askSQL has keys own the ExternalIDs that they ask for, as "@" and the ExternalID, and ends the transaction where another key
-// has one, or is to have it, see [row.linked]. Of the keys that the commit writes ($4) that is known.
+// askSQL has keys own the ExternalIDs that they ask for, as "@" and the ExternalID, and ends the transaction where
+// another key has one, or is to have it, see [row.linked]. Of the keys that the commit writes ($4) that is known.
 const askSQL = `WITH asks AS MATERIALIZED (SELECT * FROM unnest($2::text[], $3::bytea[]) AS w (external_id, key)
 	), owned AS (
 		INSERT INTO leadferry.lead_ids AS i (ledger, lead_id, key) SELECT $1, '@' || external_id, key FROM asks
 		ON CONFLICT (ledger, lead_id) DO UPDATE SET key = excluded.key
 			WHERE i.key = excluded.key OR i.key = ANY ($4::bytea[]) OR NOT leadferry.holds($1, i.key, i.lead_id)
 		RETURNING 1
-	) SELECT leadferry.must((SELECT count(*) FROM owned) = cardinality($2) AND NOT EXISTS (SELECT 1 FROM asks w CROSS JOIN LATERAL (
-		SELECT r.key FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.external_id <> '' AND r.external_id = w.external_id AND r.state IN (1, 2)
-		UNION ALL SELECT r.key FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.want_link <> '' AND r.want_link = w.external_id AND r.state IN (1, 2, 4)
-		UNION ALL SELECT r.key FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.hidden_id <> '' AND r.hidden_id = w.external_id
-		UNION ALL SELECT r.key FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.hidden_link <> '' AND r.hidden_link = w.external_id
+	) SELECT leadferry.must((SELECT count(*) FROM owned) = cardinality($2) AND NOT EXISTS (SELECT 1 FROM asks w CROSS
+	JOIN LATERAL (
+		SELECT r.key FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.external_id <> '' AND r.external_id =
+		w.external_id AND r.state IN (1, 2)
+		UNION ALL SELECT r.key FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.want_link <> '' AND r.want_link =
+		w.external_id AND r.state IN (1, 2, 4)
+		UNION ALL SELECT r.key FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.hidden_id <> '' AND r.hidden_id =
+		w.external_id
+		UNION ALL SELECT r.key FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.hidden_link <> '' AND r.hidden_link
+		= w.external_id
 	) o WHERE o.key <> w.key AND o.key <> ALL ($4::bytea[])), '` + notAsSeen + `')`
 
 // hasNotes says whether notes have changed.
@@ -352,7 +369,8 @@ func (s *Store) putNotes(b *pgx.Batch, w *working) {
 		case value == nil:
 			b.Queue(`DELETE FROM leadferry.notes WHERE ledger = $1 AND name = $2`, s.ledger, name)
 		default:
-			b.Queue(`WITH kept AS (`+putNoteSQL+` WHERE n.value = $4 RETURNING 1) SELECT leadferry.must(EXISTS (SELECT FROM kept), '`+notAsSeen+`')`,
+			b.Queue(`WITH kept AS (`+putNoteSQL+
+				` WHERE n.value = $4 RETURNING 1) SELECT leadferry.must(EXISTS (SELECT FROM kept), '`+notAsSeen+`')`,
 				s.ledger, name, string(value), string(was))
 		}
 	}

@@ -27,7 +27,8 @@ var findSQL = func() string {
 		}
 		nothing = append(nothing, zero+"::"+c.kind)
 	}
-	return strings.NewReplacer("COLUMNS", columnNames("l.")+", l.seq", "NOTHING", strings.Join(nothing, ", ")+", 0::bigint").Replace(findText)
+	return strings.NewReplacer("COLUMNS", columnNames("l.")+", l.seq", "NOTHING", strings.Join(nothing, ", ")+
+		", 0::bigint").Replace(findText)
 }()
 
 // wanted is what is looked for in one statement, and so as of one commit.
@@ -57,17 +58,20 @@ const (
 
 func (q *wanted) find(c *pgx.Conn, ledger int32) (*found, error) {
 	f := &found{
-		rows: make(map[string]*row, len(q.keys)), leads: map[string]*row{}, links: map[string][]*row{}, folds: map[string][]*row{},
+		rows: make(map[string]*row, len(q.keys)), leads: map[string]*row{}, links: map[string][]*row{},
+		folds:  map[string][]*row{},
 		hashes: map[string]bool{}, folded: map[string]bool{},
 	}
-	rows, err := c.Query(context.Background(), findSQL, ledger, bytesOf(q.keys), cleanTexts(q.leads), cleanTexts(q.links), bytesOf(q.folds), q.hashes, q.foldHashes)
+	rows, err := c.Query(context.Background(), findSQL, ledger, bytesOf(q.keys), cleanTexts(q.leads),
+		cleanTexts(q.links), bytesOf(q.folds), q.hashes, q.foldHashes)
 	if err != nil {
 		return nil, err
 	}
 	var how int16
 	var by []byte
 	var s stood
-	_, err = pgx.ForEachRow(rows, append([]any{&how, &by}, s.fields()...), func() error { return f.take(how, string(by), &s) })
+	_, err = pgx.ForEachRow(rows, append([]any{&how, &by}, s.fields()...),
+		func() error { return f.take(how, string(by), &s) })
 	return f, err
 }
 

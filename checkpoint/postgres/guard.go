@@ -155,7 +155,8 @@ func (s *Store) claimsThatStand(keys []string) (standing []string, err error) {
 	err = s.change(func() error {
 		b := &pgx.Batch{}
 		s.number(b, true)
-		b.Queue(`SELECT key FROM leadferry.lead_rows WHERE ledger = $1 AND worker = $2 AND state = 4 AND key = ANY ($3::bytea[])`, s.ledger, s.worker, bytesOf(keys)).
+		b.Queue(`SELECT key FROM leadferry.lead_rows WHERE ledger = $1 AND worker = $2 AND state = 4 AND key = ANY
+			($3::bytea[])`, s.ledger, s.worker, bytesOf(keys)).
 			Query(func(rows pgx.Rows) (err error) {
 				standing, err = collectKeys(rows)
 				return err
@@ -191,7 +192,8 @@ func (s *Store) beat() {
 
 func (s *Store) showLife() error {
 	return s.ask(func() error {
-		_, err := s.writer.Exec(context.Background(), `UPDATE leadferry.workers SET beat = clock_timestamp() WHERE worker = $1`, s.worker)
+		_, err := s.writer.Exec(context.Background(),
+			`UPDATE leadferry.workers SET beat = clock_timestamp() WHERE worker = $1`, s.worker)
 		if err == nil {
 			err = s.waited(s.writer)
 		}

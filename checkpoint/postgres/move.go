@@ -15,7 +15,8 @@ import (
 // Moved is where the leads of the ledger are kept now, or "".
 func (s *Store) Moved() (to string) {
 	_ = s.read(context.Background(), func(c *pgx.Conn) error {
-		return c.QueryRow(context.Background(), `SELECT moved_to FROM leadferry.ledgers WHERE ledger = $1`, s.ledger).Scan(&to)
+		return c.QueryRow(context.Background(), `SELECT moved_to FROM leadferry.ledgers WHERE ledger = $1`,
+			s.ledger).Scan(&to)
 	})
 	return to
 }
@@ -30,15 +31,19 @@ func (s *Store) SetMoved(to string) error {
 			return err
 		}
 		var run string
-		err := s.writer.QueryRow(context.Background(), `SELECT run FROM leadferry.workers WHERE ledger = $1 AND run <> '' AND ended IS NULL
-			AND beat > clock_timestamp() - $2 * interval '1 second' LIMIT 1`, s.ledger, int(lifeTerm/time.Second)).Scan(&run)
+		err := s.writer.QueryRow(context.Background(), `SELECT run FROM leadferry.workers WHERE ledger = $1 AND run <>
+			'' AND ended IS NULL
+			AND beat > clock_timestamp() - $2 * interval '1 second' LIMIT
+			1`, s.ledger, int(lifeTerm/time.Second)).Scan(&run)
 		if err == nil {
-			return s.refuse(checkpoint.ErrLocked, "the run "+checkpoint.Restore(run)+" uses it", "wait for it to end, then copy")
+			return s.refuse(checkpoint.ErrLocked, "the run "+checkpoint.Restore(run)+" uses it",
+				"wait for it to end, then copy")
 		}
 		if !errors.Is(err, pgx.ErrNoRows) {
 			return err
 		}
-		_, err = s.writer.Exec(context.Background(), `WITH fenced AS (UPDATE leadferry.workers SET fenced = clock_timestamp() WHERE ledger = $1 AND ended IS NULL AND worker <> $3)
+		_, err = s.writer.Exec(context.Background(), `WITH fenced AS (UPDATE leadferry.workers SET fenced =
+			clock_timestamp() WHERE ledger = $1 AND ended IS NULL AND worker <> $3)
 			UPDATE leadferry.ledgers SET moved_to = $2 WHERE ledger = $1`, s.ledger, to, s.worker)
 		return err
 	})
@@ -53,7 +58,8 @@ func (s *Store) Contents(ctx context.Context) (*checkpoint.Contents, error) {
 		if err != nil {
 			return err
 		}
-		rows, err := c.Query(ctx, `SELECT hash, nullif(fold, hash), at FROM leadferry.forgotten WHERE ledger = $1`, s.ledger)
+		rows, err := c.Query(ctx, `SELECT hash, nullif(fold, hash), at FROM leadferry.forgotten WHERE ledger = $1`,
+			s.ledger)
 		if err != nil {
 			return err
 		}
@@ -66,11 +72,13 @@ func (s *Store) Contents(ctx context.Context) (*checkpoint.Contents, error) {
 	return checkpoint.ContentsOf(ctx, s, secret, forgotten)
 }
 
-// Fill makes a ledger of what another checkpoint knows, under an ID of its own that records the other's. One that a copy
-// from there has left is made anew; any other one that is there, and knows something, is an error, and where the copy resumes
-// so is one that is not the copy: that may have known more. begun is called once runs are refused there
+// Fill makes a ledger of what another checkpoint knows, under an ID of its own that records the other's. One that a
+// copy from there has left is made anew; any other one that is there, and knows something, is an error, and where the
+// copy resumes so is one that is not the copy: that may have known more. begun is called once runs are refused there
 // and before anything is read.
-func Fill(name string, from func() (*checkpoint.Contents, error), fromName string, t checkpoint.Target, begun func() error, o Options) (err error) {
+func Fill(name string, from func() (*checkpoint.Contents, error), fromName string, t checkpoint.Target,
+	begun func() error, o Options,
+) (err error) {
 	if err := reserveFor(name, fromName, t, o); err != nil {
 		return err
 	}
@@ -93,7 +101,8 @@ func Fill(name string, from func() (*checkpoint.Contents, error), fromName strin
 	if err == nil {
 		s.mu.Lock()
 		err = s.alone(func() error {
-			_, err := s.writer.Exec(context.Background(), `UPDATE leadferry.ledgers SET filling = '' WHERE ledger = $1`, s.ledger)
+			_, err := s.writer.Exec(context.Background(), `UPDATE leadferry.ledgers SET filling = '' WHERE ledger = $1`,
+				s.ledger)
 			return err
 		})
 		s.mu.Unlock()
@@ -107,7 +116,8 @@ func (s *Store) inherit(secret []byte) error {
 	defer s.mu.Unlock()
 	s.digests = checkpoint.NewDigester(secret)
 	return s.alone(func() error {
-		_, err := s.writer.Exec(context.Background(), `UPDATE leadferry.digest_keys SET secret = $2 WHERE ledger = $1`, s.ledger, secret)
+		_, err := s.writer.Exec(context.Background(), `UPDATE leadferry.digest_keys SET secret = $2 WHERE ledger = $1`,
+			s.ledger, secret)
 		return err
 	})
 }
@@ -134,8 +144,10 @@ func reserveFor(name, from string, t checkpoint.Target, o Options) error {
 func (s *Store) reserveFor(ctx context.Context, from string) error {
 	return pgx.BeginFunc(ctx, s.writer.Conn, func(tx pgx.Tx) error {
 		var moved, filling, lineage string
-		err := tx.QueryRow(ctx, `SELECT moved_to, filling, coalesce((SELECT value FROM leadferry.notes n WHERE n.ledger = l.ledger AND n.name = $2), '')
-			FROM leadferry.ledgers l WHERE ledger = $1 FOR UPDATE`, s.ledger, checkpoint.LineageNote).Scan(&moved, &filling, &lineage)
+		err := tx.QueryRow(ctx, `SELECT moved_to, filling, coalesce((SELECT value FROM leadferry.notes n WHERE n.ledger
+			= l.ledger AND n.name = $2), '')
+			FROM leadferry.ledgers l WHERE ledger = $1 FOR
+			UPDATE`, s.ledger, checkpoint.LineageNote).Scan(&moved, &filling, &lineage)
 		switch {
 		case err != nil:
 			return err
@@ -145,13 +157,16 @@ func (s *Store) reserveFor(ctx context.Context, from string) error {
 			return s.refuse(checkpoint.ErrMissing, "has not what was copied to it from "+from, "restore it")
 		}
 		var known bool
-		err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM leadferry.lead_rows WHERE ledger = $1) OR EXISTS (SELECT 1 FROM leadferry.forgotten WHERE ledger = $1)
-			OR EXISTS (SELECT 1 FROM leadferry.workers WHERE ledger = $1 AND run <> '' AND ended IS NULL)`, s.ledger).Scan(&known)
+		err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM leadferry.lead_rows WHERE ledger = $1) OR EXISTS (SELECT 1
+			FROM leadferry.forgotten WHERE ledger = $1)
+			OR EXISTS (SELECT 1 FROM leadferry.workers WHERE ledger = $1 AND run <> '' AND ended IS
+			NULL)`, s.ledger).Scan(&known)
 		if err != nil {
 			return err
 		}
 		if known || moved != "" || filling != "" {
-			return s.refuse(checkpoint.ErrLocked, "knows something of this target already, or is used by a run", "copy into an empty one")
+			return s.refuse(checkpoint.ErrLocked, "knows something of this target already, or is used by a run",
+				"copy into an empty one")
 		}
 		_, err = tx.Exec(ctx, `UPDATE leadferry.ledgers SET filling = $2 WHERE ledger = $1`, s.ledger, from)
 		return err

@@ -26,7 +26,8 @@ func (s *Store) Alone(ctx context.Context, f func(checkpoint.Tx) error) error {
 		return c.store()
 	})
 	if mayNot(err) {
-		return s.refuse(checkpoint.ErrPlace, "this user may not remove rows", "have the owner of the schema forget them")
+		return s.refuse(checkpoint.ErrPlace, "this user may not remove rows",
+			"have the owner of the schema forget them")
 	}
 	if err == nil {
 		s.identity = c.identity
@@ -46,7 +47,8 @@ func (s *Store) alone(f func() error) error {
 	}
 	err := s.change(func() error {
 		return pgx.BeginFunc(context.Background(), s.writer.Conn, func(tx pgx.Tx) error {
-			if _, err := tx.Exec(context.Background(), `SELECT pg_advisory_xact_lock($1, $2)`, deciding, s.ledger); err != nil {
+			if _, err := tx.Exec(context.Background(), `SELECT pg_advisory_xact_lock($1, $2)`, deciding,
+				s.ledger); err != nil {
 				return err
 			}
 			s.seen.clear()
@@ -171,7 +173,8 @@ func (c *change) PutNote(n checkpoint.Note) error {
 // Doubts has something else stand under keys in doubt.
 func (c *change) Doubts(f func(checkpoint.KeptKey) checkpoint.KeptKey) error {
 	for after := []byte{}; ; {
-		rows, err := c.s.writer.Query(c.ctx, `SELECT key FROM leadferry.lead_rows WHERE ledger = $1 AND key > $2 AND state = 4 ORDER BY key LIMIT 512`, c.s.ledger, after)
+		rows, err := c.s.writer.Query(c.ctx, `SELECT key FROM leadferry.lead_rows WHERE ledger = $1 AND key > $2 AND
+			state = 4 ORDER BY key LIMIT 512`, c.s.ledger, after)
 		if err != nil {
 			return err
 		}
@@ -199,12 +202,15 @@ func (c *change) Doubts(f func(checkpoint.KeptKey) checkpoint.KeptKey) error {
 func (c *change) Lack(missing string) error {
 	if missing != "" {
 		c.missing = missing
-		return c.s.writer.QueryRow(c.ctx, `UPDATE leadferry.ledgers SET missing = $2, since = nextval('leadferry.commits') WHERE ledger = $1 RETURNING since`,
+		return c.s.writer.QueryRow(c.ctx, `UPDATE leadferry.ledgers SET missing = $2, since =
+			nextval('leadferry.commits') WHERE ledger = $1 RETURNING since`,
 			c.s.ledger, missing).Scan(&c.since)
 	}
-	tag, err := c.s.writer.Exec(c.ctx, `UPDATE leadferry.ledgers SET missing = '', since = 0 WHERE ledger = $1 AND since = $2`, c.s.ledger, int64(c.since))
+	tag, err := c.s.writer.Exec(c.ctx, `UPDATE leadferry.ledgers SET missing = '', since = 0 WHERE ledger = $1 AND since
+		= $2`, c.s.ledger, int64(c.since))
 	if err == nil && tag.RowsAffected() == 0 {
-		err = &checkpoint.ListFailure{Err: c.s.refuse(checkpoint.ErrRolledBack, "has lost more since then, or somebody has given that up already",
+		err = &checkpoint.ListFailure{Err: c.s.refuse(checkpoint.ErrRolledBack,
+			"has lost more since then, or somebody has given that up already",
 			"look at it once more: leadferry checkpoint check")}
 	}
 	c.missing, c.since = "", 0
@@ -238,11 +244,13 @@ func (c *change) Erase(keys []string) error {
 	}
 	b := &pgx.Batch{}
 	b.Queue(`DELETE FROM leadferry.lead_rows WHERE ledger = $1 AND key = ANY ($2)`, c.s.ledger, bytesOf(keys))
-	b.Queue(`DELETE FROM leadferry.lead_ids WHERE ledger = $1 AND (key = ANY ($2) OR lead_id = ANY ($3))`, c.s.ledger, bytesOf(keys), leads)
+	b.Queue(`DELETE FROM leadferry.lead_ids WHERE ledger = $1 AND (key = ANY ($2) OR lead_id = ANY ($3))`, c.s.ledger,
+		bytesOf(keys), leads)
 	b.Queue(`DELETE FROM leadferry.forgotten WHERE ledger = $1 AND hash = ANY ($2)`, c.s.ledger, hashes)
 	b.Queue(`UPDATE leadferry.workers SET created = created - $2, partial = partial - $3, rejected = rejected - $4,
 		in_doubt = in_doubt - $5, not_made = not_made - $6, forgotten = forgotten - $7 WHERE worker = $1`,
-		c.s.worker, states[checkpoint.Created], states[checkpoint.Partial], states[checkpoint.Rejected], states[checkpoint.InDoubt],
+		c.s.worker, states[checkpoint.Created], states[checkpoint.Partial], states[checkpoint.Rejected],
+		states[checkpoint.InDoubt],
 		states[checkpoint.NotMade], states[checkpoint.Forgotten])
 	return errors.Join(c.s.writer.SendBatch(c.ctx, b).Close(), c.Load(nil, nil))
 }
@@ -253,23 +261,27 @@ func (c *change) Block(b checkpoint.KeptBlock) error {
 	if len(fold) == 0 { // it is its own
 		fold = b.Hash
 	}
-	_, err := c.s.writer.Exec(c.ctx, `WITH kept AS (INSERT INTO leadferry.forgotten (ledger, hash, fold, at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING RETURNING 1)
-		UPDATE leadferry.workers SET forgotten = forgotten + 1 WHERE worker = $5 AND EXISTS (SELECT 1 FROM kept)`, c.s.ledger, b.Hash, fold, b.At, c.s.worker)
+	_, err := c.s.writer.Exec(c.ctx, `WITH kept AS (INSERT INTO leadferry.forgotten (ledger, hash, fold, at) VALUES ($1,
+		$2, $3, $4) ON CONFLICT DO NOTHING RETURNING 1)
+		UPDATE leadferry.workers SET forgotten = forgotten + 1 WHERE worker = $5 AND EXISTS (SELECT 1 FROM
+		kept)`, c.s.ledger, b.Hash, fold, b.At, c.s.worker)
 	return err
 }
 
-// notMoved refuses to change what was copied to another place since this was opened, where nobody would look for it, or what
-// is no more filled as it was.
+// notMoved refuses to change what was copied to another place since this was opened, where nobody would look for it,
+// or what is no more filled as it was.
 func (s *Store) notMoved() error {
 	var moved, filling string
-	err := s.writer.QueryRow(context.Background(), `SELECT moved_to, filling FROM leadferry.ledgers WHERE ledger = $1`, s.ledger).Scan(&moved, &filling)
+	err := s.writer.QueryRow(context.Background(), `SELECT moved_to, filling FROM leadferry.ledgers WHERE ledger = $1`,
+		s.ledger).Scan(&moved, &filling)
 	switch {
 	case err != nil:
 		return err
 	case moved != "" && !s.o.Moved:
 		return &checkpoint.ListFailure{Err: s.moved(moved)}
 	case filling != s.o.fills:
-		return &checkpoint.ListFailure{Err: s.refuse(checkpoint.ErrLocked, "was filled by another copy", "see leadferry checkpoint status")}
+		return &checkpoint.ListFailure{Err: s.refuse(checkpoint.ErrLocked, "was filled by another copy",
+			"see leadferry checkpoint status")}
 	}
 	return nil
 }
@@ -298,8 +310,8 @@ func collectKeys(rows pgx.Rows) ([]string, error) {
 	return all, err
 }
 
-// vacuum frees the room of what was removed, so that it is written over. It is no error if this user may not. Whoever calls it
-// holds the lock of the writer.
+// vacuum frees the room of what was removed, so that it is written over. It is no error if this user may not. Whoever
+// calls it holds the lock of the writer.
 func (s *Store) vacuum() {
 	for _, table := range []string{"lead_rows", "lead_ids", "notes"} {
 		_, _ = s.writer.Exec(context.Background(), `VACUUM leadferry.`+table)

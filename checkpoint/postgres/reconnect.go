@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	// mostPause is how long a server in trouble is left alone at most, and pause how long by whoever does not want to wait.
+	// mostPause is how long a server in trouble is left alone at most, and pause how long by whoever does not want to
+	// wait.
 	pause, mostPause = 500 * time.Millisecond, 10 * time.Second
 	// shortest is how long it may take to find out what became of a commit, at the least.
 	shortest = 5 * time.Second
@@ -31,8 +32,8 @@ func (s *Store) patience() time.Duration {
 	return time.Minute
 }
 
-// limit is the time in which the server of a run has to answer: one that stands still, and a network that swallows everything, keep
-// connections open for ever. Once the run is interrupted it is no more than a request may take.
+// limit is the time in which the server of a run has to answer: one that stands still, and a network that swallows
+// everything, keep connections open for ever. Once the run is interrupted it is no more than a request may take.
 func (s *Store) limit() (context.Context, context.CancelFunc) {
 	if s.o.Run == "" {
 		return context.WithCancel(context.Background())
@@ -52,8 +53,8 @@ func (s *Store) within(f func() error) error {
 	return s.writer.Within(ctx, f)
 }
 
-// change has f make the next commit of this worker, and again as long as it is certain that nothing was done. Whoever calls it holds
-// the lock of the writer.
+// change has f make the next commit of this worker, and again as long as it is certain that nothing was done. Whoever
+// calls it holds the lock of the writer.
 func (s *Store) change(f func() error) error {
 	for conflicts := 0; ; {
 		err := s.within(f)
@@ -99,9 +100,9 @@ func (s *Store) whole() {
 	s.claims.setLost(false)
 }
 
-// waited is an error unless the last commit of a session was waited for as its statements found that it would be. A warning is one: a
-// wait for a standby that was cancelled ends so, and what it waited for may be lost. Settings that were read again are another:
-// a wait ends without a word when nobody is to be waited for any more.
+// waited is an error unless the last commit of a session was waited for as its statements found that it would be. A
+// warning is one: a wait for a standby that was cancelled ends so, and what it waited for may be lost. Settings that
+// were read again are another: a wait ends without a word when nobody is to be waited for any more.
 func (s *Store) waited(at *server.Session) error {
 	if text := at.Warned(); text != "" {
 		return fmt.Errorf("%w: %s", errUncertain, text)
@@ -116,9 +117,9 @@ func (s *Store) waited(at *server.Session) error {
 	return err
 }
 
-// again meets the server anew after an error of a commit, and says whether that was made. An error that the connection outlives
-// ends the use of the ledger, for it comes again, unless it passes. Both are borne as long as the patience lasts since the last
-// commit that went well, and nothing may be sent meanwhile.
+// again meets the server anew after an error of a commit, and says whether that was made. An error that the connection
+// outlives ends the use of the ledger, for it comes again, unless it passes. Both are borne as long as the patience
+// lasts since the last commit that went well, and nothing may be sent meanwhile.
 func (s *Store) again(err error) (made bool, _ error) {
 	passing, silent := server.IsPassing(err), errors.Is(err, server.ErrSilent)
 	if !passing && !errors.Is(err, errUncertain) && !s.writer.IsClosed() {
@@ -172,8 +173,8 @@ func (s *Store) until() time.Time {
 	return s.troubled.Add(patience)
 }
 
-// meetAgain connects after a while and finds out whether the last commit was made. Before anything builds upon what is found there, a commit
-// of its own makes durable all that came before. It takes no longer than d once it is connected.
+// meetAgain connects after a while and finds out whether the last commit was made. Before anything builds upon what is
+// found there, a commit of its own makes durable all that came before. It takes no longer than d once it is connected.
 func (s *Store) meetAgain(d time.Duration) (made bool, err error) {
 	s.bear()
 	fresh, err := s.meet()
@@ -203,8 +204,8 @@ type account struct {
 	promised     bool   // a commit is as durable as when the worker began
 }
 
-// takeOver has a session take the place of the one that writes, and says whether the last commit of that was made. A server that
-// has lost commits, or promises less, ends the use of the ledger.
+// takeOver has a session take the place of the one that writes, and says whether the last commit of that was made. A
+// server that has lost commits, or promises less, ends the use of the ledger.
 func (s *Store) takeOver(fresh *server.Session) (made bool, err error) {
 	if err := fresh.Promises(s.o.ReadOnly); err != nil {
 		return false, err
@@ -212,9 +213,11 @@ func (s *Store) takeOver(fresh *server.Session) (made bool, err error) {
 	n, err := s.standsAt(fresh)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows) || err == nil && n.commits != s.commits && n.commits != s.commits+1:
-		return false, s.lostCommits(fresh, "its server has lost commits that it had acknowledged: it was restored, or a standby without them took over")
+		return false, s.lostCommits(fresh, "its server has lost commits that it had acknowledged: it was restored, "+
+			"or a standby without them took over")
 	case err == nil && n.timeline != s.timeline && s.standby != waitedFor:
-		return false, s.lostCommits(fresh, "its server's history has branched: it was restored, or a standby took over that was not waited for")
+		return false, s.lostCommits(fresh, "its server's history has branched: it was restored, or a standby took "+
+			"over that was not waited for")
 	case err != nil:
 		return false, err
 	case !n.promised:
@@ -226,19 +229,23 @@ func (s *Store) takeOver(fresh *server.Session) (made bool, err error) {
 	return made, nil
 }
 
-// standsAt is what the server knows of the worker, as of a commit of its own. Who asks for the worker's own row waits for
-// whatever an earlier session has begun; what that has not read yet it refuses, since the row is of another session from here on.
-// Of a standby that was waited for and has taken over, it notes whether it waits for others.
+// standsAt is what the server knows of the worker, as of a commit of its own. Who asks for the worker's own row waits
+// for whatever an earlier session has begun; what that has not read yet it refuses, since the row is of another
+// session from here on. Of a standby that was waited for and has taken over, it notes whether it waits for others.
 func (s *Store) standsAt(fresh *server.Session) (n account, err error) {
 	ctx := context.Background()
 	session := rand.Int64()
 	err = pgx.BeginFunc(ctx, fresh.Conn, func(tx pgx.Tx) error {
-		err := tx.QueryRow(ctx, `SELECT commits, seq, `+timelineSQL+` FROM leadferry.workers WHERE worker = $1 AND ledger = $2 FOR UPDATE`, s.worker, s.ledger).
+		err := tx.QueryRow(ctx, `SELECT commits, seq, `+timelineSQL+
+			` FROM leadferry.workers WHERE worker = $1 AND ledger = $2 FOR UPDATE`, s.worker, s.ledger).
 			Scan(&n.commits, &n.seq, &n.timeline)
 		if err == nil && (n.commits == s.commits || n.commits == s.commits+1) {
-			err = tx.QueryRow(ctx, `UPDATE leadferry.workers SET beat = clock_timestamp(), session = $5, timeline = CASE standby WHEN $2 THEN $4 ELSE timeline END,
-				standby = CASE WHEN standby = $2 AND timeline <> $4 AND current_setting('synchronous_standby_names') = '' THEN $3 ELSE standby END
-				WHERE worker = $1 RETURNING standby, `+promised, s.worker, waitedFor, noStandby, n.timeline, session).Scan(&n.standby, &n.promised)
+			err = tx.QueryRow(ctx, `UPDATE leadferry.workers SET beat = clock_timestamp(), session = $5, timeline = CASE
+				standby WHEN $2 THEN $4 ELSE timeline END,
+				standby = CASE WHEN standby = $2 AND timeline <> $4 AND current_setting('synchronous_standby_names') =
+				'' THEN $3 ELSE standby END
+				WHERE worker = $1 RETURNING standby,
+				`+promised, s.worker, waitedFor, noStandby, n.timeline, session).Scan(&n.standby, &n.promised)
 		}
 		return err
 	})
@@ -251,12 +258,13 @@ func (s *Store) standsAt(fresh *server.Session) (n account, err error) {
 	return n, err
 }
 
-// lostCommits notes that the server does not know what it had acknowledged, as why says: rows that it does not know may have
-// leads. No worker claims anything from then on.
+// lostCommits notes that the server does not know what it had acknowledged, as why says: rows that it does not know
+// may have leads. No worker claims anything from then on.
 func (s *Store) lostCommits(at *server.Session, why string) error {
 	ctx := context.Background()
 	_ = pgx.BeginFunc(ctx, at.Conn, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, `UPDATE leadferry.ledgers SET missing = coalesce(nullif(missing, ''), $2), since = nextval('leadferry.commits')
+		_, err := tx.Exec(ctx, `UPDATE leadferry.ledgers SET missing = coalesce(nullif(missing, ''), $2), since =
+			nextval('leadferry.commits')
 			WHERE ledger = $1`, s.ledger, "what its server acknowledged and lost while the run "+s.o.Run+" went on")
 		if err == nil {
 			_, err = tx.Exec(ctx, stopSQL, s.ledger, s.worker)
@@ -272,19 +280,24 @@ const stopSQL = `UPDATE leadferry.workers SET fenced = clock_timestamp(), fenced
 
 func (s *Store) lost(why string) error {
 	return s.refuse(checkpoint.ErrRolledBack, why,
-		"stop all runs and have the server looked after; the ledger is incomplete: rows that it does not know are held in doubt by the next run, not sent")
+		"stop all runs and have the server looked after; the ledger is incomplete: rows that it does not know are "+
+			"held in doubt by the next run, not sent")
 }
 
 // undurable says why the server did not take a commit.
 func (s *Store) undurable() error {
-	return s.refuse(checkpoint.ErrPlace, "its server does not promise durable commits any more, or waits for no standby any more",
-		"set fsync and synchronous_commit on, and synchronous_standby_names as it was when the run began; see leadferry checkpoint workers")
+	return s.refuse(checkpoint.ErrPlace, "its server does not promise durable commits any more, or waits for no "+
+		"standby any more",
+		"set fsync and synchronous_commit on, and synchronous_standby_names as it was when the run began; see "+
+			"leadferry checkpoint workers")
 }
 
 // whyNotOurs is why the server does not take commits of this worker any more.
 func (s *Store) whyNotOurs() error {
 	var ours bool
-	err := s.writer.QueryRow(context.Background(), `SELECT EXISTS (SELECT 1 FROM leadferry.workers WHERE worker = $1 AND ledger = $2 AND commits = $3 AND session = $4)`,
+	err := s.writer.QueryRow(context.Background(),
+		`SELECT EXISTS (SELECT 1 FROM leadferry.workers WHERE worker = $1 AND ledger = $2 AND commits = $3 AND session =
+			$4)`,
 		s.worker, s.ledger, int64(s.commits), s.session).Scan(&ours)
 	switch {
 	case err != nil:
@@ -292,21 +305,24 @@ func (s *Store) whyNotOurs() error {
 	case ours:
 		return s.undurable()
 	}
-	return s.lost("it is not the one that this run has begun with: its server has lost commits, or somebody has put another one in its place")
+	return s.lost("it is not the one that this run has begun with: its server has lost commits, or somebody has put " +
+		"another one in its place")
 }
 
 // whyFenced is why this worker may claim nothing more: a newer one has its place, or the ledger has lost something.
 func (s *Store) whyFenced(at *pgx.Conn) error {
 	var missing string
 	var since uint64
-	err := at.QueryRow(context.Background(), `SELECT missing, since FROM leadferry.ledgers WHERE ledger = $1`, s.ledger).Scan(&missing, &since)
+	err := at.QueryRow(context.Background(), `SELECT missing, since FROM leadferry.ledgers WHERE ledger = $1`,
+		s.ledger).Scan(&missing, &since)
 	if err == nil && since > s.since {
 		return s.fail(s.lost("another worker, or a person, has found that the ledger lacks " + missing))
 	}
 	return checkpoint.ErrFenced
 }
 
-// read calls f with the connection for reading, once more with a new one where that is lost, or the server cannot answer now.
+// read calls f with the connection for reading, once more with a new one where that is lost, or the server cannot
+// answer now.
 func (s *Store) read(ctx context.Context, f func(*pgx.Conn) error) error {
 	s.reading.Lock()
 	defer s.reading.Unlock()
@@ -322,7 +338,8 @@ func (s *Store) read(ctx context.Context, f func(*pgx.Conn) error) error {
 		return s.reader.Within(within, func() error { return f(s.reader.Conn) })
 	}
 	err := ask()
-	for end := time.Now().Add(s.patience()); err != nil && (s.reader.IsClosed() || server.IsPassing(err)) && !errors.Is(err, server.ErrSilent) && time.Now().Before(end); {
+	for end := time.Now().Add(s.patience()); err != nil && (s.reader.IsClosed() || server.IsPassing(err)) &&
+		!errors.Is(err, server.ErrSilent) && time.Now().Before(end); {
 		if err = s.meetToRead(); err == nil {
 			if err = ask(); !server.IsPassing(err) {
 				continue
@@ -339,8 +356,8 @@ func (s *Store) read(ctx context.Context, f func(*pgx.Conn) error) error {
 	return s.serverError(err)
 }
 
-// meetToRead makes a connection for reading in place of the one that is lost, or cannot be used now: it ends, so that it takes no
-// room, and nobody asks it again.
+// meetToRead makes a connection for reading in place of the one that is lost, or cannot be used now: it ends, so that
+// it takes no room, and nobody asks it again.
 func (s *Store) meetToRead() error {
 	s.reader.Close()
 	fresh, err := s.meet()

@@ -61,7 +61,8 @@ func (r *row) hidden() *kept {
 // linked says whether the lead of the key has an ExternalID, or is to have it.
 func (r *row) linked(external string) bool {
 	e := r.Entry
-	return e != nil && e.State.HasLead() && (e.ExternalID == external || e.WantLink == external) || r.Intent != nil && r.Intent.WantLink == external
+	return e != nil && e.State.HasLead() && (e.ExternalID == external || e.WantLink == external) ||
+		r.Intent != nil && r.Intent.WantLink == external
 }
 
 // number gives a row that was just written the number of its commit; nobody else knows it yet.
@@ -75,8 +76,8 @@ func (r *row) number(seq uint64) *row {
 	return r
 }
 
-// column is one of lead_rows. A field of an entry that is to have one takes a line in [columns] and one in schema.sql; others stand
-// in the column extra by themselves.
+// column is one of lead_rows. A field of an entry that is to have one takes a line in [columns] and one in schema.sql;
+// others stand in the column extra by themselves.
 type column struct {
 	name, kind string
 	of         func(k *kept) *string         // the text that it holds, of what look-ups show; nil: it is none
@@ -109,12 +110,27 @@ var texts = []column{
 var columns = append([]column{
 	{"key", "bytea", nil, func(r *row, _ *kept) any { return []byte(r.key) }, func(s *stood) any { return &s.key }},
 	{"worker", "bigint", nil, func(r *row, _ *kept) any { return r.worker }, func(s *stood) any { return &s.worker }},
-	{"updated", "bigint", nil, func(_ *row, k *kept) any { return k.Updated.UnixMilli() }, func(s *stood) any { return &s.updated }},
-	{"line", "bigint", nil, func(_ *row, k *kept) any { return int64(k.Line) }, func(s *stood) any { return &s.shown.Line }},
-	{"state", "smallint", nil, func(r *row, _ *kept) any { return int16(r.state()) }, func(s *stood) any { return &s.state }},
-	{"code", "integer", nil, func(_ *row, k *kept) any { return int32(k.Code) }, func(s *stood) any { return &s.shown.Code }},
+	{
+		"updated", "bigint", nil, func(_ *row, k *kept) any { return k.Updated.UnixMilli() },
+		func(s *stood) any { return &s.updated },
+	},
+	{
+		"line", "bigint", nil, func(_ *row, k *kept) any { return int64(k.Line) },
+		func(s *stood) any { return &s.shown.Line },
+	},
+	{
+		"state", "smallint", nil, func(r *row, _ *kept) any { return int16(r.state()) },
+		func(s *stood) any { return &s.state },
+	},
+	{
+		"code", "integer", nil, func(_ *row, k *kept) any { return int32(k.Code) },
+		func(s *stood) any { return &s.shown.Code },
+	},
 	{"digest", "bytea", nil, func(_ *row, k *kept) any { return k.Digest[:] }, func(s *stood) any { return &s.digest }},
-	{"content", "bytea", nil, func(_ *row, k *kept) any { return contentBytes(k.Content) }, func(s *stood) any { return &s.content }},
+	{
+		"content", "bytea", nil, func(_ *row, k *kept) any { return contentBytes(k.Content) },
+		func(s *stood) any { return &s.content },
+	},
 	{"extra", "text", nil, func(r *row, _ *kept) any { return r.extra() }, func(s *stood) any { return &s.extra }},
 	{"fold", "bytea", nil, func(r *row, _ *kept) any { return []byte(fold(r.key)) }, skipped},
 	{"hidden_lead", "text", nil, func(r *row, _ *kept) any { return checkpoint.Clean(r.hidden().LeadID) }, skipped},
@@ -226,7 +242,8 @@ func (s *stood) row() (*row, error) {
 		return r, nil
 	}
 	var a aside
-	if err := checkpoint.Decode([]byte(s.extra), &a); err != nil || s.state < 0 || checkpoint.State(s.state) > checkpoint.NotMade {
+	if err := checkpoint.Decode([]byte(s.extra), &a); err != nil || s.state < 0 ||
+		checkpoint.State(s.state) > checkpoint.NotMade {
 		return nil, cmp.Or(err, fmt.Errorf("%w: a row is in no state that this version knows", checkpoint.ErrDamaged))
 	}
 	shown := keyed(&a.kept, r.key)
@@ -234,7 +251,8 @@ func (s *stood) row() (*row, error) {
 		*c.of(shown) = checkpoint.Restore(*c.of(&s.shown))
 	}
 	shown.State, shown.Code, shown.Line = checkpoint.State(s.state), s.shown.Code, s.shown.Line
-	shown.Seq, shown.Updated, shown.Content = cmp.Or(shown.Seq, r.seq), time.UnixMilli(s.updated).UTC(), contentOf(s.content)
+	shown.Seq, shown.Updated, shown.Content = cmp.Or(shown.Seq,
+		r.seq), time.UnixMilli(s.updated).UTC(), contentOf(s.content)
 	copy(shown.Digest[:], s.digest)
 	if shown.State != checkpoint.InDoubt {
 		r.Entry = shown
@@ -250,8 +268,8 @@ func (s *stood) row() (*row, error) {
 // mostSeen is how many rows are remembered.
 const mostSeen = 8 << 10
 
-// sight remembers rows as they were seen last, so that a commit need not look them up first. Whatever it says is compared by the
-// server before it counts, so that it may forget anything at any time.
+// sight remembers rows as they were seen last, so that a commit need not look them up first. Whatever it says is
+// compared by the server before it counts, so that it may forget anything at any time.
 type sight struct {
 	mu   sync.Mutex
 	rows map[string]*row

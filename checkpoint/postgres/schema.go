@@ -29,7 +29,8 @@ func (s *Store) prepare(ctx context.Context) error {
 	case err != nil || have == version:
 		return s.serverError(err)
 	case have > version:
-		return s.refuse(checkpoint.ErrVersion, fmt.Sprintf("its schema has version %d, this program knows versions up to %d", have, version),
+		return s.refuse(checkpoint.ErrVersion,
+			fmt.Sprintf("its schema has version %d, this program knows versions up to %d", have, version),
 			"use the newer leadferry that made it")
 	case s.o.ReadOnly:
 		return s.refuse(checkpoint.ErrMissing, "there is no ledger in this database",
@@ -42,12 +43,14 @@ func (s *Store) prepare(ctx context.Context) error {
 		if have, err := s.versionThere(ctx, tx.Conn()); err != nil || have == version { // another process was quicker
 			return err
 		}
-		_, err := tx.Conn().PgConn().Exec(ctx, `CREATE SCHEMA IF NOT EXISTS leadferry; SET LOCAL search_path = leadferry;`+schemaSQL).ReadAll()
+		_, err := tx.Conn().PgConn().Exec(ctx,
+			`CREATE SCHEMA IF NOT EXISTS leadferry; SET LOCAL search_path = leadferry;`+schemaSQL).ReadAll()
 		return err
 	})
 	if mayNot(err) {
 		return s.refuse(checkpoint.ErrPlace, "its schema is not there yet, and this user may not make it",
-			"have the owner of the database run leadferry checkpoint init "+s.at.Name+" and grant this user the role leadferry_worker")
+			"have the owner of the database run leadferry checkpoint init "+s.at.Name+
+				" and grant this user the role leadferry_worker")
 	}
 	return s.serverError(err)
 }
@@ -55,7 +58,8 @@ func (s *Store) prepare(ctx context.Context) error {
 // versionThere is the one of the schema that is there; 0: none is.
 func (s *Store) versionThere(ctx context.Context, c *pgx.Conn) (number int, err error) {
 	var there bool // by the tables, which show what was just committed: names are looked up in a cache
-	err = c.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+	err = c.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid =
+		c.relnamespace
 		WHERE n.nspname = 'leadferry' AND c.relname = 'version')`).Scan(&there)
 	if err == nil && there {
 		err = c.QueryRow(ctx, `SELECT number FROM leadferry.version`).Scan(&number)
@@ -81,7 +85,8 @@ var rolesSQL string
 // makeRoles makes the roles that are not there.
 const makeRoles = `DO $$ DECLARE r text; BEGIN
 	FOREACH r IN ARRAY ARRAY['leadferry_worker', 'leadferry_reader'] LOOP
-		IF NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = r) THEN EXECUTE format('CREATE ROLE %I NOLOGIN', r); END IF;
+		IF NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = r) THEN EXECUTE format('CREATE ROLE %I NOLOGIN', r); END
+		IF;
 	END LOOP;
 END $$;
 `
@@ -109,7 +114,8 @@ func Init(name string, o Options) (p Prepared, err error) {
 	if err := s.prepare(ctx); err != nil {
 		return p, err
 	}
-	err = s.writer.QueryRow(ctx, `SELECT current_database(), pg_get_userbyid(nspowner) FROM pg_namespace WHERE nspname = 'leadferry'`).Scan(&p.Database, &p.Owner)
+	err = s.writer.QueryRow(ctx, `SELECT current_database(), pg_get_userbyid(nspowner) FROM pg_namespace WHERE nspname =
+		'leadferry'`).Scan(&p.Database, &p.Owner)
 	if err != nil {
 		return p, s.serverError(err)
 	}
@@ -127,16 +133,19 @@ func Init(name string, o Options) (p Prepared, err error) {
 func (s *Store) findLedger(ctx context.Context) error {
 	find := func() error {
 		return s.writer.QueryRow(ctx, `SELECT ledger, id, missing, since FROM leadferry.ledgers
-			WHERE base_url = $1 AND leads_url = $2 AND trunk_id = $3`, s.target.BaseURL, s.target.LeadsURL, s.target.TrunkID).
+			WHERE base_url = $1 AND leads_url = $2 AND trunk_id =
+			$3`, s.target.BaseURL, s.target.LeadsURL, s.target.TrunkID).
 			Scan(&s.ledger, &s.id, &s.missing, &s.since)
 	}
 	err := find()
 	if errors.Is(err, pgx.ErrNoRows) {
 		if s.o.Require || s.o.ReadOnly {
-			return s.refuse(checkpoint.ErrMissing, "has no ledger of this target", "check the target's flags; a run without --require-checkpoint begins one")
+			return s.refuse(checkpoint.ErrMissing, "has no ledger of this target",
+				"check the target's flags; a run without --require-checkpoint begins one")
 		}
 		_, err = s.writer.Exec(ctx, `WITH made AS (
-				INSERT INTO leadferry.ledgers (id, base_url, leads_url, trunk_id) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING RETURNING ledger
+				INSERT INTO leadferry.ledgers (id, base_url, leads_url, trunk_id) VALUES ($1, $2, $3, $4) ON CONFLICT DO
+				NOTHING RETURNING ledger
 			) INSERT INTO leadferry.digest_keys (ledger, secret) SELECT ledger, $5 FROM made`,
 			newID(), s.target.BaseURL, s.target.LeadsURL, s.target.TrunkID, newSecret())
 		if err == nil {
@@ -145,13 +154,15 @@ func (s *Store) findLedger(ctx context.Context) error {
 	}
 	var secret []byte // of the digests. Who only looks need not have it, unless it is for a run
 	if err == nil {
-		err = s.writer.QueryRow(ctx, `SELECT secret FROM leadferry.digest_keys WHERE ledger = $1`, s.ledger).Scan(&secret)
+		err = s.writer.QueryRow(ctx, `SELECT secret FROM leadferry.digest_keys WHERE ledger = $1`,
+			s.ledger).Scan(&secret)
 	}
 	switch {
 	case mayNot(err) && s.o.ReadOnly && s.o.Run == "":
 		secret = newSecret()
 	case mayNot(err):
-		return s.refuse(checkpoint.ErrPlace, "this user may only look at it", "grant the user the role leadferry_worker")
+		return s.refuse(checkpoint.ErrPlace, "this user may only look at it",
+			"grant the user the role leadferry_worker")
 	case err != nil:
 		return s.serverError(err)
 	}
@@ -161,10 +172,13 @@ func (s *Store) findLedger(ctx context.Context) error {
 
 // empty says that nothing is known of any key, and that no run came to its end.
 func (s *Store) empty(ctx context.Context) (empty bool, err error) {
-	err = s.writer.QueryRow(ctx, `SELECT NOT EXISTS (SELECT 1 FROM leadferry.ledgers WHERE ledger = $1 AND missing <> '')
+	err = s.writer.QueryRow(ctx, `SELECT NOT EXISTS (SELECT 1 FROM leadferry.ledgers WHERE ledger = $1 AND missing <>
+		'')
 		AND NOT EXISTS (SELECT 1 FROM leadferry.lead_rows WHERE ledger = $1 AND state > 0)
 		AND NOT EXISTS (SELECT 1 FROM leadferry.forgotten WHERE ledger = $1)
-		AND NOT EXISTS (SELECT 1 FROM leadferry.notes WHERE ledger = $1 AND (starts_with(name, 'decided ') OR starts_with(name, 'shape ')
-			OR starts_with(name, 'run ') AND value::jsonb ? 'Finished' OR value LIKE '%"adopting":{%'))`, s.ledger).Scan(&empty)
+		AND NOT EXISTS (SELECT 1 FROM leadferry.notes WHERE ledger = $1 AND (starts_with(name, 'decided ') OR
+		starts_with(name, 'shape ')
+			OR starts_with(name, 'run ') AND value::jsonb ? 'Finished' OR value LIKE
+			'%"adopting":{%'))`, s.ledger).Scan(&empty)
 	return empty, s.serverError(err)
 }

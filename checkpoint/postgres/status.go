@@ -19,9 +19,12 @@ func (s *Store) Info() checkpoint.Info {
 	}
 	var n [6]int
 	err := s.read(context.Background(), func(c *pgx.Conn) error {
-		return c.QueryRow(context.Background(), `SELECT coalesce(sum(created), 0)::bigint, coalesce(sum(partial), 0)::bigint, coalesce(sum(rejected), 0)::bigint,
-			coalesce(sum(in_doubt), 0)::bigint, coalesce(sum(not_made), 0)::bigint, coalesce(sum(forgotten), 0)::bigint, coalesce(max(seq), 0)
-			FROM leadferry.workers WHERE ledger = $1`, s.ledger).Scan(&n[0], &n[1], &n[2], &n[3], &n[4], &n[5], &i.Sequence)
+		return c.QueryRow(context.Background(), `SELECT coalesce(sum(created), 0)::bigint, coalesce(sum(partial),
+			0)::bigint, coalesce(sum(rejected), 0)::bigint,
+			coalesce(sum(in_doubt), 0)::bigint, coalesce(sum(not_made), 0)::bigint, coalesce(sum(forgotten), 0)::bigint,
+			coalesce(max(seq), 0)
+			FROM leadferry.workers WHERE ledger =
+			$1`, s.ledger).Scan(&n[0], &n[1], &n[2], &n[3], &n[4], &n[5], &i.Sequence)
 	})
 	if known := s.last.Load(); err != nil && known != nil {
 		last := *known
@@ -44,7 +47,8 @@ func (s *Store) Status() (checkpoint.Status, error) {
 	statuses := map[string]int{}
 	err := s.read(ctx, func(c *pgx.Conn) error {
 		clear(statuses)
-		rows, err := c.Query(ctx, `SELECT status, count(*) FROM leadferry.lead_rows WHERE ledger = $1 AND state IN (1, 2) GROUP BY 1`, s.ledger)
+		rows, err := c.Query(ctx, `SELECT status, count(*) FROM leadferry.lead_rows WHERE ledger = $1 AND state IN (1,
+			2) GROUP BY 1`, s.ledger)
 		if err != nil {
 			return err
 		}
@@ -82,12 +86,16 @@ type Worker struct {
 // Workers returns the newest ones, and all that hold rows in doubt, oldest first.
 func (s *Store) Workers(ctx context.Context, newest int) (all []Worker, err error) {
 	err = s.read(ctx, func(c *pgx.Conn) error {
-		rows, err := c.Query(ctx, `WITH held AS (SELECT worker, count(*) AS n FROM leadferry.lead_rows WHERE ledger = $1 AND state = 4 GROUP BY 1)
-			SELECT w.worker, w.run, w.command, w.fleet, w.shard, w.shards, w.host, w.process, w.started, w.beat, w.fenced, w.ended, coalesce(h.n, 0),
+		rows, err := c.Query(ctx, `WITH held AS (SELECT worker, count(*) AS n FROM leadferry.lead_rows WHERE ledger = $1
+			AND state = 4 GROUP BY 1)
+			SELECT w.worker, w.run, w.command, w.fleet, w.shard, w.shards, w.host, w.process, w.started, w.beat,
+			w.fenced, w.ended, coalesce(h.n, 0),
 				w.ended IS NULL AND w.beat > clock_timestamp() - $3 * interval '1 second',
-				w.ended IS NULL AND w.beat > clock_timestamp() - greatest($4::bigint, w.holds_for + 60) * interval '1 second'
+				w.ended IS NULL AND w.beat > clock_timestamp() - greatest($4::bigint, w.holds_for + 60) * interval
+				'1 second'
 			FROM leadferry.workers w LEFT JOIN held h USING (worker)
-			WHERE w.ledger = $1 AND (h.n > 0 OR w.worker IN (SELECT worker FROM leadferry.workers WHERE ledger = $1 ORDER BY worker DESC LIMIT $2)) ORDER BY w.worker`,
+			WHERE w.ledger = $1 AND (h.n > 0 OR w.worker IN (SELECT worker FROM leadferry.workers WHERE ledger = $1
+			ORDER BY worker DESC LIMIT $2)) ORDER BY w.worker`,
 			s.ledger, newest, int(lifeTerm/time.Second), int64(afterlife/time.Second))
 		if err != nil {
 			return err
@@ -95,7 +103,8 @@ func (s *Store) Workers(ctx context.Context, newest int) (all []Worker, err erro
 		all, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Worker])
 		for i := range all {
 			w := &all[i]
-			w.Run, w.Command, w.Host = checkpoint.Restore(w.Run), checkpoint.Restore(w.Command), checkpoint.Restore(w.Host)
+			w.Run, w.Command = checkpoint.Restore(w.Run), checkpoint.Restore(w.Command)
+			w.Host = checkpoint.Restore(w.Host)
 		}
 		return err
 	})
@@ -114,7 +123,8 @@ func Targets(name string, o Options) (all []checkpoint.Target, err error) {
 	if err != nil || have == 0 {
 		return nil, s.serverError(err)
 	}
-	rows, err := s.writer.Query(context.Background(), `SELECT base_url, leads_url, trunk_id FROM leadferry.ledgers ORDER BY ledger`)
+	rows, err := s.writer.Query(context.Background(),
+		`SELECT base_url, leads_url, trunk_id FROM leadferry.ledgers ORDER BY ledger`)
 	if err != nil {
 		return nil, s.serverError(err)
 	}

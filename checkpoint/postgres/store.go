@@ -125,7 +125,8 @@ type writing struct {
 // mostConflicts is how often something is begun again in which somebody else has a hand.
 const mostConflicts = 100
 
-// leastSilence is how long the server of a run may take for an answer at the least: commits wait for one another, and for standbys.
+// leastSilence is how long the server of a run may take for an answer at the least: commits wait for one another, and
+// for standbys.
 const leastSilence = time.Minute
 
 // Open opens the ledger of a target, or makes it. Errors are *checkpoint.OpenError, or of a server
@@ -184,7 +185,8 @@ func connect(name string, t checkpoint.Target, o Options) (*Store, error) {
 // one that was only made for it goes.
 func (s *Store) leave() {
 	if s.worker != 0 && !s.writer.IsClosed() {
-		_, _ = s.writer.Exec(context.Background(), `UPDATE leadferry.workers SET ended = clock_timestamp() WHERE worker = $1`, s.worker)
+		_, _ = s.writer.Exec(context.Background(),
+			`UPDATE leadferry.workers SET ended = clock_timestamp() WHERE worker = $1`, s.worker)
 		if s.fresh {
 			s.remove(context.Background())
 		}
@@ -195,8 +197,10 @@ func (s *Store) leave() {
 
 func (s *Store) open() (err error) {
 	ctx := context.Background()
-	if _, err := sinceBoot(); err != nil && s.o.Run != "" { // by the time of day, a claim might be good again once that is set back
-		return s.refuse(checkpoint.ErrPlace, "this system has no clock that goes on while it sleeps, so no claim could become old",
+	// by the time of day, a claim might be good again once that is set back
+	if _, err := sinceBoot(); err != nil && s.o.Run != "" {
+		return s.refuse(checkpoint.ErrPlace, "this system has no clock that goes on while it sleeps, so no claim "+
+			"could become old",
 			"keep the checkpoint in a file, or run on Linux, macOS or Windows")
 	}
 	if s.reader, err = s.meet(); err != nil {
@@ -265,7 +269,9 @@ func (s *Store) Close() error {
 	}
 	if err == nil && !s.o.ReadOnly {
 		err = s.ask(func() error { // by another connection where the one that writes was lost since its last commit
-			_, err := s.writer.Exec(context.Background(), `UPDATE leadferry.workers SET ended = clock_timestamp(), beat = clock_timestamp() WHERE worker = $1`, s.worker)
+			_, err := s.writer.Exec(context.Background(),
+				`UPDATE leadferry.workers SET ended = clock_timestamp(), beat = clock_timestamp() WHERE worker = $1`,
+				s.worker)
 			return err
 		})
 	}
@@ -296,7 +302,8 @@ func (s *Store) Drop() (gone bool, err error) {
 	return gone, s.Close()
 }
 
-// remove takes away a ledger that has known nothing, where this user may and nobody else uses it; whoever is about to is waited for.
+// remove takes away a ledger that has known nothing, where this user may and nobody else uses it; whoever is about to
+// is waited for.
 func (s *Store) remove(ctx context.Context) (gone bool) {
 	err := pgx.BeginFunc(ctx, s.writer.Conn, func(tx pgx.Tx) error {
 		if err := s.lockLedger(ctx, tx.Conn()); err != nil {
@@ -306,7 +313,8 @@ func (s *Store) remove(ctx context.Context) (gone bool) {
 			return err
 		}
 		tag, err := tx.Exec(ctx, `DELETE FROM leadferry.ledgers l WHERE ledger = $1
-			AND NOT EXISTS (SELECT 1 FROM leadferry.workers WHERE ledger = $1 AND worker <> $2 AND ended IS NULL)`, s.ledger, s.worker)
+			AND NOT EXISTS (SELECT 1 FROM leadferry.workers WHERE ledger = $1 AND worker <> $2 AND ended IS
+			NULL)`, s.ledger, s.worker)
 		gone = tag.RowsAffected() == 1
 		return err
 	})

@@ -68,8 +68,8 @@ func (w *working) Owner(lead, key string) (string, error) {
 	return w.owners[lead], nil
 }
 
-// Linked is another key that has an ExternalID, or has asked for it. As long as nothing is sure there is none: the server finds
-// out, but for the rows of this very commit.
+// Linked is another key that has an ExternalID, or has asked for it. As long as nothing is sure there is none: the
+// server finds out, but for the rows of this very commit.
 func (w *working) Linked(external, key string) (string, error) {
 	for _, r := range w.links[external] {
 		if now := w.rows[r.key]; now != nil {
@@ -163,7 +163,8 @@ func (w *working) settle(r *row, e *checkpoint.Entry) error {
 		return err
 	}
 	claimed := w.sure && w.mine(r.key) && !w.settled[r.key]
-	own := r.Intent != nil && (r.worker == w.worker || claimed && r.Intent.Run == e.Run) // also where another one has put it back
+	// also where another one has put it back
+	own := r.Intent != nil && (r.worker == w.worker || claimed && r.Intent.Run == e.Run)
 	if claimed && !own {
 		if done, err := w.late(r, e); done || err != nil {
 			return err
@@ -179,9 +180,9 @@ func (w *working) settle(r *row, e *checkpoint.Entry) error {
 	return err
 }
 
-// late hears an outcome that came after a person had decided about its send, or had it sent again. What the service says counts
-// where nobody has sent the row again; what does not fit the decision is kept as evidence against it. It reports whether nothing
-// else is to be done.
+// late hears an outcome that came after a person had decided about its send, or had it sent again. What the service
+// says counts where nobody has sent the row again; what does not fit the decision is kept as evidence against it. It
+// reports whether nothing else is to be done.
 func (w *working) late(r *row, e *checkpoint.Entry) (done bool, err error) {
 	d, err := checkpoint.LastDecision(w, r.key)
 	if err != nil {
@@ -208,7 +209,8 @@ func (w *working) late(r *row, e *checkpoint.Entry) (done bool, err error) {
 	return keep, err
 }
 
-// sentAgain is the decision of whoever had a send in doubt made again, whose outcome is e: that it had not been applied.
+// sentAgain is the decision of whoever had a send in doubt made again, whose outcome is e: that it had not been
+// applied.
 func (w *working) sentAgain(key string, e *checkpoint.Entry) *checkpoint.KeptDecision {
 	send := checkpoint.Kept{Entry: *e, Act: checkpoint.Doubted}
 	send.State, send.LeadID, send.Code, send.Reason = checkpoint.InDoubt, "", 0, ""
@@ -239,8 +241,9 @@ func (s *Store) working(q *wanted) (*working, map[string]*row, error) {
 		return nil, nil, err
 	}
 	w := &working{
-		now: s.now(), worker: s.worker, sure: true, rows: map[string]*row{}, owners: map[string]string{}, notes: map[string][]byte{},
-		busy: map[int64]bool{}, mine: s.claims.mine, settled: map[string]bool{},
+		now: s.now(), worker: s.worker, sure: true, rows: map[string]*row{}, owners: map[string]string{},
+		notes: map[string][]byte{},
+		busy:  map[int64]bool{}, mine: s.claims.mine, settled: map[string]bool{},
 		links: f.links, asks: map[string]string{},
 	}
 	base := make(map[string]*row, len(q.keys))
@@ -265,8 +268,10 @@ func (s *Store) working(q *wanted) (*working, map[string]*row, error) {
 // stillBusy notes the other workers that may still send what they have claimed, or whose requests
 // may still be applied: which have not ended, nor been silent for very long.
 func (s *Store) stillBusy(workers map[int64]bool) error {
-	rows, err := s.writer.Query(context.Background(), `SELECT worker FROM leadferry.workers WHERE ledger = $1 AND ended IS NULL
-		AND beat > clock_timestamp() - greatest($2::bigint, holds_for + 60) * interval '1 second'`, s.ledger, int64(afterlife/time.Second))
+	rows, err := s.writer.Query(context.Background(), `SELECT worker FROM leadferry.workers WHERE ledger = $1 AND ended
+		IS NULL
+		AND beat > clock_timestamp() - greatest($2::bigint, holds_for + 60) * interval
+		'1 second'`, s.ledger, int64(afterlife/time.Second))
 	if err != nil {
 		return err
 	}

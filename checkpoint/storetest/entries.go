@@ -26,7 +26,10 @@ func badChangeDoesNotHarmItsNeighbours(t *testing.T, b Backend) {
 	if err := d.Commit(t.Context(), changes); err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []error{checkpoint.ErrKnown, checkpoint.ErrKey, checkpoint.ErrKey, checkpoint.ErrState, checkpoint.ErrKey, nil} {
+	for i, want := range []error{
+		checkpoint.ErrKnown, checkpoint.ErrKey, checkpoint.ErrKey, checkpoint.ErrState,
+		checkpoint.ErrKey, nil,
+	} {
 		if err := changes[i].Err; !errors.Is(err, want) || checkpoint.IsRefusal(err) != (want != nil) {
 			t.Errorf("change %d: %v, want %v", i, err, want)
 		}
@@ -51,7 +54,8 @@ func claimOwnsItsExternalID(t *testing.T, b Backend) {
 		}
 	}
 	both := []*checkpoint.Change{{Entry: asks("a", "x")}, {Entry: asks("b", "x")}}
-	if err := d.Commit(t.Context(), both); err != nil || both[0].Err != nil || !errors.Is(both[1].Err, checkpoint.ErrLinked) {
+	if err := d.Commit(t.Context(), both); err != nil || both[0].Err != nil ||
+		!errors.Is(both[1].Err, checkpoint.ErrLinked) {
 		t.Errorf("two in one commit: %v, %v, %v", err, both[0].Err, both[1].Err)
 	}
 	check("of a claim", "b", "x", checkpoint.ErrLinked)
@@ -92,7 +96,8 @@ func closedRefusesEverything(t *testing.T, b Backend) {
 	_, counted := checkpoint.Runs(t.Context(), d)
 	for what, err := range map[string]error{
 		"claim": Claim(d, IntentOf("a", 1)), "settle": settled, "withdraw": Withdraw(d, "a"),
-		"look-up": d.Find(t.Context(), make([]checkpoint.Query, 1), make([]checkpoint.Entry, 1), make([]checkpoint.Match, 1)), "runs": counted,
+		"look-up": d.Find(t.Context(), make([]checkpoint.Query, 1), make([]checkpoint.Entry, 1),
+			make([]checkpoint.Match, 1)), "runs": counted,
 		"resolve": Resolve(d, checkpoint.Decision{Key: "a"}),
 	} {
 		if !errors.Is(err, checkpoint.ErrClosed) {
@@ -132,7 +137,8 @@ func oddTimesAreKept(t *testing.T, b Backend) {
 
 func digestsAreKeyed(t *testing.T, b Backend) {
 	one, other := b.open(t), b.open(t)
-	if one.Digests().Sum([]byte("x")) == other.Digests().Sum([]byte("x")) || SumField(one, "n", "v") == SumField(other, "n", "v") {
+	if one.Digests().Sum([]byte("x")) == other.Digests().Sum([]byte("x")) ||
+		SumField(one, "n", "v") == SumField(other, "n", "v") {
 		t.Error("digests of two files are equal: they are not keyed")
 	}
 }
@@ -140,12 +146,21 @@ func digestsAreKeyed(t *testing.T, b Backend) {
 func runsAreKeptInOrder(t *testing.T, b Backend) {
 	d := b.open(t)
 	later := checkpoint.RunInfo{ID: "b", Command: "import", Started: time.UnixMilli(9).UTC()}
-	first := checkpoint.RunInfo{ID: "a", Command: "sync", Started: time.UnixMilli(5).UTC(), Counts: map[string]int{"updated": 3}}
-	if err := errors.Join(checkpoint.PutRun(context.Background(), d, first), checkpoint.PutRun(context.Background(), d, later)); err != nil {
+	first := checkpoint.RunInfo{
+		ID: "a", Command: "sync", Started: time.UnixMilli(5).UTC(),
+		Counts: map[string]int{"updated": 3},
+	}
+	if err := errors.Join(checkpoint.PutRun(context.Background(), d, first),
+		checkpoint.PutRun(context.Background(), d, later)); err != nil {
 		t.Fatal(err)
 	}
-	later.Finished, later.Outcome, later.Counts = time.UnixMilli(7).UTC(), "attention", map[string]int{"created": 1, "failed": 2}
-	if err := errors.Join(checkpoint.PutRun(context.Background(), d, later), Claim(d, checkpoint.Entry{Key: "k", Run: "named only"}), Claim(d, checkpoint.Entry{Key: "l", Run: "a"})); err != nil {
+	later.Finished, later.Outcome, later.Counts = time.UnixMilli(7).UTC(), "attention", map[string]int{
+		"created": 1,
+		"failed":  2,
+	}
+	if err := errors.Join(checkpoint.PutRun(context.Background(), d, later),
+		Claim(d, checkpoint.Entry{Key: "k", Run: "named only"}),
+		Claim(d, checkpoint.Entry{Key: "l", Run: "a"})); err != nil {
 		t.Fatal(err)
 	}
 	d = d.again(t)
@@ -172,23 +187,28 @@ func eachGoesThroughAllInOrderAndMayWrite(t *testing.T, b Backend) {
 	}
 	claimed(t, d, claims...)
 	Together(t, d, checkpoint.Settle, outcomes...)
-	for state, want := range map[checkpoint.State]int{checkpoint.Unknown: n, checkpoint.InDoubt: (n + 2) / 3, checkpoint.Created: n - (n+2)/3, checkpoint.Rejected: 0} {
+	for state, want := range map[checkpoint.State]int{
+		checkpoint.Unknown: n, checkpoint.InDoubt: (n + 2) / 3,
+		checkpoint.Created: n - (n+2)/3, checkpoint.Rejected: 0,
+	} {
 		got, last := 0, ""
-		err := checkpoint.Each(context.Background(), d, checkpoint.Filter{State: state}, func(e checkpoint.Entry) error {
-			if got++; e.Key <= last || (state != checkpoint.Unknown && e.State != state) {
-				t.Fatalf("%s (%v) after %s", e.Key, e.State, last)
-			}
-			if last = e.Key; got == 1 {
-				return checkpoint.PutRun(context.Background(), d, checkpoint.RunInfo{ID: "inside"})
-			}
-			return nil
-		})
+		err := checkpoint.Each(context.Background(), d, checkpoint.Filter{State: state},
+			func(e checkpoint.Entry) error {
+				if got++; e.Key <= last || (state != checkpoint.Unknown && e.State != state) {
+					t.Fatalf("%s (%v) after %s", e.Key, e.State, last)
+				}
+				if last = e.Key; got == 1 {
+					return checkpoint.PutRun(context.Background(), d, checkpoint.RunInfo{ID: "inside"})
+				}
+				return nil
+			})
 		if err != nil || got != want {
 			t.Errorf("%v: %d of %d, %v", state, got, want, err)
 		}
 	}
 	stop := errors.New("enough")
-	if err := checkpoint.Each(context.Background(), d, checkpoint.Filter{State: checkpoint.Unknown}, func(checkpoint.Entry) error { return stop }); err != stop {
+	if err := checkpoint.Each(context.Background(), d, checkpoint.Filter{State: checkpoint.Unknown},
+		func(checkpoint.Entry) error { return stop }); err != stop {
 		t.Errorf("got %v", err)
 	}
 }
@@ -215,8 +235,10 @@ func whatIsToldOfTheLedgerIsKept(t *testing.T, b Backend) {
 	ok(err, checkpoint.PutRun(ctx, d, checkpoint.RunInfo{ID: "r"}), Claim(d, IntentOf("a", 1)))
 	reached, knowsNow, err := d.Reached(ctx, "r")
 	ok(err)
-	if commits, leads := d.Progress(); knows || !knowsNow || leads != 1 || commits != d.Info().Sequence || reached != commits {
-		t.Errorf("knew %v, knows %v, %d leads, commit %d of %d, run at %d", knows, knowsNow, leads, commits, d.Info().Sequence, reached)
+	if commits, leads := d.Progress(); knows || !knowsNow || leads != 1 || commits != d.Info().Sequence ||
+		reached != commits {
+		t.Errorf("knew %v, knows %v, %d leads, commit %d of %d, run at %d", knows, knowsNow, leads, commits,
+			d.Info().Sequence, reached)
 	}
 	id := d.Info().ID
 	ok(checkpoint.Lack(ctx, d, "leads of a list"))

@@ -43,7 +43,12 @@ func whatUpdatesLeaveIsKept(t *testing.T, b Backend) {
 func shapesAreNoted(t *testing.T, b Backend) {
 	d := b.open(t)
 	byID := checkpoint.Shape{Columns: []string{"id", "e-mail of Ann", "name"}, Key: "{id}"}
-	for _, s := range []checkpoint.Shape{byID, byID, {Columns: []string{"other"}, Key: "{other}", Namespace: "dealers"}, {Key: "{id}"}} { // the last one says nothing
+	// the last one says nothing
+	for _, s := range []checkpoint.Shape{
+		byID, byID,
+		{Columns: []string{"other"}, Key: "{other}", Namespace: "dealers"},
+		{Key: "{id}"},
+	} {
 		c := &checkpoint.Change{Kind: checkpoint.Claim, Entry: IntentOf("k", 1), Shape: &s}
 		if err := errors.Join(d.Commit(t.Context(), []*checkpoint.Change{c}), c.Err); err != nil {
 			t.Fatal(err)
@@ -55,15 +60,39 @@ func shapesAreNoted(t *testing.T, b Backend) {
 		known bool
 		kin   []checkpoint.Kin
 	}{
-		"the same":              {shape: checkpoint.Shape{Columns: []string{"name", "id", "e-mail of Ann"}, Key: "{id}"}, known: true},
-		"another key":           {shape: checkpoint.Shape{Columns: byID.Columns, Key: "{name}"}, kin: []checkpoint.Kin{{Key: "{id}"}}},
-		"another namespace":     {shape: checkpoint.Shape{Columns: byID.Columns, Key: "{id}", Namespace: "a"}, kin: []checkpoint.Kin{{Key: "{id}"}}},
-		"one more column":       {shape: checkpoint.Shape{Columns: append([]string{"new"}, byID.Columns...), Key: "{id}"}, kin: []checkpoint.Kin{{Key: "{id}", Strange: []string{"new"}}}},
-		"one less":              {shape: checkpoint.Shape{Columns: []string{"id", "name"}}, kin: []checkpoint.Kin{{Key: "{id}", Lacking: 1}}},
-		"half of the columns":   {shape: checkpoint.Shape{Columns: []string{"id", "name", "city"}, Key: "{name}"}, kin: []checkpoint.Kin{{Key: "{id}", Strange: []string{"city"}, Lacking: 1}}},
-		"less than half":        {shape: checkpoint.Shape{Columns: []string{"id", "street", "city"}, Key: "{id}"}},
-		"no columns":            {shape: checkpoint.Shape{Key: "{name}"}},
-		"more than one, of all": {shape: checkpoint.Shape{Columns: append([]string{"other"}, byID.Columns...)}, kin: []checkpoint.Kin{{Key: "{other}", Namespace: "dealers", Strange: byID.Columns}, {Key: "{id}", Strange: []string{"other"}}}},
+		"the same": {shape: checkpoint.Shape{
+			Columns: []string{"name", "id", "e-mail of Ann"},
+			Key:     "{id}",
+		}, known: true},
+		"another key": {
+			shape: checkpoint.Shape{Columns: byID.Columns, Key: "{name}"},
+			kin:   []checkpoint.Kin{{Key: "{id}"}},
+		},
+		"another namespace": {
+			shape: checkpoint.Shape{Columns: byID.Columns, Key: "{id}", Namespace: "a"},
+			kin:   []checkpoint.Kin{{Key: "{id}"}},
+		},
+		"one more column": {shape: checkpoint.Shape{
+			Columns: append([]string{"new"}, byID.Columns...),
+			Key:     "{id}",
+		}, kin: []checkpoint.Kin{{Key: "{id}", Strange: []string{"new"}}}},
+		"one less": {
+			shape: checkpoint.Shape{Columns: []string{"id", "name"}},
+			kin:   []checkpoint.Kin{{Key: "{id}", Lacking: 1}},
+		},
+		"half of the columns": {
+			shape: checkpoint.Shape{Columns: []string{"id", "name", "city"}, Key: "{name}"},
+			kin:   []checkpoint.Kin{{Key: "{id}", Strange: []string{"city"}, Lacking: 1}},
+		},
+		"less than half": {shape: checkpoint.Shape{Columns: []string{"id", "street", "city"}, Key: "{id}"}},
+		"no columns":     {shape: checkpoint.Shape{Key: "{name}"}},
+		"more than one, of all": {
+			shape: checkpoint.Shape{Columns: append([]string{"other"}, byID.Columns...)},
+			kin: []checkpoint.Kin{
+				{Key: "{other}", Namespace: "dealers", Strange: byID.Columns},
+				{Key: "{id}", Strange: []string{"other"}},
+			},
+		},
 	} {
 		known, kin, err := checkpoint.Noted(context.Background(), d, test.shape)
 		diff := cmp.Diff(test.kin, kin)

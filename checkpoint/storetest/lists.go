@@ -21,7 +21,10 @@ func historyTellsWhatWasDone(t *testing.T, b Backend) {
 	}
 	sent := func() {
 		t.Helper()
-		claimed(t, d, checkpoint.Entry{Key: "k", Run: fmt.Sprint("run-", run), WantLink: "crm", Updated: at().Add(-time.Millisecond)})
+		claimed(t, d, checkpoint.Entry{
+			Key: "k", Run: fmt.Sprint("run-", run), WantLink: "crm",
+			Updated: at().Add(-time.Millisecond),
+		})
 	}
 	sent()
 	step(checkpoint.Entry{State: checkpoint.Rejected, Code: 422})
@@ -31,7 +34,10 @@ func historyTellsWhatWasDone(t *testing.T, b Backend) {
 	resolved(t, d, checkpoint.Decision{Key: "k", LeadID: "lead-1", Run: fmt.Sprint("run-", run)})
 	step(checkpoint.Entry{State: checkpoint.Partial, LeadID: "lead-1", Code: 500})
 	step(checkpoint.Entry{State: checkpoint.Created, LeadID: "lead-1", ExternalID: "crm", Status: "open", Code: 200})
-	step(checkpoint.Entry{State: checkpoint.Created, LeadID: "lead-1", ExternalID: "crm", Status: "closedWon", Digest: checkpoint.Digest{1}})
+	step(checkpoint.Entry{
+		State: checkpoint.Created, LeadID: "lead-1", ExternalID: "crm", Status: "closedWon",
+		Digest: checkpoint.Digest{1},
+	})
 	want := []string{
 		"rejected +refused  422",
 		"in_doubt +doubted  504",
@@ -43,12 +49,17 @@ func historyTellsWhatWasDone(t *testing.T, b Backend) {
 	}
 	equal(t, "history", want, acts(t, d, "k"))
 	for range 5 {
-		step(checkpoint.Entry{State: checkpoint.Created, LeadID: "lead-1", ExternalID: "crm", Status: "closedWon", Digest: checkpoint.Digest{2}})
+		step(checkpoint.Entry{
+			State: checkpoint.Created, LeadID: "lead-1", ExternalID: "crm", Status: "closedWon",
+			Digest: checkpoint.Digest{2},
+		})
 	}
 	d = d.again(t)
 	events := history(t, d, "k")
-	if events[0].Act != checkpoint.Refused || events[0].Run != "run-0" || events[len(events)-1].Run != fmt.Sprint("run-", run-1) ||
-		len(events) < 8 || events[1].Act != checkpoint.Doubted || events[2].Act != checkpoint.Doubted || events[3].Act&checkpoint.Decided == 0 {
+	if events[0].Act != checkpoint.Refused || events[0].Run != "run-0" ||
+		events[len(events)-1].Run != fmt.Sprint("run-", run-1) ||
+		len(events) < 8 || events[1].Act != checkpoint.Doubted || events[2].Act != checkpoint.Doubted ||
+		events[3].Act&checkpoint.Decided == 0 {
 		t.Errorf("of a long history: %+v", events)
 	}
 	if events := history(t, d, "none"); len(events) != 0 {
@@ -69,7 +80,8 @@ func adoptCorrectsALongListCrosswise(t *testing.T, b Backend) {
 	adopted(t, d, checkpoint.AdoptResult{Leads: 2, Corrected: 2, Known: len(list) - 2}, list...)
 	for _, want := range []checkpoint.Entry{list[0], list[len(list)-1]} {
 		got, how := sought(t, d, checkpoint.Query{Key: "none", LeadID: want.LeadID})
-		if now := Lookup(t, d, want.Key); how != checkpoint.ByLeadID || got.Key != want.Key || now.State != checkpoint.Created || now.LeadID != want.LeadID {
+		if now := Lookup(t, d, want.Key); how != checkpoint.ByLeadID || got.Key != want.Key ||
+			now.State != checkpoint.Created || now.LeadID != want.LeadID {
 			t.Errorf("%s: found %d, %+v; stands as %+v", want.LeadID, how, got, now)
 		}
 	}
@@ -87,7 +99,10 @@ func seed(t TB, d checkpoint.Store) {
 	}
 	for i := range 3 {
 		claimed(t, d, IntentOf(fmt.Sprintf("doubt-%d", i), i))
-		settled(t, d, checkpoint.Entry{Key: fmt.Sprintf("refused-%d", i), State: checkpoint.Rejected, Code: 422, Reason: "refused"})
+		settled(t, d, checkpoint.Entry{
+			Key: fmt.Sprintf("refused-%d", i), State: checkpoint.Rejected, Code: 422,
+			Reason: "refused",
+		})
 	}
 }
 
@@ -124,7 +139,8 @@ func forgottenKeyIsNotSentAgain(t *testing.T, b Backend) {
 		t.Errorf("a neighbour: %+v", got)
 	}
 	withdrawn(t, d, "bob")
-	if got := Lookup(t, d, "bob"); got.State != checkpoint.InDoubt || got.Reason != checkpoint.ReasonLeadTaken || got.LeadID != "" {
+	if got := Lookup(t, d, "bob"); got.State != checkpoint.InDoubt || got.Reason != checkpoint.ReasonLeadTaken ||
+		got.LeadID != "" {
 		t.Errorf("a neighbour's earlier doubt: %+v", got)
 	}
 	if i := d.Info(); i.Leads != 20 || i.InDoubt != 3 {

@@ -52,7 +52,8 @@ type knowledge struct {
 // NewMemory returns one that knows nothing.
 func NewMemory(t checkpoint.Target) *Memory {
 	return &Memory{Now: time.Now, Path: "memory", target: t, known: knowledge{
-		id: rand.Text(), keys: map[string]checkpoint.KeptKey{}, blocked: map[string]string{}, notes: map[string][]byte{},
+		id: rand.Text(), keys: map[string]checkpoint.KeptKey{}, blocked: map[string]string{},
+		notes:   map[string][]byte{},
 		digests: checkpoint.NewDigester([]byte(rand.Text())),
 	}}
 }
@@ -75,7 +76,8 @@ func (m *Memory) Info() checkpoint.Info {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	i := checkpoint.Info{
-		Path: m.Path, ID: m.known.id, Target: m.target, Sequence: m.known.seq, New: !m.used, Keys: map[checkpoint.State]int{},
+		Path: m.Path, ID: m.known.id, Target: m.target, Sequence: m.known.seq, New: !m.used,
+		Keys:       map[checkpoint.State]int{},
 		Incomplete: m.known.missing != "", Missing: m.known.missing, Since: m.known.since,
 	}
 	for s := checkpoint.Created; s <= checkpoint.Forgotten; s++ {
@@ -191,7 +193,8 @@ func (k *knowledge) find(q checkpoint.Query) (*checkpoint.Kept, checkpoint.Match
 	var linked []*checkpoint.Kept
 	for key, one := range k.keys {
 		e, in := one.Entry, one.Intent
-		if e != nil && e.State.HasLead() && (e.ExternalID == q.ExternalID || e.WantLink == q.ExternalID) || in != nil && in.WantLink == q.ExternalID {
+		if e != nil && e.State.HasLead() && (e.ExternalID == q.ExternalID || e.WantLink == q.ExternalID) ||
+			in != nil && in.WantLink == q.ExternalID {
 			linked = append(linked, k.visible(key))
 		}
 	}

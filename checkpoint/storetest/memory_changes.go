@@ -76,7 +76,8 @@ func (w *writing) Owner(lead, _ string) (string, error) { return w.owner(lead), 
 func (w *writing) Linked(external, key string) (string, error) {
 	for _, other := range slices.Sorted(maps.Keys(w.keys)) {
 		e, in := w.keys[other].Entry, w.keys[other].Intent
-		if other != key && (e != nil && e.State.HasLead() && (e.ExternalID == external || e.WantLink == external) || in != nil && in.WantLink == external) {
+		if other != key && (e != nil && e.State.HasLead() && (e.ExternalID == external || e.WantLink == external) ||
+			in != nil && in.WantLink == external) {
 			return other, nil
 		}
 	}

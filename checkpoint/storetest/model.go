@@ -53,7 +53,10 @@ func drawKey(t *rapid.T) string { return keyNamed(rapid.IntRange(0, 12).Draw(t, 
 // drawLead draws a lead ID. Some equal keys.
 func drawLead(t *rapid.T) string {
 	n := rapid.IntRange(0, 14).Draw(t, "lead")
-	return []string{fmt.Sprintf("k%d", n), fmt.Sprintf("0b1c2d3e-0000-4000-8000-%012d", n), fmt.Sprintf("lead.%d", n), ""}[n%4]
+	return []string{
+		fmt.Sprintf("k%d", n), fmt.Sprintf("0b1c2d3e-0000-4000-8000-%012d", n), fmt.Sprintf("lead.%d", n),
+		"",
+	}[n%4]
 }
 
 func (x *machine) actions() map[string]func(*rapid.T) {
@@ -83,7 +86,8 @@ func (x *machine) commit(t *rapid.T) {
 		other := c
 		ours, theirs = append(ours, &c), append(theirs, &other)
 	}
-	if err := errors.Join(x.m.Commit(context.Background(), ours), x.d.Commit(context.Background(), theirs)); err != nil {
+	if err := errors.Join(x.m.Commit(context.Background(), ours),
+		x.d.Commit(context.Background(), theirs)); err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range ours {
@@ -96,23 +100,38 @@ func (x *machine) commit(t *rapid.T) {
 }
 
 func (x *machine) draw(t *rapid.T) checkpoint.Change {
-	c := checkpoint.Change{Kind: rapid.SampledFrom([]checkpoint.ChangeKind{checkpoint.Claim, checkpoint.Claim, checkpoint.Settle, checkpoint.Settle, checkpoint.Withdraw, checkpoint.Mark}).Draw(t, "kind")}
+	c := checkpoint.Change{Kind: rapid.SampledFrom([]checkpoint.ChangeKind{
+		checkpoint.Claim, checkpoint.Claim,
+		checkpoint.Settle, checkpoint.Settle, checkpoint.Withdraw, checkpoint.Mark,
+	}).Draw(t, "kind")}
 	key, line := drawKey(t), rapid.IntRange(0, 9).Draw(t, "line")
 	switch c.Kind {
 	case checkpoint.Claim:
 		c.Entry = IntentOf(key, line)
 		c.Entry.WantLink = rapid.SampledFrom([]string{"", key, "crm-1"}).Draw(t, "link")
-		c.Entry.RequestID = rapid.SampledFrom([]string{"", "", "id-1", "0b1c2d3e-0000-4000-8000-000000000001"}).Draw(t, "request ID")
+		c.Entry.RequestID = rapid.SampledFrom([]string{"", "", "id-1", "0b1c2d3e-0000-4000-8000-000000000001"}).Draw(t,
+			"request ID")
 	case checkpoint.Settle:
 		c.Entry = CreatedEntry(key, drawLead(t), line)
-		c.Entry.State = rapid.SampledFrom([]checkpoint.State{checkpoint.Created, checkpoint.Partial, checkpoint.Rejected, checkpoint.InDoubt}).Draw(t, "state")
+		c.Entry.State = rapid.SampledFrom([]checkpoint.State{
+			checkpoint.Created, checkpoint.Partial,
+			checkpoint.Rejected, checkpoint.InDoubt,
+		}).Draw(t, "state")
 		if c.Entry.State == checkpoint.Rejected {
-			c.Entry.LeadID, c.Entry.Code, c.Entry.Reason = "", rapid.SampledFrom([]int{409, 422}).Draw(t, "code"), "refused"
+			c.Entry.LeadID, c.Entry.Code, c.Entry.Reason = "", rapid.SampledFrom([]int{409, 422}).Draw(t,
+				"code"), "refused"
 		}
 		c.Entry.ExternalID = rapid.SampledFrom([]string{"", key, "crm-1", "crm-2"}).Draw(t, "link")
 	case checkpoint.Mark:
-		c.Entry = checkpoint.Entry{Key: key, LeadID: drawLead(t), Unsettled: rapid.SampledFrom([]string{"", "run-1", "run-2"}).Draw(t, "run")}
-		c.Entry.Seen = rapid.SampledFrom([]checkpoint.Sight{{}, {At: x.now, Status: "closedWon", Organization: "org-1"}, {At: x.now, Kept: true, Against: "open"}}).Draw(t, "seen")
+		c.Entry = checkpoint.Entry{
+			Key: key, LeadID: drawLead(t),
+			Unsettled: rapid.SampledFrom([]string{"", "run-1", "run-2"}).Draw(t, "run"),
+		}
+		c.Entry.Seen = rapid.SampledFrom([]checkpoint.Sight{
+			{},
+			{At: x.now, Status: "closedWon", Organization: "org-1"},
+			{At: x.now, Kept: true, Against: "open"},
+		}).Draw(t, "seen")
 		if now := Lookup(t, x.m, key).LeadID; now != "" && rapid.Bool().Draw(t, "its own") {
 			c.Entry.LeadID = now
 		}
@@ -126,7 +145,8 @@ func (x *machine) draw(t *rapid.T) checkpoint.Change {
 func alike(t *rapid.T, what string, want, got any, wantErr, gotErr error) {
 	t.Helper()
 	var ours, theirs *checkpoint.ListError
-	if (wantErr == nil) != (gotErr == nil) || errors.As(wantErr, &ours) != errors.As(gotErr, &theirs) || ours != nil && ours.Index != theirs.Index {
+	if (wantErr == nil) != (gotErr == nil) || errors.As(wantErr, &ours) != errors.As(gotErr, &theirs) ||
+		ours != nil && ours.Index != theirs.Index {
 		t.Fatalf("%s: %v, want %v", what, gotErr, wantErr)
 	}
 	if diff := cmp.Diff(want, got); diff != "" && wantErr == nil {
@@ -144,7 +164,10 @@ func (x *machine) forget(t *rapid.T) {
 func (x *machine) adopt(t *rapid.T) {
 	var list []checkpoint.Entry
 	for range rapid.IntRange(1, 3).Draw(t, "entries") {
-		e := checkpoint.Entry{Key: drawKey(t), LeadID: drawLead(t), Status: "open", Updated: x.now, State: checkpoint.Created}
+		e := checkpoint.Entry{
+			Key: drawKey(t), LeadID: drawLead(t), Status: "open", Updated: x.now,
+			State: checkpoint.Created,
+		}
 		if rapid.IntRange(0, 2).Draw(t, "doubt") == 0 {
 			e.State, e.LeadID, e.WantLink = checkpoint.InDoubt, "", e.Key
 		} else {
@@ -212,7 +235,10 @@ func told(t TB, d checkpoint.Store) (all []string) {
 
 // find looks for one lead in both.
 func (x *machine) find(t *rapid.T) {
-	q := checkpoint.Query{Key: keyNamed(rapid.IntRange(0, 14).Draw(t, "key")), LeadID: drawLead(t), Alike: &checkpoint.Likeness{}}
+	q := checkpoint.Query{
+		Key: keyNamed(rapid.IntRange(0, 14).Draw(t, "key")), LeadID: drawLead(t),
+		Alike: &checkpoint.Likeness{},
+	}
 	q.ExternalID = rapid.SampledFrom([]string{"", "crm-1", "crm-2", "k1", "k2", "k3"}).Draw(t, "external")
 	got, how := sought(t, x.d, q)
 	want, match := x.m.known.find(q)
@@ -220,7 +246,8 @@ func (x *machine) find(t *rapid.T) {
 		t.Fatalf("%+v: found %d, want %d", q, how, match)
 	}
 	all := x.m.known.alike(q.Key)
-	if none := all[len(all)-1]; match == checkpoint.NoMatch && (!slices.Contains(all, *q.Alike) || len(all) > 1 && *q.Alike == none) {
+	if none := all[len(all)-1]; match == checkpoint.NoMatch &&
+		(!slices.Contains(all, *q.Alike) || len(all) > 1 && *q.Alike == none) {
 		t.Fatalf("%q looks like %+v, want one of %+v", q.Key, *q.Alike, all)
 	}
 	if match != checkpoint.Ambiguous {

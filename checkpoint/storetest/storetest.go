@@ -34,9 +34,9 @@ type Backend struct {
 	Intact func(t TB, place string)
 }
 
-// Run checks that a Store does what every Store must do. What the rules make of lists, decisions and doubts is the same for
-// all, since [Memory] and the others have them from package checkpoint: the tests of this package ask Memory, and
-// knowsWhatMemoryKnows compares the others with it.
+// Run checks that a Store does what every Store must do. What the rules make of lists, decisions and doubts is the
+// same for all, since [Memory] and the others have them from package checkpoint: the tests of this package ask Memory,
+// and knowsWhatMemoryKnows compares the others with it.
 func Run(t *testing.T, b Backend) {
 	b.run(t, []func(*testing.T, Backend){
 		knowsWhatMemoryKnows, badChangeDoesNotHarmItsNeighbours, claimOwnsItsExternalID, claimIsSentWhenItIsCommitted,
@@ -106,7 +106,9 @@ func Change(d checkpoint.Store, kind checkpoint.ChangeKind, e checkpoint.Entry) 
 
 // Together makes changes of one kind in one commit, of which none may be refused, and returns
 // what stands then.
-func Together(t TB, d checkpoint.Store, kind checkpoint.ChangeKind, entries ...checkpoint.Entry) (stored []checkpoint.Entry) {
+func Together(t TB, d checkpoint.Store, kind checkpoint.ChangeKind,
+	entries ...checkpoint.Entry,
+) (stored []checkpoint.Entry) {
 	t.Helper()
 	var changes []*checkpoint.Change
 	for _, e := range entries {
@@ -214,7 +216,8 @@ func Lookup(t TB, d checkpoint.Store, key string) checkpoint.Entry {
 
 func contents(t TB, d checkpoint.Store) (all []checkpoint.Entry) {
 	t.Helper()
-	if err := checkpoint.Each(context.Background(), d, checkpoint.Filter{}, func(e checkpoint.Entry) error { all = append(all, e); return nil }); err != nil {
+	if err := checkpoint.Each(context.Background(), d, checkpoint.Filter{},
+		func(e checkpoint.Entry) error { all = append(all, e); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	return all
@@ -255,7 +258,8 @@ func CreatedEntry(key, lead string, line int) checkpoint.Entry {
 	e := checkpoint.Entry{
 		Key: key, State: checkpoint.Created, LeadID: lead, Organization: "5f0c1a52-7d0b-4a3e-9a1e-3a1c6d1f0b77",
 		Location: "Example Motors North", Status: "inProgress", ExternalID: key,
-		Run: "20260101T000000Z-1", Updated: time.UnixMilli(1_770_000_000_456).UTC(), Content: make([]checkpoint.ContentDigest, 12),
+		Run: "20260101T000000Z-1", Updated: time.UnixMilli(1_770_000_000_456).UTC(),
+		Content: make([]checkpoint.ContentDigest, 12),
 	}
 	binary.NativeEndian.PutUint64(e.Digest[:], uint64(line))
 	for i := range e.Content {

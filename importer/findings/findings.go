@@ -1,6 +1,6 @@
-// Package findings gathers what rows have in common, in memory that does not grow with them: each kind of thing with how
-// many rows there are and where the first of them stand. Keys it remembers by their hashes: those that stand in several
-// rows at 16 bytes a row, those that were named at 8 bytes each.
+// Package findings gathers what rows have in common, in memory that does not grow with them: each kind of thing with
+// how many rows there are and where the first of them stand. Keys it remembers by their hashes: those that stand in
+// several rows at 16 bytes a row, those that were named at 8 bytes each.
 package findings
 
 import (
@@ -59,8 +59,8 @@ type Kinds[K comparable] struct {
 	known map[K]*Rows
 }
 
-// NewKinds tells most kinds apart, and those that stand for the others once it is full. keep says as what a kind is kept
-// that was not met before: as a copy that shares no memory with a row, or as the others that it belongs to.
+// NewKinds tells most kinds apart, and those that stand for the others once it is full. keep says as what a kind is
+// kept that was not met before: as a copy that shares no memory with a row, or as the others that it belongs to.
 func NewKinds[K comparable](most int, keep func(kind K, full bool) K) *Kinds[K] {
 	return &Kinds[K]{most: most, keep: keep, known: map[K]*Rows{}}
 }
@@ -92,7 +92,8 @@ func (k *Kinds[K]) List(text func(K) string) []Kind[K] {
 		list = append(list, Kind[K]{kind, rows})
 	}
 	slices.SortFunc(list, func(a, b Kind[K]) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), a.First[0].Compare(b.First[0]), cmp.Compare(text(a.Of), text(b.Of)))
+		return cmp.Or(cmp.Compare(b.Count, a.Count), a.First[0].Compare(b.First[0]),
+			cmp.Compare(text(a.Of), text(b.Of)))
 	})
 	return list
 }

@@ -38,8 +38,8 @@ func (k *Keys) Has(key string) bool {
 	return found
 }
 
-// Repeats finds keys that occur more than once in inputs, or that look alike. It keeps 16 bytes a row, and promises nothing
-// about keys of one hash, which are rarer than what it is asked for.
+// Repeats finds keys that occur more than once in inputs, or that look alike. It keeps 16 bytes a row, and promises
+// nothing about keys of one hash, which are rarer than what it is asked for.
 type Repeats struct {
 	seed  maphash.Seed
 	parts [1 << 8][]sighting // by the first bits of the hash, so that they grow one by one
@@ -47,8 +47,8 @@ type Repeats struct {
 	last  uint32             // the row that came last, counted over all inputs
 }
 
-// sighting is a row. Its hash begins with that of what its key is folded to, which look-alikes share; then comes that of the
-// key itself, 0 where it is what the others are folded to, and what is planned for it.
+// sighting is a row. Its hash begins with that of what its key is folded to, which look-alikes share; then comes that
+// of the key itself, 0 where it is what the others are folded to, and what is planned for it.
 type sighting struct {
 	hash         uint64
 	number, line uint32 // counted over all inputs, and in its own
@@ -67,8 +67,8 @@ func (s sighting) planned() uint64 { return s.hash & (plans - 1) }
 // NewRepeats has seen no row.
 func NewRepeats() *Repeats { return &Repeats{seed: maphash.MakeSeed()} }
 
-// Add takes a key that looks like all others of its fold; that of one that shall look like none is the key itself. Inputs
-// come one after another. planned is a request that the row would send, 0 for none.
+// Add takes a key that looks like all others of its fold; that of one that shall look like none is the key itself.
+// Inputs come one after another. planned is a request that the row would send, 0 for none.
 func (r *Repeats) Add(key, fold string, planned uint8, at Spot) {
 	for len(r.begin) <= at.Input {
 		r.begin = append(r.begin, r.last)

@@ -1,5 +1,5 @@
-// Package meter counts the requests of a run: by kind, by status, by duration, and over time. Its size is fixed, however long
-// the run takes.
+// Package meter counts the requests of a run: by kind, by status, by duration, and over time. Its size is fixed,
+// however long the run takes.
 package meter
 
 import (
@@ -13,7 +13,8 @@ import (
 	"leadferry/leadapi"
 )
 
-// Meter counts the requests of a run. Its Observe is the client's observer; any number of goroutines may call any of it.
+// Meter counts the requests of a run. Its Observe is the client's observer; any number of goroutines may call any of
+// it.
 type Meter struct {
 	mu       sync.Mutex
 	kinds    map[string]int
@@ -27,12 +28,12 @@ type Meter struct {
 	ended   int       // rows that had ended then
 }
 
-// firstSpan is the width of spans at first: rows are counted five times a second. They become twice as wide whenever there would be more
-// than report.MostBuckets.
+// firstSpan is the width of spans at first: rows are counted five times a second. They become twice as wide whenever
+// there would be more than report.MostBuckets.
 const firstSpan = 500 * time.Millisecond
 
-// span is what happened in one stretch of time. How long lead requests took is kept in steps that grow by stepGrowth, from
-// firstStep to beyond 15 minutes, so that a percentile is right within 5 % at a fixed size.
+// span is what happened in one stretch of time. How long lead requests took is kept in steps that grow by stepGrowth,
+// from firstStep to beyond 15 minutes, so that a percentile is right within 5 % at a fixed size.
 type span struct {
 	rows, retries int
 	paused        time.Duration
@@ -104,8 +105,8 @@ func (m *Meter) sample(now time.Time, ended int, paused bool) {
 	}
 }
 
-// at is the span of a time. Times come as clocks of several goroutines have them: what is before the beginning counts as
-// the beginning.
+// at is the span of a time. Times come as clocks of several goroutines have them: what is before the beginning counts
+// as the beginning.
 func (m *Meter) at(now time.Time) *span {
 	i := max(0, int(now.Sub(m.began)/m.width))
 	for ; i >= report.MostBuckets; i /= 2 { // of each two spans one is made

@@ -32,8 +32,8 @@ const (
 	mostOld  = 200_000 // rows that are compared; further ones count as new
 )
 
-// ReadBefore finds that run among the folders in parents, and in the run's own folder, which it may use again; nil where
-// none is at hand, or its rejects are gone.
+// ReadBefore finds that run among the folders in parents, and in the run's own folder, which it may use again; nil
+// where none is at hand, or its rejects are gone.
 func ReadBefore(parents []string, own string, like *Summary) *Before {
 	runs := Newest(parents, mostRuns)
 	if s, err := Read(filepath.Join(own, summaryFile)); own != "" && err == nil {
@@ -42,7 +42,8 @@ func ReadBefore(parents []string, own string, like *Summary) *Before {
 	runs = slices.DeleteFunc(runs, func(s *Summary) bool {
 		finished := s.Outcome == "complete" || s.Outcome == "attention"
 		same := s.Mapping.Path == like.Mapping.Path || s.Mapping.SHA256 == like.Mapping.SHA256
-		return !finished || s.DryRun || !same || s.Command != like.Command || s.Target != like.Target || s.Fleet != like.Fleet || s.Shard != like.Shard
+		return !finished || s.DryRun || !same || s.Command != like.Command || s.Target != like.Target ||
+			s.Fleet != like.Fleet || s.Shard != like.Shard
 	})
 	if len(runs) == 0 {
 		return nil

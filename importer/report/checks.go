@@ -10,26 +10,28 @@ import (
 	"github.com/dustin/go-humanize/english"
 )
 
-// Checks are what a run that sends nothing (validate, --dry-run) says of the input and the mapping. Lists come by rows, most
-// first; no cell's value stands in them but IDs of organizations and locators and, for the terminal alone, texts not mapped.
+// Checks are what a run that sends nothing (validate, --dry-run) says of the input and the mapping. Lists come by
+// rows, most first; no cell's value stands in them but IDs of organizations and locators and, for the terminal alone,
+// texts not mapped.
 type Checks struct {
-	Rules         []Rule       `json:"rules"`
-	Statuses      []Word       `json:"-"`
-	Lacking       []Word       `json:"-"`
-	Repeats       Repeats      `json:"repeats"`
-	LookAlikes    Repeats      `json:"look_alikes"`
-	UnusedColumns []string     `json:"unused_columns"`
-	DroppedRows   int          `json:"-"`               // that have values which were left out
-	Caught        []Word       `json:"-"`               // texts that maps lack and else takes
-	CaughtRows    int          `json:"-"`               // that have such
-	Strict        bool         `json:"strict,omitzero"` // repeats, look-alikes, unused columns, what only else takes and dropped values count
-	Assignments   []Assignment `json:"assignments"`     // organizations, then locators
-	Projected     Projected    `json:"projected"`
-	Tests         Tests        `json:"tests"`
-	CannotCreate  []Fault      `json:"cannot_create"` // what the mapping lacks to make leads
-	Unconfirmed   []Guess      `json:"unconfirmed"`   // guesses in the mapping that nobody has confirmed
-	LostFiles     []Fault      `json:"lost_files"`    // that could not be read to their end
-	Notes         []string     `json:"notes"`         // the remarks of the text for people
+	Rules         []Rule   `json:"rules"`
+	Statuses      []Word   `json:"-"`
+	Lacking       []Word   `json:"-"`
+	Repeats       Repeats  `json:"repeats"`
+	LookAlikes    Repeats  `json:"look_alikes"`
+	UnusedColumns []string `json:"unused_columns"`
+	DroppedRows   int      `json:"-"` // that have values which were left out
+	Caught        []Word   `json:"-"` // texts that maps lack and else takes
+	CaughtRows    int      `json:"-"` // that have such
+	// repeats, look-alikes, unused columns, what only else takes and dropped values count
+	Strict       bool         `json:"strict,omitzero"`
+	Assignments  []Assignment `json:"assignments"` // organizations, then locators
+	Projected    Projected    `json:"projected"`
+	Tests        Tests        `json:"tests"`
+	CannotCreate []Fault      `json:"cannot_create"` // what the mapping lacks to make leads
+	Unconfirmed  []Guess      `json:"unconfirmed"`   // guesses in the mapping that nobody has confirmed
+	LostFiles    []Fault      `json:"lost_files"`    // that could not be read to their end
+	Notes        []string     `json:"notes"`         // the remarks of the text for people
 }
 
 // Place is where a row starts.
@@ -49,8 +51,9 @@ type Rule struct {
 	Places []Place `json:"places"`
 }
 
-// Word is a text that the map of a value lacks, by what the mapping calls the value, and where it stands first; a status that
-// is not mapped has no Value. Where Hidden says why it is not shown, or that it is others, Text is empty and many may be counted.
+// Word is a text that the map of a value lacks, by what the mapping calls the value, and where it stands first; a
+// status that is not mapped has no Value. Where Hidden says why it is not shown, or that it is others, Text is empty
+// and many may be counted.
 type Word struct {
 	Value, Text, Hidden string
 	Rows                int
@@ -170,7 +173,8 @@ func (at Place) String() string {
 
 // failed says how many of the tests, which are named so, fail.
 func (t *Tests) failed(of string) string {
-	return fmt.Sprintf("%s of %s %s", humanize.Comma(int64(t.Failed)), of, english.PluralWord(t.Failed, "fails", "fail"))
+	return fmt.Sprintf("%s of %s %s", humanize.Comma(int64(t.Failed)), of,
+		english.PluralWord(t.Failed, "fails", "fail"))
 }
 
 // at is where the fault stands.
@@ -219,7 +223,8 @@ func (c *Checks) strictFaults() (faults []string) {
 		{len(c.Unconfirmed), "guess", "is not confirmed", "are not confirmed"},
 	} {
 		if f.n > 0 {
-			faults = append(faults, english.Plural(f.n, f.thing, map[string]string{"guess": "guesses"}[f.thing])+" "+english.PluralWord(f.n, f.one, f.others))
+			faults = append(faults, english.Plural(f.n, f.thing, map[string]string{"guess": "guesses"}[f.thing])+" "+
+				english.PluralWord(f.n, f.one, f.others))
 		}
 	}
 	return faults
@@ -235,7 +240,8 @@ func (c *Checks) fate() string {
 	return "good, would be sent"
 }
 
-// byMapping says whether the mapping is all that there is to correct: these rules an edit of it settles for all rows at once.
+// byMapping says whether the mapping is all that there is to correct: these rules an edit of it settles for all rows
+// at once.
 func (c *Checks) byMapping() bool {
 	return c != nil && len(c.Rules) > 0 && !slices.ContainsFunc(c.Rules, func(r Rule) bool {
 		return !slices.Contains([]string{"status", "assign", "map"}, r.Rule)
@@ -252,9 +258,13 @@ func (c *Checks) steps(todo *steps, mapping string) {
 	}
 	todo.add(len(c.CannotCreate) > 0, "Complete "+mapping+": what it lacks, only a person can decide.")
 	todo.add(c.Tests.Failed > 0, "Correct the mapping, or what its tests expect.")
-	todo.add(len(c.Statuses) > 0, "Name the statuses under lead.status.map in "+mapping+", or give the others a value with else.")
-	todo.add(len(c.Lacking) > 0, "Add the texts that a map lacks to it or to its table, with what they become, or give the others a value with else.")
-	todo.add(unassigned > 0, fmt.Sprintf("Add an entry under assign in %s for the %s that none fits, or fill in what they lack.", mapping, english.Plural(unassigned, "row", "")))
-	todo.add(len(c.strictFaults()) > 0, "Mend what the notes and lists above say of the file and the mapping, or check without --strict, which counts it.")
+	todo.add(len(c.Statuses) > 0, "Name the statuses under lead.status.map in "+mapping+
+		", or give the others a value with else.")
+	todo.add(len(c.Lacking) > 0, "Add the texts that a map lacks to it or to its table, with what they become, or "+
+		"give the others a value with else.")
+	todo.add(unassigned > 0, fmt.Sprintf("Add an entry under assign in %s for the %s that none fits, or fill in what "+
+		"they lack.", mapping, english.Plural(unassigned, "row", "")))
+	todo.add(len(c.strictFaults()) > 0, "Mend what the notes and lists above say of the file and the mapping, or "+
+		"check without --strict, which counts it.")
 	todo.add(len(c.LostFiles) > 0, "Mend the files that could not be read to their end, or get whole copies of them.")
 }

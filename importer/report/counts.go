@@ -65,7 +65,8 @@ func (c RowCounts) outcomes() []OutcomeCount {
 
 // reconciledMeanings are those of outcomes that mean something else where nothing was to be sent.
 var reconciledMeanings = map[string]string{
-	"unchanged": "the row and its lead agree", "failed": "its lead could not be read", "conflict": "the row and its lead differ",
+	"unchanged": "the row and its lead agree", "failed": "its lead could not be read",
+	"conflict":  "the row and its lead differ",
 	"unmatched": "no lead is known that could be read", "pending": "not compared before the run stopped",
 }
 
@@ -130,7 +131,8 @@ func (s *Summary) news() string {
 	if s.Asks == nil || s.Asks.Since.IsZero() {
 		return ""
 	}
-	return fmt.Sprintf(", %s of them new since %s", humanize.Comma(int64(s.Asks.New)), s.Asks.Since.UTC().Format("2 Jan"))
+	return fmt.Sprintf(", %s of them new since %s", humanize.Comma(int64(s.Asks.New)),
+		s.Asks.Since.UTC().Format("2 Jan"))
 }
 
 // InService says how many rows have a lead in the service when the run ends. Rows that were skipped are not counted.

@@ -13,8 +13,8 @@ import (
 	"leadferry/checkpoint"
 )
 
-// worker is a member of a fleet with what it has left in the ledger. Of several that had one shard, the newest knows what became
-// of all its rows.
+// worker is a member of a fleet with what it has left in the ledger. Of several that had one shard, the newest knows
+// what became of all its rows.
 type worker struct {
 	*checkpoint.Member
 	rows    RowCounts // of the shard as far as it has come
@@ -42,12 +42,15 @@ func (w *worker) read() (err error) {
 	return nil
 }
 
-// Fleet is the summary of a fleet, as if it had been one run: rows of each shard by its newest worker, requests of all.
-// Of those that were killed, it lacks the requests of their last seconds; percentiles are those of the slowest worker. An error
-// says what cannot be read of what a worker left.
+// Fleet is the summary of a fleet, as if it had been one run: rows of each shard by its newest worker, requests of
+// all. Of those that were killed, it lacks the requests of their last seconds; percentiles are those of the slowest
+// worker. An error says what cannot be read of what a worker left.
 func Fleet(name string, shards int, members []checkpoint.Member) (*Summary, error) {
 	s := &Summary{RunID: name, Fleet: name, Requests: Requests{ByStatus: map[string]int{}}}
-	m := merger{Summary: s, organizations: map[Organization]int{}, transitions: map[Transition]int{}, errors: map[[2]string]*Reason{}}
+	m := merger{
+		Summary: s, organizations: map[Organization]int{}, transitions: map[Transition]int{},
+		errors: map[[2]string]*Reason{},
+	}
 	newest := make([]*worker, shards)
 	for i := range members {
 		w := &worker{Member: &members[i]}
@@ -98,7 +101,10 @@ func (m *merger) work(w *Summary) {
 		m.Requests.ByStatus[status] += n
 	}
 	all, own := &m.LatencyMs, w.LatencyMs
-	*all = Latency{max(all.P50, own.P50), max(all.P90, own.P90), max(all.P95, own.P95), max(all.P99, own.P99), max(all.Max, own.Max)}
+	*all = Latency{
+		max(all.P50, own.P50), max(all.P90, own.P90), max(all.P95, own.P95), max(all.P99, own.P99),
+		max(all.Max, own.Max),
+	}
 	m.PeakInFlight += w.PeakInFlight
 	m.buckets = append(m.buckets, w.Timeline...)
 	for _, o := range w.Organizations {
@@ -124,7 +130,8 @@ func (m *merger) rows(w *worker) {
 		m.codes = append(m.codes, s.ExitCode)
 	}
 	if m.Command == "" {
-		m.Command, m.Version, m.Mapping, m.Target, m.Checkpoint.Path = s.Command, s.Version, s.Mapping, s.Target, s.Checkpoint.Path
+		m.Command, m.Version, m.Mapping, m.Target = s.Command, s.Version, s.Mapping, s.Target
+		m.Checkpoint.Path = s.Checkpoint.Path
 		m.Checkpoint.Leads = s.Checkpoint.Leads
 	}
 	m.Checkpoint.Leads = min(m.Checkpoint.Leads, s.Checkpoint.Leads)
@@ -174,7 +181,10 @@ func (m *merger) finish() {
 		e.Examples = e.Examples[:min(len(e.Examples), mostExamples)]
 		m.Errors = append(m.Errors, *e)
 	}
-	slices.SortFunc(m.Errors, func(a, b Reason) int { return cmp.Or(cmp.Compare(b.Rows, a.Rows), cmp.Compare(a.Error, b.Error)) })
+	slices.SortFunc(m.Errors, func(a, b Reason) int {
+		return cmp.Or(cmp.Compare(b.Rows, a.Rows),
+			cmp.Compare(a.Error, b.Error))
+	})
 	m.Errors = m.Errors[:min(len(m.Errors), mostReasons)]
 	slices.SortFunc(m.InDoubt, func(a, b Doubt) int { return inFile(a.Place, b.Place) })
 	m.InDoubt = m.InDoubt[:min(len(m.InDoubt), mostDoubts)]
@@ -199,7 +209,8 @@ func (m *merger) timeline() {
 	for _, b := range m.buckets {
 		to := &m.Timeline[min(max(int(b.Time.Sub(m.StartedAt)/max(width, 1)), 0), MostBuckets-1)]
 		to.P50, to.P95, to.P99 = max(to.P50, b.P50), max(to.P95, b.P95), max(to.P99, b.P99)
-		to.Rows, to.Requests, to.Retries, to.Paused = to.Rows+b.Rows, to.Requests+b.Requests, to.Retries+b.Retries, max(to.Paused, b.Paused)
+		to.Rows, to.Requests, to.Retries, to.Paused = to.Rows+b.Rows, to.Requests+b.Requests, to.Retries+
+			b.Retries, max(to.Paused, b.Paused)
 	}
 }
 
@@ -210,7 +221,8 @@ func (m *merger) verdict() {
 		few := m.missing[:min(len(m.missing), 10)]
 		m.StopReason = cmp.Or(m.StopReason, fmt.Sprintf("%s not come to an end: %s",
 			english.Plural(len(m.missing), "shard has", "shards have"), english.WordSeries(few, "and")))
-		m.Hint = "wait for their workers, or start them again where they have died: leadferry checkpoint workers lists them"
+		m.Hint = "wait for their workers, or start them again where they have died: leadferry checkpoint workers " +
+			"lists them"
 	}
 	for _, code := range []int{1, 5, 3, 4, 130} {
 		if slices.Contains(m.codes, code) {

@@ -44,7 +44,9 @@ func RunFile(name string) string {
 
 // beginnings are those of the files that each run leaves under these names.
 var beginnings = [...]struct{ name, text string }{
-	{summaryFile, "{\n  \"run_id\":"}, {resultsFile, "file,line,row,key,outcome,"}, {reconciliationFile, "file,line,row,key,lead_id,"},
+	{summaryFile, "{\n  \"run_id\":"},
+	{resultsFile, "file,line,row,key,outcome,"},
+	{reconciliationFile, "file,line,row,key,lead_id,"},
 }
 
 // Foreign is the path of a file that stands in a folder where a run would leave one, and that no run wrote; or "".
@@ -157,7 +159,8 @@ func (r *Run) removeOld() error {
 	}
 	for _, e := range entries {
 		there, err := r.folder.Lstat(e.Name()) // it may be an output of this run by another path
-		wrote := err == nil && slices.ContainsFunc(r.outputs, func(o *output) bool { return os.SameFile(o.opened, there) })
+		wrote := err == nil && slices.ContainsFunc(r.outputs,
+			func(o *output) bool { return os.SameFile(o.opened, there) })
 		if e.IsDir() || RunFile(e.Name()) == "" || wrote {
 			continue
 		}
@@ -197,7 +200,8 @@ func Prune(parent string, keep int, target Target) (bad error) {
 			continue
 		}
 		folder := filepath.Dir(run.SummaryPath)
-		if err := removeRun(root, filepath.Base(folder)); err != nil { // perhaps somebody has a file of it open: the next run tries again
+		// perhaps somebody has a file of it open: the next run tries again
+		if err := removeRun(root, filepath.Base(folder)); err != nil {
 			bad = errors.Join(bad, fmt.Errorf("%s: %w", folder, err))
 		}
 	}
@@ -283,7 +287,8 @@ func parse(text []byte) (*Summary, error) {
 		} else if e, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 			at = e.ByteOffset
 		}
-		return nil, fmt.Errorf("is not the summary of a run that this version understands%s: something else is at byte %d", version, at)
+		return nil, fmt.Errorf("is not the summary of a run that this version understands%s: something else is at "+
+			"byte %d", version, at)
 	}
 	known := slices.Contains([]string{"complete", "attention", "stopped", "interrupted"}, s.Outcome)
 	if s.RunID == "" || s.Command == "" || !known {
@@ -295,8 +300,8 @@ func parse(text []byte) (*Summary, error) {
 
 const mostNames = 10_000 // of a folder that are looked at
 
-// Newest reads the summaries of the newest runs, most at most, whose folders lie in the parents. Those of another user count as
-// none, but for the user who called sudo.
+// Newest reads the summaries of the newest runs, most at most, whose folders lie in the parents. Those of another user
+// count as none, but for the user who called sudo.
 func Newest(parents []string, most int) []*Summary {
 	type file struct {
 		path string

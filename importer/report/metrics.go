@@ -30,10 +30,11 @@ type MetricsRun struct {
 	InDoubt int // rows that it held in doubt
 }
 
-// Metrics is the file of --metrics: the figures of the last run as gauges in the Prometheus text format, for node_exporter's
-// textfile collector. Begin writes it with leadferry_run_in_progress 1, End with 0 and the figures, so a run that was killed
-// is one in progress. When the last good run ended is carried on from the file that is there. All series bear command, target
-// and mapping; each schedule needs a file of its own. It is for all to read: no text of a row stands in it.
+// Metrics is the file of --metrics: the figures of the last run as gauges in the Prometheus text format, for
+// node_exporter's textfile collector. Begin writes it with leadferry_run_in_progress 1, End with 0 and the figures, so
+// a run that was killed is one in progress. When the last good run ended is carried on from the file that is there.
+// All series bear command, target and mapping; each schedule needs a file of its own. It is for all to read: no text
+// of a row stands in it.
 type Metrics struct {
 	path   string
 	run    MetricsRun
@@ -57,16 +58,16 @@ func NewMetrics(path string) (*Metrics, error) {
 	return &Metrics{path: path}, nil
 }
 
-// Begin says that a run has begun. An error says what could not be read of the old file, or that the new one could not be
-// written; the run need not end for it.
+// Begin says that a run has begun. An error says what could not be read of the old file, or that the new one could not
+// be written; the run need not end for it.
 func (m *Metrics) Begin(run MetricsRun) error {
 	unread := m.begin(run)
 	m.known()
 	return errors.Join(unread, m.write(1))
 }
 
-// End says how the run ended: with the exit code of the program and the figures of s, which is nil when the run ended before
-// its first row.
+// End says how the run ended: with the exit code of the program and the figures of s, which is nil when the run ended
+// before its first row.
 func (m *Metrics) End(s *Summary, code int, now time.Time) error {
 	m.gauges = prometheus.NewRegistry()
 	if s != nil {
@@ -83,8 +84,8 @@ func (m *Metrics) End(s *Summary, code int, now time.Time) error {
 	return m.end(code, now)
 }
 
-// Refused says that a command ended with code before its run began. Of the run's labels, the file that is there says what the
-// command line does not.
+// Refused says that a command ended with code before its run began. Of the run's labels, the file that is there says
+// what the command line does not.
 func (m *Metrics) Refused(run MetricsRun, code int) error {
 	if err := m.begin(run); err != nil {
 		return err
@@ -103,8 +104,12 @@ const (
 func (m *Metrics) begin(run MetricsRun) error {
 	old, err := readMetrics(m.path)
 	m.run, m.gauges, m.last = run, prometheus.NewRegistry(), map[string]float64{}
-	m.labels = prometheus.Labels{"command": run.Command, "target": run.Target.String(), "mapping": strings.ToValidUTF8(filepath.Base(run.Mapping), "?")}
-	if series := old[namespace+exitCode].GetMetric(); len(series) > 0 && (run.Target.LeadsURL == "" || run.Mapping == "") {
+	m.labels = prometheus.Labels{
+		"command": run.Command, "target": run.Target.String(),
+		"mapping": strings.ToValidUTF8(filepath.Base(run.Mapping), "?"),
+	}
+	if series := old[namespace+exitCode].GetMetric(); len(series) > 0 &&
+		(run.Target.LeadsURL == "" || run.Mapping == "") {
 		known := labelsOf(series[0])
 		m.labels["target"], m.labels["mapping"] = known["target"], known["mapping"]
 	}
@@ -159,24 +164,27 @@ func IsMetrics(path string) bool {
 // known adds what the checkpoint knew at the run's beginning.
 func (m *Metrics) known() {
 	m.set("checkpoint_leads", "Leads that the checkpoint knew when the run began.", float64(m.run.Leads))
-	m.set("checkpoint_rows_in_doubt", "Rows, of whatever file, that the checkpoint held in doubt when the run began.", float64(m.run.InDoubt))
+	m.set("checkpoint_rows_in_doubt", "Rows, of whatever file, that the checkpoint held in doubt when the run began.",
+		float64(m.run.InDoubt))
 }
 
 // end writes the file of a command that has ended.
 func (m *Metrics) end(code int, now time.Time) error {
 	m.set("run_end_timestamp_seconds", "Unix time at which the run ended.", seconds(now))
-	m.set(exitCode, "Exit code of the run: 0 no row needs attention, 1 some do, 2 usage, 3 stopped early, 4 checkpoint, 5 rows in doubt, 130 interrupted.", float64(code))
+	m.set(exitCode, "Exit code of the run: 0 no row needs attention, 1 some do, 2 usage, 3 stopped early, 4 "+
+		"checkpoint, 5 rows in doubt, 130 interrupted.", float64(code))
 	return m.write(0)
 }
 
-// figures adds those of a run that has ended. Every outcome has its series, those of no row too, so that each goes on from run
-// to run. Durations are no summary in the sense of Prometheus: their sum is not known.
+// figures adds those of a run that has ended. Every outcome has its series, those of no row too, so that each goes on
+// from run to run. Durations are no summary in the sense of Prometheus: their sum is not known.
 func (m *Metrics) figures(s *Summary) {
 	rows, n, l := s.Rows.ByName(), s.Requests, s.LatencyMs
 	delete(rows, "read")
 	m.set("run_duration_seconds", "How long the run took.", s.DurationS)
 	setEach(m, "run_rows", "Rows of the run by outcome; they add up to the rows read.", "outcome", rows)
-	setEach(m, "run_requests", "Requests of the run by kind, further tries included.", "kind", map[string]int{"create": n.Create, "update": n.Update, "token": n.Token})
+	setEach(m, "run_requests", "Requests of the run by kind, further tries included.", "kind",
+		map[string]int{"create": n.Create, "update": n.Update, "token": n.Token})
 	m.set("run_retries", "Further tries among the requests of the run.", float64(n.Retries))
 	setEach(m, "run_responses", "Answers of the service by HTTP status code.", "code", n.ByStatus)
 	if n.Create+n.Update > 0 {
@@ -184,7 +192,8 @@ func (m *Metrics) figures(s *Summary) {
 			map[string]float64{"p50": l.P50 / 1000, "p90": l.P90 / 1000, "p99": l.P99 / 1000, "max": l.Max / 1000})
 	}
 	if a := s.Asks; a != nil {
-		setEach(m, "run_attention", "Rows that need attention, and those of them that did not in the run before.", "rows",
+		setEach(m, "run_attention", "Rows that need attention, and those of them that did not in the run before.",
+			"rows",
 			map[string]int{"all": a.Rows, "new": a.New})
 	}
 	if r := s.Reconciliation; r != nil {
@@ -216,12 +225,14 @@ func statusLabel(word string) string {
 
 // write replaces the file. What every one holds needs no run.
 func (m *Metrics) write(progress float64) error {
-	m.gauge("build_info", "The program that wrote this file; always 1.", "version", "goversion").WithLabelValues(m.run.Version, runtime.Version()).Set(1)
+	m.gauge("build_info", "The program that wrote this file; always 1.", "version",
+		"goversion").WithLabelValues(m.run.Version, runtime.Version()).Set(1)
 	m.set("run_in_progress", "Whether the run goes on: 1 also when it was killed.", progress)
 	m.set("run_start_timestamp_seconds", "Unix time at which the run began.", seconds(m.run.Started))
 	for name, help := range map[string]string{
-		lastSuccess:  "Unix time at which the last run ended with exit code 0.",
-		lastComplete: "Unix time at which the last run ended that came to the end of its input, whatever became of the rows.",
+		lastSuccess: "Unix time at which the last run ended with exit code 0.",
+		lastComplete: "Unix time at which the last run ended that came to the end of its input, whatever became of " +
+			"the rows.",
 	} {
 		if at := m.last[name]; at > 0 {
 			m.set(name, help, at)

@@ -63,7 +63,8 @@ func (s *Summary) Holding(text string) string {
 	if !s.Resent || strings.Contains(text, "--in-doubt hold") {
 		return text
 	}
-	return strings.NewReplacer("he same command", "he same command with --in-doubt hold", "the same flags as in this run", "the same flags as in this run but --in-doubt hold").Replace(text)
+	return strings.NewReplacer("he same command", "he same command with --in-doubt hold",
+		"the same flags as in this run", "the same flags as in this run but --in-doubt hold").Replace(text)
 }
 
 func (s *Summary) next(p *printer) {
@@ -97,9 +98,11 @@ func (s *Summary) afterRun(todo *steps) {
 		s.afterReconciling(todo)
 		return
 	}
-	todo.about(slices.Clone(s.RejectsPaths), n.Invalid+n.Rejected > 0, s.correct(n.Invalid+n.Rejected, s.Command+" what you corrected"), s.again(s.Command)...)
+	todo.about(slices.Clone(s.RejectsPaths), n.Invalid+n.Rejected > 0,
+		s.correct(n.Invalid+n.Rejected, s.Command+" what you corrected"), s.again(s.Command)...)
 	unsent := n.Failed + n.Partial + n.Pending
-	todo.add(!stopped && unsent > 0, fmt.Sprintf("Run the same command again for the %s that did not get through.", english.Plural(unsent, "row", "")))
+	todo.add(!stopped && unsent > 0, fmt.Sprintf("Run the same command again for the %s that did not get through.",
+		english.Plural(unsent, "row", "")))
 	s.afterPulling(todo)
 	s.readAnew(todo)
 	s.decisions(todo)
@@ -110,23 +113,33 @@ func (s *Summary) afterReconciling(todo *steps) {
 	n, r, stopped := s.Rows, s.Reconciliation, s.Outcome == "stopped" || s.Outcome == "interrupted"
 	s.afterPulling(todo)
 	list := cmp.Or(r.Path, "the reconciliation")
-	todo.about([]string{r.Path}, n.Conflict > 0, "Look at the "+english.Plural(n.Conflict, "row that differs", "rows that differ")+": "+list+" says who changed what. A sync sends what the file changed; its --conflict decides where the service changed.")
-	todo.add(n.Failed > 0 && !stopped, "Run the same command again: "+english.Plural(n.Failed, "lead", "")+" could not be read.")
-	todo.add(n.Invalid > 0, "Correct "+english.Plural(n.Invalid, "row", "")+" where the file comes from: a sync does not send an invalid row.")
-	todo.about([]string{r.Path}, r.absent() > 0, "Find out why the file lacks "+english.Plural(r.absent(), "known lead", "")+": "+list+" lists them as absent.")
-	todo.add(n.Unmatched > 0, "No lead is known for "+english.Plural(n.Unmatched, "row", "")+". Import what has no lead yet, or take over leads that exist with `leadferry checkpoint adopt`.")
+	todo.about([]string{r.Path}, n.Conflict > 0, "Look at the "+
+		english.Plural(n.Conflict, "row that differs", "rows that differ")+": "+list+
+		" says who changed what. A sync sends what the file changed; its --conflict decides where the service changed.")
+	todo.add(n.Failed > 0 && !stopped, "Run the same command again: "+english.Plural(n.Failed, "lead", "")+
+		" could not be read.")
+	todo.add(n.Invalid > 0, "Correct "+english.Plural(n.Invalid, "row", "")+
+		" where the file comes from: a sync does not send an invalid row.")
+	todo.about([]string{r.Path}, r.absent() > 0, "Find out why the file lacks "+
+		english.Plural(r.absent(), "known lead", "")+": "+list+" lists them as absent.")
+	todo.add(n.Unmatched > 0, "No lead is known for "+english.Plural(n.Unmatched, "row", "")+
+		". Import what has no lead yet, or take over leads that exist with `leadferry checkpoint adopt`.")
 	s.readAnew(todo)
 }
 
 // afterPulling is what the CRM should take over.
 func (s *Summary) afterPulling(todo *steps) {
-	todo.about([]string{s.PullPath}, s.Pulled > 0, "Load "+s.PullPath+" ("+english.Plural(s.Pulled, "lead", "")+") into the CRM.")
-	todo.add(s.Wordless > 0, `Name words of the CRM for the statuses that the notes name, in the mapping's lead.status.pull, or "" to leave these leads out of the pull file.`)
+	todo.about([]string{s.PullPath}, s.Pulled > 0, "Load "+s.PullPath+" ("+english.Plural(s.Pulled, "lead", "")+
+		") into the CRM.")
+	todo.add(s.Wordless > 0, "Name words of the CRM for the statuses that the notes name, in the mapping's "+
+		"lead.status.pull, "+
+		`or "" to leave these leads out of the pull file.`)
 }
 
 // readAnew asks for another run over inputs that changed.
 func (s *Summary) readAnew(todo *steps) {
-	todo.add(len(s.changed()) > 0, "Run the command again when nothing writes to the input any more: this run may lack some of its rows.")
+	todo.add(len(s.changed()) > 0, "Run the command again when nothing writes to the input any more: this run may "+
+		"lack some of its rows.")
 }
 
 // readOn says how a reconciliation that stopped goes on, without its first letter.
@@ -134,15 +147,20 @@ func (s *Summary) readOn() string {
 	if s.Requests.Update == 0 { // as with --remote none, which takes no --fresh
 		return "un the same command again."
 	}
-	return "un the same command again with a --fresh that reaches back to when this run began: leads that were read since are not read again."
+	return "un the same command again with a --fresh that reaches back to when this run began: leads that were read " +
+		"since are not read again."
 }
 
 // decisions are what only a person can decide.
 func (s *Summary) decisions(todo *steps) {
 	n := s.Rows
-	todo.about([]string{s.ResultsPath}, n.Changed > 0, "Look at the rows that changed since their leads were made. --changed update sends what differs; --changed ignore counts these rows as unchanged.")
-	todo.add(n.Unmatched > 0, "Import the rows that have no lead yet, or take over leads that exist with `leadferry checkpoint adopt`. --missing ignore skips these rows.")
-	todo.about([]string{s.ResultsPath}, n.Conflict > 0, "Decide on the rows in conflict: the results say why each was held. They are checked again by the next run.")
+	todo.about([]string{s.ResultsPath}, n.Changed > 0,
+		"Look at the rows that changed since their leads were made. --changed update sends what differs; --changed "+
+			"ignore counts these rows as unchanged.")
+	todo.add(n.Unmatched > 0, "Import the rows that have no lead yet, or take over leads that exist with `leadferry "+
+		"checkpoint adopt`. --missing ignore skips these rows.")
+	todo.about([]string{s.ResultsPath}, n.Conflict > 0,
+		"Decide on the rows in conflict: the results say why each was held. They are checked again by the next run.")
 }
 
 // afterCheck is what follows a run that was not to send anything.
@@ -161,14 +179,16 @@ func (s *Summary) afterCheck(todo *steps) {
 		for _, in := range s.Inputs {
 			inputs = append(inputs, in.Path)
 		}
-		text := english.Plural(s.Rows.Pending, "row", "") + " would be sent. Import with the same flags as in this check:"
+		text := english.Plural(s.Rows.Pending, "row", "") +
+			" would be sent. Import with the same flags as in this check:"
 		todo.add(true, text, s.command("import", inputs...)+flags(s.Flags))
 	default:
 		todo.add(true, "Run the same command without --dry-run to send the rows.")
 	}
 }
 
-// Unkept is a lead that was made and whose ID the checkpoint could not keep, as `leadferry checkpoint resolve` reads it.
+// Unkept is a lead that was made and whose ID the checkpoint could not keep, as `leadferry checkpoint resolve` reads
+// it.
 type Unkept struct {
 	Key       string `csv:"key"`
 	Namespace string `csv:"namespace"`
@@ -176,9 +196,11 @@ type Unkept struct {
 	RunID     string `csv:"run_id"`
 }
 
-// keptInResults says whether the results hold the IDs that the checkpoint lacks, beside a witness that says of which run.
+// keptInResults says whether the results hold the IDs that the checkpoint lacks, beside a witness that says of which
+// run.
 func (s *Summary) keptInResults() bool {
-	return s.ResultsPath != "" && s.run != nil && s.ResultsPath == filepath.Join(s.run.files.Folder(), resultsFile) && s.Target.BaseURL != inSandbox
+	return s.ResultsPath != "" && s.run != nil && s.ResultsPath == filepath.Join(s.run.files.Folder(), resultsFile) &&
+		s.Target.BaseURL != inSandbox
 }
 
 // WriteUnkept writes the lead IDs that stand nowhere else.
@@ -198,35 +220,47 @@ func (s *Summary) keepIDs(todo *steps) {
 	switch {
 	case len(s.Unkept) == 0:
 	case s.keptInResults():
-		todo.about([]string{s.ResultsPath}, true, made+", and the checkpoint could not keep the IDs. The results have them:", "leadferry checkpoint adopt "+shell.Path(s.ResultsPath)+s.at())
+		todo.about([]string{s.ResultsPath}, true, made+
+			", and the checkpoint could not keep the IDs. The results have them:", "leadferry checkpoint adopt "+
+			shell.Path(s.ResultsPath)+s.at())
 	default:
-		todo.add(true, made+", and neither checkpoint nor results could keep the IDs. Save the lines that begin with key,namespace,lead_id (standard error) as ids.csv:", "leadferry checkpoint resolve ids.csv"+s.at())
+		todo.add(true, made+", and neither checkpoint nor results could keep the IDs. Save the lines that begin with "+
+			"key,namespace,lead_id (standard error) as ids.csv:", "leadferry checkpoint resolve ids.csv"+s.at())
 	}
 }
 
 // inDoubt are the steps to settle rows in doubt. Pasted as they stand, twice or in the
 // wrong order, they decide nothing.
 func (s *Summary) inDoubt(todo *steps) {
-	const found = " what you found: the lead's ID, or none where no lead was made, or exists where there is one without a known ID." +
-		" An empty cell decides nothing. Then settle them:"
+	const found = " what you found: the lead's ID, or none where no lead was made, or exists where there is one " +
+		"without a known ID. An empty cell decides nothing. Then settle them:"
 	if s.settledInRejects() {
-		todo.about(slices.Clone(s.RejectsPaths), true, fmt.Sprintf("Look up the %s in doubt in the service's console (leadferry explain in_doubt says more), and write into leadferry_lead_id of the rejects file%s",
-			english.Plural(s.Rows.InDoubt, "row", ""), found), "leadferry checkpoint resolve "+shell.Path(s.RejectsPaths[0])+s.at())
-		todo.add(s.Rows.Invalid+s.Rows.Rejected == 0, fmt.Sprintf("Then %s the same file%s:", s.Command, map[bool]string{true: ", which sends what was not made and links what was found"}[s.Command == "import"]), s.again(s.Command)...)
+		todo.about(slices.Clone(s.RejectsPaths), true,
+			fmt.Sprintf("Look up the %s in doubt in the service's console (leadferry explain in_doubt says more), "+
+				"and write into leadferry_lead_id of the rejects file%s",
+				english.Plural(s.Rows.InDoubt, "row", ""), found), "leadferry checkpoint resolve "+
+				shell.Path(s.RejectsPaths[0])+s.at())
+		todo.add(s.Rows.Invalid+s.Rows.Rejected == 0,
+			fmt.Sprintf("Then %s the same file%s:", s.Command,
+				map[bool]string{true: ", which sends what was not made and links what was found"}[s.Command == "import"]),
+			s.again(s.Command)...)
 		return
 	}
 	list := "in-doubt.csv"
 	if s.RunID != "" {
 		list = "in-doubt-" + s.RunID + ".csv"
 	}
-	todo.add(true, fmt.Sprintf("List the %s in doubt (leadferry explain in_doubt says more):", english.Plural(max(s.Rows.InDoubt, s.Standing), "row", "")),
+	todo.add(true, fmt.Sprintf("List the %s in doubt (leadferry explain in_doubt says more):",
+		english.Plural(max(s.Rows.InDoubt, s.Standing), "row", "")),
 		"leadferry checkpoint export --state in_doubt"+s.at()+" -o "+list) // never over what a person has filled in
-	todo.add(true, "Look each up in the service's console and write into lead_id"+found, "leadferry checkpoint resolve "+list+s.at())
+	todo.add(true, "Look each up in the service's console and write into lead_id"+found,
+		"leadferry checkpoint resolve "+list+s.at())
 }
 
 // settledInRejects says whether one rejects file holds all rows in doubt, in a form that resolve takes.
 func (s *Summary) settledInRejects() bool {
-	return len(s.RejectsPaths) == 1 && s.Standing == 0 && s.Rows.InDoubt > 0 && s.Fleet == "" && filepath.Ext(s.RejectsPaths[0]) != ".jsonl"
+	return len(s.RejectsPaths) == 1 && s.Standing == 0 && s.Rows.InDoubt > 0 && s.Fleet == "" &&
+		filepath.Ext(s.RejectsPaths[0]) != ".jsonl"
 }
 
 // at names the run's checkpoint, wherever the command is started: with another one, rows
@@ -248,9 +282,11 @@ func (s *Summary) correct(rows int, then string) string {
 		return "Run the same command again."
 	}
 	if len(s.RejectsPaths) == 0 {
-		return fmt.Sprintf("Correct the %s in the input and run the same command again.", english.Plural(rows, "row", ""))
+		return fmt.Sprintf("Correct the %s in the input and run the same command again.",
+			english.Plural(rows, "row", ""))
 	}
-	text := fmt.Sprintf("Correct the %s in the rejects file and %s, with the same flags as in this run", english.Plural(rows, "row", ""), then)
+	text := fmt.Sprintf("Correct the %s in the rejects file and %s, with the same flags as in this run",
+		english.Plural(rows, "row", ""), then)
 	if s.DryRun {
 		return text + ":"
 	}

@@ -50,7 +50,8 @@ const Annotations = "github"
 
 // CheckProblems says whether problems can be written to a file of this name.
 func CheckProblems(path string) error {
-	if path == "" || path == Annotations || slices.Contains([]string{".csv", ".jsonl"}, strings.ToLower(filepath.Ext(path))) {
+	if path == "" || path == Annotations || slices.Contains([]string{".csv", ".jsonl"},
+		strings.ToLower(filepath.Ext(path))) {
 		return nil
 	}
 	return errors.New("the name of the file of --problems ends neither with .csv nor with .jsonl")
@@ -133,7 +134,10 @@ func (c *Checks) problems(mapping string) (all []Problem) {
 		all = append(all, w.problem("map", mapping))
 	}
 	for _, f := range c.Tests.Failures {
-		all = append(all, Problem{File: f.File, Line: Number(f.Line), Rule: "test", Text: strings.Join(f.Differences, "; ")})
+		all = append(all, Problem{
+			File: f.File, Line: Number(f.Line), Rule: "test",
+			Text: strings.Join(f.Differences, "; "),
+		})
 	}
 	faults("mapping", c.CannotCreate)
 	faults("lost", c.LostFiles)
@@ -141,7 +145,10 @@ func (c *Checks) problems(mapping string) (all []Problem) {
 }
 
 func (w *Word) problem(rule, mapping string) Problem {
-	return Problem{File: mapping, Column: w.Value, Rule: rule, Text: fmt.Sprintf("the map lacks %s: %s, first at %s", w.named(), english.Plural(w.Rows, "row", ""), w.Place)}
+	return Problem{
+		File: mapping, Column: w.Value, Rule: rule,
+		Text: fmt.Sprintf("the map lacks %s: %s, first at %s", w.named(), english.Plural(w.Rows, "row", ""), w.Place),
+	}
 }
 
 // strictProblems are those that count where a check is strict only.
@@ -152,10 +159,16 @@ func (c *Checks) strictProblems(mapping string) (all []Problem) {
 	again := func(rule, text string, r *Repeats) {
 		named := slices.Concat(r.Places, r.More)
 		for _, one := range named {
-			all = append(all, Problem{File: one.File, Line: Number(one.Line), Row: Number(one.Row), Rule: rule, Text: text + one.First.String()})
+			all = append(all, Problem{
+				File: one.File, Line: Number(one.Line), Row: Number(one.Row), Rule: rule,
+				Text: text + one.First.String(),
+			})
 		}
 		if more := r.Rows - len(named); more > 0 {
-			all = append(all, Problem{File: mapping, Rule: rule, Text: fmt.Sprintf("and %s more", english.Plural(more, "row", ""))})
+			all = append(all, Problem{
+				File: mapping, Rule: rule,
+				Text: fmt.Sprintf("and %s more", english.Plural(more, "row", "")),
+			})
 		}
 	}
 	again("repeated", "the key is already at ", &c.Repeats)
@@ -167,7 +180,10 @@ func (c *Checks) strictProblems(mapping string) (all []Problem) {
 		all = append(all, w.problem("else", mapping))
 	}
 	for _, name := range c.UnusedColumns {
-		all = append(all, Problem{File: mapping, Column: name, Rule: "unused", Text: "no part of the mapping uses the column"})
+		all = append(all, Problem{
+			File: mapping, Column: name, Rule: "unused",
+			Text: "no part of the mapping uses the column",
+		})
 	}
 	return all
 }

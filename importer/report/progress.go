@@ -55,13 +55,14 @@ const (
 	barWidth = 20
 )
 
-// NewProgress begins to show progress. The bar guesses no time left, since it would do so while nothing moves, too; a spinner
-// that turns by itself would have a goroutine that nobody waits for.
+// NewProgress begins to show progress. The bar guesses no time left, since it would do so while nothing moves, too; a
+// spinner that turns by itself would have a goroutine that nobody waits for.
 func NewProgress(o ProgressOptions) *Progress {
 	drawn := &fitted{out: o.Out, width: o.Width}
 	bar := progressbar.NewOptions(cmp.Or(o.Total, -1),
 		progressbar.OptionSetWriter(drawn), progressbar.OptionSetTheme(progressbar.ThemeASCII),
-		progressbar.OptionSetWidth(barWidth), progressbar.OptionShowCount(), progressbar.OptionShowDescriptionAtLineEnd(),
+		progressbar.OptionSetWidth(barWidth), progressbar.OptionShowCount(),
+		progressbar.OptionShowDescriptionAtLineEnd(),
 		progressbar.OptionSetPredictTime(false), progressbar.OptionSetElapsedTime(false),
 		progressbar.OptionShowTotalBytes(o.Total > 0), progressbar.OptionSetSpinnerChangeInterval(0),
 	)
@@ -97,8 +98,8 @@ func (f *fitted) show(line string) {
 	_, _ = io.WriteString(f.out, text)
 }
 
-// shortened is a line of the bar that fits into so many characters where it can: first the bar itself becomes shorter, and goes,
-// then the facts at the end go, which matter least.
+// shortened is a line of the bar that fits into so many characters where it can: first the bar itself becomes shorter,
+// and goes, then the facts at the end go, which matter least.
 func shortened(line string, room int) string {
 	over := utf8.RuneCountInString(line) - room
 	from, to := strings.IndexByte(line, '['), strings.IndexByte(line, ']')
@@ -163,8 +164,8 @@ func (p *Progress) Stop() {
 	p.drawn.show("")
 }
 
-// draw shows the bar with details by weight, as the end is cut where the terminal is narrow. The bar's end stays one row ahead
-// while the run goes on, as a full bar never moves again.
+// draw shows the bar with details by weight, as the end is cut where the terminal is narrow. The bar's end stays one
+// row ahead while the run goes on, as a full bar never moves again.
 func (p *Progress) draw(t Tick, eta string, done int) {
 	var details []string
 	add := func(shown bool, format string, value any) {

@@ -43,7 +43,10 @@ func (r *Run) Reconciliation(batch []Compared) error {
 	}
 	for i := range batch {
 		l := &batch[i]
-		for _, text := range []*string{&l.File, &l.Key, &l.LeadID, &l.ExternalID, &l.ExternalService, &l.StatusFile, &l.StatusConfirmed, &l.StatusService, &l.OrganizationID} {
+		for _, text := range []*string{
+			&l.File, &l.Key, &l.LeadID, &l.ExternalID, &l.ExternalService, &l.StatusFile,
+			&l.StatusConfirmed, &l.StatusService, &l.OrganizationID,
+		} {
 			*text = EscapeLine(*text)
 		}
 		l.ContentKeys, l.Error = Cell(l.ContentKeys), Cell(l.Error)
@@ -112,9 +115,11 @@ type Sample struct {
 }
 
 var verdictMeanings = map[string]string{
-	"same": "file and service agree", "file_ahead": "the file has changed: a sync sends it", "service_ahead": "the service has changed",
-	"both_changed": "both have changed", "unread": "the lead was not read", "unmatched": "no lead is known for the row",
-	"absent": "known leads that no row names", "in_doubt": "nobody can tell if a lead was made",
+	"same": "file and service agree", "file_ahead": "the file has changed: a sync sends it",
+	"service_ahead": "the service has changed",
+	"both_changed":  "both have changed", "unread": "the lead was not read",
+	"unmatched": "no lead is known for the row",
+	"absent":    "known leads that no row names", "in_doubt": "nobody can tell if a lead was made",
 }
 
 // Pulled is one line of the pull file: a lead of which the CRM should take over the status, in the CRM's
@@ -137,8 +142,9 @@ type pulledLine struct {
 
 func (w pulledLine) Write(cells []string) error { return w.Writer.Write(append(cells, w.content...)) }
 
-// Pull writes the pull file as a whole, with these columns of the rows' own behind those that it always has; an error ends the
-// lines. A run that does not call it, since it stopped before its end, leaves the file of an earlier one as it is.
+// Pull writes the pull file as a whole, with these columns of the rows' own behind those that it always has; an error
+// ends the lines. A run that does not call it, since it stopped before its end, leaves the file of an earlier one as
+// it is.
 func (r *Run) Pull(columns []string, lines iter.Seq2[Pulled, error]) error {
 	if r.err != nil || r.pull == nil {
 		return r.err

@@ -38,8 +38,8 @@ type Result struct {
 	Own       []string `csv:"-"` // the row's own cells, in the order of Files.Columns
 }
 
-// Results writes lines of the results file. Texts from outside are cut and defused; names and IDs only lose what a terminal
-// would act upon.
+// Results writes lines of the results file. Texts from outside are cut and defused; names and IDs only lose what a
+// terminal would act upon.
 func (r *Run) Results(batch []Result) error {
 	if r.err != nil || r.results == nil || len(batch) == 0 {
 		return r.err
@@ -75,8 +75,8 @@ func (w *withOwn) Write(cells []string) error {
 	return w.Writer.Write(append(cells, own...))
 }
 
-// beginLines writes the header line of results or of a reconciliation, with further columns behind those that all have; the
-// name of one that stands already is told apart.
+// beginLines writes the header line of results or of a reconciliation, with further columns behind those that all
+// have; the name of one that stands already is told apart.
 func beginLines[T any](to *output, namespaced bool, further []string) error {
 	if to == nil {
 		return nil
@@ -140,7 +140,8 @@ func (r *Run) rejectsFor(in Input, names []string) (*rejectsFile, error) {
 	if err == nil && in.Format != jsonl {
 		out.lines = csv.NewWriter(out)
 		out.lines.Comma = in.delimiter()
-		err = out.lines.Write(append(slices.Clone(names), s.notes(func(name, _ string) string { return notePrefix + name }, &Reject{})...))
+		err = out.lines.Write(append(slices.Clone(names),
+			s.notes(func(name, _ string) string { return notePrefix + name }, &Reject{})...))
 	}
 	return s, err
 }

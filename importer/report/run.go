@@ -56,7 +56,8 @@ func (f Files) Folder() string {
 
 // Wanted reports whether any file or folder is.
 func (f Files) Wanted() bool {
-	return f.Dir != "" || f.Results != "" || f.Rejects != "" || f.Summary != "" || f.Problems != "" || f.Pull != "" || f.Reconciliation != ""
+	return f.Dir != "" || f.Results != "" || f.Rejects != "" || f.Summary != "" || f.Problems != "" || f.Pull != "" ||
+		f.Reconciliation != ""
 }
 
 // path is where a file lies that a flag names, or else in the folder; "" where it is not wanted.
@@ -126,12 +127,16 @@ func (r *Run) open() (err error) {
 	for _, o := range []struct {
 		to   **output
 		path string
-	}{{&r.results, f.Results}, {&r.named, f.Rejects}, {&r.reconciliation, reconciliation}, {&r.pull, f.Pull}, {&r.page, page}, {&r.summary, f.Summary}} {
+	}{{&r.results, f.Results}, {&r.named, f.Rejects}, {&r.reconciliation, reconciliation}, {&r.pull, f.Pull}, {
+		&r.page,
+		page,
+	}, {&r.summary, f.Summary}} {
 		if *o.to, err = r.create(o.path); err != nil {
 			return err
 		}
 	}
-	return errors.Join(beginLines[Result](r.results, f.Namespaced, f.Columns), beginLines[Compared](r.reconciliation, false, nil), r.openProblems())
+	return errors.Join(beginLines[Result](r.results, f.Namespaced, f.Columns),
+		beginLines[Compared](r.reconciliation, false, nil), r.openProblems())
 }
 
 // create opens an output; nil where path is "" or None.

@@ -35,9 +35,13 @@ func (s *Summary) Sections() []Section {
 		return Line{Count: o.Rows, Name: o.Name, Text: o.Meaning, Attention: o.Attention && o.Name != "pending"}
 	})
 	rows = slices.DeleteFunc(rows, func(l Line) bool { return l.Count == 0 })
-	all := append(s.Reconciliation.sections(), Section{ID: "rows", Title: "Rows", Lines: append([]Line{{Count: s.Rows.Read, Name: "read"}}, rows...)})
+	all := append(s.Reconciliation.sections(),
+		Section{ID: "rows", Title: "Rows", Lines: append([]Line{{Count: s.Rows.Read, Name: "read"}}, rows...)})
 	all = append(all,
-		Section{ID: "moves", Title: "Changes of status, confirmed", Lines: moves(s.Transitions, "not known", "to "), Top: 12},
+		Section{
+			ID: "moves", Title: "Changes of status, confirmed", Lines: moves(s.Transitions, "not known", "to "),
+			Top: 12,
+		},
 		Section{ID: "errors", Title: "Most frequent reasons", Top: 3, Lines: lines(s.Asking(), func(r Reason) Line {
 			return Line{Count: r.Rows, Name: r.Outcome, Text: r.Error, Where: s.places(r.Examples, r.Rows)}
 		})})
@@ -48,7 +52,8 @@ func (s *Summary) Sections() []Section {
 	return slices.DeleteFunc(all, func(of Section) bool { return len(of.Lines) == 0 })
 }
 
-// assigned are organizations in one line each, most leads first: the locations that people know them by, and how their IDs begin.
+// assigned are organizations in one line each, most leads first: the locations that people know them by, and how their
+// IDs begin.
 func assigned(organizations []Organization) []Line {
 	leads, places := map[string]int{}, map[string][]string{}
 	for _, o := range organizations {
@@ -56,14 +61,18 @@ func assigned(organizations []Organization) []Line {
 			places[o.ID] = append(places[o.ID], o.Location)
 		}
 	}
-	ids := slices.SortedFunc(maps.Keys(leads), func(a, b string) int { return cmp.Or(cmp.Compare(leads[b], leads[a]), cmp.Compare(a, b)) })
+	ids := slices.SortedFunc(maps.Keys(leads),
+		func(a, b string) int { return cmp.Or(cmp.Compare(leads[b], leads[a]), cmp.Compare(a, b)) })
 	return lines(ids, func(id string) Line {
 		at := places[id]
 		switch {
 		case len(at) == 0:
 			return Line{Count: leads[id], Name: id}
 		case len(at) > 1:
-			return Line{Count: leads[id], Name: at[0], Text: fmt.Sprintf("and %s  %s", english.Plural(len(at)-1, "other location", ""), shortID(id))}
+			return Line{
+				Count: leads[id], Name: at[0],
+				Text: fmt.Sprintf("and %s  %s", english.Plural(len(at)-1, "other location", ""), shortID(id)),
+			}
 		}
 		return Line{Count: leads[id], Name: at[0], Text: shortID(id)}
 	})
@@ -131,9 +140,18 @@ func (r *Reconciliation) sections() []Section {
 		return Line{Count: v.Leads, Name: v.Verdict, Text: verdictMeanings[v.Verdict]}
 	})
 	return []Section{
-		{ID: "reconciliation", Title: "Verdicts", Lines: slices.DeleteFunc(verdicts, func(l Line) bool { return l.Count == 0 })},
-		{ID: "statuses", Title: "Status in the file, and on the service", Lines: moves(byLife(r.Statuses), "none", "×  "), Top: 24},
-		{ID: "owners", Title: "Leads that belong to another organization now", Lines: moves(r.Owners, "none", "to "), Top: 12},
+		{
+			ID: "reconciliation", Title: "Verdicts",
+			Lines: slices.DeleteFunc(verdicts, func(l Line) bool { return l.Count == 0 }),
+		},
+		{
+			ID: "statuses", Title: "Status in the file, and on the service",
+			Lines: moves(byLife(r.Statuses), "none", "×  "), Top: 24,
+		},
+		{
+			ID: "owners", Title: "Leads that belong to another organization now", Lines: moves(r.Owners, "none", "to "),
+			Top: 12,
+		},
 		{ID: "sample", Title: "Sample", Lines: r.Sample.lines()},
 	}
 }
@@ -144,7 +162,8 @@ func (s *Sample) lines() []Line {
 	}
 	text := fmt.Sprintf("%d of %d leads picked were read", s.Read, s.Picked)
 	if s.Read > 0 {
-		text += fmt.Sprintf(", and %d %s (%.1f %%). Between %.1f and %.1f %% of the leads that the file names differ (95 %% confidence)",
+		text += fmt.Sprintf(", and %d %s (%.1f %%). Between %.1f and %.1f %% of the leads that the file names differ "+
+			"(95 %% confidence)",
 			s.Differ, english.PluralWord(s.Differ, "differs", "differ"), 100*s.Share, 100*s.Low, 100*s.High)
 	}
 	return []Line{{Text: text}}
@@ -156,12 +175,16 @@ func (c *Checks) sections(s *Summary) []Section {
 		return nil
 	}
 	words := func(w Word) Line {
-		return Line{Count: w.Rows, Text: strings.TrimSpace(w.Value+"  "+w.named()) + ", first at " + s.places([]Place{w.Place}, 1)}
+		return Line{Count: w.Rows, Text: strings.TrimSpace(w.Value+"  "+w.named()) + ", first at " +
+			s.places([]Place{w.Place}, 1)}
 	}
 	faults := func(f Fault) Line { return Line{Text: f.at() + ": " + f.Error, Where: hinted(f.Hint)} }
 	return []Section{
 		{ID: "rules", Title: "Checks that rows fail", Top: topChecks, Lines: lines(c.Rules, func(r Rule) Line {
-			return Line{Count: r.Rows, Name: r.Rule, Text: inColumn(r.Column, r.Error), Where: s.places(r.Places, r.Rows)}
+			return Line{
+				Count: r.Rows, Name: r.Rule, Text: inColumn(r.Column, r.Error),
+				Where: s.places(r.Places, r.Rows),
+			}
 		})},
 		{Title: "Statuses that are not mapped", Lines: lines(c.Statuses, words), Private: true},
 		{Title: "Texts that a map lacks", Lines: lines(c.Lacking, words), Private: true},
@@ -196,7 +219,8 @@ func (c *Checks) assigned() []Line {
 		case a.OrganizationID != "":
 			line.Text = "to " + a.OrganizationID
 		case a.LocatorID != "": // its settings on the service decide when the lead is made
-			line.Text = fmt.Sprintf("by the locator %s (entry %d of assign), which picks an organization when the lead is made", a.LocatorID, a.Entry)
+			line.Text = fmt.Sprintf("by the locator %s (entry %d of assign), which picks an organization when the "+
+				"lead is made", a.LocatorID, a.Entry)
 		case a.Others == "organizations":
 			line.Text = "to other organizations"
 		case a.Others != "":

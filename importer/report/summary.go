@@ -44,10 +44,12 @@ type Summary struct {
 	Errors             []Reason       `json:"errors"`
 	ThroughputRowsPerS float64        `json:"throughput_rows_per_s"`
 	PeakInFlight       int            `json:"peak_in_flight"`
-	DroppedValues      int            `json:"dropped_values"`  // that break a rule and were left out as the mapping asks
-	Checks             *Checks        `json:"checks,omitzero"` // of a run that sends nothing
+	// that break a rule and were left out as the mapping asks
+	DroppedValues int     `json:"dropped_values"`
+	Checks        *Checks `json:"checks,omitzero"` // of a run that sends nothing
 
-	NotRead   int         `json:"not_read,omitzero"`    // rows of the input that a run which stopped has not read; -1: some, not counted
+	// rows of the input that a run which stopped has not read; -1: some, not counted
+	NotRead   int         `json:"not_read,omitzero"`
 	InService *InService  `json:"in_service,omitempty"` // of import and sync
 	Asks      *Attentions `json:"attention,omitempty"`
 
@@ -60,12 +62,13 @@ type Summary struct {
 	Notes []string    `json:"notes"` // remarks for people
 	Next  []Step      `json:"next"`  // as Steps has them
 
-	Unkept       []Unkept `json:"-"` // leads whose ID the checkpoint could not keep
-	Pulled       int      `json:"-"` // leads in the pull file
-	Wordless     int      `json:"-"` // leads that the pull file lacks, for want of a word for their status
-	Paused       string   `json:"-"` // of a run that goes on: why requests wait, or ""
-	Hint         string   `json:"-"` // what to do about a stop before running again, or ""
-	Flags        []string `json:"-"` // of a check: how the input is read, and how much of it, as its import has to; else what the next command needs too
+	Unkept   []Unkept `json:"-"` // leads whose ID the checkpoint could not keep
+	Pulled   int      `json:"-"` // leads in the pull file
+	Wordless int      `json:"-"` // leads that the pull file lacks, for want of a word for their status
+	Paused   string   `json:"-"` // of a run that goes on: why requests wait, or ""
+	Hint     string   `json:"-"` // what to do about a stop before running again, or ""
+	// of a check: how the input is read, and how much of it, as its import has to; else what the next command needs too
+	Flags        []string `json:"-"`
 	Standing     int      `json:"-"` // rows in doubt of earlier runs, where they are too many for this one
 	Resent       bool     `json:"-"` // rows in doubt were sent again: the same command would do so once more
 	Same         bool     `json:"-"` // the same command would stop at the same place
@@ -92,8 +95,9 @@ type Input struct {
 	Blank  int    `json:"blank"` // rows without any data, which Rows does not count
 	SHA256 string `json:"sha256"`
 
-	Delimiter     rune `json:"-"` // 0 is a comma
-	ByteOrderMark bool `json:"-"` // its rejects begin with a byte order mark in JSONL, too: the run was told another encoding than theirs
+	Delimiter rune `json:"-"` // 0 is a comma
+	// its rejects begin with a byte order mark in JSONL, too: the run was told another encoding than theirs
+	ByteOrderMark bool `json:"-"`
 	Changed       bool `json:"-"` // while it was read
 }
 
@@ -174,7 +178,8 @@ type Organization struct {
 
 // Organizations lists counted ones, which are the keys without Leads, most leads first.
 func Organizations(leads map[Organization]int) []Organization {
-	return mostFirst(leads, func(o Organization, n int) Organization { o.Leads = n; return o }, func(o Organization) string { return o.ID + "\x00" + o.Location })
+	return mostFirst(leads, func(o Organization, n int) Organization { o.Leads = n; return o },
+		func(o Organization) string { return o.ID + "\x00" + o.Location })
 }
 
 // Transition counts leads whose status was changed.
@@ -186,7 +191,8 @@ type Transition struct {
 
 // Transitions lists counted ones, which are the keys without Leads, most leads first.
 func Transitions(leads map[Transition]int) []Transition {
-	return mostFirst(leads, func(t Transition, n int) Transition { t.Leads = n; return t }, func(t Transition) string { return t.From + "\x00" + t.To })
+	return mostFirst(leads, func(t Transition, n int) Transition { t.Leads = n; return t },
+		func(t Transition) string { return t.From + "\x00" + t.To })
 }
 
 // mostFirst lists what was counted, most leads first, then by name; counted puts the number into a key.
@@ -269,7 +275,8 @@ func Unwritten(err error) (reason, hint string) {
 	if errors.Is(err, syscall.EPIPE) { // of a named pipe
 		hint = "let the program that reads it read to its end"
 	}
-	return fmt.Sprintf("the run's files could not be written: %v", err), hint + ": the checkpoint has every outcome, so the results of the next run are complete"
+	return fmt.Sprintf("the run's files could not be written: %v", err), hint +
+		": the checkpoint has every outcome, so the results of the next run are complete"
 }
 
 // Stopped makes the summary say that the run stopped after all, with exit code 3. An

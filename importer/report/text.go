@@ -14,11 +14,14 @@ import (
 	"github.com/dustin/go-humanize/english"
 )
 
-// WriteText writes what a person wants to know at the end of a run. Lines are at most width characters (0: 80), but for paths
-// and commands that are longer.
+// WriteText writes what a person wants to know at the end of a run. Lines are at most width characters (0: 80), but
+// for paths and commands that are longer.
 func (s *Summary) WriteText(w io.Writer, width int, ink Ink) error {
 	s.escape()
-	p := &printer{width: cmp.Or(max(width, 0), 80), figures: len(humanize.Comma(int64(s.Rows.Read))), ink: ink, whole: baseOf(s.SummaryPath)}
+	p := &printer{
+		width: cmp.Or(max(width, 0), 80), figures: len(humanize.Comma(int64(s.Rows.Read))), ink: ink,
+		whole: baseOf(s.SummaryPath),
+	}
 	if len(s.RejectsPaths) == 1 {
 		p.rejects = baseOf(s.RejectsPaths[0])
 	}
@@ -45,7 +48,8 @@ func (s *Summary) Headline() (sentences []string) {
 	add := func(text string) { sentences = append(sentences, text) }
 	name, rows := s.activity(), english.Plural(s.Rows.Read, "row", "")
 	need, faults := s.Attention(), strings.Join(append(s.Checks.faults(), s.changed()...), ", and ")
-	asking := fmt.Sprintf("%s of %s %s attention", humanize.Comma(int64(need)), rows, english.PluralWord(need, "needs", "need")) + s.news()
+	asking := fmt.Sprintf("%s of %s %s attention", humanize.Comma(int64(need)), rows,
+		english.PluralWord(need, "needs", "need")) + s.news()
 	switch {
 	case s.Outcome == Running && s.Rows.Ended() == 0:
 		add(name + " is beginning")
@@ -102,7 +106,8 @@ func (s *Summary) progress() string {
 		english.Plural(s.Rows.Read, "row", ""), english.PluralWord(s.Rows.Read, "was", "were"))
 	switch {
 	case s.NotRead > 0:
-		text += fmt.Sprintf(", %s %s not read", humanize.Comma(int64(s.NotRead)), english.PluralWord(s.NotRead, "row was", "rows were"))
+		text += fmt.Sprintf(", %s %s not read", humanize.Comma(int64(s.NotRead)),
+			english.PluralWord(s.NotRead, "row was", "rows were"))
 	case s.NotRead < 0:
 		text += ", and the input was not read to its end"
 	}
@@ -118,7 +123,8 @@ func (s *Summary) traffic() string {
 	case s.DryRun:
 		return fmt.Sprintf("Nothing was sent: this was a dry run. It took %s", took)
 	case s.Reconciliation != nil:
-		return fmt.Sprintf("%s Leads were read in %s: %s", s.Reconciliation.changedNothing(), took, english.Plural(s.Requests.Update, "request", ""))
+		return fmt.Sprintf("%s Leads were read in %s: %s", s.Reconciliation.changedNothing(), took,
+			english.Plural(s.Requests.Update, "request", ""))
 	case s.Requests.Create+s.Requests.Update == 0:
 		return fmt.Sprintf("Nothing was sent to the service. The run took %s", took)
 	}
@@ -129,8 +135,8 @@ func requests(creates, updates int) string {
 	return english.Plural(creates, "create request", "") + " and " + english.Plural(updates, "update", "")
 }
 
-// Asking are the reasons of rows that want a person's eye, but for pending ones, which the next run sends. A run that sends nothing
-// lists invalid ones check by check.
+// Asking are the reasons of rows that want a person's eye, but for pending ones, which the next run sends. A run that
+// sends nothing lists invalid ones check by check.
 func (s *Summary) Asking() []Reason {
 	asks := map[string]bool{}
 	for _, o := range s.Outcomes() {
@@ -250,7 +256,8 @@ func (k Ink) outcome(name, text string) string {
 		return k.paint("32", text)
 	case "in_doubt", "failed":
 		return k.Red(text)
-	case "changed", "invalid", "rejected", "partial", "unmatched", "conflict", "file_ahead", "service_ahead", "both_changed", "absent":
+	case "changed", "invalid", "rejected", "partial", "unmatched", "conflict", "file_ahead", "service_ahead",
+		"both_changed", "absent":
 		return k.paint("33", text)
 	}
 	return text

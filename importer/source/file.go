@@ -170,7 +170,10 @@ func (f *File) next(r *Row) error {
 	case errors.Is(err, rows.ErrPause):
 		return err
 	case !known:
-		lost = &LostError{Line: f.window.Number, Text: "the file cannot be read any further: " + rows.Reason(err), Err: err}
+		lost = &LostError{
+			Line: f.window.Number, Text: "the file cannot be read any further: " + rows.Reason(err),
+			Err: err,
+		}
 		if told, known := errors.AsType[*OpenError](err); known {
 			lost.Hint = told.Hint
 		}
@@ -182,7 +185,8 @@ func (f *File) next(r *Row) error {
 // Info tells what is known of the file and its reading so far.
 func (f *File) Info() Info {
 	info, found := f.info, &f.found
-	info.Format, info.Bytes, info.Encoding, info.Other, info.Blank = string(f.format), f.meter.bytes, found.Encoding, found.Other, found.Blank
+	info.Format, info.Bytes = string(f.format), f.meter.bytes
+	info.Encoding, info.Other, info.Blank = found.Encoding, found.Other, found.Blank
 	return info
 }
 
@@ -226,7 +230,8 @@ func (f *File) compare() {
 		return
 	}
 	now, err := os.Stat(f.info.Path)
-	f.info.Changed = f.info.Changed || err != nil || !os.SameFile(f.stat, now) || now.Size() != f.stat.Size() || !now.ModTime().Equal(f.stat.ModTime())
+	f.info.Changed = f.info.Changed || err != nil || !os.SameFile(f.stat, now) || now.Size() != f.stat.Size() ||
+		!now.ModTime().Equal(f.stat.ModTime())
 }
 
 // framedReader leaves out what stands behind the rows of a table: what begins with a row that fits the footer, and the

@@ -39,8 +39,10 @@ var refusals = []struct {
 		"download the file itself, or export the rows anew; a table opens in Excel, which saves it as .xlsx",
 	},
 	{[]string{
-		"<?xml", "<?mso", "BZh91AY&SY", "\xFD7zXZ\x00", "\x04\x22\x4D\x18", "\x1F\x9D", "\x1F\x8B", "\x28\xB5\x2F\xFD", "7z\xBC\xAF\x27\x1C", "Rar!\x1A\x07",
-		"PK\x05\x06", `{\rtf`, "\x89PNG\r\n", "\xFF\xD8\xFF", "\x7FELF", "MZ\x90\x00", "SQLite format 3\x00", "PAR1\x15",
+		"<?xml", "<?mso", "BZh91AY&SY", "\xFD7zXZ\x00", "\x04\x22\x4D\x18", "\x1F\x9D", "\x1F\x8B", "\x28\xB5\x2F\xFD",
+		"7z\xBC\xAF\x27\x1C", "Rar!\x1A\x07",
+		"PK\x05\x06", `{\rtf`, "\x89PNG\r\n", "\xFF\xD8\xFF", "\x7FELF", "MZ\x90\x00", "SQLite format 3\x00",
+		"PAR1\x15",
 		"\xFF\xFE\x00\x00", "\x00\x00\xFE\xFF", // UTF-32
 	}, "is not in a format that is read here", readable},
 }
@@ -158,7 +160,8 @@ func (u *unpacker) Close() error {
 func (u *unpacker) Read(p []byte) (int, error) {
 	n, err := u.in.Read(p)
 	if u.bytes += int64(n); u.bytes > maxFree+maxRatio*u.packed.bytes {
-		return 0, rows.Refuse(fmt.Sprintf("it unpacks to more than %d times its size", maxRatio), "if that is right, unpack it first")
+		return 0, rows.Refuse(fmt.Sprintf("it unpacks to more than %d times its size", maxRatio),
+			"if that is right, unpack it first")
 	}
 	return n, u.wrong(err)
 }
@@ -177,7 +180,8 @@ func (u *unpacker) wrong(err error) error {
 	case errors.Is(err, gzip.ErrHeader), errors.Is(err, zstd.ErrMagicMismatch):
 		told.Text = "something that is not packed follows its " + u.packing + " data"
 	case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded):
-		told.Text, told.Hint = fmt.Sprintf("it was packed with a zstd window of more than %d MiB", maxWindow>>20), "unpack it first"
+		told.Text, told.Hint = fmt.Sprintf("it was packed with a zstd window of more than %d MiB",
+			maxWindow>>20), "unpack it first"
 	default:
 		told.Text, told.Err = "its "+u.packing+" data are damaged", errDamaged
 	}

@@ -70,7 +70,8 @@ func (f *File) find(o Options) error {
 		case o.Stdin == nil:
 			return rows.Refuse("there is no standard input", "name a file")
 		case o.Format == "":
-			return rows.Refuse("the format of standard input is not known", "name it with --format csv, tsv, jsonl or xlsx")
+			return rows.Refuse("the format of standard input is not known",
+				"name it with --format csv, tsv, jsonl or xlsx")
 		}
 		f.stream, _ = o.Stdin.(*Stream)
 		f.meter = newMeter(o.Stdin)
@@ -104,7 +105,8 @@ func (f *File) open(o Options) error {
 	case "":
 		f.format = namedFormat(f.info.Path)
 	default:
-		return rows.Refuse(fmt.Sprintf("the format %q is not known", string(o.Format)), "csv, tsv, jsonl and xlsx can be read")
+		return rows.Refuse(fmt.Sprintf("the format %q is not known", string(o.Format)),
+			"csv, tsv, jsonl and xlsx can be read")
 	}
 	f.stream.look(true)
 	in, head, err := sniff(f.meter)
@@ -128,7 +130,8 @@ func (f *File) open(o Options) error {
 	}
 	f.stream.look(true)
 	f.window, err = lines.Decode(in, o, &f.found)
-	if f.stream.look(false); err == nil && f.found.Encoding == "utf-8" && len(f.closers) == 0 { // decoders take a pause for an end
+	// decoders take a pause for an end
+	if f.stream.look(false); err == nil && f.found.Encoding == "utf-8" && len(f.closers) == 0 {
 		f.window.Look = f.stream.look
 	}
 	switch {
@@ -190,7 +193,8 @@ func (f *File) openWorkbook(stream io.Reader, o Options) error {
 		var kept []byte
 		kept, err = io.ReadAll(io.LimitReader(stream, maxKept+1))
 		if len(kept) > maxKept {
-			return rows.Refuse(fmt.Sprintf("is a workbook of more than %d MiB", maxKept>>20), "only smaller ones can come through standard input: name the file")
+			return rows.Refuse(fmt.Sprintf("is a workbook of more than %d MiB", maxKept>>20),
+				"only smaller ones can come through standard input: name the file")
 		}
 		in, size = bytes.NewReader(kept), int64(len(kept))
 	}

@@ -11,9 +11,9 @@ import (
 // pauseTime is how long bytes may stay away before a stream counts as pausing.
 const pauseTime = 200 * time.Millisecond
 
-// Stream is a source whose bytes come when they come, as those of standard input may. What looks ahead of the rows sees
-// what is there, up to a pause, and whoever has rows in hand is told that no more may come for a while. It can be closed
-// while a Read waits, which a pipe cannot: the goroutine that reads it ends with the process.
+// Stream is a source whose bytes come when they come, as those of standard input may. What looks ahead of the rows
+// sees what is there, up to a pause, and whoever has rows in hand is told that no more may come for a while. It can be
+// closed while a Read waits, which a pipe cannot: the goroutine that reads it ends with the process.
 type Stream struct {
 	pieces chan []byte // from in
 	err    error       // that ended in, once pieces is closed

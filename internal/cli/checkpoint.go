@@ -20,7 +20,8 @@ import (
 
 func (p *program) checkpointCommand() *cli.Command {
 	commands := []*cli.Command{
-		p.statusCommand(), p.exportCommand(), p.historyCommand(), p.resolveCommand(), p.adoptCommand(), p.forgetCommand(),
+		p.statusCommand(), p.exportCommand(), p.historyCommand(), p.resolveCommand(), p.adoptCommand(),
+		p.forgetCommand(),
 		p.checkCommand(), p.repairCommand(), p.copyCommand(), p.initLedgerCommand(), p.workersCommand(),
 	}
 	for _, c := range commands {
@@ -75,7 +76,8 @@ func (p *program) export(c *cli.Context) error {
 		to = ""
 	}
 	if disk.Exists(to) {
-		return exit.Usage(to+": exists already, and somebody may have filled it in", "name a file that is not there yet")
+		return exit.Usage(to+": exists already, and somebody may have filled it in",
+			"name a file that is not there yet")
 	}
 	if to != "" {
 		if err := p.keepApart(c, []place{placeAt(to, "-o")}, nil); err != nil {
@@ -84,7 +86,8 @@ func (p *program) export(c *cli.Context) error {
 	}
 	var told terminal.Spool
 	err := p.desk(c).Export(c.Context, checkpointcmd.Export{
-		State: c.String("state"), Run: c.String("created-by"), CSV: c.String("format") == "csv", Terminal: to == "" && terminal.Is(p.Out),
+		State: c.String("state"), Run: c.String("created-by"), CSV: c.String("format") == "csv", Terminal: to == "" &&
+			terminal.Is(p.Out),
 	}, &told)
 	switch {
 	case err != nil && !told.Begun: // refused
@@ -121,7 +124,8 @@ func (p *program) resolveCommand() *cli.Command {
 		Action: func(c *cli.Context) error {
 			switch none := c.Bool("none-created"); {
 			case c.NArg() > 1 || none == c.Args().Present():
-				return exit.Usage("resolve takes one file, or --none-created", "leadferry checkpoint export --state in_doubt -o doubt.csv makes it")
+				return exit.Usage("resolve takes one file, or --none-created",
+					"leadferry checkpoint export --state in_doubt -o doubt.csv makes it")
 			case none:
 				return p.desk(c).ResolveNone(c.Context)
 			}
@@ -135,7 +139,8 @@ func (p *program) adoptCommand() *cli.Command {
 		Name: "adopt", Usage: "take over leads that exist on the service already", ArgsUsage: "FILE.csv...",
 		Action: func(c *cli.Context) error {
 			if c.NArg() == 0 {
-				return exit.Usage("adopt takes a file", "CSV with the columns key and lead_id, such as the results.csv of a run")
+				return exit.Usage("adopt takes a file",
+					"CSV with the columns key and lead_id, such as the results.csv of a run")
 			}
 			paths, err := spread(c.Args().Slice())
 			if err != nil {
@@ -212,7 +217,8 @@ func (p *program) repair(c *cli.Context) error {
 		names, results = names[:2], slices.Concat(results, names[2:])
 	}
 	if len(names) != 2 || disk.SameFile(names[0], names[1]) {
-		return exit.Usage("repair takes two files: the damaged one, and a new one", "such as: checkpoint repair leads.db repaired.db")
+		return exit.Usage("repair takes two files: the damaged one, and a new one",
+			"such as: checkpoint repair leads.db repaired.db")
 	}
 	from, to := names[0], names[1]
 	if disk.Exists(to) {

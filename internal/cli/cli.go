@@ -153,8 +153,10 @@ func (p *program) app() *cli.App {
 			own.Choice("log-format", "write log lines and errors as %", "text", "json"),
 		},
 		Commands: []*cli.Command{
-			p.initCommand(), p.validateCommand(), p.importCommand(), p.syncCommand(), p.reconcileCommand(), p.reportCommand(),
-			p.loginCommand(), p.configCommand(), p.sandboxCommand(), p.schemaCommand(), p.checkpointCommand(), p.explainCommand(),
+			p.initCommand(), p.validateCommand(), p.importCommand(), p.syncCommand(), p.reconcileCommand(),
+			p.reportCommand(),
+			p.loginCommand(), p.configCommand(), p.sandboxCommand(), p.schemaCommand(), p.checkpointCommand(),
+			p.explainCommand(),
 			p.completionCommand(),
 		},
 		Action:                    p.help,
@@ -268,7 +270,8 @@ func (p *program) fail(err error) int {
 			continue
 		}
 		for line := range strings.Lines(one.Text) {
-			fmt.Fprintf(p.Err, "%s %s\n", p.inkOf(p.Err).Red("leadferry:"), report.Escape(strings.TrimSuffix(line, "\n")))
+			fmt.Fprintf(p.Err, "%s %s\n", p.inkOf(p.Err).Red("leadferry:"),
+				report.Escape(strings.TrimSuffix(line, "\n")))
 		}
 		if one.Hint != "" {
 			fmt.Fprintln(p.Err, p.inkOf(p.Err).Dim("hint: "+report.Escape(one.Hint)))

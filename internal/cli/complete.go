@@ -27,7 +27,8 @@ var scripts embed.FS
 
 func (p *program) completionCommand() *cli.Command {
 	return &cli.Command{
-		Name: "completion", ArgsUsage: strings.Join(shells, "|"), Usage: "print what makes a shell complete command lines",
+		Name: "completion", ArgsUsage: strings.Join(shells, "|"),
+		Usage: "print what makes a shell complete command lines",
 		Action: func(c *cli.Context) error {
 			script, err := scripts.ReadFile("scripts/leadferry." + c.Args().First())
 			if c.NArg() != 1 || err != nil {
@@ -76,7 +77,8 @@ func candidates(before []string, begun string) (kind string, words [][2]string) 
 		name, _, _ := strings.Cut(strings.TrimLeft(word, "-"), "=")
 		return flags.Named(name, known)
 	}
-	if n := len(before) - 1; n >= 0 && !onlyFiles && strings.HasPrefix(before[n], "-") && !strings.Contains(before[n], "=") {
+	if n := len(before) - 1; n >= 0 && !onlyFiles && strings.HasPrefix(before[n], "-") &&
+		!strings.Contains(before[n], "=") {
 		if f := flagOf(before[n]); f != nil && flags.TakesValue(f) {
 			return values(argumentOf(f), "")
 		}

@@ -55,7 +55,10 @@ func (p *program) configShow(c *cli.Context) error {
 	}
 	if t.LeadsURL != "" && t.TrunkID != "" {
 		line := fmt.Sprintf("target: {trunk_id: %s, leads_url: %q}", t.TrunkID, t.LeadsURL)
-		rows = append(rows, flags.Setting{Name: "mapping", Value: line, From: "write it into mappings that are for this target alone"})
+		rows = append(rows, flags.Setting{
+			Name: "mapping", Value: line,
+			From: "write it into mappings that are for this target alone",
+		})
 	}
 	if c.Bool("json") {
 		return p.printJSON(rows)

@@ -66,7 +66,8 @@ func trace(log *slog.Logger) func(leadapi.Call) {
 	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 	return func(c leadapi.Call) {
 		fields := []any{
-			"method", c.Method, "kind", c.Kind, "status", c.Status, "url", c.URL, "began", c.Began.UTC().Format(time.RFC3339Nano),
+			"method", c.Method, "kind", c.Kind, "status", c.Status, "url", c.URL, "began",
+			c.Began.UTC().Format(time.RFC3339Nano),
 			"took_ms", ms(c.Duration), "dialled_ms", ms(c.Dialled), "sent", c.Sent, "reused", c.Reused,
 		}
 		fields = append(fields, said("request_id", c.RequestID)...)
@@ -88,7 +89,8 @@ func logEnd(log *slog.Logger, s *report.Summary) {
 		reason = fmt.Sprintf("the pull file lacks %s, for want of a word for %s status", leads(s.Wordless), its)
 	}
 	fields := []any{"outcome", s.Outcome, "exit_code", s.ExitCode}
-	fields = append(fields, said("reason", report.Escape(reason), "hint", report.Escape(s.Hint), "summary", s.SummaryPath)...)
+	fields = append(fields, said("reason", report.Escape(reason), "hint", report.Escape(s.Hint), "summary",
+		s.SummaryPath)...)
 	fields = append(fields, "duration_s", s.DurationS, "rows", s.Rows)
 	if r := s.Reconciliation; r != nil && r.Sample != nil {
 		fields = append(fields, "sample", r.Sample)
@@ -176,7 +178,10 @@ func (p *program) warnOf(what string, err error) {
 func (p *program) tellRefusal(e *exit.Error) {
 	told := e.Joined()
 	if p.json {
-		fields := []any{"outcome", "refused", "exit_code", told.Code, "reason", report.Escape(told.Text), "rows", report.RowCounts{}}
+		fields := []any{
+			"outcome", "refused", "exit_code", told.Code, "reason", report.Escape(told.Text), "rows",
+			report.RowCounts{},
+		}
 		p.jsonLog().Error("the run ended", append(fields, said("hint", report.Escape(told.Hint))...)...)
 	}
 	if !p.ending.asJSON {
@@ -257,6 +262,7 @@ func (p *program) endMetrics(code int) error {
 		return nil // that was the reason of the refusal
 	}
 	return f.Refused(report.MetricsRun{
-		Command: e.command, Version: Version, Mapping: p.line.Given("mapping").Value, Target: report.Target(p.target()), Started: time.Now(),
+		Command: e.command, Version: Version, Mapping: p.line.Given("mapping").Value, Target: report.Target(p.target()),
+		Started: time.Now(),
 	}, code)
 }

@@ -34,8 +34,10 @@ func description(words string) string {
 // rare are flags that most people never need, or meet in a refusal. Help of commands with many flags leaves them out.
 var rare = []string{
 	"list", "max-age", "ledger-standby", "fleet", "shard", "new-checkpoint", "new-key", "wait", "timeout", "retries",
-	"max-wait", "resend-on", "max-duration", "max-creates", "max-rejects", "max-invalid", "retry-rejected", "look-alikes",
-	"keep-runs", "attention", "metrics", "results-columns", "problems", "problems-values", "on-finish", "summary", "results", "rejects", "max-clears", "read",
+	"max-wait", "resend-on", "max-duration", "max-creates", "max-rejects", "max-invalid", "retry-rejected",
+	"look-alikes",
+	"keep-runs", "attention", "metrics", "results-columns", "problems", "problems-values", "on-finish", "summary",
+	"results", "rejects", "max-clears", "read",
 }
 
 const (
@@ -92,7 +94,8 @@ func screenOf(c *cli.Command, words []string, which shown) string {
 	}
 	list := c.Flags
 	if which == frequent && len(list) > manyFlags {
-		list = slices.DeleteFunc(slices.Clone(list), func(f cli.Flag) bool { return slices.Contains(rare, f.Names()[0]) })
+		list = slices.DeleteFunc(slices.Clone(list),
+			func(f cli.Flag) bool { return slices.Contains(rare, f.Names()[0]) })
 	}
 	for _, category := range []flags.Group{own, reading, running, files, connecting} {
 		if category != connecting || which == everything {
@@ -197,7 +200,10 @@ func rootOf(app *cli.App) *cli.Command {
 }
 
 // flaglessVariables are those that no flag has.
-var flaglessVariables = []string{external.SecretVariable, "LEADFERRY_PASSWORD", "LEADFERRY_SHARDS", "LEADFERRY_ANY_FILESYSTEM"}
+var flaglessVariables = []string{
+	external.SecretVariable, "LEADFERRY_PASSWORD", "LEADFERRY_SHARDS",
+	"LEADFERRY_ANY_FILESYSTEM",
+}
 
 // warnOfVariables warns of variables that nothing reads and somebody may rely on: a flag has that name but takes no
 // variable, so that asking for a dry run by one is a live run, or a variable has nearly that name.
@@ -231,7 +237,8 @@ func (p *program) warnOfVariables() {
 
 func (p *program) explainCommand() *cli.Command {
 	return &cli.Command{
-		Name: "explain", ArgsUsage: "[NAME]", Usage: "an outcome, exit code, rule or message: what it means, what to do",
+		Name: "explain", ArgsUsage: "[NAME]",
+		Usage: "an outcome, exit code, rule or message: what it means, what to do",
 		Action: func(c *cli.Context) error {
 			asked := strings.Join(c.Args().Slice(), " ")
 			if asked == "" {

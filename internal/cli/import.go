@@ -24,7 +24,8 @@ func (p *program) importCommand() *cli.Command {
 	return &cli.Command{
 		Name: "import", Usage: "create leads, then link ExternalID; resumable", ArgsUsage: "FILE...",
 		Flags: slices.Concat(inputFlags(), connectionFlags(), checkpointFlags(), fleetFlags(), sendFlags(), []cli.Flag{
-			running.Choice("changed", "count, update or ignore rows whose lead exists and whose data changed: %", "report", "update", "ignore"),
+			running.Choice("changed", "count, update or ignore rows whose lead exists and whose data changed: %",
+				"report", "update", "ignore"),
 		}, outputFlags()),
 		Action: func(c *cli.Context) error {
 			o, err := p.sendOptions(c)
@@ -104,12 +105,17 @@ func (p *program) openInputs(c *cli.Context, o *importer.Options) (*inputs.Files
 // refuseTarget refuses a run to another target than the one that the mapping names.
 func (p *program) refuseTarget(c *cli.Context, path string, named mapping.Target) error {
 	t := p.target().Canonical()
-	want := checkpoint.Target{BaseURL: t.BaseURL, LeadsURL: leadapi.Canonical(named.LeadsURL), TrunkID: named.TrunkID}.Canonical()
+	want := checkpoint.Target{
+		BaseURL: t.BaseURL, LeadsURL: leadapi.Canonical(named.LeadsURL),
+		TrunkID: named.TrunkID,
+	}.Canonical()
 	differs := func(want, have string) bool { return want != "" && have != "" && want != have }
-	if c.Bool("sandbox") || !differs(want.TrunkID, t.TrunkID) && !differs(want.LeadsURL, leadapi.Canonical(t.LeadsURL)) {
+	if c.Bool("sandbox") || !differs(want.TrunkID, t.TrunkID) &&
+		!differs(want.LeadsURL, leadapi.Canonical(t.LeadsURL)) {
 		return nil
 	}
-	return exit.Usage(fmt.Sprintf("%s:%d: the mapping is for another target: it names %s, and this run goes to %s; nothing was read",
+	return exit.Usage(fmt.Sprintf("%s:%d: the mapping is for another target: it names %s, and this run goes to %s; "+
+		"nothing was read",
 		path, named.Line, strings.Trim(want.LeadsURL+"/"+want.TrunkID, "/"), t.LeadsURL+"/"+t.TrunkID),
 		"name the profile or the addresses of the mapping's target, or use the mapping of this one")
 }
@@ -173,7 +179,8 @@ func (p *program) wayWords(imitation bool) (words []string) {
 	for _, f := range connectionFlags() {
 		name := f.Names()[0]
 		value, typed := p.line.Typed(name)
-		if typed && f.(cli.DocGenerationFlag).TakesValue() && !slices.Contains([]string{"proxy", "client-secret-command", "directory"}, name) {
+		if typed && f.(cli.DocGenerationFlag).TakesValue() &&
+			!slices.Contains([]string{"proxy", "client-secret-command", "directory"}, name) {
 			words = append(words, "--"+name+"="+value)
 		}
 	}
@@ -204,7 +211,8 @@ func (p *program) service(c *cli.Context, sends bool) (leadapi.Config, error) {
 	case err != nil:
 		return api, err
 	case a.ID.Value == "":
-		return api, exit.Usage("no --client-id given", "leadferry login makes a client, or set LEADFERRY_CLIENT_ID and its secret")
+		return api, exit.Usage("no --client-id given",
+			"leadferry login makes a client, or set LEADFERRY_CLIENT_ID and its secret")
 	case a.Secret.Value == "":
 		return api, exit.Usage("no client secret given",
 			"set LEADFERRY_CLIENT_SECRET, --client-secret-file or --client-secret-command")
@@ -257,7 +265,8 @@ func (p *program) validateCommand() *cli.Command {
 		Flags: slices.Concat(inputFlags(), outputFlags(), []cli.Flag{
 			running.Count("show", 0, "print the first `N` requests that would be sent"),
 			rateFlag("say how long the requests take at `N` a second"),
-			running.Bool("strict", "also fail on repeated keys, unused columns, words without an entry, and values left out"),
+			running.Bool("strict", "also fail on repeated keys, unused columns, words without an entry, and values "+
+				"left out"),
 			running.Text("tolerate", "exit with 0 if at most `N|P%` rows are bad"),
 		}),
 		Action: p.validate,

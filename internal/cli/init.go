@@ -18,7 +18,8 @@ import (
 )
 
 func (p *program) initCommand() *cli.Command {
-	target := files.Name("mapping", "write the mapping to `FILE`; - is standard output (default: the input's name, .yaml)")
+	target := files.Name("mapping", "write the mapping to `FILE`; - is standard output (default: the input's "+
+		"name, .yaml)")
 	target.Aliases = []string{"m"}
 	return &cli.Command{
 		Name: "init", Usage: "guess a mapping from a file's header and first rows", ArgsUsage: "FILE",
@@ -42,7 +43,8 @@ func (p *program) runInit(c *cli.Context) error {
 	case input == "-" && c.String("mapping") == "":
 		return exit.Usage("standard input has no name for the mapping", "name it with -m FILE, or print it with -m -")
 	case target != "-" && disk.Exists(target):
-		return exit.Usage(target+" is there already and is not overwritten", "name another file with -m, or print it with -m -")
+		return exit.Usage(target+" is there already and is not overwritten",
+			"name another file with -m, or print it with -m -")
 	}
 	in, err := inputs.Sample(c, p.In, input)
 	if err != nil {
@@ -73,7 +75,8 @@ func (p *program) runInit(c *cli.Context) error {
 	if input != "-" {
 		input = shell.Path(input)
 	}
-	return p.print(fmt.Sprintf("Wrote %s. It is a guess: read it before anything is sent.\n%sNext: leadferry validate -m %s %s\n",
+	return p.print(fmt.Sprintf("Wrote %s. It is a guess: read it before anything is sent.\n%sNext: leadferry "+
+		"validate -m %s %s\n",
 		report.Escape(target), notes, shell.Path(target), input))
 }
 

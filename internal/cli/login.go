@@ -68,7 +68,8 @@ func (p *program) login(c *cli.Context) error {
 	}
 	if set.Makes {
 		if err := profile.Add(); err != nil {
-			return exit.Stopped("the client is stored, but not its profile: "+err.Error(), "add it by hand:\n"+profile.Lines())
+			return exit.Stopped("the client is stored, but not its profile: "+err.Error(), "add it by hand:\n"+
+				profile.Lines())
 		}
 		fmt.Fprintf(&p.out, "made       profile %s in %s\n", set.Profile.Value, report.Escape(set.Config.Value))
 	}
@@ -86,7 +87,8 @@ func mayLogIn(c *cli.Context, set *connection.Settings) error {
 	case c.String("email") == "":
 		return exit.Usage("no --email given", "the address of the service account, as in the management console")
 	case set.Config.Value == "":
-		return exit.Usage("your configuration directory is not known: the client has no place", "name a file with --config")
+		return exit.Usage("your configuration directory is not known: the client has no place",
+			"name a file with --config")
 	case set.Missing("base-url") != "":
 		return exit.Usage(set.Missing("base-url"), "set it, LEADFERRY_BASE_URL or base_url in a profile")
 	}
@@ -120,7 +122,8 @@ func onlyClient(c *cli.Context, set *connection.Settings) error {
 		}
 		has.Value, has.From = stored.ClientID, "stored by login ("+set.CredentialsPath()+")"
 	}
-	return exit.Usage(fmt.Sprintf("profile %s has a client already: %s, %s", set.Profile.Value, report.Escape(has.Value), has.From),
+	return exit.Usage(fmt.Sprintf("profile %s has a client already: %s, %s", set.Profile.Value,
+		report.Escape(has.Value), has.From),
 		"clients cannot be deleted here; add --new-client to make another one")
 }
 
@@ -146,21 +149,27 @@ func (p *program) newClient(c *cli.Context, ctx context.Context, api leadapi.Con
 		return "", "", err
 	}
 	left, err := place.Keep(config.Credentials{
-		BaseURL: set.Target().BaseURL, ClientID: made.ID, ClientSecret: made.Secret, CreatedAt: time.Now().UTC().Truncate(time.Second),
+		BaseURL: set.Target().BaseURL, ClientID: made.ID, ClientSecret: made.Secret,
+		CreatedAt: time.Now().UTC().Truncate(time.Second),
 	})
 	if err != nil {
-		where, hint := "it could not be stored and its secret is lost", "it stays on the service unused; mend the place and make another with --new-client"
+		where, hint := "it could not be stored and its secret is lost", "it stays on the service unused; mend the "+
+			"place and make another with --new-client"
 		if left != "" {
-			where, hint = "it is in "+left, "keep that file: it alone holds the secret; move it to "+set.CredentialsPath()
+			where, hint = "it is in "+left, "keep that file: it alone holds the secret; move it to "+
+				set.CredentialsPath()
 		}
 		return "", "", exit.Stopped(fmt.Sprintf("client %s was made: %s: %v", report.Escape(made.ID), where, err), hint)
 	}
-	fmt.Fprintf(&p.out, "client ID  %s\nprofile    %s\nstored in  %s\n", report.Escape(made.ID), set.Profile.Value, set.CredentialsPath())
+	fmt.Fprintf(&p.out, "client ID  %s\nprofile    %s\nstored in  %s\n", report.Escape(made.ID), set.Profile.Value,
+		set.CredentialsPath())
 	return made.ID, made.Secret, nil
 }
 
 // makeClient makes the two requests of a login. The second is not repeated where it may have made a client.
-func (p *program) makeClient(c *cli.Context, ctx context.Context, client *leadapi.Client) (*leadapi.OAuthClient, error) {
+func (p *program) makeClient(c *cli.Context, ctx context.Context, client *leadapi.Client) (*leadapi.OAuthClient,
+	error,
+) {
 	email, host := c.String("email"), "the service"
 	if u, err := url.Parse(p.target().BaseURL); err == nil {
 		host = u.Host
@@ -189,7 +198,8 @@ func (p *program) makeClient(c *cli.Context, ctx context.Context, client *leadap
 	}
 	end := &exit.Error{
 		Code: importer.CodeStopped, Text: "a client may have been made, but its secret did not arrive: " + err.Error(),
-		Hint: "not tried again: clients cannot be deleted here; look for it in the management console, then run login again",
+		Hint: "not tried again: clients cannot be deleted here; look for it in the management console, then run " +
+			"login again",
 	}
 	if fault, ok := errors.AsType[*leadapi.Error](err); ok && fault.Applied == leadapi.No {
 		end.Text = "no client was made: " + fault.Error()
@@ -225,7 +235,8 @@ func (p *program) proveSignIn(c *cli.Context, ctx context.Context, api leadapi.C
 	case ctx.Err() != nil:
 		return untried
 	}
-	return withHint("the client is stored, but signing in with it failed: ", err, "try an import; log in again if that is refused, too")
+	return withHint("the client is stored, but signing in with it failed: ", err,
+		"try an import; log in again if that is refused, too")
 }
 
 // maxPassword bounds a password, in bytes.
@@ -241,7 +252,8 @@ func (p *program) password(c *cli.Context, prompt string) (text string, err erro
 	case errors.Is(err, exit.ErrInterrupted):
 		return "", err
 	case err != nil:
-		return "", exit.Usage(fmt.Sprintf("the password cannot be read: %v", err), "set LEADFERRY_PASSWORD, or pipe it into standard input")
+		return "", exit.Usage(fmt.Sprintf("the password cannot be read: %v", err),
+			"set LEADFERRY_PASSWORD, or pipe it into standard input")
 	case text == "":
 		return "", exit.Usage("no password given", "type it, set LEADFERRY_PASSWORD, or pipe it into standard input")
 	case len(text) > maxPassword || !utf8.ValidString(text):

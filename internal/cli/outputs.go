@@ -68,7 +68,8 @@ func (p *place) takes(q *place) bool {
 	case p.what == "--out":
 		kind := report.RunFile(strings.ToLower(name))
 		return kind != "" && "--"+kind != q.what && strings.EqualFold(dir, p.real)
-	case p.what == "--rejects" && strings.EqualFold(dir, filepath.Dir(p.real)) && report.FurtherRejects(filepath.Base(p.real), name):
+	case p.what == "--rejects" && strings.EqualFold(dir, filepath.Dir(p.real)) &&
+		report.FurtherRejects(filepath.Base(p.real), name):
 		return true
 	}
 	return partial.is(q)
@@ -103,7 +104,8 @@ func outputsOf(f report.Files, metrics string) (all []place) {
 		{"--out", f.Dir},
 	} {
 		flag, path := n[0], n[1]
-		if !slices.Contains([]string{"", "-", report.None}, path) && (flag != "--problems" || path != report.Annotations) {
+		if !slices.Contains([]string{"", "-", report.None}, path) &&
+			(flag != "--problems" || path != report.Annotations) {
 			all = append(all, placeAt(path, flag))
 		}
 	}
@@ -117,13 +119,15 @@ func (p *program) keepApart(c *cli.Context, outputs []place, inputs []string) er
 	for i, o := range outputs {
 		for j, q := range outputs {
 			if i != j && o.takes(&q) {
-				return exit.Usage(fmt.Sprintf("%s %s and %s %s are one file", o.what, o.path, q.what, q.path), "give each a place of its own")
+				return exit.Usage(fmt.Sprintf("%s %s and %s %s are one file", o.what, o.path, q.what, q.path),
+					"give each a place of its own")
 			}
 		}
 		for _, q := range kept {
 			if o.takes(&q) {
 				how := map[bool]string{true: "lies in", false: "would take the place of"}[q.whole]
-				return exit.Usage(fmt.Sprintf("%s %s %s %s, which is %s", o.what, o.path, how, q.path, q.what), "name another place")
+				return exit.Usage(fmt.Sprintf("%s %s %s %s, which is %s", o.what, o.path, how, q.path, q.what),
+					"name another place")
 			}
 		}
 	}
@@ -153,7 +157,8 @@ func (p *program) keepRun(c *cli.Context, dir string) error {
 	if w.Ledger == "" || !c.Bool("dry-run") && w.Target.Canonical() == p.target().Canonical() {
 		return nil
 	}
-	return exit.Usage(fmt.Sprintf("--out %s would take the place of what the run %s left, which sent leads to %s", dir, w.Run, w.Target.LeadsURL),
+	return exit.Usage(fmt.Sprintf("--out %s would take the place of what the run %s left, which sent leads to %s", dir,
+		w.Run, w.Target.LeadsURL),
 		"name another folder")
 }
 

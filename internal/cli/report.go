@@ -58,7 +58,8 @@ func (p *program) report(c *cli.Context) error {
 	case err != nil:
 		return exit.Usage(err.Error(), hint)
 	case to == "" && report.RunFile(filepath.Base(s.SummaryPath)) != "summary":
-		return exit.Usage("the summary "+s.SummaryPath+" lies in no run's folder", "name a file with -o FILE, such as -o page.html")
+		return exit.Usage("the summary "+s.SummaryPath+" lies in no run's folder",
+			"name a file with -o FILE, such as -o page.html")
 	}
 	to = cmp.Or(to, filepath.Join(filepath.Dir(s.SummaryPath), "report.html"))
 	if err := p.writePage(c, s, to); err != nil || to == "-" {
@@ -128,7 +129,8 @@ func (p *program) reportFleet(c *cli.Context, to string) error {
 func (p *program) summarizeFleet(c *cli.Context) (*report.Summary, error) {
 	name, address, target := c.String("fleet"), c.String("checkpoint"), p.target()
 	if !checkpoint.IsAddress(address) {
-		return nil, exit.Usage("--checkpoint does not name the ledger of the fleet", "add --checkpoint postgres://HOST/DATABASE")
+		return nil, exit.Usage("--checkpoint does not name the ledger of the fleet",
+			"add --checkpoint postgres://HOST/DATABASE")
 	}
 	if target.LeadsURL == "" || target.TrunkID == "" {
 		at, err := p.ledger(c).Existing() // the only one in the database, if it is
@@ -147,7 +149,8 @@ func (p *program) summarizeFleet(c *cli.Context) (*report.Summary, error) {
 		return nil, err
 	}
 	if shards == 0 {
-		return nil, exit.Usage("the ledger knows no fleet "+name, "leadferry checkpoint workers lists workers with the names of their fleets")
+		return nil, exit.Usage("the ledger knows no fleet "+name,
+			"leadferry checkpoint workers lists workers with the names of their fleets")
 	}
 	s, err := report.Fleet(name, shards, members)
 	if err == nil {

@@ -46,7 +46,8 @@ func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options, 
 	}
 	live, err := serveWeb(c, func(addr string) (*runpage.Live, error) {
 		return runpage.Serve(addr, &report.Summary{
-			Outcome: report.Running, RunID: o.RunID, Command: o.Command, Version: Version, DryRun: o.DryRun || o.Command == "validate",
+			Outcome: report.Running, RunID: o.RunID, Command: o.Command, Version: Version, DryRun: o.DryRun ||
+				o.Command == "validate",
 		})
 	})
 	if err != nil {
@@ -256,14 +257,16 @@ func (v *screen) hear(s *importer.Start, dryRun bool) error {
 	answer := v.c.String("new-checkpoint")
 	refused := s.Verdict.Refuse(answer)
 	if errors.Is(refused, checkpoint.ErrAnswersNothing) {
-		return exit.Usage("--new-checkpoint="+answer+" answers nothing: nothing speaks against this checkpoint", "leave it out")
+		return exit.Usage("--new-checkpoint="+answer+" answers nothing: nothing speaks against this checkpoint",
+			"leave it out")
 	}
 	person := v.person(v.c)
 	if refused == nil || s.Verdict.Question() == "" || person.Yes || !person.CanAnswer() {
 		return refused
 	}
 	err := person.Confirm(report.Escape(s.Checkpoint.Path)+": "+report.Escape(s.Verdict.Question())+
-		".\nLeads that were made there would be made a second time. Make leads with this checkpoint?", "nothing was sent", "")
+		".\nLeads that were made there would be made a second time. Make leads with this checkpoint?",
+		"nothing was sent", "")
 	if err == nil || exit.Of(err).Code != exit.CodeUsage {
 		return err
 	}
@@ -276,8 +279,10 @@ func (v *screen) ask(s *importer.Start) error {
 	if s.Checkpoint.Leads == 0 && s.Checkpoint.InDoubt == 0 {
 		state = "the checkpoint knows no lead yet: rows imported earlier from another checkpoint would be made again"
 	}
-	return v.person(v.c).Confirm(fmt.Sprintf("About to create %s for trunk %s at %s; %s.\nLeads cannot be deleted. Go on?",
-		v.many(), report.Escape(s.Target.TrunkID), s.Target.LeadsURL, state), "nothing was sent", "answer y, or add --yes")
+	return v.person(v.c).Confirm(fmt.Sprintf("About to create %s for trunk %s at %s; %s.\nLeads cannot be "+
+		"deleted. Go on?",
+		v.many(), report.Escape(s.Target.TrunkID), s.Target.LeadsURL, state), "nothing was sent",
+		"answer y, or add --yes")
 }
 
 // many says how many leads may be made.

@@ -44,7 +44,8 @@ func (p *program) sandboxCommand() *cli.Command {
 			own.Name("directory", "read your own organizations, locators and trunk from `FILE`, see above"),
 			own.Bool("read-bumps", "let an update that changes nothing move UpdatedAt, too"),
 			own.Name("data", "keep the leads in `FILE`; without one they are gone at the end"),
-			own.Switch("web", "no page", "show its leads, requests and faults on a page (`[=ADDRESS]`; else a free port)"),
+			own.Switch("web", "no page", "show its leads, requests and faults on a page (`[=ADDRESS]`; else a "+
+				"free port)"),
 		},
 		Action: p.sandbox,
 	}
@@ -126,7 +127,10 @@ func exports(address string, d *sandbox.Directory) string {
 	} {
 		lines += set(flags.Variable(v[0]), v[1])
 	}
-	for _, name := range []string{"client-secret-file", "client-secret-command", "ca-file", "client-cert", "client-key"} {
+	for _, name := range []string{
+		"client-secret-file", "client-secret-command", "ca-file", "client-cert",
+		"client-key",
+	} {
 		lines += unset(flags.Variable(name))
 	}
 	return lines
@@ -171,7 +175,10 @@ func openSandbox(c *cli.Context, checkpointPath string) (api leadapi.Config, sto
 	of := (*fs.PathError)(nil)
 	switch {
 	case errors.Is(err, sandbox.ErrInUse):
-		err = &checkpoint.OpenError{Path: data, Text: "is in use by another run", Hint: "wait for it to end, or use --wait"}
+		err = &checkpoint.OpenError{
+			Path: data, Text: "is in use by another run",
+			Hint: "wait for it to end, or use --wait",
+		}
 	case errors.As(err, &of):
 		err = exit.Usage("sandbox: "+of.Error(), disk.WayOut(err))
 	case err != nil:

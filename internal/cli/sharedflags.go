@@ -34,15 +34,17 @@ func connectionFlags() []cli.Flag {
 		connecting.Name("trunk-id", "`ID` of the brand's trunk organization"),
 		connecting.Name("client-id", "OAuth client `ID`; its secret has a file, a command or LEADFERRY_CLIENT_SECRET"),
 		connecting.Name("client-secret-file", "read the OAuth secret from `FILE`, which others cannot read or write"),
-		connecting.Name("client-secret-command", "run `COMMAND` once, without a shell, and read the OAuth secret from it"),
-		connecting.Name("proxy", "use the proxy `URL` (http://, https:// or socks5://); put a password into the variable; "+
-			"none: use no proxy (default: HTTPS_PROXY and NO_PROXY)"),
+		connecting.Name("client-secret-command",
+			"run `COMMAND` once, without a shell, and read the OAuth secret from it"),
+		connecting.Name("proxy", "use the proxy `URL` (http://, https:// or socks5://); put a password into the "+
+			"variable; none: use no proxy (default: HTTPS_PROXY and NO_PROXY)"),
 		connecting.Name("ca-file", "also trust the certificates in the PEM `FILE`"),
 		connecting.Name("request-id-header", "send a random ID in the header `NAME` with each attempt (default: none)"),
 		connecting.Name("client-cert", "show the client certificate in the PEM `FILE`, which may hold its key, too"),
 		connecting.Name("client-key", "use the key in the PEM `FILE`, not encrypted, which others cannot read"),
 		connecting.Name("profile", "use the settings `NAME` of the configuration file (default: default, if any)"),
-		connecting.Name("config", "read the configuration `FILE` (default: leadferry/config.yaml in your configuration directory)"),
+		connecting.Name("config", "read the configuration `FILE` (default: leadferry/config.yaml in your "+
+			"configuration directory)"),
 		connecting.Bool("sandbox", "use the built-in imitation service: no account, no network"),
 		connecting.Bool("sandbox-reset", "with --sandbox: delete its leads and its checkpoint first"),
 		connecting.Name("directory", "with --sandbox: read your own organizations, locators and trunk from `FILE`"),
@@ -66,7 +68,8 @@ func inputFlags() []cli.Flag {
 	mapping.Aliases = []string{"m"}
 	return append(sourceFlags(), mapping,
 		reading.Count("limit", 0, "read only the first `N` rows, all files together (0: all)"),
-		reading.Count("min-rows", 0, "refuse inputs with fewer than `N` rows in total, as a broken export has (sync: 1 unless given)"),
+		reading.Count("min-rows", 0, "refuse inputs with fewer than `N` rows in total, as a broken export has (sync: "+
+			"1 unless given)"),
 		reading.Time("max-age", 0, "refuse a file that is older than `DURATION`, as last week's export is"),
 	)
 }
@@ -74,9 +77,11 @@ func inputFlags() []cli.Flag {
 // outputFlags say where a run's files go.
 func outputFlags() []cli.Flag {
 	return []cli.Flag{
-		files.Name("out", "write the run's files into the folder `DIR`; none: no folder (default: leadferry-runs/TIME-COMMAND-RUN)"),
+		files.Name("out", "write the run's files into the folder `DIR`; none: no folder (default: "+
+			"leadferry-runs/TIME-COMMAND-RUN)"),
 		files.Name("results", "write the results to `FILE`"),
-		files.Choice("results-columns", "write these columns to the results: % (all: the input's, too, which are personal data)", "own", "all"),
+		files.Choice("results-columns", "write these columns to the results: % (all: the input's, too, which are "+
+			"personal data)", "own", "all"),
 		files.Name("rejects", "write the rejects to `FILE`"),
 		files.Name("problems", "write every problem of every row to `FILE` (.csv or .jsonl); github prints annotations"),
 		files.Bool("problems-values", "add the values to --problems (personal data)"),
@@ -102,7 +107,8 @@ func checkpointFlags() []cli.Flag {
 
 // standbyFlag says what holds of a server's standbys that it does not wait for.
 func standbyFlag() cli.Flag {
-	return running.Choice("ledger-standby", "PostgreSQL: refuse asynchronous standbys, or accept them because none will be promoted: %",
+	return running.Choice("ledger-standby", "PostgreSQL: refuse asynchronous standbys, or accept them because none "+
+		"will be promoted: %",
 		"refused", "never-promoted")
 }
 
@@ -115,20 +121,25 @@ func pathFlags() []cli.Flag {
 
 // sendFlags are those of a run that sends.
 func sendFlags() []cli.Flag {
-	maxInDoubt := running.Count("max-in-doubt", 0, "stop when more than `N` rows are in doubt, also of earlier runs (0: never)")
+	maxInDoubt := running.Count("max-in-doubt", 0,
+		"stop when more than `N` rows are in doubt, also of earlier runs (0: never)")
 	maxInDoubt.DefaultText = "the larger of 20 and 4 × concurrency"
-	maxRejects := running.Text("max-rejects", "stop when more than `N|P%` rows (or all of the first) are rejected or failed (0: never)")
+	maxRejects := running.Text("max-rejects",
+		"stop when more than `N|P%` rows (or all of the first) are rejected or failed (0: never)")
 	maxRejects.Value = "100"
-	maxInvalid := running.Text("max-invalid", "stop when more than `N|P%` rows are invalid, as of a wrong file (0: never)")
+	maxInvalid := running.Text("max-invalid",
+		"stop when more than `N|P%` rows are invalid, as of a wrong file (0: never)")
 	maxInvalid.Value = "50%"
 	return []cli.Flag{
 		running.Bool("require-checkpoint", "exit with 4 instead of starting a new checkpoint"),
-		running.Text("new-checkpoint", "make leads although another checkpoint may know them: the `ID` that the refusal printed"),
+		running.Text("new-checkpoint", "make leads although another checkpoint may know them: the `ID` that the "+
+			"refusal printed"),
 		concurrencyFlag(),
 		rateFlag("send at most `N` requests per second, all workers together (0: no limit)"),
 		running.Time("timeout", 30*time.Second, "wait up to `DURATION` for one request"),
 		running.Count("retries", 5, "try a request up to `N` more times if that is safe"),
-		running.Time("max-wait", 15*time.Minute, "wait up to `DURATION` for a service that cannot be reached, then stop"),
+		running.Time("max-wait", 15*time.Minute,
+			"wait up to `DURATION` for a service that cannot be reached, then stop"),
 		running.Bool("dry-run", "print what would be sent; send and write nothing"),
 		running.Count("show", 10, "with --dry-run: print the first `N` requests"),
 		running.Choice("in-doubt", "hold rows in doubt for you to settle, or send them again: %", "hold", "resend"),
@@ -136,14 +147,17 @@ func sendFlags() []cli.Flag {
 		maxInDoubt, maxRejects, maxInvalid,
 		running.Count("max-creates", 0, "make at most `N` leads, then stop (0: no limit)"),
 		running.Time("max-duration", 0, "take no more rows after `DURATION`; finish what has begun"),
-		running.Choice("look-alikes", "hold a new key that resembles a known one (12 and 00012) as a conflict, or create a lead: %",
+		running.Choice("look-alikes", "hold a new key that resembles a known one (12 and 00012) as a conflict, or "+
+			"create a lead: %",
 			"hold", "create"),
-		running.Text("new-key", "accept a file that was imported before with another key (makes a new lead of every row): "+
-			"the `ID` that the refusal printed"),
-		running.Choice("read", "read a lead by an update of: %; content changes nothing, external-id overwrites what others wrote",
+		running.Text("new-key", "accept a file that was imported before with another key (makes a new lead of "+
+			"every row): the `ID` that the refusal printed"),
+		running.Choice("read", "read a lead by an update of: %; content changes nothing, external-id overwrites what "+
+			"others wrote",
 			"content", "external-id"),
 		running.Bool("retry-rejected", "send rows again that the service rejected before"),
-		files.Count("keep-runs", 0, "keep the newest `N` folders in "+report.RunsFolder+", and those with rejects or doubts (0: all)"),
+		files.Count("keep-runs", 0, "keep the newest `N` folders in "+report.RunsFolder+
+			", and those with rejects or doubts (0: all)"),
 		running.Choice("attention", "exit with 1 for % rows that need attention: new leaves out those of the run before", "all", "new"),
 		running.Bool("yes", "do not ask before making leads"),
 		metricsFlag(),
@@ -169,7 +183,8 @@ func concurrencyFlag() cli.Flag {
 	f.Aliases = []string{"c"}
 	f.Action = func(_ *cli.Context, n int) error {
 		if n < 1 || n > maxConcurrency {
-			return exit.Usage(fmt.Sprintf("--concurrency must be from 1 to %d", maxConcurrency), "8 suits most services")
+			return exit.Usage(fmt.Sprintf("--concurrency must be from 1 to %d", maxConcurrency),
+				"8 suits most services")
 		}
 		return nil
 	}
@@ -194,7 +209,8 @@ func share(c *cli.Context, name string) (importer.Share, error) {
 	n, err := strconv.Atoi(number)
 	switch {
 	case err != nil || n < 0 || percent && n > 100:
-		return importer.Share{}, exit.Usage("--"+name+" is neither a number nor a percentage", "for example 100, 5% or 0")
+		return importer.Share{}, exit.Usage("--"+name+" is neither a number nor a percentage",
+			"for example 100, 5% or 0")
 	case percent:
 		return importer.Share{Percent: n}, nil
 	}

@@ -16,10 +16,13 @@ func (p *program) syncCommand() *cli.Command {
 		Flags: slices.Concat(inputFlags(), connectionFlags(), checkpointFlags(), fleetFlags(), sendFlags(), []cli.Flag{
 			running.Choice("missing", "a row whose lead is not known: %", "report", "create", "ignore"),
 			running.Switch("check-remote", "no lead is read",
-				"read a lead before it is changed (`[=all]`: every lead of the file), and hold what others changed by --conflict"),
-			running.Choice("conflict", "a field that was changed on the service: report it as a conflict, send the file's value, "+
-				"or keep the service's: %; the mapping's conflict: comes first", "report", "file", "service"),
-			running.Choice("reopen", "send a row that would reopen a closed lead, or hold it as a conflict: %", "allow", "hold"),
+				"read a lead before it is changed (`[=all]`: every lead of the file), and hold what others changed "+
+					"by --conflict"),
+			running.Choice("conflict", "a field that was changed on the service: report it as a conflict, send the "+
+				"file's value, or keep the service's: %; the mapping's conflict: comes first", "report", "file",
+				"service"),
+			running.Choice("reopen", "send a row that would reopen a closed lead, or hold it as a conflict: %", "allow",
+				"hold"),
 			running.Count("max-clears", 20, "stop at once if more than `N` leads would lose their ExternalID (0: never)"),
 		}, pullFlags(), outputFlags()),
 		Action: p.sync,
@@ -60,14 +63,17 @@ func unknownLeads(string) string {
 
 func (p *program) reconcileCommand() *cli.Command {
 	makes := []string{ // flags of runs that send which concern the making and changing of leads
-		"require-checkpoint", "new-checkpoint", "dry-run", "show", "in-doubt", "resend-on", "max-in-doubt", "max-creates",
+		"require-checkpoint", "new-checkpoint", "dry-run", "show", "in-doubt", "resend-on", "max-in-doubt",
+		"max-creates",
 		"look-alikes", "new-key", "retry-rejected", "yes",
 	}
 	reads := slices.DeleteFunc(sendFlags(), func(f cli.Flag) bool { return slices.Contains(makes, f.Names()[0]) })
 	return &cli.Command{
-		Name: "reconcile", ArgsUsage: "FILE...", Usage: "compare file, checkpoint and service, lead by lead; change nothing",
+		Name: "reconcile", ArgsUsage: "FILE...",
+		Usage: "compare file, checkpoint and service, lead by lead; change nothing",
 		Flags: slices.Concat(inputFlags(), connectionFlags(), checkpointFlags(), reads, []cli.Flag{
-			running.Choice("remote", "read leads from the service: %; none compares file and checkpoint only", "all", "none"),
+			running.Choice("remote", "read leads from the service: %; none compares file and checkpoint only", "all",
+				"none"),
 			running.Time("fresh", 0, "skip leads that were confirmed or read within `DURATION`"),
 			running.Count("sample", 0, "read the leads of `N` rows drawn at random, and estimate the share that differs"),
 			reconciliationFlag(),

@@ -22,7 +22,10 @@ func ReadAuthorities(path string) (all []*x509.Certificate, err error) {
 		}
 	}
 	if len(all) == 0 || strings.Count(string(data), "-----BEGIN CERTIFICATE-----") > len(all) {
-		return nil, &Error{File: path, Text: "holds no certificate in PEM form, or one that is damaged", Hint: "openssl x509 -inform der writes one in DER form anew; else copy it again"}
+		return nil, &Error{
+			File: path, Text: "holds no certificate in PEM form, or one that is damaged",
+			Hint: "openssl x509 -inform der writes one in DER form anew; else copy it again",
+		}
 	}
 	return all, nil
 }
@@ -45,9 +48,10 @@ func ReadClientCertificate(path, keyPath string) (*tls.Certificate, error) {
 	pair, err := tls.X509KeyPair(certificate, key)
 	if err != nil {
 		return nil, &Error{
-			File: keyPath, Text: "this is not the key of the certificate in " + path + ": " + strings.TrimPrefix(err.Error(), "tls: "),
-			Hint: "both are in PEM form, in its file the certificate comes before those that signed it, and the key is not encrypted " +
-				"(openssl pkey -in KEY -out NEW writes it in the clear)",
+			File: keyPath, Text: "this is not the key of the certificate in " + path + ": " +
+				strings.TrimPrefix(err.Error(), "tls: "),
+			Hint: "both are in PEM form, in its file the certificate comes before those that signed it, and the key " +
+				"is not encrypted (openssl pkey -in KEY -out NEW writes it in the clear)",
 		}
 	}
 	return &pair, nil

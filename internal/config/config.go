@@ -72,8 +72,8 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Load reads the profiles of the configuration file at path, by name. A file that is not there is fs.ErrNotExist; one that
-// cannot be used is an [*Error] or several, joined: all mistakes at once.
+// Load reads the profiles of the configuration file at path, by name. A file that is not there is fs.ErrNotExist; one
+// that cannot be used is an [*Error] or several, joined: all mistakes at once.
 func Load(path string) (map[string]Profile, error) {
 	data, err := readFile(path, readable)
 	if err != nil {
@@ -92,8 +92,8 @@ func Load(path string) (map[string]Profile, error) {
 
 const (
 	nameRule   = "letters, digits and . _ - only, at most 64"
-	secretHint = "put the secret into a file of mode 0600 and name it with client_secret_file, name a command with client_secret_command, " +
-		"or let leadferry login store it"
+	secretHint = "put the secret into a file of mode 0600 and name it with client_secret_file, name a command with " +
+		"client_secret_command, or let leadferry login store it"
 )
 
 // holdsMore fits a file that holds more than comments.
@@ -116,7 +116,10 @@ func parse(path string, data []byte) (map[string]Profile, error) {
 	var mistakes []*Error
 	for name, values := range file.Profiles {
 		if !profileName().MatchString(name) {
-			mistakes = append(mistakes, &Error{path, 1, 1, fmt.Sprintf("%.64q cannot be the name of a profile", name), nameRule})
+			mistakes = append(mistakes, &Error{
+				path, 1, 1, fmt.Sprintf("%.64q cannot be the name of a profile", name),
+				nameRule,
+			})
 		}
 		profiles[name] = Profile{}
 		for key, value := range values {
@@ -165,7 +168,8 @@ func mistakeIn(key string, value *yaml.Node) (text, hint string) {
 		if strings.ContainsAny(key, "0123456789") { // as in many a secret, and in no key
 			key = "…"
 		}
-		return fmt.Sprintf("unknown key %.64q", key), cmp.Or(spelling.Hint(key, keys), "the keys are "+strings.Join(keys, ", "))
+		return fmt.Sprintf("unknown key %.64q", key),
+			cmp.Or(spelling.Hint(key, keys), "the keys are "+strings.Join(keys, ", "))
 	case value.Kind != yaml.ScalarNode || strings.TrimSpace(value.Value) == "":
 		return key + " must be a text", "write a text, or leave the key out"
 	}
@@ -199,7 +203,10 @@ func (p NewProfile) Add() error {
 		_, err = replace(path, mode, []byte(text))
 	}
 	if err != nil {
-		return &Error{File: p.Path, Text: "the profile cannot be added: " + cause(err), Hint: "make room or mend the folder, or name another --config"}
+		return &Error{
+			File: p.Path, Text: "the profile cannot be added: " + cause(err),
+			Hint: "make room or mend the folder, or name another --config",
+		}
 	}
 	return nil
 }
@@ -215,11 +222,14 @@ func (p NewProfile) Lines() string {
 	return string(text)
 }
 
-// added is the file, behind links, and its text with the profile at its end: profiles is the only key of the file. Where
-// the profiles are not a block of YAML, it refuses.
+// added is the file, behind links, and its text with the profile at its end: profiles is the only key of the file.
+// Where the profiles are not a block of YAML, it refuses.
 func (p NewProfile) added() (path, text string, err error) {
 	if !profileName().MatchString(p.Name) {
-		return "", "", &Error{File: p.Path, Text: fmt.Sprintf("%.64q cannot be the name of a profile", p.Name), Hint: nameRule}
+		return "", "", &Error{
+			File: p.Path, Text: fmt.Sprintf("%.64q cannot be the name of a profile", p.Name),
+			Hint: nameRule,
+		}
 	}
 	if path, err = filepath.EvalSymlinks(p.Path); err != nil {
 		path = p.Path

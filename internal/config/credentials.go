@@ -50,8 +50,8 @@ func CredentialsFolder(configPath string) string {
 	return beside
 }
 
-// LoadCredentials reads a stored client; nil where there is none. A file that others may read, or that is damaged, is an
-// [*Error].
+// LoadCredentials reads a stored client; nil where there is none. A file that others may read, or that is damaged, is
+// an [*Error].
 func LoadCredentials(path string) (*Credentials, error) {
 	data, err := readFile(path, ownFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -92,13 +92,16 @@ func Reserve(path string) (*Place, error) {
 		}
 	}
 	if err != nil {
-		return nil, &Error{File: path, Text: "no client could be stored here: " + cause(err), Hint: "make room or name another --config"}
+		return nil, &Error{
+			File: path, Text: "no client could be stored here: " + cause(err),
+			Hint: "make room or name another --config",
+		}
 	}
 	return &Place{path, lock}, nil
 }
 
-// Keep stores a client durably; one that was stored before is replaced. Where only the last step fails, left is the file
-// that holds the client; else its secret is lost.
+// Keep stores a client durably; one that was stored before is replaced. Where only the last step fails, left is the
+// file that holds the client; else its secret is lost.
 func (p *Place) Keep(c Credentials) (left string, err error) {
 	data, err := json.MarshalIndent(c, "", "  ")
 	if err != nil {
@@ -113,8 +116,8 @@ func (p *Place) Close() error { return p.lock.Close() }
 // lockPoll is how often a lock that another process has is asked for.
 const lockPoll = 20 * time.Millisecond
 
-// TokenFile keeps one client's token between runs and processes. It is a [leadapi.TokenStore]. The file is named after base
-// URL, client and secret: whoever has another secret finds nothing.
+// TokenFile keeps one client's token between runs and processes. It is a [leadapi.TokenStore]. The file is named after
+// base URL, client and secret: whoever has another secret finds nothing.
 type TokenFile struct{ path string }
 
 var _ leadapi.TokenStore = (*TokenFile)(nil)
@@ -134,8 +137,9 @@ func OpenTokens(dir, baseURL, clientID, clientSecret string) (*TokenFile, error)
 	return f, nil
 }
 
-// Renew calls renew with the token kept, or a zero one, while no other process can, and keeps what it returns. It waits for
-// others until ctx ends. Where renew has not run, the error says why; where it has, that the new token is not kept.
+// Renew calls renew with the token kept, or a zero one, while no other process can, and keeps what it returns. It
+// waits for others until ctx ends. Where renew has not run, the error says why; where it has, that the new token is
+// not kept.
 func (f *TokenFile) Renew(ctx context.Context, renew func(oauth2.Token) oauth2.Token) error {
 	if err := makeFolder(filepath.Dir(f.path)); err != nil {
 		return err

@@ -17,7 +17,8 @@ import (
 	"leadferry/internal/shell"
 )
 
-// privacy says who may read a file. Whatever it is, it belongs to the user or to root, and only its owner may write to it.
+// privacy says who may read a file. Whatever it is, it belongs to the user or to root, and only its owner may write to
+// it.
 type privacy uint8
 
 const (
@@ -51,7 +52,10 @@ func readFile(path string, who privacy) ([]byte, error) {
 	case err != nil:
 		return nil, &Error{File: path, Text: "cannot be read: " + cause(err), Hint: disk.WayOut(err)}
 	case len(data) > maxFile:
-		return nil, &Error{File: path, Text: fmt.Sprintf("is longer than %d KiB", maxFile>>10), Hint: "see whether it is the file that is meant"}
+		return nil, &Error{
+			File: path, Text: fmt.Sprintf("is longer than %d KiB", maxFile>>10),
+			Hint: "see whether it is the file that is meant",
+		}
 	}
 	return data, nil
 }
@@ -67,7 +71,8 @@ func believe(f *os.File, path string, who privacy) error {
 	case !info.Mode().IsRegular():
 		return refuse("is no regular file", "name a file itself, no folder, device or pipe")
 	case !disk.Trusted(info) || who == ownFile && !disk.Mine(info):
-		return refuse("belongs to another user, who could put into it what he likes", `copy it, or make it yours: chown "$(id -un)" `+shell.Path(path))
+		return refuse("belongs to another user, who could put into it what he likes",
+			`copy it, or make it yours: chown "$(id -un)" `+shell.Path(path))
 	case disk.Open(info, 0o022):
 		return refuse("group or others may write to this file", chmod("go-w", path))
 	case who == ownFile && disk.Shared(info):
@@ -96,9 +101,9 @@ func handedOver(path string) bool {
 	return err == nil && unknown == nil && (kind == tmpfs || kind == ramfs) && disk.Trusted(folder)
 }
 
-// ReadSecret reads the OAuth secret from the file that a user named. A file that is not there is fs.ErrNotExist. It fails
-// with an [*Error] when others may read it or write to it, when it is another user's, or when it is empty. A byte order
-// mark and white space at its ends are no part of it.
+// ReadSecret reads the OAuth secret from the file that a user named. A file that is not there is fs.ErrNotExist. It
+// fails with an [*Error] when others may read it or write to it, when it is another user's, or when it is empty. A
+// byte order mark and white space at its ends are no part of it.
 func ReadSecret(path string) (string, error) {
 	data, err := readFile(path, secret)
 	if err != nil {
@@ -108,7 +113,10 @@ func ReadSecret(path string) (string, error) {
 	data, _, err = transform.Bytes(unicode.BOMOverride(transform.Nop), data)
 	text := strings.TrimSpace(string(data))
 	if err != nil || text == "" {
-		return "", &Error{File: path, Text: "no client secret in it", Hint: "the file holds the secret and nothing else"}
+		return "", &Error{
+			File: path, Text: "no client secret in it",
+			Hint: "the file holds the secret and nothing else",
+		}
 	}
 	return text, nil
 }
@@ -152,8 +160,8 @@ func writeDraft(path string, mode fs.FileMode, data []byte) (draft string, err e
 	return f.Name(), nil
 }
 
-// replace makes data the content of the file at path, durably and as a whole. Where only the last step fails, left is the
-// file that holds the data.
+// replace makes data the content of the file at path, durably and as a whole. Where only the last step fails, left is
+// the file that holds the data.
 func replace(path string, mode fs.FileMode, data []byte) (left string, err error) {
 	draft, err := writeDraft(path, mode, data)
 	if err != nil {

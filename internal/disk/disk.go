@@ -1,6 +1,6 @@
-// Package disk is what systems do with files in ways of their own: who owns one and who else may change it, as ssh asks
-// before it believes one, locks, folders that are synced, and mounts. Another user of the machine must be able neither to
-// hand this program a secret or a ledger of his own nor to be handed what it writes.
+// Package disk is what systems do with files in ways of their own: who owns one and who else may change it, as ssh
+// asks before it believes one, locks, folders that are synced, and mounts. Another user of the machine must be able
+// neither to hand this program a secret or a ledger of his own nor to be handed what it writes.
 //
 // It is below the rooms that open files. On Windows nobody asks whose a file is: files are in the user's profile by
 // default, which Windows keeps from other users. It promises nothing where the system cannot.
@@ -19,8 +19,8 @@ import (
 // NetworkDrive is what FileSystem says on Windows of a file on another machine. Nothing on Linux has this number.
 const NetworkDrive = -1
 
-// Reserved reports whether a path ends in no name for a file: Windows keeps it for a device, like con.csv or NUL, or takes
-// a part of it for something else, like the stream b of a.csv:b.
+// Reserved reports whether a path ends in no name for a file: Windows keeps it for a device, like con.csv or NUL, or
+// takes a part of it for something else, like the stream b of a.csv:b.
 func Reserved(path string) bool {
 	return runtime.GOOS == "windows" && !filepath.IsLocal(filepath.Base(path))
 }
@@ -40,7 +40,8 @@ func Trusted(info fs.FileInfo) bool {
 	return Mine(info) || known && uid == 0
 }
 
-// Open reports whether a mode lets others do one of these things with a file: 0o022 is that group or others write to it.
+// Open reports whether a mode lets others do one of these things with a file: 0o022 is that group or others write to
+// it.
 func Open(info fs.FileInfo, to fs.FileMode) bool {
 	_, known := owner(info)
 	return known && info.Mode().Perm()&to != 0
@@ -49,8 +50,8 @@ func Open(info fs.FileInfo, to fs.FileMode) bool {
 // Shared reports whether group or others may do anything with a file.
 func Shared(info fs.FileInfo) bool { return Open(info, 0o077) }
 
-// Exposed says why somebody else may swap files in a folder, or nothing: it is another user's, or everybody may write to
-// it. In a sticky folder, like /tmp, each user keeps what is his.
+// Exposed says why somebody else may swap files in a folder, or nothing: it is another user's, or everybody may write
+// to it. In a sticky folder, like /tmp, each user keeps what is his.
 func Exposed(folder fs.FileInfo) string {
 	switch {
 	case !Trusted(folder):
@@ -105,11 +106,13 @@ func WayOut(err error) string {
 	case Held(err) != "":
 		return Held(err)
 	case is(fs.ErrPermission):
-		return "let this user read and write the file and its folder (" + showsOwners + "), or run this as the user that made it"
+		return "let this user read and write the file and its folder (" + showsOwners +
+			"), or run this as the user that made it"
 	case is(fs.ErrNotExist), slices.ContainsFunc(noDisk, is):
 		return "check the path: a folder of it is not there, or its disk is not mounted"
 	case slices.ContainsFunc(noRoom, is):
 		return "make room on the disk (" + showsRoom + "), or have the quota raised; what the file holds is safe"
 	}
-	return "check that the path names a file, and that its disk works and may be written to (see the system's log); what the file holds is safe"
+	return "check that the path names a file, and that its disk works and may be written to (see the system's log); " +
+		"what the file holds is safe"
 }

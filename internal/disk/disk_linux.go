@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// FileSystem is the number of the kind of file system that path lies on, as statfs(2) gives it; 0 where the system gives none.
+// FileSystem is the number of the kind of file system that path lies on, as statfs(2) gives it; 0 where the system
+// gives none.
 func FileSystem(path string) (int64, error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(path, &s); err != nil {

@@ -11,14 +11,15 @@ import (
 	"time"
 )
 
-// Flags for os.OpenFile: the last part of the path is no symbolic link, and a named pipe does not wait for its other end.
+// Flags for os.OpenFile: the last part of the path is no symbolic link, and a named pipe does not wait for its other
+// end.
 const (
 	NoFollow = syscall.O_NOFOLLOW
 	NonBlock = syscall.O_NONBLOCK
 )
 
-// TryLock takes the lock of an open file, unless another process has it. Closing the file, also by the end of the process,
-// gives it back.
+// TryLock takes the lock of an open file, unless another process has it. Closing the file, also by the end of the
+// process, gives it back.
 func TryLock(f *os.File, shared bool) (held bool, err error) {
 	how := syscall.LOCK_EX
 	if shared {

@@ -73,7 +73,8 @@ type held struct{ cause error }
 func (h held) Error() string { return heldWords }
 func (h held) Unwrap() error { return h.cause }
 
-// Held says what to do about a file that another program has open and lets nobody else read; nothing about other errors.
+// Held says what to do about a file that another program has open and lets nobody else read; nothing about other
+// errors.
 func Held(err error) (hint string) {
 	if errors.Is(err, windows.ERROR_SHARING_VIOLATION) || errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
 		return "close it in Excel, or in whatever program has it open"
@@ -111,7 +112,8 @@ func Replaceable(path string) error {
 			return err
 		}
 		const anyShare = windows.FILE_SHARE_READ | windows.FILE_SHARE_WRITE | windows.FILE_SHARE_DELETE
-		h, err := windows.CreateFile(name, windows.DELETE, anyShare, nil, windows.OPEN_EXISTING, windows.FILE_FLAG_OPEN_REPARSE_POINT, 0)
+		h, err := windows.CreateFile(name, windows.DELETE, anyShare, nil, windows.OPEN_EXISTING,
+			windows.FILE_FLAG_OPEN_REPARSE_POINT, 0)
 		if err != nil {
 			return &os.PathError{Op: "open", Path: path, Err: err}
 		}
@@ -154,7 +156,8 @@ func FileSystem(path string) (int64, error) {
 	return 0, err
 }
 
-// shared reports whether a path names another machine: \\SERVER\SHARE, \\?\UNC\SERVER\SHARE. \\?\ and \\.\ are this one.
+// shared reports whether a path names another machine: \\SERVER\SHARE, \\?\UNC\SERVER\SHARE. \\?\ and \\.\ are this
+// one.
 func shared(path string) bool {
 	path = strings.ToUpper(strings.ReplaceAll(path, "/", `\`))
 	if rest, whole := strings.CutPrefix(path, `\\?\`); whole {

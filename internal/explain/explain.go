@@ -1,7 +1,8 @@
 // Package explain is the catalogue of what leadferry says: every outcome, exit code, rule of a
 // row, answer of the service, reason to stop and warning, with what it means and what to do.
 //
-// `leadferry explain` shows its entries. It knows no room that says them; its tests compare it with what the others say.
+// `leadferry explain` shows its entries. It knows no room that says them; its tests compare it with what the others
+// say.
 package explain
 
 import (
@@ -87,9 +88,9 @@ func Names() (names []string) {
 // afterWords fits a number, behind words that people put before exit codes and statuses.
 var afterWords = spelling.Form(`^(?:(?:leadferry|exit|return|error|errorlevel|rc|code|status|http)[_:=]*)*(\d+)$`)
 
-// Find returns the entry that is meant: by its name, by another of its names (408; 4xx for any 4xx that has no entry of
-// its own), or by a message that was pasted: its own entry, else that of its area, the first that is like it. Case, blanks
-// and hyphens do not matter, nor do words like "exit code", "rc" or "HTTP" before a number.
+// Find returns the entry that is meant: by its name, by another of its names (408; 4xx for any 4xx that has no entry
+// of its own), or by a message that was pasted: its own entry, else that of its area, the first that is like it. Case,
+// blanks and hyphens do not matter, nor do words like "exit code", "rc" or "HTTP" before a number.
 func Find(asked string) (Entry, bool) {
 	asked = strings.Join(strings.Fields(asked), " ") // a summary breaks its lines
 	name := strings.NewReplacer(" ", "_", "-", "_").Replace(strings.ToLower(asked))

@@ -15,9 +15,9 @@ import (
 
 var arrivals atomic.Int64
 
-// At kills the process without any farewell when it is the point that LEADFERRY_FAILPOINT names and, after a colon, the arrival
-// there, counted from 1. It panics instead with the value of LEADFERRY_FAILPOINT_PANIC, or stops for LEADFERRY_FAILPOINT_STOP
-// until it is told to go on, as a machine does that is suspended.
+// At kills the process without any farewell when it is the point that LEADFERRY_FAILPOINT names and, after a colon,
+// the arrival there, counted from 1. It panics instead with the value of LEADFERRY_FAILPOINT_PANIC, or stops for
+// LEADFERRY_FAILPOINT_STOP until it is told to go on, as a machine does that is suspended.
 func At(point string) {
 	name, nth, _ := strings.Cut(os.Getenv("LEADFERRY_FAILPOINT"), ":")
 	if name != point {

@@ -40,10 +40,12 @@ import (
 type View struct {
 	Title string
 	Main  template.HTML // what is in <main>
-	Form  bool          // people type into it, and open many of its kind: it rests in the background, and where scripts are off
+	// people type into it, and open many of its kind: it rests in the background, and where scripts are off
+	Form bool
 }
 
-// frameText is what all pages have around their Main; copying is for buttons that copy, follow keeps a live page up to date.
+// frameText is what all pages have around their Main; copying is for buttons that copy, follow keeps a live page up to
+// date.
 var (
 	//go:embed frame.html
 	frameText string
@@ -71,7 +73,8 @@ type framed struct {
 // The policies of a file and of a server. Neither lets a page load anything from anywhere.
 var (
 	filePolicy = sync.OnceValue(func() string {
-		return "default-src 'none'; style-src " + hashOf(style) + "; script-src " + hashOf(copying) + "; base-uri 'none'; form-action 'none'"
+		return "default-src 'none'; style-src " + hashOf(style) + "; script-src " + hashOf(copying) +
+			"; base-uri 'none'; form-action 'none'"
 	})
 	servedPolicy = sync.OnceValue(func() string {
 		return "default-src 'none'; style-src " + hashOf(style) + "; script-src " + hashOf(copying+follow) +
@@ -87,9 +90,15 @@ func hashOf(text string) string {
 
 // Write writes a page that stands alone; its only script copies what a person asks to copy. Its error is w's.
 func Write(w io.Writer, v View) error {
-	return frame().Execute(w, framed{View: v, Policy: filePolicy(), Style: template.CSS(style), Script: template.JS(copying)})
+	return frame().Execute(w, framed{
+		View: v, Policy: filePolicy(), Style: template.CSS(style),
+		Script: template.JS(copying),
+	})
 }
 
 func writeLive(w io.Writer, v View) error {
-	return frame().Execute(w, framed{View: v, Style: template.CSS(style), Script: template.JS(copying + follow), Live: true})
+	return frame().Execute(w, framed{
+		View: v, Style: template.CSS(style), Script: template.JS(copying + follow),
+		Live: true,
+	})
 }

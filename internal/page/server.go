@@ -49,8 +49,16 @@ func serve(addr string, site Site, every time.Duration) (*Server, error) {
 	s.ending, s.end = context.WithCancel(context.Background())
 	routes := http.NewServeMux()
 	routes.Handle("GET "+root+"/", http.StripPrefix(root, http.HandlerFunc(s.show)))
-	routes.HandleFunc("GET /favicon.ico", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }) // browsers ask by themselves
-	s.server = http.Server{Handler: routes, ReadHeaderTimeout: ioTimeout, MaxHeaderBytes: 8 << 10, ErrorLog: log.New(io.Discard, "", 0)}
+	// browsers ask by themselves
+	routes.HandleFunc("GET /favicon.ico", func(w http.ResponseWriter,
+		_ *http.Request,
+	) {
+		w.WriteHeader(http.StatusNoContent)
+	})
+	s.server = http.Server{
+		Handler: routes, ReadHeaderTimeout: ioTimeout, MaxHeaderBytes: 8 << 10,
+		ErrorLog: log.New(io.Discard, "", 0),
+	}
 	go s.server.Serve(netutil.LimitListener(listener, maxConnections))
 	return s, nil
 }
@@ -75,8 +83,10 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	for name, value := range map[string]string{
-		"Content-Security-Policy": servedPolicy(), "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
-		"Cross-Origin-Resource-Policy": "same-origin", "Cross-Origin-Opener-Policy": "same-origin", "Content-Type": "text/html; charset=utf-8",
+		"Content-Security-Policy": servedPolicy(), "X-Content-Type-Options": "nosniff",
+		"Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
+		"Cross-Origin-Resource-Policy": "same-origin", "Cross-Origin-Opener-Policy": "same-origin",
+		"Content-Type": "text/html; charset=utf-8",
 	} {
 		w.Header().Set(name, value)
 	}

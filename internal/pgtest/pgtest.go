@@ -98,7 +98,10 @@ func Program(t TB, name string) string {
 }
 
 func find(name string) (string, error) {
-	for _, pattern := range []string{"/usr/lib/postgresql/*/bin/", "/usr/local/pgsql/bin/", "/usr/sbin/", "/usr/local/bin/"} {
+	for _, pattern := range []string{
+		"/usr/lib/postgresql/*/bin/", "/usr/local/pgsql/bin/", "/usr/sbin/",
+		"/usr/local/bin/",
+	} {
 		if found, _ := filepath.Glob(pattern + name); len(found) > 0 {
 			return found[len(found)-1], nil
 		}
@@ -134,7 +137,8 @@ var template = sync.OnceValue(func() (err error) {
 		return err
 	}
 	initdb, _ := find("initdb")
-	return carriedOut(initdb, "-D", templates+"/data", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions")
+	return carriedOut(initdb, "-D", templates+"/data", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C",
+		"--no-sync", "--no-instructions")
 })
 
 func start(t TB, settings []string) *Server {
@@ -181,7 +185,10 @@ func (s *Server) Socket() string { return s.dir }
 // Start serves the cluster and waits until it takes connections.
 func (s *Server) Start() error {
 	args := []string{"-D", s.Data(), "-k", s.dir}
-	settings := []string{"listen_addresses=", "port=5432", "shared_buffers=64MB", "max_connections=200", "unix_socket_permissions=0777"}
+	settings := []string{
+		"listen_addresses=", "port=5432", "shared_buffers=64MB", "max_connections=200",
+		"unix_socket_permissions=0777",
+	}
 	for _, one := range append(settings, s.settings...) {
 		args = append(args, "-c", one)
 	}
@@ -225,7 +232,8 @@ func launch(c *exec.Cmd) (ended chan error, err error) {
 // Stop ends it in order, connections and all.
 func (s *Server) Stop() { s.signal(syscall.SIGINT) }
 
-// Kill ends it and all that serves its connections without a checkpoint, as a crash does; Start recovers what was durable.
+// Kill ends it and all that serves its connections without a checkpoint, as a crash does; Start recovers what was
+// durable.
 func (s *Server) Kill() { s.signal(syscall.SIGQUIT) }
 
 func (s *Server) signal(sig os.Signal) {
@@ -297,14 +305,16 @@ func (s *Server) Standby(t *testing.T) *Server {
 	}
 	standby := &Server{dir: dir, bin: s.bin, settings: []string{"hot_standby=on"}}
 	t.Cleanup(standby.remove)
-	if err := carriedOut(filepath.Join(s.bin, "pg_basebackup"), "-h", s.dir, "-U", "postgres", "-D", standby.Data(), "-R", "-X", "stream", "-c", "fast", "--no-sync"); err != nil {
+	if err := carriedOut(filepath.Join(s.bin, "pg_basebackup"), "-h", s.dir, "-U", "postgres", "-D", standby.Data(),
+		"-R", "-X", "stream", "-c", "fast", "--no-sync"); err != nil {
 		t.Fatal(err)
 	}
 	if err := standby.Start(); err != nil {
 		t.Fatal(err)
 	}
 	until(t, "the standby follows", func() bool {
-		return Value[int](t, s.URL("postgres"), `SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming'`) > 0
+		return Value[int](t, s.URL("postgres"),
+			`SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming'`) > 0
 	})
 	return standby
 }
@@ -341,8 +351,11 @@ func Pooler(t *testing.T, s *Server, mode string) string {
 	program := Program(t, "pgbouncer")
 	dir := Folder(t)
 	config := filepath.Join(dir, "pgbouncer.ini")
-	text := fmt.Sprintf("[databases]\npostgres = host=%s port=5432 dbname=postgres user=postgres\n[pgbouncer]\nlisten_port = 6432\nlisten_addr =\nunix_socket_dir = %s\nauth_type = any\npool_mode = %s\n"+
-		"default_pool_size = 4\nserver_round_robin = 1\nlogfile = %s/log\npidfile = %s/pid\n", s.dir, dir, mode, dir, dir)
+	text := fmt.Sprintf("[databases]\npostgres = host=%s port=5432 dbname=postgres "+
+		"user=postgres\n[pgbouncer]\nlisten_port = 6432\nlisten_addr =\nunix_socket_dir = %s\nauth_type = "+
+		"any\npool_mode = %s\n"+
+		"default_pool_size = 4\nserver_round_robin = 1\nlogfile = %s/log\npidfile = %s/pid\n", s.dir, dir, mode, dir,
+		dir)
 	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -44,8 +44,8 @@ func serverUser() (uid, gid uint32, ok bool) {
 	return 0, 0, false
 }
 
-// Freeze stops the server and all that serves its connections where they are; Thaw has them go on. What connects meanwhile
-// is taken by the system and not answered.
+// Freeze stops the server and all that serves its connections where they are; Thaw has them go on. What connects
+// meanwhile is taken by the system and not answered.
 func (s *Server) Freeze(t testing.TB) {
 	t.Helper()
 	t.Cleanup(func() {

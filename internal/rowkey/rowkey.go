@@ -25,8 +25,8 @@ func IsNamespace(s string) bool {
 // separator parts a namespace from a key. No key holds it: one with control characters makes its row invalid.
 const separator = "\x1f"
 
-// Effective is the key under which a row is known: with its namespace, or as it is where there is none. People see the two
-// apart, see [Split].
+// Effective is the key under which a row is known: with its namespace, or as it is where there is none. People see the
+// two apart, see [Split].
 func Effective(namespace, key string) string {
 	if namespace == "" {
 		return key
@@ -100,8 +100,9 @@ func fold(s string) string {
 }
 
 // plain is a key without what programs put around the same one: the formula ="00012" and the apostrophe that keep a
-// spreadsheet from calculating, the point and zero of a number (1001.0), the commas between thousands (100,001), the plus of
-// a phone number, the braces around a GUID, and the three letters by which Salesforce makes 18 letters of an ID's 15.
+// spreadsheet from calculating, the point and zero of a number (1001.0), the commas between thousands (100,001), the
+// plus of a phone number, the braces around a GUID, and the three letters by which Salesforce makes 18 letters of an
+// ID's 15.
 func plain(s string) string {
 	s = strings.TrimPrefix(s, "'")
 	if text, found := strings.CutPrefix(s, `="`); found && strings.HasSuffix(text, `"`) {
@@ -136,8 +137,8 @@ func isGrouped(s string) bool {
 	return len(groups) > 1
 }
 
-// salesforceSuffix are the three letters behind an ID of 15 that tell which of its letters are capitals, so that it stays what
-// it is where case is lost; "" for what is none.
+// salesforceSuffix are the three letters behind an ID of 15 that tell which of its letters are capitals, so that it
+// stays what it is where case is lost; "" for what is none.
 func salesforceSuffix(id string) string {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ012345"
 	var suffix [3]byte
@@ -156,12 +157,13 @@ func salesforceSuffix(id string) string {
 	return string(suffix[:])
 }
 
-// IsCut reports whether a key is a number as a spreadsheet writes one that is too long for its column (1.23457E+11): its last
-// digits are lost.
+// IsCut reports whether a key is a number as a spreadsheet writes one that is too long for its column (1.23457E+11):
+// its last digits are lost.
 func IsCut(key string) bool {
 	mantissa, exponent, found := strings.Cut(key, "E+")
 	whole, digits, point := strings.Cut(mantissa, ".")
-	return found && point && len(whole) == 1 && kinds(whole) == hasDigit && kinds(digits) == hasDigit && kinds(exponent) == hasDigit
+	return found && point && len(whole) == 1 && kinds(whole) == hasDigit && kinds(digits) == hasDigit &&
+		kinds(exponent) == hasDigit
 }
 
 // The kinds of bytes that a key has.

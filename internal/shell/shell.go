@@ -1,5 +1,5 @@
-// Package shell writes words of the command lines that people paste. Each is one word for the shells of this system and means
-// what it says; a terminal obeys nothing in it.
+// Package shell writes words of the command lines that people paste. Each is one word for the shells of this system
+// and means what it says; a terminal obeys nothing in it.
 package shell
 
 import (

@@ -1,5 +1,5 @@
-// Package spelling knows how names are written, of columns, of keys in a file, of flags: in which form, which one was meant
-// by one that nobody knows, and which there are. It stands below all rooms that know names.
+// Package spelling knows how names are written, of columns, of keys in a file, of flags: in which form, which one was
+// meant by one that nobody knows, and which there are. It stands below all rooms that know names.
 package spelling
 
 import (
@@ -9,9 +9,9 @@ import (
 	"sync"
 )
 
-// Form is a regular expression that is compiled when it is first asked for, by any number of goroutines; one that is none
-// panics then. Those of the whole program take milliseconds, which every start would pay for, --version and shell completion
-// included, and most runs need few of them.
+// Form is a regular expression that is compiled when it is first asked for, by any number of goroutines; one that is
+// none panics then. Those of the whole program take milliseconds, which every start would pay for, --version and shell
+// completion included, and most runs need few of them.
 func Form(form string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(form) })
 }

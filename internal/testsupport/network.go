@@ -124,7 +124,8 @@ func (w *Way) certificates(t testing.TB, mutual bool) *tls.Config {
 	}
 	w.CA = write("ca.pem", "CERTIFICATE", der)
 	secure := &tls.Config{
-		Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, NextProtos: []string{"http/1.1"},
+		Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}},
+		NextProtos:   []string{"http/1.1"},
 	}
 	if mutual {
 		w.Cert, w.Key = w.CA, write("key.pem", "PRIVATE KEY", secret)

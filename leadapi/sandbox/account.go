@@ -117,8 +117,8 @@ func (s *Server) client(c call) answer {
 	}{ID: id, CreatedAt: at, UpdatedAt: at, Secret: secret, UserID: accountID})
 }
 
-// token grants tokens ("3. Generate access and refresh tokens", "4. Refresh access token"). It takes the parameters of a
-// grant, each once, and no others.
+// token grants tokens ("3. Generate access and refresh tokens", "4. Refresh access token"). It takes the parameters of
+// a grant, each once, and no others.
 func (s *Server) token(c call) answer {
 	oauth := func(ok bool, code, reason string) {
 		if status := http.StatusBadRequest; !ok {

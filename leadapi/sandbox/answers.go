@@ -42,8 +42,8 @@ func respond(status int, v any) answer {
 	return answer{status: status, header: map[string]string{}, body: body}
 }
 
-// refusal is why a request is not carried out, as the answer says it to the client ("Errors"). It travels as a panic: what
-// serves a request says in a line each what it requires.
+// refusal is why a request is not carried out, as the answer says it to the client ("Errors"). It travels as a panic:
+// what serves a request says in a line each what it requires.
 type refusal struct {
 	status int
 	code   string // "": the words of the status

@@ -120,7 +120,8 @@ func readDirectory(path string, data []byte) (*Directory, error) {
 		return nil, fmt.Errorf("%s: %s\nhint: %s", path, typeName().ReplaceAllString(err.Error(), ""), directoryKeys)
 	}
 	if file.Trunk.ID == "" && len(file.Organizations) == 0 {
-		return nil, fmt.Errorf("%s: the directory names no organization\nhint: list their IDs under the key organizations", path)
+		return nil, fmt.Errorf("%s: the directory names no organization\nhint: list their IDs under the key "+
+			"organizations", path)
 	}
 	file.Trunk.ID = cmp.Or(file.Trunk.ID, TrunkID)
 	d := &Directory{trunkID: file.Trunk.ID, names: map[string]string{}, locators: map[string]string{}}
@@ -136,7 +137,8 @@ func readDirectory(path string, data []byte) (*Directory, error) {
 	}
 	wrongID := func(line int, what, id string, again bool) {
 		fits := validID().MatchString(id) && strings.Trim(id, ".") != ""
-		wrong(!fits, line, "%.64q cannot be the ID of the %s\nhint: letters, digits, and . _ - only, at most 128", id, what)
+		wrong(!fits, line, "%.64q cannot be the ID of the %s\nhint: letters, digits, and . _ - only, at most 128", id,
+			what)
 		wrong(again, line, "the %s %s is listed twice", what, id)
 	}
 	alone := len(file.Organizations) == 0
@@ -246,7 +248,8 @@ func (d *Directory) territory(code string) (best int) {
 	return best
 }
 
-// postalCode returns a postal code, of whatever country, in the form in which codes are compared: SW1A1AA for "sw1a 1aa".
+// postalCode returns a postal code, of whatever country, in the form in which codes are compared: SW1A1AA for "sw1a
+// 1aa".
 func postalCode(text string) string {
 	return strings.NewReplacer(" ", "", "-", "").Replace(strings.ToUpper(text))
 }

@@ -16,8 +16,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Lead is a lead as the sandbox keeps it and answers updates with it, in the order of the specification's table ("Lead").
-// Values of Content are strings, booleans, nil, lists, objects, and numbers as jsontext.Value with the digits that were sent.
+// Lead is a lead as the sandbox keeps it and answers updates with it, in the order of the specification's table
+// ("Lead"). Values of Content are strings, booleans, nil, lists, objects, and numbers as jsontext.Value with the
+// digits that were sent.
 type Lead struct {
 	ID          string
 	ReadOnly    bool
@@ -46,7 +47,8 @@ var statuses = []string{
 }
 
 func requireStatus(key string) {
-	require(slices.Contains(statuses, key), http.StatusUnprocessableEntity, "the status is not one of the accepted keys")
+	require(slices.Contains(statuses, key), http.StatusUnprocessableEntity,
+		"the status is not one of the accepted keys")
 }
 
 // timeLayout is that of ISO 8601, UTC, with fractional seconds.
@@ -173,8 +175,8 @@ func readBody(r *http.Request) []byte {
 	return body
 }
 
-// read reads a request's body, which must be declared as JSON ("Endpoints"): one object of known members, each there once, with
-// its name in exact case and a value that is not null.
+// read reads a request's body, which must be declared as JSON ("Endpoints"): one object of known members, each there
+// once, with its name in exact case and a value that is not null.
 func (c call) read(into any) {
 	kind, params, err := mime.ParseMediaType(c.Header.Get("Content-Type"))
 	charset := params["charset"]

@@ -21,8 +21,8 @@ type Listener struct {
 	serving sync.WaitGroup
 }
 
-// Listen serves s at addr, such as 127.0.0.1:0 for any free port. It closes a connection without a request for idleClose,
-// 0 for never. It fails for an address that other machines reach.
+// Listen serves s at addr, such as 127.0.0.1:0 for any free port. It closes a connection without a request for
+// idleClose, 0 for never. It fails for an address that other machines reach.
 func Listen(addr string, s *Server, idleClose time.Duration) (*Listener, error) {
 	host, _, err := net.SplitHostPort(addr)
 	if err == nil && !strings.EqualFold(host, "localhost") && !net.ParseIP(host).IsLoopback() {

@@ -113,7 +113,10 @@ func route(r *http.Request) (e endpoint, tail string) {
 		case r.Method == e.method:
 			return e, tail
 		default:
-			refuse = &refusal{status: http.StatusMethodNotAllowed, reason: "this address takes " + e.method, allow: e.method}
+			refuse = &refusal{
+				status: http.StatusMethodNotAllowed, reason: "this address takes " + e.method,
+				allow: e.method,
+			}
 		}
 	}
 	return endpoint{kind: "other", query: true, serve: func(*Server, call) answer { panic(refuse) }}, ""

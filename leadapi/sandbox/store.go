@@ -54,8 +54,8 @@ func openStore(path string, wait time.Duration) (*store, error) {
 	} else if err != nil {
 		return nil, fmt.Errorf("sandbox: open %s: %w", st.path, err)
 	}
-	// Without its name a temporary file is gone with the process, even when that is killed. Systems that keep the names of
-	// open files lose it in close.
+	// Without its name a temporary file is gone with the process, even when that is killed. Systems that keep the
+	// names of open files lose it in close.
 	st.temporary = path == "" && os.Remove(st.path) != nil
 	if err := db.Update(prepare); err != nil {
 		return nil, fmt.Errorf("sandbox: open %s: %w", st.path, errors.Join(err, db.Close()))
@@ -197,8 +197,8 @@ func Forget(path string, ids []string) (n int, err error) {
 	return n, nil
 }
 
-// compact puts a copy in the place of the file, and closes the store: what was deleted stays in unused parts of the old one,
-// which goes.
+// compact puts a copy in the place of the file, and closes the store: what was deleted stays in unused parts of the
+// old one, which goes.
 func (st *store) compact() error {
 	name := st.path + ".compact"
 	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -244,10 +244,10 @@ func (s *Server) Leads() (leads []Lead, err error) {
 	return leads, err
 }
 
-// Find returns leads, the newest first: those made before the one of an ID, or from the newest on for "". Each holds every
-// word of the query, of whatever case, in its status, ExternalID, type, content, location, or in the name of its
-// organization; has it, of six bytes at least, in its ID or its organization's; or was made in the minute after it, where it
-// is a time of RFC 3339. It finds limit leads at most, and looks at 50,000.
+// Find returns leads, the newest first: those made before the one of an ID, or from the newest on for "". Each holds
+// every word of the query, of whatever case, in its status, ExternalID, type, content, location, or in the name of its
+// organization; has it, of six bytes at least, in its ID or its organization's; or was made in the minute after it,
+// where it is a time of RFC 3339. It finds limit leads at most, and looks at 50,000.
 func (s *Server) Find(query, before string, limit int) (f Found, err error) {
 	words := strings.Fields(strings.ToLower(query))
 	err = s.store.View(func(tx *bbolt.Tx) error {
@@ -280,7 +280,8 @@ func (s *Server) Find(query, before string, limit int) (f Found, err error) {
 // holds reports whether a lead holds every word, in small letters.
 func (s *Server) holds(l *Lead, words []string) bool {
 	values := []string{
-		l.ExternalID, l.Status, l.TypeKey, l.TypeLabel, l.Location.Name, l.Location.Address, s.OrganizationName(l.OwnerID),
+		l.ExternalID, l.Status, l.TypeKey, l.TypeLabel, l.Location.Name, l.Location.Address,
+		s.OrganizationName(l.OwnerID),
 	}
 	for _, value := range l.Content {
 		values = append(values, TextOf(value))

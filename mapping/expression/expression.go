@@ -1,5 +1,6 @@
-// Package expression is the language of expressions in mapping files: that of expr-lang/expr over the cells of a row, with those of its
-// functions that ask neither the clock nor the machine, and a few of its own that count characters and lose no digit.
+// Package expression is the language of expressions in mapping files: that of expr-lang/expr over the cells of a row,
+// with those of its functions that ask neither the clock nor the machine, and a few of its own that count characters
+// and lose no digit.
 //
 // The package comment of mapping says what the language promises to those who write it.
 package expression
@@ -26,14 +27,15 @@ import (
 	"leadferry/mapping/texts"
 )
 
-// builtins are the functions of the library that the language has, replaced are those that it has in another way: they count characters and
-// not bytes, and take no number for another one.
+// builtins are the functions of the library that the language has, replaced are those that it has in another way: they
+// count characters and not bytes, and take no number for another one.
 const (
 	builtins = `len trim trimPrefix trimSuffix upper lower split join replace repeat hasPrefix hasSuffix abs ceil floor round min max sum mean median
 		first last take get sort reverse any all none one filter map count find findIndex findLast findLastIndex`
 	replaced = " int float string coalesce"
 	partOf   = "part of" // the function that stands for text[a:b]
-	cellMark = "column " // begins the names of cells, so that a column may be called like a function: first and last are
+	// begins the names of cells, so that a column may be called like a function: first and last are
+	cellMark = "column "
 )
 
 // Program is a compiled expression. It may be shared.
@@ -52,7 +54,8 @@ func (p *Program) Condition() (other string, ok bool) {
 
 // results are what people call those that an expression may have. That of an Interface is known when it is computed.
 var results = map[reflect.Kind]string{
-	reflect.String: "a text", reflect.Int: "a number", reflect.Float64: "a number", reflect.Bool: "true or false", reflect.Interface: "unknown",
+	reflect.String: "a text", reflect.Int: "a number", reflect.Float64: "a number", reflect.Bool: "true or false",
+	reflect.Interface: "unknown",
 }
 
 // Compile makes a program of s, which the mapping's author wrote.
@@ -78,7 +81,10 @@ func Compile(s string) (*Program, *texts.Fault) {
 	case err != nil:
 		return nil, faultOf(err)
 	case results[program.Node().Type().Kind()] == "":
-		return nil, &texts.Fault{Text: "the expression comes to a list or an object, not to a text", Hint: `write join(list, ", ")`}
+		return nil, &texts.Fault{
+			Text: "the expression comes to a list or an object, not to a text",
+			Hint: `write join(list, ", ")`,
+		}
 	}
 	return &Program{columns, n.builds, program}, nil
 }
@@ -96,7 +102,8 @@ func faultOf(err error) *texts.Fault {
 	name, isUnknown := strings.CutPrefix(f.Text, "unknown name ")
 	switch {
 	case isUnknown:
-		u := texts.Unknown("function "+texts.Quote(name), name, slices.Sorted(slices.Values(strings.Fields(builtins+replaced))))
+		u := texts.Unknown("function "+texts.Quote(name), name,
+			slices.Sorted(slices.Values(strings.Fields(builtins+replaced))))
 		f.Text, f.Hint = u.Text, u.Hint
 	case strings.HasPrefix(f.Text, "unexpected token EOF"):
 		f.Text = "the expression ends where more must follow"
@@ -246,7 +253,8 @@ func firstText(args ...any) (any, error) {
 	return "", nil
 }
 
-// slice is a part of a text, counted in characters. A negative bound counts from the end; one beyond an end is that end.
+// slice is a part of a text, counted in characters. A negative bound counts from the end; one beyond an end is that
+// end.
 func slice(args ...any) (any, error) {
 	characters := []rune(args[0].(string))
 	bound := func(arg any, missing int) int {
@@ -336,7 +344,8 @@ func (s *names) finish(node *ast.Node) {
 	case *ast.BinaryNode:
 		kind := n.Type().Kind()
 		s.builds = s.builds || n.Operator == "+" && kind != reflect.Int && kind != reflect.Float64
-		if left, isName := n.Left.(*ast.IdentifierNode); isName && n.Operator == "??" && slices.Contains(s.cells, left) {
+		if left, isName := n.Left.(*ast.IdentifierNode); isName && n.Operator == "??" &&
+			slices.Contains(s.cells, left) {
 			s.fault = &texts.Fault{Text: "?? takes the left side always, since that is never missing", Hint: cellHint}
 		}
 	case *ast.BuiltinNode:

@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// kindsOf are the kinds that a filled and trimmed cell looks like, of which dictionary.yaml has the forms. A cell may be of several.
+// kindsOf are the kinds that a filled and trimmed cell looks like, of which dictionary.yaml has the forms. A cell may
+// be of several.
 func kindsOf(text string) (kinds []string) {
 	const longestJudged, mostWords = 256, 8 // bytes, words: a longer cell is prose
 	d, value := known(), text
@@ -105,7 +106,8 @@ func (p *profile) share(kind string) float64 { return ratio(p.counts[kind], p.fi
 // fill is the part of the rows that hold something, 0 to 1.
 func (p *profile) fill() float64 { return ratio(p.filled, p.rows) }
 
-// tooFew reports whether the rows are too few to show anything about a column whose name says little: two cells differ by chance.
+// tooFew reports whether the rows are too few to show anything about a column whose name says little: two cells differ
+// by chance.
 func (p *profile) tooFew() bool { return p.rows > 0 && p.rows < fewestRows }
 
 // nothingLike reports whether few cells are of any of the kinds.

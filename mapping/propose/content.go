@@ -92,8 +92,8 @@ func (f *field) checkEmail(c *column) (remark string) {
 	return "? no format: " + refused
 }
 
-// phoneStep is the step that makes international numbers of all that the column holds, or "": by the country in another column, or by
-// the one that most of the numbers with + are of.
+// phoneStep is the step that makes international numbers of all that the column holds, or "": by the country in
+// another column, or by the one that most of the numbers with + are of.
 func (d *draft) phoneStep(c *column) string {
 	fits := func(country func(row int) string) bool {
 		for i, cell := range c.cells {
@@ -109,11 +109,13 @@ func (d *draft) phoneStep(c *column) string {
 			regions[region]++
 		}
 	}
-	country := slices.MaxFunc(slices.Sorted(maps.Keys(regions)), func(a, b string) int { return regions[a] - regions[b] })
+	country := slices.MaxFunc(slices.Sorted(maps.Keys(regions)),
+		func(a, b string) int { return regions[a] - regions[b] })
 	if regions[country]*2 > c.profile.filled && fits(func(int) string { return country }) {
 		return "e164:" + country
 	}
-	if of := d.parts["country"]; of != nil && clearForm().MatchString(of.header) && fits(func(row int) string { return of.cells[row] }) {
+	if of := d.parts["country"]; of != nil && clearForm().MatchString(of.header) &&
+		fits(func(row int) string { return of.cells[row] }) {
 		return "e164:" + of.placeholder()
 	}
 	return ""

@@ -22,7 +22,8 @@ var dictionaryText []byte
 // part is what a column plays in a lead: a section of headers in dictionary.yaml.
 type part string
 
-// rule says which column plays a part and what becomes of it in the lead. dictionary.yaml has all of them, and explains them.
+// rule says which column plays a part and what becomes of it in the lead. dictionary.yaml has all of them, and
+// explains them.
 type rule struct {
 	Part                   part
 	Key, Apply, Format     string // of the content; without key it is joined to another part's
@@ -70,7 +71,10 @@ type dictionaryFile struct {
 
 // known is the dictionary, made when it is first needed: most commands do not.
 var known = sync.OnceValue(func() *dictionary {
-	d := &dictionary{headers: map[string][]sign{}, statuses: map[string]placing{}, sets: map[[2]string]bool{}, forms: map[string][]*regexp.Regexp{}}
+	d := &dictionary{
+		headers: map[string][]sign{}, statuses: map[string]placing{}, sets: map[[2]string]bool{},
+		forms: map[string][]*regexp.Regexp{},
+	}
 	if err := yaml.Unmarshal(dictionaryText, &d.dictionaryFile); err != nil {
 		panic(err) // it is part of the program
 	}

@@ -24,7 +24,8 @@ type name struct {
 	known   bool // the dictionary knows the header, if only as nothing of use
 }
 
-// readName looks a header up: as it is, without what stands in parentheses, without the words around, inside a question.
+// readName looks a header up: as it is, without what stands in parentheses, without the words around, inside a
+// question.
 func readName(header string) name {
 	d, n := known(), name{words: words(header)}
 	n.foreign = d.any("foreign", n.words)
@@ -61,8 +62,8 @@ func (n name) isSecret() bool {
 // identifiers are parts that any word in front makes another table's: a "Form ID" is not the lead's.
 var identifiers = []part{"recordid", "otherid", "rownumber", "organization", "statusid"}
 
-// inside are the signs of the names inside a header that say most, and of these the longest. Words around that say nothing
-// cost a little, those that make it a second one more; with other words it is a part of a form's question.
+// inside are the signs of the names inside a header that say most, and of these the longest. Words around that say
+// nothing cost a little, those that make it a second one more; with other words it is a part of a form's question.
 func (d *dictionary) inside(words []string) (best []sign) {
 	most, longest := 0.0, 0
 	for from := range words {
@@ -75,7 +76,8 @@ func (d *dictionary) inside(words []string) (best []sign) {
 				tells := !question || len(text) >= 4 && text != "name" && s.strength == 1 && r.Part != ""
 				s.strength *= strength
 				order := cmp.Or(cmp.Compare(s.strength, most), len(text)-longest)
-				if order < 0 || s.whole || address && !r.Place || !own && slices.Contains(identifiers, s.part) || !tells {
+				if order < 0 || s.whole || address && !r.Place || !own && slices.Contains(identifiers, s.part) ||
+					!tells {
 					continue
 				}
 				if order > 0 {
@@ -88,7 +90,8 @@ func (d *dictionary) inside(words []string) (best []sign) {
 	return best
 }
 
-// cost is how much a name still says among other words, and whether all of these may stand before the key of the record itself.
+// cost is how much a name still says among other words, and whether all of these may stand before the key of the
+// record itself.
 func (d *dictionary) cost(around []string) (strength float64, own bool) {
 	strength, own = aroundName, true
 	for _, w := range around {

@@ -20,9 +20,9 @@ import (
 	"leadferry/mapping"
 )
 
-// Input is a sample of a file. Its Source says how the file was read: the format and the columns of its first line (which
-// may be a lead; where the source has no header they are made up), and what of the rest the mapping has to say, since
-// flags named it or a reader does not find it out by itself.
+// Input is a sample of a file. Its Source says how the file was read: the format and the columns of its first line
+// (which may be a lead; where the source has no header they are made up), and what of the rest the mapping has to say,
+// since flags named it or a reader does not find it out by itself.
 type Input struct {
 	mapping.Source
 	File string // how people call the file; "-" is standard input
@@ -47,14 +47,15 @@ type Proposal struct {
 	Notes []string
 }
 
-// Propose writes a mapping file for the sampled input. Its error says that no column can go into a lead, or that the file
-// would not load.
+// Propose writes a mapping file for the sampled input. Its error says that no column can go into a lead, or that the
+// file would not load.
 func Propose(in Input) (Proposal, error) {
 	d := newDraft(newTable(in))
 	goes := func(c *column) bool { return c.profile.filled > 0 || len(in.Rows) == 0 }
 	if len(in.Columns) > 0 && d.Key.Column == nil && !slices.ContainsFunc(d.columns, goes) {
 		return Proposal{}, mapping.Error{
-			File: in.File, Text: noColumn, Hint: "export the columns that a sales person needs, such as name, e-mail address and phone number, each under a name of its own",
+			File: in.File, Text: noColumn, Hint: "export the columns that a sales person needs, such as name, e-mail " +
+				"address and phone number, each under a name of its own",
 		}
 	}
 	if err := d.try(); err != nil {
@@ -81,7 +82,10 @@ type draft struct {
 
 // newDraft decides from the surest to the least sure: a column that plays one part is not looked at for the next.
 func newDraft(t *table) *draft {
-	d := &draft{table: t, Origin: t.originOf(), Status: t.chooseStatus(), Organization: t.chooseOrganization(), parts: map[part]*column{}, Trial: map[string]int{}}
+	d := &draft{
+		table: t, Origin: t.originOf(), Status: t.chooseStatus(), Organization: t.chooseOrganization(),
+		parts: map[part]*column{}, Trial: map[string]int{},
+	}
 	if d.Status != nil && d.Status.Live {
 		d.Status.Column.part = "status"
 	}
@@ -95,8 +99,8 @@ func newDraft(t *table) *draft {
 	return d
 }
 
-// try maps the sampled rows and counts them by the first of these rules that they break: status and assign are for a person to decide,
-// and format is a mistake in a cell. Its error says that the mapping does not load.
+// try maps the sampled rows and counts them by the first of these rules that they break: status and assign are for a
+// person to decide, and format is a mistake in a cell. Its error says that the mapping does not load.
 func (d *draft) try() error {
 	m, err := mapping.Parse("proposal", []byte(d.yaml()), nil)
 	if err != nil {

@@ -21,8 +21,10 @@ var proposalText string
 // proposal is parsed when it is first needed: few runs propose anything.
 var proposal = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
-		"plural": english.Plural, "quoted": quoted, "scalar": scalar, "sayNames": sayNames, "headersOf": headersOf, "placeholders": placeholders,
-		"fileShown": fileShown, "statuses": func() string { return strings.Join(mapping.Statuses(), ", ") }, "fewest": func() int { return fewestRows },
+		"plural": english.Plural, "quoted": quoted, "scalar": scalar, "sayNames": sayNames, "headersOf": headersOf,
+		"placeholders": placeholders,
+		"fileShown":    fileShown, "statuses": func() string { return strings.Join(mapping.Statuses(), ", ") },
+		"fewest": func() int { return fewestRows },
 	}).Parse(proposalText))
 })
 
@@ -77,7 +79,10 @@ func (d *draft) Fields() []field { return slices.Concat(d.fields, d.Rest.fields)
 func (d *draft) Ways() (list []way) {
 	begin := "{locator: " + quoted(fillLocator) + ", type: "
 	if c := d.parts["postal"]; c != nil {
-		list = append(list, way{begin + "regions, postal_code: " + d.fieldOf(known().ruleOf("postal"), c).Value() + "}", "by postal code"})
+		list = append(list, way{
+			begin + "regions, postal_code: " + d.fieldOf(known().ruleOf("postal"), c).Value() + "}",
+			"by postal code",
+		})
 	}
 	var address []string
 	for _, line := range [][]part{{"street", "house"}, {"postal", "city"}, {"state"}, {"country"}} {

@@ -20,13 +20,14 @@ const (
 	forFilled   = 0.5
 )
 
-// score is what a column is worth for a part, and what that rests on: its name, what the cells add to that, and how many there are.
-// Cells that contradict the name win.
+// score is what a column is worth for a part, and what that rests on: its name, what the cells add to that, and how
+// many there are. Cells that contradict the name win.
 func (r rule) score(c *column) (score float64, why string) {
 	p, strength := c.profile, c.name.strength(r.Part)
 	average := ratio(p.total, p.filled)
 	like := p.share(r.Like)
-	byCells := r.Sure > 0 && p.filled > 1 && like >= r.All && p.nothingLike(r.Not...) && (r.Some == "" || p.counts[r.Some] > 0) &&
+	byCells := r.Sure > 0 && p.filled > 1 && like >= r.All && p.nothingLike(r.Not...) &&
+		(r.Some == "" || p.counts[r.Some] > 0) &&
 		(!r.Varied || p.distinct*10 >= p.filled*8)
 	score = strength + forLikeness*r.Weight*like + forFilled*p.fill()
 	switch {
@@ -102,7 +103,8 @@ type keyChoice struct {
 	Faults    []string // of columns that are called so and cannot be the key
 }
 
-// chooseKey looks for the CRM's own number of the lead, then for an address that tells the rows apart; names and phone numbers never do.
+// chooseKey looks for the CRM's own number of the lead, then for an address that tells the rows apart; names and phone
+// numbers never do.
 func (d *draft) chooseKey() (k keyChoice) {
 	ids := map[*column]float64{}
 	for _, c := range d.columns {
@@ -127,7 +129,8 @@ func (d *draft) chooseKey() (k keyChoice) {
 			k.Faults = append(k.Faults, fault)
 		}
 	}
-	if email := d.parts["email"]; email != nil && len(email.cells) >= fewestRows && d.faultOf(email, false) == "" && !repeatsFolded(email) {
+	if email := d.parts["email"]; email != nil && len(email.cells) >= fewestRows && d.faultOf(email, false) == "" &&
+		!repeatsFolded(email) {
 		k.Column, k.Lower = email, true
 	}
 	return k
@@ -143,7 +146,8 @@ func identifies(c *column) float64 {
 	own, other := c.name.strength("recordid"), c.name.strength("otherid")
 	isKey := len(c.name.words) > 0 && known().any("keys", c.name.words[len(c.name.words)-1:])
 	switch {
-	case p.rows > 0 && (p.share("solid") < 0.98 || p.longest > mostKey || !p.nothingLike("email", "url") || c.part != ""):
+	case p.rows > 0 && (p.share("solid") < 0.98 || p.longest > mostKey || !p.nothingLike("email", "url") ||
+		c.part != ""):
 	case own >= leastScore:
 		return own
 	case p.tooFew():
@@ -166,7 +170,8 @@ func repeatsFolded(c *column) bool {
 	return len(seen) < len(c.cells)
 }
 
-// faultOf says why the column cannot be the key, or "": one that is named as an identifier may lack or repeat in a few rows.
+// faultOf says why the column cannot be the key, or "": one that is named as an identifier may lack or repeat in a few
+// rows.
 func (d *draft) faultOf(c *column, named bool) string {
 	const mostFaulty = 20 // one of so many rows
 	p, name, most := c.profile, shown(c.header), 0

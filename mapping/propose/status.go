@@ -27,8 +27,8 @@ var (
 	dealerForm   = spelling.Form(`^[A-Z]{0,4}[-_/. ]?[0-9]{3,8}$`)
 )
 
-// wordsOf counts the words of a column, the most frequent first. It is nil where they are many, hardly come twice, or may be somebody's;
-// numbers of dealers may be told where several rows have them.
+// wordsOf counts the words of a column, the most frequent first. It is nil where they are many, hardly come twice, or
+// may be somebody's; numbers of dealers may be told where several rows have them.
 func wordsOf(c *column, dealers bool) (list []word) {
 	const mostWords = 50
 	p, rows := c.profile, map[string]int{}
@@ -52,7 +52,8 @@ func wordsOf(c *column, dealers bool) (list []word) {
 	return list
 }
 
-// statusChoice is a status column and what its words mean. Live says that the mapping uses it; else it is offered in a comment.
+// statusChoice is a status column and what its words mean. Live says that the mapping uses it; else it is offered in a
+// comment.
 type statusChoice struct {
 	Column *column
 	Words  []word
@@ -101,7 +102,8 @@ func statusOf(c *column) *statusChoice {
 	}
 	share := ratio(rows, p.filled)
 	s := &statusChoice{Column: c, Words: words, Sure: strength >= surePart}
-	s.score = 2*share + strength + forFilled*p.fill() + closes - 0.3*p.share("yesno") // numbers of stages say more than a mere 0 and 1
+	// numbers of stages say more than a mere 0 and 1
+	s.score = 2*share + strength + forFilled*p.fill() + closes - 0.3*p.share("yesno")
 	if named {
 		s.Live = placed > 0 && (placed*2 >= len(words) || share >= 0.5)
 	} else {
@@ -166,7 +168,8 @@ func (t *table) chooseOrganization() (best organizationChoice) {
 	return best
 }
 
-// organizationOf judges one column: IDs are few for many leads. Names of dealers and the numbers of other systems need a person.
+// organizationOf judges one column: IDs are few for many leads. Names of dealers and the numbers of other systems need
+// a person.
 func organizationOf(c *column) organizationChoice {
 	p, strength := c.profile, c.name.strength("organization")
 	named, sure := strength >= leastScore, strength >= surePart
@@ -181,7 +184,10 @@ func organizationOf(c *column) organizationChoice {
 		return organizationChoice{c, true, "? by its name: no row was there to look at", nil}
 	case p.filled == 0:
 	case named && p.share("uuid") >= 0.9 && repeats:
-		return organizationChoice{c, true, "? " + english.Plural(p.distinct, "dealer", "") + ": the service's own IDs?", nil}
+		return organizationChoice{
+			c, true, "? " + english.Plural(p.distinct, "dealer", "") + ": the service's own IDs?",
+			nil,
+		}
 	case named && codes && repeats, sure && p.share("solid") >= 0.9:
 		return organizationChoice{c, false, "another system's numbers, by their looks", words}
 	case named && c.name.strength("company") == 0 && p.nothingLike("email", "date", "yesno"):

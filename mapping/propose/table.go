@@ -114,11 +114,13 @@ func BeginsWithLead(first []string, rows [][]string) bool {
 			sure := !slices.Contains([]string{"code", "number"}, kind) // a header may look like these
 			return slices.Contains(kinds, kind) && (below.share(kind) > 0.5 || len(cells) == 0 && sure)
 		}
-		if slices.ContainsFunc([]string{"phone", "uuid", "date", "url", "zero-led", "code", "number"}, looks) || cell != "" && slices.Contains(cells, cell) {
+		if slices.ContainsFunc([]string{"phone", "uuid", "date", "url", "zero-led", "code", "number"}, looks) ||
+			cell != "" && slices.Contains(cells, cell) {
 			alike++
 		}
 		n, err := strconv.Atoi(cell)
-		goesOn = goesOn || err == nil && len(cells) > 1 && !slices.ContainsFunc(cells, func(next string) bool { n++; return next != strconv.Itoa(n) })
+		goesOn = goesOn || err == nil && len(cells) > 1 &&
+			!slices.ContainsFunc(cells, func(next string) bool { n++; return next != strconv.Itoa(n) })
 	}
 	return (alike > 1 || goesOn && alike > 0) && named*leastUnnamed < len(first)
 }
@@ -141,7 +143,8 @@ func cellsOf(rows [][]string, column int, null []string) []string {
 	return cells
 }
 
-// findNull finds the well-known words for "nothing" that the cells hold, but not in columns of names: there are people called Null.
+// findNull finds the well-known words for "nothing" that the cells hold, but not in columns of names: there are people
+// called Null.
 func (t *table) findNull() {
 	for i, header := range t.In.Columns {
 		if readName(header).strength("first", "last", "full") > 0 {
@@ -180,7 +183,8 @@ func (t *table) addPaths() {
 			d.UseNumber()
 			if d.Decode(&value) == nil {
 				eachPath(c.header, value, maxDepth, func(path, cell string) {
-					if cells[path] == nil && i < maxSearched && len(cells) < maxPaths && nameable(path) && !slices.Contains(t.In.Columns, path) {
+					if cells[path] == nil && i < maxSearched && len(cells) < maxPaths && nameable(path) &&
+						!slices.Contains(t.In.Columns, path) {
 						cells[path] = make([]string, len(c.cells))
 					}
 					if cells[path] != nil && !slices.Contains(t.Null, cell) {
@@ -218,7 +222,8 @@ func eachPath(path string, value any, depth int, f func(path, cell string)) {
 
 func (t *table) shape() mapping.Columns {
 	return mapping.Columns{
-		Names: append(slices.Clone(t.In.Columns), headersOf(t.paths)...), Own: len(t.In.Columns), Open: t.In.Format == "jsonl",
+		Names: append(slices.Clone(t.In.Columns), headersOf(t.paths)...), Own: len(t.In.Columns),
+		Open: t.In.Format == "jsonl",
 	}
 }
 

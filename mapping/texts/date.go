@@ -48,7 +48,8 @@ func Date(layouts string) (Conversion, *Fault) {
 		for _, other := range forms {
 			if other.confuses(form) || form.confuses(other) {
 				return nil, &Fault{
-					Text: fmt.Sprintf("step date: a text can fit %s and %s, which take it for different days", strconv.Quote(other.layout), strconv.Quote(layout)),
+					Text: fmt.Sprintf("step date: a text can fit %s and %s, which take it for different days",
+						strconv.Quote(other.layout), strconv.Quote(layout)),
 					Hint: "keep the one that the file is written in; where two columns differ, give each its own",
 				}
 			}
@@ -92,9 +93,18 @@ func (f *dateForm) confuses(other dateForm) bool {
 
 // countedForms are the layouts that count from a day.
 var countedForms = map[string]dateForm{
-	"unix":    {read: fromUnix(time.Second), write: func(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) }},
-	"unix_ms": {read: fromUnix(time.Millisecond), write: func(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }},
-	"excel":   {read: fromExcel, write: func(t time.Time) string { return strconv.Itoa(int(t.Sub(excelBegin) / (24 * time.Hour))) }},
+	"unix": {read: fromUnix(time.Second), write: func(t time.Time) string {
+		return strconv.FormatInt(t.Unix(),
+			10)
+	}},
+	"unix_ms": {
+		read:  fromUnix(time.Millisecond),
+		write: func(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) },
+	},
+	"excel": {
+		read:  fromExcel,
+		write: func(t time.Time) string { return strconv.Itoa(int(t.Sub(excelBegin) / (24 * time.Hour))) },
+	},
 }
 
 func readForm(layout string) (dateForm, *Fault) {
@@ -134,7 +144,8 @@ func readForm(layout string) (dateForm, *Fault) {
 	return f, nil
 }
 
-// fromUnix reads what counts units since 1970 in UTC, as Unix does. A number that plainly counts other units does not fit.
+// fromUnix reads what counts units since 1970 in UTC, as Unix does. A number that plainly counts other units does not
+// fit.
 func fromUnix(unit time.Duration) Conversion {
 	per := int64(time.Second / unit)
 	return func(s string) (string, bool) {
@@ -147,12 +158,13 @@ func fromUnix(unit time.Duration) Conversion {
 	}
 }
 
-// countsOther says that a number counts milliseconds where seconds are named, or the other way. As milliseconds, those within
-// a few years of 1970 are dates of birth, which in any time zone are whole quarters of an hour: seconds of this century
-// hardly ever are. As seconds, dates of birth in milliseconds lie beyond all years of people, and words for never such as
-// 3000-01-01 are no whole quarters.
+// countsOther says that a number counts milliseconds where seconds are named, or the other way. As milliseconds, those
+// within a few years of 1970 are dates of birth, which in any time zone are whole quarters of an hour: seconds of this
+// century hardly ever are. As seconds, dates of birth in milliseconds lie beyond all years of people, and words for
+// never such as 3000-01-01 are no whole quarters.
 func countsOther(unit time.Duration, n int64) bool {
-	const from1700, from2000, from2100, from2200, quarter = -8_520_336_000, 946_684_800, 4_102_444_800, 7_258_118_400, 15 * 60 * 1000
+	const from1700, from2000, from2100, from2200 = -8_520_336_000, 946_684_800, 4_102_444_800, 7_258_118_400
+	const quarter = 15 * 60 * 1000
 	if unit < time.Second {
 		return from2000 <= n && n < from2100 && n%quarter != 0
 	}
@@ -190,7 +202,10 @@ func IsDate(s string) bool {
 	if len(s) < len("2006-01-02T15:04") || s[10] != 'T' || s[13] != ':' {
 		return false // package time would take an hour of one digit
 	}
-	return slices.ContainsFunc([]string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04Z07:00", "2006-01-02T15:04"}, func(form string) bool {
+	return slices.ContainsFunc([]string{
+		time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04Z07:00",
+		"2006-01-02T15:04",
+	}, func(form string) bool {
 		_, err := time.ParseInLocation(form, s, time.UTC)
 		return err == nil
 	})
@@ -199,7 +214,8 @@ func IsDate(s string) bool {
 // languages have names of months and days (Unicode CLDR). They are those whose headers
 // and statuses init knows; of English nothing needs to be said.
 var languages = map[string]func() locales.Translator{
-	"ar": ar.New, "cs": cs.New, "da": da.New, "de": de.New, "es": es.New, "fr": fr.New, "it": it.New, "ja": ja.New, "ko": ko.New,
+	"ar": ar.New, "cs": cs.New, "da": da.New, "de": de.New, "es": es.New, "fr": fr.New, "it": it.New, "ja": ja.New,
+	"ko": ko.New,
 	"nb": nb.New, "nl": nl.New, "pl": pl.New, "pt": pt.New, "ru": ru.New, "sv": sv.New, "tr": tr.New, "zh": zh.New,
 }
 
@@ -220,7 +236,9 @@ func translator(layout, form, language string) (func(string) []string, *Fault) {
 		names = append(names, newDateNames(name, known()))
 	}
 	if names == nil {
-		return nil, &Fault{Text: strconv.Quote(layout) + " has no name of a month, so that its language does not matter", Hint: "take @" + language + " out, or write MMMM or MMM for the name"}
+		return nil, &Fault{Text: strconv.Quote(layout) +
+			" has no name of a month, so that its language does not matter", Hint: "take @" + language +
+			" out, or write MMMM or MMM for the name"}
 	}
 	return func(s string) []string {
 		with, without, rest := "", "", strings.Map(westernDigit, s)
@@ -248,7 +266,8 @@ type dateNames struct {
 
 // newDateNames takes whole and short names. The first three letters of a name do, where no other one begins so.
 func newDateNames(form string, l locales.Translator) dateNames {
-	whole, short, first := l.MonthsWide(), l.MonthsAbbreviated(), time.Date(2006, time.January, 1, 0, 0, 0, 0, time.UTC) // a Sunday
+	// a Sunday
+	whole, short, first := l.MonthsWide(), l.MonthsAbbreviated(), time.Date(2006, time.January, 1, 0, 0, 0, 0, time.UTC)
 	next := func(i int) time.Time { return first.AddDate(0, i, 0) }
 	if strings.HasPrefix(form, "Mon") {
 		whole, short = l.WeekdaysWide(), l.WeekdaysAbbreviated()

@@ -33,7 +33,8 @@ func readLayout(layout string) (forms []string, out string, problem *Fault) {
 		forms = withVariants([]string{form}, "PM", "pm")
 		forms = withVariants(forms, "Z07:00", "Z0700", "Z07")
 	case unusable().MatchString(layout):
-		return nil, "", fault("%q is no part of Go's reference date that can be used here", unusable().FindString(layout))
+		return nil, "", fault("%q is no part of Go's reference date that can be used here",
+			unusable().FindString(layout))
 	}
 	out, text := outputOf(forms[0])
 	if text != "" {
@@ -104,8 +105,9 @@ func fromLetters(s string) (layout, unknown string) {
 // words are such as the layout has between quotes.
 var words = spelling.Form(`^'([^']*)'`)
 
-// outputOf is the form in which dates of a layout are written, or what is wrong with it. It asks package time, which has the last
-// word on what a layout says: a part is there that changes what is written, and what is written has to be read as it was.
+// outputOf is the form in which dates of a layout are written, or what is wrong with it. It asks package time, which
+// has the last word on what a layout says: a part is there that changes what is written, and what is written has to be
+// read as it was.
 func outputOf(form string) (out, fault string) {
 	at := func(year int, month time.Month, day, hour, minute, second, zone int) time.Time {
 		return time.Date(year, month, day, hour, minute, second, 120_000_000, time.FixedZone("", zone*1800))
@@ -147,7 +149,8 @@ func outputOf(form string) (out, fault string) {
 	if times["offset"] > 0 {
 		out += "Z07:00"
 	}
-	for _, moment := range []time.Time{base, at(2009, time.January, 2, 3, 4, 5, 11)} { // numbers that nothing parts fail on a day and a month of one digit
+	// numbers that nothing parts fail on a day and a month of one digit
+	for _, moment := range []time.Time{base, at(2009, time.January, 2, 3, 4, 5, 11)} {
 		written := moment.Format(form)
 		switch t, err := time.ParseInLocation(form, written, time.UTC); {
 		case err != nil || t.Format(form) != written || t.Format(time.DateOnly) != moment.Format(time.DateOnly):

@@ -15,16 +15,18 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// phonesText is the data of Google's libphonenumber (Apache License 2.0) as a table: a row for each region's numbering plan, the main region of a country code first.
-// The library itself is 2.5 MB and reads its data whenever a program starts; the tests hold this table and what is read by it against it.
+// phonesText is the data of Google's libphonenumber (Apache License 2.0) as a table: a row for each region's numbering
+// plan, the main region of a country code first. The library itself is 2.5 MB and reads its data whenever a program
+// starts; the tests hold this table and what is read by it against it.
 //
 //go:embed phones.csv
 var phonesText string
 
 // plan is a numbering plan. Its expressions are compiled when they are first asked for.
 type plan struct {
-	region, code, transform         string
-	idd, prefix, leading            func() *regexp.Regexp // what is dialled for abroad, and within the country; how its numbers begin, if that tells
+	region, code, transform string
+	// what is dialled for abroad, and within the country; how its numbers begin, if that tells
+	idd, prefix, leading            func() *regexp.Regexp
 	general, valid                  func() *regexp.Regexp
 	hasPrefix, hasLeading, isRegion bool
 	lengths, local                  []int // of numbers, and of those that only a town knows
@@ -45,8 +47,10 @@ var phones = sync.OnceValue(func() phoneBook {
 	form := func(pattern string) func() *regexp.Regexp { return spelling.Form("^(?:" + pattern + ")") }
 	for _, r := range rows[1:] {
 		p := &plan{
-			region: r[0], code: r[1], transform: r[4], idd: form(r[2]), prefix: form(r[3]), leading: form(r[5]), general: form("(?:" + r[6] + ")$"),
-			valid: form("(?:" + r[7] + ")$"), hasPrefix: r[3] != "", hasLeading: r[5] != "", isRegion: r[0] != "001", lengths: numbers(r[8]), local: numbers(r[9]),
+			region: r[0], code: r[1], transform: r[4], idd: form(r[2]), prefix: form(r[3]), leading: form(r[5]),
+			general: form("(?:" + r[6] + ")$"),
+			valid:   form("(?:" + r[7] + ")$"), hasPrefix: r[3] != "", hasLeading: r[5] != "", isRegion: r[0] != "001",
+			lengths: numbers(r[8]), local: numbers(r[9]),
 		}
 		if b.codes[p.code] = append(b.codes[p.code], p); p.isRegion {
 			b.regions[p.region] = p
@@ -86,7 +90,8 @@ func (b phoneBook) international(s, country string) (number, region string) {
 	default:
 		code = p.code
 	}
-	if short := p.withoutPrefix(national); slices.Contains(p.lengths, len(short)) || len(short) > p.lengths[len(p.lengths)-1] {
+	if short := p.withoutPrefix(national); slices.Contains(p.lengths, len(short)) ||
+		len(short) > p.lengths[len(p.lengths)-1] {
 		national = short
 	}
 	if len(national) < 2 || len(national) > 17 {
@@ -114,8 +119,9 @@ func (b phoneBook) splitCode(digits string) (code, national string) {
 	return "", digits
 }
 
-// splitDialled parts a number as a country dials it, where it has a country code: behind what is dialled for abroad, or
-// without anything before it, if the number would be none with it. It is false for a number abroad whose code nobody has.
+// splitDialled parts a number as a country dials it, where it has a country code: behind what is dialled for abroad,
+// or without anything before it, if the number would be none with it. It is false for a number abroad whose code
+// nobody has.
 func (b phoneBook) splitDialled(digits string, p *plan) (code, national string, known bool) {
 	if at := p.idd().FindStringIndex(digits); at != nil && !strings.HasPrefix(digits[at[1]:], "0") {
 		code, national = b.splitCode(digits[at[1]:])
@@ -124,7 +130,8 @@ func (b phoneBook) splitDialled(digits string, p *plan) (code, national string, 
 	if rest, has := strings.CutPrefix(digits, p.code); has {
 		rest = p.withoutPrefix(rest)
 		longest := p.lengths[len(p.lengths)-1]
-		if !p.general().MatchString(digits) && p.general().MatchString(rest) || len(digits) > longest && !slices.Contains(p.local, len(digits)) {
+		if !p.general().MatchString(digits) && p.general().MatchString(rest) ||
+			len(digits) > longest && !slices.Contains(p.local, len(digits)) {
 			return p.code, rest, true
 		}
 	}
@@ -155,7 +162,10 @@ const maxPhone = 128
 // none with letters or an extension: the form has no room for an extension, and to drop it would call somebody else.
 func E164(country string) (Conversion, *Fault) {
 	if phones().regions[country] == nil {
-		return nil, &Fault{Text: "step e164 needs a country, and " + Quote(country) + " is none", Hint: countryHint(country)}
+		return nil, &Fault{
+			Text: "step e164 needs a country, and " + Quote(country) + " is none",
+			Hint: countryHint(country),
+		}
 	}
 	return func(s string) (string, bool) { return international(s, country) }, nil
 }

@@ -90,7 +90,8 @@ func isLetterOrDigit(r rune) bool {
 // name with a dot, localhost or an IP address, and nothing in it is white space.
 func IsURL(s string) bool {
 	const maxURL = 2048 // bytes
-	if len(s) > maxURL || strings.ContainsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
+	if len(s) > maxURL || strings.ContainsFunc(s,
+		func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
 		return false
 	}
 	u, err := url.Parse(s)
@@ -128,7 +129,8 @@ type Fault struct {
 
 // Unknown is the fault of a word that is none of those known; what is a phrase for it.
 func Unknown(what, word string, known []string) *Fault {
-	return &Fault{Text: "unknown " + what, Hint: cmp.Or(spelling.Hint(word, known), "known here: "+strings.Join(known, ", "))}
+	return &Fault{Text: "unknown " + what, Hint: cmp.Or(spelling.Hint(word, known), "known here: "+
+		strings.Join(known, ", "))}
 }
 
 // MaxQuoted is how many characters of a word are shown.

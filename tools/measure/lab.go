@@ -36,7 +36,8 @@ func newLab(ctx context.Context, o options, s streams) (l *lab, err error) {
 	defer must.Catch(&err)
 	root, err := exec.CommandContext(ctx, "git", "rev-parse", "--show-toplevel").Output()
 	if err != nil {
-		return l, fmt.Errorf("the sources of leadferry are not here: %w\nhint: start it in a clone, as go -C tools run ./measure", err)
+		return l, fmt.Errorf("the sources of leadferry are not here: %w\nhint: start it in a clone, as go -C tools "+
+			"run ./measure", err)
 	}
 	l.root = strings.TrimSpace(string(root))
 	l.self = must.Get(os.Executable())

@@ -16,7 +16,8 @@ import (
 	"leadferry/tools/must"
 )
 
-// numbers are those of docs/numbers.md, in their order, but N12: `go test ./internal/e2e -run TestKill -kills 1000` judges that.
+// numbers are those of docs/numbers.md, in their order, but N12: `go test ./internal/e2e -run TestKill -kills 1000`
+// judges that.
 var numbers = []number{
 	{"N1", fullSize, func(l *lab) { l.besideWrk("file", inFlight, l.tenth(), 0.95) }},
 	{"N2", fullSize, func(l *lab) { l.besideWrk("file", 256, l.threeTenths(), 0.85) }},
@@ -25,7 +26,10 @@ var numbers = []number{
 	{"N5", fullSize, func(l *lab) { l.besideReader("csv", l.rows, 0.45, "a bare encoding/csv loop") }},
 	{"N5", fullSize, func(l *lab) {
 		f := leadFile{to: l.rows}
-		c := l.compare(func() (float64, float64) { return l.validated(2, f).rate(l.rows), l.validated(1, f).rate(l.rows) })
+		c := l.compare(func() (float64, float64) {
+			return l.validated(2, f).rate(l.rows),
+				l.validated(1, f).rate(l.rows)
+		})
 		l.rates("validate, CSV, GOMAXPROCS=2, "+grouped(l.rows)+" rows", 1.6, "GOMAXPROCS=1", c)
 	}},
 	{"N6", fullSize, func(l *lab) { l.besideReader("jsonl", l.rows, 0.9, "a bare jsontext token loop") }},
@@ -49,7 +53,8 @@ var numbers = []number{
 		l.peak("validate, XLSX", f.to, 64+16*f.to/mebibyte, l.validated(0, f))
 	}},
 	{"N19", fullSize, (*lab).afterAKill},
-	{"N20", fullSize, func(l *lab) { // how long its figures take to gather is measured by the benchmarks of importer/report
+	// how long its figures take to gather is measured by the benchmarks of importer/report
+	{"N20", fullSize, func(l *lab) {
 		known := l.fill(l.rows, false)
 		known.again("import")
 		size := float64(must.Get(os.Stat(filepath.Join(known.out(), "report.html"))).Size()) / 1e3
@@ -110,11 +115,12 @@ func (l *lab) besideWrk(ledger string, workers, rows int, target float64) {
 		theirs = l.wrk(s, workers, "POST", "/v1/trunk", must.Get(someBody()))
 		return l.imported(s, ledger, rows, workers).rate(rows), theirs
 	})
-	l.rates(fmt.Sprintf("import into a %s, %d in flight, %s, %s rows", ledger, workers, slow, grouped(rows)), target, "wrk", c)
+	l.rates(fmt.Sprintf("import into a %s, %d in flight, %s, %s rows", ledger, workers, slow, grouped(rows)), target,
+		"wrk", c)
 }
 
-// besideBare imports rows, in turn with a client that keeps no checkpoint, and judges the rate, or for a limit the user and
-// system time.
+// besideBare imports rows, in turn with a client that keeps no checkpoint, and judges the rate, or for a limit the
+// user and system time.
 func (l *lab) besideBare(latency time.Duration, rows int, target, limit float64) {
 	turns := l.bare[latency] // N3 and N4 are of the same turns
 	if turns == nil {
@@ -352,6 +358,7 @@ func (l *lab) fromNothing() {
 	words := strings.Fields(line[1])
 	cmd := exec.CommandContext(l.ctx, words[0], append(words[1:], "--out", w.out())...)
 	cmd.Dir = l.root
-	cmd.Env = append(w.command("").Env, "GOCACHE="+w.dir+"/cache", "GOMODCACHE="+w.dir+"/modules", "GOFLAGS=-modcacherw")
+	cmd.Env = append(w.command("").Env, "GOCACHE="+w.dir+"/cache", "GOMODCACHE="+w.dir+"/modules",
+		"GOFLAGS=-modcacherw")
 	l.atMost("README's first command, empty caches, processor time", "s", 85, must.Get(perform(cmd)).cpu.Seconds())
 }

@@ -37,13 +37,15 @@ func (l *lab) postgres() *server {
 	if len(found) == 0 {
 		must.Do(errNoPostgres)
 	}
-	s := &server{dir: must.Get(os.MkdirTemp("/tmp", "pg")), bin: filepath.Dir(slices.Max(found))} // the names of sockets are short
+	// the names of sockets are short
+	s := &server{dir: must.Get(os.MkdirTemp("/tmp", "pg")), bin: filepath.Dir(slices.Max(found))}
 	l.server = s
 	if os.Getuid() == 0 { // which PostgreSQL refuses
 		must.Do(exec.CommandContext(l.ctx, "chown", "postgres", s.dir).Run())
 	}
 	must.Get(s.run(l.ctx, "initdb", "-D", "data", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C"))
-	must.Get(s.run(l.ctx, "pg_ctl", "-D", "data", "-w", "-l", "log", "-o", "-k "+s.dir+" -c listen_addresses= -c shared_buffers=256MB "+
+	must.Get(s.run(l.ctx, "pg_ctl", "-D", "data", "-w", "-l", "log", "-o", "-k "+s.dir+
+		" -c listen_addresses= -c shared_buffers=256MB "+
 		"-c max_wal_size=4GB -c shared_preload_libraries=pg_stat_statements", "start"))
 	must.Get(s.ask(l.ctx, "CREATE EXTENSION pg_stat_statements"))
 	return s
@@ -93,7 +95,8 @@ func (l *lab) besideTheFile() {
 		file := l.imported(near, "file", rows, inFlight).rate(rows)
 		return l.imported(near, "PostgreSQL", rows, inFlight).rate(rows), file
 	})
-	l.rates(fmt.Sprintf("import into a PostgreSQL, %d in flight, no latency, %s rows", inFlight, grouped(rows)), 0.6, "the file", c)
+	l.rates(fmt.Sprintf("import into a PostgreSQL, %d in flight, no latency, %s rows", inFlight, grouped(rows)), 0.6,
+		"the file", c)
 }
 
 // fleetOfFour is N16: four workers beside one, and how often they ask the server.
@@ -111,7 +114,8 @@ func (l *lab) fleetOfFour() {
 		trips = append(trips, must.Get(strconv.ParseFloat(calls, 64))*128/float64(rows))
 		return float64(rows) / wall.Seconds(), alone.rate(rows)
 	})
-	l.rates(fmt.Sprintf("fleet of %d, %d in flight each, %s, %s rows", workers, inFlight, slow, grouped(rows)), 3.5, "one worker", c)
+	l.rates(fmt.Sprintf("fleet of %d, %d in flight each, %s, %s rows", workers, inFlight, slow, grouped(rows)), 3.5,
+		"one worker", c)
 	l.atMost("claims, outcomes and look-ups per 128 rows", "round trips", 3, median(trips))
 }
 

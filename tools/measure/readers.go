@@ -14,7 +14,10 @@ import (
 )
 
 // readers count the rows of a file as fast as a library reads them, and do nothing else with it: the peers of validate.
-var readers = map[string]func(io.Reader) (int, error){"readcsv": countCSV, "readjsonl": countJSONL, "readxlsx": countXLSX}
+var readers = map[string]func(io.Reader) (int, error){
+	"readcsv": countCSV, "readjsonl": countJSONL,
+	"readxlsx": countXLSX,
+}
 
 func runReader(name string, args []string, s streams) (err error) {
 	defer must.Catch(&err)
@@ -33,8 +36,8 @@ func countCSV(r io.Reader) (rows int, err error) {
 	return counted(rows-1, err)
 }
 
-// countJSONL takes the text of each name and value: a token by itself is a place in the buffer that the next one overwrites,
-// where encoding/csv gives cells.
+// countJSONL takes the text of each name and value: a token by itself is a place in the buffer that the next one
+// overwrites, where encoding/csv gives cells.
 func countJSONL(r io.Reader) (rows int, err error) {
 	d := jsontext.NewDecoder(r)
 	cells := make([]string, 0, 2*columns)

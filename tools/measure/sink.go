@@ -17,8 +17,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// sink imitates the lead service as cheaply as it can, so that what is measured is its client. It judges no body and keeps
-// no lead without -keep: the last four digits of a lead ID say the organization and the status of its create. It
+// sink imitates the lead service as cheaply as it can, so that what is measured is its client. It judges no body and
+// keeps no lead without -keep: the last four digits of a lead ID say the organization and the status of its create. It
 // answers
 //
 //	POST  /v3/oauth2/token      200, a token
@@ -136,7 +136,8 @@ func (s *sink) create(c *fasthttp.RequestCtx, n uint64) {
 	status := max(0, slices.Index(statuses[:], member(body, "status", statuses[0])))
 	id := fmt.Sprintf("%08x-%04x-4%03x-8%03x-%08x%03x%x", s.begun>>28&0xffffffff, s.begun>>12&0xffff, s.begun&0xfff,
 		n>>32&0xfff, n&0xffffffff, owner, status)
-	fmt.Fprintf(c, `{"leadID":"%s","assignedOrganizationID":"%s%03d","assignedLocationName":""}`, id, organization, owner)
+	fmt.Fprintf(c, `{"leadID":"%s","assignedOrganizationID":"%s%03d","assignedLocationName":""}`, id, organization,
+		owner)
 	if s.keep {
 		s.kept.Store(id, lead{content: object(body, "content")})
 	}

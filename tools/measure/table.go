@@ -55,7 +55,8 @@ func parseOptions(args []string, s streams) (o options, err error) {
 	case o.rows < 100 || o.runs < 1 || o.wrk < time.Second:
 		return o, errors.New("-rows is 100 at least, -runs is 1, -wrk is 1s")
 	case unknown >= 0:
-		return o, fmt.Errorf("-only %s: the numbers are %s to %s", o.only[unknown], numbers[0].id, numbers[len(numbers)-1].id)
+		return o, fmt.Errorf("-only %s: the numbers are %s to %s", o.only[unknown], numbers[0].id,
+			numbers[len(numbers)-1].id)
 	}
 	return o, nil
 }
@@ -119,7 +120,8 @@ func runTable(ctx context.Context, args []string, s streams) (err error) {
 		}
 	}
 	fmt.Fprintf(s.out, "\n%d cores, %s/%s; %s; %s; inputs of %s rows, turns: %d\n",
-		runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(), time.Now().Format(time.DateOnly), grouped(o.rows), o.runs)
+		runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(), time.Now().Format(time.DateOnly),
+		grouped(o.rows), o.runs)
 	if o.rows < fullRows {
 		fmt.Fprintln(s.out, "The targets were set for larger inputs: numbers that depend on the size are not judged.")
 	}
@@ -160,7 +162,8 @@ func (l *lab) atMost(what, unit string, limit, got float64) {
 // peak judges the memory of a command, in MiB, where the system shows it.
 func (l *lab) peak(command string, rows, limit int, t trial) {
 	if t.peak > 0 {
-		l.atMost(fmt.Sprintf("memory, %s, %s rows", command, grouped(rows)), "MiB", float64(limit), float64(t.peak)/mebibyte)
+		l.atMost(fmt.Sprintf("memory, %s, %s rows", command, grouped(rows)), "MiB", float64(limit),
+			float64(t.peak)/mebibyte)
 	}
 }
 

@@ -79,8 +79,8 @@ func (l *listener) Write(b []byte) (int, error) {
 // rssAnon is the line of anonymous memory in a status file of Linux.
 var rssAnon = regexp.MustCompile(`(?m)^RssAnon:\s+(\d+) kB`)
 
-// watchMemory looks at a process until it has ended, and returns the most anonymous memory, 0 where the system has no such
-// file.
+// watchMemory looks at a process until it has ended, and returns the most anonymous memory, 0 where the system has no
+// such file.
 func watchMemory(pid int, ended <-chan struct{}) (most int64) {
 	for {
 		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -162,7 +162,8 @@ func (w *world) out() string { return filepath.Join(w.dir, "run") }
 
 // send is a command that may send, with so many requests in flight.
 func (w *world) send(want outcomes, command string, workers int, more ...string) trial {
-	return w.run(want, append([]string{command, "-c", strconv.Itoa(workers), "-m", w.lab.path("plain.yaml")}, more...)...)
+	return w.run(want, append([]string{command, "-c", strconv.Itoa(workers), "-m", w.lab.path("plain.yaml")},
+		more...)...)
 }
 
 // service is a sink that runs in a process of its own.
@@ -173,7 +174,8 @@ type service struct {
 
 // sink starts a sink, which is there until it is stopped or the lab closes.
 func (l *lab) sink(latency time.Duration, more ...string) *service {
-	s := &service{cmd: exec.CommandContext(l.ctx, l.self, append([]string{"sink", "-latency", latency.String()}, more...)...)}
+	s := &service{cmd: exec.CommandContext(l.ctx, l.self,
+		append([]string{"sink", "-latency", latency.String()}, more...)...)}
 	s.cmd.Env = append(s.cmd.Environ(), asMeasure)
 	s.cmd.Stderr = l.err
 	out := must.Get(s.cmd.StdoutPipe())

@@ -1,5 +1,5 @@
-// Package must is for commands that can do nothing about an error but end with it: [Get] and [Do] panic with it, and [Catch],
-// deferred, makes it the error of a function again.
+// Package must is for commands that can do nothing about an error but end with it: [Get] and [Do] panic with it, and
+// [Catch], deferred, makes it the error of a function again.
 package must
 
 import (

@@ -98,7 +98,8 @@ var (
 
 // test runs tests of a folder, and says what was printed and which failed.
 func (t tree) test(ctx context.Context, overlay, folder string, tests []string) (failed, text string, err error) {
-	printed, err := t.goCommand(ctx, overlay, "test", "-v", "-count=1", "-failfast", "-timeout", testLimit.String(), "-run", pattern(tests), "./"+folder)
+	printed, err := t.goCommand(ctx, overlay, "test", "-v", "-count=1", "-failfast", "-timeout", testLimit.String(),
+		"-run", pattern(tests), "./"+folder)
 	text = string(printed)
 	switch {
 	case ctx.Err() != nil:

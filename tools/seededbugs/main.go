@@ -5,9 +5,9 @@
 //	go -C tools run ./seededbugs             # all; some minutes
 //	go -C tools run ./seededbugs -only 6     # by number or name, several with commas
 //
-// The mistakes are made in a copy of the working tree (of the files that git knows), through go's -overlay, and
-// the tests are run that the table names for each. A mistake with which the program cannot be built, or with which
-// tests do not end, is an error of the table. It ends with how many were caught, "89 of 89 caught", or with exit code 1.
+// The mistakes are made in a copy of the working tree (of the files that git knows), through go's -overlay, and the
+// tests are run that the table names for each. A mistake with which the program cannot be built, or with which tests
+// do not end, is an error of the table. It ends with how many were caught, "89 of 89 caught", or with exit code 1.
 package main
 
 import (
@@ -24,7 +24,11 @@ import (
 )
 
 func main() {
-	must.Main("seededbugs", func(ctx context.Context, args []string) error { return run(ctx, args, os.Stdout, os.Stderr) })
+	must.Main("seededbugs", func(ctx context.Context,
+		args []string,
+	) error {
+		return run(ctx, args, os.Stdout, os.Stderr)
+	})
 }
 
 func run(ctx context.Context, args []string, out, note io.Writer) (err error) {
@@ -42,8 +46,8 @@ func run(ctx context.Context, args []string, out, note io.Writer) (err error) {
 	return must.Get(copySources(ctx, dir)).judge(ctx, some, out, note)
 }
 
-// copySources copies the tracked files of the working tree with their changes, so that they can be edited meanwhile and tests leave
-// nothing there. The files that some tests read beside the project are linked.
+// copySources copies the tracked files of the working tree with their changes, so that they can be edited meanwhile
+// and tests leave nothing there. The files that some tests read beside the project are linked.
 func copySources(ctx context.Context, dir string) (tree, error) {
 	const script = `set -e
 cd "$(git rev-parse --show-toplevel)"

@@ -116,7 +116,8 @@ func nameOf(d ast.Decl) string {
 	return ""
 }
 
-// replaced has new in place of old, which is there once. Spaces, line breaks and comments between its words do not count.
+// replaced has new in place of old, which is there once. Spaces, line breaks and comments between its words do not
+// count.
 func replaced(text string, e edit) string {
 	words := strings.Fields(e.Old)
 	for i, w := range words {

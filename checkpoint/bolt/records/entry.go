@@ -41,7 +41,8 @@ func (w *Words) Decode(key string, record []byte, e *checkpoint.Entry) error {
 	return nil
 }
 
-// Kept is what a record says, with what led to it; nil where record is nil. An empty one is damaged: a key that has it was known.
+// Kept is what a record says, with what led to it; nil where record is nil. An empty one is damaged: a key that has it
+// was known.
 func (w *Words) Kept(key string, record []byte) (*checkpoint.Kept, error) {
 	if record == nil {
 		return nil, nil
@@ -109,7 +110,8 @@ func (c *coder) entry(e *checkpoint.Entry) {
 		c.text(&e.WantLink)
 		c.text(&e.RequestID)
 	}
-	if c.some(e.Unsettled != "" || e.Sought != "" || e.Refused != checkpoint.Digest{} || e.Synced || !e.Confirmed.IsZero() || e.Seen != checkpoint.Sight{}) {
+	if c.some(e.Unsettled != "" || e.Sought != "" || e.Refused != checkpoint.Digest{} || e.Synced ||
+		!e.Confirmed.IsZero() || e.Seen != checkpoint.Sight{}) {
 		c.recurring(&e.Unsettled)
 		c.status(&e.Sought)
 		c.digest(&e.Refused)

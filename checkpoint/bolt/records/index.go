@@ -35,8 +35,8 @@ func Links(key string, k *checkpoint.KeptKey) (links [][]byte) {
 	return links
 }
 
-// FoldKey is the record of a key in the index of folds, or nil. A key whose fold is another one has a record there from the
-// moment it is known. Of a forgotten key no more is kept than a keyed hash of its fold.
+// FoldKey is the record of a key in the index of folds, or nil. A key whose fold is another one has a record there
+// from the moment it is known. Of a forgotten key no more is kept than a keyed hash of its fold.
 func FoldKey(d *checkpoint.Digester, key string) []byte {
 	folded := rowkey.Fold(key)
 	if folded == key || folded == "" {

@@ -1,5 +1,5 @@
-// Package server is a PostgreSQL server on which a ledger can rely: its address, sessions with it, and what it has to promise
-// before anything is believed.
+// Package server is a PostgreSQL server on which a ledger can rely: its address, sessions with it, and what it has to
+// promise before anything is believed.
 //
 // Promises:
 //
@@ -41,8 +41,10 @@ type Address struct {
 // *[checkpoint.OpenError].
 func Parse(name string) (*Address, error) {
 	if hasPassword(name) {
-		return nil, (&Address{Name: "postgres://…"}).refuse("its address holds a password, which process lists and shell histories show",
-			"leave it out: put it into the file that PGPASSFILE names (a line host:port:database:user:password, mode 0600), or into a service file")
+		return nil, (&Address{Name: "postgres://…"}).refuse("its address holds a password, which process lists and "+
+			"shell histories show",
+			"leave it out: put it into the file that PGPASSFILE names (a line host:port:database:user:password, mode "+
+				"0600), or into a service file")
 	}
 	config, err := configOf(name)
 	if err != nil {
@@ -60,29 +62,35 @@ func configOf(name string) (*pgx.ConnConfig, error) {
 		config, err = pgx.ParseConfig(withTLS(name))
 	}
 	if err != nil {
-		return nil, refuse("its address cannot be read: "+Reason(err), "it looks like postgres://user@db.example.com/leads")
+		return nil, refuse("its address cannot be read: "+Reason(err),
+			"it looks like postgres://user@db.example.com/leads")
 	}
 	if config.RuntimeParams["hostaddr"] != "" {
 		return nil, refuse("its address names a server by hostaddr, which is not read", "name it by host=")
 	}
 	if pooled := config.RuntimeParams["pooled"]; pooled != "" && pooled != "session" {
-		return nil, refuse("its address says pooled="+pooled+", and only a pooler that keeps a connection for each session will do", "write pooled=session where it does")
+		return nil, refuse("its address says pooled="+pooled+
+			", and only a pooler that keeps a connection for each session will do",
+			"write pooled=session where it does")
 	}
 	for _, word := range psqlsOwn {
 		delete(config.RuntimeParams, word)
 	}
 	if !isSafe(&config.Config) {
 		return nil, refuse("it is on another machine, and its connection would not be verified in full",
-			"add sslmode=verify-full, and sslrootcert=FILE where the server's certificate is of an authority of your own")
+			"add sslmode=verify-full, and sslrootcert=FILE where the server's certificate is of an authority of "+
+				"your own")
 	}
 	config.ConnectTimeout = min(max(config.ConnectTimeout, 10*time.Second), time.Minute)
 	config.RuntimeParams["application_name"] = cmp.Or(config.RuntimeParams["application_name"], "leadferry")
 	return config, nil
 }
 
-// psqlsOwn are words of addresses and service files that say nothing about who is met: a server refuses them as settings of its own.
+// psqlsOwn are words of addresses and service files that say nothing about who is met: a server refuses them as
+// settings of its own.
 var psqlsOwn = []string{
-	"keepalives", "keepalives_idle", "keepalives_interval", "keepalives_count", "tcp_user_timeout", "gssencmode", "load_balance_hosts",
+	"keepalives", "keepalives_idle", "keepalives_interval", "keepalives_count", "tcp_user_timeout", "gssencmode",
+	"load_balance_hosts",
 	"fallback_application_name", "sslcompression",
 }
 
@@ -106,10 +114,11 @@ func (a *Address) Refuse(kind error, text, hint string) error {
 // refuse is Refuse for a server that cannot be relied on.
 func (a *Address) refuse(text, hint string) error { return a.Refuse(checkpoint.ErrPlace, text, hint) }
 
-// Explain is what the server said, as a sentence: a *[checkpoint.ServerError]. What is one already, damage, and what an opening was
-// refused for, stay as they are.
+// Explain is what the server said, as a sentence: a *[checkpoint.ServerError]. What is one already, damage, and what
+// an opening was refused for, stay as they are.
 func (a *Address) Explain(err error) error {
-	if err == nil || errors.As(err, new(*checkpoint.OpenError)) || errors.As(err, new(*checkpoint.ServerError)) || errors.Is(err, checkpoint.ErrDamaged) {
+	if err == nil || errors.As(err, new(*checkpoint.OpenError)) || errors.As(err, new(*checkpoint.ServerError)) ||
+		errors.Is(err, checkpoint.ErrDamaged) {
 		return err
 	}
 	text, hint := Reason(err), ""
@@ -117,9 +126,11 @@ func (a *Address) Explain(err error) error {
 		hint = hints[e.Code]
 		switch e.Code {
 		case "42P01", "3F000":
-			return a.Refuse(checkpoint.ErrGone, "its tables are gone: somebody has dropped them", "restore them from a backup: nothing is known there of the leads that were made")
+			return a.Refuse(checkpoint.ErrGone, "its tables are gone: somebody has dropped them",
+				"restore them from a backup: nothing is known there of the leads that were made")
 		case "55P03":
-			text = "somebody else has held a lock for " + a.Locks.String() + " (pg_blocking_pids says who, while it lasts)"
+			text = "somebody else has held a lock for " + a.Locks.String() +
+				" (pg_blocking_pids says who, while it lasts)"
 		}
 	}
 	return &checkpoint.ServerError{Text: "checkpoint " + a.Name + ": its server: " + text, Hint: hint, Err: err}
@@ -129,13 +140,15 @@ func (a *Address) Explain(err error) error {
 var hints = map[string]string{
 	"28000": "look whether this user may come in (pg_hba.conf), and by what password (PGPASSFILE)",
 	"28P01": "look whether the password is the one of now (PGPASSFILE)",
-	"3D000": "check the database's name; if it was dropped, restore it from a backup: nothing else knows which leads were made",
+	"3D000": "check the database's name; if it was dropped, restore it from a backup: nothing else knows which leads " +
+		"were made",
 	"53100": "have room made on its disk; the same command goes on from there",
-	"53300": "each run needs two connections: have max_connections raised, or start fewer; leadferry waits for room with --wait",
+	"53300": "each run needs two connections: have max_connections raised, or start fewer; leadferry waits for room " +
+		"with --wait",
 }
 
-// IsPassing says that the server cannot do now what it may do later: it has no room, no memory or no connection left, is a
-// standby for as long as nobody has been promoted, or somebody has cancelled the statement. Nothing was done.
+// IsPassing says that the server cannot do now what it may do later: it has no room, no memory or no connection left,
+// is a standby for as long as nobody has been promoted, or somebody has cancelled the statement. Nothing was done.
 func IsPassing(err error) bool {
 	var e *pgconn.PgError
 	return errors.As(err, &e) && (strings.HasPrefix(e.Code, "53") || e.Code == "25006" || e.Code == "57014")
@@ -163,7 +176,8 @@ func isLocal(host string) bool {
 func withTLS(name string) string {
 	const param = "sslmode=verify-full"
 	switch {
-	case strings.Contains(name, "sslmode") || os.Getenv("PGSSLMODE") != "" || strings.Contains(name, "service=") || os.Getenv("PGSERVICE") != "":
+	case strings.Contains(name, "sslmode") || os.Getenv("PGSSLMODE") != "" || strings.Contains(name, "service=") ||
+		os.Getenv("PGSERVICE") != "":
 		return name
 	case !strings.Contains(name, "://"):
 		return name + " " + param
@@ -181,7 +195,8 @@ func hasPassword(name string) bool {
 		return regexp.MustCompile(word + `|://[^@]*:[^@]*@`).MatchString(name)
 	}
 	_, typed := u.User.Password()
-	return typed || regexp.MustCompile(word).MatchString(name) || u.Query().Has("password") || u.Query().Has("sslpassword")
+	return typed || regexp.MustCompile(word).MatchString(name) || u.Query().Has("password") ||
+		u.Query().Has("sslpassword")
 }
 
 // Reason is what went wrong, in one line. The same address is tried with TLS and without, and fails twice alike.

@@ -22,22 +22,25 @@ type Session struct {
 	warning atomic.Pointer[string]
 }
 
-// settings hold for the whole session. Nothing limits a statement, a transaction or a session without work: one that was cut off may
-// have been done. What was begun and not committed is undone for certain: whoever stands still in between (a suspended
-// machine, a stopped process) soon holds nobody else up, and nobody waits for a lock for ever. Plans made while tables are
-// empty must not scan them when they are full. That nothing is to be changed holds as it stands: so a database is kept as it is
-// while it moves to another server.
-const settings = `SET statement_timeout = 0; SET lock_timeout = %d; SET idle_in_transaction_session_timeout = %d; SET idle_session_timeout = 0;
+// settings hold for the whole session. Nothing limits a statement, a transaction or a session without work: one that
+// was cut off may have been done. What was begun and not committed is undone for certain: whoever stands still in
+// between (a suspended machine, a stopped process) soon holds nobody else up, and nobody waits for a lock for ever.
+// Plans made while tables are empty must not scan them when they are full. That nothing is to be changed holds as it
+// stands: so a database is kept as it is while it moves to another server.
+const settings = `SET statement_timeout = 0; SET lock_timeout = %d; SET idle_in_transaction_session_timeout = %d; SET
+	idle_session_timeout = 0;
 SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'transaction_timeout';
 SET default_transaction_isolation = 'read committed'; SET client_min_messages = warning; SET client_encoding = 'UTF8';
 SET standard_conforming_strings = on; SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off;
 SET jit = off; SET enable_memoize = off; SET plan_cache_mode = force_generic_plan;
-SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, false)`
+SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN
+'remote_apply' ELSE 'on' END, false)`
 
 // abandoned is how long a transaction waits for its client.
 const abandoned = 30 * time.Second
 
-// Meet connects within the time that is to be waited, or that a connection may take. Errors are as those of [Address.Explain].
+// Meet connects within the time that is to be waited, or that a connection may take. Errors are as those of
+// [Address.Explain].
 func (a *Address) Meet(wait time.Duration) (*Session, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), max(wait, a.config.ConnectTimeout))
 	defer cancel()
@@ -60,7 +63,8 @@ func (a *Address) connect(ctx context.Context) (*Session, error) {
 	}
 	s.Conn = c
 	if err = s.isPostgres(); err == nil {
-		_, err = c.PgConn().Exec(context.Background(), fmt.Sprintf(settings, a.Locks.Milliseconds(), abandoned.Milliseconds())).ReadAll()
+		_, err = c.PgConn().Exec(context.Background(),
+			fmt.Sprintf(settings, a.Locks.Milliseconds(), abandoned.Milliseconds())).ReadAll()
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -75,9 +79,10 @@ const oldest = 14
 // ofPostgres is what PostgreSQL itself says of its version; those who changed it add a word of their own.
 const ofPostgres = `^PostgreSQL (\d+)(\.\d+|devel|beta\d+|rc\d+)* (on |\()`
 
-// isPostgres refuses a server that is something else by what it says of itself, and a pooler, unless the address says that it keeps a
-// connection for each session: else it may hand the statements of a session to any connection of its own. It shows by the
-// process: the one that answers is not the one that the connection was made to. This comes before anything is prepared.
+// isPostgres refuses a server that is something else by what it says of itself, and a pooler, unless the address says
+// that it keeps a connection for each session: else it may hand the statements of a session to any connection of its
+// own. It shows by the process: the one that answers is not the one that the connection was made to. This comes before
+// anything is prepared.
 func (s *Session) isPostgres() error {
 	results, err := s.PgConn().Exec(context.Background(), `SELECT version(), pg_backend_pid()`).ReadAll()
 	if err != nil {
@@ -88,8 +93,9 @@ func (s *Session) isPostgres() error {
 		return s.at.refuse(text, hint)
 	}
 	if !s.at.pooled && process != fmt.Sprint(s.PgConn().PID()) {
-		return s.at.refuse("a pooler is before its server, and may mix the statements of sessions", "name the server itself; "+
-			"where the pool keeps a connection for each session (pool_mode = session), add pooled=session to the address")
+		return s.at.refuse("a pooler is before its server, and may mix the statements of sessions",
+			"name the server itself; where the pool keeps a connection for each session (pool_mode = session), add "+
+				"pooled=session to the address")
 	}
 	return nil
 }
@@ -98,7 +104,8 @@ func (s *Session) isPostgres() error {
 func unfit(version string) (text, hint string) {
 	parts := regexp.MustCompile(ofPostgres).FindStringSubmatch(version)
 	if parts == nil {
-		return "its server is not PostgreSQL: " + version, "a ledger needs PostgreSQL 14 or newer itself: what speaks its protocol need not keep its promises"
+		return "its server is not PostgreSQL: " + version,
+			"a ledger needs PostgreSQL 14 or newer itself: what speaks its protocol need not keep its promises"
 	}
 	if n, _ := strconv.Atoi(parts[1]); n < oldest {
 		return "its server is of a version before PostgreSQL 14: " + version, "use PostgreSQL 14 or newer"
@@ -107,13 +114,16 @@ func unfit(version string) (text, hint string) {
 }
 
 // Promises refuses a server that does not promise what a ledger needs: the primary of a cluster, which keeps what it
-// acknowledges. Who only reads needs no changes to be taken. Errors are *[checkpoint.OpenError], or as those of [Address.Explain].
+// acknowledges. Who only reads needs no changes to be taken. Errors are *[checkpoint.OpenError], or as those of
+// [Address.Explain].
 func (s *Session) Promises(readOnly bool) error {
 	var fsync, pages, commit, unchanging, encoding string
 	var standby bool
 	err := s.QueryRow(context.Background(), `SELECT current_setting('fsync'), current_setting('full_page_writes'),
-		current_setting('synchronous_commit'), current_setting('transaction_read_only'), current_setting('server_encoding'),
-		pg_is_in_recovery(), pg_conf_load_time()`).Scan(&fsync, &pages, &commit, &unchanging, &encoding, &standby, &s.loaded)
+		current_setting('synchronous_commit'), current_setting('transaction_read_only'),
+		current_setting('server_encoding'),
+		pg_is_in_recovery(), pg_conf_load_time()`).
+		Scan(&fsync, &pages, &commit, &unchanging, &encoding, &standby, &s.loaded)
 	if err != nil {
 		return s.at.Explain(err)
 	}
@@ -125,24 +135,28 @@ func (s *Session) Promises(readOnly bool) error {
 		return s.at.refuse("its server takes no changes: default_transaction_read_only is on",
 			"name the server that does, or have it switched off for this user")
 	case encoding != "UTF8" && encoding != "SQL_ASCII":
-		return s.at.refuse("its database is in "+encoding+", which cannot hold every text that the service answers with",
+		return s.at.refuse("its database is in "+encoding+
+			", which cannot hold every text that the service answers with",
 			"make a database for it with ENCODING 'UTF8'")
 	case fsync != "on":
 		return s.at.refuse("its server does not promise durable commits: fsync is off",
 			"have fsync switched on: with it off, a crash loses what was acknowledged, and leads would be made twice")
 	case pages != "on":
-		return s.at.refuse("its server does not promise that its files outlive a crash: full_page_writes is off", "have full_page_writes switched on")
+		return s.at.refuse("its server does not promise that its files outlive a crash: full_page_writes is off",
+			"have full_page_writes switched on")
 	case commit != "on" && commit != "remote_apply":
-		return s.at.refuse("its server does not keep synchronous_commit on for this session", "have what is between leave sessions as they are")
+		return s.at.refuse("its server does not keep synchronous_commit on for this session",
+			"have what is between leave sessions as they are")
 	}
 	return nil
 }
 
 // ErrSilent is the error of a session that was cut since no answer came.
-var ErrSilent = errors.New("it takes connections and does not answer: whether it did what it was asked last is not known")
+var ErrSilent = errors.New("it takes connections and does not answer: whether it did what it was asked last is " +
+	"not known")
 
-// Within has f ask the server, and cuts the connection when ctx ends meanwhile: ErrSilent. A statement whose own context ended would be
-// cancelled, and a wait for a standby that is cancelled looks like success.
+// Within has f ask the server, and cuts the connection when ctx ends meanwhile: ErrSilent. A statement whose own
+// context ended would be cancelled, and a wait for a standby that is cancelled looks like success.
 func (s *Session) Within(ctx context.Context, f func() error) error {
 	stop := context.AfterFunc(ctx, s.Cut)
 	defer stop()
@@ -181,8 +195,8 @@ func (s *Session) Warned() string {
 	return ""
 }
 
-// Reloaded says whether the server's settings were read again since this was asked last, or since [Session.Promises]. A commit
-// that came between need not have been made as a statement of its found them to be.
+// Reloaded says whether the server's settings were read again since this was asked last, or since [Session.Promises].
+// A commit that came between need not have been made as a statement of its found them to be.
 func (s *Session) Reloaded() (again bool, err error) {
 	var loaded time.Time
 	err = s.QueryRow(context.Background(), `SELECT pg_conf_load_time()`).Scan(&loaded)

@@ -58,8 +58,8 @@ type bucket struct {
 	report.Bucket
 }
 
-// plot has some lines on a scale from 0 to a round number. Its drawing is Units wide, which is the time that the run took in widths
-// of a bucket, and is stretched to the width of the page.
+// plot has some lines on a scale from 0 to a round number. Its drawing is Units wide, which is the time that the run
+// took in widths of a bucket, and is stretched to the width of the page.
 type plot struct {
 	ID, Title, Desc string
 	Top, Middle     string
@@ -151,8 +151,8 @@ func ticks(whole float64) (all []tick) {
 	return all
 }
 
-// newPlot draws values, a list a line, each in the middle of its bucket, of which the last has so much of a whole one. A value below
-// 0 is none.
+// newPlot draws values, a list a line, each in the middle of its bucket, of which the last has so much of a whole one.
+// A value below 0 is none.
 func newPlot(id, title string, label func(float64) string, lines []line, last float64, values ...[]float64) plot {
 	most := 0.0
 	for _, list := range values {
@@ -180,7 +180,8 @@ func newPlot(id, title string, label func(float64) string, lines []line, last fl
 		lines[i].Path = b.String()
 	}
 	return plot{
-		ID: id, Title: title, Desc: "At most " + label(most) + ".", Top: label(top), Middle: label(top / 2), Lines: lines,
+		ID: id, Title: title, Desc: "At most " + label(most) + ".", Top: label(top), Middle: label(top / 2),
+		Lines: lines,
 		Units: rounded(float64(len(values[0])-1) + last),
 	}
 }

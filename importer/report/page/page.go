@@ -179,8 +179,8 @@ const (
 	mostListed = 30
 )
 
-// content is what the template shows: a method for each part of the page that is more than a figure of the summary. No list that
-// a summary may have long is shown whole.
+// content is what the template shows: a method for each part of the page that is more than a figure of the summary. No
+// list that a summary may have long is shown whole.
 type content struct {
 	*report.Summary
 	Sentences []string  // its headline
@@ -288,7 +288,10 @@ func (c *content) Tiles() (all []tile) {
 	done, pending := n.Ended()-need-n.Pending, n.Pending
 	first := tile{"Done", comma(done), c.among(false), ""}
 	if c.DryRun {
-		first, pending = tile{"Good", comma(done + pending), english.PluralWord(done+pending, "row: nothing was sent", "rows: nothing was sent"), ""}, 0
+		first, pending = tile{
+			"Good", comma(done + pending),
+			english.PluralWord(done+pending, "row: nothing was sent", "rows: nothing was sent"), "",
+		}, 0
 	}
 	if c.Reconciliation != nil {
 		first.Note = strings.ReplaceAll(first.Note, "unchanged", "same")
@@ -340,7 +343,8 @@ func (c *content) Pace() string {
 		text += fmt.Sprintf(", %s rows/s", rate(c.ThroughputRowsPerS))
 	}
 	if c.LatencyMs.P95 > 0 {
-		text += fmt.Sprintf("; half of the answers within %s, 95 %% within %s", milliseconds(c.LatencyMs.P50), milliseconds(c.LatencyMs.P95))
+		text += fmt.Sprintf("; half of the answers within %s, 95 %% within %s", milliseconds(c.LatencyMs.P50),
+			milliseconds(c.LatencyMs.P95))
 	}
 	return text
 }

@@ -155,7 +155,8 @@ func (r *Reader) misfit() *rows.Problem {
 	has := english.Plural(len(r.fields), "cell", "")
 	p := &rows.Problem{Code: "columns", Text: fmt.Sprintf("the row has %s instead of %d", has, c.Width)}
 	if c.Width == 1 && c.Line > 0 {
-		p.Hint = fmt.Sprintf("line %d was taken for the header; take out what is before the header, or set the delimiter", c.Line)
+		p.Hint = fmt.Sprintf("line %d was taken for the header; take out what is before the header, or set the "+
+			"delimiter", c.Line)
 	}
 	return p
 }

@@ -69,7 +69,8 @@ func surveyOf(text []byte) survey {
 
 // lenient decodes what only has to be found, and is judged when it is read.
 func lenient(text []byte) *jsontext.Decoder {
-	return jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	return jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true),
+		jsontext.AllowInvalidUTF8(true))
 }
 
 // fitting are the lists that may hold the rows: those of the name that was asked for, else those that begin with an
@@ -113,7 +114,8 @@ func listIn(in *lines.Window, asked string) (*list, error) {
 	switch {
 	case len(lists) == 0:
 		return nil, rows.Refuse("holds an object over several lines and at its beginning no list of rows",
-			"the rows must be a list, the only list of objects in one object or one named "+strings.Join(listNames, ", ")+
+			"the rows must be a list, the only list of objects in one object or one named "+
+				strings.Join(listNames, ", ")+
 				", or one object a line (jq -c writes those)")
 	case len(lists) > 1 && asked == "":
 		names := spelling.List(namesOf(lists), mostNamed, strconv.Quote)
@@ -215,7 +217,10 @@ func (d *document) lose(why error) {
 	case errors.As(why, &syntax): // whose text quotes the file
 		why = fmt.Errorf("it is not valid JSON at byte offset %d of the text", d.start+syntax.ByteOffset)
 	}
-	d.err = &rows.LostError{Line: d.Line(), Text: "the JSON document cannot be read any further: " + why.Error(), Err: why}
+	d.err = &rows.LostError{
+		Line: d.Line(), Text: "the JSON document cannot be read any further: " + why.Error(),
+		Err: why,
+	}
 }
 
 // token goes on to the next token.
@@ -289,7 +294,8 @@ func (d *document) end() {
 		text := name.String()
 		if isList := d.peek() == '['; isList {
 			if d.token(); d.peek() == '{' && !d.asked {
-				d.lose(fmt.Errorf("it holds a second list of objects, %q: name the one that holds the rows with --list", text))
+				d.lose(fmt.Errorf("it holds a second list of objects, %q: name the one that holds the rows with --list",
+					text))
 			}
 		} else {
 			d.token()

@@ -215,9 +215,16 @@ func (b *objects) invalid(err error) *rows.Problem {
 	case !errors.As(err, &at):
 		return b.problem("json", err.Error())
 	case errors.Is(err, jsontext.ErrDuplicateName):
-		return &rows.Problem{Code: "duplicate_key", Text: fmt.Sprintf("the key at byte offset %d of the %s is there twice in its object", at.ByteOffset, b.part)}
+		return &rows.Problem{
+			Code: "duplicate_key",
+			Text: fmt.Sprintf("the key at byte offset %d of the %s is there twice in its object", at.ByteOffset,
+				b.part),
+		}
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return &rows.Problem{Code: "json", Text: "the object does not end on its line", Hint: "JSON Lines hold one object a line; a list of objects may have any line breaks"}
+		return &rows.Problem{
+			Code: "json", Text: "the object does not end on its line",
+			Hint: "JSON Lines hold one object a line; a list of objects may have any line breaks",
+		}
 	}
 	return b.problem("json", fmt.Sprintf("is not valid JSON at its byte offset %d", at.ByteOffset))
 }

@@ -95,7 +95,8 @@ func findCharset(label string) (charset, error) {
 	if label == "" {
 		label = utf8Label
 	}
-	const hint = "use a label of the WHATWG Encoding Standard, as utf-8, utf-16le, windows-1252, shift_jis, gb18030 or euc-kr"
+	const hint = "use a label of the WHATWG Encoding Standard, as utf-8, utf-16le, windows-1252, shift_jis, gb18030 " +
+		"or euc-kr"
 	enc, err := htmlindex.Get(label)
 	if err != nil {
 		return charset{}, rows.Refuse(fmt.Sprintf("the encoding %q is not known", label), hint)
@@ -150,12 +151,14 @@ func (w *Window) BadTextAt(record []byte, line int, offset int64) *rows.Problem 
 		line += bytes.Count(record[:i], []byte{'\n'})
 		column := utf8.RuneCount(record[bytes.LastIndexByte(record[:i], '\n')+1:i]) + 1
 		if label == utf8Label {
-			return fmt.Sprintf(" at byte offset %d of the file, line %d, character %d of the line", offset+int64(i), line, column)
+			return fmt.Sprintf(" at byte offset %d of the file, line %d, character %d of the line", offset+int64(i),
+				line, column)
 		}
 		return fmt.Sprintf(" on line %d, character %d of the line", line, column)
 	}
 	if nul := bytes.IndexByte(record, 0); nul >= 0 && nul < bad {
-		const hint = "export the file anew; text in UTF-16 without a byte order mark needs --encoding utf-16le or --encoding utf-16be"
+		const hint = "export the file anew; text in UTF-16 without a byte order mark needs --encoding utf-16le or " +
+			"--encoding utf-16be"
 		return &rows.Problem{Code: "nul", Text: "the row holds a NUL byte," + where(nul), Hint: hint}
 	}
 	if bad < len(record) {
@@ -170,8 +173,10 @@ func (w *Window) BadTextAt(record []byte, line int, offset int64) *rows.Problem 
 	}
 	return &rows.Problem{
 		Code: "encoding",
-		Text: fmt.Sprintf("the row is text in UTF-8 as well as in %s, which was named:%s there would be other characters", label, where(high)),
-		Hint: "take the encoding out where the file is UTF-8, or write all of it in one encoding where it was put together",
+		Text: fmt.Sprintf("the row is text in UTF-8 as well as in %s, which was named:%s there would be other "+
+			"characters", label, where(high)),
+		Hint: "take the encoding out where the file is UTF-8, or write all of it in one encoding where it was put " +
+			"together",
 	}
 }
 

@@ -43,7 +43,10 @@ const (
 
 // New shows a text in UTF-8 whose records have at most so many bytes.
 func New(in io.Reader, limit int) *Window {
-	return &Window{in: in, buf: make([]byte, block), Limit: limit, Max: limit, Number: 1, Look: func(bool) {}, charset: charset{label: utf8Label}}
+	return &Window{
+		in: in, buf: make([]byte, block), Limit: limit, Max: limit, Number: 1, Look: func(bool) {},
+		charset: charset{label: utf8Label},
+	}
 }
 
 // Widen makes room for records with long cells in quotes, once it is known what the file holds.
@@ -95,7 +98,10 @@ func (w *Window) Line(from int) ([]byte, error) {
 		switch {
 		case stop > w.Max:
 			text := fmt.Sprintf("the row is longer than %d bytes, and none behind it was read", w.Max)
-			return nil, &rows.LostError{Line: w.Number, Text: text, Hint: "take the row out, or shorten it", Err: ErrTooLong}
+			return nil, &rows.LostError{
+				Line: w.Number, Text: text, Hint: "take the row out, or shorten it",
+				Err: ErrTooLong,
+			}
 		case i >= 0, errors.Is(w.err, io.EOF) && stop > from:
 			return text[from:stop], nil
 		case w.err != nil:
@@ -108,8 +114,8 @@ func (w *Window) Line(from int) ([]byte, error) {
 	}
 }
 
-// First gives the first line that is not blank, which then begins the window, without the byte order marks before it. Some
-// programs write two of them, and files that were put together have them in their midst.
+// First gives the first line that is not blank, which then begins the window, without the byte order marks before it.
+// Some programs write two of them, and files that were put together have them in their midst.
 func (w *Window) First() ([]byte, error) {
 	for {
 		line, err := w.Line(0)

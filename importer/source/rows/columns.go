@@ -20,7 +20,8 @@ const (
 
 // IsOfRejects says that a header is that of a rejects file, which names the columns that leadferry adds.
 func IsOfRejects(header string) bool {
-	return strings.Contains(header, Reserved+"line") && strings.Contains(header, OutcomeColumn) && strings.Contains(header, Reserved+"error")
+	return strings.Contains(header, Reserved+"line") && strings.Contains(header, OutcomeColumn) &&
+		strings.Contains(header, Reserved+"error")
 }
 
 // HasLead says of an outcome in a rejects file that the row's lead exists, or may exist.
@@ -91,11 +92,13 @@ func NewColumns(names []string, line int, o Options, found *Found) (Columns, err
 func checkNames(names []string, line int) error {
 	switch {
 	case len(names) == 0:
-		return Refuse("the columns of a file without header have no names", "list them under source.columns of the mapping")
+		return Refuse("the columns of a file without header have no names",
+			"list them under source.columns of the mapping")
 	case Used(names) == 0:
 		return &OpenError{Line: line, Text: "the header names no column", Hint: HeaderHint}
 	case len(names) > MaxColumns:
-		return &OpenError{Line: line, Text: fmt.Sprintf("the header has %d columns, more than %d", len(names), MaxColumns), Hint: "split the file, or take out the columns that are not needed"}
+		return &OpenError{Line: line, Text: fmt.Sprintf("the header has %d columns, more than %d", len(names),
+			MaxColumns), Hint: "split the file, or take out the columns that are not needed"}
 	}
 	return nil
 }
@@ -109,7 +112,8 @@ func (c *Columns) Judge(fields []string, misfit *Problem, r *Row, found *Found) 
 	}
 	if c.Nameless > 0 && !c.told && misfit == nil && Used(fields) > c.Width {
 		c.told = true
-		found.Warn("line %d holds something in a column that has no name in the header, which is never sent, and others may, too", r.Line)
+		found.Warn("line %d holds something in a column that has no name in the header, which is never sent, and "+
+			"others may, too", r.Line)
 	}
 	r.Repeats = c.isHeader(fields)
 	return misfit
@@ -135,7 +139,10 @@ func (c *Columns) uncorrected(fields []string, r *Row) *Problem {
 		r.Text = fields[c.text]
 		return NotCorrected(TextColumn)
 	case holds(fields, c.outcome) && c.empty(fields):
-		return &Problem{Code: "uncorrected", Text: "not corrected yet", Hint: "fill the row's columns, or take the row out"}
+		return &Problem{
+			Code: "uncorrected", Text: "not corrected yet",
+			Hint: "fill the row's columns, or take the row out",
+		}
 	}
 	return nil
 }
@@ -196,7 +203,8 @@ func (c *Columns) isHeader(fields []string) bool {
 }
 
 func inOrder(names []string) []string {
-	return slices.SortedFunc(slices.Values(names), func(a, b string) int { return cmp.Compare(strings.ToLower(a), strings.ToLower(b)) })
+	return slices.SortedFunc(slices.Values(names),
+		func(a, b string) int { return cmp.Compare(strings.ToLower(a), strings.ToLower(b)) })
 }
 
 // Used counts the cells up to the last that holds something.

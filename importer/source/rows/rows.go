@@ -136,7 +136,9 @@ type Fault struct {
 
 // Problem is the reason why a row cannot be used. Its cells are empty then.
 type Problem struct {
-	Code string // "quote", "columns", "line_end", "encoding", "nul", "too_long", "json", "duplicate_key", "uncorrected", "cell" (XLSX)
+	// "quote", "columns", "line_end", "encoding", "nul", "too_long", "json", "duplicate_key", "uncorrected", "cell"
+	// (XLSX)
+	Code string
 	Text string // for people, without values
 	Hint string // what they can do, or ""
 }

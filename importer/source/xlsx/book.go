@@ -41,18 +41,20 @@ var (
 	errUnpacked  = damage(fmt.Sprintf("the workbook has more than %d bytes when it is unpacked", MaxUnpacked))
 	errGrowth    = damage(fmt.Sprintf("the workbook grows more than %d times when it is unpacked", maxRatio))
 	errSmallPart = damage(fmt.Sprintf("a part that describes the workbook has more than %d bytes", maxSmallPart))
-	errManyTexts = damage(fmt.Sprintf("the texts that the workbook's cells share have more than %d bytes together", maxShared))
-	errHugeToken = damage(fmt.Sprintf("the workbook holds a text of more than %d bytes; Excel allows 32767 characters a cell", maxToken))
-	errSecret    = damage("the parts of the workbook are encrypted")
-	errMissing   = broken("a part is missing")
-	errXML       = broken("its XML is broken, cut or not that of a workbook")
-	errNest      = broken("elements are nested too deep")
-	errNoSheet   = broken("the part of the sheet is no sheet")
-	errRowOrder  = broken("the rows of the sheet are not in order or beyond the last row of Excel")
-	errCellAt    = broken("a cell does not stand where it says, or not behind the one before it")
-	errKind      = broken("a cell is of an unknown kind")
-	errShared    = broken("a cell points to a shared text that is not there")
-	errStyle     = broken("a cell points to a number format that is not there")
+	errManyTexts = damage(fmt.Sprintf("the texts that the workbook's cells share have more than %d bytes together",
+		maxShared))
+	errHugeToken = damage(fmt.Sprintf("the workbook holds a text of more than %d bytes; Excel allows 32767 "+
+		"characters a cell", maxToken))
+	errSecret   = damage("the parts of the workbook are encrypted")
+	errMissing  = broken("a part is missing")
+	errXML      = broken("its XML is broken, cut or not that of a workbook")
+	errNest     = broken("elements are nested too deep")
+	errNoSheet  = broken("the part of the sheet is no sheet")
+	errRowOrder = broken("the rows of the sheet are not in order or beyond the last row of Excel")
+	errCellAt   = broken("a cell does not stand where it says, or not behind the one before it")
+	errKind     = broken("a cell is of an unknown kind")
+	errShared   = broken("a cell points to a shared text that is not there")
+	errStyle    = broken("a cell points to a number format that is not there")
 )
 
 func broken(text string) damage { return damage("the workbook is damaged: " + text) }
@@ -107,7 +109,8 @@ func openArchive(in io.ReaderAt, size int64) (archive, error) {
 			return nil, errUnpacked
 		}
 		// Parts may overlap in the archive, and say each that they are small.
-		if unpacked > maxBlank && unpacked/maxRatio > file.CompressedSize64 || total > maxBlank && total/maxRatio > uint64(size) {
+		if unpacked > maxBlank && unpacked/maxRatio > file.CompressedSize64 ||
+			total > maxBlank && total/maxRatio > uint64(size) {
 			return nil, errGrowth
 		}
 		parts[partName(file.Name)] = file
@@ -120,9 +123,11 @@ func (a archive) refuse() error {
 	text, hint := "is a ZIP archive, not a workbook", "unpack it first, and import the files in it"
 	switch {
 	case a["xl/workbook.bin"] != nil:
-		text, hint = "is a binary workbook (.xlsb), which cannot be read", "save the sheet as an Excel workbook (.xlsx) or as CSV in UTF-8"
+		text, hint = "is a binary workbook (.xlsb), which cannot be read", "save the sheet as an Excel workbook "+
+			"(.xlsx) or as CSV in UTF-8"
 	case a["mimetype"] != nil && a["content.xml"] != nil:
-		text, hint = "is an OpenDocument file (.ods), which cannot be read", "save the sheet as an Excel workbook (.xlsx) or as CSV in UTF-8"
+		text, hint = "is an OpenDocument file (.ods), which cannot be read", "save the sheet as an Excel workbook "+
+			"(.xlsx) or as CSV in UTF-8"
 	case a["[content_types].xml"] != nil && a["_rels/.rels"] != nil:
 		return nil
 	}
@@ -262,7 +267,10 @@ func (a archive) book() (*book, error) {
 	for _, s := range main.Sheets {
 		of := byID[s.ID]
 		hidden := s.State != "" && s.State != "visible"
-		b.sheets = append(b.sheets, sheet{name: s.Name, part: of.Target, cells: of.kind() == "worksheet", hidden: hidden})
+		b.sheets = append(b.sheets, sheet{
+			name: s.Name, part: of.Target, cells: of.kind() == "worksheet",
+			hidden: hidden,
+		})
 	}
 	return b, nil
 }

@@ -207,7 +207,8 @@ func (r *Reader) Next(row *rows.Row) error {
 		r.ended = err
 		return err
 	default:
-		r.ended = &rows.LostError{Line: r.sheet.number, Text: "the workbook cannot be read any further: " + rows.Reason(err), Err: err}
+		r.ended = &rows.LostError{Line: r.sheet.number, Text: "the workbook cannot be read any further: " +
+			rows.Reason(err), Err: err}
 		return r.ended
 	}
 	if r.sheet.hidden {
@@ -234,7 +235,8 @@ func (r *Reader) misfit() *rows.Problem {
 		return nil
 	}
 	has := english.Plural(r.columns.Width, "column", "")
-	return &rows.Problem{Code: "columns", Text: fmt.Sprintf("%s holds something, but the header has only %s", r.where(r.beyond), has)}
+	return &rows.Problem{Code: "columns", Text: fmt.Sprintf("%s holds something, but the header has only %s",
+		r.where(r.beyond), has)}
 }
 
 func (r *Reader) give(row *rows.Row) {
@@ -299,7 +301,8 @@ func (r *Reader) take() {
 			r.fields[c.column] = cell
 		default:
 			r.fields = append(r.fields, cell)
-			if r.beyond == 0 && c.column >= width+r.columns.Nameless && c.fault == nil && strings.TrimSpace(cell) != "" {
+			if r.beyond == 0 && c.column >= width+r.columns.Nameless && c.fault == nil &&
+				strings.TrimSpace(cell) != "" {
 				r.beyond = c.column
 			}
 		}

@@ -220,14 +220,19 @@ func unescape(text []byte) []byte {
 type fault struct{ text, hint string }
 
 var (
-	faultFormula  = &fault{"holds a formula without its result", "open the workbook in Excel, which computes it, and save it anew"}
+	faultFormula = &fault{
+		"holds a formula without its result",
+		"open the workbook in Excel, which computes it, and save it anew",
+	}
 	faultComputed = &fault{
-		"holds a formula whose result, 0, may never have been computed: the workbook leaves that to Excel", faultFormula.hint,
+		"holds a formula whose result, 0, may never have been computed: the workbook leaves that to Excel",
+		faultFormula.hint,
 	}
 	faultDigits = &fault{"holds " + numfmt.ErrDigits.Error(), "format the column as text and enter the number again"}
 	faultDate   = &fault{"holds " + numfmt.ErrDate.Error(), "enter the date again, or change the format of the cell"}
 	faultNumber = &fault{
-		"holds something else where a number has to be", "open the workbook in Excel, which may repair it, and save it anew",
+		"holds something else where a number has to be",
+		"open the workbook in Excel, which may repair it, and save it anew",
 	}
 	faultNUL = &fault{"holds a NUL character", "remove it"}
 )

@@ -56,7 +56,8 @@ func (d *Desk) adopt(ctx context.Context, db ledger.Ledger, read lists, paths []
 		from = append(from, l.witness().Ledger)
 	}
 	result, err := checkpoint.AdoptList(ctx, db, d.Ledger.Witnesses(), checkpoint.Leads{
-		Files: paths, From: from, Choose: func() error { return read.chooseFor(db.Info().Target) }, Entries: read.entries, Missing: read.missing,
+		Files: paths, From: from, Choose: func() error { return read.chooseFor(db.Info().Target) },
+		Entries: read.entries, Missing: read.missing,
 	})
 	if why := (*checkpoint.ListError)(nil); errors.As(err, &why) {
 		at := 0
@@ -74,7 +75,8 @@ func (d *Desk) adopt(ctx context.Context, db ledger.Ledger, read lists, paths []
 	i := db.Info()
 	d.reportAdopted(result, read.passed(), i.Path)
 	if i.Incomplete && !lacked {
-		d.Warn("the checkpoint is incomplete: it lacks " + i.Missing + ". The next import holds the rows that it does not know in doubt, it does not send them")
+		d.Warn("the checkpoint is incomplete: it lacks " + i.Missing +
+			". The next import holds the rows that it does not know in doubt, it does not send them")
 	}
 	return nil
 }
@@ -85,10 +87,13 @@ func (d *Desk) reportAdopted(r checkpoint.AdoptResult, passed int, path string) 
 	d.tellCounts([]counted{
 		{r.Corrected, "corrected: people had given it another lead ID before"},
 		{r.Unspecified, "with a status that the service's specification does not name, which is kept as it is"},
-		{r.InDoubt, "in doubt taken over as in doubt: leadferry checkpoint export --state in_doubt" + at + " lists them"},
-		{r.Rejected, "left out that the service refused (state rejected): they have no lead, and the next import sends them again"},
+		{r.InDoubt, "in doubt taken over as in doubt: leadferry checkpoint export --state in_doubt" + at +
+			" lists them"},
+		{r.Rejected, "left out that the service refused (state rejected): they have no lead, and the next import " +
+			"sends them again"},
 		{passed, "skipped: no lead ID, or a duplicate row"},
-		{r.Forgotten, "left out whose key was forgotten: they are not made again unless leadferry checkpoint forget --unblock KEY" + at +
+		{r.Forgotten, "left out whose key was forgotten: they are not made again unless leadferry checkpoint forget " +
+			"--unblock KEY" + at +
 			" frees one, and it is adopted before the next import"},
 	}, func(n int) string { return english.Plural(n, "row", "") })
 }
@@ -194,8 +199,9 @@ func (ls lists) missing() string {
 	return ""
 }
 
-// chooseFor is choose, for leads of a target. It refuses results whose run had another target: leads that this one lacks
-// would count as made. An export says nothing of its target, and is how leads move with a service that changes its address.
+// chooseFor is choose, for leads of a target. It refuses results whose run had another target: leads that this one
+// lacks would count as made. An export says nothing of its target, and is how leads move with a service that changes
+// its address.
 func (ls lists) chooseFor(target checkpoint.Target) error {
 	if err := ls.choose(); err != nil {
 		return err
@@ -204,14 +210,15 @@ func (ls lists) chooseFor(target checkpoint.Target) error {
 		if w := l.witness(); w.Ledger != "" && w.Target.Canonical() != target.Canonical() {
 			return exit.Usage(fmt.Sprintf("%s: is of a run to another target, trunk %s at %s; nothing was taken over",
 				l.path, cmp.Or(w.Target.TrunkID, "unknown"), w.Target.LeadsURL),
-				"adopt it with the flags of that target; if the service moved, adopt what `leadferry checkpoint export` writes of "+w.Place)
+				"adopt it with the flags of that target; if the service moved, adopt what `leadferry checkpoint "+
+					"export` writes of "+w.Place)
 		}
 	}
 	return nil
 }
 
-// told is what the row of a run's results that tells most of its key so far says. There may be more keys than the memory
-// holds whole, so key and lead are digests.
+// told is what the row of a run's results that tells most of its key so far says. There may be more keys than the
+// memory holds whole, so key and lead are digests.
 type told struct {
 	lead   digest // zero: none
 	list   uint32 // which of the lists
@@ -245,7 +252,8 @@ func (ls lists) choose() error {
 			b, again := best[key]
 			if again && this.lead != b.lead && this.lead != (digest{}) && b.lead != (digest{}) {
 				where := fmt.Sprintf("row %d of %s", b.number, ls[b.list].path)
-				return l.fault(row, "its key has another lead ID in "+where+"; nothing was taken over", "take out the row that is wrong")
+				return l.fault(row, "its key has another lead ID in "+where+"; nothing was taken over",
+					"take out the row that is wrong")
 			}
 			if !again || this.tells >= b.tells {
 				best[key] = this
@@ -256,7 +264,8 @@ func (ls lists) choose() error {
 			return err
 		}
 		if !l.results && len(ls) > 1 {
-			return exit.Usage(l.path+": several files are taken over at once only where each is the results.csv of a run", "adopt them one after another")
+			return exit.Usage(l.path+": several files are taken over at once only where each is the results.csv "+
+				"of a run", "adopt them one after another")
 		}
 		l.best = make([]bool, l.rows)
 	}

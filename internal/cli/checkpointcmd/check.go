@@ -23,7 +23,8 @@ func (c *Checks) writes() bool { return c.Older != "" || c.Loss || c.MovedHere }
 // Check reads the whole checkpoint and says whether it can be relied on.
 func (d *Desk) Check(ctx context.Context, todo Checks) (err error) {
 	if todo.Older != "" && todo.Loss {
-		return exit.Usage("--accept-older and --accept-loss exclude one another", "first take the older copy and look at what is held, then give up what is missing")
+		return exit.Usage("--accept-older and --accept-loss exclude one another",
+			"first take the older copy and look at what is held, then give up what is missing")
 	}
 	at, err := d.Ledger.Existing()
 	if err != nil {
@@ -83,7 +84,8 @@ func (d *Desk) checked(ctx context.Context, db ledger.Ledger, whole string, todo
 	}
 	if err == nil && todo.MovedHere {
 		if err = checkpoint.OnThisMachine(ctx, db, d.Ledger.Machine, true); err == nil {
-			fmt.Fprintln(d.Out, "\naccepted: the checkpoint is used on this machine from now on. Never use the copy on the other machine again.")
+			fmt.Fprintln(d.Out, "\naccepted: the checkpoint is used on this machine from now on. Never use the copy "+
+				"on the other machine again.")
 		}
 	}
 	if err == nil {
@@ -98,11 +100,13 @@ func (d *Desk) takeOlder(ctx context.Context, db ledger.Ledger, ws *checkpoint.W
 	if err != nil {
 		return err
 	}
-	if server, is := db.(*postgres.Store); is { // which is taken when it is opened, where its server has lost some of it
+	// which is taken when it is opened, where its server has lost some of it
+	if server, is := db.(*postgres.Store); is {
 		took = took || server.Accepted()
 	}
 	if !took {
-		return exit.Usage("--accept-older="+answer+" answers nothing: the checkpoint is not older than known, or the ID is another one",
+		return exit.Usage("--accept-older="+answer+
+			" answers nothing: the checkpoint is not older than known, or the ID is another one",
 			"leadferry checkpoint check shows its state")
 	}
 	fmt.Fprintf(d.Out, "\naccepted: the checkpoint has a new ID and is incomplete: it lacks %s.\n"+
@@ -121,7 +125,8 @@ func (d *Desk) acceptLoss(ctx context.Context, db ledger.Ledger) error {
 	if !d.Person.CanAnswer() {
 		return exit.Usage(missing+"; to give that up would make their leads a second time", hint)
 	}
-	question := "T" + missing[1:] + ".\nTheir rows are made a second time when they come again. Give up what is missing?"
+	question := "T" + missing[1:] + ".\nTheir rows are made a second time when they come again. Give up what is " +
+		"missing?"
 	if err := d.Person.Confirm(question, "nothing was given up", hint); err != nil {
 		return err
 	}
@@ -129,6 +134,7 @@ func (d *Desk) acceptLoss(ctx context.Context, db ledger.Ledger) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(d.Out, "\naccepted: what is missing was given up; rows that were held for it and may be sent now: %d\n", freed)
+	fmt.Fprintf(d.Out, "\naccepted: what is missing was given up; rows that were held for it and may be sent now: %d\n",
+		freed)
 	return nil
 }

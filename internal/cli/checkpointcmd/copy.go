@@ -60,7 +60,8 @@ func (d *Desk) Copy(ctx context.Context, from ledger.Place, to string, server *p
 	case err != nil:
 		return err
 	}
-	fmt.Fprintf(d.Out, "copied: %s, %d in doubt, and all that is known besides\n%s is used by no run any more; use --checkpoint %s from now on\n",
+	fmt.Fprintf(d.Out, "copied: %s, %d in doubt, and all that is known besides\n%s is used by no run any more; use "+
+		"--checkpoint %s from now on\n",
 		english.Plural(info.Leads, "lead", ""), info.InDoubt, report.Escape(info.Path), shell.Path(to))
 	return nil
 }

@@ -26,7 +26,10 @@ func stateNamed(name string) (checkpoint.State, error) {
 	if name == "" {
 		return checkpoint.Unknown, nil
 	}
-	for _, s := range []checkpoint.State{checkpoint.Created, checkpoint.Partial, checkpoint.Rejected, checkpoint.InDoubt} {
+	for _, s := range []checkpoint.State{
+		checkpoint.Created, checkpoint.Partial, checkpoint.Rejected,
+		checkpoint.InDoubt,
+	} {
 		if s.String() == name {
 			return s, nil
 		}
@@ -45,14 +48,16 @@ type Export struct {
 	namespaced bool // keys have namespaces
 }
 
-// Export writes what the checkpoint knows. Of a damaged one it writes what can still be read, and fails. The checkpoint is
-// closed when it returns: whoever reads slowly must not hold its lock, so out keeps all that it is given until then.
+// Export writes what the checkpoint knows. Of a damaged one it writes what can still be read, and fails. The
+// checkpoint is closed when it returns: whoever reads slowly must not hold its lock, so out keeps all that it is given
+// until then.
 func (d *Desk) Export(ctx context.Context, x Export, out io.Writer) (err error) {
 	if x.state, err = stateNamed(x.State); err != nil {
 		return err
 	}
 	if x.Run != "" && !isRun(x.Run) {
-		return exit.Usage("--created-by takes the ID of a run, eight of 0 to 9 and a to f", "it is at the end of its folder's name, and run_id in its summary")
+		return exit.Usage("--created-by takes the ID of a run, eight of 0 to 9 and a to f",
+			"it is at the end of its folder's name, and run_id in its summary")
 	}
 	at, err := d.Ledger.Existing()
 	if err != nil {
@@ -77,7 +82,8 @@ func (d *Desk) Export(ctx context.Context, x Export, out io.Writer) (err error) 
 	if err == nil && lacks != "" {
 		err = &checkpoint.OpenError{
 			Path: db.Info().Path, Err: checkpoint.ErrLacking,
-			Text: "is incomplete: it lacks " + lacks + ". The export says so in its last line, and whatever adopts it is incomplete, too",
+			Text: "is incomplete: it lacks " + lacks +
+				". The export says so in its last line, and whatever adopts it is incomplete, too",
 		}
 	}
 	return errors.Join(err, db.Close())
@@ -109,7 +115,8 @@ func (d *Desk) exportDamaged(path string, x *Export, out io.Writer) error {
 			return add(e)
 		})
 		if err == nil {
-			d.Warn("the checkpoint is damaged; the export holds what can be read of it. Whatever adopts it is incomplete")
+			d.Warn("the checkpoint is damaged; the export holds what can be read of it. Whatever adopts it is " +
+				"incomplete")
 			d.lostBlocks(r.Forgotten)
 		}
 		return err
@@ -119,7 +126,8 @@ func (d *Desk) exportDamaged(path string, x *Export, out io.Writer) error {
 // exportBatch is how many lines are encoded at a time.
 const exportBatch = 512
 
-// lines writes a line of every entry that each calls its function with, and a last one that says what is missing, if anything.
+// lines writes a line of every entry that each calls its function with, and a last one that says what is missing, if
+// anything.
 func (x *Export) lines(to io.Writer, lacks string, each func(add func(checkpoint.Entry) error) error) error {
 	out := bufio.NewWriter(to)
 	write := x.jsonLines
@@ -151,9 +159,12 @@ func (x *Export) lines(to io.Writer, lacks string, each func(add func(checkpoint
 func exportLine(e *checkpoint.Entry) ExportLine {
 	namespace, key := rowkey.Split(e.Key)
 	return ExportLine{
-		Key: key, Namespace: namespace, State: e.State.String(), LeadID: e.LeadID, OrganizationID: importer.AskedFor(e), Location: e.Location,
-		Status: e.Status, ExternalID: cmp.Or(e.WantLink, e.ExternalID), RunID: e.Run, UpdatedAt: e.Updated.UTC().Format(time.RFC3339),
-		File: e.File, Line: lineNumber(e.Line), Error: importer.WithRequestID(importer.Explain(e), e), RequestID: e.RequestID,
+		Key: key, Namespace: namespace, State: e.State.String(), LeadID: e.LeadID, OrganizationID: importer.AskedFor(e),
+		Location: e.Location,
+		Status:   e.Status, ExternalID: cmp.Or(e.WantLink, e.ExternalID), RunID: e.Run,
+		UpdatedAt: e.Updated.UTC().Format(time.RFC3339),
+		File:      e.File, Line: lineNumber(e.Line), Error: importer.WithRequestID(importer.Explain(e), e),
+		RequestID: e.RequestID,
 	}
 }
 
@@ -170,7 +181,10 @@ func (x *Export) csvLines(out *bufio.Writer, lines []ExportLine, first bool) err
 	for i := range lines {
 		l := &lines[i]
 		l.Location = report.Cell(l.Location)
-		for _, text := range []*string{&l.Key, &l.LeadID, &l.OrganizationID, &l.Status, &l.ExternalID, &l.RunID, &l.File, &l.Error} {
+		for _, text := range []*string{
+			&l.Key, &l.LeadID, &l.OrganizationID, &l.Status, &l.ExternalID, &l.RunID,
+			&l.File, &l.Error,
+		} {
 			if x.Terminal {
 				*text = report.Escape(*text)
 			}

@@ -22,10 +22,11 @@ import (
 	"leadferry/internal/shell"
 )
 
-// Forget removes all that is known of keys except a hash that keeps their leads from being made again; unblock removes that,
-// too. An argument - is standard input. imitation removes leads of the sandbox beside its checkpoint.
+// Forget removes all that is known of keys except a hash that keeps their leads from being made again; unblock removes
+// that, too. An argument - is standard input. imitation removes leads of the sandbox beside its checkpoint.
 func (d *Desk) Forget(
-	ctx context.Context, args []string, unblock bool, imitation func(checkpointPath string, leadIDs []string) (leads int, err error),
+	ctx context.Context, args []string, unblock bool,
+	imitation func(checkpointPath string, leadIDs []string) (leads int, err error),
 ) error {
 	keys, err := d.keys(args)
 	if err != nil {
@@ -62,23 +63,26 @@ func (d *Desk) Forget(
 	}
 	d.reportForgotten(&r, inSandbox, sandboxed, unblock)
 	if len(leads) > 0 && !sandboxed {
-		fmt.Fprintln(d.Out, "lead IDs, for the person who can remove the leads at the vendor: "+strings.Join(leads, " "))
+		fmt.Fprintln(d.Out, "lead IDs, for the person who can remove the leads at the vendor: "+
+			strings.Join(leads, " "))
 	}
 	d.reportTraces(keys)
 	if kept {
-		fmt.Fprintln(d.Out, "the server's log of changes (WAL), its standbys and its backups keep what they have until they are recycled: "+
-			"ask whoever runs it how long")
+		fmt.Fprintln(d.Out, "the server's log of changes (WAL), its standbys and its backups keep what they have "+
+			"until they are recycled: ask whoever runs it how long")
 	}
 	for i, l := range alike {
 		if l.File != "" {
-			d.printf("%s is not known, but looks like the key of %s:%d. Nothing of that one was removed: forget it by its own key\n",
+			d.printf("%s is not known, but looks like the key of %s:%d. Nothing of that one was removed: forget it "+
+				"by its own key\n",
 				keys[i], l.File, l.Line)
 		}
 	}
 	return nil
 }
 
-// reportTraces names the files of runs that still hold the rows, and how to remove them. What witnesses need holds no cell.
+// reportTraces names the files of runs that still hold the rows, and how to remove them. What witnesses need holds no
+// cell.
 func (d *Desk) reportTraces(keys []string) {
 	wanted := func(namespace, key string) bool { return slices.Contains(keys, rowkey.Effective(namespace, key)) }
 	paths, _ := filepath.Glob(filepath.Join(report.RunsFolder, "*", "*"))
@@ -106,23 +110,27 @@ func (d *Desk) reportForgotten(r *checkpoint.ForgetResult, inSandbox int, sandbo
 		then = "may be sent again"
 	}
 	fmt.Fprintf(d.Out, "%s forgotten, %s: %d with a lead, %d refused, %d in doubt, %d not known, %d forgotten before\n",
-		english.Plural(r.Leads+r.Rejected+r.InDoubt+r.Unknown+r.Already, "key", ""), then, r.Leads, r.Rejected, r.InDoubt, r.Unknown, r.Already)
+		english.Plural(r.Leads+r.Rejected+r.InDoubt+r.Unknown+r.Already, "key", ""), then, r.Leads, r.Rejected,
+		r.InDoubt, r.Unknown, r.Already)
 	if inSandbox > 0 {
 		fmt.Fprintf(d.Out, "%s removed from the sandbox's own data\n", english.Plural(inSandbox, "lead", ""))
 	}
 	switch {
 	case r.InDoubt > 0 && sandboxed:
-		fmt.Fprintln(d.Out, "of those in doubt a lead may stand in the sandbox's own data: a run with --sandbox --sandbox-reset empties them")
+		fmt.Fprintln(d.Out, "of those in doubt a lead may stand in the sandbox's own data: a run with --sandbox "+
+			"--sandbox-reset empties them")
 	case r.InDoubt > 0:
-		fmt.Fprintln(d.Out, "of those in doubt a lead may exist on the service: look in the console, nobody will be reminded of them")
+		fmt.Fprintln(d.Out, "of those in doubt a lead may exist on the service: look in the console, nobody will be "+
+			"reminded of them")
 	}
 	if n := r.Leads + r.Already - inSandbox; n > 0 && unblock {
-		fmt.Fprintf(d.Out, "the service may have %s of these rows still, and the next import makes another: have it removed at the vendor first\n",
+		fmt.Fprintf(d.Out, "the service may have %s of these rows still, and the next import makes another: have it "+
+			"removed at the vendor first\n",
 			english.Plural(n, "lead", ""))
 	}
 	if r.Unknown > 0 && !unblock {
-		fmt.Fprintln(d.Out, "keys that are not known are blocked, too: check that they are spelt as `leadferry checkpoint export` lists keys, "+
-			"and give --namespace where keys have one")
+		fmt.Fprintln(d.Out, "keys that are not known are blocked, too: check that they are spelt as `leadferry "+
+			"checkpoint export` lists keys, and give --namespace where keys have one")
 	}
 }
 

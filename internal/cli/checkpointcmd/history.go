@@ -30,7 +30,8 @@ func (d *Desk) History(ctx context.Context, key string) error {
 		if found[0].State == checkpoint.Unknown && len(lines) == 0 {
 			hint := "leadferry checkpoint export lists all keys; --namespace names that of the mapping, if it has one"
 			if alike[0].File != "" {
-				hint = fmt.Sprintf("it knows one that looks like it, of %s:%d", report.Escape(alike[0].File), alike[0].Line)
+				hint = fmt.Sprintf("it knows one that looks like it, of %s:%d", report.Escape(alike[0].File),
+					alike[0].Line)
 			}
 			return exit.Usage("the checkpoint does not know this key", hint)
 		}
@@ -43,7 +44,9 @@ func (d *Desk) History(ctx context.Context, key string) error {
 }
 
 // lookUp returns what is known of keys, and for those that are not known one that looks like it.
-func lookUp(ctx context.Context, db ledger.Ledger, keys ...string) (found []checkpoint.Entry, alike []checkpoint.Likeness, err error) {
+func lookUp(ctx context.Context, db ledger.Ledger, keys ...string) (found []checkpoint.Entry,
+	alike []checkpoint.Likeness, err error,
+) {
 	found, alike = make([]checkpoint.Entry, len(keys)), make([]checkpoint.Likeness, len(keys))
 	queries := make([]checkpoint.Query, len(keys))
 	for i, key := range keys {

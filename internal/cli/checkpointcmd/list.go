@@ -23,7 +23,8 @@ import (
 	"leadferry/internal/rowkey"
 )
 
-// ExportLine is a line of a checkpoint export, which resolve and adopt take back (INTERFACE, "Files that a run writes").
+// ExportLine is a line of a checkpoint export, which resolve and adopt take back (INTERFACE, "Files that a run
+// writes").
 type ExportLine struct {
 	Key            string     `csv:"key" json:"key"`
 	Namespace      string     `csv:"namespace" json:"namespace,omitempty"` // in CSV only where any key has one
@@ -59,8 +60,8 @@ func (l *lineNumber) UnmarshalCSV(cell string) error {
 // errEnough ends the reading of a list.
 var errEnough = errors.New("enough was read")
 
-// incompleteState is the state of the last line of an export, which has no key, where the checkpoint is incomplete: error
-// says what it lacks.
+// incompleteState is the state of the last line of an export, which has no key, where the checkpoint is incomplete:
+// error says what it lacks.
 const incompleteState = "incomplete"
 
 // listed is a row of a file that resolve or adopt takes. Only key and lead_id must be there.
@@ -132,7 +133,8 @@ func (l *list) look() error {
 }
 
 func (l *list) hint() string {
-	hint := l.command + " takes a CSV file in UTF-8 with the columns key and lead_id, such as leadferry checkpoint export writes"
+	hint := l.command + " takes a CSV file in UTF-8 with the columns key and lead_id, such as leadferry checkpoint " +
+		"export writes"
 	if l.command == "resolve" {
 		hint += ", or the rejects file of a run"
 	}
@@ -157,16 +159,19 @@ func (l *list) each(f func(row *listed) error) error {
 				return nil
 			}
 			row.ExportLine = ExportLine{
-				Key: row.RejectKey, Namespace: row.RejectNamespace, LeadID: row.RejectLeadID, UpdatedAt: row.RejectSentAt,
+				Key: row.RejectKey, Namespace: row.RejectNamespace, LeadID: row.RejectLeadID,
+				UpdatedAt: row.RejectSentAt,
 			}
 		}
 		row.Key, row.LeadID = rowkey.Trim(row.Key), strings.TrimSpace(row.LeadID)
 		namespace := cmp.Or(row.Namespace, l.namespace)
 		switch {
 		case namespace != "" && !rowkey.IsNamespace(namespace):
-			return l.fault(row, "its namespace is none", "a namespace has 1 to 64 letters, digits, dots, underscores and hyphens")
+			return l.fault(row, "its namespace is none",
+				"a namespace has 1 to 64 letters, digits, dots, underscores and hyphens")
 		case !utf8.ValidString(row.Key) || strings.Contains(row.Key, "\n"):
-			return l.fault(row, "its key is not UTF-8, or has a line break, which no row's key has", "save the file as CSV UTF-8, or take the row out")
+			return l.fault(row, "its key is not UTF-8, or has a line break, which no row's key has",
+				"save the file as CSV UTF-8, or take the row out")
 		case row.State == incompleteState && row.Key == "":
 			l.lacks = cmp.Or(row.Error, "leads that the exported checkpoint lacked")
 			return nil
@@ -195,13 +200,16 @@ func (l *list) eachRecord(f func(*listed) error) error {
 			continue
 		}
 		has := func(names ...string) bool {
-			return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(columns.Headers, name) })
+			return !slices.ContainsFunc(names,
+				func(name string) bool { return !slices.Contains(columns.Headers, name) })
 		}
-		if l.rejects = l.command == "resolve" && has("leadferry_key", "leadferry_lead_id", "leadferry_outcome"); !l.rejects && !has("key", "lead_id") {
+		if l.rejects = l.command == "resolve" &&
+			has("leadferry_key", "leadferry_lead_id", "leadferry_outcome"); !l.rejects && !has("key", "lead_id") {
 			continue
 		}
 		for i, name := range columns.Headers {
-			if name != "" && (!l.rejects || strings.HasPrefix(name, "leadferry_")) && slices.Contains(columns.Headers[:i], name) {
+			if name != "" && (!l.rejects || strings.HasPrefix(name, "leadferry_")) &&
+				slices.Contains(columns.Headers[:i], name) {
 				return exit.Usage(fmt.Sprintf("%s:1: the column %s is there twice", l.path, name), l.hint())
 			}
 		}
@@ -235,7 +243,8 @@ func (l *list) readRecords(in *bufio.Reader, r *csv.Reader, columns *gocsv.Unmar
 			return nil // nobody knows whether it is whole
 		case last && (err != nil || row.mayBeCutIn(columns.Headers[len(columns.Headers)-1])):
 			row.number = l.rows + 1
-			return l.fault(&row, "the file ends in it without a line break, so it may be cut off", "see that the row is whole and end it with a line break, or take it out")
+			return l.fault(&row, "the file ends in it without a line break, so it may be cut off",
+				"see that the row is whole and end it with a line break, or take it out")
 		case bad != nil:
 			return exit.Usage(fmt.Sprintf("%s:%d: %v", l.path, bad.StartLine, bad.Err), l.hint())
 		case err != nil:
@@ -252,26 +261,32 @@ func (l *list) readRecords(in *bufio.Reader, r *csv.Reader, columns *gocsv.Unmar
 // mayBeCutIn says whether a row may be cut off in its last column, which tells of what lead.
 func (row *listed) mayBeCutIn(column string) bool {
 	cell := map[string]string{"key": row.Key, "lead_id": row.LeadID, "external_id": row.ExternalID}[column]
-	whole := rowkey.IsUUID(cell) || column == "lead_id" && (strings.EqualFold(cell, exists) || strings.EqualFold(cell, notMade))
+	whole := rowkey.IsUUID(cell) || column == "lead_id" &&
+		(strings.EqualFold(cell, exists) || strings.EqualFold(cell, notMade))
 	return cell != "" && !whole
 }
 
-// plausible refuses texts that a person writes into a column of IDs and that are none: words, which have no digit, short
-// numbers (42, 2nd), nothing but zeros, and a part of a UUID, which lead IDs are (specification, Lead creation response body).
+// plausible refuses texts that a person writes into a column of IDs and that are none: words, which have no digit,
+// short numbers (42, 2nd), nothing but zeros, and a part of a UUID, which lead IDs are (specification, Lead creation
+// response body).
 func (l *list) plausible(row *listed) error {
 	const digits, uuid = "0123456789", "00000000-0000-0000-0000-000000000000"
 	id, resolves := row.LeadID, l.command == "resolve"
 	switch {
 	case id == "":
 		return nil
-	case !strings.ContainsAny(id, digits), strings.Trim(id, "0-._") == "", resolves && len(id) < 6 && strings.IndexAny(id, digits) == 0:
+	case !strings.ContainsAny(id, digits), strings.Trim(id, "0-._") == "", resolves && len(id) < 6 &&
+		strings.IndexAny(id, digits) == 0:
 		hint := "write the lead ID that the console shows"
 		if resolves {
-			hint += ", the word exists, or none (in small letters) where the lead was not made; an empty cell decides nothing"
+			hint += ", the word exists, or none (in small letters) where the lead was not made; an empty cell " +
+				"decides nothing"
 		}
 		return l.fault(row, "its lead_id is a word or a number, so it is no lead ID", hint)
-	case (resolves || row.State == "") && (len(id) < len(uuid) && rowkey.IsUUID(id+uuid[len(id):]) || len(id) > len(uuid) && rowkey.IsUUID(id[:len(uuid)])):
-		return l.fault(row, fmt.Sprintf("its lead_id is cut off: it looks like a UUID with %d characters instead of 36", len(id)),
+	case (resolves || row.State == "") && (len(id) < len(uuid) && rowkey.IsUUID(id+uuid[len(id):]) ||
+		len(id) > len(uuid) && rowkey.IsUUID(id[:len(uuid)])):
+		return l.fault(row, fmt.Sprintf("its lead_id is cut off: it looks like a UUID with %d characters instead of 36",
+			len(id)),
 			"write the lead ID that the console shows")
 	}
 	return nil

@@ -17,14 +17,15 @@ import (
 	"leadferry/internal/shell"
 )
 
-// Repair brings what can be read of a damaged checkpoint, and what files of results know besides, into a new one; dry says
-// what could be.
+// Repair brings what can be read of a damaged checkpoint, and what files of results know besides, into a new one; dry
+// says what could be.
 func (d *Desk) Repair(from, to string, target checkpoint.Target, files []string, dry bool) error {
 	how := bolt.Options{ReadOnly: true, Require: true, Check: true, AnyPlace: ledger.AnyPlace()}
 	db, err := bolt.Open(from, checkpoint.Target{}, how)
 	switch {
 	case err == nil:
-		return errors.Join(db.Close(), exit.Usage(from+": is in order: there is nothing to repair", "what results know besides, `leadferry checkpoint adopt` takes over"))
+		return errors.Join(db.Close(), exit.Usage(from+": is in order: there is nothing to repair",
+			"what results know besides, `leadferry checkpoint adopt` takes over"))
 	case errors.Is(err, checkpoint.ErrMissing):
 		return exit.Usage("no checkpoint at "+from, "name the damaged file first, then the new one")
 	case !errors.Is(err, checkpoint.ErrDamaged) && !errors.Is(err, checkpoint.ErrRolledBack):
@@ -38,7 +39,8 @@ func (d *Desk) Repair(from, to string, target checkpoint.Target, files []string,
 		}
 		results = append(results, one)
 	}
-	r, err := bolt.Repair(from, to, target, results, dry, bolt.Options{AnyPlace: ledger.AnyPlace(), Witnesses: d.Ledger.Witnesses()})
+	r, err := bolt.Repair(from, to, target, results, dry,
+		bolt.Options{AnyPlace: ledger.AnyPlace(), Witnesses: d.Ledger.Witnesses()})
 	if err != nil {
 		return err
 	}
@@ -75,7 +77,8 @@ func (d *Desk) reportRepaired(from, to string, r *bolt.Repaired, dry bool) {
 	for _, path := range r.Passed {
 		d.printf("passed over %s: its run had another target\n", path)
 	}
-	fmt.Fprintln(d.Out, "incomplete  nobody knows what the damaged one has lost: rows that are not known are held in doubt, not sent")
+	fmt.Fprintln(d.Out, "incomplete  nobody knows what the damaged one has lost: rows that are not known are held in "+
+		"doubt, not sent")
 	if dry {
 		fmt.Fprintln(d.Out, "\nnothing was written (--dry-run)")
 		return
@@ -88,7 +91,8 @@ func (d *Desk) reportRepaired(from, to string, r *bolt.Repaired, dry bool) {
 	if runtime.GOOS == "windows" {
 		move = "move"
 	}
-	fmt.Fprintf(d.Out, "\nrepaired    %s\nTo put it in the old one's place:\n     %[2]s %[3]s %[4]s\n     %[2]s %[5]s %[3]s\n",
+	fmt.Fprintf(d.Out, "\nrepaired    %s\nTo put it in the old one's place:\n     %[2]s %[3]s %[4]s\n     %[2]s "+
+		"%[5]s %[3]s\n",
 		report.Escape(to), move, shell.Path(from), shell.Path(aside), shell.Path(to))
 }
 
@@ -115,6 +119,7 @@ func (d *Desk) printSalvaged(r *bolt.Salvaged) {
 // lostBlocks warns that an export cannot carry what was forgotten.
 func (d *Desk) lostBlocks(n int) {
 	if n > 0 {
-		d.Warn(english.Plural(n, "key", "") + " forgotten: an export does not name them, so forget them again in the new checkpoint")
+		d.Warn(english.Plural(n, "key", "") +
+			" forgotten: an export does not name them, so forget them again in the new checkpoint")
 	}
 }

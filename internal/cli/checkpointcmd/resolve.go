@@ -47,7 +47,8 @@ func (d *Desk) Resolve(ctx context.Context, path string) error {
 			}
 			return err
 		}
-		d.reportResolved(r, decisions, db.Info().InDoubt, counted{all - len(decisions), undecided}, counted{read.passed, "not in doubt, passed over: their leadferry_lead_id was not used"})
+		d.reportResolved(r, decisions, db.Info().InDoubt, counted{all - len(decisions), undecided},
+			counted{read.passed, "not in doubt, passed over: their leadferry_lead_id was not used"})
 		return nil
 	})
 }
@@ -55,7 +56,8 @@ func (d *Desk) Resolve(ctx context.Context, path string) error {
 // ResolveNone says of all rows in doubt that they were not made, which a person confirms.
 func (d *Desk) ResolveNone(ctx context.Context) error {
 	if !d.Person.CanAnswer() {
-		return exit.Usage("--none-created has all rows in doubt sent again, which a person has to confirm; nothing was settled",
+		return exit.Usage("--none-created has all rows in doubt sent again, which a person has to confirm; nothing "+
+			"was settled",
 			"run it in a terminal, or add --yes")
 	}
 	return d.with(false, func(db ledger.Ledger) error {
@@ -66,7 +68,8 @@ func (d *Desk) ResolveNone(ctx context.Context) error {
 		}
 		if err == nil {
 			question := fmt.Sprintf("This says of %s in doubt that no lead was made: the next import sends them.\n"+
-				"Those that were made after all are made twice, and leads cannot be deleted. Go on?", english.Plural(len(decisions), "row", ""))
+				"Those that were made after all are made twice, and leads cannot be deleted. Go on?",
+				english.Plural(len(decisions), "row", ""))
 			err = d.Person.Confirm(question, "nothing was settled", "answer y, or add --yes")
 		}
 		if err != nil {
@@ -80,8 +83,8 @@ func (d *Desk) ResolveNone(ctx context.Context) error {
 	})
 }
 
-// noneMade says of each send in doubt, and of no later one of its row, that no lead was made: other runs may go on while a
-// person is asked.
+// noneMade says of each send in doubt, and of no later one of its row, that no lead was made: other runs may go on
+// while a person is asked.
 func noneMade(ctx context.Context, db ledger.Ledger) (decisions []checkpoint.Decision, err error) {
 	err = checkpoint.Each(ctx, db, checkpoint.Filter{State: checkpoint.InDoubt}, func(e checkpoint.Entry) error {
 		if e.Reason != checkpoint.ReasonIncomplete { // it was not sent, but may have a lead that is missing here
@@ -115,7 +118,8 @@ func decisionsOf(read *list) (decisions []checkpoint.Decision, rows []listed, al
 		case d.LeadID == notMade:
 			d.LeadID = ""
 		case d.LeadID == row.ExternalID, d.LeadID == rowkey.Own(row.Key):
-			return read.fault(row, "its lead_id is the row's own key or ExternalID, which the service has never given a lead; nothing was settled",
+			return read.fault(row, "its lead_id is the row's own key or ExternalID, which the service has never "+
+				"given a lead; nothing was settled",
 				"write the lead ID that the console shows, the word exists, or none where the lead was not made")
 		default:
 			if err := read.plausible(row); err != nil {
@@ -138,7 +142,9 @@ func isRun(word string) bool { return len(word) == 8 && strings.Trim(word, "0123
 const undecided = "without a decision, passed over: an empty lead_id decides nothing"
 
 // reportResolved tells apart what was decided, and what was passed over.
-func (d *Desk) reportResolved(r checkpoint.ResolveResult, decisions []checkpoint.Decision, doubts int, passed ...counted) {
+func (d *Desk) reportResolved(r checkpoint.ResolveResult, decisions []checkpoint.Decision, doubts int,
+	passed ...counted,
+) {
 	found, exist, not := 0, 0, 0
 	for _, d := range decisions {
 		switch {

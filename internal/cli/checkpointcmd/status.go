@@ -68,7 +68,8 @@ func (d *Desk) warn(warnings []string) {
 
 func (d *Desk) printCounts(counts map[checkpoint.State]int) {
 	for _, s := range []checkpoint.State{
-		checkpoint.InDoubt, checkpoint.Partial, checkpoint.Created, checkpoint.Rejected, checkpoint.NotMade, checkpoint.Forgotten,
+		checkpoint.InDoubt, checkpoint.Partial, checkpoint.Created, checkpoint.Rejected, checkpoint.NotMade,
+		checkpoint.Forgotten,
 	} {
 		if s == checkpoint.Created || counts[s] > 0 {
 			fmt.Fprintf(d.Out, "%-10s  %*s\n", s, figures, humanize.Comma(int64(counts[s])))
@@ -121,7 +122,8 @@ func (d *Desk) Status() error {
 func (d *Desk) status(s *checkpoint.Status) {
 	d.printf("checkpoint  %s\ntarget      %s, trunk %s\n", s.Path, s.Target.LeadsURL, s.Target.TrunkID)
 	if w := s.Holder; w != nil {
-		d.printf("\na run goes on (process %d): %s, since %s\n", w.Process, strings.TrimSpace(w.Command+" "+w.Run), w.Started.UTC().Format(time.RFC3339))
+		d.printf("\na run goes on (process %d): %s, since %s\n", w.Process, strings.TrimSpace(w.Command+" "+w.Run),
+			w.Started.UTC().Format(time.RFC3339))
 		if w.Folder != "" {
 			d.printf("folder      %s\n", w.Folder)
 		}
@@ -166,8 +168,10 @@ func (d *Desk) printf(format string, args ...any) {
 func (d *Desk) followUp(s *checkpoint.Status) {
 	at := " --checkpoint " + shell.Path(s.Path)
 	if n := s.Keys[checkpoint.InDoubt]; n > 0 {
-		fmt.Fprintf(d.Out, "\n%d in doubt: list them with leadferry checkpoint export --state in_doubt%s, look each up in the console, "+
-			"write what you found into lead_id, and settle them with leadferry checkpoint resolve FILE.csv%s\n", n, at, at)
+		fmt.Fprintf(d.Out, "\n%d in doubt: list them with leadferry checkpoint export --state in_doubt%s, look each "+
+			"up in the console, write what you found into lead_id, and settle them with leadferry checkpoint resolve "+
+			"FILE.csv%s\n", n, at,
+			at)
 	}
 	for _, x := range s.Contradictions {
 		if x.Other != "" {
@@ -206,7 +210,8 @@ func (d *Desk) Workers(ctx context.Context) error {
 	return d.with(true, func(db ledger.Ledger) error {
 		server, is := db.(*postgres.Store)
 		if !is {
-			return exit.Usage("a checkpoint in a file has no workers: one run at a time uses it", "leadferry checkpoint status shows the last runs")
+			return exit.Usage("a checkpoint in a file has no workers: one run at a time uses it",
+				"leadferry checkpoint status shows the last runs")
 		}
 		return d.workers(ctx, server, "", func(*postgres.Worker) bool { return true })
 	})
@@ -216,7 +221,9 @@ func (d *Desk) Workers(ctx context.Context) error {
 const shownWorkers = 20
 
 // workers lists those that are shown, below a title.
-func (d *Desk) workers(ctx context.Context, server *postgres.Store, title string, shown func(*postgres.Worker) bool) error {
+func (d *Desk) workers(ctx context.Context, server *postgres.Store, title string,
+	shown func(*postgres.Worker) bool,
+) error {
 	all, err := server.Workers(ctx, shownWorkers)
 	for i := range all {
 		if w := &all[i]; shown(w) {
@@ -263,7 +270,8 @@ func (d *Desk) Prepare(address string, o postgres.Options) error {
 	}
 	fmt.Fprintf(d.Out, "the schema leadferry is there, version %d, owned by %s\n", p.Version, report.Escape(p.Owner))
 	if !p.Roles {
-		fmt.Fprintf(d.Out, "\nthis user may not make roles; have somebody who may carry this out in the database %s:\n\n%s",
+		fmt.Fprintf(d.Out, "\nthis user may not make roles; have somebody who may carry this out in the database "+
+			"%s:\n\n%s",
 			report.Escape(p.Database), p.Grants)
 	}
 	fmt.Fprintf(d.Out, `

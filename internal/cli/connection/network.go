@@ -33,7 +33,8 @@ func (s *Settings) routeTo(address *url.URL) (Route, error) {
 	case named.Value != "":
 		return parseRoute(named.Value, named.From)
 	case named.Origin == flags.ByFlag: // as --proxy "$UNSET" is, which must not become another proxy
-		return Route{From: named.From}, exit.Usage("--proxy is empty", "give the proxy's address, or --proxy none to go without")
+		return Route{From: named.From}, exit.Usage("--proxy is empty",
+			"give the proxy's address, or --proxy none to go without")
 	}
 	environment := httpproxy.FromEnvironment()
 	if environment.HTTPSProxy == "" {
@@ -41,7 +42,8 @@ func (s *Settings) routeTo(address *url.URL) (Route, error) {
 	}
 	picks := httpproxy.Config{HTTPSProxy: "http://proxy.invalid", NoProxy: environment.NoProxy}
 	if picked, _ := picks.ProxyFunc()(address); picked == nil { // it fails for addresses of proxies that cannot be
-		return Route{From: "no proxy of the environment counts for this address (NO_PROXY, or this machine itself)"}, nil
+		return Route{From: "no proxy of the environment counts for this address (NO_PROXY, or this machine itself)"},
+			nil
 	}
 	variable := "HTTPS_PROXY"
 	if os.Getenv("https_proxy") != "" {
@@ -134,7 +136,8 @@ func (s *Settings) clientCertificate() (*tls.Certificate, error) {
 	case certificate.Value == "" && key.Value == "":
 		return nil, nil
 	case certificate.Value == "":
-		return nil, exit.Usage("there is a key for a client certificate ("+key.From+") and no certificate", "name it with --client-cert")
+		return nil, exit.Usage("there is a key for a client certificate ("+key.From+") and no certificate",
+			"name it with --client-cert")
 	}
 	return config.ReadClientCertificate(certificate.Value, key.Value)
 }
@@ -155,7 +158,8 @@ func (s *Settings) shownNetwork() []flags.Setting {
 	}
 	_, untrusted := s.authorities()
 	_, unshown := s.clientCertificate()
-	return append(rows, s.shown("ca-file", untrusted), s.shown("client-cert", unshown), s.shown("client-key", nil), s.shownRequestIDHeader())
+	return append(rows, s.shown("ca-file", untrusted), s.shown("client-cert", unshown), s.shown("client-key", nil),
+		s.shownRequestIDHeader())
 }
 
 func (s *Settings) shownRequestIDHeader() flags.Setting {
@@ -177,8 +181,8 @@ func unusable(err error) string {
 	return "not usable: " + first
 }
 
-// ForProfile are the settings for a new profile, by key, without the client. A proxy with a password is left out: others
-// may read the file.
+// ForProfile are the settings for a new profile, by key, without the client. A proxy with a password is left out:
+// others may read the file.
 func (s *Settings) ForProfile() map[string]string {
 	values := map[string]string{}
 	for _, key := range config.Keys() {
@@ -186,7 +190,8 @@ func (s *Settings) ForProfile() map[string]string {
 		if whole, err := filepath.Abs(value); config.IsPath(key) && value != "" && err == nil {
 			value = whole
 		}
-		secret := strings.HasPrefix(key, "client_secret") || key == "client_id" || key == "proxy" && strings.Contains(value, "@")
+		secret := strings.HasPrefix(key, "client_secret") || key == "client_id" ||
+			key == "proxy" && strings.Contains(value, "@")
 		if !secret && key != "machine" {
 			values[key] = value
 		}

@@ -83,8 +83,8 @@ func Begin(line *flags.Line) *Settings {
 	return s
 }
 
-// readProfile reads the configuration file and gives the profile in it. It is empty where none is named and there is none
-// called default, and where login makes it.
+// readProfile reads the configuration file and gives the profile in it. It is empty where none is named and there is
+// none called default, and where login makes it.
 func (s *Settings) readProfile() (config.Profile, error) {
 	if s.Profile = s.line.Given("profile"); !s.Profile.Given() {
 		s.Profile = flags.Setting{Name: "profile", Value: DefaultProfile, From: "default"}
@@ -102,7 +102,8 @@ func (s *Settings) readProfile() (config.Profile, error) {
 		return p, nil
 	}
 	base := s.line.Given("base-url") // one of the environment may be meant for another profile
-	s.Makes = s.line.Command.Name == "login" && s.Profile.Given() && s.Config.Value != "" && base.Value != "" && base.Origin == flags.ByFlag
+	s.Makes = s.line.Command.Name == "login" && s.Profile.Given() && s.Config.Value != "" && base.Value != "" &&
+		base.Origin == flags.ByFlag
 	const makes = "; leadferry login makes one from --profile, --base-url, --leads-url and --trunk-id"
 	switch optional := s.Profile.Value == DefaultProfile && !(missing && s.Config.Given()); {
 	case s.Makes || optional:
@@ -158,7 +159,8 @@ func (s *Settings) Account(ask func(command string) (secret string, err error)) 
 		return a, err
 	}
 	if base := s.Get("base-url"); base != "" && leadapi.Canonical(base) != leadapi.Canonical(stored.BaseURL) {
-		return a, exit.Usage(fmt.Sprintf("the client that is stored for profile %s was made at %s, and the base URL is another", s.Profile.Value, stored.BaseURL),
+		return a, exit.Usage(fmt.Sprintf("the client that is stored for profile %s was made at %s, and the base URL "+
+			"is another", s.Profile.Value, stored.BaseURL),
 			"name the --profile that it is for, or run leadferry login for this one")
 	}
 	from := "stored by login (" + s.CredentialsPath() + ")"
@@ -171,8 +173,8 @@ func (s *Settings) Account(ask func(command string) (secret string, err error)) 
 	return a, nil
 }
 
-// givenSecret is the secret of the environment, or of the file or the command that a flag, the environment or the profile
-// names.
+// givenSecret is the secret of the environment, or of the file or the command that a flag, the environment or the
+// profile names.
 func (s *Settings) givenSecret(ask func(string) (string, error)) (flags.Setting, error) {
 	file, command := s.connection["client-secret-file"], s.connection["client-secret-command"]
 	given := s.line.Given("client-secret") // which is no flag, but has a variable
@@ -181,7 +183,8 @@ func (s *Settings) givenSecret(ask func(string) (string, error)) (flags.Setting,
 	case given.Given() && !file.Given() && !command.Given():
 		return given, nil
 	case file.Value != "" && command.Value != "" && file.Origin == command.Origin:
-		return secret, exit.Usage(fmt.Sprintf("both a file (%s) and a command (%s) are named for the client secret", file.From, command.From), "take one of them out")
+		return secret, exit.Usage(fmt.Sprintf("both a file (%s) and a command (%s) are named for the client secret",
+			file.From, command.From), "take one of them out")
 	case command.Value != "" && command.Origin > file.Origin:
 		secret.From, secret.Origin = "the output of a command, "+command.From, command.Origin
 		secret.Value, err = ask(command.Value)
@@ -189,7 +192,8 @@ func (s *Settings) givenSecret(ask func(string) (string, error)) (flags.Setting,
 		secret.From, secret.Origin = file.Value+", "+file.From, file.Origin
 		if secret.Value, err = config.ReadSecret(file.Value); errors.Is(err, fs.ErrNotExist) {
 			secret.From = file.From
-			err = exit.Usage("the client secret's file does not exist; the name is not shown, since it may be the secret itself",
+			err = exit.Usage("the client secret's file does not exist; the name is not shown, since it may be the "+
+				"secret itself",
 				"write the secret into a file that others may not read, and name that one: "+file.From)
 		}
 	}
@@ -217,7 +221,10 @@ func (s *Settings) Target() checkpoint.Target {
 	if s.Sandbox {
 		return SandboxTarget
 	}
-	return checkpoint.Target{BaseURL: leadapi.Canonical(s.Get("base-url")), LeadsURL: leadapi.Canonical(s.Get("leads-url")), TrunkID: s.Get("trunk-id")}
+	return checkpoint.Target{
+		BaseURL:  leadapi.Canonical(s.Get("base-url")),
+		LeadsURL: leadapi.Canonical(s.Get("leads-url")), TrunkID: s.Get("trunk-id"),
+	}
 }
 
 // MixedRegions says when the two addresses belong to different registered domains.
@@ -226,7 +233,8 @@ func MixedRegions(t checkpoint.Target) string {
 	if base == leads || base == "" || leads == "" {
 		return ""
 	}
-	return fmt.Sprintf("the base URL (%s) and the leads URL (%s) belong to different domains: is one of the US and one of the EU?", base, leads)
+	return fmt.Sprintf("the base URL (%s) and the leads URL (%s) belong to different domains: is one of the US and "+
+		"one of the EU?", base, leads)
 }
 
 // registered is "" for what is no address: it is refused later, and may hold a password.
@@ -244,7 +252,11 @@ func registered(address string) string {
 // Shown are the connection settings as people may see them.
 func (s *Settings) Shown() []flags.Setting {
 	if s.Sandbox {
-		return []flags.Setting{{Name: "sandbox", Value: "true", From: "flag --sandbox"}, s.line.Given("directory"), s.shownRequestIDHeader()}
+		return []flags.Setting{
+			{Name: "sandbox", Value: "true", From: "flag --sandbox"},
+			s.line.Given("directory"),
+			s.shownRequestIDHeader(),
+		}
 	}
 	rows := []flags.Setting{s.Config, s.Profile}
 	for _, name := range []string{"base-url", "leads-url", "trunk-id"} {

@@ -55,11 +55,17 @@ func Of(err error) Error {
 	)
 	switch {
 	case errors.As(err, &fault):
-		return Error{importer.CodeStopped, fault.Error(), "report this fault of leadferry with this line; the same command goes on from there"}
+		return Error{
+			importer.CodeStopped, fault.Error(),
+			"report this fault of leadferry with this line; the same command goes on from there",
+		}
 	case errors.As(err, &own):
 		return Error{own.Code, err.Error(), own.Hint}
 	case errors.As(err, &server):
-		return Error{importer.CodeStopped, err.Error(), cmp.Or(server.Hint, "check its address, network and server, or use --wait")}
+		return Error{
+			importer.CodeStopped, err.Error(),
+			cmp.Or(server.Hint, "check its address, network and server, or use --wait"),
+		}
 	case errors.As(err, &ledger):
 		return Error{importer.CodeCheckpoint, ledger.Path + ": " + ledger.Text, explained(ledger)}
 	case errors.As(err, &broken):
@@ -71,7 +77,10 @@ func Of(err error) Error {
 // explained is the hint of a checkpoint that cannot be used, with the name of what says more:
 // where leads may be made twice, a line is not enough.
 func explained(e *checkpoint.OpenError) string {
-	for name, kind := range map[string]error{"damaged": checkpoint.ErrDamaged, "rolled_back": checkpoint.ErrRolledBack, "gone": checkpoint.ErrGone} {
+	for name, kind := range map[string]error{
+		"damaged": checkpoint.ErrDamaged, "rolled_back": checkpoint.ErrRolledBack,
+		"gone": checkpoint.ErrGone,
+	} {
 		if errors.Is(e, kind) && e.Hint != "" {
 			return e.Hint + " (leadferry explain " + name + ")"
 		}
@@ -103,7 +112,8 @@ func WhyUnseen(err error) string {
 // readerGone reports whether whoever read a pipe has closed it.
 func readerGone(err error) bool {
 	const brokenPipe, noData = syscall.Errno(109), syscall.Errno(232) // of Windows
-	return errors.Is(err, syscall.EPIPE) || runtime.GOOS == "windows" && (errors.Is(err, brokenPipe) || errors.Is(err, noData))
+	return errors.Is(err, syscall.EPIPE) || runtime.GOOS == "windows" &&
+		(errors.Is(err, brokenPipe) || errors.Is(err, noData))
 }
 
 // Sentences parts an error's lines at the hints among them: each is what is wrong, and what to do about it.

@@ -45,7 +45,8 @@ func Parse(flag, text string) (Command, error) {
 	}
 	switch {
 	case quote != 0:
-		return nil, exit.Usage("--"+flag+": a quote is never closed", "white space parts the words, quotes keep them together")
+		return nil, exit.Usage("--"+flag+": a quote is never closed",
+			"white space parts the words, quotes keep them together")
 	case len(words) == 0 || words[0] == "":
 		return nil, exit.Usage("--"+flag+" names no command", "for example --"+flag+` "/usr/local/bin/tell 'the team'"`)
 	}
@@ -89,12 +90,15 @@ func Secret(ctx context.Context, text string) (string, error) {
 	}
 	var out bounded
 	err = c.Run(ctx, &out, nil)
-	secret := strings.TrimSpace(strings.TrimPrefix(out.kept.String(), "\ufeff")) // PowerShell may write a byte order mark
+	// PowerShell may write a byte order mark
+	secret := strings.TrimSpace(strings.TrimPrefix(out.kept.String(), "\ufeff"))
 	switch {
 	case out.full || err == nil && (secret == "" || strings.ContainsFunc(secret, unicode.IsControl)):
-		return "", exit.Usage("--"+flag+": what the command wrote is no secret", "it must write the secret on one line, and nothing else")
+		return "", exit.Usage("--"+flag+": what the command wrote is no secret",
+			"it must write the secret on one line, and nothing else")
 	case err != nil:
-		return "", exit.Usage("--"+flag+": "+err.Error(), "run it by hand: its output, which is not shown here, must be the secret alone")
+		return "", exit.Usage("--"+flag+": "+err.Error(),
+			"run it by hand: its output, which is not shown here, must be the secret alone")
 	}
 	return secret, nil
 }

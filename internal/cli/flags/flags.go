@@ -231,7 +231,8 @@ func (l *Line) flag(word string, next []string) (flag string, used int, err erro
 	name = f.Names()[0]
 	l.typed[name] = value
 	if value == "" && name != "proxy" && name != "namespace" { // these two say what an empty value means
-		err = exit.Usage("--"+name+" is given without a value", "is a variable not set? Without the flag, the default counts")
+		err = exit.Usage("--"+name+" is given without a value",
+			"is a variable not set? Without the flag, the default counts")
 	}
 	return "--" + name + "=" + value, used, err
 }
@@ -278,7 +279,8 @@ func (l *Line) unknown(typed string) error {
 	case near == "" && !strings.HasPrefix(typed, "--") && len(typed) > 2:
 		return exit.Usage("there is no flag "+typed[:2]+"…", "put a blank between flag and value: "+typed[:2]+" VALUE")
 	}
-	return exit.Usage("there is no flag "+typed, cmp.Or(near, "see "+l.name()+" --help; write -- before names that begin with -"))
+	return exit.Usage("there is no flag "+typed,
+		cmp.Or(near, "see "+l.name()+" --help; write -- before names that begin with -"))
 }
 
 // Near asks whether the name that is nearest is meant; where none is near, it gives other.

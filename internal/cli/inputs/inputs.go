@@ -136,7 +136,8 @@ func Names(c *cli.Context) (names []string, err error) {
 		}
 	}
 	if len(names) == 0 {
-		return nil, exit.Usage("no input file given", "name it behind the command; - reads standard input; see "+c.Command.HelpName+" --help")
+		return nil, exit.Usage("no input file given", "name it behind the command; - reads standard input; see "+
+			c.Command.HelpName+" --help")
 	}
 	return names, nil
 }
@@ -144,7 +145,8 @@ func Names(c *cli.Context) (names []string, err error) {
 // Spread are the files that a pattern fits, or the one of this name.
 func Spread(arg string) (names []string, pattern bool, err error) {
 	if scheme, _, is := strings.Cut(arg, "://"); is && (scheme == "https" || scheme == "http") && !disk.Exists(arg) {
-		return nil, false, exit.Usage("an input is an address, and inputs are files", // what is secret in it is not shown
+		// what is secret in it is not shown
+		return nil, false, exit.Usage("an input is an address, and inputs are files",
 			"fetch the file first, or pipe it in: curl ADDRESS | leadferry COMMAND … -")
 	}
 	if disk.Exists(arg) || arg == "-" || !strings.ContainsAny(arg, "*?[") {
@@ -153,9 +155,11 @@ func Spread(arg string) (names []string, pattern bool, err error) {
 	found, err := glob(arg)
 	switch {
 	case err != nil:
-		return nil, true, exit.Usage(arg+" is no file and no pattern that can be read", `a pattern holds *, ? and [a-z]`)
+		return nil, true, exit.Usage(arg+" is no file and no pattern that can be read",
+			`a pattern holds *, ? and [a-z]`)
 	case len(found) == 0:
-		return nil, true, exit.Usage("no file matches "+arg, "check the pattern, and the folder that the command is run in")
+		return nil, true, exit.Usage("no file matches "+arg,
+			"check the pattern, and the folder that the command is run in")
 	}
 	return found, true, nil
 }
@@ -171,14 +175,16 @@ func glob(pattern string) (found []string, err error) {
 // sourceOptions puts the flags above what a mapping says of the source.
 func sourceOptions(c *cli.Context, s mapping.Source) (source.Options, error) {
 	o := source.Options{
-		Format: source.Format(s.Format), Delimiter: s.Delimiter, NoQuotes: s.NoQuotes, NoHeader: s.NoHeader, Columns: s.Columns,
-		Null: s.Null, Encoding: s.Encoding, Sheet: s.Sheet, List: s.List, Backslash: s.Backslash,
+		Format: source.Format(s.Format), Delimiter: s.Delimiter, NoQuotes: s.NoQuotes, NoHeader: s.NoHeader,
+		Columns: s.Columns,
+		Null:    s.Null, Encoding: s.Encoding, Sheet: s.Sheet, List: s.List, Backslash: s.Backslash,
 		Frame: source.Frame{SkipRows: s.SkipRows, SkipFooter: s.SkipFooter, Footer: s.Footer, Comment: s.Comment},
 	}
 	if format := c.String("format"); format != "" {
 		o.Format = source.Format(format)
 		if !slices.Contains([]source.Format{source.CSV, source.TSV, source.JSONL, source.XLSX}, o.Format) {
-			return o, exit.Usage("--format takes csv, tsv, jsonl or xlsx", "without it the file's name and content decide")
+			return o, exit.Usage("--format takes csv, tsv, jsonl or xlsx",
+				"without it the file's name and content decide")
 		}
 	}
 	o.Encoding, o.Sheet = cmp.Or(c.String("encoding"), o.Encoding), cmp.Or(c.String("sheet"), o.Sheet)
@@ -198,7 +204,8 @@ func sourceOptions(c *cli.Context, s mapping.Source) (source.Options, error) {
 // openInput opens one file; standard input has no name to tell its format by.
 func openInput(name string, o source.Options) (*source.File, error) {
 	if name == "-" && o.Format == "" {
-		return nil, exit.Usage("standard input has no name to tell its format by", "add --format csv, tsv, jsonl or xlsx, or source.format in the mapping")
+		return nil, exit.Usage("standard input has no name to tell its format by",
+			"add --format csv, tsv, jsonl or xlsx, or source.format in the mapping")
 	}
 	return source.Open(name, o)
 }
@@ -261,7 +268,8 @@ func (in *Files) Fresh(age time.Duration) error {
 		}
 		if old := time.Since(info.ModTime()); old > age {
 			return exit.Usage(fmt.Sprintf("%s is older than --max-age allows: it was written at %s, %s ago", name,
-				info.ModTime().UTC().Format("2006-01-02 15:04:05Z"), old.Round(time.Second)), "look whether the export failed; nothing was sent")
+				info.ModTime().UTC().Format("2006-01-02 15:04:05Z"), old.Round(time.Second)),
+				"look whether the export failed; nothing was sent")
 		}
 	}
 	return nil
@@ -285,8 +293,10 @@ func (in *Files) Enough(least int) error {
 		rows += in.files[i].ReadAhead(least - rows)
 	}
 	if rows < least {
-		return exit.Usage(fmt.Sprintf("only %s there, and --min-rows asks for %d", english.PluralWord(rows, "1 row is", fmt.Sprintf("%d rows are", rows)), least),
-			"look whether the export was cut short, or is another file; nothing was sent. --min-rows 0 takes an empty file")
+		return exit.Usage(fmt.Sprintf("only %s there, and --min-rows asks for %d",
+			english.PluralWord(rows, "1 row is", fmt.Sprintf("%d rows are", rows)), least),
+			"look whether the export was cut short, or is another file; nothing was sent. --min-rows 0 takes an "+
+				"empty file")
 	}
 	return nil
 }

@@ -51,11 +51,13 @@ func readMapping(path string, told func(table string)) (*mapping.Mapping, report
 		data, err = io.ReadAll(io.LimitReader(f, maxMapping+1))
 	}
 	if err != nil {
-		return nil, report.File{}, exit.Usage(fmt.Sprintf("the mapping cannot be read: %v", err), cmp.Or(disk.Held(err), "check the path after -m"))
+		return nil, report.File{}, exit.Usage(fmt.Sprintf("the mapping cannot be read: %v", err),
+			cmp.Or(disk.Held(err), "check the path after -m"))
 	}
 	if what := source.KindOf(path, data[:min(len(data), source.KindBytes)]); what != "" && what != source.KindMapping {
 		return nil, report.File{}, exit.Usage(path+" is "+what+", not a mapping file",
-			"-m takes the mapping, and files with rows stand without a flag; leadferry init FILE writes a mapping for a file")
+			"-m takes the mapping, and files with rows stand without a flag; leadferry init FILE writes a mapping "+
+				"for a file")
 	}
 	sum := sha256.New()
 	sum.Write(data)
@@ -133,7 +135,8 @@ func (t *table) find(names []string) {
 			t.fail(0, fmt.Sprintf("the table has no column %q", column),
 				cmp.Or(spelling.Hint(column, names), "it has "+spelling.List(names, mostNamed, strconv.Quote)))
 		case slices.Contains(names[t.places[i]+1:], column):
-			t.fail(0, fmt.Sprintf("the table has more than one column %q", column), "give each column a name of its own")
+			t.fail(0, fmt.Sprintf("the table has more than one column %q", column),
+				"give each column a name of its own")
 		}
 	}
 }
@@ -154,7 +157,8 @@ func (t *table) rows(f *source.File) error {
 			t.fail(row.Line, fmt.Sprintf("the table has more than %d MiB", maxTable>>20), "keep what the mapping needs")
 			return nil
 		}
-		faults := slices.DeleteFunc(row.Faults, func(f source.Fault) bool { return !slices.Contains(t.places[:], f.Column) })
+		faults := slices.DeleteFunc(row.Faults,
+			func(f source.Fault) bool { return !slices.Contains(t.places[:], f.Column) })
 		switch {
 		case row.Problem != nil:
 			t.fail(row.Line, row.Problem.Text, cmp.Or(ofTable(row.Problem.Hint), "mend the row, or take it out"))

@@ -33,7 +33,8 @@ const (
 // What is said of a line that cannot be read.
 const (
 	nothingWritten = "; no mapping was written, since a header or leads would be missed"
-	quotesHint     = "mend the quotes of this line, or where quotes are text, write the mapping by hand with source: {quote: none}"
+	quotesHint     = "mend the quotes of this line, or where quotes are text, write the mapping by hand with source: " +
+		"{quote: none}"
 )
 
 // Sample reads the first rows of a file, or of standard input, for a proposal. Titles above the header and totals below
@@ -50,7 +51,8 @@ func Sample(c *cli.Context, stdin io.Reader, name string) (propose.Input, error)
 			return propose.Input{}, err
 		}
 		if len(from.piped) > maxSampleBytes {
-			return propose.Input{}, exit.Usage(fmt.Sprintf("standard input holds more than %d MiB", maxSampleBytes>>20), "write it to a file first, and name that")
+			return propose.Input{}, exit.Usage(fmt.Sprintf("standard input holds more than %d MiB", maxSampleBytes>>20),
+				"write it to a file first, and name that")
 		}
 	}
 	s, err := from.sample(o)
@@ -58,7 +60,8 @@ func Sample(c *cli.Context, stdin io.Reader, name string) (propose.Input, error)
 		return propose.Input{}, err
 	}
 	if len(s.Rows) == 0 && s.lost() > 0 {
-		return propose.Input{}, exit.Usage(fmt.Sprintf("%s:%d: no row can be read: %s", name, s.Bad[0].Line, s.Bad[0].Why),
+		return propose.Input{}, exit.Usage(fmt.Sprintf("%s:%d: no row can be read: %s", name, s.Bad[0].Line,
+			s.Bad[0].Why),
 			"name the format of the file with --format, or export it anew")
 	}
 	return s.Input, nil
@@ -94,7 +97,8 @@ func (from reading) titles(o source.Options, usual *sample) (lines int, err erro
 	best := usual
 	for s := usual; o.SkipRows <= maxTitles; {
 		if s.hidesCells() && (s == usual && s.lost() > 0 || len(s.Columns) == 1) {
-			return 0, exit.Usage(fmt.Sprintf("%s:%d: a quote of this line does not fit%s", from.name, o.SkipRows+1, nothingWritten), quotesHint)
+			return 0, exit.Usage(fmt.Sprintf("%s:%d: a quote of this line does not fit%s", from.name, o.SkipRows+1,
+				nothingWritten), quotesHint)
 		}
 		o.SkipRows++
 		if s, err = from.read(o, maxTried); err != nil || len(s.Rows)+s.lost() == 0 {
@@ -123,7 +127,8 @@ func (from reading) withoutFooter(o source.Options, s *sample) (*sample, error) 
 	}
 	if named == 0 || !footer[named-1].bad {
 		o.Footer = regexp.MustCompile("^" + regexp.QuoteMeta(propose.FooterWord(footer[named].first)))
-		if without, err := from.read(o, maxSampleRows); err == nil && without.lost() <= s.lost() && len(without.Rows) > 0 {
+		if without, err := from.read(o, maxSampleRows); err == nil && without.lost() <= s.lost() &&
+			len(without.Rows) > 0 {
 			return without, nil
 		}
 		return s, nil
@@ -188,8 +193,8 @@ func (s *sample) isTable() bool {
 	return s.lost() == 0 && propose.Known(s.Columns) > 1 || propose.BeginsWithLead(s.Columns, s.Rows)
 }
 
-// betterThan reports whether this header is the right one rather than the other: most rows fit below this one alone, or no
-// fewer do and its names are known, or the other is a single title.
+// betterThan reports whether this header is the right one rather than the other: most rows fit below this one alone,
+// or no fewer do and its names are known, or the other is a single title.
 func (s *sample) betterThan(other *sample) bool {
 	known := propose.Known(s.Columns)
 	switch mine, its := s.share(), other.share(); {
@@ -235,7 +240,8 @@ func (s *sample) take(f *source.File, most int) error {
 		case err != nil:
 			return err
 		case row.Problem != nil && slices.Contains([]string{"encoding", "nul", "quote"}, row.Problem.Code):
-			return exit.Usage(fmt.Sprintf("%s:%d: %s%s", f.Info().Path, row.Line, row.Problem.Text, nothingWritten), cmp.Or(row.Problem.Hint, quotesHint))
+			return exit.Usage(fmt.Sprintf("%s:%d: %s%s", f.Info().Path, row.Line, row.Problem.Text, nothingWritten),
+				cmp.Or(row.Problem.Hint, quotesHint))
 		case row.Problem != nil:
 			s.lose(&row)
 		case row.Repeats:

@@ -92,25 +92,28 @@ func opened[S Ledger](store S, err error) (Ledger, error) {
 func (m Selection) Path() (string, error) {
 	if path := m.C.String("checkpoint"); checkpoint.IsAddress(path) {
 		if m.C.Bool("sandbox") {
-			return "", exit.Usage("--sandbox keeps its leads beside its checkpoint, which must be a file", "leadferry sandbox serves an imitation whose leads a ledger in PostgreSQL may know")
+			return "", exit.Usage("--sandbox keeps its leads beside its checkpoint, which must be a file",
+				"leadferry sandbox serves an imitation whose leads a ledger in PostgreSQL may know")
 		}
 		return path, nil
 	} else if path != "" {
 		if m.Unseen && !filepath.IsAbs(path) && RefuseName(path) == nil {
-			return "", exit.Usage("LEADFERRY_CHECKPOINT is a relative path, which is another checkpoint in every folder", "write the whole path, from the root of the disk")
+			return "", exit.Usage("LEADFERRY_CHECKPOINT is a relative path, which is another checkpoint in every folder",
+				"write the whole path, from the root of the disk")
 		}
 		return path, refuseOther(path)
 	}
 	t := m.Target
 	if t.LeadsURL == "" || t.TrunkID == "" {
 		return "", exit.Usage("no --leads-url and --trunk-id given, so the target is not known",
-			"set them or their LEADFERRY_ variables, name a --profile or a --checkpoint, or add --sandbox to try it out without an account")
+			"set them or their LEADFERRY_ variables, name a --profile or a --checkpoint, or add --sandbox to try it "+
+				"out without an account")
 	}
 	return Default(t)
 }
 
-// RefuseName refuses the name of a checkpoint that is meant as no file: as an address, and is none of PostgreSQL, or as none.
-// A file of that name would be a new one, with which every lead is made again.
+// RefuseName refuses the name of a checkpoint that is meant as no file: as an address, and is none of PostgreSQL, or
+// as none. A file of that name would be a new one, with which every lead is made again.
 func RefuseName(name string) error {
 	bare := strings.TrimSpace(name)
 	if len(bare) > 1 && strings.ContainsRune(`"'`, rune(bare[0])) && bare[len(bare)-1] == bare[0] {
@@ -121,20 +124,24 @@ func RefuseName(name string) error {
 	case checkpoint.IsAddress(name), disk.Exists(name):
 		return nil
 	case name == report.None || name == "-":
-		return exit.Usage("--checkpoint "+name+" names no file, and nothing goes without a checkpoint, the only memory of what was made",
+		return exit.Usage("--checkpoint "+name+
+			" names no file, and nothing goes without a checkpoint, the only memory of what was made",
 			"leave the flag out for the one of the target, or write ./"+name+" for a file of that name")
 	case bare != name:
 		return exit.Usage("the checkpoint's name has blanks, a line end or quotes around it that are no part of a name",
-			"files with variables keep them in some places: write the name alone behind --checkpoint or in LEADFERRY_CHECKPOINT")
+			"files with variables keep them in some places: write the name alone behind --checkpoint or in "+
+				"LEADFERRY_CHECKPOINT")
 	case words.MatchString(name):
-		return exit.Usage("the checkpoint's name is neither that of a file nor an address of PostgreSQL", // and may hold a password
-			"an address looks like postgres://user@db.example.com/leads, or begins with host= or service=; a file is named by its path alone")
+		// and may hold a password
+		return exit.Usage("the checkpoint's name is neither that of a file nor an address of PostgreSQL",
+			"an address looks like postgres://user@db.example.com/leads, or begins with host= or service=; a file is "+
+				"named by its path alone")
 	}
 	return nil
 }
 
-// refuseOther refuses a file that is named as a checkpoint and is known to be something else: what to do about a damaged
-// one would be wrong for it.
+// refuseOther refuses a file that is named as a checkpoint and is known to be something else: what to do about a
+// damaged one would be wrong for it.
 func refuseOther(path string) error {
 	if err := RefuseName(path); err != nil {
 		return err
@@ -150,7 +157,9 @@ func refuseOther(path string) error {
 	head := make([]byte, source.KindBytes)
 	n, _ := io.ReadFull(f, head)
 	if what := source.KindOf(path, head[:n]); n > 0 && what != "" {
-		return exit.Usage(path+" is "+what+", not a checkpoint", "a checkpoint is the file that leadferry made, if any, behind --checkpoint; files with rows stand without a flag")
+		return exit.Usage(path+" is "+what+", not a checkpoint",
+			"a checkpoint is the file that leadferry made, if any, behind --checkpoint; files with rows stand "+
+				"without a flag")
 	}
 	return nil
 }
@@ -160,7 +169,8 @@ func refuseOther(path string) error {
 func Default(t checkpoint.Target) (string, error) {
 	dir, err := config.StateDir()
 	if err != nil {
-		return "", exit.Usage(fmt.Sprintf("the state directory is not known: %v", err), "set HOME, which says where the checkpoint of earlier runs lies, or name that one with --checkpoint")
+		return "", exit.Usage(fmt.Sprintf("the state directory is not known: %v", err),
+			"set HOME, which says where the checkpoint of earlier runs lies, or name that one with --checkpoint")
 	}
 	if t == connection.SandboxTarget {
 		return filepath.Join(dir, "sandbox.db"), nil
@@ -190,7 +200,8 @@ func plainName(s string) string {
 // MakeFolder makes the checkpoint's folder, for its owner alone.
 func MakeFolder(path string) error {
 	if err := disk.MakeFolders(filepath.Dir(path)); err != nil {
-		return exit.Usage(fmt.Sprintf("the checkpoint's folder cannot be made: %v", err), "name another file with --checkpoint")
+		return exit.Usage(fmt.Sprintf("the checkpoint's folder cannot be made: %v", err),
+			"name another file with --checkpoint")
 	}
 	return nil
 }
@@ -317,7 +328,8 @@ func (m Selection) runParents() []string {
 		if whole, err := filepath.Abs(out); err == nil {
 			out = whole
 		}
-		if parent := filepath.Dir(out); !slices.ContainsFunc(parents, func(p string) bool { return disk.SameFile(p, parent) }) {
+		if parent := filepath.Dir(out); !slices.ContainsFunc(parents,
+			func(p string) bool { return disk.SameFile(p, parent) }) {
 			parents = append(parents, parent)
 		}
 	}
@@ -334,8 +346,8 @@ func WitnessIn(folder string) (w checkpoint.Witness) {
 	return w
 }
 
-// Attested lets f decide something about a checkpoint that is open for writing, with a witness of it, as runs have one. An
-// older checkpoint than known is refused, unless older is set. Where f changes nothing, no witness is left.
+// Attested lets f decide something about a checkpoint that is open for writing, with a witness of it, as runs have
+// one. An older checkpoint than known is refused, unless older is set. Where f changes nothing, no witness is left.
 func (m Selection) Attested(ctx context.Context, db Ledger, older bool, f func() error) error {
 	ws := m.Witnesses()
 	if ws == nil || db.Info().Target == connection.SandboxTarget {
@@ -353,7 +365,9 @@ func (m Selection) Attested(ctx context.Context, db Ledger, older bool, f func()
 
 func (m Selection) attest(ctx context.Context, db Ledger, ws *checkpoint.Witnesses, f func() error) error {
 	command, now := m.C.Command.Name, time.Now()
-	if err := checkpoint.PutNote(ctx, db, "command", fmt.Appendf(nil, `{"command":%q,"run":%q,"at":%q}`, command, m.Run, now.UTC().Format(time.RFC3339))); err != nil {
+	if err := checkpoint.PutNote(ctx, db, "command",
+		fmt.Appendf(nil, `{"command":%q,"run":%q,"at":%q}`, command, m.Run,
+			now.UTC().Format(time.RFC3339))); err != nil {
 		return err
 	}
 	folder := ""
@@ -371,7 +385,8 @@ func (m Selection) attest(ctx context.Context, db Ledger, ws *checkpoint.Witness
 	before := db.Info().Sequence
 	err = f()
 	info := db.Info()
-	if err != nil && info.Sequence == before || info.New && !info.Incomplete && info.Leads+info.InDoubt == 0 { // which is dropped
+	// which is dropped
+	if err != nil && info.Sequence == before || info.New && !info.Incomplete && info.Leads+info.InDoubt == 0 {
 		t.Withdraw()
 		if folder != "" {
 			_ = os.Remove(folder)
@@ -403,7 +418,8 @@ func (m Selection) existingOnServer(path string) (Place, error) {
 	case named && slices.Contains(all, at.Target.Canonical()):
 		return at, nil
 	case named:
-		return at, exit.Usage("no checkpoint at "+path+" of this target", "check --checkpoint and the target's flags; a run begins the ledger of its target")
+		return at, exit.Usage("no checkpoint at "+path+" of this target",
+			"check --checkpoint and the target's flags; a run begins the ledger of its target")
 	case len(all) == 0:
 		return at, exit.Usage("no checkpoint at "+path, "check --checkpoint; a run begins the ledger of its target")
 	case len(all) == 1:
@@ -412,7 +428,9 @@ func (m Selection) existingOnServer(path string) (Place, error) {
 	}
 	var lines []string
 	for _, t := range all {
-		lines = append(lines, fmt.Sprintf("   --base-url %s --leads-url %s --trunk-id %s", shell.Word(t.BaseURL), shell.Word(t.LeadsURL), shell.Word(t.TrunkID)))
+		lines = append(lines, fmt.Sprintf("   --base-url %s --leads-url %s --trunk-id %s", shell.Word(t.BaseURL),
+			shell.Word(t.LeadsURL), shell.Word(t.TrunkID)))
 	}
-	return at, exit.Usage(fmt.Sprintf("%s holds the ledgers of %d targets:\n%s", path, len(all), strings.Join(lines, "\n")), "add the flags, or the profile, of the one that is meant")
+	return at, exit.Usage(fmt.Sprintf("%s holds the ledgers of %d targets:\n%s", path, len(all),
+		strings.Join(lines, "\n")), "add the flags, or the profile, of the one that is meant")
 }

@@ -34,7 +34,8 @@ func CrashApart() {
 	noCore()
 	aborted := make(chan os.Signal, 1)
 	signal.Notify(aborted, syscall.SIGABRT)
-	go func() { // until the process ends: the runtime takes ten seconds over a SIGABRT as long as somebody hears SIGQUIT
+	// until the process ends: the runtime takes ten seconds over a SIGABRT as long as somebody hears SIGQUIT
+	go func() {
 		<-aborted
 		signal.Reset()
 		if own, err := os.FindProcess(os.Getpid()); err == nil {

@@ -1,5 +1,5 @@
-// Package web is the sandbox's page: its leads, and the requests and faults as they come. It is for practice: to find the
-// lead of a row in doubt by what is known of it, as in the service's console, and to copy its ID.
+// Package web is the sandbox's page: its leads, and the requests and faults as they come. It is for practice: to find
+// the lead of a row in doubt by what is known of it, as in the service's console, and to copy its ID.
 //
 // It shows, and changes nothing. Secrets and tokens do not reach it: the sandbox keeps none with its requests.
 package web

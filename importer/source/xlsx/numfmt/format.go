@@ -1,6 +1,6 @@
-// Package numfmt writes the numbers of a workbook's cells (ECMA-376 part 1, 18.8.30 and 18.8.31): amounts with all their
-// digits, dates and times in ISO 8601, and numbers whose format adds zeros or signs, as those of phones, as Excel shows
-// them.
+// Package numfmt writes the numbers of a workbook's cells (ECMA-376 part 1, 18.8.30 and 18.8.31): amounts with all
+// their digits, dates and times in ISO 8601, and numbers whose format adds zeros or signs, as those of phones, as
+// Excel shows them.
 //
 // It stands below xlsx and knows no file. Its promises: no digit of a number is rounded away, and what Excel would not
 // show, or has lost, is an error.
@@ -199,8 +199,8 @@ func (f Format) Show(v float64, from1904 bool) (string, error) {
 }
 
 // choose finds the section for a number, and the number that it shows: those for negative numbers show them without
-// sign. Sections with conditions are not told apart: with them a number keeps its digits alone, and a date shows its day
-// and its time as it has them.
+// sign. Sections with conditions are not told apart: with them a number keeps its digits alone, and a date shows its
+// day and its time as it has them.
 func (f Format) choose(v float64) (s *section, shown float64) {
 	if slices.ContainsFunc(f, func(s section) bool { return s.tested }) {
 		if slices.ContainsFunc(f, func(s section) bool { return s.kind == date }) {
