@@ -26,7 +26,7 @@ type AdoptResult struct {
 // ExternalID, WantLink, Status, Organization and Location; state Unknown counts as Created. What the lead holds is not
 // known, so its Digest is zero and its first sync sends all content.
 //
-// The entries of an export of another checkpoint are taken as they stand: Created without a lead ID is a lead whose ID
+// The entries of an export of another checkpoint are taken as they are: Created without a lead ID is a lead whose ID
 // nobody knows, Partial waits for its link, InDoubt stays in doubt, so that no row is sent that may have been sent
 // before.
 //
@@ -58,7 +58,7 @@ type adoption struct {
 	len       int
 	keys      map[short]listed
 	leads     map[short]uint32 // the place of each lead ID
-	twice     *ListError       // the first entry whose key or lead ID stands before it already
+	twice     *ListError       // the first entry whose key or lead ID is before it already
 	corrected map[string]bool  // keys that give up the lead ID that people gave them
 }
 
@@ -214,7 +214,7 @@ func (a *adoption) judge(tx Tx, part []placed, r *AdoptResult) error {
 	return nil
 }
 
-// wants says whether an entry is to be taken over, and what stands under its key now.
+// wants says whether an entry is to be taken over, and what is stored under its key now.
 func (a *adoption) wants(tx Tx, e *placed, r *AdoptResult) (k KeptKey, take bool, err error) {
 	text, hint := e.Unfit()
 	if text == "" && a.twice != nil && e.at == a.twice.Index {
@@ -293,7 +293,7 @@ func (a *adoption) giveUp(tx Tx, part []placed) error {
 		if key := part[i].Key; a.corrected[key] {
 			k, _, err := tx.Under(key)
 			if err == nil && k.Entry != nil {
-				k.giveUp(tx)
+				k.dropLead(tx)
 				err = tx.Put(key, k)
 			}
 			if err != nil {

@@ -15,7 +15,7 @@ type Contents struct {
 	Target  Target
 	Missing string // see [Info]; "" where nothing is missing
 
-	// calls f with what stands under each key, in order
+	// calls f with what is stored under each key, in order
 	Keys      func(ctx context.Context, f func(KeptKey) error) error
 	Notes     []Note
 	Forgotten []KeptBlock
@@ -94,7 +94,7 @@ func takeOver(tx Tx, part []KeptKey) error {
 	return nil
 }
 
-// conclude writes what stands under no key.
+// conclude writes what belongs to no key.
 func (c *Contents) conclude(tx Tx) error {
 	notes := slices.Clone(c.Notes)
 	if c.ID != "" {

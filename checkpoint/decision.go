@@ -87,7 +87,7 @@ func (d *Decision) mustBeAbout(send *Entry) *ListError {
 	}
 }
 
-// Outcome is what becomes of a send by a decision.
+// Outcome is how a send ends by a decision.
 func (d *Decision) Outcome(send Entry, now time.Time) Entry {
 	send.LeadID, send.Status, send.Code, send.Reason, send.RequestID, send.Updated = d.LeadID, "", 0, "", "", now
 	switch {
@@ -232,7 +232,7 @@ func (r *ResolveResult) judge(tx Tx, ds []Decision, all []resolution) error {
 // decide carries out one decision of a list about a key in doubt.
 func decide(tx Tx, d Decision, at int, k KeptKey) error {
 	send := *k.Intent
-	send.Prior = nil // it stands in the past
+	send.Prior = nil // it is in the past
 	before, err := decisionsAbout(tx, d.Key)
 	if err != nil {
 		return err
@@ -242,7 +242,7 @@ func decide(tx Tx, d Decision, at int, k KeptKey) error {
 		return err
 	}
 	out := d.Outcome(send.Entry, tx.Now())
-	k.conclude(tx, &out, Decided)
+	k.replace(tx, &out, Decided)
 	return tx.Put(d.Key, k)
 }
 

@@ -11,8 +11,8 @@ import (
 )
 
 // Digester makes digests that are keyed with a random key: a plain hash of an e-mail address or a phone number
-// can be found by trying them all. The key lies in the same file, so whoever has the file
-// can try them all the same: a checkpoint is pseudonymous personal data, to be kept, copied
+// can be found by trying them all. The key lies in the same file, so anyone who has the file
+// can try them anyway: a checkpoint is pseudonymous personal data, to be kept, copied
 // and erased as such. What digests keep safe is what leaves the file without the key.
 //
 // Requests, names and keys go through HMAC-SHA-256. Values, of which each row has ten and four bytes

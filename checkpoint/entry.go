@@ -36,12 +36,12 @@ func (s State) String() string {
 	return [...]string{"unknown", "created", "partial", "rejected", "in_doubt", "not_made", "forgotten"}[s]
 }
 
-// HasLead says whether a lead exists, whatever is known of it.
+// HasLead reports whether a lead exists, even if its ID is not known.
 func (s State) HasLead() bool { return s == Created || s == Partial }
 
 // Digest is a keyed digest of a request, made by [Digester.Sum]. The zero Digest of a
-// lead that exists says that nobody here knows what data it holds: it was adopted.
-// Such a lead counts neither as changed nor as in step; a sync sends it everything.
+// lead says that its data are not known, because it was adopted. Then a row is neither
+// changed nor unchanged, and a sync sends everything.
 type Digest [16]byte
 
 // ContentDigest is the keyed digest of one content key and of its value, made
@@ -64,8 +64,7 @@ type Entry struct {
 	File         string // input file of the last send
 	Line         int    // physical line in File, from 1
 	Locator      string // InDoubt: the locator asked for
-	// the external ID that it is to have: InDoubt, Partial, while an update asks for it, and while others have given it
-	// another
+	// the ExternalID that the lead should get: InDoubt, Partial, during an update, and after others changed it
 	WantLink  string
 	RequestID string    // InDoubt: what the create carried in the header that is named for it, or ""
 	Run       string    // the run that wrote it
@@ -78,25 +77,24 @@ type Entry struct {
 	Refused   Digest    // of the row whose update the service refused; zero once one is confirmed
 	Synced    bool      // updates have changed what the lead holds since Digest
 	Confirmed time.Time // when the service last showed what the lead holds; zero: Updated
-	Seen      Sight     // what a later read showed, where that is not what stands above
+	Seen      Sight     // what a later read showed, if it differs from the fields above
 }
 
-// Sight is what a read showed of a lead's status and organization. It is kept beside what was
-// confirmed, never in its place: whoever looks for what others changed needs both. The zero
-// Sight is none.
+// Sight is what a read showed of a lead's status and organization. It is stored beside what was
+// confirmed, because both are needed to see what others changed. The zero Sight is none.
 type Sight struct {
 	At           time.Time // UTC, to the millisecond
 	Status       string
 	Organization string
 
-	// Kept says that the service's status was let stand against that of the file, which is
-	// Against: as long as the file carries that, it has said nothing new.
+	// Kept says that the service's status won against that of the file (Against). It holds until the file says
+	// something else.
 	Kept    bool
 	Against string
 }
 
-// Intent is the note that a create is about to be sent, with what a person
-// needs to find the lead if no outcome follows.
+// Intent is the note that a create is about to be sent. It has what a person needs
+// to find the lead if no outcome follows.
 type Intent struct {
 	Key, File    string
 	Line         int
@@ -109,7 +107,7 @@ type Intent struct {
 	Sent         time.Time // zero: when it is committed
 	Digest       Digest
 	Content      []ContentDigest
-	Shape        *Shape // by what its input's rows are made leads, to be noted once; or nil
+	Shape        *Shape // columns and key of the input, to be noted once; or nil
 }
 
 func (in Intent) entry() Entry {
@@ -122,11 +120,10 @@ func (in Intent) entry() Entry {
 }
 
 // ReasonIncomplete is the Reason of an entry in doubt that was not sent: the checkpoint is
-// incomplete, and the row may have a lead that it does not know any more.
+// incomplete, and the row may have a lead that it lost.
 const ReasonIncomplete = "checkpoint_incomplete"
 
-// ReasonLeadTaken is the Reason of an entry whose lead ID stands under another
-// key already.
+// ReasonLeadTaken is the Reason of an entry whose lead ID belongs to another key.
 const ReasonLeadTaken = "lead_id_taken"
 
 // ReasonAdopted is the Reason of a doubt that was taken over from a list.
@@ -143,7 +140,7 @@ var Statuses = [...]string{
 	"closedNotInterested", "closedBoughtUsed", "closedBoughtOtherBrand",
 }
 
-// BoundedStatus is as much of a status as is kept.
+// BoundedStatus is a status, cut to MaxStatus characters.
 func BoundedStatus(status string) string {
 	if utf8.RuneCountInString(status) <= MaxStatus {
 		return status
@@ -178,7 +175,7 @@ const (
 // Event is one step in the history of a key.
 type Event struct {
 	Act    Act
-	State  State // as it stood after
+	State  State // after the event
 	Status string
 	Code   int // of the answer, where it says something
 	Run    string
@@ -186,14 +183,14 @@ type Event struct {
 	Send             // Doubted: what was sent, where that is still known
 }
 
-// Past is an event as the past of an entry keeps it: without what was sent.
+// Past is an event as the history of an entry stores it: without what was sent.
 func (ev Event) Past() Event {
 	ev.Send = Send{}
 	return ev
 }
 
-// addEvent adds an event to a history, once: what was sent is told where one of the two knows it.
-// byTime puts it before what came later, instead of at the end.
+// addEvent adds an event to a history unless it is there already; then it only adds what was sent.
+// byTime puts it before later events, instead of at the end.
 func addEvent(history []Event, ev Event, byTime bool) []Event {
 	at := slices.IndexFunc(history, func(other Event) bool { return other.Past() == ev.Past() })
 	later := slices.IndexFunc(history, func(other Event) bool { return other.At.After(ev.At) })
@@ -235,7 +232,7 @@ type Status struct {
 	// leads by the status last confirmed; "" is not known, "unknown" not in the specification
 	Statuses       map[string]int
 	Runs           []RunInfo       // the newest
-	Contradictions []Contradiction // of decisions that stand
+	Contradictions []Contradiction // of decisions that hold
 	Warnings       []string        // of opening it
 	Holder         *Witness        // the run that holds a file just now: then nothing else but path and target is known
 }

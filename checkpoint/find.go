@@ -11,7 +11,7 @@ type Finder interface {
 	// Show fills out with what look-ups show of a key; where nothing is known of it, its state is Unknown or Forgotten.
 	// It uses the slice of out's Content again.
 	Show(key string, out *Entry) error
-	// OwnerOf is the key under which a lead stands, or nothing.
+	// OwnerOf is the key that has a lead, or nothing.
 	OwnerOf(lead string) (key string, err error)
 	// Linked is the key whose lead has an ExternalID, or is to have it, or nothing, or says that there are several.
 	Linked(external string) (key string, several bool, err error)

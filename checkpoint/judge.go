@@ -78,7 +78,7 @@ const (
 
 // Finding is one thing that witnesses hold against a run.
 type Finding struct {
-	ID      string // by which a person answers it
+	ID      string // with which a person answers it
 	Text    string // a sentence
 	Witness Witness
 	kind    findingKind
@@ -89,12 +89,12 @@ type Verdict struct {
 	Path     string
 	Target   Target
 	Older    []Finding // the ledger is older than known: refused until it is taken as incomplete
-	Asks     []Finding // a person has to say whether the run may go on all the same
+	Asks     []Finding // a person has to say whether the run may go on anyway
 	Warnings []string
 	Flags    []string // --name=value that lead to the target, for the commands that are printed
 }
 
-// answerTo is the word by which a person answers findings.
+// answerTo is the word with which a person answers findings.
 func answerTo(all []Finding) string {
 	ids := make([]string, len(all))
 	for i := range all {

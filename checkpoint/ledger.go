@@ -14,7 +14,7 @@ const patience = 25 * time.Millisecond
 
 // Gathering says how changes come together into commits.
 type Gathering struct {
-	// Slots is how many claims may stand without an outcome, and so what a death leaves in doubt; others wait. 0: any
+	// Slots is how many claims may have no outcome yet, and so what a death leaves in doubt; others wait. 0: any
 	// number.
 	Slots int
 	// Places is how many requests are under way at once. While more claims than that stand, the lanes have something
@@ -37,9 +37,9 @@ type Shared interface {
 // gives the slot back: to claims of the same commit already, since a commit is there as a
 // whole or not at all.
 //
-// One goroutine commits. When there is something to commit it waits until it is due: until the claims that stand and
-// are not answered yet will soon be fewer than the places for requests, so that a lane would be idle, but never longer
-// than patience.
+// One goroutine commits. When there is something to commit it waits until it is due: until the claims without an
+// outcome and are not answered yet will soon be fewer than the places for requests, so that a lane would be idle, but
+// never longer than patience.
 type Ledger struct {
 	Store
 	shared   Shared // nil: the Store is a file
@@ -126,7 +126,7 @@ func (l *Ledger) Withdraw(ctx context.Context, key string) error {
 	return err
 }
 
-// Settle writes an outcome, removes the intent and returns what now stands. With state
+// Settle writes an outcome, removes the intent and returns what is stored now. With state
 // InDoubt the intent stays and takes over LeadID, Code and Reason. A lead ID that stands
 // under another key leaves this one in doubt with ReasonLeadTaken. Errors: ErrKey,
 // ErrState, ErrBlocked, or an error of the Store.

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// List is a list of entries that is too long for the memory: whoever takes it goes through it several times, and each
+// List is a list of entries that is too long for the memory: the Store reads it several times, and each
 // time it must yield the same entries, until it yields an error.
 type List = iter.Seq2[Entry, error]
 

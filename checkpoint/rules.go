@@ -6,25 +6,25 @@ import (
 	"time"
 )
 
-// KeptKey is what stands under a key; either may be nil. What they point to is never changed: its methods are the
-// rules by which something else comes to stand there. old is what look-ups show of the key, which may have been
-// forgotten.
+// KeptKey is what is stored under a key: an entry, an intent, both or neither. Its methods are the rules of the ledger.
+// They replace what the pointers point to and never change it. old is what a look-up showed of the key; the key may
+// have been forgotten.
 type KeptKey struct{ Entry, Intent *Kept }
 
-// Book is a Store whose keys are changed by these rules, inside one change of its own. Its errors end the change.
+// Book is the Store during one of its transactions. Its errors end the transaction.
 type Book interface {
-	// Keep makes an entry or an intent as it is kept: with its number and its time.
+	// Keep gives an entry or an intent its commit number and its time.
 	Keep(k Kept) *Kept
-	// Owner is the key under which a lead stands, or nothing. It is asked for a key that is to have the lead.
+	// Owner is the key that has a lead ID, or "". key is the one that wants it.
 	Owner(lead, key string) (owner string, err error)
-	// Linked is another key than this one whose lead has an ExternalID, or which has asked for it, or nothing.
+	// Linked is another key whose lead has this ExternalID, or that has asked for it, or "".
 	Linked(external, key string) (other string, err error)
-	// Now is the time of the change.
+	// Now is the time of the transaction.
 	Now() time.Time
 	Noting
 }
 
-// Shown is what look-ups show: an intent stands above the entry. nil: nothing stands there.
+// Shown is what look-ups show: the intent if there is one, else the entry, or nil.
 func (k *KeptKey) Shown() *Kept {
 	if k.Intent != nil {
 		return k.Intent
@@ -49,9 +49,8 @@ func (k *KeptKey) Apply(b Book, c *Change, old *Kept, now time.Time) error {
 	return nil
 }
 
-// Claim has an intent stand for a row that is about to be sent, or refuses that. It owns the ExternalID that it will
-// ask for: two rows never come to one, whoever claims them. The intent of an earlier send, which is in doubt, is kept
-// inside, to come back when this one is withdrawn.
+// Claim stores an intent before a row is sent, or refuses. The intent owns the ExternalID that it will ask for, so that
+// two rows never get the same one. It keeps the intent of an earlier send in doubt (Prior): Withdraw puts that back.
 func (k *KeptKey) Claim(b Book, e *Entry, old *Kept) (refusal error) {
 	switch {
 	case !ValidKey(e.Key):
@@ -77,14 +76,14 @@ func (k *KeptKey) Claim(b Book, e *Entry, old *Kept) (refusal error) {
 	return nil
 }
 
-// Withdraw removes an intent, or puts back the one that it came in place of.
+// Withdraw removes an intent, or puts back the earlier one that it replaced.
 func (k *KeptKey) Withdraw() {
 	if k.Intent != nil {
 		k.Intent = k.Intent.Prior
 	}
 }
 
-// Settleable is why an outcome cannot be settled under a key in this state, or nil.
+// Settleable returns nil if an outcome may be settled under a key in this state, else the reason why not.
 func (e *Entry) Settleable(old State) error {
 	switch {
 	case !ValidKey(e.Key):
@@ -97,11 +96,10 @@ func (e *Entry) Settleable(old State) error {
 	return nil
 }
 
-// Settle has an outcome stand that is [Entry.Settleable]. A lead ID that stands under another key leaves this one in
-// doubt.
+// Settle stores an outcome that is [Entry.Settleable]. If another key has the lead ID, this row is in doubt.
 func (k *KeptKey) Settle(b Book, e *Entry) error {
 	if e.State == InDoubt {
-		k.doubt(b, e)
+		k.keepDoubt(b, e)
 		return nil
 	}
 	owner, err := b.Owner(e.LeadID, e.Key)
@@ -110,34 +108,34 @@ func (k *KeptKey) Settle(b Book, e *Entry) error {
 	}
 	if owner != "" && owner != e.Key {
 		e.State, e.Reason = InDoubt, ReasonLeadTaken
-		k.doubt(b, e)
+		k.keepDoubt(b, e)
 		return contradict(b, LeadOfAnother, owner, e.LeadID, e.Key)
 	}
 	if kind, lead := e.against(); kind != NoEvidence {
 		err = contradict(b, kind, e.Key, lead, "")
 	}
 	if err == nil {
-		k.conclude(b, e, 0)
+		k.replace(b, e, 0)
 	}
 	return err
 }
 
-// doubt keeps the intent, or makes one, with what is known of an answer that leaves it in doubt.
-func (k *KeptKey) doubt(b Book, e *Entry) {
+// keepDoubt keeps the intent, or makes one, and adds what the answer said.
+func (k *KeptKey) keepDoubt(b Book, e *Entry) {
 	in := Kept{Entry: *e}
 	if k.Intent != nil {
 		in = *k.Intent
 	}
 	in.State, in.Code, in.Reason, in.LeadID = InDoubt, e.Code, e.Reason, e.LeadID
-	if in.RequestID = cmp.Or(e.RequestID, in.RequestID); e.Reason != ReasonIncomplete { // else it was not sent
+	if in.RequestID = cmp.Or(e.RequestID, in.RequestID); e.Reason != ReasonIncomplete { // that row was not sent
 		in.Act |= Doubted
 	}
 	k.Intent = b.Keep(in)
 	*e = k.Intent.Entry
 }
 
-// conclude has an outcome stand in the place of entry and intent; act is what was done besides what the two tell.
-func (k *KeptKey) conclude(b Book, e *Entry, act Act) {
+// replace stores an outcome in place of entry and intent. act is what was done, beside what the change itself shows.
+func (k *KeptKey) replace(b Book, e *Entry, act Act) {
 	out, old := Kept{Entry: *e}, &Entry{}
 	if k.Entry != nil {
 		old = &k.Entry.Entry
@@ -147,17 +145,17 @@ func (k *KeptKey) conclude(b Book, e *Entry, act Act) {
 		for _, ev := range in.Past {
 			out.Past = addPast(out.Past, ev)
 		}
-		if sent := in.Event(in.Act).Past(); !e.tellsAllOf(&in.Entry, act) && !slices.Contains(in.Past, sent) {
+		if sent := in.Event(in.Act).Past(); !e.coversSend(&in.Entry, act) && !slices.Contains(in.Past, sent) {
 			out.Past = addPast(out.Past, sent)
 		}
 	}
-	out.Act = e.actAfter(old) | act
+	out.Act = e.actsSince(old) | act
 	k.Entry, k.Intent = b.Keep(out), nil
 	*e = k.Entry.Entry
 }
 
-// Mark notes the update of a lead that is about to be sent. A lead that only the input knew is taken over, unless it
-// is another key's.
+// Mark notes that the update of a lead is about to be sent. A lead ID that only the input names is stored, unless
+// another key has it.
 func (k *KeptKey) Mark(b Book, e *Entry, old *Kept, now time.Time) error {
 	switch {
 	case !ValidKey(e.Key):
@@ -174,19 +172,19 @@ func (k *KeptKey) Mark(b Book, e *Entry, old *Kept, now time.Time) error {
 	if owner, err := b.Owner(e.LeadID, e.Key); err != nil || owner != "" {
 		return cmp.Or(err, ErrTaken)
 	}
-	if old.State.HasLead() { // its lead ID alone was not known
+	if old.State.HasLead() { // only its lead ID was missing
 		whole := Kept{Entry: old.completed(e)}
 		*e = whole.marked(e).Entry
 	} else {
 		e.State = Created
 	}
 	e.Updated = now
-	k.conclude(b, e, Adopted)
+	k.replace(b, e, Adopted)
 	return nil
 }
 
-// marked is k with what a mark says of the update, and of what the service was seen to show before it. One that knows
-// of no ExternalID says nothing of it.
+// marked is k with what a mark says: the update that is sent, and what the service showed before it. A mark without an
+// ExternalID leaves that of k.
 func (k Kept) marked(by *Entry) Kept {
 	k.Unsettled, k.Sought, k.Seen = by.Unsettled, by.Sought, by.Seen
 	if by.ExternalID != "" || by.WantLink != "" {
@@ -195,13 +193,13 @@ func (k Kept) marked(by *Entry) Kept {
 	return k
 }
 
-// corrects says whether an entry of a list that is taken over gives the key another lead ID than it has.
+// corrects reports whether an entry of an adopted list may replace the lead ID of the key.
 func (k *KeptKey) corrects(e *Entry) bool {
 	return e.State != InDoubt && k.Entry != nil && k.Entry.LeadID != ""
 }
 
-// giveUp takes the lead ID, and what was known of that lead, from an entry that a list corrects.
-func (k *KeptKey) giveUp(b Book) {
+// dropLead removes the lead ID, and what was known of that lead, before a list gives the key another one.
+func (k *KeptKey) dropLead(b Book) {
 	was := *k.Entry
 	was.Entry = Entry{
 		Key: was.Key, State: Created, WantLink: cmp.Or(was.WantLink, was.ExternalID), Run: was.Run,
@@ -210,11 +208,11 @@ func (k *KeptKey) giveUp(b Book) {
 	k.Entry = b.Keep(was)
 }
 
-// Adopt takes an entry of a list over that was judged good; corrects says that the key gave up a lead.
+// Adopt stores an entry of a list that passed all checks. corrects says that the key had another lead ID.
 func (k *KeptKey) Adopt(b Book, e Entry, old *Kept, corrects bool) {
 	if e.answers(old) {
 		out := (&Decision{LeadID: e.LeadID}).Outcome(old.Entry, b.Now())
-		k.conclude(b, &out, Adopted)
+		k.replace(b, &out, Adopted)
 		return
 	}
 	e.Digest, e.Content = Digest{}, nil
@@ -223,7 +221,7 @@ func (k *KeptKey) Adopt(b Book, e Entry, old *Kept, corrects bool) {
 		k.Intent = b.Keep(Kept{Entry: e, Act: Adopted | Doubted})
 		return
 	}
-	if old.State.HasLead() { // its lead ID alone was not known, or was wrong
+	if old.State.HasLead() { // its lead ID was missing or wrong
 		before := old.Entry
 		if corrects {
 			before.Status, before.Code = "", 0 // of the other lead
@@ -234,10 +232,10 @@ func (k *KeptKey) Adopt(b Book, e Entry, old *Kept, corrects bool) {
 		e.State = Created
 	}
 	e.Updated = b.Now()
-	k.conclude(b, &e, Adopted)
+	k.replace(b, &e, Adopted)
 }
 
-// Event is what the history of a key says of an entry.
+// Event is the line for an entry in the history of its key.
 func (e *Entry) Event(act Act) Event {
 	ev := Event{Act: act, State: e.State, Status: e.Status, Code: e.Code, Run: e.Run, At: e.Updated}
 	if e.State == InDoubt {
@@ -246,8 +244,8 @@ func (e *Entry) Event(act Act) Event {
 	return ev
 }
 
-// actAfter is what was done to a key when e came in place of old.
-func (e *Entry) actAfter(old *Entry) (act Act) {
+// actsSince is what was done to a key between old and e.
+func (e *Entry) actsSince(old *Entry) (act Act) {
 	set := func(a Act, on bool) {
 		if on {
 			act |= a
@@ -273,21 +271,20 @@ func (e *Entry) actAfter(old *Entry) (act Act) {
 	return act
 }
 
-// tellsAllOf says whether an outcome tells all that is known of the send that it ends: then the send is no event of
-// its own.
-func (e *Entry) tellsAllOf(send *Entry, act Act) bool {
+// coversSend reports whether an outcome says all that is known of its send. Then the send needs no event of its own.
+func (e *Entry) coversSend(send *Entry, act Act) bool {
 	return act == 0 && send.Run == e.Run && send.Code == 0 && send.Reason == ""
 }
 
-// Kept is an entry or an intent as a Store keeps it, with what led to it.
+// Kept is an entry or an intent as a Store keeps it, with its history.
 type Kept struct {
 	Entry
 	Act   Act
 	Past  []Event
-	Prior *Kept // of an intent: the one that it came in place of
+	Prior *Kept // of an intent: the earlier intent that it replaced
 }
 
-// Stamp makes k what is kept, with the time of a commit where it has none of its own.
+// Stamp brings k into the form that is stored. now is its time if it has none.
 func (k *Kept) Stamp(now time.Time) *Kept {
 	if k.Updated.IsZero() {
 		k.Updated = now
@@ -300,10 +297,10 @@ func (k *Kept) Stamp(now time.Time) *Kept {
 	return k
 }
 
-// Events are what led to k and what k tells itself, in order.
+// Events are the history of k, and k itself, in order.
 func (k *Kept) Events() []Event { return append(slices.Clip(k.Past), k.Event(k.Act)) }
 
-// Maker is the run that made a lead, or sent what is in doubt; nothing, where no run of this program did.
+// Maker is the run that made the lead, or that sent the row in doubt; "" if no run of this program did.
 func (k *Kept) Maker() string {
 	if k.State == InDoubt {
 		return k.Run
@@ -316,7 +313,7 @@ func (k *Kept) Maker() string {
 	return ""
 }
 
-// byPeople says whether the lead ID is the word of people.
+// byPeople reports whether a person gave the lead ID.
 func (k *Kept) byPeople() bool {
 	for _, ev := range slices.Backward(k.Events()) {
 		if ev.Act&GivesLead != 0 {
@@ -326,7 +323,7 @@ func (k *Kept) byPeople() bool {
 	return false
 }
 
-// Scrubbed is k without the lead IDs that are to be forgotten; k itself where it has none of them.
+// Scrubbed is k without these lead IDs, which are to be forgotten; k itself if it has none of them.
 func (k *Kept) Scrubbed(leads map[string]bool) *Kept {
 	clean := *k
 	if leads[k.LeadID] {
@@ -341,11 +338,11 @@ func (k *Kept) Scrubbed(leads map[string]bool) *Kept {
 	return &clean
 }
 
-// MostPast is how many events are kept before the one that an entry shows.
+// MostPast is how many events of the history are kept.
 const MostPast = 7
 
-// addPast adds an event to a past. Of a long one the oldest but the first goes that did not bring a
-// lead ID, or else the second.
+// addPast adds an event to a history. If that is too long, it drops the oldest event after the first that did not bring
+// a lead ID, or else the second event.
 func addPast(past []Event, ev Event) []Event {
 	past = append(slices.Clip(past), ev.Past())
 	if len(past) <= MostPast {
@@ -355,7 +352,7 @@ func addPast(past []Event, ev Event) []Event {
 	return slices.Delete(past, max(goes, 1), max(goes, 1)+1)
 }
 
-// reopened is the send that a decision was about, in doubt once more; known is what was done since.
+// reopened is the send that a decision was about, in doubt again. known is what was stored since.
 func (k Kept) reopened(known *Kept) *Kept {
 	k.Past = addPast(known.Past, known.Event(known.Act))
 	return &k

@@ -13,7 +13,7 @@ type Shape struct {
 	Key, Namespace string
 }
 
-// Kin is a shape by which leads were made before, of a file that shares at least half of its columns with another one.
+// Kin is the shape of an earlier import, of a file that shares at least half of its columns with another one.
 // Of the columns no more is kept than keyed digests.
 type Kin struct {
 	Key, Namespace string
@@ -77,7 +77,7 @@ func OnlyOf(ctx context.Context, s Store, shapes []Shape) (bool, error) {
 	return true, err
 }
 
-// strange are the columns of a shape of which the digest is none of these.
+// strange are the columns of a shape whose digests are not among these.
 func (d *Digester) strange(s *Shape, digests []byte) (names []string) {
 	for _, name := range s.Columns {
 		if beyond(d.Column(name), digests) > 0 {

@@ -1,6 +1,6 @@
 // Package checkpoint is the durable ledger of what became of every row: which
 // leads exist, which rows were refused, and which creates were about to be
-// sent. It stands between the plan and the wire (claim, before a create is
+// sent. It is between the plan and the wire (claim, before a create is
 // sent) and between the answer and the record (settle).
 //
 // It holds the words, the [Store] that keeps them, and the [Ledger], which gathers
@@ -14,18 +14,18 @@
 //     whatever kills the process.
 //   - An update without an answer leaves its lead unsettled until a later one is
 //     settled ([Ledger.Mark]).
-//   - One lead ID stands under one key. A second key that claims it falls in doubt.
+//   - One lead ID belongs to one key. A second key that claims it is in doubt.
 //   - After the first error of a Store every later call fails with that error.
 //   - No cell value is kept but key, external ID, status, organization and
 //     locator. Everything else is kept as keyed digests. Forget leaves of a
 //     key nothing but keyed hashes, of it and of its fold.
 //
-// The digests' key lies in the same place: whoever has it can try values against
+// The digests' key lies in the same place: anyone who has it can try values against
 // them, so it is pseudonymous personal data.
 //
 // Runs leave a [Witness] each in their own folders and in the user's book of ledgers; [Judge] holds a ledger against
 // them: one that was rolled back, restored from an older copy, or that is another one than before is refused. One that
-// a person takes all the same is incomplete: [Info.MayLack] says of which rows it may lack the lead, and they are held
+// a person takes anyway is incomplete: [Info.MayLack] says of which rows it may lack the lead, and they are held
 // until a person settles them or accepts the loss.
 package checkpoint
 
@@ -57,12 +57,12 @@ type Store interface {
 	// key in doubt keeps the earlier intent inside the new one.
 	Commit(ctx context.Context, changes []*Change) error
 
-	// Scan calls f with what stands under each key, in the order of keys; where InDoubt is wanted, only with keys in
+	// Scan calls f with what is stored under each key, in the order of keys; where InDoubt is wanted, only with keys in
 	// doubt, and of them with the intent at least. Other keys that are not wanted may come, too ([Each] leaves them
 	// out). f may call other methods; changes made meanwhile may be seen. An error of f ends it and is returned.
 	Scan(ctx context.Context, which Filter, f func(KeptKey) error) error
 
-	// Under is what stands under a key.
+	// Under is what is stored under a key.
 	Under(ctx context.Context, key string) (KeptKey, error)
 
 	// Note returns a note of the ledger by its name, or nil where there is none. [Runs], what people decided
@@ -87,7 +87,7 @@ type Store interface {
 
 	// Close ends the use of the checkpoint in order. Only the first call does something.
 	Close() error
-	// Drop is Close for whoever was refused: a checkpoint that is New and that has known
+	// Drop is Close after a refusal: a checkpoint that is New and that has known
 	// nothing is removed, so that it cannot pass for the memory of leads; gone says so.
 	Drop() (gone bool, err error)
 }
@@ -97,16 +97,16 @@ type Tx interface {
 	Book
 	// Load has what is asked for about these keys and leads read at once. What was not loaded need not be known.
 	Load(keys, leads []string) error
-	// Under is what stands under a key, and what look-ups show of it.
+	// Under is what is stored under a key, and what look-ups show of it.
 	Under(key string) (k KeptKey, shown *Kept, err error)
 	// Held says that another worker may still send what it has claimed under a key.
 	Held(key string) bool
-	// Put has something else stand under a key.
+	// Put stores something else under a key.
 	Put(key string, k KeptKey) error
-	// Doubts calls f with what stands under each key in doubt, and has stand there what it returns.
+	// Doubts calls f with what is stored under each key in doubt, and stores what it returns there.
 	Doubts(f func(KeptKey) KeptKey) error
-	// Erase removes what stands under keys, and what was left of them when they were forgotten; not before the Store is
-	// closed it is gone from unused parts, too.
+	// Erase removes what is stored under keys, and what was left of them when they were forgotten; not before the
+	// Store is closed it is gone from unused parts, too.
 	Erase(keys []string) error
 	// Block keeps what is left of a forgotten key.
 	Block(b KeptBlock) error
@@ -180,7 +180,7 @@ func Each(ctx context.Context, s Store, which Filter, f func(Entry) error) error
 // Change is one change of a key.
 type Change struct {
 	Kind  ChangeKind
-	Entry Entry  // what is claimed, settled or marked; of a withdrawal only the Key. Committed: what stands now
+	Entry Entry  // what is claimed, settled or marked; of a withdrawal only the Key. Committed: what is stored now
 	Shape *Shape // Claim: by what its input's rows are made leads, to be noted once; or nil
 	Err   error  // committed: why it was refused, see [IsRefusal]
 }
@@ -211,7 +211,7 @@ type Query struct {
 // Match says by what a lead was found.
 type Match uint8
 
-// The matches. NoMatch: no lead is known, though something may stand under the key.
+// The matches. NoMatch: no lead is known, though something may be under the key.
 // Ambiguous: the Query fits two leads.
 const (
 	NoMatch Match = iota

@@ -12,7 +12,7 @@ import (
 )
 
 // Witness is a note outside a ledger of how far the ledger had come. A run writes it durably before its first claim,
-// with every commit it overwrites the counts (unsynced), and at its end it closes it. One stands in the run's folder
+// with every commit it overwrites the counts (unsynced), and at its end it closes it. One is in the run's folder
 // (run.json), one in the user's book of ledgers, see [Witnesses].
 type Witness struct {
 	Commits uint64 `json:"-"` // number of the last commit; in PostgreSQL of the worker's own last one
@@ -86,7 +86,7 @@ func (k *Kind) same(other *Kind) bool {
 	return shared > 0 && 2*shared >= min(len(k.Columns), len(other.Columns))
 }
 
-// AnswerID is the word by which a person answers a refusal, however many things that is about.
+// AnswerID is the word with which a person answers a refusal, however many reasons it has.
 func AnswerID(ids []string) string {
 	ids = slices.Clone(ids)
 	slices.Sort(ids)

@@ -21,7 +21,7 @@ import (
 // RunFile is the witness in a run's folder.
 const RunFile = "run.json"
 
-// Witnesses are where witnesses stand: in the user's book of ledgers, one file a ledger (of PostgreSQL one a worker),
+// Witnesses are where witnesses are: in the user's book of ledgers, one file a ledger (of PostgreSQL one a worker),
 // and in the run folders at hand. The nil Witnesses are those of the sandbox: none.
 type Witnesses struct {
 	Book    string   // folder of the book; "" where there is no place for one
@@ -270,7 +270,7 @@ func (t *Testimony) begin(path string) error {
 	return nil
 }
 
-// write replaces the file by the note as it stands, durably.
+// write replaces the file by the note as it is, durably.
 func (t *Testimony) write(one *noteFile) error {
 	text, err := t.note.encode()
 	if err != nil {

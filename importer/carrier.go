@@ -25,45 +25,44 @@ type Sender interface {
 	Update(ctx context.Context, leadID string, r *leadapi.UpdateRequest) (*leadapi.Lead, error)
 }
 
-// carrier carries one row at a time from its plan to its outcome. Each wait of a row is a call that returns when it is
-// over: for the claim to be durable, for a place in flight, for the answer, for the outcome to be durable. All lanes
-// of a run share one.
+// carrier takes one row at a time from its step to its outcome. Each wait is a blocking call: until the claim is
+// durable, until there is a place in flight, until the answer comes, until the outcome is durable. All lanes of a run
+// share one carrier.
 type carrier struct {
 	importPlanner // decides again about a lead that was read
 	*run
 	phases  *phases
-	halt    func(*Stop) // makes the run end: nothing leaves once it returns
+	halt    func(*Stop) // ends the run: nothing is sent after it returns
 	digests *digester
-	hasRead atomic.Bool // the service has shown a lead by an update of no content
+	hasRead atomic.Bool // an update without content has shown a lead
 }
 
-// job is a row with its step, which a lane takes to its outcome. Its outcome is always what it is when nothing more is
-// heard.
+// job is a row with its step. At any moment its outcome is the one that holds if nothing more happens.
 type job struct {
-	result // as far as it is known; its entry is what is known at first and what was settled in the end
+	result // so far; its entry is first what was known, and in the end what was settled
 	it     *item
 	step   Step
 	before leadBefore // Update, Read: what was known of the lead
 
-	doubt     *ending       // Create: of the row, which was in doubt before; or nil
-	refusal   error         // why the ledger refused to let the row begin, for another one has its lead or key by now
+	doubt     *ending       // Create: how the row ends if it stays in doubt from before; or nil
+	refusal   error         // why the ledger refused the claim or mark: another row has the lead or key by now
 	marked    bool          // Update: the mark is durable
 	unsure    bool          // Update: a try may have been applied, and nobody can tell
 	pass      delivery.Pass // Create: what it was sent with
 	requestID string        // Create: of its last attempt, where requests carry IDs
 
-	content []leadapi.ContentField // room for that of a request
+	content []leadapi.ContentField // a buffer for the request
 }
 
-// begin is a row about to be carried.
+// begin starts the job of a row.
 func (j *job) begin(it *item, step Step, known *checkpoint.Entry) {
 	*j = job{it: it, step: step, content: j.content}
 	j.outcome, j.entry = Pending, *known
 	if step.Action == Create && known.State == checkpoint.InDoubt {
-		held := heldBack(known)
+		held := inDoubtBefore(known)
 		j.doubt = &held.ending
 	}
-	j.entry.Content = slices.Clone(known.Content) // look-ups use theirs again
+	j.entry.Content = slices.Clone(known.Content) // look-ups reuse theirs
 }
 
 func newCarrier(r *run, p *phases, halt func(*Stop)) *carrier {
@@ -73,8 +72,8 @@ func newCarrier(r *run, p *phases, halt func(*Stop)) *carrier {
 	}
 }
 
-// carry takes a row to its outcome, which is durable when it returns, unless the text says that the checkpoint could
-// not be written. After a panic the row ends as it stood, and the run in order.
+// carry takes a row to its outcome. The outcome is durable when it returns, unless the text says that the checkpoint
+// could not be written. A panic ends the run in order and leaves the row as it was.
 func (c *carrier) carry(ctx context.Context, j *job) {
 	if fault := crash.Call(func() error { c.act(ctx, j); return nil }); fault != nil {
 		c.halt(crashed(fault))
@@ -106,7 +105,7 @@ func (c *carrier) act(ctx context.Context, j *job) {
 	}
 }
 
-// create makes a lead and links it where the row asks for that.
+// create makes a lead, and links it if the row has an ExternalID.
 func (c *carrier) create(ctx context.Context, j *job) {
 	failpoint.At("before intent")
 	in := c.intent(j)
@@ -128,8 +127,7 @@ func (c *carrier) create(ctx context.Context, j *job) {
 	}
 }
 
-// intent is the durable note that a create is about to be sent. Its time is that of the commit, for which the claim may
-// have to wait.
+// intent is the note that a create is about to be sent. It gets the time of its commit.
 func (c *carrier) intent(j *job) checkpoint.Intent {
 	rec := &j.it.rec
 	if c.Client.RequestIDHeader != "" {
@@ -145,7 +143,7 @@ func (c *carrier) intent(j *job) checkpoint.Intent {
 func (c *carrier) sendCreate(ctx context.Context, j *job) (made *leadapi.Created, err error) {
 	req := createRequest(&j.it.rec, j.content)
 	j.content = req.Content
-	defer clear(j.content) // it would keep the row's text
+	defer clear(j.content) // it would keep the row's text in memory
 	first, attempt := j.requestID, 0
 	tries, err := c.retrier.Deliver(ctx, c.phases.taking, delivery.Create, &j.pass,
 		func(ctx context.Context, anew bool) (err error) {
@@ -169,8 +167,8 @@ func (c *carrier) sendCreate(ctx context.Context, j *job) (made *leadapi.Created
 	return made, err
 }
 
-// made settles a lead that the service says it created, and reports whether that is durable. One that asks for a link
-// is partial until it has it.
+// made settles a lead that the service created, and reports whether that is durable. A lead that needs a link is
+// partial until it has it.
 func (c *carrier) made(j *job, made *leadapi.Created) (stored bool) {
 	rec := &j.it.rec
 	j.entry = c.entryOf(j, checkpoint.Created)
@@ -189,11 +187,11 @@ func (c *carrier) made(j *job, made *leadapi.Created) (stored bool) {
 			shown = delivery.Doubtful
 		}
 	}
-	c.conclude(j, shown)
+	c.tellBreaker(j, shown)
 	return stored
 }
 
-// notMade settles a create that came to no lead, as far as one can tell.
+// notMade settles a create without a usable answer: it was refused, not applied, or is in doubt.
 func (c *carrier) notMade(j *job, err error) {
 	stop, stops := stopOf(err)
 	ae, answered := errors.AsType[*leadapi.Error](err)
@@ -209,35 +207,37 @@ func (c *carrier) notMade(j *job, err error) {
 		j.entry.Code = ae.Status
 		c.withdraw(j, Failed)
 	case ae.Applied == leadapi.No && ae.Status != http.StatusTooManyRequests:
-		c.conclude(j, delivery.Usable)
+		c.tellBreaker(j, delivery.Usable)
 		j.refuse("%s", ae)
 		j.entry = c.entryOf(j, checkpoint.Rejected)
-		j.entry.Content = nil // no lead holds it
+		j.entry.Content = nil // no lead has it
 		j.entry.Code, j.entry.Reason = ae.Status, ae.Reason
 		c.settle(j, Rejected)
 	default:
-		c.conclude(j, delivery.Doubtful)
+		c.tellBreaker(j, delivery.Doubtful)
 		j.entry = c.doubtOf(j)
 		j.entry.Code, j.entry.Reason, j.entry.RequestID = ae.Status, ae.Reason, j.requestID
 		c.settle(j, InDoubt)
 	}
 }
 
-// conclude tells the breaker what a create has shown of the service.
-func (c *carrier) conclude(j *job, shown delivery.Proof) { c.retrier.Breaker.Conclude(&j.pass, shown) }
+// tellBreaker says what a create has shown of the service.
+func (c *carrier) tellBreaker(j *job, shown delivery.Proof) {
+	c.retrier.Breaker.Conclude(&j.pass, shown)
+}
 
-// withdraw takes the claim of a create back that was not applied.
+// withdraw removes the claim of a create that was not applied.
 func (c *carrier) withdraw(j *job, outcome Outcome) {
-	c.conclude(j, delivery.NothingShown)
+	c.tellBreaker(j, delivery.NothingShown)
 	if err := c.ledger.Withdraw(context.Background(), j.it.rec.Key); err != nil {
-		c.unwritten(j, err)
+		c.notStored(j, err)
 		return
 	}
 	j.outcome = outcome
 }
 
-// linkLater links a lead that an earlier run has made, unless somebody else has given it another ExternalID since.
-// Where it cannot be read, the link itself will tell.
+// linkLater links a lead of an earlier run, unless somebody gave it another ExternalID since. If the lead cannot be
+// read, the answer to the link shows it.
 func (c *carrier) linkLater(ctx context.Context, j *job) {
 	rec := &j.it.rec
 	if c.readable(&j.entry) && c.forExternalID() != RuleFile {
@@ -245,7 +245,7 @@ func (c *carrier) linkLater(ctx context.Context, j *job) {
 		stop, stops := stopOf(err)
 		switch {
 		case stops:
-			c.unlinked(j, stop)
+			c.linkStopped(j, stop)
 			return
 		case err != nil, lead.ExternalID == "", lead.ExternalID == j.entry.WantLink &&
 			j.entry.WantLink != rec.ExternalID:
@@ -260,8 +260,7 @@ func (c *carrier) linkLater(ctx context.Context, j *job) {
 	c.link(ctx, j)
 }
 
-// link sends the ExternalID of a lead that exists. The link holds only when the lead that comes back is the one that
-// was meant and carries it.
+// link sends the ExternalID of a lead. It counts only if the answer shows the same lead with this ExternalID.
 func (c *carrier) link(ctx context.Context, j *job) {
 	j.outcome = Partial
 	external := j.it.rec.ExternalID
@@ -277,7 +276,7 @@ func (c *carrier) link(ctx context.Context, j *job) {
 		j.text = "linking was answered but not confirmed: the lead that came back is another one or carries another " +
 			"ExternalID"
 	case stops:
-		c.unlinked(j, stop)
+		c.linkStopped(j, stop)
 		return
 	default:
 		j.keepAnswer(err)
@@ -302,9 +301,9 @@ func (c *carrier) linked(j *job, lead *leadapi.Lead) {
 	c.settle(j, j.step.outcome)
 }
 
-// unlinked ends a link that was not sent because the run stops: a lead made in
-// this run stays partial, one of an earlier run waits for its turn.
-func (c *carrier) unlinked(j *job, stop *Stop) {
+// linkStopped ends a link that was not sent because the run stops. A lead of this run
+// is partial, a row of an earlier run is pending.
+func (c *carrier) linkStopped(j *job, stop *Stop) {
 	j.outcome = Pending
 	if j.step.Action == Create {
 		j.outcome, j.text = Partial, "created; the run stopped before it was linked"
@@ -312,20 +311,20 @@ func (c *carrier) unlinked(j *job, stop *Stop) {
 	c.halt(stop)
 }
 
-// hold makes it durable, for all runs, that a person has to look whether the row has a lead.
-// What such a lead holds is not known, so nothing is said of it.
+// hold stores that a person has to look whether the row has a lead. The data of that
+// lead are not known, so none are stored.
 func (c *carrier) hold(j *job) {
 	j.entry = c.doubtOf(j)
 	j.entry.Digest, j.entry.Content, j.entry.Reason = checkpoint.Digest{}, nil, checkpoint.ReasonIncomplete
 	c.settle(j, InDoubt)
 }
 
-// settle makes an outcome durable and reports whether it is. What was stored decides, not
-// what was asked.
+// settle makes an outcome durable, and reports whether it did. The row ends as the ledger
+// stored it, which may be in doubt.
 func (c *carrier) settle(j *job, outcome Outcome) bool {
 	stored, err := c.ledger.Settle(context.Background(), j.entry)
 	if err != nil {
-		c.unwritten(j, err)
+		c.notStored(j, err)
 		return false
 	}
 	j.entry, j.outcome = stored, outcome
@@ -338,8 +337,8 @@ func (c *carrier) settle(j *job, outcome Outcome) bool {
 const heldElsewhere = "another worker sent it and may still be running: held back (leadferry checkpoint workers " +
 	"shows who holds what)"
 
-// notBegun ends a row whose intent or mark is not durable, so that nothing was sent. One that is refused since its key
-// or its lead belongs to somebody else by now is decided about once more; this is how it ends then.
+// notBegun ends a row without a durable intent or mark: nothing was sent. If another row has its key or lead by now,
+// the dispatcher decides about it once more; this is how it ends if it cannot.
 func (c *carrier) notBegun(j *job, err error) {
 	switch {
 	case errors.Is(err, checkpoint.ErrEnough):
@@ -350,13 +349,13 @@ func (c *carrier) notBegun(j *job, err error) {
 	case errors.Is(err, checkpoint.ErrKnown), errors.Is(err, checkpoint.ErrTaken):
 		j.refusal, j.outcome, j.text = err, Conflict, fmt.Sprintf("not sent: the checkpoint refused it (%v)", err)
 	default:
-		c.unwritten(j, err)
+		c.notStored(j, err)
 	}
 }
 
-// unwritten makes a row say that the checkpoint does not know what became of it, which leaves it as it stood. A refusal
-// concerns the row alone; any other error ends the run.
-func (c *carrier) unwritten(j *job, err error) {
+// notStored ends a row whose outcome the checkpoint did not store; the outcome stays as it was. A refusal concerns only
+// this row; any other error ends the run.
+func (c *carrier) notStored(j *job, err error) {
 	j.rejectText, j.unkept = "", j.outcome == InDoubt && j.entry.LeadID != ""
 	switch refused := checkpoint.IsRefusal(err); {
 	case !refused && j.attempts == 0:
@@ -368,17 +367,17 @@ func (c *carrier) unwritten(j *job, err error) {
 	case j.attempts == 0:
 		j.outcome, j.text = Failed, fmt.Sprintf("not sent: the checkpoint refused it (%v)", err)
 	default:
-		j.text = fmt.Sprintf("sent, but the checkpoint refused what came of it (%v)", err)
+		j.text = fmt.Sprintf("sent, but the checkpoint refused its outcome (%v)", err)
 	}
 }
 
-// sign says whose row it was that the entry shows.
-func (c *carrier) sign(j *job) {
+// stamp names the run and the row in the entry.
+func (c *carrier) stamp(j *job) {
 	j.entry.Run, j.entry.Updated = c.RunID, time.Now()
 	j.entry.File, j.entry.Line = c.intake.names[j.it.input], j.it.row.Line
 }
 
-// entryOf starts an entry from the job's row.
+// entryOf makes an entry from the job's row.
 func (c *carrier) entryOf(j *job, s checkpoint.State) checkpoint.Entry {
 	return checkpoint.Entry{
 		Key: j.it.rec.Key, State: s, Digest: j.it.digest, Content: j.it.sums,
@@ -386,7 +385,7 @@ func (c *carrier) entryOf(j *job, s checkpoint.State) checkpoint.Entry {
 	}
 }
 
-// doubtOf is an entry with what a person needs to find the lead, if there is one.
+// doubtOf is an entry in doubt, with what a person needs to find the lead.
 func (c *carrier) doubtOf(j *job) checkpoint.Entry {
 	rec := &j.it.rec
 	e := c.entryOf(j, checkpoint.InDoubt)
@@ -394,8 +393,8 @@ func (c *carrier) doubtOf(j *job) checkpoint.Entry {
 	return e
 }
 
-// phases are the two of a run, each a context that ends with it. While it takes rows, creates
-// and updates leave. While it sends, links of leads that were made leave, too.
+// phases are two contexts of a run. Until taking ends, creates and updates are sent. Until
+// sending ends, links of leads that were made are sent too.
 type phases struct {
 	taking, sending        context.Context
 	takeNoMore, sendNoMore context.CancelFunc

@@ -13,11 +13,11 @@ import (
 	"leadferry/mapping"
 )
 
-// Rule says whose value stands where others have changed a field of a lead on the service, in the word of --conflict
-// and of the mapping.
+// Rule says whose value wins if others changed a field of a lead on the service. Its words are those of --conflict and
+// of the mapping.
 type Rule string
 
-// RuleReport, or none, leaves that to a person, RuleFile sends the file's value, and RuleService keeps the service's.
+// RuleReport, or "", lets a person decide. RuleFile sends the file's value. RuleService keeps the service's.
 const (
 	RuleReport  Rule = "report"
 	RuleFile    Rule = "file"
@@ -27,20 +27,20 @@ const (
 // Reads says which leads a sync reads before it decides about their rows.
 type Reads uint8
 
-// ReadNothing reads none, ReadChanged those that it is about to change, and ReadAll every one.
+// ReadNothing reads none, ReadChanged those that the sync would change, ReadAll every one.
 const (
 	ReadNothing Reads = iota
 	ReadChanged
 	ReadAll
 )
 
-// conflicts is what a run does about fields that others have changed on the service.
+// conflicts says what a run does about fields that others changed on the service.
 type conflicts struct {
 	rule         Rule
-	rules        mapping.ConflictRules // of single fields, which go before
+	rules        mapping.ConflictRules // of single fields; they win over rule
 	holdReopen   bool
 	reads        Reads
-	byExternalID bool // a lead is read by an update of the ExternalID that it has
+	byExternalID bool // leads are read by sending the ExternalID that they have
 	dry          bool // nothing is sent
 }
 
@@ -51,7 +51,7 @@ func newConflicts(o *Options) conflicts {
 	}
 }
 
-// forStatus is the rule where the service shows this status. One that could not be read is for a person.
+// forStatus is the rule if the service shows this status. If the status could not be read, a person decides.
 func (p *conflicts) forStatus(service string) Rule {
 	if service == "" {
 		return RuleReport
@@ -65,40 +65,40 @@ func (p *conflicts) forContent(key string) Rule {
 	return cmp.Or(Rule(p.rules.Content[key]), p.rule, RuleReport)
 }
 
-// readable says whether a lead can be read that is known.
+// readable reports whether a known lead can be read.
 func (p *conflicts) readable(known *checkpoint.Entry) bool {
 	return known.LeadID != "" && (known.ExternalID != "" || !p.byExternalID)
 }
 
-// field is a field of a lead as its three sides have it. All values are texts, and "" is none of them: the row says
-// nothing, nobody knows, it was not shown.
+// field is a field of a lead with its three values: in the file, as last confirmed, and on the service. "" is no value:
+// the row is silent, nothing was confirmed, the service did not show it.
 type field struct {
 	file string
-	held string // by both sides, as last confirmed
+	held string // as last confirmed
 	seen string // on the service
 
-	sought  string // what an update without an answer asked for; "": there was none
-	kept    string // what the service held when its value was let stand; "": it was not
-	against string // what the file said then
+	sought  string // what an update without an answer asked for, or ""
+	kept    string // the service's value that won over the file's, or ""
+	against string // the file's value at that time
 }
 
-// decision is what becomes of a field.
+// decision is what to do about a field.
 type decision struct {
-	byFile, byService bool // who has changed it since it was confirmed
+	byFile, byService bool // who changed it since it was confirmed
 	then              then
 }
 
 type then uint8
 
 const (
-	leaves then = iota // it is what the row says, or the row says nothing
-	sends              // the row's is to be sent
-	keeps              // the service's stands against the row's
-	asks               // a person decides
+	leaves then = iota // nothing: the values agree, or the row is silent
+	sends              // send the row's value
+	keeps              // keep the service's value, which differs from the row's
+	asks               // let a person decide
 )
 
-// decide says what becomes of a field: before a read, after one, after the answer to an update, and in a reconciliation
-// alike. What an update without an answer asked for was not changed by others.
+// decide says what to do about a field. It is used before a read, after a read, after the answer to an update, and by
+// reconcile. If the service shows what our own unanswered update asked for, nobody else changed it.
 func decide(f field, rule Rule) (d decision) {
 	said := f.file != ""
 	switch {
@@ -122,10 +122,10 @@ func decide(f field, rule Rule) (d decision) {
 	return d
 }
 
-// leadBefore is what was known of a lead before something was done about it.
+// leadBefore is what was known of a lead before this row.
 type leadBefore checkpoint.Entry
 
-// confirmed is when the status was.
+// confirmed is when the status was confirmed.
 func (b *leadBefore) confirmed() time.Time { return confirmedAt((*checkpoint.Entry)(b)) }
 
 func confirmedAt(known *checkpoint.Entry) time.Time {
@@ -135,8 +135,8 @@ func confirmedAt(known *checkpoint.Entry) time.Time {
 	return known.Confirmed
 }
 
-// moved says that others were seen to change the ExternalID: it is the service's then, and what was confirmed, or what
-// the file said when the service's was let stand, is the one that the lead is to have.
+// moved reports whether others changed the ExternalID. Then ExternalID is the service's, and WantLink is the one that
+// was confirmed, or the file's if the service's won.
 func (b *leadBefore) moved() bool {
 	return b.State == checkpoint.Created && b.Unsettled == "" && b.WantLink != "" && b.WantLink != b.ExternalID
 }
@@ -149,10 +149,10 @@ func (b *leadBefore) linked() string {
 	return b.ExternalID
 }
 
-// unreadable stands for a status that a lead lacks that was shown.
+// unreadable is the status of a lead that was shown without one.
 const unreadable = "?"
 
-// status is that field, beside what is shown of the lead or, where that is nil, what was seen before.
+// status is the field of the status. shown is the lead in an answer; nil: what was seen before counts.
 func (b *leadBefore) status(file string, shown *leadapi.Lead) field {
 	f := field{file: file, seen: b.Seen.Status}
 	if b.State.HasLead() {
@@ -173,7 +173,7 @@ func (b *leadBefore) status(file string, shown *leadapi.Lead) field {
 	return f
 }
 
-// against is what the file says when the service's status is let stand: of a row without one what it said last.
+// against is the file's status when the service's wins; for a row without a status, the last one that the file had.
 func (b *leadBefore) against(file string) string {
 	switch {
 	case file != "":
@@ -184,10 +184,10 @@ func (b *leadBefore) against(file string) string {
 	return b.Status
 }
 
-// external is an ExternalID among the values of the field; a lead may have none.
+// external makes an ExternalID a value of its field. A lead without one has the value "=".
 func external(id string) string { return "=" + id }
 
-// externalOf is what a row says of it.
+// externalOf is the row's value of the field; "" if the row is silent.
 func externalOf(rec *mapping.Record) string {
 	if rec.ExternalID == "" && !rec.Unlinks {
 		return ""
@@ -195,7 +195,7 @@ func externalOf(rec *mapping.Record) string {
 	return external(rec.ExternalID)
 }
 
-// external is that field, as status is.
+// external is the field of the ExternalID; shown as in status.
 func (b *leadBefore) external(file string, shown *leadapi.Lead) field {
 	f := field{file: file, held: external(b.linked())}
 	if b.WantLink != "" && !b.moved() {
@@ -212,7 +212,7 @@ func (b *leadBefore) external(file string, shown *leadapi.Lead) field {
 	return f
 }
 
-// content is a content key by its digests. The service shows none of it before a read.
+// content is the field of a content key; its values are digests. The service shows it only in a read.
 func (b *leadBefore) content(file checkpoint.ContentDigest) field {
 	f := field{file: string(file.Value[:])}
 	at := slices.IndexFunc(b.Content, func(d checkpoint.ContentDigest) bool { return d.Name == file.Name })
@@ -223,7 +223,7 @@ func (b *leadBefore) content(file checkpoint.ContentDigest) field {
 	return f
 }
 
-// Changes are the parts of a Record that are to be sent. Volatile fields are never among them.
+// Changes are the parts of a Record to send. Volatile fields are never among them.
 type Changes struct {
 	Status, ExternalID bool
 	Fields             []int // of the Record's Content
@@ -231,19 +231,19 @@ type Changes struct {
 
 func (s Changes) none() bool { return !s.Status && !s.ExternalID && len(s.Fields) == 0 }
 
-// diff is a row beside its lead, field by field.
+// diff compares a row with its lead, field by field.
 type diff struct {
 	Send              Changes
 	status, external  decision
-	byFile, byService bool     // who has changed any field since it was confirmed
-	asks              []string // for people: what others have changed that a person decides about
-	stands            []string // names of the fields, but Status, of which the service's value is let stand
-	differ            []int    // content that the service holds otherwise than the row, as far as is known
+	byFile, byService bool     // who changed any field since it was confirmed
+	asks              []string // sentences: changes by others that a person decides about
+	keptFields        []string // names of the fields, without Status, that keep the service's value
+	differ            []int    // content that differs from the service's, as far as is known
 	keys              []string // names of the content keys that were changed
-	ahead             []ahead  // the content that others have changed
+	ahead             []ahead  // the content that others changed
 }
 
-// ahead is a field of the Record's Content that others have changed, and perhaps the file, too.
+// ahead is a field of the Record's Content that others changed; both: the file changed it too.
 type ahead struct {
 	field int
 	both  bool
@@ -254,7 +254,7 @@ func (d *diff) add(one decision) decision {
 	return one
 }
 
-// For people: a field, and what others have changed.
+// For people: a field, and what others changed.
 const (
 	externalField = "ExternalID"
 
@@ -262,9 +262,9 @@ const (
 	contentMoved  = "its content was changed on the service"
 )
 
-// compare holds a row against its lead: against what the service shows of it or, where that is nil, what was seen
-// before. Content that the row would not change is looked at only where all is. Fields that the row does not send are
-// the service's own business, but for the status.
+// compare compares a row with its lead, as the service shows it or, if shown is nil, as it was last seen. Content that
+// the row would not change is compared only if all is set. Fields that the row does not send are not compared, except
+// the status.
 func (p *conflicts) compare(it *item, before *leadBefore, shown *leadapi.Lead, all bool, sums sums) (d diff) {
 	service := before.Seen.Status
 	if shown != nil {
@@ -283,7 +283,7 @@ func (p *conflicts) compare(it *item, before *leadBefore, shown *leadapi.Lead, a
 		case asks:
 			d.asks = append(d.asks, externalMoved)
 		case keeps:
-			d.stands = append(d.stands, externalField)
+			d.keptFields = append(d.keptFields, externalField)
 		}
 	}
 	if shown == nil && before.State.HasLead() && before.Unsettled == "" && slices.Equal(before.Content, it.sums) {
@@ -323,7 +323,7 @@ func (p *conflicts) compareContent(d *diff, it *item, before *leadBefore, shown 
 		case asks:
 			asked = append(asked, f.Name)
 		case keeps:
-			d.stands = append(d.stands, fmt.Sprintf("%q", f.Name))
+			d.keptFields = append(d.keptFields, fmt.Sprintf("%q", f.Name))
 		}
 		if one.then != leaves {
 			d.differ = append(d.differ, i)
@@ -334,27 +334,27 @@ func (p *conflicts) compareContent(d *diff, it *item, before *leadBefore, shown 
 	}
 }
 
-// standing says which of the service's values are let stand against the row's, or nothing.
-func (d *diff) standing(status string) string {
+// keptText names the service's values that are kept, or "".
+func (d *diff) keptText(status string) string {
 	var list []string
 	if d.status.then == keeps {
 		list = append(list, "the service's status is kept: "+status)
 	}
-	if d.stands != nil {
-		list = append(list, "the service's value is kept: "+spelling.List(d.stands, mostListed, nil))
+	if d.keptFields != nil {
+		list = append(list, "the service's value is kept: "+spelling.List(d.keptFields, mostListed, nil))
 	}
 	return strings.Join(list, "; ")
 }
 
-// answer is what the service shows of a lead, or was seen to show.
+// answer is what the service shows of a lead, now or in an earlier run.
 type answer struct {
 	*leadapi.Lead
 	at         time.Time
 	sent       Changes // what it is the answer to
-	remembered bool    // by an earlier run: its content is not known
+	remembered bool    // from an earlier run: without content
 }
 
-// remembered is what an earlier run has seen that was changed by others.
+// remembered is what an earlier run saw of the lead.
 func (b *leadBefore) remembered(rec *mapping.Record) *answer {
 	lead := &leadapi.Lead{
 		ID: b.LeadID, Status: b.Seen.Status, OwnerID: b.Seen.Organization, ExternalID: b.ExternalID,
@@ -363,7 +363,8 @@ func (b *leadBefore) remembered(rec *mapping.Record) *answer {
 	return &answer{Lead: lead, at: b.Seen.At, remembered: true}
 }
 
-// sight is what is kept of the status that the service shows. A decision to let it stand holds as long as it is that.
+// sight is what to store of the status in an answer. If the service's status won before, it still does while it is the
+// same.
 func (b *leadBefore) sight(a *answer) checkpoint.Sight {
 	if a.Status == "" {
 		return b.Seen
@@ -375,9 +376,8 @@ func (b *leadBefore) sight(a *answer) checkpoint.Sight {
 	return s
 }
 
-// seen takes over what the service shows of a lead beside what was confirmed. Where others have changed the
-// ExternalID, the one that was confirmed stays beside it as what the lead is to have, or the row's where the service's
-// is let stand: rows find the lead by both.
+// seen stores what the service shows of a lead, beside what was confirmed. If others changed the ExternalID, WantLink
+// keeps the confirmed one, or the row's if the service's wins, so that rows find the lead by both.
 func (d *diff) seen(e *checkpoint.Entry, rec *mapping.Record, before *leadBefore, a *answer) {
 	if e.Seen = before.sight(a); a.Status != "" && d.status.then == keeps {
 		e.Seen.Kept, e.Seen.Against = true, before.against(rec.Status)
@@ -402,8 +402,7 @@ func (d *diff) seen(e *checkpoint.Entry, rec *mapping.Record, before *leadBefore
 	}
 }
 
-// confirmed takes what the service shows over in the place of what was confirmed, but for a status that others gave the
-// lead and that is not the row's.
+// confirmed stores what the service shows as confirmed, except a status that others set and that is not the row's.
 func (d *diff) confirmed(e *checkpoint.Entry, rec *mapping.Record, before *leadBefore, a *answer) {
 	d.seen(e, rec, before, a)
 	e.Unsettled, e.Sought, e.Confirmed = "", "", time.Time{}
@@ -413,20 +412,20 @@ func (d *diff) confirmed(e *checkpoint.Entry, rec *mapping.Record, before *leadB
 	if a.Status != "" && (a.sent.Status || !d.status.byService) {
 		e.Status, e.Seen = a.Status, checkpoint.Sight{}
 	}
-	if e.Seen.Status != "" { // what was confirmed stands as of then
+	if e.Seen.Status != "" { // the confirmed status is of that time
 		e.Confirmed = before.confirmed()
 	}
 	e.Organization, e.Location = cmp.Or(a.OwnerID, e.Organization), cmp.Or(a.LocationName, e.Location)
 }
 
-// learned takes over what is seen of a lead to which nothing is to be sent, and reports whether more is confirmed by
-// it than was.
+// learned stores what is seen of a lead when there is nothing to send, and reports whether that confirms more than
+// before.
 func (d *diff) learned(e *checkpoint.Entry, it *item, a *answer) (more bool) {
 	before := leadBefore(*e)
 	content := before.Content
 	if a.Content != nil {
 		if before.Unsettled != "" {
-			content = nil // the update that got no answer may have changed any of it
+			content = nil // the unanswered update may have changed any of it
 		}
 		content = merged(content, it, d.differ, nil)
 	}
@@ -441,7 +440,7 @@ func (d *diff) learned(e *checkpoint.Entry, it *item, a *answer) (more bool) {
 	return true
 }
 
-// news reports whether what earlier runs have seen of the lead is to be taken over, now that the row says what it does.
+// news reports whether this row changes what should be stored of what earlier runs saw.
 func (d *diff) news(known *checkpoint.Entry, it *item) bool {
 	before := (*leadBefore)(known)
 	if known.Seen.Status == "" && !before.moved() {

@@ -94,7 +94,7 @@ func (d *dryRun) problem(at findings.Spot, p mapping.Problem, unreadable bool) {
 	}
 }
 
-// plan takes a row as far as it goes without sending. An error is one of whoever is shown requests.
+// plan takes a row as far as it goes without sending. An error comes from the writer of the requests.
 func (d *dryRun) plan(it *item, step *Step, known *checkpoint.Entry) error {
 	planned := step.Action
 	if !planned.sends() || planned == Create && d.mapping.lacking != nil {

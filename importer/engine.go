@@ -132,7 +132,7 @@ func (e *engine) outOfTime() {
 	e.changed.Broadcast()
 }
 
-// halt is stop for whoever does not hold the lock.
+// halt is stop for callers without the lock.
 func (e *engine) halt(why *Stop) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -145,7 +145,7 @@ func (e *engine) stop(why *Stop) {
 	if why == nil {
 		return
 	}
-	if e.stopped == nil || why.outranks(e.stopped.Code) {
+	if e.stopped == nil || why.replacesCode(e.stopped.Code) {
 		e.stopped = why
 	}
 	e.phases.sendNoMore()

@@ -126,10 +126,9 @@ func (m *member) start(ctx context.Context) (end func()) {
 // lastWord is how long a worker that has ended tries to say so.
 const lastWord = 5 * time.Second
 
-// leave tells for the last time what was done, and leaves the summary, with the rows as all workers of this shard took
-// them. A limit of the fleet that was exceeded since the exchange before ends the run as it would have then; the stop
-// is nil where none was.
-func (m *member) leave(t *tally, s *report.Summary) (*Stop, error) {
+// reportEnd tells the fleet for the last time what was done, and leaves the summary with the rows of all workers of
+// this shard. If a limit of the fleet was exceeded since the last exchange, it returns the stop.
+func (m *member) reportEnd(t *tally, s *report.Summary) (*Stop, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), lastWord)
 	defer cancel()
 	m.note(t)
@@ -216,7 +215,7 @@ var errManyIdentities = errors.New("the rows of this mapping may find their lead
 	"of a fleet could meet at one lead\n" +
 	"hint: a mapping can be sharded that has lead_id alone, or key where external_id is the same text or not given")
 
-// newSharding refuses a mapping by which rows of one lead could fall to two workers.
+// newSharding refuses a mapping that could give rows of one lead to two workers.
 func newSharding(s Shard, m *mapping.Mapping) (sharding, error) {
 	if s.Of > 1 && !m.OneIdentity() {
 		return sharding{}, errManyIdentities

@@ -226,7 +226,7 @@ func TestLimitsHoldForWhatIsOverAtOnce(t *testing.T) {
 		})
 		for i, want := range []int{CodeAttention, CodeStopped} {
 			s := trials[i].summary()
-			trials[i].leave(s)
+			trials[i].leaveFleet(s)
 			if s.ExitCode != want || want == CodeStopped && !strings.Contains(s.StopReason, "--max-rejects") {
 				t.Errorf("worker %d, which saw %d rows refused, ends with %d (%s), want %d", i, 20*(i+1), s.ExitCode, s.StopReason, want)
 			}

@@ -149,7 +149,7 @@ type Sending struct {
 type Limits struct {
 	MaxRejects Share // rows sent in this run that were rejected or failed, of those sent
 	MaxInvalid Share // rows that are invalid, of those read
-	MaxInDoubt int   // rows that stand in doubt; 0 = no limit
+	MaxInDoubt int   // rows that are in doubt; 0 = no limit
 	MaxCreates int   // leads made; 0 = no limit
 
 	Standing int // rows that stood in doubt when the run began, less those that it sent again
@@ -188,7 +188,8 @@ func (l *Limits) doubts(own int) bool { return l.MaxInDoubt > 0 && l.Standing+ow
 func (l *Limits) tooMany() *Stop {
 	return &Stop{
 		Code: CodeStopped, Same: true,
-		Reason: fmt.Sprintf("%d rows are in doubt from earlier runs, more than --max-in-doubt allows (%d): no lead is made",
+		Reason: fmt.Sprintf("%d rows are in doubt from earlier runs, more than --max-in-doubt allows (%d): no lead "+
+			"is made",
 			l.Standing, l.MaxInDoubt),
 		Hint: "settle them first: leadferry checkpoint export --state in_doubt lists them, and leadferry checkpoint " +
 			"resolve takes the list back; then run the same command again",
@@ -221,17 +222,17 @@ func (l *Limits) reached(c *checkpoint.Counts) *Stop {
 	return nil
 }
 
-// Planning is what becomes of rows of which something is known.
+// Planning says what to do with rows that are known already.
 type Planning struct {
 	ResendInDoubt bool // --in-doubt resend
 	RetryRejected bool
 	Changed       ChangedRows
 	CreateAlikes  bool   // --look-alikes create
-	NewKey        string // by which a person has answered that other columns, or another key, are meant
+	NewKey        string // with which a person confirmed other columns or another key
 	Missing       Missing
 	CheckRemote   Reads
 	Reconciling   Reconciling
-	Conflict      Rule // what becomes of a field that others have changed
+	Conflict      Rule // what to do about a field that others changed
 	HoldReopen    bool // --reopen hold
 	MaxClears     int  // ExternalIDs that a sync may take from leads; 0: any number
 
@@ -244,7 +245,7 @@ type Checking struct {
 	DryRun   bool                // of Import and Sync
 	OnlyNew  bool                // --attention new: what needed attention in the run before does not count
 	Strict   bool                // validate: what only looks wrong counts as wrong
-	Tolerate Share               // validate: so many problem rows end with CodeComplete all the same
+	Tolerate Share               // validate: so many problem rows end with CodeComplete anyway
 	Show     int                 // requests to show
 	Request  func(Request) error // told of each
 }
@@ -256,7 +257,7 @@ type Keeping struct {
 	// is an error around checkpoint.ErrMissing; one that is to be read only is not made either.
 	Open       func(require, readOnly bool) (checkpoint.Store, error)
 	Witnesses  *checkpoint.Witnesses        // what tells of earlier ledgers; nil: nothing does
-	Answer     string                       // by which a person has answered them (--new-checkpoint)
+	Answer     string                       // with which a person answered them (--new-checkpoint)
 	Machine    string                       // ID of this machine; "": it has none
 	Fleet      func(checkpoint.Store) Fleet // what the worker shares with its fleet, if it belongs to one
 	Require    bool                         // the checkpoint must be there
@@ -285,7 +286,7 @@ type Hooks struct {
 type Start struct {
 	Checkpoint checkpoint.Info // without a Path where there is none
 	Warnings   []string        // those of the checkpoint among them
-	Notes      []string        // remarks on the mapping; those of a dry run stand in its summary
+	Notes      []string        // remarks on the mapping; those of a dry run are in its summary
 	Target     checkpoint.Target
 	Verdict    *checkpoint.Verdict // what witnesses say of the checkpoint; nil where there is none
 }

@@ -29,7 +29,7 @@ const (
 	batchBytes = 1 << 20
 )
 
-// largeRow is how many bytes of the file a row takes of which nothing may keep all.
+// largeRow is from how many bytes on a row is too large to keep.
 const largeRow = 1 << 10
 
 // item is one row on its way through the engine.
@@ -71,7 +71,7 @@ func (s *items) get(input int) *item {
 	return it
 }
 
-// put takes a list of rooms, but for those of large rows, whose text would stay with them.
+// put takes a list of rooms, except those of large rows, whose text would stay with them.
 func (s *items) put(its []*item) {
 	its = slices.DeleteFunc(its, func(it *item) bool { return it.row.Size > largeRow })
 	if len(its) == 0 {
@@ -83,7 +83,7 @@ func (s *items) put(its []*item) {
 	}
 }
 
-// forget empties the Record, but for the room of its lists.
+// forget empties the Record, except the room of its lists.
 func (it *item) forget() {
 	rec := &it.rec
 	*rec = mapping.Record{Content: rec.Content[:0], Dropped: rec.Dropped[:0], Caught: rec.Caught[:0]}

@@ -10,7 +10,7 @@ import (
 	"leadferry/checkpoint"
 )
 
-// maxWaiting is how many rows may wait in lanes, and maxWaitingBytes how many bytes of the file, but for the row that
+// maxWaiting is how many rows may wait in lanes, and maxWaitingBytes how many bytes of the file, except the row that
 // exceeds it.
 const (
 	maxWaiting      = 1000
@@ -26,8 +26,8 @@ const lanesPerPlace = 4
 // be in flight: as many are in doubt when the process is killed.
 const slotsPerPlace = 2
 
-// lane is a lead under way: it stands under every name by which a row of its lead may come, and its rows wait in it.
-// One that has ended stands there until the next rows are looked up: what is known of others is older.
+// lane is a lead under way: it is listed under every name that a row of its lead may have, and its rows wait in it.
+// One that has ended stays there until the next rows are looked up: what is known of others is older.
 type lane struct {
 	names   []leadName
 	waiting []*item
@@ -55,12 +55,12 @@ var lanePool = sync.Pool{New: func() any { return new(lane) }}
 func newLanes(places int) lanes {
 	n := lanesPerPlace * places
 	if places == 1 {
-		n = 1 // rows go in the order of the input then, as whoever asks for one at a time expects
+		n = 1 // rows go in the order of the input then, as people expect who ask for one at a time
 	}
 	return lanes{byName: map[leadName]*lane{}, todo: make(chan *lane, n)}
 }
 
-// find is a lane under way that stands under any of these names, or nil; two says that others do as well, and old that
+// find is a lane under way with any of these names, or nil; two says that others do as well, and old that
 // one did that has ended since.
 func (s *lanes) find(names []leadName) (l *lane, two, old bool) {
 	for _, n := range names {
@@ -183,7 +183,7 @@ func (s *lanes) full() bool { return s.waiting >= maxWaiting || s.bytes >= maxWa
 
 // drain takes all rows out that wait.
 func (s *lanes) drain() (left []*item) {
-	for _, l := range slices.AppendSeq(s.late, maps.Values(s.byName)) { // a lane may stand under several names
+	for _, l := range slices.AppendSeq(s.late, maps.Values(s.byName)) { // a lane may be under several names
 		for it := s.first(l); it != nil; it = s.first(l) {
 			left = append(left, it)
 		}
@@ -212,7 +212,7 @@ func (e *engine) next(l *lane) bool {
 		if other != nil {
 			e.lanes.putBack(l, it)
 			e.lanes.merge(l, other)
-			e.leave()
+			e.release()
 			return false
 		}
 		if c == nil {
@@ -223,7 +223,7 @@ func (e *engine) next(l *lane) bool {
 		switch {
 		case e.putsOff(it, &step):
 			e.lanes.putOff(l, it)
-			e.leave()
+			e.release()
 			return false
 		case step.Action == Nothing:
 			e.stop(e.r.end(it, result{ending: step.ending, entry: *c.Known}))
@@ -236,12 +236,12 @@ func (e *engine) next(l *lane) bool {
 		}
 	}
 	e.lanes.end(l)
-	e.leave()
+	e.release()
 	return false
 }
 
 // lookAgain is what is known of a row now that it has its turn: a read counts that began when its lane stood under all
-// names that it shows. Another lane that stands under one of them is the one where the row belongs; neither: the run
+// names that it shows. A row belongs to another lane that has one of them; neither: the run
 // ends.
 func (e *engine) lookAgain(l *lane, it *item) (c *Case, other *lane) {
 	for e.stopped == nil && e.ask(&l.again, []*item{it}) {
@@ -259,8 +259,8 @@ func (e *engine) lookAgain(l *lane, it *item) (c *Case, other *lane) {
 	return nil, nil
 }
 
-// leave gives the place of a lane in the pool back.
-func (e *engine) leave() {
+// release gives back the place of a lane in the pool.
+func (e *engine) release() {
 	e.lanes.active--
 	e.changed.Broadcast()
 }

@@ -63,7 +63,7 @@ func (r *run) doubtfulKinds() []checkpoint.Kind {
 	return r.kinds()
 }
 
-// kinds are those of the inputs of which the checkpoint has not noted yet that leads were made of them.
+// kinds are the kinds of the inputs for which the checkpoint has not noted yet that leads were made.
 func (r *run) kinds() (kinds []checkpoint.Kind) {
 	for i := range r.shapes {
 		if shape := r.shapes.of(i); shape != nil && len(shape.Columns) > 0 {
@@ -73,7 +73,7 @@ func (r *run) kinds() (kinds []checkpoint.Kind) {
 	return kinds
 }
 
-// heedDoubts counts the rows that stand in doubt, and finds out whether the run before stopped while some did. Of rows
+// heedDoubts counts the rows that are in doubt, and finds out whether the run before stopped while some did. Of rows
 // that are sent again no more come to stand than before.
 func (r *run) heedDoubts(ctx context.Context) (err error) {
 	l := &r.tally.limits
@@ -177,12 +177,12 @@ func (r *run) beginWitness(ctx context.Context) error {
 	return nil
 }
 
-// leave tells the fleet how the worker ended. What it cannot be told stays what it was told before.
-func (r *run) leave(s *report.Summary) {
+// leaveFleet tells the fleet how the worker ended. If that fails, the fleet keeps what it was told before.
+func (r *run) leaveFleet(s *report.Summary) {
 	if r.member == nil {
 		return
 	}
-	stop, err := r.member.leave(r.tally, s)
+	stop, err := r.member.reportEnd(r.tally, s)
 	if err != nil {
 		r.Log.Warn("the report of the fleet lacks how this worker ended", "cause", err)
 	}

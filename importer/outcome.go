@@ -52,7 +52,7 @@ func IsOutcome(word string) bool { return slices.Contains(outcomeNames[:], word)
 // staysNew says that a row which ended so is never old news.
 func (o Outcome) staysNew() bool { return o == InDoubt || o == Partial || o == Failed }
 
-// toRejects reports whether a row that ended so stands in the rejects.
+// toRejects reports whether a row that ended so is in the rejects.
 func (o Outcome) toRejects() bool {
 	switch o {
 	case Created, Updated, Unchanged, Skipped, Pending:
@@ -178,9 +178,9 @@ type Stop struct {
 	Same   bool   // the same command would end at the same place, unless the hint is followed
 }
 
-// outranks reports whether a run that has ended with this exit code ends with s instead:
-// the first that applies of 130, 4, 6 and 3.
-func (s *Stop) outranks(code int) bool {
+// replacesCode reports whether the exit code of s replaces this one: the first of 130, 4, 6
+// and 3 counts.
+func (s *Stop) replacesCode(code int) bool {
 	for _, first := range []int{CodeInterrupted, CodeCheckpoint, CodeFenced, CodeStopped} {
 		if code == first || s.Code == first {
 			return code != first
@@ -358,7 +358,7 @@ func doubtReason(class string, code int) string {
 	return text
 }
 
-// ForLocator stands before a locator where an organization is expected.
+// ForLocator precedes a locator where an organization is expected.
 const ForLocator = "locator "
 
 // AskedFor is the organization that a lead is of or, while that is not known, the

@@ -71,7 +71,7 @@ type Case struct {
 // digest is the keyed digest of what the Record sends.
 func (c *Case) digest() checkpoint.Digest { return c.digests.ofRequest(c.it) }
 
-// Planner decides what becomes of a row. It is pure: the engine alone acts.
+// Planner decides what to do with a row. It is pure: the engine alone acts.
 type Planner interface {
 	Plan(c *Case) Step
 }
@@ -84,7 +84,7 @@ func (r *run) plan(c *Case) Step {
 	case fault == nil:
 		return r.planner.Plan(c)
 	case !r.matches && state == checkpoint.InDoubt:
-		return heldBack(c.Known)
+		return inDoubtBefore(c.Known)
 	case r.matches || !state.HasLead():
 		return ends(Invalid, fault.text)
 	case r.Changed == IgnoreChanged:
@@ -98,7 +98,7 @@ type validatePlanner struct{}
 
 func (validatePlanner) Plan(*Case) Step { return Step{Action: Create} }
 
-// ChangedRows says what becomes of rows whose lead exists and that carry other data than were sent, in the word of
+// ChangedRows says what to do with rows whose lead exists and whose data changed, in the word of
 // --changed.
 type ChangedRows string
 
@@ -126,7 +126,7 @@ func (p importPlanner) Plan(c *Case) Step {
 		if p.resendDoubt && known.Run != c.Run && !c.MayLack && known.Reason != checkpoint.ReasonIncomplete {
 			return Step{Action: Create}
 		}
-		return heldBack(known)
+		return inDoubtBefore(known)
 	case checkpoint.Rejected:
 		if known.Digest == c.digest() && !p.retryRejected {
 			return ends(Rejected, refusedBefore(known))
@@ -232,7 +232,7 @@ func (p *importPlanner) planUpdate(c *Case, shown *leadapi.Lead) Step {
 		step.Action, step.outcome = Update, Updated
 	default:
 		step.outcome = Unchanged
-		if step.text = d.standing(service); step.text != "" {
+		if step.text = d.keptText(service); step.text != "" {
 			step.kind = keptKind
 		}
 		if before && d.news(known, c.it) {
@@ -325,7 +325,7 @@ func withoutLead(c *Case) (step Step, cannot bool) {
 	case known.State == checkpoint.Forgotten:
 		return forgotten(), true
 	case known.State == checkpoint.InDoubt:
-		held := heldBack(known)
+		held := inDoubtBefore(known)
 		if c.Found == checkpoint.ByExternalID {
 			held.text = "its ExternalID is that of " +
 				rowLike(checkpoint.Likeness{State: checkpoint.InDoubt, File: known.File, Line: known.Line}) + ": " +
@@ -391,7 +391,7 @@ func lookingLike(l checkpoint.Likeness) string {
 	return "its key looks like that of " + rowLike(l)
 }
 
-// rowLike names another row that stands in a row's way.
+// rowLike names another row that is in a row's way.
 func rowLike(l checkpoint.Likeness) string {
 	switch {
 	case l.State == checkpoint.InDoubt && l.File == "":
@@ -408,9 +408,9 @@ func forgotten() Step {
 	return ends(Skipped, "left out by an earlier `checkpoint forget`")
 }
 
-// heldBack is what becomes of a row whose lead is in doubt. Its time is for whoever looks the lead up; many such rows
-// are of one kind all the same.
-func heldBack(known *checkpoint.Entry) Step {
+// inDoubtBefore ends a row that is in doubt from an earlier send. The time helps to find the lead; the kind leaves it
+// out, so that these rows count as one reason.
+func inDoubtBefore(known *checkpoint.Entry) Step {
 	why := doubtReason(known.Reason, known.Code)
 	if known.Reason == checkpoint.ReasonIncomplete {
 		return ends(InDoubt, why)

@@ -137,7 +137,7 @@ func shown(known *checkpoint.Entry) bool {
 	return known.Seen.Status != "" || known.Digest != checkpoint.Digest{} || known.Synced || len(known.Content) > 0
 }
 
-// judged says how a row and its lead stand to one another, whatever the rules: who changed what. Where nothing is
+// judged compares a row with its lead, whatever the rules: who changed what. Where nothing is
 // shown, what was seen before counts.
 func judged(it *item, before *leadBefore, lead *leadapi.Lead, sums sums) Step {
 	d := new(conflicts).compare(it, before, lead, true, sums)
@@ -285,7 +285,7 @@ func eachLead(ctx context.Context, l *checkpoint.Ledger, namespace string, skip 
 	})
 }
 
-// wilson is the 95 % interval of a share of which hits of n were found.
+// wilson is the 95 % interval of a share, from hits in n.
 func wilson(hits, n int) (low, high float64) {
 	if n == 0 {
 		return 0, 1

@@ -234,7 +234,7 @@ func (w *recorder) tell(batch []line) error {
 	return nil
 }
 
-// appendProblems adds the checks that a row fails, or why it needs attention all the same.
+// appendProblems adds the checks that a row fails, or why it needs attention anyway.
 func (w *recorder) appendProblems(all []report.Problem, l *line) []report.Problem {
 	it, r := l.it, &l.r
 	add := func(ps []mapping.Problem) {
@@ -260,7 +260,7 @@ func (w *recorder) appendProblems(all []report.Problem, l *line) []report.Proble
 	return all
 }
 
-// valueOf is what stands in the columns of a problem, where it is wanted.
+// valueOf is what is in the columns of a problem, where it is wanted.
 func (w *recorder) valueOf(row *source.Row, columns string) string {
 	var values []string
 	for i := 0; w.values && columns != "" && row.Header != nil && i < min(len(row.Cells), len(row.Header.Names)); i++ {
@@ -317,8 +317,8 @@ func rejectOf(it *item, r *result) report.Reject {
 }
 
 // ownColumns are those of all inputs side by side, for results that carry the rows' own
-// cells: columns of one name are one, but for a name that is there twice in one file. JSON
-// objects have no columns that could be known before the first row, so they stand whole
+// cells: columns of one name are one, except a name that is there twice in one file. JSON
+// objects have no columns that could be known before the first row, so they are whole
 // in one of their own.
 type ownColumns struct {
 	names []string
@@ -333,7 +333,7 @@ func newOwnColumns(inputs []*source.File) *ownColumns {
 	c := &ownColumns{at: map[*source.Header][]int{}, whole: -1}
 	type column struct {
 		name string
-		time int // that the name stands in its file
+		time int // that the name is in its file
 	}
 	known := map[column]int{}
 	for _, f := range inputs {

@@ -165,7 +165,7 @@ func appendText(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// merged is the content that is confirmed after an answer: what was, with the row's fields in place of theirs, but for
+// merged is the content that is confirmed after an answer: what was, with the row's fields in place of theirs, except
 // those that the service holds otherwise. Those of wrong, by their place in the Record, are not known any more.
 func merged(known []checkpoint.ContentDigest, it *item, differ []int, wrong map[int]bool) []checkpoint.ContentDigest {
 	list := append(make([]checkpoint.ContentDigest, 0, len(known)+len(it.sums)), known...)

@@ -166,7 +166,7 @@ const liveEvery = time.Second
 // sample notes for the timeline how far the run is.
 func (r *run) sample() { r.meter.Sample(r.tally.ended(), r.retrier.Breaker.Paused() != "") }
 
-// progress tells whoever listens how far the run is.
+// progress tells listeners how far the run is.
 func (r *run) progress() {
 	r.sample()
 	r.member.keep(r.soFar)
@@ -291,7 +291,7 @@ func (r *run) finish(s *report.Summary, rec *recorder) {
 			halt(s, filesFailed(err))
 		}
 	}
-	r.leave(s)
+	r.leaveFleet(s)
 	failpoint.At("before run is noted")
 	if r.ledger != nil {
 		if err := r.closeLedger(s); err != nil {
@@ -306,7 +306,7 @@ func (r *run) finish(s *report.Summary, rec *recorder) {
 
 // halt makes the summary of a run that ended better say that it did not after all.
 func halt(s *report.Summary, stop *Stop) {
-	if stop.outranks(s.ExitCode) {
+	if stop.replacesCode(s.ExitCode) {
 		s.Outcome, s.StopReason, s.ExitCode = "stopped", stop.Reason, stop.Code
 		s.Hint, s.Same = s.Holding(stop.Hint), stop.Same
 	}

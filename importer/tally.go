@@ -35,7 +35,7 @@ type tally struct {
 	known    int // rows for which nothing was sent
 	held     int // rows in doubt that an incomplete checkpoint holds
 	service  report.InService
-	news     int // rows that need attention and did not in the run before, but for pending ones
+	news     int // rows that need attention and did not in the run before, except pending ones
 
 	reasons       *findings.Kinds[reason]
 	organizations map[report.Organization]int
@@ -62,7 +62,7 @@ type refusals struct {
 	status int // by which all were refused; -1: not all, or by several
 }
 
-// reason is a text by which rows ended.
+// reason is why rows ended as they did.
 type reason struct {
 	outcome Outcome
 	text    string
@@ -168,7 +168,7 @@ func (t *tally) doubt(it *item, r *result) {
 	}
 }
 
-// sent counts a row of which a request left.
+// sent counts a row whose request was sent.
 func (t *tally) sent(r *result) {
 	t.counts.Sent++
 	t.refused.count(r)

@@ -67,7 +67,7 @@ func (c *carrier) notSent(j *job, a *answer) {
 		c.release(j, Unchanged)
 		return
 	}
-	c.sign(j)
+	c.stamp(j)
 	c.settle(j, Unchanged)
 }
 
@@ -186,7 +186,7 @@ func (c *carrier) release(j *job, outcome Outcome) {
 	}
 	stored, err := c.ledger.Mark(context.Background(), entry)
 	if err != nil {
-		c.unwritten(j, err)
+		c.notStored(j, err)
 		return
 	}
 	code, reason := j.entry.Code, j.entry.Reason
@@ -206,7 +206,7 @@ func (c *carrier) notTaken(j *job, ae *leadapi.Error) {
 	if !j.unsure {
 		entry.Unsettled, entry.Sought, entry.WantLink = j.before.Unsettled, j.before.Sought, j.before.WantLink
 	}
-	c.sign(j)
+	c.stamp(j)
 	c.settle(j, Rejected)
 }
 
@@ -223,7 +223,7 @@ func (c *carrier) updated(j *job, a *answer, d *diff) {
 	}
 	entry.Content = merged(entry.Content, j.it, d.differ, wrong)
 	entry.Code, entry.Reason, entry.Refused = http.StatusOK, "", checkpoint.Digest{}
-	c.sign(j)
+	c.stamp(j)
 	if d.external.byService && d.external.then != keeps {
 		j.say(externalMoved)
 	}
@@ -265,7 +265,7 @@ func (j *job) noteOthers(a *answer, d *diff) {
 		j.say("the file's was sent")
 	}
 	j.noteLead(a.Lead)
-	if text := d.standing(a.Status); text != "" {
+	if text := d.keptText(a.Status); text != "" {
 		j.say(text)
 		j.kind = keptKind
 	}

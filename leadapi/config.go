@@ -190,7 +190,7 @@ func plainID(field, name, id string) error {
 	return nil
 }
 
-// CheckRequestIDHeader refuses, by a *[ConfigError], names that a request ID cannot stand under. No header with a
+// CheckRequestIDHeader refuses, by a *[ConfigError], names that a request ID cannot be under. No header with a
 // meaning of its own in HTTP ends in ID, except those for which somebody on the way might send the request again.
 func CheckRequestIDHeader(name string) error {
 	small := strings.ToLower(name)
@@ -206,12 +206,12 @@ func CheckRequestIDHeader(name string) error {
 
 const idSigns = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 
-// validID tells whether an ID may stand in a path: 1 to 128 of idSigns, and not dots only.
+// validID tells whether an ID may be in a path: 1 to 128 of idSigns, and not dots only.
 func validID(id string) bool {
 	return len(id) <= 128 && strings.Trim(id, ".") != "" && strings.Trim(id, idSigns) == ""
 }
 
-// Proxy is what stands between this machine and the service, and opens a way through itself: an HTTP proxy, by CONNECT,
+// Proxy is what is between this machine and the service, and opens a way through itself: an HTTP proxy, by CONNECT,
 // or a SOCKS5 proxy (RFC 1928). It sees neither requests nor answers.
 type Proxy struct{ url.URL } // scheme http, https or socks5; the port is always there
 

@@ -226,7 +226,7 @@ func (p *Proxy) refusal(status int) *dialError {
 		reason = ReasonConnect
 	}
 	return p.fault(reason, fmt.Sprintf("opens no way to the service: it answers CONNECT with HTTP %d", status),
-		"ask whoever runs it whether it allows CONNECT to this address and port; --proxy none goes without")
+		"ask its administrator whether it allows CONNECT to this address and port; --proxy none goes without")
 }
 
 // silent is the error of a proxy that gave no answer that can be read.
@@ -316,7 +316,7 @@ func (w *way) certificateRefused(c *conn, err error) *dialError {
 	}
 	if w.certificate != nil {
 		fault.text = "it does not accept the client certificate of --client-cert (" + plainly(alert.Err) + ")"
-		fault.hint = "ask whoever runs the service which certificates it accepts, and look whether yours has expired"
+		fault.hint = "ask the service's operators which certificates it accepts, and look whether yours has expired"
 	}
 	return fault
 }

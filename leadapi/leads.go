@@ -31,7 +31,7 @@ type CreateRequest struct {
 type LocationSearch struct{ SearchText, PostalCode string }
 
 // ContentField is one key and value of a lead's content. Value is a text, which may be empty, unless Literal says
-// that it is a JSON value (number, true, false, object or array; section "Lead", Content), sent as it stands.
+// that it is a JSON value (number, true, false, object or array; section "Lead", Content), sent as it is.
 type ContentField struct {
 	Key, Value string
 	Literal    bool // Value must be valid JSON on one line
@@ -195,7 +195,7 @@ func (m *Created) read(body []byte, asked string) bool {
 	return m.LeadID != ""
 }
 
-// Update sends one update (section "6. Update a lead"). Any error is an *[Error]; an ID that cannot stand in a path is
+// Update sends one update (section "6. Update a lead"). Any error is an *[Error]; an ID that cannot be in a path is
 // refused before anything is sent. The caller checks whether the Lead that comes back is the one asked for.
 func (c *Client) Update(ctx context.Context, leadID string, r *UpdateRequest) (*Lead, error) {
 	if !validID(leadID) {

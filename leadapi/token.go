@@ -276,7 +276,7 @@ func (k *keeper) refuse(token *oauth2.Token) int {
 	return k.refusals
 }
 
-// validToken tells whether a token may stand in a header: visible ASCII, at most 16 KiB.
+// validToken tells whether a token may be in a header: visible ASCII, at most 16 KiB.
 func validToken(token string) bool {
 	return token != "" && len(token) <= 16<<10 &&
 		!strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' })

@@ -129,7 +129,7 @@ func (b *Binding) Warnings() []Error {
 }
 
 // Unused lists the row's own columns that go nowhere, in the input's order: no value of the mapping names them, and
-// no "*": rest takes them or leaves them out by name. The default key is made of them all the same.
+// no "*": rest takes them or leaves them out by name. The default key is made of them anyway.
 func (b *Binding) Unused() []string { return b.unused }
 
 // search finds the cells of columns, and gathers which columns the mapping uses.
@@ -139,7 +139,7 @@ type search struct {
 	index         map[string]int
 	twice         map[string]bool // names of several columns
 	used          map[string]bool
-	named         bool                  // the columns stand in a hint already
+	named         bool                  // the columns are in a hint already
 	parts         map[string][][]string // paths into a column that are used
 	errs          Errors
 }

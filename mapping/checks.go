@@ -79,7 +79,7 @@ func (r *valueReader) checkShape(n node) {
 	}
 }
 
-// alternatives are the values of which one is taken as it is: the value, or those of first.
+// alternatives are the values to choose from: the value itself, or those of first.
 func (r *valueReader) alternatives() []*value {
 	list := []*value{r.value}
 	for i := 0; i < len(list); i++ {
@@ -216,7 +216,7 @@ func readFormat(word string) (stage, *texts.Fault) {
 	return stage{}, texts.Unknown("format "+texts.Quote(word), word, append(names, "/regular expression/"))
 }
 
-// kindWords are the words of as by their kinds, and how a text stands in a request that is one.
+// kindWords are the words of as by their kinds, and how a text is in a request that is one.
 var kindWords = [...]struct {
 	name, called string
 	do           texts.Conversion
@@ -285,7 +285,7 @@ func jsonOf(s string) (literal string, ok bool) {
 	return string(v), true
 }
 
-// isLeadID reports whether s can stand in a path of the service as the ID of a
+// isLeadID reports whether s can be in a path of the service as the ID of a
 // lead: 1 to 128 letters, digits, dots, underscores and hyphens, not dots only.
 func isLeadID(s string) bool {
 	const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"

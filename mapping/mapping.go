@@ -1,6 +1,6 @@
 // Package mapping reads a mapping file and turns the rows of an input into records for the lead service.
 //
-// It stands between source, whose rows it takes, and the engine, which plans from its Records:
+// It is between source, whose rows it takes, and the engine, which plans from its Records:
 //
 //	Parse a file ─▶ Mapping ─▶ Bind to a header ─▶ Binding ─▶ Map each row ─▶ Record
 //
@@ -18,7 +18,7 @@
 // is empty when none of the columns that it names holds anything; as skip_if it then is false.
 //
 // Promises: errors of a mapping file come all at once, each with its place; neither they nor the problems of a row
-// hold a row's values, but for the word of an unknown status; the same row gives the same Record, since nothing here
+// hold a row's values, except the word of an unknown status; the same row gives the same Record, since nothing here
 // looks at a clock, the network or a file.
 package mapping
 
@@ -72,7 +72,7 @@ type Source struct {
 	SkipFooter int            // and at the end
 	Footer     *regexp.Regexp // fits the first row of a footer; nil: there is none
 	Comment    string         // begins lines that are passed over
-	Backslash  bool           // escape: a backslash stands before quotes
+	Backslash  bool           // escape: a backslash is before quotes
 }
 
 // Paths lists the columns that hold a dot, each once: a JSONL row may keep them
@@ -129,7 +129,7 @@ type ConflictRules struct {
 // Conflicts are the rules that the mapping names.
 func (m *Mapping) Conflicts() ConflictRules { return m.rules }
 
-// PullColumns are the columns of the file that hold a content key as it stands, so that the key's value on the service
+// PullColumns are the columns of the file that hold a content key as it is, so that the key's value on the service
 // may go back into them: each by its key, in the order of the mapping.
 func (m *Mapping) PullColumns() (keys, columns []string) {
 	for _, f := range m.plan.content {
@@ -234,7 +234,7 @@ func (t *assignment) values() []*value {
 type field struct {
 	name     string
 	value    *value
-	column   string // the only one of the file that it is made of, unchanged but for its form; or ""
+	column   string // the only one of the file that it is made of, unchanged except its form; or ""
 	rest     rest
 	volatile bool
 }

@@ -16,7 +16,7 @@ import (
 const (
 	version = "1" // of the mapping language
 
-	// maxErrors is how many errors of a file are told: whoever has more has taken
+	// maxErrors is how many errors of a file are told: anyone who has more has taken
 	// another file, and a hostile one should not keep us busy.
 	maxErrors = 100
 
@@ -85,7 +85,7 @@ func (n node) isUnquoted() bool {
 		n.Content[1].Kind == yaml.ScalarNode && n.Content[1].ShortTag() == "!!null" && n.Content[1].Value == ""
 }
 
-// isNull reports whether n is null as YAML writes it, by which people mean that nothing is there.
+// isNull reports whether n is null as YAML writes it: people mean that nothing is there.
 func (n node) isNull() bool {
 	return n.Kind == yaml.ScalarNode && n.Value != "" && n.ShortTag() == "!!null"
 }
@@ -138,7 +138,7 @@ type member struct {
 	read func(n node)
 }
 
-// object reads the object n, of which members are all that is known.
+// object reads the object n, which may have these members only.
 func (p *parser) object(n node, members ...member) {
 	var names []string
 	for _, m := range members {
@@ -249,7 +249,7 @@ func (p *parser) known(n node, what string, words []string) bool {
 	return !p.refuse(n, texts.Unknown(what, n.Value, words))
 }
 
-// Error is one mistake in a mapping file or in a table beside it: where it stands, what is wrong in a sentence, and
+// Error is one mistake in a mapping file or in a table beside it: where it is, what is wrong in a sentence, and
 // in Hint, if not empty, what to do. Line and Column count from 1, columns in characters; 0 is none.
 type Error struct {
 	File         string
@@ -272,7 +272,7 @@ func (e Error) Error() string {
 	return s
 }
 
-// Errors are the mistakes of a mapping file and its tables, in the order in which they stand there.
+// Errors are the mistakes of a mapping file and its tables, in the order in which they are there.
 type Errors []Error
 
 // Error joins the errors, one below the other.

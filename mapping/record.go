@@ -46,7 +46,7 @@ type Record struct {
 	Content []Field
 }
 
-// Field is a key of the content. Value is a text for a String, else the literal as it stands in the request. A
+// Field is a key of the content. Value is a text for a String, else the literal as it is in the request. A
 // Volatile one holds a file's name, a line or a run: it is not compared, and never sent by a sync.
 type Field struct {
 	Name, Value string
@@ -55,7 +55,7 @@ type Field struct {
 	Column      string // the one column of the file that it is, or ""
 }
 
-// Kind is how a Field's value stands in the request.
+// Kind is how a Field's value is in the request.
 type Kind uint8
 
 const (
@@ -292,7 +292,7 @@ func (r *row) undecided(entries []assignment) (path, word string) {
 	return "", ""
 }
 
-// fills reports whether all columns of the values hold something, but for values that
+// fills reports whether all columns of the values hold something, except values that
 // have a default to fall back on, or other parts.
 func (r *row) fills(values ...*value) bool {
 	for _, v := range values {

@@ -88,7 +88,7 @@ var steps = [...]step{
 	{form: "extract:/RE/", example: "extract:/([0-9]{5})/", read: extract},
 }
 
-// readStep reads a word of apply. A placeholder in it stands at the place at.
+// readStep reads a word of apply. A placeholder in it is at the place at.
 func readStep(at position, word string) (stage, *texts.Fault) {
 	name, argument, given := strings.Cut(word, ":")
 	i := slices.IndexFunc(steps[:], func(s step) bool { return s.name() == name })

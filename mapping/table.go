@@ -66,7 +66,7 @@ func visible(r rune) rune {
 	return r
 }
 
-// ReadTable calls add for each row of the file of this name, which stands beside the mapping file, with its line and
+// ReadTable calls add for each row of the file of this name, which is beside the mapping file, with its line and
 // the cells of two of its columns. Its error is Errors, which may be about single rows.
 type ReadTable func(name, key, value string, add func(line int, key, value string)) error
 
@@ -191,7 +191,7 @@ func (p *parser) addWord(t *table, line int, from, to string) {
 // asCell is a word as cells are looked at.
 func asCell(word string) string { return lineBreak.Replace(strings.TrimSpace(word)) }
 
-// tableName is the name of a file that stands beside the mapping file, and nowhere else.
+// tableName is the name of a file that is beside the mapping file, and nowhere else.
 func (p *parser) tableName(n node) string {
 	name, ok := p.scalar(n)
 	if ok && (path.Base(name) != name || strings.ContainsAny(name, `\:`) || strings.Trim(name, ".") == "" ||

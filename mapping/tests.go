@@ -21,7 +21,7 @@ import (
 // Test is an entry of the section tests: a row, and the create request that it must come to (specification, "Lead
 // creation request body"). It does not change and may be shared.
 type Test struct {
-	Line, Column int // where it stands in the mapping file, from 1
+	Line, Column int // where it is in the mapping file, from 1
 
 	// Names are the row's columns in the order written, Cells what they hold. A
 	// dotted name is a path into a JSONL row.

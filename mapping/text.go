@@ -37,7 +37,7 @@ const (
 // special are the placeholders that are no columns.
 var special = map[string]partKind{"": itself, "@key": rowKey, "@file": file, "@line": line, "@run": run}
 
-// place is where a placeholder stands in the JSON value that its text is.
+// place is where a placeholder is in the JSON value that its text is.
 type place uint8
 
 const (
@@ -229,7 +229,7 @@ func (p *parser) placeholders(n node) text {
 	return t
 }
 
-// markPlaces notes where the placeholders of a text stand that is a JSON value, so that no cell can change its shape.
+// markPlaces notes where the placeholders of a text are that is a JSON value, so that no cell can change its shape.
 func (p *parser) markPlaces(n node, t text) {
 	if len(t) < 2 {
 		return

@@ -41,7 +41,7 @@ type material struct {
 // bound is what is known of a value once it is bound to the columns of an input.
 type bound struct {
 	cells []int // those of its columns, -1: the row has none
-	bare  bool  // it is one column as it stands
+	bare  bool  // it is one column as it is
 }
 
 // use is where a value is made of a column.
@@ -59,10 +59,10 @@ const (
 	leadIDRole      // says what a row is by the service's own ID
 	statusRole
 	searchRole  // a locator searches by it
-	contentRole // stands in lead.content, where more is allowed
+	contentRole // is in lead.content, where more is allowed
 )
 
-// inside is what a value is a part of, which then decides how it stands in the request.
+// inside is what a value is a part of, which then decides how it is in the request.
 type inside uint8
 
 const (
@@ -71,7 +71,7 @@ const (
 	aMember        // of object or list
 )
 
-// isIdentity reports whether the value says what a row is. A table, or what stands in
+// isIdentity reports whether the value says what a row is. A table, or what is in
 // for a cell that is filled later, must not change that.
 func (v *value) isIdentity() bool { return v.role == keyRole || v.role == leadIDRole }
 
@@ -130,7 +130,7 @@ func (v *value) uses() (all []use) {
 	return all
 }
 
-// form is the value as the mapping says it, but for rules that a row may only break: its
+// form is the value as the mapping says it, except rules that a row may break: its
 // text or what it is joined of, and the steps that change it.
 func (v *value) form() string {
 	form := v.text.String()

@@ -142,7 +142,7 @@ func (r *valueReader) checkKeys(n node, misspelt bool) {
 
 func (r *valueReader) readSeparator(n node) {
 	sep, ok := r.scalar(n)
-	if ok && r.parts == nil { // join stands behind it, or nowhere
+	if ok && r.parts == nil { // join is behind it, or nowhere
 		r.sep = &sep
 	}
 	if ok && r.parts != nil {

@@ -25,7 +25,7 @@ const (
 // into a number. It is false after an error.
 func (p *parser) document(data []byte) (doc node, ok bool) {
 	begin := position{1, 1}
-	data = bytes.TrimLeft(data, "\uFEFF") // byte order marks, of which some programs add one
+	data = bytes.TrimLeft(data, "\uFEFF") // byte order marks, which some programs add
 	switch bad := firstUnreadable(data); {
 	case len(data) > maxBytes:
 		p.failAt(begin, "", "the mapping file is longer than 1 MiB")
@@ -154,7 +154,7 @@ type Guess struct {
 }
 
 // Unconfirmed are the lines of the mapping file whose comment begins with a question mark,
-// "# ?", at most 100 of them. Whoever finds a guess right takes the mark away.
+// "# ?", at most 100 of them. Anyone who finds a guess right takes the mark away.
 func (m *Mapping) Unconfirmed() []Guess { return m.unconfirmed }
 
 const mostOfGuess = 60 // characters of a line that are told with its mark

@@ -104,10 +104,10 @@ func CheckFile(args []string, out io.Writer) (code int, is bool) {
 	if len(args) != 4 || args[1] != checkWord {
 		return 0, false
 	}
-	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // whoever asked decides what they mean
+	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // the parent decides what they mean
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
-		os.Exit(1) // whoever asked is gone, and the lock has to go, too
+		os.Exit(1) // the parent is gone, and the lock has to go too
 	}()
 	debug.SetMaxStack(64 << 20)
 	d := &Store{path: args[3], readOnly: args[2] != checkAlone, file: os.NewFile(3, args[3])}

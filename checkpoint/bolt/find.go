@@ -36,7 +36,7 @@ func (d *Store) finder(r *reading) *finder {
 	return f
 }
 
-// record is what stands under key, in doubt or not, or nil.
+// record is what is stored under key, in doubt or not, or nil.
 func (f *finder) record(key string) []byte {
 	if f.doubts {
 		if record := find(f.intents, key); record != nil {
@@ -59,7 +59,7 @@ func (f *finder) Show(key string, out *checkpoint.Entry) error {
 	return nil
 }
 
-// OwnerOf is the key under which a lead stands, or nothing.
+// OwnerOf is the key that has a lead, or nothing.
 func (f *finder) OwnerOf(id string) (string, error) {
 	if !records.Indexed(id) {
 		return "", nil

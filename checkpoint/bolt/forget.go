@@ -14,7 +14,7 @@ import (
 	"leadferry/internal/rowkey"
 )
 
-// eraseKey removes what stands under a key, and its hash if it was forgotten before.
+// eraseKey removes what is stored under a key, and its hash if it was forgotten before.
 func (c *change) eraseKey(key string) error {
 	was, err := c.under(key)
 	if err != nil {

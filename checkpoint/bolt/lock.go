@@ -51,7 +51,7 @@ func (d *Store) lockInPlace(wait time.Duration) (bool, error) {
 	return false, err
 }
 
-// beingReplaced says that whoever held the lock has closed the file, to put another one in its place in a moment:
+// beingReplaced says that the holder of the lock has closed the file, to put another one in its place in a moment:
 // see inItsPlace.
 func (d *Store) beingReplaced() bool {
 	if !disk.KeepsOpenFiles {
@@ -254,7 +254,7 @@ func resolved(path string) string {
 	return path
 }
 
-// leftAs says how the file stands now: a hash of the boot of the machine, of which file it is, its size and its
+// leftAs says how the file is now: a hash of the boot of the machine, of which file it is, its size and its
 // time. As long as it is equal, nobody has written to the file. "" where the system does not tell.
 func (d *Store) leftAs() string {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")

@@ -12,7 +12,7 @@ import (
 	"leadferry/checkpoint/bolt/records"
 )
 
-// noteKey is where a note stands in its bucket. Its value is JSON, which no entry begins like.
+// noteKey is where a note is in its bucket. Its value is JSON, which no entry begins like.
 func noteKey(name string) []byte { return []byte(notePrefix + name) }
 
 const notePrefix = "note "
@@ -68,7 +68,7 @@ func (d *Store) Notes(_ context.Context, prefix string) (all []checkpoint.Note, 
 	return all, err
 }
 
-// Note is one as it stands in the commit that is under way.
+// Note is one as it is in the commit that is under way.
 func (w *writing) Note(name string) ([]byte, error) { return noteIn(w.tx, name) }
 
 // PutNote keeps a note, or takes it away.

@@ -17,7 +17,7 @@ import (
 
 const (
 	leastWait     = 50 * time.Millisecond // bbolt waits for ever when told 0
-	leastPatience = time.Second           // with whoever has the lock
+	leastPatience = time.Second           // with the holder of the lock
 	pollEvery     = 50 * time.Millisecond
 	growBy        = 1 << 20 // bytes; bbolt's own 16 MiB would be most of a small file
 )

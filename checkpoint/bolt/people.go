@@ -23,13 +23,13 @@ func (*change) Load([]string, []string) error { return nil }
 // Held is never so: a file has one writer.
 func (*change) Held(string) bool { return false }
 
-// Under is what stands under a key, and what look-ups show of it.
+// Under is what is stored under a key, and what look-ups show of it.
 func (c *change) Under(key string) (k checkpoint.KeptKey, shown *checkpoint.Kept, err error) {
 	k, err = c.under(key)
 	return k, c.shown(key, &k), err
 }
 
-// Put has something else stand under a key.
+// Put stores something else under a key.
 func (c *change) Put(key string, k checkpoint.KeptKey) error {
 	was, err := c.under(key)
 	if err != nil {
@@ -38,7 +38,7 @@ func (c *change) Put(key string, k checkpoint.KeptKey) error {
 	return c.put(key, was, k)
 }
 
-// Doubts has something else stand under keys in doubt.
+// Doubts stores something else under keys in doubt.
 func (c *change) Doubts(f func(checkpoint.KeptKey) checkpoint.KeptKey) error {
 	var keys []string
 	err := c.intents.ForEach(func(k, _ []byte) error {

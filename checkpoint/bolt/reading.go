@@ -36,14 +36,14 @@ func (r *reading) entry(key string) []byte {
 	return r.entries.find(key, r.d.entries.gathers)
 }
 
-// gatheredKeys are those of entries that may stand in the log alone, in order.
+// gatheredKeys are those of entries that may be in the log alone, in order.
 func (r *reading) gatheredKeys() []string { return slices.Sorted(maps.Keys(r.d.entries.gathers)) }
 
 // ordered goes through entries in the order of their keys.
 type ordered struct {
 	*reading
 	rest       []string // keys in the log that are to come
-	key, value []byte   // of the entry that it stands at, nil at the end
+	key, value []byte   // of the entry that it is at, nil at the end
 	k, v       []byte   // of the next one in its place
 }
 
@@ -61,7 +61,7 @@ func (o *ordered) next() {
 		key := o.rest[0]
 		o.rest = o.rest[1:]
 		if key == string(o.k) {
-			continue // it stands in its place
+			continue // it is in its place
 		}
 		if o.value = o.entries.gathered(key, o.d.entries.gathers[key]); o.value != nil {
 			o.key = []byte(key)
@@ -82,7 +82,7 @@ func find(c *bbolt.Cursor, key string) []byte {
 	return exactly(c, []byte(key))
 }
 
-// Scan calls f with what stands under each key, see [checkpoint.Store]. It holds no transaction while f runs.
+// Scan calls f with what is stored under each key, see [checkpoint.Store]. It holds no transaction while f runs.
 func (d *Store) Scan(ctx context.Context, which checkpoint.Filter, f func(checkpoint.KeptKey) error) error {
 	var gathered []string // keys, as of a commit
 	commit := -1
@@ -169,7 +169,7 @@ func compare(a, b []byte) int {
 	return bytes.Compare(a, b)
 }
 
-// Under is what stands under a key, see [checkpoint.Store].
+// Under is what is stored under a key, see [checkpoint.Store].
 func (d *Store) Under(_ context.Context, key string) (k checkpoint.KeptKey, err error) {
 	err = d.read("read a key", func(r *reading) error {
 		k, err = d.kept(key, r.entry(key), r.tx.Bucket(inIntents).Get([]byte(key)))

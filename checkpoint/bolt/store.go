@@ -123,7 +123,7 @@ func (d *Store) unused() (bool, error) {
 		err
 }
 
-// Drop is Close for whoever was refused, see [checkpoint.Store].
+// Drop is Close after a refusal, see [checkpoint.Store].
 func (d *Store) Drop() (gone bool, err error) {
 	gone = !d.closed.Load() && !d.readOnly && d.fresh && d.empty()
 	return gone, d.close(gone)

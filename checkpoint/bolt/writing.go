@@ -243,7 +243,7 @@ func entryOf(k *checkpoint.Kept) *checkpoint.Entry {
 	return &k.Entry
 }
 
-// Owner is the key under which a lead stands, or nothing.
+// Owner is the key that has a lead, or nothing.
 func (w *writing) Owner(id, _ string) (string, error) {
 	if !records.Indexed(id) {
 		return "", nil

@@ -41,7 +41,7 @@ const recountSQL = `WITH n AS (SELECT CASE WHEN EXISTS (SELECT 1 FROM leadferry.
 		not_made = not_made * keys, forgotten = forgotten * blocks FROM n WHERE ledger = $1`
 
 // asBefore refuses a ledger that has lost what was known once: rows, or what a standby that was not waited for did not
-// have when it took over. It notes how standbys stand now.
+// have when it took over. It notes how standbys are now.
 func (s *Store) asBefore(ctx context.Context, tx pgx.Tx) error {
 	var n standing
 	err := tx.QueryRow(ctx, strings.ReplaceAll(checksSQL, "TIMELINE", timelineSQL), s.ledger, waitedFor,
@@ -153,7 +153,7 @@ func (s *Store) Progress() (commits uint64, leads int) {
 	return s.seq.Load(), leads
 }
 
-// Accepted says that opening took a ledger of which its server has lost some.
+// Accepted says that a ledger was opened although its server lost a part of it.
 func (s *Store) Accepted() bool { return s.accepted }
 
 // AtEnd has f called when the use has ended in order, see [checkpoint.Store].

@@ -191,7 +191,7 @@ func (s *Store) store(g *group, w *working, base map[string]*row) error {
 	return nil
 }
 
-// stored notes rows that stand now, by a commit that was asked for at a time.
+// stored notes rows that are now, by a commit that was asked for at a time.
 func (s *Store) stored(writes []write, asked time.Duration) {
 	for i := range writes {
 		r := writes[i].number(s.seq.Load())
@@ -201,7 +201,7 @@ func (s *Store) stored(writes []write, asked time.Duration) {
 	s.claimed.Store(true)
 }
 
-// write is a row that is to stand in place of an old one.
+// write is a row that replaces an old one.
 type write struct {
 	*row
 	old  *row
@@ -259,8 +259,8 @@ func (s *Store) number(b *pgx.Batch, claims bool) {
 		QueryRow(func(r pgx.Row) error { return r.Scan(&s.coming, nil, nil) })
 }
 
-// deciding is the kind of the lock, of one ledger, that commits share and whoever decides about its rows has alone. A
-// commit takes it by a statement of its own: what comes behind it sees what was decided.
+// deciding is the kind of the lock, of one ledger, that commits share and anyone who decides about its rows has alone.
+// A commit takes it by a statement of its own: what comes behind it sees what was decided.
 const deciding = 0x6C656164
 
 //go:embed write.sql

@@ -126,7 +126,7 @@ func (f *found) link(r *row) {
 	}
 }
 
-// row is what stands under a key.
+// row is what is stored under a key.
 func (f *found) row(key string, hash []byte) *row {
 	if r := f.rows[key]; r != nil {
 		return r
@@ -195,7 +195,7 @@ func (f *answers) Show(key string, out *checkpoint.Entry) error {
 	return nil
 }
 
-// OwnerOf is the key under which a lead stands, or nothing.
+// OwnerOf is the key that has a lead, or nothing.
 func (f *answers) OwnerOf(lead string) (string, error) {
 	if owner := f.leads[lead]; lead != "" && owner != nil {
 		return owner.key, nil

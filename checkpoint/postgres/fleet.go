@@ -16,7 +16,7 @@ import (
 )
 
 // enlist makes this process a worker, which has its place from then on. Of a fleet it has to fit the terms; then it
-// fences whoever had its shard before.
+// fences the worker that had its shard before.
 func (s *Store) enlist(ctx context.Context) error {
 	var terms checkpoint.Terms
 	if s.o.Terms != nil {
@@ -86,7 +86,7 @@ func (s *Store) agree(ctx context.Context, tx pgx.Tx, terms *checkpoint.Terms) e
 	return nil
 }
 
-// replace fences the workers that had this one's shard. Whoever of them is about to commit is waited for.
+// replace fences the workers that had this one's shard. Anyone who of them is about to commit is waited for.
 func (s *Store) replace(ctx context.Context, tx pgx.Tx, terms *checkpoint.Terms) error {
 	_, err := tx.Exec(ctx, `UPDATE leadferry.workers SET fenced = clock_timestamp(), fenced_by = $4
 		WHERE ledger = $1 AND fleet = $2 AND shard = $3 AND worker < $4 AND fenced IS NULL AND ended IS

@@ -184,7 +184,7 @@ func (s *Store) beat() {
 			continue
 		}
 		if !s.closed.Load() {
-			_ = s.showLife() // what fails is told to whoever comes next
+			_ = s.showLife() // the next caller gets the error
 		}
 		s.mu.Unlock()
 	}

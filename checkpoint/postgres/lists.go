@@ -9,10 +9,10 @@ import (
 	"leadferry/checkpoint"
 )
 
-// pageRows is how many rows are read at a time by whoever goes through all of them.
+// pageRows is how many rows are read at a time when all are read.
 const pageRows = 2048
 
-// Scan calls f with what stands under each key, see [checkpoint.Store].
+// Scan calls f with what is stored under each key, see [checkpoint.Store].
 func (s *Store) Scan(ctx context.Context, which checkpoint.Filter, f func(checkpoint.KeptKey) error) error {
 	for last, more := []byte{}, true; more; {
 		page, err := s.page(ctx, which.State, last)
@@ -53,7 +53,7 @@ func (s *Store) page(ctx context.Context, state checkpoint.State, after []byte) 
 	return page, err
 }
 
-// Under is what stands under a key, see [checkpoint.Store].
+// Under is what is stored under a key, see [checkpoint.Store].
 func (s *Store) Under(ctx context.Context, key string) (k checkpoint.KeptKey, err error) {
 	err = s.read(ctx, func(c *pgx.Conn) error {
 		f, err := (&wanted{keys: []string{key}}).find(c, s.ledger)

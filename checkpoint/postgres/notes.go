@@ -11,7 +11,7 @@ import (
 const putNoteSQL = `INSERT INTO leadferry.notes AS n (ledger, name, value) VALUES ($1, $2, $3) ON CONFLICT (ledger,
 	name) DO UPDATE SET value = excluded.value`
 
-// notes are those of which a condition on their names holds.
+// notes are those whose names meet a condition.
 func (s *Store) notes(ctx context.Context, c *pgx.Conn, which string, arg any) (all []checkpoint.Note, err error) {
 	rows, err := c.Query(ctx, `SELECT name, value FROM leadferry.notes WHERE ledger = $1 AND `+which+` ORDER BY name`,
 		s.ledger, arg)

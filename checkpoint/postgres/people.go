@@ -102,7 +102,7 @@ func (c *change) store() error {
 	return errors.Join(c.s.keep(c.working, c.base), c.s.keepNotes(c.working))
 }
 
-// row is what stands under a key.
+// row is what is stored under a key.
 func (c *change) row(key string) (*row, error) {
 	if c.rows[key] == nil {
 		if err := c.Load([]string{key}, nil); err != nil {
@@ -112,7 +112,7 @@ func (c *change) row(key string) (*row, error) {
 	return c.rows[key], nil
 }
 
-// Under is what stands under a key, and what look-ups show of it.
+// Under is what is stored under a key, and what look-ups show of it.
 func (c *change) Under(key string) (checkpoint.KeptKey, *checkpoint.Kept, error) {
 	r, err := c.row(key)
 	if err != nil {
@@ -126,7 +126,7 @@ func (c *change) Held(key string) bool {
 	return c.held(c.rows[key])
 }
 
-// Put has something else stand under a key.
+// Put stores something else under a key.
 func (c *change) Put(key string, k checkpoint.KeptKey) error {
 	r, err := c.row(key)
 	if err != nil {
@@ -162,7 +162,7 @@ func (c *change) Note(name string) ([]byte, error) {
 	return c.notes[name], err
 }
 
-// PutNote has a note stand.
+// PutNote stores a note.
 func (c *change) PutNote(n checkpoint.Note) error {
 	if _, err := c.Note(n.Name); err != nil {
 		return err
@@ -170,7 +170,7 @@ func (c *change) PutNote(n checkpoint.Note) error {
 	return c.working.PutNote(n)
 }
 
-// Doubts has something else stand under keys in doubt.
+// Doubts stores something else under keys in doubt.
 func (c *change) Doubts(f func(checkpoint.KeptKey) checkpoint.KeptKey) error {
 	for after := []byte{}; ; {
 		rows, err := c.s.writer.Query(c.ctx, `SELECT key FROM leadferry.lead_rows WHERE ledger = $1 AND key > $2 AND
@@ -310,8 +310,8 @@ func collectKeys(rows pgx.Rows) ([]string, error) {
 	return all, err
 }
 
-// vacuum frees the room of what was removed, so that it is written over. It is no error if this user may not. Whoever
-// calls it holds the lock of the writer.
+// vacuum frees the room of what was removed, so that it is written over. It is no error if this user may not. Anyone
+// who calls it holds the lock of the writer.
 func (s *Store) vacuum() {
 	for _, table := range []string{"lead_rows", "lead_ids", "notes"} {
 		_, _ = s.writer.Exec(context.Background(), `VACUUM leadferry.`+table)

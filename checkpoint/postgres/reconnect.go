@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// mostPause is how long a server in trouble is left alone at most, and pause how long by whoever does not want to
-	// wait.
+	// mostPause is how long a server in trouble is left alone at most, and pause how long by anyone who does not want
+	// to wait.
 	pause, mostPause = 500 * time.Millisecond, 10 * time.Second
 	// shortest is how long it may take to find out what became of a commit, at the least.
 	shortest = 5 * time.Second
@@ -53,8 +53,8 @@ func (s *Store) within(f func() error) error {
 	return s.writer.Within(ctx, f)
 }
 
-// change has f make the next commit of this worker, and again as long as it is certain that nothing was done. Whoever
-// calls it holds the lock of the writer.
+// change has f make the next commit of this worker, and again as long as it is certain that nothing was done. Anyone
+// who calls it holds the lock of the writer.
 func (s *Store) change(f func() error) error {
 	for conflicts := 0; ; {
 		err := s.within(f)

@@ -13,7 +13,7 @@ import (
 
 type kept = checkpoint.Kept
 
-// row is what stands under a key. What its records point to is never changed.
+// row is what is stored under a key. What its records point to is never changed.
 type row struct {
 	key    string
 	seq    uint64 // of the commit that wrote it; 0: there is none
@@ -50,7 +50,7 @@ func (r *row) lead() string {
 	return r.Entry.LeadID
 }
 
-// hidden is the lead that stands below a doubt; the key is found by its ExternalIDs, too.
+// hidden is the lead that is below a doubt; the key is found by its ExternalIDs, too.
 func (r *row) hidden() *kept {
 	if r.Intent == nil || r.Entry == nil || !r.Entry.State.HasLead() {
 		return new(kept)
@@ -77,7 +77,7 @@ func (r *row) number(seq uint64) *row {
 }
 
 // column is one of lead_rows. A field of an entry that is to have one takes a line in [columns] and one in schema.sql;
-// others stand in the column extra by themselves.
+// others are in the column extra by themselves.
 type column struct {
 	name, kind string
 	of         func(k *kept) *string         // the text that it holds, of what look-ups show; nil: it is none
@@ -147,7 +147,7 @@ func columnNames(table string) string {
 	return strings.Join(names, ", ")
 }
 
-// values are what stands in the columns.
+// values are what is in the columns.
 func (r *row) values() (all []any) {
 	shown := r.visible()
 	for _, c := range columns {
@@ -168,7 +168,7 @@ func fold(key string) string {
 	return ""
 }
 
-// contentBytes are the digests of a content as they stand in their column.
+// contentBytes are the digests of a content as they are in their column.
 func contentBytes(content []checkpoint.ContentDigest) []byte {
 	b := make([]byte, 0, 8*len(content))
 	for i := range content {
@@ -184,13 +184,13 @@ func contentOf(b []byte) (content []checkpoint.ContentDigest) {
 	return content
 }
 
-// aside is a record but for what has columns, and what stands below a doubt.
+// aside is a record except what has columns, and what is below a doubt.
 type aside struct {
 	kept
 	Below *kept
 }
 
-// extra is what has no column: of what look-ups show, and what stands below it.
+// extra is what has no column: of what look-ups show, and what is below it.
 func (r *row) extra() string {
 	a := aside{kept: *keyed(r.visible(), "")}
 	for _, c := range texts {
@@ -203,7 +203,7 @@ func (r *row) extra() string {
 	return string(checkpoint.Encode(&a))
 }
 
-// keyed is a record, and what it came in place of, under a key; "": as it is kept, where the key stands beside it.
+// keyed is a record, and what it came in place of, under a key; "": as it is kept, where the key is beside it.
 func keyed(k *kept, key string) *kept {
 	if k == nil {
 		return nil

@@ -12,7 +12,7 @@
 //     commit.
 //   - Commits that a server has lost are noticed when it is met again, and stop the run.
 //
-// A row of lead_rows holds what stands under a key; what this process saw last of it stands in
+// A row of lead_rows holds what is stored under a key; what this process saw last of it is in
 // memory ([sight]). A commit is one transaction in one round trip ([Store.store]). It numbers the
 // commits of its worker, and the server refuses it as a whole where anything is not as it was
 // seen; then the rows are read and changed once more.
@@ -114,7 +114,7 @@ type ends struct {
 // writing is what belongs to the commit that is under way.
 type writing struct {
 	writer   *server.Session
-	session  int64           // the number by which the server knows it
+	session  int64           // its number on the server
 	shapes   map[string]bool // notes of them that are there
 	commits  uint64          // that were acknowledged
 	coming   uint64          // the number of the one under way
@@ -290,7 +290,7 @@ func (s *Store) Close() error {
 	return err
 }
 
-// Drop is Close for whoever was refused: a ledger that is New and that has known nothing is
+// Drop is Close after a refusal: a ledger that is New and that has known nothing is
 // removed, where this user may; gone says so.
 func (s *Store) Drop() (gone bool, err error) {
 	if s.closed.Load() || s.o.ReadOnly || !s.fresh || s.claimed.Load() || s.failed() != nil {
@@ -302,8 +302,8 @@ func (s *Store) Drop() (gone bool, err error) {
 	return gone, s.Close()
 }
 
-// remove takes away a ledger that has known nothing, where this user may and nobody else uses it; whoever is about to
-// is waited for.
+// remove takes away a ledger that has known nothing, where this user may and nobody else uses it; anyone who is about
+// to is waited for.
 func (s *Store) remove(ctx context.Context) (gone bool) {
 	err := pgx.BeginFunc(ctx, s.writer.Conn, func(tx pgx.Tx) error {
 		if err := s.lockLedger(ctx, tx.Conn()); err != nil {
@@ -321,7 +321,7 @@ func (s *Store) remove(ctx context.Context) (gone bool) {
 	return gone && err == nil
 }
 
-// lockLedger waits for whoever is about to begin with the ledger. Who comes later waits for the transaction.
+// lockLedger waits for those who are about to begin with the ledger. Later ones wait for the transaction.
 func (s *Store) lockLedger(ctx context.Context, conn *pgx.Conn) error {
 	_, err := conn.Exec(ctx, `SELECT FROM leadferry.ledgers WHERE ledger = $1 FOR UPDATE`, s.ledger)
 	return err

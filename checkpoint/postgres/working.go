@@ -20,9 +20,9 @@ type working struct {
 	now     time.Time
 	worker  int64
 	sure    bool
-	rows    map[string]*row       // as they are to stand
+	rows    map[string]*row       // as they will be
 	owners  map[string]string     // sure: the key of each lead that is asked about, or nothing
-	notes   map[string][]byte     // sure: those of decisions about the keys, as they are to stand
+	notes   map[string][]byte     // sure: those of decisions about the keys, as they will be
 	before  map[string][]byte     // sure: the same as they were read
 	busy    map[int64]bool        // sure: workers that may still send what they have claimed
 	mine    func(key string) bool // sure: this process has claimed the key and not settled it
@@ -42,7 +42,7 @@ func (w *working) Note(name string) ([]byte, error) {
 	return w.notes[name], nil
 }
 
-// PutNote has a note stand.
+// PutNote stores a note.
 func (w *working) PutNote(n checkpoint.Note) error {
 	w.notes[n.Name] = n.Value
 	return nil
@@ -69,7 +69,7 @@ func (w *working) Owner(lead, key string) (string, error) {
 }
 
 // Linked is another key that has an ExternalID, or has asked for it. As long as nothing is sure there is none: the
-// server finds out, but for the rows of this very commit.
+// server finds out, except the rows of this very commit.
 func (w *working) Linked(external, key string) (string, error) {
 	for _, r := range w.links[external] {
 		if now := w.rows[r.key]; now != nil {
@@ -209,7 +209,7 @@ func (w *working) late(r *row, e *checkpoint.Entry) (done bool, err error) {
 	return keep, err
 }
 
-// sentAgain is the decision of whoever had a send in doubt made again, whose outcome is e: that it had not been
+// sentAgain is the decision to make a send in doubt again, whose outcome is e: that it had not been
 // applied.
 func (w *working) sentAgain(key string, e *checkpoint.Entry) *checkpoint.KeptDecision {
 	send := checkpoint.Kept{Entry: *e, Act: checkpoint.Doubted}

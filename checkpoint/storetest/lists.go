@@ -67,7 +67,7 @@ func historyTellsWhatWasDone(t *testing.T, b Backend) {
 	}
 }
 
-// Two leads are exchanged, though more entries stand between them than a Store looks at together.
+// Two leads are exchanged, though more entries are between them than a Store looks at together.
 func adoptCorrectsALongListCrosswise(t *testing.T, b Backend) {
 	d := b.open(t)
 	list := []checkpoint.Entry{{Key: "a", LeadID: "lead-b"}}
@@ -106,7 +106,7 @@ func seed(t TB, d checkpoint.Store) {
 	}
 }
 
-// withPerson makes a checkpoint in which a person stands everywhere that one can.
+// withPerson makes a checkpoint in which a person is everywhere that one can.
 func withPerson(t TB, d checkpoint.Store) {
 	t.Helper()
 	seed(t, d)

@@ -1,6 +1,6 @@
 // Package storetest says what every [checkpoint.Store] must do ([Run]), and holds one that
 // keeps everything in memory: what the others are compared with, and a quick one for tests of
-// what stands above.
+// what is above.
 package storetest
 
 import (
@@ -227,7 +227,7 @@ func (k *knowledge) alike(key string) (all []checkpoint.Likeness) {
 	return append(all, checkpoint.Likeness{})
 }
 
-// Scan calls f with what stands under every key.
+// Scan calls f with what is stored under every key.
 func (m *Memory) Scan(_ context.Context, which checkpoint.Filter, f func(checkpoint.KeptKey) error) error {
 	var all []checkpoint.KeptKey
 	err := m.ask(func(k *knowledge) {
@@ -243,7 +243,7 @@ func (m *Memory) Scan(_ context.Context, which checkpoint.Filter, f func(checkpo
 	return err
 }
 
-// Under is what stands under a key.
+// Under is what is stored under a key.
 func (m *Memory) Under(_ context.Context, key string) (one checkpoint.KeptKey, err error) {
 	err = m.ask(func(k *knowledge) { one = k.keys[key] })
 	return one, err

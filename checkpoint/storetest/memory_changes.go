@@ -109,15 +109,15 @@ func (w *writing) Load([]string, []string) error { return nil }
 // Held is never so.
 func (w *writing) Held(string) bool { return false }
 
-// Under is what stands under a key.
+// Under is what is stored under a key.
 func (w *writing) Under(key string) (checkpoint.KeptKey, *checkpoint.Kept, error) {
 	return w.keys[key], w.visible(key), nil
 }
 
-// Put has something else stand there.
+// Put stores something else there.
 func (w *writing) Put(key string, k checkpoint.KeptKey) error { w.put(key, k); return nil }
 
-// Doubts has something else stand under keys in doubt.
+// Doubts stores something else under keys in doubt.
 func (w *writing) Doubts(f func(checkpoint.KeptKey) checkpoint.KeptKey) error {
 	for key, k := range w.keys {
 		if k.Intent != nil {

@@ -218,7 +218,7 @@ func (x *machine) compare(t *rapid.T) {
 	}
 }
 
-// told is what a Store says of decisions, but for the run that says which send is meant: not all keep it.
+// told is what a Store says of decisions, except the run that says which send is meant: not all keep it.
 func told(t TB, d checkpoint.Store) (all []string) {
 	t.Helper()
 	a := audit(t, d)
@@ -255,7 +255,7 @@ func (x *machine) find(t *rapid.T) {
 	}
 }
 
-// same fails unless two entries are one, but for the number of the commit.
+// same fails unless two entries are equal, except the number of the commit.
 func same(t *rapid.T, want, got checkpoint.Entry) {
 	t.Helper()
 	got.Seq, want.Seq = 0, 0

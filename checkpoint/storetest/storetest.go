@@ -105,7 +105,7 @@ func Change(d checkpoint.Store, kind checkpoint.ChangeKind, e checkpoint.Entry) 
 }
 
 // Together makes changes of one kind in one commit, of which none may be refused, and returns
-// what stands then.
+// what is stored then.
 func Together(t TB, d checkpoint.Store, kind checkpoint.ChangeKind,
 	entries ...checkpoint.Entry,
 ) (stored []checkpoint.Entry) {
@@ -138,7 +138,7 @@ func Withdraw(d checkpoint.Store, key string) error {
 	return err
 }
 
-// Settle writes an outcome, and returns what stands then.
+// Settle writes an outcome, and returns what is stored then.
 func Settle(d checkpoint.Store, e checkpoint.Entry) (checkpoint.Entry, error) {
 	return Change(d, checkpoint.Settle, e)
 }
@@ -207,7 +207,7 @@ func sought(t TB, d checkpoint.Store, q checkpoint.Query) (checkpoint.Entry, che
 	return out[0], how[0]
 }
 
-// Lookup is what stands under a key.
+// Lookup is what is stored under a key.
 func Lookup(t TB, d checkpoint.Store, key string) checkpoint.Entry {
 	t.Helper()
 	e, _ := sought(t, d, checkpoint.Query{Key: key})

@@ -111,7 +111,7 @@ func (b *Breaker) admit(now time.Time) {
 			if wait, full = b.holds(now); full {
 				return false
 			}
-			b.leave(p, now)
+			b.noteSent(p, now)
 		}
 		close(p.decided)
 		return true
@@ -131,8 +131,8 @@ func (b *Breaker) holds(now time.Time) (wait time.Duration, all bool) {
 	return wait, wait > 0
 }
 
-// leave notes a request that leaves. A create that probes asks first.
-func (b *Breaker) leave(p *Pass, now time.Time) {
+// noteSent notes a request that is sent now. A create that probes asks first.
+func (b *Breaker) noteSent(p *Pass, now time.Time) {
 	b.inFlight++
 	b.most = max(b.most, b.inFlight)
 	b.pace.leave(now)

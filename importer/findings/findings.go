@@ -1,5 +1,5 @@
 // Package findings gathers what rows have in common, in memory that does not grow with them: each kind of thing with
-// how many rows there are and where the first of them stand. Keys it remembers by their hashes: those that stand in
+// how many rows there are and where the first of them are. Keys it remembers by their hashes: those that are in
 // several rows at 16 bytes a row, those that were named at 8 bytes each.
 package findings
 
@@ -13,7 +13,7 @@ import (
 // firstRows is how many rows of a kind are named.
 const firstRows = 3
 
-// Spot is where a row stands: on a line, of which a JSON array may have several rows.
+// Spot is where a row is: on a line, which may have several rows of a JSON array.
 type Spot struct {
 	Input, Line int
 	Number      int // of the row in its input
@@ -43,7 +43,7 @@ func (r *Rows) Add(at Spot) {
 	}
 }
 
-// Places are where the first rows stand, as at says it.
+// Places are where the first rows are, as at says it.
 func (r *Rows) Places(at func(Spot) report.Place) []report.Place {
 	places := make([]report.Place, 0, len(r.First))
 	for _, spot := range r.First {

@@ -98,7 +98,7 @@ type Repeated struct {
 	Moot  [plans]int // planned requests that an earlier one for such a key makes needless
 }
 
-// Again are rows, of which a few are named, in file order.
+// Again counts rows and names a few of them, in file order.
 type Again struct {
 	Rows  int
 	First []Repeat

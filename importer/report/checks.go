@@ -11,7 +11,7 @@ import (
 )
 
 // Checks are what a run that sends nothing (validate, --dry-run) says of the input and the mapping. Lists come by
-// rows, most first; no cell's value stands in them but IDs of organizations and locators and, for the terminal alone,
+// rows, most first; no cell's value is in them but IDs of organizations and locators and, for the terminal alone,
 // texts not mapped.
 type Checks struct {
 	Rules         []Rule   `json:"rules"`
@@ -51,7 +51,7 @@ type Rule struct {
 	Places []Place `json:"places"`
 }
 
-// Word is a text that the map of a value lacks, by what the mapping calls the value, and where it stands first; a
+// Word is a text that the map of a value lacks, by what the mapping calls the value, and where it is first; a
 // status that is not mapped has no Value. Where Hidden says why it is not shown, or that it is others, Text is empty
 // and many may be counted.
 type Word struct {
@@ -66,7 +66,7 @@ const OtherTexts = "other texts"
 // named is the text in quotes, or what is said in its place.
 func (w *Word) named() string { return cmp.Or(w.Hidden, `"`+w.Text+`"`) }
 
-// Repeats counts rows whose key stands in an earlier row, or looks like that of an earlier
+// Repeats counts rows whose key is in an earlier row, or looks like that of an earlier
 // one, and names the first few.
 type Repeats struct {
 	Rows   int      `json:"rows"`

@@ -148,7 +148,7 @@ func (n *InService) Add(o *InService) {
 	n.Rows, n.InDoubt, n.None, n.Of = n.Rows+o.Rows, n.InDoubt+o.InDoubt, n.None+o.None, n.Of+o.Of
 }
 
-// inService says whether everybody is in, and where those stand who are not; "" where nothing is to be in.
+// inService says whether everybody is in, and where those are who are not; "" where nothing is to be in.
 func (s *Summary) inService() string {
 	n := s.InService
 	if n == nil || n.Of == 0 {

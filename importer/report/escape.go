@@ -92,9 +92,9 @@ func defuse(text string) string {
 	return text
 }
 
-// Cell is a text from outside as it stands in a CSV file for people.
+// Cell is a text from outside as it is in a CSV file for people.
 func Cell(text string) string { return Escape(defuse(text)) }
 
-// EscapeLine is Escape for what is no use when it is cut: a name, a key or an ID is taken for what it is by whoever
+// EscapeLine is Escape for what is no use when it is cut: a name, a key or an ID is taken for what it is by anyone who
 // looks it up.
 func EscapeLine(text string) string { return escape(text, math.MaxInt) }

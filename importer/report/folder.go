@@ -19,7 +19,7 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// RunsFolder is where run folders stand, in the folder that the program was started in.
+// RunsFolder is where run folders are, in the folder that the program was started in.
 const RunsFolder = "leadferry-runs"
 
 // The names of what a run leaves in its folder, beside rejects.
@@ -49,7 +49,7 @@ var beginnings = [...]struct{ name, text string }{
 	{reconciliationFile, "file,line,row,key,lead_id,"},
 }
 
-// Foreign is the path of a file that stands in a folder where a run would leave one, and that no run wrote; or "".
+// Foreign is the path of a file that is in a folder where a run would leave one, and that no run wrote; or "".
 func Foreign(folder string) string {
 	for _, of := range beginnings {
 		path := filepath.Join(folder, of.name)
@@ -73,7 +73,7 @@ func Foreign(folder string) string {
 // furtherEnd is what comes behind the first name, without its ending, in the names of further rejects files.
 var furtherEnd = spelling.Form(`^-\d+\.(?i:csv|tsv|jsonl)(?:\.partial)?$`)
 
-// FurtherRejects reports whether a file called other may come to stand beside the one that
+// FurtherRejects reports whether a file called other may be written beside the one that
 // --rejects names, for rows of another header.
 func FurtherRejects(named, other string) bool {
 	end, ours := strings.CutPrefix(other, strings.TrimSuffix(named, filepath.Ext(named)))
@@ -104,7 +104,7 @@ func makeFolder(path string) (*os.Root, error) {
 	return folder, nil
 }
 
-// checkReused fails when something stands in a folder that was there where a run would
+// checkReused fails when something is in a folder that was there where a run would
 // write, and is none that it may write to.
 func checkReused(folder *os.Root, path string) error {
 	entries, err := fs.ReadDir(folder.FS(), ".")
@@ -301,7 +301,7 @@ func parse(text []byte) (*Summary, error) {
 const mostNames = 10_000 // of a folder that are looked at
 
 // Newest reads the summaries of the newest runs, most at most, whose folders lie in the parents. Those of another user
-// count as none, but for the user who called sudo.
+// count as none, except the user who called sudo.
 func Newest(parents []string, most int) []*Summary {
 	type file struct {
 		path string

@@ -34,7 +34,7 @@ type MetricsRun struct {
 // node_exporter's textfile collector. Begin writes it with leadferry_run_in_progress 1, End with 0 and the figures, so
 // a run that was killed is one in progress. When the last good run ended is carried on from the file that is there.
 // All series bear command, target and mapping; each schedule needs a file of its own. It is for all to read: no text
-// of a row stands in it.
+// of a row is in it.
 type Metrics struct {
 	path   string
 	run    MetricsRun
@@ -155,7 +155,7 @@ func readMetrics(path string) (map[string]*dto.MetricFamily, error) {
 	return families, nil
 }
 
-// IsMetrics reports whether a file of metrics stands at path, and nothing else.
+// IsMetrics reports whether a file of metrics is at path, and nothing else.
 func IsMetrics(path string) bool {
 	families, err := readMetrics(path)
 	return err == nil && families[namespace+"build_info"] != nil

@@ -203,7 +203,7 @@ func (s *Summary) keptInResults() bool {
 		s.Target.BaseURL != inSandbox
 }
 
-// WriteUnkept writes the lead IDs that stand nowhere else.
+// WriteUnkept writes the lead IDs that are nowhere else.
 func (s *Summary) WriteUnkept(w io.Writer) error {
 	if len(s.Unkept) == 0 || s.keptInResults() {
 		return nil
@@ -229,7 +229,7 @@ func (s *Summary) keepIDs(todo *steps) {
 	}
 }
 
-// inDoubt are the steps to settle rows in doubt. Pasted as they stand, twice or in the
+// inDoubt are the steps to settle rows in doubt. Pasted as they are, twice or in the
 // wrong order, they decide nothing.
 func (s *Summary) inDoubt(todo *steps) {
 	const found = " what you found: the lead's ID, or none where no lead was made, or exists where there is one " +

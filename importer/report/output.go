@@ -13,7 +13,7 @@ import (
 	"leadferry/internal/disk"
 )
 
-// output is a file on its way to its name. Its folder is held open, so that whoever
+// output is a file on its way to its name. Its folder is held open, so that anyone who
 // puts another one in its place receives nothing.
 type output struct {
 	path    string
@@ -80,7 +80,7 @@ func (o *output) open() error {
 	return err
 }
 
-// createNew makes a new file. What has come to stand there meanwhile is an error, also a
+// createNew makes a new file. What is there by then is an error, also a
 // symbolic link: O_EXCL with O_CREATE follows none.
 func createNew(folder *os.Root, name string) (*os.File, error) {
 	return folder.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)

@@ -24,7 +24,7 @@ type Problem struct {
 	Column string `csv:"column" json:"column,omitempty"`
 	Rule   string `csv:"rule" json:"rule"`
 	Text   string `csv:"text" json:"text"`
-	Value  string `csv:"-" json:"value,omitempty"` // what stands in the columns, where Files.ProblemValues asks for it
+	Value  string `csv:"-" json:"value,omitempty"` // what is in the columns, where Files.ProblemValues asks for it
 }
 
 // valued is a line of problems with the value.

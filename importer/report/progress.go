@@ -73,10 +73,10 @@ func NewProgress(o ProgressOptions) *Progress {
 type fitted struct {
 	out   io.Writer
 	width func() int // which may change
-	line  string     // that stands there now
+	line  string     // that is there now
 }
 
-// Write takes what the bar draws, but for the blanks that it draws before: show writes over all that stood there.
+// Write takes what the bar draws, except the blanks that it draws before: show writes over all that stood there.
 func (f *fitted) Write(drawn []byte) (int, error) {
 	if line := strings.TrimSpace(string(drawn)); line != "" {
 		f.show(line)

@@ -122,7 +122,7 @@ var verdictMeanings = map[string]string{
 	"absent":    "known leads that no row names", "in_doubt": "nobody can tell if a lead was made",
 }
 
-// Pulled is one line of the pull file: a lead of which the CRM should take over the status, in the CRM's
+// Pulled is one line of the pull file: a lead whose status the CRM should take over, in the CRM's
 // own word, or content, as its import reads it.
 type Pulled struct {
 	ExternalID     string `csv:"external_id"`

@@ -63,7 +63,7 @@ type withOwn struct {
 	namespaced bool
 }
 
-// keyColumn is where the key stands in a line of results.
+// keyColumn is where the key is in a line of results.
 const keyColumn = 3
 
 func (w *withOwn) Write(cells []string) error {
@@ -76,7 +76,7 @@ func (w *withOwn) Write(cells []string) error {
 }
 
 // beginLines writes the header line of results or of a reconciliation, with further columns behind those that all
-// have; the name of one that stands already is told apart.
+// have; a name that exists already is told apart.
 func beginLines[T any](to *output, namespaced bool, further []string) error {
 	if to == nil {
 		return nil
@@ -99,7 +99,7 @@ func beginLines[T any](to *output, namespaced bool, further []string) error {
 // Reject is a row that needs attention. Names and Cells are its own columns as they
 // were read; Raw is a JSON object on one line, in their place. Text is the whole row
 // where it could not be taken apart: it is written neither cut nor defused, and as long
-// as it stands there a reader takes the row for not corrected yet.
+// as it is there a reader takes the row for not corrected yet.
 type Reject struct {
 	Line         int
 	Key          string
@@ -120,7 +120,7 @@ type rejectsFile struct {
 	namespaced bool
 }
 
-// byteOrderMark is that by which Excel knows UTF-8.
+// byteOrderMark tells Excel that a file is UTF-8.
 const byteOrderMark = "\uFEFF"
 
 // rejectsFor finds or begins the rejects file for a row of in; nil means that none is wanted.
@@ -198,7 +198,7 @@ func (s *rejectsFile) notes(cell func(name, cell string) string, rej *Reject) (c
 	add("outcome", rej.Outcome)
 	add("since", second(rej.Since))
 	add("sent_at", second(rej.SentAt))
-	add("lead_id", "") // whoever looks the lead up fills it in
+	add("lead_id", "") // anyone who looks the lead up fills it in
 	add("error", Cell(rej.Error))
 	add("text", rej.Text)
 	return cells

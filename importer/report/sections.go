@@ -21,7 +21,7 @@ type Section struct {
 	Private   bool // shows words of cells: for the terminal alone
 }
 
-// Line is a count (0: nothing is counted) with what it counts, and where the first of them stand.
+// Line is a count (0: nothing is counted) with what it counts, and where the first of them are.
 type Line struct {
 	Count      int
 	Name, Text string
@@ -29,7 +29,7 @@ type Line struct {
 	Attention  bool // a person should look at it
 }
 
-// Sections are what the run has to tell, but for times, rows in doubt and what to do. None is empty.
+// Sections are what the run has to say, except times, rows in doubt and what to do. None is empty.
 func (s *Summary) Sections() []Section {
 	rows := lines(s.Outcomes(), func(o OutcomeCount) Line {
 		return Line{Count: o.Rows, Name: o.Name, Text: o.Meaning, Attention: o.Attention && o.Name != "pending"}

@@ -216,7 +216,7 @@ type Doubt struct {
 	RequestID      string    `json:"request_id,omitempty"`
 }
 
-// Reason is a text by which rows ended, with how many and where the first three stand.
+// Reason is why rows ended as they did, how many, and where the first three are.
 type Reason struct {
 	Outcome  string  `json:"outcome"`
 	Error    string  `json:"error"`
@@ -231,7 +231,7 @@ func (s *Summary) WriteJSON(w io.Writer) error {
 	c := *s
 	c.StopReason = Escape(s.StopReason)
 	c.Files, c.Notes, c.Next = s.Left(), escaped(s.Notes), s.Steps()
-	// A file's name may be broken UTF-8; the summary must be valid all the same.
+	// A file's name may be broken UTF-8; the summary must be valid anyway.
 	b, err := json.Marshal(&c, json.Deterministic(true), jsontext.WithIndent("  "), jsontext.AllowInvalidUTF8(true))
 	if err != nil {
 		return err

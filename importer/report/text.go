@@ -135,7 +135,7 @@ func requests(creates, updates int) string {
 	return english.Plural(creates, "create request", "") + " and " + english.Plural(updates, "update", "")
 }
 
-// Asking are the reasons of rows that want a person's eye, but for pending ones, which the next run sends. A run that
+// Asking are the reasons of rows that want a person's eye, except pending ones, which the next run sends. A run that
 // sends nothing lists invalid ones check by check.
 func (s *Summary) Asking() []Reason {
 	asks := map[string]bool{}

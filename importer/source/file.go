@@ -75,7 +75,7 @@ type Info struct {
 
 // File reads the rows of one input, in order. It serves one goroutine.
 type File struct {
-	info   Info // but for what reader and meter know better
+	info   Info // except what reader and meter know better
 	format Format
 	reader rows.Reader
 	found  rows.Found    // by the reader
@@ -234,7 +234,7 @@ func (f *File) compare() {
 		!now.ModTime().Equal(f.stat.ModTime())
 }
 
-// framedReader leaves out what stands behind the rows of a table: what begins with a row that fits the footer, and the
+// framedReader leaves out what is behind the rows of a table: what begins with a row that fits the footer, and the
 // rows on the last lines.
 type framedReader struct {
 	rows.Reader
@@ -245,7 +245,7 @@ type framedReader struct {
 	ended error
 }
 
-// framed is a reader of the rows alone, where something stands behind them.
+// framed is a reader of the rows alone, where something is behind them.
 func framed(in rows.Reader, frame Frame, of *File) rows.Reader {
 	if frame.Footer == nil && frame.SkipFooter == 0 {
 		return in

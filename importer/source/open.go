@@ -158,7 +158,7 @@ func sniff(in io.Reader) (stream *bufio.Reader, head []byte, err error) {
 
 // openText makes the reader of the rows of a text, by its first line that is not blank.
 func (f *File) openText(o Options) (err error) {
-	_, _ = f.window.First() // passes what stands before it; an error comes again
+	_, _ = f.window.First() // passes what is before it; an error comes again
 	if f.format == "" {
 		f.format = textFormat(f.window.Bytes(sniffBytes))
 	}
@@ -180,7 +180,7 @@ func (f *File) openText(o Options) (err error) {
 }
 
 // openWorkbook makes the reader of the rows of a workbook, whatever its name says. The file is read once from end
-// to end for its checksum, from its beginning again; what is no file is read on from where it stands.
+// to end for its checksum, from its beginning again; what is no file is read on from where it is.
 func (f *File) openWorkbook(stream io.Reader, o Options) error {
 	f.format = XLSX
 	var in io.ReaderAt = f.disk

@@ -12,8 +12,8 @@ import (
 const pauseTime = 200 * time.Millisecond
 
 // Stream is a source whose bytes come when they come, as those of standard input may. What looks ahead of the rows
-// sees what is there, up to a pause, and whoever has rows in hand is told that no more may come for a while. It can be
-// closed while a Read waits, which a pipe cannot: the goroutine that reads it ends with the process.
+// sees what is there, up to a pause, and anyone who has rows in hand is told that no more may come for a while. It can
+// be closed while a Read waits, which a pipe cannot: the goroutine that reads it ends with the process.
 type Stream struct {
 	pieces chan []byte // from in
 	err    error       // that ended in, once pieces is closed

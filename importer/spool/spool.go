@@ -1,5 +1,5 @@
 // Package spool sorts things in memory that does not grow with them. What goes beyond it stands, in sorted runs, in a
-// temporary file that has no name any more, so that nothing is left of it whatever becomes of the process. Where no
+// temporary file that has no name any more, so that nothing is left of it however the process ends. Where no
 // such file can be made or filled, all stays in memory.
 package spool
 

@@ -40,8 +40,8 @@ func (p *program) checkpointCommand() *cli.Command {
 }
 
 // desk is where the command works.
-func (p *program) desk(c *cli.Context) *checkpointcmd.Desk {
-	return &checkpointcmd.Desk{
+func (p *program) desk(c *cli.Context) *checkpointcmd.Command {
+	return &checkpointcmd.Command{
 		In: p.In, Out: &p.out, Say: p.say(c), Warn: p.warn, Ledger: p.ledger(c), Person: p.person(c), Hold: p.hold.Take,
 		Namespace: c.String("namespace"),
 	}

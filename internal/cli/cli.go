@@ -84,16 +84,16 @@ type program struct {
 	log       terminal.Log // where log lines go
 	tables    []string     // files that the mapping reads
 	color     string       // as --color says
-	out       told         // standard output, as commands write to it
+	out       output       // standard output, as commands write to it
 }
 
-// told is what a command says, and why some of it is lost. That is asked once, when the command has ended.
-type told struct {
+// output is standard output. It keeps the first error of a write, for the end of the command.
+type output struct {
 	to   io.Writer
 	lost error
 }
 
-func (t *told) Write(b []byte) (int, error) {
+func (t *output) Write(b []byte) (int, error) {
 	n, err := t.to.Write(b)
 	t.lost = cmp.Or(t.lost, err)
 	return n, err
@@ -104,7 +104,7 @@ func (t *told) Write(b []byte) (int, error) {
 // may still wait then: the process has to end.
 func Run(ctx context.Context, interrupt <-chan struct{}, args []string, s Streams) int {
 	log.SetOutput(io.Discard) // net/http quotes stray answers there, and they may quote people
-	p := &program{Streams: s, interrupt: interrupt, args: args, out: told{to: s.Out}}
+	p := &program{Streams: s, interrupt: interrupt, args: args, out: output{to: s.Out}}
 	p.log.Redirect(s.Err)
 	app := p.app()
 	line, err := flags.Order(app, args[min(1, len(args)):])
@@ -250,7 +250,7 @@ func (p *program) warn(text string) {
 	p.tellNow(slog.LevelWarn, text)
 }
 
-// tellNow says something to whoever waits, also with --quiet.
+// tellNow says something to a person who waits, also with --quiet.
 func (p *program) tellNow(level slog.Level, text string) {
 	if p.json {
 		p.jsonLog().Log(context.Background(), level, report.Escape(text))

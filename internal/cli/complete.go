@@ -49,7 +49,7 @@ func Completes(args []string, out *os.File) bool {
 	return true
 }
 
-// completed is what may stand at the cursor, as scripts read it: a line that says files or words, then a line a word,
+// completed is what may be at the cursor, as scripts read it: a line that says files or words, then a line a word,
 // with a tab before what it means.
 func completed(asked []string) string {
 	begun := ""
@@ -67,7 +67,7 @@ func completed(asked []string) string {
 	return answer
 }
 
-// candidates are the words that may stand behind others, each with what it means, and whether names of files may, too.
+// candidates are the words that may be behind others, each with what it means, and whether names of files may, too.
 func candidates(before []string, begun string) (kind string, words [][2]string) {
 	app := (&program{}).app()
 	line, _ := flags.Order(app, before) // a line that is not ready has mistakes

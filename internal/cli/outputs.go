@@ -55,10 +55,10 @@ func (p *place) is(q *place) bool {
 	return strings.EqualFold(p.real, q.real)
 }
 
-// takes reports whether an output would be written over a place, or into a folder where none may lie. A run's folder
-// may hold the output that it would have made there under the same name. On some systems case does not matter.
-func (p *place) takes(q *place) bool {
-	partial := placeAt(p.path+".partial", p.what) // what it is called until it is complete
+// overwrites reports whether an output would be written over a place, or into a folder that must stay whole. A run's
+// folder may hold the output that it would make there under the same name. On some systems case does not matter.
+func (p *place) overwrites(q *place) bool {
+	partial := placeAt(p.path+".partial", p.what) // its name until it is complete
 	dir, name := filepath.Dir(q.real), filepath.Base(q.real)
 	switch {
 	case p.is(q):
@@ -118,13 +118,13 @@ func (p *program) keepApart(c *cli.Context, outputs []place, inputs []string) er
 	kept := p.keptPlaces(c, inputs)
 	for i, o := range outputs {
 		for j, q := range outputs {
-			if i != j && o.takes(&q) {
+			if i != j && o.overwrites(&q) {
 				return exit.Usage(fmt.Sprintf("%s %s and %s %s are one file", o.what, o.path, q.what, q.path),
 					"give each a place of its own")
 			}
 		}
 		for _, q := range kept {
-			if o.takes(&q) {
+			if o.overwrites(&q) {
 				how := map[bool]string{true: "lies in", false: "would take the place of"}[q.whole]
 				return exit.Usage(fmt.Sprintf("%s %s %s %s, which is %s", o.what, o.path, how, q.path, q.what),
 					"name another place")

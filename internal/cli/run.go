@@ -116,7 +116,7 @@ func (p *program) conclude(s *report.Summary, unseen error) {
 	p.code = s.ExitCode
 }
 
-// stopping tells whoever interrupts a run what it is waiting for.
+// stopping tells a person who interrupts a run what it waits for.
 const stopping = "stopping: nothing more is sent, answers under way are waited for (Ctrl-C again stops at once)"
 
 // screen is what a person sees of a run on its way.
@@ -172,7 +172,7 @@ func (p *program) watch(c *cli.Context, in *inputs.Files, o *importer.Options, l
 // begin announces the run, asks where that is due, and shows the progress from then on.
 func (v *screen) begin(s *importer.Start, dryRun bool) error {
 	v.announce(s)
-	switch { // for whoever asked for the page: with --quiet, too
+	switch { // somebody asked for the page: with --quiet too
 	case v.live == nil:
 	case v.json:
 		v.log.Info("page", "url", v.live.URL())

@@ -117,7 +117,7 @@ func (p *Place) Close() error { return p.lock.Close() }
 const lockPoll = 20 * time.Millisecond
 
 // TokenFile keeps one client's token between runs and processes. It is a [leadapi.TokenStore]. The file is named after
-// base URL, client and secret: whoever has another secret finds nothing.
+// base URL, client and secret: anyone who has another secret finds nothing.
 type TokenFile struct{ path string }
 
 var _ leadapi.TokenStore = (*TokenFile)(nil)

@@ -4,14 +4,14 @@
 // A page is a View, whose Main html/template made of the data, so that every text in it is
 // escaped. It is shown in one of two ways:
 //
-//	page.Write(file, view)                  // stands alone: from disk, by mail, in print
+//	page.Write(file, view)                  // is alone: from disk, by mail, in print
 //	s, err := page.Serve("127.0.0.1:0", site) // live: site gives the View of an address
 //	s.URL()                                  // for the person: with a token in its path, so links are relative
 //	s.Close()                                // sends the last Views and ends
 //
 // A Site is asked for each page and, once a second, for each reader of one, with the same
 // address: a search is a query (/?q=oak) and stays live. What is the same as before is not
-// sent. It is asked by many goroutines, so whoever makes Views at a cost keeps the last one.
+// sent. It is asked by many goroutines, so a site whose Views are costly keeps the last one.
 // While a page is live, a child of Main with an id is replaced only where it changed, so that
 // what a reader opened, selected or typed elsewhere stays: make them sections with ids.
 //
@@ -23,7 +23,7 @@
 //
 // Promises: a page loads nothing and runs nothing but the scripts of this package, both
 // enforced by a Content-Security-Policy; a server listens on loopback, answers GETs whose path
-// begins with its token, and holds few connections for a bounded time: whoever does not read is
+// begins with its token, and holds few connections for a bounded time: a reader that does not read is
 // dropped. What is shown never waits for a reader.
 package page
 
@@ -88,7 +88,7 @@ func hashOf(text string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// Write writes a page that stands alone; its only script copies what a person asks to copy. Its error is w's.
+// Write writes a page that is alone; its only script copies what a person asks to copy. Its error is w's.
 func Write(w io.Writer, v View) error {
 	return frame().Execute(w, framed{
 		View: v, Policy: filePolicy(), Style: template.CSS(style),

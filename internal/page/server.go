@@ -15,7 +15,7 @@ import (
 	"golang.org/x/net/netutil"
 )
 
-// Site gives the View of an address, of which path and query count; false: there is none.
+// Site gives the View of an address, by its path and query; false: there is none.
 // Many goroutines ask it at once, and it must not block.
 type Site func(at *url.URL) (View, bool)
 
@@ -63,7 +63,7 @@ func serve(addr string, site Site, every time.Duration) (*Server, error) {
 	return s, nil
 }
 
-// URL is the address for a person to open. It holds a token: whoever has it sees the site.
+// URL is the address for a person to open. It holds a token: anyone who has it sees the site.
 func (s *Server) URL() string { return s.url }
 
 // Close sends readers the last word, what the site shows now, and ends the server within a second.

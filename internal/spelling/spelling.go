@@ -1,5 +1,5 @@
 // Package spelling knows how names are written, of columns, of keys in a file, of flags: in which form, which one was
-// meant by one that nobody knows, and which there are. It stands below all rooms that know names.
+// meant by one that nobody knows, and which there are. It is below all rooms that know names.
 package spelling
 
 import (
@@ -48,7 +48,7 @@ const maxNear = 64
 // missing or too many, count: swapped ones are the likelier slip.
 const swap, change = 1, 2
 
-// Nearest is the one of names that somebody who wrote name may have meant: equal but for case, or at most a third of
+// Nearest is the one of names that somebody who wrote name may have meant: equal except for case, or at most a third of
 // its characters wrong, missing, too many or swapped with their neighbour. It is "" when none is so near.
 func Nearest(name string, names []string) string {
 	word := []rune(strings.ToLower(name))

@@ -1,4 +1,4 @@
-// Package testsupport puts between a client and the sandbox what stands between a company's machine and the real
+// Package testsupport puts between a client and the sandbox what is between a company's machine and the real
 // service: TLS, client certificates, a proxy, two addresses, connections that are closed.
 package testsupport
 

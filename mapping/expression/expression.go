@@ -40,7 +40,7 @@ const (
 
 // Program is a compiled expression. It may be shared.
 type Program struct {
-	Columns []string // each once, in the order in which they stand first
+	Columns []string // each once, in the order in which they are first
 	Builds  bool     // it puts a text together
 
 	program *vm.Program
@@ -278,7 +278,7 @@ type names struct {
 	others    []string              // that let declares
 	callees   []*ast.IdentifierNode // names of functions
 	cells     []*ast.IdentifierNode
-	envs      []*ast.IdentifierNode // $env, unless a column's name stands behind it
+	envs      []*ast.IdentifierNode // $env, unless a column's name is behind it
 	builds    bool                  // the expression puts texts together
 	fault     *texts.Fault
 }

@@ -174,7 +174,7 @@ func holds(full, part *column) bool {
 	return both > 0 && held*2 >= both
 }
 
-// rest says what becomes of the columns that nothing was recognised in.
+// rest says what to do with columns that were not recognised.
 type rest struct {
 	Names  []string // those that rest takes
 	Except []string // those that it has to leave out

@@ -22,7 +22,7 @@ var dictionaryText []byte
 // part is what a column plays in a lead: a section of headers in dictionary.yaml.
 type part string
 
-// rule says which column plays a part and what becomes of it in the lead. dictionary.yaml has all of them, and
+// rule says which column plays a part and where it goes in the lead. dictionary.yaml has all of them, and
 // explains them.
 type rule struct {
 	Part                   part
@@ -196,7 +196,7 @@ func Known(columns []string) (n int) {
 	return n
 }
 
-// FooterWord is the word or words with which a text begins that stand behind tables and not
+// FooterWord is the word or words with which a text begins that are behind tables and not
 // in them, as "Grand total", or "".
 func FooterWord(text string) (found string) {
 	text = text[:min(len(text), maxHeader)]

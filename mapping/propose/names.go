@@ -24,7 +24,7 @@ type name struct {
 	known   bool // the dictionary knows the header, if only as nothing of use
 }
 
-// readName looks a header up: as it is, without what stands in parentheses, without the words around, inside a
+// readName looks a header up: as it is, without what is in parentheses, without the words around, inside a
 // question.
 func readName(header string) name {
 	d, n := known(), name{words: words(header)}
@@ -50,7 +50,7 @@ func (n name) strength(parts ...part) float64 {
 	return best
 }
 
-// any reports whether one of the words stands in a section.
+// any reports whether one of the words is in a section.
 func (d *dictionary) any(section string, words []string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return d.has(section, w) })
 }
@@ -90,7 +90,7 @@ func (d *dictionary) inside(words []string) (best []sign) {
 	return best
 }
 
-// cost is how much a name still says among other words, and whether all of these may stand before the key of the
+// cost is how much a name still says among other words, and whether all of these may be before the key of the
 // record itself.
 func (d *dictionary) cost(around []string) (strength float64, own bool) {
 	strength, own = aroundName, true

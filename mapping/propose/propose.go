@@ -1,6 +1,6 @@
 // Package propose writes a mapping file for an input that it has seen a sample of, as leadferry init prints it.
 //
-// It stands before mapping, whose language it writes and whose rules judge the outcome, and reads no file itself:
+// It uses mapping, whose language it writes and whose rules judge the outcome, and reads no file itself:
 //
 //	Input ─▶ table (cells measured) ─▶ draft (which column plays which part) ─▶ YAML ─▶ mapping.Parse, Bind, Map ─▶ Proposal
 //
@@ -9,8 +9,8 @@
 //
 // Promises: the same Input gives the same Proposal; the YAML is a mapping file that loads, and every sampled row is
 // valid under it unless a person has to decide something or correct the row, which a comment and a note then say;
-// what is guessed has a comment that begins with a question mark, as validate names it; no cell of a row stands in
-// comments or notes, but for words of a column of statuses or dealers that holds few and short ones.
+// what is guessed has a comment that begins with a question mark, as validate names it; no cell of a row is in
+// comments or notes, except for words of a column of statuses or dealers that holds few and short ones.
 package propose
 
 import (
@@ -74,7 +74,7 @@ type draft struct {
 	Status       *statusChoice // nil: no column is one
 	Key          keyChoice
 	Rest         rest
-	Trial        map[string]int // rows, by what becomes of them
+	Trial        map[string]int // rows, by how they would end
 
 	parts  map[part]*column
 	fields []field

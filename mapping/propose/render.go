@@ -28,7 +28,7 @@ var proposal = sync.OnceValue(func() *template.Template {
 	}).Parse(proposalText))
 })
 
-// yaml makes comments of what stands behind // and tabs in the template.
+// yaml makes comments of what is behind // and tabs in the template.
 func (d *draft) yaml() string {
 	text := proseForm().ReplaceAllString(d.execute("mapping"), "$1# ")
 	text = strings.NewReplacer("\t\n", "\n", "\t", "  # ").Replace(text)

@@ -72,7 +72,7 @@ func (s *statusChoice) Open() (open []string) {
 	return open
 }
 
-// chooseStatus picks the column of which most words can be placed, or one that is called so, to be offered.
+// chooseStatus picks the column with the most known words, or one that is called status, to be offered.
 func (t *table) chooseStatus() (best *statusChoice) {
 	for _, c := range t.columns {
 		if s := statusOf(c); s != nil && (best == nil || s.score > best.score) {

@@ -92,7 +92,7 @@ func MadeUp(columns int) (names []string) {
 }
 
 // BeginsWithLead reports whether the first line of a table is a lead and no header: it has an e-mail address, or hardly
-// a name that is known and two cells at least that look like those below them, or stand there again, or one that begins
+// a name that is known and two cells at least that look like those below them, or are there again, or one that begins
 // to count the rows. All rows have as many cells.
 func BeginsWithLead(first []string, rows [][]string) bool {
 	const leastUnnamed = 4 // among so many columns one may be called like a column by chance: there is a city called By

@@ -35,7 +35,7 @@ import (
 // Date reads a text by the first of several layouts, parted by |, that it fits, and gives it as ISO 8601: 2006-01-02,
 // or 2006-01-02T15:04:05 when the layout has a time of day, with fractions of a second if there are any, and the
 // offset from UTC when the layout has one. A date that no calendar has does not fit. Names of months are English
-// unless @de or the like stands behind the layout; years of two digits are those from 1969 to 2068. Layouts that take
+// unless @de or the like is behind the layout; years of two digits are those from 1969 to 2068. Layouts that take
 // one text for different days are refused. What fits none and is ISO 8601 already stays, as the cells of workbooks do
 // that are dates.
 func Date(layouts string) (Conversion, *Fault) {
@@ -74,7 +74,7 @@ type dateForm struct {
 	write  func(time.Time) string
 }
 
-// probes are moments that tell layouts apart whose parts stand in another order.
+// probes are moments that tell layouts apart whose parts are in another order.
 var probes = [...]time.Time{
 	time.Date(2004, time.May, 6, 7, 8, 9, 0, time.UTC), time.Date(2011, time.October, 12, 13, 14, 15, 0, time.UTC),
 	time.Date(1970, time.February, 3, 4, 0, 0, 0, time.UTC),
@@ -150,7 +150,7 @@ func fromUnix(unit time.Duration) Conversion {
 	per := int64(time.Second / unit)
 	return func(s string) (string, bool) {
 		n, err := strconv.ParseInt(strings.TrimSuffix(s, ".0"), 10, 64) // through a column of decimals
-		if err != nil || n/per > 1<<38 || n/per < -1<<38 || countsOther(unit, n) {
+		if err != nil || n/per > 1<<38 || n/per < -1<<38 || isOtherUnit(unit, n) {
 			return "", false
 		}
 		t := time.Unix(n/per, n%per*int64(unit)).UTC()
@@ -158,11 +158,11 @@ func fromUnix(unit time.Duration) Conversion {
 	}
 }
 
-// countsOther says that a number counts milliseconds where seconds are named, or the other way. As milliseconds, those
-// within a few years of 1970 are dates of birth, which in any time zone are whole quarters of an hour: seconds of this
-// century hardly ever are. As seconds, dates of birth in milliseconds lie beyond all years of people, and words for
-// never such as 3000-01-01 are no whole quarters.
-func countsOther(unit time.Duration, n int64) bool {
+// isOtherUnit reports whether a number that should be in seconds is in milliseconds, or the other way round. Dates of
+// birth are whole quarters of an hour in any time zone; other times hardly ever are. So a small number of milliseconds
+// that is no whole quarter is in seconds. A huge number of seconds that is a whole quarter is in milliseconds: a word
+// for "never", for example 3000-01-01 in seconds, is no whole quarter of an hour in milliseconds.
+func isOtherUnit(unit time.Duration, n int64) bool {
 	const from1700, from2000, from2100, from2200 = -8_520_336_000, 946_684_800, 4_102_444_800, 7_258_118_400
 	const quarter = 15 * 60 * 1000
 	if unit < time.Second {
@@ -174,7 +174,7 @@ func countsOther(unit time.Duration, n int64) bool {
 // excelBegin is day 0 of Excel's days behind February 1900, in which it has a day too many.
 var excelBegin = time.Date(1899, time.December, 30, 0, 0, 0, 0, time.UTC)
 
-// fromExcel reads a day of Excel's by its number, a fraction of which is the time of day.
+// fromExcel reads a day by Excel's number; its fraction is the time of day.
 func fromExcel(s string) (string, bool) {
 	const firstMarch, last = 61, 2958465 // of 1900; of 9999
 	days, err := strconv.ParseFloat(s, 64)

@@ -102,7 +102,7 @@ func fromLetters(s string) (layout, unknown string) {
 	return layout, ""
 }
 
-// words are such as the layout has between quotes.
+// words are like that as the layout has between quotes.
 var words = spelling.Form(`^'([^']*)'`)
 
 // outputOf is the form in which dates of a layout are written, or what is wrong with it. It asks package time, which

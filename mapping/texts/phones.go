@@ -274,7 +274,7 @@ func dial(s string) (number string, ok bool) {
 	return number, number != "" && number != "+"
 }
 
-// isBetweenDigits reports whether r may stand in a phone number without being
+// isBetweenDigits reports whether r may be in a phone number without being
 // dialled; of format characters, address books leave marks of direction.
 func isBetweenDigits(r rune) bool {
 	return unicode.IsSpace(r) || unicode.In(r, unicode.Pd, unicode.Cf) || strings.ContainsRune("()[]./（）［］．／−ー", r)

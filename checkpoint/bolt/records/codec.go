@@ -155,7 +155,7 @@ func (r *Reader) Byte() byte {
 
 // Uint takes a number as [binary.AppendUvarint] wrote it.
 func (r *Reader) Uint() uint64 {
-	if len(r.b) > 0 && r.b[0] < 0x80 { // nearly all: it stands in one byte
+	if len(r.b) > 0 && r.b[0] < 0x80 { // nearly all: it is in one byte
 		v := r.b[0]
 		r.b = r.b[1:]
 		return uint64(v)

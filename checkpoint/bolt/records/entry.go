@@ -187,7 +187,7 @@ func (c *coder) text(v *string) {
 	}
 }
 
-// recurring is a text that stands in many records, see [Words].
+// recurring is a text that is in many records, see [Words].
 func (c *coder) recurring(v *string) {
 	if c.writes {
 		c.out = c.word(c.out, *v)

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	MaxWords = 1 << 16 // more stand in the entries themselves
+	MaxWords = 1 << 16 // more are in the entries themselves
 	maxWord  = 128     // bytes
 )
 
@@ -33,7 +33,7 @@ func NewWords() *Words {
 	return w
 }
 
-// WordsOf are the words that stand in texts, by number from 1; they change with it.
+// WordsOf are the words that are in texts, by number from 1; they change with it.
 func WordsOf(texts []string) *Words {
 	w := NewWords()
 	w.texts.Store(&texts)

@@ -9,7 +9,7 @@
 //   - A server that takes connections and does not answer is given up after a while: whether it did what it was asked last is
 //     not known then.
 //
-// What stands in the tables is not known here.
+// What is in the tables is not known here.
 package server
 
 import (
@@ -187,7 +187,7 @@ func withTLS(name string) string {
 	return name + "?" + param
 }
 
-// hasPassword says whether a password stands in an address, also in one that cannot be read.
+// hasPassword says whether a password is in an address, also in one that cannot be read.
 func hasPassword(name string) bool {
 	word := `(?i)(password|passwd|pwd|\bpass)\s*=`
 	u, err := url.Parse(name)

@@ -23,7 +23,7 @@ type Session struct {
 }
 
 // settings hold for the whole session. Nothing limits a statement, a transaction or a session without work: one that
-// was cut off may have been done. What was begun and not committed is undone for certain: whoever stands still in
+// was cut off may have been done. What was begun and not committed is undone for certain: anyone who stands still in
 // between (a suspended machine, a stopped process) soon holds nobody else up, and nobody waits for a lock for ever.
 // Plans made while tables are empty must not scan them when they are full. That nothing is to be changed holds as it
 // stands: so a database is kept as it is while it moves to another server.

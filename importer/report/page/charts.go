@@ -77,7 +77,7 @@ type line struct{ Series, Name, Dashes, Path string }
 // plotHeight is in pixels; run.html has it too.
 const plotHeight = 150
 
-// What is shorter, or has fewer buckets, is told in a line of text.
+// A shorter run, or one with fewer buckets, gets a line of text.
 const (
 	shortest = 5 // seconds
 	fewest   = 10
@@ -171,7 +171,7 @@ func newPlot(id, title string, label func(float64) string, lines []line, last fl
 			y := rounded(plotHeight * (1 - v/top))
 			switch {
 			case v < 0:
-			case b.Len() == 0: // it may stand alone
+			case b.Len() == 0: // it may be alone
 				fmt.Fprintf(&b, "M%d %sH%s", at, y, rounded(middle))
 			default:
 				fmt.Fprintf(&b, "L%s %s", rounded(middle), y)

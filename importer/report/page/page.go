@@ -6,10 +6,10 @@
 // as people look at; a run of a million rows has a page no larger than one of a thousand.
 // Write makes the file of a finished run, Serve shows the same page while it goes on.
 //
-// Promises: no key and no cell of a row stands in a page, as none stands in the summary;
+// Promises: no key and no cell of a row is in a page, as none is in the summary;
 // texts from outside are cut, control characters are escaped, and html/template escapes the
 // rest, so that no data become markup. Links lead to files of the run beside the page. Charts are SVG with a
-// title and a description, what they show stands in a table too, and no colour says anything alone.
+// title and a description, what they show is in a table too, and no colour says anything alone.
 package page
 
 import (
@@ -56,7 +56,7 @@ func Write(w io.Writer, s *report.Summary) error {
 	return page.Write(w, v)
 }
 
-// view is the page of a run of which total rows are to be read, 0 where nobody knows.
+// view is the page of a run with so many rows in total, 0 if nobody knows.
 func view(s *report.Summary, total int) (page.View, error) {
 	var b bytes.Buffer
 	headline := s.Headline()
@@ -110,7 +110,7 @@ func milliseconds(ms float64) string {
 	return fmt.Sprintf("%.3g ms", ms)
 }
 
-// Live is the page of a run that goes on. Whoever shows it figures waits for nobody: a page is
+// Live is the page of a run that goes on. Anyone who shows it figures waits for nobody: a page is
 // made when a reader asks, once for all readers.
 type Live struct {
 	server *page.Server
@@ -140,7 +140,7 @@ func Serve(addr string, s *report.Summary) (*Live, error) {
 // URL is where a person sees the page, and nobody else does.
 func (l *Live) URL() string { return l.server.URL() }
 
-// Show tells how far the run is, of which total rows are to be read, 0 where nobody knows. The
+// Show says how far the run is, with so many rows in total, 0 if nobody knows. The
 // summary is the page's from then on.
 func (l *Live) Show(s *report.Summary, total int) {
 	l.latest.Store(&snapshot{summary: s, total: total})

@@ -14,14 +14,14 @@ import (
 // quoted gathers the cells of a record that holds quotes, one line after another.
 type quoted struct {
 	delim  []byte
-	escape bool   // a backslash stands before quotes in quotes
+	escape bool   // a backslash is before quotes in quotes
 	text   []byte // all cells, without their quotes
 	ends   []int  // where each of them ends
 	open   bool   // inside quotes: the next line belongs to the record
 	lines  int    // that were added
 	from   int    // which of them, from 1, has the last quote that opened a cell
 	stray  bool   // a quote inside quotes neither ends a cell nor is doubled
-	loneCR bool   // a CR stands alone outside quotes
+	loneCR bool   // a CR is alone outside quotes
 }
 
 func (q *quoted) reset() {
@@ -81,7 +81,7 @@ func (q *quoted) addQuoted(line []byte) (rest []byte, more bool) {
 	}
 }
 
-// cutAtQuote is what stands before the next quote and behind it. What a backslash stands before is gathered at once.
+// cutAtQuote is what is before the next quote and behind it. What a backslash is before is gathered at once.
 func (q *quoted) cutAtQuote(line []byte) (text, after []byte, closed bool) {
 	for q.escape {
 		i := bytes.IndexAny(line, "\"\\")

@@ -149,7 +149,7 @@ type document struct {
 	broken  error          // one of reading that the decoder has met
 }
 
-// openDocument begins behind the bracket of the list. What stands before it in the document was seen; the decoder takes
+// openDocument begins behind the bracket of the list. What is before it in the document was seen; the decoder takes
 // a member without a name for it.
 func openDocument(in *lines.Window, of *list, o rows.Options, found *rows.Found) (*document, error) {
 	d := &document{in: in, objects: newObjects("element", o, found), asked: o.List != ""}

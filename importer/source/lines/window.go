@@ -1,7 +1,7 @@
 // Package lines shows the text of a file, in UTF-8 whatever its encoding is, from the start of the present record
-// on: its physical lines, what is no text in them, and where that stands in the file.
+// on: its physical lines, what is no text in them, and where that is in the file.
 //
-// It stands below the readers of text, delimited and jsonrows. Its promises: memory does not grow with the file,
+// It is below the readers of text, delimited and jsonrows. Its promises: memory does not grow with the file,
 // nothing is decoded by guess, and bytes that have no meaning in the file's encoding never look like text.
 package lines
 

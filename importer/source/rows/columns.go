@@ -119,7 +119,7 @@ func (c *Columns) Judge(fields []string, misfit *Problem, r *Row, found *Found) 
 	return misfit
 }
 
-// beginsFooter says that the cells that hold something, with a blank between, begin what stands behind the table.
+// beginsFooter says that the cells that hold something, with a blank between, begin what is behind the table.
 func (c *Columns) beginsFooter(fields []string) bool {
 	var held []string
 	for _, cell := range fields {
@@ -130,7 +130,7 @@ func (c *Columns) beginsFooter(fields []string) bool {
 	return len(held) > 0 && c.footer.MatchString(strings.Join(held, " "))
 }
 
-// uncorrected finds a row of a rejects file that could not be taken apart and stands there as text still, which
+// uncorrected finds a row of a rejects file that could not be taken apart and is there as text still, which
 // becomes the text of r, or whose text was taken away and nothing put in its place.
 func (c *Columns) uncorrected(fields []string, r *Row) *Problem {
 	r.HasLead = c.outcome >= 0 && c.outcome < len(fields) && HasLead(strings.TrimSpace(fields[c.outcome]))
@@ -147,7 +147,7 @@ func (c *Columns) uncorrected(fields []string, r *Row) *Problem {
 	return nil
 }
 
-// NotCorrected is the problem of a row that stands in a rejects file as it was written there.
+// NotCorrected is the problem of a row that is in a rejects file as it was written there.
 func NotCorrected(column string) *Problem {
 	return &Problem{Code: "uncorrected", Text: "not corrected yet", Hint: "fill the row's columns and empty " + column}
 }
@@ -168,7 +168,7 @@ func areDashes(fields []string) bool {
 	return len(fields) > 0
 }
 
-// empty says that no cell of a row holds anything, but for what a rejects file has added.
+// empty says that no cell of a row holds anything, except what a rejects file has added.
 func (c *Columns) empty(fields []string) bool {
 	for i, cell := range fields {
 		added := i < c.Width && strings.HasPrefix(c.names[i], Reserved)

@@ -2,7 +2,7 @@
 // may have, the [Options] that say how a file is read, the [Columns] that a header makes, and the errors that end a
 // reading.
 //
-// It stands below the readers, and imports none of them.
+// It is below the readers, and imports none of them.
 package rows
 
 import (
@@ -42,8 +42,8 @@ type Options struct {
 	// NoQuotes says that quotes are text like any other, so that each line is a row. Rejects files have quotes all
 	// the same.
 	NoQuotes bool
-	// Backslash says that a backslash stands before a quote or a backslash in quotes, as MySQL writes them.
-	// Doubled quotes are one all the same.
+	// Backslash says that a backslash is before a quote or a backslash in quotes, as MySQL writes them.
+	// Doubled quotes are still one.
 	Backslash bool
 	Frame
 	// Null are the cells that count as empty, beside blank ones.
@@ -64,8 +64,8 @@ type Options struct {
 	// MaxRecord is how many bytes of UTF-8 a record may have with its line end; 0 means 1 MiB. A record of CSV with
 	// quotes may have 17 times as many, for one long cell.
 	MaxRecord int
-	// Proven asks for the checksums of packed files first, which stand behind their data: what is damaged unpacks to
-	// other rows up to there. Files that were cut and standard input are read as far as they go all the same.
+	// Proven asks for the checksums of packed files first, which are behind their data: what is damaged unpacks to
+	// other rows up to there. Files that were cut and standard input are read as far as they go anyway.
 	Proven bool
 	// Stdin is what the file name "-" reads.
 	Stdin io.Reader
@@ -76,7 +76,7 @@ type Frame struct {
 	// SkipRows are the lines before the header, or before the first row where there is none; SkipFooter those at
 	// the end of the file. Of a sheet they are its rows, blank ones too, up to the last that holds something.
 	SkipRows, SkipFooter int
-	// Footer matches the first row of what stands behind the table; nil: nothing does.
+	// Footer matches the first row of what is behind the table; nil: nothing does.
 	Footer *regexp.Regexp
 	// Comment begins lines that are passed over; "": none are.
 	Comment string
@@ -109,7 +109,7 @@ type Row struct {
 	OneLine bool     // no cell holds a line break
 	Spans   bool     // CSV, TSV: it takes several lines
 	Repeats bool     // it is the header once more
-	Ends    bool     // what stands behind the table begins with it
+	Ends    bool     // what is behind the table begins with it
 	HasLead bool     // a rejects file says that its lead exists, or may exist
 	Problem *Problem // why the row cannot be used, or nil
 	Text    string   // of a row that could not be taken apart, with \xNN for bytes that are no text

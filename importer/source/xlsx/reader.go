@@ -159,7 +159,7 @@ func (r *Reader) begin(name string, o rows.Options) error {
 	return err
 }
 
-// header takes the names of the columns from the present row, as far as they stand together: behind that, something
+// header takes the names of the columns from the present row, as far as they are together: behind that, something
 // was left in the sheet that is none of the table.
 func (r *Reader) header() (names []string) {
 	const maxGap = 1000 // columns that may lack a name one behind the other
@@ -283,7 +283,7 @@ func (r *Reader) advance() error {
 	return r.ended
 }
 
-// take makes r.fields of the cells that hold something. What stands behind the header's columns may stand very far
+// take makes r.fields of the cells that hold something. What is behind the header's columns may stand very far
 // behind them: only the texts follow.
 func (r *Reader) take() {
 	width, text := r.columns.Width, string(r.sheet.text)

@@ -36,7 +36,7 @@ type sheetReader struct {
 
 // cell is a cell that holds something.
 type cell struct {
-	column, start, end int    // from 0; where its text stands in that of its row
+	column, start, end int    // from 0; where its text is in that of its row
 	fault              *fault // why it cannot be taken, or nil
 }
 
@@ -85,7 +85,7 @@ func (s *sheetReader) next() error {
 	}
 }
 
-// row reads the cells of a row. Rows and cells may leave out where they stand: then they stand behind the one before.
+// row reads the cells of a row. Rows and cells may leave out where they are: then they are behind the one before.
 func (s *sheetReader) row() error {
 	number := s.number + 1
 	if at := s.xml.attribute("r"); len(at) > 0 {

@@ -23,7 +23,7 @@ import (
 
 // Adopt takes over the leads of files, as a whole or not at all, into the checkpoint that is meant or a new one. It is
 // marked before the files are read: runs are refused until all of them were taken over.
-func (d *Desk) Adopt(ctx context.Context, paths []string) (err error) {
+func (d *Command) Adopt(ctx context.Context, paths []string) (err error) {
 	read, err := d.openLists(paths)
 	defer read.close()
 	if err != nil {
@@ -49,7 +49,7 @@ func (d *Desk) Adopt(ctx context.Context, paths []string) (err error) {
 	return d.Ledger.Attested(ctx, db, false, func() error { return d.adopt(ctx, db, read, paths) })
 }
 
-func (d *Desk) adopt(ctx context.Context, db ledger.Ledger, read lists, paths []string) error {
+func (d *Command) adopt(ctx context.Context, db ledger.Ledger, read lists, paths []string) error {
 	lacked := db.Info().Incomplete
 	var from []string
 	for _, l := range read {
@@ -81,7 +81,7 @@ func (d *Desk) adopt(ctx context.Context, db ledger.Ledger, read lists, paths []
 	return nil
 }
 
-func (d *Desk) reportAdopted(r checkpoint.AdoptResult, passed int, path string) {
+func (d *Command) reportAdopted(r checkpoint.AdoptResult, passed int, path string) {
 	fmt.Fprintf(d.Out, "%s taken over, %d known already\n", english.Plural(r.Leads, "lead", ""), r.Known)
 	at := " --checkpoint " + shell.Path(path)
 	d.tellCounts([]counted{
@@ -111,7 +111,7 @@ type adopted struct {
 	taken int
 }
 
-func (d *Desk) openLists(paths []string) (all lists, err error) {
+func (d *Command) openLists(paths []string) (all lists, err error) {
 	for _, path := range paths {
 		l, file, err := d.openList(path, "adopt")
 		if err != nil {
@@ -203,7 +203,7 @@ func (ls lists) missing() string {
 // lacks would count as made. An export says nothing of its target, and is how leads move with a service that changes
 // its address.
 func (ls lists) chooseFor(target checkpoint.Target) error {
-	if err := ls.choose(); err != nil {
+	if err := ls.chooseRows(); err != nil {
 		return err
 	}
 	for _, l := range ls {
@@ -217,13 +217,13 @@ func (ls lists) chooseFor(target checkpoint.Target) error {
 	return nil
 }
 
-// told is what the row of a run's results that tells most of its key so far says. There may be more keys than the
-// memory holds whole, so key and lead are digests.
-type told struct {
+// bestRow is the row of results that says most about a key so far. There may be more keys than the memory can hold, so
+// key and lead are digests.
+type bestRow struct {
 	lead   digest // zero: none
 	list   uint32 // which of the lists
 	number uint32 // of the row in it
-	tells  uint8
+	tells  uint8  // how much it says
 }
 
 type digest [16]byte
@@ -236,10 +236,10 @@ func digestOf(text string) (d digest) {
 	return d
 }
 
-// choose takes of runs' results the rows that tell most of each key, whichever file they are in, the last of those that
-// tell alike. A key with two leads refuses them.
-func (ls lists) choose() error {
-	best := map[digest]told{}
+// chooseRows chooses from the results of runs the row that says most about each key; of equal rows, the last. A key
+// with two leads is refused.
+func (ls lists) chooseRows() error {
+	best := map[digest]bestRow{}
 	for i, l := range ls {
 		err := l.list.each(func(row *listed) (err error) {
 			if !l.results {
@@ -248,7 +248,7 @@ func (ls lists) choose() error {
 			if row.State, err = l.stateOf(row); err != nil || row.State == "" || row.Key == "" {
 				return err
 			}
-			key, this := digestOf(row.Key), told{digestOf(row.LeadID), uint32(i), uint32(row.number), row.tells()}
+			key, this := digestOf(row.Key), bestRow{digestOf(row.LeadID), uint32(i), uint32(row.number), row.tells()}
 			b, again := best[key]
 			if again && this.lead != b.lead && this.lead != (digest{}) && b.lead != (digest{}) {
 				where := fmt.Sprintf("row %d of %s", b.number, ls[b.list].path)

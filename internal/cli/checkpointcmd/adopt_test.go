@@ -32,7 +32,7 @@ func TestResultsAreNotHeldInMemory(t *testing.T) {
 	before := live()
 	l := &list{path: "results.csv", command: "adopt", in: in}
 	of := lists{{list: l}}
-	if err := of.choose(); err != nil {
+	if err := of.chooseRows(); err != nil {
 		t.Fatal(err)
 	}
 	taken, most := 0, 0
@@ -76,7 +76,7 @@ func TestChoiceTakesLittleMemory(t *testing.T) {
 	}
 	in := &atEnd{Reader: bytes.NewReader(file.Bytes())}
 	before := live()
-	if err := (lists{{list: &list{path: "results.csv", command: "adopt", in: in}}}).choose(); err != nil {
+	if err := (lists{{list: &list{path: "results.csv", command: "adopt", in: in}}}).chooseRows(); err != nil {
 		t.Fatal(err)
 	}
 	if each := (in.live - before) / rows; each > 160 {
@@ -88,7 +88,7 @@ func TestChoiceTakesLittleMemory(t *testing.T) {
 func TestChoiceOfTwoLeads(t *testing.T) {
 	const file = "key,outcome,lead_id\na,created,lead-1a\nb,created,lead-1b\nc,created,lead-1c\na,created,\nc,created,lead-1c\nb,created,lead-2b\na,created,lead-2a\nc,created,lead-2c\n"
 	l := &list{path: "results.csv", command: "adopt", in: bytes.NewReader([]byte(file))}
-	if err := (lists{{list: l}}).choose(); err == nil || !strings.Contains(err.Error(), "results.csv:7 (row 6 of the file): its key has another lead ID in row 2 of results.csv;") {
+	if err := (lists{{list: l}}).chooseRows(); err == nil || !strings.Contains(err.Error(), "results.csv:7 (row 6 of the file): its key has another lead ID in row 2 of results.csv;") {
 		t.Error(err)
 	}
 }
@@ -108,7 +108,7 @@ d,created,
 `
 	l := &list{path: "results.csv", command: "adopt", in: bytes.NewReader([]byte(file))}
 	of := lists{{list: l}}
-	if err := of.choose(); err != nil {
+	if err := of.chooseRows(); err != nil {
 		t.Fatal(err)
 	}
 	var got []int

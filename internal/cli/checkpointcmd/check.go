@@ -21,7 +21,7 @@ type Checks struct {
 func (c *Checks) writes() bool { return c.Older != "" || c.Loss || c.MovedHere }
 
 // Check reads the whole checkpoint and says whether it can be relied on.
-func (d *Desk) Check(ctx context.Context, todo Checks) (err error) {
+func (d *Command) Check(ctx context.Context, todo Checks) (err error) {
 	if todo.Older != "" && todo.Loss {
 		return exit.Usage("--accept-older and --accept-loss exclude one another",
 			"first take the older copy and look at what is held, then give up what is missing")
@@ -53,7 +53,7 @@ func (d *Desk) Check(ctx context.Context, todo Checks) (err error) {
 }
 
 // checked tells of a checkpoint that is in order, and changes what is to be changed.
-func (d *Desk) checked(ctx context.Context, db ledger.Ledger, whole string, todo *Checks) error {
+func (d *Command) checked(ctx context.Context, db ledger.Ledger, whole string, todo *Checks) error {
 	ws := d.Ledger.Witnesses()
 	if !todo.writes() {
 		if ws != nil {
@@ -95,7 +95,7 @@ func (d *Desk) checked(ctx context.Context, db ledger.Ledger, whole string, todo
 }
 
 // takeOlder takes a checkpoint that is older than known.
-func (d *Desk) takeOlder(ctx context.Context, db ledger.Ledger, ws *checkpoint.Witnesses, answer string) error {
+func (d *Command) takeOlder(ctx context.Context, db ledger.Ledger, ws *checkpoint.Witnesses, answer string) error {
 	took, err := checkpoint.TakeOlder(ctx, db, ws, answer, db.Moved())
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func (d *Desk) takeOlder(ctx context.Context, db ledger.Ledger, ws *checkpoint.W
 }
 
 // acceptLoss asks before rows may be sent whose leads may exist.
-func (d *Desk) acceptLoss(ctx context.Context, db ledger.Ledger) error {
+func (d *Command) acceptLoss(ctx context.Context, db ledger.Ledger) error {
 	if !db.Info().Incomplete {
 		fmt.Fprintln(d.Out, "\nnothing to accept: the checkpoint is complete")
 		return nil

@@ -19,7 +19,7 @@ import (
 
 // Copy takes all that a checkpoint knows to an empty one elsewhere: to is an address with server, or a file. Runs are
 // refused there first, then here for good; the same copy again ends one that was cut off.
-func (d *Desk) Copy(ctx context.Context, from ledger.Place, to string, server *postgres.Options) (err error) {
+func (d *Command) Copy(ctx context.Context, from ledger.Place, to string, server *postgres.Options) (err error) {
 	src, err := from.Open(ledger.How{Moved: true})
 	if err != nil {
 		return err

@@ -117,7 +117,7 @@ func TestCopyThereAndBack(t *testing.T) {
 		}
 	}
 	want := knows(file(first))
-	d := &Desk{Out: &bytes.Buffer{}}
+	d := &Command{Out: &bytes.Buffer{}}
 
 	// Cut off after both are marked.
 	cut := errors.New("cut off")
@@ -160,7 +160,7 @@ func TestLostCopyIsNotMadeAgain(t *testing.T) {
 	dir := t.TempDir()
 	from, to := filepath.Join(dir, "from.db"), filepath.Join(dir, "to.db")
 	eventful(t, from, target)
-	d := &Desk{Out: &bytes.Buffer{}}
+	d := &Command{Out: &bytes.Buffer{}}
 	at := ledger.Place{Path: from, Target: target, Options: bolt.Options{AnyPlace: true}}
 	if err := d.Copy(t.Context(), at, to, nil); err != nil {
 		t.Fatal(err)
@@ -168,7 +168,7 @@ func TestLostCopyIsNotMadeAgain(t *testing.T) {
 	lostCopyIsNotMadeAgain(t, d, at, to)
 }
 
-func lostCopyIsNotMadeAgain(t *testing.T, d *Desk, from ledger.Place, to string) {
+func lostCopyIsNotMadeAgain(t *testing.T, d *Command, from ledger.Place, to string) {
 	t.Helper()
 	if err := os.Remove(to); err != nil {
 		t.Fatal(err)
@@ -203,7 +203,7 @@ func TestLostLedgerIsNotFilledAgain(t *testing.T) {
 	target := checkpoint.Target{BaseURL: "https://api.example.com", LeadsURL: "https://leads.example.com", TrunkID: "5f0c1a52-7d0b-4a3e-9a1e-3a1c6d1f0b77"}
 	from := filepath.Join(t.TempDir(), "from.db")
 	eventful(t, from, target)
-	d := &Desk{Out: &bytes.Buffer{}}
+	d := &Command{Out: &bytes.Buffer{}}
 	at := ledger.Place{Path: from, Target: target, Options: bolt.Options{AnyPlace: true}}
 	if err := d.Copy(t.Context(), at, address, &postgres.Options{}); err != nil {
 		t.Fatal(err)

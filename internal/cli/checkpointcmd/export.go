@@ -49,9 +49,9 @@ type Export struct {
 }
 
 // Export writes what the checkpoint knows. Of a damaged one it writes what can still be read, and fails. The
-// checkpoint is closed when it returns: whoever reads slowly must not hold its lock, so out keeps all that it is given
-// until then.
-func (d *Desk) Export(ctx context.Context, x Export, out io.Writer) (err error) {
+// checkpoint is closed when it returns: anyone who reads slowly must not hold its lock, so out keeps all that it is
+// given until then.
+func (d *Command) Export(ctx context.Context, x Export, out io.Writer) (err error) {
 	if x.state, err = stateNamed(x.State); err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func namespaced(ctx context.Context, db ledger.Ledger) (yes bool, err error) {
 	return yes, err
 }
 
-func (d *Desk) exportDamaged(path string, x *Export, out io.Writer) error {
+func (d *Command) exportDamaged(path string, x *Export, out io.Writer) error {
 	const lacks = "an unknown number of leads that the damaged checkpoint knew"
 	x.namespaced = true // what is read once cannot be looked through before
 	return x.lines(out, lacks, func(add func(checkpoint.Entry) error) error {

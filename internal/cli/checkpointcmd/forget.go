@@ -24,7 +24,7 @@ import (
 
 // Forget removes all that is known of keys except a hash that keeps their leads from being made again; unblock removes
 // that, too. An argument - is standard input. imitation removes leads of the sandbox beside its checkpoint.
-func (d *Desk) Forget(
+func (d *Command) Forget(
 	ctx context.Context, args []string, unblock bool,
 	imitation func(checkpointPath string, leadIDs []string) (leads int, err error),
 ) error {
@@ -69,7 +69,7 @@ func (d *Desk) Forget(
 	d.reportTraces(keys)
 	if kept {
 		fmt.Fprintln(d.Out, "the server's log of changes (WAL), its standbys and its backups keep what they have "+
-			"until they are recycled: ask whoever runs it how long")
+			"until they are recycled: ask its administrator how long")
 	}
 	for i, l := range alike {
 		if l.File != "" {
@@ -83,7 +83,7 @@ func (d *Desk) Forget(
 
 // reportTraces names the files of runs that still hold the rows, and how to remove them. What witnesses need holds no
 // cell.
-func (d *Desk) reportTraces(keys []string) {
+func (d *Command) reportTraces(keys []string) {
 	wanted := func(namespace, key string) bool { return slices.Contains(keys, rowkey.Effective(namespace, key)) }
 	paths, _ := filepath.Glob(filepath.Join(report.RunsFolder, "*", "*"))
 	held := slices.DeleteFunc(paths, func(path string) bool {
@@ -104,7 +104,7 @@ func (d *Desk) reportTraces(keys []string) {
 	}
 }
 
-func (d *Desk) reportForgotten(r *checkpoint.ForgetResult, inSandbox int, sandboxed, unblock bool) {
+func (d *Command) reportForgotten(r *checkpoint.ForgetResult, inSandbox int, sandboxed, unblock bool) {
 	then := "not sent again"
 	if unblock {
 		then = "may be sent again"
@@ -135,7 +135,7 @@ func (d *Desk) reportForgotten(r *checkpoint.ForgetResult, inSandbox int, sandbo
 }
 
 // keys are the arguments; - is standard input, one a line.
-func (d *Desk) keys(args []string) (keys []string, err error) {
+func (d *Command) keys(args []string) (keys []string, err error) {
 	if len(args) == 0 {
 		return nil, exit.Usage("no key given", "see leadferry checkpoint forget --help")
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // History lists what was done with the row of a key, decided about it and found since.
-func (d *Desk) History(ctx context.Context, key string) error {
+func (d *Command) History(ctx context.Context, key string) error {
 	key = rowkey.Effective(d.Namespace, rowkey.Trim(key))
 	return d.with(true, func(db ledger.Ledger) error {
 		found, alike, err := lookUp(ctx, db, key)
@@ -55,8 +55,8 @@ func lookUp(ctx context.Context, db ledger.Ledger, keys ...string) (found []chec
 	return found, alike, db.Find(ctx, queries, found, make([]checkpoint.Match, len(keys)))
 }
 
-// writeState says how the key stands now.
-func (d *Desk) writeState(e *checkpoint.Entry) {
+// writeState says how the key is now.
+func (d *Command) writeState(e *checkpoint.Entry) {
 	text := map[checkpoint.State]string{
 		checkpoint.Unknown:   "not made: the next import sends it",
 		checkpoint.NotMade:   "not made, a person said: the next import sends it",

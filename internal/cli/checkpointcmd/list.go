@@ -97,7 +97,7 @@ type list struct {
 }
 
 // openList opens a file; - is standard input, which is kept to be read again. The caller closes it.
-func (d *Desk) openList(path, command string) (*list, io.Closer, error) {
+func (d *Command) openList(path, command string) (*list, io.Closer, error) {
 	l := &list{path: path, command: command, namespace: d.Namespace}
 	var file io.Closer
 	var err error

@@ -19,7 +19,7 @@ import (
 
 // Repair brings what can be read of a damaged checkpoint, and what files of results know besides, into a new one; dry
 // says what could be.
-func (d *Desk) Repair(from, to string, target checkpoint.Target, files []string, dry bool) error {
+func (d *Command) Repair(from, to string, target checkpoint.Target, files []string, dry bool) error {
 	how := bolt.Options{ReadOnly: true, Require: true, Check: true, AnyPlace: ledger.AnyPlace()}
 	db, err := bolt.Open(from, checkpoint.Target{}, how)
 	switch {
@@ -49,14 +49,14 @@ func (d *Desk) Repair(from, to string, target checkpoint.Target, files []string,
 }
 
 // evidence reads results. The summary beside them says which checkpoint their run used.
-func (d *Desk) evidence(path string) (one bolt.Results, err error) {
+func (d *Command) evidence(path string) (one bolt.Results, err error) {
 	read, file, err := d.openList(path, "repair")
 	if err != nil {
 		return one, err
 	}
 	defer file.Close()
 	of := lists{{list: read}}
-	if err = of.choose(); err == nil {
+	if err = of.chooseRows(); err == nil {
 		err = of.each(func(e checkpoint.Entry, _ *list, _ *listed) error {
 			one.Entries = append(one.Entries, e)
 			return nil
@@ -67,7 +67,7 @@ func (d *Desk) evidence(path string) (one bolt.Results, err error) {
 	return one, err
 }
 
-func (d *Desk) reportRepaired(from, to string, r *bolt.Repaired, dry bool) {
+func (d *Command) reportRepaired(from, to string, r *bolt.Repaired, dry bool) {
 	d.printf("damaged     %s\n", from)
 	d.printSalvaged(&r.Salvaged)
 	d.tellCounts([]counted{
@@ -97,7 +97,7 @@ func (d *Desk) reportRepaired(from, to string, r *bolt.Repaired, dry bool) {
 }
 
 // readable says what an export of a damaged file would hold.
-func (d *Desk) readable(path string) {
+func (d *Command) readable(path string) {
 	r, err := bolt.Salvage(path, func(checkpoint.Entry) error { return nil })
 	if err != nil {
 		return // the error that is shown says more
@@ -108,7 +108,7 @@ func (d *Desk) readable(path string) {
 	d.lostBlocks(r.Forgotten)
 }
 
-func (d *Desk) printSalvaged(r *bolt.Salvaged) {
+func (d *Command) printSalvaged(r *bolt.Salvaged) {
 	counts := map[checkpoint.State]int{checkpoint.Forgotten: r.Forgotten}
 	for s, n := range r.Keys {
 		counts[checkpoint.State(s)] += n
@@ -117,7 +117,7 @@ func (d *Desk) printSalvaged(r *bolt.Salvaged) {
 }
 
 // lostBlocks warns that an export cannot carry what was forgotten.
-func (d *Desk) lostBlocks(n int) {
+func (d *Command) lostBlocks(n int) {
 	if n > 0 {
 		d.Warn(english.Plural(n, "key", "") +
 			" forgotten: an export does not name them, so forget them again in the new checkpoint")

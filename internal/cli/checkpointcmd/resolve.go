@@ -18,7 +18,7 @@ import (
 )
 
 // Resolve settles rows in doubt by the decisions of a file, all of them or none.
-func (d *Desk) Resolve(ctx context.Context, path string) error {
+func (d *Command) Resolve(ctx context.Context, path string) error {
 	read, file, err := d.openList(path, "resolve")
 	if err != nil {
 		return err
@@ -54,7 +54,7 @@ func (d *Desk) Resolve(ctx context.Context, path string) error {
 }
 
 // ResolveNone says of all rows in doubt that they were not made, which a person confirms.
-func (d *Desk) ResolveNone(ctx context.Context) error {
+func (d *Command) ResolveNone(ctx context.Context) error {
 	if !d.Person.CanAnswer() {
 		return exit.Usage("--none-created has all rows in doubt sent again, which a person has to confirm; nothing "+
 			"was settled",
@@ -126,7 +126,7 @@ func decisionsOf(read *list) (decisions []checkpoint.Decision, rows []listed, al
 				return err
 			}
 		}
-		if read.rejects && slices.Contains(decisions, d) { // each row of a key stands there
+		if read.rejects && slices.Contains(decisions, d) { // each row of a key is there
 			all--
 			return nil
 		}
@@ -142,7 +142,7 @@ func isRun(word string) bool { return len(word) == 8 && strings.Trim(word, "0123
 const undecided = "without a decision, passed over: an empty lead_id decides nothing"
 
 // reportResolved tells apart what was decided, and what was passed over.
-func (d *Desk) reportResolved(r checkpoint.ResolveResult, decisions []checkpoint.Decision, doubts int,
+func (d *Command) reportResolved(r checkpoint.ResolveResult, decisions []checkpoint.Decision, doubts int,
 	passed ...counted,
 ) {
 	found, exist, not := 0, 0, 0

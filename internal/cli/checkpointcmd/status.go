@@ -29,9 +29,9 @@ import (
 	"leadferry/internal/shell"
 )
 
-// Desk is where a command works: its streams, the checkpoint that its flags name, and the
-// person before it.
-type Desk struct {
+// Command is what a checkpoint command works with: its streams, the checkpoint that its
+// flags name, and the person at the terminal.
+type Command struct {
 	In     io.Reader
 	Out    io.Writer
 	Say    io.Writer         // for announcements
@@ -40,12 +40,12 @@ type Desk struct {
 	Person terminal.Person
 
 	Namespace string // of keys that the command names
-	// Hold says that the command sees to signals itself from here on; false: one has come already.
+	// Hold makes the command handle signals itself from here on; false: one has come already.
 	Hold func() bool
 }
 
-// with opens the checkpoint as long as f takes.
-func (d *Desk) with(readOnly bool, f func(ledger.Ledger) error) error {
+// with opens the checkpoint for f.
+func (d *Command) with(readOnly bool, f func(ledger.Ledger) error) error {
 	at, err := d.Ledger.Existing()
 	if err != nil {
 		return err
@@ -60,13 +60,13 @@ func (d *Desk) with(readOnly bool, f func(ledger.Ledger) error) error {
 	return errors.Join(d.Ledger.Attested(context.Background(), db, false, func() error { return f(db) }), db.Close())
 }
 
-func (d *Desk) warn(warnings []string) {
+func (d *Command) warn(warnings []string) {
 	for _, text := range warnings {
 		d.Warn(text)
 	}
 }
 
-func (d *Desk) printCounts(counts map[checkpoint.State]int) {
+func (d *Command) printCounts(counts map[checkpoint.State]int) {
 	for _, s := range []checkpoint.State{
 		checkpoint.InDoubt, checkpoint.Partial, checkpoint.Created, checkpoint.Rejected, checkpoint.NotMade,
 		checkpoint.Forgotten,
@@ -87,7 +87,7 @@ type counted struct {
 }
 
 // tellCounts prints those that are not 0.
-func (d *Desk) tellCounts(list []counted, number func(int) string) {
+func (d *Command) tellCounts(list []counted, number func(int) string) {
 	for _, one := range list {
 		if one.n > 0 {
 			fmt.Fprintln(d.Out, number(one.n)+" "+one.text)
@@ -96,7 +96,7 @@ func (d *Desk) tellCounts(list []counted, number func(int) string) {
 }
 
 // Status shows what the checkpoint knows, its last runs, and what a person has to look at.
-func (d *Desk) Status() error {
+func (d *Command) Status() error {
 	at, err := d.Ledger.Existing()
 	if err != nil {
 		return err
@@ -119,7 +119,7 @@ func (d *Desk) Status() error {
 	})
 }
 
-func (d *Desk) status(s *checkpoint.Status) {
+func (d *Command) status(s *checkpoint.Status) {
 	d.printf("checkpoint  %s\ntarget      %s, trunk %s\n", s.Path, s.Target.LeadsURL, s.Target.TrunkID)
 	if w := s.Holder; w != nil {
 		d.printf("\na run goes on (process %d): %s, since %s\n", w.Process, strings.TrimSpace(w.Command+" "+w.Run),
@@ -155,7 +155,7 @@ func (d *Desk) status(s *checkpoint.Status) {
 }
 
 // printf prints texts of others so that a terminal obeys nothing in them.
-func (d *Desk) printf(format string, args ...any) {
+func (d *Command) printf(format string, args ...any) {
 	for i, arg := range args {
 		if text, is := arg.(string); is {
 			args[i] = report.Escape(text)
@@ -165,7 +165,7 @@ func (d *Desk) printf(format string, args ...any) {
 }
 
 // followUp says what a person has to look at.
-func (d *Desk) followUp(s *checkpoint.Status) {
+func (d *Command) followUp(s *checkpoint.Status) {
 	at := " --checkpoint " + shell.Path(s.Path)
 	if n := s.Keys[checkpoint.InDoubt]; n > 0 {
 		fmt.Fprintf(d.Out, "\n%d in doubt: list them with leadferry checkpoint export --state in_doubt%s, look each "+
@@ -206,7 +206,7 @@ func countsText(counts map[string]int) string {
 }
 
 // Workers lists who uses a ledger in PostgreSQL.
-func (d *Desk) Workers(ctx context.Context) error {
+func (d *Command) Workers(ctx context.Context) error {
 	return d.with(true, func(db ledger.Ledger) error {
 		server, is := db.(*postgres.Store)
 		if !is {
@@ -221,7 +221,7 @@ func (d *Desk) Workers(ctx context.Context) error {
 const shownWorkers = 20
 
 // workers lists those that are shown, below a title.
-func (d *Desk) workers(ctx context.Context, server *postgres.Store, title string,
+func (d *Command) workers(ctx context.Context, server *postgres.Store, title string,
 	shown func(*postgres.Worker) bool,
 ) error {
 	all, err := server.Workers(ctx, shownWorkers)
@@ -238,7 +238,7 @@ func (d *Desk) workers(ctx context.Context, server *postgres.Store, title string
 	return err
 }
 
-func (d *Desk) worker(w *postgres.Worker) {
+func (d *Command) worker(w *postgres.Worker) {
 	who := strings.TrimSpace(w.Command + " " + w.Run)
 	if w.Fleet != "" {
 		who += fmt.Sprintf(", shard %d/%d of fleet %s", w.Shard, w.Shards, w.Fleet)
@@ -263,7 +263,7 @@ func (d *Desk) worker(w *postgres.Worker) {
 }
 
 // Prepare makes a database fit to hold ledgers.
-func (d *Desk) Prepare(address string, o postgres.Options) error {
+func (d *Command) Prepare(address string, o postgres.Options) error {
 	p, err := postgres.Init(address, o)
 	if err != nil {
 		return err

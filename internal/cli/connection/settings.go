@@ -36,7 +36,7 @@ type Settings struct {
 	connection map[string]flags.Setting
 }
 
-// DefaultProfile is used when none is named; it need not stand in the file.
+// DefaultProfile is used when none is named; it need not be in the file.
 const DefaultProfile = "default"
 
 // Get is the value of a setting.

@@ -109,7 +109,7 @@ func WhyUnseen(err error) string {
 	return "standard output could not be written: " + err.Error()
 }
 
-// readerGone reports whether whoever read a pipe has closed it.
+// readerGone reports whether the reader of a pipe has closed it.
 func readerGone(err error) bool {
 	const brokenPipe, noData = syscall.Errno(109), syscall.Errno(232) // of Windows
 	return errors.Is(err, syscall.EPIPE) || runtime.GOOS == "windows" &&

@@ -53,7 +53,7 @@ func (in *Files) Close() {
 // From is what the inputs of a command come from besides its line.
 type From struct {
 	Stdin io.Reader
-	// Table is told of each file beside the mapping that is read.
+	// Table is called for each file beside the mapping that is read.
 	Table func(path string)
 	// Mapped is asked whether the mapping may be used, before any input is read.
 	Mapped func(path string, m *mapping.Mapping) error

@@ -89,7 +89,7 @@ func (from reading) sample(o source.Options) (*sample, error) {
 			}
 		}
 	}
-	return from.withoutFooter(o, s)
+	return from.cutFooter(o, s)
 }
 
 // titles are how many lines there are above the header.
@@ -114,8 +114,8 @@ func (from reading) titles(o source.Options, usual *sample) (lines int, err erro
 	return lines, err
 }
 
-// withoutFooter is the sample without the last rows where they hold little and one begins with a word of totals.
-func (from reading) withoutFooter(o source.Options, s *sample) (*sample, error) {
+// cutFooter leaves out the last rows of a sample if they hold little and one begins with a word for totals.
+func (from reading) cutFooter(o source.Options, s *sample) (*sample, error) {
 	begin := len(s.last) // of the rows behind the last lead
 	for begin > 0 && s.last[begin-1].isThin(len(s.Columns)) {
 		begin--

@@ -186,7 +186,7 @@ func Default(t checkpoint.Target) (string, error) {
 	return filepath.Join(dir, plainName(name+"-"+t.Canonical().TrunkID)+".db"), nil
 }
 
-// plainName keeps what may stand in a file name on every system.
+// plainName keeps what may be in a file name on every system.
 func plainName(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

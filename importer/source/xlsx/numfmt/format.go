@@ -2,7 +2,7 @@
 // their digits, dates and times in ISO 8601, and numbers whose format adds zeros or signs, as those of phones, as
 // Excel shows them.
 //
-// It stands below xlsx and knows no file. Its promises: no digit of a number is rounded away, and what Excel would not
+// It is below xlsx and knows no file. Its promises: no digit of a number is rounded away, and what Excel would not
 // show, or has lost, is an error.
 package numfmt
 
@@ -59,7 +59,7 @@ const placeFor = "\x00digit"
 // maxCode is how long Excel lets the code of a format be, in characters.
 const maxCode = 255
 
-// pieces parts a code: words, quoted text, what stands in brackets, a sign with the character that it quotes or stands
+// pieces parts a code: words, quoted text, what is in brackets, a sign with the character that it quotes or stands
 // for, runs of the letters of dates, and single characters.
 var pieces = spelling.Form(`(?is)general|"[^"]*"?|\[[^\]]*\]|[\\_*].?|y+|m+|d+|h+|s+|am/pm|a/p|e[+-]|.`)
 
@@ -165,7 +165,7 @@ func (s *section) place(sign byte, behindPoint bool) {
 	s.tokens = append(s.tokens, placeFor)
 }
 
-// bracket reads what stands in brackets: a condition, a currency, a count of hours that goes beyond the day, of which
+// bracket reads what is in brackets: a condition, a currency, a count of hours that goes beyond the day, of which
 // it returns the letter H, or a colour.
 func (s *section) bracket(inner string) string {
 	lower := strings.ToLower(inner)
