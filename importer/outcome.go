@@ -335,7 +335,7 @@ const reasonPanic = "panic"
 var doubtReasons = map[string]string{
 	"":                         "the run ended before an answer came",
 	leadapi.ReasonTimeout:      "no answer in time",
-	leadapi.ReasonNoAnswer:     "the connection broke after the request had left",
+	leadapi.ReasonNoAnswer:     "the connection broke after the request was sent",
 	leadapi.ReasonCanceled:     "the run was stopped before an answer came",
 	leadapi.ReasonBadAnswer:    "the answer could not be read",
 	leadapi.ReasonNoLeadID:     "the answer carries no usable lead ID",

@@ -256,7 +256,7 @@ func (c *Checks) steps(todo *steps, mapping string) {
 			unassigned += r.Rows
 		}
 	}
-	todo.add(len(c.CannotCreate) > 0, "Complete "+mapping+": what it lacks, only a person can decide.")
+	todo.add(len(c.CannotCreate) > 0, "Complete "+mapping+": only you can decide what it lacks.")
 	todo.add(c.Tests.Failed > 0, "Correct the mapping, or what its tests expect.")
 	todo.add(len(c.Statuses) > 0, "Name the statuses under lead.status.map in "+mapping+
 		", or give the others a value with else.")

@@ -102,7 +102,7 @@ What the mapping lacks to make leads
     hint: assign: [{organization: "{column}"}]
 
 Next
-  1. Complete leads.yaml: what it lacks, only a person can decide.
+  1. Complete leads.yaml: only you can decide what it lacks.
   2. Correct the mapping, or what its tests expect.
   3. Name the statuses under lead.status.map in leads.yaml, or give the others a
      value with else.

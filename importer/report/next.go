@@ -232,8 +232,8 @@ func (s *Summary) keepIDs(todo *steps) {
 // inDoubt are the steps to settle rows in doubt. Pasted as they are, twice or in the
 // wrong order, they decide nothing.
 func (s *Summary) inDoubt(todo *steps) {
-	const found = " what you found: the lead's ID, or none where no lead was made, or exists where there is one " +
-		"without a known ID. An empty cell decides nothing. Then settle them:"
+	const found = " what you found: the lead's ID, or none if no lead was made, or exists if you cannot find " +
+		"its ID. An empty cell decides nothing. Then settle them:"
 	if s.settledInRejects() {
 		todo.about(slices.Clone(s.RejectsPaths), true,
 			fmt.Sprintf("Look up the %s in doubt in the service's console (leadferry explain in_doubt says more), "+

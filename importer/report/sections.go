@@ -195,7 +195,7 @@ func (c *Checks) sections(s *Summary) []Section {
 		{ID: "tests", Title: "Tests of the mapping", Lines: c.Tests.lines(), Top: topChecks},
 		{ID: "lacks", Title: "What the mapping lacks to make leads", Lines: lines(c.CannotCreate, faults)},
 		{
-			ID: "guesses", Title: "Guesses that nobody has confirmed yet (take the mark ? away where one is right)",
+			ID: "guesses", Title: "Guesses to confirm (remove the ? if one is right)",
 			Lines: lines(c.Unconfirmed, func(g Guess) Line { return Line{Text: g.Place.String() + ": " + g.Why} }),
 		},
 	}

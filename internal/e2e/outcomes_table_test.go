@@ -30,7 +30,7 @@ func stopped(posts int, http, reason string) rowWant {
 
 const (
 	ownErrorText = "the service answered with an error of its own"
-	brokenText   = "the connection broke after the request had left"
+	brokenText   = "the connection broke after the request was sent"
 	noIDText     = "the answer carries no usable lead ID"
 	unreadText   = "the answer could not be read"
 	lateText     = "no answer in time"

@@ -31,7 +31,7 @@ func TestDecisions(t *testing.T) {
 		},
 		{
 			"an identifier with gaps", "id,Email\n7,a@x.example\n,a@x.example",
-			[]string{"# {id} is empty in 1 of 2 rows, so it can be neither key nor external_id.", "a row's own data are its key", "importRef"},
+			[]string{"# {id} is empty in 1 of 2 rows, so it can be neither key nor external_id.", "the whole row is the key", "importRef"},
 			"\nkey:",
 		},
 		{
@@ -41,12 +41,12 @@ func TestDecisions(t *testing.T) {
 		},
 		{
 			"a damaged identifier", "id,Email\n4.9E+11,a@x.example\n5.1E+11,b@x.example\n5.2E+11,c@x.example\n5.3E+11,d@x.example\n5.4E+11,e@x.example",
-			[]string{"{id} was damaged by a spreadsheet (4.9E+11) in 5 rows", "# ? for want of a number of the CRM's own", `key: {from: "{Email}", apply: [lower]}`},
+			[]string{"{id} was damaged by a spreadsheet (4.9E+11) in 5 rows", "# ? the file has no number of the CRM", `key: {from: "{Email}", apply: [lower]}`},
 			`key: "{id}"`,
 		},
 		{
 			"a mere counter", "Nr.,Name,Phone\n1,Ann Lee,201-555-0100\n2,Bob Ray,201-555-0101",
-			[]string{"? No column tells the rows apart"},
+			[]string{"? No column is unique"},
 			"\nkey:",
 		},
 		{
@@ -56,17 +56,17 @@ func TestDecisions(t *testing.T) {
 		},
 		{
 			"a key of two rows", "Email,Name\na@x.example,Ann Lee\nb@x.example,Bob Ray",
-			[]string{"# ? No column tells the rows apart for good"},
+			[]string{"# ? No column is unique"},
 			"\nkey:",
 		},
 		{
-			"a number of two rows", "Lead ID,Name\nL-7,Ann Lee\nL-9,Bob Ray", []string{`key: "{Lead ID}"`, "# ? by its name only, the rows are too few"}, "",
+			"a number of two rows", "Lead ID,Name\nL-7,Ann Lee\nL-9,Bob Ray", []string{`key: "{Lead ID}"`, "# ? by its name only: there are too few rows"}, "",
 		},
 		{
-			"addresses that differ in case only", "Email\na@x.example\nA@x.example", []string{"a row's own data are its key"}, "\nkey:",
+			"addresses that differ in case only", "Email\na@x.example\nA@x.example", []string{"the whole row is the key"}, "\nkey:",
 		},
 		{
-			"neither names nor numbers", "Full Name,Phone\nAnn Lee,201-555-0100\nBob Ray,201-555-0101", []string{"a row's own data"}, "\nkey:",
+			"neither names nor numbers", "Full Name,Phone\nAnn Lee,201-555-0100\nBob Ray,201-555-0101", []string{"the whole row is the key"}, "\nkey:",
 		},
 		{
 			"a person's number beside the lead's", "id,customer_id\n7,1\n,2\n8,3\n9,4\n10,5\n11,6",
@@ -80,12 +80,12 @@ func TestDecisions(t *testing.T) {
 		},
 		{
 			"numbers of another system", "organization_id,Email\n1,a@x.example\n1,b@x.example",
-			[]string{"{organization_id} holds another system's numbers of the dealers", "tables:\n  dealers:\n    \"1\": \"\"  # ? 2 rows\n", `- organization: {from: "{organization_id}", map: dealers}`, "0 good, 2 without organization"},
+			[]string{"{organization_id} has the dealers' numbers in another system", "tables:\n  dealers:\n    \"1\": \"\"  # ? 2 rows\n", `- organization: {from: "{organization_id}", map: dealers}`, "0 good, 2 without organization"},
 			"",
 		},
 		{
 			"names of dealers", "Dealer,Email\nShelby Cars,a@x.example\nShelby Cars,b@x.example\nNull,c@x.example",
-			[]string{"    Shelby Cars: \"\"  # ? 2 rows\n    \"Null\": \"\"  # ? 1 row\n", "an organization ID behind each of the 2 words of {Dealer}"},
+			[]string{"    Shelby Cars: \"\"  # ? 2 rows\n    \"Null\": \"\"  # ? 1 row\n", "an organization ID after each of the 2 words of {Dealer}"},
 			"",
 		},
 		{
@@ -102,7 +102,7 @@ func TestDecisions(t *testing.T) {
 		},
 		{
 			"a status to decide", "Status,Email\nNew,a@x.example\nNew,b@x.example\nZebra,c@x.example",
-			[]string{"      New: open  # 2 rows\n      # Zebra: DECIDE  # 1 row ? decide", "place 1 word of {Status}", "2 good, 1 with a status that is not mapped yet"},
+			[]string{"      New: open  # 2 rows\n      # Zebra: DECIDE  # 1 row ? decide", "Decide about 1 word of {Status}", "2 good, 1 with a status that is not mapped yet"},
 			"",
 		},
 		{
@@ -176,18 +176,18 @@ func TestDecisions(t *testing.T) {
 			[]string{"format: email", "1 row would be refused: correct the file", "40 good, 1 with a mistake in a cell that has a format"},
 			"no format",
 		},
-		{"ratings", "Rating,Email\nHot,a@x.example\nCold,b@x.example\nWarm,c@x.example\nHot,d@x.example", []string{"No column tells a status"}, "DECIDE"},
+		{"ratings", "Rating,Email\nHot,a@x.example\nCold,b@x.example\nWarm,c@x.example\nHot,d@x.example", []string{"No column has statuses"}, "DECIDE"},
 		{
 			"converted", "Status,Email\nClosed - Converted,a@x.example\nOpen - Not Contacted,b@x.example",
 			[]string{"Closed - Converted: closedWon  # ? 1 row, a doubtful guess", "# 1 row\n"},
 			"",
 		},
-		{"a dealer's short numbers", "Dealer ID,Email\n10482,a@x.example\n10482,b@x.example\n10611,c@x.example\n10611,d@x.example", []string{"another system's numbers", `"10482": ""`}, "- organization: \"{Dealer ID}\""},
+		{"a dealer's short numbers", "Dealer ID,Email\n10482,a@x.example\n10482,b@x.example\n10611,c@x.example\n10611,d@x.example", []string{"numbers in another system", `"10482": ""`}, "- organization: \"{Dealer ID}\""},
 		{
 			"people called Null", "Last Name,City\nNULL,Bonn\nLee,n/a", []string{`null: ["n/a"]`}, "\"NULL\"",
 		},
 		{
-			"secrets by name", "Email,Password,Color\na@x.example,hunter2,red", []string{"looks like a secret", "{Password}", `"*": {rest: {except: [Password]}}`}, `"*": rest`,
+			"secrets by name", "Email,Password,Color\na@x.example,hunter2,red", []string{"look like secrets", "{Password}", `"*": {rest: {except: [Password]}}`}, `"*": rest`,
 		},
 		{
 			"a secret whose name has a star", "Email,Password*,Color\na@x.example,hunter2,red", []string{`"*": {rest: {except: ["Password*"]}}`}, `Password: `,
@@ -227,7 +227,7 @@ func TestSourceSaysWhatAReaderCannotKnow(t *testing.T) {
 	in := sample("a@x.example,red")
 	in.File, in.Delimiter, in.Encoding = "-", ';', "windows-1252"
 	got := string(propose(t, in).YAML)
-	want := "source:\n  format: csv  # standard input does not tell\n  delimiter: \";\"\n  encoding: windows-1252\n" +
+	want := "source:\n  format: csv  # standard input has no name that says so\n  delimiter: \";\"\n  encoding: windows-1252\n" +
 		"  header: false  # ? the first line looks like a lead; give the columns better names, here and below\n  columns: [col1, col2]\n"
 	if !strings.Contains(got, want) {
 		t.Error(got)
@@ -284,7 +284,7 @@ func TestAKeyWithFewFlawsSaysHowMany(t *testing.T) {
 	}
 	in.Rows[7][0], in.Rows[8][0], in.Rows[9][0] = "L2", "L3", ""
 	got := string(propose(t, in).YAML)
-	for _, want := range []string{"in all 60 rows: 2 rows repeat another's", "; 1 row lack it and are invalid.", `key: "{Lead ID}"  # ? it repeats`} {
+	for _, want := range []string{"in all 60 rows: 2 rows repeat a key", "; invalid without a key: 1 row.", `key: "{Lead ID}"  # ? it repeats`} {
 		if !strings.Contains(got, want) {
 			t.Errorf("lacks %s:\n%s", want, got)
 		}

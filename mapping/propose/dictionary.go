@@ -216,7 +216,7 @@ func (t *table) originOf() origin {
 		label := strings.Join(list, " ") + " lead"
 		return origin{strings.Join(list, "-") + "-lead", strings.ToUpper(label[:1]) + label[1:], "from the file's name"}
 	}
-	return origin{"imported-lead", "Imported lead", "nothing tells where the leads come from"}
+	return origin{"imported-lead", "Imported lead", "the file does not say where the leads come from"}
 }
 
 func baseName(file string) string { return path.Base(strings.ReplaceAll(file, "\\", "/")) }

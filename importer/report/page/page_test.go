@@ -53,7 +53,7 @@ func million() *report.Summary {
 	for i := range 225 {
 		s.InDoubt = append(s.InDoubt, report.Doubt{
 			Place: report.Place{File: "export/leads-2026-11.csv", Line: 4000 + i*i%7919}, SentAt: began.Add(time.Duration(i) * time.Second),
-			OrganizationID: fmt.Sprintf("0b1c77aa-%04d", i%30), Reason: "the connection broke after the request had left",
+			OrganizationID: fmt.Sprintf("0b1c77aa-%04d", i%30), Reason: "the connection broke after the request was sent",
 		})
 	}
 	s.InDoubt = s.InDoubt[:200]
