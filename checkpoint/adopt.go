@@ -10,36 +10,34 @@ import (
 	"strings"
 )
 
-// AdoptResult counts what became of the entries of a list.
+// AdoptResult counts the entries of a list by what was done.
 type AdoptResult struct {
-	Leads     int // taken over
+	Leads     int // adopted
 	Corrected int // of these, had another lead by the word of people
-	InDoubt   int // taken over as in doubt
+	InDoubt   int // adopted as in doubt
 	Known     int // known already, as the list says or better; left as they are
 	Rejected  int // left out: refused rows have no lead
 	Forgotten int // left out: their keys were forgotten
 
-	Unspecified int // taken over with a status that the specification does not name
+	Unspecified int // adopted with a status that the specification does not name
 }
 
-// Adopt takes over leads that exist on the service. An entry has a key and a lead ID, and what else is known of
-// ExternalID, WantLink, Status, Organization and Location; state Unknown counts as Created. What the lead holds is not
-// known, so its Digest is zero and its first sync sends all content.
+// Adopt stores leads that exist on the service. An entry has a key and a lead ID, and ExternalID, WantLink, Status,
+// Organization and Location if they are known; state Unknown counts as Created. The lead's data are not known, so its
+// Digest is zero and its first sync sends all content.
 //
-// The entries of an export of another checkpoint are taken as they are: Created without a lead ID is a lead whose ID
-// nobody knows, Partial waits for its link, InDoubt stays in doubt, so that no row is sent that may have been sent
-// before.
+// Entries of an export keep their state: Created without a lead ID is a lead with an unknown ID, Partial needs its
+// link, InDoubt stays in doubt. So no row is sent that may have been sent before.
 //
-// A list is refused as a whole, with a *[ListError], for a lead ID that is none, a key or lead ID that is there twice,
-// a key in doubt that was sent, a key to which the service itself gave another lead, and a lead that has another key.
-// A lead ID that people gave, by a decision or an earlier list, is corrected; what was known of the wrong lead goes.
-// The same list again changes nothing. An error that the list yields is a *[ListFailure].
+// A *[ListError] refuses the whole list: for an invalid lead ID, a key or lead ID that occurs twice, a key in doubt
+// that was sent, a key that got another lead from the service, and a lead of another key. A lead ID that people gave,
+// by a decision or an earlier list, is corrected; what was known of the wrong lead is dropped. The same list again
+// changes nothing. If the list cannot be read, the error is a *[ListFailure].
 //
-// InDoubt with a lead ID and [ReasonUnkept] is what a run was answered and could not keep: it settles the send of that
-// run.
+// InDoubt with a lead ID and [ReasonUnkept] is an answer that the run could not store: it settles the send of that run.
 //
-// The whole list is judged before anything is changed. A long one takes several commits: what is cut off between them,
-// the mark of [AdoptList] tells.
+// The whole list is checked before anything changes. A long list needs several commits; [AdoptList] leaves a mark while
+// it is not complete.
 func Adopt(ctx context.Context, s Store, list List) (r AdoptResult, err error) {
 	a, err := readAdoption(list, s.Digests())
 	if err != nil {
@@ -51,7 +49,7 @@ func Adopt(ctx context.Context, s Store, list List) (r AdoptResult, err error) {
 // inOneChange is how many entries of a list one commit takes.
 const inOneChange = 1 << 11
 
-// adoption is a list of leads on its way into a ledger. It keeps about 70 bytes of memory an entry.
+// adoption is a list of leads that is being adopted. It needs about 70 bytes of memory for each entry.
 type adoption struct {
 	list      List
 	digests   *Digester
@@ -59,7 +57,7 @@ type adoption struct {
 	keys      map[short]listed
 	leads     map[short]uint32 // the place of each lead ID
 	twice     *ListError       // the first entry whose key or lead ID is before it already
-	corrected map[string]bool  // keys that give up the lead ID that people gave them
+	corrected map[string]bool  // keys whose lead ID, given by people, is replaced
 }
 
 // short is the beginning of the digest of a key or of a lead ID.
@@ -119,7 +117,7 @@ func (a *adoption) note(e *Entry, at int) (key short, one listed) {
 	return a.digests.short(e.Key), one
 }
 
-// keeps says whether the list gives a key no lead ID, or this one, so that its lead stays.
+// keeps reports whether the list gives a key no lead ID, or this one, so that its lead stays.
 func (a *adoption) keeps(key, lead string) bool {
 	one, known := a.keys[a.digests.short(key)]
 	return !known || one.stays || one.lead == a.digests.short(lead)
@@ -159,8 +157,8 @@ func (a *adoption) parts(f func([]placed) error) error {
 	return f(part)
 }
 
-// adopt judges the whole list, then has keys give up the leads that it corrects, so that others may have them, then
-// takes over.
+// adopt checks the whole list, then removes the leads that it corrects from their keys, so that other keys may get
+// them, then stores it.
 func (a *adoption) adopt(ctx context.Context, s Store) (r AdoptResult, err error) {
 	steps := []func(Tx, []placed) error{
 		func(tx Tx, part []placed) error { return a.judge(tx, part, &r) }, a.giveUp,
@@ -214,7 +212,7 @@ func (a *adoption) judge(tx Tx, part []placed, r *AdoptResult) error {
 	return nil
 }
 
-// wants says whether an entry is to be taken over, and what is stored under its key now.
+// wants reports whether to adopt an entry, and what is stored under its key now.
 func (a *adoption) wants(tx Tx, e *placed, r *AdoptResult) (k KeptKey, take bool, err error) {
 	text, hint := e.Unfit()
 	if text == "" && a.twice != nil && e.at == a.twice.Index {
@@ -243,14 +241,14 @@ func (a *adoption) wants(tx Tx, e *placed, r *AdoptResult) (k KeptKey, take bool
 	return k, take, nil
 }
 
-// answers says whether an entry of a list is what the service answered to the send in doubt that is known.
+// answers reports whether an entry of a list is what the service answered to the send in doubt that is known.
 func (e *Entry) answers(old *Kept) bool {
 	return e.State == InDoubt && e.Reason == ReasonUnkept && e.LeadID != "" && old.State == InDoubt &&
 		old.Run == e.Run && e.Run != ""
 }
 
-// judge says whether an entry is to be taken over where old is known, and counts it; taken says that its lead is
-// another key's and stays so.
+// judge reports whether to adopt an entry whose key is known as old, and counts it; taken says that another key has its
+// lead and keeps it.
 func (r *AdoptResult) judge(e *Entry, old *Kept, taken bool) (take bool, refusal *ListError) {
 	switch {
 	case old.State == Forgotten:
@@ -304,7 +302,7 @@ func (a *adoption) giveUp(tx Tx, part []placed) error {
 	return nil
 }
 
-// take writes entries that were judged good, in the order of their keys, which costs least.
+// take stores entries that passed the checks, in the order of their keys, which is fastest.
 func (a *adoption) take(tx Tx, part []placed) error {
 	slices.SortFunc(part, func(x, y placed) int { return cmp.Compare(x.Key, y.Key) })
 	for i := range part {
@@ -343,7 +341,7 @@ type Adopting struct {
 }
 
 // AdoptList is [Adopt] of files: a list that is cut off is refused by runs until the same list, or one that contains
-// it, was taken over. Witnesses of leads that the list should name and does not make the ledger incomplete.
+// it, was adopted. Witnesses of leads that the list should name and does not make the ledger incomplete.
 func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r AdoptResult, err error) {
 	l, err := LineageOf(ctx, s)
 	if err != nil {
@@ -409,7 +407,7 @@ func (a *adoption) marks() []byte {
 	return bytes.Join(all, nil)
 }
 
-// contains says whether a list holds all of the one whose adoption was cut off: all its keys, or, where that one had
+// contains reports whether a list holds all of the one whose adoption was cut off: all its keys, or, where that one had
 // not been read to its end, all its files.
 func (m *Adopting) contains(old *Adopting) bool {
 	if len(old.Keys) == 0 {
@@ -424,7 +422,7 @@ func (m *Adopting) contains(old *Adopting) bool {
 	return true
 }
 
-// and is the mark of two lists of which neither was taken over to its end: with the keys of both, or, where this one
+// and is the mark of two lists of which neither was adopted to its end: with the keys of both, or, where this one
 // had not been read to its end, with its files alone.
 func (m *Adopting) and(other Adopting) Adopting {
 	for _, file := range m.Files {
@@ -438,7 +436,7 @@ func (m *Adopting) and(other Adopting) Adopting {
 	return other
 }
 
-// RefuseHalfAdopted refuses runs with a ledger into which a list was not taken over to its end.
+// RefuseHalfAdopted refuses runs with a ledger into which a list was not adopted to its end.
 func RefuseHalfAdopted(ctx context.Context, s Store) error {
 	l, err := LineageOf(ctx, s)
 	if err != nil || l.Adopting == nil {

@@ -23,14 +23,14 @@ type Contradiction struct {
 	Text  string // what was found, without values
 }
 
-// ResolveResult counts what became of decisions.
+// ResolveResult counts decisions by what they did.
 type ResolveResult struct {
 	Settled   int // were in doubt
 	Corrected int // had been decided otherwise
 	Before    int // had been decided so already; nothing was changed
 }
 
-// Free says whether a decision frees its row to be sent.
+// Free reports whether a decision frees its row to be sent.
 func (d *Decision) Free() bool { return d.LeadID == "" && !d.Exists }
 
 // inDoubtHint is where to look for what can be decided about.
@@ -42,8 +42,8 @@ const (
 	heldHint = "wait until the run has ended; leadferry checkpoint workers shows who holds what, and since when"
 )
 
-// unfit is what is wrong with a decision of a list by itself, or nil, and notes its key and lead ID among those before
-// it. A refusal lacks its place.
+// unfit checks one decision of a list by itself, and notes its key and lead ID. It returns the refusal, without its
+// place, or nil.
 func (d *Decision) unfit(keys, ids map[string]bool) *ListError {
 	switch {
 	case keys[d.Key]:
@@ -60,8 +60,8 @@ func (d *Decision) unfit(keys, ids map[string]bool) *ListError {
 	return nil
 }
 
-// again judges a decision about a key that is not in doubt: last is the last one about it, or nil, and known what is
-// known of it. before says that it was decided so already; else the decision corrects that one. A refusal lacks its
+// again checks a decision about a key that is not in doubt. last is the last decision about it, or nil; known is what
+// is stored. before: it was decided like this already; else the decision corrects the last one. A refusal lacks its
 // place.
 func (d *Decision) again(last *KeptDecision, known *Entry) (before bool, refusal *ListError) {
 	switch {
@@ -109,8 +109,8 @@ type resolution struct {
 
 // Resolve settles keys in doubt, all or none. A lead ID makes the key Partial when a link was asked for, else Created;
 // Exists makes it Created without an ID; neither makes it NotMade, free to be sent. A key that was decided otherwise
-// before, and that was not sent since, is corrected: it stands as if the first decision had not been made. Each
-// decision is kept with its time and with the send that it is about. A refusal is a *[ListError]; a decision about an
+// before, and that was not sent since, is corrected, as if the first decision had not been made. Each decision is
+// stored with its time and its send. A refusal is a *[ListError]; a decision about an
 // earlier send than the last one is refused too.
 func Resolve(ctx context.Context, s Store, ds []Decision) (r ResolveResult, err error) {
 	err = s.Alone(ctx, func(tx Tx) (err error) {
@@ -290,8 +290,7 @@ func (e *Entry) against() (kind Evidence, lead string) {
 	return NoEvidence, ""
 }
 
-// Standing are the contradictions in the audit of s of decisions that nobody has corrected. What decisions were about
-// is not asked for.
+// Standing are the contradictions of decisions that nobody has corrected.
 func Standing(ctx context.Context, s Store, audit Audit) (all []Contradiction, err error) {
 	last := make(map[string]time.Time)
 	for _, d := range audit.Decisions {

@@ -76,7 +76,7 @@ const (
 	unreadable
 )
 
-// Finding is one thing that witnesses hold against a run.
+// Finding is one reason of the witnesses against a run.
 type Finding struct {
 	ID      string // with which a person answers it
 	Text    string // a sentence
@@ -84,7 +84,7 @@ type Finding struct {
 	kind    findingKind
 }
 
-// Verdict is what witnesses say about a run that is about to begin.
+// Verdict is what the witnesses say about a run that is about to begin.
 type Verdict struct {
 	Path     string
 	Target   Target
@@ -117,8 +117,8 @@ func texts(all []Finding) string {
 	return strings.Join(lines, "\n")
 }
 
-// Judge holds a ledger against all witnesses: makes says that the run may make leads, of files of these kinds. It is
-// the one place that decides whether a lost, old or other ledger is in use.
+// Judge compares a ledger with all witnesses. makes says that the run may make leads, from files of these kinds. Only
+// this function decides whether a lost, old or other ledger is in use.
 func Judge(ctx context.Context, s Store, ws *Witnesses, makes bool, kinds []Kind) (*Verdict, error) {
 	info := s.Info()
 	v := &Verdict{Path: info.Path, Target: info.Target}
@@ -404,8 +404,8 @@ func TakeOlder(ctx context.Context, s Store, ws *Witnesses, answer, moved string
 	return err == nil, err
 }
 
-// Renew has a ledger go on that lacks something, as missing says: incomplete, under a new ID, and descending from what
-// it was and from those that were found to be newer.
+// Renew makes a ledger usable that lacks something (missing): incomplete, with a new ID, and as a descendant of what it
+// was and of the newer ones that were found.
 func Renew(ctx context.Context, s Store, missing string, newer []Finding) error {
 	l, err := LineageOf(ctx, s)
 	if err != nil {

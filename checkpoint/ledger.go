@@ -9,60 +9,57 @@ import (
 	"leadferry/internal/crash"
 )
 
-// patience is how long changes gather at most. A [Shared] Store has its own.
+// patience is how long a change waits for others at most. A [Shared] Store has its own.
 const patience = 25 * time.Millisecond
 
-// Gathering says how changes come together into commits.
+// Gathering says how changes are put together into commits.
 type Gathering struct {
-	// Slots is how many claims may have no outcome yet, and so what a death leaves in doubt; others wait. 0: any
-	// number.
+	// Slots is how many claims may have no outcome yet; further claims wait. A kill leaves no more rows in doubt. 0:
+	// any number.
 	Slots int
-	// Places is how many requests are under way at once. While more claims than that stand, the lanes have something
-	// to send and changes gather; once hardly any is left, what has gathered is committed at once. 0: nothing gathers.
+	// Places is how many requests are under way at once. While there are more open claims than places, the lanes are
+	// busy, and changes wait for others. When few are left, the commit is made at once. 0: changes never wait.
 	Places int
 }
 
-// Shared is what a Store has that many workers on many machines use at once.
+// Shared is a Store that many workers on many machines use at once.
 type Shared interface {
 	// Patience is how long changes may gather: longer than for a file, where each commit is a round trip.
 	Patience() time.Duration
-	// Guard returns nil when the create that was claimed under a key may leave now, see [Ledger.Guard].
+	// Guard returns nil if the create that was claimed under a key may be sent now, see [Ledger.Guard].
 	Guard(ctx context.Context, key string) error
 	// Standing counts the rows in doubt that wait for a person, see [Ledger.Standing].
 	Standing(ctx context.Context) (int, error)
 }
 
-// Ledger gathers the changes of many goroutines into commits of its Store. A claim takes a
-// slot with the commit that makes it durable, and the commit that settles or withdraws it
-// gives the slot back: to claims of the same commit already, since a commit is there as a
-// whole or not at all.
+// Ledger puts the changes of many goroutines together into commits of its Store. A claim takes
+// a slot with the commit that makes it durable. The commit that settles or withdraws it frees
+// the slot, also for claims of the same commit, since a commit is stored whole or not at all.
 //
-// One goroutine commits. When there is something to commit it waits until it is due: until the claims without an
-// outcome and are not answered yet will soon be fewer than the places for requests, so that a lane would be idle, but
-// never longer than patience.
+// One goroutine commits. It waits until a commit is due: until so few open claims are left that a lane would soon be
+// idle, but never longer than patience.
 type Ledger struct {
 	Store
 	shared   Shared // nil: the Store is a file
 	slots    int
-	enough   int // so many claims without an answer keep the lanes busy for as long as a commit takes; 0: none do
+	busyWith int // so many open claims keep the lanes busy during a commit; 0: changes never wait
 	patience time.Duration
 	spare    sync.Pool // of *waiting
 
-	testimony *Testimony // follows the commits; nil: none does
+	testimony *Testimony // the witness that notes each commit, or nil
 	mu        sync.Mutex
 	queue     []*waiting          // what no commit has taken yet
 	claimed   map[string]struct{} // keys whose claims have a slot
 	answered  int                 // of claimed: an outcome is in the queue
 	begun     bool                // the first outcome was committed
-	timed     bool                // the writer knows that there is something, and waits for more
+	timed     bool                // the writer has changes and waits for more
 	closed    bool
-	broken    error         // of the Store: nothing is written any more
-	wake      chan struct{} // holds one token while there is something to look at
+	broken    error         // of the Store: nothing is written after it
+	wake      chan struct{} // holds one token while the writer should look
 	ended     chan struct{} // closed when the writer has ended
 }
 
-// waiting is a change whose caller waits for its commit. They are used again: a row makes two
-// changes.
+// waiting is a change whose caller waits for its commit. The memory is reused: each row makes two.
 type waiting struct {
 	Change
 	done chan error
@@ -77,7 +74,7 @@ func NewLedger(s Store, g Gathering) *Ledger {
 		wake: make(chan struct{}, 1), ended: make(chan struct{}), spare: sync.Pool{New: newWaiting},
 	}
 	if g.Places != 0 {
-		l.enough = g.Places + max(g.Places/4, 1)
+		l.busyWith = g.Places + max(g.Places/4, 1)
 	}
 	if l.shared, _ = s.(Shared); l.shared != nil {
 		l.patience = l.shared.Patience()
@@ -86,9 +83,9 @@ func NewLedger(s Store, g Gathering) *Ledger {
 	return l
 }
 
-// Claim writes an intent, once there is a slot for it: when it returns nil the create may
-// leave. Errors: ErrKey, ErrKnown, ErrBlocked, ErrClosed, that of ctx, which ends the wait for a
-// slot, so that nothing was written, or an error of the Store.
+// Claim writes an intent as soon as there is a slot. If it returns nil, the create may be sent.
+// Errors: ErrKey, ErrKnown, ErrBlocked, ErrClosed, the error of ctx, which ends the wait for a
+// slot (nothing was written), or an error of the Store.
 func (l *Ledger) Claim(ctx context.Context, in Intent) error {
 	_, err := l.submit(ctx, Change{Kind: Claim, Entry: in.entry(), Shape: in.Shape})
 	return err
@@ -109,9 +106,9 @@ func (l *Ledger) Standing(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// Guard returns nil when the create that was claimed under a key may leave now: a Store on
-// another machine may have to be met again first, or the claim to be renewed. An error says that
-// nothing may leave; that of ctx ends the wait. It is asked just before each attempt.
+// Guard returns nil if the create that was claimed under a key may be sent now. A Store on another
+// machine may have to reconnect first, or to renew the claim. After an error nothing may be sent;
+// ctx ends the wait. It is called just before each attempt.
 func (l *Ledger) Guard(ctx context.Context, key string) error {
 	if l.shared != nil {
 		return l.shared.Guard(ctx, key)
@@ -119,25 +116,25 @@ func (l *Ledger) Guard(ctx context.Context, key string) error {
 	return nil
 }
 
-// Withdraw removes the intent of a create that is known not to have been applied. An
-// intent that the claim replaced comes back.
+// Withdraw removes the intent of a create that was certainly not applied. An intent that
+// the claim replaced comes back.
 func (l *Ledger) Withdraw(ctx context.Context, key string) error {
 	_, err := l.submit(ctx, Change{Kind: Withdraw, Entry: Entry{Key: key}})
 	return err
 }
 
 // Settle writes an outcome, removes the intent and returns what is stored now. With state
-// InDoubt the intent stays and takes over LeadID, Code and Reason. A lead ID that stands
-// under another key leaves this one in doubt with ReasonLeadTaken. Errors: ErrKey,
+// InDoubt the intent stays and gets LeadID, Code and Reason. If another key has the lead ID,
+// this one is in doubt with ReasonLeadTaken. Errors: ErrKey,
 // ErrState, ErrBlocked, or an error of the Store.
 func (l *Ledger) Settle(ctx context.Context, e Entry) (stored Entry, err error) {
 	return l.submit(ctx, Change{Kind: Settle, Entry: e})
 }
 
-// Mark notes durably that an update of a lead is about to be sent, by e.Unsettled, or
-// that none left after all, by an empty one, and keeps what a read showed, e.Seen. Nothing
-// else of a lead that is known changes, and its history gains no event. A lead that is not known is taken over as e
-// says, under a key that has no other lead. Errors: ErrKey, ErrBlocked, ErrKnown for a key
+// Mark notes that an update of a lead is about to be sent (e.Unsettled), or that it was not
+// sent (empty), and what a read showed (e.Seen). Nothing else of a known lead changes, and its
+// history gets no event. A lead that is not known is stored as e says, under a key without
+// another lead. Errors: ErrKey, ErrBlocked, ErrKnown for a key
 // with another lead or in doubt, ErrTaken for a lead of another key, or an error of the
 // Store.
 func (l *Ledger) Mark(ctx context.Context, e Entry) (stored Entry, err error) {
@@ -150,7 +147,7 @@ func (l *Ledger) Close() error {
 	return l.Store.Close()
 }
 
-// Drop is [Ledger.Close] as [Store] has it.
+// Drop is Close after a refusal, see [Store].
 func (l *Ledger) Drop() (gone bool, err error) {
 	l.end()
 	if gone, err = l.Store.Drop(); gone {
@@ -159,7 +156,7 @@ func (l *Ledger) Drop() (gone bool, err error) {
 	return gone, err
 }
 
-// Attest has a witness follow each commit; Close closes it, unless the Store has failed.
+// Attest makes a witness note each commit. Close closes it, unless the Store has failed.
 func (l *Ledger) Attest(t *Testimony) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -175,8 +172,8 @@ func (l *Ledger) end() {
 	<-l.ended
 }
 
-// submit queues a change and waits until it is durable. A claim that still waits when ctx
-// ends is taken back. Nothing else is: an outcome is never thrown away.
+// submit queues a change and waits until it is durable. If ctx ends, a claim that still waits is
+// removed from the queue. Outcomes never are.
 func (l *Ledger) submit(ctx context.Context, c Change) (stored Entry, err error) {
 	w := l.spare.Get().(*waiting)
 	w.Change = c
@@ -190,7 +187,7 @@ func (l *Ledger) submit(ctx context.Context, c Change) (stored Entry, err error)
 	if c.Kind == Claim {
 		err = l.awaitClaim(ctx, w)
 	} else {
-		err = <-w.done // a wait for two channels would take twice the time
+		err = <-w.done // waiting for two channels takes twice the time
 	}
 	if err == nil {
 		err = w.Err
@@ -198,7 +195,7 @@ func (l *Ledger) submit(ctx context.Context, c Change) (stored Entry, err error)
 	return w.Entry, err
 }
 
-// awaitClaim waits for a claim to be durable, or for the end of ctx, if it can be taken back.
+// awaitClaim waits until a claim is durable, or until ctx ends and the claim is still in the queue.
 func (l *Ledger) awaitClaim(ctx context.Context, w *waiting) error {
 	select {
 	case err := <-w.done:
@@ -211,7 +208,7 @@ func (l *Ledger) awaitClaim(ctx context.Context, w *waiting) error {
 	}
 }
 
-// enqueue hands a change to the writer, unless nothing is taken any more.
+// enqueue gives a change to the writer, unless the ledger is closed or broken.
 func (l *Ledger) enqueue(w *waiting) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -231,20 +228,20 @@ func (l *Ledger) enqueue(w *waiting) error {
 	return nil
 }
 
-// isAnswer says whether a change is the outcome of a claim that has a slot.
+// isAnswer reports whether a change ends a claim that has a slot.
 func (l *Ledger) isAnswer(w *waiting) bool {
 	_, claimed := l.claimed[w.Entry.Key]
 	return claimed && (w.Kind == Settle || w.Kind == Withdraw)
 }
 
-// due says that what can be committed is not to wait: a lane would be idle soon, it has the first
-// outcome, for which all others may wait, or nothing more will come.
+// due reports whether to commit now: a lane would soon be idle, the first outcome is there (the
+// others may wait for it), or nothing more will come.
 func (l *Ledger) due() bool {
-	return l.enough == 0 || len(l.claimed)-l.answered < l.enough || l.answered > 0 && !l.begun || l.closed ||
+	return l.busyWith == 0 || len(l.claimed)-l.answered < l.busyWith || l.answered > 0 && !l.begun || l.closed ||
 		l.broken != nil
 }
 
-// takeBack takes a change out of the queue, unless a commit has it.
+// takeBack removes a change from the queue, unless a commit has it.
 func (l *Ledger) takeBack(w *waiting) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -255,8 +252,7 @@ func (l *Ledger) takeBack(w *waiting) bool {
 	return at >= 0
 }
 
-// signal leaves one token for the writer; one is enough however many changes have come
-// since it looked.
+// signal wakes the writer. One token is enough for any number of changes.
 func (l *Ledger) signal() {
 	select {
 	case l.wake <- struct{}{}:
@@ -264,7 +260,7 @@ func (l *Ledger) signal() {
 	}
 }
 
-// run commits what has gathered, until the ledger is closed and nothing is left.
+// run commits changes until the ledger is closed and none is left.
 func (l *Ledger) run() {
 	defer close(l.ended)
 	timer := time.NewTimer(l.patience)
@@ -287,7 +283,7 @@ func (l *Ledger) run() {
 	}
 }
 
-// look says whether there are changes that can be committed, and whether they are due.
+// look reports whether there are changes to commit, and whether the commit is due.
 func (l *Ledger) look() (some, due, closed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -296,7 +292,7 @@ func (l *Ledger) look() (some, due, closed bool) {
 	return some, some && l.due(), l.closed
 }
 
-// gather waits until what is there is due, or cannot be committed any more, but not for ever.
+// gather waits until the commit is due, or its changes are gone, or the patience is over.
 func (l *Ledger) gather(over <-chan time.Time) {
 	for {
 		select {
@@ -310,15 +306,15 @@ func (l *Ledger) gather(over <-chan time.Time) {
 	}
 }
 
-// fits says whether there are changes that can be committed.
+// fits reports whether there are changes to commit.
 func (l *Ledger) fits() bool {
 	return slices.ContainsFunc(l.queue, func(w *waiting) bool { return w.Kind != Claim || l.free() })
 }
 
-// free says whether there is a slot for a claim, or that none is needed.
+// free reports whether there is a slot for a claim, or none is needed.
 func (l *Ledger) free() bool { return l.slots == 0 || len(l.claimed) < l.slots || l.broken != nil }
 
-// commit makes what has gathered durable and tells everybody.
+// commit makes the changes durable and wakes their callers.
 func (l *Ledger) commit() {
 	group, err := l.take()
 	changes := make([]*Change, len(group))
@@ -344,8 +340,8 @@ func (l *Ledger) commit() {
 	}
 }
 
-// take takes what can be committed now out of the queue: claims come last, as many as have slots. It fails when
-// nothing can be committed any more, and takes everything then.
+// take removes from the queue what can be committed now: outcomes first, then as many claims as have slots. Once the
+// Store is broken, it takes everything and fails.
 func (l *Ledger) take() (group []*waiting, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -374,7 +370,7 @@ func (l *Ledger) take() (group []*waiting, err error) {
 	return group, l.broken
 }
 
-// refuse ends the claims that wait for slots which nothing will free.
+// refuse ends the claims that wait for slots: none will be free again.
 func (l *Ledger) refuse() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,32 +1,31 @@
-// Package checkpoint is the durable ledger of what became of every row: which
-// leads exist, which rows were refused, and which creates were about to be
-// sent. It is between the plan and the wire (claim, before a create is
-// sent) and between the answer and the record (settle).
+// Package checkpoint is the durable ledger of rows: which leads exist, which rows
+// were refused, and which creates were about to be sent. A row is claimed before its
+// create is sent, and settled after the answer.
 //
-// It holds the words, the [Store] that keeps them, and the [Ledger], which gathers
-// the changes of many rows into commits. A Store is a file (package bolt below it).
+// The package has the rules of the ledger, the [Store] that keeps it, and the
+// [Ledger], which puts the changes of many rows together into commits. Below it,
+// package bolt keeps a Store in a file, package postgres in a database.
 //
 // Promises:
 //
 //   - A call that reports success reports a durable change.
-//   - An intent without an outcome stays in doubt until [Ledger.Settle],
-//     [Ledger.Withdraw] or a person's word ([Resolve], [Forget]) frees it,
-//     whatever kills the process.
-//   - An update without an answer leaves its lead unsettled until a later one is
+//   - An intent without an outcome is in doubt until [Ledger.Settle],
+//     [Ledger.Withdraw] or a person ([Resolve], [Forget]) ends it, also after a kill.
+//   - An update without an answer leaves its lead unsettled until a later update is
 //     settled ([Ledger.Mark]).
 //   - One lead ID belongs to one key. A second key that claims it is in doubt.
 //   - After the first error of a Store every later call fails with that error.
-//   - No cell value is kept but key, external ID, status, organization and
-//     locator. Everything else is kept as keyed digests. Forget leaves of a
-//     key nothing but keyed hashes, of it and of its fold.
+//   - Of a row's cells it stores only key, ExternalID, status, organization and
+//     locator. Everything else is stored as keyed digests. Forget leaves only keyed
+//     hashes of a key and of its fold.
 //
-// The digests' key lies in the same place: anyone who has it can try values against
-// them, so it is pseudonymous personal data.
+// The digests' key is stored in the same place. With it one can try values against
+// the digests, so they are pseudonymous personal data.
 //
-// Runs leave a [Witness] each in their own folders and in the user's book of ledgers; [Judge] holds a ledger against
-// them: one that was rolled back, restored from an older copy, or that is another one than before is refused. One that
-// a person takes anyway is incomplete: [Info.MayLack] says of which rows it may lack the lead, and they are held
-// until a person settles them or accepts the loss.
+// Each run leaves a [Witness] in its folder and in the user's book of ledgers. [Judge] compares a ledger with its
+// witnesses, and refuses one that was rolled back, restored from an older copy, or exchanged. A ledger that a person
+// accepts anyway is incomplete: [Info.MayLack] says which rows may have a lead that it lacks. These rows are held until
+// a person settles them or accepts the loss.
 package checkpoint
 
 import (
@@ -37,84 +36,84 @@ import (
 	"leadferry/internal/rowkey"
 )
 
-// Store keeps a checkpoint. All its methods are safe for concurrent use.
+// Store stores a checkpoint. All its methods are safe for concurrent use.
 type Store interface {
 	// Info says what the checkpoint is and how much it knows now.
 	Info() Info
 	// Digests makes the keyed digests of this checkpoint.
 	Digests() *Digester
 
-	// Find looks for the lead of each Query, all as of one commit; out and how must be as
-	// long as qs. A key that is known decides, also when it is in doubt or forgotten; one
-	// that the service refused has no lead, and stays in out where nothing else is found.
-	// An intent hides an entry of the same key. The slices of out's Content are used again.
+	// Find looks for the lead of each Query, all as of one commit. out and how must be as
+	// long as qs. A known key decides, also if it is in doubt or forgotten. A key that the
+	// service refused has no lead; it is in out if nothing else is found. An intent hides
+	// an entry of the same key. The slices of out's Content are reused.
 	Find(ctx context.Context, qs []Query, out []Entry, how []Match) error
 
-	// Commit makes all changes durable in one commit, or fails: then nobody knows whether
-	// they are. They are made in the order of their keys, those of one key in the order
-	// given, in which a claim is the last. A Store that cuts a commit into several makes
-	// claims after all others. What is refused of them stays with its Change. A claim of a
-	// key in doubt keeps the earlier intent inside the new one.
+	// Commit makes all changes durable in one commit. If it fails, nobody knows whether
+	// they are. It makes them in the order of their keys; the changes of one key in the
+	// order given, a claim last. A Store that needs several commits makes claims in the
+	// last one. Refusals are in Change.Err. A claim of a key in doubt keeps the earlier
+	// intent inside the new one.
 	Commit(ctx context.Context, changes []*Change) error
 
-	// Scan calls f with what is stored under each key, in the order of keys; where InDoubt is wanted, only with keys in
-	// doubt, and of them with the intent at least. Other keys that are not wanted may come, too ([Each] leaves them
-	// out). f may call other methods; changes made meanwhile may be seen. An error of f ends it and is returned.
+	// Scan calls f with what is stored under each key, in the order of keys. For the state InDoubt it calls f only with
+	// keys in doubt, with the intent at least. It may pass other keys that the Filter does not want ([Each] leaves them
+	// out). f may call other methods, and may see changes made during the scan. An error of f ends it and is returned.
 	Scan(ctx context.Context, which Filter, f func(KeptKey) error) error
 
 	// Under is what is stored under a key.
 	Under(ctx context.Context, key string) (KeptKey, error)
 
-	// Note returns a note of the ledger by its name, or nil where there is none. [Runs], what people decided
-	// ([AuditOf]) and the shapes by which leads were made ([Noted]) are notes, too.
+	// Note returns a note of the ledger by its name, or nil. [Runs], decisions of people ([AuditOf]) and the shapes of
+	// imported files ([Noted]) are notes.
 	Note(ctx context.Context, name string) ([]byte, error)
-	// Notes returns those whose names begin so, in the order of their names.
+	// Notes returns the notes whose names have a prefix, in the order of their names.
 	Notes(ctx context.Context, prefix string) ([]Note, error)
-	// Reached says how far the ledger knows a run to have come: the number of its last commit (of a ledger with one
-	// writer at a time, that of the ledger), and whether it knows the run at all.
+	// Reached returns the number of the last commit of a run, as the ledger knows it (for a file, the last commit of
+	// the file), and whether it knows the run.
 	Reached(ctx context.Context, run string) (commits uint64, knows bool, err error)
-	// Progress is the number of the last commit of this process, and how many keys have a lead or may have one. It asks
-	// nobody.
+	// Progress is the number of the last commit of this process, and how many keys have a lead or may have one. It
+	// reads nothing.
 	Progress() (commits uint64, leads int)
-	// AtEnd has f called by Close when the use has ended in order and before its lock is let go; left says how a file
-	// is left, "" where nobody can tell.
+	// AtEnd makes Close call f at an orderly end, before the lock is released. left describes the file as it is left,
+	// or is "".
 	AtEnd(f func(left string))
 
-	// Alone has f make one change of what it likes, durable as a whole, in which no other process and no commit has a
-	// hand. An error of f undoes it and is returned; unless it is one of a list ([IsOfList]), it ends the use of the
-	// Store. f may be called again where somebody else was in the way.
+	// Alone runs f in one transaction, without other processes and commits. An error of f undoes it and is returned;
+	// unless it is about a list ([IsOfList]), the Store cannot be used after it. f may be called again after a
+	// conflict.
 	Alone(ctx context.Context, f func(Tx) error) error
 
-	// Close ends the use of the checkpoint in order. Only the first call does something.
+	// Close closes the checkpoint in order. Only the first call does something.
 	Close() error
-	// Drop is Close after a refusal: a checkpoint that is New and that has known
-	// nothing is removed, so that it cannot pass for the memory of leads; gone says so.
+	// Drop is Close after a refusal: it also removes a checkpoint that is New and knows
+	// nothing, so that nobody takes it for a real one; gone says so.
 	Drop() (gone bool, err error)
 }
 
-// Tx is a Store inside a change of [Store.Alone].
+// Tx is a Store inside the transaction of [Store.Alone].
 type Tx interface {
 	Book
-	// Load has what is asked for about these keys and leads read at once. What was not loaded need not be known.
+	// Load reads these keys and leads at once. Other methods may know only what was loaded.
 	Load(keys, leads []string) error
 	// Under is what is stored under a key, and what look-ups show of it.
 	Under(key string) (k KeptKey, shown *Kept, err error)
-	// Held says that another worker may still send what it has claimed under a key.
+	// Held reports whether another worker may still send what it has claimed under a key.
 	Held(key string) bool
 	// Put stores something else under a key.
 	Put(key string, k KeptKey) error
 	// Doubts calls f with what is stored under each key in doubt, and stores what it returns there.
 	Doubts(f func(KeptKey) KeptKey) error
-	// Erase removes what is stored under keys, and what was left of them when they were forgotten; not before the
-	// Store is closed it is gone from unused parts, too.
+	// Erase removes what is stored under keys, and the hashes of forgotten ones. Unused parts of a file are cleaned
+	// when the Store is closed.
 	Erase(keys []string) error
-	// Block keeps what is left of a forgotten key.
+	// Block stores what is left of a forgotten key.
 	Block(b KeptBlock) error
-	// Notes are those whose names begin so, in the order of their names.
+	// Notes are the notes whose names have a prefix, in the order of their names.
 	Notes(prefix string) ([]Note, error)
-	// Lack notes what is missing from the ledger, which is incomplete then; "": nothing is any more.
+	// Lack marks the ledger as incomplete and says what is missing; "": it is complete again.
 	Lack(missing string) error
-	// Renew gives the ledger a new ID, so that nobody takes it for the one that it was; it counts as moved nowhere.
+	// Renew gives the ledger a new ID, so that it does not pass for the old one, and forgets where it was moved to.
 	Renew() error
 }
 
@@ -122,8 +121,8 @@ type Tx interface {
 // equal when the file is opened again.
 type Target struct{ BaseURL, LeadsURL, TrunkID string }
 
-// Canonical is the target as targets are compared: the letters of a UUID are small. Its
-// addresses must have one form already.
+// Canonical is the target in the form in which targets are compared: a UUID has small
+// letters. Its addresses must be normalized already.
 func (t Target) Canonical() Target {
 	if low := strings.ToLower(t.TrunkID); rowkey.IsUUID(low) {
 		t.TrunkID = low
@@ -138,21 +137,21 @@ type Info struct {
 	Target   Target
 	Sequence uint64 // number of the last commit, also when the checkpoint is closed
 
-	// opening made it, or found one that knows nothing because its run was killed before it sent anything
+	// opening made it, or found one that knows nothing because its run was killed before sending
 	New      bool
-	Warnings []string // about what opening found that a person should know
+	Warnings []string // of opening, for people
 
 	Leads   int           // keys that have a lead
 	InDoubt int           // keys that have an intent without an outcome: those of earlier runs, and those in flight
 	Keys    map[State]int // as look-ups show them
 
-	Incomplete bool   // leads are missing that were known once
+	Incomplete bool   // it has lost leads
 	Missing    string // Incomplete: what is missing, as the subject of a sentence
-	Since      uint64 // Incomplete: the commit that noted it; what was known before may have become something else
+	Since      uint64 // Incomplete: the commit that noted it; entries before it may be outdated
 }
 
-// MayLack says whether the row of e may have a lead that the checkpoint does not know any
-// more. Such a row must not be sent: settling it with ReasonIncomplete holds it.
+// MayLack reports whether the row of e may have a lead that the checkpoint has lost. The
+// row must not be sent: settling it with ReasonIncomplete holds it.
 func (i *Info) MayLack(e *Entry) bool {
 	return i.Incomplete && !e.State.HasLead() && e.State != Forgotten && e.Seq <= i.Since
 }
@@ -161,11 +160,11 @@ func (i *Info) MayLack(e *Entry) bool {
 type Filter struct {
 	State State                 // Unknown: every one
 	Run   string                // unless empty: leads that this run made, and rows in doubt that it sent
-	Skip  func(key string) bool // which are not wanted by their keys; nil: none
+	Skip  func(key string) bool // leaves out keys; nil: none
 }
 
-// Each calls f with every key that the Filter takes, ordered by key, see [Store.Scan]; forgotten keys are not known
-// any more.
+// Each calls f with every key that the Filter wants, in the order of keys, see [Store.Scan]. Forgotten keys are
+// unknown.
 func Each(ctx context.Context, s Store, which Filter, f func(Entry) error) error {
 	return s.Scan(ctx, which, func(k KeptKey) error {
 		shown := k.Shown()
@@ -181,7 +180,7 @@ func Each(ctx context.Context, s Store, which Filter, f func(Entry) error) error
 type Change struct {
 	Kind  ChangeKind
 	Entry Entry  // what is claimed, settled or marked; of a withdrawal only the Key. Committed: what is stored now
-	Shape *Shape // Claim: by what its input's rows are made leads, to be noted once; or nil
+	Shape *Shape // Claim: columns and key of its input, to be noted once; or nil
 	Err   error  // committed: why it was refused, see [IsRefusal]
 }
 
@@ -191,27 +190,26 @@ type ChangeKind uint8
 // The kinds.
 const (
 	Claim ChangeKind = iota // writes an intent
-	// removes the intent of a create that is known not to have been applied; one that it replaced comes back
+	// removes the intent of a create that was certainly not applied; one that it replaced comes back
 	Withdraw
-	// writes an outcome and removes the intent; InDoubt keeps it and adds what is known of the answer
+	// writes an outcome and removes the intent; InDoubt keeps the intent and adds what the answer said
 	Settle
-	// notes that an update is about to be sent, by Entry.Unsettled, or that none left after all, by an empty one; and
-	// what was Seen
+	// notes that an update is about to be sent (Entry.Unsettled), or that it was not sent (empty), and what was Seen
 	Mark
 )
 
-// Query asks for a lead by its key, else by its own ID, else by its ExternalID, be it
-// linked or only to be; what is empty is not asked for. Alike, unless nil, takes the key
-// that looks like this one where no lead is found.
+// Query asks for a lead by its key, else by its ID, else by its ExternalID, linked or
+// asked for; empty ones are left out. Alike, unless nil, receives a key that looks like
+// this one if no lead is found.
 type Query struct {
 	Key, LeadID, ExternalID string
 	Alike                   *Likeness
 }
 
-// Match says by what a lead was found.
+// Match says how a lead was found.
 type Match uint8
 
-// The matches. NoMatch: no lead is known, though something may be under the key.
+// The matches. NoMatch: no lead is known, but something else may be stored under the key.
 // Ambiguous: the Query fits two leads.
 const (
 	NoMatch Match = iota
@@ -221,17 +219,15 @@ const (
 	Ambiguous
 )
 
-// Likeness is a key that looks like the one that was asked for and has a lead, or may have
-// one. File and Line say where its row was last sent from; a lead that was adopted, and a
-// key that was forgotten, have none.
+// Likeness is a key that looks like the one asked for, and has or may have a lead. File
+// and Line are those of its last send; an adopted lead and a forgotten key have none.
 type Likeness struct {
 	State State
 	File  string
 	Line  int
 }
 
-// Audit is every decision that was ever made, in order, and everything that contradicts one, in the order in which it
-// was found.
+// Audit is every decision, in order, and everything that contradicts one, in the order of discovery.
 type Audit struct {
 	Decisions      []KeptDecision
 	Contradictions []Contradiction
@@ -244,8 +240,8 @@ type KeptDecision struct {
 	Send *Kept
 }
 
-// IsAddress says whether a checkpoint is named by the address of a server, as psql takes it: a
-// URL, or words such as service=leads or host=db.
+// IsAddress reports whether a checkpoint is named by the address of a server, as psql takes it: a
+// URL, or words like service=leads or host=db.
 func IsAddress(name string) bool {
 	for _, prefix := range []string{"postgres://", "postgresql://", "service=", "host=", "hostaddr="} {
 		if strings.HasPrefix(name, prefix) {

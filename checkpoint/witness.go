@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Witness is a note outside a ledger of how far the ledger had come. A run writes it durably before its first claim,
-// with every commit it overwrites the counts (unsynced), and at its end it closes it. One is in the run's folder
+// Witness is a note outside a ledger that says how far the ledger was. A run writes it before its first claim,
+// overwrites its counts with every commit (not synced), and closes it at the end. One is in the run's folder
 // (run.json), one in the user's book of ledgers, see [Witnesses].
 type Witness struct {
 	Commits uint64 `json:"-"` // number of the last commit; in PostgreSQL of the worker's own last one
@@ -133,7 +133,7 @@ func decodeWitness(text []byte) (w Witness, err error) {
 	return w, err
 }
 
-// knows says that leads may exist which the ledger knew: one whose run did not end counts as knowing some.
+// knows reports whether the ledger may have known leads. One whose run did not end counts as knowing some.
 func (w *Witness) knows() bool { return w.Leads > 0 || w.Open }
 
 // what the ledger knew, for people. A command has no run.

@@ -10,22 +10,22 @@ import (
 	"leadferry/internal/crash"
 )
 
-// engine takes every row to its outcome. The dispatcher, one goroutine, looks rows up batch by batch and decides about
-// them in file order. A row for which nothing is to be sent ends there; another one begins the lane of its lead, or
-// joins it. A lane carries its rows one after another, in a goroutine of a pool. One lock guards decisions, lanes and
-// collector; nobody holds it while waiting for the checkpoint or the service.
+// engine takes every row to its outcome. The dispatcher, one goroutine, looks up rows in batches and decides in file
+// order. A row that needs no request ends there; others begin or join the lane of their lead. A lane carries its rows
+// one after another, in a goroutine of a pool. One lock guards decisions, lanes and collector; nobody holds it while
+// waiting for the checkpoint or the service.
 type engine struct {
 	r       *run
 	phases  *phases
 	lookups *lookups
-	carrier *carrier // nil where nothing is sent
+	carrier *carrier // nil if nothing is sent
 
 	mu      sync.Mutex
 	changed sync.Cond // a row or a lane has ended, or the run ends
 	lanes   lanes
 	allRead bool  // no more rows come
-	clears  int   // rows that would take an ExternalID from their lead
-	faulty  bool  // the program itself failed at a row, which has no outcome yet
+	clears  int   // rows that would remove the ExternalID of their lead
+	faulty  bool  // the program itself failed at a row, which has no outcome
 	stopped *Stop // why the run ends before its input
 }
 
@@ -40,7 +40,7 @@ func newEngine(r *run, p *phases) *engine {
 	return e
 }
 
-// run takes every row to its outcome and returns why it ended before the input did, or nil. Nothing is in flight then.
+// run takes every row to its outcome. It returns why it ended before the input, or nil. Nothing is in flight then.
 func (e *engine) run(ctx context.Context) *Stop {
 	var group sync.WaitGroup
 	defer group.Wait()
@@ -71,7 +71,7 @@ func (e *engine) run(ctx context.Context) *Stop {
 	return e.stopped
 }
 
-// guarded lets a fault of the program, in so many lanes, end the run in order.
+// guarded makes a panic end the run in order.
 func (e *engine) guarded(lanes int, f func()) {
 	if err := crash.Call(func() error { f(); return nil }); err != nil {
 		e.mu.Lock()
@@ -82,7 +82,7 @@ func (e *engine) guarded(lanes int, f func()) {
 	}
 }
 
-// watch looks at clock, signals and fleet until all rows have ended.
+// watch waits for the clock, signals and the fleet until all rows have ended.
 func (e *engine) watch(ctx context.Context, ended <-chan struct{}) {
 	var deadline <-chan time.Time
 	if d := e.r.MaxDuration; d > 0 {
@@ -119,8 +119,7 @@ func (e *engine) tell() {
 	e.r.member.note(e.r.tally)
 }
 
-// outOfTime takes no more rows and finishes the leads that were made. There is nothing to stop where every row has had
-// its turn.
+// outOfTime takes no more rows and finishes the leads that were made. It does nothing if every row had its turn.
 func (e *engine) outOfTime() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -139,8 +138,8 @@ func (e *engine) halt(why *Stop) {
 	e.stop(why)
 }
 
-// stop makes the run end in order, unless why is nil: nothing more is read or sent, what is in flight is waited for.
-// The first reason stands, unless another says more by its exit code.
+// stop ends the run in order, unless why is nil: nothing more is read or sent, and requests in flight are waited for.
+// The first reason is kept, unless a later one has a more important exit code.
 func (e *engine) stop(why *Stop) {
 	if why == nil {
 		return
@@ -152,7 +151,7 @@ func (e *engine) stop(why *Stop) {
 	e.changed.Broadcast()
 }
 
-// ask finds out what the checkpoint knows of rows, while others go on. It reports false where the run ends.
+// ask looks rows up while others go on. It reports false if the run ends.
 func (e *engine) ask(a *lookup, items []*item) bool {
 	err := func() error {
 		e.mu.Unlock()
@@ -167,8 +166,7 @@ func (e *engine) ask(a *lookup, items []*item) bool {
 	return e.stopped == nil
 }
 
-// lookupRows is how many rows are looked up in one read, where so many are there: it may be a round trip, and is one
-// for the workers of a fleet.
+// lookupRows is how many rows are looked up in one read, which is a round trip for a database.
 func (e *engine) lookupRows() int {
 	if e.r.member != nil {
 		return 8 * batchRows
@@ -176,7 +174,7 @@ func (e *engine) lookupRows() int {
 	return 4 * batchRows
 }
 
-// dispatch decides about all rows, and lets those that were put off have their turn at last.
+// dispatch decides about all rows, at last about those that were put off.
 func (e *engine) dispatch(batches <-chan *batch) {
 	var end error
 	var room lookup
@@ -202,7 +200,7 @@ func (e *engine) dispatch(batches <-chan *batch) {
 	}
 }
 
-// putOffDrawn lets the rows of a sample have their turn, now that it is known which they are.
+// putOffDrawn begins the rows of the sample, once it is known which they are.
 func (e *engine) putOffDrawn() {
 	if e.r.drift == nil {
 		return
@@ -218,10 +216,10 @@ func (e *engine) putOffDrawn() {
 	e.r.drift.drawn = nil
 }
 
-// takeBatch looks rows up in one read and decides about them. It reports false where the run ends.
+// takeBatch looks rows up in one read and decides about them. It reports false if the run ends.
 func (e *engine) takeBatch(known *lookup, items []*item) bool {
 	e.mu.Lock()
-	e.lanes.forgetEnded() // the read shows what they came to
+	e.lanes.forgetEnded() // the look-up shows their outcomes
 	defer e.mu.Unlock()
 	e.r.sample()
 	if !e.ask(known, items) {
@@ -235,8 +233,8 @@ func (e *engine) takeBatch(known *lookup, items []*item) bool {
 	return e.stopped == nil
 }
 
-// take decides about a row: it ends, begins the lane of its lead, or joins it. It reports false, and has not taken the
-// row, where the run ends.
+// take decides about a row: it ends, begins the lane of its lead, or joins it. It reports false if the run ends; then
+// it did not take the row.
 func (e *engine) take(known *lookup, i int) bool {
 	it := known.items[i]
 	if how := it.left(); how != nil {
@@ -266,7 +264,7 @@ func (e *engine) take(known *lookup, i int) bool {
 		e.r.read(it, c.Known)
 		e.lanes.wait(l, it, names)
 		return true
-	case old: // its lane finds out what is known now
+	case old: // its lane looks it up again
 		if l = e.open(names); l != nil {
 			e.r.read(it, c.Known)
 			e.lanes.wait(l, it, names)
@@ -277,7 +275,7 @@ func (e *engine) take(known *lookup, i int) bool {
 	return e.decide(c, names)
 }
 
-// open begins a lane once the pool has room for it; nil: the run ends before.
+// open begins a lane as soon as the pool has room; nil: the run ended before.
 func (e *engine) open(names []leadName) *lane {
 	l := e.lanes.begin(names)
 	if !e.waitFor(e.lanes.room) {
@@ -287,7 +285,7 @@ func (e *engine) open(names []leadName) *lane {
 	return l
 }
 
-// decide takes a row that no lane holds to its end, or begins a lane with it.
+// decide ends a row that no lane holds, or begins a lane with it.
 func (e *engine) decide(c *Case, names []leadName) bool {
 	it, step := c.it, e.r.plan(c)
 	switch {
@@ -320,20 +318,20 @@ func (e *engine) decide(c *Case, names []leadName) bool {
 	return true
 }
 
-// waitFor waits until something holds, and reports false where the run ends before.
+// waitFor waits until a condition holds, and reports false if the run ends before.
 func (e *engine) waitFor(holds func() bool) bool {
 	for e.stopped == nil {
 		if holds() {
 			return true
 		}
-		if e.stopped == nil { // what was asked may end the run
+		if e.stopped == nil { // the condition may end the run
 			e.changed.Wait()
 		}
 	}
 	return false
 }
 
-// mayLeave waits until a row may leave, and reports false where the run ends before.
+// mayLeave waits until a row may be sent, and reports false if the run ends before.
 func (e *engine) mayLeave(a Action) bool {
 	return e.waitFor(func() bool {
 		may, why := e.r.tally.mayLeave(a, e.lanes.underWay)
@@ -345,9 +343,9 @@ func (e *engine) mayLeave(a Action) bool {
 // mostLate is how many leads may wait for the end of the run; a worker holds few claims when it is replaced.
 const mostLate = 1000
 
-// putsOff reports whether a row is put off to the end of the run, which happens once. A row that would take an
-// ExternalID from its lead is, while few do: when it has its turn, all rows were read, unless a thousand others wait
-// behind it. In a fleet a row in doubt is, too: another worker may still learn what became of it.
+// putsOff reports whether a row waits for the end of the run, which happens once. A row that would remove an ExternalID
+// waits while there are few: at the end all rows are read, and --max-clears can count them. In a fleet a row in doubt
+// waits too: another worker may still get its answer.
 func (e *engine) putsOff(it *item, step *Step) bool {
 	clears := step.Action == Update && step.Send.ExternalID && it.rec.Unlinks && e.r.MaxClears > 0
 	doubts := step.Action == Nothing && step.outcome == InDoubt && e.r.member != nil && len(e.lanes.late) < mostLate
@@ -382,7 +380,7 @@ func (e *engine) end() {
 	}
 }
 
-// unturned ends a row that was read and never had its turn.
+// unturned ends a row that was read but never had its turn.
 func (e *engine) unturned(it *item) {
 	e.stop(e.r.end(it, result{ending: ending{outcome: Pending, text: "the run stopped before its turn"}}))
 }

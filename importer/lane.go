@@ -10,58 +10,58 @@ import (
 	"leadferry/checkpoint"
 )
 
-// maxWaiting is how many rows may wait in lanes, and maxWaitingBytes how many bytes of the file, except the row that
-// exceeds it.
+// maxWaiting is how many rows may wait in lanes, and maxWaitingBytes how many bytes they may have; one row may exceed
+// it.
 const (
 	maxWaiting      = 1000
 	maxWaitingBytes = 64 << 20
 )
 
-// lanesPerPlace is how many lanes there are for each request that may be in flight. A row waits for the checkpoint for
-// half of its time, and those that wait share commits: with two for each there are twice as many commits, and a row
-// takes a seventh more processor time.
+// lanesPerPlace is how many lanes there are for each request that may be in flight. A row waits half of its time for
+// the checkpoint, and rows that wait share commits. With two lanes for each request there are twice as many commits,
+// and a row takes a seventh more processor time.
 const lanesPerPlace = 4
 
-// slotsPerPlace is how many rows may be claimed and not yet settled for each request that may
-// be in flight: as many are in doubt when the process is killed.
+// slotsPerPlace is how many rows may be claimed and not settled for each request that may be in
+// flight. A kill leaves so many rows in doubt.
 const slotsPerPlace = 2
 
-// lane is a lead under way: it is listed under every name that a row of its lead may have, and its rows wait in it.
-// One that has ended stays there until the next rows are looked up: what is known of others is older.
+// lane is a lead under way. It is listed under every name that a row of this lead may have; these rows wait in it. A
+// lane that has ended stays listed until the next look-up, because look-ups that are made already are older.
 type lane struct {
 	names   []leadName
 	waiting []*item
 	ended   bool
-	decided bool   // job is a row that is to be carried
+	decided bool   // job has a row to carry
 	job     job    // the row under way
-	again   lookup // room for what is known of the next one
+	again   lookup // a buffer for what is known of the next row
 }
 
-// lanes are those of a run. The engine's lock guards them.
+// lanes are the lanes of a run. The engine's lock guards them.
 type lanes struct {
 	byName   map[leadName]*lane
 	late     []*lane // lanes that wait for the end of the run
-	ended    []*lane // since rows were looked up last
+	ended    []*lane // since the last look-up
 	todo     chan *lane
-	active   int // lanes that a goroutine of the pool has, or is about to take
-	underWay int // rows that were handed to one, and have not been counted
+	active   int // lanes that a goroutine of the pool has or takes next
+	underWay int // rows that a lane has, and that are not counted yet
 	waiting  int // rows that wait
-	bytes    int // that these take
+	bytes    int // of these rows
 }
 
-// lanePool keeps lanes that are no more, for the room in them.
+// lanePool keeps old lanes, to reuse their memory.
 var lanePool = sync.Pool{New: func() any { return new(lane) }}
 
 func newLanes(places int) lanes {
 	n := lanesPerPlace * places
 	if places == 1 {
-		n = 1 // rows go in the order of the input then, as people expect who ask for one at a time
+		n = 1 // people who ask for one at a time expect the order of the input
 	}
 	return lanes{byName: map[leadName]*lane{}, todo: make(chan *lane, n)}
 }
 
-// find is a lane under way with any of these names, or nil; two says that others do as well, and old that
-// one did that has ended since.
+// find is the lane under way with one of these names, or nil. two: another lane has one of them too. old: a lane
+// with one of them has ended since the look-up.
 func (s *lanes) find(names []leadName) (l *lane, two, old bool) {
 	for _, n := range names {
 		switch other := s.byName[n]; {
@@ -75,7 +75,7 @@ func (s *lanes) find(names []leadName) (l *lane, two, old bool) {
 	return l, two, old
 }
 
-// name puts a lane under further names, and reports whether all were its own.
+// name lists a lane under more names, and reports whether no other lane had one of them.
 func (s *lanes) name(l *lane, names []leadName) (own bool) {
 	own = true
 	for _, n := range names {
@@ -87,7 +87,7 @@ func (s *lanes) name(l *lane, names []leadName) (own bool) {
 	return own
 }
 
-// begin is a lane under these names, in which nothing is under way yet.
+// begin makes a lane with these names.
 func (s *lanes) begin(names []leadName) *lane {
 	l := lanePool.Get().(*lane)
 	s.name(l, names)
@@ -97,13 +97,13 @@ func (s *lanes) begin(names []leadName) *lane {
 // room reports whether the pool can take another lane.
 func (s *lanes) room() bool { return s.active < cap(s.todo) }
 
-// start lets the pool take a lane; there is room for it.
+// start gives a lane to the pool, which has room.
 func (s *lanes) start(l *lane) {
 	s.active++
 	s.todo <- l
 }
 
-// startLate lets the lane that was put off first go on, and reports false where none was or the pool has no room.
+// startLate gives the pool the first lane that was put off. It reports false if there is none, or no room.
 func (s *lanes) startLate() bool {
 	if len(s.late) == 0 || !s.room() {
 		return false
@@ -113,14 +113,14 @@ func (s *lanes) startLate() bool {
 	return true
 }
 
-// wait lets a row wait in a lane.
+// wait puts a row into a lane.
 func (s *lanes) wait(l *lane, it *item, names []leadName) {
 	s.name(l, names)
 	l.waiting = append(l.waiting, it)
 	s.count(it, 1)
 }
 
-// first takes the next row out of a lane; nil: none waits.
+// first takes the next row from a lane, or nil.
 func (s *lanes) first(l *lane) *item {
 	if len(l.waiting) == 0 {
 		return nil
@@ -131,26 +131,26 @@ func (s *lanes) first(l *lane) *item {
 	return it
 }
 
-// putBack lets a row wait at the head of its lane again.
+// putBack puts a row back as the first of its lane.
 func (s *lanes) putBack(l *lane, it *item) {
 	l.waiting = slices.Insert(l.waiting, 0, it)
 	s.count(it, 1)
 }
 
-// putOff lets a lane wait, with this row before all others, for the end of the run.
+// putOff makes a lane wait for the end of the run, with this row first.
 func (s *lanes) putOff(l *lane, it *item) {
 	s.putBack(l, it)
 	s.late = append(s.late, l)
 }
 
-// merge lets all rows of a lane wait in another one, all of them in the order of the input.
+// merge moves all rows of a lane to another one, in the order of the input.
 func (s *lanes) merge(l, other *lane) {
 	other.waiting = append(other.waiting, l.waiting...)
 	slices.SortFunc(other.waiting, func(a, b *item) int { return spotOf(a).Compare(spotOf(b)) })
 	s.name(other, l.names)
 }
 
-// end takes a lane down. Rows that came from other lanes stay for drain.
+// end removes a lane. Rows that came from other lanes stay for drain.
 func (s *lanes) end(l *lane) {
 	if len(l.waiting) == 0 {
 		l.ended = true
@@ -158,7 +158,7 @@ func (s *lanes) end(l *lane) {
 	}
 }
 
-// forgetEnded takes the names of lanes that have ended: rows are looked up now.
+// forgetEnded removes the names of lanes that have ended: rows are looked up now.
 func (s *lanes) forgetEnded() {
 	for _, l := range s.ended {
 		for _, n := range l.names {
@@ -178,10 +178,10 @@ func (s *lanes) count(it *item, one int) {
 	s.bytes += one * it.row.Size
 }
 
-// full says that no more rows may wait.
+// full reports whether no more rows may wait.
 func (s *lanes) full() bool { return s.waiting >= maxWaiting || s.bytes >= maxWaitingBytes }
 
-// drain takes all rows out that wait.
+// drain takes out all rows that wait.
 func (s *lanes) drain() (left []*item) {
 	for _, l := range slices.AppendSeq(s.late, maps.Values(s.byName)) { // a lane may be under several names
 		for it := s.first(l); it != nil; it = s.first(l) {
@@ -202,8 +202,8 @@ func (e *engine) carry(ctx context.Context, l *lane) {
 	}
 }
 
-// next decides about the rows that wait in a lane, up to the first one that is to be carried. It reports false when
-// there is none: the lane has ended, waits for the end of the run, or has become one with another.
+// next decides about the rows of a lane, up to the first one that needs a request. It reports false if there is none:
+// the lane has ended, waits for the end of the run, or was merged into another one.
 func (e *engine) next(l *lane) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -240,9 +240,8 @@ func (e *engine) next(l *lane) bool {
 	return false
 }
 
-// lookAgain is what is known of a row now that it has its turn: a read counts that began when its lane stood under all
-// names that it shows. A row belongs to another lane that has one of them; neither: the run
-// ends.
+// lookAgain looks a row up when its turn comes. Only a look-up counts that began after its lane had all names that the
+// look-up shows. If another lane has one of them, the row belongs there; if it returns neither, the run ends.
 func (e *engine) lookAgain(l *lane, it *item) (c *Case, other *lane) {
 	for e.stopped == nil && e.ask(&l.again, []*item{it}) {
 		c := e.lookups.caseOf(&l.again, 0)
@@ -265,7 +264,7 @@ func (e *engine) release() {
 	e.changed.Broadcast()
 }
 
-// hand gives a row to a lane, which carries it next.
+// hand makes a row the next one that its lane carries.
 func (e *engine) hand(l *lane, c *Case, step Step) {
 	e.lanes.underWay++
 	if step.Action.sends() {
@@ -282,7 +281,7 @@ func (e *engine) hand(l *lane, c *Case, step Step) {
 	l.decided = true
 }
 
-// settled takes down how a lane's row ended, and reports false where the lane is put off.
+// settled counts how a lane's row ended, and reports false if the lane is put off.
 func (e *engine) settled(l *lane) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -302,11 +301,11 @@ func (e *engine) settled(l *lane) bool {
 		e.lanes.putBack(l, j.it)
 		return true
 	}
-	// that it was not made this time says nothing of the time before
+	// it was not made now; the earlier send is still in doubt
 	if j.doubt != nil && (j.outcome == Pending || j.outcome == Failed) {
 		j.ending = *j.doubt
 	}
-	if j.doubt != nil && j.attempts > 0 { // from now on it counts as one of this run
+	if j.doubt != nil && j.attempts > 0 { // from now on it counts for this run
 		tally.limits.Standing--
 	}
 	j.kept = j.step.kept && j.entry.Seen.Kept && (j.outcome == Unchanged || j.outcome == Updated)
@@ -314,8 +313,8 @@ func (e *engine) settled(l *lane) bool {
 	return true
 }
 
-// decidesAgain reports whether a row is decided about once more, since the ledger refused to let it begin: something
-// is known of it now that was not before. One that another worker holds waits for the end of the run.
+// decidesAgain reports whether to decide about a row once more, because the ledger refused its claim: it knows more
+// now. A row that another worker holds waits for the end of the run.
 func (e *engine) decidesAgain(j *job) (again, held bool) {
 	held = errors.Is(j.refusal, checkpoint.ErrHeld)
 	if j.refusal == nil || errors.Is(j.refusal, checkpoint.ErrEnough) || j.it.late || e.stopped != nil ||

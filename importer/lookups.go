@@ -12,8 +12,8 @@ import (
 type lookups struct {
 	ledger  *checkpoint.Ledger // nil: nothing is known of any row
 	info    checkpoint.Info    // of the beginning: what an incomplete checkpoint lacks does not come back
-	matches bool               // rows find their lead by its IDs, too
-	alikes  bool               // keys that look like the row's matter
+	matches bool               // rows find their lead by its IDs too
+	alikes  bool               // look for keys that resemble the row's
 	run     string
 	digests *digester
 }
@@ -27,17 +27,17 @@ func newLookups(r *run) *lookups {
 	return l
 }
 
-// lookup is rows with what the checkpoint knows of each, by its place among them.
+// lookup is a list of rows, and what the checkpoint knows of each.
 type lookup struct {
 	items   []*item
 	queries []checkpoint.Query
 	known   []checkpoint.Entry
 	found   []checkpoint.Match
 	alike   []checkpoint.Likeness
-	row     Case // room for the one that is decided about
+	row     Case // a buffer for the row to decide about
 }
 
-// ask fills a with what the checkpoint knows of rows.
+// ask fills a with what the checkpoint knows of the rows.
 func (l *lookups) ask(ctx context.Context, a *lookup, items []*item) error {
 	n := len(items)
 	a.items, a.known = items, slices.Grow(a.known[:0], n)[:n]
@@ -62,8 +62,8 @@ func (l *lookups) ask(ctx context.Context, a *lookup, items []*item) error {
 	return l.ledger.Find(ctx, a.queries, a.known, a.found)
 }
 
-// caseOf is what a planner decides on for the i-th row of a lookup. In an import, a lead that another row made is no
-// match but has taken the row's ExternalID.
+// caseOf is the Case of the i-th row of a lookup. In an import, a lead that another row made is no match: it has taken
+// the row's ExternalID.
 func (l *lookups) caseOf(a *lookup, i int) *Case {
 	c, it := &a.row, a.items[i]
 	*c = Case{Record: &it.rec, Known: &a.known[i], Run: l.run, it: it, digests: l.digests}
@@ -79,8 +79,7 @@ func (l *lookups) caseOf(a *lookup, i int) *Case {
 	return c
 }
 
-// leadName is an identity of a lead: the fold of its key, for look-alikes wait for one another, its ID or its
-// ExternalID.
+// leadName is a name of a lead: its folded key (rows with similar keys wait for one another), its ID or its ExternalID.
 type leadName struct {
 	kind nameKind
 	text string
@@ -94,8 +93,8 @@ const (
 	byExternalID
 )
 
-// names are those of the row's lead: by which it is known, and which the row gives it. A row before this one may find
-// the lead by any of them, or be about to get it.
+// names are all names of the row's lead: those that are known, and those that the row gives. An earlier row may have
+// one of them too.
 func (l *lookups) names(c *Case) []leadName {
 	rec := c.Record
 	names := []leadName{{byKey, rowkey.Fold(c.Known.Key)}}

@@ -12,7 +12,7 @@ import (
 	"leadferry/mapping"
 )
 
-// Action is what a Step has the engine do.
+// Action is what the engine does for a Step.
 type Action uint8
 
 // The actions. Nothing ends the row as the Step says and sends nothing.
@@ -21,48 +21,48 @@ const (
 	Create
 	Link
 	Update
-	Hold // keeps the row as in doubt, since an incomplete checkpoint may lack its lead
+	Hold // stores the row as in doubt: an incomplete checkpoint may lack its lead
 	Read // compares the lead with its row, and changes nothing
-	Note // keeps in the checkpoint what an earlier read of the lead came to
-	Draw // puts the row off to the end of the run where it is drawn for the sample
+	Note // stores what an earlier read of the lead showed
+	Draw // may draw the row for the sample, which is read at the end of the run
 	actionCount
 )
 
-// sends says whether the action makes requests.
+// sends reports whether the action makes requests.
 func (a Action) sends() bool { return a == Create || a == Link || a == Update || a == Read }
 
-// Step is a planner's answer for one Record: what to do, and how the row ends by it.
+// Step is a planner's answer for one Record: what to do, and how the row then ends.
 type Step struct {
 	Action Action
-	looks  bool // for Update: the lead is read first, and then decided about
-	diff        // for Update and Note: the row beside its lead
-	ending      // of Link and Update: once they are confirmed
+	looks  bool // for Update: read the lead first, then decide again
+	diff        // for Update and Note: the row compared with its lead
+	ending      // of Link and Update: after the service confirmed them
 }
 
-// ends is the step of a row for which nothing is to be done.
+// ends is the step of a row without anything to do.
 func ends(o Outcome, text string) Step { return Step{ending: ending{outcome: o, text: text}} }
 
-// by is the step with something to do before it ends so.
+// by is the step with an action before this end.
 func (s Step) by(a Action) Step {
 	s.Action = a
 	return s
 }
 
-// ofKind is the step with the text that stands for all rows that end alike.
+// ofKind is the step with a text under which rows with the same end are counted.
 func (s Step) ofKind(kind string) Step {
 	s.kind = kind
 	return s
 }
 
-// Case is what a planner decides on: a row, and what the checkpoint knows of its lead.
+// Case is what a planner decides about: a row, and what the checkpoint knows of its lead.
 type Case struct {
 	Record  *mapping.Record
 	Known   *checkpoint.Entry
-	Found   checkpoint.Match    // by what Known was found
-	Alike   checkpoint.Likeness // where no lead was found: the key that looks like the row's
-	Taken   checkpoint.Likeness // import: the row that has its ExternalID, or is to have it
+	Found   checkpoint.Match    // how Known was found
+	Alike   checkpoint.Likeness // if no lead was found: a key that looks like the row's
+	Taken   checkpoint.Likeness // import: the row that has its ExternalID, or will get it
 	Run     string
-	MayLack bool // the checkpoint is incomplete, and may have known a lead of the row once
+	MayLack bool // the checkpoint is incomplete and may have lost a lead of the row
 
 	it      *item
 	digests *digester
@@ -76,8 +76,8 @@ type Planner interface {
 	Plan(c *Case) Step
 }
 
-// plan decides about a row. One that fails a check is never sent; in an import it says so as what it is, a row whose
-// lead exists or may exist, or one without a lead.
+// plan decides about a row. A row that fails a check is never sent; in an import its outcome says if its lead exists,
+// may exist, or does not.
 func (r *run) plan(c *Case) Step {
 	fault := c.it.fault
 	switch state := c.Known.State; {
@@ -93,7 +93,7 @@ func (r *run) plan(c *Case) Step {
 	return ends(Changed, "its lead exists; as it stands here it is not valid: "+fault.text)
 }
 
-// validatePlanner takes every Record for a new lead; without a sender the row ends there.
+// validatePlanner treats every Record as a new lead; without a sender the row ends there.
 type validatePlanner struct{}
 
 func (validatePlanner) Plan(*Case) Step { return Step{Action: Create} }
@@ -102,14 +102,14 @@ func (validatePlanner) Plan(*Case) Step { return Step{Action: Create} }
 // --changed.
 type ChangedRows string
 
-// UpdateChanged sends the differences, IgnoreChanged counts them as unchanged, and any other word as changed.
+// UpdateChanged sends the differences. IgnoreChanged counts the rows as unchanged, any other word as changed.
 const (
 	UpdateChanged ChangedRows = "update"
 	IgnoreChanged ChangedRows = "ignore"
 )
 
-// importPlanner creates leads that are not known and links those that lack their
-// ExternalID. A lead that stands changes only where changed says so.
+// importPlanner creates leads that are not known, and links leads that lack their
+// ExternalID. It changes a lead that exists only if changed says so.
 type importPlanner struct {
 	retryRejected bool
 	resendDoubt   bool
@@ -139,8 +139,8 @@ func (p importPlanner) Plan(c *Case) Step {
 	return p.planCreate(c)
 }
 
-// planKnown compares the row with the data that were sent. Nobody knows those of a
-// lead that was adopted. Where a sync has sent others since, what it confirmed counts.
+// planKnown compares the row with the data that were sent, or that a sync confirmed since.
+// The data of an adopted lead are not known.
 func (p importPlanner) planKnown(c *Case) Step {
 	known := c.Known
 	sentLast := known.Digest == c.digest() && known.Reason != reasonNotConfirmed
@@ -158,7 +158,7 @@ func (p importPlanner) planKnown(c *Case) Step {
 	return ends(Changed, "the row changed since its lead was made; nothing was sent")
 }
 
-// differs reports whether the row says something else than was confirmed last.
+// differs reports whether the row differs from what was confirmed last.
 func (p *importPlanner) differs(c *Case) bool {
 	c.digests.ofContent(c.it)
 	d := p.compare(c.it, (*leadBefore)(c.Known), nil, false, c.digests.sums)
@@ -181,8 +181,8 @@ func (p importPlanner) planLink(c *Case) Step {
 	return step
 }
 
-// planCreate makes a lead, unless the row's key looks like a known one (spreadsheets take
-// leading zeros, and other programs capitals), or the lead may be one that is missing.
+// planCreate makes a lead, unless the row's key looks like a known one (spreadsheets drop
+// leading zeros, other programs change case), or the checkpoint may lack the lead.
 func (p importPlanner) planCreate(c *Case) Step {
 	switch {
 	case c.Taken.State != checkpoint.Unknown:
@@ -198,8 +198,8 @@ func (p importPlanner) planCreate(c *Case) Step {
 	return Step{Action: Create}
 }
 
-// planUpdate brings a lead in step with its row: before it is read, and again where shown is what a read has shown of
-// it. Behind an update of this run that got no answer nothing is sent: it may still arrive.
+// planUpdate brings a lead in step with its row: before a read, and again after it (shown). After an update of this run
+// without an answer nothing is sent: that update may still arrive.
 func (p *importPlanner) planUpdate(c *Case, shown *leadapi.Lead) Step {
 	known, rec := c.Known, c.Record
 	c.digests.ofContent(c.it)
@@ -243,8 +243,8 @@ func (p *importPlanner) planUpdate(c *Case, shown *leadapi.Lead) Step {
 	return step
 }
 
-// looks says whether a lead is read before its row is sent: where that is asked for, and before an ExternalID is sent,
-// or a content key that has a rule of its own, for what others have made of them is not kept.
+// looks reports whether to read a lead before its row is sent: if the run asks for it, before an ExternalID is sent,
+// and before a content key with a rule of its own, because the checkpoint does not know what others changed there.
 func (p *conflicts) looks(known *checkpoint.Entry, rec *mapping.Record, d *diff) bool {
 	seen := known.Seen.Status
 	switch {
@@ -262,7 +262,7 @@ func (p *conflicts) looks(known *checkpoint.Entry, rec *mapping.Record, d *diff)
 	})
 }
 
-// closed are the statuses in which a lead ends (specification, "States and transitions").
+// closed are the final statuses of a lead (specification, "States and transitions").
 var closed = []string{"closedWon", "closedNotInterested", "closedBoughtUsed", "closedBoughtOtherBrand"}
 
 func isClosed(status string) bool { return slices.Contains(closed, status) }
@@ -279,10 +279,10 @@ func whenKnown(known *checkpoint.Entry) time.Time {
 	return known.Seen.At
 }
 
-// Missing says what a sync does with rows whose lead is not known, in the word of --missing.
+// Missing says what a sync does with rows whose lead is not known; its words are those of --missing.
 type Missing string
 
-// MissingCreate makes their leads, MissingIgnore leaves them out, and any other word counts them as unmatched.
+// MissingCreate makes their leads. MissingIgnore leaves them out. Any other word counts them as unmatched.
 const (
 	MissingCreate Missing = "create"
 	MissingIgnore Missing = "ignore"
@@ -290,7 +290,7 @@ const (
 
 // syncPlanner brings leads in step with their rows.
 type syncPlanner struct {
-	importPlanner // for rows whose lead is to be made
+	importPlanner // for rows that need a lead
 	missing       Missing
 }
 
@@ -308,7 +308,7 @@ func (p syncPlanner) Plan(c *Case) Step {
 	return step
 }
 
-// Why rows that name their lead find none, for people.
+// For people: why a row that names its lead finds none.
 const (
 	notKnown     = "no lead is known for the row"
 	idNotKnown   = "the lead exists, but its ID is not known"
@@ -316,7 +316,7 @@ const (
 	namesAnother = "the row names another lead than the one that is known by its key"
 )
 
-// withoutLead is how a row ends whose lead cannot be told, if it cannot.
+// withoutLead ends a row whose lead cannot be found out.
 func withoutLead(c *Case) (step Step, cannot bool) {
 	rec, known := c.Record, c.Known
 	switch {
@@ -369,7 +369,7 @@ func (p syncPlanner) planKnown(c *Case) Step {
 	return step
 }
 
-// For people: how rows end that are not sent.
+// For people: the ends of rows that are not sent.
 const (
 	nothingSent = ": nothing was sent"
 	changedKind = "the lead was changed on the service" + nothingSent
@@ -378,7 +378,7 @@ const (
 	alikeKind   = "its key looks like that of another row: the results say which; --look-alikes create makes " +
 		"these leads"
 
-	// hadLead is of a row whose key was corrected in the rejects, or the data that are its key.
+	// hadLead: the key of the row was changed in the rejects file, or the data that are its key.
 	hadLead = "not sent: leadferry_outcome says this row already has a lead, but the checkpoint knows no lead with " +
 		"its key (hint: restore the key, use the right checkpoint, or empty leadferry_outcome if no lead was made)"
 )
@@ -391,7 +391,7 @@ func lookingLike(l checkpoint.Likeness) string {
 	return "its key looks like that of " + rowLike(l)
 }
 
-// rowLike names another row that is in a row's way.
+// rowLike names the other row of a conflict.
 func rowLike(l checkpoint.Likeness) string {
 	switch {
 	case l.State == checkpoint.InDoubt && l.File == "":

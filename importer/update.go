@@ -17,8 +17,8 @@ import (
 	"leadferry/leadapi"
 )
 
-// update brings a lead in step with its row. From its mark to its answer nobody knows what the service holds of what
-// the row names. An answer is decided about as a read is: what others have changed may have to be sent over.
+// update brings a lead in step with its row. Between mark and answer nobody knows which of the row's values the service
+// has. The answer is compared like a read: values that others changed may have to be sent again.
 func (c *carrier) update(ctx context.Context, j *job) {
 	j.before, j.unread = leadBefore(j.entry), j.step.unread
 	if j.step.looks {
@@ -45,7 +45,7 @@ func (c *carrier) update(ctx context.Context, j *job) {
 	}
 }
 
-// notSent ends a row whose lead was read, or was read by an earlier run, and to which nothing is sent.
+// notSent ends a row whose lead was read, now or in an earlier run, and that needs no update.
 func (c *carrier) notSent(j *job, a *answer) {
 	d := &j.step.diff
 	if !a.remembered {
@@ -71,8 +71,7 @@ func (c *carrier) notSent(j *job, a *answer) {
 	c.settle(j, Unchanged)
 }
 
-// sendUpdate sends an update. It reports whether more is to be sent by the rules, since the answer shows what others
-// have changed.
+// sendUpdate sends an update. It reports whether there is more to send, because the answer shows what others changed.
 func (c *carrier) sendUpdate(ctx context.Context, j *job) (more bool) {
 	if !c.mark(j) {
 		return false
@@ -91,7 +90,7 @@ func (c *carrier) sendUpdate(ctx context.Context, j *job) (more bool) {
 	if j.outcome != Updated || c.phases.taking.Err() != nil {
 		return false
 	}
-	if len(d.ahead) > 0 { // it is told alone: it counts where leads are read
+	if len(d.ahead) > 0 { // reported only: it counts if leads are read
 		var names []string
 		for _, a := range d.ahead {
 			names = append(names, j.it.rec.Content[a.field].Name)
@@ -104,12 +103,11 @@ func (c *carrier) sendUpdate(ctx context.Context, j *job) (more bool) {
 	return !d.Send.none()
 }
 
-// mark makes it durable that an update of the lead is about to be sent. A lead that only the file knew becomes known
-// by it.
+// mark stores that an update of the lead is about to be sent. A lead that only the file names becomes known.
 func (c *carrier) mark(j *job) bool {
 	known := &j.entry
 	if !known.State.HasLead() {
-		known.Content = nil // what was refused or not made is nowhere
+		known.Content = nil // no lead has refused data
 	}
 	if known.LeadID == "" {
 		known.LeadID, known.State = j.it.rec.LeadID, checkpoint.Created
@@ -128,7 +126,7 @@ func (c *carrier) mark(j *job) bool {
 	return true
 }
 
-// patch sends an update until its answer is final. Nothing leaves once leaving has ended.
+// patch sends an update until its answer is final. After leaving has ended, nothing is sent.
 func (c *carrier) patch(ctx, leaving context.Context, j *job, r *leadapi.UpdateRequest) (lead *leadapi.Lead,
 	err error,
 ) {
@@ -147,8 +145,8 @@ func (c *carrier) patch(ctx, leaving context.Context, j *job, r *leadapi.UpdateR
 	return lead, err
 }
 
-// notUpdated ends an update that got no answer to believe. Where one of its tries may have been applied, the mark
-// stays: the lead's next update sends the whole row.
+// notUpdated ends an update without a usable answer. If a try may have been applied, the mark stays, and the lead's
+// next update sends the whole row.
 func (c *carrier) notUpdated(j *job, err error) {
 	stop, stops := stopOf(err)
 	c.halt(stop)
@@ -168,16 +166,16 @@ func (c *carrier) notUpdated(j *job, err error) {
 	}
 }
 
-// refusedForGood reports whether the service, or the client, will never take the request.
+// refusedForGood reports whether the service or the client will never accept the request.
 func refusedForGood(ae *leadapi.Error) bool {
 	return ae.Applied == leadapi.No && ae.Status != http.StatusUnauthorized &&
 		ae.Status != http.StatusTooManyRequests && !delivery.Transient(ae.Status)
 }
 
-// unconfirmed is for people: why nobody knows what an update has done.
+// unconfirmed says for people why nobody knows what an update did.
 const unconfirmed = "sent, but not confirmed (%s); the next run sends the whole row again"
 
-// release takes the mark back, for nothing of the update was applied, and keeps what was seen.
+// release removes the mark, because nothing of the update was applied, and keeps what was seen.
 func (c *carrier) release(j *job, outcome Outcome) {
 	entry := j.entry
 	entry.Unsettled, entry.Sought = j.before.Unsettled, j.before.Sought
@@ -196,8 +194,8 @@ func (c *carrier) release(j *job, outcome Outcome) {
 	}
 }
 
-// notTaken settles an update that the service will not take: what was confirmed stands, and the same data are not sent
-// again. What a try before the refusal, or an update before this one, has left stays unknown.
+// notTaken settles an update that the service refuses: what was confirmed still holds, and the same data are not sent
+// again. The effect of an earlier try or an earlier update stays unknown.
 func (c *carrier) notTaken(j *job, ae *leadapi.Error) {
 	j.refuse("%s", ae)
 	entry := &j.entry
@@ -213,13 +211,13 @@ func (c *carrier) notTaken(j *job, ae *leadapi.Error) {
 // reasonNotConfirmed is the class of an update whose answer shows other values.
 const reasonNotConfirmed = "not_confirmed"
 
-// updated settles what the lead that came back shows, by d. The update holds only when it carries what was sent.
+// updated settles what the lead in the answer shows, by d. The update counts only if the lead has what was sent.
 func (c *carrier) updated(j *job, a *answer, d *diff) {
 	rec, entry := &j.it.rec, &j.entry
 	wrong, names := differing(rec, &a.sent, a.Lead)
 	d.confirmed(entry, rec, &j.before, a)
 	if j.before.Unsettled != "" {
-		entry.Content = nil // the update before this one may have changed any of it
+		entry.Content = nil // the earlier update may have changed any of it
 	}
 	entry.Content = merged(entry.Content, j.it, d.differ, wrong)
 	entry.Code, entry.Reason, entry.Refused = http.StatusOK, "", checkpoint.Digest{}
@@ -245,8 +243,7 @@ func (c *carrier) updated(j *job, a *answer, d *diff) {
 	c.settle(j, j.step.outcome)
 }
 
-// noteOthers says what others have changed of a lead that came back, and which of the service's values stand against
-// the row's.
+// noteOthers says what others changed in the lead of an answer, and which of the service's values are kept.
 func (j *job) noteOthers(a *answer, d *diff) {
 	before, service := &j.before, a.Status
 	if a.sent.Status {
@@ -271,7 +268,7 @@ func (j *job) noteOthers(a *answer, d *diff) {
 	}
 }
 
-// noteLead says that a lead that came back belongs to another organization, or what else is strange about it.
+// noteLead says if the lead of an answer belongs to another organization, or what else is strange about it.
 func (j *job) noteLead(lead *leadapi.Lead) {
 	if had := j.before.Organization; had != "" && lead.OwnerID != "" && lead.OwnerID != had {
 		j.remark(ownerByOthers, "it belongs to another organization now")
@@ -289,9 +286,9 @@ type errUnreadable string
 
 func (e errUnreadable) Error() string { return string(e) }
 
-// readLead asks the service what it holds of a lead (section "6. Update a lead"): by an update of no content, which is
-// merged into nothing, or of the ExternalID that the lead has, where others' is overwritten. The first lead of a run is
-// read twice, which shows whether a read moves UpdatedAt.
+// readLead reads a lead (section "6. Update a lead") by an update without content, which changes nothing, or by sending
+// the ExternalID that the lead has, which overwrites one that others set. The first lead of a run is read twice, to see
+// whether a read moves UpdatedAt.
 func (c *carrier) readLead(ctx context.Context, j *job) (*leadapi.Lead, error) {
 	lead, err := c.readOnce(ctx, j)
 	if err != nil {
@@ -327,8 +324,7 @@ func (c *carrier) readOnce(ctx context.Context, j *job) (*leadapi.Lead, error) {
 	return lead, nil
 }
 
-// refusesReads makes the refusal of a run's first read the end of the run: what the service refuses is the read itself
-// then.
+// refusesReads ends the run if its first read is refused: then the service refuses reads.
 func (c *carrier) refusesReads(err error) error {
 	ofTheLead := []int{http.StatusPaymentRequired, http.StatusForbidden, http.StatusNotFound, http.StatusGone}
 	ae, answered := errors.AsType[*leadapi.Error](err)
