@@ -48,7 +48,9 @@ type Digest [16]byte
 // by [Digester.SumName] and [Digester.SumValue].
 type ContentDigest struct{ Name, Value [4]byte }
 
-// Entry is what the ledger knows of a key.
+// Entry is what the ledger knows of a key. A new field is also needed in the codecs of both Stores (bolt's and
+// postgres'), and in [Kept.Stamp] if it has to be cut or rounded. Whether it outlives an outcome, a mark, a doubt or a
+// correction is said in entryOf and doubtOf (package importer) and in rules.go: marked, keepDoubt, dropLead.
 type Entry struct {
 	Key          string
 	State        State
@@ -56,27 +58,28 @@ type Entry struct {
 	Organization string // assigned; for InDoubt the one asked for
 	Location     string
 	Status       string // last confirmed; for InDoubt the one asked for
-	ExternalID   string // linked
+	ExternalID   string // linked; after others changed it, theirs
 	Digest       Digest
 	Content      []ContentDigest
-	Code         int    // HTTP status of a refusal, or of the answer that left doubt; else 0
-	Reason       string // short class of that answer, never the service's text
-	File         string // input file of the last send
-	Line         int    // physical line in File, from 1
+	Code         int    // HTTP status of the last answer that was stored; 0: none
+	Reason       string // short class of that answer, or one of the Reasons below; never the service's text
+	File         string // input file of the row that wrote the entry
+	Line         int    // its physical line in File, from 1
 	Locator      string // InDoubt: the locator asked for
-	// the ExternalID that the lead should get: InDoubt, Partial, during an update, and after others changed it
+	// InDoubt, Partial, during an update: the ExternalID that the lead should get. After others changed it on the
+	// service: the one that was confirmed before.
 	WantLink  string
-	RequestID string    // InDoubt: what the create carried in the header that is named for it, or ""
+	RequestID string    // InDoubt: of the last attempt that is known; as in Intent if the run was killed
 	Run       string    // the run that wrote it
-	Updated   time.Time // UTC, to the millisecond; for InDoubt when it was sent
+	Updated   time.Time // UTC, to the millisecond; for InDoubt when it was claimed, just before it was sent
 	Seq       uint64    // number of the commit that wrote it; orders entries, times do not
 
 	// Of a lead that updates have been sent for.
 	Unsettled string    // run whose update is under way or got no usable answer; "" when there is none
 	Sought    string    // Unsettled: the status that this update asks for, or ""
 	Refused   Digest    // of the row whose update the service refused; zero once one is confirmed
-	Synced    bool      // updates have changed what the lead holds since Digest
-	Confirmed time.Time // when the service last showed what the lead holds; zero: Updated
+	Synced    bool      // Digest is of older data than the lead holds: updates have changed it since
+	Confirmed time.Time // when the service last confirmed the values above; zero: Updated
 	Seen      Sight     // what a later read showed, if it differs from the fields above
 }
 
@@ -102,7 +105,7 @@ type Intent struct {
 	Locator      string // … or the locator asked for
 	Status       string
 	ExternalID   string // link wanted when not empty
-	RequestID    string // of its first attempt, where creates carry one
+	RequestID    string // where creates carry one: attempt N carries this text and "-N"
 	Run          string
 	Sent         time.Time // zero: when it is committed
 	Digest       Digest
@@ -156,12 +159,12 @@ type Act uint8
 
 // The acts.
 const (
-	Made       Act = 1 << iota // a lead was created
+	Made       Act = 1 << iota // the key got its first lead
 	Linked                     // its external ID was set
 	StatusSent                 // its status was changed
 	DataSent                   // other data were sent
 	Refused                    // the service refused it
-	Doubted                    // a create was sent and nobody could tell
+	Doubted                    // a create may have been sent, and no answer told what came of it
 	Adopted                    // taken over from a list
 	Decided                    // settled by a person
 )

@@ -7,8 +7,8 @@ import (
 )
 
 // KeptKey is what is stored under a key: an entry, an intent, both or neither. Its methods are the rules of the ledger.
-// They replace what the pointers point to and never change it. old is what a look-up showed of the key; the key may
-// have been forgotten.
+// They store a new Kept for each change and never write to one that is stored. Their argument old is what a look-up
+// showed of the key; its state may be Forgotten, which no KeptKey holds.
 type KeptKey struct{ Entry, Intent *Kept }
 
 // Book is the Store during one of its transactions. Its errors end the transaction.
@@ -49,8 +49,9 @@ func (k *KeptKey) Apply(b Book, c *Change, old *Kept, now time.Time) error {
 	return nil
 }
 
-// Claim stores an intent before a row is sent, or refuses. The intent owns the ExternalID that it will ask for, so that
-// two rows never get the same one. It keeps the intent of an earlier send in doubt (Prior): Withdraw puts that back.
+// Claim stores an intent before a row is sent, or refuses. The intent also owns the ExternalID that the link after the
+// create will ask for, so that two rows never get the same one. If an earlier send is in doubt, its intent becomes the
+// Prior of the new one, and Withdraw puts it back.
 func (k *KeptKey) Claim(b Book, e *Entry, old *Kept) (refusal error) {
 	switch {
 	case !ValidKey(e.Key):
@@ -76,7 +77,8 @@ func (k *KeptKey) Claim(b Book, e *Entry, old *Kept) (refusal error) {
 	return nil
 }
 
-// Withdraw removes an intent, or puts back the earlier one that it replaced.
+// Withdraw removes the intent of a create that was not applied. If an earlier send of the key was in doubt, the key is
+// in doubt about that send again.
 func (k *KeptKey) Withdraw() {
 	if k.Intent != nil {
 		k.Intent = k.Intent.Prior
@@ -183,8 +185,8 @@ func (k *KeptKey) Mark(b Book, e *Entry, old *Kept, now time.Time) error {
 	return nil
 }
 
-// marked is k with what a mark says: the update that is sent, and what the service showed before it. A mark without an
-// ExternalID leaves that of k.
+// marked is k with what a mark says: the update that is sent, and what the service showed before it. A mark without
+// ExternalID and WantLink leaves both as they are in k.
 func (k Kept) marked(by *Entry) Kept {
 	k.Unsettled, k.Sought, k.Seen = by.Unsettled, by.Sought, by.Seen
 	if by.ExternalID != "" || by.WantLink != "" {
@@ -198,7 +200,8 @@ func (k *KeptKey) corrects(e *Entry) bool {
 	return e.State != InDoubt && k.Entry != nil && k.Entry.LeadID != ""
 }
 
-// dropLead removes the lead ID, and what was known of that lead, before a list gives the key another one.
+// dropLead removes the lead ID before a list gives the key another one. It keeps the status, the code, the run and the
+// time; the ExternalID becomes the one that the next lead should get.
 func (k *KeptKey) dropLead(b Book) {
 	was := *k.Entry
 	was.Entry = Entry{

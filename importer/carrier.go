@@ -37,7 +37,7 @@ type carrier struct {
 	hasRead atomic.Bool // an update without content has shown a lead
 }
 
-// job is a row with its step. At any moment its outcome is the one that holds if nothing more happens.
+// job is a row with its step. Its outcome is always the one that is right if nothing more happens.
 type job struct {
 	result // so far; its entry is first what was known, and in the end what was settled
 	it     *item
@@ -45,7 +45,7 @@ type job struct {
 	before leadBefore // Update, Read: what was known of the lead
 
 	doubt     *ending       // Create: how the row ends if it stays in doubt from before; or nil
-	refusal   error         // why the ledger refused the claim or mark: another row has the lead or key by now
+	refusal   error         // why the ledger refused the claim or the mark, if it did; nothing was sent
 	marked    bool          // Update: the mark is durable
 	unsure    bool          // Update: a try may have been applied, and nobody can tell
 	pass      delivery.Pass // Create: what it was sent with
@@ -72,8 +72,9 @@ func newCarrier(r *run, p *phases, halt func(*Stop)) *carrier {
 	}
 }
 
-// carry takes a row to its outcome. The outcome is durable when it returns, unless the text says that the checkpoint
-// could not be written. A panic ends the run in order and leaves the row as it was.
+// carry takes a row to its outcome. What the outcome says of a lead is durable when it returns, unless the text says
+// that the checkpoint could not be written. Outcomes that change nothing (Pending, Failed, a Conflict that was not
+// sent) store nothing. A panic ends the run in order and leaves the row as it was.
 func (c *carrier) carry(ctx context.Context, j *job) {
 	if fault := crash.Call(func() error { c.act(ctx, j); return nil }); fault != nil {
 		c.halt(crashed(fault))
@@ -168,7 +169,7 @@ func (c *carrier) sendCreate(ctx context.Context, j *job) (made *leadapi.Created
 }
 
 // made settles a lead that the service created, and reports whether that is durable. A lead that needs a link is
-// partial until it has it.
+// partial until it is linked.
 func (c *carrier) made(j *job, made *leadapi.Created) (stored bool) {
 	rec := &j.it.rec
 	j.entry = c.entryOf(j, checkpoint.Created)
@@ -191,7 +192,7 @@ func (c *carrier) made(j *job, made *leadapi.Created) (stored bool) {
 	return stored
 }
 
-// notMade settles a create without a usable answer: it was refused, not applied, or is in doubt.
+// notMade ends a create that returned an error: the service refused it, it was not applied, or it is in doubt.
 func (c *carrier) notMade(j *job, err error) {
 	stop, stops := stopOf(err)
 	ae, answered := errors.AsType[*leadapi.Error](err)
@@ -226,7 +227,7 @@ func (c *carrier) tellBreaker(j *job, shown delivery.Proof) {
 	c.retrier.Breaker.Conclude(&j.pass, shown)
 }
 
-// withdraw removes the claim of a create that was not applied.
+// withdraw removes the claim of a create that was not applied. A doubt from an earlier run is back after that.
 func (c *carrier) withdraw(j *job, outcome Outcome) {
 	c.tellBreaker(j, delivery.NothingShown)
 	if err := c.ledger.Withdraw(context.Background(), j.it.rec.Key); err != nil {
@@ -236,8 +237,8 @@ func (c *carrier) withdraw(j *job, outcome Outcome) {
 	j.outcome = outcome
 }
 
-// linkLater links a lead of an earlier run, unless somebody gave it another ExternalID since. If the lead cannot be
-// read, the answer to the link shows it.
+// linkLater links a lead of an earlier run. It reads the lead first, and it is a conflict if somebody gave the lead
+// another ExternalID since. It links without reading where the file's ExternalID wins, or the lead cannot be read.
 func (c *carrier) linkLater(ctx context.Context, j *job) {
 	rec := &j.it.rec
 	if c.readable(&j.entry) && c.forExternalID() != RuleFile {
@@ -311,8 +312,8 @@ func (c *carrier) linkStopped(j *job, stop *Stop) {
 	c.halt(stop)
 }
 
-// hold stores that a person has to look whether the row has a lead. The data of that
-// lead are not known, so none are stored.
+// hold stores that a person has to look whether the row has a lead: the ledger is incomplete. What a person needs to
+// find it is stored, without digests, because the data of that lead are not known.
 func (c *carrier) hold(j *job) {
 	j.entry = c.doubtOf(j)
 	j.entry.Digest, j.entry.Content, j.entry.Reason = checkpoint.Digest{}, nil, checkpoint.ReasonIncomplete
@@ -353,8 +354,8 @@ func (c *carrier) notBegun(j *job, err error) {
 	}
 }
 
-// notStored ends a row whose outcome the checkpoint did not store; the outcome stays as it was. A refusal concerns only
-// this row; any other error ends the run.
+// notStored ends a row whose claim or outcome the checkpoint did not store. If nothing was sent, the row is Failed or
+// Pending, else its outcome stays as it was. A refusal concerns only this row; any other error ends the run.
 func (c *carrier) notStored(j *job, err error) {
 	j.rejectText, j.unkept = "", j.outcome == InDoubt && j.entry.LeadID != ""
 	switch refused := checkpoint.IsRefusal(err); {

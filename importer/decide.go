@@ -71,7 +71,7 @@ func (p *conflicts) readable(known *checkpoint.Entry) bool {
 }
 
 // field is a field of a lead with its three values: in the file, as last confirmed, and on the service. "" is no value:
-// the row is silent, nothing was confirmed, the service did not show it.
+// the row is silent, nothing was confirmed, the service did not show it. The others say what happened before.
 type field struct {
 	file string
 	held string // as last confirmed
@@ -93,12 +93,13 @@ type then uint8
 const (
 	leaves then = iota // nothing: the values agree, or the row is silent
 	sends              // send the row's value
-	keeps              // keep the service's value, which differs from the row's
+	keeps              // keep the service's value; the row has another one, or none
 	asks               // let a person decide
 )
 
-// decide says what to do about a field. It is used before a read, after a read, after the answer to an update, and by
-// reconcile. If the service shows what our own unanswered update asked for, nobody else changed it.
+// decide says what to do about one field. compare asks it for each field of a row: before a read, after a read, after
+// the answer to an update, and in reconcile. If the service shows what our own unanswered update asked for, nobody else
+// changed the field.
 func decide(f field, rule Rule) (d decision) {
 	said := f.file != ""
 	switch {
@@ -141,7 +142,7 @@ func (b *leadBefore) moved() bool {
 	return b.State == checkpoint.Created && b.Unsettled == "" && b.WantLink != "" && b.WantLink != b.ExternalID
 }
 
-// linked is the ExternalID that both sides were last known to hold.
+// linked is the ExternalID to compare with: the last one that the file and the service agreed on.
 func (b *leadBefore) linked() string {
 	if b.moved() {
 		return b.WantLink
@@ -173,7 +174,8 @@ func (b *leadBefore) status(file string, shown *leadapi.Lead) field {
 	return f
 }
 
-// against is the file's status when the service's wins; for a row without a status, the last one that the file had.
+// against is the file's status when the service's wins. For a row without a status it is the one that the service's
+// won against before, else the last confirmed one.
 func (b *leadBefore) against(file string) string {
 	switch {
 	case file != "":
@@ -293,6 +295,8 @@ func (p *conflicts) compare(it *item, before *leadBefore, shown *leadapi.Lead, a
 	return d
 }
 
+// compareContent is compare for the content. If all is not set, a key is passed over whose value in the row is the one
+// that was confirmed.
 func (p *conflicts) compareContent(d *diff, it *item, before *leadBefore, shown *leadapi.Lead, all bool, sums sums) {
 	var asked []string
 	n := -1
