@@ -3,7 +3,10 @@ package findings
 import (
 	"cmp"
 	"hash/maphash"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 )
 
 // Keys are those that were named. A key is a hash here, by a seed of this process alone.
@@ -106,13 +109,8 @@ type Again struct {
 
 // Found counts the rows whose key came earlier and names at most most of each kind. It lets go of all keys.
 func (r *Repeats) Found(most int) (f Repeated) {
+	r.sort()
 	for i, part := range r.parts {
-		slices.SortFunc(part, func(a, b sighting) int {
-			if order := cmp.Compare(a.fold(), b.fold()); order != 0 {
-				return order
-			}
-			return cmp.Compare(a.number, b.number)
-		})
 		r.parts[i] = nil
 		var origin sighting
 		acted := false
@@ -136,7 +134,26 @@ func (r *Repeats) Found(most int) (f Repeated) {
 	return f
 }
 
-// add counts a row, and keeps it where it is one of the first.
+// sort orders each part by fold and row.
+func (r *Repeats) sort() {
+	var group sync.WaitGroup
+	var next atomic.Int32
+	for range runtime.GOMAXPROCS(0) {
+		group.Go(func() {
+			for i := next.Add(1); int(i) <= len(r.parts); i = next.Add(1) {
+				slices.SortFunc(r.parts[i-1], func(a, b sighting) int {
+					if order := cmp.Compare(a.fold(), b.fold()); order != 0 {
+						return order
+					}
+					return cmp.Compare(a.number, b.number)
+				})
+			}
+		})
+	}
+	group.Wait()
+}
+
+// add counts a row, and keeps it if it is one of the first.
 func (a *Again) add(r Repeat, most int) {
 	a.Rows++
 	at, _ := slices.BinarySearchFunc(a.First, r, func(a, b Repeat) int { return a.At.Compare(b.At) })

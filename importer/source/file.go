@@ -34,6 +34,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 
 	"leadferry/importer/source/lines"
 	"leadferry/importer/source/rows"
@@ -161,7 +162,7 @@ func (f *File) next(r *Row) error {
 		}
 		return nil
 	case errors.Is(err, io.EOF):
-		f.info.SHA256 = hex.EncodeToString(f.meter.hash.Sum(nil))
+		f.info.SHA256 = hex.EncodeToString(f.meter.sum())
 		f.compare()
 		return io.EOF
 	}
@@ -301,20 +302,30 @@ func (f *framedReader) leaveOut() {
 	}
 }
 
-// meter counts and hashes what is read through it.
+// meter counts and hashes what is read through it. A piece is hashed while the next one is read and parsed.
 type meter struct {
-	in    io.Reader
-	bytes int64
-	hash  hash.Hash
-	fault error // what went wrong with the reading
+	in      io.Reader
+	bytes   int64
+	hash    hash.Hash
+	piece   []byte         // that is being hashed
+	hashing sync.WaitGroup // of the piece
+	fault   error          // what went wrong with the reading
 }
 
 func newMeter(in io.Reader) *meter { return &meter{in: in, hash: sha256.New()} }
 
+// sum is the checksum of all that was read.
+func (m *meter) sum() []byte {
+	m.hashing.Wait()
+	return m.hash.Sum(nil)
+}
+
 func (m *meter) Read(p []byte) (int, error) {
 	n, err := m.in.Read(p)
 	m.bytes += int64(n)
-	m.hash.Write(p[:n])
+	m.hashing.Wait()
+	m.piece = append(m.piece[:0], p[:n]...)
+	m.hashing.Go(func() { m.hash.Write(m.piece) })
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, rows.ErrPause) {
 		m.fault = err
 	}

@@ -128,13 +128,16 @@ func plain(s string) string {
 
 // isGrouped says that a number has a comma between its thousands.
 func isGrouped(s string) bool {
-	groups := strings.Split(s, ",")
-	for i, digits := range groups {
-		if kinds(digits) != hasDigit || i == 0 && len(digits) > 3 || i > 0 && len(digits) != 3 {
+	digits, groups, more := strings.Cut(s, ",")
+	if !more || len(digits) > 3 || kinds(digits) != hasDigit {
+		return false
+	}
+	for more {
+		if digits, groups, more = strings.Cut(groups, ","); len(digits) != 3 || kinds(digits) != hasDigit {
 			return false
 		}
 	}
-	return len(groups) > 1
+	return true
 }
 
 // salesforceSuffix are the three letters behind an ID of 15 that tell which of its letters are capitals, so that it
