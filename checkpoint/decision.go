@@ -47,7 +47,10 @@ const (
 func (d *Decision) unfit(keys, ids map[string]bool) *ListError {
 	switch {
 	case keys[d.Key]:
-		return &ListError{Text: "its key is in the list twice", Hint: "keep one of them"}
+		return &ListError{
+			Text: "another row of the list has its key and another answer",
+			Hint: "make the answers equal, or empty one of them",
+		}
 	case d.LeadID != "" && !validLeadID(d.LeadID):
 		return &ListError{Text: "its lead ID is none", Hint: leadIDHint}
 	case d.LeadID != "" && ids[d.LeadID]:

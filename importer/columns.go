@@ -18,14 +18,15 @@ import (
 	"leadferry/mapping"
 )
 
-// How much of a misfit is told.
+// How much of a misfit is shown.
 const (
-	mostMissing = 5 // places one by one
+	mostMissing = 5 // places
 	mostColumns = 8
 	longColumn  = 30 // characters
 )
 
-// misfit says that an input lacks columns that the mapping names, the first places one by one, and what it has instead.
+// misfit is the error for an input without the columns that the mapping names. It shows the first places that name
+// them, and the columns that the input has.
 func (r *intake) misfit(f *source.File, missing mapping.Errors) error {
 	path, h, names := f.Info().Path, f.Header(), missing[0].File
 	columns := h.Names[:h.Own]
@@ -36,7 +37,7 @@ func (r *intake) misfit(f *source.File, missing mapping.Errors) error {
 			spelling.List(sheets, mostColumns, nil))
 	}
 	switch more := len(missing) - mostMissing; {
-	case r.options.LooksLikeRow != nil && r.options.LooksLikeRow(columns, firstRows(f)): // they are people's data
+	case r.options.LooksLikeRow != nil && r.options.LooksLikeRow(columns, firstRows(f)): // do not show them: they are people's data
 		return fmt.Errorf("%s: what was taken for its header looks like a row, and does not fit %s\n"+
 			"hint: a file without a header needs source: {header: false, columns: [...]} in the mapping, with names "+
 			"for its %s; leadferry init writes them", path, names, english.Plural(len(columns), "column", ""))
@@ -49,7 +50,7 @@ func (r *intake) misfit(f *source.File, missing mapping.Errors) error {
 	return missing
 }
 
-// firstRows are the cells of a file's first rows below its columns; none of standard input, which may bring them late.
+// firstRows are the cells of a file's first rows; none for standard input, which may have to be waited for.
 func firstRows(f *source.File) (rows [][]string) {
 	const most = 100
 	if f.Info().Path == "-" || f.Header().Open {
@@ -64,7 +65,7 @@ func firstRows(f *source.File) (rows [][]string) {
 	return rows
 }
 
-// quoted lists the first few names, each cut where it is long.
+// quoted lists the first names; long ones are cut.
 func quoted(names []string) string {
 	return spelling.List(names, mostColumns, func(name string) string {
 		return strconv.Quote(report.Shortened(name,
@@ -72,23 +73,22 @@ func quoted(names []string) string {
 	})
 }
 
-// How far a file is read whose rows bring their own columns, before anything is sent.
+// How far JSONL is read to find its columns, before anything is sent.
 const (
 	firstObjects = 1000
-	firstBytes   = 16 << 20 // of rows that are kept meanwhile
+	firstBytes   = 16 << 20 // of rows kept in memory
 )
 
-// shapes are by what rows are made leads, by input: what the checkpoint does not know yet
-// and is to note with the first claim.
+// shapes say, for each input, by which columns, key and namespace its rows become leads. A shape that the checkpoint
+// does not know yet is stored with the first claim.
 type shapes []atomic.Pointer[checkpoint.Shape]
 
-// newShapes looks by which columns, key and namespace leads were made before. A file of
-// the same columns, or nearly, whose rows are known by something else would make each of
-// them another lead.
+// newShapes compares each input with the shapes that the checkpoint knows. It refuses a file with nearly the columns of
+// a known one but another key: every row would make another lead.
 func newShapes(ctx context.Context, o *Options, l *checkpoint.Ledger) (shapes, error) {
 	list := make(shapes, len(o.Inputs))
 	var refused []error
-	var ids []string // of what is refused
+	var ids []string // of the refused inputs
 	for i, f := range o.Inputs {
 		shape := o.shapeOf(f)
 		known, kin, err := checkpoint.Noted(ctx, l, shape)
@@ -114,13 +114,13 @@ func newShapes(ctx context.Context, o *Options, l *checkpoint.Ledger) (shapes, e
 	return list, nil
 }
 
-// shapeOf is by what rows of an input are made leads.
+// shapeOf is the shape of an input.
 func (o *Options) shapeOf(f *source.File) checkpoint.Shape {
 	return checkpoint.Shape{Columns: columnsOf(f), Key: o.keyForm(f), Namespace: o.Mapping.Namespace()}
 }
 
-// keyForm is what of a row is its key. Where that is the row's own data, settings of source that change cells belong
-// to it: read in another way, a row would be another one.
+// keyForm is the effective key, as text. If the row's own data are the key, it includes the source settings that change
+// cells: read with others, each row would have another key.
 func (o *Options) keyForm(f *source.File) string {
 	form, s := o.Mapping.KeyForm(), &o.Mapping.Source
 	if form != "" {
@@ -143,7 +143,7 @@ func (o *Options) keyForm(f *source.File) string {
 	return strings.TrimPrefix(form, "; ")
 }
 
-// of is the shape to be noted with a claim, or nil.
+// of is the shape to store with a claim of an input, or nil.
 func (s shapes) of(input int) *checkpoint.Shape {
 	if s == nil {
 		return nil
@@ -151,11 +151,11 @@ func (s shapes) of(input int) *checkpoint.Shape {
 	return s[input].Load()
 }
 
-// ownData says of the form of a key that it is the row's own data, perhaps with how they are read: a text names a
-// column.
+// ownData reports whether the row's own data are the key: any other form names a column.
 func ownData(form string) bool { return !strings.Contains(form, "{") }
 
-// refuseShape says why a file cannot be meant, or nil. Rejects of a run have the columns of their file, or fewer.
+// refuseShape refuses a file with nearly the columns of known ones but another key, or returns nil. The rejects of a
+// run have the columns of its input, or fewer.
 func refuseShape(f *source.File, s *checkpoint.Shape, kin []checkpoint.Kin) error {
 	var same, other *checkpoint.Kin
 	for i := range kin {
@@ -183,7 +183,7 @@ func refuseShape(f *source.File, s *checkpoint.Shape, kin []checkpoint.Kin) erro
 	return nil
 }
 
-// isRejects says that a file is the rejects of a run.
+// isRejects reports whether a file is the rejects of a run.
 func isRejects(f *source.File) bool {
 	if h := f.Header(); !h.Open {
 		return h.Rejects
@@ -191,7 +191,7 @@ func isRejects(f *source.File) bool {
 	return f.ReadAhead(1) == 1 && f.Ahead()[0].Header != nil && f.Ahead()[0].Header.Rejects
 }
 
-// newOrGone says in what the columns are others.
+// newOrGone says how the columns differ.
 func newOrGone(k *checkpoint.Kin) string {
 	if len(k.Strange) > 0 {
 		return "new: " + quoted(k.Strange)
@@ -213,8 +213,7 @@ func keyOf(key, namespace string) string {
 	return text
 }
 
-// columnsOf are the columns of an input; where rows bring their own, those that all of the
-// first ones have.
+// columnsOf are the columns of an input. For JSONL they are the keys that all of the first objects have.
 func columnsOf(f *source.File) []string {
 	h := f.Header()
 	if !h.Open {

@@ -18,36 +18,36 @@ import (
 
 // Fleet is what the workers of a fleet share through their ledger.
 type Fleet interface {
-	// Exchange tells the others what this worker has done, and returns what holds for all of them.
-	// checkpoint.ErrFenced says that a newer worker has its place; after other errors it may be tried again.
+	// Exchange reports what this worker has done, and returns what holds for all workers. After checkpoint.ErrFenced a
+	// newer worker has replaced this one; after other errors it may be called again.
 	Exchange(ctx context.Context, p checkpoint.Progress) (checkpoint.Common, error)
-	// Before are the runs of workers that had this one's place in the fleet.
+	// Before are the runs of earlier workers of this shard.
 	Before() []string
-	// Conclude leaves the worker's summary, in JSON, for the report of the fleet.
+	// Conclude stores the worker's summary, as JSON, for the report of the fleet.
 	Conclude(ctx context.Context, summary []byte) error
 }
 
-// pulse is how often a worker asks what holds for its fleet, unless it needs to know sooner.
+// pulse is how often a worker exchanges with its fleet. Some news are exchanged at once.
 const pulse = 250 * time.Millisecond
 
-// hearing is how long the ledger may take to say what holds, before it is asked anew.
+// hearing is how long one exchange may take.
 const hearing = 30 * time.Second
 
-// member is this worker's side of the fleet: it tells what was done, and makes what holds for all hold here. The rate
-// comes in pieces of a quarter of a second's requests, waits of the service at once, limits one exchange late.
+// member connects this worker with its fleet. The fleet's rate arrives as requests for a quarter of a second, its waits
+// at once, its limits one exchange late.
 type member struct {
 	fleet   Fleet
 	limits  Limits
 	breaker *delivery.Breaker
-	stops   chan *Stop    // why the fleet ends; the first reason
-	wake    chan struct{} // holds one token while an exchange is wanted at once
+	stops   chan *Stop    // why the fleet ends
+	wake    chan struct{} // wants an exchange at once
 
-	patience time.Duration // with a ledger that does not answer
-	heard    time.Time     // when it answered last
+	patience time.Duration // how long the ledger may not answer
+	heard    time.Time     // the last answer
 
 	mu   sync.Mutex
-	told checkpoint.Progress // what to tell next
-	kept time.Time           // when figures were taken down last
+	told checkpoint.Progress // to be reported next
+	kept time.Time           // the last call of keep that took figures
 }
 
 func newMember(f Fleet, l Limits, b *delivery.Breaker, rate float64, patience time.Duration) *member {
@@ -62,7 +62,7 @@ func newMember(f Fleet, l Limits, b *delivery.Breaker, rate float64, patience ti
 	return m
 }
 
-// over is where the reason comes why the fleet ends; without a fleet none ever comes.
+// over receives the reason why the fleet ends. It is nil without a fleet.
 func (m *member) over() <-chan *Stop {
 	if m == nil {
 		return nil
@@ -70,7 +70,7 @@ func (m *member) over() <-chan *Stop {
 	return m.stops
 }
 
-// note takes down what the worker has done.
+// note takes what the worker has done, to be reported with the next exchange.
 func (m *member) note(t *tally) {
 	if m == nil {
 		return
@@ -80,11 +80,11 @@ func (m *member) note(t *tally) {
 	m.told.Counts, m.told.Rows = t.counts, rowCounts(t.counts.Read, &t.common)
 }
 
-// figuresEvery is how often a worker leaves its figures in the ledger: of one that is killed, the report of the fleet
-// lacks what it did since.
+// figuresEvery is how often a worker stores its figures in the ledger. If it is killed, the report of the fleet lacks
+// what it did since.
 const figuresEvery = 2 * time.Second
 
-// keep takes down the figures of the run so far, unless it did a moment ago.
+// keep takes the figures of the run so far, at most every figuresEvery.
 func (m *member) keep(soFar func() *report.Summary) {
 	if m == nil || time.Since(m.kept) < figuresEvery {
 		return
@@ -98,7 +98,7 @@ func (m *member) keep(soFar func() *report.Summary) {
 	}
 }
 
-// tell tells the others something at once: of a wait that the service asked for, or that the ration runs out.
+// tell reports something at once: a wait that the service asked for, or that this worker needs more of the rate.
 func (m *member) tell(note func(*checkpoint.Progress)) {
 	m.mu.Lock()
 	note(&m.told)
@@ -109,7 +109,7 @@ func (m *member) tell(note func(*checkpoint.Progress)) {
 	}
 }
 
-// start begins to exchange, and returns what ends it.
+// start begins to exchange. end stops it.
 func (m *member) start(ctx context.Context) (end func()) {
 	if m == nil {
 		return func() {}
@@ -123,11 +123,11 @@ func (m *member) start(ctx context.Context) (end func()) {
 	}
 }
 
-// lastWord is how long a worker that has ended tries to say so.
+// lastWord is how long a worker tries to report its end.
 const lastWord = 5 * time.Second
 
-// reportEnd tells the fleet for the last time what was done, and leaves the summary with the rows of all workers of
-// this shard. If a limit of the fleet was exceeded since the last exchange, it returns the stop.
+// reportEnd is the last exchange, and stores the summary with the rows of all workers of this shard. If a limit of the
+// fleet was exceeded since the exchange before, it returns the stop.
 func (m *member) reportEnd(t *tally, s *report.Summary) (*Stop, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), lastWord)
 	defer cancel()
@@ -166,7 +166,7 @@ func (m *member) run(ctx context.Context) {
 	}
 }
 
-// exchange tells and hears, and returns why the run ends, or nil. What could not be told is told the next time.
+// exchange returns why the run ends, or nil. What could not be reported is reported the next time.
 func (m *member) exchange(ctx context.Context) *Stop {
 	m.mu.Lock()
 	p := m.told
@@ -179,7 +179,7 @@ func (m *member) exchange(ctx context.Context) *Stop {
 		return ledgerFailed(err)
 	}
 	if err != nil {
-		if time.Since(m.heard) > m.patience { // without limits and rate that are common, nothing may go on
+		if time.Since(m.heard) > m.patience { // limits and rate are the fleet's: without them nothing may be sent
 			return ledgerFailed(err)
 		}
 		m.mu.Lock()
@@ -200,12 +200,12 @@ func (m *member) exchange(ctx context.Context) *Stop {
 	return m.limits.reached(&c.Counts)
 }
 
-// Shard is the part of the input that a worker of a fleet takes: the rows whose lead falls to Index, from 0, of Of
-// parts. The zero Shard is all of it.
+// Shard is the part of the input that a worker takes: the rows of part Index (from 0) of Of parts. The zero Shard is
+// all of it.
 type Shard struct{ Index, Of int }
 
-// sharding says which rows a worker takes. All rows of a lead fall to one worker, and so do keys that look alike: rows
-// are parted by what finds their lead. Those that have no such thing are parted by their place.
+// sharding says which rows a worker takes. All rows of a lead, and all keys that look alike, go to the same worker: the
+// part is the hash of what identifies the lead. Rows without that are divided by their place.
 type sharding struct {
 	Shard
 	byLeadID bool // rows find their lead by its ID alone
@@ -215,7 +215,7 @@ var errManyIdentities = errors.New("the rows of this mapping may find their lead
 	"of a fleet could meet at one lead\n" +
 	"hint: a mapping can be sharded that has lead_id alone, or key where external_id is the same text or not given")
 
-// newSharding refuses a mapping that could give rows of one lead to two workers.
+// newSharding refuses a mapping whose rows of one lead could go to two workers.
 func newSharding(s Shard, m *mapping.Mapping) (sharding, error) {
 	if s.Of > 1 && !m.OneIdentity() {
 		return sharding{}, errManyIdentities
@@ -223,7 +223,8 @@ func newSharding(s Shard, m *mapping.Mapping) (sharding, error) {
 	return sharding{s, m.HasLeadID()}, nil
 }
 
-// takes reports whether a row is this worker's. Workers of all releases must agree about it as long as fleets last.
+// takes reports whether a row is this worker's. All workers of a fleet must agree, also when they have different
+// versions of the program.
 func (s *sharding) takes(it *item) bool {
 	if s.Of <= 1 {
 		return true

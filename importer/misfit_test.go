@@ -27,14 +27,14 @@ func TestMisfits(t *testing.T) {
 		{"many columns", checkedMapping, "id,b,c", []string{
 			`m.yaml:4:19: assign[1].organization: a.csv has no column "org"`,
 			`m.yaml:7:18: assign[2].postal_code: a.csv has no column "zip"`,
-			`m.yaml:11:11: lead.status: a.csv has no column "stage"`, `hint: a.csv has "id", "b", "c"`,
+			`m.yaml:11:11: lead.status: a.csv has no column "stage"`, `hint: a.csv has "id", "b", "c"; a fixed text has no braces`,
 			`m.yaml:14:11: lead.content.name: a.csv has no column "name"`,
 			`m.yaml:15:12: lead.content.email: a.csv has no column "email"`,
 			`a.csv: lacks columns that m.yaml names in 1 more places`,
 			`hint: its columns are "id", "b", "c": is it the right file, and is its header on this line?`,
 		}},
 		{"few names", few, "identity,naem", []string{
-			`m.yaml:2:6: key: a.csv has no column "id"`, `hint: a.csv has "identity", "naem"`,
+			`m.yaml:2:6: key: a.csv has no column "id"`, `hint: a.csv has "identity", "naem"; a fixed text has no braces`,
 			`m.yaml:3:24: lead.content.name: a.csv has no column "name"`, `hint: did you mean "naem"?`,
 		}},
 	}

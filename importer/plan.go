@@ -126,6 +126,10 @@ func (p importPlanner) Plan(c *Case) Step {
 		if p.resendDoubt && known.Run != c.Run && !c.MayLack && known.Reason != checkpoint.ReasonIncomplete {
 			return Step{Action: Create}
 		}
+		if known.Run == c.Run && known.Reason != checkpoint.ReasonIncomplete {
+			return ends(InDoubt, "an earlier row of this run has its key and is in doubt: not sent, held back until "+
+				"that one is settled")
+		}
 		return inDoubtBefore(known)
 	case checkpoint.Rejected:
 		if known.Digest == c.digest() && !p.retryRejected {
@@ -148,14 +152,16 @@ func (p importPlanner) planKnown(c *Case) Step {
 	case p.changed == UpdateChanged && sentLast && known.Unsettled == "":
 		return ends(Unchanged, "")
 	case p.changed == UpdateChanged && known.LeadID == "":
-		return ends(Changed, "the row changed since its lead was made, but the lead's ID is not known")
+		return ends(Changed, "the row, or what the mapping makes of it, changed since its lead was made, but "+
+			"the lead's ID is not known")
 	case p.changed == UpdateChanged:
 		return p.planUpdate(c, nil)
 	case p.changed == IgnoreChanged, known.Digest == checkpoint.Digest{}, sentLast,
 		known.Synced && known.Unsettled == "" && !p.differs(c):
 		return ends(Unchanged, "")
 	}
-	return ends(Changed, "the row changed since its lead was made; nothing was sent")
+	return ends(Changed, "the row, or what the mapping makes of it, changed since its lead was made; nothing was "+
+		"sent")
 }
 
 // differs reports whether the row differs from what was confirmed last.
@@ -169,6 +175,10 @@ func (p *importPlanner) differs(c *Case) bool {
 // asks for a link has nothing to send.
 func (p importPlanner) planLink(c *Case) Step {
 	step := p.planKnown(c)
+	if c.Known.LeadID == "" && step.outcome == Unchanged {
+		step.text = "the lead exists, but its ID is not known, so it cannot be linked or updated: checkpoint resolve " +
+			"takes the ID"
+	}
 	if c.Record.ExternalID == "" || c.Known.LeadID == "" || step.Action == Update {
 		return step
 	}

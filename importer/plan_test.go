@@ -125,8 +125,8 @@ func TestHeldRowsAreOneReason(t *testing.T) {
 	for name, plan := range map[string]func(*Case) Step{
 		"import": importPlanner{}.Plan, "sync": syncPlanner{}.Plan, "reconcile": new(reconcilePlanner).Plan,
 	} {
-		one := plan(&Case{Record: &mapping.Record{Key: "k"}, Known: at(4), Found: checkpoint.ByKey})
-		two := plan(&Case{Record: &mapping.Record{Key: "k"}, Known: at(5), Found: checkpoint.ByKey})
+		one := plan(&Case{Record: &mapping.Record{Key: "k"}, Run: "this", Known: at(4), Found: checkpoint.ByKey})
+		two := plan(&Case{Record: &mapping.Record{Key: "k"}, Run: "this", Known: at(5), Found: checkpoint.ByKey})
 		if one.outcome != InDoubt || one.kind == "" || one.kind != two.kind || one.text == two.text {
 			t.Errorf("%s: %+v and %+v", name, one, two)
 		}

@@ -18,30 +18,30 @@ import (
 	"leadferry/mapping"
 )
 
-// pulls gathers what the CRM should take over: the leads whose status, or content where that is asked for, the service
-// has changed, and that it keeps. The file is written in the order of the rows once all have ended, for what a later
-// row of the same lead comes to counts.
+// pulls gathers what the CRM should take over: leads whose status (or content, if asked for) the service has changed
+// and keeps. The last row of a lead decides, so the file is written after all rows have ended, in the order of the
+// rows.
 type pulls struct {
 	mapping *mapping.Mapping
 	rules   conflicts
-	told    *spool.Spool[pulled] // what rows came to, by lead
+	told    *spool.Spool[pulled] // sorted by lead
 	count   int                  // of told
 	seed    maphash.Seed
-	// a bit for the hash of each lead of told, so that most rows of no consequence are not noted
+	// a bit for the hash of each lead in told: a row without a line is noted only if its lead may have had one
 	maybe    [1 << 14]uint64
-	ready    *spool.Spool[pulled] // once all rows have ended: the file's lines, by place
-	wordless map[string]int       // leads left out by their status, which the mapping has no word for
-	columns  []string             // of the file, that hold content; in the order in which they were met
+	ready    *spool.Spool[pulled] // the file's lines, sorted by place; filled by settle
+	wordless map[string]int       // leads left out, by status
+	columns  []string             // of the file, for content
 }
 
 // mostPulled is how many lines stay in memory.
 const mostPulled = 1 << 15
 
-// pulled is what a row came to: a line, or that no line of its lead counts any more. Its names are those of a
+// pulled is what a row means for the pull file: a line, or that its lead needs none any more. It is stored as JSON in a
 // temporary file.
 type pulled struct {
 	Input, Row int
-	Number     int // of the rows that came to something
+	Number     int // orders the rows of a lead
 	Gone       bool
 	Line       report.Pulled
 	Cells      []cell
@@ -59,7 +59,7 @@ func newPulls(o *Options) *pulls {
 	}
 }
 
-// add takes how a row ended.
+// add notes how a row ended.
 func (p *pulls) add(it *item, r *result) {
 	e, f := &r.entry, &r.found
 	hash := maphash.String(p.seed, e.LeadID) % uint64(64*len(p.maybe))
@@ -94,13 +94,13 @@ func (p *pulls) add(it *item, r *result) {
 	p.told.Add(one)
 }
 
-// isAhead reports whether the service's status is what counts.
+// isAhead reports whether the CRM should take over the service's status.
 func (p *pulls) isAhead(file string, r *result) bool {
 	return r.kept || p.isService(file, &r.entry, &r.found) ||
-		(r.outcome == Failed || r.outcome == Rejected) && p.stands(file, &r.entry)
+		(r.outcome == Failed || r.outcome == Rejected) && p.stillKept(file, &r.entry)
 }
 
-// isService reports whether a reconciliation found that the service's status is what counts.
+// isService is isAhead for a row of a reconciliation.
 func (p *pulls) isService(file string, e *checkpoint.Entry, f *comparison) bool {
 	switch rule := p.rules.forStatus(f.service); {
 	case rule == RuleFile:
@@ -111,15 +111,15 @@ func (p *pulls) isService(file string, e *checkpoint.Entry, f *comparison) bool 
 	return f.verdict == ServiceAhead
 }
 
-// stands reports whether the service's status counts for a row of whose lead nothing was learnt, since its content was
-// not taken.
-func (p *pulls) stands(file string, e *checkpoint.Entry) bool {
+// stillKept is isAhead for a row that failed or was rejected: it showed nothing new of its lead, so what was seen
+// before counts.
+func (p *pulls) stillKept(file string, e *checkpoint.Entry) bool {
 	seen := e.Seen.Status
 	return seen != "" && decide((*leadBefore)(e).status(file, nil), p.rules.forStatus(seen)).then == keeps
 }
 
-// settle has the lines of the file ready, with statuses in the CRM's words. Leads whose status has none are left out,
-// and counted unless that is on purpose.
+// settle prepares the lines of the file, with statuses in the CRM's words. Leads whose status has no word are left out,
+// and counted unless the mapping leaves them out on purpose.
 func (p *pulls) settle() error {
 	var last pulled // of its lead
 	take := func() {
@@ -148,7 +148,7 @@ func (p *pulls) settle() error {
 	return nil
 }
 
-// lines are those of the file.
+// lines yields the lines of the file.
 func (p *pulls) lines() iter.Seq2[report.Pulled, error] {
 	return func(yield func(report.Pulled, error) bool) {
 		for one, err := range p.ready.All() {
@@ -168,7 +168,7 @@ func (p *pulls) close() {
 	p.ready.Close()
 }
 
-// left is how many leads were left out for want of a word.
+// left is how many leads were left out because the mapping has no word for their status.
 func (p *pulls) left() (n int) {
 	for _, leads := range p.wordless {
 		n += leads
@@ -176,7 +176,7 @@ func (p *pulls) left() (n int) {
 	return n
 }
 
-// note names the statuses without a word, or is nothing.
+// note names the statuses without a word, or is "".
 func (p *pulls) note() string {
 	if len(p.wordless) == 0 {
 		return ""
@@ -186,14 +186,13 @@ func (p *pulls) note() string {
 		parts = append(parts, fmt.Sprintf("%s (%d)", cmp.Or(report.Escape(status), "a status that could not be read"),
 			p.wordless[status]))
 	}
-	return "Leads that the pull file lacks, for want of a word for their status: " + strings.Join(parts, ", ") + "."
+	return "Leads that the pull file lacks, because the mapping has no word for their status: " + strings.Join(parts, ", ") + "."
 }
 
 // cell is what the CRM should take over of a lead's content.
 type cell struct{ Column, Value string }
 
-// cellsOf are the cells of content that others have changed, each as the service shows it, where they are wanted and
-// the service's value is the one that counts.
+// cellsOf is the content of a lead that others have changed, where the pull file should have it.
 func (c *carrier) cellsOf(rec *mapping.Record, changed []ahead, lead *leadapi.Lead) (cells []cell) {
 	if !c.PullContent {
 		return nil

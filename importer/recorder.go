@@ -18,8 +18,7 @@ import (
 	"leadferry/mapping"
 )
 
-// recorder writes the lines of rows in a goroutine of its own, so that a slow disk
-// for results holds up neither planning nor sending.
+// recorder writes the rows' lines in its own goroutine, so that a slow disk delays neither planning nor sending.
 type recorder struct {
 	files  *report.Run
 	inputs []report.Input
@@ -27,15 +26,15 @@ type recorder struct {
 	own    *ownColumns // nil: results do not carry the rows' own cells
 	strict bool        // values that were left out are a problem
 	values bool        // problems carry them
-	batch  []line      // not handed over yet
-	size   int         // of its rows in the files
+	batch  []line      // to be handed over
+	size   int         // bytes of the batch's rows in their files
 	lines  chan []line
 	spare  chan []line           // batches to be filled again
 	failed atomic.Pointer[error] // the first error of writing
 	done   chan struct{}
 }
 
-// line is a row with how it ended.
+// line is a row and how it ended.
 type line struct {
 	it *item // nil: a lead that no row names
 	r  result
@@ -43,7 +42,7 @@ type line struct {
 
 const (
 	recordBatch  = 128
-	batchesAhead = 8 // and two more: one is filled and one is written
+	batchesAhead = 8 // beside the one being filled and the one being written
 )
 
 func newRecorder(files *report.Run, inputs []*source.File, rooms *items, own *ownColumns) *recorder {
@@ -51,7 +50,7 @@ func newRecorder(files *report.Run, inputs []*source.File, rooms *items, own *ow
 		files: files, items: rooms, own: own, lines: make(chan []line, batchesAhead),
 		spare: make(chan []line, batchesAhead), done: make(chan struct{}),
 	}
-	// a byte order mark in rejects
+	// rejects get a byte order mark
 	mark := slices.ContainsFunc(inputs, func(f *source.File) bool { return f.Info().Other })
 	for _, f := range inputs {
 		info := f.Info()
@@ -74,7 +73,7 @@ func (w *recorder) add(it *item, r *result) error {
 	return w.flush()
 }
 
-// flush hands over what has gathered.
+// flush hands the batch to the writing goroutine.
 func (w *recorder) flush() error {
 	if len(w.batch) > 0 {
 		w.lines <- w.batch
@@ -91,9 +90,9 @@ func (w *recorder) flush() error {
 	return nil
 }
 
-// close waits until every row is on its way to the disk, as far as it can be.
+// close waits until all rows are written.
 func (w *recorder) close() error {
-	_ = w.flush() // its error is that of the next one
+	_ = w.flush() // the next flush returns the same error
 	close(w.lines)
 	<-w.done
 	if err := w.flush(); err != nil {
@@ -153,7 +152,8 @@ func (w *recorder) write(batch []line) error {
 	return w.tell(batch)
 }
 
-// compare writes what came of comparing rows with these results, or of leads that no row names, where that is wanted.
+// compare writes the reconciliation's lines, if that file is wanted. results are those of the batch; nil for leads that
+// no row names.
 func (w *recorder) compare(batch []line, results []report.Result) error {
 	if !w.files.Reconciles() {
 		return nil
@@ -191,7 +191,7 @@ func comparedWith(e *checkpoint.Entry, f *comparison) report.Compared {
 	return c
 }
 
-// stamp is a time in files; "" for none.
+// stamp is a time as files show it; "" for none.
 func stamp(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -199,13 +199,13 @@ func stamp(t time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
-// absent writes a lead that no row names, once all rows are on their way. Its error is a *Stop.
+// absent writes a lead that no row names. It is called after the last row. Its error is a *Stop.
 func (w *recorder) absent(e *checkpoint.Entry) (err error) {
 	if len(w.batch) > 0 && w.batch[0].r.found.verdict != Absent {
 		err = w.flush()
 	}
 	known := *e
-	known.Content = nil // the next lead takes its room
+	known.Content = nil // its memory is used again for the next lead
 	w.batch = append(w.batch, line{r: result{
 		entry:  known,
 		ending: ending{text: "no row names the lead", found: comparison{verdict: Absent}},
@@ -219,7 +219,7 @@ func (w *recorder) absent(e *checkpoint.Entry) (err error) {
 	return nil
 }
 
-// tell writes what is wrong with rows, where that is wanted.
+// tell writes the problems of rows, if that file is wanted.
 func (w *recorder) tell(batch []line) error {
 	if !w.files.Tells() {
 		return nil
@@ -234,7 +234,7 @@ func (w *recorder) tell(batch []line) error {
 	return nil
 }
 
-// appendProblems adds the checks that a row fails, or why it needs attention anyway.
+// appendProblems adds the checks that a row fails, or the reason why it needs attention.
 func (w *recorder) appendProblems(all []report.Problem, l *line) []report.Problem {
 	it, r := l.it, &l.r
 	add := func(ps []mapping.Problem) {
@@ -260,7 +260,7 @@ func (w *recorder) appendProblems(all []report.Problem, l *line) []report.Proble
 	return all
 }
 
-// valueOf is what is in the columns of a problem, where it is wanted.
+// valueOf is what the row holds in these columns, if the problems file shows values.
 func (w *recorder) valueOf(row *source.Row, columns string) string {
 	var values []string
 	for i := 0; w.values && columns != "" && row.Header != nil && i < min(len(row.Cells), len(row.Header.Names)); i++ {
@@ -309,17 +309,16 @@ func rejectOf(it *item, r *result) report.Reject {
 		Error: WithRequestID(cmp.Or(r.rejectText, r.text), &r.entry), Raw: it.row.Raw, Text: it.row.Text,
 	}
 	key := it.rec.Key
-	if r.outcome == InDoubt { // it is settled by the key that the checkpoint knows
+	if r.outcome == InDoubt { // resolve needs the key that the checkpoint has
 		key, rej.SentAt = cmp.Or(r.entry.Key, key), r.entry.Updated
 	}
 	rej.Namespace, rej.Key = rowkey.Split(key)
 	return rej
 }
 
-// ownColumns are those of all inputs side by side, for results that carry the rows' own
-// cells: columns of one name are one, except a name that is there twice in one file. JSON
-// objects have no columns that could be known before the first row, so they are whole
-// in one of their own.
+// ownColumns are the columns of all inputs side by side, for --results-columns all. Columns with the same name are one
+// column, except where a file has the name twice. JSON objects may all have other keys, so each is written whole into
+// one column.
 type ownColumns struct {
 	names []string
 	at    map[*source.Header][]int // where the cells of a file's rows go
@@ -333,7 +332,7 @@ func newOwnColumns(inputs []*source.File) *ownColumns {
 	c := &ownColumns{at: map[*source.Header][]int{}, whole: -1}
 	type column struct {
 		name string
-		time int // that the name is in its file
+		time int // how often its file has had the name
 	}
 	known := map[column]int{}
 	for _, f := range inputs {
@@ -358,7 +357,7 @@ func newOwnColumns(inputs []*source.File) *ownColumns {
 	return c
 }
 
-// cells puts a row's own cells, as they were read, into their places.
+// cells are a row's own cells, as they were read, in these columns.
 func (c *ownColumns) cells(row *source.Row) []string {
 	cells := make([]string, len(c.names))
 	if row.Header == nil || row.Header.Open {

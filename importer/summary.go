@@ -13,7 +13,7 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// summary is the run's figures as INTERFACE fixes them.
+// summary is the figures of the run (INTERFACE, "Files that a run writes").
 func (r *run) summary() *report.Summary {
 	s := r.soFar()
 	if r.dry != nil {
@@ -60,7 +60,7 @@ func (r *run) summary() *report.Summary {
 	return s
 }
 
-// notRead is how many rows of the inputs a run that stopped has not taken, -1 where nobody has counted them.
+// notRead is how many rows of the inputs a stopped run did not read; -1: not known.
 func (r *run) notRead() int {
 	if r.stopped == nil {
 		return 0
@@ -78,7 +78,7 @@ func (r *run) notRead() int {
 		return -1
 	default:
 		within := time.Minute
-		if r.stopped.Code == CodeInterrupted { // somebody waits
+		if r.stopped.Code == CodeInterrupted { // a person is waiting
 			within = time.Second
 		}
 		if rows = r.Total(within); rows == 0 {
@@ -88,8 +88,7 @@ func (r *run) notRead() int {
 	return max(0, rows-r.tally.counts.Read)
 }
 
-// soFar are the figures of a run that goes on, by themselves: nothing in them changes with it.
-// It asks nobody, and no file that somebody else may be reading.
+// soFar is the summary of a run that goes on. It shares no memory with the run, and reads no file.
 func (r *run) soFar() *report.Summary {
 	now := time.Now()
 	took := now.Sub(r.started)
@@ -121,8 +120,7 @@ func (r *run) soFar() *report.Summary {
 	return s
 }
 
-// verdict is how the run as a whole ended, with its exit code: the first that
-// applies of interrupted, stopped, in doubt, attention.
+// verdict is how the run ended, and its exit code (INTERFACE, "Exit status").
 func (r *run) verdict() (outcome, reason string, code int) {
 	outcome, code = "complete", CodeComplete
 	switch bad := r.badRows(); {
@@ -142,7 +140,7 @@ func (r *run) verdict() (outcome, reason string, code int) {
 		return outcome, "", code
 	case s.Code == CodeInterrupted:
 		return "interrupted", s.Reason, s.Code
-	case s.Code == CodeStopped, s.Code == CodeCheckpoint, s.Code == CodeFenced: // they go before a row in doubt
+	case s.Code == CodeStopped, s.Code == CodeCheckpoint, s.Code == CodeFenced: // they replace CodeInDoubt
 		code = s.Code
 	default:
 		code = max(code, s.Code)
@@ -150,7 +148,7 @@ func (r *run) verdict() (outcome, reason string, code int) {
 	return "stopped", s.Reason, code
 }
 
-// badRows is how many rows need attention, or are problems since the check is strict.
+// badRows is how many rows need attention. With --strict, doubtful rows count too.
 func (r *run) badRows() int {
 	bad := r.tally.attention(r.sender == nil)
 	if r.OnlyNew && r.dry == nil {
@@ -162,8 +160,7 @@ func (r *run) badRows() int {
 	return bad
 }
 
-// warnings are those of the mapping file, by itself and beside the inputs, each in one
-// line.
+// warnings are those of the mapping file, one line each.
 func (r *run) warnings() []string {
 	var list []string
 	for _, w := range slices.Concat(r.Mapping.Warnings(), r.intake.doubts) {
@@ -176,10 +173,10 @@ func (r *run) warnings() []string {
 	return list
 }
 
-// shared names the inputs that another run reads at this moment. One with the same
-// checkpoint would have waited: its leads and ours are two each.
+// shared warns of inputs that another run is reading now. If it used the same checkpoint, it would have waited for this
+// run: with another checkpoint, each row may become two leads.
 func (r *run) shared() []string {
-	if r.Terms != nil { // workers beside this one read it as well
+	if r.Terms != nil { // its other workers read the same inputs
 		return nil
 	}
 	var texts []string
@@ -193,7 +190,7 @@ func (r *run) shared() []string {
 	return texts
 }
 
-// remarks are what the mapping and the headers show before any row is read.
+// remarks are what mapping and headers show before the first row.
 func (r *run) remarks() []string {
 	var notes []string
 	if r.Mapping.KeyFrom() == "row" && !r.matches {
@@ -224,8 +221,8 @@ func columns(names []string) string {
 // mostListed is how many names a remark lists.
 const mostListed = 20
 
-// notes are remarks for people that concern no single outcome. A run that sends nothing
-// tells at its end also what one that sends says at its beginning.
+// notes are remarks for people about the run as a whole. A run that sends nothing also shows here what other runs say
+// at their start.
 func (r *run) notes() []string {
 	var notes []string
 	if r.dry != nil {

@@ -172,7 +172,7 @@ func (s *search) names() string {
 		return ""
 	}
 	s.named = true
-	return s.file + " has " + spelling.List(names, mostNamed, texts.Quote)
+	return s.file + " has " + spelling.List(names, mostNamed, texts.Quote) + "; a fixed text has no braces"
 }
 
 // ambiguous refuses a column that is used and whose name another one has, too.

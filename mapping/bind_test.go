@@ -22,7 +22,7 @@ func TestBindTellsEveryColumnThatTheInputLacks(t *testing.T) {
 	m := parse(t, people)
 	_, err := m.Bind("leads.csv", Columns{Names: []string{"id", "First Name", "last", "phones.0"}, Own: 4})
 	want := "m:6:11: lead.content.name: leads.csv has no column \"first nam\"\nhint: did you mean \"First Name\"?\n" +
-		"m:7:13: lead.content.street: leads.csv has no column \"addr.street\"\nhint: leads.csv has \"id\", \"First Name\", \"last\", \"phones.0\""
+		"m:7:13: lead.content.street: leads.csv has no column \"addr.street\"\nhint: leads.csv has \"id\", \"First Name\", \"last\", \"phones.0\"; a fixed text has no braces"
 	if err == nil {
 		t.Fatal("the columns were not missed")
 	}
@@ -71,7 +71,7 @@ key: "{E-mail\r\naddress}"
 lead: {content: {"a\r\nlevel=ERROR": "{b}"}}
 `)
 	_, err := m.Bind("leads.csv", Columns{Names: []string{"E-mail\naddress"}, Own: 1})
-	want := `m:4:38: lead.content."a\r\nlevel=ERROR": leads.csv has no column "b"` + "\n" + `hint: leads.csv has "E-mail\naddress"`
+	want := `m:4:38: lead.content."a\r\nlevel=ERROR": leads.csv has no column "b"` + "\n" + `hint: leads.csv has "E-mail\naddress"; a fixed text has no braces`
 	if err == nil || err.Error() != want {
 		t.Errorf("%v\ninstead of\n%s", err, want)
 	}

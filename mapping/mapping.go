@@ -161,9 +161,10 @@ func (m *Mapping) ForCreate() error {
 				" is missing, and leads cannot be created without it", hint})
 		}
 	}
-	lacks(m.plan.assign == nil, m.root, "assign", `assign: [{organization: "{column}"}]`)
-	lacks(m.plan.typeKey == nil, m.lead, "lead.type_key", "type_key: contact-form")
-	lacks(m.plan.typeLabel == nil, m.lead, "lead.type_label", "type_label: Contact form")
+	lacks(m.plan.assign == nil, m.root, "assign", `say who gets the leads, by the service's ID of `+
+		`an organization: assign: [{organization: ID}], or a column that holds such IDs: "{column}"`)
+	lacks(m.plan.typeKey == nil, m.lead, "lead.type_key", "for example type_key: contact-form")
+	lacks(m.plan.typeLabel == nil, m.lead, "lead.type_label", "for example type_label: Contact form")
 	return errs.orNil(m.name)
 }
 

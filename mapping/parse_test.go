@@ -145,8 +145,8 @@ func TestParseTellsAtMostAHundredMistakes(t *testing.T) {
 
 func TestForCreateTellsWhatALeadNeeds(t *testing.T) {
 	m := parse(t, "version: 1\nkey: '{id}'\nlead:\n  type_key: a\n")
-	want := "m:1:1: assign is missing, and leads cannot be created without it\nhint: assign: [{organization: \"{column}\"}]\n" +
-		"m:4:3: lead.type_label is missing, and leads cannot be created without it\nhint: type_label: Contact form"
+	want := "m:1:1: assign is missing, and leads cannot be created without it\nhint: say who gets the leads, by the service's ID of an organization: assign: [{organization: ID}], or a column that holds such IDs: \"{column}\"\n" +
+		"m:4:3: lead.type_label is missing, and leads cannot be created without it\nhint: for example type_label: Contact form"
 	err := m.ForCreate()
 	if err == nil {
 		t.Fatal("nothing was missed")

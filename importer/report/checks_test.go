@@ -88,8 +88,8 @@ Would be assigned
      10  to nobody: the mapping has no assign
 
 Would be sent
-  1,147 create requests and 1,147 updates: at --rate 2.5 that takes 15 min 18 s
-    or longer.
+  1,147 create requests and 1,147 updates (a row that repeats a key makes no
+    lead of its own): at --rate 2.5 that takes 15 min 18 s or longer.
 
 Tests of the mapping
   1 of 3 tests fails.

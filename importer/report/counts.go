@@ -50,10 +50,10 @@ func (c RowCounts) outcomes() []OutcomeCount {
 		{"created", c.Created, false, "the lead exists, with all that was asked for"},
 		{"updated", c.Updated, false, "changed fields were sent and confirmed"},
 		{"unchanged", c.Unchanged, false, "the lead exists, there was nothing to send"},
-		{"changed", c.Changed, true, "the row has other data now than were sent"},
+		{"changed", c.Changed, true, "the row, or what the mapping makes of it, has changed; nothing was sent"},
 		{"skipped", c.Skipped, false, "left out on purpose"},
 		{"invalid", c.Invalid, true, "fails a check, was not sent"},
-		{"rejected", c.Rejected, true, "the service refused it for good"},
+		{"rejected", c.Rejected, true, "the service refused it; sent again once its data change"},
 		{"failed", c.Failed, true, "did not get through, will be sent again"},
 		{"partial", c.Partial, true, "created, its ExternalID is not linked yet"},
 		{"in_doubt", c.InDoubt, true, "nobody can tell if a lead was made"},
@@ -132,7 +132,7 @@ func (s *Summary) news() string {
 		return ""
 	}
 	return fmt.Sprintf(", %s of them new since %s", humanize.Comma(int64(s.Asks.New)),
-		s.Asks.Since.UTC().Format("2 Jan"))
+		s.Asks.Since.UTC().Format("2 Jan 15:04Z"))
 }
 
 // InService says how many rows have a lead in the service when the run ends. Rows that were skipped are not counted.

@@ -98,6 +98,9 @@ func (s *Summary) afterRun(todo *steps) {
 		s.afterReconciling(todo)
 		return
 	}
+	todo.about(slices.Clone(s.RejectsPaths), n.Rejected > 1 && n.Created+n.Updated+n.Partial+n.Unchanged == 0,
+		"The service accepted no row: is the mapping wrong, not the rows? The rejects file has the service's words. "+
+			"Correct the mapping and run the same command again, or correct the rows.")
 	todo.about(slices.Clone(s.RejectsPaths), n.Invalid+n.Rejected > 0,
 		s.correct(n.Invalid+n.Rejected, s.Command+" what you corrected"), s.again(s.Command)...)
 	unsent := n.Failed + n.Partial + n.Pending
@@ -285,12 +288,11 @@ func (s *Summary) correct(rows int, then string) string {
 		return fmt.Sprintf("Correct the %s in the input and run the same command again.",
 			english.Plural(rows, "row", ""))
 	}
-	text := fmt.Sprintf("Correct the %s in the rejects file and %s, with the same flags as in this run",
-		english.Plural(rows, "row", ""), then)
+	text := fmt.Sprintf("Correct the %s in the rejects file and %s", english.Plural(rows, "row", ""), then)
 	if s.DryRun {
-		return text + ":"
+		return text + ", with the same flags as in this run:"
 	}
-	return text + " (importing the rejects is the way to send only the failed rows again):"
+	return text + ". That sends only these rows. Add the same flags as in this run, if the line lacks some:"
 }
 
 // again are commands over the rejects files. A mapping or a flag may say that the inputs are

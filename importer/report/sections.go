@@ -195,7 +195,7 @@ func (c *Checks) sections(s *Summary) []Section {
 		{ID: "tests", Title: "Tests of the mapping", Lines: c.Tests.lines(), Top: topChecks},
 		{ID: "lacks", Title: "What the mapping lacks to make leads", Lines: lines(c.CannotCreate, faults)},
 		{
-			ID: "guesses", Title: "Guesses to confirm (remove the ? if one is right)",
+			ID: "guesses", Title: "Guesses to confirm (delete only the ? if one is right)",
 			Lines: lines(c.Unconfirmed, func(g Guess) Line { return Line{Text: g.Place.String() + ": " + g.Why} }),
 		},
 	}
@@ -237,6 +237,9 @@ func (c *Checks) wouldSend() []Line {
 	}
 	n := c.Projected
 	text := requests(n.Create, n.Update)
+	if c.Repeats.Rows > 0 {
+		text += " (a row that repeats a key makes no lead of its own)"
+	}
 	if n.Rate > 0 {
 		text += fmt.Sprintf(": at --rate %v that takes %s or longer", n.Rate, Duration(max(math.Round(n.DurationS), 1)))
 	}

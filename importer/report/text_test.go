@@ -82,7 +82,7 @@ Rows
   1,234,567  read
   1,234,500  created    the lead exists, with all that was asked for
           3  invalid    fails a check, was not sent
-         60  rejected   the service refused it for good
+         60  rejected   the service refused it; sent again once its data change
           4  in_doubt   nobody can tell if a lead was made
 
 Most frequent reasons
@@ -116,9 +116,9 @@ Next
      found: the lead's ID, or none if no lead was made, or exists if you cannot
      find its ID. An empty cell decides nothing. Then settle them:
        leadferry checkpoint resolve in-doubt.csv --checkpoint '/var/lib/lead ferry/eu.db'
-  3. Correct the 63 rows in the rejects file and import what you corrected, with
-     the same flags as in this run (importing the rejects is the way to send
-     only the failed rows again):
+  3. Correct the 63 rows in the rejects file and import what you corrected. That
+     sends only these rows. Add the same flags as in this run, if the line lacks
+     some:
        leadferry import -m leads.yaml out/rejects.csv --checkpoint '/var/lib/lead ferry/eu.db'
        leadferry import -m leads.yaml out/rejects-2.csv --checkpoint '/var/lib/lead ferry/eu.db'
 `},

@@ -82,7 +82,9 @@ func (p *program) sandbox(c *cli.Context) (err error) {
 		return err // nobody could use it
 	}
 	fmt.Fprintln(p.say(c), "the sandbox is listening; paste the lines above into another shell, end it with Ctrl-C")
-	if shown != nil {
+	if shown == nil {
+		fmt.Fprintln(p.say(c), "with --web it shows its leads on a page, to look up rows in doubt")
+	} else {
 		p.tellNow(slog.LevelInfo, "page: "+shown.URL()) // who waits for it has the settings
 	}
 	p.hold.Take() // whether or not a signal has come

@@ -2,6 +2,7 @@ package propose
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -81,15 +82,15 @@ func (f *field) checkEmail(c *column) (remark string) {
 			n++
 		}
 	}
-	refused := english.Plural(n, "row", "") + " would be refused"
+	bad := fmt.Sprintf("%d of %s", n, english.Plural(c.profile.filled, "row", ""))
 	switch {
 	case n == 0:
 		return ""
 	case n*mostMistakes <= c.profile.filled:
-		return refused + ": correct the file, or say on_invalid: drop"
+		return bad + " would be refused: correct the file, or say on_invalid: drop"
 	}
 	f.format = ""
-	return "? no format: " + refused
+	return "? not checked as e-mail addresses: " + bad + " hold none and would be refused"
 }
 
 // phoneStep is the step that makes international numbers of all that the column holds, or "": by the country in

@@ -144,7 +144,7 @@ func TestDecisions(t *testing.T) {
 			"a column that is not what it is called", "Email,Phone\nyes,no\nno,no", []string{`"*": rest`}, "{Email}\", apply",
 		},
 		{
-			"an address that the format refuses", "Email\nann..lee@x.example\nbob@x.example", []string{"no format: 1 row would be refused", "all good"}, "format: email",
+			"an address that the format refuses", "Email\nann..lee@x.example\nbob@x.example", []string{"not checked as e-mail addresses: 1 of 2 rows hold none and would be refused", "all good"}, "format: email",
 		},
 		{
 			"damaged phone numbers", "Phone\n4.91761E+11\n030 1234567", []string{"a spreadsheet damaged 1 number"}, "",
@@ -160,12 +160,12 @@ func TestDecisions(t *testing.T) {
 		{"dates of one reading", "Created\n03/01/2026\n15/01/2026", []string{`{from: "{Created}", apply: ["date:D/M/YYYY"]}`}, "# ? day"},
 		{"American dates", "Created\n3/1/2026 9:05 AM\n1/15/2026 12:00 PM", []string{`apply: ["date:M/D/YYYY h:mm A"]`}, ""},
 		{"German dates", "Erstellt am\n03.01.2026 09:05\n05.01.2026 10:00", []string{`apply: ["date:D.M.YYYY HH:mm"]`}, ""},
-		{"dates of both readings", "Created\n1/15/2026\n15/1/2026", []string{"written in several ways, or some are none"}, ", apply: ["},
+		{"dates of both readings", "Created\n1/15/2026\n15/1/2026", []string{"not all cells are dates, or not in one form"}, ", apply: ["},
 		{"dates in two ways", "Created\n15.1.2026\n16.01.2026 09:05", []string{`apply: ["date:D.M.YYYY|D.M.YYYY HH:mm"]`}, "several ways"},
 		{"dates beside ISO dates", "Created\n1/15/2026\n2026-01-15", []string{`apply: ["date:M/D/YYYY"]`}, "several ways"},
 		{"names of months", "Created\n3. März 2026\n15. Januar 2026", []string{`apply: ["date:D. MMMM YYYY@de"]`}, ""},
 		{"dates of two countries", "Created\n1/15/2026\n15.1.2026", []string{`apply: ["date:M/D/YYYY|D.M.YYYY"]`}, "several ways"},
-		{"a date that is none", "Created\n31.02.2026" + strings.Repeat("\n15.01.2026", 9), []string{"or some are none"}, ", apply: ["},
+		{"a date that is none", "Created\n31.02.2026" + strings.Repeat("\n15.01.2026", 9), []string{"not all cells are dates"}, ", apply: ["},
 		{"dates with the year first", "Created\n2026/01/05 9:05\n2026/01/15 10:00", []string{`apply: ["date:YYYY/M/D HH:mm"]`}, ""},
 		{"Japanese dates", "登録日\n2026年1月5日\n2026年11月15日", []string{`receivedOn: {from: "{登録日}", apply: ["date:YYYY年M月D日"]}`}, ""},
 		{"Korean dates", "등록일\n2026. 1. 5.\n2026. 11. 15.", []string{`apply: ["date:YYYY. M. D."]`}, ""},
@@ -173,7 +173,7 @@ func TestDecisions(t *testing.T) {
 		{"ISO dates", "Created\n2026-01-15\n2026-01-16", []string{`receivedOn: "{Created}"`}, "date:"},
 		{
 			"one bad address of many", "Email\nann..lee@x.example" + strings.Repeat("\nbob@x.example", 40),
-			[]string{"format: email", "1 row would be refused: correct the file", "40 good, 1 with a mistake in a cell that has a format"},
+			[]string{"format: email", "1 of 41 rows would be refused: correct the file", "40 good, 1 with a mistake in a cell that has a format"},
 			"no format",
 		},
 		{"ratings", "Rating,Email\nHot,a@x.example\nCold,b@x.example\nWarm,c@x.example\nHot,d@x.example", []string{"No column has statuses"}, "DECIDE"},
@@ -284,7 +284,7 @@ func TestAKeyWithFewFlawsSaysHowMany(t *testing.T) {
 	}
 	in.Rows[7][0], in.Rows[8][0], in.Rows[9][0] = "L2", "L3", ""
 	got := string(propose(t, in).YAML)
-	for _, want := range []string{"in all 60 rows: 2 rows repeat a key", "; invalid without a key: 1 row.", `key: "{Lead ID}"  # ? it repeats`} {
+	for _, want := range []string{"in all 60 rows: rows with the key of an earlier row: 2 (they", "; rows without a key: 1 (they are invalid).", `key: "{Lead ID}"  # ? the key repeats`} {
 		if !strings.Contains(got, want) {
 			t.Errorf("lacks %s:\n%s", want, got)
 		}

@@ -16,6 +16,7 @@ const (
 	Reserved      = "leadferry_"
 	TextColumn    = Reserved + "text"    // a row that could not be taken apart
 	OutcomeColumn = Reserved + "outcome" // what became of a row
+	AnswerColumn  = Reserved + "lead_id" // what a person found out about a row in doubt
 )
 
 // IsOfRejects says that a header is that of a rejects file, which names the columns that leadferry adds.
@@ -47,6 +48,7 @@ type Columns struct {
 	names   []string // of all columns
 	text    int      // column TextColumn; -1: none
 	outcome int      // column OutcomeColumn; -1: none
+	answer  int      // column AnswerColumn; -1: none
 	null    []string // cells that count as empty
 	footer  *regexp.Regexp
 	told    bool // that rows hold something behind the named columns
@@ -60,7 +62,7 @@ type Columns struct {
 // use it.
 func NewColumns(names []string, line int, o Options, found *Found) (Columns, error) {
 	names = Trimmed(names)
-	c := Columns{Header: &Header{}, Line: line, text: -1, outcome: -1, null: o.Null, footer: o.Footer}
+	c := Columns{Header: &Header{}, Line: line, text: -1, outcome: -1, answer: -1, null: o.Null, footer: o.Footer}
 	if line > 0 && Used(names) > 0 {
 		c.Nameless = len(names) - Used(names)
 		names = names[:Used(names)]
@@ -78,6 +80,8 @@ func NewColumns(names []string, line int, o Options, found *Found) (Columns, err
 			c.text = i
 		case name == OutcomeColumn:
 			c.outcome, c.Header.Rejects = i, true
+		case name == AnswerColumn:
+			c.answer = i
 		case !strings.HasPrefix(name, Reserved):
 			c.Header.Names = append(c.Header.Names, name)
 			c.Keep = append(c.Keep, i)
@@ -114,6 +118,11 @@ func (c *Columns) Judge(fields []string, misfit *Problem, r *Row, found *Found) 
 		c.told = true
 		found.Warn("line %d holds something in a column that has no name in the header, which is never sent, and "+
 			"others may, too", r.Line)
+	}
+	if holds(fields, c.answer) {
+		c.answer = -1 // said once
+		found.Warn("%s holds answers about rows in doubt, the first on line %d: they settle nothing here; run "+
+			"leadferry checkpoint resolve with this file first", AnswerColumn, r.Line)
 	}
 	r.Repeats = c.isHeader(fields)
 	return misfit
