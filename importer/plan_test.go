@@ -2,6 +2,7 @@ package importer
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -129,6 +130,10 @@ func TestHeldRowsAreOneReason(t *testing.T) {
 		two := plan(&Case{Record: &mapping.Record{Key: "k"}, Run: "this", Known: at(5), Found: checkpoint.ByKey})
 		if one.outcome != InDoubt || one.kind == "" || one.kind != two.kind || one.text == two.text {
 			t.Errorf("%s: %+v and %+v", name, one, two)
+		}
+		inRun := plan(&Case{Record: &mapping.Record{Key: "k"}, Known: at(4), Found: checkpoint.ByKey})
+		if own := strings.HasPrefix(inRun.text, "an earlier row of this run"); own != (name == "import") {
+			t.Errorf("%s, a row whose key came in doubt in this run: %+v", name, inRun)
 		}
 		if name == "reconcile" && one.found.verdict != Doubtful {
 			t.Errorf("verdict %v", one.found.verdict)

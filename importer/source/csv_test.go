@@ -265,6 +265,19 @@ func TestRejectsTellOfLeads(t *testing.T) {
 	}
 }
 
+// What a person wrote about rows in doubt settles nothing in a run: it is warned of, once.
+func TestAnswersInRejectsAreWarnedOf(t *testing.T) {
+	for cells, want := range map[string]int{"1,in_doubt,x\n2,in_doubt,y\n": 1, "1,in_doubt,\n2,rejected, \n": 0} {
+		f, err := source.Open("-", source.Options{Format: source.CSV, Stdin: strings.NewReader("id,leadferry_outcome,leadferry_lead_id\n" + cells)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rowsOf(t, f); len(f.Warnings()) != want {
+			t.Errorf("%q: %q", cells, f.Warnings())
+		}
+	}
+}
+
 // faults 132
 func TestRejectsThatAreNotCorrectedAreNoRows(t *testing.T) {
 	const note = "leadferry_line,leadferry_outcome,leadferry_error,leadferry_text"
