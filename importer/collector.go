@@ -9,7 +9,7 @@ import (
 	"leadferry/internal/rowkey"
 )
 
-// collector is what a run keeps of its rows: how many came, and how each ended. The engine's lock guards it.
+// collector counts the rows of a run and how each ended. The engine's lock guards it.
 type collector struct {
 	tally    *tally
 	dry      *dryRun // of a run that sends nothing; else nil
@@ -22,16 +22,16 @@ type collector struct {
 	before  *report.Before  // what needed attention in the run before
 	began   time.Time       // of the run
 	warned  bool            // of a key that looks like an e-mail address
-	unkept  []report.Unkept // no more than may be claimed at a time
-	ended   result          // of the row that ends in end
+	unkept  []report.Unkept // as many as may be claimed at a time at most
+	ended   result          // of the row in end: a copy for each row would be garbage
 }
 
-// sink takes what became of each row, after it is durable.
+// sink takes each row after its outcome is durable.
 type sink interface {
-	add(it *item, r *result) error // the row is the sink's now, r is not
+	add(it *item, r *result) error // keeps it, not r
 }
 
-// unrecorded is the sink of rows of which no file tells.
+// unrecorded is the sink of a run without files about rows.
 type unrecorded struct {
 	items *items
 	spent []*item
@@ -45,7 +45,7 @@ func (u *unrecorded) add(it *item, _ *result) error {
 	return nil
 }
 
-// read takes down a row and the lead that it names, if one is known: it must end in an outcome.
+// read counts a row, and notes the lead that it names, if that is known.
 func (c *collector) read(it *item, known *checkpoint.Entry) {
 	if c.drift != nil {
 		c.drift.name(it.rec.Key, known)
@@ -61,7 +61,7 @@ func (c *collector) read(it *item, known *checkpoint.Entry) {
 	}
 }
 
-// foresee takes a row as far as it goes in a run that sends nothing, and returns why that ends, or nil.
+// foresee ends a row of a run that sends nothing. It returns why the run ends, or nil.
 func (c *collector) foresee(it *item, step *Step, known *checkpoint.Entry) *Stop {
 	var why *Stop
 	if it.fault == nil {
@@ -81,15 +81,14 @@ func (c *collector) foresee(it *item, step *Step, known *checkpoint.Entry) *Stop
 	return why
 }
 
-// end finishes a row that no lane carried. Its result stays in one place, since a run that
-// finds everything done would leave one behind for each row.
+// end ends a row that no lane carried.
 func (c *collector) end(it *item, r result) *Stop {
 	c.ended = r
 	return c.add(it, &c.ended)
 }
 
-// add records a row's outcome and returns why the run ends by it, or nil. The recorder comes last: once it has the
-// row, its room may be another row's.
+// add records a row's outcome and returns why the run ends, or nil. The recorder comes last: it may give the row's
+// memory to another row.
 func (c *collector) add(it *item, r *result) *Stop {
 	if c.drift != nil {
 		c.drift.count(it, r)

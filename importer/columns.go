@@ -37,7 +37,8 @@ func (r *intake) misfit(f *source.File, missing mapping.Errors) error {
 			spelling.List(sheets, mostColumns, nil))
 	}
 	switch more := len(missing) - mostMissing; {
-	case r.options.LooksLikeRow != nil && r.options.LooksLikeRow(columns, firstRows(f)): // do not show them: they are people's data
+	case r.options.LooksLikeRow != nil && r.options.LooksLikeRow(columns, firstRows(f)):
+		// the columns may be people's data: they are not shown
 		return fmt.Errorf("%s: what was taken for its header looks like a row, and does not fit %s\n"+
 			"hint: a file without a header needs source: {header: false, columns: [...]} in the mapping, with names "+
 			"for its %s; leadferry init writes them", path, names, english.Plural(len(columns), "column", ""))

@@ -15,33 +15,32 @@ import (
 	"leadferry/mapping"
 )
 
-// dryRun gathers what a run that sends nothing finds beside how each row ended: validate
-// and --dry-run. The scheduler alone writes it; its size does not grow with the input, but
-// for the repeats.
+// dryRun gathers what a run that sends nothing (validate, --dry-run) finds, beside how each row ended. The dispatcher
+// alone writes it. Only the repeats grow with the input.
 type dryRun struct {
 	options *Options
 	intake  *intake
 	mapping proof
 
-	problems  *findings.Kinds[mapping.Problem] // of rows, without their words
-	texts     map[mapping.Problem]string       // of problems whose rows cannot be read
+	problems  *findings.Kinds[mapping.Problem] // without the rows' own words
+	texts     map[mapping.Problem]string       // of rows that cannot be read
 	words     *findings.Kinds[word]            // texts that maps lack
 	caught    *findings.Kinds[word]            // texts that maps lack and else took
 	assigned  *findings.Kinds[destination]     // of creates
 	addresses findings.Rows                    // rows whose key looks like an e-mail address
 	elsewhere findings.Rows                    // rows with texts that else took
 	dropped   findings.Rows                    // rows with values that on_invalid left out
-	suspect   findings.Rows                    // rows with either, which a strict check takes for problems
+	suspect   findings.Rows                    // rows with either: problems for --strict
 	repeats   *findings.Repeats
-	repeated  findings.Repeated // at the end
+	repeated  findings.Repeated // found at the end
 
 	planned [actionCount]int // steps that would be taken
 	linked  int              // creates among them that ask for a link
-	shown   int              // requests
-	pending result           // of every row that a run would send: results are large, and there are millions
+	shown   int              // requests shown
+	pending result           // of each row that would be sent: one for all, because it is large
 }
 
-// proof is what can be known of a mapping without any input.
+// proof is what is known of a mapping without any input.
 type proof struct {
 	lacking mapping.Errors // what it needs to make leads; nil: nothing
 	updates bool           // it makes none on purpose
@@ -57,7 +56,7 @@ func newDryRun(o *Options, in *intake) *dryRun {
 	}
 }
 
-// read looks at a row before anything is planned for it.
+// read looks at a row before it is planned.
 func (d *dryRun) read(it *item) {
 	at := spotOf(it)
 	if it.fault != nil {
@@ -83,7 +82,7 @@ func (d *dryRun) read(it *item) {
 	}
 }
 
-// problem counts a row by what is wrong with it, and keeps what texts of that kind have in common.
+// problem counts a row by what is wrong with it, and keeps what all texts of that kind have in common.
 func (d *dryRun) problem(at findings.Spot, p mapping.Problem, unreadable bool) {
 	kind := kindOf(p, unreadable)
 	d.problems.Add(at, kind)
@@ -94,7 +93,7 @@ func (d *dryRun) problem(at findings.Spot, p mapping.Problem, unreadable bool) {
 	}
 }
 
-// plan takes a row as far as it goes without sending. An error comes from the writer of the requests.
+// plan counts what a run would do with a row. Its error is that of the writer of requests.
 func (d *dryRun) plan(it *item, step *Step, known *checkpoint.Entry) error {
 	planned := step.Action
 	if !planned.sends() || planned == Create && d.mapping.lacking != nil {
@@ -118,7 +117,7 @@ func (d *dryRun) plan(it *item, step *Step, known *checkpoint.Entry) error {
 	return d.options.Request(requestOf(d.options.Target.TrunkID, d.intake.names[it.input], it, step, known))
 }
 
-// fails reports whether anything but rows needs attention.
+// fails reports whether anything else than rows needs attention.
 func (d *dryRun) fails() bool {
 	return len(d.mapping.tests.Failures)+len(d.intake.lost) > 0 || d.mapping.lacking != nil && !d.mapping.updates ||
 		d.options.Strict && len(d.intake.unused)+len(d.options.Mapping.Unconfirmed()) > 0
@@ -127,21 +126,19 @@ func (d *dryRun) fails() bool {
 const addressWarning = "a key looks like an e-mail address: keys are kept in the checkpoint, so take something that " +
 	"is nobody's name or address"
 
-// isAddress reports whether a key looks like an e-mail address, as a person would see it.
+// isAddress reports whether a key looks like an e-mail address.
 func isAddress(key string) bool {
 	at := strings.IndexByte(key, '@')
 	return at > 0 && strings.IndexByte(key[at:], '.') > 1 && !strings.ContainsAny(key, " \t")
 }
 
-// mostRepeats is how many repeated rows are named, maxRepeats how many in the problems of a
-// strict check.
+// mostRepeats is how many repeated rows are named; maxRepeats how many in the problems file of a strict check.
 const (
 	mostRepeats = 3
 	maxRepeats  = 10_000
 )
 
-// examine asks what can be known of the mapping without any input: whether its tests
-// pass, and whether it can make leads.
+// examine checks the mapping without any input: whether its tests pass, and whether it can make leads.
 func (d *dryRun) examine() {
 	m := d.options.Mapping
 	errors.As(m.ForCreate(), &d.mapping.lacking)
@@ -157,8 +154,8 @@ func (d *dryRun) examine() {
 	}
 }
 
-// prove maps a test's row as rows of files are and compares the request. Fields that
-// hold a file's name, a line or a run are left out, since the row has none of these.
+// prove maps the row of a test and compares the request. Fields with a file's name, a line or a run are left out,
+// because that row has none of these.
 func prove(m *mapping.Mapping, t *mapping.Test) []string {
 	b, err := m.Bind("the test", mapping.Columns{Names: t.Names, Own: len(t.Names), Open: true})
 	if err != nil {
@@ -179,11 +176,10 @@ func prove(m *mapping.Mapping, t *mapping.Test) []string {
 	return t.Compare(createRequest(&rec, nil).AppendJSON(nil))
 }
 
-// ofCreates is how many parts of a mapping only creates need. One that has none of
-// them was never meant to make leads, nor was one by which rows bring their lead's ID.
+// ofCreates is how many parts of a mapping only creates need. A mapping without all of them is for sync alone.
 const ofCreates = 3
 
-// requestOf is the request that a step would send, as --show prints it.
+// requestOf is the request that a step would send, for --show.
 func requestOf(trunk, file string, it *item, step *Step, known *checkpoint.Entry) Request {
 	r := Request{File: file, Line: it.row.Line}
 	if step.Action != Create {
@@ -200,7 +196,7 @@ func requestOf(trunk, file string, it *item, step *Step, known *checkpoint.Entry
 	return r
 }
 
-// found is what was found, for people and scripts.
+// found is everything that was found, for people and scripts.
 func (d *dryRun) found(notes []string) *report.Checks {
 	at := d.intake.place
 	c := &report.Checks{
@@ -231,7 +227,7 @@ func (d *dryRun) found(notes []string) *report.Checks {
 	return c
 }
 
-// findRepeats looks for keys that stood in several rows, once all have been seen.
+// findRepeats finds the keys of several rows, after the last row.
 func (d *dryRun) findRepeats() {
 	most := mostRepeats
 	if d.options.Strict && d.options.Files.Problems != "" {
@@ -299,9 +295,8 @@ func (d *dryRun) again(a *findings.Again) report.Repeats {
 	return r
 }
 
-// projected are the requests that a run would send: a create for each new key, and an
-// update for each link. An external_id is required where the mapping has one, so that
-// all creates ask for a link or none does.
+// projected is what a run would send: a create for each new key, an update for each link. A mapping with external_id
+// requires it in every row, so all creates ask for a link, or none.
 func (d *dryRun) projected() report.Projected {
 	moot := d.repeated.Moot
 	p := report.Projected{

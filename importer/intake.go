@@ -22,14 +22,13 @@ import (
 	"leadferry/mapping"
 )
 
-// batchRows is how many rows travel together from the reader to the engine, and
-// batchBytes how many bytes of the file, where rows are large.
+// batchRows is how many rows a batch has at most, batchBytes how many bytes of the file.
 const (
 	batchRows  = 128
 	batchBytes = 1 << 20
 )
 
-// largeRow is from how many bytes on a row is too large to keep.
+// largeRow is the size of rows, in bytes, whose memory is not used again.
 const largeRow = 1 << 10
 
 // item is one row on its way through the engine.
@@ -43,19 +42,18 @@ type item struct {
 	late   bool                       // it was put off to the end of the run
 }
 
-// items gives out rooms for rows, and takes them back when nobody looks at their row any more: else most of a run's
-// memory would be garbage.
+// items lends memory for rows and takes it back for later rows. Else most of a run's memory would be garbage.
 type items struct {
-	ready []*item // of the one goroutine that reads
+	ready []*item // of the reading goroutine
 	back  chan []*item
 }
 
-// mostBack is how many lists of rooms wait to be used again.
+// mostBack is how many lists of items may wait to be used again.
 const mostBack = 64
 
 func newItems() items { return items{back: make(chan []*item, mostBack)} }
 
-// get gives a room for a row of an input. What it held before is still there: the next row takes its place.
+// get lends an item for a row. It still holds its last row.
 func (s *items) get(input int) *item {
 	if len(s.ready) == 0 {
 		select {
@@ -71,7 +69,7 @@ func (s *items) get(input int) *item {
 	return it
 }
 
-// put takes a list of rooms, except those of large rows, whose text would stay with them.
+// put takes items back, except those of large rows.
 func (s *items) put(its []*item) {
 	its = slices.DeleteFunc(its, func(it *item) bool { return it.row.Size > largeRow })
 	if len(its) == 0 {
@@ -83,13 +81,13 @@ func (s *items) put(its []*item) {
 	}
 }
 
-// forget empties the Record, except the room of its lists.
+// forget empties the Record, and keeps the memory of its lists.
 func (it *item) forget() {
 	rec := &it.rec
 	*rec = mapping.Record{Content: rec.Content[:0], Dropped: rec.Dropped[:0], Caught: rec.Caught[:0]}
 }
 
-// fault is why a row is invalid: check by check, and as one sentence.
+// fault is why a row is invalid: each check, and all of them as one text.
 type fault struct {
 	problems []mapping.Problem
 	text     string
@@ -97,7 +95,7 @@ type fault struct {
 
 func faulty(ps ...mapping.Problem) *fault { return &fault{ps, sentence(ps)} }
 
-// left is how a row ends that has nothing to plan, or nil.
+// left is how a row ends that needs no plan, or nil.
 func (it *item) left() *ending {
 	switch {
 	case it.fault != nil && it.rec.Key == "":
@@ -110,42 +108,42 @@ func (it *item) left() *ending {
 	return nil
 }
 
-// batch is a run of rows in file order; err, if set, says why no more follow.
+// batch is some rows in file order. If err is set, no more follow.
 type batch struct {
 	items []*item
 	size  int // bytes of the file
 	err   error
 	made  chan struct{}      // closed when its Records are made
-	bound []*mapping.Binding // to headers that its maker has not met before
+	bound []*mapping.Binding // to headers that are new to their maker
 }
 
 func newBatch() *batch { return &batch{items: make([]*item, 0, batchRows)} }
 
-// intake turns files into Records, in file order, ahead of the engine. One goroutine reads the sources; as many as
-// there are processors make Records and digests, each of a batch at a time.
+// intake turns files into Records, in file order, ahead of the engine. One goroutine reads. As many as there are
+// processors make the Records and digests, each for one batch at a time.
 type intake struct {
 	options   *Options
 	sums      sums // nil: no digests are wanted
 	fields    bool // digests by field are wanted
-	caught    bool // texts are wanted that maps lack and else takes
+	caught    bool // note texts that only else takes
 	sharding  sharding
-	keepGoing bool // an input that is lost in its middle does not end the run
+	keepGoing bool // go on with the next input if one is lost in its middle
 	items     items
 
 	names []string
-	// of each input: its first row that takes several lines; 0: none so far
+	// of each input: the number of its first row of several lines; 0: none so far
 	broken   []atomic.Int64
-	bindings map[*source.Header]*mapping.Binding // of the inputs' own headers
-	doubts   []mapping.Error                     // what is told of the mapping beside the inputs' headers
-	unused   []string                            // columns that nothing uses, in their order, as far as they were seen
-	lost     []report.Fault                      // inputs that could not be read to their end, where keepGoing
+	bindings map[*source.Header]*mapping.Binding // to the inputs' headers
+	doubts   []mapping.Error                     // warnings of the mapping about these headers
+	unused   []string                            // columns that the mapping does not use
+	lost     []report.Fault                      // with keepGoing: inputs that could not be read to their end
 }
 
-// maxMakers is how many goroutines make Records at most: they wait for the one that reads then.
+// maxMakers is how many goroutines make Records at most: with more, they would wait for the reader.
 const maxMakers = 8
 
-// run reads until the inputs or the limit end, or ctx does, and closes out. Each batch is there in its turn; its
-// Records may still be made.
+// run reads until the inputs, the limit or ctx end, and closes out. Batches come in file order; the Records of a batch
+// may still be in the making (see await).
 func (r *intake) run(ctx context.Context, out chan<- *batch) {
 	makers := min(runtime.GOMAXPROCS(0), maxMakers)
 	unmade := make(chan *batch, makers)
@@ -167,7 +165,7 @@ func (r *intake) run(ctx context.Context, out chan<- *batch) {
 	})
 }
 
-// handed hands a batch over, unless ctx ends before somebody takes it.
+// handed hands a batch over, unless ctx ends before.
 func handed(ctx context.Context, to chan<- *batch, b *batch) bool {
 	select {
 	case to <- b:
@@ -177,7 +175,7 @@ func handed(ctx context.Context, to chan<- *batch, b *batch) bool {
 	}
 }
 
-// next is what comes next of run's batches, with their Records: up to so many rows where they are there, and nil at
+// next is the next batch with its Records, joined with those behind it that are there already, up to most rows; nil at
 // the end.
 func (r *intake) next(in <-chan *batch, most int) *batch {
 	b, more := <-in
@@ -207,8 +205,8 @@ func (r *intake) await(b *batch) {
 	}
 }
 
-// read hands on the rows of all inputs, batch by batch, as long as somebody takes them; of a stream that pauses what
-// there is.
+// read hands on the rows of all inputs, batch by batch, while hand takes them. When a stream pauses, it hands on what
+// it has.
 func (r *intake) read(ctx context.Context, hand func(*batch) bool) {
 	left, b := cmp.Or(r.options.Limit, math.MaxInt), newBatch()
 	handOn := func() (taken bool) {
@@ -241,7 +239,7 @@ func (r *intake) read(ctx context.Context, hand func(*batch) bool) {
 		case errors.Is(err, errNotTaken):
 			return
 		case err == nil, errors.Is(err, io.EOF):
-		case ctx.Err() != nil: // the input may have been closed to end the reading
+		case ctx.Err() != nil: // the input may have been closed to end the read
 			return
 		case r.keepGoing:
 			r.lose(at, err)
@@ -256,7 +254,7 @@ func (r *intake) read(ctx context.Context, hand func(*batch) bool) {
 	}
 }
 
-// errNotTaken says that nobody takes rows any more.
+// errNotTaken says that hand takes no more rows.
 var errNotTaken = errors.New("nobody takes the rows")
 
 // lose notes that an input could not be read to its end.
@@ -283,8 +281,7 @@ func spotOf(it *item) findings.Spot {
 	return findings.Spot{Input: it.input, Line: it.row.Line, Number: it.row.Number}
 }
 
-// maxUnused is how many columns that nothing uses are kept: rows of JSONL may all have
-// others.
+// maxUnused is how many unused columns are kept. Rows of JSONL may all have others.
 const maxUnused = 1000
 
 // bind checks the mapping against the header of every input, before anything is sent.
@@ -319,12 +316,11 @@ func (r *intake) noteUnused(b *mapping.Binding) {
 	}
 }
 
-// recordMaker makes Records of rows, and their digests, in a goroutine that shares nothing
-// with others.
+// recordMaker makes Records and digests of rows. Each goroutine has its own.
 type recordMaker struct {
 	intake   *intake
 	bindings map[*source.Header]*mapping.Binding
-	bound    []*mapping.Binding // those of the present batch that are new
+	bound    []*mapping.Binding // new ones, of this batch
 	digests  *digester          // nil: none wanted
 }
 
@@ -336,12 +332,12 @@ func (r *intake) newMaker() *recordMaker {
 	return m
 }
 
-// make makes the Records of a batch. An error, which is one of a row's file or of the
-// program itself, ends it before that row.
+// make makes the Records of a batch. An error (of a row's file, or a fault of the program) ends the batch before that
+// row.
 func (m *recordMaker) make(b *batch) {
 	defer close(b.made)
 	m.bound = nil
-	mine := b.items[:0] // never more than were looked at
+	mine := b.items[:0] // in place: shorter than what was looked at
 	var under *item
 	err := crash.Call(func() error {
 		for _, under = range b.items {
@@ -363,11 +359,10 @@ func (m *recordMaker) make(b *batch) {
 	b.items, b.bound = mine, m.bound
 }
 
-// record maps a row, and makes the digests that planners compare. What is wrong with the row is its fault; an error is
-// one of its file.
+// record maps a row and makes its digests. What is wrong with the row becomes its fault; an error is one of its file.
 func (m *recordMaker) record(it *item) error {
 	row, file := &it.row, m.intake.names[it.input]
-	if row.Problem != nil || row.Faults != nil || row.Repeats { // else Map fills all of it
+	if row.Problem != nil || row.Faults != nil || row.Repeats { // else Map fills it
 		it.forget()
 	}
 	if p := row.Problem; p != nil {
@@ -382,7 +377,7 @@ func (m *recordMaker) record(it *item) error {
 		it.fault = faulty(ps...)
 		return nil
 	}
-	row.Text = "" // all that matters could be taken
+	row.Text = "" // needed only for problems
 	if row.Repeats {
 		it.rec.Skip = true
 		return nil
@@ -416,10 +411,10 @@ func (m *recordMaker) record(it *item) error {
 	return nil
 }
 
-// maxBindings are kept for JSONL, whose rows may all differ in shape.
+// maxBindings is how many bindings are kept. Rows of JSONL may all have other columns.
 const maxBindings = 1024
 
-// binding is the mapping made ready for rows of a header.
+// binding is the mapping bound to a header.
 func (m *recordMaker) binding(file string, h *source.Header) (*mapping.Binding, error) {
 	if b := m.bindings[h]; b != nil {
 		return b, nil
@@ -440,8 +435,8 @@ func bindTo(m *mapping.Mapping, file string, h *source.Header) (*mapping.Binding
 	return m.Bind(file, mapping.Columns{Names: h.Names, Own: h.Own, Open: h.Open})
 }
 
-// detach makes texts of their own of those that the run or the checkpoint may remember
-// longer than the row: a key that is a part of the row's text would keep all of it.
+// detach copies the texts that the run or the checkpoint may keep longer than the row. A key that is part of the row's
+// text would keep all of it in memory.
 func (it *item) detach() {
 	rec := &it.rec
 	for _, text := range []*string{
@@ -452,7 +447,7 @@ func (it *item) detach() {
 	}
 }
 
-// faultsOf are the faults of a row's cells in columns that the mapping uses.
+// faultsOf are the faults of cells in columns that the mapping uses.
 func faultsOf(row *source.Row, b *mapping.Binding) (ps []mapping.Problem) {
 	for _, f := range row.Faults {
 		if b.Uses(f.Column) {

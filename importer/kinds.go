@@ -11,10 +11,10 @@ import (
 	"leadferry/mapping"
 )
 
-// The kinds of things that rows of a dry run are counted by.
+// The kinds by which rows of a dry run are counted.
 
-// maxKinds is how many problems, and texts that maps lack, are told apart, mostAssigned how many destinations are
-// listed of each kind.
+// maxKinds is how many problems and texts are counted apart, mostAssigned how many destinations are listed of each
+// kind.
 const (
 	maxKinds     = 1000
 	maxAssigned  = 10000
@@ -23,8 +23,8 @@ const (
 
 var numbers = spelling.Form(`[0-9]+|…`)
 
-// kindOf is a problem without the row's word. Texts of rows that cannot be read may name an offset or a count: their
-// numbers tell no two apart.
+// kindOf is a problem without the row's word. If the row cannot be read, its text may have an offset or a count, which
+// does not make another kind.
 func kindOf(p mapping.Problem, unreadable bool) mapping.Problem {
 	p.Word, p.Value = "", ""
 	if unreadable {
@@ -33,7 +33,7 @@ func kindOf(p mapping.Problem, unreadable bool) mapping.Problem {
 	return p
 }
 
-// common is a with … for each number that is another one in b, which differs from a in numbers only.
+// common is text a with … in place of each number that b has not.
 func common(a, b string) string {
 	others := numbers().FindAllString(b, -1)
 	i := -1
@@ -52,7 +52,7 @@ func keepProblem(p mapping.Problem, full bool) mapping.Problem {
 	return p
 }
 
-// rules are the problems, most rows first.
+// rules are the problems, those of most rows first.
 func (d *dryRun) rules() (list []report.Rule) {
 	for _, p := range d.problems.List(func(p mapping.Problem) string { return p.Rule + p.Column + p.Text }) {
 		list = append(list, report.Rule{
@@ -63,13 +63,13 @@ func (d *dryRun) rules() (list []report.Rule) {
 	return list
 }
 
-// word is a text of a value that its map lacks, or why it is not shown.
+// word is a text that a map lacks, or the reason why it is not shown.
 type word struct{ value, text, hidden string }
 
 // statusValue is what a mapping calls the status of leads.
 const statusValue = "lead.status"
 
-// wordOf is the word of a problem, which is for a terminal alone: it may be anything.
+// wordOf is the word of a problem. Only a terminal shows it, because it may be anything.
 func wordOf(p mapping.Problem) word {
 	const longWord = 200 // characters
 	return word{value: p.Value, text: report.Shortened(p.Word, longWord)}
@@ -82,7 +82,7 @@ func keepWord(w word, full bool) word {
 	return word{w.value, strings.Clone(w.text), w.hidden}
 }
 
-// wordList are the words by value, most rows first.
+// wordList is the words by value, those of most rows first.
 func wordList(words *findings.Kinds[word], at func(findings.Spot) report.Place) (list []report.Word) {
 	for _, w := range words.List(func(w word) string { return w.text }) {
 		list = append(list, report.Word{
@@ -94,7 +94,7 @@ func wordList(words *findings.Kinds[word], at func(findings.Spot) report.Place) 
 	return list
 }
 
-// destination is whom a create names; others stands for those beyond the bound.
+// destination is who gets a lead; others stands for all beyond the bound.
 type destination struct {
 	organization, locator string
 	entry                 int // of assign, that names the locator
@@ -123,7 +123,7 @@ func keepDestination(d destination, full bool) destination {
 	return destination{organization: strings.Clone(d.organization), locator: strings.Clone(d.locator), entry: d.entry}
 }
 
-// assignments are organizations, then locators, each most rows first; those beyond the first are added up.
+// assignments are organizations, then locators, those of most rows first. Those beyond the bound are added up.
 func assignments(all *findings.Kinds[destination]) (list []report.Assignment) {
 	kinds := all.List(func(destination) string { return "" })
 	slices.SortStableFunc(kinds, func(a, b findings.Kind[destination]) int {

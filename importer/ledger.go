@@ -12,7 +12,7 @@ import (
 	"leadferry/mapping"
 )
 
-// prepare finds out what has to be known of the checkpoint before the run is announced.
+// prepare reads from the checkpoint what must be known before the run is announced.
 func (r *run) prepare(ctx context.Context, l *checkpoint.Ledger) (err error) {
 	r.keepIn(l)
 	if r.drift == nil && !r.DryRun && (!r.matches || r.Missing == MissingCreate) {
@@ -34,10 +34,10 @@ func (r *run) prepare(ctx context.Context, l *checkpoint.Ledger) (err error) {
 	return r.hear(ctx)
 }
 
-// makes says that the run may make leads.
+// makes reports whether the run may make leads.
 func (r *run) makes() bool { return !r.matches || r.Missing == MissingCreate }
 
-// hear judges the checkpoint by its witnesses. What a person has to answer is asked when the run is announced.
+// hear judges the checkpoint by its witnesses. Questions to a person come when the run is announced.
 func (r *run) hear(ctx context.Context) (err error) {
 	if err := checkpoint.RefuseHalfAdopted(ctx, r.ledger); err != nil {
 		return err
@@ -55,7 +55,7 @@ func (r *run) hear(ctx context.Context) (err error) {
 	return checkpoint.OnThisMachine(ctx, r.ledger, r.Machine, false)
 }
 
-// doubtfulKinds are those that may be at the wrong place: none where the mapping itself names the target.
+// doubtfulKinds are the kinds that may belong to another target; none if the mapping names the target.
 func (r *run) doubtfulKinds() []checkpoint.Kind {
 	if r.Mapping.Target() != (mapping.Target{}) {
 		return nil
@@ -63,7 +63,7 @@ func (r *run) doubtfulKinds() []checkpoint.Kind {
 	return r.kinds()
 }
 
-// kinds are the kinds of the inputs for which the checkpoint has not noted yet that leads were made.
+// kinds are the kinds of inputs of which this checkpoint has not made leads yet.
 func (r *run) kinds() (kinds []checkpoint.Kind) {
 	for i := range r.shapes {
 		if shape := r.shapes.of(i); shape != nil && len(shape.Columns) > 0 {
@@ -73,8 +73,8 @@ func (r *run) kinds() (kinds []checkpoint.Kind) {
 	return kinds
 }
 
-// heedDoubts counts the rows that are in doubt, and finds out whether the run before stopped while some did. Of rows
-// that are sent again no more come to stand than before.
+// heedDoubts counts the rows in doubt, and finds out whether the run before stopped because of doubts. Rows that are
+// sent again do not raise that number.
 func (r *run) heedDoubts(ctx context.Context) (err error) {
 	l := &r.tally.limits
 	if l.MaxInDoubt > 0 {
@@ -107,7 +107,7 @@ func (r *run) keepIn(l *checkpoint.Ledger) {
 	r.ledger, r.intake.sums = l, l.Digests()
 }
 
-// join makes the run a worker of its fleet: from then on limits and rate are what all its workers share.
+// join makes the run a worker of its fleet: from then on all workers share limits and rate.
 func (r *run) join(s checkpoint.Store) {
 	if r.Terms == nil || r.DryRun {
 		return
@@ -117,7 +117,7 @@ func (r *run) join(s checkpoint.Store) {
 	r.tally.share(f.Before())
 }
 
-// openLedger opens the checkpoint; a dry run does without one that is not there.
+// openLedger opens the checkpoint; nil for a dry run without one.
 func openLedger(o *Options) (*checkpoint.Ledger, error) {
 	store, err := o.Open(o.Require, o.DryRun)
 	if o.DryRun && !o.Require && errors.Is(err, checkpoint.ErrMissing) {
@@ -132,11 +132,11 @@ func openLedger(o *Options) (*checkpoint.Ledger, error) {
 	}), nil
 }
 
-// unfinished is the outcome of a run that has not ended, or was killed.
+// unfinished is the outcome of a run that goes on, or was killed.
 const unfinished = "unfinished"
 
-// noteStart makes the checkpoint list the run from its beginning, so that one that is killed is seen too, and writes
-// its witness: only then may anything be claimed.
+// noteStart lists the run in the checkpoint, so that it is seen even if it is killed, and writes its witness. Only then
+// may anything be claimed.
 func (r *run) noteStart() bool {
 	err := r.beginWitness(context.Background())
 	if err != nil {
@@ -151,7 +151,7 @@ func (r *run) beginWitness(ctx context.Context) error {
 		return err
 	}
 	defer unlock()
-	// Again, since a person may have been asked for a long time: who was answered is answered, others are not.
+	// Judge again, because a person may have taken long to answer. What was answered holds; anything new is refused.
 	now, err := checkpoint.Judge(ctx, r.ledger, r.Witnesses, r.makes(), r.doubtfulKinds())
 	if err != nil {
 		return err
@@ -177,7 +177,7 @@ func (r *run) beginWitness(ctx context.Context) error {
 	return nil
 }
 
-// leaveFleet tells the fleet how the worker ended. If that fails, the fleet keeps what it was told before.
+// leaveFleet reports to the fleet how the worker ended.
 func (r *run) leaveFleet(s *report.Summary) {
 	if r.member == nil {
 		return
@@ -191,7 +191,7 @@ func (r *run) leaveFleet(s *report.Summary) {
 	}
 }
 
-// closeLedger notes how the run ended and closes the checkpoint, which may still write.
+// closeLedger stores how the run ended and closes the checkpoint.
 func (r *run) closeLedger(s *report.Summary) error {
 	var noted, closed error
 	if r.sender != nil {

@@ -49,10 +49,10 @@ func (o Outcome) String() string { return outcomeNames[o] }
 // IsOutcome reports whether a word is the name of an outcome.
 func IsOutcome(word string) bool { return slices.Contains(outcomeNames[:], word) }
 
-// staysNew says that a row which ended so is never old news.
+// staysNew reports whether such a row always counts as new in --attention new.
 func (o Outcome) staysNew() bool { return o == InDoubt || o == Partial || o == Failed }
 
-// toRejects reports whether a row that ended so is in the rejects.
+// toRejects reports whether such a row is in the rejects file.
 func (o Outcome) toRejects() bool {
 	switch o {
 	case Created, Updated, Unchanged, Skipped, Pending:
@@ -61,41 +61,41 @@ func (o Outcome) toRejects() bool {
 	return true
 }
 
-// ending is how a row ends: as a planner foresees it, and as it came to be.
+// ending is how a row ends: as planned, and in the end as it was.
 type ending struct {
 	outcome Outcome
 	text    string     // for people: why
 	kind    string     // the same without what differs from row to row, or ""
-	unread  bool       // --check-remote could not read its lead
-	kept    bool       // the service's status stands against the row's
-	found   comparison // by a reconciliation
+	unread  bool       // --check-remote could not read the lead
+	kept    bool       // the service's status is kept, not the row's
+	found   comparison // of a reconciliation
 }
 
-// result is how one row ended, on its way to the files and the counts.
+// result is how one row ended.
 type result struct {
 	ending
-	entry      checkpoint.Entry // what the checkpoint knows of the row now
-	rejectText string           // for the rejects file, or "": with the service's own words
-	attempts   int              // requests that left for it in this run
+	entry      checkpoint.Entry // of the row, now
+	rejectText string           // for the rejects: text with the service's own words, or ""
+	attempts   int              // requests sent in this run
 	unkept     bool             // its lead was made, and the checkpoint could not keep the lead's ID
-	moved      moved            // what its update showed
+	moved      moved            // by its update
 	remarks    [remarkCount]bool
-	since      time.Time // since when the row needs attention for this reason
+	since      time.Time // when it first needed attention for this reason
 }
 
-// moved is what the answer to an update shows of the lead's status.
+// moved is the change of the lead's status that an update confirmed.
 type moved struct {
-	from, to string // status that was last confirmed, and that is now; equal: nothing was changed by the run
+	from, to string // confirmed before and after; equal: the run changed nothing
 }
 
-// remark is what a row tells of its lead, beside how it ended. The run counts and shows each kind.
+// remark is something that a row shows of its lead, beside its outcome. Each kind is counted.
 type remark uint8
 
 // The remarks.
 const (
 	statusByOthers remark = iota
 	ownerByOthers
-	serviceKept // the status on the service stands against the file's
+	serviceKept // the service's status is kept, not the file's
 	notReadable
 	noOwner
 	readOnlyLead
@@ -104,7 +104,7 @@ const (
 	remarkCount
 )
 
-// remarkNotes say of each remark how many leads it is about.
+// remarkNotes are the notes for people about each remark.
 var remarkNotes = [remarkCount]string{
 	statusByOthers: "Leads whose status was changed on the service since it was confirmed: %d. The results say what " +
 		"it is now; --conflict says what a sync makes of them.",
@@ -121,7 +121,7 @@ var remarkNotes = [remarkCount]string{
 		"(%d). The run compares values, not times.",
 }
 
-// remark adds a remark, and what it says of the row, once.
+// remark adds a remark and its text, once for each kind.
 func (j *job) remark(r remark, text string) {
 	if !j.remarks[r] && text != "" {
 		j.say(text)
@@ -129,8 +129,7 @@ func (j *job) remark(r remark, text string) {
 	j.remarks[r] = true
 }
 
-// sayOrganization says of a lead that was made or linked that it belongs to another
-// organization than the row asked for.
+// sayOrganization notes if the service gave a lead to another organization than the row asked for.
 func (j *job) sayOrganization() {
 	asked, given := j.it.rec.Organization, j.entry.Organization
 	if made := j.outcome == Created || j.outcome == Partial; made && j.step.Action == Create && j.entry.LeadID != "" &&
@@ -150,7 +149,7 @@ func (j *job) sayOrganization() {
 	j.say(text)
 }
 
-// say adds a remark to how the row ended.
+// say adds to the text of how the row ended.
 func (j *job) say(text string) {
 	if j.text != "" {
 		j.text += "; "
@@ -169,8 +168,8 @@ const (
 	CodeInterrupted = 130
 )
 
-// Stop is why a run ended before its input did. It is no failure of the program:
-// what is known is durable and the run can be resumed.
+// Stop is why a run ended before its input did. It is no failure of the program: what is known is durable, and the run
+// can be resumed.
 type Stop struct {
 	Reason string // a sentence for people
 	Hint   string // what to do, or ""
@@ -192,8 +191,7 @@ func (s *Stop) replacesCode(code int) bool {
 // Error is the reason.
 func (s *Stop) Error() string { return s.Reason }
 
-// stopOf reports whether an error of what was to be delivered says that the run stops; stop is why, where that is not
-// known yet.
+// stopOf reports whether an error says that the run stops. stop is the reason, if it is not known yet.
 func stopOf(err error) (stop *Stop, stops bool) {
 	if end, is := errors.AsType[*delivery.End](err); is {
 		return stopAt(end), true
@@ -202,7 +200,7 @@ func stopOf(err error) (stop *Stop, stops bool) {
 	return stop, stops || errors.Is(err, delivery.ErrStopping)
 }
 
-// stopAt ends a run at which nothing more can be delivered.
+// stopAt is the stop when nothing more can be delivered.
 func stopAt(end *delivery.End) *Stop {
 	return &Stop{Reason: end.Reason, Code: CodeStopped, Hint: end.Hint}
 }
@@ -220,7 +218,7 @@ func interrupted() *Stop {
 	return &Stop{Reason: "interrupted", Code: CodeInterrupted}
 }
 
-// crashed ends a run at a fault of the program itself. What is settled stays.
+// crashed is the stop after a fault of the program itself. What is settled stays.
 func crashed(err error) *Stop {
 	return &Stop{
 		Reason: err.Error(), Code: CodeStopped, Same: true,
@@ -229,7 +227,7 @@ func crashed(err error) *Stop {
 	}
 }
 
-// ledgerFailed ends a run whose checkpoint cannot be relied on.
+// ledgerFailed is the stop after an error of the checkpoint.
 func ledgerFailed(err error) *Stop {
 	stop := &Stop{
 		Reason: fmt.Sprintf("the checkpoint could not be written: %v", err), Code: CodeStopped,
@@ -304,8 +302,8 @@ func inputEnded(err error) *Stop {
 	}
 }
 
-// refuse says why the service did not do as asked, by status and class. Its own words may repeat the row, so they stand
-// in the rejects alone, beside the row itself. format has one verb.
+// refuse sets the row's text to status and class of the service's answer. The service's own words may repeat the row's
+// cells, so only the rejects get them. format has one verb.
 func (j *job) refuse(format string, err error) {
 	public, whole := err.Error(), err.Error()
 	ae, answered := errors.AsType[*leadapi.Error](err)
@@ -319,7 +317,7 @@ func (j *job) refuse(format string, err error) {
 	j.text, j.rejectText = fmt.Sprintf(format, public), fmt.Sprintf(format, whole)
 }
 
-// keepAnswer keeps by what error of the client a request ended, if it was one, and returns that.
+// keepAnswer stores status and class of the client's error in the entry, if err is one, and returns that error.
 func (j *job) keepAnswer(err error) *leadapi.Error {
 	ae, answered := errors.AsType[*leadapi.Error](err)
 	if answered {
@@ -328,10 +326,10 @@ func (j *job) keepAnswer(err error) *leadapi.Error {
 	return ae
 }
 
-// reasonPanic is the class of a doubt that the program itself caused.
+// reasonPanic is the class of a doubt after a fault of the program.
 const reasonPanic = "panic"
 
-// doubtReasons are the short classes of doubts, as the checkpoint keeps them, for people.
+// doubtReasons say for people what the classes of doubts mean.
 var doubtReasons = map[string]string{
 	"":                         "the run ended before an answer came",
 	leadapi.ReasonTimeout:      "no answer in time",
@@ -361,8 +359,7 @@ func doubtReason(class string, code int) string {
 // ForLocator precedes a locator where an organization is expected.
 const ForLocator = "locator "
 
-// AskedFor is the organization that a lead is of or, while that is not known, the
-// locator that was asked for.
+// AskedFor is the lead's organization or, while that is not known, the locator that was asked for.
 func AskedFor(e *checkpoint.Entry) string {
 	if e.Organization == "" && e.Locator != "" {
 		return ForLocator + e.Locator
@@ -370,8 +367,7 @@ func AskedFor(e *checkpoint.Entry) string {
 	return e.Organization
 }
 
-// WithRequestID adds to why a row is in doubt by which ID the service's operators find its request, where it carried
-// one.
+// WithRequestID adds the request ID of a row in doubt, by which the service's operators find its request.
 func WithRequestID(text string, e *checkpoint.Entry) string {
 	if e.State != checkpoint.InDoubt || e.RequestID == "" {
 		return text
@@ -379,7 +375,7 @@ func WithRequestID(text string, e *checkpoint.Entry) string {
 	return text + "; request ID " + e.RequestID
 }
 
-// Explain says in words why an entry stands as it does, or nothing.
+// Explain says for people why an entry is in its state, or "".
 func Explain(e *checkpoint.Entry) string {
 	switch e.State {
 	case checkpoint.InDoubt:

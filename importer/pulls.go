@@ -186,7 +186,8 @@ func (p *pulls) note() string {
 		parts = append(parts, fmt.Sprintf("%s (%d)", cmp.Or(report.Escape(status), "a status that could not be read"),
 			p.wordless[status]))
 	}
-	return "Leads that the pull file lacks, because the mapping has no word for their status: " + strings.Join(parts, ", ") + "."
+	return "Leads that the pull file lacks, because the mapping has no word for their status: " +
+		strings.Join(parts, ", ") + "."
 }
 
 // cell is what the CRM should take over of a lead's content.

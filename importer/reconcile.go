@@ -26,9 +26,8 @@ type Reconciling struct {
 	Sample int           // those of so many rows that are drawn at random; 0: all
 }
 
-// Reconcile compares, for each row, the file with what was last confirmed of its lead and with
-// what the service holds now, and changes no lead's Status, Content or owner. What it saw is kept
-// beside what was confirmed. It returns as Import does.
+// Reconcile compares each row with what was last confirmed of its lead and with what the service holds now. It changes
+// nothing on the service. What it saw is stored beside what was confirmed. It returns as Import does.
 func Reconcile(ctx context.Context, o Options) (*report.Summary, error) {
 	if o.Mapping.KeyFrom() == "row" && !o.Mapping.HasLeadID() {
 		return nil, errNoIdentity
@@ -48,11 +47,10 @@ func newReconcile(o Options) *run {
 	return r
 }
 
-// Verdict says how a row, its lead as last confirmed, and its lead on the service stand to one
-// another.
+// Verdict is the result of the comparison.
 type Verdict uint8
 
-// The verdicts; NoVerdict is one of rows that were not compared, such as invalid ones.
+// The verdicts. NoVerdict is for rows that are not compared, such as invalid ones.
 const (
 	NoVerdict Verdict = iota
 	Same
@@ -74,7 +72,7 @@ func (v Verdict) String() string {
 	}[v]
 }
 
-// comparison is what came of comparing a row.
+// comparison is what the comparison of a row showed.
 type comparison struct {
 	verdict   Verdict
 	changedBy string    // file, service, both or ""
@@ -87,7 +85,7 @@ type comparison struct {
 	sampled   bool      // the lead is one of a sample, and was read in this run or, with Fresh, not long before
 }
 
-// reconcilePlanner has leads read, or judges by what was seen of them before.
+// reconcilePlanner decides which leads to read. The others are compared with what was seen before.
 type reconcilePlanner struct {
 	conflicts
 	remote bool
@@ -125,20 +123,19 @@ func (p *reconcilePlanner) Plan(c *Case) Step {
 	return Step{Action: Read, ending: ending{found: comparison{sampled: drawn}}}
 }
 
-// as is the step with what comparing the row came to.
+// as is the step with a verdict.
 func (s Step) as(v Verdict) Step {
 	s.found.verdict = v
 	return s
 }
 
-// shown reports whether the service itself has shown what a lead holds: of one that was taken over
-// from a list, nobody but the list has.
+// shown reports whether the service itself has shown what a lead holds. Of a lead that was adopted from a list, only
+// the list has.
 func shown(known *checkpoint.Entry) bool {
 	return known.Seen.Status != "" || known.Digest != checkpoint.Digest{} || known.Synced || len(known.Content) > 0
 }
 
-// judged compares a row with its lead, whatever the rules: who changed what. Where nothing is
-// shown, what was seen before counts.
+// judged compares a row with its lead without any rules: who changed what. Without a lead, what was seen before counts.
 func judged(it *item, before *leadBefore, lead *leadapi.Lead, sums sums) Step {
 	d := new(conflicts).compare(it, before, lead, true, sums)
 	s := Step{diff: d, ending: ending{outcome: Conflict, text: strings.Join(d.asks, "; ")}}
@@ -171,7 +168,7 @@ var verdictKinds = map[Verdict]string{
 	BothChanged: "both sides have changed",
 }
 
-// reconcile reads a lead and compares it with its row. Nothing but what was seen is kept.
+// reconcile reads a lead and compares it with its row. Only what was seen is stored.
 func (c *carrier) reconcile(ctx context.Context, j *job) {
 	j.before, j.found = leadBefore(j.entry), j.step.found
 	lead, err := c.readLead(ctx, j)
@@ -193,8 +190,7 @@ func (c *carrier) reconcile(ctx context.Context, j *job) {
 	}
 }
 
-// drift is what a reconciliation counts, and which keys its rows named, by which leads are found
-// that no row names.
+// drift counts a reconciliation, and notes the keys of its rows: a lead that no row names is absent.
 type drift struct {
 	cost     string      // for people: what the run is about to cost
 	most     int         // rows of the sample; 0: all are read
@@ -208,15 +204,15 @@ type drift struct {
 	named    *findings.Keys            // nil: nothing says which leads a file should name
 }
 
-// candidate is a row of the sample, or one that was, and how it ends where another one takes its place.
+// candidate is a row of the sample. out is how it ends if another row takes its place.
 type candidate struct {
 	it    *item
 	out   result
 	names []leadName
 }
 
-// draw takes a row into the sample, and returns one that is no part of it, or nil: of all rows so far, each is in the
-// sample as likely as another.
+// draw takes a row into the sample. It returns one that is not in the sample, or nil. Each row so far is equally likely
+// to be in it.
 func (d *drift) draw(one candidate) *candidate {
 	d.met++
 	if len(d.drawn) < d.most {
@@ -233,7 +229,7 @@ func newDrift(sample int) *drift {
 	return &drift{most: sample, statuses: map[report.Transition]int{}, owners: map[report.Transition]int{}}
 }
 
-// countMove counts a status or an owner, of which many are told apart, not all: the service's words may be any.
+// countMove counts a change of status or owner. Only so many are counted apart: the service's words may be anything.
 func countMove(in map[report.Transition]int, from, to string) {
 	const most = 1000
 	countUp(in, most, report.Transition{From: from, To: to}, report.Transition{From: "others", To: "others"})
@@ -258,7 +254,7 @@ func (d *drift) count(it *item, r *result) {
 	}
 }
 
-// name notes that a row names a lead, by its own key or another.
+// name notes the keys by which a row names a lead.
 func (d *drift) name(own string, known *checkpoint.Entry) {
 	if d.named == nil {
 		return
@@ -269,7 +265,7 @@ func (d *drift) name(own string, known *checkpoint.Entry) {
 	}
 }
 
-// eachLead calls f with every lead of a namespace but those that are skipped, in the order of their keys.
+// eachLead calls f for each lead of a namespace, sorted by key, except those that are skipped.
 func eachLead(ctx context.Context, l *checkpoint.Ledger, namespace string, skip func(key string) bool,
 	f func(*checkpoint.Entry) error,
 ) error {
@@ -285,7 +281,7 @@ func eachLead(ctx context.Context, l *checkpoint.Ledger, namespace string, skip 
 	})
 }
 
-// wilson is the 95 % interval of a share, from hits in n.
+// wilson is the 95 % interval of a share of hits in n.
 func wilson(hits, n int) (low, high float64) {
 	if n == 0 {
 		return 0, 1
@@ -296,7 +292,7 @@ func wilson(hits, n int) (low, high float64) {
 	return max(0, (middle-width)/(1+z*z/count)), min(1, (middle+width)/(1+z*z/count))
 }
 
-// report puts what was counted into the run's figures.
+// report writes what was counted into the summary.
 func (d *drift) report(s *report.Summary, rewrites bool) {
 	rec := &report.Reconciliation{
 		Rewrites: rewrites, Statuses: report.Transitions(d.statuses),
@@ -318,7 +314,7 @@ func (d *drift) report(s *report.Summary, rewrites bool) {
 	s.Reconciliation = rec
 }
 
-// prepareReconciliation finds out whether leads can be told that no row names, and what the run will cost.
+// prepareReconciliation finds out whether absent leads can be listed, and what the run will cost.
 func (r *run) prepareReconciliation(ctx context.Context) error {
 	reads := r.ledger.Info().Leads
 	tells, err := r.tellsAbsent(ctx)
@@ -342,8 +338,8 @@ func (r *run) prepareReconciliation(ctx context.Context) error {
 	return nil
 }
 
-// tellsAbsent reports whether a lead that no row names is missing in the inputs: one of this namespace is, and without
-// a namespace one of a ledger that made leads of no other kind of file.
+// tellsAbsent reports whether leads that no row names can be listed as absent: those of the mapping's namespace or,
+// without one, all of a ledger that made leads only from files of this kind.
 func (r *run) tellsAbsent(ctx context.Context) (bool, error) {
 	if r.Mapping.Namespace() != "" {
 		return true, nil
@@ -355,11 +351,11 @@ func (r *run) tellsAbsent(ctx context.Context) (bool, error) {
 	return checkpoint.OnlyOf(ctx, r.ledger, shapes)
 }
 
-// absentUntold says why leads that no row names are not listed.
+// absentUntold says why absent leads are not listed.
 const absentUntold = "Leads that no row names are not listed as absent: the checkpoint also holds leads of other " +
 	"kinds of files, and the mapping has no namespace."
 
-// findAbsent adds the leads that no row has named, where all rows were read.
+// findAbsent adds the leads that no row has named, after all rows were read.
 func (r *run) findAbsent(ctx context.Context, rec *recorder) {
 	if r.drift == nil || r.drift.named == nil || r.stopped != nil || r.Limit > 0 {
 		return

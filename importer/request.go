@@ -13,7 +13,7 @@ import (
 	"leadferry/mapping"
 )
 
-// createRequest is the Record as the service wants it; its content takes the place of what is in room.
+// createRequest is the Record as the service wants it. It reuses room for the content.
 func createRequest(rec *mapping.Record, room []leadapi.ContentField) *leadapi.CreateRequest {
 	r := &leadapi.CreateRequest{
 		OrganizationID: rec.Organization,
@@ -34,7 +34,7 @@ func contentField(f *mapping.Field) leadapi.ContentField {
 	return leadapi.ContentField{Key: f.Name, Value: f.Value, Literal: f.Kind != mapping.String}
 }
 
-// updateRequest is what the service is to change.
+// updateRequest is the request for these changes.
 func updateRequest(rec *mapping.Record, s *Changes) *leadapi.UpdateRequest {
 	r := &leadapi.UpdateRequest{}
 	if s.Status {
@@ -49,14 +49,14 @@ func updateRequest(rec *mapping.Record, s *Changes) *leadapi.UpdateRequest {
 	return r
 }
 
-// sums are the checkpoint's keyed digests.
+// sums makes the checkpoint's keyed digests.
 type sums interface {
 	Sum(b []byte) checkpoint.Digest
 	SumName(name string) [4]byte
 	SumValue(name, value string) [4]byte
 }
 
-// digester makes the keyed digests of rows, once each. Every goroutine has its own.
+// digester makes the keyed digests of rows, once for each row. Each goroutine has its own.
 type digester struct {
 	sums  sums
 	text  []byte
@@ -80,8 +80,8 @@ func (d *digester) ofRequest(it *item) checkpoint.Digest {
 	return it.digest
 }
 
-// ofContent are the short digests of the row's content without volatile fields, by which
-// a sync tells which content keys changed.
+// ofContent are the short digests of the row's content without volatile fields. By them a sync sees which content keys
+// changed.
 func (d *digester) ofContent(it *item) []checkpoint.ContentDigest {
 	if it.sums == nil {
 		it.sums = make([]checkpoint.ContentDigest, 0, len(it.rec.Content))
@@ -97,7 +97,7 @@ func (d *digester) ofContent(it *item) []checkpoint.ContentDigest {
 	return it.sums
 }
 
-// name is the digest of the name of a content key.
+// name is the digest of a content key's name.
 func (d *digester) name(name string) [4]byte {
 	sum, ok := d.names[name]
 	if !ok {
@@ -110,9 +110,8 @@ func (d *digester) name(name string) [4]byte {
 	return sum
 }
 
-// fingerprint is what makes two Records carry the same data: everything that is
-// sent but volatile fields, content keys in the order of their names, so that
-// neither another run nor a rearranged mapping counts as a change.
+// fingerprint is the same for two Records with the same data: everything that is sent except volatile fields, content
+// keys sorted by name. Neither another run nor another order in the mapping is a change.
 func (d *digester) fingerprint(b []byte, rec *mapping.Record) []byte {
 	for _, s := range [...]string{
 		rec.Organization, rec.Locator, rec.SearchText, rec.PostalCode,
@@ -133,7 +132,7 @@ func (d *digester) fingerprint(b []byte, rec *mapping.Record) []byte {
 	return b
 }
 
-// compared is what tells a field's value from others, see canonical.
+// compared is a field's value in the form of canonical.
 func compared(f *mapping.Field) string {
 	if f.Kind == mapping.String {
 		return f.Value
@@ -141,9 +140,8 @@ func compared(f *mapping.Field) string {
 	return canonical(jsontext.Value(f.Value))
 }
 
-// canonical is what a value of Content is told from others by, however it is written. A text stands for itself; what
-// is no text gets a byte before it that no text holds, being no UTF-8, so that 7 is not "7". None at all is an empty
-// text.
+// canonical is a value of Content in the form in which values are compared, however they were written. A string is its
+// text. Everything else begins with a byte that is not UTF-8, so that 7 is not "7". A missing value is "".
 func canonical(value jsontext.Value) string {
 	switch value.Kind() {
 	case '"':
@@ -153,7 +151,7 @@ func canonical(value jsontext.Value) string {
 		return "\xff" + mapping.PlainNumber(string(value))
 	case '{', '[':
 		value = value.Clone()
-		_ = value.Canonicalize() // what is not JSON is what it is
+		_ = value.Canonicalize() // a value that is not JSON stays as it is
 	}
 	if len(value) == 0 {
 		return ""
@@ -165,8 +163,8 @@ func appendText(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// merged is the content that is confirmed after an answer: what was, with the row's fields in place of theirs, except
-// those that the service holds otherwise. Those of wrong, by their place in the Record, are not known any more.
+// merged is the content that an answer confirms: the known one, with the row's fields in place, except those in which
+// the service differs. Fields in wrong are not known any more.
 func merged(known []checkpoint.ContentDigest, it *item, differ []int, wrong map[int]bool) []checkpoint.ContentDigest {
 	list := append(make([]checkpoint.ContentDigest, 0, len(known)+len(it.sums)), known...)
 	n := -1
@@ -194,8 +192,7 @@ func put(list []checkpoint.ContentDigest, d checkpoint.ContentDigest, unknown bo
 	return list
 }
 
-// differing names what the lead carries otherwise than it was sent; wrong are the
-// fields among it by their place in the Record.
+// differing names what the lead has otherwise than it was sent. wrong are the fields among it.
 func differing(rec *mapping.Record, send *Changes, lead *leadapi.Lead) (wrong map[int]bool, names []string) {
 	if send.Status && lead.Status != rec.Status {
 		names = append(names, "Status")

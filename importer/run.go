@@ -85,7 +85,7 @@ func (r *run) carryOut(ctx context.Context) (*report.Summary, error) {
 	return r.perform(ctx)
 }
 
-// connect makes the client; nothing leaves yet.
+// connect makes the client. It sends nothing.
 func (r *run) connect() error {
 	trace := r.Client.Observe
 	r.Client.Leave = r.retrier.Breaker.Leaves
@@ -105,8 +105,7 @@ func (r *run) connect() error {
 	return nil
 }
 
-// perform tells what is about to happen, opens the run's files, signs in, takes the rows
-// to their outcomes and closes the files with the summary.
+// perform announces the run, opens its files, signs in, takes the rows to their outcomes and writes the summary.
 func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	r.intake.caught = r.dry != nil
 	if err := r.announce(); err != nil {
@@ -140,7 +139,7 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	return s, nil
 }
 
-// lastAttention is what needed attention in the last run like this one, by the run folders at hand.
+// lastAttention is what needed attention in the last run of this kind, if its folder is at hand.
 func (r *run) lastAttention() *report.Before {
 	like := &report.Summary{Command: r.Command, Mapping: r.MappingFile, Target: report.Target(r.Target)}
 	if r.Terms != nil {
@@ -185,7 +184,7 @@ func (r *run) progress() {
 	})
 }
 
-// openFiles opens the run's files; nil where none are wanted.
+// openFiles opens the run's files; nil: none are wanted.
 func (r *run) openFiles() (*recorder, error) {
 	r.recorder = &unrecorded{items: &r.intake.items}
 	if !r.Files.Wanted() {
@@ -209,7 +208,7 @@ func (r *run) openFiles() (*recorder, error) {
 	return rec, nil
 }
 
-// announce tells what is about to happen; the caller may still refuse it.
+// announce says what is about to happen. The caller may still refuse it.
 func (r *run) announce() error {
 	s := &Start{Target: r.Target, Verdict: r.judged}
 	if r.ledger != nil {
@@ -234,7 +233,7 @@ func (r *run) announce() error {
 	return r.Begin(s)
 }
 
-// signInWait bounds how long a run waits for the first token.
+// signInWait is how long a run waits for the first token.
 const signInWait = time.Minute
 
 // signIn gets the first token, so that a wrong secret is known before the first row.
@@ -274,8 +273,8 @@ func (r *run) signIn(ctx context.Context) bool {
 	return false
 }
 
-// finish completes the run's files and closes the checkpoint. What the disk refuses is
-// said in the summary, which comes last, and in the run's history where it can be.
+// finish completes the run's files and closes the checkpoint. If something cannot be written, the summary says so,
+// because it comes last.
 func (r *run) finish(s *report.Summary, rec *recorder) {
 	for _, in := range s.Inputs {
 		if in.Changed {
@@ -304,7 +303,7 @@ func (r *run) finish(s *report.Summary, rec *recorder) {
 	}
 }
 
-// halt makes the summary of a run that ended better say that it did not after all.
+// halt makes the summary say that the run stopped after all.
 func halt(s *report.Summary, stop *Stop) {
 	if stop.replacesCode(s.ExitCode) {
 		s.Outcome, s.StopReason, s.ExitCode = "stopped", stop.Reason, stop.Code

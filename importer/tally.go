@@ -11,7 +11,7 @@ import (
 	"leadferry/importer/report"
 )
 
-// Bounds of what the tally keeps apart, so that memory does not grow with the input.
+// Bounds of what is counted apart, so that memory does not grow with the input.
 const (
 	maxReasons       = 1000
 	maxOrganizations = 10000
@@ -24,45 +24,45 @@ type doubt struct {
 	entry checkpoint.Entry
 }
 
-// tally counts a run. The scheduler alone writes it.
+// tally counts a run. Only the engine, under its lock, writes it.
 type tally struct {
 	limits Limits
-	counts checkpoint.Counts // what limits are about
+	counts checkpoint.Counts // for the limits
 
 	rows     []int // read, by input
 	dropped  int   // values that on_invalid left out
 	outcomes [outcomeCount]int
-	known    int // rows for which nothing was sent
+	known    int // rows without a request
 	held     int // rows in doubt that an incomplete checkpoint holds
 	service  report.InService
 	news     int // rows that need attention and did not in the run before, except pending ones
 
 	reasons       *findings.Kinds[reason]
 	organizations map[report.Organization]int
-	moves         map[report.Transition]int // leads by the change of status that a run confirmed
+	moves         map[report.Transition]int // leads whose status the run changed, by change
 	doubts        []doubt                   // the first ones
 	remarks       [remarkCount]int
 
 	creates creates
 	refused refusals
-	common  [outcomeCount]int   // of a fleet: outcomes, with what workers before this one did in their runs
-	fellows map[string]struct{} // these runs; nil: there is no fleet
+	common  [outcomeCount]int   // of a fleet: outcomes, those of earlier workers of this shard included
+	fellows map[string]struct{} // runs of these workers; nil: no fleet
 }
 
-// creates are those of the run, for --max-creates.
+// creates are counted for --max-creates.
 type creates struct {
-	begun  int  // leads made or perhaps being made
-	made   int  // leads made or perhaps made
+	begun  int  // made, or perhaps being made
+	made   int  // made, or perhaps made
 	enough bool // the fleet may make no more
 }
 
-// refusals are of the rows sent so far, as long as all were refused.
+// refusals are the rows sent so far, while all of them were refused.
 type refusals struct {
-	enough int // so many show that something is wrong with every row
-	status int // by which all were refused; -1: not all, or by several
+	enough int // so many refusals show that every row is wrong
+	status int // of all of them; -1: they differ
 }
 
-// reason is why rows ended as they did.
+// reason is why rows ended so.
 type reason struct {
 	outcome Outcome
 	text    string
@@ -99,7 +99,7 @@ func (t *tally) ended() (n int) {
 	return n
 }
 
-// created gives back a create's share of --max-creates where no lead can have come of it.
+// created counts a create that has ended. If it made no lead, its share of --max-creates is free again.
 func (t *tally) created(r *result, elsewhere bool) {
 	switch {
 	case r.outcome == Created, r.outcome == Partial, r.outcome == InDoubt && !elsewhere:
@@ -109,7 +109,7 @@ func (t *tally) created(r *result, elsewhere bool) {
 	}
 }
 
-// count adds a row and says whether a limit ends the run.
+// count counts a row, and returns why a limit ends the run, or nil.
 func (t *tally) count(it *item, r *result) *Stop {
 	t.outcomes[r.outcome]++
 	if t.fellows != nil {
@@ -158,7 +158,7 @@ func (t *tally) inService(r *result) {
 	t.service.Add(&one)
 }
 
-// doubt keeps the first rows in doubt, and counts those that were not sent for an incomplete checkpoint.
+// doubt keeps the first rows in doubt, and counts those that an incomplete checkpoint holds.
 func (t *tally) doubt(it *item, r *result) {
 	if r.entry.Reason == checkpoint.ReasonIncomplete || r.text == doubtReason(checkpoint.ReasonIncomplete, 0) {
 		t.held++
@@ -185,8 +185,8 @@ func (t *tally) sent(r *result) {
 	}
 }
 
-// share makes the tally that of a worker in a place where others were before, in these runs. The ledger counts the
-// leads that all make.
+// share makes the tally that of a fleet's worker. runs are those of earlier workers of its shard. The ledger counts the
+// leads of all workers.
 func (t *tally) share(runs []string) {
 	t.limits.MaxCreates, t.fellows = 0, map[string]struct{}{}
 	for _, run := range runs {
@@ -194,7 +194,7 @@ func (t *tally) share(runs []string) {
 	}
 }
 
-// first is how a row ended for the first worker of its shard that took it to its end.
+// first is how a row ended for the worker of its shard that settled it.
 func (t *tally) first(r *result) Outcome {
 	if _, fellow := t.fellows[r.entry.Run]; !fellow || r.outcome != Unchanged {
 		return r.outcome
@@ -205,7 +205,7 @@ func (t *tally) first(r *result) Outcome {
 	return Created
 }
 
-// countUp counts one more of a kind, or of the others once so many kinds are told apart as there may be.
+// countUp counts one more of a kind, or of others if there are too many kinds.
 func countUp[K comparable](kinds map[K]int, most int, kind, others K) {
 	if _, known := kinds[kind]; !known && len(kinds) >= most {
 		kind = others
@@ -221,14 +221,14 @@ func (f *refusals) count(r *result) {
 	}
 }
 
-// makeUp counts the row at which the program itself failed: it was not sent.
+// makeUp counts the row at which the program failed. It was not sent.
 func (t *tally) makeUp() {
 	missing := t.counts.Read - t.ended()
 	t.outcomes[Pending] += missing
 	t.common[Pending] += missing
 }
 
-// attention is how many rows want a person's eye.
+// attention is how many rows need attention.
 func (t *tally) attention(dry bool) int {
 	return (&report.Summary{Rows: rowCounts(t.counts.Read, &t.outcomes), DryRun: dry}).Attention()
 }
@@ -241,7 +241,7 @@ func rowCounts(read int, n *[outcomeCount]int) report.RowCounts {
 	}
 }
 
-// report puts what was counted into the run's figures.
+// report writes what was counted into the summary.
 func (t *tally) report(s *report.Summary, at func(findings.Spot) report.Place) {
 	s.Rows = rowCounts(t.counts.Read, &t.outcomes)
 	s.Organizations, s.Transitions = report.Organizations(t.organizations), report.Transitions(t.moves)
@@ -251,7 +251,7 @@ func (t *tally) report(s *report.Summary, at func(findings.Spot) report.Place) {
 			Examples: r.Places(at),
 		})
 	}
-	// What a person needs to look rows in doubt up. Two rows of one key are one.
+	// What a person needs to look up rows in doubt.
 	for _, d := range t.doubts {
 		s.InDoubt = append(s.InDoubt, report.Doubt{
 			Place: at(d.at), SentAt: d.entry.Updated, OrganizationID: AskedFor(&d.entry), Reason: Explain(&d.entry),
@@ -264,8 +264,7 @@ const whyHeld = ": the checkpoint is incomplete, and their leads may exist. `lea
 	"them one by one; results of earlier runs may know their lead IDs. `leadferry checkpoint check --accept-loss` " +
 	"gives up what is missing, so that they are sent."
 
-// notes are remarks for people: on rows that were held, and on what others did to the leads
-// that the run changed.
+// notes are remarks for people: on rows that were held, and on what others did to leads.
 func (t *tally) notes() (notes []string) {
 	if t.held > 0 {
 		notes = append(notes, english.Plural(t.held, "row was", "rows were")+" held, not sent"+whyHeld)
@@ -278,8 +277,7 @@ func (t *tally) notes() (notes []string) {
 	return notes
 }
 
-// mayLeave reports whether a row may be handed to a carrier while so many are under way; why is set where that ends
-// the run.
+// mayLeave reports whether one more row may be sent while underWay are. why, if not nil, ends the run.
 func (t *tally) mayLeave(a Action, underWay int) (may bool, why *Stop) {
 	switch most := t.limits.MaxCreates; {
 	case a.sends() && t.onTrial(underWay):
@@ -288,30 +286,30 @@ func (t *tally) mayLeave(a Action, underWay int) (may bool, why *Stop) {
 		return true, nil
 	case t.limits.doubts(0):
 		return false, t.limits.tooMany()
-	case t.creates.enough && underWay == 0: // what was claimed has been sent
+	case t.creates.enough && underWay == 0: // all claimed rows have ended
 		return false, ledgerFailed(checkpoint.ErrEnough)
 	case t.creates.enough:
 		return false, nil
 	case most > 0 && t.creates.made >= most:
 		return false, &Stop{Reason: "as many leads as --max-creates allows have been made", Code: CodeStopped}
-	default: // those under way may use it up
+	default: // rows under way may use up the limit
 		return most == 0 || t.creates.begun < most, nil
 	}
 }
 
-// onTrial holds rows back, while some are under way, until one was not refused like all
-// before it: no more are sent than show that something is wrong with every row.
+// onTrial holds rows back while all sent rows were refused alike and enough are under way to show that something is
+// wrong with every row.
 func (t *tally) onTrial(underWay int) bool {
 	return t.noneAccepted() && underWay > 0 && t.counts.Sent+underWay >= t.refused.enough
 }
 
-// noneAccepted reports whether every row sent so far, if any, was refused with one status,
-// where --max-rejects asks to look at that.
+// noneAccepted reports whether all rows sent so far were refused with one status, unless --max-rejects 0 turns that
+// check off.
 func (t *tally) noneAccepted() bool {
 	return !t.limits.MaxRejects.none() && (t.refused.status > 0 || t.counts.Sent == 0)
 }
 
-// limit returns why the run must end, or nil. Those of a fleet are judged by what all its workers did.
+// limit returns why the run must end, or nil. In a fleet, the limits are checked against all workers together (member).
 func (t *tally) limit() *Stop {
 	if t.fellows == nil {
 		if stop := t.limits.reached(&t.counts); stop != nil {

@@ -164,6 +164,7 @@ func (d *Command) reportResolved(r checkpoint.ResolveResult, decisions []checkpo
 		{r.Before, "of these had been decided so before"},
 	}, passed...), strconv.Itoa)
 	if found+not > 0 {
-		fmt.Fprintln(d.Out, "run the same import again (of the whole file): it sends what may be sent and links what was found")
+		fmt.Fprintln(d.Out,
+			"run the same import again (of the whole file): it sends what may be sent and links what was found")
 	}
 }
