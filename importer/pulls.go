@@ -35,7 +35,7 @@ type pulls struct {
 }
 
 // mostPulled is how many lines stay in memory.
-const mostPulled = 1 << 15
+const mostPulled = 1 << 13
 
 // pulled is what a row means for the pull file: a line, or that its lead needs none any more. It is stored as JSON in a
 // temporary file.

@@ -82,7 +82,7 @@ func TestReadersSeeWhatIsOnItsWay(t *testing.T) {
 func readWhileWriting(t *testing.T, unsynced bool) {
 	d := opened(t, newPath(t), Options{gather: early})
 	d.bolt.NoSync = unsynced
-	keys := shuffled(1500)
+	keys := shuffled(600)
 	reported := make(chan int, 100*len(keys))
 	var readers sync.WaitGroup
 	for range 2 {
@@ -110,7 +110,7 @@ func readWhileWriting(t *testing.T, unsynced bool) {
 			reported <- max(0, i-n)
 		}
 		settleAll(t, d, keys[max(0, i-1):i]) // once more, in the sight of readers
-		if i%500 == 0 {
+		if i%200 == 0 {
 			n := 0
 			if err := checkpoint.Each(context.Background(), d, checkpoint.Filter{State: checkpoint.Created}, func(checkpoint.Entry) error { n++; return nil }); err != nil || n != i+1 {
 				t.Errorf("%d of %d entries, %v", n, i+1, err)

@@ -153,10 +153,10 @@ func TestFlippedByteIsNoticedOrHarmless(t *testing.T) {
 		flips  int
 		o      Options
 	}{
-		"after a kill":          {crashed, 100, Options{ReadOnly: true}},
-		"after an end in order": {ended, 150, Options{ReadOnly: true}},
-		"while the run begins":  {ended, 50, Options{}},
-		"told to check":         {ended, 50, Options{ReadOnly: true, Check: true}},
+		"after a kill":          {crashed, 40, Options{ReadOnly: true}},
+		"after an end in order": {ended, 60, Options{ReadOnly: true}},
+		"while the run begins":  {ended, 20, Options{}},
+		"told to check":         {ended, 20, Options{ReadOnly: true, Check: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file, held := test.source(t)
@@ -218,7 +218,7 @@ func flipNoticed(t *testing.T, path string, held []checkpoint.Entry, o Options) 
 func TestFlippedPageHeaderIsNoticedOrHarmless(t *testing.T) {
 	file, held := crashed(t)
 	path, page := newPath(t), os.Getpagesize()
-	for start := 0; start < len(file) && start < 30*page; start += page {
+	for start := 0; start < len(file) && start < 12*page; start += page {
 		for at := start; at < start+headSize; at++ {
 			flip := byte(1) << (at % 8)
 			file[at] ^= flip
@@ -243,7 +243,7 @@ func TestCutFileIsRefused(t *testing.T) {
 			path, random := newPath(t), rand.New(rand.NewPCG(5, 6))
 			end := metaOf(t, file).end
 			lengths := []int{0, 1, 79, 80, 4095, 4096, 8192, end - 1}
-			for range 100 {
+			for range 40 {
 				lengths = append(lengths, random.IntN(end))
 			}
 			for _, n := range lengths {

@@ -14,10 +14,10 @@ import (
 // came to the service, and what became of them, are counted there and in the ledger.
 func TestFleetLimits(t *testing.T) {
 	t.Parallel()
-	// Doubts in no rhythm: at every fourth create, workers that take turns would give one of them four in a row.
-	doubts, at := make([]string, 80), 0
+	// Doubts far apart and in no rhythm: else one of the workers, which take turns, could get four in a row.
+	doubts, at := make([]string, 60), 0
 	for i := range doubts {
-		at += 3 + i*i%5
+		at += 17 + i*i%7
 		doubts[i] = fmt.Sprintf("create.500-stored#%d", at)
 	}
 	for name, test := range map[string]struct {

@@ -101,11 +101,14 @@ func (ty *typist) types(words []string) string {
 	return string(out)
 }
 
+// mostTyped is about how many commands are typed in a situation.
+const mostTyped = 16
+
 // typesAll types all that an output names, twice each, then all that these print, then the run; and so on, in turn forwards
 // and backwards.
 func (ty *typist) typesAll(said string) {
 	ty.t.Helper()
-	for round := range 4 {
+	for round := 0; round < 4 && len(ty.typed) < mostTyped; round++ {
 		lines := ty.commands(said)
 		if round%2 == 1 {
 			slices.Reverse(lines)
@@ -115,9 +118,6 @@ func (ty *typist) typesAll(said string) {
 			for range 2 {
 				said += ty.types(words)
 			}
-		}
-		if len(ty.typed) > 30 {
-			break
 		}
 		said += ty.types(ty.last)
 	}

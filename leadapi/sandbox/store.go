@@ -218,7 +218,7 @@ func (st *store) compact() error {
 const shortestID = 6
 
 // mostLooked is how many leads one Find looks at: half a second's work at most.
-const mostLooked = 50_000
+const mostLooked = 20_000
 
 // Found is what Find found.
 type Found struct {
@@ -247,7 +247,7 @@ func (s *Server) Leads() (leads []Lead, err error) {
 // Find returns leads, the newest first: those made before the one of an ID, or from the newest on for "". Each holds
 // every word of the query, of whatever case, in its status, ExternalID, type, content, location, or in the name of its
 // organization; has it, of six bytes at least, in its ID or its organization's; or was made in the minute after it,
-// where it is a time of RFC 3339. It finds limit leads at most, and looks at 50,000.
+// where it is a time of RFC 3339. It finds limit leads at most, and looks at 20,000.
 func (s *Server) Find(query, before string, limit int) (f Found, err error) {
 	words := strings.Fields(strings.ToLower(query))
 	err = s.store.View(func(tx *bbolt.Tx) error {
