@@ -10,14 +10,14 @@ import (
 	"leadferry/leadapi"
 )
 
-// Breaker is where every request waits before it leaves, in one queue, and the one place that bounds what is in flight.
-// What the service asked to wait holds back everybody.
+// Breaker is where every request waits before it is sent, in one queue. It alone limits what is in flight. A wait that
+// the service asks for holds back all requests.
 type Breaker struct {
 	MaxWait time.Duration       // how long the service may stay silent; to be changed while nothing is under way only
 	Asked   func(time.Duration) // is told of waits that the service asks for
 
 	mu       sync.Mutex
-	queue    []*Pass     // in the order in which they came
+	queue    []*Pass     // in order of arrival
 	timer    *time.Timer // looks at the queue again
 	limit    int         // requests in flight at most
 	inFlight int
@@ -26,11 +26,11 @@ type Breaker struct {
 	silence  silence
 	creates  creates
 	pace     pace
-	ended    *End // why nothing leaves any more; nil: it does
-	shut     bool // no create leaves any more, since the run stops
+	ended    *End // why nothing is sent any more, or nil
+	shut     bool // the run stops: no create is sent any more
 }
 
-// silence is a time in which the service gives no answer, any at all. Only a probe's answer ends it.
+// silence is a time in which the service answers nothing at all. Only the answer to a probe ends it.
 type silence struct {
 	lasts   bool
 	since   time.Time      // when it began
@@ -38,7 +38,7 @@ type silence struct {
 	backoff time.Duration  // before the next probe; none before the first: one broken connection is no reason to pause
 }
 
-// Kind says whether a request may be sent again although it may have been applied: a create may not.
+// Kind says whether a request that may have been applied may be sent again: a create may not.
 type Kind uint8
 
 const (
@@ -46,19 +46,19 @@ const (
 	Create
 )
 
-// Pass is what a request waits for, and holds while it is under way.
+// Pass is what a request waits for, and holds while it is in flight.
 type Pass struct {
 	kind     Kind
-	getFirst bool // it is not for a create before the service has answered a GET
+	getFirst bool // for a create: the service has to answer a GET first
 	alone    bool // a create that is sent alone
 	probe    bool // of a silence
 
 	stopping context.Context
-	decided  chan struct{} // closed once it may leave, or never will
+	decided  chan struct{} // closed once it may be sent, or never will be
 	err      error         // why it never will
 }
 
-// NewBreaker lets at most limit requests be under way, and perSecond of them leave in a second; 0: any number.
+// NewBreaker allows limit requests in flight and perSecond requests a second (0: any number).
 func NewBreaker(maxWait time.Duration, limit int, perSecond float64) *Breaker {
 	b := &Breaker{MaxWait: maxWait, Asked: func(time.Duration) {}, limit: max(limit, 1)}
 	b.timer = time.AfterFunc(maxWait, func() { b.then(func(time.Time) {}) })
@@ -68,8 +68,8 @@ func NewBreaker(maxWait time.Duration, limit int, perSecond float64) *Breaker {
 	return b
 }
 
-// enter waits until a request may leave, and makes p its pass. It fails with ErrStopping once stopping has ended, and
-// with an *End once the silence has lasted too long or, for creates, too many left doubt.
+// enter waits until a request may be sent, and makes p its pass. It returns ErrStopping once stopping has ended, and an
+// *End after too long a silence or, for creates, too many doubts.
 func (b *Breaker) enter(stopping context.Context, kind Kind, p *Pass) error {
 	*p = Pass{kind: kind, stopping: stopping, decided: make(chan struct{})}
 	b.then(func(time.Time) { b.queue = append(b.queue, p) })
@@ -81,7 +81,7 @@ func (b *Breaker) enter(stopping context.Context, kind Kind, p *Pass) error {
 	return p.err
 }
 
-// then changes the breaker and lets out who may leave after that.
+// then changes the breaker, and lets out the requests that may be sent after that.
 func (b *Breaker) then(change func(now time.Time)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -90,8 +90,8 @@ func (b *Breaker) then(change func(now time.Time)) {
 	b.admit(now)
 }
 
-// admit lets out of the queue who may leave, or never will, until all others have to wait. It looks at stopping under
-// the lock: what ends the run because of an answer does so before it lets another create leave.
+// admit lets requests out of the queue that may be sent, or never will be. It looks at stopping under the lock, so that
+// an answer that ends the run does so before the next create is sent.
 func (b *Breaker) admit(now time.Time) {
 	wait, full := time.Duration(0), false
 	b.queue = slices.DeleteFunc(b.queue, func(p *Pass) (out bool) {
@@ -121,8 +121,8 @@ func (b *Breaker) admit(now time.Time) {
 	}
 }
 
-// holds reports whether no request may leave now, and for how long; 0: until another one ends. In a silence one request
-// at a time finds out, once those from before it have ended.
+// holds reports whether no request may be sent now, and for how long; 0: until another one ends. In a silence one
+// request at a time probes.
 func (b *Breaker) holds(now time.Time) (wait time.Duration, all bool) {
 	if b.inFlight >= b.limit || b.silence.lasts && b.inFlight > 0 {
 		return 0, true
@@ -131,7 +131,7 @@ func (b *Breaker) holds(now time.Time) (wait time.Duration, all bool) {
 	return wait, wait > 0
 }
 
-// noteSent notes a request that is sent now. A create that probes asks first.
+// noteSent notes that a request is sent now. A create that probes sends a GET first.
 func (b *Breaker) noteSent(p *Pass, now time.Time) {
 	b.inFlight++
 	b.most = max(b.most, b.inFlight)
@@ -143,7 +143,8 @@ func (b *Breaker) noteSent(p *Pass, now time.Time) {
 	}
 }
 
-// Leaves is asked just before a request's first byte leaves: it may have waited for a token or a connection since.
+// Leaves is called just before the first byte of a request is sent: the request may have waited for a token or a
+// connection since its pass.
 func (b *Breaker) Leaves(kind string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -153,11 +154,11 @@ func (b *Breaker) Leaves(kind string) bool {
 	return kind != "create" || !b.shut && !b.creates.getFirst && (b.creates.freely || b.creates.inFlight == 1)
 }
 
-// Shut lets no create leave any more that has passed but not left, since the run stops.
+// Shut stops creates that have a pass and are not sent yet. The run stops.
 func (b *Breaker) Shut() { b.then(func(time.Time) { b.shut = true }) }
 
-// back takes a pass back with the error that its request ended with, or nil. Where the answer asks to wait, all wait:
-// for backoff, unless it says how long. A request that was not even tried says nothing of the service.
+// back takes back a pass. err is the request's error, or nil. If the answer asks to wait, all requests wait: as long as
+// it says, else for backoff.
 func (b *Breaker) back(p *Pass, err error, backoff time.Duration) {
 	e, failed := errors.AsType[*leadapi.Error](err)
 	if failed && e.AsksToWait() { // before the place is another's
@@ -178,7 +179,7 @@ func (b *Breaker) back(p *Pass, err error, backoff time.Duration) {
 	})
 }
 
-// answered notes a request that got an answer, any at all. After a create's 503 the next ones ask first.
+// answered notes a request that got an answer. After a create's 503 the next creates send a GET first.
 func (b *Breaker) answered(p *Pass, unavailable bool) {
 	b.creates.getFirst = !p.getFirst && (b.creates.getFirst || p.kind == Create && unavailable)
 	if p.probe {
@@ -188,8 +189,8 @@ func (b *Breaker) answered(p *Pass, unavailable bool) {
 	}
 }
 
-// unanswered notes a request that got none. A create that may have arrived has the next ones ask first, and the others
-// need not wait. In a silence only a probe says more than what is known.
+// unanswered notes a request without an answer. If it was a create that may have arrived, the next creates send a GET
+// first. In a silence only probes count.
 func (b *Breaker) unanswered(p *Pass, e *leadapi.Error, now time.Time) {
 	doubt := p.kind == Create && e.Left()
 	b.creates.getFirst = b.creates.getFirst || doubt
@@ -209,8 +210,8 @@ func (b *Breaker) unanswered(p *Pass, e *leadapi.Error, now time.Time) {
 	s.backoff = min(max(2*s.backoff, firstBackoff), maxProbing)
 }
 
-// Conclude says what a create has shown of the service, once it is known and durable; then its pass is used up. Until
-// then others may have to wait for it.
+// Conclude says what a create has shown of the service, after that is durable. Other creates may have waited for it.
+// The pass is used up.
 func (b *Breaker) Conclude(p *Pass, shown Proof) {
 	if p.kind == Create && p.err == nil {
 		p.kind = Repeatable
@@ -218,10 +219,11 @@ func (b *Breaker) Conclude(p *Pass, shown Proof) {
 	}
 }
 
-// Beware begins a run after one that stopped for doubts: a GET, then one create, the last one if it leaves doubt.
+// Beware is for a run after one that stopped because of doubts: it begins with a GET and one create, and stops if that
+// one leaves doubt.
 func (b *Breaker) Beware() { b.creates.getFirst, b.creates.doubts = true, MostDoubts-1 }
 
-// Hold closes the breaker for d, for which the service asked somebody to wait.
+// Hold lets nothing be sent for d, because the service asked somebody to wait.
 func (b *Breaker) Hold(d time.Duration) {
 	b.then(func(now time.Time) { b.opens = latest(b.opens, now.Add(min(d, leadapi.MaxRetryAfter))) })
 }
@@ -233,7 +235,7 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// Over is why nothing leaves any more, or no create; nil while all may.
+// Over is why nothing is sent any more, or no create; nil otherwise.
 func (b *Breaker) Over() *End {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -243,7 +245,7 @@ func (b *Breaker) Over() *End {
 	return b.ended
 }
 
-// Paused says in a word why requests wait now, or nothing.
+// Paused is a word that says why requests wait now, or "".
 func (b *Breaker) Paused() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -258,7 +260,7 @@ func (b *Breaker) Paused() string {
 	return ""
 }
 
-// InFlight is how many requests are under way, and how many were at most.
+// InFlight is how many requests are in flight, and how many were at most.
 func (b *Breaker) InFlight() (now, most int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -274,15 +276,15 @@ const (
 	Doubtful                  // an answer that leaves doubt, or none
 )
 
-// creates knows whether the service answers creates in a usable way.
+// creates says whether the service answers creates in a usable way.
 type creates struct {
-	freely   bool // the last one left no doubt; else each is sent alone until one leaves none
+	freely   bool // the last one left no doubt; else creates are sent one at a time
 	inFlight int
 	doubts   int  // in a row
-	getFirst bool // one got no answer, or a 503: none leaves before the service has answered a GET
+	getFirst bool // after a create without an answer, or a 503: a GET comes first
 }
 
-// back notes what a create has shown that was sent alone, or beside others.
+// back notes what a create has shown.
 func (c *creates) back(alone bool, shown Proof) {
 	c.inFlight--
 	switch alone = alone && !c.freely; {
@@ -296,11 +298,11 @@ func (c *creates) back(alone bool, shown Proof) {
 }
 
 const (
-	maxLate  = time.Second           // a fleet's grant is used no later: others may have sent what this worker had not
-	slipping = 10 * time.Millisecond // a request that leaves so late makes the next one no later
+	maxLate  = time.Second           // later, a fleet's grant is void: others may have used it
+	slipping = 10 * time.Millisecond // a request may be so late without delaying the next one
 )
 
-// pace spaces requests evenly: by --rate, or by the pieces of time that a fleet grants this worker.
+// pace spaces requests evenly: by --rate, or by what the fleet grants this worker.
 type pace struct {
 	every time.Duration // between requests; 0: any number may leave
 	next  time.Time     // no request leaves before
@@ -310,15 +312,15 @@ type pace struct {
 	from  time.Time     // when they may leave
 }
 
-// ShareRate has Grant alone let requests leave. ask is told when more is wanted; it must not wait.
+// ShareRate makes Grant alone let requests be sent. ask is called when more is wanted; it must not wait.
 func (b *Breaker) ShareRate(ask func()) { b.pace.ask = ask }
 
-// Grant lets n requests leave after a while, evenly spaced, and with them what is left of the grant before.
+// Grant lets n requests be sent after a while, evenly spaced, together with those left of the grant before.
 func (b *Breaker) Grant(n int, after time.Duration) {
 	b.then(func(now time.Time) { b.pace.left, b.pace.from, b.pace.asked = b.pace.left+n, now.Add(after), false })
 }
 
-// wait is how long a request has to wait, 0 or less when it may leave.
+// wait is how long a request has to wait; 0 or less: it may be sent.
 func (s *pace) wait(now time.Time) time.Duration {
 	if s.ask == nil {
 		return s.next.Sub(now)

@@ -33,10 +33,10 @@ const (
 	MostDoubts = 4
 )
 
-// ErrStopping says that the run sends nothing more, so a waiting request never left.
+// ErrStopping says that the run sends nothing more. The waiting request was never sent.
 var ErrStopping = errors.New("the run is stopping")
 
-// ResendOn says which answers, beyond those that say it themselves, mean that a create was not applied (--resend-on).
+// ResendOn says after which answers a create counts as not applied (--resend-on), beyond those that say so themselves.
 type ResendOn struct {
 	NoDefault bool         // 429 does not count
 	Codes     map[int]bool // further HTTP statuses
@@ -51,11 +51,11 @@ type Retrier struct {
 	Reach   func(context.Context) error // gets an answer from the service, any at all, or an error
 }
 
-// Call makes one request; anew: over a new connection. Any error but a *leadapi.Error says that nothing leaves.
+// Call makes one request; anew: over a new connection. An error that is no *leadapi.Error means that nothing was sent.
 type Call func(ctx context.Context, anew bool) error
 
 // Deliver calls until the answer is final. It returns nil, the last error of call, ErrStopping (not applied: leaving
-// ended) or an *End; tries counts the requests that left. The caller of a create concludes its pass.
+// has ended) or an *End. tries counts the requests that were sent. The caller of a create concludes its pass.
 func (c *Retrier) Deliver(ctx, leaving context.Context, kind Kind, pass *Pass, call Call) (tries int, err error) {
 	left := [...]int{never: 0, atOnce: math.MaxInt, newToken: maxFreshRefusals, newConnection: 1, afterPause: c.Retries}
 	for anew := false; ; {
@@ -98,7 +98,7 @@ func (c *Retrier) Deliver(ctx, leaving context.Context, kind Kind, pass *Pass, c
 	}
 }
 
-// nextTry says how a request is sent again after an answer.
+// nextTry says how to go on after an answer.
 type nextTry uint8
 
 const (
@@ -124,7 +124,8 @@ func (c *Retrier) again(kind Kind, e *leadapi.Error) nextTry {
 	return never
 }
 
-// enter waits until a request may leave. A create that has to GET first does, and an error of that may end the run.
+// enter waits until a request may be sent. A create that has to send a GET first does so; an error of the GET may end
+// the run.
 func (c *Retrier) enter(leaving context.Context, kind Kind, pass *Pass) error {
 	for {
 		if err := c.Breaker.enter(leaving, kind, pass); err != nil || !pass.getFirst {
@@ -146,12 +147,12 @@ func (c *Retrier) enter(leaving context.Context, kind Kind, pass *Pass) error {
 	}
 }
 
-// Unapplied reports whether a create answered so may be sent again.
+// Unapplied reports whether a create with this answer may be sent again.
 func (c *Retrier) Unapplied(e *leadapi.Error) bool {
 	return c.Resend.Codes[e.Status] || !c.Resend.NoDefault && e.Status == http.StatusTooManyRequests
 }
 
-// Transient reports whether another try of a repeatable request may fare better.
+// Transient reports whether a repeatable request may succeed if it is sent again.
 func Transient(status int) bool {
 	return status >= 500 || slices.Contains([]int{408, 421, 425, 429, 499}, status)
 }
@@ -159,10 +160,10 @@ func Transient(status int) bool {
 // backoffFor is how long the n-th retry of a row waits, n from 1.
 func backoffFor(n int) time.Duration { return jitter(min(firstBackoff<<min(n-1, 10), maxBackoff)) }
 
-// jitter spreads d over [d/2, d], so that rows that failed together do not come back together.
+// jitter spreads d over [d/2, d], so that rows that failed together are not sent again together.
 func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }
 
-// End is why no further request makes sense: nothing is delivered from then on.
+// End is why no further request makes sense.
 type End struct {
 	Reason string // a sentence for people
 	Hint   string // what to do, or ""
@@ -173,7 +174,7 @@ func (e *End) Error() string { return e.Reason }
 
 func ends(reason, hint string) *End { return &End{reason, hint} }
 
-// halts returns why no further request makes sense after an answer, or nil.
+// halts returns why the run ends after an answer, or nil.
 func halts(e *leadapi.Error) *End {
 	switch {
 	case e.Status == http.StatusProxyAuthRequired:
@@ -191,7 +192,7 @@ func halts(e *leadapi.Error) *End {
 	return nil
 }
 
-// unreached is the end of a silence that was too long, by the last error in it.
+// unreached is the end of too long a silence.
 func unreached(e *leadapi.Error) *End {
 	switch {
 	case e.Op == "token" && e.Status != 0:

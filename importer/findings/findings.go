@@ -1,6 +1,6 @@
-// Package findings gathers what rows have in common, in memory that does not grow with them: each kind of thing with
-// how many rows there are and where the first of them are. Keys it remembers by their hashes: those that are in
-// several rows at 16 bytes a row, those that were named at 8 bytes each.
+// Package findings counts what rows have in common, in memory that does not grow with the input: how many rows there
+// are of each kind, and where the first ones are. It keeps keys as hashes: 16 bytes a row to find repeated ones, 8
+// bytes a key to find those that no row names.
 package findings
 
 import (
@@ -13,25 +13,25 @@ import (
 // firstRows is how many rows of a kind are named.
 const firstRows = 3
 
-// Spot is where a row is: on a line, which may have several rows of a JSON array.
+// Spot is where a row is. A line may have several rows of a JSON array.
 type Spot struct {
 	Input, Line int
 	Number      int // of the row in its input
 }
 
-// Compare orders by input, then as rows come.
+// Compare orders by input, then by row.
 func (s Spot) Compare(o Spot) int {
 	return cmp.Or(cmp.Compare(s.Input, o.Input), cmp.Compare(s.Number, o.Number))
 }
 
-// Rows are those of one kind: how many, and the first of them.
+// Rows counts the rows of one kind and keeps where the first ones are.
 type Rows struct {
 	Count int
 	First []Spot
 	last  Spot
 }
 
-// Add counts a row once, however often it is added in a row's turn.
+// Add counts a row. Adding the same row again changes nothing.
 func (r *Rows) Add(at Spot) {
 	if r.Count > 0 && r.last == at {
 		return
@@ -43,7 +43,7 @@ func (r *Rows) Add(at Spot) {
 	}
 }
 
-// Places are where the first rows are, as at says it.
+// Places are the places of the first rows.
 func (r *Rows) Places(at func(Spot) report.Place) []report.Place {
 	places := make([]report.Place, 0, len(r.First))
 	for _, spot := range r.First {
@@ -52,15 +52,15 @@ func (r *Rows) Places(at func(Spot) report.Place) []report.Place {
 	return places
 }
 
-// Kinds count rows by kind.
+// Kinds counts rows by kind.
 type Kinds[K comparable] struct {
 	most  int
 	keep  func(kind K, full bool) K
 	known map[K]*Rows
 }
 
-// NewKinds tells most kinds apart, and those that stand for the others once it is full. keep says as what a kind is
-// kept that was not met before: as a copy that shares no memory with a row, or as the others that it belongs to.
+// NewKinds counts at most so many kinds apart. keep returns the kind to store for a new one: a copy that shares no
+// memory with the row or, if full, the kind that stands for all others.
 func NewKinds[K comparable](most int, keep func(kind K, full bool) K) *Kinds[K] {
 	return &Kinds[K]{most: most, keep: keep, known: map[K]*Rows{}}
 }
@@ -79,13 +79,13 @@ func (k *Kinds[K]) Add(at Spot, kind K) {
 	rows.Add(at)
 }
 
-// Kind is one of them with its rows.
+// Kind is a kind and its rows.
 type Kind[K comparable] struct {
 	Of K
 	*Rows
 }
 
-// List gives the kinds, most rows first, then by how text writes them.
+// List returns the kinds, those of most rows first.
 func (k *Kinds[K]) List(text func(K) string) []Kind[K] {
 	list := make([]Kind[K], 0, len(k.known))
 	for kind, rows := range k.known {

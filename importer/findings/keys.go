@@ -9,16 +9,16 @@ import (
 	"sync/atomic"
 )
 
-// Keys are those that were named. A key is a hash here, by a seed of this process alone.
+// Keys is a set of keys, kept as hashes.
 type Keys struct {
 	seed   maphash.Seed
 	hashes []uint64
 }
 
-// NewKeys are none, with room for as many as there may be.
+// NewKeys is an empty set with room for so many keys.
 func NewKeys(room int) *Keys { return &Keys{maphash.MakeSeed(), make([]uint64, 0, room)} }
 
-// Add notes that a row named a key; "" is none. Keys that are named again and again take no more room.
+// Add adds a key; "" is none. Adding a key again takes no more memory.
 func (k *Keys) Add(key string) {
 	if key == "" {
 		return
@@ -29,29 +29,29 @@ func (k *Keys) Add(key string) {
 	k.hashes = append(k.hashes, maphash.String(k.seed, key))
 }
 
-// Sort makes the keys ready to be asked.
+// Sort prepares the set for Has.
 func (k *Keys) Sort() {
 	slices.Sort(k.hashes)
 	k.hashes = slices.Compact(k.hashes)
 }
 
-// Has reports whether a key was named, once the keys are sorted.
+// Has reports whether a key was added. Call Sort first.
 func (k *Keys) Has(key string) bool {
 	_, found := slices.BinarySearch(k.hashes, maphash.String(k.seed, key))
 	return found
 }
 
-// Repeats finds keys that occur more than once in inputs, or that look alike. It keeps 16 bytes a row, and promises
-// nothing about keys of one hash, which are rarer than what it is asked for.
+// Repeats finds keys that occur in several rows, and keys that look alike, in 16 bytes a row. Different keys with the
+// same hash are taken for one; that is too rare to matter.
 type Repeats struct {
 	seed  maphash.Seed
-	parts [1 << 8][]sighting // by the first bits of the hash, so that they grow one by one
+	parts [1 << 8][]sighting // by the first byte of the hash
 	begin []uint32           // for each input, the rows of those before it
 	last  uint32             // the row that came last, counted over all inputs
 }
 
-// sighting is a row. Its hash begins with that of what its key is folded to, which look-alikes share; then comes that
-// of the key itself, 0 where it is what the others are folded to, and what is planned for it.
+// sighting is a row. Its hash has three parts: the hash of the folded key, which look-alikes share; a short hash of the
+// key itself, 0 if the key is its own fold; and what is planned for the row.
 type sighting struct {
 	hash         uint64
 	number, line uint32 // counted over all inputs, and in its own
@@ -67,11 +67,11 @@ func (s sighting) fold() uint64    { return s.hash >> (ownBits + planBits) }
 func (s sighting) own() uint64     { return s.hash >> planBits & (1<<ownBits - 1) }
 func (s sighting) planned() uint64 { return s.hash & (plans - 1) }
 
-// NewRepeats has seen no row.
+// NewRepeats has no rows.
 func NewRepeats() *Repeats { return &Repeats{seed: maphash.MakeSeed()} }
 
-// Add takes a key that looks like all others of its fold; that of one that shall look like none is the key itself.
-// Inputs come one after another. planned is a request that the row would send, 0 for none.
+// Add takes a row and its key. Keys with the same fold look alike. Inputs come one after another. planned is the
+// request that the row would send; 0: none.
 func (r *Repeats) Add(key, fold string, planned uint8, at Spot) {
 	for len(r.begin) <= at.Input {
 		r.begin = append(r.begin, r.last)
@@ -85,29 +85,29 @@ func (r *Repeats) Add(key, fold string, planned uint8, at Spot) {
 	*part = append(*part, sighting{(hash<<ownBits|own)<<planBits | uint64(planned), r.last, uint32(at.Line)})
 }
 
-// spot is where the row of a sighting is.
+// spot is the place of a row.
 func (r *Repeats) spot(s sighting) Spot {
 	input, _ := slices.BinarySearch(r.begin, s.number) // rows count from 1
 	return Spot{Input: input - 1, Line: int(s.line), Number: int(s.number - r.begin[input-1])}
 }
 
-// Repeat is a row whose key stood in an earlier row.
+// Repeat is a row whose key is in an earlier row (First).
 type Repeat struct{ At, First Spot }
 
-// Repeated is what repeats come to.
+// Repeated is what Repeats has found.
 type Repeated struct {
 	Same  Again      // rows that repeat an earlier key
 	Alike Again      // rows whose key looks like that of an earlier row
-	Moot  [plans]int // planned requests that an earlier one for such a key makes needless
+	Moot  [plans]int // planned requests that are not needed, because an earlier row has the key
 }
 
-// Again counts rows and names a few of them, in file order.
+// Again counts rows and keeps the first ones, in file order.
 type Again struct {
 	Rows  int
 	First []Repeat
 }
 
-// Found counts the rows whose key came earlier and names at most most of each kind. It lets go of all keys.
+// Found counts the rows whose key came earlier, and keeps at most so many of each kind. It empties r.
 func (r *Repeats) Found(most int) (f Repeated) {
 	r.sort()
 	for i, part := range r.parts {

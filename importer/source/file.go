@@ -41,7 +41,7 @@ import (
 	"leadferry/internal/disk"
 )
 
-// The words of the readers, which the users of this package need to know alone.
+// The words of the readers, so that other packages need only this one.
 type (
 	Options   = rows.Options
 	Frame     = rows.Frame
@@ -67,7 +67,7 @@ type Info struct {
 	Path, Format string
 	Encoding     string // label of what was read, as "utf-8" or "windows-1252"; "" for XLSX
 	Bytes        int64  // read so far, of the file as it lies on disk
-	Other        bool   // an encoding other than UTF-8 was named, whatever a byte order mark said
+	Other        bool   // the options name another encoding than UTF-8
 	Rows         int    // read so far
 	Blank        int    // rows without any data that were passed over so far; they have no number
 	SHA256       string // of all bytes on disk in hexadecimal; "" unless read to the end
@@ -76,13 +76,13 @@ type Info struct {
 
 // File reads the rows of one input, in order. It serves one goroutine.
 type File struct {
-	info   Info // except what reader and meter know better
+	info   Info // except what found and meter hold
 	format Format
 	reader rows.Reader
 	found  rows.Found    // by the reader
 	window *lines.Window // nil for a workbook
 	ahead  []Row         // read by ReadAhead and not given yet
-	over   error         // what ended the reading ahead
+	over   error         // the error that ended the reading ahead
 
 	disk    *os.File    // nil for standard input
 	stat    os.FileInfo // as it was when opened
@@ -104,8 +104,8 @@ func (f *File) Sheets() []string { return f.found.Sheets }
 // end.
 func (f *File) Warnings() []string { return f.found.Warnings }
 
-// Next reads the next row into r, whose Cells it uses again: who keeps them gives it another Row. It returns io.EOF
-// after the last one, and a *LostError when the file cannot be read any further.
+// Next reads the next row into r and reuses its Cells: to keep them, pass another Row. It returns io.EOF after the last
+// row, and a *LostError if the file cannot be read any further.
 func (f *File) Next(r *Row) error {
 	if len(f.ahead) > 0 {
 		*r, f.ahead = f.ahead[0], f.ahead[1:]
@@ -117,8 +117,8 @@ func (f *File) Next(r *Row) error {
 	return f.next(r)
 }
 
-// ReadAhead reads until n rows have come, and returns how many have. Next gives them as if they had not been read,
-// and what ended the reading, if anything did.
+// ReadAhead reads until n rows are there, and returns how many are. Next returns them later as if they had not been
+// read, and the error that ended the reading.
 func (f *File) ReadAhead(n int) int {
 	for len(f.ahead) < n && f.over == nil {
 		var row Row // keeps its cells
@@ -133,21 +133,21 @@ func (f *File) ReadAhead(n int) int {
 	return len(f.ahead)
 }
 
-// LookAhead is ReadAhead up to a pause of a stream of JSON Lines, of which one was read before.
+// LookAhead is ReadAhead, but a pause of a stream of JSON Lines ends it once a row was read.
 func (f *File) LookAhead(n int) int {
 	f.stream.look(f.found.Lined && len(f.ahead) > 0)
 	defer f.stream.look(false)
 	return f.ReadAhead(n)
 }
 
-// OnPause has f called by Next while a stream pauses, as often as it does so for a fifth of a second.
+// OnPause makes Next call f while a stream pauses, every fifth of a second.
 func (f *File) OnPause(paused func()) {
 	if f.stream != nil {
 		f.stream.paused = paused
 	}
 }
 
-// Ahead are the rows that ReadAhead has read and Next has not given yet.
+// Ahead are the rows of ReadAhead that Next has not returned yet.
 func (f *File) Ahead() []Row { return f.ahead }
 
 func (f *File) next(r *Row) error {
@@ -157,7 +157,8 @@ func (f *File) next(r *Row) error {
 	case err == nil:
 		f.info.Rows++
 		r.Number = f.info.Rows
-		if r.Problem != nil && strings.TrimSpace(r.Text) == "" { // else a rejects file could not say that it is one
+		// the text is what marks a row of a rejects file as not corrected
+		if r.Problem != nil && strings.TrimSpace(r.Text) == "" {
 			r.Text = "(nothing that could be read)"
 		}
 		return nil
@@ -183,7 +184,7 @@ func (f *File) next(r *Row) error {
 	return lost
 }
 
-// Info tells what is known of the file and its reading so far.
+// Info is what is known of the file and its reading so far.
 func (f *File) Info() Info {
 	info, found := f.info, &f.found
 	info.Format, info.Bytes = string(f.format), f.meter.bytes
@@ -191,8 +192,8 @@ func (f *File) Info() Info {
 	return info
 }
 
-// Claim takes a lock on the file for as long as it is open, and reports false when another process that claimed it
-// is reading it. Where there are no locks, or for what is no file, nobody is.
+// Claim locks the file until it is closed. It reports false if another process has claimed it. Without locks, or for
+// what is no file, it reports true.
 func (f *File) Claim() (alone bool) {
 	if f.disk == nil {
 		return true
@@ -218,14 +219,13 @@ func (f *File) Close() error {
 	return opened.Close()
 }
 
-// Changed says whether the file was changed or replaced since it was opened, also behind its end.
+// Changed reports whether the file was changed or replaced since it was opened.
 func (f *File) Changed() bool {
 	f.compare()
 	return f.info.Changed
 }
 
-// compare looks whether the path still leads to the file that was opened, of the same size
-// and time.
+// compare looks whether the path still leads to the opened file, with the same size and time.
 func (f *File) compare() {
 	if f.disk == nil {
 		return
@@ -235,18 +235,18 @@ func (f *File) compare() {
 		!now.ModTime().Equal(f.stat.ModTime())
 }
 
-// framedReader leaves out what is behind the rows of a table: what begins with a row that fits the footer, and the
-// rows on the last lines.
+// framedReader leaves out what stands behind the rows of a table: everything from the footer on, or the rows on the
+// last lines.
 type framedReader struct {
 	rows.Reader
 	file  *File
 	frame Frame
-	held  []Row // that may stand on the last lines
+	held  []Row // rows that may be on the last lines
 	line  int   // of the last row that was read
 	ended error
 }
 
-// framed is a reader of the rows alone, where something is behind them.
+// framed leaves out what the frame names, if anything.
 func framed(in rows.Reader, frame Frame, of *File) rows.Reader {
 	if frame.Footer == nil && frame.SkipFooter == 0 {
 		return in
@@ -289,11 +289,11 @@ func (f *framedReader) read(row *Row) error {
 	return err
 }
 
-// leaveOut takes the rows on the last lines away once these are known.
+// leaveOut removes the rows on the last lines, once it is known which these are.
 func (f *framedReader) leaveOut() {
 	from := max(f.line, f.Line()) - f.frame.SkipFooter + 1
 	if !errors.Is(f.ended, io.EOF) {
-		from = 0 // they may be none
+		from = 0 // the end is not known: drop all
 	} else {
 		f.file.found.Warn("the lines from %d on were left out as source.skip_footer says", from)
 	}

@@ -17,7 +17,7 @@ import (
 
 const readable = "CSV, TSV, JSON and Excel workbooks (.xlsx) can be read, text also packed once with gzip or zstd"
 
-// refusals know by what they begin with the files that people take for tables, and those of other formats.
+// refusals are files that people take for tables, and files of other formats, by their first bytes.
 var refusals = []struct {
 	begins     []string
 	text, hint string
@@ -47,7 +47,7 @@ var refusals = []struct {
 	}, "is not in a format that is read here", readable},
 }
 
-// refuseContent knows by their first bytes the files that hold no rows. Marks of HTML and XML are of any case.
+// refuseContent refuses a file that holds no rows, by its first bytes. Tags of HTML and XML match in any case.
 func refuseContent(head []byte) error {
 	text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte(rows.ByteOrderMark)), " \t\r\n")
 	for _, kind := range refusals {
@@ -61,14 +61,14 @@ func refuseContent(head []byte) error {
 	return nil
 }
 
-// KindMapping is the kind that KindOf gives of a file with rules.
+// KindMapping is the kind of a YAML file, for KindOf.
 const KindMapping = "a mapping or another YAML file"
 
 // KindBytes is how many of a file's first bytes KindOf wants to see.
 const KindBytes = 512
 
-// KindOf says what kind of file one is, by its name and its first bytes, where that is known: it may be named in the
-// place of another. "" stands for a text of which nothing is known.
+// KindOf is the kind of a file, by its name and its first bytes, for hints when a file is named in place of another;
+// "": not known.
 func KindOf(name string, head []byte) string {
 	if packingOf(head) != "" {
 		return "a packed file"
@@ -87,15 +87,15 @@ func KindOf(name string, head []byte) string {
 }
 
 const (
-	// The rows of a file fill it to a hundredth at best; more is a trap. What is below a first allowance takes no
-	// time worth speaking of, so that files of one row many times over, or of blanks, are read.
+	// A file of rows packs to a hundredth at best; more is a trap. A small text may pack better, such as one row many
+	// times over.
 	maxRatio = 100
 	maxFree  = 64 << 20 // bytes of a packed text
-	// Every program that writes zstd keeps to this window unless told otherwise.
+	// Every zstd program keeps to this window by default.
 	maxWindow = 8 << 20
 )
 
-// packingOf names the way in which a file that begins so is packed; "" if it is not.
+// packingOf is how a file that begins with head is packed; "" if it is not.
 func packingOf(head []byte) string {
 	switch {
 	case bytes.HasPrefix(head, []byte("\x1F\x8B\x08")):
@@ -116,7 +116,7 @@ func (f *File) unpack(in *bufio.Reader, packing string) (*bufio.Reader, []byte, 
 	return sniff(u)
 }
 
-// prove reads packed data to their end, and gives an error where they are damaged.
+// prove reads packed data to their end. It returns an error if they are damaged.
 func prove(packed io.Reader, packing string) error {
 	u := &unpacker{packing: packing, packed: newMeter(packed)}
 	defer u.Close()
@@ -127,11 +127,11 @@ func prove(packed io.Reader, packing string) error {
 	if errors.Is(err, errDamaged) {
 		return err
 	}
-	return nil // what else there is comes again
+	return nil // other errors come again when the file is read
 }
 
-// unpacker reads a packed file and stops where it is damaged or grows too much. It is read to its end, however many
-// members a gzip file or frames a zstd file has.
+// unpacker reads a packed file and stops if it is damaged or grows too much. It reads all members of a gzip file and
+// all frames of a zstd file.
 type unpacker struct {
 	packing string
 	packed  *meter // has read the packed bytes
@@ -168,7 +168,7 @@ func (u *unpacker) Read(p []byte) (int, error) {
 
 var errDamaged = errors.New("packed data are damaged")
 
-// wrong tells errors of the packed data from those of reading the file.
+// wrong makes errors of the packed data sentences, and leaves errors of reading as they are.
 func (u *unpacker) wrong(err error) error {
 	if err == nil || err == io.EOF || u.packed.fault != nil { //nolint:errorlint // io.Reader asks for io.EOF itself
 		return err

@@ -26,10 +26,9 @@ const (
 	maxKept       = 64 << 20 // bytes of a workbook that comes through standard input
 )
 
-// Open opens a file, or standard input for the name "-", and reads as far as is needed to know what it holds: the
-// header and 64 KiB, or up to the list of rows in a JSON document. Its error is an *OpenError: there is no such
-// regular file, it holds no rows that can be read, its encoding is another one or its header does not name each
-// column.
+// Open opens a file, or standard input for the name "-", and reads its beginning: the header and 64 KiB, or up to the
+// list of rows in a JSON document. Its error is an *OpenError: the file is missing or not a regular file, holds no rows
+// that can be read, has another encoding, or a header that does not name each column.
 func Open(name string, o Options) (*File, error) {
 	f := &File{info: Info{Path: name}}
 	if o.MaxRecord <= 0 {
@@ -97,8 +96,8 @@ func (f *File) find(o Options) error {
 	return nil
 }
 
-// open finds out what the file holds and makes the reader of the rows. A format that the options name must be true;
-// one that only the name says may turn out to be that of a workbook.
+// open finds out the format and makes the reader. A format in the options must be right; one from the file's name may
+// turn out to be a workbook.
 func (f *File) open(o Options) error {
 	switch f.format = o.Format; f.format {
 	case CSV, TSV, JSONL, XLSX:
@@ -145,7 +144,7 @@ func (f *File) open(o Options) error {
 	return f.openText(o)
 }
 
-// sniff looks at the beginning of a stream, which must be readable.
+// sniff returns the beginning of a stream.
 func sniff(in io.Reader) (stream *bufio.Reader, head []byte, err error) {
 	// Reads longer than its buffer pass through a bufio.Reader uncopied.
 	stream = bufio.NewReaderSize(in, sniffBytes)
@@ -156,7 +155,7 @@ func sniff(in io.Reader) (stream *bufio.Reader, head []byte, err error) {
 	return stream, head, err
 }
 
-// openText makes the reader of the rows of a text, by its first line that is not blank.
+// openText makes the reader of a text, by its first line that is not blank.
 func (f *File) openText(o Options) (err error) {
 	_, _ = f.window.First() // passes what is before it; an error comes again
 	if f.format == "" {
@@ -179,8 +178,8 @@ func (f *File) openText(o Options) (err error) {
 	return err
 }
 
-// openWorkbook makes the reader of the rows of a workbook, whatever its name says. The file is read once from end
-// to end for its checksum, from its beginning again; what is no file is read on from where it is.
+// openWorkbook makes the reader of a workbook. A file is read twice: for its checksum, then for its rows. Standard
+// input is kept in memory.
 func (f *File) openWorkbook(stream io.Reader, o Options) error {
 	f.format = XLSX
 	var in io.ReaderAt = f.disk
@@ -209,7 +208,7 @@ func (f *File) openWorkbook(stream io.Reader, o Options) error {
 	return nil
 }
 
-// namedFormat goes by the end of the name, without that of a packed file; "" where it tells nothing.
+// namedFormat is the format by the ending of the name, that of a packed file removed; "": none.
 func namedFormat(name string) Format {
 	name = strings.ToLower(name)
 	switch ext := filepath.Ext(name); ext {

@@ -8,12 +8,12 @@ import (
 	"leadferry/importer/source/rows"
 )
 
-// pauseTime is how long bytes may stay away before a stream counts as pausing.
+// pauseTime is how long no bytes may come before a stream counts as pausing.
 const pauseTime = 200 * time.Millisecond
 
-// Stream is a source whose bytes come when they come, as those of standard input may. What looks ahead of the rows
-// sees what is there, up to a pause, and anyone who has rows in hand is told that no more may come for a while. It can
-// be closed while a Read waits, which a pipe cannot: the goroutine that reads it ends with the process.
+// Stream is a source that may pause, such as standard input. Reading ahead ends at a pause, and Next says when no more
+// may come for a while. It can be closed while a Read waits, which a pipe cannot; the goroutine that reads the pipe
+// ends with the process.
 type Stream struct {
 	pieces chan []byte // from in
 	err    error       // that ended in, once pieces is closed
@@ -57,7 +57,8 @@ func (s *Stream) Close() error {
 	return nil
 }
 
-// Read gives what has come, waits for more, or gives rows.ErrPause to what looks ahead and has whole lines.
+// Read returns what has come, or waits for more. While looking ahead, at the end of a line, it returns rows.ErrPause
+// instead of waiting.
 func (s *Stream) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -97,7 +98,7 @@ func (s *Stream) next() error {
 	}
 }
 
-// look has what follows see no further than a pause.
+// look makes reads end at a pause.
 func (s *Stream) look(on bool) {
 	if s != nil {
 		s.looks = on

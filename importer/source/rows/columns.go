@@ -10,39 +10,39 @@ import (
 	"unicode/utf8"
 )
 
-// What leadferry adds to a rejects file: columns whose names begin with Reserved, or one member of that name
-// without its last character to each object of JSON.
+// What leadferry adds to a rejects file: columns whose names begin with Reserved or, in JSON, one member with that name
+// without its last character.
 const (
 	Reserved      = "leadferry_"
-	TextColumn    = Reserved + "text"    // a row that could not be taken apart
-	OutcomeColumn = Reserved + "outcome" // what became of a row
+	TextColumn    = Reserved + "text"    // a row that could not be split into cells
+	OutcomeColumn = Reserved + "outcome" // how a row ended
 	AnswerColumn  = Reserved + "lead_id" // what a person found out about a row in doubt
 )
 
-// IsOfRejects says that a header is that of a rejects file, which names the columns that leadferry adds.
+// IsOfRejects reports whether a header has the columns that leadferry adds to rejects.
 func IsOfRejects(header string) bool {
 	return strings.Contains(header, Reserved+"line") && strings.Contains(header, OutcomeColumn) &&
 		strings.Contains(header, Reserved+"error")
 }
 
-// HasLead says of an outcome in a rejects file that the row's lead exists, or may exist.
+// HasLead reports whether an outcome in a rejects file means that the row's lead exists, or may exist.
 func HasLead(outcome string) bool {
 	return outcome == "in_doubt" || outcome == "partial" || outcome == "changed"
 }
 
-// HeaderHint is what to do about a file without a header that can be read.
+// HeaderHint says what to do about a file whose header cannot be read.
 const HeaderHint = "the first line must name the columns"
 
 // ByteOrderMark begins some texts in UTF-8.
 const ByteOrderMark = "\uFEFF"
 
-// Columns say which columns of a table are its rows' own. Those that a rejects file has added are not.
+// Columns are the columns of a table, and which of them are the rows' own: those that a rejects file adds are not.
 type Columns struct {
 	Header   *Header
-	Line     int   // on which the header stands; 0: the file has none
+	Line     int   // of the header; 0: the file has none
 	Width    int   // columns of the file
 	Keep     []int // columns that are the rows' own
-	Nameless int   // columns behind the others that the header has blank names for
+	Nameless int   // columns at the end with blank names
 	Whole    bool  // all columns are the rows' own
 
 	names   []string // of all columns
@@ -51,15 +51,14 @@ type Columns struct {
 	answer  int      // column AnswerColumn; -1: none
 	null    []string // cells that count as empty
 	footer  *regexp.Regexp
-	told    bool // that rows hold something behind the named columns
+	told    bool // warned that rows have cells in columns without a name
 }
 
-// NewColumns takes the names of a header on this line, or of the options where line is 0.
+// NewColumns takes the names of the header on this line or, if line is 0, of the options.
 //
-// Names are taken without white space and invisible characters at their ends. A header may end with blank cells, as
-// spreadsheets write them for columns that were used once: rows need no cells there. What rows hold in columns without
-// a name is never sent. A name that is blank or is there twice is for the mapping to refuse, which may not
-// use it.
+// White space and invisible characters at the ends of names are removed. A header may end with blank cells, which
+// spreadsheets write for columns that were once used; rows need no cells there. A column without a name is never sent.
+// Blank and repeated names are refused by the mapping, if it uses them.
 func NewColumns(names []string, line int, o Options, found *Found) (Columns, error) {
 	names = Trimmed(names)
 	c := Columns{Header: &Header{}, Line: line, text: -1, outcome: -1, answer: -1, null: o.Null, footer: o.Footer}
@@ -107,8 +106,8 @@ func checkNames(names []string, line int) error {
 	return nil
 }
 
-// Judge says why a record with these cells is no row, nil if it is one, and notes on r what else they tell. The misfit
-// is what is wrong with their number.
+// Judge returns why a record with these cells is not a row, or nil, and notes on r what else the cells show. misfit is
+// the problem of their number.
 func (c *Columns) Judge(fields []string, misfit *Problem, r *Row, found *Found) *Problem {
 	r.Ends = c.footer != nil && c.beginsFooter(fields)
 	if p := c.uncorrected(fields, r); p != nil {
@@ -128,7 +127,7 @@ func (c *Columns) Judge(fields []string, misfit *Problem, r *Row, found *Found) 
 	return misfit
 }
 
-// beginsFooter says that the cells that hold something, with a blank between, begin what is behind the table.
+// beginsFooter reports whether the cells, joined by blanks, match the footer.
 func (c *Columns) beginsFooter(fields []string) bool {
 	var held []string
 	for _, cell := range fields {
@@ -139,8 +138,8 @@ func (c *Columns) beginsFooter(fields []string) bool {
 	return len(held) > 0 && c.footer.MatchString(strings.Join(held, " "))
 }
 
-// uncorrected finds a row of a rejects file that could not be taken apart and is there as text still, which
-// becomes the text of r, or whose text was taken away and nothing put in its place.
+// uncorrected returns the problem of a row of a rejects file that nobody has corrected: its text is still there, or was
+// removed and nothing filled in.
 func (c *Columns) uncorrected(fields []string, r *Row) *Problem {
 	r.HasLead = c.outcome >= 0 && c.outcome < len(fields) && HasLead(strings.TrimSpace(fields[c.outcome]))
 	switch {
@@ -156,18 +155,18 @@ func (c *Columns) uncorrected(fields []string, r *Row) *Problem {
 	return nil
 }
 
-// NotCorrected is the problem of a row that is in a rejects file as it was written there.
+// NotCorrected is the problem of a row that still stands in a rejects file as leadferry wrote it.
 func NotCorrected(column string) *Problem {
 	return &Problem{Code: "uncorrected", Text: "not corrected yet", Hint: "fill the row's columns and empty " + column}
 }
 
-// Blank says that a row holds nothing, or is the line that sqlcmd draws under a header, and is none of a rejects file,
-// for which a person was asked.
+// Blank reports whether a row holds nothing, or is a line of dashes as sqlcmd draws one. A row of a rejects file about
+// which a person was asked is not blank.
 func (c *Columns) Blank(fields []string) bool {
 	return (c.empty(fields) || areDashes(fields)) && !holds(fields, c.text) && !holds(fields, c.outcome)
 }
 
-// areDashes says that each cell of a row holds dashes and nothing else.
+// areDashes reports whether each cell holds only dashes.
 func areDashes(fields []string) bool {
 	for _, cell := range fields {
 		if cell = strings.TrimSpace(cell); strings.Trim(cell, "-") != "" || cell == "" {
@@ -177,7 +176,7 @@ func areDashes(fields []string) bool {
 	return len(fields) > 0
 }
 
-// empty says that no cell of a row holds anything, except what a rejects file has added.
+// empty reports whether no cell holds anything, apart from what a rejects file adds.
 func (c *Columns) empty(fields []string) bool {
 	for i, cell := range fields {
 		added := i < c.Width && strings.HasPrefix(c.names[i], Reserved)
@@ -188,13 +187,13 @@ func (c *Columns) empty(fields []string) bool {
 	return true
 }
 
-// holds says that a row has something in a column, which is -1 where there is none.
+// holds reports whether a row has something in a column; -1 is no column.
 func holds(fields []string, column int) bool {
 	return column >= 0 && column < len(fields) && strings.TrimSpace(fields[column]) != ""
 }
 
-// isHeader says that a row is the header once more, as in files that were put together from several exports: the
-// same names in letters of any case, in any order. Any other row is data, whatever words it shares with the header.
+// isHeader reports whether a row is the header again, as in files made of several exports: the same names in any case
+// and any order. Any other row is data.
 func (c *Columns) isHeader(fields []string) bool {
 	if len(fields) == 0 {
 		return false
@@ -216,7 +215,7 @@ func inOrder(names []string) []string {
 		func(a, b string) int { return cmp.Compare(strings.ToLower(a), strings.ToLower(b)) })
 }
 
-// Used counts the cells up to the last that holds something.
+// Used is the number of cells up to the last one that holds something.
 func Used(cells []string) int {
 	n := len(cells)
 	for n > 0 && cells[n-1] == "" {
@@ -225,7 +224,7 @@ func Used(cells []string) int {
 	return n
 }
 
-// Trimmed are cells without what nobody could see at their ends, and with line breaks as line feeds.
+// Trimmed are cells without invisible characters at their ends, and with line feeds as line breaks.
 func Trimmed(cells []string) []string {
 	cells = slices.Clone(cells)
 	for i, cell := range cells {
@@ -234,7 +233,7 @@ func Trimmed(cells []string) []string {
 	return cells
 }
 
-// IsBlank says that a cell holds nothing that anybody could see, or a word that counts as empty.
+// IsBlank reports whether a cell holds nothing visible, or a word that counts as empty.
 func IsBlank(cell string, null []string) bool {
 	switch {
 	case cell == "":
@@ -246,5 +245,5 @@ func IsBlank(cell string, null []string) bool {
 	return cell == "" || slices.Contains(null, cell)
 }
 
-// unseen says that nobody could see a character at the end of a text.
+// unseen reports whether nobody can see a character at the end of a text.
 func unseen(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) }
