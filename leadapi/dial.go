@@ -40,23 +40,26 @@ func (c Config) newHost(u *url.URL) (*host, error) {
 	if c.Proxy != nil {
 		w.proxy = c.Proxy(u)
 	}
-	trusted, err := x509.SystemCertPool()
-	if trusted == nil {
-		trusted = x509.NewCertPool() // the others may be all that is needed
-	}
-	for _, authority := range c.Authorities {
-		trusted.AddCert(authority)
-	}
-	if u.Scheme == "https" {
-		w.tls = c.tlsFor(w.domain, trusted)
-	}
-	if w.proxy != nil && w.proxy.Scheme == "https" {
-		w.proxyTLS = c.tlsFor(w.proxy.Hostname(), trusted)
-	}
-	if err != nil && len(c.Authorities) == 0 && (w.tls != nil || w.proxyTLS != nil) {
-		return nil, &ConfigError{
-			"Authorities", "the certificates that this machine trusts cannot be read",
-			"mend that (SSL_CERT_FILE, SSL_CERT_DIR), or name a file with the service's authority with --ca-file",
+	proxyTLS := w.proxy != nil && w.proxy.Scheme == "https"
+	if u.Scheme == "https" || proxyTLS {
+		trusted, err := x509.SystemCertPool() // takes as long as a short run: only where it is needed
+		if err != nil && len(c.Authorities) == 0 {
+			return nil, &ConfigError{
+				"Authorities", "the certificates that this machine trusts cannot be read",
+				"mend that (SSL_CERT_FILE, SSL_CERT_DIR), or name a file with the service's authority with --ca-file",
+			}
+		}
+		if trusted == nil {
+			trusted = x509.NewCertPool() // the others may be all that is needed
+		}
+		for _, authority := range c.Authorities {
+			trusted.AddCert(authority)
+		}
+		if u.Scheme == "https" {
+			w.tls = c.tlsFor(w.domain, trusted)
+		}
+		if proxyTLS {
+			w.proxyTLS = c.tlsFor(w.proxy.Hostname(), trusted)
 		}
 	}
 	return &host{way: w, room: make(chan struct{}, c.Concurrency)}, nil
