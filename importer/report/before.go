@@ -58,7 +58,7 @@ func ReadBefore(parents []string, own string, like *Summary) *Before {
 		if _, err := os.Stat(path); err != nil {
 			path = f.Path // named by a flag
 		}
-		if eachNote(path, b.add) != nil {
+		if eachNote(path, notePrefix, b.add) != nil {
 			return nil
 		}
 	}
@@ -93,8 +93,9 @@ func (b *Before) add(n note) {
 	}
 }
 
-// eachNote calls f for the rows of a rejects file, as the run has left it or as a person has saved it again.
-func eachNote(path string, f func(note)) error {
+// eachNote calls f for the rows of a file of a run, as the run has left it or as a person has saved it again. In CSV
+// its columns begin with prefix, as those of rejects do.
+func eachNote(path, prefix string, f func(note)) error {
 	file, err := os.Open(path)
 	if err != nil {
 		return err
@@ -107,7 +108,7 @@ func eachNote(path string, f func(note)) error {
 	if filepath.Ext(strings.TrimSuffix(path, partialEnd)) == "."+jsonl {
 		return eachObject(in, f)
 	}
-	return eachLine(in, f)
+	return eachLine(in, prefix, f)
 }
 
 func eachObject(in *bufio.Reader, f func(note)) error {
@@ -127,11 +128,11 @@ func eachObject(in *bufio.Reader, f func(note)) error {
 	}
 }
 
-func eachLine(in *bufio.Reader, f func(note)) error {
+func eachLine(in *bufio.Reader, prefix string, f func(note)) error {
 	head, _ := in.Peek(in.Size()) // as much as there is
-	_, behind, found := bytes.Cut(head, []byte(notePrefix+"line"))
+	_, behind, found := bytes.Cut(head, []byte(prefix+"line"))
 	if !found || len(behind) == 0 {
-		return fmt.Errorf("it lacks the column %sline", notePrefix)
+		return fmt.Errorf("it lacks the column %sline", prefix)
 	}
 	r := csv.NewReader(in)
 	r.Comma, _ = utf8.DecodeRune(bytes.TrimPrefix(behind, []byte(`"`)))
@@ -143,7 +144,7 @@ func eachLine(in *bufio.Reader, f func(note)) error {
 			break
 		}
 		cell := func(name string) string {
-			if i := slices.Index(names, notePrefix+name); i >= 0 && i < len(row) {
+			if i := slices.Index(names, prefix+name); i >= 0 && i < len(row) {
 				return row[i]
 			}
 			return ""
@@ -162,27 +163,11 @@ func eachLine(in *bufio.Reader, f func(note)) error {
 
 // Holds reports whether a results, reconciliation or rejects file of a run has a row whose key is wanted.
 func Holds(path string, wanted func(namespace, key string) bool) (found bool) {
-	take := func(n note) { found = found || wanted(n.Namespace, n.Key) }
+	prefix := ""
 	if RunFile(filepath.Base(path)) == "rejects" {
-		_ = eachNote(path, take) // what cannot be read holds nothing that anybody could name
-		return found
+		prefix = notePrefix
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	r := csv.NewReader(f)
-	r.FieldsPerRecord, r.LazyQuotes = -1, true
-	names, err := r.Read()
-	key, namespace := slices.Index(names, "key"), slices.Index(names, "namespace")
-	for row := names; err == nil && key >= 0 && !found; row, err = r.Read() {
-		if n := (note{}); key < len(row) {
-			if n.Key = row[key]; namespace >= 0 && namespace < len(row) {
-				n.Namespace = row[namespace]
-			}
-			take(n)
-		}
-	}
+	// What cannot be read holds nothing that anybody could name.
+	_ = eachNote(path, prefix, func(n note) { found = found || wanted(n.Namespace, n.Key) })
 	return found
 }

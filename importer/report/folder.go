@@ -281,14 +281,7 @@ func parse(text []byte) (*Summary, error) {
 		if s.Version != "" {
 			version = ", which leadferry " + Escape(s.Version) + " wrote"
 		}
-		at := int64(0)
-		if e, ok := errors.AsType[*json.SemanticError](err); ok {
-			at = e.ByteOffset
-		} else if e, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
-			at = e.ByteOffset
-		}
-		return nil, fmt.Errorf("is not the summary of a run that this version understands%s: something else is at "+
-			"byte %d", version, at)
+		return nil, fmt.Errorf("is not the summary of a run that this version understands%s", version)
 	}
 	known := slices.Contains([]string{"complete", "attention", "stopped", "interrupted"}, s.Outcome)
 	if s.RunID == "" || s.Command == "" || !known {

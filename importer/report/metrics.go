@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,7 +18,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
-	"leadferry/internal/spelling"
+	"leadferry/checkpoint"
 )
 
 // MetricsRun is what is known of a run when it begins.
@@ -139,20 +141,15 @@ func readMetrics(path string) (map[string]*dto.MetricFamily, error) {
 	if _, err := NewMetrics(path); err != nil {
 		return nil, err
 	}
-	f, err := os.Open(path)
+	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
 	parser := expfmt.NewTextParser(model.LegacyValidation)
-	families, err := parser.TextToMetricFamilies(f)
-	if err != nil {
-		return nil, err
-	}
-	return families, nil
+	return parser.TextToMetricFamilies(bytes.NewReader(text))
 }
 
 // IsMetrics reports whether a file of metrics is at path, and nothing else.
@@ -213,11 +210,9 @@ func (m *Metrics) figures(s *Summary) {
 	}
 }
 
-var statusWord = spelling.Form(`^[a-zA-Z]{0,40}$`)
-
-// statusLabel is one word of the service's, or "other": a label is no place for texts.
+// statusLabel is a status of the service's, or "other": a label is no place for texts.
 func statusLabel(word string) string {
-	if statusWord().MatchString(word) {
+	if word == "" || slices.Contains(checkpoint.Statuses[:], word) {
 		return word
 	}
 	return "other"
