@@ -149,6 +149,14 @@ func (o *output) commit() error {
 	return disk.SyncOpen(there)
 }
 
+// complete commits what write makes of it.
+func (o *output) complete(write func(io.Writer) error) error {
+	if err := write(o); err != nil {
+		return err
+	}
+	return o.commit()
+}
+
 // own fails when NAME.partial is no longer the file that was opened.
 func (o *output) own() error {
 	there, err := o.folder.Lstat(o.partial)
@@ -197,10 +205,7 @@ func WriteFile(path string, mode fs.FileMode, write func(io.Writer) error) error
 	}
 	err = out.file.Chmod(mode)
 	if err == nil {
-		err = write(out)
-	}
-	if err == nil {
-		err = out.commit()
+		err = out.complete(write)
 	}
 	if err != nil {
 		return errors.Join(err, out.discard())

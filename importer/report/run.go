@@ -255,10 +255,7 @@ func (r *Run) commitPage(s *Summary) error {
 	}
 	s.SummaryPath, s.PagePath = r.files.Summary, r.page.path
 	s.escape()
-	err := r.files.Page(r.page, s)
-	if err == nil {
-		err = r.page.commit()
-	}
+	err := r.page.complete(func(w io.Writer) error { return r.files.Page(w, s) })
 	if err != nil {
 		s.PagePath = ""
 		return fmt.Errorf("write the page: %w", err)
@@ -271,11 +268,7 @@ func (r *Run) commitSummary(s *Summary) error {
 		return nil
 	}
 	s.SummaryPath, s.run = r.files.Summary, r // which the summary itself says
-	err := s.WriteJSON(r.summary)
-	if err == nil {
-		err = r.summary.commit()
-	}
-	if err != nil {
+	if err := r.summary.complete(s.WriteJSON); err != nil {
 		s.SummaryPath, s.run = "", nil
 		return fmt.Errorf("write the summary: %w", err)
 	}

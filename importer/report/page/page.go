@@ -19,7 +19,6 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"maps"
 	"net/url"
 	"path/filepath"
 	"regexp"
@@ -354,16 +353,4 @@ func (c *content) Doubts() clipped[report.Doubt] {
 	list := clip(slices.SortedStableFunc(slices.Values(c.InDoubt), byPlace), mostDoubts)
 	list.More = max(0, c.Rows.InDoubt-len(list.Items))
 	return list
-}
-
-type answer struct {
-	Status string
-	Count  int
-}
-
-func (c *content) Answers() (list []answer) {
-	for _, status := range slices.Sorted(maps.Keys(c.Requests.ByStatus)) {
-		list = append(list, answer{status, c.Requests.ByStatus[status]})
-	}
-	return clip(list, mostListed).Items
 }
