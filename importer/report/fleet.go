@@ -100,11 +100,10 @@ func (m *merger) work(w *Summary) {
 	for status, n := range w.Requests.ByStatus {
 		m.Requests.ByStatus[status] += n
 	}
-	all, own := &m.LatencyMs, w.LatencyMs
-	*all = Latency{
-		max(all.P50, own.P50), max(all.P90, own.P90), max(all.P95, own.P95), max(all.P99, own.P99),
-		max(all.Max, own.Max),
-	}
+	all, own := m.LatencyMs, w.LatencyMs
+	m.LatencyMs.P50, m.LatencyMs.P90 = max(all.P50, own.P50), max(all.P90, own.P90)
+	m.LatencyMs.P95, m.LatencyMs.P99 = max(all.P95, own.P95), max(all.P99, own.P99)
+	m.LatencyMs.Max = max(all.Max, own.Max)
 	m.PeakInFlight += w.PeakInFlight
 	m.buckets = append(m.buckets, w.Timeline...)
 	for _, o := range w.Organizations {
@@ -182,8 +181,7 @@ func (m *merger) finish() {
 		m.Errors = append(m.Errors, *e)
 	}
 	slices.SortFunc(m.Errors, func(a, b Reason) int {
-		return cmp.Or(cmp.Compare(b.Rows, a.Rows),
-			cmp.Compare(a.Error, b.Error))
+		return cmp.Or(cmp.Compare(b.Rows, a.Rows), cmp.Compare(a.Error, b.Error))
 	})
 	m.Errors = m.Errors[:min(len(m.Errors), mostReasons)]
 	slices.SortFunc(m.InDoubt, func(a, b Doubt) int { return inFile(a.Place, b.Place) })

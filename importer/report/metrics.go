@@ -64,14 +64,15 @@ func NewMetrics(path string) (*Metrics, error) {
 // be written; the run need not end for it.
 func (m *Metrics) Begin(run MetricsRun) error {
 	unread := m.begin(run)
-	m.known()
+	m.set("checkpoint_leads", "Leads that the checkpoint knew when the run began.", float64(run.Leads))
+	m.set("checkpoint_rows_in_doubt", "Rows, of whatever file, that the checkpoint held in doubt when the run began.",
+		float64(run.InDoubt))
 	return errors.Join(unread, m.write(1))
 }
 
 // End says how the run ended: with the exit code of the program and the figures of s, which is nil when the run ended
 // before its first row.
 func (m *Metrics) End(s *Summary, code int, now time.Time) error {
-	m.gauges = prometheus.NewRegistry()
 	if s != nil {
 		m.run.Started, now = s.StartedAt, s.FinishedAt
 		if s.Outcome == "complete" || s.Outcome == "attention" {
@@ -82,8 +83,10 @@ func (m *Metrics) End(s *Summary, code int, now time.Time) error {
 		}
 		m.figures(s)
 	}
-	m.known()
-	return m.end(code, now)
+	m.set("run_end_timestamp_seconds", "Unix time at which the run ended.", seconds(now))
+	m.set(exitCode, "Exit code of the run: 0 no row needs attention, 1 some do, 2 usage, 3 stopped early, 4 "+
+		"checkpoint, 5 rows in doubt, 130 interrupted.", float64(code))
+	return m.write(0)
 }
 
 // Refused says that a command ended with code before its run began. Of the run's labels, the file that is there says
@@ -92,7 +95,7 @@ func (m *Metrics) Refused(run MetricsRun, code int) error {
 	if err := m.begin(run); err != nil {
 		return err
 	}
-	return m.end(code, time.Now())
+	return m.End(nil, code, time.Now())
 }
 
 const (
@@ -101,6 +104,13 @@ const (
 	lastSuccess  = "last_success_timestamp_seconds"
 	lastComplete = "last_complete_timestamp_seconds"
 )
+
+// lastHelp is what is said of the times that live on from run to run.
+var lastHelp = map[string]string{
+	lastSuccess: "Unix time at which the last run ended with exit code 0.",
+	lastComplete: "Unix time at which the last run ended that came to the end of its input, whatever became of " +
+		"the rows.",
+}
 
 // begin reads of the old file when the last runs with the same labels ended.
 func (m *Metrics) begin(run MetricsRun) error {
@@ -115,7 +125,7 @@ func (m *Metrics) begin(run MetricsRun) error {
 		known := labelsOf(series[0])
 		m.labels["target"], m.labels["mapping"] = known["target"], known["mapping"]
 	}
-	for _, name := range []string{lastSuccess, lastComplete} {
+	for name := range lastHelp {
 		for _, series := range old[namespace+name].GetMetric() {
 			if maps.Equal(labelsOf(series), m.labels) {
 				m.last[name] = series.GetGauge().GetValue()
@@ -158,21 +168,6 @@ func IsMetrics(path string) bool {
 	return err == nil && families[namespace+"build_info"] != nil
 }
 
-// known adds what the checkpoint knew at the run's beginning.
-func (m *Metrics) known() {
-	m.set("checkpoint_leads", "Leads that the checkpoint knew when the run began.", float64(m.run.Leads))
-	m.set("checkpoint_rows_in_doubt", "Rows, of whatever file, that the checkpoint held in doubt when the run began.",
-		float64(m.run.InDoubt))
-}
-
-// end writes the file of a command that has ended.
-func (m *Metrics) end(code int, now time.Time) error {
-	m.set("run_end_timestamp_seconds", "Unix time at which the run ended.", seconds(now))
-	m.set(exitCode, "Exit code of the run: 0 no row needs attention, 1 some do, 2 usage, 3 stopped early, 4 "+
-		"checkpoint, 5 rows in doubt, 130 interrupted.", float64(code))
-	return m.write(0)
-}
-
 // figures adds those of a run that has ended. Every outcome has its series, those of no row too, so that each goes on
 // from run to run. Durations are no summary in the sense of Prometheus: their sum is not known.
 func (m *Metrics) figures(s *Summary) {
@@ -190,8 +185,7 @@ func (m *Metrics) figures(s *Summary) {
 	}
 	if a := s.Asks; a != nil {
 		setEach(m, "run_attention", "Rows that need attention, and those of them that did not in the run before.",
-			"rows",
-			map[string]int{"all": a.Rows, "new": a.New})
+			"rows", map[string]int{"all": a.Rows, "new": a.New})
 	}
 	if r := s.Reconciliation; r != nil {
 		verdicts := map[string]int{}
@@ -220,18 +214,12 @@ func statusLabel(word string) string {
 
 // write replaces the file. What every one holds needs no run.
 func (m *Metrics) write(progress float64) error {
-	m.gauge("build_info", "The program that wrote this file; always 1.", "version",
-		"goversion").WithLabelValues(m.run.Version, runtime.Version()).Set(1)
+	m.gauge("build_info", "The program that wrote this file; always 1.", "version", "goversion").
+		WithLabelValues(m.run.Version, runtime.Version()).Set(1)
 	m.set("run_in_progress", "Whether the run goes on: 1 also when it was killed.", progress)
 	m.set("run_start_timestamp_seconds", "Unix time at which the run began.", seconds(m.run.Started))
-	for name, help := range map[string]string{
-		lastSuccess: "Unix time at which the last run ended with exit code 0.",
-		lastComplete: "Unix time at which the last run ended that came to the end of its input, whatever became of " +
-			"the rows.",
-	} {
-		if at := m.last[name]; at > 0 {
-			m.set(name, help, at)
-		}
+	for name, at := range m.last {
+		m.set(name, lastHelp[name], at)
 	}
 	if err := prometheus.WriteToTextfile(m.path, m.gauges); err != nil {
 		return fmt.Errorf("write the metrics: %w", err)
@@ -239,10 +227,12 @@ func (m *Metrics) write(progress float64) error {
 	return nil
 }
 
-// gauge is one whose series are told apart by these labels besides.
+// gauge is one whose series are told apart by these labels besides; End goes on with those of Begin.
 func (m *Metrics) gauge(name, help string, labels ...string) *prometheus.GaugeVec {
 	v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: namespace + name, Help: help, ConstLabels: m.labels}, labels)
-	m.gauges.MustRegister(v)
+	if known, ok := errors.AsType[prometheus.AlreadyRegisteredError](m.gauges.Register(v)); ok {
+		return known.ExistingCollector.(*prometheus.GaugeVec)
+	}
 	return v
 }
 

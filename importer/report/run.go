@@ -127,10 +127,14 @@ func (r *Run) open() (err error) {
 	for _, o := range []struct {
 		to   **output
 		path string
-	}{{&r.results, f.Results}, {&r.named, f.Rejects}, {&r.reconciliation, reconciliation}, {&r.pull, f.Pull}, {
-		&r.page,
-		page,
-	}, {&r.summary, f.Summary}} {
+	}{
+		{&r.results, f.Results},
+		{&r.named, f.Rejects},
+		{&r.reconciliation, reconciliation},
+		{&r.pull, f.Pull},
+		{&r.page, page},
+		{&r.summary, f.Summary},
+	} {
 		if *o.to, err = r.create(o.path); err != nil {
 			return err
 		}
@@ -200,11 +204,11 @@ func (r *Run) Finish(s *Summary) error {
 		r.err = r.commitRows(s)
 	}
 	if r.err != nil {
-		s.fail(r.err)
+		s.Stopped(Unwritten(r.err))
 	}
 	for _, commit := range []func(*Summary) error{r.commitPage, r.commitSummary} {
 		if err := commit(s); err != nil {
-			s.fail(err)
+			s.Stopped(Unwritten(err))
 			r.err = errors.Join(r.err, err)
 		}
 	}

@@ -47,7 +47,7 @@ func (s *Summary) Sections() []Section {
 		})})
 	all = append(all, s.Checks.sections(s)...)
 	all = append(all,
-		Section{ID: "notes", Title: "Notes", Lines: lines(s.Notes, plainLine)},
+		Section{ID: "notes", Title: "Notes", Lines: lines(s.Notes, func(text string) Line { return Line{Text: text} })},
 		Section{ID: "organizations", Title: "Assigned to", Top: 10, Lines: assigned(s.Organizations)})
 	return slices.DeleteFunc(all, func(of Section) bool { return len(of.Lines) == 0 })
 }
@@ -93,8 +93,6 @@ func lines[T any](items []T, line func(T) Line) (list []Line) {
 	}
 	return list
 }
-
-func plainLine(text string) Line { return Line{Text: text} }
 
 // moves are leads that have one thing here and another there; none is what an empty one means.
 func moves(of []Transition, none, between string) []Line {

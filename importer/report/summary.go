@@ -264,11 +264,6 @@ func utc(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 
 func round(f float64) float64 { return math.Round(f*1000) / 1000 }
 
-// fail makes the summary say that the run's files are not complete.
-func (s *Summary) fail(err error) {
-	s.Stopped(Unwritten(err))
-}
-
 // Unwritten says that a run's files are not complete, and what a person can do about it.
 func Unwritten(err error) (reason, hint string) {
 	hint = "make room or name another place"

@@ -139,7 +139,7 @@ func TestCountsByNameAreThoseOfTheSummary(t *testing.T) {
 func TestFailedFilesDoNotHideAnInterruption(t *testing.T) {
 	for code, want := range map[int]int{0: 3, 1: 3, 5: 3, 3: 3, 4: 4, 130: 130} {
 		s := &Summary{ExitCode: code}
-		s.fail(errors.New("no space"))
+		s.Stopped(Unwritten(errors.New("no space")))
 		if s.ExitCode != want {
 			t.Errorf("%d becomes %d, want %d", code, s.ExitCode, want)
 		}
