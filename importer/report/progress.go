@@ -52,7 +52,7 @@ type Progress struct {
 
 const (
 	logEvery = 10 * time.Second
-	barWidth = 10
+	barWidth = 20
 )
 
 // NewProgress begins to show progress. The bar guesses no time left, since it would do so while nothing moves, too; a
@@ -87,7 +87,7 @@ func (f *fitted) Write(drawn []byte) (int, error) {
 // show puts another line there; "" leaves nothing. That a terminal is gone is noticed where it matters.
 func (f *fitted) show(line string) {
 	room := max(1, f.width()-1)
-	if line = escape(line, room); line == f.line {
+	if line = escape(shortened(EscapeLine(line), room), room); line == f.line {
 		return
 	}
 	length := utf8.RuneCountInString(line)
@@ -96,6 +96,30 @@ func (f *fitted) show(line string) {
 		text += "\r"
 	}
 	_, _ = io.WriteString(f.out, text)
+}
+
+// shortened is a line of the bar that fits into so many characters where it can: first the bar itself becomes shorter,
+// and goes, then the facts at the end go, which matter least.
+func shortened(line string, room int) string {
+	over := utf8.RuneCountInString(line) - room
+	from, to := strings.IndexByte(line, '['), strings.IndexByte(line, ']')
+	if over > 0 && from >= 0 && to > from {
+		whole := line[from+1 : to]
+		bar, least := len(whole)-over, 5
+		if bar >= least {
+			done := strings.Count(whole, "=") * bar / len(whole)
+			return line[:from+1] + strings.Repeat("=", done) + ">" + strings.Repeat(".", bar-done-1) + line[to:]
+		}
+		line = line[:from] + strings.TrimLeft(line[to+1:], " ")
+	}
+	for utf8.RuneCountInString(line) > room {
+		last := strings.LastIndex(line, ", ")
+		if last < 0 {
+			break
+		}
+		line = line[:last]
+	}
+	return line
 }
 
 // Update shows a new state.

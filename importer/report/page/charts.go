@@ -136,10 +136,17 @@ func timelineOf(s *report.Summary) *timeline {
 	return t
 }
 
-// ticks are at each quarter of so many seconds.
+// ticks are at round times of so many seconds: 1, 2 or 5 with zeros, or parts of minutes and hours.
 func ticks(whole float64) (all []tick) {
-	for _, percent := range []float64{25, 50, 75} {
-		all = append(all, tick{rounded(percent), report.Duration(whole * percent / 100)})
+	step := nice(whole / 6)
+	for _, s := range []float64{30, 60, 120, 300, 600, 1800, 3600, 7200, 6 * 3600, 24 * 3600} {
+		if step > 20 && whole/s <= 8 {
+			step = s
+			break
+		}
+	}
+	for at := step; at < 0.97*whole && len(all) < 20; at += step {
+		all = append(all, tick{rounded(100 * at / whole), report.Duration(at)})
 	}
 	return all
 }
