@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"leadferry/checkpoint"
-	"leadferry/checkpoint/storetest"
 )
 
 func leadsOf(file string, keys ...string) checkpoint.Leads {
@@ -42,7 +41,7 @@ func TestAdoptionThatIsCutOff(t *testing.T) {
 	list := leadsOf("a.csv", "a", "b")
 	list.Missing = func() string { return "rows of a.csv" }
 	for cut := 0; ; cut++ {
-		m, ws := storetest.NewMemory(here), told(t, lost)
+		m, ws := empty(t), told(t, lost)
 		_, err := checkpoint.AdoptList(t.Context(), &failing{m, cut}, ws, list)
 		if err == nil {
 			if cut < 5 {
@@ -65,7 +64,7 @@ func TestAdoptionThatIsCutOff(t *testing.T) {
 
 // Only a list that holds all of the one that was cut off makes up for it.
 func TestWhichListMakesUpForOneThatIsCutOff(t *testing.T) {
-	cutOff := func(t *testing.T, s *storetest.Memory, steps int, l checkpoint.Leads) {
+	cutOff := func(t *testing.T, s checkpoint.Store, steps int, l checkpoint.Leads) {
 		t.Helper()
 		if _, err := checkpoint.AdoptList(t.Context(), &failing{s, steps}, nil, l); !errors.Is(err, errCut) {
 			t.Fatal(err)
@@ -77,30 +76,30 @@ func TestWhichListMakesUpForOneThatIsCutOff(t *testing.T) {
 	unread := a
 	unread.Choose = func() error { panic("killed") }
 	for name, test := range map[string]struct {
-		cutOff func(t *testing.T, m *storetest.Memory)
+		cutOff func(t *testing.T, m checkpoint.Store)
 		then   []checkpoint.Leads
 		half   bool
 	}{
-		"the same":                {func(t *testing.T, m *storetest.Memory) { cutOff(t, m, 3, a) }, []checkpoint.Leads{a}, false},
-		"under another name":      {func(t *testing.T, m *storetest.Memory) { cutOff(t, m, 3, a) }, []checkpoint.Leads{leadsOf("c.csv", "a2", "a1")}, false},
-		"one that has it":         {func(t *testing.T, m *storetest.Memory) { cutOff(t, m, 3, a) }, []checkpoint.Leads{both}, false},
-		"another":                 {func(t *testing.T, m *storetest.Memory) { cutOff(t, m, 3, a) }, []checkpoint.Leads{b}, true},
-		"less of it":              {func(t *testing.T, m *storetest.Memory) { cutOff(t, m, 3, a) }, []checkpoint.Leads{none}, true},
-		"another, then the same":  {func(t *testing.T, m *storetest.Memory) { cutOff(t, m, 3, a) }, []checkpoint.Leads{b, a}, false},
-		"two, and then the one":   {func(t *testing.T, m *storetest.Memory) { cutOff(t, m, 3, a); cutOff(t, m, 2, b) }, []checkpoint.Leads{a}, true},
-		"two, and then both":      {func(t *testing.T, m *storetest.Memory) { cutOff(t, m, 3, a); cutOff(t, m, 2, b) }, []checkpoint.Leads{both}, false},
-		"two, one of them unread": {func(t *testing.T, m *storetest.Memory) { cutOff(t, m, 1, a); cutOff(t, m, 2, b) }, []checkpoint.Leads{a}, true},
-		"killed while it was read": {func(t *testing.T, m *storetest.Memory) {
+		"the same":                {func(t *testing.T, m checkpoint.Store) { cutOff(t, m, 3, a) }, []checkpoint.Leads{a}, false},
+		"under another name":      {func(t *testing.T, m checkpoint.Store) { cutOff(t, m, 3, a) }, []checkpoint.Leads{leadsOf("c.csv", "a2", "a1")}, false},
+		"one that has it":         {func(t *testing.T, m checkpoint.Store) { cutOff(t, m, 3, a) }, []checkpoint.Leads{both}, false},
+		"another":                 {func(t *testing.T, m checkpoint.Store) { cutOff(t, m, 3, a) }, []checkpoint.Leads{b}, true},
+		"less of it":              {func(t *testing.T, m checkpoint.Store) { cutOff(t, m, 3, a) }, []checkpoint.Leads{none}, true},
+		"another, then the same":  {func(t *testing.T, m checkpoint.Store) { cutOff(t, m, 3, a) }, []checkpoint.Leads{b, a}, false},
+		"two, and then the one":   {func(t *testing.T, m checkpoint.Store) { cutOff(t, m, 3, a); cutOff(t, m, 2, b) }, []checkpoint.Leads{a}, true},
+		"two, and then both":      {func(t *testing.T, m checkpoint.Store) { cutOff(t, m, 3, a); cutOff(t, m, 2, b) }, []checkpoint.Leads{both}, false},
+		"two, one of them unread": {func(t *testing.T, m checkpoint.Store) { cutOff(t, m, 1, a); cutOff(t, m, 2, b) }, []checkpoint.Leads{a}, true},
+		"killed while it was read": {func(t *testing.T, m checkpoint.Store) {
 			defer func() { _ = recover() }()
 			adopt(t, m, nil, unread)
 		}, []checkpoint.Leads{b}, true},
-		"killed, then the same": {func(t *testing.T, m *storetest.Memory) {
+		"killed, then the same": {func(t *testing.T, m checkpoint.Store) {
 			defer func() { _ = recover() }()
 			adopt(t, m, nil, unread)
 		}, []checkpoint.Leads{a}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := storetest.NewMemory(here)
+			m := empty(t)
 			if test.cutOff(t, m); !halfAdopted(t, m) {
 				t.Fatal("not refused")
 			}
@@ -134,7 +133,7 @@ func TestListThatIsRefused(t *testing.T) {
 		leads checkpoint.Leads
 		half  bool
 	}{"unreadable": {unreadable, false}, "torn": {torn, false}, "twice": {twice, false}, "changes": {changes, true}} {
-		m := storetest.NewMemory(here)
+		m := empty(t)
 		_, err := checkpoint.AdoptList(t.Context(), m, nil, test.leads)
 		if err == nil || halfAdopted(t, m) != test.half || m.Info().Leads != 0 {
 			t.Errorf("%s: %v, half adopted %v", name, err, !test.half)

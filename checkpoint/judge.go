@@ -27,7 +27,7 @@ const LineageNote = "lineage"
 
 // LineageOf reads what a ledger keeps of others.
 func LineageOf(ctx context.Context, s Store) (l Lineage, err error) {
-	text, err := s.Note(ctx, LineageNote)
+	text, err := NoteOf(ctx, s, LineageNote)
 	if err == nil && text != nil {
 		err = json.Unmarshal(text, &l)
 	}

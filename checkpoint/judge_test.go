@@ -10,15 +10,16 @@ import (
 	"testing"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt"
 	"leadferry/checkpoint/storetest"
 )
 
 var here = checkpoint.Target{BaseURL: "https://api.example.com", LeadsURL: "https://leads.example.com", TrunkID: "5f0c1a52-7d0b-4a3e-9a1e-3a1c6d1f0b77"}
 
 // ledger is one that the run "r" has used, and that knows these keys.
-func ledger(t *testing.T, keys ...string) *storetest.Memory {
+func ledger(t *testing.T, keys ...string) checkpoint.Store {
 	t.Helper()
-	m := storetest.NewMemory(here)
+	m := empty(t)
 	if err := checkpoint.PutRun(t.Context(), m, checkpoint.RunInfo{ID: "r"}); err != nil {
 		t.Fatal(err)
 	}
@@ -26,6 +27,17 @@ func ledger(t *testing.T, keys ...string) *storetest.Memory {
 		storetest.Together(t, m, checkpoint.Settle, storetest.CreatedEntry(key, "lead-"+key, i))
 	}
 	return m
+}
+
+// empty is a ledger in a file that knows nothing. Nothing waits for the disk.
+func empty(t *testing.T) checkpoint.Store {
+	t.Helper()
+	s, err := bolt.Open(filepath.Join(t.TempDir(), "c.db"), here, bolt.Options{AnyPlace: true, Unsynced: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
 }
 
 // told writes witnesses into a book.
@@ -215,7 +227,7 @@ func TestJudgeKinds(t *testing.T) {
 
 // Of several findings one answer answers all, and none of them is asked about again; what comes later is.
 func TestOneAnswerToSeveralFindings(t *testing.T) {
-	m := storetest.NewMemory(here)
+	m := empty(t)
 	of := func(id string, commits uint64, leads int) checkpoint.Witness {
 		return checkpoint.Witness{Ledger: id, Target: here, Place: "/srv/" + id + ".db", Commits: commits, Leads: leads}
 	}
@@ -304,7 +316,7 @@ var errCut = errors.New("cut off")
 
 // failing is a Store that takes no change after some.
 type failing struct {
-	*storetest.Memory
+	checkpoint.Store
 	left int
 }
 
@@ -312,12 +324,23 @@ func (f *failing) Alone(ctx context.Context, change func(checkpoint.Tx) error) e
 	if f.left--; f.left < 0 {
 		return errCut
 	}
-	return f.Memory.Alone(ctx, change)
+	return f.Store.Alone(ctx, change)
+}
+
+// at is a Store that says it is somewhere else.
+type at struct {
+	checkpoint.Store
+	path string
+}
+
+func (a at) Info() checkpoint.Info {
+	i := a.Store.Info()
+	i.Path = a.path
+	return i
 }
 
 func TestOnThisMachine(t *testing.T) {
-	m := ledger(t)
-	m.Path = "/srv/leads.db"
+	m := at{ledger(t), "/srv/leads.db"}
 	for i, step := range []struct {
 		machine string
 		here    bool
@@ -337,11 +360,11 @@ func TestOnThisMachine(t *testing.T) {
 			refused(t, err, checkpoint.ErrOtherMachine, "--moved-here --checkpoint /srv/leads.db")
 		}
 	}
-	note, err := m.Note(t.Context(), checkpoint.LineageNote)
+	note, err := checkpoint.NoteOf(t.Context(), m, checkpoint.LineageNote)
 	if err != nil || strings.Contains(string(note), "two") {
 		t.Errorf("the machine's ID can be read in %s, %v", note, err)
 	}
-	m.Path = "postgres://db/leads"
+	m.path = "postgres://db/leads"
 	if err := checkpoint.OnThisMachine(t.Context(), m, "three", false); err != nil {
 		t.Errorf("a server's: %v", err)
 	}

@@ -85,6 +85,15 @@ func Restore(s string) string {
 	return string(raw)
 }
 
+// NoteOf returns a note of a ledger by its name, or nil.
+func NoteOf(ctx context.Context, s Store, name string) ([]byte, error) {
+	all, err := s.Notes(ctx, name)
+	if i := slices.IndexFunc(all, func(n Note) bool { return n.Name == name }); i >= 0 {
+		return all[i].Value, err
+	}
+	return nil, err
+}
+
 // valuesOf decodes the notes whose names begin so.
 func valuesOf[T any](ctx context.Context, s Store, prefix string) (all []T, err error) {
 	notes, err := s.Notes(ctx, prefix)
@@ -263,7 +272,7 @@ func History(ctx context.Context, s Store, key string) (all []Event, err error) 
 	if err != nil {
 		return nil, err
 	}
-	value, err := s.Note(ctx, NoteOfDecisions(key))
+	value, err := NoteOf(ctx, s, NoteOfDecisions(key))
 	var about []decided
 	if err == nil && value != nil {
 		err = Decode(value, &about)

@@ -64,10 +64,8 @@ type Store interface {
 	// Under is what is stored under a key.
 	Under(ctx context.Context, key string) (KeptKey, error)
 
-	// Note returns a note of the ledger by its name, or nil. [Runs], decisions of people ([AuditOf]) and the shapes of
-	// imported files ([Noted]) are notes.
-	Note(ctx context.Context, name string) ([]byte, error)
-	// Notes returns the notes whose names have a prefix, in the order of their names.
+	// Notes returns the notes whose names have a prefix, in the order of their names. [Runs], decisions of people
+	// ([AuditOf]) and the shapes of imported files ([Noted]) are notes.
 	Notes(ctx context.Context, prefix string) ([]Note, error)
 	// Reached returns the number of the last commit of a run, as the ledger knows it (for a file, the last commit of
 	// the file), and whether it knows the run.

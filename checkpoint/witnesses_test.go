@@ -152,8 +152,7 @@ func TestWitnessWithoutAPlace(t *testing.T) {
 		"none of them": {"", "", "c.db", checkpoint.ErrNoWitness},
 		"of a server":  {nowhere, nowhere, "postgres://db/leads", nil},
 	} {
-		m := ledger(t)
-		m.Path = test.place
+		m := at{ledger(t), test.place}
 		one, err := (&checkpoint.Witnesses{Book: test.book}).Begin(t.Context(), m, checkpoint.Witness{Run: "r"}, test.folder)
 		if !errors.Is(err, test.want) {
 			t.Errorf("%s: %v", name, err)
@@ -194,8 +193,7 @@ func TestWithdrawnWitness(t *testing.T) {
 // on, nor other ledgers'. The kinds of files stay.
 func TestBookOfAServersLedger(t *testing.T) {
 	ws, _ := places(t)
-	m, other := ledger(t, "a"), ledger(t, "b")
-	m.Path, other.Path = "postgres://db/leads", "postgres://db/leads"
+	m, other := at{ledger(t, "a"), "postgres://db/leads"}, at{ledger(t, "b"), "postgres://db/leads"}
 	kind := func(column string) []checkpoint.Kind {
 		return []checkpoint.Kind{checkpoint.KindOf(&checkpoint.Shape{Columns: []string{column}})}
 	}

@@ -41,24 +41,6 @@ func notesIn(tx *bbolt.Tx, prefix string) (all []checkpoint.Note, err error) {
 	return all, nil
 }
 
-func noteIn(tx *bbolt.Tx, name string) ([]byte, error) {
-	record := tx.Bucket(inNotes).Get(noteKey(name))
-	if record == nil {
-		return nil, nil
-	}
-	n, err := decodeNote(noteKey(name), record)
-	return n.Value, err
-}
-
-// Note returns a note, or nil where there is none, see [checkpoint.Store].
-func (d *Store) Note(_ context.Context, name string) (value []byte, err error) {
-	err = d.view("read a note", func(tx *bbolt.Tx) error {
-		value, err = noteIn(tx, name)
-		return err
-	})
-	return value, err
-}
-
 // Notes returns those whose names begin so, see [checkpoint.Store].
 func (d *Store) Notes(_ context.Context, prefix string) (all []checkpoint.Note, err error) {
 	err = d.view("read notes", func(tx *bbolt.Tx) error {
@@ -69,7 +51,14 @@ func (d *Store) Notes(_ context.Context, prefix string) (all []checkpoint.Note, 
 }
 
 // Note is one as it is in the commit that is under way.
-func (w *writing) Note(name string) ([]byte, error) { return noteIn(w.tx, name) }
+func (w *writing) Note(name string) ([]byte, error) {
+	record := w.in(inNotes).Get(noteKey(name))
+	if record == nil {
+		return nil, nil
+	}
+	n, err := decodeNote(noteKey(name), record)
+	return n.Value, err
+}
 
 // PutNote keeps a note, or takes it away.
 func (w *writing) PutNote(n checkpoint.Note) error {

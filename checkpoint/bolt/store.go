@@ -93,7 +93,7 @@ func (d *Store) Digests() *checkpoint.Digester { return d.digests }
 
 // Reached says how far the file knows a run to have come, see [checkpoint.Store].
 func (d *Store) Reached(ctx context.Context, run string) (commits uint64, knows bool, err error) {
-	note, err := d.Note(ctx, checkpoint.RunNote(run))
+	note, err := checkpoint.NoteOf(ctx, d, checkpoint.RunNote(run))
 	return d.tally.Load().seq, note != nil, err
 }
 

@@ -26,18 +26,6 @@ func (s *Store) notes(ctx context.Context, c *pgx.Conn, which string, arg any) (
 	return all, err
 }
 
-// Note returns a note, or nil where there is none, see [checkpoint.Store].
-func (s *Store) Note(ctx context.Context, name string) (value []byte, err error) {
-	err = s.read(ctx, func(c *pgx.Conn) error {
-		all, err := s.notes(ctx, c, `name = $2`, name)
-		if len(all) > 0 {
-			value = all[0].Value
-		}
-		return err
-	})
-	return value, err
-}
-
 // beginSo says of a note that its name begins with a text.
 const beginSo = `starts_with(name, $2)`
 

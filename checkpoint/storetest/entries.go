@@ -224,7 +224,7 @@ func whatIsToldOfTheLedgerIsKept(t *testing.T, b Backend) {
 	}
 	note := func(want string) {
 		t.Helper()
-		text, err := d.Note(ctx, "x")
+		text, err := checkpoint.NoteOf(ctx, d, "x")
 		ok(err)
 		equal(t, "note", want, string(text))
 	}

@@ -29,21 +29,21 @@ func keyNamed(n int) string {
 	return fmt.Sprintf("k%d", n)
 }
 
-// machine runs one random sequence against a Store and against a Memory.
+// machine runs one random sequence against a Store and against the reference.
 type machine struct {
 	d   *opened
-	m   *Memory
+	m   *reference
 	now time.Time
 }
 
-// knowsWhatMemoryKnows: whatever is done, in whatever order and however much of it in one
+// knowsWhatMapsKnow: whatever is done, in whatever order and however much of it in one
 // commit, with the process killed anywhere between two commits: the Store knows what maps
 // would know. faults 1, 3, 10
-func knowsWhatMemoryKnows(t *testing.T, b Backend) {
+func knowsWhatMapsKnow(t *testing.T, b Backend) {
 	rapid.Check(t, func(t *rapid.T) {
-		x := &machine{m: NewMemory(checkpoint.Target{}), now: time.UnixMilli(1_770_000_000_000).UTC()}
+		x := &machine{now: time.UnixMilli(1_770_000_000_000).UTC()}
 		now := func() time.Time { return x.now }
-		x.d, x.m.Now = b.openAt(t, now), now
+		x.d, x.m = b.openAt(t, now), newReference(now)
 		t.Repeat(x.actions())
 	})
 }

@@ -12,9 +12,9 @@ import (
 	"leadferry/checkpoint"
 )
 
-// TestRules asks Memory what the rules of package checkpoint make of lists, decisions and doubts.
+// TestRules asks a file what the rules of package checkpoint make of lists, decisions and doubts.
 func TestRules(t *testing.T) {
-	inMemory().run(t, []func(*testing.T, Backend){
+	inAFile().run(t, []func(*testing.T, Backend){
 		findsALeadByKeyThenByIDThenByExternalID, looksAlike, marksChangeNothingElse,
 		leadOfAnotherKeyLeavesDoubt, withdrawnResendRestoresTheEarlierDoubt, requestIDOfADoubtIsKept,
 		decisionsSettleDoubts, decisionThatNothingWasCreatedFreesTheRow, aWrongDecisionIsCorrected,

@@ -1,3 +1,4 @@
+// Package storetest says what every [checkpoint.Store] must do, see [Run].
 package storetest
 
 import (
@@ -35,11 +36,10 @@ type Backend struct {
 }
 
 // Run checks that a Store does what every Store must do. What the rules make of lists, decisions and doubts is the
-// same for all, since [Memory] and the others have them from package checkpoint: the tests of this package ask Memory,
-// and knowsWhatMemoryKnows compares the others with it.
+// same for all, since they have them from package checkpoint: the tests of this package ask a file about it.
 func Run(t *testing.T, b Backend) {
 	b.run(t, []func(*testing.T, Backend){
-		knowsWhatMemoryKnows, badChangeDoesNotHarmItsNeighbours, claimOwnsItsExternalID, claimIsSentWhenItIsCommitted,
+		knowsWhatMapsKnow, badChangeDoesNotHarmItsNeighbours, claimOwnsItsExternalID, claimIsSentWhenItIsCommitted,
 		closedRefusesEverything, oddTimesAreKept, digestsAreKeyed, runsAreKeptInOrder,
 		eachGoesThroughAllInOrderAndMayWrite, reportedIsDurable, whatIsToldOfTheLedgerIsKept,
 		whatUpdatesLeaveIsKept, shapesAreNoted,

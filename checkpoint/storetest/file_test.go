@@ -1,0 +1,37 @@
+package storetest
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt"
+)
+
+// inAFile has each place in a folder of its own, and no commit waits for the disk.
+func inAFile() Backend {
+	place := func(t TB) string { return filepath.Join(t.(testing.TB).TempDir(), "c.db") }
+	return Backend{
+		Place: place,
+		Open: func(t TB, path string, now func() time.Time) checkpoint.Store {
+			d, err := bolt.Open(path, checkpoint.Target{TrunkID: "t"}, bolt.Options{Now: now, AnyPlace: true, Unsynced: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return d
+		},
+		Killed: func(t TB, from string) string {
+			to := place(t)
+			text, err := os.ReadFile(from)
+			if err == nil {
+				err = os.WriteFile(to, text, 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			return to
+		},
+	}
+}

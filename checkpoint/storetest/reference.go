@@ -1,0 +1,250 @@
+package storetest
+
+import (
+	"context"
+	"crypto/rand"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"leadferry/checkpoint"
+	"leadferry/internal/rowkey"
+)
+
+// reference is as much of a Store as the comparison with others needs. It looks through all keys where they have
+// indexes.
+type reference struct {
+	checkpoint.Store // nil: nobody asks for the rest
+	now              func() time.Time
+	known            knowledge
+}
+
+// knowledge is what is known in maps, and the transaction that changes it. What a record points to is never changed,
+// so a copy of the maps is a copy of all.
+type knowledge struct {
+	checkpoint.Tx // nil: nobody asks for the rest
+	at            time.Time
+	seq           uint64
+	keys          map[string]checkpoint.KeptKey // none is empty
+	blocked       map[string]string             // hash of a forgotten key → that of its fold, where that is another
+	digests       *checkpoint.Digester
+	notes         map[string][]byte
+}
+
+func newReference(now func() time.Time) *reference {
+	return &reference{now: now, known: knowledge{
+		keys: map[string]checkpoint.KeptKey{}, blocked: map[string]string{}, notes: map[string][]byte{},
+		digests: checkpoint.NewDigester([]byte(rand.Text())),
+	}}
+}
+
+func (r *reference) Digests() *checkpoint.Digester { return r.known.digests }
+
+func (r *reference) Info() checkpoint.Info {
+	i := checkpoint.Info{Keys: map[checkpoint.State]int{}}
+	for s := checkpoint.Created; s < checkpoint.Forgotten; s++ {
+		i.Keys[s] = 0
+	}
+	for key := range r.known.keys {
+		i.Keys[r.known.visible(key).State]++
+	}
+	i.Keys[checkpoint.Forgotten] = len(r.known.blocked)
+	i.Leads, i.InDoubt = i.Keys[checkpoint.Created]+i.Keys[checkpoint.Partial], i.Keys[checkpoint.InDoubt]
+	return i
+}
+
+func (r *reference) Commit(ctx context.Context, changes []*checkpoint.Change) error {
+	sorted := slices.Clone(changes)
+	slices.SortStableFunc(sorted, func(a, b *checkpoint.Change) int { return strings.Compare(a.Entry.Key, b.Entry.Key) })
+	return r.Alone(ctx, func(tx checkpoint.Tx) error {
+		for _, c := range sorted {
+			key := c.Entry.Key
+			k, shown, _ := tx.Under(key)
+			if c.Err = k.Apply(tx, c, shown, tx.Now()); c.Err == nil {
+				_ = tx.Put(key, k)
+			}
+		}
+		return nil
+	})
+}
+
+func (r *reference) Alone(_ context.Context, f func(checkpoint.Tx) error) error {
+	next := r.known
+	next.keys, next.blocked, next.notes = maps.Clone(next.keys), maps.Clone(next.blocked), maps.Clone(next.notes)
+	next.seq++
+	next.at = r.now()
+	if err := f(&next); err != nil {
+		return err
+	}
+	r.known = next
+	return nil
+}
+
+func (r *reference) Find(_ context.Context, qs []checkpoint.Query, out []checkpoint.Entry,
+	how []checkpoint.Match,
+) error {
+	for i := range qs {
+		found, match := r.known.find(qs[i])
+		out[i], how[i] = found.Entry, match
+	}
+	return nil
+}
+
+func (r *reference) Scan(_ context.Context, _ checkpoint.Filter, f func(checkpoint.KeptKey) error) (err error) {
+	for _, key := range slices.Sorted(maps.Keys(r.known.keys)) {
+		if err == nil {
+			err = f(r.known.keys[key])
+		}
+	}
+	return err
+}
+
+func (r *reference) Under(_ context.Context, key string) (checkpoint.KeptKey, error) {
+	return r.known.keys[key], nil
+}
+
+func (r *reference) Notes(_ context.Context, prefix string) ([]checkpoint.Note, error) {
+	return r.known.Notes(prefix)
+}
+
+// visible is what a look-up shows.
+func (k *knowledge) visible(key string) *checkpoint.Kept {
+	one := k.keys[key]
+	if shown := one.Shown(); shown != nil {
+		return shown
+	}
+	none := &checkpoint.Kept{Entry: checkpoint.Entry{Key: key}}
+	if _, blocked := k.blocked[string(k.digests.Blocked(key))]; blocked {
+		none.State = checkpoint.Forgotten
+	}
+	return none
+}
+
+func (k *knowledge) find(q checkpoint.Query) (*checkpoint.Kept, checkpoint.Match) {
+	own := k.visible(q.Key)
+	owner, _ := k.Owner(q.LeadID, q.Key)
+	switch {
+	case own.State.HasLead() && owner != "" && owner != q.Key:
+		return own, checkpoint.Ambiguous
+	case own.State.HasLead(), own.State == checkpoint.InDoubt, own.State == checkpoint.Forgotten:
+		return own, checkpoint.ByKey
+	case owner != "":
+		return k.visible(owner), checkpoint.ByLeadID
+	}
+	linked := k.linked(q.ExternalID)
+	switch {
+	case q.ExternalID == "" || len(linked) == 0:
+		return own, checkpoint.NoMatch
+	case len(linked) == 1 && (q.LeadID == "" || k.visible(linked[0]).LeadID == ""):
+		return k.visible(linked[0]), checkpoint.ByExternalID
+	}
+	return own, checkpoint.Ambiguous
+}
+
+// linked are the keys whose lead has an ExternalID, or which have asked for it.
+func (k *knowledge) linked(external string) (all []string) {
+	for _, key := range slices.Sorted(maps.Keys(k.keys)) {
+		e, in := k.keys[key].Entry, k.keys[key].Intent
+		if e != nil && e.State.HasLead() && (e.ExternalID == external || e.WantLink == external) ||
+			in != nil && in.WantLink == external {
+			all = append(all, key)
+		}
+	}
+	return all
+}
+
+// alike are the keys that look like this one and have a lead, or may have one; else one that was forgotten, or none.
+func (k *knowledge) alike(key string) (all []checkpoint.Likeness) {
+	folded := rowkey.Fold(key)
+	looks := func(other string) bool { return folded != "" && other != key && rowkey.Fold(other) == folded }
+	for _, other := range slices.Sorted(maps.Keys(k.keys)) {
+		e := k.visible(other)
+		if (e.State.HasLead() || e.State == checkpoint.InDoubt) && looks(other) {
+			all = append(all, checkpoint.Likeness{State: e.State, File: e.File, Line: e.Line})
+		}
+	}
+	fold := string(k.digests.Blocked(folded))
+	for hash, other := range k.blocked {
+		if all == nil && folded != "" && (other == fold || hash == fold) {
+			all = append(all, checkpoint.Likeness{State: checkpoint.Forgotten})
+		}
+	}
+	return append(all, checkpoint.Likeness{})
+}
+
+func (k *knowledge) Now() time.Time { return k.at }
+
+func (k *knowledge) Keep(one checkpoint.Kept) *checkpoint.Kept {
+	one.Seq = k.seq
+	return one.Stamp(k.at)
+}
+
+func (k *knowledge) Owner(lead, _ string) (string, error) {
+	for key, one := range k.keys {
+		if lead != "" && one.Entry != nil && one.Entry.LeadID == lead {
+			return key, nil
+		}
+	}
+	return "", nil
+}
+
+func (k *knowledge) Linked(external, key string) (string, error) {
+	others := slices.DeleteFunc(k.linked(external), func(other string) bool { return other == key })
+	return strings.Join(others[:min(len(others), 1)], ""), nil
+}
+
+func (k *knowledge) Load([]string, []string) error { return nil }
+
+func (k *knowledge) Held(string) bool { return false }
+
+func (k *knowledge) Under(key string) (checkpoint.KeptKey, *checkpoint.Kept, error) {
+	return k.keys[key], k.visible(key), nil
+}
+
+func (k *knowledge) Put(key string, one checkpoint.KeptKey) error {
+	if k.keys[key] = one; one == (checkpoint.KeptKey{}) {
+		delete(k.keys, key)
+	}
+	return nil
+}
+
+func (k *knowledge) Doubts(f func(checkpoint.KeptKey) checkpoint.KeptKey) error {
+	for key, one := range k.keys {
+		if one.Intent != nil {
+			_ = k.Put(key, f(one))
+		}
+	}
+	return nil
+}
+
+func (k *knowledge) Erase(keys []string) error {
+	for _, key := range keys {
+		delete(k.keys, key)
+		delete(k.blocked, string(k.digests.Blocked(key)))
+	}
+	return nil
+}
+
+func (k *knowledge) Block(b checkpoint.KeptBlock) error {
+	k.blocked[string(b.Hash)] = string(b.Fold)
+	return nil
+}
+
+func (k *knowledge) Note(name string) ([]byte, error) { return k.notes[name], nil }
+
+func (k *knowledge) PutNote(n checkpoint.Note) error {
+	if k.notes[n.Name] = n.Value; n.Value == nil {
+		delete(k.notes, n.Name)
+	}
+	return nil
+}
+
+func (k *knowledge) Notes(prefix string) (all []checkpoint.Note, err error) {
+	for _, name := range slices.Sorted(maps.Keys(k.notes)) {
+		if strings.HasPrefix(name, prefix) {
+			all = append(all, checkpoint.Note{Name: name, Value: k.notes[name]})
+		}
+	}
+	return all, nil
+}
