@@ -118,17 +118,17 @@ func kindOf(changes []*checkpoint.Change) string {
 // apply makes one change. Its own refusal stays with it; what is returned is an error of
 // the file.
 func (w *writing) apply(c *checkpoint.Change) error {
-	if note := w.digests.ShapeNote(c.Shape); note.Name != "" {
+	if note := w.d.digests.ShapeNote(c.Shape); note.Name != "" {
 		if err := w.noteOnce(note); err != nil {
 			return err
 		}
 	}
 	key := c.Entry.Key
-	was, err := w.under(key)
+	was, old, err := w.Under(key)
 	if err != nil {
 		return err
 	}
-	is, old := was, w.shown(key, &was)
+	is := was
 	err = is.Apply(w, c, old, w.now)
 	switch {
 	case err == nil:

@@ -80,7 +80,7 @@ func (f *finder) Linked(external string) (key string, several bool, err error) {
 
 // Linked is another key than this one whose lead has the ExternalID, or which has asked for it.
 func (w *writing) Linked(external, key string) (found string, err error) {
-	err = eachLinked(external, w.words, w.entry, w.sent, w.linked, func(other string) bool {
+	err = eachLinked(external, w.d.words, w.entry, w.sent, w.linked, func(other string) bool {
 		if other != key {
 			found = other
 		}

@@ -15,29 +15,29 @@ import (
 )
 
 // eraseKey removes what is stored under a key, and its hash if it was forgotten before.
-func (c *change) eraseKey(key string) error {
-	was, err := c.under(key)
+func (w *writing) eraseKey(key string) error {
+	was, shown, err := w.Under(key)
 	if err != nil {
 		return err
 	}
-	if c.shown(key, &was).State != checkpoint.Forgotten {
-		return c.put(key, was, checkpoint.KeptKey{})
+	if shown.State != checkpoint.Forgotten {
+		return w.put(key, was, checkpoint.KeptKey{})
 	}
-	c.tally.move(checkpoint.Forgotten, checkpoint.Unknown)
-	hash := c.digests.Blocked(key)
-	fold := records.ForgottenFold(c.digests.Blocked(rowkey.Fold(key)), hash)
-	return errors.Join(c.in(inBlocked).Delete(hash), c.unlist(c.folds, fold))
+	w.tally.move(checkpoint.Forgotten, checkpoint.Unknown)
+	hash := w.d.digests.Blocked(key)
+	fold := records.ForgottenFold(w.d.digests.Blocked(rowkey.Fold(key)), hash)
+	return errors.Join(w.in(inBlocked).Delete(hash), w.unlist(w.folds, fold))
 }
 
 // Block keeps what is left of a forgotten key.
-func (c *change) Block(b checkpoint.KeptBlock) error {
-	c.tally.move(checkpoint.Unknown, checkpoint.Forgotten)
+func (w *writing) Block(b checkpoint.KeptBlock) error {
+	w.tally.move(checkpoint.Unknown, checkpoint.Forgotten)
 	if len(b.Fold) > 0 {
-		if err := c.list(c.folds, records.ForgottenFold(b.Fold, b.Hash)); err != nil {
+		if err := w.list(w.folds, records.ForgottenFold(b.Fold, b.Hash)); err != nil {
 			return err
 		}
 	}
-	return c.in(inBlocked).Put(b.Hash, records.EncodeBlock(b))
+	return w.in(inBlocked).Put(b.Hash, records.EncodeBlock(b))
 }
 
 // drainAll moves everything that gathers into its place, and then removes texts that nothing uses any more.
@@ -56,10 +56,10 @@ func (d *Store) drainAll() (err error) {
 // scrubWords removes the texts that nothing uses any more: a location, a file or an organization that was one person's
 // alone.
 func (w *writing) scrubWords() error {
-	unused := w.words.All()
+	unused := w.d.words.All()
 	for _, bucket := range []*bbolt.Bucket{w.intents, w.entries.in} {
 		err := bucket.ForEach(func(k, v []byte) error {
-			one, err := w.words.Kept(string(k), v)
+			one, err := w.d.words.Kept(string(k), v)
 			records.EachText(one, func(s string) { delete(unused, s) })
 			return err
 		})
@@ -67,7 +67,7 @@ func (w *writing) scrubWords() error {
 			return err
 		}
 	}
-	return w.words.Forget(unused, w.in(inWords))
+	return w.d.words.Forget(unused, w.in(inWords))
 }
 
 // step is how many bytes a compaction copies in one transaction.

@@ -131,6 +131,5 @@ func makeRoom(to, name string, o Options) error {
 // inherit takes over the key of the digests of another checkpoint.
 func (d *Store) inherit(secret []byte) error {
 	d.digests = checkpoint.NewDigester(secret)
-	d.w.digests = d.digests
 	return d.alone(func(w *writing) error { return w.setHeader(func(h *header) { h.Secret = secret }) })
 }

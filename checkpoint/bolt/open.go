@@ -76,7 +76,7 @@ func openStore(path string, t checkpoint.Target, o Options) (*Store, error) {
 		d.abandon(err)
 		return nil, d.openError(err)
 	}
-	d.w = d.newWriting()
+	d.w = writing{d: d, entries: d.entries, leads: d.leads}
 	return d, nil
 }
 

@@ -8,48 +8,36 @@ import (
 
 // Alone makes what f changes one commit, see [checkpoint.Store].
 func (d *Store) Alone(_ context.Context, f func(checkpoint.Tx) error) error {
-	return d.alone(func(w *writing) error { return f(&change{w, d}) })
-}
-
-// change is the file inside a commit, see [checkpoint.Tx].
-type change struct {
-	*writing
-	d *Store
+	return d.alone(func(w *writing) error { return f(w) })
 }
 
 // Load has nothing to do: what is asked for is read from the file as it is asked for.
-func (*change) Load([]string, []string) error { return nil }
+func (*writing) Load([]string, []string) error { return nil }
 
 // Held is never so: a file has one writer.
-func (*change) Held(string) bool { return false }
-
-// Under is what is stored under a key, and what look-ups show of it.
-func (c *change) Under(key string) (k checkpoint.KeptKey, shown *checkpoint.Kept, err error) {
-	k, err = c.under(key)
-	return k, c.shown(key, &k), err
-}
+func (*writing) Held(string) bool { return false }
 
 // Put stores something else under a key.
-func (c *change) Put(key string, k checkpoint.KeptKey) error {
-	was, err := c.under(key)
+func (w *writing) Put(key string, k checkpoint.KeptKey) error {
+	was, _, err := w.Under(key)
 	if err != nil {
 		return err
 	}
-	return c.put(key, was, k)
+	return w.put(key, was, k)
 }
 
 // Doubts stores something else under keys in doubt.
-func (c *change) Doubts(f func(checkpoint.KeptKey) checkpoint.KeptKey) error {
+func (w *writing) Doubts(f func(checkpoint.KeptKey) checkpoint.KeptKey) error {
 	var keys []string
-	err := c.intents.ForEach(func(k, _ []byte) error {
+	err := w.intents.ForEach(func(k, _ []byte) error {
 		keys = append(keys, string(k))
 		return nil
 	})
 	for i := 0; i < len(keys) && err == nil; i++ {
 		var was checkpoint.KeptKey
-		if was, err = c.under(keys[i]); err == nil {
+		if was, _, err = w.Under(keys[i]); err == nil {
 			if is := f(was); is != was {
-				err = c.put(keys[i], was, is)
+				err = w.put(keys[i], was, is)
 			}
 		}
 	}
@@ -57,30 +45,30 @@ func (c *change) Doubts(f func(checkpoint.KeptKey) checkpoint.KeptKey) error {
 }
 
 // Notes are those whose names begin so.
-func (c *change) Notes(prefix string) ([]checkpoint.Note, error) { return notesIn(c.tx, prefix) }
+func (w *writing) Notes(prefix string) ([]checkpoint.Note, error) { return notesIn(w.tx, prefix) }
 
 // Lack notes what is missing.
-func (c *change) Lack(missing string) error {
-	return c.setHeader(func(h *header) {
-		if h.Lacks, h.Since = missing, c.seq; missing == "" {
+func (w *writing) Lack(missing string) error {
+	return w.setHeader(func(h *header) {
+		if h.Lacks, h.Since = missing, w.seq; missing == "" {
 			h.Since = 0
 		}
 	})
 }
 
 // Renew gives the file a new ID.
-func (c *change) Renew() error {
-	return c.setHeader(func(h *header) { h.ID, h.Moved, h.Filling = newID(), "", "" })
+func (w *writing) Renew() error {
+	return w.setHeader(func(h *header) { h.ID, h.Moved, h.Filling = newID(), "", "" })
 }
 
 // Erase removes keys. Close compacts the file, so that the bytes are gone from its unused parts; if that fails, the
 // next writer does it.
-func (c *change) Erase(keys []string) error {
+func (w *writing) Erase(keys []string) error {
 	for _, key := range keys {
-		if err := c.eraseKey(key); err != nil {
+		if err := w.eraseKey(key); err != nil {
 			return err
 		}
 	}
-	c.d.uncompacted = false
-	return c.setHeader(func(h *header) { h.Erase = true })
+	w.d.uncompacted = false
+	return w.setHeader(func(h *header) { h.Erase = true })
 }

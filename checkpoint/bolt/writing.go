@@ -28,23 +28,18 @@ var (
 	newLeads   = []byte("new leads")   // the same of leads
 )
 
-// writing is the file inside one transaction that writes.
+// writing is the file inside one transaction that writes, see [checkpoint.Tx].
 type writing struct {
+	d *Store
 	tally
-	now     time.Time
-	head    *header
-	digests *checkpoint.Digester
-	words   *records.Words
+	now  time.Time
+	head *header
 
 	tx                          *bbolt.Tx
 	meta, intents, links, folds *bbolt.Bucket
 	entries, leads              *buffered
 	sent, linked                *bbolt.Cursor // of intents and links: a bucket's own Get would make a new one each time
 	last                        string        // the last key in entries when the commit began
-}
-
-func (d *Store) newWriting() writing {
-	return writing{digests: d.digests, words: d.words, entries: d.entries, leads: d.leads}
 }
 
 // begin binds it to the buckets of tx as the next commit.
@@ -76,13 +71,13 @@ func (w *writing) in(bucket []byte) *bbolt.Bucket { return w.tx.Bucket(bucket) }
 
 // end writes what belongs to every commit.
 func (w *writing) end() error {
-	if err := w.words.Store(w.in(inWords)); err != nil {
+	if err := w.d.words.Store(w.in(inWords)); err != nil {
 		return err
 	}
 	if err := errors.Join(w.entries.end(), w.leads.end()); err != nil {
 		return err
 	}
-	w.tally.words = uint64(w.words.Count())
+	w.tally.words = uint64(w.d.words.Count())
 	return w.meta.Put(tallyKey, w.tally.encode())
 }
 
@@ -96,26 +91,18 @@ func (w *writing) drain() (done bool, err error) {
 // entry returns the record of the entry of key, also below an intent, or nil.
 func (w *writing) entry(key string) []byte { return w.entries.find(key) }
 
-func (w *writing) under(key string) (k checkpoint.KeptKey, err error) {
-	if record := find(w.sent, key); record != nil {
-		k.Intent, err = w.words.Kept(key, record)
+// Under is what is stored under a key, and what look-ups show of it.
+func (w *writing) Under(key string) (k checkpoint.KeptKey, shown *checkpoint.Kept, err error) {
+	if k, err = w.d.kept(key, w.entry(key), find(w.sent, key)); err != nil {
+		return k, nil, err
 	}
-	if record := w.entry(key); record != nil && err == nil {
-		k.Entry, err = w.words.Kept(key, record)
+	if shown = k.Shown(); shown == nil {
+		shown = &checkpoint.Kept{Entry: checkpoint.Entry{Key: key}}
+		if w.keys[checkpoint.Forgotten] > 0 && w.in(inBlocked).Get(w.d.digests.Blocked(key)) != nil {
+			shown.State = checkpoint.Forgotten
+		}
 	}
-	return k, err
-}
-
-// shown is what look-ups show of a key.
-func (w *writing) shown(key string, k *checkpoint.KeptKey) *checkpoint.Kept {
-	if shown := k.Shown(); shown != nil {
-		return shown
-	}
-	none := &checkpoint.Kept{Entry: checkpoint.Entry{Key: key}}
-	if w.keys[checkpoint.Forgotten] > 0 && w.in(inBlocked).Get(w.digests.Blocked(key)) != nil {
-		none.State = checkpoint.Forgotten
-	}
-	return none
+	return k, shown, nil
 }
 
 // Now is the time of the commit.
@@ -160,7 +147,7 @@ func (w *writing) putEntry(k *checkpoint.Kept, isNew bool) error {
 
 // record is what is written of k.
 func (w *writing) record(k *checkpoint.Kept) []byte {
-	return w.words.AppendKept(make([]byte, 0, 256), k)
+	return w.d.words.AppendKept(make([]byte, 0, 256), k)
 }
 
 // reindex has the counts and the indexes follow what is under a key.
@@ -179,7 +166,7 @@ func (w *writing) reindex(key string, was, is *checkpoint.KeptKey) error {
 		w.moveLead(records.LeadKey(old), records.LeadKey(e), key),
 	}
 	if known := is.Shown() != nil; known != (was.Shown() != nil) {
-		if fold := records.FoldKey(w.digests, key); fold != nil && known {
+		if fold := records.FoldKey(w.d.digests, key); fold != nil && known {
 			errs = append(errs, w.list(w.folds, fold))
 		} else if fold != nil {
 			errs = append(errs, w.unlist(w.folds, fold))
@@ -249,7 +236,7 @@ func (w *writing) Owner(id, _ string) (string, error) {
 		return "", nil
 	}
 	lead := string(records.AppendText(nil, id))
-	return ownerOf(w.words, id, w.entry, lead, w.leads.find(lead))
+	return ownerOf(w.d.words, id, w.entry, lead, w.leads.find(lead))
 }
 
 // ownerOf is the key whose entry has this lead ID, or nothing; indexed is the record of lead in
