@@ -106,11 +106,11 @@ func (s *Store) aloneHere(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
-// stillHere refuses a ledger that has moved, or that is being filled.
-func (s *Store) stillHere(ctx context.Context, tx pgx.Tx) error {
+// stillHere refuses a ledger that has moved, or that is being filled by somebody else.
+func (s *Store) stillHere(ctx context.Context, conn *pgx.Conn) error {
 	var moved, filling string
-	err := tx.QueryRow(ctx, `SELECT moved_to, filling FROM leadferry.ledgers WHERE ledger = $1 FOR UPDATE`,
-		s.ledger).Scan(&moved, &filling)
+	err := conn.QueryRow(ctx, `SELECT moved_to, filling FROM leadferry.ledgers WHERE ledger = $1`, s.ledger).
+		Scan(&moved, &filling)
 	switch {
 	case err != nil:
 		return err

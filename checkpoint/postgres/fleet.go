@@ -23,7 +23,10 @@ func (s *Store) enlist(ctx context.Context) error {
 		terms = *s.o.Terms
 	}
 	err := pgx.BeginFunc(ctx, s.writer.Conn, func(tx pgx.Tx) error {
-		if err := s.stillHere(ctx, tx); err != nil { // which also makes those wait who begin at the same time
+		if err := s.lockLedger(ctx, tx.Conn()); err != nil { // those who begin at the same time wait
+			return err
+		}
+		if err := s.stillHere(ctx, tx.Conn()); err != nil {
 			return err
 		}
 		if err := s.asBefore(ctx, tx); err != nil {

@@ -99,27 +99,25 @@ func Fill(name string, from func() (*checkpoint.Contents, error), fromName strin
 		err = checkpoint.TakeOver(context.Background(), s, c)
 	}
 	if err == nil {
-		s.mu.Lock()
-		err = s.alone(func() error {
-			_, err := s.writer.Exec(context.Background(), `UPDATE leadferry.ledgers SET filling = '' WHERE ledger = $1`,
-				s.ledger)
-			return err
-		})
-		s.mu.Unlock()
+		err = s.execAlone(`UPDATE leadferry.ledgers SET filling = '' WHERE ledger = $1`, s.ledger)
 	}
 	return errors.Join(err, s.Close())
 }
 
-// inherit takes over the key of the digests of another checkpoint.
-func (s *Store) inherit(secret []byte) error {
+// execAlone carries out one statement while no worker changes the ledger.
+func (s *Store) execAlone(statement string, args ...any) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.digests = checkpoint.NewDigester(secret)
 	return s.alone(func() error {
-		_, err := s.writer.Exec(context.Background(), `UPDATE leadferry.digest_keys SET secret = $2 WHERE ledger = $1`,
-			s.ledger, secret)
+		_, err := s.writer.Exec(context.Background(), statement, args...)
 		return err
 	})
+}
+
+// inherit takes over the key of the digests of another checkpoint.
+func (s *Store) inherit(secret []byte) error {
+	s.digests = checkpoint.NewDigester(secret)
+	return s.execAlone(`UPDATE leadferry.digest_keys SET secret = $2 WHERE ledger = $1`, s.ledger, secret)
 }
 
 // reserveFor has runs refuse the ledger until it is complete, and makes it where it is not there.
@@ -137,12 +135,7 @@ func reserveFor(name, from string, t checkpoint.Target, o Options) error {
 	if err := s.findLedger(ctx); err != nil {
 		return err
 	}
-	return s.serverError(s.reserveFor(ctx, from))
-}
-
-// reserveFor has runs refuse the ledger until it is complete.
-func (s *Store) reserveFor(ctx context.Context, from string) error {
-	return pgx.BeginFunc(ctx, s.writer.Conn, func(tx pgx.Tx) error {
+	err = pgx.BeginFunc(ctx, s.writer.Conn, func(tx pgx.Tx) error {
 		var moved, filling, lineage string
 		err := tx.QueryRow(ctx, `SELECT moved_to, filling, coalesce((SELECT value FROM leadferry.notes n WHERE n.ledger
 			= l.ledger AND n.name = $2), '')
@@ -171,4 +164,5 @@ func (s *Store) reserveFor(ctx context.Context, from string) error {
 		_, err = tx.Exec(ctx, `UPDATE leadferry.ledgers SET filling = $2 WHERE ledger = $1`, s.ledger, from)
 		return err
 	})
+	return s.serverError(err)
 }

@@ -52,7 +52,12 @@ func (s *Store) alone(f func() error) error {
 				return err
 			}
 			s.seen.clear()
-			if err := s.notMoved(); err != nil {
+			// what was copied to another place since this was opened nobody would look for here
+			err := s.stillHere(context.Background(), s.writer.Conn)
+			if errors.As(err, new(*checkpoint.OpenError)) {
+				err = &checkpoint.ListFailure{Err: err}
+			}
+			if err != nil {
 				return err
 			}
 			b := &pgx.Batch{}
@@ -266,24 +271,6 @@ func (c *change) Block(b checkpoint.KeptBlock) error {
 		UPDATE leadferry.workers SET forgotten = forgotten + 1 WHERE worker = $5 AND EXISTS (SELECT 1 FROM
 		kept)`, c.s.ledger, b.Hash, fold, b.At, c.s.worker)
 	return err
-}
-
-// notMoved refuses to change what was copied to another place since this was opened, where nobody would look for it,
-// or what is no more filled as it was.
-func (s *Store) notMoved() error {
-	var moved, filling string
-	err := s.writer.QueryRow(context.Background(), `SELECT moved_to, filling FROM leadferry.ledgers WHERE ledger = $1`,
-		s.ledger).Scan(&moved, &filling)
-	switch {
-	case err != nil:
-		return err
-	case moved != "" && !s.o.Moved:
-		return &checkpoint.ListFailure{Err: s.moved(moved)}
-	case filling != s.o.fills:
-		return &checkpoint.ListFailure{Err: s.refuse(checkpoint.ErrLocked, "was filled by another copy",
-			"see leadferry checkpoint status")}
-	}
-	return nil
 }
 
 // keep stores the rows that have changed.
