@@ -22,30 +22,6 @@ type AdoptResult struct {
 	Unspecified int // adopted with a status that the specification does not name
 }
 
-// Adopt stores leads that exist on the service. An entry has a key and a lead ID, and ExternalID, WantLink, Status,
-// Organization and Location if they are known; state Unknown counts as Created. The lead's data are not known, so its
-// Digest is zero and its first sync sends all content.
-//
-// Entries of an export keep their state: Created without a lead ID is a lead with an unknown ID, Partial needs its
-// link, InDoubt stays in doubt. So no row is sent that may have been sent before.
-//
-// A *[ListError] refuses the whole list: for an invalid lead ID, a key or lead ID that occurs twice, a key in doubt
-// that was sent, a key that got another lead from the service, and a lead of another key. A lead ID that people gave,
-// by a decision or an earlier list, is corrected; what was known of the wrong lead is dropped. The same list again
-// changes nothing. If the list cannot be read, the error is a *[ListFailure].
-//
-// InDoubt with a lead ID and [ReasonUnkept] is an answer that the run could not store: it settles the send of that run.
-//
-// The whole list is checked before anything changes. A long list needs several commits; [AdoptList] leaves a mark while
-// it is not complete.
-func Adopt(ctx context.Context, s Store, list List) (r AdoptResult, err error) {
-	a, err := readAdoption(list, s.Digests())
-	if err != nil {
-		return r, err
-	}
-	return a.adopt(ctx, s)
-}
-
 // inOneChange is how many entries of a list one commit takes.
 const inOneChange = 1 << 11
 
@@ -56,7 +32,6 @@ type adoption struct {
 	len       int
 	keys      map[short]listed
 	leads     map[short]uint32 // the place of each lead ID
-	twice     *ListError       // the first entry whose key or lead ID is before it already
 	corrected map[string]bool  // keys whose lead ID, given by people, is replaced
 }
 
@@ -75,7 +50,7 @@ type listed struct {
 	stays bool   // it takes no lead ID from its key
 }
 
-// readAdoption goes through a list to its end.
+// readAdoption goes through a list to its end, and refuses what is wrong with it by itself.
 func readAdoption(list List, d *Digester) (*adoption, error) {
 	a := &adoption{
 		list: list, digests: d, keys: map[short]listed{}, leads: map[short]uint32{},
@@ -86,25 +61,21 @@ func readAdoption(list List, d *Digester) (*adoption, error) {
 			return nil, &ListFailure{err}
 		}
 		key, one := a.note(&e, a.len)
-		if before, twice := a.keys[key]; twice {
-			a.standsTwice("key", before.at, "keep one of them")
-		} else {
-			a.keys[key] = one
+		text, hint := e.Unfit()
+		if before, twice := a.keys[key]; text == "" && twice {
+			text, hint = fmt.Sprintf("its key is already in row %d", before.at+1), "keep one of them"
 		}
-		if before, twice := a.leads[one.lead]; twice && one.lead != (short{}) {
-			a.standsTwice("lead ID", before, "one lead cannot belong to two rows: look both up again")
-		} else {
-			a.leads[one.lead] = one.at
+		if before, twice := a.leads[one.lead]; text == "" && twice && one.lead != (short{}) {
+			text = fmt.Sprintf("its lead ID is already in row %d", before+1)
+			hint = "one lead cannot belong to two rows: look both up again"
 		}
+		if text != "" {
+			return nil, &ListError{Index: a.len, Key: e.Key, Text: text, Hint: hint}
+		}
+		a.keys[key], a.leads[one.lead] = one, one.at
 		a.len++
 	}
 	return a, nil
-}
-
-func (a *adoption) standsTwice(what string, before uint32, hint string) {
-	if a.twice == nil {
-		a.twice = &ListError{Index: a.len, Text: fmt.Sprintf("its %s is already in row %d", what, before+1), Hint: hint}
-	}
 }
 
 // note is what is kept of an entry at a place.
@@ -140,7 +111,7 @@ func (a *adoption) parts(f func([]placed) error) error {
 			return &ListFailure{err}
 		}
 		key, is := a.note(&e, at)
-		if was, known := a.keys[key]; a.twice == nil && (!known || was != is) {
+		if was, known := a.keys[key]; !known || was != is {
 			return errListChanged
 		}
 		part = append(part, placed{e, at})
@@ -214,13 +185,6 @@ func (a *adoption) judge(tx Tx, part []placed, r *AdoptResult) error {
 
 // wants reports whether to adopt an entry, and what is stored under its key now.
 func (a *adoption) wants(tx Tx, e *placed, r *AdoptResult) (k KeptKey, take bool, err error) {
-	text, hint := e.Unfit()
-	if text == "" && a.twice != nil && e.at == a.twice.Index {
-		text, hint = a.twice.Text, a.twice.Hint
-	}
-	if text != "" {
-		return k, false, &ListError{Index: e.at, Key: e.Key, Text: text, Hint: hint}
-	}
 	k, old, err := tx.Under(e.Key)
 	if err != nil {
 		return k, false, err
@@ -340,8 +304,23 @@ type Adopting struct {
 	Fills bool     `json:"fills,omitempty"` // the ledger knew no leads before
 }
 
-// AdoptList is [Adopt] of files: a list that is cut off is refused by runs until the same list, or one that contains
-// it, was adopted. Witnesses of leads that the list should name and does not make the ledger incomplete.
+// AdoptList stores leads that exist on the service. An entry has a key and a lead ID, and ExternalID, WantLink, Status,
+// Organization and Location if they are known; state Unknown counts as Created. The lead's data are not known, so its
+// Digest is zero and its first sync sends all content.
+//
+// Entries of an export keep their state: Created without a lead ID is a lead with an unknown ID, Partial needs its
+// link, InDoubt stays in doubt. So no row is sent that may have been sent before.
+//
+// A *[ListError] refuses the whole list: for an invalid lead ID, a key or lead ID that occurs twice, a key in doubt
+// that was sent, a key that got another lead from the service, and a lead of another key. A lead ID that people gave,
+// by a decision or an earlier list, is corrected; what was known of the wrong lead is dropped. The same list again
+// changes nothing. If the list cannot be read, the error is a *[ListFailure].
+//
+// InDoubt with a lead ID and [ReasonUnkept] is an answer that the run could not store: it settles the send of that run.
+//
+// The whole list is checked before anything changes. A long list needs several commits: one that is cut off is refused
+// by runs until the same list, or one that contains it, was adopted. Witnesses of leads that the list should name and
+// does not make the ledger incomplete.
 func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r AdoptResult, err error) {
 	l, err := LineageOf(ctx, s)
 	if err != nil {

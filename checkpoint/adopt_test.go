@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/storetest"
 )
 
 func leadsOf(file string, keys ...string) checkpoint.Leads {
@@ -13,10 +14,9 @@ func leadsOf(file string, keys ...string) checkpoint.Leads {
 	for _, key := range keys {
 		all = append(all, checkpoint.Entry{Key: key, LeadID: "lead-" + key})
 	}
-	return checkpoint.Leads{
-		Files: []string{file}, Entries: checkpoint.ListOf(all...),
-		Choose: func() error { return nil }, Missing: func() string { return "" },
-	}
+	leads := storetest.LeadsOf(all...)
+	leads.Files = []string{file}
+	return leads
 }
 
 func adopt(t *testing.T, s checkpoint.Store, ws *checkpoint.Witnesses, leads checkpoint.Leads) {

@@ -11,17 +11,6 @@ import (
 // time it must yield the same entries, until it yields an error.
 type List = iter.Seq2[Entry, error]
 
-// ListOf is a list of entries that are in memory.
-func ListOf(entries ...Entry) List {
-	return func(yield func(Entry, error) bool) {
-		for _, e := range entries {
-			if !yield(e, nil) {
-				return
-			}
-		}
-	}
-}
-
 // ListError says why one entry of a list, and with it the whole list, is refused.
 type ListError struct {
 	Index      int // in the list, from 0

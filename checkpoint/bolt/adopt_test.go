@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/storetest"
 )
 
 // inOneChange is how many entries of a list one commit takes.
@@ -18,7 +19,7 @@ func TestLongListThatIsCutOffIsAdoptedAgain(t *testing.T) {
 	path := newPath(t)
 	d := opened(t, path, Options{})
 	wrong := []checkpoint.Entry{{Key: "key-00000", LeadID: "lead-1"}, {Key: "key-00001", LeadID: "lead-0"}}
-	if _, err := checkpoint.Adopt(t.Context(), d, checkpoint.ListOf(wrong...)); err != nil {
+	if _, err := storetest.Adopt(d, wrong...); err != nil {
 		t.Fatal(err)
 	}
 	var list []checkpoint.Entry
@@ -41,7 +42,7 @@ func TestLongListThatIsCutOffIsAdoptedAgain(t *testing.T) {
 	}
 	d = opened(t, killed(t, path), Options{AnyPlace: true})
 	checkRefusal(t, checkpoint.RefuseHalfAdopted(t.Context(), d), checkpoint.ErrHalfAdopted)
-	leads.Entries = checkpoint.ListOf(list...)
+	leads.Entries = storetest.LeadsOf(list...).Entries
 	if r, err := checkpoint.AdoptList(t.Context(), d, nil, leads); err != nil || r.Known != inOneChange || r.Leads != inOneChange+10 {
 		t.Errorf("again: %+v, %v", r, err)
 	}

@@ -181,7 +181,7 @@ type Results struct {
 	Source  string
 	ID      string
 	Target  checkpoint.Target
-	Entries []checkpoint.Entry // as for [Store.Adopt]
+	Entries []checkpoint.Entry // as for [checkpoint.AdoptList]
 }
 
 // Repaired says what came into a new checkpoint.

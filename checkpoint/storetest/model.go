@@ -175,8 +175,8 @@ func (x *machine) adopt(t *rapid.T) {
 		}
 		list = append(list, e)
 	}
-	want, wantErr := checkpoint.Adopt(context.Background(), x.m, checkpoint.ListOf(list...))
-	got, err := checkpoint.Adopt(context.Background(), x.d, checkpoint.ListOf(list...))
+	want, wantErr := Adopt(x.m, list...)
+	got, err := Adopt(x.d, list...)
 	alike(t, fmt.Sprintf("adopt %+v", list), want, got, wantErr, err)
 }
 

@@ -360,7 +360,7 @@ func adoptRefusesAListAsAWhole(t *testing.T, b Backend) {
 		"forgotten, state": {Key: "a", LeadID: "lead-2", State: checkpoint.Forgotten},
 	} {
 		before := contents(t, d)
-		if _, err := checkpoint.Adopt(context.Background(), d, checkpoint.ListOf(good, bad)); !isListError(err, 1, bad.Key) {
+		if _, err := Adopt(d, good, bad); !isListError(err, 1, bad.Key) {
 			t.Errorf("%s: %v", name, err)
 		}
 		equal(t, name+", taken in part", before, contents(t, d))
@@ -435,7 +435,7 @@ func adoptCorrectsWhatPeopleGave(t *testing.T, b Backend) {
 		{{Key: "b", LeadID: "lead-9", State: checkpoint.InDoubt}, {Key: "a", LeadID: "lead-b"}},
 		{{Key: "a", LeadID: "lead-d"}},
 	} {
-		if _, err := checkpoint.Adopt(context.Background(), d, checkpoint.ListOf(list...)); !isListError(err, len(list)-1, list[len(list)-1].Key) {
+		if _, err := Adopt(d, list...); !isListError(err, len(list)-1, list[len(list)-1].Key) {
 			t.Errorf("%+v: %v", list, err)
 		}
 	}

@@ -175,9 +175,28 @@ func resolved(t TB, d checkpoint.Store, ds ...checkpoint.Decision) checkpoint.Re
 	return r
 }
 
+// LeadsOf are leads as a list has them, to be adopted.
+func LeadsOf(entries ...checkpoint.Entry) checkpoint.Leads {
+	return checkpoint.Leads{
+		Choose: func() error { return nil }, Missing: func() string { return "" },
+		Entries: func(yield func(checkpoint.Entry, error) bool) {
+			for _, e := range entries {
+				if !yield(e, nil) {
+					return
+				}
+			}
+		},
+	}
+}
+
+// Adopt adopts leads that no witness knows.
+func Adopt(d checkpoint.Store, list ...checkpoint.Entry) (checkpoint.AdoptResult, error) {
+	return checkpoint.AdoptList(context.Background(), d, nil, LeadsOf(list...))
+}
+
 func adopted(t TB, d checkpoint.Store, want checkpoint.AdoptResult, list ...checkpoint.Entry) {
 	t.Helper()
-	if r, err := checkpoint.Adopt(context.Background(), d, checkpoint.ListOf(list...)); err != nil || r != want {
+	if r, err := Adopt(d, list...); err != nil || r != want {
 		t.Fatalf("adopted %+v, %v, want %+v", r, err, want)
 	}
 }

@@ -108,7 +108,16 @@ func (d *desk) inDoubt(entries ...checkpoint.Entry) string {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	_, err = checkpoint.Adopt(d.t.Context(), db, checkpoint.ListOf(entries...))
+	_, err = checkpoint.AdoptList(d.t.Context(), db, nil, checkpoint.Leads{
+		Choose: func() error { return nil }, Missing: func() string { return "" },
+		Entries: func(yield func(checkpoint.Entry, error) bool) {
+			for _, e := range entries {
+				if !yield(e, nil) {
+					return
+				}
+			}
+		},
+	})
 	if closed := db.Close(); err != nil || closed != nil {
 		d.t.Fatal(err, closed)
 	}
