@@ -3,6 +3,8 @@ package mapping
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -239,8 +241,19 @@ func (s *search) find(v *value, c use) int {
 
 // rest is what of the columns that nothing else uses goes into the content.
 type rest struct {
-	except []use // names, in which * stands for any characters
+	except []exception
 	prefix string
+}
+
+// exception is a name, in which * stands for any characters, of columns to be left out.
+type exception struct {
+	use
+	form *regexp.Regexp
+}
+
+// wildcard matches the names of a pattern in which * stands for any characters.
+func wildcard(pattern string) *regexp.Regexp {
+	return regexp.MustCompile("(?s)^" + strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, ".*") + "$")
 }
 
 // rest takes the columns into the content that nothing else uses, or some of them.
@@ -259,8 +272,8 @@ func (p *parser) rest(n node) rest {
 		p.object(n,
 			member{"except", func(n node) {
 				p.list(n, func(n node) {
-					all.except = append(all.except,
-						use{name: strings.TrimSpace(p.name(n, "")), at: n.at()})
+					name := strings.TrimSpace(p.name(n, ""))
+					all.except = append(all.except, exception{use{name, n.at()}, wildcard(name)})
 				})
 			}},
 			member{"prefix", func(n node) { all.prefix, _ = p.scalar(n) }},
@@ -272,10 +285,8 @@ func (p *parser) rest(n node) rest {
 func (b *Binding) addRest(r *row, rec *Record) {
 	for _, c := range b.rest {
 		s, from := strings.TrimSpace(r.cell(c.index)), c.name
-		if len(c.without) > 0 {
-			from = ""
-			left, _ := without(jsontext.Value(s), c.without)
-			s = string(left)
+		for _, path := range c.without {
+			s, from = string(without(jsontext.Value(s), path)), ""
 		}
 		if s != "" {
 			rec.Content = append(rec.Content, Field{Name: c.as, Value: s, Column: from})
@@ -283,92 +294,44 @@ func (b *Binding) addRest(r *row, rec *Record) {
 	}
 }
 
-// without is a JSON value without what the paths lead to, and whether they lead anywhere; nil where nothing is left of
-// it. In lists null takes the place of what goes, so that the others keep theirs.
-func without(v jsontext.Value, paths [][]string) (left jsontext.Value, changed bool) {
-	var members map[string]jsontext.Value
-	var list []jsontext.Value
-	holds := false
-	drop := func(member jsontext.Value, step string) jsontext.Value {
-		member, less := reduced(member, step, paths)
-		changed = changed || less
-		holds = holds || member != nil && member.Kind() != 'n'
-		return member
+// without is a JSON value without what the path leads to; nil where nothing is left of it. In lists null takes the
+// place of what goes, so that the others keep theirs.
+func without(v jsontext.Value, path []string) jsontext.Value {
+	if len(path) == 0 {
+		return nil
 	}
-	switch v.Kind() {
-	case '{':
-		if json.Unmarshal(v, &members) != nil {
-			return v, false
+	var left any
+	var rest []jsontext.Value
+	members, list := map[string]jsontext.Value{}, []jsontext.Value{}
+	switch i, _ := strconv.Atoi(path[0]); {
+	case json.Unmarshal(v, &members) == nil && members[path[0]] != nil:
+		if members[path[0]] = without(members[path[0]], path[1:]); members[path[0]] == nil {
+			delete(members, path[0])
 		}
-		for name, member := range members {
-			if members[name] = drop(member, name); members[name] == nil {
-				delete(members, name)
-			}
+		left, rest = members, slices.Collect(maps.Values(members))
+	case json.Unmarshal(v, &list) == nil && 0 <= i && i < len(list) && strconv.Itoa(i) == path[0]:
+		if list[i] = without(list[i], path[1:]); list[i] == nil {
+			list[i] = jsontext.Value("null")
 		}
-		left, _ = json.Marshal(members, json.Deterministic(true)) // which were read before
-	case '[':
-		if json.Unmarshal(v, &list) != nil {
-			return v, false
-		}
-		for i, member := range list {
-			if list[i] = drop(member, strconv.Itoa(i)); list[i] == nil {
-				list[i] = jsontext.Value("null")
-			}
-		}
-		left, _ = json.Marshal(list)
+		left, rest = list, list
+	default:
+		return v
 	}
-	switch {
-	case !changed:
-		return v, false
-	case !holds:
-		return nil, true
+	if !slices.ContainsFunc(rest, func(v jsontext.Value) bool { return v.Kind() != 'n' }) {
+		return nil
 	}
-	return left, true
-}
-
-// reduced is a member without what those paths lead to that begin with its step.
-func reduced(member jsontext.Value, step string, paths [][]string) (left jsontext.Value, changed bool) {
-	var inside [][]string
-	for _, p := range paths {
-		switch {
-		case p[0] == step && len(p) == 1:
-			return nil, true
-		case p[0] == step:
-			inside = append(inside, p[1:])
-		}
-	}
-	if inside == nil {
-		return member, false
-	}
-	return without(member, inside)
+	whole, _ := json.Marshal(left, json.Deterministic(true)) // which was read before
+	return whole
 }
 
 func (r *rest) excepts(column string) bool {
-	return slices.ContainsFunc(r.except, func(e use) bool { return fits(e.name, column) })
-}
-
-// fits reports whether * in the pattern can stand for characters that make it the name.
-func fits(pattern, name string) bool {
-	begin, others, wild := strings.Cut(pattern, "*")
-	name, found := strings.CutPrefix(name, begin)
-	if !wild || !found {
-		return found && name == ""
-	}
-	pieces := strings.Split(others, "*")
-	last := len(pieces) - 1
-	for _, piece := range pieces[:last] {
-		if _, name, found = strings.Cut(name, piece); !found {
-			return false
-		}
-	}
-	return strings.HasSuffix(name, pieces[last])
+	return slices.ContainsFunc(r.except, func(e exception) bool { return e.form.MatchString(column) })
 }
 
 // strangers warns of columns to be left out that the input does not have: one that is misspelt goes in.
 func (r *rest) strangers(mapping string, s *search) (warnings []Error) {
 	for _, e := range r.except {
-		if !s.columns.Open && !slices.ContainsFunc(s.columns.Names,
-			func(name string) bool { return fits(e.name, name) }) {
+		if !s.columns.Open && !slices.ContainsFunc(s.columns.Names, e.form.MatchString) {
 			text := fmt.Sprintf("lead.content.*: %s has no column %s that could be left out", s.file,
 				texts.Quote(e.name))
 			warnings = append(warnings, Error{

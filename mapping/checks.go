@@ -306,14 +306,9 @@ var statuses = [...]struct{ key, label string }{
 
 // statusKey is the key of the status that has s, in any case, as key or label.
 func statusKey(s string) (key string, ok bool) {
-	for i := range statuses { // as tables mostly write it
-		if s == statuses[i].key {
-			return s, true
-		}
-	}
-	for i := range statuses {
-		if strings.EqualFold(s, statuses[i].key) || strings.EqualFold(s, statuses[i].label) {
-			return statuses[i].key, true
+	for _, st := range statuses {
+		if strings.EqualFold(s, st.key) || strings.EqualFold(s, st.label) {
+			return st.key, true
 		}
 	}
 	return "", false

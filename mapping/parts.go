@@ -159,10 +159,7 @@ func appendText(b []byte, s string) []byte {
 // readParts reads the values of first, join, object or list.
 func (r *valueReader) readParts(kind way) func(node) {
 	return func(n node) {
-		ps := &parts{way: kind, sep: " "}
-		if r.sep != nil {
-			ps.sep = *r.sep
-		}
+		ps := &parts{way: kind}
 		part := value{role: r.role, inside: aText}
 		if r.value.parts = ps; ps.isJSON() {
 			part.inside, r.kind = aMember, JSON

@@ -173,13 +173,10 @@ func (b *Binding) Map(cells []string, env Env, rec *Record) []Problem {
 // lineBreaks are the cells with every line break as a line feed, however the system wrote it that exported them: the
 // same data keep their key and their digest, and the service gets the same text. What was read stays as it is.
 func lineBreaks(cells []string) []string {
-	for i, cell := range cells {
-		if strings.IndexByte(cell, '\r') >= 0 {
-			cells = slices.Clone(cells)
-			for ; i < len(cells); i++ {
-				cells[i] = lineBreak.Replace(cells[i])
-			}
-			break
+	if slices.ContainsFunc(cells, func(cell string) bool { return strings.IndexByte(cell, '\r') >= 0 }) {
+		cells = slices.Clone(cells)
+		for i, cell := range cells {
+			cells[i] = lineBreak.Replace(cell)
 		}
 	}
 	return cells

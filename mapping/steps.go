@@ -34,15 +34,7 @@ type stage struct {
 }
 
 // through is s after all stages, or the first stage that it does not fit. A text that is empty, or becomes so, fits.
-// It is short enough for the compiler to put it where it is called, since most values have no stages.
 func through(stages []stage, s string, r *row) (result string, broken *stage) {
-	if len(stages) == 0 {
-		return s, nil
-	}
-	return throughAll(stages, s, r)
-}
-
-func throughAll(stages []stage, s string, r *row) (result string, broken *stage) {
 	for i := 0; i < len(stages) && s != ""; i++ {
 		var fits bool
 		if by := stages[i].by; by != nil {
@@ -256,11 +248,18 @@ func extract(argument string) (texts.Conversion, *texts.Fault) {
 
 // replace puts a text in place of each match: $1 stands for a group, $$ for a dollar.
 func replace(argument string) (texts.Conversion, *texts.Fault) {
-	pattern, with, problem := cutReplace(argument)
-	if problem != nil {
-		return nil, problem
+	parts := replaceForm().FindStringSubmatch(argument)
+	switch {
+	case parts == nil:
+		return nil, &texts.Fault{
+			Text: "step replace is written replace:/RE/TEXT/",
+			Hint: `for example 'replace:/[^0-9]+//', in single quotes, with \/ for a slash`,
+		}
+	case parts[1] == "":
+		return nil, &texts.Fault{Text: "the regular expression is empty", Hint: `for example 'replace:/[^0-9]+//'`}
 	}
-	re, problem := readPattern(pattern)
+	with := strings.ReplaceAll(parts[2], `\/`, "/")
+	re, problem := readPattern(parts[1])
 	if problem == nil {
 		problem = checkReplacement(re, with)
 	}
@@ -270,30 +269,8 @@ func replace(argument string) (texts.Conversion, *texts.Fault) {
 	return always(func(s string) string { return re.ReplaceAllString(s, with) }), nil
 }
 
-// cutReplace cuts /RE/TEXT/ at its slashes. One behind a backslash is none.
-func cutReplace(argument string) (pattern, with string, problem *texts.Fault) {
-	var pieces []string
-	begin := 0
-	for i := 0; i < len(argument); i++ {
-		switch argument[i] {
-		case '\\':
-			i++
-		case '/':
-			pieces = append(pieces, argument[begin:i])
-			begin = i + 1
-		}
-	}
-	switch {
-	case len(pieces) != 3 || pieces[0] != "" || begin != len(argument):
-		return "", "", &texts.Fault{
-			Text: "step replace is written replace:/RE/TEXT/",
-			Hint: `for example 'replace:/[^0-9]+//', in single quotes, with \/ for a slash`,
-		}
-	case pieces[1] == "":
-		return "", "", &texts.Fault{Text: "the regular expression is empty", Hint: `for example 'replace:/[^0-9]+//'`}
-	}
-	return pieces[1], strings.ReplaceAll(pieces[2], `\/`, "/"), nil
-}
+// replaceForm is /RE/TEXT/, in which a slash behind a backslash ends nothing.
+var replaceForm = spelling.Form(`(?s)^/((?:\\.|[^/\\])*)/((?:\\.|[^/\\])*)/$`)
 
 // references are what package regexp reads behind a dollar.
 var references = spelling.Form(`\$(\$|\{\w*\}|\w*)`)

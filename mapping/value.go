@@ -152,20 +152,12 @@ func (v *value) form() string {
 // absent is in place of the problem of a value that on_invalid leaves out.
 var absent = new(Problem)
 
-// eval is what the value comes to in a row, or the problem of a row that breaks its rules,
-// or absent. It is short enough for the compiler to put it where it is called.
+// eval is what the value comes to in a row, or the problem of a row that breaks its rules, or absent.
 func (v *value) eval(r *row) (string, *Problem) {
-	if v.drops {
-		return v.orAbsent(r)
-	}
-	return v.result(r)
-}
-
-func (v *value) orAbsent(r *row) (string, *Problem) {
 	before := len(r.problems)
 	s, problem := v.result(r)
-	if problem == nil {
-		return s, nil
+	if problem == nil || !v.drops {
+		return s, problem
 	}
 	r.problems = r.problems[:before]
 	if problem != absent {

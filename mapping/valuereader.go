@@ -49,8 +49,7 @@ type valueReader struct {
 	*value
 	format    []stage // none or one
 	constants []constant
-	sep       *string // of a join that is not read yet
-	pulls     []node  // the words of pull
+	pulls     []node // the words of pull
 }
 
 // constant is a text that may take the place of the value's: one of map, else or default.
@@ -67,10 +66,11 @@ func (p *parser) constant(n node, text string) constant {
 
 // readObject reads a value by its keys: a new one is an entry here and a function.
 func (r *valueReader) readObject(n node) {
+	sep := " "
 	members := []member{
 		{"from", r.readText},
 		{"join", r.readParts(join)},
-		{"sep", r.readSeparator},
+		{"sep", func(n node) { sep, _ = r.scalar(n) }},
 		{"apply", r.addSteps},
 		{"format", r.addFormat},
 	}
@@ -111,6 +111,9 @@ func (r *valueReader) readObject(n node) {
 		members = append(members, member{"conflict", r.readConflict})
 	}
 	r.object(n, members...)
+	if r.parts != nil {
+		r.parts.sep = sep
+	}
 	r.checkKeys(n, len(r.errs) > before)
 }
 
@@ -137,16 +140,6 @@ func (r *valueReader) checkKeys(n node, misspelt bool) {
 		r.fail(drops, "keep one of them", "%s is both required and left out when it is invalid", n.path)
 	case r.parts != nil:
 		r.checkParts(n)
-	}
-}
-
-func (r *valueReader) readSeparator(n node) {
-	sep, ok := r.scalar(n)
-	if ok && r.parts == nil { // join is behind it, or nowhere
-		r.sep = &sep
-	}
-	if ok && r.parts != nil {
-		r.parts.sep = sep
 	}
 }
 
