@@ -49,9 +49,7 @@ func (c Config) newHost(u *url.URL) (*host, error) {
 				"mend that (SSL_CERT_FILE, SSL_CERT_DIR), or name a file with the service's authority with --ca-file",
 			}
 		}
-		if trusted == nil {
-			trusted = x509.NewCertPool() // the others may be all that is needed
-		}
+		trusted = cmp.Or(trusted, x509.NewCertPool()) // the others may be all that is needed
 		for _, authority := range c.Authorities {
 			trusted.AddCert(authority)
 		}
