@@ -22,7 +22,7 @@ const (
 	Created         // the lead exists and everything asked for is linked
 	Partial         // the lead exists, its external ID is not linked yet
 	Rejected        // the service refused it for good
-	InDoubt         // a create may have been applied; nobody can tell
+	InDoubt         // a lead may exist: a person has to find out; Reason says why
 	NotMade         // a person said that a create in doubt was not applied; it may be sent
 	Forgotten       // erased on request; only a keyed hash of the key is left, and it is not sent again
 )
@@ -39,18 +39,17 @@ func (s State) String() string {
 // HasLead reports whether a lead exists, even if its ID is not known.
 func (s State) HasLead() bool { return s == Created || s == Partial }
 
-// Digest is a keyed digest of a request, made by [Digester.Sum]. The zero Digest of a
-// lead says that its data are not known, because it was adopted. Then a row is neither
-// changed nor unchanged, and a sync sends everything.
+// Digest is a keyed digest of a request, made by [Digester.Sum]. The zero Digest of a lead says that its data are not
+// known, because it was adopted. An import counts its row as unchanged, and a sync sends everything.
 type Digest [16]byte
 
 // ContentDigest is the keyed digest of one content key and of its value, made
 // by [Digester.SumName] and [Digester.SumValue].
 type ContentDigest struct{ Name, Value [4]byte }
 
-// Entry is what the ledger knows of a key. A new field is also needed in the codecs of both Stores (bolt's and
-// postgres'), and in [Kept.Stamp] if it has to be cut or rounded. Whether it outlives an outcome, a mark, a doubt or a
-// correction is said in entryOf and doubtOf (package importer) and in rules.go: marked, keepDoubt, dropLead.
+// Entry is what the ledger knows of a key. A new field needs a line in bolt's codec (records) and a higher format of
+// the file; postgres keeps it without a change. Whether it outlives an outcome, a mark, a doubt, a list or a decision
+// is said in entryOf and doubtOf (package importer), rules.go, Entry.completed and Decision.Outcome.
 type Entry struct {
 	Key          string
 	State        State
@@ -61,13 +60,13 @@ type Entry struct {
 	ExternalID   string // linked; after others changed it, theirs
 	Digest       Digest
 	Content      []ContentDigest
-	Code         int    // HTTP status of the last answer that was stored; 0: none
+	Code         int    // HTTP status of the answer that led here; 0: none, or a link is missing
 	Reason       string // short class of that answer, or one of the Reasons below; never the service's text
 	File         string // input file of the row that wrote the entry
 	Line         int    // its physical line in File, from 1
 	Locator      string // InDoubt: the locator asked for
 	// InDoubt, Partial, during an update: the ExternalID that the lead should get. After others changed it on the
-	// service: the one that was confirmed before.
+	// service: the one that was confirmed before, or the file's if the service's is kept.
 	WantLink  string
 	RequestID string    // InDoubt: of the last attempt that is known; as in Intent if the run was killed
 	Run       string    // the run that wrote it
@@ -78,7 +77,7 @@ type Entry struct {
 	Unsettled string    // run whose update is under way or got no usable answer; "" when there is none
 	Sought    string    // Unsettled: the status that this update asks for, or ""
 	Refused   Digest    // of the row whose update the service refused; zero once one is confirmed
-	Synced    bool      // Digest is of older data than the lead holds: updates have changed it since
+	Synced    bool      // Content is newer than Digest: an update or a read has confirmed it
 	Confirmed time.Time // when the service last confirmed the values above; zero: Updated
 	Seen      Sight     // what a later read showed, if it differs from the fields above
 }

@@ -49,9 +49,10 @@ func (k *KeptKey) Apply(b Book, c *Change, old *Kept, now time.Time) error {
 	return nil
 }
 
-// Claim stores an intent before a row is sent, or refuses. The intent also owns the ExternalID that the link after the
-// create will ask for, so that two rows never get the same one. If an earlier send is in doubt, its intent becomes the
-// Prior of the new one, and Withdraw puts it back.
+// Claim stores an intent before a row is sent, or refuses. Whether a row in doubt may be sent again was decided before
+// (importPlanner.Plan). The intent also owns the ExternalID that the link after the create will ask for, so that two
+// rows never get the same one. If an earlier send is in doubt, its intent becomes the Prior of the new one, and
+// Withdraw puts it back.
 func (k *KeptKey) Claim(b Book, e *Entry, old *Kept) (refusal error) {
 	switch {
 	case !ValidKey(e.Key):
@@ -129,7 +130,7 @@ func (k *KeptKey) keepDoubt(b Book, e *Entry) {
 		in = *k.Intent
 	}
 	in.State, in.Code, in.Reason, in.LeadID = InDoubt, e.Code, e.Reason, e.LeadID
-	if in.RequestID = cmp.Or(e.RequestID, in.RequestID); e.Reason != ReasonIncomplete { // that row was not sent
+	if in.RequestID = cmp.Or(e.RequestID, in.RequestID); e.Reason != ReasonIncomplete { // with it, the row was not sent
 		in.Act |= Doubted
 	}
 	k.Intent = b.Keep(in)
@@ -157,7 +158,8 @@ func (k *KeptKey) replace(b Book, e *Entry, act Act) {
 }
 
 // Mark notes that the update of a lead is about to be sent. A lead ID that only the input names is stored, unless
-// another key has it.
+// another key has it (ErrTaken). ErrKnown refuses a key in doubt, a key with another lead, and a mark without a lead
+// ID.
 func (k *KeptKey) Mark(b Book, e *Entry, old *Kept, now time.Time) error {
 	switch {
 	case !ValidKey(e.Key):
@@ -269,6 +271,7 @@ func (e *Entry) actsSince(old *Entry) (act Act) {
 		set(StatusSent, e.Status != old.Status)
 		set(DataSent, e.Digest != old.Digest || !slices.Equal(e.Content, old.Content))
 		set(Refused, e.Refused != (Digest{}) && e.Code >= 400)
+		// an update without an answer is confirmed now: data were sent, though nothing differs
 		set(DataSent, act == 0 && old.Unsettled != "" && e.Unsettled == "" && e.Reason == "")
 	}
 	return act
@@ -344,8 +347,8 @@ func (k *Kept) Scrubbed(leads map[string]bool) *Kept {
 // MostPast is how many events of the history are kept.
 const MostPast = 7
 
-// addPast adds an event to a history. If that is too long, it drops the oldest event after the first that did not bring
-// a lead ID, or else the second event.
+// addPast adds an event to a history. If that is too long, it keeps the first event and drops, of the others, the
+// oldest that brought no lead ID, or else the second event.
 func addPast(past []Event, ev Event) []Event {
 	past = append(slices.Clip(past), ev.Past())
 	if len(past) <= MostPast {

@@ -73,8 +73,8 @@ func newCarrier(r *run, p *phases, halt func(*Stop)) *carrier {
 }
 
 // carry takes a row to its outcome. What the outcome says of a lead is durable when it returns, unless the text says
-// that the checkpoint could not be written. Outcomes that change nothing (Pending, Failed, a Conflict that was not
-// sent) store nothing. A panic ends the run in order and leaves the row as it was.
+// that the checkpoint did not take it. Pending and Failed leave what is known of the lead's data; they may withdraw a
+// claim or a mark, and store what a read showed. A panic ends the run in order and leaves the row as it was.
 func (c *carrier) carry(ctx context.Context, j *job) {
 	if fault := crash.Call(func() error { c.act(ctx, j); return nil }); fault != nil {
 		c.halt(crashed(fault))
@@ -237,8 +237,9 @@ func (c *carrier) withdraw(j *job, outcome Outcome) {
 	j.outcome = outcome
 }
 
-// linkLater links a lead of an earlier run. It reads the lead first, and it is a conflict if somebody gave the lead
-// another ExternalID since. It links without reading where the file's ExternalID wins, or the lead cannot be read.
+// linkLater links a lead of an earlier run. It reads the lead first, if the file's ExternalID does not win anyway. It
+// is a conflict if the lead has another ExternalID than the wanted one and the one that was wanted before. If the read
+// fails, it links.
 func (c *carrier) linkLater(ctx context.Context, j *job) {
 	rec := &j.it.rec
 	if c.readable(&j.entry) && c.forExternalID() != RuleFile {
@@ -338,13 +339,14 @@ func (c *carrier) settle(j *job, outcome Outcome) bool {
 const heldElsewhere = "another worker sent it and may still be running: held back (leadferry checkpoint workers " +
 	"shows who holds what)"
 
-// notBegun ends a row without a durable intent or mark: nothing was sent. If another row has its key or lead by now,
-// the dispatcher decides about it once more; this is how it ends if it cannot.
+// notBegun ends a row whose claim or mark was refused: this request was not sent; an earlier one of the row may have
+// been. If another row has its key or lead by now, its lane decides about it once more; this is how it ends if that is
+// not possible.
 func (c *carrier) notBegun(j *job, err error) {
 	switch {
 	case errors.Is(err, checkpoint.ErrEnough):
 		j.refusal, j.text = err, "the fleet has made as many leads as --max-creates allows"
-	case errors.Is(err, context.Canceled) && c.phases.taking.Err() != nil:
+	case errors.Is(err, context.Canceled) && c.phases.taking.Err() != nil: // the run stops: the row stays pending
 	case errors.Is(err, checkpoint.ErrHeld):
 		j.refusal, j.outcome, j.text, j.entry.State = err, InDoubt, heldElsewhere, checkpoint.InDoubt
 	case errors.Is(err, checkpoint.ErrKnown), errors.Is(err, checkpoint.ErrTaken):
@@ -372,7 +374,7 @@ func (c *carrier) notStored(j *job, err error) {
 	}
 }
 
-// stamp names the run and the row in the entry.
+// stamp writes run, row and time into the entry.
 func (c *carrier) stamp(j *job) {
 	j.entry.Run, j.entry.Updated = c.RunID, time.Now()
 	j.entry.File, j.entry.Line = c.intake.names[j.it.input], j.it.row.Line

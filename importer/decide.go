@@ -98,8 +98,8 @@ const (
 )
 
 // decide says what to do about one field. compare asks it for each field of a row: before a read, after a read, after
-// the answer to an update, and in reconcile. If the service shows what our own unanswered update asked for, nobody else
-// changed the field.
+// the answer to an update, and in reconcile. If the service's value was kept before, only a new value on either side is
+// a change. If the service shows what our own unanswered update asked for, nobody else changed the field.
 func decide(f field, rule Rule) (d decision) {
 	said := f.file != ""
 	switch {
@@ -142,7 +142,7 @@ func (b *leadBefore) moved() bool {
 	return b.State == checkpoint.Created && b.Unsettled == "" && b.WantLink != "" && b.WantLink != b.ExternalID
 }
 
-// linked is the ExternalID to compare with: the last one that the file and the service agreed on.
+// linked is the ExternalID to compare with: if others changed it, the one in WantLink.
 func (b *leadBefore) linked() string {
 	if b.moved() {
 		return b.WantLink
@@ -233,7 +233,7 @@ type Changes struct {
 
 func (s Changes) none() bool { return !s.Status && !s.ExternalID && len(s.Fields) == 0 }
 
-// diff compares a row with its lead, field by field.
+// diff is how a row differs from its lead, field by field.
 type diff struct {
 	Send              Changes
 	status, external  decision
@@ -380,8 +380,9 @@ func (b *leadBefore) sight(a *answer) checkpoint.Sight {
 	return s
 }
 
-// seen stores what the service shows of a lead, beside what was confirmed. If others changed the ExternalID, WantLink
-// keeps the confirmed one, or the row's if the service's wins, so that rows find the lead by both.
+// seen fills the entry with what the service shows of a lead, beside what was confirmed. A partial lead is created if
+// it has the wanted ExternalID. If others changed the ExternalID, WantLink keeps the confirmed one, or the row's if the
+// service's wins, so that rows find the lead by both.
 func (d *diff) seen(e *checkpoint.Entry, rec *mapping.Record, before *leadBefore, a *answer) {
 	if e.Seen = before.sight(a); a.Status != "" && d.status.then == keeps {
 		e.Seen.Kept, e.Seen.Against = true, before.against(rec.Status)

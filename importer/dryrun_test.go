@@ -123,7 +123,7 @@ func TestValidateTellsWhatIsWrong(t *testing.T) {
 		Projected: report.Projected{Create: 3, Update: 3, Rate: 2, DurationS: 3},
 		Notes: []string{
 			"No part of the mapping uses the column extra.",
-			"Rows whose key is also in an earlier row: 1. They are judged in file order, each by what the rows before it leave of their lead. For example a.csv:10 (first at a.csv:2).",
+			"Rows whose key is also in an earlier row: 1. Rows of one key are one lead, in file order. If their data differ, keep one row: else --changed update changes the lead at every run. For example a.csv:10 (first at a.csv:2).",
 		},
 	}
 	if diff := cmp.Diff(want, s.Checks); diff != "" {

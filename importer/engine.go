@@ -174,7 +174,7 @@ func (e *engine) lookupRows() int {
 	return 4 * batchRows
 }
 
-// dispatch decides about all rows, at last about those that were put off.
+// dispatch decides about rows as they come. In the end it starts the lanes that were put off.
 func (e *engine) dispatch(batches <-chan *batch) {
 	var end error
 	var room lookup
@@ -340,10 +340,10 @@ func (e *engine) mayLeave(a Action) bool {
 	})
 }
 
-// mostLate is how many leads may wait for the end of the run; a worker holds few claims when it is replaced.
+// mostLate is how many leads may wait for other workers. A worker holds few claims when it is replaced.
 const mostLate = 1000
 
-// putsOff reports whether a row waits for the end of the run, which happens once. A row that would remove an ExternalID
+// putsOff puts a row off to the end of the run, once, and reports whether it did. A row that would remove an ExternalID
 // waits while there are few: at the end all rows are read, and --max-clears can count them. In a fleet a row in doubt
 // waits too: another worker may still get its answer.
 func (e *engine) putsOff(it *item, step *Step) bool {

@@ -39,7 +39,7 @@ type item struct {
 	fault  *fault                     // why the row is invalid, or nil
 	digest checkpoint.Digest          // see digester
 	sums   []checkpoint.ContentDigest // see digester
-	late   bool                       // it was put off to the end of the run
+	late   bool                       // it was put off, or is decided for the second time: no third time
 }
 
 // items lends memory for rows and takes it back for later rows. Else most of a run's memory would be garbage.
@@ -119,13 +119,13 @@ type batch struct {
 
 func newBatch() *batch { return &batch{items: make([]*item, 0, batchRows)} }
 
-// intake turns files into Records, in file order, ahead of the engine. One goroutine reads. As many as there are
-// processors make the Records and digests, each for one batch at a time.
+// intake turns files into Records, in file order, ahead of the engine. One goroutine reads. Others, up to maxMakers,
+// make Records and digests, each for one batch at a time.
 type intake struct {
 	options   *Options
 	sums      sums // nil: no digests are wanted
 	fields    bool // digests by field are wanted
-	caught    bool // note texts that only else takes
+	caught    bool // note texts that a map lacks and its else takes
 	sharding  sharding
 	keepGoing bool // go on with the next input if one is lost in its middle
 	items     items

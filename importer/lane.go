@@ -10,16 +10,16 @@ import (
 	"leadferry/checkpoint"
 )
 
-// maxWaiting is how many rows may wait in lanes, and maxWaitingBytes how many bytes they may have; one row may exceed
-// it.
+// maxWaiting is how many rows may wait in lanes, and maxWaitingBytes how many bytes they may have, when one more joins.
+// Rows that are put off come on top.
 const (
 	maxWaiting      = 1000
 	maxWaitingBytes = 64 << 20
 )
 
-// lanesPerPlace is how many lanes there are for each request that may be in flight. A row waits half of its time for
-// the checkpoint, and rows that wait share commits. With two lanes for each request there are twice as many commits,
-// and a row takes a seventh more processor time.
+// lanesPerPlace is how many lanes there are for each request that may be in flight. Rows wait half of their time for
+// the checkpoint, and rows that wait share commits. With two lanes instead of four there are twice as many commits, and
+// a row takes a seventh more processor time.
 const lanesPerPlace = 4
 
 // slotsPerPlace is how many rows may be claimed and not settled for each request that may be in
@@ -44,7 +44,7 @@ type lanes struct {
 	ended    []*lane // since the last look-up
 	todo     chan *lane
 	active   int // lanes that a goroutine of the pool has or takes next
-	underWay int // rows that a lane has, and that are not counted yet
+	underWay int // rows that the carrier has, and that are not counted yet
 	waiting  int // rows that wait
 	bytes    int // of these rows
 }
@@ -75,7 +75,7 @@ func (s *lanes) find(names []leadName) (l *lane, two, old bool) {
 	return l, two, old
 }
 
-// name lists a lane under more names, and reports whether no other lane had one of them.
+// name lists a lane under these names, and reports whether the lane had all of them before.
 func (s *lanes) name(l *lane, names []leadName) (own bool) {
 	own = true
 	for _, n := range names {
@@ -150,7 +150,7 @@ func (s *lanes) merge(l, other *lane) {
 	s.name(other, l.names)
 }
 
-// end removes a lane. Rows that came from other lanes stay for drain.
+// end marks a lane without rows as ended. A lane with rows stays: drain takes them out.
 func (s *lanes) end(l *lane) {
 	if len(l.waiting) == 0 {
 		l.ended = true
@@ -281,7 +281,8 @@ func (e *engine) hand(l *lane, c *Case, step Step) {
 	l.decided = true
 }
 
-// settled counts how a lane's row ended, and reports false if the lane is put off.
+// settled counts how a lane's row ended, or puts the row back to be decided once more. It reports false if the lane is
+// put off.
 func (e *engine) settled(l *lane) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -313,8 +314,8 @@ func (e *engine) settled(l *lane) bool {
 	return true
 }
 
-// decidesAgain reports whether to decide about a row once more, because the ledger refused its claim: it knows more
-// now. A row that another worker holds waits for the end of the run.
+// decidesAgain reports whether to decide about a row once more, because the ledger refused its claim and knows more
+// now. Each row gets one such chance. A row that another worker holds waits for the end of the run.
 func (e *engine) decidesAgain(j *job) (again, held bool) {
 	held = errors.Is(j.refusal, checkpoint.ErrHeld)
 	if j.refusal == nil || errors.Is(j.refusal, checkpoint.ErrEnough) || j.it.late || e.stopped != nil ||

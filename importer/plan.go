@@ -434,7 +434,8 @@ func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
 
 func refusedBefore(known *checkpoint.Entry) string {
 	if known.Code == 0 {
-		return "refused in an earlier run with the same data; not sent again"
+		return "refused in an earlier run with the same data; not sent again without --retry-rejected"
 	}
-	return fmt.Sprintf("refused with HTTP %d in an earlier run with the same data; not sent again", known.Code)
+	return fmt.Sprintf("refused with HTTP %d in an earlier run with the same data; not sent again without "+
+		"--retry-rejected", known.Code)
 }

@@ -117,6 +117,17 @@ func TestImportPlanner(t *testing.T) {
 	}
 }
 
+// What a person found out about rows that are in doubt still is noted: a run does not read it.
+func TestAnswersInRejectsAreNoted(t *testing.T) {
+	tally := newTally(1, Limits{}, 1)
+	for _, answered := range []bool{true, false, true} {
+		tally.doubt(&item{row: source.Row{Answered: answered}}, &result{ending: ending{outcome: InDoubt}})
+	}
+	if notes := strings.Join(tally.notes(), "\n"); !strings.Contains(notes, "holds an answer: 2.") {
+		t.Errorf("%q", notes)
+	}
+}
+
 // TestHeldRowsAreOneReason: the time of a send is told with each row, and rows held for the same cause are counted
 // together whenever they were sent.
 func TestHeldRowsAreOneReason(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 	"leadferry/mapping"
 )
 
-// recorder writes the rows' lines in its own goroutine, so that a slow disk delays neither planning nor sending.
+// recorder writes the rows' lines in its own goroutine. If batchesAhead batches wait for a slow disk, the run waits.
 type recorder struct {
 	files  *report.Run
 	inputs []report.Input
@@ -50,7 +50,7 @@ func newRecorder(files *report.Run, inputs []*source.File, rooms *items, own *ow
 		files: files, items: rooms, own: own, lines: make(chan []line, batchesAhead),
 		spare: make(chan []line, batchesAhead), done: make(chan struct{}),
 	}
-	// rejects get a byte order mark
+	// if an input is not UTF-8, spreadsheets need the mark to read the rejects
 	mark := slices.ContainsFunc(inputs, func(f *source.File) bool { return f.Info().Other })
 	for _, f := range inputs {
 		info := f.Info()

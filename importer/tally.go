@@ -35,7 +35,8 @@ type tally struct {
 	known    int // rows without a request
 	held     int // rows in doubt that an incomplete checkpoint holds
 	service  report.InService
-	news     int // rows that need attention and did not in the run before, except pending ones
+	answered int // rows in doubt whose answer stands in the rejects file that is read
+	news     int // rows that count as new (--attention new), except pending ones
 
 	reasons       *findings.Kinds[reason]
 	organizations map[report.Organization]int
@@ -59,7 +60,7 @@ type creates struct {
 // refusals are the rows sent so far, while all of them were refused.
 type refusals struct {
 	enough int // so many refusals show that every row is wrong
-	status int // of all of them; -1: they differ
+	status int // of all of them; -1: they differ, or one was accepted
 }
 
 // reason is why rows ended so.
@@ -163,6 +164,9 @@ func (t *tally) doubt(it *item, r *result) {
 	if r.entry.Reason == checkpoint.ReasonIncomplete || r.text == doubtReason(checkpoint.ReasonIncomplete, 0) {
 		t.held++
 	}
+	if it.row.Answered {
+		t.answered++
+	}
 	if len(t.doubts) < maxDoubts {
 		t.doubts = append(t.doubts, doubt{spotOf(it), r.entry})
 	}
@@ -221,7 +225,8 @@ func (f *refusals) count(r *result) {
 	}
 }
 
-// makeUp counts the row at which the program failed. It was not sent.
+// makeUp counts rows without an outcome as pending, after a fault of the program. Such a row may have been sent; the
+// ledger knows.
 func (t *tally) makeUp() {
 	missing := t.counts.Read - t.ended()
 	t.outcomes[Pending] += missing
@@ -269,6 +274,10 @@ func (t *tally) notes() (notes []string) {
 	if t.held > 0 {
 		notes = append(notes, english.Plural(t.held, "row was", "rows were")+" held, not sent"+whyHeld)
 	}
+	if t.answered > 0 {
+		notes = append(notes, fmt.Sprintf("Rows in doubt whose leadferry_lead_id in this file holds an answer: %d. A "+
+			"run does not read the answers: settle them with leadferry checkpoint resolve and this file.", t.answered))
+	}
 	for i, leads := range t.remarks {
 		if leads > 0 {
 			notes = append(notes, fmt.Sprintf(remarkNotes[i], leads))
@@ -303,13 +312,14 @@ func (t *tally) onTrial(underWay int) bool {
 	return t.noneAccepted() && underWay > 0 && t.counts.Sent+underWay >= t.refused.enough
 }
 
-// noneAccepted reports whether all rows sent so far were refused with one status, unless --max-rejects 0 turns that
-// check off.
+// noneAccepted reports whether no row has shown so far that the service accepts rows: all sent ones were refused with
+// one status, or none was sent. --max-rejects 0 turns that check off.
 func (t *tally) noneAccepted() bool {
 	return !t.limits.MaxRejects.none() && (t.refused.status > 0 || t.counts.Sent == 0)
 }
 
-// limit returns why the run must end, or nil. In a fleet, the limits are checked against all workers together (member).
+// limit returns why the run must end, or nil. In a fleet, member checks the limits against all workers together; the
+// check of the first rows is each worker's own.
 func (t *tally) limit() *Stop {
 	if t.fellows == nil {
 		if stop := t.limits.reached(&t.counts); stop != nil {

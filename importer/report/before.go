@@ -17,6 +17,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
+
+	"leadferry/internal/spelling"
 )
 
 // Before is what needed attention in the last finished run of the same command, mapping and target: the rows of its
@@ -74,10 +76,16 @@ func (b *Before) Since(rej *Reject) (at time.Time, old bool) {
 	return at, old
 }
 
+// answered is what is the same in every text about a refusal: later runs do not have the service's words.
+var answered = spelling.Form(`HTTP [0-9]{3}`)
+
 // hash is of what makes a row the same case; one without a key is known by its line.
 func (b *Before) hash(n note) uint64 {
 	if n.Key == "" {
 		n.Key = "\x00" + strconv.Itoa(n.Line)
+	}
+	if n.Outcome == "rejected" {
+		n.Error = answered().FindString(n.Error)
 	}
 	return maphash.String(b.seed, strings.Join([]string{n.Namespace, n.Key, n.Outcome, n.Error}, "\x00"))
 }

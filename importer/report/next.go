@@ -98,9 +98,11 @@ func (s *Summary) afterRun(todo *steps) {
 		s.afterReconciling(todo)
 		return
 	}
-	todo.about(slices.Clone(s.RejectsPaths), n.Rejected > 1 && n.Created+n.Updated+n.Partial+n.Unchanged == 0,
+	todo.about(slices.Clone(s.RejectsPaths), n.Rejected > 1 && s.Requests.Create+s.Requests.Update > 0 &&
+		n.Created+n.Updated+n.Partial+n.Unchanged == 0,
 		"The service accepted no row: is the mapping wrong, not the rows? The rejects file has the service's words. "+
-			"Correct the mapping and run the same command again, or correct the rows.")
+			"Correct the mapping and run the same command again, or correct the rows. Were both right, and you changed "+
+			"something else? Then add --retry-rejected.")
 	todo.about(slices.Clone(s.RejectsPaths), n.Invalid+n.Rejected > 0,
 		s.correct(n.Invalid+n.Rejected, s.Command+" what you corrected"), s.again(s.Command)...)
 	unsent := n.Failed + n.Partial + n.Pending
@@ -171,7 +173,10 @@ func (s *Summary) afterCheck(todo *steps) {
 	s.Checks.steps(todo, s.Mapping.Path)
 	s.readAnew(todo)
 	s.decisions(todo)
-	bad := s.Rows.attention(true) - s.Rows.Changed - s.Rows.Unmatched - s.Rows.Conflict
+	if s.Rows.InDoubt > 0 {
+		s.inDoubt(todo)
+	}
+	bad := s.Rows.attention(true) - s.Rows.Changed - s.Rows.Unmatched - s.Rows.Conflict - s.Rows.InDoubt
 	switch {
 	case bad > 0:
 		todo.about(slices.Clone(s.RejectsPaths), true, s.correct(bad, "check again"), s.again("validate")...)
@@ -183,7 +188,7 @@ func (s *Summary) afterCheck(todo *steps) {
 			inputs = append(inputs, in.Path)
 		}
 		text := english.Plural(s.Rows.Pending, "row", "") +
-			" would be sent. Import with the same flags as in this check:"
+			" would be sent. Import with the same flags as in this check (--sandbox --limit 10 tries it without an account):"
 		todo.add(true, text, s.command("import", inputs...)+flags(s.Flags))
 	default:
 		todo.add(true, "Run the same command without --dry-run to send the rows.")

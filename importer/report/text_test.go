@@ -148,7 +148,8 @@ Would be sent
   1 create request and 0 updates.
 
 Next
-  1. 1 row would be sent. Import with the same flags as in this check:
+  1. 1 row would be sent. Import with the same flags as in this check (--sandbox
+     --limit 10 tries it without an account):
        leadferry import -m leads.yaml 'my leads.csv'
 `},
 	}

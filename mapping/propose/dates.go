@@ -75,5 +75,10 @@ func (c *column) dateStep() (step, remark string) {
 	case step != other:
 		return "", "? as it is: day or month first? Say apply: [" + quoted(step) + "] or [" + quoted(other) + "]"
 	}
+	for _, sign := range []string{"/", ".", "-"} {
+		if strings.Contains(step, "M"+sign+"D"+sign) && strings.Contains(step, "D"+sign+"M"+sign) {
+			return step, "? some dates have the day first, others the month"
+		}
+	}
 	return step, ""
 }

@@ -165,6 +165,8 @@ func TestDecisions(t *testing.T) {
 		{"dates beside ISO dates", "Created\n1/15/2026\n2026-01-15", []string{`apply: ["date:M/D/YYYY"]`}, "several ways"},
 		{"names of months", "Created\n3. März 2026\n15. Januar 2026", []string{`apply: ["date:D. MMMM YYYY@de"]`}, ""},
 		{"dates of two countries", "Created\n1/15/2026\n15.1.2026", []string{`apply: ["date:M/D/YYYY|D.M.YYYY"]`}, "several ways"},
+		{"a day first among months first", "Created\n1/15/2026 9:05\n13/3/2026", []string{`"date:M/D/YYYY HH:mm|D/M/YYYY"`, "some dates have the day first"}, ""},
+		{"a stage with a question mark", "Id,Stage\n7,Lost?\n8,New\n9,Won", []string{`"Lost?": closedNotInterested  # ? 1 row, a doubtful guess`}, ""},
 		{"a date that is none", "Created\n31.02.2026" + strings.Repeat("\n15.01.2026", 9), []string{"not all cells are dates"}, ", apply: ["},
 		{"dates with the year first", "Created\n2026/01/05 9:05\n2026/01/15 10:00", []string{`apply: ["date:YYYY/M/D HH:mm"]`}, ""},
 		{"Japanese dates", "登録日\n2026年1月5日\n2026年11月15日", []string{`receivedOn: {from: "{登録日}", apply: ["date:YYYY年M月D日"]}`}, ""},

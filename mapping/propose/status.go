@@ -123,6 +123,7 @@ func statusOf(c *column) *statusChoice {
 func placeStatus(text string) placing {
 	d, list, statuses := known(), words(text), mapping.Statuses()
 	if p, ok := d.statuses[strings.Join(list, " ")]; ok {
+		p.doubt = p.doubt || strings.Contains(text, "?")
 		return p
 	}
 	for length := min(len(list), d.longestStatus); length > 0; length-- {
@@ -135,7 +136,8 @@ func placeStatus(text string) placing {
 			}
 		}
 		if best.status != "" {
-			best.doubt = best.doubt || length < len(list) // the other words may say otherwise
+			// the other words may say otherwise, and a question mark does
+			best.doubt = best.doubt || length < len(list) || strings.Contains(text, "?")
 			return best
 		}
 	}

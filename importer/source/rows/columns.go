@@ -118,11 +118,7 @@ func (c *Columns) Judge(fields []string, misfit *Problem, r *Row, found *Found) 
 		found.Warn("line %d holds something in a column that has no name in the header, which is never sent, and "+
 			"others may, too", r.Line)
 	}
-	if holds(fields, c.answer) {
-		c.answer = -1 // said once
-		found.Warn("%s holds answers about rows in doubt, the first on line %d: they settle nothing here; run "+
-			"leadferry checkpoint resolve with this file first", AnswerColumn, r.Line)
-	}
+	r.Answered = holds(fields, c.answer)
 	r.Repeats = c.isHeader(fields)
 	return misfit
 }

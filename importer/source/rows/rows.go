@@ -111,9 +111,11 @@ type Row struct {
 	Repeats bool     // it is the header once more
 	Ends    bool     // what is behind the table begins with it
 	HasLead bool     // a rejects file says that its lead exists, or may exist
-	Problem *Problem // why the row cannot be used, or nil
-	Text    string   // of a row that could not be taken apart, with \xNN for bytes that are no text
-	Faults  []Fault  // XLSX: cells that cannot be taken, which matters where their columns are used
+	// a rejects file holds what a person found out about the row, which was in doubt
+	Answered bool
+	Problem  *Problem // why the row cannot be used, or nil
+	Text     string   // of a row that could not be taken apart, with \xNN for bytes that are no text
+	Faults   []Fault  // XLSX: cells that cannot be taken, which matters where their columns are used
 }
 
 // Clear empties a row for the next record, whose header is this one for now. The room of its cells is kept.

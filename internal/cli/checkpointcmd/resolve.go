@@ -165,6 +165,6 @@ func (d *Command) reportResolved(r checkpoint.ResolveResult, decisions []checkpo
 	}, passed...), strconv.Itoa)
 	if found+not > 0 {
 		fmt.Fprintln(d.Out,
-			"run the same import again (of the whole file): it sends what may be sent and links what was found")
+			"import the rejects file or the whole file again: either sends what may be sent and links what was found")
 	}
 }
