@@ -45,7 +45,7 @@ type job struct {
 	before leadBefore // Update, Read: what was known of the lead
 
 	doubt     *ending       // Create: how the row ends if it stays in doubt from before; or nil
-	refusal   error         // why the ledger refused the claim or the mark, if it did; nothing was sent
+	refusal   error         // why the ledger refused the claim or the mark of a request, which was not sent
 	marked    bool          // Update: the mark is durable
 	unsure    bool          // Update: a try may have been applied, and nobody can tell
 	pass      delivery.Pass // Create: what it was sent with

@@ -188,7 +188,8 @@ func (s *Summary) afterCheck(todo *steps) {
 			inputs = append(inputs, in.Path)
 		}
 		text := english.Plural(s.Rows.Pending, "row", "") +
-			" would be sent. Import with the same flags as in this check (--sandbox --limit 10 tries it without an account):"
+			" would be sent. Import with the same flags as in this check (--sandbox --limit 10 tries it without an " +
+			"account):"
 		todo.add(true, text, s.command("import", inputs...)+flags(s.Flags))
 	default:
 		todo.add(true, "Run the same command without --dry-run to send the rows.")

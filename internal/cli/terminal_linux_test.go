@@ -17,6 +17,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt"
+	"leadferry/checkpoint/storetest"
 	"leadferry/leadapi/sandbox"
 )
 
@@ -108,16 +109,7 @@ func (d *desk) inDoubt(entries ...checkpoint.Entry) string {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	_, err = checkpoint.AdoptList(d.t.Context(), db, nil, checkpoint.Leads{
-		Choose: func() error { return nil }, Missing: func() string { return "" },
-		Entries: func(yield func(checkpoint.Entry, error) bool) {
-			for _, e := range entries {
-				if !yield(e, nil) {
-					return
-				}
-			}
-		},
-	})
+	_, err = storetest.Adopt(db, entries...)
 	if closed := db.Close(); err != nil || closed != nil {
 		d.t.Fatal(err, closed)
 	}
