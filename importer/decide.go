@@ -191,7 +191,7 @@ func external(id string) string { return "=" + id }
 
 // externalOf is the row's value of the field; "" if the row is silent.
 func externalOf(rec *mapping.Record) string {
-	if rec.ExternalID == "" && !rec.Unlinks {
+	if rec.ExternalID == "" {
 		return ""
 	}
 	return external(rec.ExternalID)
@@ -242,13 +242,7 @@ type diff struct {
 	keptFields        []string // names of the fields, without Status, that keep the service's value
 	differ            []int    // content that differs from the service's, as far as is known
 	keys              []string // names of the content keys that were changed
-	ahead             []ahead  // the content that others changed
-}
-
-// ahead is a field of the Record's Content that others changed; both: the file changed it too.
-type ahead struct {
-	field int
-	both  bool
+	ahead             []int    // the content that others changed
 }
 
 func (d *diff) add(one decision) decision {
@@ -319,7 +313,7 @@ func (p *conflicts) compareContent(d *diff, it *item, before *leadBefore, shown 
 			d.keys = append(d.keys, f.Name)
 		}
 		if one.byService {
-			d.ahead = append(d.ahead, ahead{i, one.byFile})
+			d.ahead = append(d.ahead, i)
 		}
 		switch one.then {
 		case sends:
@@ -390,9 +384,6 @@ func (d *diff) seen(e *checkpoint.Entry, rec *mapping.Record, before *leadBefore
 	confirmed := before.linked()
 	switch shown := a.ExternalID; {
 	case !a.HasExternal:
-		if a.sent.ExternalID && rec.Unlinks {
-			e.ExternalID, e.WantLink = "", ""
-		}
 	case e.State == checkpoint.Partial:
 		e.ExternalID = shown
 		if shown != "" && (shown == rec.ExternalID || shown == e.WantLink) {

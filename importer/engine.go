@@ -24,7 +24,6 @@ type engine struct {
 	changed sync.Cond // a row or a lane has ended, or the run ends
 	lanes   lanes
 	allRead bool  // no more rows come
-	clears  int   // rows that would remove the ExternalID of their lead
 	faulty  bool  // the program itself failed at a row, which has no outcome
 	stopped *Stop // why the run ends before its input
 }
@@ -343,22 +342,14 @@ func (e *engine) mayLeave(a Action) bool {
 // mostLate is how many leads may wait for other workers. A worker holds few claims when it is replaced.
 const mostLate = 1000
 
-// putsOff puts a row off to the end of the run, once, and reports whether it did. A row that would remove an ExternalID
-// waits while there are few: at the end all rows are read, and --max-clears can count them. In a fleet a row in doubt
-// waits too: another worker may still get its answer.
+// putsOff puts a row in doubt off to the end of a fleet's run, once, and reports whether it did: another worker may
+// still get its answer.
 func (e *engine) putsOff(it *item, step *Step) bool {
-	clears := step.Action == Update && step.Send.ExternalID && it.rec.Unlinks && e.r.MaxClears > 0
-	doubts := step.Action == Nothing && step.outcome == InDoubt && e.r.member != nil && len(e.lanes.late) < mostLate
-	if !clears && !doubts || it.late || e.stopped != nil {
+	if step.Action != Nothing || step.outcome != InDoubt || e.r.member == nil || len(e.lanes.late) >= mostLate ||
+		it.late || e.stopped != nil {
 		return false
 	}
 	it.late = true
-	if clears {
-		e.clears++
-	}
-	if clears && e.clears > e.r.MaxClears {
-		e.stop(tooManyClears(e.r.MaxClears))
-	}
 	return true
 }
 

@@ -31,7 +31,6 @@ func (s *remote) change(id, field, value string) {
 
 // Who has changed which field is told by all of them, and a reconciliation changes none.
 func TestVerdictsOfFields(t *testing.T) {
-	keeps := ruledPair(t, `external_id: "{ext}"`, `external_id: {from: "{ext}", empty: keep}`)
 	for name, test := range map[string]struct {
 		row                     string
 		field, value            string
@@ -43,7 +42,6 @@ func TestVerdictsOfFields(t *testing.T) {
 		"ExternalID, file":         {"a,,z,open,Ann,1", "Status", "open", "file_ahead", "file", "", "not the one that is linked"},
 		"ExternalID, both":         {"a,,z,open,Ann,1", "ExternalID", "y", "both_changed", "both", "", "its ExternalID was changed"},
 		"ExternalID, both alike":   {"a,,y,open,Ann,1", "ExternalID", "y", "same", "", "", ""},
-		"ExternalID, no cell":      {"a,,,open,Ann,1", "ExternalID", "y", "same", "", "", "unchanged"},
 		"content, console":         {"a,,x-a,open,Ann,1", "name", `"Anna"`, "service_ahead", "service", "name", "its content was changed on the service: name"},
 		"content, file":            {"a,,x-a,open,Ann,2", "Status", "open", "file_ahead", "file", "phone", ""},
 		"content, both":            {"a,,x-a,open,Ann,2", "phone", `"3"`, "both_changed", "both", "phone", "its content was changed on the service: phone"},
@@ -59,7 +57,7 @@ func TestVerdictsOfFields(t *testing.T) {
 				a := p.known("a").LeadID
 				p.service.typed(a, test.field, test.value)
 				before := p.service.lead(a)
-				r := p.run("reconcile", Options{Task: Task{Mapping: keeps}}, test.row)
+				r := p.run("reconcile", Options{}, test.row)
 				f := &r.lines[0].r.found
 				if f.verdict.String() != test.verdict || f.changedBy != test.by || f.keys != test.keys || !strings.Contains(r.text("a"), test.text) {
 					t.Errorf("%v by %q, keys %q: %s", f.verdict, f.changedBy, f.keys, r.text("a"))
@@ -142,36 +140,6 @@ func TestKeptContentIsNotConfirmed(t *testing.T) {
 		if sent := p.service.sent(); !strings.Contains(sent, `"name":"Annie"`) {
 			t.Errorf("sent %s", sent)
 		}
-	})
-}
-
-// Empty cells take ExternalIDs away where the mapping says so, and so many at once look like an export without that column.
-func TestClearing(t *testing.T) {
-	clears := ruledPair(t, `external_id: "{ext}"`, `external_id: {from: "{ext}", empty: clear}`)
-	paired(t, func(t *testing.T, p *pair) {
-		var made, empty []string
-		for i := range 5 {
-			made = append(made, fmt.Sprintf("k%d,,x-%d,open,Ann,%d", i, i, i))
-			empty = append(empty, fmt.Sprintf("k%d,,,contacted,Ann,%d", i, i))
-		}
-		o := Options{Task: Task{Mapping: clears}, Planning: Planning{MaxClears: 4}}
-		p.must("created 5", p.run("import", o, made...))
-		p.service.sent()
-		r := p.run("sync", o, empty...)
-		if r.stopped == nil || r.stopped.Code != CodeStopped || strings.Contains(p.service.sent(), "ExternalID") {
-			t.Errorf("%v, stopped by %v", r.outcomes(), r.stopped)
-		}
-		p.must("updated 4", p.run("sync", o, empty[:4]...))
-		for i := range 4 {
-			e := p.known(fmt.Sprint("k", i))
-			if l := p.service.lead(e.LeadID); l.ExternalID != "" || e.ExternalID != "" || e.WantLink != "" || l.Status != "contacted" {
-				t.Errorf("%+v, %+v", l, e)
-			}
-		}
-		p.must("updated 1", p.run("sync", o, empty[4:]...))
-		p.service.sent()
-		p.must("unchanged 5", p.run("sync", o, empty...))
-		p.sends()
 	})
 }
 

@@ -234,10 +234,8 @@ type Planning struct {
 	Reconciling   Reconciling
 	Conflict      Rule // what to do about a field that others changed
 	HoldReopen    bool // --reopen hold
-	MaxClears     int  // ExternalIDs that a sync may take from leads; 0: any number
-
-	PullContent      bool // the pull file takes content over, too
-	ReadByExternalID bool // --read external-id: by writing the one that was last confirmed
+	// --read external-id: by writing the one that was last confirmed
+	ReadByExternalID bool
 }
 
 // Checking is what a run that sends nothing looks at, and what counts for the exit code.

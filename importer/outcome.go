@@ -205,15 +205,6 @@ func stopAt(end *delivery.End) *Stop {
 	return &Stop{Reason: end.Reason, Code: CodeStopped, Hint: end.Hint}
 }
 
-func tooManyClears(most int) *Stop {
-	return &Stop{
-		Reason: fmt.Sprintf("more than %d leads would lose their ExternalID (--max-clears); no lead lost any", most),
-		Code:   CodeStopped, Same: true,
-		Hint: "the column of the ExternalID may have come out empty: look at the file; --max-clears N allows N, 0 " +
-			"any number",
-	}
-}
-
 func interrupted() *Stop {
 	return &Stop{Reason: "interrupted", Code: CodeInterrupted}
 }

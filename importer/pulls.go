@@ -9,17 +9,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"leadferry/checkpoint"
 	"leadferry/importer/report"
 	"leadferry/importer/spool"
-	"leadferry/leadapi"
 	"leadferry/mapping"
 )
 
-// pulls gathers what the CRM should take over: leads whose status (or content, if asked for) the service has changed
-// and keeps. The last row of a lead decides, so the file is written after all rows have ended, in the order of the
+// pulls gathers what the CRM should take over: leads whose status the service has changed and keeps. The last row of a lead decides, so the file is written after all rows have ended, in the order of the
 // rows.
 type pulls struct {
 	mapping *mapping.Mapping
@@ -31,7 +27,6 @@ type pulls struct {
 	maybe    [1 << 14]uint64
 	ready    *spool.Spool[pulled] // the file's lines, sorted by place; filled by settle
 	wordless map[string]int       // leads left out, by status
-	columns  []string             // of the file, for content
 }
 
 // mostPulled is how many lines stay in memory.
@@ -44,7 +39,6 @@ type pulled struct {
 	Number     int // orders the rows of a lead
 	Gone       bool
 	Line       report.Pulled
-	Cells      []cell
 }
 
 func newPulls(o *Options) *pulls {
@@ -70,25 +64,17 @@ func (p *pulls) add(it *item, r *result) {
 		return // nothing new is known of the lead
 	case p.isAhead(it.rec.Status, r):
 		one.Line.Status = cmp.Or(f.service, e.Seen.Status)
-		fallthrough
-	case f.cells != nil:
 		changed := f.changed
 		if changed.IsZero() {
 			changed = e.Seen.At
 		}
 		one.Line.ExternalID, one.Line.UpdatedAt = cmp.Or(it.rec.ExternalID, (*leadBefore)(e).linked()), stamp(changed)
 		one.Line.OrganizationID = cmp.Or(f.owner, e.Seen.Organization, e.Organization)
-		one.Cells = f.cells
 		*seen |= bit
 	case r.outcome == Failed || *seen&bit == 0:
 		return
 	default:
 		one.Gone = true
-	}
-	for _, c := range one.Cells {
-		if !slices.Contains(p.columns, c.Column) {
-			p.columns = append(p.columns, c.Column)
-		}
 	}
 	p.count++
 	p.told.Add(one)
@@ -152,10 +138,6 @@ func (p *pulls) settle() error {
 func (p *pulls) lines() iter.Seq2[report.Pulled, error] {
 	return func(yield func(report.Pulled, error) bool) {
 		for one, err := range p.ready.All() {
-			one.Line.Content = make([]string, len(p.columns))
-			for _, c := range one.Cells {
-				one.Line.Content[slices.Index(p.columns, c.Column)] = c.Value
-			}
 			if !yield(one.Line, err) {
 				return
 			}
@@ -188,26 +170,4 @@ func (p *pulls) note() string {
 	}
 	return "Leads that the pull file lacks, because the mapping has no word for their status: " +
 		strings.Join(parts, ", ") + "."
-}
-
-// cell is what the CRM should take over of a lead's content.
-type cell struct{ Column, Value string }
-
-// cellsOf is the content of a lead that others have changed, where the pull file should have it.
-func (c *carrier) cellsOf(rec *mapping.Record, changed []ahead, lead *leadapi.Lead) (cells []cell) {
-	if !c.PullContent {
-		return nil
-	}
-	for _, a := range changed {
-		f := &rec.Content[a.field]
-		if rule := c.conflicts.forContent(f.Name); f.Column != "" &&
-			(rule == RuleService || rule == RuleReport && !a.both) {
-			value := lead.Content[f.Name]
-			if value.Kind() == '"' {
-				value, _ = jsontext.AppendUnquote(nil, value)
-			}
-			cells = append(cells, cell{f.Column, string(value)})
-		}
-	}
-	return cells
 }

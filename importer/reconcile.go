@@ -80,7 +80,6 @@ type comparison struct {
 	changed   time.Time // when the service last changed the lead, as it says; or zero
 	external  string    // the ExternalID that the service shows, or was seen to show
 	keys      string    // the names of the content keys that differ
-	cells     []cell    // what the CRM should take over of content
 	owner     string    // to which the lead belongs now
 	sampled   bool      // the lead is one of a sample, and was read in this run or, with Fresh, not long before
 }
@@ -181,8 +180,7 @@ func (c *carrier) reconcile(ctx context.Context, j *job) {
 	step := judged(j.it, &j.before, lead, c.digests.sums)
 	step.seen(&j.entry, &j.it.rec, &j.before, &answer{Lead: lead, at: time.Now()})
 	f := &step.found
-	f.changed, f.owner, f.cells, f.sampled = lead.UpdatedAt, lead.OwnerID, c.cellsOf(&j.it.rec, step.ahead,
-		lead), j.found.sampled
+	f.changed, f.owner, f.sampled = lead.UpdatedAt, lead.OwnerID, j.found.sampled
 	j.text, j.kind, j.found = step.text, step.kind, step.found
 	j.noteLead(lead)
 	if c.release(j, step.outcome); j.outcome != step.outcome {

@@ -284,7 +284,7 @@ func (r *run) finish(s *report.Summary, rec *recorder) {
 	if rec != nil {
 		err := rec.close()
 		if err == nil && r.pulls != nil && r.stopped == nil {
-			err = rec.files.Pull(r.pulls.columns, r.pulls.lines())
+			err = rec.files.Pull(r.pulls.lines())
 		}
 		if err != nil {
 			halt(s, filesFailed(err))

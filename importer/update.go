@@ -30,7 +30,6 @@ func (c *carrier) update(ctx context.Context, j *job) {
 		j.step = c.planUpdate(&Case{Record: &j.it.rec, Known: &j.entry, Run: c.RunID, it: j.it, digests: c.digests},
 			lead)
 		a := &answer{Lead: lead, at: time.Now()}
-		j.found.cells = c.cellsOf(&j.it.rec, j.step.ahead, lead)
 		if j.step.Action != Update {
 			c.notSent(j, a)
 			return
@@ -92,10 +91,10 @@ func (c *carrier) sendUpdate(ctx context.Context, j *job) (more bool) {
 	}
 	if len(d.ahead) > 0 { // reported only: it counts if leads are read
 		var names []string
-		for _, a := range d.ahead {
-			names = append(names, j.it.rec.Content[a.field].Name)
-			d.Send.Fields = slices.DeleteFunc(d.Send.Fields, func(i int) bool { return i == a.field })
+		for _, i := range d.ahead {
+			names = append(names, j.it.rec.Content[i].Name)
 		}
+		d.Send.Fields = slices.DeleteFunc(d.Send.Fields, func(i int) bool { return slices.Contains(d.ahead, i) })
 		j.say(contentMoved + ": " + spelling.List(names, mostListed, nil))
 	}
 	d.Send.Status = d.Send.Status && !c.reopens(lead.Status, j.it.rec.Status)

@@ -284,12 +284,12 @@ func (p *parser) rest(n node) rest {
 
 func (b *Binding) addRest(r *row, rec *Record) {
 	for _, c := range b.rest {
-		s, from := strings.TrimSpace(r.cell(c.index)), c.name
+		s := strings.TrimSpace(r.cell(c.index))
 		for _, path := range c.without {
-			s, from = string(without(jsontext.Value(s), path)), ""
+			s = string(without(jsontext.Value(s), path))
 		}
 		if s != "" {
-			rec.Content = append(rec.Content, Field{Name: c.as, Value: s, Column: from})
+			rec.Content = append(rec.Content, Field{Name: c.as, Value: s})
 		}
 	}
 }

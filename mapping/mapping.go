@@ -129,17 +129,6 @@ type ConflictRules struct {
 // Conflicts are the rules that the mapping names.
 func (m *Mapping) Conflicts() ConflictRules { return m.rules }
 
-// PullColumns are the columns of the file that hold a content key as it is, so that the key's value on the service
-// may go back into them: each by its key, in the order of the mapping.
-func (m *Mapping) PullColumns() (keys, columns []string) {
-	for _, f := range m.plan.content {
-		if f.column != "" && !slices.Contains(columns, f.column) {
-			keys, columns = append(keys, f.name), append(columns, f.column)
-		}
-	}
-	return keys, columns
-}
-
 // HasLeadID says whether the file may know the service's own IDs of its leads, so
 // that a sync finds them without a checkpoint.
 func (m *Mapping) HasLeadID() bool { return m.plan.leadID != nil }
@@ -235,7 +224,6 @@ func (t *assignment) values() []*value {
 type field struct {
 	name     string
 	value    *value
-	column   string // the only one of the file that it is made of, unchanged except its form; or ""
 	rest     rest
 	volatile bool
 }

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // faults 105, 106, 108, 109, m30
@@ -182,9 +181,6 @@ func TestKeyFrom(t *testing.T) {
 		}
 	}
 }
-
-// noColumns leaves out of a comparison which column a field is.
-var noColumns = cmpopts.IgnoreFields(Field{}, "Column")
 
 // parse reads a mapping file named m that must be good.
 func parse(t testing.TB, file string) *Mapping {

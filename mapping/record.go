@@ -34,8 +34,6 @@ type Record struct {
 	// Status is one of the eight status keys, or "" for none (specification, "States and transitions").
 	Status     string
 	ExternalID string
-	// Unlinks says that ExternalID came out empty, and that the lead is to have none (empty: clear).
-	Unlinks bool
 	// Dropped are the values that were left out since they break a rule (on_invalid: drop), and why.
 	Dropped []Problem
 	// Caught are the texts that a map lacks and that its else took, where Env asks for them, but
@@ -52,7 +50,6 @@ type Field struct {
 	Name, Value string
 	Volatile    bool
 	Kind        Kind
-	Column      string // the one column of the file that it is, or ""
 }
 
 // Kind is how a Field's value is in the request.
@@ -150,7 +147,6 @@ func (b *Binding) Map(cells []string, env Env, rec *Record) []Problem {
 	}
 	if p.key != nil && p.externalID != nil {
 		rec.ExternalID = r.take(p.externalID)
-		rec.Unlinks = rec.ExternalID == "" && p.externalID.clears
 	}
 	rec.LeadID = r.take(p.leadID)
 	r.assign(p.assign, rec)
@@ -191,9 +187,9 @@ func (r *row) addField(f *field, rec *Record) {
 	case problem != nil:
 		r.problems = append(r.problems, *problem)
 	case s != "":
-		rec.Content = append(rec.Content, Field{f.name, s, f.volatile, f.value.kind, f.column})
+		rec.Content = append(rec.Content, Field{f.name, s, f.volatile, f.value.kind})
 	case f.value.clears:
-		rec.Content = append(rec.Content, Field{Name: f.name, Volatile: f.volatile, Column: f.column})
+		rec.Content = append(rec.Content, Field{Name: f.name, Volatile: f.volatile})
 	}
 }
 

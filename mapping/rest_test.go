@@ -30,7 +30,7 @@ func TestRestIsEveryColumnThatNothingElseUses(t *testing.T) {
 		t.Fatalf("problems: %v", problems)
 	}
 	want := []Field{{Name: "name", Value: "Ann"}, {Name: "notes", Value: "x"}, {Name: "zip", Value: "01234"}, {Name: "last", Value: "Lee"}}
-	if diff := cmp.Diff(want, rec.Content, noColumns); diff != "" {
+	if diff := cmp.Diff(want, rec.Content); diff != "" {
 		t.Errorf("content (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"last", " "}, b.Unused()); diff != "" {
@@ -40,7 +40,7 @@ func TestRestIsEveryColumnThatNothingElseUses(t *testing.T) {
 
 func TestRestCountsCellsAsEmptyThatNullNames(t *testing.T) {
 	rec, _ := cells{"a", "N/A", "b", "x"}.in(t, "version: 1\nsource: {null: [N/A]}\nlead: {content: {'*': rest}}\n")
-	if diff := cmp.Diff([]Field{{Name: "b", Value: "x"}}, rec.Content, noColumns); diff != "" {
+	if diff := cmp.Diff([]Field{{Name: "b", Value: "x"}}, rec.Content); diff != "" {
 		t.Errorf("content (-want +got):\n%s", diff)
 	}
 }
@@ -73,7 +73,7 @@ func TestRestOfRowsOfSeveralShapes(t *testing.T) {
 		}
 		var rec Record
 		b.Map(shape.row, Env{}, &rec)
-		if diff := cmp.Diff(shape.want, rec.Content, noColumns); diff != "" {
+		if diff := cmp.Diff(shape.want, rec.Content); diff != "" {
 			t.Errorf("content (-want +got):\n%s", diff)
 		}
 		if b.Unused() != nil {
@@ -147,7 +147,7 @@ func TestSiblingsOfAMemberAreRest(t *testing.T) {
 		if want != "" {
 			fields = []Field{{Name: "p", Value: want}}
 		}
-		if diff := cmp.Diff(fields, rec.Content, noColumns, cmpopts.EquateEmpty()); diff != "" || len(b.Unused()) > 0 {
+		if diff := cmp.Diff(fields, rec.Content, cmpopts.EquateEmpty()); diff != "" || len(b.Unused()) > 0 {
 			t.Errorf("%s: content (-want +got):\n%s\nunused %v", p, diff, b.Unused())
 		}
 	}
@@ -156,7 +156,7 @@ func TestSiblingsOfAMemberAreRest(t *testing.T) {
 // In a table a.b is a column like any other.
 func TestADotInAColumnsNameOpensNoOther(t *testing.T) {
 	rec, _ := cells{"a", "1", "a.b", "2"}.in(t, "version: 1\nlead: {content: {x: '{a.b}', '*': rest}}\n")
-	if diff := cmp.Diff([]Field{{Name: "x", Value: "2"}, {Name: "a", Value: "1"}}, rec.Content, noColumns); diff != "" {
+	if diff := cmp.Diff([]Field{{Name: "x", Value: "2"}, {Name: "a", Value: "1"}}, rec.Content); diff != "" {
 		t.Error(diff)
 	}
 }

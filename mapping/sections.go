@@ -45,10 +45,6 @@ func (p *parser) mappingFile(doc node) {
 	if key == nil && !doc.has("key") {
 		key, hint = m.plan.externalID, "give a key of its own"
 	}
-	if external := m.plan.externalID; external != nil && external.needed == "" && !doc.has("key") {
-		p.failAt(external.at, `give the rows a key: key: "{column}"`, "%s is the row's key, which cannot be empty",
-			external.path)
-	}
 	if key != nil && key.has(rowKey) {
 		p.failAt(key.at, hint, "%s is the row's key, which cannot be made of {@key}", key.path)
 	}
@@ -270,7 +266,7 @@ func (p *parser) content(n node) {
 			if f.value = p.value(child, value{role: contentRole}); f.value == nil {
 				return
 			}
-			f.volatile, f.column = f.value.has(file, line, run), f.value.column()
+			f.volatile = f.value.has(file, line, run)
 		}
 		p.m.plan.content = append(p.m.plan.content, f)
 	})

@@ -1,7 +1,6 @@
 package mapping
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -78,22 +77,6 @@ func (v *value) isIdentity() bool { return v.role == keyRole || v.role == leadID
 func (v *value) isBare() bool {
 	return v.parts == nil && v.expr == nil && len(v.text) == 1 && v.text[0].kind == column && !v.isIdentity() &&
 		len(v.apply)+len(v.checks) == 0 && v.table == nil && v.preset == "" && v.needed == ""
-}
-
-// column is the only column that the value is, where nothing changes more of it than how it is written: what the
-// service holds may go back into that column. Else it is "".
-func (v *value) column() string {
-	sameAgain := []string{"trim", "lower", "upper", "title", "squeeze", "digits"}
-	if v.parts != nil || v.expr != nil || v.table != nil || v.kind == JSON || len(v.text) != 1 ||
-		v.text[0].kind != column {
-		return ""
-	}
-	for _, step := range v.apply {
-		if !slices.Contains(sameAgain, step.called) && !strings.HasPrefix(step.called, "e164:") {
-			return ""
-		}
-	}
-	return v.columns[0].name
 }
 
 // visit calls f with the value and with all that it is made of.

@@ -87,10 +87,6 @@ func (r *valueReader) readObject(n node) {
 		{"as", r.readAs},
 		{"empty", r.readEmpty},
 	}
-	if r.path == externalID && r.inside == nothing {
-		members = append(members, member{"empty", r.readEmpty})
-		changing = slices.DeleteFunc(changing, func(m member) bool { return m.name == "empty" })
-	}
 	before := len(r.errs)
 	for _, m := range changing {
 		if key, _, found := n.child(m.name); found && r.isIdentity() {
@@ -257,8 +253,6 @@ const externalID = "lead.external_id"
 func (r *valueReader) readEmpty(n node) {
 	r.clears = r.oneOf(n, "way with empty values", "keep", "clear") == "clear"
 	switch {
-	case r.path == externalID: // an empty one is no mistake then
-		r.needed = ""
 	case !r.clears:
 	case r.role != contentRole:
 		r.fail(n, "", "%s: only values in lead.content can be cleared", n.path)

@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"encoding/csv"
 	"iter"
 	"slices"
 
@@ -123,39 +122,28 @@ var verdictMeanings = map[string]string{
 }
 
 // Pulled is one line of the pull file: a lead whose status the CRM should take over, in the CRM's
-// own word, or content, as its import reads it.
+// own word.
 type Pulled struct {
 	ExternalID     string `csv:"external_id"`
 	Status         string `csv:"status"`
 	LeadID         string `csv:"lead_id"`
 	UpdatedAt      string `csv:"updated_at"`
 	OrganizationID string `csv:"organization_id"`
-
-	Content []string `csv:"-"` // people's data, in the order of the file's columns that take it over
 }
 
-// pulledLine takes a line from gocsv and puts its content behind it.
-type pulledLine struct {
-	*csv.Writer
-	content []string
-}
-
-func (w pulledLine) Write(cells []string) error { return w.Writer.Write(append(cells, w.content...)) }
-
-// Pull writes the pull file as a whole, with these columns of the rows' own behind those that it always has; an error
-// ends the lines. A run that does not call it, since it stopped before its end, leaves the file of an earlier one as
-// it is.
-func (r *Run) Pull(columns []string, lines iter.Seq2[Pulled, error]) error {
+// Pull writes the pull file as a whole; an error ends the lines. A run that does not call it, because it stopped before
+// its end, leaves the file of an earlier one as it is.
+func (r *Run) Pull(lines iter.Seq2[Pulled, error]) error {
 	if r.err != nil || r.pull == nil {
 		return r.err
 	}
-	r.err = beginLines[Pulled](r.pull, false, columns)
+	r.err = beginLines[Pulled](r.pull, false, nil)
 	for l, err := range lines {
 		for _, text := range []*string{&l.ExternalID, &l.Status, &l.LeadID, &l.OrganizationID} {
 			*text = EscapeLine(*text)
 		}
 		if r.err = cmp.Or(r.err, err); r.err == nil {
-			r.err = gocsv.MarshalCSVWithoutHeaders([]Pulled{l}, pulledLine{r.pull.lines, l.Content})
+			r.err = gocsv.MarshalCSVWithoutHeaders([]Pulled{l}, r.pull.lines)
 			r.pulled++
 		}
 	}

@@ -37,7 +37,7 @@ var rare = []string{
 	"max-wait", "resend-on", "max-duration", "max-creates", "max-rejects", "max-invalid", "retry-rejected",
 	"look-alikes",
 	"keep-runs", "attention", "metrics", "results-columns", "problems", "problems-values", "on-finish", "summary",
-	"results", "rejects", "max-clears", "read",
+	"results", "rejects", "read",
 }
 
 const (

@@ -42,7 +42,6 @@ func (p *program) sandboxCommand() *cli.Command {
 			own.Time("latency", 0, "delay every answer by `DURATION`"),
 			own.Text("faults", "make requests go wrong as `SPEC` says, see above"),
 			own.Name("directory", "read your own organizations, locators and trunk from `FILE`, see above"),
-			own.Bool("read-bumps", "let an update that changes nothing move UpdatedAt, too"),
 			own.Name("data", "keep the leads in `FILE`; without one they are gone at the end"),
 			own.Switch("web", "no page", "show its leads, requests and faults on a page (`[=ADDRESS]`; else a "+
 				"free port)"),
@@ -58,7 +57,6 @@ func (p *program) sandbox(c *cli.Context) (err error) {
 	}
 	server, err := sandbox.New(sandbox.Options{
 		Path: c.String("data"), Latency: c.Duration("latency"), Faults: c.String("faults"), Directory: directory,
-		ReadBumps: c.Bool("read-bumps"),
 	})
 	if err != nil {
 		return exit.Usage(err.Error(), "see leadferry sandbox --help")

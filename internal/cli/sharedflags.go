@@ -114,8 +114,8 @@ func standbyFlag() cli.Flag {
 
 // pathFlags are the flags of runs that the environment may set as well.
 func pathFlags() []cli.Flag {
-	all := slices.Concat(checkpointFlags(), fleetFlags(), inputFlags(), outputFlags(), pullFlags())
-	all = append(all, metricsFlag(), reconciliationFlag())
+	all := slices.Concat(checkpointFlags(), fleetFlags(), inputFlags(), outputFlags())
+	all = append(all, metricsFlag(), reconciliationFlag(), pullFlag())
 	return slices.DeleteFunc(all, func(f cli.Flag) bool { return len(f.(cli.DocGenerationFlag).GetEnvVars()) == 0 })
 }
 

@@ -23,8 +23,8 @@ func (p *program) syncCommand() *cli.Command {
 				"service"),
 			running.Choice("reopen", "send a row that would reopen a closed lead, or hold it as a conflict: %", "allow",
 				"hold"),
-			running.Count("max-clears", 20, "stop at once if more than `N` leads would lose their ExternalID (0: never)"),
-		}, pullFlags(), outputFlags()),
+			pullFlag(),
+		}, outputFlags()),
 		Action: p.sync,
 	}
 }
@@ -36,7 +36,6 @@ func (p *program) sync(c *cli.Context) error {
 	}
 	o.Missing = importer.Missing(c.String("missing"))
 	o.HoldReopen, o.Conflict = c.String("reopen") == "hold", importer.Rule(c.String("conflict"))
-	o.MaxClears = c.Int("max-clears")
 	switch c.Generic("check-remote").(*flags.OptionalWord).String() {
 	case "", "false":
 	case "true":
@@ -46,10 +45,7 @@ func (p *program) sync(c *cli.Context) error {
 	default:
 		return exit.Usage("--check-remote takes no value, or is --check-remote=all", "see leadferry sync --help")
 	}
-	if err = pulls(c, &o); err != nil {
-		return err
-	}
-	if o.Files.Pull != "" && o.DryRun {
+	if o.Files.Pull = c.String("pull"); o.Files.Pull != "" && o.DryRun {
 		return exit.Usage("--dry-run writes nothing, so there is no --pull", "use leadferry reconcile --pull")
 	}
 	return hintIfMissing(p.send(c, o, importer.Sync), unknownLeads)
@@ -76,8 +72,8 @@ func (p *program) reconcileCommand() *cli.Command {
 				"none"),
 			running.Time("fresh", 0, "skip leads that were confirmed or read within `DURATION`"),
 			running.Count("sample", 0, "read the leads of `N` rows drawn at random, and estimate the share that differs"),
-			reconciliationFlag(),
-		}, pullFlags(), outputFlags()),
+			reconciliationFlag(), pullFlag(),
+		}, outputFlags()),
 		Action: p.reconcile,
 	}
 }
@@ -96,9 +92,7 @@ func (p *program) reconcile(c *cli.Context) error {
 		return exit.Usage("--remote none reads no lead, so --sample and --fresh pick none", "leave one of them out")
 	}
 	o.Files.Reconciles, o.Files.Reconciliation = true, c.String("reconciliation")
-	if err := pulls(c, &o); err != nil {
-		return err
-	}
+	o.Files.Pull = c.String("pull")
 	return hintIfMissing(p.send(c, o, importer.Reconcile), unknownLeads)
 }
 
@@ -106,19 +100,6 @@ func reconciliationFlag() cli.Flag {
 	return files.Name("reconciliation", "write the reconciliation to `FILE`")
 }
 
-// pullFlags say where what the CRM should take over goes.
-func pullFlags() []cli.Flag {
-	return []cli.Flag{
-		files.Name("pull", "write the leads whose status changed on the service to `FILE`, as CSV in the CRM's words"),
-		files.Bool("pull-content", "add columns whose content changed on the service to the --pull file"),
-	}
-}
-
-// pulls reads what the pull file is to hold.
-func pulls(c *cli.Context, o *importer.Options) error {
-	o.Files.Pull, o.PullContent = c.String("pull"), c.Bool("pull-content")
-	if o.PullContent && o.Files.Pull == "" {
-		return exit.Usage("--pull-content needs --pull", "name the file with --pull FILE")
-	}
-	return nil
+func pullFlag() cli.Flag {
+	return files.Name("pull", "write the leads whose status changed on the service to `FILE`, as CSV in the CRM's words")
 }
