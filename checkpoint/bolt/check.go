@@ -196,8 +196,7 @@ func (d *Store) checkRecords(tx *bbolt.Tx) error {
 	t := d.tally.Load()
 	keys := held[string(inEntries)] + d.entries.waiting(tx) - hidden + held[string(inIntents)] + held[string(inBlocked)]
 	indexed := held[string(inLeads)] + d.leads.waiting(tx) + held[string(inLinks)] + held[string(inFolds)]
-	if keys != t.total() || indexed != t.indexed || held[string(inWords)] != t.words ||
-		held[string(inNotes)] != t.notes {
+	if keys != t.total() || indexed != t.indexed || held[string(inNotes)] != t.notes {
 		return errCounts
 	}
 	return err

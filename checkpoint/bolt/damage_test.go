@@ -337,7 +337,6 @@ func TestCheckFindsWhatChecksumsCannot(t *testing.T) {
 			k, _ := tx.Bucket(inLinks).Cursor().First()
 			return tx.Bucket(inLinks).Delete(k)
 		},
-		"word gone":   func(tx *bbolt.Tx) error { return tx.Bucket(inWords).Delete([]byte{0, 0, 0, 1}) },
 		"bucket gone": func(tx *bbolt.Tx) error { return tx.DeleteBucket(inNotes) },
 		"tally gone":  func(tx *bbolt.Tx) error { return tx.Bucket(inMeta).Delete(tallyKey) },
 		"record swapped": func(tx *bbolt.Tx) error {

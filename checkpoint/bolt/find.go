@@ -50,7 +50,7 @@ func (f *finder) record(key string) []byte {
 func (f *finder) Show(key string, out *checkpoint.Entry) error {
 	record := f.record(key)
 	if record != nil {
-		return f.d.words.Decode(key, record, out)
+		return records.Decode(key, record, out)
 	}
 	*out = checkpoint.Entry{Key: key, Content: out.Content[:0]}
 	if f.forgotten && find(f.blocked, string(f.d.digests.Blocked(key))) != nil {
@@ -65,12 +65,12 @@ func (f *finder) OwnerOf(id string) (string, error) {
 		return "", nil
 	}
 	lead := string(records.AppendText(nil, id))
-	return ownerOf(f.d.words, id, f.entry, lead, f.leads.find(lead, f.d.leads.gathers))
+	return ownerOf(id, f.entry, lead, f.leads.find(lead, f.d.leads.gathers))
 }
 
 // Linked is the key whose lead has the ExternalID, or is to have it, or says that there are several.
 func (f *finder) Linked(external string) (key string, several bool, err error) {
-	err = eachLinked(external, f.d.words, f.entry, f.intents, f.links, func(other string) bool {
+	err = eachLinked(external, f.entry, f.intents, f.links, func(other string) bool {
 		several = several || key != "" && key != other
 		key = other
 		return !several
@@ -80,7 +80,7 @@ func (f *finder) Linked(external string) (key string, several bool, err error) {
 
 // Linked is another key than this one whose lead has the ExternalID, or which has asked for it.
 func (w *writing) Linked(external, key string) (found string, err error) {
-	err = eachLinked(external, w.d.words, w.entry, w.sent, w.linked, func(other string) bool {
+	err = eachLinked(external, w.entry, w.sent, w.linked, func(other string) bool {
 		if other != key {
 			found = other
 		}
@@ -90,8 +90,7 @@ func (w *writing) Linked(external, key string) (found string, err error) {
 }
 
 // eachLinked calls f with each key whose lead has an ExternalID, or is to have it, as long as f returns true.
-func eachLinked(external string, words *records.Words, entry func(string) []byte, intents, links *bbolt.Cursor,
-	f func(key string) bool,
+func eachLinked(external string, entry func(string) []byte, intents, links *bbolt.Cursor, f func(key string) bool,
 ) error {
 	if !records.Indexed(external) {
 		return nil
@@ -101,7 +100,7 @@ func eachLinked(external string, words *records.Words, entry func(string) []byte
 		if record == nil {
 			continue
 		}
-		if err := words.Decode(external, record, &e); err != nil {
+		if err := records.Decode(external, record, &e); err != nil {
 			return err
 		}
 		has, wants := e.State.HasLead(), e.State.HasLead() || e.State == checkpoint.InDoubt

@@ -40,34 +40,15 @@ func (w *writing) Block(b checkpoint.KeptBlock) error {
 	return w.in(inBlocked).Put(b.Hash, records.EncodeBlock(b))
 }
 
-// drainAll moves everything that gathers into its place, and then removes texts that nothing uses any more.
+// drainAll moves everything that gathers into its place.
 func (d *Store) drainAll() (err error) {
 	for done := false; !done && err == nil; {
 		err = d.transact("other", func(w *writing) error {
-			if done, err = w.drain(); !done || err != nil {
-				return err
-			}
-			return w.scrubWords()
+			done, err = w.drain()
+			return err
 		})
 	}
 	return err
-}
-
-// scrubWords removes the texts that nothing uses any more: a location, a file or an organization that was one person's
-// alone.
-func (w *writing) scrubWords() error {
-	unused := w.d.words.All()
-	for _, bucket := range []*bbolt.Bucket{w.intents, w.entries.in} {
-		err := bucket.ForEach(func(k, v []byte) error {
-			one, err := w.d.words.Kept(string(k), v)
-			records.EachText(one, func(s string) { delete(unused, s) })
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return w.d.words.Forget(unused, w.in(inWords))
 }
 
 // step is how many bytes a compaction copies in one transaction.
@@ -76,8 +57,7 @@ const step = 16 << 20
 // compact copies what the file knows into PATH.compact, checks the copy whole and renames it to PATH. A kill leaves
 // the old file, which asks to be compacted, or the new one; a half copy holds nothing that was forgotten, and the next
 // opening removes it. The lock on the old file is held throughout; who waits for it opens PATH again (see openLocked).
-// bbolt must be open, and nothing may be written afterwards. Texts that nothing uses any more, which may be one
-// person's alone, go before.
+// bbolt must be open, and nothing may be written afterwards.
 func (d *Store) compact() (err error) {
 	defer func() {
 		if err != nil {

@@ -22,7 +22,7 @@ import (
 )
 
 // format is the version of everything in the file but bbolt's own pages. No other is read.
-const format = 10
+const format = 11
 
 var headerKey = []byte("header")
 
@@ -169,10 +169,10 @@ func writeEmpty(path string, h *header) error {
 	return errors.Join(err, db.Close())
 }
 
-// buckets are all of them: words before what uses them, entries before the log of new ones.
+// buckets are all of them: entries before the log of new ones.
 func buckets() [][]byte {
 	return [][]byte{
-		inMeta, inWords, inEntries, newEntries, inIntents, inLeads, newLeads, inLinks, inFolds, inNotes, inBlocked,
+		inMeta, inEntries, newEntries, inIntents, inLeads, newLeads, inLinks, inFolds, inNotes, inBlocked,
 	}
 }
 
@@ -185,7 +185,6 @@ var tallyKey = []byte("tally")
 type tally struct {
 	seq      uint64
 	keys     [states]uint64
-	words    uint64
 	notes    uint64
 	people   uint64                        // of notes, those of decisions and shapes: of leads that may have been known
 	indexed  uint64                        // records in the indexes
@@ -194,7 +193,7 @@ type tally struct {
 
 // numbers are all that it counts, in the order in which they are written.
 func (t *tally) numbers() []*uint64 {
-	all := []*uint64{&t.seq, &t.words, &t.notes, &t.people, &t.indexed}
+	all := []*uint64{&t.seq, &t.notes, &t.people, &t.indexed}
 	for i := range t.keys {
 		all = append(all, &t.keys[i])
 	}

@@ -11,7 +11,6 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 
 	"leadferry/checkpoint"
-	"leadferry/checkpoint/bolt/records"
 	"leadferry/internal/disk"
 )
 
@@ -174,8 +173,8 @@ func (d *Store) load(tx *bbolt.Tx, t checkpoint.Target) error {
 	c, err := decodeTally(meta.Get(tallyKey))
 	d.tally.Store(c)
 	d.head.Store(h)
-	d.digests, d.words = checkpoint.NewDigester(h.Secret), records.NewWords()
-	return errors.Join(err, d.words.Load(tx.Bucket(inWords)), d.entries.load(tx), d.leads.load(tx))
+	d.digests = checkpoint.NewDigester(h.Secret)
+	return errors.Join(err, d.entries.load(tx), d.leads.load(tx))
 }
 
 // startUse warns of what is missing, and finds out whether the file is as good as new.

@@ -9,6 +9,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt/records"
 )
 
 type reading struct {
@@ -100,7 +101,7 @@ func (d *Store) Scan(ctx context.Context, which checkpoint.Filter, f func(checkp
 					if which.Skip != nil && which.Skip(key) {
 						return nil
 					}
-					k, err := d.kept(key, entry, intent)
+					k, err := kept(key, entry, intent)
 					found = append(found, k)
 					return err
 				})
@@ -118,9 +119,9 @@ func (d *Store) Scan(ctx context.Context, which checkpoint.Filter, f func(checkp
 }
 
 // kept is what the records under a key say; either may be nil.
-func (d *Store) kept(key string, entry, intent []byte) (k checkpoint.KeptKey, err error) {
-	if k.Entry, err = d.words.Kept(key, entry); err == nil {
-		k.Intent, err = d.words.Kept(key, intent)
+func kept(key string, entry, intent []byte) (k checkpoint.KeptKey, err error) {
+	if k.Entry, err = records.Kept(key, entry); err == nil {
+		k.Intent, err = records.Kept(key, intent)
 	}
 	return k, err
 }
@@ -172,7 +173,7 @@ func compare(a, b []byte) int {
 // Under is what is stored under a key, see [checkpoint.Store].
 func (d *Store) Under(_ context.Context, key string) (k checkpoint.KeptKey, err error) {
 	err = d.read("read a key", func(r *reading) error {
-		k, err = d.kept(key, r.entry(key), r.tx.Bucket(inIntents).Get([]byte(key)))
+		k, err = kept(key, r.entry(key), r.tx.Bucket(inIntents).Get([]byte(key)))
 		return err
 	})
 	return k, err

@@ -42,8 +42,6 @@ func Salvage(path string, f func(checkpoint.Entry) error) (Salvaged, error) {
 // salvage is what was found in a damaged file.
 type salvage struct {
 	header  *header                       // nil: none was found
-	texts   []string                      // words by number; those that are lost are empty
-	words   *records.Words                // the same
 	keys    map[string]checkpoint.KeptKey // what is under each key
 	owners  map[string]string             // lead ID → key
 	notes   map[string][]byte             // by name
@@ -53,10 +51,8 @@ type salvage struct {
 func salvageFile(path string, checker []string) (*salvage, error) {
 	d := &Store{path: resolved(path), readOnly: true} // as Open does
 	s := &salvage{
-		texts: make([]string, records.MaxWords), keys: make(map[string]checkpoint.KeptKey),
-		owners: make(map[string]string), notes: make(map[string][]byte),
+		keys: make(map[string]checkpoint.KeptKey), owners: make(map[string]string), notes: make(map[string][]byte),
 	}
-	s.words = records.WordsOf(s.texts)
 	if err := s.read(d, checker); err != nil {
 		return nil, d.openError(err)
 	}
@@ -95,17 +91,13 @@ func (s *salvage) read(d *Store, checker []string) error {
 	return nil
 }
 
-// keep takes a record whose checksum is right. Words come before what uses them.
+// keep takes a record whose checksum is right.
 func (s *salvage) keep(p piece) {
 	key := string(p.Key)
 	switch p.Bucket {
 	case string(inMeta):
 		if h, err := decodeHeader(p.Value); key == string(headerKey) && err == nil && h.Format == format {
 			s.header = h
-		}
-	case string(inWords):
-		if n, text, err := records.DecodeWord(p.Key, p.Value); err == nil {
-			s.texts[n-1] = text
 		}
 	case string(newEntries):
 		_, own := inLog(p.Key)
@@ -128,7 +120,7 @@ func (s *salvage) keep(p piece) {
 }
 
 func (s *salvage) keepEntry(key string, record []byte, intent bool) {
-	one, err := s.words.Kept(key, record)
+	one, err := records.Kept(key, record)
 	if err != nil || intent != (one.State == checkpoint.InDoubt) {
 		return
 	}

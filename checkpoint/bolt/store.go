@@ -28,7 +28,6 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 
 	"leadferry/checkpoint"
-	"leadferry/checkpoint/bolt/records"
 	"leadferry/internal/disk"
 )
 
@@ -47,7 +46,6 @@ type Store struct {
 	bolt           *bbolt.DB
 	head           atomic.Pointer[header] // as of the last commit
 	digests        *checkpoint.Digester
-	words          *records.Words
 	readers        sync.RWMutex // held by who reads entries, from before its transaction to the end
 	entries, leads *buffered
 	tally          atomic.Pointer[tally] // as of the last commit

@@ -21,7 +21,6 @@ var (
 	// external ID of a lead, or wanted for one, key → its checksum, unless they are equal
 	inLinks    = []byte("links")
 	inFolds    = []byte("folds")       // fold of a key, key → its checksum, unless they are equal
-	inWords    = []byte("words")       // number → word
 	inNotes    = []byte("notes")       // name → JSON: runs, decisions, shapes, the lineage
 	inBlocked  = []byte("blocked")     // keyed hash of a forgotten key → when
 	newEntries = []byte("new entries") // number, key → new entry, see buffered
@@ -71,13 +70,9 @@ func (w *writing) in(bucket []byte) *bbolt.Bucket { return w.tx.Bucket(bucket) }
 
 // end writes what belongs to every commit.
 func (w *writing) end() error {
-	if err := w.d.words.Store(w.in(inWords)); err != nil {
-		return err
-	}
 	if err := errors.Join(w.entries.end(), w.leads.end()); err != nil {
 		return err
 	}
-	w.tally.words = uint64(w.d.words.Count())
 	return w.meta.Put(tallyKey, w.tally.encode())
 }
 
@@ -93,7 +88,7 @@ func (w *writing) entry(key string) []byte { return w.entries.find(key) }
 
 // Under is what is stored under a key, and what look-ups show of it.
 func (w *writing) Under(key string) (k checkpoint.KeptKey, shown *checkpoint.Kept, err error) {
-	if k, err = w.d.kept(key, w.entry(key), find(w.sent, key)); err != nil {
+	if k, err = kept(key, w.entry(key), find(w.sent, key)); err != nil {
 		return k, nil, err
 	}
 	if shown = k.Shown(); shown == nil {
@@ -147,7 +142,7 @@ func (w *writing) putEntry(k *checkpoint.Kept, isNew bool) error {
 
 // record is what is written of k.
 func (w *writing) record(k *checkpoint.Kept) []byte {
-	return w.d.words.AppendKept(make([]byte, 0, 256), k)
+	return records.AppendKept(make([]byte, 0, 256), k)
 }
 
 // reindex has the counts and the indexes follow what is under a key.
@@ -236,12 +231,12 @@ func (w *writing) Owner(id, _ string) (string, error) {
 		return "", nil
 	}
 	lead := string(records.AppendText(nil, id))
-	return ownerOf(w.d.words, id, w.entry, lead, w.leads.find(lead))
+	return ownerOf(id, w.entry, lead, w.leads.find(lead))
 }
 
 // ownerOf is the key whose entry has this lead ID, or nothing; indexed is the record of lead in
 // the index, which has none where the key itself is the lead ID.
-func ownerOf(w *records.Words, id string, entry func(key string) []byte, lead string, indexed []byte) (string, error) {
+func ownerOf(id string, entry func(key string) []byte, lead string, indexed []byte) (string, error) {
 	keys := []string{id}
 	if indexed != nil {
 		f, err := records.Unseal([]byte(lead), indexed)
@@ -256,7 +251,7 @@ func ownerOf(w *records.Words, id string, entry func(key string) []byte, lead st
 			continue
 		}
 		var e checkpoint.Entry
-		if err := w.Decode(key, record, &e); err != nil || e.LeadID == id {
+		if err := records.Decode(key, record, &e); err != nil || e.LeadID == id {
 			return key, err
 		}
 	}

@@ -77,7 +77,7 @@ func design() plan {
 			"leadapi/sandbox/web":        {imports: []string{"leadapi/sandbox", "internal/page"}},
 		},
 		reserved: []reserved{
-			{path: "go.etcd.io/bbolt", rooms: []string{"checkpoint/bolt", "checkpoint/bolt/records", "leadapi/sandbox"}, tests: true},
+			{path: "go.etcd.io/bbolt", rooms: []string{"checkpoint/bolt", "leadapi/sandbox"}, tests: true},
 			{path: "github.com/jackc/pgx/v5", rooms: []string{"checkpoint/postgres", "checkpoint/postgres/server", "internal/pgtest"}, tests: true},
 			// The engine knows statuses by name; what makes calls is reserved below.
 			{path: "net/http", rooms: []string{"importer", "importer/delivery", "internal/page", "internal/testsupport", "leadapi", "leadapi/sandbox"}},

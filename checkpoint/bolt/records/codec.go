@@ -1,18 +1,20 @@
 // Package records knows how each record of a checkpoint's entries is written and read: its fields
-// and checksum ([Reader], [Seal]), the entry or intent with its events ([Words.AppendKept],
-// [Words.Kept]), the texts that recur ([Words]), what the indexes hold of it ([LeadKey], [Links], [FoldKey])
-// and the lines in which new records gather ([OpenLine]). Which bucket a record stands
+// and checksum ([Reader], [Seal]), the entry or intent with its events ([AppendKept],
+// [Kept]), and what the indexes hold of it ([LeadKey], [Links], [FoldKey]). Which bucket a record stands
 // in, and when it is written, is not known here. What cannot be read is [ErrRecord].
 package records
 
 import (
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"hash/crc32"
 	"slices"
+	"strings"
 	"time"
 
 	"leadferry/checkpoint"
+	"leadferry/internal/rowkey"
 )
 
 // Every record is its fields followed by four bytes of CRC over key and fields,
@@ -60,42 +62,29 @@ func AppendText(b []byte, s string) []byte {
 	return append(b, s...)
 }
 
-// octetsAt are the places of a UUID's octets in its text.
-var octetsAt = [16]int{0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34}
-
-const hexDigits = "0123456789abcdef"
+// groups are where the five groups of a UUID begin and end, in its text and in its octets.
+var groups = [5][4]int{{0, 8, 0, 4}, {9, 13, 4, 6}, {14, 18, 6, 8}, {19, 23, 8, 10}, {24, 36, 10, 16}}
 
 func packUUID(s string) (id [16]byte, ok bool) {
-	if len(s) != 36 || s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {
+	if !rowkey.IsUUID(s) || strings.ContainsAny(s, "ABCDEF") {
 		return id, false
 	}
-	for i, at := range octetsAt {
-		high, low := nibble(s[at]), nibble(s[at+1])
-		if high|low > 15 {
+	var text [36]byte
+	copy(text[:], s)
+	for _, g := range groups {
+		if _, err := hex.Decode(id[g[2]:g[3]], text[g[0]:g[1]]); err != nil {
 			return id, false
 		}
-		id[i] = high<<4 | low
 	}
 	return id, true
 }
 
-// nibble is the value of a small hexadecimal digit, or more than 15.
-func nibble(c byte) byte {
-	switch {
-	case '0' <= c && c <= '9':
-		return c - '0'
-	case 'a' <= c && c <= 'f':
-		return c - 'a' + 10
+func unpackUUID(s *[36]byte, id []byte) []byte {
+	s[8], s[13], s[18], s[23] = '-', '-', '-', '-'
+	for _, g := range groups {
+		hex.Encode(s[g[0]:g[1]], id[g[2]:g[3]])
 	}
-	return 0xff
-}
-
-func unpackUUID(id []byte) string {
-	s := [36]byte{8: '-', 13: '-', 18: '-', 23: '-'}
-	for i, at := range octetsAt {
-		s[at], s[at+1] = hexDigits[id[i]>>4], hexDigits[id[i]&15]
-	}
-	return string(s[:])
+	return s[:]
 }
 
 // AppendTime keeps milliseconds; the zero time has a form of its own.
@@ -170,18 +159,25 @@ func (r *Reader) Uint() uint64 {
 }
 
 // Text takes what [AppendText] wrote.
-func (r *Reader) Text() string {
+func (r *Reader) Text() string { return r.textLike("") }
+
+// textLike is Text; it returns known where that is the text.
+func (r *Reader) textLike(known string) string {
+	var room [36]byte
+	var text []byte
 	switch n := r.Uint(); n {
 	case 0:
-		return ""
 	case 1:
 		if id := r.Next(16); id != nil {
-			return unpackUUID(id)
+			text = unpackUUID(&room, id)
 		}
-		return ""
 	default:
-		return string(r.Next(n - 1))
+		text = r.Next(n - 1)
 	}
+	if string(text) == known {
+		return known
+	}
+	return string(text)
 }
 
 // Time takes what [AppendTime] wrote, in UTC.

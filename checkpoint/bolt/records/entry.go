@@ -13,27 +13,26 @@ type coder struct {
 	out    []byte // what is written
 	in     Reader // what is read
 	writes bool
-	word   func(b []byte, s string) []byte // appends a text that recurs
-	texts  []string                        // that recur, for reading
 }
 
 // AppendKept appends the record of k; nil has none.
-func (w *Words) AppendKept(b []byte, k *checkpoint.Kept) []byte {
+func AppendKept(b []byte, k *checkpoint.Kept) []byte {
 	if k == nil {
 		return b
 	}
-	c := coder{out: b, writes: true, word: w.appendWord}
+	c := coder{out: b, writes: true}
 	c.kept(k)
 	return Seal(c.out, len(b), []byte(k.Key))
 }
 
-// Decode fills e from the record under key. It reuses e.Content.
-func (w *Words) Decode(key string, record []byte, e *checkpoint.Entry) error {
+// Decode fills e from the record under key. It reuses e.Content, and the texts that are equal in both: entries that
+// follow one another mostly have file, run, organization and location in common.
+func Decode(key string, record []byte, e *checkpoint.Entry) error {
 	f, err := Unseal([]byte(key), record)
 	if err != nil {
 		return err
 	}
-	c := coder{in: f, texts: *w.texts.Load()}
+	c := coder{in: f}
 	c.under(key, e)
 	if c.in.Bad {
 		return ErrRecord
@@ -43,7 +42,7 @@ func (w *Words) Decode(key string, record []byte, e *checkpoint.Entry) error {
 
 // Kept is what a record says, with what led to it; nil where record is nil. An empty one is damaged: a key that has it
 // was known.
-func (w *Words) Kept(key string, record []byte) (*checkpoint.Kept, error) {
+func Kept(key string, record []byte) (*checkpoint.Kept, error) {
 	if record == nil {
 		return nil, nil
 	}
@@ -52,14 +51,16 @@ func (w *Words) Kept(key string, record []byte) (*checkpoint.Kept, error) {
 		return nil, err
 	}
 	k := &checkpoint.Kept{Entry: checkpoint.Entry{Key: key}}
-	c := coder{in: f, texts: *w.texts.Load()}
+	c := coder{in: f}
 	c.kept(k)
 	return k, c.in.Done()
 }
 
 func (c *coder) under(key string, e *checkpoint.Entry) {
 	if !c.writes {
-		*e = checkpoint.Entry{Content: e.Content}
+		*e = checkpoint.Entry{
+			Content: e.Content, Organization: e.Organization, Location: e.Location, File: e.File, Run: e.Run,
+		}
 	}
 	e.Key = key
 	c.entry(e)
@@ -93,33 +94,33 @@ func (c *coder) entry(e *checkpoint.Entry) {
 	c.byte((*byte)(&e.State))
 	c.status(&e.Status)
 	c.text(&e.LeadID)
-	c.recurring(&e.Organization)
-	c.recurring(&e.Location)
+	c.text(&e.Organization)
+	c.text(&e.Location)
 	c.textOr(&e.ExternalID, e.Key)
 	c.digest(&e.Digest)
 	c.content(&e.Content)
 	c.number(&e.Line)
-	c.recurring(&e.File)
-	c.recurring(&e.Run)
+	c.text(&e.File)
+	c.text(&e.Run)
 	c.time(&e.Updated)
 	c.uint(&e.Seq)
 	if c.some(e.Code != 0 || e.Reason != "" || e.Locator != "" || e.WantLink != "" || e.RequestID != "") {
 		c.number(&e.Code)
-		c.recurring(&e.Reason)
-		c.recurring(&e.Locator)
+		c.text(&e.Reason)
+		c.text(&e.Locator)
 		c.text(&e.WantLink)
 		c.text(&e.RequestID)
 	}
 	if c.some(e.Unsettled != "" || e.Sought != "" || e.Refused != checkpoint.Digest{} || e.Synced ||
 		!e.Confirmed.IsZero() || e.Seen != checkpoint.Sight{}) {
-		c.recurring(&e.Unsettled)
+		c.text(&e.Unsettled)
 		c.status(&e.Sought)
 		c.digest(&e.Refused)
 		c.bool(&e.Synced)
 		c.time(&e.Confirmed)
 		c.time(&e.Seen.At)
 		c.status(&e.Seen.Status)
-		c.recurring(&e.Seen.Organization)
+		c.text(&e.Seen.Organization)
 		c.bool(&e.Seen.Kept)
 		c.status(&e.Seen.Against)
 	}
@@ -130,7 +131,7 @@ func (c *coder) event(ev *checkpoint.Event) {
 	c.byte((*byte)(&ev.State))
 	c.status(&ev.Status)
 	c.number(&ev.Code)
-	c.recurring(&ev.Run)
+	c.text(&ev.Run)
 	c.time(&ev.At)
 }
 
@@ -179,20 +180,12 @@ func (c *coder) time(v *time.Time) {
 	}
 }
 
+// text leaves what v holds if it is the same text, so that none is made anew for each record.
 func (c *coder) text(v *string) {
 	if c.writes {
 		c.out = AppendText(c.out, *v)
 	} else {
-		*v = c.in.Text()
-	}
-}
-
-// recurring is a text that is in many records, see [Words].
-func (c *coder) recurring(v *string) {
-	if c.writes {
-		c.out = c.word(c.out, *v)
-	} else {
-		*v = c.in.word(c.texts)
+		*v = c.in.textLike(*v)
 	}
 }
 
@@ -228,14 +221,14 @@ func (c *coder) content(v *[]checkpoint.ContentDigest) {
 	c.number(&n)
 	if c.writes {
 		for i := range *v {
-			c.out = append(c.word(c.out, string((*v)[i].Name[:])), (*v)[i].Value[:]...)
+			c.out = append(append(c.out, (*v)[i].Name[:]...), (*v)[i].Value[:]...)
 		}
 		return
 	}
 	all := (*v)[:0]
 	for ; n > 0 && !c.in.Bad; n-- {
 		var d checkpoint.ContentDigest
-		copy(d.Name[:], c.in.word(c.texts))
+		copy(d.Name[:], c.in.Next(4))
 		copy(d.Value[:], c.in.Next(4))
 		all = append(all, d)
 	}

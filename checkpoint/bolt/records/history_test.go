@@ -14,18 +14,17 @@ import (
 
 // A history comes back as it was, and a row with one stays small.
 func TestHistoryIsSmall(t *testing.T) {
-	w := NewWords()
 	k := &checkpoint.Kept{Entry: checkpoint.Entry{Key: "k", State: checkpoint.Created}}
 	for i := range checkpoint.MostPast {
 		k.Past = append(k.Past, checkpoint.Event{Act: checkpoint.StatusSent, State: checkpoint.Created, Status: "closedWon", Code: 200, Run: "run", At: time.UnixMilli(1_770_000_000_000 + int64(i)).UTC()})
 	}
-	again, err := w.Kept("k", w.AppendKept(nil, k))
+	again, err := Kept("k", AppendKept(nil, k))
 	if err != nil || !slices.Equal(again.Past, k.Past) {
 		t.Errorf("%+v, %v", again, err)
 	}
 	without := *k
 	without.Past = nil
-	if past := len(w.AppendKept(nil, k)) - len(w.AppendKept(nil, &without)); past > 126 {
+	if past := len(AppendKept(nil, k)) - len(AppendKept(nil, &without)); past > 126 {
 		t.Errorf("%d bytes", past)
 	}
 }
@@ -49,7 +48,6 @@ func TestEveryFieldComesBack(t *testing.T) {
 			}).AsAny(),
 		},
 	})
-	w := NewWords()
 	var got checkpoint.Entry
 	rapid.Check(t, func(t *rapid.T) {
 		e := entries.Draw(t, "entry")
@@ -57,7 +55,7 @@ func TestEveryFieldComesBack(t *testing.T) {
 		if len(e.Content) == 0 {
 			e.Content = nil
 		}
-		if err := w.Decode(e.Key, w.AppendKept(nil, &checkpoint.Kept{Entry: e}), &got); err != nil {
+		if err := Decode(e.Key, AppendKept(nil, &checkpoint.Kept{Entry: e}), &got); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(e, got); diff != "" {
