@@ -148,6 +148,7 @@ func checkRefusal(t *testing.T, err error, kinds ...error) {
 // nothing is kept and everything reads as before: after a kill, after an end in
 // order, and where it is opened for writing. 350 bytes in all. faults 21, 22, m18, m19, m20
 func TestFlippedByteIsNoticedOrHarmless(t *testing.T) {
+	sequential(t)
 	for name, test := range map[string]struct {
 		source func(*testing.T) (file []byte, held []checkpoint.Entry)
 		flips  int
@@ -216,6 +217,7 @@ func flipNoticed(t *testing.T, path string, held []checkpoint.Entry, o Options) 
 // Every byte of the first pages and every header of a page is worth a look of
 // its own. faults 21, 22
 func TestFlippedPageHeaderIsNoticedOrHarmless(t *testing.T) {
+	sequential(t)
 	file, held := crashed(t)
 	path, page := newPath(t), os.Getpagesize()
 	for start := 0; start < len(file) && start < 12*page; start += page {
@@ -237,6 +239,7 @@ func TestFlippedPageHeaderIsNoticedOrHarmless(t *testing.T) {
 
 // A file cut to any length is refused with a sentence. faults 17, 19, m17, m19
 func TestCutFileIsRefused(t *testing.T) {
+	sequential(t)
 	for name, source := range map[string]func(*testing.T) (file []byte, held []checkpoint.Entry){"after a kill": crashed, "after an end in order": ended} {
 		t.Run(name, func(t *testing.T) {
 			file, _ := source(t)
@@ -261,6 +264,7 @@ func TestCutFileIsRefused(t *testing.T) {
 // overwritten, one that leads to itself has no end, and one that says it is four billion pages long would fill the memory.
 // fault m19
 func TestPagesThatMakeNoSense(t *testing.T) {
+	sequential(t)
 	file, _ := crashed(t)
 	m := metaOf(t, file)
 	free, branch := m.free*m.page, 0
@@ -311,6 +315,7 @@ func inUse(file []byte, m meta, page uint64) bool {
 
 // The check finds records that are whole but do not belong together.
 func TestCheckFindsWhatChecksumsCannot(t *testing.T) {
+	sequential(t)
 	faults := map[string]func(*bbolt.Tx) error{
 		"entry gone":  func(tx *bbolt.Tx) error { return tx.Bucket(inEntries).Delete([]byte("key-00007")) },
 		"intent gone": func(tx *bbolt.Tx) error { return tx.Bucket(inIntents).Delete([]byte("doubt-1")) },

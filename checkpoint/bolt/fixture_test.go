@@ -56,6 +56,13 @@ func uuidOf(b [16]byte) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
+// sequential is a long test that does one thing at a time: -short, as with the race detector, leaves it out.
+func sequential(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing in it happens at once")
+	}
+}
+
 // opened opens a checkpoint and, when the test ends, closes it and checks the
 // file: every test ends so.
 func opened(t *testing.T, path string, o Options) *Store {

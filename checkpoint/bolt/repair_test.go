@@ -65,6 +65,7 @@ func TestSalvageReadsAGoodFile(t *testing.T) {
 // that was settled may come back, never a settled row as unknown or with another
 // lead. faults 19, 22
 func TestSalvageReadsWhatIsWhole(t *testing.T) {
+	sequential(t)
 	file, held := crashed(t)
 	known := make(map[string]checkpoint.Entry)
 	for _, e := range held {
@@ -150,6 +151,7 @@ func TestSalvageRefuses(t *testing.T) {
 // Whatever page is lost, each key that the file knew is known by the new one as it was, or
 // may be missing and is held. faults 19, 22, 128
 func TestRepairKeepsOrHoldsWhatAFileKnew(t *testing.T) {
+	sequential(t)
 	path := newPath(t)
 	d := seeded(t, path, 400)
 	for i := range 40 { // leaves pages behind that are not in use any more

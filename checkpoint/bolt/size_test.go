@@ -13,6 +13,7 @@ import (
 // still gathers. So many rows also take the index by lead ID through more than one generation, so every lead is
 // still known: before and after a crash, and after an end in order. fault 66
 func TestManyRowsStaySmallAndKnown(t *testing.T) {
+	sequential(t)
 	const rows = 40_000
 	for name, key := range map[string]func(int) string{
 		"addresses with capitals without order": func(i int) string {

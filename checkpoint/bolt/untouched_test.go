@@ -181,6 +181,7 @@ func damageIsMet(t *testing.T, path string, o Options, keys []string) bool {
 
 // A changed key in a branch that sends look-ups to the wrong page is noticed, though every record is whole. faults 21, 22
 func TestMisledLookUpIsNoticed(t *testing.T) {
+	sequential(t)
 	path := newPath(t)
 	d := opened(t, path, Options{gather: early})
 	var keys []string

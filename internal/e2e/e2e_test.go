@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -58,7 +60,11 @@ func build(run func() int) int {
 	defer os.RemoveAll(dir)
 	defer pgtest.End()
 	os.Setenv("LEADFERRY_TEST_BIN", dir)
-	if out, err := exec.Command("go", "build", "-o", binary(), "leadferry").CombinedOutput(); err != nil {
+	args := []string{"build", "-o", binary(), "leadferry"}
+	if info, _ := debug.ReadBuildInfo(); slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+		args = slices.Insert(args, 1, "-race") // the program ends with 66 where it races
+	}
+	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build the program: %v\n%s", err, out)
 		return 1
 	}
