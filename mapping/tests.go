@@ -1,12 +1,11 @@
 package mapping
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -104,110 +103,103 @@ func (p *parser) expect(n node) {
 // as the file writes it; a number, true, false or null has to be written there without quotes, numbers with the same
 // value. Content that is sent empty (empty: clear) may be left out of what is expected: most rows of tests name no
 // such column. The sentences show values: the row of a test is the mapping's own, no lead.
-func (t *Test) Compare(request []byte) []string {
-	d := json.NewDecoder(bytes.NewReader(request))
-	d.UseNumber() // a float64 would round
-	var have any
-	if err := d.Decode(&have); err != nil {
+func (t *Test) Compare(request []byte) (differences []string) {
+	whole, isJSON := decoded(string(request))
+	if !isJSON {
 		return []string{"the request is not JSON"}
 	}
-	if _, err := d.Token(); err != io.EOF {
-		return []string{"the request is more than one JSON value"}
+	have := map[string]any{} // what came out and is not compared yet, by its path: scalars, and what is empty
+	flatten(have, "", whole)
+	tell := func(path, format string, args ...any) {
+		differences = append(differences, cmp.Or(path, "the request")+" "+fmt.Sprintf(format, args...))
 	}
-	c := comparison{have: map[string]any{}}
-	c.flatten("", have)
-	if expected := t.request; expected.Node != nil {
-		expected.path = ""
-		c.compare(expected)
-		c.surplus()
+	if t.request.Node == nil {
+		return nil
 	}
-	return c.differences
+	t.request.leaves("", func(path string, n node) {
+		got, found := have[path]
+		delete(have, path)
+		switch {
+		case path == "" && !found && n.Kind == yaml.MappingNode: // all that came out is surplus
+		case !found:
+			tell(path, "is missing: it should be %s", show(n.expected()))
+		case !n.fits(got):
+			tell(path, "is %s, not %s", show(got), show(n.expected()))
+		}
+	})
+	delete(have, "content") // a request without any has an empty object of it
+	for _, path := range slices.Sorted(maps.Keys(have)) {
+		if got := have[path]; got != "" || !strings.HasPrefix(path, "content.") {
+			tell(path, "is %s, which the test does not expect", show(got))
+		}
+	}
+	return differences
+}
+
+// decoded is the one JSON value of a text, its numbers as json.Number: a float64 would round.
+func decoded(text string) (value any, isJSON bool) {
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	isJSON = json.Valid([]byte(text)) && d.Decode(&value) == nil
+	return value, isJSON
+}
+
+// flatten notes a JSON value, or its members by their paths.
+func flatten(all map[string]any, path string, value any) {
+	object, _ := value.(map[string]any)
+	for key, member := range object {
+		flatten(all, below(path, printable(key)), member)
+	}
+	list, _ := value.([]any)
+	for i, member := range list {
+		flatten(all, element(path, i), member)
+	}
+	if len(object)+len(list) == 0 {
+		all[path] = value
+	}
+}
+
+// leaves calls f with n, or with its members by their paths, in the order of the file.
+func (n node) leaves(path string, f func(path string, n node)) {
+	for i, child := range n.Content {
+		if n.Kind == yaml.SequenceNode {
+			node{Node: child}.leaves(element(path, i), f)
+		} else if i%2 == 1 {
+			node{Node: child}.leaves(below(path, printable(n.Content[i-1].Value)), f)
+		}
+	}
+	if len(n.Content) == 0 {
+		f(path, n)
+	}
+}
+
+// expected is the JSON value that a scalar, or an empty object or list, stands for: a text where it is in quotes, or
+// cannot be more.
+func (n node) expected() any {
+	switch value, isJSON := decoded(n.Value); {
+	case n.Kind == yaml.MappingNode:
+		return map[string]any{}
+	case n.Kind == yaml.SequenceNode:
+		return []any{}
+	case n.isPlain() && isJSON:
+		return value
+	}
+	return n.Value
+}
+
+// fits reports whether what came out is what the test expects. Without quotes a number may be a text, too.
+func (n node) fits(have any) bool {
+	want := n.expected()
+	if text, isText := have.(string); isText {
+		return n.Kind == yaml.ScalarNode && n.Value == text
+	}
+	a, isNumber := have.(json.Number)
+	b, isNumberToo := want.(json.Number)
+	return isNumber && isNumberToo && SameNumber(a.String(), b.String()) || reflect.DeepEqual(have, want)
 }
 
 // maxShown is how much of a value a difference shows, in characters.
 const maxShown = 100
-
-// comparison holds what came out and is not compared yet, by its path: texts, numbers, true, false, null, and what is
-// empty.
-type comparison struct {
-	have        map[string]any
-	differences []string
-}
-
-func (c *comparison) add(path, format string, args ...any) {
-	c.differences = append(c.differences, cmp.Or(path, "the request")+" "+fmt.Sprintf(format, args...))
-}
-
-// flatten notes a JSON value, or its members by their paths.
-func (c *comparison) flatten(path string, value any) {
-	switch value := value.(type) {
-	case map[string]any:
-		for key, member := range value {
-			c.flatten(below(path, printable(key)), member)
-		}
-		if len(value) > 0 {
-			return
-		}
-	case []any:
-		for i, member := range value {
-			c.flatten(element(path, i), member)
-		}
-		if len(value) > 0 {
-			return
-		}
-	}
-	c.have[path] = value
-}
-
-// compare looks for the value n, or for its members, among what came out.
-func (c *comparison) compare(n node) {
-	if n.Kind != yaml.ScalarNode && len(n.Content) > 0 {
-		for i := 0; i < len(n.Content); i++ {
-			if n.Kind == yaml.SequenceNode {
-				c.compare(node{n.Content[i], element(n.path, i)})
-			} else if i%2 == 1 {
-				c.compare(node{n.Content[i], below(n.path, printable(n.Content[i-1].Value))})
-			}
-		}
-		return
-	}
-	have, found := c.have[n.path]
-	delete(c.have, n.path)
-	if n.Kind == yaml.MappingNode && n.path == "" && !found { // all that came out is surplus
-		return
-	}
-	if !found {
-		c.add(n.path, "is missing: it should be %s", showExpected(n))
-	} else if !isSame(n, have) {
-		c.add(n.path, "is %s, not %s", show(have), showExpected(n))
-	}
-}
-
-// surplus tells what came out and is not expected. Content may be empty (empty: clear), and a request without any has
-// an empty object of it.
-func (c *comparison) surplus() {
-	delete(c.have, "content")
-	for _, path := range slices.Sorted(maps.Keys(c.have)) {
-		if have := c.have[path]; have != "" || !strings.HasPrefix(path, "content.") {
-			c.add(path, "is %s, which the test does not expect", show(have))
-		}
-	}
-}
-
-func isSame(n node, have any) bool {
-	switch have := have.(type) {
-	case string:
-		return n.Kind == yaml.ScalarNode && n.Value == have
-	case json.Number:
-		_, isNumber := jsonNumber(n.Value)
-		return n.isPlain() && isNumber && SameNumber(n.Value, have.String())
-	case map[string]any:
-		return n.Kind == yaml.MappingNode
-	case []any:
-		return n.Kind == yaml.SequenceNode
-	}
-	return n.isPlain() && n.Value == show(have)
-}
 
 // printable is a key for a sentence, quoted when it would not show as it is.
 func printable(key string) string {
@@ -218,30 +210,11 @@ func printable(key string) string {
 	return key
 }
 
-func show(have any) string {
-	switch have := have.(type) {
-	case nil:
-		return "null"
-	case string:
-		return strconv.Quote(texts.Shortened(have, maxShown))
-	case map[string]any:
-		return "{}"
-	case []any:
-		return "[]"
+// show is a value for a sentence.
+func show(value any) string {
+	if text, isText := value.(string); isText {
+		return strconv.Quote(texts.Shortened(text, maxShown))
 	}
-	return texts.Shortened(fmt.Sprint(have), maxShown)
-}
-
-// showExpected is the scalar n, or an empty object or list, for a sentence: without quotes when it can stand for more
-// than a text.
-func showExpected(n node) string {
-	switch {
-	case n.Kind == yaml.MappingNode:
-		return "{}"
-	case n.Kind == yaml.SequenceNode:
-		return "[]"
-	case n.isPlain() && json.Valid([]byte(n.Value)):
-		return texts.Shortened(n.Value, maxShown)
-	}
-	return show(n.Value)
+	text, _ := json.Marshal(value) // it was read from JSON
+	return texts.Shortened(string(text), maxShown)
 }

@@ -151,7 +151,7 @@ func TestCompareTellsEveryDifference(t *testing.T) {
 		},
 		{"no object", `{}`, `[]`, []string{"the request is [], not {}"}},
 		{"no JSON", `{}`, `{`, []string{"the request is not JSON"}},
-		{"more than one", `{}`, `{} {}`, []string{"the request is more than one JSON value"}},
+		{"more than one", `{}`, `{} {}`, []string{"the request is not JSON"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			test := testOf(t, tt.want)
