@@ -32,9 +32,9 @@ func kindsOf(text string) (kinds []string) {
 	if len(list) > mostWords {
 		return kinds
 	}
-	for _, section := range []string{"yesno", "country", "state"} {
+	for _, section := range []part{"yesno", "country", "state"} {
 		if d.has(section, strings.Join(list, "")) {
-			kinds = append(kinds, section)
+			kinds = append(kinds, string(section))
 		}
 	}
 	given := func(at int) bool { return d.has("given", list[at]) }

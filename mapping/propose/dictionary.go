@@ -34,36 +34,28 @@ type rule struct {
 	Sure, All              float64
 }
 
-// sign is what a header's name says: the part, and how surely (1 at most).
+// sign is what a phrase says: the part that a header names, the status that a word stands for, or the section that it is
+// in; and how surely.
 type sign struct {
 	part     part
-	strength float64
-	whole    bool // only when it is the whole header
-}
-
-// placing is the status that a word stands for.
-type placing struct {
-	status string
-	doubt  bool
-	whole  bool // only when it is the whole text
+	strength float64 // 1 at most
+	whole    bool    // only when it is the whole text
+	doubt    bool
 }
 
 // dictionary is dictionary.yaml, ready to be asked.
 type dictionary struct {
-	headers    map[string][]sign  // by joined words
-	statuses   map[string]placing // by words with blanks between
-	sets       map[[2]string]bool // by section and joined words, or what stands for nothing as it is written
-	streetEnds []string
-	forms      map[string][]*regexp.Regexp
-	mark       *regexp.Regexp // before a number
 	dictionaryFile
-
-	longestHeader, longestStatus int // words
+	headers, statuses, words map[string][]sign // by joined words; those for nothing as they are written
+	longest                  int               // words of a phrase
+	streetEnds               []string
+	forms                    map[string][]*regexp.Regexp
+	mark                     *regexp.Regexp // before a number
 }
 
-// dictionaryFile is dictionary.yaml as it is written: a section holds phrases by language.
+// dictionaryFile is dictionary.yaml as it is written.
 type dictionaryFile struct {
-	Headers, Statuses, Around, Values map[string]map[string]string
+	Headers, Statuses, Around, Values map[string]map[string]string // phrases by section and language
 	Forms                             map[string][]string
 	Parts                             []rule
 	Dates                             struct{ Days, Times, Languages []string }
@@ -71,10 +63,7 @@ type dictionaryFile struct {
 
 // known is the dictionary, made when it is first needed: most commands do not.
 var known = sync.OnceValue(func() *dictionary {
-	d := &dictionary{
-		headers: map[string][]sign{}, statuses: map[string]placing{}, sets: map[[2]string]bool{},
-		forms: map[string][]*regexp.Regexp{},
-	}
+	d := &dictionary{forms: map[string][]*regexp.Regexp{}}
 	if err := yaml.Unmarshal(dictionaryText, &d.dictionaryFile); err != nil {
 		panic(err) // it is part of the program
 	}
@@ -84,19 +73,15 @@ var known = sync.OnceValue(func() *dictionary {
 			d.forms[kind] = append(d.forms[kind], regexp.MustCompile(form))
 		}
 	}
-	eachPhrase(d.Headers, func(section, phrase string, list []string, s sign) {
-		s.part = part(section)
-		if word := strings.Join(list, ""); word != "" && !slices.Contains(d.headers[word], s) {
-			d.headers[word] = append(d.headers[word], s)
-			d.longestHeader = max(d.longestHeader, len(list))
-		}
-	})
-	eachPhrase(d.Statuses, func(section, phrase string, list []string, s sign) {
-		d.statuses[strings.Join(list, " ")] = placing{section, strings.HasSuffix(phrase, "?"), s.whole}
-		d.longestStatus = max(d.longestStatus, len(list))
-	})
-	for _, table := range []map[string]map[string]string{d.Around, d.Values} {
-		eachPhrase(table, func(section, phrase string, list []string, _ sign) {
+	d.headers, d.statuses, d.words = d.phrases(d.Headers), d.phrases(d.Statuses), d.phrases(d.Around, d.Values)
+	return d
+})
+
+// phrases are what the phrases of some tables say.
+func (d *dictionary) phrases(tables ...map[string]map[string]string) map[string][]sign {
+	all := map[string][]sign{}
+	for _, table := range tables {
+		eachPhrase(table, func(section, phrase string, list []string, s sign) {
 			word := strings.Join(list, "")
 			switch section {
 			case "null":
@@ -104,11 +89,14 @@ var known = sync.OnceValue(func() *dictionary {
 			case "street end":
 				d.streetEnds = append(d.streetEnds, word)
 			}
-			d.sets[[2]string{section, word}] = true
+			if word != "" && !slices.Contains(all[word], s) {
+				all[word] = append(all[word], s)
+				d.longest = max(d.longest, len(list))
+			}
 		})
 	}
-	return d
-})
+	return all
+}
 
 // eachPhrase gives all phrases of the sections with their words, spelled in each way, and with how much they say.
 func eachPhrase(table map[string]map[string]string, f func(section, phrase string, words []string, s sign)) {
@@ -117,7 +105,7 @@ func eachPhrase(table map[string]map[string]string, f func(section, phrase strin
 			for phrase := range strings.SplitSeq(phrases, ",") {
 				phrase = strings.TrimSpace(phrase)
 				text, whole := strings.CutPrefix(strings.TrimSuffix(phrase, "?"), "=")
-				s := sign{strength: 1, whole: whole}
+				s := sign{part: part(section), strength: 1, whole: whole, doubt: strings.HasSuffix(phrase, "?")}
 				if strings.HasPrefix(text, "~") {
 					s.strength = weakName
 				}
@@ -128,7 +116,9 @@ func eachPhrase(table map[string]map[string]string, f func(section, phrase strin
 	}
 }
 
-func (d *dictionary) has(section, words string) bool { return d.sets[[2]string{section, words}] }
+func (d *dictionary) has(section part, words string) bool {
+	return slices.ContainsFunc(d.words[words], func(s sign) bool { return s.part == section })
+}
 
 func (d *dictionary) isStreet(word string) bool {
 	return d.has("street", word) || slices.ContainsFunc(d.streetEnds, func(end string) bool {

@@ -51,7 +51,7 @@ func (n name) strength(parts ...part) float64 {
 }
 
 // any reports whether one of the words is in a section.
-func (d *dictionary) any(section string, words []string) bool {
+func (d *dictionary) any(section part, words []string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return d.has(section, w) })
 }
 
@@ -67,7 +67,7 @@ var identifiers = []part{"recordid", "otherid", "rownumber", "organization", "st
 func (d *dictionary) inside(words []string) (best []sign) {
 	most, longest := 0.0, 0
 	for from := range words {
-		for to := from + 1; to <= min(len(words), from+d.longestHeader); to++ {
+		for to := from + 1; to <= min(len(words), from+d.longest); to++ {
 			text, around := strings.Join(words[from:to], ""), slices.Concat(words[:from], words[to:])
 			strength, own := d.cost(around)
 			address, question := slices.ContainsFunc(around, isAddress), strength == insideName

@@ -145,7 +145,7 @@ func TestStatusWords(t *testing.T) {
 		"Ej intresserad": "closedNotInterested", "Tabt": "closedNotInterested", "Not sold": "", "Closed": "", "5": "", "Phase B": "", "": "",
 		"Lost to competitor": "closedBoughtOtherBrand", "Qualified - lost": "closedNotInterested", "Nicht verkauft": "",
 	} {
-		if got := placeStatus(word).status; got != want {
+		if got := placeStatus(word).part; got != part(want) {
 			t.Errorf("%q: %q, want %q", word, got, want)
 		}
 	}

@@ -46,7 +46,7 @@ func wordsOf(c *column, dealers bool) (list []word) {
 			return nil
 		}
 		place := placeStatus(text)
-		list = append(list, word{text, n, place.status, place.doubt})
+		list = append(list, word{text, n, string(place.part), place.doubt})
 	}
 	slices.SortFunc(list, func(a, b word) int { return cmp.Or(b.Rows-a.Rows, cmp.Compare(a.Text, b.Text)) })
 	return list
@@ -120,29 +120,24 @@ func statusOf(c *column) *statusChoice {
 
 // placeStatus is the service's status that a word stands for, or none: the longest phrase
 // in it decides, and of equal ones that which stands for the later status.
-func placeStatus(text string) placing {
-	d, list, statuses := known(), words(text), mapping.Statuses()
-	if p, ok := d.statuses[strings.Join(list, " ")]; ok {
-		p.doubt = p.doubt || strings.Contains(text, "?")
-		return p
-	}
-	for length := min(len(list), d.longestStatus); length > 0; length-- {
-		var best placing
+func placeStatus(text string) (best sign) {
+	d, list := known(), words(text)
+	isQuestion := strings.Contains(text, "?")
+	for length := len(list); length > 0 && best.part == ""; length-- {
 		for from := range len(list) - length + 1 {
-			p := d.statuses[strings.Join(list[from:from+length], " ")]
 			negated := from > 0 && d.has("negation", list[from-1])
-			if !p.whole && !negated && slices.Index(statuses, p.status) > slices.Index(statuses, best.status) {
-				best = p
+			for _, s := range d.statuses[strings.Join(list[from:from+length], "")] {
+				if (length == len(list) || !s.whole && !negated) && rank(s.part) > rank(best.part) {
+					best = s
+				}
 			}
 		}
-		if best.status != "" {
-			// the other words may say otherwise, and a question mark does
-			best.doubt = best.doubt || length < len(list) || strings.Contains(text, "?")
-			return best
-		}
+		best.doubt = best.doubt || isQuestion || length < len(list) // the other words may say otherwise
 	}
-	return placing{}
+	return best
 }
+
+func rank(status part) int { return slices.Index(mapping.Statuses(), string(status)) }
 
 // organizationChoice is how the leads find their dealers.
 type organizationChoice struct {
