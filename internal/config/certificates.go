@@ -22,10 +22,8 @@ func ReadAuthorities(path string) (all []*x509.Certificate, err error) {
 		}
 	}
 	if len(all) == 0 || strings.Count(string(data), "-----BEGIN CERTIFICATE-----") > len(all) {
-		return nil, &Error{
-			File: path, Text: "holds no certificate in PEM form, or one that is damaged",
-			Hint: "openssl x509 -inform der writes one in DER form anew; else copy it again",
-		}
+		return nil, fault(path, "holds no certificate in PEM form, or one that is damaged",
+			"openssl x509 -inform der writes one in DER form anew; else copy it again")
 	}
 	return all, nil
 }
@@ -47,12 +45,10 @@ func ReadClientCertificate(path, keyPath string) (*tls.Certificate, error) {
 	}
 	pair, err := tls.X509KeyPair(certificate, key)
 	if err != nil {
-		return nil, &Error{
-			File: keyPath, Text: "this is not the key of the certificate in " + path + ": " +
-				strings.TrimPrefix(err.Error(), "tls: "),
-			Hint: "both are in PEM form, in its file the certificate comes before those that signed it, and the key " +
-				"is not encrypted (openssl pkey -in KEY -out NEW writes it in the clear)",
-		}
+		return nil, fault(keyPath,
+			"this is not the key of the certificate in "+path+": "+strings.TrimPrefix(err.Error(), "tls: "),
+			"both are in PEM form, in its file the certificate comes before those that signed it, and the key "+
+				"is not encrypted (openssl pkey -in KEY -out NEW writes it in the clear)")
 	}
 	return &pair, nil
 }
@@ -61,7 +57,7 @@ func ReadClientCertificate(path, keyPath string) (*tls.Certificate, error) {
 func readPEM(path string, who privacy, setting string) ([]byte, error) {
 	data, err := readFile(path, who)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &Error{File: path, Text: "there is no such file", Hint: "check " + setting}
+		return nil, fault(path, "there is no such file", "check "+setting)
 	}
 	return data, err
 }

@@ -59,6 +59,9 @@ type Error struct {
 	Text, Hint   string
 }
 
+// fault is what is wrong with a file as a whole.
+func fault(file, text, hint string) *Error { return &Error{File: file, Text: text, Hint: hint} }
+
 // Error gives file, line, column and text, and the hint on a line of its own.
 func (e *Error) Error() string {
 	s := e.File
@@ -91,6 +94,7 @@ func Load(path string) (map[string]Profile, error) {
 }
 
 const (
+	notName    = "%.64q cannot be the name of a profile"
 	nameRule   = "letters, digits and . _ - only, at most 64"
 	secretHint = "put the secret into a file of mode 0600 and name it with client_secret_file, name a command with " +
 		"client_secret_command, or let leadferry login store it"
@@ -116,10 +120,7 @@ func parse(path string, data []byte) (map[string]Profile, error) {
 	var mistakes []*Error
 	for name, values := range file.Profiles {
 		if !profileName().MatchString(name) {
-			mistakes = append(mistakes, &Error{
-				path, 1, 1, fmt.Sprintf("%.64q cannot be the name of a profile", name),
-				nameRule,
-			})
+			mistakes = append(mistakes, &Error{path, 1, 1, fmt.Sprintf(notName, name), nameRule})
 		}
 		profiles[name] = Profile{}
 		for key, value := range values {
@@ -203,10 +204,8 @@ func (p NewProfile) Add() error {
 		_, err = replace(path, mode, []byte(text))
 	}
 	if err != nil {
-		return &Error{
-			File: p.Path, Text: "the profile cannot be added: " + cause(err),
-			Hint: "make room or mend the folder, or name another --config",
-		}
+		return fault(p.Path, "the profile cannot be added: "+cause(err),
+			"make room or mend the folder, or name another --config")
 	}
 	return nil
 }
@@ -226,10 +225,7 @@ func (p NewProfile) Lines() string {
 // Where the profiles are not a block of YAML, it refuses.
 func (p NewProfile) added() (path, text string, err error) {
 	if !profileName().MatchString(p.Name) {
-		return "", "", &Error{
-			File: p.Path, Text: fmt.Sprintf("%.64q cannot be the name of a profile", p.Name),
-			Hint: nameRule,
-		}
+		return "", "", fault(p.Path, fmt.Sprintf(notName, p.Name), nameRule)
 	}
 	if path, err = filepath.EvalSymlinks(p.Path); err != nil {
 		path = p.Path
@@ -251,7 +247,7 @@ func (p NewProfile) added() (path, text string, err error) {
 	}
 	if after, err := parse(p.Path, []byte(text+lines)); err != nil || len(after) != len(before)+1 {
 		const why = "the profile cannot be added without changing what is in the file"
-		return "", "", &Error{File: p.Path, Text: why, Hint: "add it by hand:\n" + p.Lines()}
+		return "", "", fault(p.Path, why, "add it by hand:\n"+p.Lines())
 	}
 	return path, text + lines, nil
 }

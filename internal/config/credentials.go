@@ -64,7 +64,7 @@ func LoadCredentials(path string) (*Credentials, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if d.Decode(c) != nil || d.More() || c.BaseURL == "" || c.ClientID == "" || c.ClientSecret == "" {
-		return nil, &Error{File: path, Text: "the stored client cannot be read", Hint: newClient}
+		return nil, fault(path, "the stored client cannot be read", newClient)
 	}
 	return c, nil
 }
@@ -83,19 +83,15 @@ func Reserve(path string) (*Place, error) {
 		return nil, err
 	}
 	lock, err := takeLock(path)
-	if err == nil && lock == nil {
-		return nil, &Error{File: path, Text: "another login for this profile is going on", Hint: "wait for its end"}
-	}
-	if err == nil {
-		if err = tryToReplace(path); err != nil {
-			lock.Close()
-		}
+	switch {
+	case err == nil && lock == nil:
+		return nil, fault(path, "another login for this profile is going on", "wait for its end")
+	case err == nil:
+		err = tryToReplace(path)
 	}
 	if err != nil {
-		return nil, &Error{
-			File: path, Text: "no client could be stored here: " + cause(err),
-			Hint: "make room or name another --config",
-		}
+		lock.Close() // nothing where it was not taken
+		return nil, fault(path, "no client could be stored here: "+cause(err), "make room or name another --config")
 	}
 	return &Place{path, lock}, nil
 }

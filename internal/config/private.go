@@ -50,12 +50,10 @@ func readFile(path string, who privacy) ([]byte, error) {
 	}
 	switch {
 	case err != nil:
-		return nil, &Error{File: path, Text: "cannot be read: " + cause(err), Hint: disk.WayOut(err)}
+		return nil, fault(path, "cannot be read: "+cause(err), disk.WayOut(err))
 	case len(data) > maxFile:
-		return nil, &Error{
-			File: path, Text: fmt.Sprintf("is longer than %d KiB", maxFile>>10),
-			Hint: "see whether it is the file that is meant",
-		}
+		return nil, fault(path, fmt.Sprintf("is longer than %d KiB", maxFile>>10),
+			"see whether it is the file that is meant")
 	}
 	return data, nil
 }
@@ -66,7 +64,7 @@ func believe(f *os.File, path string, who privacy) error {
 	if err != nil {
 		return err
 	}
-	refuse := func(text, hint string) error { return &Error{File: path, Text: text, Hint: hint} }
+	refuse := func(text, hint string) error { return fault(path, text, hint) }
 	switch {
 	case !info.Mode().IsRegular():
 		return refuse("is no regular file", "name a file itself, no folder, device or pipe")
@@ -113,10 +111,7 @@ func ReadSecret(path string) (string, error) {
 	data, _, err = transform.Bytes(unicode.BOMOverride(transform.Nop), data)
 	text := strings.TrimSpace(string(data))
 	if err != nil || text == "" {
-		return "", &Error{
-			File: path, Text: "no client secret in it",
-			Hint: "the file holds the secret and nothing else",
-		}
+		return "", fault(path, "no client secret in it", "the file holds the secret and nothing else")
 	}
 	return text, nil
 }
@@ -129,12 +124,10 @@ func checkFolder(dir string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return &Error{File: dir, Text: "cannot be looked at: " + cause(err), Hint: disk.WayOut(err)}
+		return fault(dir, "cannot be looked at: "+cause(err), disk.WayOut(err))
 	case !info.IsDir() || !disk.Mine(info) || disk.Shared(info):
-		return &Error{
-			File: dir, Text: "group or others may enter this folder, which is for secrets, or it is another user's",
-			Hint: chmod("700", dir) + ", or move it away: the folder is made by itself",
-		}
+		return fault(dir, "group or others may enter this folder, which is for secrets, or it is another user's",
+			chmod("700", dir)+", or move it away: the folder is made by itself")
 	}
 	return nil
 }
@@ -142,7 +135,7 @@ func checkFolder(dir string) error {
 // makeFolder makes a folder for its owner alone, or takes one that is so already.
 func makeFolder(dir string) error {
 	if err := disk.MakeFolders(dir); err != nil {
-		return &Error{File: dir, Text: "the folder cannot be made: " + cause(err), Hint: disk.WayOut(err)}
+		return fault(dir, "the folder cannot be made: "+cause(err), disk.WayOut(err))
 	}
 	return checkFolder(dir)
 }
