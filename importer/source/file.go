@@ -172,10 +172,8 @@ func (f *File) next(r *Row) error {
 	case errors.Is(err, rows.ErrPause):
 		return err
 	case !known:
-		lost = &LostError{
-			Line: f.window.Number, Text: "the file cannot be read any further: " + rows.Reason(err),
-			Err: err,
-		}
+		text := "the file cannot be read any further: " + rows.Reason(err)
+		lost = &LostError{Line: f.window.Number, Text: text, Err: err}
 		if told, known := errors.AsType[*OpenError](err); known {
 			lost.Hint = told.Hint
 		}

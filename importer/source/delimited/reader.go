@@ -79,22 +79,16 @@ func (r *Reader) begin(o rows.Options) error {
 
 func (r *Reader) header() (size int, err error) {
 	size, problem := r.record()
-	line := r.in.Number
-	refuse := func(line int, text, hint string) (int, error) {
-		return 0, &rows.OpenError{Line: line, Text: text, Hint: hint}
-	}
-	var lost *rows.LostError
+	lost, isLost := errors.AsType[*rows.LostError](r.ended)
 	switch {
-	case errors.As(r.ended, &lost):
-		return refuse(lost.Line, "the header cannot be read: "+lost.Text, lost.Hint)
+	case isLost:
+		return 0, rows.RefuseAt(lost.Line, rows.NoHeader+lost.Text, lost.Hint)
 	case errors.Is(r.ended, io.EOF):
-		return refuse(0, "is empty: it has no header", rows.HeaderHint)
-	case r.ended != nil:
-		return 0, r.ended
+		return 0, rows.Refuse("is empty: it has no header", rows.HeaderHint)
 	case problem != nil:
-		return refuse(line, "the header cannot be read: "+problem.Text, cmp.Or(problem.Hint, rows.HeaderHint))
+		return 0, rows.RefuseAt(r.in.Number, rows.NoHeader+problem.Text, cmp.Or(problem.Hint, rows.HeaderHint))
 	}
-	return size, nil
+	return size, r.ended
 }
 
 // Next reads the next record that holds data. Its error is io.EOF, a *[rows.LostError], or one of reading.
@@ -153,7 +147,7 @@ func (r *Reader) misfit() *rows.Problem {
 	}
 	c := &r.columns
 	has := english.Plural(len(r.fields), "cell", "")
-	p := &rows.Problem{Code: "columns", Text: fmt.Sprintf("the row has %s instead of %d", has, c.Width)}
+	p := rows.Flaw("columns", fmt.Sprintf("the row has %s instead of %d", has, c.Width), "")
 	if c.Width == 1 && c.Line > 0 {
 		p.Hint = fmt.Sprintf("line %d was taken for the header; take out what is before the header, or set the "+
 			"delimiter", c.Line)

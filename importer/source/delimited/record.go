@@ -175,7 +175,7 @@ func (r *Reader) splitQuoted() (size int, p *rows.Problem) {
 	case !isHeader && (q.stray && !inPairs || q.lines > 1 && (q.stray || !r.fits())):
 		r.ended = lost(r.in.Number, "the quotes of this row do not fit")
 	case q.stray:
-		p = &rows.Problem{Code: "quote", Text: "text follows the quote that closes a cell"}
+		p = rows.Flaw("quote", "text follows the quote that closes a cell", "")
 	case q.loneCR:
 		p = loneCR()
 	}
@@ -194,6 +194,6 @@ func (r *Reader) unclosed(err error) error {
 }
 
 func loneCR() *rows.Problem {
-	const hint = "save the file with line ends LF or CR LF"
-	return &rows.Problem{Code: "line_end", Text: "a carriage return stands alone outside quotes", Hint: hint}
+	return rows.Flaw("line_end", "a carriage return stands alone outside quotes",
+		"save the file with line ends LF or CR LF")
 }

@@ -217,10 +217,8 @@ func (d *document) lose(why error) {
 	case errors.As(why, &syntax): // whose text quotes the file
 		why = fmt.Errorf("it is not valid JSON at byte offset %d of the text", d.start+syntax.ByteOffset)
 	}
-	d.err = &rows.LostError{
-		Line: d.Line(), Text: "the JSON document cannot be read any further: " + why.Error(),
-		Err: why,
-	}
+	text := "the JSON document cannot be read any further: " + why.Error()
+	d.err = &rows.LostError{Line: d.Line(), Text: text, Err: why}
 }
 
 // token goes on to the next token.
@@ -260,26 +258,14 @@ func (d *document) element(r *rows.Row) {
 		d.lose(err)
 		return
 	}
-	r.Size = len(element)
-	if r.Problem = d.problem(element, r); r.Problem != nil && r.Text == "" {
+	d.compact = append(d.compact[:0], element...)
+	_ = d.compact.Compact() // the decoder has found it to be valid
+	r.Size, r.Raw = len(element), string(d.compact)
+	bad := d.in.BadTextAt(element, r.Line, d.start+d.json.InputOffset()-int64(len(element)))
+	if r.Problem = d.objects.judge(d.compact, r.Size, d.in.Limit, bad, r); r.Problem != nil && r.Text == "" {
 		r.Raw = lines.Readable(d.compact[:min(len(d.compact), d.in.Max)])
 		r.Text = r.Raw
 	}
-}
-
-// problem makes the row of an element, or tells why it is none.
-func (d *document) problem(element jsontext.Value, r *rows.Row) *rows.Problem {
-	d.compact = append(d.compact[:0], element...)
-	_ = d.compact.Compact() // the decoder has found it to be valid
-	if p := d.in.BadTextAt(element, r.Line, d.start+d.json.InputOffset()-int64(len(element))); p != nil {
-		return p
-	}
-	r.Raw = string(d.compact)
-	p := d.objects.row(d.compact, r)
-	if len(element) > d.in.Limit && !isUncorrected(p) {
-		return rows.TooLong(d.in.Limit)
-	}
-	return p
 }
 
 // end passes over the end of the list and what follows it: the members behind it, which were perhaps too far away to be

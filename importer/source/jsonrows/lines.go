@@ -62,7 +62,8 @@ func (l *lineReader) Next(r *rows.Row) error {
 			return err
 		}
 		r.Line, r.Size, r.Raw = l.in.Number, len(line), string(lines.Body(line))
-		if r.Problem = l.problem(line, r); r.Problem != nil && r.Text == "" {
+		r.Problem = l.objects.judge(lines.Body(line), len(line), l.in.Limit, l.in.BadText(len(line)), r)
+		if r.Problem != nil && r.Text == "" {
 			r.Size = l.reach(line)
 			r.Text = lines.Readable(lines.Body(l.in.Bytes(r.Size)))
 		}
@@ -75,18 +76,6 @@ func (l *lineReader) Next(r *rows.Row) error {
 
 // Line is the line on which the reading stands.
 func (l *lineReader) Line() int { return l.in.Number }
-
-// problem makes the row of a line, or tells why it is none.
-func (l *lineReader) problem(line []byte, r *rows.Row) *rows.Problem {
-	if p := l.in.BadText(len(line)); p != nil {
-		return p
-	}
-	p := l.objects.row(lines.Body(line), r)
-	if len(line) > l.in.Limit && !isUncorrected(p) {
-		return rows.TooLong(l.in.Limit)
-	}
-	return p
-}
 
 // reach is how many bytes of the window a row with a problem takes: its line, or an object over several lines up to the
 // end of the last of them, so that no object inside it is taken for a row.
@@ -128,6 +117,19 @@ func newObjects(part string, o rows.Options, found *rows.Found) *objects {
 // nulEscape is a NUL character in a JSON text, behind no backslash or an even number of them.
 var nulEscape = spelling.Form(`(^|[^\\])(\\\\)*\\u0000`)
 
+// judge makes the row of an object, which takes size bytes of its file, or tells why it is none. bad is what is no text
+// in it.
+func (b *objects) judge(object []byte, size, limit int, bad *rows.Problem, r *rows.Row) *rows.Problem {
+	if bad != nil {
+		return bad
+	}
+	p := b.row(object, r)
+	if size > limit && (p == nil || p.Code != "uncorrected") {
+		return rows.TooLong(limit)
+	}
+	return p
+}
+
 // row makes cells of the members of an object, or tells why it is no row. The object's text is r.Raw again.
 func (b *objects) row(object []byte, r *rows.Row) *rows.Problem {
 	if p := b.members(object, r.Raw); p != nil {
@@ -152,8 +154,6 @@ func (b *objects) row(object []byte, r *rows.Row) *rows.Problem {
 	b.shapes.fill(s, r.Cells, b.values)
 	return nil
 }
-
-func isUncorrected(p *rows.Problem) bool { return p != nil && p.Code == "uncorrected" }
 
 // blank says that a row without a problem holds no data, and counts it.
 func (b *objects) blank(r *rows.Row) bool {
@@ -197,15 +197,14 @@ func (b *objects) members(object []byte, text string) *rows.Problem {
 		return b.invalid(err)
 	}
 	if _, err := b.json.ReadToken(); !errors.Is(err, io.EOF) {
-		p := b.problem("json", "holds text after its JSON object")
-		p.Hint = "JSON Lines hold one object a line and nothing between them"
-		return p
+		return rows.Flaw("json", "the "+b.part+" holds text after its JSON object",
+			"JSON Lines hold one object a line and nothing between them")
 	}
 	return nil
 }
 
 func (b *objects) problem(code, text string) *rows.Problem {
-	return &rows.Problem{Code: code, Text: "the " + b.part + " " + text}
+	return rows.Flaw(code, "the "+b.part+" "+text, "")
 }
 
 // invalid tells what is wrong with an object without the text that the decoder quotes in its errors.
@@ -215,16 +214,11 @@ func (b *objects) invalid(err error) *rows.Problem {
 	case !errors.As(err, &at):
 		return b.problem("json", err.Error())
 	case errors.Is(err, jsontext.ErrDuplicateName):
-		return &rows.Problem{
-			Code: "duplicate_key",
-			Text: fmt.Sprintf("the key at byte offset %d of the %s is there twice in its object", at.ByteOffset,
-				b.part),
-		}
+		const text = "the key at byte offset %d of the %s is there twice in its object"
+		return rows.Flaw("duplicate_key", fmt.Sprintf(text, at.ByteOffset, b.part), "")
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return &rows.Problem{
-			Code: "json", Text: "the object does not end on its line",
-			Hint: "JSON Lines hold one object a line; a list of objects may have any line breaks",
-		}
+		return rows.Flaw("json", "the object does not end on its line",
+			"JSON Lines hold one object a line; a list of objects may have any line breaks")
 	}
 	return b.problem("json", fmt.Sprintf("is not valid JSON at its byte offset %d", at.ByteOffset))
 }

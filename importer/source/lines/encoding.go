@@ -159,10 +159,10 @@ func (w *Window) BadTextAt(record []byte, line int, offset int64) *rows.Problem 
 	if nul := bytes.IndexByte(record, 0); nul >= 0 && nul < bad {
 		const hint = "export the file anew; text in UTF-16 without a byte order mark needs --encoding utf-16le or " +
 			"--encoding utf-16be"
-		return &rows.Problem{Code: "nul", Text: "the row holds a NUL byte," + where(nul), Hint: hint}
+		return rows.Flaw("nul", "the row holds a NUL byte,"+where(nul), hint)
 	}
 	if bad < len(record) {
-		return &rows.Problem{Code: "encoding", Text: "the row is not " + named + where(bad), Hint: encodingHint(label)}
+		return rows.Flaw("encoding", "the row is not "+named+where(bad), encodingHint(label))
 	}
 	if label == utf8Label {
 		return nil
@@ -171,13 +171,9 @@ func (w *Window) BadTextAt(record []byte, line int, offset int64) *rows.Problem 
 	if high < 0 || !w.charset.isUTF8(record) {
 		return nil
 	}
-	return &rows.Problem{
-		Code: "encoding",
-		Text: fmt.Sprintf("the row is text in UTF-8 as well as in %s, which was named:%s there would be other "+
-			"characters", label, where(high)),
-		Hint: "take the encoding out where the file is UTF-8, or write all of it in one encoding where it was put " +
-			"together",
-	}
+	const text = "the row is text in UTF-8 as well as in %s, which was named:%s there would be other characters"
+	return rows.Flaw("encoding", fmt.Sprintf(text, label, where(high)),
+		"take the encoding out where the file is UTF-8, or write all of it in one encoding where it was put together")
 }
 
 // Readable is a record for people: bytes that are no text are written as \xNN.

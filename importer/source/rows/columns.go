@@ -98,10 +98,10 @@ func checkNames(names []string, line int) error {
 		return Refuse("the columns of a file without header have no names",
 			"list them under source.columns of the mapping")
 	case Used(names) == 0:
-		return &OpenError{Line: line, Text: "the header names no column", Hint: HeaderHint}
+		return RefuseAt(line, "the header names no column", HeaderHint)
 	case len(names) > MaxColumns:
-		return &OpenError{Line: line, Text: fmt.Sprintf("the header has %d columns, more than %d", len(names),
-			MaxColumns), Hint: "split the file, or take out the columns that are not needed"}
+		return RefuseAt(line, fmt.Sprintf("the header has %d columns, more than %d", len(names), MaxColumns),
+			"split the file, or take out the columns that are not needed")
 	}
 	return nil
 }
@@ -143,17 +143,14 @@ func (c *Columns) uncorrected(fields []string, r *Row) *Problem {
 		r.Text = fields[c.text]
 		return NotCorrected(TextColumn)
 	case holds(fields, c.outcome) && c.empty(fields):
-		return &Problem{
-			Code: "uncorrected", Text: "not corrected yet",
-			Hint: "fill the row's columns, or take the row out",
-		}
+		return Flaw("uncorrected", "not corrected yet", "fill the row's columns, or take the row out")
 	}
 	return nil
 }
 
 // NotCorrected is the problem of a row that still stands in a rejects file as leadferry wrote it.
 func NotCorrected(column string) *Problem {
-	return &Problem{Code: "uncorrected", Text: "not corrected yet", Hint: "fill the row's columns and empty " + column}
+	return Flaw("uncorrected", "not corrected yet", "fill the row's columns and empty "+column)
 }
 
 // Blank reports whether a row holds nothing, or is a line of dashes as sqlcmd draws one. A row of a rejects file about

@@ -145,6 +145,9 @@ type Problem struct {
 	Hint string // what they can do, or ""
 }
 
+// Flaw is a Problem; hint may be "".
+func Flaw(code, text, hint string) *Problem { return &Problem{code, text, hint} }
+
 // String is the text with the hint behind it.
 func (p *Problem) String() string {
 	if p.Hint == "" {
@@ -155,7 +158,7 @@ func (p *Problem) String() string {
 
 // TooLong is the problem of a row with more bytes than a record may have.
 func TooLong(limit int) *Problem {
-	return &Problem{Code: "too_long", Text: fmt.Sprintf("the row has more than %d bytes", limit)}
+	return Flaw("too_long", fmt.Sprintf("the row has more than %d bytes", limit), "")
 }
 
 // Found is what a reader has found out about its file so far, beside the rows.
@@ -195,7 +198,15 @@ type OpenError struct {
 }
 
 // Refuse is the error of a file as a whole, and what the user can do.
-func Refuse(text, hint string) *OpenError { return &OpenError{Text: text, Hint: hint} }
+func Refuse(text, hint string) *OpenError { return RefuseAt(0, text, hint) }
+
+// RefuseAt is the error of a file by one of its lines.
+func RefuseAt(line int, text, hint string) *OpenError {
+	return &OpenError{Line: line, Text: text, Hint: hint}
+}
+
+// NoHeader begins what is said of a header that is a row with a problem, or none.
+const NoHeader = "the header cannot be read: "
 
 // Error gives the place and the text, and the hint on a line of its own.
 func (e *OpenError) Error() string {

@@ -132,7 +132,6 @@ func (r *Reader) begin(name string, o rows.Options) error {
 	for r.frame = o.Frame; err == nil && r.sheet.number <= o.SkipRows; {
 		err = r.advance()
 	}
-	refuse := func(line int, text, hint string) error { return &rows.OpenError{Line: line, Text: text, Hint: hint} }
 	names, line := o.Columns, 0
 	switch {
 	case errors.Is(err, io.EOF) && o.NoHeader:
@@ -142,15 +141,15 @@ func (r *Reader) begin(name string, o rows.Options) error {
 		if len(r.found.Sheets) > 0 {
 			text, hint = text+"; the workbook also holds "+spelling.List(r.found.Sheets, mostNamed, nil), sheetHint
 		}
-		return refuse(0, text, hint)
+		return rows.Refuse(text, hint)
 	case err != nil:
 		return err
 	case o.NoHeader:
 		r.waits = true
 	case r.sheet.long:
-		return refuse(r.sheet.number, "the header cannot be read: "+rows.TooLong(r.sheet.max).Text, "")
+		return rows.RefuseAt(r.sheet.number, rows.NoHeader+rows.TooLong(r.sheet.max).Text, "")
 	case len(r.faults) > 0:
-		return refuse(r.sheet.number, "the header cannot be read: "+r.faults[0].String(), "")
+		return rows.RefuseAt(r.sheet.number, rows.NoHeader+r.faults[0].String(), "")
 	default:
 		names, line = r.header(), r.sheet.number
 	}
@@ -207,8 +206,8 @@ func (r *Reader) Next(row *rows.Row) error {
 		r.ended = err
 		return err
 	default:
-		r.ended = &rows.LostError{Line: r.sheet.number, Text: "the workbook cannot be read any further: " +
-			rows.Reason(err), Err: err}
+		text := "the workbook cannot be read any further: " + rows.Reason(err)
+		r.ended = &rows.LostError{Line: r.sheet.number, Text: text, Err: err}
 		return r.ended
 	}
 	if r.sheet.hidden {
@@ -235,8 +234,7 @@ func (r *Reader) misfit() *rows.Problem {
 		return nil
 	}
 	has := english.Plural(r.columns.Width, "column", "")
-	return &rows.Problem{Code: "columns", Text: fmt.Sprintf("%s holds something, but the header has only %s",
-		r.where(r.beyond), has)}
+	return rows.Flaw("columns", fmt.Sprintf("%s holds something, but the header has only %s", r.where(r.beyond), has), "")
 }
 
 func (r *Reader) give(row *rows.Row) {
@@ -292,8 +290,8 @@ func (r *Reader) take() {
 	for _, c := range r.sheet.cells {
 		cell := text[c.start:c.end]
 		if f := c.fault; f != nil {
-			problem := rows.Problem{Code: "cell", Text: r.where(c.column) + " " + f.text, Hint: f.hint}
-			r.faults = append(r.faults, rows.Fault{Column: c.column, Problem: problem})
+			problem := rows.Flaw("cell", r.where(c.column)+" "+f.text, f.hint)
+			r.faults = append(r.faults, rows.Fault{Column: c.column, Problem: *problem})
 		}
 		switch {
 		case cell == "":
