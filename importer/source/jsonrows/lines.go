@@ -139,8 +139,8 @@ func (b *objects) row(object []byte, r *rows.Row) *rows.Problem {
 		return b.problem("columns", fmt.Sprintf("holds an object with more than %d keys", rows.MaxColumns))
 	}
 	s := b.shapes.of(b.names)
-	r.HasLead = rows.HasLead(b.shapes.first(s.outcome, b.values))
-	switch text := b.shapes.first(s.text, b.values); {
+	r.HasLead = rows.HasLead(first(s.outcome, b.values))
+	switch text := first(s.text, b.values); {
 	case strings.TrimSpace(text) != "":
 		r.Text = text
 		return rows.NotCorrected(noteMember + ".text")
@@ -151,7 +151,11 @@ func (b *objects) row(object []byte, r *rows.Row) *rows.Problem {
 	}
 	r.Header = s.header
 	r.Cells = rows.Cleared(r.Cells, len(s.header.Names))
-	b.shapes.fill(s, r.Cells, b.values)
+	for i, p := range s.cells {
+		if p.member >= 0 {
+			r.Cells[i] = find(b.values[p.member], p.steps)
+		}
+	}
 	return nil
 }
 
@@ -248,10 +252,9 @@ type shapes struct {
 // shape says how the members of an object become the cells of a row.
 type shape struct {
 	header  *rows.Header
-	keep    []int  // members that are the row's own columns
+	cells   []path // where the values of the header's names are
 	text    []path // where a rejects file holds a row as text
 	outcome []path // where it tells what became of it
-	nested  []path // where Names[Own:] are
 }
 
 // path leads into a member: through keys of objects and indexes of lists.
@@ -306,7 +309,7 @@ func (s *shapes) learn(names []byte) *shape {
 		case !strings.HasPrefix(n, rows.Reserved):
 			members[n] = i
 			header.Names = append(header.Names, n)
-			learned.keep = append(learned.keep, i)
+			learned.cells = append(learned.cells, path{i, nil})
 		}
 	}
 	header.Own = len(header.Names)
@@ -320,13 +323,13 @@ func (s *shapes) learn(names []byte) *shape {
 			member = -1
 		}
 		header.Names = append(header.Names, p)
-		learned.nested = append(learned.nested, path{member, steps[1:]})
+		learned.cells = append(learned.cells, path{member, steps[1:]})
 	}
 	return learned
 }
 
 // first is what a rejects file holds of a row at one of these places, or nothing.
-func (s *shapes) first(places []path, values []string) string {
+func first(places []path, values []string) string {
 	for _, p := range places {
 		if text := find(values[p.member], p.steps); text != "" {
 			return text
@@ -335,19 +338,11 @@ func (s *shapes) first(places []path, values []string) string {
 	return ""
 }
 
-func (s *shapes) fill(of *shape, cells, values []string) {
-	for i, member := range of.keep {
-		cells[i] = cell(values[member])
-	}
-	for i, p := range of.nested {
-		if p.member >= 0 {
-			cells[of.header.Own+i] = find(values[p.member], p.steps)
-		}
-	}
-}
-
 // find follows steps into a JSON value; "" where they lead nowhere.
 func find(value string, steps []string) string {
+	if len(steps) == 0 {
+		return cell(value)
+	}
 	d := jsontext.NewDecoder(strings.NewReader(value))
 	for _, step := range steps {
 		if !enter(d, step) {
