@@ -10,6 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"leadferry/internal/spelling"
 	"leadferry/mapping/texts"
 )
 
@@ -259,17 +260,7 @@ type Error struct {
 
 // Error gives file, line, column and text, and the hint on a line of its own.
 func (e Error) Error() string {
-	s := e.File
-	for _, n := range [...]int{e.Line, e.Column} {
-		if n > 0 {
-			s += ":" + strconv.Itoa(n)
-		}
-	}
-	s += ": " + e.Text
-	if e.Hint != "" {
-		s += "\nhint: " + e.Hint
-	}
-	return s
+	return spelling.Sentence(e.File, e.Line, e.Column, e.Text, e.Hint)
 }
 
 // Errors are the mistakes of a mapping file and its tables, in the order in which they are there.

@@ -64,15 +64,7 @@ func fault(file, text, hint string) *Error { return &Error{File: file, Text: tex
 
 // Error gives file, line, column and text, and the hint on a line of its own.
 func (e *Error) Error() string {
-	s := e.File
-	if e.Line > 0 {
-		s += fmt.Sprintf(":%d:%d", e.Line, e.Column)
-	}
-	s += ": " + e.Text
-	if e.Hint != "" {
-		s += "\nhint: " + e.Hint
-	}
-	return s
+	return spelling.Sentence(e.File, e.Line, e.Column, e.Text, e.Hint)
 }
 
 // Load reads the profiles of the configuration file at path, by name. A file that is not there is fs.ErrNotExist; one

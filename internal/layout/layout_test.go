@@ -48,7 +48,7 @@ func design() plan {
 			crash:                        {stdOnly: true},
 			"importer":                   {imports: append([]string{"importer/delivery", "importer/findings", "importer/meter", "importer/spool", failpoint, rowkey, crash, disk, spelling}, leaves...), tests: []string{"leadapi/sandbox", "checkpoint/bolt", "checkpoint/storetest"}},
 			"importer/source":            {imports: append([]string{spelling, words, lines, disk}, readers...)},
-			words:                        {},
+			words:                        {imports: []string{spelling}},
 			lines:                        {imports: []string{words}},
 			"importer/source/delimited":  {imports: []string{words, lines, spelling}},
 			"importer/source/jsonrows":   {imports: []string{words, lines, spelling}},

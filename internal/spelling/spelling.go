@@ -1,5 +1,6 @@
 // Package spelling knows how names are written, of columns, of keys in a file, of flags: in which form, which one was
-// meant by one that nobody knows, and which there are. It is below all rooms that know names.
+// meant by one that nobody knows, which there are; and how a sentence names the place of a mistake. It is below all
+// rooms that know names.
 package spelling
 
 import (
@@ -14,6 +15,20 @@ import (
 // completion included, and most runs need few of them.
 func Form(form string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(form) })
+}
+
+// Sentence says what is wrong in a file: where, as far as line and column are not 0, what, and the hint, if there is
+// one, on a line of its own.
+func Sentence(file string, line, column int, text, hint string) string {
+	for _, n := range [...]int{line, column} {
+		if n > 0 {
+			file += fmt.Sprint(":", n)
+		}
+	}
+	if hint != "" {
+		hint = "\nhint: " + hint
+	}
+	return file + ": " + text + hint
 }
 
 // Hint asks whether the nearest of names is meant; "" where none is near.

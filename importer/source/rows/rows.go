@@ -11,6 +11,8 @@ import (
 	"io"
 	"io/fs"
 	"regexp"
+
+	"leadferry/internal/spelling"
 )
 
 // Format names the way in which a file holds its rows.
@@ -210,11 +212,7 @@ const NoHeader = "the header cannot be read: "
 
 // Error gives the place and the text, and the hint on a line of its own.
 func (e *OpenError) Error() string {
-	text := place(e.File, e.Line) + e.Text
-	if e.Hint != "" {
-		text += "\nhint: " + e.Hint
-	}
-	return text
+	return spelling.Sentence(e.File, e.Line, 0, e.Text, e.Hint)
 }
 
 // Unwrap gives the cause.
@@ -225,17 +223,10 @@ func (e *OpenError) Unwrap() error { return e.Err }
 type LostError OpenError
 
 // Error gives the place and the text.
-func (e *LostError) Error() string { return place(e.File, e.Line) + e.Text }
+func (e *LostError) Error() string { return spelling.Sentence(e.File, e.Line, 0, e.Text, "") }
 
 // Unwrap gives the cause.
 func (e *LostError) Unwrap() error { return e.Err }
-
-func place(file string, line int) string {
-	if line == 0 {
-		return file + ": "
-	}
-	return fmt.Sprintf("%s:%d: ", file, line)
-}
 
 // Reason is an error's cause without the path that goes before it.
 func Reason(err error) string {
