@@ -27,7 +27,8 @@ type Columns struct {
 
 // Binding is a Mapping made ready for rows of one shape. It does not change and may be shared.
 type Binding struct {
-	plan     plan
+	plan     *plan
+	at       [][]int // by value: the cells of its columns, -1: the row has none
 	null     []string
 	own      []ownColumn  // all of the row's own, in the order of their names: the default key is made of them
 	rest     []restColumn // those that "*": rest sends under their own names
@@ -52,7 +53,14 @@ type restColumn struct {
 // Binding, an Error where it has columns and none of them goes anywhere.
 func (m *Mapping) Bind(file string, c Columns) (*Binding, error) {
 	s := newSearch(m.name, file, c)
-	b := &Binding{plan: m.plan.with(s.bind), null: m.Source.Null, warnings: m.columnConstants(s)}
+	b := &Binding{plan: &m.plan, at: make([][]int, m.values), null: m.Source.Null, warnings: m.columnConstants(s)}
+	for _, v := range m.plan.values() {
+		v.visit(func(v *value) {
+			for _, c := range v.columns {
+				b.at[v.id] = append(b.at[v.id], s.find(v, c))
+			}
+		})
+	}
 	b.divide(m, s)
 	if err := s.errs.orNil(m.name); err != nil {
 		return nil, err
@@ -109,8 +117,8 @@ func (m *Mapping) columnConstants(s *search) []Error {
 				`}" for what the column holds`})
 		}
 	}
-	for _, place := range m.plan.places() {
-		(*place).visit(warn)
+	for _, v := range m.plan.values() {
+		v.visit(warn)
 	}
 	return warnings
 }
@@ -181,29 +189,6 @@ func (s *search) names() string {
 func (s *search) ambiguous(path, name string, at position) {
 	s.fail(at, fmt.Sprintf("%s: %s has more than one column %s", path, s.file, texts.Quote(name)),
 		"give each column of the file a name of its own")
-}
-
-func (s *search) bind(v *value) *value {
-	bound := *v
-	for _, c := range v.columns {
-		bound.cells = append(bound.cells, s.find(v, c))
-	}
-	if v.parts != nil {
-		parts := *v.parts
-		parts.values = nil
-		for _, part := range v.parts.values {
-			parts.values = append(parts.values, s.bind(part))
-		}
-		bound.parts = &parts
-	}
-	bound.apply = slices.Clone(v.apply)
-	for i := range bound.apply {
-		if by := bound.apply[i].by; by != nil {
-			bound.apply[i].by = s.bind(by)
-		}
-	}
-	bound.bare = bound.isBare()
-	return &bound
 }
 
 // find is the index of the cell of a column that v is made of, or -1.

@@ -39,6 +39,7 @@ type Mapping struct {
 
 	name        string
 	plan        plan
+	values      int // of the plan, and those that they are made of
 	tests       []Test
 	warnings    []Error
 	unconfirmed []Guess
@@ -83,8 +84,7 @@ func (m *Mapping) Paths() []string {
 func (m *Mapping) columns(roles ...role) []string {
 	var names []string
 	seen := map[string]bool{}
-	for _, place := range m.plan.places() {
-		v := *place
+	for _, v := range m.plan.values() {
 		for _, c := range v.uses() {
 			if !seen[c.name] && (roles == nil || slices.Contains(roles, v.role)) {
 				seen[c.name] = true
@@ -228,25 +228,16 @@ type field struct {
 
 func (f *field) isRest() bool { return f.value == nil }
 
-// places are where the plan keeps those of its values that are given.
-func (p *plan) places() []**value {
-	all := []**value{&p.skip, &p.key, &p.leadID, &p.externalID, &p.typeKey, &p.typeLabel, &p.status}
+// values are those that are given.
+func (p *plan) values() []*value {
+	all := []*value{p.skip, p.key, p.leadID, p.externalID, p.typeKey, p.typeLabel, p.status}
 	for i := range p.assign {
-		t := &p.assign[i]
-		all = append(all, &t.organization, &t.locator, &t.searchText, &t.postalCode)
+		all = append(all, p.assign[i].values()...)
 	}
-	for i := range p.content {
-		all = append(all, &p.content[i].value)
+	for _, f := range p.content {
+		all = append(all, f.value)
 	}
-	return slices.DeleteFunc(all, func(v **value) bool { return *v == nil })
-}
-
-func (p plan) with(f func(*value) *value) plan {
-	p.assign, p.content = slices.Clone(p.assign), slices.Clone(p.content)
-	for _, place := range p.places() {
-		*place = f(*place)
-	}
-	return p
+	return slices.DeleteFunc(all, func(v *value) bool { return v == nil })
 }
 
 //go:embed schema.json

@@ -112,6 +112,7 @@ var complaints = map[string]string{
 // row is a row on its way through a Binding.
 type row struct {
 	cells    []string
+	at       [][]int // the cells of each value's columns
 	null     []string
 	env      Env
 	key      string
@@ -123,11 +124,11 @@ type row struct {
 // Map fills rec, whose slices it uses again, from a row's cells, of which there must be as many as Bind was given
 // names. It gives all problems of the row, or nil when rec is good. Any number of goroutines may call it at once.
 func (b *Binding) Map(cells []string, env Env, rec *Record) []Problem {
-	p := &b.plan
+	p := b.plan
 	if !env.OneLine {
 		cells = lineBreaks(cells)
 	}
-	r := row{cells: cells, null: b.null, env: env, dropped: rec.Dropped[:0], caught: rec.Caught[:0]}
+	r := row{cells: cells, at: b.at, null: b.null, env: env, dropped: rec.Dropped[:0], caught: rec.Caught[:0]}
 	*rec = Record{Content: slices.Grow(rec.Content[:0], len(p.content)+len(b.rest))}
 	if p.skip != nil && r.skips(p.skip) {
 		rec.Skip = true
@@ -246,8 +247,8 @@ func (r *row) unassigned(entries []assignment) string {
 				continue
 			}
 			v.visit(func(v *value) {
-				for j, index := range v.cells {
-					if name := strconv.Quote(v.columns[j].name); blank(r.cell(index)) && !slices.Contains(lacks, name) {
+				for j, c := range v.columns {
+					if name := strconv.Quote(c.name); blank(r.cellOf(v, j)) && !slices.Contains(lacks, name) {
 						lacks = append(lacks, name)
 					}
 				}
@@ -276,7 +277,7 @@ func (r *row) undecided(entries []assignment) (path, word string) {
 			if v == nil || v.table == nil || v.parts != nil || v.expr != nil || v.preset != "" {
 				continue
 			}
-			word, broken := through(v.apply, v.text.fill(r, v.cells, "").text, r)
+			word, broken := through(v.apply, v.text.fill(r, v, "").text, r)
 			if to, found := v.table.find(word); broken == nil && word != "" && found && to == "" {
 				return v.path, word
 			}
@@ -292,8 +293,8 @@ func (r *row) fills(values ...*value) bool {
 		if v == nil || v.preset != "" || v.parts != nil {
 			continue
 		}
-		for _, index := range v.cells {
-			if blank(r.cell(index)) {
+		for i := range v.columns {
+			if blank(r.cellOf(v, i)) {
 				return false
 			}
 		}
@@ -313,12 +314,15 @@ func (r *row) take(v *value) string {
 }
 
 func (r *row) skips(v *value) bool {
-	yes, err := v.expr.Holds(func(i int) string { return r.cell(v.cells[i]) })
+	yes, err := v.expr.Holds(func(i int) string { return r.cellOf(v, i) })
 	if err != nil {
 		r.problems = append(r.problems, *v.problem(ruleExpr, expression.Reason(err), ""))
 	}
 	return yes
 }
+
+// cellOf is the cell of one of a value's columns.
+func (r *row) cellOf(v *value, column int) string { return r.cell(r.at[v.id][column]) }
 
 // cell is the cell of a column, empty when the row lacks it or null names it.
 func (r *row) cell(index int) string {

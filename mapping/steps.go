@@ -38,7 +38,7 @@ func through(stages []stage, s string, r *row) (result string, broken *stage) {
 	for i := 0; i < len(stages) && s != ""; i++ {
 		var fits bool
 		if by := stages[i].by; by != nil {
-			s, fits = stages[i].with(by.text.fill(r, by.cells, "").text, s)
+			s, fits = stages[i].with(by.text.fill(r, by, "").text, s)
 		} else {
 			s, fits = stages[i].do(s)
 		}
@@ -116,7 +116,7 @@ func textBy(at position, argument string) (*value, *texts.Fault) {
 	if problem == nil && t.has(itself, rowKey, file, line, run) {
 		problem = &texts.Fault{Text: "step " + argument + " takes columns only", Hint: "for example e164:{country}"}
 	}
-	by := &value{at: at, material: material{text: t}}
+	by := &value{at: at, text: t}
 	by.addColumns()
 	return by, problem
 }

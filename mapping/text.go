@@ -125,20 +125,20 @@ type filled struct {
 	broken bool
 }
 
-// fill is the text for a row of which cells are the indexes; lacking is what else is asked
+// fill is the text of a value for a row; lacking is what else is asked
 // for. It is empty when it has columns and none holds anything.
-func (t text) fill(r *row, cells []int, lacking string) filled {
+func (t text) fill(r *row, of *value, lacking string) filled {
 	switch { // most texts are one column or a constant: nothing to copy
 	case len(t) == 1 && t[0].kind == column:
-		return filled{text: strings.TrimSpace(r.cell(cells[0]))}
+		return filled{text: strings.TrimSpace(r.cellOf(of, 0))}
 	case len(t) == 1:
-		return filled{text: strings.TrimSpace(t[0].in(r, cells, lacking))}
+		return filled{text: strings.TrimSpace(t[0].in(r, of, lacking))}
 	}
 	var room [256]byte
 	b, columns, holds, fits := room[:0], false, false, true
 	for i := range t {
 		p := &t[i]
-		s := p.in(r, cells, lacking)
+		s := p.in(r, of, lacking)
 		if p.kind == column {
 			columns = true
 			holds = holds || !blank(s)
@@ -154,10 +154,10 @@ func (t text) fill(r *row, cells []int, lacking string) filled {
 }
 
 // in is what the part stands for in a row.
-func (p *part) in(r *row, cells []int, lacking string) string {
+func (p *part) in(r *row, of *value, lacking string) string {
 	switch p.kind {
 	case column:
-		return r.cell(cells[p.index])
+		return r.cellOf(of, p.index)
 	case itself:
 		return lacking
 	case rowKey:

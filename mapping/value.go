@@ -13,13 +13,19 @@ import (
 type value struct {
 	path   string // how the mapping file calls it: lead.content.email
 	at     position
+	id     int // its place among the mapping's values
 	role   role
 	inside inside
 	clears bool // empty: clear
 	drops  bool // on_invalid: drop
 
-	material
-	bound
+	// what it is made of: a text, an expression or other values
+	text    text
+	expr    *expression.Program
+	parts   *parts
+	columns []use // of text or expr
+	bare    bool  // it is one column as it is
+
 	apply  []stage
 	table  *table  // map; nil: none
 	other  text    // what else says; nil: none
@@ -27,20 +33,6 @@ type value struct {
 	needed string  // the rule that an empty result breaks, or ""
 	checks []stage // format, and what the role and as ask for
 	kind   Kind    // as
-}
-
-// material is what a value is made of: a text, an expression or other values.
-type material struct {
-	text    text
-	expr    *expression.Program
-	parts   *parts
-	columns []use // of text or expr
-}
-
-// bound is what is known of a value once it is bound to the columns of an input.
-type bound struct {
-	cells []int // those of its columns, -1: the row has none
-	bare  bool  // it is one column as it is
 }
 
 // use is where a value is made of a column.
@@ -151,7 +143,7 @@ func (v *value) eval(r *row) (string, *Problem) {
 
 func (v *value) result(r *row) (s string, problem *Problem) {
 	if v.bare { // most values are: they skip what follows
-		return strings.TrimSpace(r.cell(v.cells[0])), nil
+		return strings.TrimSpace(r.cellOf(v, 0)), nil
 	}
 	if s, problem = v.made(r); problem != nil {
 		return "", problem
@@ -187,9 +179,9 @@ func (v *value) made(r *row) (s string, problem *Problem) {
 	case v.parts != nil:
 		return v.parts.put(r)
 	case v.expr == nil:
-		return v.whole(v.text.fill(r, v.cells, ""))
+		return v.whole(v.text.fill(r, v, ""))
 	}
-	s, err := v.expr.Text(func(i int) string { return r.cell(v.cells[i]) })
+	s, err := v.expr.Text(func(i int) string { return r.cellOf(v, i) })
 	if err != nil {
 		return "", v.problem(ruleExpr, expression.Reason(err), "")
 	}
@@ -206,7 +198,7 @@ func (v *value) lookUp(r *row, s string) (string, *Problem) {
 	case r.env.Caught:
 		r.noteCaught(v, s)
 	}
-	return v.whole(v.other.fill(r, nil, s))
+	return v.whole(v.other.fill(r, v, s))
 }
 
 // whole is a text with its cells, unless a cell is no JSON value where it has to be one.
@@ -219,7 +211,7 @@ func (v *value) whole(f filled) (string, *Problem) {
 
 // noteCaught takes down that only else has a place for a text.
 func (r *row) noteCaught(v *value, s string) {
-	if _, known := statusKey(s); known && v.role == statusRole && v.other.fill(r, nil, s).text == s {
+	if _, known := statusKey(s); known && v.role == statusRole && v.other.fill(r, v, s).text == s {
 		return
 	}
 	p := v.problem(ruleMap, "", s)

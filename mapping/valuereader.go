@@ -40,7 +40,8 @@ func (p *parser) value(n node, v value) *value {
 		p.fail(n, `write "{`+cmp.Or(bareName(c), "column")+`}" for what the column holds`,
 			"%s names no column, so that all rows would be one", v.path)
 	}
-	return &v
+	v.bare = v.isBare()
+	return p.numbered(&v)
 }
 
 // valueReader reads one value: what the file says goes into the value, mistakes to the parser.
@@ -165,7 +166,14 @@ func (p *parser) condition(n node) *value {
 		p.fail(n, `for example: column == "yes"`, "%s must be true or false, and this is %s", n.path, other)
 		return nil
 	}
-	return &value{path: n.path, at: n.at(), material: material{expr: e, columns: columns}}
+	return p.numbered(&value{path: n.path, at: n.at(), expr: e, columns: columns})
+}
+
+// numbered gives a value its place among the mapping's.
+func (p *parser) numbered(v *value) *value {
+	v.id = p.m.values
+	p.m.values++
+	return v
 }
 
 func (r *valueReader) addSteps(n node) {
@@ -173,7 +181,7 @@ func (r *valueReader) addSteps(n node) {
 		if word, ok := r.scalar(n); ok {
 			if s, problem := readStep(n.at(), word); !r.refuse(n, problem) {
 				if s.by != nil {
-					s.by.path = n.path
+					r.numbered(s.by).path = n.path
 				}
 				if s.by != nil && r.isIdentity() {
 					r.fail(n, `name the country: "e164:US"`, "%s: what a row is must not change with another column",
