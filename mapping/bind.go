@@ -74,20 +74,17 @@ func (m *Mapping) Bind(file string, c Columns) (*Binding, error) {
 	return b, nil
 }
 
+// divide says where the row's own columns go that no value names.
 func (b *Binding) divide(m *Mapping, s *search) {
-	keys, hasRest, rest := map[string]bool{}, false, rest{}
-	for _, f := range b.plan.content {
-		if f.isRest() {
-			hasRest, rest = true, f.rest
-		} else {
-			keys[f.name] = true
-		}
+	rest := b.plan.rest
+	takes := func(name string) bool {
+		return rest != nil && !s.used[name] && !blank(name) && !rest.excepts(name) &&
+			!slices.ContainsFunc(b.plan.content, func(f field) bool { return f.name == rest.prefix+name && !f.isRest() })
 	}
 	b.warnings = append(b.warnings, rest.strangers(m.name, s)...)
 	for i, name := range s.columns.Names[:s.columns.Own] {
-		own, parts := ownColumn{name, i}, s.parts[name]
+		own, parts, resting := ownColumn{name, i}, s.parts[name], takes(name)
 		used := s.used[name] || len(parts) > 0
-		resting := hasRest && !s.used[name] && !keys[rest.prefix+name] && !blank(name) && !rest.excepts(name)
 		b.own = append(b.own, own)
 		b.uses = append(b.uses, used || resting || m.KeyFrom() == "row")
 		switch {
@@ -95,7 +92,7 @@ func (b *Binding) divide(m *Mapping, s *search) {
 			s.ambiguous("lead.content.*", name, m.lead)
 		case resting:
 			b.rest = append(b.rest, restColumn{own, rest.prefix + name, parts})
-		case !used && !(hasRest && rest.excepts(name)):
+		case !used && !rest.excepts(name):
 			b.unused = append(b.unused, name)
 		}
 	}
@@ -242,8 +239,8 @@ func wildcard(pattern string) *regexp.Regexp {
 }
 
 // rest takes the columns into the content that nothing else uses, or some of them.
-func (p *parser) rest(n node) rest {
-	var all rest
+func (p *parser) rest(n node) *rest {
+	all := new(rest)
 	if n.Kind != yaml.MappingNode || n.isUnquoted() {
 		if s, ok := p.scalar(n); ok && s != "rest" {
 			p.fail(n, `"*": rest`, "%s takes the word rest, for every column that nothing else uses", n.path)
@@ -309,20 +306,21 @@ func without(v jsontext.Value, path []string) jsontext.Value {
 	return whole
 }
 
+// excepts reports whether a column is to be left out.
 func (r *rest) excepts(column string) bool {
-	return slices.ContainsFunc(r.except, func(e exception) bool { return e.form.MatchString(column) })
+	return r != nil && slices.ContainsFunc(r.except, func(e exception) bool { return e.form.MatchString(column) })
 }
 
 // strangers warns of columns to be left out that the input does not have: one that is misspelt goes in.
 func (r *rest) strangers(mapping string, s *search) (warnings []Error) {
+	if r == nil || s.columns.Open {
+		return nil
+	}
 	for _, e := range r.except {
-		if !s.columns.Open && !slices.ContainsFunc(s.columns.Names, e.form.MatchString) {
-			text := fmt.Sprintf("lead.content.*: %s has no column %s that could be left out", s.file,
-				texts.Quote(e.name))
-			warnings = append(warnings, Error{
-				mapping, e.at.line, e.at.column, text,
-				spelling.Hint(e.name, s.columns.Names),
-			})
+		if !slices.ContainsFunc(s.columns.Names, e.form.MatchString) {
+			text := fmt.Sprintf("lead.content.*: %s has no column %s that could be left out", s.file, texts.Quote(e.name))
+			hint := spelling.Hint(e.name, s.columns.Names)
+			warnings = append(warnings, Error{mapping, e.at.line, e.at.column, text, hint})
 		}
 	}
 	return warnings

@@ -207,6 +207,7 @@ type plan struct {
 	typeKey, typeLabel, status *value
 	assign                     []assignment
 	content                    []field
+	rest                       *rest
 }
 
 // assignment is one entry of assign: an organization, or a locator and what its type searches by.
@@ -222,7 +223,6 @@ func (t *assignment) values() []*value {
 type field struct {
 	name     string
 	value    *value
-	rest     rest
 	volatile bool
 }
 

@@ -258,7 +258,7 @@ func (p *parser) content(n node) {
 		f := field{name: key.Value}
 		switch {
 		case f.name == "*":
-			f.rest = p.rest(child)
+			p.m.plan.rest = p.rest(child)
 		case blank(f.name):
 			p.fail(key, "", "%s has a key without a name", n.path)
 			return

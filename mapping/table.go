@@ -152,11 +152,8 @@ func (p *parser) tableFile(n node) *table {
 		return t
 	}
 	t.file = path.Join(path.Dir(p.file), name)
-	err := p.read(name, key, value, func(line int, key,
-		value string,
-	) {
-		p.addWord(t, line, asCell(key), asCell(value))
-	})
+	add := func(line int, from, to string) { p.addWord(t, line, asCell(from), asCell(to)) }
+	err := p.read(name, key, value, add)
 	if errs, many := errors.AsType[Errors](err); many {
 		for _, e := range errs {
 			p.failIn(e.File, position{e.Line, e.Column}, e.Hint, "%s", e.Text)

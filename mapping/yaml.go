@@ -169,11 +169,7 @@ func (p *parser) marks() {
 		if found == nil || len(p.m.unconfirmed) >= maxErrors {
 			continue
 		}
-		of := strings.TrimSpace(found[1])
-		guess := Guess{
-			i + 1, utf8.RuneCountInString(found[1]) + 1, texts.Shortened(of, mostOfGuess),
-			strings.TrimSpace(found[2]),
-		}
-		p.m.unconfirmed = append(p.m.unconfirmed, guess)
+		of, why := texts.Shortened(strings.TrimSpace(found[1]), mostOfGuess), strings.TrimSpace(found[2])
+		p.m.unconfirmed = append(p.m.unconfirmed, Guess{i + 1, utf8.RuneCountInString(found[1]) + 1, of, why})
 	}
 }

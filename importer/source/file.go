@@ -240,7 +240,6 @@ type framedReader struct {
 	file  *File
 	frame Frame
 	held  []Row // rows that may be on the last lines
-	line  int   // of the last row that was read
 	ended error
 }
 
@@ -254,11 +253,11 @@ func framed(in rows.Reader, frame Frame, of *File) rows.Reader {
 
 // Next gives the next row of the table.
 func (f *framedReader) Next(r *Row) error {
-	for f.ended == nil && (len(f.held) == 0 || f.held[0].Line > f.line-f.frame.SkipFooter) {
+	for f.ended == nil && (len(f.held) == 0 || f.held[0].Line > f.held[len(f.held)-1].Line-f.frame.SkipFooter) {
 		var row Row // keeps its cells
 		row.Clear(r.Header)
 		if f.ended = f.read(&row); f.ended == nil {
-			f.held, f.line = append(f.held, row), row.Line
+			f.held = append(f.held, row)
 		} else if f.frame.SkipFooter > 0 {
 			f.leaveOut()
 		}
@@ -289,7 +288,7 @@ func (f *framedReader) read(row *Row) error {
 
 // leaveOut removes the rows on the last lines, once it is known which these are.
 func (f *framedReader) leaveOut() {
-	from := max(f.line, f.Line()) - f.frame.SkipFooter + 1
+	from := f.Line() - f.frame.SkipFooter + 1
 	if !errors.Is(f.ended, io.EOF) {
 		from = 0 // the end is not known: drop all
 	} else {

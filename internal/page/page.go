@@ -90,15 +90,9 @@ func hashOf(text string) string {
 
 // Write writes a page that is alone; its only script copies what a person asks to copy. Its error is w's.
 func Write(w io.Writer, v View) error {
-	return frame().Execute(w, framed{
-		View: v, Policy: filePolicy(), Style: template.CSS(style),
-		Script: template.JS(copying),
-	})
+	return frame().Execute(w, framed{v, filePolicy(), template.CSS(style), template.JS(copying), false})
 }
 
 func writeLive(w io.Writer, v View) error {
-	return frame().Execute(w, framed{
-		View: v, Style: template.CSS(style), Script: template.JS(copying + follow),
-		Live: true,
-	})
+	return frame().Execute(w, framed{v, "", template.CSS(style), template.JS(copying + follow), true})
 }

@@ -49,16 +49,10 @@ func serve(addr string, site Site, every time.Duration) (*Server, error) {
 	s.ending, s.end = context.WithCancel(context.Background())
 	routes := http.NewServeMux()
 	routes.Handle("GET "+root+"/", http.StripPrefix(root, http.HandlerFunc(s.show)))
-	// browsers ask by themselves
-	routes.HandleFunc("GET /favicon.ico", func(w http.ResponseWriter,
-		_ *http.Request,
-	) {
-		w.WriteHeader(http.StatusNoContent)
-	})
-	s.server = http.Server{
-		Handler: routes, ReadHeaderTimeout: ioTimeout, MaxHeaderBytes: 8 << 10,
-		ErrorLog: log.New(io.Discard, "", 0),
-	}
+	nothing := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }
+	routes.HandleFunc("GET /favicon.ico", nothing) // browsers ask by themselves
+	silent := log.New(io.Discard, "", 0)
+	s.server = http.Server{Handler: routes, ReadHeaderTimeout: ioTimeout, MaxHeaderBytes: 8 << 10, ErrorLog: silent}
 	go s.server.Serve(netutil.LimitListener(listener, maxConnections))
 	return s, nil
 }

@@ -53,10 +53,9 @@ func Propose(in Input) (Proposal, error) {
 	d := newDraft(newTable(in))
 	goes := func(c *column) bool { return c.profile.filled > 0 || len(in.Rows) == 0 }
 	if len(in.Columns) > 0 && d.Key.Column == nil && !slices.ContainsFunc(d.columns, goes) {
-		return Proposal{}, mapping.Error{
-			File: in.File, Text: noColumn, Hint: "export the columns that a sales person needs, such as name, e-mail " +
-				"address and phone number, each under a name of its own",
-		}
+		const hint = "export the columns that a sales person needs, such as name, e-mail address and phone number, each " +
+			"under a name of its own"
+		return Proposal{}, mapping.Error{File: in.File, Text: noColumn, Hint: hint}
 	}
 	if err := d.try(); err != nil {
 		return Proposal{}, fmt.Errorf("the mapping that was made does not load: %w", err)

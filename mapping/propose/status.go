@@ -181,10 +181,8 @@ func organizationOf(c *column) organizationChoice {
 		return organizationChoice{c, true, "? by its name: no row was there to look at", nil}
 	case p.filled == 0:
 	case named && p.share("uuid") >= 0.9 && repeats:
-		return organizationChoice{
-			c, true, "? " + english.Plural(p.distinct, "dealer", "") + ": the service's own IDs?",
-			nil,
-		}
+		why := "? " + english.Plural(p.distinct, "dealer", "") + ": the service's own IDs?"
+		return organizationChoice{c, true, why, nil}
 	case named && codes && repeats, sure && p.share("solid") >= 0.9:
 		return organizationChoice{c, false, "another system's numbers, by their looks", words}
 	case named && c.name.strength("company") == 0 && p.nothingLike("email", "date", "yesno"):

@@ -93,18 +93,11 @@ func (f *dateForm) confuses(other dateForm) bool {
 
 // countedForms are the layouts that count from a day.
 var countedForms = map[string]dateForm{
-	"unix": {read: fromUnix(time.Second), write: func(t time.Time) string {
-		return strconv.FormatInt(t.Unix(),
-			10)
+	"unix":    {read: fromUnix(time.Second), write: func(t time.Time) string { return fmt.Sprint(t.Unix()) }},
+	"unix_ms": {read: fromUnix(time.Millisecond), write: func(t time.Time) string { return fmt.Sprint(t.UnixMilli()) }},
+	"excel": {read: fromExcel, write: func(t time.Time) string {
+		return fmt.Sprint(int(t.Sub(excelBegin) / (24 * time.Hour)))
 	}},
-	"unix_ms": {
-		read:  fromUnix(time.Millisecond),
-		write: func(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) },
-	},
-	"excel": {
-		read:  fromExcel,
-		write: func(t time.Time) string { return strconv.Itoa(int(t.Sub(excelBegin) / (24 * time.Hour))) },
-	},
 }
 
 func readForm(layout string) (dateForm, *Fault) {

@@ -26,10 +26,8 @@ var numbers = []number{
 	{"N5", fullSize, func(l *lab) { l.besideReader("csv", l.rows, 0.45, "a bare encoding/csv loop") }},
 	{"N5", fullSize, func(l *lab) {
 		f := leadFile{to: l.rows}
-		c := l.compare(func() (float64, float64) {
-			return l.validated(2, f).rate(l.rows),
-				l.validated(1, f).rate(l.rows)
-		})
+		rate := func(processors int) float64 { return l.validated(processors, f).rate(l.rows) }
+		c := l.compare(func() (float64, float64) { return rate(2), rate(1) })
 		l.rates("validate, CSV, GOMAXPROCS=2, "+grouped(l.rows)+" rows", 1.6, "GOMAXPROCS=1", c)
 	}},
 	{"N6", fullSize, func(l *lab) { l.besideReader("jsonl", l.rows, 0.9, "a bare jsontext token loop") }},

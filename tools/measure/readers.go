@@ -15,8 +15,7 @@ import (
 
 // readers count the rows of a file as fast as a library reads them, and do nothing else with it: the peers of validate.
 var readers = map[string]func(io.Reader) (int, error){
-	"readcsv": countCSV, "readjsonl": countJSONL,
-	"readxlsx": countXLSX,
+	"readcsv": countCSV, "readjsonl": countJSONL, "readxlsx": countXLSX,
 }
 
 func runReader(name string, args []string, s streams) (err error) {

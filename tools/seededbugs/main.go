@@ -24,9 +24,7 @@ import (
 )
 
 func main() {
-	must.Main("seededbugs", func(ctx context.Context,
-		args []string,
-	) error {
+	must.Main("seededbugs", func(ctx context.Context, args []string) error {
 		return run(ctx, args, os.Stdout, os.Stderr)
 	})
 }

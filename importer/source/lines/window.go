@@ -148,20 +148,6 @@ func (w *Window) Lines() int {
 	return w.Number - 1
 }
 
-// PassLine moves the window's start over the rest of a line, however long.
-func (w *Window) PassLine() {
-	for {
-		n := bytes.IndexByte(w.Text(), '\n') + 1
-		if n > 0 {
-			w.Pass(n)
-			return
-		}
-		if w.Pass(len(w.Text())); w.More() != nil {
-			return
-		}
-	}
-}
-
 // Peek gives the first n bytes of the window, or what there is before the reading ends; whole says that nothing
 // follows them.
 func (w *Window) Peek(n int) (text []byte, whole bool) {
@@ -177,10 +163,14 @@ func Body(line []byte) []byte {
 	return bytes.TrimRight(bytes.TrimSuffix(line, []byte{'\n'}), "\r")
 }
 
-// SkipTo passes over the lines before this one.
+// SkipTo passes over the lines before this one, however long. An error comes again where a record is wanted.
 func (w *Window) SkipTo(number int) {
-	for w.Number < number && (len(w.Text()) > 0 || w.More() == nil) { // an error comes again where a record is wanted
-		w.PassLine()
+	for w.Number < number && (len(w.Text()) > 0 || w.More() == nil) {
+		n := bytes.IndexByte(w.Text(), '\n') + 1
+		if n == 0 {
+			n = len(w.Text())
+		}
+		w.Pass(n)
 	}
 }
 

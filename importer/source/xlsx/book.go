@@ -265,12 +265,8 @@ func (a archive) book() (*book, error) {
 		}
 	}
 	for _, s := range main.Sheets {
-		of := byID[s.ID]
-		hidden := s.State != "" && s.State != "visible"
-		b.sheets = append(b.sheets, sheet{
-			name: s.Name, part: of.Target, cells: of.kind() == "worksheet",
-			hidden: hidden,
-		})
+		of, hidden := byID[s.ID], s.State != "" && s.State != "visible"
+		b.sheets = append(b.sheets, sheet{s.Name, of.Target, of.kind() == "worksheet", hidden})
 	}
 	return b, nil
 }

@@ -233,8 +233,8 @@ func (r *Reader) misfit() *rows.Problem {
 	if r.beyond == 0 {
 		return nil
 	}
-	has := english.Plural(r.columns.Width, "column", "")
-	return rows.Flaw("columns", fmt.Sprintf("%s holds something, but the header has only %s", r.where(r.beyond), has), "")
+	text := r.where(r.beyond) + " holds something, but the header has only "
+	return rows.Flaw("columns", text+english.Plural(r.columns.Width, "column", ""), "")
 }
 
 func (r *Reader) give(row *rows.Row) {
