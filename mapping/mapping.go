@@ -82,17 +82,13 @@ func (m *Mapping) Paths() []string {
 
 // columns lists the columns, each once, of which values of these roles are made, or all.
 func (m *Mapping) columns(roles ...role) []string {
-	var names []string
-	seen := map[string]bool{}
+	var all []use
 	for _, v := range m.plan.values() {
-		for _, c := range v.uses() {
-			if !seen[c.name] && (roles == nil || slices.Contains(roles, v.role)) {
-				seen[c.name] = true
-				names = append(names, c.name)
-			}
+		if roles == nil || slices.Contains(roles, v.role) {
+			all = append(all, v.uses()...)
 		}
 	}
-	return names
+	return namesOf(all)
 }
 
 // Composed are the keys of the content that are objects or lists.

@@ -91,18 +91,22 @@ func (v *value) has(kinds ...partKind) (found bool) {
 	return found
 }
 
-// uses are the columns that the value is made of, each once.
+// uses are the columns that the value is made of.
 func (v *value) uses() (all []use) {
-	seen := map[string]bool{}
-	v.visit(func(v *value) {
-		for _, c := range v.columns {
-			if !seen[c.name] {
-				seen[c.name] = true
-				all = append(all, c)
-			}
-		}
-	})
+	v.visit(func(v *value) { all = append(all, v.columns...) })
 	return all
+}
+
+// namesOf are the names of columns, each once.
+func namesOf(uses []use) (names []string) {
+	seen := map[string]bool{}
+	for _, c := range uses {
+		if !seen[c.name] {
+			names = append(names, c.name)
+		}
+		seen[c.name] = true
+	}
+	return names
 }
 
 // form is the value as the mapping says it, except rules that a row may break: its
@@ -221,12 +225,8 @@ func (r *row) noteCaught(v *value, s string) {
 
 // problem says how a row breaks the rule: about is what the rule asks for, s the text that breaks it.
 func (v *value) problem(rule, about, s string) *Problem {
-	var names []string
-	for _, c := range v.uses() {
-		names = append(names, c.name)
-	}
-	p := &Problem{Column: strings.Join(names, ", "), Rule: rule, Text: v.path + " " +
-		strings.Replace(complaints[rule], "%s", about, 1)}
+	text := v.path + " " + strings.Replace(complaints[rule], "%s", about, 1)
+	p := &Problem{Column: strings.Join(namesOf(v.uses()), ", "), Rule: rule, Text: text}
 	if rule == ruleStatus || rule == ruleMap {
 		p.Word, p.Value = texts.Shortened(s, maxShown), v.path
 	}

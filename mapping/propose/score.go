@@ -106,26 +106,23 @@ type keyChoice struct {
 // chooseKey looks for the CRM's own number of the lead, then for an address that tells the rows apart; names and phone
 // numbers never do.
 func (d *draft) chooseKey() (k keyChoice) {
-	ids := map[*column]float64{}
-	for _, c := range d.columns {
-		ids[c] = identifies(c)
-	}
 	columns := slices.Clone(d.columns)
-	slices.SortStableFunc(columns, func(a, b *column) int { return cmp.Compare(ids[b], ids[a]) })
+	slices.SortStableFunc(columns, func(a, b *column) int { return cmp.Compare(identifies(b), identifies(a)) })
 	for _, c := range columns {
+		p, id := c.profile, identifies(c)
+		isNumber := id >= surePart
 		// Where leads have a number, that of their person says who, not which lead.
-		if ids[c] == 0 || ids[columns[0]] >= surePart && ids[c] < surePart {
+		if id == 0 || identifies(columns[0]) >= surePart && !isNumber {
 			break
 		}
-		p := c.profile
-		if fault := d.faultOf(c, ids[c] >= surePart); fault == "" {
-			k.Column, k.External, k.ByValues = c, true, ids[c] <= byValues
+		if fault := d.faultOf(c, isNumber); fault == "" {
+			k.Column, k.External, k.ByValues = c, true, id <= byValues
 			k.Repeats, k.Blanks = p.filled-p.distinct, p.rows-p.filled
 			if p.counting {
 				k.Namespace = strings.Join(fileWords(d.In.File), "-")
 			}
 			return k
-		} else if ids[c] >= surePart {
+		} else if isNumber {
 			k.Faults = append(k.Faults, fault)
 		}
 	}
