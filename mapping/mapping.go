@@ -29,6 +29,8 @@ import (
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v4"
+
 	"leadferry/internal/spelling"
 )
 
@@ -253,20 +255,31 @@ func (p *parser) warn(at position, text, hint string) {
 	}
 }
 
-// secret is what looks like one: a JSON Web Token (RFC 7519), the header that carries any token, or a word without
-// placeholder behind a key that says so, at once or as from, default, else or expr.
-var secret = spelling.Form(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.|(?i)\bbearer +[a-z0-9._~+/-]{16,}|^[^#]*` +
-	`(?:secret|password|passwd|passphrase|(?:api|private)[ _.-]?key|(?:access|refresh|auth)[ _.-]?token|authorization)` +
-	`["']?\s*:\s+(?:\{.*\b(?:from|default|else|expr)["']?:\s+)?["']?[^\s{}\[\],"'#]+["']?\s*(?:[,}#]|$)`)
+var (
+	// token is a JSON Web Token (RFC 7519), or the header that carries any token.
+	token = spelling.Form(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*|(?i:\bbearer +[a-z0-9._~+/-]{16,})`)
 
-// secrets warns of lines that hold what looks like a secret. A mapping file is shared, and its constants go out with
-// each lead.
-func (p *parser) secrets() {
-	for i := range p.lines {
-		if line := p.line(i + 1); secret().MatchString(line) {
-			at := position{i + 1, 1 + len(line) - len(strings.TrimLeft(line, " "))}
-			p.warn(at, "the mapping file holds what looks like a secret",
-				"take it out; leadferry reads its own secret from LEADFERRY_CLIENT_SECRET or --client-secret-file")
+	secretKey = spelling.Form(`(?i)(?:secret|password|passwd|passphrase|(?:api|private)[ _.-]?key|(?:access|refresh|auth)[ _.-]?token|authorization)$`)
+)
+
+// secrets warns of constants below n that look like secrets; key is what they belong to. A mapping file is shared, and
+// its constants go out with each lead.
+func (p *parser) secrets(key string, n *yaml.Node) {
+	isWord := n.Kind == yaml.ScalarNode && n.Value != "" && !strings.ContainsAny(n.Value, "{ \t\n")
+	if token().MatchString(n.Value) || isWord && secretKey().MatchString(key) {
+		p.warn(position{n.Line, n.Column}, "the mapping file holds what looks like a secret",
+			"take it out; leadferry reads its own secret from LEADFERRY_CLIENT_SECRET or --client-secret-file")
+	}
+	for i, child := range n.Content {
+		of := key
+		switch {
+		case n.Kind != yaml.MappingNode:
+		case i%2 == 0:
+			of = ""
+		case !slices.Contains([]string{"from", "default", "expr", "else", "first", "join", "list"},
+			n.Content[i-1].Value):
+			of = n.Content[i-1].Value
 		}
+		p.secrets(of, child)
 	}
 }

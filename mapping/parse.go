@@ -35,7 +35,7 @@ func Parse(name string, data []byte, read ReadTable) (*Mapping, error) {
 	p := &parser{file: name, m: m, read: read, named: map[string]*table{}}
 	if doc, ok := p.document(data); ok {
 		p.mappingFile(doc)
-		p.secrets()
+		p.secrets("", doc.Node)
 		p.marks()
 	}
 	return m, p.errs.orNil(name)
