@@ -118,29 +118,6 @@ func TestOneRunAtATime(t *testing.T) {
 	}
 }
 
-// TestAClosedPipe: standard output without a reader loses nothing but the text.
-// faults 11
-func TestAClosedPipe(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, sandbox.Options{})
-	w.leads(50)
-	c := w.command("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--results", "r.csv", "--summary", "s.json")
-	r, pipe, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Close()
-	c.Stdout = pipe
-	err = c.Run()
-	pipe.Close()
-	if code := c.ProcessState.ExitCode(); code != 3 {
-		t.Errorf("exit %d (%v), want 3", code, err)
-	}
-	if len(w.results("r.csv")) != 50 || w.summary("s.json").Rows.Created != 50 || len(w.byRef()) != 50 {
-		t.Error("the run is not complete")
-	}
-}
-
 func (w *world) read(name string) string {
 	w.t.Helper()
 	b, err := os.ReadFile(filepath.Join(w.dir, name))

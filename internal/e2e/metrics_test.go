@@ -109,28 +109,6 @@ func TestMetricsOfAKilledRun(t *testing.T) {
 	})
 }
 
-// TestMetricsReplaceNoOtherFile of the run, and nothing that is no file.
-func TestMetricsReplaceNoOtherFile(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, sandbox.Options{})
-	w.leads(3)
-	w.write("secret", sandbox.ClientSecret)
-	w.write("config.yaml", "profiles: {default: {client_secret_file: "+filepath.Join(w.dir, "secret")+"}}\n")
-	w.env = append(w.env, "LEADFERRY_CLIENT_SECRET=", "LEADFERRY_CONFIG="+filepath.Join(w.dir, "config.yaml"))
-	w.must(0, "import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--limit", "1", "--checkpoint", "l.db")
-	for _, path := range []string{
-		"leads.csv", "leads.yaml", "./leads.csv", "l.db", "l.db.compact", "r.csv", "s.json", filepath.Join(w.dir, "r.csv"), "run/results.csv", "secret", "config.yaml", "-", os.DevNull, ".",
-	} {
-		out := w.must(2, "import", "-m", "leads.yaml", "leads.csv", "--out", "run", "--results", "r.csv", "--summary", "s.json", "--checkpoint", "l.db", "--metrics", path)
-		if !strings.Contains(out, "--metrics") || !strings.Contains(out, "hint: ") {
-			t.Errorf("--metrics %s: %s", path, out)
-		}
-	}
-	if leads, err := w.service.Leads(); err != nil || len(leads) != 1 {
-		t.Errorf("%d leads, %v", len(leads), err)
-	}
-}
-
 // TestMetricsThatCannotBeWritten cost nothing but themselves.
 func TestMetricsThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
@@ -200,31 +178,5 @@ func TestJSONLogOfAnInterruption(t *testing.T) {
 	lines := objects(t, told.String())
 	if last := lines[len(lines)-1]; last["exit_code"] != 130.0 || last["outcome"] != "interrupted" {
 		t.Errorf("the log: %s", told.String())
-	}
-}
-
-// TestMetricsSayTheExitCodeOfTheProgram, which is not the run's own where nobody read
-// what it printed.
-func TestMetricsSayTheExitCodeOfTheProgram(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, sandbox.Options{})
-	w.leads(3)
-	r, out, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Close()
-	defer out.Close()
-	var told strings.Builder
-	c := w.command("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--log-format", "json", "--metrics", "l.prom")
-	c.Stdout, c.Stderr = out, &told
-	_ = c.Run()
-	if code := c.ProcessState.ExitCode(); code != 3 {
-		t.Errorf("exit code %d", code)
-	}
-	objects(t, told.String())
-	have := w.expect("l.prom", map[string]string{"leadferry_run_exit_code{}": "3", `leadferry_run_rows{outcome="created"}`: "3"})
-	if have["leadferry_last_success_timestamp_seconds{}"] != "" {
-		t.Error("this was no success")
 	}
 }

@@ -221,7 +221,7 @@ func (row *updateRow) judge(w *rawTrial, marked, others string, code int, out st
 	if doubt := strings.Count(w.read("run/results.csv"), "in_doubt"); doubt > 0 {
 		w.t.Errorf("%d rows in doubt by an update", doubt)
 	}
-	w.nothingShows(out, 3)
+	w.nothingShows(3)
 }
 
 // patched counts the PATCHes of a lead, or all.

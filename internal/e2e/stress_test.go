@@ -60,23 +60,3 @@ func TestAllRefused(t *testing.T) {
 		}
 	}
 }
-
-// TestTooMuchForALongTime: a row that is asked to wait more often than --retries allows
-// is failed, neither rejected nor in doubt, and the next run sends it. fault 62
-func TestTooMuchForALongTime(t *testing.T) {
-	t.Parallel()
-	const rows = 10
-	w := newWorld(t, sandbox.Options{Faults: "create.429#1,create.429#2,create.429#3,retry-after=0"})
-	w.leads(rows)
-	w.must(1, "import", "-m", "leads.yaml", "leads.csv", "--out", "none", "-c", "1", "--retries", "2", "--summary", "s.json", "--results", "r.csv")
-	if s := w.summary("s.json"); s.Rows.Failed != 1 || s.Rows.Created != rows-1 || s.Requests.Create != rows+2 {
-		t.Errorf("%+v, %+v", s.Rows, s.Requests)
-	}
-	if r := w.results("r.csv")[0]; r["row"] != "1" || r["outcome"] != "failed" || r["attempts"] != "3" || r["http_status"] != "" && r["http_status"] != "429" {
-		t.Errorf("the row that failed: %v", r)
-	}
-	if known := w.exported(""); len(known) != rows-1 {
-		t.Errorf("the checkpoint knows %d rows, want %d", len(known), rows-1)
-	}
-	w.complete(rows)
-}
