@@ -136,8 +136,12 @@ func TestRedirectsAreNeverFollowed(t *testing.T) {
 			if _, err := c.Login(t.Context(), "a@example.com", "pass word"); err == nil || err.(*Error).Reason != ReasonRedirect {
 				t.Errorf("login, %d to %q: %v", status, location, err)
 			}
-			if posts.Load() != 2 {
-				t.Errorf("%d to %q: %d requests, want 2", status, location, posts.Load())
+			c.keeper.token = nil
+			if err := c.SignIn(t.Context()); err == nil || err.(*Error).Reason != ReasonRedirect || leaks(err.Error()) != "" {
+				t.Errorf("sign-in, %d to %q: %v", status, location, err)
+			}
+			if posts.Load() != 3 {
+				t.Errorf("%d to %q: %d requests, want 3", status, location, posts.Load())
 			}
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -107,76 +106,4 @@ func TestMetricsOfAKilledRun(t *testing.T) {
 		"leadferry_run_in_progress{}": "0", "leadferry_run_exit_code{}": strconv.Itoa(code),
 		`leadferry_run_rows{outcome="in_doubt"}`: doubt, "leadferry_checkpoint_rows_in_doubt{}": doubt,
 	})
-}
-
-// TestMetricsThatCannotBeWritten cost nothing but themselves.
-func TestMetricsThatCannotBeWritten(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, sandbox.Options{})
-	w.leads(3)
-	out := w.must(0, "import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--quiet", "--metrics", "gone/l.prom")
-	if n := strings.Count(out, "warning: the metrics file is not right"); n != 2 || !strings.Contains(out, "write the metrics") {
-		t.Errorf("%d warnings:\n%s", n, out)
-	}
-}
-
-// TestJSONLogIsAllJSON: one object a line on standard error, whatever the run meets.
-func TestJSONLogIsAllJSON(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		name   string
-		args   []string
-		faults string
-		lines  int // 0: any number but none
-	}{
-		{"rows need attention", []string{"--quiet"}, "", 1},
-		{"not quiet", nil, "", 0},
-		{"the summary for programs", []string{"--summary", "-"}, "", 0},
-		{"the summary for programs, quiet", []string{"--quiet", "--summary", "-"}, "", 1},
-		{"metrics that cannot be written", []string{"--quiet", "--metrics", "gone/l.prom"}, "", 3},
-		{"all that the log has", []string{"--log-level", "debug"}, "429#2", 0},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld(t, sandbox.Options{Faults: tt.faults})
-			w.leads(20)
-			w.write("more.csv", "id,org,name\nL90000,,no organization\n")
-			c := w.command(append([]string{"import", "-m", "leads.yaml", "leads.csv", "more.csv", "--out", "none", "--log-format", "json"}, tt.args...)...)
-			var told strings.Builder
-			c.Stderr = &told
-			_ = c.Run()
-			if code := c.ProcessState.ExitCode(); code != 1 {
-				t.Errorf("exit code %d", code)
-			}
-			lines := objects(t, told.String())
-			if len(lines) == 0 || tt.lines > 0 && len(lines) != tt.lines {
-				t.Errorf("%d lines:\n%s", len(lines), told.String())
-			}
-		})
-	}
-}
-
-// TestJSONLogOfAnInterruption: also what else is written for people.
-func TestJSONLogOfAnInterruption(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, sandbox.Options{Latency: 20 * time.Millisecond})
-	w.leads(2000)
-	c := w.command("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--quiet", "--log-format", "json")
-	var told strings.Builder
-	c.Stderr = &told
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the run makes leads", func() bool {
-		leads, err := w.service.Leads()
-		return err != nil || len(leads) > 0
-	})
-	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	_ = c.Wait()
-	lines := objects(t, told.String())
-	if last := lines[len(lines)-1]; last["exit_code"] != 130.0 || last["outcome"] != "interrupted" {
-		t.Errorf("the log: %s", told.String())
-	}
 }
