@@ -150,16 +150,6 @@ func TestRedirectsAreNeverFollowed(t *testing.T) {
 	}
 }
 
-// fault 43, m16
-func TestProxyOfTheEnvironmentIsNotUsed(t *testing.T) {
-	proxy := serve(t, false, func(http.ResponseWriter, *http.Request) { t.Error("a request reached the proxy") })
-	t.Setenv("HTTP_PROXY", proxy.URL)
-	t.Setenv("HTTPS_PROXY", proxy.URL)
-	if e := fault(t, signedIn(t, config("http://127.0.0.1:1"))); e == nil || e.Applied != No {
-		t.Errorf("%v", e)
-	}
-}
-
 // fault 88
 func TestConnectionsAreBoundedAndKept(t *testing.T) {
 	var opened, made atomic.Int64
