@@ -56,50 +56,6 @@ func TestLookAlikesAreOneForOrder(t *testing.T) {
 	}
 }
 
-// TestWhatLooksLikeADoubt is held until the doubt is gone; then whoever comes first is made,
-// and the others are held. A refusal holds nobody. faults 131
-func TestWhatLooksLikeADoubt(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, sandbox.Options{Faults: "create.drop#1,create.422#2"})
-	org := sandbox.Organizations()[0].ID
-	w.write("leads.yaml", mappingText)
-	row := func(keys ...string) string {
-		return "id,org,name\n" + strings.Join(keys, ","+org+",Ann\n") + "," + org + ",Ann\n"
-	}
-	w.write("zeros.csv", row("007"))
-	w.write("bare.csv", row("7"))
-	w.write("spaced.csv", row("0 07"))
-	outcome := func(code int, file string) string {
-		w.must(code, "import", "-m", "leads.yaml", file, "--out", "run")
-		return w.results("run/results.csv")[0]["outcome"]
-	}
-	for _, step := range []struct {
-		file, want string
-		code       int
-	}{
-		{"zeros.csv", "in_doubt", 5},
-		{"bare.csv", "conflict", 1},
-		{"forget", "", 0},
-		{"bare.csv", "rejected", 1},
-		{"spaced.csv", "created", 0},
-		{"zeros.csv", "conflict", 1},
-		{"bare.csv", "rejected", 1},
-		{"spaced.csv", "unchanged", 0},
-	} {
-		if step.file == "forget" {
-			w.must(0, "checkpoint", "forget", "--unblock", "007")
-			continue
-		}
-		if got := outcome(step.code, step.file); got != step.want {
-			t.Errorf("%s: %s, want %s", step.file, got, step.want)
-		}
-	}
-	if n := len(w.byRef()); n != 1 {
-		t.Errorf("%d leads", n)
-	}
-	w.must(0, "checkpoint", "check")
-}
-
 // TestTheShapeIsNotedBeforeTheFirstLead kills an import once its first intent is durable: a
 // lead may have been made, so that the same file by another key is refused. Before that
 // nothing has been noted. faults 2, 131

@@ -10,52 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
-	"leadferry/importer/report"
 	"leadferry/leadapi/sandbox"
 )
-
-// TestTheCRMExportOfTheNight runs the commands that crm.yaml begins with: they show
-// transitions, a conflict and a row without a lead; the same again sends nothing.
-func TestTheCRMExportOfTheNight(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, sandbox.Options{})
-	if err := os.CopyFS(filepath.Join(w.dir, "samples"), os.DirFS(filepath.Join(root(t), "samples"))); err != nil {
-		t.Fatal(err)
-	}
-	var commands [][]string
-	for line := range strings.Lines(sampleText(t, "crm.yaml")) {
-		if words, ok := strings.CutPrefix(line, "#   leadferry "); ok {
-			commands = append(commands, append(strings.Fields(words), "--out", "none", "--summary", "s.json"))
-		}
-	}
-	if len(commands) != 2 {
-		t.Fatalf("commands: %q", commands)
-	}
-	w.must(0, commands[0]...)
-	for night, want := range []struct {
-		updates     int
-		rows        report.RowCounts
-		transitions int
-	}{
-		{28, report.RowCounts{Read: 200, Updated: 28, Unchanged: 170, Conflict: 1, Unmatched: 1}, 20},
-		{0, report.RowCounts{Read: 200, Unchanged: 198, Conflict: 1, Unmatched: 1}, 0},
-	} {
-		w.must(1, commands[1]...)
-		s := w.summary("s.json")
-		if diff := cmp.Diff(want.rows, s.Rows); diff != "" || s.Requests.Update != want.updates {
-			t.Errorf("night %d: %d updates, rows %s", night+1, s.Requests.Update, diff)
-		}
-		moved := 0
-		for _, tr := range s.Transitions {
-			moved += tr.Leads
-		}
-		if moved != want.transitions {
-			t.Errorf("night %d: transitions %v", night+1, s.Transitions)
-		}
-	}
-}
 
 // machine is a world with the files where the samples of schedules expect them, so
 // far as a test may lay them out: every path of the samples has its place in it.
