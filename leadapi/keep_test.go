@@ -107,14 +107,3 @@ func TestRequestsThatWantANewConnection(t *testing.T) {
 		t.Errorf("the connections carried %s, want %s", got, want)
 	}
 }
-
-// The machine slept: by the clock that stands still then, the connection is fresh. fault 77
-func TestConnectionFromBeforeASleepIsNotUsed(t *testing.T) {
-	client := signedIn(t, config(answers(t, answerText(201, createdBody)).address()))
-	fault(t, client)
-	w := held(t, client.leads)
-	w.idleSince = w.idleSince.Round(0).Add(-time.Hour)
-	if fault(t, client); held(t, client.leads) == w {
-		t.Error("it is used")
-	}
-}

@@ -42,23 +42,6 @@ func TestUpdateReadsTheLead(t *testing.T) {
 	}
 }
 
-// faults 38, 57, 69
-func TestUpdateThatCannotBeRead(t *testing.T) {
-	for body, want := range map[string]judgement{
-		answerText(200, `{}`):                         {200, Yes, ReasonBadAnswer, false, 0},
-		answerText(200, `{"ID":"a","ID":"b"}`):        {200, Yes, ReasonBadAnswer, false, 0},
-		answerText(200, leadBody[:60]):                {200, Yes, ReasonBadAnswer, false, 0},
-		"HTTP/1.1 204 x\r\n\r\n":                      {204, Maybe, ReasonBadAnswer, false, 0},
-		answerText(404, `{"message":"no such lead"}`): {404, No, ReasonRefused, false, 0},
-		answerText(408, ``):                           {408, Maybe, ReasonTimeout, false, 0},
-	} {
-		_, err := signedIn(t, config(answers(t, body).address())).Update(t.Context(), "l-1", &UpdateRequest{})
-		if diff := cmp.Diff(want, judge(err.(*Error))); diff != "" {
-			t.Errorf("%v\n%s", err, diff)
-		}
-	}
-}
-
 // fault 98, m31
 func TestIDsMustBePlain(t *testing.T) {
 	p := answers(t, answerText(200, leadBody))
@@ -81,14 +64,6 @@ func TestIDsMustBePlain(t *testing.T) {
 		if _, err := New(c); (err == nil) != good {
 			t.Errorf("trunk ID %q: %v", id, err)
 		}
-	}
-}
-
-func TestOAuthClientIsRead(t *testing.T) {
-	p := answers(t, answerText(201, `{"ID":"c-1","ReadOnly":false,"CreatedAt":"c","UpdatedAt":"u","Secret":"s","Domain":"","UserID":"u-1"}`))
-	got, err := connect(t, Config{BaseURL: p.address()}).CreateOAuthClient(t.Context(), "jwt")
-	if diff := cmp.Diff(&OAuthClient{"c-1", "s"}, got); diff != "" || err != nil {
-		t.Error(diff, err)
 	}
 }
 

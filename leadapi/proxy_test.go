@@ -165,29 +165,6 @@ func TestCreatesGoThroughProxies(t *testing.T) {
 	}
 }
 
-// fault 43: what a proxy sends behind its answer, in one piece with it, is not dropped and not taken for the service's, although the
-// way is open then.
-func TestProxyThatSendsSomethingOfItsOwn(t *testing.T) {
-	service := answers(t, answerText(201, createdBody))
-	proxy := listen(t, func(p *peer, c net.Conn) {
-		r := bufio.NewReader(c)
-		ask, err := http.ReadRequest(r)
-		if err != nil {
-			return
-		}
-		to, err := net.Dial("tcp", ask.Host)
-		if err != nil {
-			return
-		}
-		io.WriteString(c, "HTTP/1.1 200 x\r\n\r\n"+answerText(201, `{"leadID":"stray"}`))
-		relay(c, r, to, -1, -1)
-	})
-	e := fault(t, signedIn(t, through(t, config(service.address()), proxy.address())))
-	if e == nil || e.Applied != No || e.Reason != ReasonConnect || !strings.Contains(e.Message, ownWords) || service.seen() != 0 {
-		t.Errorf("%v; %d requests arrived", e, service.seen())
-	}
-}
-
 // fault 43: what a proxy says instead of opening a way is never an answer of the service.
 func TestProxiesThatRefuse(t *testing.T) {
 	service := listen(t, func(p *peer, c net.Conn) { t.Error("somebody reached the service") })

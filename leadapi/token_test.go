@@ -260,22 +260,6 @@ func TestRefusalsCountNewTokensRunning(t *testing.T) {
 	s.want(byAccount, "refresh_token+r/1", "refresh_token+r/2", byAccount, byAccount)
 }
 
-// fault 78
-func TestWrongAccountIsFoundAtSignIn(t *testing.T) {
-	for _, status := range []int{400, 401, 403} {
-		s := &issuer{grant: func(url.Values) (int, string) { return status, `{"error":"invalid_client"}` }}
-		c, _ := issue(t, s)
-		err := c.SignIn(t.Context())
-		e, ok := err.(*Error)
-		if !ok || e.Op != "token" || e.Status != status || e.Applied != No || e.Message != "invalid_client" {
-			t.Errorf("%d: %v", status, err)
-		}
-		if s.creates.Load() > 0 {
-			t.Error("a lead was sent")
-		}
-	}
-}
-
 func TestUnreadableTokenIsRefused(t *testing.T) {
 	for _, body := range []string{"", "{}", `{"access_token":""}`, `{"access_token":"a b"}`, `{"access_token":"a\r\nX: y"}`, `{"access_token":7}`, `{"access_token":"a","access_token":"b"}`} {
 		c, _ := issue(t, &issuer{grant: func(url.Values) (int, string) { return 200, body }})

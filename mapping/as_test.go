@@ -92,13 +92,6 @@ func TestAsComesLast(t *testing.T) {
 	}
 }
 
-func TestABrokenValueIsNotCleared(t *testing.T) {
-	rec, problems := cells{"c", "x"}.in(t, "version: 1\nlead: {content: {x: {from: '{c}', as: number, empty: clear}}}\n")
-	if len(rec.Content) != 0 || len(problems) != 1 {
-		t.Errorf("content %v, problems %v", rec.Content, problems)
-	}
-}
-
 // m30
 func TestANumberIsWhatJSONTakesForOneAndKeepsItsDigits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -39,7 +39,8 @@ func tenCells() cells {
 }
 
 func TestOneBindingServesManyGoroutines(t *testing.T) {
-	b, values := tenCells().bind(t, parse(t, tenFields), false)
+	file := tenFields + "    twice: {expr: 'string(int(id) * 2) + first'}\n    dialled: {from: '{phone}', apply: ['e164:DE']}\n"
+	b, values := tenCells().bind(t, parse(t, file), false)
 	var want Record
 	if problems := b.Map(values, Env{}, &want); problems != nil {
 		t.Fatalf("problems: %v", problems)
@@ -58,7 +59,6 @@ func TestOneBindingServesManyGoroutines(t *testing.T) {
 	}
 	wg.Wait()
 }
-
 func BenchmarkMap(b *testing.B) {
 	withoutKey := strings.Replace(tenFields, "key: \"{id}\"\n", "", 1)
 	withExpr := tenFields + "    greeting: {expr: 'country == \"DE\" ? \"Hallo \" + first : \"Hello \" + first'}\n"

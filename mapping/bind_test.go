@@ -94,26 +94,6 @@ func TestAnOpenInputMayLackColumns(t *testing.T) {
 	}
 }
 
-func TestOneMappingServesInputsWithOtherOrders(t *testing.T) {
-	m := parse(t, "version: 1\nkey: '{id}'\nlead: {content: {a: '{a}'}}\n")
-	first, cellsOfFirst := cells{"id", "1", "a", "x"}.bind(t, m, false)
-	second, cellsOfSecond := cells{"a", "y", "b", "", "id", "2"}.bind(t, m, false)
-	var one, two Record
-	first.Map(cellsOfFirst, Env{}, &one)
-	second.Map(cellsOfSecond, Env{}, &two)
-	want := []Record{{Key: "1", Content: []Field{{Name: "a", Value: "x"}}}, {Key: "2", Content: []Field{{Name: "a", Value: "y"}}}}
-	if diff := cmp.Diff(want, []Record{one, two}); diff != "" {
-		t.Errorf("records (-want +got):\n%s", diff)
-	}
-}
-
-func TestPathsAreThePlaceholdersWithADot(t *testing.T) {
-	m := parse(t, "version: 1\nkey: '{a.b}'\nlead: {status: '{a.0}', content: {x: '{a.b} {c}'}}\n")
-	if diff := cmp.Diff([]string{"a.b", "a.0"}, m.Paths()); diff != "" {
-		t.Errorf("paths (-want +got):\n%s", diff)
-	}
-}
-
 // faults 93
 func TestANameThatStandsTwiceIsRefusedWhereItIsUsed(t *testing.T) {
 	columns := Columns{Names: []string{"id", "note", "", "id", "name", "note", ""}, Own: 7}

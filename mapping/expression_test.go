@@ -3,7 +3,6 @@ package mapping
 import (
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -273,22 +272,4 @@ func TestSkipIfMustBeACondition(t *testing.T) {
 			t.Errorf("%s: %v, want %s", expr, err, want)
 		}
 	}
-}
-
-func TestOneExpressionServesManyGoroutines(t *testing.T) {
-	b, _ := cells{"n", ""}.bind(t, parse(t, "version: 1\nkey: '{n}'\nlead: {content: {x: {expr: 'string(int(n) * 2) + n'}}}\n"), false)
-	var wg sync.WaitGroup
-	for _, n := range []string{"1", "22", "333", "4444"} {
-		wg.Go(func() {
-			var rec Record
-			for range 200 {
-				b.Map([]string{n}, Env{}, &rec)
-				want := strings.NewReplacer("1", "2", "2", "4", "3", "6", "4", "8").Replace(n) + n
-				if len(rec.Content) != 1 || rec.Content[0].Value != want {
-					t.Errorf("%s: %v, want %s", n, rec.Content, want)
-				}
-			}
-		})
-	}
-	wg.Wait()
 }

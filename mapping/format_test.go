@@ -98,17 +98,6 @@ func TestFormatsThatCannotBeRead(t *testing.T) {
 	formatOf(t, "/^.{1,1000}$/")
 }
 
-func TestFormatNamesAreForPeople(t *testing.T) {
-	for word, want := range map[string]string{
-		"email": "an e-mail address", "url": "a web address", "integer": "a whole number", `/^\d{5}$/`: `a text that matches /^\d{5}$/`,
-		"/" + strings.Repeat("a", 100) + "/": "a text that matches /" + strings.Repeat("a", 99) + "…",
-	} {
-		if got, _ := readFormat(word); got.called != want {
-			t.Errorf("%s: %s, want %s", word, got.called, want)
-		}
-	}
-}
-
 // What one format or step promises, another takes.
 func TestFormatsHoldTogether(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -138,15 +127,4 @@ func FuzzFormat(f *testing.F) {
 			format.do(text)
 		}
 	})
-}
-
-func BenchmarkPhone(b *testing.B) {
-	for _, text := range []string{"030 123456", "+4930123456"} {
-		b.Run(text, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				texts.IsPhone(text)
-			}
-		})
-	}
 }

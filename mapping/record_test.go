@@ -117,13 +117,6 @@ assign:
 	}
 }
 
-func TestNoEntryIsTheEntryWhenNoneFits(t *testing.T) {
-	rec, problems := cells{"org", "none"}.in(t, "version: 1\nassign: [{organization: {from: '{org}', map: {none: ''}}}]\n")
-	if rec.Entry != 0 || len(problems) != 1 || problems[0].Rule != "assign" {
-		t.Errorf("entry %d, problems %v", rec.Entry, problems)
-	}
-}
-
 func TestSearchedOnly(t *testing.T) {
 	m := parse(t, `
 version: 1

@@ -1,13 +1,9 @@
 package mapping
 
 import (
-	"maps"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 
-	"github.com/nyaruka/phonenumbers"
 	"pgregory.net/rapid"
 
 	"leadferry/mapping/texts"
@@ -146,36 +142,6 @@ func TestPhoneNumbersBecomeE164(t *testing.T) {
 	}
 }
 
-// Every fifth country: the patterns of all of them take seconds to compile under
-// the race detector.
-func TestE164OfManyCountriesGoesThroughItself(t *testing.T) {
-	regions := slices.Sorted(maps.Keys(phonenumbers.GetSupportedRegions()))
-	for i := 0; i < len(regions); i += 5 {
-		region := regions[i]
-		f := stepOf(t, "e164:"+region)
-		for _, kind := range []phonenumbers.PhoneNumberType{phonenumbers.FIXED_LINE, phonenumbers.MOBILE, phonenumbers.TOLL_FREE} {
-			example := phonenumbers.GetExampleNumberForType(region, kind)
-			if example == nil {
-				continue
-			}
-			want := phonenumbers.Format(example, phonenumbers.E164)
-			for _, form := range []phonenumbers.PhoneNumberFormat{phonenumbers.E164, phonenumbers.INTERNATIONAL, phonenumbers.NATIONAL} {
-				text := phonenumbers.Format(example, form)
-				if n, err := phonenumbers.Parse(text, region); err != nil || !phonenumbers.IsValidNumber(n) {
-					continue // the library does not read what it wrote (a mobile number of Argentina)
-				}
-				got, ok := f(text)
-				if !ok || got != want {
-					t.Errorf("%s: %s became %q %t, want %s", region, text, got, ok, want)
-				}
-			}
-			if !texts.IsPhone(want) {
-				t.Errorf("%s is not taken for a phone number", want)
-			}
-		}
-	}
-}
-
 func TestStepsThatCannotBeRead(t *testing.T) {
 	for word, want := range map[string]string{
 		"":              `unknown step ""` + "; known here: trim, lower, upper, title, squeeze, digits, e164:CC, date:LAYOUT, truncate:N, split:SEP:N, replace:/RE/TEXT/, extract:/RE/",
@@ -269,39 +235,6 @@ func TestTitleOfLettersChangesNothingTheSecondTime(t *testing.T) {
 	})
 }
 
-func TestStepsWithoutEffectDoNotAllocate(t *testing.T) {
-	for word, text := range map[string]string{
-		"trim": "Ann Lee", "lower": "ann lee ärger", "upper": "ANN LEE ÄRGER", "squeeze": "ann lee ä",
-		"digits": "01234", "truncate:9": "Ann Lee", "split:,:1": "Ann Lee",
-	} {
-		f := stepOf(t, word)
-		if n := testing.AllocsPerRun(100, func() { f(text) }); n != 0 {
-			t.Errorf("%s: %v allocations", word, n)
-		}
-	}
-}
-
-func TestOneStepServesManyGoroutines(t *testing.T) {
-	for _, word := range someSteps {
-		f, text := stepOf(t, word), "Ann  lee: é12"
-		if strings.HasPrefix(word, "e164") {
-			text = "+49 (0)30 123456"
-		}
-		want, fits := f(text)
-		var wg sync.WaitGroup
-		for range 4 {
-			wg.Go(func() {
-				for range 20 {
-					if got, ok := f(text); got != want || ok != fits {
-						t.Errorf("%s: %q %t, want %q %t", word, got, ok, want, fits)
-					}
-				}
-			})
-		}
-		wg.Wait()
-	}
-}
-
 func FuzzSteps(f *testing.F) {
 	for _, word := range someSteps {
 		f.Add(word, "31.12.2024 1:30 PM")
@@ -320,18 +253,6 @@ func FuzzSteps(f *testing.F) {
 			t.Fatalf("%q made %d bytes of %d", word, len(got), len(text))
 		}
 	})
-}
-
-func BenchmarkE164(b *testing.B) {
-	f := stepOf(b, "e164:DE")
-	for _, text := range []string{"030 123456", "+4930123456", "none"} {
-		b.Run(text, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				f(text)
-			}
-		})
-	}
 }
 
 func TestPhoneNumbersOfTheCountryInAnotherColumn(t *testing.T) {

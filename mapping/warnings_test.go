@@ -42,13 +42,6 @@ lead:
 	}
 }
 
-func TestMarksHaveAnEnd(t *testing.T) {
-	m, err := Parse("m.yaml", []byte("version: 1\n"+strings.Repeat("# ? a\n", 1000)), nil)
-	if err != nil || len(m.Unconfirmed()) != maxErrors {
-		t.Error(len(m.Unconfirmed()), err)
-	}
-}
-
 // Some programs write a byte order mark before one that is there.
 func TestByteOrderMarksAreNoPartOfAMapping(t *testing.T) {
 	for _, marks := range []string{"\uFEFF", "\uFEFF\uFEFF"} {

@@ -57,13 +57,6 @@ func TestAnAliasBombIsNotUnfolded(t *testing.T) {
 	}
 }
 
-func TestJSONIsAMappingFileToo(t *testing.T) {
-	m := parse(t, "\ufeff{\n\t\"version\": 1,\n\t\"key\": \"{id}\",\n\t\"lead\": {\"content\": {\"zip\": 123}}\n}\n")
-	if m.KeyFrom() != "key" || len(m.plan.content) != 1 {
-		t.Errorf("key from %s, %d content keys", m.KeyFrom(), len(m.plan.content))
-	}
-}
-
 // A table for each of the 41,000 post codes of a large country is an honest mapping.
 func TestALargeTableIsTaken(t *testing.T) {
 	file := "version: 1\nassign:\n- organization:\n    from: '{zip}'\n    map:\n"

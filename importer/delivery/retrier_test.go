@@ -206,18 +206,6 @@ func TestDeliverWaitsAsTold(t *testing.T) {
 	})
 }
 
-func TestDeliverGivesUpOnAnUnreachableService(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := retrier(ResendOn{})
-		c.Reach = func(context.Context) error { return unsentError }
-		_, err := sendCreate(t, c, func(context.Context) error { return unsentError })
-		var end *End
-		if !errors.As(err, &end) {
-			t.Errorf("error %v, want an end", err)
-		}
-	})
-}
-
 // What is sent again after a 421 asks for a connection that nobody has used.
 func TestNewConnectionAfterMisdirected(t *testing.T) {
 	c := retrier(ResendOn{})

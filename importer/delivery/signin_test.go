@@ -11,18 +11,19 @@ import (
 	"leadferry/leadapi"
 )
 
-// A service that gives no token is waited for as long as MaxWait allows. faults 75, 33
+// A service that gives no token, or is not there, is waited for as long as MaxWait allows. faults 75, 33
 func TestASignInThatGetsNoTokenEndsTheRun(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := NewBreaker(10*time.Minute, 4, 0)
-		noToken := &leadapi.Error{Op: "token", Status: http.StatusBadGateway, Applied: leadapi.No}
-		r := &Retrier{Breaker: b, Retries: 5, Retried: func() {}, Reach: func(context.Context) error { return noToken }}
-		began := time.Now()
-		_, err := r.Deliver(t.Context(), t.Context(), Create, new(Pass), func(context.Context, bool) error { return noToken })
-		if end, is := errors.AsType[*End](err); !is || time.Since(began) > 11*time.Minute {
-			t.Errorf("after %v: %v %v", time.Since(began), end, err)
-		}
-	})
+	for _, cause := range []*leadapi.Error{{Op: "token", Status: http.StatusBadGateway, Applied: leadapi.No}, unsentError} {
+		synctest.Test(t, func(t *testing.T) {
+			r := retrier(ResendOn{})
+			r.Breaker, r.Reach = NewBreaker(10*time.Minute, 4, 0), func(context.Context) error { return cause }
+			began := time.Now()
+			_, err := sendCreate(t, r, r.Reach)
+			if end, is := errors.AsType[*End](err); !is || time.Since(began) > 11*time.Minute {
+				t.Errorf("after %v: %v %v", time.Since(began), end, err)
+			}
+		})
+	}
 }
 
 // What fails to pass holds nothing, and a create that has passed does not leave once the run stops. fault 4

@@ -155,31 +155,3 @@ func content(t *testing.T, path string) string {
 	}
 	return string(data)
 }
-
-// faults 96, 100
-func TestNaughtyStringsComeThrough(t *testing.T) {
-	var naughty []string
-	if err := json.Unmarshal([]byte(content(t, filepath.Join(cases(t, "blns"), "blns.json"))), &naughty); err != nil {
-		t.Fatal(err)
-	}
-	table, list := "a,b\n", "["
-	for i, s := range naughty {
-		quoted, err := json.Marshal(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		table += `"` + strings.ReplaceAll(s, `"`, `""`) + "\",1\n"
-		list += strings.Repeat(",", min(i, 1)) + `{"a":` + string(quoted) + `,"b":1}`
-	}
-	for format, data := range map[source.Format]string{source.CSV: table, source.JSONL: list + "]"} {
-		rows := readAll(t, data, source.Options{Format: format})
-		if len(rows) != len(naughty) {
-			t.Fatalf("%s: %d rows of %d", format, len(rows), len(naughty))
-		}
-		for i, r := range rows {
-			if r.Problem != nil || r.Cells[0] != naughty[i] {
-				t.Errorf("%s: %q came as %q: %v", format, naughty[i], r.Cells, r.Problem)
-			}
-		}
-	}
-}

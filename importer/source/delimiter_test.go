@@ -67,32 +67,6 @@ func TestDelimiters(t *testing.T) {
 	}
 }
 
-// faults 90
-func TestUnivocityFiles(t *testing.T) {
-	dir := cases(t, "univocity")
-	european := "2:1997|Ford|E350|ac; abs; moon|3000,00\n3:1999|Chevy|Venture \"Extended Edition\"||4900,00\n4:1996|Jeep|Grand Cherokee|MUST SELL!\nair; moon roof; loaded|4799,00\n" +
-		"6:1999|Chevy|Venture \"Extended Edition; Very Large\"||5000,00\n7:||Venture \"Extended Edition\"||4900,00\n"
-	f, err := source.Open(dir+"/european.csv", source.Options{Backslash: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(european, show(rowsOf(t, f))); diff != "" || f.Delimiter() != ';' {
-		t.Error(f.Delimiter(), diff)
-	}
-	if f, err = source.Open(dir+"/essential.csv", source.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	rows, _ := rowsUntil(f)
-	for _, r := range rows { // a line before the header stands in its place
-		if r.Problem == nil && r.Cells[0] != "" && !strings.HasPrefix(r.Cells[0], "#") && !strings.HasPrefix(r.Cells[0], "-->") {
-			t.Errorf("line %d was read: %q", r.Line, r.Cells)
-		}
-	}
-	if text := rows[0].Problem.String(); !strings.Contains(text, "line 1 was taken for the header") {
-		t.Error(text)
-	}
-}
-
 // faults 93
 func TestHeadersThatAreUnusual(t *testing.T) {
 	for _, test := range []struct {

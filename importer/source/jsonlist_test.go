@@ -3,7 +3,6 @@ package source_test
 import (
 	"errors"
 	"io"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -192,38 +191,6 @@ func TestJSONDocumentsWarnOfWhatIsNotRead(t *testing.T) {
 		if text := strings.Join(f.Warnings(), "\n"); got != "1:1\n" || !strings.Contains(text, want) || want == "" && text != "" {
 			t.Errorf("%s: %s, warnings %q", data, got, text)
 		}
-	}
-}
-
-// faults 96, 102
-func TestCRMExportsAreRead(t *testing.T) {
-	for file, want := range map[string]int{
-		"salesforce-ecars/Leads.json":                  1,
-		"salesforce-easy-spaces/Leads.json":            0,
-		"salesforce-easy-spaces/Lead_Data.csv":         0,
-		"krayin/leads.csv":                             2,
-		"../blns/blns.json":                            0,
-		"../csv-spectrum/json/simple.json":             0,
-		"../frictionless/table.jsonl":                  2,
-		"../frictionless/numeric-labels.csv":           3,
-		"../frictionless/accent.csv":                   2,
-		"../frictionless/issue-1066-smallcellsize.csv": 0,
-	} {
-		t.Run(file, func(t *testing.T) {
-			f, err := source.Open(filepath.Join(cases(t, "leads"), filepath.FromSlash(file)), source.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			rows := rowsOf(t, f)
-			if want > 0 && len(rows) != want || len(rows) == 0 {
-				t.Errorf("%d rows of %d", len(rows), want)
-			}
-			for _, r := range rows {
-				if r.Problem != nil && !strings.Contains(file, "blns") {
-					t.Errorf("line %d: %s", r.Line, r.Problem.String())
-				}
-			}
-		})
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -164,24 +163,5 @@ func TestTextsOfAnotherProgramAreReadBack(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
-	}
-}
-
-// faults 95
-func TestFrictionlessWorkbooks(t *testing.T) {
-	dir := cases(t, "frictionless")
-	rows, warnings := readSheet(t, filepath.Join(dir, "table.xlsx"), source.Options{})
-	if got := show(rows); got != "2:1|english\n3:2|中国人\n" {
-		t.Errorf("%q", got)
-	}
-	if len(warnings) == 0 || !strings.Contains(warnings[0], `"Sheet 2"`) {
-		t.Errorf("%q", warnings)
-	}
-	f, err := source.Open(filepath.Join(dir, "merged-cells.xlsx"), source.Options{NoHeader: true, Columns: []string{"a", "b"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := show(rowsOf(t, f)); got != "1:data|\n" {
-		t.Errorf("%q", got)
 	}
 }

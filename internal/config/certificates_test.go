@@ -3,17 +3,13 @@
 package config
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
-	"math/big"
+	"leadferry/internal/testsupport"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 func asPEM(kind string, der []byte) string {
@@ -22,21 +18,7 @@ func asPEM(kind string, der []byte) string {
 
 // selfSigned is a certificate and its key as PEM.
 func selfSigned(t *testing.T) (certificate, key string) {
-	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now(), NotAfter: time.Now().Add(time.Hour)}
-	der, err := x509.CreateCertificate(rand.Reader, c, c, &private.PublicKey, private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pkcs8, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return asPEM("CERTIFICATE", der), asPEM("PRIVATE KEY", pkcs8)
+	return testsupport.PEM(t, testsupport.Sign(t, x509.Certificate{}, nil))
 }
 
 func TestAuthorities(t *testing.T) {

@@ -3,7 +3,6 @@ package e2e
 import (
 	"bytes"
 	"crypto/x509"
-	"encoding/pem"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -17,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"leadferry/internal/testsupport"
 	"leadferry/leadapi/sandbox"
 )
 
@@ -244,16 +244,12 @@ func (w *world) backend() string {
 // balancer's certificate and key.
 func balancerCertificate(w *world) string {
 	w.t.Helper()
-	a := newAuthority(w.t)
-	w.write("ca.pem", a.pem())
-	pair := a.config(asIs).Certificates[0]
-	key, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	text := append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})...)
+	authority := testsupport.Sign(w.t, x509.Certificate{}, nil)
+	trusted, _ := testsupport.PEM(w.t, authority)
+	w.write("ca.pem", trusted)
+	certificate, key := testsupport.PEM(w.t, testsupport.Sign(w.t, x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}, authority))
 	path := filepath.Join(w.t.TempDir(), "balancer.pem")
-	if err := os.WriteFile(path, text, 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(certificate+key), 0o600); err != nil {
 		w.t.Fatal(err)
 	}
 	return path

@@ -195,15 +195,11 @@ func TestNoFlagTakesASecret(t *testing.T) {
 		t.Errorf("only %d commands and %d flags were found", len(commands), flags)
 	}
 	f := newFinder(plantedSecrets())
-	for _, c := range [][]string{{"import"}, {"sync"}, {"login", "--email", "a@example.com"}, {"config", "show"}, {"checkpoint", "status"}} {
-		for _, name := range []string{"client-secret", "password", "secret", "token"} {
-			for _, value := range [][]string{{"--" + name + "=" + canarySecret}, {"--" + name, canarySecret}, {"-" + name + "=" + canarySecret}} {
-				args := slices.Concat(c, value)
-				tell(t, f, "what leadferry "+strings.Join(c, " ")+" --"+name+" printed", w.must(2, args...), 0)
-			}
+	for _, c := range []string{"import --client-secret", "login --email a@example.com --password", "checkpoint status --token"} {
+		for _, between := range []string{"=", " "} {
+			tell(t, f, "what leadferry "+c+" printed", w.must(2, strings.Fields(c+between+canarySecret)...), 0)
 		}
 	}
-	t.Logf("%d commands with %d flags", len(commands), flags)
 }
 
 // TestForgetLeavesNothing: after forget and the deletion of the runs' folders, no trace

@@ -28,7 +28,10 @@ func doubtfulActs() map[string]rawAct {
 func TestDoubtForEveryCreateCostsFourRows(t *testing.T) {
 	t.Parallel()
 	for name, act := range doubtfulActs() {
-		for _, concurrency := range []int{1, 8, 16, 64} {
+		for _, concurrency := range []int{1, 8, 64} {
+			if concurrency != 8 && name != "503" && name != "reset" && name != "silence" {
+				continue // how many are in flight is no matter of what the answer says
+			}
 			t.Run(fmt.Sprintf("%s, %d in flight", name, concurrency), func(t *testing.T) {
 				t.Parallel()
 				w := newRawTrial(t, rawScript{act: act, store: true, from: 1, times: always})

@@ -69,7 +69,7 @@ func build(run func() int) int {
 		return 1
 	}
 	leaveNetwork()
-	return everything.verdict(run())
+	return run()
 }
 
 // leaveNetwork forgets how this machine reaches others, and the settings of whoever runs the tests: neither is any of theirs.

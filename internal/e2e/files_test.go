@@ -1,10 +1,7 @@
 package e2e
 
 import (
-	"bytes"
-	"compress/gzip"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -89,20 +86,6 @@ func TestNoLeadFromInsideACell(t *testing.T) {
 	}
 }
 
-// Without a key a row without data would be a lead like any other.
-func TestNoLeadFromNothing(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, sandbox.Options{})
-	w.write("m.yaml", strings.Replace(filesMapping, `key: "{id}"`, "source: {null: [NULL]}", 1))
-	w.write("a.csv", "id,name,note\n1,Ann,x\nNULL,,NULL\n,,\n\ufeffid,name,note\n")
-	w.must(0, "import", "-m", "m.yaml", "a.csv", "--out", "run")
-	w.holdsNames("Ann")
-	rows := w.summary("run/summary.json").Rows
-	if rows.Read != 2 || rows.Skipped != 1 {
-		t.Errorf("%d rows read, %d skipped", rows.Read, rows.Skipped)
-	}
-}
-
 // What could not be taken apart is imported again as the run said, uncorrected, and
 // sends nothing; the rejects of that run say the same once more. Once it is filled in
 // and the text is emptied it is a lead. fault 132
@@ -154,41 +137,6 @@ func TestRejectsThatAreNotCorrectedSendNothing(t *testing.T) {
 	}
 }
 
-// Who takes the texts out of rejects and fills nothing in has decided nothing: the rows
-// are not passed over as blank ones. faults 127, 132
-func TestRejectsWhoseTextIsGoneAreNotPassedOver(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, sandbox.Options{})
-	w.write("m.yaml", strings.Replace(filesMapping, `key: "{id}"`, "source: {null: [NULL]}", 1))
-	w.write("a.csv", "id,name,note\n2,Bob\n")
-	w.must(1, "import", "-m", "m.yaml", "a.csv", "--out", "run", "--max-invalid", "0")
-	w.write("emptied.csv", strings.Replace(w.text("run/rejects.csv"), `"2,Bob"`, "", 1))
-	w.write("deleted.csv", "id,name,note,leadferry_line,leadferry_outcome,leadferry_error\n,NULL,,2,invalid,no\n")
-	w.must(1, "import", "-m", "m.yaml", "emptied.csv", "deleted.csv", "--out", "again", "--max-invalid", "0")
-	w.holdsNames()
-	if s := w.summary("again/summary.json"); s.Rows.Invalid != 2 {
-		t.Errorf("%+v", s.Rows)
-	}
-}
-
-// Of several lists of objects in a JSON document, one has to be named; one that is empty is none of them. fault 96
-func TestAListOfSeveralIsNamed(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, sandbox.Options{})
-	w.write("m.yaml", filesMapping)
-	w.write("a.json", `{"items": [], "contacts": [{"id":"1","name":"Ann","note":"x"}], "has_more": true}`)
-	if out := w.must(0, "import", "-m", "m.yaml", "a.json", "--out", "none"); !strings.Contains(out, `the rows are those of the list "contacts"`) {
-		t.Error(out)
-	}
-	w.holdsNames("Ann")
-	w.write("b.json", `{"leads": [{"id":"2","name":"Bob","note":"x"}], "leads_part2": [{"id":"3","name":"Cy","note":"x"}]}`)
-	if out := w.must(2, "import", "-m", "m.yaml", "b.json"); !strings.Contains(out, `"leads", "leads_part2"`) {
-		t.Error(out)
-	}
-	w.must(0, "import", "-m", "m.yaml", "b.json", "--list", "leads_part2", "--out", "none")
-	w.holdsNames("Ann", "Cy")
-}
-
 // A file to which an export still writes while its rows are sent: rows may be missing, and the run says so. fault 28
 func TestAFileThatGrowsWhileItIsSent(t *testing.T) {
 	t.Parallel()
@@ -216,25 +164,6 @@ func TestAFileThatGrowsWhileItIsSent(t *testing.T) {
 	w.must(0, "import", "-m", "m.yaml", "a.csv", "--out", "none")
 	if n := len(w.names()); n != 61 {
 		t.Errorf("%d leads", n)
-	}
-}
-
-// Rows of a file that was put together from two systems: those that are UTF-8 though
-// another encoding is named are held. faults 91, 133
-func TestAFileInTwoEncodings(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, sandbox.Options{})
-	w.write("m.yaml", filesMapping)
-	w.write("a.csv", "id,name,note\n1,Zo\xeb M\xfcller,x\n2,Zoë Müller,x\n3,Ann,x\n")
-	w.must(1, "import", "-m", "m.yaml", "a.csv", "--encoding", "windows-1252", "--out", "run")
-	w.holdsNames("Ann", "Zoë Müller")
-	rejects := w.results("run/rejects.csv")
-	if len(rejects) != 1 || !strings.Contains(rejects[0]["leadferry_error"], "text in UTF-8 as well") || rejects[0]["leadferry_line"] != "3" {
-		t.Errorf("rejects: %v", rejects)
-	}
-	w.write("h.csv", "id,näme\n1,x\n")
-	if out := w.must(2, "import", "-m", "m.yaml", "h.csv", "--encoding", "latin1"); !strings.Contains(out, "h.csv:1: the header cannot be read") {
-		t.Error(out)
 	}
 }
 
@@ -270,20 +199,6 @@ func TestFaultsInAWorkbook(t *testing.T) {
 	w.holdsNames("Ann", "Cid", "Dan")
 }
 
-// A name that is there twice is refused where it is used, and nowhere else. fault 93
-func TestAColumnThatStandsTwice(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, sandbox.Options{})
-	w.write("m.yaml", filesMapping)
-	w.write("a.csv", "id,name,x,note,x,\n1,Ann,,y,,\n")
-	w.must(0, "import", "-m", "m.yaml", "a.csv", "--out", "none")
-	w.holdsNames("Ann")
-	w.write("b.csv", "id,name,note,name\n1,Ann,y,Bob\n")
-	if out := w.must(2, "import", "-m", "m.yaml", "b.csv", "--out", "none"); !strings.Contains(out, `b.csv has more than one column "name"`) {
-		t.Error(out)
-	}
-}
-
 // The rejects of a file are read by the mapping that read it, whatever that says of its
 // source.
 func TestRejectsAreReadByTheirMapping(t *testing.T) {
@@ -310,30 +225,6 @@ func TestRejectsAreReadByTheirMapping(t *testing.T) {
 				t.Errorf("%+v", again)
 			}
 		})
-	}
-}
-
-// What leadferry adds to rejects is no data: neither of the key that a row's own data
-// are, nor of the rest that is sent.
-func TestColumnsOfARejectsFileAreNoData(t *testing.T) {
-	t.Parallel()
-	const note = "leadferry_line,leadferry_outcome,leadferry_error,leadferry_text"
-	w := newWorld(t, sandbox.Options{})
-	w.write("m.yaml", `{version: 1, assign: [{organization: "{org}"}], lead: {type_key: t, type_label: T, content: {"*": rest}}}`)
-	w.write("a.csv", "org,name\n"+organization+",Ann\nnobody,Bob\n")
-	w.must(1, "import", "-m", "m.yaml", "a.csv", "--out", "run")
-	w.must(1, "import", "-m", "m.yaml", "run/rejects.csv", "--out", "again")
-	s := w.summary("again/summary.json")
-	if s.Rows.Rejected != 1 || s.Requests.Create != 0 {
-		t.Errorf("the same row is another one in the rejects: %+v", s.Rows)
-	}
-	w.write("good.csv", "org,name,"+note+"\n"+organization+",Ann,7,rejected,=x,\n")
-	w.write("good.jsonl", `{"org":"`+organization+`","name":"Ann","leadferry":{"line":7},"leadferry_x":1}`)
-	w.must(0, "import", "-m", "m.yaml", "good.csv", "good.jsonl", "--out", "none")
-	w.holdsNames("Ann")
-	leads, err := w.service.Leads()
-	if err != nil || len(leads) != 1 || len(leads[0].Content) != 1 {
-		t.Errorf("leads %v: %v", leads, err)
 	}
 }
 
@@ -388,26 +279,4 @@ func TestAWorkbookWithTitlesAndATableBesideTheMapping(t *testing.T) {
 	if out := w.must(1, "validate", "-m", "m.yaml", "leads.xlsx"); !strings.Contains(out, `8  assign[1].organization  "Auto Haus", first at leads.xlsx:4`) {
 		t.Error(out)
 	}
-}
-
-// What is damaged on its way unpacks to other rows up to its checksum: none of them is sent.
-func TestAPackedFileThatIsDamaged(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, sandbox.Options{})
-	w.write("m.yaml", filesMapping)
-	var packed bytes.Buffer
-	z, _ := gzip.NewWriterLevel(&packed, gzip.NoCompression) // whose data lie there as they are
-	_, _ = io.WriteString(z, "id,name,note\n1,Ann,x\n2,Bob,x\n")
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	damaged := strings.Replace(packed.String(), "Bob", "Rob", 1)
-	w.write("a.csv.gz", damaged)
-	if out := w.must(2, "import", "-m", "m.yaml", "a.csv.gz", "--out", "none"); !strings.Contains(out, "a.csv.gz: its gzip data are damaged") {
-		t.Error(out)
-	}
-	w.holdsNames()
-	w.write("a.csv.gz", packed.String())
-	w.must(0, "import", "-m", "m.yaml", "a.csv.gz", "--out", "none")
-	w.holdsNames("Ann", "Bob")
 }

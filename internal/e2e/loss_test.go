@@ -97,23 +97,6 @@ func (w *world) checkpoint() string {
 	return found[0]
 }
 
-// The trunk's UUID in other letters is the same trunk, and so are addresses that are
-// spelled otherwise.
-func TestTargetsAreComparedInOneForm(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, sandbox.Options{})
-	w.leads(3)
-	all := []string{"import", "-m", "leads.yaml", "leads.csv", "--out", "none"}
-	w.must(0, all...)
-	for _, same := range [][]string{
-		{"--trunk-id", strings.ToUpper(sandbox.TrunkID)},
-		{"--leads-url", "HTTP://" + w.address() + "//"},
-	} {
-		contains(t, w.must(0, append(all, same...)...), "knows 3 leads", "Nothing was sent")
-	}
-	w.holds(3)
-}
-
 // A checkpoint that somebody takes away while a run goes on ends the run: it is no success whose memory is gone. Nothing is
 // made anew after that. fault 128
 func TestCheckpointTakenAwayInMidRun(t *testing.T) {

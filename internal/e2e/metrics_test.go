@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -43,39 +42,6 @@ func (w *world) expect(name string, want map[string]string) map[string]string {
 	return have
 }
 
-// TestMetrics: good night, bad night, dry run.
-func TestMetrics(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, sandbox.Options{})
-	w.leads(20)
-	args := []string{"import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--metrics", "l.prom"}
-	w.must(0, args...)
-	first := w.expect("l.prom", map[string]string{
-		"leadferry_run_in_progress{}": "0", "leadferry_run_exit_code{}": "0", `leadferry_run_rows{outcome="created"}`: "20",
-		`leadferry_run_requests{kind="create"}`: "20", `leadferry_run_responses{code="201"}`: "20", "leadferry_checkpoint_leads{}": "0",
-	})
-	const success, complete = "leadferry_last_success_timestamp_seconds{}", "leadferry_last_complete_timestamp_seconds{}"
-	if first[success] == "" || first[success] != first[complete] {
-		t.Errorf("success %q, complete %q", first[success], first[complete])
-	}
-	w.write("more.csv", "id,org,name\nL90000,,no organization\n")
-	w.must(1, "import", "-m", "leads.yaml", "leads.csv", "more.csv", "--out", "none", "--metrics", "l.prom")
-	second := w.expect("l.prom", map[string]string{
-		"leadferry_run_exit_code{}": "1", `leadferry_run_rows{outcome="created"}`: "0", `leadferry_run_rows{outcome="unchanged"}`: "20",
-		`leadferry_run_rows{outcome="invalid"}`: "1", "leadferry_checkpoint_leads{}": "20", success: first[success],
-	})
-	if second[complete] == first[complete] {
-		t.Error("the second run came to the end of its input, too")
-	}
-	before := w.figures("l.prom")["leadferry_run_start_timestamp_seconds{}"]
-	w.must(0, append(args, "--dry-run")...)
-	w.expect("l.prom", map[string]string{"leadferry_run_start_timestamp_seconds{}": before})
-
-	w.env = append(w.env, "LEADFERRY_CLIENT_SECRET=wrong", "LEADFERRY_METRICS=l.prom")
-	w.must(3, args[:6]...)
-	w.expect("l.prom", map[string]string{"leadferry_run_exit_code{}": "3", success: first[success], complete: second[complete]})
-}
-
 // TestMetricsOfAKilledRun: who watches sees a run that began and does not end.
 func TestMetricsOfAKilledRun(t *testing.T) {
 	t.Parallel()
@@ -107,124 +73,4 @@ func TestMetricsOfAKilledRun(t *testing.T) {
 		"leadferry_run_in_progress{}": "0", "leadferry_run_exit_code{}": strconv.Itoa(code),
 		`leadferry_run_rows{outcome="in_doubt"}`: doubt, "leadferry_checkpoint_rows_in_doubt{}": doubt,
 	})
-}
-
-// TestMetricsReplaceNoOtherFile of the run, and nothing that is no file.
-func TestMetricsReplaceNoOtherFile(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, sandbox.Options{})
-	w.leads(3)
-	w.write("secret", sandbox.ClientSecret)
-	w.write("config.yaml", "profiles: {default: {client_secret_file: "+filepath.Join(w.dir, "secret")+"}}\n")
-	w.env = append(w.env, "LEADFERRY_CLIENT_SECRET=", "LEADFERRY_CONFIG="+filepath.Join(w.dir, "config.yaml"))
-	w.must(0, "import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--limit", "1", "--checkpoint", "l.db")
-	for _, path := range []string{
-		"leads.csv", "leads.yaml", "./leads.csv", "l.db", "l.db.compact", "r.csv", "s.json", filepath.Join(w.dir, "r.csv"), "run/results.csv", "secret", "config.yaml", "-", os.DevNull, ".",
-	} {
-		out := w.must(2, "import", "-m", "leads.yaml", "leads.csv", "--out", "run", "--results", "r.csv", "--summary", "s.json", "--checkpoint", "l.db", "--metrics", path)
-		if !strings.Contains(out, "--metrics") || !strings.Contains(out, "hint: ") {
-			t.Errorf("--metrics %s: %s", path, out)
-		}
-	}
-	if leads, err := w.service.Leads(); err != nil || len(leads) != 1 {
-		t.Errorf("%d leads, %v", len(leads), err)
-	}
-}
-
-// TestMetricsThatCannotBeWritten cost nothing but themselves.
-func TestMetricsThatCannotBeWritten(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, sandbox.Options{})
-	w.leads(3)
-	out := w.must(0, "import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--quiet", "--metrics", "gone/l.prom")
-	if n := strings.Count(out, "warning: the metrics file is not right"); n != 2 || !strings.Contains(out, "write the metrics") {
-		t.Errorf("%d warnings:\n%s", n, out)
-	}
-}
-
-// TestJSONLogIsAllJSON: one object a line on standard error, whatever the run meets.
-func TestJSONLogIsAllJSON(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		name   string
-		args   []string
-		faults string
-		lines  int // 0: any number but none
-	}{
-		{"rows need attention", []string{"--quiet"}, "", 1},
-		{"not quiet", nil, "", 0},
-		{"the summary for programs", []string{"--summary", "-"}, "", 0},
-		{"the summary for programs, quiet", []string{"--quiet", "--summary", "-"}, "", 1},
-		{"metrics that cannot be written", []string{"--quiet", "--metrics", "gone/l.prom"}, "", 3},
-		{"all that the log has", []string{"--log-level", "debug"}, "429#2", 0},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld(t, sandbox.Options{Faults: tt.faults})
-			w.leads(20)
-			w.write("more.csv", "id,org,name\nL90000,,no organization\n")
-			c := w.command(append([]string{"import", "-m", "leads.yaml", "leads.csv", "more.csv", "--out", "none", "--log-format", "json"}, tt.args...)...)
-			var told strings.Builder
-			c.Stderr = &told
-			_ = c.Run()
-			if code := c.ProcessState.ExitCode(); code != 1 {
-				t.Errorf("exit code %d", code)
-			}
-			lines := objects(t, told.String())
-			if len(lines) == 0 || tt.lines > 0 && len(lines) != tt.lines {
-				t.Errorf("%d lines:\n%s", len(lines), told.String())
-			}
-		})
-	}
-}
-
-// TestJSONLogOfAnInterruption: also what else is written for people.
-func TestJSONLogOfAnInterruption(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, sandbox.Options{Latency: 20 * time.Millisecond})
-	w.leads(2000)
-	c := w.command("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--quiet", "--log-format", "json")
-	var told strings.Builder
-	c.Stderr = &told
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the run makes leads", func() bool {
-		leads, err := w.service.Leads()
-		return err != nil || len(leads) > 0
-	})
-	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	_ = c.Wait()
-	lines := objects(t, told.String())
-	if last := lines[len(lines)-1]; last["exit_code"] != 130.0 || last["outcome"] != "interrupted" {
-		t.Errorf("the log: %s", told.String())
-	}
-}
-
-// TestMetricsSayTheExitCodeOfTheProgram, which is not the run's own where nobody read
-// what it printed.
-func TestMetricsSayTheExitCodeOfTheProgram(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, sandbox.Options{})
-	w.leads(3)
-	r, out, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Close()
-	defer out.Close()
-	var told strings.Builder
-	c := w.command("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--log-format", "json", "--metrics", "l.prom")
-	c.Stdout, c.Stderr = out, &told
-	_ = c.Run()
-	if code := c.ProcessState.ExitCode(); code != 3 {
-		t.Errorf("exit code %d", code)
-	}
-	objects(t, told.String())
-	have := w.expect("l.prom", map[string]string{"leadferry_run_exit_code{}": "3", `leadferry_run_rows{outcome="created"}`: "3"})
-	if have["leadferry_last_success_timestamp_seconds{}"] != "" {
-		t.Error("this was no success")
-	}
 }

@@ -8,9 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	"go.yaml.in/yaml/v4"
 
 	"leadferry/internal/pgtest"
 	"leadferry/leadapi/sandbox"
@@ -19,7 +16,7 @@ import (
 // nightly is the CronJob with its ledger in PostgreSQL, on a cluster whose pods keep nothing.
 type nightly struct {
 	*machine
-	job    cronJob
+	job    schedule
 	server *pgtest.Server
 	ledger string // as the owner knows it
 }
@@ -31,10 +28,7 @@ var passwordLine = regexp.MustCompile(`pgpass has one line: db\.example\.com:543
 func newNightly(t *testing.T) *nightly {
 	t.Helper()
 	text := sampleText(t, "leadferry-cronjob-postgres.yaml")
-	n := &nightly{machine: newMachine(t), server: pgtest.New(t)}
-	if err := yaml.Unmarshal([]byte(text), &n.job); err != nil {
-		t.Fatal(err)
-	}
+	n := &nightly{machine: newMachine(t), server: pgtest.New(t), job: cronJob(t, "leadferry-cronjob-postgres.yaml")}
 	n.ledger = n.server.URL("postgres")
 	login := passwordLine.FindStringSubmatch(text)
 	if login == nil {
@@ -57,9 +51,9 @@ func newNightly(t *testing.T) *nightly {
 	n.server.Exec(t, n.ledger, "SELECT pg_reload_conf()")
 	n.write("pgpass", "localhost:5432:postgres:"+user+":"+password+"\n")
 	n.places = append(n.places, "/etc/ledger", n.dir, "postgres://"+user+"@db.example.com/leads?sslmode=verify-full&sslrootcert=/etc/ledger/ca.crt", n.server.URLAs(user, "postgres"))
-	for _, v := range n.job.Spec.JobTemplate.Spec.Template.Spec.Containers[0].Env {
-		if v.Name != "XDG_STATE_HOME" { // of each pod its own
-			n.setting(v.Name, v.Value)
+	for _, pair := range n.job.env {
+		if name, value, _ := strings.Cut(pair, "="); name != "XDG_STATE_HOME" { // of each pod its own
+			n.setting(name, value)
 		}
 	}
 	return n
@@ -72,8 +66,7 @@ func (n *nightly) pod() *exec.Cmd {
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	main := n.job.Spec.JobTemplate.Spec.Template.Spec.Containers[0]
-	c := exec.Command(binary(), strings.Split(n.here(strings.Join(main.Args, "\n")), "\n")...)
+	c := exec.Command(binary(), strings.Split(n.here(strings.Join(n.job.args, "\n")), "\n")...)
 	c.Dir = run
 	c.Env = append(slices.Clone(n.env), "XDG_STATE_HOME="+run, "HOME=/nonexistent", "TMPDIR=/nonexistent", "XDG_CONFIG_HOME=/nonexistent", "XDG_CACHE_HOME=/nonexistent")
 	return c
@@ -84,23 +77,12 @@ func (n *nightly) pod() *exec.Cmd {
 func TestTheCronJobRunsOnPostgres(t *testing.T) {
 	t.Parallel()
 	n := newNightly(t)
-	spec := n.job.Spec.JobTemplate.Spec
-	main := spec.Template.Spec.Containers[0]
-	orderly(t, main.Args, time.Duration(spec.ActiveDeadlineSeconds)*time.Second, time.Duration(spec.Template.Spec.TerminationGracePeriodSeconds)*time.Second)
-	if n.job.Spec.ConcurrencyPolicy != "Forbid" || *spec.BackoffLimit != 0 || spec.Template.Spec.RestartPolicy != "Never" {
-		t.Error("a night may be tried twice")
-	}
+	n.job.careful(t)
 	first := n.pod()
 	if out, _ := first.CombinedOutput(); first.ProcessState.ExitCode() != 4 {
 		t.Errorf("a sync before the import: exit %d\n%s", first.ProcessState.ExitCode(), out)
 	}
-	var checkpoint string
-	for _, arg := range main.Args {
-		if value, found := strings.CutPrefix(arg, "--checkpoint="); found {
-			checkpoint = value
-		}
-	}
-	n.imports(checkpoint)
+	n.imports(n.job.args)
 	made := len(n.leadsThere())
 	killed := n.pod()
 	if err := killed.Start(); err != nil {

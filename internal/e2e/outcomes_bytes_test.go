@@ -194,7 +194,7 @@ func wireRows() []outcomeRow {
 	lost := doubtful("", brokenText)
 	late := doubtful("", lateText)
 	limit := []string{"--timeout", "1500ms"}
-	for _, n := range []int{1, 2, 20, 100, 300, 450} {
+	for _, n := range []int{1, 20, 300} {
 		for end, how := range map[rawEnding]string{hangUp: "closed", reset: "reset"} {
 			act := rawAct{take: n, mute: true, end: end}
 			add(how+" after "+itoa(n)+" bytes, connection used before", "35, 36, 40", outcomeRow{act: act, want: lost})

@@ -129,17 +129,12 @@ func redirectRows(target string) []outcomeRow {
 func waitRows() []outcomeRow {
 	var rows []outcomeRow
 	for name, headers := range map[string][]string{
-		"missing":         nil,
-		"0 seconds":       {"Retry-After: 0"},
-		"a second":        {"Retry-After: 1"},
-		"a date":          {"Retry-After: Sun, 06 Nov 1994 08:49:38 GMT", "Date: Sun, 06 Nov 1994 08:49:37 GMT"},
-		"an RFC 850 date": {"Retry-After: Sunday, 06-Nov-94 08:49:38 GMT", "Date: Sun, 06 Nov 1994 08:49:37 GMT"},
-		"an asctime date": {"Retry-After: Sun Nov  6 08:49:38 1994", "Date: Sun, 06 Nov 1994 08:49:37 GMT"},
-		"a past date":     {"Retry-After: Sun, 06 Nov 1994 08:49:37 GMT"},
-		"negative":        {"Retry-After: -5"},
-		"a float":         {"Retry-After: 0.5"},
-		"text":            {"Retry-After: soon"},
-		"given twice":     {"Retry-After: 0", "Retry-After: 900"},
+		"missing":     nil,
+		"0 seconds":   {"Retry-After: 0"},
+		"a second":    {"Retry-After: 1"},
+		"a date":      {"Retry-After: Sun, 06 Nov 1994 08:49:38 GMT", "Date: Sun, 06 Nov 1994 08:49:37 GMT"},
+		"text":        {"Retry-After: soon"},
+		"given twice": {"Retry-After: 0", "Retry-After: 900"},
 	} {
 		rows = append(rows, outcomeRow{name: "429, Retry-After " + name, faults: "61", act: rawAct{say: answered(429, "{}", headers...)}, want: made(2)})
 	}
@@ -178,7 +173,7 @@ func breakerRows() []outcomeRow {
 		all("500", "63, 138", answered(500, ""), 4, "in_doubt pending", "4 creates in a row"),
 		all("302", "50, 138", answered(302, ""), 4, "in_doubt pending", "--max-in-doubt", "--max-in-doubt", "2"),
 	}
-	for _, status := range []int{400, 403, 404, 405, 413, 422} {
+	for _, status := range []int{400, 403, 404} {
 		rows = append(rows, all(itoa(status), "54, 55", answered(status, ""), 3, "rejected pending", "all refused with HTTP "+itoa(status)))
 	}
 	partition := all("silent", "46", "", 4, "in_doubt pending", " ", "--timeout", "700ms", "--max-wait", "700ms")

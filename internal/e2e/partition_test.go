@@ -91,64 +91,42 @@ func (n *network) pass(to io.Writer, from io.Reader, id net.Conn) {
 	}
 }
 
-// TestPartition cuts the network in mid-run. What is in flight falls in doubt, and so
-// does each request that finds out whether answers come again, one at a time and more
-// and more seldom; when the network is back, the run goes on by itself. That it does so
-// within 30 s stands in the importer's tests, which have a clock of their own. fault 46
+// TestPartition cuts the network in mid-run. What is in flight falls in doubt, and so does each request that finds out whether
+// answers come again, one at a time and more and more seldom; when the network is back, the run goes on by itself. That it does so
+// within 30 s stands in the importer's tests, which have a clock of their own. A network that does not come back within --max-wait
+// ends the run; the same command goes on later. fault 46
 func TestPartition(t *testing.T) {
 	t.Parallel()
 	const rows, concurrency = 400, 4
-	w := newWorld(t, sandbox.Options{Latency: 5 * time.Millisecond})
-	n := w.between()
-	w.leads(rows)
-	c := w.command("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "-c", itoa(concurrency), "--timeout", "1s", "--summary", "s.json")
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
+	for wait, want := range map[string]int{"15m": 5, "1s": 3} {
+		t.Run("--max-wait "+wait, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, sandbox.Options{Latency: 5 * time.Millisecond})
+			n := w.between()
+			w.leads(rows)
+			c := w.command("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "-c", itoa(concurrency), "--timeout", "1s", "--max-wait", wait, "--summary", "s.json")
+			if err := c.Start(); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "some leads are made", func() bool { return len(w.byRef()) > 60 })
+			n.cut.Store(true)
+			if want == 5 {
+				eventually(t, "two requests have found out that there is no answer", func() bool { return n.lost.Load() >= concurrency+2 })
+				before := len(w.byRef())
+				n.cut.Store(false)
+				eventually(t, "the run has gone on", func() bool { return len(w.byRef()) > before })
+			}
+			c.Wait()
+			n.cut.Store(false)
+			s := w.summary("s.json")
+			if c.ProcessState.ExitCode() != want || s.Rows.InDoubt == 0 || s.Rows.InDoubt > 2*concurrency ||
+				s.Rows.Created+s.Rows.InDoubt+s.Rows.Pending != s.Rows.Read || (s.Rows.Pending > 0) != (want == 3) || (s.StopReason != "") != (want == 3) {
+				t.Errorf("exit %d, want %d; %s: %+v; want at most %d in doubt", c.ProcessState.ExitCode(), want, s.StopReason, s.Rows, 2*concurrency)
+			}
+			w.settle()
+			w.complete(rows)
+		})
 	}
-	eventually(t, "some leads are made", func() bool { return len(w.byRef()) > 60 })
-	n.cut.Store(true)
-	eventually(t, "two requests have found out that there is no answer", func() bool { return n.lost.Load() >= concurrency+2 })
-	before := len(w.byRef())
-	n.cut.Store(false)
-	eventually(t, "the run has gone on", func() bool { return len(w.byRef()) > before })
-	c.Wait()
-	if code := c.ProcessState.ExitCode(); code != 5 {
-		t.Errorf("exit %d, want 5", code)
-	}
-	s := w.summary("s.json")
-	if s.Rows.InDoubt == 0 || s.Rows.InDoubt > 2*concurrency || s.Rows.Created+s.Rows.InDoubt != rows {
-		t.Errorf("%+v; want at most %d in doubt", s.Rows, 2*concurrency)
-	}
-	t.Logf("%d connections cut, %d rows in doubt", n.lost.Load(), s.Rows.InDoubt)
-	w.settle()
-	w.complete(rows)
-}
-
-// TestPartitionForTooLong: a network that does not come back within --max-wait ends the
-// run; the same command goes on later. fault 46
-func TestPartitionForTooLong(t *testing.T) {
-	t.Parallel()
-	const rows, concurrency = 400, 4
-	w := newWorld(t, sandbox.Options{Latency: 5 * time.Millisecond})
-	n := w.between()
-	w.leads(rows)
-	c := w.command("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "-c", itoa(concurrency), "--timeout", "1s", "--max-wait", "1s", "--summary", "s.json")
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "some leads are made", func() bool { return len(w.byRef()) > 60 })
-	n.cut.Store(true)
-	c.Wait()
-	if code := c.ProcessState.ExitCode(); code != 3 {
-		t.Errorf("exit %d, want 3", code)
-	}
-	s := w.summary("s.json")
-	if s.Rows.InDoubt == 0 || s.Rows.InDoubt > 2*concurrency || s.Rows.Created+s.Rows.InDoubt+s.Rows.Pending != s.Rows.Read || s.StopReason == "" {
-		t.Errorf("%s: %+v", s.StopReason, s.Rows)
-	}
-	n.cut.Store(false)
-	w.settle()
-	w.complete(rows)
 }
 
 // door is an HTTP server that can be shut: connections are refused, and those that are

@@ -72,31 +72,6 @@ func (w *world) doubts(checkpoint string) int {
 	return strings.Count(out, ",in_doubt,")
 }
 
-// TestAListOfYesterdayFreesNothing: a list that says of an earlier send that no lead was
-// made is refused once the row was sent again. faults 127
-func TestAListOfYesterdayFreesNothing(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, sandbox.Options{Faults: "drop#1,drop-stored#2"})
-	w.leads(1)
-	run := []string{"import", "-m", "leads.yaml", "leads.csv", "--out", "none"}
-	w.must(5, run...)
-	list := w.must(0, "checkpoint", "export", "--state", "in_doubt")
-	w.write("none.csv", strings.ReplaceAll(list, ",in_doubt,,", ",in_doubt,none,"))
-	out := w.must(0, "checkpoint", "resolve", "none.csv")
-	if !strings.Contains(out, "1 row settled: 0 have a lead ID, 0 exist without a known ID, 1 was never made; 0 still in doubt") {
-		t.Error(out)
-	}
-	w.must(0, "checkpoint", "resolve", "none.csv") // twice
-	w.must(5, run...)
-	if out := w.must(2, "checkpoint", "resolve", "none.csv"); !strings.Contains(out, "sent again since this list was written") {
-		t.Error(out)
-	}
-	w.must(5, run...)
-	if n := len(w.byRef()); n != 1 {
-		t.Errorf("%d leads", n)
-	}
-}
-
 // TestASettledRowIsLinked: the next import links what a person found, though the link of a
 // wrong lead was refused before, and the lead that comes back fills what was not known.
 // Exports tell by which run a lead was made. faults 127

@@ -46,7 +46,6 @@ type rawScript struct {
 	busyGets    int       // so many GETs, after the first create that is disturbed, are asked to wait a second
 	closed      bool      // they are answered by 503, and creates are disturbed for as long as they are
 	busyTokens  []int     // which token requests are asked to wait
-	tokenSays   string    // the answer to every token request; "": the right one
 }
 
 // rawTurn is what becomes of one create; the zero one is taken and answered rightly.
@@ -137,7 +136,7 @@ func (p *rawPeer) serveAPI(c net.Conn, r *bufio.Reader) {
 		case err != nil:
 			return
 		case q.method == "POST" && strings.HasPrefix(q.path, "/v3/oauth2/token?"):
-			say(c, cmp.Or(p.script.tokenSays, p.token(q)), 0)
+			say(c, p.token(q), 0)
 			continue
 		case q.method != "PATCH":
 			say(c, answered(404, "{}"), 0)

@@ -196,21 +196,3 @@ func (w *world) agreesWith(stages, names []string) {
 		}
 	}
 }
-
-// A run that ends with 1 for nothing but its pull file says so, to people and to programs.
-func TestAPullFileThatLacksLeadsIsTold(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, sandbox.Options{})
-	w.write("crm.yaml", strings.Replace(fmt.Sprintf(reconcileMapping, sandbox.Organizations()[0].ID), ", Parked: onHold", "", 1))
-	w.write("console.yaml", consoleMapping)
-	w.write("crm.csv", "id,stage,name\nL1,New,Ann\n")
-	w.must(0, "import", "-m", "crm.yaml", "crm.csv", "--out", "none")
-	w.write("console.csv", "lead,status,external,name\n"+w.exported("")[0]["lead_id"]+",onHold,,\n")
-	w.must(0, "sync", "-m", "console.yaml", "console.csv", "--out", "none", "--checkpoint", "console.db")
-	out := w.must(1, "sync", "-m", "crm.yaml", "crm.csv", "--out", "none", "--conflict", "service", "--check-remote=all", "--pull", "pull.csv", "--log-format", "json")
-	for _, want := range []string{"no row needs attention, but the pull file lacks leads", "Name words of the CRM", `"reason":"the pull file lacks 1 lead, for want of a word for its status"`} {
-		if !strings.Contains(out, want) {
-			t.Errorf("no %s in\n%s", want, out)
-		}
-	}
-}

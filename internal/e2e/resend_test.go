@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"leadferry/leadapi/sandbox"
 )
 
 // --in-doubt resend sends a row once more for each time that it was in doubt before the run, also where its key stands
@@ -61,16 +59,5 @@ func TestWhatNeverLeftIsNoAttempt(t *testing.T) {
 		if row["attempts"] != "0" || row["outcome"] != "pending" {
 			t.Errorf("%v", row)
 		}
-	}
-}
-
-// An empty --proxy is no other proxy.
-func TestAnEmptyProxyIsRefused(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, sandbox.Options{})
-	w.write("leads.csv", "id,org\n1,o\n")
-	w.env = append(w.env, "HTTPS_PROXY=http://127.0.0.1:9", "LEADFERRY_PROXY=")
-	if out := w.must(2, "config", "check", "--proxy", ""); !strings.Contains(out, "--proxy is empty") || !strings.Contains(out, "--proxy none") {
-		t.Error(out)
 	}
 }

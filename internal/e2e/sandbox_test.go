@@ -60,20 +60,6 @@ func (w *world) serveSandbox(args ...string) (said *bufio.Scanner, stop func()) 
 	}
 }
 
-// TestTheSandboxCommand: the settings that it prints are all that an import needs,
-// and a signal ends it in order.
-func TestTheSandboxCommand(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, sandbox.Options{})
-	_, stop := w.serveSandbox("--faults", "429#3")
-	w.leads(20)
-	w.must(0, "import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--summary", "s.json")
-	if s := w.summary("s.json"); s.Rows.Created != 20 || s.Requests.ByStatus["429"] != 1 {
-		t.Errorf("%d created, answers %v", s.Rows.Created, s.Requests.ByStatus)
-	}
-	stop()
-}
-
 // visitor looks at a page as a browser does.
 type visitor struct {
 	t    *testing.T

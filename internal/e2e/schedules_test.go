@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"encoding/xml"
+	"html"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"go.yaml.in/yaml/v4"
 
 	"leadferry/leadapi/sandbox"
 )
@@ -22,20 +26,143 @@ func sampleText(t *testing.T, name string) string {
 	return string(b)
 }
 
-// flagTime is the value of a flag that takes a duration, from arguments of a sample.
-func flagTime(t *testing.T, args []string, name string) time.Duration {
+// schedule is one command of a sample, with what its scheduler sets and when it ends a run.
+type schedule struct {
+	file    string
+	args    []string // of the program
+	shell   string   // the same where a shell runs it
+	env     []string // NAME=value
+	dir     string
+	whole   time.Duration // after which a run is ended; 0: never
+	grace   time.Duration // between the signal and the end; 0: there is no signal
+	metrics string        // the file that a run leaves
+}
+
+// schedules reads the samples as far as they decide on a run.
+func schedules(t *testing.T) []schedule {
 	t.Helper()
-	for i, a := range args {
-		value, ok := strings.CutPrefix(a, name+"=")
-		if a == name {
-			value, ok = args[i+1], true
-		}
-		if ok {
-			return duration(t, value)
+	task := windowsTask(t)
+	return slices.Concat(crontab(t), []schedule{systemdService(t), task, launchdAgent(t), cronJob(t, "leadferry-cronjob.yaml"), cronJob(t, "leadferry-reconcile-cronjob.yaml")})
+}
+
+// crontab are the commands of the sample for cron.
+func crontab(t *testing.T) (all []schedule) {
+	entry := regexp.MustCompile(`^(?:[0-9*/,-]+ ){5}leadferry (.* && leadferry (.*))$`)
+	variable := regexp.MustCompile(`^([A-Z_]+)=(\S*)$`)
+	var env []string
+	for line := range strings.Lines(sampleText(t, "nightly.cron")) {
+		line = strings.TrimSuffix(line, "\n")
+		switch e := entry.FindStringSubmatch(line); {
+		case line == "" || line[0] == '#':
+		case variable.MatchString(line):
+			if !strings.HasPrefix(line, "PATH=") {
+				env = append(env, line)
+			}
+		case e == nil || strings.Contains(line, "%"): // cron would take it for a line end
+			t.Fatalf("cron does not read: %s", line)
+		default:
+			name := "leadferry-" + strings.Fields(e[2])[0] + ".prom"
+			all = append(all, schedule{file: "nightly.cron", args: strings.Fields(e[2]), shell: e[1], env: env, grace: time.Hour, metrics: "/var/lib/prometheus/node-exporter/" + name})
 		}
 	}
-	t.Fatalf("no %s among %q", name, args)
-	return 0
+	return all
+}
+
+// setting is a value of a unit file, whose lines may go on.
+func setting(text, name string) string {
+	_, value, _ := strings.Cut(strings.ReplaceAll(text, "\\\n", " "), "\n"+name+"=")
+	value, _, _ = strings.Cut(value, "\n")
+	return strings.ReplaceAll(value, "%S", "/var/lib")
+}
+
+func systemdService(t *testing.T) schedule {
+	text := sampleText(t, "leadferry-sync.service")
+	s := schedule{file: "leadferry-sync.service", args: strings.Fields(setting(text, "ExecStart"))[1:], dir: setting(text, "WorkingDirectory"), metrics: "/var/lib/prometheus/node-exporter/leadferry-sync.prom"}
+	for _, pair := range regexp.MustCompile(`(?m)^Environment=(.*)`).FindAllStringSubmatch(text, -1) {
+		s.env = append(s.env, strings.ReplaceAll(pair[1], "%S", "/var/lib"))
+	}
+	s.whole, s.grace = duration(t, setting(text, "TimeoutStartSec")), duration(t, setting(text, "TimeoutStopSec"))
+	return s
+}
+
+// windowsTask is the sample for the Task Scheduler, with paths of this system.
+func windowsTask(t *testing.T) schedule {
+	var task struct {
+		XMLName xml.Name `xml:"http://schemas.microsoft.com/windows/2004/02/mit/task Task"`
+		Start   string   `xml:"Triggers>CalendarTrigger>StartBoundary"`
+		Days    int      `xml:"Triggers>CalendarTrigger>ScheduleByDay>DaysInterval"`
+		Limit   string   `xml:"Settings>ExecutionTimeLimit"`
+		Second  string   `xml:"Settings>MultipleInstancesPolicy"`
+		Words   string   `xml:"Actions>Exec>Arguments"`
+	}
+	if err := xml.Unmarshal([]byte(sampleText(t, "leadferry-sync.xml")), &task); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := time.Parse("2006-01-02T15:04:05", task.Start); err != nil || task.Days != 1 || task.Second != "IgnoreNew" {
+		t.Errorf("%+v, %v", task, err)
+	}
+	words := strings.NewReplacer(" --profile nightly", "", `C:\leadferry\metrics`, "/var/lib/leadferry", `C:\leadferry`, "/etc/leadferry", `C:\Exports`, "/srv/crm", `\`, "/").Replace(task.Words)
+	return schedule{file: "leadferry-sync.xml", args: strings.Fields(words), dir: "/var/lib/leadferry", whole: duration(t, strings.ToLower(strings.TrimPrefix(task.Limit, "PT"))), grace: time.Hour}
+}
+
+func launchdAgent(t *testing.T) schedule {
+	text := sampleText(t, "leadferry.sync.plist")
+	values := func(name, end string) (all []string) {
+		_, part, _ := strings.Cut(text, "<key>"+name+"</key>")
+		part, _, _ = strings.Cut(part, end)
+		for _, m := range regexp.MustCompile(`<(?:string|key|integer)>(.*?)</`).FindAllStringSubmatch(part, -1) {
+			all = append(all, html.UnescapeString(m[1]))
+		}
+		return all
+	}
+	s := schedule{file: "leadferry.sync.plist", args: values("ProgramArguments", "</array>")[1:], dir: values("WorkingDirectory", "\n  <key>")[0]}
+	for pair := range slices.Chunk(values("EnvironmentVariables", "</dict>"), 2) {
+		if pair[0] != "LEADFERRY_CLIENT_SECRET_COMMAND" { // there is no keychain
+			s.env = append(s.env, pair[0]+"="+pair[1])
+		}
+	}
+	s.grace = duration(t, values("ExitTimeOut", "</dict>")[0]+"s")
+	return s
+}
+
+// variable is one of a container.
+type variable struct{ Name, Value string }
+
+// cronJob is a sample for Kubernetes, which tools/manifests holds against the published types.
+func cronJob(t *testing.T, name string) schedule {
+	t.Helper()
+	var job struct {
+		Kind string
+		Spec struct {
+			JobTemplate struct {
+				Spec struct {
+					Deadline int `yaml:"activeDeadlineSeconds"`
+					Template struct {
+						Spec struct {
+							Grace      int `yaml:"terminationGracePeriodSeconds"`
+							Containers []struct {
+								WorkingDir string `yaml:"workingDir"`
+								Args       []string
+								Env        []variable
+							}
+						}
+					}
+				}
+			} `yaml:"jobTemplate"`
+		}
+	}
+	for d := yaml.NewDecoder(strings.NewReader(sampleText(t, name))); job.Kind != "CronJob"; {
+		if err := d.Decode(&job); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+	spec := job.Spec.JobTemplate.Spec
+	main := spec.Template.Spec.Containers[0]
+	s := schedule{file: name, args: main.Args, dir: main.WorkingDir, whole: time.Duration(spec.Deadline) * time.Second, grace: time.Duration(spec.Template.Spec.Grace) * time.Second}
+	for _, v := range main.Env {
+		s.env = append(s.env, v.Name+"="+v.Value)
+	}
+	return s
 }
 
 func duration(t *testing.T, text string) time.Duration {
@@ -53,41 +180,73 @@ const (
 	maxWait    = 15 * time.Minute
 )
 
-// orderly fails the test unless a schedule leaves a run the time that its flags allow,
-// and a stopped one that of an answer.
-func orderly(t *testing.T, args []string, whole, grace time.Duration) {
+// careful fails the test unless a schedule leaves a run the time that its flags allow, and a stopped one that of an answer, and
+// a sync refuses a broken export and tells news alone.
+func (s *schedule) careful(t *testing.T) {
 	t.Helper()
-	if most := flagTime(t, args, "--wait") + flagTime(t, args, "--max-duration") + maxWait; whole <= most {
-		t.Errorf("the schedule ends a run after %v, its flags allow %v", whole, most)
+	words := " " + strings.ReplaceAll(strings.Join(s.args, " "), "=", " ") + " "
+	flags := map[string]string{}
+	for _, name := range []string{"wait", "max-duration"} {
+		_, value, _ := strings.Cut(words, " --"+name+" ")
+		flags[name], _, _ = strings.Cut(value, " ")
 	}
-	if grace <= oneRequest {
-		t.Errorf("a stopped run is killed after %v, a request may take %v", grace, oneRequest)
+	if most := duration(t, flags["wait"]) + duration(t, flags["max-duration"]) + maxWait; s.whole != 0 && s.whole <= most {
+		t.Errorf("the schedule ends a run after %v, its flags allow %v", s.whole, most)
 	}
-	for _, flag := range []string{"--require-checkpoint", "--quiet"} {
-		if args[0] == "reconcile" && flag == "--require-checkpoint" {
-			continue // it makes none
-		}
-		if !slices.Contains(args, flag) {
-			t.Errorf("no %s", flag)
+	if s.grace <= oneRequest {
+		t.Errorf("a stopped run is killed after %v, a request may take %v", s.grace, oneRequest)
+	}
+	wanted := []string{"quiet"}
+	if s.args[0] == "sync" {
+		wanted = []string{"quiet", "min-rows 100", "max-age 20h", "require-checkpoint", "wait 10m", "reopen hold", "attention new"}
+	}
+	for _, flag := range wanted {
+		if !strings.Contains(words, " --"+flag+" ") {
+			t.Errorf("no --%s", flag)
 		}
 	}
 }
 
-// TestEveryScheduleIsCareful: each nightly sync refuses a broken export, waits its turn, ends in time and tells news alone.
-func TestEveryScheduleIsCareful(t *testing.T) {
+// TestEverySchedule is careful, and its very command and variables run against an imitation: by its shell, where it has one.
+func TestEverySchedule(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{
-		"nightly.cron", "leadferry-sync.service", "leadferry-sync.xml", "leadferry.sync.plist", "leadferry-cronjob.yaml",
-		"leadferry-cronjob-postgres.yaml",
-	} {
-		words := regexp.MustCompile(`(?:</?string>|[\s=]|- --)+`).ReplaceAllString(sampleText(t, name), " ")
-		for _, flag := range []string{
-			"min-rows 100", "max-age 20h", "require-checkpoint", "wait 10m", "max-duration", "reopen hold", "attention new",
-		} {
-			if !regexp.MustCompile(`[ -]` + flag + `( |$)`).MatchString(words) {
-				t.Errorf("%s lacks --%s", name, flag)
+	for _, s := range schedules(t) {
+		t.Run(s.file+" "+s.args[0], func(t *testing.T) {
+			t.Parallel()
+			s.careful(t)
+			m := newMachine(t)
+			for _, pair := range s.env {
+				name, value, _ := strings.Cut(pair, "=")
+				m.setting(name, value)
 			}
-		}
+			m.env = append(m.env, "PATH="+filepath.Dir(binary())+string(os.PathListSeparator)+os.Getenv("PATH"))
+			m.imports(s.args)
+			if s.args[0] == "reconcile" {
+				m.must(1, append([]string{"sync", "-m", m.here("/etc/leadferry/crm.yaml"), m.here("/srv/crm/crm-export.csv"), "--reopen", "hold", "--out", "none"}, m.ledgerOf(s.args)...)...)
+			}
+			c := exec.Command(binary(), strings.Split(m.here(strings.Join(s.args, "\n")), "\n")...)
+			c.Dir = m.here(s.dir)
+			if s.shell != "" {
+				c = exec.Command("sh", "-c", m.here(s.shell))
+			}
+			out, told := m.night(c)
+			switch lines := objects(t, told); {
+			case s.shell != "":
+				if !strings.Contains(out, " finished: 2 of 200 rows need attention.\n") || told != "" {
+					t.Errorf("cron mails %q and %q", out, told)
+				}
+			case len(lines) != 1 || lines[0]["exit_code"] != 1.0 || out != "":
+				t.Errorf("the log has %q and %q", out, told)
+			case s.args[0] == "reconcile" && lines[0]["sample"] == nil:
+				t.Errorf("the sample is not told: %v", lines[0])
+			}
+			if s.metrics == "" {
+				return
+			}
+			if b, err := os.ReadFile(m.here(s.metrics)); err != nil || !strings.Contains(string(b), `command="`+s.args[0]+`"`) {
+				t.Errorf("metrics: %v\n%s", err, b)
+			}
+		})
 	}
 }
 
@@ -155,105 +314,6 @@ tests:
     promql_expr_test: [{expr: 'count(ALERTS{alertname="LeadferrySyncIsOverdue"})', eval_time: 1h, exp_samples: [{value: 1}]}]
 `
 
-// TestTheCrontab runs its first command by the shell, with its variables.
-func TestTheCrontab(t *testing.T) {
-	t.Parallel()
-	m := newMachine(t)
-	entry := regexp.MustCompile(`^(?:[0-9*/,-]+ ){5}leadferry (.*)$`)
-	variable := regexp.MustCompile(`^([A-Z_]+)=(\S*)$`)
-	var commands []string
-	for line := range strings.Lines(sampleText(t, "nightly.cron")) {
-		line = strings.TrimSuffix(line, "\n")
-		if line == "" || line[0] == '#' {
-			continue
-		}
-		if v := variable.FindStringSubmatch(line); v != nil {
-			if v[1] != "PATH" {
-				m.setting(v[1], v[2])
-			}
-			continue
-		}
-		e := entry.FindStringSubmatch(line)
-		if e == nil || strings.Contains(line, "%") { // cron would take it for a line end
-			t.Fatalf("cron does not read: %s", line)
-		}
-		commands = append(commands, e[1])
-	}
-	if len(commands) != 2 {
-		t.Fatalf("commands: %q", commands)
-	}
-	m.imports("/var/lib/leadferry/leads.db")
-	m.secretFromFile()
-	m.env = append(m.env, "PATH="+filepath.Dir(binary())+string(os.PathListSeparator)+os.Getenv("PATH"))
-	out, told := m.night(exec.Command("sh", "-c", m.here(commands[0])))
-	if !strings.HasPrefix(out, "Sync finished: 2 of 200 rows need attention.\n") || told != "" {
-		t.Errorf("cron mails %q and %q", out, told)
-	}
-	if b, err := os.ReadFile(m.here("/var/lib/prometheus/node-exporter/leadferry-sync.prom")); err != nil || !strings.Contains(string(b), `outcome="updated"`) {
-		t.Errorf("metrics: %v\n%s", err, b)
-	}
-	out, told = m.night(exec.Command("sh", "-c", m.here(commands[1])))
-	if !strings.HasPrefix(out, "Reconcile finished: 2 of 200 rows need attention.\n") || told != "" {
-		t.Errorf("cron mails %q and %q", out, told)
-	}
-	if b, err := os.ReadFile(m.here("/var/lib/prometheus/node-exporter/leadferry-reconcile.prom")); err != nil || !strings.Contains(string(b), `bound="low"`) {
-		t.Errorf("metrics: %v\n%s", err, b)
-	}
-}
-
-// unit reads a unit file: the values of each name, with lines that go on joined.
-func unit(t *testing.T, name string) map[string][]string {
-	t.Helper()
-	text := strings.ReplaceAll(sampleText(t, name), "\\\n", " ")
-	values := map[string][]string{}
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		if line == "" || line[0] == '#' || line[0] == '[' {
-			continue
-		}
-		key, value, ok := strings.Cut(line, "=")
-		if !ok {
-			t.Fatalf("%s: %s", name, line)
-		}
-		values[key] = append(values[key], strings.ReplaceAll(value, "%S", "/var/lib"))
-	}
-	return values
-}
-
-// systemdTime reads what the samples use of systemd's times: one number with a unit.
-func systemdTime(t *testing.T, u map[string][]string, name string) time.Duration {
-	t.Helper()
-	if len(u[name]) != 1 {
-		t.Fatalf("%s=%q", name, u[name])
-	}
-	return duration(t, u[name][0])
-}
-
-func TestTheSystemdService(t *testing.T) {
-	t.Parallel()
-	m, u := newMachine(t), unit(t, "leadferry-sync.service")
-	args := strings.Fields(u["ExecStart"][0])[1:]
-	orderly(t, args, systemdTime(t, u, "TimeoutStartSec"), systemdTime(t, u, "TimeoutStopSec"))
-	for _, pair := range u["Environment"] {
-		name, value, _ := strings.Cut(pair, "=")
-		m.setting(name, value)
-	}
-	m.imports("/var/lib/leadferry/leads.db")
-	m.secretFromFile()
-	c := exec.Command(binary(), strings.Fields(m.here(strings.Join(args, " ")))...)
-	c.Dir = m.here(u["WorkingDirectory"][0])
-	out, told := m.night(c)
-	if lines := objects(t, told); len(lines) != 1 || lines[0]["exit_code"] != 1.0 || out != "" {
-		t.Errorf("the journal has %q and %q", out, told)
-	}
-	if _, err := os.Stat(m.here(strings.TrimPrefix(u["ReadWritePaths"][0], "-") + "/leadferry-sync.prom")); err != nil {
-		t.Error(err)
-	}
-	if entries, err := os.ReadDir(filepath.Join(c.Dir, "leadferry-runs")); err != nil || len(entries) != 1 {
-		t.Errorf("runs in the state directory: %v, %v", entries, err)
-	}
-}
-
 // TestSystemdTakesTheUnits asks systemd itself, with the program where it is.
 func TestSystemdTakesTheUnits(t *testing.T) {
 	t.Parallel()
@@ -275,8 +335,8 @@ func TestSystemdTakesTheUnits(t *testing.T) {
 	if b, err := exec.Command(analyze, args...).CombinedOutput(); err != nil || strings.Contains(string(b), dir) || strings.Contains(string(b), "leadferry-") {
 		t.Errorf("%v\n%s", err, b)
 	}
-	calendar := unit(t, "leadferry-sync.timer")["OnCalendar"]
-	if b, err := exec.Command(analyze, append([]string{"calendar"}, calendar...)...).CombinedOutput(); err != nil {
+	calendar := setting(sampleText(t, "leadferry-sync.timer"), "OnCalendar")
+	if b, err := exec.Command(analyze, "calendar", calendar).CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, b)
 	}
 }

@@ -126,66 +126,39 @@ func TestAbort(t *testing.T) {
 	w.complete(rows)
 }
 
-// TestHangupUnderNohup: who starts the program under nohup wants it to go on when the
-// terminal is gone. fault 6
-func TestHangupUnderNohup(t *testing.T) {
-	t.Parallel()
-	const rows, concurrency = 40, 4
-	w := newWorld(t, sandbox.Options{})
-	h := w.hold(concurrency)
-	w.leads(rows)
-	c := w.shell(`trap "" HUP; exec "$0" import -m leads.yaml leads.csv --out none -c 4 --summary s.json`)
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	h.full(t)
-	if err := c.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
-	close(h.let)
-	c.Wait()
-	if code := c.ProcessState.ExitCode(); code != 0 {
-		t.Errorf("exit %d, want 0", code)
-	}
-	if s := w.summary("s.json"); s.Rows.Created != rows {
-		t.Errorf("%d created, want %d", s.Rows.Created, rows)
-	}
-}
-
-// TestHangup: the terminal is closed in mid-run, which stops the run as Ctrl-C does:
-// what is in flight is waited for. Without a terminal, too, where nobody reads what the
-// program says any more. faults 6, 11, 12
+// TestHangup: the terminal is closed in mid-run, which stops the run as Ctrl-C does: what is in flight is waited for. Without a
+// terminal, too, where nobody reads what the program says any more. Who starts it under nohup wants it to go on. faults 6, 11, 12
 func TestHangup(t *testing.T) {
 	if signal.Ignored(syscall.SIGHUP) {
 		t.Skip("the tests run under nohup, and so does the program")
 	}
 	t.Parallel()
 	const rows, concurrency = 40, 4
-	w := newWorld(t, sandbox.Options{})
-	h := w.hold(concurrency)
-	w.leads(rows)
-	c := w.command("import", "-m", "leads.yaml", "leads.csv", "--out", "run", "-c", itoa(concurrency), "--rate", "20") // so that it does not end before the signal is taken
-	reader, writer, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
+	for before, code := range map[string]int{"": 130, `trap "" HUP; `: 3} { // 3: the output is gone
+		w := newWorld(t, sandbox.Options{})
+		h := w.hold(concurrency)
+		w.leads(rows)
+		c := w.shell(before + `exec "$0" import -m leads.yaml leads.csv --out run -c 4 --rate 20`) // so that it does not end before the signal is taken
+		reader, writer, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Stdout, c.Stderr = writer, writer
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		writer.Close()
+		h.full(t)
+		reader.Close()
+		if err := c.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		close(h.let)
+		c.Wait()
+		s := w.summary("run/summary.json")
+		if c.ProcessState.ExitCode() != code || s.Rows.InDoubt != 0 || s.Rows.Created != len(w.byRef()) || (s.Rows.Created == rows) != (code == 3) {
+			t.Errorf("%s: exit %d, %s: %+v; the service holds %d", before, c.ProcessState.ExitCode(), s.Outcome, s.Rows, len(w.byRef()))
+		}
+		w.complete(rows)
 	}
-	c.Stdout, c.Stderr = writer, writer
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	writer.Close()
-	h.full(t)
-	reader.Close()
-	if err := c.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
-	close(h.let)
-	c.Wait()
-	if code := c.ProcessState.ExitCode(); code != 130 {
-		t.Errorf("exit %d, want 130", code)
-	}
-	if s := w.summary("run/summary.json"); s.Outcome != "interrupted" || s.Rows.InDoubt != 0 || s.Rows.Created != len(w.byRef()) {
-		t.Errorf("%s: %+v; the service holds %d", s.Outcome, s.Rows, len(w.byRef()))
-	}
-	w.complete(rows)
 }

@@ -28,7 +28,9 @@ func TestCleanStop(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, sandbox.Options{Latency: 30 * time.Millisecond})
 			w.leads(400)
-			c := w.command("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--summary", "s.json", "--results", "r.csv", "--rate", "50")
+			c := w.command("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--summary", "s.json", "--results", "r.csv", "--rate", "50", "--log-format", "json", "--quiet")
+			var told strings.Builder
+			c.Stderr = &told
 			if err := c.Start(); err != nil {
 				t.Fatal(err)
 			}
@@ -43,6 +45,10 @@ func TestCleanStop(t *testing.T) {
 			s := w.summary("s.json")
 			if s.Outcome != "interrupted" || s.Rows.InDoubt != 0 || s.Rows.Created != len(w.byRef()) {
 				t.Errorf("summary says %s, %d in doubt, %d created; the service holds %d", s.Outcome, s.Rows.InDoubt, s.Rows.Created, len(w.byRef()))
+			}
+			lines := objects(t, told.String())
+			if last := lines[len(lines)-1]; last["exit_code"] != 130.0 || last["outcome"] != "interrupted" {
+				t.Errorf("the log: %s", told.String())
 			}
 			if n := len(w.exported("in_doubt")); n != 0 {
 				t.Errorf("%d rows in doubt after a clean stop", n)

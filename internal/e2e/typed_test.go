@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"leadferry/leadapi/sandbox"
@@ -135,24 +134,8 @@ func TestWhatIsPrintedCanBeTyped(t *testing.T) {
 			if err := os.Symlink(binary(), filepath.Join(w.dir, "tmp", "leadferry")); err != nil {
 				t.Fatal(err)
 			}
-			if s.kill {
-				h := w.hold(4)
-				c := w.waits(append(importFour, "--limit", "20")...)
-				h.full(t)
-				c.signal(syscall.SIGKILL)
-				close(h.let)
-			} else if s.faults == "" {
-				w.must(0, append(importFour, "--limit", "20")...)
-			}
-			if s.lose != nil {
-				s.lose(w)
-			}
-			for i, one := range s.with {
-				if one == "LOCALHOST" {
-					s.with[i] = "http://" + strings.Replace(w.address(), "127.0.0.1", "localhost", 1)
-				}
-			}
-			ty.last = append(slices.Clone(importFour), s.with...)
+			s.fresh = s.faults != ""
+			ty.last = s.befalls(w)
 			if s.run != nil {
 				ty.last = s.run
 			}

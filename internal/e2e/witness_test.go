@@ -18,6 +18,7 @@ import (
 // words, and makes no lead twice, whatever is typed of what it prints.
 type situation struct {
 	kill  bool
+	fresh bool // nothing was imported before
 	lose  func(w *world)
 	with  []string // further flags of the next run
 	code  int
@@ -109,6 +110,35 @@ func situations() map[string]situation {
 	}
 }
 
+// killsFour kills an import with four requests in flight.
+func (w *world) killsFour(more ...string) {
+	w.t.Helper()
+	h := w.hold(4)
+	c := w.waits(append(importFour, more...)...)
+	h.full(w.t)
+	c.signal(syscall.SIGKILL)
+	close(h.let)
+}
+
+// befalls brings the situation about, and returns the run that is to be refused.
+func (s *situation) befalls(w *world) (run []string) {
+	w.t.Helper()
+	if s.kill {
+		w.killsFour("--limit", "20")
+	} else if !s.fresh {
+		w.must(0, append(importFour, "--limit", "20")...)
+	}
+	if s.lose != nil {
+		s.lose(w)
+	}
+	for i, one := range s.with {
+		if one == "LOCALHOST" {
+			s.with[i] = "http://" + strings.Replace(w.address(), "127.0.0.1", "localhost", 1)
+		}
+	}
+	return slices.Clip(append(slices.Clone(importFour), s.with...))
+}
+
 // beforeACommand puts the state from before a decision back.
 func beforeACommand(w *world) {
 	w.write("found.csv", "key,lead_id\nX1,5f0c1a52-7d0b-4a3e-9a1e-3a1c6d1f0b77\n")
@@ -125,29 +155,13 @@ func TestLostAndOtherLedgers(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, sandbox.Options{})
 			w.leads(60)
-			if s.kill {
-				h := w.hold(4)
-				c := w.waits(append(importFour, "--limit", "20")...)
-				h.full(t)
-				c.signal(syscall.SIGKILL)
-				close(h.let)
-			} else {
-				w.must(0, append(importFour, "--limit", "20")...)
-			}
-			if s.lose != nil {
-				s.lose(w)
-			}
-			for i, one := range s.with {
-				if one == "LOCALHOST" {
-					s.with[i] = "http://" + strings.Replace(w.address(), "127.0.0.1", "localhost", 1)
-				}
-			}
+			run := s.befalls(w)
 			before := len(w.byRef())
 			for range 2 {
-				contains(t, w.must(s.code, append(importFour, s.with...)...), s.words...)
+				contains(t, w.must(s.code, run...), s.words...)
 			}
-			w.must(s.code, append(append(importFour, s.with...), "--out", "none")...)
-			w.must(4, append(append(importFour, s.with...), "--new-checkpoint=0000000000000000")...)
+			w.must(s.code, append(run, "--out", "none")...)
+			w.must(4, append(run, "--new-checkpoint=0000000000000000")...)
 			w.holds(before)
 		})
 	}
@@ -165,11 +179,7 @@ func TestTheWayBackAfterALoss(t *testing.T) {
 				w.must(0, append(importFour, "--limit", "10")...)
 			}
 			if kill {
-				h := w.hold(4)
-				c := w.waits(importFour...)
-				h.full(t)
-				c.signal(syscall.SIGKILL)
-				close(h.let)
+				w.killsFour()
 			} else {
 				w.must(0, append(importFour, "--limit", "20")...)
 			}

@@ -1,7 +1,6 @@
 package layout
 
 import (
-	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -78,22 +77,6 @@ func TestEveryFaultHasATest(t *testing.T) {
 			t.Errorf("fault %d has a test and stands in the table of those that have none", n)
 		case !found[n] && reason == "":
 			t.Errorf("fault %d: no test names it, and no reason is given", n)
-		}
-	}
-}
-
-func TestMentionsAreRead(t *testing.T) {
-	for text, want := range map[string]string{
-		"// fault 7":                       "map[7:true]",
-		"// Faults 37, 38, m8, m9":         "map[37:true 38:true]",
-		"invariant 2; faults 4, 6.":        "map[4:true 6:true]",
-		"// faults 37-39, 42 and 53":       "map[37:true 38:true 39:true 42:true 53:true]",
-		"// faults 71–73":                  "map[71:true 72:true 73:true]",
-		`{name: "x", faults: "51, 65"}`:    "map[51:true 65:true]",
-		"a default of 12, the fault is 13": "map[]",
-	} {
-		if got := fmt.Sprint(mentioned(text)); got != want {
-			t.Errorf("%q: %s, want %s", text, got, want)
 		}
 	}
 }

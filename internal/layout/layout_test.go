@@ -34,7 +34,7 @@ func design() plan {
 			"internal/cli/manual":        {imports: []string{"internal/cli"}},
 			"internal/cli/signals":       {stdOnly: true},
 			"internal/cli/terminal":      {imports: []string{cliExit, "importer/report"}},
-			"internal/config":            {imports: []string{"leadapi", disk, spelling, shell}},
+			"internal/config":            {imports: []string{"leadapi", disk, spelling, shell}, tests: []string{"internal/testsupport"}},
 			"internal/page":              {},
 			"internal/e2e":               {tests: append([]string{"internal/cli", "internal/pgtest", "internal/testsupport"}, below...)},
 			"internal/layout":            {},

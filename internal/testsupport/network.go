@@ -4,6 +4,7 @@ package testsupport
 
 import (
 	"context"
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -93,44 +94,65 @@ func only(prefix string, h http.Handler) http.Handler {
 	})
 }
 
-// certificates writes one certificate of an authority of its own, which server and client show and trust.
-func (w *Way) certificates(t testing.TB, mutual bool) *tls.Config {
+// Sign makes a certificate of a template, for servers and clients, valid for some days unless it says otherwise. by is who
+// signs it; nil: it is an authority, signed by itself.
+func Sign(t testing.TB, c x509.Certificate, by *tls.Certificate) *tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test authority"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(7 * 24 * time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-		DNSNames:    []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
+	c.SerialNumber, c.ExtKeyUsage = big.NewInt(1), []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
+	if c.NotAfter.IsZero() {
+		c.NotBefore, c.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(7*24*time.Hour)
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	parent, signer := &c, crypto.PrivateKey(key)
+	if by == nil {
+		c.IsCA, c.BasicConstraintsValid, c.KeyUsage = true, true, x509.KeyUsageCertSign|x509.KeyUsageDigitalSignature
+	} else {
+		parent, signer = by.Leaf, by.PrivateKey
+	}
+	der, err := x509.CreateCertificate(rand.Reader, &c, parent, &key.PublicKey, signer)
 	if err != nil {
 		t.Fatal(err)
 	}
-	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	leaf, err := x509.ParseCertificate(der)
 	if err != nil {
 		t.Fatal(err)
 	}
-	write := func(name, kind string, der []byte) string {
+	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
+}
+
+// PEM is a certificate and its key as files hold them.
+func PEM(t testing.TB, c *tls.Certificate) (certificate, key string) {
+	t.Helper()
+	secret, err := x509.MarshalPKCS8PrivateKey(c.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Certificate[0]})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}))
+}
+
+// certificates writes one certificate of an authority of its own, which server and client show and trust.
+func (w *Way) certificates(t testing.TB, mutual bool) *tls.Config {
+	t.Helper()
+	own := Sign(t, x509.Certificate{
+		Subject: pkix.Name{CommonName: "test authority"}, DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
+	}, nil)
+	certificate, key := PEM(t, own)
+	write := func(name, text string) string {
 		path := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		return path
 	}
-	w.CA = write("ca.pem", "CERTIFICATE", der)
-	secure := &tls.Config{
-		Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}},
-		NextProtos:   []string{"http/1.1"},
-	}
+	w.CA = write("ca.pem", certificate)
+	secure := &tls.Config{Certificates: []tls.Certificate{*own}, NextProtos: []string{"http/1.1"}}
 	if mutual {
-		w.Cert, w.Key = w.CA, write("key.pem", "PRIVATE KEY", secret)
+		w.Cert, w.Key = w.CA, write("key.pem", key)
 		secure.ClientAuth, secure.ClientCAs = tls.RequireAndVerifyClientCert, x509.NewCertPool()
-		secure.ClientCAs.AppendCertsFromPEM(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+		secure.ClientCAs.AddCert(own.Leaf)
 	}
 	return secure
 }

@@ -52,14 +52,6 @@ func TestLoginMakesAClientThatGetsTokens(t *testing.T) {
 	}
 }
 
-func TestTemporaryTokensExpire(t *testing.T) {
-	at := newClock()
-	s := open(t, Options{now: at.now})
-	temporary := "Bearer " + s.issue(loginUse, accountID, loginLife)
-	at.move(loginLife)
-	refuses(t, s, ask(s, "POST", "/v3/oauth2/client", "", "Authorization", temporary), 401)
-}
-
 func TestLoginAndClientRefuseWhatTheSpecificationDoesNotAllow(t *testing.T) {
 	s := open(t, Options{})
 	good := `{"email":"` + Email + `","password":"` + Password + `"}`

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -47,22 +46,6 @@ func TestEverySearchFindsTheSamePlaceAgain(t *testing.T) {
 			t.Errorf("%q, then %q", first.Name, again.Name)
 		}
 	})
-}
-
-func TestTheBrandIsWhole(t *testing.T) {
-	for _, o := range Organizations() {
-		if !isUUID(o.ID) || o.Name == "" {
-			t.Errorf("%s has the ID %s", o.Name, o.ID)
-		}
-	}
-	kinds := []string{}
-	for _, id := range []string{radiusLocator, regionsLocator, MixedLocatorID} {
-		kinds = append(kinds, brand().locators[id])
-	}
-	if Organizations()[0].ID != TrunkID || brand().trunkID != TrunkID || len(brand().locations) != 23 ||
-		!slices.Equal(kinds, []string{radius, regions, regionsAndRadius}) {
-		t.Errorf("%d locations, locators %v", len(brand().locations), kinds)
-	}
 }
 
 const ownDirectory = `trunk: {id: brand-1, name: Mine}
@@ -125,27 +108,18 @@ func TestADirectoryOfOnesOwn(t *testing.T) {
 	refuses(t, s, ask(s, "POST", "/v1/"+TrunkID, named("o-1"), "Authorization", signIn(s)), 404)
 }
 
-func TestTheDirectoryOfTheHelpIsOne(t *testing.T) {
-	d, err := loadDirectory(t, DirectoryHelp)
-	if err != nil || len(d.names) != 3 || len(d.locators) != 1 || len(d.locations) != 2 {
-		t.Error(d, err)
-	}
-}
-
-// TestTheTrunkIsAnOrganization: alone, or in a list of all of them.
-func TestTheTrunkIsAnOrganization(t *testing.T) {
-	for _, text := range []string{"trunk: t\nlocators: [{id: l, type: radius}]\n", "trunk: t\norganizations: [a, {id: t, name: Mine}]\n", "organizations: [" + TrunkID + "]\n"} {
+// A directory may be as in the help, be JSON, and name its trunk alone or among all organizations.
+func TestDirectoriesOfAllForms(t *testing.T) {
+	for text, organizations := range map[string]int{
+		DirectoryHelp: 3, "\ufeff" + `{"organizations": ["a", {"id": "b", "name": "B"}], "locators": [{"id": "l", "type": "radius"}]}`: 3,
+		"trunk: t\nlocators: [{id: l, type: radius}]\n": 1, "trunk: t\norganizations: [a, {id: t, name: Mine}]\n": 2, "organizations: [" + TrunkID + "]\n": 1,
+	} {
 		d, err := loadDirectory(t, text)
-		if _, known := d.names[d.trunkID]; err != nil || !known || len(d.locations) == 0 {
-			t.Errorf("%q: %+v, %v", text, d, err)
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+		} else if _, known := d.names[d.trunkID]; !known || len(d.names) != organizations || len(d.locations) == 0 {
+			t.Errorf("%q: %+v", text, d)
 		}
-	}
-}
-
-func TestADirectoryCanBeJSON(t *testing.T) {
-	d, err := loadDirectory(t, "\ufeff"+`{"organizations": ["a", {"id": "b", "name": "B"}], "locators": [{"id": "l", "type": "radius"}]}`)
-	if _, known := d.names["b"]; err != nil || d.TrunkID() != TrunkID || !known {
-		t.Error(d, err)
 	}
 }
 

@@ -63,22 +63,6 @@ func TestChanceFollowsTheSeed(t *testing.T) {
 	}
 }
 
-func TestTheFirstFaultOfTheListWins(t *testing.T) {
-	fs, err := parseFaults("500/2,503/3")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []int
-	for range 6 {
-		if f := fs.pick("create"); f != nil {
-			got = append(got, f.status)
-		}
-	}
-	if !slices.Equal(got, []int{500, 503, 500, 500}) {
-		t.Errorf("statuses %v", got)
-	}
-}
-
 func TestFaultsThatMeanNothingAreRefused(t *testing.T) {
 	for spec, want := range map[string]string{
 		"500":            "NAME:P%",
@@ -185,12 +169,6 @@ func TestStatusesAndDropsStoreOrDoNot(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestWhatIsRefusedIsRefusedWhateverTheFault(t *testing.T) {
-	s := open(t, Options{Faults: "500-stored:100%"})
-	refuses(t, s, ask(s, "POST", "/v1/"+TrunkID, `{}`, "Authorization", signIn(s)), 400)
-	refuses(t, s, ask(s, "POST", "/v1/"+TrunkID, direct(`{}`)), 401)
 }
 
 // faults 61, 64

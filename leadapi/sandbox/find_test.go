@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"fmt"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -144,16 +143,5 @@ func TestRequestsAreKeptWithoutSecrets(t *testing.T) {
 	}
 	if few := s.Requests(1, func(r Request) bool { return r.Kind == "create" }); len(few) != 1 || few[0].LeadID != made[1].ID {
 		t.Errorf("%+v", few)
-	}
-}
-
-func TestOnlyTheLastRequestsAreKept(t *testing.T) {
-	s := open(t, Options{})
-	for i := range 3*mostRequests + 7 {
-		s.note("other", httptest.NewRequest("GET", fmt.Sprint("/", i), nil), nil, answer{status: 404})
-	}
-	all := s.Requests(5000, func(Request) bool { return true })
-	if len(all) != mostRequests || all[0].Path != "/3006" || all[mostRequests-1].Path != "/2007" {
-		t.Errorf("%d, from %s", len(all), all[0].Path)
 	}
 }

@@ -254,19 +254,3 @@ func TestUpdateRefusesWhatTheSpecificationDoesNotAllow(t *testing.T) {
 		t.Error(d)
 	}
 }
-
-func TestEveryStatusIsAccepted(t *testing.T) {
-	s := open(t, Options{})
-	keys := strings.Fields("open contacted inProgress onHold closedWon closedNotInterested closedBoughtUsed closedBoughtOtherBrand")
-	for _, key := range keys {
-		body := `{"status":"` + key + `",` + direct(`{}`)[1:]
-		if w := ask(s, "POST", "/v1/"+TrunkID, body, "Authorization", signIn(s)); w.Code != 201 {
-			t.Errorf("%s: status %d", key, w.Code)
-		}
-	}
-	for i, l := range ledger(t, s) {
-		if l.Status != keys[i] {
-			t.Errorf("%s instead of %s", l.Status, keys[i])
-		}
-	}
-}

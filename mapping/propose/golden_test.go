@@ -67,7 +67,9 @@ func TestExportsOfManySystems(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			p := propose(t, readTable(t, file))
+			in := readTable(t, file)
+			checkProposal(t, in)
+			p := propose(t, in)
 			got := string(p.YAML) + "--- notes\n" + strings.Join(p.Notes, "\n") + "\n"
 			golden := strings.TrimSuffix(file, filepath.Ext(file)) + ".golden"
 			if *update {

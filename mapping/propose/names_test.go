@@ -116,17 +116,6 @@ func TestHeadersOfManyLanguages(t *testing.T) {
 	}
 }
 
-func TestWords(t *testing.T) {
-	for header, want := range map[string]string{
-		"E-Mail": "e mail", "eMail": "e mail", "LEADID": "leadid", "CRMId": "crm id", "Straße / Hausnr.": "strasse hausnr", "emailaddress1": "emailaddress 1",
-		"hs_lead_status": "hs lead status", "Téléphone (privé)": "telephone prive", "İmię": "imie", "Adres e‑mail": "adres e mail", "  ": "", "ŁÓDŹ": "lodz", "Ærø": "aero",
-	} {
-		if got := strings.Join(words(header), " "); got != want {
-			t.Errorf("%q: %q, want %q", header, got, want)
-		}
-	}
-}
-
 func TestStatusWords(t *testing.T) {
 	for word, want := range map[string]string{
 		"New": "open", "closedWon": "closedWon", "Closed | Won": "closedWon", "onHold": "onHold", "Contact Attempted": "contacted",

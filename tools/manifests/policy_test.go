@@ -179,3 +179,37 @@ func TestTheMigrationIsSound(t *testing.T) {
 		}
 	}
 }
+
+// A night never runs twice, has no secret that its user cannot read alone, and writes where a volume is.
+func TestTheCronJobsAreSound(t *testing.T) {
+	for name, state := range map[string]string{"leadferry-cronjob.yaml": "/state", "leadferry-reconcile-cronjob.yaml": "/state", "leadferry-cronjob-postgres.yaml": "/run/leadferry"} {
+		text := string(sample(t, name))
+		var job batch.CronJob
+		if err := yaml.UnmarshalStrict([]byte(text[strings.LastIndex(text, "apiVersion: batch/v1"):]), &job); err != nil {
+			t.Fatal(err)
+		}
+		spec := job.Spec.JobTemplate.Spec
+		pod := spec.Template.Spec
+		main, writable := pod.Containers[0], map[string]bool{}
+		for _, m := range main.VolumeMounts {
+			writable[m.MountPath] = !m.ReadOnly
+		}
+		checkpoint := slices.ContainsFunc(main.Args, func(a string) bool {
+			return strings.HasPrefix(a, "--checkpoint="+state+"/") || strings.HasPrefix(a, "--checkpoint=postgres:")
+		})
+		for rule, kept := range map[string]bool{
+			"one at a time":  job.Spec.ConcurrencyPolicy == batch.ForbidConcurrent && len(strings.Fields(job.Spec.Schedule)) == 5,
+			"no second try":  pod.RestartPolicy == core.RestartPolicyNever && *spec.BackoffLimit == 0,
+			"not as root":    *pod.SecurityContext.RunAsNonRoot && *pod.SecurityContext.RunAsUser > 0 && *pod.SecurityContext.FSGroup == *pod.SecurityContext.RunAsGroup,
+			"modes are kept": state != "/state" || *pod.SecurityContext.FSGroupChangePolicy == core.FSGroupChangeOnRootMismatch,
+			"no privileges":  !*main.SecurityContext.AllowPrivilegeEscalation && main.SecurityContext.Capabilities.Drop[0] == "ALL",
+			"its name":       job.Name == "leadferry-"+main.Args[0],
+			"a place":        writable[state] && main.WorkingDir == state && checkpoint,
+			"its inputs":     !writable["/srv/crm"] && !writable["/etc/leadferry"],
+		} {
+			if !kept {
+				t.Errorf("%s, not so: %s", name, rule)
+			}
+		}
+	}
+}

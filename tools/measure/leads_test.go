@@ -3,8 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/csv"
-	"encoding/json"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -58,32 +56,5 @@ func TestFilesOfLeads(t *testing.T) {
 		return bytes.Compare([]byte(a[0]), []byte(b[0]))
 	}) {
 		t.Error("random keys are in order")
-	}
-}
-
-func TestJSONLHoldsTheRowsOfTheCSV(t *testing.T) {
-	const rows = 2000
-	all := records(t, written(t, leadFile{to: rows, seed: 1}))
-	d := json.NewDecoder(bytes.NewReader(written(t, leadFile{to: rows, seed: 1, format: "jsonl"})))
-	for i, r := range all[1:] {
-		var object map[string]string
-		must.Do(d.Decode(&object))
-		for k, name := range columnNames {
-			if object[name] != r[k] {
-				t.Fatalf("row %d, %s: %q, want %q", i, name, object[name], r[k])
-			}
-		}
-	}
-	if d.More() {
-		t.Error("there are more objects than rows")
-	}
-}
-
-func TestReadersCountRows(t *testing.T) {
-	for format, count := range map[string]func(io.Reader) (int, error){"": countCSV, "jsonl": countJSONL, "xlsx": countXLSX} {
-		f := leadFile{to: 321, seed: 1, format: format}
-		if n, err := count(bytes.NewReader(written(t, f))); n != 321 || err != nil {
-			t.Errorf("%q: %d rows, %v", format, n, err)
-		}
 	}
 }

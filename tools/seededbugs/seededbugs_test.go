@@ -120,16 +120,6 @@ func TestBugsAreNumberedAndNamed(t *testing.T) {
 	}
 }
 
-func TestBugsAreChosenByNumberAndName(t *testing.T) {
-	some, err := chosen(table69(t), "6, BOM kept")
-	if err != nil || len(some) != 2 || some[0].Number != 6 || some[1].Number != 13 {
-		t.Errorf("%v, %v", some, err)
-	}
-	if _, err := chosen(some, "99"); err == nil {
-		t.Error("a bug that is not there was found")
-	}
-}
-
 func TestEdits(t *testing.T) {
 	const before = "package a\n\nfunc (x *t) f() int {\n\ty := 1 // one\n\treturn y\n}\n\nfunc f() int {\n\ty := 1\n\treturn y\n}\n"
 	dir := tree(t.TempDir())
