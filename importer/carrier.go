@@ -29,7 +29,6 @@ type Sender interface {
 // durable, until there is a place in flight, until the answer comes, until the outcome is durable. All lanes of a run
 // share one carrier.
 type carrier struct {
-	importPlanner // decides again about a lead that was read
 	*run
 	phases  *phases
 	halt    func(*Stop) // ends the run: nothing is sent after it returns
@@ -66,10 +65,7 @@ func (j *job) begin(it *item, step Step, known *checkpoint.Entry) {
 }
 
 func newCarrier(r *run, p *phases, halt func(*Stop)) *carrier {
-	return &carrier{
-		importPlanner: creating(&r.Options), run: r, phases: p, halt: halt,
-		digests: newDigester(r.ledger.Digests()),
-	}
+	return &carrier{run: r, phases: p, halt: halt, digests: newDigester(r.ledger.Digests())}
 }
 
 // carry takes a row to its outcome. What the outcome says of a lead is durable when it returns, unless the text says

@@ -56,13 +56,10 @@ func Import(ctx context.Context, o Options) (*report.Summary, error) {
 	return newImport(o).carryOut(ctx)
 }
 
-func newImport(o Options) *run { return newRun(o, creating(&o)) }
-
-func creating(o *Options) importPlanner {
-	return importPlanner{
-		retryRejected: o.RetryRejected, resendDoubt: o.ResendInDoubt, conflicts: newConflicts(o),
-		changed: o.Changed,
-	}
+func newImport(o Options) *run {
+	r := newRun(o)
+	r.decide = r.forImport
+	return r
 }
 
 // Sync brings Status, ExternalID and Content of leads that are known in step with the
@@ -82,8 +79,8 @@ func Sync(ctx context.Context, o Options) (*report.Summary, error) {
 }
 
 func newSync(o Options) *run {
-	r := newRun(o, syncPlanner{importPlanner: creating(&o), missing: o.Missing})
-	r.matches, r.intake.fields = true, true
+	r := newRun(o)
+	r.decide, r.matches, r.intake.fields = r.forSync, true, true
 	return r
 }
 
@@ -95,7 +92,8 @@ var errNoIdentity = errors.New("the mapping has neither key nor external_id nor 
 // and sends nothing. It needs neither service nor checkpoint, and ends before the
 // inputs do for an interruption only.
 func Validate(ctx context.Context, o Options) (*report.Summary, error) {
-	r := newRun(o, validatePlanner{})
+	r := newRun(o)
+	r.decide = func(*Case) Step { return Step{Action: Create} } // every row counts as new
 	r.intake.keepGoing = true
 	if err := r.intake.bind(); err != nil {
 		return nil, err

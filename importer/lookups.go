@@ -14,12 +14,11 @@ type lookups struct {
 	info    checkpoint.Info    // of the beginning: what an incomplete checkpoint lacks does not come back
 	matches bool               // rows find their lead by its IDs too
 	alikes  bool               // look for keys that resemble the row's
-	run     string
 	digests *digester
 }
 
 func newLookups(r *run) *lookups {
-	l := &lookups{ledger: r.ledger, matches: r.matches, alikes: !r.CreateAlikes, run: r.RunID}
+	l := &lookups{ledger: r.ledger, matches: r.matches, alikes: !r.CreateAlikes}
 	l.digests = newDigester(checkpoint.NewDigester(nil))
 	if r.ledger != nil {
 		l.digests, l.info = newDigester(r.ledger.Digests()), r.ledger.Info()
@@ -66,7 +65,7 @@ func (l *lookups) ask(ctx context.Context, a *lookup, items []*item) error {
 // the row's ExternalID.
 func (l *lookups) caseOf(a *lookup, i int) *Case {
 	c, it := &a.row, a.items[i]
-	*c = Case{Record: &it.rec, Known: &a.known[i], Run: l.run, it: it, digests: l.digests}
+	*c = Case{it: it, Known: &a.known[i], digests: l.digests}
 	if l.ledger == nil {
 		return c
 	}
@@ -96,7 +95,7 @@ const (
 // names are all names of the row's lead: those that are known, and those that the row gives. An earlier row may have
 // one of them too.
 func (l *lookups) names(c *Case) []leadName {
-	rec := c.Record
+	rec := &c.it.rec
 	names := []leadName{{byKey, rowkey.Fold(c.Known.Key)}}
 	if rec.Key != c.Known.Key {
 		names = append(names, leadName{byKey, rowkey.Fold(rec.Key)})

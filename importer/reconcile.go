@@ -37,13 +37,9 @@ func Reconcile(ctx context.Context, o Options) (*report.Summary, error) {
 }
 
 func newReconcile(o Options) *run {
-	p := &reconcilePlanner{conflicts: newConflicts(&o), remote: !o.Reconciling.None, draws: o.Reconciling.Sample > 0}
-	if o.Reconciling.Fresh > 0 {
-		p.since = time.Now().Add(-o.Reconciling.Fresh)
-	}
-	r := newRun(o, p)
-	r.matches, r.intake.fields = true, true
-	r.drift = newDrift(o.Reconciling.Sample)
+	r := newRun(o)
+	r.decide, r.matches, r.intake.fields = r.forReconcile, true, true
+	r.drift, r.since = newDrift(o.Reconciling.Sample), time.Now().Add(-o.Reconciling.Fresh)
 	return r
 }
 
@@ -85,15 +81,9 @@ type comparison struct {
 	sampled   bool      // the lead is one of a sample, and was read in this run or, with Fresh, not long before
 }
 
-// reconcilePlanner decides which leads to read. The others are compared with what was seen before.
-type reconcilePlanner struct {
-	conflicts
-	remote bool
-	since  time.Time // leads known since are not read; zero: all are
-	draws  bool      // only leads of rows that are drawn are read
-}
-
-func (p *reconcilePlanner) Plan(c *Case) Step {
+// forReconcile decides which leads to read. The others are compared with what was seen before. With a sample, only leads
+// of rows that are drawn are read.
+func (p *planner) forReconcile(c *Case) Step {
 	if step, cannot := withoutLead(c); cannot {
 		switch step.outcome {
 		case Conflict, Unmatched:
@@ -103,16 +93,16 @@ func (p *reconcilePlanner) Plan(c *Case) Step {
 		}
 		return step
 	}
-	known, before := c.Known, (*leadBefore)(c.Known)
-	drawn := p.draws && c.it.late // they have their turn once all rows were read
+	known, before, how := c.Known, (*leadBefore)(c.Known), &p.o.Reconciling
+	drawn := how.Sample > 0 && c.it.late // they have their turn once all rows were read
 	switch {
-	case p.draws && !drawn:
+	case how.Sample > 0 && !drawn:
 		step := ends(Skipped, "its lead is not in the sample").as(Unread)
 		if p.readable(known) {
 			step.Action = Draw
 		}
 		return step
-	case !p.remote, !p.since.IsZero() && shown(known) && whenKnown(known).After(p.since):
+	case how.None, how.Fresh > 0 && shown(known) && whenKnown(known).After(p.since):
 		c.digests.ofContent(c.it)
 		step := judged(c.it, before, nil, c.digests.sums)
 		step.found.owner, step.found.sampled = before.Seen.Organization, drawn

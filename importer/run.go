@@ -20,8 +20,9 @@ import (
 type run struct {
 	Options
 	collector
-	planner Planner
-	matches bool // rows find their lead by its IDs, too
+	planner
+	decide  func(*Case) Step // by the planner, in the way of the command
+	matches bool             // rows find their lead by its IDs, too
 	intake  *intake
 	meter   *meter.Meter
 	retrier *delivery.Retrier
@@ -38,15 +39,16 @@ type run struct {
 	stopped *Stop     // why the run ended before its input
 }
 
-func newRun(o Options, p Planner) *run {
-	r := &run{Options: o, planner: p, meter: meter.New()}
+func newRun(o Options) *run {
+	r := &run{Options: o, meter: meter.New()}
+	r.planner = planner{o: &r.Options, conflicts: conflicts{o.Conflict, o.Mapping.Conflicts()}}
 	r.intake = &intake{options: &r.Options, items: newItems()}
 	r.collector = collector{
 		tally: newTally(len(o.Inputs), o.Limits, slotsPerPlace*o.Concurrency), options: &r.Options,
 		place: r.intake.place,
 	}
 	if o.Files.Pull != "" {
-		r.pulls = newPulls(&o)
+		r.pulls = newPulls(o.Mapping, &r.conflicts)
 	}
 	r.retrier = &delivery.Retrier{
 		Breaker: delivery.NewBreaker(o.MaxWait, o.Concurrency, o.Rate), Retries: o.Retries,

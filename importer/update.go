@@ -27,7 +27,7 @@ func (c *carrier) update(ctx context.Context, j *job) {
 			c.notRead(j, err)
 			return
 		}
-		j.step = c.planUpdate(&Case{Record: &j.it.rec, Known: &j.entry, Run: c.RunID, it: j.it, digests: c.digests},
+		j.step = c.planUpdate(&Case{it: j.it, Known: &j.entry, digests: c.digests},
 			lead)
 		a := &answer{Lead: lead, at: time.Now()}
 		j.found.cells = c.cellsOf(&j.it.rec, j.step.ahead, lead)
@@ -294,7 +294,7 @@ func (c *carrier) readLead(ctx context.Context, j *job) (*leadapi.Lead, error) {
 	if err != nil {
 		return nil, c.refusesReads(err)
 	}
-	if c.byExternalID || !c.hasRead.CompareAndSwap(false, true) {
+	if c.ReadByExternalID || !c.hasRead.CompareAndSwap(false, true) {
 		return lead, nil
 	}
 	again, err := c.readOnce(ctx, j)
@@ -308,7 +308,7 @@ func (c *carrier) readOnce(ctx context.Context, j *job) (*leadapi.Lead, error) {
 	j.outcome = Failed
 	r := &leadapi.UpdateRequest{Content: []leadapi.ContentField{}}
 	external := j.entry.ExternalID
-	if c.byExternalID {
+	if c.ReadByExternalID {
 		r = &leadapi.UpdateRequest{ExternalID: &external}
 	}
 	lead, err := c.patch(ctx, c.phases.taking, j, r)
@@ -318,7 +318,7 @@ func (c *carrier) readOnce(ctx context.Context, j *job) (*leadapi.Lead, error) {
 		return nil, err
 	case lead.ID != j.entry.LeadID:
 		return nil, errUnreadable("the lead that came back is another one")
-	case c.byExternalID && lead.ExternalID != external:
+	case c.ReadByExternalID && lead.ExternalID != external:
 		return nil, errUnreadable("the lead came back with another ExternalID")
 	}
 	return lead, nil
@@ -329,7 +329,7 @@ func (c *carrier) refusesReads(err error) error {
 	ofTheLead := []int{http.StatusPaymentRequired, http.StatusForbidden, http.StatusNotFound, http.StatusGone}
 	ae, answered := errors.AsType[*leadapi.Error](err)
 	if !answered || ae.Status < 400 || ae.Status > 499 || !refusedForGood(ae) ||
-		slices.Contains(ofTheLead, ae.Status) || c.byExternalID || c.hasRead.Load() {
+		slices.Contains(ofTheLead, ae.Status) || c.ReadByExternalID || c.hasRead.Load() {
 		return err
 	}
 	return &Stop{
