@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"leadferry/checkpoint"
-	"leadferry/importer/findings"
 	"leadferry/importer/report"
 	"leadferry/internal/rowkey"
 )
@@ -18,7 +17,6 @@ type collector struct {
 	recorder sink
 
 	options *Options
-	place   func(findings.Spot) report.Place
 	before  *report.Before  // what needed attention in the run before
 	began   time.Time       // of the run
 	warned  bool            // of a key that looks like an e-mail address
@@ -29,20 +27,6 @@ type collector struct {
 // sink takes each row after its outcome is durable.
 type sink interface {
 	add(it *item, r *result) error // keeps it, not r
-}
-
-// unrecorded is the sink of a run without files about rows.
-type unrecorded struct {
-	items *items
-	spent []*item
-}
-
-func (u *unrecorded) add(it *item, _ *result) error {
-	if u.spent = append(u.spent, it); len(u.spent) == batchRows {
-		u.items.put(u.spent)
-		u.spent = make([]*item, 0, batchRows)
-	}
-	return nil
 }
 
 // read counts a row, and notes the lead that it names, if that is known.
@@ -56,29 +40,17 @@ func (c *collector) read(it *item, known *checkpoint.Entry) {
 		c.dry.read(it)
 	case it.fault == nil && !c.warned && isAddress(it.rec.Key):
 		c.warned = true
-		at := c.place(spotOf(it))
+		at := c.tally.place(spotOf(it))
 		c.options.Log.Warn(addressWarning, "file", at.File, "line", at.Line)
 	}
 }
 
 // foresee ends a row of a run that sends nothing. It returns why the run ends, or nil.
 func (c *collector) foresee(it *item, step *Step, known *checkpoint.Entry) *Stop {
-	var why *Stop
-	if it.fault == nil {
-		if err := c.dry.plan(it, step, known); err != nil {
-			why = outputClosed(err)
-		}
-	}
-	var end *Stop
 	if step.Action.sends() {
-		end = c.add(it, &c.dry.pending)
-	} else {
-		end = c.end(it, result{ending: ending{outcome: step.outcome, text: step.text, kind: step.kind}, entry: *known})
+		return c.add(it, &c.dry.pending)
 	}
-	if why == nil {
-		why = end
-	}
-	return why
+	return c.end(it, result{ending: ending{outcome: step.outcome, text: step.text, kind: step.kind}, entry: *known})
 }
 
 // end ends a row that no lane carried.

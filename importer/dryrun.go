@@ -22,15 +22,15 @@ type dryRun struct {
 	intake  *intake
 	mapping proof
 
-	problems  *findings.Kinds[mapping.Problem] // without the rows' own words
-	texts     map[mapping.Problem]string       // of rows that cannot be read
-	words     *findings.Kinds[word]            // texts that maps lack
-	caught    *findings.Kinds[word]            // texts that maps lack and else took
-	assigned  *findings.Kinds[destination]     // of creates
-	addresses findings.Rows                    // rows whose key looks like an e-mail address
-	elsewhere findings.Rows                    // rows with texts that else took
-	dropped   findings.Rows                    // rows with values that on_invalid left out
-	suspect   findings.Rows                    // rows with either: problems for --strict
+	problems  *findings.Kinds[mapping.Problem]   // without the rows' own words
+	texts     map[mapping.Problem]string         // of rows that cannot be read
+	words     *findings.Kinds[report.Word]       // texts that maps lack
+	caught    *findings.Kinds[report.Word]       // texts that maps lack and else took
+	assigned  *findings.Kinds[report.Assignment] // of creates
+	addresses findings.Rows                      // rows whose key looks like an e-mail address
+	elsewhere findings.Rows                      // rows with texts that else took
+	dropped   findings.Rows                      // rows with values that on_invalid left out
+	suspect   findings.Rows                      // rows with either: problems for --strict
 	repeats   *findings.Repeats
 	repeated  findings.Repeated // found at the end
 
@@ -51,7 +51,7 @@ func newDryRun(o *Options, in *intake) *dryRun {
 	return &dryRun{
 		options: o, intake: in, pending: result{ending: ending{outcome: Pending}}, repeats: findings.NewRepeats(),
 		problems: findings.NewKinds(maxKinds, keepProblem), texts: map[mapping.Problem]string{},
-		assigned: findings.NewKinds(maxAssigned, keepDestination),
+		assigned: findings.NewKinds(maxAssigned, keepAssignment),
 		words:    findings.NewKinds(maxKinds, keepWord), caught: findings.NewKinds(maxKinds, keepWord),
 	}
 }
@@ -93,8 +93,11 @@ func (d *dryRun) problem(at findings.Spot, p mapping.Problem, unreadable bool) {
 	}
 }
 
-// plan counts what a run would do with a row. Its error is that of the writer of requests.
-func (d *dryRun) plan(it *item, step *Step, known *checkpoint.Entry) error {
+// plan counts what a run would do with a row, and shows the first requests. It returns why the run ends, or nil.
+func (d *dryRun) plan(it *item, step *Step, known *checkpoint.Entry) *Stop {
+	if it.fault != nil {
+		return nil
+	}
 	planned := step.Action
 	if !planned.sends() || planned == Create && d.mapping.lacking != nil {
 		planned = Nothing
@@ -105,7 +108,7 @@ func (d *dryRun) plan(it *item, step *Step, known *checkpoint.Entry) error {
 	}
 	d.repeats.Add(it.rec.Key, fold, uint8(planned), spotOf(it))
 	if d.planned[planned]++; planned == Create {
-		d.assigned.Add(spotOf(it), destinationOf(&it.rec))
+		d.assigned.Add(spotOf(it), assignmentOf(&it.rec))
 		if it.rec.ExternalID != "" {
 			d.linked++
 		}
@@ -114,7 +117,11 @@ func (d *dryRun) plan(it *item, step *Step, known *checkpoint.Entry) error {
 		return nil
 	}
 	d.shown++
-	return d.options.Request(requestOf(d.options.Target.TrunkID, d.intake.names[it.input], it, step, known))
+	err := d.options.Request(requestOf(d.options.Target.TrunkID, d.intake.names[it.input], it, step, known))
+	if err != nil {
+		return &Stop{Reason: fmt.Sprintf("standard output could not be written: %v", err), Code: CodeStopped}
+	}
+	return nil
 }
 
 // fails reports whether anything else than rows needs attention.

@@ -63,85 +63,63 @@ func (d *dryRun) rules() (list []report.Rule) {
 	return list
 }
 
-// word is a text that a map lacks, or the reason why it is not shown.
-type word struct{ value, text, hidden string }
-
 // statusValue is what a mapping calls the status of leads.
 const statusValue = "lead.status"
 
 // wordOf is the word of a problem. Only a terminal shows it, because it may be anything.
-func wordOf(p mapping.Problem) word {
+func wordOf(p mapping.Problem) report.Word {
 	const longWord = 200 // characters
-	return word{value: p.Value, text: report.Shortened(p.Word, longWord)}
+	return report.Word{Value: p.Value, Text: report.Shortened(p.Word, longWord)}
 }
 
-func keepWord(w word, full bool) word {
+func keepWord(w report.Word, full bool) report.Word {
 	if full {
-		return word{hidden: report.OtherTexts}
+		return report.Word{Hidden: "other texts"}
 	}
-	return word{w.value, strings.Clone(w.text), w.hidden}
+	w.Text = strings.Clone(w.Text)
+	return w
 }
 
 // wordList is the words by value, those of most rows first.
-func wordList(words *findings.Kinds[word], at func(findings.Spot) report.Place) (list []report.Word) {
-	for _, w := range words.List(func(w word) string { return w.text }) {
-		list = append(list, report.Word{
-			Value: w.Of.value, Text: report.Escape(w.Of.text), Hidden: w.Of.hidden, Rows: w.Count,
-			Place: at(w.First[0]),
-		})
+func wordList(words *findings.Kinds[report.Word], at func(findings.Spot) report.Place) (list []report.Word) {
+	for _, kind := range words.List(func(w report.Word) string { return w.Text }) {
+		w := kind.Of
+		w.Text, w.Rows, w.Place = report.Escape(w.Text), kind.Count, at(kind.First[0])
+		list = append(list, w)
 	}
 	slices.SortStableFunc(list, func(a, b report.Word) int { return cmp.Compare(a.Value, b.Value) })
 	return list
 }
 
-// destination is who gets a lead; others stands for all beyond the bound.
-type destination struct {
-	organization, locator string
-	entry                 int // of assign, that names the locator
-	others                string
-}
-
-func destinationOf(rec *mapping.Record) destination {
+// assignmentOf is who gets the lead of a row.
+func assignmentOf(rec *mapping.Record) report.Assignment {
 	if rec.Organization != "" {
-		return destination{organization: rec.Organization}
+		return report.Assignment{OrganizationID: rec.Organization}
 	}
-	return destination{locator: rec.Locator, entry: rec.Entry}
+	return report.Assignment{LocatorID: rec.Locator, Entry: rec.Entry}
 }
 
-// kind says whether it is an organization or a locator.
-func (d *destination) kind() string {
-	if d.organization != "" {
-		return "organizations"
-	}
-	return cmp.Or(d.others, "locators")
-}
-
-func keepDestination(d destination, full bool) destination {
+func keepAssignment(a report.Assignment, full bool) report.Assignment {
 	if full {
-		return destination{others: d.kind()}
+		return report.Assignment{Others: a.Kind()}
 	}
-	return destination{organization: strings.Clone(d.organization), locator: strings.Clone(d.locator), entry: d.entry}
+	a.OrganizationID, a.LocatorID = strings.Clone(a.OrganizationID), strings.Clone(a.LocatorID)
+	return a
 }
 
 // assignments are organizations, then locators, those of most rows first. Those beyond the bound are added up.
-func assignments(all *findings.Kinds[destination]) (list []report.Assignment) {
-	kinds := all.List(func(destination) string { return "" })
-	slices.SortStableFunc(kinds, func(a, b findings.Kind[destination]) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count),
-			cmp.Compare(a.Of.organization+a.Of.locator, b.Of.organization+b.Of.locator))
-	})
+func assignments(all *findings.Kinds[report.Assignment]) (list []report.Assignment) {
+	kinds := all.List(func(a report.Assignment) string { return a.OrganizationID + a.LocatorID })
 	for _, kind := range []string{"organizations", "locators"} {
 		listed, others := 0, 0
-		for _, d := range kinds {
-			switch {
-			case d.Of.kind() != kind:
-			case d.Of.others != "" || listed == mostAssigned:
-				others += d.Count
+		for _, one := range kinds {
+			switch a := one.Of; {
+			case a.Kind() != kind:
+			case a.Others != "" || listed == mostAssigned:
+				others += one.Count
 			default:
-				listed++
-				list = append(list, report.Assignment{
-					OrganizationID: d.Of.organization, LocatorID: d.Of.locator, Entry: d.Of.entry, Rows: d.Count,
-				})
+				listed, a.Rows = listed+1, one.Count
+				list = append(list, a)
 			}
 		}
 		if others > 0 {

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"leadferry/checkpoint"
+	"leadferry/internal/rowkey"
 )
 
 // maxWaiting is how many rows may wait in lanes, and maxWaitingBytes how many bytes they may have, when one more joins.
@@ -35,6 +36,37 @@ type lane struct {
 	decided bool   // job has a row to carry
 	job     job    // the row under way
 	again   lookup // a buffer for what is known of the next row
+}
+
+// leadName is a name of a lead: its folded key (rows with similar keys wait for one another), its ID or its ExternalID.
+type leadName struct {
+	kind nameKind
+	text string
+}
+
+type nameKind uint8
+
+const (
+	byKey nameKind = iota
+	byLeadID
+	byExternalID
+)
+
+// names are all names of the row's lead: those that are known, and those that the row gives. An earlier row may have
+// one of them too.
+func (r *run) names(c *Case) []leadName {
+	rec := &c.it.rec
+	names := []leadName{{byKey, rowkey.Fold(c.Known.Key)}}
+	if rec.Key != c.Known.Key {
+		names = append(names, leadName{byKey, rowkey.Fold(rec.Key)})
+	}
+	if r.matches && rec.LeadID != "" && rec.LeadID != c.Known.LeadID {
+		names = append(names, leadName{byLeadID, rec.LeadID})
+	}
+	if rec.ExternalID != "" {
+		names = append(names, leadName{byExternalID, rec.ExternalID})
+	}
+	return names
 }
 
 // lanes are the lanes of a run. The engine's lock guards them.
@@ -244,8 +276,8 @@ func (e *engine) next(l *lane) bool {
 // look-up shows. If another lane has one of them, the row belongs there; if it returns neither, the run ends.
 func (e *engine) lookAgain(l *lane, it *item) (c *Case, other *lane) {
 	for e.stopped == nil && e.ask(&l.again, []*item{it}) {
-		c := e.lookups.caseOf(&l.again, 0)
-		names := e.lookups.names(c)
+		c := e.caseOf(&l.again, 0)
+		names := e.r.names(c)
 		for _, n := range names {
 			if other := e.lanes.byName[n]; other != nil && other != l && !other.ended {
 				return nil, other

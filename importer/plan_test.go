@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"leadferry/checkpoint"
+	"leadferry/importer/findings"
+	"leadferry/importer/report"
 	"leadferry/importer/source"
 	"leadferry/leadapi"
 	"leadferry/mapping"
@@ -125,6 +127,7 @@ func TestImportPlanner(t *testing.T) {
 // What a person found out about rows that are in doubt still is noted: a run does not read it.
 func TestAnswersInRejectsAreNoted(t *testing.T) {
 	tally := newTally(1, Limits{}, 1)
+	tally.place = func(findings.Spot) report.Place { return report.Place{} }
 	for _, answered := range []bool{true, false, true} {
 		tally.doubt(&item{row: source.Row{Answered: answered}}, &result{ending: ending{outcome: InDoubt}})
 	}

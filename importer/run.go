@@ -45,8 +45,8 @@ func newRun(o Options) *run {
 	r.intake = &intake{options: &r.Options, items: newItems()}
 	r.collector = collector{
 		tally: newTally(len(o.Inputs), o.Limits, slotsPerPlace*o.Concurrency), options: &r.Options,
-		place: r.intake.place,
 	}
+	r.tally.place = r.intake.place
 	if o.Files.Pull != "" {
 		r.pulls = newPulls(o.Mapping, &r.conflicts)
 	}
@@ -188,7 +188,7 @@ func (r *run) progress() {
 
 // openFiles opens the run's files; nil: none are wanted.
 func (r *run) openFiles() (*recorder, error) {
-	r.recorder = &unrecorded{items: &r.intake.items}
+	r.recorder = &r.intake.items
 	if !r.Files.Wanted() {
 		return nil, nil
 	}

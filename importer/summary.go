@@ -113,7 +113,7 @@ func (r *run) soFar() *report.Summary {
 	r.meter.Report(s)
 	_, s.PeakInFlight = r.retrier.Breaker.InFlight()
 	s.Paused = r.retrier.Breaker.Paused()
-	r.tally.report(s, r.intake.place)
+	r.tally.report(s)
 	if r.drift != nil {
 		r.drift.report(s, r.ReadByExternalID)
 	}

@@ -3,6 +3,7 @@ package importer
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/dustin/go-humanize/english"
 
@@ -18,14 +19,9 @@ const (
 	maxDoubts        = 200
 )
 
-// doubt is a row in doubt with what the checkpoint knows of it.
-type doubt struct {
-	at    findings.Spot
-	entry checkpoint.Entry
-}
-
 // tally counts a run. Only the engine, under its lock, writes it.
 type tally struct {
+	place  func(findings.Spot) report.Place
 	limits Limits
 	counts checkpoint.Counts // for the limits
 
@@ -41,7 +37,7 @@ type tally struct {
 	reasons       *findings.Kinds[reason]
 	organizations map[report.Organization]int
 	moves         map[report.Transition]int // leads whose status the run changed, by change
-	doubts        []doubt                   // the first ones
+	doubts        []report.Doubt            // the first ones, with what a person needs to look them up
 	remarks       [remarkCount]int
 
 	creates creates
@@ -167,8 +163,11 @@ func (t *tally) doubt(it *item, r *result) {
 	if it.row.Answered {
 		t.answered++
 	}
-	if len(t.doubts) < maxDoubts {
-		t.doubts = append(t.doubts, doubt{spotOf(it), r.entry})
+	if e := &r.entry; len(t.doubts) < maxDoubts {
+		t.doubts = append(t.doubts, report.Doubt{
+			Place: t.place(spotOf(it)), SentAt: e.Updated, OrganizationID: AskedFor(e), Reason: Explain(e),
+			RequestID: e.RequestID,
+		})
 	}
 }
 
@@ -247,22 +246,16 @@ func rowCounts(read int, n *[outcomeCount]int) report.RowCounts {
 }
 
 // report writes what was counted into the summary.
-func (t *tally) report(s *report.Summary, at func(findings.Spot) report.Place) {
+func (t *tally) report(s *report.Summary) {
 	s.Rows = rowCounts(t.counts.Read, &t.outcomes)
 	s.Organizations, s.Transitions = report.Organizations(t.organizations), report.Transitions(t.moves)
 	for _, r := range t.reasons.List(func(r reason) string { return r.text }) {
 		s.Errors = append(s.Errors, report.Reason{
 			Outcome: r.Of.outcome.String(), Error: r.Of.text, Rows: r.Count,
-			Examples: r.Places(at),
+			Examples: r.Places(t.place),
 		})
 	}
-	// What a person needs to look up rows in doubt.
-	for _, d := range t.doubts {
-		s.InDoubt = append(s.InDoubt, report.Doubt{
-			Place: at(d.at), SentAt: d.entry.Updated, OrganizationID: AskedFor(&d.entry), Reason: Explain(&d.entry),
-			RequestID: d.entry.RequestID,
-		})
-	}
+	s.InDoubt = slices.Clone(t.doubts)
 }
 
 const whyHeld = ": the checkpoint is incomplete, and their leads may exist. `leadferry checkpoint resolve` settles " +
