@@ -180,7 +180,7 @@ func prove(m *mapping.Mapping, t *mapping.Test) []string {
 		return []string{"the row is left out by skip_if"}
 	}
 	rec.Content = slices.DeleteFunc(rec.Content, func(f mapping.Field) bool { return f.Volatile })
-	return t.Compare(createRequest(&rec, nil).AppendJSON(nil))
+	return t.Compare(createRequest(&rec).AppendJSON(nil))
 }
 
 // ofCreates is how many parts of a mapping only creates need. A mapping without all of them is for sync alone.
@@ -199,7 +199,7 @@ func requestOf(trunk, file string, it *item, step *Step, known *checkpoint.Entry
 		return r
 	}
 	r.Method, r.Path = "POST", "/v1/"+cmp.Or(trunk, "{trunkID}") // validate knows no target
-	r.Body = createRequest(&it.rec, nil).AppendJSON(nil)
+	r.Body = createRequest(&it.rec).AppendJSON(nil)
 	return r
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"sync"
 
 	"leadferry/checkpoint"
 	"leadferry/internal/rowkey"
@@ -81,9 +80,6 @@ type lanes struct {
 	bytes    int // of these rows
 }
 
-// lanePool keeps old lanes, to reuse their memory.
-var lanePool = sync.Pool{New: func() any { return new(lane) }}
-
 func newLanes(places int) lanes {
 	n := lanesPerPlace * places
 	if places == 1 {
@@ -121,7 +117,7 @@ func (s *lanes) name(l *lane, names []leadName) (own bool) {
 
 // begin makes a lane with these names.
 func (s *lanes) begin(names []leadName) *lane {
-	l := lanePool.Get().(*lane)
+	l := new(lane)
 	s.name(l, names)
 	return l
 }
@@ -198,8 +194,6 @@ func (s *lanes) forgetEnded() {
 				delete(s.byName, n)
 			}
 		}
-		l.names, l.waiting, l.ended = l.names[:0], nil, false
-		lanePool.Put(l)
 	}
 	s.ended = s.ended[:0]
 }

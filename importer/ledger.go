@@ -137,15 +137,7 @@ const unfinished = "unfinished"
 
 // noteStart lists the run in the checkpoint, so that it is seen even if it is killed, and writes its witness. Only then
 // may anything be claimed.
-func (r *run) noteStart() bool {
-	err := r.beginWitness(context.Background())
-	if err != nil {
-		r.stopped = ledgerFailed(err)
-	}
-	return err == nil
-}
-
-func (r *run) beginWitness(ctx context.Context) error {
+func (r *run) noteStart(ctx context.Context) error {
 	unlock, err := r.Witnesses.Lock()
 	if err != nil {
 		return err

@@ -126,7 +126,14 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 		defer r.pulls.close()
 	}
 	end := r.member.start(ctx) // signing in keeps to the rate, too
-	if r.client == nil || r.noteStart() && (r.Reconciling.None || r.signIn(ctx)) {
+	if r.client != nil {
+		if err := r.noteStart(context.Background()); err != nil {
+			r.stopped = ledgerFailed(err)
+		} else if !r.Reconciling.None {
+			r.stopped = r.signIn(ctx)
+		}
+	}
+	if r.stopped == nil {
 		r.takeRows(ctx)
 		r.findAbsent(ctx, rec)
 	}
@@ -238,8 +245,9 @@ func (r *run) announce() error {
 // signInWait is how long a run waits for the first token.
 const signInWait = time.Minute
 
-// signIn gets the first token, so that a wrong secret is known before the first row.
-func (r *run) signIn(ctx context.Context) bool {
+// signIn gets the first token, so that a wrong secret is known before the first row. It returns why the run ends, or
+// nil.
+func (r *run) signIn(ctx context.Context) *Stop {
 	waiting, cancel := context.WithCancel(ctx)
 	var watch sync.WaitGroup
 	var ended *Stop // of the fleet
@@ -259,20 +267,17 @@ func (r *run) signIn(ctx context.Context) bool {
 	interrupt := waiting.Err() != nil
 	cancel()
 	watch.Wait()
-	stop, _ := stopOf(err)
-	switch {
+	switch stop, _ := stopOf(err); {
 	case ended != nil:
-		r.stopped = ended
+		return ended
 	case err == nil:
-		return true
+		return nil
 	case stop != nil:
-		r.stopped = stop
+		return stop
 	case interrupt:
-		r.stopped = interrupted()
-	default:
-		r.stopped = &Stop{Reason: "sign-in failed: " + err.Error(), Code: CodeStopped}
+		return interrupted()
 	}
-	return false
+	return &Stop{Reason: "sign-in failed: " + err.Error(), Code: CodeStopped}
 }
 
 // finish completes the run's files and closes the checkpoint. If something cannot be written, the summary says so,

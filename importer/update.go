@@ -281,11 +281,6 @@ func (j *job) noteLead(lead *leadapi.Lead) {
 	}
 }
 
-// errUnreadable is an answer that does not show the lead that was meant.
-type errUnreadable string
-
-func (e errUnreadable) Error() string { return string(e) }
-
 // readLead reads a lead (section "6. Update a lead") by an update without content, which changes nothing, or by sending
 // the ExternalID that the lead has, which overwrites one that others set. The first lead of a run is read twice, to see
 // whether a read moves UpdatedAt.
@@ -317,9 +312,9 @@ func (c *carrier) readOnce(ctx context.Context, j *job) (*leadapi.Lead, error) {
 	case err != nil:
 		return nil, err
 	case lead.ID != j.entry.LeadID:
-		return nil, errUnreadable("the lead that came back is another one")
+		return nil, errors.New("the lead that came back is another one")
 	case c.ReadByExternalID && lead.ExternalID != external:
-		return nil, errUnreadable("the lead came back with another ExternalID")
+		return nil, errors.New("the lead came back with another ExternalID")
 	}
 	return lead, nil
 }
