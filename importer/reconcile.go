@@ -60,25 +60,28 @@ const (
 	verdictCount
 )
 
-// String is the verdict's name in files.
-func (v Verdict) String() string {
-	return [verdictCount]string{
-		"", "same", "file_ahead", "service_ahead", "both_changed", "unread", "unmatched",
-		"absent", "in_doubt",
-	}[v]
+// verdicts are, for each, its name in files, who changed the lead, and a reason without what differs from row to row.
+var verdicts = [verdictCount]struct{ name, changedBy, kind string }{
+	Same:         {name: "same"},
+	FileAhead:    {"file_ahead", "file", "the file has changed since: a sync sends it"},
+	ServiceAhead: {"service_ahead", "service", "the lead was changed on the service"},
+	BothChanged:  {"both_changed", "both", "both sides have changed"},
+	Unread:       {name: "unread"}, NoLead: {name: "unmatched"}, Absent: {name: "absent"}, Doubtful: {name: "in_doubt"},
 }
+
+// String is the verdict's name in files.
+func (v Verdict) String() string { return verdicts[v].name }
 
 // comparison is what the comparison of a row showed.
 type comparison struct {
-	verdict   Verdict
-	changedBy string    // file, service, both or ""
-	service   string    // the status that the service shows, or was seen to show
-	changed   time.Time // when the service last changed the lead, as it says; or zero
-	external  string    // the ExternalID that the service shows, or was seen to show
-	keys      string    // the names of the content keys that differ
-	cells     []cell    // what the CRM should take over of content
-	owner     string    // to which the lead belongs now
-	sampled   bool      // the lead is one of a sample, and was read in this run or, with Fresh, not long before
+	verdict  Verdict
+	service  string    // the status that the service shows, or was seen to show
+	changed  time.Time // when the service last changed the lead, as it says; or zero
+	external string    // the ExternalID that the service shows, or was seen to show
+	keys     string    // the names of the content keys that differ
+	cells    []cell    // what the CRM should take over of content
+	owner    string    // to which the lead belongs now
+	sampled  bool      // the lead is one of a sample, and was read in this run or, with Fresh, not long before
 }
 
 // forReconcile decides which leads to read. The others are compared with what was seen before. With a sample, only leads
@@ -137,25 +140,19 @@ func judged(it *item, before *leadBefore, lead *leadapi.Lead, sums sums) Step {
 	}
 	switch {
 	case d.byFile && d.byService:
-		f.verdict, f.changedBy = BothChanged, "both"
+		f.verdict = BothChanged
 	case d.byService:
-		f.verdict, f.changedBy = ServiceAhead, "service"
+		f.verdict = ServiceAhead
 	case d.byFile:
-		f.verdict, f.changedBy, s.text = FileAhead, "file", "the file has changed since"
+		f.verdict, s.text = FileAhead, "the file has changed since"
 	default:
 		f.verdict, s.outcome = Same, Unchanged
 	}
 	if d.Send.ExternalID {
 		s.text += "; its ExternalID is not the one that is linked"
 	}
-	s.kind = verdictKinds[f.verdict]
+	s.kind = verdicts[f.verdict].kind
 	return s
-}
-
-// verdictKinds are the reasons without what differs from row to row.
-var verdictKinds = map[Verdict]string{
-	FileAhead: "the file has changed since: a sync sends it", ServiceAhead: "the lead was changed on the service",
-	BothChanged: "both sides have changed",
 }
 
 // reconcile reads a lead and compares it with its row. Only what was seen is stored.

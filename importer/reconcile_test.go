@@ -65,7 +65,7 @@ func TestVerdicts(t *testing.T) {
 			t.Error(sent)
 		}
 		for _, l := range r.lines {
-			if f := l.r.found; l.it.rec.Key == "content" && (f.keys != "name" || f.changedBy != "file") || l.it.rec.Key == "both" && (f.changedBy != "both" || f.service != "closedWon") {
+			if f := l.r.found; l.it.rec.Key == "content" && (f.keys != "name" || verdicts[f.verdict].changedBy != "file") || l.it.rec.Key == "both" && (verdicts[f.verdict].changedBy != "both" || f.service != "closedWon") {
 				t.Errorf("%s: %+v", l.it.rec.Key, f)
 			}
 		}

@@ -169,7 +169,7 @@ func comparedWith(e *checkpoint.Entry, f *comparison) report.Compared {
 	c := report.Compared{
 		LeadID: e.LeadID, ExternalID: (*leadBefore)(e).linked(), ExternalService: f.external, StatusConfirmed: e.Status,
 		StatusService: cmp.Or(f.service, e.Seen.Status),
-		Verdict:       f.verdict.String(), ChangedBy: f.changedBy, ContentKeys: f.keys,
+		Verdict:       f.verdict.String(), ChangedBy: verdicts[f.verdict].changedBy, ContentKeys: f.keys,
 		OrganizationID: cmp.Or(f.owner, AskedFor(e)),
 	}
 	if e.State.HasLead() {
