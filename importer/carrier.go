@@ -51,15 +51,15 @@ type job struct {
 	requestID string        // Create: of its last attempt, where requests carry IDs
 }
 
-// begin starts the job of a row.
-func (j *job) begin(it *item, step Step, known *checkpoint.Entry) {
-	*j = job{it: it, step: step}
+func newJob(it *item, step Step, known *checkpoint.Entry) *job {
+	j := &job{it: it, step: step}
 	j.outcome, j.entry = Pending, *known
 	if step.Action == Create && known.State == checkpoint.InDoubt {
 		held := inDoubtBefore(known)
 		j.doubt = &held.ending
 	}
 	j.entry.Content = slices.Clone(known.Content) // look-ups reuse theirs
+	return j
 }
 
 func newCarrier(r *run, p *phases, halt func(*Stop)) *carrier {

@@ -415,7 +415,11 @@ func keepAssignment(a report.Assignment, full bool) report.Assignment {
 
 // assignments are organizations, then locators, those of most rows first. Those beyond the bound are added up.
 func assignments(all *findings.Kinds[report.Assignment]) (list []report.Assignment) {
-	kinds := all.List(func(a report.Assignment) string { return a.OrganizationID + a.LocatorID })
+	kinds := all.List(func(report.Assignment) string { return "" })
+	slices.SortStableFunc(kinds, func(a, b findings.Kind[report.Assignment]) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count),
+			cmp.Compare(a.Of.OrganizationID+a.Of.LocatorID, b.Of.OrganizationID+b.Of.LocatorID))
+	})
 	for _, kind := range []string{"organizations", "locators"} {
 		listed, others := 0, 0
 		for _, one := range kinds {

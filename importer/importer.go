@@ -1,11 +1,11 @@
 // Package importer carries rows from files into the lead service, once each. It is the middle of leadferry and the only
-// package that knows the order of steps. Import, Sync, Reconcile and Validate are one engine with different planners. A
-// row's way, each box a type:
+// package that knows the order of steps. Import, Sync, Reconcile and Validate are one engine that decides in different
+// ways. A row's way, each box a type:
 //
 //	files ─▶ [intake]                     one goroutine reads, several map rows to Records and make digests
 //	           │ batches
-//	         [engine: take]               the dispatcher: one read of the checkpoint for a batch ([lookups]), then each
-//	           │                          row's one Step ([Planner]): it ends here, begins a lane or waits in one
+//	         [engine: take]               the dispatcher: one read of the checkpoint for a batch ([lookup]), then each
+//	           │                          row's one Step ([planner]): it ends here, begins a lane or waits in one
 //	         [lane] …                     a lead under way, with a goroutine of a pool: its rows one after another, each
 //	           │ decide ─▶ claim ─▶ send  by the [carrier]; delivery says when a request leaves, and sends it again
 //	           │ ─▶ settle ─▶ link        where it may
@@ -14,7 +14,7 @@
 //	         [recorder] ─▶ results        one goroutine; the summary comes last
 //
 // The rooms below know no rows on their way: source reads files, delivery sends requests, meter counts them, findings
-// gathers what a dry run tells, named leads that no row names, and report writes files.
+// gathers what a dry run tells and which leads no row names, and report writes files.
 //
 // Promises:
 //

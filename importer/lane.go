@@ -32,8 +32,7 @@ type lane struct {
 	names   []leadName
 	waiting []*item
 	ended   bool
-	decided bool   // job has a row to carry
-	job     job    // the row under way
+	job     *job   // the row under way; nil: the next one is not decided yet
 	again   lookup // a buffer for what is known of the next row
 }
 
@@ -219,9 +218,8 @@ func (s *lanes) drain() (left []*item) {
 
 // carry takes the rows of a lane to their outcomes, one after another.
 func (e *engine) carry(ctx context.Context, l *lane) {
-	for l.decided || e.next(l) {
-		l.decided = false
-		e.carrier.carry(ctx, &l.job)
+	for l.job != nil || e.next(l) {
+		e.carrier.carry(ctx, l.job)
 		if !e.settled(l) {
 			return
 		}
@@ -303,8 +301,7 @@ func (e *engine) hand(l *lane, c *Case, step Step) {
 	if step.Action == Create {
 		e.r.tally.creates.begun++
 	}
-	l.job.begin(c.it, step, c.Known)
-	l.decided = true
+	l.job = newJob(c.it, step, c.Known)
 }
 
 // settled counts how a lane's row ended, or puts the row back to be decided once more. It reports false if the lane is
@@ -313,7 +310,8 @@ func (e *engine) settled(l *lane) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	defer e.changed.Broadcast()
-	j := &l.job
+	j := l.job
+	l.job = nil
 	e.lanes.underWay--
 	tally := e.r.tally
 	if j.step.Action == Create {

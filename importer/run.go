@@ -34,9 +34,8 @@ type run struct {
 	member  *member             // nil: the run is no worker of a fleet
 	opened  *Start              // what was known before the first row
 	judged  *checkpoint.Verdict // by witnesses, before a person was asked
-	started time.Time
-	shown   time.Time // when Live was told last
-	stopped *Stop     // why the run ended before its input
+	shown   time.Time           // when Live was told last
+	stopped *Stop               // why the run ended before its input
 }
 
 func newRun(o Options) *run {
@@ -113,9 +112,8 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	if err := r.announce(); err != nil {
 		return nil, err
 	}
-	r.started = time.Now() // a person may have been asked, who takes their time
-	r.meter.Begin(r.started)
-	if r.began = r.started; r.dry == nil {
+	r.began = time.Now() // a person may have been asked, who takes their time
+	if r.meter.Begin(r.began); r.dry == nil {
 		r.before = r.lastAttention()
 	}
 	rec, err := r.openFiles()

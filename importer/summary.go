@@ -91,11 +91,11 @@ func (r *run) notRead() int {
 // soFar is the summary of a run that goes on. It shares no memory with the run, and reads no file.
 func (r *run) soFar() *report.Summary {
 	now := time.Now()
-	took := now.Sub(r.started)
+	took := now.Sub(r.began)
 	s := &report.Summary{
 		RunID: r.RunID, Command: r.Command, Version: r.Version, DryRun: r.DryRun ||
 			r.ledger == nil, Outcome: report.Running,
-		StartedAt: r.started.UTC(), FinishedAt: now.UTC(), DurationS: took.Seconds(),
+		StartedAt: r.began.UTC(), FinishedAt: now.UTC(), DurationS: took.Seconds(),
 		Flags: r.Flags, Resent: r.ResendInDoubt &&
 			!r.DryRun, Mapping: r.MappingFile, Target: report.Target(r.Target), DroppedValues: r.tally.dropped,
 	}

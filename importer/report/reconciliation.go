@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"encoding/csv"
 	"iter"
 	"slices"
 
@@ -134,14 +133,6 @@ type Pulled struct {
 	Content []string `csv:"-"` // people's data, in the order of the file's columns that take it over
 }
 
-// pulledLine takes a line from gocsv and puts its content behind it.
-type pulledLine struct {
-	*csv.Writer
-	content []string
-}
-
-func (w pulledLine) Write(cells []string) error { return w.Writer.Write(append(cells, w.content...)) }
-
 // Pull writes the pull file as a whole, with these columns of the rows' own behind those that it always has; an error
 // ends the lines. A run that does not call it, since it stopped before its end, leaves the file of an earlier one as
 // it is.
@@ -155,7 +146,8 @@ func (r *Run) Pull(columns []string, lines iter.Seq2[Pulled, error]) error {
 			*text = EscapeLine(*text)
 		}
 		if r.err = cmp.Or(r.err, err); r.err == nil {
-			r.err = gocsv.MarshalCSVWithoutHeaders([]Pulled{l}, pulledLine{r.pull.lines, l.Content})
+			content := func(cells []string) []string { return append(cells, l.Content...) }
+			r.err = gocsv.MarshalCSVWithoutHeaders([]Pulled{l}, widened{r.pull.lines, content})
 			r.pulled++
 		}
 	}

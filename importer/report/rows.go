@@ -51,29 +51,27 @@ func (r *Run) Results(batch []Result) error {
 		}
 		l.Location, l.Error = Cell(l.Location), Cell(l.Error)
 	}
-	r.err = gocsv.MarshalCSVWithoutHeaders(batch, &withOwn{r.results.lines, batch, r.files.Namespaced})
+	next := 0
+	r.err = gocsv.MarshalCSVWithoutHeaders(batch, widened{r.results.lines, func(cells []string) []string {
+		l := &batch[next]
+		if next++; r.files.Namespaced {
+			cells = slices.Insert(cells, keyColumn+1, l.Namespace)
+		}
+		return append(cells, l.Own...)
+	}})
 	return r.err
-}
-
-// withOwn takes lines from gocsv and puts the rows' own cells behind them.
-type withOwn struct {
-	*csv.Writer
-	batch []Result // whose lines come next
-
-	namespaced bool
 }
 
 // keyColumn is where the key is in a line of results.
 const keyColumn = 3
 
-func (w *withOwn) Write(cells []string) error {
-	own, namespace := w.batch[0].Own, w.batch[0].Namespace
-	w.batch = w.batch[1:]
-	if w.namespaced {
-		cells = slices.Insert(cells, keyColumn+1, namespace)
-	}
-	return w.Writer.Write(append(cells, own...))
+// widened takes lines from gocsv and adds the columns that not every file has.
+type widened struct {
+	*csv.Writer
+	widen func(cells []string) []string
 }
+
+func (w widened) Write(cells []string) error { return w.Writer.Write(w.widen(cells)) }
 
 // beginLines writes the header line of results or of a reconciliation, with further columns behind those that all
 // have; a name that exists already is told apart.
