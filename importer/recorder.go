@@ -29,6 +29,7 @@ type recorder struct {
 	batch  []line      // to be handed over
 	size   int         // bytes of the batch's rows in their files
 	lines  chan []line
+	spare  chan []line           // batches to be filled again
 	failed atomic.Pointer[error] // the first error of writing
 	done   chan struct{}
 }
@@ -46,7 +47,8 @@ const (
 
 func newRecorder(files *report.Run, inputs []*source.File, rooms *items, own *ownColumns) *recorder {
 	w := &recorder{
-		files: files, items: rooms, own: own, lines: make(chan []line, batchesAhead), done: make(chan struct{}),
+		files: files, items: rooms, own: own, lines: make(chan []line, batchesAhead),
+		spare: make(chan []line, batchesAhead), done: make(chan struct{}),
 	}
 	// if an input is not UTF-8, spreadsheets need the mark to read the rejects
 	mark := slices.ContainsFunc(inputs, func(f *source.File) bool { return f.Info().Other })
@@ -75,7 +77,12 @@ func (w *recorder) add(it *item, r *result) error {
 func (w *recorder) flush() error {
 	if len(w.batch) > 0 {
 		w.lines <- w.batch
-		w.batch, w.size = make([]line, 0, recordBatch), 0
+		select {
+		case w.batch = <-w.spare:
+		default:
+			w.batch = make([]line, 0, recordBatch)
+		}
+		w.size = 0
 	}
 	if err := w.failed.Load(); err != nil {
 		return *err
@@ -109,6 +116,11 @@ func (w *recorder) run() {
 			}
 		}
 		w.items.put(rows)
+		clear(batch)
+		select {
+		case w.spare <- batch[:0]:
+		default:
+		}
 	}
 }
 
