@@ -3,7 +3,6 @@ package importer
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -252,22 +251,6 @@ func (d *drift) name(own string, known *checkpoint.Entry) {
 	}
 }
 
-// eachLead calls f for each lead of a namespace, sorted by key, except those that are skipped.
-func eachLead(ctx context.Context, l *checkpoint.Ledger, namespace string, skip func(key string) bool,
-	f func(*checkpoint.Entry) error,
-) error {
-	others := func(key string) bool {
-		own, _ := rowkey.Split(key)
-		return own != namespace || skip(key)
-	}
-	return checkpoint.Each(ctx, l, checkpoint.Filter{Skip: others}, func(e checkpoint.Entry) error {
-		if !e.State.HasLead() {
-			return nil
-		}
-		return f(&e)
-	})
-}
-
 // wilson is the 95 % interval of a share of hits in n.
 func wilson(hits, n int) (low, high float64) {
 	if n == 0 {
@@ -348,17 +331,22 @@ func (r *run) findAbsent(ctx context.Context, rec *recorder) {
 		return
 	}
 	r.drift.named.Sort()
-	err := eachLead(ctx, r.ledger, r.Mapping.Namespace(), r.drift.named.Has, func(e *checkpoint.Entry) error {
-		r.drift.verdicts[Absent]++
-		if rec == nil {
-			return nil
+	named := func(key string) bool {
+		namespace, _ := rowkey.Split(key)
+		return namespace != r.Mapping.Namespace() || r.drift.named.Has(key)
+	}
+	var unwritten error
+	err := checkpoint.Each(ctx, r.ledger, checkpoint.Filter{Skip: named}, func(e checkpoint.Entry) error {
+		if e.State.HasLead() {
+			r.drift.verdicts[Absent]++
+			unwritten = rec.absent(&e)
 		}
-		return rec.absent(e)
+		return unwritten
 	})
-	switch stop := (*Stop)(nil); {
+	switch {
 	case err == nil:
-	case errors.As(err, &stop):
-		r.stopped = stop
+	case unwritten != nil:
+		r.stopped = filesFailed(unwritten)
 	case ctx.Err() != nil:
 		r.stopped = interrupted()
 	default:

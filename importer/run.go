@@ -133,8 +133,13 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	}
 	if r.stopped == nil {
 		r.takeRows(ctx)
-		r.findAbsent(ctx, rec)
 	}
+	if rec != nil {
+		if err := rec.close(); err != nil {
+			r.fail(filesFailed(err))
+		}
+	}
+	r.findAbsent(ctx, rec)
 	end()
 	if r.pulls != nil && r.stopped == nil {
 		if err := r.pulls.settle(); err != nil {
@@ -146,17 +151,20 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	return s, nil
 }
 
+// fail ends the run, unless it has ended for a reason that counts more.
+func (r *run) fail(why *Stop) {
+	if r.stopped == nil || why.replacesCode(r.stopped.Code) {
+		r.stopped = why
+	}
+}
+
 // lastAttention is what needed attention in the last run of this kind, if its folder is at hand.
 func (r *run) lastAttention() *report.Before {
-	like := &report.Summary{Command: r.Command, Mapping: r.MappingFile, Target: report.Target(r.Target)}
-	if r.Terms != nil {
-		like.Fleet, like.Shard = r.Terms.Fleet, fmt.Sprintf("%d/%d", r.Shard.Index, r.Shard.Of)
-	}
 	parents, own := []string{report.RunsFolder}, r.Files.Folder()
 	if own != "" {
 		parents = append(parents, filepath.Dir(filepath.Clean(own)))
 	}
-	return report.ReadBefore(parents, own, like)
+	return report.ReadBefore(parents, own, r.named())
 }
 
 // takeRows takes every row to its outcome.
@@ -286,12 +294,8 @@ func (r *run) finish(s *report.Summary, rec *recorder) {
 			r.Log.Warn("the input changed while it was read", "file", in.Path)
 		}
 	}
-	if rec != nil {
-		err := rec.close()
-		if err == nil && r.pulls != nil && r.stopped == nil {
-			err = rec.files.Pull(r.pulls.columns, r.pulls.lines())
-		}
-		if err != nil {
+	if rec != nil && r.pulls != nil && r.stopped == nil {
+		if err := rec.files.Pull(r.pulls.columns, r.pulls.lines()); err != nil {
 			halt(s, filesFailed(err))
 		}
 	}
