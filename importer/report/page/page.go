@@ -308,8 +308,8 @@ func (c *content) concern(need int) string {
 func (c *content) among(attention bool) string {
 	var words []string
 	for _, o := range c.Outcomes() {
-		if o.Attention == attention && o.Rows > 0 && o.Name != "pending" {
-			words = append(words, comma(o.Rows)+" "+strings.ReplaceAll(o.Name, "_", " "))
+		if o.Attention == attention && o.Count > 0 && o.Name != "pending" {
+			words = append(words, comma(o.Count)+" "+strings.ReplaceAll(o.Name, "_", " "))
 		}
 	}
 	return strings.Join(words, ", ")
