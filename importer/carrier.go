@@ -29,7 +29,6 @@ type Sender interface {
 // durable, until there is a place in flight, until the answer comes, until the outcome is durable. All lanes of a run
 // share one carrier.
 type carrier struct {
-	importPlanner // decides again about a lead that was read
 	*run
 	phases  *phases
 	halt    func(*Stop) // ends the run: nothing is sent after it returns
@@ -50,26 +49,21 @@ type job struct {
 	unsure    bool          // Update: a try may have been applied, and nobody can tell
 	pass      delivery.Pass // Create: what it was sent with
 	requestID string        // Create: of its last attempt, where requests carry IDs
-
-	content []leadapi.ContentField // a buffer for the request
 }
 
-// begin starts the job of a row.
-func (j *job) begin(it *item, step Step, known *checkpoint.Entry) {
-	*j = job{it: it, step: step, content: j.content}
+func newJob(it *item, step Step, known *checkpoint.Entry) *job {
+	j := &job{it: it, step: step}
 	j.outcome, j.entry = Pending, *known
 	if step.Action == Create && known.State == checkpoint.InDoubt {
 		held := inDoubtBefore(known)
 		j.doubt = &held.ending
 	}
 	j.entry.Content = slices.Clone(known.Content) // look-ups reuse theirs
+	return j
 }
 
 func newCarrier(r *run, p *phases, halt func(*Stop)) *carrier {
-	return &carrier{
-		importPlanner: creating(&r.Options), run: r, phases: p, halt: halt,
-		digests: newDigester(r.ledger.Digests()),
-	}
+	return &carrier{run: r, phases: p, halt: halt, digests: newDigester(r.ledger.Digests())}
 }
 
 // carry takes a row to its outcome. What the outcome says of a lead is durable when it returns, unless the text says
@@ -142,9 +136,7 @@ func (c *carrier) intent(j *job) checkpoint.Intent {
 }
 
 func (c *carrier) sendCreate(ctx context.Context, j *job) (made *leadapi.Created, err error) {
-	req := createRequest(&j.it.rec, j.content)
-	j.content = req.Content
-	defer clear(j.content) // it would keep the row's text in memory
+	req := createRequest(&j.it.rec)
 	first, attempt := j.requestID, 0
 	tries, err := c.retrier.Deliver(ctx, c.phases.taking, delivery.Create, &j.pass,
 		func(ctx context.Context, anew bool) (err error) {
@@ -188,7 +180,7 @@ func (c *carrier) made(j *job, made *leadapi.Created) (stored bool) {
 			shown = delivery.Doubtful
 		}
 	}
-	c.tellBreaker(j, shown)
+	c.retrier.Breaker.Conclude(&j.pass, shown)
 	return stored
 }
 
@@ -208,28 +200,23 @@ func (c *carrier) notMade(j *job, err error) {
 		j.entry.Code = ae.Status
 		c.withdraw(j, Failed)
 	case ae.Applied == leadapi.No && ae.Status != http.StatusTooManyRequests:
-		c.tellBreaker(j, delivery.Usable)
+		c.retrier.Breaker.Conclude(&j.pass, delivery.Usable)
 		j.refuse("%s", ae)
 		j.entry = c.entryOf(j, checkpoint.Rejected)
 		j.entry.Content = nil // no lead has it
 		j.entry.Code, j.entry.Reason = ae.Status, ae.Reason
 		c.settle(j, Rejected)
 	default:
-		c.tellBreaker(j, delivery.Doubtful)
+		c.retrier.Breaker.Conclude(&j.pass, delivery.Doubtful)
 		j.entry = c.doubtOf(j)
 		j.entry.Code, j.entry.Reason, j.entry.RequestID = ae.Status, ae.Reason, j.requestID
 		c.settle(j, InDoubt)
 	}
 }
 
-// tellBreaker says what a create has shown of the service.
-func (c *carrier) tellBreaker(j *job, shown delivery.Proof) {
-	c.retrier.Breaker.Conclude(&j.pass, shown)
-}
-
 // withdraw removes the claim of a create that was not applied. A doubt from an earlier run is back after that.
 func (c *carrier) withdraw(j *job, outcome Outcome) {
-	c.tellBreaker(j, delivery.NothingShown)
+	c.retrier.Breaker.Conclude(&j.pass, delivery.NothingShown)
 	if err := c.ledger.Withdraw(context.Background(), j.it.rec.Key); err != nil {
 		c.notStored(j, err)
 		return

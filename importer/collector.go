@@ -1,7 +1,12 @@
 package importer
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
 	"time"
+
+	"github.com/dustin/go-humanize/english"
 
 	"leadferry/checkpoint"
 	"leadferry/importer/findings"
@@ -18,7 +23,6 @@ type collector struct {
 	recorder sink
 
 	options *Options
-	place   func(findings.Spot) report.Place
 	before  *report.Before  // what needed attention in the run before
 	began   time.Time       // of the run
 	warned  bool            // of a key that looks like an e-mail address
@@ -29,20 +33,6 @@ type collector struct {
 // sink takes each row after its outcome is durable.
 type sink interface {
 	add(it *item, r *result) error // keeps it, not r
-}
-
-// unrecorded is the sink of a run without files about rows.
-type unrecorded struct {
-	items *items
-	spent []*item
-}
-
-func (u *unrecorded) add(it *item, _ *result) error {
-	if u.spent = append(u.spent, it); len(u.spent) == batchRows {
-		u.items.put(u.spent)
-		u.spent = make([]*item, 0, batchRows)
-	}
-	return nil
 }
 
 // read counts a row, and notes the lead that it names, if that is known.
@@ -56,29 +46,17 @@ func (c *collector) read(it *item, known *checkpoint.Entry) {
 		c.dry.read(it)
 	case it.fault == nil && !c.warned && isAddress(it.rec.Key):
 		c.warned = true
-		at := c.place(spotOf(it))
+		at := c.tally.place(spotOf(it))
 		c.options.Log.Warn(addressWarning, "file", at.File, "line", at.Line)
 	}
 }
 
 // foresee ends a row of a run that sends nothing. It returns why the run ends, or nil.
 func (c *collector) foresee(it *item, step *Step, known *checkpoint.Entry) *Stop {
-	var why *Stop
-	if it.fault == nil {
-		if err := c.dry.plan(it, step, known); err != nil {
-			why = outputClosed(err)
-		}
-	}
-	var end *Stop
 	if step.Action.sends() {
-		end = c.add(it, &c.dry.pending)
-	} else {
-		end = c.end(it, result{ending: ending{outcome: step.outcome, text: step.text, kind: step.kind}, entry: *known})
+		return c.add(it, &c.dry.pending)
 	}
-	if why == nil {
-		why = end
-	}
-	return why
+	return c.end(it, result{ending: ending{outcome: step.outcome, text: step.text, kind: step.kind}, entry: *known})
 }
 
 // end ends a row that no lane carried.
@@ -121,4 +99,322 @@ func (c *collector) add(it *item, r *result) *Stop {
 		why = filesFailed(err)
 	}
 	return why
+}
+
+// Bounds of what is counted apart, so that memory does not grow with the input.
+const (
+	maxReasons       = 1000
+	maxOrganizations = 10000
+	maxDoubts        = 200
+)
+
+// tally counts a run. Only the engine, under its lock, writes it.
+type tally struct {
+	place  func(findings.Spot) report.Place
+	limits Limits
+	counts checkpoint.Counts // for the limits
+
+	rows     []int // read, by input
+	dropped  int   // values that on_invalid left out
+	outcomes [outcomeCount]int
+	known    int // rows without a request
+	held     int // rows in doubt that an incomplete checkpoint holds
+	service  report.InService
+	answered int // rows in doubt whose answer stands in the rejects file that is read
+	news     int // rows that count as new (--attention new), except pending ones
+
+	reasons       *findings.Kinds[reason]
+	organizations map[report.Organization]int
+	moves         map[report.Transition]int // leads whose status the run changed, by change
+	doubts        []report.Doubt            // the first ones, with what a person needs to look them up
+	remarks       [remarkCount]int
+
+	creates creates
+	refused refusals
+	common  [outcomeCount]int   // of a fleet: outcomes, those of earlier workers of this shard included
+	fellows map[string]struct{} // runs of these workers; nil: no fleet
+}
+
+// creates are counted for --max-creates.
+type creates struct {
+	begun  int  // made, or perhaps being made
+	made   int  // made, or perhaps made
+	enough bool // the fleet may make no more
+}
+
+// refusals are the rows sent so far, while all of them were refused.
+type refusals struct {
+	enough int // so many refusals show that every row is wrong
+	status int // of all of them; -1: they differ, or one was accepted
+}
+
+// reason is why rows ended so.
+type reason struct {
+	outcome Outcome
+	text    string
+}
+
+func keepReason(r reason, full bool) reason {
+	if full {
+		r.text = "other reasons"
+	}
+	return r
+}
+
+func newTally(inputs int, l Limits, slots int) *tally {
+	return &tally{
+		limits: l, refused: refusals{enough: slots}, rows: make([]int, inputs),
+		reasons: findings.NewKinds(maxReasons, keepReason), organizations: map[report.Organization]int{},
+		moves: map[report.Transition]int{},
+	}
+}
+
+func (t *tally) read(it *item) {
+	t.rows[it.input]++
+	t.counts.Read++
+	if it.fault == nil {
+		t.dropped += len(it.rec.Dropped)
+	}
+}
+
+// ended is how many rows have an outcome.
+func (t *tally) ended() (n int) {
+	for _, rows := range t.outcomes {
+		n += rows
+	}
+	return n
+}
+
+// created counts a create that has ended. If it made no lead, its share of --max-creates is free again.
+func (t *tally) created(r *result, elsewhere bool) {
+	switch {
+	case r.outcome == Created, r.outcome == Partial, r.outcome == InDoubt && !elsewhere:
+		t.creates.made++
+	default:
+		t.creates.begun--
+	}
+}
+
+// count counts a row, and returns why a limit ends the run, or nil.
+func (t *tally) count(it *item, r *result) *Stop {
+	t.outcomes[r.outcome]++
+	if t.fellows != nil {
+		t.common[t.first(r)]++
+	}
+	if r.text != "" {
+		t.reasons.Add(spotOf(it), reason{r.outcome, cmp.Or(r.kind, r.text)})
+	}
+	if it.fault != nil {
+		t.counts.Invalid++
+	}
+	if r.outcome == InDoubt {
+		t.doubt(it, r)
+	}
+	t.inService(r)
+	if r.attempts == 0 {
+		t.known++
+	} else {
+		t.sent(r)
+	}
+	if m := &r.moved; m.from != m.to {
+		t.moves[report.Transition{From: m.from, To: m.to}]++
+	}
+	r.remarks[notReadable], r.remarks[serviceKept] = r.unread, r.kept
+	for i, is := range r.remarks {
+		if is {
+			t.remarks[i]++
+		}
+	}
+	return t.limit()
+}
+
+// inService counts whether a row has a lead now.
+func (t *tally) inService(r *result) {
+	one := report.InService{Of: 1}
+	switch {
+	case r.outcome == Skipped:
+		return
+	case r.outcome == InDoubt || r.entry.State == checkpoint.InDoubt:
+		one.InDoubt = 1
+	case r.entry.State.HasLead():
+		one.Rows = 1
+	default:
+		one.None = 1
+	}
+	t.service.Add(&one)
+}
+
+// doubt keeps the first rows in doubt, and counts those that an incomplete checkpoint holds.
+func (t *tally) doubt(it *item, r *result) {
+	if r.entry.Reason == checkpoint.ReasonIncomplete || r.text == doubtReason(checkpoint.ReasonIncomplete, 0) {
+		t.held++
+	}
+	if it.row.Answered {
+		t.answered++
+	}
+	if e := &r.entry; len(t.doubts) < maxDoubts {
+		t.doubts = append(t.doubts, report.Doubt{
+			Place: t.place(spotOf(it)), SentAt: e.Updated, OrganizationID: AskedFor(e), Reason: Explain(e),
+			RequestID: e.RequestID,
+		})
+	}
+}
+
+// sent counts a row whose request was sent.
+func (t *tally) sent(r *result) {
+	t.counts.Sent++
+	t.refused.count(r)
+	switch r.outcome {
+	case InDoubt:
+		t.counts.Doubts++
+	case Rejected, Failed:
+		t.counts.Refused++
+	case Created, Partial:
+		if e := &r.entry; e.Organization != "" {
+			countUp(t.organizations, maxOrganizations, report.Organization{ID: e.Organization, Location: e.Location},
+				report.Organization{ID: "others"})
+		}
+	}
+}
+
+// share makes the tally that of a fleet's worker. runs are those of earlier workers of its shard. The ledger counts the
+// leads of all workers.
+func (t *tally) share(runs []string) {
+	t.limits.MaxCreates, t.fellows = 0, map[string]struct{}{}
+	for _, run := range runs {
+		t.fellows[run] = struct{}{}
+	}
+}
+
+// first is how a row ended for the worker of its shard that settled it.
+func (t *tally) first(r *result) Outcome {
+	if _, fellow := t.fellows[r.entry.Run]; !fellow || r.outcome != Unchanged {
+		return r.outcome
+	}
+	if r.entry.Synced {
+		return Updated
+	}
+	return Created
+}
+
+// countUp counts one more of a kind, or of others if there are too many kinds.
+func countUp[K comparable](kinds map[K]int, most int, kind, others K) {
+	if _, known := kinds[kind]; !known && len(kinds) >= most {
+		kind = others
+	}
+	kinds[kind]++
+}
+
+func (f *refusals) count(r *result) {
+	if r.outcome == Rejected && (f.status == 0 || f.status == r.entry.Code) {
+		f.status = r.entry.Code
+	} else {
+		f.status = -1
+	}
+}
+
+// makeUp counts rows without an outcome as pending, after a fault of the program. Such a row may have been sent; the
+// ledger knows.
+func (t *tally) makeUp() {
+	missing := t.counts.Read - t.ended()
+	t.outcomes[Pending] += missing
+	t.common[Pending] += missing
+}
+
+// attention is how many rows need attention.
+func (t *tally) attention(dry bool) int {
+	return (&report.Summary{Rows: rowCounts(t.counts.Read, &t.outcomes), DryRun: dry}).Attention()
+}
+
+func rowCounts(read int, n *[outcomeCount]int) report.RowCounts {
+	return report.RowCounts{
+		Read: read, Created: n[Created], Updated: n[Updated], Unchanged: n[Unchanged], Changed: n[Changed],
+		Skipped: n[Skipped], Invalid: n[Invalid], Rejected: n[Rejected], Failed: n[Failed], Partial: n[Partial],
+		InDoubt: n[InDoubt], Unmatched: n[Unmatched], Conflict: n[Conflict], Pending: n[Pending],
+	}
+}
+
+// report writes what was counted into the summary.
+func (t *tally) report(s *report.Summary) {
+	s.Rows = rowCounts(t.counts.Read, &t.outcomes)
+	s.Organizations, s.Transitions = report.Organizations(t.organizations), report.Transitions(t.moves)
+	for _, r := range t.reasons.List(func(r reason) string { return r.text }) {
+		s.Errors = append(s.Errors, report.Reason{
+			Outcome: r.Of.outcome.String(), Error: r.Of.text, Rows: r.Count,
+			Examples: r.Places(t.place),
+		})
+	}
+	s.InDoubt = slices.Clone(t.doubts)
+}
+
+const whyHeld = ": the checkpoint is incomplete, and their leads may exist. `leadferry checkpoint resolve` settles " +
+	"them one by one; results of earlier runs may know their lead IDs. `leadferry checkpoint check --accept-loss` " +
+	"gives up what is missing, so that they are sent."
+
+// notes are remarks for people: on rows that were held, and on what others did to leads.
+func (t *tally) notes() (notes []string) {
+	if t.held > 0 {
+		notes = append(notes, english.Plural(t.held, "row was", "rows were")+" held, not sent"+whyHeld)
+	}
+	if t.answered > 0 {
+		notes = append(notes, fmt.Sprintf("Rows in doubt whose leadferry_lead_id in this file holds an answer: %d. A "+
+			"run does not read the answers: settle them with leadferry checkpoint resolve and this file.", t.answered))
+	}
+	for i, leads := range t.remarks {
+		if leads > 0 {
+			notes = append(notes, fmt.Sprintf(remarkNotes[i], leads))
+		}
+	}
+	return notes
+}
+
+// mayLeave reports whether one more row may be sent while underWay are. why, if not nil, ends the run.
+func (t *tally) mayLeave(a Action, underWay int) (may bool, why *Stop) {
+	switch most := t.limits.MaxCreates; {
+	case a.sends() && t.onTrial(underWay):
+		return false, nil
+	case a != Create:
+		return true, nil
+	case t.limits.doubts(0):
+		return false, t.limits.tooMany()
+	case t.creates.enough && underWay == 0: // all claimed rows have ended
+		return false, ledgerFailed(checkpoint.ErrEnough)
+	case t.creates.enough:
+		return false, nil
+	case most > 0 && t.creates.made >= most:
+		return false, &Stop{Reason: "as many leads as --max-creates allows have been made", Code: CodeStopped}
+	default: // rows under way may use up the limit
+		return most == 0 || t.creates.begun < most, nil
+	}
+}
+
+// onTrial holds rows back while all sent rows were refused alike and enough are under way to show that something is
+// wrong with every row.
+func (t *tally) onTrial(underWay int) bool {
+	return t.noneAccepted() && underWay > 0 && t.counts.Sent+underWay >= t.refused.enough
+}
+
+// noneAccepted reports whether no row has shown so far that the service accepts rows: all sent ones were refused with
+// one status, or none was sent. --max-rejects 0 turns that check off.
+func (t *tally) noneAccepted() bool {
+	return !t.limits.MaxRejects.none() && (t.refused.status > 0 || t.counts.Sent == 0)
+}
+
+// limit returns why the run must end, or nil. In a fleet, member checks the limits against all workers together; the
+// check of the first rows is each worker's own.
+func (t *tally) limit() *Stop {
+	if t.fellows == nil {
+		if stop := t.limits.reached(&t.counts); stop != nil {
+			return stop
+		}
+	}
+	if t.noneAccepted() && t.counts.Sent >= max(t.refused.enough, 1) {
+		return &Stop{
+			Code: CodeStopped, Reason: fmt.Sprintf("the first %d rows sent were all refused with HTTP %d",
+				t.counts.Sent, t.refused.status),
+			Hint: "see the service's words: check the account's rights, the trunk ID and the addresses, and what all " +
+				"rows send alike; then send them again with --retry-rejected. --max-rejects 0 turns this limit off",
+		}
+	}
+	return nil
 }

@@ -36,19 +36,8 @@ const (
 
 // conflicts says what a run does about fields that others changed on the service.
 type conflicts struct {
-	rule         Rule
-	rules        mapping.ConflictRules // of single fields; they win over rule
-	holdReopen   bool
-	reads        Reads
-	byExternalID bool // leads are read by sending the ExternalID that they have
-	dry          bool // nothing is sent
-}
-
-func newConflicts(o *Options) conflicts {
-	return conflicts{
-		rule: o.Conflict, rules: o.Mapping.Conflicts(), holdReopen: o.HoldReopen, reads: o.CheckRemote,
-		byExternalID: o.ReadByExternalID, dry: o.DryRun,
-	}
+	rule  Rule
+	rules mapping.ConflictRules // of single fields; they win over rule
 }
 
 // forStatus is the rule if the service shows this status. If the status could not be read, a person decides.
@@ -66,8 +55,8 @@ func (p *conflicts) forContent(key string) Rule {
 }
 
 // readable reports whether a known lead can be read.
-func (p *conflicts) readable(known *checkpoint.Entry) bool {
-	return known.LeadID != "" && (known.ExternalID != "" || !p.byExternalID)
+func (p *planner) readable(known *checkpoint.Entry) bool {
+	return known.LeadID != "" && (known.ExternalID != "" || !p.o.ReadByExternalID)
 }
 
 // field is a field of a lead with its three values: in the file, as last confirmed, and on the service. "" is no value:

@@ -22,15 +22,15 @@ type dryRun struct {
 	intake  *intake
 	mapping proof
 
-	problems  *findings.Kinds[mapping.Problem] // without the rows' own words
-	texts     map[mapping.Problem]string       // of rows that cannot be read
-	words     *findings.Kinds[word]            // texts that maps lack
-	caught    *findings.Kinds[word]            // texts that maps lack and else took
-	assigned  *findings.Kinds[destination]     // of creates
-	addresses findings.Rows                    // rows whose key looks like an e-mail address
-	elsewhere findings.Rows                    // rows with texts that else took
-	dropped   findings.Rows                    // rows with values that on_invalid left out
-	suspect   findings.Rows                    // rows with either: problems for --strict
+	problems  *findings.Kinds[mapping.Problem]   // without the rows' own words
+	texts     map[mapping.Problem]string         // of rows that cannot be read
+	words     *findings.Kinds[report.Word]       // texts that maps lack
+	caught    *findings.Kinds[report.Word]       // texts that maps lack and else took
+	assigned  *findings.Kinds[report.Assignment] // of creates
+	addresses findings.Rows                      // rows whose key looks like an e-mail address
+	elsewhere findings.Rows                      // rows with texts that else took
+	dropped   findings.Rows                      // rows with values that on_invalid left out
+	suspect   findings.Rows                      // rows with either: problems for --strict
 	repeats   *findings.Repeats
 	repeated  findings.Repeated // found at the end
 
@@ -51,7 +51,7 @@ func newDryRun(o *Options, in *intake) *dryRun {
 	return &dryRun{
 		options: o, intake: in, pending: result{ending: ending{outcome: Pending}}, repeats: findings.NewRepeats(),
 		problems: findings.NewKinds(maxKinds, keepProblem), texts: map[mapping.Problem]string{},
-		assigned: findings.NewKinds(maxAssigned, keepDestination),
+		assigned: findings.NewKinds(maxAssigned, keepAssignment),
 		words:    findings.NewKinds(maxKinds, keepWord), caught: findings.NewKinds(maxKinds, keepWord),
 	}
 }
@@ -93,8 +93,11 @@ func (d *dryRun) problem(at findings.Spot, p mapping.Problem, unreadable bool) {
 	}
 }
 
-// plan counts what a run would do with a row. Its error is that of the writer of requests.
-func (d *dryRun) plan(it *item, step *Step, known *checkpoint.Entry) error {
+// plan counts what a run would do with a row, and shows the first requests. It returns why the run ends, or nil.
+func (d *dryRun) plan(it *item, step *Step, known *checkpoint.Entry) *Stop {
+	if it.fault != nil {
+		return nil
+	}
 	planned := step.Action
 	if !planned.sends() || planned == Create && d.mapping.lacking != nil {
 		planned = Nothing
@@ -105,7 +108,7 @@ func (d *dryRun) plan(it *item, step *Step, known *checkpoint.Entry) error {
 	}
 	d.repeats.Add(it.rec.Key, fold, uint8(planned), spotOf(it))
 	if d.planned[planned]++; planned == Create {
-		d.assigned.Add(spotOf(it), destinationOf(&it.rec))
+		d.assigned.Add(spotOf(it), assignmentOf(&it.rec))
 		if it.rec.ExternalID != "" {
 			d.linked++
 		}
@@ -114,7 +117,11 @@ func (d *dryRun) plan(it *item, step *Step, known *checkpoint.Entry) error {
 		return nil
 	}
 	d.shown++
-	return d.options.Request(requestOf(d.options.Target.TrunkID, d.intake.names[it.input], it, step, known))
+	err := d.options.Request(requestOf(d.options.Target.TrunkID, d.intake.names[it.input], it, step, known))
+	if err != nil {
+		return &Stop{Reason: fmt.Sprintf("standard output could not be written: %v", err), Code: CodeStopped}
+	}
+	return nil
 }
 
 // fails reports whether anything else than rows needs attention.
@@ -173,7 +180,7 @@ func prove(m *mapping.Mapping, t *mapping.Test) []string {
 		return []string{"the row is left out by skip_if"}
 	}
 	rec.Content = slices.DeleteFunc(rec.Content, func(f mapping.Field) bool { return f.Volatile })
-	return t.Compare(createRequest(&rec, nil).AppendJSON(nil))
+	return t.Compare(createRequest(&rec).AppendJSON(nil))
 }
 
 // ofCreates is how many parts of a mapping only creates need. A mapping without all of them is for sync alone.
@@ -192,7 +199,7 @@ func requestOf(trunk, file string, it *item, step *Step, known *checkpoint.Entry
 		return r
 	}
 	r.Method, r.Path = "POST", "/v1/"+cmp.Or(trunk, "{trunkID}") // validate knows no target
-	r.Body = createRequest(&it.rec, nil).AppendJSON(nil)
+	r.Body = createRequest(&it.rec).AppendJSON(nil)
 	return r
 }
 
@@ -310,4 +317,124 @@ func (d *dryRun) projected() report.Projected {
 		p.Rate, p.DurationS = rate, float64(p.Create+p.Update)/rate
 	}
 	return p
+}
+
+// maxKinds is how many problems and texts are counted apart, mostAssigned how many destinations are listed of each
+// kind.
+const (
+	maxKinds     = 1000
+	maxAssigned  = 10000
+	mostAssigned = 100
+)
+
+var numbers = spelling.Form(`[0-9]+|…`)
+
+// kindOf is a problem without the row's word. If the row cannot be read, its text may have an offset or a count, which
+// does not make another kind.
+func kindOf(p mapping.Problem, unreadable bool) mapping.Problem {
+	p.Word, p.Value = "", ""
+	if unreadable {
+		p.Text = numbers().ReplaceAllString(p.Text, "…")
+	}
+	return p
+}
+
+// common is text a with … in place of each number that b has not.
+func common(a, b string) string {
+	others := numbers().FindAllString(b, -1)
+	i := -1
+	return numbers().ReplaceAllStringFunc(a, func(number string) string {
+		if i++; i < len(others) && number == others[i] {
+			return number
+		}
+		return "…"
+	})
+}
+
+func keepProblem(p mapping.Problem, full bool) mapping.Problem {
+	if full {
+		return mapping.Problem{Rule: "other", Text: "fails a check that is none of those listed"}
+	}
+	return p
+}
+
+// rules are the problems, those of most rows first.
+func (d *dryRun) rules() (list []report.Rule) {
+	for _, p := range d.problems.List(func(p mapping.Problem) string { return p.Rule + p.Column + p.Text }) {
+		list = append(list, report.Rule{
+			Rule: p.Of.Rule, Column: p.Of.Column, Error: cmp.Or(d.texts[p.Of], p.Of.Text), Rows: p.Count,
+			Places: p.Places(d.intake.place),
+		})
+	}
+	return list
+}
+
+// statusValue is what a mapping calls the status of leads.
+const statusValue = "lead.status"
+
+// wordOf is the word of a problem. Only a terminal shows it, because it may be anything.
+func wordOf(p mapping.Problem) report.Word {
+	const longWord = 200 // characters
+	return report.Word{Value: p.Value, Text: report.Shortened(p.Word, longWord)}
+}
+
+func keepWord(w report.Word, full bool) report.Word {
+	if full {
+		return report.Word{Hidden: "other texts"}
+	}
+	w.Text = strings.Clone(w.Text)
+	return w
+}
+
+// wordList is the words by value, those of most rows first.
+func wordList(words *findings.Kinds[report.Word], at func(findings.Spot) report.Place) (list []report.Word) {
+	for _, kind := range words.List(func(w report.Word) string { return w.Text }) {
+		w := kind.Of
+		w.Text, w.Rows, w.Place = report.Escape(w.Text), kind.Count, at(kind.First[0])
+		list = append(list, w)
+	}
+	slices.SortStableFunc(list, func(a, b report.Word) int { return cmp.Compare(a.Value, b.Value) })
+	return list
+}
+
+// assignmentOf is who gets the lead of a row.
+func assignmentOf(rec *mapping.Record) report.Assignment {
+	if rec.Organization != "" {
+		return report.Assignment{OrganizationID: rec.Organization}
+	}
+	return report.Assignment{LocatorID: rec.Locator, Entry: rec.Entry}
+}
+
+func keepAssignment(a report.Assignment, full bool) report.Assignment {
+	if full {
+		return report.Assignment{Others: a.Kind()}
+	}
+	a.OrganizationID, a.LocatorID = strings.Clone(a.OrganizationID), strings.Clone(a.LocatorID)
+	return a
+}
+
+// assignments are organizations, then locators, those of most rows first. Those beyond the bound are added up.
+func assignments(all *findings.Kinds[report.Assignment]) (list []report.Assignment) {
+	kinds := all.List(func(report.Assignment) string { return "" })
+	slices.SortStableFunc(kinds, func(a, b findings.Kind[report.Assignment]) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count),
+			cmp.Compare(a.Of.OrganizationID+a.Of.LocatorID, b.Of.OrganizationID+b.Of.LocatorID))
+	})
+	for _, kind := range []string{"organizations", "locators"} {
+		listed, others := 0, 0
+		for _, one := range kinds {
+			switch a := one.Of; {
+			case a.Kind() != kind:
+			case a.Others != "" || listed == mostAssigned:
+				others += one.Count
+			default:
+				listed, a.Rows = listed+1, one.Count
+				list = append(list, a)
+			}
+		}
+		if others > 0 {
+			list = append(list, report.Assignment{Others: kind, Rows: others})
+		}
+	}
+	return list
 }

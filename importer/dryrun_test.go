@@ -277,7 +277,7 @@ func TestRemarksOnTheMapping(t *testing.T) {
 	if diff := cmp.Diff(append(slices.Clip(want), nameless), s.Notes); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	e := newRun(o, importPlanner{})
+	e := newImport(o)
 	if err := e.intake.bind(); err != nil {
 		t.Fatal(err)
 	}
@@ -309,7 +309,7 @@ func TestADryRunProjectsWhatIsLeft(t *testing.T) {
 	tr := newTrial(t, rows, Options{Sending: Sending{Rate: 0.5}, Checking: Checking{DryRun: true}})
 	tr.remap(t, "  external_id: \"{id}\"\n")
 	tr.ledger.settle(t, checkpoint.Entry{Key: "known", State: checkpoint.Created}, checkpoint.Entry{Key: "half", State: checkpoint.Partial, LeadID: "l-1"})
-	tr.sender, tr.dry, tr.planner = nil, newDryRun(&tr.Options, tr.intake), importPlanner{changed: IgnoreChanged}
+	tr.sender, tr.dry, tr.Changed = nil, newDryRun(&tr.Options, tr.intake), IgnoreChanged
 	tr.carry(t.Context())
 	tr.dry.findRepeats()
 	want := report.Projected{Create: 2, Update: 3, Rate: 0.5, DurationS: 10}

@@ -3,6 +3,7 @@ package importer
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,7 +18,8 @@ import (
 type engine struct {
 	r       *run
 	phases  *phases
-	lookups *lookups
+	known   checkpoint.Info // of the beginning: what an incomplete checkpoint lacks does not come back
+	digests *digester
 	carrier *carrier // nil if nothing is sent
 
 	mu      sync.Mutex
@@ -29,8 +31,10 @@ type engine struct {
 }
 
 func newEngine(r *run, p *phases) *engine {
-	e := &engine{r: r, phases: p, lookups: newLookups(r)}
-	e.changed.L = &e.mu
+	e := &engine{r: r, phases: p, digests: newDigester(checkpoint.NewDigester(nil))}
+	if e.changed.L = &e.mu; r.ledger != nil {
+		e.digests, e.known = newDigester(r.ledger.Digests()), r.ledger.Info()
+	}
 	if r.sender == nil {
 		e.lanes = newLanes(0)
 		return e
@@ -150,12 +154,56 @@ func (e *engine) stop(why *Stop) {
 	e.changed.Broadcast()
 }
 
+// lookup is a list of rows, and what the checkpoint knows of each.
+type lookup struct {
+	items   []*item
+	queries []checkpoint.Query
+	known   []checkpoint.Entry
+	found   []checkpoint.Match
+	alike   []checkpoint.Likeness
+	row     Case // a buffer for the row to decide about
+}
+
+// of asks what the checkpoint knows of the rows.
+func (a *lookup) of(ctx context.Context, items []*item, r *run) error {
+	n := len(items)
+	a.items, a.queries, a.known = items, slices.Grow(a.queries[:0], n)[:n], slices.Grow(a.known[:0], n)[:n]
+	a.found, a.alike = slices.Grow(a.found[:0], n)[:n], slices.Grow(a.alike[:0], n)[:n]
+	for i, it := range items {
+		q := checkpoint.Query{Key: it.rec.Key, ExternalID: it.rec.ExternalID}
+		if r.matches {
+			q.LeadID = it.rec.LeadID
+		}
+		if a.alike[i] = (checkpoint.Likeness{}); !r.CreateAlikes {
+			q.Alike = &a.alike[i]
+		}
+		a.queries[i], a.known[i].Key, a.found[i] = q, it.rec.Key, checkpoint.NoMatch
+	}
+	if r.ledger == nil {
+		return nil
+	}
+	return r.ledger.Find(ctx, a.queries, a.known, a.found)
+}
+
+// caseOf is the Case of the i-th row of a lookup. In an import, a lead that another row made is no match: it has taken
+// the row's ExternalID.
+func (e *engine) caseOf(a *lookup, i int) *Case {
+	c, it := &a.row, a.items[i]
+	*c = Case{it: it, Known: &a.known[i], Found: a.found[i], Alike: a.alike[i], digests: e.digests}
+	if known := c.Known; !e.r.matches && (c.Found == checkpoint.ByExternalID || c.Found == checkpoint.Ambiguous) {
+		c.Taken = checkpoint.Likeness{State: max(known.State, checkpoint.Created), File: known.File, Line: known.Line}
+		c.Known = &checkpoint.Entry{Key: it.rec.Key}
+	}
+	c.MayLack = e.known.MayLack(c.Known)
+	return c
+}
+
 // ask looks rows up while others go on. It reports false if the run ends.
 func (e *engine) ask(a *lookup, items []*item) bool {
 	err := func() error {
 		e.mu.Unlock()
 		defer e.mu.Lock()
-		return e.lookups.ask(e.phases.taking, a, items)
+		return a.of(e.phases.taking, items, e.r)
 	}()
 	if err != nil && !errors.Is(err, context.Canceled) {
 		e.stop(ledgerFailed(err))
@@ -241,14 +289,15 @@ func (e *engine) take(known *lookup, i int) bool {
 		e.stop(e.r.end(it, result{ending: *how}))
 		return true
 	}
-	c := e.lookups.caseOf(known, i)
+	c := e.caseOf(known, i)
 	if e.r.dry != nil { // nothing is ever under way
 		step := e.r.plan(c)
 		e.r.read(it, c.Known)
+		e.stop(e.r.dry.plan(it, &step, c.Known))
 		e.stop(e.r.foresee(it, &step, c.Known))
 		return true
 	}
-	names := e.lookups.names(c)
+	names := e.r.names(c)
 	l, two, old := e.lanes.find(names)
 	for ; two || l != nil && e.lanes.full(); l, two, old = e.lanes.find(names) {
 		if !e.lanes.startLate() {

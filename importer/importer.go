@@ -1,11 +1,11 @@
 // Package importer carries rows from files into the lead service, once each. It is the middle of leadferry and the only
-// package that knows the order of steps. Import, Sync, Reconcile and Validate are one engine with different planners. A
-// row's way, each box a type:
+// package that knows the order of steps. Import, Sync, Reconcile and Validate are one engine that decides in different
+// ways. A row's way, each box a type:
 //
 //	files ─▶ [intake]                     one goroutine reads, several map rows to Records and make digests
 //	           │ batches
-//	         [engine: take]               the dispatcher: one read of the checkpoint for a batch ([lookups]), then each
-//	           │                          row's one Step ([Planner]): it ends here, begins a lane or waits in one
+//	         [engine: take]               the dispatcher: one read of the checkpoint for a batch ([lookup]), then each
+//	           │                          row's one Step ([planner]): it ends here, begins a lane or waits in one
 //	         [lane] …                     a lead under way, with a goroutine of a pool: its rows one after another, each
 //	           │ decide ─▶ claim ─▶ send  by the [carrier]; delivery says when a request leaves, and sends it again
 //	           │ ─▶ settle ─▶ link        where it may
@@ -14,7 +14,7 @@
 //	         [recorder] ─▶ results        one goroutine; the summary comes last
 //
 // The rooms below know no rows on their way: source reads files, delivery sends requests, meter counts them, findings
-// gathers what a dry run tells, named leads that no row names, and report writes files.
+// gathers what a dry run tells and which leads no row names, and report writes files.
 //
 // Promises:
 //
@@ -56,13 +56,10 @@ func Import(ctx context.Context, o Options) (*report.Summary, error) {
 	return newImport(o).carryOut(ctx)
 }
 
-func newImport(o Options) *run { return newRun(o, creating(&o)) }
-
-func creating(o *Options) importPlanner {
-	return importPlanner{
-		retryRejected: o.RetryRejected, resendDoubt: o.ResendInDoubt, conflicts: newConflicts(o),
-		changed: o.Changed,
-	}
+func newImport(o Options) *run {
+	r := newRun(o)
+	r.decide = r.forImport
+	return r
 }
 
 // Sync brings Status, ExternalID and Content of leads that are known in step with the
@@ -82,8 +79,8 @@ func Sync(ctx context.Context, o Options) (*report.Summary, error) {
 }
 
 func newSync(o Options) *run {
-	r := newRun(o, syncPlanner{importPlanner: creating(&o), missing: o.Missing})
-	r.matches, r.intake.fields = true, true
+	r := newRun(o)
+	r.decide, r.matches, r.intake.fields = r.forSync, true, true
 	return r
 }
 
@@ -95,7 +92,8 @@ var errNoIdentity = errors.New("the mapping has neither key nor external_id nor 
 // and sends nothing. It needs neither service nor checkpoint, and ends before the
 // inputs do for an interruption only.
 func Validate(ctx context.Context, o Options) (*report.Summary, error) {
-	r := newRun(o, validatePlanner{})
+	r := newRun(o)
+	r.decide = func(*Case) Step { return Step{Action: Create} } // every row counts as new
 	r.intake.keepGoing = true
 	if err := r.intake.bind(); err != nil {
 		return nil, err

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"sync"
 
 	"leadferry/checkpoint"
+	"leadferry/internal/rowkey"
 )
 
 // maxWaiting is how many rows may wait in lanes, and maxWaitingBytes how many bytes they may have, when one more joins.
@@ -32,9 +32,39 @@ type lane struct {
 	names   []leadName
 	waiting []*item
 	ended   bool
-	decided bool   // job has a row to carry
-	job     job    // the row under way
+	job     *job   // the row under way; nil: the next one is not decided yet
 	again   lookup // a buffer for what is known of the next row
+}
+
+// leadName is a name of a lead: its folded key (rows with similar keys wait for one another), its ID or its ExternalID.
+type leadName struct {
+	kind nameKind
+	text string
+}
+
+type nameKind uint8
+
+const (
+	byKey nameKind = iota
+	byLeadID
+	byExternalID
+)
+
+// names are all names of the row's lead: those that are known, and those that the row gives. An earlier row may have
+// one of them too.
+func (r *run) names(c *Case) []leadName {
+	rec := &c.it.rec
+	names := []leadName{{byKey, rowkey.Fold(c.Known.Key)}}
+	if rec.Key != c.Known.Key {
+		names = append(names, leadName{byKey, rowkey.Fold(rec.Key)})
+	}
+	if r.matches && rec.LeadID != "" && rec.LeadID != c.Known.LeadID {
+		names = append(names, leadName{byLeadID, rec.LeadID})
+	}
+	if rec.ExternalID != "" {
+		names = append(names, leadName{byExternalID, rec.ExternalID})
+	}
+	return names
 }
 
 // lanes are the lanes of a run. The engine's lock guards them.
@@ -48,9 +78,6 @@ type lanes struct {
 	waiting  int // rows that wait
 	bytes    int // of these rows
 }
-
-// lanePool keeps old lanes, to reuse their memory.
-var lanePool = sync.Pool{New: func() any { return new(lane) }}
 
 func newLanes(places int) lanes {
 	n := lanesPerPlace * places
@@ -89,7 +116,7 @@ func (s *lanes) name(l *lane, names []leadName) (own bool) {
 
 // begin makes a lane with these names.
 func (s *lanes) begin(names []leadName) *lane {
-	l := lanePool.Get().(*lane)
+	l := new(lane)
 	s.name(l, names)
 	return l
 }
@@ -166,8 +193,6 @@ func (s *lanes) forgetEnded() {
 				delete(s.byName, n)
 			}
 		}
-		l.names, l.waiting, l.ended = l.names[:0], nil, false
-		lanePool.Put(l)
 	}
 	s.ended = s.ended[:0]
 }
@@ -193,9 +218,8 @@ func (s *lanes) drain() (left []*item) {
 
 // carry takes the rows of a lane to their outcomes, one after another.
 func (e *engine) carry(ctx context.Context, l *lane) {
-	for l.decided || e.next(l) {
-		l.decided = false
-		e.carrier.carry(ctx, &l.job)
+	for l.job != nil || e.next(l) {
+		e.carrier.carry(ctx, l.job)
 		if !e.settled(l) {
 			return
 		}
@@ -244,8 +268,8 @@ func (e *engine) next(l *lane) bool {
 // look-up shows. If another lane has one of them, the row belongs there; if it returns neither, the run ends.
 func (e *engine) lookAgain(l *lane, it *item) (c *Case, other *lane) {
 	for e.stopped == nil && e.ask(&l.again, []*item{it}) {
-		c := e.lookups.caseOf(&l.again, 0)
-		names := e.lookups.names(c)
+		c := e.caseOf(&l.again, 0)
+		names := e.r.names(c)
 		for _, n := range names {
 			if other := e.lanes.byName[n]; other != nil && other != l && !other.ended {
 				return nil, other
@@ -277,8 +301,7 @@ func (e *engine) hand(l *lane, c *Case, step Step) {
 	if step.Action == Create {
 		e.r.tally.creates.begun++
 	}
-	l.job.begin(c.it, step, c.Known)
-	l.decided = true
+	l.job = newJob(c.it, step, c.Known)
 }
 
 // settled counts how a lane's row ended, or puts the row back to be decided once more. It reports false if the lane is
@@ -287,7 +310,8 @@ func (e *engine) settled(l *lane) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	defer e.changed.Broadcast()
-	j := &l.job
+	j := l.job
+	l.job = nil
 	e.lanes.underWay--
 	tally := e.r.tally
 	if j.step.Action == Create {

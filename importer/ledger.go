@@ -137,15 +137,7 @@ const unfinished = "unfinished"
 
 // noteStart lists the run in the checkpoint, so that it is seen even if it is killed, and writes its witness. Only then
 // may anything be claimed.
-func (r *run) noteStart() bool {
-	err := r.beginWitness(context.Background())
-	if err != nil {
-		r.stopped = ledgerFailed(err)
-	}
-	return err == nil
-}
-
-func (r *run) beginWitness(ctx context.Context) error {
+func (r *run) noteStart(ctx context.Context) error {
 	unlock, err := r.Witnesses.Lock()
 	if err != nil {
 		return err
@@ -164,11 +156,11 @@ func (r *run) beginWitness(ctx context.Context) error {
 		return err
 	}
 	if err := checkpoint.PutRun(ctx, r.ledger,
-		checkpoint.RunInfo{ID: r.RunID, Command: r.Command, Started: r.started, Outcome: unfinished}); err != nil {
+		checkpoint.RunInfo{ID: r.RunID, Command: r.Command, Started: r.began, Outcome: unfinished}); err != nil {
 		return err
 	}
 	t, err := r.Witnesses.Begin(ctx, r.ledger, checkpoint.Witness{
-		Run: r.RunID, Command: r.Command, Process: os.Getpid(), Started: r.started, Kinds: r.kinds(),
+		Run: r.RunID, Command: r.Command, Process: os.Getpid(), Started: r.began, Kinds: r.kinds(),
 	}, r.Files.Folder())
 	if err != nil {
 		return err

@@ -240,7 +240,7 @@ func newTrial(t testing.TB, rows []string, o Options) *trial {
 	o.Inputs, o.Log = []*source.File{f}, slog.New(slog.NewTextHandler(io.Discard, nil))
 	o.Concurrency, o.MaxWait = max(o.Concurrency, 1), time.Hour
 	tr := &trial{ledger: newLedgerTwin(t), service: newServiceTwin(), records: &records{}}
-	e := newRun(o, importPlanner{})
+	e := newImport(o)
 	if err := e.intake.bind(); err != nil {
 		t.Fatal(err)
 	}

@@ -274,10 +274,6 @@ func filesFailed(err error) *Stop {
 	return &Stop{Reason: reason, Code: CodeStopped, Hint: hint}
 }
 
-func outputClosed(err error) *Stop {
-	return &Stop{Reason: fmt.Sprintf("standard output could not be written: %v", err), Code: CodeStopped}
-}
-
 // inputEnded is why the rows end before the input does.
 func inputEnded(err error) *Stop {
 	if _, failed := errors.AsType[*crash.Error](err); failed {

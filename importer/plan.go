@@ -56,24 +56,23 @@ func (s Step) ofKind(kind string) Step {
 
 // Case is what a planner decides about: a row, and what the checkpoint knows of its lead.
 type Case struct {
-	Record  *mapping.Record
+	it      *item
 	Known   *checkpoint.Entry
 	Found   checkpoint.Match    // how Known was found
 	Alike   checkpoint.Likeness // if no lead was found: a key that looks like the row's
 	Taken   checkpoint.Likeness // import: the row that has its ExternalID, or will get it
-	Run     string
-	MayLack bool // the checkpoint is incomplete and may have lost a lead of the row
-
-	it      *item
+	MayLack bool                // the checkpoint is incomplete and may have lost a lead of the row
 	digests *digester
 }
 
 // digest is the keyed digest of what the Record sends.
 func (c *Case) digest() checkpoint.Digest { return c.digests.ofRequest(c.it) }
 
-// Planner decides what to do with a row. It is pure: the engine alone acts.
-type Planner interface {
-	Plan(c *Case) Step
+// planner decides what to do with a row, by the options of its run. It is pure: the engine alone acts.
+type planner struct {
+	o *Options
+	conflicts
+	since time.Time // --fresh: leads known since are not read
 }
 
 // plan decides about a row. A row that fails a check is never sent; in an import its outcome says if its lead exists,
@@ -82,7 +81,7 @@ func (r *run) plan(c *Case) Step {
 	fault := c.it.fault
 	switch state := c.Known.State; {
 	case fault == nil:
-		return r.planner.Plan(c)
+		return r.decide(c)
 	case !r.matches && state == checkpoint.InDoubt:
 		return inDoubtBefore(c.Known)
 	case r.matches || !state.HasLead():
@@ -92,11 +91,6 @@ func (r *run) plan(c *Case) Step {
 	}
 	return ends(Changed, "its lead exists; as it stands here it is not valid: "+fault.text)
 }
-
-// validatePlanner treats every Record as a new lead; without a sender the row ends there.
-type validatePlanner struct{}
-
-func (validatePlanner) Plan(*Case) Step { return Step{Action: Create} }
 
 // ChangedRows says what to do with rows whose lead exists and whose data changed, in the word of
 // --changed.
@@ -108,55 +102,48 @@ const (
 	IgnoreChanged ChangedRows = "ignore"
 )
 
-// importPlanner creates leads that are not known, and links leads that lack their
-// ExternalID. It changes a lead that exists only if changed says so.
-type importPlanner struct {
-	retryRejected bool
-	resendDoubt   bool
-	changed       ChangedRows
-	conflicts
-}
-
-func (p importPlanner) Plan(c *Case) Step {
+// forImport creates leads that are not known, and links leads that lack their ExternalID. It changes a lead that exists
+// only if --changed says so.
+func (p *planner) forImport(c *Case) Step {
 	switch known := c.Known; known.State {
 	case checkpoint.Forgotten:
 		return forgotten()
 	case checkpoint.InDoubt:
 		// once a run
-		if p.resendDoubt && known.Run != c.Run && !c.MayLack && known.Reason != checkpoint.ReasonIncomplete {
+		if p.o.ResendInDoubt && known.Run != p.o.RunID && !c.MayLack && known.Reason != checkpoint.ReasonIncomplete {
 			return Step{Action: Create}
 		}
-		if known.Run == c.Run && known.Reason != checkpoint.ReasonIncomplete {
+		if known.Run == p.o.RunID && known.Reason != checkpoint.ReasonIncomplete {
 			return ends(InDoubt, "an earlier row of this run has its key and is in doubt: not sent, held back until "+
 				"that one is settled")
 		}
 		return inDoubtBefore(known)
 	case checkpoint.Rejected:
-		if known.Digest == c.digest() && !p.retryRejected {
+		if known.Digest == c.digest() && !p.o.RetryRejected {
 			return ends(Rejected, refusedBefore(known))
 		}
 	case checkpoint.Partial:
 		return p.planLink(c)
 	case checkpoint.Created:
-		return p.planKnown(c)
+		return p.planMade(c)
 	}
 	return p.planCreate(c)
 }
 
-// planKnown compares the row with the data that were sent, or that a sync confirmed since.
-// The data of an adopted lead are not known.
-func (p importPlanner) planKnown(c *Case) Step {
+// planMade compares the row with the data that were sent, or that a sync confirmed since. The data of an adopted lead
+// are not known.
+func (p *planner) planMade(c *Case) Step {
 	known := c.Known
 	sentLast := known.Digest == c.digest() && known.Reason != reasonNotConfirmed
 	switch {
-	case p.changed == UpdateChanged && sentLast && known.Unsettled == "":
+	case p.o.Changed == UpdateChanged && sentLast && known.Unsettled == "":
 		return ends(Unchanged, "")
-	case p.changed == UpdateChanged && known.LeadID == "":
+	case p.o.Changed == UpdateChanged && known.LeadID == "":
 		return ends(Changed, "the row, or what the mapping makes of it, changed since its lead was made, but "+
 			"the lead's ID is not known")
-	case p.changed == UpdateChanged:
+	case p.o.Changed == UpdateChanged:
 		return p.planUpdate(c, nil)
-	case p.changed == IgnoreChanged, known.Digest == checkpoint.Digest{}, sentLast,
+	case p.o.Changed == IgnoreChanged, known.Digest == checkpoint.Digest{}, sentLast,
 		known.Synced && known.Unsettled == "" && !p.differs(c):
 		return ends(Unchanged, "")
 	}
@@ -165,7 +152,7 @@ func (p importPlanner) planKnown(c *Case) Step {
 }
 
 // differs reports whether the row differs from what was confirmed last.
-func (p *importPlanner) differs(c *Case) bool {
+func (p *planner) differs(c *Case) bool {
 	c.digests.ofContent(c.it)
 	d := p.compare(c.it, (*leadBefore)(c.Known), nil, false, c.digests.sums)
 	return d.byFile
@@ -173,13 +160,13 @@ func (p *importPlanner) differs(c *Case) bool {
 
 // planLink finishes a lead that was created but not linked. A row that no longer
 // asks for a link has nothing to send.
-func (p importPlanner) planLink(c *Case) Step {
-	step := p.planKnown(c)
+func (p *planner) planLink(c *Case) Step {
+	step := p.planMade(c)
 	if c.Known.LeadID == "" && step.outcome == Unchanged {
 		step.text = "the lead exists, but its ID is not known, so it cannot be linked or updated: checkpoint resolve " +
 			"takes the ID"
 	}
-	if c.Record.ExternalID == "" || c.Known.LeadID == "" || step.Action == Update {
+	if c.it.rec.ExternalID == "" || c.Known.LeadID == "" || step.Action == Update {
 		return step
 	}
 	switch step.outcome {
@@ -193,7 +180,7 @@ func (p importPlanner) planLink(c *Case) Step {
 
 // planCreate makes a lead, unless the row's key looks like a known one (spreadsheets drop
 // leading zeros, other programs change case), or the checkpoint may lack the lead.
-func (p importPlanner) planCreate(c *Case) Step {
+func (p *planner) planCreate(c *Case) Step {
 	switch {
 	case c.Taken.State != checkpoint.Unknown:
 		return ends(Conflict, "its ExternalID is that of "+rowLike(c.Taken)+nothingSent).
@@ -210,22 +197,22 @@ func (p importPlanner) planCreate(c *Case) Step {
 
 // planUpdate brings a lead in step with its row: before a read, and again after it (shown). After an update of this run
 // without an answer nothing is sent: that update may still arrive.
-func (p *importPlanner) planUpdate(c *Case, shown *leadapi.Lead) Step {
-	known, rec := c.Known, c.Record
+func (p *planner) planUpdate(c *Case, shown *leadapi.Lead) Step {
+	known, rec := c.Known, &c.it.rec
 	c.digests.ofContent(c.it)
-	d := p.compare(c.it, (*leadBefore)(known), shown, p.reads == ReadAll, c.digests.sums)
+	d := p.compare(c.it, (*leadBefore)(known), shown, p.o.CheckRemote == ReadAll, c.digests.sums)
 	step := Step{diff: d, ending: ending{kept: d.status.then == keeps}}
 	service := cmp.Or(known.Seen.Status, known.Status)
 	if shown != nil {
 		service = shown.Status
 	}
-	unread := p.reads != ReadNothing && !p.dry && known.LeadID != "" && !p.readable(known) &&
-		(p.reads == ReadAll || d.byFile)
+	unread := p.o.CheckRemote != ReadNothing && !p.o.DryRun && known.LeadID != "" && !p.readable(known) &&
+		(p.o.CheckRemote == ReadAll || d.byFile)
 	switch before := shown == nil; {
-	case before && d.byFile && known.Unsettled != "" && known.Unsettled == c.Run:
+	case before && d.byFile && known.Unsettled != "" && known.Unsettled == p.o.RunID:
 		return ends(Pending, "an update of its lead in this run was not confirmed yet")
 	case before && d.byFile && known.Refused != (checkpoint.Digest{}) && known.Refused == c.digest() &&
-		!p.retryRejected:
+		!p.o.RetryRejected:
 		return ends(Rejected, refusedBefore(known))
 	case before && p.looks(known, rec, &d):
 		step.Action, step.outcome, step.looks = Update, Updated, true
@@ -255,12 +242,12 @@ func (p *importPlanner) planUpdate(c *Case, shown *leadapi.Lead) Step {
 
 // looks reports whether to read a lead before its row is sent: if the run asks for it, before an ExternalID is sent,
 // and before a content key with a rule of its own, because the checkpoint does not know what others changed there.
-func (p *conflicts) looks(known *checkpoint.Entry, rec *mapping.Record, d *diff) bool {
+func (p *planner) looks(known *checkpoint.Entry, rec *mapping.Record, d *diff) bool {
 	seen := known.Seen.Status
 	switch {
-	case p.dry || !p.readable(known):
+	case p.o.DryRun || !p.readable(known):
 		return false
-	case p.reads == ReadAll, p.reads == ReadChanged &&
+	case p.o.CheckRemote == ReadAll, p.o.CheckRemote == ReadChanged &&
 		(d.byFile || d.asks != nil || seen != "" && seen != known.Status):
 		return true
 	case p.forExternalID() != RuleFile && (d.external.then == sends || d.external.then == asks):
@@ -277,8 +264,8 @@ var closed = []string{"closedWon", "closedNotInterested", "closedBoughtUsed", "c
 
 func isClosed(status string) bool { return slices.Contains(closed, status) }
 
-func (p *conflicts) reopens(service, file string) bool {
-	return p.holdReopen && isClosed(service) && file != "" && !isClosed(file)
+func (p *planner) reopens(service, file string) bool {
+	return p.o.HoldReopen && isClosed(service) && file != "" && !isClosed(file)
 }
 
 // whenKnown is when the status of a lead was seen or confirmed last.
@@ -298,19 +285,14 @@ const (
 	MissingIgnore Missing = "ignore"
 )
 
-// syncPlanner brings leads in step with their rows.
-type syncPlanner struct {
-	importPlanner // for rows that need a lead
-	missing       Missing
-}
-
-func (p syncPlanner) Plan(c *Case) Step {
-	if c.Known.State == checkpoint.InDoubt && c.Found == checkpoint.ByKey && p.missing == MissingCreate {
-		return p.importPlanner.Plan(c)
+// forSync brings leads in step with their rows.
+func (p *planner) forSync(c *Case) Step {
+	if c.Known.State == checkpoint.InDoubt && c.Found == checkpoint.ByKey && p.o.Missing == MissingCreate {
+		return p.forImport(c)
 	}
 	step, ends := withoutLead(c)
 	switch {
-	case !ends, step.outcome == Unmatched && c.Record.LeadID != "": // the row itself names its lead
+	case !ends, step.outcome == Unmatched && c.it.rec.LeadID != "": // the row itself names its lead
 		return p.planKnown(c)
 	case step.outcome == Unmatched && c.Found == checkpoint.NoMatch:
 		return p.unmatched(c)
@@ -328,7 +310,7 @@ const (
 
 // withoutLead ends a row whose lead cannot be found out.
 func withoutLead(c *Case) (step Step, cannot bool) {
-	rec, known := c.Record, c.Known
+	rec, known := &c.it.rec, c.Known
 	switch {
 	case c.Found == checkpoint.Ambiguous:
 		return ends(Conflict, namesTwo), true
@@ -353,10 +335,10 @@ func withoutLead(c *Case) (step Step, cannot bool) {
 }
 
 // unmatched is a row for which no lead is known.
-func (p syncPlanner) unmatched(c *Case) Step {
-	switch p.missing {
+func (p *planner) unmatched(c *Case) Step {
+	switch p.o.Missing {
 	case MissingCreate:
-		return p.importPlanner.Plan(c)
+		return p.forImport(c)
 	case MissingIgnore:
 		return ends(Skipped, notKnown+" (--missing ignore)")
 	}
@@ -371,7 +353,7 @@ func (p syncPlanner) unmatched(c *Case) Step {
 }
 
 // planKnown updates a lead that is known, or that the row names.
-func (p syncPlanner) planKnown(c *Case) Step {
+func (p *planner) planKnown(c *Case) Step {
 	step := p.planUpdate(c, nil)
 	if step.Action == Nothing && c.Known.LeadID == "" {
 		return ends(Unmatched, "the lead that the row names is not known, and the row has nothing to send")

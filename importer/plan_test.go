@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"leadferry/checkpoint"
+	"leadferry/importer/findings"
+	"leadferry/importer/report"
 	"leadferry/importer/source"
 	"leadferry/leadapi"
 	"leadferry/mapping"
@@ -18,6 +20,11 @@ func planTwin() *digester { return newDigester(twinSums{}) }
 func sumsOf(fields ...mapping.Field) []checkpoint.ContentDigest {
 	it := &item{rec: mapping.Record{Content: fields}}
 	return planTwin().ofContent(it)
+}
+
+// planned is the planner of a run with these options.
+func planned(run string, by Planning) *planner {
+	return &planner{o: &Options{Task: Task{RunID: run}, Planning: by}}
 }
 
 // planRow is the row of most cases; planLead the lead that is in step with it.
@@ -38,9 +45,9 @@ func planLead() checkpoint.Entry {
 
 // mustPlan compares what a planner answers: how the row ends, "create", "link" and "hold" with how it ends then, or "send" with
 // what: S, X and the content keys.
-func mustPlan(t *testing.T, p Planner, c *Case, want string) {
+func mustPlan(t *testing.T, plan func(*Case) Step, c *Case, want string) {
 	t.Helper()
-	step := p.Plan(c)
+	step := plan(c)
 	got := step.outcome.String()
 	switch step.Action {
 	case Create:
@@ -58,7 +65,7 @@ func mustPlan(t *testing.T, p Planner, c *Case, want string) {
 			got += " X"
 		}
 		for _, i := range step.Send.Fields {
-			got += " " + c.Record.Content[i].Name
+			got += " " + c.it.rec.Content[i].Name
 		}
 	case Nothing:
 		if step.outcome != Unchanged && step.text == "" {
@@ -77,7 +84,7 @@ func TestImportPlanner(t *testing.T) {
 	linked := mapping.Record{Key: "k", ExternalID: "x"}
 	tests := []struct {
 		name    string
-		planner importPlanner
+		by      Planning
 		rec     mapping.Record
 		known   checkpoint.Entry
 		lost    bool
@@ -87,32 +94,32 @@ func TestImportPlanner(t *testing.T) {
 		{name: "unknown", want: "create"},
 		{name: "created, same data", known: checkpoint.Entry{State: checkpoint.Created, Digest: same}, want: "unchanged"},
 		{name: "created, other data", known: checkpoint.Entry{State: checkpoint.Created, Digest: other}, want: "changed"},
-		{name: "created, other data ignored", planner: importPlanner{changed: IgnoreChanged}, known: checkpoint.Entry{State: checkpoint.Created, Digest: other}, want: "unchanged"},
+		{name: "created, other data ignored", by: Planning{Changed: IgnoreChanged}, known: checkpoint.Entry{State: checkpoint.Created, Digest: other}, want: "unchanged"},
 		{name: "partial", rec: linked, known: checkpoint.Entry{State: checkpoint.Partial, Digest: same, LeadID: "l"}, want: "link, created"},
 		{name: "partial, other data", rec: linked, known: checkpoint.Entry{State: checkpoint.Partial, Digest: other, LeadID: "l"}, want: "link, changed"},
 		{name: "partial, no link asked for any more", known: checkpoint.Entry{State: checkpoint.Partial, Digest: same, LeadID: "l"}, want: "unchanged"},
 		{name: "rejected, same data", known: checkpoint.Entry{State: checkpoint.Rejected, Digest: same, Code: 422}, want: "rejected"},
 		{name: "rejected, other data", known: checkpoint.Entry{State: checkpoint.Rejected, Digest: other}, want: "create"},
-		{name: "rejected, tried again", planner: importPlanner{retryRejected: true}, known: checkpoint.Entry{State: checkpoint.Rejected, Digest: same}, want: "create"},
+		{name: "rejected, tried again", by: Planning{RetryRejected: true}, known: checkpoint.Entry{State: checkpoint.Rejected, Digest: same}, want: "create"},
 		{name: "in doubt", known: checkpoint.Entry{State: checkpoint.InDoubt, Digest: same}, want: "in_doubt"},
 		{name: "in doubt, other data", known: checkpoint.Entry{State: checkpoint.InDoubt, Digest: other}, want: "in_doubt"},
-		{name: "in doubt, resent", planner: importPlanner{resendDoubt: true}, known: checkpoint.Entry{State: checkpoint.InDoubt, Digest: same}, want: "create"},
-		{name: "in doubt since this run, resent", planner: importPlanner{resendDoubt: true}, known: checkpoint.Entry{State: checkpoint.InDoubt, Digest: same, Run: "this"}, want: "in_doubt"},
+		{name: "in doubt, resent", by: Planning{ResendInDoubt: true}, known: checkpoint.Entry{State: checkpoint.InDoubt, Digest: same}, want: "create"},
+		{name: "in doubt since this run, resent", by: Planning{ResendInDoubt: true}, known: checkpoint.Entry{State: checkpoint.InDoubt, Digest: same, Run: "this"}, want: "in_doubt"},
 		{name: "not made, a person said", known: checkpoint.Entry{State: checkpoint.NotMade, Digest: same}, want: "create"},
 		{name: "unknown, may be missing", lost: true, want: "hold, in_doubt"},
 		{name: "rejected, may be missing", lost: true, known: checkpoint.Entry{State: checkpoint.Rejected, Digest: same}, want: "rejected"},
 		{name: "rejected, other data, may be missing", lost: true, known: checkpoint.Entry{State: checkpoint.Rejected, Digest: other}, want: "hold, in_doubt"},
 		{name: "not made, may be missing", lost: true, known: checkpoint.Entry{State: checkpoint.NotMade}, want: "hold, in_doubt"},
-		{name: "in doubt, may be missing, resent", planner: importPlanner{resendDoubt: true}, lost: true, known: checkpoint.Entry{State: checkpoint.InDoubt}, want: "in_doubt"},
+		{name: "in doubt, may be missing, resent", by: Planning{ResendInDoubt: true}, lost: true, known: checkpoint.Entry{State: checkpoint.InDoubt}, want: "in_doubt"},
 		{name: "of rejects that tell of a lead, under another key", hadLead: true, want: "conflict"},
 		{name: "of such rejects, not made, a person said", hadLead: true, known: checkpoint.Entry{State: checkpoint.NotMade}, want: "create"},
 		{name: "of such rejects, rejected, other data", hadLead: true, known: checkpoint.Entry{State: checkpoint.Rejected, Digest: other}, want: "create"},
-		{name: "held, resent", planner: importPlanner{resendDoubt: true}, known: checkpoint.Entry{State: checkpoint.InDoubt, Reason: checkpoint.ReasonIncomplete}, want: "in_doubt"},
+		{name: "held, resent", by: Planning{ResendInDoubt: true}, known: checkpoint.Entry{State: checkpoint.InDoubt, Reason: checkpoint.ReasonIncomplete}, want: "in_doubt"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			it := &item{row: source.Row{HasLead: test.hadLead}, rec: test.rec, digest: same, sums: []checkpoint.ContentDigest{}}
-			mustPlan(t, test.planner, &Case{Record: &it.rec, Known: &test.known, Run: "this", MayLack: test.lost, it: it, digests: newDigester(nil)}, test.want)
+			mustPlan(t, planned("this", test.by).forImport, &Case{Known: &test.known, MayLack: test.lost, it: it, digests: newDigester(nil)}, test.want)
 		})
 	}
 }
@@ -120,6 +127,7 @@ func TestImportPlanner(t *testing.T) {
 // What a person found out about rows that are in doubt still is noted: a run does not read it.
 func TestAnswersInRejectsAreNoted(t *testing.T) {
 	tally := newTally(1, Limits{}, 1)
+	tally.place = func(findings.Spot) report.Place { return report.Place{} }
 	for _, answered := range []bool{true, false, true} {
 		tally.doubt(&item{row: source.Row{Answered: answered}}, &result{ending: ending{outcome: InDoubt}})
 	}
@@ -134,15 +142,16 @@ func TestHeldRowsAreOneReason(t *testing.T) {
 	at := func(minute int) *checkpoint.Entry {
 		return &checkpoint.Entry{State: checkpoint.InDoubt, Reason: leadapi.ReasonTimeout, Updated: time.Date(2026, 1, 2, 3, minute, 0, 0, time.UTC)}
 	}
-	for name, plan := range map[string]func(*Case) Step{
-		"import": importPlanner{}.Plan, "sync": syncPlanner{}.Plan, "reconcile": new(reconcilePlanner).Plan,
-	} {
-		one := plan(&Case{Record: &mapping.Record{Key: "k"}, Run: "this", Known: at(4), Found: checkpoint.ByKey})
-		two := plan(&Case{Record: &mapping.Record{Key: "k"}, Run: "this", Known: at(5), Found: checkpoint.ByKey})
+	p := planned("", Planning{})
+	for name, plan := range map[string]func(*Case) Step{"import": p.forImport, "sync": p.forSync, "reconcile": p.forReconcile} {
+		p.o.RunID = "this"
+		one := plan(&Case{it: &item{rec: mapping.Record{Key: "k"}}, Known: at(4), Found: checkpoint.ByKey})
+		two := plan(&Case{it: &item{rec: mapping.Record{Key: "k"}}, Known: at(5), Found: checkpoint.ByKey})
 		if one.outcome != InDoubt || one.kind == "" || one.kind != two.kind || one.text == two.text {
 			t.Errorf("%s: %+v and %+v", name, one, two)
 		}
-		inRun := plan(&Case{Record: &mapping.Record{Key: "k"}, Known: at(4), Found: checkpoint.ByKey})
+		p.o.RunID = ""
+		inRun := plan(&Case{it: &item{rec: mapping.Record{Key: "k"}}, Known: at(4), Found: checkpoint.ByKey})
 		if own := strings.HasPrefix(inRun.text, "an earlier row of this run"); own != (name == "import") {
 			t.Errorf("%s, a row whose key came in doubt in this run: %+v", name, inRun)
 		}
@@ -156,7 +165,7 @@ func TestHeldRowsAreOneReason(t *testing.T) {
 // it, and what the row says. Invariant 3
 func TestSyncPlanner(t *testing.T) {
 	digest := func(rec mapping.Record) checkpoint.Digest { return planTwin().ofRequest(&item{rec: rec}) }
-	create, ignore, hold := syncPlanner{missing: MissingCreate}, syncPlanner{missing: MissingIgnore}, syncPlanner{importPlanner: importPlanner{conflicts: conflicts{holdReopen: true}}}
+	create, ignore, hold := Planning{Missing: MissingCreate}, Planning{Missing: MissingIgnore}, Planning{HoldReopen: true}
 	type (
 		row  = *mapping.Record
 		lead = *checkpoint.Entry
@@ -173,64 +182,64 @@ func TestSyncPlanner(t *testing.T) {
 	refused := func(e lead) { e.Status, e.Refused, e.Code = "open", digest(planRow()), 422 }
 	unsettled := func(run string) func(lead) { return func(e lead) { e.Unsettled = run } }
 	tests := []struct {
-		name    string
-		planner syncPlanner
-		found   checkpoint.Match
-		row     func(row)
-		lead    func(lead)
-		want    string // outcome, or "send" and what
+		name  string
+		by    Planning
+		found checkpoint.Match
+		row   func(row)
+		lead  func(lead)
+		want  string // outcome, or "send" and what
 	}{
-		{"in step", syncPlanner{}, checkpoint.ByKey, noRow, noLead, "unchanged"},
-		{"in step, found by lead ID", syncPlanner{}, checkpoint.ByLeadID, func(r row) { r.Key, r.LeadID = "other", "lead-1" }, noLead, "unchanged"},
-		{"in step, found by ExternalID", syncPlanner{}, checkpoint.ByExternalID, func(r row) { r.Key = "other" }, noLead, "unchanged"},
-		{"volatile field alone", syncPlanner{}, checkpoint.ByKey, func(r row) { r.Content[2].Value = "other" }, noLead, "unchanged"},
-		{"another status", syncPlanner{}, checkpoint.ByKey, func(r row) { r.Status = "inProgress" }, noLead, "send S"},
-		{"no status in the row", syncPlanner{}, checkpoint.ByKey, func(r row) { r.Status = "" }, noLead, "unchanged"},
-		{"no status was known", syncPlanner{}, checkpoint.ByKey, noRow, status(""), "send S"},
-		{"status changed elsewhere", syncPlanner{}, checkpoint.ByKey, noRow, status("onHold"), "send S"},
-		{"another ExternalID", syncPlanner{}, checkpoint.ByKey, func(r row) { r.ExternalID = "y" }, noLead, "send X"},
-		{"no ExternalID in the row", syncPlanner{}, checkpoint.ByKey, func(r row) { r.ExternalID = "" }, noLead, "unchanged"},
-		{"one content key", syncPlanner{}, checkpoint.ByKey, func(r row) { r.Content[1].Value = "2" }, noLead, "send phone"},
-		{"a new content key", syncPlanner{}, checkpoint.ByKey, func(r row) { r.Content[1].Name = "fax" }, noLead, "send fax"},
-		{"a content key less", syncPlanner{}, checkpoint.ByKey, func(r row) { r.Content = r.Content[:1] }, noLead, "unchanged"},
-		{"a cleared content key", syncPlanner{}, checkpoint.ByKey, func(r row) { r.Content[1].Value = "" }, noLead, "send phone"},
-		{"a number for its digits", syncPlanner{}, checkpoint.ByKey, func(r row) { r.Content[1].Kind = mapping.Number }, noLead, "send phone"},
-		{"rearranged", syncPlanner{}, checkpoint.ByKey, func(r row) { slices.Reverse(r.Content) }, noLead, "unchanged"},
-		{"rearranged and changed", syncPlanner{}, checkpoint.ByKey, func(r row) { slices.Reverse(r.Content); r.Content[2].Value = "Bob" }, noLead, "send name"},
-		{"all of it", syncPlanner{}, checkpoint.ByKey, noRow, func(e lead) { e.Status, e.ExternalID, e.Content = "open", "z", nil }, "send S X name phone"},
-		{"adopted: content was never sent", syncPlanner{}, checkpoint.ByKey, noRow, func(e lead) { e.Content = nil }, "send name phone"},
-		{"another organization cannot be updated", syncPlanner{}, checkpoint.ByKey, func(r row) { r.Organization, r.TypeKey = "o2", "t2" }, noLead, "unchanged"},
-		{"partial: the link is missing", syncPlanner{}, checkpoint.ByKey, noRow, func(e lead) { e.State, e.ExternalID = checkpoint.Partial, "" }, "send X"},
-		{"partial, no link asked for", syncPlanner{}, checkpoint.ByKey, func(r row) { r.ExternalID = "" }, func(e lead) { e.State, e.ExternalID = checkpoint.Partial, "" }, "unchanged"},
-		{"unsettled by an earlier run", syncPlanner{}, checkpoint.ByKey, noRow, unsettled("run-1"), "send S name phone"},
-		{"unsettled by this run", syncPlanner{}, checkpoint.ByKey, noRow, unsettled("run-2"), "pending"},
-		{"unsettled by this run, nothing to send", syncPlanner{}, checkpoint.ByKey, func(r row) { *r = mapping.Record{Key: "k"} }, unsettled("run-2"), "unchanged"},
-		{"refused before with the same data", syncPlanner{}, checkpoint.ByKey, noRow, refused, "rejected"},
-		{"refused before, tried again", syncPlanner{importPlanner: importPlanner{retryRejected: true}}, checkpoint.ByKey, noRow, refused, "send S"},
-		{"refused before with other data", syncPlanner{}, checkpoint.ByKey, func(r row) { r.Status = "onHold" }, refused, "send S"},
-		{"refused before, but in step", syncPlanner{}, checkpoint.ByKey, noRow, func(e lead) { e.Refused = digest(planRow()) }, "unchanged"},
-		{"ambiguous", syncPlanner{}, checkpoint.Ambiguous, noRow, noLead, "conflict"},
-		{"another lead than the key's", syncPlanner{}, checkpoint.ByKey, func(r row) { r.LeadID = "lead-2" }, noLead, "conflict"},
-		{"the key's lead", syncPlanner{}, checkpoint.ByKey, func(r row) { r.LeadID = "lead-1" }, noLead, "unchanged"},
-		{"unknown", syncPlanner{}, checkpoint.NoMatch, noRow, unknown, "unmatched"},
+		{"in step", Planning{}, checkpoint.ByKey, noRow, noLead, "unchanged"},
+		{"in step, found by lead ID", Planning{}, checkpoint.ByLeadID, func(r row) { r.Key, r.LeadID = "other", "lead-1" }, noLead, "unchanged"},
+		{"in step, found by ExternalID", Planning{}, checkpoint.ByExternalID, func(r row) { r.Key = "other" }, noLead, "unchanged"},
+		{"volatile field alone", Planning{}, checkpoint.ByKey, func(r row) { r.Content[2].Value = "other" }, noLead, "unchanged"},
+		{"another status", Planning{}, checkpoint.ByKey, func(r row) { r.Status = "inProgress" }, noLead, "send S"},
+		{"no status in the row", Planning{}, checkpoint.ByKey, func(r row) { r.Status = "" }, noLead, "unchanged"},
+		{"no status was known", Planning{}, checkpoint.ByKey, noRow, status(""), "send S"},
+		{"status changed elsewhere", Planning{}, checkpoint.ByKey, noRow, status("onHold"), "send S"},
+		{"another ExternalID", Planning{}, checkpoint.ByKey, func(r row) { r.ExternalID = "y" }, noLead, "send X"},
+		{"no ExternalID in the row", Planning{}, checkpoint.ByKey, func(r row) { r.ExternalID = "" }, noLead, "unchanged"},
+		{"one content key", Planning{}, checkpoint.ByKey, func(r row) { r.Content[1].Value = "2" }, noLead, "send phone"},
+		{"a new content key", Planning{}, checkpoint.ByKey, func(r row) { r.Content[1].Name = "fax" }, noLead, "send fax"},
+		{"a content key less", Planning{}, checkpoint.ByKey, func(r row) { r.Content = r.Content[:1] }, noLead, "unchanged"},
+		{"a cleared content key", Planning{}, checkpoint.ByKey, func(r row) { r.Content[1].Value = "" }, noLead, "send phone"},
+		{"a number for its digits", Planning{}, checkpoint.ByKey, func(r row) { r.Content[1].Kind = mapping.Number }, noLead, "send phone"},
+		{"rearranged", Planning{}, checkpoint.ByKey, func(r row) { slices.Reverse(r.Content) }, noLead, "unchanged"},
+		{"rearranged and changed", Planning{}, checkpoint.ByKey, func(r row) { slices.Reverse(r.Content); r.Content[2].Value = "Bob" }, noLead, "send name"},
+		{"all of it", Planning{}, checkpoint.ByKey, noRow, func(e lead) { e.Status, e.ExternalID, e.Content = "open", "z", nil }, "send S X name phone"},
+		{"adopted: content was never sent", Planning{}, checkpoint.ByKey, noRow, func(e lead) { e.Content = nil }, "send name phone"},
+		{"another organization cannot be updated", Planning{}, checkpoint.ByKey, func(r row) { r.Organization, r.TypeKey = "o2", "t2" }, noLead, "unchanged"},
+		{"partial: the link is missing", Planning{}, checkpoint.ByKey, noRow, func(e lead) { e.State, e.ExternalID = checkpoint.Partial, "" }, "send X"},
+		{"partial, no link asked for", Planning{}, checkpoint.ByKey, func(r row) { r.ExternalID = "" }, func(e lead) { e.State, e.ExternalID = checkpoint.Partial, "" }, "unchanged"},
+		{"unsettled by an earlier run", Planning{}, checkpoint.ByKey, noRow, unsettled("run-1"), "send S name phone"},
+		{"unsettled by this run", Planning{}, checkpoint.ByKey, noRow, unsettled("run-2"), "pending"},
+		{"unsettled by this run, nothing to send", Planning{}, checkpoint.ByKey, func(r row) { *r = mapping.Record{Key: "k"} }, unsettled("run-2"), "unchanged"},
+		{"refused before with the same data", Planning{}, checkpoint.ByKey, noRow, refused, "rejected"},
+		{"refused before, tried again", Planning{RetryRejected: true}, checkpoint.ByKey, noRow, refused, "send S"},
+		{"refused before with other data", Planning{}, checkpoint.ByKey, func(r row) { r.Status = "onHold" }, refused, "send S"},
+		{"refused before, but in step", Planning{}, checkpoint.ByKey, noRow, func(e lead) { e.Refused = digest(planRow()) }, "unchanged"},
+		{"ambiguous", Planning{}, checkpoint.Ambiguous, noRow, noLead, "conflict"},
+		{"another lead than the key's", Planning{}, checkpoint.ByKey, func(r row) { r.LeadID = "lead-2" }, noLead, "conflict"},
+		{"the key's lead", Planning{}, checkpoint.ByKey, func(r row) { r.LeadID = "lead-1" }, noLead, "unchanged"},
+		{"unknown", Planning{}, checkpoint.NoMatch, noRow, unknown, "unmatched"},
 		{"unknown, created", create, checkpoint.NoMatch, noRow, unknown, "create"},
 		{"unknown, ignored", ignore, checkpoint.NoMatch, noRow, unknown, "skipped"},
-		{"unknown, named by its ID", syncPlanner{}, checkpoint.NoMatch, func(r row) { r.LeadID = "lead-9" }, unknown, "send S X name phone"},
+		{"unknown, named by its ID", Planning{}, checkpoint.NoMatch, func(r row) { r.LeadID = "lead-9" }, unknown, "send S X name phone"},
 		{"unknown, named by its ID, though missing ones are made", create, checkpoint.NoMatch, func(r row) { r.LeadID = "lead-9" }, unknown, "send S X name phone"},
-		{"unknown, named by its ID, nothing to send", syncPlanner{}, checkpoint.NoMatch, func(r row) { *r = mapping.Record{Key: "k", LeadID: "lead-9"} }, unknown, "unmatched"},
-		{"rejected", syncPlanner{}, checkpoint.NoMatch, noRow, rejected, "unmatched"},
+		{"unknown, named by its ID, nothing to send", Planning{}, checkpoint.NoMatch, func(r row) { *r = mapping.Record{Key: "k", LeadID: "lead-9"} }, unknown, "unmatched"},
+		{"rejected", Planning{}, checkpoint.NoMatch, noRow, rejected, "unmatched"},
 		{"rejected, missing ones are made", create, checkpoint.NoMatch, noRow, rejected, "rejected"},
 		{"rejected with other data, missing ones are made", create, checkpoint.NoMatch, func(r row) { r.Status = "open" }, rejected, "create"},
-		{"rejected, named by its ID", syncPlanner{}, checkpoint.NoMatch, func(r row) { r.LeadID = "lead-9" }, rejected, "send S X name phone"},
-		{"in doubt", syncPlanner{}, checkpoint.ByKey, noRow, doubt, "in_doubt"},
-		{"in doubt, named by its ID", syncPlanner{}, checkpoint.ByKey, func(r row) { r.LeadID = "lead-9" }, doubt, "in_doubt"},
+		{"rejected, named by its ID", Planning{}, checkpoint.NoMatch, func(r row) { r.LeadID = "lead-9" }, rejected, "send S X name phone"},
+		{"in doubt", Planning{}, checkpoint.ByKey, noRow, doubt, "in_doubt"},
+		{"in doubt, named by its ID", Planning{}, checkpoint.ByKey, func(r row) { r.LeadID = "lead-9" }, doubt, "in_doubt"},
 		{"in doubt, missing ones are made", create, checkpoint.ByKey, noRow, doubt, "in_doubt"},
-		{"in doubt, resent", syncPlanner{importPlanner: importPlanner{resendDoubt: true}, missing: MissingCreate}, checkpoint.ByKey, noRow, doubt, "create"},
-		{"in doubt, resent where nothing is made", syncPlanner{importPlanner: importPlanner{resendDoubt: true}}, checkpoint.ByKey, noRow, doubt, "in_doubt"},
+		{"in doubt, resent", Planning{ResendInDoubt: true, Missing: MissingCreate}, checkpoint.ByKey, noRow, doubt, "create"},
+		{"in doubt, resent where nothing is made", Planning{ResendInDoubt: true}, checkpoint.ByKey, noRow, doubt, "in_doubt"},
 		{"forgotten", create, checkpoint.ByKey, noRow, func(e lead) { *e = checkpoint.Entry{Key: "k", State: checkpoint.Forgotten} }, "skipped"},
-		{"exists, its ID is not known", syncPlanner{}, checkpoint.ByKey, noRow, noID, "unmatched"},
-		{"exists, the row knows its ID", syncPlanner{}, checkpoint.ByKey, func(r row) { r.LeadID, r.Status = "lead-9", "onHold" }, noID, "send S"},
-		{"reopened", syncPlanner{}, checkpoint.ByKey, noRow, status("closedWon"), "send S"},
+		{"exists, its ID is not known", Planning{}, checkpoint.ByKey, noRow, noID, "unmatched"},
+		{"exists, the row knows its ID", Planning{}, checkpoint.ByKey, func(r row) { r.LeadID, r.Status = "lead-9", "onHold" }, noID, "send S"},
+		{"reopened", Planning{}, checkpoint.ByKey, noRow, status("closedWon"), "send S"},
 		{"reopened, held", hold, checkpoint.ByKey, noRow, status("closedWon"), "conflict"},
 		{"closed otherwise, held", hold, checkpoint.ByKey, func(r row) { r.Status = "closedBoughtUsed" }, status("closedWon"), "send S"},
 		{"closed, no status in the row, held", hold, checkpoint.ByKey, func(r row) { r.Status, r.ExternalID = "", "y" }, status("closedWon"), "send X"},
@@ -243,7 +252,7 @@ func TestSyncPlanner(t *testing.T) {
 			test.row(&it.rec)
 			test.lead(&known)
 			before := known
-			mustPlan(t, test.planner, &Case{Record: &it.rec, Known: &known, Found: test.found, Run: "run-2", it: it, digests: planTwin()}, test.want)
+			mustPlan(t, planned("run-2", test.by).forSync, &Case{Known: &known, Found: test.found, it: it, digests: planTwin()}, test.want)
 			if known.Status != before.Status || known.Unsettled != before.Unsettled {
 				t.Error("the planner changed what is known")
 			}
@@ -255,26 +264,26 @@ func TestSyncPlanner(t *testing.T) {
 func TestImportOfChangedRows(t *testing.T) {
 	same := planTwin().ofRequest(&item{rec: planRow()})
 	other := checkpoint.Digest{9}
-	update, ignore := importPlanner{changed: UpdateChanged}, importPlanner{changed: IgnoreChanged}
+	update, ignore := Planning{Changed: UpdateChanged}, Planning{Changed: IgnoreChanged}
 	for _, test := range []struct {
-		name    string
-		planner importPlanner
-		lead    func(*checkpoint.Entry)
-		want    string
+		name string
+		by   Planning
+		lead func(*checkpoint.Entry)
+		want string
 	}{
-		{"adopted", importPlanner{}, func(*checkpoint.Entry) {}, "unchanged"},
+		{"adopted", Planning{}, func(*checkpoint.Entry) {}, "unchanged"},
 		{"adopted, updated", update, func(e *checkpoint.Entry) { e.Content = nil }, "send name phone"},
-		{"synced to the same", importPlanner{}, func(e *checkpoint.Entry) { e.Digest, e.Synced = other, true }, "unchanged"},
-		{"synced to something else", importPlanner{}, func(e *checkpoint.Entry) { e.Digest, e.Synced, e.Status = other, true, "onHold" }, "changed"},
-		{"synced, the row is as it was", importPlanner{}, func(e *checkpoint.Entry) { e.Digest, e.Synced, e.Status = same, true, "onHold" }, "unchanged"},
-		{"synced, not settled", importPlanner{}, func(e *checkpoint.Entry) { e.Digest, e.Synced, e.Unsettled = other, true, "r" }, "changed"},
-		{"never synced, fields alike", importPlanner{}, func(e *checkpoint.Entry) { e.Digest = other }, "changed"},
+		{"synced to the same", Planning{}, func(e *checkpoint.Entry) { e.Digest, e.Synced = other, true }, "unchanged"},
+		{"synced to something else", Planning{}, func(e *checkpoint.Entry) { e.Digest, e.Synced, e.Status = other, true, "onHold" }, "changed"},
+		{"synced, the row is as it was", Planning{}, func(e *checkpoint.Entry) { e.Digest, e.Synced, e.Status = same, true, "onHold" }, "unchanged"},
+		{"synced, not settled", Planning{}, func(e *checkpoint.Entry) { e.Digest, e.Synced, e.Unsettled = other, true, "r" }, "changed"},
+		{"never synced, fields alike", Planning{}, func(e *checkpoint.Entry) { e.Digest = other }, "changed"},
 		{"ignored", ignore, func(e *checkpoint.Entry) { e.Digest, e.Status = other, "open" }, "unchanged"},
 		{"same data", update, func(e *checkpoint.Entry) { e.Digest, e.Status = same, "onHold" }, "unchanged"},
 		{"same data, but what was sent last was not taken", update, func(e *checkpoint.Entry) {
 			e.Digest, e.Synced, e.Reason, e.Content = same, true, reasonNotConfirmed, e.Content[1:]
 		}, "send name"},
-		{"same data, but what was sent last was not taken, only told", importPlanner{}, func(e *checkpoint.Entry) {
+		{"same data, but what was sent last was not taken, only told", Planning{}, func(e *checkpoint.Entry) {
 			e.Digest, e.Synced, e.Reason, e.Content = same, true, reasonNotConfirmed, e.Content[1:]
 		}, "changed"},
 		{"same data, not settled", update, func(e *checkpoint.Entry) { e.Digest, e.Unsettled = same, "r" }, "send S name phone"},
@@ -294,7 +303,7 @@ func TestImportOfChangedRows(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			it, known := &item{rec: planRow()}, planLead()
 			test.lead(&known)
-			mustPlan(t, test.planner, &Case{Record: &it.rec, Known: &known, Found: checkpoint.ByKey, Run: "run-2", it: it, digests: planTwin()}, test.want)
+			mustPlan(t, planned("run-2", test.by).forImport, &Case{Known: &known, Found: checkpoint.ByKey, it: it, digests: planTwin()}, test.want)
 		})
 	}
 }

@@ -116,7 +116,7 @@ func TestWordsOfThePullFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := newPulls(&Options{Task: Task{Mapping: m}})
+	p := newPulls(m, new(conflicts))
 	for i, status := range []string{"onHold", "closedWon", "open", "archived", "open"} {
 		p.told.Add(pulled{Row: i, Line: report.Pulled{LeadID: fmt.Sprint(i), Status: status}})
 	}
@@ -137,7 +137,7 @@ func TestWordsOfThePullFile(t *testing.T) {
 // the order of the rows.
 func TestPullKeepsFewLeadsInMemory(t *testing.T) {
 	const leads = 3*mostPulled + 7
-	p := newPulls(&Options{Task: Task{Mapping: new(mapping.Mapping)}})
+	p := newPulls(new(mapping.Mapping), new(conflicts))
 	defer p.close()
 	row := func(i, lead int, outcome Outcome, kept bool) {
 		it, r := &item{row: source.Row{Number: i}}, &result{ending: ending{outcome: outcome, kept: kept}}

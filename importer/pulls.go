@@ -19,7 +19,7 @@ import (
 // rows.
 type pulls struct {
 	mapping *mapping.Mapping
-	rules   conflicts
+	rules   *conflicts
 	told    *spool.Spool[pulled] // sorted by lead
 	count   int                  // of told
 	seed    maphash.Seed
@@ -41,9 +41,9 @@ type pulled struct {
 	Line       report.Pulled
 }
 
-func newPulls(o *Options) *pulls {
+func newPulls(m *mapping.Mapping, rules *conflicts) *pulls {
 	return &pulls{
-		mapping: o.Mapping, rules: newConflicts(o), seed: maphash.MakeSeed(), wordless: map[string]int{},
+		mapping: m, rules: rules, seed: maphash.MakeSeed(), wordless: map[string]int{},
 		told: spool.New(mostPulled, func(a, b pulled) int {
 			return cmp.Or(cmp.Compare(a.Line.LeadID, b.Line.LeadID), cmp.Compare(a.Number, b.Number))
 		}),

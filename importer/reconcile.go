@@ -3,7 +3,6 @@ package importer
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -37,13 +36,9 @@ func Reconcile(ctx context.Context, o Options) (*report.Summary, error) {
 }
 
 func newReconcile(o Options) *run {
-	p := &reconcilePlanner{conflicts: newConflicts(&o), remote: !o.Reconciling.None, draws: o.Reconciling.Sample > 0}
-	if o.Reconciling.Fresh > 0 {
-		p.since = time.Now().Add(-o.Reconciling.Fresh)
-	}
-	r := newRun(o, p)
-	r.matches, r.intake.fields = true, true
-	r.drift = newDrift(o.Reconciling.Sample)
+	r := newRun(o)
+	r.decide, r.matches, r.intake.fields = r.forReconcile, true, true
+	r.drift, r.since = newDrift(o.Reconciling.Sample), time.Now().Add(-o.Reconciling.Fresh)
 	return r
 }
 
@@ -64,35 +59,32 @@ const (
 	verdictCount
 )
 
-// String is the verdict's name in files.
-func (v Verdict) String() string {
-	return [verdictCount]string{
-		"", "same", "file_ahead", "service_ahead", "both_changed", "unread", "unmatched",
-		"absent", "in_doubt",
-	}[v]
+// verdicts are, for each, its name in files, who changed the lead, and a reason without what differs from row to row.
+var verdicts = [verdictCount]struct{ name, changedBy, kind string }{
+	Same:         {name: "same"},
+	FileAhead:    {"file_ahead", "file", "the file has changed since: a sync sends it"},
+	ServiceAhead: {"service_ahead", "service", "the lead was changed on the service"},
+	BothChanged:  {"both_changed", "both", "both sides have changed"},
+	Unread:       {name: "unread"}, NoLead: {name: "unmatched"}, Absent: {name: "absent"}, Doubtful: {name: "in_doubt"},
 }
+
+// String is the verdict's name in files.
+func (v Verdict) String() string { return verdicts[v].name }
 
 // comparison is what the comparison of a row showed.
 type comparison struct {
-	verdict   Verdict
-	changedBy string    // file, service, both or ""
-	service   string    // the status that the service shows, or was seen to show
-	changed   time.Time // when the service last changed the lead, as it says; or zero
-	external  string    // the ExternalID that the service shows, or was seen to show
-	keys      string    // the names of the content keys that differ
-	owner     string    // to which the lead belongs now
-	sampled   bool      // the lead is one of a sample, and was read in this run or, with Fresh, not long before
+	verdict  Verdict
+	service  string    // the status that the service shows, or was seen to show
+	changed  time.Time // when the service last changed the lead, as it says; or zero
+	external string    // the ExternalID that the service shows, or was seen to show
+	keys     string    // the names of the content keys that differ
+	owner    string    // to which the lead belongs now
+	sampled  bool      // the lead is one of a sample, and was read in this run or, with Fresh, not long before
 }
 
-// reconcilePlanner decides which leads to read. The others are compared with what was seen before.
-type reconcilePlanner struct {
-	conflicts
-	remote bool
-	since  time.Time // leads known since are not read; zero: all are
-	draws  bool      // only leads of rows that are drawn are read
-}
-
-func (p *reconcilePlanner) Plan(c *Case) Step {
+// forReconcile decides which leads to read. The others are compared with what was seen before. With a sample, only leads
+// of rows that are drawn are read.
+func (p *planner) forReconcile(c *Case) Step {
 	if step, cannot := withoutLead(c); cannot {
 		switch step.outcome {
 		case Conflict, Unmatched:
@@ -102,16 +94,16 @@ func (p *reconcilePlanner) Plan(c *Case) Step {
 		}
 		return step
 	}
-	known, before := c.Known, (*leadBefore)(c.Known)
-	drawn := p.draws && c.it.late // they have their turn once all rows were read
+	known, before, how := c.Known, (*leadBefore)(c.Known), &p.o.Reconciling
+	drawn := how.Sample > 0 && c.it.late // they have their turn once all rows were read
 	switch {
-	case p.draws && !drawn:
+	case how.Sample > 0 && !drawn:
 		step := ends(Skipped, "its lead is not in the sample").as(Unread)
 		if p.readable(known) {
 			step.Action = Draw
 		}
 		return step
-	case !p.remote, !p.since.IsZero() && shown(known) && whenKnown(known).After(p.since):
+	case how.None, how.Fresh > 0 && shown(known) && whenKnown(known).After(p.since):
 		c.digests.ofContent(c.it)
 		step := judged(c.it, before, nil, c.digests.sums)
 		step.found.owner, step.found.sampled = before.Seen.Organization, drawn
@@ -146,25 +138,19 @@ func judged(it *item, before *leadBefore, lead *leadapi.Lead, sums sums) Step {
 	}
 	switch {
 	case d.byFile && d.byService:
-		f.verdict, f.changedBy = BothChanged, "both"
+		f.verdict = BothChanged
 	case d.byService:
-		f.verdict, f.changedBy = ServiceAhead, "service"
+		f.verdict = ServiceAhead
 	case d.byFile:
-		f.verdict, f.changedBy, s.text = FileAhead, "file", "the file has changed since"
+		f.verdict, s.text = FileAhead, "the file has changed since"
 	default:
 		f.verdict, s.outcome = Same, Unchanged
 	}
 	if d.Send.ExternalID {
 		s.text += "; its ExternalID is not the one that is linked"
 	}
-	s.kind = verdictKinds[f.verdict]
+	s.kind = verdicts[f.verdict].kind
 	return s
-}
-
-// verdictKinds are the reasons without what differs from row to row.
-var verdictKinds = map[Verdict]string{
-	FileAhead: "the file has changed since: a sync sends it", ServiceAhead: "the lead was changed on the service",
-	BothChanged: "both sides have changed",
 }
 
 // reconcile reads a lead and compares it with its row. Only what was seen is stored.
@@ -263,22 +249,6 @@ func (d *drift) name(own string, known *checkpoint.Entry) {
 	}
 }
 
-// eachLead calls f for each lead of a namespace, sorted by key, except those that are skipped.
-func eachLead(ctx context.Context, l *checkpoint.Ledger, namespace string, skip func(key string) bool,
-	f func(*checkpoint.Entry) error,
-) error {
-	others := func(key string) bool {
-		own, _ := rowkey.Split(key)
-		return own != namespace || skip(key)
-	}
-	return checkpoint.Each(ctx, l, checkpoint.Filter{Skip: others}, func(e checkpoint.Entry) error {
-		if !e.State.HasLead() {
-			return nil
-		}
-		return f(&e)
-	})
-}
-
 // wilson is the 95 % interval of a share of hits in n.
 func wilson(hits, n int) (low, high float64) {
 	if n == 0 {
@@ -359,17 +329,22 @@ func (r *run) findAbsent(ctx context.Context, rec *recorder) {
 		return
 	}
 	r.drift.named.Sort()
-	err := eachLead(ctx, r.ledger, r.Mapping.Namespace(), r.drift.named.Has, func(e *checkpoint.Entry) error {
-		r.drift.verdicts[Absent]++
-		if rec == nil {
-			return nil
+	named := func(key string) bool {
+		namespace, _ := rowkey.Split(key)
+		return namespace != r.Mapping.Namespace() || r.drift.named.Has(key)
+	}
+	var unwritten error
+	err := checkpoint.Each(ctx, r.ledger, checkpoint.Filter{Skip: named}, func(e checkpoint.Entry) error {
+		if e.State.HasLead() {
+			r.drift.verdicts[Absent]++
+			unwritten = rec.absent(&e)
 		}
-		return rec.absent(e)
+		return unwritten
 	})
-	switch stop := (*Stop)(nil); {
+	switch {
 	case err == nil:
-	case errors.As(err, &stop):
-		r.stopped = stop
+	case unwritten != nil:
+		r.stopped = filesFailed(unwritten)
 	case ctx.Err() != nil:
 		r.stopped = interrupted()
 	default:

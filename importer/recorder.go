@@ -36,7 +36,7 @@ type recorder struct {
 
 // line is a row and how it ended.
 type line struct {
-	it *item // nil: a lead that no row names
+	it *item
 	r  result
 }
 
@@ -111,9 +111,7 @@ func (w *recorder) run() {
 		}
 		rows := make([]*item, 0, len(batch))
 		for i := range batch {
-			if it := batch[i].it; it != nil {
-				rows = append(rows, it)
-			}
+			rows = append(rows, batch[i].it)
 		}
 		w.items.put(rows)
 		clear(batch)
@@ -124,11 +122,8 @@ func (w *recorder) run() {
 	}
 }
 
-// write writes lines that are all of rows, or all of leads that no row names.
+// write writes what the files tell of rows.
 func (w *recorder) write(batch []line) error {
-	if batch[0].r.found.verdict == Absent {
-		return w.compare(batch, nil)
-	}
 	results := make([]report.Result, len(batch))
 	for i := range batch {
 		failpoint.At("before results line")
@@ -152,23 +147,20 @@ func (w *recorder) write(batch []line) error {
 	return w.tell(batch)
 }
 
-// compare writes the reconciliation's lines, if that file is wanted. results are those of the batch; nil for leads that
-// no row names.
+// compare writes the reconciliation's lines, if that file is wanted. results are those of the batch.
 func (w *recorder) compare(batch []line, results []report.Result) error {
 	if !w.files.Reconciles() {
 		return nil
 	}
 	compared := make([]report.Compared, 0, len(batch))
 	for i := range batch {
-		it, r := batch[i].it, &batch[i].r
+		r, res := &batch[i].r, &results[i]
 		if r.outcome == Pending {
 			continue
 		}
 		c := comparedWith(&r.entry, &r.found)
-		if c.Key, c.Error = r.entry.Key, r.text; it != nil {
-			res := &results[i]
-			c.File, c.Line, c.Row, c.Key, c.StatusFile = res.File, res.Line, res.Row, res.Key, it.rec.Status
-		}
+		c.File, c.Line, c.Row, c.Key, c.Error = res.File, res.Line, res.Row, res.Key, r.text
+		c.StatusFile = batch[i].it.rec.Status
 		compared = append(compared, c)
 	}
 	if err := w.files.Reconciliation(compared); err != nil {
@@ -181,7 +173,7 @@ func comparedWith(e *checkpoint.Entry, f *comparison) report.Compared {
 	c := report.Compared{
 		LeadID: e.LeadID, ExternalID: (*leadBefore)(e).linked(), ExternalService: f.external, StatusConfirmed: e.Status,
 		StatusService: cmp.Or(f.service, e.Seen.Status),
-		Verdict:       f.verdict.String(), ChangedBy: f.changedBy, ContentKeys: f.keys,
+		Verdict:       f.verdict.String(), ChangedBy: verdicts[f.verdict].changedBy, ContentKeys: f.keys,
 		OrganizationID: cmp.Or(f.owner, AskedFor(e)),
 	}
 	if e.State.HasLead() {
@@ -199,24 +191,14 @@ func stamp(t time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
-// absent writes a lead that no row names. It is called after the last row. Its error is a *Stop.
-func (w *recorder) absent(e *checkpoint.Entry) (err error) {
-	if len(w.batch) > 0 && w.batch[0].r.found.verdict != Absent {
-		err = w.flush()
+// absent writes a lead that no row names, after close.
+func (w *recorder) absent(e *checkpoint.Entry) error {
+	if w == nil || !w.files.Reconciles() {
+		return nil
 	}
-	known := *e
-	known.Content = nil // its memory is used again for the next lead
-	w.batch = append(w.batch, line{r: result{
-		entry:  known,
-		ending: ending{text: "no row names the lead", found: comparison{verdict: Absent}},
-	}})
-	if err == nil && len(w.batch) == recordBatch {
-		err = w.flush()
-	}
-	if err != nil {
-		return filesFailed(err)
-	}
-	return nil
+	c := comparedWith(e, &comparison{verdict: Absent})
+	c.Key, c.Error = e.Key, "no row names the lead"
+	return w.files.Reconciliation([]report.Compared{c})
 }
 
 // tell writes the problems of rows, if that file is wanted.

@@ -13,13 +13,13 @@ import (
 	"leadferry/mapping"
 )
 
-// createRequest is the Record as the service wants it. It reuses room for the content.
-func createRequest(rec *mapping.Record, room []leadapi.ContentField) *leadapi.CreateRequest {
+// createRequest is the Record as the service wants it.
+func createRequest(rec *mapping.Record) *leadapi.CreateRequest {
 	r := &leadapi.CreateRequest{
 		OrganizationID: rec.Organization,
 		LocatorID:      rec.Locator,
 		LocationSearch: leadapi.LocationSearch{SearchText: rec.SearchText, PostalCode: rec.PostalCode},
-		Content:        slices.Grow(room[:0], len(rec.Content)),
+		Content:        make([]leadapi.ContentField, 0, len(rec.Content)),
 		TypeKey:        rec.TypeKey,
 		TypeLabel:      rec.TypeLabel,
 		Status:         rec.Status,

@@ -20,8 +20,9 @@ import (
 type run struct {
 	Options
 	collector
-	planner Planner
-	matches bool // rows find their lead by its IDs, too
+	planner
+	decide  func(*Case) Step // by the planner, in the way of the command
+	matches bool             // rows find their lead by its IDs, too
 	intake  *intake
 	meter   *meter.Meter
 	retrier *delivery.Retrier
@@ -33,20 +34,20 @@ type run struct {
 	member  *member             // nil: the run is no worker of a fleet
 	opened  *Start              // what was known before the first row
 	judged  *checkpoint.Verdict // by witnesses, before a person was asked
-	started time.Time
-	shown   time.Time // when Live was told last
-	stopped *Stop     // why the run ended before its input
+	shown   time.Time           // when Live was told last
+	stopped *Stop               // why the run ended before its input
 }
 
-func newRun(o Options, p Planner) *run {
-	r := &run{Options: o, planner: p, meter: meter.New()}
+func newRun(o Options) *run {
+	r := &run{Options: o, meter: meter.New()}
+	r.planner = planner{o: &r.Options, conflicts: conflicts{o.Conflict, o.Mapping.Conflicts()}}
 	r.intake = &intake{options: &r.Options, items: newItems()}
 	r.collector = collector{
 		tally: newTally(len(o.Inputs), o.Limits, slotsPerPlace*o.Concurrency), options: &r.Options,
-		place: r.intake.place,
 	}
+	r.tally.place = r.intake.place
 	if o.Files.Pull != "" {
-		r.pulls = newPulls(&o)
+		r.pulls = newPulls(o.Mapping, &r.conflicts)
 	}
 	r.retrier = &delivery.Retrier{
 		Breaker: delivery.NewBreaker(o.MaxWait, o.Concurrency, o.Rate), Retries: o.Retries,
@@ -111,9 +112,8 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	if err := r.announce(); err != nil {
 		return nil, err
 	}
-	r.started = time.Now() // a person may have been asked, who takes their time
-	r.meter.Begin(r.started)
-	if r.began = r.started; r.dry == nil {
+	r.began = time.Now() // a person may have been asked, who takes their time
+	if r.meter.Begin(r.began); r.dry == nil {
 		r.before = r.lastAttention()
 	}
 	rec, err := r.openFiles()
@@ -124,10 +124,22 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 		defer r.pulls.close()
 	}
 	end := r.member.start(ctx) // signing in keeps to the rate, too
-	if r.client == nil || r.noteStart() && (r.Reconciling.None || r.signIn(ctx)) {
-		r.takeRows(ctx)
-		r.findAbsent(ctx, rec)
+	if r.client != nil {
+		if err := r.noteStart(context.Background()); err != nil {
+			r.stopped = ledgerFailed(err)
+		} else if !r.Reconciling.None {
+			r.stopped = r.signIn(ctx)
+		}
 	}
+	if r.stopped == nil {
+		r.takeRows(ctx)
+	}
+	if rec != nil {
+		if err := rec.close(); err != nil {
+			r.fail(filesFailed(err))
+		}
+	}
+	r.findAbsent(ctx, rec)
 	end()
 	if r.pulls != nil && r.stopped == nil {
 		if err := r.pulls.settle(); err != nil {
@@ -139,17 +151,20 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	return s, nil
 }
 
+// fail ends the run, unless it has ended for a reason that counts more.
+func (r *run) fail(why *Stop) {
+	if r.stopped == nil || why.replacesCode(r.stopped.Code) {
+		r.stopped = why
+	}
+}
+
 // lastAttention is what needed attention in the last run of this kind, if its folder is at hand.
 func (r *run) lastAttention() *report.Before {
-	like := &report.Summary{Command: r.Command, Mapping: r.MappingFile, Target: report.Target(r.Target)}
-	if r.Terms != nil {
-		like.Fleet, like.Shard = r.Terms.Fleet, fmt.Sprintf("%d/%d", r.Shard.Index, r.Shard.Of)
-	}
 	parents, own := []string{report.RunsFolder}, r.Files.Folder()
 	if own != "" {
 		parents = append(parents, filepath.Dir(filepath.Clean(own)))
 	}
-	return report.ReadBefore(parents, own, like)
+	return report.ReadBefore(parents, own, r.named())
 }
 
 // takeRows takes every row to its outcome.
@@ -186,7 +201,7 @@ func (r *run) progress() {
 
 // openFiles opens the run's files; nil: none are wanted.
 func (r *run) openFiles() (*recorder, error) {
-	r.recorder = &unrecorded{items: &r.intake.items}
+	r.recorder = &r.intake.items
 	if !r.Files.Wanted() {
 		return nil, nil
 	}
@@ -236,8 +251,9 @@ func (r *run) announce() error {
 // signInWait is how long a run waits for the first token.
 const signInWait = time.Minute
 
-// signIn gets the first token, so that a wrong secret is known before the first row.
-func (r *run) signIn(ctx context.Context) bool {
+// signIn gets the first token, so that a wrong secret is known before the first row. It returns why the run ends, or
+// nil.
+func (r *run) signIn(ctx context.Context) *Stop {
 	waiting, cancel := context.WithCancel(ctx)
 	var watch sync.WaitGroup
 	var ended *Stop // of the fleet
@@ -257,20 +273,17 @@ func (r *run) signIn(ctx context.Context) bool {
 	interrupt := waiting.Err() != nil
 	cancel()
 	watch.Wait()
-	stop, _ := stopOf(err)
-	switch {
+	switch stop, _ := stopOf(err); {
 	case ended != nil:
-		r.stopped = ended
+		return ended
 	case err == nil:
-		return true
+		return nil
 	case stop != nil:
-		r.stopped = stop
+		return stop
 	case interrupt:
-		r.stopped = interrupted()
-	default:
-		r.stopped = &Stop{Reason: "sign-in failed: " + err.Error(), Code: CodeStopped}
+		return interrupted()
 	}
-	return false
+	return &Stop{Reason: "sign-in failed: " + err.Error(), Code: CodeStopped}
 }
 
 // finish completes the run's files and closes the checkpoint. If something cannot be written, the summary says so,
@@ -281,12 +294,8 @@ func (r *run) finish(s *report.Summary, rec *recorder) {
 			r.Log.Warn("the input changed while it was read", "file", in.Path)
 		}
 	}
-	if rec != nil {
-		err := rec.close()
-		if err == nil && r.pulls != nil && r.stopped == nil {
-			err = rec.files.Pull(r.pulls.lines())
-		}
-		if err != nil {
+	if rec != nil && r.pulls != nil && r.stopped == nil {
+		if err := rec.files.Pull(r.pulls.lines()); err != nil {
 			halt(s, filesFailed(err))
 		}
 	}

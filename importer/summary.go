@@ -27,9 +27,6 @@ func (r *run) summary() *report.Summary {
 		known := r.ledger.Info()
 		s.Checkpoint.ID, s.Checkpoint.Sequence = known.ID, known.Sequence
 	}
-	if r.Terms != nil {
-		s.Fleet, s.Shard = r.Terms.Fleet, fmt.Sprintf("%d/%d", r.Shard.Index, r.Shard.Of)
-	}
 	for i, f := range r.Inputs {
 		changed, in := f.Changed(), f.Info()
 		s.Inputs[i] = report.Input{
@@ -88,17 +85,24 @@ func (r *run) notRead() int {
 	return max(0, rows-r.tally.counts.Read)
 }
 
+// named is a summary of nothing but what run it is of.
+func (r *run) named() *report.Summary {
+	s := &report.Summary{
+		RunID: r.RunID, Command: r.Command, Version: r.Version, DryRun: r.DryRun || r.ledger == nil, Flags: r.Flags,
+		Resent: r.ResendInDoubt && !r.DryRun, Mapping: r.MappingFile, Target: report.Target(r.Target),
+	}
+	if r.Terms != nil {
+		s.Fleet, s.Shard = r.Terms.Fleet, fmt.Sprintf("%d/%d", r.Shard.Index, r.Shard.Of)
+	}
+	return s
+}
+
 // soFar is the summary of a run that goes on. It shares no memory with the run, and reads no file.
 func (r *run) soFar() *report.Summary {
-	now := time.Now()
-	took := now.Sub(r.started)
-	s := &report.Summary{
-		RunID: r.RunID, Command: r.Command, Version: r.Version, DryRun: r.DryRun ||
-			r.ledger == nil, Outcome: report.Running,
-		StartedAt: r.started.UTC(), FinishedAt: now.UTC(), DurationS: took.Seconds(),
-		Flags: r.Flags, Resent: r.ResendInDoubt &&
-			!r.DryRun, Mapping: r.MappingFile, Target: report.Target(r.Target), DroppedValues: r.tally.dropped,
-	}
+	s, now := r.named(), time.Now()
+	took := now.Sub(r.began)
+	s.Outcome, s.StartedAt, s.FinishedAt = report.Running, r.began.UTC(), now.UTC()
+	s.DurationS, s.DroppedValues = took.Seconds(), r.tally.dropped
 	if r.opened != nil {
 		known := &r.opened.Checkpoint
 		s.Checkpoint = report.Checkpoint{Path: known.Path, New: known.New, Leads: known.Leads}
@@ -113,7 +117,7 @@ func (r *run) soFar() *report.Summary {
 	r.meter.Report(s)
 	_, s.PeakInFlight = r.retrier.Breaker.InFlight()
 	s.Paused = r.retrier.Breaker.Paused()
-	r.tally.report(s, r.intake.place)
+	r.tally.report(s)
 	if r.drift != nil {
 		r.drift.report(s, r.ReadByExternalID)
 	}

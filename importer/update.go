@@ -27,7 +27,7 @@ func (c *carrier) update(ctx context.Context, j *job) {
 			c.notRead(j, err)
 			return
 		}
-		j.step = c.planUpdate(&Case{Record: &j.it.rec, Known: &j.entry, Run: c.RunID, it: j.it, digests: c.digests},
+		j.step = c.planUpdate(&Case{it: j.it, Known: &j.entry, digests: c.digests},
 			lead)
 		a := &answer{Lead: lead, at: time.Now()}
 		if j.step.Action != Update {
@@ -280,11 +280,6 @@ func (j *job) noteLead(lead *leadapi.Lead) {
 	}
 }
 
-// errUnreadable is an answer that does not show the lead that was meant.
-type errUnreadable string
-
-func (e errUnreadable) Error() string { return string(e) }
-
 // readLead reads a lead (section "6. Update a lead") by an update without content, which changes nothing, or by sending
 // the ExternalID that the lead has, which overwrites one that others set. The first lead of a run is read twice, to see
 // whether a read moves UpdatedAt.
@@ -293,7 +288,7 @@ func (c *carrier) readLead(ctx context.Context, j *job) (*leadapi.Lead, error) {
 	if err != nil {
 		return nil, c.refusesReads(err)
 	}
-	if c.byExternalID || !c.hasRead.CompareAndSwap(false, true) {
+	if c.ReadByExternalID || !c.hasRead.CompareAndSwap(false, true) {
 		return lead, nil
 	}
 	again, err := c.readOnce(ctx, j)
@@ -307,7 +302,7 @@ func (c *carrier) readOnce(ctx context.Context, j *job) (*leadapi.Lead, error) {
 	j.outcome = Failed
 	r := &leadapi.UpdateRequest{Content: []leadapi.ContentField{}}
 	external := j.entry.ExternalID
-	if c.byExternalID {
+	if c.ReadByExternalID {
 		r = &leadapi.UpdateRequest{ExternalID: &external}
 	}
 	lead, err := c.patch(ctx, c.phases.taking, j, r)
@@ -316,9 +311,9 @@ func (c *carrier) readOnce(ctx context.Context, j *job) (*leadapi.Lead, error) {
 	case err != nil:
 		return nil, err
 	case lead.ID != j.entry.LeadID:
-		return nil, errUnreadable("the lead that came back is another one")
-	case c.byExternalID && lead.ExternalID != external:
-		return nil, errUnreadable("the lead came back with another ExternalID")
+		return nil, errors.New("the lead that came back is another one")
+	case c.ReadByExternalID && lead.ExternalID != external:
+		return nil, errors.New("the lead came back with another ExternalID")
 	}
 	return lead, nil
 }
@@ -328,7 +323,7 @@ func (c *carrier) refusesReads(err error) error {
 	ofTheLead := []int{http.StatusPaymentRequired, http.StatusForbidden, http.StatusNotFound, http.StatusGone}
 	ae, answered := errors.AsType[*leadapi.Error](err)
 	if !answered || ae.Status < 400 || ae.Status > 499 || !refusedForGood(ae) ||
-		slices.Contains(ofTheLead, ae.Status) || c.byExternalID || c.hasRead.Load() {
+		slices.Contains(ofTheLead, ae.Status) || c.ReadByExternalID || c.hasRead.Load() {
 		return err
 	}
 	return &Stop{

@@ -72,7 +72,7 @@ func (b *Before) Since(rej *Reject) (at time.Time, old bool) {
 	if b == nil {
 		return at, false
 	}
-	at, old = b.since[b.hash(noteOf(rej, ""))]
+	at, old = b.since[b.hash(rej.shown())]
 	return at, old
 }
 
@@ -80,7 +80,7 @@ func (b *Before) Since(rej *Reject) (at time.Time, old bool) {
 var answered = spelling.Form(`HTTP [0-9]{3}`)
 
 // hash is of what makes a row the same case; one without a key is known by its line.
-func (b *Before) hash(n note) uint64 {
+func (b *Before) hash(n Reject) uint64 {
 	if n.Key == "" {
 		n.Key = "\x00" + strconv.Itoa(n.Line)
 	}
@@ -91,19 +91,18 @@ func (b *Before) hash(n note) uint64 {
 }
 
 // add takes a row of rejects.
-func (b *Before) add(n note) {
-	at, err := time.Parse(time.RFC3339, n.Since)
-	if err != nil {
-		at = b.At
+func (b *Before) add(rej Reject) {
+	if rej.Since.IsZero() {
+		rej.Since = b.At
 	}
 	if len(b.since) < mostOld {
-		b.since[b.hash(n)] = at
+		b.since[b.hash(rej)] = rej.Since
 	}
 }
 
 // eachNote calls f for the rows of a file of a run, as the run has left it or as a person has saved it again. In CSV
 // its columns begin with prefix, as those of rejects do.
-func eachNote(path, prefix string, f func(note)) error {
+func eachNote(path, prefix string, f func(Reject)) error {
 	file, err := os.Open(path)
 	if err != nil {
 		return err
@@ -119,13 +118,13 @@ func eachNote(path, prefix string, f func(note)) error {
 	return eachLine(in, prefix, f)
 }
 
-func eachObject(in *bufio.Reader, f func(note)) error {
+func eachObject(in *bufio.Reader, f func(Reject)) error {
 	for {
 		line, err := in.ReadBytes('\n')
 		var row struct {
-			Note note `json:"leadferry"`
+			Note Reject `json:"leadferry"`
 		}
-		if json.Unmarshal(bytes.TrimSpace(line), &row) == nil {
+		if json.Unmarshal(bytes.TrimSpace(line), &row) == nil || row.Note.Key != "" { // its times may have been edited
 			f(row.Note)
 		}
 		if errors.Is(err, io.EOF) {
@@ -136,7 +135,7 @@ func eachObject(in *bufio.Reader, f func(note)) error {
 	}
 }
 
-func eachLine(in *bufio.Reader, prefix string, f func(note)) error {
+func eachLine(in *bufio.Reader, prefix string, f func(Reject)) error {
 	head, _ := in.Peek(in.Size()) // as much as there is
 	_, behind, found := bytes.Cut(head, []byte(prefix+"line"))
 	if !found || len(behind) == 0 {
@@ -158,9 +157,10 @@ func eachLine(in *bufio.Reader, prefix string, f func(note)) error {
 			return ""
 		}
 		line, _ := strconv.Atoi(cell("line"))
-		f(note{
-			Line: line, Key: cell("key"), Namespace: cell("namespace"), Outcome: cell("outcome"),
-			Since: cell("since"), Error: strings.TrimPrefix(cell("error"), "'"),
+		since, _ := time.Parse(time.RFC3339, cell("since"))
+		f(Reject{
+			Line: line, Key: cell("key"), Namespace: cell("namespace"), Outcome: cell("outcome"), Since: since,
+			Error: strings.TrimPrefix(cell("error"), "'"),
 		})
 	}
 	if errors.Is(err, io.EOF) {
@@ -176,6 +176,6 @@ func Holds(path string, wanted func(namespace, key string) bool) (found bool) {
 		prefix = notePrefix
 	}
 	// What cannot be read holds nothing that anybody could name.
-	_ = eachNote(path, prefix, func(n note) { found = found || wanted(n.Namespace, n.Key) })
+	_ = eachNote(path, prefix, func(n Reject) { found = found || wanted(n.Namespace, n.Key) })
 	return found
 }

@@ -60,9 +60,6 @@ type Word struct {
 	Place
 }
 
-// OtherTexts, as what is Hidden, are those beyond the ones told apart.
-const OtherTexts = "other texts"
-
 // named is the text in quotes, or what is said in its place.
 func (w *Word) named() string { return cmp.Or(w.Hidden, `"`+w.Text+`"`) }
 
@@ -90,6 +87,14 @@ type Assignment struct {
 	Entry          int    `json:"entry,omitzero"`
 	Others         string `json:"others,omitempty"` // "organizations" or "locators"
 	Rows           int    `json:"rows"`
+}
+
+// Kind says whether it is organizations or locators.
+func (a *Assignment) Kind() string {
+	if a.OrganizationID != "" {
+		return "organizations"
+	}
+	return cmp.Or(a.Others, "locators")
 }
 
 // Projected are the lead requests that the run would send when all goes well. Rate

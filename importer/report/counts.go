@@ -28,14 +28,6 @@ type RowCounts struct {
 	Pending   int `json:"pending"`
 }
 
-// OutcomeCount is a count with what it means to a person, and whether it wants his eye.
-type OutcomeCount struct {
-	Name      string
-	Rows      int
-	Attention bool
-	Meaning   string
-}
-
 // all are the counts, the sum first.
 func (c *RowCounts) all() []*int {
 	return []*int{
@@ -44,22 +36,22 @@ func (c *RowCounts) all() []*int {
 	}
 }
 
-// outcomes lists all counts in the order of INTERFACE.md.
-func (c RowCounts) outcomes() []OutcomeCount {
-	return []OutcomeCount{
-		{"created", c.Created, false, "the lead exists, with all that was asked for"},
-		{"updated", c.Updated, false, "changed fields were sent and confirmed"},
-		{"unchanged", c.Unchanged, false, "the lead exists, there was nothing to send"},
-		{"changed", c.Changed, true, "the row, or what the mapping makes of it, has changed; nothing was sent"},
-		{"skipped", c.Skipped, false, "left out on purpose"},
-		{"invalid", c.Invalid, true, "fails a check, was not sent"},
-		{"rejected", c.Rejected, true, "the service refused it; sent again once its data change"},
-		{"failed", c.Failed, true, "did not get through, will be sent again"},
-		{"partial", c.Partial, true, "created, its ExternalID is not linked yet"},
-		{"in_doubt", c.InDoubt, true, "nobody can tell if a lead was made"},
-		{"unmatched", c.Unmatched, true, "no lead is known for the row"},
-		{"conflict", c.Conflict, true, "held for a person to decide, nothing was sent"},
-		{"pending", c.Pending, true, "was not sent before the run stopped"},
+// outcomes lists all counts in the order of INTERFACE.md. Those of pending rows need no look: the next run sends them.
+func (c RowCounts) outcomes() []Line {
+	return []Line{
+		{c.Created, "created", "the lead exists, with all that was asked for", "", false},
+		{c.Updated, "updated", "changed fields were sent and confirmed", "", false},
+		{c.Unchanged, "unchanged", "the lead exists, there was nothing to send", "", false},
+		{c.Changed, "changed", "the row, or what the mapping makes of it, has changed; nothing was sent", "", true},
+		{c.Skipped, "skipped", "left out on purpose", "", false},
+		{c.Invalid, "invalid", "fails a check, was not sent", "", true},
+		{c.Rejected, "rejected", "the service refused it; sent again once its data change", "", true},
+		{c.Failed, "failed", "did not get through, will be sent again", "", true},
+		{c.Partial, "partial", "created, its ExternalID is not linked yet", "", true},
+		{c.InDoubt, "in_doubt", "nobody can tell if a lead was made", "", true},
+		{c.Unmatched, "unmatched", "no lead is known for the row", "", true},
+		{c.Conflict, "conflict", "held for a person to decide, nothing was sent", "", true},
+		{c.Pending, "pending", "was not sent before the run stopped", "", false},
 	}
 }
 
@@ -71,16 +63,13 @@ var reconciledMeanings = map[string]string{
 }
 
 // Outcomes lists all counts of the run's rows, zeros included, in a fixed order.
-func (s *Summary) Outcomes() []OutcomeCount {
+func (s *Summary) Outcomes() []Line {
 	all := s.Rows.outcomes()
 	if s.DryRun {
-		pending := &all[len(all)-1]
-		pending.Attention, pending.Meaning = false, s.Checks.fate()
+		all[len(all)-1].Text = s.Checks.fate()
 	}
 	if s.Reconciliation != nil {
-		for i := range all {
-			all[i].Meaning = cmp.Or(reconciledMeanings[all[i].Name], all[i].Meaning)
-		}
+		each(all, func(o *Line) { o.Text = cmp.Or(reconciledMeanings[o.Name], o.Text) })
 	}
 	return all
 }
@@ -89,18 +78,15 @@ func (s *Summary) Outcomes() []OutcomeCount {
 func (s *Summary) Attention() int { return s.Rows.attention(s.DryRun) }
 
 // Ended is how many rows have an outcome: all that were read, once the run has ended.
-func (c RowCounts) Ended() (n int) {
-	for _, o := range c.outcomes() {
-		n += o.Rows
-	}
-	return n
+func (c RowCounts) Ended() int {
+	return sum(c.outcomes(), func(o Line) int { return o.Count })
 }
 
 // ByName gives the counts by their JSON names, read and zeros included.
 func (c RowCounts) ByName() map[string]int {
 	m := map[string]int{"read": c.Read}
 	for _, o := range c.outcomes() {
-		m[o.Name] = o.Rows
+		m[o.Name] = o.Count
 	}
 	return m
 }
@@ -109,12 +95,9 @@ func (c RowCounts) ByName() map[string]int {
 // was never meant.
 func (c RowCounts) attention(dryRun bool) (n int) {
 	for _, o := range c.outcomes() {
-		if o.Attention {
-			n += o.Rows
+		if o.Attention || o.Name == "pending" && !dryRun {
+			n += o.Count
 		}
-	}
-	if dryRun {
-		n -= c.Pending
 	}
 	return n
 }

@@ -13,33 +13,23 @@ import (
 	"leadferry/checkpoint"
 )
 
-// worker is a member of a fleet with what it has left in the ledger. Of several that had one shard, the newest knows
-// what became of all its rows.
-type worker struct {
-	*checkpoint.Member
-	rows    RowCounts // of the shard as far as it has come
-	summary *Summary  // as it told it last; nil: it has not yet
-}
-
-// ended says whether it came to its end.
-func (w *worker) ended() bool { return w.summary != nil && w.summary.Outcome != Running }
-
-// read takes the rows, and the figures so far or in the end, from their JSON.
-func (w *worker) read() (err error) {
+// leftBy is what a worker of a fleet has left in the ledger: its summary in the end, or its rows and figures so far.
+func leftBy(w *checkpoint.Member) (*Summary, error) {
+	s, soFar := &Summary{Outcome: Running}, RowCounts{}
+	var err error
 	if len(w.Rows) > 0 {
-		err = json.Unmarshal(w.Rows, &w.rows)
+		err = json.Unmarshal(w.Rows, &soFar)
 	}
 	if len(w.Summary) > 0 && err == nil {
-		w.summary = new(Summary)
-		err = json.Unmarshal(w.Summary, w.summary, jsontext.AllowInvalidUTF8(true))
+		err = json.Unmarshal(w.Summary, s, jsontext.AllowInvalidUTF8(true))
 	}
 	if err != nil {
-		return fmt.Errorf("read what the worker of shard %d has told: %w", w.Shard, err)
+		return nil, fmt.Errorf("read what the worker of shard %d has told: %w", w.Shard, err)
 	}
-	if w.ended() {
-		w.rows = w.summary.Rows
+	if s.Outcome == Running {
+		s.Rows = soFar
 	}
-	return nil
+	return s, nil
 }
 
 // Fleet is the summary of a fleet, as if it had been one run: rows of each shard by its newest worker, requests of
@@ -51,10 +41,11 @@ func Fleet(name string, shards int, members []checkpoint.Member) (*Summary, erro
 		Summary: s, organizations: map[Organization]int{}, transitions: map[Transition]int{},
 		errors: map[[2]string]*Reason{},
 	}
-	newest := make([]*worker, shards)
+	newest := make([]*Summary, shards) // of several workers that had one shard, the newest knows how all its rows ended
 	for i := range members {
-		w := &worker{Member: &members[i]}
-		if err := w.read(); err != nil {
+		w := &members[i]
+		own, err := leftBy(w)
+		if err != nil {
 			return nil, err
 		}
 		if s.StartedAt.IsZero() || w.Started.Before(s.StartedAt) {
@@ -63,18 +54,16 @@ func Fleet(name string, shards int, members []checkpoint.Member) (*Summary, erro
 		if w.Last.After(s.FinishedAt) {
 			s.FinishedAt = w.Last
 		}
-		if w.summary != nil {
-			m.work(w.summary)
-		}
+		m.work(own)
 		if w.Newest && w.Shard < shards {
-			newest[w.Shard] = w
+			newest[w.Shard] = own
 		}
 	}
-	for shard, w := range newest {
-		if w != nil {
-			m.rows(w)
+	for shard, own := range newest {
+		if own != nil {
+			m.rows(own)
 		}
-		if w == nil || !w.ended() {
+		if own == nil || own.Outcome == Running {
 			m.missing = append(m.missing, fmt.Sprint(shard))
 		}
 	}
@@ -116,16 +105,15 @@ func (m *merger) work(w *Summary) {
 	m.Checkpoint.Sequence = max(m.Checkpoint.Sequence, w.Checkpoint.Sequence)
 }
 
-func (m *merger) rows(w *worker) {
-	to, from := m.Rows.all(), w.rows.all()
+func (m *merger) rows(s *Summary) {
+	to, from := m.Rows.all(), s.Rows.all()
 	for i := range to {
 		*to[i] += *from[i]
 	}
-	s := w.summary
-	if s == nil {
+	if s.Command == "" { // it has told no figures yet
 		return
 	}
-	if w.ended() {
+	if s.Outcome != Running {
 		m.codes = append(m.codes, s.ExitCode)
 	}
 	if m.Command == "" {

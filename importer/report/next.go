@@ -238,32 +238,28 @@ func (s *Summary) keepIDs(todo *steps) {
 	}
 }
 
-// inDoubt are the steps to settle rows in doubt. Pasted as they are, twice or in the
-// wrong order, they decide nothing.
+// inDoubt are the steps to settle rows in doubt: in the rejects, or in a list of its own. Pasted as they are, twice or in
+// the wrong order, they decide nothing.
 func (s *Summary) inDoubt(todo *steps) {
-	const found = " what you found: the lead's ID, or none if no lead was made, or exists if you cannot find " +
-		"its ID. An empty cell decides nothing. Then settle them:"
-	if s.settledInRejects() {
-		todo.about(slices.Clone(s.RejectsPaths), true,
-			fmt.Sprintf("Look up the %s in doubt in the service's console (leadferry explain in_doubt says more), "+
-				"and write into leadferry_lead_id of the rejects file%s",
-				english.Plural(s.Rows.InDoubt, "row", ""), found), "leadferry checkpoint resolve "+
-				shell.Path(s.RejectsPaths[0])+s.at())
-		todo.add(s.Rows.Invalid+s.Rows.Rejected == 0,
-			fmt.Sprintf("Then %s the same file%s:", s.Command,
-				map[bool]string{true: ", which sends what was not made and links what was found"}[s.Command == "import"]),
-			s.again(s.Command)...)
-		return
-	}
-	list := "in-doubt.csv"
-	if s.RunID != "" {
+	rows, more := english.Plural(max(s.Rows.InDoubt, s.Standing), "row", ""), "(leadferry explain in_doubt says more)"
+	list, files := "in-doubt.csv", []string(nil)
+	if s.RunID != "" { // never over what a person has filled in
 		list = "in-doubt-" + s.RunID + ".csv"
 	}
-	todo.add(true, fmt.Sprintf("List the %s in doubt (leadferry explain in_doubt says more):",
-		english.Plural(max(s.Rows.InDoubt, s.Standing), "row", "")),
-		"leadferry checkpoint export --state in_doubt"+s.at()+" -o "+list) // never over what a person has filled in
-	todo.add(true, "Look each up in the service's console and write into lead_id"+found,
-		"leadferry checkpoint resolve "+list+s.at())
+	look, inRejects := "Look each up in the service's console and write into lead_id", s.settledInRejects()
+	if inRejects {
+		list, files = shell.Path(s.RejectsPaths[0]), slices.Clone(s.RejectsPaths)
+		look = fmt.Sprintf("Look up the %s in doubt in the service's console %s, and write into leadferry_lead_id of "+
+			"the rejects file", rows, more)
+	}
+	todo.add(!inRejects, fmt.Sprintf("List the %s in doubt %s:", rows, more),
+		"leadferry checkpoint export --state in_doubt"+s.at()+" -o "+list)
+	todo.about(files, true, look+" what you found: the lead's ID, or none if no lead was made, or exists if you cannot "+
+		"find its ID. An empty cell decides nothing. Then settle them:", "leadferry checkpoint resolve "+list+s.at())
+	todo.add(inRejects && s.Rows.Invalid+s.Rows.Rejected == 0,
+		fmt.Sprintf("Then %s the same file%s:", s.Command,
+			map[bool]string{true: ", which sends what was not made and links what was found"}[s.Command == "import"]),
+		s.again(s.Command)...)
 }
 
 // settledInRejects says whether one rejects file holds all rows in doubt, in a form that resolve takes.

@@ -72,21 +72,21 @@ func (r *Run) openProblems() error {
 		r.problems = func(batch []Problem) error { return writeObjects(out, batch) }
 		return nil
 	}
+	lines := func(batch []Problem) any {
+		if !r.files.ProblemValues {
+			return batch
+		}
+		list := make([]valued, len(batch))
+		for i, p := range batch {
+			list[i] = valued{p, p.Value}
+		}
+		return list
+	}
 	r.problems = func(batch []Problem) error {
 		each(batch, func(p *Problem) { p.Column, p.Text, p.Value = defuse(p.Column), defuse(p.Text), defuse(p.Value) })
-		if !r.files.ProblemValues {
-			return gocsv.MarshalWithoutHeaders(batch, out)
-		}
-		lines := make([]valued, len(batch))
-		for i, p := range batch {
-			lines[i] = valued{p, p.Value}
-		}
-		return gocsv.MarshalWithoutHeaders(lines, out)
+		return gocsv.MarshalWithoutHeaders(lines(batch), out)
 	}
-	if r.files.ProblemValues {
-		return gocsv.Marshal([]valued(nil), out)
-	}
-	return gocsv.Marshal([]Problem(nil), out)
+	return gocsv.Marshal(lines(nil), out)
 }
 
 // Tells says whether problems are written at all.

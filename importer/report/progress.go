@@ -52,7 +52,7 @@ type Progress struct {
 
 const (
 	logEvery = 10 * time.Second
-	barWidth = 20
+	barWidth = 10 // leaves room for the facts beside it where a terminal has 80 characters
 )
 
 // NewProgress begins to show progress. The bar guesses no time left, since it would do so while nothing moves, too; a
@@ -87,7 +87,7 @@ func (f *fitted) Write(drawn []byte) (int, error) {
 // show puts another line there; "" leaves nothing. That a terminal is gone is noticed where it matters.
 func (f *fitted) show(line string) {
 	room := max(1, f.width()-1)
-	if line = escape(shortened(EscapeLine(line), room), room); line == f.line {
+	if line = escape(line, room); line == f.line {
 		return
 	}
 	length := utf8.RuneCountInString(line)
@@ -96,30 +96,6 @@ func (f *fitted) show(line string) {
 		text += "\r"
 	}
 	_, _ = io.WriteString(f.out, text)
-}
-
-// shortened is a line of the bar that fits into so many characters where it can: first the bar itself becomes shorter,
-// and goes, then the facts at the end go, which matter least.
-func shortened(line string, room int) string {
-	over := utf8.RuneCountInString(line) - room
-	from, to := strings.IndexByte(line, '['), strings.IndexByte(line, ']')
-	if over > 0 && from >= 0 && to > from {
-		whole := line[from+1 : to]
-		bar, least := len(whole)-over, 5
-		if bar >= least {
-			done := strings.Count(whole, "=") * bar / len(whole)
-			return line[:from+1] + strings.Repeat("=", done) + ">" + strings.Repeat(".", bar-done-1) + line[to:]
-		}
-		line = line[:from] + strings.TrimLeft(line[to+1:], " ")
-	}
-	for utf8.RuneCountInString(line) > room {
-		last := strings.LastIndex(line, ", ")
-		if last < 0 {
-			break
-		}
-		line = line[:last]
-	}
-	return line
 }
 
 // Update shows a new state.
@@ -164,7 +140,7 @@ func (p *Progress) Stop() {
 	p.drawn.show("")
 }
 
-// draw shows the bar with details by weight, as the end is cut where the terminal is narrow. The bar's end stays one
+// draw shows the bar with details by weight: those at the end go where the terminal is narrow. The bar's end stays one
 // row ahead while the run goes on, as a full bar never moves again.
 func (p *Progress) draw(t Tick, eta string, done int) {
 	var details []string
@@ -173,14 +149,19 @@ func (p *Progress) draw(t Tick, eta string, done int) {
 			details = append(details, fmt.Sprintf(format, value))
 		}
 	}
-	add(t.Paused != "", "paused: %s", t.Paused)
+	add(t.Paused != "", "paused: %s", EscapeLine(t.Paused))
 	add(t.InDoubt > 0, "%s in doubt", humanize.Comma(int64(t.InDoubt)))
 	add(t.Attention > 0, "%s need attention", humanize.Comma(int64(t.Attention)))
 	add(eta != "", "%s left", eta)
 	add(true, "%.0f rows/s", p.pace.perSecond)
+	total := max(p.options.Total, done+1)
+	room := p.options.Width() - len(fmt.Sprintf("100%% [%*s] (%d/%d) ", barWidth, "", done, total))
+	for utf8.RuneCountInString(strings.Join(details, ", ")) >= room && len(details) > 1 {
+		details = details[:len(details)-1]
+	}
 	p.bar.Describe(strings.Join(details, ", "))
 	if p.options.Total > 0 {
-		p.bar.ChangeMax(max(p.options.Total, done+1))
+		p.bar.ChangeMax(total)
 	}
 	_ = p.bar.Set(done)
 }

@@ -51,29 +51,27 @@ func (r *Run) Results(batch []Result) error {
 		}
 		l.Location, l.Error = Cell(l.Location), Cell(l.Error)
 	}
-	r.err = gocsv.MarshalCSVWithoutHeaders(batch, &withOwn{r.results.lines, batch, r.files.Namespaced})
+	next := 0
+	r.err = gocsv.MarshalCSVWithoutHeaders(batch, widened{r.results.lines, func(cells []string) []string {
+		l := &batch[next]
+		if next++; r.files.Namespaced {
+			cells = slices.Insert(cells, keyColumn+1, l.Namespace)
+		}
+		return append(cells, l.Own...)
+	}})
 	return r.err
-}
-
-// withOwn takes lines from gocsv and puts the rows' own cells behind them.
-type withOwn struct {
-	*csv.Writer
-	batch []Result // whose lines come next
-
-	namespaced bool
 }
 
 // keyColumn is where the key is in a line of results.
 const keyColumn = 3
 
-func (w *withOwn) Write(cells []string) error {
-	own, namespace := w.batch[0].Own, w.batch[0].Namespace
-	w.batch = w.batch[1:]
-	if w.namespaced {
-		cells = slices.Insert(cells, keyColumn+1, namespace)
-	}
-	return w.Writer.Write(append(cells, own...))
+// widened takes lines from gocsv and adds the columns that not every file has.
+type widened struct {
+	*csv.Writer
+	widen func(cells []string) []string
 }
+
+func (w widened) Write(cells []string) error { return w.Writer.Write(w.widen(cells)) }
 
 // beginLines writes the header line of results or of a reconciliation, with further columns behind those that all
 // have; a name that exists already is told apart.
@@ -96,21 +94,30 @@ func beginLines[T any](to *output, namespaced bool, further []string) error {
 	return errors.Join(err, to.lines.Write(names))
 }
 
-// Reject is a row that needs attention. Names and Cells are its own columns as they
-// were read; Raw is a JSON object on one line, in their place. Text is the whole row
-// where it could not be taken apart: it is written neither cut nor defused, and as long
-// as it is there a reader takes the row for not corrected yet.
+// Reject is a row that needs attention. Names and Cells are its own columns as they were read; Raw is a JSON object on
+// one line, in their place. The rest is added to the row: as columns, or as an object under noteName. Text is the whole
+// row where it could not be taken apart: it is written neither cut nor defused, and as long as it is there a reader
+// takes the row for not corrected yet.
 type Reject struct {
-	Line         int
-	Key          string
-	Namespace    string // of the key
-	Outcome      string
-	Since        time.Time // since when the row needs attention for this reason
-	SentAt       time.Time // of a row in doubt: when it was sent
-	Error        string
-	Names, Cells []string
-	Raw          string
-	Text         string
+	Line      int       `json:"line"`
+	Key       string    `json:"key"`
+	Namespace string    `json:"namespace,omitempty"` // of the key
+	Outcome   string    `json:"outcome"`
+	Since     time.Time `json:"since,omitzero"`   // since when it needs attention for this reason
+	SentAt    time.Time `json:"sent_at,omitzero"` // of a row in doubt: when it was sent
+	LeadID    string    `json:"lead_id"`          // anyone who looks the lead up fills it in
+	Error     string    `json:"error"`
+	Text      string    `json:"text,omitempty"`
+
+	Names, Cells []string `json:"-"`
+	Raw          string   `json:"-"`
+}
+
+// shown is what the files show of it.
+func (rej Reject) shown() Reject {
+	rej.Key, rej.Error = EscapeLine(rej.Key), Escape(rej.Error)
+	rej.Since, rej.SentAt = rej.Since.UTC().Truncate(time.Second), rej.SentAt.UTC().Truncate(time.Second)
+	return rej
 }
 
 // rejectsFile holds rows of one header, or JSONL.
@@ -198,7 +205,7 @@ func (s *rejectsFile) notes(cell func(name, cell string) string, rej *Reject) (c
 	add("outcome", rej.Outcome)
 	add("since", second(rej.Since))
 	add("sent_at", second(rej.SentAt))
-	add("lead_id", "") // anyone who looks the lead up fills it in
+	add("lead_id", rej.LeadID)
 	add("error", Cell(rej.Error))
 	add("text", rej.Text)
 	return cells
@@ -210,26 +217,6 @@ func second(t time.Time) string {
 		return ""
 	}
 	return t.UTC().Format(time.RFC3339)
-}
-
-// note is what is added to a rejected JSONL object, under noteName.
-type note struct {
-	Line      int    `json:"line"`
-	Key       string `json:"key"`
-	Namespace string `json:"namespace,omitempty"`
-	Outcome   string `json:"outcome"`
-	Since     string `json:"since,omitempty"`
-	SentAt    string `json:"sent_at,omitempty"`
-	LeadID    string `json:"lead_id"`
-	Error     string `json:"error"`
-	Text      string `json:"text,omitempty"`
-}
-
-func noteOf(rej *Reject, text string) note {
-	return note{
-		Line: rej.Line, Key: EscapeLine(rej.Key), Namespace: rej.Namespace, Outcome: rej.Outcome,
-		Since: second(rej.Since), SentAt: second(rej.SentAt), Error: Escape(rej.Error), Text: text,
-	}
 }
 
 const (
@@ -250,8 +237,10 @@ func (rej *Reject) object() []byte {
 	if len(b) > 1 {
 		b = append(b, ',')
 	}
-	// A note cannot fail where broken UTF-8 is let pass.
-	v, _ := json.Marshal(noteOf(rej, text), jsontext.AllowInvalidUTF8(true))
+	note := rej.shown()
+	note.Text = text
+	// It cannot fail where broken UTF-8 is let pass.
+	v, _ := json.Marshal(note, jsontext.AllowInvalidUTF8(true))
 	b = append(append(b, `"`+noteName+`":`...), v...)
 	return append(b, '}')
 }

@@ -31,10 +31,7 @@ type Line struct {
 
 // Sections are what the run has to say, except times, rows in doubt and what to do. None is empty.
 func (s *Summary) Sections() []Section {
-	rows := lines(s.Outcomes(), func(o OutcomeCount) Line {
-		return Line{Count: o.Rows, Name: o.Name, Text: o.Meaning, Attention: o.Attention && o.Name != "pending"}
-	})
-	rows = slices.DeleteFunc(rows, func(l Line) bool { return l.Count == 0 })
+	rows := slices.DeleteFunc(s.Outcomes(), func(l Line) bool { return l.Count == 0 })
 	all := append(s.Reconciliation.sections(),
 		Section{ID: "rows", Title: "Rows", Lines: append([]Line{{Count: s.Rows.Read, Name: "read"}}, rows...)})
 	all = append(all,

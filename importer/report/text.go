@@ -140,7 +140,7 @@ func requests(creates, updates int) string {
 func (s *Summary) Asking() []Reason {
 	asks := map[string]bool{}
 	for _, o := range s.Outcomes() {
-		asks[o.Name] = o.Attention && o.Name != "pending" && !(o.Name == "invalid" && s.Checks != nil)
+		asks[o.Name] = o.Attention && !(o.Name == "invalid" && s.Checks != nil)
 	}
 	return slices.DeleteFunc(slices.Clone(s.Errors), func(r Reason) bool { return !asks[r.Outcome] })
 }

@@ -11,14 +11,8 @@ import (
 
 // table is a list of what a run has to tell, with a bar beside each count.
 type table struct {
-	ID, Title string
-	Lines     []row
-	More      int // that are not shown
-}
-
-type row struct {
-	report.Line
-	Width string // percent of the longest bar; "": nothing is counted
+	report.Section
+	Most, More int // the largest count; lines that are not shown
 }
 
 func (c *content) Tables() (all []table) {
@@ -26,23 +20,19 @@ func (c *content) Tables() (all []table) {
 		if of.Private {
 			continue
 		}
-		most := 0
+		t := table{Section: of}
 		for _, l := range of.Lines {
-			most = max(most, l.Count)
+			t.Most = max(t.Most, l.Count)
 		}
 		shown := clip(of.Lines, mostListed)
-		t := table{ID: of.ID, Title: of.Title, More: shown.More}
-		for _, l := range shown.Items {
-			r := row{Line: l}
-			if most > 0 { // one row of a million may be the one that matters
-				r.Width = rounded(max(100*float64(l.Count)/float64(most), 0.7))
-			}
-			t.Lines = append(t.Lines, r)
-		}
+		t.Lines, t.More = shown.Items, shown.More
 		all = append(all, t)
 	}
 	return all
 }
+
+// width is that of a bar, in percent of the longest one. One row of a million may be the one that matters.
+func width(count, most int) string { return rounded(max(100*float64(count)/float64(most), 0.7)) }
 
 // timeline is a run over time: how fast rows and requests were settled, and how long answers took.
 type timeline struct {

@@ -42,7 +42,7 @@ var runText string
 var run = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("run").Funcs(template.FuncMap{
 		"comma": comma, "text": report.Escape, "prose": prose, "command": command, "path": path, "base": base,
-		"clock": clock, "ms": milliseconds, "seconds": report.Duration, "bytes": humanize.Comma,
+		"clock": clock, "ms": milliseconds, "seconds": report.Duration, "bytes": humanize.Comma, "width": width,
 	}).Parse(runText))
 })
 
@@ -198,42 +198,22 @@ func clip[T any](items []T, most int) clipped[T] {
 	return clipped[T]{items[:n], len(items) - n}
 }
 
-// step is one thing to do, with links to the files that it is about.
-type step struct {
-	report.Step
-	Links []link
-}
-
 type link struct{ Name, Address string }
 
-// FirstSteps, FirstInputs and FirstFiles are what a page shows of these lists.
-func (c *content) FirstSteps() clipped[step] {
-	var all []step
-	for _, s := range c.Steps() {
-		one := step{Step: s}
-		for _, file := range s.Files {
-			if l := c.link(file); l.Address != "" {
-				one.Links = append(one.Links, l)
-			}
-		}
-		all = append(all, one)
-	}
-	return clip(all, mostListed)
-}
-
-// link is a file as the page reaches it, from the folder where it lies; without an address where the page lies in none.
-func (c *content) link(file string) link {
+// Link leads to a file as the page reaches it, from the folder where it lies; nil where the page lies in none.
+func (c *content) Link(file string) *link {
 	for _, f := range c.Left() {
 		if f.Name != "page" {
 			continue
 		}
 		if there, err := filepath.Rel(filepath.Dir(f.Path), file); err == nil {
-			return link{base(file), (&url.URL{Path: filepath.ToSlash(there)}).String()}
+			return &link{base(file), (&url.URL{Path: filepath.ToSlash(there)}).String()}
 		}
 	}
-	return link{Name: base(file)}
+	return nil
 }
 
+// FirstInputs and FirstFiles are what a page shows of these lists.
 func (c *content) FirstInputs() clipped[report.Input] { return clip(c.Inputs, mostListed) }
 
 func (c *content) FirstFiles() clipped[report.NamedFile] { return clip(c.Left(), mostListed) }
@@ -328,8 +308,8 @@ func (c *content) concern(need int) string {
 func (c *content) among(attention bool) string {
 	var words []string
 	for _, o := range c.Outcomes() {
-		if o.Attention == attention && o.Rows > 0 && o.Name != "pending" {
-			words = append(words, comma(o.Rows)+" "+strings.ReplaceAll(o.Name, "_", " "))
+		if o.Attention == attention && o.Count > 0 && o.Name != "pending" {
+			words = append(words, comma(o.Count)+" "+strings.ReplaceAll(o.Name, "_", " "))
 		}
 	}
 	return strings.Join(words, ", ")
