@@ -65,7 +65,7 @@ var tellers = []string{
 var (
 	warners  = []string{"Warn", "warn", "warnOf"}
 	refusers = []string{"Usage", "Stopped", "Interrupted", "Errorf", "New", "refuse", "fail", "broken", "runError"}
-	rulers   = []string{"problem", "faults", "again", "lacking"}
+	rulers   = []string{"problem", "faults", "again", "lacking", "Flaw"}
 	stops    = []string{"Stop", "End"}
 )
 
@@ -115,6 +115,8 @@ func (s *spoken) call(n *ast.CallExpr, place string, rules bool) {
 		s.warns[place] = literals(n)
 	case slices.Contains(refusers, called):
 		s.refuses = append(s.refuses, first...)
+	case called == "fault" && len(n.Args) > 1: // of a file, with its path before the text
+		s.refuses = append(s.refuses, literals(n.Args[1])...)
 	case rules && len(n.Args) > 1 && slices.Contains(rulers, called):
 		s.rule(n.Args[0])
 	}
