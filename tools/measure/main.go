@@ -31,7 +31,7 @@ const asMeasure = "LEADFERRY_MEASURE=command"
 
 func main() {
 	must.Main("measure", func(ctx context.Context, args []string) error {
-		return run(ctx, args, streams{os.Stdin, os.Stdout, os.Stderr})
+		return run(ctx, args, streams{os.Stdout, os.Stderr})
 	})
 }
 

@@ -16,7 +16,7 @@ import (
 func TestMain(m *testing.M) {
 	if os.Getenv("LEADFERRY_MEASURE") == "command" {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-		err := run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr})
+		err := run(ctx, os.Args[1:], streams{os.Stdout, os.Stderr})
 		stop()
 		if err != nil {
 			os.Exit(1)
@@ -36,7 +36,7 @@ func TestTable(t *testing.T) {
 	dir := t.TempDir()
 	var out, note bytes.Buffer
 	args := []string{"-rows", "1000", "-runs", "1", "-wrk", "1s", "-dir", dir}
-	if err := run(t.Context(), args, streams{strings.NewReader(""), &out, &note}); err != nil {
+	if err := run(t.Context(), args, streams{&out, &note}); err != nil {
 		t.Fatalf("%v\n%s\n%s", err, &out, &note)
 	}
 	for _, want := range []string{
@@ -84,7 +84,7 @@ func TestInterruptedTableLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	ctx, stop := context.WithCancel(t.Context())
 	note := &trigger{on: "importing ", do: stop}
-	err := run(ctx, []string{"-rows", "100000", "-dir", dir, "-only", "N8"}, streams{strings.NewReader(""), io.Discard, note})
+	err := run(ctx, []string{"-rows", "100000", "-dir", dir, "-only", "N8"}, streams{io.Discard, note})
 	if err == nil || !strings.Contains(err.Error(), "interrupted") {
 		t.Errorf("it ended with %v", err)
 	}
@@ -99,7 +99,7 @@ func TestARunWhoseRowsEndOtherwiseIsAnError(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the program")
 	}
-	l, err := newLab(t.Context(), options{rows: 100, runs: 1, dir: t.TempDir()}, streams{nil, io.Discard, io.Discard})
+	l, err := newLab(t.Context(), options{rows: 100, runs: 1, dir: t.TempDir()}, streams{io.Discard, io.Discard})
 	defer func() {
 		if err := l.close(); err != nil {
 			t.Error(err)
@@ -150,7 +150,7 @@ func (w *trigger) Write(b []byte) (int, error) {
 
 func TestOptions(t *testing.T) {
 	parse := func(args ...string) (options, error) {
-		return parseOptions(args, streams{nil, io.Discard, io.Discard})
+		return parseOptions(args, streams{io.Discard, io.Discard})
 	}
 	o, err := parse("-quick", "-runs", "2", "-only", "n5, N1")
 	if err != nil || o.rows != 20_000 || o.runs != 2 || o.wants("N2") || !o.wants("N1") || !o.wants("N5") {

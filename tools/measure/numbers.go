@@ -19,10 +19,10 @@ import (
 // numbers are those of docs/numbers.md, in their order, but N12: `go test ./internal/e2e -run TestKill -kills 1000`
 // judges that.
 var numbers = []number{
-	{"N1", fullSize, func(l *lab) { l.besideWrk("file", inFlight, l.tenth(), 0.95) }},
-	{"N2", fullSize, func(l *lab) { l.besideWrk("file", 256, l.threeTenths(), 0.85) }},
-	{"N3", fullSize, func(l *lab) { l.besideBare(0, l.threeTenths(), 0.6, 0) }},
-	{"N4", fullSize, func(l *lab) { l.besideBare(0, l.threeTenths(), 0, 2) }},
+	{"N1", fullSize, func(l *lab) { l.besideWrk("file", inFlight, l.rows/10, 0.95) }},
+	{"N2", fullSize, func(l *lab) { l.besideWrk("file", 256, 3*l.rows/10, 0.85) }},
+	{"N3", fullSize, func(l *lab) { l.besideBare(0, 3*l.rows/10, 0.6, 0) }},
+	{"N4", fullSize, func(l *lab) { l.besideBare(0, 3*l.rows/10, 0, 2) }},
 	{"N5", fullSize, func(l *lab) { l.besideReader("csv", l.rows, 0.45, "a bare encoding/csv loop") }},
 	{"N5", fullSize, func(l *lab) {
 		f := leadFile{to: l.rows}
@@ -33,7 +33,7 @@ var numbers = []number{
 	{"N6", fullSize, func(l *lab) { l.besideReader("jsonl", l.rows, 0.9, "a bare jsontext token loop") }},
 	{"N7", fullSize, func(l *lab) { l.nothingToSend("resume, %s finished rows", 3.5, "import") }},
 	{"N8", fullSize, func(l *lab) { l.nothingToSend("sync, %s rows, none changed", 3.5, "sync") }},
-	{"N9", fullSize, func(l *lab) { l.memory(l.tenth()) }},
+	{"N9", fullSize, func(l *lab) { l.memory(l.rows / 10) }},
 	{"N9", fullSize, func(l *lab) { l.memory(l.most()) }},
 	{"N10", fullSize, (*lab).checkpoints},
 	{"N11", anySize, (*lab).requests},
@@ -41,13 +41,13 @@ var numbers = []number{
 	{"N14", anySize, func(l *lab) {
 		l.atMost("the program, stripped", "MB", 27, float64(must.Get(os.Stat(l.program)).Size())/1e6)
 	}},
-	{"N15", fullSize, func(l *lab) { l.besideWrk("PostgreSQL", inFlight, l.tenth(), 0.95) }},
+	{"N15", fullSize, func(l *lab) { l.besideWrk("PostgreSQL", inFlight, l.rows/10, 0.95) }},
 	{"N15", fullSize, (*lab).besideTheFile},
 	{"N16", fullSize, (*lab).fleetOfFour},
 	{"N17", fullSize, (*lab).onServer},
 	{"N18", fullSize, func(l *lab) {
-		l.besideReader("xlsx", l.tenth(), 1.2, "a bare excelize Rows loop")
-		f := leadFile{to: l.tenth(), format: "xlsx"}
+		l.besideReader("xlsx", l.rows/10, 1.2, "a bare excelize Rows loop")
+		f := leadFile{to: l.rows / 10, format: "xlsx"}
 		l.peak("validate, XLSX", f.to, 64+16*f.to/mebibyte, l.validated(0, f))
 	}},
 	{"N19", fullSize, (*lab).afterAKill},
@@ -68,7 +68,7 @@ var numbers = []number{
 		cmd.Dir = l.root
 		l.atMost("`go test ./...`", "s", 120, must.Get(perform(cmd)).wall.Seconds())
 	}},
-	{"N25", fullSize, func(l *lab) { l.besideBare(slow, l.tenth(), 0, 1.1) }},
+	{"N25", fullSize, func(l *lab) { l.besideBare(slow, l.rows/10, 0, 1.1) }},
 }
 
 const (
@@ -211,7 +211,7 @@ func (f *filled) besideValidate(command string, more ...string) comparison {
 
 // added is the rate at which rows that follow those of a checkpoint are imported into it.
 func (f *filled) added(turn int) float64 {
-	rows := f.lab.tenth()
+	rows := f.lab.rows / 10
 	next := f.file
 	next.from = f.file.to + turn*rows
 	next.to = next.from + rows
@@ -241,7 +241,7 @@ func (l *lab) memory(rows int) {
 
 // checkpoints is N10.
 func (l *lab) checkpoints() {
-	small, big, mixed := l.fill(l.tenth(), false), l.fill(l.most(), false), l.fill(l.most(), true)
+	small, big, mixed := l.fill(l.rows/10, false), l.fill(l.most(), false), l.fill(l.most(), true)
 	size := must.Get(os.Stat(big.checkpoint)).Size()
 	var openings, unordered []float64
 	for turn := range l.runs {
@@ -257,7 +257,7 @@ func (l *lab) checkpoints() {
 	l.atMost("checkpoint, each row", "bytes", 512, float64(size)/float64(l.most()))
 	l.atMost("checkpoint, opening at "+grouped(l.most())+" rows after a clean end", "s", 1, median(openings))
 	into := fmt.Sprintf("import into a checkpoint of %s rows, keys ", grouped(l.most()))
-	l.rates(into+"in order", 0.5, "that into one of "+grouped(l.tenth()), growth)
+	l.rates(into+"in order", 0.5, "that into one of "+grouped(l.rows/10), growth)
 	rate := median(unordered)
 	l.judge(into+"random", "≥ 10,000 rows/s", grouped(rate)+" rows/s", rate >= 10_000)
 }
@@ -269,7 +269,7 @@ func (w *world) linked(want outcomes, command, path string) trial {
 
 // requests is N11, taken from a linked import, which makes the most requests.
 func (l *lab) requests() {
-	rows := l.tenth()
+	rows := l.rows / 10
 	s := l.sink(0)
 	defer s.stop()
 	w := l.world(s)
@@ -300,13 +300,13 @@ func (l *lab) start() {
 // afterAKill is N19: opening a checkpoint whose import was killed, and adopting leads.
 func (l *lab) afterAKill() {
 	big := l.fill(l.rows, false)
-	next := leadFile{from: 100 * l.rows, to: 100*l.rows + l.tenth()}
+	next := leadFile{from: 100 * l.rows, to: 100*l.rows + l.rows/10}
 	killed := big.command("import", "-m", l.path("plain.yaml"), "--out", big.out(), l.input(next))
 	killed.Stderr = &listener{then: func() { _ = killed.Process.Kill() }}
 	_ = killed.Run() // it was killed
 	l.atMost("opening after a kill -9 at "+grouped(l.rows)+" entries", "s", float64(l.rows)/1e6, big.opening())
-	few, many := l.adopted(l.tenth()), l.adopted(l.rows)
-	l.atMost("memory of adopt, each lead", "bytes", 350, float64(many-few)/float64(l.rows-l.tenth()))
+	few, many := l.adopted(l.rows/10), l.adopted(l.rows)
+	l.atMost("memory of adopt, each lead", "bytes", 350, float64(many-few)/float64(l.rows-l.rows/10))
 }
 
 // adopted is the memory of adopting leads from a list.
@@ -326,7 +326,7 @@ func (l *lab) adopted(leads int) int64 {
 // readAll is N21: leads that a reconciliation reads a second, beside the updates that wrk makes on as many connections.
 // Neither side has changed anything. The first lead of a run is read twice: one request more, whatever the rows.
 func (l *lab) readAll() {
-	rows := l.tenth()
+	rows := l.rows / 10
 	s := l.sink(slow, "-keep")
 	defer s.stop()
 	w := l.world(s)

@@ -90,7 +90,7 @@ func (s *server) database(ctx context.Context) string {
 func (l *lab) besideTheFile() {
 	near := l.sink(0)
 	defer near.stop()
-	rows := l.threeTenths()
+	rows := 3 * l.rows / 10
 	c := l.compare(func() (float64, float64) {
 		file := l.imported(near, "file", rows, inFlight).rate(rows)
 		return l.imported(near, "PostgreSQL", rows, inFlight).rate(rows), file
@@ -102,7 +102,7 @@ func (l *lab) besideTheFile() {
 // fleetOfFour is N16: four workers beside one, and how often they ask the server.
 func (l *lab) fleetOfFour() {
 	const workers = 4
-	rows := l.tenth()
+	rows := l.rows / 10
 	s, at := l.sink(slow), l.postgres()
 	defer s.stop()
 	var trips []float64

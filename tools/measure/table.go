@@ -63,10 +63,6 @@ func parseOptions(args []string, s streams) (o options, err error) {
 
 func (o *options) wants(id string) bool { return len(o.only) == 0 || slices.Contains(o.only, id) }
 
-func (o *options) tenth() int { return o.rows / 10 }
-
-func (o *options) threeTenths() int { return 3 * o.rows / 10 }
-
 // most are the most rows of any number.
 func (o *options) most() int {
 	if o.full {
@@ -206,11 +202,8 @@ func grouped[N int | float64](n N) string {
 	return digits
 }
 
-// streams are the three standard streams.
-type streams struct {
-	in       io.Reader
-	out, err io.Writer
-}
+// streams are what is written to.
+type streams struct{ out, err io.Writer }
 
 // flags is a flag set that shows mistakes and its flags on standard error.
 func flags(heading string, s streams) *flag.FlagSet {
