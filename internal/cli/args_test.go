@@ -137,7 +137,7 @@ func TestNamesThatLookLikeFlags(t *testing.T) {
 // Each command can be learned from its help: what it does, one example, its exit codes.
 func TestHelpOfEachCommand(t *testing.T) {
 	known := []string{"leadferry.txt", flags.ConnectionTopic + ".txt"}
-	everyCommand(func(c *cli.Command, words []string) {
+	eachCommand(func(c *cli.Command, words []string) {
 		known = append(known, strings.Join(words[1:], "-")+".txt")
 		out := screenOf(c, words, frequent)
 		if !strings.Contains(out, "Exit codes: 0 ") || !strings.Contains(out, "Example") && len(words) > 1 {
@@ -165,7 +165,7 @@ func TestHelpOfEachCommand(t *testing.T) {
 
 // Every flag that names a connection or a path can be set in the environment.
 func TestFlagsOfConnectionsAndPathsHaveVariables(t *testing.T) {
-	everyCommand(func(c *cli.Command, _ []string) {
+	eachCommand(func(c *cli.Command, _ []string) {
 		for _, f := range c.Flags {
 			name, called := f.Names()[0], argumentOf(f)
 			path := strings.HasPrefix(called, "FILE") || strings.HasPrefix(called, "DIR") || strings.HasPrefix(called, "URL")
@@ -208,7 +208,7 @@ func TestExamplesOfHelpRun(t *testing.T) {
 	}
 	t.Chdir(d.dir)
 	app, ran := (&program{}).app(), 0
-	everyCommand(func(c *cli.Command, words []string) {
+	eachCommand(func(c *cli.Command, words []string) {
 		examples := 0
 		for line := range strings.Lines(strings.ReplaceAll(c.Description, "\\\n", "")) {
 			if !strings.HasPrefix(line, "   leadferry ") {
@@ -237,4 +237,11 @@ func TestExamplesOfHelpRun(t *testing.T) {
 	if ran < 5 {
 		t.Errorf("%d examples ran", ran)
 	}
+}
+
+// eachCommand calls f with every command of a program that was not started.
+func eachCommand(f func(c *cli.Command, words []string)) {
+	p := new(program)
+	p.app()
+	everyCommand(p.root, []string{"leadferry"}, f)
 }

@@ -74,6 +74,7 @@ type program struct {
 	interrupt <-chan struct{}
 	args      []string
 	line      *flags.Line
+	root      *cli.Command                        // the program itself, above its commands
 	json      bool                                // --log-format json: standard error is read by a program
 	level     slog.Level                          // --log-level
 	settings  atomic.Pointer[connection.Settings] // what needs no profile, until a command with connection flags begins
@@ -163,7 +164,10 @@ func (p *program) app() *cli.App {
 		ExitErrHandler:            func(*cli.Context, error) {}, // the table of package exit decides
 		OnUsageError:              usageError,
 		DisableSliceFlagSeparator: true,
-		HideHelpCommand:           true,
+		HideHelp:                  true,
+	}
+	p.root = &cli.Command{
+		Usage: app.Usage, Description: app.Description, Flags: app.Flags, Subcommands: app.Commands,
 	}
 	p.prepare(app.Commands, "")
 	return app
@@ -172,7 +176,7 @@ func (p *program) app() *cli.App {
 // prepare gives every command what all have in common: its page of help, a beginning, and errors of ours.
 func (p *program) prepare(commands []*cli.Command, above string) {
 	for _, c := range commands {
-		c.Before, c.OnUsageError, c.HideHelpCommand = p.begin, usageError, true
+		c.Before, c.OnUsageError, c.HideHelp = p.begin, usageError, true
 		c.Description = cmp.Or(c.Description, description(above+c.Name))
 		p.prepare(c.Subcommands, above+c.Name+"-")
 	}

@@ -55,7 +55,7 @@ func (p *program) help(*cli.Context) error {
 		helpFlags(&s, connecting, connectionFlags())
 		return p.print(s.String())
 	}
-	command := rootOf(p.app())
+	command := p.root
 	for _, word := range p.line.Path[1:] {
 		command = command.Command(word)
 	}
@@ -178,25 +178,19 @@ func flagUsage(f cli.Flag) string {
 
 // Screens calls f with the words, the summary and the whole help of each command.
 func Screens(f func(words []string, summary, help string)) {
-	everyCommand(func(c *cli.Command, words []string) { f(words, c.Usage, screenOf(c, words, everything)) })
+	p := new(program)
+	p.app()
+	everyCommand(p.root, []string{"leadferry"}, func(c *cli.Command, words []string) {
+		f(words, c.Usage, screenOf(c, words, everything))
+	})
 }
 
-// everyCommand calls f with the program itself and each of its commands, and the words that name it.
-func everyCommand(f func(c *cli.Command, words []string)) {
-	app := (&program{}).app()
-	var walk func(c *cli.Command, words []string)
-	walk = func(c *cli.Command, words []string) {
-		f(c, words)
-		for _, sub := range c.Subcommands {
-			walk(sub, append(words[:len(words):len(words)], sub.Name))
-		}
+// everyCommand calls f with a command and all below it, and the words that name each.
+func everyCommand(c *cli.Command, words []string, f func(c *cli.Command, words []string)) {
+	f(c, words)
+	for _, sub := range c.Subcommands {
+		everyCommand(sub, append(words[:len(words):len(words)], sub.Name), f)
 	}
-	walk(rootOf(app), []string{app.Name})
-}
-
-// rootOf is the program as a command.
-func rootOf(app *cli.App) *cli.Command {
-	return &cli.Command{Usage: app.Usage, Description: app.Description, Flags: app.Flags, Subcommands: app.Commands}
 }
 
 // flaglessVariables are those that no flag has.
@@ -210,7 +204,7 @@ var flaglessVariables = []string{
 func (p *program) warnOfVariables() {
 	prefix := flags.Variable("")
 	known, without := slices.Clone(flaglessVariables), map[string]string{}
-	everyCommand(func(c *cli.Command, _ []string) {
+	everyCommand(p.root, nil, func(c *cli.Command, _ []string) {
 		for _, f := range c.Flags {
 			name, variables := f.Names()[0], f.(cli.DocGenerationFlag).GetEnvVars()
 			if known = append(known, variables...); len(variables) == 0 {

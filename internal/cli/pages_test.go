@@ -106,7 +106,7 @@ func variables(t *testing.T) (names []string) {
 	names = slices.DeleteFunc(names, func(name string) bool {
 		return strings.HasSuffix(name, "_") || strings.HasPrefix(name, "LEADFERRY_TEST_")
 	})
-	everyCommand(func(c *cli.Command, _ []string) {
+	eachCommand(func(c *cli.Command, _ []string) {
 		for _, f := range append(c.Flags, (&program{}).importCommand().Flags...) {
 			names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(f.(cli.DocGenerationFlag).GetEnvVars(), name) })
 		}
