@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,7 +14,6 @@ import (
 	"leadferry/importer"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/inputs"
-	"leadferry/internal/cli/ledger"
 	"leadferry/internal/spelling"
 )
 
@@ -162,55 +160,4 @@ func terms(c *cli.Context, fleet string, in *inputs.Files, o *importer.Options) 
 		same("--"+name, value)
 	}
 	return t, nil
-}
-
-func (p *program) initLedgerCommand() *cli.Command {
-	return &cli.Command{
-		Name: "init", Usage: "prepare a PostgreSQL database to hold checkpoints", ArgsUsage: "ADDRESS",
-		Flags: []cli.Flag{standbyFlag()},
-		Action: func(c *cli.Context) error {
-			if c.NArg() != 1 || !checkpoint.IsAddress(c.Args().First()) {
-				return exit.Usage("init takes the address of a database",
-					"for example leadferry checkpoint init postgres://owner@db.example.com/leads")
-			}
-			return p.desk(c).Prepare(c.Args().First(), p.ledger(c).ServerOptions())
-		},
-	}
-}
-
-func (p *program) workersCommand() *cli.Command {
-	return &cli.Command{
-		Name: "workers", Usage: "which runs use a checkpoint in PostgreSQL, and what they hold",
-		Action: func(c *cli.Context) error { return p.desk(c).Workers(c.Context) },
-	}
-}
-
-func (p *program) copyCommand() *cli.Command {
-	return &cli.Command{
-		Name: "copy", Usage: "take a checkpoint to another place: from a file to PostgreSQL, or back",
-		ArgsUsage: "FROM TO",
-		Flags:     []cli.Flag{standbyFlag()},
-		Action: func(c *cli.Context) error {
-			from, to := c.Args().Get(0), c.Args().Get(1)
-			if c.NArg() != 2 || from == to {
-				return exit.Usage("copy takes two places: the checkpoint, and where it goes",
-					"see leadferry checkpoint copy --help")
-			}
-			at, err := p.ledger(c).Named(from)
-			if err != nil {
-				return err
-			}
-			if checkpoint.IsAddress(to) {
-				o := p.ledger(c).ServerOptions()
-				return p.desk(c).Copy(c.Context, at, to, &o)
-			}
-			if err := ledger.RefuseName(to); err != nil {
-				return err
-			}
-			if to, err = filepath.Abs(to); err != nil {
-				return err
-			}
-			return p.desk(c).Copy(c.Context, at, to, nil)
-		},
-	}
 }

@@ -151,11 +151,6 @@ func directoryOf(c *cli.Context) (*sandbox.Directory, error) {
 	return d, nil
 }
 
-// sandboxData is where --sandbox keeps its leads: beside its checkpoint.
-func sandboxData(checkpointPath string) string {
-	return strings.TrimSuffix(checkpointPath, ".db") + "-service.db"
-}
-
 // openSandbox starts the imitation inside the process.
 func openSandbox(c *cli.Context, checkpointPath string) (api leadapi.Config, stop func() error, err error) {
 	err = ledger.MakeFolder(checkpointPath)
@@ -172,7 +167,7 @@ func openSandbox(c *cli.Context, checkpointPath string) (api leadapi.Config, sto
 	if err != nil {
 		return api, nil, err
 	}
-	data := sandboxData(checkpointPath)
+	data := ledger.SandboxData(checkpointPath)
 	api, stop, err = serveSandbox(sandbox.Options{Path: data, Wait: c.Duration("wait"), Directory: directory})
 	of := (*fs.PathError)(nil)
 	switch {
@@ -215,8 +210,8 @@ func resetSandbox(path string) error {
 	if err != nil && !errors.Is(err, checkpoint.ErrMissing) {
 		return err
 	}
-	if disk.Exists(sandboxData(path)) { // what is no file of the sandbox is not removed
-		data, err := sandbox.New(sandbox.Options{Path: sandboxData(path)})
+	if disk.Exists(ledger.SandboxData(path)) { // what is no file of the sandbox is not removed
+		data, err := sandbox.New(sandbox.Options{Path: ledger.SandboxData(path)})
 		if err == nil {
 			err = data.Close()
 		}
@@ -224,7 +219,7 @@ func resetSandbox(path string) error {
 			return exit.Usage(err.Error(), "end the run that uses it, or name another --checkpoint")
 		}
 	}
-	for _, name := range append(bolt.Companions(path), path, sandboxData(path)) {
+	for _, name := range append(bolt.Companions(path), path, ledger.SandboxData(path)) {
 		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

@@ -21,9 +21,16 @@ import (
 	"leadferry/internal/shell"
 )
 
-// Adopt takes over the leads of files, as a whole or not at all, into the checkpoint that is meant or a new one. It is
+// adopt takes over the leads of files, as a whole or not at all, into the checkpoint that is meant or a new one. It is
 // marked before the files are read: runs are refused until all of them were taken over.
-func (d *Command) Adopt(ctx context.Context, paths []string) (err error) {
+func (d *Command) adopt() (err error) {
+	if d.C.NArg() == 0 {
+		return exit.Usage("adopt takes a file", "CSV with the columns key and lead_id, such as the results.csv of a run")
+	}
+	paths, err := files(d.C.Args().Slice())
+	if err != nil {
+		return err
+	}
 	read, err := d.openLists(paths)
 	defer read.close()
 	if err != nil {
@@ -34,7 +41,7 @@ func (d *Command) Adopt(ctx context.Context, paths []string) (err error) {
 			paths[i] = whole
 		}
 	}
-	db, err := d.Ledger.OpenOrMake()
+	db, err := d.OpenOrMake()
 	if err != nil {
 		return err
 	}
@@ -46,16 +53,16 @@ func (d *Command) Adopt(ctx context.Context, paths []string) (err error) {
 		fmt.Fprintf(d.Say, "checkpoint: %s (new: no lead is known yet)\n", db.Info().Path)
 	}
 	d.warn(db.Info().Warnings)
-	return d.Ledger.Attested(ctx, db, false, func() error { return d.adopt(ctx, db, read, paths) })
+	return d.Attested(d.C.Context, db, false, func() error { return d.takeOver(d.C.Context, db, read, paths) })
 }
 
-func (d *Command) adopt(ctx context.Context, db ledger.Ledger, read lists, paths []string) error {
+func (d *Command) takeOver(ctx context.Context, db ledger.Ledger, read lists, paths []string) error {
 	lacked := db.Info().Incomplete
 	var from []string
 	for _, l := range read {
 		from = append(from, l.witness().Ledger)
 	}
-	result, err := checkpoint.AdoptList(ctx, db, d.Ledger.Witnesses(), checkpoint.Leads{
+	result, err := checkpoint.AdoptList(ctx, db, d.Witnesses(), checkpoint.Leads{
 		Files: paths, From: from, Choose: func() error { return read.chooseFor(db.Info().Target) },
 		Entries: read.entries, Missing: read.missing,
 	})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 
 	"github.com/dustin/go-humanize/english"
 
@@ -12,14 +13,39 @@ import (
 	"leadferry/checkpoint/bolt"
 	"leadferry/checkpoint/postgres"
 	"leadferry/importer/report"
+	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/ledger"
 	"leadferry/internal/disk"
 	"leadferry/internal/shell"
 )
 
-// Copy takes all that a checkpoint knows to an empty one elsewhere: to is an address with server, or a file. Runs are
-// refused there first, then here for good; the same copy again ends one that was cut off.
-func (d *Command) Copy(ctx context.Context, from ledger.Place, to string, server *postgres.Options) (err error) {
+// copy takes all that a checkpoint knows to an empty one elsewhere.
+func (d *Command) copy() error {
+	from, to := d.C.Args().Get(0), d.C.Args().Get(1)
+	if d.C.NArg() != 2 || from == to {
+		return exit.Usage("copy takes two places: the checkpoint, and where it goes",
+			"see leadferry checkpoint copy --help")
+	}
+	at, err := d.Named(from)
+	if err != nil {
+		return err
+	}
+	if checkpoint.IsAddress(to) {
+		o := d.ServerOptions()
+		return d.copyTo(d.C.Context, at, to, &o)
+	}
+	if err = ledger.RefuseName(to); err == nil {
+		to, err = filepath.Abs(to)
+	}
+	if err != nil {
+		return err
+	}
+	return d.copyTo(d.C.Context, at, to, nil)
+}
+
+// copyTo copies to an address with server, or to a file. Runs are refused there first, then here for good; the same
+// copy again ends one that was cut off.
+func (d *Command) copyTo(ctx context.Context, from ledger.Place, to string, server *postgres.Options) (err error) {
 	src, err := from.Open(ledger.How{Moved: true})
 	if err != nil {
 		return err
@@ -42,7 +68,7 @@ func (d *Command) Copy(ctx context.Context, from ledger.Place, to string, server
 	}
 	read := func() (*checkpoint.Contents, error) { return src.Contents(ctx) }
 	begun := func() error { return src.SetMoved(to) }
-	err = d.Ledger.Attested(ctx, src, false, func() error {
+	err = d.Attested(ctx, src, false, func() error {
 		if server == nil {
 			return bolt.Fill(to, read, info.Path, info.Target, begun, from.Options)
 		}

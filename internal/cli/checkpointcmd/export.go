@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"time"
@@ -19,6 +20,8 @@ import (
 	"leadferry/importer/report"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/ledger"
+	"leadferry/internal/cli/terminal"
+	"leadferry/internal/disk"
 	"leadferry/internal/rowkey"
 )
 
@@ -37,29 +40,58 @@ func stateNamed(name string) (checkpoint.State, error) {
 	return 0, exit.Usage("--state does not know this state", "use created, partial, rejected or in_doubt")
 }
 
-// Export is which entries are written, and how.
-type Export struct {
-	State    string // "": any
-	Run      string // that made or sent them; "": any
-	CSV      bool   // else JSONL
-	Terminal bool   // it goes to one: nothing may act upon it
-
-	state      checkpoint.State
-	namespaced bool // keys have namespaces
+// export lists what the checkpoint knows, once that is closed: who reads it slowly, as less does, holds no lock.
+func (d *Command) export() error {
+	to := d.C.String("output")
+	if to == "-" {
+		to = ""
+	}
+	if disk.Exists(to) {
+		return exit.Usage(to+": exists already, and somebody may have filled it in",
+			"name a file that is not there yet")
+	}
+	if to != "" {
+		if err := d.Apart(to); err != nil {
+			return err
+		}
+	}
+	var told terminal.Spool
+	x := export{csv: d.C.String("format") == "csv", terminal: to == "" && d.Shown, run: d.C.String("created-by")}
+	err := d.exportTo(&told, &x)
+	switch {
+	case err != nil && !told.Begun: // refused
+		return err
+	case to == "":
+		unseen := told.Tell(d.Out) // of a damaged checkpoint, too
+		return cmp.Or(err, unseen)
+	}
+	if broken := disk.WriteNew(to, 0o600, told.Tell); broken != nil && err == nil {
+		return exit.Stopped(fmt.Sprintf("%s could not be written: %v", to, broken), disk.WayOut(broken))
+	}
+	return err
 }
 
-// Export writes what the checkpoint knows. Of a damaged one it writes what can still be read, and fails. The
-// checkpoint is closed when it returns: anyone who reads slowly must not hold its lock, so out keeps all that it is
-// given until then.
-func (d *Command) Export(ctx context.Context, x Export, out io.Writer) (err error) {
-	if x.state, err = stateNamed(x.State); err != nil {
+// export is which entries are written, and how.
+type export struct {
+	state      checkpoint.State // Unknown: any
+	run        string           // that made or sent them; "": any
+	csv        bool             // else JSONL
+	terminal   bool             // it goes to one: nothing may act upon it
+	namespaced bool             // keys have namespaces
+}
+
+// exportTo writes what the checkpoint knows. Of a damaged one it writes what can still be read, and fails. The
+// checkpoint is closed when it returns.
+func (d *Command) exportTo(out io.Writer, x *export) (err error) {
+	ctx := d.C.Context
+	if x.state, err = stateNamed(d.C.String("state")); err != nil {
 		return err
 	}
-	if x.Run != "" && !isRun(x.Run) {
+	if x.run != "" && !isRun(x.run) {
 		return exit.Usage("--created-by takes the ID of a run, eight of 0 to 9 and a to f",
 			"it is at the end of its folder's name, and run_id in its summary")
 	}
-	at, err := d.Ledger.Existing()
+	at, err := d.Existing()
 	if err != nil {
 		return err
 	}
@@ -68,7 +100,7 @@ func (d *Command) Export(ctx context.Context, x Export, out io.Writer) (err erro
 	case err != nil && at.Server != nil:
 		return err
 	case errors.Is(err, checkpoint.ErrDamaged):
-		return errors.Join(d.exportDamaged(at.Path, &x, out), err)
+		return errors.Join(d.exportDamaged(at.Path, x, out), err)
 	case err != nil:
 		return err
 	}
@@ -77,7 +109,7 @@ func (d *Command) Export(ctx context.Context, x Export, out io.Writer) (err erro
 	}
 	lacks := db.Info().Missing
 	err = x.lines(out, lacks, func(add func(checkpoint.Entry) error) error {
-		return checkpoint.Each(ctx, db, checkpoint.Filter{State: x.state, Run: x.Run}, add)
+		return checkpoint.Each(ctx, db, checkpoint.Filter{State: x.state, Run: x.run}, add)
 	})
 	if err == nil && lacks != "" {
 		err = &checkpoint.OpenError{
@@ -104,12 +136,12 @@ func namespaced(ctx context.Context, db ledger.Ledger) (yes bool, err error) {
 	return yes, err
 }
 
-func (d *Command) exportDamaged(path string, x *Export, out io.Writer) error {
+func (d *Command) exportDamaged(path string, x *export, out io.Writer) error {
 	const lacks = "an unknown number of leads that the damaged checkpoint knew"
 	x.namespaced = true // what is read once cannot be looked through before
 	return x.lines(out, lacks, func(add func(checkpoint.Entry) error) error {
 		r, err := bolt.Salvage(path, func(e checkpoint.Entry) error {
-			if x.state != checkpoint.Unknown && x.state != e.State || x.Run != "" && x.Run != e.Run {
+			if x.state != checkpoint.Unknown && x.state != e.State || x.run != "" && x.run != e.Run {
 				return nil
 			}
 			return add(e)
@@ -128,10 +160,10 @@ const exportBatch = 512
 
 // lines writes a line of every entry that each calls its function with, and a last one that says what is missing, if
 // anything.
-func (x *Export) lines(to io.Writer, lacks string, each func(add func(checkpoint.Entry) error) error) error {
+func (x *export) lines(to io.Writer, lacks string, each func(add func(checkpoint.Entry) error) error) error {
 	out := bufio.NewWriter(to)
 	write := x.jsonLines
-	if x.CSV {
+	if x.csv {
 		write = x.csvLines
 	}
 	var lines []ExportLine
@@ -177,7 +209,7 @@ func (w withoutNamespace) Write(cells []string) error {
 }
 
 // csvLines writes lines, and before the first ones the header.
-func (x *Export) csvLines(out *bufio.Writer, lines []ExportLine, first bool) error {
+func (x *export) csvLines(out *bufio.Writer, lines []ExportLine, first bool) error {
 	for i := range lines {
 		l := &lines[i]
 		l.Location = report.Cell(l.Location)
@@ -185,7 +217,7 @@ func (x *Export) csvLines(out *bufio.Writer, lines []ExportLine, first bool) err
 			&l.Key, &l.LeadID, &l.OrganizationID, &l.Status, &l.ExternalID, &l.RunID,
 			&l.File, &l.Error,
 		} {
-			if x.Terminal {
+			if x.terminal {
 				*text = report.Escape(*text)
 			}
 		}
@@ -200,7 +232,7 @@ func (x *Export) csvLines(out *bufio.Writer, lines []ExportLine, first bool) err
 	return gocsv.MarshalCSVWithoutHeaders(lines, w)
 }
 
-func (x *Export) jsonLines(out *bufio.Writer, lines []ExportLine, _ bool) error {
+func (x *export) jsonLines(out *bufio.Writer, lines []ExportLine, _ bool) error {
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false)
@@ -210,7 +242,7 @@ func (x *Export) jsonLines(out *bufio.Writer, lines []ExportLine, _ bool) error 
 		}
 	}
 	b := text.Bytes()
-	if x.Terminal {
+	if x.terminal {
 		b = report.EscapeJSON(b)
 	}
 	_, err := out.Write(b)

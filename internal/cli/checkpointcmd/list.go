@@ -98,7 +98,7 @@ type list struct {
 
 // openList opens a file; - is standard input, which is kept to be read again. The caller closes it.
 func (d *Command) openList(path, command string) (*list, io.Closer, error) {
-	l := &list{path: path, command: command, namespace: d.Namespace}
+	l := &list{path: path, command: command, namespace: d.C.String("namespace")}
 	var file io.Closer
 	var err error
 	if path == "-" {

@@ -3,8 +3,10 @@ package checkpointcmd
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 
 	"github.com/dustin/go-humanize/english"
 
@@ -17,9 +19,28 @@ import (
 	"leadferry/internal/shell"
 )
 
-// Repair brings what can be read of a damaged checkpoint, and what files of results know besides, into a new one; dry
+// repair brings what can be read of a damaged checkpoint, and what files of results know besides, into a new one, or
 // says what could be.
-func (d *Command) Repair(from, to string, target checkpoint.Target, files []string, dry bool) error {
+func (d *Command) repair() error {
+	names, dry := d.C.Args().Slice(), d.C.Bool("dry-run")
+	paths, err := files(d.C.StringSlice("results"))
+	if err != nil {
+		return err
+	}
+	if len(names) > 2 && len(paths) > 0 { // a shell spread out a pattern of results
+		names, paths = names[:2], slices.Concat(paths, names[2:])
+	}
+	if len(names) != 2 || disk.SameFile(names[0], names[1]) {
+		return exit.Usage("repair takes two files: the damaged one, and a new one",
+			"such as: checkpoint repair leads.db repaired.db")
+	}
+	from, to := names[0], names[1]
+	if disk.Exists(to) {
+		return exit.Usage(to+": exists already", "name a file that is not there yet")
+	}
+	if info, err := os.Stat(filepath.Dir(to)); err != nil || !info.IsDir() {
+		return exit.Usage("there is no folder "+filepath.Dir(to), "make it first")
+	}
 	how := bolt.Options{ReadOnly: true, Require: true, Check: true, AnyPlace: ledger.AnyPlace()}
 	db, err := bolt.Open(from, checkpoint.Target{}, how)
 	switch {
@@ -32,15 +53,15 @@ func (d *Command) Repair(from, to string, target checkpoint.Target, files []stri
 		return err
 	}
 	var results []bolt.Results
-	for _, path := range files {
+	for _, path := range paths {
 		one, err := d.evidence(path)
 		if err != nil {
 			return err
 		}
 		results = append(results, one)
 	}
-	r, err := bolt.Repair(from, to, target, results, dry,
-		bolt.Options{AnyPlace: ledger.AnyPlace(), Witnesses: d.Ledger.Witnesses()})
+	r, err := bolt.Repair(from, to, d.Target, results, dry,
+		bolt.Options{AnyPlace: ledger.AnyPlace(), Witnesses: d.Witnesses()})
 	if err != nil {
 		return err
 	}

@@ -17,9 +17,16 @@ import (
 	"leadferry/internal/rowkey"
 )
 
-// Resolve settles rows in doubt by the decisions of a file, all of them or none.
-func (d *Command) Resolve(ctx context.Context, path string) error {
-	read, file, err := d.openList(path, "resolve")
+// resolve settles rows in doubt by the decisions of a file, all of them or none, or of a person about all.
+func (d *Command) resolve() error {
+	switch none := d.C.Bool("none-created"); {
+	case d.C.NArg() > 1 || none == d.C.Args().Present():
+		return exit.Usage("resolve takes one file, or --none-created",
+			"leadferry checkpoint export --state in_doubt -o doubt.csv makes it")
+	case none:
+		return d.resolveNone(d.C.Context)
+	}
+	read, file, err := d.openList(d.C.Args().First(), "resolve")
 	if err != nil {
 		return err
 	}
@@ -40,7 +47,7 @@ func (d *Command) Resolve(ctx context.Context, path string) error {
 			"write into "+column+" the lead's ID, exists, or none where the lead was not made")
 	}
 	return d.with(false, func(db ledger.Ledger) error {
-		r, err := checkpoint.Resolve(ctx, db, decisions)
+		r, err := checkpoint.Resolve(d.C.Context, db, decisions)
 		if err != nil {
 			if why := (*checkpoint.ListError)(nil); errors.As(err, &why) {
 				return read.refused(why, &rows[why.Index], "nothing was settled")
@@ -53,8 +60,8 @@ func (d *Command) Resolve(ctx context.Context, path string) error {
 	})
 }
 
-// ResolveNone says of all rows in doubt that they were not made, which a person confirms.
-func (d *Command) ResolveNone(ctx context.Context) error {
+// resolveNone says of all rows in doubt that they were not made, which a person confirms.
+func (d *Command) resolveNone(ctx context.Context) error {
 	if !d.Person.CanAnswer() {
 		return exit.Usage("--none-created has all rows in doubt sent again, which a person has to confirm; nothing "+
 			"was settled",
