@@ -180,11 +180,13 @@ func TestFlagsOfConnectionsAndPathsHaveVariables(t *testing.T) {
 // What the environment may set of a run, config show shows.
 func TestVariablesOfRunsAreShown(t *testing.T) {
 	p := new(program)
+	p.app()
 	shown := map[string]bool{}
-	for _, f := range p.configShowCommand().Flags {
+	for _, f := range p.root.Command("config").Command("show").Flags {
 		shown[f.Names()[0]] = true
 	}
-	for _, c := range []*cli.Command{p.importCommand(), p.syncCommand(), p.reconcileCommand(), p.validateCommand()} {
+	for _, name := range []string{"import", "sync", "reconcile", "validate"} {
+		c := p.root.Command(name)
 		for _, f := range c.Flags {
 			if name := f.Names()[0]; len(f.(cli.DocGenerationFlag).GetEnvVars()) > 0 && !shown[name] {
 				t.Errorf("%s --%s may come from the environment, and config show lacks it", c.Name, name)

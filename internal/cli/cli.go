@@ -153,13 +153,7 @@ func (p *program) app() *cli.App {
 			own.Choice("log-level", "log from this level on: %", "info", "debug", "warn", "error"),
 			own.Choice("log-format", "write log lines and errors as %", "text", "json"),
 		},
-		Commands: []*cli.Command{
-			p.initCommand(), p.validateCommand(), p.importCommand(), p.syncCommand(), p.reconcileCommand(),
-			p.reportCommand(),
-			p.loginCommand(), p.configCommand(), p.sandboxCommand(), p.schemaCommand(), p.checkpointCommand(),
-			p.explainCommand(),
-			p.completionCommand(),
-		},
+		Commands:                  p.commands(),
 		Action:                    p.help,
 		ExitErrHandler:            func(*cli.Context, error) {}, // the table of package exit decides
 		OnUsageError:              usageError,

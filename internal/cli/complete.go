@@ -25,18 +25,12 @@ var shells = []string{"bash", "zsh", "fish", "powershell"}
 //go:embed scripts
 var scripts embed.FS
 
-func (p *program) completionCommand() *cli.Command {
-	return &cli.Command{
-		Name: "completion", ArgsUsage: strings.Join(shells, "|"),
-		Usage: "print what makes a shell complete command lines",
-		Action: func(c *cli.Context) error {
-			script, err := scripts.ReadFile("scripts/leadferry." + c.Args().First())
-			if c.NArg() != 1 || err != nil {
-				return exit.Usage("completion takes one of "+strings.Join(shells, ", "), "such as completion bash")
-			}
-			return p.print(string(script))
-		},
+func (p *program) completion(c *cli.Context) error {
+	script, err := scripts.ReadFile("scripts/leadferry." + c.Args().First())
+	if c.NArg() != 1 || err != nil {
+		return exit.Usage("completion takes one of "+strings.Join(shells, ", "), "such as completion bash")
 	}
+	return p.print(string(script))
 }
 
 // Completes answers a completion script on out, where that is what args are: the program itself must not begin then,

@@ -20,24 +20,6 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-func (p *program) configCommand() *cli.Command {
-	return &cli.Command{
-		Name: "config", Usage: "show every effective setting and where it comes from, or check whether they work",
-		Subcommands: []*cli.Command{p.configShowCommand(), p.configCheckCommand()},
-		Action:      p.help,
-	}
-}
-
-func (p *program) configShowCommand() *cli.Command {
-	return &cli.Command{
-		Name: "show", Usage: "each setting, its value and its origin; secrets masked",
-		Flags: append(append(connectionFlags(), pathFlags()...),
-			own.Bool("all", "list settings that are not set, too"),
-			own.Bool("json", "print a JSON array of objects with name, value and from")),
-		Action: p.configShow,
-	}
-}
-
 func (p *program) configShow(c *cli.Context) error {
 	t := p.target()
 	rows := p.settings.Load().Shown()
@@ -83,16 +65,6 @@ func (p *program) printJSON(v any) error {
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)
-}
-
-func (p *program) configCheckCommand() *cli.Command {
-	return &cli.Command{
-		Name: "check", Usage: "whether address, proxy, TLS and sign-in work, step by step",
-		Flags: append(connectionFlags(),
-			running.Time("timeout", 10*time.Second, "wait up to `DURATION` for an answer (10s for a connection)"),
-			own.Bool("json", "print a JSON array of steps")),
-		Action: p.configCheck,
-	}
 }
 
 // checked is a step of leadapi.Probe as --json writes it.

@@ -17,16 +17,6 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// fleetFlags make a run a worker of a fleet.
-func fleetFlags() []cli.Flag {
-	return []cli.Flag{
-		running.Name("fleet", "work in the fleet `NAME`: all its workers share a checkpoint in PostgreSQL, limits "+
-			"and rate"),
-		running.Name("shard", "take part `I/N` of the rows, from 0/N on, by the hash of their keys; auto: as "+
-			"Kubernetes (with LEADFERRY_SHARDS), AWS Batch or Slurm say"),
-	}
-}
-
 // mostShards is how many workers a fleet may have.
 const mostShards = 10_000
 

@@ -229,23 +229,17 @@ func (p *program) warnOfVariables() {
 	}
 }
 
-func (p *program) explainCommand() *cli.Command {
-	return &cli.Command{
-		Name: "explain", ArgsUsage: "[NAME]",
-		Usage: "an outcome, exit code, rule or message: what it means, what to do",
-		Action: func(c *cli.Context) error {
-			asked := strings.Join(c.Args().Slice(), " ")
-			if asked == "" {
-				return p.print(everyEntry())
-			}
-			e, found := explain.Find(asked)
-			if !found {
-				return exit.Usage("there is no entry for "+strconv.Quote(asked),
-					flags.Near("leadferry explain ", asked, explain.Names(), "leadferry explain lists all there are"))
-			}
-			return p.print(entryPage(e))
-		},
+func (p *program) explain(c *cli.Context) error {
+	asked := strings.Join(c.Args().Slice(), " ")
+	if asked == "" {
+		return p.print(everyEntry())
 	}
+	e, found := explain.Find(asked)
+	if !found {
+		return exit.Usage("there is no entry for "+strconv.Quote(asked),
+			flags.Near("leadferry explain ", asked, explain.Names(), "leadferry explain lists all there are"))
+	}
+	return p.print(entryPage(e))
 }
 
 // everyEntry lists what can be explained, by kind.

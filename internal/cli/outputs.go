@@ -80,6 +80,7 @@ func filesOf(c *cli.Context, runID string, sendsNothing bool) report.Files {
 	o := report.Files{
 		Page: runpage.Write, Dir: c.String("out"), Results: c.String("results"), Rejects: c.String("rejects"),
 		Summary: c.String("summary"), Problems: c.String("problems"), ProblemValues: c.Bool("problems-values"),
+		Pull: c.String("pull"), Reconciliation: c.String("reconciliation"), Reconciles: c.Command.Name == "reconcile",
 	}
 	switch {
 	case o.Dir == "none":

@@ -107,7 +107,7 @@ func variables(t *testing.T) (names []string) {
 		return strings.HasSuffix(name, "_") || strings.HasPrefix(name, "LEADFERRY_TEST_")
 	})
 	eachCommand(func(c *cli.Command, _ []string) {
-		for _, f := range append(c.Flags, (&program{}).importCommand().Flags...) {
+		for _, f := range c.Flags {
 			names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(f.(cli.DocGenerationFlag).GetEnvVars(), name) })
 		}
 	})

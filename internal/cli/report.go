@@ -20,20 +20,6 @@ import (
 	"leadferry/internal/cli/terminal"
 )
 
-func (p *program) reportCommand() *cli.Command {
-	output := own.Name("output", "write the page to `FILE`; - is standard output (default: report.html in the run)")
-	output.Aliases = []string{"o"}
-	return &cli.Command{
-		Name: "report", ArgsUsage: "[RUN]", Usage: "the page of a finished run: whether it worked, what needs you",
-		Flags: append(connectionFlags(),
-			output, own.Bool("open", "open the page in the browser"),
-			running.Name("fleet", "report all workers of the fleet `NAME` as one run, from the ledger"),
-			running.Name("checkpoint", "read the ledger at this postgres:// `ADDRESS`"),
-			files.Text("summary", "with --fleet: - prints the summary as JSON")),
-		Action: p.report,
-	}
-}
-
 func (p *program) report(c *cli.Context) error {
 	to, fleet := c.String("output"), c.String("fleet")
 	switch {

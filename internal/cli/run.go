@@ -301,14 +301,6 @@ func leads(n int) string {
 	return humanize.Comma(int64(n)) + " " + english.PluralWord(n, "lead", "")
 }
 
-// webFlag asks for the run's page while it goes on.
-func webFlag() cli.Flag {
-	f := files.Switch("web", "no page",
-		"show the run's page live in a browser on this machine (`[=ADDRESS]`; else a free port)")
-	f.EnvVars = []string{flags.Variable("web")}
-	return f
-}
-
 // serveWeb serves a page where --web asks for one, else it is nil.
 func serveWeb[Page any](c *cli.Context, serve func(addr string) (*Page, error)) (*Page, error) {
 	addr := c.Generic("web").(*flags.OptionalWord).String()

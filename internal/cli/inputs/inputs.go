@@ -50,31 +50,9 @@ func (in *Files) Close() {
 	}
 }
 
-// From is what the inputs of a command come from besides its line.
-type From struct {
-	Stdin io.Reader
-	// Table is called for each file beside the mapping that is read.
-	Table func(path string)
-	// Mapped is asked whether the mapping may be used, before any input is read.
-	Mapped func(path string, m *mapping.Mapping) error
-}
-
-// Open reads the mapping and opens every file, so that all that is wrong
-// with names and headers is known before anything is sent.
-func Open(c *cli.Context, from From, o *importer.Options) (*Files, error) {
-	path := c.String("mapping")
-	if path == "" {
-		return nil, noMapping(c.Args().Slice())
-	}
-	var err error
-	o.Mapping, o.MappingFile, err = readMapping(path, from.Table)
-	if err == nil {
-		err = from.Mapped(path, o.Mapping)
-	}
-	if err != nil {
-		return nil, err
-	}
-	in := &Files{}
+// Open opens every file, so that all that is wrong with names and headers is known before anything is sent.
+func Open(c *cli.Context, stdin io.Reader, o *importer.Options) (in *Files, err error) {
+	in = &Files{}
 	if in.Names, err = Names(c); err != nil {
 		return nil, err
 	}
@@ -84,7 +62,7 @@ func Open(c *cli.Context, from From, o *importer.Options) (*Files, error) {
 	in.options.Paths = o.Mapping.Paths()
 	in.options.Proven = slices.Contains([]string{"import", "sync"}, c.Command.Name) // what they send stays
 	if slices.Contains(in.Names, "-") {
-		in.stdin = source.NewStream(from.Stdin)
+		in.stdin = source.NewStream(stdin)
 		in.options.Stdin = in.stdin
 	}
 	if err := in.openAll(); err != nil {

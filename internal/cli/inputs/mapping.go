@@ -14,6 +14,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/urfave/cli/v2"
+
+	"leadferry/importer"
 	"leadferry/importer/report"
 	"leadferry/importer/source"
 	"leadferry/internal/cli/exit"
@@ -41,8 +44,19 @@ func noMapping(names []string) error {
 	return exit.Usage("no mapping given", hint)
 }
 
-// readMapping reads a mapping file and the tables beside it. With mistakes in them, which
-// are mapping.Errors, it gives the mapping as far as it could be read, or nil.
+// ReadMapping reads the mapping that the flags name, and the tables beside it, whose paths it returns with mistakes in
+// them, too. Those are mapping.Errors.
+func ReadMapping(c *cli.Context, o *importer.Options) (tables []string, err error) {
+	path := c.String("mapping")
+	if path == "" {
+		return nil, noMapping(c.Args().Slice())
+	}
+	o.Mapping, o.MappingFile, err = readMapping(path, func(table string) { tables = append(tables, table) })
+	return tables, err
+}
+
+// readMapping reads a mapping file and the tables beside it. With mistakes in them it gives the mapping as far as it
+// could be read, or nil.
 func readMapping(path string, told func(table string)) (*mapping.Mapping, report.File, error) {
 	f, err := os.Open(path)
 	var data []byte
