@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -107,26 +106,15 @@ func (d *Command) reportAdopted(r checkpoint.AdoptResult, passed int, path strin
 
 // lists are the files of one adoption, read one after another as if they were one. They are read several times, since
 // there may be more leads than the memory holds.
-type lists []*adopted
-
-// adopted is one of them, with the rows that are to be taken over.
-type adopted struct {
-	*list
-	file  io.Closer
-	run   string // whose results they are; "" where the folder does not say
-	best  []bool // of a run's results: by row, whether it tells most of its key
-	taken int
-}
+type lists []*list
 
 func (d *Command) openLists(paths []string) (all lists, err error) {
 	for _, path := range paths {
-		l, file, err := d.openList(path, "adopt")
+		l, err := d.openList(path, "adopt")
 		if err != nil {
 			return all, err
 		}
-		one := &adopted{list: l, file: file}
-		one.run = one.witness().Run
-		all = append(all, one)
+		all = append(all, l)
 	}
 	return all, nil
 }
@@ -138,7 +126,7 @@ func (ls lists) close() {
 }
 
 // witness is what the run folder of results says of their run.
-func (l *adopted) witness() (w checkpoint.Witness) {
+func (l *list) witness() (w checkpoint.Witness) {
 	if l.results && l.path != "-" {
 		w = ledger.WitnessIn(filepath.Dir(l.path))
 	}
@@ -162,7 +150,7 @@ func (ls lists) entries(yield func(checkpoint.Entry, error) bool) {
 func (ls lists) each(f func(checkpoint.Entry, *list, *listed) error) error {
 	for _, l := range ls {
 		l.taken = 0
-		err := l.list.each(func(row *listed) (err error) {
+		err := l.eachRow(func(row *listed) (err error) {
 			if l.results {
 				if row.State, err = l.stateOf(row); err != nil || row.number > len(l.best) || !l.best[row.number-1] {
 					return err
@@ -179,7 +167,7 @@ func (ls lists) each(f func(checkpoint.Entry, *list, *listed) error) error {
 				e.Run, e.Reason = l.run, checkpoint.ReasonUnkept
 			}
 			l.taken++
-			return f(e, l.list, row)
+			return f(e, l, row)
 		})
 		if err != nil {
 			return err
@@ -248,7 +236,7 @@ func digestOf(text string) (d digest) {
 func (ls lists) chooseRows() error {
 	best := map[digest]bestRow{}
 	for i, l := range ls {
-		err := l.list.each(func(row *listed) (err error) {
+		err := l.eachRow(func(row *listed) (err error) {
 			if !l.results {
 				return errEnough
 			}

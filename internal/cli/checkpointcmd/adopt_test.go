@@ -31,7 +31,7 @@ func TestResultsAreNotHeldInMemory(t *testing.T) {
 	in := bytes.NewReader(file.Bytes())
 	before := live()
 	l := &list{path: "results.csv", command: "adopt", in: in}
-	of := lists{{list: l}}
+	of := lists{l}
 	if err := of.chooseRows(); err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestChoiceTakesLittleMemory(t *testing.T) {
 	}
 	in := &atEnd{Reader: bytes.NewReader(file.Bytes())}
 	before := live()
-	if err := (lists{{list: &list{path: "results.csv", command: "adopt", in: in}}}).chooseRows(); err != nil {
+	if err := (lists{{path: "results.csv", command: "adopt", in: in}}).chooseRows(); err != nil {
 		t.Fatal(err)
 	}
 	if each := (in.live - before) / rows; each > 160 {
@@ -88,7 +88,7 @@ func TestChoiceTakesLittleMemory(t *testing.T) {
 func TestChoiceOfTwoLeads(t *testing.T) {
 	const file = "key,outcome,lead_id\na,created,lead-1a\nb,created,lead-1b\nc,created,lead-1c\na,created,\nc,created,lead-1c\nb,created,lead-2b\na,created,lead-2a\nc,created,lead-2c\n"
 	l := &list{path: "results.csv", command: "adopt", in: bytes.NewReader([]byte(file))}
-	if err := (lists{{list: l}}).chooseRows(); err == nil || !strings.Contains(err.Error(), "results.csv:7 (row 6 of the file): its key has another lead ID in row 2 of results.csv;") {
+	if err := (lists{l}).chooseRows(); err == nil || !strings.Contains(err.Error(), "results.csv:7 (row 6 of the file): its key has another lead ID in row 2 of results.csv;") {
 		t.Error(err)
 	}
 }
@@ -107,7 +107,7 @@ d,in_doubt,lead-1d
 d,created,
 `
 	l := &list{path: "results.csv", command: "adopt", in: bytes.NewReader([]byte(file))}
-	of := lists{{list: l}}
+	of := lists{l}
 	if err := of.chooseRows(); err != nil {
 		t.Fatal(err)
 	}

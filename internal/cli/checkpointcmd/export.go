@@ -2,7 +2,6 @@ package checkpointcmd
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -232,19 +231,14 @@ func (x *export) csvLines(out *bufio.Writer, lines []ExportLine, first bool) err
 	return gocsv.MarshalCSVWithoutHeaders(lines, w)
 }
 
-func (x *export) jsonLines(out *bufio.Writer, lines []ExportLine, _ bool) error {
-	var text bytes.Buffer
-	enc := json.NewEncoder(&text)
+func (x *export) jsonLines(out *bufio.Writer, lines []ExportLine, _ bool) (err error) {
+	enc := json.NewEncoder(out)
+	if x.terminal {
+		enc = json.NewEncoder(terminal.Escaping{To: out})
+	}
 	enc.SetEscapeHTML(false)
 	for i := range lines {
-		if err := enc.Encode(&lines[i]); err != nil {
-			return err
-		}
+		err = cmp.Or(err, enc.Encode(&lines[i]))
 	}
-	b := text.Bytes()
-	if x.terminal {
-		b = report.EscapeJSON(b)
-	}
-	_, err := out.Write(b)
 	return err
 }

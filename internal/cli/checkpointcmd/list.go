@@ -13,8 +13,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/gocarina/gocsv"
-
 	"leadferry/checkpoint"
 	"leadferry/importer"
 	"leadferry/internal/cli/exit"
@@ -50,13 +48,6 @@ func (l lineNumber) MarshalCSV() (string, error) {
 	return strings.TrimPrefix(strconv.Itoa(int(l)), "0"), nil
 }
 
-// UnmarshalCSV takes a text that is no number for no line: people may have edited the file.
-func (l *lineNumber) UnmarshalCSV(cell string) error {
-	n, _ := strconv.Atoi(cell)
-	*l = lineNumber(n)
-	return nil
-}
-
 // errEnough ends the reading of a list.
 var errEnough = errors.New("enough was read")
 
@@ -67,19 +58,9 @@ const incompleteState = "incomplete"
 // listed is a row of a file that resolve or adopt takes. Only key and lead_id must be there.
 type listed struct {
 	ExportLine
-	Outcome string `csv:"outcome"` // of a run's results alone
-	Reject
-	at     int // the line on which it begins
-	number int // of the row, from 1
-}
-
-// Reject is what a run's rejects say of a row behind its own columns.
-type Reject struct {
-	RejectKey       string `csv:"leadferry_key"`
-	RejectNamespace string `csv:"leadferry_namespace"`
-	RejectOutcome   string `csv:"leadferry_outcome"`
-	RejectSentAt    string `csv:"leadferry_sent_at"`
-	RejectLeadID    string `csv:"leadferry_lead_id"`
+	Outcome string // of a run's results, or its rejects
+	at      int    // the line on which it begins
+	number  int    // of the row, from 1
 }
 
 // list is a file of rows. Who goes through it with each holds one row at a time.
@@ -88,35 +69,40 @@ type list struct {
 	command   string
 	namespace string // of keys for which the file names none
 	in        io.ReadSeeker
-	open      bool   // no line break ends it
-	results   bool   // of a run: it has outcomes and no states
-	rejects   bool   // of a run: its rows in doubt count
-	passed    int    // rows of rejects with a decision that are not in doubt
-	lacks     string // what the checkpoint lacked that was exported
-	rows      int    // that were read last
+	file      io.Closer // behind in
+	open      bool      // no line break ends it
+	results   bool      // of a run: it has outcomes and no states
+	rejects   bool      // of a run: its rows in doubt count
+	passed    int       // rows of rejects with a decision that are not in doubt
+	lacks     string    // what the checkpoint lacked that was exported
+	rows      int       // that were read last
+
+	run   string // whose results they are; "" where the folder does not say
+	best  []bool // of a run's results: by row, whether it tells most of its key
+	taken int    // rows that were taken over
 }
 
 // openList opens a file; - is standard input, which is kept to be read again. The caller closes it.
-func (d *Command) openList(path, command string) (*list, io.Closer, error) {
+func (d *Command) openList(path, command string) (*list, error) {
 	l := &list{path: path, command: command, namespace: d.C.String("namespace")}
-	var file io.Closer
 	var err error
 	if path == "-" {
 		kept := new(terminal.Spool)
 		_, err = io.Copy(kept, d.In)
-		l.in, file = kept.Content(), kept
+		l.in, l.file = kept.Content(), kept
 	} else {
 		var f *os.File
 		f, err = os.Open(path)
-		l.in, file = f, f
+		l.in, l.file = f, f
 	}
 	if err != nil {
-		return nil, nil, exit.Usage(fmt.Sprintf("the file cannot be read: %v", err), cmp.Or(disk.Held(err), l.hint()))
+		return nil, exit.Usage(fmt.Sprintf("the file cannot be read: %v", err), cmp.Or(disk.Held(err), l.hint()))
 	}
 	if err := l.look(); err != nil {
-		return nil, nil, errors.Join(err, file.Close())
+		return nil, errors.Join(err, l.file.Close())
 	}
-	return l, file, nil
+	l.run = l.witness().Run
+	return l, nil
 }
 
 // look finds out what the list is.
@@ -126,7 +112,7 @@ func (l *list) look() error {
 		_, err = l.in.Read(last)
 		l.open = err == nil && last[0] != '\n' && last[0] != '\r'
 	}
-	if err := l.each(func(*listed) error { return errEnough }); !errors.Is(err, errEnough) {
+	if err := l.eachRow(func(*listed) error { return errEnough }); !errors.Is(err, errEnough) {
 		return err
 	}
 	return nil
@@ -144,24 +130,18 @@ func (l *list) hint() string {
 // isPartial reports whether the list is of a run that was killed: its last row may be cut off.
 func (l *list) isPartial() bool { return strings.HasSuffix(l.path, ".partial") }
 
-// each calls f with every row, from the first one on. Further columns are allowed and ignored. A column that is missing
+// eachRow calls f with every row, from the first one on. Further columns are allowed and ignored. A column that is missing
 // must not read as empty.
-func (l *list) each(f func(row *listed) error) error {
+func (l *list) eachRow(f func(row *listed) error) error {
 	l.rows, l.passed = 0, 0
 	return l.eachRecord(func(row *listed) error {
 		l.rows++
 		row.number = l.rows
-		if l.rejects {
-			if row.RejectOutcome != importer.InDoubt.String() {
-				if strings.TrimSpace(row.RejectLeadID) != "" {
-					l.passed++
-				}
-				return nil
+		if l.rejects && row.Outcome != importer.InDoubt.String() {
+			if strings.TrimSpace(row.LeadID) != "" {
+				l.passed++
 			}
-			row.ExportLine = ExportLine{
-				Key: row.RejectKey, Namespace: row.RejectNamespace, LeadID: row.RejectLeadID,
-				UpdatedAt: row.RejectSentAt,
-			}
+			return nil
 		}
 		row.Key, row.LeadID = rowkey.Trim(row.Key), strings.TrimSpace(row.LeadID)
 		namespace := cmp.Or(row.Namespace, l.namespace)
@@ -195,26 +175,19 @@ func (l *list) eachRecord(f func(*listed) error) error {
 		}
 		r := csv.NewReader(in)
 		r.Comma = comma
-		columns, err := gocsv.NewUnmarshaller(r, listed{})
-		if err != nil {
+		header, _ := r.Read()
+		has := func(name string) bool { return slices.Contains(header, name) }
+		l.rejects = l.command == "resolve" && has("leadferry_key") && has("leadferry_lead_id") && has("leadferry_outcome")
+		if !l.rejects && !(has("key") && has("lead_id")) {
 			continue
 		}
-		has := func(names ...string) bool {
-			return !slices.ContainsFunc(names,
-				func(name string) bool { return !slices.Contains(columns.Headers, name) })
-		}
-		if l.rejects = l.command == "resolve" &&
-			has("leadferry_key", "leadferry_lead_id", "leadferry_outcome"); !l.rejects && !has("key", "lead_id") {
-			continue
-		}
-		for i, name := range columns.Headers {
-			if name != "" && (!l.rejects || strings.HasPrefix(name, "leadferry_")) &&
-				slices.Contains(columns.Headers[:i], name) {
+		for i, name := range header {
+			if name != "" && (!l.rejects || strings.HasPrefix(name, "leadferry_")) && slices.Contains(header[:i], name) {
 				return exit.Usage(fmt.Sprintf("%s:1: the column %s is there twice", l.path, name), l.hint())
 			}
 		}
-		l.results = slices.Contains(columns.Headers, "outcome") && !slices.Contains(columns.Headers, "state")
-		return l.readRecords(in, r, columns, f)
+		l.results = has("outcome") && !has("state")
+		return l.readRecords(in, r, header, f)
 	}
 	if l.isPartial() { // the run was killed before the header was whole
 		l.results = true
@@ -223,39 +196,59 @@ func (l *list) eachRecord(f func(*listed) error) error {
 	return exit.Usage(l.path+":1: the columns key and lead_id are not both there", l.hint())
 }
 
-func (l *list) readRecords(in *bufio.Reader, r *csv.Reader, columns *gocsv.Unmarshaller, f func(*listed) error) error {
+func (l *list) readRecords(in *bufio.Reader, r *csv.Reader, header []string, f func(*listed) error) error {
 	for {
-		read, err := columns.Read()
+		record, err := r.Read()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		_, end := in.Peek(1)
 		last := l.open && end != nil
-		row, _ := read.(listed)
-		bad := (*csv.ParseError)(nil)
-		if errors.As(err, &bad) {
+		row := l.rowOf(header, record)
+		blank := row == listed{} // spreadsheets leave it at the end
+		if bad, is := errors.AsType[*csv.ParseError](err); is {
 			row.at = bad.StartLine
-		} else {
+			err = bad.Err
+		} else if err == nil {
 			row.at, _ = r.FieldPos(0)
 		}
 		switch {
 		case last && l.isPartial():
 			return nil // nobody knows whether it is whole
-		case last && (err != nil || row.mayBeCutIn(columns.Headers[len(columns.Headers)-1])):
+		case last && (err != nil || row.mayBeCutIn(header[len(header)-1])):
 			row.number = l.rows + 1
 			return l.fault(&row, "the file ends in it without a line break, so it may be cut off",
 				"see that the row is whole and end it with a line break, or take it out")
-		case bad != nil:
-			return exit.Usage(fmt.Sprintf("%s:%d: %v", l.path, bad.StartLine, bad.Err), l.hint())
 		case err != nil:
-			return exit.Usage(fmt.Sprintf("%s: %v", l.path, err), l.hint())
-		case row == listed{at: row.at}:
-			continue // spreadsheets leave it at the end
+			return exit.Usage(fmt.Sprintf("%s:%d: %v", l.path, row.at, err), l.hint())
+		case blank:
+			continue
 		}
 		if err := f(&row); err != nil {
 			return err
 		}
 	}
+}
+
+// rowOf is a record of the file. Rejects have columns of their own behind those of the row.
+func (l *list) rowOf(header, record []string) listed {
+	prefix, updated := "", "updated_at"
+	if l.rejects {
+		prefix, updated = "leadferry_", "sent_at"
+	}
+	cell := func(name string) string {
+		if i := slices.Index(header, prefix+name); i >= 0 && i < len(record) {
+			return record[i]
+		}
+		return ""
+	}
+	line, _ := strconv.Atoi(cell("line")) // people may have edited it
+	return listed{Outcome: cell("outcome"), ExportLine: ExportLine{
+		Key: cell("key"), Namespace: cell("namespace"), State: cell("state"), LeadID: cell("lead_id"),
+		OrganizationID: cell("organization_id"), Location: cell("location"), Status: cell("status"),
+		ExternalID: cell("external_id"), RunID: cell("run_id"), UpdatedAt: cell(updated), File: cell("file"),
+		Line: lineNumber(line), Error: cell("error"),
+	}}
 }
 
 // mayBeCutIn says whether a row may be cut off in its last column, which tells of what lead.

@@ -71,12 +71,12 @@ func (d *Command) repair() error {
 
 // evidence reads results. The summary beside them says which checkpoint their run used.
 func (d *Command) evidence(path string) (one bolt.Results, err error) {
-	read, file, err := d.openList(path, "repair")
+	read, err := d.openList(path, "repair")
 	if err != nil {
 		return one, err
 	}
-	defer file.Close()
-	of := lists{{list: read}}
+	defer read.file.Close()
+	of := lists{read}
 	if err = of.chooseRows(); err == nil {
 		err = of.each(func(e checkpoint.Entry, _ *list, _ *listed) error {
 			one.Entries = append(one.Entries, e)

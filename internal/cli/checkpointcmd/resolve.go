@@ -26,11 +26,11 @@ func (d *Command) resolve() error {
 	case none:
 		return d.resolveNone(d.C.Context)
 	}
-	read, file, err := d.openList(d.C.Args().First(), "resolve")
+	read, err := d.openList(d.C.Args().First(), "resolve")
 	if err != nil {
 		return err
 	}
-	defer file.Close()
+	defer read.file.Close()
 	decisions, rows, all, err := decisionsOf(read)
 	if err != nil {
 		return err
@@ -110,7 +110,7 @@ const (
 
 // decisionsOf reads what a person wrote into the column lead_id; rows are those that decide, of all.
 func decisionsOf(read *list) (decisions []checkpoint.Decision, rows []listed, all int, err error) {
-	err = read.each(func(row *listed) error {
+	err = read.eachRow(func(row *listed) error {
 		all++
 		d := checkpoint.Decision{Key: row.Key, LeadID: row.LeadID, Run: row.RunID}
 		if !isRun(d.Run) { // a spreadsheet program took it for a number

@@ -34,7 +34,7 @@ func TestAListThatIsCutOffIsRefused(t *testing.T) {
 		l := &list{path: "found.csv", command: command, in: bytes.NewReader([]byte(text))}
 		err := l.look()
 		if err == nil {
-			err = lists{{list: l}}.each(func(checkpoint.Entry, *list, *listed) error { return nil })
+			err = lists{l}.each(func(checkpoint.Entry, *list, *listed) error { return nil })
 		}
 		if err == nil && command == "resolve" {
 			_, _, _, err = decisionsOf(l)
