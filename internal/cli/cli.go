@@ -109,11 +109,8 @@ func Run(ctx context.Context, interrupt <-chan struct{}, args []string, s Stream
 	p.log.Redirect(s.Err)
 	app := p.app()
 	line, err := flags.Order(app, args[min(1, len(args)):])
-	format, _ := line.Typed("log-format")
-	p.color, _ = line.Typed("color")
-	level, _ := line.Typed("log-level")
-	_ = p.level.UnmarshalText([]byte(level)) // logger says where it is none
-	p.line, p.json, p.ending = line, format == "json", endingOf(line)
+	_ = p.level.UnmarshalText([]byte(line.Typed["log-level"])) // urfave says where it is none
+	p.line, p.color, p.json, p.ending = line, line.Typed["color"], line.Typed["log-format"] == "json", endingOf(line)
 	p.settings.Store(connection.Begin(line))
 	ended := make(chan int, 1)
 	go func() {
@@ -240,9 +237,12 @@ func (p *program) say(c *cli.Context) io.Writer {
 	return &p.log
 }
 
-// warn says what a person should know though the command goes on. --quiet does not hide it.
+// warn says what a person should know, if anything, though the command goes on. --quiet does not hide it.
 func (p *program) warn(text string) {
-	if !p.json {
+	switch {
+	case text == "":
+		return
+	case !p.json:
 		text = "warning: " + text
 	}
 	p.tellNow(slog.LevelWarn, text)

@@ -32,9 +32,7 @@ func (p *program) configShow(c *cli.Context) error {
 		}
 		rows = append(rows, s)
 	}
-	if text := connection.MixedRegions(t); text != "" && t.LeadsURL != "" && t.BaseURL != "" {
-		p.warn(text)
-	}
+	p.warn(connection.MixedRegions(t))
 	if t.LeadsURL != "" && t.TrunkID != "" {
 		line := fmt.Sprintf("target: {trunk_id: %s, leads_url: %q}", t.TrunkID, t.LeadsURL)
 		rows = append(rows, flags.Setting{
@@ -89,9 +87,7 @@ func (p *program) configCheck(c *cli.Context) (err error) {
 		return err
 	}
 	defer client.Close()
-	if text := connection.MixedRegions(p.target()); text != "" && !c.Bool("sandbox") {
-		p.warn(text)
-	}
+	p.warn(connection.MixedRegions(p.target()))
 	all, broken, err := p.probe(c, client, &api)
 	if broken > 0 && err == nil {
 		err = exit.Stopped(fmt.Sprintf("the service cannot be used like this: %d of %d steps failed", broken, all),
@@ -150,7 +146,7 @@ func (p *program) checkedService(c *cli.Context) (api leadapi.Config, stop func(
 	if api, err = p.service(c, false); err != nil {
 		return api, nil, err
 	}
-	a, err := p.account(c)
+	a, err := p.settings.Load().Account(c.Context, true)
 	if err == nil && a.ID.Value != "" && a.Secret.Value != "" {
 		api.ClientID, api.ClientSecret = a.ID.Value, a.Secret.Value
 	}

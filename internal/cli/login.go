@@ -61,9 +61,7 @@ func (p *program) login(c *cli.Context) error {
 		}
 		fmt.Fprintf(&p.out, "made       profile %s in %s\n", set.Profile.Value, report.Escape(set.Config.Value))
 	}
-	if text := connection.MixedRegions(set.Target()); text != "" && set.Get("leads-url") != "" {
-		p.warn(text)
-	}
+	p.warn(connection.MixedRegions(set.Target()))
 	return p.proveSignIn(c, ctx, api)
 }
 

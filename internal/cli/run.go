@@ -23,7 +23,6 @@ import (
 	runpage "leadferry/importer/report/page"
 	"leadferry/internal/cli/connection"
 	"leadferry/internal/cli/exit"
-	"leadferry/internal/cli/external"
 	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/inputs"
 	"leadferry/internal/cli/terminal"
@@ -35,13 +34,7 @@ type runner func(context.Context, importer.Options) (*report.Summary, error)
 // conduct makes the one call of a run, shows its way to a person and turns its summary into the exit code.
 func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options, run runner) (err error) {
 	end := p.ending
-	if end.onFinish != "" {
-		if _, err := external.Parse("on-finish", end.onFinish); err != nil {
-			end.onFinish = ""
-			return err
-		}
-	}
-	if err := end.openMetrics(); err != nil {
+	if err := cmp.Or(end.mistake, end.openMetrics()); err != nil {
 		return err
 	}
 	live, err := serveWeb(c, func(addr string) (*runpage.Live, error) {
@@ -233,9 +226,7 @@ func (v *screen) announce(s *importer.Start) {
 	for _, text := range s.Warnings {
 		v.warn(text)
 	}
-	if text := connection.MixedRegions(s.Target); text != "" {
-		v.warn(text)
-	}
+	v.warn(connection.MixedRegions(s.Target))
 	notes := s.Notes
 	if known.Path != "" {
 		notes = slices.Concat(notes, v.settings.Load().RouteNotes())

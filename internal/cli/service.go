@@ -21,7 +21,6 @@ import (
 	"leadferry/importer"
 	"leadferry/internal/cli/connection"
 	"leadferry/internal/cli/exit"
-	"leadferry/internal/cli/external"
 	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/ledger"
 	"leadferry/internal/config"
@@ -67,7 +66,7 @@ func (p *program) connect(c *cli.Context, o *importer.Options) (closeService fun
 func (p *program) wayWords(c *cli.Context) (words []string) {
 	for _, f := range connectionFlags() {
 		name := f.Names()[0]
-		value, typed := p.line.Typed(name)
+		value, typed := p.line.Typed[name]
 		if typed && f.(cli.DocGenerationFlag).TakesValue() &&
 			!slices.Contains([]string{"proxy", "client-secret-command", "directory"}, name) {
 			words = append(words, "--"+name+"="+value)
@@ -86,7 +85,7 @@ func (p *program) service(c *cli.Context, sends bool) (leadapi.Config, error) {
 	if c.Bool("sandbox-reset") {
 		return api, exit.Usage("--sandbox-reset works with --sandbox only", "a real service's leads cannot be deleted")
 	}
-	if _, typed := p.line.Typed("directory"); typed {
+	if _, typed := p.line.Typed["directory"]; typed {
 		return api, exit.Usage("--directory works with --sandbox only", "a real service knows its organizations itself")
 	}
 	if missing := set.Missing("base-url", "leads-url", "trunk-id"); missing != "" {
@@ -95,7 +94,7 @@ func (p *program) service(c *cli.Context, sends bool) (leadapi.Config, error) {
 	if err := set.Reach(&api); err != nil || !sends {
 		return api, err
 	}
-	a, err := p.account(c)
+	a, err := set.Account(c.Context, true)
 	switch {
 	case err != nil:
 		return api, err
@@ -109,12 +108,6 @@ func (p *program) service(c *cli.Context, sends bool) (leadapi.Config, error) {
 	api.ClientID, api.ClientSecret = a.ID.Value, a.Secret.Value
 	api.Tokens, err = tokenStore(set.Target().BaseURL, a.ID.Value, a.Secret.Value)
 	return api, err
-}
-
-// account is the OAuth client of the settings, with its secret.
-func (p *program) account(c *cli.Context) (connection.Account, error) {
-	ask := func(command string) (string, error) { return external.Secret(c.Context, command) }
-	return p.settings.Load().Account(ask)
 }
 
 // tokenStore keeps the client's token in the state directory. Without a place for it each run signs in anew.

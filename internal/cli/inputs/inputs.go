@@ -65,7 +65,13 @@ func Open(c *cli.Context, stdin io.Reader, o *importer.Options) (in *Files, err 
 		in.stdin = source.NewStream(stdin)
 		in.options.Stdin = in.stdin
 	}
-	if err := in.openAll(); err != nil {
+	for _, name := range in.Names { // all that cannot be opened is told
+		f, failed := openInput(name, in.options)
+		if err = errors.Join(err, failed); failed == nil {
+			in.files = append(in.files, f)
+		}
+	}
+	if err != nil {
 		in.Close()
 		return nil, err
 	}
@@ -73,17 +79,6 @@ func Open(c *cli.Context, stdin io.Reader, o *importer.Options) (in *Files, err 
 	o.Inputs = in.files
 	o.LooksLikeRow = propose.BeginsWithLead
 	return in, nil
-}
-
-// openAll opens every file, and tells of all that cannot be.
-func (in *Files) openAll() (err error) {
-	for _, name := range in.Names {
-		f, failed := openInput(name, in.options)
-		if err = errors.Join(err, failed); failed == nil {
-			in.files = append(in.files, f)
-		}
-	}
-	return err
 }
 
 // Names are the files of the command line, its patterns spread out as a shell

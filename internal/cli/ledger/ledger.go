@@ -186,22 +186,12 @@ func Default(t checkpoint.Target) (string, error) {
 	if err != nil || u.Hostname() == "" {
 		return "", exit.Usage("--leads-url is not an address", "it looks like https://leads.example.com")
 	}
+	odd := regexp.MustCompile(`[^A-Za-z0-9._-]`) // what may not be in a file name on every system
 	name := u.Hostname()
 	if u.Port() != "" {
 		name += "_" + u.Port()
 	}
-	return filepath.Join(dir, plainName(name+"-"+t.Canonical().TrunkID)+".db"), nil
-}
-
-// plainName keeps what may be in a file name on every system.
-func plainName(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '.', r == '_':
-			return r
-		}
-		return '_'
-	}, s)
+	return filepath.Join(dir, odd.ReplaceAllString(name+"-"+t.Canonical().TrunkID, "_")+".db"), nil
 }
 
 // SandboxData is where --sandbox keeps its leads: beside its checkpoint.
