@@ -30,10 +30,18 @@ func (d *Command) adopt() (err error) {
 	if err != nil {
 		return err
 	}
-	read, err := d.openLists(paths)
-	defer read.close()
-	if err != nil {
-		return err
+	read := new(lists)
+	defer func() {
+		for _, l := range read.all {
+			l.file.Close()
+		}
+	}()
+	for _, path := range paths {
+		l, err := d.openList(path, "adopt")
+		if err != nil {
+			return err
+		}
+		read.all = append(read.all, l)
 	}
 	for i, path := range paths { // the hint that says how to finish it may be pasted elsewhere
 		if whole, err := filepath.Abs(path); err == nil && path != "-" {
@@ -55,10 +63,10 @@ func (d *Command) adopt() (err error) {
 	return d.Attested(d.C.Context, db, false, func() error { return d.takeOver(d.C.Context, db, read, paths) })
 }
 
-func (d *Command) takeOver(ctx context.Context, db ledger.Ledger, read lists, paths []string) error {
+func (d *Command) takeOver(ctx context.Context, db ledger.Ledger, read *lists, paths []string) error {
 	lacked := db.Info().Incomplete
 	var from []string
-	for _, l := range read {
+	for _, l := range read.all {
 		from = append(from, l.witness().Ledger)
 	}
 	result, err := checkpoint.AdoptList(ctx, db, d.Witnesses(), checkpoint.Leads{
@@ -67,13 +75,16 @@ func (d *Command) takeOver(ctx context.Context, db ledger.Ledger, read lists, pa
 	})
 	if why := (*checkpoint.ListError)(nil); errors.As(err, &why) {
 		at := 0
-		err = read.each(func(_ checkpoint.Entry, l *list, row *listed) error {
-			if at++; at <= why.Index {
-				return nil
+		for _, err := range read.entries {
+			switch {
+			case err != nil:
+				return err
+			case at == why.Index:
+				return read.list.refused(why, read.row, "nothing was taken over")
 			}
-			return l.refused(why, row, "nothing was taken over")
-		})
-		return cmp.Or(err, error(why))
+			at++
+		}
+		return why
 	}
 	if err != nil {
 		return err
@@ -106,23 +117,10 @@ func (d *Command) reportAdopted(r checkpoint.AdoptResult, passed int, path strin
 
 // lists are the files of one adoption, read one after another as if they were one. They are read several times, since
 // there may be more leads than the memory holds.
-type lists []*list
-
-func (d *Command) openLists(paths []string) (all lists, err error) {
-	for _, path := range paths {
-		l, err := d.openList(path, "adopt")
-		if err != nil {
-			return all, err
-		}
-		all = append(all, l)
-	}
-	return all, nil
-}
-
-func (ls lists) close() {
-	for _, l := range ls {
-		l.file.Close()
-	}
+type lists struct {
+	all  []*list
+	list *list   // that is being read
+	row  *listed // that was read last
 }
 
 // witness is what the run folder of results says of their run.
@@ -133,60 +131,40 @@ func (l *list) witness() (w checkpoint.Witness) {
 	return w
 }
 
-// entries are what is to be taken over, as a checkpoint reads it: several times.
-func (ls lists) entries(yield func(checkpoint.Entry, error) bool) {
-	err := ls.each(func(e checkpoint.Entry, _ *list, _ *listed) error {
-		if !yield(e, nil) {
-			return errEnough
-		}
-		return nil
-	})
-	if err != nil && !errors.Is(err, errEnough) {
-		yield(checkpoint.Entry{}, err)
-	}
-}
-
-// each calls f with the entries that are to be taken over, and their rows.
-func (ls lists) each(f func(checkpoint.Entry, *list, *listed) error) error {
-	for _, l := range ls {
-		l.taken = 0
-		err := l.eachRow(func(row *listed) (err error) {
-			if l.results {
-				if row.State, err = l.stateOf(row); err != nil || row.number > len(l.best) || !l.best[row.number-1] {
-					return err
+// entries are what is to be taken over; an error is the last.
+func (ls *lists) entries(yield func(checkpoint.Entry, error) bool) {
+	for _, l := range ls.all {
+		ls.list, l.taken = l, 0
+		for row, err := range l.each {
+			if ls.row = row; err == nil && l.results {
+				row.State, err = l.stateOf(row)
+				if err == nil && (row.number > len(l.best) || !l.best[row.number-1]) {
+					continue
 				}
 			}
-			if err := l.plausible(row); err != nil {
-				return err
-			}
-			e, err := entryOf(row)
-			if err != nil {
-				return l.fault(row, err.Error()+"; nothing was taken over", "")
-			}
-			if l.results && e.State == checkpoint.InDoubt && e.LeadID != "" {
-				e.Run, e.Reason = l.run, checkpoint.ReasonUnkept
+			var e checkpoint.Entry
+			if err == nil {
+				e, err = l.entryOf(row)
 			}
 			l.taken++
-			return f(e, l, row)
-		})
-		if err != nil {
-			return err
+			if !yield(e, err) || err != nil {
+				return
+			}
 		}
 	}
-	return nil
 }
 
 // passed is how many rows are not taken over.
-func (ls lists) passed() (n int) {
-	for _, l := range ls {
+func (ls *lists) passed() (n int) {
+	for _, l := range ls.all {
 		n += l.rows - l.taken
 	}
 	return n
 }
 
 // missing is what an export says that its checkpoint lacked: "" where that was complete.
-func (ls lists) missing() string {
-	for _, l := range ls {
+func (ls *lists) missing() string {
+	for _, l := range ls.all {
 		if l.lacks != "" {
 			return l.lacks
 		}
@@ -197,11 +175,11 @@ func (ls lists) missing() string {
 // chooseFor is choose, for leads of a target. It refuses results whose run had another target: leads that this one
 // lacks would count as made. An export says nothing of its target, and is how leads move with a service that changes
 // its address.
-func (ls lists) chooseFor(target checkpoint.Target) error {
+func (ls *lists) chooseFor(target checkpoint.Target) error {
 	if err := ls.chooseRows(); err != nil {
 		return err
 	}
-	for _, l := range ls {
+	for _, l := range ls.all {
 		if w := l.witness(); w.Ledger != "" && w.Target.Canonical() != target.Canonical() {
 			return exit.Usage(fmt.Sprintf("%s: is of a run to another target, trunk %s at %s; nothing was taken over",
 				l.path, cmp.Or(w.Target.TrunkID, "unknown"), w.Target.LeadsURL),
@@ -233,39 +211,41 @@ func digestOf(text string) (d digest) {
 
 // chooseRows chooses from the results of runs the row that says most about each key; of equal rows, the last. A key
 // with two leads is refused.
-func (ls lists) chooseRows() error {
+func (ls *lists) chooseRows() error {
 	best := map[digest]bestRow{}
-	for i, l := range ls {
-		err := l.eachRow(func(row *listed) (err error) {
-			if !l.results {
-				return errEnough
+	for i, l := range ls.all {
+		for row, err := range l.each {
+			if err == nil && !l.results {
+				break
 			}
-			if row.State, err = l.stateOf(row); err != nil || row.State == "" || row.Key == "" {
+			if err == nil {
+				row.State, err = l.stateOf(row)
+			}
+			if err != nil {
 				return err
+			}
+			if row.State == "" || row.Key == "" {
+				continue
 			}
 			key, this := digestOf(row.Key), bestRow{digestOf(row.LeadID), uint32(i), uint32(row.number), row.tells()}
 			b, again := best[key]
 			if again && this.lead != b.lead && this.lead != (digest{}) && b.lead != (digest{}) {
-				where := fmt.Sprintf("row %d of %s", b.number, ls[b.list].path)
+				where := fmt.Sprintf("row %d of %s", b.number, ls.all[b.list].path)
 				return l.fault(row, "its key has another lead ID in "+where+"; nothing was taken over",
 					"take out the row that is wrong")
 			}
 			if !again || this.tells >= b.tells {
 				best[key] = this
 			}
-			return nil
-		})
-		if err != nil && !errors.Is(err, errEnough) {
-			return err
 		}
-		if !l.results && len(ls) > 1 {
+		if !l.results && len(ls.all) > 1 {
 			return exit.Usage(l.path+": several files are taken over at once only where each is the results.csv "+
 				"of a run", "adopt them one after another")
 		}
 		l.best = make([]bool, l.rows)
 	}
 	for _, b := range best {
-		ls[b.list].best[b.number-1] = true
+		ls.all[b.list].best[b.number-1] = true
 	}
 	return nil
 }
@@ -297,14 +277,17 @@ func (l *list) stateOf(row *listed) (string, error) {
 }
 
 // entryOf is a row of a list as the checkpoint takes it; the reverse of exportLine.
-func entryOf(row *listed) (checkpoint.Entry, error) {
-	e := checkpoint.Entry{
+func (l *list) entryOf(row *listed) (e checkpoint.Entry, err error) {
+	if err := l.plausible(row); err != nil {
+		return e, err
+	}
+	e = checkpoint.Entry{
 		Key: row.Key, LeadID: row.LeadID, Organization: row.OrganizationID, Location: row.Location, Status: row.Status,
 		File: row.File, Line: int(row.Line),
 	}
-	var err error
 	if e.State, err = stateNamed(row.State); err != nil {
-		return e, errors.New("its state is none: an export has created, partial, rejected or in_doubt")
+		return e, l.fault(row, "its state is none: an export has created, partial, rejected or in_doubt; nothing was "+
+			"taken over", "")
 	}
 	if locator, ok := strings.CutPrefix(e.Organization, importer.ForLocator); ok {
 		e.Organization, e.Locator = "", locator
@@ -317,6 +300,9 @@ func entryOf(row *listed) (checkpoint.Entry, error) {
 		e.WantLink = row.ExternalID
 	default:
 		e.ExternalID = row.ExternalID
+	}
+	if l.results && e.State == checkpoint.InDoubt && e.LeadID != "" {
+		e.Run, e.Reason = l.run, checkpoint.ReasonUnkept
 	}
 	return e, nil
 }

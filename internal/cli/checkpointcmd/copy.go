@@ -152,16 +152,19 @@ func (d *Command) evidence(path string) (one bolt.Results, err error) {
 		return one, err
 	}
 	defer read.file.Close()
-	of := lists{read}
-	if err = of.chooseRows(); err == nil {
-		err = of.each(func(e checkpoint.Entry, _ *list, _ *listed) error {
-			one.Entries = append(one.Entries, e)
-			return nil
-		})
+	of := lists{all: []*list{read}}
+	if err := of.chooseRows(); err != nil {
+		return one, err
+	}
+	for e, err := range of.entries {
+		if err != nil {
+			return one, err
+		}
+		one.Entries = append(one.Entries, e)
 	}
 	w := ledger.WitnessIn(filepath.Dir(path))
 	one.Source, one.ID, one.Target = path, w.Ledger, w.Target
-	return one, err
+	return one, nil
 }
 
 func (d *Command) reportRepaired(from, to string, r *bolt.Repaired, dry bool) {

@@ -120,19 +120,21 @@ func (d *Command) exportTo(out io.Writer, x *export) (err error) {
 	return errors.Join(err, db.Close())
 }
 
+// errEnough ends a scan.
+var errEnough = errors.New("enough was read")
+
 // namespaced reports whether any key has a namespace.
-func namespaced(ctx context.Context, db ledger.Ledger) (yes bool, err error) {
-	err = checkpoint.Each(ctx, db, checkpoint.Filter{}, func(e checkpoint.Entry) error {
+func namespaced(ctx context.Context, db ledger.Ledger) (bool, error) {
+	err := checkpoint.Each(ctx, db, checkpoint.Filter{}, func(e checkpoint.Entry) error {
 		if namespace, _ := rowkey.Split(e.Key); namespace != "" {
-			yes = true
 			return errEnough
 		}
 		return nil
 	})
 	if errors.Is(err, errEnough) {
-		err = nil
+		return true, nil
 	}
-	return yes, err
+	return false, err
 }
 
 func (d *Command) exportDamaged(path string, x *export, out io.Writer) error {

@@ -48,9 +48,6 @@ func (l lineNumber) MarshalCSV() (string, error) {
 	return strings.TrimPrefix(strconv.Itoa(int(l)), "0"), nil
 }
 
-// errEnough ends the reading of a list.
-var errEnough = errors.New("enough was read")
-
 // incompleteState is the state of the last line of an export, which has no key, where the checkpoint is incomplete:
 // error says what it lacks.
 const incompleteState = "incomplete"
@@ -112,7 +109,7 @@ func (l *list) look() error {
 		_, err = l.in.Read(last)
 		l.open = err == nil && last[0] != '\n' && last[0] != '\r'
 	}
-	if err := l.eachRow(func(*listed) error { return errEnough }); !errors.Is(err, errEnough) {
+	for _, err := range l.each {
 		return err
 	}
 	return nil
@@ -130,50 +127,46 @@ func (l *list) hint() string {
 // isPartial reports whether the list is of a run that was killed: its last row may be cut off.
 func (l *list) isPartial() bool { return strings.HasSuffix(l.path, ".partial") }
 
-// eachRow calls f with every row, from the first one on. Further columns are allowed and ignored. A column that is missing
-// must not read as empty.
-func (l *list) eachRow(f func(row *listed) error) error {
+// each goes through the rows, from the first one on; an error is the last. Further columns are allowed and ignored. A
+// column that is missing must not read as empty.
+func (l *list) each(yield func(*listed, error) bool) {
 	l.rows, l.passed = 0, 0
-	return l.eachRecord(func(row *listed) error {
-		l.rows++
-		row.number = l.rows
-		if l.rejects && row.Outcome != importer.InDoubt.String() {
+	in, r, header, err := l.begin()
+	for goesOn := header != nil || err != nil; goesOn; {
+		var row *listed
+		if err == nil {
+			row, err = l.next(in, r, header)
+		}
+		switch {
+		case err == nil && row == nil:
+			return
+		case err == nil && l.rejects && row.Outcome != importer.InDoubt.String():
 			if strings.TrimSpace(row.LeadID) != "" {
 				l.passed++
 			}
-			return nil
-		}
-		row.Key, row.LeadID = rowkey.Trim(row.Key), strings.TrimSpace(row.LeadID)
-		namespace := cmp.Or(row.Namespace, l.namespace)
-		switch {
-		case namespace != "" && !rowkey.IsNamespace(namespace):
-			return l.fault(row, "its namespace is none",
-				"a namespace has 1 to 64 letters, digits, dots, underscores and hyphens")
-		case !utf8.ValidString(row.Key) || strings.Contains(row.Key, "\n"):
-			return l.fault(row, "its key is not UTF-8, or has a line break, which no row's key has",
-				"save the file as CSV UTF-8, or take the row out")
-		case row.State == incompleteState && row.Key == "":
+			continue
+		case err == nil && row.State == incompleteState && rowkey.Trim(row.Key) == "":
 			l.lacks = cmp.Or(row.Error, "leads that the exported checkpoint lacked")
-			return nil
-		case row.Key != "":
-			row.Key = rowkey.Effective(namespace, row.Key)
+			continue
+		case err == nil:
+			err = l.keyed(row)
 		}
-		return f(row)
-	})
+		goesOn = yield(row, err) && err == nil
+	}
 }
 
-// eachRecord takes the delimiter with which the header has both columns: spreadsheet programs write the one of the
-// computer's language.
-func (l *list) eachRecord(f func(*listed) error) error {
+// begin reads the header. It takes the delimiter with which that has both columns: spreadsheet programs write the one of
+// the computer's language. There is none in results whose run was killed before it was whole.
+func (l *list) begin() (in *bufio.Reader, r *csv.Reader, header []string, err error) {
 	for _, comma := range []rune{',', ';', '\t', '|'} {
 		if _, err := l.in.Seek(0, io.SeekStart); err != nil {
-			return exit.Usage(fmt.Sprintf("%s: cannot be read: %v", l.path, err), l.hint())
+			return nil, nil, nil, exit.Usage(fmt.Sprintf("%s: cannot be read: %v", l.path, err), l.hint())
 		}
-		in := bufio.NewReader(l.in)
+		in = bufio.NewReader(l.in)
 		if mark, _ := in.Peek(3); string(mark) == "\ufeff" {
 			_, _ = in.Discard(len(mark)) // it was read before
 		}
-		r := csv.NewReader(in)
+		r = csv.NewReader(in)
 		r.Comma = comma
 		header, _ := r.Read()
 		has := func(name string) bool { return slices.Contains(header, name) }
@@ -183,51 +176,65 @@ func (l *list) eachRecord(f func(*listed) error) error {
 		}
 		for i, name := range header {
 			if name != "" && (!l.rejects || strings.HasPrefix(name, "leadferry_")) && slices.Contains(header[:i], name) {
-				return exit.Usage(fmt.Sprintf("%s:1: the column %s is there twice", l.path, name), l.hint())
+				return in, r, nil, exit.Usage(fmt.Sprintf("%s:1: the column %s is there twice", l.path, name), l.hint())
 			}
 		}
 		l.results = has("outcome") && !has("state")
-		return l.readRecords(in, r, header, f)
+		return in, r, header, nil
 	}
-	if l.isPartial() { // the run was killed before the header was whole
-		l.results = true
-		return nil
+	if l.results = l.isPartial(); !l.results {
+		err = exit.Usage(l.path+":1: the columns key and lead_id are not both there", l.hint())
 	}
-	return exit.Usage(l.path+":1: the columns key and lead_id are not both there", l.hint())
+	return in, r, nil, err
 }
 
-func (l *list) readRecords(in *bufio.Reader, r *csv.Reader, header []string, f func(*listed) error) error {
+// next is the next row that holds anything, or nil at the end.
+func (l *list) next(in *bufio.Reader, r *csv.Reader, header []string) (*listed, error) {
 	for {
 		record, err := r.Read()
 		if errors.Is(err, io.EOF) {
-			return nil
+			return nil, nil
 		}
 		_, end := in.Peek(1)
 		last := l.open && end != nil
 		row := l.rowOf(header, record)
 		blank := row == listed{} // spreadsheets leave it at the end
+		row.number = l.rows + 1
 		if bad, is := errors.AsType[*csv.ParseError](err); is {
-			row.at = bad.StartLine
-			err = bad.Err
+			row.at, err = bad.StartLine, bad.Err
 		} else if err == nil {
 			row.at, _ = r.FieldPos(0)
 		}
 		switch {
 		case last && l.isPartial():
-			return nil // nobody knows whether it is whole
+			return nil, nil // nobody knows whether it is whole
 		case last && (err != nil || row.mayBeCutIn(header[len(header)-1])):
-			row.number = l.rows + 1
-			return l.fault(&row, "the file ends in it without a line break, so it may be cut off",
+			return nil, l.fault(&row, "the file ends in it without a line break, so it may be cut off",
 				"see that the row is whole and end it with a line break, or take it out")
 		case err != nil:
-			return exit.Usage(fmt.Sprintf("%s:%d: %v", l.path, row.at, err), l.hint())
-		case blank:
-			continue
-		}
-		if err := f(&row); err != nil {
-			return err
+			return nil, exit.Usage(fmt.Sprintf("%s:%d: %v", l.path, row.at, err), l.hint())
+		case !blank:
+			l.rows++
+			return &row, nil
 		}
 	}
+}
+
+// keyed gives a row the key that the checkpoint has it by.
+func (l *list) keyed(row *listed) error {
+	row.Key, row.LeadID = rowkey.Trim(row.Key), strings.TrimSpace(row.LeadID)
+	namespace := cmp.Or(row.Namespace, l.namespace)
+	switch {
+	case namespace != "" && !rowkey.IsNamespace(namespace):
+		return l.fault(row, "its namespace is none",
+			"a namespace has 1 to 64 letters, digits, dots, underscores and hyphens")
+	case !utf8.ValidString(row.Key) || strings.Contains(row.Key, "\n"):
+		return l.fault(row, "its key is not UTF-8, or has a line break, which no row's key has",
+			"save the file as CSV UTF-8, or take the row out")
+	case row.Key != "":
+		row.Key = rowkey.Effective(namespace, row.Key)
+	}
+	return nil
 }
 
 // rowOf is a record of the file. Rejects have columns of their own behind those of the row.

@@ -110,7 +110,10 @@ const (
 
 // decisionsOf reads what a person wrote into the column lead_id; rows are those that decide, of all.
 func decisionsOf(read *list) (decisions []checkpoint.Decision, rows []listed, all int, err error) {
-	err = read.eachRow(func(row *listed) error {
+	for row, err := range read.each {
+		if err != nil {
+			return nil, nil, 0, err
+		}
 		all++
 		d := checkpoint.Decision{Key: row.Key, LeadID: row.LeadID, Run: row.RunID}
 		if !isRun(d.Run) { // a spreadsheet program took it for a number
@@ -119,28 +122,27 @@ func decisionsOf(read *list) (decisions []checkpoint.Decision, rows []listed, al
 		d.Sent, _ = time.Parse(time.RFC3339, row.UpdatedAt)
 		switch {
 		case d.LeadID == "":
-			return nil
+			continue
 		case strings.EqualFold(d.LeadID, exists):
 			d.LeadID, d.Exists = "", true
 		case d.LeadID == notMade:
 			d.LeadID = ""
 		case d.LeadID == row.ExternalID, d.LeadID == rowkey.Own(row.Key):
-			return read.fault(row, "its lead_id is the row's own key or ExternalID, which the service has never "+
+			return nil, nil, 0, read.fault(row, "its lead_id is the row's own key or ExternalID, which the service has never "+
 				"given a lead; nothing was settled",
 				"write the lead ID that the console shows, the word exists, or none where the lead was not made")
 		default:
 			if err := read.plausible(row); err != nil {
-				return err
+				return nil, nil, 0, err
 			}
 		}
 		if read.rejects && slices.Contains(decisions, d) { // each row of a key is there
 			all--
-			return nil
+			continue
 		}
 		decisions, rows = append(decisions, d), append(rows, *row)
-		return nil
-	})
-	return decisions, rows, all, err
+	}
+	return decisions, rows, all, nil
 }
 
 // isRun reports whether a word is the ID of a run.
