@@ -117,7 +117,6 @@ type ending struct {
 	metrics  string           // "": none wanted
 	figures  *report.Metrics
 	begun    atomic.Bool                    // and the figures say so
-	log      *slog.Logger                   // set with summary
 	summary  atomic.Pointer[report.Summary] // nil: the run was refused
 }
 
@@ -163,7 +162,7 @@ func (p *program) finish(ctx context.Context, code int) int {
 	if s == nil {
 		p.tellRefusal(refused)
 	} else if p.json && !(e.c.Load().Bool("quiet") && code == importer.CodeComplete) {
-		logEnd(e.log, s)
+		logEnd(p.logger(), s)
 	}
 	return code
 }

@@ -141,26 +141,21 @@ func (p *program) keepOutputs(c *cli.Context, f report.Files, inputs []string) e
 		return exit.Usage(err.Error(), "name a file such as problems.csv, or github for annotations of a workflow")
 	}
 	err := p.keepApart(c, outputsOf(f, c.String("metrics")), inputs)
-	if err == nil && f.Dir != "" {
-		err = p.keepRun(c, f.Dir)
+	if err != nil || f.Dir == "" {
+		return err
 	}
-	return err
-}
-
-// keepRun refuses to replace files of the user's own, as in --out ., and what a run to another real target left: it may
-// be all that is known of its leads.
-func (p *program) keepRun(c *cli.Context, dir string) error {
-	if path := report.Foreign(dir); path != "" {
-		return exit.Usage(fmt.Sprintf("--out %s would take the place of %s, which no run has written", dir, path),
+	// Nor may --out replace files of the user's own, as in --out ., or what a run to another real target left: it may be
+	// all that is known of its leads.
+	if path := report.Foreign(f.Dir); path != "" {
+		return exit.Usage(fmt.Sprintf("--out %s would take the place of %s, which no run has written", f.Dir, path),
 			"name a folder of the run's own, or move that file away")
 	}
-	w := ledger.WitnessIn(dir)
+	w := ledger.WitnessIn(f.Dir)
 	if w.Ledger == "" || !c.Bool("dry-run") && w.Target.Canonical() == p.target().Canonical() {
 		return nil
 	}
-	return exit.Usage(fmt.Sprintf("--out %s would take the place of what the run %s left, which sent leads to %s", dir,
-		w.Run, w.Target.LeadsURL),
-		"name another folder")
+	return exit.Usage(fmt.Sprintf("--out %s would take the place of what the run %s left, which sent leads to %s", f.Dir,
+		w.Run, w.Target.LeadsURL), "name another folder")
 }
 
 // keptPlaces are the files that no output may replace, and the folders of secrets, in which none may lie. Checkpoints

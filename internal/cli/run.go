@@ -73,7 +73,6 @@ func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options, 
 	p.show(c, s, o.Files.Summary == "-")
 	p.warnOf("lead IDs are lost", s.WriteUnkept(p.Err))
 	p.conclude(s, cmp.Or(err, p.out.lost))
-	end.log = o.Log
 	end.summary.Store(s)
 	return nil
 }

@@ -47,8 +47,7 @@ func (s *Settings) Get(name string) string { return s.connection[name].Value }
 // Setting is one with its origin.
 func (s *Settings) Setting(name string) flags.Setting { return s.connection[name] }
 
-// Resolve looks each setting up: flag, environment, profile, in this order. The
-// sandbox needs none of them.
+// Resolve looks each setting up: flag, environment, profile, in this order. The sandbox needs no profile.
 func Resolve(line *flags.Line, sandbox bool) (*Settings, error) {
 	s := Begin(line)
 	if s.Sandbox = sandbox; sandbox {
@@ -58,14 +57,12 @@ func Resolve(line *flags.Line, sandbox bool) (*Settings, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, key := range config.Keys() {
+	for key, value := range profile {
 		name := flagOf(key)
-		v := line.Given(name)
-		if value, ok := profile[key]; ok && !v.Given() {
+		if given := s.connection[name]; !given.Given() {
 			from := fmt.Sprintf("profile %s (%s:%d)", s.Profile.Value, s.Config.Value, value.Line)
-			v = flags.Setting{Name: name, Value: value.Text, From: from, Origin: flags.ByProfile}
+			s.connection[name] = flags.Setting{Name: name, Value: value.Text, From: from, Origin: flags.ByProfile}
 		}
-		s.connection[name] = v
 	}
 	return s, nil
 }
@@ -73,11 +70,11 @@ func Resolve(line *flags.Line, sandbox bool) (*Settings, error) {
 // flagOf is the flag for a key of a profile.
 func flagOf(key string) string { return strings.ReplaceAll(key, "_", "-") }
 
-// Begin are the settings as far as they need no profile: where the configuration file is, and what the sandbox takes.
+// Begin are the settings as far as they need no profile.
 func Begin(line *flags.Line) *Settings {
 	s := &Settings{line: line, connection: map[string]flags.Setting{}, Config: line.Given("config")}
-	for _, name := range []string{"proxy", "ca-file", RequestIDHeader} {
-		s.connection[name] = line.Given(name)
+	for _, key := range config.Keys() {
+		s.connection[flagOf(key)] = line.Given(flagOf(key))
 	}
 	if dir, err := os.UserConfigDir(); err == nil && !s.Config.Given() {
 		s.Config = flags.Setting{Name: "config", Value: filepath.Join(dir, "leadferry", "config.yaml"), From: "default"}

@@ -125,7 +125,11 @@ func Spread(arg string) (names []string, pattern bool, err error) {
 	if disk.Exists(arg) || arg == "-" || !strings.ContainsAny(arg, "*?[") {
 		return []string{arg}, false, nil
 	}
-	found, err := glob(arg)
+	// Brackets are first what they are in the names of files and folders.
+	found, err := filepath.Glob(strings.ReplaceAll(arg, "[", "[[]"))
+	if len(found) == 0 {
+		found, err = filepath.Glob(arg)
+	}
 	switch {
 	case err != nil:
 		return nil, true, exit.Usage(arg+" is no file and no pattern that can be read",
@@ -135,14 +139,6 @@ func Spread(arg string) (names []string, pattern bool, err error) {
 			"check the pattern, and the folder that the command is run in")
 	}
 	return found, true, nil
-}
-
-// glob is filepath.Glob, for which brackets are first what they are in the names of files and folders.
-func glob(pattern string) (found []string, err error) {
-	if found, err = filepath.Glob(strings.ReplaceAll(pattern, "[", "[[]")); len(found) > 0 {
-		return found, err
-	}
-	return filepath.Glob(pattern)
 }
 
 // sourceOptions puts the flags above what a mapping says of the source.
