@@ -76,7 +76,7 @@ func (p *program) commands() []*cli.Command {
 				own.Bool("open", "open the page in the browser"),
 				running.Name("fleet", "report all workers of the fleet `NAME` as one run, from the ledger"),
 				running.Name("checkpoint", "read the ledger at this postgres:// `ADDRESS`"),
-				files.Text("summary", "with --fleet: - prints the summary as JSON"),
+				files.Text("summary", "with --fleet: `-` prints the summary as JSON"),
 			}),
 		command("login", "", "exchange e-mail and password for an OAuth client, stored for later runs", p.login, []cli.Flag{
 			own.Name("email", "the service account's `E-MAIL` address"),

@@ -130,51 +130,24 @@ func helpFlags(s *terminal.Screen, group flags.Group, list []cli.Flag) {
 			s.Heading(cmp.Or(string(group), "flags"))
 			begun = true
 		}
-		s.Entry("   "+flagSpelling(f), flagUsage(f), flagColumn)
+		typed, about := flagEntry(f)
+		s.Entry("   "+typed, about, flagColumn)
 	}
 }
 
-var backticked = spelling.Form("`([^`]*)`")
-
-// argumentOf is how help calls a flag's value: FILE, own|all; "" for a switch.
-func argumentOf(f cli.Flag) string {
-	d := f.(cli.DocGenerationFlag)
-	if m := backticked().FindStringSubmatch(d.GetUsage()); m != nil {
-		return m[1]
-	}
-	return ""
+// flagEntry is a flag as it is typed, and what it does, what holds without it, and its variable.
+func flagEntry(f cli.Flag) (typed, about string) {
+	typed, about, _ = strings.Cut(f.String(), "\t")
+	typed, _, _ = strings.Cut(typed, " [ ") // urfave writes one that may be repeated twice
+	about = nothing().ReplaceAllString(about, "")
+	return typed, quoted().ReplaceAllString(about, " (default: $1)")
 }
 
-// flagSpelling is a flag with its other names and its value, as it is typed.
-func flagSpelling(f cli.Flag) string {
-	var names []string
-	for _, name := range f.Names() {
-		names = append(names, strings.TrimSpace(dashed(name)+" "+argumentOf(f)))
-	}
-	return strings.Join(names, ", ")
-}
-
-// dashed is the name of a flag as it is typed.
-func dashed(name string) string {
-	if len(name) == 1 {
-		return "-" + name
-	}
-	return "--" + name
-}
-
-// flagUsage is what a flag does, what holds without it, and its variable.
-func flagUsage(f cli.Flag) string {
-	d := f.(cli.DocGenerationFlag)
-	text := strings.ReplaceAll(d.GetUsage(), "`", "")
-	without := strings.Trim(d.GetDefaultText(), `"`)
-	if !strings.Contains(text, "(default: ") && !slices.Contains([]string{"", "0", "none", "false"}, without) {
-		text += " (default: " + without + ")"
-	}
-	for _, variable := range d.GetEnvVars() {
-		text += " [$" + variable + "]"
-	}
-	return text
-}
+// What urfave says of a default that is none, or a text.
+var (
+	nothing = spelling.Form(` \(default: (0|0s|false)\)`)
+	quoted  = spelling.Form(` \(default: "(.*)"\)`)
+)
 
 // Screens calls f with the words, the summary and the whole help of each command.
 func Screens(f func(words []string, summary, help string)) {
@@ -333,6 +306,17 @@ func completed(asked []string) string {
 	return answer
 }
 
+var backticked = spelling.Form("`([^`]*)`")
+
+// argumentOf is how help calls a flag's value: FILE, own|all; "" for a switch.
+func argumentOf(f cli.Flag) string {
+	d := f.(cli.DocGenerationFlag)
+	if m := backticked().FindStringSubmatch(d.GetUsage()); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
 // candidates are the words that may be behind others, each with what it means, and whether names of files may, too.
 func candidates(before []string, begun string) (kind string, words [][2]string) {
 	app := (&program{}).app()
@@ -356,7 +340,7 @@ func candidates(before []string, begun string) (kind string, words [][2]string) 
 	case strings.HasPrefix(begun, "-") && !onlyFiles:
 		for _, f := range append(known, cli.HelpFlag, cli.VersionFlag) {
 			for _, name := range f.Names() {
-				words = append(words, [2]string{dashed(name), f.(cli.DocGenerationFlag).GetUsage()})
+				words = append(words, [2]string{"--"[:min(len(name), 2)] + name, f.(cli.DocGenerationFlag).GetUsage()})
 			}
 		}
 		return "words", words

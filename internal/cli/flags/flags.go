@@ -81,10 +81,7 @@ func (g Group) Count(name string, value int, usage string) *cli.IntFlag {
 
 // Time is a flag for a time that is not negative.
 func (g Group) Time(name string, value time.Duration, usage string) *cli.DurationFlag {
-	shown := "none"
-	if value > 0 {
-		shown = strings.Replace(value.String(), "m0s", "m", 1) // minutes need no seconds
-	}
+	shown := strings.Replace(value.String(), "m0s", "m", 1) // minutes need no seconds
 	f := &cli.DurationFlag{Name: name, Value: value, DefaultText: shown, Usage: usage, Category: string(g)}
 	f.Action = func(_ *cli.Context, d time.Duration) error { return notNegative(name, d) }
 	return f
