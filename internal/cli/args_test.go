@@ -45,24 +45,6 @@ func TestFlagsCountInAnyOrder(t *testing.T) {
 	}
 }
 
-// Help is that of the command, wherever it is asked for.
-func TestHelpIsThatOfTheCommand(t *testing.T) {
-	d := newDesk(t, "")
-	for args, want := range map[string]string{
-		"--help": "leadferry - ", "import f.csv --limit 3 -h": "leadferry import - ", "help import": "leadferry import - ",
-		"help checkpoint export": "leadferry checkpoint export - ", "checkpoint help export": "leadferry checkpoint export - ",
-		"help connection": "leadferry help connection - ", "checkpoint": "leadferry checkpoint - ",
-	} {
-		if out := d.must(0, "", strings.Fields(args)); !strings.HasPrefix(out, want) {
-			t.Errorf("%s: %s", args, out)
-		}
-	}
-	if out := d.must(0, "", []string{"import", "--help"}, "RARE FLAGS:"); strings.Contains(out, "--max-creates") {
-		t.Error("rare flags are shown unasked")
-	}
-	d.must(0, "", []string{"help", "import", "--all"}, "--max-creates")
-}
-
 // What is wrong with a command line is told by its own words, and with the help that
 // there is.
 func TestCommandLinesThatAreRefused(t *testing.T) {
