@@ -22,25 +22,13 @@ func (p *program) commands() []*cli.Command {
 	command := func(name, arguments, usage string, do cli.ActionFunc, its ...[]cli.Flag) *cli.Command {
 		return &cli.Command{Name: name, ArgsUsage: arguments, Usage: usage, Action: do, Flags: slices.Concat(its...)}
 	}
-	config := command("config", "", "show every effective setting and where it comes from, or check whether they work", p.help)
-	config.Subcommands = []*cli.Command{
-		command("show", "", "each setting, its value and its origin; secrets masked", p.configShow, connectionFlags(),
-			pathFlags(), []cli.Flag{
-				own.Bool("all", "list settings that are not set, too"),
-				own.Bool("json", "print a JSON array of objects with name, value and from"),
-			}),
-		command("check", "", "whether address, proxy, TLS and sign-in work, step by step", p.configCheck,
-			connectionFlags(), []cli.Flag{
-				running.Time("timeout", 10*time.Second, "wait up to `DURATION` for an answer (10s for a connection)"),
-				own.Bool("json", "print a JSON array of steps"),
-			}),
+	above := func(name, usage string, its ...*cli.Command) *cli.Command {
+		return &cli.Command{Name: name, Usage: usage, Action: p.help, Subcommands: its}
 	}
 	imitation := command("sandbox", "", "a local imitation of the service, for trying out and for tests", p.sandbox,
 		sandboxFlags())
 	imitation.Description = fmt.Sprintf(description("sandbox"), sandbox.Email, sandbox.Password, sandbox.FaultHelp,
 		strings.ReplaceAll(sandbox.DirectoryHelp, "\n", "\n   "))
-	of := command("checkpoint", "", "look at what is known of the leads, and settle rows in doubt", p.help)
-	of.Subcommands = p.checkpointCommands()
 	return []*cli.Command{
 		command("init", "FILE", "guess a mapping from a file's header and first rows", p.runInit, sourceFlags(), []cli.Flag{
 			short("m", files.Name("mapping", "write the mapping to `FILE`; - is standard output (default: the input's "+
@@ -83,10 +71,21 @@ func (p *program) commands() []*cli.Command {
 			own.Bool("new-client", "make another client although the profile has one; the old one stays"),
 			own.Time("timeout", 30*time.Second, "wait up to `DURATION` for one request"),
 		}, connectionFlags()),
-		config,
+		above("config", "show every effective setting and where it comes from, or check whether they work",
+			command("show", "", "each setting, its value and its origin; secrets masked", p.configShow, connectionFlags(),
+				pathFlags(), []cli.Flag{
+					own.Bool("all", "list settings that are not set, too"),
+					own.Bool("json", "print a JSON array of objects with name, value and from"),
+				}),
+			command("check", "", "whether address, proxy, TLS and sign-in work, step by step", p.configCheck,
+				connectionFlags(), []cli.Flag{
+					running.Time("timeout", 10*time.Second, "wait up to `DURATION` for an answer (10s for a connection)"),
+					own.Bool("json", "print a JSON array of steps"),
+				}),
+		),
 		imitation,
 		command("schema", "", "print the JSON Schema of the mapping file, for editors", p.schema),
-		of,
+		above("checkpoint", "look at what is known of the leads, and settle rows in doubt", p.checkpointCommands()...),
 		command("explain", "[NAME]", "an outcome, exit code, rule or message: what it means, what to do", p.explain),
 		command("completion", strings.Join(shells, "|"), "print what makes a shell complete command lines", p.completion),
 	}
