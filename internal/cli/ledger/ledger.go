@@ -307,24 +307,17 @@ func (m Selection) Witnesses() *checkpoint.Witnesses {
 		return nil
 	}
 	ws := m.Book()
-	ws.Parents = m.runParents()
-	return ws
-}
-
-// runParents are the folders in which run folders stand.
-func (m Selection) runParents() []string {
-	parents := []string{report.RunsFolder}
+	ws.Parents = []string{report.RunsFolder}
 	out := cmp.Or(m.C.String("out"), os.Getenv("LEADFERRY_OUT")) // commands without a run folder have no flag for it
 	if out != "" && out != report.None {
 		if whole, err := filepath.Abs(out); err == nil {
 			out = whole
 		}
-		if parent := filepath.Dir(out); !slices.ContainsFunc(parents,
-			func(p string) bool { return disk.SameFile(p, parent) }) {
-			parents = append(parents, parent)
+		if parent := filepath.Dir(out); !disk.SameFile(report.RunsFolder, parent) {
+			ws.Parents = append(ws.Parents, parent)
 		}
 	}
-	return parents
+	return ws
 }
 
 // WitnessIn is the witness in the folder of a run; the zero Witness where there is none.
