@@ -47,7 +47,8 @@ func (s *Settings) Get(name string) string { return s.connection[name].Value }
 // Setting is one with its origin.
 func (s *Settings) Setting(name string) flags.Setting { return s.connection[name] }
 
-// Resolve looks each setting up: flag, environment, profile, in this order. The sandbox needs no profile.
+// Resolve looks each setting up: flag, environment, profile, in this order. The sandbox needs
+// none of them.
 func Resolve(line *flags.Line, sandbox bool) (*Settings, error) {
 	s := Begin(line)
 	if s.Sandbox = sandbox; sandbox {
@@ -57,12 +58,14 @@ func Resolve(line *flags.Line, sandbox bool) (*Settings, error) {
 	if err != nil {
 		return nil, err
 	}
-	for key, value := range profile {
+	for _, key := range config.Keys() {
 		name := flagOf(key)
-		if given := s.connection[name]; !given.Given() {
+		v := line.Given(name)
+		if value, ok := profile[key]; ok && !v.Given() {
 			from := fmt.Sprintf("profile %s (%s:%d)", s.Profile.Value, s.Config.Value, value.Line)
-			s.connection[name] = flags.Setting{Name: name, Value: value.Text, From: from, Origin: flags.ByProfile}
+			v = flags.Setting{Name: name, Value: value.Text, From: from, Origin: flags.ByProfile}
 		}
+		s.connection[name] = v
 	}
 	return s, nil
 }
@@ -70,11 +73,12 @@ func Resolve(line *flags.Line, sandbox bool) (*Settings, error) {
 // flagOf is the flag for a key of a profile.
 func flagOf(key string) string { return strings.ReplaceAll(key, "_", "-") }
 
-// Begin are the settings as far as they need no profile.
+// Begin are the settings as far as they need no profile and name no target: where the configuration file is, and what
+// the sandbox takes.
 func Begin(line *flags.Line) *Settings {
 	s := &Settings{line: line, connection: map[string]flags.Setting{}, Config: line.Given("config")}
-	for _, key := range config.Keys() {
-		s.connection[flagOf(key)] = line.Given(flagOf(key))
+	for _, name := range []string{"proxy", "ca-file", RequestIDHeader} {
+		s.connection[name] = line.Given(name)
 	}
 	if dir, err := os.UserConfigDir(); err == nil && !s.Config.Given() {
 		s.Config = flags.Setting{Name: "config", Value: filepath.Join(dir, "leadferry", "config.yaml"), From: "default"}
@@ -146,8 +150,8 @@ func (s *Settings) ConfigHint() string {
 type Account struct{ ID, Secret flags.Setting }
 
 // Account finds client ID and secret. What login stored serves where nothing else does, for the address alone that the
-// client was made at. Parts that are not there stay empty. The command that knows the secret is
-// run if asks says so: it may need a person.
+// client was made at. Parts that are not there stay empty. asks has the command run that
+// knows the secret, which may need a person.
 func (s *Settings) Account(ctx context.Context, asks bool) (Account, error) {
 	secret, err := s.givenSecret(ctx, asks)
 	a := Account{s.connection["client-id"], secret}
