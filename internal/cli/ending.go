@@ -249,7 +249,7 @@ func (p *program) endMetrics(code int) error {
 	}
 	c := e.c.Load()
 	mayMake := func() bool {
-		return c != nil && !disk.Exists(e.metrics) && p.keepOutputs(c, filesOf(c, "", false), p.line.Files) == nil
+		return c != nil && !disk.Exists(e.metrics) && p.keepOutputs(c, filesOf(c, ""), p.line.Files) == nil
 	}
 	if !report.IsMetrics(e.metrics) && !mayMake() {
 		return nil

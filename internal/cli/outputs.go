@@ -76,7 +76,7 @@ func (p *place) overwrites(q *place) bool {
 }
 
 // filesOf is where the run's files go. A run that sends nothing writes only what is asked for.
-func filesOf(c *cli.Context, runID string, sendsNothing bool) report.Files {
+func filesOf(c *cli.Context, runID string) report.Files {
 	o := report.Files{
 		Page: runpage.Write, Dir: c.String("out"), Results: c.String("results"), Rejects: c.String("rejects"),
 		Summary: c.String("summary"), Problems: c.String("problems"), ProblemValues: c.Bool("problems-values"),
@@ -85,7 +85,7 @@ func filesOf(c *cli.Context, runID string, sendsNothing bool) report.Files {
 	switch {
 	case o.Dir == "none":
 		o.Dir = ""
-	case o.Dir == "" && !sendsNothing:
+	case o.Dir == "" && !c.Bool("dry-run") && c.Command.Name != "validate":
 		began := time.Now().UTC().Format("20060102T150405Z")
 		o.Dir = filepath.Join(report.RunsFolder, began+"-"+c.Command.Name+"-"+runID)
 	}

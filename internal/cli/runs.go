@@ -57,18 +57,18 @@ func (p *program) options(c *cli.Context) (importer.Options, error) {
 	if !c.IsSet("max-in-doubt") {
 		o.MaxInDoubt = max(20, 4*o.Concurrency)
 	}
-	o.Files = filesOf(c, o.RunID, o.DryRun || o.Command == "validate")
-	for _, bound := range []struct {
-		flag string
-		to   *importer.Share
-	}{{"max-rejects", &o.MaxRejects}, {"max-invalid", &o.MaxInvalid}, {"tolerate", &o.Tolerate}} {
-		var err error
-		if *bound.to, err = share(bound.flag, c.String(bound.flag)); err != nil {
-			return o, err
-		}
-	}
+	o.Files = filesOf(c, o.RunID)
 	var err error
-	o.ResendOn, err = resendOn(c.String("resend-on"))
+	bound := func(flag string) (rows importer.Share) {
+		if err == nil {
+			rows, err = share(flag, c.String(flag))
+		}
+		return rows
+	}
+	o.MaxRejects, o.MaxInvalid, o.Tolerate = bound("max-rejects"), bound("max-invalid"), bound("tolerate")
+	if err == nil {
+		o.ResendOn, err = resendOn(c.String("resend-on"))
+	}
 	switch {
 	case err != nil:
 		return o, err
