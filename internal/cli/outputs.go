@@ -92,22 +92,17 @@ func filesOf(c *cli.Context, runID string) report.Files {
 	return o
 }
 
-// outputsOf are the places that a run writes to, files and the run's folder. What each is to the run is its flag.
-func outputsOf(f report.Files, metrics string) (all []place) {
-	for _, n := range [][2]string{
-		{"--results", f.Results},
-		{"--rejects", f.Rejects},
-		{"--summary", f.Summary},
-		{"--problems", f.Problems},
-		{"--reconciliation", f.Reconciliation},
-		{"--pull", f.Pull},
-		{"--metrics", metrics},
-		{"--out", f.Dir},
+// outputsOf are the places that a run writes to, files and its folder. What each is to the run is its flag.
+func outputsOf(c *cli.Context, dir string) (all []place) {
+	for _, name := range []string{
+		"results", "rejects", "summary", "problems", "reconciliation", "pull", "metrics", "out",
 	} {
-		flag, path := n[0], n[1]
-		if !slices.Contains([]string{"", "-", report.None}, path) &&
-			(flag != "--problems" || path != report.Annotations) {
-			all = append(all, placeAt(path, flag))
+		path := c.String(name)
+		if name == "out" {
+			path = dir
+		}
+		if !slices.Contains([]string{"", "-", report.None}, path) && (name != "problems" || path != report.Annotations) {
+			all = append(all, placeAt(path, "--"+name))
 		}
 	}
 	return all
@@ -140,7 +135,7 @@ func (p *program) keepOutputs(c *cli.Context, f report.Files, inputs []string) e
 	if err := report.CheckProblems(f.Problems); err != nil {
 		return exit.Usage(err.Error(), "name a file such as problems.csv, or github for annotations of a workflow")
 	}
-	err := p.keepApart(c, outputsOf(f, c.String("metrics")), inputs)
+	err := p.keepApart(c, outputsOf(c, f.Dir), inputs)
 	if err != nil || f.Dir == "" {
 		return err
 	}

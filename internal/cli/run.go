@@ -50,7 +50,7 @@ func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options, 
 	if live != nil && o.Witnesses != nil {
 		o.Witnesses.Page = live.URL()
 	}
-	o.Warnings = exposed(outputsOf(o.Files, c.String("metrics")))
+	o.Warnings = exposed(outputsOf(c, o.Files.Dir))
 	shown := p.watch(c, in, &o, live)
 	o.LetGo, o.Files.Annotate = in.LetGo, &p.log
 	o.Sends = sync.OnceFunc(func() { // memory for requests in flight is worth less collecting; who sets GOGC has chosen
