@@ -23,10 +23,9 @@ func TestScriptingNamesWhatScriptsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := fieldsOf(reflect.TypeFor[report.Summary]())
+	names := append(fieldsOf(reflect.TypeFor[report.Summary]()), fieldsOf(reflect.TypeFor[checkpointcmd.ExportLine]())...)
 	for _, of := range []reflect.Type{
 		reflect.TypeFor[report.Result](), reflect.TypeFor[report.Problem](), reflect.TypeFor[report.Compared](), reflect.TypeFor[report.Pulled](),
-		reflect.TypeFor[checkpointcmd.ExportLine](),
 	} {
 		for i := range of.NumField() {
 			names = append(names, strings.Trim(of.Field(i).Tag.Get("csv"), "-"))

@@ -4,14 +4,14 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"time"
-
-	"github.com/gocarina/gocsv"
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt"
@@ -156,91 +156,69 @@ func (d *Command) exportDamaged(path string, x *export, out io.Writer) error {
 	})
 }
 
-// exportBatch is how many lines are encoded at a time.
-const exportBatch = 512
-
 // lines writes a line of every entry that each calls its function with, and a last one that says what is missing, if
 // anything.
 func (x *export) lines(to io.Writer, lacks string, each func(add func(checkpoint.Entry) error) error) error {
 	out := bufio.NewWriter(to)
-	write := x.jsonLines
+	write := x.jsonLines(out)
 	if x.csv {
-		write = x.csvLines
-	}
-	var lines []ExportLine
-	first := true
-	flush := func() error {
-		err := write(out, lines, first)
-		lines, first = lines[:0], false
-		return err
+		write = x.csvLines(out)
 	}
 	err := each(func(e checkpoint.Entry) error {
 		if e.State == checkpoint.NotMade {
 			return nil // nothing is known of it but that it may be sent
 		}
-		if lines = append(lines, exportLine(&e)); len(lines) < exportBatch {
-			return nil
-		}
-		return flush()
+		l := exportLine(&e)
+		return write(&l)
 	})
 	if lacks != "" {
-		lines = append(lines, ExportLine{State: incompleteState, Error: lacks})
+		err = errors.Join(err, write(&ExportLine{State: incompleteState, Error: lacks}))
 	}
-	return errors.Join(err, flush(), out.Flush())
+	return errors.Join(err, out.Flush())
 }
 
 func exportLine(e *checkpoint.Entry) ExportLine {
 	namespace, key := rowkey.Split(e.Key)
 	return ExportLine{
 		Key: key, Namespace: namespace, State: e.State.String(), LeadID: e.LeadID, OrganizationID: importer.AskedFor(e),
-		Location: e.Location,
-		Status:   e.Status, ExternalID: cmp.Or(e.WantLink, e.ExternalID), RunID: e.Run,
-		UpdatedAt: e.Updated.UTC().Format(time.RFC3339),
-		File:      e.File, Line: lineNumber(e.Line), Error: importer.WithRequestID(importer.Explain(e), e),
-		RequestID: e.RequestID,
+		Location: e.Location, Status: e.Status, ExternalID: cmp.Or(e.WantLink, e.ExternalID), RunID: e.Run,
+		UpdatedAt: e.Updated.UTC().Format(time.RFC3339), File: e.File, Line: e.Line,
+		Error: importer.WithRequestID(importer.Explain(e), e), RequestID: e.RequestID,
 	}
 }
 
-// withoutNamespace leaves the second column out.
-type withoutNamespace struct{ gocsv.CSVWriter }
-
-// Write writes the other cells.
-func (w withoutNamespace) Write(cells []string) error {
-	return w.CSVWriter.Write(slices.Concat(cells[:1], cells[2:]))
-}
-
-// csvLines writes lines, and before the first ones the header.
-func (x *export) csvLines(out *bufio.Writer, lines []ExportLine, first bool) error {
-	for i := range lines {
-		l := &lines[i]
-		l.Location = report.Cell(l.Location)
-		for _, text := range []*string{
-			&l.Key, &l.LeadID, &l.OrganizationID, &l.Status, &l.ExternalID, &l.RunID,
-			&l.File, &l.Error,
-		} {
-			if x.terminal {
-				*text = report.Escape(*text)
-			}
+// csvLines writes the header, and then a line at each call.
+func (x *export) csvLines(out *bufio.Writer) func(*ExportLine) error {
+	w := csv.NewWriter(out) // whose buffer is out itself
+	write := func(cells ...string) error {
+		if !x.namespaced {
+			cells = slices.Delete(cells, 1, 2)
 		}
+		return w.Write(cells)
 	}
-	var w gocsv.CSVWriter = gocsv.DefaultCSVWriter(out)
-	if !x.namespaced {
-		w = withoutNamespace{w}
+	failed := write("key", "namespace", "state", "lead_id", "organization_id", "location", "status", "external_id",
+		"run_id", "updated_at", "file", "line", "error")
+	shown := func(text string) string { return text }
+	if x.terminal {
+		shown = report.Escape
 	}
-	if first {
-		return gocsv.MarshalCSV(lines, w)
+	return func(l *ExportLine) error {
+		line := ""
+		if l.Line > 0 {
+			line = strconv.Itoa(l.Line)
+		}
+		return cmp.Or(failed, write(shown(l.Key), l.Namespace, l.State, shown(l.LeadID), shown(l.OrganizationID),
+			report.Cell(l.Location), shown(l.Status), shown(l.ExternalID), shown(l.RunID), l.UpdatedAt, shown(l.File),
+			line, shown(l.Error)))
 	}
-	return gocsv.MarshalCSVWithoutHeaders(lines, w)
 }
 
-func (x *export) jsonLines(out *bufio.Writer, lines []ExportLine, _ bool) (err error) {
+// jsonLines writes a line at each call.
+func (x *export) jsonLines(out *bufio.Writer) func(*ExportLine) error {
 	enc := json.NewEncoder(out)
 	if x.terminal {
 		enc = json.NewEncoder(terminal.Escaping{To: out})
 	}
 	enc.SetEscapeHTML(false)
-	for i := range lines {
-		err = cmp.Or(err, enc.Encode(&lines[i]))
-	}
-	return err
+	return func(l *ExportLine) error { return enc.Encode(l) }
 }

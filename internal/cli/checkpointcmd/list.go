@@ -24,28 +24,20 @@ import (
 // ExportLine is a line of a checkpoint export, which resolve and adopt take back (INTERFACE, "Files that a run
 // writes").
 type ExportLine struct {
-	Key            string     `csv:"key" json:"key"`
-	Namespace      string     `csv:"namespace" json:"namespace,omitempty"` // in CSV only where any key has one
-	State          string     `csv:"state" json:"state"`
-	LeadID         string     `csv:"lead_id" json:"lead_id"`
-	OrganizationID string     `csv:"organization_id" json:"organization_id"`
-	Location       string     `csv:"location" json:"location"`
-	Status         string     `csv:"status" json:"status"`
-	ExternalID     string     `csv:"external_id" json:"external_id"`
-	RunID          string     `csv:"run_id" json:"run_id"`
-	UpdatedAt      string     `csv:"updated_at" json:"updated_at"`
-	File           string     `csv:"file" json:"file"`
-	Line           lineNumber `csv:"line" json:"line,omitempty"`
-	Error          string     `csv:"error" json:"error"` // in doubt: the request's ID, too
-	RequestID      string     `csv:"-" json:"request_id,omitempty"`
-}
-
-// lineNumber is the number of a line; an entry that no file brought has none.
-type lineNumber int
-
-// MarshalCSV leaves the cell empty where there is no line.
-func (l lineNumber) MarshalCSV() (string, error) {
-	return strings.TrimPrefix(strconv.Itoa(int(l)), "0"), nil
+	Key            string `json:"key"`
+	Namespace      string `json:"namespace,omitempty"` // in CSV only where any key has one
+	State          string `json:"state"`
+	LeadID         string `json:"lead_id"`
+	OrganizationID string `json:"organization_id"`
+	Location       string `json:"location"`
+	Status         string `json:"status"`
+	ExternalID     string `json:"external_id"`
+	RunID          string `json:"run_id"`
+	UpdatedAt      string `json:"updated_at"`
+	File           string `json:"file"`
+	Line           int    `json:"line,omitempty"`
+	Error          string `json:"error"` // in doubt: the request's ID, too
+	RequestID      string `json:"request_id,omitempty"`
 }
 
 // incompleteState is the state of the last line of an export, which has no key, where the checkpoint is incomplete:
@@ -254,7 +246,7 @@ func (l *list) rowOf(header, record []string) listed {
 		Key: cell("key"), Namespace: cell("namespace"), State: cell("state"), LeadID: cell("lead_id"),
 		OrganizationID: cell("organization_id"), Location: cell("location"), Status: cell("status"),
 		ExternalID: cell("external_id"), RunID: cell("run_id"), UpdatedAt: cell(updated), File: cell("file"),
-		Line: lineNumber(line), Error: cell("error"),
+		Line: line, Error: cell("error"),
 	}}
 }
 
