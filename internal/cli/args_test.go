@@ -45,24 +45,6 @@ func TestFlagsCountInAnyOrder(t *testing.T) {
 	}
 }
 
-// Help is that of the command, wherever it is asked for.
-func TestHelpIsThatOfTheCommand(t *testing.T) {
-	d := newDesk(t, "")
-	for args, want := range map[string]string{
-		"--help": "leadferry - ", "import f.csv --limit 3 -h": "leadferry import - ", "help import": "leadferry import - ",
-		"help checkpoint export": "leadferry checkpoint export - ", "checkpoint help export": "leadferry checkpoint export - ",
-		"help connection": "leadferry help connection - ", "checkpoint": "leadferry checkpoint - ",
-	} {
-		if out := d.must(0, "", strings.Fields(args)); !strings.HasPrefix(out, want) {
-			t.Errorf("%s: %s", args, out)
-		}
-	}
-	if out := d.must(0, "", []string{"import", "--help"}, "RARE FLAGS:"); strings.Contains(out, "--max-creates") {
-		t.Error("rare flags are shown unasked")
-	}
-	d.must(0, "", []string{"help", "import", "--all"}, "--max-creates")
-}
-
 // What is wrong with a command line is told by its own words, and with the help that
 // there is.
 func TestCommandLinesThatAreRefused(t *testing.T) {
@@ -137,7 +119,7 @@ func TestNamesThatLookLikeFlags(t *testing.T) {
 // Each command can be learned from its help: what it does, one example, its exit codes.
 func TestHelpOfEachCommand(t *testing.T) {
 	known := []string{"leadferry.txt", flags.ConnectionTopic + ".txt"}
-	everyCommand(func(c *cli.Command, words []string) {
+	eachCommand(func(c *cli.Command, words []string) {
 		known = append(known, strings.Join(words[1:], "-")+".txt")
 		out := screenOf(c, words, frequent)
 		if !strings.Contains(out, "Exit codes: 0 ") || !strings.Contains(out, "Example") && len(words) > 1 {
@@ -165,7 +147,7 @@ func TestHelpOfEachCommand(t *testing.T) {
 
 // Every flag that names a connection or a path can be set in the environment.
 func TestFlagsOfConnectionsAndPathsHaveVariables(t *testing.T) {
-	everyCommand(func(c *cli.Command, _ []string) {
+	eachCommand(func(c *cli.Command, _ []string) {
 		for _, f := range c.Flags {
 			name, called := f.Names()[0], argumentOf(f)
 			path := strings.HasPrefix(called, "FILE") || strings.HasPrefix(called, "DIR") || strings.HasPrefix(called, "URL")
@@ -180,11 +162,13 @@ func TestFlagsOfConnectionsAndPathsHaveVariables(t *testing.T) {
 // What the environment may set of a run, config show shows.
 func TestVariablesOfRunsAreShown(t *testing.T) {
 	p := new(program)
+	p.app()
 	shown := map[string]bool{}
-	for _, f := range p.configShowCommand().Flags {
+	for _, f := range p.root.Command("config").Command("show").Flags {
 		shown[f.Names()[0]] = true
 	}
-	for _, c := range []*cli.Command{p.importCommand(), p.syncCommand(), p.reconcileCommand(), p.validateCommand()} {
+	for _, name := range []string{"import", "sync", "reconcile", "validate"} {
+		c := p.root.Command(name)
 		for _, f := range c.Flags {
 			if name := f.Names()[0]; len(f.(cli.DocGenerationFlag).GetEnvVars()) > 0 && !shown[name] {
 				t.Errorf("%s --%s may come from the environment, and config show lacks it", c.Name, name)
@@ -208,7 +192,7 @@ func TestExamplesOfHelpRun(t *testing.T) {
 	}
 	t.Chdir(d.dir)
 	app, ran := (&program{}).app(), 0
-	everyCommand(func(c *cli.Command, words []string) {
+	eachCommand(func(c *cli.Command, words []string) {
 		examples := 0
 		for line := range strings.Lines(strings.ReplaceAll(c.Description, "\\\n", "")) {
 			if !strings.HasPrefix(line, "   leadferry ") {
@@ -237,4 +221,11 @@ func TestExamplesOfHelpRun(t *testing.T) {
 	if ran < 5 {
 		t.Errorf("%d examples ran", ran)
 	}
+}
+
+// eachCommand calls f with every command of a program that was not started.
+func eachCommand(f func(c *cli.Command, words []string)) {
+	p := new(program)
+	p.app()
+	everyCommand(p.root, []string{"leadferry"}, f)
 }

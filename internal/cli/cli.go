@@ -1,5 +1,5 @@
-// Package cli is leadferry's command line: one file a command, each of which turns
-// flags into options and makes one call. The way of a command:
+// Package cli is leadferry's command line: commands.go is the table of all commands with their flags. What a command does
+// turns flags into options and makes one call. The way of a command:
 //
 //	arguments ─▶ [flags] put in order, then parsed by urfave
 //	          ─▶ [connection] flag, environment and profile, the way to the service
@@ -74,6 +74,7 @@ type program struct {
 	interrupt <-chan struct{}
 	args      []string
 	line      *flags.Line
+	root      *cli.Command                        // the program itself, above its commands
 	json      bool                                // --log-format json: standard error is read by a program
 	level     slog.Level                          // --log-level
 	settings  atomic.Pointer[connection.Settings] // what needs no profile, until a command with connection flags begins
@@ -108,11 +109,8 @@ func Run(ctx context.Context, interrupt <-chan struct{}, args []string, s Stream
 	p.log.Redirect(s.Err)
 	app := p.app()
 	line, err := flags.Order(app, args[min(1, len(args)):])
-	format, _ := line.Typed("log-format")
-	p.color, _ = line.Typed("color")
-	level, _ := line.Typed("log-level")
-	_ = p.level.UnmarshalText([]byte(level)) // logger says where it is none
-	p.line, p.json, p.ending = line, format == "json", endingOf(line)
+	_ = p.level.UnmarshalText([]byte(line.Typed["log-level"])) // urfave says where it is none
+	p.line, p.color, p.json, p.ending = line, line.Typed["color"], line.Typed["log-format"] == "json", endingOf(line)
 	p.settings.Store(connection.Begin(line))
 	ended := make(chan int, 1)
 	go func() {
@@ -152,18 +150,15 @@ func (p *program) app() *cli.App {
 			own.Choice("log-level", "log from this level on: %", "info", "debug", "warn", "error"),
 			own.Choice("log-format", "write log lines and errors as %", "text", "json"),
 		},
-		Commands: []*cli.Command{
-			p.initCommand(), p.validateCommand(), p.importCommand(), p.syncCommand(), p.reconcileCommand(),
-			p.reportCommand(),
-			p.loginCommand(), p.configCommand(), p.sandboxCommand(), p.schemaCommand(), p.checkpointCommand(),
-			p.explainCommand(),
-			p.completionCommand(),
-		},
+		Commands:                  p.commands(),
 		Action:                    p.help,
 		ExitErrHandler:            func(*cli.Context, error) {}, // the table of package exit decides
 		OnUsageError:              usageError,
 		DisableSliceFlagSeparator: true,
-		HideHelpCommand:           true,
+		HideHelp:                  true,
+	}
+	p.root = &cli.Command{
+		Usage: app.Usage, Description: app.Description, Flags: app.Flags, Subcommands: app.Commands,
 	}
 	p.prepare(app.Commands, "")
 	return app
@@ -172,7 +167,7 @@ func (p *program) app() *cli.App {
 // prepare gives every command what all have in common: its page of help, a beginning, and errors of ours.
 func (p *program) prepare(commands []*cli.Command, above string) {
 	for _, c := range commands {
-		c.Before, c.OnUsageError, c.HideHelpCommand = p.begin, usageError, true
+		c.Before, c.OnUsageError, c.HideHelp = p.begin, usageError, true
 		c.Description = cmp.Or(c.Description, description(above+c.Name))
 		p.prepare(c.Subcommands, above+c.Name+"-")
 	}
@@ -242,9 +237,12 @@ func (p *program) say(c *cli.Context) io.Writer {
 	return &p.log
 }
 
-// warn says what a person should know though the command goes on. --quiet does not hide it.
+// warn says what a person should know, if anything, though the command goes on. --quiet does not hide it.
 func (p *program) warn(text string) {
-	if !p.json {
+	switch {
+	case text == "":
+		return
+	case !p.json:
 		text = "warning: " + text
 	}
 	p.tellNow(slog.LevelWarn, text)

@@ -87,7 +87,7 @@ func TestCompletionKnowsTheCommandLine(t *testing.T) {
 // Whatever is typed, an answer fits what was begun and is printed on one line a word.
 func TestCompletionOfAnything(t *testing.T) {
 	words := []string{"-", "--", "-m", "-m=", "=", "", "help", "$(x)"}
-	everyCommand(func(c *cli.Command, _ []string) {
+	eachCommand(func(c *cli.Command, _ []string) {
 		words = append(words, c.Name)
 		for _, f := range c.Flags {
 			words = append(words, "--"+f.Names()[0], "--"+f.Names()[0]+"=")

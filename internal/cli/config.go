@@ -20,24 +20,6 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-func (p *program) configCommand() *cli.Command {
-	return &cli.Command{
-		Name: "config", Usage: "show every effective setting and where it comes from, or check whether they work",
-		Subcommands: []*cli.Command{p.configShowCommand(), p.configCheckCommand()},
-		Action:      p.help,
-	}
-}
-
-func (p *program) configShowCommand() *cli.Command {
-	return &cli.Command{
-		Name: "show", Usage: "each setting, its value and its origin; secrets masked",
-		Flags: append(append(connectionFlags(), pathFlags()...),
-			own.Bool("all", "list settings that are not set, too"),
-			own.Bool("json", "print a JSON array of objects with name, value and from")),
-		Action: p.configShow,
-	}
-}
-
 func (p *program) configShow(c *cli.Context) error {
 	t := p.target()
 	rows := p.settings.Load().Shown()
@@ -50,9 +32,7 @@ func (p *program) configShow(c *cli.Context) error {
 		}
 		rows = append(rows, s)
 	}
-	if text := connection.MixedRegions(t); text != "" && t.LeadsURL != "" && t.BaseURL != "" {
-		p.warn(text)
-	}
+	p.warn(connection.MixedRegions(t))
 	if t.LeadsURL != "" && t.TrunkID != "" {
 		line := fmt.Sprintf("target: {trunk_id: %s, leads_url: %q}", t.TrunkID, t.LeadsURL)
 		rows = append(rows, flags.Setting{
@@ -85,16 +65,6 @@ func (p *program) printJSON(v any) error {
 	return enc.Encode(v)
 }
 
-func (p *program) configCheckCommand() *cli.Command {
-	return &cli.Command{
-		Name: "check", Usage: "whether address, proxy, TLS and sign-in work, step by step",
-		Flags: append(connectionFlags(),
-			running.Time("timeout", 10*time.Second, "wait up to `DURATION` for an answer (10s for a connection)"),
-			own.Bool("json", "print a JSON array of steps")),
-		Action: p.configCheck,
-	}
-}
-
 // checked is a step of leadapi.Probe as --json writes it.
 type checked struct {
 	Application string  `json:"application"`
@@ -117,9 +87,7 @@ func (p *program) configCheck(c *cli.Context) (err error) {
 		return err
 	}
 	defer client.Close()
-	if text := connection.MixedRegions(p.target()); text != "" && !c.Bool("sandbox") {
-		p.warn(text)
-	}
+	p.warn(connection.MixedRegions(p.target()))
 	all, broken, err := p.probe(c, client, &api)
 	if broken > 0 && err == nil {
 		err = exit.Stopped(fmt.Sprintf("the service cannot be used like this: %d of %d steps failed", broken, all),
@@ -178,7 +146,7 @@ func (p *program) checkedService(c *cli.Context) (api leadapi.Config, stop func(
 	if api, err = p.service(c, false); err != nil {
 		return api, nil, err
 	}
-	a, err := p.account(c)
+	a, err := p.settings.Load().Account(c.Context, true)
 	if err == nil && a.ID.Value != "" && a.Secret.Value != "" {
 		api.ClientID, api.ClientSecret = a.ID.Value, a.Secret.Value
 	}

@@ -111,12 +111,12 @@ type ending struct {
 	c        atomic.Pointer[cli.Context] // nil: the command line could not be read
 	run      string
 	command  string
-	onFinish string
-	asJSON   bool   // --summary -
-	metrics  string // "": none wanted
+	onFinish external.Command // nil: none, or none that can be read
+	mistake  error            // in --on-finish
+	asJSON   bool             // --summary -
+	metrics  string           // "": none wanted
 	figures  *report.Metrics
 	begun    atomic.Bool                    // and the figures say so
-	log      *slog.Logger                   // set with summary
 	summary  atomic.Pointer[report.Summary] // nil: the run was refused
 }
 
@@ -126,9 +126,10 @@ func endingOf(l *flags.Line) *ending {
 		return nil
 	}
 	e := &ending{run: newRunID(), command: l.Command.Name, asJSON: l.Given("summary").Value == "-"}
-	e.onFinish, _ = l.Typed("on-finish")
-	dry, _ := l.Typed("dry-run")
-	if yes, _ := strconv.ParseBool(dry); !yes && flags.Named("metrics", l.Command.Flags) != nil {
+	if text := l.Typed["on-finish"]; text != "" {
+		e.onFinish, e.mistake = external.Parse("on-finish", text)
+	}
+	if dry, _ := strconv.ParseBool(l.Typed["dry-run"]); !dry && flags.Named("metrics", l.Command.Flags) != nil {
 		e.metrics = l.Given("metrics").Value
 	}
 	return e
@@ -155,13 +156,13 @@ func (p *program) finish(ctx context.Context, code int) int {
 		}
 		p.warnOf("the run's folder is still held", s.Close())
 	}
-	if e.onFinish != "" {
+	if e.onFinish != nil {
 		p.warnOf("--on-finish", p.runOnFinish(ctx, s, code))
 	}
 	if s == nil {
 		p.tellRefusal(refused)
 	} else if p.json && !(e.c.Load().Bool("quiet") && code == importer.CodeComplete) {
-		logEnd(e.log, s)
+		logEnd(p.logger(), s)
 	}
 	return code
 }
@@ -200,15 +201,11 @@ func (p *program) tellRefusal(e *exit.Error) {
 
 // runOnFinish runs the command of --on-finish with the summary's path and the exit code.
 func (p *program) runOnFinish(ctx context.Context, s *report.Summary, code int) error {
-	c, err := external.Parse("on-finish", p.ending.onFinish)
-	if err != nil {
-		return err
-	}
 	path := ""
 	if s != nil {
 		path = s.SummaryPath
 	}
-	c = append(c, path, strconv.Itoa(code))
+	c := append(p.ending.onFinish, path, strconv.Itoa(code))
 	if p.json { // where all of standard error is JSON, its words have no place
 		return c.Run(ctx, nil, nil)
 	}
@@ -252,7 +249,7 @@ func (p *program) endMetrics(code int) error {
 	}
 	c := e.c.Load()
 	mayMake := func() bool {
-		return c != nil && !disk.Exists(e.metrics) && p.keepOutputs(c, filesOf(c, "", false), p.line.Files) == nil
+		return c != nil && !disk.Exists(e.metrics) && p.keepOutputs(c, filesOf(c, ""), p.line.Files) == nil
 	}
 	if !report.IsMetrics(e.metrics) && !mayMake() {
 		return nil

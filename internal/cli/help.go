@@ -55,7 +55,7 @@ func (p *program) help(*cli.Context) error {
 		helpFlags(&s, connecting, connectionFlags())
 		return p.print(s.String())
 	}
-	command := rootOf(p.app())
+	command := p.root
 	for _, word := range p.line.Path[1:] {
 		command = command.Command(word)
 	}
@@ -130,73 +130,40 @@ func helpFlags(s *terminal.Screen, group flags.Group, list []cli.Flag) {
 			s.Heading(cmp.Or(string(group), "flags"))
 			begun = true
 		}
-		s.Entry("   "+flagSpelling(f), flagUsage(f), flagColumn)
+		typed, about := flagEntry(f)
+		s.Entry("   "+typed, about, flagColumn)
 	}
 }
 
-var backticked = spelling.Form("`([^`]*)`")
-
-// argumentOf is how help calls a flag's value: FILE, own|all; "" for a switch.
-func argumentOf(f cli.Flag) string {
-	d := f.(cli.DocGenerationFlag)
-	if m := backticked().FindStringSubmatch(d.GetUsage()); m != nil {
-		return m[1]
-	}
-	return ""
+// flagEntry is a flag as it is typed, and what it does, what holds without it, and its variable.
+func flagEntry(f cli.Flag) (typed, about string) {
+	typed, about, _ = strings.Cut(f.String(), "\t")
+	typed, _, _ = strings.Cut(typed, " [ ") // urfave writes one that may be repeated twice
+	about = nothing().ReplaceAllString(about, "")
+	return typed, quoted().ReplaceAllString(about, " (default: $1)")
 }
 
-// flagSpelling is a flag with its other names and its value, as it is typed.
-func flagSpelling(f cli.Flag) string {
-	var names []string
-	for _, name := range f.Names() {
-		names = append(names, strings.TrimSpace(dashed(name)+" "+argumentOf(f)))
-	}
-	return strings.Join(names, ", ")
-}
-
-// dashed is the name of a flag as it is typed.
-func dashed(name string) string {
-	if len(name) == 1 {
-		return "-" + name
-	}
-	return "--" + name
-}
-
-// flagUsage is what a flag does, what holds without it, and its variable.
-func flagUsage(f cli.Flag) string {
-	d := f.(cli.DocGenerationFlag)
-	text := strings.ReplaceAll(d.GetUsage(), "`", "")
-	without := strings.Trim(d.GetDefaultText(), `"`)
-	if !strings.Contains(text, "(default: ") && !slices.Contains([]string{"", "0", "none", "false"}, without) {
-		text += " (default: " + without + ")"
-	}
-	for _, variable := range d.GetEnvVars() {
-		text += " [$" + variable + "]"
-	}
-	return text
-}
+// What urfave says of a default that is none, or a text.
+var (
+	nothing = spelling.Form(` \(default: (0|0s|false)\)`)
+	quoted  = spelling.Form(` \(default: "(.*)"\)`)
+)
 
 // Screens calls f with the words, the summary and the whole help of each command.
 func Screens(f func(words []string, summary, help string)) {
-	everyCommand(func(c *cli.Command, words []string) { f(words, c.Usage, screenOf(c, words, everything)) })
+	p := new(program)
+	p.app()
+	everyCommand(p.root, []string{"leadferry"}, func(c *cli.Command, words []string) {
+		f(words, c.Usage, screenOf(c, words, everything))
+	})
 }
 
-// everyCommand calls f with the program itself and each of its commands, and the words that name it.
-func everyCommand(f func(c *cli.Command, words []string)) {
-	app := (&program{}).app()
-	var walk func(c *cli.Command, words []string)
-	walk = func(c *cli.Command, words []string) {
-		f(c, words)
-		for _, sub := range c.Subcommands {
-			walk(sub, append(words[:len(words):len(words)], sub.Name))
-		}
+// everyCommand calls f with a command and all below it, and the words that name each.
+func everyCommand(c *cli.Command, words []string, f func(c *cli.Command, words []string)) {
+	f(c, words)
+	for _, sub := range c.Subcommands {
+		everyCommand(sub, append(words[:len(words):len(words)], sub.Name), f)
 	}
-	walk(rootOf(app), []string{app.Name})
-}
-
-// rootOf is the program as a command.
-func rootOf(app *cli.App) *cli.Command {
-	return &cli.Command{Usage: app.Usage, Description: app.Description, Flags: app.Flags, Subcommands: app.Commands}
 }
 
 // flaglessVariables are those that no flag has.
@@ -210,7 +177,7 @@ var flaglessVariables = []string{
 func (p *program) warnOfVariables() {
 	prefix := flags.Variable("")
 	known, without := slices.Clone(flaglessVariables), map[string]string{}
-	everyCommand(func(c *cli.Command, _ []string) {
+	everyCommand(p.root, nil, func(c *cli.Command, _ []string) {
 		for _, f := range c.Flags {
 			name, variables := f.Names()[0], f.(cli.DocGenerationFlag).GetEnvVars()
 			if known = append(known, variables...); len(variables) == 0 {
@@ -235,23 +202,17 @@ func (p *program) warnOfVariables() {
 	}
 }
 
-func (p *program) explainCommand() *cli.Command {
-	return &cli.Command{
-		Name: "explain", ArgsUsage: "[NAME]",
-		Usage: "an outcome, exit code, rule or message: what it means, what to do",
-		Action: func(c *cli.Context) error {
-			asked := strings.Join(c.Args().Slice(), " ")
-			if asked == "" {
-				return p.print(everyEntry())
-			}
-			e, found := explain.Find(asked)
-			if !found {
-				return exit.Usage("there is no entry for "+strconv.Quote(asked),
-					flags.Near("leadferry explain ", asked, explain.Names(), "leadferry explain lists all there are"))
-			}
-			return p.print(entryPage(e))
-		},
+func (p *program) explain(c *cli.Context) error {
+	asked := strings.Join(c.Args().Slice(), " ")
+	if asked == "" {
+		return p.print(everyEntry())
 	}
+	e, found := explain.Find(asked)
+	if !found {
+		return exit.Usage("there is no entry for "+strconv.Quote(asked),
+			flags.Near("leadferry explain ", asked, explain.Names(), "leadferry explain lists all there are"))
+	}
+	return p.print(entryPage(e))
 }
 
 // everyEntry lists what can be explained, by kind.
@@ -296,4 +257,116 @@ func entryPage(e explain.Entry) string {
 func (p *program) print(text string) error {
 	_, err := io.WriteString(&p.out, text)
 	return err
+}
+
+// completeWord is the first argument by which completion scripts ask. Behind it are the words of the line up to the
+// cursor, without the program's name. The last of them, which may be empty, has a dot at its end: some shells drop
+// empty arguments.
+const completeWord = "__complete"
+
+// shells are those that have a completion script. A script hands over what was typed and evaluates nothing of it.
+var shells = []string{"bash", "zsh", "fish", "powershell"}
+
+//go:embed scripts
+var scripts embed.FS
+
+func (p *program) completion(c *cli.Context) error {
+	script, err := scripts.ReadFile("scripts/leadferry." + c.Args().First())
+	if c.NArg() != 1 || err != nil {
+		return exit.Usage("completion takes one of "+strings.Join(shells, ", "), "such as completion bash")
+	}
+	return p.print(string(script))
+}
+
+// Completes answers a completion script on out, where that is what args are: the program itself must not begin then,
+// since a half-typed command may be `checkpoint forget KEY`.
+func Completes(args []string, out *os.File) bool {
+	if len(args) < 2 || args[1] != completeWord {
+		return false
+	}
+	_, _ = io.WriteString(out, completed(args[2:])) // who does not listen wants none
+	return true
+}
+
+// completed is what may be at the cursor, as scripts read it: a line that says files or words, then a line a word,
+// with a tab before what it means.
+func completed(asked []string) string {
+	begun := ""
+	if last := len(asked) - 1; last >= 0 {
+		begun, asked = strings.TrimSuffix(asked[last], "."), asked[:last]
+	}
+	kind, words := candidates(asked, begun)
+	answer := kind + "\n"
+	for _, w := range words {
+		if strings.HasPrefix(w[0], begun) {
+			about, _, _ := strings.Cut(strings.ReplaceAll(w[1], "`", ""), "; ")
+			answer += w[0] + "\t" + about + "\n"
+		}
+	}
+	return answer
+}
+
+var backticked = spelling.Form("`([^`]*)`")
+
+// argumentOf is how help calls a flag's value: FILE, own|all; "" for a switch.
+func argumentOf(f cli.Flag) string {
+	d := f.(cli.DocGenerationFlag)
+	if m := backticked().FindStringSubmatch(d.GetUsage()); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+// candidates are the words that may be behind others, each with what it means, and whether names of files may, too.
+func candidates(before []string, begun string) (kind string, words [][2]string) {
+	app := (&program{}).app()
+	line, _ := flags.Order(app, before) // a line that is not ready has mistakes
+	known := append(slices.Clone(line.Command.Flags), app.Flags...)
+	onlyFiles := slices.Contains(before, "--")
+	flagOf := func(word string) cli.Flag {
+		name, _, _ := strings.Cut(strings.TrimLeft(word, "-"), "=")
+		return flags.Named(name, known)
+	}
+	if n := len(before) - 1; n >= 0 && !onlyFiles && strings.HasPrefix(before[n], "-") &&
+		!strings.Contains(before[n], "=") {
+		if f := flagOf(before[n]); f != nil && flags.TakesValue(f) {
+			return values(argumentOf(f), "")
+		}
+	}
+	arguments := line.Command.ArgsUsage
+	switch name, _, joined := strings.Cut(begun, "="); {
+	case strings.HasPrefix(begun, "-") && !onlyFiles && joined && flagOf(begun) != nil:
+		return values(argumentOf(flagOf(begun)), name+"=")
+	case strings.HasPrefix(begun, "-") && !onlyFiles:
+		for _, f := range append(known, cli.HelpFlag, cli.VersionFlag) {
+			for _, name := range f.Names() {
+				words = append(words, [2]string{"--"[:min(len(name), 2)] + name, f.(cli.DocGenerationFlag).GetUsage()})
+			}
+		}
+		return "words", words
+	case len(line.Command.Subcommands) > 0:
+		for _, c := range line.Command.Subcommands {
+			words = append(words, [2]string{c.Name, c.Usage})
+		}
+		return "words", words
+	case len(line.Files) >= len(strings.Fields(arguments)) && !strings.Contains(arguments, "..."):
+		return "words", nil
+	}
+	return values(arguments, "")
+}
+
+// fixedWords are what a value may be where help calls it by them, such as hold|resend.
+var fixedWords = spelling.Form(`^[a-z0-9-]+(\|[a-z0-9-]+)+$`)
+
+// values are what may stand for a value that help calls so, each behind what was typed of its word before.
+func values(called, before string) (kind string, words [][2]string) {
+	if strings.Contains(called, "FILE") || called == "DIR" || called == "[RUN]" {
+		return "files", nil
+	}
+	if fixedWords().MatchString(called) {
+		for word := range strings.SplitSeq(called, "|") {
+			words = append(words, [2]string{before + word})
+		}
+	}
+	return "words", words
 }

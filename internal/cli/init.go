@@ -17,16 +17,6 @@ import (
 	"leadferry/mapping/propose"
 )
 
-func (p *program) initCommand() *cli.Command {
-	target := files.Name("mapping", "write the mapping to `FILE`; - is standard output (default: the input's "+
-		"name, .yaml)")
-	target.Aliases = []string{"m"}
-	return &cli.Command{
-		Name: "init", Usage: "guess a mapping from a file's header and first rows", ArgsUsage: "FILE",
-		Flags: append(sourceFlags(), target), Action: p.runInit,
-	}
-}
-
 func (p *program) runInit(c *cli.Context) error {
 	names, err := inputs.Names(c)
 	if err != nil {
@@ -80,9 +70,4 @@ func (p *program) runInit(c *cli.Context) error {
 		report.Escape(target), notes, shell.Path(target), input))
 }
 
-func (p *program) schemaCommand() *cli.Command {
-	return &cli.Command{
-		Name: "schema", Usage: "print the JSON Schema of the mapping file, for editors",
-		Action: func(*cli.Context) error { return p.print(string(mapping.Schema())) },
-	}
-}
+func (p *program) schema(*cli.Context) error { return p.print(string(mapping.Schema())) }

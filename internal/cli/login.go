@@ -22,18 +22,6 @@ import (
 	"leadferry/leadapi"
 )
 
-func (p *program) loginCommand() *cli.Command {
-	return &cli.Command{
-		Name: "login", Usage: "exchange e-mail and password for an OAuth client, stored for later runs",
-		Flags: append([]cli.Flag{
-			own.Name("email", "the service account's `E-MAIL` address"),
-			own.Bool("new-client", "make another client although the profile has one; the old one stays"),
-			own.Time("timeout", 30*time.Second, "wait up to `DURATION` for one request"),
-		}, connectionFlags()...),
-		Action: p.login,
-	}
-}
-
 func (p *program) login(c *cli.Context) error {
 	set := p.settings.Load()
 	if err := mayLogIn(c, set); err != nil {
@@ -73,9 +61,7 @@ func (p *program) login(c *cli.Context) error {
 		}
 		fmt.Fprintf(&p.out, "made       profile %s in %s\n", set.Profile.Value, report.Escape(set.Config.Value))
 	}
-	if text := connection.MixedRegions(set.Target()); text != "" && set.Get("leads-url") != "" {
-		p.warn(text)
-	}
+	p.warn(connection.MixedRegions(set.Target()))
 	return p.proveSignIn(c, ctx, api)
 }
 

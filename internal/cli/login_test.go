@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"leadferry/internal/cli/external"
 	"leadferry/leadapi/sandbox"
 )
 
@@ -118,30 +117,6 @@ func startSandbox(t *testing.T, faults string) (*sandbox.Server, string) {
 var logIn = []string{"login", "--email", sandbox.Email}
 
 func with(args []string, more ...string) []string { return append(args[:len(args):len(args)], more...) }
-
-func TestLoginMakesOneClient(t *testing.T) {
-	server, address := startSandbox(t, "")
-	d := newDesk(t, address)
-	d.must(0, sandbox.Password+"\n", logIn, "client ID  ", "profile    default", filepath.Join(d.dir, "config", "leadferry", "credentials", "default.json"), "signed in")
-	d.must(2, sandbox.Password, logIn, "profile default has a client already", "--new-client")
-	d.must(2, sandbox.Password, with(logIn, "--profile", "eu"), "there is no such file")
-	d.write("config/leadferry/config.yaml", "profiles: {eu: {base_url: "+address+"}}\n")
-	t.Setenv("LEADFERRY_PASSWORD", sandbox.Password)
-	d.must(0, "", with(logIn, "--profile", "eu"), "profile    eu")
-	d.must(0, "", with(logIn, "--new-client"), "signed in")
-	t.Setenv("LEADFERRY_CLIENT_ID", "c-1")
-	t.Setenv(external.SecretVariable, "planted")
-	d.must(2, "", logIn, "profile default has a client already: c-1, environment LEADFERRY_CLIENT_ID")
-	if strings.Contains(d.must(0, "", with(logIn, "--new-client")), "planted") {
-		t.Error("the secret is shown")
-	}
-	if n := server.Counts()["client"][200]; n != 4 {
-		t.Errorf("%d clients were made, want 4", n)
-	}
-	if n := server.Counts()["token"][200]; n != 4 {
-		t.Errorf("%d token requests, want one a client", n)
-	}
-}
 
 // What is wrong is known before the password is asked for, and nothing is sent.
 func TestLoginThatCannotBegin(t *testing.T) {

@@ -76,37 +76,33 @@ func (p *place) overwrites(q *place) bool {
 }
 
 // filesOf is where the run's files go. A run that sends nothing writes only what is asked for.
-func filesOf(c *cli.Context, runID string, sendsNothing bool) report.Files {
+func filesOf(c *cli.Context, runID string) report.Files {
 	o := report.Files{
 		Page: runpage.Write, Dir: c.String("out"), Results: c.String("results"), Rejects: c.String("rejects"),
 		Summary: c.String("summary"), Problems: c.String("problems"), ProblemValues: c.Bool("problems-values"),
+		Pull: c.String("pull"), Reconciliation: c.String("reconciliation"), Reconciles: c.Command.Name == "reconcile",
 	}
 	switch {
 	case o.Dir == "none":
 		o.Dir = ""
-	case o.Dir == "" && !sendsNothing:
+	case o.Dir == "" && !c.Bool("dry-run") && c.Command.Name != "validate":
 		began := time.Now().UTC().Format("20060102T150405Z")
 		o.Dir = filepath.Join(report.RunsFolder, began+"-"+c.Command.Name+"-"+runID)
 	}
 	return o
 }
 
-// outputsOf are the places that a run writes to, files and the run's folder. What each is to the run is its flag.
-func outputsOf(f report.Files, metrics string) (all []place) {
-	for _, n := range [][2]string{
-		{"--results", f.Results},
-		{"--rejects", f.Rejects},
-		{"--summary", f.Summary},
-		{"--problems", f.Problems},
-		{"--reconciliation", f.Reconciliation},
-		{"--pull", f.Pull},
-		{"--metrics", metrics},
-		{"--out", f.Dir},
+// outputsOf are the places that a run writes to, files and its folder. What each is to the run is its flag.
+func outputsOf(c *cli.Context, dir string) (all []place) {
+	for _, name := range []string{
+		"results", "rejects", "summary", "problems", "reconciliation", "pull", "metrics", "out",
 	} {
-		flag, path := n[0], n[1]
-		if !slices.Contains([]string{"", "-", report.None}, path) &&
-			(flag != "--problems" || path != report.Annotations) {
-			all = append(all, placeAt(path, flag))
+		path := c.String(name)
+		if name == "out" {
+			path = dir
+		}
+		if !slices.Contains([]string{"", "-", report.None}, path) && (name != "problems" || path != report.Annotations) {
+			all = append(all, placeAt(path, "--"+name))
 		}
 	}
 	return all
@@ -139,27 +135,22 @@ func (p *program) keepOutputs(c *cli.Context, f report.Files, inputs []string) e
 	if err := report.CheckProblems(f.Problems); err != nil {
 		return exit.Usage(err.Error(), "name a file such as problems.csv, or github for annotations of a workflow")
 	}
-	err := p.keepApart(c, outputsOf(f, c.String("metrics")), inputs)
-	if err == nil && f.Dir != "" {
-		err = p.keepRun(c, f.Dir)
+	err := p.keepApart(c, outputsOf(c, f.Dir), inputs)
+	if err != nil || f.Dir == "" {
+		return err
 	}
-	return err
-}
-
-// keepRun refuses to replace files of the user's own, as in --out ., and what a run to another real target left: it may
-// be all that is known of its leads.
-func (p *program) keepRun(c *cli.Context, dir string) error {
-	if path := report.Foreign(dir); path != "" {
-		return exit.Usage(fmt.Sprintf("--out %s would take the place of %s, which no run has written", dir, path),
+	// Nor may --out replace files of the user's own, as in --out ., or what a run to another real target left: it may be
+	// all that is known of its leads.
+	if path := report.Foreign(f.Dir); path != "" {
+		return exit.Usage(fmt.Sprintf("--out %s would take the place of %s, which no run has written", f.Dir, path),
 			"name a folder of the run's own, or move that file away")
 	}
-	w := ledger.WitnessIn(dir)
+	w := ledger.WitnessIn(f.Dir)
 	if w.Ledger == "" || !c.Bool("dry-run") && w.Target.Canonical() == p.target().Canonical() {
 		return nil
 	}
-	return exit.Usage(fmt.Sprintf("--out %s would take the place of what the run %s left, which sent leads to %s", dir,
-		w.Run, w.Target.LeadsURL),
-		"name another folder")
+	return exit.Usage(fmt.Sprintf("--out %s would take the place of what the run %s left, which sent leads to %s", f.Dir,
+		w.Run, w.Target.LeadsURL), "name another folder")
 }
 
 // keptPlaces are the files that no output may replace, and the folders of secrets, in which none may lie. Checkpoints
@@ -198,7 +189,7 @@ func (p *program) keptPlaces(c *cli.Context, inputs []string) (kept []place) {
 	for _, path := range checkpoints {
 		add("the checkpoint", path)
 		add("a part of the checkpoint", bolt.Companions(path)...)
-		add("a part of the sandbox", sandboxData(path))
+		add("a part of the sandbox", ledger.SandboxData(path))
 	}
 	add("the configuration file", set.Config.Value)
 	add("a secret", set.Get("client-secret-file"), set.Get("client-key"))

@@ -23,10 +23,9 @@ func TestScriptingNamesWhatScriptsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := fieldsOf(reflect.TypeFor[report.Summary]())
+	names := append(fieldsOf(reflect.TypeFor[report.Summary]()), fieldsOf(reflect.TypeFor[checkpointcmd.ExportLine]())...)
 	for _, of := range []reflect.Type{
 		reflect.TypeFor[report.Result](), reflect.TypeFor[report.Problem](), reflect.TypeFor[report.Compared](), reflect.TypeFor[report.Pulled](),
-		reflect.TypeFor[checkpointcmd.ExportLine](),
 	} {
 		for i := range of.NumField() {
 			names = append(names, strings.Trim(of.Field(i).Tag.Get("csv"), "-"))
@@ -106,8 +105,8 @@ func variables(t *testing.T) (names []string) {
 	names = slices.DeleteFunc(names, func(name string) bool {
 		return strings.HasSuffix(name, "_") || strings.HasPrefix(name, "LEADFERRY_TEST_")
 	})
-	everyCommand(func(c *cli.Command, _ []string) {
-		for _, f := range append(c.Flags, (&program{}).importCommand().Flags...) {
+	eachCommand(func(c *cli.Command, _ []string) {
+		for _, f := range c.Flags {
 			names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(f.(cli.DocGenerationFlag).GetEnvVars(), name) })
 		}
 	})

@@ -17,22 +17,9 @@ import (
 	"leadferry/importer/report"
 	runpage "leadferry/importer/report/page"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/ledger"
 	"leadferry/internal/cli/terminal"
 )
-
-func (p *program) reportCommand() *cli.Command {
-	output := own.Name("output", "write the page to `FILE`; - is standard output (default: report.html in the run)")
-	output.Aliases = []string{"o"}
-	return &cli.Command{
-		Name: "report", ArgsUsage: "[RUN]", Usage: "the page of a finished run: whether it worked, what needs you",
-		Flags: append(connectionFlags(),
-			output, own.Bool("open", "open the page in the browser"),
-			running.Name("fleet", "report all workers of the fleet `NAME` as one run, from the ledger"),
-			running.Name("checkpoint", "read the ledger at this postgres:// `ADDRESS`"),
-			files.Text("summary", "with --fleet: - prints the summary as JSON")),
-		Action: p.report,
-	}
-}
 
 func (p *program) report(c *cli.Context) error {
 	to, fleet := c.String("output"), c.String("fleet")
@@ -127,23 +114,21 @@ func (p *program) reportFleet(c *cli.Context, to string) error {
 
 // summarizeFleet sums up the workers of a fleet from their ledger.
 func (p *program) summarizeFleet(c *cli.Context) (*report.Summary, error) {
-	name, address, target := c.String("fleet"), c.String("checkpoint"), p.target()
-	if !checkpoint.IsAddress(address) {
+	name := c.String("fleet")
+	if !checkpoint.IsAddress(c.String("checkpoint")) {
 		return nil, exit.Usage("--checkpoint does not name the ledger of the fleet",
 			"add --checkpoint postgres://HOST/DATABASE")
 	}
-	if target.LeadsURL == "" || target.TrunkID == "" {
-		at, err := p.ledger(c).Existing() // the only one in the database, if it is
-		if err != nil {
-			return nil, err
-		}
-		target = at.Target
-	}
-	store, err := postgres.Open(address, target, postgres.Options{ReadOnly: true, Require: true, Command: "report"})
+	at, err := p.ledger(c).Existing()
 	if err != nil {
 		return nil, err
 	}
-	defer store.Close()
+	db, err := at.Open(ledger.How{ReadOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	store := db.(*postgres.Store)
 	shards, members, err := store.Members(context.Background(), name)
 	if err != nil {
 		return nil, err
@@ -154,7 +139,7 @@ func (p *program) summarizeFleet(c *cli.Context) (*report.Summary, error) {
 	}
 	s, err := report.Fleet(name, shards, members)
 	if err == nil {
-		s.Target = report.Target(target)
+		s.Target = report.Target(at.Target)
 	}
 	return s, err
 }

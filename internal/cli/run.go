@@ -23,7 +23,6 @@ import (
 	runpage "leadferry/importer/report/page"
 	"leadferry/internal/cli/connection"
 	"leadferry/internal/cli/exit"
-	"leadferry/internal/cli/external"
 	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/inputs"
 	"leadferry/internal/cli/terminal"
@@ -35,13 +34,7 @@ type runner func(context.Context, importer.Options) (*report.Summary, error)
 // conduct makes the one call of a run, shows its way to a person and turns its summary into the exit code.
 func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options, run runner) (err error) {
 	end := p.ending
-	if end.onFinish != "" {
-		if _, err := external.Parse("on-finish", end.onFinish); err != nil {
-			end.onFinish = ""
-			return err
-		}
-	}
-	if err := end.openMetrics(); err != nil {
+	if err := cmp.Or(end.mistake, end.openMetrics()); err != nil {
 		return err
 	}
 	live, err := serveWeb(c, func(addr string) (*runpage.Live, error) {
@@ -57,7 +50,7 @@ func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options, 
 	if live != nil && o.Witnesses != nil {
 		o.Witnesses.Page = live.URL()
 	}
-	o.Warnings = exposed(outputsOf(o.Files, c.String("metrics")))
+	o.Warnings = exposed(outputsOf(c, o.Files.Dir))
 	shown := p.watch(c, in, &o, live)
 	o.LetGo, o.Files.Annotate = in.LetGo, &p.log
 	o.Sends = sync.OnceFunc(func() { // memory for requests in flight is worth less collecting; who sets GOGC has chosen
@@ -80,7 +73,6 @@ func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options, 
 	p.show(c, s, o.Files.Summary == "-")
 	p.warnOf("lead IDs are lost", s.WriteUnkept(p.Err))
 	p.conclude(s, cmp.Or(err, p.out.lost))
-	end.log = o.Log
 	end.summary.Store(s)
 	return nil
 }
@@ -233,9 +225,7 @@ func (v *screen) announce(s *importer.Start) {
 	for _, text := range s.Warnings {
 		v.warn(text)
 	}
-	if text := connection.MixedRegions(s.Target); text != "" {
-		v.warn(text)
-	}
+	v.warn(connection.MixedRegions(s.Target))
 	notes := s.Notes
 	if known.Path != "" {
 		notes = slices.Concat(notes, v.settings.Load().RouteNotes())
@@ -299,14 +289,6 @@ func (v *screen) many() string {
 // leads is a number of them, grouped as people read it.
 func leads(n int) string {
 	return humanize.Comma(int64(n)) + " " + english.PluralWord(n, "lead", "")
-}
-
-// webFlag asks for the run's page while it goes on.
-func webFlag() cli.Flag {
-	f := files.Switch("web", "no page",
-		"show the run's page live in a browser on this machine (`[=ADDRESS]`; else a free port)")
-	f.EnvVars = []string{flags.Variable("web")}
-	return f
 }
 
 // serveWeb serves a page where --web asks for one, else it is nil.

@@ -122,23 +122,6 @@ func TestSecretComesFromOnePlace(t *testing.T) {
 	}
 }
 
-func TestMistakesInTheConfiguration(t *testing.T) {
-	d := newDesk(t, "")
-	show := []string{"config", "show"}
-	d.must(2, "", with(show, "--config", "nowhere.yaml"), "nowhere.yaml: there is no such file", "hint: ")
-	d.must(2, "", with(show, "--profile", "eu"), "there is no such file")
-	path := d.write("config/leadferry/config.yaml", profiles)
-	d.must(2, "", with(show, "--profile", "euu"), `there is no profile "euu" in `+path, "hint: did you mean eu?")
-	d.must(2, "", with(show, "--profile", "production"), "hint: its profiles are eu, us")
-	d.must(2, "", with(show, "file"), "takes no file names")
-	d.write("config/leadferry/config.yaml", "profiles: {us: {base_ulr: x}}\n")
-	importing := []string{"import", "-m", "m.yaml", "l.csv"}
-	for _, args := range [][]string{show, importing, logIn, {"checkpoint", "status"}} {
-		d.must(2, "", args, path+`:1:27: unknown key "base_ulr" in profile us`, `hint: did you mean "base_url"?`)
-	}
-	d.must(0, "", with(show, "--sandbox")) // needs no configuration
-}
-
 const oneLead = "id,org,name\nL1,%ORG%,Ann\n"
 
 // leads writes a file of one good row with its mapping and returns an import of it.

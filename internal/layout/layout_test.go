@@ -24,7 +24,7 @@ func design() plan {
 		rooms: map[string]room{
 			".":                          {imports: []string{"internal/cli", "internal/cli/signals"}, tests: below, stdOnly: true},
 			"internal/cli":               {imports: append([]string{"importer/delivery", "internal/cli/checkpointcmd", cliExit, cliFlags, "internal/cli/connection", "internal/cli/external", "internal/cli/inputs", cliLedger, "internal/cli/signals", "internal/cli/terminal", "internal/config", "internal/explain", "internal/machine", "internal/page", disk, spelling, shell, crash, rowkey, "mapping/propose"}, below...), tests: []string{"checkpoint/storetest"}},
-			"internal/cli/checkpointcmd": {imports: []string{cliExit, cliLedger, "internal/cli/connection", "internal/cli/terminal", disk, shell, "importer", "importer/report", "checkpoint", "checkpoint/bolt", "checkpoint/postgres", rowkey}, tests: []string{"internal/pgtest"}},
+			"internal/cli/checkpointcmd": {imports: []string{cliExit, cliFlags, cliLedger, "internal/cli/connection", "internal/cli/inputs", "internal/cli/terminal", disk, shell, "importer", "importer/report", "leadapi/sandbox", "checkpoint", "checkpoint/bolt", "checkpoint/postgres", rowkey}, tests: []string{"internal/pgtest"}},
 			"internal/cli/connection":    {imports: []string{cliExit, cliFlags, "internal/cli/external", "internal/config", "checkpoint", "leadapi", "leadapi/sandbox"}},
 			"internal/cli/external":      {imports: []string{cliExit}},
 			cliExit:                      {imports: []string{"importer", "checkpoint", crash, disk}},

@@ -64,20 +64,25 @@ const maxNear = 64
 const swap, change = 1, 2
 
 // Nearest is the one of names that somebody who wrote name may have meant: equal except for case, or at most a third of
-// its characters wrong, missing, too many or swapped with their neighbour. It is "" when none is so near.
+// its characters wrong, missing, too many or swapped with their neighbour. It is "" when none is so near. Of two that are
+// equally near it is the one that begins as name does for longer.
 func Nearest(name string, names []string) string {
 	word := []rune(strings.ToLower(name))
 	if len(word) > maxNear {
 		return ""
 	}
-	nearest, least := "", change*max(1, len(word)/3)+1
+	nearest, least, same := "", change*max(1, len(word)/3)+1, 0
 	for _, other := range names {
 		letters := []rune(strings.ToLower(other))
-		if change*max(len(letters)-len(word), len(word)-len(letters)) >= least {
+		if change*max(len(letters)-len(word), len(word)-len(letters)) > least {
 			continue
 		}
-		if d := distance(word, letters); d < least {
-			nearest, least = other, d
+		begins := 0
+		for begins < min(len(word), len(letters)) && word[begins] == letters[begins] {
+			begins++
+		}
+		if d := distance(word, letters); d < least || d == least && nearest != "" && begins > same {
+			nearest, least, same = other, d, begins
 		}
 	}
 	return nearest

@@ -22,6 +22,9 @@ func TestNearest(t *testing.T) {
 	if got := Nearest("ue", []string{"us", "eu"}); got != "eu" {
 		t.Errorf("ue: %q: swapped letters are the likelier slip", got)
 	}
+	if got := Nearest("limt", []string{"list", "limit", "lint"}); got != "limit" {
+		t.Errorf("limt: %q: a slip comes late in a word rather than early", got)
+	}
 	for name, want := range map[string]string{
 		"emial": "email", "EMAIL": "email", "e-mail": "email", "first_name": "First Name", "zap": "zip",
 		"organisatoin": "organization", "": "", "phone": "", "xyz": "", "ema": "",

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,20 +20,35 @@ import (
 	"leadferry/internal/shell"
 )
 
-// Adopt takes over the leads of files, as a whole or not at all, into the checkpoint that is meant or a new one. It is
+// adopt takes over the leads of files, as a whole or not at all, into the checkpoint that is meant or a new one. It is
 // marked before the files are read: runs are refused until all of them were taken over.
-func (d *Command) Adopt(ctx context.Context, paths []string) (err error) {
-	read, err := d.openLists(paths)
-	defer read.close()
+func (d *Command) adopt() (err error) {
+	if d.C.NArg() == 0 {
+		return exit.Usage("adopt takes a file", "CSV with the columns key and lead_id, such as the results.csv of a run")
+	}
+	paths, err := files(d.C.Args().Slice())
 	if err != nil {
 		return err
+	}
+	read := new(lists)
+	defer func() {
+		for _, l := range read.all {
+			l.file.Close()
+		}
+	}()
+	for _, path := range paths {
+		l, err := d.openList(path, "adopt")
+		if err != nil {
+			return err
+		}
+		read.all = append(read.all, l)
 	}
 	for i, path := range paths { // the hint that says how to finish it may be pasted elsewhere
 		if whole, err := filepath.Abs(path); err == nil && path != "-" {
 			paths[i] = whole
 		}
 	}
-	db, err := d.Ledger.OpenOrMake()
+	db, err := d.OpenOrMake()
 	if err != nil {
 		return err
 	}
@@ -46,28 +60,31 @@ func (d *Command) Adopt(ctx context.Context, paths []string) (err error) {
 		fmt.Fprintf(d.Say, "checkpoint: %s (new: no lead is known yet)\n", db.Info().Path)
 	}
 	d.warn(db.Info().Warnings)
-	return d.Ledger.Attested(ctx, db, false, func() error { return d.adopt(ctx, db, read, paths) })
+	return d.Attested(d.C.Context, db, false, func() error { return d.takeOver(d.C.Context, db, read, paths) })
 }
 
-func (d *Command) adopt(ctx context.Context, db ledger.Ledger, read lists, paths []string) error {
+func (d *Command) takeOver(ctx context.Context, db ledger.Ledger, read *lists, paths []string) error {
 	lacked := db.Info().Incomplete
 	var from []string
-	for _, l := range read {
+	for _, l := range read.all {
 		from = append(from, l.witness().Ledger)
 	}
-	result, err := checkpoint.AdoptList(ctx, db, d.Ledger.Witnesses(), checkpoint.Leads{
+	result, err := checkpoint.AdoptList(ctx, db, d.Witnesses(), checkpoint.Leads{
 		Files: paths, From: from, Choose: func() error { return read.chooseFor(db.Info().Target) },
 		Entries: read.entries, Missing: read.missing,
 	})
 	if why := (*checkpoint.ListError)(nil); errors.As(err, &why) {
 		at := 0
-		err = read.each(func(_ checkpoint.Entry, l *list, row *listed) error {
-			if at++; at <= why.Index {
-				return nil
+		for _, err := range read.entries {
+			switch {
+			case err != nil:
+				return err
+			case at == why.Index:
+				return read.list.refused(why, read.row, "nothing was taken over")
 			}
-			return l.refused(why, row, "nothing was taken over")
-		})
-		return cmp.Or(err, error(why))
+			at++
+		}
+		return why
 	}
 	if err != nil {
 		return err
@@ -100,98 +117,54 @@ func (d *Command) reportAdopted(r checkpoint.AdoptResult, passed int, path strin
 
 // lists are the files of one adoption, read one after another as if they were one. They are read several times, since
 // there may be more leads than the memory holds.
-type lists []*adopted
-
-// adopted is one of them, with the rows that are to be taken over.
-type adopted struct {
-	*list
-	file  io.Closer
-	run   string // whose results they are; "" where the folder does not say
-	best  []bool // of a run's results: by row, whether it tells most of its key
-	taken int
-}
-
-func (d *Command) openLists(paths []string) (all lists, err error) {
-	for _, path := range paths {
-		l, file, err := d.openList(path, "adopt")
-		if err != nil {
-			return all, err
-		}
-		one := &adopted{list: l, file: file}
-		one.run = one.witness().Run
-		all = append(all, one)
-	}
-	return all, nil
-}
-
-func (ls lists) close() {
-	for _, l := range ls {
-		l.file.Close()
-	}
+type lists struct {
+	all  []*list
+	list *list   // that is being read
+	row  *listed // that was read last
 }
 
 // witness is what the run folder of results says of their run.
-func (l *adopted) witness() (w checkpoint.Witness) {
+func (l *list) witness() (w checkpoint.Witness) {
 	if l.results && l.path != "-" {
 		w = ledger.WitnessIn(filepath.Dir(l.path))
 	}
 	return w
 }
 
-// entries are what is to be taken over, as a checkpoint reads it: several times.
-func (ls lists) entries(yield func(checkpoint.Entry, error) bool) {
-	err := ls.each(func(e checkpoint.Entry, _ *list, _ *listed) error {
-		if !yield(e, nil) {
-			return errEnough
-		}
-		return nil
-	})
-	if err != nil && !errors.Is(err, errEnough) {
-		yield(checkpoint.Entry{}, err)
-	}
-}
-
-// each calls f with the entries that are to be taken over, and their rows.
-func (ls lists) each(f func(checkpoint.Entry, *list, *listed) error) error {
-	for _, l := range ls {
-		l.taken = 0
-		err := l.list.each(func(row *listed) (err error) {
-			if l.results {
-				if row.State, err = l.stateOf(row); err != nil || row.number > len(l.best) || !l.best[row.number-1] {
-					return err
+// entries are what is to be taken over; an error is the last.
+func (ls *lists) entries(yield func(checkpoint.Entry, error) bool) {
+	for _, l := range ls.all {
+		ls.list, l.taken = l, 0
+		for row, err := range l.each {
+			if ls.row = row; err == nil && l.results {
+				row.State, err = l.stateOf(row)
+				if err == nil && (row.number > len(l.best) || !l.best[row.number-1]) {
+					continue
 				}
 			}
-			if err := l.plausible(row); err != nil {
-				return err
-			}
-			e, err := entryOf(row)
-			if err != nil {
-				return l.fault(row, err.Error()+"; nothing was taken over", "")
-			}
-			if l.results && e.State == checkpoint.InDoubt && e.LeadID != "" {
-				e.Run, e.Reason = l.run, checkpoint.ReasonUnkept
+			var e checkpoint.Entry
+			if err == nil {
+				e, err = l.entryOf(row)
 			}
 			l.taken++
-			return f(e, l.list, row)
-		})
-		if err != nil {
-			return err
+			if !yield(e, err) || err != nil {
+				return
+			}
 		}
 	}
-	return nil
 }
 
 // passed is how many rows are not taken over.
-func (ls lists) passed() (n int) {
-	for _, l := range ls {
+func (ls *lists) passed() (n int) {
+	for _, l := range ls.all {
 		n += l.rows - l.taken
 	}
 	return n
 }
 
 // missing is what an export says that its checkpoint lacked: "" where that was complete.
-func (ls lists) missing() string {
-	for _, l := range ls {
+func (ls *lists) missing() string {
+	for _, l := range ls.all {
 		if l.lacks != "" {
 			return l.lacks
 		}
@@ -202,11 +175,11 @@ func (ls lists) missing() string {
 // chooseFor is choose, for leads of a target. It refuses results whose run had another target: leads that this one
 // lacks would count as made. An export says nothing of its target, and is how leads move with a service that changes
 // its address.
-func (ls lists) chooseFor(target checkpoint.Target) error {
+func (ls *lists) chooseFor(target checkpoint.Target) error {
 	if err := ls.chooseRows(); err != nil {
 		return err
 	}
-	for _, l := range ls {
+	for _, l := range ls.all {
 		if w := l.witness(); w.Ledger != "" && w.Target.Canonical() != target.Canonical() {
 			return exit.Usage(fmt.Sprintf("%s: is of a run to another target, trunk %s at %s; nothing was taken over",
 				l.path, cmp.Or(w.Target.TrunkID, "unknown"), w.Target.LeadsURL),
@@ -238,39 +211,41 @@ func digestOf(text string) (d digest) {
 
 // chooseRows chooses from the results of runs the row that says most about each key; of equal rows, the last. A key
 // with two leads is refused.
-func (ls lists) chooseRows() error {
+func (ls *lists) chooseRows() error {
 	best := map[digest]bestRow{}
-	for i, l := range ls {
-		err := l.list.each(func(row *listed) (err error) {
-			if !l.results {
-				return errEnough
+	for i, l := range ls.all {
+		for row, err := range l.each {
+			if err == nil && !l.results {
+				break
 			}
-			if row.State, err = l.stateOf(row); err != nil || row.State == "" || row.Key == "" {
+			if err == nil {
+				row.State, err = l.stateOf(row)
+			}
+			if err != nil {
 				return err
+			}
+			if row.State == "" || row.Key == "" {
+				continue
 			}
 			key, this := digestOf(row.Key), bestRow{digestOf(row.LeadID), uint32(i), uint32(row.number), row.tells()}
 			b, again := best[key]
 			if again && this.lead != b.lead && this.lead != (digest{}) && b.lead != (digest{}) {
-				where := fmt.Sprintf("row %d of %s", b.number, ls[b.list].path)
+				where := fmt.Sprintf("row %d of %s", b.number, ls.all[b.list].path)
 				return l.fault(row, "its key has another lead ID in "+where+"; nothing was taken over",
 					"take out the row that is wrong")
 			}
 			if !again || this.tells >= b.tells {
 				best[key] = this
 			}
-			return nil
-		})
-		if err != nil && !errors.Is(err, errEnough) {
-			return err
 		}
-		if !l.results && len(ls) > 1 {
+		if !l.results && len(ls.all) > 1 {
 			return exit.Usage(l.path+": several files are taken over at once only where each is the results.csv "+
 				"of a run", "adopt them one after another")
 		}
 		l.best = make([]bool, l.rows)
 	}
 	for _, b := range best {
-		ls[b.list].best[b.number-1] = true
+		ls.all[b.list].best[b.number-1] = true
 	}
 	return nil
 }
@@ -302,14 +277,17 @@ func (l *list) stateOf(row *listed) (string, error) {
 }
 
 // entryOf is a row of a list as the checkpoint takes it; the reverse of exportLine.
-func entryOf(row *listed) (checkpoint.Entry, error) {
-	e := checkpoint.Entry{
-		Key: row.Key, LeadID: row.LeadID, Organization: row.OrganizationID, Location: row.Location, Status: row.Status,
-		File: row.File, Line: int(row.Line),
+func (l *list) entryOf(row *listed) (e checkpoint.Entry, err error) {
+	if err := l.plausible(row); err != nil {
+		return e, err
 	}
-	var err error
+	e = checkpoint.Entry{
+		Key: row.Key, LeadID: row.LeadID, Organization: row.OrganizationID, Location: row.Location, Status: row.Status,
+		File: row.File, Line: row.Line,
+	}
 	if e.State, err = stateNamed(row.State); err != nil {
-		return e, errors.New("its state is none: an export has created, partial, rejected or in_doubt")
+		return e, l.fault(row, "its state is none: an export has created, partial, rejected or in_doubt; nothing was "+
+			"taken over", "")
 	}
 	if locator, ok := strings.CutPrefix(e.Organization, importer.ForLocator); ok {
 		e.Organization, e.Locator = "", locator
@@ -322,6 +300,9 @@ func entryOf(row *listed) (checkpoint.Entry, error) {
 		e.WantLink = row.ExternalID
 	default:
 		e.ExternalID = row.ExternalID
+	}
+	if l.results && e.State == checkpoint.InDoubt && e.LeadID != "" {
+		e.Run, e.Reason = l.run, checkpoint.ReasonUnkept
 	}
 	return e, nil
 }

@@ -7,8 +7,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-
-	"leadferry/checkpoint"
 )
 
 // live is how many bytes are in use.
@@ -31,19 +29,21 @@ func TestResultsAreNotHeldInMemory(t *testing.T) {
 	in := bytes.NewReader(file.Bytes())
 	before := live()
 	l := &list{path: "results.csv", command: "adopt", in: in}
-	of := lists{{list: l}}
+	of := lists{all: []*list{l}}
 	if err := of.chooseRows(); err != nil {
 		t.Fatal(err)
 	}
 	taken, most := 0, 0
-	err := of.each(func(checkpoint.Entry, *list, *listed) error {
+	for _, err := range of.entries {
+		if err != nil {
+			t.Fatal(err)
+		}
 		if taken++; taken%(rows/2) == 0 {
 			most = max(most, live()-before)
 		}
-		return nil
-	})
-	if err != nil || taken != rows {
-		t.Errorf("%d rows, %v", taken, err)
+	}
+	if taken != rows {
+		t.Errorf("%d rows", taken)
 	}
 	const around = 256 << 10 // buffers of who reads
 	if most > 8*rows+around {
@@ -76,7 +76,7 @@ func TestChoiceTakesLittleMemory(t *testing.T) {
 	}
 	in := &atEnd{Reader: bytes.NewReader(file.Bytes())}
 	before := live()
-	if err := (lists{{list: &list{path: "results.csv", command: "adopt", in: in}}}).chooseRows(); err != nil {
+	if err := (&lists{all: []*list{{path: "results.csv", command: "adopt", in: in}}}).chooseRows(); err != nil {
 		t.Fatal(err)
 	}
 	if each := (in.live - before) / rows; each > 160 {
@@ -88,7 +88,7 @@ func TestChoiceTakesLittleMemory(t *testing.T) {
 func TestChoiceOfTwoLeads(t *testing.T) {
 	const file = "key,outcome,lead_id\na,created,lead-1a\nb,created,lead-1b\nc,created,lead-1c\na,created,\nc,created,lead-1c\nb,created,lead-2b\na,created,lead-2a\nc,created,lead-2c\n"
 	l := &list{path: "results.csv", command: "adopt", in: bytes.NewReader([]byte(file))}
-	if err := (lists{{list: l}}).chooseRows(); err == nil || !strings.Contains(err.Error(), "results.csv:7 (row 6 of the file): its key has another lead ID in row 2 of results.csv;") {
+	if err := (&lists{all: []*list{l}}).chooseRows(); err == nil || !strings.Contains(err.Error(), "results.csv:7 (row 6 of the file): its key has another lead ID in row 2 of results.csv;") {
 		t.Error(err)
 	}
 }
@@ -107,13 +107,16 @@ d,in_doubt,lead-1d
 d,created,
 `
 	l := &list{path: "results.csv", command: "adopt", in: bytes.NewReader([]byte(file))}
-	of := lists{{list: l}}
+	of := lists{all: []*list{l}}
 	if err := of.chooseRows(); err != nil {
 		t.Fatal(err)
 	}
 	var got []int
-	if err := of.each(func(_ checkpoint.Entry, _ *list, row *listed) error { got = append(got, row.number); return nil }); err != nil {
-		t.Fatal(err)
+	for _, err := range of.entries {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, of.row.number)
 	}
 	if fmt.Sprint(got) != "[5 6 8]" {
 		t.Errorf("rows %v", got)

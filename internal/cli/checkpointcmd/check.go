@@ -11,27 +11,20 @@ import (
 	"leadferry/internal/cli/ledger"
 )
 
-// Checks say what a check is to change besides.
-type Checks struct {
-	Older     string // ID by which a checkpoint is taken that is older than known
-	Loss      bool   // what an incomplete one lacks is given up
-	MovedHere bool   // a file is used on this machine from now on
-}
-
-func (c *Checks) writes() bool { return c.Older != "" || c.Loss || c.MovedHere }
-
-// Check reads the whole checkpoint and says whether it can be relied on.
-func (d *Command) Check(ctx context.Context, todo Checks) (err error) {
-	if todo.Older != "" && todo.Loss {
+// check reads the whole checkpoint and says whether it can be relied on. Flags have it change the checkpoint besides.
+func (d *Command) check() (err error) {
+	older, loss := d.C.String("accept-older"), d.C.Bool("accept-loss")
+	writes := older != "" || loss || d.C.Bool("moved-here")
+	if older != "" && loss {
 		return exit.Usage("--accept-older and --accept-loss exclude one another",
 			"first take the older copy and look at what is held, then give up what is missing")
 	}
-	at, err := d.Ledger.Existing()
+	at, err := d.Existing()
 	if err != nil {
 		return err
 	}
 	at.Options.Check = true
-	db, err := at.Open(ledger.How{ReadOnly: !todo.writes(), Accept: todo.Older, Moved: todo.Older != ""})
+	db, err := at.Open(ledger.How{ReadOnly: !writes, Accept: older, Moved: older != ""})
 	if err != nil {
 		if errors.Is(err, checkpoint.ErrDamaged) && at.Server == nil {
 			d.readable(at.Path)
@@ -41,21 +34,22 @@ func (d *Command) Check(ctx context.Context, todo Checks) (err error) {
 	defer func() { err = errors.Join(err, db.Close()) }()
 	whole := "every page, record, index and count"
 	if server, is := db.(*postgres.Store); is { // a file is checked when it is opened
-		if err := server.Check(ctx); err != nil {
+		if err := server.Check(d.C.Context); err != nil {
 			return err
 		}
 		whole = "every row, index and count"
 	}
-	if !todo.writes() {
-		return d.checked(ctx, db, whole, &todo)
+	checked := func() error { return d.checked(d.C.Context, db, whole, writes) }
+	if !writes {
+		return checked()
 	}
-	return d.Ledger.Attested(ctx, db, true, func() error { return d.checked(ctx, db, whole, &todo) })
+	return d.Attested(d.C.Context, db, true, checked)
 }
 
 // checked tells of a checkpoint that is in order, and changes what is to be changed.
-func (d *Command) checked(ctx context.Context, db ledger.Ledger, whole string, todo *Checks) error {
-	ws := d.Ledger.Witnesses()
-	if !todo.writes() {
+func (d *Command) checked(ctx context.Context, db ledger.Ledger, whole string, writes bool) error {
+	ws := d.Witnesses()
+	if !writes {
 		if ws != nil {
 			ws.Looks = true
 		}
@@ -74,16 +68,16 @@ func (d *Command) checked(ctx context.Context, db ledger.Ledger, whole string, t
 	d.warn(s.Warnings)
 	d.printf("checkpoint  %s\nin order    %s\n", db.Info().Path, whole)
 	d.printCounts(s.Keys)
-	if todo.Older != "" {
-		err = d.takeOlder(ctx, db, ws, todo.Older)
+	if older := d.C.String("accept-older"); older != "" {
+		err = d.takeOlder(ctx, db, ws, older)
 	}
-	if todo.Loss {
+	if d.C.Bool("accept-loss") {
 		if err = d.acceptLoss(ctx, db); err == nil {
 			s, err = db.Status()
 		}
 	}
-	if err == nil && todo.MovedHere {
-		if err = checkpoint.OnThisMachine(ctx, db, d.Ledger.Machine, true); err == nil {
+	if err == nil && d.C.Bool("moved-here") {
+		if err = checkpoint.OnThisMachine(ctx, db, d.Machine, true); err == nil {
 			fmt.Fprintln(d.Out, "\naccepted: the checkpoint is used on this machine from now on. Never use the copy "+
 				"on the other machine again.")
 		}

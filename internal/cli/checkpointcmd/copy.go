@@ -5,6 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
 
 	"github.com/dustin/go-humanize/english"
 
@@ -12,14 +16,39 @@ import (
 	"leadferry/checkpoint/bolt"
 	"leadferry/checkpoint/postgres"
 	"leadferry/importer/report"
+	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/ledger"
 	"leadferry/internal/disk"
 	"leadferry/internal/shell"
 )
 
-// Copy takes all that a checkpoint knows to an empty one elsewhere: to is an address with server, or a file. Runs are
-// refused there first, then here for good; the same copy again ends one that was cut off.
-func (d *Command) Copy(ctx context.Context, from ledger.Place, to string, server *postgres.Options) (err error) {
+// copy takes all that a checkpoint knows to an empty one elsewhere.
+func (d *Command) copy() error {
+	from, to := d.C.Args().Get(0), d.C.Args().Get(1)
+	if d.C.NArg() != 2 || from == to {
+		return exit.Usage("copy takes two places: the checkpoint, and where it goes",
+			"see leadferry checkpoint copy --help")
+	}
+	at, err := d.Named(from)
+	if err != nil {
+		return err
+	}
+	if checkpoint.IsAddress(to) {
+		o := d.ServerOptions()
+		return d.copyTo(d.C.Context, at, to, &o)
+	}
+	if err = ledger.RefuseName(to); err == nil {
+		to, err = filepath.Abs(to)
+	}
+	if err != nil {
+		return err
+	}
+	return d.copyTo(d.C.Context, at, to, nil)
+}
+
+// copyTo copies to an address with server, or to a file. Runs are refused there first, then here for good; the same
+// copy again ends one that was cut off.
+func (d *Command) copyTo(ctx context.Context, from ledger.Place, to string, server *postgres.Options) (err error) {
 	src, err := from.Open(ledger.How{Moved: true})
 	if err != nil {
 		return err
@@ -42,7 +71,7 @@ func (d *Command) Copy(ctx context.Context, from ledger.Place, to string, server
 	}
 	read := func() (*checkpoint.Contents, error) { return src.Contents(ctx) }
 	begun := func() error { return src.SetMoved(to) }
-	err = d.Ledger.Attested(ctx, src, false, func() error {
+	err = d.Attested(ctx, src, false, func() error {
 		if server == nil {
 			return bolt.Fill(to, read, info.Path, info.Target, begun, from.Options)
 		}
@@ -64,4 +93,133 @@ func (d *Command) Copy(ctx context.Context, from ledger.Place, to string, server
 		"--checkpoint %s from now on\n",
 		english.Plural(info.Leads, "lead", ""), info.InDoubt, report.Escape(info.Path), shell.Path(to))
 	return nil
+}
+
+// repair brings what can be read of a damaged checkpoint, and what files of results know besides, into a new one, or
+// says what could be.
+func (d *Command) repair() error {
+	names, dry := d.C.Args().Slice(), d.C.Bool("dry-run")
+	paths, err := files(d.C.StringSlice("results"))
+	if err != nil {
+		return err
+	}
+	if len(names) > 2 && len(paths) > 0 { // a shell spread out a pattern of results
+		names, paths = names[:2], slices.Concat(paths, names[2:])
+	}
+	if len(names) != 2 || disk.SameFile(names[0], names[1]) {
+		return exit.Usage("repair takes two files: the damaged one, and a new one",
+			"such as: checkpoint repair leads.db repaired.db")
+	}
+	from, to := names[0], names[1]
+	if disk.Exists(to) {
+		return exit.Usage(to+": exists already", "name a file that is not there yet")
+	}
+	if info, err := os.Stat(filepath.Dir(to)); err != nil || !info.IsDir() {
+		return exit.Usage("there is no folder "+filepath.Dir(to), "make it first")
+	}
+	how := bolt.Options{ReadOnly: true, Require: true, Check: true, AnyPlace: ledger.AnyPlace()}
+	db, err := bolt.Open(from, checkpoint.Target{}, how)
+	switch {
+	case err == nil:
+		return errors.Join(db.Close(), exit.Usage(from+": is in order: there is nothing to repair",
+			"what results know besides, `leadferry checkpoint adopt` takes over"))
+	case errors.Is(err, checkpoint.ErrMissing):
+		return exit.Usage("no checkpoint at "+from, "name the damaged file first, then the new one")
+	case !errors.Is(err, checkpoint.ErrDamaged) && !errors.Is(err, checkpoint.ErrRolledBack):
+		return err
+	}
+	var results []bolt.Results
+	for _, path := range paths {
+		one, err := d.evidence(path)
+		if err != nil {
+			return err
+		}
+		results = append(results, one)
+	}
+	r, err := bolt.Repair(from, to, d.Target, results, dry,
+		bolt.Options{AnyPlace: ledger.AnyPlace(), Witnesses: d.Witnesses()})
+	if err != nil {
+		return err
+	}
+	d.reportRepaired(from, to, &r, dry)
+	return nil
+}
+
+// evidence reads results. The summary beside them says which checkpoint their run used.
+func (d *Command) evidence(path string) (one bolt.Results, err error) {
+	read, err := d.openList(path, "repair")
+	if err != nil {
+		return one, err
+	}
+	defer read.file.Close()
+	of := lists{all: []*list{read}}
+	if err := of.chooseRows(); err != nil {
+		return one, err
+	}
+	for e, err := range of.entries {
+		if err != nil {
+			return one, err
+		}
+		one.Entries = append(one.Entries, e)
+	}
+	w := ledger.WitnessIn(filepath.Dir(path))
+	one.Source, one.ID, one.Target = path, w.Ledger, w.Target
+	return one, nil
+}
+
+func (d *Command) reportRepaired(from, to string, r *bolt.Repaired, dry bool) {
+	d.printf("damaged     %s\n", from)
+	d.printSalvaged(&r.Salvaged)
+	d.tellCounts([]counted{
+		{r.Found, "beside these, known by the results"},
+		{r.Left, "of the results left out: their lead has another key"},
+	}, func(n int) string { return english.Plural(n, "lead", "") })
+	for _, path := range r.Passed {
+		d.printf("passed over %s: its run had another target\n", path)
+	}
+	fmt.Fprintln(d.Out, "incomplete  nobody knows what the damaged one has lost: rows that are not known are held in "+
+		"doubt, not sent")
+	if dry {
+		fmt.Fprintln(d.Out, "\nnothing was written (--dry-run)")
+		return
+	}
+	aside := from + ".damaged"
+	for n := 2; disk.Exists(aside); n++ { // it was damaged before
+		aside = fmt.Sprintf("%s.damaged-%d", from, n)
+	}
+	move := "mv -n" // replaces nothing; on Windows, move asks first
+	if runtime.GOOS == "windows" {
+		move = "move"
+	}
+	fmt.Fprintf(d.Out, "\nrepaired    %s\nTo put it in the old one's place:\n     %[2]s %[3]s %[4]s\n     %[2]s "+
+		"%[5]s %[3]s\n",
+		report.Escape(to), move, shell.Path(from), shell.Path(aside), shell.Path(to))
+}
+
+// readable says what an export of a damaged file would hold.
+func (d *Command) readable(path string) {
+	r, err := bolt.Salvage(path, func(checkpoint.Entry) error { return nil })
+	if err != nil {
+		return // the error that is shown says more
+	}
+	d.printf("checkpoint  %s\ndamaged     what can still be read, and what an export holds:\n", path)
+	d.printSalvaged(&r)
+	fmt.Fprintln(d.Out, "missing     nobody can tell")
+	d.lostBlocks(r.Forgotten)
+}
+
+func (d *Command) printSalvaged(r *bolt.Salvaged) {
+	counts := map[checkpoint.State]int{checkpoint.Forgotten: r.Forgotten}
+	for s, n := range r.Keys {
+		counts[checkpoint.State(s)] += n
+	}
+	d.printCounts(counts)
+}
+
+// lostBlocks warns that an export cannot carry what was forgotten.
+func (d *Command) lostBlocks(n int) {
+	if n > 0 {
+		d.Warn(english.Plural(n, "key", "") +
+			" forgotten: an export does not name them, so forget them again in the new checkpoint")
+	}
 }

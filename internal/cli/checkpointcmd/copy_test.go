@@ -126,14 +126,14 @@ func TestCopyThereAndBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	refusesRuns(server, checkpoint.ErrLocked)
-	if err := d.Copy(t.Context(), file(first), address, server.Server); err != nil {
+	if err := d.copyTo(t.Context(), file(first), address, server.Server); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, knows(server)); diff != "" {
 		t.Errorf("in PostgreSQL (-file +server):\n%s", diff)
 	}
 	refusesRuns(file(first), checkpoint.ErrGone)
-	if err := d.Copy(t.Context(), server, last, nil); err != nil {
+	if err := d.copyTo(t.Context(), server, last, nil); err != nil {
 		t.Fatal(err)
 	}
 	refusesRuns(server, checkpoint.ErrGone)
@@ -162,7 +162,7 @@ func TestLostCopyIsNotMadeAgain(t *testing.T) {
 	eventful(t, from, target)
 	d := &Command{Out: &bytes.Buffer{}}
 	at := ledger.Place{Path: from, Target: target, Options: bolt.Options{AnyPlace: true}}
-	if err := d.Copy(t.Context(), at, to, nil); err != nil {
+	if err := d.copyTo(t.Context(), at, to, nil); err != nil {
 		t.Fatal(err)
 	}
 	lostCopyIsNotMadeAgain(t, d, at, to)
@@ -174,7 +174,7 @@ func lostCopyIsNotMadeAgain(t *testing.T, d *Command, from ledger.Place, to stri
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := d.Copy(t.Context(), from, to, nil); !errors.Is(err, checkpoint.ErrGone) || disk.Exists(to) {
+		if err := d.copyTo(t.Context(), from, to, nil); !errors.Is(err, checkpoint.ErrGone) || disk.Exists(to) {
 			t.Fatalf("copied once more: %v", err)
 		}
 	}
@@ -191,7 +191,7 @@ func lostCopyIsNotMadeAgain(t *testing.T, d *Command, from ledger.Place, to stri
 		t.Fatal("opened again: ", err)
 	}
 	l.Close()
-	if err := d.Copy(t.Context(), from, to+".new", nil); err != nil {
+	if err := d.copyTo(t.Context(), from, to+".new", nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -205,7 +205,7 @@ func TestLostLedgerIsNotFilledAgain(t *testing.T) {
 	eventful(t, from, target)
 	d := &Command{Out: &bytes.Buffer{}}
 	at := ledger.Place{Path: from, Target: target, Options: bolt.Options{AnyPlace: true}}
-	if err := d.Copy(t.Context(), at, address, &postgres.Options{}); err != nil {
+	if err := d.copyTo(t.Context(), at, address, &postgres.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, loss := range []string{`DELETE FROM leadferry.ledgers`, `DROP SCHEMA leadferry CASCADE`, ``} {
@@ -217,7 +217,7 @@ func TestLostLedgerIsNotFilledAgain(t *testing.T) {
 			}
 			l.Close()
 		}
-		err := d.Copy(t.Context(), at, address, &postgres.Options{})
+		err := d.copyTo(t.Context(), at, address, &postgres.Options{})
 		if !errors.Is(err, checkpoint.ErrGone) || !strings.Contains(err.Error(), "may have known more") {
 			t.Errorf("%s: copied once more: %v", loss, err)
 		}

@@ -2,16 +2,16 @@ package checkpointcmd
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"context"
+	"encoding/csv"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"time"
-
-	"github.com/gocarina/gocsv"
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt"
@@ -19,6 +19,8 @@ import (
 	"leadferry/importer/report"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/ledger"
+	"leadferry/internal/cli/terminal"
+	"leadferry/internal/disk"
 	"leadferry/internal/rowkey"
 )
 
@@ -37,29 +39,58 @@ func stateNamed(name string) (checkpoint.State, error) {
 	return 0, exit.Usage("--state does not know this state", "use created, partial, rejected or in_doubt")
 }
 
-// Export is which entries are written, and how.
-type Export struct {
-	State    string // "": any
-	Run      string // that made or sent them; "": any
-	CSV      bool   // else JSONL
-	Terminal bool   // it goes to one: nothing may act upon it
-
-	state      checkpoint.State
-	namespaced bool // keys have namespaces
+// export lists what the checkpoint knows, once that is closed: who reads it slowly, as less does, holds no lock.
+func (d *Command) export() error {
+	to := d.C.String("output")
+	if to == "-" {
+		to = ""
+	}
+	if disk.Exists(to) {
+		return exit.Usage(to+": exists already, and somebody may have filled it in",
+			"name a file that is not there yet")
+	}
+	if to != "" {
+		if err := d.Apart(to); err != nil {
+			return err
+		}
+	}
+	var told terminal.Spool
+	x := export{csv: d.C.String("format") == "csv", terminal: to == "" && d.Shown, run: d.C.String("created-by")}
+	err := d.exportTo(&told, &x)
+	switch {
+	case err != nil && !told.Begun: // refused
+		return err
+	case to == "":
+		unseen := told.Tell(d.Out) // of a damaged checkpoint, too
+		return cmp.Or(err, unseen)
+	}
+	if broken := disk.WriteNew(to, 0o600, told.Tell); broken != nil && err == nil {
+		return exit.Stopped(fmt.Sprintf("%s could not be written: %v", to, broken), disk.WayOut(broken))
+	}
+	return err
 }
 
-// Export writes what the checkpoint knows. Of a damaged one it writes what can still be read, and fails. The
-// checkpoint is closed when it returns: anyone who reads slowly must not hold its lock, so out keeps all that it is
-// given until then.
-func (d *Command) Export(ctx context.Context, x Export, out io.Writer) (err error) {
-	if x.state, err = stateNamed(x.State); err != nil {
+// export is which entries are written, and how.
+type export struct {
+	state      checkpoint.State // Unknown: any
+	run        string           // that made or sent them; "": any
+	csv        bool             // else JSONL
+	terminal   bool             // it goes to one: nothing may act upon it
+	namespaced bool             // keys have namespaces
+}
+
+// exportTo writes what the checkpoint knows. Of a damaged one it writes what can still be read, and fails. The
+// checkpoint is closed when it returns.
+func (d *Command) exportTo(out io.Writer, x *export) (err error) {
+	ctx := d.C.Context
+	if x.state, err = stateNamed(d.C.String("state")); err != nil {
 		return err
 	}
-	if x.Run != "" && !isRun(x.Run) {
+	if x.run != "" && !isRun(x.run) {
 		return exit.Usage("--created-by takes the ID of a run, eight of 0 to 9 and a to f",
 			"it is at the end of its folder's name, and run_id in its summary")
 	}
-	at, err := d.Ledger.Existing()
+	at, err := d.Existing()
 	if err != nil {
 		return err
 	}
@@ -68,7 +99,7 @@ func (d *Command) Export(ctx context.Context, x Export, out io.Writer) (err erro
 	case err != nil && at.Server != nil:
 		return err
 	case errors.Is(err, checkpoint.ErrDamaged):
-		return errors.Join(d.exportDamaged(at.Path, &x, out), err)
+		return errors.Join(d.exportDamaged(at.Path, x, out), err)
 	case err != nil:
 		return err
 	}
@@ -77,7 +108,7 @@ func (d *Command) Export(ctx context.Context, x Export, out io.Writer) (err erro
 	}
 	lacks := db.Info().Missing
 	err = x.lines(out, lacks, func(add func(checkpoint.Entry) error) error {
-		return checkpoint.Each(ctx, db, checkpoint.Filter{State: x.state, Run: x.Run}, add)
+		return checkpoint.Each(ctx, db, checkpoint.Filter{State: x.state, Run: x.run}, add)
 	})
 	if err == nil && lacks != "" {
 		err = &checkpoint.OpenError{
@@ -89,27 +120,29 @@ func (d *Command) Export(ctx context.Context, x Export, out io.Writer) (err erro
 	return errors.Join(err, db.Close())
 }
 
+// errEnough ends a scan.
+var errEnough = errors.New("enough was read")
+
 // namespaced reports whether any key has a namespace.
-func namespaced(ctx context.Context, db ledger.Ledger) (yes bool, err error) {
-	err = checkpoint.Each(ctx, db, checkpoint.Filter{}, func(e checkpoint.Entry) error {
+func namespaced(ctx context.Context, db ledger.Ledger) (bool, error) {
+	err := checkpoint.Each(ctx, db, checkpoint.Filter{}, func(e checkpoint.Entry) error {
 		if namespace, _ := rowkey.Split(e.Key); namespace != "" {
-			yes = true
 			return errEnough
 		}
 		return nil
 	})
 	if errors.Is(err, errEnough) {
-		err = nil
+		return true, nil
 	}
-	return yes, err
+	return false, err
 }
 
-func (d *Command) exportDamaged(path string, x *Export, out io.Writer) error {
+func (d *Command) exportDamaged(path string, x *export, out io.Writer) error {
 	const lacks = "an unknown number of leads that the damaged checkpoint knew"
 	x.namespaced = true // what is read once cannot be looked through before
 	return x.lines(out, lacks, func(add func(checkpoint.Entry) error) error {
 		r, err := bolt.Salvage(path, func(e checkpoint.Entry) error {
-			if x.state != checkpoint.Unknown && x.state != e.State || x.Run != "" && x.Run != e.Run {
+			if x.state != checkpoint.Unknown && x.state != e.State || x.run != "" && x.run != e.Run {
 				return nil
 			}
 			return add(e)
@@ -123,96 +156,69 @@ func (d *Command) exportDamaged(path string, x *Export, out io.Writer) error {
 	})
 }
 
-// exportBatch is how many lines are encoded at a time.
-const exportBatch = 512
-
 // lines writes a line of every entry that each calls its function with, and a last one that says what is missing, if
 // anything.
-func (x *Export) lines(to io.Writer, lacks string, each func(add func(checkpoint.Entry) error) error) error {
+func (x *export) lines(to io.Writer, lacks string, each func(add func(checkpoint.Entry) error) error) error {
 	out := bufio.NewWriter(to)
-	write := x.jsonLines
-	if x.CSV {
-		write = x.csvLines
-	}
-	var lines []ExportLine
-	first := true
-	flush := func() error {
-		err := write(out, lines, first)
-		lines, first = lines[:0], false
-		return err
+	write := x.jsonLines(out)
+	if x.csv {
+		write = x.csvLines(out)
 	}
 	err := each(func(e checkpoint.Entry) error {
 		if e.State == checkpoint.NotMade {
 			return nil // nothing is known of it but that it may be sent
 		}
-		if lines = append(lines, exportLine(&e)); len(lines) < exportBatch {
-			return nil
-		}
-		return flush()
+		l := exportLine(&e)
+		return write(&l)
 	})
 	if lacks != "" {
-		lines = append(lines, ExportLine{State: incompleteState, Error: lacks})
+		err = errors.Join(err, write(&ExportLine{State: incompleteState, Error: lacks}))
 	}
-	return errors.Join(err, flush(), out.Flush())
+	return errors.Join(err, out.Flush())
 }
 
 func exportLine(e *checkpoint.Entry) ExportLine {
 	namespace, key := rowkey.Split(e.Key)
 	return ExportLine{
 		Key: key, Namespace: namespace, State: e.State.String(), LeadID: e.LeadID, OrganizationID: importer.AskedFor(e),
-		Location: e.Location,
-		Status:   e.Status, ExternalID: cmp.Or(e.WantLink, e.ExternalID), RunID: e.Run,
-		UpdatedAt: e.Updated.UTC().Format(time.RFC3339),
-		File:      e.File, Line: lineNumber(e.Line), Error: importer.WithRequestID(importer.Explain(e), e),
-		RequestID: e.RequestID,
+		Location: e.Location, Status: e.Status, ExternalID: cmp.Or(e.WantLink, e.ExternalID), RunID: e.Run,
+		UpdatedAt: e.Updated.UTC().Format(time.RFC3339), File: e.File, Line: e.Line,
+		Error: importer.WithRequestID(importer.Explain(e), e), RequestID: e.RequestID,
 	}
 }
 
-// withoutNamespace leaves the second column out.
-type withoutNamespace struct{ gocsv.CSVWriter }
-
-// Write writes the other cells.
-func (w withoutNamespace) Write(cells []string) error {
-	return w.CSVWriter.Write(slices.Concat(cells[:1], cells[2:]))
-}
-
-// csvLines writes lines, and before the first ones the header.
-func (x *Export) csvLines(out *bufio.Writer, lines []ExportLine, first bool) error {
-	for i := range lines {
-		l := &lines[i]
-		l.Location = report.Cell(l.Location)
-		for _, text := range []*string{
-			&l.Key, &l.LeadID, &l.OrganizationID, &l.Status, &l.ExternalID, &l.RunID,
-			&l.File, &l.Error,
-		} {
-			if x.Terminal {
-				*text = report.Escape(*text)
-			}
+// csvLines writes the header, and then a line at each call.
+func (x *export) csvLines(out *bufio.Writer) func(*ExportLine) error {
+	w := csv.NewWriter(out) // whose buffer is out itself
+	write := func(cells ...string) error {
+		if !x.namespaced {
+			cells = slices.Delete(cells, 1, 2)
 		}
+		return w.Write(cells)
 	}
-	var w gocsv.CSVWriter = gocsv.DefaultCSVWriter(out)
-	if !x.namespaced {
-		w = withoutNamespace{w}
+	failed := write("key", "namespace", "state", "lead_id", "organization_id", "location", "status", "external_id",
+		"run_id", "updated_at", "file", "line", "error")
+	shown := func(text string) string { return text }
+	if x.terminal {
+		shown = report.Escape
 	}
-	if first {
-		return gocsv.MarshalCSV(lines, w)
+	return func(l *ExportLine) error {
+		line := ""
+		if l.Line > 0 {
+			line = strconv.Itoa(l.Line)
+		}
+		return cmp.Or(failed, write(shown(l.Key), l.Namespace, l.State, shown(l.LeadID), shown(l.OrganizationID),
+			report.Cell(l.Location), shown(l.Status), shown(l.ExternalID), shown(l.RunID), l.UpdatedAt, shown(l.File),
+			line, shown(l.Error)))
 	}
-	return gocsv.MarshalCSVWithoutHeaders(lines, w)
 }
 
-func (x *Export) jsonLines(out *bufio.Writer, lines []ExportLine, _ bool) error {
-	var text bytes.Buffer
-	enc := json.NewEncoder(&text)
+// jsonLines writes a line at each call.
+func (x *export) jsonLines(out *bufio.Writer) func(*ExportLine) error {
+	enc := json.NewEncoder(out)
+	if x.terminal {
+		enc = json.NewEncoder(terminal.Escaping{To: out})
+	}
 	enc.SetEscapeHTML(false)
-	for i := range lines {
-		if err := enc.Encode(&lines[i]); err != nil {
-			return err
-		}
-	}
-	b := text.Bytes()
-	if x.Terminal {
-		b = report.EscapeJSON(b)
-	}
-	_, err := out.Write(b)
-	return err
+	return func(l *ExportLine) error { return enc.Encode(l) }
 }

@@ -2,7 +2,6 @@ package checkpointcmd
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -20,15 +19,14 @@ import (
 	"leadferry/internal/cli/ledger"
 	"leadferry/internal/rowkey"
 	"leadferry/internal/shell"
+	"leadferry/leadapi/sandbox"
 )
 
-// Forget removes all that is known of keys except a hash that keeps their leads from being made again; unblock removes
-// that, too. An argument - is standard input. imitation removes leads of the sandbox beside its checkpoint.
-func (d *Command) Forget(
-	ctx context.Context, args []string, unblock bool,
-	imitation func(checkpointPath string, leadIDs []string) (leads int, err error),
-) error {
-	keys, err := d.keys(args)
+// forget removes all that is known of keys except a hash that keeps their leads from being made again, or with --unblock
+// that, too. An argument - is standard input. Leads of the sandbox are removed beside its checkpoint.
+func (d *Command) forget() error {
+	ctx, unblock := d.C.Context, d.C.Bool("unblock")
+	keys, err := d.keys(d.C.Args().Slice())
 	if err != nil {
 		return err
 	}
@@ -48,7 +46,7 @@ func (d *Command) Forget(
 			}
 		}
 		if alike, sandboxed = similar, db.Info().Target == connection.SandboxTarget; err == nil && sandboxed {
-			inSandbox, err = imitation(db.Info().Path, leads)
+			inSandbox, err = sandbox.Forget(ledger.SandboxData(db.Info().Path), leads)
 		}
 		if err == nil {
 			r, err = checkpoint.Forget(ctx, db, keys, unblock)
@@ -139,18 +137,19 @@ func (d *Command) keys(args []string) (keys []string, err error) {
 	if len(args) == 0 {
 		return nil, exit.Usage("no key given", "see leadferry checkpoint forget --help")
 	}
+	namespace := d.C.String("namespace")
 	for _, a := range args {
 		if rowkey.Trim(a) == "" {
 			return nil, exit.Usage("a key is empty", "is a variable not set?")
 		}
 		if a != "-" {
-			keys = append(keys, rowkey.Effective(d.Namespace, rowkey.Trim(a)))
+			keys = append(keys, rowkey.Effective(namespace, rowkey.Trim(a)))
 			continue
 		}
 		lines := bufio.NewScanner(d.In)
 		for lines.Scan() {
 			if key := rowkey.Trim(lines.Text()); key != "" { // rows have their keys so
-				keys = append(keys, rowkey.Effective(d.Namespace, key))
+				keys = append(keys, rowkey.Effective(namespace, key))
 			}
 		}
 		if err := lines.Err(); err != nil {

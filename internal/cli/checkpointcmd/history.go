@@ -15,9 +15,12 @@ import (
 	"leadferry/internal/rowkey"
 )
 
-// History lists what was done with the row of a key, decided about it and found since.
-func (d *Command) History(ctx context.Context, key string) error {
-	key = rowkey.Effective(d.Namespace, rowkey.Trim(key))
+// history lists what was done with the row of a key, decided about it and found since.
+func (d *Command) history() error {
+	if d.C.NArg() != 1 {
+		return exit.Usage("history takes one key", "leadferry checkpoint export lists all keys")
+	}
+	ctx, key := d.C.Context, rowkey.Effective(d.C.String("namespace"), rowkey.Trim(d.C.Args().First()))
 	return d.with(true, func(db ledger.Ledger) error {
 		found, alike, err := lookUp(ctx, db, key)
 		if err != nil {

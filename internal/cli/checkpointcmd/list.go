@@ -13,8 +13,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/gocarina/gocsv"
-
 	"leadferry/checkpoint"
 	"leadferry/importer"
 	"leadferry/internal/cli/exit"
@@ -26,39 +24,21 @@ import (
 // ExportLine is a line of a checkpoint export, which resolve and adopt take back (INTERFACE, "Files that a run
 // writes").
 type ExportLine struct {
-	Key            string     `csv:"key" json:"key"`
-	Namespace      string     `csv:"namespace" json:"namespace,omitempty"` // in CSV only where any key has one
-	State          string     `csv:"state" json:"state"`
-	LeadID         string     `csv:"lead_id" json:"lead_id"`
-	OrganizationID string     `csv:"organization_id" json:"organization_id"`
-	Location       string     `csv:"location" json:"location"`
-	Status         string     `csv:"status" json:"status"`
-	ExternalID     string     `csv:"external_id" json:"external_id"`
-	RunID          string     `csv:"run_id" json:"run_id"`
-	UpdatedAt      string     `csv:"updated_at" json:"updated_at"`
-	File           string     `csv:"file" json:"file"`
-	Line           lineNumber `csv:"line" json:"line,omitempty"`
-	Error          string     `csv:"error" json:"error"` // in doubt: the request's ID, too
-	RequestID      string     `csv:"-" json:"request_id,omitempty"`
+	Key            string `json:"key"`
+	Namespace      string `json:"namespace,omitempty"` // in CSV only where any key has one
+	State          string `json:"state"`
+	LeadID         string `json:"lead_id"`
+	OrganizationID string `json:"organization_id"`
+	Location       string `json:"location"`
+	Status         string `json:"status"`
+	ExternalID     string `json:"external_id"`
+	RunID          string `json:"run_id"`
+	UpdatedAt      string `json:"updated_at"`
+	File           string `json:"file"`
+	Line           int    `json:"line,omitempty"`
+	Error          string `json:"error"` // in doubt: the request's ID, too
+	RequestID      string `json:"request_id,omitempty"`
 }
-
-// lineNumber is the number of a line; an entry that no file brought has none.
-type lineNumber int
-
-// MarshalCSV leaves the cell empty where there is no line.
-func (l lineNumber) MarshalCSV() (string, error) {
-	return strings.TrimPrefix(strconv.Itoa(int(l)), "0"), nil
-}
-
-// UnmarshalCSV takes a text that is no number for no line: people may have edited the file.
-func (l *lineNumber) UnmarshalCSV(cell string) error {
-	n, _ := strconv.Atoi(cell)
-	*l = lineNumber(n)
-	return nil
-}
-
-// errEnough ends the reading of a list.
-var errEnough = errors.New("enough was read")
 
 // incompleteState is the state of the last line of an export, which has no key, where the checkpoint is incomplete:
 // error says what it lacks.
@@ -67,19 +47,9 @@ const incompleteState = "incomplete"
 // listed is a row of a file that resolve or adopt takes. Only key and lead_id must be there.
 type listed struct {
 	ExportLine
-	Outcome string `csv:"outcome"` // of a run's results alone
-	Reject
-	at     int // the line on which it begins
-	number int // of the row, from 1
-}
-
-// Reject is what a run's rejects say of a row behind its own columns.
-type Reject struct {
-	RejectKey       string `csv:"leadferry_key"`
-	RejectNamespace string `csv:"leadferry_namespace"`
-	RejectOutcome   string `csv:"leadferry_outcome"`
-	RejectSentAt    string `csv:"leadferry_sent_at"`
-	RejectLeadID    string `csv:"leadferry_lead_id"`
+	Outcome string // of a run's results, or its rejects
+	at      int    // the line on which it begins
+	number  int    // of the row, from 1
 }
 
 // list is a file of rows. Who goes through it with each holds one row at a time.
@@ -88,35 +58,40 @@ type list struct {
 	command   string
 	namespace string // of keys for which the file names none
 	in        io.ReadSeeker
-	open      bool   // no line break ends it
-	results   bool   // of a run: it has outcomes and no states
-	rejects   bool   // of a run: its rows in doubt count
-	passed    int    // rows of rejects with a decision that are not in doubt
-	lacks     string // what the checkpoint lacked that was exported
-	rows      int    // that were read last
+	file      io.Closer // behind in
+	open      bool      // no line break ends it
+	results   bool      // of a run: it has outcomes and no states
+	rejects   bool      // of a run: its rows in doubt count
+	passed    int       // rows of rejects with a decision that are not in doubt
+	lacks     string    // what the checkpoint lacked that was exported
+	rows      int       // that were read last
+
+	run   string // whose results they are; "" where the folder does not say
+	best  []bool // of a run's results: by row, whether it tells most of its key
+	taken int    // rows that were taken over
 }
 
 // openList opens a file; - is standard input, which is kept to be read again. The caller closes it.
-func (d *Command) openList(path, command string) (*list, io.Closer, error) {
-	l := &list{path: path, command: command, namespace: d.Namespace}
-	var file io.Closer
+func (d *Command) openList(path, command string) (*list, error) {
+	l := &list{path: path, command: command, namespace: d.C.String("namespace")}
 	var err error
 	if path == "-" {
 		kept := new(terminal.Spool)
 		_, err = io.Copy(kept, d.In)
-		l.in, file = kept.Content(), kept
+		l.in, l.file = kept.Content(), kept
 	} else {
 		var f *os.File
 		f, err = os.Open(path)
-		l.in, file = f, f
+		l.in, l.file = f, f
 	}
 	if err != nil {
-		return nil, nil, exit.Usage(fmt.Sprintf("the file cannot be read: %v", err), cmp.Or(disk.Held(err), l.hint()))
+		return nil, exit.Usage(fmt.Sprintf("the file cannot be read: %v", err), cmp.Or(disk.Held(err), l.hint()))
 	}
 	if err := l.look(); err != nil {
-		return nil, nil, errors.Join(err, file.Close())
+		return nil, errors.Join(err, l.file.Close())
 	}
-	return l, file, nil
+	l.run = l.witness().Run
+	return l, nil
 }
 
 // look finds out what the list is.
@@ -126,7 +101,7 @@ func (l *list) look() error {
 		_, err = l.in.Read(last)
 		l.open = err == nil && last[0] != '\n' && last[0] != '\r'
 	}
-	if err := l.each(func(*listed) error { return errEnough }); !errors.Is(err, errEnough) {
+	for _, err := range l.each {
 		return err
 	}
 	return nil
@@ -144,118 +119,135 @@ func (l *list) hint() string {
 // isPartial reports whether the list is of a run that was killed: its last row may be cut off.
 func (l *list) isPartial() bool { return strings.HasSuffix(l.path, ".partial") }
 
-// each calls f with every row, from the first one on. Further columns are allowed and ignored. A column that is missing
-// must not read as empty.
-func (l *list) each(f func(row *listed) error) error {
+// each goes through the rows, from the first one on; an error is the last. Further columns are allowed and ignored. A
+// column that is missing must not read as empty.
+func (l *list) each(yield func(*listed, error) bool) {
 	l.rows, l.passed = 0, 0
-	return l.eachRecord(func(row *listed) error {
-		l.rows++
-		row.number = l.rows
-		if l.rejects {
-			if row.RejectOutcome != importer.InDoubt.String() {
-				if strings.TrimSpace(row.RejectLeadID) != "" {
-					l.passed++
-				}
-				return nil
-			}
-			row.ExportLine = ExportLine{
-				Key: row.RejectKey, Namespace: row.RejectNamespace, LeadID: row.RejectLeadID,
-				UpdatedAt: row.RejectSentAt,
-			}
+	in, r, header, err := l.begin()
+	for goesOn := header != nil || err != nil; goesOn; {
+		var row *listed
+		if err == nil {
+			row, err = l.next(in, r, header)
 		}
-		row.Key, row.LeadID = rowkey.Trim(row.Key), strings.TrimSpace(row.LeadID)
-		namespace := cmp.Or(row.Namespace, l.namespace)
 		switch {
-		case namespace != "" && !rowkey.IsNamespace(namespace):
-			return l.fault(row, "its namespace is none",
-				"a namespace has 1 to 64 letters, digits, dots, underscores and hyphens")
-		case !utf8.ValidString(row.Key) || strings.Contains(row.Key, "\n"):
-			return l.fault(row, "its key is not UTF-8, or has a line break, which no row's key has",
-				"save the file as CSV UTF-8, or take the row out")
-		case row.State == incompleteState && row.Key == "":
+		case err == nil && row == nil:
+			return
+		case err == nil && l.rejects && row.Outcome != importer.InDoubt.String():
+			if strings.TrimSpace(row.LeadID) != "" {
+				l.passed++
+			}
+			continue
+		case err == nil && row.State == incompleteState && rowkey.Trim(row.Key) == "":
 			l.lacks = cmp.Or(row.Error, "leads that the exported checkpoint lacked")
-			return nil
-		case row.Key != "":
-			row.Key = rowkey.Effective(namespace, row.Key)
+			continue
+		case err == nil:
+			err = l.keyed(row)
 		}
-		return f(row)
-	})
+		goesOn = yield(row, err) && err == nil
+	}
 }
 
-// eachRecord takes the delimiter with which the header has both columns: spreadsheet programs write the one of the
-// computer's language.
-func (l *list) eachRecord(f func(*listed) error) error {
+// begin reads the header. It takes the delimiter with which that has both columns: spreadsheet programs write the one of
+// the computer's language. There is none in results whose run was killed before it was whole.
+func (l *list) begin() (in *bufio.Reader, r *csv.Reader, header []string, err error) {
 	for _, comma := range []rune{',', ';', '\t', '|'} {
 		if _, err := l.in.Seek(0, io.SeekStart); err != nil {
-			return exit.Usage(fmt.Sprintf("%s: cannot be read: %v", l.path, err), l.hint())
+			return nil, nil, nil, exit.Usage(fmt.Sprintf("%s: cannot be read: %v", l.path, err), l.hint())
 		}
-		in := bufio.NewReader(l.in)
+		in = bufio.NewReader(l.in)
 		if mark, _ := in.Peek(3); string(mark) == "\ufeff" {
 			_, _ = in.Discard(len(mark)) // it was read before
 		}
-		r := csv.NewReader(in)
+		r = csv.NewReader(in)
 		r.Comma = comma
-		columns, err := gocsv.NewUnmarshaller(r, listed{})
-		if err != nil {
+		header, _ := r.Read()
+		has := func(name string) bool { return slices.Contains(header, name) }
+		l.rejects = l.command == "resolve" && has("leadferry_key") && has("leadferry_lead_id") && has("leadferry_outcome")
+		if !l.rejects && !(has("key") && has("lead_id")) {
 			continue
 		}
-		has := func(names ...string) bool {
-			return !slices.ContainsFunc(names,
-				func(name string) bool { return !slices.Contains(columns.Headers, name) })
-		}
-		if l.rejects = l.command == "resolve" &&
-			has("leadferry_key", "leadferry_lead_id", "leadferry_outcome"); !l.rejects && !has("key", "lead_id") {
-			continue
-		}
-		for i, name := range columns.Headers {
-			if name != "" && (!l.rejects || strings.HasPrefix(name, "leadferry_")) &&
-				slices.Contains(columns.Headers[:i], name) {
-				return exit.Usage(fmt.Sprintf("%s:1: the column %s is there twice", l.path, name), l.hint())
+		for i, name := range header {
+			if name != "" && (!l.rejects || strings.HasPrefix(name, "leadferry_")) && slices.Contains(header[:i], name) {
+				return in, r, nil, exit.Usage(fmt.Sprintf("%s:1: the column %s is there twice", l.path, name), l.hint())
 			}
 		}
-		l.results = slices.Contains(columns.Headers, "outcome") && !slices.Contains(columns.Headers, "state")
-		return l.readRecords(in, r, columns, f)
+		l.results = has("outcome") && !has("state")
+		return in, r, header, nil
 	}
-	if l.isPartial() { // the run was killed before the header was whole
-		l.results = true
-		return nil
+	if l.results = l.isPartial(); !l.results {
+		err = exit.Usage(l.path+":1: the columns key and lead_id are not both there", l.hint())
 	}
-	return exit.Usage(l.path+":1: the columns key and lead_id are not both there", l.hint())
+	return in, r, nil, err
 }
 
-func (l *list) readRecords(in *bufio.Reader, r *csv.Reader, columns *gocsv.Unmarshaller, f func(*listed) error) error {
+// next is the next row that holds anything, or nil at the end.
+func (l *list) next(in *bufio.Reader, r *csv.Reader, header []string) (*listed, error) {
 	for {
-		read, err := columns.Read()
+		record, err := r.Read()
 		if errors.Is(err, io.EOF) {
-			return nil
+			return nil, nil
 		}
 		_, end := in.Peek(1)
 		last := l.open && end != nil
-		row, _ := read.(listed)
-		bad := (*csv.ParseError)(nil)
-		if errors.As(err, &bad) {
-			row.at = bad.StartLine
-		} else {
+		row := l.rowOf(header, record)
+		blank := row == listed{} // spreadsheets leave it at the end
+		row.number = l.rows + 1
+		if bad, is := errors.AsType[*csv.ParseError](err); is {
+			row.at, err = bad.StartLine, bad.Err
+		} else if err == nil {
 			row.at, _ = r.FieldPos(0)
 		}
 		switch {
 		case last && l.isPartial():
-			return nil // nobody knows whether it is whole
-		case last && (err != nil || row.mayBeCutIn(columns.Headers[len(columns.Headers)-1])):
-			row.number = l.rows + 1
-			return l.fault(&row, "the file ends in it without a line break, so it may be cut off",
+			return nil, nil // nobody knows whether it is whole
+		case last && (err != nil || row.mayBeCutIn(header[len(header)-1])):
+			return nil, l.fault(&row, "the file ends in it without a line break, so it may be cut off",
 				"see that the row is whole and end it with a line break, or take it out")
-		case bad != nil:
-			return exit.Usage(fmt.Sprintf("%s:%d: %v", l.path, bad.StartLine, bad.Err), l.hint())
 		case err != nil:
-			return exit.Usage(fmt.Sprintf("%s: %v", l.path, err), l.hint())
-		case row == listed{at: row.at}:
-			continue // spreadsheets leave it at the end
-		}
-		if err := f(&row); err != nil {
-			return err
+			return nil, exit.Usage(fmt.Sprintf("%s:%d: %v", l.path, row.at, err), l.hint())
+		case !blank:
+			l.rows++
+			return &row, nil
 		}
 	}
+}
+
+// keyed gives a row the key that the checkpoint has it by.
+func (l *list) keyed(row *listed) error {
+	row.Key, row.LeadID = rowkey.Trim(row.Key), strings.TrimSpace(row.LeadID)
+	namespace := cmp.Or(row.Namespace, l.namespace)
+	switch {
+	case namespace != "" && !rowkey.IsNamespace(namespace):
+		return l.fault(row, "its namespace is none",
+			"a namespace has 1 to 64 letters, digits, dots, underscores and hyphens")
+	case !utf8.ValidString(row.Key) || strings.Contains(row.Key, "\n"):
+		return l.fault(row, "its key is not UTF-8, or has a line break, which no row's key has",
+			"save the file as CSV UTF-8, or take the row out")
+	case row.Key != "":
+		row.Key = rowkey.Effective(namespace, row.Key)
+	}
+	return nil
+}
+
+// rowOf is a record of the file. Rejects have columns of their own behind those of the row.
+func (l *list) rowOf(header, record []string) listed {
+	prefix, updated := "", "updated_at"
+	if l.rejects {
+		prefix, updated = "leadferry_", "sent_at"
+	}
+	cell := func(name string) string {
+		if i := slices.Index(header, prefix+name); i >= 0 && i < len(record) {
+			return record[i]
+		}
+		return ""
+	}
+	line, _ := strconv.Atoi(cell("line")) // people may have edited it
+	return listed{Outcome: cell("outcome"), ExportLine: ExportLine{
+		Key: cell("key"), Namespace: cell("namespace"), State: cell("state"), LeadID: cell("lead_id"),
+		OrganizationID: cell("organization_id"), Location: cell("location"), Status: cell("status"),
+		ExternalID: cell("external_id"), RunID: cell("run_id"), UpdatedAt: cell(updated), File: cell("file"),
+		Line: line, Error: cell("error"),
+	}}
 }
 
 // mayBeCutIn says whether a row may be cut off in its last column, which tells of what lead.

@@ -17,13 +17,20 @@ import (
 	"leadferry/internal/rowkey"
 )
 
-// Resolve settles rows in doubt by the decisions of a file, all of them or none.
-func (d *Command) Resolve(ctx context.Context, path string) error {
-	read, file, err := d.openList(path, "resolve")
+// resolve settles rows in doubt by the decisions of a file, all of them or none, or of a person about all.
+func (d *Command) resolve() error {
+	switch none := d.C.Bool("none-created"); {
+	case d.C.NArg() > 1 || none == d.C.Args().Present():
+		return exit.Usage("resolve takes one file, or --none-created",
+			"leadferry checkpoint export --state in_doubt -o doubt.csv makes it")
+	case none:
+		return d.resolveNone(d.C.Context)
+	}
+	read, err := d.openList(d.C.Args().First(), "resolve")
 	if err != nil {
 		return err
 	}
-	defer file.Close()
+	defer read.file.Close()
 	decisions, rows, all, err := decisionsOf(read)
 	if err != nil {
 		return err
@@ -40,7 +47,7 @@ func (d *Command) Resolve(ctx context.Context, path string) error {
 			"write into "+column+" the lead's ID, exists, or none where the lead was not made")
 	}
 	return d.with(false, func(db ledger.Ledger) error {
-		r, err := checkpoint.Resolve(ctx, db, decisions)
+		r, err := checkpoint.Resolve(d.C.Context, db, decisions)
 		if err != nil {
 			if why := (*checkpoint.ListError)(nil); errors.As(err, &why) {
 				return read.refused(why, &rows[why.Index], "nothing was settled")
@@ -53,8 +60,8 @@ func (d *Command) Resolve(ctx context.Context, path string) error {
 	})
 }
 
-// ResolveNone says of all rows in doubt that they were not made, which a person confirms.
-func (d *Command) ResolveNone(ctx context.Context) error {
+// resolveNone says of all rows in doubt that they were not made, which a person confirms.
+func (d *Command) resolveNone(ctx context.Context) error {
 	if !d.Person.CanAnswer() {
 		return exit.Usage("--none-created has all rows in doubt sent again, which a person has to confirm; nothing "+
 			"was settled",
@@ -103,7 +110,10 @@ const (
 
 // decisionsOf reads what a person wrote into the column lead_id; rows are those that decide, of all.
 func decisionsOf(read *list) (decisions []checkpoint.Decision, rows []listed, all int, err error) {
-	err = read.each(func(row *listed) error {
+	for row, err := range read.each {
+		if err != nil {
+			return nil, nil, 0, err
+		}
 		all++
 		d := checkpoint.Decision{Key: row.Key, LeadID: row.LeadID, Run: row.RunID}
 		if !isRun(d.Run) { // a spreadsheet program took it for a number
@@ -112,28 +122,27 @@ func decisionsOf(read *list) (decisions []checkpoint.Decision, rows []listed, al
 		d.Sent, _ = time.Parse(time.RFC3339, row.UpdatedAt)
 		switch {
 		case d.LeadID == "":
-			return nil
+			continue
 		case strings.EqualFold(d.LeadID, exists):
 			d.LeadID, d.Exists = "", true
 		case d.LeadID == notMade:
 			d.LeadID = ""
 		case d.LeadID == row.ExternalID, d.LeadID == rowkey.Own(row.Key):
-			return read.fault(row, "its lead_id is the row's own key or ExternalID, which the service has never "+
+			return nil, nil, 0, read.fault(row, "its lead_id is the row's own key or ExternalID, which the service has never "+
 				"given a lead; nothing was settled",
 				"write the lead ID that the console shows, the word exists, or none where the lead was not made")
 		default:
 			if err := read.plausible(row); err != nil {
-				return err
+				return nil, nil, 0, err
 			}
 		}
 		if read.rejects && slices.Contains(decisions, d) { // each row of a key is there
 			all--
-			return nil
+			continue
 		}
 		decisions, rows = append(decisions, d), append(rows, *row)
-		return nil
-	})
-	return decisions, rows, all, err
+	}
+	return decisions, rows, all, nil
 }
 
 // isRun reports whether a word is the ID of a run.

@@ -1,15 +1,9 @@
-// Package checkpointcmd is what the commands of `leadferry checkpoint` do: they show what a
-// checkpoint knows, and let people say what they know of its leads. The flags are
-// internal/cli's; an error of the command line or of a file brings its hint in a line of its
-// own.
 package checkpointcmd
 
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -29,82 +23,16 @@ import (
 	"leadferry/internal/shell"
 )
 
-// Command is what a checkpoint command works with: its streams, the checkpoint that its
-// flags name, and the person at the terminal.
-type Command struct {
-	In     io.Reader
-	Out    io.Writer
-	Say    io.Writer         // for announcements
-	Warn   func(text string) // on standard error
-	Ledger ledger.Selection  // the one that the flags mean
-	Person terminal.Person
-
-	Namespace string // of keys that the command names
-	// Hold makes the command handle signals itself from here on; false: one has come already.
-	Hold func() bool
-}
-
-// with opens the checkpoint for f.
-func (d *Command) with(readOnly bool, f func(ledger.Ledger) error) error {
-	at, err := d.Ledger.Existing()
-	if err != nil {
-		return err
-	}
-	db, err := at.Open(ledger.How{ReadOnly: readOnly})
-	if err != nil {
-		return err
-	}
-	if readOnly {
-		return errors.Join(f(db), db.Close())
-	}
-	return errors.Join(d.Ledger.Attested(context.Background(), db, false, func() error { return f(db) }), db.Close())
-}
-
-func (d *Command) warn(warnings []string) {
-	for _, text := range warnings {
-		d.Warn(text)
-	}
-}
-
-func (d *Command) printCounts(counts map[checkpoint.State]int) {
-	for _, s := range []checkpoint.State{
-		checkpoint.InDoubt, checkpoint.Partial, checkpoint.Created, checkpoint.Rejected, checkpoint.NotMade,
-		checkpoint.Forgotten,
-	} {
-		if s == checkpoint.Created || counts[s] > 0 {
-			fmt.Fprintf(d.Out, "%-10s  %*s\n", s, figures, humanize.Comma(int64(counts[s])))
-		}
-	}
-}
-
-// figures is how wide a column of numbers is.
-const figures = 11
-
-// counted is a number and what it counts.
-type counted struct {
-	n    int
-	text string
-}
-
-// tellCounts prints those that are not 0.
-func (d *Command) tellCounts(list []counted, number func(int) string) {
-	for _, one := range list {
-		if one.n > 0 {
-			fmt.Fprintln(d.Out, number(one.n)+" "+one.text)
-		}
-	}
-}
-
-// Status shows what the checkpoint knows, its last runs, and what a person has to look at.
-func (d *Command) Status() error {
-	at, err := d.Ledger.Existing()
+// status shows what the checkpoint knows, its last runs, and what a person has to look at.
+func (d *Command) status() error {
+	at, err := d.Existing()
 	if err != nil {
 		return err
 	}
 	if at.Server == nil {
 		s, err := bolt.ReadStatus(at.Path, at.Target, at.Options)
 		if err == nil {
-			d.status(&s)
+			d.tell(&s)
 		}
 		return err
 	}
@@ -113,13 +41,13 @@ func (d *Command) Status() error {
 		if err != nil {
 			return err
 		}
-		d.status(&s)
+		d.tell(&s)
 		busy := func(w *postgres.Worker) bool { return w.Alive || w.Holds > 0 }
-		return d.workers(context.Background(), db.(*postgres.Store), "\nworkers\n", busy)
+		return d.listWorkers(d.C.Context, db.(*postgres.Store), "\nworkers\n", busy)
 	})
 }
 
-func (d *Command) status(s *checkpoint.Status) {
+func (d *Command) tell(s *checkpoint.Status) {
 	d.printf("checkpoint  %s\ntarget      %s, trunk %s\n", s.Path, s.Target.LeadsURL, s.Target.TrunkID)
 	if w := s.Holder; w != nil {
 		d.printf("\na run goes on (process %d): %s, since %s\n", w.Process, strings.TrimSpace(w.Command+" "+w.Run),
@@ -152,16 +80,6 @@ func (d *Command) status(s *checkpoint.Status) {
 		}
 	}
 	d.followUp(s)
-}
-
-// printf prints texts of others so that a terminal obeys nothing in them.
-func (d *Command) printf(format string, args ...any) {
-	for i, arg := range args {
-		if text, is := arg.(string); is {
-			args[i] = report.Escape(text)
-		}
-	}
-	fmt.Fprintf(d.Out, format, args...)
 }
 
 // followUp says what a person has to look at.
@@ -205,23 +123,23 @@ func countsText(counts map[string]int) string {
 	return english.Plural(counts["read"], "row", "") + " read: " + strings.Join(parts, ", ")
 }
 
-// Workers lists who uses a ledger in PostgreSQL.
-func (d *Command) Workers(ctx context.Context) error {
+// workers lists who uses a ledger in PostgreSQL.
+func (d *Command) workers() error {
 	return d.with(true, func(db ledger.Ledger) error {
 		server, is := db.(*postgres.Store)
 		if !is {
 			return exit.Usage("a checkpoint in a file has no workers: one run at a time uses it",
 				"leadferry checkpoint status shows the last runs")
 		}
-		return d.workers(ctx, server, "", func(*postgres.Worker) bool { return true })
+		return d.listWorkers(d.C.Context, server, "", func(*postgres.Worker) bool { return true })
 	})
 }
 
 // shownWorkers is how many workers are listed, the newest, beside those that hold rows.
 const shownWorkers = 20
 
-// workers lists those that are shown, below a title.
-func (d *Command) workers(ctx context.Context, server *postgres.Store, title string,
+// listWorkers lists those that are shown, below a title.
+func (d *Command) listWorkers(ctx context.Context, server *postgres.Store, title string,
 	shown func(*postgres.Worker) bool,
 ) error {
 	all, err := server.Workers(ctx, shownWorkers)
@@ -262,9 +180,14 @@ func (d *Command) worker(w *postgres.Worker) {
 	d.printf("%-6d  began %s  on %s (process %d)  %s: %s\n", w.ID, day(w.Started), w.Host, w.Process, who, how)
 }
 
-// Prepare makes a database fit to hold ledgers.
-func (d *Command) Prepare(address string, o postgres.Options) error {
-	p, err := postgres.Init(address, o)
+// prepare makes a database fit to hold ledgers.
+func (d *Command) prepare() error {
+	address := d.C.Args().First()
+	if d.C.NArg() != 1 || !checkpoint.IsAddress(address) {
+		return exit.Usage("init takes the address of a database",
+			"for example leadferry checkpoint init postgres://owner@db.example.com/leads")
+	}
+	p, err := postgres.Init(address, d.ServerOptions())
 	if err != nil {
 		return err
 	}

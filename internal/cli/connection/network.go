@@ -159,11 +159,7 @@ func (s *Settings) shownNetwork() []flags.Setting {
 	_, untrusted := s.authorities()
 	_, unshown := s.clientCertificate()
 	return append(rows, s.shown("ca-file", untrusted), s.shown("client-cert", unshown), s.shown("client-key", nil),
-		s.shownRequestIDHeader())
-}
-
-func (s *Settings) shownRequestIDHeader() flags.Setting {
-	return s.shown(RequestIDHeader, leadapi.CheckRequestIDHeader(s.Get(RequestIDHeader)))
+		s.shown(RequestIDHeader, leadapi.CheckRequestIDHeader(s.Get(RequestIDHeader))))
 }
 
 // shown is a setting, or why it cannot be used.

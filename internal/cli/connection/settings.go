@@ -4,6 +4,7 @@ package connection
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,6 +19,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/external"
 	"leadferry/internal/cli/flags"
 	"leadferry/internal/config"
 	"leadferry/leadapi"
@@ -45,8 +47,8 @@ func (s *Settings) Get(name string) string { return s.connection[name].Value }
 // Setting is one with its origin.
 func (s *Settings) Setting(name string) flags.Setting { return s.connection[name] }
 
-// Resolve looks each setting up: flag, environment, profile, in this order. The
-// sandbox needs none of them.
+// Resolve looks each setting up: flag, environment, profile, in this order. The sandbox needs
+// none of them.
 func Resolve(line *flags.Line, sandbox bool) (*Settings, error) {
 	s := Begin(line)
 	if s.Sandbox = sandbox; sandbox {
@@ -71,7 +73,8 @@ func Resolve(line *flags.Line, sandbox bool) (*Settings, error) {
 // flagOf is the flag for a key of a profile.
 func flagOf(key string) string { return strings.ReplaceAll(key, "_", "-") }
 
-// Begin are the settings as far as they need no profile: where the configuration file is, and what the sandbox takes.
+// Begin are the settings as far as they need no profile and name no target: where the configuration file is, and what
+// the sandbox takes.
 func Begin(line *flags.Line) *Settings {
 	s := &Settings{line: line, connection: map[string]flags.Setting{}, Config: line.Given("config")}
 	for _, name := range []string{"proxy", "ca-file", RequestIDHeader} {
@@ -147,9 +150,10 @@ func (s *Settings) ConfigHint() string {
 type Account struct{ ID, Secret flags.Setting }
 
 // Account finds client ID and secret. What login stored serves where nothing else does, for the address alone that the
-// client was made at. Parts that are not there stay empty. ask runs the command that knows the secret.
-func (s *Settings) Account(ask func(command string) (secret string, err error)) (Account, error) {
-	secret, err := s.givenSecret(ask)
+// client was made at. Parts that are not there stay empty. asks has the command run that
+// knows the secret, which may need a person.
+func (s *Settings) Account(ctx context.Context, asks bool) (Account, error) {
+	secret, err := s.givenSecret(ctx, asks)
 	a := Account{s.connection["client-id"], secret}
 	if err != nil || a.ID.Value != "" && a.Secret.Value != "" {
 		return a, err
@@ -175,7 +179,7 @@ func (s *Settings) Account(ask func(command string) (secret string, err error)) 
 
 // givenSecret is the secret of the environment, or of the file or the command that a flag, the environment or the
 // profile names.
-func (s *Settings) givenSecret(ask func(string) (string, error)) (flags.Setting, error) {
+func (s *Settings) givenSecret(ctx context.Context, asks bool) (flags.Setting, error) {
 	file, command := s.connection["client-secret-file"], s.connection["client-secret-command"]
 	given := s.line.Given("client-secret") // which is no flag, but has a variable
 	secret, err := flags.Setting{Name: given.Name}, error(nil)
@@ -187,7 +191,9 @@ func (s *Settings) givenSecret(ask func(string) (string, error)) (flags.Setting,
 			file.From, command.From), "take one of them out")
 	case command.Value != "" && command.Origin > file.Origin:
 		secret.From, secret.Origin = "the output of a command, "+command.From, command.Origin
-		secret.Value, err = ask(command.Value)
+		if secret.Value = "not asked for"; asks {
+			secret.Value, err = external.Secret(ctx, command.Value)
+		}
 	case file.Value != "":
 		secret.From, secret.Origin = file.Value+", "+file.From, file.Origin
 		if secret.Value, err = config.ReadSecret(file.Value); errors.Is(err, fs.ErrNotExist) {
@@ -255,7 +261,7 @@ func (s *Settings) Shown() []flags.Setting {
 		return []flags.Setting{
 			{Name: "sandbox", Value: "true", From: "flag --sandbox"},
 			s.line.Given("directory"),
-			s.shownRequestIDHeader(),
+			s.shown(RequestIDHeader, leadapi.CheckRequestIDHeader(s.Get(RequestIDHeader))),
 		}
 	}
 	rows := []flags.Setting{s.Config, s.Profile}
@@ -264,8 +270,8 @@ func (s *Settings) Shown() []flags.Setting {
 		row.Value = masked(row.Value)
 		rows = append(rows, row)
 	}
-	a, err := s.Account(func(string) (string, error) { return "not asked for", nil }) // a command may need a person
-	tokens := flags.Setting{Name: "token-cache"}                                      // which later runs sign in with
+	a, err := s.Account(context.Background(), false)
+	tokens := flags.Setting{Name: "token-cache"} // which later runs sign in with
 	if dir, err := config.StateDir(); err == nil && a.Secret.Value != "" {
 		tokens.Value, tokens.From = filepath.Join(dir, "tokens"), "default"
 	}

@@ -81,10 +81,7 @@ func (g Group) Count(name string, value int, usage string) *cli.IntFlag {
 
 // Time is a flag for a time that is not negative.
 func (g Group) Time(name string, value time.Duration, usage string) *cli.DurationFlag {
-	shown := "none"
-	if value > 0 {
-		shown = strings.Replace(value.String(), "m0s", "m", 1) // minutes need no seconds
-	}
+	shown := strings.Replace(value.String(), "m0s", "m", 1) // minutes need no seconds
 	f := &cli.DurationFlag{Name: name, Value: value, DefaultText: shown, Usage: usage, Category: string(g)}
 	f.Action = func(_ *cli.Context, d time.Duration) error { return notNegative(name, d) }
 	return f
@@ -123,21 +120,21 @@ const ConnectionTopic = "connection"
 // Line is a command line in the order that urfave parses. Urfave stops at the first file name without a word, so that
 // `import f.csv --dry-run` would be a live run.
 type Line struct {
-	Args      []string     // program, its flags, command, its flags, -- and file names
-	Command   *cli.Command // the program itself, until one is named
-	Path      []string     // the words that name it, the program's first
-	Files     []string     // arguments that are neither flags nor commands
-	Help, All bool         // help is wanted; rare flags, too
-	Topic     bool         // help is wanted on [ConnectionTopic]
+	Args      []string          // program, its flags, command, its flags, -- and file names
+	Command   *cli.Command      // the program itself, until one is named
+	Path      []string          // the words that name it, the program's first
+	Files     []string          // arguments that are neither flags nor commands
+	Help, All bool              // help is wanted; rare flags, too
+	Topic     bool              // help is wanted on [ConnectionTopic]
+	Typed     map[string]string // values of flags on the line, by their long names; of several the last one
 
-	app   *cli.App
-	typed map[string]string // values of flags by their long names
+	app *cli.App
 }
 
 // Order puts arguments, without the program's name, in order. It returns the first mistake, and goes on behind it, so
 // that how to log and what to do at the end is known.
 func Order(app *cli.App, args []string) (l *Line, mistake error) {
-	l = &Line{app: app, Path: []string{app.Name}, typed: map[string]string{}}
+	l = &Line{app: app, Path: []string{app.Name}, Typed: map[string]string{}}
 	l.Command = &cli.Command{Subcommands: app.Commands, ArgsUsage: "COMMAND"}
 	var global, own []string
 	for onlyFiles := false; len(args) > 0; {
@@ -222,24 +219,20 @@ func (l *Line) flag(word string, next []string) (flag string, used int, err erro
 		value, used = "true", 1
 	case len(next) > 0 && len(next[0]) > 1 && next[0][0] == '-' && disk.Exists(next[0]):
 		return "", 1, fileOrFlag(next[0])
-	case len(next) == 0 || looksLikeFlag(next[0]): // in a script, a variable that nobody set
+	case len(next) == 0 || len(next[0]) > 1 && next[0][0] == '-' && (next[0][1] < '0' || next[0][1] > '9'):
+		// in a script, a variable that nobody set; a negative number is a value
 		return "", 1, exit.Usage("flag "+word+" needs a value",
 			"see "+l.name()+" --help; a value that begins with - is joined to it: "+word+"=VALUE")
 	default:
 		value, used = next[0], 2
 	}
 	name = f.Names()[0]
-	l.typed[name] = value
+	l.Typed[name] = value
 	if value == "" && name != "proxy" && name != "namespace" { // these two say what an empty value means
 		err = exit.Usage("--"+name+" is given without a value",
 			"is a variable not set? Without the flag, the default counts")
 	}
 	return "--" + name + "=" + value, used, err
-}
-
-// looksLikeFlag reports whether an argument cannot be the value of the flag before it. A negative number can.
-func looksLikeFlag(word string) bool {
-	return len(word) > 1 && word[0] == '-' && (word[1] < '0' || word[1] > '9')
 }
 
 // fileOrFlag refuses the name of a file that begins with -: a pattern such as * may have brought it.
@@ -315,7 +308,7 @@ func (s *Setting) Given() bool { return s.Origin >= ByEnvironment }
 
 // Given is a setting as the flag or its variable have it. An empty variable is none; an empty flag is a flag.
 func (l *Line) Given(name string) Setting {
-	if value, typed := l.Typed(name); typed {
+	if value, typed := l.Typed[name]; typed {
 		return Setting{name, value, "flag --" + name, ByFlag}
 	}
 	variable := Variable(name)
@@ -323,10 +316,4 @@ func (l *Line) Given(name string) Setting {
 		return Setting{name, value, "environment " + variable, ByEnvironment}
 	}
 	return Setting{Name: name}
-}
-
-// Typed is the value that a flag has on the command line, the last one of several.
-func (l *Line) Typed(name string) (value string, typed bool) {
-	value, typed = l.typed[name]
-	return value, typed
 }

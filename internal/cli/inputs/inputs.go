@@ -50,31 +50,9 @@ func (in *Files) Close() {
 	}
 }
 
-// From is what the inputs of a command come from besides its line.
-type From struct {
-	Stdin io.Reader
-	// Table is called for each file beside the mapping that is read.
-	Table func(path string)
-	// Mapped is asked whether the mapping may be used, before any input is read.
-	Mapped func(path string, m *mapping.Mapping) error
-}
-
-// Open reads the mapping and opens every file, so that all that is wrong
-// with names and headers is known before anything is sent.
-func Open(c *cli.Context, from From, o *importer.Options) (*Files, error) {
-	path := c.String("mapping")
-	if path == "" {
-		return nil, noMapping(c.Args().Slice())
-	}
-	var err error
-	o.Mapping, o.MappingFile, err = readMapping(path, from.Table)
-	if err == nil {
-		err = from.Mapped(path, o.Mapping)
-	}
-	if err != nil {
-		return nil, err
-	}
-	in := &Files{}
+// Open opens every file, so that all that is wrong with names and headers is known before anything is sent.
+func Open(c *cli.Context, stdin io.Reader, o *importer.Options) (in *Files, err error) {
+	in = &Files{}
 	if in.Names, err = Names(c); err != nil {
 		return nil, err
 	}
@@ -84,10 +62,16 @@ func Open(c *cli.Context, from From, o *importer.Options) (*Files, error) {
 	in.options.Paths = o.Mapping.Paths()
 	in.options.Proven = slices.Contains([]string{"import", "sync"}, c.Command.Name) // what they send stays
 	if slices.Contains(in.Names, "-") {
-		in.stdin = source.NewStream(from.Stdin)
+		in.stdin = source.NewStream(stdin)
 		in.options.Stdin = in.stdin
 	}
-	if err := in.openAll(); err != nil {
+	for _, name := range in.Names { // all that cannot be opened is told
+		f, failed := openInput(name, in.options)
+		if err = errors.Join(err, failed); failed == nil {
+			in.files = append(in.files, f)
+		}
+	}
+	if err != nil {
 		in.Close()
 		return nil, err
 	}
@@ -95,17 +79,6 @@ func Open(c *cli.Context, from From, o *importer.Options) (*Files, error) {
 	o.Inputs = in.files
 	o.LooksLikeRow = propose.BeginsWithLead
 	return in, nil
-}
-
-// openAll opens every file, and tells of all that cannot be.
-func (in *Files) openAll() (err error) {
-	for _, name := range in.Names {
-		f, failed := openInput(name, in.options)
-		if err = errors.Join(err, failed); failed == nil {
-			in.files = append(in.files, f)
-		}
-	}
-	return err
 }
 
 // Names are the files of the command line, its patterns spread out as a shell
@@ -152,7 +125,11 @@ func Spread(arg string) (names []string, pattern bool, err error) {
 	if disk.Exists(arg) || arg == "-" || !strings.ContainsAny(arg, "*?[") {
 		return []string{arg}, false, nil
 	}
-	found, err := glob(arg)
+	// Brackets are first what they are in the names of files and folders.
+	found, err := filepath.Glob(strings.ReplaceAll(arg, "[", "[[]"))
+	if len(found) == 0 {
+		found, err = filepath.Glob(arg)
+	}
 	switch {
 	case err != nil:
 		return nil, true, exit.Usage(arg+" is no file and no pattern that can be read",
@@ -162,14 +139,6 @@ func Spread(arg string) (names []string, pattern bool, err error) {
 			"check the pattern, and the folder that the command is run in")
 	}
 	return found, true, nil
-}
-
-// glob is filepath.Glob, for which brackets are first what they are in the names of files and folders.
-func glob(pattern string) (found []string, err error) {
-	if found, err = filepath.Glob(strings.ReplaceAll(pattern, "[", "[[]")); len(found) > 0 {
-		return found, err
-	}
-	return filepath.Glob(pattern)
 }
 
 // sourceOptions puts the flags above what a mapping says of the source.

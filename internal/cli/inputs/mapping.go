@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"leadferry/importer"
 	"leadferry/importer/report"
 	"leadferry/importer/source"
 	"leadferry/internal/cli/exit"
@@ -30,20 +31,18 @@ const (
 	mostNamed      = 8 // columns that a hint names
 )
 
-// noMapping refuses a command that none is named for.
-func noMapping(names []string) error {
-	hint := "name it with -m; leadferry init FILE writes one for a file"
-	for _, name := range names {
-		if slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(name)) {
-			hint = "write -m " + shell.Path(name)
+// ReadMapping reads a mapping file and the tables beside it, whose paths it returns with mistakes in them, too. Those are
+// mapping.Errors; the mapping is there then as far as it could be read. Inputs are what the command names besides.
+func ReadMapping(path string, inputs []string, o *importer.Options) (tables []string, err error) {
+	if path == "" {
+		hint := "name it with -m; leadferry init FILE writes one for a file"
+		for _, name := range inputs {
+			if slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(name)) {
+				hint = "write -m " + shell.Path(name)
+			}
 		}
+		return nil, exit.Usage("no mapping given", hint)
 	}
-	return exit.Usage("no mapping given", hint)
-}
-
-// readMapping reads a mapping file and the tables beside it. With mistakes in them, which
-// are mapping.Errors, it gives the mapping as far as it could be read, or nil.
-func readMapping(path string, told func(table string)) (*mapping.Mapping, report.File, error) {
 	f, err := os.Open(path)
 	var data []byte
 	if err == nil {
@@ -51,25 +50,26 @@ func readMapping(path string, told func(table string)) (*mapping.Mapping, report
 		data, err = io.ReadAll(io.LimitReader(f, maxMapping+1))
 	}
 	if err != nil {
-		return nil, report.File{}, exit.Usage(fmt.Sprintf("the mapping cannot be read: %v", err),
+		return nil, exit.Usage(fmt.Sprintf("the mapping cannot be read: %v", err),
 			cmp.Or(disk.Held(err), "check the path after -m"))
 	}
 	if what := source.KindOf(path, data[:min(len(data), source.KindBytes)]); what != "" && what != source.KindMapping {
-		return nil, report.File{}, exit.Usage(path+" is "+what+", not a mapping file",
+		return nil, exit.Usage(path+" is "+what+", not a mapping file",
 			"-m takes the mapping, and files with rows stand without a flag; leadferry init FILE writes a mapping "+
 				"for a file")
 	}
 	sum := sha256.New()
 	sum.Write(data)
-	m, err := mapping.Parse(path, data, func(name, key, value string, add func(line int, key, value string)) error {
+	o.Mapping, err = mapping.Parse(path, data, func(name, key, value string, add func(line int, key, value string)) error {
 		file := filepath.Join(filepath.Dir(path), name)
-		told(file)
+		tables = append(tables, file)
 		t := table{file: file, columns: [2]string{key, value}, add: add}
 		err := t.read()
 		io.WriteString(sum, t.sha256)
 		return err
 	})
-	return m, report.File{Path: path, SHA256: hex.EncodeToString(sum.Sum(nil))}, err
+	o.MappingFile = report.File{Path: path, SHA256: hex.EncodeToString(sum.Sum(nil))}
+	return tables, err
 }
 
 // table is a file beside the mapping file that is being read, in CSV or a workbook.

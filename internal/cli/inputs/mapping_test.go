@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"leadferry/importer"
 	"leadferry/mapping"
 )
 
@@ -22,8 +23,8 @@ func beside(t *testing.T, name, table string) (sum string, err error) {
 			t.Fatal(err)
 		}
 	}
-	var tables []string
-	_, file, err := readMapping(filepath.Join(dir, "m.yaml"), func(path string) { tables = append(tables, path) })
+	var o importer.Options
+	tables, err := ReadMapping(filepath.Join(dir, "m.yaml"), nil, &o)
 	if diff := cmp.Diff([]string{filepath.Join(dir, name)}, tables); diff != "" {
 		t.Error(diff)
 	}
@@ -34,7 +35,7 @@ func beside(t *testing.T, name, table string) (sum string, err error) {
 		}
 		return "", mistakes
 	}
-	return file.SHA256, err
+	return o.MappingFile.SHA256, err
 }
 
 func TestTablesBesideTheMapping(t *testing.T) {

@@ -64,19 +64,26 @@ type Ledger interface {
 // How says in what way a checkpoint is opened.
 type How struct {
 	ReadOnly bool
+	Makes    bool   // one that is not there is made
+	Used     bool   // one that has known nothing counts as not there
 	Accept   string // ID of one on a server that has lost some of it, by a person's word
 	Moved    bool   // also one that was copied to another place
 }
 
-// Open opens the checkpoint that is there.
+// Open opens the checkpoint.
 func (at *Place) Open(how How) (Ledger, error) {
 	if at.Server != nil {
 		o := *at.Server
-		o.ReadOnly, o.Accept, o.Moved, o.Require = how.ReadOnly, how.Accept, how.Moved, true
+		o.ReadOnly, o.Accept, o.Moved, o.Require = how.ReadOnly, how.Accept, how.Moved, !how.Makes
 		return opened(postgres.Open(at.Path, at.Target, o))
 	}
+	if how.Makes && !how.ReadOnly {
+		if err := MakeFolder(at.Path); err != nil {
+			return nil, err
+		}
+	}
 	o := at.Options
-	o.ReadOnly, o.Moved, o.Require = how.ReadOnly, how.Moved, true
+	o.ReadOnly, o.Moved, o.Require, o.Used = how.ReadOnly, how.Moved, !how.Makes, how.Used
 	return opened(bolt.Open(at.Path, at.Target, o))
 }
 
@@ -179,22 +186,17 @@ func Default(t checkpoint.Target) (string, error) {
 	if err != nil || u.Hostname() == "" {
 		return "", exit.Usage("--leads-url is not an address", "it looks like https://leads.example.com")
 	}
+	odd := regexp.MustCompile(`[^A-Za-z0-9._-]`) // what may not be in a file name on every system
 	name := u.Hostname()
 	if u.Port() != "" {
 		name += "_" + u.Port()
 	}
-	return filepath.Join(dir, plainName(name+"-"+t.Canonical().TrunkID)+".db"), nil
+	return filepath.Join(dir, odd.ReplaceAllString(name+"-"+t.Canonical().TrunkID, "_")+".db"), nil
 }
 
-// plainName keeps what may be in a file name on every system.
-func plainName(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '.', r == '_':
-			return r
-		}
-		return '_'
-	}, s)
+// SandboxData is where --sandbox keeps its leads: beside its checkpoint.
+func SandboxData(checkpointPath string) string {
+	return strings.TrimSuffix(checkpointPath, ".db") + "-service.db"
 }
 
 // MakeFolder makes the checkpoint's folder, for its owner alone.
@@ -208,31 +210,26 @@ func MakeFolder(path string) error {
 
 // FileOptions say how a file is opened that the flags name.
 func (m Selection) FileOptions() bolt.Options {
-	return bolt.Options{
-		Wait: m.C.Duration("wait"), AnyPlace: AnyPlace(), Require: m.C.Bool("require-checkpoint"), Witnesses: m.Book(),
+	return bolt.Options{Wait: m.C.Duration("wait"), AnyPlace: AnyPlace(), Witnesses: m.Book()}
+}
+
+// at is the place of a path, or of an address.
+func (m Selection) at(path string, target checkpoint.Target) Place {
+	if checkpoint.IsAddress(path) {
+		o := m.ServerOptions()
+		return Place{Path: path, Target: target, Server: &o}
 	}
+	return Place{Path: path, Target: target, Options: m.FileOptions()}
 }
 
 // Opener opens the checkpoint of a run, wherever it is kept.
 func (m Selection) Opener(o *importer.Options) func(require, readOnly bool) (checkpoint.Store, error) {
-	path, target := o.Checkpoint, o.Target
-	if checkpoint.IsAddress(path) {
-		how := m.ServerOptions()
-		how.Run, how.Command, how.Terms = o.RunID, o.Command, o.Terms
-		return func(require, readOnly bool) (checkpoint.Store, error) {
-			how.Require, how.ReadOnly = require, readOnly
-			return opened(postgres.Open(path, target, how))
-		}
+	at := m.at(o.Checkpoint, o.Target)
+	if at.Server != nil {
+		at.Server.Run, at.Server.Command, at.Server.Terms = o.RunID, o.Command, o.Terms
 	}
-	how := m.FileOptions()
 	return func(require, readOnly bool) (checkpoint.Store, error) {
-		how.Require, how.Used, how.ReadOnly = require, require, readOnly
-		if !readOnly && !require {
-			if err := MakeFolder(path); err != nil {
-				return nil, err
-			}
-		}
-		return opened(bolt.Open(path, target, how))
+		return at.Open(How{ReadOnly: readOnly, Makes: !require, Used: require})
 	}
 }
 
@@ -248,56 +245,50 @@ func (m Selection) Existing() (Place, error) {
 	if err != nil {
 		return Place{}, err
 	}
-	if checkpoint.IsAddress(path) {
-		return m.existingOnServer(path)
+	target := m.Target
+	if target.LeadsURL == "" || target.TrunkID == "" {
+		target = checkpoint.Target{} // named by its path alone: whatever target it has
 	}
-	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-		return Place{}, exit.Usage("no checkpoint at "+path, "check --checkpoint, or the target's flags")
-	}
-	at := Place{Path: path, Target: m.Target, Options: m.FileOptions()}
-	if at.Target.LeadsURL == "" || at.Target.TrunkID == "" {
-		at.Target = checkpoint.Target{} // named by its path alone: whatever target it has
-	}
-	at.Options.Require = true
-	return at, nil
+	return m.there(path, target, "check --checkpoint, or the target's flags")
 }
 
 // Named is a checkpoint that an argument names, which must be there.
 func (m Selection) Named(name string) (Place, error) {
-	if checkpoint.IsAddress(name) {
-		return m.existingOnServer(name)
+	if !checkpoint.IsAddress(name) {
+		if err := refuseOther(name); err != nil {
+			return Place{}, err
+		}
 	}
-	if err := refuseOther(name); err != nil {
-		return Place{}, err
+	return m.there(name, checkpoint.Target{}, "check the path")
+}
+
+// there is a checkpoint that must be there, of a target if it is a file.
+func (m Selection) there(path string, target checkpoint.Target, hint string) (Place, error) {
+	if checkpoint.IsAddress(path) {
+		return m.existingOnServer(path)
 	}
-	if !disk.Exists(name) {
-		return Place{}, exit.Usage("no checkpoint at "+name, "check the path")
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return Place{}, exit.Usage("no checkpoint at "+path, hint)
 	}
-	return Place{Path: name, Options: bolt.Options{AnyPlace: AnyPlace(), Witnesses: m.Book()}}, nil
+	return m.at(path, target), nil
+}
+
+// named reports whether the flags name a target.
+func (m Selection) named() bool {
+	return m.Target.BaseURL != "" && m.Target.LeadsURL != "" && m.Target.TrunkID != ""
 }
 
 // OpenOrMake opens the checkpoint that the flags name, and makes one where there is none, if the flags name a target.
 func (m Selection) OpenOrMake() (Ledger, error) {
 	path, err := m.Path()
+	at := m.at(path, m.Target)
+	if err == nil && !m.named() {
+		at, err = m.Existing()
+	}
 	if err != nil {
 		return nil, err
 	}
-	target := m.Target
-	named := target.BaseURL != "" && target.LeadsURL != "" && target.TrunkID != ""
-	if checkpoint.IsAddress(path) && named {
-		return opened(postgres.Open(path, target, m.ServerOptions()))
-	}
-	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) || !named {
-		at, err := m.Existing()
-		if err != nil {
-			return nil, err
-		}
-		return at.Open(How{})
-	}
-	if err := MakeFolder(path); err != nil {
-		return nil, err
-	}
-	return opened(bolt.Open(path, target, m.FileOptions()))
+	return at.Open(How{Makes: m.named()})
 }
 
 // Book is the user's book of ledgers, without run folders: it says how a file was left.
@@ -316,24 +307,17 @@ func (m Selection) Witnesses() *checkpoint.Witnesses {
 		return nil
 	}
 	ws := m.Book()
-	ws.Parents = m.runParents()
-	return ws
-}
-
-// runParents are the folders in which run folders stand.
-func (m Selection) runParents() []string {
-	parents := []string{report.RunsFolder}
+	ws.Parents = []string{report.RunsFolder}
 	out := cmp.Or(m.C.String("out"), os.Getenv("LEADFERRY_OUT")) // commands without a run folder have no flag for it
 	if out != "" && out != report.None {
 		if whole, err := filepath.Abs(out); err == nil {
 			out = whole
 		}
-		if parent := filepath.Dir(out); !slices.ContainsFunc(parents,
-			func(p string) bool { return disk.SameFile(p, parent) }) {
-			parents = append(parents, parent)
+		if parent := filepath.Dir(out); !disk.SameFile(report.RunsFolder, parent) {
+			ws.Parents = append(ws.Parents, parent)
 		}
 	}
-	return parents
+	return ws
 }
 
 // WitnessIn is the witness in the folder of a run; the zero Witness where there is none.
@@ -398,26 +382,23 @@ func (m Selection) attest(ctx context.Context, db Ledger, ws *checkpoint.Witness
 
 // ServerOptions say how a ledger in PostgreSQL is opened that the flags name.
 func (m Selection) ServerOptions() postgres.Options {
-	o := postgres.Options{
-		Require: m.C.Bool("require-checkpoint"), Wait: m.C.Duration("wait"), Patience: m.C.Duration("max-wait"),
-		Timeout: m.C.Duration("timeout"), NeverPromoted: m.C.String("ledger-standby") == "never-promoted",
-		Command: m.C.Command.Name, Interrupt: m.Interrupt,
+	return postgres.Options{
+		Wait: m.C.Duration("wait"), Patience: m.C.Duration("max-wait"), Timeout: m.C.Duration("timeout"),
+		NeverPromoted: m.C.String("ledger-standby") == "never-promoted", Command: m.C.Command.Name,
+		Interrupt: m.Interrupt,
 	}
-	return o
 }
 
 // existingOnServer is the ledger that the flags name: of their target, or the only one there is.
 func (m Selection) existingOnServer(path string) (Place, error) {
-	o := m.ServerOptions()
-	at := Place{Path: path, Target: m.Target, Server: &o}
-	all, err := postgres.Targets(path, o)
-	named := at.Target.BaseURL != "" && at.Target.LeadsURL != "" && at.Target.TrunkID != ""
+	at := m.at(path, m.Target)
+	all, err := postgres.Targets(path, *at.Server)
 	switch {
 	case err != nil:
 		return at, err
-	case named && slices.Contains(all, at.Target.Canonical()):
+	case m.named() && slices.Contains(all, at.Target.Canonical()):
 		return at, nil
-	case named:
+	case m.named():
 		return at, exit.Usage("no checkpoint at "+path+" of this target",
 			"check --checkpoint and the target's flags; a run begins the ledger of its target")
 	case len(all) == 0:
