@@ -120,7 +120,6 @@ type tally struct {
 	known    int // rows without a request
 	held     int // rows in doubt that an incomplete checkpoint holds
 	service  report.InService
-	answered int // rows in doubt whose answer stands in the rejects file that is read
 	news     int // rows that count as new (--attention new), except pending ones
 
 	reasons       *findings.Kinds[reason]
@@ -216,8 +215,8 @@ func (t *tally) count(it *item, r *result) *Stop {
 	} else {
 		t.sent(r)
 	}
-	if m := &r.moved; m.from != m.to {
-		t.moves[report.Transition{From: m.from, To: m.to}]++
+	if m := r.moved; m.From != m.To {
+		t.moves[m]++
 	}
 	r.remarks[notReadable], r.remarks[serviceKept] = r.unread, r.kept
 	for i, is := range r.remarks {
@@ -249,9 +248,7 @@ func (t *tally) doubt(it *item, r *result) {
 	if r.entry.Reason == checkpoint.ReasonIncomplete || r.text == doubtReason(checkpoint.ReasonIncomplete, 0) {
 		t.held++
 	}
-	if it.row.Answered {
-		t.answered++
-	}
+	r.remarks[answeredDoubt] = it.row.Answered
 	if e := &r.entry; len(t.doubts) < maxDoubts {
 		t.doubts = append(t.doubts, report.Doubt{
 			Place: t.place(spotOf(it)), SentAt: e.Updated, OrganizationID: AskedFor(e), Reason: Explain(e),
@@ -355,10 +352,6 @@ const whyHeld = ": the checkpoint is incomplete, and their leads may exist. `lea
 func (t *tally) notes() (notes []string) {
 	if t.held > 0 {
 		notes = append(notes, english.Plural(t.held, "row was", "rows were")+" held, not sent"+whyHeld)
-	}
-	if t.answered > 0 {
-		notes = append(notes, fmt.Sprintf("Rows in doubt whose leadferry_lead_id in this file holds an answer: %d. A "+
-			"run does not read the answers: settle them with leadferry checkpoint resolve and this file.", t.answered))
 	}
 	for i, leads := range t.remarks {
 		if leads > 0 {

@@ -71,9 +71,6 @@ func Sync(ctx context.Context, o Options) (*report.Summary, error) {
 			return nil, err
 		}
 	}
-	if o.Mapping.KeyFrom() == "row" && !o.Mapping.HasLeadID() {
-		return nil, errNoIdentity
-	}
 	o.Require = o.Require || !o.Mapping.HasLeadID()
 	return newSync(o).carryOut(ctx)
 }

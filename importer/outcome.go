@@ -74,18 +74,13 @@ type ending struct {
 // result is how one row ended.
 type result struct {
 	ending
-	entry      checkpoint.Entry // of the row, now
-	rejectText string           // for the rejects: text with the service's own words, or ""
-	attempts   int              // requests sent in this run
-	unkept     bool             // its lead was made, and the checkpoint could not keep the lead's ID
-	moved      moved            // by its update
+	entry      checkpoint.Entry  // of the row, now
+	rejectText string            // for the rejects: text with the service's own words, or ""
+	attempts   int               // requests sent in this run
+	unkept     bool              // its lead was made, and the checkpoint could not keep the lead's ID
+	moved      report.Transition // of the status, confirmed before and after its update; equal: nothing was changed
 	remarks    [remarkCount]bool
 	since      time.Time // when it first needed attention for this reason
-}
-
-// moved is the change of the lead's status that an update confirmed.
-type moved struct {
-	from, to string // confirmed before and after; equal: the run changed nothing
 }
 
 // remark is something that a row shows of its lead, beside its outcome. Each kind is counted.
@@ -93,7 +88,8 @@ type remark uint8
 
 // The remarks.
 const (
-	statusByOthers remark = iota
+	answeredDoubt remark = iota // a person's answer stands in the rejects file that is read
+	statusByOthers
 	ownerByOthers
 	serviceKept // the service's status is kept, not the file's
 	notReadable
@@ -106,6 +102,8 @@ const (
 
 // remarkNotes are the notes for people about each remark.
 var remarkNotes = [remarkCount]string{
+	answeredDoubt: "Rows in doubt whose leadferry_lead_id in this file holds an answer: %d. A run does not read the " +
+		"answers: settle them with leadferry checkpoint resolve and this file.",
 	statusByOthers: "Leads whose status was changed on the service since it was confirmed: %d. The results say what " +
 		"it is now; --conflict says what a sync makes of them.",
 	ownerByOthers: "Leads that belong to another organization than before: %d. The run's files say to which.",
@@ -132,11 +130,10 @@ func (j *job) remark(r remark, text string) {
 // sayOrganization notes if the service gave a lead to another organization than the row asked for.
 func (j *job) sayOrganization() {
 	asked, given := j.it.rec.Organization, j.entry.Organization
-	if made := j.outcome == Created || j.outcome == Partial; made && j.step.Action == Create && j.entry.LeadID != "" &&
-		given == "" {
-		j.remarks[noOwner] = true
+	if j.outcome != Created && j.outcome != Partial || j.entry.LeadID == "" {
+		return
 	}
-	if j.outcome != Created && j.outcome != Partial || j.entry.LeadID == "" || asked == "" || given == asked {
+	if j.remarks[noOwner] = j.step.Action == Create && given == ""; asked == "" || given == asked {
 		return
 	}
 	text := "the service assigned another organization than the row asked for"

@@ -129,7 +129,7 @@ func TestAnswersInRejectsAreNoted(t *testing.T) {
 	tally := newTally(1, Limits{}, 1)
 	tally.place = func(findings.Spot) report.Place { return report.Place{} }
 	for _, answered := range []bool{true, false, true} {
-		tally.doubt(&item{row: source.Row{Answered: answered}}, &result{ending: ending{outcome: InDoubt}})
+		tally.count(&item{row: source.Row{Answered: answered}}, &result{ending: ending{outcome: InDoubt}})
 	}
 	if notes := strings.Join(tally.notes(), "\n"); !strings.Contains(notes, "holds an answer: 2.") {
 		t.Errorf("%q", notes)

@@ -28,9 +28,6 @@ type Reconciling struct {
 // Reconcile compares each row with what was last confirmed of its lead and with what the service holds now. It changes
 // nothing on the service. What it saw is stored beside what was confirmed. It returns as Import does.
 func Reconcile(ctx context.Context, o Options) (*report.Summary, error) {
-	if o.Mapping.KeyFrom() == "row" && !o.Mapping.HasLeadID() {
-		return nil, errNoIdentity
-	}
 	o.Require = true
 	return newReconcile(o).carryOut(ctx)
 }

@@ -58,6 +58,9 @@ func newRun(o Options) *run {
 
 // carryOut connects the run to service and checkpoint and performs it.
 func (r *run) carryOut(ctx context.Context) (*report.Summary, error) {
+	if r.matches && r.Mapping.KeyFrom() == "row" && !r.Mapping.HasLeadID() {
+		return nil, errNoIdentity
+	}
 	var err error
 	if r.intake.sharding, err = newSharding(r.Shard, r.Mapping); err != nil {
 		return nil, err

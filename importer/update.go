@@ -12,6 +12,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/importer/delivery"
+	"leadferry/importer/report"
 	"leadferry/internal/failpoint"
 	"leadferry/internal/spelling"
 	"leadferry/leadapi"
@@ -248,7 +249,7 @@ func (j *job) noteOthers(a *answer, d *diff) {
 	if a.sent.Status {
 		service = before.Seen.Status
 		if from := cmp.Or(service, before.Status); a.Status != from {
-			j.moved.from, j.moved.to = from, a.Status
+			j.moved = report.Transition{From: from, To: a.Status}
 		}
 	}
 	changed := before.Unsettled == "" && before.Status != "" && service != "" && service != before.Status
