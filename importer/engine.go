@@ -18,7 +18,7 @@ import (
 type engine struct {
 	r       *run
 	phases  *phases
-	known   checkpoint.Info // of the beginning: what an incomplete checkpoint lacks does not come back
+	info    checkpoint.Info // of the beginning: what an incomplete checkpoint lacks does not come back
 	digests *digester
 	carrier *carrier // nil if nothing is sent
 
@@ -33,7 +33,7 @@ type engine struct {
 func newEngine(r *run, p *phases) *engine {
 	e := &engine{r: r, phases: p, digests: newDigester(checkpoint.NewDigester(nil))}
 	if e.changed.L = &e.mu; r.ledger != nil {
-		e.digests, e.known = newDigester(r.ledger.Digests()), r.ledger.Info()
+		e.digests, e.info = newDigester(r.ledger.Digests()), r.ledger.Info()
 	}
 	if r.sender == nil {
 		e.lanes = newLanes(0)
@@ -164,8 +164,8 @@ type lookup struct {
 	row     Case // a buffer for the row to decide about
 }
 
-// of asks what the checkpoint knows of the rows.
-func (a *lookup) of(ctx context.Context, items []*item, r *run) error {
+// fill asks what the checkpoint knows of the rows.
+func (a *lookup) fill(ctx context.Context, items []*item, r *run) error {
 	n := len(items)
 	a.items, a.queries, a.known = items, slices.Grow(a.queries[:0], n)[:n], slices.Grow(a.known[:0], n)[:n]
 	a.found, a.alike = slices.Grow(a.found[:0], n)[:n], slices.Grow(a.alike[:0], n)[:n]
@@ -194,7 +194,7 @@ func (e *engine) caseOf(a *lookup, i int) *Case {
 		c.Taken = checkpoint.Likeness{State: max(known.State, checkpoint.Created), File: known.File, Line: known.Line}
 		c.Known = &checkpoint.Entry{Key: it.rec.Key}
 	}
-	c.MayLack = e.known.MayLack(c.Known)
+	c.MayLack = e.info.MayLack(c.Known)
 	return c
 }
 
@@ -203,7 +203,7 @@ func (e *engine) ask(a *lookup, items []*item) bool {
 	err := func() error {
 		e.mu.Unlock()
 		defer e.mu.Lock()
-		return a.of(e.phases.taking, items, e.r)
+		return a.fill(e.phases.taking, items, e.r)
 	}()
 	if err != nil && !errors.Is(err, context.Canceled) {
 		e.stop(ledgerFailed(err))
