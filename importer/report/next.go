@@ -246,7 +246,9 @@ func (s *Summary) inDoubt(todo *steps) {
 	if s.RunID != "" { // never over what a person has filled in
 		list = "in-doubt-" + s.RunID + ".csv"
 	}
-	look, inRejects := "Look each up in the service's console and write into lead_id", s.settledInRejects()
+	look := "Look each up in the service's console and write into lead_id"
+	inRejects := len(s.RejectsPaths) == 1 && s.Standing == 0 && s.Rows.InDoubt > 0 && s.Fleet == "" &&
+		filepath.Ext(s.RejectsPaths[0]) != ".jsonl" // one file holds them all, in a form that resolve takes
 	if inRejects {
 		list, files = shell.Path(s.RejectsPaths[0]), slices.Clone(s.RejectsPaths)
 		look = fmt.Sprintf("Look up the %s in doubt in the service's console %s, and write into leadferry_lead_id of "+
@@ -260,12 +262,6 @@ func (s *Summary) inDoubt(todo *steps) {
 		fmt.Sprintf("Then %s the same file%s:", s.Command,
 			map[bool]string{true: ", which sends what was not made and links what was found"}[s.Command == "import"]),
 		s.again(s.Command)...)
-}
-
-// settledInRejects says whether one rejects file holds all rows in doubt, in a form that resolve takes.
-func (s *Summary) settledInRejects() bool {
-	return len(s.RejectsPaths) == 1 && s.Standing == 0 && s.Rows.InDoubt > 0 && s.Fleet == "" &&
-		filepath.Ext(s.RejectsPaths[0]) != ".jsonl"
 }
 
 // at names the run's checkpoint, wherever the command is started: with another one, rows

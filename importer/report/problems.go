@@ -92,7 +92,7 @@ func (r *Run) openProblems() error {
 // Tells says whether problems are written at all.
 func (r *Run) Tells() bool { return r.problems != nil }
 
-// Problems writes what is wrong with rows. An error is the first that any of the run's files met.
+// Problems writes what is wrong, with rows and, in the end, beside them. An error is the first that any of the run's files met.
 func (r *Run) Problems(batch []Problem) error {
 	if r.problems == nil || r.err != nil || len(batch) == 0 {
 		return r.err
@@ -102,14 +102,6 @@ func (r *Run) Problems(batch []Problem) error {
 	})
 	r.err = r.problems(batch)
 	return r.err
-}
-
-// endProblems writes what is wrong beside rows.
-func (r *Run) endProblems(s *Summary) error {
-	if r.problems == nil {
-		return nil
-	}
-	return r.Problems(s.Checks.problems(s.Mapping.Path))
 }
 
 // problems are what the checks found beside what is wrong with single rows.

@@ -197,10 +197,7 @@ func (r *Run) Flush() error {
 // A rejects file that nothing went into is not left behind, nor what an earlier run left
 // in the folder and this one has not written again.
 func (r *Run) Finish(s *Summary) error {
-	if r.err == nil {
-		r.err = r.endProblems(s)
-	}
-	if r.err == nil {
+	if r.Problems(s.Checks.problems(s.Mapping.Path)) == nil {
 		r.err = r.commitRows(s)
 	}
 	if r.err != nil {
