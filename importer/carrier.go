@@ -62,10 +62,6 @@ func newJob(it *item, step Step, known *checkpoint.Entry) *job {
 	return j
 }
 
-func newCarrier(r *run, p *phases, halt func(*Stop)) *carrier {
-	return &carrier{run: r, phases: p, halt: halt, digests: newDigester(r.ledger.Digests())}
-}
-
 // carry takes a row to its outcome. What the outcome says of a lead is durable when it returns, unless the text says
 // that the checkpoint did not take it. Pending and Failed leave what is known of the lead's data; they may withdraw a
 // claim or a mark, and store what a read showed. A panic ends the run in order and leaves the row as it was.
@@ -388,11 +384,4 @@ func (c *carrier) doubtOf(j *job) checkpoint.Entry {
 type phases struct {
 	taking, sending        context.Context
 	takeNoMore, sendNoMore context.CancelFunc
-}
-
-func newPhases(ctx context.Context) *phases {
-	var p phases
-	p.sending, p.sendNoMore = context.WithCancel(ctx)
-	p.taking, p.takeNoMore = context.WithCancel(p.sending)
-	return &p
 }

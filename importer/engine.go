@@ -39,7 +39,8 @@ func newEngine(r *run, p *phases) *engine {
 		e.lanes = newLanes(0)
 		return e
 	}
-	e.lanes, e.carrier = newLanes(r.Concurrency), newCarrier(r, p, e.halt)
+	e.lanes = newLanes(r.Concurrency)
+	e.carrier = &carrier{run: r, phases: p, halt: e.halt, digests: newDigester(r.ledger.Digests())}
 	return e
 }
 

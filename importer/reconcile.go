@@ -35,7 +35,10 @@ func Reconcile(ctx context.Context, o Options) (*report.Summary, error) {
 func newReconcile(o Options) *run {
 	r := newRun(o)
 	r.decide, r.matches, r.intake.fields = r.forReconcile, true, true
-	r.drift, r.since = newDrift(o.Reconciling.Sample), time.Now().Add(-o.Reconciling.Fresh)
+	r.since = time.Now().Add(-o.Reconciling.Fresh)
+	r.drift = &drift{
+		most: o.Reconciling.Sample, statuses: map[report.Transition]int{}, owners: map[report.Transition]int{},
+	}
 	return r
 }
 
@@ -204,10 +207,6 @@ func (d *drift) draw(one candidate) *candidate {
 		d.drawn[i], one = one, d.drawn[i]
 	}
 	return &one
-}
-
-func newDrift(sample int) *drift {
-	return &drift{most: sample, statuses: map[report.Transition]int{}, owners: map[report.Transition]int{}}
 }
 
 // countMove counts a change of status or owner. Only so many are counted apart: the service's words may be anything.

@@ -172,9 +172,11 @@ func (r *run) lastAttention() *report.Before {
 
 // takeRows takes every row to its outcome.
 func (r *run) takeRows(ctx context.Context) {
-	phases := newPhases(ctx)
-	defer phases.sendNoMore()
-	r.stopped = newEngine(r, phases).run(ctx)
+	var p phases
+	p.sending, p.sendNoMore = context.WithCancel(ctx)
+	p.taking, p.takeNoMore = context.WithCancel(p.sending)
+	defer p.sendNoMore()
+	r.stopped = newEngine(r, &p).run(ctx)
 }
 
 // liveEvery is how often a run is shown to those who watch it.
