@@ -72,42 +72,6 @@ func TestStreamsClosed(t *testing.T) {
 	}
 }
 
-// A command that only shows something has failed where nobody can see it. fault 12
-func TestWhatNobodySees(t *testing.T) {
-	t.Parallel()
-	if _, err := os.Stat("/dev/full"); err != nil {
-		t.Skip("no /dev/full here")
-	}
-	w := newWorld(t, sandbox.Options{})
-	w.leads(1)
-	w.must(0, "import", "-m", "leads.yaml", "leads.csv", "--out", "run")
-	for _, command := range []string{"checkpoint status", "checkpoint check", "config show", "report run -o -", "init leads.csv -m -", "import -m leads.yaml leads.csv --out again"} {
-		out, err := w.shell(`exec "$0" ` + command + ` >/dev/full`).CombinedOutput()
-		var exit *exec.ExitError
-		if !errors.As(err, &exit) || exit.ExitCode() != 3 || !strings.Contains(string(out), "standard output could not be written") || strings.Contains(string(out), "is safe") {
-			t.Errorf("%s: %v\n%s", command, err, out)
-		}
-	}
-}
-
-// A named pipe whose reader has gone stops a run: no disk is to be mended then. fault 15
-func TestReaderOfResultsGoes(t *testing.T) {
-	t.Parallel()
-	const rows = 800 // more than a pipe holds
-	w := newWorld(t, sandbox.Options{})
-	w.leads(rows)
-	out, err := w.shell(`mkfifo fifo || exit 77; head -c 1 fifo >/dev/null & "$0" import -m leads.yaml leads.csv --out none -c 32 --results fifo`).CombinedOutput()
-	exit, failed := errors.AsType[*exec.ExitError](err)
-	if failed && exit.ExitCode() == 77 {
-		t.Skip("no named pipes here")
-	}
-	told := strings.Join(strings.Fields(string(out)), " ")
-	if !failed || exit.ExitCode() != 3 || !strings.Contains(told, "broken pipe") || !strings.Contains(told, "Let the program that reads it read to its end") || strings.Contains(told, "ake room") {
-		t.Errorf("%v\n%s", err, out)
-	}
-	w.complete(rows)
-}
-
 // whole checks that a run left everything complete: the leads on the service, the
 // checkpoint, and the run's folder.
 func (w *world) whole(rows int) {
@@ -196,34 +160,6 @@ func TestParentDies(t *testing.T) {
 		t.Errorf("%v: the program said %s", err, told)
 	}
 	w.whole(rows)
-}
-
-// TestFilesThatCannotBeWritten: a run whose results or summary the disk refuses ends with
-// 3 and says so, in the history of runs too, and nothing is lost. fault 15
-func TestFilesThatCannotBeWritten(t *testing.T) {
-	t.Parallel()
-	if _, err := os.Stat("/dev/full"); err != nil {
-		t.Skip(err)
-	}
-	for _, flag := range []string{"--summary", "--results"} {
-		t.Run(flag, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t, sandbox.Options{})
-			w.leads(30)
-			out := w.must(3, "import", "-m", "leads.yaml", "leads.csv", "--out", "none", flag, "/dev/full")
-			if told := strings.Join(strings.Fields(out), " "); !strings.Contains(told, "no space left on device") || !strings.Contains(told, "Make room") {
-				t.Errorf("not told:\n%s", out)
-			}
-			if n := len(w.byRef()); n != 30 {
-				t.Errorf("%d leads", n)
-			}
-			status := w.must(0, "checkpoint", "status")
-			if flag == "--results" && !strings.Contains(status, "stopped") {
-				t.Errorf("the history does not know:\n%s", status)
-			}
-			w.complete(30)
-		})
-	}
 }
 
 // TestDiskFullInMidRun: the checkpoint cannot grow while answers come. What the results, or the lines on standard error, hold
