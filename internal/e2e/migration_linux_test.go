@@ -6,10 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"go.yaml.in/yaml/v4"
 
@@ -41,16 +39,14 @@ type migrationJob struct {
 // cluster runs the pods of the sample as the controller of an Indexed job would, each in a folder of its own, the only one
 // that it may write to.
 type cluster struct {
-	*crew
-	job  migrationJob
-	env  map[string]string // of pods; that of the sample where it fits a test
-	mu   sync.Mutex
-	ends map[int][]int // exit codes by index; -1: killed
+	*array
+	job migrationJob
+	env map[string]string // of pods; that of the sample where it fits a test
 }
 
 func newCluster(t *testing.T, rows int, o sandbox.Options) *cluster {
 	t.Helper()
-	c := &cluster{crew: newCrew(t, 4, rows, o), ends: map[int][]int{}, env: map[string]string{}}
+	c := &cluster{array: newArray(t, 4, rows, o), env: map[string]string{}}
 	if err := yaml.Unmarshal([]byte(sampleText(t, "leadferry-migration-job.yaml")), &c.job); err != nil {
 		t.Fatal(err)
 	}
@@ -104,33 +100,16 @@ func (c *cluster) action(code int) string {
 	return "Count"
 }
 
-// run starts the pods of an index until it has ended. began is told of each.
-func (c *cluster) run(index int, began func(n int, p *os.Process)) {
-	for n, counted := 0, 0; ; n++ {
-		p := c.pod(index)
-		var said strings.Builder
-		p.Stdout, p.Stderr = &said, &said
-		if err := p.Start(); err != nil {
-			c.t.Error(err)
-			return
-		}
-		if began != nil {
-			began(n, p.Process)
-		}
-		p.Wait()
-		code := p.ProcessState.ExitCode()
-		c.mu.Lock()
-		c.ends[index] = append(c.ends[index], code)
-		c.mu.Unlock()
+// run starts the pods of an index until it has ended; began is told of the first one.
+func (c *cluster) run(index int, began func(p *os.Process)) {
+	for counted := 0; counted <= c.job.Spec.BackoffLimitPerIndex; began = nil {
+		code := c.perform(index, c.pod(index), began)
 		action := c.action(code)
-		if action == "FailJob" {
-			c.t.Errorf("index %d failed the job with %d:\n%s", index, code, said.String())
-		}
-		if counted++; action == "Ignore" {
-			counted--
-		}
-		if code == 0 || action == "FailIndex" || action == "FailJob" || counted > c.job.Spec.BackoffLimitPerIndex {
+		if code == 0 || action == "FailIndex" || action == "FailJob" {
 			return
+		}
+		if action != "Ignore" {
+			counted++
 		}
 	}
 }
@@ -155,17 +134,11 @@ func TestTheMigrationJob(t *testing.T) {
 			c := newCluster(t, rows, sandbox.Options{Faults: test.faults})
 			c.write("leads.csv", strings.Replace(c.text("leads.csv"), sandbox.Organizations()[0].ID, "", test.wrong))
 			c.together(func(index int) {
-				c.run(index, func(n int, p *os.Process) {
-					if !test.kill || index != 1 || n > 0 {
-						return
-					}
-					go func() {
-						for len(c.byRef()) < 40 {
-							time.Sleep(5 * time.Millisecond)
-						}
-						p.Signal(syscall.SIGKILL)
-					}()
-				})
+				var began func(*os.Process)
+				if test.kill && index == 1 {
+					began = c.once(syscall.SIGKILL)
+				}
+				c.run(index, began)
 			})
 			if test.code == 5 || test.kill {
 				c.deaths = 1

@@ -41,10 +41,13 @@ type array struct {
 	ends map[int][]int // exit codes by task, as the scheduler sees them
 }
 
-func newArray(t *testing.T, tasks, rows int) *array {
+func newArray(t *testing.T, tasks, rows int, o sandbox.Options) *array {
 	t.Helper()
-	return &array{crew: newCrew(t, tasks, rows, sandbox.Options{Latency: 20 * time.Millisecond}), ends: map[int][]int{}}
+	return &array{crew: newCrew(t, tasks, rows, o), ends: map[int][]int{}}
 }
+
+// slowly leaves time for signals.
+var slowly = sandbox.Options{Latency: 20 * time.Millisecond}
 
 // task is a command of the array in a folder of its own.
 func (a *array) task(words []string, env ...string) *exec.Cmd {
@@ -129,7 +132,7 @@ func TestAWSBatchRunsWhatTheDocsSay(t *testing.T) {
 			t.Errorf("a container that ends with %d is tried again: %t", code, got)
 		}
 	}
-	a := newArray(t, size, rows)
+	a := newArray(t, size, rows, slowly)
 	var words []string
 	for _, w := range job.ContainerProperties.Command {
 		words = append(words, strings.ReplaceAll(w, "/etc/leadferry/", a.dir+"/"))
@@ -168,7 +171,7 @@ func TestSlurmRunsWhatTheDocsSay(t *testing.T) {
 	if !strings.Contains(script, "\n#SBATCH --signal=B:TERM@") { // without B: it is for steps, of which there are none
 		t.Error("the signal does not come to the script")
 	}
-	a := newArray(t, last+1, 320)
+	a := newArray(t, last+1, 320, slowly)
 	script = strings.ReplaceAll(script, "/shared/leads.csv.gz", a.dir+"/leads.csv.gz")
 	out, err := exec.Command("gzip", "-k", filepath.Join(a.dir, "leads.csv")).CombinedOutput()
 	if err != nil {
