@@ -34,13 +34,17 @@ func TestNaughtyStrings(t *testing.T) {
 	if err := json.Unmarshal(b, &texts); err != nil {
 		t.Fatal(err)
 	}
-	for name, write := range map[string]func([]string) (string, error){"n.csv": naughtyCSV, "n.jsonl": naughtyJSONL} {
+	var table, lines strings.Builder
+	c, e := csv.NewWriter(&table), json.NewEncoder(&lines)
+	c.Write([]string{"id", "text"})
+	for i, s := range texts {
+		c.Write([]string{itoa(i), s})
+		e.Encode(map[string]string{"id": itoa(i), "text": s})
+	}
+	c.Flush()
+	for name, file := range map[string]string{"n.csv": table.String(), "n.jsonl": lines.String()} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, sandbox.Options{})
-			file, err := write(texts)
-			if err != nil {
-				t.Fatal(err)
-			}
 			w.write(name, file)
 			w.write("n.yaml", naughtyMapping)
 			out := w.must(0, "import", "-m", "n.yaml", name, "--out", "none", "--log-level", "debug")
@@ -66,26 +70,4 @@ func TestNaughtyStrings(t *testing.T) {
 			}
 		})
 	}
-}
-
-func naughtyCSV(texts []string) (string, error) {
-	var b strings.Builder
-	w := csv.NewWriter(&b)
-	w.Write([]string{"id", "text"})
-	for i, s := range texts {
-		w.Write([]string{strconv.Itoa(i), s})
-	}
-	w.Flush()
-	return b.String(), w.Error()
-}
-
-func naughtyJSONL(texts []string) (string, error) {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	for i, s := range texts {
-		if err := e.Encode(map[string]string{"id": strconv.Itoa(i), "text": s}); err != nil {
-			return "", err
-		}
-	}
-	return b.String(), nil
 }
