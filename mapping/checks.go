@@ -234,35 +234,24 @@ func jsonNumber(s string) (literal string, ok bool) {
 	return s, v.Kind() == '0' && v.IsValid()
 }
 
-// SameNumber reports whether two JSON numbers are the same to their last digit, however they are written: 1.50 is
-// 15e-1.
-func SameNumber(a, b string) bool { return decimalOf(a) == decimalOf(b) }
-
-// PlainNumber is a text that a JSON number has in common with all others that are the same, and with no more.
-func PlainNumber(number string) string { return fmt.Sprint(decimalOf(number)) }
-
-// decimal is a number to its last digit, however it is written.
-type decimal struct {
-	negative bool
-	digits   string // without zeros at either end
-	power    int    // of ten
-}
-
-// decimalOf reads a JSON number. One with a power beyond reason is as it is written.
-func decimalOf(number string) (d decimal) {
-	rest, negative := strings.CutPrefix(strings.ToLower(number), "-")
+// PlainNumber is a text that a JSON number has in common with all others that are the same to the last digit, as 1.50
+// and 15e-1 are, and with no more: its digits without zeros at either end, and their power of ten. One with a power
+// beyond reason is as it is written.
+func PlainNumber(number string) string {
+	rest, isNegative := strings.CutPrefix(strings.ToLower(number), "-")
 	mantissa, power, _ := strings.Cut(rest, "e")
 	whole, fraction, _ := strings.Cut(mantissa, ".")
 	all := strings.TrimLeft(whole+fraction, "0")
 	digits := strings.TrimRight(all, "0")
-	n, err := strconv.Atoi(power)
+	n, err := strconv.Atoi(cmp.Or(power, "0"))
+	n += len(all) - len(digits) - len(fraction)
 	switch {
 	case digits == "":
-		return decimal{}
-	case err != nil && power != "":
-		return decimal{digits: number}
+		isNegative, n = false, 0
+	case err != nil:
+		isNegative, digits, n = false, number, 0
 	}
-	return decimal{negative, digits, n + len(all) - len(digits) - len(fraction)}
+	return fmt.Sprintf("{%t %s %d}", isNegative, digits, n) // checkpoints hold its digest
 }
 
 var booleans = map[string]string{

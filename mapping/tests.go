@@ -195,7 +195,8 @@ func (n node) fits(have any) bool {
 	}
 	a, isNumber := have.(json.Number)
 	b, isNumberToo := want.(json.Number)
-	return isNumber && isNumberToo && SameNumber(a.String(), b.String()) || reflect.DeepEqual(have, want)
+	isSame := isNumber && isNumberToo && PlainNumber(a.String()) == PlainNumber(b.String())
+	return isSame || reflect.DeepEqual(have, want)
 }
 
 // maxShown is how much of a value a difference shows, in characters.

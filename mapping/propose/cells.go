@@ -106,10 +106,6 @@ func (p *profile) share(kind string) float64 { return ratio(p.counts[kind], p.fi
 // fill is the part of the rows that hold something, 0 to 1.
 func (p *profile) fill() float64 { return ratio(p.filled, p.rows) }
 
-// tooFew reports whether the rows are too few to show anything about a column whose name says little: two cells differ
-// by chance.
-func (p *profile) tooFew() bool { return p.rows > 0 && p.rows < fewestRows }
-
 // nothingLike reports whether few cells are of any of the kinds.
 func (p *profile) nothingLike(kinds ...string) bool {
 	return !slices.ContainsFunc(kinds, func(kind string) bool { return p.share(kind) > 0.5 })

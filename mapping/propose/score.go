@@ -147,7 +147,7 @@ func identifies(c *column) float64 {
 		c.part != ""):
 	case own >= leastScore:
 		return own
-	case p.tooFew():
+	case 0 < p.rows && p.rows < fewestRows: // two cells differ by chance
 	case other >= leastScore:
 		return other * 0.7
 	case !c.isUnknown() || !p.nothingLike("date", "damaged"):

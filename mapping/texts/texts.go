@@ -146,6 +146,3 @@ func Shortened(s string, n int) string {
 	}
 	return s
 }
-
-// CurlyQuotes are those that word processors make of straight ones.
-const CurlyQuotes = "“”„‟«»‘’‚"

@@ -118,21 +118,17 @@ func listIn(in *lines.Window, asked string) (*list, error) {
 				strings.Join(listNames, ", ")+
 				", or one object a line (jq -c writes those)")
 	case len(lists) > 1 && asked == "":
-		names := spelling.List(namesOf(lists), mostNamed, strconv.Quote)
-		return nil, rows.Refuse("holds several lists of objects: "+names,
+		var names []string
+		for _, l := range lists {
+			names = append(names, l.name)
+		}
+		return nil, rows.Refuse("holds several lists of objects: "+spelling.List(names, mostNamed, strconv.Quote),
 			"name the one that holds the rows: --list NAME, or source.list of the mapping")
 	}
 	return &lists[0], nil
 }
 
 func (l list) isNamed() bool { return slices.Contains(listNames, l.name) }
-
-func namesOf(lists []list) (names []string) {
-	for _, l := range lists {
-		names = append(names, l.name)
-	}
-	return names
-}
 
 // document reads the elements of one JSON list, which is the whole document or a member of the object that is.
 type document struct {
