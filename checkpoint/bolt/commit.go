@@ -1,15 +1,19 @@
 package bolt
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt/records"
 	"leadferry/internal/crash"
 	"leadferry/internal/failpoint"
 )
@@ -138,4 +142,147 @@ func (w *writing) apply(c *checkpoint.Change) error {
 		return nil
 	}
 	return err
+}
+
+// Alone makes what f changes one commit, see [checkpoint.Store].
+func (d *Store) Alone(_ context.Context, f func(checkpoint.Tx) error) error {
+	return d.alone(func(w *writing) error { return f(w) })
+}
+
+// Load has nothing to do: what is asked for is read from the file as it is asked for.
+func (*writing) Load([]string, []string) error { return nil }
+
+// Held is never so: a file has one writer.
+func (*writing) Held(string) bool { return false }
+
+// Put stores something else under a key.
+func (w *writing) Put(key string, k checkpoint.KeptKey) error {
+	was, _, err := w.Under(key)
+	if err != nil {
+		return err
+	}
+	return w.put(key, was, k)
+}
+
+// Doubts stores something else under keys in doubt.
+func (w *writing) Doubts(f func(checkpoint.KeptKey) checkpoint.KeptKey) error {
+	var keys []string
+	err := w.intents.ForEach(func(k, _ []byte) error {
+		keys = append(keys, string(k))
+		return nil
+	})
+	for i := 0; i < len(keys) && err == nil; i++ {
+		var was checkpoint.KeptKey
+		if was, _, err = w.Under(keys[i]); err == nil {
+			if is := f(was); is != was {
+				err = w.put(keys[i], was, is)
+			}
+		}
+	}
+	return err
+}
+
+// Notes are those whose names begin so.
+func (w *writing) Notes(prefix string) ([]checkpoint.Note, error) { return notesIn(w.tx, prefix) }
+
+// Lack notes what is missing.
+func (w *writing) Lack(missing string) error {
+	return w.setHeader(func(h *header) {
+		if h.Lacks, h.Since = missing, w.seq; missing == "" {
+			h.Since = 0
+		}
+	})
+}
+
+// Renew gives the file a new ID.
+func (w *writing) Renew() error {
+	return w.setHeader(func(h *header) { h.ID, h.Moved, h.Filling = newID(), "", "" })
+}
+
+// Erase removes keys. Close compacts the file, so that the bytes are gone from its unused parts; if that fails, the
+// next writer does it.
+func (w *writing) Erase(keys []string) error {
+	for _, key := range keys {
+		if err := w.eraseKey(key); err != nil {
+			return err
+		}
+	}
+	w.d.uncompacted = false
+	return w.setHeader(func(h *header) { h.Erase = true })
+}
+
+// noteKey is where a note is in its bucket. Its value is JSON, which no entry begins like.
+func noteKey(name string) []byte { return []byte(notePrefix + name) }
+
+const notePrefix = "note "
+
+func decodeNote(key, record []byte) (n checkpoint.Note, err error) {
+	name, is := strings.CutPrefix(string(key), notePrefix)
+	f, err := records.Unseal(key, record)
+	n = checkpoint.Note{Name: name, Value: bytes.Clone(f.Rest())}
+	if err != nil || !is || !json.Valid(n.Value) {
+		return n, records.ErrRecord
+	}
+	return n, nil
+}
+
+// notesIn are the notes whose names begin so, in order.
+func notesIn(tx *bbolt.Tx, prefix string) (all []checkpoint.Note, err error) {
+	c := tx.Bucket(inNotes).Cursor()
+	from := noteKey(prefix)
+	for k, v := c.Seek(from); bytes.HasPrefix(k, from); k, v = c.Next() {
+		n, err := decodeNote(k, v)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, n)
+	}
+	return all, nil
+}
+
+// Notes returns those whose names begin so, see [checkpoint.Store].
+func (d *Store) Notes(_ context.Context, prefix string) (all []checkpoint.Note, err error) {
+	err = d.view("read notes", func(tx *bbolt.Tx) error {
+		all, err = notesIn(tx, prefix)
+		return err
+	})
+	return all, err
+}
+
+// Note is one as it is in the commit that is under way.
+func (w *writing) Note(name string) ([]byte, error) {
+	record := w.in(inNotes).Get(noteKey(name))
+	if record == nil {
+		return nil, nil
+	}
+	n, err := decodeNote(noteKey(name), record)
+	return n.Value, err
+}
+
+// PutNote keeps a note, or takes it away.
+func (w *writing) PutNote(n checkpoint.Note) error {
+	key, b := noteKey(n.Name), w.in(inNotes)
+	if b.Get(key) != nil {
+		w.countNote(n.Name, -1)
+	}
+	if n.Value == nil {
+		return b.Delete(key)
+	}
+	w.countNote(n.Name, 1)
+	return b.Put(key, records.Seal(bytes.Clone(n.Value), 0, key))
+}
+
+// noteOnce keeps a note that is not there yet.
+func (w *writing) noteOnce(n checkpoint.Note) error {
+	if w.in(inNotes).Get(noteKey(n.Name)) != nil {
+		return nil
+	}
+	return w.PutNote(n)
+}
+
+func (t *tally) countNote(name string, by int) {
+	t.notes += uint64(by)
+	if checkpoint.TellsOfLeads(name) {
+		t.people += uint64(by)
+	}
 }
