@@ -68,10 +68,15 @@ func (p *parser) namespace(n node) {
 func (p *parser) target(n node) {
 	t := &p.m.target
 	t.Line = n.at().line
-	p.object(n,
-		member{"trunk_id", func(n node) { t.TrunkID = p.name(n, "leave the key out") }},
-		member{"leads_url", func(n node) { t.LeadsURL = p.name(n, "leave the key out") }},
-	)
+	text := func(to *string) func(node) {
+		return func(n node) {
+			var ok bool
+			if *to, ok = p.scalar(n); ok && *to == "" {
+				p.fail(n, "leave the key out", "%s is empty", n.path)
+			}
+		}
+	}
+	p.object(n, member{"trunk_id", text(&t.TrunkID)}, member{"leads_url", text(&t.LeadsURL)})
 	if n.Kind == yaml.MappingNode && !n.has("trunk_id") && !n.has("leads_url") {
 		p.fail(n, "for example target: {trunk_id: ...}, as leadferry config show prints it",
 			"%s names neither trunk_id nor leads_url", n.path)

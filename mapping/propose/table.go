@@ -58,7 +58,7 @@ func newTable(in Input) *table {
 		case strings.HasPrefix(header, reserved+"_") || in.Format == "jsonl" && header == reserved:
 		case times[header] > 1 || !nameable(header):
 			t.Nameless = append(t.Nameless, header)
-			if times[header] > 1 && strings.TrimSpace(header) != "" {
+			if times[header] > 1 && strings.TrimSpace(header) != "" && !slices.Contains(t.twice, header) {
 				t.twice = append(t.twice, header)
 			}
 		default:
