@@ -1,5 +1,5 @@
-// Package cli is leadferry's command line: commands.go is the table of all commands with their flags. What a command does
-// turns flags into options and makes one call. The way of a command:
+// Package cli is leadferry's command line: commands.go is the table of all commands with their flags. What a command
+// does turns flags into options and makes one call. The way of a command:
 //
 //	arguments ─▶ [flags] put in order, then parsed by urfave
 //	          ─▶ [connection] flag, environment and profile, the way to the service

@@ -30,16 +30,17 @@ func (p *program) commands() []*cli.Command {
 	imitation.Description = fmt.Sprintf(description("sandbox"), sandbox.Email, sandbox.Password, sandbox.FaultHelp,
 		strings.ReplaceAll(sandbox.DirectoryHelp, "\n", "\n   "))
 	return []*cli.Command{
-		command("init", "FILE", "guess a mapping from a file's header and first rows", p.runInit, sourceFlags(), []cli.Flag{
-			short("m", files.Name("mapping", "write the mapping to `FILE`; - is standard output (default: the input's "+
-				"name, .yaml)")),
-		}),
+		command("init", "FILE", "guess a mapping from a file's header and first rows", p.runInit, sourceFlags(),
+			[]cli.Flag{
+				short("m", files.Name("mapping", "write the mapping to `FILE`; - is standard output (default: the "+
+					"input's name, .yaml)")),
+			}),
 		command("validate", "FILE...", "dry run: read, map and check every row; send nothing", p.validate, inputFlags(),
 			outputFlags(), []cli.Flag{
 				running.Count("show", 0, "print the first `N` requests that would be sent"),
 				rateFlag("say how long the requests take at `N` a second"),
-				running.Bool("strict", "also fail on repeated keys, unused columns, words without an entry, and values "+
-					"left out"),
+				running.Bool("strict", "also fail on repeated keys, unused columns, words without an entry, and "+
+					"values left out"),
 				running.Text("tolerate", "exit with 0 if at most `N|P%` rows are bad"),
 			}),
 		command("import", "FILE...", "create leads, then link ExternalID; resumable", p.runImport, inputFlags(),
@@ -49,36 +50,40 @@ func (p *program) commands() []*cli.Command {
 			}, outputFlags()),
 		command("sync", "FILE...", "send what changed in Status, ExternalID and Content of known leads", p.sync,
 			inputFlags(), connectionFlags(), checkpointFlags(), fleetFlags(), sendFlags(), syncFlags(), outputFlags()),
-		command("reconcile", "FILE...", "compare file, checkpoint and service, lead by lead; change nothing", p.reconcile,
-			inputFlags(), connectionFlags(), checkpointFlags(), readFlags(), []cli.Flag{
-				running.Choice("remote", "read leads from the service: %; none compares file and checkpoint only", "all",
-					"none"),
+		command("reconcile", "FILE...", "compare file, checkpoint and service, lead by lead; change nothing",
+			p.reconcile, inputFlags(), connectionFlags(), checkpointFlags(), readFlags(), []cli.Flag{
+				running.Choice("remote", "read leads from the service: %; none compares file and checkpoint only",
+					"all", "none"),
 				running.Time("fresh", 0, "skip leads that were confirmed or read within `DURATION`"),
-				running.Count("sample", 0, "read the leads of `N` rows drawn at random, and estimate the share that differs"),
+				running.Count("sample", 0, "read the leads of `N` rows drawn at random, and estimate the share that "+
+					"differs"),
 				reconciliationFlag(), pullFlag(),
 			}, outputFlags()),
 		command("report", "[RUN]", "the page of a finished run: whether it worked, what needs you", p.report,
 			connectionFlags(), []cli.Flag{
-				short("o", own.Name("output", "write the page to `FILE`; - is standard output (default: report.html in the run)")),
+				short("o", own.Name("output", "write the page to `FILE`; - is standard output (default: report.html "+
+					"in the run)")),
 				own.Bool("open", "open the page in the browser"),
 				running.Name("fleet", "report all workers of the fleet `NAME` as one run, from the ledger"),
 				running.Name("checkpoint", "read the ledger at this postgres:// `ADDRESS`"),
 				files.Text("summary", "with --fleet: `-` prints the summary as JSON"),
 			}),
-		command("login", "", "exchange e-mail and password for an OAuth client, stored for later runs", p.login, []cli.Flag{
-			own.Name("email", "the service account's `E-MAIL` address"),
-			own.Bool("new-client", "make another client although the profile has one; the old one stays"),
-			own.Time("timeout", 30*time.Second, "wait up to `DURATION` for one request"),
-		}, connectionFlags()),
+		command("login", "", "exchange e-mail and password for an OAuth client, stored for later runs", p.login,
+			[]cli.Flag{
+				own.Name("email", "the service account's `E-MAIL` address"),
+				own.Bool("new-client", "make another client although the profile has one; the old one stays"),
+				own.Time("timeout", 30*time.Second, "wait up to `DURATION` for one request"),
+			}, connectionFlags()),
 		above("config", "show every effective setting and where it comes from, or check whether they work",
-			command("show", "", "each setting, its value and its origin; secrets masked", p.configShow, connectionFlags(),
-				pathFlags(), []cli.Flag{
+			command("show", "", "each setting, its value and its origin; secrets masked", p.configShow,
+				connectionFlags(), pathFlags(), []cli.Flag{
 					own.Bool("all", "list settings that are not set, too"),
 					own.Bool("json", "print a JSON array of objects with name, value and from"),
 				}),
 			command("check", "", "whether address, proxy, TLS and sign-in work, step by step", p.configCheck,
 				connectionFlags(), []cli.Flag{
-					running.Time("timeout", 10*time.Second, "wait up to `DURATION` for an answer (10s for a connection)"),
+					running.Time("timeout", 10*time.Second,
+						"wait up to `DURATION` for an answer (10s for a connection)"),
 					own.Bool("json", "print a JSON array of steps"),
 				}),
 		),
@@ -86,7 +91,8 @@ func (p *program) commands() []*cli.Command {
 		command("schema", "", "print the JSON Schema of the mapping file, for editors", p.schema),
 		above("checkpoint", "look at what is known of the leads, and settle rows in doubt", p.checkpointCommands()...),
 		command("explain", "[NAME]", "an outcome, exit code, rule or message: what it means, what to do", p.explain),
-		command("completion", strings.Join(shells, "|"), "print what makes a shell complete command lines", p.completion),
+		command("completion", strings.Join(shells, "|"), "print what makes a shell complete command lines",
+			p.completion),
 	}
 }
 
@@ -251,7 +257,8 @@ func sendFlags() []cli.Flag {
 		running.Bool("retry-rejected", "send rows again that the service rejected before"),
 		files.Count("keep-runs", 0, "keep the newest `N` folders in "+report.RunsFolder+
 			", and those with rejects or doubts (0: all)"),
-		running.Choice("attention", "exit with 1 for % rows that need attention: new leaves out those of the run before", "all", "new"),
+		running.Choice("attention", "exit with 1 for % rows that need attention: new leaves out those of the run "+
+			"before", "all", "new"),
 		running.Bool("yes", "do not ask before making leads"),
 		metricsFlag(),
 	}

@@ -101,7 +101,8 @@ func outputsOf(c *cli.Context, dir string) (all []place) {
 		if name == "out" {
 			path = dir
 		}
-		if !slices.Contains([]string{"", "-", report.None}, path) && (name != "problems" || path != report.Annotations) {
+		named := !slices.Contains([]string{"", "-", report.None}, path)
+		if named && (name != "problems" || path != report.Annotations) {
 			all = append(all, placeAt(path, "--"+name))
 		}
 	}
@@ -139,8 +140,8 @@ func (p *program) keepOutputs(c *cli.Context, f report.Files, inputs []string) e
 	if err != nil || f.Dir == "" {
 		return err
 	}
-	// Nor may --out replace files of the user's own, as in --out ., or what a run to another real target left: it may be
-	// all that is known of its leads.
+	// Nor may --out replace files of the user's own, as in --out ., or what a run to another real target left: it may
+	// be all that is known of its leads.
 	if path := report.Foreign(f.Dir); path != "" {
 		return exit.Usage(fmt.Sprintf("--out %s would take the place of %s, which no run has written", f.Dir, path),
 			"name a folder of the run's own, or move that file away")
@@ -149,8 +150,8 @@ func (p *program) keepOutputs(c *cli.Context, f report.Files, inputs []string) e
 	if w.Ledger == "" || !c.Bool("dry-run") && w.Target.Canonical() == p.target().Canonical() {
 		return nil
 	}
-	return exit.Usage(fmt.Sprintf("--out %s would take the place of what the run %s left, which sent leads to %s", f.Dir,
-		w.Run, w.Target.LeadsURL), "name another folder")
+	return exit.Usage(fmt.Sprintf("--out %s would take the place of what the run %s left, which sent leads to %s",
+		f.Dir, w.Run, w.Target.LeadsURL), "name another folder")
 }
 
 // keptPlaces are the files that no output may replace, and the folders of secrets, in which none may lie. Checkpoints

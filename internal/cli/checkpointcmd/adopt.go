@@ -24,7 +24,8 @@ import (
 // marked before the files are read: runs are refused until all of them were taken over.
 func (d *Command) adopt() (err error) {
 	if d.C.NArg() == 0 {
-		return exit.Usage("adopt takes a file", "CSV with the columns key and lead_id, such as the results.csv of a run")
+		return exit.Usage("adopt takes a file",
+			"CSV with the columns key and lead_id, such as the results.csv of a run")
 	}
 	paths, err := files(d.C.Args().Slice())
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package checkpointcmd is the commands of `leadferry checkpoint`: they show what a checkpoint knows, and let people say
-// what they know of its leads. An error of the command line or of a file brings its hint in a line of its own.
+// Package checkpointcmd is the commands of `leadferry checkpoint`: they show what a checkpoint knows, and let people
+// say what they know of its leads. An error of the command line or of a file brings its hint in a line of its own.
 package checkpointcmd
 
 import (

@@ -22,8 +22,8 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// forget removes all that is known of keys except a hash that keeps their leads from being made again, or with --unblock
-// that, too. An argument - is standard input. Leads of the sandbox are removed beside its checkpoint.
+// forget removes all that is known of keys except a hash that keeps their leads from being made again, or with
+// --unblock that, too. An argument - is standard input. Leads of the sandbox are removed beside its checkpoint.
 func (d *Command) forget() error {
 	ctx, unblock := d.C.Context, d.C.Bool("unblock")
 	keys, err := d.keys(d.C.Args().Slice())

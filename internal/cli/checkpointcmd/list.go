@@ -147,8 +147,8 @@ func (l *list) each(yield func(*listed, error) bool) {
 	}
 }
 
-// begin reads the header. It takes the delimiter with which that has both columns: spreadsheet programs write the one of
-// the computer's language. There is none in results whose run was killed before it was whole.
+// begin reads the header. It takes the delimiter with which that has both columns: spreadsheet programs write the one
+// of the computer's language. There is none in results whose run was killed before it was whole.
 func (l *list) begin() (in *bufio.Reader, r *csv.Reader, header []string, err error) {
 	for _, comma := range []rune{',', ';', '\t', '|'} {
 		if _, err := l.in.Seek(0, io.SeekStart); err != nil {
@@ -162,12 +162,14 @@ func (l *list) begin() (in *bufio.Reader, r *csv.Reader, header []string, err er
 		r.Comma = comma
 		header, _ := r.Read()
 		has := func(name string) bool { return slices.Contains(header, name) }
-		l.rejects = l.command == "resolve" && has("leadferry_key") && has("leadferry_lead_id") && has("leadferry_outcome")
+		l.rejects = l.command == "resolve" && has("leadferry_key") && has("leadferry_lead_id") &&
+			has("leadferry_outcome")
 		if !l.rejects && !(has("key") && has("lead_id")) {
 			continue
 		}
 		for i, name := range header {
-			if name != "" && (!l.rejects || strings.HasPrefix(name, "leadferry_")) && slices.Contains(header[:i], name) {
+			counts := name != "" && (!l.rejects || strings.HasPrefix(name, "leadferry_"))
+			if counts && slices.Contains(header[:i], name) {
 				return in, r, nil, exit.Usage(fmt.Sprintf("%s:1: the column %s is there twice", l.path, name), l.hint())
 			}
 		}

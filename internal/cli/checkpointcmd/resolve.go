@@ -128,8 +128,8 @@ func decisionsOf(read *list) (decisions []checkpoint.Decision, rows []listed, al
 		case d.LeadID == notMade:
 			d.LeadID = ""
 		case d.LeadID == row.ExternalID, d.LeadID == rowkey.Own(row.Key):
-			return nil, nil, 0, read.fault(row, "its lead_id is the row's own key or ExternalID, which the service has never "+
-				"given a lead; nothing was settled",
+			return nil, nil, 0, read.fault(row, "its lead_id is the row's own key or ExternalID, which the service has "+
+				"never given a lead; nothing was settled",
 				"write the lead ID that the console shows, the word exists, or none where the lead was not made")
 		default:
 			if err := read.plausible(row); err != nil {

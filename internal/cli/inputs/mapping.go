@@ -31,8 +31,8 @@ const (
 	mostNamed      = 8 // columns that a hint names
 )
 
-// ReadMapping reads a mapping file and the tables beside it, whose paths it returns with mistakes in them, too. Those are
-// mapping.Errors; the mapping is there then as far as it could be read. Inputs are what the command names besides.
+// ReadMapping reads a mapping file and the tables beside it, whose paths it returns with mistakes in them, too. Those
+// are mapping.Errors; the mapping is there then as far as it could be read. Inputs are what the command names besides.
 func ReadMapping(path string, inputs []string, o *importer.Options) (tables []string, err error) {
 	if path == "" {
 		hint := "name it with -m; leadferry init FILE writes one for a file"
@@ -60,7 +60,8 @@ func ReadMapping(path string, inputs []string, o *importer.Options) (tables []st
 	}
 	sum := sha256.New()
 	sum.Write(data)
-	o.Mapping, err = mapping.Parse(path, data, func(name, key, value string, add func(line int, key, value string)) error {
+	type adding = func(line int, key, value string)
+	o.Mapping, err = mapping.Parse(path, data, func(name, key, value string, add adding) error {
 		file := filepath.Join(filepath.Dir(path), name)
 		tables = append(tables, file)
 		t := table{file: file, columns: [2]string{key, value}, add: add}
