@@ -6,11 +6,12 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"io"
-	"leadferry/internal/testsupport"
 	"net"
 	"strings"
 	"testing"
 	"time"
+
+	"leadferry/internal/testsupport"
 )
 
 // authority is one of a test.

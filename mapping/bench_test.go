@@ -59,6 +59,7 @@ func TestOneBindingServesManyGoroutines(t *testing.T) {
 	}
 	wg.Wait()
 }
+
 func BenchmarkMap(b *testing.B) {
 	withoutKey := strings.Replace(tenFields, "key: \"{id}\"\n", "", 1)
 	withExpr := tenFields + "    greeting: {expr: 'country == \"DE\" ? \"Hallo \" + first : \"Hello \" + first'}\n"

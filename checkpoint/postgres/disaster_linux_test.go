@@ -73,6 +73,9 @@ func TestAWaitForAStandbyThatIsCancelled(t *testing.T) {
 	t.Cleanup(func() {
 		server.Exec(t, address, `ALTER SYSTEM SET synchronous_standby_names = ''`, `SELECT pg_reload_conf()`)
 	})
+	waitsAgain(t, server)
+	server.Exec(t, address, `SELECT pg_cancel_backend(`+itoa(waiter(t, server))+`)`)
+	eventually(t, "nobody waits", func() bool { return waiter(t, server) == 0 })
 	done := committing(s, claimOf("a"))
 	for cancelled := 0; cancelled < 3; cancelled++ {
 		process := 0

@@ -5,11 +5,12 @@ package config
 import (
 	"crypto/x509"
 	"encoding/pem"
-	"leadferry/internal/testsupport"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"leadferry/internal/testsupport"
 )
 
 func asPEM(kind string, der []byte) string {

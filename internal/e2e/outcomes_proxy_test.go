@@ -7,12 +7,13 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"io"
-	"leadferry/internal/testsupport"
 	"net"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
+
+	"leadferry/internal/testsupport"
 )
 
 // The password of a proxy, as it stands in an address and as it is meant.
