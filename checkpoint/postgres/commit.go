@@ -211,8 +211,12 @@ type write struct {
 // writes are the rows that have changed, ordered by key.
 func (s *Store) writes(w *working, base map[string]*row) (all []write) {
 	for key, r := range w.rows {
+		asks := w.asks[key]
+		if !r.linked(asks) { // its claim was withdrawn in the same commit
+			asks = ""
+		}
 		if old := base[key]; r != old {
-			all = append(all, write{r, old, w.asks[key]})
+			all = append(all, write{r, old, asks})
 		}
 	}
 	slices.SortFunc(all, func(a, b write) int { return strings.Compare(a.key, b.key) })

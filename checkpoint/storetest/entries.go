@@ -53,6 +53,13 @@ func claimOwnsItsExternalID(t *testing.T, b Backend) {
 			t.Errorf("%s: %v, want %v", what, err, want)
 		}
 	}
+	handed := []*checkpoint.Change{
+		{Entry: asks("a", "x")}, {Kind: checkpoint.Withdraw, Entry: checkpoint.Entry{Key: "a"}}, {Entry: asks("b", "x")},
+	}
+	if err := d.Commit(t.Context(), handed); err != nil || handed[2].Err != nil {
+		t.Errorf("of one that was withdrawn in the same commit: %v, %v", err, handed[2].Err)
+	}
+	withdrawn(t, d, "b")
 	both := []*checkpoint.Change{{Entry: asks("a", "x")}, {Entry: asks("b", "x")}}
 	if err := d.Commit(t.Context(), both); err != nil || both[0].Err != nil ||
 		!errors.Is(both[1].Err, checkpoint.ErrLinked) {
