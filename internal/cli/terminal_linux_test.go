@@ -121,6 +121,7 @@ func TestNoneCreatedAsks(t *testing.T) {
 	for typed, want := range map[string]struct{ code, doubts int }{"y\n": {0, 0}, "n\n": {2, 2}, "\n": {2, 2}, "interrupt": {130, 2}} {
 		t.Run(fmt.Sprintf("%q", typed), func(t *testing.T) {
 			d := newDesk(t, "")
+			t.Chdir(d.dir) // the command leaves its witness where it works
 			path := d.inDoubt(checkpoint.Entry{Key: "a", State: checkpoint.InDoubt}, checkpoint.Entry{Key: "b", State: checkpoint.InDoubt})
 			code, shown := d.asked(typed, "checkpoint", "resolve", "--none-created", "--checkpoint", path)
 			if code != want.code || !strings.Contains(shown, "2 rows in doubt") {
