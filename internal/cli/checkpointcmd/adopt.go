@@ -284,7 +284,7 @@ func (l *list) entryOf(row *listed) (e checkpoint.Entry, err error) {
 	}
 	e = checkpoint.Entry{
 		Key: row.Key, LeadID: row.LeadID, Organization: row.OrganizationID, Location: row.Location, Status: row.Status,
-		File: row.File, Line: row.Line,
+		File: row.File, Line: int(row.Line),
 	}
 	if e.State, err = stateNamed(row.State); err != nil {
 		return e, l.fault(row, "its state is none: an export has created, partial, rejected or in_doubt; nothing was "+

@@ -4,14 +4,14 @@ import (
 	"bufio"
 	"cmp"
 	"context"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"time"
+
+	"github.com/gocarina/gocsv"
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt"
@@ -156,6 +156,9 @@ func (d *Command) exportDamaged(path string, x *export, out io.Writer) error {
 	})
 }
 
+// exportBatch is how many lines are encoded at a time.
+const exportBatch = 512
+
 // lines writes a line of every entry that each calls its function with, and a last one that says what is missing, if
 // anything.
 func (x *export) lines(to io.Writer, lacks string, each func(add func(checkpoint.Entry) error) error) error {
@@ -164,17 +167,20 @@ func (x *export) lines(to io.Writer, lacks string, each func(add func(checkpoint
 	if x.csv {
 		write = x.csvLines(out)
 	}
-	err := each(func(e checkpoint.Entry) error {
+	var batch []ExportLine
+	err := each(func(e checkpoint.Entry) (err error) {
 		if e.State == checkpoint.NotMade {
 			return nil // nothing is known of it but that it may be sent
 		}
-		l := exportLine(&e)
-		return write(&l)
+		if batch = append(batch, exportLine(&e)); len(batch) == exportBatch {
+			err, batch = write(batch), batch[:0]
+		}
+		return err
 	})
 	if lacks != "" {
-		err = errors.Join(err, write(&ExportLine{State: incompleteState, Error: lacks}))
+		batch = append(batch, ExportLine{State: incompleteState, Error: lacks})
 	}
-	return errors.Join(err, out.Flush())
+	return errors.Join(err, write(batch), out.Flush())
 }
 
 func exportLine(e *checkpoint.Entry) ExportLine {
@@ -182,43 +188,55 @@ func exportLine(e *checkpoint.Entry) ExportLine {
 	return ExportLine{
 		Key: key, Namespace: namespace, State: e.State.String(), LeadID: e.LeadID, OrganizationID: importer.AskedFor(e),
 		Location: e.Location, Status: e.Status, ExternalID: cmp.Or(e.WantLink, e.ExternalID), RunID: e.Run,
-		UpdatedAt: e.Updated.UTC().Format(time.RFC3339), File: e.File, Line: e.Line,
+		UpdatedAt: e.Updated.UTC().Format(time.RFC3339), File: e.File, Line: lineNumber(e.Line),
 		Error: importer.WithRequestID(importer.Explain(e), e), RequestID: e.RequestID,
 	}
 }
 
-// csvLines writes the header, and then a line at each call.
-func (x *export) csvLines(out *bufio.Writer) func(*ExportLine) error {
-	w := csv.NewWriter(out) // whose buffer is out itself
-	write := func(cells ...string) error {
-		if !x.namespaced {
-			cells = slices.Delete(cells, 1, 2)
-		}
-		return w.Write(cells)
+// withoutNamespace leaves the second column out.
+type withoutNamespace struct{ *gocsv.SafeCSVWriter }
+
+// Write writes the other cells.
+func (w withoutNamespace) Write(cells []string) error {
+	return w.SafeCSVWriter.Write(slices.Concat(cells[:1], cells[2:]))
+}
+
+// csvLines writes the header at the first call, and lines at each.
+func (x *export) csvLines(out io.Writer) func([]ExportLine) error {
+	var w gocsv.CSVWriter = gocsv.DefaultCSVWriter(out)
+	if !x.namespaced {
+		w = withoutNamespace{gocsv.DefaultCSVWriter(out)}
 	}
-	failed := write("key", "namespace", "state", "lead_id", "organization_id", "location", "status", "external_id",
-		"run_id", "updated_at", "file", "line", "error")
-	shown := func(text string) string { return text }
-	if x.terminal {
-		shown = report.Escape
-	}
-	return func(l *ExportLine) error {
-		line := ""
-		if l.Line > 0 {
-			line = strconv.Itoa(l.Line)
+	marshal := gocsv.MarshalCSV
+	return func(lines []ExportLine) error {
+		for i := range lines {
+			l := &lines[i]
+			l.Location = report.Cell(l.Location)
+			for _, text := range []*string{
+				&l.Key, &l.LeadID, &l.OrganizationID, &l.Status, &l.ExternalID, &l.RunID, &l.File, &l.Error,
+			} {
+				if x.terminal {
+					*text = report.Escape(*text)
+				}
+			}
 		}
-		return cmp.Or(failed, write(shown(l.Key), l.Namespace, l.State, shown(l.LeadID), shown(l.OrganizationID),
-			report.Cell(l.Location), shown(l.Status), shown(l.ExternalID), shown(l.RunID), l.UpdatedAt, shown(l.File),
-			line, shown(l.Error)))
+		err := marshal(lines, w)
+		marshal = gocsv.MarshalCSVWithoutHeaders
+		return err
 	}
 }
 
-// jsonLines writes a line at each call.
-func (x *export) jsonLines(out *bufio.Writer) func(*ExportLine) error {
-	enc := json.NewEncoder(out)
+// jsonLines writes lines at each call.
+func (x *export) jsonLines(out io.Writer) func([]ExportLine) error {
 	if x.terminal {
-		enc = json.NewEncoder(terminal.Escaping{To: out})
+		out = terminal.Escaping{To: out}
 	}
+	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
-	return func(l *ExportLine) error { return enc.Encode(l) }
+	return func(lines []ExportLine) (err error) {
+		for i := 0; i < len(lines) && err == nil; i++ {
+			err = enc.Encode(&lines[i])
+		}
+		return err
+	}
 }

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/gocarina/gocsv"
+
 	"leadferry/checkpoint"
 	"leadferry/importer"
 	"leadferry/internal/cli/exit"
@@ -24,20 +26,35 @@ import (
 // ExportLine is a line of a checkpoint export, which resolve and adopt take back (INTERFACE, "Files that a run
 // writes").
 type ExportLine struct {
-	Key            string `json:"key"`
-	Namespace      string `json:"namespace,omitempty"` // in CSV only where any key has one
-	State          string `json:"state"`
-	LeadID         string `json:"lead_id"`
-	OrganizationID string `json:"organization_id"`
-	Location       string `json:"location"`
-	Status         string `json:"status"`
-	ExternalID     string `json:"external_id"`
-	RunID          string `json:"run_id"`
-	UpdatedAt      string `json:"updated_at"`
-	File           string `json:"file"`
-	Line           int    `json:"line,omitempty"`
-	Error          string `json:"error"` // in doubt: the request's ID, too
-	RequestID      string `json:"request_id,omitempty"`
+	Key            string     `csv:"key" json:"key"`
+	Namespace      string     `csv:"namespace" json:"namespace,omitempty"` // in CSV only where any key has one
+	State          string     `csv:"state" json:"state"`
+	LeadID         string     `csv:"lead_id" json:"lead_id"`
+	OrganizationID string     `csv:"organization_id" json:"organization_id"`
+	Location       string     `csv:"location" json:"location"`
+	Status         string     `csv:"status" json:"status"`
+	ExternalID     string     `csv:"external_id" json:"external_id"`
+	RunID          string     `csv:"run_id" json:"run_id"`
+	UpdatedAt      string     `csv:"updated_at" json:"updated_at"`
+	File           string     `csv:"file" json:"file"`
+	Line           lineNumber `csv:"line" json:"line,omitempty"`
+	Error          string     `csv:"error" json:"error"` // in doubt: the request's ID, too
+	RequestID      string     `csv:"-" json:"request_id,omitempty"`
+}
+
+// lineNumber is the number of a line; an entry that no file brought has none.
+type lineNumber int
+
+// MarshalCSV leaves the cell empty where there is no line.
+func (l lineNumber) MarshalCSV() (string, error) {
+	return strings.TrimPrefix(strconv.Itoa(int(l)), "0"), nil
+}
+
+// UnmarshalCSV takes a text that is no number for no line: people may have edited the file.
+func (l *lineNumber) UnmarshalCSV(cell string) error {
+	n, _ := strconv.Atoi(cell)
+	*l = lineNumber(n)
+	return nil
 }
 
 // incompleteState is the state of the last line of an export, which has no key, where the checkpoint is incomplete:
@@ -47,9 +64,19 @@ const incompleteState = "incomplete"
 // listed is a row of a file that resolve or adopt takes. Only key and lead_id must be there.
 type listed struct {
 	ExportLine
-	Outcome string // of a run's results, or its rejects
-	at      int    // the line on which it begins
-	number  int    // of the row, from 1
+	Outcome string `csv:"outcome"` // of a run's results
+	Reject
+	at     int // the line on which it begins
+	number int // of the row, from 1
+}
+
+// Reject is what a run's rejects say of a row behind its own columns.
+type Reject struct {
+	OwnKey       string `csv:"leadferry_key"`
+	OwnNamespace string `csv:"leadferry_namespace"`
+	OwnOutcome   string `csv:"leadferry_outcome"`
+	OwnSentAt    string `csv:"leadferry_sent_at"`
+	OwnLeadID    string `csv:"leadferry_lead_id"`
 }
 
 // list is a file of rows. Who goes through it with each holds one row at a time.
@@ -123,16 +150,16 @@ func (l *list) isPartial() bool { return strings.HasSuffix(l.path, ".partial") }
 // column that is missing must not read as empty.
 func (l *list) each(yield func(*listed, error) bool) {
 	l.rows, l.passed = 0, 0
-	in, r, header, err := l.begin()
-	for goesOn := header != nil || err != nil; goesOn; {
+	in, r, columns, err := l.begin()
+	for goesOn := columns != nil || err != nil; goesOn; {
 		var row *listed
 		if err == nil {
-			row, err = l.next(in, r, header)
+			row, err = l.next(in, r, columns)
 		}
 		switch {
 		case err == nil && row == nil:
 			return
-		case err == nil && l.rejects && row.Outcome != importer.InDoubt.String():
+		case err == nil && l.rejects && row.OwnOutcome != importer.InDoubt.String():
 			if strings.TrimSpace(row.LeadID) != "" {
 				l.passed++
 			}
@@ -149,7 +176,7 @@ func (l *list) each(yield func(*listed, error) bool) {
 
 // begin reads the header. It takes the delimiter with which that has both columns: spreadsheet programs write the one
 // of the computer's language. There is none in results whose run was killed before it was whole.
-func (l *list) begin() (in *bufio.Reader, r *csv.Reader, header []string, err error) {
+func (l *list) begin() (in *bufio.Reader, r *csv.Reader, columns *gocsv.Unmarshaller, err error) {
 	for _, comma := range []rune{',', ';', '\t', '|'} {
 		if _, err := l.in.Seek(0, io.SeekStart); err != nil {
 			return nil, nil, nil, exit.Usage(fmt.Sprintf("%s: cannot be read: %v", l.path, err), l.hint())
@@ -160,38 +187,40 @@ func (l *list) begin() (in *bufio.Reader, r *csv.Reader, header []string, err er
 		}
 		r = csv.NewReader(in)
 		r.Comma = comma
-		header, _ := r.Read()
-		has := func(name string) bool { return slices.Contains(header, name) }
+		if columns, err = gocsv.NewUnmarshaller(r, listed{}); err != nil {
+			continue
+		}
+		has := func(name string) bool { return slices.Contains(columns.Headers, name) }
 		l.rejects = l.command == "resolve" && has("leadferry_key") && has("leadferry_lead_id") &&
 			has("leadferry_outcome")
 		if !l.rejects && !(has("key") && has("lead_id")) {
 			continue
 		}
-		for i, name := range header {
+		for i, name := range columns.Headers {
 			counts := name != "" && (!l.rejects || strings.HasPrefix(name, "leadferry_"))
-			if counts && slices.Contains(header[:i], name) {
+			if counts && slices.Contains(columns.Headers[:i], name) {
 				return in, r, nil, exit.Usage(fmt.Sprintf("%s:1: the column %s is there twice", l.path, name), l.hint())
 			}
 		}
 		l.results = has("outcome") && !has("state")
-		return in, r, header, nil
+		return in, r, columns, nil
 	}
-	if l.results = l.isPartial(); !l.results {
+	if l.results, err = l.isPartial(), nil; !l.results {
 		err = exit.Usage(l.path+":1: the columns key and lead_id are not both there", l.hint())
 	}
 	return in, r, nil, err
 }
 
 // next is the next row that holds anything, or nil at the end.
-func (l *list) next(in *bufio.Reader, r *csv.Reader, header []string) (*listed, error) {
+func (l *list) next(in *bufio.Reader, r *csv.Reader, columns *gocsv.Unmarshaller) (*listed, error) {
 	for {
-		record, err := r.Read()
+		read, err := columns.Read()
 		if errors.Is(err, io.EOF) {
 			return nil, nil
 		}
 		_, end := in.Peek(1)
 		last := l.open && end != nil
-		row := l.rowOf(header, record)
+		row, _ := read.(listed)
 		blank := row == listed{} // spreadsheets leave it at the end
 		row.number = l.rows + 1
 		if bad, is := errors.AsType[*csv.ParseError](err); is {
@@ -202,13 +231,17 @@ func (l *list) next(in *bufio.Reader, r *csv.Reader, header []string) (*listed, 
 		switch {
 		case last && l.isPartial():
 			return nil, nil // nobody knows whether it is whole
-		case last && (err != nil || row.mayBeCutIn(header[len(header)-1])):
+		case last && (err != nil || row.mayBeCutIn(columns.Headers[len(columns.Headers)-1])):
 			return nil, l.fault(&row, "the file ends in it without a line break, so it may be cut off",
 				"see that the row is whole and end it with a line break, or take it out")
 		case err != nil:
 			return nil, exit.Usage(fmt.Sprintf("%s:%d: %v", l.path, row.at, err), l.hint())
 		case !blank:
-			l.rows++
+			if l.rows++; l.rejects { // other columns are the row's own, whatever their names
+				row.ExportLine = ExportLine{
+					Key: row.OwnKey, Namespace: row.OwnNamespace, LeadID: row.OwnLeadID, UpdatedAt: row.OwnSentAt,
+				}
+			}
 			return &row, nil
 		}
 	}
@@ -229,27 +262,6 @@ func (l *list) keyed(row *listed) error {
 		row.Key = rowkey.Effective(namespace, row.Key)
 	}
 	return nil
-}
-
-// rowOf is a record of the file. Rejects have columns of their own behind those of the row.
-func (l *list) rowOf(header, record []string) listed {
-	prefix, updated := "", "updated_at"
-	if l.rejects {
-		prefix, updated = "leadferry_", "sent_at"
-	}
-	cell := func(name string) string {
-		if i := slices.Index(header, prefix+name); i >= 0 && i < len(record) {
-			return record[i]
-		}
-		return ""
-	}
-	line, _ := strconv.Atoi(cell("line")) // people may have edited it
-	return listed{Outcome: cell("outcome"), ExportLine: ExportLine{
-		Key: cell("key"), Namespace: cell("namespace"), State: cell("state"), LeadID: cell("lead_id"),
-		OrganizationID: cell("organization_id"), Location: cell("location"), Status: cell("status"),
-		ExternalID: cell("external_id"), RunID: cell("run_id"), UpdatedAt: cell(updated), File: cell("file"),
-		Line: line, Error: cell("error"),
-	}}
 }
 
 // mayBeCutIn says whether a row may be cut off in its last column, which tells of what lead.
