@@ -271,8 +271,8 @@ func (d *dryRun) notes() (notes []string) {
 	}
 	if same := &d.repeated.Same; same.Rows > 0 {
 		notes = append(notes, fmt.Sprintf("Rows whose key is also in an earlier row: %d. Rows of one key are one "+
-			"lead, in file order. If their data differ, keep one row: else --changed update changes the lead at every run. "+
-			"%s", same.Rows, d.examples(same)))
+			"lead, in file order. If their data differ, keep one row: else --changed update changes the lead at every "+
+			"run. %s", same.Rows, d.examples(same)))
 	}
 	if alike := &d.repeated.Alike; alike.Rows > 0 {
 		notes = append(notes, fmt.Sprintf("Rows whose key differs from an earlier one only in leading zeros, blanks "+

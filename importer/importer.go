@@ -58,7 +58,7 @@ func Import(ctx context.Context, o Options) (*report.Summary, error) {
 
 func newImport(o Options) *run {
 	r := newRun(o)
-	r.decide = r.forImport
+	r.planFor = r.forImport
 	return r
 }
 
@@ -77,7 +77,7 @@ func Sync(ctx context.Context, o Options) (*report.Summary, error) {
 
 func newSync(o Options) *run {
 	r := newRun(o)
-	r.decide, r.matches, r.intake.fields = r.forSync, true, true
+	r.planFor, r.matches, r.intake.fields = r.forSync, true, true
 	return r
 }
 
@@ -90,7 +90,7 @@ var errNoIdentity = errors.New("the mapping has neither key nor external_id nor 
 // inputs do for an interruption only.
 func Validate(ctx context.Context, o Options) (*report.Summary, error) {
 	r := newRun(o)
-	r.decide = func(*Case) Step { return Step{Action: Create} } // every row counts as new
+	r.planFor = func(*Case) Step { return Step{Action: Create} } // every row counts as new
 	r.intake.keepGoing = true
 	if err := r.intake.bind(); err != nil {
 		return nil, err

@@ -238,12 +238,12 @@ func (faultySums) Sum(b []byte) checkpoint.Digest { panic(string(b)) }
 func TestAFaultOfTheProgramEndsTheRunInOrder(t *testing.T) {
 	for name, sabotage := range map[string]func(*trial){
 		"planner": func(tr *trial) {
-			decide := tr.decide
-			tr.decide = func(c *Case) Step {
+			planFor := tr.planFor
+			tr.planFor = func(c *Case) Step {
 				if c.it.rec.Key == "k030" {
 					panic(c.it.rec.Key)
 				}
-				return decide(c)
+				return planFor(c)
 			}
 		},
 		"digest": func(tr *trial) { tr.intake.sums = faultySums{} },

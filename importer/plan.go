@@ -81,7 +81,7 @@ func (r *run) plan(c *Case) Step {
 	fault := c.it.fault
 	switch state := c.Known.State; {
 	case fault == nil:
-		return r.decide(c)
+		return r.planFor(c)
 	case !r.matches && state == checkpoint.InDoubt:
 		return inDoubtBefore(c.Known)
 	case r.matches || !state.HasLead():

@@ -15,8 +15,8 @@ import (
 	"leadferry/mapping"
 )
 
-// pulls gathers what the CRM should take over: leads whose status the service has changed and keeps. The last row of a lead decides, so the file is written after all rows have ended, in the order of the
-// rows.
+// pulls gathers what the CRM should take over: leads whose status the service has changed and keeps. The last row of a
+// lead decides, so the file is written after all rows have ended, in the order of the rows.
 type pulls struct {
 	mapping *mapping.Mapping
 	rules   *conflicts

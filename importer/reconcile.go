@@ -34,7 +34,7 @@ func Reconcile(ctx context.Context, o Options) (*report.Summary, error) {
 
 func newReconcile(o Options) *run {
 	r := newRun(o)
-	r.decide, r.matches, r.intake.fields = r.forReconcile, true, true
+	r.planFor, r.matches, r.intake.fields = r.forReconcile, true, true
 	r.since = time.Now().Add(-o.Reconciling.Fresh)
 	r.drift = &drift{
 		most: o.Reconciling.Sample, statuses: map[report.Transition]int{}, owners: map[report.Transition]int{},

@@ -21,7 +21,7 @@ type run struct {
 	Options
 	collector
 	planner
-	decide  func(*Case) Step // by the planner, in the way of the command
+	planFor func(*Case) Step // of the planner: forImport, forSync or forReconcile
 	matches bool             // rows find their lead by its IDs, too
 	intake  *intake
 	meter   *meter.Meter

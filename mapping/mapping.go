@@ -257,9 +257,11 @@ func (p *parser) warn(at position, text, hint string) {
 
 var (
 	// token is a JSON Web Token (RFC 7519), or the header that carries any token.
-	token = spelling.Form(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*|(?i:\bbearer +[a-z0-9._~+/-]{16,})`)
+	token = spelling.Form(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*|` +
+		`(?i:\bbearer +[a-z0-9._~+/-]{16,})`)
 
-	secretKey = spelling.Form(`(?i)(?:secret|password|passwd|passphrase|(?:api|private)[ _.-]?key|(?:access|refresh|auth)[ _.-]?token|authorization)$`)
+	secretKey = spelling.Form(`(?i)(?:secret|password|passwd|passphrase|(?:api|private)[ _.-]?key|` +
+		`(?:access|refresh|auth)[ _.-]?token|authorization)$`)
 )
 
 // secrets warns of constants below n that look like secrets; key is what they belong to. A mapping file is shared, and

@@ -259,8 +259,7 @@ func (r *valueReader) readAs(n node) {
 const externalID = "lead.external_id"
 
 func (r *valueReader) readEmpty(n node) {
-	r.clears = r.oneOf(n, "way with empty values", "keep", "clear") == "clear"
-	switch {
+	switch r.clears = r.oneOf(n, "way with empty values", "keep", "clear") == "clear"; {
 	case !r.clears:
 	case r.role != contentRole:
 		r.fail(n, "", "%s: only values in lead.content can be cleared", n.path)

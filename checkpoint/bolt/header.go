@@ -70,10 +70,6 @@ func decodeHeader(record []byte) (*header, error) {
 	}
 	var version struct{ Format int }
 	h, text := new(header), f.Rest()
-	if len(text) > 0 && text[0] < format { // it was no JSON then, and began with its format
-		h.Format = int(text[0])
-		return h, nil
-	}
 	if err := json.Unmarshal(text, &version); err != nil {
 		return nil, records.ErrRecord
 	}

@@ -92,7 +92,8 @@ func (r *Run) openProblems() error {
 // Tells says whether problems are written at all.
 func (r *Run) Tells() bool { return r.problems != nil }
 
-// Problems writes what is wrong, with rows and, in the end, beside them. An error is the first that any of the run's files met.
+// Problems writes what is wrong, with rows and, in the end, beside them. An error is the first that any of the run's
+// files met.
 func (r *Run) Problems(batch []Problem) error {
 	if r.problems == nil || r.err != nil || len(batch) == 0 {
 		return r.err

@@ -130,14 +130,18 @@ func PEM(t testing.TB, c *tls.Certificate) (certificate, key string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Certificate[0]})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}))
+	block := func(kind string, of []byte) string {
+		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: of}))
+	}
+	return block("CERTIFICATE", c.Certificate[0]), block("PRIVATE KEY", secret)
 }
 
 // certificates writes one certificate of an authority of its own, which server and client show and trust.
 func (w *Way) certificates(t testing.TB, mutual bool) *tls.Config {
 	t.Helper()
 	own := Sign(t, x509.Certificate{
-		Subject: pkix.Name{CommonName: "test authority"}, DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
+		Subject: pkix.Name{CommonName: "test authority"}, DNSNames: []string{"localhost"},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
 	}, nil)
 	certificate, key := PEM(t, own)
 	write := func(name, text string) string {

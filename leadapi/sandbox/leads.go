@@ -151,7 +151,7 @@ func (s *Server) update(c call) answer {
 	l, err := s.store.change(c.tail, func(l *Lead) {
 		l.Status, l.ExternalID = *cmp.Or(b.Status, &l.Status), *cmp.Or(b.ExternalID, &l.ExternalID)
 		maps.Copy(l.Content, b.Content)
-		if b.Status != nil || b.ExternalID != nil || len(b.Content) > 0 || s.options.ReadBumps {
+		if b.Status != nil || b.ExternalID != nil || len(b.Content) > 0 {
 			l.touch(s.now())
 		}
 	})

@@ -212,16 +212,6 @@ func TestUpdateMergesContentAndLeavesTheRest(t *testing.T) {
 	}
 }
 
-func TestAnEmptyUpdateMovesTheTimeWhereThatIsAsked(t *testing.T) {
-	s := open(t, Options{ReadBumps: true})
-	id := createLead(t, s, `{}`)
-	before := ledger(t, s)[0].UpdatedAt
-	ask(s, "PATCH", "/v3/lead/"+id, `{"Content":{}}`, "Authorization", signIn(s))
-	if l := ledger(t, s)[0]; l.UpdatedAt <= before {
-		t.Error("UpdatedAt did not move")
-	}
-}
-
 func TestUpdateRefusesWhatTheSpecificationDoesNotAllow(t *testing.T) {
 	s := open(t, Options{})
 	id := createLead(t, s, `{"a":"1"}`)

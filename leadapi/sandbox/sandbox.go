@@ -32,7 +32,6 @@ type Options struct {
 	Latency   time.Duration // added to every answer
 	Faults    string        // see FaultHelp
 	Directory *Directory    // the brand; nil is a made-up one
-	ReadBumps bool          // an update that changes nothing also moves UpdatedAt
 
 	now func() time.Time // nil is time.Now
 }
