@@ -337,7 +337,7 @@ func TestWindowsControlC(t *testing.T) {
 	w.complete(rows)
 }
 
-// rooms are those whose own tests run under wine, by the flags that leave out what cannot be asked for there.
+// rooms are those that meet the system and whose own tests run under wine, by the flags that leave out what cannot be asked for there.
 var rooms = [][]string{
 	{"internal/disk"},
 	{"checkpoint"},
@@ -347,15 +347,11 @@ var rooms = [][]string{
 	{"internal/cli/inputs"},
 	{"internal/cli/signals"},
 	{"internal/cli/terminal"},
-	{"internal/page", "-test.skip", "^TestStalledReaders"}, // wine's sockets take whatever is sent
-	{"mapping", few, "-test.run", "^Test"},
 	// Tests of damage write into a file that is mapped, and leave one mapped: neither can be done there.
 	{"checkpoint/bolt", "-test.run", "^Test(AFile|Nobody|SecondOp|OpenIn|Wait|Who|Status|Unblocked|Forg|Folds|IncompleteC|KillW|Older|LostC|AnotherC|Removed|Beginning|NotesH|FirstNew|ReadersShare)", "-test.skip", "RemovedWhile"},
-	{"importer", few, "-test.skip", "^Test(BalancersThat|BothSides|RejectsOf)"},  // wine's sockets take minutes; files that stay open
 	{"importer/source", few, "-test.run", "^Test", "-test.skip", "^TestChanges"}, // no file that is read can be replaced
 	// The others ask for /dev/full, modes, paths with slashes, or to remove a file that is still open.
 	{"importer/report", few, "-test.run", "^Test(AResult|FilesArePartial|NoRejects|OnlyWanted|Places|Prune|Old|TwoRows|Results|Rejects|Quote|Problem$)", "-test.skip", "CanBeReadBack"},
-	{"importer/report/page"},
 }
 
 // few is how often properties are tried.
