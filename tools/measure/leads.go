@@ -8,10 +8,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"strconv"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/xuri/excelize/v2"
 )
 
@@ -56,10 +54,12 @@ func (f leadFile) write(path string) (err error) {
 	w := bufio.NewWriterSize(out, 1<<18)
 	switch f.format {
 	case "jsonl":
-		var line []byte
 		err = f.each(func(row *[columns]string) error {
-			line = appendJSON(line[:0], &columnNames, row)
-			_, err := w.Write(line)
+			line := []byte{'{'}
+			for i, cell := range row {
+				line = append(appendMember(line, columnNames[i], cell), ",}"[i/(columns-1)])
+			}
+			_, err := w.Write(append(line, '\n'))
 			return err
 		})
 	case "xlsx": // with shared strings, as Excel writes it
@@ -98,19 +98,19 @@ func (f leadFile) each(do func(row *[columns]string) error) error {
 // fill makes a row. Names and places are invented.
 func (f leadFile) fill(row *[columns]string, i int, random *rand.Rand) {
 	one := func(words []string) string { return words[random.IntN(len(words))] }
-	row[colKey] = "C-" + padded(i, 9)
+	row[colKey] = fmt.Sprintf("C-%09d", i)
 	if f.random {
 		row[colKey] = fmt.Sprintf("%016x-%016x", random.Uint64(), random.Uint64())
 	}
-	row[colRequested] = "2026-" + padded(1+random.IntN(12), 2) + "-" + padded(1+random.IntN(28), 2) +
-		"T" + padded(random.IntN(24), 2) + ":" + padded(random.IntN(60), 2) + ":00Z"
+	row[colRequested] = fmt.Sprintf("2026-%02d-%02dT%02d:%02d:00Z", 1+random.IntN(12), 1+random.IntN(28), random.IntN(24),
+		random.IntN(60))
 	first := random.IntN(len(firstNames))
 	row[colFirst], row[colLast] = firstNames[first], one(lastNames)
-	row[colEmail] = mailboxes[first] + "." + padded(random.IntN(1_000_000), 6) + "@example.org"
-	row[colPhone] = "+1555" + padded(random.IntN(10_000_000), 7)
-	row[colZip] = padded(random.IntN(100_000), 5)
+	row[colEmail] = fmt.Sprintf("%s.%06d@example.org", mailboxes[first], random.IntN(1_000_000))
+	row[colPhone] = fmt.Sprintf("+1555%07d", random.IntN(10_000_000))
+	row[colZip] = fmt.Sprintf("%05d", random.IntN(100_000))
 	row[colCity] = one(cities)
-	row[colDealer] = organization + padded(random.IntN(300), 3)
+	row[colDealer] = fmt.Sprintf("%s%03d", organization, random.IntN(300))
 	row[colStage] = stages[max(0, random.IntN(2*len(stages))-len(stages))]
 	row[colModel] = one(models)
 	row[colMessage] = one(openings) + " " + one(wishes)
@@ -150,21 +150,5 @@ var mappingFile string
 
 // linkLine, added to the mapping, has every lead linked, which takes a second request.
 const linkLine = "  external_id: \"{crm_id}\"\n"
-
-func padded(n, width int) string {
-	digits := strconv.Itoa(n)
-	return "000000000"[:max(0, width-len(digits))] + digits
-}
-
-// appendJSON appends one object and a line feed. The cells are valid UTF-8, so that quoting does not fail.
-func appendJSON(b []byte, names, cells *[columns]string) []byte {
-	for i, name := range names {
-		b = append(b, "{,"[min(i, 1)])
-		b, _ = jsontext.AppendQuote(b, name)
-		b = append(b, ':')
-		b, _ = jsontext.AppendQuote(b, cells[i])
-	}
-	return append(b, "}\n"...)
-}
 
 const sheetName = "Sheet1"
