@@ -267,3 +267,59 @@ func (r *valueReader) readEmpty(n node) {
 		r.fail(n, "put empty beside the whole value", "%s: a part that comes out empty is left out", n.path)
 	}
 }
+
+// readParts reads the values of first, join, object or list.
+func (r *valueReader) readParts(kind way) func(node) {
+	return func(n node) {
+		ps := &parts{way: kind}
+		part := value{role: r.role, inside: aText}
+		if r.value.parts = ps; ps.isJSON() {
+			part.inside, r.kind = aMember, JSON
+		}
+		add := func(n node) {
+			if v := r.parser.value(n, part); v != nil {
+				ps.values = append(ps.values, v)
+			}
+		}
+		if kind != object {
+			r.list(n, add)
+			return
+		}
+		r.each(n, func(key, child node) {
+			if blank(key.Value) {
+				r.fail(key, "", "%s has a key without a name", n.path)
+				return
+			}
+			before := len(ps.values)
+			if add(child); len(ps.values) > before {
+				ps.names = append(ps.names, key.Value)
+			}
+		})
+		if n.Kind == yaml.MappingNode && len(n.Content) == 0 {
+			r.fail(n, `for example object: {make: "{make}"}`, "%s has no members", n.path)
+		}
+	}
+}
+
+func (r *valueReader) checkParts(n node) {
+	const maxLevels = 8 // objects and lists in one another
+	word := ways[r.parts.way]
+	key, _, _ := n.child(word)
+	switch {
+	case !r.parts.isJSON():
+	case r.role != contentRole:
+		r.fail(key, "", "%s: only values in lead.content can be objects or lists", n.path)
+	case r.inside == aText:
+		r.fail(key, "join takes texts; put the list or object around it", "%s is a part of a text, which no %s can be",
+			n.path, word)
+	case r.value.levels() == maxLevels+1:
+		r.fail(key, "", "%s: objects and lists stand in one another on more than %d levels", n.path, maxLevels)
+	default:
+		for _, name := range [...]string{"apply", "map", "else", "default", "format", "as"} {
+			if key, _, found := n.child(name); found {
+				r.fail(key, "put "+name+" beside from in a member", "%s has %s, which goes with texts and not with %s",
+					n.path, name, word)
+			}
+		}
+	}
+}
