@@ -28,7 +28,7 @@ type Columns struct {
 // Binding is a Mapping made ready for rows of one shape. It does not change and may be shared.
 type Binding struct {
 	plan     *plan
-	at       [][]int // by value: the cells of its columns, -1: the row has none
+	at       []int // the cells of the columns that the mapping names, -1: the row has none
 	null     []string
 	own      []ownColumn  // all of the row's own, in the order of their names: the default key is made of them
 	rest     []restColumn // those that "*": rest sends under their own names
@@ -53,13 +53,11 @@ type restColumn struct {
 // Binding, an Error where it has columns and none of them goes anywhere.
 func (m *Mapping) Bind(file string, c Columns) (*Binding, error) {
 	s := newSearch(m.name, file, c)
-	b := &Binding{plan: &m.plan, at: make([][]int, m.values), null: m.Source.Null, warnings: m.columnConstants(s)}
+	b := &Binding{plan: &m.plan, at: make([]int, len(m.names)), null: m.Source.Null, warnings: m.columnConstants(s)}
 	for _, v := range m.plan.values() {
-		v.visit(func(v *value) {
-			for _, c := range v.columns {
-				b.at[v.id] = append(b.at[v.id], s.find(v, c))
-			}
-		})
+		for _, c := range v.uses() {
+			b.at[c.id] = s.find(c)
+		}
 	}
 	b.divide(m, s)
 	if err := s.errs.orNil(m.name); err != nil {
@@ -188,8 +186,8 @@ func (s *search) ambiguous(path, name string, at position) {
 		"give each column of the file a name of its own")
 }
 
-// find is the index of the cell of a column that v is made of, or -1.
-func (s *search) find(v *value, c use) int {
+// find is the index of the cell of a column that a value is made of, or -1.
+func (s *search) find(c use) int {
 	name := c.name
 	index, found := s.index[name]
 	if !found { // a header's line breaks are line feeds, however they were written
@@ -201,13 +199,13 @@ func (s *search) find(v *value, c use) int {
 		return -1
 	case !found:
 		hint := spelling.Hint(name, s.columns.Names)
-		if hint == "" && v.expr != nil {
+		if hint == "" && c.inExpr {
 			hint = "if the text is meant, it needs quotes: " + texts.Quote(name)
 		}
 		if hint == "" {
 			hint = s.names()
 		}
-		s.fail(c.at, fmt.Sprintf("%s: %s has no column %s", v.path, s.file, texts.Quote(name)), hint)
+		s.fail(c.at, fmt.Sprintf("%s: %s has no column %s", c.path, s.file, texts.Quote(name)), hint)
 		return -1
 	case index >= s.columns.Own:
 		member, inside, _ := strings.Cut(name, ".")
@@ -215,7 +213,7 @@ func (s *search) find(v *value, c use) int {
 	default:
 		s.used[name] = true
 		if s.twice[name] {
-			s.ambiguous(v.path, name, c.at)
+			s.ambiguous(c.path, name, c.at)
 		}
 	}
 	return index
@@ -229,7 +227,8 @@ type rest struct {
 
 // exception is a name, in which * stands for any characters, of columns to be left out.
 type exception struct {
-	use
+	name string
+	at   position
 	form *regexp.Regexp
 }
 
@@ -255,7 +254,7 @@ func (p *parser) rest(n node) *rest {
 			member{"except", func(n node) {
 				p.list(n, func(n node) {
 					name := strings.TrimSpace(p.name(n, ""))
-					all.except = append(all.except, exception{use{name, n.at()}, wildcard(name)})
+					all.except = append(all.except, exception{name, n.at(), wildcard(name)})
 				})
 			}},
 			member{"prefix", func(n node) { all.prefix, _ = p.scalar(n) }},

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -18,12 +17,6 @@ import (
 // addChecks gives the value its checks, and sees to it that its constants pass the last:
 // they come behind apply and format, which are for cells.
 func (r *valueReader) addChecks() {
-	if r.role == keyRole && r.inside == nothing {
-		shows := func(s string) bool { return !strings.ContainsFunc(s, unicode.IsControl) }
-		whole := func(s string) bool { return !rowkey.IsCut(s) }
-		r.checks = append(r.checks, onlyIf(ruleControl, "", shows), onlyIf(ruleCut, "", whole))
-	}
-	r.checks = append(r.checks, r.format...)
 	before := len(r.checks)
 	switch kind := kindWords[r.kind]; {
 	case r.parts != nil && r.parts.isJSON():
@@ -107,24 +100,18 @@ func (r *valueReader) checkFixed(n node) {
 	}
 }
 
-func (r *valueReader) readPull(n node) {
-	r.each(n, func(key, child node) {
-		if status, ok := r.statusOf(key); ok {
-			r.m.pull[status] = r.fixed(child)
-			r.pulls = append(r.pulls, child)
-		}
-	})
-}
-
-// checkPull sees to it that each word comes back as the status that it is for, and finds the words of the other
-// statuses in the table: the first one of several. No word leaves out leads of that status.
+// checkPull reads the words of pull. Each must come back as the status that it is for; no word leaves out leads of that
+// status. The words of the other statuses are those of the table: the first one of several.
 func (r *valueReader) checkPull() {
 	if r.role != statusRole || r.inside != nothing {
 		return
 	}
-	for _, n := range r.pulls {
-		status, _ := statusKey(n.path[strings.LastIndexByte(n.path, '.')+1:])
-		word := r.m.pull[status]
+	readWord := func(key, n node) {
+		status, ok := r.statusOf(key)
+		if !ok {
+			return
+		}
+		word := r.fixed(n)
 		to, found := word, true
 		if r.table != nil {
 			to, found = r.table.find(word)
@@ -133,8 +120,12 @@ func (r *valueReader) checkPull() {
 			r.fail(n, "take one of the words that map turns into "+status,
 				"%s: %s is no word that map turns into this status", n.path, texts.Quote(n.Value))
 		}
+		r.m.pull[status] = word
 	}
-	if r.m.pullOnly = r.table != nil || len(r.pulls) > 0; r.table == nil {
+	if r.pull.Node != nil {
+		r.each(r.pull, readWord)
+	}
+	if r.m.pullOnly = r.table != nil || len(r.m.pull) > 0; r.table == nil {
 		return
 	}
 	for _, word := range r.table.order {

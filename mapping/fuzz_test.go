@@ -114,12 +114,12 @@ func FuzzPattern(f *testing.F) {
 	f.Add(`/(a)\/(?P<n>b)/${2}$n/`, "a/b")
 	f.Add("/([0-9]{5})/", "D-10115")
 	f.Fuzz(func(t *testing.T, argument, text string) {
-		if step, problem := readStep(position{}, "replace:"+argument); problem == nil {
+		if step, problem := readStep("replace:" + argument); problem == nil {
 			fitting(step)(text)
 		} else if problem.Text == "" {
 			t.Fatal("no word of what is wrong")
 		}
-		if step, problem := readStep(position{}, "extract:"+argument); problem == nil {
+		if step, problem := readStep("extract:" + argument); problem == nil {
 			if got, fits := fitting(step)(text); !fits || !strings.Contains(text, got) {
 				t.Fatalf("%q of %q", got, text)
 			}

@@ -41,7 +41,7 @@ type Mapping struct {
 
 	name        string
 	plan        plan
-	values      int // of the plan, and those that they are made of
+	names       []string // of the columns that values are made of
 	tests       []Test
 	warnings    []Error
 	unconfirmed []Guess

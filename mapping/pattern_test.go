@@ -26,7 +26,7 @@ func TestReplaceAndExtract(t *testing.T) {
 		"replace:", "replace:/a/", "replace:/a/b", "replace:a/b/", "replace://b/", "replace:/a/b/c/", "replace:/(/b/", `replace:/a/$1/`, `replace:/(a)/$1x/`, "replace:/(a)/${name}/", `replace:/(a)/US$ 5/`,
 		"extract:", "extract:/a/", "extract:/(a/", "extract:(a)", "extract:/(a)/i",
 	} {
-		if _, problem := readStep(position{}, word); problem == nil || problem.Text == "" {
+		if _, problem := readStep(word); problem == nil || problem.Text == "" {
 			t.Errorf("%s was taken", word)
 		}
 	}

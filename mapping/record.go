@@ -112,7 +112,7 @@ var complaints = map[string]string{
 // row is a row on its way through a Binding.
 type row struct {
 	cells    []string
-	at       [][]int // the cells of each value's columns
+	at       []int // the cells of the columns that the mapping names
 	null     []string
 	env      Env
 	key      string
@@ -247,8 +247,8 @@ func (r *row) unassigned(entries []assignment) string {
 				continue
 			}
 			v.visit(func(v *value) {
-				for j, c := range v.columns {
-					if name := strconv.Quote(c.name); blank(r.cellOf(v, j)) && !slices.Contains(lacks, name) {
+				for _, c := range v.columns {
+					if name := strconv.Quote(c.name); blank(r.cellOf(c)) && !slices.Contains(lacks, name) {
 						lacks = append(lacks, name)
 					}
 				}
@@ -277,7 +277,8 @@ func (r *row) undecided(entries []assignment) (path, word string) {
 			if v == nil || v.table == nil || v.parts != nil || v.expr != nil || v.preset != "" {
 				continue
 			}
-			word, broken := through(v.apply, v.text.fill(r, v, "").text, r)
+			text, _ := v.text.fill(r, "")
+			word, broken := through(v.apply, text, r)
 			if to, found := v.table.find(word); broken == nil && word != "" && found && to == "" {
 				return v.path, word
 			}
@@ -293,10 +294,8 @@ func (r *row) fills(values ...*value) bool {
 		if v == nil || v.preset != "" || v.parts != nil {
 			continue
 		}
-		for i := range v.columns {
-			if blank(r.cellOf(v, i)) {
-				return false
-			}
+		if slices.ContainsFunc(v.columns, func(c use) bool { return blank(r.cellOf(c)) }) {
+			return false
 		}
 	}
 	return true
@@ -314,7 +313,7 @@ func (r *row) take(v *value) string {
 }
 
 func (r *row) skips(v *value) bool {
-	yes, err := v.expr.Holds(func(i int) string { return r.cellOf(v, i) })
+	yes, err := v.expr.Holds(func(i int) string { return r.cellOf(v.columns[i]) })
 	if err != nil {
 		r.problems = append(r.problems, *v.problem(ruleExpr, expression.Reason(err), ""))
 	}
@@ -322,7 +321,7 @@ func (r *row) skips(v *value) bool {
 }
 
 // cellOf is the cell of one of a value's columns.
-func (r *row) cellOf(v *value, column int) string { return r.cell(r.at[v.id][column]) }
+func (r *row) cellOf(c use) string { return r.cell(r.at[c.id]) }
 
 // cell is the cell of a column, empty when the row lacks it or null names it.
 func (r *row) cell(index int) string {

@@ -29,8 +29,9 @@ type stage struct {
 	rule, called string // called: a step as the file has it, or what people call a text that fits
 	do           texts.Conversion
 
-	by   *value // of a step whose argument is made of columns
-	with func(argument, s string) (string, bool)
+	by      text // the argument of a step that is made of columns
+	columns []use
+	with    func(argument, s string) (string, bool)
 }
 
 // through is s after all stages, or the first stage that it does not fit. A text that is empty, or becomes so, fits.
@@ -38,7 +39,8 @@ func through(stages []stage, s string, r *row) (result string, broken *stage) {
 	for i := 0; i < len(stages) && s != ""; i++ {
 		var fits bool
 		if by := stages[i].by; by != nil {
-			s, fits = stages[i].with(by.text.fill(r, by, "").text, s)
+			argument, _ := by.fill(r, "")
+			s, fits = stages[i].with(argument, s)
 		} else {
 			s, fits = stages[i].do(s)
 		}
@@ -80,8 +82,8 @@ var steps = [...]step{
 	{form: "extract:/RE/", example: "extract:/([0-9]{5})/", read: extract},
 }
 
-// readStep reads a word of apply. A placeholder in it is at the place at.
-func readStep(at position, word string) (stage, *texts.Fault) {
+// readStep reads a word of apply.
+func readStep(word string) (stage, *texts.Fault) {
 	name, argument, given := strings.Cut(word, ":")
 	i := slices.IndexFunc(steps[:], func(s step) bool { return s.name() == name })
 	if i < 0 {
@@ -90,35 +92,26 @@ func readStep(at position, word string) (stage, *texts.Fault) {
 			names, forms = append(names, s.name()), append(forms, s.form)
 		}
 		hint := cmp.Or(spelling.Hint(name, names), "known here: "+strings.Join(forms, ", "))
-		return stage{}, &texts.Fault{Text: "unknown step " + texts.Quote(word), Hint: hint}
+		return stage{}, texts.NewFault("unknown step "+texts.Quote(word), hint)
 	}
 	var problem *texts.Fault
 	s := steps[i]
 	switch {
 	case s.read == nil && given:
-		problem = &texts.Fault{Text: "step " + name + " takes nothing after its name", Hint: "write " + name}
+		problem = texts.NewFault("step "+name+" takes nothing after its name", "write "+name)
 	case s.read != nil && argument == "":
-		problem = &texts.Fault{
-			Text: "step " + name + " is not complete: it is written " + s.form,
-			Hint: "for example " + texts.Quote(s.example) + ", with the quotes",
-		}
+		problem = texts.NewFault("step "+name+" is not complete: it is written "+s.form,
+			"for example "+texts.Quote(s.example)+", with the quotes")
 	case s.with != nil && strings.Contains(argument, "{"):
-		by, problem := textBy(at, argument)
+		by, problem := split(argument)
+		if problem == nil && by.has(itself, rowKey, file, line, run) {
+			problem = texts.NewFault("step "+argument+" takes columns only", "for example e164:{country}")
+		}
 		return stage{rule: ruleApply, called: word, by: by, with: s.with}, problem
 	case s.read != nil:
 		s.do, problem = s.read(argument)
 	}
 	return stage{rule: ruleApply, called: word, do: s.do}, problem
-}
-
-func textBy(at position, argument string) (*value, *texts.Fault) {
-	t, problem := split(argument)
-	if problem == nil && t.has(itself, rowKey, file, line, run) {
-		problem = &texts.Fault{Text: "step " + argument + " takes columns only", Hint: "for example e164:{country}"}
-	}
-	by := &value{at: at, text: t}
-	by.addColumns()
-	return by, problem
 }
 
 // title begins each word with a capital and goes on in small letters. A Caser has state, so every call takes its own.
@@ -141,10 +134,8 @@ func digits(s string) string { return strings.Map(texts.ASCIIDigit, s) }
 func truncate(argument string) (texts.Conversion, *texts.Fault) {
 	n, err := strconv.Atoi(argument)
 	if err != nil || n < 1 {
-		return nil, &texts.Fault{
-			Text: "step truncate needs a number of characters, at least 1",
-			Hint: `for example "truncate:80"`,
-		}
+		return nil, texts.NewFault("step truncate needs a number of characters, at least 1",
+			`for example "truncate:80"`)
 	}
 	return always(func(s string) string {
 		if len(s) <= n {
@@ -164,14 +155,11 @@ func splitAt(argument string) (texts.Conversion, *texts.Fault) {
 	const example = `for example "split:,:1" for what is before the first comma, "split:,:-1" for what is after the last`
 	i := strings.LastIndexByte(argument, ':')
 	if i < 1 {
-		return nil, &texts.Fault{Text: "step split needs a separator and a number", Hint: example}
+		return nil, texts.NewFault("step split needs a separator and a number", example)
 	}
 	n, err := strconv.Atoi(argument[i+1:])
 	if err != nil || n == 0 {
-		return nil, &texts.Fault{
-			Text: "step split needs the number of a part: 1 is the first, -1 the last",
-			Hint: example,
-		}
+		return nil, texts.NewFault("step split needs the number of a part: 1 is the first, -1 the last", example)
 	}
 	return always(func(s string) string { return nthPart(s, argument[:i], n) }), nil
 }
@@ -196,19 +184,17 @@ func readSlashed(word string) (*regexp.Regexp, *texts.Fault) {
 	const example = "for example '/^[0-9]{5}$/', with the quotes"
 	end := strings.LastIndexByte(word, '/')
 	if !strings.HasPrefix(word, "/") {
-		return nil, &texts.Fault{Text: "a regular expression goes between slashes", Hint: example}
+		return nil, texts.NewFault("a regular expression goes between slashes", example)
 	}
 	pattern, flags := word[1:max(1, end)], word[end+1:]
 	switch {
 	case end > 0 && flags != "" && strings.TrimFunc(flags, unicode.IsLetter) == "":
-		return nil, &texts.Fault{
-			Text: "a regular expression takes no letters after its last slash",
-			Hint: "write (?i) at its beginning to take capitals and small letters alike",
-		}
+		return nil, texts.NewFault("a regular expression takes no letters after its last slash",
+			"write (?i) at its beginning to take capitals and small letters alike")
 	case end == 0 || flags != "":
-		return nil, &texts.Fault{Text: "the regular expression has no slash at its end", Hint: example}
+		return nil, texts.NewFault("the regular expression has no slash at its end", example)
 	case pattern == "":
-		return nil, &texts.Fault{Text: "the regular expression is empty", Hint: example}
+		return nil, texts.NewFault("the regular expression is empty", example)
 	}
 	return readPattern(pattern)
 }
@@ -223,17 +209,15 @@ func readPattern(pattern string) (*regexp.Regexp, *texts.Fault) {
 	if se := new(syntax.Error); errors.As(err, &se) {
 		text += fmt.Sprintf(": %s in %s", se.Code, texts.Quote(se.Expr))
 	}
-	return nil, &texts.Fault{Text: text, Hint: "the syntax is that of RE2: no look-ahead, no back-references"}
+	return nil, texts.NewFault(text, "the syntax is that of RE2: no look-ahead, no back-references")
 }
 
 // extract takes the first group of the first match; nothing where there is none.
 func extract(argument string) (texts.Conversion, *texts.Fault) {
 	re, problem := readSlashed(argument)
 	if problem == nil && re.NumSubexp() == 0 {
-		problem = &texts.Fault{
-			Text: "step extract has no group in its regular expression",
-			Hint: `put what is to be taken in parentheses: 'extract:/([0-9]{5})/'`,
-		}
+		problem = texts.NewFault("step extract has no group in its regular expression",
+			`put what is to be taken in parentheses: 'extract:/([0-9]{5})/'`)
 	}
 	if problem != nil {
 		return nil, problem
@@ -251,12 +235,10 @@ func replace(argument string) (texts.Conversion, *texts.Fault) {
 	parts := replaceForm().FindStringSubmatch(argument)
 	switch {
 	case parts == nil:
-		return nil, &texts.Fault{
-			Text: "step replace is written replace:/RE/TEXT/",
-			Hint: `for example 'replace:/[^0-9]+//', in single quotes, with \/ for a slash`,
-		}
+		return nil, texts.NewFault("step replace is written replace:/RE/TEXT/",
+			`for example 'replace:/[^0-9]+//', in single quotes, with \/ for a slash`)
 	case parts[1] == "":
-		return nil, &texts.Fault{Text: "the regular expression is empty", Hint: `for example 'replace:/[^0-9]+//'`}
+		return nil, texts.NewFault("the regular expression is empty", `for example 'replace:/[^0-9]+//'`)
 	}
 	with := strings.ReplaceAll(parts[2], `\/`, "/")
 	re, problem := readPattern(parts[1])
@@ -286,10 +268,8 @@ func checkReplacement(re *regexp.Regexp, with string) *texts.Fault {
 		if n, err := strconv.Atoi(name); err == nil && n <= re.NumSubexp() || name != "" && re.SubexpIndex(name) >= 0 {
 			continue
 		}
-		return &texts.Fault{
-			Text: "step replace has no group " + texts.Quote(found[0]),
-			Hint: "write ${1} for the first group, ${1}x where a letter follows, and $$ for a dollar",
-		}
+		return texts.NewFault("step replace has no group "+texts.Quote(found[0]),
+			"write ${1} for the first group, ${1}x where a letter follows, and $$ for a dollar")
 	}
 	return nil
 }

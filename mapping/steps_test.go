@@ -18,7 +18,7 @@ type failer interface {
 // stepOf is the step of a word that must be good.
 func stepOf(t failer, word string) texts.Conversion {
 	t.Helper()
-	s, problem := readStep(position{}, word)
+	s, problem := readStep(word)
 	if problem != nil {
 		t.Fatalf("%s: %v", word, problem)
 	}
@@ -173,7 +173,7 @@ func TestStepsThatCannotBeRead(t *testing.T) {
 		"split:,:0":     "step split needs the number of a part: 1 is the first, -1 the last",
 		"split:,:x":     "step split needs the number of a part: 1 is the first, -1 the last",
 	} {
-		_, problem := readStep(position{}, word)
+		_, problem := readStep(word)
 		if problem == nil {
 			t.Errorf("%q was taken", word)
 			continue
@@ -241,7 +241,7 @@ func FuzzSteps(f *testing.F) {
 		f.Add(word, "+49 (0)30 123456")
 	}
 	f.Fuzz(func(t *testing.T, word, text string) {
-		s, problem := readStep(position{}, word)
+		s, problem := readStep(word)
 		if problem != nil {
 			if problem.Text == "" {
 				t.Fatalf("%q: a fault without text", word)

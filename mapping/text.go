@@ -19,7 +19,7 @@ type part struct {
 	kind  partKind
 	place place  // in a JSON value
 	text  string // a literal, or the name of a placeholder
-	index int    // of a column: among those of the value
+	index int    // of a column: among those that the mapping names
 }
 
 type partKind uint8
@@ -72,15 +72,12 @@ func split(s string) (text, *texts.Fault) {
 			words.WriteString(token)
 			continue
 		case !closed:
-			return nil, &texts.Fault{
-				Text: "a placeholder is not closed",
-				Hint: "close it with }, or write {{ for a brace",
-			}
+			return nil, texts.NewFault("a placeholder is not closed", "close it with }, or write {{ for a brace")
 		case !known && strings.HasPrefix(name, "@"):
 			known := []string{"@key", "@file", "@line", "@run"}
 			hint := cmp.Or(spelling.Hint(name, known), "known here: "+strings.Join(known, ", ")+
 				"; a column whose name begins with @ has to be renamed")
-			return nil, &texts.Fault{Text: "unknown placeholder " + texts.Quote(name), Hint: hint}
+			return nil, texts.NewFault("unknown placeholder "+texts.Quote(name), hint)
 		case !known:
 			kind = column
 		}
@@ -119,45 +116,36 @@ func (t text) constant() (string, bool) {
 	return "", false
 }
 
-// filled is a text with a row's cells in it. One that is no JSON value although it has to be breaks the rule of as.
-type filled struct {
-	text   string
-	broken bool
-}
-
-// fill is the text of a value for a row; lacking is what else is asked
-// for. It is empty when it has columns and none holds anything.
-func (t text) fill(r *row, of *value, lacking string) filled {
-	switch { // most texts are one column or a constant: nothing to copy
-	case len(t) == 1 && t[0].kind == column:
-		return filled{text: strings.TrimSpace(r.cellOf(of, 0))}
-	case len(t) == 1:
-		return filled{text: strings.TrimSpace(t[0].in(r, of, lacking))}
+// fill is the text for a row; lacking is what else is asked for. It is empty when it has columns and none holds
+// anything, and does not fit when it has to be a JSON value and is none.
+func (t text) fill(r *row, lacking string) (s string, fits bool) {
+	if len(t) == 1 { // most texts are one column or a constant: nothing to copy
+		return strings.TrimSpace(t[0].in(r, lacking)), true
 	}
 	var room [256]byte
-	b, columns, holds, fits := room[:0], false, false, true
+	b, columns, holds := room[:0], false, false
 	for i := range t {
 		p := &t[i]
-		s := p.in(r, of, lacking)
+		s := p.in(r, lacking)
 		if p.kind == column {
 			columns = true
 			holds = holds || !blank(s)
 		}
 		if b, fits = p.put(b, s); !fits {
-			return filled{broken: true}
+			return "", false
 		}
 	}
 	if columns && !holds {
-		return filled{}
+		return "", true
 	}
-	return filled{text: strings.TrimSpace(string(b))}
+	return strings.TrimSpace(string(b)), true
 }
 
 // in is what the part stands for in a row.
-func (p *part) in(r *row, of *value, lacking string) string {
+func (p *part) in(r *row, lacking string) string {
 	switch p.kind {
 	case column:
-		return r.cellOf(of, p.index)
+		return r.cell(r.at[p.index])
 	case itself:
 		return lacking
 	case rowKey:
@@ -203,17 +191,19 @@ func (r *valueReader) readText(n node) {
 		r.fail(n, `write "{column}" for what a column holds, or a text that is the same in every row`, "%s is empty",
 			n.path)
 	}
-	r.text = t
-	r.addColumns()
+	r.text, r.columns = t, r.usesOf(t, node{n.Node, r.path})
 }
 
-func (v *value) addColumns() {
-	for i := range v.text {
-		if p := &v.text[i]; p.kind == column {
-			p.index = len(v.columns)
-			v.columns = append(v.columns, use{name: p.text, at: v.at})
+// usesOf are the columns of the text of n, which comes to know where they are.
+func (p *parser) usesOf(t text, n node) (columns []use) {
+	for i := range t {
+		if part := &t[i]; part.kind == column {
+			u := p.use(part.text, n)
+			part.index = u.id
+			columns = append(columns, u)
 		}
 	}
+	return columns
 }
 
 // placeholders reads a text with any placeholders; it is nil after an error.

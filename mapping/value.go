@@ -15,9 +15,9 @@ import (
 type value struct {
 	path   string // how the mapping file calls it: lead.content.email
 	at     position
-	id     int // its place among the mapping's values
 	role   role
 	inside inside
+	level  int  // objects and lists around it
 	clears bool // empty: clear
 	drops  bool // on_invalid: drop
 
@@ -26,7 +26,6 @@ type value struct {
 	expr    *expression.Program
 	parts   *parts
 	columns []use // of text or expr
-	bare    bool  // it is one column as it is
 
 	apply  []stage
 	table  *table  // map; nil: none
@@ -37,10 +36,12 @@ type value struct {
 	kind   Kind    // as
 }
 
-// use is where a value is made of a column.
+// use is where a value is made of a column, whose place among all that the mapping names is id.
 type use struct {
-	name string
-	at   position
+	name, path string
+	at         position
+	id         int
+	inExpr     bool
 }
 
 // role is what a value is for, where that asks for more or less than of others.
@@ -68,22 +69,12 @@ const (
 // for a cell that is filled later, must not change that.
 func (v *value) isIdentity() bool { return v.role == keyRole || v.role == leadIDRole }
 
-func (v *value) isBare() bool {
-	return v.parts == nil && v.expr == nil && len(v.text) == 1 && v.text[0].kind == column && !v.isIdentity() &&
-		len(v.apply)+len(v.checks) == 0 && v.table == nil && v.preset == "" && v.needed == ""
-}
-
 // visit calls f with the value and with all that it is made of.
 func (v *value) visit(f func(*value)) {
 	f(v)
 	if v.parts != nil {
 		for _, part := range v.parts.values {
 			part.visit(f)
-		}
-	}
-	for i := range v.apply {
-		if by := v.apply[i].by; by != nil {
-			f(by)
 		}
 	}
 }
@@ -95,7 +86,12 @@ func (v *value) has(kinds ...partKind) (found bool) {
 
 // uses are the columns that the value is made of.
 func (v *value) uses() (all []use) {
-	v.visit(func(v *value) { all = append(all, v.columns...) })
+	v.visit(func(v *value) {
+		all = append(all, v.columns...)
+		for _, step := range v.apply {
+			all = append(all, step.columns...)
+		}
+	})
 	return all
 }
 
@@ -148,9 +144,6 @@ func (v *value) eval(r *row) (string, *Problem) {
 }
 
 func (v *value) result(r *row) (s string, problem *Problem) {
-	if v.bare { // most values are: they skip what follows
-		return strings.TrimSpace(r.cellOf(v, 0)), nil
-	}
 	if s, problem = v.made(r); problem != nil {
 		return "", problem
 	}
@@ -185,9 +178,9 @@ func (v *value) made(r *row) (s string, problem *Problem) {
 	case v.parts != nil:
 		return v.parts.put(r)
 	case v.expr == nil:
-		return v.whole(v.text.fill(r, v, ""))
+		return v.fill(r, v.text, "")
 	}
-	s, err := v.expr.Text(func(i int) string { return r.cellOf(v, i) })
+	s, err := v.expr.Text(func(i int) string { return r.cellOf(v.columns[i]) })
 	if err != nil {
 		return "", v.problem(ruleExpr, expression.Reason(err), "")
 	}
@@ -204,20 +197,22 @@ func (v *value) lookUp(r *row, s string) (string, *Problem) {
 	case r.env.Caught:
 		r.noteCaught(v, s)
 	}
-	return v.whole(v.other.fill(r, v, s))
+	return v.fill(r, v.other, s)
 }
 
-// whole is a text with its cells, unless a cell is no JSON value where it has to be one.
-func (v *value) whole(f filled) (string, *Problem) {
-	if f.broken {
+// fill is a text of the value with its cells, unless a cell is no JSON value where it has to be one.
+func (v *value) fill(r *row, t text, lacking string) (string, *Problem) {
+	s, fits := t.fill(r, lacking)
+	if !fits {
 		return "", v.problem(ruleAs, kindWords[v.kind].called, "")
 	}
-	return f.text, nil
+	return s, nil
 }
 
 // noteCaught takes down that only else has a place for a text.
 func (r *row) noteCaught(v *value, s string) {
-	if _, known := statusKey(s); known && v.role == statusRole && v.other.fill(r, v, s).text == s {
+	passes, _ := v.other.fill(r, s)
+	if _, known := statusKey(s); known && v.role == statusRole && passes == s {
 		return
 	}
 	p := v.problem(ruleMap, "", s)
@@ -259,20 +254,6 @@ var ways = [...]string{first: "first", join: "join", object: "object", list: "li
 // isJSON reports whether a JSON value is made, and no text.
 func (ps *parts) isJSON() bool { return ps.way == object || ps.way == list }
 
-func (v *value) levels() int {
-	if v == nil || v.parts == nil {
-		return 0
-	}
-	deepest := 0
-	for _, part := range v.parts.values {
-		deepest = max(deepest, part.levels())
-	}
-	if v.parts.isJSON() {
-		deepest++
-	}
-	return deepest
-}
-
 // put is what the parts come to in a row: empty when all of them are, and absent when some of these were left out.
 func (ps *parts) put(r *row) (string, *Problem) {
 	switch ps.way {
@@ -310,8 +291,8 @@ func (ps *parts) first(r *row) (string, *Problem) {
 
 // join puts the parts that hold anything one behind the other.
 func (ps *parts) join(r *row) (string, *Problem) {
-	var room [256]byte
-	b, left := room[:0], (*Problem)(nil)
+	var words []string
+	var left *Problem
 	for _, part := range ps.values {
 		s, problem := part.eval(r)
 		switch {
@@ -319,16 +300,14 @@ func (ps *parts) join(r *row) (string, *Problem) {
 			left = absent
 		case problem != nil:
 			return "", problem
-		case s != "" && len(b) > 0:
-			b = append(append(b, ps.sep...), s...)
-		default:
-			b = append(b, s...)
+		case s != "":
+			words = append(words, s)
 		}
 	}
-	if len(b) > 0 {
+	if words != nil {
 		left = nil
 	}
-	return strings.TrimSpace(string(b)), left
+	return strings.TrimSpace(strings.Join(words, ps.sep)), left
 }
 
 // json is the object or the list of the parts that hold anything. Of several that break

@@ -3,9 +3,12 @@ package mapping
 import (
 	"cmp"
 	"slices"
+	"strings"
+	"unicode"
 
 	"go.yaml.in/yaml/v4"
 
+	"leadferry/internal/rowkey"
 	"leadferry/mapping/expression"
 )
 
@@ -17,6 +20,11 @@ func (p *parser) into(place **value, v value) func(node) {
 // to its place. It gives nil after an error.
 func (p *parser) value(n node, v value) *value {
 	v.path, v.at = n.path, n.at()
+	if v.role == keyRole && v.inside == nothing {
+		shows := func(s string) bool { return !strings.ContainsFunc(s, unicode.IsControl) }
+		whole := func(s string) bool { return !rowkey.IsCut(s) }
+		v.checks = []stage{onlyIf(ruleControl, "", shows), onlyIf(ruleCut, "", whole)}
+	}
 	before := len(p.errs)
 	r := valueReader{parser: p, value: &v}
 	if n.Kind == yaml.MappingNode && !n.isUnquoted() {
@@ -40,17 +48,15 @@ func (p *parser) value(n node, v value) *value {
 		p.fail(n, `write "{`+cmp.Or(bareName(c), "column")+`}" for what the column holds`,
 			"%s names no column, so that all rows would be one", v.path)
 	}
-	v.bare = v.isBare()
-	return p.numbered(&v)
+	return &v
 }
 
 // valueReader reads one value: what the file says goes into the value, mistakes to the parser.
 type valueReader struct {
 	*parser
 	*value
-	format    []stage // none or one
 	constants []constant
-	pulls     []node // the words of pull
+	pull      node
 }
 
 // constant is a text that may take the place of the value's: one of map, else or default.
@@ -76,7 +82,7 @@ func (r *valueReader) readObject(n node) {
 		{"format", r.addFormat},
 	}
 	changing := []member{
-		{"expr", func(n node) { r.expr, r.columns = r.expression(n) }},
+		{"expr", func(n node) { r.expr, r.columns = r.expression(n, r.path) }},
 		{"first", r.readParts(first)},
 		{"object", r.readParts(object)},
 		{"list", r.readParts(list)},
@@ -102,7 +108,7 @@ func (r *valueReader) readObject(n node) {
 		members = append(members, changing...)
 	}
 	if r.inside == nothing && r.role == statusRole {
-		members = append(members, member{"pull", r.readPull})
+		members = append(members, member{"pull", func(n node) { r.pull = n }})
 	}
 	if r.inside == nothing && (r.role == statusRole || r.role == contentRole || r.path == externalID) {
 		members = append(members, member{"conflict", r.readConflict})
@@ -140,8 +146,8 @@ func (r *valueReader) checkKeys(n node, misspelt bool) {
 	}
 }
 
-// expression reads the expression n, and where it names columns. It gives nil after an error.
-func (p *parser) expression(n node) (e *expression.Program, columns []use) {
+// expression reads the expression n of the value at path, and which columns it names. It gives nil after an error.
+func (p *parser) expression(n node, path string) (e *expression.Program, columns []use) {
 	s, ok := p.scalar(n)
 	if !ok {
 		return nil, nil
@@ -152,13 +158,15 @@ func (p *parser) expression(n node) (e *expression.Program, columns []use) {
 		return nil, nil
 	}
 	for _, c := range e.Columns {
-		columns = append(columns, use{c, n.at()})
+		u := p.use(c, node{n.Node, path})
+		u.inExpr = true
+		columns = append(columns, u)
 	}
 	return e, columns
 }
 
 func (p *parser) condition(n node) *value {
-	e, columns := p.expression(n)
+	e, columns := p.expression(n, n.path)
 	if e == nil {
 		return nil
 	}
@@ -166,23 +174,24 @@ func (p *parser) condition(n node) *value {
 		p.fail(n, `for example: column == "yes"`, "%s must be true or false, and this is %s", n.path, other)
 		return nil
 	}
-	return p.numbered(&value{path: n.path, at: n.at(), expr: e, columns: columns})
+	return &value{path: n.path, at: n.at(), expr: e, columns: columns}
 }
 
-// numbered gives a value its place among the mapping's.
-func (p *parser) numbered(v *value) *value {
-	v.id = p.m.values
-	p.m.values++
-	return v
+// use is that of a column in n.
+func (p *parser) use(column string, n node) use {
+	id := slices.Index(p.m.names, column)
+	if id < 0 {
+		id = len(p.m.names)
+		p.m.names = append(p.m.names, column)
+	}
+	return use{name: column, path: n.path, at: n.at(), id: id}
 }
 
 func (r *valueReader) addSteps(n node) {
 	r.list(n, func(n node) {
 		if word, ok := r.scalar(n); ok {
-			if s, problem := readStep(n.at(), word); !r.refuse(n, problem) {
-				if s.by != nil {
-					r.numbered(s.by).path = n.path
-				}
+			if s, problem := readStep(word); !r.refuse(n, problem) {
+				s.columns = r.usesOf(s.by, n)
 				if s.by != nil && r.isIdentity() {
 					r.fail(n, `name the country: "e164:US"`, "%s: what a row is must not change with another column",
 						n.path)
@@ -196,7 +205,7 @@ func (r *valueReader) addSteps(n node) {
 func (r *valueReader) addFormat(n node) {
 	if word, ok := r.scalar(n); ok {
 		if format, problem := readFormat(word); !r.refuse(n, problem) {
-			r.format = []stage{format}
+			r.checks = append(r.checks, format)
 		}
 	}
 }
@@ -272,9 +281,9 @@ func (r *valueReader) readEmpty(n node) {
 func (r *valueReader) readParts(kind way) func(node) {
 	return func(n node) {
 		ps := &parts{way: kind}
-		part := value{role: r.role, inside: aText}
+		part := value{role: r.role, inside: aText, level: r.level}
 		if r.value.parts = ps; ps.isJSON() {
-			part.inside, r.kind = aMember, JSON
+			part.inside, part.level, r.kind = aMember, r.level+1, JSON
 		}
 		add := func(n node) {
 			if v := r.parser.value(n, part); v != nil {
@@ -312,7 +321,7 @@ func (r *valueReader) checkParts(n node) {
 	case r.inside == aText:
 		r.fail(key, "join takes texts; put the list or object around it", "%s is a part of a text, which no %s can be",
 			n.path, word)
-	case r.value.levels() == maxLevels+1:
+	case r.level == maxLevels:
 		r.fail(key, "", "%s: objects and lists stand in one another on more than %d levels", n.path, maxLevels)
 	default:
 		for _, name := range [...]string{"apply", "map", "else", "default", "format", "as"} {

@@ -81,10 +81,8 @@ func Compile(s string) (*Program, *texts.Fault) {
 	case err != nil:
 		return nil, faultOf(err)
 	case results[program.Node().Type().Kind()] == "":
-		return nil, &texts.Fault{
-			Text: "the expression comes to a list or an object, not to a text",
-			Hint: `write join(list, ", ")`,
-		}
+		return nil, texts.NewFault("the expression comes to a list or an object, not to a text",
+			`write join(list, ", ")`)
 	}
 	return &Program{columns, n.builds, program}, nil
 }
@@ -95,7 +93,7 @@ func faultOf(err error) *texts.Fault {
 	if !ok {
 		return &texts.Fault{Text: "the expression cannot be compiled"}
 	}
-	f := &texts.Fault{Text: strings.ReplaceAll(e.Message, cellMark, ""), Hint: example}
+	f := texts.NewFault(strings.ReplaceAll(e.Message, cellMark, ""), example)
 	if token := unexpected().FindStringSubmatch(f.Text); token != nil {
 		f.Text = "unexpected " + token[1]
 	}
@@ -346,7 +344,7 @@ func (s *names) finish(node *ast.Node) {
 		s.builds = s.builds || n.Operator == "+" && kind != reflect.Int && kind != reflect.Float64
 		if left, isName := n.Left.(*ast.IdentifierNode); isName && n.Operator == "??" &&
 			slices.Contains(s.cells, left) {
-			s.fault = &texts.Fault{Text: "?? takes the left side always, since that is never missing", Hint: cellHint}
+			s.fault = texts.NewFault("?? takes the left side always, since that is never missing", cellHint)
 		}
 	case *ast.BuiltinNode:
 		s.builds = s.builds || slices.Contains([]string{"join", "replace", "repeat"}, n.Name)
@@ -366,7 +364,7 @@ func (s *names) columns() (list []string, fault *texts.Fault) {
 		}
 	}
 	if len(s.envs) > 0 {
-		return nil, &texts.Fault{Text: "$env goes before a column's name only", Hint: `$env["column"]`}
+		return nil, texts.NewFault("$env goes before a column's name only", `$env["column"]`)
 	}
 	return list, s.fault
 }

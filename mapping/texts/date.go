@@ -43,15 +43,14 @@ func Date(layouts string) (Conversion, *Fault) {
 	for layout := range strings.SplitSeq(layouts, "|") {
 		form, problem := readForm(layout)
 		if problem != nil {
-			return nil, &Fault{Text: "step date: " + problem.Text, Hint: problem.Hint}
+			return nil, NewFault("step date: "+problem.Text, problem.Hint)
 		}
 		for _, other := range forms {
 			if other.confuses(form) || form.confuses(other) {
-				return nil, &Fault{
-					Text: fmt.Sprintf("step date: a text can fit %s and %s, which take it for different days",
+				return nil, NewFault(
+					fmt.Sprintf("step date: a text can fit %s and %s, which take it for different days",
 						strconv.Quote(other.layout), strconv.Quote(layout)),
-					Hint: "keep the one that the file is written in; where two columns differ, give each its own",
-				}
+					"keep the one that the file is written in; where two columns differ, give each its own")
 			}
 		}
 		form.layout = layout
@@ -222,16 +221,16 @@ func translator(layout, form, language string) (func(string) []string, *Fault) {
 		if hint == "" || len(language) <= 2 {
 			hint = "known here: " + strings.Join(codes, ", ")
 		}
-		return nil, &Fault{Text: "no names of months are known in the language " + Quote(language), Hint: hint}
+		return nil, NewFault("no names of months are known in the language "+Quote(language), hint)
 	}
 	var names []dateNames // in the order of the layout
 	for _, name := range englishForm().FindAllString(form, -1) {
 		names = append(names, newDateNames(name, known()))
 	}
 	if names == nil {
-		return nil, &Fault{Text: strconv.Quote(layout) +
-			" has no name of a month, so that its language does not matter", Hint: "take @" + language +
-			" out, or write MMMM or MMM for the name"}
+		return nil, NewFault(
+			strconv.Quote(layout)+" has no name of a month, so that its language does not matter",
+			"take @"+language+" out, or write MMMM or MMM for the name")
 	}
 	return func(s string) []string {
 		with, without, rest := "", "", strings.Map(westernDigit, s)
@@ -313,14 +312,14 @@ const (
 // the forms of package time that it stands for, and the one to write the date in.
 func readLayout(layout string) (forms []string, out string, problem *Fault) {
 	fault := func(format string, args ...any) *Fault {
-		return &Fault{Text: fmt.Sprintf(format, args...), Hint: layoutHint}
+		return NewFault(fmt.Sprintf(format, args...), layoutHint)
 	}
 	forms = []string{layout}
 	switch letters := !strings.ContainsAny(layout, "0123456789"); {
 	case len(layout) > maxLayout:
 		return nil, "", fault("the layout is too long")
 	case strings.TrimSpace(layout) != layout:
-		return nil, "", &Fault{Text: "the layout begins or ends with white space", Hint: "leave the white space out"}
+		return nil, "", NewFault("the layout begins or ends with white space", "leave the white space out")
 	case letters:
 		form, unknown := fromLetters(layout)
 		if unknown != "" {

@@ -162,10 +162,8 @@ const maxPhone = 128
 // none with letters or an extension: the form has no room for an extension, and to drop it would call somebody else.
 func E164(country string) (Conversion, *Fault) {
 	if phones().regions[country] == nil {
-		return nil, &Fault{
-			Text: "step e164 needs a country, and " + Quote(country) + " is none",
-			Hint: countryHint(country),
-		}
+		return nil, NewFault("step e164 needs a country, and "+Quote(country)+" is none",
+			countryHint(country))
 	}
 	return func(s string) (string, bool) { return international(s, country) }, nil
 }

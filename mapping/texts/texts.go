@@ -127,10 +127,12 @@ type Fault struct {
 	Text, Hint string
 }
 
+// NewFault is what is wrong, and what to do.
+func NewFault(text, hint string) *Fault { return &Fault{text, hint} }
+
 // Unknown is the fault of a word that is none of those known; what is a phrase for it.
 func Unknown(what, word string, known []string) *Fault {
-	return &Fault{Text: "unknown " + what, Hint: cmp.Or(spelling.Hint(word, known), "known here: "+
-		strings.Join(known, ", "))}
+	return NewFault("unknown "+what, cmp.Or(spelling.Hint(word, known), "known here: "+strings.Join(known, ", ")))
 }
 
 // MaxQuoted is how many characters of a word are shown.
