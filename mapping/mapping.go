@@ -48,10 +48,8 @@ type Mapping struct {
 	pull        map[string]string // by status
 	rules       ConflictRules
 	target      Target
-	pullOnly    bool // statuses without a word in pull have none
-
-	root position // where the file's first key stands
-	lead position // where the lead section stands, or root
+	pullOnly    bool     // statuses without a word in pull have none
+	root, lead  position // of the file's first key, and of the section lead or else root
 }
 
 // Tests are the entries of the section tests, in the order of the file.
@@ -76,8 +74,7 @@ type Source struct {
 	Backslash  bool           // escape: a backslash is before quotes
 }
 
-// Paths lists the columns that hold a dot, each once: a JSONL row may keep them
-// inside objects ("a.b") and lists ("a.0").
+// Paths lists the columns that hold a dot, each once: a JSONL row may keep them inside objects and lists.
 func (m *Mapping) Paths() []string {
 	return slices.DeleteFunc(m.columns(), func(name string) bool { return !strings.Contains(name, ".") })
 }
@@ -114,8 +111,8 @@ func (m *Mapping) PullWord(status string) (word string, known bool) {
 	return status, known
 }
 
-// ConflictRules say whose value counts where both sides changed a field: report, file or service. What they do not name
-// is left to the command.
+// ConflictRules say whose value counts where both sides changed a field: report, file or service. The command decides
+// what they do not name.
 type ConflictRules struct {
 	Status     map[string]string // by the status that the service shows
 	Content    map[string]string // by content key
@@ -125,8 +122,7 @@ type ConflictRules struct {
 // Conflicts are the rules that the mapping names.
 func (m *Mapping) Conflicts() ConflictRules { return m.rules }
 
-// HasLeadID says whether the file may know the service's own IDs of its leads, so
-// that a sync finds them without a checkpoint.
+// HasLeadID says whether the file may know the service's own IDs of its leads: a sync then needs no checkpoint.
 func (m *Mapping) HasLeadID() bool { return m.plan.leadID != nil }
 
 // SearchedOnly lists the columns that a locator's search uses and no value of the content names. The service wants
@@ -136,14 +132,13 @@ func (m *Mapping) SearchedOnly() []string {
 	return slices.DeleteFunc(m.columns(searchRole), func(name string) bool { return slices.Contains(sent, name) })
 }
 
-// ForCreate says whether the mapping can make leads: nil, or Errors that name
-// what creation needs and the file lacks (specification, endpoint 5).
+// ForCreate gives Errors that name what creation needs and the file lacks, or nil (specification, endpoint 5).
 func (m *Mapping) ForCreate() error {
 	var errs Errors
 	lacks := func(missing bool, at position, key, hint string) {
 		if missing {
-			errs = append(errs, Error{m.name, at.line, at.column, key +
-				" is missing, and leads cannot be created without it", hint})
+			text := key + " is missing, and leads cannot be created without it"
+			errs = append(errs, Error{m.name, at.line, at.column, text, hint})
 		}
 	}
 	lacks(m.plan.assign == nil, m.root, "assign", `say who gets the leads, by the service's ID of `+
@@ -153,8 +148,7 @@ func (m *Mapping) ForCreate() error {
 	return errs.orNil(m.name)
 }
 
-// KeyFrom says what makes a row the same row on the next run: "key",
-// "external_id", or "row" for the default, a hash of the whole row.
+// KeyFrom says what makes a row the same row on the next run: "key", "external_id", or "row" for a hash of it.
 func (m *Mapping) KeyFrom() string {
 	switch {
 	case m.plan.key != nil:
@@ -178,11 +172,10 @@ func (m *Mapping) OneIdentity() bool {
 // KeyForm is what of a row is its key, as the mapping says it: the text of key, or of external_id where there is
 // none, and the steps that change it; "" for the row's own data. Two mappings of one form give a row the same key.
 func (m *Mapping) KeyForm() string {
-	v := cmp.Or(m.plan.key, m.plan.externalID)
-	if v == nil {
-		return ""
+	if v := cmp.Or(m.plan.key, m.plan.externalID); v != nil {
+		return v.form()
 	}
-	return v.form()
+	return ""
 }
 
 // Namespace is the mapping's, or "".
@@ -267,6 +260,7 @@ var (
 // secrets warns of constants below n that look like secrets; key is what they belong to. A mapping file is shared, and
 // its constants go out with each lead.
 func (p *parser) secrets(key string, n *yaml.Node) {
+	transparent := []string{"from", "default", "expr", "else", "first", "join", "list"}
 	isWord := n.Kind == yaml.ScalarNode && n.Value != "" && !strings.ContainsAny(n.Value, "{ \t\n")
 	if token().MatchString(n.Value) || isWord && secretKey().MatchString(key) {
 		p.warn(position{n.Line, n.Column}, "the mapping file holds what looks like a secret",
@@ -278,8 +272,7 @@ func (p *parser) secrets(key string, n *yaml.Node) {
 		case n.Kind != yaml.MappingNode:
 		case i%2 == 0:
 			of = ""
-		case !slices.Contains([]string{"from", "default", "expr", "else", "first", "join", "list"},
-			n.Content[i-1].Value):
+		case !slices.Contains(transparent, n.Content[i-1].Value):
 			of = n.Content[i-1].Value
 		}
 		p.secrets(of, child)

@@ -22,9 +22,7 @@ import (
 const (
 	version = "1" // of the mapping language
 
-	// maxErrors is how many errors of a file are told: anyone who has more has taken
-	// another file, and a hostile one should not keep us busy.
-	maxErrors = 100
+	maxErrors = 100 // of a file: anyone who has more has taken another file
 
 	quoteHint = `a text that begins with a placeholder needs quotes: "{column}"`
 )
@@ -59,9 +57,8 @@ type parser struct {
 // position is a place in the mapping file.
 type position struct{ line, column int }
 
-// node is a part of the mapping file, and how sentences call it: lead.status.map. The
-// path of the file itself is empty. All functions that read one get only such nodes as
-// a plain file has: objects whose keys are texts, lists and scalars.
+// node is a part of the mapping file, and how sentences call it: lead.status.map, "" for the file itself. It is an
+// object whose keys are texts, a list or a scalar.
 type node struct {
 	*yaml.Node
 	path string
@@ -193,8 +190,7 @@ func (p *parser) list(n node, f func(n node)) {
 	}
 }
 
-// scalar is the text n as it is written. A value left out is an error: whether
-// "" or nothing was meant cannot be seen.
+// scalar is the text n as it is written. A value left out is an error: it may mean "" or nothing.
 func (p *parser) scalar(n node) (string, bool) {
 	if n.isNull() {
 		p.fail(n, emptyHintOf(n)+`, or "`+n.Value+`" in quotes for the word itself`, "%s is %s, which is no text",
@@ -273,9 +269,9 @@ type Errors []Error
 
 // Error joins the errors, one below the other.
 func (es Errors) Error() string {
-	lines := make([]string, len(es))
-	for i, e := range es {
-		lines[i] = e.Error()
+	var lines []string
+	for _, e := range es {
+		lines = append(lines, e.Error())
 	}
 	return strings.Join(lines, "\n")
 }
@@ -302,17 +298,16 @@ const (
 	maxDepth = 64      // of objects and lists in one another
 )
 
-// document reads the one document of data as nodes: decoding would turn 01234
-// into a number. It is false after an error.
+// document reads the one document of data as nodes: decoding would make a number of 01234. It is false after an error.
 func (p *parser) document(data []byte) (doc node, ok bool) {
 	begin := position{1, 1}
 	data = bytes.TrimLeft(data, "\uFEFF") // byte order marks, which some programs add
-	switch bad := firstUnreadable(data); {
+	switch at, bad := unreadable(data); {
 	case len(data) > maxBytes:
 		p.failAt(begin, "", "the mapping file is longer than 1 MiB")
 		return node{}, false
-	case bad >= 0:
-		p.failAt(positionOf(data, bad), "save the file as UTF-8 (the > of Windows PowerShell writes UTF-16)",
+	case bad:
+		p.failAt(at, "save the file as UTF-8 (the > of Windows PowerShell writes UTF-16)",
 			"the mapping file is not text in UTF-8")
 		return node{}, false
 	}
@@ -381,20 +376,20 @@ func (p *parser) syntax(err error) {
 	p.failAt(where, hint, "the mapping file is not YAML: %s", text)
 }
 
-func firstUnreadable(data []byte) int {
+// unreadable finds the first thing that is no text in UTF-8.
+func unreadable(data []byte) (at position, found bool) {
+	at = position{1, 1}
 	for i, r := range string(data) {
 		bad := unicode.IsControl(r) && r != '\t' && r != '\n' && r != '\r' && r != 0x85
 		if bad || r == utf8.RuneError && !bytes.HasPrefix(data[i:], []byte("\uFFFD")) {
-			return i
+			return at, true
+		}
+		at.column++
+		if r == '\n' {
+			at = position{at.line + 1, 1}
 		}
 	}
-	return -1
-}
-
-func positionOf(data []byte, i int) position {
-	before := data[:i]
-	start := bytes.LastIndexByte(before, '\n') + 1
-	return position{1 + bytes.Count(before, []byte("\n")), 1 + utf8.RuneCount(before[start:])}
+	return at, false
 }
 
 // line is a line of the file, counted from 1; "" where it has none.
@@ -405,8 +400,7 @@ func (p *parser) line(n int) string {
 	return string(p.lines[n-1])
 }
 
-// plain takes down what YAML offers and a mapping file must not use, in n and
-// below: a reader would have to know YAML well to see what is meant.
+// plain refuses what YAML offers and few readers know, in n and below.
 func (p *parser) plain(n *yaml.Node) {
 	switch {
 	case n.Kind == yaml.AliasNode:
@@ -427,8 +421,8 @@ func (p *parser) plain(n *yaml.Node) {
 	}
 }
 
-// Guess is a guess of leadferry init that nobody has confirmed, by its place in the mapping
-// file: Of is what the file says there, "" of all that follows, and Why what the guess rests on.
+// Guess is a guess of leadferry init that nobody has confirmed, by its place in the mapping file: Of is what the file
+// says there, "" for all that follows, and Why what the guess rests on.
 type Guess struct {
 	Line, Column int
 	Of, Why      string
@@ -445,8 +439,8 @@ var marked = spelling.Form(`^(.*?)\s*(?:^|[ \t])# \? (.*)$`)
 
 // marks takes down the guesses that are marked.
 func (p *parser) marks() {
-	for i := range p.lines {
-		found := marked().FindStringSubmatch(p.line(i + 1))
+	for i, line := range p.lines {
+		found := marked().FindStringSubmatch(string(line))
 		if found == nil || len(p.m.unconfirmed) >= maxErrors {
 			continue
 		}

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 	"golang.org/x/text/cases"
@@ -32,31 +31,16 @@ type table struct {
 
 // find is what a text becomes that is trimmed and not empty.
 func (t *table) find(s string) (to string, found bool) {
-	if !t.folds {
-		to, found = t.words[s]
-		return to, found
+	if t.folds {
+		s = folded(s)
 	}
-	var room [128]byte
-	to, found = t.words[string(appendFolded(room[:0], s))]
+	to, found = t.words[s]
 	return to, found
 }
 
-// appendFolded adds a text without its blanks and in one case. Texts that look alike in
-// other forms of Unicode are one.
-func appendFolded(b []byte, s string) []byte {
-	begin := len(b)
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c >= utf8.RuneSelf:
-			whole := strings.Map(visible, norm.NFKC.String(s))
-			return append(b[:begin], norm.NFKC.String(cases.Fold().String(whole))...)
-		case 'A' <= c && c <= 'Z':
-			b = append(b, c|0x20)
-		case c > ' ' && c != 0x7F:
-			b = append(b, c)
-		}
-	}
-	return b
+// folded is a text without its blanks and in one case. Texts that look alike in other forms of Unicode are one.
+func folded(s string) string {
+	return norm.NFKC.String(cases.Fold().String(strings.Map(visible, norm.NFKC.String(s))))
 }
 
 func visible(r rune) rune {
@@ -168,7 +152,7 @@ func (p *parser) tableFile(n node) *table {
 func (p *parser) addWord(t *table, line int, from, to string) {
 	word, at := from, position{line, 0}
 	if t.folds {
-		word = string(appendFolded(nil, from))
+		word = folded(from)
 	}
 	switch first, again := t.first[word]; {
 	case word == "" && to == "":
