@@ -3,8 +3,6 @@ package mapping
 import (
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 const people = `
@@ -26,9 +24,7 @@ func TestBindTellsEveryColumnThatTheInputLacks(t *testing.T) {
 	if err == nil {
 		t.Fatal("the columns were not missed")
 	}
-	if diff := cmp.Diff(want, err.Error()); diff != "" {
-		t.Errorf("errors (-want +got):\n%s", diff)
-	}
+	same(t, "errors", want, err.Error())
 }
 
 // A mapping that was cut off says nothing of the file: that no row of it breaks a rule must not count.
@@ -57,9 +53,7 @@ func TestBindRefusesAFileOfWhichNothingIsUsed(t *testing.T) {
 			if test.refused {
 				want = Error{File: "m", Text: "no column of leads.csv goes anywhere, so nothing would tell one row from another", Hint: "is the mapping cut off? `leadferry init` writes one for a file"}
 			}
-			if diff := cmp.Diff(want, err); diff != "" {
-				t.Errorf("error (-want +got):\n%s", diff)
-			}
+			same(t, "error", want, err)
 		})
 	}
 }
@@ -86,12 +80,8 @@ func TestAnOpenInputMayLackColumns(t *testing.T) {
 	if problems := b.Map([]string{"[1]", "7", "x", "1"}, Env{}, &rec); problems != nil {
 		t.Fatalf("problems: %v", problems)
 	}
-	if diff := cmp.Diff(Record{Key: "7", Content: []Field{{Name: "phones", Value: "1"}}}, rec); diff != "" {
-		t.Errorf("record (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"other"}, b.Unused()); diff != "" {
-		t.Errorf("unused (-want +got):\n%s", diff)
-	}
+	same(t, "record", Record{Key: "7", Content: []Field{{Name: "phones", Value: "1"}}}, rec)
+	same(t, "unused", []string{"other"}, b.Unused())
 }
 
 // faults 93

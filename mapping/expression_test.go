@@ -147,9 +147,7 @@ func TestParseTellsWhatIsWrongWithAnExpression(t *testing.T) {
 			}
 			got := strings.ReplaceAll(err.Error(), "lead.content.x", "x")
 			got = regexp.MustCompile(`^m:\d+:\d+: `).ReplaceAllString(got, "")
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("error (-want +got):\n%s", diff)
-			}
+			same(t, "error", tt.want, got)
 		})
 	}
 }
@@ -165,9 +163,7 @@ func TestBindTellsTheColumnsThatAnExpressionMisses(t *testing.T) {
 	if err == nil {
 		t.Fatal("the columns were not missed")
 	}
-	if diff := cmp.Diff(want, err.Error()); diff != "" {
-		t.Errorf("errors (-want +got):\n%s", diff)
-	}
+	same(t, "errors", want, err.Error())
 	if _, err := m.Bind("leads.jsonl", Columns{Names: []string{"name"}, Own: 1, Open: true}); err != nil {
 		t.Errorf("an open input: %v", err)
 	}
@@ -202,12 +198,8 @@ func TestAnExpressionThatFailsMakesTheRowInvalidWithoutItsValues(t *testing.T) {
 
 func TestAnExpressionOfEmptyCellsIsEmptyWhereItFails(t *testing.T) {
 	for expr, want := range map[string]string{
-		`int(none) * 10`:                  "",
-		`int(none) + int(n)`:              "",
-		`none == "" ? "new" : none`:       "new",
-		`none + "-" + n`:                  "-",
-		`float(n) > 3 ? "high" : "low"`:   "",
-		`none == "" ? 0 : int(none) * 10`: "0",
+		`int(none) * 10`: "", `int(none) + int(n)`: "", `none == "" ? "new" : none`: "new", `none + "-" + n`: "-",
+		`float(n) > 3 ? "high" : "low"`: "", `none == "" ? 0 : int(none) * 10`: "0",
 	} {
 		if got, problems := exprRow.ofExpr(t, expr); problems != nil || got != want {
 			t.Errorf("%s: %q %v, want %q", expr, got, problems, want)

@@ -2,9 +2,9 @@ package mapping
 
 import (
 	"strings"
+	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
@@ -113,9 +113,7 @@ lead:
 		{Column: "email", Rule: "format", Text: "lead.content.email is not an e-mail address"},
 		{Column: "kind", Rule: "map", Text: "lead.content.kind has a text that its map lacks, and there is no else", Word: "Secret", Value: "lead.content.kind"},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("problems (-want +got):\n%s", diff)
-	}
+	same(t, "problems", want, got)
 }
 
 func TestAssignTakesTheFirstEntryThatFits(t *testing.T) {
@@ -149,9 +147,7 @@ assign:
 			if problems != nil {
 				t.Fatalf("problems: %v", problems)
 			}
-			if diff := cmp.Diff(tt.want, got, cmpopts.IgnoreFields(Record{}, "Key"), cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("record (-want +got):\n%s", diff)
-			}
+			same(t, "record", tt.want, got, cmpopts.IgnoreFields(Record{}, "Key"), cmpopts.EquateEmpty())
 		})
 	}
 }
@@ -160,9 +156,7 @@ func TestAnEntryOfAssignThatBreaksARuleIsNotPassedOver(t *testing.T) {
 	file := "version: 1\nassign:\n- organization: {from: '{org}', map: {a: b}}\n- organization: other\n"
 	_, got := cells{"org", "x"}.in(t, file)
 	want := []Problem{{Column: "org", Rule: "map", Text: "assign[1].organization has a text that its map lacks, and there is no else", Word: "x", Value: "assign[1].organization"}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("problems (-want +got):\n%s", diff)
-	}
+	same(t, "problems", want, got)
 }
 
 // A word behind which nothing stands yet is told as one that the table lacks, unless another entry
@@ -174,9 +168,7 @@ func TestAWordThatIsNotDecidedYet(t *testing.T) {
 		Rule: "assign", Word: "a", Value: "assign[1].organization",
 		Text: `no entry of assign has all that it needs: entry 1 comes out empty, for its table has nothing behind the text, entry 2 lacks "other"`,
 	}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("problems (-want +got):\n%s", diff)
-	}
+	same(t, "problems", want, got)
 	if rec, got := (cells{"org", "A", "other", "o-2"}).in(t, file); got != nil || rec.Organization != "o-2" {
 		t.Errorf("%+v, %v", rec, got)
 	}
@@ -234,9 +226,7 @@ lead:
 		Key: "7", Entry: 1, Organization: "o", TypeKey: "contact-form", TypeLabel: "Contact form", ExternalID: "7",
 		Content: []Field{{Name: "name", Value: "Ann"}, {Name: "ref", Value: "7"}, {Name: "row", Value: "7", Volatile: true}},
 	}
-	if diff := cmp.Diff(want, rec); diff != "" {
-		t.Errorf("record (-want +got):\n%s", diff)
-	}
+	same(t, "record", want, rec)
 }
 
 func TestARecordIsUsedAgainWithoutTraces(t *testing.T) {
@@ -247,9 +237,7 @@ func TestARecordIsUsedAgainWithoutTraces(t *testing.T) {
 	if problems := b.Map([]string{"2", ""}, Env{}, &rec); len(problems) != 1 {
 		t.Errorf("problems: %v, want one of assign", problems)
 	}
-	if diff := cmp.Diff(Record{Key: "2", Content: []Field{}}, rec); diff != "" {
-		t.Errorf("record (-want +got):\n%s", diff)
-	}
+	same(t, "record", Record{Key: "2", Content: []Field{}}, rec)
 }
 
 // The form of the default key is a promise: with another one, every row of a file
@@ -257,9 +245,7 @@ func TestARecordIsUsedAgainWithoutTraces(t *testing.T) {
 func TestTheDefaultKeyStaysWhatItIs(t *testing.T) {
 	const want = "row-a042b1a67532a4fa802fe9fb19396ae9"
 	for _, row := range []cells{
-		{"id", "7", "name", "Ann"},
-		{"name", " Ann ", "id", "7\t"},
-		{"id", "7", "name", "Ann", "added", " "},
+		{"id", "7", "name", "Ann"}, {"name", " Ann ", "id", "7\t"}, {"id", "7", "name", "Ann", "added", " "},
 	} {
 		if rec, _ := row.in(t, "version: 1\n"); rec.Key != want {
 			t.Errorf("%q: %s, want %s", row, rec.Key, want)
@@ -269,5 +255,76 @@ func TestTheDefaultKeyStaysWhatItIs(t *testing.T) {
 	two, _ := cells{"a", "", "aa", "a"}.in(t, "version: 1\n")
 	if one.Key == two.Key {
 		t.Error("name and value run into one another")
+	}
+}
+
+// tenFields is a mapping of ten content keys with a table, a format and a template.
+const tenFields = `
+version: 1
+key: "{id}"
+assign: [{organization: "{org}"}]
+lead:
+  type_key: contact-form
+  type_label: Contact form
+  status: {from: "{stage}", map: {Working: inProgress, Dead: closedNotInterested}, else: open}
+  content:
+    name: "{first} {last}"
+    email: {from: "{email}", apply: [lower], format: email, required: true}
+    phone: "{phone}"
+    street: "{street}"
+    city: "{city}"
+    postalCode: "{zip}"
+    country: {from: "{country}", default: DE}
+    company: "{company}"
+    message: "{message}"
+    source: website
+`
+
+func tenCells() cells {
+	return cells{
+		"id", "4711", "org", "0b1c2d3e-0000-4000-8000-000000000001", "stage", "Working", "first", "Ann", "last", "Lee",
+		"email", "Ann.Lee@Example.com", "phone", "+49 30 123456", "street", "Hauptstr. 1", "city", "Berlin", "zip", "01234",
+		"country", "", "company", "Acme GmbH", "message", "Please call me back, I would like to have an offer.",
+	}
+}
+
+func TestOneBindingServesManyGoroutines(t *testing.T) {
+	file := tenFields + "    twice: {expr: 'string(int(id) * 2) + first'}\n    dialled: {from: '{phone}', apply: ['e164:DE']}\n"
+	b, values := tenCells().bind(t, parse(t, file), false)
+	var want Record
+	if problems := b.Map(values, Env{}, &want); problems != nil {
+		t.Fatalf("problems: %v", problems)
+	}
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			var rec Record
+			for range 100 {
+				b.Map(values, Env{}, &rec)
+			}
+			same(t, "record", want, rec)
+		})
+	}
+	wg.Wait()
+}
+
+func BenchmarkMap(b *testing.B) {
+	withoutKey := strings.Replace(tenFields, "key: \"{id}\"\n", "", 1)
+	withExpr := tenFields + "    greeting: {expr: 'country == \"DE\" ? \"Hallo \" + first : \"Hello \" + first'}\n"
+	withSkip := tenFields + "skip_if: 'stage == \"Test\"'\n"
+	withRest := tenFields + "    \"*\": rest\n"
+	for name, file := range map[string]string{
+		"key": tenFields, "default key": withoutKey, "an expression more": withExpr, "skip_if more": withSkip, "rest": withRest,
+	} {
+		b.Run(name, func(b *testing.B) {
+			binding, values := tenCells().bind(b, parse(b, file), false)
+			var rec Record
+			b.ReportAllocs()
+			for b.Loop() {
+				if binding.Map(values, Env{}, &rec) != nil {
+					b.Fatal("the row has problems")
+				}
+			}
+		})
 	}
 }

@@ -2,6 +2,7 @@ package mapping
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -122,15 +123,7 @@ func TestParseTellsEveryMistakeWithItsPlace(t *testing.T) {
 		{"a percent sign", "version: 1\nlead: {content: {'%d': [x]}}\n", "m:2:24: lead.content.%d must be a text\nhint: write one text, which may hold several columns: \"{first} {last}\"; a JSON list is {list: […]}"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			_, err := Parse("m", []byte(tt.file), nil)
-			if err == nil {
-				t.Fatal("the file was taken")
-			}
-			if diff := cmp.Diff(tt.want, err.Error()); diff != "" {
-				t.Errorf("errors (-want +got):\n%s", diff)
-			}
-		})
+		t.Run(tt.name, func(t *testing.T) { refused(t, tt.file, tt.want) })
 	}
 }
 
@@ -150,9 +143,7 @@ func TestForCreateTellsWhatALeadNeeds(t *testing.T) {
 	if err == nil {
 		t.Fatal("nothing was missed")
 	}
-	if diff := cmp.Diff(want, err.Error()); diff != "" {
-		t.Errorf("errors (-want +got):\n%s", diff)
-	}
+	same(t, "errors", want, err.Error())
 	if err := parse(t, "version: 1\nassign: [{organization: o}]\nlead: {type_key: a, type_label: b}\n").ForCreate(); err != nil {
 		t.Errorf("a whole mapping: %v", err)
 	}
@@ -165,9 +156,7 @@ func TestSourceIsReadAsWritten(t *testing.T) {
 	}
 	m = parse(t, "version: 1\nsource:\n  format: tsv\n  delimiter: tab\n  encoding: UTF-8\n  header: false\n  columns: [' a', 007, no]\n  null: ['', ' n/a ', NULL]\n")
 	want := Source{Format: "tsv", Delimiter: '\t', Encoding: "utf-8", NoHeader: true, Columns: []string{"a", "007", "no"}, Null: []string{"", "n/a", "NULL"}}
-	if diff := cmp.Diff(want, m.Source); diff != "" {
-		t.Errorf("source (-want +got):\n%s", diff)
-	}
+	same(t, "source", want, m.Source)
 }
 
 func TestKeyFrom(t *testing.T) {
@@ -190,4 +179,112 @@ func parse(t testing.TB, file string) *Mapping {
 		t.Fatalf("%s\n%v", file, err)
 	}
 	return m
+}
+
+// refused checks the errors of a mapping file named m that must not be good.
+func refused(t *testing.T, file, want string) {
+	t.Helper()
+	if _, err := Parse("m", []byte(file), nil); err == nil {
+		t.Error("the file was taken")
+	} else {
+		same(t, "errors", want, err.Error())
+	}
+}
+
+func same(t *testing.T, what string, want, got any, options ...cmp.Option) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, options...); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+func TestMarkedGuessesAreNamed(t *testing.T) {
+	text := `version: 1  # ? really
+# ? Nobody knows whether this is right.
+# ?not a mark
+#  ? nor this
+key: "{a #? b}"   # ? unique among few
+lead:
+  content:
+    z: a#b  # ?  spaced
+    # ? of the content
+    w: "{a #? b}"
+    long: "` + strings.Repeat("x", 70) + `" # ? long
+`
+	m, err := Parse("m.yaml", []byte(text), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, g := range m.Unconfirmed() {
+		got = append(got, fmt.Sprintf("%d:%d %s: %s", g.Line, g.Column, g.Of, g.Why))
+	}
+	want := []string{
+		"1:11 version: 1: really", "2:1 : Nobody knows whether this is right.",
+		`5:16 key: "{a #? b}": unique among few`, "8:11 z: a#b: spaced", "9:1 : of the content",
+		`11:83 long: "` + strings.Repeat("x", 53) + "…: long",
+	}
+	same(t, "result", want, got)
+}
+
+// Some programs write a byte order mark before one that is there.
+func TestByteOrderMarksAreNoPartOfAMapping(t *testing.T) {
+	for _, marks := range []string{"\uFEFF", "\uFEFF\uFEFF"} {
+		_, err := Parse("m.yaml", []byte(marks+"version: 1\nkye: \"{a}\"\n"), nil)
+		if err == nil || !strings.HasPrefix(err.Error(), "m.yaml:2:1: unknown key \"kye\"") {
+			t.Error(err)
+		}
+	}
+}
+
+// faults 110
+func TestASecretInTheMappingIsWarnedOfAndNotRepeated(t *testing.T) {
+	const secret = "Zm9vYmFyYmF6cXV4Q29ycmVjdEhvcnNlQmF0dGVyeTE5Mjg" // invented
+	const jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl"
+	for _, test := range []struct{ line, what string }{
+		{"client_secret: hunter2", "a secret"},
+		{"API-Key: x", "a secret"},
+		{"password: {from: '{p}', default: geheim}", "a secret"},
+		{"a: {expr: '\"" + jwt + "\"'}", "a secret"},
+		{"a: 'Bearer " + strings.ToLower(secret) + "'", "a secret"},
+		{"a: {from: '{x}', map: {x: " + jwt + "}}", "a secret"},
+		{"a: ['" + secret + "']", ""},
+		{"password: '{Password}'", ""},
+		{"secret: 'to be told in person'", ""},
+		{"a: 0b1c2d3e-0000-4000-8000-000000000001", ""},
+		{"a: 0b1c2d3e00004000800000000000000100001111", ""},
+		{"a: https://example.com/AbCdEfGh0123456789AbCdEfGh0123456789", ""},
+		{"a: Donaudampfschifffahrtsgesellschaftskapitaen123", ""},
+		{"bearer: of good news", ""},
+	} {
+		line, what := test.line, test.what
+		m, err := Parse("m", []byte("version: 1\nlead:\n  content:\n    "+line+"\n"), nil)
+		if what == "" {
+			if err == nil && len(m.Warnings()) > 0 {
+				t.Errorf("%s: %v", line, m.Warnings())
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", line, err)
+			continue
+		}
+		ws := m.Warnings()
+		if len(ws) != 1 || ws[0].Text != "the mapping file holds what looks like "+what || ws[0].Line != 4 || ws[0].Column < 5 || ws[0].File != "m" {
+			t.Errorf("%s: %v, want a warning of %s", line, ws, what)
+			continue
+		}
+		for _, word := range []string{secret, strings.ToLower(secret), jwt, "hunter2", "geheim"} {
+			if strings.Contains(ws[0].Error(), word) {
+				t.Errorf("the warning repeats it: %v", ws[0])
+			}
+		}
+	}
+}
+
+func TestWarningsHaveAnEnd(t *testing.T) {
+	m := parse(t, "version: 1\nlead:\n  content:\n"+numbered(200, "    aN_secret: x\n"))
+	if n := len(m.Warnings()); n != maxErrors {
+		t.Errorf("%d warnings, want %d", n, maxErrors)
+	}
 }

@@ -90,8 +90,7 @@ func TestEightLevelsAreEnough(t *testing.T) {
 func TestNothingThatACellHoldsChangesTheShapeOfJSON(t *testing.T) {
 	for _, value := range []string{
 		`{join: ['{{"a": "', "{a}", '"}'], sep: "", as: json}`,
-		`{first: [{join: ['{{"a": "', "{a}", '"}']}], as: json}`,
-		`{first: [{expr: '"{" + a + "}"'}], as: json}`,
+		`{first: [{join: ['{{"a": "', "{a}", '"}']}], as: json}`, `{first: [{expr: '"{" + a + "}"'}], as: json}`,
 		`{from: "{a}", apply: ['replace:/^(.*)$/{"n": "$1"}/'], as: json}`,
 		`{from: '{{"a": "{a}", "b": 1}', apply: ["split:,:1"], as: json}`,
 		`{from: '{{"a": "{a}", "b": 1}', apply: ['extract:/("a".*)/'], as: json}`,
@@ -142,9 +141,7 @@ func TestRestWithoutSomeColumns(t *testing.T) {
 	var rec Record
 	b.Map(values, Env{}, &rec)
 	want := []Field{{Name: "crm_zip", Value: "x"}, {Name: "crm_a_tmp", Value: "3"}, {Name: "crm_crm_zip", Value: "5"}}
-	if diff := cmp.Diff(want, rec.Content); diff != "" {
-		t.Errorf("content (-want +got):\n%s", diff)
-	}
+	same(t, "content", want, rec.Content)
 	if w := b.Warnings(); len(w) != 1 || w[0].Text != `lead.content.*: in.csv has no column "nobody" that could be left out` {
 		t.Errorf("warnings: %v", w)
 	}
@@ -157,9 +154,7 @@ func TestRestWithoutSomeColumns(t *testing.T) {
 
 func TestWordsOfTheWayBack(t *testing.T) {
 	m := parse(t, "version: 1\nlead: {status: {from: '{s}', map: {W: inProgress, X: In Progress, Y: closedWon}, pull: {In Progress: X}, conflict: {Closed | Won: service, open: report}}}\n")
-	if diff := cmp.Diff(map[string]string{"closedWon": "service", "open": "report"}, m.Conflicts().Status); diff != "" {
-		t.Error(diff)
-	}
+	same(t, "result", map[string]string{"closedWon": "service", "open": "report"}, m.Conflicts().Status)
 	const mapped, pulled, plain = "lead: {status: {from: '{s}', map: {W: inProgress, X: In Progress, Y: closedWon, Z: open}, pull: {In Progress: X, onHold: '', open: ''}}}",
 		"lead: {status: {from: '{s}', pull: {closedWon: Closed | Won}}}", "lead: {status: '{s}', content: {a: {from: '{a}', map: {b: open}}}}"
 	for _, test := range []struct {

@@ -30,27 +30,19 @@ func TestRestIsEveryColumnThatNothingElseUses(t *testing.T) {
 		t.Fatalf("problems: %v", problems)
 	}
 	want := []Field{{Name: "name", Value: "Ann"}, {Name: "notes", Value: "x"}, {Name: "zip", Value: "01234"}, {Name: "last", Value: "Lee"}}
-	if diff := cmp.Diff(want, rec.Content); diff != "" {
-		t.Errorf("content (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"last", " "}, b.Unused()); diff != "" {
-		t.Errorf("unused (-want +got):\n%s", diff)
-	}
+	same(t, "content", want, rec.Content)
+	same(t, "unused", []string{"last", " "}, b.Unused())
 }
 
 func TestRestCountsCellsAsEmptyThatNullNames(t *testing.T) {
 	rec, _ := cells{"a", "N/A", "b", "x"}.in(t, "version: 1\nsource: {null: [N/A]}\nlead: {content: {'*': rest}}\n")
-	if diff := cmp.Diff([]Field{{Name: "b", Value: "x"}}, rec.Content); diff != "" {
-		t.Errorf("content (-want +got):\n%s", diff)
-	}
+	same(t, "content", []Field{{Name: "b", Value: "x"}}, rec.Content)
 }
 
 // Of a column of which a path is used the rest goes in, and paths never do.
 func TestRestOfRowsOfSeveralShapes(t *testing.T) {
 	m := parse(t, "version: 1\nkey: '{id}'\nlead: {content: {street: '{addr.street}', phone: {expr: 'tel[0].number'}, '*': rest}}\n")
-	if diff := cmp.Diff([]string{"addr.street", "tel.0.number"}, m.Paths()); diff != "" {
-		t.Errorf("paths (-want +got):\n%s", diff)
-	}
+	same(t, "paths", []string{"addr.street", "tel.0.number"}, m.Paths())
 	for _, shape := range []struct {
 		columns Columns
 		row     []string
@@ -73,9 +65,7 @@ func TestRestOfRowsOfSeveralShapes(t *testing.T) {
 		}
 		var rec Record
 		b.Map(shape.row, Env{}, &rec)
-		if diff := cmp.Diff(shape.want, rec.Content); diff != "" {
-			t.Errorf("content (-want +got):\n%s", diff)
-		}
+		same(t, "content", shape.want, rec.Content)
 		if b.Unused() != nil {
 			t.Errorf("unused: %q", b.Unused())
 		}
@@ -156,7 +146,5 @@ func TestSiblingsOfAMemberAreRest(t *testing.T) {
 // In a table a.b is a column like any other.
 func TestADotInAColumnsNameOpensNoOther(t *testing.T) {
 	rec, _ := cells{"a", "1", "a.b", "2"}.in(t, "version: 1\nlead: {content: {x: '{a.b}', '*': rest}}\n")
-	if diff := cmp.Diff([]Field{{Name: "x", Value: "2"}, {Name: "a", Value: "1"}}, rec.Content); diff != "" {
-		t.Error(diff)
-	}
+	same(t, "result", []Field{{Name: "x", Value: "2"}, {Name: "a", Value: "1"}}, rec.Content)
 }

@@ -1,26 +1,29 @@
 package mapping
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"go.yaml.in/yaml/v4"
 )
 
 // places are the objects of the schema that list their keys, and a mapping file
 // that has such an object, with a verb for what is in it.
 var places = map[string]string{
-	"#":                         "version: 1\n%s\n",
-	"#/…/target":                "version: 1\ntarget: {%s}\n",
-	"#/$defs/source":            "version: 1\nsource: {%s}\n",
-	"#/$defs/lead":              "version: 1\nlead: {%s}\n",
+	"#": "version: 1\n%s\n", "#/…/target": "version: 1\ntarget: {%s}\n",
+	"#/$defs/source": "version: 1\nsource: {%s}\n", "#/$defs/lead": "version: 1\nlead: {%s}\n",
 	"#/$defs/valueObject":       "version: 1\nlead: {type_key: {%s}}\n",
 	"#/$defs/identityObject":    "version: 1\nkey: {%s}\n",
 	"#/$defs/externalID":        "version: 1\nlead: {external_id: {%s}}\n",
@@ -256,4 +259,93 @@ func TestTheSchemaRefusesWhatTheParserRefuses(t *testing.T) {
 			t.Errorf("the schema takes\n%s", file)
 		}
 	}
+}
+
+// schemaChecker holds the mapping file's JSON Schema: as an object, and compiled.
+type schemaChecker struct {
+	t     testing.TB
+	root  map[string]any
+	rules *jsonschema.Schema
+}
+
+func newSchemaChecker(t testing.TB) schemaChecker {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiler := jsonschema.NewCompiler()
+	if err := compiler.AddResource("schema.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	rules, err := compiler.Compile("schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schemaChecker{t, doc.(map[string]any), rules}
+}
+
+// at is the part of the schema that a pointer such as #/$defs/text names.
+func (c schemaChecker) at(pointer string) map[string]any {
+	c.t.Helper()
+	var here any = c.root
+	for name := range strings.SplitSeq(strings.TrimPrefix(pointer, "#"), "/") {
+		switch parent := here.(type) {
+		case map[string]any:
+			if name != "" {
+				here = parent[name]
+			}
+		case []any:
+			i, _ := strconv.Atoi(name)
+			here = parent[i]
+		}
+	}
+	found, ok := here.(map[string]any)
+	if !ok {
+		c.t.Fatalf("the schema has no %s", pointer)
+	}
+	return found
+}
+
+// takes reports whether a value is valid by the schema.
+func (c schemaChecker) takes(v any) bool { return c.rules.Validate(v) == nil }
+
+// asEditor is what an editor makes of a mapping file before it asks the schema.
+func asEditor(t testing.TB, file string) any {
+	t.Helper()
+	docs, err := load([]byte(file))
+	if err != nil || len(docs) == 0 {
+		t.Fatalf("%s: %v", file, err)
+	}
+	return plainValue(docs[0])
+}
+
+func plainValue(n *yaml.Node) any {
+	switch n.Kind {
+	case yaml.MappingNode:
+		object := map[string]any{}
+		for i := 0; i < len(n.Content); i += 2 {
+			object[n.Content[i].Value] = plainValue(n.Content[i+1])
+		}
+		return object
+	case yaml.SequenceNode:
+		list := []any{}
+		for _, child := range n.Content {
+			list = append(list, plainValue(child))
+		}
+		return list
+	}
+	switch n.ShortTag() {
+	case "!!null":
+		return nil
+	case "!!bool":
+		return n.Value == "true"
+	case "!!int", "!!float":
+		var number float64
+		if _, err := fmt.Sscan(n.Value, &number); err != nil {
+			return math.MaxFloat64
+		}
+		return number
+	}
+	return n.Value
 }

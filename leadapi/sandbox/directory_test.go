@@ -126,9 +126,7 @@ func TestDirectoriesOfAllForms(t *testing.T) {
 func TestMistakesInADirectoryAreNamed(t *testing.T) {
 	const one = "organizations: [a]\n"
 	for text, want := range map[string]string{
-		"":                     "mine.yaml",
-		"locators: []\n":       "names no organization",
-		"organisations: [a]\n": "line 1",
+		"": "mine.yaml", "locators: []\n": "names no organization", "organisations: [a]\n": "line 1",
 		one + "locators:\n  - {id: l, kind: x}\n": "line 3",
 		one + "locators:\n  - {id: l, type: x}\n": "the locator \"l\" has no type",
 		"organizations:\n  - a\n  - {id: a}\n":    "the organization a is listed twice",

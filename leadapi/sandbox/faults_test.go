@@ -65,24 +65,11 @@ func TestChanceFollowsTheSeed(t *testing.T) {
 
 func TestFaultsThatMeanNothingAreRefused(t *testing.T) {
 	for spec, want := range map[string]string{
-		"500":            "NAME:P%",
-		"crash:1%":       "no fault of this name",
-		"099:1%":         "no fault of this name",
-		"600:1%":         "no fault of this name",
-		"slow-stored:1%": "no fault of this name",
-		"lead.500:1%":    "kinds are",
-		".500:1%":        "NAME:P%",
-		"drop-retry:1%":  "-retry goes with",
-		"500:5":          "NAME:P%",
-		"500:x%":         "NAME:P%",
-		"500:NaN%":       "NAME:P%",
-		"500:101%":       "not from 0% to 100%",
-		"500/0":          "whole number from 1",
-		"500#-1":         "NAME:P%",
-		"slow:1%:3":      "duration",
-		"slow:1%:-3s":    "duration",
-		"seed=x":         "whole number",
-		"speed=1":        "settings are",
+		"500": "NAME:P%", "crash:1%": "no fault of this name", "099:1%": "no fault of this name",
+		"600:1%": "no fault of this name", "slow-stored:1%": "no fault of this name", "lead.500:1%": "kinds are",
+		".500:1%": "NAME:P%", "drop-retry:1%": "-retry goes with", "500:5": "NAME:P%", "500:x%": "NAME:P%",
+		"500:NaN%": "NAME:P%", "500:101%": "not from 0% to 100%", "500/0": "whole number from 1", "500#-1": "NAME:P%",
+		"slow:1%:3": "duration", "slow:1%:-3s": "duration", "seed=x": "whole number", "speed=1": "settings are",
 	} {
 		_, err := parseFaults("429:5%," + spec)
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), spec) {
@@ -174,12 +161,8 @@ func TestStatusesAndDropsStoreOrDoNot(t *testing.T) {
 // faults 61, 64
 func TestRetryAfterIsGivenInEveryForm(t *testing.T) {
 	for faults, want := range map[string]string{
-		"429#1":                     "1",
-		"503-retry#1,retry-after=7": "7",
-		"429#1,retry-after=1e9":     "1e9",
-		"429#1,retry-after=-1":      "-1",
-		"429#1,retry-after=none":    "",
-		"503#1":                     "",
+		"429#1": "1", "503-retry#1,retry-after=7": "7", "429#1,retry-after=1e9": "1e9", "429#1,retry-after=-1": "-1",
+		"429#1,retry-after=none": "", "503#1": "",
 	} {
 		if got := answered(open(t, Options{Faults: faults})).Header().Get("Retry-After"); got != want {
 			t.Errorf("%s: %q, want %q", faults, got, want)

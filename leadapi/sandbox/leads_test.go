@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestCreateAnswersWithTheAssignment(t *testing.T) {
@@ -31,9 +29,7 @@ func TestCreateAnswersWithTheAssignment(t *testing.T) {
 			}
 			delete(got, "leadID")
 			want := map[string]any{"assignedOrganizationID": tt.organization, "assignedLocationName": tt.location}
-			if d := cmp.Diff(want, got); d != "" {
-				t.Error(d)
-			}
+			same(t, "result", want, got)
 		})
 	}
 }
@@ -52,9 +48,7 @@ func TestCreateKeepsWhatWasSent(t *testing.T) {
 	want.Location.Name, want.Location.Address = "Larkfield of Chicago", "2200 Clark Street, Chicago, IL 60614"
 	want.RequestMeta.ContentType, want.RequestMeta.Host, want.RequestMeta.IP = "application/json", "example.com", "192.0.2.1"
 	want.RequestMeta.Locale, want.RequestMeta.URL, want.RequestMeta.UserAgent = "en", "/v1/"+TrunkID, "leadferry/1"
-	if d := cmp.Diff(want, l); d != "" {
-		t.Error(d)
-	}
+	same(t, "result", want, l)
 	a := respond(200, l.Content)
 	if got := string(a.body); got != `{"name":"Ann <Lee> & Söhne","none":null,"opt":true,"score":12345678901234567890,"tags":["a",1.50]}` {
 		t.Errorf("content is %s", got)
@@ -145,9 +139,8 @@ func TestLeadRequestsNeedTheRightHeadersAndPath(t *testing.T) {
 		"form data":             {"", "Content-Type", "application/x-www-form-urlencoded", 415},
 		"another character set": {"", "Content-Type", "application/json; charset=utf-16", 415},
 		"a packed body":         {"", "Content-Encoding", "gzip", 415},
-		"a query":               {"?a=1", "Accept", "*/*", 400},
-		"an empty query":        {"?", "Accept", "*/*", 400},
-		"an unknown ID":         {"x", "Accept", "*/*", 404},
+		"a query":               {"?a=1", "Accept", "*/*", 400}, "an empty query": {"?", "Accept", "*/*", 400},
+		"an unknown ID": {"x", "Accept", "*/*", 404},
 	} {
 		t.Run(name, func(t *testing.T) {
 			headers := []string{"Authorization", good, tt.header, tt.value}
@@ -180,9 +173,7 @@ func TestUpdateAnswersWithTheLead(t *testing.T) {
 		"Source":      "lead-collector", "Status": "closedWon", "Stage": "lead", "TypeKey": "contact-form", "TypeLabel": "Contact form",
 		"Views": 0.0, "ExternalID": "crm-7", "DisplayName": "Ann",
 	}
-	if d := cmp.Diff(want, decode(t, w)); d != "" {
-		t.Error(d)
-	}
+	same(t, "result", want, decode(t, w))
 }
 
 func TestUpdateMergesContentAndLeavesTheRest(t *testing.T) {
@@ -220,10 +211,9 @@ func TestUpdateRefusesWhatTheSpecificationDoesNotAllow(t *testing.T) {
 		id, body string
 		status   int
 	}{
-		"nothing":                {id, `{}`, 400},
-		"an unknown field":       {id, `{"Status":"open","DisplayName":"x"}`, 400},
-		"a field in lower case":  {id, `{"status":"open"}`, 400},
-		"a type":                 {id, `{"TypeKey":"x"}`, 400},
+		"nothing":               {id, `{}`, 400},
+		"an unknown field":      {id, `{"Status":"open","DisplayName":"x"}`, 400},
+		"a field in lower case": {id, `{"status":"open"}`, 400}, "a type": {id, `{"TypeKey":"x"}`, 400},
 		"status of wrong type":   {id, `{"Status":1}`, 400},
 		"an unknown status":      {id, `{"Status":"won","ExternalID":"x"}`, 422},
 		"an ID of wrong type":    {id, `{"ExternalID":7}`, 400},
@@ -240,7 +230,5 @@ func TestUpdateRefusesWhatTheSpecificationDoesNotAllow(t *testing.T) {
 			refuses(t, s, ask(s, "PATCH", "/v3/lead/"+tt.id, tt.body, "Authorization", signIn(s)), tt.status)
 		})
 	}
-	if d := cmp.Diff(before, ledger(t, s)); d != "" {
-		t.Error(d)
-	}
+	same(t, "result", before, ledger(t, s))
 }

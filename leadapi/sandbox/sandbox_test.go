@@ -179,9 +179,7 @@ func TestRequestsAreCountedByKindAndStatus(t *testing.T) {
 	ask(s, "GET", "/", "")
 	want := Counts{"create": {201: 2}, "update": {200: 1, 401: 1}, "token": {400: 1}, "other": {404: 1}}
 	got := s.Counts()
-	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
-	}
+	same(t, "result", want, got)
 	got["create"][201] = 9
 	if s.Counts()["create"][201] != 2 {
 		t.Error("the counts can be changed from outside")
@@ -233,5 +231,12 @@ func TestAClosedSandboxRefusesRequests(t *testing.T) {
 	}
 	if _, err := os.Stat(path); !os.IsNotExist(err) {
 		t.Errorf("the temporary file is still there: %v", err)
+	}
+}
+
+func same(t *testing.T, what string, want, got any, options ...cmp.Option) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, options...); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
 	}
 }

@@ -33,9 +33,7 @@ func TestReopeningFindsLeadsAndClients(t *testing.T) {
 	}
 	at.move(-time.Hour) // the clock of the second start is behind
 	s = open(t, Options{Path: path, now: at.now})
-	if d := cmp.Diff(before, ledger(t, s)); d != "" {
-		t.Error(d)
-	}
+	same(t, "result", before, ledger(t, s))
 	createLead(t, s, `{}`)
 	if w := tokens(s, "grant_type", "client_credentials", "client_id", client["ID"].(string), "client_secret", client["Secret"].(string)); w.Code != 200 {
 		t.Errorf("a client of before: status %d", w.Code)
