@@ -38,106 +38,62 @@ func fitting(s stage) texts.Conversion {
 const unfit = "does not fit"
 
 func TestStepsOfTexts(t *testing.T) {
-	for _, tt := range []struct{ word, text, want string }{
-		{"trim", "Ann", "Ann"},
-		{"lower", "ANN Ärger ΣΊΣΥΦΟΣ", "ann ärger σίσυφοσ"},
-		{"upper", "ann ärger", "ANN ÄRGER"},
-		{"upper", "kısa i", "KISA I"},
-		{"title", "ann lee", "Ann Lee"},
-		{"title", "O'BRIEN", "O'brien"},
-		{"title", "MCDONALD", "Mcdonald"},
-		{"title", "jean-luc ÉCOLE", "Jean-Luc École"},
-		{"title", "ǆ", "ǅ"},
-		{"squeeze", "a b", "a b"},
-		{"squeeze", "a  b\t\r\nc\u00a0d\u2003\u3000e", "a b c d e"},
-		{"squeeze", "a\u00a0b", "a b"},
-		{"squeeze", "a b ", "a b"},
-		{"squeeze", "a\u200bb", "a\u200bb"},
-		{"digits", "01234", "01234"},
-		{"digits", "+49 (0)30/12-34", "490301234"},
-		{"digits", "no", ""},
-		{"digits", "٠١٢ ३४ ５６", "0123456"},
-		{"digits", "x²Ⅳ½", ""},
-		{"truncate:3", "abc", "abc"},
-		{"truncate:3", "abcd", "abc"},
-		{"truncate:3", "ab cd", "ab"},
-		{"truncate:3", "äöüß", "äöü"},
-		{"truncate:4", "äöüß", "äöüß"},
-		{"truncate:1", "e\u0301e", "e\u0301"},
-		{"truncate:2", "👩‍👩‍👧🇩🇪🇫🇷", "👩‍👩‍👧🇩🇪"},
-		{"truncate:1000000000", "abc", "abc"},
-		{"split:,:1", "a, b,c", "a"},
-		{"split:,:2", "a, b,c", "b"},
-		{"split:,:-1", "a, b,c", "c"},
-		{"split:,:-3", "a, b,c", "a"},
-		{"split:,:4", "a, b,c", ""},
-		{"split:,:-4", "a, b,c", ""},
-		{"split:,:2", "a", ""},
-		{"split:,:-1", "a", "a"},
-		{"split:, :1", "a,b, c", "a,b"},
-		{"split: :2", "Ann Lee", "Lee"},
-		{"split:::2", "12:30", "30"},
-		{"split::::1", "a::b", "a"},
-		{"split:1:2", "a1b", "b"},
-		{"split: - :-1", "Berlin - Mitte", "Mitte"},
-		{"split:aa:1", "aaa", ""},
-		{"split:aa:-1", "aaa", "a"},
-		{"split:|:-9223372036854775808", "a|b", ""},
-		{"split:€:2", "5€ 6", "6"},
+	for in, want := range map[[2]string]string{
+		{"trim", "Ann"}: "Ann", {"lower", "ANN Ärger ΣΊΣΥΦΟΣ"}: "ann ärger σίσυφοσ",
+		{"upper", "ann ärger"}: "ANN ÄRGER", {"upper", "kısa i"}: "KISA I", {"title", "ann lee"}: "Ann Lee",
+		{"title", "O'BRIEN"}: "O'brien", {"title", "MCDONALD"}: "Mcdonald",
+		{"title", "jean-luc ÉCOLE"}: "Jean-Luc École", {"title", "ǆ"}: "ǅ", {"squeeze", "a b"}: "a b",
+		{"squeeze", "a  b\t\r\nc\u00a0d\u2003\u3000e"}: "a b c d e",
+		{"squeeze", "a\u00a0b"}:                        "a b", {"squeeze", "a b "}: "a b", {"squeeze", "a\u200bb"}: "a\u200bb",
+		{"digits", "01234"}: "01234", {"digits", "+49 (0)30/12-34"}: "490301234", {"digits", "no"}: "",
+		{"digits", "٠١٢ ३४ ５６"}: "0123456", {"digits", "x²Ⅳ½"}: "", {"truncate:3", "abc"}: "abc",
+		{"truncate:3", "abcd"}: "abc", {"truncate:3", "ab cd"}: "ab", {"truncate:3", "äöüß"}: "äöü",
+		{"truncate:4", "äöüß"}: "äöüß", {"truncate:1", "e\u0301e"}: "e\u0301", {"truncate:2", "👩‍👩‍👧🇩🇪🇫🇷"}: "👩‍👩‍👧🇩🇪",
+		{"truncate:1000000000", "abc"}: "abc", {"split:,:1", "a, b,c"}: "a", {"split:,:2", "a, b,c"}: "b",
+		{"split:,:-1", "a, b,c"}: "c", {"split:,:-3", "a, b,c"}: "a", {"split:,:4", "a, b,c"}: "",
+		{"split:,:-4", "a, b,c"}: "", {"split:,:2", "a"}: "", {"split:,:-1", "a"}: "a",
+		{"split:, :1", "a,b, c"}: "a,b", {"split: :2", "Ann Lee"}: "Lee", {"split:::2", "12:30"}: "30",
+		{"split::::1", "a::b"}: "a", {"split:1:2", "a1b"}: "b", {"split: - :-1", "Berlin - Mitte"}: "Mitte",
+		{"split:aa:1", "aaa"}: "", {"split:aa:-1", "aaa"}: "a", {"split:|:-9223372036854775808", "a|b"}: "",
+		{"split:€:2", "5€ 6"}: "6",
 	} {
-		if got, ok := stepOf(t, tt.word)(tt.text); !ok || got != tt.want {
-			t.Errorf("%s of %q: %q %t, want %q", tt.word, tt.text, got, ok, tt.want)
+		if got, ok := stepOf(t, in[0])(in[1]); !ok || got != want {
+			t.Errorf("%s of %q: %q %t, want %q", in[0], in[1], got, ok, want)
 		}
 	}
 }
 
 func TestPhoneNumbersBecomeE164(t *testing.T) {
-	for _, tt := range []struct{ country, text, want string }{
-		{"DE", "030 123456", "+4930123456"},
-		{"DE", "(030) 12 34-56", "+4930123456"},
-		{"DE", "030/123456", "+4930123456"},
-		{"DE", "+49 (0)30 123456", "+4930123456"},
-		{"DE", "0049 30 123456", "+4930123456"},
-		{"DE", "49 30 123456", "+4930123456"},
-		{"DE", "+1 202-555-0143", "+12025550143"},
-		{"DE", "(+49) 30 123456", "+4930123456"},
-		{"DE", "+4930123456", "+4930123456"},
-		{"DE", "\u202a+49\u00a030\u2011123456\u202c", "+4930123456"},
-		{"DE", "٠٣٠ ١٢٣٤٥٦", "+4930123456"},
-		{"DE", "＋４９３０１２３４５６", "+4930123456"},
-		{"DE", "tel:+49-30-123456", "+4930123456"},
-		{"US", "(202) 555-0143", "+12025550143"},
-		{"US", "1.202.555.0143", "+12025550143"},
-		{"US", "011 49 30 123456", "+4930123456"},
-		{"GB", "07911 123456", "+447911123456"},
-		{"IT", "02 1234 5678", "+390212345678"},
-		{"FR", "06 12 34 56 78", "+33612345678"},
-		{"US", "555-1234", unfit},            // no area code
-		{"US", "(555) 555-5555", unfit},      // no such area
-		{"US", "0000000000", unfit},          //
-		{"DE", "110", unfit},                 // cannot be called from elsewhere
-		{"US", "12/31/2024", unfit},          //
-		{"US", "202-555-0143 ext. 5", unfit}, // E.164 has no extensions
-		{"US", "202-555-0143 x5", unfit},
-		{"US", "202-555-0143#5", unfit},
-		{"US", "202-555-0143~5", unfit},
-		{"US", "1-800-FLOWERS", unfit},
-		{"DE", "030 123456 Max", unfit}, // letters would be dialled
-		{"DE", "n/a", unfit},
-		{"DE", "+", unfit},
-		{"DE", "-", unfit},
-		{"DE", "030 123456; 030 654321", unfit},
-		{"DE", "030 123456, 030 654321", unfit},
-		{"DE", "+49 30 123456 +49 30 654321", unfit},
-		{"DE", "4.930123456E+11", unfit},
-		{"DE", "4930123456.0", unfit}, // a column of decimals
-		{"DE", "++4930123456", unfit},
-		{"DE", "*49 30 123456", unfit},
-		{"DE", strings.Repeat("0", 1000), unfit},
+	for in, want := range map[[2]string]string{
+		{"DE", "030 123456"}: "+4930123456", {"DE", "(030) 12 34-56"}: "+4930123456",
+		{"DE", "030/123456"}: "+4930123456", {"DE", "+49 (0)30 123456"}: "+4930123456",
+		{"DE", "0049 30 123456"}: "+4930123456", {"DE", "49 30 123456"}: "+4930123456",
+		{"DE", "+1 202-555-0143"}: "+12025550143", {"DE", "(+49) 30 123456"}: "+4930123456",
+		{"DE", "+4930123456"}:                         "+4930123456",
+		{"DE", "\u202a+49\u00a030\u2011123456\u202c"}: "+4930123456",
+		{"DE", "٠٣٠ ١٢٣٤٥٦"}:                          "+4930123456", {"DE", "＋４９３０１２３４５６"}: "+4930123456",
+		{"DE", "tel:+49-30-123456"}: "+4930123456", {"US", "(202) 555-0143"}: "+12025550143",
+		{"US", "1.202.555.0143"}: "+12025550143", {"US", "011 49 30 123456"}: "+4930123456",
+		{"GB", "07911 123456"}: "+447911123456", {"IT", "02 1234 5678"}: "+390212345678",
+		{"FR", "06 12 34 56 78"}:      "+33612345678",
+		{"US", "555-1234"}:            unfit, // no area code
+		{"US", "(555) 555-5555"}:      unfit, // no such area
+		{"US", "0000000000"}:          unfit, //
+		{"DE", "110"}:                 unfit, // cannot be called from elsewhere
+		{"US", "12/31/2024"}:          unfit, //
+		{"US", "202-555-0143 ext. 5"}: unfit, // E.164 has no extensions
+		{"US", "202-555-0143 x5"}:     unfit, {"US", "202-555-0143#5"}: unfit, {"US", "202-555-0143~5"}: unfit,
+		{"US", "1-800-FLOWERS"}:  unfit,
+		{"DE", "030 123456 Max"}: unfit, // letters would be dialled
+		{"DE", "n/a"}:            unfit, {"DE", "+"}: unfit, {"DE", "-"}: unfit, {"DE", "030 123456; 030 654321"}: unfit,
+		{"DE", "030 123456, 030 654321"}: unfit, {"DE", "+49 30 123456 +49 30 654321"}: unfit,
+		{"DE", "4.930123456E+11"}: unfit,
+		{"DE", "4930123456.0"}:    unfit, // a column of decimals
+		{"DE", "++4930123456"}:    unfit, {"DE", "*49 30 123456"}: unfit, {"DE", strings.Repeat("0", 1000)}: unfit,
 	} {
-		got, ok := stepOf(t, "e164:"+tt.country)(tt.text)
-		if want := tt.want; ok != (want != unfit) || ok && got != want {
-			t.Errorf("%s of %q: %q %t, want %q", tt.country, tt.text, got, ok, want)
+		got, ok := stepOf(t, "e164:"+in[0])(in[1])
+		if ok != (want != unfit) || ok && got != want {
+			t.Errorf("%s of %q: %q %t, want %q", in[0], in[1], got, ok, want)
 		}
 	}
 }
@@ -257,26 +213,20 @@ func FuzzSteps(f *testing.F) {
 
 func TestPhoneNumbersOfTheCountryInAnotherColumn(t *testing.T) {
 	file := "version: 1\nkey: '{id}'\nlead: {content: {x: {from: '{phone}', apply: ['e164:{country}']}, '*': rest}}\n"
-	for _, tt := range []struct{ country, phone, want string }{
-		{"DE", "030 123456", "+4930123456"},
-		{"de", "030 123456", "+4930123456"},
-		{"DEU", "030 123456", "+4930123456"},
-		{"us", "(202) 555-0143", "+12025550143"},
-		{"", "+49 30 123456", "+4930123456"},
-		{"", "030 123456", unfit},
-		{"Germany", "030 123456", unfit},
-		{"XX", "030 123456", unfit},
-		{"DE", "", ""},
+	for in, want := range map[[2]string]string{
+		{"DE", "030 123456"}: "+4930123456", {"de", "030 123456"}: "+4930123456", {"DEU", "030 123456"}: "+4930123456",
+		{"us", "(202) 555-0143"}: "+12025550143", {"", "+49 30 123456"}: "+4930123456", {"", "030 123456"}: unfit,
+		{"Germany", "030 123456"}: unfit, {"XX", "030 123456"}: unfit, {"DE", ""}: "",
 	} {
-		rec, problems := cells{"id", "1", "phone", tt.phone, "country", tt.country}.in(t, file)
+		rec, problems := cells{"id", "1", "phone", in[1], "country", in[0]}.in(t, file)
 		got := ""
 		if problems != nil {
 			got = unfit
 		} else if len(rec.Content) > 0 {
 			got = rec.Content[0].Value
 		}
-		if got != tt.want || len(rec.Content) > 1 {
-			t.Errorf("%q in %q: %q %v, want %q", tt.phone, tt.country, got, rec.Content, tt.want)
+		if got != want || len(rec.Content) > 1 {
+			t.Errorf("%q in %q: %q %v, want %q", in[1], in[0], got, rec.Content, want)
 		}
 	}
 	if _, err := Parse("m", []byte("version: 1\nkey: {from: '{phone}', apply: ['e164:{country}']}\n"), nil); err == nil {
@@ -285,23 +235,16 @@ func TestPhoneNumbersOfTheCountryInAnotherColumn(t *testing.T) {
 }
 
 func TestReplaceAndExtract(t *testing.T) {
-	for _, tt := range []struct{ word, text, want string }{
-		{`replace:/[^0-9]+//`, "a1b22", "122"},
-		{`replace:/(\w+), (\w+)/$2 $1/`, "Lee, Ann", "Ann Lee"},
-		{`replace:/(\d+)/${1}x/`, "1 2", "1x 2x"},
-		{`replace:/€/$$/`, "5€", "5$"},
-		{`replace:/a\/b/c\/d/`, "a/b", "c/d"},
-		{`replace:/^/+/`, "49", "+49"},
-		{`replace:/(?i)x/y/`, "Xx", "yy"},
-		{`replace:/x/y/`, "abc", "abc"},
-		{`replace:/a*/-/`, "baac", "-b-c-"},
-		{`extract:/([0-9]{5})/`, "D-10115 Berlin 20095", "10115"},
-		{`extract:/^(?:Dr\. )?(\w+)/`, "Dr. Lee", "Lee"},
-		{`extract:/a(b)?/`, "ac", ""},
-		{`extract:/(\d+)/`, "none", ""},
+	for in, want := range map[[2]string]string{
+		{`replace:/[^0-9]+//`, "a1b22"}: "122", {`replace:/(\w+), (\w+)/$2 $1/`, "Lee, Ann"}: "Ann Lee",
+		{`replace:/(\d+)/${1}x/`, "1 2"}: "1x 2x", {`replace:/€/$$/`, "5€"}: "5$",
+		{`replace:/a\/b/c\/d/`, "a/b"}: "c/d", {`replace:/^/+/`, "49"}: "+49", {`replace:/(?i)x/y/`, "Xx"}: "yy",
+		{`replace:/x/y/`, "abc"}: "abc", {`replace:/a*/-/`, "baac"}: "-b-c-",
+		{`extract:/([0-9]{5})/`, "D-10115 Berlin 20095"}: "10115", {`extract:/^(?:Dr\. )?(\w+)/`, "Dr. Lee"}: "Lee",
+		{`extract:/a(b)?/`, "ac"}: "", {`extract:/(\d+)/`, "none"}: "",
 	} {
-		if got, ok := stepOf(t, tt.word)(tt.text); !ok || got != tt.want {
-			t.Errorf("%s of %.20q: %.20q %t, want %q", tt.word, tt.text, got, ok, tt.want)
+		if got, ok := stepOf(t, in[0])(in[1]); !ok || got != want {
+			t.Errorf("%s of %.20q: %.20q %t, want %q", in[0], in[1], got, ok, want)
 		}
 	}
 	for _, word := range []string{
