@@ -30,47 +30,11 @@ func contentOf(t *testing.T, row cells, x string) string {
 
 func TestValuesThatAreMadeOfOthers(t *testing.T) {
 	row := cells{"id", "1", "a", "A", "none", " ", "mail", "a@b.co", "bad", "a@", "n", "07", "seven", "7", "quote", `x", "admin": "1`, "street", "Main St 1", "zip", "", "city", "Rome"}
-	for _, tt := range []struct{ name, value, want string }{
-		{"the first that holds anything", `{first: ["{none}", "{a}", web]}`, "A"},
-		{"a constant last", `{first: ["{none}", web]}`, "web"},
-		{"none", `{first: ["{none}", "x {none}"]}`, ""},
-		{"none, then default", `{first: ["{none}"], default: d}`, "d"},
-		{"one that is invalid is passed over and counted", `{first: [{from: "{bad}", format: email}, "{mail}"]}`, "a@b.co-"},
-		{"all are invalid", `{first: [{from: "{bad}", format: email}, "{none}"]}`, "invalid; lead.content.x.first[1] is not an e-mail address"},
-		{"all are dropped", `{first: [{from: "{bad}", format: email, on_invalid: drop}], default: d, empty: clear}`, "-"},
-		{"steps behind", `{first: ["{none}", "{a}"], apply: [lower], map: {a: b}}`, "b"},
-		{"a first in a first", `{first: [{first: ["{none}"]}, {first: ["{none}", "{a}"]}]}`, "A"},
-		{"as behind first", `{first: ["{none}", "{seven}"], as: number}`, "7"},
-		{"as behind first, of JSON", `{first: ['{{"q": "{quote}"}'], as: json}`, `{"q":"x\", \"admin\": \"1"}`},
-
-		{"a partly blank address", `{join: ["{street}", "{zip} {city}"], sep: ", "}`, "Main St 1, Rome"},
-		{"of one part", `{join: ["{none}", "{city}"], sep: ", "}`, "Rome"},
-		{"a blank between", `{join: ["{a}", "{city}"]}`, "A Rome"},
-		{"nothing between, said before", `{sep: "", join: ["{a}", "{city}"]}`, "ARome"},
-		{"nothing to join", `{join: ["{none}", "{zip}"]}`, ""},
-		{"a part is dropped", `{join: ["{a}", {from: "{bad}", format: email, on_invalid: drop}]}`, "A-"},
-		{"a part is invalid", `{join: ["{a}", {from: "{bad}", format: email}]}`, "invalid; lead.content.x.join[2] is not an e-mail address"},
-		{"all that there was is dropped", `{join: ["{none}", {from: "{bad}", format: email, on_invalid: drop}], empty: clear}`, "-"},
-
-		{"an object", `{object: {a: "{a}", n: {from: "{seven}", as: number}, none: "{none}", deep: {object: {b: {from: "yes", as: boolean}}}}}`, `{"a":"A","n":7,"deep":{"b":true}}`},
-		{"no member holds anything", `{object: {none: "{none}", l: {list: ["{none}"]}}}`, ""},
-		{"no member, cleared", `{object: {none: "{none}"}, empty: clear}`, `""`},
-		{"no member, required", `{object: {none: "{none}"}, required: true}`, "invalid; lead.content.x is empty, but required"},
-		{"a cell does not change the shape", `{object: {q: "{quote}"}}`, `{"q":"x\", \"admin\": \"1"}`},
-		{"a list", `{list: [import, "{none}", "{a}", {list: ["{city}"]}]}`, `["import","A",["Rome"]]`},
-		{"a member is dropped", `{object: {a: "{a}", n: {from: "{n}", as: number, on_invalid: drop}}}`, `{"a":"A"}-`},
-		{
-			"members are invalid, told at once", `{object: {n: {from: "{n}", as: number}, m: {from: "{bad}", format: email}}}`,
-			"invalid; lead.content.x.object.m is not an e-mail address; lead.content.x.object.n is not a number as JSON writes it: 7, -0.5 or 1e3, without leading zeros",
-		},
-		{"an object that is left out as a whole", `{object: {a: "{a}", n: {from: "{n}", as: number}, m: {from: "{bad}", format: email}}, on_invalid: drop}`, "-"},
-
-		{"on_invalid drop is never clear, default or else", `{from: "{bad}", map: {x: y}, on_invalid: drop, default: d, empty: clear}`, "-"},
-		{"on_invalid drop of what cannot be computed", `{expr: 'int(bad)', on_invalid: drop}`, "-"},
-		{"on_invalid drop of a good value", `{from: "{mail}", format: email, on_invalid: drop}`, "a@b.co"},
-	} {
-		if diff := cmp.Diff(tt.want, contentOf(t, row, tt.value)); diff != "" {
-			t.Errorf("%s: %s\n%s", tt.name, tt.value, diff)
+	var cases []struct{ Name, Value, Want string }
+	readCases(t, "values.yaml", &cases)
+	for _, c := range cases {
+		if diff := cmp.Diff(c.Want, contentOf(t, row, c.Value)); diff != "" {
+			t.Errorf("%s: %s\n%s", c.Name, c.Value, diff)
 		}
 	}
 }

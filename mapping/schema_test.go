@@ -156,33 +156,23 @@ func TestTheSchemaKnowsTheWordsThatTheParserKnows(t *testing.T) {
 	}
 }
 
+// schemaFiles are mapping files that the schema and the parser take, and those that both refuse.
+type schemaFiles struct {
+	Good    map[string]string
+	Refused []string
+}
+
+func schemaCases(t *testing.T) (cases schemaFiles) {
+	t.Helper()
+	readCases(t, "schema.yaml", &cases)
+	return cases
+}
+
 // goodFiles are mapping files that use the whole language.
 func goodFiles(t *testing.T) map[string]string {
 	t.Helper()
-	files := map[string]string{
-		"nothing": "version: 1\n", "version as a text": "version: '1'\n",
-		"JSON":      `{"version": 1, "key": "{id}", "lead": {"content": {"a": {"from": "{b}", "required": true}}}}`,
-		"tenFields": tenFields, "people": people,
-		"source":   "version: 1\nsource: {format: csv, delimiter: ';', encoding: windows-1252, header: false, columns: [id, first, 3], 'null': ['', NULL, n/a, 0]}\n",
-		"tab":      "version: 1\nsource: {format: tsv, delimiter: tab, header: true}\n",
-		"sheet":    "version: 1\nsource: {format: xlsx, sheet: Leads}\n",
-		"frame":    "version: 1\nsource: {skip_rows: 3, skip_footer: 2, footer: /^Grand total/, comment: '#', escape: '\\'}\n",
-		"quote":    "version: 1\nsource: {quote: none}\n",
-		"keys":     "version: 1\nnamespace: dealers.2024\nkey: {from: '{id}-{n}', apply: [lower], format: /a/}\nlead_id: '{lead}'\nskip_if: 'test == \"yes\"'\n",
-		"statuses": "version: 1\nlead: {status: CLOSED | won}\n",
-		"status":   "version: 1\nlead: {status: {from: '{s}', map: {a: Open, b: Closed | Won, c: ''}, else: '{}', default: New}}\n",
-		"assign": "version: 1\nassign:\n- organization: {from: '{o}', map: {a: b}, else: '{}'}\n- {locator: l, type: radius, search_text: '{a}'}\n" +
-			"- {locator: '{l}', type: regions-radius, search_text: {from: '{a}', default: Berlin}}\n- {locator: l, type: regions, postal_code: 01234}\n",
-		"values": "version: 1\nlead:\n  content:\n    a: {from: '{a}', apply: [trim, lower, upper, title, squeeze, digits, 'e164:US', 'date:DD.MM.YYYY', 'truncate:80', 'split:,:-1', 'split:::1'], empty: clear}\n" +
-			"    b: {from: '{b}', format: '/^[0-9]{5}$/'}\n    c: {from: '{c}', format: email, required: true}\n    d: {expr: 'int(score) * 10', as: number}\n    e: true\n    f: 1.5\n    '*': rest\n",
-		"tables": "version: 1\ntables: {a: {Won: closedWon}, b: {x: 1}}\nlead: {status: {from: '{s}', map: a}, content: {n: {from: '{n}', map: b, else: '{}'}}}\n",
-		"parts": "version: 1\nkey: {join: ['{a}', {from: '{b}', apply: [lower]}, {join: [x, '{c}']}], sep: '/'}\nassign: [{locator: l, type: radius, search_text: {join: ['{a}', {from: '{b}', default: x}], sep: ', '}}]\n" +
-			"lead:\n  status: {first: ['{a}', open], map: {x: open}, else: '{}', pull: {Open: x}, conflict: {closedWon: service}}\n  content:\n    a: {first: ['{a}', {from: '{b}', on_invalid: drop, format: email}], default: x, empty: clear}\n" +
-			"    b: {object: {c: '{c}', d: {object: {e: {list: [x, {from: '{f}', as: number}]}}}}, required: true, empty: clear}\n    c: {list: ['{a}', {object: {b: '{b}'}}], on_invalid: drop}\n    '*': {rest: {except: [ssn, 'tmp_*'], prefix: crm_}}\n",
-		"steps": "version: 1\nlead:\n  content:\n    a: {from: '{a}', apply: ['e164:{country}', 'replace:/(a)\\/b/$1\\//', 'replace:/x//', 'extract:/a(b)/', 'date:YYYY-MM-DD|unix|D. MMMM YYYY@de']}\n",
-		"tests": "version: 1\ntests:\n- {row: {a: 7, b: null, c.d: x}, request: {organizationID: o, typeKey: k, typeLabel: l, status: open, content: {a: 1, b: [x, {}]}}}\n" +
-			"- row: {}\n  request: {locatorID: l, locationSearch: {searchText: a, postalCode: 01234}}\n",
-	}
+	files := map[string]string{"tenFields": tenFields, "people": people}
+	maps.Copy(files, schemaCases(t).Good)
 	samples, err := filepath.Glob("../samples/*.yaml")
 	exports, errExports := filepath.Glob("../samples/*/*.yaml")
 	if err != nil || errExports != nil || len(samples) == 0 || len(exports) == 0 {
@@ -214,44 +204,7 @@ func TestTheSchemaTakesWhatTheParserTakes(t *testing.T) {
 
 func TestTheSchemaRefusesWhatTheParserRefuses(t *testing.T) {
 	c := newSchemaChecker(t)
-	for _, file := range []string{
-		"key: a\n", "version: 2\n", "version: 1\nkeys: a\n", "version: 1\nkey: ''\n", "version: 1\nkey: [a]\n", "version: 1\nkey: {}\n",
-		"version: 1\nkey: id\n", "version: 1\nlead_id: id\n", "version: 1\nlead: {external_id: {from: id}}\n", "version: 1\nkey: '{{id}'\n",
-		"version: 1\nkey: {from: '{a}', map: {b: c}}\n", "version: 1\nkey: {from: '{a}', default: b}\n", "version: 1\nkey: {expr: a}\n",
-		"version: 1\nsource: {}\nassign: []\n", "version: 1\nsource: {format: json}\n", "version: 1\nsource: {delimiter: ab}\n", "version: 1\nsource: {delimiter: '\"'}\n",
-		"version: 1\nsource: {format: jsonl, delimiter: ;}\n", "version: 1\nsource: {format: jsonl, header: false, columns: [a]}\n",
-		"version: 1\nsource: {format: xlsx, delimiter: ;}\n",
-		"version: 1\nsource: {skip_rows: -1}\n", "version: 1\nsource: {skip_footer: 1001}\n", "version: 1\nsource: {footer: Total}\n", "version: 1\nsource: {comment: ' '}\n",
-		"version: 1\nsource: {comment: ''}\n", "version: 1\nsource: {escape: '\"'}\n", "version: 1\nsource: {escape: '\\', quote: none}\n",
-		"version: 1\nsource: {format: jsonl, skip_rows: 1}\n", "version: 1\nsource: {format: xlsx, comment: '#'}\n", "version: 1\nsource: {format: xlsx, encoding: utf-8}\n",
-		"version: 1\nkey: {from: '{a}', as: number}\n", "version: 1\nkey: {from: '{a}', empty: clear}\n", "version: 1\nlead: {status: {from: '{a}', as: json}}\n",
-		"version: 1\nsource: {header: no}\n", "version: 1\nsource: {header: false}\n", "version: 1\nsource: {columns: [a]}\n", "version: 1\nsource: {header: false, columns: [a, a]}\n",
-		"version: 1\nsource: {header: false, columns: [' ']}\n", "version: 1\nsource: {'null': x}\n",
-		"version: 1\nnamespace: a b\n", "version: 1\nnamespace: ''\n", "version: 1\nskip_if: [a]\n",
-		"version: 1\nlead: {type_key: {from: a, expr: b}}\n", "version: 1\nlead: {type_key: {from: a, else: b}}\n", "version: 1\nlead: {type_key: {map: {a: b}}}\n", "version: 1\nlead: {type_key: {from: a, map: [a]}}\n",
-		"version: 1\nlead: {type_key: {from: a, required: yes please}}\n", "version: 1\nlead: {type_key: {from: a, apply: lower}}\n", "version: 1\nlead: {type_key: {from: a, apply: []}}\n",
-		"version: 1\nlead: {type_key: {from: a, apply: [lowercase]}}\n", "version: 1\nlead: {type_key: {from: a, apply: ['e164:us']}}\n", "version: 1\nlead: {type_key: {from: a, apply: ['e164: US']}}\n", "version: 1\nlead: {type_key: {from: a, apply: [e164: US]}}\n",
-		"version: 1\nlead: {type_key: {from: a, apply: ['date:']}}\n", "version: 1\nlead: {type_key: {from: a, apply: ['date: DD.MM.YYYY']}}\n", "version: 1\nlead: {type_key: {from: a, apply: ['truncate:0']}}\n",
-		"version: 1\nlead: {type_key: {from: a, apply: ['split::1']}}\n", "version: 1\nlead: {type_key: {from: a, apply: ['split:,:0']}}\n", "version: 1\nlead: {type_key: {from: a, apply: [trim:]}}\n",
-		"version: 1\nlead: {type_key: {from: a, format: mail}}\n", "version: 1\nlead: {type_key: {from: a, format: '/a'}}\n", "version: 1\nlead: {type_key: {from: a, format: //}}\n", "version: 1\nlead: {type_key: {from: a, format: /a/i}}\n",
-		"version: 1\nlead: {type_key: {from: a, format: /" + strings.Repeat("a", 1025) + "/}}\n",
-		"version: 1\nlead: {status: won}\n", "version: 1\nlead: {status: {from: '{a}', map: {b: won}}}\n", "version: 1\nlead: {status: {from: '{a}', default: won}}\n",
-		"version: 1\nlead: {name: a}\n", "version: 1\nlead: {content: [a]}\n", "version: 1\nlead: {content: {' ': a}}\n", "version: 1\nlead: {content: {a: }}\n", "version: 1\nlead: {content: {'*': all}}\n",
-		"version: 1\nlead: {content: {a: {from: b, as: int}}}\n", "version: 1\nlead: {content: {a: {from: b, empty: drop}}}\n",
-		"version: 1\ntables: {a: b}\n", "version: 1\ntables: {a: {' ': x}}\n", "version: 1\ntables: {a: {file: a/b.csv, key: k, value: v}}\n", "version: 1\ntables: {a: {file: b.csv, key: k}}\n", "version: 1\ntables: {a: {x: [y]}}\n",
-		"version: 1\nlead: {content: {a: {first: []}}}\n", "version: 1\nlead: {content: {a: {first: [b], join: [c]}}}\n", "version: 1\nlead: {content: {a: {join: [{object: {b: c}}]}}}\n",
-		"version: 1\nlead: {content: {a: {from: b, sep: c}}}\n", "version: 1\nlead: {content: {a: {object: {}}}}\n", "version: 1\nlead: {content: {a: {object: {b: c}, apply: [lower]}}}\n",
-		"version: 1\nlead: {content: {a: {list: [{from: '{b}', empty: clear}]}}}\n", "version: 1\nlead: {content: {a: {first: [{from: '1', as: number}]}}}\n", "version: 1\nlead: {type_key: {object: {a: b}}}\n",
-		"version: 1\nlead: {type_key: {from: '{a}', on_invalid: drop}}\n", "version: 1\nlead: {content: {a: {from: '{a}', on_invalid: drop, required: true}}}\n",
-		"version: 1\nkey: {first: ['{a}']}\n", "version: 1\nkey: {join: [{from: '{a}', default: x}]}\n", "version: 1\nkey: {join: ['{a}'], from: '{b}'}\n",
-		"version: 1\nlead: {status: {from: '{a}', map: {b: open}, pull: {won: b}}}\n", "version: 1\nlead: {status: {from: '{a}', conflict: {open: mine}}}\n",
-		"version: 1\nlead: {content: {'*': {rest: {}, x: y}}}\n", "version: 1\nlead: {content: {'*': {rest: {except: []}}}}\n",
-		"version: 1\nlead: {type_key: {from: a, apply: ['replace:/a/']}}\n", "version: 1\nlead: {type_key: {from: a, apply: ['replace:a/b/']}}\n", "version: 1\nlead: {type_key: {from: a, apply: ['extract:/a/']}}\n",
-		"version: 1\nassign: [{}]\n", "version: 1\nassign: [{organization: a, locator: b}]\n", "version: 1\nassign: [{locator: a, type: radius}]\n", "version: 1\nassign: [{locator: a, search_text: b}]\n",
-		"version: 1\nassign: [{locator: a, type: regions, search_text: b}]\n", "version: 1\nassign: [{locator: a, type: radius, postal_code: b}]\n", "version: 1\nassign: [{locator: a, type: region, postal_code: b}]\n",
-		"version: 1\ntests: []\n", "version: 1\ntests: [{row: {}}]\n", "version: 1\ntests: [{row: {a: [b]}, request: {}}]\n", "version: 1\ntests: [{row: {}, request: {typekey: a}}]\n",
-		"version: 1\ntests: [{row: {}, request: {status: [a]}}]\n", "version: 1\ntests: [{row: {}, request: {content: a}}]\n", "[a]\n",
-	} {
+	for _, file := range schemaCases(t).Refused {
 		if _, err := Parse("m", []byte(file), nil); err == nil {
 			t.Errorf("the parser takes\n%s", file)
 		}
