@@ -20,7 +20,7 @@ const (
 
 const accountID = "1f5f1573-3e36-43ab-81be-5112f6c70655"
 
-// The default lifetimes ("Limits"); that of the temporary token is not shown there.
+// The default lifetimes ("Limits", without that of the temporary token).
 const (
 	accessLife  = 3 * time.Hour
 	refreshLife = 3 * 24 * time.Hour
@@ -45,7 +45,7 @@ type grant struct {
 
 func (s *Server) issue(u use, owner string, life time.Duration) (token string) {
 	token = rand.Text()
-	s.grants.Store(token, grant{u, owner, s.now().Add(life)})
+	s.grants.Store(token, grant{u, owner, s.options.now().Add(life)})
 	return token
 }
 
@@ -53,7 +53,7 @@ func (s *Server) issue(u use, owner string, life time.Duration) (token string) {
 func (s *Server) find(u use, token string) (g grant, alive bool) {
 	v, _ := s.grants.Load(token)
 	g, _ = v.(grant)
-	return g, g.use == u && s.now().Before(g.expires)
+	return g, g.use == u && s.options.now().Before(g.expires)
 }
 
 // spend uses up a token that is good once, and reports whether it was alive and the owner's.
@@ -74,14 +74,14 @@ func (s *Server) revoke() {
 
 // admit refuses a request that does not carry a living token of the use as its bearer ("Errors", 401).
 func (s *Server) admit(r *http.Request, u use) {
-	headers := r.Header.Values("Authorization")
-	require(len(headers) == 1, http.StatusUnauthorized, "one Authorization header with a bearer token is required")
-	_, alive := s.find(u, bearer(headers[0]))
+	only := len(r.Header.Values("Authorization")) == 1
+	require(only, http.StatusUnauthorized, "one Authorization header with a bearer token is required")
+	_, alive := s.find(u, bearer(r))
 	require(alive, http.StatusUnauthorized, "the token is not accepted, or has expired")
 }
 
-func bearer(header string) string {
-	scheme, token, _ := strings.Cut(header, " ")
+func bearer(r *http.Request) string {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
 		return ""
 	}
@@ -105,20 +105,17 @@ func (s *Server) login(c call) answer {
 // client makes an OAuth client ("2. Create OAuth client"). Only a digest of its secret is kept.
 func (s *Server) client(c call) answer {
 	require(len(c.body) == 0, http.StatusBadRequest, "this address takes no body")
-	fresh := s.spend(loginUse, bearer(c.Header.Get("Authorization")), accountID)
+	fresh := s.spend(loginUse, bearer(c.Request), accountID)
 	require(fresh, http.StatusUnauthorized, "the temporary token was used before")
-	id, secret, at := newID(uint64(s.now().UnixMilli())), rand.Text(), s.now().UTC().Format(timeLayout)
+	id, secret, at := newID(uint64(s.options.now().UnixMilli())), rand.Text(), s.options.now().UTC().Format(timeLayout)
 	check(s.store.Update(func(tx *bbolt.Tx) error { return putClient(tx, id, secret) }))
 	return respond(http.StatusOK, struct {
-		ID                                   string
-		ReadOnly                             bool
-		CreatedAt, UpdatedAt, Secret, Domain string
-		UserID                               string
+		ID, CreatedAt, UpdatedAt, Secret, Domain, UserID string
+		ReadOnly                                         bool
 	}{ID: id, CreatedAt: at, UpdatedAt: at, Secret: secret, UserID: accountID})
 }
 
-// token grants tokens ("3. Generate access and refresh tokens", "4. Refresh access token"). It takes the parameters of
-// a grant, each once, and no others.
+// token grants tokens ("3. Generate access and refresh tokens", "4. Refresh access token").
 func (s *Server) token(c call) answer {
 	oauth := func(ok bool, code, reason string) {
 		if status := http.StatusBadRequest; !ok {
@@ -145,10 +142,8 @@ func (s *Server) token(c call) answer {
 	oauth(s.store.isClient(id, q.Get("client_secret")), "invalid_client", "the client or its secret is not known")
 	oauth(!again || s.spend(refreshUse, q.Get("refresh_token"), id), "invalid_grant",
 		"the refresh token has expired, was used before or is not known")
-	return respond(http.StatusOK, struct {
-		AccessToken  string `json:"access_token"`
-		ExpiresIn    int    `json:"expires_in"`
-		RefreshToken string `json:"refresh_token"`
-		TokenType    string `json:"token_type"`
-	}{s.issue(accessUse, id, accessLife), int(accessLife.Seconds()), s.issue(refreshUse, id, refreshLife), "Bearer"})
+	return respond(http.StatusOK, map[string]any{
+		"access_token": s.issue(accessUse, id, accessLife), "expires_in": int(accessLife.Seconds()),
+		"refresh_token": s.issue(refreshUse, id, refreshLife), "token_type": "Bearer",
+	})
 }

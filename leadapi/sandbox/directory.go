@@ -19,15 +19,13 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// TrunkID is the ID of the trunk organization of the sandbox's made-up brand. It is in the path
-// of every create, and leads may be assigned to it directly.
-const TrunkID = "b1cb1816-7d85-457c-9f32-2a1422d00e17"
+// IDs of the made-up brand.
+const (
+	TrunkID        = "b1cb1816-7d85-457c-9f32-2a1422d00e17" // the trunk organization, to which leads may be assigned
+	MixedLocatorID = "93f69c0d-5bf3-4ee9-9997-15295147816b" // a locator that takes postal codes and cities
+)
 
-// MixedLocatorID is the ID of a locator of the brand that takes postal codes and cities.
-const MixedLocatorID = "93f69c0d-5bf3-4ee9-9997-15295147816b"
-
-// The types of locators, as a mapping names them. regions takes a postal code, the others take a search text
-// ("locationSearch object").
+// The types of locators. regions takes a postal code, the others take a search text ("locationSearch object").
 const (
 	radius           = "radius"
 	regions          = "regions"
@@ -41,8 +39,7 @@ type Organization struct {
 	line      int
 }
 
-// location is one place of an organization. Its territories are the beginnings of the postal codes that it serves, as
-// postalCode writes them.
+// location is one place of an organization. Its territories are the beginnings of the postal codes that it serves.
 type location struct {
 	Name, City, Address string
 	PostalCode          string `yaml:"postal_code"`
@@ -120,8 +117,8 @@ func readDirectory(path string, data []byte) (*Directory, error) {
 		return nil, fmt.Errorf("%s: %s\nhint: %s", path, typeName().ReplaceAllString(err.Error(), ""), directoryKeys)
 	}
 	if file.Trunk.ID == "" && len(file.Organizations) == 0 {
-		return nil, fmt.Errorf("%s: the directory names no organization\nhint: list their IDs under the key "+
-			"organizations", path)
+		const none = "%s: the directory names no organization\nhint: list their IDs under the key organizations"
+		return nil, fmt.Errorf(none, path)
 	}
 	file.Trunk.ID = cmp.Or(file.Trunk.ID, TrunkID)
 	d := &Directory{trunkID: file.Trunk.ID, names: map[string]string{}, locators: map[string]string{}}
@@ -137,8 +134,8 @@ func readDirectory(path string, data []byte) (*Directory, error) {
 	}
 	wrongID := func(line int, what, id string, again bool) {
 		fits := validID().MatchString(id) && strings.Trim(id, ".") != ""
-		wrong(!fits, line, "%.64q cannot be the ID of the %s\nhint: letters, digits, and . _ - only, at most 128", id,
-			what)
+		const hint = "\nhint: letters, digits, and . _ - only, at most 128"
+		wrong(!fits, line, "%.64q cannot be the ID of the %s"+hint, id, what)
 		wrong(again, line, "the %s %s is listed twice", what, id)
 	}
 	alone := len(file.Organizations) == 0
@@ -182,8 +179,7 @@ var typeName = spelling.Form(` (?:in type|into) sandbox\.\w+`)
 
 var validID = spelling.Form(`^[A-Za-z0-9._-]{1,128}$`)
 
-// locate has a locator choose the location, and so the organization. Each type needs a property of its own
-// ("locationSearch object").
+// locate has a locator choose the location, and so the organization ("locationSearch object").
 func (d *Directory) locate(locator *string, by *search) location {
 	id := required("locatorID", locator)
 	require(by != nil, http.StatusBadRequest, "locationSearch is required with locatorID")
@@ -201,11 +197,9 @@ func (d *Directory) locate(locator *string, by *search) location {
 	return d.search(kind, value)
 }
 
-// search picks the location for a postal code or a search text: for regions and territories by the postal code (of five
-// digits, in a text), else by the last city that is named.
+// search picks the location by a postal code (of five digits, in a text), else by the last city that is named.
 func (d *Directory) search(kind, value string) location {
-	words := searchable(value)
-	best := -1
+	words, best := searchable(value), -1
 	switch kind {
 	case regions:
 		best = d.territory(postalCode(value))
@@ -248,16 +242,13 @@ func (d *Directory) territory(code string) (best int) {
 	return best
 }
 
-// postalCode returns a postal code, of whatever country, in the form in which codes are compared: SW1A1AA for "sw1a
-// 1aa".
+// postalCode is the form in which postal codes of any country are compared: SW1A1AA for "sw1a 1aa".
 func postalCode(text string) string {
 	return strings.NewReplacer(" ", "", "-", "").Replace(strings.ToUpper(text))
 }
 
 // searchable is the text as lower-case words, each between single spaces.
 func searchable(text string) string {
-	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
-	})
-	return " " + strings.Join(words, " ") + " "
+	parts := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+	return " " + strings.Join(strings.FieldsFunc(strings.ToLower(text), parts), " ") + " "
 }

@@ -43,15 +43,13 @@ type fault struct {
 
 type faults struct {
 	retryAfter string
-	seed       uint64
-
-	mu     sync.Mutex
-	random *rand.Rand
-	list   []*fault
+	mu         sync.Mutex
+	random     *rand.Rand
+	list       []*fault
 }
 
 func parseFaults(spec string) (*faults, error) {
-	fs := &faults{retryAfter: "1"}
+	fs, seed := &faults{retryAfter: "1"}, uint64(0)
 	for item := range strings.SplitSeq(spec, ",") {
 		item = strings.TrimSpace(item)
 		name, value, setting := strings.Cut(item, "=")
@@ -65,7 +63,7 @@ func parseFaults(spec string) (*faults, error) {
 		case name != "seed":
 			err = errors.New("settings are seed and retry-after")
 		default:
-			if fs.seed, err = strconv.ParseUint(value, 10, 64); err != nil {
+			if seed, err = strconv.ParseUint(value, 10, 64); err != nil {
 				err = errors.New("a seed is a whole number")
 			}
 		}
@@ -73,7 +71,7 @@ func parseFaults(spec string) (*faults, error) {
 			return nil, fmt.Errorf("sandbox: the fault %q is not understood: %w", item, err)
 		}
 	}
-	fs.random = rand.New(rand.NewPCG(fs.seed, fs.seed))
+	fs.random = rand.New(rand.NewPCG(seed, seed))
 	return fs, nil
 }
 
@@ -183,7 +181,7 @@ func (a answer) write(w http.ResponseWriter) {
 	for k, v := range a.header {
 		h.Set(k, v)
 	}
-	if a.status != http.StatusNoContent && a.status != http.StatusNotModified {
+	if a.status != http.StatusNoContent && a.status != http.StatusNotModified && h.Get("Content-Length") == "" {
 		h.Set("Content-Length", strconv.Itoa(len(a.body)))
 	}
 	w.WriteHeader(a.status)
@@ -195,8 +193,8 @@ func respond(status int, v any) answer {
 	return answer{status: status, header: map[string]string{}, body: body}
 }
 
-// refusal is why a request is not carried out, as the answer says it to the client ("Errors"). It travels as a panic:
-// what serves a request says in a line each what it requires.
+// refusal is why a request is not carried out, as the answer says it ("Errors"). It travels as a panic, so that what
+// serves a request says in a line each what it requires.
 type refusal struct {
 	status int
 	code   string // "": the words of the status
@@ -215,10 +213,8 @@ func require(ok bool, status int, format string, args ...any) {
 func check(err error) { require(err == nil, http.StatusInternalServerError, "%v", err) }
 
 func (r *refusal) answer() answer {
-	a := respond(r.status, struct {
-		Error   string `json:"error"`
-		Message string `json:"message"`
-	}{cmp.Or(r.code, http.StatusText(r.status), "Unknown"), r.reason})
+	word := cmp.Or(r.code, http.StatusText(r.status), "Unknown")
+	a := respond(r.status, map[string]string{"error": word, "message": r.reason})
 	a.reason = r.reason
 	switch {
 	case r.allow != "":
@@ -233,12 +229,6 @@ func (r *refusal) answer() answer {
 var faultNames = []string{
 	"revoke", "drop", "hang", "slow", "cut-body", "not-json", "no-id", "other-id", "no-organization", "gzip", "close",
 }
-
-// Pauses of faults that name none.
-const (
-	slowness = 3 * time.Second
-	forEver  = 24 * time.Hour
-)
 
 // spoil answers as the fault wants it. a is the true answer; it is empty when nothing was applied.
 func (s *Server) spoil(w http.ResponseWriter, r *http.Request, kind string, f *fault, a answer) {
@@ -260,20 +250,19 @@ func (s *Server) spoil(w http.ResponseWriter, r *http.Request, kind string, f *f
 	case "drop":
 		panic(http.ErrAbortHandler)
 	case "hang":
-		s.pause(r.Context(), forEver)
+		s.pause(r.Context(), 24*time.Hour)
 		panic(http.ErrAbortHandler)
 	case "slow":
-		s.pause(r.Context(), cmp.Or(f.pause, slowness))
+		s.pause(r.Context(), cmp.Or(f.pause, 3*time.Second))
 	case "cut-body":
-		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Content-Length", strconv.Itoa(len(a.body)))
-		w.WriteHeader(a.status)
-		_, _ = w.Write(a.body[:len(a.body)/2])
+		a.body = a.body[:len(a.body)/2]
+		a.write(w)
 		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
 	case "not-json":
 		a.body = []byte("<!doctype html><title>Welcome</title><p>Everything went well.</p>\n")
-		a.header = map[string]string{"Content-Type": "text/html; charset=utf-8"}
+		a.header["Content-Type"] = "text/html; charset=utf-8"
 	case "no-id":
 		a.edit("", "leadID", "ID")
 	case "other-id":

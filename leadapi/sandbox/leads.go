@@ -16,28 +16,21 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Lead is a lead as the sandbox keeps it and answers updates with it, in the order of the specification's table
-// ("Lead"). Values of Content are strings, booleans, nil, lists, objects, and numbers as jsontext.Value with the
-// digits that were sent.
+// Lead is a lead as the sandbox keeps it and answers updates with it ("Lead"). Values of Content are strings, booleans,
+// nil, lists, objects, and numbers as jsontext.Value with the digits that were sent.
 type Lead struct {
-	ID          string
-	ReadOnly    bool
-	CreatedAt   string
-	UpdatedAt   string
-	OwnerID     string
-	Content     map[string]any
-	Impressions int
-	IsTestLead  bool
-	Location    struct{ Name, Address string }
-	RequestMeta struct{ ContentType, Host, IP, Locale, URL, UserAgent string }
-	Source      string
-	Status      string
-	Stage       string
-	TypeKey     string
-	TypeLabel   string
-	Views       int
-	ExternalID  string
-	DisplayName string
+	ID                            string
+	ReadOnly                      bool
+	CreatedAt, UpdatedAt, OwnerID string
+	Content                       map[string]any
+	Impressions                   int
+	IsTestLead                    bool
+	Location                      struct{ Name, Address string }
+	RequestMeta                   struct{ ContentType, Host, IP, Locale, URL, UserAgent string }
+	Source, Status, Stage         string
+	TypeKey, TypeLabel            string
+	Views                         int
+	ExternalID, DisplayName       string
 }
 
 // statuses are the accepted keys ("States and transitions").
@@ -47,8 +40,8 @@ var statuses = []string{
 }
 
 func requireStatus(key string) {
-	require(slices.Contains(statuses, key), http.StatusUnprocessableEntity,
-		"the status is not one of the accepted keys")
+	known := slices.Contains(statuses, key)
+	require(known, http.StatusUnprocessableEntity, "the status is not one of the accepted keys")
 }
 
 // timeLayout is that of ISO 8601, UTC, with fractional seconds.
@@ -91,17 +84,22 @@ type search struct {
 
 // create makes a lead ("5. Create a lead"). It is stored when create returns.
 func (s *Server) create(c call) answer {
-	known := c.tail == s.directory.trunkID
+	known := c.tail == s.options.Directory.trunkID
 	require(known, http.StatusNotFound, "the trunk organization is not known; --directory names your own")
 	var b newLeadBody
 	c.read(&b)
-	l := newLead(&b)
-	l.assign(&b, s.directory)
+	require(b.Content != nil, http.StatusBadRequest, "content is required")
+	l := Lead{
+		Content: b.Content, TypeKey: required("typeKey", b.TypeKey), TypeLabel: required("typeLabel", b.TypeLabel),
+		Source: "lead-collector", Stage: "lead", Status: *cmp.Or(b.Status, &statuses[0]),
+	}
+	requireStatus(l.Status)
+	l.assign(&b, s.options.Directory)
 	meta := &l.RequestMeta
 	meta.ContentType, meta.Host, meta.URL = c.Header.Get("Content-Type"), c.Host, c.URL.Path
 	meta.Locale, meta.UserAgent = c.Header.Get("Accept-Language"), c.UserAgent()
 	meta.IP, _, _ = net.SplitHostPort(c.RemoteAddr)
-	l.touch(s.now())
+	l.touch(s.options.now())
 	l.CreatedAt = l.UpdatedAt
 	check(s.store.add(&l))
 	a := respond(http.StatusCreated, struct {
@@ -111,15 +109,6 @@ func (s *Server) create(c call) answer {
 	}{l.ID, l.OwnerID, l.Location.Name})
 	a.leadID = l.ID
 	return a
-}
-
-// newLead reads the part of a body that does not say who gets the lead.
-func newLead(b *newLeadBody) (l Lead) {
-	require(b.Content != nil, http.StatusBadRequest, "content is required")
-	l.Content, l.TypeKey, l.TypeLabel = b.Content, required("typeKey", b.TypeKey), required("typeLabel", b.TypeLabel)
-	l.Source, l.Stage, l.Status = "lead-collector", "lead", *cmp.Or(b.Status, &statuses[0])
-	requireStatus(l.Status)
-	return l
 }
 
 // assign gives the lead to the organization that is named, or that a locator finds (endpoint 5, rules 1 to 3).
@@ -152,7 +141,7 @@ func (s *Server) update(c call) answer {
 		l.Status, l.ExternalID = *cmp.Or(b.Status, &l.Status), *cmp.Or(b.ExternalID, &l.ExternalID)
 		maps.Copy(l.Content, b.Content)
 		if b.Status != nil || b.ExternalID != nil || len(b.Content) > 0 {
-			l.touch(s.now())
+			l.touch(s.options.now())
 		}
 	})
 	check(err)
@@ -175,8 +164,8 @@ func readBody(r *http.Request) []byte {
 	return body
 }
 
-// read reads a request's body, which must be declared as JSON ("Endpoints"): one object of known members, each there
-// once, with its name in exact case and a value that is not null.
+// read reads a request's body, declared as JSON ("Endpoints"): one object of known members, each there once, with its
+// name in exact case and a value that is not null.
 func (c call) read(into any) {
 	kind, params, err := mime.ParseMediaType(c.Header.Get("Content-Type"))
 	charset := params["charset"]

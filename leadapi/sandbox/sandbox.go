@@ -1,18 +1,17 @@
-// Package sandbox imitates the lead service: for trying leadferry out without an account, and for
-// tests. It is the far end of the way of a row, behind leadapi, and knows nothing of rows.
+// Package sandbox imitates the lead service, for tests and for trying leadferry out without an account. It is the far
+// end of the way of a row, behind leadapi, and knows nothing of rows.
 //
-// It serves all six endpoints of the specification to one built-in service account and one brand
-// (see [Directory]), and refuses what the specification forbids or does not name: fields, parameters,
-// bodies and nulls. What the specification leaves open it decides once: what cannot be read is 400, what
-// names something unknown is 422 (404 in a path), and a refusal's body is {"error": …, "message": …}.
+// It serves all six endpoints of the specification to one built-in service account and one brand (see [Directory]),
+// and refuses what the specification forbids or does not name: fields, parameters, bodies and nulls. What the
+// specification leaves open it decides once: what cannot be read is 400, what names something unknown is 422 (404 in
+// a path), and a refusal's body is {"error": …, "message": …}.
 //
-// A lead is stored before its create is answered, and outlives a kill of the process; nothing is
-// synced, so it need not outlive the machine. OAuth clients outlive it too; tokens end with the process.
-//
-// Options.Faults says what goes wrong and how often (see [FaultHelp]).
+// A lead is stored before its create is answered, and outlives a kill of the process, as OAuth clients do; nothing is
+// synced, so it need not outlive the machine. Tokens end with the process.
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,9 +26,6 @@ import (
 	"time"
 )
 
-// maxBody is the largest request body that is read, in bytes.
-const maxBody = 1 << 20
-
 // Options says how a Server behaves. The zero value is a well-behaved service with a temporary file.
 type Options struct {
 	Path      string        // the file of its leads; "" is a temporary one, removed by Close
@@ -43,20 +39,17 @@ type Options struct {
 
 // Server is the service. It is an [http.Handler] for both applications, the general API and lead creation.
 type Server struct {
-	options   Options // its defaults filled in
-	directory *Directory
-	now       func() time.Time
-	store     *store
-	faults    *faults
-	quit      chan struct{}
-	shut      func() error
-
+	options Options // its defaults filled in
+	store   *store
+	faults  *faults
+	quit    chan struct{}
+	shut    func() error
 	grants  sync.Map // by their tokens
 	journal journal
 }
 
-// New returns a Server on the leads of o.Path, which it locks. It fails when the faults are no list
-// of faults, or when the file is in use, damaged or not one of a sandbox.
+// New returns a Server on the leads of o.Path, which it locks. It fails when the faults are no list of faults, or when
+// the file is in use, damaged or not one of a sandbox.
 func New(o Options) (*Server, error) {
 	fs, err := parseFaults(o.Faults)
 	if err != nil {
@@ -67,14 +60,12 @@ func New(o Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		options: o, directory: o.Directory, now: o.now, store: st, faults: fs, quit: make(chan struct{}),
+		options: o, store: st, faults: fs, quit: make(chan struct{}),
 		journal: journal{counts: Counts{}, hits: map[string]int{}},
 	}
-	if s.directory == nil {
-		s.directory = brand()
-	}
-	if s.now == nil {
-		s.now = time.Now
+	s.options.Directory = cmp.Or(o.Directory, brand())
+	if o.now == nil {
+		s.options.now = time.Now
 	}
 	s.shut = sync.OnceValue(func() error { close(s.quit); return st.close() })
 	return s, nil
@@ -117,10 +108,8 @@ func route(r *http.Request) (e endpoint, tail string) {
 		case r.Method == e.method:
 			return e, tail
 		default:
-			refuse = &refusal{
-				status: http.StatusMethodNotAllowed, reason: "this address takes " + e.method,
-				allow: e.method,
-			}
+			const status = http.StatusMethodNotAllowed
+			refuse = &refusal{status: status, reason: "this address takes " + e.method, allow: e.method}
 		}
 	}
 	return endpoint{kind: "other", query: true, serve: func(*Server, call) answer { panic(refuse) }}, ""
@@ -162,22 +151,19 @@ func (s *Server) handle(e endpoint, c call, apply bool) (a answer, refused bool)
 	return e.serve(s, c), false
 }
 
-// pause waits for d, or until the client or the sandbox goes. It reports whether d passed.
-func (s *Server) pause(ctx context.Context, d time.Duration) bool {
+// pause waits for d, or until the client or the sandbox goes.
+func (s *Server) pause(ctx context.Context, d time.Duration) {
 	if d <= 0 {
-		return true
+		return
 	}
 	select {
 	case <-time.After(d):
-		return true
 	case <-ctx.Done():
 	case <-s.quit:
 	}
-	return false
 }
 
-// Counts says how many requests of each kind were given each HTTP status, 0 for no answer at all.
-// Kinds are create, update, token, login, client and other.
+// Counts are requests by kind (create, update, token, login, client, other) and HTTP status, 0 for no answer at all.
 type Counts map[string]map[int]int
 
 // Request says how one request was answered. It holds no query and no body: secrets travel there.
@@ -193,8 +179,10 @@ type Request struct {
 	LeadID    string // of the lead that was made or changed, whatever was answered
 }
 
-// mostRequests is how many requests a journal shows.
-const mostRequests = 1000
+const (
+	maxBody      = 1 << 20 // bytes of a request
+	mostRequests = 1000    // that a journal shows
+)
 
 // journal keeps what was answered: how often, and the last requests.
 type journal struct {
@@ -207,7 +195,7 @@ type journal struct {
 // note keeps what came in, with what it was answered.
 func (s *Server) note(kind string, r *http.Request, f *fault, a answer) {
 	e := Request{
-		At: s.now(), Kind: kind, Method: cut(r.Method, 20), Path: cut(r.URL.Path, 200),
+		At: s.options.now(), Kind: kind, Method: cut(r.Method, 20), Path: cut(r.URL.Path, 200),
 		RequestID: cut(r.Header.Get("X-Request-Id"), 100), Status: a.status, Reason: a.reason, LeadID: a.leadID,
 	}
 	j := &s.journal
@@ -267,7 +255,7 @@ func (s *Server) Requests(limit int, want func(Request) bool) (found []Request) 
 func (s *Server) Faults() string { return strings.TrimSpace(s.options.Faults) }
 
 // OrganizationName returns the name of an organization of the brand, "" where it has none.
-func (s *Server) OrganizationName(id string) string { return s.directory.names[id] }
+func (s *Server) OrganizationName(id string) string { return s.options.Directory.names[id] }
 
 // Listener serves a Server on a port of this machine. One goroutine accepts; Close waits for it.
 type Listener struct {
@@ -277,8 +265,8 @@ type Listener struct {
 	serving sync.WaitGroup
 }
 
-// Listen serves s at addr, such as 127.0.0.1:0 for any free port. It closes a connection without a request for
-// idleClose, 0 for never. It fails for an address that other machines reach.
+// Listen serves s at addr: 127.0.0.1:0 is any free port. It closes a connection without a request for idleClose, 0 for
+// never. It fails for an address that other machines reach.
 func Listen(addr string, s *Server, idleClose time.Duration) (*Listener, error) {
 	host, _, err := net.SplitHostPort(addr)
 	if err == nil && !strings.EqualFold(host, "localhost") && !net.ParseIP(host).IsLoopback() {
@@ -305,8 +293,8 @@ func Listen(addr string, s *Server, idleClose time.Duration) (*Listener, error) 
 // URL returns the address of both applications, without a path.
 func (l *Listener) URL() string { return l.url }
 
-// Close stops serving. Answers that are late by a fault or a latency are cut short; other requests in
-// flight have 2 seconds. The Server stays open.
+// Close stops serving. Answers that are late by a fault or a latency are cut short; other requests in flight have 2
+// seconds. The Server stays open.
 func (l *Listener) Close() (err error) {
 	l.cancel()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)

@@ -17,10 +17,7 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 )
 
-const (
-	lockWait = 500 * time.Millisecond
-	copyStep = 16 << 20 // bytes that compacting copies in one transaction
-)
+const lockWait = 500 * time.Millisecond
 
 // The buckets of a file.
 var (
@@ -54,8 +51,7 @@ func openStore(path string, wait time.Duration) (*store, error) {
 	} else if err != nil {
 		return nil, fmt.Errorf("sandbox: open %s: %w", st.path, err)
 	}
-	// Without its name a temporary file is gone with the process, even when that is killed. Systems that keep the
-	// names of open files lose it in close.
+	// Without its name a temporary file goes with the process, even a killed one. Other systems lose it in close.
 	st.temporary = path == "" && os.Remove(st.path) != nil
 	if err := db.Update(prepare); err != nil {
 		return nil, fmt.Errorf("sandbox: open %s: %w", st.path, errors.Join(err, db.Close()))
@@ -125,15 +121,15 @@ func getLead(tx *bbolt.Tx, id string) (*Lead, error) {
 	if v == nil {
 		return nil, nil
 	}
-	l := &Lead{}
-	return l, l.read(v)
+	l, err := readLead(v)
+	return &l, err
 }
 
-func (l *Lead) read(stored []byte) error {
-	if err := json.Unmarshal(stored, l, exactNumbers); err != nil {
-		return fmt.Errorf("sandbox: read a lead: %w", err)
+func readLead(stored []byte) (l Lead, err error) {
+	if err = json.Unmarshal(stored, &l, exactNumbers); err != nil {
+		err = fmt.Errorf("sandbox: read a lead: %w", err)
 	}
-	return nil
+	return l, err
 }
 
 func putLead(tx *bbolt.Tx, l *Lead) error {
@@ -164,8 +160,8 @@ func digest(secret string) []byte {
 	return hash[:]
 }
 
-// Forget removes leads from the file of a sandbox, which must not be in use, and from its
-// unused parts. It returns how many of them the file held; one that is not there holds none.
+// Forget removes leads from the file of a sandbox, which must not be in use, and from its unused parts. It returns how
+// many of them the file held; one that is not there holds none.
 func Forget(path string, ids []string) (n int, err error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || len(ids) == 0 {
 		return 0, nil
@@ -178,10 +174,9 @@ func Forget(path string, ids []string) (n int, err error) {
 	err = st.Update(func(tx *bbolt.Tx) error {
 		leads := tx.Bucket(leadBucket)
 		for _, id := range ids {
-			if leads.Get([]byte(id)) == nil {
-				continue
+			if leads.Get([]byte(id)) != nil {
+				n++
 			}
-			n++
 			if err := leads.Delete([]byte(id)); err != nil {
 				return err
 			}
@@ -197,8 +192,7 @@ func Forget(path string, ids []string) (n int, err error) {
 	return n, nil
 }
 
-// compact puts a copy in the place of the file, and closes the store: what was deleted stays in unused parts of the
-// old one, which goes.
+// compact puts a copy in the place of the file, whose unused parts hold what was deleted, and closes the store.
 func (st *store) compact() error {
 	name := st.path + ".compact"
 	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -208,17 +202,16 @@ func (st *store) compact() error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(bbolt.Compact(fresh, st.DB, copyStep), fresh.Sync(), fresh.Close(), st.Close()); err != nil {
+	if err := errors.Join(bbolt.Compact(fresh, st.DB, 16<<20), fresh.Sync(), fresh.Close(), st.Close()); err != nil {
 		return errors.Join(err, os.Remove(name))
 	}
 	return os.Rename(name, st.path)
 }
 
-// shortestID is how much of an ID finds what it names, in bytes: a shorter word is in any ID, by chance.
-const shortestID = 6
-
-// mostLooked is how many leads one Find looks at: half a second's work at most.
-const mostLooked = 20_000
+const (
+	shortestID = 6      // bytes of an ID that find what it names: a shorter word is in any ID, by chance
+	mostLooked = 20_000 // leads that one Find looks at: half a second's work at most
+)
 
 // Found is what Find found.
 type Found struct {
@@ -237,17 +230,18 @@ func (s *Server) Made() (n int, err error) {
 func (s *Server) Leads() (leads []Lead, err error) {
 	err = s.store.View(func(tx *bbolt.Tx) error {
 		return tx.Bucket(leadBucket).ForEach(func(_, v []byte) error {
-			leads = append(leads, Lead{})
-			return leads[len(leads)-1].read(v)
+			l, err := readLead(v)
+			leads = append(leads, l)
+			return err
 		})
 	})
 	return leads, err
 }
 
-// Find returns leads, the newest first: those made before the one of an ID, or from the newest on for "". Each holds
-// every word of the query, of whatever case, in its status, ExternalID, type, content, location, or in the name of its
-// organization; has it, of six bytes at least, in its ID or its organization's; or was made in the minute after it,
-// where it is a time of RFC 3339. It finds limit leads at most, and looks at 20,000.
+// Find returns leads, the newest first: those made before the one of an ID, or all for "". Each word of the query, in
+// any case, is in the lead's status, ExternalID, type, content, location or organization's name; or, of six bytes at
+// least, in its ID or its organization's; or is a time of RFC 3339 in the minute before the lead was made. Find finds
+// limit leads at most, and looks at 20,000.
 func (s *Server) Find(query, before string, limit int) (f Found, err error) {
 	words := strings.Fields(strings.ToLower(query))
 	err = s.store.View(func(tx *bbolt.Tx) error {
@@ -263,8 +257,8 @@ func (s *Server) Find(query, before string, limit int) (f Found, err error) {
 			}
 			looked++
 			f.Older = string(k)
-			var l Lead
-			if err := l.read(v); err != nil {
+			l, err := readLead(v)
+			if err != nil {
 				return err
 			}
 			if s.holds(&l, words) {
@@ -279,10 +273,8 @@ func (s *Server) Find(query, before string, limit int) (f Found, err error) {
 
 // holds reports whether a lead holds every word, in small letters.
 func (s *Server) holds(l *Lead, words []string) bool {
-	values := []string{
-		l.ExternalID, l.Status, l.TypeKey, l.TypeLabel, l.Location.Name, l.Location.Address,
-		s.OrganizationName(l.OwnerID),
-	}
+	values := []string{l.ExternalID, l.Status, l.TypeKey, l.TypeLabel, l.Location.Name, l.Location.Address}
+	values = append(values, s.OrganizationName(l.OwnerID))
 	for _, value := range l.Content {
 		values = append(values, TextOf(value))
 	}

@@ -58,10 +58,10 @@ func (s *Site) View(at *url.URL) (page.View, bool) {
 		title = "Requests of the sandbox"
 		data, err = s.list(at.Path, query.Get("q"), "")
 	case "/lead":
-		l, lerr := s.server.Lead(query.Get("id"))
-		if l == nil && lerr == nil {
+		var l *sandbox.Lead
+		if l, err = s.server.Lead(query.Get("id")); l == nil && err == nil {
 			return page.View{}, false
-		} else if err = lerr; l != nil {
+		} else if err == nil {
 			about := s.server.Requests(requestsOnPage, func(r sandbox.Request) bool { return r.LeadID == l.ID })
 			name, title = "lead", plain(nameOf(*l), 80)+", a lead of the sandbox"
 			data = leadPage{*l, s.server, about}
@@ -85,9 +85,8 @@ const (
 	requestsOnPage = 50
 	mostQuery      = 200 // bytes
 	shortestName   = 6   // bytes of an ID or a time: what is shorter is in any by chance
+	requestsPath   = "/requests"
 )
-
-const requestsPath = "/requests"
 
 // listPage says what the sandbox has done as a whole, and lists leads, or requests.
 type listPage struct {
@@ -146,11 +145,11 @@ func (s *Site) list(path, query, before string) (*listPage, error) {
 	}
 	p.Kinds, p.Answered = tally(kinds)
 	p.Hits, p.HitByAnyFault = tally(s.server.Hits())
-	made, err := s.server.Made()
-	if err != nil {
+	var err error
+	if p.Made, err = s.server.Made(); err != nil {
 		return nil, err
 	}
-	if p.Made = made; p.ShowsRequests() {
+	if p.ShowsRequests() {
 		words := strings.Fields(strings.ToLower(p.Query))
 		p.Requests = s.server.Requests(requestsOnPage, func(r sandbox.Request) bool { return matches(r, words) })
 		return p, nil
@@ -186,8 +185,8 @@ func matches(r sandbox.Request, words []string) bool {
 	})
 }
 
-// plain is a text of others as it can be shown: cut at n characters, and with the names of those characters that cannot
-// be seen or turn the text around.
+// plain is a text of others as it can be shown: cut at n characters, and those that cannot be seen or turn the text
+// around by name.
 func plain(text string, n int) string {
 	var b strings.Builder
 	for i, r := range text {
