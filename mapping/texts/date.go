@@ -1,6 +1,7 @@
 package texts
 
 import (
+	_ "embed"
 	"fmt"
 	"maps"
 	"math"
@@ -8,26 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
-
-	"github.com/go-playground/locales"
-	"github.com/go-playground/locales/ar"
-	"github.com/go-playground/locales/cs"
-	"github.com/go-playground/locales/da"
-	"github.com/go-playground/locales/de"
-	"github.com/go-playground/locales/es"
-	"github.com/go-playground/locales/fr"
-	"github.com/go-playground/locales/it"
-	"github.com/go-playground/locales/ja"
-	"github.com/go-playground/locales/ko"
-	"github.com/go-playground/locales/nb"
-	"github.com/go-playground/locales/nl"
-	"github.com/go-playground/locales/pl"
-	"github.com/go-playground/locales/pt"
-	"github.com/go-playground/locales/ru"
-	"github.com/go-playground/locales/sv"
-	"github.com/go-playground/locales/tr"
-	"github.com/go-playground/locales/zh"
 
 	"leadferry/internal/spelling"
 )
@@ -203,20 +186,29 @@ func IsDate(s string) bool {
 	})
 }
 
-// languages have names of months and days (Unicode CLDR). They are those whose headers
-// and statuses init knows; of English nothing needs to be said.
-var languages = map[string]func() locales.Translator{
-	"ar": ar.New, "cs": cs.New, "da": da.New, "de": de.New, "es": es.New, "fr": fr.New, "it": it.New, "ja": ja.New,
-	"ko": ko.New,
-	"nb": nb.New, "nl": nl.New, "pl": pl.New, "pt": pt.New, "ru": ru.New, "sv": sv.New, "tr": tr.New, "zh": zh.New,
-}
+// namesText are the names of months and days of the week in the languages whose headers and statuses init knows, from
+// the Unicode CLDR by way of go-playground/locales: language, English name, the others in small letters. The first
+// three letters of a name are one, too, where no other begins so.
+//
+//go:embed names.csv
+var namesText string
+
+// languages are the rows of the names by language.
+var languages = sync.OnceValue(func() map[string][][]string {
+	rows := map[string][][]string{}
+	for line := range strings.Lines(namesText) {
+		row := strings.Split(strings.TrimSpace(line), ",")
+		rows[row[0]] = append(rows[row[0]], row)
+	}
+	return rows
+})
 
 // translator makes English of the names in dates of a layout, whose form in package time is given. A point behind a
 // name may belong to it or to the layout: both ways are given.
 func translator(layout, form, language string) (func(string) []string, *Fault) {
-	known := languages[language]
+	known := languages()[language]
 	if known == nil {
-		codes := slices.Sorted(maps.Keys(languages))
+		codes := slices.Sorted(maps.Keys(languages()))
 		hint := spelling.Hint(language, codes)
 		if hint == "" || len(language) <= 2 {
 			hint = "known here: " + strings.Join(codes, ", ")
@@ -225,7 +217,7 @@ func translator(layout, form, language string) (func(string) []string, *Fault) {
 	}
 	var names []dateNames // in the order of the layout
 	for _, name := range englishForm().FindAllString(form, -1) {
-		names = append(names, newDateNames(name, known()))
+		names = append(names, newDateNames(name, known))
 	}
 	if names == nil {
 		return nil, NewFault(
@@ -256,35 +248,17 @@ type dateNames struct {
 	form    *regexp.Regexp    // a name that is a word of its own, and the point behind it
 }
 
-// newDateNames takes whole and short names. The first three letters of a name do, where no other one begins so.
-func newDateNames(form string, l locales.Translator) dateNames {
-	// a Sunday
-	whole, short, first := l.MonthsWide(), l.MonthsAbbreviated(), time.Date(2006, time.January, 1, 0, 0, 0, 0, time.UTC)
-	next := func(i int) time.Time { return first.AddDate(0, i, 0) }
-	if strings.HasPrefix(form, "Mon") {
-		whole, short = l.WeekdaysWide(), l.WeekdaysAbbreviated()
-		next = func(i int) time.Time { return first.AddDate(0, 0, i) }
-	}
-	d, times := dateNames{english: map[string]string{}}, map[string]int{}
-	cut := func(name string) string {
-		letters := []rune(strings.ToLower(name))
-		return string(letters[:min(3, len(letters))])
-	}
-	for _, name := range whole {
-		times[cut(name)]++
-	}
-	add := func(i int, name string) {
-		if name = strings.TrimRight(strings.ToLower(name), "."); d.english[name] == "" {
-			d.english[name] = next(i).Format(form)
-		}
-	}
-	for i := range whole {
-		add(i, whole[i])
-		add(i, short[i])
-	}
-	for i := range whole {
-		if times[cut(whole[i])] == 1 {
-			add(i, cut(whole[i]))
+// newDateNames takes the names of months or days, as form has them.
+func newDateNames(form string, rows [][]string) dateNames {
+	d := dateNames{english: map[string]string{}}
+	for _, row := range rows {
+		if strings.HasSuffix(row[1], "day") == strings.HasPrefix(form, "Mon") {
+			for name := range strings.SplitSeq(row[2], "|") {
+				d.english[name] = row[1]
+				if len(form) == 3 { // Jan, Mon
+					d.english[name] = row[1][:3]
+				}
+			}
 		}
 	}
 	longest := slices.SortedFunc(maps.Keys(d.english), func(a, b string) int { return len(b) - len(a) })

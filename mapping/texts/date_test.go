@@ -1,10 +1,29 @@
 package texts
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/go-playground/locales"
+	"github.com/go-playground/locales/ar"
+	"github.com/go-playground/locales/cs"
+	"github.com/go-playground/locales/da"
+	"github.com/go-playground/locales/de"
+	"github.com/go-playground/locales/es"
+	"github.com/go-playground/locales/fr"
+	"github.com/go-playground/locales/it"
+	"github.com/go-playground/locales/ja"
+	"github.com/go-playground/locales/ko"
+	"github.com/go-playground/locales/nb"
+	"github.com/go-playground/locales/nl"
+	"github.com/go-playground/locales/pl"
+	"github.com/go-playground/locales/pt"
+	"github.com/go-playground/locales/ru"
+	"github.com/go-playground/locales/sv"
+	"github.com/go-playground/locales/tr"
+	"github.com/go-playground/locales/zh"
 	"pgregory.net/rapid"
 )
 
@@ -181,16 +200,28 @@ func TestSeveralLayoutsAndThoseThatCount(t *testing.T) {
 	}
 }
 
-// Whole and short names of every month of every language come back as the month.
+// Whole and short names of every month and day of every language, as the library has them, come back as the month.
 func TestNamesOfMonthsOfAllLanguages(t *testing.T) {
-	for code, make := range languages {
-		read := byLayout(t, "D MMMM YYYY@"+code)
-		for i, names := range [][]string{make().MonthsWide(), make().MonthsAbbreviated()} {
+	library := []locales.Translator{
+		ar.New(), cs.New(), da.New(), de.New(), es.New(), fr.New(), it.New(), ja.New(), ko.New(), nb.New(), nl.New(), pl.New(),
+		pt.New(), ru.New(), sv.New(), tr.New(), zh.New(),
+	}
+	if len(library) != len(languages()) {
+		t.Errorf("%d languages, want %d", len(languages()), len(library))
+	}
+	for _, l := range library {
+		read, days := byLayout(t, "D MMMM YYYY@"+l.Locale()), byLayout(t, "dddd D MMMM YYYY@"+l.Locale())
+		for i, names := range [][]string{l.MonthsWide(), l.MonthsAbbreviated()} {
 			for m, name := range names {
 				want := time.Date(2024, time.Month(m+1), 5, 0, 0, 0, 0, time.UTC).Format(time.DateOnly)
 				if got, ok := read("5 " + name + " 2024"); !ok || got != want {
-					t.Errorf("%s, form %d: %q is %q %t, want %s", code, i, name, got, ok, want)
+					t.Errorf("%s, form %d: %q is %q %t, want %s", l.Locale(), i, name, got, ok, want)
 				}
+			}
+		}
+		for i, day := range l.WeekdaysWide() {
+			if got, ok := days(day + fmt.Sprintf(" %d January 2024", 7+i)); !ok || got != fmt.Sprintf("2024-01-%02d", 7+i) {
+				t.Errorf("%s: %q is %q %t", l.Locale(), day, got, ok)
 			}
 		}
 	}
