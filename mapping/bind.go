@@ -30,27 +30,22 @@ type Binding struct {
 	plan     *plan
 	at       []int // the cells of the columns that the mapping names, -1: the row has none
 	null     []string
-	own      []ownColumn  // all of the row's own, in the order of their names: the default key is made of them
-	rest     []restColumn // those that "*": rest sends under their own names
-	uses     []bool       // of the row's own columns, by index
+	own      []ownColumn // all of the row's own, in the order of their names: the default key is made of them
+	rest     []ownColumn // those that "*": rest sends
+	uses     []bool      // of the row's own columns, by index
 	unused   []string
 	warnings []Error
 }
 
 type ownColumn struct {
-	name  string
-	index int
+	name    string
+	index   int
+	as      string     // of one that rest sends: the key of the content
+	without [][]string // and the paths into its object that other values use
 }
 
-type restColumn struct {
-	ownColumn
-	as      string     // the key of the content
-	without [][]string // paths into its object that other values use
-}
-
-// Bind looks up the mapping's columns among those of an input, which errors call
-// file. Unless the input is Open, the error is Errors, all columns that it lacks; or, with a
-// Binding, an Error where it has columns and none of them goes anywhere.
+// Bind looks up the mapping's columns among those of an input, which errors call file. Unless the input is Open, the
+// error is Errors, all columns that it lacks; or, with a Binding, an Error where none of its columns goes anywhere.
 func (m *Mapping) Bind(file string, c Columns) (*Binding, error) {
 	s := newSearch(m.name, file, c)
 	b := &Binding{plan: &m.plan, at: make([]int, len(m.names)), null: m.Source.Null, warnings: m.columnConstants(s)}
@@ -81,15 +76,16 @@ func (b *Binding) divide(m *Mapping, s *search) {
 	}
 	b.warnings = append(b.warnings, rest.strangers(m.name, s)...)
 	for i, name := range s.columns.Names[:s.columns.Own] {
-		own, parts, resting := ownColumn{name, i}, s.parts[name], takes(name)
-		used := s.used[name] || len(parts) > 0
+		own, resting := ownColumn{name: name, index: i, without: s.parts[name]}, takes(name)
+		used := s.used[name] || len(own.without) > 0
 		b.own = append(b.own, own)
 		b.uses = append(b.uses, used || resting || m.KeyFrom() == "row")
 		switch {
 		case resting && s.twice[name]:
 			s.ambiguous("lead.content.*", name, m.lead)
 		case resting:
-			b.rest = append(b.rest, restColumn{own, rest.prefix + name, parts})
+			own.as = rest.prefix + name
+			b.rest = append(b.rest, own)
 		case !used && !rest.excepts(name):
 			b.unused = append(b.unused, name)
 		}
@@ -124,8 +120,7 @@ func bareName(s string) string { return strings.Trim(s, "{}[]()<>$%#@ ") }
 // Uses reports whether the mapping uses the cells of one of the row's own columns, be it for the default key.
 func (b *Binding) Uses(column int) bool { return b.uses[column] }
 
-// Warnings are remarks about the mapping and this input, each with its place: constants
-// that are the name of a column, which may have been meant.
+// Warnings are remarks about the mapping and this input, each with its place: constants that are a column's name.
 func (b *Binding) Warnings() []Error {
 	if b == nil {
 		return nil
@@ -225,14 +220,13 @@ type rest struct {
 	prefix string
 }
 
-// exception is a name, in which * stands for any characters, of columns to be left out.
+// exception names columns to be left out: * stands for any characters.
 type exception struct {
 	name string
 	at   position
 	form *regexp.Regexp
 }
 
-// wildcard matches the names of a pattern in which * stands for any characters.
 func wildcard(pattern string) *regexp.Regexp {
 	return regexp.MustCompile("(?s)^" + strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, ".*") + "$")
 }

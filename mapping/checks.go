@@ -90,9 +90,9 @@ func (r *valueReader) checkFixed(n node) {
 	c, _ := r.text.constant()
 	switch {
 	case problem == nil || problem == absent:
-	case problem.Rule == ruleStatus:
+	case problem.Rule == ruleStatus.name:
 		r.refuseConstant(r.parser.constant(n, problem.Word), aStatus)
-	case problem.Rule == ruleMap && n.has("from"):
+	case problem.Rule == ruleMap.name && n.has("from"):
 		r.fail(n, `write from: "{`+c+`}" for what the column holds`,
 			"%s looks up the constant %s in its map, which lacks it", n.path, texts.Quote(c))
 	default:
@@ -167,14 +167,11 @@ func (p *parser) statusOf(n node) (key string, ok bool) {
 	return key, ok
 }
 
-// formatWord is a word of format, and what people call texts that fit.
-type formatWord struct {
+// formats are the words of format, and what people call texts that fit: a new one is an entry here and a function.
+var formats = [...]struct {
 	name, called string
 	fits         func(string) bool
-}
-
-// formats are the words of format, and what people call texts that fit: a new one is an entry here and a function.
-var formats = [...]formatWord{
+}{
 	{"email", "an e-mail address", texts.IsEmail},
 	{"phone", "a phone number", texts.IsPhone},
 	{"uuid", "a UUID", rowkey.IsUUID},
@@ -185,8 +182,8 @@ var formats = [...]formatWord{
 }
 
 // onlyIf is the stage that lets the texts pass that fit.
-func onlyIf(rule, called string, fits func(string) bool) stage {
-	return stage{rule: rule, called: called, do: func(s string) (string, bool) { return s, fits(s) }}
+func onlyIf(broken rule, called string, fits func(string) bool) stage {
+	return stage{rule: broken, called: called, do: func(s string) (string, bool) { return s, fits(s) }}
 }
 
 func readFormat(word string) (stage, *texts.Fault) {

@@ -78,36 +78,23 @@ type Env struct {
 // service, so that a run can list such words; Value is what the mapping calls the value then, as lead.status.
 type Problem struct{ Column, Rule, Text, Word, Value string }
 
-const (
-	ruleKey      = "key"
-	ruleControl  = "control"
-	ruleCut      = "cut"
-	ruleRequired = "required"
-	ruleMap      = "map"
-	ruleElse     = "else"
-	ruleFormat   = "format"
-	ruleStatus   = "status"
-	ruleAssign   = "assign"
-	ruleApply    = "apply"
-	ruleAs       = "as"
-	ruleExpr     = "expr"
-	ruleLeadID   = "lead_id"
-)
+// rule is what a value may break, and what is then said of it.
+type rule struct{ name, complaint string }
 
-// complaints say of a value how it breaks a rule.
-var complaints = map[string]string{
-	ruleKey:      "is empty, but every row needs one",
-	ruleControl:  "holds a control character, such as a tab or a line break",
-	ruleCut:      "was cut by a spreadsheet (as in 1.23457E+11): its last digits are lost",
-	ruleRequired: "is empty, but required",
-	ruleMap:      "has a text that its map lacks, and there is no else",
-	ruleFormat:   "is not %s",
-	ruleStatus:   "is neither a status of the service nor mapped to one",
-	ruleApply:    "does not fit the step %s of its apply",
-	ruleAs:       "is not %s",
-	ruleExpr:     "cannot be computed: %s",
-	ruleLeadID:   "cannot be the ID of a lead: that takes 1 to 128 letters, digits, dots, underscores and hyphens",
-}
+var (
+	ruleKey      = rule{"key", "is empty, but every row needs one"}
+	ruleControl  = rule{"control", "holds a control character, such as a tab or a line break"}
+	ruleCut      = rule{"cut", "was cut by a spreadsheet (as in 1.23457E+11): its last digits are lost"}
+	ruleRequired = rule{"required", "is empty, but required"}
+	ruleMap      = rule{"map", "has a text that its map lacks, and there is no else"}
+	ruleElse     = rule{"else", "has a text that its map lacks, and else takes it"}
+	ruleFormat   = rule{"format", "is not %s"}
+	ruleStatus   = rule{"status", "is neither a status of the service nor mapped to one"}
+	ruleApply    = rule{"apply", "does not fit the step %s of its apply"}
+	ruleAs       = rule{"as", "is not %s"}
+	ruleExpr     = rule{"expr", "cannot be computed: %s"}
+	ruleLeadID   = rule{"lead_id", "cannot be the ID of a lead: that takes 1 to 128 letters, digits, dots, underscores and hyphens"}
+)
 
 // row is a row on its way through a Binding.
 type row struct {
@@ -230,7 +217,7 @@ func (r *row) assign(entries []assignment, rec *Record) {
 	}
 	if len(entries) > 0 {
 		rec.Entry = 0
-		problem := Problem{Rule: ruleAssign, Text: r.unassigned(entries)}
+		problem := Problem{Rule: "assign", Text: r.unassigned(entries)}
 		problem.Value, problem.Word = r.undecided(entries)
 		r.problems = append(r.problems, problem)
 	}

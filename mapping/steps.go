@@ -26,8 +26,9 @@ func always(change func(string) string) texts.Conversion {
 
 // stage is a conversion that values go through, and the rule that a text breaks which does not fit it.
 type stage struct {
-	rule, called string // called: a step as the file has it, or what people call a text that fits
-	do           texts.Conversion
+	rule   rule
+	called string // a step as the file has it, or what people call a text that fits
+	do     texts.Conversion
 
 	by      text // the argument of a step that is made of columns
 	columns []use

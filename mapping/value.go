@@ -31,7 +31,7 @@ type value struct {
 	table  *table  // map; nil: none
 	other  text    // what else says; nil: none
 	preset string  // default
-	needed string  // the rule that an empty result breaks, or ""
+	needed rule    // that an empty result breaks, or none
 	checks []stage // format, and what the role and as ask for
 	kind   Kind    // as
 }
@@ -162,7 +162,7 @@ func (v *value) result(r *row) (s string, problem *Problem) {
 	if v.isIdentity() {
 		s = rowkey.Trim(s)
 	}
-	if s == "" && v.needed != "" {
+	if s == "" && v.needed.name != "" {
 		return "", v.problem(v.needed, "", "")
 	}
 	result, broken := through(v.checks, s, r)
@@ -215,16 +215,14 @@ func (r *row) noteCaught(v *value, s string) {
 	if _, known := statusKey(s); known && v.role == statusRole && passes == s {
 		return
 	}
-	p := v.problem(ruleMap, "", s)
-	p.Rule, p.Text = ruleElse, v.path+" has a text that its map lacks, and else takes it"
-	r.caught = append(r.caught, *p)
+	r.caught = append(r.caught, *v.problem(ruleElse, "", s))
 }
 
 // problem says how a row breaks the rule: about is what the rule asks for, s the text that breaks it.
-func (v *value) problem(rule, about, s string) *Problem {
-	text := v.path + " " + strings.Replace(complaints[rule], "%s", about, 1)
-	p := &Problem{Column: strings.Join(namesOf(v.uses()), ", "), Rule: rule, Text: text}
-	if rule == ruleStatus || rule == ruleMap {
+func (v *value) problem(broken rule, about, s string) *Problem {
+	text := v.path + " " + strings.Replace(broken.complaint, "%s", about, 1)
+	p := &Problem{Column: strings.Join(namesOf(v.uses()), ", "), Rule: broken.name, Text: text}
+	if broken == ruleStatus || broken == ruleMap || broken == ruleElse {
 		p.Word, p.Value = texts.Shortened(s, maxShown), v.path
 	}
 	return p

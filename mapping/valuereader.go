@@ -139,7 +139,7 @@ func (r *valueReader) checkKeys(n node, misspelt bool) {
 		r.fail(n, `for example {join: ["{street}", "{city}"], sep: ", "}`, "%s has sep without join", n.path)
 	case r.drops && r.role != contentRole:
 		r.fail(drops, "", "%s: only values in lead.content can be left out when they are invalid", n.path)
-	case r.drops && r.needed != "":
+	case r.drops && r.needed.name != "":
 		r.fail(drops, "keep one of them", "%s is both required and left out when it is invalid", n.path)
 	case r.parts != nil:
 		r.checkParts(n)
@@ -244,7 +244,7 @@ func (p *parser) fixed(n node) string {
 }
 
 func (r *valueReader) readRequired(n node) {
-	if yes, _ := r.boolean(n); yes && r.needed == "" {
+	if yes, _ := r.boolean(n); yes && r.needed.name == "" {
 		r.needed = ruleRequired
 	}
 }
