@@ -374,72 +374,54 @@ func fromLetters(s string) (layout, unknown string) {
 // words are like that as the layout has between quotes.
 var words = spelling.Form(`^'([^']*)'`)
 
-// outputOf is the form in which dates of a layout are written, or what is wrong with it. It asks package time, which
-// has the last word on what a layout says: a part is there that changes what is written, and what is written has to be
-// read as it was.
+// chunks are what package time finds in a layout, and the words that it passes over.
+var chunks = spelling.Form(`January|Monday|(?:Jan|Mon)[a-z]+|Jan|Mon|_?2006|0[1-6]|_2|15|PM|pm|[Z-]07(?::?00)?|[1-5]`)
+
+// chunkParts are the parts of a date that they stand for; the others are offsets, or of no account.
+var chunkParts = map[string]string{
+	"2006": "year", "_2006": "year", "06": "year", "January": "month", "Jan": "month", "01": "month", "1": "month",
+	"02": "day", "_2": "day", "2": "day", "15": "hour", "03": "hour", "3": "hour", "04": "minute", "4": "minute",
+	"05": "second", "5": "second", "PM": "half", "pm": "half",
+}
+
+// outputOf is the form in which dates of a layout are written, or what is wrong with it.
 func outputOf(form string) (out, fault string) {
-	at := func(year int, month time.Month, day, hour, minute, second, zone int) time.Time {
-		return time.Date(year, month, day, hour, minute, second, 120_000_000, time.FixedZone("", zone*1800))
+	times, runsOn, halves := map[string]int{}, false, false
+	for _, at := range chunks().FindAllStringIndex(form, -1) {
+		chunk := form[at[0]:at[1]]
+		part := chunkParts[chunk]
+		if strings.Contains(chunk, "07") {
+			part = "offset"
+		}
+		times[part]++
+		halves = halves || chunk == "03" || chunk == "3"
+		isNarrow := len(chunk) == 1 || chunk == "_2" // where its number has one digit
+		runsOn = runsOn || isNarrow && strings.IndexAny(form[at[1]:], "0123456789") == 0
 	}
-	base := at(2009, time.October, 23, 18, 47, 56, 11)
-	times := map[string]int{}
-	for _, part := range []struct {
-		name  string
-		other time.Time // differs in it alone, and is the same day of the week
-	}{
-		{"year", at(2015, time.October, 23, 18, 47, 56, 11)},
-		{"month", at(2009, time.January, 23, 18, 47, 56, 11)},
-		{"day", at(2009, time.October, 16, 18, 47, 56, 11)},
-		{"hour", at(2009, time.October, 23, 17, 47, 56, 11)},
-		{"minute", at(2009, time.October, 23, 18, 48, 56, 11)},
-		{"second", at(2009, time.October, 23, 18, 47, 57, 11)},
-		{"offset", at(2009, time.October, 23, 18, 47, 56, -6)},
-	} {
-		n := differences(base.Format(form), part.other.Format(form))
-		times[part.name] = n
+	for i, part := range []string{"year", "month", "day", "hour", "minute", "second"} {
 		switch {
-		case n == 0 && len(times) <= 3:
-			return "", "the layout has no " + part.name
-		case n > 1 && part.name != "offset":
-			return "", "the layout has the " + part.name + " twice"
+		case times[part] == 0 && i < 3:
+			return "", "the layout has no " + part
+		case times[part] > 1:
+			return "", "the layout has the " + part + " twice"
 		}
 	}
-	hour := times["hour"] > 0
 	switch {
 	case times["minute"] > times["hour"], times["second"] > times["minute"]:
 		return "", "the layout has a time of day without its larger part"
-	case times["offset"] > 0 && !hour:
+	case times["offset"] > times["hour"]:
 		return "", "the layout has an offset from UTC without a time of day"
+	case runsOn:
+		return "", "the layout does not tell dates apart"
+	case halves && times["half"] == 0:
+		return "", "hours up to 12 go with AM or PM, hours up to 23 go without: write hh:mm A or HH:mm"
 	}
 	out = time.DateOnly
-	if hour {
+	if times["hour"] > 0 {
 		out += "T15:04:05.999999999"
 	}
 	if times["offset"] > 0 {
 		out += "Z07:00"
 	}
-	// numbers that nothing parts fail on a day and a month of one digit
-	for _, moment := range []time.Time{base, at(2009, time.January, 2, 3, 4, 5, 11)} {
-		written := moment.Format(form)
-		switch t, err := time.ParseInLocation(form, written, time.UTC); {
-		case err != nil || t.Format(form) != written || t.Format(time.DateOnly) != moment.Format(time.DateOnly):
-			return "", "the layout does not tell dates apart"
-		case hour && t.Hour() != moment.Hour():
-			return "", "hours up to 12 go with AM or PM, hours up to 23 go without: write hh:mm A or HH:mm"
-		}
-	}
 	return out, ""
 }
-
-// differences counts the words and numbers in which two texts differ.
-func differences(a, b string) (n int) {
-	ours, theirs := runs().FindAllString(a, -1), runs().FindAllString(b, -1)
-	for i := range min(len(ours), len(theirs)) {
-		if ours[i] != theirs[i] {
-			n++
-		}
-	}
-	return n
-}
-
-var runs = spelling.Form(`\pL+|\pN+|.`)
