@@ -136,11 +136,7 @@ func (d *draft) nameField() field {
 		return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
 	}
 	f := field{Key: "name"}
-	for _, c := range []*column{first, last} {
-		if c != nil {
-			f.columns = append(f.columns, c)
-		}
-	}
+	f.columns = slices.DeleteFunc([]*column{first, last}, func(c *column) bool { return c == nil })
 	if last != nil && strings.ContainsFunc(last.header, eastAsian) {
 		slices.Reverse(f.columns) // the family name comes first there
 	}
@@ -175,12 +171,11 @@ func holds(full, part *column) bool {
 	return both > 0 && held*2 >= both
 }
 
-// rest says what to do with columns that were not recognised.
+// rest says what to do with columns that were not recognised: those that rest takes, those that it has to leave out,
+// those without a cell in the sample, and those whose name is taken.
 type rest struct {
-	Names  []string // those that rest takes
-	Except []string // those that it has to leave out
-	Empty  []string // without a cell in the sample
-	fields []field  // those whose name is taken
+	Names, Except, Empty []string
+	fields               []field
 }
 
 // decideRest sends on what fields, key, organization and status leave over.
@@ -311,8 +306,7 @@ type keyChoice struct {
 	Faults    []string // of columns that are called so and cannot be the key
 }
 
-// chooseKey looks for the CRM's own number of the lead, then for an address that tells the rows apart; names and phone
-// numbers never do.
+// chooseKey looks for the CRM's own number of the lead, then for an address that tells the rows apart.
 func (d *draft) chooseKey() (k keyChoice) {
 	columns := slices.Clone(d.columns)
 	slices.SortStableFunc(columns, func(a, b *column) int { return cmp.Compare(identifies(b), identifies(a)) })

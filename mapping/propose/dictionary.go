@@ -23,8 +23,7 @@ var dictionaryText []byte
 // part is what a column plays in a lead: a section of headers in dictionary.yaml.
 type part string
 
-// rule says which column plays a part and where it goes in the lead. dictionary.yaml has all of them, and
-// explains them.
+// rule says which column plays a part and where it goes in the lead. dictionary.yaml has and explains all of them.
 type rule struct {
 	Part                   part
 	Key, Apply, Format     string // of the content; without key it is joined to another part's
@@ -35,40 +34,32 @@ type rule struct {
 	Sure, All              float64
 }
 
-// sign is what a phrase says: the part that a header names, the status that a word stands for, or the section that it is
-// in; and how surely.
+// sign is what a phrase says, and how surely: a header's part, a word's status, or the section that it is in.
 type sign struct {
-	part     part
-	strength float64 // 1 at most
-	whole    bool    // only when it is the whole text
-	doubt    bool
+	part         part
+	strength     float64 // 1 at most
+	whole, doubt bool    // whole: only when it is the whole text
 }
 
-// dictionary is dictionary.yaml, ready to be asked.
+// dictionary is dictionary.yaml as it is written, and what is made of that to be asked.
 type dictionary struct {
-	dictionaryFile
-	headers, statuses, words map[string][]sign // by joined words; those for nothing as they are written
-	longest                  int               // words of a phrase
-	streetEnds               []string
-	forms                    map[string][]*regexp.Regexp
-	mark                     *regexp.Regexp // before a number
-}
-
-// dictionaryFile is dictionary.yaml as it is written.
-type dictionaryFile struct {
 	Headers, Statuses, Around, Values map[string]map[string]string // phrases by section and language
 	Forms                             map[string][]string
 	Parts                             []rule
 	Dates                             struct{ Days, Times, Languages []string }
+
+	headers, statuses, words map[string][]sign // by joined words; those for nothing as they are written
+	longest                  int               // words of a phrase
+	streetEnds               []string
+	forms                    map[string][]*regexp.Regexp
 }
 
 // known is the dictionary, made when it is first needed: most commands do not.
 var known = sync.OnceValue(func() *dictionary {
 	d := &dictionary{forms: map[string][]*regexp.Regexp{}}
-	if err := yaml.Unmarshal(dictionaryText, &d.dictionaryFile); err != nil {
+	if err := yaml.Unmarshal(dictionaryText, d); err != nil {
 		panic(err) // it is part of the program
 	}
-	d.mark = regexp.MustCompile(`^[a-z]{1,2}:([+0-9].*)$`)
 	for kind, forms := range d.Forms {
 		for _, form := range forms {
 			d.forms[kind] = append(d.forms[kind], regexp.MustCompile(form))
@@ -127,8 +118,7 @@ func (d *dictionary) isStreet(word string) bool {
 	})
 }
 
-// maxHeader is how many bytes of a text are looked at for words.
-const maxHeader = 200
+const maxHeader = 200 // bytes of a text that are looked at for words
 
 // letters are those that do not come apart into a plain letter and an accent.
 var letters = strings.NewReplacer(
@@ -187,8 +177,7 @@ func Known(columns []string) (n int) {
 	return n
 }
 
-// FooterWord is the word or words with which a text begins that are behind tables and not
-// in them, as "Grand total", or "".
+// FooterWord is the word or words with which a text begins that are behind tables and not in them, or "".
 func FooterWord(text string) (found string) {
 	text = text[:min(len(text), maxHeader)]
 	for _, at := range wordForm().FindAllStringIndex(text, -1) {
@@ -239,8 +228,7 @@ type name struct {
 	known   bool // the dictionary knows the header, if only as nothing of use
 }
 
-// readName looks a header up: as it is, without what is in parentheses, without the words around, inside a
-// question.
+// readName looks a header up: as it is, without what is in parentheses, without the words around, inside a question.
 func readName(header string) name {
 	d, n := known(), name{words: words(header)}
 	n.foreign = d.any("foreign", n.words)
@@ -278,7 +266,7 @@ func (n name) isSecret() bool {
 var identifiers = []part{"recordid", "otherid", "rownumber", "organization", "statusid"}
 
 // inside are the signs of the names inside a header that say most, and of these the longest. Words around that say
-// nothing cost a little, those that make it a second one more; with other words it is a part of a form's question.
+// nothing cost a little, those that make it a second one more; with others it is a part of a form's question.
 func (d *dictionary) inside(words []string) (best []sign) {
 	most, longest := 0.0, 0
 	for from := range words {

@@ -40,8 +40,7 @@ type Unread struct {
 	Rows, Line int
 }
 
-// Proposal is a mapping file of at most 1 MiB, and what people should know of
-// it: sentences that say what was decided and what they have to decide.
+// Proposal is a mapping file of at most 1 MiB, and sentences that say what was decided and what is left to people.
 type Proposal struct {
 	YAML  []byte
 	Notes []string

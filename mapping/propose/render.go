@@ -22,8 +22,7 @@ var proposalText string
 var proposal = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
 		"plural": english.Plural, "quoted": quoted, "scalar": scalar, "sayNames": sayNames, "headersOf": headersOf,
-		"placeholders": placeholders,
-		"fileShown":    fileShown, "statuses": func() string { return strings.Join(mapping.Statuses(), ", ") },
+		"fileShown": fileShown, "statuses": func() string { return strings.Join(mapping.Statuses(), ", ") },
 		"fewest": func() int { return fewestRows },
 	}).Parse(proposalText))
 })
@@ -61,28 +60,25 @@ func (d *draft) Unread() (n int) {
 	return n
 }
 
-// Placeholders that no file has a column for: a line taken over unfilled is
-// refused, or fits no row, and never reaches the service.
+// Placeholders that no file has a column for: a line taken over unfilled is refused, or fits no row.
 const (
 	fillOrganization = "{ID OF THE ORGANIZATION}"
 	fillLocator      = "{ID OF THE LOCATOR}"
 )
 
-// way is one to assign a lead, as an object of YAML.
-type way struct{ Text, Comment string }
-
 // Fields are the keys of the content that are written out.
 func (d *draft) Fields() []field { return slices.Concat(d.fields, d.Rest.fields) }
 
-// Ways are those beside a column: the searches that the columns of an address allow
-// (specification, endpoint 5, rule 3), and one organization for all.
+// way is one to assign a lead, as an object of YAML.
+type way struct{ Text, Comment string }
+
+// Ways are those beside a column: the searches that the columns of an address allow (specification, endpoint 5,
+// rule 3), and one organization for all.
 func (d *draft) Ways() (list []way) {
 	begin := "{locator: " + quoted(fillLocator) + ", type: "
 	if c := d.parts["postal"]; c != nil {
-		list = append(list, way{
-			begin + "regions, postal_code: " + d.fieldOf(known().ruleOf("postal"), c).Value() + "}",
-			"by postal code",
-		})
+		text := begin + "regions, postal_code: " + d.fieldOf(known().ruleOf("postal"), c).Value() + "}"
+		list = append(list, way{text, "by postal code"})
 	}
 	var address []string
 	for _, line := range [][]part{{"street", "house"}, {"postal", "city"}, {"state"}, {"country"}} {
@@ -116,7 +112,7 @@ func (f field) Value() string {
 	return v + "}"
 }
 
-// shown is a name for comments and notes: short, on one line, and no other line can be made of it.
+// shown is a name for comments and notes: short, and on one line whatever it holds.
 func shown(name string) string {
 	const most = 40
 	if runes := []rune(name); len(runes) > most {
@@ -149,8 +145,7 @@ var (
 	yamlWord  = spelling.Form(`(?i)^(y|n|yes|no|on|off|true|false|null|nan|inf)$`)
 )
 
-// scalar writes s as one YAML text on one line, in quotes where it would be taken
-// for something else, by YAML or by a person.
+// scalar writes s as one YAML text on one line, in quotes where YAML or a person would take it for something else.
 func scalar(s string) string {
 	if len(s) <= 60 && plainForm().MatchString(s) && !yamlWord().MatchString(s) {
 		return s

@@ -52,14 +52,13 @@ func wordsOf(c *column, dealers bool) (list []word) {
 	return list
 }
 
-// statusChoice is a status column and what its words mean. Live says that the mapping uses it; else it is offered in a
-// comment.
+// statusChoice is a status column and what its words mean. Live: the mapping uses it, else a comment offers it. Sure: its
+// name says so.
 type statusChoice struct {
-	Column *column
-	Words  []word
-	Live   bool
-	Sure   bool // its name says so
-	score  float64
+	Column     *column
+	Words      []word
+	Live, Sure bool
+	score      float64
 }
 
 // Open are the words that a person has to place.

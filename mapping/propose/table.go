@@ -11,6 +11,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"leadferry/internal/spelling"
 	"leadferry/mapping"
 	"leadferry/mapping/texts"
 )
@@ -20,19 +21,17 @@ const (
 	reserved    = "leadferry"
 )
 
-// column is one of the input's columns, or a path into one of them.
+// column is one of the input's columns, or a path into one of them, which is then inside.
 type column struct {
-	header  string
-	inside  string // the column that the path goes into, or ""
-	cells   []string
-	name    name
-	profile *profile
-	part    part   // what it was found to be, or ""
-	why     string // what that rests on
+	header, inside string
+	cells          []string
+	name           name
+	profile        *profile
+	part           part   // what it was found to be, or ""
+	why            string // what that rests on
 }
 
-// table is the input as the proposal sees it. Exported names are those that proposal.tmpl
-// has, here and in what a draft holds.
+// table is the input as the proposal sees it. Exported names are those that proposal.tmpl has, here and in a draft.
 type table struct {
 	In       Input
 	Headless bool      // the first line was a lead, and the columns have made-up names
@@ -128,8 +127,7 @@ func BeginsWithLead(first []string, rows [][]string) bool {
 	return (alike > 1 || goesOn && alike > 0) && named*leastUnnamed < len(first)
 }
 
-// nameable reports whether a placeholder can name the column: braces, an @ and
-// blanks at the ends mean something else there.
+// nameable reports whether a placeholder can name the column: braces, @ and blanks at the ends mean something else.
 func nameable(header string) bool {
 	return header != "" && header == strings.TrimSpace(header) && header[0] != '@' &&
 		utf8.ValidString(header) && !strings.Contains(header, "}") && len(quoted(header)) <= maxNameSize
@@ -272,6 +270,8 @@ func (t *table) filledRows(columns []*column) (n int) {
 	return n
 }
 
+var markForm = spelling.Form(`^[a-z]{1,2}:([+0-9].*)$`)
+
 // kindsOf are the kinds that a filled and trimmed cell looks like, of which dictionary.yaml has the forms. A cell may
 // be of several.
 func kindsOf(text string) (kinds []string) {
@@ -280,7 +280,7 @@ func kindsOf(text string) (kinds []string) {
 	if len(text) > longestJudged && !d.forms["object"][0].MatchString(text) {
 		return []string{"prose"}
 	}
-	if marked := d.mark.FindStringSubmatch(text); marked != nil { // p:+49…, z:50667, as lead ads write them
+	if marked := markForm().FindStringSubmatch(text); marked != nil { // p:+49…, z:50667, as lead ads write them
 		kinds, value = append(kinds, "prefixed"), marked[1]
 	}
 	for kind, forms := range d.forms {
@@ -315,11 +315,9 @@ func kindsOf(text string) (kinds []string) {
 
 // profile is what a column's cells have in common. It holds no cell.
 type profile struct {
-	rows     int
-	filled   int // cells that hold something
-	distinct int // different ones among them
-	longest  int // characters
-	total    int // characters of all filled cells
+	rows, filled, distinct int // distinct: different ones among the filled cells
+	longest, total         int // characters of filled cells
+
 	counts   map[string]int
 	alike    bool // the cells are of one shape, such as A-9 for L-104204
 	counting bool // the cells are 1, 2, 3 … in the order of the rows
