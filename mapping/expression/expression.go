@@ -1,8 +1,6 @@
 // Package expression is the language of expressions in mapping files: that of expr-lang/expr over the cells of a row,
 // with those of its functions that ask neither the clock nor the machine, and a few of its own that count characters
-// and lose no digit.
-//
-// The package comment of mapping says what the language promises to those who write it.
+// and lose no digit. The package comment of mapping says what it promises to those who write it.
 package expression
 
 import (
@@ -74,15 +72,14 @@ func Compile(s string) (*Program, *texts.Fault) {
 		options = append(options, expr.EnableBuiltin(name))
 	}
 	program, err := expr.Compile(s, options...)
-	columns, fault := n.columns()
+	columns := n.columns()
 	switch {
-	case fault != nil:
-		return nil, fault
+	case n.fault != nil:
+		return nil, n.fault
 	case err != nil:
 		return nil, faultOf(err)
 	case results[program.Node().Type().Kind()] == "":
-		return nil, texts.NewFault("the expression comes to a list or an object, not to a text",
-			`write join(list, ", ")`)
+		return nil, texts.NewFault("the expression comes to a list or an object, not to a text", `write join(list, ", ")`)
 	}
 	return &Program{columns, n.builds, program}, nil
 }
@@ -100,9 +97,8 @@ func faultOf(err error) *texts.Fault {
 	name, isUnknown := strings.CutPrefix(f.Text, "unknown name ")
 	switch {
 	case isUnknown:
-		u := texts.Unknown("function "+texts.Quote(name), name,
-			slices.Sorted(slices.Values(strings.Fields(builtins+replaced))))
-		f.Text, f.Hint = u.Text, u.Hint
+		known := slices.Sorted(slices.Values(strings.Fields(builtins + replaced)))
+		return texts.Unknown("function "+texts.Quote(name), name, known)
 	case strings.HasPrefix(f.Text, "unexpected token EOF"):
 		f.Text = "the expression ends where more must follow"
 	case f.Text == `unexpected "="`:
@@ -142,9 +138,8 @@ func Reason(err error) string {
 	return told.Error()
 }
 
-// run computes the expression over cells, one for each of Columns. One that fails though none of
-// its columns holds anything comes to nil: so int(score) of an empty score is empty, and an
-// expression that knows what to do with empty cells still sees them.
+// run computes the expression over cells, one for each of Columns. One that fails though none of its columns holds
+// anything comes to nil: int(score) of an empty score is empty.
 func (p *Program) run(cell func(i int) string) (any, error) {
 	cells, empty := make(map[string]any, len(p.Columns)), len(p.Columns) > 0
 	for i, column := range p.Columns {
@@ -198,8 +193,8 @@ func textOf(result any) (string, error) {
 	return "", errList
 }
 
-// decimalOf writes a number as people do: 70 and not 7e+01, 0 and not -0, 0.3 for 0.1 + 0.2, which
-// is why it keeps 15 digits; whole numbers keep all of theirs.
+// decimalOf writes a number as people do: 70 and not 7e+01, 0 and not -0, and 0.3 for 0.1 + 0.2, since it keeps 15
+// digits; whole numbers keep all of theirs.
 func decimalOf(f float64) (string, error) {
 	if f == math.Trunc(f) && math.Abs(f) < 1<<63 {
 		return strconv.FormatInt(int64(f), 10), nil
@@ -251,8 +246,7 @@ func firstText(args ...any) (any, error) {
 	return "", nil
 }
 
-// slice is a part of a text, counted in characters. A negative bound counts from the end; one beyond an end is that
-// end.
+// slice is a part of a text, counted in characters, from the end by a negative bound.
 func slice(args ...any) (any, error) {
 	characters := []rune(args[0].(string))
 	bound := func(arg any, missing int) int {
@@ -357,14 +351,14 @@ func (s *names) finish(node *ast.Node) {
 }
 
 // columns are those that the expression names, in the order in which they stand.
-func (s *names) columns() (list []string, fault *texts.Fault) {
+func (s *names) columns() (list []string) {
 	for _, cell := range s.cells {
 		if name := strings.TrimPrefix(cell.Value, cellMark); !slices.Contains(list, name) {
 			list = append(list, name)
 		}
 	}
 	if len(s.envs) > 0 {
-		return nil, texts.NewFault("$env goes before a column's name only", `$env["column"]`)
+		s.fault = texts.NewFault("$env goes before a column's name only", `$env["column"]`)
 	}
-	return list, s.fault
+	return list
 }

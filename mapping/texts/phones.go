@@ -25,12 +25,14 @@ var phonesText string
 // plan is a numbering plan. Its expressions are compiled when they are first asked for.
 type plan struct {
 	region, code, transform string
-	// what is dialled for abroad, and within the country; how its numbers begin, if that tells
-	idd, prefix, leading            func() *regexp.Regexp
-	general, valid                  func() *regexp.Regexp
-	hasPrefix, hasLeading, isRegion bool
-	lengths, local                  []int // of numbers, and of those that only a town knows
+	idd, prefix             func() *regexp.Regexp // what is dialled for abroad, and within the country
+	leading                 func() *regexp.Regexp // how its numbers begin, if that tells
+	general, valid          func() *regexp.Regexp
+	hasLeading              bool
+	lengths, local          []int // of numbers, and of those that only a town knows
 }
+
+const noRegion = "001" // of a plan that is no country's
 
 // phoneBook is all plans by region, and those of a country code.
 type phoneBook struct {
@@ -48,11 +50,10 @@ var phones = sync.OnceValue(func() phoneBook {
 	for _, r := range rows[1:] {
 		p := &plan{
 			region: r[0], code: r[1], transform: r[4], idd: form(r[2]), prefix: form(r[3]), leading: form(r[5]),
-			general: form("(?:" + r[6] + ")$"),
-			valid:   form("(?:" + r[7] + ")$"), hasPrefix: r[3] != "", hasLeading: r[5] != "", isRegion: r[0] != "001",
+			general: form("(?:" + r[6] + ")$"), valid: form("(?:" + r[7] + ")$"), hasLeading: r[5] != "",
 			lengths: numbers(r[8]), local: numbers(r[9]),
 		}
-		if b.codes[p.code] = append(b.codes[p.code], p); p.isRegion {
+		if b.codes[p.code] = append(b.codes[p.code], p); p.region != noRegion {
 			b.regions[p.region] = p
 		}
 	}
@@ -99,10 +100,11 @@ func (b phoneBook) international(s, country string) (number, region string) {
 	}
 	for _, p := range b.codes[code] {
 		isValid := p.general().MatchString(national) && p.valid().MatchString(national)
+		leads := p.leading().MatchString(national)
 		switch {
-		case isValid && (!p.hasLeading || p.leading().MatchString(national)), isValid && len(b.codes[code]) == 1:
+		case isValid && (leads || len(b.codes[code]) == 1):
 			return "+" + code + national, p.region
-		case p.hasLeading && p.leading().MatchString(national):
+		case p.hasLeading && leads:
 			return "", ""
 		}
 	}
@@ -141,7 +143,7 @@ func (b phoneBook) splitDialled(digits string, p *plan) (code, national string, 
 // withoutPrefix takes away what is dialled before a number within the country, unless a number would become none.
 func (p *plan) withoutPrefix(s string) string {
 	at := p.prefix().FindStringSubmatchIndex(s)
-	if at == nil || !p.hasPrefix || s == "" {
+	if at == nil || s == "" {
 		return s
 	}
 	short := s[at[1]:]
@@ -154,8 +156,7 @@ func (p *plan) withoutPrefix(s string) string {
 	return short
 }
 
-// maxPhone is the longest text, in bytes, that is looked at as a phone number.
-const maxPhone = 128
+const maxPhone = 128 // bytes of a text that is looked at as a phone number
 
 // E164 makes a number of a country, or of any country when it begins with + or with the prefix that the country dials
 // for abroad, +, country code and number (ITU-T E.164). Only numbers that the numbering plans know are taken, and
@@ -169,11 +170,7 @@ func E164(country string) (Conversion, *Fault) {
 }
 
 func international(s, country string) (string, bool) {
-	dialled, ok := dial(s)
-	if !ok {
-		return "", false
-	}
-	number, _ := phones().international(dialled, country)
+	number, _ := phones().international(dial(s), country)
 	return number, number != ""
 }
 
@@ -207,17 +204,13 @@ func regionOf(code string) string {
 
 // Region is the country of a number that begins with +, or "".
 func Region(s string) string {
-	number, ok := dial(s)
-	if !ok {
-		return ""
-	}
-	_, region := phones().international(number, "")
+	_, region := phones().international(dial(s), "")
 	return region
 }
 
 func countryHint(s string) string {
 	near := regionOf(s)
-	if plans := phones().codes[strings.TrimPrefix(s, "+")]; plans != nil && plans[0].isRegion {
+	if plans := phones().codes[strings.TrimPrefix(s, "+")]; plans != nil && plans[0].region != noRegion {
 		near = plans[0].region
 	}
 	if near != "" {
@@ -235,11 +228,8 @@ func IsPhone(s string) bool {
 	if len(s) > maxPhone {
 		return false
 	}
-	number, ok := dial(extension().ReplaceAllLiteralString(s, ""))
-	if !ok {
-		return false
-	}
-	if number[0] == '+' {
+	number := dial(extension().ReplaceAllLiteralString(s, ""))
+	if strings.HasPrefix(number, "+") {
 		full, _ := phones().international(number, "")
 		return full != ""
 	}
@@ -247,12 +237,12 @@ func IsPhone(s string) bool {
 	return len(number) >= 5 && len(number) <= 15
 }
 
-// dial is a phone number as it is dialled: ASCII digits, after a + if it has one. It is false for a text that holds
+// dial is a phone number as it is dialled: ASCII digits, after a + if it has one. It is "" for a text that holds
 // anything but digits and what people write between them, since a guess would be somebody else's number; one that
 // ends in .0 has been through a column of decimals.
-func dial(s string) (number string, ok bool) {
+func dial(s string) string {
 	if len(s) > maxPhone || strings.HasSuffix(s, ".0") {
-		return "", false
+		return ""
 	}
 	if len(s) > 4 && strings.EqualFold(s[:4], "tel:") {
 		s = s[4:]
@@ -265,11 +255,10 @@ func dial(s string) (number string, ok bool) {
 		case (r == '+' || r == '＋') && b.Len() == 0:
 			b.WriteByte('+')
 		case !isBetweenDigits(r):
-			return "", false
+			return ""
 		}
 	}
-	number = b.String()
-	return number, number != "" && number != "+"
+	return b.String()
 }
 
 // isBetweenDigits reports whether r may be in a phone number without being

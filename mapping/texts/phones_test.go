@@ -82,8 +82,8 @@ func TestNumbersAreReadAsTheLibraryReadsThem(t *testing.T) {
 		}
 	}
 	check := func(t interface{ Fatalf(string, ...any) }, s, region string) {
-		dialled, ok := dial(s)
-		if !ok || len(strings.TrimPrefix(dialled, "+")) < 3 {
+		dialled := dial(s)
+		if len(strings.TrimPrefix(dialled, "+")) < 3 {
 			return
 		}
 		if got, _ := phones().international(dialled, region); got != theirs(dialled, region) {
