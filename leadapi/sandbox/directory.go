@@ -114,31 +114,26 @@ func readDirectory(path string, data []byte) (*Directory, error) {
 	}
 	var file directory
 	if err := yaml.Load(bytes.TrimPrefix(data, []byte("\ufeff")), &file, yaml.WithKnownFields()); err != nil {
-		return nil, fmt.Errorf("%s: %s\nhint: %s", path, typeName().ReplaceAllString(err.Error(), ""), directoryKeys)
+		text := typeName().ReplaceAllString(err.Error(), "")
+		return nil, errors.New(spelling.Sentence(path, 0, 0, text, directoryKeys))
 	}
-	if file.Trunk.ID == "" && len(file.Organizations) == 0 {
-		const none = "%s: the directory names no organization\nhint: list their IDs under the key organizations"
-		return nil, fmt.Errorf(none, path)
-	}
-	file.Trunk.ID = cmp.Or(file.Trunk.ID, TrunkID)
-	d := &Directory{trunkID: file.Trunk.ID, names: map[string]string{}, locators: map[string]string{}}
 	var errs []error
-	wrong := func(is bool, line int, form string, args ...any) {
-		at := path
-		if line > 0 {
-			at = fmt.Sprintf("%s:%d", path, line)
-		}
+	wrong := func(is bool, line int, hint, form string, args ...any) {
 		if is {
-			errs = append(errs, fmt.Errorf("%s: "+form, append([]any{at}, args...)...))
+			errs = append(errs, errors.New(spelling.Sentence(path, line, 0, fmt.Sprintf(form, args...), hint)))
 		}
-	}
-	wrongID := func(line int, what, id string, again bool) {
-		fits := validID().MatchString(id) && strings.Trim(id, ".") != ""
-		const hint = "\nhint: letters, digits, and . _ - only, at most 128"
-		wrong(!fits, line, "%.64q cannot be the ID of the %s"+hint, id, what)
-		wrong(again, line, "the %s %s is listed twice", what, id)
 	}
 	alone := len(file.Organizations) == 0
+	const addSome = "list their IDs under the key organizations"
+	wrong(alone && file.Trunk.ID == "", 0, addSome, "the directory names no organization")
+	file.Trunk.ID = cmp.Or(file.Trunk.ID, TrunkID)
+	d := &Directory{trunkID: file.Trunk.ID, names: map[string]string{}, locators: map[string]string{}}
+	wrongID := func(line int, what, id string, again bool) {
+		fits := validID().MatchString(id) && strings.Trim(id, ".") != ""
+		const hint = "letters, digits, and . _ - only, at most 128"
+		wrong(!fits, line, hint, "%.64q cannot be the ID of the %s", id, what)
+		wrong(again, line, "", "the %s %s is listed twice", what, id)
+	}
 	listed := slices.ContainsFunc(file.Organizations, func(o Organization) bool { return o.ID == d.trunkID })
 	if !listed { // as it may be in a list of all of them
 		file.Organizations = slices.Insert(file.Organizations, 0, file.Trunk)
@@ -154,7 +149,7 @@ func readDirectory(path string, data []byte) (*Directory, error) {
 	for _, l := range file.Locators {
 		_, again := d.locators[l.ID]
 		typed := slices.Contains([]string{radius, regions, regionsAndRadius}, l.Type)
-		wrong(!typed, 0, "the locator %.64q has no type\nhint: radius, regions or regions-radius", l.ID)
+		wrong(!typed, 0, "radius, regions or regions-radius", "the locator %.64q has no type", l.ID)
 		wrongID(0, "locator", l.ID, again)
 		d.locators[l.ID] = l.Type
 	}

@@ -288,11 +288,10 @@ func (a *answer) edit(text string, names ...string) {
 	var body map[string]any
 	_ = json.Unmarshal(a.body, &body, exactNumbers)
 	for _, name := range names {
-		if body[name] != nil {
-			body[name] = text
-		}
 		if text == "" {
 			delete(body, name)
+		} else if body[name] != nil {
+			body[name] = text
 		}
 	}
 	a.body, _ = json.Marshal(body, json.Deterministic(true))

@@ -1,7 +1,6 @@
 // Package web is the sandbox's page: its leads, and the requests and faults as they come. It is for practice: to find
-// the lead of a row in doubt by what is known of it, as in the service's console, and to copy its ID.
-//
-// It shows, and changes nothing. Secrets and tokens do not reach it: the sandbox keeps none with its requests.
+// the lead of a row in doubt by what is known of it, as in the service's console, and to copy its ID. It changes
+// nothing. Secrets and tokens do not reach it: the sandbox keeps none with its requests.
 package web
 
 import (
@@ -29,7 +28,6 @@ import (
 type Site struct {
 	server  *sandbox.Server
 	address string
-	mu      sync.Mutex // one View is made at a time
 }
 
 // New returns the page of a server that listens at an address, which the page names.
@@ -47,8 +45,6 @@ var pages = sync.OnceValue(func() *template.Template {
 
 // View gives the page of an address, as a [page.Site] does; false where there is none.
 func (s *Site) View(at *url.URL) (page.View, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	query := at.Query()
 	name, title, data, err := "list", "Leads of the sandbox", any(nil), error(nil)
 	switch at.Path {
@@ -91,17 +87,14 @@ const (
 // listPage says what the sandbox has done as a whole, and lists leads, or requests.
 type listPage struct {
 	Server                    *sandbox.Server
-	Path                      string
-	Address                   string
+	Path, Address             string
 	Made, Answered            int
 	Kinds, Hits               string // how many of each: create 12, update 3
 	Unanswered, HitByAnyFault int
 
-	Query    string
-	Paged    bool // not the newest leads
-	Leads    []sandbox.Lead
-	Short    bool
-	Older    string // the lead before which older ones are; "": there are none
+	Query string
+	Paged bool // not the newest leads
+	sandbox.Found
 	Requests []sandbox.Request
 }
 
@@ -154,8 +147,7 @@ func (s *Site) list(path, query, before string) (*listPage, error) {
 		p.Requests = s.server.Requests(requestsOnPage, func(r sandbox.Request) bool { return matches(r, words) })
 		return p, nil
 	}
-	found, err := s.server.Find(p.Query, before[:min(len(before), mostQuery)], leadsOnPage)
-	p.Leads, p.Short, p.Older = found.Leads, found.Short, found.Older
+	p.Found, err = s.server.Find(p.Query, before[:min(len(before), mostQuery)], leadsOnPage)
 	return p, err
 }
 
