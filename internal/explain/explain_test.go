@@ -173,8 +173,8 @@ func (s *spoken) constant(v *ast.ValueSpec, file string) {
 	switch l, isText := v.Values[0].(*ast.BasicLit); {
 	case isText && exitCode.MatchString(name) && l.Kind == token.INT:
 		s.names[l.Value] = "exit code"
-	case isText && rule.MatchString(name) && strings.HasPrefix(file, "mapping/"):
-		s.names[literals(l)[0]] = "rule"
+	case rule.MatchString(name) && strings.HasPrefix(file, "mapping/"):
+		s.names[literals(v.Values[0])[0]] = "rule"
 	case isText && reason.MatchString(name):
 		s.names[literals(l)[0]] = "answer"
 	}
