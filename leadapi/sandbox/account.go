@@ -20,13 +20,6 @@ const (
 
 const accountID = "1f5f1573-3e36-43ab-81be-5112f6c70655"
 
-// The default lifetimes ("Limits", without that of the temporary token).
-const (
-	accessLife  = 3 * time.Hour
-	refreshLife = 3 * 24 * time.Hour
-	loginLife   = 15 * time.Minute
-)
-
 // use is what a token is good for.
 type use int
 
@@ -34,6 +27,10 @@ const (
 	accessUse  use = iota + 1
 	refreshUse     // makes one access token and the next refresh token
 	loginUse       // makes one OAuth client
+
+	accessLife  = 3 * time.Hour // the default lifetimes ("Limits", without the last)
+	refreshLife = 3 * 24 * time.Hour
+	loginLife   = 15 * time.Minute
 )
 
 // grant is what a token stands for ("Authentication").

@@ -72,12 +72,7 @@ var brand = sync.OnceValue(func() *Directory {
 func Organizations() []Organization { return slices.Clone(brand().organizations) }
 
 // TrunkID is the ID of the trunk organization, which is in the path of every create; that of the made-up brand for nil.
-func (d *Directory) TrunkID() string {
-	if d == nil {
-		return TrunkID
-	}
-	return d.trunkID
-}
+func (d *Directory) TrunkID() string { return cmp.Or(d, brand()).trunkID }
 
 // DirectoryHelp describes the file of LoadDirectory.
 //
@@ -169,10 +164,10 @@ func (d *Directory) add(o Organization) {
 	}
 }
 
-// typeName is what the YAML reader says of the types here, which nobody who writes a file knows.
-var typeName = spelling.Form(` (?:in type|into) sandbox\.\w+`)
-
-var validID = spelling.Form(`^[A-Za-z0-9._-]{1,128}$`)
+var (
+	typeName = spelling.Form(` (?:in type|into) sandbox\.\w+`) // as the YAML reader tells of types here
+	validID  = spelling.Form(`^[A-Za-z0-9._-]{1,128}$`)
+)
 
 // locate has a locator choose the location, and so the organization ("locationSearch object").
 func (d *Directory) locate(locator *string, by *search) location {

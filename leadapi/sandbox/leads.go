@@ -65,28 +65,25 @@ func TextOf(value any) string {
 	return string(b)
 }
 
-// newLeadBody is the body of a create ("Lead creation request body"). What is not there is nil.
-type newLeadBody struct {
-	OrganizationID *string        `json:"organizationID"`
-	LocatorID      *string        `json:"locatorID"`
-	LocationSearch *search        `json:"locationSearch"`
-	Content        map[string]any `json:"content"`
-	TypeKey        *string        `json:"typeKey"`
-	TypeLabel      *string        `json:"typeLabel"`
-	Status         *string        `json:"status"`
-}
-
 // search is what a locator looks for ("locationSearch object").
 type search struct {
 	SearchText *string `json:"searchText"`
 	PostalCode *string `json:"postalCode"`
 }
 
-// create makes a lead ("5. Create a lead"). It is stored when create returns.
+// create makes a lead ("5. Create a lead"), which is stored when it returns. Of the body, what is not there is nil.
 func (s *Server) create(c call) answer {
 	known := c.tail == s.options.Directory.trunkID
 	require(known, http.StatusNotFound, "the trunk organization is not known; --directory names your own")
-	var b newLeadBody
+	var b struct {
+		OrganizationID *string        `json:"organizationID"`
+		LocatorID      *string        `json:"locatorID"`
+		LocationSearch *search        `json:"locationSearch"`
+		Content        map[string]any `json:"content"`
+		TypeKey        *string        `json:"typeKey"`
+		TypeLabel      *string        `json:"typeLabel"`
+		Status         *string        `json:"status"`
+	}
 	c.read(&b)
 	require(b.Content != nil, http.StatusBadRequest, "content is required")
 	l := Lead{
@@ -94,7 +91,7 @@ func (s *Server) create(c call) answer {
 		Source: "lead-collector", Stage: "lead", Status: *cmp.Or(b.Status, &statuses[0]),
 	}
 	requireStatus(l.Status)
-	l.assign(&b, s.options.Directory)
+	l.assign(s.options.Directory, b.OrganizationID, b.LocatorID, b.LocationSearch)
 	meta := &l.RequestMeta
 	meta.ContentType, meta.Host, meta.URL = c.Header.Get("Content-Type"), c.Host, c.URL.Path
 	meta.Locale, meta.UserAgent = c.Header.Get("Accept-Language"), c.UserAgent()
@@ -112,15 +109,15 @@ func (s *Server) create(c call) answer {
 }
 
 // assign gives the lead to the organization that is named, or that a locator finds (endpoint 5, rules 1 to 3).
-func (l *Lead) assign(b *newLeadBody, d *Directory) {
-	if b.LocatorID != nil || b.LocationSearch != nil {
+func (l *Lead) assign(d *Directory, organization, locator *string, by *search) {
+	if locator != nil || by != nil {
 		const both = "give organizationID, or locatorID with locationSearch, not both"
-		require(b.OrganizationID == nil, http.StatusBadRequest, both)
-		found := d.locate(b.LocatorID, b.LocationSearch)
+		require(organization == nil, http.StatusBadRequest, both)
+		found := d.locate(locator, by)
 		l.OwnerID, l.Location.Name, l.Location.Address = found.organizationID, found.Name, found.Address
 		return
 	}
-	l.OwnerID = required("organizationID, or locatorID with locationSearch,", b.OrganizationID)
+	l.OwnerID = required("organizationID, or locatorID with locationSearch,", organization)
 	_, known := d.names[l.OwnerID]
 	require(known, http.StatusUnprocessableEntity, "the organization is not known; --directory names your own")
 }

@@ -45,7 +45,11 @@ type Server struct {
 	quit    chan struct{}
 	shut    func() error
 	grants  sync.Map // by their tokens
-	journal journal
+
+	mu     sync.Mutex // of what was answered
+	counts Counts
+	hits   map[string]int
+	last   []Request // the newest at the end, twice as many as are shown at most
 }
 
 // New returns a Server on the leads of o.Path, which it locks. It fails when the faults are no list of faults, or when
@@ -61,7 +65,7 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{
 		options: o, store: st, faults: fs, quit: make(chan struct{}),
-		journal: journal{counts: Counts{}, hits: map[string]int{}},
+		counts: Counts{}, hits: map[string]int{},
 	}
 	s.options.Directory = cmp.Or(o.Directory, brand())
 	if o.now == nil {
@@ -153,9 +157,6 @@ func (s *Server) handle(e endpoint, c call, apply bool) (a answer, refused bool)
 
 // pause waits for d, or until the client or the sandbox goes.
 func (s *Server) pause(ctx context.Context, d time.Duration) {
-	if d <= 0 {
-		return
-	}
 	select {
 	case <-time.After(d):
 	case <-ctx.Done():
@@ -181,16 +182,8 @@ type Request struct {
 
 const (
 	maxBody      = 1 << 20 // bytes of a request
-	mostRequests = 1000    // that a journal shows
+	mostRequests = 1000    // that are shown
 )
-
-// journal keeps what was answered: how often, and the last requests.
-type journal struct {
-	mu     sync.Mutex
-	counts Counts
-	hits   map[string]int
-	last   []Request // the newest at the end, twice as many as are shown at most
-}
 
 // note keeps what came in, with what it was answered.
 func (s *Server) note(kind string, r *http.Request, f *fault, a answer) {
@@ -198,21 +191,20 @@ func (s *Server) note(kind string, r *http.Request, f *fault, a answer) {
 		At: s.options.now(), Kind: kind, Method: cut(r.Method, 20), Path: cut(r.URL.Path, 200),
 		RequestID: cut(r.Header.Get("X-Request-Id"), 100), Status: a.status, Reason: a.reason, LeadID: a.leadID,
 	}
-	j := &s.journal
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.counts[kind] == nil {
-		j.counts[kind] = map[int]int{}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.counts[kind] == nil {
+		s.counts[kind] = map[int]int{}
 	}
-	j.counts[kind][a.status]++
+	s.counts[kind][a.status]++
 	if f != nil {
 		e.Fault = f.text
-		j.hits[f.text]++
+		s.hits[f.text]++
 	}
-	if len(j.last) == 2*mostRequests {
-		j.last = slices.Clone(j.last[mostRequests:])
+	if len(s.last) == 2*mostRequests {
+		s.last = slices.Clone(s.last[mostRequests:])
 	}
-	j.last = append(j.last, e)
+	s.last = append(s.last, e)
 }
 
 // cut keeps n bytes of a text, and no memory of the rest.
@@ -222,10 +214,10 @@ func cut(text string, n int) string {
 
 // Counts returns the requests answered so far.
 func (s *Server) Counts() Counts {
-	s.journal.mu.Lock()
-	defer s.journal.mu.Unlock()
-	c := make(Counts, len(s.journal.counts))
-	for kind, m := range s.journal.counts {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := make(Counts, len(s.counts))
+	for kind, m := range s.counts {
 		c[kind] = maps.Clone(m)
 	}
 	return c
@@ -233,17 +225,16 @@ func (s *Server) Counts() Counts {
 
 // Hits says how many requests each fault has hit so far, by its name.
 func (s *Server) Hits() map[string]int {
-	s.journal.mu.Lock()
-	defer s.journal.mu.Unlock()
-	return maps.Clone(s.journal.hits)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.hits)
 }
 
 // Requests returns the newest requests that want says yes to, the newest first: limit of them, of the last 1,000.
 func (s *Server) Requests(limit int, want func(Request) bool) (found []Request) {
-	s.journal.mu.Lock()
-	defer s.journal.mu.Unlock()
-	last := s.journal.last
-	for _, e := range slices.Backward(last[max(0, len(last)-mostRequests):]) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range slices.Backward(s.last[max(0, len(s.last)-mostRequests):]) {
 		if len(found) < limit && want(e) {
 			found = append(found, e)
 		}

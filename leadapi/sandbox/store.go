@@ -17,16 +17,13 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 )
 
-const lockWait = 500 * time.Millisecond
+// ErrInUse is that of a file that another process holds.
+var ErrInUse = errors.New("in use by another process")
 
-// The buckets of a file.
 var (
 	clientBucket = []byte("clients") // OAuth client → digest of its secret
 	leadBucket   = []byte("leads")   // lead ID, in the order of creation → Lead as JSON
 )
-
-// ErrInUse is that of a file that another process holds.
-var ErrInUse = errors.New("in use by another process")
 
 // store keeps leads and OAuth clients in a bbolt file. Nothing is synced: a commit survives the process.
 type store struct {
@@ -44,7 +41,7 @@ func openStore(path string, wait time.Duration) (*store, error) {
 		}
 		st.path = f.Name()
 	}
-	options := &bbolt.Options{Timeout: max(wait, lockWait), NoSync: true, NoGrowSync: true}
+	options := &bbolt.Options{Timeout: max(wait, 500*time.Millisecond), NoSync: true, NoGrowSync: true}
 	db, err := bbolt.Open(st.path, 0o600, options)
 	if errors.Is(err, bolterrors.ErrTimeout) {
 		return nil, fmt.Errorf("sandbox: %s is %w", st.path, ErrInUse)
@@ -220,7 +217,7 @@ type Found struct {
 	Short bool   // it went on too long: what is older has not been looked at
 }
 
-// Made returns how many leads were ever made, those forgotten since too.
+// Made returns how many leads were ever made, forgotten ones too.
 func (s *Server) Made() (n int, err error) {
 	err = s.store.View(func(tx *bbolt.Tx) error { n = int(tx.Bucket(leadBucket).Sequence()); return nil })
 	return n, err
