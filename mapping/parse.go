@@ -281,12 +281,7 @@ func (es Errors) orNil(mapping string) error {
 	if len(es) == 0 {
 		return nil
 	}
-	table := func(e Error) string {
-		if e.File == mapping {
-			return ""
-		}
-		return e.File
-	}
+	table := func(e Error) string { return strings.TrimPrefix(e.File, mapping) }
 	slices.SortStableFunc(es, func(a, b Error) int {
 		return cmp.Or(cmp.Compare(table(a), table(b)), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
@@ -434,7 +429,7 @@ func (m *Mapping) Unconfirmed() []Guess { return m.unconfirmed }
 
 const mostOfGuess = 60 // characters of a line that are told with its mark
 
-// marked finds the mark at the end of a line, or the line that is all mark.
+// marked finds the mark at the end of a line, or a line that is all mark.
 var marked = spelling.Form(`^(.*?)\s*(?:^|[ \t])# \? (.*)$`)
 
 // marks takes down the guesses that are marked.

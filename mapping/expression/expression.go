@@ -50,7 +50,7 @@ func (p *Program) Condition() (other string, ok bool) {
 	return results[kind], kind == reflect.Bool || kind == reflect.Interface
 }
 
-// results are what people call those that an expression may have. That of an Interface is known when it is computed.
+// results are what people call those of an expression. That of an Interface is known when it is computed.
 var results = map[reflect.Kind]string{
 	reflect.String: "a text", reflect.Int: "a number", reflect.Float64: "a number", reflect.Bool: "true or false",
 	reflect.Interface: "unknown",
@@ -123,17 +123,9 @@ type runError string
 
 func (e runError) Error() string { return string(e) }
 
-const (
-	errOverflow = runError("a number is too large")
-	errNotText  = runError("it comes to bytes that are no text")
-	errList     = runError("it comes to a list or an object, not to a text")
-	errNotBool  = runError("it is neither true nor false")
-	errUnknown  = runError("a function or an operator does not take what the columns hold")
-)
-
 // Reason is what can be told of an error: the library's own hold cells.
 func Reason(err error) string {
-	told := errUnknown
+	told := runError("a function or an operator does not take what the columns hold")
 	errors.As(err, &told)
 	return told.Error()
 }
@@ -170,7 +162,7 @@ func (p *Program) Holds(cell func(i int) string) (bool, error) {
 	if yes, isBool := result.(bool); isBool || err != nil || result == nil {
 		return yes, err
 	}
-	return false, errNotBool
+	return false, runError("it is neither true nor false")
 }
 
 // textOf is how people write the result of an expression.
@@ -180,7 +172,7 @@ func textOf(result any) (string, error) {
 		return "", nil
 	case string:
 		if !utf8.ValidString(result) {
-			return "", errNotText
+			return "", runError("it comes to bytes that are no text")
 		}
 		return result, nil
 	case bool:
@@ -190,7 +182,7 @@ func textOf(result any) (string, error) {
 	case float64:
 		return decimalOf(result)
 	}
-	return "", errList
+	return "", runError("it comes to a list or an object, not to a text")
 }
 
 // decimalOf writes a number as people do: 70 and not 7e+01, 0 and not -0, and 0.3 for 0.1 + 0.2, since it keeps 15
@@ -201,7 +193,7 @@ func decimalOf(f float64) (string, error) {
 	}
 	rounded, err := strconv.ParseFloat(strconv.FormatFloat(f, 'e', 14, 64), 64)
 	if err != nil || math.IsNaN(rounded) || math.IsInf(rounded, 0) {
-		return "", errOverflow
+		return "", runError("a number is too large")
 	}
 	return jsontext.Float(rounded).String(), nil
 }
@@ -238,10 +230,9 @@ func toFloat(args ...any) (any, error) {
 }
 
 func firstText(args ...any) (any, error) {
-	for _, s := range args {
-		if s := s.(string); strings.TrimSpace(s) != "" {
-			return s, nil
-		}
+	holds := func(s any) bool { return strings.TrimSpace(s.(string)) != "" }
+	if i := slices.IndexFunc(args, holds); i >= 0 {
+		return args[i], nil
 	}
 	return "", nil
 }
@@ -336,15 +327,15 @@ func (s *names) finish(node *ast.Node) {
 	case *ast.BinaryNode:
 		kind := n.Type().Kind()
 		s.builds = s.builds || n.Operator == "+" && kind != reflect.Int && kind != reflect.Float64
-		if left, isName := n.Left.(*ast.IdentifierNode); isName && n.Operator == "??" &&
-			slices.Contains(s.cells, left) {
+		left, _ := n.Left.(*ast.IdentifierNode)
+		if n.Operator == "??" && slices.Contains(s.cells, left) {
 			s.fault = texts.NewFault("?? takes the left side always, since that is never missing", cellHint)
 		}
 	case *ast.BuiltinNode:
 		s.builds = s.builds || slices.Contains([]string{"join", "replace", "repeat"}, n.Name)
 	case *ast.SliceNode:
-		if n.Node.Type().Kind() == reflect.String {
-			args := []ast.Node{n.Node, cmp.Or(n.From, ast.Node(&ast.NilNode{})), cmp.Or(n.To, ast.Node(&ast.NilNode{}))}
+		if none := ast.Node(&ast.NilNode{}); n.Node.Type().Kind() == reflect.String {
+			args := []ast.Node{n.Node, cmp.Or(n.From, none), cmp.Or(n.To, none)}
 			*node = &ast.CallNode{Callee: &ast.IdentifierNode{Value: partOf}, Arguments: args}
 		}
 	}
