@@ -363,7 +363,7 @@ func (p *parser) syntax(err error) {
 		where = position{max(1, begin.Line), max(1, begin.Column)}
 		text = "a quote opens here that is not closed, or it holds a backslash that means nothing"
 		hint = "close the quote; in 'single quotes' a backslash is itself"
-	case placeholder().MatchString(p.line(where.line)):
+	case where.line <= len(p.lines) && placeholder().Match(p.lines[where.line-1]):
 		hint = quoteHint
 	case begin.Line > 0 && begin.Line != le.Mark.Line:
 		text += " that begins on line " + strconv.Itoa(begin.Line)
@@ -385,14 +385,6 @@ func unreadable(data []byte) (at position, found bool) {
 		}
 	}
 	return at, false
-}
-
-// line is a line of the file, counted from 1; "" where it has none.
-func (p *parser) line(n int) string {
-	if n < 1 || n > len(p.lines) {
-		return ""
-	}
-	return string(p.lines[n-1])
 }
 
 // plain refuses what YAML offers and few readers know, in n and below.

@@ -50,19 +50,26 @@ func (p *parser) mappingFile(doc node) {
 	}
 }
 
-func (p *parser) version(n node) {
-	if s, ok := p.scalar(n); ok && s != version {
-		p.fail(n, "write version: 1", "%s %s of the mapping language is not known", n.path, texts.Quote(s))
+// fitting is the text n, or "" unless it fits.
+func (p *parser) fitting(n node, fits func(string) bool, hint, format string, args ...any) string {
+	s, ok := p.scalar(n)
+	if !ok || fits(s) {
+		return s
 	}
+	p.fail(n, hint, format, args...)
+	return ""
+}
+
+func holds(s string) bool { return !blank(s) }
+
+func (p *parser) version(n node) {
+	p.fitting(n, func(s string) bool { return s == version }, "write version: 1",
+		"%s %s of the mapping language is not known", n.path, texts.Quote(n.Value))
 }
 
 func (p *parser) namespace(n node) {
-	s, ok := p.scalar(n)
-	if ok && !rowkey.IsNamespace(s) {
-		p.fail(n, "for example "+n.path+": dealers", "%s takes 1 to %d letters, digits, dots, underscores and hyphens",
-			n.path, rowkey.MaxNamespace)
-	}
-	p.m.plan.namespace = s
+	p.m.plan.namespace = p.fitting(n, rowkey.IsNamespace, "for example "+n.path+": dealers",
+		"%s takes 1 to %d letters, digits, dots, underscores and hyphens", n.path, rowkey.MaxNamespace)
 }
 
 func (p *parser) target(n node) {
@@ -172,13 +179,11 @@ func (p *parser) footer(n node) *regexp.Regexp {
 }
 
 func (p *parser) comment(n node) string {
-	s, ok := p.scalar(n)
-	if ok && (blank(s) || strings.TrimSpace(s) != s || strings.ContainsAny(s, "\"\r\n") || len(s) > 16) {
-		p.fail(n, `for example comment: "#"`,
-			"%s takes what a comment begins with: a few characters, no blank and no quote", n.path)
-		return ""
+	begins := func(s string) bool {
+		return holds(s) && strings.TrimSpace(s) == s && !strings.ContainsAny(s, "\"\r\n") && len(s) <= 16
 	}
-	return s
+	return p.fitting(n, begins, `for example comment: "#"`,
+		"%s takes what a comment begins with: a few characters, no blank and no quote", n.path)
 }
 
 func (p *parser) delimiter(n node) rune {
@@ -221,11 +226,7 @@ var labels = [...]string{
 }
 
 func (p *parser) name(n node, hint string) string {
-	name, ok := p.scalar(n)
-	if ok && blank(name) {
-		p.fail(n, hint, "%s is a blank name", n.path)
-	}
-	return name
+	return p.fitting(n, holds, hint, "%s is a blank name", n.path)
 }
 
 func (p *parser) columnNames(n node) []string {

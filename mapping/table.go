@@ -174,11 +174,10 @@ func asCell(word string) string { return lineBreak.Replace(strings.TrimSpace(wor
 
 // tableName is the name of a file that is beside the mapping file, and nowhere else.
 func (p *parser) tableName(n node) string {
-	name, ok := p.scalar(n)
-	if ok && (path.Base(name) != name || strings.ContainsAny(name, `\:`) || strings.Trim(name, ".") == "" ||
-		name == "-" || strings.TrimSpace(name) != name) {
-		p.fail(n, "put it beside the mapping file and name it without a folder: dealers.csv",
-			"%s takes the bare name of a file", n.path)
+	bare := func(name string) bool {
+		return path.Base(name) == name && !strings.ContainsAny(name, `\:`) && strings.Trim(name, ".") != "" &&
+			name != "-" && strings.TrimSpace(name) == name
 	}
-	return name
+	return p.fitting(n, bare, "put it beside the mapping file and name it without a folder: dealers.csv",
+		"%s takes the bare name of a file", n.path)
 }
