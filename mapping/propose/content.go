@@ -125,12 +125,12 @@ func (d *draft) phoneStep(c *column) string {
 // nameField makes the name of its parts, or takes the whole name where the file has that and it is filled more often.
 func (d *draft) nameField() field {
 	first, middle, last, full := d.parts["first"], d.parts["middle"], d.parts["last"], d.parts["full"]
-	if full != nil && first != nil && last == nil {
-		if holds(full, first) {
-			first = nil
-		} else { // "Vorname, Name": the second is the last name
-			last, full = full, nil
-		}
+	switch {
+	case full == nil || first == nil || last != nil:
+	case holds(full, first):
+		first = nil
+	default: // "Vorname, Name": the second is the last name
+		last, full = full, nil
 	}
 	eastAsian := func(r rune) bool {
 		return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
@@ -159,16 +159,17 @@ func (d *draft) nameField() field {
 
 // holds reports whether most cells of a column of whole names hold those of the part.
 func holds(full, part *column) bool {
-	both, held := 0, 0
+	held, others := 0, 0
 	for i, cell := range part.cells {
-		if cell != "" && full.cells[i] != "" {
-			both++
-			if slices.Contains(words(full.cells[i]), joined(cell)) {
-				held++
-			}
+		switch {
+		case cell == "" || full.cells[i] == "":
+		case slices.Contains(words(full.cells[i]), joined(cell)):
+			held++
+		default:
+			others++
 		}
 	}
-	return both > 0 && held*2 >= both
+	return held > 0 && held >= others
 }
 
 // rest says what to do with columns that were not recognised: those that rest takes, those that it has to leave out,
@@ -253,16 +254,14 @@ func (r rule) score(c *column) (score float64, why string) {
 // isUnknown reports whether the header says nothing, of the lead or of anybody else.
 func (c *column) isUnknown() bool { return !c.name.known && !c.name.foreign }
 
-// candidate is a column that may play a part, and how well it would.
-type candidate struct {
-	column *column
-	part   part
-	score  float64
-	why    string
-}
-
 // assignParts gives each part to the column with the best score, and each column at most one part.
 func (d *draft) assignParts() {
+	type candidate struct {
+		column *column
+		part   part
+		score  float64
+		why    string
+	}
 	var candidates []candidate
 	for _, r := range known().Parts {
 		for _, c := range d.columns {
@@ -296,14 +295,13 @@ func (d *draft) present(parts ...part) (columns []*column) {
 
 // keyChoice is what makes a row the same row on the next run, and what that rests on.
 type keyChoice struct {
-	Column    *column  // nil: the row's own data
-	External  bool     // it is the CRM's own number, so the lead gets it as ExternalID
-	ByValues  bool     // its name does not say that it is a number
-	Lower     bool     // it is an address, of which case says nothing
-	Repeats   int      // rows in which it repeats another's
-	Blanks    int      // rows in which it is empty
-	Namespace string   // that keeps it apart from those of other files, or ""
-	Faults    []string // of columns that are called so and cannot be the key
+	Column          *column  // nil: the row's own data
+	External        bool     // it is the CRM's own number, so the lead gets it as ExternalID
+	ByValues        bool     // its name does not say that it is a number
+	Lower           bool     // it is an address, of which case says nothing
+	Repeats, Blanks int      // rows in which it repeats another's, or is empty
+	Namespace       string   // that keeps it apart from those of other files, or ""
+	Faults          []string // of columns that are called so and cannot be the key
 }
 
 // chooseKey looks for the CRM's own number of the lead, then for an address that tells the rows apart.
@@ -328,9 +326,14 @@ func (d *draft) chooseKey() (k keyChoice) {
 			k.Faults = append(k.Faults, fault)
 		}
 	}
-	if email := d.parts["email"]; email != nil && len(email.cells) >= fewestRows && d.faultOf(email, false) == "" &&
-		!repeatsFolded(email) {
-		k.Column, k.Lower = email, true
+	if email := d.parts["email"]; email != nil && len(email.cells) >= fewestRows && d.faultOf(email, false) == "" {
+		folded := map[string]bool{}
+		for _, cell := range email.cells {
+			folded[strings.ToLower(cell)] = true
+		}
+		if len(folded) == len(email.cells) {
+			k.Column, k.Lower = email, true
+		}
 	}
 	return k
 }
@@ -359,14 +362,6 @@ func identifies(c *column) float64 {
 		return byValues / 2
 	}
 	return 0
-}
-
-func repeatsFolded(c *column) bool {
-	seen := map[string]bool{}
-	for _, cell := range c.cells {
-		seen[strings.ToLower(cell)] = true
-	}
-	return len(seen) < len(c.cells)
 }
 
 // faultOf says why the column cannot be the key, or "": one that is named as an identifier may lack or repeat in a few

@@ -70,18 +70,16 @@ func newTable(in Input) *table {
 	if in.Format == "jsonl" {
 		t.addPaths()
 	}
-	t.columns = slices.DeleteFunc(t.columns, func(c *column) bool {
-		if c.name.isSecret() {
-			t.Hidden = append(t.Hidden, c)
-		}
-		return c.name.isSecret()
-	})
 	return t
 }
 
 func (t *table) add(header, inside string, cells []string) *column {
 	c := &column{header: header, inside: inside, cells: cells, name: readName(header), profile: measure(cells)}
-	t.columns = append(t.columns, c)
+	if c.name.isSecret() {
+		t.Hidden = append(t.Hidden, c)
+	} else {
+		t.columns = append(t.columns, c)
+	}
 	return c
 }
 
