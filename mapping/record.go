@@ -181,8 +181,8 @@ func (r *row) addField(f *field, rec *Record) {
 	}
 }
 
-// rowKey is the default key. White space at a cell's ends and columns that hold
-// nothing do not count, so that the same data keep their key in another export.
+// rowKey is the default key. White space at a cell's ends and columns that hold nothing do not count, so that the same
+// data keep their key in another export.
 func (b *Binding) rowKey(cells []string) string {
 	var room [1024]byte
 	buf := room[:0]
@@ -274,18 +274,12 @@ func (r *row) undecided(entries []assignment) (path, word string) {
 	return "", ""
 }
 
-// fills reports whether all columns of the values hold something, except values that
-// have a default to fall back on, or other parts.
+// fills reports whether all columns of the values hold something, except those of values with a default, or of parts.
 func (r *row) fills(values ...*value) bool {
-	for _, v := range values {
-		if v == nil || v.preset != "" || v.parts != nil {
-			continue
-		}
-		if slices.ContainsFunc(v.columns, func(c use) bool { return blank(r.cellOf(c)) }) {
-			return false
-		}
-	}
-	return true
+	isEmpty := func(c use) bool { return blank(r.cellOf(c)) }
+	return !slices.ContainsFunc(values, func(v *value) bool {
+		return v != nil && v.preset == "" && v.parts == nil && slices.ContainsFunc(v.columns, isEmpty)
+	})
 }
 
 func (r *row) take(v *value) string {

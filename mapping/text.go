@@ -49,16 +49,15 @@ const (
 // tokens are what a text is made of: {{, a placeholder, one that is not closed, or words.
 var tokens = spelling.Form(`\{\{|\{[^}]*\}?|[^{]+`)
 
-// split cuts s at its placeholders; {{ stands for a brace. Column names are
-// trimmed, as those of the header are. It gives the first fault.
+// split cuts s at its placeholders; {{ stands for a brace. Column names are trimmed. It gives the first fault.
 func split(s string) (text, *texts.Fault) {
 	t := text{}
-	var words strings.Builder
-	endWords := func() {
-		if words.Len() > 0 {
-			t = append(t, part{kind: literal, text: words.String()})
+	add := func(words string) {
+		if last := len(t) - 1; last >= 0 && t[last].kind == literal {
+			t[last].text += words
+		} else {
+			t = append(t, part{kind: literal, text: words})
 		}
-		words.Reset()
 	}
 	for _, token := range tokens().FindAllString(s, -1) {
 		inside, closed := strings.CutSuffix(token[1:], "}")
@@ -66,10 +65,10 @@ func split(s string) (text, *texts.Fault) {
 		kind, known := special[name]
 		switch {
 		case token == "{{":
-			words.WriteByte('{')
+			add("{")
 			continue
 		case token[0] != '{':
-			words.WriteString(token)
+			add(token)
 			continue
 		case !closed:
 			return nil, texts.NewFault("a placeholder is not closed", "close it with }, or write {{ for a brace")
@@ -81,10 +80,8 @@ func split(s string) (text, *texts.Fault) {
 		case !known:
 			kind = column
 		}
-		endWords()
 		t = append(t, part{kind: kind, text: name})
 	}
-	endWords()
 	return t, nil
 }
 

@@ -1,6 +1,7 @@
 package mapping
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -97,12 +98,10 @@ func (v *value) uses() (all []use) {
 
 // namesOf are the names of columns, each once.
 func namesOf(uses []use) (names []string) {
-	seen := map[string]bool{}
 	for _, c := range uses {
-		if !seen[c.name] {
+		if !slices.Contains(names, c.name) {
 			names = append(names, c.name)
 		}
-		seen[c.name] = true
 	}
 	return names
 }

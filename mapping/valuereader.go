@@ -264,8 +264,7 @@ func (r *valueReader) readAs(n node) {
 	}
 }
 
-// externalID is the path of the value that links a lead.
-const externalID = "lead.external_id"
+const externalID = "lead.external_id" // the path of the value that links a lead
 
 func (r *valueReader) readEmpty(n node) {
 	switch r.clears = r.oneOf(n, "way with empty values", "keep", "clear") == "clear"; {
