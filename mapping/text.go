@@ -188,14 +188,14 @@ func (r *valueReader) readText(n node) {
 		r.fail(n, `write "{column}" for what a column holds, or a text that is the same in every row`, "%s is empty",
 			n.path)
 	}
-	r.text, r.columns = t, r.usesOf(t, node{n.Node, r.path})
+	r.text, r.columns = t, r.usesOf(t, r.path, r.at)
 }
 
-// usesOf are the columns of the text of n, which comes to know where they are.
-func (p *parser) usesOf(t text, n node) (columns []use) {
+// usesOf are the columns of a text, which comes to know where they are.
+func (p *parser) usesOf(t text, path string, at position) (columns []use) {
 	for i := range t {
 		if part := &t[i]; part.kind == column {
-			u := p.use(part.text, n)
+			u := p.use(part.text, path, at)
 			part.index = u.id
 			columns = append(columns, u)
 		}

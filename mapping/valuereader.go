@@ -158,7 +158,7 @@ func (p *parser) expression(n node, path string) (e *expression.Program, columns
 		return nil, nil
 	}
 	for _, c := range e.Columns {
-		u := p.use(c, node{n.Node, path})
+		u := p.use(c, path, n.at())
 		u.inExpr = true
 		columns = append(columns, u)
 	}
@@ -177,21 +177,21 @@ func (p *parser) condition(n node) *value {
 	return &value{path: n.path, at: n.at(), expr: e, columns: columns}
 }
 
-// use is that of a column in n.
-func (p *parser) use(column string, n node) use {
+// use is that of a column in a value at path.
+func (p *parser) use(column, path string, at position) use {
 	id := slices.Index(p.m.names, column)
 	if id < 0 {
 		id = len(p.m.names)
 		p.m.names = append(p.m.names, column)
 	}
-	return use{name: column, path: n.path, at: n.at(), id: id}
+	return use{name: column, path: path, at: at, id: id}
 }
 
 func (r *valueReader) addSteps(n node) {
 	r.list(n, func(n node) {
 		if word, ok := r.scalar(n); ok {
 			if s, problem := readStep(word); !r.refuse(n, problem) {
-				s.columns = r.usesOf(s.by, n)
+				s.columns = r.usesOf(s.by, n.path, n.at())
 				if s.by != nil && r.isIdentity() {
 					r.fail(n, `name the country: "e164:US"`, "%s: what a row is must not change with another column",
 						n.path)
