@@ -1,5 +1,5 @@
--- How the server and its standbys are, and what of the ledger $1 is gone. $2 is how a worker's standbys stood that were waited for, $3
--- the seconds within which a worker may have gone on. TIMELINE is filled in.
+-- How the server and its standbys are, and what of the ledger $1 is gone. $2 is how a worker's standbys stood that were waited for.
+-- TIMELINE is filled in.
 WITH standbys AS ( -- A backup that is being taken is none: its first connection tells how far it is, its second one has a slot of its own.
 	SELECT count(*) AS n FROM pg_stat_replication
 	WHERE coalesce(application_name, '') NOT IN ('pg_basebackup', 'pg_receivewal') AND pid NOT IN (SELECT pid FROM pg_stat_progress_basebackup)
@@ -8,7 +8,7 @@ WITH standbys AS ( -- A backup that is being taken is none: its first connection
 	SELECT * FROM leadferry.workers WHERE ledger = $1
 ), gone_on AS ( -- They may have claimed more than stands here.
 	SELECT * FROM crew WHERE worker = (SELECT max(worker) FROM crew)
-		OR ended IS NULL AND fenced IS NULL AND beat > (SELECT max(beat) FROM crew) - $3 * interval '1 second'
+		OR ended IS NULL AND fenced IS NULL AND beat > (SELECT max(beat) FROM crew) - interval '15 minutes'
 ), counted AS (
 	SELECT sum(created + partial + rejected + in_doubt + not_made) AS keys, sum(forgotten) AS blocks FROM crew
 )

@@ -1,19 +1,21 @@
-//go:build linux || darwin
+//go:build !windows
 
 package postgres
 
 import (
+	"errors"
 	"runtime"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// sinceBoot is a clock that goes on while the machine sleeps, which Go's own does not, and that nobody sets.
+// sinceBoot is a clock that goes on while the machine sleeps, which Go's own does not, and that nobody sets. Not every
+// system has one.
 func sinceBoot() (time.Duration, error) {
-	clock := int32(7) // CLOCK_BOOTTIME
-	if runtime.GOOS == "darwin" {
-		clock = unix.CLOCK_MONOTONIC_RAW
+	clock := map[string]int32{"linux": 7 /* CLOCK_BOOTTIME */, "darwin": 4 /* CLOCK_MONOTONIC_RAW */}[runtime.GOOS]
+	if clock == 0 {
+		return 0, errors.ErrUnsupported
 	}
 	var t unix.Timespec
 	err := unix.ClockGettime(clock, &t)

@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	_ "embed"
@@ -28,16 +27,14 @@ func (s *Store) Patience() time.Duration { return 100 * time.Millisecond }
 // Commit makes changes durable, in as many commits as it takes: outcomes before claims, so that a death between two of
 // them leaves no more in doubt than there are slots.
 func (s *Store) Commit(_ context.Context, changes []*checkpoint.Change) error {
-	byKey := func(a, b *checkpoint.Change) int { return cmp.Compare(a.Entry.Key, b.Entry.Key) }
 	sorted := slices.Clone(changes)
-	slices.SortStableFunc(sorted, byKey)
+	slices.SortStableFunc(sorted, func(a, b *checkpoint.Change) int { return cmp.Compare(a.Entry.Key, b.Entry.Key) })
 	if len(sorted) > mostChanges {
 		slices.SortStableFunc(sorted, func(a, b *checkpoint.Change) int { return cmp.Compare(isClaim(a), isClaim(b)) })
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for some := range slices.Chunk(sorted, mostChanges) {
-		slices.SortStableFunc(some, byKey)
 		if err := s.commit(newGroup(some)); err != nil {
 			return err
 		}
@@ -108,24 +105,24 @@ func (s *Store) commit(g *group) error {
 	if err := s.usable(); err != nil {
 		return err
 	}
-	w, base := s.guess(g)
-	for tries := 0; tries < mostConflicts; tries++ {
+	w := s.guess(g)
+	for tries := range mostConflicts {
 		if tries > 0 || !g.apply(w) {
 			var err error
-			if w, base, err = s.load(g); err != nil {
+			if w, err = s.load(g); err != nil {
 				return err
 			}
 			if !g.apply(w) {
 				return s.fail(errors.New("what was read does not tell what a change needs to know"))
 			}
 		}
-		err := s.store(g, w, base)
+		err := s.store(g, w)
 		switch {
 		case isOneOf(err, notAsSeen, taken, twice):
 		case isOneOf(err, isFenced):
-			g.fenced = s.whyFenced(s.writer.Conn)
+			g.fenced = s.whyFenced(s.writer)
 		case isOneOf(err, tooMany):
-			if g.room, err = s.roomFor(w, base); err != nil {
+			if g.room, err = s.roomFor(w); err != nil {
 				return err
 			}
 		default:
@@ -135,29 +132,9 @@ func (s *Store) commit(g *group) error {
 	return s.fail(errors.New("the same rows change all the time under other hands"))
 }
 
-// guess is what this process saw last of the keys; of what is claimed and was not seen, nothing.
-func (s *Store) guess(g *group) (*working, map[string]*row) {
-	w := &working{
-		now: s.now(), worker: s.worker, rows: make(map[string]*row, len(g.changes)),
-		asks: map[string]string{},
-	}
-	base := make(map[string]*row, len(g.changes))
-	for i, c := range g.changes {
-		key := g.asked[i].Key
-		r := s.seen.get(key)
-		if r == nil && c.Kind == checkpoint.Claim {
-			r = &row{key: key}
-		}
-		if r != nil {
-			w.rows[key], base[key] = r, r
-		}
-	}
-	return w, base
-}
-
 // store makes what was changed stand, in one transaction and one round trip, and notes it.
-func (s *Store) store(g *group, w *working, base map[string]*row) error {
-	writes, shapes := s.writes(w, base), s.newShapes(g.changes)
+func (s *Store) store(g *group, w *working) error {
+	writes, shapes := w.writes(), s.newShapes(g.changes)
 	if len(writes)+len(shapes) == 0 && !w.hasNotes() {
 		return nil
 	}
@@ -167,64 +144,53 @@ func (s *Store) store(g *group, w *working, base map[string]*row) error {
 		b := &pgx.Batch{}
 		b.Queue(`SELECT pg_advisory_xact_lock_shared($1, $2)`, deciding, s.ledger)
 		s.number(b, claims)
-		s.spend(b, creates-w.givenBack(base))
+		s.spend(b, creates-w.givenBack())
 		s.put(b, writes, false)
 		s.putNotes(b, w)
 		for _, n := range shapes {
 			b.Queue(`INSERT INTO leadferry.notes (ledger, name, value) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
 				s.ledger, n.Name, string(n.Value))
 		}
-		return s.send(b)
+		return s.writer.Send(b)
 	})
 	if err != nil {
 		return err
 	}
-	s.stored(writes, asked)
+	seq := s.seq.Load()
+	for _, one := range writes {
+		one.number(seq)
+		if s.seen.put(one.row); one.Intent != nil && one.worker == s.worker {
+			s.claims.hold(asked, one.key)
+		} else {
+			s.claims.drop(one.key)
+		}
+	}
+	s.claimed.Store(true)
 	for _, n := range shapes {
 		s.shapes[n.Name] = true
 	}
 	for i, c := range g.changes {
-		if c.Err == nil && w.rows[g.asked[i].Key] != base[g.asked[i].Key] {
-			c.Entry.Seq = cmp.Or(c.Entry.Seq, s.seq.Load())
+		if key := g.asked[i].Key; c.Err == nil && w.rows[key] != w.base[key] {
+			c.Entry.Seq = cmp.Or(c.Entry.Seq, seq)
 		}
 	}
 	return nil
 }
 
-// stored notes rows that are now, by a commit that was asked for at a time.
-func (s *Store) stored(writes []write, asked time.Duration) {
-	for i := range writes {
-		r := writes[i].number(s.seq.Load())
-		s.claims.note(r, r.Intent != nil && r.worker == s.worker, asked)
-		s.seen.put(r)
-	}
-	s.claimed.Store(true)
-}
-
-// write is a row that replaces an old one.
-type write struct {
-	*row
-	old  *row
-	asks string // the ExternalID that it was claimed with
-}
-
-// writes are the rows that have changed, ordered by key.
-func (s *Store) writes(w *working, base map[string]*row) (all []write) {
-	for key, r := range w.rows {
-		asks := w.asks[key]
-		if !r.linked(asks) { // its claim was withdrawn in the same commit
-			asks = ""
+// newShapes are the notes of shapes that claims have and that this process has not noted yet.
+func (s *Store) newShapes(changes []*checkpoint.Change) (all []checkpoint.Note) {
+	var last *checkpoint.Shape
+	for _, c := range changes {
+		if c.Kind != checkpoint.Claim || c.Shape == last {
+			continue
 		}
-		if old := base[key]; r != old {
-			all = append(all, write{r, old, asks})
+		last = c.Shape
+		if n := s.digests.ShapeNote(c.Shape); n.Name != "" && !s.shapes[n.Name] {
+			all = append(all, n)
 		}
 	}
-	slices.SortFunc(all, func(a, b write) int { return strings.Compare(a.key, b.key) })
 	return all
 }
-
-// send has statements carried out in one round trip, as one transaction unless one is open.
-func (s *Store) send(b *pgx.Batch) error { return s.writer.SendBatch(context.Background(), b).Close() }
 
 // How the server refuses a transaction as a whole, by its code.
 const (
@@ -238,6 +204,9 @@ const (
 
 // isConflict says that the server ended one of two transactions that waited for one another.
 func isConflict(err error) bool { return isOneOf(err, "40P01", "40001") }
+
+// mayNot says that a privilege is missing.
+func mayNot(err error) bool { return isOneOf(err, "42501") }
 
 func isOneOf(err error, codes ...string) bool {
 	var e *pgconn.PgError
@@ -253,13 +222,12 @@ const promised = `current_setting('fsync') = 'on' AND current_setting('synchrono
 // nothing.
 func (s *Store) number(b *pgx.Batch, claims bool) {
 	b.Queue(`WITH me AS (
-			UPDATE leadferry.workers SET commits = commits + 1, seq = nextval('leadferry.commits'), beat =
-			clock_timestamp()
+			UPDATE leadferry.workers
+			SET commits = commits + 1, seq = nextval('leadferry.commits'), beat = clock_timestamp()
 			WHERE worker = $1 AND ledger = $2 AND session = $3 AND commits = $4 AND `+promised+`
 			RETURNING seq, fenced IS NULL AS live
-		) SELECT seq, leadferry.must(seq IS NOT NULL,
-		'`+notOurs+`'), leadferry.must(live OR NOT $5, '`+isFenced+`') FROM (SELECT 1) one LEFT JOIN me ON true`,
-		s.worker, s.ledger, s.session, int64(s.commits), claims).
+		) SELECT seq, leadferry.must(seq IS NOT NULL, '`+notOurs+`'), leadferry.must(live OR NOT $5, '`+isFenced+`')
+		FROM (SELECT 1) one LEFT JOIN me ON true`, s.worker, s.ledger, s.session, int64(s.commits), claims).
 		QueryRow(func(r pgx.Row) error { return r.Scan(&s.coming, nil, nil) })
 }
 
@@ -267,15 +235,21 @@ func (s *Store) number(b *pgx.Batch, claims bool) {
 // A commit takes it by a statement of its own: what comes behind it sees what was decided.
 const deciding = 0x6C656164
 
-//go:embed write.sql
-var writeText string
+// The statements that have rows stand: what they come to own, and themselves.
+var (
+	//go:embed write.sql
+	writeText string
+	//go:embed own.sql
+	ownSQL string
+	//go:embed ask.sql
+	askSQL string
+)
 
 // writeSQL is the statement with its columns.
 var writeSQL = func() string {
 	var kinds []string
-	for i, c := range append(columns[:len(columns):len(columns)], column{kind: "bigint"}, column{kind: "smallint"},
-		column{kind: "bytea"}) {
-		kinds = append(kinds, fmt.Sprintf("$%d::%s[]", i+3, c.kind))
+	for i, c := range columns {
+		kinds = append(kinds, fmt.Sprintf("$%d::%s[]", i+6, c.kind))
 	}
 	return strings.NewReplacer("LISTS", strings.Join(kinds, ", "), "COLUMNS", columnNames(""), "GIVEN",
 		columnNames("g.")).Replace(writeText)
@@ -288,94 +262,38 @@ func (s *Store) put(b *pgx.Batch, writes []write, force bool) {
 	if len(writes) == 0 {
 		return
 	}
-	lists := make([][]any, len(columns)+3)
+	var seen []int64
+	var was []int16
 	var leads, asks []string
-	var keys, askers, all [][]byte
+	var hashes, keys, askers, all [][]byte
+	lists := make([][]any, len(columns))
 	for _, w := range writes {
-		all = append(all, []byte(w.key))
-		var hash []byte
+		var hash []byte // of a key that is new
 		if w.old.seq == 0 {
 			hash = s.digests.Blocked(w.key)
 		}
-		for at, v := range append(w.values(), int64(w.old.seq), int16(w.old.state()), hash) {
-			lists[at] = append(lists[at], v)
+		key := []byte(w.key)
+		seen, was, hashes = append(seen, int64(w.old.seq)), append(was, int16(w.old.state())), append(hashes, hash)
+		all = append(all, key)
+		for at, place := range w.stored().places() {
+			lists[at] = append(lists[at], place)
 		}
 		if lead := w.lead(); lead != "" && lead != w.old.lead() {
-			leads, keys = append(leads, checkpoint.Clean(lead)), append(keys, []byte(w.key))
+			leads, keys = append(leads, checkpoint.Clean(lead)), append(keys, key)
 		}
 		if w.asks != "" {
-			asks, askers = append(asks, checkpoint.Clean(w.asks)), append(askers, []byte(w.key))
+			asks, askers = append(asks, checkpoint.Clean(w.asks)), append(askers, key)
 		}
 	}
 	if asks != nil { // before the rows stand: what this commit does to them is judged already
 		b.Queue(askSQL, s.ledger, asks, askers, all)
 	}
-	args := []any{s.ledger, s.worker}
+	args := []any{s.ledger, s.worker, seen, was, hashes}
 	for _, list := range lists {
 		args = append(args, list)
 	}
 	b.Queue(writeSQL, args...)
-	if leads == nil {
-		return
-	}
-	b.Queue(`WITH owned AS (
-			INSERT INTO leadferry.lead_ids AS i (ledger, lead_id, key) SELECT $1, w.* FROM unnest($2::text[],
-			$3::bytea[]) AS w (lead_id, key)
-			ON CONFLICT (ledger, lead_id) DO UPDATE SET key = excluded.key
-				WHERE $4 OR i.key = excluded.key OR NOT leadferry.holds($1, i.key, i.lead_id)
-			RETURNING 1
-		) SELECT leadferry.must((SELECT count(*) FROM owned) = cardinality($2),
-		'`+notAsSeen+`')`, s.ledger, leads, keys, force)
-}
-
-// askSQL has keys own the ExternalIDs that they ask for, as "@" and the ExternalID, and ends the transaction where
-// another key has one, or is to have it, see [row.linked]. Of the keys that the commit writes ($4) that is known.
-const askSQL = `WITH asks AS MATERIALIZED (SELECT * FROM unnest($2::text[], $3::bytea[]) AS w (external_id, key)
-	), owned AS (
-		INSERT INTO leadferry.lead_ids AS i (ledger, lead_id, key) SELECT $1, '@' || external_id, key FROM asks
-		ON CONFLICT (ledger, lead_id) DO UPDATE SET key = excluded.key
-			WHERE i.key = excluded.key OR i.key = ANY ($4::bytea[]) OR NOT leadferry.holds($1, i.key, i.lead_id)
-		RETURNING 1
-	) SELECT leadferry.must((SELECT count(*) FROM owned) = cardinality($2) AND NOT EXISTS (SELECT 1 FROM asks w CROSS
-	JOIN LATERAL (
-		SELECT r.key FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.external_id <> '' AND r.external_id =
-		w.external_id AND r.state IN (1, 2)
-		UNION ALL SELECT r.key FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.want_link <> '' AND r.want_link =
-		w.external_id AND r.state IN (1, 2, 4)
-		UNION ALL SELECT r.key FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.hidden_id <> '' AND r.hidden_id =
-		w.external_id
-		UNION ALL SELECT r.key FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.hidden_link <> '' AND r.hidden_link
-		= w.external_id
-	) o WHERE o.key <> w.key AND o.key <> ALL ($4::bytea[])), '` + notAsSeen + `')`
-
-// hasNotes says whether notes have changed.
-func (w *working) hasNotes() bool {
-	for name, value := range w.notes {
-		if !bytes.Equal(w.before[name], value) {
-			return true
-		}
-	}
-	return false
-}
-
-// keepNotes stores the notes that have changed, inside a transaction.
-func (s *Store) keepNotes(w *working) error {
-	b := &pgx.Batch{}
-	s.putNotes(b, w)
-	return s.send(b)
-}
-
-// putNotes stores the notes that have changed.
-func (s *Store) putNotes(b *pgx.Batch, w *working) {
-	for name, value := range w.notes {
-		switch was := w.before[name]; {
-		case bytes.Equal(was, value):
-		case value == nil:
-			b.Queue(`DELETE FROM leadferry.notes WHERE ledger = $1 AND name = $2`, s.ledger, name)
-		default:
-			b.Queue(`WITH kept AS (`+putNoteSQL+
-				` WHERE n.value = $4 RETURNING 1) SELECT leadferry.must(EXISTS (SELECT FROM kept), '`+notAsSeen+`')`,
-				s.ledger, name, string(value), string(was))
-		}
+	if leads != nil {
+		b.Queue(ownSQL, s.ledger, leads, keys, force)
 	}
 }

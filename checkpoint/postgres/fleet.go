@@ -8,38 +8,48 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/postgres/server"
+)
+
+// timelineSQL is the number of the server's history, which is another one after every promotion of a standby and every
+// restore to an earlier moment.
+const timelineSQL = `('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::integer`
+
+// How standbys stand that the server has.
+const (
+	noStandby     = "none"
+	waitedFor     = "waited for"
+	neverPromoted = "never promoted"
 )
 
 // enlist makes this process a worker, which has its place from then on. Of a fleet it has to fit the terms; then it
 // fences the worker that had its shard before.
-func (s *Store) enlist(ctx context.Context) error {
-	var terms checkpoint.Terms
-	if s.o.Terms != nil {
-		terms = *s.o.Terms
-	}
-	err := pgx.BeginFunc(ctx, s.writer.Conn, func(tx pgx.Tx) error {
-		if err := s.lockLedger(ctx, tx.Conn()); err != nil { // those who begin at the same time wait
+func (s *Store) enlist() error {
+	terms := *cmp.Or(s.o.Terms, &checkpoint.Terms{})
+	err := s.writer.Together(func() error {
+		if err := s.lockLedger(); err != nil { // those who begin at the same time wait
 			return err
 		}
-		if err := s.stillHere(ctx, tx.Conn()); err != nil {
+		if err := s.stillHere(); err != nil {
 			return err
 		}
-		if err := s.asBefore(ctx, tx); err != nil {
+		if err := s.asBefore(); err != nil {
 			return err
 		}
 		if terms.Fleet != "" {
-			if err := s.agree(ctx, tx, &terms); err != nil {
+			if err := s.agree(&terms); err != nil {
 				return err
 			}
 		}
 		host, _ := os.Hostname()
-		err := tx.QueryRow(ctx, `INSERT INTO leadferry.workers (ledger, run, command, host, process, holds_for, fleet,
-			shard, shards, timeline, standby, session)
+		err := s.writer.One(`INSERT INTO leadferry.workers (ledger, run, command, host, process, holds_for, fleet,
+				shard, shards, timeline, standby, session)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) RETURNING worker`,
 			s.ledger, checkpoint.Clean(s.o.Run), checkpoint.Clean(s.o.Command), checkpoint.Clean(host), os.Getpid(),
 			int(s.o.Timeout/time.Second), terms.Fleet, terms.Shard, terms.Shards, s.timeline, s.standby,
@@ -48,33 +58,114 @@ func (s *Store) enlist(ctx context.Context) error {
 		case err != nil || s.o.Run == "":
 			return err
 		case terms.Fleet == "":
-			return s.aloneHere(ctx, tx)
+			return s.aloneHere()
 		}
-		return s.replace(ctx, tx, &terms)
+		return s.replace(&terms)
 	})
-	var misfit *checkpoint.TermsError
-	if errors.As(err, &misfit) {
-		return misfit
+	if errors.As(err, new(*checkpoint.TermsError)) {
+		return err
 	}
 	return s.serverError(err)
 }
 
+// lockLedger waits for those who are about to begin with the ledger. Later ones wait for the transaction.
+func (s *Store) lockLedger() error {
+	_, err := s.writer.Do(`SELECT FROM leadferry.ledgers WHERE ledger = $1 FOR UPDATE`, s.ledger)
+	return err
+}
+
+// stillHere refuses a ledger that has moved, or that is being filled by somebody else.
+func (s *Store) stillHere() error {
+	var moved, filling string
+	err := s.writer.One(`SELECT moved_to, filling FROM leadferry.ledgers WHERE ledger = $1`, s.ledger).
+		Scan(&moved, &filling)
+	switch {
+	case err != nil:
+		return err
+	case moved != "" && !s.o.Moved:
+		return s.refuse(checkpoint.ErrGone, "its leads were moved to "+moved, "use --checkpoint "+
+			checkpoint.Word(moved)+"; if that one is lost for good, "+checkpoint.TakeAgain(s.at.Name, s.id))
+	case s.o.fills != "" && filling != s.o.fills:
+		return s.refuse(checkpoint.ErrLocked, "was filled by another copy", "see leadferry checkpoint status")
+	case filling != "" && s.o.fills == "":
+		return s.refuse(checkpoint.ErrLocked, "it is being filled from "+filling+", which is not complete",
+			"finish it: leadferry checkpoint copy "+checkpoint.Word(filling)+" "+checkpoint.Word(s.at.Name))
+	}
+	return nil
+}
+
+//go:embed checks.sql
+var checksText string
+
+var checksSQL = strings.ReplaceAll(checksText, "TIMELINE", timelineSQL)
+
+// recountSQL has workers count no keys, or no forgotten ones, where none is there any more.
+const recountSQL = `WITH n AS (
+		SELECT EXISTS (SELECT FROM leadferry.lead_rows WHERE ledger = $1)::integer AS keys,
+			EXISTS (SELECT FROM leadferry.forgotten WHERE ledger = $1)::integer AS blocks
+	) UPDATE leadferry.workers SET created = created * keys, partial = partial * keys, rejected = rejected * keys,
+		in_doubt = in_doubt * keys, not_made = not_made * keys, forgotten = forgotten * blocks FROM n WHERE ledger = $1`
+
+// asBefore refuses a ledger that has lost what was known once: rows, or what a standby that was not waited for did not
+// have when it took over. It notes how standbys are now.
+func (s *Store) asBefore() error {
+	var standbys int
+	var synchronous, branched, emptied, behind bool
+	err := s.writer.One(checksSQL, s.ledger, waitedFor).
+		Scan(&s.timeline, &standbys, &synchronous, &branched, &emptied, &behind)
+	s.standby = noStandby
+	switch {
+	case err != nil:
+		return err
+	case behind:
+		return s.refuse(checkpoint.ErrPlace, "its sequences are behind its tables, as logical replication leaves "+
+			"them: numbers would be given twice",
+			"have the owner set each sequence of the schema leadferry to the highest number of its column, "+
+				"as by SELECT setval('leadferry.commits', max(seq)) FROM leadferry.workers")
+	case synchronous:
+		s.standby = waitedFor
+	case standbys > 0 && s.o.NeverPromoted:
+		s.standby = neverPromoted
+	case standbys > 0:
+		return s.refuse(checkpoint.ErrPlace,
+			"its server has standbys and waits for none of them: when one takes over, what was acknowledged last is "+
+				"lost, and leads would be made twice",
+			"have one named in synchronous_standby_names; if none of them will ever take over, say so with "+
+				"--ledger-standby never-promoted; if it is a backup that is being taken, have this user granted the "+
+				"role pg_read_all_stats, which shows it")
+	}
+	why := ""
+	switch {
+	case branched:
+		why = "its server's history has branched since the last run: it was restored, or a standby took over that " +
+			"was not waited for"
+	case emptied:
+		why = "none of the rows that it knew, or of the keys that it was to forget, is there any more: a table was " +
+			"emptied, or a restore has failed with it"
+	}
+	s.accepted = why != ""
+	if s.accepted && s.o.Accept != s.id {
+		return s.refuse(checkpoint.ErrRolledBack, why, "leads that it does not know any more would be made twice; "+
+			"if nothing newer is to be had, leadferry checkpoint check --accept-older="+s.id+" takes it as incomplete")
+	}
+	return nil
+}
+
 // agree holds the terms against those of the fleet, which the first worker sets. From here on workers of a fleet come
 // one after another: who comes later has the higher number, and sees all that came before.
-func (s *Store) agree(ctx context.Context, tx pgx.Tx, terms *checkpoint.Terms) error {
+func (s *Store) agree(terms *checkpoint.Terms) error {
 	common := *terms
 	common.Shard = 0
 	text, err := json.Marshal(common)
 	if err != nil {
 		return err
 	}
-	err = tx.QueryRow(ctx, `INSERT INTO leadferry.fleets AS f (ledger, fleet, shards, rate, terms) VALUES ($1, $2, $3,
-		$4, $5)
-		ON CONFLICT (ledger, fleet) DO UPDATE SET terms = f.terms RETURNING
-		terms`, s.ledger, terms.Fleet, terms.Shards, terms.Rate, text).Scan(&text)
+	err = s.writer.One(`INSERT INTO leadferry.fleets AS f (ledger, fleet, shards, rate, terms)
+		VALUES ($1, $2, $3, $4, $5) ON CONFLICT (ledger, fleet) DO UPDATE SET terms = f.terms RETURNING terms`,
+		s.ledger, terms.Fleet, terms.Shards, terms.Rate, text).Scan(&text)
 	if err == nil {
-		_, err = tx.Exec(ctx, `INSERT INTO leadferry.budget (ledger, fleet, most) VALUES ($1, $2, $3) ON CONFLICT DO
-			NOTHING`, s.ledger, terms.Fleet, terms.MaxCreates)
+		_, err = s.writer.Do(`INSERT INTO leadferry.budget (ledger, fleet, most) VALUES ($1, $2, $3)
+			ON CONFLICT DO NOTHING`, s.ledger, terms.Fleet, terms.MaxCreates)
 	}
 	if err != nil {
 		return err
@@ -90,21 +181,17 @@ func (s *Store) agree(ctx context.Context, tx pgx.Tx, terms *checkpoint.Terms) e
 }
 
 // replace fences the workers that had this one's shard. Anyone who of them is about to commit is waited for.
-func (s *Store) replace(ctx context.Context, tx pgx.Tx, terms *checkpoint.Terms) error {
-	_, err := tx.Exec(ctx, `UPDATE leadferry.workers SET fenced = clock_timestamp(), fenced_by = $4
-		WHERE ledger = $1 AND fleet = $2 AND shard = $3 AND worker < $4 AND fenced IS NULL AND ended IS
-		NULL`, s.ledger, terms.Fleet, terms.Shard, s.worker)
-	if err == nil {
-		_, err = tx.Exec(ctx, `INSERT INTO leadferry.members (worker) VALUES ($1)`, s.worker)
-	}
-	if err != nil {
-		return err
-	}
-	rows, err := tx.Query(ctx, `SELECT DISTINCT run FROM leadferry.workers WHERE ledger = $1 AND fleet = $2 AND shard =
-		$3 AND worker < $4`,
+func (s *Store) replace(terms *checkpoint.Terms) error {
+	_, err := s.writer.Do(`UPDATE leadferry.workers SET fenced = clock_timestamp(), fenced_by = $4
+		WHERE ledger = $1 AND fleet = $2 AND shard = $3 AND worker < $4 AND fenced IS NULL AND ended IS NULL`,
 		s.ledger, terms.Fleet, terms.Shard, s.worker)
 	if err == nil {
-		s.before, err = pgx.CollectRows(rows, pgx.RowTo[string])
+		_, err = s.writer.Do(`INSERT INTO leadferry.members (worker) VALUES ($1)`, s.worker)
+	}
+	if err == nil {
+		s.before, err = server.All(s.writer, pgx.RowTo[string], `SELECT DISTINCT run FROM leadferry.workers
+			WHERE ledger = $1 AND fleet = $2 AND shard = $3 AND worker < $4`,
+			s.ledger, terms.Fleet, terms.Shard, s.worker)
 	}
 	return err
 }
@@ -112,12 +199,34 @@ func (s *Store) replace(ctx context.Context, tx pgx.Tx, terms *checkpoint.Terms)
 // Before are the runs of workers of its fleet that had this one's shard before it.
 func (s *Store) Before() []string { return s.before }
 
-//go:embed exchange.sql
-var exchangeSQL string
+// aloneHere refuses a run beside any other run that shows life, and fences those that do not any more.
+func (s *Store) aloneHere() error {
+	var run, host string
+	err := s.writer.One(`SELECT run, host FROM leadferry.workers w WHERE ledger = $1 AND worker <> $2 AND run <> ''
+		AND leadferry.alive(w) ORDER BY worker DESC LIMIT 1`, s.ledger, s.worker).Scan(&run, &host)
+	if err == nil {
+		return s.refuse(checkpoint.ErrLocked, "the run "+checkpoint.Restore(run)+" on "+checkpoint.Restore(host)+
+			" uses it",
+			"wait for it to end, or use --wait; after a kill it counts as ended once it has shown no life for a minute")
+	}
+	if !errors.Is(err, pgx.ErrNoRows) {
+		return err
+	}
+	_, err = s.writer.Do(`UPDATE leadferry.workers SET fenced = clock_timestamp(), fenced_by = $2
+		WHERE ledger = $1 AND worker < $2 AND fenced IS NULL AND ended IS NULL AND run <> ''`, s.ledger, s.worker)
+	return err
+}
 
-// mostGiven is how far ahead the rate may be given away: no worker has more than a piece or two before it. What lies
-// further ahead was noted before the server's clock was put back, and nobody waits for that.
-const mostGiven = `greatest(60, 2 * shards * leadferry.piece(rate, shards) / rate) * interval '1 second'`
+// Accepted says that a ledger was opened although its server lost a part of it.
+func (s *Store) Accepted() bool { return s.accepted }
+
+// The statements of an exchange: what a worker tells, its share of the rate, and what holds for all.
+var (
+	//go:embed exchange.sql
+	exchangeSQL string
+	//go:embed share.sql
+	shareSQL string
+)
 
 // Exchange tells the fleet what this worker has done, and returns what holds for all of its workers now. It returns
 // checkpoint.ErrFenced when a newer worker has its place; after another error it may be tried again. Nothing of what
@@ -130,38 +239,31 @@ func (s *Store) Exchange(ctx context.Context, p checkpoint.Progress) (c checkpoi
 	var after, pause float64
 	var fenced bool
 	var why error
-	err = s.read(ctx, func(conn *pgx.Conn) error {
+	err = s.read(ctx, func(to *server.Session) error {
 		c = checkpoint.Common{}
 		b := &pgx.Batch{}
 		b.Queue(`SELECT set_config('synchronous_commit', 'off', true)`)
-		b.Queue(`UPDATE leadferry.members SET told = clock_timestamp(), read = $2, invalid = $3, sent = $4, refused =
-			$5, doubts = $6, rows = $7,
-			summary = coalesce($8, summary) WHERE worker =
-			$1`, s.worker, p.Read, p.Invalid, p.Sent, p.Refused, p.Doubts, told, p.Summary)
-		b.Queue(`UPDATE leadferry.workers SET beat = clock_timestamp() WHERE worker = $1 AND beat < clock_timestamp() -
-			interval '5 seconds'`, s.worker)
+		b.Queue(`UPDATE leadferry.members SET told = clock_timestamp(), read = $2, invalid = $3, sent = $4,
+			refused = $5, doubts = $6, rows = $7, summary = coalesce($8, summary) WHERE worker = $1`,
+			s.worker, p.Read, p.Invalid, p.Sent, p.Refused, p.Doubts, told, p.Summary)
+		b.Queue(`UPDATE leadferry.workers SET beat = clock_timestamp()
+			WHERE worker = $1 AND beat < clock_timestamp() - interval '5 seconds'`, s.worker)
 		if p.Pause > 0 {
-			b.Queue(`UPDATE leadferry.fleets SET opens = greatest(CASE WHEN opens <= clock_timestamp() + interval
-				'15 minutes' THEN opens END,
-				clock_timestamp() + $3 * interval '1 microsecond') WHERE ledger = $1 AND fleet =
-				$2`, s.ledger, s.o.Terms.Fleet, p.Pause.Microseconds())
+			b.Queue(`UPDATE leadferry.fleets f SET opens = greatest(leadferry.opening(f),
+				clock_timestamp() + $3 * interval '1 microsecond') WHERE ledger = $1 AND fleet = $2`,
+				s.ledger, s.o.Terms.Fleet, p.Pause.Microseconds())
 		}
 		if p.Wants {
-			b.Queue(`UPDATE leadferry.fleets SET given = least(greatest(given, clock_timestamp()), clock_timestamp() +
-				`+mostGiven+`)
-					+ leadferry.piece(rate, shards) / rate * interval '1 second' WHERE ledger = $1 AND fleet = $2 AND
-					rate > 0
-				RETURNING leadferry.piece(rate, shards)::integer, greatest(extract(epoch FROM given - clock_timestamp())
-				- leadferry.piece(rate, shards) / rate, 0)::float8`,
-				s.ledger, s.o.Terms.Fleet).QueryRow(func(row pgx.Row) error { return row.Scan(&c.Tokens, &after) })
+			b.Queue(shareSQL, s.ledger, s.o.Terms.Fleet).
+				QueryRow(func(row pgx.Row) error { return row.Scan(&c.Tokens, &after) })
 		}
 		b.Queue(exchangeSQL, s.ledger, s.worker, s.o.Terms.Fleet).QueryRow(func(row pgx.Row) error {
 			return row.Scan(&fenced, &pause, &c.Read, &c.Invalid, &c.Sent, &c.Refused, &c.Doubts)
 		})
-		if err := conn.SendBatch(ctx, b).Close(); err != nil || !fenced {
+		if err := to.Send(b); err != nil || !fenced {
 			return err
 		}
-		why = s.whyFenced(conn)
+		why = s.whyFenced(to)
 		return nil
 	})
 	c.After, c.Pause = time.Duration(after*float64(time.Second)), time.Duration(pause*float64(time.Second))
@@ -170,44 +272,28 @@ func (s *Store) Exchange(ctx context.Context, p checkpoint.Progress) (c checkpoi
 
 // Conclude leaves the worker's summary, in JSON, for the report of the fleet.
 func (s *Store) Conclude(ctx context.Context, summary []byte) error {
-	return s.read(ctx, func(conn *pgx.Conn) error {
-		_, err := conn.Exec(ctx, `UPDATE leadferry.members SET told = clock_timestamp(), summary = $2 WHERE worker =
-			$1`, s.worker, summary)
+	return s.read(ctx, func(to *server.Session) error {
+		_, err := to.Do(`UPDATE leadferry.members SET told = clock_timestamp(), summary = $2 WHERE worker = $1`,
+			s.worker, summary)
 		return err
 	})
 }
 
-// isLimited says that the fleet may make a number of leads only.
-func (s *Store) isLimited() bool { return s.o.Terms != nil && s.o.Terms.MaxCreates > 0 }
-
 // spend takes leads from what the fleet may still make, or gives some back, inside the commit that claims them.
 func (s *Store) spend(b *pgx.Batch, leads int) {
-	if leads != 0 && s.isLimited() {
+	if leads != 0 && s.o.Terms != nil && s.o.Terms.MaxCreates > 0 {
 		b.Queue(`UPDATE leadferry.budget SET made = made + $3 WHERE ledger = $1 AND fleet = $2
 			RETURNING leadferry.must($3 <= 0 OR made <= most, '`+tooMany+`')`, s.ledger, s.o.Terms.Fleet, leads)
 	}
 }
 
 // roomFor is how many leads the fleet may still make, with those that come back by changes.
-func (s *Store) roomFor(w *working, base map[string]*row) (room int, err error) {
+func (s *Store) roomFor(w *working) (room int, err error) {
 	err = s.ask(func() error {
-		return s.writer.QueryRow(context.Background(),
-			`SELECT most - made FROM leadferry.budget WHERE ledger = $1 AND fleet = $2`, s.ledger,
+		return s.writer.One(`SELECT most - made FROM leadferry.budget WHERE ledger = $1 AND fleet = $2`, s.ledger,
 			s.o.Terms.Fleet).Scan(&room)
 	})
-	return max(room+w.givenBack(base), 0), err
-}
-
-// givenBack counts the claims of this worker that come to no lead.
-func (w *working) givenBack(base map[string]*row) (n int) {
-	for key, old := range base {
-		state := w.rows[key].state()
-		if old.state() == checkpoint.InDoubt && old.worker == w.worker &&
-			(state == checkpoint.Unknown || state == checkpoint.Rejected) {
-			n++
-		}
-	}
-	return n
+	return max(room+w.givenBack(), 0), err
 }
 
 // Standing counts the rows in doubt that wait for a person, see [checkpoint.Ledger].
@@ -216,11 +302,10 @@ func (s *Store) Standing(ctx context.Context) (n int, err error) {
 	if s.o.Terms != nil {
 		fleet = s.o.Terms.Fleet
 	}
-	err = s.read(ctx, func(c *pgx.Conn) error {
-		return c.QueryRow(ctx, `SELECT count(*) FROM leadferry.lead_rows l LEFT JOIN leadferry.workers w USING (worker)
-			WHERE l.ledger = $1 AND l.state = $2 AND l.reason <> $3 AND ($4 = '' OR w.fleet IS DISTINCT FROM $4)
-			AND NOT coalesce(w.ended IS NULL AND w.beat > clock_timestamp() - $5 * interval '1 second', false)`,
-			s.ledger, int(checkpoint.InDoubt), checkpoint.ReasonIncomplete, fleet, int(lifeTerm.Seconds())).Scan(&n)
+	err = s.read(ctx, func(c *server.Session) error {
+		return c.One(`SELECT count(*) FROM leadferry.lead_rows l LEFT JOIN leadferry.workers w USING (worker)
+			WHERE l.ledger = $1 AND l.state = 4 AND l.reason <> $2 AND ($3 = '' OR w.fleet IS DISTINCT FROM $3)
+			AND leadferry.alive(w) IS NOT TRUE`, s.ledger, checkpoint.ReasonIncomplete, fleet).Scan(&n)
 	})
 	return n, err
 }
@@ -228,24 +313,56 @@ func (s *Store) Standing(ctx context.Context) (n int, err error) {
 // Members lists the workers of a fleet in the order in which they came, and says how many shards it has; 0: there is no
 // such fleet.
 func (s *Store) Members(ctx context.Context, fleet string) (shards int, all []checkpoint.Member, err error) {
-	err = s.read(ctx, func(c *pgx.Conn) error {
-		err := c.QueryRow(ctx, `SELECT shards FROM leadferry.fleets WHERE ledger = $1 AND fleet = $2`, s.ledger,
-			fleet).Scan(&shards)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return nil
-		}
+	err = s.read(ctx, func(c *server.Session) error {
+		err := c.One(`SELECT shards FROM leadferry.fleets WHERE ledger = $1 AND fleet = $2`, s.ledger, fleet).
+			Scan(&shards)
 		if err != nil {
 			return err
 		}
-		rows, err := c.Query(ctx, `SELECT w.shard, w.started, greatest(w.beat, m.told), row_number() OVER (PARTITION BY
-			w.shard ORDER BY w.worker DESC) = 1,
-			convert_to(m.rows::text, 'UTF8'), m.summary FROM leadferry.workers w JOIN leadferry.members m USING (worker)
+		all, err = server.All(c, pgx.RowToStructByPos[checkpoint.Member], `SELECT w.shard, w.started,
+				greatest(w.beat, m.told), row_number() OVER (PARTITION BY w.shard ORDER BY w.worker DESC) = 1,
+				convert_to(m.rows::text, 'UTF8'), m.summary
+			FROM leadferry.workers w JOIN leadferry.members m USING (worker)
 			WHERE w.ledger = $1 AND w.fleet = $2 ORDER BY w.worker`, s.ledger, fleet)
-		if err != nil {
-			return err
-		}
-		all, err = pgx.CollectRows(rows, pgx.RowToStructByPos[checkpoint.Member])
 		return err
 	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = nil
+	}
 	return shards, all, err
+}
+
+// Worker is one opening of a ledger that wrote, as people are shown it.
+type Worker struct {
+	ID                    int64
+	Run, Command          string
+	Fleet                 string
+	Shard, Shards         int
+	Host                  string
+	Process               int64
+	Started, Beat         time.Time
+	Fenced, Ended         *time.Time // nil: not
+	Holds                 int        // rows in doubt that it may still settle
+	Alive, MayStillSettle bool
+}
+
+// Workers returns the newest ones, and all that hold rows in doubt, oldest first.
+func (s *Store) Workers(ctx context.Context, newest int) (all []Worker, err error) {
+	err = s.read(ctx, func(c *server.Session) error {
+		all, err = server.All(c, pgx.RowToStructByPos[Worker], `WITH held AS (
+				SELECT worker, count(*) AS n FROM leadferry.lead_rows WHERE ledger = $1 AND state = 4 GROUP BY 1
+			)
+			SELECT w.worker, w.run, w.command, w.fleet, w.shard, w.shards, w.host, w.process, w.started, w.beat,
+				w.fenced, w.ended, coalesce(h.n, 0), leadferry.alive(w), leadferry.may_settle(w)
+			FROM leadferry.workers w LEFT JOIN held h USING (worker)
+			WHERE w.ledger = $1 AND (h.n > 0 OR w.worker IN (
+				SELECT worker FROM leadferry.workers WHERE ledger = $1 ORDER BY worker DESC LIMIT $2))
+			ORDER BY w.worker`, s.ledger, newest)
+		return err
+	})
+	for i := range all {
+		w := &all[i]
+		w.Run, w.Command, w.Host = checkpoint.Restore(w.Run), checkpoint.Restore(w.Command), checkpoint.Restore(w.Host)
+	}
+	return all, err
 }

@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"sync"
@@ -20,12 +19,9 @@ const (
 	claimTerm = 60 * time.Second
 	// leaving is how long a request may take from its last look at the claim to its first byte.
 	leaving = 30 * time.Second
-	// heartbeat is how often a worker with nothing to commit shows life.
+	// heartbeat is how often a worker with nothing to commit shows life. How long it counts as alive, and its requests
+	// as under way, say alive and may_settle in schema.sql.
 	heartbeat = 10 * time.Second
-	// lifeTerm is how long after its last sign of life a worker counts as alive.
-	lifeTerm = 60 * time.Second
-	// afterlife is how long after its last sign a request of a worker may still be applied, at the least.
-	afterlife = 15 * time.Minute
 )
 
 // claims are the keys that this process has claimed and not settled.
@@ -44,22 +40,20 @@ func newClaims() *claims {
 	return &claims{good: map[string]time.Duration{}, now: now}
 }
 
-// note takes over what a commit, asked for at a time, has made of a key.
-func (c *claims) note(r *row, mine bool, asked time.Duration) {
+// hold has claims be good for a term from the time at which their commit was asked for.
+func (c *claims) hold(asked time.Duration, keys ...string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if mine {
-		c.good[r.key] = asked + claimTerm
-	} else {
-		delete(c.good, r.key)
+	for _, key := range keys {
+		c.good[key] = asked + claimTerm
 	}
 }
 
-// drop forgets claims that a person has decided about, or had forgotten.
-func (c *claims) drop(keys iter.Seq[string]) {
+// drop forgets claims that were settled, or that a person has decided about.
+func (c *claims) drop(keys ...string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for key := range keys {
+	for _, key := range keys {
 		delete(c.good, key)
 	}
 }
@@ -134,19 +128,13 @@ func (s *Store) renew(key string) error {
 	standing, err := s.claimsThatStand(held)
 	switch {
 	case isOneOf(err, isFenced):
-		return s.whyFenced(s.writer.Conn)
+		return s.whyFenced(s.writer)
 	case err != nil:
 		return err
 	case !slices.Contains(standing, key):
 		return fmt.Errorf("%w: the claim of a row is gone", checkpoint.ErrHeld)
 	}
-	s.claims.mu.Lock()
-	defer s.claims.mu.Unlock()
-	for _, key := range standing {
-		if _, mine := s.claims.good[key]; mine {
-			s.claims.good[key] = asked + claimTerm
-		}
-	}
+	s.claims.hold(asked, standing...)
 	return nil
 }
 
@@ -155,15 +143,21 @@ func (s *Store) claimsThatStand(keys []string) (standing []string, err error) {
 	err = s.change(func() error {
 		b := &pgx.Batch{}
 		s.number(b, true)
-		b.Queue(`SELECT key FROM leadferry.lead_rows WHERE ledger = $1 AND worker = $2 AND state = 4 AND key = ANY
-			($3::bytea[])`, s.ledger, s.worker, bytesOf(keys)).
+		b.Queue(`SELECT key FROM leadferry.lead_rows WHERE ledger = $1 AND worker = $2 AND state = 4
+			AND key = ANY ($3::bytea[])`, s.ledger, s.worker, bytesOf(keys)).
 			Query(func(rows pgx.Rows) (err error) {
-				standing, err = collectKeys(rows)
+				standing, err = pgx.CollectRows(rows, keyOf)
 				return err
 			})
-		return s.send(b)
+		return s.writer.Send(b)
 	})
 	return standing, err
+}
+
+// keyOf is the key that a row of an answer is.
+func keyOf(row pgx.CollectableRow) (string, error) {
+	key, err := pgx.RowTo[[]byte](row)
+	return string(key), err
 }
 
 // beat shows life as long as the ledger is open, and finds out when the server is lost.
@@ -192,8 +186,7 @@ func (s *Store) beat() {
 
 func (s *Store) showLife() error {
 	return s.ask(func() error {
-		_, err := s.writer.Exec(context.Background(),
-			`UPDATE leadferry.workers SET beat = clock_timestamp() WHERE worker = $1`, s.worker)
+		_, err := s.writer.Do(`UPDATE leadferry.workers SET beat = clock_timestamp() WHERE worker = $1`, s.worker)
 		if err == nil {
 			err = s.waited(s.writer)
 		}

@@ -4,19 +4,22 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/postgres/server"
 )
 
 // Alone makes what f changes in one transaction, while no worker changes any row of the ledger, see [checkpoint.Store].
-func (s *Store) Alone(ctx context.Context, f func(checkpoint.Tx) error) error {
+func (s *Store) Alone(_ context.Context, f func(checkpoint.Tx) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var c *change
 	err := s.alone(func() error {
-		c = &change{s: s, ctx: ctx, identity: s.identity}
+		c = &change{s: s, identity: s.identity}
 		if err := c.Load(nil, nil); err != nil {
 			return err
 		}
@@ -32,7 +35,7 @@ func (s *Store) Alone(ctx context.Context, f func(checkpoint.Tx) error) error {
 	if err == nil {
 		s.identity = c.identity
 		if len(c.erased) > 0 {
-			s.claims.drop(slices.Values(c.erased))
+			s.claims.drop(c.erased...)
 			s.claimed.Store(true)
 			s.erased.Store(true)
 		}
@@ -46,14 +49,13 @@ func (s *Store) alone(f func() error) error {
 		return err
 	}
 	err := s.change(func() error {
-		return pgx.BeginFunc(context.Background(), s.writer.Conn, func(tx pgx.Tx) error {
-			if _, err := tx.Exec(context.Background(), `SELECT pg_advisory_xact_lock($1, $2)`, deciding,
-				s.ledger); err != nil {
+		return s.writer.Together(func() error {
+			if _, err := s.writer.Do(`SELECT pg_advisory_xact_lock($1, $2)`, deciding, s.ledger); err != nil {
 				return err
 			}
 			s.seen.clear()
 			// what was copied to another place since this was opened nobody would look for here
-			err := s.stillHere(context.Background(), s.writer.Conn)
+			err := s.stillHere()
 			if errors.As(err, new(*checkpoint.OpenError)) {
 				err = &checkpoint.ListFailure{Err: err}
 			}
@@ -62,7 +64,7 @@ func (s *Store) alone(f func() error) error {
 			}
 			b := &pgx.Batch{}
 			s.number(b, false)
-			if err := s.send(b); err != nil {
+			if err := s.writer.Send(b); err != nil {
 				return err
 			}
 			return f()
@@ -77,9 +79,7 @@ func (s *Store) alone(f func() error) error {
 // change is the ledger inside a transaction of its own, see [checkpoint.Tx].
 type change struct {
 	*working // what was loaded last
-	base     map[string]*row
 	s        *Store
-	ctx      context.Context
 	identity          // as it is to be
 	erased   []string // keys
 }
@@ -99,12 +99,25 @@ func (c *change) Load(keys, leads []string) (err error) {
 		}
 		c.s.want(q, key, lead)
 	}
-	c.working, c.base, err = c.s.working(q)
+	c.working, err = c.s.working(q)
 	return err
 }
 
+// store has rows and notes that have changed stand.
 func (c *change) store() error {
-	return errors.Join(c.s.keep(c.working, c.base), c.s.keepNotes(c.working))
+	for some := range slices.Chunk(c.writes(), mostChanges) {
+		b := &pgx.Batch{}
+		c.s.put(b, some, true)
+		if err := c.s.writer.Send(b); err != nil {
+			return err
+		}
+		for _, one := range some {
+			c.s.claims.drop(one.key)
+		}
+	}
+	b := &pgx.Batch{}
+	c.s.putNotes(b, c.working)
+	return c.s.writer.Send(b)
 }
 
 // row is what is stored under a key.
@@ -127,9 +140,7 @@ func (c *change) Under(key string) (checkpoint.KeptKey, *checkpoint.Kept, error)
 }
 
 // Held says that another worker may still send what it has claimed under a key.
-func (c *change) Held(key string) bool {
-	return c.held(c.rows[key])
-}
+func (c *change) Held(key string) bool { return c.held(c.rows[key]) }
 
 // Put stores something else under a key.
 func (c *change) Put(key string, k checkpoint.KeptKey) error {
@@ -148,7 +159,12 @@ func (c *change) Notes(prefix string) ([]checkpoint.Note, error) {
 	if err := c.Load(nil, nil); err != nil {
 		return nil, err
 	}
-	all, err := c.s.notes(c.ctx, c.s.writer.Conn, beginSo, prefix)
+	return c.notesWhere(beginSo, prefix)
+}
+
+// notesWhere reads the notes that meet a condition.
+func (c *change) notesWhere(which, arg string) ([]checkpoint.Note, error) {
+	all, err := c.s.notes(c.s.writer, which, arg)
 	for _, n := range all {
 		c.notes[n.Name], c.before[n.Name] = n.Value, n.Value
 	}
@@ -160,10 +176,7 @@ func (c *change) Note(name string) ([]byte, error) {
 	if value, read := c.notes[name]; read {
 		return value, nil
 	}
-	all, err := c.s.notes(c.ctx, c.s.writer.Conn, `name = $2`, name)
-	for _, n := range all {
-		c.notes[name], c.before[name] = n.Value, n.Value
-	}
+	_, err := c.notesWhere(`name = $2`, name)
 	return c.notes[name], err
 }
 
@@ -178,12 +191,8 @@ func (c *change) PutNote(n checkpoint.Note) error {
 // Doubts stores something else under keys in doubt.
 func (c *change) Doubts(f func(checkpoint.KeptKey) checkpoint.KeptKey) error {
 	for after := []byte{}; ; {
-		rows, err := c.s.writer.Query(c.ctx, `SELECT key FROM leadferry.lead_rows WHERE ledger = $1 AND key > $2 AND
-			state = 4 ORDER BY key LIMIT 512`, c.s.ledger, after)
-		if err != nil {
-			return err
-		}
-		keys, err := collectKeys(rows)
+		keys, err := server.All(c.s.writer, keyOf, `SELECT key FROM leadferry.lead_rows
+			WHERE ledger = $1 AND key > $2 AND state = 4 ORDER BY key LIMIT 512`, c.s.ledger, after)
 		if err != nil || len(keys) == 0 {
 			return err
 		}
@@ -207,13 +216,12 @@ func (c *change) Doubts(f func(checkpoint.KeptKey) checkpoint.KeptKey) error {
 func (c *change) Lack(missing string) error {
 	if missing != "" {
 		c.missing = missing
-		return c.s.writer.QueryRow(c.ctx, `UPDATE leadferry.ledgers SET missing = $2, since =
-			nextval('leadferry.commits') WHERE ledger = $1 RETURNING since`,
-			c.s.ledger, missing).Scan(&c.since)
+		return c.s.writer.One(`UPDATE leadferry.ledgers SET missing = $2, since = nextval('leadferry.commits')
+			WHERE ledger = $1 RETURNING since`, c.s.ledger, missing).Scan(&c.since)
 	}
-	tag, err := c.s.writer.Exec(c.ctx, `UPDATE leadferry.ledgers SET missing = '', since = 0 WHERE ledger = $1 AND since
-		= $2`, c.s.ledger, int64(c.since))
-	if err == nil && tag.RowsAffected() == 0 {
+	n, err := c.s.writer.Do(`UPDATE leadferry.ledgers SET missing = '', since = 0 WHERE ledger = $1 AND since = $2`,
+		c.s.ledger, int64(c.since))
+	if err == nil && n == 0 {
 		err = &checkpoint.ListFailure{Err: c.s.refuse(checkpoint.ErrRolledBack,
 			"has lost more since then, or somebody has given that up already",
 			"look at it once more: leadferry checkpoint check")}
@@ -229,7 +237,7 @@ func (c *change) Renew() error {
 	b.Queue(`UPDATE leadferry.ledgers SET id = $2, moved_to = '' WHERE ledger = $1`, c.s.ledger, c.id)
 	b.Queue(recountSQL, c.s.ledger)
 	b.Queue(stopSQL, c.s.ledger, c.s.worker)
-	return c.s.send(b)
+	return c.s.writer.Send(b)
 }
 
 // Erase removes keys. What the server's log of changes and its backups hold stays there until they go.
@@ -238,10 +246,11 @@ func (c *change) Erase(keys []string) error {
 		return err
 	}
 	c.erased = append(c.erased, keys...)
-	states, hashes, leads := map[checkpoint.State]int{}, [][]byte{}, []string{}
+	var n [checkpoint.Forgotten + 1]int
+	hashes, leads := [][]byte{}, []string{}
 	for _, key := range keys {
 		r := c.rows[key]
-		states[r.state()]++
+		n[r.state()]++
 		hashes = append(hashes, c.s.digests.Blocked(key))
 		if r.lead() != "" {
 			leads = append(leads, checkpoint.Clean(r.lead()))
@@ -254,10 +263,8 @@ func (c *change) Erase(keys []string) error {
 	b.Queue(`DELETE FROM leadferry.forgotten WHERE ledger = $1 AND hash = ANY ($2)`, c.s.ledger, hashes)
 	b.Queue(`UPDATE leadferry.workers SET created = created - $2, partial = partial - $3, rejected = rejected - $4,
 		in_doubt = in_doubt - $5, not_made = not_made - $6, forgotten = forgotten - $7 WHERE worker = $1`,
-		c.s.worker, states[checkpoint.Created], states[checkpoint.Partial], states[checkpoint.Rejected],
-		states[checkpoint.InDoubt],
-		states[checkpoint.NotMade], states[checkpoint.Forgotten])
-	return errors.Join(c.s.writer.SendBatch(c.ctx, b).Close(), c.Load(nil, nil))
+		c.s.worker, n[1], n[2], n[3], n[4], n[5], n[6])
+	return errors.Join(c.s.writer.Send(b), c.Load(nil, nil))
 }
 
 // Block keeps what is left of a forgotten key.
@@ -266,42 +273,156 @@ func (c *change) Block(b checkpoint.KeptBlock) error {
 	if len(fold) == 0 { // it is its own
 		fold = b.Hash
 	}
-	_, err := c.s.writer.Exec(c.ctx, `WITH kept AS (INSERT INTO leadferry.forgotten (ledger, hash, fold, at) VALUES ($1,
-		$2, $3, $4) ON CONFLICT DO NOTHING RETURNING 1)
-		UPDATE leadferry.workers SET forgotten = forgotten + 1 WHERE worker = $5 AND EXISTS (SELECT 1 FROM
-		kept)`, c.s.ledger, b.Hash, fold, b.At, c.s.worker)
+	_, err := c.s.writer.Do(`WITH kept AS (
+			INSERT INTO leadferry.forgotten (ledger, hash, fold, at) VALUES ($1, $2, $3, $4)
+			ON CONFLICT DO NOTHING RETURNING 1
+		) UPDATE leadferry.workers SET forgotten = forgotten + 1 WHERE worker = $5 AND EXISTS (SELECT FROM kept)`,
+		c.s.ledger, b.Hash, fold, b.At, c.s.worker)
 	return err
-}
-
-// keep stores the rows that have changed.
-func (s *Store) keep(w *working, base map[string]*row) error {
-	for some := range slices.Chunk(s.writes(w, base), mostChanges) {
-		b := &pgx.Batch{}
-		s.put(b, some, true)
-		if err := s.send(b); err != nil {
-			return err
-		}
-		for i := range some {
-			s.claims.note(some[i].row, false, 0)
-		}
-	}
-	return nil
-}
-
-func collectKeys(rows pgx.Rows) ([]string, error) {
-	keys, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
-	all := make([]string, len(keys))
-	for i, key := range keys {
-		all[i] = string(key)
-	}
-	return all, err
 }
 
 // vacuum frees the room of what was removed, so that it is written over. It is no error if this user may not. Anyone
 // who calls it holds the lock of the writer.
 func (s *Store) vacuum() {
 	for _, table := range []string{"lead_rows", "lead_ids", "notes"} {
-		_, _ = s.writer.Exec(context.Background(), `VACUUM leadferry.`+table)
+		_, _ = s.writer.Do(`VACUUM leadferry.` + table)
 	}
 	s.writer.Warned()
+}
+
+// Moved is where the leads of the ledger are kept now, or "".
+func (s *Store) Moved() (to string) {
+	_ = s.read(context.Background(), func(c *server.Session) error {
+		return c.One(`SELECT moved_to FROM leadferry.ledgers WHERE ledger = $1`, s.ledger).Scan(&to)
+	})
+	return to
+}
+
+// SetMoved makes every later opening for writing refuse the ledger, and waits for what is being
+// written. It is refused while a run uses it.
+func (s *Store) SetMoved(to string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.alone(func() error {
+		if err := s.lockLedger(); err != nil {
+			return err
+		}
+		var run string
+		err := s.writer.One(`SELECT run FROM leadferry.workers w WHERE ledger = $1 AND run <> '' AND leadferry.alive(w)
+			LIMIT 1`, s.ledger).Scan(&run)
+		if err == nil {
+			return s.refuse(checkpoint.ErrLocked, "the run "+checkpoint.Restore(run)+" uses it",
+				"wait for it to end, then copy")
+		}
+		if !errors.Is(err, pgx.ErrNoRows) {
+			return err
+		}
+		_, err = s.writer.Do(`WITH fenced AS (
+				UPDATE leadferry.workers SET fenced = clock_timestamp()
+				WHERE ledger = $1 AND ended IS NULL AND worker <> $3
+			) UPDATE leadferry.ledgers SET moved_to = $2 WHERE ledger = $1`, s.ledger, to, s.worker)
+		return err
+	})
+}
+
+// Contents are all that is known.
+func (s *Store) Contents(ctx context.Context) (*checkpoint.Contents, error) {
+	var secret []byte
+	var forgotten []checkpoint.KeptBlock
+	err := s.read(ctx, func(c *server.Session) (err error) {
+		forgotten, err = server.All(c, pgx.RowToStructByPos[checkpoint.KeptBlock],
+			`SELECT hash, nullif(fold, hash), at FROM leadferry.forgotten WHERE ledger = $1`, s.ledger)
+		return errors.Join(err, c.One(secretSQL, s.ledger).Scan(&secret))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return checkpoint.ContentsOf(ctx, s, secret, forgotten)
+}
+
+// Fill makes a ledger of what another checkpoint knows, under an ID of its own that records the other's. One that a
+// copy from there has left is made anew; any other one that is there, and knows something, is an error, and where the
+// copy resumes so is one that is not the copy: that may have known more. begun is called once runs are refused there
+// and before anything is read.
+func Fill(name string, from func() (*checkpoint.Contents, error), fromName string, t checkpoint.Target,
+	begun func() error, o Options,
+) error {
+	if err := reserveFor(name, fromName, t, o); err != nil {
+		return err
+	}
+	if err := begun(); err != nil {
+		return err
+	}
+	c, err := from()
+	if err != nil {
+		return err
+	}
+	o.Require, o.ReadOnly, o.Command, o.fills = true, false, "copy", fromName
+	s, err := Open(name, t, o)
+	if err != nil {
+		return err
+	}
+	s.digests = checkpoint.NewDigester(c.Secret)
+	err = s.execAlone(`UPDATE leadferry.digest_keys SET secret = $2 WHERE ledger = $1`, s.ledger, c.Secret)
+	if err == nil {
+		err = checkpoint.TakeOver(context.Background(), s, c)
+	}
+	if err == nil {
+		err = s.execAlone(`UPDATE leadferry.ledgers SET filling = '' WHERE ledger = $1`, s.ledger)
+	}
+	return errors.Join(err, s.Close())
+}
+
+// execAlone carries out one statement while no worker changes the ledger.
+func (s *Store) execAlone(statement string, args ...any) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.alone(func() error {
+		_, err := s.writer.Do(statement, args...)
+		return err
+	})
+}
+
+// reserveFor has runs refuse the ledger until it is complete, and makes it where it is not there.
+func reserveFor(name, from string, t checkpoint.Target, o Options) error {
+	o.Require, o.ReadOnly = o.Resumes != "", false
+	s, err := connect(name, t, o)
+	if err != nil {
+		return err
+	}
+	defer s.writer.Close()
+	if err := errors.Join(s.writer.Promises(false), s.prepare()); err != nil {
+		return err
+	}
+	if err := s.findLedger(); err != nil {
+		return err
+	}
+	return s.serverError(s.writer.Together(func() error { return s.reserve(from) }))
+}
+
+func (s *Store) reserve(from string) error {
+	if err := s.lockLedger(); err != nil {
+		return err
+	}
+	var moved, filling, lineage string
+	var known bool
+	err := s.writer.One(`SELECT moved_to, filling, coalesce((SELECT value FROM leadferry.notes n
+			WHERE n.ledger = l.ledger AND n.name = $2), ''), EXISTS (SELECT FROM leadferry.lead_rows WHERE ledger = $1)
+			OR EXISTS (SELECT FROM leadferry.forgotten WHERE ledger = $1)
+			OR EXISTS (SELECT FROM leadferry.workers WHERE ledger = $1 AND run <> '' AND ended IS NULL)
+		FROM leadferry.ledgers l WHERE ledger = $1`, s.ledger, checkpoint.LineageNote).
+		Scan(&moved, &filling, &lineage, &known)
+	switch {
+	case err != nil:
+		return err
+	case filling == from:
+		return nil
+	case s.o.Resumes != "" && filling == "" && !strings.Contains(lineage, strconv.Quote(s.o.Resumes)):
+		return s.refuse(checkpoint.ErrMissing, "has not what was copied to it from "+from, "restore it")
+	case known || moved != "" || filling != "":
+		return s.refuse(checkpoint.ErrLocked, "knows something of this target already, or is used by a run",
+			"copy into an empty one")
+	}
+	_, err = s.writer.Do(`UPDATE leadferry.ledgers SET filling = $2 WHERE ledger = $1`, s.ledger, from)
+	return err
 }

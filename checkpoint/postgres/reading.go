@@ -1,17 +1,18 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/postgres/server"
 	"leadferry/internal/rowkey"
 )
 
@@ -35,16 +36,15 @@ var findSQL = func() string {
 // wanted is what is looked for in one statement, and so as of one commit.
 type wanted struct {
 	keys, leads, links, folds []string
-	hashes, foldHashes        [][]byte // of what may have been forgotten
+	hashes, foldHashes        [][]byte // of keys and folds: they may have been forgotten
 }
 
-// found is what there is of it.
+// found is what there is of it, and answers queries, see [checkpoint.Finder].
 type found struct {
-	rows           map[string]*row   // by key, also those that were found by something else
-	leads          map[string]*row   // by lead ID, of those that have it
-	links          map[string][]*row // by ExternalID, linked or only to be
-	folds          map[string][]*row
-	hashes, folded map[string]bool // forgotten
+	rows              map[string]*row   // by key, also those that were found by something else
+	leads             map[string]*row   // by lead ID, of those that have it
+	links, folds      map[string][]*row // by ExternalID, linked or only to be, and by the fold of their key
+	forgotten, folded map[string]bool   // keys, and folds of keys
 }
 
 // The columns in front of a row's.
@@ -57,23 +57,26 @@ const (
 	forgottenFold
 )
 
-func (q *wanted) find(c *pgx.Conn, ledger int32) (*found, error) {
+func (q *wanted) find(c *server.Session, ledger int32) (*found, error) {
 	f := &found{
 		rows: make(map[string]*row, len(q.keys)), leads: map[string]*row{}, links: map[string][]*row{},
-		folds:  map[string][]*row{},
-		hashes: map[string]bool{}, folded: map[string]bool{},
-	}
-	rows, err := c.Query(context.Background(), findSQL, ledger, bytesOf(q.keys), cleanTexts(q.leads),
-		cleanTexts(q.links), bytesOf(q.folds), q.hashes, q.foldHashes)
-	if err != nil {
-		return nil, err
+		folds: map[string][]*row{}, forgotten: map[string]bool{}, folded: map[string]bool{},
 	}
 	var how int16
 	var by []byte
-	var s stood
-	_, err = pgx.ForEachRow(rows, append([]any{&how, &by}, s.fields()...),
-		func() error { return f.take(how, string(by), &s) })
+	var s stored
+	err := c.Each(append([]any{&how, &by}, append(s.places(), &s.seq)...),
+		func() error { return f.take(how, string(by), &s) }, findSQL, ledger, bytesOf(q.keys), cleanTexts(q.leads),
+		cleanTexts(q.links), bytesOf(q.folds), q.hashes, q.foldHashes)
 	return f, err
+}
+
+func bytesOf(keys []string) [][]byte {
+	all := make([][]byte, len(keys))
+	for i, key := range keys {
+		all[i] = []byte(key)
+	}
+	return all
 }
 
 func cleanTexts(list []string) []string {
@@ -85,10 +88,10 @@ func cleanTexts(list []string) []string {
 }
 
 // take notes a row of the answer: by what it was found, and by which value of that.
-func (f *found) take(how int16, by string, s *stood) (err error) {
+func (f *found) take(how int16, by string, s *stored) (err error) {
 	switch how {
 	case forgottenKey:
-		f.hashes[by] = true
+		f.forgotten[by] = true
 		return nil
 	case forgottenFold:
 		f.folded[by] = true
@@ -101,39 +104,64 @@ func (f *found) take(how int16, by string, s *stood) (err error) {
 		}
 		f.rows[r.key] = r
 	}
-	switch lead := checkpoint.Restore(by); {
-	case how == byLead && r.lead() == lead:
-		f.leads[lead] = r
-	case how == byLink:
-		f.link(r)
+	switch name := checkpoint.Restore(by); {
+	case how == byLead && r.lead() == name:
+		f.leads[name] = r
+	case how == byLink && r.linked(name) && !slices.Contains(f.links[name], r):
+		f.links[name] = append(f.links[name], r)
 	case how == byFold:
 		f.folds[by] = append(f.folds[by], r)
 	}
 	return nil
 }
 
-// link notes a row under each ExternalID by which it is found.
-func (f *found) link(r *row) {
-	var names []string
-	for _, rec := range []*checkpoint.Kept{r.Entry, r.Intent} {
-		if rec != nil {
-			names = append(names, rec.ExternalID, rec.WantLink)
-		}
+// row is what is stored under a key.
+func (f *found) row(key string) *row {
+	if r := f.rows[key]; r != nil {
+		return r
 	}
-	for _, name := range names {
-		if name != "" && r.linked(name) && !slices.Contains(f.links[name], r) {
-			f.links[name] = append(f.links[name], r)
+	return &row{key: key, forgotten: f.forgotten[key]}
+}
+
+// Show fills out with what look-ups show of a key. What was seen is not to change, so Content is copied.
+func (f *found) Show(key string, out *checkpoint.Entry) error {
+	room := out.Content[:0]
+	if *out = f.row(key).visible().Entry; out.Content != nil {
+		out.Content = append(room, out.Content...)
+	}
+	return nil
+}
+
+// OwnerOf is the key that has a lead, or nothing.
+func (f *found) OwnerOf(lead string) (string, error) {
+	if owner := f.leads[lead]; owner != nil {
+		return owner.key, nil
+	}
+	return "", nil
+}
+
+// Linked is the key whose lead has the ExternalID, or is to have it, or says that there are several.
+func (f *found) Linked(external string) (key string, several bool, err error) {
+	linked := f.links[external]
+	if len(linked) > 0 {
+		key = linked[0].key
+	}
+	return key, len(linked) > 1, nil
+}
+
+// Folding are known keys that fold so and are not their own fold.
+func (f *found) Folding(folded string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, r := range f.folds[folded] {
+			if !yield(r.key) {
+				return
+			}
 		}
 	}
 }
 
-// row is what is stored under a key.
-func (f *found) row(key string, hash []byte) *row {
-	if r := f.rows[key]; r != nil {
-		return r
-	}
-	return &row{key: key, forgotten: f.hashes[string(hash)]}
-}
+// WasForgotten says whether a key that was forgotten folds so.
+func (f *found) WasForgotten(folded string) bool { return f.folded[folded] }
 
 // Find looks for leads in one statement, see [checkpoint.Store].
 func (s *Store) Find(ctx context.Context, qs []checkpoint.Query, out []checkpoint.Entry, how []checkpoint.Match) error {
@@ -142,15 +170,17 @@ func (s *Store) Find(ctx context.Context, qs []checkpoint.Query, out []checkpoin
 		s.wantQuery(w, &qs[i])
 	}
 	var f *found
-	err := s.read(ctx, func(c *pgx.Conn) (err error) {
+	err := s.read(ctx, func(c *server.Session) (err error) {
 		f, err = w.find(c, s.ledger)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	s.seen.put(slices.Collect(maps.Values(f.rows))...)
-	return checkpoint.Find(&answers{f, s}, qs, out, how)
+	for _, r := range f.rows {
+		s.seen.put(r)
+	}
+	return checkpoint.Find(f, qs, out, how)
 }
 
 // want asks for a key, and for the owner of a lead unless that is empty.
@@ -177,56 +207,14 @@ func (s *Store) wantQuery(w *wanted, q *checkpoint.Query) {
 	w.folds, w.foldHashes = append(w.folds, folded), append(w.foldHashes, s.digests.Blocked(folded))
 }
 
-// answers are what was found for queries, see [checkpoint.Finder].
-type answers struct {
-	*found
-	s *Store
-}
-
-// Show fills out with what look-ups show of a key. What was seen is not to change, so Content is copied.
-func (f *answers) Show(key string, out *checkpoint.Entry) error {
-	var hash []byte
-	if len(f.hashes) > 0 && f.rows[key] == nil {
-		hash = f.s.digests.Blocked(key)
-	}
-	room := out.Content[:0]
-	if *out = f.row(key, hash).visible().Entry; out.Content != nil {
-		out.Content = append(room, out.Content...)
-	}
-	return nil
-}
-
-// OwnerOf is the key that has a lead, or nothing.
-func (f *answers) OwnerOf(lead string) (string, error) {
-	if owner := f.leads[lead]; lead != "" && owner != nil {
-		return owner.key, nil
-	}
-	return "", nil
-}
-
-// Linked is the key whose lead has the ExternalID, or is to have it, or says that there are several.
-func (f *answers) Linked(external string) (key string, several bool, err error) {
-	linked := f.links[external]
-	if len(linked) > 0 {
-		key = linked[0].key
-	}
-	return key, len(linked) > 1, nil
-}
-
-// Folding are known keys that fold so and are not their own fold.
-func (f *answers) Folding(folded string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for _, r := range f.folds[folded] {
-			if !yield(r.key) {
-				return
-			}
-		}
-	}
-}
-
-// WasForgotten says whether a key that was forgotten folds so.
-func (f *answers) WasForgotten(folded string) bool {
-	return len(f.folded) > 0 && f.folded[string(f.s.digests.Blocked(folded))]
+// Under is what is stored under a key, see [checkpoint.Store].
+func (s *Store) Under(ctx context.Context, key string) (k checkpoint.KeptKey, err error) {
+	err = s.read(ctx, func(c *server.Session) error {
+		f, err := (&wanted{keys: []string{key}}).find(c, s.ledger)
+		k = f.row(key).KeptKey
+		return err
+	})
+	return k, err
 }
 
 // pageRows is how many rows are read at a time when all are read.
@@ -250,88 +238,28 @@ func (s *Store) Scan(ctx context.Context, which checkpoint.Filter, f func(checkp
 
 // page are the next rows after a key.
 func (s *Store) page(ctx context.Context, state checkpoint.State, after []byte) (page []*row, err error) {
-	where := `l.state > 0`
-	if state != checkpoint.Unknown {
-		where = `l.state = $4`
+	states := []int16{int16(state)}
+	if state == checkpoint.Unknown {
+		states = []int16{1, 2, 3, 4, 5}
 	}
-	err = s.read(ctx, func(c *pgx.Conn) error {
+	err = s.read(ctx, func(c *server.Session) error {
 		page = page[:0]
-		rows, err := c.Query(ctx, `SELECT `+columnNames("l.")+`, l.seq FROM leadferry.lead_rows l
-			WHERE l.ledger = $1 AND l.key > $2 AND
-			`+where+` AND $4::integer >= 0 ORDER BY l.ledger, l.key LIMIT $3`, s.ledger, after, pageRows, int32(state))
-		if err != nil {
-			return err
-		}
-		var one stood
-		_, err = pgx.ForEachRow(rows, one.fields(), func() error {
+		var one stored
+		return c.Each(append(one.places(), &one.seq), func() error {
 			r, err := one.row()
 			page = append(page, r)
 			return err
-		})
-		return err
+		}, `SELECT `+columnNames("l.")+`, l.seq FROM leadferry.lead_rows l
+			WHERE l.ledger = $1 AND l.key > $2 AND l.state = ANY ($3) ORDER BY l.ledger, l.key LIMIT $4`,
+			s.ledger, after, states, pageRows)
 	})
 	return page, err
 }
 
-// Under is what is stored under a key, see [checkpoint.Store].
-func (s *Store) Under(ctx context.Context, key string) (k checkpoint.KeptKey, err error) {
-	err = s.read(ctx, func(c *pgx.Conn) error {
-		f, err := (&wanted{keys: []string{key}}).find(c, s.ledger)
-		if err == nil {
-			k = f.row(key, nil).KeptKey
-		}
-		return err
-	})
-	return k, err
-}
-
-// Check looks through every row, the owners of leads and the counts. What is wrong is
-// [checkpoint.ErrDamaged].
-func (s *Store) Check(ctx context.Context) error {
-	err := s.Scan(ctx, checkpoint.Filter{}, func(checkpoint.KeptKey) error { return nil })
-	for _, one := range []struct{ what, sql string }{
-		{"keys are not as its workers have counted them", `SELECT count(*) FROM
-			(SELECT count(*) FILTER (WHERE state = 1) AS a, count(*) FILTER (WHERE state = 2) AS b, count(*) FILTER
-			(WHERE state = 3) AS c,
-				count(*) FILTER (WHERE state = 4) AS d, count(*) FILTER (WHERE state = 5) AS e FROM leadferry.lead_rows
-				WHERE ledger = $1) x,
-			(SELECT coalesce(sum(created), 0) AS a, coalesce(sum(partial), 0) AS b, coalesce(sum(rejected), 0) AS c,
-				coalesce(sum(in_doubt), 0) AS d, coalesce(sum(not_made), 0) AS e FROM leadferry.workers WHERE ledger =
-				$1) y
-			WHERE (x.a, x.b, x.c, x.d, x.e) IS DISTINCT FROM (y.a, y.b, y.c, y.d, y.e)`},
-		{"leads are not found by their ID", `SELECT count(*) FROM leadferry.lead_rows l WHERE l.ledger = $1 AND l.state
-			IN (1, 2) AND l.lead_id <> ''
-			AND NOT EXISTS (SELECT 1 FROM leadferry.lead_ids i WHERE i.ledger = $1 AND i.lead_id = l.lead_id AND i.key =
-			l.key)`},
-	} {
-		var wrong int
-		if err == nil {
-			err = s.read(ctx, func(c *pgx.Conn) error { return c.QueryRow(ctx, one.sql, s.ledger).Scan(&wrong) })
-		}
-		if err == nil && wrong != 0 {
-			err = s.refuse(checkpoint.ErrDamaged, fmt.Sprintf("is not in order: %d %s", wrong, one.what),
-				"keep it as it is, export what it knows with leadferry checkpoint export, and report this")
-		}
-	}
-	return err
-}
-
-const putNoteSQL = `INSERT INTO leadferry.notes AS n (ledger, name, value) VALUES ($1, $2, $3) ON CONFLICT (ledger,
-	name) DO UPDATE SET value = excluded.value`
-
 // notes are those whose names meet a condition.
-func (s *Store) notes(ctx context.Context, c *pgx.Conn, which string, arg any) (all []checkpoint.Note, err error) {
-	rows, err := c.Query(ctx, `SELECT name, value FROM leadferry.notes WHERE ledger = $1 AND `+which+` ORDER BY name`,
-		s.ledger, arg)
-	if err != nil {
-		return nil, err
-	}
-	var name, value string
-	_, err = pgx.ForEachRow(rows, []any{&name, &value}, func() error {
-		all = append(all, checkpoint.Note{Name: name, Value: []byte(value)})
-		return nil
-	})
-	return all, err
+func (s *Store) notes(c *server.Session, which string, arg any) ([]checkpoint.Note, error) {
+	return server.All(c, pgx.RowToStructByPos[checkpoint.Note], `SELECT name, value FROM leadferry.notes
+		WHERE ledger = $1 AND `+which+` ORDER BY name`, s.ledger, arg)
 }
 
 // beginSo says of a note that its name begins with a text.
@@ -339,24 +267,118 @@ const beginSo = `starts_with(name, $2)`
 
 // Notes returns those whose names begin so, see [checkpoint.Store].
 func (s *Store) Notes(ctx context.Context, prefix string) (all []checkpoint.Note, err error) {
-	err = s.read(ctx, func(c *pgx.Conn) error {
-		all, err = s.notes(ctx, c, beginSo, prefix)
+	err = s.read(ctx, func(c *server.Session) error {
+		all, err = s.notes(c, beginSo, prefix)
 		return err
 	})
 	return all, err
 }
 
-// newShapes are the notes of shapes that claims have and that this process has not noted yet.
-func (s *Store) newShapes(changes []*checkpoint.Change) (all []checkpoint.Note) {
-	var last *checkpoint.Shape
-	for _, c := range changes {
-		if c.Kind != checkpoint.Claim || c.Shape == last {
-			continue
-		}
-		last = c.Shape
-		if n := s.digests.ShapeNote(c.Shape); n.Name != "" && !s.shapes[n.Name] {
-			all = append(all, n)
-		}
+// Info says what the ledger is and how much it knows now; of a server that does not answer, what
+// it knew when it was asked last.
+func (s *Store) Info() checkpoint.Info {
+	i := checkpoint.Info{
+		Path: s.at.Name, ID: s.id, Target: s.target, New: s.fresh,
+		Incomplete: s.missing != "", Missing: s.missing, Since: s.since,
 	}
-	return all
+	n := make([]int, checkpoint.Forgotten)
+	err := s.read(context.Background(), func(c *server.Session) error {
+		return c.One(`SELECT leadferry.counted($1), coalesce(max(seq), 0) FROM leadferry.workers WHERE ledger = $1`,
+			s.ledger).Scan(&n, &i.Sequence)
+	})
+	if known := s.last.Load(); err != nil && known != nil {
+		last := *known
+		last.Sequence = max(last.Sequence, s.seq.Load())
+		return last
+	}
+	i.Keys = map[checkpoint.State]int{}
+	for at, keys := range n {
+		i.Keys[checkpoint.State(at+1)] = keys
+	}
+	i.Leads, i.InDoubt = n[0]+n[1], n[3]
+	i.Sequence = cmp.Or(s.seq.Load(), i.Sequence) // others go on, and a witness is of what a run has made itself
+	s.last.Store(&i)
+	return i
+}
+
+// Status returns an account of what is known now.
+func (s *Store) Status() (checkpoint.Status, error) {
+	ctx := context.Background()
+	statuses := map[string]int{}
+	err := s.read(ctx, func(c *server.Session) error {
+		clear(statuses)
+		var status string
+		var n int
+		return c.Each([]any{&status, &n}, func() error {
+			if status = checkpoint.Restore(status); !checkpoint.KnownStatus(status) {
+				status = "unknown"
+			}
+			statuses[status] += n
+			return nil
+		}, `SELECT status, count(*) FROM leadferry.lead_rows WHERE ledger = $1 AND state IN (1, 2) GROUP BY status`,
+			s.ledger)
+	})
+	if err != nil {
+		return checkpoint.Status{}, err
+	}
+	return checkpoint.StatusOf(ctx, s, statuses)
+}
+
+// Reached says how far the ledger knows a run to have come, see [checkpoint.Store]: as a worker, or, of a command, at
+// all.
+func (s *Store) Reached(ctx context.Context, run string) (commits uint64, knows bool, err error) {
+	err = s.read(ctx, func(c *server.Session) error {
+		return c.One(`SELECT coalesce(max(seq) FILTER (WHERE run = $2), max(seq), 0),
+				EXISTS (SELECT FROM leadferry.notes WHERE ledger = $1 AND name = $3)
+			FROM leadferry.workers WHERE ledger = $1`, s.ledger, checkpoint.Clean(run), checkpoint.RunNote(run)).
+			Scan(&commits, &knows)
+	})
+	return commits, knows, err
+}
+
+// Progress is how far this worker is, see [checkpoint.Store]. What others do meanwhile it does not count.
+func (s *Store) Progress() (commits uint64, leads int) {
+	if known := s.last.Load(); known != nil {
+		leads = known.Leads + known.InDoubt
+	}
+	if s.claimed.Load() {
+		leads = max(leads, 1)
+	}
+	return s.seq.Load(), leads
+}
+
+// AtEnd has f called when the use has ended in order, see [checkpoint.Store].
+func (s *Store) AtEnd(f func(left string)) { s.atEnd = f }
+
+// checkSQL finds out whether the counts of workers, and the owners of leads, fit the rows.
+const checkSQL = `SELECT (leadferry.counted($1))[1:5] <> (
+		SELECT ARRAY[count(*) FILTER (WHERE state = 1), count(*) FILTER (WHERE state = 2),
+			count(*) FILTER (WHERE state = 3), count(*) FILTER (WHERE state = 4), count(*) FILTER (WHERE state = 5)]
+		FROM leadferry.lead_rows WHERE ledger = $1),
+	(SELECT count(*) FROM leadferry.lead_rows l WHERE l.ledger = $1 AND l.state IN (1, 2) AND l.lead_id <> ''
+		AND NOT EXISTS (SELECT FROM leadferry.lead_ids i
+			WHERE i.ledger = $1 AND i.lead_id = l.lead_id AND i.key = l.key))`
+
+// Check looks through every row, the owners of leads and the counts. What is wrong is [checkpoint.ErrDamaged].
+func (s *Store) Check(ctx context.Context) error {
+	err := s.Scan(ctx, checkpoint.Filter{}, func(checkpoint.KeptKey) error { return nil })
+	if err != nil {
+		return err
+	}
+	var miscounted bool
+	var lost int
+	err = s.read(ctx, func(c *server.Session) error { return c.One(checkSQL, s.ledger).Scan(&miscounted, &lost) })
+	what := ""
+	switch {
+	case err != nil:
+		return err
+	case miscounted:
+		what = "its keys are not as its workers have counted them"
+	case lost != 0:
+		what = fmt.Sprint(lost, " leads are not found by their ID")
+	default:
+		return nil
+	}
+	return s.refuse(checkpoint.ErrDamaged, "is not in order: "+what,
+		"keep it as it is, export what it knows with leadferry checkpoint export, and report this")
 }

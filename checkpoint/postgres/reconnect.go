@@ -24,21 +24,13 @@ const (
 // errUncertain is the error of a commit that may not be durable.
 var errUncertain = errors.New("it is not certain that the last change is durable")
 
-// patience is how long a server is waited for.
-func (s *Store) patience() time.Duration {
-	if s.o.Patience > 0 {
-		return s.o.Patience
-	}
-	return time.Minute
-}
-
 // limit is the time in which the server of a run has to answer: one that stands still, and a network that swallows
 // everything, keep connections open for ever. Once the run is interrupted it is no more than a request may take.
-func (s *Store) limit() (context.Context, context.CancelFunc) {
+func (s *Store) limit(ctx context.Context) (context.Context, context.CancelFunc) {
 	if s.o.Run == "" {
-		return context.WithCancel(context.Background())
+		return context.WithCancel(ctx)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), s.silence)
+	ctx, cancel := context.WithTimeout(ctx, s.silence)
 	stop := context.AfterFunc(s.interrupted, func() { time.AfterFunc(max(s.o.Timeout, time.Second), cancel) })
 	return ctx, func() {
 		stop()
@@ -48,7 +40,7 @@ func (s *Store) limit() (context.Context, context.CancelFunc) {
 
 // within has f use the connection that writes, for as long as the server may take.
 func (s *Store) within(f func() error) error {
-	ctx, cancel := s.limit()
+	ctx, cancel := s.limit(context.Background())
 	defer cancel()
 	return s.writer.Within(ctx, f)
 }
@@ -162,7 +154,7 @@ func (s *Store) bear() {
 
 // until is when the patience with a server in trouble ends.
 func (s *Store) until() time.Time {
-	patience := s.patience()
+	patience := s.o.Patience
 	select {
 	case <-s.ending: // what was under way stays unknown
 		patience = 0
@@ -233,19 +225,17 @@ func (s *Store) takeOver(fresh *server.Session) (made bool, err error) {
 // for whatever an earlier session has begun; what that has not read yet it refuses, since the row is of another
 // session from here on. Of a standby that was waited for and has taken over, it notes whether it waits for others.
 func (s *Store) standsAt(fresh *server.Session) (n account, err error) {
-	ctx := context.Background()
 	session := rand.Int64()
-	err = pgx.BeginFunc(ctx, fresh.Conn, func(tx pgx.Tx) error {
-		err := tx.QueryRow(ctx, `SELECT commits, seq, `+timelineSQL+
-			` FROM leadferry.workers WHERE worker = $1 AND ledger = $2 FOR UPDATE`, s.worker, s.ledger).
-			Scan(&n.commits, &n.seq, &n.timeline)
+	err = fresh.Together(func() error {
+		err := fresh.One(`SELECT commits, seq, `+timelineSQL+` FROM leadferry.workers WHERE worker = $1 AND ledger = $2
+			FOR UPDATE`, s.worker, s.ledger).Scan(&n.commits, &n.seq, &n.timeline)
 		if err == nil && (n.commits == s.commits || n.commits == s.commits+1) {
-			err = tx.QueryRow(ctx, `UPDATE leadferry.workers SET beat = clock_timestamp(), session = $5, timeline = CASE
-				standby WHEN $2 THEN $4 ELSE timeline END,
-				standby = CASE WHEN standby = $2 AND timeline <> $4 AND current_setting('synchronous_standby_names') =
-				'' THEN $3 ELSE standby END
-				WHERE worker = $1 RETURNING standby,
-				`+promised, s.worker, waitedFor, noStandby, n.timeline, session).Scan(&n.standby, &n.promised)
+			err = fresh.One(`UPDATE leadferry.workers SET beat = clock_timestamp(), session = $5,
+				timeline = CASE standby WHEN $2 THEN $4 ELSE timeline END,
+				standby = CASE WHEN standby = $2 AND timeline <> $4
+					AND current_setting('synchronous_standby_names') = '' THEN $3 ELSE standby END
+				WHERE worker = $1 RETURNING standby, `+promised,
+				s.worker, waitedFor, noStandby, n.timeline, session).Scan(&n.standby, &n.promised)
 		}
 		return err
 	})
@@ -261,13 +251,12 @@ func (s *Store) standsAt(fresh *server.Session) (n account, err error) {
 // lostCommits notes that the server does not know what it had acknowledged, as why says: rows that it does not know
 // may have leads. No worker claims anything from then on.
 func (s *Store) lostCommits(at *server.Session, why string) error {
-	ctx := context.Background()
-	_ = pgx.BeginFunc(ctx, at.Conn, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, `UPDATE leadferry.ledgers SET missing = coalesce(nullif(missing, ''), $2), since =
-			nextval('leadferry.commits')
-			WHERE ledger = $1`, s.ledger, "what its server acknowledged and lost while the run "+s.o.Run+" went on")
+	_ = at.Together(func() error {
+		_, err := at.Do(`UPDATE leadferry.ledgers SET missing = coalesce(nullif(missing, ''), $2),
+			since = nextval('leadferry.commits') WHERE ledger = $1`,
+			s.ledger, "what its server acknowledged and lost while the run "+s.o.Run+" went on")
 		if err == nil {
-			_, err = tx.Exec(ctx, stopSQL, s.ledger, s.worker)
+			_, err = at.Do(stopSQL, s.ledger, s.worker)
 		}
 		return err
 	})
@@ -295,9 +284,8 @@ func (s *Store) undurable() error {
 // whyNotOurs is why the server does not take commits of this worker any more.
 func (s *Store) whyNotOurs() error {
 	var ours bool
-	err := s.writer.QueryRow(context.Background(),
-		`SELECT EXISTS (SELECT 1 FROM leadferry.workers WHERE worker = $1 AND ledger = $2 AND commits = $3 AND session =
-			$4)`,
+	err := s.writer.One(`SELECT EXISTS (SELECT FROM leadferry.workers
+		WHERE worker = $1 AND ledger = $2 AND commits = $3 AND session = $4)`,
 		s.worker, s.ledger, int64(s.commits), s.session).Scan(&ours)
 	switch {
 	case err != nil:
@@ -310,11 +298,10 @@ func (s *Store) whyNotOurs() error {
 }
 
 // whyFenced is why this worker may claim nothing more: a newer one has its place, or the ledger has lost something.
-func (s *Store) whyFenced(at *pgx.Conn) error {
+func (s *Store) whyFenced(at *server.Session) error {
 	var missing string
 	var since uint64
-	err := at.QueryRow(context.Background(), `SELECT missing, since FROM leadferry.ledgers WHERE ledger = $1`,
-		s.ledger).Scan(&missing, &since)
+	err := at.One(`SELECT missing, since FROM leadferry.ledgers WHERE ledger = $1`, s.ledger).Scan(&missing, &since)
 	if err == nil && since > s.since {
 		return s.fail(s.lost("another worker, or a person, has found that the ledger lacks " + missing))
 	}
@@ -322,8 +309,8 @@ func (s *Store) whyFenced(at *pgx.Conn) error {
 }
 
 // read calls f with the connection for reading, once more with a new one where that is lost, or the server cannot
-// answer now.
-func (s *Store) read(ctx context.Context, f func(*pgx.Conn) error) error {
+// answer now. The end of ctx cuts the connection.
+func (s *Store) read(ctx context.Context, f func(*server.Session) error) error {
 	s.reading.Lock()
 	defer s.reading.Unlock()
 	if s.closed.Load() {
@@ -333,13 +320,13 @@ func (s *Store) read(ctx context.Context, f func(*pgx.Conn) error) error {
 		return away
 	}
 	ask := func() error {
-		within, cancel := s.limit()
+		within, cancel := s.limit(ctx)
 		defer cancel()
-		return s.reader.Within(within, func() error { return f(s.reader.Conn) })
+		return s.reader.Within(within, func() error { return f(s.reader) })
 	}
 	err := ask()
-	for end := time.Now().Add(s.patience()); err != nil && (s.reader.IsClosed() || server.IsPassing(err)) &&
-		!errors.Is(err, server.ErrSilent) && time.Now().Before(end); {
+	for end := time.Now().Add(s.o.Patience); err != nil && ctx.Err() == nil &&
+		(s.reader.IsClosed() || server.IsPassing(err)) && !errors.Is(err, server.ErrSilent) && time.Now().Before(end); {
 		if err = s.meetToRead(); err == nil {
 			if err = ask(); !server.IsPassing(err) {
 				continue
@@ -350,8 +337,10 @@ func (s *Store) read(ctx context.Context, f func(*pgx.Conn) error) error {
 		case <-s.ending:
 			return checkpoint.ErrClosed
 		case <-ctx.Done():
-			return ctx.Err()
 		}
+	}
+	if err != nil && ctx.Err() != nil {
+		err = ctx.Err()
 	}
 	return s.serverError(err)
 }

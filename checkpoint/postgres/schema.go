@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"context"
 	"crypto/rand"
 	_ "embed"
 	"encoding/hex"
@@ -11,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/postgres/server"
 )
 
 //go:embed schema.sql
@@ -20,8 +20,8 @@ var schemaSQL string
 const version = 1
 
 // prepare makes the schema, where this user may.
-func (s *Store) prepare(ctx context.Context) error {
-	have, err := s.versionThere(ctx, s.writer.Conn)
+func (s *Store) prepare() error {
+	have, err := s.versionThere()
 	switch {
 	case mayNot(err):
 		return s.refuse(checkpoint.ErrPlace, "this user may not read it",
@@ -36,16 +36,14 @@ func (s *Store) prepare(ctx context.Context) error {
 		return s.refuse(checkpoint.ErrMissing, "there is no ledger in this database",
 			"leadferry checkpoint init makes the schema, and a run the ledger of its target")
 	}
-	err = pgx.BeginFunc(ctx, s.writer.Conn, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtext('leadferry schema'))`); err != nil {
+	err = s.writer.Together(func() error {
+		if _, err := s.writer.Do(`SELECT pg_advisory_xact_lock(hashtext('leadferry schema'))`); err != nil {
 			return err
 		}
-		if have, err := s.versionThere(ctx, tx.Conn()); err != nil || have == version { // another process was quicker
+		if have, err := s.versionThere(); err != nil || have == version { // another process was quicker
 			return err
 		}
-		_, err := tx.Conn().PgConn().Exec(ctx,
-			`CREATE SCHEMA IF NOT EXISTS leadferry; SET LOCAL search_path = leadferry;`+schemaSQL).ReadAll()
-		return err
+		return s.writer.Script(`CREATE SCHEMA IF NOT EXISTS leadferry; SET LOCAL search_path = leadferry;` + schemaSQL)
 	})
 	if mayNot(err) {
 		return s.refuse(checkpoint.ErrPlace, "its schema is not there yet, and this user may not make it",
@@ -56,19 +54,16 @@ func (s *Store) prepare(ctx context.Context) error {
 }
 
 // versionThere is the one of the schema that is there; 0: none is.
-func (s *Store) versionThere(ctx context.Context, c *pgx.Conn) (number int, err error) {
+func (s *Store) versionThere() (number int, err error) {
 	var there bool // by the tables, which show what was just committed: names are looked up in a cache
-	err = c.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid =
-		c.relnamespace
+	err = s.writer.One(`SELECT EXISTS (SELECT FROM pg_catalog.pg_class c
+		JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 		WHERE n.nspname = 'leadferry' AND c.relname = 'version')`).Scan(&there)
 	if err == nil && there {
-		err = c.QueryRow(ctx, `SELECT number FROM leadferry.version`).Scan(&number)
+		err = s.writer.One(`SELECT number FROM leadferry.version`).Scan(&number)
 	}
 	return number, err
 }
-
-// mayNot says that a privilege is missing.
-func mayNot(err error) bool { return isOneOf(err, "42501") }
 
 // newID is a random name that no other ledger has.
 func newID() string { return hex.EncodeToString(newSecret()[:8]) }
@@ -85,8 +80,9 @@ var rolesSQL string
 // makeRoles makes the roles that are not there.
 const makeRoles = `DO $$ DECLARE r text; BEGIN
 	FOREACH r IN ARRAY ARRAY['leadferry_worker', 'leadferry_reader'] LOOP
-		IF NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = r) THEN EXECUTE format('CREATE ROLE %I NOLOGIN', r); END
-		IF;
+		IF NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = r) THEN
+			EXECUTE format('CREATE ROLE %I NOLOGIN', r);
+		END IF;
 	END LOOP;
 END $$;
 `
@@ -107,35 +103,50 @@ func Init(name string, o Options) (p Prepared, err error) {
 		return p, err
 	}
 	defer s.writer.Close()
-	ctx := context.Background()
 	if err := s.writer.Promises(s.o.ReadOnly); err != nil {
 		return p, err
 	}
-	if err := s.prepare(ctx); err != nil {
+	if err := s.prepare(); err != nil {
 		return p, err
 	}
-	err = s.writer.QueryRow(ctx, `SELECT current_database(), pg_get_userbyid(nspowner) FROM pg_namespace WHERE nspname =
-		'leadferry'`).Scan(&p.Database, &p.Owner)
-	if err != nil {
-		return p, s.serverError(err)
-	}
 	p.Version, p.Roles = version, true
-	if _, err := s.writer.PgConn().Exec(ctx, makeRoles+rolesSQL).ReadAll(); mayNot(err) {
-		p.Roles, p.Grants = false, makeRoles+rolesSQL
-	} else if err != nil {
-		return p, s.serverError(err)
+	err = s.writer.One(`SELECT current_database(), pg_get_userbyid(nspowner) FROM pg_namespace
+		WHERE nspname = 'leadferry'`).Scan(&p.Database, &p.Owner)
+	if err == nil {
+		err = s.writer.Script(makeRoles + rolesSQL)
 	}
-	s.writer.Warned()
-	return p, nil
+	if mayNot(err) {
+		p.Roles, p.Grants = false, makeRoles+rolesSQL
+		return p, nil
+	}
+	return p, s.serverError(err)
 }
 
+// Targets are those that have a ledger at an address.
+func Targets(name string, o Options) (all []checkpoint.Target, err error) {
+	o.ReadOnly = true
+	s, err := connect(name, checkpoint.Target{}, o)
+	if err != nil {
+		return nil, err
+	}
+	defer s.writer.Close()
+	have, err := s.versionThere()
+	if err == nil && have != 0 {
+		all, err = server.All(s.writer, pgx.RowToStructByPos[checkpoint.Target],
+			`SELECT base_url, leads_url, trunk_id FROM leadferry.ledgers ORDER BY ledger`)
+	}
+	return all, s.serverError(err)
+}
+
+// secretSQL is the key of a ledger's digests.
+const secretSQL = `SELECT secret FROM leadferry.digest_keys WHERE ledger = $1`
+
 // findLedger finds the target's ledger, or makes it, unless another process does at the same time.
-func (s *Store) findLedger(ctx context.Context) error {
+func (s *Store) findLedger() error {
 	find := func() error {
-		return s.writer.QueryRow(ctx, `SELECT ledger, id, missing, since FROM leadferry.ledgers
-			WHERE base_url = $1 AND leads_url = $2 AND trunk_id =
-			$3`, s.target.BaseURL, s.target.LeadsURL, s.target.TrunkID).
-			Scan(&s.ledger, &s.id, &s.missing, &s.since)
+		return s.writer.One(`SELECT ledger, id, missing, since FROM leadferry.ledgers
+			WHERE base_url = $1 AND leads_url = $2 AND trunk_id = $3`,
+			s.target.BaseURL, s.target.LeadsURL, s.target.TrunkID).Scan(&s.ledger, &s.id, &s.missing, &s.since)
 	}
 	err := find()
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -143,9 +154,9 @@ func (s *Store) findLedger(ctx context.Context) error {
 			return s.refuse(checkpoint.ErrMissing, "has no ledger of this target",
 				"check the target's flags; a run without --require-checkpoint begins one")
 		}
-		_, err = s.writer.Exec(ctx, `WITH made AS (
-				INSERT INTO leadferry.ledgers (id, base_url, leads_url, trunk_id) VALUES ($1, $2, $3, $4) ON CONFLICT DO
-				NOTHING RETURNING ledger
+		_, err = s.writer.Do(`WITH made AS (
+				INSERT INTO leadferry.ledgers (id, base_url, leads_url, trunk_id) VALUES ($1, $2, $3, $4)
+				ON CONFLICT DO NOTHING RETURNING ledger
 			) INSERT INTO leadferry.digest_keys (ledger, secret) SELECT ledger, $5 FROM made`,
 			newID(), s.target.BaseURL, s.target.LeadsURL, s.target.TrunkID, newSecret())
 		if err == nil {
@@ -154,8 +165,7 @@ func (s *Store) findLedger(ctx context.Context) error {
 	}
 	var secret []byte // of the digests. Who only looks need not have it, unless it is for a run
 	if err == nil {
-		err = s.writer.QueryRow(ctx, `SELECT secret FROM leadferry.digest_keys WHERE ledger = $1`,
-			s.ledger).Scan(&secret)
+		err = s.writer.One(secretSQL, s.ledger).Scan(&secret)
 	}
 	switch {
 	case mayNot(err) && s.o.ReadOnly && s.o.Run == "":
@@ -171,14 +181,12 @@ func (s *Store) findLedger(ctx context.Context) error {
 }
 
 // empty says that nothing is known of any key, and that no run came to its end.
-func (s *Store) empty(ctx context.Context) (empty bool, err error) {
-	err = s.writer.QueryRow(ctx, `SELECT NOT EXISTS (SELECT 1 FROM leadferry.ledgers WHERE ledger = $1 AND missing <>
-		'')
-		AND NOT EXISTS (SELECT 1 FROM leadferry.lead_rows WHERE ledger = $1 AND state > 0)
-		AND NOT EXISTS (SELECT 1 FROM leadferry.forgotten WHERE ledger = $1)
-		AND NOT EXISTS (SELECT 1 FROM leadferry.notes WHERE ledger = $1 AND (starts_with(name, 'decided ') OR
-		starts_with(name, 'shape ')
-			OR starts_with(name, 'run ') AND value::jsonb ? 'Finished' OR value LIKE
-			'%"adopting":{%'))`, s.ledger).Scan(&empty)
+func (s *Store) empty() (empty bool, err error) {
+	err = s.writer.One(`SELECT NOT EXISTS (SELECT FROM leadferry.ledgers WHERE ledger = $1 AND missing <> '')
+		AND NOT EXISTS (SELECT FROM leadferry.lead_rows WHERE ledger = $1 AND state > 0)
+		AND NOT EXISTS (SELECT FROM leadferry.forgotten WHERE ledger = $1)
+		AND NOT EXISTS (SELECT FROM leadferry.notes WHERE ledger = $1 AND (starts_with(name, 'decided ')
+			OR starts_with(name, 'shape ') OR starts_with(name, 'run ') AND value::jsonb ? 'Finished'
+			OR value LIKE '%"adopting":{%'))`, s.ledger).Scan(&empty)
 	return empty, s.serverError(err)
 }

@@ -163,6 +163,24 @@ CREATE TABLE members (
 CREATE FUNCTION piece(rate double precision, shards integer) RETURNS double precision LANGUAGE sql IMMUTABLE PARALLEL SAFE
 	RETURN greatest(1, floor(rate / 4 / greatest(shards, 1)));
 
+-- When a fleet's pause ends. One longer than any is of a clock that was put back: there is none.
+CREATE FUNCTION opening(f fleets) RETURNS timestamptz LANGUAGE sql VOLATILE
+	RETURN CASE WHEN f.opens <= clock_timestamp() + interval '15 minutes' THEN f.opens END;
+
+-- Says whether a worker shows life: somebody else may begin a minute after its last sign.
+CREATE FUNCTION alive(w workers) RETURNS boolean LANGUAGE sql VOLATILE
+	RETURN w.ended IS NULL AND w.beat > clock_timestamp() - interval '60 seconds';
+
+-- Says whether a worker may still send what it has claimed, or its requests may still be applied: it has not ended, nor been silent for
+-- very long.
+CREATE FUNCTION may_settle(w workers) RETURNS boolean LANGUAGE sql VOLATILE
+	RETURN w.ended IS NULL AND w.beat > clock_timestamp() - greatest(900, w.holds_for + 60) * interval '1 second';
+
+-- Keys by their state, and forgotten ones, as the workers of a ledger have counted them.
+CREATE FUNCTION counted(of integer) RETURNS bigint[] LANGUAGE sql STABLE
+	RETURN (SELECT ARRAY[coalesce(sum(created), 0), coalesce(sum(partial), 0), coalesce(sum(rejected), 0), coalesce(sum(in_doubt), 0),
+		coalesce(sum(not_made), 0), coalesce(sum(forgotten), 0)]::bigint[] FROM workers WHERE ledger = of);
+
 -- Ends a transaction in which something is not as its client has it, with a code by which the client knows what.
 CREATE FUNCTION must(be boolean, code text) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
@@ -197,7 +215,7 @@ CREATE VIEW leads AS
 
 CREATE VIEW in_doubt AS
 	SELECT t.trunk_id, replace(text_of(l.key), E'\x1f', '/') AS key, to_timestamp(l.updated / 1000.0) AS sent, l.file, l.line, l.organization, l.locator, l.status, l.want_link AS external_id,
-		l.code, l.reason, l.run, l.worker, w.ended IS NULL AND w.beat > now() - interval '60 seconds' AS under_way
+		l.code, l.reason, l.run, l.worker, alive(w) AS under_way
 	FROM lead_rows l JOIN ledgers t USING (ledger) LEFT JOIN workers w USING (worker) WHERE l.state = 4;
 
 CREATE VIEW runs AS

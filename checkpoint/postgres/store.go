@@ -19,6 +19,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -58,9 +59,8 @@ type Options struct {
 
 // Store is an open ledger. All its methods are safe for concurrent use.
 type Store struct {
-	at  *server.Address
-	o   Options
-	now func() time.Time
+	at *server.Address
+	o  Options
 	identity
 	enlistment
 	ends
@@ -169,14 +169,15 @@ func connect(name string, t checkpoint.Target, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{at: at, o: o, now: o.Now, identity: identity{target: t.Canonical()}, claims: newClaims()}
+	o.Patience = cmp.Or(o.Patience, time.Minute)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	s := &Store{at: at, o: o, identity: identity{target: t.Canonical()}, claims: newClaims()}
 	s.shapes, s.session, s.ending = map[string]bool{}, rand.Int64(), make(chan struct{})
-	s.silence = max(s.patience(), leastSilence)
+	s.silence = max(o.Patience, leastSilence)
 	s.interrupted, s.interrupt = context.WithCancel(context.Background())
 	at.Locks = max(o.Wait, s.silence) * 9 / 10 // before the server counts as silent
-	if s.now == nil {
-		s.now = time.Now
-	}
 	s.writer, err = s.meet()
 	return s, err
 }
@@ -185,18 +186,23 @@ func connect(name string, t checkpoint.Target, o Options) (*Store, error) {
 // one that was only made for it goes.
 func (s *Store) leave() {
 	if s.worker != 0 && !s.writer.IsClosed() {
-		_, _ = s.writer.Exec(context.Background(),
-			`UPDATE leadferry.workers SET ended = clock_timestamp() WHERE worker = $1`, s.worker)
+		_ = s.end()
 		if s.fresh {
-			s.remove(context.Background())
+			s.remove()
 		}
 	}
 	s.writer.Close()
 	s.reader.Close()
 }
 
+// end says that the worker has ended in order.
+func (s *Store) end() error {
+	_, err := s.writer.Do(`UPDATE leadferry.workers SET ended = clock_timestamp(), beat = clock_timestamp()
+		WHERE worker = $1`, s.worker)
+	return err
+}
+
 func (s *Store) open() (err error) {
-	ctx := context.Background()
 	// by the time of day, a claim might be good again once that is set back
 	if _, err := sinceBoot(); err != nil && s.o.Run != "" {
 		return s.refuse(checkpoint.ErrPlace, "this system has no clock that goes on while it sleeps, so no claim "+
@@ -206,34 +212,21 @@ func (s *Store) open() (err error) {
 	if s.reader, err = s.meet(); err != nil {
 		return err
 	}
-	if err := s.writer.Promises(s.o.ReadOnly); err != nil {
+	err = s.writer.Promises(s.o.ReadOnly)
+	if err == nil {
+		err = s.reader.Promises(true) // an address may name several servers
+	}
+	if err == nil {
+		err = s.prepare()
+	}
+	if err == nil {
+		err = s.findLedger()
+	}
+	if err == nil && !s.o.ReadOnly {
+		err = s.join()
+	}
+	if err != nil {
 		return err
-	}
-	if err := s.reader.Promises(true); err != nil { // an address may name several servers
-		return err
-	}
-	if err := s.prepare(ctx); err != nil {
-		return err
-	}
-	if err := s.findLedger(ctx); err != nil {
-		return err
-	}
-	if !s.o.ReadOnly {
-		if err := s.enlist(ctx); err != nil {
-			return err
-		}
-		if s.accepted {
-			if err := checkpoint.Renew(ctx, s, "what was known before its server lost it", nil); err != nil {
-				return err
-			}
-		}
-		if s.fresh, err = s.empty(ctx); err != nil {
-			return err
-		}
-	}
-	if !s.o.ReadOnly {
-		s.beaten = make(chan struct{})
-		go s.beat()
 	}
 	go func() {
 		select {
@@ -242,6 +235,25 @@ func (s *Store) open() (err error) {
 		case <-s.ending:
 		}
 	}()
+	return nil
+}
+
+// join makes this process one that writes.
+func (s *Store) join() (err error) {
+	if err := s.enlist(); err != nil {
+		return err
+	}
+	if s.accepted {
+		err := checkpoint.Renew(context.Background(), s, "what was known before its server lost it", nil)
+		if err != nil {
+			return err
+		}
+	}
+	if s.fresh, err = s.empty(); err != nil {
+		return err
+	}
+	s.beaten = make(chan struct{})
+	go s.beat()
 	return nil
 }
 
@@ -268,12 +280,7 @@ func (s *Store) Close() error {
 		s.vacuum()
 	}
 	if err == nil && !s.o.ReadOnly {
-		err = s.ask(func() error { // by another connection where the one that writes was lost since its last commit
-			_, err := s.writer.Exec(context.Background(),
-				`UPDATE leadferry.workers SET ended = clock_timestamp(), beat = clock_timestamp() WHERE worker = $1`,
-				s.worker)
-			return err
-		})
+		err = s.ask(s.end) // by another connection where the one that writes was lost since its last commit
 	}
 	if s.beaten != nil {
 		s.mu.Unlock()
@@ -297,34 +304,27 @@ func (s *Store) Drop() (gone bool, err error) {
 		return false, s.Close()
 	}
 	s.mu.Lock()
-	gone = s.remove(context.Background())
+	gone = s.remove()
 	s.mu.Unlock()
 	return gone, s.Close()
 }
 
 // remove takes away a ledger that has known nothing, where this user may and nobody else uses it; anyone who is about
 // to is waited for.
-func (s *Store) remove(ctx context.Context) (gone bool) {
-	err := pgx.BeginFunc(ctx, s.writer.Conn, func(tx pgx.Tx) error {
-		if err := s.lockLedger(ctx, tx.Conn()); err != nil {
+func (s *Store) remove() (gone bool) {
+	err := s.writer.Together(func() error {
+		if err := s.lockLedger(); err != nil {
 			return err
 		}
-		if empty, err := s.empty(ctx); err != nil || !empty {
+		if empty, err := s.empty(); err != nil || !empty {
 			return err
 		}
-		tag, err := tx.Exec(ctx, `DELETE FROM leadferry.ledgers l WHERE ledger = $1
-			AND NOT EXISTS (SELECT 1 FROM leadferry.workers WHERE ledger = $1 AND worker <> $2 AND ended IS
-			NULL)`, s.ledger, s.worker)
-		gone = tag.RowsAffected() == 1
+		n, err := s.writer.Do(`DELETE FROM leadferry.ledgers l WHERE ledger = $1 AND NOT EXISTS (
+			SELECT FROM leadferry.workers WHERE ledger = $1 AND worker <> $2 AND ended IS NULL)`, s.ledger, s.worker)
+		gone = n == 1
 		return err
 	})
 	return gone && err == nil
-}
-
-// lockLedger waits for those who are about to begin with the ledger. Later ones wait for the transaction.
-func (s *Store) lockLedger(ctx context.Context, conn *pgx.Conn) error {
-	_, err := conn.Exec(ctx, `SELECT FROM leadferry.ledgers WHERE ledger = $1 FOR UPDATE`, s.ledger)
-	return err
 }
 
 // usable is an error unless something can be changed.

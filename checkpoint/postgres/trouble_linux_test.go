@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"leadferry/checkpoint"
+	sessions "leadferry/checkpoint/postgres/server"
 	"leadferry/internal/pgtest"
 )
 
@@ -68,7 +68,7 @@ func TestALookupOutlastsWhatPasses(t *testing.T) {
 	p := newProxy(t, server)
 	s := opened(t, p.through(address), target, Options{ReadOnly: true, Patience: time.Hour})
 	asked := 0
-	err := s.read(t.Context(), func(c *pgx.Conn) error {
+	err := s.read(t.Context(), func(c *sessions.Session) error {
 		if asked++; asked == 1 {
 			p.arm(1, true) // the next connection
 			return &pgconn.PgError{Severity: "ERROR", Code: "53200", Message: "out of memory"}

@@ -1,9 +1,11 @@
 package postgres
 
 import (
-	"context"
+	"bytes"
 	"errors"
 	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -17,18 +19,94 @@ var errUnsure = errors.New("more has to be known")
 // working is what one commit knows of its keys and does to them. What is not sure is what this
 // process saw last, which the server compares; what is sure was read for it.
 type working struct {
-	now     time.Time
-	worker  int64
-	sure    bool
-	rows    map[string]*row       // as they will be
-	owners  map[string]string     // sure: the key of each lead that is asked about, or nothing
-	notes   map[string][]byte     // sure: those of decisions about the keys, as they will be
-	before  map[string][]byte     // sure: the same as they were read
-	busy    map[int64]bool        // sure: workers that may still send what they have claimed
-	mine    func(key string) bool // sure: this process has claimed the key and not settled it
-	settled map[string]bool       // sure: keys that this commit has settled
-	links   map[string][]*row     // sure: the rows of each ExternalID that is asked about
-	asks    map[string]string     // the ExternalIDs that claims of this commit ask for, by key
+	now    time.Time
+	worker int64
+	base   map[string]*row   // as they were read, or seen
+	rows   map[string]*row   // as they will be
+	asks   map[string]string // the ExternalIDs that claims of this commit ask for, by key
+
+	sure    bool                  // what follows is known, too
+	owners  map[string]string     // the key of each lead that is asked about, or nothing
+	links   map[string][]*row     // the rows of each ExternalID that is asked about
+	notes   map[string][]byte     // those of decisions about the keys, as they will be
+	before  map[string][]byte     // the same as they were read
+	busy    map[int64]bool        // workers that may still send what they have claimed
+	mine    func(key string) bool // this process has claimed the key and not settled it
+	settled map[string]bool       // keys that this commit has settled
+}
+
+// guess is what this process saw last of the keys; of what is claimed and was not seen, nothing.
+func (s *Store) guess(g *group) *working {
+	w := &working{
+		now: s.o.Now(), worker: s.worker, asks: map[string]string{},
+		base: make(map[string]*row, len(g.changes)), rows: make(map[string]*row, len(g.changes)),
+	}
+	for i, c := range g.changes {
+		key := g.asked[i].Key
+		r := s.seen.get(key)
+		if r == nil && c.Kind == checkpoint.Claim {
+			r = &row{key: key}
+		}
+		if r != nil {
+			w.rows[key], w.base[key] = r, r
+		}
+	}
+	return w
+}
+
+// load reads what changes need to know.
+func (s *Store) load(g *group) (w *working, err error) {
+	q := &wanted{}
+	for i := range g.asked {
+		s.want(q, g.asked[i].Key, g.asked[i].LeadID)
+		if external := g.asked[i].WantLink; external != "" && g.changes[i].Kind == checkpoint.Claim {
+			q.links = append(q.links, external)
+		}
+	}
+	err = s.ask(func() error {
+		w, err = s.working(q)
+		return err
+	})
+	return w, err
+}
+
+// working reads rows and the owners of leads, the decisions about them, and which workers
+// may still send. Everything is read by the connection that writes.
+func (s *Store) working(q *wanted) (*working, error) {
+	f, err := q.find(s.writer, s.ledger)
+	if err != nil {
+		return nil, err
+	}
+	w := &working{
+		now: s.o.Now(), worker: s.worker, base: map[string]*row{}, asks: map[string]string{},
+		sure: true, owners: map[string]string{}, links: f.links, notes: map[string][]byte{},
+		busy: map[int64]bool{}, mine: s.claims.mine, settled: map[string]bool{},
+	}
+	var names []string
+	for _, key := range q.keys {
+		w.base[key] = f.row(key)
+		names = append(names, checkpoint.NoteOfDecisions(key))
+	}
+	w.rows = maps.Clone(w.base)
+	for lead, r := range f.leads {
+		w.owners[lead] = r.key
+		names = append(names, checkpoint.NoteOfDecisions(r.key))
+	}
+	notes, err := s.notes(s.writer, `name = ANY ($2::text[])`, names)
+	for _, n := range notes {
+		w.notes[n.Name] = n.Value
+	}
+	w.before = maps.Clone(w.notes)
+	return w, errors.Join(err, s.stillBusy(w.busy))
+}
+
+// stillBusy notes the workers that may still send what they have claimed, or whose requests may still be applied.
+func (s *Store) stillBusy(workers map[int64]bool) error {
+	var id int64
+	return s.writer.Each([]any{&id}, func() error {
+		workers[id] = true
+		return nil
+	}, `SELECT worker FROM leadferry.workers w WHERE ledger = $1 AND leadferry.may_settle(w)`, s.ledger)
 }
 
 // Now is the time of the change.
@@ -71,14 +149,6 @@ func (w *working) Owner(lead, key string) (string, error) {
 // Linked is another key that has an ExternalID, or has asked for it. As long as nothing is sure there is none: the
 // server finds out, except the rows of this very commit.
 func (w *working) Linked(external, key string) (string, error) {
-	for _, r := range w.links[external] {
-		if now := w.rows[r.key]; now != nil {
-			r = now
-		}
-		if r.key != key && r.linked(external) {
-			return r.key, nil
-		}
-	}
 	for other, r := range w.rows {
 		switch {
 		case other == key || !r.linked(external):
@@ -88,10 +158,15 @@ func (w *working) Linked(external, key string) (string, error) {
 			return other, nil
 		}
 	}
+	for _, r := range w.links[external] {
+		if w.rows[r.key] == nil && r.key != key {
+			return r.key, nil
+		}
+	}
 	return "", nil
 }
 
-// put makes a row stand, and its lead its own.
+// put has a row take the place of another one, and of its lead.
 func (w *working) put(r *row) {
 	if lead := w.rows[r.key].lead(); w.sure && lead != r.lead() {
 		if w.owners[lead] == r.key {
@@ -110,52 +185,35 @@ func (w *working) held(r *row) bool {
 }
 
 // apply makes one change, or says why it is refused; errUnsure is no refusal.
-func (w *working) apply(c *checkpoint.Change) error {
-	if !checkpoint.ValidKey(c.Entry.Key) && c.Kind != checkpoint.Withdraw {
-		return checkpoint.ErrKey
-	}
+func (w *working) apply(c *checkpoint.Change) (err error) {
 	r := w.rows[c.Entry.Key]
-	if r == nil || !w.sure && r.Intent != nil && r.worker != w.worker {
+	_, asks := w.asks[c.Entry.Key] // in this commit, which the server hears of only where the claim is what remains
+	if r == nil || !w.sure && (asks || r.Intent != nil && r.worker != w.worker) {
 		return errUnsure
 	}
-	next := *r
-	var err error
-	switch c.Kind {
-	case checkpoint.Claim:
-		if _, again := w.asks[r.key]; again && !w.sure { // the server looks for one ExternalID of a key
-			return errUnsure
-		}
-		err = checkpoint.ErrHeld
-		if !w.held(r) {
-			if err = next.Claim(w, &c.Entry, r.visible()); err == nil {
-				w.asks[r.key] = c.Entry.WantLink
-			}
-		}
-	case checkpoint.Settle:
+	next, old := *r, r.visible()
+	switch {
+	case c.Kind == checkpoint.Settle:
 		err = w.settle(&next, &c.Entry)
-	case checkpoint.Mark:
-		err = w.mark(&next, &c.Entry)
+	case c.Kind == checkpoint.Claim && w.held(r):
+		err = checkpoint.ErrHeld
+	case c.Kind == checkpoint.Withdraw && w.held(r): // that of another worker stays
 	default:
-		if !w.held(r) { // that of another worker stays
-			next.Withdraw()
-		}
+		err = next.Apply(w, c, old, w.now)
 	}
-	if err == nil && next.KeptKey != r.KeptKey {
+	switch {
+	case err != nil:
+		return err
+	case c.Kind == checkpoint.Claim:
+		w.asks[r.key] = c.Entry.WantLink
+	case c.Kind == checkpoint.Mark && !w.sure && (!old.State.HasLead() || old.LeadID != c.Entry.LeadID):
+		return errUnsure // a lead that only the input knew is taken over for sure, or not at all
+	}
+	if next.KeptKey != r.KeptKey {
 		next.worker = w.worker
 		w.put(&next)
 	}
-	return err
-}
-
-// mark notes an update. A lead that only the input knew is taken over for sure, or not at all.
-func (w *working) mark(r *row, e *checkpoint.Entry) error {
-	old := r.visible()
-	known := old.State.HasLead() && old.LeadID == e.LeadID
-	err := r.Mark(w, e, old, w.now)
-	if err == nil && !known && !w.sure {
-		return errUnsure
-	}
-	return err
+	return nil
 }
 
 func (w *working) settle(r *row, e *checkpoint.Entry) error {
@@ -188,11 +246,14 @@ func (w *working) late(r *row, e *checkpoint.Entry) (done bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if d == nil {
+	if d == nil { // it was sent again although in doubt: as by a decision that the send had not been applied
 		if r.Intent == nil && !r.state().HasLead() {
 			return false, nil
 		}
-		d = w.sentAgain(r.key, e)
+		send := checkpoint.Kept{Entry: *e, Act: checkpoint.Doubted}
+		send.State, send.LeadID, send.Code, send.Reason = checkpoint.InDoubt, "", 0, ""
+		one := checkpoint.Decision{Key: r.key, Run: e.Run}
+		d = &checkpoint.KeptDecision{Decision: one, At: w.now, Send: w.Keep(send)}
 	}
 	none := d.Free()
 	keep := e.State == checkpoint.InDoubt || r.Intent != nil || none && r.state() != checkpoint.NotMade
@@ -209,84 +270,56 @@ func (w *working) late(r *row, e *checkpoint.Entry) (done bool, err error) {
 	return keep, err
 }
 
-// sentAgain is the decision to make a send in doubt again, whose outcome is e: that it had not been
-// applied.
-func (w *working) sentAgain(key string, e *checkpoint.Entry) *checkpoint.KeptDecision {
-	send := checkpoint.Kept{Entry: *e, Act: checkpoint.Doubted}
-	send.State, send.LeadID, send.Code, send.Reason = checkpoint.InDoubt, "", 0, ""
-	return &checkpoint.KeptDecision{Decision: checkpoint.Decision{Key: key, Run: e.Run}, At: w.now, Send: w.Keep(send)}
+// write is a row that replaces an old one.
+type write struct {
+	*row
+	old  *row
+	asks string // the ExternalID that it was claimed with
 }
 
-// load reads what changes need to know.
-func (s *Store) load(g *group) (w *working, base map[string]*row, err error) {
-	q := &wanted{}
-	for i := range g.asked {
-		s.want(q, g.asked[i].Key, g.asked[i].LeadID)
-		if external := g.asked[i].WantLink; external != "" && g.changes[i].Kind == checkpoint.Claim {
-			q.links = append(q.links, external)
+// writes are the rows that have changed, ordered by key.
+func (w *working) writes() (all []write) {
+	for key, r := range w.rows {
+		asks := w.asks[key]
+		if !r.linked(asks) { // its claim was withdrawn in the same commit
+			asks = ""
+		}
+		if old := w.base[key]; r != old {
+			all = append(all, write{r, old, asks})
 		}
 	}
-	err = s.ask(func() error {
-		w, base, err = s.working(q)
-		return err
-	})
-	return w, base, err
-}
-
-// working reads rows and the owners of leads, the decisions about them, and which workers
-// may still send. Everything is read by the connection that writes.
-func (s *Store) working(q *wanted) (*working, map[string]*row, error) {
-	f, err := q.find(s.writer.Conn, s.ledger)
-	if err != nil {
-		return nil, nil, err
-	}
-	w := &working{
-		now: s.now(), worker: s.worker, sure: true, rows: map[string]*row{}, owners: map[string]string{},
-		notes: map[string][]byte{},
-		busy:  map[int64]bool{}, mine: s.claims.mine, settled: map[string]bool{},
-		links: f.links, asks: map[string]string{},
-	}
-	base := make(map[string]*row, len(q.keys))
-	var names []string
-	for i, key := range q.keys {
-		r := f.row(key, q.hashes[i])
-		w.rows[key], base[key] = r, r
-		names = append(names, checkpoint.NoteOfDecisions(key))
-	}
-	for lead, r := range f.leads {
-		w.owners[lead] = r.key
-		names = append(names, checkpoint.NoteOfDecisions(r.key))
-	}
-	notes, err := s.notes(context.Background(), s.writer.Conn, `name = ANY ($2::text[])`, names)
-	for _, n := range notes {
-		w.notes[n.Name] = n.Value
-	}
-	w.before = maps.Clone(w.notes)
-	return w, base, errors.Join(err, s.stillBusy(w.busy))
-}
-
-// stillBusy notes the other workers that may still send what they have claimed, or whose requests
-// may still be applied: which have not ended, nor been silent for very long.
-func (s *Store) stillBusy(workers map[int64]bool) error {
-	rows, err := s.writer.Query(context.Background(), `SELECT worker FROM leadferry.workers WHERE ledger = $1 AND ended
-		IS NULL
-		AND beat > clock_timestamp() - greatest($2::bigint, holds_for + 60) * interval
-		'1 second'`, s.ledger, int64(afterlife/time.Second))
-	if err != nil {
-		return err
-	}
-	var id int64
-	_, err = pgx.ForEachRow(rows, []any{&id}, func() error {
-		workers[id] = true
-		return nil
-	})
-	return err
-}
-
-func bytesOf(keys []string) [][]byte {
-	all := make([][]byte, len(keys))
-	for i, key := range keys {
-		all[i] = []byte(key)
-	}
+	slices.SortFunc(all, func(a, b write) int { return strings.Compare(a.key, b.key) })
 	return all
+}
+
+// givenBack counts the claims of this worker that come to no lead.
+func (w *working) givenBack() (n int) {
+	for key, old := range w.base {
+		state := w.rows[key].state()
+		if old.state() == checkpoint.InDoubt && old.worker == w.worker &&
+			(state == checkpoint.Unknown || state == checkpoint.Rejected) {
+			n++
+		}
+	}
+	return n
+}
+
+// hasNotes says whether notes have changed.
+func (w *working) hasNotes() bool { return !maps.EqualFunc(w.notes, w.before, bytes.Equal) }
+
+// putNotes stores the notes that have changed.
+func (s *Store) putNotes(b *pgx.Batch, w *working) {
+	for name, value := range w.notes {
+		switch was := w.before[name]; {
+		case bytes.Equal(was, value):
+		case value == nil:
+			b.Queue(`DELETE FROM leadferry.notes WHERE ledger = $1 AND name = $2`, s.ledger, name)
+		default:
+			b.Queue(`WITH kept AS (
+					INSERT INTO leadferry.notes AS n (ledger, name, value) VALUES ($1, $2, $3)
+					ON CONFLICT (ledger, name) DO UPDATE SET value = excluded.value WHERE n.value = $4 RETURNING 1
+				) SELECT leadferry.must(EXISTS (SELECT FROM kept), '`+notAsSeen+`')`,
+				s.ledger, name, string(value), string(was))
+		}
+	}
 }

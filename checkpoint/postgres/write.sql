@@ -1,10 +1,10 @@
--- Has rows stand. $1 ledger, $2 worker; the lists say, by row: what is to stand, which version it is seen in (0: none), in which state,
--- and the hash of a key that is new. All of them are written, or none: a row that is not as it was seen, and a key that was
+-- Has rows stand. $1 ledger, $2 worker; the lists say, by row: which version it is seen in ($3; 0: none), in which state ($4), the
+-- hash of a key that is new ($5), and what is to stand. All of them are written, or none: a row that is not as it was seen, and a key that was
 -- forgotten, end the transaction. Words in capitals are filled in by commit.go.
 WITH number AS MATERIALIZED (
 	SELECT seq FROM leadferry.workers WHERE worker = $2
 ), given AS MATERIALIZED (
-	SELECT * FROM unnest(LISTS) AS g (COLUMNS, seen, was, hash)
+	SELECT * FROM unnest($3::bigint[], $4::smallint[], $5::bytea[], LISTS) AS g (seen, was, hash, COLUMNS)
 ), put AS (
 	INSERT INTO leadferry.lead_rows (ledger, seq, COLUMNS)
 	SELECT $1, n.seq, GIVEN FROM given g, number n

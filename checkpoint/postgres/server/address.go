@@ -4,10 +4,10 @@
 // Promises:
 //
 //   - A password in an address is refused and never shown. A server on another machine is verified in full.
-//   - A server that is none of PostgreSQL's, or that does not promise durable commits, is refused; so is a pooler, unless the
-//     address says that it keeps a connection for each session.
-//   - A server that takes connections and does not answer is given up after a while: whether it did what it was asked last is
-//     not known then.
+//   - A server that is none of PostgreSQL's, or that does not promise durable commits, is refused; so is a pooler,
+//     unless the address says that it keeps a connection for each session.
+//   - A server that takes connections and does not answer is given up after a while: whether it did what it was asked
+//     last is not known then.
 //
 // What is in the tables is not known here.
 package server
@@ -73,7 +73,7 @@ func configOf(name string) (*pgx.ConnConfig, error) {
 			", and only a pooler that keeps a connection for each session will do",
 			"write pooled=session where it does")
 	}
-	for _, word := range psqlsOwn {
+	for _, word := range strings.Fields(psqlsOwn) {
 		delete(config.RuntimeParams, word)
 	}
 	if !isSafe(&config.Config) {
@@ -88,11 +88,8 @@ func configOf(name string) (*pgx.ConnConfig, error) {
 
 // psqlsOwn are words of addresses and service files that say nothing about who is met: a server refuses them as
 // settings of its own.
-var psqlsOwn = []string{
-	"keepalives", "keepalives_idle", "keepalives_interval", "keepalives_count", "tcp_user_timeout", "gssencmode",
-	"load_balance_hosts",
-	"fallback_application_name", "sslcompression",
-}
+const psqlsOwn = `keepalives keepalives_idle keepalives_interval keepalives_count tcp_user_timeout gssencmode
+	load_balance_hosts fallback_application_name sslcompression`
 
 // current is how the server is reached now: passwords and certificates change while a run goes on.
 func (a *Address) current() *pgx.ConnConfig {
@@ -165,11 +162,8 @@ func isSafe(c *pgconn.Config) bool {
 
 // isLocal says whether a host is this machine.
 func isLocal(host string) bool {
-	if strings.HasPrefix(host, "/") || strings.HasPrefix(host, "@") || host == "localhost" {
-		return true
-	}
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback()
+	return strings.HasPrefix(host, "/") || strings.HasPrefix(host, "@") || host == "localhost" ||
+		net.ParseIP(host).IsLoopback()
 }
 
 // withTLS is an address in which nobody has said how connections are to be verified, with that they are in full.

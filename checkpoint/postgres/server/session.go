@@ -44,30 +44,21 @@ const abandoned = 30 * time.Second
 func (a *Address) Meet(wait time.Duration) (*Session, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), max(wait, a.config.ConnectTimeout))
 	defer cancel()
-	s, err := a.connect(ctx)
-	return s, a.Explain(err)
-}
-
-func (a *Address) connect(ctx context.Context) (*Session, error) {
-	s := &Session{at: a}
-	config := a.current()
+	s, config := &Session{at: a}, a.current()
 	config.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) {
 		if n.SeverityUnlocalized == "WARNING" || n.Severity == "WARNING" {
-			text := n.Message
-			s.warning.Store(&text)
+			s.warning.Store(&n.Message)
 		}
 	}
-	c, err := pgx.ConnectConfig(ctx, config)
-	if err != nil {
-		return nil, err
+	var err error
+	if s.Conn, err = pgx.ConnectConfig(ctx, config); err != nil {
+		return nil, a.Explain(err)
 	}
-	s.Conn = c
 	if err = s.isPostgres(); err == nil {
-		_, err = c.PgConn().Exec(context.Background(),
-			fmt.Sprintf(settings, a.Locks.Milliseconds(), abandoned.Milliseconds())).ReadAll()
+		err = s.Script(fmt.Sprintf(settings, a.Locks.Milliseconds(), abandoned.Milliseconds()))
 	}
 	if err != nil {
-		return nil, errors.Join(err, s.Close())
+		return nil, a.Explain(errors.Join(err, s.Close()))
 	}
 	s.Warned() // of what has nothing to do with commits, as that collations are of another version now
 	return s, nil
@@ -119,10 +110,9 @@ func unfit(version string) (text, hint string) {
 func (s *Session) Promises(readOnly bool) error {
 	var fsync, pages, commit, unchanging, encoding string
 	var standby bool
-	err := s.QueryRow(context.Background(), `SELECT current_setting('fsync'), current_setting('full_page_writes'),
+	err := s.One(`SELECT current_setting('fsync'), current_setting('full_page_writes'),
 		current_setting('synchronous_commit'), current_setting('transaction_read_only'),
-		current_setting('server_encoding'),
-		pg_is_in_recovery(), pg_conf_load_time()`).
+		current_setting('server_encoding'), pg_is_in_recovery(), pg_conf_load_time()`).
 		Scan(&fsync, &pages, &commit, &unchanging, &encoding, &standby, &s.loaded)
 	if err != nil {
 		return s.at.Explain(err)
@@ -167,6 +157,46 @@ func (s *Session) Within(ctx context.Context, f func() error) error {
 	return err
 }
 
+// What follows asks the server without a context of its own: see [Session.Within] for why.
+
+// Do carries out a statement, and says how many rows it changed.
+func (s *Session) Do(statement string, args ...any) (changed int64, err error) {
+	tag, err := s.Exec(context.Background(), statement, args...)
+	return tag.RowsAffected(), err
+}
+
+// One asks for one row.
+func (s *Session) One(query string, args ...any) pgx.Row {
+	return s.QueryRow(context.Background(), query, args...)
+}
+
+// Each scans each row of an answer into places and calls f.
+func (s *Session) Each(places []any, f func() error, query string, args ...any) error {
+	rows, _ := s.Query(context.Background(), query, args...) // its error is that of the rows, too
+	_, err := pgx.ForEachRow(rows, places, f)
+	return err
+}
+
+// All are the rows of an answer.
+func All[T any](s *Session, to pgx.RowToFunc[T], query string, args ...any) ([]T, error) {
+	rows, _ := s.Query(context.Background(), query, args...) // its error is that of the rows, too
+	return pgx.CollectRows(rows, to)
+}
+
+// Send has statements carried out in one round trip, as one transaction unless one is open.
+func (s *Session) Send(b *pgx.Batch) error { return s.SendBatch(context.Background(), b).Close() }
+
+// Script carries out statements in one text.
+func (s *Session) Script(text string) error {
+	_, err := s.PgConn().Exec(context.Background(), text).ReadAll()
+	return err
+}
+
+// Together makes what f does one transaction.
+func (s *Session) Together(f func() error) error {
+	return pgx.BeginFunc(context.Background(), s.Conn, func(pgx.Tx) error { return f() })
+}
+
 // closing is how long a server is waited for when a connection ends in order.
 const closing = 2 * time.Second
 
@@ -199,7 +229,7 @@ func (s *Session) Warned() string {
 // A commit that came between need not have been made as a statement of its found them to be.
 func (s *Session) Reloaded() (again bool, err error) {
 	var loaded time.Time
-	err = s.QueryRow(context.Background(), `SELECT pg_conf_load_time()`).Scan(&loaded)
+	err = s.One(`SELECT pg_conf_load_time()`).Scan(&loaded)
 	if again = err == nil && !loaded.Equal(s.loaded); again {
 		s.loaded = loaded
 	}
