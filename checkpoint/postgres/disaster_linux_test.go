@@ -19,7 +19,7 @@ import (
 func waitFor(t *testing.T, s *pgtest.Server, names string) {
 	t.Helper()
 	s.Exec(t, s.URL("postgres"), `ALTER SYSTEM SET synchronous_standby_names = '`+names+`'`, `SELECT pg_reload_conf()`)
-	eventually(t, "the setting holds", func() bool {
+	pgtest.Eventually(t, "the setting holds", func() bool {
 		return pgtest.Value[string](t, s.URL("postgres"), `SHOW synchronous_standby_names`) == names
 	})
 }
@@ -42,7 +42,7 @@ func waitsAgain(t *testing.T, s *pgtest.Server) {
 			_, err := c.Exec(context.Background(), `CREATE TABLE waits`+itoa(n)+` ()`)
 			done <- errors.Join(err, c.Close(context.Background()))
 		}()
-		eventually(t, "a commit waits, or is done", func() bool {
+		pgtest.Eventually(t, "a commit waits, or is done", func() bool {
 			waits = pgtest.Value[bool](t, s.URL("postgres"), `SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE pid = $1 AND wait_event = 'SyncRep')`, c.PgConn().PID())
 			return waits || len(done) > 0
 		})
@@ -75,18 +75,18 @@ func TestAWaitForAStandbyThatIsCancelled(t *testing.T) {
 	})
 	waitsAgain(t, server)
 	server.Exec(t, address, `SELECT pg_cancel_backend(`+itoa(waiter(t, server))+`)`)
-	eventually(t, "nobody waits", func() bool { return waiter(t, server) == 0 })
+	pgtest.Eventually(t, "nobody waits", func() bool { return waiter(t, server) == 0 })
 	done := committing(s, claimOf("a"))
 	for cancelled := 0; cancelled < 3; cancelled++ {
 		process := 0
-		eventually(t, "a commit waits for the standby", func() bool { process = waiter(t, server); return process != 0 || len(done) > 0 })
+		pgtest.Eventually(t, "a commit waits for the standby", func() bool { process = waiter(t, server); return process != 0 || len(done) > 0 })
 		if process == 0 {
 			t.Fatalf("the commit counts as done: %v", <-done)
 		}
 		server.Exec(t, address, `SELECT pg_cancel_backend(`+itoa(process)+`)`)
-		eventually(t, "the wait is over", func() bool { return waiter(t, server) != process })
+		pgtest.Eventually(t, "the wait is over", func() bool { return waiter(t, server) != process })
 	}
-	eventually(t, "the worker asks again", func() bool { return waiter(t, server) != 0 || len(done) > 0 })
+	pgtest.Eventually(t, "the worker asks again", func() bool { return waiter(t, server) != 0 || len(done) > 0 })
 	for _, key := range []string{"a", "before"} {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		if err := s.Guard(ctx, key); !errors.Is(err, context.DeadlineExceeded) {
@@ -190,7 +190,7 @@ func TestACommitThatComesLate(t *testing.T) {
 	}
 	committed(t, s, createdOf("b", "lead-b"))
 	syscall.Kill(old, syscall.SIGCONT)
-	eventually(t, "the process ends", func() bool { return syscall.Kill(old, 0) != nil })
+	pgtest.Eventually(t, "the process ends", func() bool { return syscall.Kill(old, 0) != nil })
 	if e := stands(t, s, "a"); e.LeadID != "lead-a" {
 		t.Errorf("the outcome is lost: %+v", e)
 	}
@@ -265,7 +265,7 @@ func TestAStandbyIsWaitedForNoMoreWhileACommitWaits(t *testing.T) {
 		committed(t, s, claimOf("before"))
 		standby.Freeze(t)
 		done = committing(s, claimOf("a"))
-		eventually(t, "the commit waits", func() bool { process = waiter(t, primary); return process != 0 })
+		pgtest.Eventually(t, "the commit waits", func() bool { process = waiter(t, primary); return process != 0 })
 		return s, done, process
 	}
 	t.Run("for good", func(t *testing.T) {
@@ -287,7 +287,7 @@ func TestAStandbyIsWaitedForNoMoreWhileACommitWaits(t *testing.T) {
 		waitFor(t, primary, "*")
 		waitsAgain(t, primary)
 		syscall.Kill(process, syscall.SIGCONT)
-		eventually(t, "the worker asks again", func() bool { return isCut(s) || len(done) > 0 })
+		pgtest.Eventually(t, "the worker asks again", func() bool { return isCut(s) || len(done) > 0 })
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
 		if err := s.Guard(ctx, "a"); !errors.Is(err, context.DeadlineExceeded) || len(done) > 0 {
@@ -368,9 +368,9 @@ func TestTwoServersAtOnce(t *testing.T) {
 	}
 	committed(t, next, claimOf("late"))
 	process := 0
-	eventually(t, "the old worker waits", func() bool { process = waiter(t, primary); return process != 0 })
+	pgtest.Eventually(t, "the old worker waits", func() bool { process = waiter(t, primary); return process != 0 })
 	primary.Exec(t, primary.URL("postgres"), `SELECT pg_cancel_backend(`+itoa(process)+`)`)
-	eventually(t, "it asks again", func() bool { n := waiter(t, primary); return n != 0 && n != process || len(done) > 0 })
+	pgtest.Eventually(t, "it asks again", func() bool { n := waiter(t, primary); return n != 0 && n != process || len(done) > 0 })
 	select {
 	case err := <-done:
 		t.Errorf("the old worker has a claim that the new one has too: %v", err)

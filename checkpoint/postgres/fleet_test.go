@@ -288,15 +288,6 @@ func TestALedgerIsNotRemovedUnderAWorker(t *testing.T) {
 	}
 }
 
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(3 * time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("never: %s", what)
-		}
-	}
-}
-
 // A run that begins while the ledger is being moved away is waited for, and then stands in the way.
 func TestALedgerIsNotMovedUnderARun(t *testing.T) {
 	address := pgtest.Shared(t).Database(t)
@@ -311,7 +302,7 @@ func TestALedgerIsNotMovedUnderARun(t *testing.T) {
 	}
 	moved := make(chan error, 1)
 	go func() { moved <- s.SetMoved("elsewhere.db") }()
-	eventually(t, "it is waited for", func() bool {
+	pgtest.Eventually(t, "it is waited for", func() bool {
 		return pgtest.Value[bool](t, address, `SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')`)
 	})
 	if _, err := run.Exec(t.Context(), `COMMIT`); err != nil {

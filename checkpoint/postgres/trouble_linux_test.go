@@ -104,7 +104,7 @@ func TestABackupIsNoStandby(t *testing.T) {
 		backup.Wait()
 		stream.Wait()
 	})
-	eventually(t, "both go on", func() bool {
+	pgtest.Eventually(t, "both go on", func() bool {
 		return pgtest.Value[int](t, address, `SELECT count(*) FROM pg_stat_replication WHERE state IN ('backup', 'streaming')`) == 3
 	})
 	for _, user := range []string{"postgres", "runs"} {

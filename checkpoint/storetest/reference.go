@@ -81,16 +81,6 @@ func (r *reference) Alone(_ context.Context, f func(checkpoint.Tx) error) error 
 	return nil
 }
 
-func (r *reference) Find(_ context.Context, qs []checkpoint.Query, out []checkpoint.Entry,
-	how []checkpoint.Match,
-) error {
-	for i := range qs {
-		found, match := r.known.find(qs[i])
-		out[i], how[i] = found.Entry, match
-	}
-	return nil
-}
-
 func (r *reference) Scan(_ context.Context, _ checkpoint.Filter, f func(checkpoint.KeptKey) error) (err error) {
 	for _, key := range slices.Sorted(maps.Keys(r.known.keys)) {
 		if err == nil {

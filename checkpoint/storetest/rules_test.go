@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +23,8 @@ func TestRules(t *testing.T) {
 		evidenceAgainstAnOldDecisionIsNone, historyOfADoubt, adoptedLeadsAreKnownAndTheirDataIsNot,
 		adoptRefusesAListAsAWhole, adoptCompletesALeadWithoutID, adoptSettlesWhatWasAnswered, adoptCorrectsWhatPeopleGave,
 		adoptKeepsAnUnknownStatus, exportIsAdoptedByANewCheckpoint, decisionsAfterForgetting,
-		aDecisionIsCorrectedOnceTheKeysBehindItAreGone, unblockedKeyIsNew,
+		aDecisionIsCorrectedOnceTheKeysBehindItAreGone, unblockedKeyIsNew, forgottenKeyIsNotSentAgain, shapesAreNoted,
+		historyTellsWhatWasDone, claimOwnsItsExternalID,
 	})
 }
 
@@ -699,4 +701,231 @@ func looksAlike(t *testing.T, b Backend) {
 			t.Errorf("%s looks like one that is %v, want %v", key, like.State, want)
 		}
 	}
+}
+
+func historyTellsWhatWasDone(t *testing.T, b Backend) {
+	run := 0
+	at := func() time.Time { return time.UnixMilli(int64(1000 * run)).UTC() }
+	d := b.openAt(t, at)
+	step := func(e checkpoint.Entry) {
+		t.Helper()
+		e.Key, e.Run, e.Updated = "k", fmt.Sprint("run-", run), at()
+		run++
+		settled(t, d, e)
+	}
+	sent := func() {
+		t.Helper()
+		claimed(t, d, checkpoint.Entry{
+			Key: "k", Run: fmt.Sprint("run-", run), WantLink: "crm",
+			Updated: at().Add(-time.Millisecond),
+		})
+	}
+	sent()
+	step(checkpoint.Entry{State: checkpoint.Rejected, Code: 422})
+	sent()
+	step(checkpoint.Entry{State: checkpoint.InDoubt, Code: 504})
+	sent() // again, although in doubt
+	resolved(t, d, checkpoint.Decision{Key: "k", LeadID: "lead-1", Run: fmt.Sprint("run-", run)})
+	step(checkpoint.Entry{State: checkpoint.Partial, LeadID: "lead-1", Code: 500})
+	step(checkpoint.Entry{State: checkpoint.Created, LeadID: "lead-1", ExternalID: "crm", Status: "open", Code: 200})
+	step(checkpoint.Entry{
+		State: checkpoint.Created, LeadID: "lead-1", ExternalID: "crm", Status: "closedWon",
+		Digest: checkpoint.Digest{1},
+	})
+	want := []string{
+		"rejected +refused  422",
+		"in_doubt +doubted  504",
+		"in_doubt +doubted  0",
+		"partial +made+decided  0",
+		"partial   500",
+		"created +linked+status open 200",
+		"created +status+data closedWon 0",
+	}
+	equal(t, "history", want, acts(t, d, "k"))
+	for range 5 {
+		step(checkpoint.Entry{
+			State: checkpoint.Created, LeadID: "lead-1", ExternalID: "crm", Status: "closedWon",
+			Digest: checkpoint.Digest{2},
+		})
+	}
+	d = d.again(t)
+	events := history(t, d, "k")
+	if events[0].Act != checkpoint.Refused || events[0].Run != "run-0" ||
+		events[len(events)-1].Run != fmt.Sprint("run-", run-1) ||
+		len(events) < 8 || events[1].Act != checkpoint.Doubted || events[2].Act != checkpoint.Doubted ||
+		events[3].Act&checkpoint.Decided == 0 {
+		t.Errorf("of a long history: %+v", events)
+	}
+	if events := history(t, d, "none"); len(events) != 0 {
+		t.Errorf("of nothing: %+v", events)
+	}
+}
+
+// Shapes outlive the process and are told from one another.
+func shapesAreNoted(t *testing.T, b Backend) {
+	d := b.open(t)
+	shape := func(key, namespace string, columns ...string) checkpoint.Shape {
+		return checkpoint.Shape{Columns: columns, Key: key, Namespace: namespace}
+	}
+	byID := shape("{id}", "", "id", "e-mail of Ann", "name")
+	for _, s := range []checkpoint.Shape{byID, byID, shape("{other}", "dealers", "other"), shape("{id}", "")} { // the last one says nothing
+		c := &checkpoint.Change{Kind: checkpoint.Claim, Entry: IntentOf("k", 1), Shape: &s}
+		if err := errors.Join(d.Commit(t.Context(), []*checkpoint.Change{c}), c.Err); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d = d.again(t)
+	for name, test := range map[string]struct {
+		shape checkpoint.Shape
+		known bool
+		kin   []checkpoint.Kin
+	}{
+		"the same":          {shape("{id}", "", "name", "id", "e-mail of Ann"), true, nil},
+		"another key":       {shape("{name}", "", byID.Columns...), false, []checkpoint.Kin{{Key: "{id}"}}},
+		"another namespace": {shape("{id}", "a", byID.Columns...), false, []checkpoint.Kin{{Key: "{id}"}}},
+		"one more column":   {shape("{id}", "", append([]string{"new"}, byID.Columns...)...), false, []checkpoint.Kin{{Key: "{id}", Strange: []string{"new"}}}},
+		"one less":          {shape("", "", "id", "name"), false, []checkpoint.Kin{{Key: "{id}", Lacking: 1}}},
+		"half of them":      {shape("{name}", "", "id", "name", "city"), false, []checkpoint.Kin{{Key: "{id}", Strange: []string{"city"}, Lacking: 1}}},
+		"less than half":    {shape("{id}", "", "id", "street", "city"), false, nil},
+		"no columns":        {shape("{name}", ""), false, nil},
+		"of two, all": {shape("", "", append([]string{"other"}, byID.Columns...)...), false, []checkpoint.Kin{
+			{Key: "{id}", Strange: []string{"other"}}, {Key: "{other}", Namespace: "dealers", Strange: byID.Columns},
+		}},
+	} {
+		known, kin, err := checkpoint.Noted(t.Context(), d, test.shape)
+		slices.SortFunc(kin, func(a, b checkpoint.Kin) int { return strings.Compare(a.Key, b.Key) }) // they come in no order
+		if equal(t, name, test.kin, kin); err != nil || known != test.known {
+			t.Errorf("%s: known %v, %v", name, known, err)
+		}
+	}
+}
+
+// A forgotten key is not sent again, and nothing else names what was known of it. fault 120
+func forgottenKeyIsNotSentAgain(t *testing.T, b Backend) {
+	d := b.open(t)
+	withPerson(t, d)
+	keys := []string{"ann", "never heard of", "doubt-1", "refused-1"}
+	forgotten(t, d, checkpoint.ForgetResult{Leads: 1, Unknown: 1, InDoubt: 1, Rejected: 1}, keys...)
+	d = d.again(t)
+	for _, key := range keys {
+		if got := Lookup(t, d, key); got.State != checkpoint.Forgotten || got.LeadID != "" {
+			t.Errorf("%+v", got)
+		}
+		if err := Claim(d, IntentOf(key, 1)); !errors.Is(err, checkpoint.ErrBlocked) {
+			t.Errorf("claim: %v", err)
+		}
+		if _, err := Settle(d, CreatedEntry(key, "lead-x", 1)); !errors.Is(err, checkpoint.ErrBlocked) {
+			t.Errorf("settle: %v", err)
+		}
+	}
+	if got := Lookup(t, d, "bob"); got.State != checkpoint.InDoubt {
+		t.Errorf("a neighbour: %+v", got)
+	}
+	withdrawn(t, d, "bob")
+	if got := Lookup(t, d, "bob"); got.State != checkpoint.InDoubt || got.Reason != checkpoint.ReasonLeadTaken ||
+		got.LeadID != "" {
+		t.Errorf("a neighbour's earlier doubt: %+v", got)
+	}
+	if i := d.Info(); i.Leads != 20 || i.InDoubt != 3 {
+		t.Errorf("%d leads, %d in doubt", i.Leads, i.InDoubt)
+	}
+	if left := told(t, d); len(left) != 0 {
+		t.Errorf("left of decisions: %q", left)
+	}
+}
+
+// withPerson makes a checkpoint in which a person is everywhere that one can.
+func withPerson(t TB, d checkpoint.Store) {
+	t.Helper()
+	seed(t, d)
+	claimed(t, d, IntentOf("ann", 1))
+	resolved(t, d, checkpoint.Decision{Key: "ann", LeadID: "her-lead"})
+	settled(t, d, CreatedEntry("ann", "her-lead", 1))
+	settled(t, d, CreatedEntry("bob", "her-lead", 2)) // contradicts the decision and falls in doubt
+	claimed(t, d, IntentOf("bob", 3))                 // keeps the doubt inside a new intent
+}
+
+// seed makes 20 created leads, three refusals and three rows in doubt.
+func seed(t TB, d checkpoint.Store) {
+	t.Helper()
+	for i := range 20 {
+		e := CreatedEntry(fmt.Sprintf("key-%05d", i), fmt.Sprintf("0b1c2d3e-0000-4000-8000-%012d", i), i)
+		if i%2 == 0 {
+			e.ExternalID = fmt.Sprintf("crm-%d", i)
+		}
+		settled(t, d, e)
+	}
+	for i := range 3 {
+		claimed(t, d, IntentOf(fmt.Sprintf("doubt-%d", i), i))
+		settled(t, d, checkpoint.Entry{
+			Key: fmt.Sprintf("refused-%d", i), State: checkpoint.Rejected, Code: 422,
+			Reason: "refused",
+		})
+	}
+}
+
+func resolved(t TB, d checkpoint.Store, ds ...checkpoint.Decision) checkpoint.ResolveResult {
+	t.Helper()
+	r, err := checkpoint.Resolve(context.Background(), d, ds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func forgotten(t TB, d checkpoint.Store, want checkpoint.ForgetResult, keys ...string) {
+	t.Helper()
+	if r, err := checkpoint.Forget(context.Background(), d, keys, false); err != nil || r != want {
+		t.Fatalf("forgot %+v, %v, want %+v", r, err, want)
+	}
+}
+
+// A claim owns the ExternalID that it will ask for, as long as a lead may have it: two rows never come to one.
+func claimOwnsItsExternalID(t *testing.T, b Backend) {
+	d := b.open(t)
+	asks := func(key, external string) checkpoint.Entry {
+		e := IntentOf(key, 1)
+		e.WantLink = external
+		return e
+	}
+	check := func(what, key, external string, want error) {
+		t.Helper()
+		if err := Claim(d, asks(key, external)); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", what, err, want)
+		}
+	}
+	handed := []*checkpoint.Change{
+		{Entry: asks("a", "x")}, {Kind: checkpoint.Withdraw, Entry: checkpoint.Entry{Key: "a"}}, {Entry: asks("b", "x")},
+	}
+	if err := d.Commit(t.Context(), handed); err != nil || handed[2].Err != nil {
+		t.Errorf("of one that was withdrawn in the same commit: %v, %v", err, handed[2].Err)
+	}
+	withdrawn(t, d, "b")
+	both := []*checkpoint.Change{{Entry: asks("a", "x")}, {Entry: asks("b", "x")}}
+	if err := d.Commit(t.Context(), both); err != nil || both[0].Err != nil ||
+		!errors.Is(both[1].Err, checkpoint.ErrLinked) {
+		t.Errorf("two in one commit: %v, %v, %v", err, both[0].Err, both[1].Err)
+	}
+	check("of a claim", "b", "x", checkpoint.ErrLinked)
+	check("of its own claim", "a", "x", nil)
+	withdrawn(t, d, "a") // the second one
+	withdrawn(t, d, "a")
+	check("of one that was withdrawn", "b", "x", nil)
+	settled(t, d, checkpoint.Entry{Key: "b", State: checkpoint.Rejected, Code: 422})
+	check("of one that was refused", "c", "x", nil)
+	e := CreatedEntry("c", "lead-c", 1)
+	e.ExternalID = "x"
+	settled(t, d, e)
+	d = d.again(t)
+	check("of a lead", "a", "x", checkpoint.ErrLinked)
+	check("that is another's key", "a", "c", nil)
+	adopted(t, d, checkpoint.AdoptResult{Leads: 1}, checkpoint.Entry{Key: "l", LeadID: "lead-l", ExternalID: "y"})
+	check("of a list", "b", "y", checkpoint.ErrLinked)
+	check("that equals the key of one who asked for another", "x", "a", nil)
+	check("none", "n", "", nil)
+}
+
+func withdrawn(t TB, d checkpoint.Store, key string) {
+	t.Helper()
+	Together(t, d, checkpoint.Withdraw, checkpoint.Entry{Key: key})
 }

@@ -39,11 +39,9 @@ type Backend struct {
 // same for all, since they have them from package checkpoint: the tests of this package ask a file about it.
 func Run(t *testing.T, b Backend) {
 	b.run(t, []func(*testing.T, Backend){
-		knowsWhatMapsKnow, badChangeDoesNotHarmItsNeighbours, claimOwnsItsExternalID, claimIsSentWhenItIsCommitted,
-		closedRefusesEverything, oddTimesAreKept, digestsAreKeyed, runsAreKeptInOrder,
-		eachGoesThroughAllInOrderAndMayWrite, reportedIsDurable, whatIsToldOfTheLedgerIsKept,
-		whatUpdatesLeaveIsKept, shapesAreNoted,
-		historyTellsWhatWasDone, adoptCorrectsALongListCrosswise, forgottenKeyIsNotSentAgain,
+		knowsWhatMapsKnow, badChangeDoesNotHarmItsNeighbours, closedRefusesEverything,
+		digestsAreKeyed, eachGoesThroughAllInOrderAndMayWrite, whatIsToldOfTheLedgerIsKept, whatUpdatesLeaveIsKept,
+		adoptCorrectsALongListCrosswise,
 	})
 }
 
@@ -156,23 +154,9 @@ func claimed(t TB, d checkpoint.Store, entries ...checkpoint.Entry) {
 	Together(t, d, checkpoint.Claim, entries...)
 }
 
-func withdrawn(t TB, d checkpoint.Store, key string) {
-	t.Helper()
-	Together(t, d, checkpoint.Withdraw, checkpoint.Entry{Key: key})
-}
-
 func settled(t TB, d checkpoint.Store, e checkpoint.Entry) checkpoint.Entry {
 	t.Helper()
 	return Together(t, d, checkpoint.Settle, e)[0]
-}
-
-func resolved(t TB, d checkpoint.Store, ds ...checkpoint.Decision) checkpoint.ResolveResult {
-	t.Helper()
-	r, err := checkpoint.Resolve(context.Background(), d, ds)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
 }
 
 // LeadsOf are leads as a list has them, to be adopted.
@@ -198,13 +182,6 @@ func adopted(t TB, d checkpoint.Store, want checkpoint.AdoptResult, list ...chec
 	t.Helper()
 	if r, err := Adopt(d, list...); err != nil || r != want {
 		t.Fatalf("adopted %+v, %v, want %+v", r, err, want)
-	}
-}
-
-func forgotten(t TB, d checkpoint.Store, want checkpoint.ForgetResult, keys ...string) {
-	t.Helper()
-	if r, err := checkpoint.Forget(context.Background(), d, keys, false); err != nil || r != want {
-		t.Fatalf("forgot %+v, %v, want %+v", r, err, want)
 	}
 }
 

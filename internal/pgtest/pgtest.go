@@ -30,7 +30,6 @@ type TB interface {
 	Fatal(args ...any)
 	Fatalf(format string, args ...any)
 	Skip(args ...any)
-	Logf(format string, args ...any)
 }
 
 // Server is a cluster of its own, and the process that serves it.
@@ -98,11 +97,8 @@ func Program(t TB, name string) string {
 }
 
 func find(name string) (string, error) {
-	for _, pattern := range []string{
-		"/usr/lib/postgresql/*/bin/", "/usr/local/pgsql/bin/", "/usr/sbin/",
-		"/usr/local/bin/",
-	} {
-		if found, _ := filepath.Glob(pattern + name); len(found) > 0 {
+	for _, place := range []string{"/usr/lib/postgresql/*/bin/", "/usr/local/pgsql/bin/", "/usr/sbin/", "/usr/local/bin/"} {
+		if found, _ := filepath.Glob(place + name); len(found) > 0 {
 			return found[len(found)-1], nil
 		}
 	}
@@ -185,11 +181,9 @@ func (s *Server) Socket() string { return s.dir }
 // Start serves the cluster and waits until it takes connections.
 func (s *Server) Start() error {
 	args := []string{"-D", s.Data(), "-k", s.dir}
-	settings := []string{
-		"listen_addresses=", "port=5432", "shared_buffers=64MB", "max_connections=200",
-		"unix_socket_permissions=0777",
-	}
-	for _, one := range append(settings, s.settings...) {
+	for _, one := range append([]string{
+		"listen_addresses=", "port=5432", "shared_buffers=64MB", "max_connections=200", "unix_socket_permissions=0777",
+	}, s.settings...) {
 		args = append(args, "-c", one)
 	}
 	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -207,7 +201,7 @@ func (s *Server) Start() error {
 		if err == nil {
 			return c.Close(context.Background())
 		}
-		if ended := len(s.ended) > 0; ended || time.Now().After(end) {
+		if len(s.ended) > 0 || time.Now().After(end) {
 			text, _ := os.ReadFile(log.Name())
 			return fmt.Errorf("postgres did not start: %w\n%s", err, text)
 		}
@@ -305,17 +299,15 @@ func (s *Server) Standby(t *testing.T) *Server {
 	}
 	standby := &Server{dir: dir, bin: s.bin, settings: []string{"hot_standby=on"}}
 	t.Cleanup(standby.remove)
-	if err := carriedOut(filepath.Join(s.bin, "pg_basebackup"), "-h", s.dir, "-U", "postgres", "-D", standby.Data(),
-		"-R", "-X", "stream", "-c", "fast", "--no-sync"); err != nil {
+	err = carriedOut(filepath.Join(s.bin, "pg_basebackup"), "-h", s.dir, "-U", "postgres", "-D", standby.Data(), "-R",
+		"-X", "stream", "-c", "fast", "--no-sync")
+	if err == nil {
+		err = standby.Start()
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := standby.Start(); err != nil {
-		t.Fatal(err)
-	}
-	until(t, "the standby follows", func() bool {
-		return Value[int](t, s.URL("postgres"),
-			`SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming'`) > 0
-	})
+	s.until(t, `SELECT count(*) > 0 FROM pg_stat_replication WHERE state = 'streaming'`)
 	return standby
 }
 
@@ -323,18 +315,20 @@ func (s *Server) Standby(t *testing.T) *Server {
 func (s *Server) Caught(t *testing.T, primary *Server) {
 	t.Helper()
 	at := Value[string](t, primary.URL("postgres"), `SELECT pg_current_wal_lsn()::text`)
-	until(t, "the standby has caught up", func() bool {
-		return Value[bool](t, s.URL("postgres"), `SELECT pg_last_wal_replay_lsn() >= $1::pg_lsn`, at)
-	})
+	s.until(t, `SELECT pg_last_wal_replay_lsn() >= '`+at+`'`)
 }
 
 // Cut ends a standby's following: what its primary does from here on does not reach it.
 func (s *Server) Cut(t *testing.T) {
 	t.Helper()
 	s.Exec(t, s.URL("postgres"), `ALTER SYSTEM SET primary_conninfo = ''`, `SELECT pg_reload_conf()`)
-	until(t, "the standby follows no more", func() bool {
-		return Value[int](t, s.URL("postgres"), `SELECT count(*) FROM pg_stat_wal_receiver`) == 0
-	})
+	s.until(t, `SELECT count(*) = 0 FROM pg_stat_wal_receiver`)
+}
+
+// until waits for the answer to be true.
+func (s *Server) until(t *testing.T, query string) {
+	t.Helper()
+	Eventually(t, query, func() bool { return Value[bool](t, s.URL("postgres"), query) })
 }
 
 // Promote makes a standby take over.
@@ -345,39 +339,47 @@ func (s *Server) Promote(t *testing.T) {
 	}
 }
 
+// pooling is the configuration of a pooler.
+const pooling = `[databases]
+postgres = host=%[1]s port=5432 dbname=postgres user=postgres
+[pgbouncer]
+listen_port = 6432
+listen_addr =
+unix_socket_dir = %[2]s
+auth_type = any
+pool_mode = %[3]s
+default_pool_size = 4
+server_round_robin = 1
+logfile = %[2]s/log
+pidfile = %[2]s/pid
+`
+
 // Pooler is PgBouncer before a server, with connections of its own that it takes in turn, and its address.
 func Pooler(t *testing.T, s *Server, mode string) string {
 	t.Helper()
-	program := Program(t, "pgbouncer")
-	dir := Folder(t)
+	program, dir := Program(t, "pgbouncer"), Folder(t)
 	config := filepath.Join(dir, "pgbouncer.ini")
-	text := fmt.Sprintf("[databases]\npostgres = host=%s port=5432 dbname=postgres "+
-		"user=postgres\n[pgbouncer]\nlisten_port = 6432\nlisten_addr =\nunix_socket_dir = %s\nauth_type = "+
-		"any\npool_mode = %s\n"+
-		"default_pool_size = 4\nserver_round_robin = 1\nlogfile = %s/log\npidfile = %s/pid\n", s.dir, dir, mode, dir,
-		dir)
-	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
 	p := Command(program, config)
-	ended, err := launch(p)
-	if err != nil {
+	err := os.WriteFile(config, fmt.Appendf(nil, pooling, s.dir, dir, mode), 0o644)
+	ended, failed := launch(p)
+	if err = errors.Join(err, failed); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		p.Process.Kill()
 		<-ended
 	})
-	until(t, "the pooler listens", func() bool {
+	Eventually(t, "the pooler listens", func() bool {
 		c, err := net.Dial("unix", filepath.Join(dir, ".s.PGSQL.6432"))
 		return err == nil && c.Close() == nil
 	})
 	return "postgres://postgres@/postgres?port=6432&host=" + dir
 }
 
-func until(t *testing.T, what string, ok func() bool) {
+// Eventually waits until something is so.
+func Eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("never: %s", what)
 		}

@@ -23,19 +23,15 @@ func asServerUser(c *exec.Cmd) {
 
 // giveAway gives a folder to that user.
 func giveAway(dir string) error {
-	uid, gid, ok := serverUser()
-	if !ok {
-		return nil
+	if uid, gid, ok := serverUser(); ok {
+		return os.Chown(dir, int(uid), int(gid))
 	}
-	return os.Chown(dir, int(uid), int(gid))
+	return nil
 }
 
 func serverUser() (uid, gid uint32, ok bool) {
-	if os.Getuid() != 0 {
-		return 0, 0, false
-	}
 	for _, name := range []string{"postgres", "nobody"} {
-		if u, err := user.Lookup(name); err == nil {
+		if u, err := user.Lookup(name); err == nil && os.Getuid() == 0 {
 			id, _ := strconv.Atoi(u.Uid)
 			group, _ := strconv.Atoi(u.Gid)
 			return uint32(id), uint32(group), true

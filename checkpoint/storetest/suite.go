@@ -1,0 +1,212 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"leadferry/checkpoint"
+)
+
+// A refused change is refused alone.
+func badChangeDoesNotHarmItsNeighbours(t *testing.T, b Backend) {
+	d := b.open(t)
+	settled(t, d, CreatedEntry("known", "lead-1", 1))
+	long := string(make([]byte, checkpoint.MaxKey+1))
+	changes := []*checkpoint.Change{
+		{Kind: checkpoint.Claim, Entry: IntentOf("known", 1)},
+		{Kind: checkpoint.Claim, Entry: IntentOf("", 1)},
+		{Kind: checkpoint.Claim, Entry: IntentOf(long, 1)},
+		{Kind: checkpoint.Settle, Entry: checkpoint.Entry{Key: "odd"}},
+		{Kind: checkpoint.Settle, Entry: checkpoint.Entry{Key: long, State: checkpoint.Created}},
+		{Kind: checkpoint.Claim, Entry: IntentOf(long[:checkpoint.MaxKey], 1)},
+	}
+	if err := d.Commit(t.Context(), changes); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []error{
+		checkpoint.ErrKnown, checkpoint.ErrKey, checkpoint.ErrKey, checkpoint.ErrState,
+		checkpoint.ErrKey, nil,
+	} {
+		if err := changes[i].Err; !errors.Is(err, want) || checkpoint.IsRefusal(err) != (want != nil) {
+			t.Errorf("change %d: %v, want %v", i, err, want)
+		}
+	}
+	if i := d.Info(); i.Leads != 1 || i.InDoubt != 1 {
+		t.Errorf("%+v", i)
+	}
+}
+
+func closedRefusesEverything(t *testing.T, b Backend) {
+	d := b.open(t)
+	if err := errors.Join(d.Close(), d.Close()); err != nil {
+		t.Fatal(err)
+	}
+	_, settled := Settle(d, CreatedEntry("a", "lead", 1))
+	_, counted := checkpoint.Runs(t.Context(), d)
+	for what, err := range map[string]error{
+		"claim": Claim(d, IntentOf("a", 1)), "settle": settled, "withdraw": Withdraw(d, "a"),
+		"look-up": d.Find(t.Context(), make([]checkpoint.Query, 1), make([]checkpoint.Entry, 1),
+			make([]checkpoint.Match, 1)), "runs": counted,
+		"resolve": Resolve(d, checkpoint.Decision{Key: "a"}),
+	} {
+		if !errors.Is(err, checkpoint.ErrClosed) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+func digestsAreKeyed(t *testing.T, b Backend) {
+	one, other := b.open(t), b.open(t)
+	if one.Digests().Sum([]byte("x")) == other.Digests().Sum([]byte("x")) ||
+		one.Digests().SumValue("n", "v") == other.Digests().SumValue("n", "v") {
+		t.Error("digests of two files are equal: they are not keyed")
+	}
+}
+
+func eachGoesThroughAllInOrderAndMayWrite(t *testing.T, b Backend) {
+	d := b.open(t)
+	const n = 3*512 + 7
+	var claims, outcomes []checkpoint.Entry
+	for i := range n {
+		k := fmt.Sprintf("%05d", i)
+		if i%3 == 0 {
+			claims = append(claims, IntentOf(k, i))
+		} else {
+			outcomes = append(outcomes, CreatedEntry(k, "lead"+k, i))
+		}
+	}
+	claimed(t, d, claims...)
+	Together(t, d, checkpoint.Settle, outcomes...)
+	for state, want := range map[checkpoint.State]int{
+		checkpoint.Unknown: n, checkpoint.InDoubt: len(claims), checkpoint.Created: len(outcomes), checkpoint.Rejected: 0,
+	} {
+		got, last := 0, ""
+		err := checkpoint.Each(t.Context(), d, checkpoint.Filter{State: state}, func(e checkpoint.Entry) error {
+			if got++; e.Key <= last || (state != checkpoint.Unknown && e.State != state) {
+				t.Fatalf("%s (%v) after %s", e.Key, e.State, last)
+			}
+			if last = e.Key; got == 1 {
+				return checkpoint.PutRun(t.Context(), d, checkpoint.RunInfo{ID: "inside"})
+			}
+			return nil
+		})
+		if err != nil || got != want {
+			t.Errorf("%v: %d of %d, %v", state, got, want, err)
+		}
+	}
+	stop := errors.New("enough")
+	err := checkpoint.Each(t.Context(), d, checkpoint.Filter{}, func(checkpoint.Entry) error { return stop })
+	if err != stop {
+		t.Errorf("got %v", err)
+	}
+}
+
+// What a ledger keeps of itself: runs, notes, columns, how far it and its runs are, and that leads are missing from it.
+func whatIsToldOfTheLedgerIsKept(t *testing.T, b Backend) {
+	d, ctx := b.open(t), context.Background()
+	ok := func(errs ...error) {
+		t.Helper()
+		if err := errors.Join(errs...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ok(checkpoint.PutNote(ctx, d, "x", []byte(`"first"`)), checkpoint.PutNote(ctx, d, "x", []byte(`"second"`)))
+	settled(t, d, checkpoint.Entry{Key: "refused", State: checkpoint.Rejected, Code: 422, Run: "named only"})
+	_, knows, err := d.Reached(ctx, "r")
+	later := checkpoint.RunInfo{ID: "r", Command: "import", Started: time.UnixMilli(9).UTC()}
+	first := checkpoint.RunInfo{ID: "s", Started: time.UnixMilli(5).UTC(), Counts: map[string]int{"updated": 3}}
+	ok(err, checkpoint.PutRun(ctx, d, later), checkpoint.PutRun(ctx, d, first))
+	later.Finished, later.Outcome = time.UnixMilli(7).UTC(), "attention"
+	shape := &checkpoint.Shape{Columns: []string{"id", "name"}, Key: "{id}"}
+	claim := &checkpoint.Change{Entry: IntentOf("a", 1), Shape: shape}
+	ok(checkpoint.PutRun(ctx, d, later), d.Commit(ctx, []*checkpoint.Change{claim}), claim.Err)
+	reached, knowsNow, err := d.Reached(ctx, "r")
+	ok(err)
+	if commits, leads := d.Progress(); knows || !knowsNow || leads != 1 || commits != d.Info().Sequence ||
+		reached != commits {
+		t.Errorf("knew %v, knows %v, %d leads, commit %d of %d, run at %d", knows, knowsNow, leads, commits,
+			d.Info().Sequence, reached)
+	}
+	id := d.Info().ID
+	ok(checkpoint.Lack(ctx, d, "leads of a list"))
+	if i := d.Info(); i.ID != id || i.Missing != "leads of a list" || !i.MayLack(&checkpoint.Entry{Key: "new"}) {
+		t.Errorf("%+v", i)
+	}
+	ok(d.Alone(ctx, func(tx checkpoint.Tx) error { return errors.Join(tx.Lack("later leads"), tx.Renew()) }))
+	renewed, ends := d.Info().ID, 0
+	d.AtEnd(func(string) { ends++ })
+	d = d.again(t)
+	runs, err := checkpoint.Runs(ctx, d)
+	equal(t, "runs", []checkpoint.RunInfo{first, later}, runs)
+	text, failed := checkpoint.NoteOf(ctx, d, "x")
+	equal(t, "note", `"second"`, string(text))
+	known, _, unread := checkpoint.Noted(ctx, d, *shape)
+	ok(err, failed, unread)
+	refused := Lookup(t, d, "refused")
+	if i := d.Info(); ends != 1 || i.ID == id || i.ID != renewed || i.Missing != "later leads" || !i.MayLack(&refused) ||
+		refused.Run != "named only" || !known {
+		t.Errorf("ended %d times; %+v; columns known: %v; %+v", ends, i, known, refused)
+	}
+	if _, err := checkpoint.AcceptLoss(ctx, d); err != nil || d.Info().Incomplete || d.again(t).Info().Incomplete {
+		t.Errorf("still incomplete: %+v, %v", d.Info(), err)
+	}
+}
+
+// What updates leave comes back as it was, and so does any time, in UTC, which does not decide the order. faults 124, 126
+func whatUpdatesLeaveIsKept(t *testing.T, b Backend) {
+	at := time.UnixMilli(1_770_000_000_789).UTC()
+	d := b.open(t)
+	var last uint64
+	for i, change := range []func(*checkpoint.Entry){
+		func(e *checkpoint.Entry) { e.Unsettled, e.Updated = "run", time.Unix(0, 0) },
+		func(e *checkpoint.Entry) { e.Unsettled, e.Sought = "run", "onHold" },
+		func(e *checkpoint.Entry) { e.Refused, e.Updated = checkpoint.Digest{7}, at.AddDate(-125, 0, 0) },
+		func(e *checkpoint.Entry) {
+			e.Synced, e.Updated = true, at.AddDate(174, 0, 0).In(time.FixedZone("odd", -12345))
+		},
+		func(e *checkpoint.Entry) { e.Confirmed = at },
+		func(e *checkpoint.Entry) {
+			e.Seen = checkpoint.Sight{At: at, Status: "closedWon", Organization: "org-9"}
+		},
+		func(e *checkpoint.Entry) { e.Seen = checkpoint.Sight{At: at, Kept: true} },
+		func(e *checkpoint.Entry) {
+			e.Seen = checkpoint.Sight{At: at, Status: "a status of tomorrow", Kept: true, Against: "another one"}
+		},
+		func(e *checkpoint.Entry) {
+			e.Unsettled, e.Refused, e.Synced, e.Confirmed = "run", checkpoint.Digest{1}, true, at
+			e.Seen = checkpoint.Sight{At: at, Status: "onHold", Organization: "org-1", Kept: true, Against: "open"}
+		},
+	} {
+		e := CreatedEntry(fmt.Sprint("k", i), fmt.Sprint("lead.", i), 3)
+		change(&e)
+		stored := settled(t, d, e)
+		equal(t, e.Key, stored, Lookup(t, d, e.Key))
+		if !stored.Updated.Equal(e.Updated) || stored.Updated.Location() != time.UTC || stored.Seq <= last {
+			t.Errorf("%v came back as %v, with number %d after %d", e.Updated, stored.Updated, stored.Seq, last)
+		}
+		last = stored.Seq
+	}
+}
+
+// Two leads are exchanged, though more entries are between them than a Store looks at together.
+func adoptCorrectsALongListCrosswise(t *testing.T, b Backend) {
+	d := b.open(t)
+	list := []checkpoint.Entry{{Key: "a", LeadID: "lead-b"}}
+	for i := range 2100 {
+		list = append(list, checkpoint.Entry{Key: fmt.Sprint("k", i), LeadID: fmt.Sprint("lead.", i)})
+	}
+	list = append(list, checkpoint.Entry{Key: "z", LeadID: "lead-a"})
+	adopted(t, d, checkpoint.AdoptResult{Leads: len(list)}, list...)
+	list[0].LeadID, list[len(list)-1].LeadID = "lead-a", "lead-b"
+	adopted(t, d, checkpoint.AdoptResult{Leads: 2, Corrected: 2, Known: len(list) - 2}, list...)
+	for _, want := range []checkpoint.Entry{list[0], list[len(list)-1]} {
+		got, how := sought(t, d, checkpoint.Query{Key: "none", LeadID: want.LeadID})
+		if now := Lookup(t, d, want.Key); how != checkpoint.ByLeadID || got.Key != want.Key ||
+			now.State != checkpoint.Created || now.LeadID != want.LeadID {
+			t.Errorf("%s: found %d, %+v; stands as %+v", want.LeadID, how, got, now)
+		}
+	}
+}
