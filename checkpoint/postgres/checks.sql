@@ -1,5 +1,4 @@
 -- How the server and its standbys are, and what of the ledger $1 is gone. $2 is how a worker's standbys stood that were waited for.
--- TIMELINE is filled in.
 WITH standbys AS ( -- A backup that is being taken is none: its first connection tells how far it is, its second one has a slot of its own.
 	SELECT count(*) AS n FROM pg_stat_replication
 	WHERE coalesce(application_name, '') NOT IN ('pg_basebackup', 'pg_receivewal') AND pid NOT IN (SELECT pid FROM pg_stat_progress_basebackup)
@@ -12,9 +11,9 @@ WITH standbys AS ( -- A backup that is being taken is none: its first connection
 ), counted AS (
 	SELECT sum(created + partial + rejected + in_doubt + not_made) AS keys, sum(forgotten) AS blocks FROM crew
 )
-SELECT TIMELINE, s.n, current_setting('synchronous_standby_names') <> '',
+SELECT leadferry.timeline(), s.n, current_setting('synchronous_standby_names') <> '',
 	-- A history that branched since workers whose commits no standby was waited for.
-	EXISTS (SELECT 1 FROM gone_on WHERE timeline NOT IN (0, TIMELINE) AND standby <> $2),
+	EXISTS (SELECT 1 FROM gone_on WHERE timeline NOT IN (0, leadferry.timeline()) AND standby <> $2),
 	-- Workers have counted keys, or forgotten ones, and none stands there: a table was emptied, or a restore has failed with it.
 	coalesce(c.keys > 0 AND NOT EXISTS (SELECT 1 FROM leadferry.lead_rows WHERE ledger = $1)
 		OR c.blocks > 0 AND NOT EXISTS (SELECT 1 FROM leadferry.forgotten WHERE ledger = $1), false),

@@ -1,11 +1,13 @@
 package postgres
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	_ "embed"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -55,6 +57,9 @@ type group struct {
 	asked   []checkpoint.Entry
 	fenced  error // why nothing may be claimed any more, or nil
 	room    int   // how many leads the fleet may still make; -1: any number, as far as is known
+
+	creates int  // how many leads the changes are to make
+	live    bool // some of them may be made only by a worker that is not fenced
 }
 
 func newGroup(changes []*checkpoint.Change) *group {
@@ -67,36 +72,27 @@ func newGroup(changes []*checkpoint.Change) *group {
 
 // apply makes the changes in what is known; false: more has to be known.
 func (g *group) apply(w *working) bool {
-	claims := 0
+	g.creates, g.live = 0, false
 	for i, c := range g.changes {
 		c.Entry, c.Err = g.asked[i], nil
+		sends := c.Kind == checkpoint.Claim || c.Kind == checkpoint.Mark
 		switch {
-		case g.fenced != nil && (c.Kind == checkpoint.Claim || c.Kind == checkpoint.Mark):
+		case g.fenced != nil && sends:
 			c.Err = g.fenced
-			continue
-		case c.Kind == checkpoint.Claim && g.room >= 0 && claims >= g.room:
+		case c.Kind == checkpoint.Claim && g.room >= 0 && g.creates >= g.room:
 			c.Err = checkpoint.ErrEnough
-			continue
+		default:
+			c.Err = w.apply(c)
 		}
-		if c.Err = w.apply(c); errors.Is(c.Err, errUnsure) {
+		if errors.Is(c.Err, errUnsure) {
 			return false
 		}
-		if c.Kind == checkpoint.Claim && c.Err == nil {
-			claims++
+		if c.Err == nil && c.Kind == checkpoint.Claim {
+			g.creates++
 		}
+		g.live = g.live || c.Err == nil && sends
 	}
 	return true
-}
-
-// counts says whether changes may be made by a worker that is not fenced only, and how many leads they are to make.
-func (g *group) counts() (claims bool, creates int) {
-	for _, c := range g.changes {
-		if c.Err == nil && c.Kind == checkpoint.Claim {
-			creates++
-		}
-		claims = claims || c.Err == nil && c.Kind == checkpoint.Mark
-	}
-	return claims || creates > 0, creates
 }
 
 // commit makes the changes of a group by what this process saw last, which the server compares. What does not fit is
@@ -135,16 +131,15 @@ func (s *Store) commit(g *group) error {
 // store makes what was changed stand, in one transaction and one round trip, and notes it.
 func (s *Store) store(g *group, w *working) error {
 	writes, shapes := w.writes(), s.newShapes(g.changes)
-	if len(writes)+len(shapes) == 0 && !w.hasNotes() {
+	if len(writes)+len(shapes) == 0 && maps.EqualFunc(w.notes, w.before, bytes.Equal) {
 		return nil
 	}
 	asked := s.claims.now()
-	claims, creates := g.counts()
 	err := s.change(func() error {
 		b := &pgx.Batch{}
 		b.Queue(`SELECT pg_advisory_xact_lock_shared($1, $2)`, deciding, s.ledger)
-		s.number(b, claims)
-		s.spend(b, creates-w.givenBack())
+		s.number(b, g.live)
+		s.spend(b, g.creates-w.givenBack())
 		s.put(b, writes, false)
 		s.putNotes(b, w)
 		for _, n := range shapes {
@@ -213,21 +208,10 @@ func isOneOf(err error, codes ...string) bool {
 	return errors.As(err, &e) && slices.Contains(codes, e.Code)
 }
 
-// promised says of a worker's row that a commit is as durable now as when the worker began: what a standby of then
-// lacks is lost unseen when it takes over.
-const promised = `current_setting('fsync') = 'on' AND current_setting('synchronous_commit') IN ('on', 'remote_apply')
-	AND (standby <> '` + waitedFor + `' OR current_setting('synchronous_standby_names') <> '')`
-
 // number makes a transaction the next commit of this worker, of this session and no other. A fenced worker claims
 // nothing.
 func (s *Store) number(b *pgx.Batch, claims bool) {
-	b.Queue(`WITH me AS (
-			UPDATE leadferry.workers
-			SET commits = commits + 1, seq = nextval('leadferry.commits'), beat = clock_timestamp()
-			WHERE worker = $1 AND ledger = $2 AND session = $3 AND commits = $4 AND `+promised+`
-			RETURNING seq, fenced IS NULL AS live
-		) SELECT seq, leadferry.must(seq IS NOT NULL, '`+notOurs+`'), leadferry.must(live OR NOT $5, '`+isFenced+`')
-		FROM (SELECT 1) one LEFT JOIN me ON true`, s.worker, s.ledger, s.session, int64(s.commits), claims).
+	b.Queue(numberSQL, s.worker, s.ledger, s.session, int64(s.commits), claims).
 		QueryRow(func(r pgx.Row) error { return r.Scan(&s.coming, nil, nil) })
 }
 
@@ -235,8 +219,10 @@ func (s *Store) number(b *pgx.Batch, claims bool) {
 // A commit takes it by a statement of its own: what comes behind it sees what was decided.
 const deciding = 0x6C656164
 
-// The statements that have rows stand: what they come to own, and themselves.
+// The statements of a commit: its number, the rows, and what they come to own.
 var (
+	//go:embed number.sql
+	numberSQL string
 	//go:embed write.sql
 	writeText string
 	//go:embed own.sql

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -16,10 +15,6 @@ import (
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/postgres/server"
 )
-
-// timelineSQL is the number of the server's history, which is another one after every promotion of a standby and every
-// restore to an earlier moment.
-const timelineSQL = `('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::integer`
 
 // How standbys stand that the server has.
 const (
@@ -31,21 +26,11 @@ const (
 // enlist makes this process a worker, which has its place from then on. Of a fleet it has to fit the terms; then it
 // fences the worker that had its shard before.
 func (s *Store) enlist() error {
-	terms := *cmp.Or(s.o.Terms, &checkpoint.Terms{})
+	terms := s.o.Terms
 	err := s.writer.Together(func() error {
-		if err := s.lockLedger(); err != nil { // those who begin at the same time wait
+		// those who begin at the same time wait
+		if err := inTurn(s.lockLedger, s.reserve, s.stillHere, s.asBefore, s.agree); err != nil {
 			return err
-		}
-		if err := s.stillHere(); err != nil {
-			return err
-		}
-		if err := s.asBefore(); err != nil {
-			return err
-		}
-		if terms.Fleet != "" {
-			if err := s.agree(&terms); err != nil {
-				return err
-			}
 		}
 		host, _ := os.Hostname()
 		err := s.writer.One(`INSERT INTO leadferry.workers (ledger, run, command, host, process, holds_for, fleet,
@@ -60,7 +45,7 @@ func (s *Store) enlist() error {
 		case terms.Fleet == "":
 			return s.aloneHere()
 		}
-		return s.replace(&terms)
+		return s.replace()
 	})
 	if errors.As(err, new(*checkpoint.TermsError)) {
 		return err
@@ -95,16 +80,7 @@ func (s *Store) stillHere() error {
 }
 
 //go:embed checks.sql
-var checksText string
-
-var checksSQL = strings.ReplaceAll(checksText, "TIMELINE", timelineSQL)
-
-// recountSQL has workers count no keys, or no forgotten ones, where none is there any more.
-const recountSQL = `WITH n AS (
-		SELECT EXISTS (SELECT FROM leadferry.lead_rows WHERE ledger = $1)::integer AS keys,
-			EXISTS (SELECT FROM leadferry.forgotten WHERE ledger = $1)::integer AS blocks
-	) UPDATE leadferry.workers SET created = created * keys, partial = partial * keys, rejected = rejected * keys,
-		in_doubt = in_doubt * keys, not_made = not_made * keys, forgotten = forgotten * blocks FROM n WHERE ledger = $1`
+var checksSQL string
 
 // asBefore refuses a ledger that has lost what was known once: rows, or what a standby that was not waited for did not
 // have when it took over. It notes how standbys are now.
@@ -153,7 +129,11 @@ func (s *Store) asBefore() error {
 
 // agree holds the terms against those of the fleet, which the first worker sets. From here on workers of a fleet come
 // one after another: who comes later has the higher number, and sees all that came before.
-func (s *Store) agree(terms *checkpoint.Terms) error {
+func (s *Store) agree() error {
+	terms := s.o.Terms
+	if terms.Fleet == "" {
+		return nil
+	}
 	common := *terms
 	common.Shard = 0
 	text, err := json.Marshal(common)
@@ -181,7 +161,8 @@ func (s *Store) agree(terms *checkpoint.Terms) error {
 }
 
 // replace fences the workers that had this one's shard. Anyone who of them is about to commit is waited for.
-func (s *Store) replace(terms *checkpoint.Terms) error {
+func (s *Store) replace() error {
+	terms := s.o.Terms
 	_, err := s.writer.Do(`UPDATE leadferry.workers SET fenced = clock_timestamp(), fenced_by = $4
 		WHERE ledger = $1 AND fleet = $2 AND shard = $3 AND worker < $4 AND fenced IS NULL AND ended IS NULL`,
 		s.ledger, terms.Fleet, terms.Shard, s.worker)
@@ -220,12 +201,14 @@ func (s *Store) aloneHere() error {
 // Accepted says that a ledger was opened although its server lost a part of it.
 func (s *Store) Accepted() bool { return s.accepted }
 
-// The statements of an exchange: what a worker tells, its share of the rate, and what holds for all.
+// The longer statements about workers: what holds for all of a fleet, a worker's share of the rate, and who there is.
 var (
 	//go:embed exchange.sql
 	exchangeSQL string
 	//go:embed share.sql
 	shareSQL string
+	//go:embed workers.sql
+	workersSQL string
 )
 
 // Exchange tells the fleet what this worker has done, and returns what holds for all of its workers now. It returns
@@ -281,7 +264,7 @@ func (s *Store) Conclude(ctx context.Context, summary []byte) error {
 
 // spend takes leads from what the fleet may still make, or gives some back, inside the commit that claims them.
 func (s *Store) spend(b *pgx.Batch, leads int) {
-	if leads != 0 && s.o.Terms != nil && s.o.Terms.MaxCreates > 0 {
+	if leads != 0 && s.o.Terms.MaxCreates > 0 {
 		b.Queue(`UPDATE leadferry.budget SET made = made + $3 WHERE ledger = $1 AND fleet = $2
 			RETURNING leadferry.must($3 <= 0 OR made <= most, '`+tooMany+`')`, s.ledger, s.o.Terms.Fleet, leads)
 	}
@@ -298,14 +281,10 @@ func (s *Store) roomFor(w *working) (room int, err error) {
 
 // Standing counts the rows in doubt that wait for a person, see [checkpoint.Ledger].
 func (s *Store) Standing(ctx context.Context) (n int, err error) {
-	fleet := ""
-	if s.o.Terms != nil {
-		fleet = s.o.Terms.Fleet
-	}
 	err = s.read(ctx, func(c *server.Session) error {
 		return c.One(`SELECT count(*) FROM leadferry.lead_rows l LEFT JOIN leadferry.workers w USING (worker)
 			WHERE l.ledger = $1 AND l.state = 4 AND l.reason <> $2 AND ($3 = '' OR w.fleet IS DISTINCT FROM $3)
-			AND leadferry.alive(w) IS NOT TRUE`, s.ledger, checkpoint.ReasonIncomplete, fleet).Scan(&n)
+			AND leadferry.alive(w) IS NOT TRUE`, s.ledger, checkpoint.ReasonIncomplete, s.o.Terms.Fleet).Scan(&n)
 	})
 	return n, err
 }
@@ -349,15 +328,7 @@ type Worker struct {
 // Workers returns the newest ones, and all that hold rows in doubt, oldest first.
 func (s *Store) Workers(ctx context.Context, newest int) (all []Worker, err error) {
 	err = s.read(ctx, func(c *server.Session) error {
-		all, err = server.All(c, pgx.RowToStructByPos[Worker], `WITH held AS (
-				SELECT worker, count(*) AS n FROM leadferry.lead_rows WHERE ledger = $1 AND state = 4 GROUP BY 1
-			)
-			SELECT w.worker, w.run, w.command, w.fleet, w.shard, w.shards, w.host, w.process, w.started, w.beat,
-				w.fenced, w.ended, coalesce(h.n, 0), leadferry.alive(w), leadferry.may_settle(w)
-			FROM leadferry.workers w LEFT JOIN held h USING (worker)
-			WHERE w.ledger = $1 AND (h.n > 0 OR w.worker IN (
-				SELECT worker FROM leadferry.workers WHERE ledger = $1 ORDER BY worker DESC LIMIT $2))
-			ORDER BY w.worker`, s.ledger, newest)
+		all, err = server.All(c, pgx.RowToStructByPos[Worker], workersSQL, s.ledger, newest)
 		return err
 	})
 	for i := range all {

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"slices"
 	"strconv"
@@ -230,6 +231,9 @@ func (c *change) Lack(missing string) error {
 	return err
 }
 
+//go:embed recount.sql
+var recountSQL string
+
 // Renew gives the ledger a new ID, and fences every other worker. What is not there any more counts no more.
 func (c *change) Renew() error {
 	c.id = newID()
@@ -279,15 +283,6 @@ func (c *change) Block(b checkpoint.KeptBlock) error {
 		) UPDATE leadferry.workers SET forgotten = forgotten + 1 WHERE worker = $5 AND EXISTS (SELECT FROM kept)`,
 		c.s.ledger, b.Hash, fold, b.At, c.s.worker)
 	return err
-}
-
-// vacuum frees the room of what was removed, so that it is written over. It is no error if this user may not. Anyone
-// who calls it holds the lock of the writer.
-func (s *Store) vacuum() {
-	for _, table := range []string{"lead_rows", "lead_ids", "notes"} {
-		_, _ = s.writer.Do(`VACUUM leadferry.` + table)
-	}
-	s.writer.Warned()
 }
 
 // Moved is where the leads of the ledger are kept now, or "".
@@ -347,18 +342,19 @@ func (s *Store) Contents(ctx context.Context) (*checkpoint.Contents, error) {
 func Fill(name string, from func() (*checkpoint.Contents, error), fromName string, t checkpoint.Target,
 	begun func() error, o Options,
 ) error {
-	if err := reserveFor(name, fromName, t, o); err != nil {
+	o.Require, o.ReadOnly, o.Command, o.fills = o.Resumes != "", false, "copy", fromName
+	s, err := Open(name, t, o)
+	if err != nil {
 		return err
 	}
+	return errors.Join(s.fill(from, begun), s.Close())
+}
+
+func (s *Store) fill(from func() (*checkpoint.Contents, error), begun func() error) error {
 	if err := begun(); err != nil {
 		return err
 	}
 	c, err := from()
-	if err != nil {
-		return err
-	}
-	o.Require, o.ReadOnly, o.Command, o.fills = true, false, "copy", fromName
-	s, err := Open(name, t, o)
 	if err != nil {
 		return err
 	}
@@ -370,7 +366,7 @@ func Fill(name string, from func() (*checkpoint.Contents, error), fromName strin
 	if err == nil {
 		err = s.execAlone(`UPDATE leadferry.ledgers SET filling = '' WHERE ledger = $1`, s.ledger)
 	}
-	return errors.Join(err, s.Close())
+	return err
 }
 
 // execAlone carries out one statement while no worker changes the ledger.
@@ -383,26 +379,11 @@ func (s *Store) execAlone(statement string, args ...any) error {
 	})
 }
 
-// reserveFor has runs refuse the ledger until it is complete, and makes it where it is not there.
-func reserveFor(name, from string, t checkpoint.Target, o Options) error {
-	o.Require, o.ReadOnly = o.Resumes != "", false
-	s, err := connect(name, t, o)
-	if err != nil {
-		return err
-	}
-	defer s.writer.Close()
-	if err := errors.Join(s.writer.Promises(false), s.prepare()); err != nil {
-		return err
-	}
-	if err := s.findLedger(); err != nil {
-		return err
-	}
-	return s.serverError(s.writer.Together(func() error { return s.reserve(from) }))
-}
-
-func (s *Store) reserve(from string) error {
-	if err := s.lockLedger(); err != nil {
-		return err
+// reserve has runs refuse a ledger that is being filled until it is complete. It does nothing for any other.
+func (s *Store) reserve() error {
+	from := s.o.fills
+	if from == "" {
+		return nil
 	}
 	var moved, filling, lineage string
 	var known bool

@@ -351,13 +351,9 @@ func (s *Store) Progress() (commits uint64, leads int) {
 func (s *Store) AtEnd(f func(left string)) { s.atEnd = f }
 
 // checkSQL finds out whether the counts of workers, and the owners of leads, fit the rows.
-const checkSQL = `SELECT (leadferry.counted($1))[1:5] <> (
-		SELECT ARRAY[count(*) FILTER (WHERE state = 1), count(*) FILTER (WHERE state = 2),
-			count(*) FILTER (WHERE state = 3), count(*) FILTER (WHERE state = 4), count(*) FILTER (WHERE state = 5)]
-		FROM leadferry.lead_rows WHERE ledger = $1),
-	(SELECT count(*) FROM leadferry.lead_rows l WHERE l.ledger = $1 AND l.state IN (1, 2) AND l.lead_id <> ''
-		AND NOT EXISTS (SELECT FROM leadferry.lead_ids i
-			WHERE i.ledger = $1 AND i.lead_id = l.lead_id AND i.key = l.key))`
+//
+//go:embed check.sql
+var checkSQL string
 
 // Check looks through every row, the owners of leads and the counts. What is wrong is [checkpoint.ErrDamaged].
 func (s *Store) Check(ctx context.Context) error {

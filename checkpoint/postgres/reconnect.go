@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -169,7 +170,7 @@ func (s *Store) until() time.Time {
 // found there, a commit of its own makes durable all that came before. It takes no longer than d once it is connected.
 func (s *Store) meetAgain(d time.Duration) (made bool, err error) {
 	s.bear()
-	fresh, err := s.meet()
+	fresh, err := s.at.Meet(s.o.Wait)
 	if err != nil {
 		return false, err
 	}
@@ -188,13 +189,8 @@ func (s *Store) meetAgain(d time.Duration) (made bool, err error) {
 	return made, nil
 }
 
-// account is what the server knows of the worker.
-type account struct {
-	commits, seq uint64
-	timeline     int32
-	standby      string // how those of this server stand from now on, where it has taken over
-	promised     bool   // a commit is as durable as when the worker began
-}
+//go:embed takeover.sql
+var takeOverSQL string
 
 // takeOver has a session take the place of the one that writes, and says whether the last commit of that was made. A
 // server that has lost commits, or promises less, ends the use of the ledger.
@@ -202,50 +198,32 @@ func (s *Store) takeOver(fresh *server.Session) (made bool, err error) {
 	if err := fresh.Promises(s.o.ReadOnly); err != nil {
 		return false, err
 	}
-	n, err := s.standsAt(fresh)
-	switch {
-	case errors.Is(err, pgx.ErrNoRows) || err == nil && n.commits != s.commits && n.commits != s.commits+1:
-		return false, s.lostCommits(fresh, "its server has lost commits that it had acknowledged: it was restored, "+
-			"or a standby without them took over")
-	case err == nil && n.timeline != s.timeline && s.standby != waitedFor:
-		return false, s.lostCommits(fresh, "its server's history has branched: it was restored, or a standby took "+
-			"over that was not waited for")
-	case err != nil:
-		return false, err
-	case !n.promised:
-		return false, s.fail(s.undurable())
-	}
-	made = n.commits > s.commits
-	s.timeline, s.standby, s.commits = n.timeline, n.standby, n.commits
-	s.seq.Store(n.seq)
-	return made, nil
-}
-
-// standsAt is what the server knows of the worker, as of a commit of its own. Who asks for the worker's own row waits
-// for whatever an earlier session has begun; what that has not read yet it refuses, since the row is of another
-// session from here on. Of a standby that was waited for and has taken over, it notes whether it waits for others.
-func (s *Store) standsAt(fresh *server.Session) (n account, err error) {
+	var commits, seq uint64
+	var timeline int32
+	var standby string
+	var durable bool // a commit is, as when the worker began
 	session := rand.Int64()
-	err = fresh.Together(func() error {
-		err := fresh.One(`SELECT commits, seq, `+timelineSQL+` FROM leadferry.workers WHERE worker = $1 AND ledger = $2
-			FOR UPDATE`, s.worker, s.ledger).Scan(&n.commits, &n.seq, &n.timeline)
-		if err == nil && (n.commits == s.commits || n.commits == s.commits+1) {
-			err = fresh.One(`UPDATE leadferry.workers SET beat = clock_timestamp(), session = $5,
-				timeline = CASE standby WHEN $2 THEN $4 ELSE timeline END,
-				standby = CASE WHEN standby = $2 AND timeline <> $4
-					AND current_setting('synchronous_standby_names') = '' THEN $3 ELSE standby END
-				WHERE worker = $1 RETURNING standby, `+promised,
-				s.worker, waitedFor, noStandby, n.timeline, session).Scan(&n.standby, &n.promised)
-		}
-		return err
-	})
+	err = fresh.One(takeOverSQL, s.worker, s.ledger, int64(s.commits), session).
+		Scan(&commits, &seq, &timeline, &standby, &durable)
 	if err == nil {
 		err = s.waited(fresh)
 	}
-	if err == nil {
-		s.session = session
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return false, s.lostCommits(fresh, "its server has lost commits that it had acknowledged: it was restored, "+
+			"or a standby without them took over")
+	case err != nil:
+		return false, err
+	case timeline != s.timeline && s.standby != waitedFor:
+		return false, s.lostCommits(fresh, "its server's history has branched: it was restored, or a standby took "+
+			"over that was not waited for")
+	case !durable:
+		return false, s.fail(s.undurable())
 	}
-	return n, err
+	made = commits > s.commits
+	s.timeline, s.standby, s.commits, s.session = timeline, standby, commits, session
+	s.seq.Store(seq)
+	return made, nil
 }
 
 // lostCommits notes that the server does not know what it had acknowledged, as why says: rows that it does not know
@@ -325,8 +303,8 @@ func (s *Store) read(ctx context.Context, f func(*server.Session) error) error {
 		return s.reader.Within(within, func() error { return f(s.reader) })
 	}
 	err := ask()
-	for end := time.Now().Add(s.o.Patience); err != nil && ctx.Err() == nil &&
-		(s.reader.IsClosed() || server.IsPassing(err)) && !errors.Is(err, server.ErrSilent) && time.Now().Before(end); {
+	for end := time.Now().Add(s.o.Patience); err != nil && ctx.Err() == nil && !errors.Is(err, server.ErrSilent) &&
+		(s.reader.IsClosed() || server.IsPassing(err)) && time.Now().Before(end); {
 		if err = s.meetToRead(); err == nil {
 			if err = ask(); !server.IsPassing(err) {
 				continue
@@ -349,7 +327,7 @@ func (s *Store) read(ctx context.Context, f func(*server.Session) error) error {
 // it takes no room, and nobody asks it again.
 func (s *Store) meetToRead() error {
 	s.reader.Close()
-	fresh, err := s.meet()
+	fresh, err := s.at.Meet(s.o.Wait)
 	if err != nil {
 		return err
 	}

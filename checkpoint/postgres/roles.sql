@@ -1,4 +1,10 @@
--- What the roles may do. The owner of the schema may do everything; he alone forgets people and removes ledgers.
+-- The roles of those who use the ledgers, and what they may do. The owner of the schema may do everything; he alone forgets people and
+-- removes ledgers.
+DO $$ DECLARE r text; BEGIN
+	FOREACH r IN ARRAY ARRAY['leadferry_worker', 'leadferry_reader'] LOOP
+		IF NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = r) THEN EXECUTE format('CREATE ROLE %I NOLOGIN', r); END IF;
+	END LOOP;
+END $$;
 GRANT USAGE ON SCHEMA leadferry TO leadferry_worker, leadferry_reader;
 GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA leadferry TO leadferry_worker;
 GRANT USAGE ON ALL SEQUENCES IN SCHEMA leadferry TO leadferry_worker;

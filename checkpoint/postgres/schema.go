@@ -77,16 +77,6 @@ func newSecret() []byte {
 //go:embed roles.sql
 var rolesSQL string
 
-// makeRoles makes the roles that are not there.
-const makeRoles = `DO $$ DECLARE r text; BEGIN
-	FOREACH r IN ARRAY ARRAY['leadferry_worker', 'leadferry_reader'] LOOP
-		IF NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = r) THEN
-			EXECUTE format('CREATE ROLE %I NOLOGIN', r);
-		END IF;
-	END LOOP;
-END $$;
-`
-
 // Prepared is what Init made of a database.
 type Prepared struct {
 	Database, Owner string
@@ -103,20 +93,17 @@ func Init(name string, o Options) (p Prepared, err error) {
 		return p, err
 	}
 	defer s.writer.Close()
-	if err := s.writer.Promises(s.o.ReadOnly); err != nil {
-		return p, err
-	}
-	if err := s.prepare(); err != nil {
+	if err := inTurn(s.promised, s.prepare); err != nil {
 		return p, err
 	}
 	p.Version, p.Roles = version, true
 	err = s.writer.One(`SELECT current_database(), pg_get_userbyid(nspowner) FROM pg_namespace
 		WHERE nspname = 'leadferry'`).Scan(&p.Database, &p.Owner)
 	if err == nil {
-		err = s.writer.Script(makeRoles + rolesSQL)
+		err = s.writer.Script(rolesSQL)
 	}
 	if mayNot(err) {
-		p.Roles, p.Grants = false, makeRoles+rolesSQL
+		p.Roles, p.Grants = false, rolesSQL
 		return p, nil
 	}
 	return p, s.serverError(err)
@@ -182,11 +169,6 @@ func (s *Store) findLedger() error {
 
 // empty says that nothing is known of any key, and that no run came to its end.
 func (s *Store) empty() (empty bool, err error) {
-	err = s.writer.One(`SELECT NOT EXISTS (SELECT FROM leadferry.ledgers WHERE ledger = $1 AND missing <> '')
-		AND NOT EXISTS (SELECT FROM leadferry.lead_rows WHERE ledger = $1 AND state > 0)
-		AND NOT EXISTS (SELECT FROM leadferry.forgotten WHERE ledger = $1)
-		AND NOT EXISTS (SELECT FROM leadferry.notes WHERE ledger = $1 AND (starts_with(name, 'decided ')
-			OR starts_with(name, 'shape ') OR starts_with(name, 'run ') AND value::jsonb ? 'Finished'
-			OR value LIKE '%"adopting":{%'))`, s.ledger).Scan(&empty)
+	err = s.writer.One(`SELECT leadferry.untouched($1)`, s.ledger).Scan(&empty)
 	return empty, s.serverError(err)
 }

@@ -181,6 +181,23 @@ CREATE FUNCTION counted(of integer) RETURNS bigint[] LANGUAGE sql STABLE
 	RETURN (SELECT ARRAY[coalesce(sum(created), 0), coalesce(sum(partial), 0), coalesce(sum(rejected), 0), coalesce(sum(in_doubt), 0),
 		coalesce(sum(not_made), 0), coalesce(sum(forgotten), 0)]::bigint[] FROM workers WHERE ledger = of);
 
+-- Says that nothing is known of any key of a ledger, and that no run came to its end.
+CREATE FUNCTION untouched(of integer) RETURNS boolean LANGUAGE sql STABLE
+	RETURN NOT EXISTS (SELECT FROM ledgers WHERE ledger = of AND missing <> '')
+		AND NOT EXISTS (SELECT FROM lead_rows WHERE ledger = of AND state > 0) AND NOT EXISTS (SELECT FROM forgotten WHERE ledger = of)
+		AND NOT EXISTS (SELECT FROM notes WHERE ledger = of AND (starts_with(name, 'decided ') OR starts_with(name, 'shape ')
+			OR starts_with(name, 'run ') AND value::jsonb ? 'Finished' OR value LIKE '%"adopting":{%'));
+
+-- The number of the server's history, which is another one after every promotion of a standby and every restore to an earlier moment.
+CREATE FUNCTION timeline() RETURNS integer LANGUAGE sql VOLATILE
+	RETURN ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::integer;
+
+-- Says whether a commit is as durable now as when a worker began whose standbys stood so: what a standby of then lacks is lost unseen when
+-- it takes over.
+CREATE FUNCTION promised(standby text) RETURNS boolean LANGUAGE sql STABLE
+	RETURN current_setting('fsync') = 'on' AND current_setting('synchronous_commit') IN ('on', 'remote_apply')
+		AND (standby <> 'waited for' OR current_setting('synchronous_standby_names') <> '');
+
 -- Ends a transaction in which something is not as its client has it, with a code by which the client knows what.
 CREATE FUNCTION must(be boolean, code text) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN

@@ -139,7 +139,7 @@ func Open(name string, t checkpoint.Target, o Options) (*Store, error) {
 			conflicts++
 			continue
 		}
-		away := errors.Is(err, checkpoint.ErrLocked) || errors.As(err, new(*checkpoint.ServerError))
+		away := errors.Is(err, checkpoint.ErrLocked) && o.fills == "" || errors.As(err, new(*checkpoint.ServerError))
 		if !away || time.Now().After(end) {
 			return s, err
 		}
@@ -170,6 +170,7 @@ func connect(name string, t checkpoint.Target, o Options) (*Store, error) {
 		return nil, err
 	}
 	o.Patience = cmp.Or(o.Patience, time.Minute)
+	o.Terms = cmp.Or(o.Terms, &checkpoint.Terms{})
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -178,7 +179,7 @@ func connect(name string, t checkpoint.Target, o Options) (*Store, error) {
 	s.silence = max(o.Patience, leastSilence)
 	s.interrupted, s.interrupt = context.WithCancel(context.Background())
 	at.Locks = max(o.Wait, s.silence) * 9 / 10 // before the server counts as silent
-	s.writer, err = s.meet()
+	s.writer, err = at.Meet(o.Wait)
 	return s, err
 }
 
@@ -209,23 +210,13 @@ func (s *Store) open() (err error) {
 			"could become old",
 			"keep the checkpoint in a file, or run on Linux, macOS or Windows")
 	}
-	if s.reader, err = s.meet(); err != nil {
+	if s.reader, err = s.at.Meet(s.o.Wait); err != nil {
 		return err
 	}
-	err = s.writer.Promises(s.o.ReadOnly)
-	if err == nil {
-		err = s.reader.Promises(true) // an address may name several servers
+	if err = s.reader.Promises(true); err != nil { // an address may name several servers
+		return err
 	}
-	if err == nil {
-		err = s.prepare()
-	}
-	if err == nil {
-		err = s.findLedger()
-	}
-	if err == nil && !s.o.ReadOnly {
-		err = s.join()
-	}
-	if err != nil {
+	if err = inTurn(s.promised, s.prepare, s.findLedger, s.join); err != nil {
 		return err
 	}
 	go func() {
@@ -238,27 +229,38 @@ func (s *Store) open() (err error) {
 	return nil
 }
 
-// join makes this process one that writes.
+// inTurn carries out steps as long as none fails.
+func inTurn(steps ...func() error) error {
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) promised() error { return s.writer.Promises(s.o.ReadOnly) }
+
+// join makes this process one that writes, unless it only reads.
 func (s *Store) join() (err error) {
+	if s.o.ReadOnly {
+		return nil
+	}
 	if err := s.enlist(); err != nil {
 		return err
 	}
 	if s.accepted {
-		err := checkpoint.Renew(context.Background(), s, "what was known before its server lost it", nil)
-		if err != nil {
-			return err
-		}
+		err = checkpoint.Renew(context.Background(), s, "what was known before its server lost it", nil)
 	}
-	if s.fresh, err = s.empty(); err != nil {
-		return err
+	if err == nil {
+		s.fresh, err = s.empty()
 	}
-	s.beaten = make(chan struct{})
-	go s.beat()
-	return nil
+	if err == nil {
+		s.beaten = make(chan struct{})
+		go s.beat()
+	}
+	return err
 }
-
-// meet connects to the server.
-func (s *Store) meet() (*server.Session, error) { return s.at.Meet(s.o.Wait) }
 
 // Digests makes the keyed digests of this ledger.
 func (s *Store) Digests() *checkpoint.Digester { return s.digests }
@@ -276,8 +278,11 @@ func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err := s.failed()
-	if err == nil && s.erased.Load() {
-		s.vacuum()
+	if err == nil && s.erased.Load() { // what was removed is written over, unless this user may not have it so
+		for _, table := range []string{"lead_rows", "lead_ids", "notes"} {
+			_, _ = s.writer.Do(`VACUUM leadferry.` + table)
+		}
+		s.writer.Warned()
 	}
 	if err == nil && !s.o.ReadOnly {
 		err = s.ask(s.end) // by another connection where the one that writes was lost since its last commit

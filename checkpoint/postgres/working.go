@@ -304,9 +304,6 @@ func (w *working) givenBack() (n int) {
 	return n
 }
 
-// hasNotes says whether notes have changed.
-func (w *working) hasNotes() bool { return !maps.EqualFunc(w.notes, w.before, bytes.Equal) }
-
 // putNotes stores the notes that have changed.
 func (s *Store) putNotes(b *pgx.Batch, w *working) {
 	for name, value := range w.notes {

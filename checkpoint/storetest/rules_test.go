@@ -16,15 +16,14 @@ import (
 // TestRules asks a file what the rules of package checkpoint make of lists, decisions and doubts.
 func TestRules(t *testing.T) {
 	inAFile().run(t, []func(*testing.T, Backend){
-		findsALeadByKeyThenByIDThenByExternalID, looksAlike, marksChangeNothingElse,
-		leadOfAnotherKeyLeavesDoubt, withdrawnResendRestoresTheEarlierDoubt, requestIDOfADoubtIsKept,
-		decisionsSettleDoubts, decisionThatNothingWasCreatedFreesTheRow, aWrongDecisionIsCorrected,
-		aDecisionOfTheDayBeforeIsRefused, aCorrectionTakesNoLeadFromAnother, evidenceAgainstADecisionIsKept,
-		evidenceAgainstAnOldDecisionIsNone, historyOfADoubt, adoptedLeadsAreKnownAndTheirDataIsNot,
-		adoptRefusesAListAsAWhole, adoptCompletesALeadWithoutID, adoptSettlesWhatWasAnswered, adoptCorrectsWhatPeopleGave,
-		adoptKeepsAnUnknownStatus, exportIsAdoptedByANewCheckpoint, decisionsAfterForgetting,
-		aDecisionIsCorrectedOnceTheKeysBehindItAreGone, unblockedKeyIsNew, forgottenKeyIsNotSentAgain, shapesAreNoted,
-		historyTellsWhatWasDone, claimOwnsItsExternalID,
+		findsALeadByKeyThenByIDThenByExternalID, looksAlike, marksChangeNothingElse, leadOfAnotherKeyLeavesDoubt,
+		withdrawnResendRestoresTheEarlierDoubt, requestIDOfADoubtIsKept, decisionsSettleDoubts,
+		decisionThatNothingWasCreatedFreesTheRow, aWrongDecisionIsCorrected, aDecisionOfTheDayBeforeIsRefused,
+		aCorrectionTakesNoLeadFromAnother, evidenceAgainstADecisionIsKept, evidenceAgainstAnOldDecisionIsNone,
+		adoptedLeadsAreKnownAndTheirDataIsNot, adoptRefusesAListAsAWhole, adoptCompletesALeadWithoutID,
+		adoptSettlesWhatWasAnswered, adoptCorrectsWhatPeopleGave, adoptKeepsAnUnknownStatus,
+		exportIsAdoptedByANewCheckpoint, unblockedKeyIsNew, forgottenKeyIsNotSentAgain, shapesAreNoted,
+		historyTellsWhatWasDone,
 	})
 }
 
@@ -305,15 +304,6 @@ func evidenceAgainstAnOldDecisionIsNone(t *testing.T, b Backend) {
 	}
 }
 
-// A row whose create was withdrawn has no event; one in doubt shows its send.
-func historyOfADoubt(t *testing.T, b Backend) {
-	d := b.open(t)
-	claimed(t, d, IntentOf("a", 1), IntentOf("b", 1))
-	withdrawn(t, d, "b")
-	equal(t, "sent", []string{"in_doubt +doubted open 0"}, acts(t, d, "a"))
-	equal(t, "withdrawn", nil, acts(t, d, "b"))
-}
-
 func adoptedLeadsAreKnownAndTheirDataIsNot(t *testing.T, b Backend) {
 	d := b.open(t)
 	list := []checkpoint.Entry{
@@ -491,37 +481,6 @@ func exportIsAdoptedByANewCheckpoint(t *testing.T, b Backend) {
 		equal(t, was.Key, was, got)
 	}
 	adopted(t, d, checkpoint.AdoptResult{Known: 24, Rejected: 3, Forgotten: 1}, list...)
-}
-
-// Lines that stay, and lines that come, do not get the place of one another.
-func decisionsAfterForgetting(t *testing.T, b Backend) {
-	d := b.open(t)
-	decide := func(key string) {
-		claimed(t, d, IntentOf(key, 1))
-		resolved(t, d, checkpoint.Decision{Key: key})
-	}
-	for _, key := range []string{"a", "b", "c"} {
-		decide(key)
-	}
-	forgotten(t, d, checkpoint.ForgetResult{Unknown: 2}, "a", "b")
-	decide("d")
-	decide("e")
-	equal(t, "decisions", []checkpoint.Decision{{Key: "c"}, {Key: "d"}, {Key: "e"}}, decisions(t, d))
-}
-
-// aDecisionIsCorrectedOnceTheKeysBehindItAreGone: then the lead stands last, wherever it stood before.
-func aDecisionIsCorrectedOnceTheKeysBehindItAreGone(t *testing.T, b Backend) {
-	d := b.open(t)
-	settled(t, d, CreatedEntry("z", "lead-z", 1))
-	claimed(t, d, IntentOf("a", 2))
-	resolved(t, d, checkpoint.Decision{Key: "a", LeadID: "wrong"})
-	forgotten(t, d, checkpoint.ForgetResult{Leads: 1}, "z")
-	for _, id := range []string{"wrong-too", "right"} {
-		resolved(t, d, checkpoint.Decision{Key: "a", LeadID: id})
-		if e := Lookup(t, d, "a"); e.State != checkpoint.Created || e.LeadID != id {
-			t.Errorf("%v with %q instead of %q", e.State, e.LeadID, id)
-		}
-	}
 }
 
 func unblockedKeyIsNew(t *testing.T, b Backend) {
@@ -878,51 +837,6 @@ func forgotten(t TB, d checkpoint.Store, want checkpoint.ForgetResult, keys ...s
 	if r, err := checkpoint.Forget(context.Background(), d, keys, false); err != nil || r != want {
 		t.Fatalf("forgot %+v, %v, want %+v", r, err, want)
 	}
-}
-
-// A claim owns the ExternalID that it will ask for, as long as a lead may have it: two rows never come to one.
-func claimOwnsItsExternalID(t *testing.T, b Backend) {
-	d := b.open(t)
-	asks := func(key, external string) checkpoint.Entry {
-		e := IntentOf(key, 1)
-		e.WantLink = external
-		return e
-	}
-	check := func(what, key, external string, want error) {
-		t.Helper()
-		if err := Claim(d, asks(key, external)); !errors.Is(err, want) {
-			t.Errorf("%s: %v, want %v", what, err, want)
-		}
-	}
-	handed := []*checkpoint.Change{
-		{Entry: asks("a", "x")}, {Kind: checkpoint.Withdraw, Entry: checkpoint.Entry{Key: "a"}}, {Entry: asks("b", "x")},
-	}
-	if err := d.Commit(t.Context(), handed); err != nil || handed[2].Err != nil {
-		t.Errorf("of one that was withdrawn in the same commit: %v, %v", err, handed[2].Err)
-	}
-	withdrawn(t, d, "b")
-	both := []*checkpoint.Change{{Entry: asks("a", "x")}, {Entry: asks("b", "x")}}
-	if err := d.Commit(t.Context(), both); err != nil || both[0].Err != nil ||
-		!errors.Is(both[1].Err, checkpoint.ErrLinked) {
-		t.Errorf("two in one commit: %v, %v, %v", err, both[0].Err, both[1].Err)
-	}
-	check("of a claim", "b", "x", checkpoint.ErrLinked)
-	check("of its own claim", "a", "x", nil)
-	withdrawn(t, d, "a") // the second one
-	withdrawn(t, d, "a")
-	check("of one that was withdrawn", "b", "x", nil)
-	settled(t, d, checkpoint.Entry{Key: "b", State: checkpoint.Rejected, Code: 422})
-	check("of one that was refused", "c", "x", nil)
-	e := CreatedEntry("c", "lead-c", 1)
-	e.ExternalID = "x"
-	settled(t, d, e)
-	d = d.again(t)
-	check("of a lead", "a", "x", checkpoint.ErrLinked)
-	check("that is another's key", "a", "c", nil)
-	adopted(t, d, checkpoint.AdoptResult{Leads: 1}, checkpoint.Entry{Key: "l", LeadID: "lead-l", ExternalID: "y"})
-	check("of a list", "b", "y", checkpoint.ErrLinked)
-	check("that equals the key of one who asked for another", "x", "a", nil)
-	check("none", "n", "", nil)
 }
 
 func withdrawn(t TB, d checkpoint.Store, key string) {

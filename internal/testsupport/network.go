@@ -85,24 +85,21 @@ func (n Network) listen(t testing.TB, h http.Handler, secure *tls.Config) string
 
 // only serves one of the two applications: the paths that begin so.
 func only(prefix string, h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !strings.HasPrefix(r.URL.Path, prefix) {
-			http.NotFound(w, r)
-			return
-		}
-		h.ServeHTTP(w, r)
-	})
+	mux := http.NewServeMux()
+	mux.Handle(prefix, h)
+	return mux
 }
 
-// Sign makes a certificate of a template, for servers and clients, valid for some days unless it says otherwise. by is who
-// signs it; nil: it is an authority, signed by itself.
+// Sign makes a certificate of a template, for servers and clients, valid for some days unless it says otherwise. by is
+// who signs it; nil: it is an authority, signed by itself.
 func Sign(t testing.TB, c x509.Certificate, by *tls.Certificate) *tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.SerialNumber, c.ExtKeyUsage = big.NewInt(1), []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
+	c.SerialNumber = big.NewInt(1)
+	c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
 	if c.NotAfter.IsZero() {
 		c.NotBefore, c.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(7*24*time.Hour)
 	}
@@ -173,7 +170,8 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if p.network.ProxyDoes != nil {
 		does = p.network.ProxyDoes(n)
 	}
-	want := "Basic " + base64.StdEncoding.EncodeToString([]byte(userPassword(p.network.Proxy)))
+	password, _ := p.network.Proxy.Password()
+	want := "Basic " + base64.StdEncoding.EncodeToString([]byte(p.network.Proxy.Username()+":"+password))
 	switch {
 	case does < 0:
 		panic(http.ErrAbortHandler)
@@ -189,11 +187,6 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		p.tunnel(w, r)
 	}
-}
-
-func userPassword(u *url.Userinfo) string {
-	password, _ := u.Password()
-	return u.Username() + ":" + password
 }
 
 // tunnel carries bytes both ways until one side has ended.

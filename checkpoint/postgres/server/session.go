@@ -64,12 +64,6 @@ func (a *Address) Meet(wait time.Duration) (*Session, error) {
 	return s, nil
 }
 
-// oldest is the oldest version of the server that will do.
-const oldest = 14
-
-// ofPostgres is what PostgreSQL itself says of its version; those who changed it add a word of their own.
-const ofPostgres = `^PostgreSQL (\d+)(\.\d+|devel|beta\d+|rc\d+)* (on |\()`
-
 // isPostgres refuses a server that is something else by what it says of itself, and a pooler, unless the address says
 // that it keeps a connection for each session: else it may hand the statements of a session to any connection of its
 // own. It shows by the process: the one that answers is not the one that the connection was made to. This comes before
@@ -91,9 +85,11 @@ func (s *Session) isPostgres() error {
 	return nil
 }
 
-// unfit is why a server will not do that says this of its version, or nothing.
+// unfit is why a server will not do that says this of its version, or nothing. Those who changed PostgreSQL add a word
+// of their own.
 func unfit(version string) (text, hint string) {
-	parts := regexp.MustCompile(ofPostgres).FindStringSubmatch(version)
+	const oldest = 14
+	parts := regexp.MustCompile(`^PostgreSQL (\d+)(\.\d+|devel|beta\d+|rc\d+)* (on |\()`).FindStringSubmatch(version)
 	if parts == nil {
 		return "its server is not PostgreSQL: " + version,
 			"a ledger needs PostgreSQL 14 or newer itself: what speaks its protocol need not keep its promises"
@@ -197,15 +193,12 @@ func (s *Session) Together(f func() error) error {
 	return pgx.BeginFunc(context.Background(), s.Conn, func(pgx.Tx) error { return f() })
 }
 
-// closing is how long a server is waited for when a connection ends in order.
-const closing = 2 * time.Second
-
-// Close ends a connection in order; nil is none.
+// Close ends a connection in order, and waits two seconds for the server at most; nil is none.
 func (s *Session) Close() error {
 	if s == nil || s.Conn == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), closing)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	return s.Conn.Close(ctx)
 }
