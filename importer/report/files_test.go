@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func rejectsPaths(r *Run) (paths []string) {
 	for _, s := range r.rejects {
-		paths = append(paths, s.out.path)
+		paths = append(paths, s.path)
 	}
 	return paths
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,9 +18,9 @@ import (
 // clock is the beginning of a run; runs of these tests take ten seconds.
 var clock = time.Date(2026, 5, 12, 2, 30, 0, 0, time.UTC)
 
-func nightly() MetricsRun {
-	return MetricsRun{
-		Command: "sync", Version: "1.2.3", Mapping: "/etc/leadferry/crm.yaml", Started: clock, Leads: 200, InDoubt: 2,
+func nightly(path string) *Metrics {
+	return &Metrics{
+		Path: path, Command: "sync", Version: "1.2.3", Mapping: "/etc/leadferry/crm.yaml", Started: clock, Known: &Known{200, 2},
 		Target: Target{BaseURL: "https://api.example.com", LeadsURL: "https://user:pass@leads.example.com:8443/eu", TrunkID: "t-1"},
 	}
 }
@@ -36,19 +37,11 @@ func ended(outcome string, code int) *Summary {
 	}
 }
 
-func metricsAt(t *testing.T, path string) *Metrics {
-	t.Helper()
-	m, err := NewMetrics(path)
-	must(t, err)
-	return m
-}
-
 // night is one run from its beginning to its end.
-func night(t *testing.T, path string, run MetricsRun, s *Summary, code int) {
+func night(t *testing.T, m *Metrics, s *Summary, code int) {
 	t.Helper()
-	m := metricsAt(t, path)
-	must(t, m.Begin(run))
-	must(t, m.End(s, code, run.Started.Add(10*time.Second)))
+	must(t, m.Write(nil, GoesOn))
+	must(t, m.Write(s, code))
 }
 
 // value is the number of the one series that begins with a name, labels left out.
@@ -66,7 +59,7 @@ func value(t *testing.T, path, name string) string {
 
 func TestMetricsOfARunThatEnded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "leadferry.prom")
-	night(t, path, nightly(), ended("attention", 1), 1)
+	night(t, nightly(path), ended("attention", 1), 1)
 	got := strings.ReplaceAll(read(t, path), runtime.Version(), "GO")
 	golden := filepath.Join("testdata", "metrics.prom")
 	if diff := cmp.Diff(read(t, golden), got); diff != "" {
@@ -79,13 +72,13 @@ func TestMetricsOfARunThatEnded(t *testing.T) {
 	}
 }
 
-// A run that was killed leaves what Begin wrote.
+// A run that was killed leaves what its beginning wrote.
 func TestMetricsOfARunThatWasKilled(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "leadferry.prom")
-	night(t, path, nightly(), ended("complete", 0), 0)
-	again := nightly()
+	night(t, nightly(path), ended("complete", 0), 0)
+	again := nightly(path)
 	again.Started = clock.Add(24 * time.Hour)
-	must(t, metricsAt(t, path).Begin(again))
+	must(t, again.Write(nil, GoesOn))
 	for name, want := range map[string]string{
 		"run_in_progress": "1", "run_start_timestamp_seconds": "1.7786394e+09", "checkpoint_rows_in_doubt": "2",
 		"run_exit_code": "none", "run_duration_seconds": "none", lastSuccess: "1.77855301e+09", lastComplete: "1.77855301e+09",
@@ -106,77 +99,63 @@ func TestLastRunsLiveOn(t *testing.T) {
 	}
 	dry := ended("complete", 0)
 	dry.DryRun = true
-	other := nightly()
-	other.Command = "import"
 	tests := []struct {
-		name              string
-		run               MetricsRun
+		name, command     string
 		s                 *Summary
 		code              int
 		success, complete string
 	}{
-		{"no row needs attention", nightly(), ended("complete", 0), 0, second, second},
-		{"rows need attention", nightly(), ended("attention", 1), 1, first, second},
-		{"a row is in doubt", nightly(), ended("attention", 5), 5, first, second},
-		{"standard output was closed", nightly(), ended("complete", 0), 3, first, second},
-		{"stopped early", nightly(), ended("stopped", 3), 3, first, first},
-		{"interrupted", nightly(), ended("interrupted", 130), 130, first, first},
-		{"the time was up, no row was left", nightly(), ended("stopped", 0), 0, second, first},
-		{"refused before the first row", nightly(), nil, 2, first, first},
-		{"a dry run", nightly(), dry, 0, first, second},
-		{"another command", other, ended("stopped", 3), 3, "none", "none"},
+		{"no row needs attention", "sync", ended("complete", 0), 0, second, second},
+		{"rows need attention", "sync", ended("attention", 1), 1, first, second},
+		{"a row is in doubt", "sync", ended("attention", 5), 5, first, second},
+		{"standard output was closed", "sync", ended("complete", 0), 3, first, second},
+		{"stopped early", "sync", ended("stopped", 3), 3, first, first},
+		{"interrupted", "sync", ended("interrupted", 130), 130, first, first},
+		{"the time was up, no row was left", "sync", ended("stopped", 0), 0, second, first},
+		{"refused before the first row", "sync", nil, 2, first, first},
+		{"a dry run", "sync", dry, 0, first, second},
+		{"another command", "import", ended("stopped", 3), 3, "none", "none"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "leadferry.prom")
-			night(t, path, nightly(), ended("complete", 0), 0)
+			night(t, nightly(path), ended("complete", 0), 0)
 			if tt.s != nil {
 				later(tt.s)
 			}
-			night(t, path, tt.run, tt.s, tt.code)
-			if got := value(t, path, lastSuccess); got != tt.success {
-				t.Errorf("last success %s, want %s", got, tt.success)
-			}
-			if got := value(t, path, lastComplete); got != tt.complete {
-				t.Errorf("last complete %s, want %s", got, tt.complete)
-			}
-			if got := value(t, path, "run_in_progress"); got != "0" {
-				t.Errorf("in progress: %s", got)
+			run := nightly(path)
+			run.Command = tt.command
+			night(t, run, tt.s, tt.code)
+			got := []string{value(t, path, lastSuccess), value(t, path, lastComplete), value(t, path, "run_in_progress")}
+			if want := []string{tt.success, tt.complete, "0"}; !slices.Equal(got, want) {
+				t.Errorf("last success, last complete, in progress: %v, want %v", got, want)
 			}
 		})
 	}
 }
 
-// TestAnOldFileThatCannotBeRead is told of and replaced: the next run has one to read.
+// TestAnOldFileThatCannotBeRead is told of and replaced: the next run has one to read. An empty one says nothing.
 func TestAnOldFileThatCannotBeRead(t *testing.T) {
 	for name, text := range map[string]string{
-		"other text": "this is no metric\n", "half a file": "# HELP leadferry_x y\nleadferry_last_success_timestamp_seconds{comm", "binary": "\x00\xff\x00",
+		"other text": "this is no metric\n", "half a file": "# HELP leadferry_x y\nleadferry_last_success_timestamp_seconds{comm", "binary": "\x00\xff\x00", "empty": "",
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "leadferry.prom")
 			must(t, os.WriteFile(path, []byte(text), 0o600))
-			m := metricsAt(t, path)
-			if err := m.Begin(nightly()); err == nil || !strings.Contains(err.Error(), "read the metrics of the last run") {
+			m := nightly(path)
+			err := m.Write(nil, GoesOn)
+			if (err == nil) != (text == "") || err != nil && !strings.Contains(err.Error(), "read the metrics of the last run") {
 				t.Errorf("error %v", err)
 			}
-			if got := value(t, path, "run_in_progress"); got != "1" {
-				t.Errorf("in progress: %s", got)
+			if value(t, path, "run_in_progress") != "1" || value(t, path, lastSuccess) != "none" {
+				t.Error(read(t, path))
 			}
-			must(t, m.End(ended("complete", 0), 0, clock))
-			night(t, path, nightly(), ended("stopped", 3), 3)
+			must(t, m.Write(ended("complete", 0), 0))
+			night(t, nightly(path), ended("stopped", 3), 3)
 			if got := value(t, path, lastSuccess); got != "1.77855301e+09" {
 				t.Errorf("last success %s", got)
 			}
 		})
-	}
-}
-
-func TestAnEmptyOldFileSaysNothing(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "leadferry.prom")
-	must(t, os.WriteFile(path, nil, 0o600))
-	night(t, path, nightly(), ended("stopped", 3), 3)
-	if got := value(t, path, lastSuccess); got != "none" {
-		t.Errorf("last success %s", got)
 	}
 }
 
@@ -186,7 +165,7 @@ func TestMetricsFileIsForOthersToRead(t *testing.T) {
 	path, target := filepath.Join(dir, "leadferry.prom"), filepath.Join(dir, "target")
 	must(t, os.WriteFile(target, []byte("# a file of somebody else\n"), 0o600))
 	must(t, os.Symlink(target, path))
-	night(t, path, nightly(), ended("complete", 0), 0)
+	night(t, nightly(path), ended("complete", 0), 0)
 	info, err := os.Lstat(path)
 	must(t, err)
 	if info.Mode() != fs.FileMode(0o644) {
@@ -202,18 +181,12 @@ func TestMetricsFileIsForOthersToRead(t *testing.T) {
 }
 
 func TestMetricsThatCannotBeWritten(t *testing.T) {
-	m := metricsAt(t, filepath.Join(t.TempDir(), "no such folder", "leadferry.prom"))
-	if err := m.Begin(nightly()); err == nil {
-		t.Error("Begin: no error")
+	m := nightly(filepath.Join(t.TempDir(), "no such folder", "leadferry.prom"))
+	if m.Write(nil, GoesOn) == nil || m.Write(ended("complete", 0), 0) == nil {
+		t.Error("no error")
 	}
-	if err := m.End(ended("complete", 0), 0, clock); err == nil {
-		t.Error("End: no error")
-	}
-}
-
-func TestMetricsAreNotWrittenIntoWhatIsNoFile(t *testing.T) {
 	for _, path := range []string{"-", os.DevNull, t.TempDir()} {
-		if _, err := NewMetrics(path); err == nil {
+		if CheckMetrics(path) == nil {
 			t.Errorf("%s was taken", path)
 		}
 	}
@@ -225,26 +198,23 @@ func TestMetricsOfAnyTexts(t *testing.T) {
 	dir := t.TempDir()
 	text := rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }))
 	rapid.Check(t, func(t *rapid.T) {
-		path := filepath.Join(dir, "leadferry.prom")
-		run := nightly()
-		run.Command = text.Draw(t, "command")
+		run := nightly(filepath.Join(dir, "leadferry.prom"))
+		run.Command = strings.ToValidUTF8(text.Draw(t, "command"), "")
 		run.Mapping, run.Target.TrunkID, run.Target.LeadsURL = text.Draw(t, "mapping"), text.Draw(t, "trunk"), text.Draw(t, "url")
-		run.Command, run.Version = strings.ToValidUTF8(run.Command, ""), "1"
 		s := ended("complete", 0)
 		s.Transitions = append(s.Transitions, Transition{text.Draw(t, "from"), text.Draw(t, "to"), 1})
-		must(t, os.RemoveAll(path))
+		must(t, os.RemoveAll(run.Path))
 		for range 2 {
-			m, err := NewMetrics(path)
-			must(t, err)
-			must(t, m.Begin(run))
-			must(t, m.End(s, 0, clock))
+			must(t, run.Write(nil, GoesOn))
+			must(t, run.Write(s, 0))
 		}
-		m, err := NewMetrics(path)
-		must(t, err)
-		err = m.begin(run)
-		last := m.last
-		if want := seconds(s.FinishedAt); err != nil || last[lastSuccess] != want || last[lastComplete] != want {
-			t.Fatalf("%v, %v", last, err)
+		must(t, run.Write(nil, GoesOn))
+		old, err := readMetrics(run.Path)
+		for _, name := range []string{lastSuccess, lastComplete} {
+			series := old[namespace+name].GetMetric()
+			if err != nil || len(series) != 1 || series[0].GetGauge().GetValue() != seconds(s.FinishedAt) {
+				t.Fatalf("%v, %v", series, err)
+			}
 		}
 	})
 }

@@ -23,7 +23,8 @@ type output struct {
 	file    *os.File
 	opened  fs.FileInfo // by which the file is known again
 	buffer  *bufio.Writer
-	lines   *csv.Writer // of rejects or of what the CRM should take over, into the buffer; else nil
+	lines   *csv.Writer // into the buffer; nil: other text
+	texts   []bool      // which columns of lines of ours hold texts from outside
 }
 
 const outputBuffer = 64 << 10

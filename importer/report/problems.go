@@ -64,9 +64,9 @@ func (r *Run) openProblems() error {
 		r.problems = annotate(r.files.Annotate)
 		return nil
 	}
-	out, err := r.create(path)
-	if err != nil || out == nil {
-		return err
+	out := r.create(path)
+	if out == nil {
+		return r.err
 	}
 	if strings.EqualFold(filepath.Ext(path), ".jsonl") {
 		r.problems = func(batch []Problem) error { return writeObjects(out, batch) }

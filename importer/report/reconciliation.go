@@ -2,57 +2,10 @@ package report
 
 import (
 	"cmp"
-	"iter"
 	"slices"
-
-	"github.com/gocarina/gocsv"
 
 	"leadferry/checkpoint"
 )
-
-// Compared is one line of the reconciliation: a row beside its lead, or a lead that no row names,
-// which has no File, Line and Row. Of content it names the keys that differ, never values.
-type Compared struct {
-	File             string `csv:"file"`
-	Line             string `csv:"line"`
-	Row              string `csv:"row"`
-	Key              string `csv:"key"`
-	LeadID           string `csv:"lead_id"`
-	ExternalID       string `csv:"external_id"`
-	ExternalService  string `csv:"external_id_service"`
-	StatusFile       string `csv:"status_file"`
-	StatusConfirmed  string `csv:"status_confirmed"`
-	StatusService    string `csv:"status_service"`
-	Verdict          string `csv:"verdict"`
-	ChangedBy        string `csv:"changed_by"` // file, service, both or ""
-	ConfirmedAt      string `csv:"confirmed_at"`
-	ServiceUpdatedAt string `csv:"service_updated_at"`
-	ContentKeys      string `csv:"content_keys"`
-	OrganizationID   string `csv:"organization_id"`
-	Error            string `csv:"error"`
-}
-
-// Reconciles reports whether a reconciliation is written.
-func (r *Run) Reconciles() bool { return r.reconciliation != nil }
-
-// Reconciliation writes lines of it, whose texts it makes fit to be shown.
-func (r *Run) Reconciliation(batch []Compared) error {
-	if r.err != nil || r.reconciliation == nil || len(batch) == 0 {
-		return r.err
-	}
-	for i := range batch {
-		l := &batch[i]
-		for _, text := range []*string{
-			&l.File, &l.Key, &l.LeadID, &l.ExternalID, &l.ExternalService, &l.StatusFile,
-			&l.StatusConfirmed, &l.StatusService, &l.OrganizationID,
-		} {
-			*text = EscapeLine(*text)
-		}
-		l.ContentKeys, l.Error = Cell(l.ContentKeys), Cell(l.Error)
-	}
-	r.err = gocsv.MarshalCSVWithoutHeaders(batch, r.reconciliation.lines)
-	return r.err
-}
 
 // Reconciliation is what a reconciliation has found, in figures. Absent leads have no row.
 type Reconciliation struct {
@@ -121,31 +74,3 @@ var verdictMeanings = map[string]string{
 	"absent":    "known leads that no row names", "in_doubt": "nobody can tell if a lead was made",
 }
 
-// Pulled is one line of the pull file: a lead whose status the CRM should take over, in the CRM's
-// own word.
-type Pulled struct {
-	ExternalID     string `csv:"external_id"`
-	Status         string `csv:"status"`
-	LeadID         string `csv:"lead_id"`
-	UpdatedAt      string `csv:"updated_at"`
-	OrganizationID string `csv:"organization_id"`
-}
-
-// Pull writes the pull file as a whole; an error ends the lines. A run that does not call it, because it stopped before
-// its end, leaves the file of an earlier one as it is.
-func (r *Run) Pull(lines iter.Seq2[Pulled, error]) error {
-	if r.err != nil || r.pull == nil {
-		return r.err
-	}
-	r.err = beginLines[Pulled](r.pull, false, nil)
-	for l, err := range lines {
-		for _, text := range []*string{&l.ExternalID, &l.Status, &l.LeadID, &l.OrganizationID} {
-			*text = EscapeLine(*text)
-		}
-		if r.err = cmp.Or(r.err, err); r.err == nil {
-			r.err = gocsv.MarshalCSVWithoutHeaders([]Pulled{l}, r.pull.lines)
-			r.pulled++
-		}
-	}
-	return r.err
-}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -38,49 +39,86 @@ type Result struct {
 	Own       []string `csv:"-"` // the row's own cells, in the order of Files.Columns
 }
 
-// Results writes lines of the results file. Texts from outside are cut and defused; names and IDs only lose what a
-// terminal would act upon.
+// Results writes lines of the results file.
 func (r *Run) Results(batch []Result) error {
-	if r.err != nil || r.results == nil || len(batch) == 0 {
-		return r.err
-	}
-	for i := range batch {
-		l := &batch[i]
-		for _, text := range []*string{&l.File, &l.Key, &l.LeadID, &l.ExternalID, &l.OrganizationID, &l.Status} {
-			*text = EscapeLine(*text)
-		}
-		l.Location, l.Error = Cell(l.Location), Cell(l.Error)
-	}
 	next := 0
-	r.err = gocsv.MarshalCSVWithoutHeaders(batch, widened{r.results.lines, func(cells []string) []string {
+	return writeLines(r, r.results, batch, func(cells []string) []string {
 		l := &batch[next]
 		if next++; r.files.Namespaced {
 			cells = slices.Insert(cells, keyColumn+1, l.Namespace)
 		}
 		return append(cells, l.Own...)
-	}})
-	return r.err
+	})
 }
 
 // keyColumn is where the key is in a line of results.
 const keyColumn = 3
 
-// widened takes lines from gocsv and adds the columns that not every file has.
-type widened struct {
-	*csv.Writer
-	widen func(cells []string) []string
+// Compared is one line of the reconciliation: a row beside its lead, or a lead that no row names,
+// which has no File, Line and Row. Of content it names the keys that differ, never values.
+type Compared struct {
+	File             string `csv:"file"`
+	Line             string `csv:"line"`
+	Row              string `csv:"row"`
+	Key              string `csv:"key"`
+	LeadID           string `csv:"lead_id"`
+	ExternalID       string `csv:"external_id"`
+	ExternalService  string `csv:"external_id_service"`
+	StatusFile       string `csv:"status_file"`
+	StatusConfirmed  string `csv:"status_confirmed"`
+	StatusService    string `csv:"status_service"`
+	Verdict          string `csv:"verdict"`
+	ChangedBy        string `csv:"changed_by"` // file, service, both or ""
+	ConfirmedAt      string `csv:"confirmed_at"`
+	ServiceUpdatedAt string `csv:"service_updated_at"`
+	ContentKeys      string `csv:"content_keys"`
+	OrganizationID   string `csv:"organization_id"`
+	Error            string `csv:"error"`
 }
 
-func (w widened) Write(cells []string) error { return w.Writer.Write(w.widen(cells)) }
+// Reconciles reports whether a reconciliation is written.
+func (r *Run) Reconciles() bool { return r.reconciliation != nil }
 
-// beginLines writes the header line of results or of a reconciliation, with further columns behind those that all
-// have; a name that exists already is told apart.
+// Reconciliation writes lines of it.
+func (r *Run) Reconciliation(batch []Compared) error { return writeLines(r, r.reconciliation, batch, nil) }
+
+// Pulled is one line of the pull file: a lead whose status the CRM should take over, in the CRM's
+// own word.
+type Pulled struct {
+	ExternalID     string `csv:"external_id"`
+	Status         string `csv:"status"`
+	LeadID         string `csv:"lead_id"`
+	UpdatedAt      string `csv:"updated_at"`
+	OrganizationID string `csv:"organization_id"`
+}
+
+// Pull writes the pull file as a whole; an error ends the lines. A run that does not call it, because it stopped before
+// its end, leaves the file of an earlier one as it is.
+func (r *Run) Pull(lines iter.Seq2[Pulled, error]) error {
+	if r.err != nil || r.pull == nil {
+		return r.err
+	}
+	r.err = beginLines[Pulled](r.pull, false, nil)
+	for l, err := range lines {
+		if r.err = cmp.Or(r.err, err); writeLines(r, r.pull, []Pulled{l}, nil) != nil {
+			break
+		}
+		r.pulled++
+	}
+	return r.err
+}
+
+// beginLines writes the header line of a file whose lines are a T, with further columns behind those that all have; a
+// name that exists already is told apart.
 func beginLines[T any](to *output, namespaced bool, further []string) error {
 	if to == nil {
 		return nil
 	}
 	header, err := gocsv.MarshalString([]T{}) // the names that its tags give the columns
 	names := strings.Split(strings.TrimSpace(header), ",")
+	for _, name := range names {
+		to.texts = append(to.texts, slices.Contains([]string{"location", "error", "content_keys"}, name))
+	}
 	if namespaced {
 		names = slices.Insert(names, keyColumn+1, "namespace")
 	}
@@ -92,6 +130,36 @@ func beginLines[T any](to *output, namespaced bool, further []string) error {
 	}
 	to.lines = csv.NewWriter(to)
 	return errors.Join(err, to.lines.Write(names))
+}
+
+// writeLines writes a batch of lines; wider, if not nil, adds the columns that not every file has.
+func writeLines[T any](r *Run, to *output, batch []T, wider func([]string) []string) error {
+	if r.err == nil && to != nil && len(batch) > 0 {
+		r.err = gocsv.MarshalCSVWithoutHeaders(batch, shown{to.lines, to.texts, wider})
+	}
+	return r.err
+}
+
+// shown takes lines from gocsv and makes them fit to be shown: texts from outside are cut and defused, names and IDs
+// only lose what a terminal would act upon.
+type shown struct {
+	*csv.Writer
+	texts []bool
+	wider func(cells []string) []string
+}
+
+func (w shown) Write(cells []string) error {
+	for i, cell := range cells {
+		if w.texts[i] {
+			cells[i] = Cell(cell)
+		} else {
+			cells[i] = EscapeLine(cell)
+		}
+	}
+	if w.wider != nil {
+		cells = w.wider(cells)
+	}
+	return w.Writer.Write(cells)
 }
 
 // Reject is a row that needs attention. Names and Cells are its own columns as they were read; Raw is a JSON object on
@@ -122,94 +190,82 @@ func (rej Reject) shown() Reject {
 
 // rejectsFile holds rows of one header, or JSONL.
 type rejectsFile struct {
-	out        *output
-	names      []string
-	namespaced bool
+	*output
+	names []string
 }
 
 // byteOrderMark tells Excel that a file is UTF-8.
 const byteOrderMark = "\uFEFF"
 
-// rejectsFor finds or begins the rejects file for a row of in; nil means that none is wanted.
-func (r *Run) rejectsFor(in Input, names []string) (*rejectsFile, error) {
-	if i := slices.IndexFunc(r.rejects, func(s *rejectsFile) bool { return s.takes(in, names) }); i >= 0 {
-		return r.rejects[i], nil
-	}
-	out, err := r.openRejects(in.Format)
-	if out == nil || err != nil {
-		return nil, err
-	}
-	s := &rejectsFile{out, slices.Clone(names), r.files.Namespaced}
-	r.rejects = append(r.rejects, s)
-	if in.Format != jsonl || in.ByteOrderMark {
-		_, err = io.WriteString(out, byteOrderMark)
-	}
-	if err == nil && in.Format != jsonl {
-		out.lines = csv.NewWriter(out)
-		out.lines.Comma = in.delimiter()
-		err = out.lines.Write(append(slices.Clone(names),
-			s.notes(func(name, _ string) string { return notePrefix + name }, &Reject{})...))
-	}
-	return s, err
-}
-
 const jsonl = "jsonl"
 
-// takes reports whether rows of in with these columns belong into the file.
-func (s *rejectsFile) takes(in Input, names []string) bool {
-	lines := s.out.lines
-	if in.Format == jsonl || lines == nil {
-		return in.Format == jsonl && lines == nil
+// Reject writes a row that needs attention, as it was read from in. Rows go to the
+// file of their header.
+func (r *Run) Reject(in Input, rej Reject) error {
+	at := slices.IndexFunc(r.rejects, func(f rejectsFile) bool {
+		if in.Format == jsonl || f.lines == nil {
+			return in.Format == jsonl && f.lines == nil
+		}
+		return f.lines.Comma == in.delimiter() && slices.Equal(f.names, rej.Names)
+	})
+	if at < 0 {
+		at = r.beginRejects(in, rej.Names)
 	}
-	return lines.Comma == in.delimiter() && slices.Equal(s.names, names)
+	if r.err != nil || at < 0 {
+		return r.err
+	}
+	f := r.rejects[at]
+	if f.lines == nil {
+		_, r.err = f.Write(append(rej.object(), '\n'))
+		return r.err
+	}
+	row := make([]string, len(f.names), len(f.names)+9)
+	copy(row, rej.Cells)
+	r.err = f.lines.Write(append(row, r.notes(strconv.Itoa(rej.Line), EscapeLine(rej.Key), rej.Namespace, rej.Outcome,
+		second(rej.Since), second(rej.SentAt), rej.LeadID, Cell(rej.Error), rej.Text)...))
+	return r.err
+}
+
+// beginRejects begins the next rejects file, rejects.csv, rejects-2.csv and so on, or in this manner beside the named
+// one. It returns which of the files it is; -1: none is wanted, or it cannot be written.
+func (r *Run) beginRejects(in Input, names []string) int {
+	out, extension := r.named, ".csv"
+	if in.Format == jsonl || in.Format == "tsv" {
+		extension = "." + in.Format
+	}
+	if r.named = nil; out == nil {
+		path := r.files.path(r.files.Rejects, "rejects"+extension)
+		if n := len(r.rejects); path != "" && n > 0 {
+			path = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(path, filepath.Ext(path)), n+1, extension)
+		}
+		out = r.create(path)
+	}
+	if out == nil {
+		return -1
+	}
+	r.rejects = append(r.rejects, rejectsFile{out, slices.Clone(names)})
+	if in.Format != jsonl || in.ByteOrderMark {
+		_, r.err = io.WriteString(out, byteOrderMark)
+	}
+	if in.Format != jsonl {
+		out.lines = csv.NewWriter(out)
+		out.lines.Comma = in.delimiter()
+		header := r.notes("line", "key", "namespace", "outcome", "since", "sent_at", "lead_id", "error", "text")
+		each(header, func(name *string) { *name = notePrefix + *name })
+		r.err = cmp.Or(r.err, out.lines.Write(slices.Concat(names, header)))
+	}
+	return len(r.rejects) - 1
+}
+
+// notes are the columns behind a row's own, of which the namespace is the third.
+func (r *Run) notes(cells ...string) []string {
+	if !r.files.Namespaced {
+		cells = slices.Delete(cells, 2, 3)
+	}
+	return cells
 }
 
 func (in *Input) delimiter() rune { return cmp.Or(in.Delimiter, ',') }
-
-// openRejects opens the next rejects file: rejects.csv, rejects-2.csv and so on, or
-// in this manner beside the named one.
-func (r *Run) openRejects(format string) (*output, error) {
-	if out := r.named; out != nil {
-		r.named = nil
-		return out, nil
-	}
-	extension := ".csv"
-	if format == jsonl || format == "tsv" {
-		extension = "." + format
-	}
-	path := r.files.path(r.files.Rejects, "rejects"+extension)
-	if n := len(r.rejects); path != "" && n > 0 {
-		path = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(path, filepath.Ext(path)), n+1, extension)
-	}
-	return r.create(path)
-}
-
-func (s *rejectsFile) write(rej *Reject) error {
-	if s.out.lines == nil {
-		_, err := s.out.Write(append(rej.object(), '\n'))
-		return err
-	}
-	row := make([]string, len(s.names), len(s.names)+9)
-	copy(row, rej.Cells)
-	return s.out.lines.Write(append(row, s.notes(func(_, cell string) string { return cell }, rej)...))
-}
-
-// notes are the columns behind a row's own: what cell makes of the name and the cell of each.
-func (s *rejectsFile) notes(cell func(name, cell string) string, rej *Reject) (cells []string) {
-	add := func(name, text string) { cells = append(cells, cell(name, text)) }
-	add("line", strconv.Itoa(rej.Line))
-	add("key", EscapeLine(rej.Key))
-	if s.namespaced {
-		add("namespace", rej.Namespace)
-	}
-	add("outcome", rej.Outcome)
-	add("since", second(rej.Since))
-	add("sent_at", second(rej.SentAt))
-	add("lead_id", rej.LeadID)
-	add("error", Cell(rej.Error))
-	add("text", rej.Text)
-	return cells
-}
 
 // second is a time in files, "" for none.
 func second(t time.Time) string {

@@ -81,7 +81,7 @@ type Run struct {
 	results, reconciliation, pull, page, summary *output   // each nil: not wanted
 	named                                        *output   // the file of --rejects until the first reject
 	pulled                                       int       // lines of pull
-	rejects                                      []*rejectsFile
+	rejects                                      []rejectsFile
 	problems                                     func([]Problem) error // nil: not wanted
 	err                                          error                 // the first failure; nothing is written after it
 }
@@ -92,9 +92,7 @@ func OpenRun(f Files) (*Run, error) {
 	if slices.Contains([]string{f.Dir, f.Results, f.Rejects, f.Reconciliation, f.Pull}, "-") {
 		return nil, errors.New("only the summary can go to standard output")
 	}
-	if f.Dir == None {
-		f.Dir = ""
-	}
+	f.Dir = f.Folder()
 	if f.Summary == "-" {
 		f.Summary = None
 	}
@@ -107,77 +105,53 @@ func OpenRun(f Files) (*Run, error) {
 		}
 		r.folder, r.reused = folder, hasRun(folder)
 	}
-	if err := r.open(); err != nil {
+	if r.open(); r.err != nil {
 		for _, o := range r.outputs {
 			o.discard()
 		}
-		return nil, fmt.Errorf("open the run's files: %w", err)
+		return nil, fmt.Errorf("open the run's files: %w", r.err)
 	}
 	return r, nil
 }
 
-func (r *Run) open() (err error) {
-	f, page, reconciliation := &r.files, "", ""
-	if f.Page != nil {
-		page = f.path("", pageFile)
-	}
+func (r *Run) open() {
+	f := &r.files
+	r.results, r.named = r.create(f.Results), r.create(f.Rejects)
 	if f.Reconciles {
-		reconciliation = f.path(f.Reconciliation, reconciliationFile)
+		r.reconciliation = r.create(f.path(f.Reconciliation, reconciliationFile))
 	}
-	for _, o := range []struct {
-		to   **output
-		path string
-	}{
-		{&r.results, f.Results},
-		{&r.named, f.Rejects},
-		{&r.reconciliation, reconciliation},
-		{&r.pull, f.Pull},
-		{&r.page, page},
-		{&r.summary, f.Summary},
-	} {
-		if *o.to, err = r.create(o.path); err != nil {
-			return err
-		}
+	r.pull = r.create(f.Pull)
+	if f.Page != nil {
+		r.page = r.create(f.path("", pageFile))
 	}
-	return errors.Join(beginLines[Result](r.results, f.Namespaced, f.Columns),
-		beginLines[Compared](r.reconciliation, false, nil), r.openProblems())
+	r.summary = r.create(f.Summary)
+	if r.err == nil {
+		r.err = errors.Join(beginLines[Result](r.results, f.Namespaced, f.Columns),
+			beginLines[Compared](r.reconciliation, false, nil), r.openProblems())
+	}
 }
 
-// create opens an output; nil where path is "" or None.
-func (r *Run) create(path string) (*output, error) {
-	if path == "" || path == None {
-		return nil, nil
+// create opens an output; nil where path is "" or None, or after an error.
+func (r *Run) create(path string) (o *output) {
+	if path == "" || path == None || r.err != nil {
+		return nil
 	}
 	folder, dir := r.folder, filepath.Dir(path)
 	if folder == nil || dir != filepath.Clean(r.files.Dir) {
-		var err error
-		if folder, err = os.OpenRoot(dir); err != nil {
-			return nil, err
-		}
+		folder, r.err = os.OpenRoot(dir)
 	}
-	o, err := create(folder, path)
-	if err == nil {
+	if r.err == nil {
+		o, r.err = create(folder, path)
+	}
+	if r.err == nil {
 		r.outputs = append(r.outputs, o)
 	}
-	return o, err
+	return o
 }
 
 // TakesRows reports whether any of the files tells of single rows.
 func (r *Run) TakesRows() bool {
 	return r.results != nil || r.problems != nil || r.reconciliation != nil || r.named != nil || r.files.Dir != ""
-}
-
-// Reject writes a row that needs attention, as it was read from in. Rows go to the
-// file of their header.
-func (r *Run) Reject(in Input, rej Reject) error {
-	if r.err != nil {
-		return r.err
-	}
-	var s *rejectsFile
-	if s, r.err = r.rejectsFor(in, rej.Names); s != nil && r.err == nil {
-		r.err = s.write(&rej)
-	}
-	return r.err
 }
 
 // Flush hands all lines to the operating system. An error is the first that any of the
@@ -244,7 +218,7 @@ func (r *Run) commitRows(s *Summary) error {
 		s.Reconciliation.Path = r.reconciliation.path
 	}
 	for _, file := range r.rejects {
-		s.RejectsPaths = append(s.RejectsPaths, file.out.path)
+		s.RejectsPaths = append(s.RejectsPaths, file.path)
 	}
 	return nil
 }
@@ -276,22 +250,35 @@ func (r *Run) commitSummary(s *Summary) error {
 	return nil
 }
 
-func (r *Run) amend(s *Summary) (err error) {
-	if r.page != nil && r.page.partial != "" {
-		if r.page, err = create(r.page.folder, r.page.path); err == nil {
-			err = r.commitPage(s)
+// Amend writes page and summary once more to the files that Run.Finish wrote, if any: what
+// becomes of a run may turn out when it is shown.
+func (s *Summary) Amend() (err error) {
+	r := s.run
+	if r == nil {
+		return nil
+	}
+	for _, o := range []**output{&r.page, &r.summary} {
+		switch {
+		case *o == nil:
+		case (*o).partial == "": // a pipe has had it
+			*o = nil
+		default:
+			if *o, err = create((*o).folder, (*o).path); err != nil {
+				return err
+			}
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if r.summary.partial == "" {
-		return nil // a pipe has had it
+	return errors.Join(r.commitPage(s), r.commitSummary(s))
+}
+
+// Close lets go of the folders of the run's files: until then nobody can move or remove them on Windows. Nothing is
+// amended after it.
+func (s *Summary) Close() (err error) {
+	if s.run != nil {
+		err = s.run.close()
 	}
-	if r.summary, err = create(r.summary.folder, r.summary.path); err != nil {
-		return err
-	}
-	return r.commitSummary(s)
+	s.run = nil
+	return err
 }
 
 func (r *Run) close() (err error) {

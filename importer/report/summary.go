@@ -283,22 +283,3 @@ func (s *Summary) Stopped(reason, hint string) {
 	}
 	s.Outcome, s.ExitCode, s.StopReason, s.Hint = "stopped", stopped, reason, hint
 }
-
-// Amend writes the summary once more to the file that Run.Finish wrote, if any: what
-// becomes of a run may turn out when it is shown.
-func (s *Summary) Amend() error {
-	if s.run == nil {
-		return nil
-	}
-	return s.run.amend(s)
-}
-
-// Close lets go of the folders of the run's files: until then nobody can move or remove them on Windows. Nothing is
-// amended after it.
-func (s *Summary) Close() error {
-	if s.run == nil {
-		return nil
-	}
-	defer func() { s.run = nil }()
-	return s.run.close()
-}

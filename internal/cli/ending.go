@@ -111,12 +111,11 @@ type ending struct {
 	c        atomic.Pointer[cli.Context] // nil: the command line could not be read
 	run      string
 	command  string
-	onFinish external.Command // nil: none, or none that can be read
-	mistake  error            // in --on-finish
-	asJSON   bool             // --summary -
-	metrics  string           // "": none wanted
-	figures  *report.Metrics
-	begun    atomic.Bool                    // and the figures say so
+	onFinish external.Command               // nil: none, or none that can be read
+	mistake  error                          // in --on-finish
+	asJSON   bool                           // --summary -
+	metrics  string                         // "": none wanted
+	figures  atomic.Pointer[report.Metrics] // nil: none, or the run has not begun
 	summary  atomic.Pointer[report.Summary] // nil: the run was refused
 }
 
@@ -215,11 +214,11 @@ func (p *program) runOnFinish(ctx context.Context, s *report.Summary, code int) 
 const badMetrics = "the metrics file is not right"
 
 // openMetrics finds out whether the file can be one of metrics.
-func (e *ending) openMetrics() (err error) {
+func (e *ending) openMetrics() error {
 	if e.metrics == "" {
 		return nil
 	}
-	if e.figures, err = report.NewMetrics(e.metrics); err != nil {
+	if err := report.CheckMetrics(e.metrics); err != nil {
 		return exit.Usage(fmt.Sprintf("--metrics cannot be written: %v", err), "name a file; it is replaced as a whole")
 	}
 	return nil
@@ -230,36 +229,34 @@ func (e *ending) beginMetrics(s *importer.Start, mapping string) error {
 	if e.metrics == "" {
 		return nil
 	}
-	defer e.begun.Store(true)
-	return e.figures.Begin(report.MetricsRun{
-		Command: e.command, Version: Version, Mapping: mapping, Started: time.Now(),
-		Target: report.Target(s.Target), Leads: s.Checkpoint.Leads, InDoubt: s.Checkpoint.InDoubt,
-	})
+	m := &report.Metrics{
+		Path: e.metrics, Command: e.command, Version: Version, Mapping: mapping, Started: time.Now(),
+		Target: report.Target(s.Target),
+		Known:  &report.Known{Leads: s.Checkpoint.Leads, InDoubt: s.Checkpoint.InDoubt},
+	}
+	defer e.figures.Store(m)
+	return m.Write(nil, report.GoesOn)
 }
 
 // endMetrics writes how the command ended. A command that was refused replaces a metrics file, or makes one where
 // nothing is and nothing else of the command has its place.
 func (p *program) endMetrics(code int) error {
-	e := p.ending
-	switch {
-	case e.metrics == "":
+	e, c := p.ending, p.ending.c.Load()
+	if e.metrics == "" {
 		return nil
-	case e.begun.Load():
-		return e.figures.End(e.summary.Load(), code, time.Now())
 	}
-	c := e.c.Load()
+	if m := e.figures.Load(); m != nil {
+		return m.Write(e.summary.Load(), code)
+	}
 	mayMake := func() bool {
 		return c != nil && !disk.Exists(e.metrics) && p.keepOutputs(c, filesOf(c, ""), p.line.Files) == nil
 	}
-	if !report.IsMetrics(e.metrics) && !mayMake() {
-		return nil
+	if report.CheckMetrics(e.metrics) != nil || !report.IsMetrics(e.metrics) && !mayMake() {
+		return nil // that it can be no file of metrics was the reason of the refusal
 	}
-	f, err := report.NewMetrics(e.metrics)
-	if err != nil {
-		return nil // that was the reason of the refusal
+	m := report.Metrics{
+		Path: e.metrics, Command: e.command, Version: Version, Mapping: p.line.Given("mapping").Value,
+		Target: report.Target(p.target()), Started: time.Now(),
 	}
-	return f.Refused(report.MetricsRun{
-		Command: e.command, Version: Version, Mapping: p.line.Given("mapping").Value, Target: report.Target(p.target()),
-		Started: time.Now(),
-	}, code)
+	return m.Write(nil, code)
 }
