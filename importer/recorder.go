@@ -222,7 +222,7 @@ func (w *recorder) appendProblems(all []report.Problem, l *line) []report.Proble
 	add := func(ps []mapping.Problem) {
 		for _, p := range ps {
 			all = append(all, report.Problem{
-				File: w.inputs[it.input].Path, Line: report.Number(it.row.Line), Row: report.Number(it.row.Number),
+				File: w.inputs[it.input].Path, Line: it.row.Line, Row: it.row.Number,
 				Column: p.Column, Rule: p.Rule, Text: p.Text, Value: w.valueOf(&it.row, p.Column),
 			})
 		}

@@ -1,17 +1,16 @@
 package report
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/dustin/go-humanize/english"
 	"github.com/go-json-experiment/json"
-	"github.com/gocarina/gocsv"
 )
 
 // Problem is one thing that is wrong, with a row or, without Line and Row, with a file. Rule is the check that a row
@@ -19,29 +18,12 @@ import (
 // fails: map, test, mapping, guess, lost, repeated, look_alike, unused, dropped, else.
 type Problem struct {
 	File   string `csv:"file" json:"file"`
-	Line   Number `csv:"line" json:"line,omitzero"`
-	Row    Number `csv:"row" json:"row,omitzero"`
+	Line   int    `csv:"line" json:"line,omitzero"`
+	Row    int    `csv:"row" json:"row,omitzero"`
 	Column string `csv:"column" json:"column,omitempty"`
 	Rule   string `csv:"rule" json:"rule"`
 	Text   string `csv:"text" json:"text"`
-	Value  string `csv:"-" json:"value,omitempty"` // what is in the columns, where Files.ProblemValues asks for it
-}
-
-// valued is a line of problems with the value.
-type valued struct {
-	Problem
-	Cell string `csv:"value"`
-}
-
-// Number counts from 1; 0 is an empty cell.
-type Number int
-
-// MarshalCSV gives the cell.
-func (n Number) MarshalCSV() (string, error) {
-	if n == 0 {
-		return "", nil
-	}
-	return strconv.Itoa(int(n)), nil
+	Value  string `csv:"value" json:"value,omitempty"` // what is in the columns, where Files.ProblemValues asks for it
 }
 
 // Annotations, in place of the path of Files.Problems, are those of a workflow of GitHub, which read them from a
@@ -57,36 +39,29 @@ func CheckProblems(path string) error {
 	return errors.New("the name of the file of --problems ends neither with .csv nor with .jsonl")
 }
 
-// openProblems finds how problems are written, whose texts are fit to be shown already.
+// openProblems finds how problems are written.
 func (r *Run) openProblems() error {
-	path := r.files.Problems
-	if path == Annotations {
+	if r.files.Problems == Annotations {
 		r.problems = annotate(r.files.Annotate)
 		return nil
 	}
-	out := r.create(path)
+	out := r.create(r.files.Problems)
 	if out == nil {
 		return r.err
 	}
-	if strings.EqualFold(filepath.Ext(path), ".jsonl") {
+	if strings.EqualFold(filepath.Ext(out.path), ".jsonl") {
 		r.problems = func(batch []Problem) error { return writeObjects(out, batch) }
 		return nil
 	}
-	lines := func(batch []Problem) any {
+	columns := func(cells []string) []string {
+		each(cells[1:3], func(n *string) { *n = strings.TrimPrefix(*n, "0") }) // line and row count from 1
 		if !r.files.ProblemValues {
-			return batch
+			cells = cells[:len(cells)-1]
 		}
-		list := make([]valued, len(batch))
-		for i, p := range batch {
-			list[i] = valued{p, p.Value}
-		}
-		return list
+		return cells
 	}
-	r.problems = func(batch []Problem) error {
-		each(batch, func(p *Problem) { p.Column, p.Text, p.Value = defuse(p.Column), defuse(p.Text), defuse(p.Value) })
-		return gocsv.MarshalWithoutHeaders(lines(batch), out)
-	}
-	return gocsv.Marshal(lines(nil), out)
+	r.problems = func(batch []Problem) error { return writeLines(r, out, batch, columns) }
+	return beginLines[Problem](out, columns)
 }
 
 // Tells says whether problems are written at all.
@@ -95,13 +70,9 @@ func (r *Run) Tells() bool { return r.problems != nil }
 // Problems writes what is wrong, with rows and, in the end, beside them. An error is the first that any of the run's
 // files met.
 func (r *Run) Problems(batch []Problem) error {
-	if r.problems == nil || r.err != nil || len(batch) == 0 {
-		return r.err
+	if r.problems != nil && r.err == nil && len(batch) > 0 {
+		r.err = r.problems(batch)
 	}
-	each(batch, func(p *Problem) {
-		p.File, p.Column, p.Text, p.Value = EscapeLine(p.File), Escape(p.Column), Escape(p.Text), Escape(p.Value)
-	})
-	r.err = r.problems(batch)
 	return r.err
 }
 
@@ -110,80 +81,66 @@ func (c *Checks) problems(mapping string) (all []Problem) {
 	if c == nil {
 		return nil
 	}
-	faults := func(rule string, list []Fault) {
-		for _, f := range list {
-			text := f.Error
-			if f.Hint != "" {
-				text += " (hint: " + f.Hint + ")"
-			}
-			all = append(all, Problem{File: f.File, Line: Number(f.Line), Rule: rule, Text: text})
+	words := func(rule, column string, list []Word) {
+		for _, w := range list {
+			all = append(all, Problem{
+				File: mapping, Column: cmp.Or(column, w.Value), Rule: rule, Text: fmt.Sprintf(
+					"the map lacks %s: %s, first at %s", w.named(), english.Plural(w.Rows, "row", ""), w.Place),
+			})
 		}
 	}
-	for _, w := range c.Statuses {
-		w.Value = "lead.status"
-		all = append(all, w.problem("map", mapping))
-	}
-	for _, w := range c.Lacking {
-		all = append(all, w.problem("map", mapping))
-	}
-	for _, f := range c.Tests.Failures {
-		all = append(all, Problem{
-			File: f.File, Line: Number(f.Line), Rule: "test",
-			Text: strings.Join(f.Differences, "; "),
-		})
-	}
-	faults("mapping", c.CannotCreate)
-	faults("lost", c.LostFiles)
-	return append(all, c.strictProblems(mapping)...)
-}
-
-func (w *Word) problem(rule, mapping string) Problem {
-	return Problem{
-		File: mapping, Column: w.Value, Rule: rule,
-		Text: fmt.Sprintf("the map lacks %s: %s, first at %s", w.named(), english.Plural(w.Rows, "row", ""), w.Place),
-	}
-}
-
-// strictProblems are those that count where a check is strict only.
-func (c *Checks) strictProblems(mapping string) (all []Problem) {
-	if !c.Strict {
-		return nil
+	faults := func(rule string, list []Fault) {
+		for _, f := range list {
+			if f.Hint != "" {
+				f.Error += " (hint: " + f.Hint + ")"
+			}
+			all = append(all, Problem{File: f.File, Line: f.Line, Rule: rule, Text: f.Error})
+		}
 	}
 	again := func(rule, text string, r *Repeats) {
 		named := slices.Concat(r.Places, r.More)
 		for _, one := range named {
-			all = append(all, Problem{
-				File: one.File, Line: Number(one.Line), Row: Number(one.Row), Rule: rule,
-				Text: text + one.First.String(),
-			})
+			all = append(all,
+				Problem{File: one.File, Line: one.Line, Row: one.Row, Rule: rule, Text: text + one.First.String()})
 		}
 		if more := r.Rows - len(named); more > 0 {
-			all = append(all, Problem{
-				File: mapping, Rule: rule,
-				Text: fmt.Sprintf("and %s more", english.Plural(more, "row", "")),
-			})
+			text := "and " + english.Plural(more, "row", "") + " more"
+			all = append(all, Problem{File: mapping, Rule: rule, Text: text})
 		}
+	}
+	words("map", "lead.status", c.Statuses)
+	words("map", "", c.Lacking)
+	for _, f := range c.Tests.Failures {
+		text := strings.Join(f.Differences, "; ")
+		all = append(all, Problem{File: f.File, Line: f.Line, Rule: "test", Text: text})
+	}
+	faults("mapping", c.CannotCreate)
+	faults("lost", c.LostFiles)
+	if !c.Strict {
+		return all
 	}
 	again("repeated", "the key is already at ", &c.Repeats)
 	again("look_alike", "the key looks like the one at ", &c.LookAlikes)
 	for _, g := range c.Unconfirmed {
-		all = append(all, Problem{File: g.File, Line: Number(g.Line), Column: g.Of, Rule: "guess", Text: g.Why})
+		all = append(all, Problem{File: g.File, Line: g.Line, Column: g.Of, Rule: "guess", Text: g.Why})
 	}
-	for _, w := range c.Caught {
-		all = append(all, w.problem("else", mapping))
-	}
+	words("else", "", c.Caught)
 	for _, name := range c.UnusedColumns {
-		all = append(all, Problem{
-			File: mapping, Column: name, Rule: "unused",
-			Text: "no part of the mapping uses the column",
-		})
+		const text = "no part of the mapping uses the column"
+		all = append(all, Problem{File: mapping, Column: name, Rule: "unused", Text: text})
 	}
 	return all
 }
 
+// escaped makes a problem fit to be shown.
+func (p Problem) escaped() Problem {
+	p.File, p.Column, p.Text, p.Value = EscapeLine(p.File), Escape(p.Column), Escape(p.Text), Escape(p.Value)
+	return p
+}
+
 func writeObjects(out io.Writer, batch []Problem) error {
 	for _, p := range batch {
-		line, err := json.Marshal(p)
+		line, err := json.Marshal(p.escaped())
 		if err == nil {
 			_, err = out.Write(append(EscapeJSON(line), '\n'))
 		}
@@ -211,6 +168,7 @@ func annotate(out io.Writer) func([]Problem) error {
 			if written++; written > maxAnnotations {
 				return nil
 			}
+			p = p.escaped()
 			properties := "title=" + commandProperty.Replace(p.Rule)
 			if p.File != "" {
 				properties = "file=" + commandProperty.Replace(p.File) + "," + properties

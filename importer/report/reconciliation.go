@@ -73,4 +73,3 @@ var verdictMeanings = map[string]string{
 	"unmatched": "no lead is known for the row",
 	"absent":    "known leads that no row names", "in_doubt": "nobody can tell if a lead was made",
 }
-

@@ -54,6 +54,20 @@ func (r *Run) Results(batch []Result) error {
 // keyColumn is where the key is in a line of results.
 const keyColumn = 3
 
+// header are the names of the columns of results; one of the rows' own that exists already is told apart.
+func (f *Files) header(names []string) []string {
+	if f.Namespaced {
+		names = slices.Insert(names, keyColumn+1, "namespace")
+	}
+	for _, name := range f.Columns {
+		for slices.Contains(names, name) {
+			name = "row_" + name
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
 // Compared is one line of the reconciliation: a row beside its lead, or a lead that no row names,
 // which has no File, Line and Row. Of content it names the keys that differ, never values.
 type Compared struct {
@@ -80,7 +94,9 @@ type Compared struct {
 func (r *Run) Reconciles() bool { return r.reconciliation != nil }
 
 // Reconciliation writes lines of it.
-func (r *Run) Reconciliation(batch []Compared) error { return writeLines(r, r.reconciliation, batch, nil) }
+func (r *Run) Reconciliation(batch []Compared) error {
+	return writeLines(r, r.reconciliation, batch, nil)
+}
 
 // Pulled is one line of the pull file: a lead whose status the CRM should take over, in the CRM's
 // own word.
@@ -98,7 +114,7 @@ func (r *Run) Pull(lines iter.Seq2[Pulled, error]) error {
 	if r.err != nil || r.pull == nil {
 		return r.err
 	}
-	r.err = beginLines[Pulled](r.pull, false, nil)
+	r.err = beginLines[Pulled](r.pull, nil)
 	for l, err := range lines {
 		if r.err = cmp.Or(r.err, err); writeLines(r, r.pull, []Pulled{l}, nil) != nil {
 			break
@@ -108,31 +124,26 @@ func (r *Run) Pull(lines iter.Seq2[Pulled, error]) error {
 	return r.err
 }
 
-// beginLines writes the header line of a file whose lines are a T, with further columns behind those that all have; a
-// name that exists already is told apart.
-func beginLines[T any](to *output, namespaced bool, further []string) error {
+// beginLines writes the header line of a file whose lines are a T; wider, if not nil, adds the columns that not every
+// file has.
+func beginLines[T any](to *output, wider func([]string) []string) error {
 	if to == nil {
 		return nil
 	}
 	header, err := gocsv.MarshalString([]T{}) // the names that its tags give the columns
 	names := strings.Split(strings.TrimSpace(header), ",")
 	for _, name := range names {
-		to.texts = append(to.texts, slices.Contains([]string{"location", "error", "content_keys"}, name))
+		text := slices.Contains([]string{"location", "error", "content_keys", "column", "text", "value"}, name)
+		to.texts = append(to.texts, text)
 	}
-	if namespaced {
-		names = slices.Insert(names, keyColumn+1, "namespace")
-	}
-	for _, name := range further {
-		for slices.Contains(names, name) {
-			name = "row_" + name
-		}
-		names = append(names, name)
+	if wider != nil {
+		names = wider(names)
 	}
 	to.lines = csv.NewWriter(to)
 	return errors.Join(err, to.lines.Write(names))
 }
 
-// writeLines writes a batch of lines; wider, if not nil, adds the columns that not every file has.
+// writeLines writes a batch of lines, as wide as their header.
 func writeLines[T any](r *Run, to *output, batch []T, wider func([]string) []string) error {
 	if r.err == nil && to != nil && len(batch) > 0 {
 		r.err = gocsv.MarshalCSVWithoutHeaders(batch, shown{to.lines, to.texts, wider})

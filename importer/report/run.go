@@ -126,8 +126,8 @@ func (r *Run) open() {
 	}
 	r.summary = r.create(f.Summary)
 	if r.err == nil {
-		r.err = errors.Join(beginLines[Result](r.results, f.Namespaced, f.Columns),
-			beginLines[Compared](r.reconciliation, false, nil), r.openProblems())
+		r.err = errors.Join(beginLines[Result](r.results, f.header),
+			beginLines[Compared](r.reconciliation, nil), r.openProblems())
 	}
 }
 
