@@ -9,10 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"leadferry/checkpoint"
 	"leadferry/internal/disk"
@@ -42,16 +38,13 @@ func RunFile(name string) string {
 	return ""
 }
 
-// beginnings are those of the files that each run leaves under these names.
-var beginnings = [...]struct{ name, text string }{
-	{summaryFile, "{\n  \"run_id\":"},
-	{resultsFile, "file,line,row,key,"}, // where the mapping has a namespace, its column follows
-	{reconciliationFile, "file,line,row,key,lead_id,"},
-}
-
 // Foreign is the path of a file that is in a folder where a run would leave one, and that no run wrote; or "".
 func Foreign(folder string) string {
-	for _, of := range beginnings {
+	for _, of := range []struct{ name, begins string }{
+		{summaryFile, "{\n  \"run_id\":"},
+		{resultsFile, "file,line,row,key,"}, // where the mapping has a namespace, its column follows
+		{reconciliationFile, "file,line,row,key,lead_id,"},
+	} {
 		path := filepath.Join(folder, of.name)
 		if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
 			continue
@@ -60,24 +53,21 @@ func Foreign(folder string) string {
 		if err != nil {
 			continue // writing says why not
 		}
-		begins := make([]byte, len(of.text))
+		begins := make([]byte, len(of.begins))
 		_, err = io.ReadFull(f, begins)
 		f.Close()
-		if err != nil || string(begins) != of.text {
+		if err != nil || string(begins) != of.begins {
 			return path
 		}
 	}
 	return ""
 }
 
-// furtherEnd is what comes behind the first name, without its ending, in the names of further rejects files.
-var furtherEnd = spelling.Form(`^-\d+\.(?i:csv|tsv|jsonl)(?:\.partial)?$`)
-
 // FurtherRejects reports whether a file called other may be written beside the one that
 // --rejects names, for rows of another header.
 func FurtherRejects(named, other string) bool {
 	end, ours := strings.CutPrefix(other, strings.TrimSuffix(named, filepath.Ext(named)))
-	return ours && furtherEnd().MatchString(end)
+	return ours && strings.HasPrefix(end, "-") && RunFile("rejects"+strings.ToLower(end)) == "rejects"
 }
 
 // makeFolder makes the run's folder, for its owner alone, or takes the one that is there, and holds it
@@ -238,89 +228,4 @@ func removeRun(root *os.Root, name string) error {
 		return err
 	}
 	return root.Remove(name)
-}
-
-// mostRead bounds a summary that is read as a whole, in bytes. Ours have a tenth of it at
-// most.
-const mostRead = 16 << 20
-
-// Read reads the summary of a finished run, of which path is the folder or the summary itself.
-// What is no summary, or one that this version does not understand, is an error; what the
-// summary says is not believed to be harmless.
-func Read(path string) (*Summary, error) {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		path = filepath.Join(path, summaryFile)
-	}
-	f, err := os.OpenFile(path, os.O_RDONLY|disk.NonBlock, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(err, fmt.Errorf("%s is not a file", path))
-	}
-	text, err := io.ReadAll(io.LimitReader(f, mostRead+1))
-	switch {
-	case err != nil:
-		return nil, err
-	case len(text) > mostRead:
-		return nil, fmt.Errorf("%s is too large for the summary of a run", path)
-	}
-	s, err := parse(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	s.SummaryPath = path
-	return s, nil
-}
-
-func parse(text []byte) (*Summary, error) {
-	var s Summary
-	if err := json.Unmarshal(text, &s, jsontext.AllowInvalidUTF8(true)); err != nil {
-		version := ""
-		if s.Version != "" {
-			version = ", which leadferry " + Escape(s.Version) + " wrote"
-		}
-		return nil, fmt.Errorf("is not the summary of a run that this version understands%s", version)
-	}
-	known := slices.Contains([]string{"complete", "attention", "stopped", "interrupted"}, s.Outcome)
-	if s.RunID == "" || s.Command == "" || !known {
-		return nil, errors.New("is not the summary of a run: it lacks run_id, command or outcome")
-	}
-	s.read = true
-	return &s, nil
-}
-
-const mostNames = 10_000 // of a folder that are looked at
-
-// Newest reads the summaries of the newest runs, most at most, whose folders lie in the parents. Those of another user
-// count as none, except the user who called sudo.
-func Newest(parents []string, most int) []*Summary {
-	type file struct {
-		path string
-		at   time.Time
-	}
-	var found []file
-	for _, parent := range parents {
-		dir, err := os.Open(parent)
-		if err != nil {
-			continue
-		}
-		entries, _ := dir.ReadDir(mostNames) // as many as there are
-		dir.Close()
-		for _, e := range entries {
-			path := filepath.Join(parent, e.Name(), summaryFile)
-			if info, err := os.Lstat(path); err == nil && e.IsDir() && info.Mode().IsRegular() && disk.Mine(info) {
-				found = append(found, file{path, info.ModTime()})
-			}
-		}
-	}
-	slices.SortFunc(found, func(a, b file) int { return b.at.Compare(a.at) })
-	var all []*Summary
-	for _, f := range found[:min(len(found), most)] {
-		if s, err := Read(f.path); err == nil {
-			all = append(all, s)
-		}
-	}
-	return all
 }

@@ -17,9 +17,95 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
+	"leadferry/internal/disk"
 	"leadferry/internal/spelling"
 )
+
+// mostRead bounds a summary that is read as a whole, in bytes. Ours have a tenth of it at
+// most.
+const mostRead = 16 << 20
+
+// Read reads the summary of a finished run, of which path is the folder or the summary itself.
+// What is no summary, or one that this version does not understand, is an error; what the
+// summary says is not believed to be harmless.
+func Read(path string) (*Summary, error) {
+	info, err := os.Stat(path)
+	if err == nil && info.IsDir() {
+		path = filepath.Join(path, summaryFile)
+		info, err = os.Stat(path)
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is not a file", path)
+	case info.Size() > mostRead:
+		return nil, fmt.Errorf("%s is too large for the summary of a run", path)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	s, err := parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	s.SummaryPath = path
+	return s, nil
+}
+
+func parse(text []byte) (*Summary, error) {
+	var s Summary
+	if err := json.Unmarshal(text, &s, jsontext.AllowInvalidUTF8(true)); err != nil {
+		version := ""
+		if s.Version != "" {
+			version = ", which leadferry " + Escape(s.Version) + " wrote"
+		}
+		return nil, fmt.Errorf("is not the summary of a run that this version understands%s", version)
+	}
+	known := slices.Contains([]string{"complete", "attention", "stopped", "interrupted"}, s.Outcome)
+	if s.RunID == "" || s.Command == "" || !known {
+		return nil, errors.New("is not the summary of a run: it lacks run_id, command or outcome")
+	}
+	s.read = true
+	return &s, nil
+}
+
+const mostNames = 10_000 // of a folder that are looked at
+
+// Newest reads the summaries of the newest runs, most at most, whose folders lie in the parents. Those of another user
+// count as none, except the user who called sudo.
+func Newest(parents []string, most int) []*Summary {
+	type file struct {
+		path string
+		at   time.Time
+	}
+	var found []file
+	for _, parent := range parents {
+		dir, err := os.Open(parent)
+		if err != nil {
+			continue
+		}
+		entries, _ := dir.ReadDir(mostNames) // as many as there are
+		dir.Close()
+		for _, e := range entries {
+			path := filepath.Join(parent, e.Name(), summaryFile)
+			if info, err := os.Lstat(path); err == nil && e.IsDir() && info.Mode().IsRegular() && disk.Mine(info) {
+				found = append(found, file{path, info.ModTime()})
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b file) int { return b.at.Compare(a.at) })
+	var all []*Summary
+	for _, f := range found[:min(len(found), most)] {
+		if s, err := Read(f.path); err == nil {
+			all = append(all, s)
+		}
+	}
+	return all
+}
 
 // Before is what needed attention in the last finished run of the same command, mapping and target: the rows of its
 // rejects, by a hash of key, outcome and reason.
