@@ -228,8 +228,7 @@ func (c *Checks) strictFaults() (faults []string) {
 		{len(c.Unconfirmed), "guess", "is not confirmed", "are not confirmed"},
 	} {
 		if f.n > 0 {
-			faults = append(faults, english.Plural(f.n, f.thing, map[string]string{"guess": "guesses"}[f.thing])+" "+
-				english.PluralWord(f.n, f.one, f.others))
+			faults = append(faults, english.Plural(f.n, f.thing, "")+" "+english.PluralWord(f.n, f.one, f.others))
 		}
 	}
 	return faults

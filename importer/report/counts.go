@@ -138,7 +138,7 @@ func (s *Summary) inService() string {
 		return ""
 	}
 	text := fmt.Sprintf("In the service: %s of %s", humanize.Comma(int64(n.Rows)), english.Plural(n.Of, "row", ""))
-	if s.Outcome == "stopped" || s.Outcome == "interrupted" { // it may not have read all
+	if s.halted() { // it may not have read all
 		text += " read so far"
 	}
 	if n.InDoubt > 0 {

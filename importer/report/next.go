@@ -25,15 +25,14 @@ type Step struct {
 type steps []Step
 
 func (l *steps) add(wanted bool, text string, commands ...string) {
-	if wanted {
-		*l = append(*l, Step{Text: text, Commands: commands})
-	}
+	l.about(nil, wanted, text, commands...)
 }
 
 // about is add for a step about files of the run.
 func (l *steps) about(files []string, wanted bool, text string, commands ...string) {
-	if l.add(wanted, text, commands...); wanted {
-		(*l)[len(*l)-1].Files = slices.DeleteFunc(files, func(path string) bool { return path == "" })
+	if wanted {
+		files = slices.DeleteFunc(slices.Clone(files), func(path string) bool { return path == "" })
+		*l = append(*l, Step{Text: text, Commands: commands, Files: files})
 	}
 }
 
@@ -43,7 +42,7 @@ func (s *Summary) Steps() []Step {
 		return s.Next
 	}
 	var todo steps
-	todo.add(s.Hint != "", sentence(s.Hint))
+	todo.add(s.Hint != "", capital(strings.TrimRight(s.Hint, "."))+".")
 	switch {
 	case s.Outcome == Running, s.DryRun && s.Checks == nil:
 	case s.DryRun:
@@ -82,15 +81,13 @@ func (s *Summary) next(p *printer) {
 }
 
 func (s *Summary) afterRun(todo *steps) {
-	n := s.Rows
-	stopped := s.Outcome == "stopped" || s.Outcome == "interrupted"
-	again := "un the same command again: it goes on where this run stopped, and sends nothing twice."
-	if s.Reconciliation != nil {
-		again = s.readOn()
-	}
+	n, stopped := s.Rows, s.halted()
 	s.keepIDs(todo)
-	todo.add(stopped && !s.Same && s.Hint != "", "Then r"+again)
-	todo.add(stopped && !s.Same && s.Hint == "", "R"+again)
+	again := s.goOn()
+	if s.Hint != "" {
+		again = "Then r" + again[1:]
+	}
+	todo.add(stopped && !s.Same, again)
 	if max(n.InDoubt, s.Standing) > len(s.Unkept) {
 		s.inDoubt(todo)
 	}
@@ -98,12 +95,12 @@ func (s *Summary) afterRun(todo *steps) {
 		s.afterReconciling(todo)
 		return
 	}
-	todo.about(slices.Clone(s.RejectsPaths), n.Rejected > 1 && s.Requests.Create+s.Requests.Update > 0 &&
+	todo.about(s.RejectsPaths, n.Rejected > 1 && s.Requests.Create+s.Requests.Update > 0 &&
 		n.Created+n.Updated+n.Partial+n.Unchanged == 0,
 		"The service accepted no row: is the mapping wrong, not the rows? The rejects file has the service's words. "+
 			"Correct the mapping and run the same command again, or correct the rows. Were both right, and you changed "+
 			"something else? Then add --retry-rejected.")
-	todo.about(slices.Clone(s.RejectsPaths), n.Invalid+n.Rejected > 0,
+	todo.about(s.RejectsPaths, n.Invalid+n.Rejected > 0,
 		s.correct(n.Invalid+n.Rejected, s.Command+" what you corrected"), s.again(s.Command)...)
 	unsent := n.Failed + n.Partial + n.Pending
 	todo.add(!stopped && unsent > 0, fmt.Sprintf("Run the same command again for the %s that did not get through.",
@@ -115,13 +112,13 @@ func (s *Summary) afterRun(todo *steps) {
 
 // afterReconciling is what follows a run that only looked.
 func (s *Summary) afterReconciling(todo *steps) {
-	n, r, stopped := s.Rows, s.Reconciliation, s.Outcome == "stopped" || s.Outcome == "interrupted"
+	n, r := s.Rows, s.Reconciliation
 	s.afterPulling(todo)
 	list := cmp.Or(r.Path, "the reconciliation")
 	todo.about([]string{r.Path}, n.Conflict > 0, "Look at the "+
 		english.Plural(n.Conflict, "row that differs", "rows that differ")+": "+list+
 		" says who changed what. A sync sends what the file changed; its --conflict decides where the service changed.")
-	todo.add(n.Failed > 0 && !stopped, "Run the same command again: "+english.Plural(n.Failed, "lead", "")+
+	todo.add(n.Failed > 0 && !s.halted(), "Run the same command again: "+english.Plural(n.Failed, "lead", "")+
 		" could not be read.")
 	todo.add(n.Invalid > 0, "Correct "+english.Plural(n.Invalid, "row", "")+
 		" where the file comes from: a sync does not send an invalid row.")
@@ -147,14 +144,20 @@ func (s *Summary) readAnew(todo *steps) {
 		"lack some of its rows.")
 }
 
-// readOn says how a reconciliation that stopped goes on, without its first letter.
-func (s *Summary) readOn() string {
-	if s.Requests.Update == 0 { // as with --remote none, which takes no --fresh
-		return "un the same command again."
+// goOn says how a run that stopped goes on.
+func (s *Summary) goOn() string {
+	switch {
+	case s.Reconciliation == nil:
+		return "Run the same command again: it goes on where this run stopped, and sends nothing twice."
+	case s.Requests.Update == 0: // as with --remote none, which takes no --fresh
+		return "Run the same command again."
 	}
-	return "un the same command again with a --fresh that reaches back to when this run began: leads that were read " +
+	return "Run the same command again with a --fresh that reaches back to when this run began: leads that were read " +
 		"since are not read again."
 }
+
+// halted reports whether the run did not come to its end.
+func (s *Summary) halted() bool { return s.Outcome == "stopped" || s.Outcome == "interrupted" }
 
 // decisions are what only a person can decide.
 func (s *Summary) decisions(todo *steps) {
@@ -179,7 +182,7 @@ func (s *Summary) afterCheck(todo *steps) {
 	bad := s.Rows.attention(true) - s.Rows.Changed - s.Rows.Unmatched - s.Rows.Conflict - s.Rows.InDoubt
 	switch {
 	case bad > 0:
-		todo.about(slices.Clone(s.RejectsPaths), true, s.correct(bad, "check again"), s.again("validate")...)
+		todo.about(s.RejectsPaths, true, s.correct(bad, "check again"), s.again("validate")...)
 	case s.Outcome != "complete" && s.Outcome != "attention" || len(s.Checks.faults())+len(s.changed()) > 0:
 	case s.Rows.Pending == 0 || !s.Checks.sends():
 	case s.Command == "validate":
@@ -187,10 +190,8 @@ func (s *Summary) afterCheck(todo *steps) {
 		for _, in := range s.Inputs {
 			inputs = append(inputs, in.Path)
 		}
-		text := english.Plural(s.Rows.Pending, "row", "") +
-			" would be sent. Import with the same flags as in this check (--sandbox --limit 10 tries it without an " +
-			"account):"
-		todo.add(true, text, s.command("import", inputs...)+flags(s.Flags))
+		todo.add(true, english.Plural(s.Rows.Pending, "row", "")+" would be sent. Import with the same flags as in "+
+			"this check (--sandbox --limit 10 tries it without an account):", s.command("import", inputs...)+flags(s.Flags))
 	default:
 		todo.add(true, "Run the same command without --dry-run to send the rows.")
 	}
@@ -229,9 +230,8 @@ func (s *Summary) keepIDs(todo *steps) {
 	switch {
 	case len(s.Unkept) == 0:
 	case s.keptInResults():
-		todo.about([]string{s.ResultsPath}, true, made+
-			", and the checkpoint could not keep the IDs. The results have them:", "leadferry checkpoint adopt "+
-			shell.Path(s.ResultsPath)+s.at())
+		todo.about([]string{s.ResultsPath}, true, made+", and the checkpoint could not keep the IDs. The results have "+
+			"them:", "leadferry checkpoint adopt "+shell.Path(s.ResultsPath)+s.at())
 	default:
 		todo.add(true, made+", and neither checkpoint nor results could keep the IDs. Save the lines that begin with "+
 			"key,namespace,lead_id (standard error) as ids.csv:", "leadferry checkpoint resolve ids.csv"+s.at())
@@ -250,7 +250,7 @@ func (s *Summary) inDoubt(todo *steps) {
 	inRejects := len(s.RejectsPaths) == 1 && s.Standing == 0 && s.Rows.InDoubt > 0 && s.Fleet == "" &&
 		filepath.Ext(s.RejectsPaths[0]) != ".jsonl" // one file holds them all, in a form that resolve takes
 	if inRejects {
-		list, files = shell.Path(s.RejectsPaths[0]), slices.Clone(s.RejectsPaths)
+		list, files = shell.Path(s.RejectsPaths[0]), s.RejectsPaths
 		look = fmt.Sprintf("Look up the %s in doubt in the service's console %s, and write into leadferry_lead_id of "+
 			"the rejects file", rows, more)
 	}
@@ -258,10 +258,11 @@ func (s *Summary) inDoubt(todo *steps) {
 		"leadferry checkpoint export --state in_doubt"+s.at()+" -o "+list)
 	todo.about(files, true, look+" what you found: the lead's ID, or none if no lead was made, or exists if you cannot "+
 		"find its ID. An empty cell decides nothing. Then settle them:", "leadferry checkpoint resolve "+list+s.at())
-	todo.add(inRejects && s.Rows.Invalid+s.Rows.Rejected == 0,
-		fmt.Sprintf("Then %s the same file%s:", s.Command,
-			map[bool]string{true: ", which sends what was not made and links what was found"}[s.Command == "import"]),
-		s.again(s.Command)...)
+	then := "Then " + s.Command + " the same file"
+	if s.Command == "import" {
+		then += ", which sends what was not made and links what was found"
+	}
+	todo.add(inRejects && s.Rows.Invalid+s.Rows.Rejected == 0, then+":", s.again(s.Command)...)
 }
 
 // at names the run's checkpoint, wherever the command is started: with another one, rows
@@ -279,18 +280,17 @@ func (s *Summary) at() string {
 
 // correct asks for corrections in the rejects files, or in the input without them.
 func (s *Summary) correct(rows int, then string) string {
-	if len(s.RejectsPaths) == 0 && rows == s.Rows.Invalid && s.Checks.byMapping() {
+	text := "Correct the " + english.Plural(rows, "row", "") + " in the "
+	switch {
+	case len(s.RejectsPaths) == 0 && rows == s.Rows.Invalid && s.Checks.byMapping():
 		return "Run the same command again."
+	case len(s.RejectsPaths) == 0:
+		return text + "input and run the same command again."
+	case s.DryRun:
+		return text + "rejects file and " + then + ", with the same flags as in this run:"
 	}
-	if len(s.RejectsPaths) == 0 {
-		return fmt.Sprintf("Correct the %s in the input and run the same command again.",
-			english.Plural(rows, "row", ""))
-	}
-	text := fmt.Sprintf("Correct the %s in the rejects file and %s", english.Plural(rows, "row", ""), then)
-	if s.DryRun {
-		return text + ", with the same flags as in this run:"
-	}
-	return text + ". That sends only these rows. Add the same flags as in this run, if the line lacks some:"
+	return text + "rejects file and " + then +
+		". That sends only these rows. Add the same flags as in this run, if the line lacks some:"
 }
 
 // again are commands over the rejects files. A mapping or a flag may say that the inputs are
@@ -310,12 +310,11 @@ func (s *Summary) again(command string) []string {
 
 // command is a command line over files with this run's mapping.
 func (s *Summary) command(name string, files ...string) string {
-	words := []string{"leadferry", name, "-m", shell.Path(s.Mapping.Path)}
+	line := "leadferry " + name + " -m " + shell.Path(s.Mapping.Path)
 	for _, f := range files {
-		words = append(words, shell.Path(f))
+		line += " " + shell.Path(f)
 	}
-	line := strings.Join(words, " ") + s.at()
-	if s.Target.BaseURL == inSandbox {
+	if line += s.at(); s.Target.BaseURL == inSandbox {
 		line += " --sandbox" // no lead that was made for trying goes to a real service
 	}
 	if !s.DryRun {
@@ -335,7 +334,3 @@ func flags(words []string) (line string) {
 
 // inSandbox is the address in the target of the built-in imitation.
 const inSandbox = "sandbox"
-
-func sentence(text string) string {
-	return capital(strings.TrimRight(text, ".")) + "."
-}

@@ -191,27 +191,25 @@ type pace struct {
 const memory = 5 * time.Second
 
 func (p *pace) add(now time.Time, done int) {
-	if p.at.IsZero() {
+	passed := now.Sub(p.at)
+	switch {
+	case p.at.IsZero():
 		p.at, p.done = now, done
 		return
-	}
-	passed := now.Sub(p.at)
-	if passed < time.Second {
+	case passed < time.Second:
 		return
 	}
-	fresh := float64(done-p.done) / passed.Seconds()
 	weight := min(1, float64(passed)/float64(memory))
 	if p.perSecond == 0 {
 		weight = 1
 	}
-	p.perSecond += weight * (fresh - p.perSecond)
+	p.perSecond += weight * (float64(done-p.done)/passed.Seconds() - p.perSecond)
 	p.at, p.done = now, done
 }
 
 // eta is how long left rows take at this pace, or "" when nothing moves.
 func (p *pace) eta(left int) string {
-	const slow = 0.01 // rows a second
-	if p.perSecond < slow {
+	if p.perSecond < 0.01 {
 		return ""
 	}
 	return Duration(math.Ceil(float64(left) / p.perSecond))

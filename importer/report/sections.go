@@ -35,10 +35,7 @@ func (s *Summary) Sections() []Section {
 	all := append(s.Reconciliation.sections(),
 		Section{ID: "rows", Title: "Rows", Lines: append([]Line{{Count: s.Rows.Read, Name: "read"}}, rows...)})
 	all = append(all,
-		Section{
-			ID: "moves", Title: "Changes of status, confirmed", Lines: moves(s.Transitions, "not known", "to "),
-			Top: 12,
-		},
+		Section{ID: "moves", Title: "Changes of status, confirmed", Top: 12, Lines: moves(s.Transitions, "not known", "to ")},
 		Section{ID: "errors", Title: "Most frequent reasons", Top: 3, Lines: lines(s.Asking(), func(r Reason) Line {
 			return Line{Count: r.Rows, Name: r.Outcome, Text: r.Error, Where: s.places(r.Examples, r.Rows)}
 		})})
@@ -61,27 +58,15 @@ func assigned(organizations []Organization) []Line {
 	ids := slices.SortedFunc(maps.Keys(leads),
 		func(a, b string) int { return cmp.Or(cmp.Compare(leads[b], leads[a]), cmp.Compare(a, b)) })
 	return lines(ids, func(id string) Line {
-		at := places[id]
-		switch {
-		case len(at) == 0:
-			return Line{Count: leads[id], Name: id}
-		case len(at) > 1:
-			return Line{
-				Count: leads[id], Name: at[0],
-				Text: fmt.Sprintf("and %s  %s", english.Plural(len(at)-1, "other location", ""), shortID(id)),
+		line := Line{Count: leads[id], Name: id}
+		if at := places[id]; len(at) > 0 {
+			line.Name, line.Text = at[0], Shortened(id, 9)
+			if more := len(at) - 1; more > 0 {
+				line.Text = fmt.Sprintf("and %s  %s", english.Plural(more, "other location", ""), line.Text)
 			}
 		}
-		return Line{Count: leads[id], Name: at[0], Text: shortID(id)}
+		return line
 	})
-}
-
-// shortID is as much of an ID as tells two apart.
-func shortID(id string) string {
-	const letters = 8
-	if len(id) <= letters+2 {
-		return id
-	}
-	return id[:letters] + "…"
 }
 
 func lines[T any](items []T, line func(T) Line) (list []Line) {
@@ -134,19 +119,12 @@ func (r *Reconciliation) sections() []Section {
 	verdicts := lines(r.Verdicts, func(v VerdictCount) Line {
 		return Line{Count: v.Leads, Name: v.Verdict, Text: verdictMeanings[v.Verdict]}
 	})
+	verdicts = slices.DeleteFunc(verdicts, func(l Line) bool { return l.Count == 0 })
+	statuses, owners := moves(byLife(r.Statuses), "none", "×  "), moves(r.Owners, "none", "to ")
 	return []Section{
-		{
-			ID: "reconciliation", Title: "Verdicts",
-			Lines: slices.DeleteFunc(verdicts, func(l Line) bool { return l.Count == 0 }),
-		},
-		{
-			ID: "statuses", Title: "Status in the file, and on the service",
-			Lines: moves(byLife(r.Statuses), "none", "×  "), Top: 24,
-		},
-		{
-			ID: "owners", Title: "Leads that belong to another organization now", Lines: moves(r.Owners, "none", "to "),
-			Top: 12,
-		},
+		{ID: "reconciliation", Title: "Verdicts", Lines: verdicts},
+		{ID: "statuses", Title: "Status in the file, and on the service", Lines: statuses, Top: 24},
+		{ID: "owners", Title: "Leads that belong to another organization now", Lines: owners, Top: 12},
 		{ID: "sample", Title: "Sample", Lines: r.Sample.lines()},
 	}
 }
@@ -176,10 +154,8 @@ func (c *Checks) sections(s *Summary) []Section {
 	faults := func(f Fault) Line { return Line{Text: f.at() + ": " + f.Error, Where: hinted(f.Hint)} }
 	return []Section{
 		{ID: "rules", Title: "Checks that rows fail", Top: topChecks, Lines: lines(c.Rules, func(r Rule) Line {
-			return Line{
-				Count: r.Rows, Name: r.Rule, Text: inColumn(r.Column, r.Error),
-				Where: s.places(r.Places, r.Rows),
-			}
+			where := s.places(r.Places, r.Rows)
+			return Line{Count: r.Rows, Name: r.Rule, Text: inColumn(r.Column, r.Error), Where: where}
 		})},
 		{Title: "Statuses that are not mapped", Lines: lines(c.Statuses, words), Private: true},
 		{Title: "Texts that a map lacks", Lines: lines(c.Lacking, words), Private: true},

@@ -119,14 +119,14 @@ func (s *Summary) traffic() string {
 	took := Duration(s.DurationS)
 	switch {
 	case s.DryRun && s.Command == "validate":
-		return fmt.Sprintf("Nothing was sent: this was a check. It took %s", took)
+		return "Nothing was sent: this was a check. It took " + took
 	case s.DryRun:
-		return fmt.Sprintf("Nothing was sent: this was a dry run. It took %s", took)
+		return "Nothing was sent: this was a dry run. It took " + took
 	case s.Reconciliation != nil:
 		return fmt.Sprintf("%s Leads were read in %s: %s", s.Reconciliation.changedNothing(), took,
 			english.Plural(s.Requests.Update, "request", ""))
 	case s.Requests.Create+s.Requests.Update == 0:
-		return fmt.Sprintf("Nothing was sent to the service. The run took %s", took)
+		return "Nothing was sent to the service. The run took " + took
 	}
 	return fmt.Sprintf("Sent in %s: %s", took, requests(s.Requests.Create, s.Requests.Update))
 }
