@@ -87,16 +87,6 @@ func TestProblemRowsKeepTheRecordAsRead(t *testing.T) {
 	}
 }
 
-func TestProblemsTellThePlaceInTheFile(t *testing.T) {
-	for _, data := range []string{"\xEF\xBB\xBFa,b\n1,2\n\n3,\x00", "\xEF\xBB\xBFa,b\n1,2\n\n3,\xFF"} {
-		rows := readAll(t, data, source.Options{Format: source.CSV})
-		text := rows[len(rows)-1].Problem.String()
-		if !strings.Contains(text, "byte offset 14 of the file") {
-			t.Errorf("no offset 14: %s", text)
-		}
-	}
-}
-
 // faults 94, m25, m28
 func TestRecordsHaveALimit(t *testing.T) {
 	long := strings.Repeat("x", 100)

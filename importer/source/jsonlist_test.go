@@ -9,7 +9,6 @@ import (
 	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
 	"leadferry/importer/source"
 )
@@ -192,29 +191,4 @@ func TestJSONDocumentsWarnOfWhatIsNotRead(t *testing.T) {
 			t.Errorf("%s: %s, warnings %q", data, got, text)
 		}
 	}
-}
-
-// faults 96
-func TestAListIsReadAsItsLinesAre(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var lines table
-		lines.drawJSONL(t)
-		objects := strings.FieldsFunc(lines.text.String(), func(r rune) bool { return r == '\n' })
-		var list table
-		list.text.WriteString(rapid.SampledFrom([]string{"[", "{\n\"x\": 1, \"records\" : [", "\n [ \n"}).Draw(t, "head"))
-		wrapped := strings.Contains(list.text.String(), "{")
-		between := rapid.SampledFrom([]string{"", " ", "\n", "\r\n\t", "\n\n"})
-		for i, object := range objects {
-			if i > 0 {
-				list.text.WriteString(between.Draw(t, "white") + "," + between.Draw(t, "white"))
-			}
-			list.start(lines.cells[i])
-			list.text.WriteString(strings.TrimRight(object, "\r"))
-		}
-		list.text.WriteString(between.Draw(t, "white") + "]")
-		if wrapped {
-			list.text.WriteString(",\"y\":[7]}")
-		}
-		list.check(t, source.Options{Format: source.JSONL})
-	})
 }

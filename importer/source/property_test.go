@@ -10,7 +10,6 @@ import (
 	"testing/iotest"
 	"unicode"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
@@ -34,15 +33,6 @@ func TestRandomCSVIsReadBack(t *testing.T) {
 		file.drawCSV(t, delim)
 		o := source.Options{Format: source.CSV, Delimiter: []rune(delim)[0]}
 		file.check(t, o)
-	})
-}
-
-// faults 96
-func TestRandomJSONLIsReadBack(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var file table
-		file.drawJSONL(t)
-		file.check(t, source.Options{Format: source.JSONL})
 	})
 }
 
@@ -89,25 +79,6 @@ func (f *table) writeRow(t *rapid.T, delim string, cells []string) {
 func mustQuote(cell, delim string) bool {
 	return strings.Trim(cell, " ") == "" || cell[0] == '"' ||
 		strings.ContainsAny(cell, "\r\n") || strings.Contains(cell, delim)
-}
-
-func (f *table) drawJSONL(t *rapid.T) {
-	for range rapid.IntRange(0, 8).Draw(t, "rows") {
-		names := rapid.SliceOfNDistinct(rapid.StringMatching(`k["\\é]{0,3}`), 1, 4, rapid.ID).Draw(t, "names")
-		line, cells := []byte("{"), make([]string, len(names))
-		for i, name := range names {
-			if i > 0 {
-				line = append(line, ", "...)
-			}
-			cells[i] = "x" + strings.ReplaceAll(rapid.String().Draw(t, "cell"), "\x00", "")
-			line = append(must(jsontext.AppendQuote(line, name)), ':')
-			line = must(jsontext.AppendQuote(line, cells[i]))
-		}
-		f.text.WriteString(rapid.SampledFrom([]string{"", "\n"}).Draw(t, "blank"))
-		f.start(cells)
-		f.text.Write(append(line, '}'))
-		f.text.WriteString(rapid.SampledFrom([]string{"\n", "\r\n"}).Draw(t, "end"))
-	}
 }
 
 // start notes that a row with these cells begins on the present line. One without
