@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -170,16 +169,6 @@ func TestTextOfLongListsIsCut(t *testing.T) {
 	for _, bad := range []string{"check 10", "m.yaml 10"} {
 		if strings.Contains(got, bad) {
 			t.Errorf("%q in:\n%s", bad, got)
-		}
-	}
-}
-
-func TestTextOfARehearsalKeepsToTheWidth(t *testing.T) {
-	for _, width := range []int{60, 80, 120} {
-		for line := range strings.Lines(text(t, rehearsed(), width)) {
-			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
-				t.Errorf("%d characters at width %d: %s", n, width, line)
-			}
 		}
 	}
 }

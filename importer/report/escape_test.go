@@ -1,7 +1,6 @@
 package report
 
 import (
-	"os"
 	"strings"
 	"testing"
 	"unicode"
@@ -10,24 +9,6 @@ import (
 	"github.com/go-json-experiment/json"
 	"pgregory.net/rapid"
 )
-
-const cases = "../../../shared/cases/"
-
-// Texts are told apart by each of their bytes.
-func TestPlainLooksAtEveryByte(t *testing.T) {
-	for at := range 17 {
-		for b := range 256 {
-			text := []byte("~ plain~ text ~~~")
-			text[at] = byte(b)
-			if got, want := plain(string(text), 17), ' ' <= b && b <= '~'; got != want {
-				t.Fatalf("%q: %v", text, got)
-			}
-		}
-	}
-	if plain("123456789", 8) || !plain("12345678", 8) {
-		t.Error("of the length")
-	}
-}
 
 // faults 118
 func TestEscapeShowsWhatCannotBeSeen(t *testing.T) {
@@ -96,26 +77,6 @@ func TestNoTextFromOutsideStaysDangerous(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		checkSafe(t, rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) })).Draw(t, "text"))
 	})
-}
-
-// faults 118
-func TestKnownHostileTextsAreShownEscaped(t *testing.T) {
-	var texts []string
-	if b, err := os.ReadFile(cases + "control-chars/fuzzdb/terminal-escape-codes.txt"); err == nil {
-		texts = append(texts, string(b))
-		texts = append(texts, strings.Split(string(b), "\n")...)
-	}
-	if b, err := os.ReadFile(cases + "blns/blns.json"); err == nil {
-		var list []string
-		must(t, json.Unmarshal(b, &list))
-		texts = append(texts, list...)
-	}
-	if texts == nil {
-		t.Skip("the shared cases are not here")
-	}
-	for _, text := range texts {
-		checkSafe(t, text)
-	}
 }
 
 // faults 118

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"io"
 	"log/slog"
 	"strings"
 	"testing"
@@ -49,54 +48,14 @@ func TestTheBarShowsWhatIsLeftToSend(t *testing.T) {
 		act     func(*Progress)
 		want    string
 	}{
-		{
-			"from the start",
-			ProgressOptions{Total: 1000},
-			run(Tick{Sent: 40}, Tick{Sent: 400, InFlight: 8}),
-			"40% [===>......] (400/1000) 15 s left, 40 rows/s",
-		},
-		{
-			"known rows are not left",
-			ProgressOptions{Total: 1000},
-			run(Tick{Sent: 10, Known: 800}, Tick{Sent: 100, Known: 800, Attention: 3, InDoubt: 1}),
-			"90% [========>.] (900/1000) 1 in doubt, 3 need attention, 10 s left, 10 rows/s",
-		},
-		{
-			"all known",
-			ProgressOptions{Total: 1000},
-			run(Tick{Known: 1000}, Tick{Known: 1000}),
-			"99% [========>.] (1000/1001) 0 rows/s",
-		},
-		{
-			"more rows than were counted",
-			ProgressOptions{Total: 10},
-			run(Tick{Sent: 40}, Tick{Sent: 400}),
-			"99% [========>.] (400/401) 0 s left, 40 rows/s",
-		},
-		{
-			"a pause",
-			ProgressOptions{Total: 1000},
-			run(Tick{Sent: 40}, Tick{Sent: 400, Paused: "the service\x1b[2J is away"}),
-			`40% [===>......] (400/1000) paused: the service\x1b[2J is away, 40 rows/s`,
-		},
-		{
-			"nothing is sent",
-			ProgressOptions{Total: 1000, DryRun: true},
-			run(Tick{Read: 40}, Tick{Read: 400}),
-			"40% [===>......] (400/1000) 15 s left, 40 rows/s",
-		},
-		{
-			"no total",
-			ProgressOptions{},
-			run(Tick{Sent: 40}, Tick{Sent: 400, Attention: 2000}),
-			`(400) 2,000 need attention, 40 rows/s`,
-		},
-		{
-			"a narrow terminal",
-			ProgressOptions{Total: 1000, Width: func() int { return 40 }},
-			run(Tick{Sent: 40}, Tick{Sent: 400}),
-			"40% [===>......] (400/1000) 15 s left",
-		},
+		{"from the start", ProgressOptions{Total: 1000}, run(Tick{Sent: 40}, Tick{Sent: 400, InFlight: 8}), "40% [===>......] (400/1000) 15 s left, 40 rows/s"},
+		{"known rows are not left", ProgressOptions{Total: 1000}, run(Tick{Sent: 10, Known: 800}, Tick{Sent: 100, Known: 800, Attention: 3, InDoubt: 1}), "90% [========>.] (900/1000) 1 in doubt, 3 need attention, 10 s left, 10 rows/s"},
+		{"all known", ProgressOptions{Total: 1000}, run(Tick{Known: 1000}, Tick{Known: 1000}), "99% [========>.] (1000/1001) 0 rows/s"},
+		{"more rows than were counted", ProgressOptions{Total: 10}, run(Tick{Sent: 40}, Tick{Sent: 400}), "99% [========>.] (400/401) 0 s left, 40 rows/s"},
+		{"a pause", ProgressOptions{Total: 1000}, run(Tick{Sent: 40}, Tick{Sent: 400, Paused: "the service\x1b[2J is away"}), `40% [===>......] (400/1000) paused: the service\x1b[2J is away, 40 rows/s`},
+		{"nothing is sent", ProgressOptions{Total: 1000, DryRun: true}, run(Tick{Read: 40}, Tick{Read: 400}), "40% [===>......] (400/1000) 15 s left, 40 rows/s"},
+		{"no total", ProgressOptions{}, run(Tick{Sent: 40}, Tick{Sent: 400, Attention: 2000}), `(400) 2,000 need attention, 40 rows/s`},
+		{"a narrow terminal", ProgressOptions{Total: 1000, Width: func() int { return 40 }}, run(Tick{Sent: 40}, Tick{Sent: 400}), "40% [===>......] (400/1000) 15 s left"},
 		{"stopped", ProgressOptions{Total: 1000}, func(p *Progress) { p.Update(Tick{Sent: 40}); p.Stop() }, ""},
 	}
 	for _, tt := range tests {
@@ -199,11 +158,4 @@ func TestNoTimeIsPromisedWhenNothingMoves(t *testing.T) {
 	if eta := p.eta(10); eta != "" {
 		t.Errorf("10 rows take %v", eta)
 	}
-}
-
-// A spinner with a goroutine of its own would be found by TestMain.
-func TestProgressWithoutATotalLeavesNothingBehind(t *testing.T) {
-	p := NewProgress(ProgressOptions{Out: io.Discard, Terminal: true, Width: wide})
-	p.Update(Tick{Sent: 1})
-	p.Stop()
 }

@@ -208,7 +208,7 @@ func TestTextSaysOneThingForEachKindOfRun(t *testing.T) {
 
 func TestTextKeepsToTheWidth(t *testing.T) {
 	for _, width := range []int{60, 80, 120} {
-		for line := range strings.Lines(text(t, attention(), width)) {
+		for line := range strings.Lines(text(t, attention(), width) + text(t, rehearsed(), width)) {
 			n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n"))
 			if n > width && !strings.Contains(line, " --checkpoint ") {
 				t.Errorf("%d characters at width %d: %s", n, width, line)
