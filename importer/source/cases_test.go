@@ -25,9 +25,7 @@ func TestCSVSpectrumComesThroughAsPublished(t *testing.T) {
 		name := strings.TrimSuffix(filepath.Base(file), ".csv")
 		t.Run(name, func(t *testing.T) {
 			var want, got []map[string]string
-			if err := json.Unmarshal([]byte(content(t, filepath.Join(dir, "json", name+".json"))), &want); err != nil {
-				t.Fatal(err)
-			}
+			must(t, json.Unmarshal([]byte(content(t, filepath.Join(dir, "json", name+".json"))), &want))
 			data := content(t, file)
 			if strings.HasSuffix(name, "_crlf") && !strings.Contains(data, "\r") {
 				data = strings.ReplaceAll(data, "\n", "\r\n") // the copy has lost what its name and JSON say
@@ -116,10 +114,7 @@ func TestFrictionlessFiles(t *testing.T) {
 				openError(t, path, source.Options{})
 				return
 			}
-			f, err := source.Open(path, source.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := opened(t, path, source.Options{})
 			if before, ok := strings.CutSuffix(want, "lost"); ok {
 				rows, err := rowsUntil(f)
 				if diff := cmp.Diff(before, show(rows)); diff != "" || errors.Is(err, io.EOF) {
@@ -137,8 +132,6 @@ func TestFrictionlessFiles(t *testing.T) {
 func content(t *testing.T, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(data)
 }

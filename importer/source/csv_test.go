@@ -141,10 +141,7 @@ func TestNoRowBeginsInsideQuotes(t *testing.T) {
 			if strings.Contains(test.data, long) {
 				o.MaxRecord = 64
 			}
-			f, err := source.Open("-", o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := opened(t, "-", o)
 			rows, err := rowsUntil(f)
 			if diff := cmp.Diff(test.want, show(rows)); diff != "" {
 				t.Error(diff)
@@ -179,10 +176,7 @@ func TestRowsWithoutDataArePassedOver(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			o := source.Options{Format: test.format, Null: []string{"NULL", "n/a"}, Stdin: strings.NewReader(test.data)}
-			f, err := source.Open("-", o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := opened(t, "-", o)
 			if diff := cmp.Diff(test.want, show(rowsOf(t, f))); diff != "" {
 				t.Error(diff)
 			}
@@ -221,10 +215,7 @@ func TestARowThatRepeatsTheHeaderIsKnown(t *testing.T) {
 		test.options.Format = source.CSV
 		got := ""
 		test.options.Stdin = strings.NewReader(test.data)
-		f, err := source.Open("-", test.options)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := opened(t, "-", test.options)
 		rows, err := rowsUntil(f)
 		for _, r := range rows {
 			if r.Repeats {

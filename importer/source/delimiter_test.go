@@ -52,10 +52,7 @@ func TestDelimiters(t *testing.T) {
 		{"no Excel's line", "sep=,b\n1,2\n", source.Options{}, ',', "2:1|2\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			f, err := source.Open(write(t, "leads.txt", test.data), test.o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := opened(t, write(t, "leads.txt", test.data), test.o)
 			if f.Delimiter() != test.delim {
 				t.Errorf("delimiter %q, want %q", f.Delimiter(), test.delim)
 			}
@@ -82,10 +79,7 @@ func TestHeadersThatAreUnusual(t *testing.T) {
 		{"like others", "id,b\n1,2\n", "id|b", "2:1|2\n", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			f, err := source.Open(write(t, "leads.csv", test.data), source.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := opened(t, write(t, "leads.csv", test.data), source.Options{})
 			if got := strings.Join(f.Header().Names, "|"); got != test.names {
 				t.Errorf("columns %s, want %s", got, test.names)
 			}

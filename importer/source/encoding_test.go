@@ -39,10 +39,7 @@ func TestISO2022JP(t *testing.T) {
 		if oneByOne {
 			in = iotest.OneByteReader(in)
 		}
-		f, err := source.Open("-", source.Options{Format: source.CSV, Encoding: "ISO-2022-JP", Stdin: in})
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := opened(t, "-", source.Options{Format: source.CSV, Encoding: "ISO-2022-JP", Stdin: in})
 		want := "2:1|日本\n3:2|日\n4:3|plain\n5!encoding\n6!encoding\n7!encoding\n8:7|~\n9:8|ｱ\n10!encoding\n11:10|ok\n"
 		if diff := cmp.Diff(want, show(rowsOf(t, f))); diff != "" {
 			t.Error(diff)
@@ -56,9 +53,7 @@ func TestRandomTextInAnyEncodingIsReadBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		label := rapid.SampledFrom(labels).Draw(t, "label")
 		enc, err := htmlindex.Get(label)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		file := table{runes: append([]rune(alphabets[label]), []rune("b \"\n\r,;")...)}
 		file.drawCSV(t, ",")
 		data, err := enc.NewEncoder().Bytes([]byte(file.text.String()))
@@ -110,10 +105,7 @@ func TestByteOrderMarks(t *testing.T) {
 		{"none", "a,b\n\xC3\xA9,2\n", "", "utf-8", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			f, err := source.Open(write(t, "leads.csv", test.data), source.Options{Encoding: test.label})
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := opened(t, write(t, "leads.csv", test.data), source.Options{Encoding: test.label})
 			if diff := cmp.Diff("2:é|2\n", show(rowsOf(t, f))); diff != "" {
 				t.Error(diff)
 			}
@@ -154,17 +146,12 @@ func TestWhatCannotBeDecodedIsAProblemOfItsRow(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%s %q", test.label, test.bad), func(t *testing.T) {
 			enc, err := htmlindex.Get(test.label)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			before, _ := enc.NewEncoder().String("a,b\n1,2\n")
 			after, _ := enc.NewEncoder().String(",y\n3,4\n")
 			data := before + test.bad + after
 			for _, in := range []io.Reader{strings.NewReader(data), iotest.OneByteReader(strings.NewReader(data))} {
-				f, err := source.Open("-", source.Options{Format: source.CSV, Encoding: test.label, Stdin: in})
-				if err != nil {
-					t.Fatal(err)
-				}
+				f := opened(t, "-", source.Options{Format: source.CSV, Encoding: test.label, Stdin: in})
 				rows := rowsOf(t, f)
 				if got := show(rows); got != "2:1|2\n3!encoding\n4:3|4\n" {
 					t.Fatal(got)
@@ -234,13 +221,9 @@ func TestJSONInOtherEncodings(t *testing.T) {
 	text := "[\n {\"a\": \"é😀\"},\n {\"a\": 2}\n]\n"
 	for _, label := range []string{"utf-16le", "utf-16be", "gb18030"} {
 		enc, err := htmlindex.Get(label)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		data, err := enc.NewEncoder().Bytes([]byte("\uFEFF" + text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		o := source.Options{Format: source.JSONL}
 		if label == "gb18030" {
 			o.Encoding, data = label, bytes.TrimPrefix(data, []byte("\x84\x31\x95\x33"))

@@ -139,10 +139,7 @@ func TestRejectsOfFilesWithFramesAndFormats(t *testing.T) {
 		}
 	}
 	text := strings.Join(header, ",") + "\n7,Ann,4,invalid,no,\n"
-	f, err := source.Open(write(t, "rejects.csv", text), source.Options{Format: source.XLSX, Sheet: "Leads"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := opened(t, write(t, "rejects.csv", text), source.Options{Format: source.XLSX, Sheet: "Leads"})
 	if got := show(rowsOf(t, f)); got != "2:7|Ann\n" || f.Info().Format != "csv" {
 		t.Errorf("%q, %s", got, f.Info().Format)
 	}

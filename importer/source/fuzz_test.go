@@ -68,9 +68,7 @@ func fuzz(t *testing.T, data []byte, o source.Options) {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		// A list may hold several rows on a line.
 		if row.Line < line || row.Line == line && o.Format != source.JSONL || row.Line > lines && o.Encoding == "" {
 			t.Fatalf("line %d of %d after line %d", row.Line, lines, line)
@@ -143,9 +141,7 @@ func checkDecoded(t *testing.T, data []byte, label string) {
 		return
 	}
 	enc, err := htmlindex.Get(file.Info().Encoding)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if file.Info().Encoding == "gbk" {
 		enc, _ = htmlindex.Get("gb18030")
 	}

@@ -22,14 +22,7 @@ func readLost(t testing.TB, in io.Reader, o source.Options) (string, *source.Fil
 	if err != nil {
 		return "refused: " + err.Error(), nil
 	}
-	var rows []source.Row
-	var row source.Row
-	for err == nil {
-		row.Cells = nil // those that were read are kept
-		if err = f.Next(&row); err == nil {
-			rows = append(rows, row)
-		}
-	}
+	rows, err := rowsUntil(f)
 	var lost *source.LostError
 	switch {
 	case errors.Is(err, io.EOF):
@@ -37,7 +30,7 @@ func readLost(t testing.TB, in io.Reader, o source.Options) (string, *source.Fil
 	case !errors.As(err, &lost):
 		t.Fatal(err)
 	}
-	if again := f.Next(&row); !errors.As(again, &lost) {
+	if again := f.Next(new(source.Row)); !errors.As(again, &lost) {
 		t.Errorf("lost, and then %v", again)
 	}
 	return show(rows) + strconv.Itoa(lost.Line) + "!lost", f

@@ -106,10 +106,7 @@ func TestFormatIsDetected(t *testing.T) {
 		{"leads.txt", "\n\xEF\xBB\xBF"[1:] + "\n " + object, source.JSONL},
 		{"leads", object, source.JSONL},
 	} {
-		f, err := source.Open(write(t, test.file, test.data), source.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := opened(t, write(t, test.file, test.data), source.Options{})
 		if got := f.Info().Format; got != string(test.want) {
 			t.Errorf("%s: %s, want %s", test.file, got, test.want)
 		}
@@ -128,10 +125,7 @@ func TestHeaderNamesTheOwnColumns(t *testing.T) {
 		{source.Options{NoHeader: true, Columns: []string{"x", "y ", "z"}}, source.Header{Names: []string{"x", "y", "z"}, Own: 3}, "1: id |leadferry_line|E-mail\n2:1|2|3\n"},
 		{source.Options{Columns: []string{"x"}}, source.Header{Names: []string{"id", "E-mail"}, Own: 2}, "2:1|3\n"},
 	} {
-		f, err := source.Open(path, test.o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := opened(t, path, test.o)
 		if diff := cmp.Diff(test.want, *f.Header()); diff != "" {
 			t.Error(diff)
 		}
@@ -144,10 +138,7 @@ func TestHeaderNamesTheOwnColumns(t *testing.T) {
 func TestInfoSumsUpTheFile(t *testing.T) {
 	data := "\xEF\xBB\xBFa,b\n1,2\n3\n\x1A"
 	path := write(t, "leads.csv", data)
-	f, err := source.Open(path, source.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := opened(t, path, source.Options{})
 	if info := f.Info(); info.SHA256 != "" || info.Rows != 0 {
 		t.Errorf("before the end: %+v", info)
 	}
@@ -192,13 +183,8 @@ func TestChangesOfTheFileAreNoticed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := write(t, "leads.csv", "a,b\n1,2\n")
-			f, err := source.Open(path, source.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := change(path); err != nil {
-				t.Fatal(err)
-			}
+			f := opened(t, path, source.Options{})
+			must(t, change(path))
 			if f.Info().Changed {
 				t.Error("noticed too early")
 			}
@@ -211,13 +197,8 @@ func TestChangesOfTheFileAreNoticed(t *testing.T) {
 
 func TestChangesAreNoticedWhenTheReadingStopsEarly(t *testing.T) {
 	path := write(t, "leads.csv", "a,b\n1,2\n")
-	f, err := source.Open(path, source.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(os.Remove(path), f.Close(), f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	f := opened(t, path, source.Options{})
+	must(t, errors.Join(os.Remove(path), f.Close(), f.Close()))
 	if !f.Info().Changed {
 		t.Error("not noticed")
 	}
@@ -231,10 +212,7 @@ func TestAReadErrorLosesTheFile(t *testing.T) {
 		source.JSONL: "\n{\"a\":1}\n{\"a\":",
 	} {
 		in := io.MultiReader(strings.NewReader(data), iotest.ErrReader(broken))
-		f, err := source.Open("-", source.Options{Format: format, Stdin: iotest.OneByteReader(in)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := opened(t, "-", source.Options{Format: format, Stdin: iotest.OneByteReader(in)})
 		var row source.Row
 		if err := f.Next(&row); err != nil || row.Line != 2 || row.Problem != nil {
 			t.Errorf("%s: the whole row before the error: %v, line %d", format, err, row.Line)
@@ -254,10 +232,7 @@ func TestAReadErrorLosesTheFile(t *testing.T) {
 // faults 95
 func TestContentBeatsTheNameForWorkbooks(t *testing.T) {
 	table := content(t, filepath.Join(cases(t, "frictionless"), "table.xlsx"))
-	f, err := source.Open(write(t, "leads.csv", table), source.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := opened(t, write(t, "leads.csv", table), source.Options{})
 	defer f.Close()
 	if f.Info().Format != "xlsx" || f.Info().Encoding != "" {
 		t.Errorf("%+v", f.Info())

@@ -76,10 +76,7 @@ func TestPackedFilesAreUnpacked(t *testing.T) {
 		{"several frames.csv.zst", bytes.Join([][]byte{skipped, zst([]byte(data[:half])), skipped, zst([]byte(data[half:]))}, nil)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			f, err := source.Open(write(t, test.name, string(test.data)), source.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := opened(t, write(t, test.name, string(test.data)), source.Options{})
 			if show(rowsOf(t, f)) != want {
 				t.Error("the rows are others")
 			}
@@ -116,17 +113,8 @@ func TestPackedFilesThatAreDamaged(t *testing.T) {
 			"text behind the end": {append(bytes.Clone(whole), "more than that"...), "something that is not packed follows its " + kind + " data"},
 		} {
 			t.Run(kind+" "+name, func(t *testing.T) {
-				f, err := source.Open("-", source.Options{Format: source.CSV, Stdin: bytes.NewReader(test.packed)})
-				if err != nil {
-					t.Fatal(err)
-				}
-				var rows []source.Row
-				for err == nil {
-					var row source.Row
-					if err = f.Next(&row); err == nil {
-						rows = append(rows, row)
-					}
-				}
+				f := opened(t, "-", source.Options{Format: source.CSV, Stdin: bytes.NewReader(test.packed)})
+				rows, err := rowsUntil(f)
 				var lost *source.LostError
 				if !errors.As(err, &lost) || lost.Line != len(rows)+2 || !strings.Contains(lost.Text, kind+" data") || !strings.Contains(lost.Text, test.text) {
 					t.Errorf("not lost behind row %d: %v", len(rows), err)

@@ -107,10 +107,7 @@ func (f *table) checkBytes(t *rapid.T, data []byte, o source.Options) {
 		in = iotest.DataErrReader(in)
 	}
 	o.Stdin = in
-	file, err := source.Open("-", o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := opened(t, "-", o)
 	var cells [][]string
 	var lines []int
 	for row := new(source.Row); file.Next(row) == nil; {
@@ -125,13 +122,6 @@ func (f *table) checkBytes(t *rapid.T, data []byte, o source.Options) {
 	if diff := cmp.Diff(f.lines, lines); diff != "" {
 		t.Fatal(diff)
 	}
-}
-
-func must(b []byte, err error) []byte {
-	if err != nil {
-		panic(err)
-	}
-	return b
 }
 
 // Letters hold lines that look like rows. Whatever single quote is lost or too many, and

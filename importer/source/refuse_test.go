@@ -29,9 +29,7 @@ func TestFilesInTheWrongPlace(t *testing.T) {
 		{"prog", "\x7FELF\x02\x01", "is not in a format", "not in a format that is read here"},
 	} {
 		path := filepath.Join(t.TempDir(), test.name)
-		if err := os.WriteFile(path, []byte(test.data), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(test.data), 0o600))
 		f, err := source.Open(path, source.Options{})
 		var refusal *source.OpenError
 		switch {

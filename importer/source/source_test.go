@@ -14,14 +14,32 @@ import (
 	"leadferry/importer/source"
 )
 
+// fails is a test of any kind.
+type fails interface {
+	Helper()
+	Fatal(args ...any)
+}
+
+func must(t fails, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// opened opens a file that must be accepted.
+func opened(t fails, path string, o source.Options) *source.File {
+	t.Helper()
+	f, err := source.Open(path, o)
+	must(t, err)
+	return f
+}
+
 // readAll reads every row of data, which Open must accept.
 func readAll(t testing.TB, data string, o source.Options) []source.Row {
 	t.Helper()
 	o.Stdin = strings.NewReader(data)
-	f, err := source.Open("-", o)
-	if err != nil {
-		t.Fatalf("Open: %v", err)
-	}
+	f := opened(t, "-", o)
 	return rowsOf(t, f)
 }
 
@@ -80,9 +98,7 @@ func show(rows []source.Row) string {
 func write(t testing.TB, name, data string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(data), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(data), 0o600))
 	return path
 }
 
@@ -117,14 +133,9 @@ func cases(t testing.TB, name string) string {
 // Reading ahead changes nothing of what is read, nor of what is known at its end.
 func TestHoldGivesTheSameRows(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.csv")
-	if err := os.WriteFile(path, []byte("id,name\n1,Ann\n,\n2,Bob\n3,\"Cas\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte("id,name\n1,Ann\n,\n2,Bob\n3,\"Cas\n"), 0o600))
 	read := func(n int) (rows [][]string, ended string, info source.Info) {
-		f, err := source.Open(path, source.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := opened(t, path, source.Options{})
 		defer f.Close()
 		held := f.ReadAhead(n)
 		if want := min(n, 2); n < 3 && held != want {

@@ -89,13 +89,9 @@ func packed(t testing.TB, all map[string]string) []byte {
 		if err == nil {
 			_, err = io.WriteString(w, all[name])
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, z.Close())
 	return out.Bytes()
 }
 
@@ -116,10 +112,7 @@ func inline(cells ...string) string {
 // readSheet reads all rows of a workbook and the warnings.
 func readSheet(t testing.TB, path string, o source.Options) ([]source.Row, []string) {
 	t.Helper()
-	f, err := source.Open(path, o)
-	if err != nil {
-		t.Fatalf("Open: %v", err)
-	}
+	f := opened(t, path, o)
 	rows := rowsOf(t, f)
 	return rows, f.Warnings()
 }
@@ -130,10 +123,7 @@ func TestWorkbookIsRead(t *testing.T) {
 	data := []byte(content(t, path))
 	sum := sha256.Sum256(data)
 	for _, name := range []string{path, "-"} {
-		f, err := source.Open(name, source.Options{Format: source.XLSX, Stdin: bytes.NewReader(data)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := opened(t, name, source.Options{Format: source.XLSX, Stdin: bytes.NewReader(data)})
 		if diff := cmp.Diff([]string{"id", "name", "phone", "vip"}, f.Header().Names); diff != "" {
 			t.Error(diff)
 		}

@@ -46,9 +46,7 @@ func fuzzWorkbook(t *testing.T, data []byte) {
 		if errors.Is(err, io.EOF) || errors.As(err, &lost) {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if row.Line <= line || row.Line > 1<<20 || row.Raw != "" {
 			t.Fatalf("line %d after line %d, raw text %q", row.Line, line, row.Raw)
 		}

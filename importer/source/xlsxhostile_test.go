@@ -121,24 +121,16 @@ func TestDamagedWorkbooks(t *testing.T) {
 				}
 				return
 			}
-			f, err := source.Open(path, source.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer f.Close()
-			var row source.Row
-			rows := 0
-			for err = f.Next(&row); err == nil; err = f.Next(&row) {
-				rows++
-			}
+			f := opened(t, path, source.Options{})
+			rows, err := rowsUntil(f)
 			var lost *source.LostError
-			if !errors.As(err, &lost) || !strings.Contains(lost.Text, test.want) || lost.Line < test.line || lost.Line > 3 || rows != 1 {
-				t.Errorf("%d rows, then %v", rows, err)
+			if !errors.As(err, &lost) || !strings.Contains(lost.Text, test.want) || lost.Line < test.line || lost.Line > 3 || len(rows) != 1 {
+				t.Errorf("%d rows, then %v", len(rows), err)
 			}
 			if strings.Contains(err.Error(), "secret") || lost.File != path {
 				t.Error(err)
 			}
-			if again := f.Next(&row); errors.Is(again, io.EOF) {
+			if again := f.Next(new(source.Row)); errors.Is(again, io.EOF) {
 				t.Error("the end came after the file was lost")
 			}
 		})
@@ -196,9 +188,7 @@ func TestArchivesAreBounded(t *testing.T) {
 				create(t, z, name, part)
 			}
 			test.add(z)
-			if err := z.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, z.Close())
 			refusal := openError(t, write(t, "leads.xlsx", out.String()), source.Options{})
 			if !strings.Contains(refusal.Text, test.want) || refusal.Hint == "" {
 				t.Error(refusal)
@@ -211,15 +201,11 @@ func TestArchivesAreBounded(t *testing.T) {
 func unpacked(t *testing.T, data []byte) map[string]string {
 	t.Helper()
 	archive, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	all := map[string]string{}
 	for _, f := range archive.File {
 		part, err := fs.ReadFile(archive, f.Name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all[f.Name] = string(part)
 	}
 	return all
@@ -231,9 +217,7 @@ func create(t *testing.T, z *zip.Writer, name, data string) {
 	if err == nil {
 		_, err = io.WriteString(w, data)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // raw adds a part of one byte whose header may lie.
@@ -243,9 +227,7 @@ func raw(t *testing.T, z *zip.Writer, h *zip.FileHeader) {
 	if err == nil {
 		_, err = w.Write([]byte("x"))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // A workbook that was damaged on its way is refused before a row of it can be sent.
@@ -258,14 +240,10 @@ func TestDamagedSheetIsRefusedBeforeItsFirstRow(t *testing.T) {
 	}
 	data := workbook{rows: rows.String()}.bytes(t)
 	archive, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	sheet := archive.File[slices.IndexFunc(archive.File, func(f *zip.File) bool { return f.Name == "xl/worksheets/sheet1.xml" })]
 	start, err := sheet.DataOffset()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	data[start+int64(sheet.CompressedSize64)*9/10] ^= 0xFF
 	refusal := openError(t, write(t, "leads.xlsx", string(data)), source.Options{})
 	if !strings.Contains(refusal.Text, "damaged") {
@@ -286,18 +264,11 @@ func TestBrokenWorkbooksMakeNoOtherRows(t *testing.T) {
 		if err != nil {
 			return "", err
 		}
-		defer f.Close()
-		var rows []source.Row
-		for {
-			var row source.Row
-			if err := f.Next(&row); err != nil {
-				if errors.Is(err, io.EOF) {
-					err = nil
-				}
-				return show(rows), err
-			}
-			rows = append(rows, row)
+		rows, err := rowsUntil(f)
+		if errors.Is(err, io.EOF) {
+			err = nil
 		}
+		return show(rows), err
 	}
 	if rows, err := got(whole); rows != want || err != nil {
 		t.Fatalf("%q, %v", rows, err)
