@@ -128,9 +128,7 @@ func TestHostNamesGoOutInASCII(t *testing.T) {
 	c := config("https://api.example.com")
 	c.BaseURL, c.LeadsURL = "https://Bücher.example:8443", "https://[::1]/x"
 	client, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if h := client.general; h.name != "xn--bcher-kva.example:8443" || h.address != h.name || h.domain != "xn--bcher-kva.example" {
 		t.Errorf("name %s, address %s, domain %s", h.name, h.address, h.domain)
 	}

@@ -3,11 +3,14 @@ package leadapi
 import (
 	"compress/gzip"
 	"io"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"leadferry/internal/explain"
 )
 
 // judgement is what the engine reads of an error.
@@ -102,12 +105,20 @@ func TestCreateTakesAnID(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := signedIn(t, config(answers(t, test.answer).address())).Create(t.Context(), someLead())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if diff := cmp.Diff(&test.want, got); diff != "" {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// Every status has an entry, which is that of the class it is treated as.
+func TestStatusesAreExplained(t *testing.T) {
+	for status := 300; status < 600; status++ {
+		_, class := appliedBy(status)
+		if e, found := explain.Find(strconv.Itoa(status)); !found || e.Name != class {
+			t.Errorf("%d: %q, want %q", status, e.Name, class)
+		}
 	}
 }

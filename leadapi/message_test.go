@@ -126,9 +126,7 @@ func TestNoErrorHoldsASecret(t *testing.T) {
 	}
 	t.Run("nobody", func(t *testing.T) {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		l.Close()
 		scan(t, "http://"+l.Addr().String())
 	})

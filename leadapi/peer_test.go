@@ -44,9 +44,7 @@ func config(address string) Config {
 func connect(t testing.TB, c Config) *Client {
 	t.Helper()
 	client, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(client.Close)
 	return client
 }
@@ -76,9 +74,7 @@ type peer struct {
 func listen(t testing.TB, serve func(p *peer, c net.Conn)) *peer {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return play(t, l, serve)
 }
 
@@ -186,4 +182,11 @@ func fault(t testing.TB, c *Client) *Error {
 		t.Fatalf("the error is a %T, not an *Error: %v", err, err)
 	}
 	return e
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -107,9 +107,7 @@ func socksProxy(t testing.TB, user, password string, code byte) *peer {
 func through(t testing.TB, c Config, proxy string) Config {
 	t.Helper()
 	p, err := ParseProxy(proxy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c.Proxy = func(*url.URL) *Proxy { return p }
 	return c
 }

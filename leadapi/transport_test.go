@@ -89,9 +89,7 @@ func TestNothingLeavesWithoutAConnection(t *testing.T) {
 	old := stranger.TLS.Clone()
 	old.MinVersion, old.MaxVersion, old.NextProtos = tls.VersionTLS10, tls.VersionTLS11, nil
 	l, err := tls.Listen("tcp", "127.0.0.1:0", old)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	outdated := play(t, l, func(p *peer, c net.Conn) { p.next(bufio.NewReader(c)) })
 	for name, test := range map[string]struct {
 		address, reason string

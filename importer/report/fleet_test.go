@@ -16,9 +16,7 @@ func member(t *testing.T, shard int, newest bool, s Summary) checkpoint.Member {
 	start := time.Date(2026, 5, 1, 8, shard, 0, 0, time.UTC)
 	s.RunID, s.Command, s.Outcome, s.StartedAt, s.FinishedAt = "r", "import", "complete", start, start.Add(time.Hour)
 	var b bytes.Buffer
-	if err := s.WriteJSON(&b); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.WriteJSON(&b))
 	return checkpoint.Member{Shard: shard, Newest: newest, Started: start, Last: start.Add(time.Hour), Rows: []byte(`{"read":1}`), Summary: b.Bytes()}
 }
 

@@ -33,24 +33,16 @@ func told(t *testing.T, ending string, s *Summary, batches ...[]Problem) string 
 		f.Problems = filepath.Join(t.TempDir(), "problems"+ending)
 	}
 	r, err := OpenRun(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, batch := range batches {
-		if err := r.Problems(batch); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.Problems(batch))
 	}
-	if err := r.Finish(s); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.Finish(s))
 	if ending == Annotations {
 		return printed.String()
 	}
 	b, err := os.ReadFile(f.Problems)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(b)
 }
 

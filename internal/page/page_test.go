@@ -13,9 +13,7 @@ import (
 func each(t *testing.T, text string, f func(*html.Node)) {
 	t.Helper()
 	doc, err := html.Parse(strings.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for n := range doc.Descendants() {
 		f(n)
 	}
@@ -35,12 +33,8 @@ func attribute(n *html.Node, name string) string {
 func TestPolicyAllowsWhatThePageHolds(t *testing.T) {
 	var file, live bytes.Buffer
 	v := View{Title: `A "title" </title><script>`, Main: template.HTML("<section id=a>x</section>")}
-	if err := Write(&file, v); err != nil {
-		t.Fatal(err)
-	}
-	if err := writeLive(&live, v); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Write(&file, v))
+	must(t, writeLive(&live, v))
 	for _, p := range []struct {
 		name, text, policy string
 		scripts            int
@@ -78,5 +72,12 @@ func TestPolicyAllowsWhatThePageHolds(t *testing.T) {
 	}
 	if strings.Contains(style, "url(") || strings.Contains(style, "@import") || strings.Contains(copying+follow, "fetch(") {
 		t.Error("a page loads something")
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

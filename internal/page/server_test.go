@@ -32,9 +32,7 @@ func begin(t *testing.T, every time.Duration) (*Server, *shown) {
 	t.Helper()
 	data := new(shown)
 	s, err := serve("127.0.0.1:0", data.site, every)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s, data
 }
@@ -42,18 +40,12 @@ func begin(t *testing.T, every time.Duration) (*Server, *shown) {
 func get(t *testing.T, method, address string) (*http.Response, string) {
 	t.Helper()
 	r, err := http.NewRequest(method, address, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer answer.Body.Close()
 	body, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return answer, string(body)
 }
 
@@ -109,14 +101,10 @@ func TestOnlyLoopbackIsListenedOn(t *testing.T) {
 func followed(t *testing.T, address string) *bufio.Reader {
 	t.Helper()
 	r, err := http.NewRequest(http.MethodGet, address, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r.Header.Set("Accept", "text/event-stream")
 	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { answer.Body.Close() })
 	return bufio.NewReader(answer.Body)
 }
@@ -130,9 +118,7 @@ func TestReaderFollowsUntilTheLastWord(t *testing.T) {
 		var lines [3]string
 		for i := range lines {
 			line, err := r.ReadString('\n')
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			lines[i] = line
 		}
 		if lines[0] != "event: "+name+"\n" || !strings.Contains(lines[1], text) || lines[2] != "\n" {
@@ -158,14 +144,10 @@ func TestStalledReadersAreDropped(t *testing.T) {
 	s, data := begin(t, time.Hour)
 	data.text.Store(strings.Repeat("x", 1<<20)) // more than the system takes for a reader
 	at, err := url.Parse(s.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i := range maxConnections - 4 {
 		conn, err := net.Dial("tcp", at.Host)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer conn.Close()
 		if i%2 == 0 { // follows, and never reads
 			fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\nAccept: text/event-stream\r\n\r\n", at.Path, at.Host)

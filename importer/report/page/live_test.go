@@ -18,29 +18,21 @@ func running(read int) *report.Summary {
 
 func TestLivePageEndsWithTheFinishedOne(t *testing.T) {
 	l, err := Serve("127.0.0.1:0", running(0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	get := func(path, accept string) *http.Response {
 		t.Helper()
 		r, err := http.NewRequest(http.MethodGet, l.URL()+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		r.Header.Set("Accept", accept)
 		answer, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { answer.Body.Close() })
 		return answer
 	}
 	page := func() string {
 		t.Helper()
 		text, err := io.ReadAll(get("", "").Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return string(text)
 	}
 	if text := page(); !strings.Contains(text, "Import is beginning") {
@@ -67,9 +59,7 @@ func TestLivePageEndsWithTheFinishedOne(t *testing.T) {
 	}
 	done := running(200)
 	done.Outcome = "complete"
-	if err := l.End(done); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.End(done))
 	rest, _ := io.ReadAll(events) // what comes behind the last word, if only the end, may be cut off
 	if _, last, found := strings.Cut(string(rest), "event: end\n"); !found || !strings.Contains(last, "Import complete: 200 rows") {
 		t.Errorf("the last word is %s", rest)

@@ -121,9 +121,7 @@ func samples() map[string]*report.Summary {
 func written(t testing.TB, s *report.Summary) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Write(&b, s); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Write(&b, s))
 	return b.String()
 }
 
@@ -134,9 +132,7 @@ func TestPageOfAMillionRowsIsSmall(t *testing.T) {
 			t.Errorf("the page of %s has %d bytes", name, len(text))
 		}
 		if dir := os.Getenv("PAGES"); dir != "" { // for people who look at it
-			if err := os.WriteFile(filepath.Join(dir, name+".html"), []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(filepath.Join(dir, name+".html"), []byte(text), 0o600))
 		}
 	}
 }
@@ -154,9 +150,7 @@ func BenchmarkPage(b *testing.B) {
 func parsed(t testing.TB, text string) *html.Node {
 	t.Helper()
 	doc, err := html.Parse(strings.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return doc
 }
 
@@ -333,17 +327,11 @@ func TestCountsAreThoseOfTheSummary(t *testing.T) {
 func TestPageFromAFileIsTheSame(t *testing.T) {
 	for name, s := range samples() {
 		var b bytes.Buffer
-		if err := s.WriteJSON(&b); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.WriteJSON(&b))
 		path := filepath.Join(t.TempDir(), "summary.json")
-		if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, b.Bytes(), 0o600))
 		read, err := report.Read(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if diff := gocmp.Diff(written(t, s), written(t, read)); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
@@ -430,13 +418,18 @@ func FuzzPage(f *testing.F) {
 		`"timeline":[{"time":"9999-12-31T23:59:59Z","rows":-1,"requests":1,"p50":1e308},{"time":"0001-01-01T00:00:00Z","requests":-9223372036854775808}],"transitions":[{"leads":-1}],"organizations":[{"leads":-7}]}`))
 	path := filepath.Join(f.TempDir(), "summary.json")
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, text, 0o600))
 		s, err := report.Read(path)
 		if err != nil {
 			return
 		}
 		inert(t, written(t, s))
 	})
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }
