@@ -154,7 +154,7 @@ func (d *dryRun) examine() {
 		d.mapping.tests.Run++
 		if differences := prove(m, &t); differences != nil {
 			d.mapping.tests.Failed++
-			d.mapping.tests.Failures = append(d.mapping.tests.Failures, report.Failure{
+			d.mapping.tests.Failures = append(d.mapping.tests.Failures, report.Fault{
 				File: d.options.MappingFile.Path, Line: t.Line, Column: t.Column, Differences: differences,
 			})
 		}
@@ -228,8 +228,8 @@ func (d *dryRun) found(notes []string) *report.Checks {
 		}
 	}
 	for _, g := range d.options.Mapping.Unconfirmed() {
-		at := report.Place{File: d.options.MappingFile.Path, Line: g.Line}
-		c.Unconfirmed = append(c.Unconfirmed, report.Guess{Place: at, Why: g.Why, Of: g.Of})
+		guess := report.Fault{File: d.options.MappingFile.Path, Line: g.Line, Why: g.Why, Of: g.Of}
+		c.Unconfirmed = append(c.Unconfirmed, guess)
 	}
 	return c
 }

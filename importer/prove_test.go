@@ -27,7 +27,7 @@ func TestValidateRunsTheTestsOfTheMapping(t *testing.T) {
     request: {}
 `
 	s := validated(t, bad, Options{}, checkedHeader+"1,o-1,,,Ann,\n")
-	want := report.Tests{Run: 3, Failed: 2, Failures: []report.Failure{
+	want := report.Tests{Run: 3, Failed: 2, Failures: []report.Fault{
 		{File: "m.yaml", Line: 21, Column: 5, Differences: []string{`locationSearch.postalCode is "01234", not "01235"`}},
 		{File: "m.yaml", Line: 23, Column: 5, Differences: []string{
 			"the row is invalid: column name: lead.content.name is empty, but required",
@@ -45,7 +45,7 @@ func TestValidateRunsTheTestsOfTheMapping(t *testing.T) {
 func TestATestWhoseRowIsLeftOutFails(t *testing.T) {
 	text := strings.Replace(provedMapping, "assign:", "skip_if: 'org == \"o-1\"'\nassign:", 1)
 	s := validated(t, text, Options{}, checkedHeader+"1,o-1,,,Ann,\n2,o-2,,,Bob,\n,o-1,,,,\n")
-	want := []report.Failure{{File: "m.yaml", Line: 20, Column: 5, Differences: []string{"the row is left out by skip_if"}}}
+	want := []report.Fault{{File: "m.yaml", Line: 20, Column: 5, Differences: []string{"the row is left out by skip_if"}}}
 	if diff := cmp.Diff(want, s.Checks.Tests.Failures); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -34,7 +34,7 @@ type Checks struct {
 	Projected    Projected    `json:"projected"`
 	Tests        Tests        `json:"tests"`
 	CannotCreate []Fault      `json:"cannot_create"` // what the mapping lacks to make leads
-	Unconfirmed  []Guess      `json:"unconfirmed"`   // guesses in the mapping that nobody has confirmed
+	Unconfirmed  []Fault      `json:"unconfirmed"`   // guesses in the mapping that nobody has confirmed
 	LostFiles    []Fault      `json:"lost_files"`    // that could not be read to their end
 	Notes        []string     `json:"notes"`         // the remarks of the text for people
 }
@@ -113,49 +113,35 @@ type Projected struct {
 
 // Tests are those of the mapping file.
 type Tests struct {
-	Run      int       `json:"run"`
-	Failed   int       `json:"failed"`
-	Failures []Failure `json:"failures"`
+	Run      int     `json:"run"`
+	Failed   int     `json:"failed"`
+	Failures []Fault `json:"failures"`
 }
 
-// Failure is a test, by its place in the mapping file, with what differs.
-type Failure struct {
-	File        string   `json:"file"`
-	Line        int      `json:"line"`
-	Column      int      `json:"column"`
-	Differences []string `json:"differences"`
-}
-
-// Fault is what is wrong with a file. Line and Column are left out where the fault
-// has none.
+// Fault is what is wrong with a place of a file, or in doubt. Line and Column are left out where it has none.
 type Fault struct {
-	File   string `json:"file"`
-	Line   int    `json:"line,omitzero"`
-	Column int    `json:"column,omitzero"`
-	Error  string `json:"error"`
-	Hint   string `json:"hint,omitempty"`
-}
-
-// Guess is a line of the mapping that nobody has confirmed, and why it was written so. What
-// the line says may be a word of the rows, and is shown to people only.
-type Guess struct {
-	Place
-	Why string `json:"why"`
-	Of  string `json:"-"`
+	File        string   `json:"file"`
+	Line        int      `json:"line,omitzero"`
+	Column      int      `json:"column,omitzero"`
+	Error       string   `json:"error,omitempty"`
+	Hint        string   `json:"hint,omitempty"`
+	Differences []string `json:"differences,omitempty"` // of a test that fails, from what it expects
+	Why         string   `json:"why,omitempty"`         // a guess was written so
+	Of          string   `json:"-"`                     // what a guess says: it may be a word of the rows, for people only
 }
 
 // escape makes names of columns and texts fit to be shown, which may come from outside.
 func (c *Checks) escape() {
 	each(c.Rules, func(r *Rule) { r.Column, r.Error = Escape(r.Column), Escape(r.Error) })
-	each(c.Tests.Failures, func(f *Failure) { f.Differences = escaped(f.Differences) })
-	each(c.LostFiles, (*Fault).escape)
-	each(c.CannotCreate, (*Fault).escape)
-	each(c.Unconfirmed, func(g *Guess) { g.Of, g.Why = Escape(g.Of), Escape(g.Why) })
+	for _, faults := range [][]Fault{c.Tests.Failures, c.LostFiles, c.CannotCreate, c.Unconfirmed} {
+		each(faults, func(f *Fault) {
+			f.Error, f.Hint, f.Why, f.Of = Escape(f.Error), Escape(f.Hint), Escape(f.Why), Escape(f.Of)
+			f.Differences = escaped(f.Differences)
+		})
+	}
 	c.UnusedColumns, c.Notes = escaped(c.UnusedColumns), escaped(c.Notes)
 	c.Projected.DurationS = round(c.Projected.DurationS)
 }
-
-func (f *Fault) escape() { f.Error, f.Hint = Escape(f.Error), Escape(f.Hint) }
 
 // escaped is a list of its own.
 func escaped(texts []string) []string {
@@ -356,10 +342,11 @@ func (c *Checks) problems(mapping string) (all []Problem) {
 	}
 	faults := func(rule string, list []Fault) {
 		for _, f := range list {
+			text := cmp.Or(f.Error, f.Why, strings.Join(f.Differences, "; "))
 			if f.Hint != "" {
-				f.Error += " (hint: " + f.Hint + ")"
+				text += " (hint: " + f.Hint + ")"
 			}
-			all = append(all, Problem{File: f.File, Line: f.Line, Rule: rule, Text: f.Error})
+			all = append(all, Problem{File: f.File, Line: f.Line, Column: f.Of, Rule: rule, Text: text})
 		}
 	}
 	again := func(rule, text string, r *Repeats) {
@@ -375,10 +362,7 @@ func (c *Checks) problems(mapping string) (all []Problem) {
 	}
 	words("map", "lead.status", c.Statuses)
 	words("map", "", c.Lacking)
-	for _, f := range c.Tests.Failures {
-		text := strings.Join(f.Differences, "; ")
-		all = append(all, Problem{File: f.File, Line: f.Line, Rule: "test", Text: text})
-	}
+	faults("test", c.Tests.Failures)
 	faults("mapping", c.CannotCreate)
 	faults("lost", c.LostFiles)
 	if !c.Strict {
@@ -386,9 +370,7 @@ func (c *Checks) problems(mapping string) (all []Problem) {
 	}
 	again("repeated", "the key is already at ", &c.Repeats)
 	again("look_alike", "the key looks like the one at ", &c.LookAlikes)
-	for _, g := range c.Unconfirmed {
-		all = append(all, Problem{File: g.File, Line: g.Line, Column: g.Of, Rule: "guess", Text: g.Why})
-	}
+	faults("guess", c.Unconfirmed)
 	words("else", "", c.Caught)
 	for _, name := range c.UnusedColumns {
 		const text = "no part of the mapping uses the column"

@@ -37,7 +37,7 @@ func rehearsed() *Summary {
 			{Rows: 10},
 		},
 		Projected: Projected{Create: 1147, Update: 1147, Rate: 2.5, DurationS: 917.6},
-		Tests: Tests{Run: 3, Failed: 1, Failures: []Failure{{"leads.yaml", 50, 5, []string{
+		Tests: Tests{Run: 3, Failed: 1, Failures: []Fault{{File: "leads.yaml", Line: 50, Column: 5, Differences: []string{
 			`content.name is "Ann", not "Ann Lee"`, `content.email is missing: it should be "ann@example.com"`,
 		}}}},
 		CannotCreate: []Fault{{File: "leads.yaml", Line: 1, Column: 1, Error: "assign is missing, and leads cannot be created without it", Hint: `assign: [{organization: "{column}"}]`}},
@@ -158,10 +158,10 @@ func TestTextOfLongListsIsCut(t *testing.T) {
 	for i := range 12 {
 		s.Checks.Rules = append(s.Checks.Rules, Rule{"format", "", fmt.Sprint("check ", i), 1, []Place{{File: "a", Line: i}}})
 		s.Checks.Statuses = append(s.Checks.Statuses, Word{Text: fmt.Sprint("word ", i), Rows: 1})
-		s.Checks.Tests.Failures = append(s.Checks.Tests.Failures, Failure{File: fmt.Sprint("m.yaml ", i)})
+		s.Checks.Tests.Failures = append(s.Checks.Tests.Failures, Fault{File: fmt.Sprint("m.yaml ", i)})
 	}
 	got := text(t, s, 0)
-	for _, want := range []string{"check 9\n", "2  and 2 more", `"word 11"`, "m.yaml 8:0:0\n", "and 3 more"} {
+	for _, want := range []string{"check 9\n", "2  and 2 more", `"word 11"`, "m.yaml 8\n", "and 3 more"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in:\n%s", want, got)
 		}
@@ -184,8 +184,8 @@ func TestChecksAreShownEscaped(t *testing.T) {
 		Rules: []Rule{{evil, evil, evil, 1, []Place{at}}}, Statuses: []Word{{evil, evil, evil, 1, at}, {evil, evil, "", 1, at}},
 		Repeats: Repeats{Rows: 1, Places: []Repeat{{at, at, 1}}}, UnusedColumns: []string{evil}, Notes: []string{evil},
 		Assignments:  []Assignment{{OrganizationID: evil, Rows: 1}, {LocatorID: evil, Rows: 1}, {Others: evil, Rows: 1}},
-		Tests:        Tests{Run: 1, Failed: 1, Failures: []Failure{{evil, 1, 1, []string{evil}}}},
-		CannotCreate: []Fault{f}, LostFiles: []Fault{f}, Unconfirmed: []Guess{{at, evil, evil}},
+		Tests:        Tests{Run: 1, Failed: 1, Failures: []Fault{{File: evil, Line: 1, Differences: []string{evil}}}},
+		CannotCreate: []Fault{f}, LostFiles: []Fault{f}, Unconfirmed: []Fault{{File: evil, Why: evil, Of: evil}},
 	}
 	got := text(t, s, 80)
 	for _, bad := range []string{"\x1b", "\u202e", "\nforged"} {
@@ -202,8 +202,8 @@ func TestSummaryHasChecksOfARehearsalOnly(t *testing.T) {
 		Repeats:     Repeats{Rows: 1, Places: []Repeat{{Place{File: "b.csv", Line: 5}, Place{File: "a.csv", Line: 2}, 4}}},
 		Assignments: []Assignment{{OrganizationID: "o", Rows: 1}, {LocatorID: "l", Entry: 2, Rows: 1}, {Others: "locators", Rows: 3}},
 		Projected:   Projected{Create: 3, Update: 3, Rate: 7, DurationS: 6.0 / 7},
-		Tests:       Tests{2, 1, []Failure{{"m.yaml", 4, 5, []string{"no"}}}},
-		Unconfirmed: []Guess{{Place{File: "m.yaml", Line: 2}, "a guess", "a word"}},
+		Tests:       Tests{2, 1, []Fault{{File: "m.yaml", Line: 4, Column: 5, Differences: []string{"no"}}}},
+		Unconfirmed: []Fault{{File: "m.yaml", Line: 2, Why: "a guess", Of: "a word"}},
 		LostFiles:   []Fault{{File: "c.csv", Error: "lost"}},
 		Notes:       []string{"note"},
 	}}

@@ -151,7 +151,6 @@ func (c *Checks) sections(s *Summary) []Section {
 		return Line{Count: w.Rows, Text: strings.TrimSpace(w.Value+"  "+w.named()) + ", first at " +
 			s.places([]Place{w.Place}, 1)}
 	}
-	faults := func(f Fault) Line { return Line{Text: f.at() + ": " + f.Error, Where: hinted(f.Hint)} }
 	return []Section{
 		{ID: "rules", Title: "Checks that rows fail", Top: topChecks, Lines: lines(c.Rules, func(r Rule) Line {
 			where := s.places(r.Places, r.Rows)
@@ -160,14 +159,14 @@ func (c *Checks) sections(s *Summary) []Section {
 		{Title: "Statuses that are not mapped", Lines: lines(c.Statuses, words), Private: true},
 		{Title: "Texts that a map lacks", Lines: lines(c.Lacking, words), Private: true},
 		{Title: "Texts that only else takes", Lines: lines(c.Caught, words), Top: topChecks, Private: true},
-		{ID: "lost", Title: "Files that could not be read to their end", Lines: lines(c.LostFiles, faults)},
+		{ID: "lost", Title: "Files that could not be read to their end", Lines: lines(c.LostFiles, Fault.line)},
 		{ID: "assigned", Title: "Would be assigned", Lines: c.assigned(), Top: topChecks},
 		{ID: "sends", Title: "Would be sent", Lines: c.wouldSend()},
 		{ID: "tests", Title: "Tests of the mapping", Lines: c.Tests.lines(), Top: topChecks},
-		{ID: "lacks", Title: "What the mapping lacks to make leads", Lines: lines(c.CannotCreate, faults)},
+		{ID: "lacks", Title: "What the mapping lacks to make leads", Lines: lines(c.CannotCreate, Fault.line)},
 		{
 			ID: "guesses", Title: "Guesses to confirm (delete only the ? if one is right)",
-			Lines: lines(c.Unconfirmed, func(g Guess) Line { return Line{Text: g.Place.String() + ": " + g.Why} }),
+			Lines: lines(c.Unconfirmed, Fault.line),
 		},
 	}
 }
@@ -175,11 +174,15 @@ func (c *Checks) sections(s *Summary) []Section {
 // topChecks is how much of each list of a check the text for people shows.
 const topChecks = 10
 
-func hinted(hint string) string {
-	if hint == "" {
-		return ""
+func (f Fault) line() Line {
+	line := Line{Text: f.at(), Where: strings.Join(f.Differences, "; ")}
+	if what := cmp.Or(f.Error, f.Why); what != "" {
+		line.Text += ": " + what
 	}
-	return "hint: " + hint
+	if f.Hint != "" {
+		line.Where = "hint: " + f.Hint
+	}
+	return line
 }
 
 // assigned previews to whom leads would go, as far as anybody can tell.
@@ -225,9 +228,7 @@ func (t *Tests) lines() []Line {
 	if t.Failed > 0 {
 		result = t.failed(english.Plural(t.Run, "test", "")) + "."
 	}
-	return append([]Line{{Text: result}}, lines(t.Failures, func(f Failure) Line {
-		return Line{Text: fmt.Sprintf("%s:%d:%d", f.File, f.Line, f.Column), Where: strings.Join(f.Differences, "; ")}
-	})...)
+	return append([]Line{{Text: result}}, lines(t.Failures, Fault.line)...)
 }
 
 // section shows one in the text for people.
