@@ -41,7 +41,7 @@ var runText string
 // run is made when the first page is: most starts of the program make none.
 var run = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("run").Funcs(template.FuncMap{
-		"comma": comma, "text": report.Escape, "prose": prose, "command": command, "path": path, "base": base,
+		"comma": comma, "text": report.Escape, "prose": prose, "command": command,
 		"clock": clock, "ms": milliseconds, "seconds": report.Duration, "bytes": humanize.Comma, "width": width,
 	}).Parse(runText))
 })
@@ -66,20 +66,6 @@ func view(s *report.Summary, total int) (page.View, error) {
 }
 
 func comma(n int) string { return humanize.Comma(int64(n)) }
-
-// mostOfPath is how many characters of a path are shown: its end says more than its middle.
-const mostOfPath = 120
-
-func path(text string) string {
-	shown := []rune(report.Escape(text))
-	if len(shown) <= mostOfPath {
-		return string(shown)
-	}
-	return string(shown[:mostOfPath/3]) + "…" + string(shown[len(shown)-mostOfPath*2/3:])
-}
-
-// base is the last part of a path.
-func base(name string) string { return path(filepath.Base(name)) }
 
 // command is a line for a shell, which is of no use when it is cut.
 func command(line string) string { return report.EscapeLine(report.Shortened(line, 4096)) }
@@ -163,12 +149,7 @@ func (l *Live) site(at *url.URL) (page.View, bool) {
 		return page.View{}, false
 	}
 	s := l.latest.Load()
-	s.once.Do(func() {
-		v, err := view(s.summary, s.total)
-		if err == nil {
-			s.view = v
-		}
-	})
+	s.once.Do(func() { s.view, _ = view(s.summary, s.total) }) // into memory
 	return s.view, true
 }
 
@@ -207,15 +188,14 @@ func (c *content) Link(file string) *link {
 			continue
 		}
 		if there, err := filepath.Rel(filepath.Dir(f.Path), file); err == nil {
-			return &link{base(file), (&url.URL{Path: filepath.ToSlash(there)}).String()}
+			return &link{report.Escape(filepath.Base(file)), (&url.URL{Path: filepath.ToSlash(there)}).String()}
 		}
 	}
 	return nil
 }
 
 // FirstInputs and FirstFiles are what a page shows of these lists.
-func (c *content) FirstInputs() clipped[report.Input] { return clip(c.Inputs, mostListed) }
-
+func (c *content) FirstInputs() clipped[report.Input]    { return clip(c.Inputs, mostListed) }
 func (c *content) FirstFiles() clipped[report.NamedFile] { return clip(c.Left(), mostListed) }
 
 func (c *content) Running() bool { return c.Outcome == report.Running }
@@ -236,8 +216,8 @@ func (c *content) TimeLeft() string {
 type verdict struct{ Class, Word string }
 
 func (c *content) Verdict() verdict {
-	switch {
-	case c.Running() && c.Rows.InDoubt > 0:
+	switch doubts := c.Rows.InDoubt > 0; {
+	case c.Running() && doubts:
 		return verdict{"bad", "Running, with rows in doubt"}
 	case c.Running():
 		return verdict{"idle", "Running"}
@@ -245,7 +225,7 @@ func (c *content) Verdict() verdict {
 		return verdict{"bad", "Interrupted"}
 	case c.Outcome == "stopped":
 		return verdict{"bad", "Stopped early"}
-	case c.Rows.InDoubt > 0:
+	case doubts:
 		return verdict{"bad", "Done, with rows in doubt"}
 	case c.Outcome == "attention" || c.ExitCode != 0:
 		return verdict{"warn", "Done, needs attention"}
@@ -267,15 +247,20 @@ func (c *content) Tiles() (all []tile) {
 	done, pending := n.Ended()-need-n.Pending, n.Pending
 	first := tile{"Done", comma(done), c.among(false), ""}
 	if c.DryRun {
-		first, pending = tile{
-			"Good", comma(done + pending),
-			english.PluralWord(done+pending, "row: nothing was sent", "rows: nothing was sent"), "",
-		}, 0
+		note := english.PluralWord(done+pending, "row", "rows") + ": nothing was sent"
+		first, pending = tile{"Good", comma(done + pending), note, ""}, 0
 	}
 	if c.Reconciliation != nil {
 		first.Note = strings.ReplaceAll(first.Note, "unchanged", "same")
 	}
-	all = append(all, first, tile{"Needs attention", comma(need), cmp.Or(c.among(true), "no row"), c.concern(need)})
+	class := ""
+	switch {
+	case n.InDoubt > 0:
+		class = "bad"
+	case need > 0:
+		class = "warn"
+	}
+	all = append(all, first, tile{"Needs attention", comma(need), cmp.Or(c.among(true), "no row"), class})
 	if pending > 0 {
 		all = append(all, tile{"Not sent yet", comma(pending), "the next run sends them", ""})
 	}
@@ -291,17 +276,6 @@ func (c *content) Tiles() (all []tile) {
 		all = append(all, tile{"Not read", more, "the run stopped before the end of the input", ""})
 	}
 	return all
-}
-
-// concern is how much rows that need attention are of one.
-func (c *content) concern(need int) string {
-	switch {
-	case c.Rows.InDoubt > 0:
-		return "bad"
-	case need > 0:
-		return "warn"
-	}
-	return ""
 }
 
 // among names the outcomes that are counted in a tile.
