@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // rehearsed is a validation that found something of every kind.
@@ -109,9 +107,7 @@ Next
      them.
   5. Correct the 40 rows in the input and run the same command again.
 `
-	if diff := cmp.Diff(want, text(t, rehearsed(), 0)); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	same(t, want, text(t, rehearsed(), 0))
 }
 
 func TestTextOfRehearsalsOneByOne(t *testing.T) {
@@ -217,7 +213,5 @@ func TestSummaryHasChecksOfARehearsalOnly(t *testing.T) {
 		`"projected":{"create":3,"update":3,"rate":7,"duration_s":0.857},` +
 		`"tests":{"run":2,"failed":1,"failures":[{"file":"m.yaml","line":4,"column":5,"differences":["no"]}]},` +
 		`"cannot_create":[],"unconfirmed":[{"file":"m.yaml","line":2,"why":"aguess"}],"lost_files":[{"file":"c.csv","error":"lost"}],"notes":["note"]},"files":[],"notes":[],"next":[]}`
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	same(t, want, got)
 }

@@ -81,12 +81,8 @@ func TestReadTakesAFolderOrASummary(t *testing.T) {
 	for _, path := range []string{dir, filepath.Join(dir, "summary.json")} {
 		got, err := Read(path)
 		must(t, err)
-		if diff := cmp.Diff(s.Steps(), got.Steps()); diff != "" {
-			t.Errorf("what to do next: %s", diff)
-		}
-		if diff := cmp.Diff(s.Left(), got.Left()); diff != "" {
-			t.Errorf("files: %s", diff)
-		}
+		same(t, s.Steps(), got.Steps(), "what to do next")
+		same(t, s.Left(), got.Left(), "files")
 		if diff := cmp.Diff(s.Headline(), got.Headline()); diff != "" || got.Notes[0] != "a note" {
 			t.Errorf("%v, headline %s", got.Notes, diff)
 		}
@@ -164,9 +160,7 @@ func TestPruneRemovesWhatAsksForNobody(t *testing.T) {
 	}
 	want = append(append([]string{"20250101T000000Z-import-00000000"}, want...), "mine")
 	must(t, Prune(parent, 2, mine))
-	if diff := cmp.Diff(want, names(t, parent)); diff != "" {
-		t.Error(diff)
-	}
+	same(t, want, names(t, parent))
 	must(t, Prune(filepath.Join(parent, "none"), 1, mine))
 }
 

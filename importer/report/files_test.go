@@ -2,6 +2,7 @@ package report
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -90,15 +91,11 @@ func TestFilesArePartialAndPrivateUntilTheRunEnds(t *testing.T) {
 	must(t, r.Results([]Result{{Key: "7"}}))
 	must(t, r.Reject(Input{}, bad))
 	want := []string{"rejects.csv.partial", "results.csv.partial", "summary.json.partial"}
-	if diff := cmp.Diff(want, names(t, dir)); diff != "" {
-		t.Error(diff)
-	}
+	same(t, want, names(t, dir))
 	s := sample()
 	must(t, r.Finish(s))
 	want = []string{"rejects.csv", "results.csv", "summary.json"}
-	if diff := cmp.Diff(want, names(t, dir)); diff != "" {
-		t.Error(diff)
-	}
+	same(t, want, names(t, dir))
 	for path, mode := range map[string]fs.FileMode{
 		dir: fs.ModeDir | 0o700, r.files.Results: 0o600, firstRejects(r): 0o600, r.files.Summary: 0o600,
 	} {
@@ -116,9 +113,7 @@ func TestNoRejectsLeaveNoFile(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(dir, "bad.csv"), []byte("of an earlier run"), 0o600))
 	r := open(t, Files{Dir: dir, Rejects: filepath.Join(dir, "bad.csv")})
 	must(t, r.Finish(sample()))
-	if diff := cmp.Diff([]string{"results.csv", "summary.json"}, names(t, dir)); diff != "" {
-		t.Error(diff)
-	}
+	same(t, []string{"results.csv", "summary.json"}, names(t, dir))
 	if firstRejects(r) != "" {
 		t.Errorf("rejects at %q", firstRejects(r))
 	}
@@ -145,9 +140,7 @@ func TestOnlyWantedFilesAreMade(t *testing.T) {
 			must(t, r.Results([]Result{{}}))
 			must(t, r.Reject(Input{}, bad))
 			must(t, r.Finish(sample()))
-			if diff := cmp.Diff(tt.want, names(t, dir+"/a")); diff != "" {
-				t.Error(diff)
-			}
+			same(t, tt.want, names(t, dir+"/a"))
 		})
 	}
 }
@@ -364,5 +357,13 @@ func TestRowsAreTakenWhereAFileTellsOfThem(t *testing.T) {
 			t.Errorf("%+v: takes rows %v, want %v", test.files, !test.takes, test.takes)
 		}
 		must(t, r.Finish(&Summary{}))
+	}
+}
+
+// same tells where two values differ; about is what they are of.
+func same(t fails, want, got any, about ...any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s %s", fmt.Sprint(about...), diff)
 	}
 }

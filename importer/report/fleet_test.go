@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"leadferry/checkpoint"
 )
 
@@ -43,9 +41,7 @@ func TestAFleetIsSummedUpAsOneRun(t *testing.T) {
 	second := member(t, 0, true, lead(RowCounts{Read: 20, Created: 15, InDoubt: 1, Skipped: 4}, 5))
 	other := member(t, 1, true, lead(RowCounts{Read: 30, Created: 29, Invalid: 1}, 1))
 	s := fleet(t, 2, dead, second, other)
-	if diff := cmp.Diff(RowCounts{Read: 50, Created: 44, InDoubt: 1, Skipped: 4, Invalid: 1}, s.Rows); diff != "" {
-		t.Error(diff)
-	}
+	same(t, RowCounts{Read: 50, Created: 44, InDoubt: 1, Skipped: 4, Invalid: 1}, s.Rows)
 	if s.ExitCode != 5 || s.Outcome != "attention" || s.Fleet != "monday" || s.Shard != "" || s.DurationS != 3660 {
 		t.Errorf("%d, %s, fleet %q, shard %q, %v s", s.ExitCode, s.Outcome, s.Fleet, s.Shard, s.DurationS)
 	}

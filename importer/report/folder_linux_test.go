@@ -6,8 +6,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // What an earlier run left in the folder stays until this one ends, and no longer; what
@@ -33,9 +31,7 @@ func TestAReusedFolderHoldsOneRun(t *testing.T) {
 		}
 	}
 	must(t, second.Finish(sample()))
-	if diff := cmp.Diff([]string{"Results.csv", "my-rejects.csv", "notes.txt", "rejects.csv", "rejects.txt", "results.csv"}, names(t, dir)); diff != "" {
-		t.Error(diff)
-	}
+	same(t, []string{"Results.csv", "my-rejects.csv", "notes.txt", "rejects.csv", "rejects.txt", "results.csv"}, names(t, dir))
 }
 
 func TestRejectsThatNoRunLeftStay(t *testing.T) {
@@ -73,12 +69,8 @@ func TestAFolderThatIsSwappedReceivesNothing(t *testing.T) {
 	must(t, r.Results([]Result{{Key: "7"}}))
 	must(t, r.Reject(Input{}, bad))
 	must(t, r.Finish(sample()))
-	if diff := cmp.Diff([]string{"rejects.csv", "results.csv", "summary.json"}, names(t, moved)); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff([]string{"rejects.csv"}, names(t, dir)); diff != "" {
-		t.Error(diff)
-	}
+	same(t, []string{"rejects.csv", "results.csv", "summary.json"}, names(t, moved))
+	same(t, []string{"rejects.csv"}, names(t, dir))
 }
 
 // fault 137: what another user planted is neither written to nor waited for.
@@ -123,9 +115,7 @@ func TestASummaryIsAmended(t *testing.T) {
 	if got := read(t, r.files.Summary); !strings.Contains(got, `"stop_reason": "nobody listens"`) || !strings.Contains(got, `"exit_code": 3`) {
 		t.Error(got)
 	}
-	if diff := cmp.Diff([]string{"results.csv", "summary.json"}, names(t, r.files.Dir)); diff != "" {
-		t.Error(diff)
-	}
+	same(t, []string{"results.csv", "summary.json"}, names(t, r.files.Dir))
 	if err := new(Summary).Amend(); err != nil {
 		t.Errorf("a summary without a file: %v", err)
 	}

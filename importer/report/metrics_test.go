@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
 
@@ -62,9 +61,7 @@ func TestMetricsOfARunThatEnded(t *testing.T) {
 	night(t, nightly(path), ended("attention", 1), 1)
 	got := strings.ReplaceAll(read(t, path), runtime.Version(), "GO")
 	golden := filepath.Join("testdata", "metrics.prom")
-	if diff := cmp.Diff(read(t, golden), got); diff != "" {
-		t.Error(diff)
-	}
+	same(t, read(t, golden), got)
 	for _, secret := range []string{"pass", "Ann", "555", "/etc"} {
 		if strings.Contains(got, secret) {
 			t.Errorf("the file holds %q", secret)

@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // found is a summary with a problem of every kind that checks know.
@@ -93,9 +91,7 @@ m.yaml,,,extra,unused,no part of the mapping uses the column
 ::error file=m.yaml,title=unused::column extra: no part of the mapping uses the column
 `,
 	} {
-		if diff := cmp.Diff(want, told(t, ending, found(), evilProblem())); diff != "" {
-			t.Errorf("%s: %s", ending, diff)
-		}
+		same(t, want, told(t, ending, found(), evilProblem()), ending)
 	}
 }
 

@@ -8,8 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 	"unicode/utf8"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // screen is what a terminal of one line shows after all that was written to it.
@@ -140,9 +138,7 @@ func TestWithoutATerminalProgressIsALogLineEachTenSeconds(t *testing.T) {
 level=INFO msg=progress read=800 sent=400 known=400 attention=0 in_doubt=0 in_flight=8 rows_per_s=20 left="10 s"
 level=INFO msg=progress read=1000 sent=500 known=400 attention=2 in_doubt=1 in_flight=0 rows_per_s=3 paused=a\nb
 `
-		if diff := cmp.Diff(want, log.String()); diff != "" {
-			t.Error(diff)
-		}
+		same(t, want, log.String())
 		if out.String() != "" {
 			t.Errorf("written besides: %q", out.String())
 		}

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // faults m29, 117
@@ -24,9 +22,7 @@ a.csv,2,1,k1,created,L1,x-1,o-1,Oak Hill,open,201,1,
 a.csv,3,2,=k2,invalid,,,,,,,0,"column ""Email"": not an e-mail address"
 "b\x1b,c.csv",9,1,-k3,rejected,+L3,,,'@here,-,422,2,'=cmd\n\x1b[2J
 `
-	if diff := cmp.Diff(want, read(t, r.files.Results)); diff != "" {
-		t.Error(diff)
-	}
+	same(t, want, read(t, r.files.Results))
 }
 
 // faults m29, 117
@@ -58,9 +54,7 @@ func TestRejectedRowsAreWrittenAsTheyWereRead(t *testing.T) {
 			must(t, r.Finish(sample()))
 			const notes = "leadferry_line,leadferry_key,leadferry_outcome,leadferry_since,leadferry_sent_at,leadferry_lead_id,leadferry_error,leadferry_text\n"
 			want := "\uFEFF" + tt.own + strings.ReplaceAll(notes, ",", string(tt.in.delimiter())) + tt.want
-			if diff := cmp.Diff(want, read(t, firstRejects(r))); diff != "" {
-				t.Error(diff)
-			}
+			same(t, want, read(t, firstRejects(r)))
 		})
 	}
 }
@@ -84,9 +78,7 @@ func TestRejectedObjectsCarryANote(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			rej := Reject{Line: 7, Outcome: "invalid", Error: "=no <b> \n", Raw: tt.line}
-			if diff := cmp.Diff(tt.want, string(rej.object())); diff != "" {
-				t.Error(diff)
-			}
+			same(t, tt.want, string(rej.object()))
 		})
 	}
 }

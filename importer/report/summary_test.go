@@ -64,9 +64,7 @@ func TestCountsByNameAreThoseOfTheSummary(t *testing.T) {
 	must(t, err)
 	var want map[string]int
 	must(t, json.Unmarshal(b, &want))
-	if diff := cmp.Diff(want, c.ByName()); diff != "" {
-		t.Error(diff)
-	}
+	same(t, want, c.ByName())
 	if got, want := c.attention(true), 5+7+8+9+10+11+12+13; got != want {
 		t.Errorf("attention: %d, want %d", got, want)
 	}

@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func sample() *Summary {
@@ -155,9 +153,7 @@ Next
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(strings.TrimPrefix(tt.want, "\n"), text(t, tt.summary, 0)); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
+			same(t, strings.TrimPrefix(tt.want, "\n"), text(t, tt.summary, 0))
 		})
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"testing"
 	"unicode/utf16"
 
-	"github.com/google/go-cmp/cmp"
-
 	"leadferry/importer/source"
 )
 
@@ -40,9 +38,7 @@ func TestAByteOrderMarkIsNoPartOfTheText(t *testing.T) {
 					t.Errorf("%s: rows %s", label, show(rows))
 					continue
 				}
-				if diff := cmp.Diff([][]string{{"id", "name"}, {"7", "Ann"}}, [][]string{rows[0].Header.Names, rows[0].Cells}); diff != "" {
-					t.Errorf("%s: %s", label, diff)
-				}
+				same(t, [][]string{{"id", "name"}, {"7", "Ann"}}, [][]string{rows[0].Header.Names, rows[0].Cells}, label)
 			}
 		})
 	}

@@ -40,9 +40,7 @@ func TestCSVSpectrumComesThroughAsPublished(t *testing.T) {
 				}
 				got = append(got, cells)
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Error(diff)
-			}
+			same(t, want, got)
 		})
 	}
 }
@@ -122,9 +120,7 @@ func TestFrictionlessFiles(t *testing.T) {
 				}
 				return
 			}
-			if diff := cmp.Diff(want, show(rowsOf(t, f))); diff != "" {
-				t.Error(diff)
-			}
+			same(t, want, show(rowsOf(t, f)))
 		})
 	}
 }

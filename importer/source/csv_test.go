@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"leadferry/importer/source"
 )
 
@@ -60,9 +58,7 @@ func TestCSVRows(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := show(readAll(t, test.data, source.Options{Format: source.CSV}))
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Error(diff)
-			}
+			same(t, test.want, got)
 		})
 	}
 }
@@ -82,9 +78,7 @@ func TestProblemRowsKeepTheRecordAsRead(t *testing.T) {
 		{`4,5,"6 \x00"`, []string{"", "", ""}},
 		{"6,7,8,9,", []string{"", "", ""}},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	same(t, want, got)
 }
 
 // faults 94, m25, m28
@@ -98,9 +92,7 @@ func TestRecordsHaveALimit(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			rows := readAll(t, test.data, source.Options{Format: source.CSV, MaxRecord: 64})
-			if diff := cmp.Diff(test.want, show(rows)); diff != "" {
-				t.Error(diff)
-			}
+			same(t, test.want, show(rows))
 			for _, r := range rows {
 				if len(r.Text) > 17*64 {
 					t.Errorf("line %d: %d bytes of text", r.Line, len(r.Text))
@@ -143,9 +135,7 @@ func TestNoRowBeginsInsideQuotes(t *testing.T) {
 			}
 			f := opened(t, "-", o)
 			rows, err := rowsUntil(f)
-			if diff := cmp.Diff(test.want, show(rows)); diff != "" {
-				t.Error(diff)
-			}
+			same(t, test.want, show(rows))
 			var lost *source.LostError
 			switch {
 			case test.line == 0 && !errors.Is(err, io.EOF), test.line > 0 && !errors.As(err, &lost):
@@ -177,9 +167,7 @@ func TestRowsWithoutDataArePassedOver(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			o := source.Options{Format: test.format, Null: []string{"NULL", "n/a"}, Stdin: strings.NewReader(test.data)}
 			f := opened(t, "-", o)
-			if diff := cmp.Diff(test.want, show(rowsOf(t, f))); diff != "" {
-				t.Error(diff)
-			}
+			same(t, test.want, show(rowsOf(t, f)))
 			if got := f.Info().Blank; got != test.blank {
 				t.Errorf("%d blank, want %d", got, test.blank)
 			}
@@ -285,16 +273,12 @@ func TestRejectsThatAreNotCorrectedAreNoRows(t *testing.T) {
 				}
 				got += line + "\n"
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Error(diff)
-			}
+			same(t, test.want, got)
 		})
 	}
 }
 
 func TestQuotesAreTextWhereTheyAreSaidToBe(t *testing.T) {
 	rows := readAll(t, "a\tb\n\"1\t2\"\n\"\t5\" pipe\n", source.Options{Format: source.TSV, NoQuotes: true})
-	if diff := cmp.Diff("2:\"1|2\"\n3:\"|5\" pipe\n", show(rows)); diff != "" {
-		t.Error(diff)
-	}
+	same(t, "2:\"1|2\"\n3:\"|5\" pipe\n", show(rows))
 }

@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"leadferry/importer/source"
 )
 
@@ -57,9 +55,7 @@ func TestDelimiters(t *testing.T) {
 				t.Errorf("delimiter %q, want %q", f.Delimiter(), test.delim)
 			}
 			rows := rowsOf(t, f)
-			if diff := cmp.Diff(test.want, show(rows)); diff != "" {
-				t.Error(diff)
-			}
+			same(t, test.want, show(rows))
 		})
 	}
 }
@@ -83,9 +79,7 @@ func TestHeadersThatAreUnusual(t *testing.T) {
 			if got := strings.Join(f.Header().Names, "|"); got != test.names {
 				t.Errorf("columns %s, want %s", got, test.names)
 			}
-			if diff := cmp.Diff(test.rows, show(rowsOf(t, f))); diff != "" {
-				t.Error(diff)
-			}
+			same(t, test.rows, show(rowsOf(t, f)))
 			if text := strings.Join(f.Warnings(), "\n"); !strings.Contains(text, test.warning) || test.warning == "" && text != "" {
 				t.Errorf("warnings %q, want %q", text, test.warning)
 			}

@@ -11,7 +11,6 @@ import (
 	"testing/iotest"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/text/encoding/htmlindex"
 	"pgregory.net/rapid"
 
@@ -41,9 +40,7 @@ func TestISO2022JP(t *testing.T) {
 		}
 		f := opened(t, "-", source.Options{Format: source.CSV, Encoding: "ISO-2022-JP", Stdin: in})
 		want := "2:1|日本\n3:2|日\n4:3|plain\n5!encoding\n6!encoding\n7!encoding\n8:7|~\n9:8|ｱ\n10!encoding\n11:10|ok\n"
-		if diff := cmp.Diff(want, show(rowsOf(t, f))); diff != "" {
-			t.Error(diff)
-		}
+		same(t, want, show(rowsOf(t, f)))
 	}
 }
 
@@ -106,9 +103,7 @@ func TestByteOrderMarks(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			f := opened(t, write(t, "leads.csv", test.data), source.Options{Encoding: test.label})
-			if diff := cmp.Diff("2:é|2\n", show(rowsOf(t, f))); diff != "" {
-				t.Error(diff)
-			}
+			same(t, "2:é|2\n", show(rowsOf(t, f)))
 			if got := f.Info().Encoding; got != test.want {
 				t.Errorf("encoding %s, want %s", got, test.want)
 			}
@@ -228,8 +223,6 @@ func TestJSONInOtherEncodings(t *testing.T) {
 		if label == "gb18030" {
 			o.Encoding, data = label, bytes.TrimPrefix(data, []byte("\x84\x31\x95\x33"))
 		}
-		if diff := cmp.Diff("2:é😀\n3:2\n", show(readAll(t, string(data), o))); diff != "" {
-			t.Errorf("%s: %s", label, diff)
-		}
+		same(t, "2:é😀\n3:2\n", show(readAll(t, string(data), o)), label)
 	}
 }

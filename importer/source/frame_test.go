@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"leadferry/importer/source"
 )
 
@@ -65,9 +63,7 @@ func TestWhatStandsAroundATableIsPassedOver(t *testing.T) {
 		{"no footer", "id,name\n1,Ann\n", frame(0, 0, "^Total", ""), "2:1|Ann\nno row fits source.footer: is the file whole?"},
 		{"comments", "# by\nid,name\n#1,Ann\n2,#Bob\n3,\"\n#4\"\n#", frame(0, 0, "", "#"), "4:2|#Bob\n5:3|\n#4\n"},
 	} {
-		if diff := cmp.Diff(test.want, framed(t, test.data, test.o)); diff != "" {
-			t.Errorf("%s:\n%s", test.name, diff)
-		}
+		same(t, test.want, framed(t, test.data, test.o), test.name)
 	}
 }
 
@@ -87,9 +83,7 @@ func TestABackslashMayStandBeforeQuotes(t *testing.T) {
 		{"outside quotes", `a,b` + "\n" + `\"x\",2` + "\n", escaped, `2:\"x\"|2` + "\n"},
 		{"not told, and lost", `a,b` + "\n" + `"x \"y",2` + "\n" + `"1","2"` + "\n", source.Options{}, lost},
 	} {
-		if diff := cmp.Diff(test.want, framed(t, test.data, test.o)); diff != "" {
-			t.Errorf("%s:\n%s", test.name, diff)
-		}
+		same(t, test.want, framed(t, test.data, test.o), test.name)
 	}
 }
 

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"leadferry/importer/source"
 )
 
@@ -63,9 +61,7 @@ func TestJSONLRows(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			rows := readAll(t, test.data, source.Options{Format: source.JSONL})
-			if diff := cmp.Diff(test.want, show(rows)); diff != "" {
-				t.Error(diff)
-			}
+			same(t, test.want, show(rows))
 			for _, r := range rows {
 				line := strings.Trim(strings.Split(test.data, "\n")[r.Line-1], "\r\uFEFF")
 				if r.Raw != line {
@@ -102,9 +98,7 @@ func TestNestedPaths(t *testing.T) {
 					got[name] = row.Cells[i]
 				}
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Error(diff)
-			}
+			same(t, test.want, got)
 			for _, p := range paths {
 				if seen[p] != 1 {
 					t.Errorf("%s is named %d times", p, seen[p])
@@ -117,9 +111,7 @@ func TestNestedPaths(t *testing.T) {
 func TestRowsOfOneShapeShareAHeader(t *testing.T) {
 	rows := readAll(t, "{\"a\":1,\"b\":2}\n{\"b\":1,\"a\":2}\n{\"a\":3,\"b\":null}\n{\"a\":1}\n{\"a\":\"\"}\nx\n", source.Options{Format: source.JSONL, Paths: []string{"c.d"}})
 	want := source.Header{Names: []string{"a", "b", "c.d"}, Own: 2, Open: true}
-	if diff := cmp.Diff(want, *rows[0].Header); diff != "" {
-		t.Error(diff)
-	}
+	same(t, want, *rows[0].Header)
 	if rows[0].Header != rows[2].Header {
 		t.Error("the same keys have another header")
 	}

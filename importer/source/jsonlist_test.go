@@ -8,8 +8,6 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/google/go-cmp/cmp"
-
 	"leadferry/importer/source"
 )
 
@@ -83,9 +81,7 @@ func TestJSONLists(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			for _, in := range []io.Reader{strings.NewReader(test.data), iotest.HalfReader(strings.NewReader(test.data))} {
 				got, _ := readLost(t, in, source.Options{Format: source.JSONL})
-				if diff := cmp.Diff(test.want, got); diff != "" {
-					t.Error(diff)
-				}
+				same(t, test.want, got)
 			}
 		})
 	}
@@ -139,9 +135,7 @@ func TestJSONListsInsideAnObject(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got, _ := readLost(t, strings.NewReader(test.data), source.Options{Format: source.JSONL})
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Error(diff)
-			}
+			same(t, test.want, got)
 		})
 	}
 }
@@ -169,9 +163,7 @@ func TestElementsComeOnOneLine(t *testing.T) {
 	for _, r := range readAll(t, data, source.Options{Format: source.JSONL, Paths: []string{"a.c"}}) {
 		raw = append(raw, r.Raw)
 	}
-	if diff := cmp.Diff([]string{`{"b":"x  y","a":{"c":[1]}}`, `{"a":1,"a":2}`, `7`}, raw); diff != "" {
-		t.Error(diff)
-	}
+	same(t, []string{`{"b":"x  y","a":{"c":[1]}}`, `{"a":1,"a":2}`, `7`}, raw)
 }
 
 func TestJSONDocumentsWarnOfWhatIsNotRead(t *testing.T) {

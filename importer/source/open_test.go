@@ -12,8 +12,6 @@ import (
 	"testing/iotest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"leadferry/importer/source"
 )
 
@@ -126,12 +124,8 @@ func TestHeaderNamesTheOwnColumns(t *testing.T) {
 		{source.Options{Columns: []string{"x"}}, source.Header{Names: []string{"id", "E-mail"}, Own: 2}, "2:1|3\n"},
 	} {
 		f := opened(t, path, test.o)
-		if diff := cmp.Diff(test.want, *f.Header()); diff != "" {
-			t.Error(diff)
-		}
-		if diff := cmp.Diff(test.rows, show(rowsOf(t, f))); diff != "" {
-			t.Error(diff)
-		}
+		same(t, test.want, *f.Header())
+		same(t, test.rows, show(rowsOf(t, f)))
 	}
 }
 
@@ -148,9 +142,7 @@ func TestInfoSumsUpTheFile(t *testing.T) {
 		Path: path, Format: "csv", Encoding: "utf-8", Bytes: int64(len(data)),
 		Rows: 2, SHA256: hex.EncodeToString(sum[:]),
 	}
-	if diff := cmp.Diff(want, f.Info()); diff != "" {
-		t.Error(diff)
-	}
+	same(t, want, f.Info())
 }
 
 // faults 28

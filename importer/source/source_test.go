@@ -17,6 +17,7 @@ import (
 // fails is a test of any kind.
 type fails interface {
 	Helper()
+	Errorf(format string, args ...any)
 	Fatal(args ...any)
 }
 
@@ -156,8 +157,14 @@ func TestHoldGivesTheSameRows(t *testing.T) {
 			continue
 		}
 		got, how, then := read(n)
-		if diff := cmp.Diff([]any{rows, ended, info}, []any{got, how, then}); diff != "" {
-			t.Errorf("%d: %s", n, diff)
-		}
+		same(t, []any{rows, ended, info}, []any{got, how, then}, n)
+	}
+}
+
+// same tells where two values differ; about is what they are of.
+func same(t fails, want, got any, about ...any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s %s", fmt.Sprint(about...), diff)
 	}
 }

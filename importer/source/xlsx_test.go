@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"leadferry/importer/source"
 )
 
@@ -124,13 +122,9 @@ func TestWorkbookIsRead(t *testing.T) {
 	sum := sha256.Sum256(data)
 	for _, name := range []string{path, "-"} {
 		f := opened(t, name, source.Options{Format: source.XLSX, Stdin: bytes.NewReader(data)})
-		if diff := cmp.Diff([]string{"id", "name", "phone", "vip"}, f.Header().Names); diff != "" {
-			t.Error(diff)
-		}
+		same(t, []string{"id", "name", "phone", "vip"}, f.Header().Names)
 		want := "2:00017|Ada Brook|+49 151 2345|TRUE\n4:1e5| Zoë |0049151|FALSE\n5:=1+1|a\r\nb\tc|2026-03-04|\n"
-		if diff := cmp.Diff(want, show(rowsOf(t, f))); diff != "" {
-			t.Error(diff)
-		}
+		same(t, want, show(rowsOf(t, f)))
 		info := f.Info()
 		if info.SHA256 != hex.EncodeToString(sum[:]) || info.Bytes != int64(len(data)) || info.Format != "xlsx" || info.Encoding != "" || f.Delimiter() != 0 {
 			t.Errorf("%+v", info)
@@ -151,7 +145,5 @@ func TestTextsOfAnotherProgramAreReadBack(t *testing.T) {
 	want := [][]string{
 		{" a", "a ", "  "}, {"0", "+0", "00.0"}, {"\n", "a\nb\n", "\t"}, {"<&>", "&lt;&amp;", "<a/>"}, {`"'`, "é中😀", "A"}, {"", "0", ""},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	same(t, want, got)
 }

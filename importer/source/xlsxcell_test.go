@@ -245,9 +245,7 @@ func TestRowsKeepTheirCellsWithAFault(t *testing.T) {
 	if diff := cmp.Diff("2:x|#N/A\n3!columns\n", show(rows)); diff != "" {
 		t.Fatal(diff)
 	}
-	if diff := cmp.Diff([]string{"x,#N/A", "y,z,more"}, []string{rows[0].Text, rows[1].Text}); diff != "" {
-		t.Error(diff)
-	}
+	same(t, []string{"x,#N/A", "y,z,more"}, []string{rows[0].Text, rows[1].Text})
 	if len(rows[0].Faults) != 1 || rows[0].Faults[0].Column != 1 || len(rows[1].Faults) > 0 {
 		t.Errorf("faults %+v and %+v", rows[0].Faults, rows[1].Faults)
 	}

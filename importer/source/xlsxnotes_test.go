@@ -23,9 +23,7 @@ func TestWhatIsNotSeenInExcelIsToldOf(t *testing.T) {
 	want := []string{
 		"2 rows of the sheet are hidden or filtered away in Excel, and read like all others",
 	}
-	if diff := cmp.Diff(want, warnings); diff != "" {
-		t.Error(diff)
-	}
+	same(t, want, warnings)
 }
 
 // What stands far behind the header's names is none of the table.

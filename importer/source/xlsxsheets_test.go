@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"leadferry/importer/source"
 )
 
@@ -58,9 +56,7 @@ func TestSheetIsChosen(t *testing.T) {
 		if test.sheet == "" {
 			want = []string{`sheet "Übersicht" was read; the workbook also holds "Sheet1" (hidden), "Deep" (hidden), "Leads 2026", "Empty" (hint: choose one with --sheet NAME, or with source.sheet of the mapping)`}
 		}
-		if diff := cmp.Diff(want, warnings); diff != "" {
-			t.Errorf("%q: %s", test.sheet, diff)
-		}
+		same(t, want, warnings, test.sheet)
 	}
 }
 
