@@ -213,21 +213,13 @@ func (f *File) openWorkbook(stream io.Reader, o Options) error {
 // namedFormat is the format by the ending of the name, that of a packed file removed; "": none.
 func namedFormat(name string) Format {
 	name = strings.ToLower(name)
-	switch ext := filepath.Ext(name); ext {
-	case ".gz", ".zst", ".zstd":
-		name = strings.TrimSuffix(name, ext)
+	for _, packed := range []string{".gz", ".zst", ".zstd"} {
+		name = strings.TrimSuffix(name, packed)
 	}
-	switch filepath.Ext(name) {
-	case ".csv":
-		return CSV
-	case ".tsv", ".tab":
-		return TSV
-	case ".jsonl", ".ndjson", ".json":
-		return JSONL
-	case ".xlsx", ".xlsm":
-		return XLSX
-	}
-	return ""
+	return map[string]Format{
+		".csv": CSV, ".tsv": TSV, ".tab": TSV, ".jsonl": JSONL, ".ndjson": JSONL, ".json": JSONL, ".xlsx": XLSX,
+		".xlsm": XLSX,
+	}[filepath.Ext(name)]
 }
 
 func textFormat(line []byte) Format {

@@ -30,7 +30,6 @@ type Reader struct {
 	in      *lines.Window
 	found   *rows.Found
 	columns rows.Columns
-
 	comment string // begins lines that are passed over; "": none are
 
 	delim  string
@@ -43,22 +42,17 @@ type Reader struct {
 // Open finds the delimiter and the header of a text. Its error is a *[rows.OpenError], or one of reading.
 func Open(in *lines.Window, o rows.Options, found *rows.Found) (*Reader, error) {
 	in.SkipTo(o.SkipRows + 1)
-	found.Delimiter = findDelimiter(in, o)
-	if !canDelimit(found.Delimiter) {
+	if found.Delimiter = findDelimiter(in, o); !canDelimit(found.Delimiter) {
 		return nil, rows.Refuse("the delimiter is not a character that can part cells",
 			"any character but quotes, line ends and NUL can")
 	}
-	r := newReader(in, found.Delimiter, o, found)
-	return r, r.begin(o)
-}
-
-func newReader(in *lines.Window, delim rune, o rows.Options, found *rows.Found) *Reader {
 	in.Widen()
-	d := string(delim)
-	return &Reader{
-		in: in, found: found, delim: d, comment: o.Comment, plain: o.NoQuotes,
-		quoted: quoted{delim: []byte(d), escape: o.Backslash},
+	delim := string(found.Delimiter)
+	r := &Reader{
+		in: in, found: found, delim: delim, comment: o.Comment, plain: o.NoQuotes,
+		quoted: quoted{delim: []byte(delim), escape: o.Backslash},
 	}
+	return r, r.begin(o)
 }
 
 // begin takes the columns from the header line, or from the options where the file has none.

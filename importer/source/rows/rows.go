@@ -230,12 +230,10 @@ func (e *LostError) Unwrap() error { return e.Err }
 
 // Reason is an error's cause without the path that goes before it.
 func Reason(err error) string {
-	var at *fs.PathError
-	var told *OpenError
-	switch {
-	case errors.As(err, &told):
+	if told, is := errors.AsType[*OpenError](err); is {
 		return told.Text
-	case errors.As(err, &at):
+	}
+	if at, is := errors.AsType[*fs.PathError](err); is {
 		return at.Err.Error()
 	}
 	return err.Error()

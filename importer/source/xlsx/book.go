@@ -120,18 +120,16 @@ func openArchive(in io.ReaderAt, size int64) (archive, error) {
 
 // refuse knows by their parts the archives that are no workbooks.
 func (a archive) refuse() error {
-	text, hint := "is a ZIP archive, not a workbook", "unpack it first, and import the files in it"
+	const save = "save the sheet as an Excel workbook (.xlsx) or as CSV in UTF-8"
 	switch {
 	case a["xl/workbook.bin"] != nil:
-		text, hint = "is a binary workbook (.xlsb), which cannot be read", "save the sheet as an Excel workbook "+
-			"(.xlsx) or as CSV in UTF-8"
+		return rows.Refuse("is a binary workbook (.xlsb), which cannot be read", save)
 	case a["mimetype"] != nil && a["content.xml"] != nil:
-		text, hint = "is an OpenDocument file (.ods), which cannot be read", "save the sheet as an Excel workbook "+
-			"(.xlsx) or as CSV in UTF-8"
+		return rows.Refuse("is an OpenDocument file (.ods), which cannot be read", save)
 	case a["[content_types].xml"] != nil && a["_rels/.rels"] != nil:
 		return nil
 	}
-	return rows.Refuse(text, hint)
+	return rows.Refuse("is a ZIP archive, not a workbook", "unpack it first, and import the files in it")
 }
 
 // IsArchive says that a file begins as ZIP archives do, workbooks among them.

@@ -88,7 +88,7 @@ func (r *Reader) open(in io.ReaderAt, size int64, o rows.Options) error {
 	if err != nil {
 		return err
 	}
-	if err := r.openSheet(b, s, o.MaxRecord); err != nil {
+	if err := r.openSheet(b, s.part, o.MaxRecord); err != nil {
 		return err
 	}
 	r.found.Sheets = b.labels(func(other sheet) bool { return other.part != s.part })
@@ -101,7 +101,7 @@ func (r *Reader) open(in io.ReaderAt, size int64, o rows.Options) error {
 
 // openSheet makes the reader of a sheet's rows. It reads the sheet once as it is packed, so that one that was
 // damaged on its way is refused before a row of it is given.
-func (r *Reader) openSheet(b *book, of sheet, limit int) error {
+func (r *Reader) openSheet(b *book, part string, limit int) error {
 	styles, err := b.readStyles()
 	if err != nil {
 		return err
@@ -110,15 +110,15 @@ func (r *Reader) openSheet(b *book, of sheet, limit int) error {
 	if err != nil {
 		return err
 	}
-	if err := b.parts.decode(of.part, nil); err != nil {
+	if err := b.parts.decode(part, nil); err != nil {
 		return err
 	}
-	part, err := b.parts.open(of.part)
+	in, err := b.parts.open(part)
 	if err != nil {
 		return err
 	}
-	r.part = part
-	r.sheet, err = newSheetReader(part, formatter{shared, styles, b.from1904, b.computes}, limit)
+	r.part = in
+	r.sheet, err = newSheetReader(in, formatter{shared, styles, b.from1904, b.computes}, limit)
 	return err
 }
 
