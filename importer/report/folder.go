@@ -413,7 +413,7 @@ func (o *output) remove() error {
 }
 
 // WriteFile puts a file, for which write has the content, in the place of the one at path, if any.
-func WriteFile(path string, mode fs.FileMode, write func(io.Writer) error) error {
+func WriteFile(path string, write func(io.Writer) error) error {
 	folder, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
 		return err
@@ -423,11 +423,7 @@ func WriteFile(path string, mode fs.FileMode, write func(io.Writer) error) error
 	if err != nil {
 		return err
 	}
-	err = out.file.Chmod(mode)
-	if err == nil {
-		err = out.complete(write)
-	}
-	if err != nil {
+	if err = out.complete(write); err != nil {
 		return errors.Join(err, out.discard())
 	}
 	return nil

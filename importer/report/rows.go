@@ -331,15 +331,13 @@ func members(line string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		plain, err := jsontext.AppendUnquote(nil, name)
-		ours := err == nil && (string(plain) == noteName || strings.HasPrefix(string(plain), notePrefix))
+		plain, _ := jsontext.AppendUnquote(nil, name)
 		b = append(append(b, name...), ':')
 		value, err := d.ReadValue()
 		if err != nil {
 			return nil, err
 		}
-		b = append(b, value...)
-		if ours {
+		if b = append(b, value...); string(plain) == noteName || strings.HasPrefix(string(plain), notePrefix) {
 			b = b[:start]
 		}
 	}
