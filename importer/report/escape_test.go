@@ -32,9 +32,7 @@ func TestEscapeShowsWhatCannotBeSeen(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := Escape(tt.in); got != tt.want {
-				t.Errorf("Escape(%q) = %q, want %q", tt.in, got, tt.want)
-			}
+			same(t, tt.want, Escape(tt.in), tt.in)
 		})
 	}
 }
@@ -43,17 +41,13 @@ func TestEscapeShowsWhatCannotBeSeen(t *testing.T) {
 func TestDefuseStopsFormulas(t *testing.T) {
 	for _, lead := range []string{"=", "+", "-", "@", "\t", "\r", "\n", "\x00", "＝", "＋", "－", "＠"} {
 		in := lead + "1+1"
-		if got := defuse(in); got != "'"+in {
-			t.Errorf("defuse(%q) = %q", in, got)
-		}
+		same(t, "'"+in, defuse(in), in)
 		if got := Cell(in); !strings.HasPrefix(got, "'") {
 			t.Errorf("Cell(%q) = %q", in, got)
 		}
 	}
 	for _, in := range []string{"", "HTTP 422: =1", "'=1", "1+1", "é", " =1", "\xff="} {
-		if got := defuse(in); got != in {
-			t.Errorf("defuse(%q) = %q", in, got)
-		}
+		same(t, in, defuse(in), "defuse")
 	}
 }
 

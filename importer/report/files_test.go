@@ -155,9 +155,7 @@ func TestSymbolicLinksAreNotFollowed(t *testing.T) {
 			r := open(t, Files{Dir: dir})
 			must(t, r.Reject(Input{}, bad))
 			must(t, r.Finish(sample()))
-			if got := read(t, canary); got != "sings" {
-				t.Errorf("the file behind the link holds %q", got)
-			}
+			same(t, "sings", read(t, canary), "the file behind the link holds")
 			for _, path := range []string{r.files.Results, firstRejects(r), r.files.Summary} {
 				if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
 					t.Errorf("%s: %v, %v", path, info.Mode(), err)

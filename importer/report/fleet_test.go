@@ -99,8 +99,6 @@ func TestTheExitCodeOfAFleet(t *testing.T) {
 		for shard, code := range test.codes {
 			workers = append(workers, member(t, shard, true, Summary{ExitCode: code}))
 		}
-		if got := fleet(t, len(test.codes), workers...).ExitCode; got != test.want {
-			t.Errorf("%v: %d, want %d", test.codes, got, test.want)
-		}
+		same(t, test.want, fleet(t, len(test.codes), workers...).ExitCode, test.codes)
 	}
 }

@@ -38,9 +38,7 @@ func TestRejectsThatNoRunLeftStay(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(dir, "rejects.csv"), []byte("being corrected"), 0o600))
 	must(t, open(t, Files{Dir: dir}).Finish(sample()))
-	if got := read(t, filepath.Join(dir, "rejects.csv")); got != "being corrected" {
-		t.Errorf("the rejects are %q", got)
-	}
+	same(t, "being corrected", read(t, filepath.Join(dir, "rejects.csv")), "the rejects are")
 }
 
 func TestARunThatCannotWriteLeavesTheEarlierOnesFiles(t *testing.T) {
@@ -52,9 +50,7 @@ func TestARunThatCannotWriteLeavesTheEarlierOnesFiles(t *testing.T) {
 	if err := r.Finish(sample()); err == nil {
 		t.Fatal("nothing fails")
 	}
-	if got := read(t, filepath.Join(dir, "rejects.csv")); got != "x" {
-		t.Errorf("the rejects are %q", got)
-	}
+	same(t, "x", read(t, filepath.Join(dir, "rejects.csv")), "the rejects are")
 }
 
 // fault 137: the run's folder is held open, so that whoever puts another one in its place

@@ -80,9 +80,7 @@ func TestMetricsOfARunThatWasKilled(t *testing.T) {
 		"run_in_progress": "1", "run_start_timestamp_seconds": "1.7786394e+09", "checkpoint_rows_in_doubt": "2",
 		"run_exit_code": "none", "run_duration_seconds": "none", lastSuccess: "1.77855301e+09", lastComplete: "1.77855301e+09",
 	} {
-		if got := value(t, path, name); got != want {
-			t.Errorf("%s is %s, want %s", name, got, want)
-		}
+		same(t, want, value(t, path, name), name)
 	}
 }
 
@@ -149,9 +147,7 @@ func TestAnOldFileThatCannotBeRead(t *testing.T) {
 			}
 			must(t, m.Write(ended("complete", 0), 0))
 			night(t, nightly(path), ended("stopped", 3), 3)
-			if got := value(t, path, lastSuccess); got != "1.77855301e+09" {
-				t.Errorf("last success %s", got)
-			}
+			same(t, "1.77855301e+09", value(t, path, lastSuccess), "last success")
 		})
 	}
 }
@@ -168,9 +164,7 @@ func TestMetricsFileIsForOthersToRead(t *testing.T) {
 	if info.Mode() != fs.FileMode(0o644) {
 		t.Errorf("mode %v", info.Mode())
 	}
-	if got := read(t, target); got != "# a file of somebody else\n" {
-		t.Errorf("the link's target was written: %q", got)
-	}
+	same(t, "# a file of somebody else\n", read(t, target), "the link's target was written")
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 2 {
 		t.Errorf("the folder holds %v, %v", entries, err)

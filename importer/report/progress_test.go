@@ -105,9 +105,7 @@ func TestLogLinesStandAboveTheBar(t *testing.T) {
 		t.Fatal(err)
 	}
 	before, _, _ := strings.Cut(out.String(), "\n")
-	if got := screen(before); got != "a warning" {
-		t.Errorf("the log line is shown as %q", got)
-	}
+	same(t, "a warning", screen(before), "the log line is shown as")
 	if got := screen(out.String()); got != bar || bar == "" {
 		t.Errorf("the bar is %q, was %q", got, bar)
 	}

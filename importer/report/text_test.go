@@ -290,8 +290,6 @@ func TestNextNamesTheCheckpoint(t *testing.T) {
 	for path, want := range map[string]string{
 		"/var/lib/a.db": " --checkpoint /var/lib/a.db", "postgres://runs@db/leads": " --checkpoint postgres://runs@db/leads", "service=leads": " --checkpoint service=leads", "": "",
 	} {
-		if got := (&Summary{Checkpoint: Checkpoint{Path: path}}).at(); got != want {
-			t.Errorf("%q: %q", path, got)
-		}
+		same(t, want, (&Summary{Checkpoint: Checkpoint{Path: path}}).at(), path)
 	}
 }

@@ -168,9 +168,7 @@ func TestRowsWithoutDataArePassedOver(t *testing.T) {
 			o := source.Options{Format: test.format, Null: []string{"NULL", "n/a"}, Stdin: strings.NewReader(test.data)}
 			f := opened(t, "-", o)
 			same(t, test.want, show(rowsOf(t, f)))
-			if got := f.Info().Blank; got != test.blank {
-				t.Errorf("%d blank, want %d", got, test.blank)
-			}
+			same(t, test.blank, f.Info().Blank, "blank rows")
 		})
 	}
 }

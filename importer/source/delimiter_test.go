@@ -76,9 +76,7 @@ func TestHeadersThatAreUnusual(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			f := opened(t, write(t, "leads.csv", test.data), source.Options{})
-			if got := strings.Join(f.Header().Names, "|"); got != test.names {
-				t.Errorf("columns %s, want %s", got, test.names)
-			}
+			same(t, test.names, strings.Join(f.Header().Names, "|"), "columns")
 			same(t, test.rows, show(rowsOf(t, f)))
 			if text := strings.Join(f.Warnings(), "\n"); !strings.Contains(text, test.warning) || test.warning == "" && text != "" {
 				t.Errorf("warnings %q, want %q", text, test.warning)

@@ -104,9 +104,7 @@ func TestByteOrderMarks(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			f := opened(t, write(t, "leads.csv", test.data), source.Options{Encoding: test.label})
 			same(t, "2:é|2\n", show(rowsOf(t, f)))
-			if got := f.Info().Encoding; got != test.want {
-				t.Errorf("encoding %s, want %s", got, test.want)
-			}
+			same(t, test.want, f.Info().Encoding, "encoding")
 			if text := strings.Join(f.Warnings(), "\n"); !strings.Contains(text, test.warning) || test.warning == "" && text != "" {
 				t.Errorf("warnings %q, want %q", text, test.warning)
 			}
@@ -151,9 +149,7 @@ func TestWhatCannotBeDecodedIsAProblemOfItsRow(t *testing.T) {
 				if got := show(rows); got != "2:1|2\n3!encoding\n4:3|4\n" {
 					t.Fatal(got)
 				}
-				if got := show(readAll(t, before+test.bad, source.Options{Format: source.CSV, Encoding: test.label})); got != "2:1|2\n3!encoding\n" {
-					t.Errorf("cut by the end of the file: %s", got)
-				}
+				same(t, "2:1|2\n3!encoding\n", show(readAll(t, before+test.bad, source.Options{Format: source.CSV, Encoding: test.label})), "cut by the end of the file")
 				want := fmt.Sprintf("line 3, character %d ", test.at+1)
 				if text := rows[1].Problem.String(); !strings.Contains(text, want) || !strings.Contains(text, "--encoding") {
 					t.Errorf("want %q and the flag: %s", want, text)
@@ -170,13 +166,9 @@ func TestReplacementCharacters(t *testing.T) {
 		"utf-16be": "\x00a\x00\n\xFF\xFD\x00\n",
 		"gb18030":  "a\n\x84\x31\xA4\x37\n",
 	} {
-		if got := show(readAll(t, data, source.Options{Format: source.CSV, Encoding: label})); got != "2!encoding\n" {
-			t.Errorf("%s: %q", label, got)
-		}
+		same(t, "2!encoding\n", show(readAll(t, data, source.Options{Format: source.CSV, Encoding: label})), label)
 	}
-	if got := show(readAll(t, "a\n\xEF\xBF\xBD\n", source.Options{Format: source.CSV})); got != "2:\uFFFD\n" {
-		t.Errorf("utf-8: %q", got)
-	}
+	same(t, "2:\uFFFD\n", show(readAll(t, "a\n\xEF\xBF\xBD\n", source.Options{Format: source.CSV})), "utf-8")
 }
 
 // faults 91

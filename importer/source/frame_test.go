@@ -100,9 +100,7 @@ func TestWhatStandsAroundASheetIsPassedOver(t *testing.T) {
 		{frame(2, 0, "^Bob", ""), "4:1|Ann\n5:2|Bob\n7:Total|2\n"},
 	} {
 		rows, warnings := readSheet(t, path, test.o)
-		if got := show(rows); got != test.want {
-			t.Errorf("%+v: %s", test.o.Frame, got)
-		}
+		same(t, test.want, show(rows), test.o.Frame)
 		if len(warnings) != 1 {
 			t.Errorf("%+v: warnings %q", test.o.Frame, warnings)
 		}

@@ -105,9 +105,7 @@ func TestFormatIsDetected(t *testing.T) {
 		{"leads", object, source.JSONL},
 	} {
 		f := opened(t, write(t, test.file, test.data), source.Options{})
-		if got := f.Info().Format; got != string(test.want) {
-			t.Errorf("%s: %s, want %s", test.file, got, test.want)
-		}
+		same(t, string(test.want), f.Info().Format, test.file)
 		f.Close()
 	}
 }

@@ -41,8 +41,6 @@ func TestFilesInTheWrongPlace(t *testing.T) {
 		case !errors.As(err, &refusal) || !strings.Contains(refusal.Text, test.input) || test.input == "" || refusal.Hint == "":
 			t.Errorf("%s: %v", test.name, err)
 		}
-		if got := source.KindOf(path, []byte(test.data)); got != test.kind {
-			t.Errorf("%s: kind %q instead of %q", test.name, got, test.kind)
-		}
+		same(t, test.kind, source.KindOf(path, []byte(test.data)), test.name)
 	}
 }

@@ -70,9 +70,7 @@ func TestCellsOfAllKinds(t *testing.T) {
 		{`<c><v>0x10</v></c>`, `!cell A2 of column "a" holds something else where a number has to be (hint: open the workbook in Excel, which may repair it, and save it anew)`},
 		{`<c><v>1e999</v></c>`, `!cell A2 of column "a" holds something else where a number has to be (hint: open the workbook in Excel, which may repair it, and save it anew)`},
 	} {
-		if got := one(t, w, test.cell); got != test.want {
-			t.Errorf("%s\ngot  %q\nwant %q", test.cell, got, test.want)
-		}
+		same(t, test.want, one(t, w, test.cell), test.cell)
 	}
 }
 
@@ -148,9 +146,7 @@ func TestNumbersAsShown(t *testing.T) {
 		{"$0/mo", "12", "$12/mo"},
 	} {
 		w := workbook{formats: []string{test.format}}
-		if got := one(t, w, `<c s="1"><v>`+test.number+`</v></c>`); got != test.want {
-			t.Errorf("%s in %q\ngot  %q\nwant %q", test.number, test.format, got, test.want)
-		}
+		same(t, test.want, one(t, w, `<c s="1"><v>`+test.number+`</v></c>`), test.number, test.format)
 	}
 }
 
@@ -215,9 +211,7 @@ func TestDatesAsShown(t *testing.T) {
 		{"[s]", "1", "24:00:00"},
 	} {
 		w := workbook{formats: []string{test.format}}
-		if got := one(t, w, `<c s="1"><v>`+test.number+`</v></c>`); got != test.want {
-			t.Errorf("%s in %q\ngot  %q\nwant %q", test.number, test.format, got, test.want)
-		}
+		same(t, test.want, one(t, w, `<c s="1"><v>`+test.number+`</v></c>`), test.number, test.format)
 	}
 }
 
@@ -233,9 +227,7 @@ func TestDatesCountedFrom1904(t *testing.T) {
 		`<c s="3"><v>59</v></c>`:      "1904-02-29",
 		`<c s="4"><v>1.5</v></c>`:     "36:00:00",
 	} {
-		if got := one(t, w, cell); got != want {
-			t.Errorf("%s: %q instead of %q", cell, got, want)
-		}
+		same(t, want, one(t, w, cell), cell)
 	}
 }
 
@@ -259,9 +251,7 @@ func TestRowsKeepTheirCellsWithAFault(t *testing.T) {
 func TestFormulasThatAreLeftToExcel(t *testing.T) {
 	const formula = `<c><f>A1&amp;"@x.example"</f><v>0</v></c>`
 	w := workbook{}
-	if got := one(t, w, formula); got != "0" {
-		t.Errorf("computed: %q", got)
-	}
+	same(t, "0", one(t, w, formula), "computed")
 	w.parts = map[string]string{"xl/workbook.xml": xmlHead + "<workbook" + mainNS + ` xmlns:r="` + relation +
 		`"><sheets><sheet name="Leads" sheetId="1" r:id="rId1"/></sheets><calcPr calcId="124519" fullCalcOnLoad="1"/></workbook>`}
 	for cell, want := range map[string]string{
@@ -272,8 +262,6 @@ func TestFormulasThatAreLeftToExcel(t *testing.T) {
 		`<c t="b"><f>1&gt;2</f><v>0</v></c>`: "FALSE",
 		`<c t="str"><f>""</f><v></v></c>`:    "",
 	} {
-		if got := one(t, w, cell); got != want {
-			t.Errorf("%s: %q, want %q", cell, got, want)
-		}
+		same(t, want, one(t, w, cell), cell)
 	}
 }

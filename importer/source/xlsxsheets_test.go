@@ -49,9 +49,7 @@ func TestSheetIsChosen(t *testing.T) {
 		{"Deep", "2:v0\n"},
 	} {
 		rows, warnings := readSheet(t, path, source.Options{Sheet: test.sheet})
-		if got := show(rows); got != test.want {
-			t.Errorf("%q: %q", test.sheet, got)
-		}
+		same(t, test.want, show(rows), test.sheet)
 		want := []string(nil)
 		if test.sheet == "" {
 			want = []string{`sheet "Übersicht" was read; the workbook also holds "Sheet1" (hidden), "Deep" (hidden), "Leads 2026", "Empty" (hint: choose one with --sheet NAME, or with source.sheet of the mapping)`}
@@ -103,9 +101,7 @@ func TestHeaderOfASheet(t *testing.T) {
 			o := source.Options{MaxRecord: 50}
 			f, err := source.Open(w.file(t), o)
 			if err == nil {
-				if got := show(rowsOf(t, f)); got != test.want {
-					t.Errorf("%q", got)
-				}
+				same(t, test.want, show(rowsOf(t, f)))
 				return
 			}
 			if refusal := openError(t, w.file(t), o); !strings.Contains(refusal.Text, test.want) || refusal.Line != test.line {
@@ -118,9 +114,7 @@ func TestHeaderOfASheet(t *testing.T) {
 func TestSheetWithoutHeader(t *testing.T) {
 	path := workbook{rows: "<row/>" + inline("1") + inline("2", "x", "y")}.file(t)
 	rows, _ := readSheet(t, path, source.Options{NoHeader: true, Columns: []string{"a", "leadferry_line", "b"}})
-	if got := show(rows); got != "2:1|\n3:2|y\n" {
-		t.Errorf("%q", got)
-	}
+	same(t, "2:1|\n3:2|y\n", show(rows))
 	if refusal := openError(t, path, source.Options{NoHeader: true}); !strings.Contains(refusal.Text, "no names") {
 		t.Error(refusal)
 	}
@@ -135,9 +129,7 @@ func TestRowsAndCellsStandWhereTheySay(t *testing.T) {
 		{"last row and column", inline("a") + `<row r="1048576">` + text("A1048576", "1") + text("XFD1048576", "") + "</row>", "1048576:1\n"},
 	} {
 		rows, _ := readSheet(t, workbook{rows: test.rows}.file(t), source.Options{})
-		if got := show(rows); got != test.want {
-			t.Errorf("%s: %q", test.name, got)
-		}
+		same(t, test.want, show(rows), test.name)
 	}
 }
 
@@ -148,7 +140,5 @@ func TestLongRowsHarmNoNeighbours(t *testing.T) {
 		`<row><c t="s"><v>0</v></c><c t="s"><v>0</v></c></row>` + inline("2", strings.Repeat("z", 99))
 	rows, _ := readSheet(t, w.file(t), source.Options{MaxRecord: 100})
 	want := "2!too_long\n3:1|\n4!too_long\n5!too_long\n6:2|" + strings.Repeat("z", 99) + "\n"
-	if got := show(rows); got != want {
-		t.Errorf("%q", got)
-	}
+	same(t, want, show(rows))
 }
