@@ -112,30 +112,6 @@ func TestHostThatClosesUnderACreate(t *testing.T) {
 	}
 }
 
-// After a number of requests that nobody announced, those in flight are in doubt at most, once a run. fault 140
-func TestHostThatClosesAfterSomeRequests(t *testing.T) {
-	const inFlight = 4
-	var s closer
-	client, single := strangerTo(t, false, s.serve(func(n int, _ string) bool { return n == 20 }))
-	var mu sync.Mutex
-	made, doubts := 0, 0
-	var wait sync.WaitGroup
-	for range inFlight {
-		wait.Go(func() {
-			for range 100 {
-				m, d := creates(t, client, 1)
-				mu.Lock()
-				made, doubts = made+m, doubts+d
-				mu.Unlock()
-			}
-		})
-	}
-	wait.Wait()
-	if made+doubts != 400 || doubts == 0 || doubts > inFlight || len(single()) != 1 {
-		t.Errorf("%d made, %d in doubt, said %q", made, doubts, single())
-	}
-}
-
 // What a server announces is heeded, with a margin.
 func TestKeepAliveIsHeeded(t *testing.T) {
 	for header, rest := range map[string]time.Duration{

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"crypto/tls"
 	"crypto/x509"
-	"fmt"
 	"io"
 	"log"
 	"net"
@@ -145,37 +144,6 @@ func TestRedirectsAreNeverFollowed(t *testing.T) {
 	}
 	if hits.Load() > 0 {
 		t.Errorf("%d requests reached another address", hits.Load())
-	}
-}
-
-// fault 88
-func TestConnectionsAreBoundedAndKept(t *testing.T) {
-	var opened, made atomic.Int64
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.WriteHeader(201)
-		fmt.Fprintf(w, `{"leadID":"lead-%d"}`, made.Add(1))
-	}))
-	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
-		if state == http.StateNew {
-			opened.Add(1)
-		}
-	}
-	s.Start()
-	t.Cleanup(s.Close)
-	c := signedIn(t, config(s.URL))
-	for range 10 {
-		var wait sync.WaitGroup
-		for range 32 {
-			wait.Go(func() {
-				if e := fault(t, c); e != nil {
-					t.Error(e)
-				}
-			})
-		}
-		wait.Wait() // all connections are idle now
-	}
-	if n := opened.Load(); n > 4 {
-		t.Errorf("%d connections for 320 requests, want at most 4", n)
 	}
 }
 
