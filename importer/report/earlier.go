@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -78,11 +79,7 @@ const mostNames = 10_000 // of a folder that are looked at
 // Newest reads the summaries of the newest runs, most at most, whose folders lie in the parents. Those of another user
 // count as none, except the user who called sudo.
 func Newest(parents []string, most int) []*Summary {
-	type file struct {
-		path string
-		at   time.Time
-	}
-	var found []file
+	written := map[string]time.Time{} // by path of the summary
 	for _, parent := range parents {
 		dir, err := os.Open(parent)
 		if err != nil {
@@ -93,14 +90,15 @@ func Newest(parents []string, most int) []*Summary {
 		for _, e := range entries {
 			path := filepath.Join(parent, e.Name(), summaryFile)
 			if info, err := os.Lstat(path); err == nil && e.IsDir() && info.Mode().IsRegular() && disk.Mine(info) {
-				found = append(found, file{path, info.ModTime()})
+				written[path] = info.ModTime()
 			}
 		}
 	}
-	slices.SortFunc(found, func(a, b file) int { return b.at.Compare(a.at) })
+	newest := slices.SortedFunc(maps.Keys(written),
+		func(a, b string) int { return written[b].Compare(written[a]) })
 	var all []*Summary
-	for _, f := range found[:min(len(found), most)] {
-		if s, err := Read(f.path); err == nil {
+	for _, path := range newest[:min(len(newest), most)] {
+		if s, err := Read(path); err == nil {
 			all = append(all, s)
 		}
 	}

@@ -191,20 +191,17 @@ func (r *Run) commitRows(s *Summary) error {
 		return fmt.Errorf("write results and rejects: %w", err)
 	}
 	for _, o := range r.outputs {
-		switch o {
-		case r.summary, r.page:
-		case r.named: // what an earlier run left there would be taken for this one's
-			if err := o.remove(); err != nil {
-				return fmt.Errorf("remove the rejects file of an earlier run: %w", err)
-			}
-		default:
-			end := o.commit
-			if o == r.pull && o.lines == nil { // not written
-				end = o.discard
-			}
-			if err := end(); err != nil {
-				return fmt.Errorf("complete results and rejects: %w", err)
-			}
+		end := o.commit
+		switch {
+		case o == r.summary, o == r.page:
+			continue
+		case o == r.named: // what an earlier run left there would be taken for this one's
+			end = o.remove
+		case o == r.pull && o.lines == nil: // not written
+			end = o.discard
+		}
+		if err := end(); err != nil {
+			return fmt.Errorf("complete results and rejects: %w", err)
 		}
 	}
 	if err := r.removeOld(); err != nil {
