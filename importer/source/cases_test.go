@@ -53,15 +53,18 @@ func TestJSONTestSuiteAsFilesOfTheirOwn(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".json"), func(t *testing.T) {
-			valid := !strings.HasPrefix(filepath.Base(file), "n_") && !strings.HasPrefix(filepath.Base(file), "i_")
+			name := filepath.Base(file)
+			bad := strings.HasPrefix(name, "n_")
+			valid := !bad && !strings.HasPrefix(name, "i_")
+			refused := strings.HasPrefix(name, "y_object_duplicated_key") || name == "y_object_escaped_null_in_key.json" || name == "y_object_empty.json"
 			list := strings.HasPrefix(strings.TrimLeft(content(t, file), " \n\t"), "[")
 			problems, err := readLoosely(file)
 			switch {
 			case valid && err != nil:
 				t.Errorf("valid JSON: %v", err)
-			case valid && !list && problems > 0 && strings.HasPrefix(filepath.Base(file), "y_object") && !strings.HasPrefix(filepath.Base(file), "y_object_duplicated_key") && filepath.Base(file) != "y_object_escaped_null_in_key.json" && filepath.Base(file) != "y_object_empty.json":
+			case valid && !list && problems > 0 && strings.HasPrefix(name, "y_object") && !refused:
 				t.Errorf("an object was not read")
-			case strings.HasPrefix(filepath.Base(file), "n_") && err == nil && problems == 0:
+			case bad && err == nil && problems == 0:
 				t.Error("accepted")
 			}
 		})
@@ -74,17 +77,16 @@ func readLoosely(path string) (problems int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	defer f.Close()
-	for row := new(source.Row); ; {
-		if err := f.Next(row); errors.Is(err, io.EOF) {
-			return problems, nil
-		} else if err != nil {
-			return problems, err
-		}
+	rows, err := rowsUntil(f)
+	for _, row := range rows {
 		if row.Problem != nil {
 			problems++
 		}
 	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return problems, err
 }
 
 // faults 90, 91, 93, 95

@@ -133,29 +133,18 @@ func cases(t testing.TB, name string) string {
 
 // Reading ahead changes nothing of what is read, nor of what is known at its end.
 func TestHoldGivesTheSameRows(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "a.csv")
-	must(t, os.WriteFile(path, []byte("id,name\n1,Ann\n,\n2,Bob\n3,\"Cas\n"), 0o600))
-	read := func(n int) (rows [][]string, ended string, info source.Info) {
+	path := write(t, "a.csv", "id,name\n1,Ann\n,\n2,Bob\n3,\"Cas\n")
+	read := func(n int) (rows []source.Row, ended string, info source.Info) {
 		f := opened(t, path, source.Options{})
-		defer f.Close()
 		held := f.ReadAhead(n)
 		if want := min(n, 2); n < 3 && held != want {
 			t.Errorf("%d held, want %d", held, want)
 		}
-		for {
-			var row source.Row
-			if err := f.Next(&row); err != nil {
-				again := f.Next(&row)
-				return rows, fmt.Sprint(err, again), f.Info()
-			}
-			rows = append(rows, append(row.Cells, fmt.Sprint(row.Number, row.Line, row.Problem != nil)))
-		}
+		rows, err := rowsUntil(f)
+		return rows, fmt.Sprint(err, f.Next(new(source.Row))), f.Info()
 	}
 	rows, ended, info := read(0)
-	for n := range 9 {
-		if n == 0 {
-			continue
-		}
+	for n := 1; n < 9; n++ {
 		got, how, then := read(n)
 		same(t, []any{rows, ended, info}, []any{got, how, then}, n)
 	}
