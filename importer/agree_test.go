@@ -116,7 +116,7 @@ func told(list []happening) string {
 }
 
 // happen carries out one step and gives the run, if it was one that lived.
-func (p *pair) happen(h *happening) *ended {
+func (p *pair) happen(h *happening) *trial {
 	s := p.service
 	switch h.kind {
 	case "console":
@@ -141,7 +141,7 @@ func (p *pair) happen(h *happening) *ended {
 		return ""
 	}
 	arrived, before := 0, p.heldByService()
-	s.arrive = func(string, string) {
+	s.meet = func(string, string) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		arrived++
@@ -163,7 +163,7 @@ func (p *pair) happen(h *happening) *ended {
 		o.CheckRemote = ReadNothing
 	}
 	r := p.run(h.kind, o, h.rows...)
-	s.fate, s.arrive, s.dead = nil, nil, false
+	s.fate, s.meet, s.dead = nil, nil, false
 	if image == "" {
 		return r
 	}
@@ -253,7 +253,7 @@ func carries(have jsontext.Value, f *mapping.Field) bool {
 
 // shown compares the rows that a run says are in step with the service, where no later
 // row of the run has to do with the same lead.
-func (p *pair) shown(when string, r *ended) {
+func (p *pair) shown(when string, r *trial) {
 	last := map[string]*line{}
 	for i := range r.lines {
 		l := &r.lines[i]
@@ -289,7 +289,7 @@ func TestBothSidesAgree(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		happenings := rapid.SliceOfN(rapid.Custom(drawHappening), 1, 6).Draw(rt, "happenings")
 		final := rapid.SliceOfN(rapid.Custom(drawRow), 1, 10).Draw(rt, "final")
-		faults := drawn(t, rt, func(p *pair) {
+		faults := drawn(t, func(p *pair) {
 			for i := range happenings {
 				h := &happenings[i]
 				when := fmt.Sprintf("step %d, %s", i, h.kind)
@@ -317,15 +317,15 @@ func (p *pair) finally(rows []string) {
 	// it may take a few runs.
 	for n := 0; ; n++ {
 		p.service.sent()
-		made := p.service.creates
+		made := len(p.service.order)
 		r := p.run("sync", o, lastOfEach(rows)...)
 		p.shown("in the end", r)
 		sent := p.service.sent()
-		if sent == "" && p.service.creates == made {
+		if sent == "" && len(p.service.order) == made {
 			break
 		}
 		if n == 5 {
-			p.errorf("the same sync still sent %q, and made %d leads: %s", sent, p.service.creates-made, r.outcomes())
+			p.errorf("the same sync still sent %q, and made %d leads: %s", sent, len(p.service.order)-made, r.outcomes())
 			break
 		}
 	}
@@ -341,7 +341,7 @@ func (p *pair) finally(rows []string) {
 }
 
 // inStep compares the rows with the service itself: every lead was read, and the file's word counts.
-func (p *pair) inStep(r *ended) {
+func (p *pair) inStep(r *trial) {
 	for i := range r.lines {
 		l := &r.lines[i]
 		if l.r.outcome != Updated && l.r.outcome != Unchanged {

@@ -18,8 +18,7 @@ import (
 	"leadferry/leadapi"
 )
 
-// Sender makes the service's calls. It never retries; its errors are
-// *leadapi.Error and say whether the request was applied.
+// Sender makes the service's calls. It never retries; its errors are *leadapi.Error.
 type Sender interface {
 	Create(ctx context.Context, r *leadapi.CreateRequest) (*leadapi.Created, error)
 	Update(ctx context.Context, leadID string, r *leadapi.UpdateRequest) (*leadapi.Lead, error)
@@ -170,11 +169,11 @@ func (c *carrier) made(j *job, made *leadapi.Created) (stored bool) {
 		j.entry.State, j.entry.WantLink, outcome = checkpoint.Partial, rec.ExternalID, Partial
 	}
 	shown := delivery.NothingShown
-	if stored = c.settle(j, outcome); stored {
+	switch stored = c.settle(j, outcome); {
+	case stored && j.outcome == InDoubt: // the ID is another row's
+		shown = delivery.Doubtful
+	case stored:
 		shown = delivery.Usable
-		if j.outcome == InDoubt { // the ID is another row's
-			shown = delivery.Doubtful
-		}
 	}
 	c.retrier.Breaker.Conclude(&j.pass, shown)
 	return stored
@@ -274,8 +273,7 @@ func (c *carrier) link(ctx context.Context, j *job) {
 func (c *carrier) linked(j *job, lead *leadapi.Lead) {
 	entry := &j.entry
 	entry.State, entry.ExternalID, entry.WantLink = checkpoint.Created, lead.ExternalID, ""
-	entry.Code, entry.Reason = http.StatusOK, ""
-	entry.Run, entry.Updated = c.RunID, time.Now()
+	entry.Code, entry.Reason, entry.Run, entry.Updated = http.StatusOK, "", c.RunID, time.Now()
 	if lead.Status != "" {
 		entry.Status, entry.Seen = lead.Status, checkpoint.Sight{}
 	}
@@ -286,8 +284,8 @@ func (c *carrier) linked(j *job, lead *leadapi.Lead) {
 	c.settle(j, j.step.outcome)
 }
 
-// linkStopped ends a link that was not sent because the run stops. A lead of this run
-// is partial, a row of an earlier run is pending.
+// linkStopped ends a link that was not sent because the run stops. A lead of this run is partial, a row of an earlier
+// run is pending.
 func (c *carrier) linkStopped(j *job, stop *Stop) {
 	j.outcome = Pending
 	if j.step.Action == Create {
@@ -304,8 +302,7 @@ func (c *carrier) hold(j *job) {
 	c.settle(j, InDoubt)
 }
 
-// settle makes an outcome durable, and reports whether it did. The row ends as the ledger
-// stored it, which may be in doubt.
+// settle makes an outcome durable, and reports whether it did. The row ends as the ledger stored it, maybe in doubt.
 func (c *carrier) settle(j *job, outcome Outcome) bool {
 	stored, err := c.ledger.Settle(context.Background(), j.entry)
 	if err != nil {
@@ -379,8 +376,8 @@ func (c *carrier) doubtOf(j *job) checkpoint.Entry {
 	return e
 }
 
-// phases are two contexts of a run. Until taking ends, creates and updates are sent. Until
-// sending ends, links of leads that were made are sent too.
+// phases are two contexts of a run. Until taking ends, creates and updates are sent. Until sending ends, links of leads
+// that were made are sent too.
 type phases struct {
 	taking, sending        context.Context
 	takeNoMore, sendNoMore context.CancelFunc

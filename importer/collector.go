@@ -44,7 +44,7 @@ func (c *collector) read(it *item, known *checkpoint.Entry) {
 	switch {
 	case c.dry != nil:
 		c.dry.read(it)
-	case it.fault == nil && !c.warned && isAddress(it.rec.Key):
+	case it.faults == nil && !c.warned && isAddress(it.rec.Key):
 		c.warned = true
 		at := c.tally.place(spotOf(it))
 		c.options.Log.Warn(addressWarning, "file", at.File, "line", at.Line)
@@ -77,7 +77,7 @@ func (c *collector) add(it *item, r *result) *Stop {
 	if r.outcome.toRejects() && c.dry == nil {
 		rej := rejectOf(it, r)
 		at, old := c.before.Since(&rej)
-		if r.since = at; !old || r.outcome.staysNew() {
+		if r.since = at; !old || r.outcome == InDoubt || r.outcome == Partial || r.outcome == Failed {
 			c.tally.news++
 		}
 		if !old {
@@ -86,10 +86,8 @@ func (c *collector) add(it *item, r *result) *Stop {
 	}
 	if r.unkept {
 		namespace, key := rowkey.Split(it.rec.Key)
-		c.unkept = append(c.unkept, report.Unkept{
-			Key: key, Namespace: namespace, LeadID: r.entry.LeadID,
-			RunID: c.options.RunID,
-		})
+		c.unkept = append(c.unkept,
+			report.Unkept{Key: key, Namespace: namespace, LeadID: r.entry.LeadID, RunID: c.options.RunID})
 	}
 	why := c.tally.count(it, r)
 	if c.dry != nil {
@@ -141,10 +139,10 @@ type creates struct {
 	enough bool // the fleet may make no more
 }
 
-// refusals are the rows sent so far, while all of them were refused.
+// refusals are those of the rows sent so far.
 type refusals struct {
-	enough int // so many refusals show that every row is wrong
-	status int // of all of them; -1: they differ, or one was accepted
+	enough int // so many, with one status, show that every row is wrong
+	status int // of all of them; -1: they differ, or a row was accepted
 }
 
 // reason is why rows ended so.
@@ -171,7 +169,7 @@ func newTally(inputs int, l Limits, slots int) *tally {
 func (t *tally) read(it *item) {
 	t.rows[it.input]++
 	t.counts.Read++
-	if it.fault == nil {
+	if it.faults == nil {
 		t.dropped += len(it.rec.Dropped)
 	}
 }
@@ -203,7 +201,7 @@ func (t *tally) count(it *item, r *result) *Stop {
 	if r.text != "" {
 		t.reasons.Add(spotOf(it), reason{r.outcome, cmp.Or(r.kind, r.text)})
 	}
-	if it.fault != nil {
+	if it.faults != nil {
 		t.counts.Invalid++
 	}
 	if r.outcome == InDoubt {
@@ -229,18 +227,17 @@ func (t *tally) count(it *item, r *result) *Stop {
 
 // inService counts whether a row has a lead now.
 func (t *tally) inService(r *result) {
-	one := report.InService{Of: 1}
-	switch {
+	switch s := &t.service; {
 	case r.outcome == Skipped:
 		return
 	case r.outcome == InDoubt || r.entry.State == checkpoint.InDoubt:
-		one.InDoubt = 1
+		s.InDoubt++
 	case r.entry.State.HasLead():
-		one.Rows = 1
+		s.Rows++
 	default:
-		one.None = 1
+		s.None++
 	}
-	t.service.Add(&one)
+	t.service.Of++
 }
 
 // doubt keeps the first rows in doubt, and counts those that an incomplete checkpoint holds.
@@ -250,9 +247,9 @@ func (t *tally) doubt(it *item, r *result) {
 	}
 	r.remarks[answeredDoubt] = it.row.Answered
 	if e := &r.entry; len(t.doubts) < maxDoubts {
+		at := t.place(spotOf(it))
 		t.doubts = append(t.doubts, report.Doubt{
-			Place: t.place(spotOf(it)), SentAt: e.Updated, OrganizationID: AskedFor(e), Reason: Explain(e),
-			RequestID: e.RequestID,
+			Place: at, SentAt: e.Updated, OrganizationID: AskedFor(e), Reason: Explain(e), RequestID: e.RequestID,
 		})
 	}
 }
@@ -260,7 +257,11 @@ func (t *tally) doubt(it *item, r *result) {
 // sent counts a row whose request was sent.
 func (t *tally) sent(r *result) {
 	t.counts.Sent++
-	t.refused.count(r)
+	if f := &t.refused; r.outcome == Rejected && (f.status == 0 || f.status == r.entry.Code) {
+		f.status = r.entry.Code
+	} else {
+		f.status = -1
+	}
 	switch r.outcome {
 	case InDoubt:
 		t.counts.Doubts++
@@ -268,8 +269,8 @@ func (t *tally) sent(r *result) {
 		t.counts.Refused++
 	case Created, Partial:
 		if e := &r.entry; e.Organization != "" {
-			countUp(t.organizations, maxOrganizations, report.Organization{ID: e.Organization, Location: e.Location},
-				report.Organization{ID: "others"})
+			one := report.Organization{ID: e.Organization, Location: e.Location}
+			countUp(t.organizations, maxOrganizations, one, report.Organization{ID: "others"})
 		}
 	}
 }
@@ -302,30 +303,15 @@ func countUp[K comparable](kinds map[K]int, most int, kind, others K) {
 	kinds[kind]++
 }
 
-func (f *refusals) count(r *result) {
-	if r.outcome == Rejected && (f.status == 0 || f.status == r.entry.Code) {
-		f.status = r.entry.Code
-	} else {
-		f.status = -1
-	}
-}
-
-// makeUp counts rows without an outcome as pending, after a fault of the program. Such a row may have been sent; the
-// ledger knows.
-func (t *tally) makeUp() {
-	missing := t.counts.Read - t.ended()
-	t.outcomes[Pending] += missing
-	t.common[Pending] += missing
-}
-
 // attention is how many rows need attention.
 func (t *tally) attention(dry bool) int {
-	return (&report.Summary{Rows: rowCounts(t.counts.Read, &t.outcomes), DryRun: dry}).Attention()
+	return (&report.Summary{Rows: t.rowCounts(&t.outcomes), DryRun: dry}).Attention()
 }
 
-func rowCounts(read int, n *[outcomeCount]int) report.RowCounts {
+// rowCounts are the rows read, by t.outcomes or t.common.
+func (t *tally) rowCounts(n *[outcomeCount]int) report.RowCounts {
 	return report.RowCounts{
-		Read: read, Created: n[Created], Updated: n[Updated], Unchanged: n[Unchanged], Changed: n[Changed],
+		Read: t.counts.Read, Created: n[Created], Updated: n[Updated], Unchanged: n[Unchanged], Changed: n[Changed],
 		Skipped: n[Skipped], Invalid: n[Invalid], Rejected: n[Rejected], Failed: n[Failed], Partial: n[Partial],
 		InDoubt: n[InDoubt], Unmatched: n[Unmatched], Conflict: n[Conflict], Pending: n[Pending],
 	}
@@ -333,12 +319,11 @@ func rowCounts(read int, n *[outcomeCount]int) report.RowCounts {
 
 // report writes what was counted into the summary.
 func (t *tally) report(s *report.Summary) {
-	s.Rows = rowCounts(t.counts.Read, &t.outcomes)
+	s.Rows = t.rowCounts(&t.outcomes)
 	s.Organizations, s.Transitions = report.Organizations(t.organizations), report.Transitions(t.moves)
 	for _, r := range t.reasons.List(func(r reason) string { return r.text }) {
 		s.Errors = append(s.Errors, report.Reason{
-			Outcome: r.Of.outcome.String(), Error: r.Of.text, Rows: r.Count,
-			Examples: r.Places(t.place),
+			Outcome: r.Of.outcome.String(), Error: r.Of.text, Rows: r.Count, Examples: r.Places(t.place),
 		})
 	}
 	s.InDoubt = slices.Clone(t.doubts)
@@ -364,8 +349,8 @@ func (t *tally) notes() (notes []string) {
 // mayLeave reports whether one more row may be sent while underWay are. why, if not nil, ends the run.
 func (t *tally) mayLeave(a Action, underWay int) (may bool, why *Stop) {
 	switch most := t.limits.MaxCreates; {
-	case a.sends() && t.onTrial(underWay):
-		return false, nil
+	case a.sends() && t.noneAccepted() && underWay > 0 && t.counts.Sent+underWay >= t.refused.enough:
+		return false, nil // enough are under way to show that something is wrong with every row
 	case a != Create:
 		return true, nil
 	case t.limits.doubts(0):
@@ -381,12 +366,6 @@ func (t *tally) mayLeave(a Action, underWay int) (may bool, why *Stop) {
 	}
 }
 
-// onTrial holds rows back while all sent rows were refused alike and enough are under way to show that something is
-// wrong with every row.
-func (t *tally) onTrial(underWay int) bool {
-	return t.noneAccepted() && underWay > 0 && t.counts.Sent+underWay >= t.refused.enough
-}
-
 // noneAccepted reports whether no row has shown so far that the service accepts rows: all sent ones were refused with
 // one status, or none was sent. --max-rejects 0 turns that check off.
 func (t *tally) noneAccepted() bool {
@@ -396,10 +375,8 @@ func (t *tally) noneAccepted() bool {
 // limit returns why the run must end, or nil. In a fleet, member checks the limits against all workers together; the
 // check of the first rows is each worker's own.
 func (t *tally) limit() *Stop {
-	if t.fellows == nil {
-		if stop := t.limits.reached(&t.counts); stop != nil {
-			return stop
-		}
+	if stop := t.limits.reached(&t.counts); t.fellows == nil && stop != nil {
+		return stop
 	}
 	if t.noneAccepted() && t.counts.Sent >= max(t.refused.enough, 1) {
 		return &Stop{

@@ -18,12 +18,8 @@ import (
 	"leadferry/mapping"
 )
 
-// How much of a misfit is shown.
-const (
-	mostMissing = 5 // places
-	mostColumns = 8
-	longColumn  = 30 // characters
-)
+// How much of a misfit is shown: places, columns, characters of a column's name.
+const mostMissing, mostColumns, longColumn = 5, 8, 30
 
 // misfit is the error for an input without the columns that the mapping names. It shows the first places that name
 // them, and the columns that the input has.
@@ -66,19 +62,14 @@ func firstRows(f *source.File) (rows [][]string) {
 	return rows
 }
 
-// quoted lists the first names; long ones are cut.
 func quoted(names []string) string {
 	return spelling.List(names, mostColumns, func(name string) string {
-		return strconv.Quote(report.Shortened(name,
-			longColumn))
+		return strconv.Quote(report.Shortened(name, longColumn))
 	})
 }
 
-// How far JSONL is read to find its columns, before anything is sent.
-const (
-	firstObjects = 1000
-	firstBytes   = 16 << 20 // of rows kept in memory
-)
+// How far JSONL is read to find its columns, before anything is sent: objects, and bytes that stay in memory.
+const firstObjects, firstBytes = 1000, 16 << 20
 
 // shapes say, for each input, by which columns, key and namespace its rows become leads. A shape that the checkpoint
 // does not know yet is stored with the first claim.
@@ -115,7 +106,6 @@ func newShapes(ctx context.Context, o *Options, l *checkpoint.Ledger) (shapes, e
 	return list, nil
 }
 
-// shapeOf is the shape of an input.
 func (o *Options) shapeOf(f *source.File) checkpoint.Shape {
 	return checkpoint.Shape{Columns: columnsOf(f), Key: o.keyForm(f), Namespace: o.Mapping.Namespace()}
 }
@@ -127,21 +117,19 @@ func (o *Options) keyForm(f *source.File) string {
 	if form != "" {
 		return form
 	}
-	encoding := strings.ToLower(f.Info().Encoding)
-	if encoding == "utf-8" {
-		encoding = ""
-	}
-	for _, setting := range []struct{ name, value string }{
-		{"encoding", encoding},
-		{"quote", map[bool]string{true: "none"}[s.NoQuotes]},
-		{"escape", map[bool]string{true: "backslash"}[s.Backslash]},
-		{"null", strings.Join(s.Null, ", ")},
-	} {
-		if setting.value != "" {
-			form += "; " + setting.name + " " + setting.value
+	var settings []string
+	set := func(is bool, setting string) {
+		if is {
+			settings = append(settings, setting)
 		}
 	}
-	return strings.TrimPrefix(form, "; ")
+	encoding := strings.ToLower(f.Info().Encoding)
+	set(encoding != "" && encoding != "utf-8", "encoding "+encoding)
+	set(s.NoQuotes, "quote none")
+	set(s.Backslash, "escape backslash")
+	null := strings.Join(s.Null, ", ")
+	set(null != "", "null "+null)
+	return strings.Join(settings, "; ")
 }
 
 // of is the shape to store with a claim of an input, or nil.
@@ -171,10 +159,14 @@ func refuseShape(f *source.File, s *checkpoint.Shape, kin []checkpoint.Kin) erro
 	case ownData(s.Key) && isRejects(f):
 		return nil
 	case same != nil && ownData(s.Key):
+		differ := fmt.Sprintf("missing: %d", same.Lacking)
+		if len(same.Strange) > 0 {
+			differ = "new: " + quoted(same.Strange)
+		}
 		return fmt.Errorf("%s: a file with nearly these columns was imported before, and the whole row is the key "+
 			"(%s): every row would make a new lead\n"+
 			"hint: name the column that makes a row the same row on the next run, as in key: \"{id}\", or restore "+
-			"the columns", path, newOrGone(same))
+			"the columns", path, differ)
 	case same == nil && other != nil:
 		return fmt.Errorf("%s: a file with these columns was imported with %s. The mapping now says %s: every row "+
 			"would make a new lead\n"+
@@ -186,18 +178,11 @@ func refuseShape(f *source.File, s *checkpoint.Shape, kin []checkpoint.Kin) erro
 
 // isRejects reports whether a file is the rejects of a run.
 func isRejects(f *source.File) bool {
-	if h := f.Header(); !h.Open {
-		return h.Rejects
+	h := f.Header()
+	if h.Open && f.ReadAhead(1) == 1 {
+		h = f.Ahead()[0].Header
 	}
-	return f.ReadAhead(1) == 1 && f.Ahead()[0].Header != nil && f.Ahead()[0].Header.Rejects
-}
-
-// newOrGone says how the columns differ.
-func newOrGone(k *checkpoint.Kin) string {
-	if len(k.Strange) > 0 {
-		return "new: " + quoted(k.Strange)
-	}
-	return fmt.Sprintf("missing: %d", k.Lacking)
+	return h != nil && h.Rejects
 }
 
 func keyOf(key, namespace string) string {

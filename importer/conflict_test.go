@@ -62,10 +62,7 @@ func TestRuleOfAStatus(t *testing.T) {
 // A lead that --check-remote=all cannot read is told, though nothing is sent to it.
 func TestALeadWithoutExternalIDIsToldWhenAllAreRead(t *testing.T) {
 	paired(t, func(t *testing.T, p *pair) {
-		nothingLinked, err := mapping.Parse("m", []byte(strings.ReplaceAll(pairMapping, "external_id:", "# external_id:")), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		nothingLinked := parsed(t, strings.ReplaceAll(pairMapping, "external_id:", "# external_id:"))
 		p.must("created 1", p.run("import", Options{Task: Task{Mapping: nothingLinked}}, "a,,,open,Ann,1"))
 		for _, test := range []struct {
 			o    Options

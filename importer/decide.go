@@ -17,20 +17,20 @@ import (
 // of the mapping.
 type Rule string
 
-// RuleReport, or "", lets a person decide. RuleFile sends the file's value. RuleService keeps the service's.
+// The rules.
 const (
-	RuleReport  Rule = "report"
-	RuleFile    Rule = "file"
-	RuleService Rule = "service"
+	RuleReport  Rule = "report"  // or "": a person decides
+	RuleFile    Rule = "file"    // send the file's value
+	RuleService Rule = "service" // keep the service's value
 )
 
 // Reads says which leads a sync reads before it decides about their rows.
 type Reads uint8
 
-// ReadNothing reads none, ReadChanged those that the sync would change, ReadAll every one.
+// The reads.
 const (
 	ReadNothing Reads = iota
-	ReadChanged
+	ReadChanged       // those that the sync would change
 	ReadAll
 )
 
@@ -49,10 +49,6 @@ func (p *conflicts) forStatus(service string) Rule {
 }
 
 func (p *conflicts) forExternalID() Rule { return cmp.Or(Rule(p.rules.ExternalID), p.rule, RuleReport) }
-
-func (p *conflicts) forContent(key string) Rule {
-	return cmp.Or(Rule(p.rules.Content[key]), p.rule, RuleReport)
-}
 
 // readable reports whether a known lead can be read.
 func (p *planner) readable(known *checkpoint.Entry) bool {
@@ -116,13 +112,11 @@ func decide(f field, rule Rule) (d decision) {
 type leadBefore checkpoint.Entry
 
 // confirmed is when the status was confirmed.
-func (b *leadBefore) confirmed() time.Time { return confirmedAt((*checkpoint.Entry)(b)) }
-
-func confirmedAt(known *checkpoint.Entry) time.Time {
-	if known.Confirmed.IsZero() {
-		return known.Updated
+func (b *leadBefore) confirmed() time.Time {
+	if b.Confirmed.IsZero() {
+		return b.Updated
 	}
-	return known.Confirmed
+	return b.Confirmed
 }
 
 // moved reports whether others changed the ExternalID. Then ExternalID is the service's, and WantLink is the one that
@@ -206,8 +200,7 @@ func (b *leadBefore) external(file string, shown *leadapi.Lead) field {
 // content is the field of a content key; its values are digests. The service shows it only in a read.
 func (b *leadBefore) content(file checkpoint.ContentDigest) field {
 	f := field{file: string(file.Value[:])}
-	at := slices.IndexFunc(b.Content, func(d checkpoint.ContentDigest) bool { return d.Name == file.Name })
-	if at >= 0 && b.Unsettled == "" && b.State.HasLead() {
+	if at := indexOf(b.Content, file.Name); at >= 0 && b.Unsettled == "" && b.State.HasLead() {
 		f.held = string(b.Content[at].Value[:])
 		f.seen = f.held
 	}
@@ -297,7 +290,7 @@ func (p *conflicts) compareContent(d *diff, it *item, before *leadBefore, shown 
 			value := sums.SumValue(f.Name, canonical(shown.Content[f.Name]))
 			c.seen = string(value[:])
 		}
-		one := d.add(decide(c, p.forContent(f.Name)))
+		one := d.add(decide(c, cmp.Or(Rule(p.rules.Content[f.Name]), p.rule, RuleReport)))
 		if one.byFile || one.byService {
 			d.keys = append(d.keys, f.Name)
 		}

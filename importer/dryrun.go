@@ -20,8 +20,7 @@ import (
 type dryRun struct {
 	options *Options
 	intake  *intake
-	mapping proof
-
+	proof
 	problems  *findings.Kinds[mapping.Problem]   // without the rows' own words
 	texts     map[mapping.Problem]string         // of rows that cannot be read
 	words     *findings.Kinds[report.Word]       // texts that maps lack
@@ -59,8 +58,8 @@ func newDryRun(o *Options, in *intake) *dryRun {
 // read looks at a row before it is planned.
 func (d *dryRun) read(it *item) {
 	at := spotOf(it)
-	if it.fault != nil {
-		for _, p := range it.fault.problems {
+	if it.faults != nil {
+		for _, p := range it.faults {
 			d.problem(at, p, it.row.Problem != nil)
 			if p.Value != "" {
 				d.words.Add(at, wordOf(p))
@@ -95,11 +94,11 @@ func (d *dryRun) problem(at findings.Spot, p mapping.Problem, unreadable bool) {
 
 // plan counts what a run would do with a row, and shows the first requests. It returns why the run ends, or nil.
 func (d *dryRun) plan(it *item, step *Step, known *checkpoint.Entry) *Stop {
-	if it.fault != nil {
+	if it.faults != nil {
 		return nil
 	}
 	planned := step.Action
-	if !planned.sends() || planned == Create && d.mapping.lacking != nil {
+	if !planned.sends() || planned == Create && d.lacking != nil {
 		planned = Nothing
 	}
 	fold := it.rec.Key
@@ -108,7 +107,11 @@ func (d *dryRun) plan(it *item, step *Step, known *checkpoint.Entry) *Stop {
 	}
 	d.repeats.Add(it.rec.Key, fold, uint8(planned), spotOf(it))
 	if d.planned[planned]++; planned == Create {
-		d.assigned.Add(spotOf(it), assignmentOf(&it.rec))
+		to := report.Assignment{OrganizationID: it.rec.Organization}
+		if to.OrganizationID == "" {
+			to = report.Assignment{LocatorID: it.rec.Locator, Entry: it.rec.Entry}
+		}
+		d.assigned.Add(spotOf(it), to)
 		if it.rec.ExternalID != "" {
 			d.linked++
 		}
@@ -117,8 +120,7 @@ func (d *dryRun) plan(it *item, step *Step, known *checkpoint.Entry) *Stop {
 		return nil
 	}
 	d.shown++
-	err := d.options.Request(requestOf(d.options.Target.TrunkID, d.intake.names[it.input], it, step, known))
-	if err != nil {
+	if err := d.options.Request(d.requestOf(it, step, known)); err != nil {
 		return &Stop{Reason: fmt.Sprintf("standard output could not be written: %v", err), Code: CodeStopped}
 	}
 	return nil
@@ -126,7 +128,7 @@ func (d *dryRun) plan(it *item, step *Step, known *checkpoint.Entry) *Stop {
 
 // fails reports whether anything else than rows needs attention.
 func (d *dryRun) fails() bool {
-	return len(d.mapping.tests.Failures)+len(d.intake.lost) > 0 || d.mapping.lacking != nil && !d.mapping.updates ||
+	return len(d.tests.Failures)+len(d.intake.lost) > 0 || d.lacking != nil && !d.updates ||
 		d.options.Strict && len(d.intake.unused)+len(d.options.Mapping.Unconfirmed()) > 0
 }
 
@@ -139,22 +141,16 @@ func isAddress(key string) bool {
 	return at > 0 && strings.IndexByte(key[at:], '.') > 1 && !strings.ContainsAny(key, " \t")
 }
 
-// mostRepeats is how many repeated rows are named; maxRepeats how many in the problems file of a strict check.
-const (
-	mostRepeats = 3
-	maxRepeats  = 10_000
-)
-
 // examine checks the mapping without any input: whether its tests pass, and whether it can make leads.
 func (d *dryRun) examine() {
 	m := d.options.Mapping
-	errors.As(m.ForCreate(), &d.mapping.lacking)
-	d.mapping.updates = m.HasLeadID() || len(d.mapping.lacking) == ofCreates
+	errors.As(m.ForCreate(), &d.lacking)
+	d.updates = m.HasLeadID() || len(d.lacking) == ofCreates
 	for _, t := range m.Tests() {
-		d.mapping.tests.Run++
+		d.tests.Run++
 		if differences := prove(m, &t); differences != nil {
-			d.mapping.tests.Failed++
-			d.mapping.tests.Failures = append(d.mapping.tests.Failures, report.Fault{
+			d.tests.Failed++
+			d.tests.Failures = append(d.tests.Failures, report.Fault{
 				File: d.options.MappingFile.Path, Line: t.Line, Column: t.Column, Differences: differences,
 			})
 		}
@@ -171,8 +167,8 @@ func prove(m *mapping.Mapping, t *mapping.Test) []string {
 	var rec mapping.Record
 	if ps := b.Map(t.Cells, mapping.Env{}, &rec); ps != nil {
 		var reasons []string
-		for _, p := range ps {
-			reasons = append(reasons, "the row is invalid: "+sentence([]mapping.Problem{p}))
+		for i := range ps {
+			reasons = append(reasons, "the row is invalid: "+sentence(ps[i:i+1]))
 		}
 		return reasons
 	}
@@ -187,8 +183,8 @@ func prove(m *mapping.Mapping, t *mapping.Test) []string {
 const ofCreates = 3
 
 // requestOf is the request that a step would send, for --show.
-func requestOf(trunk, file string, it *item, step *Step, known *checkpoint.Entry) Request {
-	r := Request{File: file, Line: it.row.Line}
+func (d *dryRun) requestOf(it *item, step *Step, known *checkpoint.Entry) Request {
+	r := Request{File: d.intake.names[it.input], Line: it.row.Line}
 	if step.Action != Create {
 		send := step.Send
 		if step.Action == Link {
@@ -198,7 +194,7 @@ func requestOf(trunk, file string, it *item, step *Step, known *checkpoint.Entry
 		r.Body = updateRequest(&it.rec, &send).AppendJSON(nil)
 		return r
 	}
-	r.Method, r.Path = "POST", "/v1/"+cmp.Or(trunk, "{trunkID}") // validate knows no target
+	r.Method, r.Path = "POST", "/v1/"+cmp.Or(d.options.Target.TrunkID, "{trunkID}") // validate knows no target
 	r.Body = createRequest(&it.rec).AppendJSON(nil)
 	return r
 }
@@ -208,7 +204,7 @@ func (d *dryRun) found(notes []string) *report.Checks {
 	at := d.intake.place
 	c := &report.Checks{
 		Rules: d.rules(), Caught: wordList(d.caught, at), UnusedColumns: d.intake.unused,
-		Assignments: assignments(d.assigned), Projected: d.projected(), Tests: d.mapping.tests,
+		Assignments: assignments(d.assigned), Projected: d.projected(), Tests: d.tests,
 		LostFiles: d.intake.lost, Notes: notes,
 		DroppedRows: d.dropped.Count, CaughtRows: d.elsewhere.Count, Strict: d.options.Strict,
 	}
@@ -221,8 +217,8 @@ func (d *dryRun) found(notes []string) *report.Checks {
 		}
 	}
 	c.Repeats, c.LookAlikes = d.again(&d.repeated.Same), d.again(&d.repeated.Alike)
-	if !d.mapping.updates {
-		for _, l := range d.mapping.lacking {
+	if !d.updates {
+		for _, l := range d.lacking {
 			c.CannotCreate = append(c.CannotCreate,
 				report.Fault{File: l.File, Line: l.Line, Column: l.Column, Error: l.Text, Hint: l.Hint})
 		}
@@ -234,11 +230,13 @@ func (d *dryRun) found(notes []string) *report.Checks {
 	return c
 }
 
+const mostRepeats = 3 // that are named
+
 // findRepeats finds the keys of several rows, after the last row.
 func (d *dryRun) findRepeats() {
 	most := mostRepeats
 	if d.options.Strict && d.options.Files.Problems != "" {
-		most = maxRepeats
+		most = 10_000
 	}
 	d.repeated = d.repeats.Found(most)
 }
@@ -247,12 +245,12 @@ func (d *dryRun) findRepeats() {
 func (d *dryRun) notes() (notes []string) {
 	if d.options.Show > 0 && d.shown == 0 {
 		why := "no row would be sent."
-		if d.mapping.lacking != nil {
+		if d.lacking != nil {
 			why = "the mapping lacks what makes a lead."
 		}
 		notes = append(notes, "There is no request for --show: "+why)
 	}
-	if d.mapping.lacking != nil && d.mapping.updates {
+	if d.lacking != nil && d.updates {
 		notes = append(notes, "The mapping serves sync alone: it lacks what import makes leads with, which is "+
 			"assign, lead.type_key and lead.type_label.")
 	}
@@ -321,11 +319,7 @@ func (d *dryRun) projected() report.Projected {
 
 // maxKinds is how many problems and texts are counted apart, mostAssigned how many destinations are listed of each
 // kind.
-const (
-	maxKinds     = 1000
-	maxAssigned  = 10000
-	mostAssigned = 100
-)
+const maxKinds, maxAssigned, mostAssigned = 1000, 10000, 100
 
 var numbers = spelling.Form(`[0-9]+|…`)
 
@@ -395,14 +389,6 @@ func wordList(words *findings.Kinds[report.Word], at func(findings.Spot) report.
 	}
 	slices.SortStableFunc(list, func(a, b report.Word) int { return cmp.Compare(a.Value, b.Value) })
 	return list
-}
-
-// assignmentOf is who gets the lead of a row.
-func assignmentOf(rec *mapping.Record) report.Assignment {
-	if rec.Organization != "" {
-		return report.Assignment{OrganizationID: rec.Organization}
-	}
-	return report.Assignment{LocatorID: rec.Locator, Entry: rec.Entry}
 }
 
 func keepAssignment(a report.Assignment, full bool) report.Assignment {

@@ -17,7 +17,6 @@ import (
 	"leadferry/checkpoint"
 	"leadferry/importer/report"
 	"leadferry/importer/source"
-	"leadferry/mapping"
 )
 
 const checkedMapping = `version: 1
@@ -55,12 +54,7 @@ func validated(t *testing.T, text string, o Options, inputs ...string) *report.S
 func prepared(t *testing.T, text string, o Options, inputs ...string) Options {
 	t.Helper()
 	t.Chdir(t.TempDir())
-	var err error
-	if o.Mapping, err = mapping.Parse("m.yaml", []byte(text), nil); err != nil {
-		t.Fatal(err)
-	}
-	o.MappingFile.Path, o.Command = "m.yaml", "validate"
-	o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	o.Mapping, o.MappingFile.Path, o.Command, o.Log = parsed(t, text), "m.yaml", "validate", slog.New(slog.DiscardHandler)
 	for i, input := range inputs {
 		name := string(rune('a'+i)) + ".csv"
 		if err := os.WriteFile(name, []byte(input), 0o600); err != nil {
@@ -69,16 +63,6 @@ func prepared(t *testing.T, text string, o Options, inputs ...string) Options {
 		o.Inputs = append(o.Inputs, opened(t, name, source.Options{}))
 	}
 	return o
-}
-
-func opened(t *testing.T, name string, o source.Options) *source.File {
-	t.Helper()
-	f, err := source.Open(name, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { f.Close() })
-	return f
 }
 
 func places(lines ...int) (list []report.Place) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"leadferry/checkpoint"
+	"leadferry/importer/delivery"
 	"leadferry/internal/crash"
 )
 
@@ -68,11 +69,34 @@ func (e *engine) run(ctx context.Context) *Stop {
 	ended := make(chan struct{})
 	group.Go(func() {
 		defer close(ended)
-		e.guarded(0, func() { e.dispatch(read) })
+		e.guarded(0, func() {
+			e.signIn(ctx)
+			e.dispatch(read)
+		})
 		e.end()
 	})
 	e.watch(ctx, ended)
 	return e.stopped
+}
+
+// signInWait is how long a run waits for the first token.
+const signInWait = time.Minute
+
+// signIn gets the first token, so that a wrong secret is known before the first row.
+func (e *engine) signIn(ctx context.Context) {
+	r, b := e.r, e.r.retrier.Breaker
+	if r.client == nil || r.Reconciling.None {
+		return
+	}
+	b.MaxWait = min(signInWait, r.MaxWait)
+	_, err := r.retrier.Deliver(ctx, e.phases.taking, delivery.Repeatable, new(delivery.Pass),
+		func(ctx context.Context, _ bool) error { return r.client.SignIn(ctx) })
+	b.MaxWait = r.MaxWait
+	stop, stops := stopOf(err)
+	if err != nil && !stops {
+		stop = &Stop{Reason: "sign-in failed: " + err.Error(), Code: CodeStopped}
+	}
+	e.halt(stop)
 }
 
 // guarded makes a panic end the run in order.
@@ -120,7 +144,7 @@ func (e *engine) tell() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.r.progress()
-	e.r.member.note(e.r.tally)
+	e.r.member.note(e.r)
 }
 
 // outOfTime takes no more rows and finishes the leads that were made. It does nothing if every row had its turn.
@@ -148,9 +172,7 @@ func (e *engine) stop(why *Stop) {
 	if why == nil {
 		return
 	}
-	if e.stopped == nil || why.replacesCode(e.stopped.Code) {
-		e.stopped = why
-	}
+	e.stopped = graver(e.stopped, why)
 	e.phases.sendNoMore()
 	e.changed.Broadcast()
 }
@@ -186,7 +208,7 @@ func (a *lookup) fill(ctx context.Context, items []*item, r *run) error {
 	return r.ledger.Find(ctx, a.queries, a.known, a.found)
 }
 
-// caseOf is the Case of the i-th row of a lookup. In an import, a lead that another row made is no match: it has taken
+// caseOf is the Case of a row of a lookup. In an import, a lead that another row made is no match: it has taken
 // the row's ExternalID.
 func (e *engine) caseOf(a *lookup, i int) *Case {
 	c, it := &a.row, a.items[i]
@@ -233,8 +255,9 @@ func (e *engine) dispatch(batches <-chan *batch) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.allRead = true
-	e.putOffDrawn()
+	if e.allRead = true; e.r.drift != nil {
+		e.putOffDrawn()
+	}
 	for e.stopped == nil && e.lanes.active > 0 {
 		e.changed.Wait()
 	}
@@ -250,9 +273,6 @@ func (e *engine) dispatch(batches <-chan *batch) {
 
 // putOffDrawn begins the rows of the sample, once it is known which they are.
 func (e *engine) putOffDrawn() {
-	if e.r.drift == nil {
-		return
-	}
 	for _, one := range e.r.drift.drawn {
 		one.it.late = true
 		if l, _, _ := e.lanes.find(one.names); l != nil {
@@ -267,7 +287,7 @@ func (e *engine) putOffDrawn() {
 // takeBatch looks rows up in one read and decides about them. It reports false if the run ends.
 func (e *engine) takeBatch(known *lookup, items []*item) bool {
 	e.mu.Lock()
-	e.lanes.forgetEnded() // the look-up shows their outcomes
+	clear(e.lanes.settled) // the look-up shows their outcomes
 	defer e.mu.Unlock()
 	e.r.sample()
 	if !e.ask(known, items) {
@@ -292,8 +312,8 @@ func (e *engine) take(known *lookup, i int) bool {
 	}
 	c := e.caseOf(known, i)
 	if e.r.dry != nil { // nothing is ever under way
-		step := e.r.plan(c)
 		e.r.read(it, c.Known)
+		step := e.r.plan(c)
 		e.stop(e.r.dry.plan(it, &step, c.Known))
 		e.stop(e.r.foresee(it, &step, c.Known))
 		return true
@@ -337,47 +357,41 @@ func (e *engine) open(names []leadName) *lane {
 // decide ends a row that no lane holds, or begins a lane with it.
 func (e *engine) decide(c *Case, names []leadName) bool {
 	it, step := c.it, e.r.plan(c)
+	var l *lane
+	if step.Action != Nothing && step.Action != Draw {
+		if l = e.open(names); l == nil {
+			return false
+		}
+		if !e.mayLeave(step.Action) {
+			e.lanes.end(l)
+			return false
+		}
+	}
+	e.r.read(it, c.Known)
 	switch {
+	case l != nil:
+		e.hand(l, c, step)
+		e.lanes.start(l)
 	case e.putsOff(it, &step):
-		e.r.read(it, c.Known)
 		e.lanes.putOff(e.lanes.begin(names), it)
-		return true
 	case step.Action == Draw:
-		e.r.read(it, c.Known)
 		if left := e.r.drift.draw(candidate{it, result{ending: step.ending, entry: *c.Known}, names}); left != nil {
 			e.stop(e.r.end(left.it, left.out))
 		}
-		return true
-	case step.Action == Nothing:
-		e.r.read(it, c.Known)
+	default:
 		e.stop(e.r.end(it, result{ending: step.ending, entry: *c.Known}))
-		return true
 	}
-	l := e.open(names)
-	if l == nil {
-		return false
-	}
-	if !e.mayLeave(step.Action) {
-		e.lanes.end(l)
-		return false
-	}
-	e.r.read(it, c.Known)
-	e.hand(l, c, step)
-	e.lanes.start(l)
 	return true
 }
 
-// waitFor waits until a condition holds, and reports false if the run ends before.
+// waitFor waits until a condition holds, and reports false if the run ends before. The condition may end it.
 func (e *engine) waitFor(holds func() bool) bool {
-	for e.stopped == nil {
-		if holds() {
-			return true
-		}
-		if e.stopped == nil { // the condition may end the run
+	for e.stopped == nil && !holds() {
+		if e.stopped == nil {
 			e.changed.Wait()
 		}
 	}
-	return false
+	return e.stopped == nil
 }
 
 // mayLeave waits until a row may be sent, and reports false if the run ends before.
@@ -389,7 +403,7 @@ func (e *engine) mayLeave(a Action) bool {
 	})
 }
 
-// mostLate is how many leads may wait for other workers. A worker holds few claims when it is replaced.
+// mostLate is how many leads may wait for other workers.
 const mostLate = 1000
 
 // putsOff puts a row in doubt off to the end of a fleet's run, once, and reports whether it did: another worker may
@@ -416,8 +430,10 @@ func (e *engine) end() {
 	for _, it := range e.lanes.drain() {
 		e.unturned(it)
 	}
-	if e.faulty {
-		e.r.tally.makeUp()
+	if e.faulty { // such a row may have been sent; the ledger knows
+		t := e.r.tally
+		missing := t.counts.Read - t.ended()
+		t.outcomes[Pending], t.common[Pending] = t.outcomes[Pending]+missing, t.common[Pending]+missing
 	}
 }
 

@@ -20,8 +20,7 @@ import (
 
 // Invariant 1: no create leaves before its intent is durable.
 func TestNoCreateLeavesBeforeItsIntentIsDurable(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tr := newTrial(t, numbered(100), Options{Sending: Sending{Concurrency: 8}})
+	tried(t, numbered(100), Options{Sending: Sending{Concurrency: 8}}, func(t *testing.T, tr *trial) {
 		tr.service.arrive = func(key string) {
 			if tr.ledger.state(key) != checkpoint.InDoubt {
 				t.Errorf("row %s arrived at the service before its intent was durable", key)
@@ -36,8 +35,7 @@ func TestNoCreateLeavesBeforeItsIntentIsDurable(t *testing.T) {
 
 // Invariant 1: no result is shown before its outcome is durable.
 func TestNoResultIsShownBeforeItsOutcomeIsDurable(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tr := newTrial(t, numbered(20), Options{Sending: Sending{Concurrency: 4}})
+	tried(t, numbered(20), Options{Sending: Sending{Concurrency: 4}}, func(t *testing.T, tr *trial) {
 		tr.ledger.hold = make(chan struct{})
 		tr.records.see = func(it *item, r *result) {
 			if got := tr.ledger.state(it.rec.Key); got != checkpoint.Created {
@@ -77,11 +75,7 @@ func TestClaimsAreBoundedAndWithdrawn(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			most = max(most, db.Info().InDoubt)
-			intent := make([]checkpoint.Entry, 1)
-			if err := db.Find(t.Context(), []checkpoint.Query{{Key: key}}, intent, make([]checkpoint.Match, 1)); err != nil {
-				t.Error(err)
-			}
-			oldest = max(oldest, time.Since(intent[0].Updated))
+			oldest = max(oldest, time.Since(entryOf(t, db.Store, key).Updated))
 		}
 		go func() {
 			time.Sleep(150 * time.Millisecond)
@@ -175,8 +169,7 @@ func TestOutcomesAddUpAndAgreeWithTheLedger(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		kinds := rapid.SliceOfN(rapid.SampledFrom([]string{"ok", "ok", "refused", "busy", "unsent", "broken", "error", "no id"}), 1, 60).Draw(rt, "answers")
 		workers := rapid.IntRange(1, 8).Draw(rt, "workers")
-		synctest.Test(t, func(t *testing.T) {
-			tr := newTrial(t, numbered(len(kinds)), Options{Sending: Sending{Concurrency: workers, Retries: 3}})
+		tried(t, numbered(len(kinds)), Options{Sending: Sending{Concurrency: workers, Retries: 3}}, func(t *testing.T, tr *trial) {
 			kind := func(name string) string { return kinds[atoi(name[1:])] }
 			tr.service.answer = func(name string, n int) error {
 				if k := kind(name); n == 1 || k != "busy" && k != "unsent" {
@@ -230,8 +223,7 @@ func atoi(digits string) (n int) {
 // answered for but not recorded is shown as in doubt with its ID. faults 13
 func TestALedgerErrorStopsSendingAtOnce(t *testing.T) {
 	for failAt := 1; failAt <= 60; failAt += 7 {
-		synctest.Test(t, func(t *testing.T) {
-			tr := newTrial(t, numbered(200), Options{Sending: Sending{Concurrency: 4}})
+		tried(t, numbered(200), Options{Sending: Sending{Concurrency: 4}}, func(t *testing.T, tr *trial) {
 			tr.ledger.failAt = failAt
 			var late atomic.Int32
 			tr.service.arrive = func(string) {
@@ -265,8 +257,7 @@ func TestALedgerErrorStopsSendingAtOnce(t *testing.T) {
 // Invariant 5
 func TestALinkThatIsNotRecordedIsPartial(t *testing.T) {
 	for failAt := 1; failAt <= 40; failAt++ {
-		synctest.Test(t, func(t *testing.T) {
-			tr := newTrial(t, numbered(20), Options{Sending: Sending{Concurrency: 2}})
+		tried(t, numbered(20), Options{Sending: Sending{Concurrency: 2}}, func(t *testing.T, tr *trial) {
 			tr.remap(t, "  external_id: \"{id}\"\n")
 			tr.ledger.failAt = failAt
 			tr.carry(t.Context())
@@ -283,8 +274,7 @@ func TestALinkThatIsNotRecordedIsPartial(t *testing.T) {
 // An answer that ends the run does so before the next row leaves, however long the
 // ledger takes to write. fault 65
 func TestARefusalOfAllStopsSendingAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tr := newTrial(t, numbered(50), Options{Sending: Sending{Concurrency: 1}})
+	tried(t, numbered(50), Options{Sending: Sending{Concurrency: 1}}, func(t *testing.T, tr *trial) {
 		tr.ledger.slowWithdraw = time.Minute
 		var left atomic.Int32
 		tr.service.arrive = func(string) { left.Add(1) }
@@ -307,8 +297,7 @@ func TestARefusalOfTheLedgerIsItsRowsOutcome(t *testing.T) {
 		{checkpoint.Claim, "created 28 conflict 2", 0},
 		{checkpoint.Settle, "created 28 in_doubt 2", 1},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			tr := newTrial(t, numbered(30), Options{Sending: Sending{Concurrency: 4}})
+		tried(t, numbered(30), Options{Sending: Sending{Concurrency: 4}}, func(t *testing.T, tr *trial) {
 			tr.ledger.Refuse = func(c *checkpoint.Change) error {
 				if c.Kind == test.kind && (c.Entry.Key == "k000" || c.Entry.Key == "k017") {
 					return checkpoint.ErrKnown

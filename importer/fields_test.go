@@ -6,28 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"leadferry/mapping"
 )
-
-// typed changes what a lead holds as a person does in the console.
-func (s *remote) typed(id, field, value string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.change(id, field, value)
-}
-
-func (s *remote) change(id, field, value string) {
-	switch l := s.leads[id]; field {
-	case "Status":
-		l.Status = value
-	case "ExternalID":
-		l.ExternalID = value
-	default:
-		l.Content[field] = jsontext.Value(value)
-	}
-}
 
 // Who has changed which field is told by all of them, and a reconciliation changes none.
 func TestVerdictsOfFields(t *testing.T) {
@@ -70,18 +50,10 @@ func TestVerdictsOfFields(t *testing.T) {
 	}
 }
 
-// ruledPair is the mapping of pairs with rules by field.
-func ruledPair(t *testing.T, edits ...string) *mapping.Mapping {
-	m, err := mapping.Parse("m", []byte(strings.NewReplacer(edits...).Replace(pairMapping)), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
-
 // What becomes of a field that others have changed is its own rule's business, then that of --conflict; the other fields go.
 func TestRulesOfFields(t *testing.T) {
-	ruled := ruledPair(t, `external_id: "{ext}"`, `external_id: {from: "{ext}", conflict: service}`, `phone: "{phone}"`, `phone: {from: "{phone}", conflict: service}`)
+	ruled := parsed(t, strings.NewReplacer(`external_id: "{ext}"`, `external_id: {from: "{ext}", conflict: service}`,
+		`phone: "{phone}"`, `phone: {from: "{phone}", conflict: service}`).Replace(pairMapping))
 	for name, test := range map[string]struct {
 		rules        *mapping.Mapping
 		o            Planning

@@ -27,11 +27,12 @@ type Fleet interface {
 	Conclude(ctx context.Context, summary []byte) error
 }
 
-// pulse is how often a worker exchanges with its fleet. Some news are exchanged at once.
-const pulse = 250 * time.Millisecond
-
-// hearing is how long one exchange may take.
-const hearing = 30 * time.Second
+const (
+	pulse        = 250 * time.Millisecond // between exchanges with the fleet; some news are exchanged at once
+	hearing      = 30 * time.Second       // for one exchange
+	lastWord     = 5 * time.Second        // for the report of a worker's end
+	figuresEvery = 2 * time.Second        // between figures: a killed worker's report lacks the rest
+)
 
 // member connects this worker with its fleet. The fleet's rate arrives as requests for a quarter of a second, its waits
 // at once, its limits one exchange late.
@@ -47,14 +48,12 @@ type member struct {
 
 	mu   sync.Mutex
 	told checkpoint.Progress // to be reported next
-	kept time.Time           // the last call of keep that took figures
+	kept time.Time           // when figures were taken last
 }
 
 func newMember(f Fleet, l Limits, b *delivery.Breaker, rate float64, patience time.Duration) *member {
-	m := &member{
-		fleet: f, limits: l, breaker: b, patience: patience, heard: time.Now(), stops: make(chan *Stop, 1),
-		wake: make(chan struct{}, 1),
-	}
+	m := &member{fleet: f, limits: l, breaker: b, patience: patience, heard: time.Now()}
+	m.stops, m.wake = make(chan *Stop, 1), make(chan struct{}, 1)
 	b.Asked = func(d time.Duration) { m.tell(func(p *checkpoint.Progress) { p.Pause = max(p.Pause, d) }) }
 	if rate > 0 {
 		b.ShareRate(func() { m.tell(func(p *checkpoint.Progress) { p.Wants = true }) })
@@ -70,31 +69,21 @@ func (m *member) over() <-chan *Stop {
 	return m.stops
 }
 
-// note takes what the worker has done, to be reported with the next exchange.
-func (m *member) note(t *tally) {
+// note takes what the worker has done, to be reported with the next exchange, and now and then its figures so far.
+func (m *member) note(r *run) {
 	if m == nil {
 		return
 	}
+	var figures bytes.Buffer
+	if time.Since(m.kept) >= figuresEvery {
+		m.kept = time.Now()
+		_ = r.soFar().WriteJSON(&figures) // a buffer takes it
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.told.Counts, m.told.Rows = t.counts, rowCounts(t.counts.Read, &t.common)
-}
-
-// figuresEvery is how often a worker stores its figures in the ledger. If it is killed, the report of the fleet lacks
-// what it did since.
-const figuresEvery = 2 * time.Second
-
-// keep takes the figures of the run so far, at most every figuresEvery.
-func (m *member) keep(soFar func() *report.Summary) {
-	if m == nil || time.Since(m.kept) < figuresEvery {
-		return
-	}
-	m.kept = time.Now()
-	var b bytes.Buffer
-	if soFar().WriteJSON(&b) == nil {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.told.Summary = b.Bytes()
+	m.told.Counts, m.told.Rows = r.tally.counts, r.tally.rowCounts(&r.tally.common)
+	if figures.Len() > 0 {
+		m.told.Summary = figures.Bytes()
 	}
 }
 
@@ -123,15 +112,12 @@ func (m *member) start(ctx context.Context) (end func()) {
 	}
 }
 
-// lastWord is how long a worker tries to report its end.
-const lastWord = 5 * time.Second
-
 // reportEnd is the last exchange, and stores the summary with the rows of all workers of this shard. If a limit of the
 // fleet was exceeded since the exchange before, it returns the stop.
-func (m *member) reportEnd(t *tally, s *report.Summary) (*Stop, error) {
+func (m *member) reportEnd(r *run, s *report.Summary) (*Stop, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), lastWord)
 	defer cancel()
-	m.note(t)
+	m.note(r)
 	m.told.Wants = false
 	c, err := m.fleet.Exchange(ctx, m.told)
 	if err != nil {
@@ -142,7 +128,7 @@ func (m *member) reportEnd(t *tally, s *report.Summary) (*Stop, error) {
 		halt(s, stop)
 	}
 	whole := *s
-	whole.Rows = rowCounts(t.counts.Read, &t.common)
+	whole.Rows = r.tally.rowCounts(&r.tally.common)
 	var b bytes.Buffer
 	if err := whole.WriteJSON(&b); err != nil {
 		return stop, err
@@ -231,7 +217,7 @@ func (s *sharding) takes(it *item) bool {
 	}
 	var place uint64
 	switch {
-	case it.fault != nil || it.rec.Skip:
+	case it.faults != nil || it.rec.Skip:
 		place = uint64(it.input + it.row.Number)
 	case s.byLeadID && it.rec.LeadID != "":
 		place = xxhash.Sum64String(it.rec.LeadID)

@@ -31,8 +31,7 @@ func TestARepeatedKeyInOneBatchIsNotMadeAgain(t *testing.T) {
 // A lead that is made but not linked yet is durable as partial before its link is
 // sent, so that a death in between loses neither. Invariant 2
 func TestALeadIsPartialUntilItIsLinked(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tr := newTrial(t, numbered(20), Options{Sending: Sending{Concurrency: 4}})
+	tried(t, numbered(20), Options{Sending: Sending{Concurrency: 4}}, func(t *testing.T, tr *trial) {
 		tr.remap(t, "  external_id: \"{id}\"\n")
 		tr.service.update = func(id string) {
 			key := "k" + id[len(id)-3:]
@@ -137,8 +136,7 @@ func TestKindsReachTheRequestAndTheDigests(t *testing.T) {
 // A row that skip_if leaves out is counted and wants no attention; nothing is claimed
 // or sent for it, also behind a row of its key.
 func TestARowThatIsLeftOutIsNotSent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tr := newTrial(t, []string{"k1,a", "k2,out", "k1,out", "k3,b"}, Options{Sending: Sending{Concurrency: 2}, Limits: Limits{MaxRejects: Share{Rows: 1}}})
+	tried(t, []string{"k1,a", "k2,out", "k1,out", "k3,b"}, Options{Sending: Sending{Concurrency: 2}, Limits: Limits{MaxRejects: Share{Rows: 1}}}, func(t *testing.T, tr *trial) {
 		tr.remap(t, "skip_if: 'name == \"out\"'\n")
 		tr.carry(t.Context())
 		if got := tr.outcomes(); got != "created 2 skipped 2" {
@@ -160,8 +158,7 @@ func TestARowThatIsLeftOutIsNotSent(t *testing.T) {
 
 // Whoever has one request in flight finds the rows sent in the order of the input.
 func TestOneAtATimeGoesInTheOrderOfTheInput(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tr := newTrial(t, numbered(200), Options{Sending: Sending{Concurrency: 1}})
+	tried(t, numbered(200), Options{Sending: Sending{Concurrency: 1}}, func(t *testing.T, tr *trial) {
 		tr.carry(t.Context())
 		if got := tr.outcomes(); got != "created 200" || !slices.IsSorted(tr.service.order) {
 			t.Errorf("%s, in the order %v", got, tr.service.order)

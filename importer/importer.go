@@ -13,16 +13,12 @@
 //	           │
 //	         [recorder] ─▶ results        one goroutine; the summary comes last
 //
-// The rooms below know no rows on their way: source reads files, delivery sends requests, meter counts them, findings
-// gathers what a dry run tells and which leads no row names, and report writes files.
-//
 // Promises:
 //
-//   - No create leaves before its intent is durable, no update before the checkpoint has
-//     marked its lead, and no outcome is shown before it is durable.
+//   - No create leaves before its intent is durable, no update before the checkpoint has marked its lead, no outcome is
+//     shown before it is durable.
 //   - A create which may have been applied is never sent again by itself.
-//   - A row which may be known already is held, not sent: its key looks like a known one, or
-//     the checkpoint is incomplete.
+//   - A row which may be known already (its key looks like a known one, the checkpoint is incomplete) is not sent.
 //   - An update counts only when the lead that comes back shows it.
 //   - Rows of one lead go one after another, in file order.
 //   - The outcomes add up to the rows read.
@@ -45,9 +41,8 @@ import (
 	"leadferry/mapping"
 )
 
-// Import creates the leads of the inputs' rows and links their ExternalIDs. It
-// returns the run's summary, also when the run ended early; an error means that
-// nothing was sent. With DryRun it plans against the checkpoint and sends and
+// Import creates the leads of the inputs' rows and links their ExternalIDs. It returns the run's summary, also when the
+// run ended early; an error means that nothing was sent. With DryRun it plans against the checkpoint and sends and
 // writes nothing.
 func Import(ctx context.Context, o Options) (*report.Summary, error) {
 	if err := o.Mapping.ForCreate(); err != nil {
@@ -62,9 +57,8 @@ func newImport(o Options) *run {
 	return r
 }
 
-// Sync brings Status, ExternalID and Content of leads that are known in step with the
-// inputs' rows, by updates of what differs from what was last confirmed. Rows find
-// their lead by key, by the lead's ID, or by ExternalID. It returns as Import does.
+// Sync brings Status, ExternalID and Content of leads that are known in step with the inputs' rows, by updates of what
+// differs from what was last confirmed. Rows find their lead by key, by the lead's ID, or by ExternalID.
 func Sync(ctx context.Context, o Options) (*report.Summary, error) {
 	if o.Missing == MissingCreate {
 		if err := o.Mapping.ForCreate(); err != nil {
@@ -85,9 +79,8 @@ var errNoIdentity = errors.New("the mapping has neither key nor external_id nor 
 	"no lead\n" +
 	"hint: name the column that makes a row the same row on the next run: key: \"{column}\"")
 
-// Validate reads, maps and checks every row of every input, runs the mapping's tests
-// and sends nothing. It needs neither service nor checkpoint, and ends before the
-// inputs do for an interruption only.
+// Validate reads, maps and checks every row of every input, runs the mapping's tests and sends nothing. It needs
+// neither service nor checkpoint, and ends before the inputs do for an interruption only.
 func Validate(ctx context.Context, o Options) (*report.Summary, error) {
 	r := newRun(o)
 	r.planFor = func(*Case) Step { return Step{Action: Create} } // every row counts as new
@@ -183,9 +176,8 @@ func (l *Limits) doubts(own int) bool { return l.MaxInDoubt > 0 && l.Standing+ow
 func (l *Limits) tooMany() *Stop {
 	return &Stop{
 		Code: CodeStopped, Same: true,
-		Reason: fmt.Sprintf("%d rows are in doubt from earlier runs, more than --max-in-doubt allows (%d): no lead "+
-			"is made",
-			l.Standing, l.MaxInDoubt),
+		Reason: fmt.Sprintf("%d rows are in doubt from earlier runs, more than --max-in-doubt allows (%d): "+
+			"no lead is made", l.Standing, l.MaxInDoubt),
 		Hint: "settle them first: leadferry checkpoint export --state in_doubt lists them, and leadferry checkpoint " +
 			"resolve takes the list back; then run the same command again",
 	}

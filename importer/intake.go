@@ -36,7 +36,7 @@ type item struct {
 	input  int // which of the run's files
 	row    source.Row
 	rec    mapping.Record
-	fault  *fault                     // why the row is invalid, or nil
+	faults []mapping.Problem          // the checks that the row fails; nil: it is valid
 	digest checkpoint.Digest          // see digester
 	sums   []checkpoint.ContentDigest // see digester
 	late   bool                       // it was put off, or is decided for the second time: no third time
@@ -64,7 +64,7 @@ const mostBack = 64
 func newItems() items { return items{back: make(chan []*item, mostBack)} }
 
 // get lends an item for a row. It still holds its last row.
-func (s *items) get(input int) *item {
+func (s *items) get(input int) (it *item) {
 	if len(s.ready) == 0 {
 		select {
 		case s.ready = <-s.back:
@@ -72,10 +72,8 @@ func (s *items) get(input int) *item {
 			return &item{input: input}
 		}
 	}
-	last := len(s.ready) - 1
-	it := s.ready[last]
-	s.ready = s.ready[:last]
-	it.input, it.fault, it.digest, it.sums, it.late = input, nil, checkpoint.Digest{}, nil, false
+	it, s.ready = s.ready[0], s.ready[1:]
+	it.input, it.faults, it.digest, it.sums, it.late = input, nil, checkpoint.Digest{}, nil, false
 	return it
 }
 
@@ -97,19 +95,11 @@ func (it *item) forget() {
 	*rec = mapping.Record{Content: rec.Content[:0], Dropped: rec.Dropped[:0], Caught: rec.Caught[:0]}
 }
 
-// fault is why a row is invalid: each check, and all of them as one text.
-type fault struct {
-	problems []mapping.Problem
-	text     string
-}
-
-func faulty(ps ...mapping.Problem) *fault { return &fault{ps, sentence(ps)} }
-
 // left is how a row ends that needs no plan, or nil.
 func (it *item) left() *ending {
 	switch {
-	case it.fault != nil && it.rec.Key == "":
-		return &ending{outcome: Invalid, text: it.fault.text}
+	case it.faults != nil && it.rec.Key == "":
+		return &ending{outcome: Invalid, text: sentence(it.faults)}
 	case it.row.Repeats:
 		return &ending{outcome: Skipped, text: "it is the header once more"}
 	case it.rec.Skip:
@@ -129,8 +119,8 @@ type batch struct {
 
 func newBatch() *batch { return &batch{items: make([]*item, 0, batchRows)} }
 
-// intake turns files into Records, in file order, ahead of the engine. One goroutine reads. Others, up to maxMakers,
-// make Records and digests, each for one batch at a time.
+// intake turns files into Records, in file order, ahead of the engine. One goroutine reads, others make Records and
+// digests, each for one batch at a time.
 type intake struct {
 	options   *Options
 	sums      sums // nil: no digests are wanted
@@ -187,32 +177,27 @@ func handed(ctx context.Context, to chan<- *batch, b *batch) bool {
 
 // next is the next batch with its Records, joined with those behind it that are there already, up to most rows; nil at
 // the end.
-func (r *intake) next(in <-chan *batch, most int) *batch {
-	b, more := <-in
-	if !more {
-		return nil
-	}
-	r.await(b)
-	for b.err == nil && len(b.items) < most {
+func (r *intake) next(in <-chan *batch, most int) (all *batch) {
+	for b := <-in; b != nil; {
+		<-b.made
+		for _, bound := range b.bound {
+			r.noteUnused(bound)
+		}
+		if all == nil {
+			all = b
+		} else {
+			all.items, all.err = append(all.items, b.items...), b.err
+		}
+		if all.err != nil || len(all.items) >= most {
+			break
+		}
 		select {
-		case next, more := <-in:
-			if !more {
-				return b
-			}
-			r.await(next)
-			b.items, b.err = append(b.items, next.items...), next.err
+		case b = <-in:
 		default:
-			return b
+			return all
 		}
 	}
-	return b
-}
-
-func (r *intake) await(b *batch) {
-	<-b.made
-	for _, b := range b.bound {
-		r.noteUnused(b)
-	}
+	return all
 }
 
 // read hands on the rows of all inputs, batch by batch, while hand takes them. When a stream pauses, it hands on what
@@ -264,7 +249,6 @@ func (r *intake) read(ctx context.Context, hand func(*batch) bool) {
 	}
 }
 
-// errNotTaken says that hand takes no more rows.
 var errNotTaken = errors.New("nobody takes the rows")
 
 // lose notes that an input could not be read to its end.
@@ -299,9 +283,8 @@ func (r *intake) bind() error {
 	r.bindings, r.broken = map[*source.Header]*mapping.Binding{}, make([]atomic.Int64, len(r.options.Inputs))
 	var all []error
 	for _, f := range r.options.Inputs {
-		path := f.Info().Path
-		r.names = append(r.names, path)
-		b, err := bindTo(r.options.Mapping, path, f.Header())
+		r.names = append(r.names, f.Info().Path)
+		b, err := bindTo(r.options.Mapping, f.Info().Path, f.Header())
 		if missing, is := errors.AsType[mapping.Errors](err); is {
 			err = r.misfit(f, missing)
 		}
@@ -369,22 +352,26 @@ func (m *recordMaker) make(b *batch) {
 	b.items, b.bound = mine, m.bound
 }
 
-// record maps a row and makes its digests. What is wrong with the row becomes its fault; an error is one of its file.
+// record maps a row and makes its digests. An error is one of its file.
 func (m *recordMaker) record(it *item) error {
 	row, file := &it.row, m.intake.names[it.input]
 	if row.Problem != nil || row.Faults != nil || row.Repeats { // else Map fills it
 		it.forget()
 	}
 	if p := row.Problem; p != nil {
-		it.fault = faulty(mapping.Problem{Rule: p.Code, Text: p.String()})
+		it.faults = []mapping.Problem{{Rule: p.Code, Text: p.String()}}
 		return nil
 	}
 	b, err := m.binding(file, row.Header)
 	if err != nil {
 		return err
 	}
-	if ps := faultsOf(row, b); ps != nil {
-		it.fault = faulty(ps...)
+	for _, f := range row.Faults {
+		if b.Uses(f.Column) {
+			it.faults = append(it.faults, mapping.Problem{Rule: f.Code, Text: f.String()})
+		}
+	}
+	if it.faults != nil {
 		return nil
 	}
 	row.Text = "" // needed only for problems
@@ -392,27 +379,21 @@ func (m *recordMaker) record(it *item) error {
 		it.rec.Skip = true
 		return nil
 	}
-	ps := b.Map(row.Cells, mapping.Env{
-		File: file, Line: row.Line, Run: m.intake.options.RunID, Caught: m.intake.caught,
-		OneLine: row.OneLine,
-	}, &it.rec)
+	env := mapping.Env{
+		File: file, Line: row.Line, Run: m.intake.options.RunID, Caught: m.intake.caught, OneLine: row.OneLine,
+	}
+	it.faults = b.Map(row.Cells, env, &it.rec)
 	if row.Size > largeRow {
 		it.detach()
 	}
+	const tooLong = "the %s is longer than %d bytes"
 	switch {
-	case ps != nil:
-		it.fault = faulty(ps...)
-	case it.rec.Skip:
+	case it.faults != nil, it.rec.Skip:
 	case len(it.rec.Key) > checkpoint.MaxKey:
-		it.fault = faulty(mapping.Problem{
-			Rule: "key",
-			Text: fmt.Sprintf("the key is longer than %d bytes", checkpoint.MaxKey),
-		})
+		it.faults = []mapping.Problem{{Rule: "key", Text: fmt.Sprintf(tooLong, "key", checkpoint.MaxKey)}}
 	case len(it.rec.ExternalID) > checkpoint.MaxKey:
-		it.fault = faulty(mapping.Problem{
-			Rule: "external_id",
-			Text: fmt.Sprintf("the ExternalID is longer than %d bytes", checkpoint.MaxKey),
-		})
+		text := fmt.Sprintf(tooLong, "ExternalID", checkpoint.MaxKey)
+		it.faults = []mapping.Problem{{Rule: "external_id", Text: text}}
 	case m.digests != nil && m.intake.fields:
 		m.digests.ofContent(it)
 	case m.digests != nil:
@@ -455,16 +436,6 @@ func (it *item) detach() {
 	} {
 		*text = strings.Clone(*text)
 	}
-}
-
-// faultsOf are the faults of cells in columns that the mapping uses.
-func faultsOf(row *source.Row, b *mapping.Binding) (ps []mapping.Problem) {
-	for _, f := range row.Faults {
-		if b.Uses(f.Column) {
-			ps = append(ps, mapping.Problem{Rule: f.Code, Text: f.String()})
-		}
-	}
-	return ps
 }
 
 // sentence joins the problems of a row.

@@ -16,7 +16,7 @@ import (
 // unevenSums take the longer the sooner a row comes in its file, and fail where a text
 // holds one of the words.
 type unevenSums struct {
-	twinSums
+	*checkpoint.Digester
 	fail []string
 }
 
@@ -27,7 +27,7 @@ func (s unevenSums) Sum(b []byte) checkpoint.Digest {
 		}
 	}
 	time.Sleep(time.Duration(255-b[len(b)/2]) * time.Microsecond)
-	return s.twinSums.Sum(b)
+	return s.Digester.Sum(b)
 }
 
 // taken reads the intake of a file of rows by several makers, until a row of this key has
@@ -64,7 +64,7 @@ func taken(t *testing.T, rows int, s unevenSums, until string) (keys []string, e
 // However long each takes, and whoever makes them, Records come in the order of the file.
 func TestRecordsComeInOrder(t *testing.T) {
 	const rows = 20*batchRows + 1
-	keys, err := taken(t, rows, unevenSums{}, "")
+	keys, err := taken(t, rows, unevenSums{Digester: checkpoint.NewDigester(nil)}, "")
 	if err != nil || len(keys) != rows {
 		t.Fatalf("%d rows of %d, %v", len(keys), rows, err)
 	}
@@ -78,7 +78,7 @@ func TestRecordsComeInOrder(t *testing.T) {
 // Of several rows at which the program fails, the first in the file is told of, behind all
 // rows before it, and nothing comes after it.
 func TestFirstFailureEndsTheIntake(t *testing.T) {
-	keys, err := taken(t, 20*batchRows, unevenSums{fail: []string{"k1900", "k400", "k410", "k700"}}, "")
+	keys, err := taken(t, 20*batchRows, unevenSums{Digester: checkpoint.NewDigester(nil), fail: []string{"k1900", "k400", "k410", "k700"}}, "")
 	if len(keys) != 400 || err == nil || !strings.Contains(err.Error(), "leads.csv:402: ") {
 		t.Errorf("%d rows, %v", len(keys), err)
 	}
@@ -86,7 +86,7 @@ func TestFirstFailureEndsTheIntake(t *testing.T) {
 
 // Whoever wants no more gets none that was not about to be handed over, and nobody goes on.
 func TestIntakeEndsWithItsContext(t *testing.T) {
-	if keys, err := taken(t, 20*batchRows, unevenSums{}, "k300"); err != nil || len(keys) > 5*batchRows {
+	if keys, err := taken(t, 20*batchRows, unevenSums{Digester: checkpoint.NewDigester(nil)}, "k300"); err != nil || len(keys) > 5*batchRows {
 		t.Errorf("%d rows, %v", len(keys), err)
 	}
 }

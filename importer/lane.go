@@ -10,8 +10,7 @@ import (
 	"leadferry/internal/rowkey"
 )
 
-// maxWaiting is how many rows may wait in lanes, and maxWaitingBytes how many bytes they may have, when one more joins.
-// Rows that are put off come on top.
+// Rows that may wait in lanes, and their bytes, when one more joins. Rows that are put off come on top.
 const (
 	maxWaiting      = 1000
 	maxWaitingBytes = 64 << 20
@@ -26,43 +25,33 @@ const lanesPerPlace = 4
 // flight. A kill leaves so many rows in doubt.
 const slotsPerPlace = 2
 
-// lane is a lead under way. It is listed under every name that a row of this lead may have; these rows wait in it. A
-// lane that has ended stays listed until the next look-up, because look-ups that are made already are older.
+// lane is a lead under way. It is listed under every name that a row of this lead may have; these rows wait in it.
 type lane struct {
 	names   []leadName
 	waiting []*item
-	ended   bool
 	job     *job   // the row under way; nil: the next one is not decided yet
 	again   lookup // a buffer for what is known of the next row
 }
 
 // leadName is a name of a lead: its folded key (rows with similar keys wait for one another), its ID or its ExternalID.
 type leadName struct {
-	kind nameKind
+	kind checkpoint.Match
 	text string
 }
-
-type nameKind uint8
-
-const (
-	byKey nameKind = iota
-	byLeadID
-	byExternalID
-)
 
 // names are all names of the row's lead: those that are known, and those that the row gives. An earlier row may have
 // one of them too.
 func (r *run) names(c *Case) []leadName {
 	rec := &c.it.rec
-	names := []leadName{{byKey, rowkey.Fold(c.Known.Key)}}
+	names := []leadName{{checkpoint.ByKey, rowkey.Fold(c.Known.Key)}}
 	if rec.Key != c.Known.Key {
-		names = append(names, leadName{byKey, rowkey.Fold(rec.Key)})
+		names = append(names, leadName{checkpoint.ByKey, rowkey.Fold(rec.Key)})
 	}
 	if r.matches && rec.LeadID != "" && rec.LeadID != c.Known.LeadID {
-		names = append(names, leadName{byLeadID, rec.LeadID})
+		names = append(names, leadName{checkpoint.ByLeadID, rec.LeadID})
 	}
 	if rec.ExternalID != "" {
-		names = append(names, leadName{byExternalID, rec.ExternalID})
+		names = append(names, leadName{checkpoint.ByExternalID, rec.ExternalID})
 	}
 	return names
 }
@@ -70,8 +59,8 @@ func (r *run) names(c *Case) []leadName {
 // lanes are the lanes of a run. The engine's lock guards them.
 type lanes struct {
 	byName   map[leadName]*lane
-	late     []*lane // lanes that wait for the end of the run
-	ended    []*lane // since the last look-up
+	settled  map[leadName]bool // of lanes that ended after the last look-up, which is older
+	late     []*lane           // lanes that wait for the end of the run
 	todo     chan *lane
 	active   int // lanes that a goroutine of the pool has or takes next
 	underWay int // rows that the carrier has, and that are not counted yet
@@ -84,18 +73,15 @@ func newLanes(places int) lanes {
 	if places == 1 {
 		n = 1 // people who ask for one at a time expect the order of the input
 	}
-	return lanes{byName: map[leadName]*lane{}, todo: make(chan *lane, n)}
+	return lanes{byName: map[leadName]*lane{}, settled: map[leadName]bool{}, todo: make(chan *lane, n)}
 }
 
 // find is the lane under way with one of these names, or nil. two: another lane has one of them too. old: a lane
 // with one of them has ended since the look-up.
 func (s *lanes) find(names []leadName) (l *lane, two, old bool) {
 	for _, n := range names {
-		switch other := s.byName[n]; {
-		case other == nil || other == l:
-		case other.ended:
-			old = true
-		default:
+		old = old || s.settled[n]
+		if other := s.byName[n]; other != nil && other != l {
 			l, two = other, l != nil
 		}
 	}
@@ -114,14 +100,12 @@ func (s *lanes) name(l *lane, names []leadName) (own bool) {
 	return own
 }
 
-// begin makes a lane with these names.
 func (s *lanes) begin(names []leadName) *lane {
 	l := new(lane)
 	s.name(l, names)
 	return l
 }
 
-// room reports whether the pool can take another lane.
 func (s *lanes) room() bool { return s.active < cap(s.todo) }
 
 // start gives a lane to the pool, which has room.
@@ -140,7 +124,6 @@ func (s *lanes) startLate() bool {
 	return true
 }
 
-// wait puts a row into a lane.
 func (s *lanes) wait(l *lane, it *item, names []leadName) {
 	s.name(l, names)
 	l.waiting = append(l.waiting, it)
@@ -177,24 +160,14 @@ func (s *lanes) merge(l, other *lane) {
 	s.name(other, l.names)
 }
 
-// end marks a lane without rows as ended. A lane with rows stays: drain takes them out.
+// end ends a lane without rows. A lane with rows stays: drain takes them out.
 func (s *lanes) end(l *lane) {
-	if len(l.waiting) == 0 {
-		l.ended = true
-		s.ended = append(s.ended, l)
-	}
-}
-
-// forgetEnded removes the names of lanes that have ended: rows are looked up now.
-func (s *lanes) forgetEnded() {
-	for _, l := range s.ended {
-		for _, n := range l.names {
-			if s.byName[n] == l {
-				delete(s.byName, n)
-			}
+	for _, n := range l.names {
+		if len(l.waiting) == 0 && s.byName[n] == l {
+			delete(s.byName, n)
+			s.settled[n] = true
 		}
 	}
-	s.ended = s.ended[:0]
 }
 
 // count counts one row more, or one less, among those that wait.
@@ -203,7 +176,6 @@ func (s *lanes) count(it *item, one int) {
 	s.bytes += one * it.row.Size
 }
 
-// full reports whether no more rows may wait.
 func (s *lanes) full() bool { return s.waiting >= maxWaiting || s.bytes >= maxWaitingBytes }
 
 // drain takes out all rows that wait.
@@ -271,7 +243,7 @@ func (e *engine) lookAgain(l *lane, it *item) (c *Case, other *lane) {
 		c := e.caseOf(&l.again, 0)
 		names := e.r.names(c)
 		for _, n := range names {
-			if other := e.lanes.byName[n]; other != nil && other != l && !other.ended {
+			if other := e.lanes.byName[n]; other != nil && other != l {
 				return nil, other
 			}
 		}
@@ -288,7 +260,6 @@ func (e *engine) release() {
 	e.changed.Broadcast()
 }
 
-// hand makes a row the next one that its lane carries.
 func (e *engine) hand(l *lane, c *Case, step Step) {
 	e.lanes.underWay++
 	if step.Action.sends() {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"leadferry/checkpoint"
 	"leadferry/importer/source"
 )
 
@@ -41,7 +42,7 @@ func TestRowsWaitForAnExternalIDThatTwoLeadsHad(t *testing.T) {
 func TestLanesBecomeOne(t *testing.T) {
 	s := newLanes(2)
 	three, four := &item{}, &item{}
-	k1, k2, both := []leadName{{byKey, "k1"}}, []leadName{{byKey, "k2"}}, []leadName{{byKey, "k1"}, {byExternalID, "x"}, {byKey, "k2"}}
+	k1, k2, both := []leadName{{checkpoint.ByKey, "k1"}}, []leadName{{checkpoint.ByKey, "k2"}}, []leadName{{checkpoint.ByKey, "k1"}, {checkpoint.ByExternalID, "x"}, {checkpoint.ByKey, "k2"}}
 	one, two := s.begin(k1), s.begin(k2)
 	s.wait(one, three, k1)
 	s.wait(one, four, k1)
@@ -59,7 +60,7 @@ func TestLanesBecomeOne(t *testing.T) {
 	if l, _, old := s.find(both); l != nil || !old || s.waiting != 0 {
 		t.Errorf("%v, %v, %d rows wait", l, old, s.waiting)
 	}
-	if s.forgetEnded(); len(s.byName) != 0 || len(s.ended) != 0 {
+	if len(s.byName) != 0 {
 		t.Errorf("%d names are left", len(s.byName))
 	}
 }
@@ -68,7 +69,7 @@ func TestLanesBecomeOne(t *testing.T) {
 // bytes as well: a thousand cells of 16 MiB are more than most machines have. Invariant 6
 func TestLargeRowsDoNotGather(t *testing.T) {
 	e := newLanes(1)
-	k := []leadName{{byKey, "k"}}
+	k := []leadName{{checkpoint.ByKey, "k"}}
 	l := e.begin(k)
 	for i, full := range []bool{false, true} {
 		e.wait(l, &item{row: source.Row{Size: maxWaitingBytes/2 + 1}}, k)
@@ -109,7 +110,7 @@ func TestKeysDoNotKeepTheirRows(t *testing.T) {
 		tr := newTrial(t, []string{"k1,\"" + name + "\""}, Options{})
 		it := new(item)
 		err := tr.Inputs[0].Next(&it.row)
-		if err != nil || tr.intake.newMaker().record(it) != nil || it.fault != nil || it.rec.Key != "k1" {
+		if err != nil || tr.intake.newMaker().record(it) != nil || it.faults != nil || it.rec.Key != "k1" {
 			t.Fatalf("%v %+v", err, it)
 		}
 		part := unsafe.StringData(it.rec.Key) == unsafe.StringData(it.row.Cells[0])

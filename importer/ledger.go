@@ -15,7 +15,7 @@ import (
 // prepare reads from the checkpoint what must be known before the run is announced.
 func (r *run) prepare(ctx context.Context, l *checkpoint.Ledger) (err error) {
 	r.keepIn(l)
-	if r.drift == nil && !r.DryRun && (!r.matches || r.Missing == MissingCreate) {
+	if r.drift == nil && !r.DryRun && r.makes() {
 		if err := r.heedDoubts(ctx); err != nil {
 			return err
 		}
@@ -90,14 +90,9 @@ func (r *run) heedDoubts(ctx context.Context) (err error) {
 	}
 	r.Limits = *l
 	runs, err := checkpoint.Runs(ctx, r.ledger)
-	for _, before := range slices.Backward(runs) {
-		if before.Finished.IsZero() {
-			continue
-		}
-		if before.Outcome == "stopped" && before.Counts[InDoubt.String()] > 0 {
-			r.retrier.Breaker.Beware()
-		}
-		break
+	runs = slices.DeleteFunc(runs, func(i checkpoint.RunInfo) bool { return i.Finished.IsZero() })
+	if n := len(runs); n > 0 && runs[n-1].Outcome == "stopped" && runs[n-1].Counts[InDoubt.String()] > 0 {
+		r.retrier.Breaker.Beware()
 	}
 	return err
 }
@@ -126,14 +121,9 @@ func openLedger(o *Options) (*checkpoint.Ledger, error) {
 	if err != nil {
 		return nil, err
 	}
-	return checkpoint.NewLedger(store, checkpoint.Gathering{
-		Slots:  slotsPerPlace * o.Concurrency,
-		Places: o.Concurrency,
-	}), nil
+	g := checkpoint.Gathering{Slots: slotsPerPlace * o.Concurrency, Places: o.Concurrency}
+	return checkpoint.NewLedger(store, g), nil
 }
-
-// unfinished is the outcome of a run that goes on, or was killed.
-const unfinished = "unfinished"
 
 // noteStart lists the run in the checkpoint, so that it is seen even if it is killed, and writes its witness. Only then
 // may anything be claimed.
@@ -156,7 +146,7 @@ func (r *run) noteStart(ctx context.Context) error {
 		return err
 	}
 	if err := checkpoint.PutRun(ctx, r.ledger,
-		checkpoint.RunInfo{ID: r.RunID, Command: r.Command, Started: r.began, Outcome: unfinished}); err != nil {
+		checkpoint.RunInfo{ID: r.RunID, Command: r.Command, Started: r.began, Outcome: "unfinished"}); err != nil {
 		return err
 	}
 	t, err := r.Witnesses.Begin(ctx, r.ledger, checkpoint.Witness{
@@ -174,7 +164,7 @@ func (r *run) leaveFleet(s *report.Summary) {
 	if r.member == nil {
 		return
 	}
-	stop, err := r.member.reportEnd(r.tally, s)
+	stop, err := r.member.reportEnd(r, s)
 	if err != nil {
 		r.Log.Warn("the report of the fleet lacks how this worker ended", "cause", err)
 	}

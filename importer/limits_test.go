@@ -17,8 +17,7 @@ import (
 
 func TestMaxCreatesIsNeverExceeded(t *testing.T) {
 	for _, most := range []int{1, 7, 50} {
-		synctest.Test(t, func(t *testing.T) {
-			tr := newTrial(t, numbered(100), Options{Sending: Sending{Concurrency: 8}, Limits: Limits{MaxCreates: most}})
+		tried(t, numbered(100), Options{Sending: Sending{Concurrency: 8}, Limits: Limits{MaxCreates: most}}, func(t *testing.T, tr *trial) {
 			tr.service.answer = func(name string, _ int) error {
 				if name < "n010" {
 					return httpError(422) // refused rows make no lead
@@ -114,8 +113,7 @@ func TestMaxDuration(t *testing.T) {
 		outcome string
 		code    int
 	}{{3000, 10 * time.Millisecond, "stopped", CodeAttention}, {4, time.Minute, "complete", CodeComplete}} {
-		synctest.Test(t, func(t *testing.T) {
-			tr := newTrial(t, numbered(test.rows), Options{Sending: Sending{Concurrency: 4, MaxDuration: time.Second}})
+		tried(t, numbered(test.rows), Options{Sending: Sending{Concurrency: 4, MaxDuration: time.Second}}, func(t *testing.T, tr *trial) {
 			tr.remap(t, "  external_id: 'x-{id}'\n")
 			tr.service.delay = test.delay
 			tr.carry(t.Context())
@@ -168,8 +166,7 @@ func TestWhatEndsARunOutOfTime(t *testing.T) {
 // Rows that were refused in an earlier run and are not sent now say nothing about this
 // run: it comes to the new ones behind them.
 func TestRefusalsOfEarlierRunsDoNotCount(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tr := newTrial(t, numbered(40), Options{Sending: Sending{Concurrency: 2}, Limits: Limits{MaxRejects: Share{Rows: 3}}})
+	tried(t, numbered(40), Options{Sending: Sending{Concurrency: 2}, Limits: Limits{MaxRejects: Share{Rows: 3}}}, func(t *testing.T, tr *trial) {
 		first := newTrial(t, numbered(30), Options{Sending: Sending{Concurrency: 2}})
 		first.service.answer = func(string, int) error { return httpError(422) }
 		first.carry(t.Context())
@@ -195,8 +192,7 @@ func TestTheReasonThatSaysMost(t *testing.T) {
 
 // faults 66: the second row whose answer names a known lead ID is in doubt.
 func TestALeadIDThatBelongsToAnotherRow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tr := newTrial(t, []string{"k1,same", "k2,same", "k3,other"}, Options{Sending: Sending{Concurrency: 3}})
+	tried(t, []string{"k1,same", "k2,same", "k3,other"}, Options{Sending: Sending{Concurrency: 3}}, func(t *testing.T, tr *trial) {
 		tr.carry(t.Context())
 		if got := tr.outcomes(); got != "created 2 in_doubt 1" {
 			t.Error(got)
@@ -207,8 +203,7 @@ func TestALeadIDThatBelongsToAnotherRow(t *testing.T) {
 // A panic in a worker ends the run in order; its message, which may quote a row,
 // is not shown. faults 9
 func TestAPanicInAWorkerEndsTheRunInOrder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tr := newTrial(t, numbered(50), Options{Sending: Sending{Concurrency: 4}})
+	tried(t, numbered(50), Options{Sending: Sending{Concurrency: 4}}, func(t *testing.T, tr *trial) {
 		tr.service.answer = func(name string, _ int) error {
 			if name == "n010" {
 				panic(fmt.Sprintf("row %s", name))
@@ -229,7 +224,7 @@ func TestAPanicInAWorkerEndsTheRunInOrder(t *testing.T) {
 }
 
 // faultySums quote a row when they fail.
-type faultySums struct{ twinSums }
+type faultySums struct{ *checkpoint.Digester }
 
 func (faultySums) Sum(b []byte) checkpoint.Digest { panic(string(b)) }
 
@@ -246,7 +241,7 @@ func TestAFaultOfTheProgramEndsTheRunInOrder(t *testing.T) {
 				return planFor(c)
 			}
 		},
-		"digest": func(tr *trial) { tr.intake.sums = faultySums{} },
+		"digest": func(tr *trial) { tr.intake.sums = faultySums{checkpoint.NewDigester(nil)} },
 		"record": func(tr *trial) {
 			tr.records.see = func(it *item, _ *result) {
 				if it.rec.Key == "k030" {
@@ -256,8 +251,7 @@ func TestAFaultOfTheProgramEndsTheRunInOrder(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				tr := newTrial(t, numbered(50), Options{Sending: Sending{Concurrency: 4}})
+			tried(t, numbered(50), Options{Sending: Sending{Concurrency: 4}}, func(t *testing.T, tr *trial) {
 				sabotage(tr)
 				tr.carry(t.Context())
 				if tr.stopped == nil || tr.stopped.Code != CodeStopped || !strings.Contains(tr.stopped.Reason, "internal error (string at importer/limits_test.go:") ||

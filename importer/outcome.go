@@ -49,9 +49,6 @@ func (o Outcome) String() string { return outcomeNames[o] }
 // IsOutcome reports whether a word is the name of an outcome.
 func IsOutcome(word string) bool { return slices.Contains(outcomeNames[:], word) }
 
-// staysNew reports whether such a row always counts as new in --attention new.
-func (o Outcome) staysNew() bool { return o == InDoubt || o == Partial || o == Failed }
-
 // toRejects reports whether such a row is in the rejects file.
 func (o Outcome) toRejects() bool {
 	switch o {
@@ -119,7 +116,7 @@ var remarkNotes = [remarkCount]string{
 		"(%d). The run compares values, not times.",
 }
 
-// remark adds a remark and its text, once for each kind.
+// remark adds a remark and, the first time, its text.
 func (j *job) remark(r remark, text string) {
 	if !j.remarks[r] && text != "" {
 		j.say(text)
@@ -185,6 +182,14 @@ func (s *Stop) replacesCode(code int) bool {
 	return false
 }
 
+// graver is the reason to tell of two, the first of which may be nil.
+func graver(first, then *Stop) *Stop {
+	if first == nil || then.replacesCode(first.Code) {
+		return then
+	}
+	return first
+}
+
 // Error is the reason.
 func (s *Stop) Error() string { return s.Reason }
 
@@ -202,9 +207,7 @@ func stopAt(end *delivery.End) *Stop {
 	return &Stop{Reason: end.Reason, Code: CodeStopped, Hint: end.Hint}
 }
 
-func interrupted() *Stop {
-	return &Stop{Reason: "interrupted", Code: CodeInterrupted}
-}
+func interrupted() *Stop { return &Stop{Reason: "interrupted", Code: CodeInterrupted} }
 
 // crashed is the stop after a fault of the program itself. What is settled stays.
 func crashed(err error) *Stop {
@@ -228,22 +231,19 @@ func ledgerFailed(err error) *Stop {
 	case failed:
 		return crashed(fault)
 	case errors.Is(err, checkpoint.ErrEnough):
-		return &Stop{
-			Reason: "as many leads as --max-creates allows have been made, or are being made",
-			Code:   CodeStopped,
-		}
+		const reason = "as many leads as --max-creates allows have been made, or are being made"
+		return &Stop{Reason: reason, Code: CodeStopped}
 	case errors.Is(err, checkpoint.ErrFenced):
 		stop.Reason, stop.Code = "a newer worker has taken the place of this one", CodeFenced
 		stop.Hint = "there is nothing to repair: the newer one goes on"
 	case errors.Is(err, checkpoint.ErrDamaged):
-		stop.Reason, stop.Hint, stop.Code = fmt.Sprintf("the checkpoint is damaged: %v",
-			err), "leadferry checkpoint check says what to do", CodeCheckpoint
-		if opened { // its own hint is for who opens it
+		stop.Hint, stop.Code = "leadferry checkpoint check says what to do", CodeCheckpoint
+		if stop.Reason = fmt.Sprintf("the checkpoint is damaged: %v", err); opened { // its own hint is for who opens it
 			stop.Reason = fmt.Sprintf("the checkpoint %s %s", refused.Path, refused.Text)
 		}
 	case opened: // met again, it is not what it was
-		stop.Reason, stop.Hint, stop.Code = "the checkpoint cannot be relied on any more: "+
-			refused.Text, refused.Hint, CodeCheckpoint
+		stop.Reason = "the checkpoint cannot be relied on any more: " + refused.Text
+		stop.Hint, stop.Code = refused.Hint, CodeCheckpoint
 		if errors.Is(err, checkpoint.ErrGone) {
 			stop.Reason = "another run has begun meanwhile: " + refused.Text
 		}
@@ -310,8 +310,7 @@ func (j *job) keepAnswer(err error) *leadapi.Error {
 	return ae
 }
 
-// reasonPanic is the class of a doubt after a fault of the program.
-const reasonPanic = "panic"
+const reasonPanic = "panic" // the class of a doubt after a fault of the program
 
 // doubtReasons say for people what the classes of doubts mean.
 var doubtReasons = map[string]string{

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"leadferry/leadapi"
@@ -52,8 +51,7 @@ func (tr *trial) cutOff(after, length time.Duration) (again *atomic.Int64) {
 func TestPartitionCostsNoMoreTheLongerItLasts(t *testing.T) {
 	for _, concurrency := range []int{1, 8, 64} {
 		t.Run(fmt.Sprint(concurrency), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				tr := newTrial(t, numbered(500), Options{Sending: Sending{Concurrency: concurrency}})
+			tried(t, numbered(500), Options{Sending: Sending{Concurrency: concurrency}}, func(t *testing.T, tr *trial) {
 				again := tr.cutOff(50*time.Millisecond, 10*time.Minute)
 				tr.carry(t.Context())
 				doubts := tr.tally.outcomes[InDoubt]
@@ -71,8 +69,7 @@ func TestPartitionCostsNoMoreTheLongerItLasts(t *testing.T) {
 // A silence that outlasts --max-wait ends the run, whether requests had left or not, and
 // costs no further doubts. fault 46
 func TestPartitionForTooLongEndsTheRun(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tr := newTrial(t, numbered(500), Options{Sending: Sending{Concurrency: 8}})
+	tried(t, numbered(500), Options{Sending: Sending{Concurrency: 8}}, func(t *testing.T, tr *trial) {
 		tr.cutOff(50*time.Millisecond, 100*time.Hour)
 		began := time.Now()
 		tr.carry(t.Context())

@@ -78,28 +78,27 @@ type planner struct {
 // plan decides about a row. A row that fails a check is never sent; in an import its outcome says if its lead exists,
 // may exist, or does not.
 func (r *run) plan(c *Case) Step {
-	fault := c.it.fault
+	faults := c.it.faults
 	switch state := c.Known.State; {
-	case fault == nil:
+	case faults == nil:
 		return r.planFor(c)
 	case !r.matches && state == checkpoint.InDoubt:
 		return inDoubtBefore(c.Known)
 	case r.matches || !state.HasLead():
-		return ends(Invalid, fault.text)
+		return ends(Invalid, sentence(faults))
 	case r.Changed == IgnoreChanged:
 		return ends(Unchanged, "")
 	}
-	return ends(Changed, "its lead exists; as it stands here it is not valid: "+fault.text)
+	return ends(Changed, "its lead exists; as it stands here it is not valid: "+sentence(faults))
 }
 
-// ChangedRows says what to do with rows whose lead exists and whose data changed, in the word of
-// --changed.
+// ChangedRows says what to do with rows whose lead exists and whose data changed, in the word of --changed.
 type ChangedRows string
 
-// UpdateChanged sends the differences. IgnoreChanged counts the rows as unchanged, any other word as changed.
+// What to do with them; any other word counts them as changed.
 const (
-	UpdateChanged ChangedRows = "update"
-	IgnoreChanged ChangedRows = "ignore"
+	UpdateChanged ChangedRows = "update" // send the differences
+	IgnoreChanged ChangedRows = "ignore" // count them as unchanged
 )
 
 // forImport creates leads that are not known, and links leads that lack their ExternalID. It changes a lead that exists
@@ -221,7 +220,7 @@ func (p *planner) planUpdate(c *Case, shown *leadapi.Lead) Step {
 	case d.Send.Status && p.reopens(service, rec.Status):
 		said := " on the service"
 		if before {
-			said = ", confirmed on " + clock(whenKnown(known))
+			said = ", confirmed on " + clock((*leadBefore)(known).known())
 		}
 		text := fmt.Sprintf("the lead is %s%s, and the row would reopen it as %s", service, said, rec.Status)
 		step.ending = ending{outcome: Conflict, text: text + nothingSent, kind: reopenKind}
@@ -268,12 +267,12 @@ func (p *planner) reopens(service, file string) bool {
 	return p.o.HoldReopen && isClosed(service) && file != "" && !isClosed(file)
 }
 
-// whenKnown is when the status of a lead was seen or confirmed last.
-func whenKnown(known *checkpoint.Entry) time.Time {
-	if known.Seen.At.IsZero() {
-		return confirmedAt(known)
+// known is when the status of a lead was seen or confirmed last.
+func (b *leadBefore) known() time.Time {
+	if b.Seen.At.IsZero() {
+		return b.confirmed()
 	}
-	return known.Seen.At
+	return b.Seen.At
 }
 
 // Missing says what a sync does with rows whose lead is not known; its words are those of --missing.
@@ -290,51 +289,45 @@ func (p *planner) forSync(c *Case) Step {
 	if c.Known.State == checkpoint.InDoubt && c.Found == checkpoint.ByKey && p.o.Missing == MissingCreate {
 		return p.forImport(c)
 	}
-	step, ends := withoutLead(c)
+	step, cannot := withoutLead(c)
 	switch {
-	case !ends, step.outcome == Unmatched && c.it.rec.LeadID != "": // the row itself names its lead
-		return p.planKnown(c)
+	case !cannot, step.outcome == Unmatched && c.it.rec.LeadID != "": // the row itself names its lead
+		if step = p.planUpdate(c, nil); step.Action == Nothing && c.Known.LeadID == "" {
+			step = ends(Unmatched, "the lead that the row names is not known, and the row has nothing to send")
+		}
 	case step.outcome == Unmatched && c.Found == checkpoint.NoMatch:
 		return p.unmatched(c)
 	}
 	return step
 }
 
-// For people: why a row that names its lead finds none.
-const (
-	notKnown     = "no lead is known for the row"
-	idNotKnown   = "the lead exists, but its ID is not known"
-	namesTwo     = "the row names two leads: its key, lead ID and ExternalID do not belong to one"
-	namesAnother = "the row names another lead than the one that is known by its key"
-)
+const notKnown = "no lead is known for the row"
 
 // withoutLead ends a row whose lead cannot be found out.
 func withoutLead(c *Case) (step Step, cannot bool) {
 	rec, known := &c.it.rec, c.Known
 	switch {
 	case c.Found == checkpoint.Ambiguous:
-		return ends(Conflict, namesTwo), true
+		return ends(Conflict, "the row names two leads: its key, lead ID and ExternalID do not belong to one"), true
 	case known.State == checkpoint.Forgotten:
 		return forgotten(), true
 	case known.State == checkpoint.InDoubt:
 		held := inDoubtBefore(known)
 		if c.Found == checkpoint.ByExternalID {
-			held.text = "its ExternalID is that of " +
-				rowLike(checkpoint.Likeness{State: checkpoint.InDoubt, File: known.File, Line: known.Line}) + ": " +
-				held.text
+			other := checkpoint.Likeness{State: checkpoint.InDoubt, File: known.File, Line: known.Line}
+			held.text = "its ExternalID is that of " + rowLike(other) + ": " + held.text
 		}
 		return held, true
 	case c.Found == checkpoint.NoMatch:
 		return ends(Unmatched, notKnown), true
 	case known.LeadID == "":
-		return ends(Unmatched, idNotKnown), true
+		return ends(Unmatched, "the lead exists, but its ID is not known"), true
 	case rec.LeadID != "" && known.LeadID != rec.LeadID:
-		return ends(Conflict, namesAnother), true
+		return ends(Conflict, "the row names another lead than the one that is known by its key"), true
 	}
 	return Step{}, false
 }
 
-// unmatched is a row for which no lead is known.
 func (p *planner) unmatched(c *Case) Step {
 	switch p.o.Missing {
 	case MissingCreate:
@@ -346,19 +339,10 @@ func (p *planner) unmatched(c *Case) Step {
 	case c.Known.State == checkpoint.Rejected:
 		return ends(Unmatched, notKnown+": the service refused to make it")
 	case c.Alike.State != checkpoint.Unknown:
-		return ends(Unmatched, notKnown+"; "+lookingLike(c.Alike)).ofKind(notKnown +
-			"; its key looks like one that is known: the results say which")
+		const kind = notKnown + "; its key looks like one that is known: the results say which"
+		return ends(Unmatched, notKnown+"; "+lookingLike(c.Alike)).ofKind(kind)
 	}
 	return ends(Unmatched, notKnown)
-}
-
-// planKnown updates a lead that is known, or that the row names.
-func (p *planner) planKnown(c *Case) Step {
-	step := p.planUpdate(c, nil)
-	if step.Action == Nothing && c.Known.LeadID == "" {
-		return ends(Unmatched, "the lead that the row names is not known, and the row has nothing to send")
-	}
-	return step
 }
 
 // For people: the ends of rows that are not sent.
@@ -375,7 +359,7 @@ const (
 		"its key (hint: restore the key, use the right checkpoint, or empty leadferry_outcome if no lead was made)"
 )
 
-// lookingLike is for people: what the key of a row looks like.
+// lookingLike says for people what the key of a row looks like.
 func lookingLike(l checkpoint.Likeness) string {
 	if l.State == checkpoint.Forgotten {
 		return "its key looks like one that was forgotten"
@@ -396,9 +380,7 @@ func rowLike(l checkpoint.Likeness) string {
 	return fmt.Sprintf("%s:%d, which has a lead", l.File, l.Line)
 }
 
-func forgotten() Step {
-	return ends(Skipped, "left out by an earlier `checkpoint forget`")
-}
+func forgotten() Step { return ends(Skipped, "left out by an earlier `checkpoint forget`") }
 
 // inDoubtBefore ends a row that is in doubt from an earlier send. The time helps to find the lead; the kind leaves it
 // out, so that these rows count as one reason.
@@ -407,9 +389,8 @@ func inDoubtBefore(known *checkpoint.Entry) Step {
 	if known.Reason == checkpoint.ReasonIncomplete {
 		return ends(InDoubt, why)
 	}
-	const until = "got no usable answer (%s): held back until a person settles it"
-	return ends(InDoubt, fmt.Sprintf("a send of %s "+until, clock(known.Updated),
-		why)).ofKind(fmt.Sprintf("an earlier send "+until, why))
+	until := fmt.Sprintf(" got no usable answer (%s): held back until a person settles it", why)
+	return ends(InDoubt, "a send of "+clock(known.Updated)+until).ofKind("an earlier send" + until)
 }
 
 func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }

@@ -5,7 +5,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"leadferry/checkpoint"
@@ -13,8 +12,7 @@ import (
 
 // While creates go singly, and one of them hangs, the leads that were made are linked. fault 138
 func TestLinksDoNotWaitForCreates(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tr := newTrial(t, numbered(40), Options{Sending: Sending{Concurrency: 4}})
+	tried(t, numbered(40), Options{Sending: Sending{Concurrency: 4}}, func(t *testing.T, tr *trial) {
 		tr.remap(t, "  external_id: \"{id}\"\n")
 		began := time.Now()
 		tr.service.answer = func(name string, _ int) error {
@@ -49,8 +47,7 @@ func TestLinksDoNotWaitForCreates(t *testing.T) {
 }
 
 func TestAnExternalIDIsBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tr := newTrial(t, []string{"k1," + strings.Repeat("x", checkpoint.MaxKey), "k2," + strings.Repeat("x", checkpoint.MaxKey+1)}, Options{})
+	tried(t, []string{"k1," + strings.Repeat("x", checkpoint.MaxKey), "k2," + strings.Repeat("x", checkpoint.MaxKey+1)}, Options{}, func(t *testing.T, tr *trial) {
 		tr.remap(t, "  external_id: \"{name}\"\n")
 		tr.carry(t.Context())
 		if got := tr.outcomes(); got != "created 1 invalid 1" {

@@ -14,7 +14,7 @@ import (
 )
 
 // pulledBy is what a run's pull file says, by ExternalID, and the order of its lines.
-func (r *ended) pulledBy() (status map[string]string, order string) {
+func (r *trial) pulledBy() (status map[string]string, order string) {
 	status = map[string]string{}
 	if err := r.pulls.settle(); err != nil {
 		panic(err)
@@ -36,7 +36,7 @@ func TestPullHoldsWhatIsKept(t *testing.T) {
 		rows := []string{"a,,x-a,open,Ann,1", "b,,x-b,open,Bob,1", "c,,x-c,open,Cy,1"}
 		p.must("created 3", p.run("import", Options{}, rows...))
 		for _, key := range []string{"c", "a"} {
-			p.service.console(p.known(key).LeadID, "closedWon")
+			p.service.typed(p.known(key).LeadID, "Status", "closedWon")
 		}
 		files := report.Files{Pull: "pull.csv"}
 		service := Options{Planning: Planning{Conflict: RuleService, CheckRemote: ReadAll}, Keeping: Keeping{Files: files}}
@@ -69,7 +69,7 @@ func TestPullHoldsWhatIsKeptThoughItsContentIsRefused(t *testing.T) {
 				paired(t, func(t *testing.T, p *pair) {
 					service := Options{Planning: Planning{Conflict: RuleService, CheckRemote: ReadAll}, Keeping: Keeping{Files: report.Files{Pull: "pull.csv"}}}
 					p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
-					p.service.console(p.known("a").LeadID, "closedWon")
+					p.service.typed(p.known("a").LeadID, "Status", "closedWon")
 					p.run(first, service, "a,,x-a,open,Ann,1")
 					service.CheckRemote = ReadNothing
 					p.service.fate = func(string, string) string { return fate }
@@ -91,14 +91,11 @@ func TestPullHoldsWhatIsKeptThoughItsContentIsRefused(t *testing.T) {
 // A status over which the file's word counts is nothing that the CRM should take over.
 func TestPullLeavesOutWhatTheFileDecides(t *testing.T) {
 	paired(t, func(t *testing.T, p *pair) {
-		ruled, err := mapping.Parse("m", []byte(strings.ReplaceAll(pairMapping, `status: "{status}"`, `status: {from: "{status}", conflict: {onHold: file}}`)), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ruled := parsed(t, strings.ReplaceAll(pairMapping, `status: "{status}"`, `status: {from: "{status}", conflict: {onHold: file}}`))
 		rows := []string{"a,,x-a,open,Ann,1", "b,,x-b,open,Bob,1"}
 		p.must("created 2", p.run("import", Options{}, rows...))
-		p.service.console(p.known("a").LeadID, "onHold")
-		p.service.console(p.known("b").LeadID, "closedWon")
+		p.service.typed(p.known("a").LeadID, "Status", "onHold")
+		p.service.typed(p.known("b").LeadID, "Status", "closedWon")
 		o := Options{Task: Task{Mapping: ruled}, Keeping: Keeping{Files: report.Files{Pull: "pull.csv"}}}
 		for _, o.Reconciling.None = range []bool{false, true} {
 			if _, order := p.must("conflict 2", p.run("reconcile", o, rows...)).pulledBy(); order != "x-b " {
@@ -112,13 +109,10 @@ func TestPullLeavesOutWhatTheFileDecides(t *testing.T) {
 // Statuses come in the CRM's words; those without one are named, unless they are left out on
 // purpose.
 func TestWordsOfThePullFile(t *testing.T) {
-	m, err := mapping.Parse("m", []byte("version: 1\nlead: {status: {from: '{s}', map: {Won: closedWon, Also won: closedWon}, pull: {onHold: ''}}}\n"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := parsed(t, "version: 1\nlead: {status: {from: '{s}', map: {Won: closedWon, Also won: closedWon}, pull: {onHold: ''}}}\n")
 	p := newPulls(m, new(conflicts))
 	for i, status := range []string{"onHold", "closedWon", "open", "archived", "open"} {
-		p.told.Add(pulled{Row: i, Line: report.Pulled{LeadID: fmt.Sprint(i), Status: status}})
+		p.told.add(pulled{Row: i, Line: report.Pulled{LeadID: fmt.Sprint(i), Status: status}})
 	}
 	if err := p.settle(); err != nil {
 		t.Fatal(err)
@@ -128,8 +122,8 @@ func TestWordsOfThePullFile(t *testing.T) {
 			t.Errorf("%+v, %v", l, err)
 		}
 	}
-	if note := p.note(); !strings.Contains(note, "archived (1), open (2).") || p.left() != 3 {
-		t.Errorf("%d: %s", p.left(), note)
+	if n, note := p.left(); !strings.Contains(note, "archived (1), open (2).") || n != 3 {
+		t.Errorf("%d: %s", n, note)
 	}
 }
 
@@ -186,7 +180,7 @@ func TestPullClosesTheCircle(t *testing.T) {
 		}
 		check, seenBefore := rapid.Bool().Draw(rt, "check all"), rapid.Bool().Draw(rt, "reconciled before")
 		killed := rapid.IntRange(0, n).Draw(rt, "killed")
-		faults := drawn(t, rt, func(p *pair) {
+		faults := drawn(t, func(p *pair) {
 			rows := func(status []string) (rows []string) {
 				for i, s := range status {
 					rows = append(rows, fmt.Sprintf("k%d,,x-%d,%s,Ann,%d", i, i, s, i))
@@ -195,7 +189,7 @@ func TestPullClosesTheCircle(t *testing.T) {
 			}
 			p.run("import", Options{}, rows(first)...)
 			for i, status := range console {
-				p.service.console(p.known(fmt.Sprintf("k%d", i)).LeadID, status)
+				p.service.typed(p.known(fmt.Sprintf("k%d", i)).LeadID, "Status", status)
 			}
 			reads := ReadNothing
 			if check || !seenBefore {

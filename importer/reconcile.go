@@ -82,8 +82,8 @@ type comparison struct {
 	sampled  bool      // the lead is one of a sample, and was read in this run or, with Fresh, not long before
 }
 
-// forReconcile decides which leads to read. The others are compared with what was seen before. With a sample, only leads
-// of rows that are drawn are read.
+// forReconcile decides which leads to read, of a sample those of rows that are drawn. The others are compared with what
+// was seen before.
 func (p *planner) forReconcile(c *Case) Step {
 	if step, cannot := withoutLead(c); cannot {
 		switch step.outcome {
@@ -103,7 +103,7 @@ func (p *planner) forReconcile(c *Case) Step {
 			step.Action = Draw
 		}
 		return step
-	case how.None, how.Fresh > 0 && shown(known) && whenKnown(known).After(p.since):
+	case how.None, how.Fresh > 0 && shown(known) && before.known().After(p.since):
 		c.digests.ofContent(c.it)
 		step := judged(c.it, before, nil, c.digests.sums)
 		step.found.owner, step.found.sampled = before.Seen.Organization, drawn

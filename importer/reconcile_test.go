@@ -19,7 +19,7 @@ import (
 )
 
 // verdicts are those of a run's rows, by key.
-func (r *ended) verdicts() string {
+func (r *trial) verdicts() string {
 	var all []string
 	for v := Same; v < verdictCount; v++ {
 		if n := r.drift.verdicts[v]; n > 0 {
@@ -29,7 +29,7 @@ func (r *ended) verdicts() string {
 	return strings.Join(all, " ")
 }
 
-func (p *pair) compares(o Options, want string, rows ...string) *ended {
+func (p *pair) compares(o Options, want string, rows ...string) *trial {
 	p.t.Helper()
 	before := p.heldByService()
 	r := p.run("reconcile", o, rows...)
@@ -50,7 +50,7 @@ func TestVerdicts(t *testing.T) {
 		}
 		p.must("created 7", p.run("import", Options{}, imported...))
 		for _, key := range []string{"service", "both", "agreed"} {
-			p.service.console(p.known(key).LeadID, "closedWon")
+			p.service.typed(p.known(key).LeadID, "Status", "closedWon")
 		}
 		rows := []string{
 			row("same", "open", "Ann"), row("file", "contacted", "Ann"), row("content", "open", "Anna"), row("service", "open", "Ann"),
@@ -108,7 +108,7 @@ func TestReadsThatShowSomethingElse(t *testing.T) {
 			paired(t, func(t *testing.T, p *pair) {
 				p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
 				before := p.known("a")
-				p.service.console(before.LeadID, "archived by accounting")
+				p.service.typed(before.LeadID, "Status", "archived by accounting")
 				p.service.fate = func(string, string) string { return fate }
 				r := p.compares(Options{}, want, "a,,x-a,open,Ann,1")
 				after := p.known("a")
@@ -153,7 +153,7 @@ func TestSample(t *testing.T) {
 		}
 		p.must("created 40", p.run("import", Options{Sending: Sending{Concurrency: 8}}, rows...))
 		for i := range 20 {
-			p.service.console(p.known(fmt.Sprintf("k%d", i)).LeadID, "onHold")
+			p.service.typed(p.known(fmt.Sprintf("k%d", i)).LeadID, "Status", "onHold")
 		}
 		p.service.sent()
 		r := p.run("reconcile", Options{Sending: Sending{Concurrency: 1}, Planning: Planning{Reconciling: Reconciling{Sample: 10}}}, rows...)

@@ -34,7 +34,6 @@ type recorder struct {
 	done   chan struct{}
 }
 
-// line is a row and how it ended.
 type line struct {
 	it *item
 	r  result
@@ -53,11 +52,9 @@ func newRecorder(files *report.Run, inputs []*source.File, rooms *items, own *ow
 	// if an input is not UTF-8, spreadsheets need the mark to read the rejects
 	mark := slices.ContainsFunc(inputs, func(f *source.File) bool { return f.Info().Other })
 	for _, f := range inputs {
-		info := f.Info()
-		w.inputs = append(w.inputs, report.Input{
-			Path: info.Path, Format: info.Format, Delimiter: f.Delimiter(),
-			ByteOrderMark: mark,
-		})
+		in := f.Info()
+		w.inputs = append(w.inputs,
+			report.Input{Path: in.Path, Format: in.Format, Delimiter: f.Delimiter(), ByteOrderMark: mark})
 	}
 	go w.run()
 	return w
@@ -73,7 +70,6 @@ func (w *recorder) add(it *item, r *result) error {
 	return w.flush()
 }
 
-// flush hands the batch to the writing goroutine.
 func (w *recorder) flush() error {
 	if len(w.batch) > 0 {
 		w.lines <- w.batch
@@ -109,9 +105,9 @@ func (w *recorder) run() {
 				w.failed.Store(&err)
 			}
 		}
-		rows := make([]*item, 0, len(batch))
+		rows := make([]*item, len(batch))
 		for i := range batch {
-			rows = append(rows, batch[i].it)
+			rows[i] = batch[i].it
 		}
 		w.items.put(rows)
 		clear(batch)
@@ -137,14 +133,11 @@ func (w *recorder) write(batch []line) error {
 		if !batch[i].r.outcome.toRejects() {
 			continue
 		}
-		if err := w.reject(&batch[i]); err != nil {
+		if err := w.reject(batch[i].it, &batch[i].r); err != nil {
 			return fmt.Errorf("write rejects: %w", err)
 		}
 	}
-	if err := w.compare(batch, results); err != nil {
-		return err
-	}
-	return w.tell(batch)
+	return cmp.Or(w.compare(batch, results), w.tell(batch))
 }
 
 // compare writes the reconciliation's lines, if that file is wanted. results are those of the batch.
@@ -153,15 +146,13 @@ func (w *recorder) compare(batch []line, results []report.Result) error {
 		return nil
 	}
 	compared := make([]report.Compared, 0, len(batch))
-	for i := range batch {
-		r, res := &batch[i].r, &results[i]
-		if r.outcome == Pending {
-			continue
+	for i, res := range results {
+		if r := &batch[i].r; r.outcome != Pending {
+			c := comparedWith(&r.entry, &r.found)
+			c.File, c.Line, c.Row, c.Key, c.Error = res.File, res.Line, res.Row, res.Key, r.text
+			c.StatusFile = batch[i].it.rec.Status
+			compared = append(compared, c)
 		}
-		c := comparedWith(&r.entry, &r.found)
-		c.File, c.Line, c.Row, c.Key, c.Error = res.File, res.Line, res.Row, res.Key, r.text
-		c.StatusFile = batch[i].it.rec.Status
-		compared = append(compared, c)
 	}
 	if err := w.files.Reconciliation(compared); err != nil {
 		return fmt.Errorf("write the reconciliation: %w", err)
@@ -170,16 +161,16 @@ func (w *recorder) compare(batch []line, results []report.Result) error {
 }
 
 func comparedWith(e *checkpoint.Entry, f *comparison) report.Compared {
+	before := (*leadBefore)(e)
 	c := report.Compared{
-		LeadID: e.LeadID, ExternalID: (*leadBefore)(e).linked(), ExternalService: f.external, StatusConfirmed: e.Status,
-		StatusService: cmp.Or(f.service, e.Seen.Status),
-		Verdict:       f.verdict.String(), ChangedBy: verdicts[f.verdict].changedBy, ContentKeys: f.keys,
+		LeadID: e.LeadID, ExternalID: before.linked(), ExternalService: f.external, StatusConfirmed: e.Status,
+		StatusService: cmp.Or(f.service, e.Seen.Status), ServiceUpdatedAt: stamp(f.changed),
+		Verdict: f.verdict.String(), ChangedBy: verdicts[f.verdict].changedBy, ContentKeys: f.keys,
 		OrganizationID: cmp.Or(f.owner, AskedFor(e)),
 	}
 	if e.State.HasLead() {
-		c.ConfirmedAt = stamp(confirmedAt(e))
+		c.ConfirmedAt = stamp(before.confirmed())
 	}
-	c.ServiceUpdatedAt = stamp(f.changed)
 	return c
 }
 
@@ -218,26 +209,23 @@ func (w *recorder) tell(batch []line) error {
 
 // appendProblems adds the checks that a row fails, or the reason why it needs attention.
 func (w *recorder) appendProblems(all []report.Problem, l *line) []report.Problem {
-	it, r := l.it, &l.r
-	add := func(ps []mapping.Problem) {
-		for _, p := range ps {
-			all = append(all, report.Problem{
-				File: w.inputs[it.input].Path, Line: it.row.Line, Row: it.row.Number,
-				Column: p.Column, Rule: p.Rule, Text: p.Text, Value: w.valueOf(&it.row, p.Column),
-			})
-		}
-	}
+	it, ps := l.it, l.it.faults
 	switch {
-	case it.fault != nil:
-		add(it.fault.problems)
+	case ps != nil:
 	case w.strict && len(it.rec.Dropped)+len(it.rec.Caught) > 0:
 		for _, found := range it.rec.Dropped {
 			found.Rule, found.Text = "dropped", found.Text+": it is left out, as on_invalid says"
-			add([]mapping.Problem{found})
+			ps = append(ps, found)
 		}
-		add(it.rec.Caught)
-	case r.outcome.toRejects():
-		add([]mapping.Problem{{Rule: r.outcome.String(), Text: r.text}})
+		ps = append(ps, it.rec.Caught...)
+	case l.r.outcome.toRejects():
+		ps = []mapping.Problem{{Rule: l.r.outcome.String(), Text: l.r.text}}
+	}
+	for _, p := range ps {
+		all = append(all, report.Problem{
+			File: w.inputs[it.input].Path, Line: it.row.Line, Row: it.row.Number,
+			Column: p.Column, Rule: p.Rule, Text: p.Text, Value: w.valueOf(&it.row, p.Column),
+		})
 	}
 	return all
 }
@@ -258,14 +246,12 @@ func (w *recorder) result(l *line) report.Result {
 	e := &r.entry
 	res := report.Result{
 		File: w.inputs[it.input].Path, Line: strconv.Itoa(it.row.Line), Row: strconv.Itoa(it.row.Number),
-		Outcome: r.outcome.String(),
-		LeadID:  e.LeadID, ExternalID: e.ExternalID, OrganizationID: AskedFor(e), Location: e.Location,
-		Status:   e.Status,
-		Attempts: strconv.Itoa(r.attempts), Error: WithRequestID(r.text, e),
+		Outcome: r.outcome.String(), LeadID: e.LeadID, ExternalID: e.ExternalID, OrganizationID: AskedFor(e),
+		Location: e.Location, Status: e.Status, Attempts: strconv.Itoa(r.attempts), Error: WithRequestID(r.text, e),
 	}
 	res.Namespace, res.Key = rowkey.Split(it.rec.Key)
 	if w.own != nil {
-		res.Own = w.own.cells(&it.row)
+		res.Own = w.own.cells(it)
 	}
 	if r.outcome == InDoubt || r.outcome == Partial {
 		res.ExternalID = e.WantLink
@@ -276,12 +262,12 @@ func (w *recorder) result(l *line) report.Result {
 	return res
 }
 
-func (w *recorder) reject(l *line) error {
-	rej, h := rejectOf(l.it, &l.r), l.it.row.Header
-	if h != nil {
-		rej.Names, rej.Cells = h.Names[:h.Own], l.it.row.Cells[:min(len(l.it.row.Cells), h.Own)]
+func (w *recorder) reject(it *item, r *result) error {
+	rej := rejectOf(it, r)
+	if h := it.row.Header; h != nil {
+		rej.Names, rej.Cells = h.Names[:h.Own], it.row.Cells[:min(len(it.row.Cells), h.Own)]
 	}
-	return w.files.Reject(w.inputs[l.it.input], rej)
+	return w.files.Reject(w.inputs[it.input], rej)
 }
 
 // rejectOf is a row that needs attention, without its own cells.
@@ -303,54 +289,44 @@ func rejectOf(it *item, r *result) report.Reject {
 // one column.
 type ownColumns struct {
 	names []string
-	at    map[*source.Header][]int // where the cells of a file's rows go
-	whole int                      // where JSON objects go
+	at    [][]int // for each input, where the cells of its rows go
+	whole []bool  // for each input: its rows are JSON objects
 }
 
-// wholeName is the column of JSON objects.
-const wholeName = "json"
-
 func newOwnColumns(inputs []*source.File) *ownColumns {
-	c := &ownColumns{at: map[*source.Header][]int{}, whole: -1}
+	c := &ownColumns{at: make([][]int, len(inputs)), whole: make([]bool, len(inputs))}
 	type column struct {
 		name string
 		time int // how often its file has had the name
 	}
 	known := map[column]int{}
-	for _, f := range inputs {
-		h := f.Header()
-		if h == nil || h.Open {
-			if c.whole < 0 {
-				c.whole, c.names = len(c.names), append(c.names, wholeName)
-			}
-			continue
+	for i, f := range inputs {
+		h, times := f.Header(), map[string]int{}
+		names := []string{"json"}
+		if c.whole[i] = h == nil || h.Open; !c.whole[i] {
+			names = h.Names[:h.Own]
 		}
-		times := map[string]int{}
-		for _, name := range h.Names[:h.Own] {
+		for _, name := range names {
 			times[name]++
-			at, ok := known[column{name, times[name]}]
-			if !ok {
-				at = len(c.names)
-				known[column{name, times[name]}], c.names = at, append(c.names, name)
+			one := column{name, times[name]}
+			if _, is := known[one]; !is {
+				known[one], c.names = len(c.names), append(c.names, name)
 			}
-			c.at[h] = append(c.at[h], at)
+			c.at[i] = append(c.at[i], known[one])
 		}
 	}
 	return c
 }
 
 // cells are a row's own cells, as they were read, in these columns.
-func (c *ownColumns) cells(row *source.Row) []string {
-	cells := make([]string, len(c.names))
-	if row.Header == nil || row.Header.Open {
-		if c.whole >= 0 {
-			cells[c.whole] = cmp.Or(row.Raw, row.Text)
-		}
-		return cells
+func (c *ownColumns) cells(it *item) []string {
+	cells, own := make([]string, len(c.names)), it.row.Cells
+	if c.whole[it.input] {
+		own = []string{cmp.Or(it.row.Raw, it.row.Text)}
 	}
-	for i, at := range c.at[row.Header] {
-		if i < len(row.Cells) {
-			cells[at] = row.Cells[i]
+	for i, at := range c.at[it.input] {
+		if i < len(own) {
+			cells[at] = own[i]
 		}
 	}
 	return cells

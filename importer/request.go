@@ -16,13 +16,10 @@ import (
 // createRequest is the Record as the service wants it.
 func createRequest(rec *mapping.Record) *leadapi.CreateRequest {
 	r := &leadapi.CreateRequest{
-		OrganizationID: rec.Organization,
-		LocatorID:      rec.Locator,
+		OrganizationID: rec.Organization, LocatorID: rec.Locator,
 		LocationSearch: leadapi.LocationSearch{SearchText: rec.SearchText, PostalCode: rec.PostalCode},
-		Content:        make([]leadapi.ContentField, 0, len(rec.Content)),
-		TypeKey:        rec.TypeKey,
-		TypeLabel:      rec.TypeLabel,
-		Status:         rec.Status,
+		TypeKey:        rec.TypeKey, TypeLabel: rec.TypeLabel, Status: rec.Status,
+		Content: make([]leadapi.ContentField, 0, len(rec.Content)),
 	}
 	for i := range rec.Content {
 		r.Content = append(r.Content, contentField(&rec.Content[i]))
@@ -64,12 +61,9 @@ type digester struct {
 	order []int              // fields of a row by their names
 }
 
-// maxNames is how many digests of content keys a digester keeps.
-const maxNames = 10000
+const maxNames = 10000 // digests of content keys that a digester keeps
 
-func newDigester(s sums) *digester {
-	return &digester{sums: s, names: map[string][4]byte{}}
-}
+func newDigester(s sums) *digester { return &digester{sums: s, names: map[string][4]byte{}} }
 
 // ofRequest is the digest of everything that the row sends.
 func (d *digester) ofRequest(it *item) checkpoint.Digest {
@@ -87,10 +81,8 @@ func (d *digester) ofContent(it *item) []checkpoint.ContentDigest {
 		it.sums = make([]checkpoint.ContentDigest, 0, len(it.rec.Content))
 		for i := range it.rec.Content {
 			if f := &it.rec.Content[i]; !f.Volatile {
-				it.sums = append(it.sums, checkpoint.ContentDigest{
-					Name:  d.name(f.Name),
-					Value: d.sums.SumValue(f.Name, compared(f)),
-				})
+				value := d.sums.SumValue(f.Name, compared(f))
+				it.sums = append(it.sums, checkpoint.ContentDigest{Name: d.name(f.Name), Value: value})
 			}
 		}
 	}
@@ -172,24 +164,24 @@ func merged(known []checkpoint.ContentDigest, it *item, differ []int, wrong map[
 		if it.rec.Content[i].Volatile {
 			continue
 		}
-		if n++; wrong[i] || !slices.Contains(differ, i) {
-			list = put(list, it.sums[n], wrong[i])
+		if n++; !wrong[i] && slices.Contains(differ, i) {
+			continue
+		}
+		d := it.sums[n]
+		switch at := indexOf(list, d.Name); {
+		case at >= 0 && wrong[i]:
+			list = slices.Delete(list, at, at+1)
+		case at >= 0:
+			list[at] = d
+		case !wrong[i]:
+			list = append(list, d)
 		}
 	}
 	return list
 }
 
-func put(list []checkpoint.ContentDigest, d checkpoint.ContentDigest, unknown bool) []checkpoint.ContentDigest {
-	at := slices.IndexFunc(list, func(known checkpoint.ContentDigest) bool { return known.Name == d.Name })
-	switch {
-	case at >= 0 && unknown:
-		return slices.Delete(list, at, at+1)
-	case at >= 0:
-		list[at] = d
-	case !unknown:
-		list = append(list, d)
-	}
-	return list
+func indexOf(list []checkpoint.ContentDigest, name [4]byte) int {
+	return slices.IndexFunc(list, func(d checkpoint.ContentDigest) bool { return d.Name == name })
 }
 
 // differing names what the lead has otherwise than it was sent. wrong are the fields among it.

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 
 	"leadferry/checkpoint"
 	"leadferry/leadapi"
@@ -12,15 +11,8 @@ import (
 
 // Each attempt has an ID of its own, of which the ledger knew before it left, and a row in doubt shows that of its last one.
 func TestARowInDoubtShowsTheIDOfItsLastAttempt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tr := newTrial(t, numbered(8), Options{Sending: Sending{Concurrency: 4, Retries: 5, Client: leadapi.Config{RequestIDHeader: "X-Request-ID"}}})
-		kept := func(key string) checkpoint.Entry {
-			out := make([]checkpoint.Entry, 1)
-			if err := tr.ledger.Find(t.Context(), []checkpoint.Query{{Key: key}}, out, make([]checkpoint.Match, 1)); err != nil {
-				t.Error(err)
-			}
-			return out[0]
-		}
+	tried(t, numbered(8), Options{Sending: Sending{Concurrency: 4, Retries: 5, Client: leadapi.Config{RequestIDHeader: "X-Request-ID"}}}, func(t *testing.T, tr *trial) {
+		kept := func(key string) checkpoint.Entry { return entryOf(t, tr.ledger, key) }
 		var mu sync.Mutex
 		sent := map[string][]string{} // by key
 		tr.service.see = func(key string, r *leadapi.CreateRequest) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"sync"
 	"time"
 
 	"leadferry/checkpoint"
@@ -42,9 +41,7 @@ func newRun(o Options) *run {
 	r := &run{Options: o, meter: meter.New()}
 	r.planner = planner{o: &r.Options, conflicts: conflicts{o.Conflict, o.Mapping.Conflicts()}}
 	r.intake = &intake{options: &r.Options, items: newItems()}
-	r.collector = collector{
-		tally: newTally(len(o.Inputs), o.Limits, slotsPerPlace*o.Concurrency), options: &r.Options,
-	}
+	r.collector = collector{tally: newTally(len(o.Inputs), o.Limits, slotsPerPlace*o.Concurrency), options: &r.Options}
 	r.tally.place = r.intake.place
 	if o.Files.Pull != "" {
 		r.pulls = newPulls(o.Mapping, &r.conflicts)
@@ -117,7 +114,11 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	}
 	r.began = time.Now() // a person may have been asked, who takes their time
 	if r.meter.Begin(r.began); r.dry == nil {
-		r.before = r.lastAttention()
+		parents, own := []string{report.RunsFolder}, r.Files.Folder()
+		if own != "" {
+			parents = append(parents, filepath.Dir(filepath.Clean(own)))
+		}
+		r.before = report.ReadBefore(parents, own, r.named())
 	}
 	rec, err := r.openFiles()
 	if err != nil {
@@ -130,8 +131,6 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	if r.client != nil {
 		if err := r.noteStart(context.Background()); err != nil {
 			r.stopped = ledgerFailed(err)
-		} else if !r.Reconciling.None {
-			r.stopped = r.signIn(ctx)
 		}
 	}
 	if r.stopped == nil {
@@ -139,7 +138,7 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	}
 	if rec != nil {
 		if err := rec.close(); err != nil {
-			r.fail(filesFailed(err))
+			r.stopped = graver(r.stopped, filesFailed(err))
 		}
 	}
 	r.findAbsent(ctx, rec)
@@ -154,22 +153,6 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	return s, nil
 }
 
-// fail ends the run, unless it has ended for a reason that counts more.
-func (r *run) fail(why *Stop) {
-	if r.stopped == nil || why.replacesCode(r.stopped.Code) {
-		r.stopped = why
-	}
-}
-
-// lastAttention is what needed attention in the last run of this kind, if its folder is at hand.
-func (r *run) lastAttention() *report.Before {
-	parents, own := []string{report.RunsFolder}, r.Files.Folder()
-	if own != "" {
-		parents = append(parents, filepath.Dir(filepath.Clean(own)))
-	}
-	return report.ReadBefore(parents, own, r.named())
-}
-
 // takeRows takes every row to its outcome.
 func (r *run) takeRows(ctx context.Context) {
 	var p phases
@@ -179,8 +162,7 @@ func (r *run) takeRows(ctx context.Context) {
 	r.stopped = newEngine(r, &p).run(ctx)
 }
 
-// liveEvery is how often a run is shown to those who watch it.
-const liveEvery = time.Second
+const liveEvery = time.Second // between looks at a run for those who watch it
 
 // sample notes for the timeline how far the run is.
 func (r *run) sample() { r.meter.Sample(r.tally.ended(), r.retrier.Breaker.Paused() != "") }
@@ -188,7 +170,6 @@ func (r *run) sample() { r.meter.Sample(r.tally.ended(), r.retrier.Breaker.Pause
 // progress tells listeners how far the run is.
 func (r *run) progress() {
 	r.sample()
-	r.member.keep(r.soFar)
 	if now := time.Now(); r.Live != nil && now.Sub(r.shown) >= liveEvery {
 		r.shown = now
 		r.Live(r.soFar())
@@ -251,44 +232,6 @@ func (r *run) announce() error {
 		return nil
 	}
 	return r.Begin(s)
-}
-
-// signInWait is how long a run waits for the first token.
-const signInWait = time.Minute
-
-// signIn gets the first token, so that a wrong secret is known before the first row. It returns why the run ends, or
-// nil.
-func (r *run) signIn(ctx context.Context) *Stop {
-	waiting, cancel := context.WithCancel(ctx)
-	var watch sync.WaitGroup
-	var ended *Stop // of the fleet
-	watch.Go(func() {
-		select {
-		case <-r.Interrupt:
-			cancel()
-		case ended = <-r.member.over():
-			cancel()
-		case <-waiting.Done():
-		}
-	})
-	r.retrier.Breaker.MaxWait = min(signInWait, r.MaxWait)
-	_, err := r.retrier.Deliver(ctx, waiting, delivery.Repeatable, new(delivery.Pass),
-		func(ctx context.Context, _ bool) error { return r.client.SignIn(ctx) })
-	r.retrier.Breaker.MaxWait = r.MaxWait
-	interrupt := waiting.Err() != nil
-	cancel()
-	watch.Wait()
-	switch stop, _ := stopOf(err); {
-	case ended != nil:
-		return ended
-	case err == nil:
-		return nil
-	case stop != nil:
-		return stop
-	case interrupt:
-		return interrupted()
-	}
-	return &Stop{Reason: "sign-in failed: " + err.Error(), Code: CodeStopped}
 }
 
 // finish completes the run's files and closes the checkpoint. If something cannot be written, the summary says so,

@@ -24,7 +24,7 @@ func shardOf(t testing.TB, rows []string, s Shard, limit int) (keys []string) {
 		}
 		for _, it := range b.items {
 			name := it.rec.Key
-			if it.fault != nil {
+			if it.faults != nil {
 				name = "line " + fmt.Sprint(it.row.Line)
 			}
 			keys = append(keys, name)

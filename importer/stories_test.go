@@ -7,7 +7,6 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/importer/report"
-	"leadferry/mapping"
 )
 
 // stories are what becomes of one lead over several runs, a step a line:
@@ -316,7 +315,7 @@ func TestStories(t *testing.T) {
 	for name, text := range stories {
 		t.Run(name, func(t *testing.T) {
 			paired(t, func(t *testing.T, p *pair) {
-				var last *ended
+				var last *trial
 				for line := range strings.Lines(text) {
 					if step := strings.TrimSpace(line); step != "" {
 						last = p.tell(step, last)
@@ -330,7 +329,7 @@ func TestStories(t *testing.T) {
 const storyLead = "lead-0001"
 
 // tell carries out a step of a story, behind the run before it.
-func (p *pair) tell(step string, last *ended) *ended {
+func (p *pair) tell(step string, last *trial) *trial {
 	p.t.Helper()
 	verb, rest, _ := strings.Cut(step, " ")
 	fail := func(got any) { p.t.Errorf("%s: got %v", step, got) }
@@ -390,7 +389,7 @@ func (p *pair) tell(step string, last *ended) *ended {
 }
 
 // tellRun carries out a run of a story.
-func (p *pair) tellRun(step string) *ended {
+func (p *pair) tellRun(step string) *trial {
 	p.t.Helper()
 	how, rest, _ := strings.Cut(step, ": ")
 	rows, want, _ := strings.Cut(rest, " = ")
@@ -415,10 +414,7 @@ func (p *pair) tellRun(step string) *ended {
 		case "again":
 			o.Retries = 1
 		case "won-by-file":
-			m, err := mapping.Parse("m", []byte(strings.ReplaceAll(pairMapping, `"{status}"`, `{from: "{status}", conflict: {closedWon: file}}`)), nil)
-			if err != nil {
-				p.t.Fatal(err)
-			}
+			m := parsed(p.t, strings.ReplaceAll(pairMapping, `"{status}"`, `{from: "{status}", conflict: {closedWon: file}}`))
 			o.Mapping = m
 		default:
 			p.t.Fatalf("no such option: %s", word)

@@ -49,7 +49,7 @@ func (r *run) summary() *report.Summary {
 	}
 	s.Notes, s.Unkept = r.notes(), r.unkept
 	if r.pulls != nil {
-		s.Wordless = r.pulls.left()
+		s.Wordless, _ = r.pulls.left()
 	}
 	if r.dry != nil {
 		s.Checks = r.dry.found(s.Notes)
@@ -210,7 +210,7 @@ func (r *run) remarks() []string {
 		notes = append(notes, fmt.Sprintf("No part of the mapping uses %s %s.", columns(names),
 			spelling.List(names, mostListed, nil)))
 	}
-	if names := r.Mapping.SearchedOnly(); len(names) > 0 && (!r.matches || r.Missing == MissingCreate) {
+	if names := r.Mapping.SearchedOnly(); len(names) > 0 && r.makes() {
 		notes = append(notes, fmt.Sprintf("A locator searches by %s %s, but no content key holds %s: the service "+
 			"asks for the parts of an address in the content too.",
 			columns(names), spelling.List(names, mostListed, nil), english.PluralWord(len(names), "it", "them")))
@@ -222,8 +222,7 @@ func columns(names []string) string {
 	return "the " + english.PluralWord(len(names), "column", "columns")
 }
 
-// mostListed is how many names a remark lists.
-const mostListed = 20
+const mostListed = 20 // names in a remark
 
 // notes are remarks for people about the run as a whole. A run that sends nothing also shows here what other runs say
 // at their start.
@@ -240,8 +239,9 @@ func (r *run) notes() []string {
 	if r.drift != nil && r.drift.named == nil && r.ledger != nil {
 		notes = append(notes, absentUntold)
 	}
-	if r.pulls != nil && r.pulls.note() != "" {
-		notes = append(notes, r.pulls.note())
+	if r.pulls != nil && len(r.pulls.wordless) > 0 {
+		_, note := r.pulls.left()
+		notes = append(notes, note)
 	}
 	for i, f := range r.Inputs {
 		for _, text := range f.Warnings() {

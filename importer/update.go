@@ -28,8 +28,7 @@ func (c *carrier) update(ctx context.Context, j *job) {
 			c.notRead(j, err)
 			return
 		}
-		j.step = c.planUpdate(&Case{it: j.it, Known: &j.entry, digests: c.digests},
-			lead)
+		j.step = c.planUpdate(&Case{it: j.it, Known: &j.entry, digests: c.digests}, lead)
 		a := &answer{Lead: lead, at: time.Now()}
 		if j.step.Action != Update {
 			c.notSent(j, a)
@@ -127,9 +126,9 @@ func (c *carrier) mark(j *job) bool {
 }
 
 // patch sends an update until its answer is final. After leaving has ended, nothing is sent.
-func (c *carrier) patch(ctx, leaving context.Context, j *job, r *leadapi.UpdateRequest) (lead *leadapi.Lead,
-	err error,
-) {
+func (c *carrier) patch(
+	ctx, leaving context.Context, j *job, r *leadapi.UpdateRequest,
+) (lead *leadapi.Lead, err error) {
 	failpoint.At("before update")
 	tries, err := c.retrier.Deliver(ctx, leaving, delivery.Repeatable, new(delivery.Pass),
 		func(ctx context.Context, anew bool) (err error) {
@@ -208,8 +207,7 @@ func (c *carrier) notTaken(j *job, ae *leadapi.Error) {
 	c.settle(j, Rejected)
 }
 
-// reasonNotConfirmed is the class of an update whose answer shows other values.
-const reasonNotConfirmed = "not_confirmed"
+const reasonNotConfirmed = "not_confirmed" // the class of an update whose answer shows other values
 
 // updated settles what the lead in the answer shows, by d. The update counts only if the lead has what was sent.
 func (c *carrier) updated(j *job, a *answer, d *diff) {
@@ -255,8 +253,7 @@ func (j *job) noteOthers(a *answer, d *diff) {
 	changed := before.Unsettled == "" && before.Status != "" && service != "" && service != before.Status
 	if changed {
 		j.remark(statusByOthers, fmt.Sprintf("its status was changed on the service: %s was confirmed on %s, now "+
-			"it is %s",
-			before.Status, clock(before.confirmed()), service))
+			"it is %s", before.Status, clock(before.confirmed()), service))
 	}
 	if changed && a.sent.Status {
 		j.say("the file's was sent")
@@ -310,13 +307,12 @@ func (c *carrier) readOnce(ctx context.Context, j *job) (*leadapi.Lead, error) {
 	j.unsure = false // there was nothing to apply
 	switch {
 	case err != nil:
-		return nil, err
 	case lead.ID != j.entry.LeadID:
-		return nil, errors.New("the lead that came back is another one")
+		err = errors.New("the lead that came back is another one")
 	case c.ReadByExternalID && lead.ExternalID != external:
-		return nil, errors.New("the lead came back with another ExternalID")
+		err = errors.New("the lead came back with another ExternalID")
 	}
-	return lead, nil
+	return lead, err
 }
 
 // refusesReads ends the run if its first read is refused: then the service refuses reads.
@@ -328,8 +324,9 @@ func (c *carrier) refusesReads(err error) error {
 		return err
 	}
 	return &Stop{
+		Code: CodeStopped, Same: true,
 		Reason: fmt.Sprintf("the service does not let leads be read by an update of no content: HTTP %d (%s)",
-			ae.Status, ae.Message), Code: CodeStopped, Same: true,
+			ae.Status, ae.Message),
 		Hint: "--read external-id reads them by an update of the ExternalID that was last confirmed; one that others " +
 			"have changed is overwritten by it",
 	}

@@ -2,60 +2,16 @@ package importer
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
 	"leadferry/checkpoint"
 	"leadferry/importer/report"
 )
-
-// paired runs a test with both sides.
-func paired(t *testing.T, f func(t *testing.T, p *pair)) {
-	t.Helper()
-	dir := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		p := newPair(t, dir)
-		defer func() { p.db.Close() }()
-		f(t, p)
-		if p.service.clash {
-			t.Error("two requests of one lead were in flight at once")
-		}
-	})
-}
-
-// drawn is paired for what rapid has drawn: what goes wrong is returned, so that it can be told with that.
-func drawn(t *testing.T, rt *rapid.T, f func(p *pair)) (faults []string) {
-	dir, err := os.MkdirTemp("", "")
-	if err != nil {
-		rt.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	synctest.Test(t, func(t *testing.T) {
-		p := newPair(t, dir)
-		p.errorf = func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
-		defer func() { p.db.Close() }()
-		f(p)
-		if p.service.clash {
-			p.errorf("two requests of one lead were in flight at once")
-		}
-	})
-	return faults
-}
-
-func (p *pair) must(want string, r *ended) *ended {
-	p.t.Helper()
-	if got := r.outcomes(); got != want {
-		p.t.Errorf("%s, want %s", got, want)
-	}
-	return r
-}
 
 // sends compares what arrived since last asked. Updates of one lead have an order,
 // those of different leads have none.
@@ -179,7 +135,7 @@ func TestAnUpdateHoldsOnlyWhenTheAnswerShowsIt(t *testing.T) {
 				p.service.fate = nil
 				p.service.sent()
 				if test.fate == "other-status" { // it was answered so, and is what it should be now
-					p.service.console(p.known("a").LeadID, "closedBoughtOtherBrand")
+					p.service.typed(p.known("a").LeadID, "Status", "closedBoughtOtherBrand")
 				}
 				p.must("updated 1", p.run("sync", Options{}, row))
 				want := test.again
@@ -237,7 +193,7 @@ func TestNoUpdateLeavesBeforeItsMark(t *testing.T) {
 		for i := range 30 {
 			byLead[p.known(fmt.Sprintf("k%d", i)).LeadID] = fmt.Sprintf("k%d", i)
 		}
-		p.service.arrive = func(_, id string) {
+		p.service.meet = func(_, id string) {
 			if e := p.known(byLead[id]); e.Unsettled != "run-2" || e.Sought != "onHold" {
 				t.Errorf("%s arrived at the service while the checkpoint says %q %q", byLead[id], e.Unsettled, e.Sought)
 			}
@@ -279,7 +235,7 @@ func TestChangesByOthersAreSeen(t *testing.T) {
 	paired(t, func(t *testing.T, p *pair) {
 		p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
 		a := p.known("a").LeadID
-		p.service.console(a, "onHold")
+		p.service.typed(a, "Status", "onHold")
 		p.service.leads[a].OwnerID = "org-2"
 		r := p.must("updated 1", p.run("sync", Options{}, "a,,x-a,open,Anna,1"))
 		if e := p.known("a"); e.Status != "open" || e.Seen.Status != "onHold" || e.Organization != "org-2" || !e.Confirmed.Before(e.Seen.At) {

@@ -1,7 +1,7 @@
-package spool
+package importer
 
 import (
-	"cmp"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,10 +10,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-type thing struct{ A, B uint32 }
-
-func order(a, b thing) int { return cmp.Or(cmp.Compare(a.A, b.A), cmp.Compare(a.B, b.B)) }
-
 // All things come out in order, as often as somebody asks, whatever of them fits into memory, wherever the rest goes, and
 // whenever the disk takes no more; of which no name is left.
 func TestSpool(t *testing.T) {
@@ -21,21 +17,21 @@ func TestSpool(t *testing.T) {
 	t.Setenv("TMPDIR", temporary)
 	t.Setenv("TMP", temporary)
 	rapid.Check(t, func(t *rapid.T) {
-		most := rapid.IntRange(1, 40).Draw(t, "most")
+		s := &spool{most: rapid.IntRange(1, 40).Draw(t, "most"), compare: pulled.byLead}
+		defer s.close()
 		full := rapid.IntRange(0, 200).Draw(t, "full")
-		s := New(most, order)
-		defer s.Close()
-		var want []thing
+		var want []pulled
 		for i, a := range rapid.SliceOf(rapid.Uint32Range(0, 50)).Draw(t, "things") {
-			v := thing{a, uint32(i)}
+			v := pulled{Number: i}
+			v.Line.LeadID = fmt.Sprint(a)
 			want = append(want, v)
-			s.Add(v)
+			s.add(v)
 			s.full = s.full || i == full
 		}
-		slices.SortFunc(want, order)
+		slices.SortFunc(want, pulled.byLead)
 		for range 2 {
-			var got []thing
-			for v, err := range s.All() {
+			var got []pulled
+			for v, err := range s.all() {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -52,20 +48,20 @@ func TestSpool(t *testing.T) {
 }
 
 // Where no file can be made, all stays in memory; one that cannot be read is an error.
-func TestFilesThatFail(t *testing.T) {
-	count := func(s *Spool[thing]) (n int, last error) {
-		for _, last = range s.All() {
+func TestSpoolsWhoseFilesFail(t *testing.T) {
+	fill := func() *spool {
+		s := &spool{most: 4, compare: pulled.byLead}
+		t.Cleanup(s.close)
+		for i := range 20 {
+			s.add(pulled{Number: i})
+		}
+		return s
+	}
+	count := func(s *spool) (n int, last error) {
+		for _, last = range s.all() {
 			n++
 		}
 		return n, last
-	}
-	fill := func() *Spool[thing] {
-		s := New(4, order)
-		t.Cleanup(s.Close)
-		for i := range 20 {
-			s.Add(thing{uint32(i), 0})
-		}
-		return s
 	}
 	broken := fill()
 	broken.file.Close()
@@ -74,9 +70,8 @@ func TestFilesThatFail(t *testing.T) {
 	}
 	t.Setenv("TMPDIR", t.TempDir()+"/none")
 	t.Setenv("TMP", os.Getenv("TMPDIR"))
-	if s := fill(); s.file != nil {
-		t.Error("a file was made")
-	} else if n, err := count(s); n != 20 || err != nil {
+	s := fill()
+	if n, err := count(s); s.file != nil || n != 20 || err != nil {
 		t.Errorf("%d things, %v", n, err)
 	}
 }

@@ -1,0 +1,615 @@
+package importer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt"
+	"leadferry/importer/source"
+	"leadferry/leadapi"
+	"leadferry/mapping"
+)
+
+// remote is the service's side: its leads, and what it last answered about each. Its hooks may be nil.
+type remote struct {
+	mu       sync.Mutex
+	delay    time.Duration
+	leads    map[string]*leadapi.Lead
+	answered map[string]leadapi.Lead   // as the last answer that arrived showed it
+	checked  map[string]leadapi.Lead   // as an answer without news showed it since
+	ever     map[string][]leadapi.Lead // as each answer showed it, whether or not it arrived
+	madeFor  map[string]string         // lead → key of the row that it was made of
+	patches  []string                  // updates that arrived: lead and body
+	sends    map[string]int            // creates that arrived, by name
+	order    []string                  // names, as their leads were made
+	inFlight map[string]int
+	clash    bool
+	dead     bool             // nothing arrives any more
+	named    bool             // leads are called by their names
+	arrive   func(key string) // a create does
+	see      func(key string, r *leadapi.CreateRequest)
+	answer   func(name string, n int) error // to a create, the nth of this name; nil: accepted
+	update   func(id string)                // one arrives
+	unlinked func() error                   // the answer to an update; nil: accepted
+	meet     func(op, id string)            // any request arrives
+	fate     func(op, id string) string
+}
+
+func newRemote() *remote {
+	return &remote{
+		delay: 10 * time.Millisecond, leads: map[string]*leadapi.Lead{}, answered: map[string]leadapi.Lead{},
+		checked: map[string]leadapi.Lead{}, ever: map[string][]leadapi.Lead{}, madeFor: map[string]string{},
+		inFlight: map[string]int{}, sends: map[string]int{},
+	}
+}
+
+// The fates of a request: "" is answered well; "lost" is applied without an answer,
+// "silent" is neither; a number is a status, not applied; "500-stored" is applied;
+// "other-id", "other-status", "other-content" and "no-content" answer so.
+func (s *remote) serve(op, id string, arrive func(), answer func() error, news func() bool, apply func() *leadapi.Lead) (lead leadapi.Lead, err error) {
+	s.mu.Lock()
+	s.inFlight[id]++
+	s.clash = s.clash || s.inFlight[id] > 1
+	meet, fate, dead := s.meet, "", s.dead
+	if s.fate != nil {
+		fate = s.fate(op, id)
+	}
+	s.mu.Unlock()
+	if meet != nil {
+		meet(op, id)
+	}
+	arrive()
+	time.Sleep(s.delay)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.inFlight[id]--
+	if err := answer(); err != nil {
+		return lead, err
+	}
+	silence := &leadapi.Error{Op: op, Applied: leadapi.Maybe, Reason: leadapi.ReasonTimeout, Message: "no answer in time"}
+	var status int
+	_, _ = fmt.Sscanf(fate, "%d", &status)
+	switch {
+	case dead || fate == "silent":
+		return lead, silence
+	case status != 0 && !strings.HasSuffix(fate, "-stored"):
+		return lead, refusedWith(op, status)
+	}
+	told := news()
+	lead = *apply()
+	lead.HasExternal = true
+	shown := lead
+	lead.Content, shown.Content = maps.Clone(lead.Content), maps.Clone(lead.Content)
+	s.ever[lead.ID] = append(s.ever[lead.ID], shown)
+	switch {
+	case s.dead || fate == "lost":
+		return lead, silence
+	case status != 0:
+		return lead, refusedWith(op, status)
+	case fate == "other-id":
+	case told:
+		s.answered[lead.ID] = lead
+		delete(s.checked, lead.ID)
+	default:
+		s.checked[lead.ID] = lead
+	}
+	switch fate {
+	case "other-id":
+		lead.ID = "lead-of-another"
+	case "other-status":
+		lead.Status = "closedBoughtOtherBrand"
+	case "other-external":
+		lead.ExternalID = "nobody"
+	case "other-content":
+		lead.Content["name"] = jsontext.Value(`"Nobody"`)
+	case "no-content":
+		lead.Content = nil
+	}
+	return lead, nil
+}
+
+// refusedWith is an answer with a status: not applied below 500.
+func refusedWith(op string, status int) error {
+	e := &leadapi.Error{Op: op, Status: status, Message: "no", Reason: leadapi.ReasonRefused}
+	switch {
+	case status >= 500, status/100 == 3:
+		e.Applied, e.Reason = leadapi.Maybe, leadapi.ReasonServerError
+	case status == 429:
+		e.Reason = leadapi.ReasonThrottled
+	}
+	return e
+}
+
+// What else a service may answer to a create.
+var (
+	unsent = &leadapi.Error{Op: "create", Applied: leadapi.No, Reason: "connect"}
+	broken = &leadapi.Error{Op: "create", Applied: leadapi.Maybe, Reason: "no_answer"}
+)
+
+func httpError(status int) error { return refusedWith("create", status) }
+
+func (s *remote) Create(_ context.Context, r *leadapi.CreateRequest) (*leadapi.Created, error) {
+	of := map[string]string{}
+	for _, f := range r.Content {
+		of[f.Key] = f.Value
+	}
+	name, key, n := of["name"], of["ref"], 0
+	arrive := func() {
+		s.mu.Lock()
+		s.sends[name]++
+		n = s.sends[name]
+		s.mu.Unlock()
+		if s.arrive != nil {
+			s.arrive(key)
+		}
+		if s.see != nil {
+			s.see(key, r)
+		}
+	}
+	answer := func() error {
+		if s.answer == nil {
+			return nil
+		}
+		return s.answer(name, n)
+	}
+	lead, err := s.serve("create", "new "+key, arrive, answer, func() bool { return true }, func() *leadapi.Lead {
+		s.order = append(s.order, name)
+		l := &leadapi.Lead{ID: fmt.Sprintf("lead-%04d", len(s.order)), Status: cmp.Or(r.Status, "open"), OwnerID: r.OrganizationID, Content: map[string]jsontext.Value{}}
+		if s.named {
+			l.ID = "lead-" + name
+		}
+		setContent(l, r.Content)
+		s.leads[l.ID], s.madeFor[l.ID] = l, key
+		return l
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &leadapi.Created{LeadID: lead.ID, OrganizationID: lead.OwnerID, Status: 201}, nil
+}
+
+func (s *remote) Update(_ context.Context, id string, r *leadapi.UpdateRequest) (*leadapi.Lead, error) {
+	s.mu.Lock()
+	known := s.leads[id] != nil
+	s.patches = append(s.patches, id+" "+string(r.AppendJSON(nil)))
+	s.mu.Unlock()
+	if !known {
+		return nil, refusedWith("update", 404)
+	}
+	arrive := func() {
+		if s.update != nil {
+			s.update(id)
+		}
+	}
+	answer := func() error {
+		if s.unlinked == nil {
+			return nil
+		}
+		return s.unlinked()
+	}
+	news := func() bool {
+		return r.Status != nil || len(r.Content) > 0 || r.ExternalID != nil && *r.ExternalID != s.leads[id].ExternalID
+	}
+	lead, err := s.serve("update", id, arrive, answer, news, func() *leadapi.Lead {
+		l := s.leads[id]
+		if r.Status != nil {
+			l.Status = *r.Status
+		}
+		if r.ExternalID != nil {
+			l.ExternalID = *r.ExternalID
+		}
+		setContent(l, r.Content)
+		return l
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &lead, nil
+}
+
+func setContent(l *leadapi.Lead, fields []leadapi.ContentField) {
+	for _, f := range fields {
+		value := jsontext.Value(f.Value)
+		if !f.Literal {
+			value, _ = jsontext.AppendQuote(nil, f.Value)
+		}
+		l.Content[f.Key] = value
+	}
+}
+
+// typed changes what a lead holds as a person does in the console.
+func (s *remote) typed(id, field, value string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.change(id, field, value)
+}
+
+func (s *remote) change(id, field, value string) {
+	switch l := s.leads[id]; field {
+	case "Status":
+		l.Status = value
+	case "ExternalID":
+		l.ExternalID = value
+	default:
+		l.Content[field] = jsontext.Value(value)
+	}
+}
+
+func (s *remote) lead(id string) leadapi.Lead {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return *s.leads[id]
+}
+
+// sent gives the updates that arrived since it was asked last, one a line, and reads as such.
+func (s *remote) sent() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var b strings.Builder
+	for _, p := range s.patches {
+		b.WriteString(strings.Replace(p, `{"Content":{}}`, "read", 1) + "\n")
+	}
+	s.patches = nil
+	return b.String()
+}
+
+// fileStore is a checkpoint in a file that nothing waits for the disk with.
+type fileStore struct {
+	checkpoint.Store
+	t    testing.TB
+	path string
+	// Refuse, unless nil, is asked before each change of a commit: what it returns the change is refused for.
+	Refuse func(c *checkpoint.Change) error
+	mu     sync.Mutex // a commit is under way
+}
+
+func newFileStore(t testing.TB) *fileStore {
+	return openFileStore(t, filepath.Join(t.TempDir(), "c.db"))
+}
+
+func openFileStore(t testing.TB, path string) *fileStore {
+	t.Helper()
+	target := checkpoint.Target{BaseURL: "https://api.example.com", LeadsURL: "https://leads.example.com", TrunkID: "trunk"}
+	s, err := bolt.Open(path, target, bolt.Options{AnyPlace: true, Unsynced: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return &fileStore{Store: s, t: t, path: path}
+}
+
+func (s *fileStore) Commit(ctx context.Context, changes []*checkpoint.Change) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var good []*checkpoint.Change
+	for _, c := range changes {
+		if s.Refuse != nil {
+			c.Err = s.Refuse(c)
+		}
+		if c.Err == nil {
+			good = append(good, c)
+		}
+	}
+	return s.Store.Commit(ctx, good)
+}
+
+// killed is the file as a process that dies now leaves it, in another place.
+func (s *fileStore) killed() (path string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	data, err := os.ReadFile(s.path)
+	if err == nil {
+		err = os.WriteFile(s.path+".killed", data, 0o600)
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return s.path + ".killed"
+}
+
+// entryOf is what a store knows of a key.
+func entryOf(t testing.TB, s checkpoint.Store, key string) checkpoint.Entry {
+	out := make([]checkpoint.Entry, 1)
+	if err := s.Find(context.Background(), []checkpoint.Query{{Key: key}}, out, make([]checkpoint.Match, 1)); err != nil {
+		t.Error(err)
+	}
+	return out[0]
+}
+
+// commitTime is how long the twin's commits take.
+const commitTime = time.Millisecond
+
+// ledgerTwin is a checkpoint whose commits take commitTime, and fail when they are told to.
+type ledgerTwin struct {
+	*fileStore
+	mu     sync.Mutex
+	writes int           // changes so far
+	failAt int           // this change and all later ones fail; 0: none
+	failed time.Time     // when the first did
+	hold   chan struct{} // settlements wait for it; nil: they do not
+
+	slowWithdraw time.Duration
+}
+
+var errDisk = errors.New("the disk is full")
+
+func newLedgerTwin(t testing.TB) *ledgerTwin { return &ledgerTwin{fileStore: newFileStore(t)} }
+
+// Commit makes changes durable, or fails.
+func (l *ledgerTwin) Commit(ctx context.Context, changes []*checkpoint.Change) error {
+	for _, c := range changes {
+		switch {
+		case c.Kind == checkpoint.Withdraw:
+			time.Sleep(l.slowWithdraw)
+		case c.Kind == checkpoint.Settle && l.hold != nil:
+			<-l.hold
+		}
+	}
+	time.Sleep(commitTime)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.writes += len(changes)
+	if l.failAt > 0 && l.writes >= l.failAt {
+		if l.failed.IsZero() {
+			l.failed = time.Now()
+		}
+		return errDisk
+	}
+	return l.fileStore.Commit(ctx, changes)
+}
+
+// Close leaves it open for those who look what it knows.
+func (l *ledgerTwin) Close() error { return nil }
+
+func (l *ledgerTwin) failedAt() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.failed
+}
+
+// settle puts outcomes of earlier runs into the twin.
+func (l *ledgerTwin) settle(t testing.TB, entries ...checkpoint.Entry) {
+	t.Helper()
+	var changes []*checkpoint.Change
+	for _, e := range entries {
+		changes = append(changes, &checkpoint.Change{Kind: checkpoint.Settle, Entry: e})
+	}
+	if err := l.fileStore.Commit(t.Context(), changes); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (l *ledgerTwin) state(key string) checkpoint.State { return entryOf(l.t, l, key).State }
+
+// records keeps what the engine shows of rows.
+type records struct {
+	lines []line
+	see   func(*item, *result)
+}
+
+func (r *records) add(it *item, res *result) error {
+	r.lines = append(r.lines, line{it, *res})
+	if r.see != nil {
+		r.see(it, res)
+	}
+	return nil
+}
+
+// parsed is a mapping file.
+func parsed(t testing.TB, text string) *mapping.Mapping {
+	t.Helper()
+	m, err := mapping.Parse("m.yaml", []byte(text), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// trial is a run over a file of rows, with twins on both sides.
+type trial struct {
+	*run
+	*records
+	ledger  *ledgerTwin // of newTrial
+	service *remote
+}
+
+// started is the run of a command over a file, which is carried out by takeRows.
+func started(t testing.TB, command, path, text string, o Options, service *remote) *trial {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o.Inputs, o.Log = []*source.File{opened(t, path, source.Options{})}, slog.New(slog.DiscardHandler)
+	o.MaxWait = cmp.Or(o.MaxWait, time.Hour)
+	newRun := map[string]func(Options) *run{"import": newImport, "sync": newSync, "reconcile": newReconcile}[command]
+	tr := &trial{run: newRun(o), records: &records{}, service: service}
+	if err := tr.intake.bind(); err != nil {
+		t.Fatal(err)
+	}
+	tr.sender, tr.recorder = service, tr.records
+	tr.retrier.Reach = func(context.Context) error { return nil }
+	return tr
+}
+
+const twinMapping = `version: 1
+key: "{id}"
+assign: [{organization: "{org}"}]
+lead:
+  type_key: t
+  type_label: T
+  content: {name: "{name}", ref: "{id}"}
+`
+
+// newTrial makes an import of rows of "id,name".
+func newTrial(t testing.TB, rows []string, o Options) *trial {
+	t.Helper()
+	o.Mapping, o.Concurrency = parsed(t, twinMapping), max(o.Concurrency, 1)
+	text := "id,name,org\n" + strings.Join(rows, ",o-1\n") + ",o-1\n"
+	tr := started(t, "import", filepath.Join(t.TempDir(), "leads.csv"), text, o, newRemote())
+	tr.ledger, tr.service.named, tr.service.delay = newLedgerTwin(t), true, 20*time.Millisecond
+	tr.keepIn(checkpoint.NewLedger(tr.ledger, checkpoint.Gathering{Slots: slotsPerPlace * o.Concurrency, Places: o.Concurrency}))
+	return tr
+}
+
+// tried is newTrial in a bubble of its own.
+func tried(t *testing.T, rows []string, o Options, f func(t *testing.T, tr *trial)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { f(t, newTrial(t, rows, o)) })
+}
+
+// remap adds lines to the mapping.
+func (tr *trial) remap(t testing.TB, lines string) {
+	t.Helper()
+	tr.Mapping, tr.intake.names = parsed(t, twinMapping+lines), nil
+	if err := tr.intake.bind(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// keepIn gives the run another ledger.
+func (tr *trial) keepIn(l *checkpoint.Ledger) {
+	if tr.run.ledger != nil {
+		tr.run.ledger.Close()
+	}
+	tr.run.keepIn(l)
+}
+
+// carry takes all rows to their outcome and closes the ledger.
+func (tr *trial) carry(ctx context.Context) {
+	end := tr.run.member.start(ctx)
+	tr.takeRows(ctx)
+	end()
+	tr.run.ledger.Close()
+}
+
+func (tr *trial) outcomes() string {
+	var list []string
+	for o, n := range tr.tally.outcomes {
+		if n > 0 {
+			list = append(list, fmt.Sprint(Outcome(o), " ", n))
+		}
+	}
+	return strings.Join(list, " ")
+}
+
+// text is how the row with this key ended, and why.
+func (tr *trial) text(key string) string {
+	for _, l := range tr.lines {
+		if l.it.rec.Key == key {
+			return l.r.outcome.String() + ": " + l.r.text
+		}
+	}
+	return "no such row"
+}
+
+// numbered is n rows with keys and names of their own.
+func numbered(n int) []string {
+	rows := make([]string, n)
+	for i := range rows {
+		rows[i] = fmt.Sprintf("k%03d,n%03d", i, i)
+	}
+	return rows
+}
+
+const pairMapping = `version: 1
+key: "{id}"
+lead_id: "{lead}"
+assign: [{organization: "org-1"}]
+lead:
+  type_key: t
+  type_label: T
+  external_id: "{ext}"
+  status: "{status}"
+  content: {name: "{name}", phone: "{phone}", ref: "{@key}", line: "{@line}"}
+`
+
+// pair is a checkpoint and a service over several runs.
+type pair struct {
+	t       testing.TB
+	errorf  func(format string, args ...any) // tells what is not as it should be
+	dir     string
+	store   *fileStore
+	db      *checkpoint.Ledger
+	service *remote
+	runs    int
+}
+
+// paired runs a test with both sides.
+func paired(t *testing.T, f func(t *testing.T, p *pair)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		p := &pair{t: t, errorf: t.Errorf, dir: t.TempDir(), store: newFileStore(t), service: newRemote()}
+		p.open()
+		defer func() { p.db.Close() }()
+		f(t, p)
+		if p.service.clash {
+			p.errorf("two requests of one lead were in flight at once")
+		}
+	})
+}
+
+// drawn is paired for what rapid has drawn: what goes wrong is returned, so that it can be told with that.
+func drawn(t *testing.T, f func(p *pair)) (faults []string) {
+	paired(t, func(_ *testing.T, p *pair) {
+		p.errorf = func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
+		f(p)
+	})
+	return faults
+}
+
+func (p *pair) open() { p.db = checkpoint.NewLedger(p.store, checkpoint.Gathering{Slots: 6}) }
+
+// run runs a command over rows of "id,lead,ext,status,name,phone".
+func (p *pair) run(command string, o Options, rows ...string) *trial {
+	p.runs++
+	if o.Mapping == nil {
+		o.Mapping = parsed(p.t, pairMapping)
+	}
+	o.Concurrency, o.RunID = max(o.Concurrency, 4), fmt.Sprintf("run-%d", p.runs)
+	text := "id,lead,ext,status,name,phone\n" + strings.Join(rows, "\n") + "\n"
+	tr := started(p.t, command, filepath.Join(p.dir, o.RunID+".csv"), text, o, p.service)
+	tr.keepIn(p.db)
+	if tr.drift != nil {
+		if err := tr.prepareReconciliation(p.t.Context()); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	tr.takeRows(p.t.Context())
+	tr.findAbsent(p.t.Context(), nil)
+	return tr
+}
+
+// known is the checkpoint's entry of a key.
+func (p *pair) known(key string) checkpoint.Entry { return entryOf(p.t, p.db.Store, key) }
+
+func (p *pair) must(want string, r *trial) *trial {
+	p.t.Helper()
+	if got := r.outcomes(); got != want {
+		p.t.Errorf("%s, want %s", got, want)
+	}
+	return r
+}
+
+func opened(t testing.TB, name string, o source.Options) *source.File {
+	t.Helper()
+	f, err := source.Open(name, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
