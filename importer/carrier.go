@@ -354,13 +354,11 @@ func (c *carrier) notStored(j *job, err error) {
 	}
 }
 
-// stamp writes run, row and time into the entry.
 func (c *carrier) stamp(j *job) {
 	j.entry.Run, j.entry.Updated = c.RunID, time.Now()
 	j.entry.File, j.entry.Line = c.intake.names[j.it.input], j.it.row.Line
 }
 
-// entryOf makes an entry from the job's row.
 func (c *carrier) entryOf(j *job, s checkpoint.State) checkpoint.Entry {
 	return checkpoint.Entry{
 		Key: j.it.rec.Key, State: s, Digest: j.it.digest, Content: j.it.sums,

@@ -37,8 +37,11 @@ type sink interface {
 
 // read counts a row, and notes the lead that it names, if that is known.
 func (c *collector) read(it *item, known *checkpoint.Entry) {
-	if c.drift != nil {
-		c.drift.name(it.rec.Key, known)
+	if c.drift != nil && c.drift.named != nil { // by both keys
+		c.drift.named.Add(known.Key)
+		if known.Key != it.rec.Key {
+			c.drift.named.Add(it.rec.Key)
+		}
 	}
 	c.tally.read(it)
 	switch {
@@ -174,7 +177,6 @@ func (t *tally) read(it *item) {
 	}
 }
 
-// ended is how many rows have an outcome.
 func (t *tally) ended() (n int) {
 	for _, rows := range t.outcomes {
 		n += rows
@@ -225,7 +227,6 @@ func (t *tally) count(it *item, r *result) *Stop {
 	return t.limit()
 }
 
-// inService counts whether a row has a lead now.
 func (t *tally) inService(r *result) {
 	switch s := &t.service; {
 	case r.outcome == Skipped:
@@ -254,7 +255,6 @@ func (t *tally) doubt(it *item, r *result) {
 	}
 }
 
-// sent counts a row whose request was sent.
 func (t *tally) sent(r *result) {
 	t.counts.Sent++
 	if f := &t.refused; r.outcome == Rejected && (f.status == 0 || f.status == r.entry.Code) {
@@ -295,7 +295,6 @@ func (t *tally) first(r *result) Outcome {
 	return Created
 }
 
-// countUp counts one more of a kind, or of others if there are too many kinds.
 func countUp[K comparable](kinds map[K]int, most int, kind, others K) {
 	if _, known := kinds[kind]; !known && len(kinds) >= most {
 		kind = others
@@ -303,7 +302,6 @@ func countUp[K comparable](kinds map[K]int, most int, kind, others K) {
 	kinds[kind]++
 }
 
-// attention is how many rows need attention.
 func (t *tally) attention(dry bool) int {
 	return (&report.Summary{Rows: t.rowCounts(&t.outcomes), DryRun: dry}).Attention()
 }
@@ -317,7 +315,6 @@ func (t *tally) rowCounts(n *[outcomeCount]int) report.RowCounts {
 	}
 }
 
-// report writes what was counted into the summary.
 func (t *tally) report(s *report.Summary) {
 	s.Rows = t.rowCounts(&t.outcomes)
 	s.Organizations, s.Transitions = report.Organizations(t.organizations), report.Transitions(t.moves)

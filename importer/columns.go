@@ -176,7 +176,6 @@ func refuseShape(f *source.File, s *checkpoint.Shape, kin []checkpoint.Kin) erro
 	return nil
 }
 
-// isRejects reports whether a file is the rejects of a run.
 func isRejects(f *source.File) bool {
 	h := f.Header()
 	if h.Open && f.ReadAhead(1) == 1 {

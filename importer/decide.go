@@ -50,7 +50,6 @@ func (p *conflicts) forStatus(service string) Rule {
 
 func (p *conflicts) forExternalID() Rule { return cmp.Or(Rule(p.rules.ExternalID), p.rule, RuleReport) }
 
-// readable reports whether a known lead can be read.
 func (p *planner) readable(known *checkpoint.Entry) bool {
 	return known.LeadID != "" && (known.ExternalID != "" || !p.o.ReadByExternalID)
 }
@@ -67,7 +66,6 @@ type field struct {
 	against string // the file's value at that time
 }
 
-// decision is what to do about a field.
 type decision struct {
 	byFile, byService bool // who changed it since it was confirmed
 	then              then

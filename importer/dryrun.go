@@ -55,7 +55,6 @@ func newDryRun(o *Options, in *intake) *dryRun {
 	}
 }
 
-// read looks at a row before it is planned.
 func (d *dryRun) read(it *item) {
 	at := spotOf(it)
 	if it.faults != nil {
@@ -135,7 +134,6 @@ func (d *dryRun) fails() bool {
 const addressWarning = "a key looks like an e-mail address: keys are kept in the checkpoint, so take something that " +
 	"is nobody's name or address"
 
-// isAddress reports whether a key looks like an e-mail address.
 func isAddress(key string) bool {
 	at := strings.IndexByte(key, '@')
 	return at > 0 && strings.IndexByte(key[at:], '.') > 1 && !strings.ContainsAny(key, " \t")
@@ -241,7 +239,6 @@ func (d *dryRun) findRepeats() {
 	d.repeated = d.repeats.Found(most)
 }
 
-// notes are remarks for people.
 func (d *dryRun) notes() (notes []string) {
 	if d.options.Show > 0 && d.shown == 0 {
 		why := "no row would be sent."
@@ -352,7 +349,6 @@ func keepProblem(p mapping.Problem, full bool) mapping.Problem {
 	return p
 }
 
-// rules are the problems, those of most rows first.
 func (d *dryRun) rules() (list []report.Rule) {
 	for _, p := range d.problems.List(func(p mapping.Problem) string { return p.Rule + p.Column + p.Text }) {
 		list = append(list, report.Rule{

@@ -99,7 +99,6 @@ func (e *engine) signIn(ctx context.Context) {
 	e.halt(stop)
 }
 
-// guarded makes a panic end the run in order.
 func (e *engine) guarded(lanes int, f func()) {
 	if err := crash.Call(func() error { f(); return nil }); err != nil {
 		e.mu.Lock()
@@ -159,7 +158,6 @@ func (e *engine) outOfTime() {
 	e.changed.Broadcast()
 }
 
-// halt is stop for callers without the lock.
 func (e *engine) halt(why *Stop) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -187,7 +185,6 @@ type lookup struct {
 	row     Case // a buffer for the row to decide about
 }
 
-// fill asks what the checkpoint knows of the rows.
 func (a *lookup) fill(ctx context.Context, items []*item, r *run) error {
 	n := len(items)
 	a.items, a.queries, a.known = items, slices.Grow(a.queries[:0], n)[:n], slices.Grow(a.known[:0], n)[:n]

@@ -61,7 +61,6 @@ func newMember(f Fleet, l Limits, b *delivery.Breaker, rate float64, patience ti
 	return m
 }
 
-// over receives the reason why the fleet ends. It is nil without a fleet.
 func (m *member) over() <-chan *Stop {
 	if m == nil {
 		return nil

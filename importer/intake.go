@@ -165,7 +165,6 @@ func (r *intake) run(ctx context.Context, out chan<- *batch) {
 	})
 }
 
-// handed hands a batch over, unless ctx ends before.
 func handed(ctx context.Context, to chan<- *batch, b *batch) bool {
 	select {
 	case to <- b:
@@ -251,7 +250,6 @@ func (r *intake) read(ctx context.Context, hand func(*batch) bool) {
 
 var errNotTaken = errors.New("nobody takes the rows")
 
-// lose notes that an input could not be read to its end.
 func (r *intake) lose(input int, err error) {
 	f := report.Fault{File: r.names[input], Error: err.Error(), Hint: "the rows after that place were not checked"}
 	if at, is := errors.AsType[*source.LostError](err); is {
@@ -405,7 +403,6 @@ func (m *recordMaker) record(it *item) error {
 // maxBindings is how many bindings are kept. Rows of JSONL may all have other columns.
 const maxBindings = 1024
 
-// binding is the mapping bound to a header.
 func (m *recordMaker) binding(file string, h *source.Header) (*mapping.Binding, error) {
 	if b := m.bindings[h]; b != nil {
 		return b, nil

@@ -108,7 +108,6 @@ func (s *lanes) begin(names []leadName) *lane {
 
 func (s *lanes) room() bool { return s.active < cap(s.todo) }
 
-// start gives a lane to the pool, which has room.
 func (s *lanes) start(l *lane) {
 	s.active++
 	s.todo <- l
@@ -130,7 +129,6 @@ func (s *lanes) wait(l *lane, it *item, names []leadName) {
 	s.count(it, 1)
 }
 
-// first takes the next row from a lane, or nil.
 func (s *lanes) first(l *lane) *item {
 	if len(l.waiting) == 0 {
 		return nil
@@ -141,7 +139,6 @@ func (s *lanes) first(l *lane) *item {
 	return it
 }
 
-// putBack puts a row back as the first of its lane.
 func (s *lanes) putBack(l *lane, it *item) {
 	l.waiting = slices.Insert(l.waiting, 0, it)
 	s.count(it, 1)
@@ -170,7 +167,6 @@ func (s *lanes) end(l *lane) {
 	}
 }
 
-// count counts one row more, or one less, among those that wait.
 func (s *lanes) count(it *item, one int) {
 	s.waiting += one
 	s.bytes += one * it.row.Size
@@ -178,7 +174,6 @@ func (s *lanes) count(it *item, one int) {
 
 func (s *lanes) full() bool { return s.waiting >= maxWaiting || s.bytes >= maxWaitingBytes }
 
-// drain takes out all rows that wait.
 func (s *lanes) drain() (left []*item) {
 	for _, l := range slices.AppendSeq(s.late, maps.Values(s.byName)) { // a lane may be under several names
 		for it := s.first(l); it != nil; it = s.first(l) {
@@ -188,7 +183,6 @@ func (s *lanes) drain() (left []*item) {
 	return left
 }
 
-// carry takes the rows of a lane to their outcomes, one after another.
 func (e *engine) carry(ctx context.Context, l *lane) {
 	for l.job != nil || e.next(l) {
 		e.carrier.carry(ctx, l.job)
@@ -254,7 +248,6 @@ func (e *engine) lookAgain(l *lane, it *item) (c *Case, other *lane) {
 	return nil, nil
 }
 
-// release gives back the place of a lane in the pool.
 func (e *engine) release() {
 	e.lanes.active--
 	e.changed.Broadcast()

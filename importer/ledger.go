@@ -97,7 +97,6 @@ func (r *run) heedDoubts(ctx context.Context) (err error) {
 	return err
 }
 
-// keepIn gives the run its ledger.
 func (r *run) keepIn(l *checkpoint.Ledger) {
 	r.ledger, r.intake.sums = l, l.Digests()
 }
@@ -159,7 +158,6 @@ func (r *run) noteStart(ctx context.Context) error {
 	return nil
 }
 
-// leaveFleet reports to the fleet how the worker ended.
 func (r *run) leaveFleet(s *report.Summary) {
 	if r.member == nil {
 		return
@@ -173,7 +171,6 @@ func (r *run) leaveFleet(s *report.Summary) {
 	}
 }
 
-// closeLedger stores how the run ended and closes the checkpoint.
 func (r *run) closeLedger(s *report.Summary) error {
 	var noted, closed error
 	if r.sender != nil {

@@ -143,7 +143,6 @@ func (j *job) sayOrganization() {
 	j.say(text)
 }
 
-// say adds to the text of how the row ended.
 func (j *job) say(text string) {
 	if j.text != "" {
 		j.text += "; "

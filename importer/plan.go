@@ -284,7 +284,6 @@ const (
 	MissingIgnore Missing = "ignore"
 )
 
-// forSync brings leads in step with their rows.
 func (p *planner) forSync(c *Case) Step {
 	if c.Known.State == checkpoint.InDoubt && c.Found == checkpoint.ByKey && p.o.Missing == MissingCreate {
 		return p.forImport(c)
@@ -359,7 +358,6 @@ const (
 		"its key (hint: restore the key, use the right checkpoint, or empty leadferry_outcome if no lead was made)"
 )
 
-// lookingLike says for people what the key of a row looks like.
 func lookingLike(l checkpoint.Likeness) string {
 	if l.State == checkpoint.Forgotten {
 		return "its key looks like one that was forgotten"
@@ -367,7 +365,6 @@ func lookingLike(l checkpoint.Likeness) string {
 	return "its key looks like that of " + rowLike(l)
 }
 
-// rowLike names the other row of a conflict.
 func rowLike(l checkpoint.Likeness) string {
 	switch {
 	case l.State == checkpoint.InDoubt && l.File == "":

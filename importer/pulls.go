@@ -59,7 +59,6 @@ func newPulls(m *mapping.Mapping, rules *conflicts) *pulls {
 	}
 }
 
-// add notes how a row ended.
 func (p *pulls) add(it *item, r *result) {
 	e, f := &r.entry, &r.found
 	hash := maphash.String(p.seed, e.LeadID) % uint64(64*len(p.maybe))
@@ -133,7 +132,6 @@ func (p *pulls) settle() error {
 	return nil
 }
 
-// lines yields the lines of the file.
 func (p *pulls) lines() iter.Seq2[report.Pulled, error] {
 	return func(yield func(report.Pulled, error) bool) {
 		for one, err := range p.ready.all() {
@@ -246,7 +244,6 @@ func (s *spool) all() iter.Seq2[pulled, error] {
 	}
 }
 
-// sorted are all runs: those of the file, and what is in memory.
 func (s *spool) sorted() (runs []func() (pulled, error)) {
 	begin := int64(0)
 	for _, end := range s.runs {

@@ -42,10 +42,10 @@ func newReconcile(o Options) *run {
 	return r
 }
 
-// Verdict is the result of the comparison.
+// Verdict is the result of the comparison. NoVerdict is for rows that are not compared, such as invalid ones.
 type Verdict uint8
 
-// The verdicts. NoVerdict is for rows that are not compared, such as invalid ones.
+// The verdicts.
 const (
 	NoVerdict Verdict = iota
 	Same
@@ -131,8 +131,8 @@ func judged(it *item, before *leadBefore, lead *leadapi.Lead, sums sums) Step {
 	d := new(conflicts).compare(it, before, lead, true, sums)
 	s := Step{diff: d, ending: ending{outcome: Conflict, text: strings.Join(d.asks, "; ")}}
 	f := &s.found
-	f.service, f.external, f.keys = cmp.Or(before.Seen.Status, before.Status), before.ExternalID, strings.Join(d.keys,
-		", ")
+	f.service, f.external = cmp.Or(before.Seen.Status, before.Status), before.ExternalID
+	f.keys = strings.Join(d.keys, ", ")
 	if lead != nil {
 		f.service, f.external = lead.Status, lead.ExternalID
 	}
@@ -209,39 +209,21 @@ func (d *drift) draw(one candidate) *candidate {
 	return &one
 }
 
-// countMove counts a change of status or owner. Only so many are counted apart: the service's words may be anything.
-func countMove(in map[report.Transition]int, from, to string) {
-	const most = 1000
-	countUp(in, most, report.Transition{From: from, To: to}, report.Transition{From: "others", To: "others"})
-}
-
 func (d *drift) count(it *item, r *result) {
 	f := &r.found
-	d.verdicts[f.verdict]++
-	switch f.verdict {
-	case Same, FileAhead, ServiceAhead, BothChanged:
-		countMove(d.statuses, it.rec.Status, f.service)
-	default:
+	if d.verdicts[f.verdict]++; f.verdict < Same || f.verdict > BothChanged {
 		return
 	}
+	const most = 1000 // counted apart: the service's words may be anything
+	others := report.Transition{From: "others", To: "others"}
+	countUp(d.statuses, most, report.Transition{From: it.rec.Status, To: f.service}, others)
 	if f.sampled {
 		if d.read++; f.verdict != Same {
 			d.differ++
 		}
 	}
-	if f.owner != "" && r.entry.Organization != "" && f.owner != r.entry.Organization {
-		countMove(d.owners, r.entry.Organization, f.owner)
-	}
-}
-
-// name notes the keys by which a row names a lead.
-func (d *drift) name(own string, known *checkpoint.Entry) {
-	if d.named == nil {
-		return
-	}
-	d.named.Add(known.Key)
-	if known.Key != own {
-		d.named.Add(own)
+	if had := r.entry.Organization; f.owner != "" && had != "" && f.owner != had {
+		countUp(d.owners, most, report.Transition{From: had, To: f.owner}, others)
 	}
 }
 
@@ -256,24 +238,19 @@ func wilson(hits, n int) (low, high float64) {
 	return max(0, (middle-width)/(1+z*z/count)), min(1, (middle+width)/(1+z*z/count))
 }
 
-// report writes what was counted into the summary.
 func (d *drift) report(s *report.Summary, rewrites bool) {
 	rec := &report.Reconciliation{
-		Rewrites: rewrites, Statuses: report.Transitions(d.statuses),
-		Owners: report.Transitions(d.owners),
+		Rewrites: rewrites, Statuses: report.Transitions(d.statuses), Owners: report.Transitions(d.owners),
 	}
 	for v := Same; v < verdictCount; v++ {
-		if v == Absent && d.named == nil {
-			continue
+		if v != Absent || d.named != nil {
+			rec.Verdicts = append(rec.Verdicts, report.VerdictCount{Verdict: v.String(), Leads: d.verdicts[v]})
 		}
-		rec.Verdicts = append(rec.Verdicts, report.VerdictCount{Verdict: v.String(), Leads: d.verdicts[v]})
 	}
 	if picked := min(d.met, d.most); picked > 0 {
 		low, high := wilson(d.differ, d.read)
-		rec.Sample = &report.Sample{Picked: picked, Read: d.read, Differ: d.differ, Low: low, High: high}
-		if d.read > 0 {
-			rec.Sample.Share = float64(d.differ) / float64(d.read)
-		}
+		share := float64(d.differ) / float64(max(d.read, 1))
+		rec.Sample = &report.Sample{Picked: picked, Read: d.read, Differ: d.differ, Share: share, Low: low, High: high}
 	}
 	s.Reconciliation = rec
 }
@@ -281,19 +258,12 @@ func (d *drift) report(s *report.Summary, rewrites bool) {
 // prepareReconciliation finds out whether absent leads can be listed, and what the run will cost.
 func (r *run) prepareReconciliation(ctx context.Context) error {
 	reads := r.ledger.Info().Leads
-	tells, err := r.tellsAbsent(ctx)
-	if err != nil {
+	if tells, err := r.tellsAbsent(ctx); err != nil {
 		return err
-	}
-	if tells {
+	} else if tells {
 		r.drift.named = findings.NewKeys(reads)
 	}
-	if n := r.Reconciling.Sample; n > 0 {
-		reads = min(reads, n)
-	}
-	if r.Limit > 0 {
-		reads = min(reads, r.Limit)
-	}
+	reads = min(reads, cmp.Or(r.Reconciling.Sample, reads), cmp.Or(r.Limit, reads))
 	r.drift.cost = fmt.Sprintf("Up to %s read, by one request each.",
 		english.PluralWord(reads, "1 lead is", fmt.Sprintf("%d leads are", reads)))
 	if r.Reconciling.None {
@@ -315,7 +285,6 @@ func (r *run) tellsAbsent(ctx context.Context) (bool, error) {
 	return checkpoint.OnlyOf(ctx, r.ledger, shapes)
 }
 
-// absentUntold says why absent leads are not listed.
 const absentUntold = "Leads that no row names are not listed as absent: the checkpoint also holds leads of other " +
 	"kinds of files, and the mapping has no namespace."
 
@@ -338,12 +307,11 @@ func (r *run) findAbsent(ctx context.Context, rec *recorder) {
 		return unwritten
 	})
 	switch {
-	case err == nil:
 	case unwritten != nil:
 		r.stopped = filesFailed(unwritten)
-	case ctx.Err() != nil:
+	case err != nil && ctx.Err() != nil:
 		r.stopped = interrupted()
-	default:
+	case err != nil:
 		r.stopped = ledgerFailed(err)
 	}
 }

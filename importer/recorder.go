@@ -60,7 +60,6 @@ func newRecorder(files *report.Run, inputs []*source.File, rooms *items, own *ow
 	return w
 }
 
-// add takes a row; an error says that an earlier one could not be written.
 func (w *recorder) add(it *item, r *result) error {
 	w.batch = append(w.batch, line{it, *r})
 	w.size += it.row.Size
@@ -86,7 +85,6 @@ func (w *recorder) flush() error {
 	return nil
 }
 
-// close waits until all rows are written.
 func (w *recorder) close() error {
 	_ = w.flush() // the next flush returns the same error
 	close(w.lines)
@@ -118,7 +116,6 @@ func (w *recorder) run() {
 	}
 }
 
-// write writes what the files tell of rows.
 func (w *recorder) write(batch []line) error {
 	results := make([]report.Result, len(batch))
 	for i := range batch {
@@ -192,7 +189,6 @@ func (w *recorder) absent(e *checkpoint.Entry) error {
 	return w.files.Reconciliation([]report.Compared{c})
 }
 
-// tell writes the problems of rows, if that file is wanted.
 func (w *recorder) tell(batch []line) error {
 	if !w.files.Tells() {
 		return nil

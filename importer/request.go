@@ -13,7 +13,6 @@ import (
 	"leadferry/mapping"
 )
 
-// createRequest is the Record as the service wants it.
 func createRequest(rec *mapping.Record) *leadapi.CreateRequest {
 	r := &leadapi.CreateRequest{
 		OrganizationID: rec.Organization, LocatorID: rec.Locator,
@@ -31,7 +30,6 @@ func contentField(f *mapping.Field) leadapi.ContentField {
 	return leadapi.ContentField{Key: f.Name, Value: f.Value, Literal: f.Kind != mapping.String}
 }
 
-// updateRequest is the request for these changes.
 func updateRequest(rec *mapping.Record, s *Changes) *leadapi.UpdateRequest {
 	r := &leadapi.UpdateRequest{}
 	if s.Status {
@@ -89,7 +87,6 @@ func (d *digester) ofContent(it *item) []checkpoint.ContentDigest {
 	return it.sums
 }
 
-// name is the digest of a content key's name.
 func (d *digester) name(name string) [4]byte {
 	sum, ok := d.names[name]
 	if !ok {

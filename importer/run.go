@@ -153,7 +153,6 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	return s, nil
 }
 
-// takeRows takes every row to its outcome.
 func (r *run) takeRows(ctx context.Context) {
 	var p phases
 	p.sending, p.sendNoMore = context.WithCancel(ctx)
@@ -167,7 +166,6 @@ const liveEvery = time.Second // between looks at a run for those who watch it
 // sample notes for the timeline how far the run is.
 func (r *run) sample() { r.meter.Sample(r.tally.ended(), r.retrier.Breaker.Paused() != "") }
 
-// progress tells listeners how far the run is.
 func (r *run) progress() {
 	r.sample()
 	if now := time.Now(); r.Live != nil && now.Sub(r.shown) >= liveEvery {

@@ -144,12 +144,10 @@ func (r *run) verdict() (outcome, reason string, code int) {
 		return outcome, "", code
 	case s.Code == CodeInterrupted:
 		return "interrupted", s.Reason, s.Code
-	case s.Code == CodeStopped, s.Code == CodeCheckpoint, s.Code == CodeFenced: // they replace CodeInDoubt
+	case s.replacesCode(code):
 		code = s.Code
-	default:
-		code = max(code, s.Code)
 	}
-	return "stopped", s.Reason, code
+	return "stopped", s.Reason, max(code, s.Code)
 }
 
 // badRows is how many rows need attention. With --strict, doubtful rows count too.
@@ -168,11 +166,8 @@ func (r *run) badRows() int {
 func (r *run) warnings() []string {
 	var list []string
 	for _, w := range slices.Concat(r.Mapping.Warnings(), r.intake.doubts) {
-		text := fmt.Sprintf("%s:%d:%d: %s", w.File, w.Line, w.Column, w.Text)
-		if w.Hint != "" {
-			text += ": " + w.Hint
-		}
-		list = append(list, text)
+		text := fmt.Sprintf("%s:%d:%d: %s: %s", w.File, w.Line, w.Column, w.Text, w.Hint)
+		list = append(list, strings.TrimSuffix(text, ": "))
 	}
 	return list
 }
@@ -232,8 +227,8 @@ func (r *run) notes() []string {
 		notes = slices.Concat(r.warnings(), r.remarks(), r.dry.notes())
 	}
 	if bad := r.badRows(); bad > 0 && r.Tolerate.covers(bad, r.tally.counts.Read) {
-		notes = append(notes, fmt.Sprintf("Rows that are not good, but tolerated: %d (--tolerate allows %s).", bad,
-			r.Tolerate))
+		notes = append(notes,
+			fmt.Sprintf("Rows that are not good, but tolerated: %d (--tolerate allows %s).", bad, r.Tolerate))
 	}
 	notes = append(notes, r.tally.notes()...)
 	if r.drift != nil && r.drift.named == nil && r.ledger != nil {

@@ -332,7 +332,6 @@ func (c *carrier) refusesReads(err error) error {
 	}
 }
 
-// notRead ends a row whose lead was not shown.
 func (c *carrier) notRead(j *job, err error) {
 	if stop, stops := stopOf(err); stops {
 		c.halt(stop)
