@@ -26,10 +26,7 @@ func TestNoCreateLeavesBeforeItsIntentIsDurable(t *testing.T) {
 				t.Errorf("row %s arrived at the service before its intent was durable", key)
 			}
 		}
-		tr.carry(t.Context())
-		if got := tr.outcomes(); got != "created 100" {
-			t.Error(got)
-		}
+		tr.ends(t, "created 100")
 	})
 }
 

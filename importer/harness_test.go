@@ -35,6 +35,7 @@ type remote struct {
 	madeFor  map[string]string         // lead → key of the row that it was made of
 	patches  []string                  // updates that arrived: lead and body
 	sends    map[string]int            // creates that arrived, by name
+	ids      map[string][]string       // their request IDs, by key
 	order    []string                  // names, as their leads were made
 	inFlight map[string]int
 	clash    bool
@@ -43,8 +44,7 @@ type remote struct {
 	arrive   func(key string) // a create does
 	see      func(key string, r *leadapi.CreateRequest)
 	answer   func(name string, n int) error // to a create, the nth of this name; nil: accepted
-	update   func(id string)                // one arrives
-	unlinked func() error                   // the answer to an update; nil: accepted
+	update   func(id string) error          // one arrives; its error is the answer
 	meet     func(op, id string)            // any request arrives
 	fate     func(op, id string) string
 }
@@ -53,7 +53,7 @@ func newRemote() *remote {
 	return &remote{
 		delay: 10 * time.Millisecond, leads: map[string]*leadapi.Lead{}, answered: map[string]leadapi.Lead{},
 		checked: map[string]leadapi.Lead{}, ever: map[string][]leadapi.Lead{}, madeFor: map[string]string{},
-		inFlight: map[string]int{}, sends: map[string]int{},
+		inFlight: map[string]int{}, sends: map[string]int{}, ids: map[string][]string{},
 	}
 }
 
@@ -151,13 +151,10 @@ func (s *remote) Create(_ context.Context, r *leadapi.CreateRequest) (*leadapi.C
 	arrive := func() {
 		s.mu.Lock()
 		s.sends[name]++
-		n = s.sends[name]
+		n, s.ids[key] = s.sends[name], append(s.ids[key], r.RequestID)
 		s.mu.Unlock()
 		if s.arrive != nil {
 			s.arrive(key)
-		}
-		if s.see != nil {
-			s.see(key, r)
 		}
 	}
 	answer := func() error {
@@ -190,21 +187,16 @@ func (s *remote) Update(_ context.Context, id string, r *leadapi.UpdateRequest) 
 	if !known {
 		return nil, refusedWith("update", 404)
 	}
+	var refused error
 	arrive := func() {
 		if s.update != nil {
-			s.update(id)
+			refused = s.update(id)
 		}
-	}
-	answer := func() error {
-		if s.unlinked == nil {
-			return nil
-		}
-		return s.unlinked()
 	}
 	news := func() bool {
 		return r.Status != nil || len(r.Content) > 0 || r.ExternalID != nil && *r.ExternalID != s.leads[id].ExternalID
 	}
-	lead, err := s.serve("update", id, arrive, answer, news, func() *leadapi.Lead {
+	lead, err := s.serve("update", id, arrive, func() error { return refused }, news, func() *leadapi.Lead {
 		l := s.leads[id]
 		if r.Status != nil {
 			l.Status = *r.Status
@@ -410,8 +402,7 @@ func (r *records) add(it *item, res *result) error {
 }
 
 // parsed is a mapping file.
-func parsed(t testing.TB, text string) *mapping.Mapping {
-	t.Helper()
+func parsed(t interface{ Fatal(...any) }, text string) *mapping.Mapping {
 	m, err := mapping.Parse("m.yaml", []byte(text), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -494,6 +485,14 @@ func (tr *trial) carry(ctx context.Context) {
 	tr.takeRows(ctx)
 	end()
 	tr.run.ledger.Close()
+}
+
+// ends is carry, and compares the outcomes.
+func (tr *trial) ends(t *testing.T, want string) {
+	t.Helper()
+	if tr.carry(t.Context()); tr.outcomes() != want {
+		t.Errorf("%s, want %s", tr.outcomes(), want)
+	}
 }
 
 func (tr *trial) outcomes() string {

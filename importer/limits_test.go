@@ -2,8 +2,11 @@ package importer
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +16,7 @@ import (
 	"leadferry/importer/findings"
 	"leadferry/importer/report"
 	"leadferry/importer/source"
+	"leadferry/leadapi"
 )
 
 func TestMaxCreatesIsNeverExceeded(t *testing.T) {
@@ -105,60 +109,44 @@ func TestLimitsEndARun(t *testing.T) {
 }
 
 // A run that is out of time takes no more rows and finishes the leads that it has made: none stays without its link. Where
-// the time is over while the last rows are under way, nothing is left undone.
+// the time is over while the last rows are under way, nothing is left undone. Links that it waits for are given up at the
+// first signal, and a service that is gone is told as such.
 func TestMaxDuration(t *testing.T) {
 	for _, test := range []struct {
-		rows    int
-		delay   time.Duration
-		outcome string
-		code    int
-	}{{3000, 10 * time.Millisecond, "stopped", CodeAttention}, {4, time.Minute, "complete", CodeComplete}} {
-		tried(t, numbered(test.rows), Options{Sending: Sending{Concurrency: 4, MaxDuration: time.Second}}, func(t *testing.T, tr *trial) {
+		name           string
+		rows           int
+		delay, maxWait time.Duration
+		gone, signal   bool // after half the time
+		outcome        string
+		code           int
+	}{
+		{"rows are left", 3000, 10 * time.Millisecond, time.Hour, false, false, "stopped", CodeAttention},
+		{"none are left", 4, time.Minute, time.Hour, false, false, "complete", CodeComplete},
+		{"a signal", 300, 20 * time.Millisecond, time.Hour, true, true, "interrupted", CodeInterrupted},
+		{"a silent service", 300, 20 * time.Millisecond, time.Minute, true, false, "stopped", CodeStopped},
+	} {
+		o := Options{Sending: Sending{Concurrency: 4, MaxDuration: time.Second}}
+		tried(t, numbered(test.rows), o, func(t *testing.T, tr *trial) {
+			began, interrupt := time.Now(), make(chan struct{})
+			tr.Interrupt = interrupt
 			tr.remap(t, "  external_id: 'x-{id}'\n")
-			tr.service.delay = test.delay
+			tr.service.delay, tr.retrier.Breaker.MaxWait = test.delay, test.maxWait
+			tr.service.update = func(string) error {
+				if test.gone && time.Since(began) > 500*time.Millisecond {
+					return unsent
+				}
+				return nil
+			}
+			if test.signal {
+				time.AfterFunc(10*time.Second, func() { close(interrupt) })
+			}
 			tr.carry(t.Context())
 			outcome, _, code := tr.verdict()
-			made := len(tr.service.order)
-			if outcome != test.outcome || code != test.code || made == 0 || tr.tally.outcomes[Created] != made || tr.tally.outcomes[InDoubt] != 0 {
-				t.Errorf("%s with %d: %s; %d made", outcome, code, tr.outcomes(), made)
+			made, n := len(tr.service.order), tr.tally.outcomes
+			if outcome != test.outcome || code != test.code || made == 0 || n[Created]+n[Partial] != made || n[InDoubt] > 0 ||
+				(n[Partial] > 0) != test.gone {
+				t.Errorf("%s: %s with %d: %s; %d made", test.name, outcome, code, tr.outcomes(), made)
 			}
-		})
-	}
-}
-
-// Links that a run out of time waits for are given up at the first signal, and a service
-// that is gone is told as such.
-func TestWhatEndsARunOutOfTime(t *testing.T) {
-	for _, test := range []struct {
-		name    string
-		maxWait time.Duration
-		signal  bool
-		code    int
-	}{
-		{"a signal", time.Hour, true, CodeInterrupted},
-		{"a silent service", time.Minute, false, CodeStopped},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				interrupt := make(chan struct{})
-				tr := newTrial(t, numbered(300), Options{Sending: Sending{Concurrency: 4, MaxDuration: time.Second}, Hooks: Hooks{Interrupt: interrupt}})
-				tr.retrier.Breaker.MaxWait = test.maxWait
-				tr.remap(t, "  external_id: 'x-{id}'\n")
-				began := time.Now()
-				tr.service.unlinked = func() error {
-					if time.Since(began) > 500*time.Millisecond {
-						return unsent
-					}
-					return nil
-				}
-				if test.signal {
-					time.AfterFunc(10*time.Second, func() { close(interrupt) })
-				}
-				tr.carry(t.Context())
-				if _, _, code := tr.verdict(); code != test.code || tr.tally.outcomes[Partial] == 0 || tr.tally.outcomes[InDoubt] > 0 {
-					t.Errorf("exit %d: %s", code, tr.outcomes())
-				}
-			})
 		})
 	}
 }
@@ -193,33 +181,7 @@ func TestTheReasonThatSaysMost(t *testing.T) {
 // faults 66: the second row whose answer names a known lead ID is in doubt.
 func TestALeadIDThatBelongsToAnotherRow(t *testing.T) {
 	tried(t, []string{"k1,same", "k2,same", "k3,other"}, Options{Sending: Sending{Concurrency: 3}}, func(t *testing.T, tr *trial) {
-		tr.carry(t.Context())
-		if got := tr.outcomes(); got != "created 2 in_doubt 1" {
-			t.Error(got)
-		}
-	})
-}
-
-// A panic in a worker ends the run in order; its message, which may quote a row,
-// is not shown. faults 9
-func TestAPanicInAWorkerEndsTheRunInOrder(t *testing.T) {
-	tried(t, numbered(50), Options{Sending: Sending{Concurrency: 4}}, func(t *testing.T, tr *trial) {
-		tr.service.answer = func(name string, _ int) error {
-			if name == "n010" {
-				panic(fmt.Sprintf("row %s", name))
-			}
-			return nil
-		}
-		tr.carry(t.Context())
-		if tr.stopped == nil || tr.stopped.Code != CodeStopped {
-			t.Fatalf("stopped for %v", tr.stopped)
-		}
-		if got := tr.ledger.state("k010"); got != checkpoint.InDoubt {
-			t.Errorf("the row is %v, want in doubt", got)
-		}
-		if n := len(tr.service.order); n != tr.tally.outcomes[Created] {
-			t.Errorf("the service made %d, the run shows %s", n, tr.outcomes())
-		}
+		tr.ends(t, "created 2 in_doubt 1")
 	})
 }
 
@@ -228,8 +190,8 @@ type faultySums struct{ *checkpoint.Digester }
 
 func (faultySums) Sum(b []byte) checkpoint.Digest { panic(string(b)) }
 
-// Wherever the program itself fails, the run ends in order: what was sent is settled, the
-// counts add up, and the reason tells where in the program, but nothing of the row.
+// Wherever the program itself fails, the run ends in order: what was sent is settled, the counts add up, and the reason
+// tells where in the program, but nothing of the row. fault 9
 func TestAFaultOfTheProgramEndsTheRunInOrder(t *testing.T) {
 	for name, sabotage := range map[string]func(*trial){
 		"planner": func(tr *trial) {
@@ -239,6 +201,14 @@ func TestAFaultOfTheProgramEndsTheRunInOrder(t *testing.T) {
 					panic(c.it.rec.Key)
 				}
 				return planFor(c)
+			}
+		},
+		"worker": func(tr *trial) {
+			tr.service.answer = func(name string, _ int) error {
+				if name == "n030" {
+					panic(name)
+				}
+				return nil
 			}
 		},
 		"digest": func(tr *trial) { tr.intake.sums = faultySums{checkpoint.NewDigester(nil)} },
@@ -255,18 +225,15 @@ func TestAFaultOfTheProgramEndsTheRunInOrder(t *testing.T) {
 				sabotage(tr)
 				tr.carry(t.Context())
 				if tr.stopped == nil || tr.stopped.Code != CodeStopped || !strings.Contains(tr.stopped.Reason, "internal error (string at importer/limits_test.go:") ||
-					strings.Contains(tr.stopped.Reason, "k030") {
+					strings.Contains(tr.stopped.Reason, "030") {
 					t.Fatalf("stopped for %v", tr.stopped)
 				}
-				if n := len(tr.service.order); n != tr.tally.outcomes[Created] || tr.tally.outcomes[InDoubt] != 0 {
+				doubt := tr.ledger.state("k030") == checkpoint.InDoubt
+				if n := len(tr.service.order); n != tr.tally.outcomes[Created] || (tr.tally.outcomes[InDoubt] == 1) != doubt || doubt != (name == "worker") {
 					t.Errorf("the service made %d, the run shows %s", n, tr.outcomes())
 				}
-				sum := 0
-				for _, n := range tr.tally.outcomes {
-					sum += n
-				}
-				if sum != tr.tally.counts.Read {
-					t.Errorf("%d rows read, %s", tr.tally.counts.Read, tr.outcomes())
+				if n := tr.tally.ended(); n != tr.tally.counts.Read {
+					t.Errorf("%d of %d rows ended, %s", n, tr.tally.counts.Read, tr.outcomes())
 				}
 			})
 		})
@@ -298,4 +265,78 @@ func TestHowARunWithADamagedCheckpointEnds(t *testing.T) {
 	if stop.Reason != want || stop.Code != CodeCheckpoint || !stop.Same {
 		t.Errorf("%+v", stop)
 	}
+}
+
+// cutOff makes the trial's network lose everything for a time: requests leave and are
+// not answered within the 30 s that they have. It returns how long after
+// the end of that the first request leaves.
+func (tr *trial) cutOff(after, length time.Duration) (again *atomic.Int64) {
+	again = new(atomic.Int64)
+	from := time.Now().Add(after)
+	back := from.Add(length)
+	gone := func() bool { return time.Now().After(from) && time.Now().Before(back) }
+	silence := &leadapi.Error{Op: "create", Applied: leadapi.Maybe, Reason: leadapi.ReasonTimeout, Message: "no answer in time"}
+	var lost sync.Map // numbers of rows
+	tr.service.arrive = func(key string) {
+		if gone() {
+			lost.Store(key[1:], true)
+			time.Sleep(30 * time.Second)
+		} else if time.Now().After(from) {
+			again.CompareAndSwap(0, int64(time.Since(back)))
+		}
+	}
+	tr.service.answer = func(name string, _ int) error {
+		if _, is := lost.Load(name[1:]); is {
+			return silence
+		}
+		return nil
+	}
+	tr.retrier.Reach = func(ctx context.Context) error {
+		if !gone() {
+			return nil
+		}
+		<-ctx.Done()
+		return &leadapi.Error{Op: "reach", Applied: leadapi.Maybe, Reason: leadapi.ReasonTimeout, Message: "no answer in time"}
+	}
+	return again
+}
+
+// A network that loses everything for ten minutes costs the rows that were in flight
+// and the one that found out first, however long it lasts; the run goes on within 30 s
+// of its end. fault 46
+func TestPartitionCostsNoMoreTheLongerItLasts(t *testing.T) {
+	for _, concurrency := range []int{1, 8, 64} {
+		t.Run(fmt.Sprint(concurrency), func(t *testing.T) {
+			tried(t, numbered(500), Options{Sending: Sending{Concurrency: concurrency}}, func(t *testing.T, tr *trial) {
+				again := tr.cutOff(50*time.Millisecond, 10*time.Minute)
+				tr.carry(t.Context())
+				doubts := tr.tally.outcomes[InDoubt]
+				if doubts == 0 || doubts > concurrency+1 || tr.tally.outcomes[Created]+doubts != 500 {
+					t.Errorf("at %d in flight: %s", concurrency, tr.outcomes())
+				}
+				if late := time.Duration(again.Load()); late == 0 || late > 30*time.Second {
+					t.Errorf("went on %v after the network was back", late)
+				}
+			})
+		})
+	}
+}
+
+// A silence that outlasts --max-wait ends the run, whether requests had left or not, and
+// costs no further doubts. fault 46
+func TestPartitionForTooLongEndsTheRun(t *testing.T) {
+	tried(t, numbered(500), Options{Sending: Sending{Concurrency: 8}}, func(t *testing.T, tr *trial) {
+		tr.cutOff(50*time.Millisecond, 100*time.Hour)
+		began := time.Now()
+		tr.carry(t.Context())
+		if tr.stopped == nil || tr.stopped.Code != CodeStopped {
+			t.Fatalf("stopped for %v: %s", tr.stopped, tr.outcomes())
+		}
+		if took := time.Since(began); took < time.Hour || took > time.Hour+2*time.Minute {
+			t.Errorf("gave up after %v, want an hour", took)
+		}
+		if n := tr.tally.outcomes[InDoubt]; n == 0 || n > 9 {
+			t.Errorf("%s", tr.outcomes())
+		}
+	})
 }

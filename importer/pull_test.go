@@ -2,6 +2,9 @@ package importer
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -58,51 +61,6 @@ func TestPullHoldsWhatIsKept(t *testing.T) {
 		if _, order := p.must("updated 1 unchanged 2", p.run("sync", service, rows...)).pulledBy(); order != "x-c " {
 			t.Error(order)
 		}
-	})
-}
-
-// What the service decides does not wait for content that it will not take, or did not answer for.
-func TestPullHoldsWhatIsKeptThoughItsContentIsRefused(t *testing.T) {
-	for fate, want := range map[string]string{"422": "rejected 1", "lost": "failed 1"} {
-		for name, first := range map[string]string{"kept": "sync", "seen": "reconcile"} {
-			t.Run(name+", "+want, func(t *testing.T) {
-				paired(t, func(t *testing.T, p *pair) {
-					service := Options{Planning: Planning{Conflict: RuleService, CheckRemote: ReadAll}, Keeping: Keeping{Files: report.Files{Pull: "pull.csv"}}}
-					p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
-					p.service.typed(p.known("a").LeadID, "Status", "closedWon")
-					p.run(first, service, "a,,x-a,open,Ann,1")
-					service.CheckRemote = ReadNothing
-					p.service.fate = func(string, string) string { return fate }
-					for range 2 {
-						if _, order := p.must(want, p.run("sync", service, "a,,x-a,open,Anna,1")).pulledBy(); order != "x-a " {
-							t.Errorf("the pull file has %q", order)
-						}
-					}
-					service.Conflict = RuleReport
-					if _, order := p.run("sync", service, "a,,x-a,open,Anna,1").pulledBy(); order != "" {
-						t.Errorf("nobody has decided, and the pull file has %q", order)
-					}
-				})
-			})
-		}
-	}
-}
-
-// A status over which the file's word counts is nothing that the CRM should take over.
-func TestPullLeavesOutWhatTheFileDecides(t *testing.T) {
-	paired(t, func(t *testing.T, p *pair) {
-		ruled := parsed(t, strings.ReplaceAll(pairMapping, `status: "{status}"`, `status: {from: "{status}", conflict: {onHold: file}}`))
-		rows := []string{"a,,x-a,open,Ann,1", "b,,x-b,open,Bob,1"}
-		p.must("created 2", p.run("import", Options{}, rows...))
-		p.service.typed(p.known("a").LeadID, "Status", "onHold")
-		p.service.typed(p.known("b").LeadID, "Status", "closedWon")
-		o := Options{Task: Task{Mapping: ruled}, Keeping: Keeping{Files: report.Files{Pull: "pull.csv"}}}
-		for _, o.Reconciling.None = range []bool{false, true} {
-			if _, order := p.must("conflict 2", p.run("reconcile", o, rows...)).pulledBy(); order != "x-b " {
-				t.Error(order)
-			}
-		}
-		p.must("updated 1 conflict 1", p.run("sync", o, rows...)) // which sends it
 	})
 }
 
@@ -225,4 +183,70 @@ func TestPullClosesTheCircle(t *testing.T) {
 			rt.Fatalf("%s\nfirst %v, then %v, console %v, check %v, seen %v, killed %d", strings.Join(faults, "\n"), first, then, console, check, seenBefore, killed)
 		}
 	})
+}
+
+// All things come out in order, as often as somebody asks, whatever of them fits into memory, wherever the rest goes, and
+// whenever the disk takes no more; of which no name is left.
+func TestSpool(t *testing.T) {
+	temporary := t.TempDir()
+	t.Setenv("TMPDIR", temporary)
+	t.Setenv("TMP", temporary)
+	rapid.Check(t, func(t *rapid.T) {
+		s := &spool{most: rapid.IntRange(1, 40).Draw(t, "most"), compare: pulled.byLead}
+		defer s.close()
+		full := rapid.IntRange(0, 200).Draw(t, "full")
+		var want []pulled
+		for i, a := range rapid.SliceOf(rapid.Uint32Range(0, 50)).Draw(t, "things") {
+			v := pulled{Number: i}
+			v.Line.LeadID = fmt.Sprint(a)
+			want = append(want, v)
+			s.add(v)
+			s.full = s.full || i == full
+		}
+		slices.SortFunc(want, pulled.byLead)
+		for range 2 {
+			var got []pulled
+			for v, err := range s.all() {
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, v)
+			}
+			if !slices.Equal(got, want) {
+				t.Fatalf("%v, want %v", got, want)
+			}
+		}
+		if names, _ := filepath.Glob(filepath.Join(temporary, "*")); len(names) > 0 && os.PathSeparator == '/' {
+			t.Fatalf("left: %v", names)
+		}
+	})
+}
+
+// Where no file can be made, all stays in memory; one that cannot be read is an error.
+func TestSpoolsWhoseFilesFail(t *testing.T) {
+	fill := func() *spool {
+		s := &spool{most: 4, compare: pulled.byLead}
+		t.Cleanup(s.close)
+		for i := range 20 {
+			s.add(pulled{Number: i})
+		}
+		return s
+	}
+	count := func(s *spool) (n int, last error) {
+		for _, last = range s.all() {
+			n++
+		}
+		return n, last
+	}
+	broken := fill()
+	broken.file.Close()
+	if _, err := count(broken); err == nil {
+		t.Error("the file cannot be read, and nobody says so")
+	}
+	t.Setenv("TMPDIR", t.TempDir()+"/none")
+	t.Setenv("TMP", os.Getenv("TMPDIR"))
+	s := fill()
+	if n, err := count(s); s.file != nil || n != 20 || err != nil {
+		t.Errorf("%d things, %v", n, err)
+	}
 }

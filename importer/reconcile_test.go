@@ -1,13 +1,9 @@
 package importer
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -184,25 +180,6 @@ func inOrder(lines string) string {
 	return strings.Join(all, "")
 }
 
-// Leads that no row names stand behind the rows.
-func TestAbsentLeadsHaveLines(t *testing.T) {
-	dir := t.TempDir()
-	files, err := report.OpenRun(report.Files{Dir: dir, Reconciles: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	rooms := newItems()
-	rec := newRecorder(files, nil, &rooms, nil)
-	var s report.Summary
-	if err := errors.Join(rec.close(), rec.absent(&checkpoint.Entry{Key: "k", State: checkpoint.Created}), files.Finish(&s), s.Close()); err != nil {
-		t.Fatal(err)
-	}
-	lines, err := os.ReadFile(filepath.Join(dir, "reconciliation.csv"))
-	if err != nil || !strings.Contains(string(lines), "\n,,,k,,,,,,,absent,") {
-		t.Errorf("%v: %q", err, lines)
-	}
-}
-
 // Wilson's interval, by figures of its literature.
 func TestWilson(t *testing.T) {
 	for _, test := range []struct {
@@ -215,41 +192,6 @@ func TestWilson(t *testing.T) {
 		}
 	}
 }
-
-// TestAbsentOfOtherFiles: without a namespace, leads of other kinds of files may be none that this file should name.
-func TestAbsentOfOtherFiles(t *testing.T) {
-	s := func(columns, key, namespace string) checkpoint.Shape {
-		return checkpoint.Shape{Columns: strings.Split(columns, ","), Key: key, Namespace: namespace}
-	}
-	for _, tt := range []struct {
-		noted, asked []checkpoint.Shape
-		want         bool
-	}{
-		{nil, []checkpoint.Shape{s("a,b", "{a}", "")}, true},
-		{[]checkpoint.Shape{s("b,a", "{a}", ""), s("x", "{x}", "other")}, []checkpoint.Shape{s("a,b", "{a}", "")}, true},
-		{[]checkpoint.Shape{s("a,b", "{a}", ""), s("a", "{a}", "")}, []checkpoint.Shape{s("a,b", "{a}", "")}, false},
-		{[]checkpoint.Shape{s("a,b", "{a}", ""), s("a", "{a}", "")}, []checkpoint.Shape{s("a,b", "{a}", ""), s("a", "{a}", "")}, true},
-		{[]checkpoint.Shape{s("a,b", "{b}", "")}, []checkpoint.Shape{s("a,b", "{a}", "")}, false},
-	} {
-		notes := notesOnly{digests: checkpoint.NewDigester(make([]byte, 32))}
-		for i := range tt.noted {
-			notes.all = append(notes.all, notes.digests.ShapeNote(&tt.noted[i]))
-		}
-		if got, err := checkpoint.OnlyOf(t.Context(), notes, tt.asked); got != tt.want || err != nil {
-			t.Errorf("noted %v, asked %v: %v, %v", tt.noted, tt.asked, got, err)
-		}
-	}
-}
-
-// notesOnly is a Store that holds notes alone.
-type notesOnly struct {
-	checkpoint.Store
-	digests *checkpoint.Digester
-	all     []checkpoint.Note
-}
-
-func (n notesOnly) Digests() *checkpoint.Digester                            { return n.digests }
-func (n notesOnly) Notes(context.Context, string) ([]checkpoint.Note, error) { return n.all, nil }
 
 // Only leads of the namespace are absent, and only where all input was read.
 func TestAbsentLeads(t *testing.T) {

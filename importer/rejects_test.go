@@ -3,7 +3,6 @@ package importer
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,24 +14,13 @@ import (
 	"leadferry/importer/report"
 	"leadferry/importer/source"
 	"leadferry/leadapi"
-	"leadferry/mapping"
 )
-
-// fails is a test of any kind.
-type fails interface {
-	Helper()
-	Fatalf(format string, args ...any)
-	Errorf(format string, args ...any)
-}
 
 // rejectsBy validates a file by a mapping that takes any data, and gives the rejects; "" where
 // there are none, or the file is refused.
-func rejectsBy(t fails, path, out string, o source.Options) (rows report.RowCounts, rejects string) {
+func rejectsBy(t *rapid.T, path, out string, o source.Options) (rows report.RowCounts, rejects string) {
 	t.Helper()
-	m, err := mapping.Parse("m", []byte(`{"version": 1, "lead": {"content": {"*": rest}}}`), nil)
-	if err != nil {
-		t.Fatalf("%v", err)
-	}
+	m := parsed(t, `{"version": 1, "lead": {"content": {"*": rest}}}`)
 	f, err := source.Open(path, o)
 	if err != nil {
 		return rows, ""
@@ -53,7 +41,7 @@ func rejectsBy(t fails, path, out string, o source.Options) (rows report.RowCoun
 
 // checkTwice reads a file, and its rejects as they are: none of them is a row that could be
 // sent, and the rejects of the rejects hold the same texts.
-func checkTwice(t fails, path, dir string, o source.Options) (rejected int) {
+func checkTwice(t *rapid.T, path, dir string, o source.Options) (rejected int) {
 	t.Helper()
 	rows, rejects := rejectsBy(t, path, dir+"-1", o)
 	if rejects == "" {
@@ -71,7 +59,7 @@ func checkTwice(t fails, path, dir string, o source.Options) (rejected int) {
 }
 
 // texts are the rows of a file that are not corrected yet.
-func texts(t fails, path string, o source.Options) (all []string) {
+func texts(t *rapid.T, path string, o source.Options) (all []string) {
 	t.Helper()
 	f, err := source.Open(path, o)
 	if err != nil {
@@ -82,46 +70,6 @@ func texts(t fails, path string, o source.Options) (all []string) {
 		all = append(all, row.Text)
 	}
 	return all
-}
-
-// Whatever a file holds, its rejects can be imported as they are, as the run says, and
-// send nothing. faults 90, 91, 96, 132
-func TestRejectsOfAllCasesSendNothing(t *testing.T) {
-	dir := filepath.Join("..", "..", "shared", "cases")
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("the conformance cases are not here: %v", err)
-	}
-	at, files, rejected := t.TempDir(), 0, 0
-	var lines strings.Builder // of a suite of one value a file
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		if strings.Contains(path, "jsontestsuite") {
-			lines.Write(append(data, '\n'))
-			return nil
-		}
-		for i, damage := range []string{"", "\n\xff,\x00\n\"a\"b,\"c\" d\n{\n"} {
-			damaged := filepath.Join(at, fmt.Sprint(files, i)+filepath.Base(path))
-			if err := os.WriteFile(damaged, append(data, damage...), 0o600); err != nil {
-				return err
-			}
-			rejected += checkTwice(t, damaged, damaged+"-out", source.Options{})
-		}
-		files++
-		return nil
-	})
-	suite := filepath.Join(at, "suite.jsonl")
-	if err := os.WriteFile(suite, []byte("{\"first\":1}\n"+lines.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if n := checkTwice(t, suite, suite+"-out", source.Options{}); err != nil || files < 50 || rejected < files || n < 100 {
-		t.Errorf("%d files with %d rejects, %d of the suite: %v", files, rejected, n, err)
-	}
 }
 
 // faults 90, 91, 96, 132

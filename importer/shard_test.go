@@ -1,12 +1,19 @@
 package importer
 
 import (
+	"bytes"
+	"context"
 	"fmt"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"pgregory.net/rapid"
 
+	"leadferry/checkpoint"
 	"leadferry/internal/rowkey"
 	"leadferry/mapping"
 )
@@ -125,4 +132,82 @@ func TestRowsOfALeadFallToOneWorker(t *testing.T) {
 			t.Fatal("a lead falls to two workers")
 		}
 	})
+}
+
+// unevenSums take the longer the sooner a row comes in its file, and fail where a text
+// holds one of the words.
+type unevenSums struct {
+	*checkpoint.Digester
+	fail []string
+}
+
+func (s unevenSums) Sum(b []byte) checkpoint.Digest {
+	for _, word := range s.fail {
+		if bytes.Contains(b, []byte(word)) {
+			panic(word)
+		}
+	}
+	time.Sleep(time.Duration(255-b[len(b)/2]) * time.Microsecond)
+	return s.Digester.Sum(b)
+}
+
+// taken reads the intake of a file of rows by several makers, until a row of this key has
+// come, where one is named.
+func taken(t *testing.T, rows int, s unevenSums, until string) (keys []string, err error) {
+	processors := runtime.GOMAXPROCS(4)
+	defer runtime.GOMAXPROCS(processors)
+	synctest.Test(t, func(t *testing.T) { // which waits for all goroutines
+		tr := newTrial(t, numbered(rows), Options{})
+		defer tr.run.ledger.Close()
+		tr.intake.sums = s
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		out := make(chan *batch)
+		var group sync.WaitGroup
+		group.Go(func() { tr.intake.run(ctx, out) })
+		defer group.Wait()
+		for b := tr.intake.next(out, batchRows); b != nil; b = tr.intake.next(out, batchRows) {
+			for _, it := range b.items {
+				keys = append(keys, it.rec.Key)
+				if it.rec.Key == until {
+					cancel()
+				}
+			}
+			if err = b.err; err != nil {
+				cancel()
+				break
+			}
+		}
+	})
+	return keys, err
+}
+
+// However long each takes, and whoever makes them, Records come in the order of the file.
+func TestRecordsComeInOrder(t *testing.T) {
+	const rows = 20*batchRows + 1
+	keys, err := taken(t, rows, unevenSums{Digester: checkpoint.NewDigester(nil)}, "")
+	if err != nil || len(keys) != rows {
+		t.Fatalf("%d rows of %d, %v", len(keys), rows, err)
+	}
+	for i, row := range numbered(rows) {
+		if key, _, _ := strings.Cut(row, ","); keys[i] != key {
+			t.Fatalf("%q instead of %q", keys[i], key)
+		}
+	}
+}
+
+// Of several rows at which the program fails, the first in the file is told of, behind all
+// rows before it, and nothing comes after it.
+func TestFirstFailureEndsTheIntake(t *testing.T) {
+	keys, err := taken(t, 20*batchRows, unevenSums{Digester: checkpoint.NewDigester(nil), fail: []string{"k1900", "k400", "k410", "k700"}}, "")
+	if len(keys) != 400 || err == nil || !strings.Contains(err.Error(), "leads.csv:402: ") {
+		t.Errorf("%d rows, %v", len(keys), err)
+	}
+}
+
+// Whoever wants no more gets none that was not about to be handed over, and nobody goes on.
+func TestIntakeEndsWithItsContext(t *testing.T) {
+	if keys, err := taken(t, 20*batchRows, unevenSums{Digester: checkpoint.NewDigester(nil)}, "k300"); err != nil || len(keys) > 5*batchRows {
+		t.Errorf("%d rows, %v", len(keys), err)
+	}
 }

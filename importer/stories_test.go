@@ -115,6 +115,8 @@ var stories = map[string]string{
 		console Status onHold
 		reconcile: a,,x-a,contacted,Ann,1 = conflict 1
 		console Status closedWon
+		reconcile won-by-file: a,,x-a,contacted,Ann,1 = conflict 1
+		pulls
 		sync service won-by-file: a,,x-a,contacted,Anna,1 = updated 1
 		pulls
 		shows Status contacted
@@ -124,6 +126,26 @@ var stories = map[string]string{
 		sync service won-by-file: a,,x-a,contacted,Ann,1 = unchanged 1
 		pulls x-a 
 		shows Status inProgress`,
+	"what is kept is pulled though other content is refused": `
+		import: a,,x-a,open,Ann,1 = created 1
+		console Status closedWon
+		sync service all: a,,x-a,open,Ann,1 = unchanged 1
+		fate 422
+		sync service: a,,x-a,open,Anna,1 = rejected 1
+		pulls x-a
+		sync service: a,,x-a,open,Anna,1 = rejected 1
+		pulls x-a
+		sync: a,,x-a,open,Anna,1 = rejected 1
+		pulls`,
+	"what is kept is pulled though other content is not answered": `
+		import: a,,x-a,open,Ann,1 = created 1
+		console Status closedWon
+		reconcile service: a,,x-a,open,Ann,1 = conflict 1
+		fate lost
+		sync service: a,,x-a,open,Anna,1 = failed 1
+		pulls x-a
+		sync service: a,,x-a,open,Anna,1 = failed 1
+		pulls x-a`,
 	"a status that is sent over is told, seen before": `
 		import: a,,x-a,open,Ann,1 = created 1
 		console Status closedWon
@@ -289,14 +311,6 @@ var stories = map[string]string{
 		fate
 		sync file: a,,y-a,open,Ann,1 = updated 1
 		sends {"ExternalID":"y-a"} | {"ExternalID":"y-a"}`,
-	"changes by others are seen": `
-		import: a,,x-a,open,Ann,1 = created 1
-		console Status onHold
-		sync: a,,x-a,open,Anna,1 = updated 1
-		says open was confirmed on
-		knows status=open seen=onHold
-		sync: a,,x-a,open,Anna,1 = conflict 1
-		sends {"ExternalID":"x-a"} | {"Content":{"name":"Anna"}}`,
 	"an import sends what changed": `
 		import: a,,x-a,open,Ann,1 = created 1
 		import: b,,x-b,open,Bob,1 = created 1
