@@ -90,8 +90,10 @@ func (c *carrier) act(ctx context.Context, j *job) {
 	case Note:
 		j.before = leadBefore(j.entry)
 		c.notSent(j, j.before.remembered(&j.it.rec))
-	default:
-		c.hold(j)
+	default: // Hold: what a person needs to find the lead, without digests, because its data are not known
+		j.entry = c.doubtOf(j)
+		j.entry.Digest, j.entry.Content, j.entry.Reason = checkpoint.Digest{}, nil, checkpoint.ReasonIncomplete
+		c.settle(j, InDoubt)
 	}
 }
 
@@ -152,7 +154,17 @@ func (c *carrier) sendCreate(ctx context.Context, j *job) (made *leadapi.Created
 		})
 	j.attempts += tries
 	failpoint.At("answered")
-	return made, err
+	return made, c.stopping(err)
+}
+
+// stopping makes delivery.ErrStopping of an error that ends the run, after it has ended it.
+func (c *carrier) stopping(err error) error {
+	stop, stops := stopOf(err)
+	if stops {
+		c.halt(stop)
+		return delivery.ErrStopping
+	}
+	return err
 }
 
 // made settles a lead that the service created, and reports whether that is durable. A lead that needs a link is
@@ -181,11 +193,9 @@ func (c *carrier) made(j *job, made *leadapi.Created) (stored bool) {
 
 // notMade ends a create that returned an error: the service refused it, it was not applied, or it is in doubt.
 func (c *carrier) notMade(j *job, err error) {
-	stop, stops := stopOf(err)
 	ae, answered := errors.AsType[*leadapi.Error](err)
 	switch {
-	case stops:
-		c.halt(stop)
+	case errors.Is(err, delivery.ErrStopping):
 		c.withdraw(j, Pending)
 	case !answered:
 		j.text = err.Error()
@@ -226,10 +236,9 @@ func (c *carrier) linkLater(ctx context.Context, j *job) {
 	rec := &j.it.rec
 	if c.readable(&j.entry) && c.forExternalID() != RuleFile {
 		lead, err := c.readOnce(ctx, j)
-		stop, stops := stopOf(err)
 		switch {
-		case stops:
-			c.linkStopped(j, stop)
+		case errors.Is(err, delivery.ErrStopping):
+			j.outcome = Pending
 			return
 		case err != nil, lead.ExternalID == "", lead.ExternalID == j.entry.WantLink &&
 			j.entry.WantLink != rec.ExternalID:
@@ -251,7 +260,6 @@ func (c *carrier) link(ctx context.Context, j *job) {
 	failpoint.At("before link")
 	lead, err := c.patch(ctx, c.phases.sending, j, &leadapi.UpdateRequest{ExternalID: &external})
 	failpoint.At("link answered")
-	stop, stops := stopOf(err)
 	switch {
 	case err == nil && lead.ID == j.entry.LeadID && lead.ExternalID == external:
 		c.linked(j, lead)
@@ -259,12 +267,15 @@ func (c *carrier) link(ctx context.Context, j *job) {
 	case err == nil:
 		j.text = "linking was answered but not confirmed: the lead that came back is another one or carries another " +
 			"ExternalID"
-	case stops:
-		c.linkStopped(j, stop)
-		return
-	default:
+	case !errors.Is(err, delivery.ErrStopping):
 		j.keepAnswer(err)
 		j.refuse("created but not linked: %s", err)
+	case j.step.Action == Create:
+		j.text = "created; the run stopped before it was linked"
+		return
+	default:
+		j.outcome = Pending
+		return
 	}
 	j.entry.State, j.entry.WantLink = checkpoint.Partial, external
 	c.settle(j, Partial)
@@ -282,24 +293,6 @@ func (c *carrier) linked(j *job, lead *leadapi.Lead) {
 	j.text = j.step.text
 	j.noteLead(lead)
 	c.settle(j, j.step.outcome)
-}
-
-// linkStopped ends a link that was not sent because the run stops. A lead of this run is partial, a row of an earlier
-// run is pending.
-func (c *carrier) linkStopped(j *job, stop *Stop) {
-	j.outcome = Pending
-	if j.step.Action == Create {
-		j.outcome, j.text = Partial, "created; the run stopped before it was linked"
-	}
-	c.halt(stop)
-}
-
-// hold stores that a person has to look whether the row has a lead: the ledger is incomplete. What a person needs to
-// find it is stored, without digests, because the data of that lead are not known.
-func (c *carrier) hold(j *job) {
-	j.entry = c.doubtOf(j)
-	j.entry.Digest, j.entry.Content, j.entry.Reason = checkpoint.Digest{}, nil, checkpoint.ReasonIncomplete
-	c.settle(j, InDoubt)
 }
 
 // settle makes an outcome durable, and reports whether it did. The row ends as the ledger stored it, maybe in doubt.

@@ -16,11 +16,11 @@ import (
 
 // collector counts the rows of a run and how each ended. The engine's lock guards it.
 type collector struct {
-	tally    *tally
-	dry      *dryRun // of a run that sends nothing; else nil
-	drift    *drift  // of a reconciliation; else nil
-	pulls    *pulls  // nil: no pull file is wanted
-	recorder sink
+	tally  *tally
+	dry    *dryRun                    // of a run that sends nothing; else nil
+	drift  *drift                     // of a reconciliation; else nil
+	pulls  *pulls                     // nil: no pull file is wanted
+	record func(*item, *result) error // takes each row after its outcome is durable; keeps the item alone
 
 	options *Options
 	before  *report.Before  // what needed attention in the run before
@@ -28,11 +28,6 @@ type collector struct {
 	warned  bool            // of a key that looks like an e-mail address
 	unkept  []report.Unkept // as many as may be claimed at a time at most
 	ended   result          // of the row in end: a copy for each row would be garbage
-}
-
-// sink takes each row after its outcome is durable.
-type sink interface {
-	add(it *item, r *result) error // keeps it, not r
 }
 
 // read counts a row, and notes the lead that it names, if that is known.
@@ -54,7 +49,7 @@ func (c *collector) read(it *item, known *checkpoint.Entry) {
 	}
 }
 
-// foresee ends a row of a run that sends nothing. It returns why the run ends, or nil.
+// foresee ends a row of a run that sends nothing.
 func (c *collector) foresee(it *item, step *Step, known *checkpoint.Entry) *Stop {
 	if step.Action.sends() {
 		return c.add(it, &c.dry.pending)
@@ -78,13 +73,12 @@ func (c *collector) add(it *item, r *result) *Stop {
 		c.pulls.add(it, r)
 	}
 	if r.outcome.toRejects() && c.dry == nil {
-		rej := rejectOf(it, r)
-		at, old := c.before.Since(&rej)
-		if r.since = at; !old || r.outcome == InDoubt || r.outcome == Partial || r.outcome == Failed {
-			c.tally.news++
-		}
-		if !old {
+		rej, old := rejectOf(it, r), false
+		if r.since, old = c.before.Since(&rej); !old {
 			r.since = c.began
+		}
+		if !old || r.outcome == InDoubt || r.outcome == Partial || r.outcome == Failed {
+			c.tally.news++
 		}
 	}
 	if r.unkept {
@@ -96,7 +90,7 @@ func (c *collector) add(it *item, r *result) *Stop {
 	if c.dry != nil {
 		why = nil
 	}
-	if err := c.recorder.add(it, r); err != nil && why == nil {
+	if err := c.record(it, r); err != nil && why == nil {
 		why = filesFailed(err)
 	}
 	return why

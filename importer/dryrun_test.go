@@ -315,14 +315,9 @@ func TestJSONLColumnsThatNothingUsesAreGathered(t *testing.T) {
 	}
 }
 
-// nowhere is a sink that keeps nothing.
-type nowhere struct{}
-
-func (nowhere) add(*item, *result) error { return nil }
-
 // Validate, and an import that finds all done, end rows by the million.
 func TestRowThatIsNotSentLeavesNothingToCollect(t *testing.T) {
-	a := &collector{dry: newDryRun(&Options{}, nil), tally: newTally(1, Limits{}, 1), recorder: nowhere{}}
+	a := &collector{dry: newDryRun(&Options{}, nil), tally: newTally(1, Limits{}, 1), record: func(*item, *result) error { return nil }}
 	it, known := new(item), new(checkpoint.Entry)
 	for _, step := range []Step{{Action: Create}, ends(Unchanged, "")} {
 		allocations := testing.AllocsPerRun(100, func() {

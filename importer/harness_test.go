@@ -431,7 +431,7 @@ func started(t testing.TB, command, path, text string, o Options, service *remot
 	if err := tr.intake.bind(); err != nil {
 		t.Fatal(err)
 	}
-	tr.sender, tr.recorder = service, tr.records
+	tr.sender, tr.record = service, tr.records.add
 	tr.retrier.Reach = func(context.Context) error { return nil }
 	return tr
 }

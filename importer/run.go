@@ -185,7 +185,7 @@ func (r *run) progress() {
 
 // openFiles opens the run's files; nil: none are wanted.
 func (r *run) openFiles() (*recorder, error) {
-	r.recorder = &r.intake.items
+	r.record = r.intake.items.add
 	if !r.Files.Wanted() {
 		return nil, nil
 	}
@@ -202,7 +202,7 @@ func (r *run) openFiles() (*recorder, error) {
 	rec := newRecorder(files, r.Inputs, &r.intake.items, own)
 	rec.strict, rec.values = r.Strict, r.Files.ProblemValues
 	if files.TakesRows() {
-		r.recorder = rec
+		r.record = rec.add
 	}
 	return rec, nil
 }

@@ -141,17 +141,15 @@ func (c *carrier) patch(
 		})
 	j.attempts += tries
 	failpoint.At("update answered")
-	return lead, err
+	return lead, c.stopping(err)
 }
 
 // notUpdated ends an update without a usable answer. If a try may have been applied, the mark stays, and the lead's
 // next update sends the whole row.
 func (c *carrier) notUpdated(j *job, err error) {
-	stop, stops := stopOf(err)
-	c.halt(stop)
-	ae := j.keepAnswer(err)
+	stops, ae := errors.Is(err, delivery.ErrStopping), j.keepAnswer(err)
 	switch {
-	case ae != nil && !stops && refusedForGood(ae):
+	case ae != nil && refusedForGood(ae):
 		c.notTaken(j, ae)
 	case j.unsure && stops:
 		j.text = fmt.Sprintf(unconfirmed, "the run stopped before an answer came")
@@ -323,18 +321,17 @@ func (c *carrier) refusesReads(err error) error {
 		slices.Contains(ofTheLead, ae.Status) || c.ReadByExternalID || c.hasRead.Load() {
 		return err
 	}
-	return &Stop{
+	return c.stopping(&Stop{
 		Code: CodeStopped, Same: true,
 		Reason: fmt.Sprintf("the service does not let leads be read by an update of no content: HTTP %d (%s)",
 			ae.Status, ae.Message),
 		Hint: "--read external-id reads them by an update of the ExternalID that was last confirmed; one that others " +
 			"have changed is overwritten by it",
-	}
+	})
 }
 
 func (c *carrier) notRead(j *job, err error) {
-	if stop, stops := stopOf(err); stops {
-		c.halt(stop)
+	if errors.Is(err, delivery.ErrStopping) {
 		j.outcome = Pending
 		return
 	}
