@@ -7,13 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cespare/xxhash/v2"
-
 	"leadferry/checkpoint"
 	"leadferry/importer/delivery"
 	"leadferry/importer/report"
-	"leadferry/internal/rowkey"
-	"leadferry/mapping"
 )
 
 // Fleet is what the workers of a fleet share through their ledger.
@@ -185,43 +181,25 @@ func (m *member) exchange(ctx context.Context) *Stop {
 	return m.limits.reached(&c.Counts)
 }
 
-// Shard is the part of the input that a worker takes: the rows of part Index (from 0) of Of parts. The zero Shard is
-// all of it.
-type Shard struct{ Index, Of int }
-
-// sharding says which rows a worker takes. All rows of a lead, and all keys that look alike, go to the same worker: the
-// part is the hash of what identifies the lead. Rows without that are divided by their place.
-type sharding struct {
-	Shard
-	byLeadID bool // rows find their lead by its ID alone
+// join makes the run a worker of its fleet: from then on all workers share limits and rate.
+func (r *run) join(s checkpoint.Store) {
+	if r.Terms == nil || r.DryRun {
+		return
+	}
+	f := r.Fleet(s)
+	r.member = newMember(f, r.Limits, r.retrier.Breaker, r.Rate, r.MaxWait)
+	r.tally.share(f.Before())
 }
 
-var errManyIdentities = errors.New("the rows of this mapping may find their lead by several values, so that workers " +
-	"of a fleet could meet at one lead\n" +
-	"hint: a mapping can be sharded that has lead_id alone, or key where external_id is the same text or not given")
-
-// newSharding refuses a mapping whose rows of one lead could go to two workers.
-func newSharding(s Shard, m *mapping.Mapping) (sharding, error) {
-	if s.Of > 1 && !m.OneIdentity() {
-		return sharding{}, errManyIdentities
+func (r *run) leaveFleet(s *report.Summary) {
+	if r.member == nil {
+		return
 	}
-	return sharding{s, m.HasLeadID()}, nil
-}
-
-// takes reports whether a row is this worker's. All workers of a fleet must agree, also when they have different
-// versions of the program.
-func (s *sharding) takes(it *item) bool {
-	if s.Of <= 1 {
-		return true
+	stop, err := r.member.reportEnd(r, s)
+	if err != nil {
+		r.Log.Warn("the report of the fleet lacks how this worker ended", "cause", err)
 	}
-	var place uint64
-	switch {
-	case it.faults != nil || it.rec.Skip:
-		place = uint64(it.input + it.row.Number)
-	case s.byLeadID && it.rec.LeadID != "":
-		place = xxhash.Sum64String(it.rec.LeadID)
-	default:
-		place = xxhash.Sum64String(rowkey.Fold(it.rec.Key))
+	if r.stopped == nil {
+		r.stopped = stop
 	}
-	return int(place%uint64(s.Of)) == s.Index
 }

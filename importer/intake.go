@@ -6,19 +6,23 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"runtime"
 	"slices"
-	"strings"
+	"strconv"
 	"sync"
 	"sync/atomic"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/dustin/go-humanize/english"
 
 	"leadferry/checkpoint"
 	"leadferry/importer/findings"
 	"leadferry/importer/report"
 	"leadferry/importer/source"
 	"leadferry/internal/crash"
+	"leadferry/internal/rowkey"
+	"leadferry/internal/spelling"
 	"leadferry/mapping"
 )
 
@@ -307,141 +311,93 @@ func (r *intake) noteUnused(b *mapping.Binding) {
 	}
 }
 
-// recordMaker makes Records and digests of rows. Each goroutine has its own.
-type recordMaker struct {
-	intake   *intake
-	bindings map[*source.Header]*mapping.Binding
-	bound    []*mapping.Binding // new ones, of this batch
-	digests  *digester          // nil: none wanted
-}
+// How much of a misfit is shown: places, columns, characters of a column's name.
+const mostMissing, mostColumns, longColumn = 5, 8, 30
 
-func (r *intake) newMaker() *recordMaker {
-	m := &recordMaker{intake: r, bindings: maps.Clone(r.bindings)}
-	if r.sums != nil {
-		m.digests = newDigester(r.sums)
+// misfit is the error for an input without the columns that the mapping names. It shows the first places that name
+// them, and the columns that the input has.
+func (r *intake) misfit(f *source.File, missing mapping.Errors) error {
+	path, h, names := f.Info().Path, f.Header(), missing[0].File
+	columns := h.Names[:h.Own]
+	hint := fmt.Sprintf("its columns are %s: is it the right file, and is its header on this line?", quoted(columns))
+	sheets := f.Sheets()
+	if len(sheets) > 0 {
+		hint = fmt.Sprintf("the workbook also holds the sheets %s: choose one with --sheet NAME",
+			spelling.List(sheets, mostColumns, nil))
 	}
-	return m
+	switch more := len(missing) - mostMissing; {
+	case r.options.LooksLikeRow != nil && r.options.LooksLikeRow(columns, firstRows(f)):
+		// the columns may be people's data: they are not shown
+		return fmt.Errorf("%s: what was taken for its header looks like a row, and does not fit %s\n"+
+			"hint: a file without a header needs source: {header: false, columns: [...]} in the mapping, with names "+
+			"for its %s; leadferry init writes them", path, names, english.Plural(len(columns), "column", ""))
+	case more > 0:
+		return fmt.Errorf("%w\n%s: lacks columns that %s names in %d more places\nhint: %s", missing[:mostMissing],
+			path, names, more, hint)
+	case len(sheets) > 0:
+		return fmt.Errorf("%w\nhint: %s", missing, hint)
+	}
+	return missing
 }
 
-// make makes the Records of a batch. An error (of a row's file, or a fault of the program) ends the batch before that
-// row.
-func (m *recordMaker) make(b *batch) {
-	defer close(b.made)
-	m.bound = nil
-	mine := b.items[:0] // in place: shorter than what was looked at
-	var under *item
-	err := crash.Call(func() error {
-		for _, under = range b.items {
-			if err := m.record(under); err != nil {
-				return err
-			}
-			if m.intake.sharding.takes(under) {
-				mine = append(mine, under)
-			}
-		}
+// firstRows are the cells of a file's first rows; none for standard input, which may have to be waited for.
+func firstRows(f *source.File) (rows [][]string) {
+	const most = 100
+	if f.Info().Path == "-" || f.Header().Open {
 		return nil
+	}
+	f.ReadAhead(most)
+	for _, row := range f.Ahead() {
+		if row.Problem == nil {
+			rows = append(rows, row.Cells[:f.Header().Own])
+		}
+	}
+	return rows
+}
+
+func quoted(names []string) string {
+	return spelling.List(names, mostColumns, func(name string) string {
+		return strconv.Quote(report.Shortened(name, longColumn))
 	})
-	if _, failed := errors.AsType[*crash.Error](err); failed {
-		err = fmt.Errorf("%s:%d: %w", m.intake.names[under.input], under.row.Line, err)
-	}
-	if err != nil {
-		b.err = err
-	}
-	b.items, b.bound = mine, m.bound
 }
 
-// record maps a row and makes its digests. An error is one of its file.
-func (m *recordMaker) record(it *item) error {
-	row, file := &it.row, m.intake.names[it.input]
-	if row.Problem != nil || row.Faults != nil || row.Repeats { // else Map fills it
-		it.forget()
+// Shard is the part of the input that a worker takes: the rows of part Index (from 0) of Of parts. The zero Shard is
+// all of it.
+type Shard struct{ Index, Of int }
+
+// sharding says which rows a worker takes. All rows of a lead, and all keys that look alike, go to the same worker: the
+// part is the hash of what identifies the lead. Rows without that are divided by their place.
+type sharding struct {
+	Shard
+	byLeadID bool // rows find their lead by its ID alone
+}
+
+var errManyIdentities = errors.New("the rows of this mapping may find their lead by several values, so that workers " +
+	"of a fleet could meet at one lead\n" +
+	"hint: a mapping can be sharded that has lead_id alone, or key where external_id is the same text or not given")
+
+// newSharding refuses a mapping whose rows of one lead could go to two workers.
+func newSharding(s Shard, m *mapping.Mapping) (sharding, error) {
+	if s.Of > 1 && !m.OneIdentity() {
+		return sharding{}, errManyIdentities
 	}
-	if p := row.Problem; p != nil {
-		it.faults = []mapping.Problem{{Rule: p.Code, Text: p.String()}}
-		return nil
+	return sharding{s, m.HasLeadID()}, nil
+}
+
+// takes reports whether a row is this worker's. All workers of a fleet must agree, also when they have different
+// versions of the program.
+func (s *sharding) takes(it *item) bool {
+	if s.Of <= 1 {
+		return true
 	}
-	b, err := m.binding(file, row.Header)
-	if err != nil {
-		return err
-	}
-	for _, f := range row.Faults {
-		if b.Uses(f.Column) {
-			it.faults = append(it.faults, mapping.Problem{Rule: f.Code, Text: f.String()})
-		}
-	}
-	if it.faults != nil {
-		return nil
-	}
-	row.Text = "" // needed only for problems
-	if row.Repeats {
-		it.rec.Skip = true
-		return nil
-	}
-	env := mapping.Env{
-		File: file, Line: row.Line, Run: m.intake.options.RunID, Caught: m.intake.caught, OneLine: row.OneLine,
-	}
-	it.faults = b.Map(row.Cells, env, &it.rec)
-	if row.Size > largeRow {
-		it.detach()
-	}
-	const tooLong = "the %s is longer than %d bytes"
+	var place uint64
 	switch {
-	case it.faults != nil, it.rec.Skip:
-	case len(it.rec.Key) > checkpoint.MaxKey:
-		it.faults = []mapping.Problem{{Rule: "key", Text: fmt.Sprintf(tooLong, "key", checkpoint.MaxKey)}}
-	case len(it.rec.ExternalID) > checkpoint.MaxKey:
-		text := fmt.Sprintf(tooLong, "ExternalID", checkpoint.MaxKey)
-		it.faults = []mapping.Problem{{Rule: "external_id", Text: text}}
-	case m.digests != nil && m.intake.fields:
-		m.digests.ofContent(it)
-	case m.digests != nil:
-		m.digests.ofRequest(it)
+	case it.faults != nil || it.rec.Skip:
+		place = uint64(it.input + it.row.Number)
+	case s.byLeadID && it.rec.LeadID != "":
+		place = xxhash.Sum64String(it.rec.LeadID)
+	default:
+		place = xxhash.Sum64String(rowkey.Fold(it.rec.Key))
 	}
-	return nil
-}
-
-// maxBindings is how many bindings are kept. Rows of JSONL may all have other columns.
-const maxBindings = 1024
-
-func (m *recordMaker) binding(file string, h *source.Header) (*mapping.Binding, error) {
-	if b := m.bindings[h]; b != nil {
-		return b, nil
-	}
-	b, err := bindTo(m.intake.options.Mapping, file, h)
-	if err != nil {
-		return nil, err
-	}
-	if len(m.bindings) >= maxBindings {
-		clear(m.bindings)
-	}
-	m.bindings[h] = b
-	m.bound = append(m.bound, b)
-	return b, nil
-}
-
-func bindTo(m *mapping.Mapping, file string, h *source.Header) (*mapping.Binding, error) {
-	return m.Bind(file, mapping.Columns{Names: h.Names, Own: h.Own, Open: h.Open})
-}
-
-// detach copies the texts that the run or the checkpoint may keep longer than the row. A key that is part of the row's
-// text would keep all of it in memory.
-func (it *item) detach() {
-	rec := &it.rec
-	for _, text := range []*string{
-		&rec.Key, &rec.LeadID, &rec.ExternalID, &rec.Organization, &rec.Locator,
-		&rec.Status,
-	} {
-		*text = strings.Clone(*text)
-	}
-}
-
-// sentence joins the problems of a row.
-func sentence(ps []mapping.Problem) string {
-	texts := make([]string, len(ps))
-	for i, p := range ps {
-		if texts[i] = p.Text; p.Column != "" {
-			texts[i] = fmt.Sprintf("column %s: %s", p.Column, p.Text)
-		}
-	}
-	return strings.Join(texts, "; ")
+	return int(place%uint64(s.Of)) == s.Index
 }

@@ -3,15 +3,159 @@ package importer
 import (
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"leadferry/checkpoint"
+	"leadferry/importer/source"
+	"leadferry/internal/crash"
 	"leadferry/leadapi"
 	"leadferry/mapping"
 )
+
+// recordMaker makes Records and digests of rows. Each goroutine has its own.
+type recordMaker struct {
+	intake   *intake
+	bindings map[*source.Header]*mapping.Binding
+	bound    []*mapping.Binding // new ones, of this batch
+	digests  *digester          // nil: none wanted
+}
+
+func (r *intake) newMaker() *recordMaker {
+	m := &recordMaker{intake: r, bindings: maps.Clone(r.bindings)}
+	if r.sums != nil {
+		m.digests = newDigester(r.sums)
+	}
+	return m
+}
+
+// make makes the Records of a batch. An error (of a row's file, or a fault of the program) ends the batch before that
+// row.
+func (m *recordMaker) make(b *batch) {
+	defer close(b.made)
+	m.bound = nil
+	mine := b.items[:0] // in place: shorter than what was looked at
+	var under *item
+	err := crash.Call(func() error {
+		for _, under = range b.items {
+			if err := m.record(under); err != nil {
+				return err
+			}
+			if m.intake.sharding.takes(under) {
+				mine = append(mine, under)
+			}
+		}
+		return nil
+	})
+	if _, failed := errors.AsType[*crash.Error](err); failed {
+		err = fmt.Errorf("%s:%d: %w", m.intake.names[under.input], under.row.Line, err)
+	}
+	if err != nil {
+		b.err = err
+	}
+	b.items, b.bound = mine, m.bound
+}
+
+// record maps a row and makes its digests. An error is one of its file.
+func (m *recordMaker) record(it *item) error {
+	row, file := &it.row, m.intake.names[it.input]
+	if row.Problem != nil || row.Faults != nil || row.Repeats { // else Map fills it
+		it.forget()
+	}
+	if p := row.Problem; p != nil {
+		it.faults = []mapping.Problem{{Rule: p.Code, Text: p.String()}}
+		return nil
+	}
+	b, err := m.binding(file, row.Header)
+	if err != nil {
+		return err
+	}
+	for _, f := range row.Faults {
+		if b.Uses(f.Column) {
+			it.faults = append(it.faults, mapping.Problem{Rule: f.Code, Text: f.String()})
+		}
+	}
+	if it.faults != nil {
+		return nil
+	}
+	row.Text = "" // needed only for problems
+	if row.Repeats {
+		it.rec.Skip = true
+		return nil
+	}
+	env := mapping.Env{
+		File: file, Line: row.Line, Run: m.intake.options.RunID, Caught: m.intake.caught, OneLine: row.OneLine,
+	}
+	it.faults = b.Map(row.Cells, env, &it.rec)
+	if row.Size > largeRow {
+		it.detach()
+	}
+	const tooLong = "the %s is longer than %d bytes"
+	switch {
+	case it.faults != nil, it.rec.Skip:
+	case len(it.rec.Key) > checkpoint.MaxKey:
+		it.faults = []mapping.Problem{{Rule: "key", Text: fmt.Sprintf(tooLong, "key", checkpoint.MaxKey)}}
+	case len(it.rec.ExternalID) > checkpoint.MaxKey:
+		text := fmt.Sprintf(tooLong, "ExternalID", checkpoint.MaxKey)
+		it.faults = []mapping.Problem{{Rule: "external_id", Text: text}}
+	case m.digests != nil && m.intake.fields:
+		m.digests.ofContent(it)
+	case m.digests != nil:
+		m.digests.ofRequest(it)
+	}
+	return nil
+}
+
+// maxBindings is how many bindings are kept. Rows of JSONL may all have other columns.
+const maxBindings = 1024
+
+func (m *recordMaker) binding(file string, h *source.Header) (*mapping.Binding, error) {
+	if b := m.bindings[h]; b != nil {
+		return b, nil
+	}
+	b, err := bindTo(m.intake.options.Mapping, file, h)
+	if err != nil {
+		return nil, err
+	}
+	if len(m.bindings) >= maxBindings {
+		clear(m.bindings)
+	}
+	m.bindings[h] = b
+	m.bound = append(m.bound, b)
+	return b, nil
+}
+
+func bindTo(m *mapping.Mapping, file string, h *source.Header) (*mapping.Binding, error) {
+	return m.Bind(file, mapping.Columns{Names: h.Names, Own: h.Own, Open: h.Open})
+}
+
+// detach copies the texts that the run or the checkpoint may keep longer than the row. A key that is part of the row's
+// text would keep all of it in memory.
+func (it *item) detach() {
+	rec := &it.rec
+	for _, text := range []*string{
+		&rec.Key, &rec.LeadID, &rec.ExternalID, &rec.Organization, &rec.Locator,
+		&rec.Status,
+	} {
+		*text = strings.Clone(*text)
+	}
+}
+
+// sentence joins the problems of a row.
+func sentence(ps []mapping.Problem) string {
+	texts := make([]string, len(ps))
+	for i, p := range ps {
+		if texts[i] = p.Text; p.Column != "" {
+			texts[i] = fmt.Sprintf("column %s: %s", p.Column, p.Text)
+		}
+	}
+	return strings.Join(texts, "; ")
+}
 
 func createRequest(rec *mapping.Record) *leadapi.CreateRequest {
 	r := &leadapi.CreateRequest{
