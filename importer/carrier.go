@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -48,17 +47,6 @@ type job struct {
 	unsure    bool          // Update: a try may have been applied, and nobody can tell
 	pass      delivery.Pass // Create: what it was sent with
 	requestID string        // Create: of its last attempt, where requests carry IDs
-}
-
-func newJob(it *item, step Step, known *checkpoint.Entry) *job {
-	j := &job{it: it, step: step}
-	j.outcome, j.entry = Pending, *known
-	if step.Action == Create && known.State == checkpoint.InDoubt {
-		held := inDoubtBefore(known)
-		j.doubt = &held.ending
-	}
-	j.entry.Content = slices.Clone(known.Content) // look-ups reuse theirs
-	return j
 }
 
 // carry takes a row to its outcome. What the outcome says of a lead is durable when it returns, unless the text says

@@ -18,7 +18,7 @@ import (
 // waiting for the checkpoint or the service.
 type engine struct {
 	r       *run
-	phases  *phases
+	phases  phases
 	info    checkpoint.Info // of the beginning: what an incomplete checkpoint lacks does not come back
 	digests *digester
 	carrier *carrier // nil if nothing is sent
@@ -31,17 +31,19 @@ type engine struct {
 	stopped *Stop // why the run ends before its input
 }
 
-func newEngine(r *run, p *phases) *engine {
-	e := &engine{r: r, phases: p, digests: newDigester(checkpoint.NewDigester(nil))}
+func newEngine(ctx context.Context, r *run) *engine {
+	e := &engine{r: r, digests: newDigester(checkpoint.NewDigester(nil))}
+	e.phases.sending, e.phases.sendNoMore = context.WithCancel(ctx)
+	e.phases.taking, e.phases.takeNoMore = context.WithCancel(e.phases.sending)
 	if e.changed.L = &e.mu; r.ledger != nil {
 		e.digests, e.info = newDigester(r.ledger.Digests()), r.ledger.Info()
 	}
-	if r.sender == nil {
-		e.lanes = newLanes(0)
-		return e
+	places := 0
+	if r.sender != nil {
+		places = r.Concurrency
+		e.carrier = &carrier{run: r, phases: &e.phases, halt: e.halt, digests: newDigester(r.ledger.Digests())}
 	}
-	e.lanes = newLanes(r.Concurrency)
-	e.carrier = &carrier{run: r, phases: p, halt: e.halt, digests: newDigester(r.ledger.Digests())}
+	e.lanes = newLanes(places)
 	return e
 }
 
@@ -175,62 +177,56 @@ func (e *engine) stop(why *Stop) {
 	e.changed.Broadcast()
 }
 
-// lookup is a list of rows, and what the checkpoint knows of each.
+// lookup is some rows and what the checkpoint knows of each.
 type lookup struct {
-	items   []*item
+	cases   []Case
 	queries []checkpoint.Query
 	known   []checkpoint.Entry
 	found   []checkpoint.Match
-	alike   []checkpoint.Likeness
-	row     Case // a buffer for the row to decide about
 }
 
-func (a *lookup) fill(ctx context.Context, items []*item, r *run) error {
+// ask looks rows up while others go on. It reports false if the run ends. In an import, a lead that another row made is
+// no match: it has taken the row's ExternalID.
+func (e *engine) ask(a *lookup, items ...*item) bool {
 	n := len(items)
-	a.items, a.queries, a.known = items, slices.Grow(a.queries[:0], n)[:n], slices.Grow(a.known[:0], n)[:n]
-	a.found, a.alike = slices.Grow(a.found[:0], n)[:n], slices.Grow(a.alike[:0], n)[:n]
+	a.cases, a.queries = slices.Grow(a.cases[:0], n)[:n], slices.Grow(a.queries[:0], n)[:n]
+	a.known, a.found = slices.Grow(a.known[:0], n)[:n], slices.Grow(a.found[:0], n)[:n]
 	for i, it := range items {
+		a.cases[i] = Case{it: it, Known: &a.known[i], digests: e.digests}
 		q := checkpoint.Query{Key: it.rec.Key, ExternalID: it.rec.ExternalID}
-		if r.matches {
+		if e.r.matches {
 			q.LeadID = it.rec.LeadID
 		}
-		if a.alike[i] = (checkpoint.Likeness{}); !r.CreateAlikes {
-			q.Alike = &a.alike[i]
+		if !e.r.CreateAlikes {
+			q.Alike = &a.cases[i].Alike
 		}
 		a.queries[i], a.known[i].Key, a.found[i] = q, it.rec.Key, checkpoint.NoMatch
 	}
-	if r.ledger == nil {
-		return nil
-	}
-	return r.ledger.Find(ctx, a.queries, a.known, a.found)
-}
-
-// caseOf is the Case of a row of a lookup. In an import, a lead that another row made is no match: it has taken
-// the row's ExternalID.
-func (e *engine) caseOf(a *lookup, i int) *Case {
-	c, it := &a.row, a.items[i]
-	*c = Case{it: it, Known: &a.known[i], Found: a.found[i], Alike: a.alike[i], digests: e.digests}
-	if known := c.Known; !e.r.matches && (c.Found == checkpoint.ByExternalID || c.Found == checkpoint.Ambiguous) {
-		c.Taken = checkpoint.Likeness{State: max(known.State, checkpoint.Created), File: known.File, Line: known.Line}
-		c.Known = &checkpoint.Entry{Key: it.rec.Key}
-	}
-	c.MayLack = e.info.MayLack(c.Known)
-	return c
-}
-
-// ask looks rows up while others go on. It reports false if the run ends.
-func (e *engine) ask(a *lookup, items []*item) bool {
-	err := func() error {
-		e.mu.Unlock()
-		defer e.mu.Lock()
-		return a.fill(e.phases.taking, items, e.r)
-	}()
-	if err != nil && !errors.Is(err, context.Canceled) {
+	if err := e.find(a); err != nil && !errors.Is(err, context.Canceled) {
 		e.stop(ledgerFailed(err))
 	} else if err != nil && e.stopped == nil {
 		e.stop(interrupted())
 	}
+	for i := range a.cases {
+		c := &a.cases[i]
+		c.Found = a.found[i]
+		if known := c.Known; !e.r.matches && (c.Found == checkpoint.ByExternalID || c.Found == checkpoint.Ambiguous) {
+			state := max(known.State, checkpoint.Created)
+			c.Taken = checkpoint.Likeness{State: state, File: known.File, Line: known.Line}
+			c.Known = &checkpoint.Entry{Key: c.it.rec.Key}
+		}
+		c.MayLack = e.info.MayLack(c.Known)
+	}
 	return e.stopped == nil
+}
+
+func (e *engine) find(a *lookup) error {
+	if e.r.ledger == nil {
+		return nil
+	}
+	e.mu.Unlock()
+	defer e.mu.Lock()
+	return e.r.ledger.Find(e.phases.taking, a.queries, a.known, a.found)
 }
 
 // lookupRows is how many rows are looked up in one read, which is a round trip for a database.
@@ -287,11 +283,11 @@ func (e *engine) takeBatch(known *lookup, items []*item) bool {
 	clear(e.lanes.settled) // the look-up shows their outcomes
 	defer e.mu.Unlock()
 	e.r.sample()
-	if !e.ask(known, items) {
+	if !e.ask(known, items...) {
 		return false
 	}
-	for i := range items {
-		if e.stopped != nil || !e.take(known, i) {
+	for i := range known.cases {
+		if e.stopped != nil || !e.take(&known.cases[i]) {
 			return false
 		}
 	}
@@ -300,14 +296,13 @@ func (e *engine) takeBatch(known *lookup, items []*item) bool {
 
 // take decides about a row: it ends, begins the lane of its lead, or joins it. It reports false if the run ends; then
 // it did not take the row.
-func (e *engine) take(known *lookup, i int) bool {
-	it := known.items[i]
+func (e *engine) take(c *Case) bool {
+	it := c.it
 	if how := it.left(); how != nil {
-		e.r.read(it, &known.known[i])
+		e.r.read(it, c.Known)
 		e.stop(e.r.end(it, result{ending: *how}))
 		return true
 	}
-	c := e.caseOf(known, i)
 	if e.r.dry != nil { // nothing is ever under way
 		e.r.read(it, c.Known)
 		step := e.r.plan(c)

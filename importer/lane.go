@@ -233,8 +233,8 @@ func (e *engine) next(l *lane) bool {
 // lookAgain looks a row up when its turn comes. Only a look-up counts that began after its lane had all names that the
 // look-up shows. If another lane has one of them, the row belongs there; if it returns neither, the run ends.
 func (e *engine) lookAgain(l *lane, it *item) (c *Case, other *lane) {
-	for e.stopped == nil && e.ask(&l.again, []*item{it}) {
-		c := e.caseOf(&l.again, 0)
+	for e.stopped == nil && e.ask(&l.again, it) {
+		c := &l.again.cases[0]
 		names := e.r.names(c)
 		for _, n := range names {
 			if other := e.lanes.byName[n]; other != nil && other != l {
@@ -265,7 +265,13 @@ func (e *engine) hand(l *lane, c *Case, step Step) {
 	if step.Action == Create {
 		e.r.tally.creates.begun++
 	}
-	l.job = newJob(c.it, step, c.Known)
+	j := &job{it: c.it, step: step}
+	if j.outcome, j.entry = Pending, *c.Known; step.Action == Create && c.Known.State == checkpoint.InDoubt {
+		held := inDoubtBefore(c.Known)
+		j.doubt = &held.ending
+	}
+	j.entry.Content = slices.Clone(c.Known.Content) // look-ups reuse theirs
+	l.job = j
 }
 
 // settled counts how a lane's row ended, or puts the row back to be decided once more. It reports false if the lane is

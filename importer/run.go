@@ -153,13 +153,7 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	return s, nil
 }
 
-func (r *run) takeRows(ctx context.Context) {
-	var p phases
-	p.sending, p.sendNoMore = context.WithCancel(ctx)
-	p.taking, p.takeNoMore = context.WithCancel(p.sending)
-	defer p.sendNoMore()
-	r.stopped = newEngine(r, &p).run(ctx)
-}
+func (r *run) takeRows(ctx context.Context) { r.stopped = newEngine(ctx, r).run(ctx) }
 
 const liveEvery = time.Second // between looks at a run for those who watch it
 
