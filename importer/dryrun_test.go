@@ -2,7 +2,6 @@ package importer
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -143,18 +142,6 @@ func TestRepeatsOfRowsThatAreNotSent(t *testing.T) {
 	}
 	if n := s.Checks.Repeats.Rows; n != 95 {
 		t.Errorf("%d rows repeat a key", n)
-	}
-}
-
-func TestRowsAreAllChecked(t *testing.T) {
-	var b strings.Builder
-	b.WriteString(checkedHeader)
-	for i := range 1000 {
-		fmt.Fprintf(&b, "%d,o-%d,,,,\n", i, i)
-	}
-	s := validated(t, checkedMapping, Options{Limits: Limits{MaxRejects: Share{1, 1}, MaxInvalid: Share{1, 1}}}, b.String())
-	if s.Rows.Invalid != 1000 || s.Checks.Rules[0].Rows != 1000 || s.Outcome != "attention" {
-		t.Errorf("%s with %d invalid rows, %+v", s.Outcome, s.Rows.Invalid, s.Checks.Rules)
 	}
 }
 

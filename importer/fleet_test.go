@@ -173,44 +173,6 @@ func TestWaitsAreTheFleets(t *testing.T) {
 	})
 }
 
-// What makes a run end is counted over all workers, and ends all of them.
-func TestLimitsAreTheFleets(t *testing.T) {
-	refuse := func(status int) error {
-		return &leadapi.Error{Op: "create", Status: status, Applied: leadapi.No, Reason: "validation", Message: "no"}
-	}
-	doubt := func(int) error {
-		return &leadapi.Error{Op: "create", Status: 500, Applied: leadapi.Maybe, Reason: "server_error", Message: "oh"}
-	}
-	for _, test := range []struct {
-		limits Limits
-		answer func(int) error
-		reason string
-	}{
-		{Limits{MaxRejects: Share{Rows: 30}}, refuse, "--max-rejects"},
-		{Limits{MaxRejects: Share{Percent: 10}}, refuse, "--max-rejects"},
-		{Limits{MaxInDoubt: 9}, doubt, "--max-in-doubt"},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			f := &fleetTwin{workers: 3}
-			trials := sail(t, f, 3000, Options{Sending: Sending{Concurrency: 4}, Limits: test.limits}, func(_ int, tr *trial) {
-				n := 0
-				tr.service.arrive = func(string) { time.Sleep(20 * time.Millisecond) }
-				tr.service.answer = func(name string, _ int) error {
-					if n++; n%4 == 0 {
-						return test.answer(422)
-					}
-					return nil
-				}
-			})
-			for i, tr := range trials {
-				if tr.stopped == nil || tr.stopped.Code != CodeStopped || !strings.Contains(tr.stopped.Reason, test.reason) {
-					t.Errorf("worker %d stopped by %v, want %s", i, tr.stopped, test.reason)
-				}
-			}
-		})
-	}
-}
-
 // A limit that is exceeded between two exchanges ends the run of whoever comes to its end behind it.
 func TestLimitsHoldForWhatIsOverAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

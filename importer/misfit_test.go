@@ -1,10 +1,6 @@
 package importer
 
 import (
-	"archive/zip"
-	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -94,52 +90,16 @@ func TestARowThatIsTakenForAHeaderWithEqualNames(t *testing.T) {
 	}
 }
 
-// twoSheets is a workbook whose first sheet tells what the second one holds, as Numbers writes it.
-func twoSheets(t *testing.T) string {
-	t.Helper()
-	const office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-	related := func(kind string, targets ...string) string {
-		text := "<Relationships>"
-		for i, target := range targets {
-			text += fmt.Sprintf(`<Relationship Id="r%d" Type="%s/%s" Target="%s"/>`, i+1, office, kind, target)
-		}
-		return text + "</Relationships>"
-	}
-	sheet := func(cells ...string) string {
-		return "<worksheet><sheetData><row><c t=\"str\"><v>" + strings.Join(cells, "</v></c><c t=\"str\"><v>") + "</v></c></row></sheetData></worksheet>"
-	}
-	path := filepath.Join(t.TempDir(), "a.xlsx")
-	file, err := os.Create(path)
+// The columns may stand in another sheet than the first, which the error has to say: there is no run that could.
+func TestAnotherSheetIsMeant(t *testing.T) {
+	book, err := filepath.Abs("source/testdata/excelize.xlsx")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
-	z := zip.NewWriter(file)
-	for name, text := range map[string]string{
-		"[Content_Types].xml": "<Types/>", "_rels/.rels": related("officeDocument", "xl/workbook.xml"), "xl/_rels/workbook.xml.rels": related("worksheet", "1.xml", "2.xml"),
-		"xl/workbook.xml": `<workbook><sheets><sheet name="Export Summary" id="r1"/><sheet name="Leads" id="r2"/></sheets></workbook>`,
-		"xl/1.xml":        sheet("This document was exported", "from Numbers"), "xl/2.xml": sheet("id", "name"),
-	} {
-		part, err := z.Create(name)
-		if err == nil {
-			_, err = io.WriteString(part, text)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-// The columns may stand in another sheet than the first, which the error has to say: there is no run that could.
-func TestAnotherSheetIsMeant(t *testing.T) {
-	o := prepared(t, "version: 1\nkey: '{id}'\nlead: {content: {name: '{name}'}}\n", Options{})
-	o.Inputs = []*source.File{opened(t, twoSheets(t), source.Options{})}
-	_, err := Validate(t.Context(), o)
-	const want = `hint: the workbook also holds the sheets "Leads": choose one with --sheet NAME`
+	o := prepared(t, "version: 1\nkey: '{id}'\nlead: {content: {name: '{nobody}'}}\n", Options{})
+	o.Inputs = []*source.File{opened(t, book, source.Options{})}
+	_, err = Validate(t.Context(), o)
+	const want = `hint: the workbook also holds the sheets "Texts": choose one with --sheet NAME`
 	if err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("%v, want %s", err, want)
 	}
