@@ -61,7 +61,7 @@ func (c *carrier) carry(ctx context.Context, j *job) {
 	}
 	j.sayOrganization()
 	if end := c.retrier.Breaker.Over(); end != nil {
-		c.halt(stopAt(end))
+		c.halt(stopFor(end.Reason, end.Hint))
 	}
 }
 

@@ -351,7 +351,7 @@ func (t *tally) mayLeave(a Action, underWay int) (may bool, why *Stop) {
 	case t.creates.enough:
 		return false, nil
 	case most > 0 && t.creates.made >= most:
-		return false, &Stop{Reason: "as many leads as --max-creates allows have been made", Code: CodeStopped}
+		return false, stopFor("as many leads as --max-creates allows have been made", "")
 	default: // rows under way may use up the limit
 		return most == 0 || t.creates.begun < most, nil
 	}
@@ -370,12 +370,10 @@ func (t *tally) limit() *Stop {
 		return stop
 	}
 	if t.noneAccepted() && t.counts.Sent >= max(t.refused.enough, 1) {
-		return &Stop{
-			Code: CodeStopped, Reason: fmt.Sprintf("the first %d rows sent were all refused with HTTP %d",
-				t.counts.Sent, t.refused.status),
-			Hint: "see the service's words: check the account's rights, the trunk ID and the addresses, and what all " +
-				"rows send alike; then send them again with --retry-rejected. --max-rejects 0 turns this limit off",
-		}
+		reason := fmt.Sprintf("the first %d rows sent were all refused with HTTP %d", t.counts.Sent, t.refused.status)
+		return stopFor(reason, "see the service's words: check the account's rights, the trunk ID and the addresses, "+
+			"and what all rows send alike; then send them again with --retry-rejected. --max-rejects 0 turns this "+
+			"limit off")
 	}
 	return nil
 }

@@ -120,7 +120,7 @@ func (d *dryRun) plan(it *item, step *Step, known *checkpoint.Entry) *Stop {
 	}
 	d.shown++
 	if err := d.options.Request(d.requestOf(it, step, known)); err != nil {
-		return &Stop{Reason: fmt.Sprintf("standard output could not be written: %v", err), Code: CodeStopped}
+		return stopFor(fmt.Sprintf("standard output could not be written: %v", err), "")
 	}
 	return nil
 }

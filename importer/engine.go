@@ -96,7 +96,7 @@ func (e *engine) signIn(ctx context.Context) {
 	b.MaxWait = r.MaxWait
 	stop, stops := stopOf(err)
 	if err != nil && !stops {
-		stop = &Stop{Reason: "sign-in failed: " + err.Error(), Code: CodeStopped}
+		stop = stopFor("sign-in failed: "+err.Error(), "")
 	}
 	e.halt(stop)
 }

@@ -174,37 +174,26 @@ func (l *Limits) doubts(own int) bool { return l.MaxInDoubt > 0 && l.Standing+ow
 
 // tooMany ends a run that would make leads while too many rows are in doubt from earlier ones.
 func (l *Limits) tooMany() *Stop {
-	return &Stop{
-		Code: CodeStopped, Same: true,
-		Reason: fmt.Sprintf("%d rows are in doubt from earlier runs, more than --max-in-doubt allows (%d): "+
-			"no lead is made", l.Standing, l.MaxInDoubt),
-		Hint: "settle them first: leadferry checkpoint export --state in_doubt lists them, and leadferry checkpoint " +
-			"resolve takes the list back; then run the same command again",
-	}
+	return stopFor(fmt.Sprintf("%d rows are in doubt from earlier runs, more than --max-in-doubt allows (%d): no lead "+
+		"is made", l.Standing, l.MaxInDoubt),
+		"settle them first: leadferry checkpoint export --state in_doubt lists them, and leadferry checkpoint "+
+			"resolve takes the list back; then run the same command again").always()
 }
 
 // reached is why a run of these counts must end, or nil.
 func (l *Limits) reached(c *checkpoint.Counts) *Stop {
 	switch {
 	case c.Doubts > 0 && l.doubts(c.Doubts):
-		return &Stop{
-			Code: CodeStopped, Reason: fmt.Sprintf("more than %d rows are in doubt (--max-in-doubt)", l.MaxInDoubt),
-			Hint: "find out why the service gives no usable answers before going on",
-		}
+		return stopFor(fmt.Sprintf("more than %d rows are in doubt (--max-in-doubt)", l.MaxInDoubt),
+			"find out why the service gives no usable answers before going on")
 	case l.MaxRejects.exceeded(c.Refused, c.Sent):
-		return &Stop{
-			Code: CodeStopped, Reason: fmt.Sprintf("more than %s sent were rejected or failed (--max-rejects)",
-				l.MaxRejects),
-			Hint: "fix the cause first: the remaining rows may be rejected too; --max-rejects 0 turns this limit off",
-		}
+		return stopFor(fmt.Sprintf("more than %s sent were rejected or failed (--max-rejects)", l.MaxRejects),
+			"fix the cause first: the remaining rows may be rejected too; --max-rejects 0 turns this limit off")
 	case l.MaxInvalid.exceeded(c.Invalid, c.Read):
-		return &Stop{
-			Code: CodeStopped, Reason: fmt.Sprintf("more than %s read are invalid (--max-invalid)", l.MaxInvalid),
-			Same: true,
-			Hint: "the file or the mapping may be the wrong one: leadferry validate shows every mistake; fix them " +
-				"and run the same command again, which sends nothing twice, or add --max-invalid 0 to turn this " +
-				"limit off",
-		}
+		return stopFor(fmt.Sprintf("more than %s read are invalid (--max-invalid)", l.MaxInvalid),
+			"the file or the mapping may be the wrong one: leadferry validate shows every mistake; fix them and run "+
+				"the same command again, which sends nothing twice, or add --max-invalid 0 to turn this limit off").
+			always()
 	}
 	return nil
 }

@@ -170,8 +170,15 @@ type Stop struct {
 	Same   bool   // the same command would end at the same place, unless the hint is followed
 }
 
-// replacesCode reports whether the exit code of s replaces this one: the first of 130, 4, 6
-// and 3 counts.
+func stopFor(reason, hint string) *Stop { return &Stop{Reason: reason, Hint: hint, Code: CodeStopped} }
+
+// always says that the same command would stop again.
+func (s *Stop) always() *Stop {
+	s.Same = true
+	return s
+}
+
+// replacesCode reports whether the exit code of s replaces this one: the first of 130, 4, 6 and 3 counts.
 func (s *Stop) replacesCode(code int) bool {
 	for _, first := range []int{CodeInterrupted, CodeCheckpoint, CodeFenced, CodeStopped} {
 		if code == first || s.Code == first {
@@ -195,34 +202,24 @@ func (s *Stop) Error() string { return s.Reason }
 // stopOf reports whether an error says that the run stops. stop is the reason, if it is not known yet.
 func stopOf(err error) (stop *Stop, stops bool) {
 	if end, is := errors.AsType[*delivery.End](err); is {
-		return stopAt(end), true
+		return stopFor(end.Reason, end.Hint), true
 	}
 	stop, stops = errors.AsType[*Stop](err)
 	return stop, stops || errors.Is(err, delivery.ErrStopping)
-}
-
-// stopAt is the stop when nothing more can be delivered.
-func stopAt(end *delivery.End) *Stop {
-	return &Stop{Reason: end.Reason, Code: CodeStopped, Hint: end.Hint}
 }
 
 func interrupted() *Stop { return &Stop{Reason: "interrupted", Code: CodeInterrupted} }
 
 // crashed is the stop after a fault of the program itself. What is settled stays.
 func crashed(err error) *Stop {
-	return &Stop{
-		Reason: err.Error(), Code: CodeStopped, Same: true,
-		Hint: "this is a fault of leadferry: report it with this line. The same command goes on from here, but may " +
-			"fail again at the same row: the first rows with --limit, or the file without that row, will do",
-	}
+	return stopFor(err.Error(), "this is a fault of leadferry: report it with this line. The same command goes on "+
+		"from here, but may fail again at the same row: the first rows with --limit, or the file without that row, "+
+		"will do").always()
 }
 
 // ledgerFailed is the stop after an error of the checkpoint.
 func ledgerFailed(err error) *Stop {
-	stop := &Stop{
-		Reason: fmt.Sprintf("the checkpoint could not be written: %v", err), Code: CodeStopped,
-		Hint: "make room or repair the disk",
-	}
+	stop := stopFor(fmt.Sprintf("the checkpoint could not be written: %v", err), "make room or repair the disk")
 	fault, failed := errors.AsType[*crash.Error](err)
 	refused, opened := errors.AsType[*checkpoint.OpenError](err)
 	server, served := errors.AsType[*checkpoint.ServerError](err)
@@ -230,8 +227,7 @@ func ledgerFailed(err error) *Stop {
 	case failed:
 		return crashed(fault)
 	case errors.Is(err, checkpoint.ErrEnough):
-		const reason = "as many leads as --max-creates allows have been made, or are being made"
-		return &Stop{Reason: reason, Code: CodeStopped}
+		return stopFor("as many leads as --max-creates allows have been made, or are being made", "")
 	case errors.Is(err, checkpoint.ErrFenced):
 		stop.Reason, stop.Code = "a newer worker has taken the place of this one", CodeFenced
 		stop.Hint = "there is nothing to repair: the newer one goes on"
@@ -247,8 +243,8 @@ func ledgerFailed(err error) *Stop {
 			stop.Reason = "another run has begun meanwhile: " + refused.Text
 		}
 	case errors.Is(err, checkpoint.ErrNoWitness):
-		stop.Reason = fmt.Sprintf("nothing was sent: the run cannot note outside the checkpoint that it uses it: %v",
-			err)
+		const reason = "nothing was sent: the run cannot note outside the checkpoint that it uses it: %v"
+		stop.Reason = fmt.Sprintf(reason, err)
 		stop.Hint = "make the state directory writable (XDG_STATE_HOME names another one), or let the run have a " +
 			"folder (--out)"
 	case errors.Is(err, checkpoint.ErrRemoved):
@@ -265,10 +261,7 @@ func ledgerFailed(err error) *Stop {
 	return stop
 }
 
-func filesFailed(err error) *Stop {
-	reason, hint := report.Unwritten(err)
-	return &Stop{Reason: reason, Code: CodeStopped, Hint: hint}
-}
+func filesFailed(err error) *Stop { return stopFor(report.Unwritten(err)) }
 
 // inputEnded is why the rows end before the input does.
 func inputEnded(err error) *Stop {
@@ -279,10 +272,8 @@ func inputEnded(err error) *Stop {
 	if lost, is := errors.AsType[*source.LostError](err); is && lost.Hint != "" {
 		hint = lost.Hint
 	}
-	return &Stop{
-		Reason: fmt.Sprintf("the input could not be read to its end: %v", err), Code: CodeStopped, Same: true,
-		Hint: hint + "; then run the same command again: nothing is sent twice",
-	}
+	return stopFor(fmt.Sprintf("the input could not be read to its end: %v", err),
+		hint+"; then run the same command again: nothing is sent twice").always()
 }
 
 // refuse sets the row's text to status and class of the service's answer. The service's own words may repeat the row's

@@ -321,13 +321,10 @@ func (c *carrier) refusesReads(err error) error {
 		slices.Contains(ofTheLead, ae.Status) || c.ReadByExternalID || c.hasRead.Load() {
 		return err
 	}
-	return c.stopping(&Stop{
-		Code: CodeStopped, Same: true,
-		Reason: fmt.Sprintf("the service does not let leads be read by an update of no content: HTTP %d (%s)",
-			ae.Status, ae.Message),
-		Hint: "--read external-id reads them by an update of the ExternalID that was last confirmed; one that others " +
-			"have changed is overwritten by it",
-	})
+	reason := fmt.Sprintf("the service does not let leads be read by an update of no content: HTTP %d (%s)",
+		ae.Status, ae.Message)
+	return c.stopping(stopFor(reason, "--read external-id reads them by an update of the ExternalID that was last "+
+		"confirmed; one that others have changed is overwritten by it").always())
 }
 
 func (c *carrier) notRead(j *job, err error) {
