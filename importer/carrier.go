@@ -23,9 +23,8 @@ type Sender interface {
 	Update(ctx context.Context, leadID string, r *leadapi.UpdateRequest) (*leadapi.Lead, error)
 }
 
-// carrier takes one row at a time from its step to its outcome. Each wait is a blocking call: until the claim is
-// durable, until there is a place in flight, until the answer comes, until the outcome is durable. All lanes of a run
-// share one carrier.
+// carrier takes one row at a time from its step to its outcome, for all lanes. Each wait is a blocking call: until the
+// claim is durable, until there is a place in flight, until the answer comes, until the outcome is durable.
 type carrier struct {
 	*run
 	phases  *phases
@@ -155,8 +154,7 @@ func (c *carrier) stopping(err error) error {
 	return err
 }
 
-// made settles a lead that the service created, and reports whether that is durable. A lead that needs a link is
-// partial until it is linked.
+// made settles a lead that the service created, and reports whether that is durable. It is partial until it is linked.
 func (c *carrier) made(j *job, made *leadapi.Created) (stored bool) {
 	rec := &j.it.rec
 	j.entry = c.entryOf(j, checkpoint.Created)
@@ -217,9 +215,8 @@ func (c *carrier) withdraw(j *job, outcome Outcome) {
 	j.outcome = outcome
 }
 
-// linkLater links a lead of an earlier run. It reads the lead first, if the file's ExternalID does not win anyway. It
-// is a conflict if the lead has another ExternalID than the wanted one and the one that was wanted before. If the read
-// fails, it links.
+// linkLater links a lead of an earlier run. If the file's ExternalID does not win anyway, it reads the lead first: if that
+// has neither the wanted ExternalID nor the one that was wanted before, the row is a conflict.
 func (c *carrier) linkLater(ctx context.Context, j *job) {
 	rec := &j.it.rec
 	if c.readable(&j.entry) && c.forExternalID() != RuleFile {
@@ -300,9 +297,8 @@ func (c *carrier) settle(j *job, outcome Outcome) bool {
 const heldElsewhere = "another worker sent it and may still be running: held back (leadferry checkpoint workers " +
 	"shows who holds what)"
 
-// notBegun ends a row whose claim or mark was refused: this request was not sent; an earlier one of the row may have
-// been. If another row has its key or lead by now, its lane decides about it once more; this is how it ends if that is
-// not possible.
+// notBegun ends a row whose claim or mark was refused: this request was not sent, but maybe an earlier one of the row. If
+// another row has its key or lead by now, the row ends so only if its lane cannot decide about it once more.
 func (c *carrier) notBegun(j *job, err error) {
 	switch {
 	case errors.Is(err, checkpoint.ErrEnough):
@@ -355,8 +351,7 @@ func (c *carrier) doubtOf(j *job) checkpoint.Entry {
 	return e
 }
 
-// phases are two contexts of a run. Until taking ends, creates and updates are sent. Until sending ends, links of leads
-// that were made are sent too.
+// phases are two contexts. Until taking ends, creates and updates are sent, until sending ends links of leads made, too.
 type phases struct {
 	taking, sending        context.Context
 	takeNoMore, sendNoMore context.CancelFunc

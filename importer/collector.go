@@ -63,8 +63,7 @@ func (c *collector) end(it *item, r result) *Stop {
 	return c.add(it, &c.ended)
 }
 
-// add records a row's outcome and returns why the run ends, or nil. The recorder comes last: it may give the row's
-// memory to another row.
+// add records a row's outcome and returns why the run ends, or nil. The recorder is last: it may reuse the row's memory.
 func (c *collector) add(it *item, r *result) *Stop {
 	if c.drift != nil {
 		c.drift.count(it, r)
@@ -269,8 +268,7 @@ func (t *tally) sent(r *result) {
 	}
 }
 
-// share makes the tally that of a fleet's worker. runs are those of earlier workers of its shard. The ledger counts the
-// leads of all workers.
+// share makes the tally that of a fleet's worker; the ledger counts the leads. runs are of earlier workers of its shard.
 func (t *tally) share(runs []string) {
 	t.limits.MaxCreates, t.fellows = 0, map[string]struct{}{}
 	for _, run := range runs {
@@ -363,8 +361,7 @@ func (t *tally) noneAccepted() bool {
 	return !t.limits.MaxRejects.none() && (t.refused.status > 0 || t.counts.Sent == 0)
 }
 
-// limit returns why the run must end, or nil. In a fleet, member checks the limits against all workers together; the
-// check of the first rows is each worker's own.
+// limit returns why the run must end, or nil. In a fleet, member checks all but the first rows, which are each worker's.
 func (t *tally) limit() *Stop {
 	if stop := t.limits.reached(&t.counts); t.fellows == nil && stop != nil {
 		return stop

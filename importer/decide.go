@@ -13,8 +13,7 @@ import (
 	"leadferry/mapping"
 )
 
-// Rule says whose value wins if others changed a field of a lead on the service. Its words are those of --conflict and
-// of the mapping.
+// Rule says whose value wins if others changed a field on the service, in the words of --conflict and of the mapping.
 type Rule string
 
 // The rules.
@@ -238,9 +237,8 @@ const (
 	contentMoved  = "its content was changed on the service"
 )
 
-// compare compares a row with its lead, as the service shows it or, if shown is nil, as it was last seen. Content that
-// the row would not change is compared only if all is set. Fields that the row does not send are not compared, except
-// the status.
+// compare compares a row with its lead, as the service shows it or, if shown is nil, as it was last seen: the status, and
+// fields that the row sends. Content that the row would not change is compared only if all is set.
 func (p *conflicts) compare(it *item, before *leadBefore, shown *leadapi.Lead, all bool, sums sums) (d diff) {
 	service := before.Seen.Status
 	if shown != nil {
@@ -269,8 +267,7 @@ func (p *conflicts) compare(it *item, before *leadBefore, shown *leadapi.Lead, a
 	return d
 }
 
-// compareContent is compare for the content. If all is not set, a key is passed over whose value in the row is the one
-// that was confirmed.
+// compareContent is compare for the content. Without all, a key whose value in the row is the confirmed one is left out.
 func (p *conflicts) compareContent(d *diff, it *item, before *leadBefore, shown *leadapi.Lead, all bool, sums sums) {
 	var asked []string
 	n := -1
@@ -341,8 +338,7 @@ func (b *leadBefore) remembered(rec *mapping.Record) *answer {
 	return &answer{Lead: lead, at: b.Seen.At, remembered: true}
 }
 
-// sight is what to store of the status in an answer. If the service's status won before, it still does while it is the
-// same.
+// sight is what to store of the status in an answer. If the service's status won before, it does while it is the same.
 func (b *leadBefore) sight(a *answer) checkpoint.Sight {
 	if a.Status == "" {
 		return b.Seen
@@ -394,8 +390,7 @@ func (d *diff) confirmed(e *checkpoint.Entry, rec *mapping.Record, before *leadB
 	e.Organization, e.Location = cmp.Or(a.OwnerID, e.Organization), cmp.Or(a.LocationName, e.Location)
 }
 
-// learned stores what is seen of a lead when there is nothing to send, and reports whether that confirms more than
-// before.
+// learned stores what is seen of a lead when nothing is to be sent, and reports whether more is confirmed than before.
 func (d *diff) learned(e *checkpoint.Entry, it *item, a *answer) (more bool) {
 	before := leadBefore(*e)
 	content := before.Content

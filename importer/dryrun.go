@@ -155,8 +155,7 @@ func (d *dryRun) examine() {
 	}
 }
 
-// prove maps the row of a test and compares the request. Fields with a file's name, a line or a run are left out,
-// because that row has none of these.
+// prove maps the row of a test and compares the request, without fields that hold a file's name, a line or a run.
 func prove(m *mapping.Mapping, t *mapping.Test) []string {
 	b, err := m.Bind("the test", mapping.Columns{Names: t.Names, Own: len(t.Names), Open: true})
 	if err != nil {
@@ -314,14 +313,12 @@ func (d *dryRun) projected() report.Projected {
 	return p
 }
 
-// maxKinds is how many problems and texts are counted apart, mostAssigned how many destinations are listed of each
-// kind.
+// Problems and texts, and destinations, that are counted apart; destinations of each kind that are listed.
 const maxKinds, maxAssigned, mostAssigned = 1000, 10000, 100
 
 var numbers = spelling.Form(`[0-9]+|…`)
 
-// kindOf is a problem without the row's word. If the row cannot be read, its text may have an offset or a count, which
-// does not make another kind.
+// kindOf is a problem without the row's word; if the row cannot be read, without numbers, such as an offset or a count.
 func kindOf(p mapping.Problem, unreadable bool) mapping.Problem {
 	p.Word, p.Value = "", ""
 	if unreadable {

@@ -294,8 +294,7 @@ func (e *engine) takeBatch(known *lookup, items []*item) bool {
 	return e.stopped == nil
 }
 
-// take decides about a row: it ends, begins the lane of its lead, or joins it. It reports false if the run ends; then
-// it did not take the row.
+// take decides about a row: it ends, begins the lane of its lead, or joins it. If the run ends, it reports false.
 func (e *engine) take(c *Case) bool {
 	it := c.it
 	if how := it.left(); how != nil {
@@ -398,8 +397,7 @@ func (e *engine) mayLeave(a Action) bool {
 // mostLate is how many leads may wait for other workers.
 const mostLate = 1000
 
-// putsOff puts a row in doubt off to the end of a fleet's run, once, and reports whether it did: another worker may
-// still get its answer.
+// putsOff puts a row in doubt off to the end of a fleet's run, once: another worker may still get its answer.
 func (e *engine) putsOff(it *item, step *Step) bool {
 	if step.Action != Nothing || step.outcome != InDoubt || e.r.member == nil || len(e.lanes.late) >= mostLate ||
 		it.late || e.stopped != nil {

@@ -123,8 +123,7 @@ type batch struct {
 
 func newBatch() *batch { return &batch{items: make([]*item, 0, batchRows)} }
 
-// intake turns files into Records, in file order, ahead of the engine. One goroutine reads, others make Records and
-// digests, each for one batch at a time.
+// intake turns files into Records, in file order, ahead of the engine: one goroutine reads, others map batches.
 type intake struct {
 	options   *Options
 	sums      sums // nil: no digests are wanted
@@ -146,8 +145,7 @@ type intake struct {
 // maxMakers is how many goroutines make Records at most: with more, they would wait for the reader.
 const maxMakers = 8
 
-// run reads until the inputs, the limit or ctx end, and closes out. Batches come in file order; the Records of a batch
-// may still be in the making (see await).
+// run reads until the inputs, the limit or ctx end, and closes out. Batches come in file order, maybe not mapped yet.
 func (r *intake) run(ctx context.Context, out chan<- *batch) {
 	makers := min(runtime.GOMAXPROCS(0), maxMakers)
 	unmade := make(chan *batch, makers)
@@ -178,8 +176,7 @@ func handed(ctx context.Context, to chan<- *batch, b *batch) bool {
 	}
 }
 
-// next is the next batch with its Records, joined with those behind it that are there already, up to most rows; nil at
-// the end.
+// next is the next batch with its Records, joined with those that are there already, up to most rows; nil at the end.
 func (r *intake) next(in <-chan *batch, most int) (all *batch) {
 	for b := <-in; b != nil; {
 		<-b.made
@@ -203,8 +200,7 @@ func (r *intake) next(in <-chan *batch, most int) (all *batch) {
 	return all
 }
 
-// read hands on the rows of all inputs, batch by batch, while hand takes them. When a stream pauses, it hands on what
-// it has.
+// read hands on the rows of all inputs in batches, while hand takes them. When a stream pauses, it hands on what it has.
 func (r *intake) read(ctx context.Context, hand func(*batch) bool) {
 	left, b := cmp.Or(r.options.Limit, math.MaxInt), newBatch()
 	handOn := func() (taken bool) {
@@ -314,8 +310,7 @@ func (r *intake) noteUnused(b *mapping.Binding) {
 // How much of a misfit is shown: places, columns, characters of a column's name.
 const mostMissing, mostColumns, longColumn = 5, 8, 30
 
-// misfit is the error for an input without the columns that the mapping names. It shows the first places that name
-// them, and the columns that the input has.
+// misfit is the error for an input without columns that the mapping names: the first places, and the columns it has.
 func (r *intake) misfit(f *source.File, missing mapping.Errors) error {
 	path, h, names := f.Info().Path, f.Header(), missing[0].File
 	columns := h.Names[:h.Own]
@@ -361,8 +356,7 @@ func quoted(names []string) string {
 	})
 }
 
-// Shard is the part of the input that a worker takes: the rows of part Index (from 0) of Of parts. The zero Shard is
-// all of it.
+// Shard is the part of the input that a worker takes: part Index (from 0) of Of parts. The zero Shard is all of it.
 type Shard struct{ Index, Of int }
 
 // sharding says which rows a worker takes. All rows of a lead, and all keys that look alike, go to the same worker: the
@@ -384,8 +378,7 @@ func newSharding(s Shard, m *mapping.Mapping) (sharding, error) {
 	return sharding{s, m.HasLeadID()}, nil
 }
 
-// takes reports whether a row is this worker's. All workers of a fleet must agree, also when they have different
-// versions of the program.
+// takes reports whether a row is this worker's. All versions of the program must agree.
 func (s *sharding) takes(it *item) bool {
 	if s.Of <= 1 {
 		return true

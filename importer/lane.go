@@ -21,8 +21,7 @@ const (
 // a row takes a seventh more processor time.
 const lanesPerPlace = 4
 
-// slotsPerPlace is how many rows may be claimed and not settled for each request that may be in
-// flight. A kill leaves so many rows in doubt.
+// slotsPerPlace is how many rows may be claimed and not settled for each place in flight. A kill leaves so many in doubt.
 const slotsPerPlace = 2
 
 // lane is a lead under way. It is listed under every name that a row of this lead may have; these rows wait in it.
@@ -39,8 +38,7 @@ type leadName struct {
 	text string
 }
 
-// names are all names of the row's lead: those that are known, and those that the row gives. An earlier row may have
-// one of them too.
+// names are all names of the row's lead, known or given by the row: an earlier row may have one of them too.
 func (r *run) names(c *Case) []leadName {
 	rec := &c.it.rec
 	names := []leadName{{checkpoint.ByKey, rowkey.Fold(c.Known.Key)}}
@@ -76,8 +74,7 @@ func newLanes(places int) lanes {
 	return lanes{byName: map[leadName]*lane{}, settled: map[leadName]bool{}, todo: make(chan *lane, n)}
 }
 
-// find is the lane under way with one of these names, or nil. two: another lane has one of them too. old: a lane
-// with one of them has ended since the look-up.
+// find is the lane under way with one of these names. two: another one has one too. old: one ended since the look-up.
 func (s *lanes) find(names []leadName) (l *lane, two, old bool) {
 	for _, n := range names {
 		old = old || s.settled[n]
@@ -274,8 +271,7 @@ func (e *engine) hand(l *lane, c *Case, step Step) {
 	l.job = j
 }
 
-// settled counts how a lane's row ended, or puts the row back to be decided once more. It reports false if the lane is
-// put off.
+// settled counts how a lane's row ended, or puts the row back. It reports false if the lane is put off.
 func (e *engine) settled(l *lane) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

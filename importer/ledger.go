@@ -118,8 +118,7 @@ func openLedger(o *Options) (*checkpoint.Ledger, error) {
 	return checkpoint.NewLedger(store, g), nil
 }
 
-// noteStart lists the run in the checkpoint, so that it is seen even if it is killed, and writes its witness. Only then
-// may anything be claimed.
+// noteStart lists the run in the checkpoint and writes its witness. Only then may anything be claimed.
 func (r *run) noteStart(ctx context.Context) error {
 	unlock, err := r.Witnesses.Lock()
 	if err != nil {

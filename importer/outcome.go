@@ -16,8 +16,7 @@ import (
 	"leadferry/leadapi"
 )
 
-// Outcome says how a row ended a run. INTERFACE names each; the counts of all
-// outcomes add up to the rows read.
+// Outcome says how a row ended a run, in the words of INTERFACE. The counts of all add up to the rows read.
 type Outcome uint8
 
 // The outcomes, in the order in which summaries list them.
@@ -161,8 +160,7 @@ const (
 	CodeInterrupted = 130
 )
 
-// Stop is why a run ended before its input did. It is no failure of the program: what is known is durable, and the run
-// can be resumed.
+// Stop is why a run ended before its input did. What is known is durable, and the run can be resumed.
 type Stop struct {
 	Reason string // a sentence for people
 	Hint   string // what to do, or ""

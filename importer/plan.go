@@ -75,8 +75,7 @@ type planner struct {
 	since time.Time // --fresh: leads known since are not read
 }
 
-// plan decides about a row. A row that fails a check is never sent; in an import its outcome says if its lead exists,
-// may exist, or does not.
+// plan decides about a row. One that fails a check is never sent; in an import its outcome says if its lead exists.
 func (r *run) plan(c *Case) Step {
 	faults := c.it.faults
 	switch state := c.Known.State; {
@@ -101,8 +100,7 @@ const (
 	IgnoreChanged ChangedRows = "ignore" // count them as unchanged
 )
 
-// forImport creates leads that are not known, and links leads that lack their ExternalID. It changes a lead that exists
-// only if --changed says so.
+// forImport creates leads that are not known, links those that are not linked, and updates others if --changed says so.
 func (p *planner) forImport(c *Case) Step {
 	switch known := c.Known; known.State {
 	case checkpoint.Forgotten:
@@ -129,8 +127,7 @@ func (p *planner) forImport(c *Case) Step {
 	return p.planCreate(c)
 }
 
-// planMade compares the row with the data that were sent, or that a sync confirmed since. The data of an adopted lead
-// are not known.
+// planMade compares the row with the data that were sent or last confirmed; those of an adopted lead are not known.
 func (p *planner) planMade(c *Case) Step {
 	known := c.Known
 	sentLast := known.Digest == c.digest() && known.Reason != reasonNotConfirmed
@@ -157,8 +154,7 @@ func (p *planner) differs(c *Case) bool {
 	return d.byFile
 }
 
-// planLink finishes a lead that was created but not linked. A row that no longer
-// asks for a link has nothing to send.
+// planLink finishes a lead that was created but not linked, if the row still asks for a link.
 func (p *planner) planLink(c *Case) Step {
 	step := p.planMade(c)
 	if c.Known.LeadID == "" && step.outcome == Unchanged {
@@ -177,8 +173,7 @@ func (p *planner) planLink(c *Case) Step {
 	return step
 }
 
-// planCreate makes a lead, unless the row's key looks like a known one (spreadsheets drop
-// leading zeros, other programs change case), or the checkpoint may lack the lead.
+// planCreate makes a lead, unless the row's key looks like a known one, or the checkpoint may lack the lead.
 func (p *planner) planCreate(c *Case) Step {
 	switch {
 	case c.Taken.State != checkpoint.Unknown:

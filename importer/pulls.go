@@ -147,8 +147,7 @@ func (p *pulls) close() {
 	p.ready.close()
 }
 
-// left is how many leads were left out because the mapping has no word for their status; note names these statuses, or
-// is "".
+// left is how many leads the mapping has no word for; note names their statuses, or is "".
 func (p *pulls) left() (n int, note string) {
 	if len(p.wordless) == 0 {
 		return 0, ""

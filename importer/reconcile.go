@@ -120,8 +120,7 @@ func (s Step) as(v Verdict) Step {
 	return s
 }
 
-// shown reports whether the service itself has shown what a lead holds. Of a lead that was adopted from a list, only
-// the list has.
+// shown reports whether the service itself has shown what a lead holds, not only a list that was adopted.
 func shown(known *checkpoint.Entry) bool {
 	return known.Seen.Status != "" || known.Digest != checkpoint.Digest{} || known.Synced || len(known.Content) > 0
 }
@@ -195,8 +194,7 @@ type candidate struct {
 	names []leadName
 }
 
-// draw takes a row into the sample. It returns one that is not in the sample, or nil. Each row so far is equally likely
-// to be in it.
+// draw takes a row into the sample, each with the same chance, and returns one that is not in it, or nil.
 func (d *drift) draw(one candidate) *candidate {
 	d.met++
 	if len(d.drawn) < d.most {

@@ -34,8 +34,7 @@ func (r *intake) newMaker() *recordMaker {
 	return m
 }
 
-// make makes the Records of a batch. An error (of a row's file, or a fault of the program) ends the batch before that
-// row.
+// make makes the Records of a batch. An error ends the batch before its row.
 func (m *recordMaker) make(b *batch) {
 	defer close(b.made)
 	m.bound = nil
@@ -134,8 +133,7 @@ func bindTo(m *mapping.Mapping, file string, h *source.Header) (*mapping.Binding
 	return m.Bind(file, mapping.Columns{Names: h.Names, Own: h.Own, Open: h.Open})
 }
 
-// detach copies the texts that the run or the checkpoint may keep longer than the row. A key that is part of the row's
-// text would keep all of it in memory.
+// detach copies texts that may be kept longer than the row. A part of the row's text would keep all of it in memory.
 func (it *item) detach() {
 	rec := &it.rec
 	for _, text := range []*string{
@@ -216,8 +214,7 @@ func (d *digester) ofRequest(it *item) checkpoint.Digest {
 	return it.digest
 }
 
-// ofContent are the short digests of the row's content without volatile fields. By them a sync sees which content keys
-// changed.
+// ofContent are the short digests of the row's content without volatile fields, by which a sync sees what changed.
 func (d *digester) ofContent(it *item) []checkpoint.ContentDigest {
 	if it.sums == nil {
 		it.sums = make([]checkpoint.ContentDigest, 0, len(it.rec.Content))

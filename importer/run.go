@@ -226,8 +226,7 @@ func (r *run) announce() error {
 	return r.Begin(s)
 }
 
-// finish completes the run's files and closes the checkpoint. If something cannot be written, the summary says so,
-// because it comes last.
+// finish completes the run's files and closes the checkpoint. The summary, which is last, says what could not be written.
 func (r *run) finish(s *report.Summary, rec *recorder) {
 	for _, in := range s.Inputs {
 		if in.Changed {

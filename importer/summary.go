@@ -219,8 +219,7 @@ func columns(names []string) string {
 
 const mostListed = 20 // names in a remark
 
-// notes are remarks for people about the run as a whole. A run that sends nothing also shows here what other runs say
-// at their start.
+// notes are remarks for people. A run that sends nothing also shows here what other runs say at their start.
 func (r *run) notes() []string {
 	var notes []string
 	if r.dry != nil {

@@ -144,8 +144,7 @@ func (c *carrier) patch(
 	return lead, c.stopping(err)
 }
 
-// notUpdated ends an update without a usable answer. If a try may have been applied, the mark stays, and the lead's
-// next update sends the whole row.
+// notUpdated ends an update without a usable answer. If it may have been applied, the next one sends the whole row.
 func (c *carrier) notUpdated(j *job, err error) {
 	stops, ae := errors.Is(err, delivery.ErrStopping), j.keepAnswer(err)
 	switch {
