@@ -215,8 +215,8 @@ func (c *carrier) withdraw(j *job, outcome Outcome) {
 	j.outcome = outcome
 }
 
-// linkLater links a lead of an earlier run. If the file's ExternalID does not win anyway, it reads the lead first: if that
-// has neither the wanted ExternalID nor the one that was wanted before, the row is a conflict.
+// linkLater links a lead of an earlier run. If the file's ExternalID does not win anyway, it reads the lead first: one
+// with neither the wanted ExternalID nor the one that was wanted before is a conflict.
 func (c *carrier) linkLater(ctx context.Context, j *job) {
 	rec := &j.it.rec
 	if c.readable(&j.entry) && c.forExternalID() != RuleFile {
@@ -297,8 +297,8 @@ func (c *carrier) settle(j *job, outcome Outcome) bool {
 const heldElsewhere = "another worker sent it and may still be running: held back (leadferry checkpoint workers " +
 	"shows who holds what)"
 
-// notBegun ends a row whose claim or mark was refused: this request was not sent, but maybe an earlier one of the row. If
-// another row has its key or lead by now, the row ends so only if its lane cannot decide about it once more.
+// notBegun ends a row whose claim or mark was refused: this request was not sent, but maybe an earlier one of the row.
+// If another row has its key or lead by now, the row ends so only if its lane cannot decide about it once more.
 func (c *carrier) notBegun(j *job, err error) {
 	switch {
 	case errors.Is(err, checkpoint.ErrEnough):
@@ -351,7 +351,7 @@ func (c *carrier) doubtOf(j *job) checkpoint.Entry {
 	return e
 }
 
-// phases are two contexts. Until taking ends, creates and updates are sent, until sending ends links of leads made, too.
+// phases are two contexts. Until taking ends, creates and updates are sent; until sending ends, links of new leads.
 type phases struct {
 	taking, sending        context.Context
 	takeNoMore, sendNoMore context.CancelFunc

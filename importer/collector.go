@@ -63,7 +63,7 @@ func (c *collector) end(it *item, r result) *Stop {
 	return c.add(it, &c.ended)
 }
 
-// add records a row's outcome and returns why the run ends, or nil. The recorder is last: it may reuse the row's memory.
+// add records a row's outcome and returns why the run ends, or nil. The recorder, which may reuse the row, is last.
 func (c *collector) add(it *item, r *result) *Stop {
 	if c.drift != nil {
 		c.drift.count(it, r)
@@ -93,6 +93,28 @@ func (c *collector) add(it *item, r *result) *Stop {
 		why = filesFailed(err)
 	}
 	return why
+}
+
+const liveEvery = time.Second // between looks at a run for those who watch it
+
+// sample notes for the timeline how far the run is.
+func (r *run) sample() { r.meter.Sample(r.tally.ended(), r.retrier.Breaker.Paused() != "") }
+
+func (r *run) progress() {
+	r.sample()
+	if now := time.Now(); r.Live != nil && now.Sub(r.shown) >= liveEvery {
+		r.shown = now
+		r.Live(r.soFar())
+	}
+	if r.Progress == nil {
+		return
+	}
+	t := r.tally
+	inFlight, _ := r.retrier.Breaker.InFlight()
+	r.Progress(report.Tick{
+		Read: t.counts.Read, Sent: t.counts.Sent, Known: t.known, Attention: t.attention(true),
+		InDoubt: t.outcomes[InDoubt], InFlight: inFlight, Paused: r.retrier.Breaker.Paused(),
+	})
 }
 
 // Bounds of what is counted apart, so that memory does not grow with the input.
@@ -268,7 +290,7 @@ func (t *tally) sent(r *result) {
 	}
 }
 
-// share makes the tally that of a fleet's worker; the ledger counts the leads. runs are of earlier workers of its shard.
+// share makes the tally that of a fleet's worker; the ledger counts the leads. runs are earlier ones of its shard.
 func (t *tally) share(runs []string) {
 	t.limits.MaxCreates, t.fellows = 0, map[string]struct{}{}
 	for _, run := range runs {
@@ -361,7 +383,7 @@ func (t *tally) noneAccepted() bool {
 	return !t.limits.MaxRejects.none() && (t.refused.status > 0 || t.counts.Sent == 0)
 }
 
-// limit returns why the run must end, or nil. In a fleet, member checks all but the first rows, which are each worker's.
+// limit returns why the run must end, or nil. In a fleet, member checks all but the first rows, each worker's own.
 func (t *tally) limit() *Stop {
 	if stop := t.limits.reached(&t.counts); t.fellows == nil && stop != nil {
 		return stop

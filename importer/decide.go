@@ -237,8 +237,8 @@ const (
 	contentMoved  = "its content was changed on the service"
 )
 
-// compare compares a row with its lead, as the service shows it or, if shown is nil, as it was last seen: the status, and
-// fields that the row sends. Content that the row would not change is compared only if all is set.
+// compare compares a row with its lead, as the service shows it or, if shown is nil, as it was last seen: the status,
+// and fields that the row sends. Content that the row would not change is compared only if all is set.
 func (p *conflicts) compare(it *item, before *leadBefore, shown *leadapi.Lead, all bool, sums sums) (d diff) {
 	service := before.Seen.Status
 	if shown != nil {
@@ -267,7 +267,7 @@ func (p *conflicts) compare(it *item, before *leadBefore, shown *leadapi.Lead, a
 	return d
 }
 
-// compareContent is compare for the content. Without all, a key whose value in the row is the confirmed one is left out.
+// compareContent is compare for content. Without all, a key whose value in the row is the confirmed one is left out.
 func (p *conflicts) compareContent(d *diff, it *item, before *leadBefore, shown *leadapi.Lead, all bool, sums sums) {
 	var asked []string
 	n := -1

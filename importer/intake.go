@@ -200,7 +200,7 @@ func (r *intake) next(in <-chan *batch, most int) (all *batch) {
 	return all
 }
 
-// read hands on the rows of all inputs in batches, while hand takes them. When a stream pauses, it hands on what it has.
+// read hands on the rows of all inputs in batches, while hand takes them; when a stream pauses, what it has.
 func (r *intake) read(ctx context.Context, hand func(*batch) bool) {
 	left, b := cmp.Or(r.options.Limit, math.MaxInt), newBatch()
 	handOn := func() (taken bool) {

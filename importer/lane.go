@@ -21,7 +21,7 @@ const (
 // a row takes a seventh more processor time.
 const lanesPerPlace = 4
 
-// slotsPerPlace is how many rows may be claimed and not settled for each place in flight. A kill leaves so many in doubt.
+// slotsPerPlace is how many rows may be claimed and not settled for each place in flight: in doubt after a kill.
 const slotsPerPlace = 2
 
 // lane is a lead under way. It is listed under every name that a row of this lead may have; these rows wait in it.

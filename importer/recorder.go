@@ -60,6 +60,30 @@ func newRecorder(files *report.Run, inputs []*source.File, rooms *items, own *ow
 	return w
 }
 
+// openFiles opens the run's files; nil: none are wanted.
+func (r *run) openFiles() (*recorder, error) {
+	r.record = r.intake.items.add
+	if !r.Files.Wanted() {
+		return nil, nil
+	}
+	var own *ownColumns
+	if r.OwnColumns {
+		own = newOwnColumns(r.Inputs)
+		r.Files.Columns = own.names
+	}
+	r.Files.Namespaced = r.Mapping.Namespace() != ""
+	files, err := report.OpenRun(r.Files)
+	if err != nil {
+		return nil, fmt.Errorf("%w\nhint: name another place with --out, or with the flag that names this file", err)
+	}
+	rec := newRecorder(files, r.Inputs, &r.intake.items, own)
+	rec.strict, rec.values = r.Strict, r.Files.ProblemValues
+	if files.TakesRows() {
+		r.record = rec.add
+	}
+	return rec, nil
+}
+
 func (w *recorder) add(it *item, r *result) error {
 	w.batch = append(w.batch, line{it, *r})
 	w.size += it.row.Size

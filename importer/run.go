@@ -5,13 +5,18 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/dustin/go-humanize/english"
 
 	"leadferry/checkpoint"
 	"leadferry/importer/delivery"
 	"leadferry/importer/meter"
 	"leadferry/importer/report"
+	"leadferry/importer/source"
 	"leadferry/internal/failpoint"
+	"leadferry/internal/spelling"
 	"leadferry/leadapi"
 )
 
@@ -155,52 +160,6 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 
 func (r *run) takeRows(ctx context.Context) { r.stopped = newEngine(ctx, r).run(ctx) }
 
-const liveEvery = time.Second // between looks at a run for those who watch it
-
-// sample notes for the timeline how far the run is.
-func (r *run) sample() { r.meter.Sample(r.tally.ended(), r.retrier.Breaker.Paused() != "") }
-
-func (r *run) progress() {
-	r.sample()
-	if now := time.Now(); r.Live != nil && now.Sub(r.shown) >= liveEvery {
-		r.shown = now
-		r.Live(r.soFar())
-	}
-	if r.Progress == nil {
-		return
-	}
-	t := r.tally
-	inFlight, _ := r.retrier.Breaker.InFlight()
-	r.Progress(report.Tick{
-		Read: t.counts.Read, Sent: t.counts.Sent, Known: t.known, Attention: t.attention(true),
-		InDoubt: t.outcomes[InDoubt], InFlight: inFlight, Paused: r.retrier.Breaker.Paused(),
-	})
-}
-
-// openFiles opens the run's files; nil: none are wanted.
-func (r *run) openFiles() (*recorder, error) {
-	r.record = r.intake.items.add
-	if !r.Files.Wanted() {
-		return nil, nil
-	}
-	var own *ownColumns
-	if r.OwnColumns {
-		own = newOwnColumns(r.Inputs)
-		r.Files.Columns = own.names
-	}
-	r.Files.Namespaced = r.Mapping.Namespace() != ""
-	files, err := report.OpenRun(r.Files)
-	if err != nil {
-		return nil, fmt.Errorf("%w\nhint: name another place with --out, or with the flag that names this file", err)
-	}
-	rec := newRecorder(files, r.Inputs, &r.intake.items, own)
-	rec.strict, rec.values = r.Strict, r.Files.ProblemValues
-	if files.TakesRows() {
-		r.record = rec.add
-	}
-	return rec, nil
-}
-
 // announce says what is about to happen. The caller may still refuse it.
 func (r *run) announce() error {
 	s := &Start{Target: r.Target, Verdict: r.judged}
@@ -226,7 +185,7 @@ func (r *run) announce() error {
 	return r.Begin(s)
 }
 
-// finish completes the run's files and closes the checkpoint. The summary, which is last, says what could not be written.
+// finish completes the run's files and closes the checkpoint. The summary is last: it says what could not be written.
 func (r *run) finish(s *report.Summary, rec *recorder) {
 	for _, in := range s.Inputs {
 		if in.Changed {
@@ -257,4 +216,236 @@ func halt(s *report.Summary, stop *Stop) {
 		s.Outcome, s.StopReason, s.ExitCode = "stopped", stop.Reason, stop.Code
 		s.Hint, s.Same = s.Holding(stop.Hint), stop.Same
 	}
+}
+
+// summary is the figures of the run (INTERFACE, "Files that a run writes").
+func (r *run) summary() *report.Summary {
+	s := r.soFar()
+	if r.dry != nil {
+		r.dry.findRepeats()
+	}
+	s.Outcome, s.StopReason, s.ExitCode = r.verdict()
+	if r.stopped != nil {
+		s.Hint, s.Same = s.Holding(r.stopped.Hint), r.stopped.Same
+	}
+	if r.ledger != nil {
+		known := r.ledger.Info()
+		s.Checkpoint.ID, s.Checkpoint.Sequence = known.ID, known.Sequence
+	}
+	for i, f := range r.Inputs {
+		changed, in := f.Changed(), f.Info()
+		s.Inputs[i] = report.Input{
+			Path: in.Path, Format: in.Format, Bytes: in.Bytes, Rows: r.tally.rows[i], Blank: in.Blank,
+			SHA256: in.SHA256, Changed: changed,
+		}
+	}
+	s.NotRead = r.notRead()
+	if r.tally.limits.doubts(0) {
+		s.Standing = r.tally.limits.Standing
+	}
+	if r.dry == nil {
+		s.Asks = &report.Attentions{Rows: s.Attention(), New: r.tally.news + r.tally.outcomes[Pending]}
+		if r.before != nil {
+			s.Asks.Since = r.before.At
+		}
+	}
+	if r.dry == nil && r.drift == nil {
+		s.InService = &r.tally.service
+	}
+	s.Notes, s.Unkept = r.notes(), r.unkept
+	if r.pulls != nil {
+		s.Wordless, _ = r.pulls.left()
+	}
+	if r.dry != nil {
+		s.Checks = r.dry.found(s.Notes)
+	}
+	return s
+}
+
+// notRead is how many rows of the inputs a stopped run did not read; -1: not known.
+func (r *run) notRead() int {
+	if r.stopped == nil {
+		return 0
+	}
+	rows, whole := 0, true
+	for _, f := range r.Inputs {
+		in := f.Info()
+		rows, whole = rows+in.Rows, whole && in.SHA256 != ""
+	}
+	switch limited := r.Limit > 0 && rows >= r.Limit; {
+	case r.Shard.Of > 1:
+		return -1
+	case whole, limited:
+	case r.Total == nil:
+		return -1
+	default:
+		within := time.Minute
+		if r.stopped.Code == CodeInterrupted { // a person is waiting
+			within = time.Second
+		}
+		if rows = r.Total(within); rows == 0 {
+			return -1
+		}
+	}
+	return max(0, rows-r.tally.counts.Read)
+}
+
+// named is a summary of nothing but what run it is of.
+func (r *run) named() *report.Summary {
+	s := &report.Summary{
+		RunID: r.RunID, Command: r.Command, Version: r.Version, DryRun: r.DryRun || r.ledger == nil, Flags: r.Flags,
+		Resent: r.ResendInDoubt && !r.DryRun, Mapping: r.MappingFile, Target: report.Target(r.Target),
+	}
+	if r.Terms != nil {
+		s.Fleet, s.Shard = r.Terms.Fleet, fmt.Sprintf("%d/%d", r.Shard.Index, r.Shard.Of)
+	}
+	return s
+}
+
+// soFar is the summary of a run that goes on. It shares no memory with the run, and reads no file.
+func (r *run) soFar() *report.Summary {
+	s, now := r.named(), time.Now()
+	took := now.Sub(r.began)
+	s.Outcome, s.StartedAt, s.FinishedAt = report.Running, r.began.UTC(), now.UTC()
+	s.DurationS, s.DroppedValues = took.Seconds(), r.tally.dropped
+	if r.opened != nil {
+		known := &r.opened.Checkpoint
+		s.Checkpoint = report.Checkpoint{Path: known.Path, New: known.New, Leads: known.Leads}
+	}
+	for i, name := range r.intake.names {
+		s.Inputs = append(s.Inputs, report.Input{Path: name, Rows: r.tally.rows[i]})
+	}
+	if took > 0 {
+		s.ThroughputRowsPerS = float64(r.tally.ended()) / took.Seconds()
+	}
+	r.sample()
+	r.meter.Report(s)
+	_, s.PeakInFlight = r.retrier.Breaker.InFlight()
+	s.Paused = r.retrier.Breaker.Paused()
+	r.tally.report(s)
+	if r.drift != nil {
+		r.drift.report(s, r.ReadByExternalID)
+	}
+	return s
+}
+
+// verdict is how the run ended, and its exit code (INTERFACE, "Exit status").
+func (r *run) verdict() (outcome, reason string, code int) {
+	outcome, code = "complete", CodeComplete
+	switch bad := r.badRows(); {
+	case r.dry != nil && r.dry.fails(), bad > 0 && !r.Tolerate.covers(bad, r.tally.counts.Read):
+		outcome, code = "attention", CodeAttention
+	case bad > 0:
+		outcome = "attention"
+	case r.pulls != nil && len(r.pulls.wordless) > 0, slices.ContainsFunc(r.Inputs, (*source.File).Changed):
+		outcome, code = "attention", CodeAttention
+	}
+	if r.tally.outcomes[InDoubt] > 0 {
+		code = CodeInDoubt
+	}
+	s := r.stopped
+	switch {
+	case s == nil:
+		return outcome, "", code
+	case s.Code == CodeInterrupted:
+		return "interrupted", s.Reason, s.Code
+	case s.replacesCode(code):
+		code = s.Code
+	}
+	return "stopped", s.Reason, max(code, s.Code)
+}
+
+// badRows is how many rows need attention. With --strict, doubtful rows count too.
+func (r *run) badRows() int {
+	bad := r.tally.attention(r.sender == nil)
+	if r.OnlyNew && r.dry == nil {
+		bad = r.tally.news + r.tally.outcomes[Pending]
+	}
+	if r.dry != nil && r.Strict {
+		bad += r.dry.repeated.Same.Rows + r.dry.repeated.Alike.Rows + r.dry.suspect.Count
+	}
+	return bad
+}
+
+// warnings are those of the mapping file, one line each.
+func (r *run) warnings() []string {
+	var list []string
+	for _, w := range slices.Concat(r.Mapping.Warnings(), r.intake.doubts) {
+		text := fmt.Sprintf("%s:%d:%d: %s: %s", w.File, w.Line, w.Column, w.Text, w.Hint)
+		list = append(list, strings.TrimSuffix(text, ": "))
+	}
+	return list
+}
+
+// shared warns of inputs that another run is reading now. If it used the same checkpoint, it would have waited for this
+// run: with another checkpoint, each row may become two leads.
+func (r *run) shared() []string {
+	if r.Terms != nil { // its other workers read the same inputs
+		return nil
+	}
+	var texts []string
+	for _, f := range r.Inputs {
+		if !f.Claim() {
+			texts = append(texts, f.Info().Path+
+				": another run is reading this file, with another checkpoint: if it sends to the same service, every "+
+				"lead is made twice (Ctrl-C stops this run in order)")
+		}
+	}
+	return texts
+}
+
+// remarks are what mapping and headers show before the first row.
+func (r *run) remarks() []string {
+	var notes []string
+	if r.Mapping.KeyFrom() == "row" && !r.matches {
+		notes = append(notes, "The mapping has no key and no external_id, so a row is known by its own data: "+
+			"correcting a row makes another lead.")
+	}
+	if guesses := r.Mapping.Unconfirmed(); len(guesses) > 0 && r.dry == nil {
+		notes = append(notes, fmt.Sprintf("The mapping holds %s that nobody has confirmed, the first on line %d: "+
+			"validate names them.", english.Plural(len(guesses), "guess", "guesses"), guesses[0].Line))
+	}
+	nameless := func(name string) bool { return strings.TrimSpace(name) == "" }
+	if names := slices.DeleteFunc(slices.Clone(r.intake.unused), nameless); len(names) > 0 {
+		notes = append(notes, fmt.Sprintf("No part of the mapping uses %s %s.", columns(names),
+			spelling.List(names, mostListed, nil)))
+	}
+	if names := r.Mapping.SearchedOnly(); len(names) > 0 && r.makes() {
+		notes = append(notes, fmt.Sprintf("A locator searches by %s %s, but no content key holds %s: the service "+
+			"asks for the parts of an address in the content too.",
+			columns(names), spelling.List(names, mostListed, nil), english.PluralWord(len(names), "it", "them")))
+	}
+	return notes
+}
+
+func columns(names []string) string {
+	return "the " + english.PluralWord(len(names), "column", "columns")
+}
+
+const mostListed = 20 // names in a remark
+
+// notes are remarks for people. A run that sends nothing also shows here what other runs say at their start.
+func (r *run) notes() []string {
+	var notes []string
+	if r.dry != nil {
+		notes = slices.Concat(r.warnings(), r.remarks(), r.dry.notes())
+	}
+	if bad := r.badRows(); bad > 0 && r.Tolerate.covers(bad, r.tally.counts.Read) {
+		notes = append(notes,
+			fmt.Sprintf("Rows that are not good, but tolerated: %d (--tolerate allows %s).", bad, r.Tolerate))
+	}
+	notes = append(notes, r.tally.notes()...)
+	if r.drift != nil && r.drift.named == nil && r.ledger != nil {
+		notes = append(notes, absentUntold)
+	}
+	if r.pulls != nil && len(r.pulls.wordless) > 0 {
+		_, note := r.pulls.left()
+		notes = append(notes, note)
+	}
+	for i, f := range r.Inputs {
+		for _, text := range f.Warnings() {
+			notes = append(notes, r.intake.names[i]+": "+text)
+		}
+	}
+	return notes
 }
