@@ -177,14 +177,8 @@ func (p *pair) happen(h *happening) *trial {
 func (p *pair) resolve() {
 	var list []checkpoint.Decision
 	used := map[string]bool{}
-	each := func(e checkpoint.Entry) error { used[e.LeadID] = true; return nil }
-	if err := checkpoint.Each(p.t.Context(), p.db, checkpoint.Filter{State: checkpoint.Created}, each); err != nil {
-		p.t.Fatal(err)
-	}
-	if err := checkpoint.Each(p.t.Context(), p.db, checkpoint.Filter{State: checkpoint.Partial}, each); err != nil {
-		p.t.Fatal(err)
-	}
-	err := checkpoint.Each(p.t.Context(), p.db, checkpoint.Filter{State: checkpoint.InDoubt}, func(e checkpoint.Entry) error {
+	p.each(checkpoint.Filter{}, func(e checkpoint.Entry) { used[e.LeadID] = used[e.LeadID] || e.State.HasLead() })
+	p.each(checkpoint.Filter{State: checkpoint.InDoubt}, func(e checkpoint.Entry) {
 		d := checkpoint.Decision{Key: e.Key, Sent: e.Updated, Run: e.Run}
 		for id, key := range p.service.madeFor {
 			if key == e.Key && !used[id] {
@@ -192,11 +186,16 @@ func (p *pair) resolve() {
 			}
 		}
 		list = append(list, d)
-		return nil
 	})
-	if err == nil && len(list) > 0 {
-		_, err = checkpoint.Resolve(p.t.Context(), p.db, list)
+	if len(list) > 0 {
+		if _, err := checkpoint.Resolve(p.t.Context(), p.db, list); err != nil {
+			p.t.Fatal(err)
+		}
 	}
+}
+
+func (p *pair) each(of checkpoint.Filter, f func(checkpoint.Entry)) {
+	err := checkpoint.Each(p.t.Context(), p.db, of, func(e checkpoint.Entry) error { f(e); return nil })
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -204,23 +203,16 @@ func (p *pair) resolve() {
 
 // agree compares the checkpoint with the service wherever it claims to know.
 func (p *pair) agree(when string) {
-	err := checkpoint.Each(p.t.Context(), p.db, checkpoint.Filter{}, func(e checkpoint.Entry) error {
-		if e.State != checkpoint.Created && e.State != checkpoint.Partial || e.LeadID == "" {
-			return nil
-		}
+	p.each(checkpoint.Filter{}, func(e checkpoint.Entry) {
 		l, ok := p.service.leads[e.LeadID]
-		if !ok {
+		switch {
+		case e.State != checkpoint.Created && e.State != checkpoint.Partial || e.LeadID == "":
+		case !ok:
 			p.errorf("%s: %s has a lead that the service does not", when, e.Key)
-			return nil
-		}
-		if e.Unsettled == "" {
+		case e.Unsettled == "":
 			p.agreeOn(when, &e, l)
 		}
-		return nil
 	})
-	if err != nil {
-		p.t.Fatal(err)
-	}
 }
 
 // agreeOn compares a lead that is settled. The service's last answer about it says
