@@ -94,11 +94,16 @@ func (e *engine) signIn(ctx context.Context) {
 	_, err := r.retrier.Deliver(ctx, e.phases.taking, delivery.Repeatable, new(delivery.Pass),
 		func(ctx context.Context, _ bool) error { return r.client.SignIn(ctx) })
 	b.MaxWait = r.MaxWait
-	stop, stops := stopOf(err)
-	if err != nil && !stops {
-		stop = stopFor("sign-in failed: "+err.Error(), "")
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch stop, stops := stopOf(err); {
+	case err != nil && !stops:
+		e.stop(stopFor("sign-in failed: "+err.Error(), ""))
+	case stops && stop == nil && e.stopped == nil: // the context has ended
+		e.stop(interrupted())
+	default:
+		e.stop(stop)
 	}
-	e.halt(stop)
 }
 
 func (e *engine) guarded(lanes int, f func()) {
