@@ -16,8 +16,7 @@ import (
 	"leadferry/internal/cli/terminal"
 )
 
-// Flags count wherever they stand: a --dry-run behind a file name that were dropped
-// would be a live run.
+// Flags count wherever they stand: a --dry-run behind a file name that were dropped would be a live run.
 func TestFlagsCountInAnyOrder(t *testing.T) {
 	app := (&program{}).app()
 	tests := []struct{ args, want string }{
@@ -45,8 +44,7 @@ func TestFlagsCountInAnyOrder(t *testing.T) {
 	}
 }
 
-// What is wrong with a command line is told by its own words, and with the help that
-// there is.
+// What is wrong with a command line is told by its own words, and with the help that there is.
 func TestCommandLinesThatAreRefused(t *testing.T) {
 	d := newDesk(t, "")
 	t.Chdir(d.dir)

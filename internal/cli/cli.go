@@ -100,9 +100,8 @@ func (t *output) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Run runs one command line and returns its exit code. interrupt is closed by the
-// first signal; ctx ends with the second. A command that waits for what does not come
-// may still wait then: the process has to end.
+// Run runs one command line and returns its exit code. interrupt is closed by the first signal; ctx ends with the
+// second. A command that waits for what does not come may still wait then: the process has to end.
 func Run(ctx context.Context, interrupt <-chan struct{}, args []string, s Streams) int {
 	log.SetOutput(io.Discard) // net/http quotes stray answers there, and they may quote people
 	p := &program{Streams: s, interrupt: interrupt, args: args, out: output{to: s.Out}}

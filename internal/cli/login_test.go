@@ -43,8 +43,7 @@ func newDesk(t *testing.T, baseURL string) *desk {
 	return d
 }
 
-// run runs one command line with a text on its standard input and returns the exit
-// code and all that it printed.
+// run runs one command line with a text on its standard input and returns the exit code and all that it printed.
 func (d *desk) run(in string, args ...string) (code int, printed string) {
 	d.t.Helper()
 	input, output := d.file("in"), d.file("out")

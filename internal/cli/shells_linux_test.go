@@ -67,8 +67,7 @@ func shellFolder(t *testing.T) (dir string, env []string) {
 	}
 }
 
-// neverRun fails when the program was called for anything but an answer, or what was typed
-// has run.
+// neverRun fails when the program was called for anything but an answer, or what was typed has run.
 func neverRun(t *testing.T, dir string) {
 	t.Helper()
 	calls, err := os.ReadFile(filepath.Join(dir, "calls"))

@@ -49,8 +49,7 @@ func (l *listener) heard() string {
 // sentence is what was heard, without the ends of lines.
 func (l *listener) sentence() string { return strings.ReplaceAll(l.heard(), "\r\n", " ") }
 
-// waitFor waits until a text was heard so often, and fails when it is not, or oftener. Ends of
-// lines are blanks.
+// waitFor waits until a text was heard so often, and fails when it is not, or oftener. Ends of lines are blanks.
 func (l *listener) waitFor(t *testing.T, text string, times int) {
 	t.Helper()
 	for range 6000 {

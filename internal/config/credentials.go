@@ -19,8 +19,7 @@ import (
 	"leadferry/leadapi"
 )
 
-// Credentials are an OAuth client that login made, and the address that it belongs
-// to: its secret must go nowhere else.
+// Credentials are an OAuth client that login made, and the address that it belongs to: its secret must go nowhere else.
 type Credentials struct {
 	BaseURL      string    `json:"base_url"`
 	ClientID     string    `json:"client_id"`
@@ -133,9 +132,8 @@ func OpenTokens(dir, baseURL, clientID, clientSecret string) (*TokenFile, error)
 	return f, nil
 }
 
-// Renew calls renew with the token kept, or a zero one, while no other process can, and keeps what it returns. It
-// waits for others until ctx ends. Where renew has not run, the error says why; where it has, that the new token is
-// not kept.
+// Renew calls renew with the token kept, or a zero one, while no other process can, and keeps what it returns. It waits
+// for others until ctx ends. Where renew has not run, the error says why; where it has, that the new token is not kept.
 func (f *TokenFile) Renew(ctx context.Context, renew func(oauth2.Token) oauth2.Token) error {
 	if err := makeFolder(filepath.Dir(f.path)); err != nil {
 		return err

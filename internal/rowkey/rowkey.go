@@ -1,8 +1,7 @@
-// Package rowkey says what a key of a row is: its form in a namespace, which characters at
-// its ends do not count, and its fold, which all keys share that a person, a spreadsheet or
-// another program would take for one another. mapping makes keys by it, the importer keeps
-// rows in order by it, and the checkpoint finds look-alikes. All of it is pure, and must
-// stay what it is: checkpoints hold keys and folds.
+// Package rowkey says what a key of a row is: its form in a namespace, which characters at its ends do not count, and
+// its fold, which all keys share that a person, a spreadsheet or another program would take for one another. mapping
+// makes keys by it, the importer keeps rows in order by it, and the checkpoint finds look-alikes. All of it is pure,
+// and must stay what it is: checkpoints hold keys and folds.
 package rowkey
 
 import (
@@ -15,8 +14,7 @@ import (
 // MaxNamespace is the longest namespace, in bytes.
 const MaxNamespace = 64
 
-// IsNamespace reports whether s can be a namespace: 1 to 64 ASCII letters, digits, dots,
-// underscores and hyphens.
+// IsNamespace reports whether s can be a namespace: 1 to 64 ASCII letters, digits, dots, underscores and hyphens.
 func IsNamespace(s string) bool {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 	return s != "" && len(s) <= MaxNamespace && strings.Trim(s, letters) == ""
@@ -57,11 +55,10 @@ func Trim(key string) string {
 	return strings.TrimFunc(key, func(r rune) bool { return shown(r) < 0 })
 }
 
-// Fold is the effective key that stands for all keys of its namespace that look like this
-// one: without blanks and invisible characters, in one Unicode form (NFKC), without
-// leading zeros where it is all digits, in small letters where it holds an @ or is a
-// UUID, and without what spreadsheets and CRMs do to keys, see [plain]. The fold of a fold is itself, and most keys are
-// their own.
+// Fold is the effective key that stands for all keys of its namespace that look like this one: without blanks and
+// invisible characters, in one Unicode form (NFKC), without leading zeros where it is all digits, in small letters
+// where it holds an @ or is a UUID, and without what spreadsheets and CRMs do to keys, see [plain]. The fold of a fold
+// is itself, and most keys are their own.
 func Fold(key string) string {
 	if has := kinds(key); has&(hasCapital|hasOther|hasMark) == 0 && (has != hasDigit || key[0] != '0') {
 		return key

@@ -7,8 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// No two rows of different namespaces, or of one and none, ever have one key, whatever
-// their cells hold. faults 131
+// No two rows of different namespaces, or of one and none, ever have one key, whatever their cells hold. faults 131
 func TestNamespacesNeverMeet(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		space := rapid.SampledFrom([]string{"", "", "a", "a.b", "dealers"})

@@ -47,8 +47,7 @@ func (s *Settings) Get(name string) string { return s.connection[name].Value }
 // Setting is one with its origin.
 func (s *Settings) Setting(name string) flags.Setting { return s.connection[name] }
 
-// Resolve looks each setting up: flag, environment, profile, in this order. The sandbox needs
-// none of them.
+// Resolve looks each setting up: flag, environment, profile, in this order. The sandbox needs none of them.
 func Resolve(line *flags.Line, sandbox bool) (*Settings, error) {
 	s := Begin(line)
 	if s.Sandbox = sandbox; sandbox {

@@ -81,9 +81,8 @@ func Open(c *cli.Context, stdin io.Reader, o *importer.Options) (in *Files, err 
 	return in, nil
 }
 
-// Names are the files of the command line, its patterns spread out as a shell
-// would: some shells leave that to the program, and timers have none. A name that a
-// file really has is no pattern.
+// Names are the files of the command line, its patterns spread out as a shell would: some shells leave that to the
+// program, and timers have none. A name that a file really has is no pattern.
 func Names(c *cli.Context) (names []string, err error) {
 	known := func(name string) bool {
 		return slices.ContainsFunc(names, func(other string) bool { return disk.SameFile(other, name) })
@@ -221,8 +220,7 @@ func (in *Files) countRows(name string, most int, until time.Time) (n int, err e
 	return n, nil
 }
 
-// Fresh refuses a file that is older than age: an export that failed leaves the last one
-// in its place. 0 is any age.
+// Fresh refuses a file that is older than age: an export that failed leaves the last one in its place. 0 is any age.
 func (in *Files) Fresh(age time.Duration) error {
 	for _, name := range in.Names {
 		if age == 0 {

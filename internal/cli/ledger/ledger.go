@@ -171,8 +171,7 @@ func refuseOther(path string) error {
 	return nil
 }
 
-// Default is the one place where a target's checkpoint lies, whatever
-// folder the program was started in.
+// Default is the one place where a target's checkpoint lies, whatever folder the program was started in.
 func Default(t checkpoint.Target) (string, error) {
 	dir, err := config.StateDir()
 	if err != nil {

@@ -44,8 +44,7 @@ func CrashApart() {
 	}()
 }
 
-// Watch makes an interruption of the first signal, and an end of the context of the
-// next one that comes a moment later.
+// Watch makes an interruption of the first signal, and an end of the context of the next one that comes a moment later.
 func Watch(signals <-chan os.Signal) (ctx context.Context, interrupt <-chan struct{}) {
 	ctx, stop := context.WithCancel(context.Background())
 	first := make(chan struct{})
@@ -68,8 +67,7 @@ func Watch(signals <-chan os.Signal) (ctx context.Context, interrupt <-chan stru
 	return ctx, first
 }
 
-// Hold is about who ends the process at the first signal: the command itself, in order,
-// once it holds it.
+// Hold is about who ends the process at the first signal: the command itself, in order, once it holds it.
 type Hold struct{ state atomic.Int32 }
 
 const (
@@ -78,8 +76,7 @@ const (
 	signalled
 )
 
-// Take says that the command sees to the first signal from here on; false: it has come
-// already, and nothing may begin.
+// Take says that the command sees to the first signal from here on; false: it has come already, and nothing may begin.
 func (h *Hold) Take() bool {
 	return h.state.CompareAndSwap(free, held) || h.state.Load() == held
 }

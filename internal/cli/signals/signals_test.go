@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// The first signal interrupts; others within a moment are the same one; the next one
-// after it ends the context. fault 5
+// The first signal interrupts; others within a moment are the same one; the next one after it ends the context. fault 5
 func TestSignalsWithinAMomentAreOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		signals := make(chan os.Signal, 4)
