@@ -128,12 +128,11 @@ func parse(path string, data []byte) (map[string]Profile, error) {
 		}
 	}
 	slices.SortFunc(mistakes, func(a, b *Error) int { return cmp.Or(a.Line-b.Line, a.Column-b.Column) })
-	var all error
 	for _, m := range mistakes {
-		all = errors.Join(all, m)
+		err = errors.Join(err, m)
 	}
-	if all != nil {
-		return nil, all
+	if err != nil {
+		return nil, err
 	}
 	return profiles, nil
 }
@@ -181,8 +180,7 @@ func (p NewProfile) Check() error {
 	return err
 }
 
-// Add adds the profile durably behind the others, making the file where there is none. Its error is an [*Error] or
-// several, joined.
+// Add adds the profile durably behind the others, making the file where there is none. Its error is as that of Check.
 func (p NewProfile) Add() error {
 	path, text, err := p.added()
 	if err != nil {
@@ -193,7 +191,7 @@ func (p NewProfile) Add() error {
 		mode = before.Mode().Perm()
 	}
 	if err = disk.MakeFolders(filepath.Dir(path)); err == nil {
-		_, err = replace(path, mode, []byte(text))
+		_, err = disk.Replace(path, mode, []byte(text))
 	}
 	if err != nil {
 		return fault(p.Path, "the profile cannot be added: "+cause(err),

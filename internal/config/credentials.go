@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/oauth2"
 
+	"leadferry/internal/disk"
 	"leadferry/leadapi"
 )
 
@@ -102,7 +103,7 @@ func (p *Place) Keep(c Credentials) (left string, err error) {
 	if err != nil {
 		return "", err
 	}
-	return replace(p.path, 0o600, append(data, '\n'))
+	return disk.Replace(p.path, 0o600, append(data, '\n'))
 }
 
 // Close lets other logins have the place.
@@ -159,7 +160,7 @@ func (f *TokenFile) Renew(ctx context.Context, renew func(oauth2.Token) oauth2.T
 	if err != nil {
 		return err
 	}
-	left, err := replace(f.path, 0o600, data)
+	left, err := disk.Replace(f.path, 0o600, data)
 	if err != nil && left != "" && left != f.path {
 		err = errors.Join(err, os.Remove(left))
 	}

@@ -98,6 +98,32 @@ func WriteNew(path string, mode os.FileMode, write func(io.Writer) error) error 
 	return nil
 }
 
+// Replace makes data the content of the file at path, durably and as a whole: a power cut leaves the old or the new
+// one. Where only the last step fails, left is the file that holds the data, else path or "".
+func Replace(path string, mode fs.FileMode, data []byte) (left string, err error) {
+	draft, err := WriteDraft(path, mode, data)
+	if err != nil {
+		return "", err
+	}
+	if err := Rename(draft, path); err != nil {
+		return draft, err
+	}
+	return path, SyncFolder(filepath.Dir(path))
+}
+
+// WriteDraft writes data durably into a new file beside the one at path.
+func WriteDraft(path string, mode fs.FileMode, data []byte) (draft string, err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*.tmp")
+	if err != nil {
+		return "", err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
+		return "", errors.Join(err, os.Remove(f.Name()))
+	}
+	return f.Name(), nil
+}
+
 // WayOut says what a person can do about an error of the file system, for a file that cannot be replaced by a new one:
 // that would know nothing of what this one holds.
 func WayOut(err error) string {

@@ -7,6 +7,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -86,6 +90,31 @@ func Replaceable(string) error { return nil }
 
 // Rename gives a file another name, in the place of one that has it.
 func Rename(from, to string) error { return os.Rename(from, to) }
+
+// FileSystem is the number of the kind of file system that path lies on, as statfs(2) of Linux gives it; 0 elsewhere.
+func FileSystem(path string) (int64, error) {
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(path, &s); err != nil || runtime.GOOS != "linux" {
+		return 0, err
+	}
+	return int64(uint32(s.Type)), nil // its width is the machine's
+}
+
+// MountPoint reports whether something is mounted at path itself, as containers mount single files: it can be written,
+// but not replaced. Only Linux tells.
+func MountPoint(path string) bool {
+	folder, err := filepath.EvalSymlinks(filepath.Dir(path))
+	if err == nil {
+		folder, err = filepath.Abs(folder)
+	}
+	mounts, _ := os.ReadFile("/proc/self/mountinfo")
+	written := strings.NewReplacer(`\\`, `\134`, " ", `\040`, "\t", `\011`, "\n", `\012`)
+	at := written.Replace(filepath.Join(folder, filepath.Base(path)))
+	return err == nil && slices.ContainsFunc(strings.Split(string(mounts), "\n"), func(mount string) bool {
+		fields := strings.Fields(mount)
+		return len(fields) > 4 && fields[4] == at
+	})
+}
 
 // The commands that show what is wrong.
 const (

@@ -1,8 +1,10 @@
+// Package machine tells machines apart: by the ID that Windows gave each when it was installed.
 package machine
 
 import "golang.org/x/sys/windows/registry"
 
-func id() string {
+// ID is this machine's, or "" where it has none.
+func ID() string {
 	key, err := registry.OpenKey(registry.LOCAL_MACHINE, `SOFTWARE\Microsoft\Cryptography`,
 		registry.QUERY_VALUE|registry.WOW64_64KEY)
 	if err != nil {
