@@ -24,6 +24,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -237,14 +238,13 @@ func (p *program) say(c *cli.Context) io.Writer {
 }
 
 // warn says what a person should know, if anything, though the command goes on. --quiet does not hide it.
-func (p *program) warn(text string) {
-	switch {
-	case text == "":
-		return
-	case !p.json:
-		text = "warning: " + text
+func (p *program) warn(texts ...string) {
+	for _, text := range slices.DeleteFunc(texts, func(text string) bool { return text == "" }) {
+		if !p.json {
+			text = "warning: " + text
+		}
+		p.tellNow(slog.LevelWarn, text)
 	}
-	p.tellNow(slog.LevelWarn, text)
 }
 
 // tellNow says something to a person who waits, also with --quiet.

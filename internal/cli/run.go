@@ -222,10 +222,7 @@ func (v *screen) announce(s *importer.Start) {
 		doubts := humanize.Comma(int64(known.InDoubt))
 		fmt.Fprintf(w, "checkpoint: %s (knows %s, %s in doubt)\n", path, leads(known.Leads), doubts)
 	}
-	for _, text := range s.Warnings {
-		v.warn(text)
-	}
-	v.warn(connection.MixedRegions(s.Target))
+	v.warn(append(s.Warnings, connection.MixedRegions(s.Target))...)
 	notes := s.Notes
 	if known.Path != "" {
 		notes = slices.Concat(notes, v.settings.Load().RouteNotes())

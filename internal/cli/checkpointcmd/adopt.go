@@ -37,16 +37,14 @@ func (d *Command) adopt() (err error) {
 			l.file.Close()
 		}
 	}()
-	for _, path := range paths {
+	for i, path := range paths {
 		l, err := d.openList(path, "adopt")
 		if err != nil {
 			return err
 		}
 		read.all = append(read.all, l)
-	}
-	for i, path := range paths { // the hint that says how to finish it may be pasted elsewhere
 		if whole, err := filepath.Abs(path); err == nil && path != "-" {
-			paths[i] = whole
+			paths[i] = whole // the hint that says how to finish it may be pasted elsewhere
 		}
 	}
 	db, err := d.OpenOrMake()
@@ -60,7 +58,7 @@ func (d *Command) adopt() (err error) {
 	if db.Info().New {
 		fmt.Fprintf(d.Say, "checkpoint: %s (new: no lead is known yet)\n", db.Info().Path)
 	}
-	d.warn(db.Info().Warnings)
+	d.Warn(db.Info().Warnings...)
 	return d.Attested(d.C.Context, db, false, func() error { return d.takeOver(d.C.Context, db, read, paths) })
 }
 
@@ -74,7 +72,7 @@ func (d *Command) takeOver(ctx context.Context, db ledger.Ledger, read *lists, p
 		Files: paths, From: from, Choose: func() error { return read.chooseFor(db.Info().Target) },
 		Entries: read.entries, Missing: read.missing,
 	})
-	if why := (*checkpoint.ListError)(nil); errors.As(err, &why) {
+	if why, is := errors.AsType[*checkpoint.ListError](err); is {
 		at := 0
 		for _, err := range read.entries {
 			switch {
@@ -102,18 +100,16 @@ func (d *Command) takeOver(ctx context.Context, db ledger.Ledger, read *lists, p
 func (d *Command) reportAdopted(r checkpoint.AdoptResult, passed int, path string) {
 	fmt.Fprintf(d.Out, "%s taken over, %d known already\n", english.Plural(r.Leads, "lead", ""), r.Known)
 	at := " --checkpoint " + shell.Path(path)
-	d.tellCounts([]counted{
+	d.tellCounts("row", []counted{
 		{r.Corrected, "corrected: people had given it another lead ID before"},
 		{r.Unspecified, "with a status that the service's specification does not name, which is kept as it is"},
-		{r.InDoubt, "in doubt taken over as in doubt: leadferry checkpoint export --state in_doubt" + at +
-			" lists them"},
+		{r.InDoubt, "in doubt taken over as in doubt: leadferry checkpoint export --state in_doubt" + at + " lists them"},
 		{r.Rejected, "left out that the service refused (state rejected): they have no lead, and the next import " +
 			"sends them again"},
 		{passed, "skipped: no lead ID, or a duplicate row"},
 		{r.Forgotten, "left out whose key was forgotten: they are not made again unless leadferry checkpoint forget " +
-			"--unblock KEY" + at +
-			" frees one, and it is adopted before the next import"},
-	}, func(n int) string { return english.Plural(n, "row", "") })
+			"--unblock KEY" + at + " frees one, and it is adopted before the next import"},
+	}...)
 }
 
 // lists are the files of one adoption, read one after another as if they were one. They are read several times, since

@@ -7,12 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 
 	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
 	"github.com/urfave/cli/v2"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/postgres"
 	"leadferry/importer/report"
+	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/inputs"
 	"leadferry/internal/cli/ledger"
@@ -25,8 +29,8 @@ type Command struct {
 	ledger.Selection
 	In     io.Reader
 	Out    io.Writer
-	Say    io.Writer         // for announcements
-	Warn   func(text string) // on standard error
+	Say    io.Writer             // for announcements
+	Warn   func(texts ...string) // on standard error
 	Person terminal.Person
 	Shown  bool // a person looks at Out
 
@@ -120,9 +124,10 @@ func (d *Command) printf(format string, args ...any) {
 	fmt.Fprintf(d.Out, format, args...)
 }
 
-func (d *Command) warn(warnings []string) {
-	for _, text := range warnings {
-		d.Warn(text)
+// tellIf is printf for a line that is there on a condition.
+func (d *Command) tellIf(is bool, format string, args ...any) {
+	if is {
+		d.printf(format+"\n", args...)
 	}
 }
 
@@ -146,11 +151,130 @@ type counted struct {
 	text string
 }
 
-// tellCounts prints those that are not 0.
-func (d *Command) tellCounts(list []counted, number func(int) string) {
+// tellCounts prints those that are not 0, each with what it is a number of; "" is said in the text.
+func (d *Command) tellCounts(noun string, list ...counted) {
 	for _, one := range list {
-		if one.n > 0 {
-			fmt.Fprintln(d.Out, number(one.n)+" "+one.text)
+		if number := strconv.Itoa(one.n); one.n > 0 {
+			if noun != "" {
+				number = english.Plural(one.n, noun, "")
+			}
+			fmt.Fprintln(d.Out, number+" "+one.text)
 		}
 	}
+}
+
+// check reads the whole checkpoint and says whether it can be relied on. Flags have it change the checkpoint besides.
+func (d *Command) check() (err error) {
+	older, loss := d.C.String("accept-older"), d.C.Bool("accept-loss")
+	writes := older != "" || loss || d.C.Bool("moved-here")
+	if older != "" && loss {
+		return exit.Usage("--accept-older and --accept-loss exclude one another",
+			"first take the older copy and look at what is held, then give up what is missing")
+	}
+	at, err := d.Existing()
+	if err != nil {
+		return err
+	}
+	at.Options.Check = true
+	db, err := at.Open(ledger.How{ReadOnly: !writes, Accept: older, Moved: older != ""})
+	if err != nil {
+		if errors.Is(err, checkpoint.ErrDamaged) && at.Server == nil {
+			d.readable(at.Path)
+		}
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	whole := "every page, record, index and count"
+	if server, is := db.(*postgres.Store); is { // a file is checked when it is opened
+		if err := server.Check(d.C.Context); err != nil {
+			return err
+		}
+		whole = "every row, index and count"
+	}
+	checked := func() error { return d.checked(d.C.Context, db, whole, writes) }
+	if !writes {
+		return checked()
+	}
+	return d.Attested(d.C.Context, db, true, checked)
+}
+
+// checked tells of a checkpoint that is in order, and changes what is to be changed.
+func (d *Command) checked(ctx context.Context, db ledger.Ledger, whole string, writes bool) error {
+	ws := d.Witnesses()
+	if !writes {
+		if ws != nil {
+			ws.Looks = true
+		}
+		v, err := checkpoint.Judge(ctx, db, ws, false, nil)
+		if err == nil {
+			err = v.RefuseOlder()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	s, err := db.Status()
+	if err != nil {
+		return err
+	}
+	d.Warn(s.Warnings...)
+	d.printf("checkpoint  %s\nin order    %s\n", db.Info().Path, whole)
+	d.printCounts(s.Keys)
+	if older := d.C.String("accept-older"); older != "" {
+		err = d.takeOlder(ctx, db, ws, older)
+	}
+	if d.C.Bool("accept-loss") {
+		if err = d.acceptLoss(ctx, db); err == nil {
+			s, err = db.Status()
+		}
+	}
+	if err == nil && d.C.Bool("moved-here") {
+		err = checkpoint.OnThisMachine(ctx, db, d.Machine, true)
+		d.tellIf(err == nil, "\naccepted: the checkpoint is used on this machine from now on. Never use the copy on the "+
+			"other machine again.")
+	}
+	if err == nil {
+		d.followUp(&s)
+	}
+	return err
+}
+
+// takeOlder takes a checkpoint that is older than known.
+func (d *Command) takeOlder(ctx context.Context, db ledger.Ledger, ws *checkpoint.Witnesses, answer string) error {
+	took, err := checkpoint.TakeOlder(ctx, db, ws, answer, db.Moved())
+	if err != nil {
+		return err
+	}
+	if server, is := db.(*postgres.Store); is { // one whose server has lost some of it is taken when it is opened
+		took = took || server.Accepted()
+	}
+	if !took {
+		return exit.Usage("--accept-older="+answer+" answers nothing: the checkpoint is not older than known, or the "+
+			"ID is another one", "leadferry checkpoint check shows its state")
+	}
+	d.printf("\naccepted: the checkpoint has a new ID and is incomplete: it lacks %s.\n"+
+		"Rows that it does not know are held in doubt by the next run, not sent.\n", db.Info().Missing)
+	return nil
+}
+
+// acceptLoss asks before rows may be sent whose leads may exist.
+func (d *Command) acceptLoss(ctx context.Context, db ledger.Ledger) error {
+	if !db.Info().Incomplete {
+		d.printf("\nnothing to accept: the checkpoint is complete\n")
+		return nil
+	}
+	const hint = "answer y, or add --yes; leadferry checkpoint resolve settles what is held row by row"
+	missing := "the checkpoint is incomplete: it lacks " + db.Info().Missing
+	if !d.Person.CanAnswer() {
+		return exit.Usage(missing+"; to give that up would make their leads a second time", hint)
+	}
+	err := d.Person.Confirm("T"+missing[1:]+".\nTheir rows are made a second time when they come again. Give up what is "+
+		"missing?", "nothing was given up", hint)
+	if err != nil {
+		return err
+	}
+	freed, err := checkpoint.AcceptLoss(ctx, db)
+	d.tellIf(err == nil, "\naccepted: what is missing was given up; rows that were held for it and may be sent now: %d",
+		freed)
+	return err
 }

@@ -170,10 +170,8 @@ func (d *Command) evidence(path string) (one bolt.Results, err error) {
 func (d *Command) reportRepaired(from, to string, r *bolt.Repaired, dry bool) {
 	d.printf("damaged     %s\n", from)
 	d.printSalvaged(&r.Salvaged)
-	d.tellCounts([]counted{
-		{r.Found, "beside these, known by the results"},
-		{r.Left, "of the results left out: their lead has another key"},
-	}, func(n int) string { return english.Plural(n, "lead", "") })
+	d.tellCounts("lead", counted{r.Found, "beside these, known by the results"},
+		counted{r.Left, "of the results left out: their lead has another key"})
 	for _, path := range r.Passed {
 		d.printf("passed over %s: its run had another target\n", path)
 	}
@@ -187,13 +185,10 @@ func (d *Command) reportRepaired(from, to string, r *bolt.Repaired, dry bool) {
 	for n := 2; disk.Exists(aside); n++ { // it was damaged before
 		aside = fmt.Sprintf("%s.damaged-%d", from, n)
 	}
-	move := "mv -n" // replaces nothing; on Windows, move asks first
-	if runtime.GOOS == "windows" {
-		move = "move"
-	}
+	// The one replaces nothing, the other asks first.
+	move := map[bool]string{false: "mv -n", true: "move"}[runtime.GOOS == "windows"]
 	fmt.Fprintf(d.Out, "\nrepaired    %s\nTo put it in the old one's place:\n     %[2]s %[3]s %[4]s\n     %[2]s "+
-		"%[5]s %[3]s\n",
-		report.Escape(to), move, shell.Path(from), shell.Path(aside), shell.Path(to))
+		"%[5]s %[3]s\n", report.Escape(to), move, shell.Path(from), shell.Path(aside), shell.Path(to))
 }
 
 // readable says what an export of a damaged file would hold.

@@ -3,7 +3,6 @@ package checkpointcmd
 import (
 	"bufio"
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,13 +27,9 @@ func stateNamed(name string) (checkpoint.State, error) {
 	if name == "" {
 		return checkpoint.Unknown, nil
 	}
-	for _, s := range []checkpoint.State{
-		checkpoint.Created, checkpoint.Partial, checkpoint.Rejected,
-		checkpoint.InDoubt,
-	} {
-		if s.String() == name {
-			return s, nil
-		}
+	states := []checkpoint.State{checkpoint.Created, checkpoint.Partial, checkpoint.Rejected, checkpoint.InDoubt}
+	if at := slices.IndexFunc(states, func(s checkpoint.State) bool { return s.String() == name }); at >= 0 {
+		return states[at], nil
 	}
 	return 0, exit.Usage("--state does not know this state", "use created, partial, rejected or in_doubt")
 }
@@ -95,47 +90,38 @@ func (d *Command) exportTo(out io.Writer, x *export) (err error) {
 		return err
 	}
 	db, err := at.Open(ledger.How{ReadOnly: true})
-	switch {
-	case err != nil && at.Server != nil:
-		return err
-	case errors.Is(err, checkpoint.ErrDamaged):
+	if at.Server == nil && errors.Is(err, checkpoint.ErrDamaged) {
 		return errors.Join(d.exportDamaged(at.Path, x, out), err)
-	case err != nil:
+	}
+	if err != nil {
 		return err
 	}
-	if x.namespaced, err = namespaced(ctx, db); err != nil {
-		return errors.Join(err, db.Close())
-	}
-	lacks := db.Info().Missing
-	err = x.lines(out, lacks, func(add func(checkpoint.Entry) error) error {
-		return checkpoint.Each(ctx, db, checkpoint.Filter{State: x.state, Run: x.run}, add)
-	})
-	if err == nil && lacks != "" {
-		err = &checkpoint.OpenError{
-			Path: db.Info().Path, Err: checkpoint.ErrLacking,
-			Text: "is incomplete: it lacks " + lacks +
-				". The export says so in its last line, and whatever adopts it is incomplete, too",
-		}
-	}
-	return errors.Join(err, db.Close())
-}
-
-// errEnough ends a scan.
-var errEnough = errors.New("enough was read")
-
-// namespaced reports whether any key has a namespace.
-func namespaced(ctx context.Context, db ledger.Ledger) (bool, error) {
-	err := checkpoint.Each(ctx, db, checkpoint.Filter{}, func(e checkpoint.Entry) error {
+	defer func() { err = errors.Join(err, db.Close()) }()
+	err = checkpoint.Each(ctx, db, checkpoint.Filter{}, func(e checkpoint.Entry) error {
 		if namespace, _ := rowkey.Split(e.Key); namespace != "" {
 			return errEnough
 		}
 		return nil
 	})
-	if errors.Is(err, errEnough) {
-		return true, nil
+	if x.namespaced = errors.Is(err, errEnough); err != nil && !x.namespaced {
+		return err
 	}
-	return false, err
+	i := db.Info()
+	err = x.lines(out, i.Missing, func(add func(checkpoint.Entry) error) error {
+		return checkpoint.Each(ctx, db, checkpoint.Filter{State: x.state, Run: x.run}, add)
+	})
+	if err == nil && i.Missing != "" {
+		err = &checkpoint.OpenError{
+			Path: i.Path, Err: checkpoint.ErrLacking,
+			Text: "is incomplete: it lacks " + i.Missing +
+				". The export says so in its last line, and whatever adopts it is incomplete, too",
+		}
+	}
+	return err
 }
+
+// errEnough ends a scan.
+var errEnough = errors.New("enough was read")
 
 func (d *Command) exportDamaged(path string, x *export, out io.Writer) error {
 	const lacks = "an unknown number of leads that the damaged checkpoint knew"

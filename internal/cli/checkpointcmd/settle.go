@@ -1,0 +1,289 @@
+package checkpointcmd
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize/english"
+
+	"leadferry/checkpoint"
+	"leadferry/checkpoint/postgres"
+	"leadferry/importer/report"
+	"leadferry/internal/cli/connection"
+	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/ledger"
+	"leadferry/internal/rowkey"
+	"leadferry/internal/shell"
+	"leadferry/leadapi/sandbox"
+)
+
+// resolve settles rows in doubt by the decisions of a file, all of them or none, or of a person about all.
+func (d *Command) resolve() error {
+	switch none := d.C.Bool("none-created"); {
+	case d.C.NArg() > 1 || none == d.C.Args().Present():
+		return exit.Usage("resolve takes one file, or --none-created",
+			"leadferry checkpoint export --state in_doubt -o doubt.csv makes it")
+	case none:
+		return d.resolveNone(d.C.Context)
+	}
+	read, err := d.openList(d.C.Args().First(), "resolve")
+	if err != nil {
+		return err
+	}
+	defer read.file.Close()
+	decisions, rows, all, err := decisionsOf(read)
+	if err != nil {
+		return err
+	}
+	if len(decisions) == 0 {
+		why, column := "it has no rows", "lead_id"
+		if read.rejects {
+			why, column = "it has no rows in doubt", "leadferry_lead_id"
+		}
+		if all > 0 {
+			why = column + " is empty in " + english.Plural(all, "row", "")
+		}
+		return exit.Usage(read.path+": decides nothing: "+why+"; nothing was settled",
+			"write into "+column+" the lead's ID, exists, or none where the lead was not made")
+	}
+	return d.with(false, func(db ledger.Ledger) error {
+		r, err := checkpoint.Resolve(d.C.Context, db, decisions)
+		if why, is := errors.AsType[*checkpoint.ListError](err); is {
+			return read.refused(why, &rows[why.Index], "nothing was settled")
+		}
+		if err == nil {
+			d.reportResolved(r, decisions, db.Info().InDoubt,
+				counted{all - len(decisions), "without a decision, passed over: an empty lead_id decides nothing"},
+				counted{read.passed, "not in doubt, passed over: their leadferry_lead_id was not used"})
+		}
+		return err
+	})
+}
+
+// resolveNone says of all rows in doubt that they were not made, which a person confirms.
+func (d *Command) resolveNone(ctx context.Context) error {
+	if !d.Person.CanAnswer() {
+		return exit.Usage("--none-created has all rows in doubt sent again, which a person has to confirm; nothing "+
+			"was settled", "run it in a terminal, or add --yes")
+	}
+	return d.with(false, func(db ledger.Ledger) error {
+		decisions, err := noneMade(ctx, db)
+		if err == nil && len(decisions) == 0 {
+			fmt.Fprintln(d.Out, "no row in doubt was sent by a run, so nothing was settled")
+			return nil
+		}
+		if err == nil {
+			question := fmt.Sprintf("This says of %s in doubt that no lead was made: the next import sends them.\n"+
+				"Those that were made after all are made twice, and leads cannot be deleted. Go on?",
+				english.Plural(len(decisions), "row", ""))
+			err = d.Person.Confirm(question, "nothing was settled", "answer y, or add --yes")
+		}
+		if err != nil {
+			return err
+		}
+		r, err := checkpoint.Resolve(ctx, db, decisions)
+		if err == nil {
+			d.reportResolved(r, decisions, db.Info().InDoubt)
+		}
+		return err
+	})
+}
+
+// noneMade says of each send in doubt, and of no later one of its row, that no lead was made: other runs may go on
+// while a person is asked.
+func noneMade(ctx context.Context, db ledger.Ledger) (decisions []checkpoint.Decision, err error) {
+	err = checkpoint.Each(ctx, db, checkpoint.Filter{State: checkpoint.InDoubt}, func(e checkpoint.Entry) error {
+		if e.Reason != checkpoint.ReasonIncomplete { // it was not sent, but may have a lead that is missing here
+			decisions = append(decisions, checkpoint.Decision{Key: e.Key, Sent: e.Updated, Run: e.Run})
+		}
+		return nil
+	})
+	return decisions, err
+}
+
+// The words that decide in the place of a lead ID.
+const (
+	exists  = "exists"
+	notMade = "none"
+)
+
+// decisionsOf reads what a person wrote into the column lead_id; rows are those that decide, of all.
+func decisionsOf(read *list) (decisions []checkpoint.Decision, rows []listed, all int, err error) {
+	for row, err := range read.each {
+		if err != nil {
+			return nil, nil, 0, err
+		}
+		all++
+		d := checkpoint.Decision{Key: row.Key, LeadID: row.LeadID, Run: row.RunID}
+		if !isRun(d.Run) { // a spreadsheet program took it for a number
+			d.Run = ""
+		}
+		d.Sent, _ = time.Parse(time.RFC3339, row.UpdatedAt)
+		switch {
+		case d.LeadID == "":
+			continue
+		case strings.EqualFold(d.LeadID, exists):
+			d.LeadID, d.Exists = "", true
+		case d.LeadID == notMade:
+			d.LeadID = ""
+		case d.LeadID == row.ExternalID, d.LeadID == rowkey.Own(row.Key):
+			return nil, nil, 0, read.fault(row, "its lead_id is the row's own key or ExternalID, which the service has "+
+				"never given a lead; nothing was settled",
+				"write the lead ID that the console shows, the word exists, or none where the lead was not made")
+		default:
+			if err := read.plausible(row); err != nil {
+				return nil, nil, 0, err
+			}
+		}
+		if read.rejects && slices.Contains(decisions, d) { // each row of a key is there
+			all--
+			continue
+		}
+		decisions, rows = append(decisions, d), append(rows, *row)
+	}
+	return decisions, rows, all, nil
+}
+
+// isRun reports whether a word is the ID of a run.
+func isRun(word string) bool { return len(word) == 8 && strings.Trim(word, "0123456789abcdef") == "" }
+
+// reportResolved tells apart what was decided, and what was passed over.
+func (d *Command) reportResolved(r checkpoint.ResolveResult, decisions []checkpoint.Decision, doubts int,
+	passed ...counted,
+) {
+	found, exist := 0, 0
+	for _, d := range decisions {
+		if d.LeadID != "" {
+			found++
+		} else if d.Exists {
+			exist++
+		}
+	}
+	not := len(decisions) - found - exist
+	fmt.Fprintf(d.Out, "%s settled: %d %s a lead ID, %d %s without a known ID, %d %s never made; %d still in doubt\n",
+		english.Plural(len(decisions), "row", ""), found, english.PluralWord(found, "has", "have"),
+		exist, english.PluralWord(exist, "exists", "exist"), not, english.PluralWord(not, "was", "were"), doubts)
+	d.tellCounts("", append([]counted{
+		{r.Corrected, "of these had been decided otherwise: corrected, and the history keeps both"},
+		{r.Before, "of these had been decided so before"},
+	}, passed...)...)
+	d.tellIf(found+not > 0,
+		"import the rejects file or the whole file again: either sends what may be sent and links what was found")
+}
+
+// forget removes all that is known of keys except a hash that keeps their leads from being made again, or with
+// --unblock that, too. An argument - is standard input. Leads of the sandbox are removed beside its checkpoint.
+func (d *Command) forget() error {
+	ctx, unblock := d.C.Context, d.C.Bool("unblock")
+	keys, err := d.keys(d.C.Args().Slice())
+	if err != nil {
+		return err
+	}
+	var (
+		alike           []checkpoint.Likeness
+		leads           []string
+		r               checkpoint.ForgetResult
+		inSandbox       int
+		sandboxed, kept bool
+	)
+	err = d.with(false, func(db ledger.Ledger) error {
+		if !d.Hold() { // half of it would leave a copy of the file
+			return exit.ErrInterrupted
+		}
+		found, similar, err := lookUp(ctx, db, keys...) // first: nothing of them is known afterwards
+		for i := range found {
+			if found[i].LeadID != "" {
+				leads = append(leads, found[i].LeadID)
+			}
+		}
+		_, kept = db.(*postgres.Store)
+		if alike, sandboxed = similar, db.Info().Target == connection.SandboxTarget; err == nil && sandboxed {
+			inSandbox, err = sandbox.Forget(ledger.SandboxData(db.Info().Path), leads)
+		}
+		if err == nil {
+			r, err = checkpoint.Forget(ctx, db, keys, unblock)
+		}
+		if why, is := errors.AsType[*checkpoint.ListError](err); is {
+			return exit.Usage(fmt.Sprintf("key %d: %s; nothing was forgotten", why.Index+1, why.Text), why.Hint)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	then := map[bool]string{false: "not sent again", true: "may be sent again"}[unblock]
+	d.printf("%s forgotten, %s: %d with a lead, %d refused, %d in doubt, %d not known, %d forgotten before\n",
+		english.Plural(r.Leads+r.Rejected+r.InDoubt+r.Unknown+r.Already, "key", ""), then, r.Leads, r.Rejected,
+		r.InDoubt, r.Unknown, r.Already)
+	d.tellIf(inSandbox > 0, "%s removed from the sandbox's own data", english.Plural(inSandbox, "lead", ""))
+	d.tellIf(r.InDoubt > 0 && sandboxed, "of those in doubt a lead may stand in the sandbox's own data: a run with "+
+		"--sandbox --sandbox-reset empties them")
+	d.tellIf(r.InDoubt > 0 && !sandboxed, "of those in doubt a lead may exist on the service: look in the console, "+
+		"nobody will be reminded of them")
+	still := r.Leads + r.Already - inSandbox
+	d.tellIf(still > 0 && unblock, "the service may have %s of these rows still, and the next import makes another: "+
+		"have it removed at the vendor first", english.Plural(still, "lead", ""))
+	d.tellIf(r.Unknown > 0 && !unblock, "keys that are not known are blocked, too: check that they are spelt as "+
+		"`leadferry checkpoint export` lists keys, and give --namespace where keys have one")
+	d.tellIf(len(leads) > 0 && !sandboxed, "lead IDs, for the person who can remove the leads at the vendor: %s",
+		strings.Join(leads, " "))
+	d.reportTraces(keys)
+	d.tellIf(kept, "the server's log of changes (WAL), its standbys and its backups keep what they have until they "+
+		"are recycled: ask its administrator how long")
+	for i, l := range alike {
+		d.tellIf(l.File != "", "%s is not known, but looks like the key of %s:%d. Nothing of that one was removed: "+
+			"forget it by its own key", keys[i], l.File, l.Line)
+	}
+	return nil
+}
+
+// reportTraces names the files of runs that still hold the rows, and how to remove them. What witnesses need holds no
+// cell.
+func (d *Command) reportTraces(keys []string) {
+	wanted := func(namespace, key string) bool { return slices.Contains(keys, rowkey.Effective(namespace, key)) }
+	paths, _ := filepath.Glob(filepath.Join(report.RunsFolder, "*", "*"))
+	held := slices.DeleteFunc(paths, func(path string) bool {
+		kind := report.RunFile(filepath.Base(path))
+		return !slices.Contains([]string{"results", "reconciliation", "rejects"}, kind) || !report.Holds(path, wanted)
+	})
+	d.tellIf(len(held) > 0, "%s of runs here still %s these rows, and those of others. To remove:",
+		english.Plural(len(held), "file", ""), english.PluralWord(len(held), "holds", "hold"))
+	remove := map[bool]string{false: "rm", true: "del"}[runtime.GOOS == "windows"]
+	for _, path := range held {
+		fmt.Fprintf(d.Out, "  %s %s\n", remove, shell.Path(path))
+	}
+}
+
+// keys are the arguments; - is standard input, one a line.
+func (d *Command) keys(args []string) (keys []string, err error) {
+	if len(args) == 0 {
+		return nil, exit.Usage("no key given", "see leadferry checkpoint forget --help")
+	}
+	namespace := d.C.String("namespace")
+	for _, a := range args {
+		if rowkey.Trim(a) == "" {
+			return nil, exit.Usage("a key is empty", "is a variable not set?")
+		}
+		if a != "-" {
+			keys = append(keys, rowkey.Effective(namespace, rowkey.Trim(a)))
+			continue
+		}
+		lines := bufio.NewScanner(d.In)
+		for lines.Scan() {
+			if key := rowkey.Trim(lines.Text()); key != "" { // rows have their keys so
+				keys = append(keys, rowkey.Effective(namespace, key))
+			}
+		}
+		if err := lines.Err(); err != nil {
+			return nil, exit.Usage(fmt.Sprintf("standard input cannot be read: %v", err), "one key a line")
+		}
+	}
+	return keys, nil
+}

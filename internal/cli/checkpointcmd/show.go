@@ -1,0 +1,367 @@
+package checkpointcmd
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
+
+	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt"
+	"leadferry/checkpoint/postgres"
+	"leadferry/importer"
+	"leadferry/importer/report"
+	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/ledger"
+	"leadferry/internal/cli/terminal"
+	"leadferry/internal/rowkey"
+	"leadferry/internal/shell"
+)
+
+// stamp is a time as columns show it.
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// status shows what the checkpoint knows, its last runs, and what a person has to look at.
+func (d *Command) status() error {
+	at, err := d.Existing()
+	if err != nil {
+		return err
+	}
+	if at.Server == nil {
+		s, err := bolt.ReadStatus(at.Path, at.Target, at.Options)
+		if err == nil {
+			d.showStatus(&s)
+		}
+		return err
+	}
+	return d.with(true, func(db ledger.Ledger) error {
+		s, err := db.Status()
+		if err != nil {
+			return err
+		}
+		d.showStatus(&s)
+		busy := func(w *postgres.Worker) bool { return w.Alive || w.Holds > 0 }
+		return d.listWorkers(d.C.Context, db.(*postgres.Store), "\nworkers\n", busy)
+	})
+}
+
+func (d *Command) showStatus(s *checkpoint.Status) {
+	d.printf("checkpoint  %s\ntarget      %s, trunk %s\n", s.Path, s.Target.LeadsURL, s.Target.TrunkID)
+	if w := s.Holder; w != nil {
+		d.printf("\na run goes on (process %d): %s, since %s\n", w.Process, strings.TrimSpace(w.Command+" "+w.Run),
+			stamp(w.Started))
+		d.tellIf(w.Folder != "", "folder      %s", w.Folder)
+		d.tellIf(w.Page != "", "page        %s", w.Page)
+		d.printf("leads       %d, rows in flight included\nThe rest is shown when the run has ended.\n", w.Leads)
+		return
+	}
+	d.printCounts(s.Keys)
+	d.Warn(s.Warnings...)
+	d.tellIf(len(s.Statuses) > 0, "\nleads by status last confirmed")
+	byLife := func(a, b string) int { return cmp.Or(cmp.Compare(lifeOf(a), lifeOf(b)), cmp.Compare(a, b)) }
+	for _, name := range slices.SortedFunc(maps.Keys(s.Statuses), byLife) {
+		d.printf("%-22s  %*s\n", cmp.Or(name, "not known"), figures, humanize.Comma(int64(s.Statuses[name])))
+	}
+	d.tellIf(len(s.Runs) > 0, "\nlast runs")
+	for _, r := range s.Runs {
+		d.printf("%s  %s  %-9s  %s\n", stamp(r.Started), r.ID, r.Command, r.Outcome)
+		for line := range strings.Lines(terminal.Wrap(countsText(r.Counts), terminal.Columns-4)) {
+			d.printf("    %s\n", strings.TrimRight(line, "\n"))
+		}
+	}
+	d.followUp(s)
+}
+
+// followUp says what a person has to look at.
+func (d *Command) followUp(s *checkpoint.Status) {
+	at, doubts := " --checkpoint "+shell.Path(s.Path), s.Keys[checkpoint.InDoubt]
+	d.tellIf(doubts > 0, "\n%d in doubt: list them with leadferry checkpoint export --state in_doubt%s, look each up in "+
+		"the console, write what you found into lead_id, and settle them with leadferry checkpoint resolve FILE.csv%s",
+		doubts, at, at)
+	for _, x := range s.Contradictions {
+		if x.Other != "" {
+			x.Text += " (" + x.Other + ")"
+		}
+		d.printf("\ncontradicted: on %s a person decided about %s: %s; on %s: %s: look both up in the console\n",
+			day(x.Decided), rowkey.Own(x.Key), decisionText(x.Decision), day(x.Found), x.Text)
+	}
+}
+
+func day(t time.Time) string { return t.UTC().Format("2006-01-02 15:04Z") }
+
+// lifeOf is the place of a status in a lead's life.
+func lifeOf(status string) int {
+	if at := slices.Index(checkpoint.Statuses[:], status); at >= 0 {
+		return at
+	}
+	return len(checkpoint.Statuses)
+}
+
+func countsText(counts map[string]int) string {
+	var parts []string
+	for _, o := range (&report.Summary{}).Outcomes() {
+		if n := counts[o.Name]; n > 0 {
+			parts = append(parts, humanize.Comma(int64(n))+" "+o.Name)
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return english.Plural(counts["read"], "row", "") + " read: " + strings.Join(parts, ", ")
+}
+
+// workers lists who uses a ledger in PostgreSQL.
+func (d *Command) workers() error {
+	return d.with(true, func(db ledger.Ledger) error {
+		server, is := db.(*postgres.Store)
+		if !is {
+			return exit.Usage("a checkpoint in a file has no workers: one run at a time uses it",
+				"leadferry checkpoint status shows the last runs")
+		}
+		return d.listWorkers(d.C.Context, server, "", func(*postgres.Worker) bool { return true })
+	})
+}
+
+// shownWorkers is how many workers are listed, the newest, beside those that hold rows.
+const shownWorkers = 20
+
+// listWorkers lists those that are shown, below a title.
+func (d *Command) listWorkers(ctx context.Context, server *postgres.Store, title string,
+	shown func(*postgres.Worker) bool,
+) error {
+	all, err := server.Workers(ctx, shownWorkers)
+	for i := range all {
+		if w := &all[i]; shown(w) {
+			fmt.Fprint(d.Out, title)
+			d.worker(w)
+			title = ""
+		}
+	}
+	d.tellIf(err == nil && len(all) == 0 && title == "", "no run has used it yet")
+	return err
+}
+
+func (d *Command) worker(w *postgres.Worker) {
+	who := strings.TrimSpace(w.Command + " " + w.Run)
+	if w.Fleet != "" {
+		who += fmt.Sprintf(", shard %d/%d of fleet %s", w.Shard, w.Shards, w.Fleet)
+	}
+	how := "silent since " + day(w.Beat)
+	switch {
+	case w.Ended != nil:
+		how = "ended " + day(*w.Ended)
+	case w.Alive:
+		how = "at work, last sign " + w.Beat.UTC().Format(time.TimeOnly) + "Z"
+	}
+	if w.Fenced != nil {
+		how += ", replaced " + day(*w.Fenced)
+	}
+	if w.Holds > 0 {
+		how += ", holds " + english.Plural(w.Holds, "row", "") + " in doubt"
+		if w.Ended == nil && !w.MayStillSettle {
+			how += ": they may be resolved"
+		}
+	}
+	d.printf("%-6d  began %s  on %s (process %d)  %s: %s\n", w.ID, day(w.Started), w.Host, w.Process, who, how)
+}
+
+// prepare makes a database fit to hold ledgers.
+func (d *Command) prepare() error {
+	address := d.C.Args().First()
+	if d.C.NArg() != 1 || !checkpoint.IsAddress(address) {
+		return exit.Usage("init takes the address of a database",
+			"for example leadferry checkpoint init postgres://owner@db.example.com/leads")
+	}
+	p, err := postgres.Init(address, d.ServerOptions())
+	if err != nil {
+		return err
+	}
+	d.printf("the schema leadferry is there, version %d, owned by %s\n", p.Version, p.Owner)
+	if !p.Roles {
+		fmt.Fprintf(d.Out, "\nthis user may not make roles; have somebody who may carry this out in the database "+
+			"%s:\n\n%s", report.Escape(p.Database), p.Grants)
+	}
+	fmt.Fprintf(d.Out, `
+grant the users of runs and people their roles:
+
+   GRANT leadferry_worker TO the_user_of_runs;
+   GRANT leadferry_reader TO somebody_who_looks;
+
+then run leadferry with --checkpoint %s, or the address with that user's name
+`, shell.Word(address))
+	return nil
+}
+
+// history lists what was done with the row of a key, decided about it and found since.
+func (d *Command) history() error {
+	if d.C.NArg() != 1 {
+		return exit.Usage("history takes one key", "leadferry checkpoint export lists all keys")
+	}
+	ctx, key := d.C.Context, rowkey.Effective(d.C.String("namespace"), rowkey.Trim(d.C.Args().First()))
+	return d.with(true, func(db ledger.Ledger) error {
+		found, alike, err := lookUp(ctx, db, key)
+		if err != nil {
+			return err
+		}
+		lines, err := historyLines(ctx, db, key)
+		if err != nil {
+			return err
+		}
+		if found[0].State == checkpoint.Unknown && len(lines) == 0 {
+			hint := "leadferry checkpoint export lists all keys; --namespace names that of the mapping, if it has one"
+			if like := alike[0]; like.File != "" {
+				hint = fmt.Sprintf("it knows one that looks like it, of %s:%d", report.Escape(like.File), like.Line)
+			}
+			return exit.Usage("the checkpoint does not know this key", hint)
+		}
+		d.writeState(&found[0])
+		for _, l := range lines {
+			d.printf("%s  %-8s  %s\n", stamp(l.at), l.run, l.text)
+		}
+		return nil
+	})
+}
+
+// lookUp returns what is known of keys, and for those that are not known one that looks like it.
+func lookUp(ctx context.Context, db ledger.Ledger, keys ...string) (found []checkpoint.Entry,
+	alike []checkpoint.Likeness, err error,
+) {
+	found, alike = make([]checkpoint.Entry, len(keys)), make([]checkpoint.Likeness, len(keys))
+	queries := make([]checkpoint.Query, len(keys))
+	for i, key := range keys {
+		queries[i] = checkpoint.Query{Key: key, Alike: &alike[i]}
+	}
+	return found, alike, db.Find(ctx, queries, found, make([]checkpoint.Match, len(keys)))
+}
+
+// writeState says how the key is now.
+func (d *Command) writeState(e *checkpoint.Entry) {
+	now := map[checkpoint.State]string{
+		checkpoint.Unknown:   "not made: the next import sends it",
+		checkpoint.NotMade:   "not made, a person said: the next import sends it",
+		checkpoint.Forgotten: "forgotten on request: nothing else is kept, and it is not sent again",
+	}[e.State]
+	for part := range slices.Chunk([]string{
+		"now", cmp.Or(now, strings.ReplaceAll(e.State.String(), "_", " ")), "lead", e.LeadID,
+		"status", statusText(e.Status), "ExternalID", e.ExternalID, "to link", e.WantLink, "assigned", e.Organization,
+		"locator", e.Locator, "location", e.Location, "reason", importer.Explain(e), "request ID", e.RequestID,
+	}, 2) {
+		d.tellIf(part[1] != "", "%-10s  %s", part[0], part[1])
+	}
+	d.tellIf(e.File != "", "row         %s:%d", e.File, e.Line)
+	fmt.Fprintln(d.Out)
+}
+
+type historyLine struct {
+	at   time.Time
+	run  string
+	text string
+}
+
+// historyLines gathers the events of a key and what the audit holds about it.
+func historyLines(ctx context.Context, db ledger.Ledger, key string) (lines []historyLine, err error) {
+	events, err := checkpoint.History(ctx, db, key)
+	if err != nil {
+		return nil, err
+	}
+	for _, ev := range events {
+		lines = append(lines, historyLine{ev.At, ev.Run, eventText(ev)})
+	}
+	audit, err := checkpoint.AuditOf(ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	var before time.Time // of the last decision
+	for _, d := range audit.Decisions {
+		if d.Key != key {
+			continue
+		}
+		sentSince := func(ev checkpoint.Event) bool { return ev.Act&checkpoint.Doubted != 0 && ev.At.After(before) }
+		how := "decided by a person: "
+		if !before.IsZero() && !slices.ContainsFunc(events, sentSince) {
+			how = "corrected by a person: "
+		}
+		lines, before = append(lines, historyLine{d.At, "-", how + decisionText(d.Decision)}), d.At
+	}
+	for _, x := range audit.Contradictions {
+		if x.Key == key || x.Other == key {
+			lines = append(lines, historyLine{x.Found, "-", "contradicts the decision about " + x.Key + ": " + x.Text})
+		}
+	}
+	slices.SortStableFunc(lines, func(a, b historyLine) int { return a.at.Compare(b.at) })
+	return lines, nil
+}
+
+func decisionText(d checkpoint.Decision) string {
+	switch {
+	case d.LeadID != "":
+		return "it is lead " + d.LeadID
+	case d.Exists:
+		return "it exists, its lead ID is not known"
+	}
+	return "it was not made and may be sent"
+}
+
+// actTexts are what a run or a person can do, in words.
+var actTexts = []struct {
+	act  checkpoint.Act
+	text string
+}{
+	{checkpoint.Adopted, "taken over from a list"},
+	{checkpoint.Decided, "settled"},
+	{checkpoint.Made, "created"},
+	{checkpoint.Linked, "ExternalID linked"},
+	{checkpoint.DataSent, "other data sent"},
+	{checkpoint.Refused, "refused"},
+	{checkpoint.Doubted, "sent, in doubt"},
+}
+
+// eventText says in words what an event was.
+func eventText(ev checkpoint.Event) string {
+	var parts []string
+	for _, a := range actTexts {
+		byPeople := a.act == checkpoint.Made && ev.Act&(checkpoint.Adopted|checkpoint.Decided) != 0
+		if ev.Act&a.act != 0 && !byPeople {
+			parts = append(parts, a.text)
+		}
+	}
+	if s := ev.Send; ev.Act&checkpoint.Doubted != 0 {
+		if s.File != "" {
+			parts = append(parts, fmt.Sprintf("%s:%d", s.File, s.Line))
+		}
+		switch {
+		case s.Organization != "":
+			parts = append(parts, "for organization "+s.Organization)
+		case s.Locator != "":
+			parts = append(parts, "by locator "+s.Locator)
+		}
+	}
+	switch {
+	case len(parts) > 0 || ev.Act&checkpoint.StatusSent != 0:
+	case ev.State == checkpoint.InDoubt:
+		parts = append(parts, "held, not sent: the checkpoint was incomplete")
+	default:
+		parts = append(parts, "not confirmed")
+	}
+	if ev.Status != "" {
+		parts = append(parts, "status "+statusText(ev.Status))
+	}
+	if ev.Code != 0 {
+		parts = append(parts, fmt.Sprintf("HTTP %d", ev.Code))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// statusText is a status for people.
+func statusText(status string) string {
+	if checkpoint.KnownStatus(status) {
+		return status
+	}
+	return status + " (unknown)"
+}
