@@ -149,7 +149,7 @@ func TestFlagsOfConnectionsAndPathsHaveVariables(t *testing.T) {
 		for _, f := range c.Flags {
 			name, called := f.Names()[0], argumentOf(f)
 			path := strings.HasPrefix(called, "FILE") || strings.HasPrefix(called, "DIR") || strings.HasPrefix(called, "URL")
-			if (path || f.(cli.CategorizableFlag).GetCategory() == string(connecting)) && name != "sandbox" && name != "sandbox-reset" &&
+			if (path || f.(cli.CategorizableFlag).GetCategory() == connecting) && name != "sandbox" && name != "sandbox-reset" &&
 				!slices.Equal(f.(cli.DocGenerationFlag).GetEnvVars(), []string{flags.Variable(name)}) {
 				t.Errorf("%s --%s has no variable", c.Name, name)
 			}

@@ -143,13 +143,7 @@ func (p *program) app() *cli.App {
 		Usage:   "carry leads from spreadsheets into a lead-management service, once each",
 		Version: version(), Description: description("leadferry"),
 		Reader: p.In, Writer: &p.out, ErrWriter: p.Err,
-		Flags: []cli.Flag{
-			own.Bool("quiet", "print nothing but warnings and errors"),
-			own.Bool("no-progress", "show no progress bar and no progress lines"),
-			own.Choice("color", "show colours: %; NO_COLOR turns them off, too", "auto", "always", "never"),
-			own.Choice("log-level", "log from this level on: %", "info", "debug", "warn", "error"),
-			own.Choice("log-format", "write log lines and errors as %", "text", "json"),
-		},
+		Flags:                     flags.Of("global"),
 		Commands:                  p.commands(),
 		Action:                    p.help,
 		ExitErrHandler:            func(*cli.Context, error) {}, // the table of package exit decides

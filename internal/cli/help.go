@@ -31,18 +31,10 @@ func description(words string) string {
 	return strings.TrimSuffix(string(text), "\n")
 }
 
-// rare are flags that most people never need, or meet in a refusal. Help of commands with many flags leaves them out.
-var rare = []string{
-	"list", "max-age", "ledger-standby", "fleet", "shard", "new-checkpoint", "new-key", "wait", "timeout", "retries",
-	"max-wait", "resend-on", "max-duration", "max-creates", "max-rejects", "max-invalid", "retry-rejected",
-	"look-alikes",
-	"keep-runs", "attention", "metrics", "results-columns", "problems", "problems-values", "on-finish", "summary",
-	"results", "rejects", "read",
-}
-
 const (
 	manyFlags  = 30 // more than a reader takes in
 	flagColumn = 30 // where help says what a flag does
+	connecting = "Connection"
 )
 
 // help prints the screen of the command or the topic that the line names. It is the action of commands that only stand
@@ -52,7 +44,7 @@ func (p *program) help(*cli.Context) error {
 		var s terminal.Screen
 		s.Line("leadferry help %s - the way to the service, for all commands\n", flags.ConnectionTopic)
 		s.Text(description(flags.ConnectionTopic))
-		helpFlags(&s, connecting, connectionFlags())
+		helpFlags(&s, connecting, flags.Of(flags.ConnectionTopic))
 		return p.print(s.String())
 	}
 	command := p.root
@@ -94,10 +86,10 @@ func screenOf(c *cli.Command, words []string, which shown) string {
 	}
 	list := c.Flags
 	if which == frequent && len(list) > manyFlags {
-		list = slices.DeleteFunc(slices.Clone(list),
-			func(f cli.Flag) bool { return slices.Contains(rare, f.Names()[0]) })
+		rare := flags.Marked("!")
+		list = slices.DeleteFunc(slices.Clone(list), func(f cli.Flag) bool { return slices.Contains(rare, f.Names()[0]) })
 	}
-	for _, category := range []flags.Group{own, reading, running, files, connecting} {
+	for _, category := range []string{"", "Input", "Run", "Files", connecting} {
 		if category != connecting || which == everything {
 			helpFlags(&s, category, list)
 		}
@@ -107,7 +99,7 @@ func screenOf(c *cli.Command, words []string, which shown) string {
 		s.Line("   %d more: leadferry help %s --all", hidden, strings.Join(words[1:], " "))
 	}
 	if which != everything && flags.Named("base-url", c.Flags) != nil {
-		s.Heading(string(connecting))
+		s.Heading(connecting)
 		s.Line("   Address, account, proxy and --sandbox: leadferry help %s", flags.ConnectionTopic)
 	}
 	last := "Flags of every command: --quiet, --no-progress, --log-level, --log-format, --help"
@@ -120,14 +112,14 @@ func screenOf(c *cli.Command, words []string, which shown) string {
 }
 
 // helpFlags lists the flags of one category.
-func helpFlags(s *terminal.Screen, group flags.Group, list []cli.Flag) {
+func helpFlags(s *terminal.Screen, group string, list []cli.Flag) {
 	begun := false
 	for _, f := range list {
-		if f.(cli.CategorizableFlag).GetCategory() != string(group) {
+		if f.(cli.CategorizableFlag).GetCategory() != group {
 			continue
 		}
 		if !begun {
-			s.Heading(cmp.Or(string(group), "flags"))
+			s.Heading(cmp.Or(group, "flags"))
 			begun = true
 		}
 		typed, about := flagEntry(f)

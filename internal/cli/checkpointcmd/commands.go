@@ -40,49 +40,36 @@ type Command struct {
 	Hold func() bool
 }
 
-const own = flags.Group("")
-
-// Commands are all of them, without the flags that they share. begin makes what one works with.
+// Commands are all of them. begin makes what one works with.
 func Commands(begin func(*cli.Context) *Command) []*cli.Command {
-	command := func(name, arguments, usage string, do func(*Command) error, its ...cli.Flag) *cli.Command {
+	command := func(name, arguments, usage string, do func(*Command) error, sets ...string) *cli.Command {
 		return &cli.Command{
-			Name: name, ArgsUsage: arguments, Usage: usage, Flags: its,
+			Name: name, ArgsUsage: arguments, Usage: usage, Flags: flags.Of(append(sets, "connection")...),
 			Action: func(c *cli.Context) error { return do(begin(c)) },
 		}
 	}
-	output := own.Name("output", "write a new `FILE` instead of standard output")
-	output.Aliases = []string{"o"}
-	namespace := own.Text("namespace", "the `NAMESPACE` of the keys, if the mapping names one")
+	const here, standby = "checkpoint", "standby"
 	return []*cli.Command{
-		command("status", "", "what the checkpoint knows, and its last runs", (*Command).status),
+		command("status", "", "what the checkpoint knows, and its last runs", (*Command).status, here, standby),
 		command("export", "", "list what the checkpoint knows, as CSV or JSONL on standard output", (*Command).export,
-			own.Choice("format", "write %", "csv", "jsonl"), output,
-			own.Text("created-by", "list only leads that `RUN` made and rows in doubt that it sent"),
-			own.Text("state", "list only rows in this `STATE`: created, partial, rejected or in_doubt")),
+			"export", here, standby),
 		command("history", "KEY", "what was sent and confirmed for one lead, with times and runs", (*Command).history,
-			namespace),
+			"namespace", here, standby),
 		command("resolve", "FILE.csv", "settle rows in doubt by what a person found in the console", (*Command).resolve,
-			own.Bool("none-created", "settle all rows in doubt: no lead was made, they may be sent again"),
-			own.Bool("yes", "with --none-created: do not ask"), namespace),
+			"resolve", "namespace", here, standby),
 		command("adopt", "FILE.csv...", "take over leads that exist on the service already", (*Command).adopt,
-			namespace),
-		command("forget", "KEY...", "remove every trace of a person from the checkpoint", (*Command).forget,
-			own.Bool("unblock", "remove the keyed hash too, so that the row may be sent again"), namespace),
-		command("check", "", "check every page, record, index and count of the checkpoint", (*Command).check,
-			own.Text("accept-older", "accept an older checkpoint, as incomplete: the `ID` that the refusal printed"),
-			own.Bool("moved-here", "accept a file that was moved here from another machine, which no longer uses it"),
-			own.Bool("accept-loss", "give up what is missing from an incomplete checkpoint"),
-			own.Bool("yes", "with --accept-loss: do not ask")),
+			"namespace", here, standby),
+		command("forget", "KEY...", "remove every trace of a person from the checkpoint", (*Command).forget, "forget",
+			"namespace", here, standby),
+		command("check", "", "check every page, record, index and count of the checkpoint", (*Command).check, "check",
+			here, standby),
 		command("repair", "OLD NEW", "make a new checkpoint of what can be read of a damaged one", (*Command).repair,
-			&cli.StringSliceFlag{
-				Name: "results", EnvVars: []string{flags.Variable("results")},
-				Usage: "read the results `FILE` of a run that used the checkpoint; may be repeated",
-			},
-			own.Bool("dry-run", "print what could be repaired; write nothing")),
+			"repair"),
 		command("copy", "FROM TO", "take a checkpoint to another place: from a file to PostgreSQL, or back",
-			(*Command).copy),
-		command("init", "ADDRESS", "prepare a PostgreSQL database to hold checkpoints", (*Command).prepare),
-		command("workers", "", "which runs use a checkpoint in PostgreSQL, and what they hold", (*Command).workers),
+			(*Command).copy, standby),
+		command("init", "ADDRESS", "prepare a PostgreSQL database to hold checkpoints", (*Command).prepare, standby),
+		command("workers", "", "which runs use a checkpoint in PostgreSQL, and what they hold", (*Command).workers, here,
+			standby),
 	}
 }
 

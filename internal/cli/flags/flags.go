@@ -1,13 +1,17 @@
-// Package flags makes the kinds of flags that commands have, puts a command line in the order that urfave parses, and
-// says where a setting comes from.
+// Package flags has the table of all flags, puts a command line in the order that urfave parses, and says where a
+// setting comes from.
 package flags
 
 import (
 	"cmp"
+	_ "embed"
+	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -22,35 +26,138 @@ func Variable(flag string) string {
 	return "LEADFERRY_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// Group is the part of help in which flags stand; "" for those of one command alone. Its methods make flags.
-type Group string
+//go:embed table.txt
+var table string
 
-// Name is a flag for a name, a path or an address, which has a variable.
-func (g Group) Name(name, usage string) *cli.StringFlag {
-	return &cli.StringFlag{Name: name, EnvVars: []string{Variable(name)}, Usage: usage, Category: string(g)}
+// row is a line of the table of flags, which says what each column means.
+type row struct {
+	set, group, kind, value, name string
+	short                         []string
+	marks, usage                  string
 }
 
-// Text is a flag for a text without a variable.
-func (g Group) Text(name, usage string) *cli.StringFlag {
-	return &cli.StringFlag{Name: name, Usage: usage, Category: string(g)}
-}
-
-// Bool is a switch.
-func (g Group) Bool(name, usage string) *cli.BoolFlag {
-	return &cli.BoolFlag{Name: name, Usage: usage, Category: string(g)}
-}
-
-// Choice is a flag that takes one of a few words, by default the first. % in its usage is the place of the words.
-func (g Group) Choice(name, usage string, words ...string) *cli.StringFlag {
-	f := g.Text(name, strings.Replace(usage, "%", "`"+strings.Join(words, "|")+"`", 1))
-	f.Value = words[0]
-	f.Action = func(c *cli.Context, word string) error {
-		if slices.Contains(words, word) {
-			return nil
+// rows are those of the table.
+var rows = sync.OnceValue(func() (all []*row) {
+	set := ""
+	for line := range strings.Lines(table) {
+		words := strings.Fields(line)
+		switch named := strings.HasPrefix(line, "["); {
+		case named:
+			set = strings.Trim(line, "[]\n")
+		case set != "" && len(words) > 3:
+			r := &row{set: set, group: strings.Trim(words[0], "-"), usage: strings.Join(words[3:], " ")}
+			r.kind, r.value, _ = strings.Cut(words[1], "=")
+			name := strings.TrimRight(words[2], "$!*")
+			r.marks = words[2][len(name):]
+			names := strings.Split(name, ",")
+			r.name, r.short = names[0], names[1:]
+			all = append(all, r)
 		}
-		return exit.Usage("--"+name+" takes "+strings.Join(words, " or "), "see "+CommandName(c)+" --help")
 	}
-	return f
+	return all
+})
+
+// Of are the flags of these sets of the table, new ones.
+func Of(sets ...string) (all []cli.Flag) {
+	for _, set := range sets {
+		for _, r := range rows() {
+			if r.set == set {
+				all = append(all, r.flag())
+			}
+		}
+	}
+	return all
+}
+
+// Marked are the names of the flags that have a mark in the table.
+func Marked(mark string) (names []string) {
+	for _, r := range rows() {
+		if strings.Contains(r.marks, mark) {
+			names = append(names, r.name)
+		}
+	}
+	return names
+}
+
+// flag makes the flag of a row. A kind that is none is a mistake in the table.
+func (r *row) flag() cli.Flag {
+	var variables []string
+	if strings.Contains(r.marks, "$") {
+		variables = []string{Variable(r.name)}
+	}
+	switch r.kind {
+	case "text", "choice":
+		f := &cli.StringFlag{
+			Name: r.name, Aliases: r.short, Value: r.value, Usage: r.usage, EnvVars: variables, Category: r.group,
+		}
+		if r.kind == "choice" {
+			f.Value, _, _ = strings.Cut(r.value, "|")
+			f.Usage, f.Action = strings.Replace(r.usage, "%", "`"+r.value+"`", 1), r.isChoice
+		}
+		return f
+	case "count", "slots":
+		f := &cli.IntFlag{
+			Name: r.name, Aliases: r.short, Base: 10, Usage: r.usage, Category: r.group,
+			Action: func(_ *cli.Context, n int) error { return r.notNegative(n < 0) },
+		}
+		f.Value, _ = strconv.Atoi(r.value)
+		if r.kind == "slots" {
+			f.Action = r.isSlots
+		}
+		return f
+	case "time":
+		wait, err := time.ParseDuration(r.value)
+		if err != nil {
+			panic(err)
+		}
+		return &cli.DurationFlag{
+			Name: r.name, Value: wait, DefaultText: r.value, Usage: r.usage, Category: r.group,
+			Action: func(_ *cli.Context, d time.Duration) error { return r.notNegative(d < 0) },
+		}
+	case "rate":
+		return &cli.Float64Flag{Name: r.name, Usage: r.usage, Category: r.group, Action: r.isRate}
+	case "switch":
+		return &cli.BoolFlag{Name: r.name, Usage: r.usage, Category: r.group}
+	case "word":
+		return &cli.GenericFlag{
+			Name: r.name, Value: &OptionalWord{}, Usage: r.usage, EnvVars: variables, Category: r.group,
+		}
+	case "list":
+		return &cli.StringSliceFlag{Name: r.name, Usage: r.usage, EnvVars: variables, Category: r.group}
+	}
+	panic("there is no kind of flags called " + r.kind)
+}
+
+func (r *row) isChoice(c *cli.Context, word string) error {
+	words := strings.Split(r.value, "|")
+	if slices.Contains(words, word) {
+		return nil
+	}
+	return exit.Usage("--"+r.name+" takes "+strings.Join(words, " or "), "see "+CommandName(c)+" --help")
+}
+
+// mostSlots is beyond what any service of this kind wants from one client.
+const mostSlots = 1024
+
+func (r *row) notNegative(negative bool) error {
+	if negative {
+		return exit.Usage("--"+r.name+" must not be negative", "0 means no limit, or none")
+	}
+	return nil
+}
+
+func (r *row) isSlots(_ *cli.Context, n int) error {
+	if n < 1 || n > mostSlots {
+		return exit.Usage(fmt.Sprintf("--%s must be from 1 to %d", r.name, mostSlots), "8 suits most services")
+	}
+	return nil
+}
+
+func (r *row) isRate(_ *cli.Context, rate float64) error {
+	if !(rate >= 0) || math.IsInf(rate, 0) {
+		return exit.Usage("--"+r.name+" must be a number that is not negative", "0 means no limit")
+	}
+	return nil
 }
 
 // OptionalWord is the value of a switch that also takes a word, behind =.
@@ -66,33 +173,6 @@ func (v *OptionalWord) Set(text string) error {
 
 // IsBoolFlag lets the flag stand without a value.
 func (*OptionalWord) IsBoolFlag() bool { return true }
-
-// Switch is a switch that also takes a word. without says what holds when it is not given.
-func (g Group) Switch(name, without, usage string) *cli.GenericFlag {
-	return &cli.GenericFlag{Name: name, Value: &OptionalWord{}, DefaultText: without, Usage: usage, Category: string(g)}
-}
-
-// Count is a flag for a number that is not negative.
-func (g Group) Count(name string, value int, usage string) *cli.IntFlag {
-	f := &cli.IntFlag{Name: name, Value: value, Base: 10, Usage: usage, Category: string(g)}
-	f.Action = func(_ *cli.Context, n int) error { return notNegative(name, n) }
-	return f
-}
-
-// Time is a flag for a time that is not negative.
-func (g Group) Time(name string, value time.Duration, usage string) *cli.DurationFlag {
-	shown := strings.Replace(value.String(), "m0s", "m", 1) // minutes need no seconds
-	f := &cli.DurationFlag{Name: name, Value: value, DefaultText: shown, Usage: usage, Category: string(g)}
-	f.Action = func(_ *cli.Context, d time.Duration) error { return notNegative(name, d) }
-	return f
-}
-
-func notNegative[N int | time.Duration](name string, n N) error {
-	if n < 0 {
-		return exit.Usage("--"+name+" must not be negative", "0 means no limit, or none")
-	}
-	return nil
-}
 
 // CommandName is the command as a person types it.
 func CommandName(c *cli.Context) string { return cmp.Or(c.Command.HelpName, c.App.Name) }
