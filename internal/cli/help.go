@@ -44,7 +44,7 @@ func (p *program) help(*cli.Context) error {
 		var s terminal.Screen
 		s.Line("leadferry help %s - the way to the service, for all commands\n", flags.ConnectionTopic)
 		s.Text(description(flags.ConnectionTopic))
-		helpFlags(&s, connecting, flags.Of(flags.ConnectionTopic))
+		helpFlags(&s, connecting, flags.Of("connection"))
 		return p.print(s.String())
 	}
 	command := p.root

@@ -1,7 +1,10 @@
 package cli
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,6 +20,7 @@ import (
 	runpage "leadferry/importer/report/page"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/ledger"
+	"leadferry/internal/cli/terminal"
 	"leadferry/internal/config"
 	"leadferry/internal/disk"
 )
@@ -215,4 +219,72 @@ func exposed(outputs []place) (warnings []string) {
 		}
 	}
 	return warnings
+}
+
+func (p *program) report(c *cli.Context) error {
+	to, fleet := c.String("output"), c.String("fleet")
+	switch {
+	case c.NArg() > 1:
+		return exit.Usage("report takes one run", "its folder, its summary or its ID; without one it is the last")
+	case to == "-" && c.Bool("open"):
+		return exit.Usage("--open opens a file, and -o - writes none", "leave one of them out")
+	case fleet != "" && c.Args().Present():
+		return exit.Usage("--fleet names what the report is about, and RUN does too", "leave one of them out")
+	case fleet != "":
+		return p.reportFleet(c, to)
+	}
+	from, err := runNamed(c.Args().First())
+	if err != nil {
+		return err
+	}
+	const hint = "RUN is the folder that a run left, its summary.json or its ID; without it the last run is meant"
+	s, err := report.Read(from)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return exit.Usage(from+" is not there, or no finished run is in it", hint)
+	case err != nil:
+		return exit.Usage(err.Error(), hint)
+	case to == "" && report.RunFile(filepath.Base(s.SummaryPath)) != "summary":
+		return exit.Usage("the summary "+s.SummaryPath+" lies in no run's folder",
+			"name a file with -o FILE, such as -o page.html")
+	}
+	to = cmp.Or(to, filepath.Join(filepath.Dir(s.SummaryPath), "report.html"))
+	if err := p.writePage(c, s, to); err != nil || to == "-" {
+		return err
+	}
+	return p.print(report.EscapeLine(to) + "\n")
+}
+
+// runNamed is the folder or the summary of a run that is named by it or by its ID, or of the last one.
+func runNamed(name string) (string, error) {
+	if name == "" {
+		last := report.Newest([]string{report.RunsFolder}, 1)
+		if len(last) == 0 {
+			return "", exit.Usage("there is no finished run in "+report.RunsFolder+" here", "name the run's folder")
+		}
+		return last[0].SummaryPath, nil
+	}
+	if _, err := os.Stat(name); err != nil {
+		if found, _ := filepath.Glob(filepath.Join(report.RunsFolder, "*-"+name)); len(found) == 1 {
+			return found[0], nil
+		}
+	}
+	return name, nil
+}
+
+// writePage makes the page, in the place of an older one, and opens it where that is asked for.
+func (p *program) writePage(c *cli.Context, s *report.Summary, to string) error {
+	if to == "-" {
+		return runpage.Write(&p.out, s)
+	}
+	if err := p.keepApart(c, []place{placeAt(to, "-o")}, nil); err != nil {
+		return err
+	}
+	if err := report.WriteFile(to, func(w io.Writer) error { return runpage.Write(w, s) }); err != nil {
+		return exit.Stopped(fmt.Sprintf("the page could not be written: %v", err), "name another place with -o FILE")
+	}
+	if c.Bool("open") {
+		p.warnOf("the page could not be opened", terminal.OpenFile(to))
+	}
+	return nil
 }

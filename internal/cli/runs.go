@@ -3,23 +3,25 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"os"
-	"slices"
+	"io"
+	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"leadferry/checkpoint"
-	"leadferry/checkpoint/postgres"
 	"leadferry/importer"
 	"leadferry/importer/delivery"
+	"leadferry/importer/report"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/inputs"
-	"leadferry/internal/spelling"
+	"leadferry/internal/disk"
+	"leadferry/internal/shell"
 	"leadferry/leadapi"
 	"leadferry/mapping"
+	"leadferry/mapping/propose"
 )
 
 // options are what the flags say of a run. A flag that its command does not have counts for nothing.
@@ -112,42 +114,64 @@ func resendOn(text string) (delivery.ResendOn, error) {
 	return r, nil
 }
 
-func (p *program) validate(c *cli.Context) error {
-	o, err := p.options(c)
-	if err != nil {
+// carry is the action of a command that carries rows by run: validate sends nothing, the others do. adjust completes
+// the options that are the command's own.
+func (p *program) carry(run runner, adjust func(*cli.Context, *importer.Options) error) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		o, err := p.options(c)
+		if err == nil && adjust != nil {
+			err = adjust(c, &o)
+		}
+		if err != nil {
+			return err
+		}
+		in, err := p.openInputs(c, &o)
+		if err != nil {
+			return err
+		}
+		defer in.Close()
+		if o.Command == "validate" {
+			return p.conduct(c, in, o, run)
+		}
+		if err := joinFleet(c, in, &o); err != nil {
+			return err
+		}
+		closeService, err := p.connect(c, &o)
+		if err != nil {
+			return err
+		}
+		err = errors.Join(p.conduct(c, in, o, run), closeService())
+		if missing, is := errors.AsType[*checkpoint.OpenError](err); is && errors.Is(err, checkpoint.ErrMissing) &&
+			missing.Hint == "" {
+			missing.Hint = p.whenMissing(c, missing.Path)
+		}
 		return err
 	}
-	// The import that follows repeats how the file is read.
+}
+
+// whenMissing says what to do where a checkpoint is asked for and is not there. Without one, sync and reconcile would
+// know no lead.
+func (p *program) whenMissing(c *cli.Context, path string) string {
+	if c.Command.Name != "import" {
+		return "leads are found in a checkpoint that knows them: import them first, take them over with `leadferry " +
+			"checkpoint adopt`, or name the file with --checkpoint"
+	}
+	return "check the path and the target: each run prints that of its checkpoint. If it is lost: " +
+		checkpoint.AdoptRuns(path, p.wayWords(c)) + " takes over the leads that run folders name. If nothing was ever " +
+		"sent: import without --require-checkpoint begins a new one"
+}
+
+// validateOptions keep how the file is read, which the import that follows repeats.
+func validateOptions(c *cli.Context, o *importer.Options) error {
 	for _, name := range []string{"format", "delimiter", "encoding", "sheet", "list", "limit"} {
 		if c.IsSet(name) {
 			o.Flags = append(o.Flags, "--"+name+"="+fmt.Sprint(c.Value(name)))
 		}
 	}
-	in, err := p.openInputs(c, &o)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	return p.conduct(c, in, o, importer.Validate)
+	return nil
 }
 
-func (p *program) runImport(c *cli.Context) error {
-	o, err := p.options(c)
-	if err != nil {
-		return err
-	}
-	return p.send(c, o, importer.Import, func(path string) string {
-		return "check the path and the target: each run prints that of its checkpoint. If it is lost: " +
-			checkpoint.AdoptRuns(path, p.wayWords(c)) + " takes over the leads that run folders name. " +
-			"If nothing was ever sent: import without --require-checkpoint begins a new one"
-	})
-}
-
-func (p *program) sync(c *cli.Context) error {
-	o, err := p.options(c)
-	if err != nil {
-		return err
-	}
+func syncOptions(c *cli.Context, o *importer.Options) error {
 	switch c.Generic("check-remote").(*flags.OptionalWord).String() {
 	case "", "false":
 	case "true":
@@ -160,49 +184,17 @@ func (p *program) sync(c *cli.Context) error {
 	if o.Files.Pull != "" && o.DryRun {
 		return exit.Usage("--dry-run writes nothing, so there is no --pull", "use leadferry reconcile --pull")
 	}
-	return p.send(c, o, importer.Sync, unknownLeads)
+	return nil
 }
 
-func (p *program) reconcile(c *cli.Context) error {
-	o, err := p.options(c)
-	r := o.Reconciling
-	switch {
-	case err != nil:
-		return err
+func reconcileOptions(c *cli.Context, o *importer.Options) error {
+	switch r := o.Reconciling; {
 	case c.IsSet("sample") && r.Sample == 0:
 		return exit.Usage("--sample 0 picks no lead", "leave it out to read all leads; --remote none reads none")
 	case r.None && (r.Sample > 0 || r.Fresh > 0):
 		return exit.Usage("--remote none reads no lead, so --sample and --fresh pick none", "leave one of them out")
 	}
-	return p.send(c, o, importer.Reconcile, unknownLeads)
-}
-
-// unknownLeads says why sync and reconcile do nothing without a checkpoint: they would know no lead.
-func unknownLeads(string) string {
-	return "leads are found in a checkpoint that knows them: import them first, " +
-		"take them over with `leadferry checkpoint adopt`, or name the file with --checkpoint"
-}
-
-// send carries out a run that sends. ifMissing is a hint where the checkpoint is not there.
-func (p *program) send(c *cli.Context, o importer.Options, run runner, ifMissing func(path string) string) (err error) {
-	in, err := p.openInputs(c, &o)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	if err := joinFleet(c, in, &o); err != nil {
-		return err
-	}
-	closeService, err := p.connect(c, &o)
-	if err != nil {
-		return err
-	}
-	err = errors.Join(p.conduct(c, in, o, run), closeService())
-	missing := (*checkpoint.OpenError)(nil)
-	if errors.Is(err, checkpoint.ErrMissing) && errors.As(err, &missing) && missing.Hint == "" {
-		missing.Hint = ifMissing(missing.Path)
-	}
-	return err
+	return nil
 }
 
 // openInputs opens all that a run reads. It refuses outputs that would take the place of any of it, and files that are
@@ -240,152 +232,70 @@ func (p *program) openInputs(c *cli.Context, o *importer.Options) (*inputs.Files
 // refuseTarget refuses a run to another target than the one that the mapping names.
 func (p *program) refuseTarget(c *cli.Context, path string, named mapping.Target) error {
 	t := p.target().Canonical()
-	want := checkpoint.Target{
-		BaseURL: t.BaseURL, LeadsURL: leadapi.Canonical(named.LeadsURL),
-		TrunkID: named.TrunkID,
-	}.Canonical()
+	want := checkpoint.Target{BaseURL: t.BaseURL, LeadsURL: leadapi.Canonical(named.LeadsURL), TrunkID: named.TrunkID}
+	want = want.Canonical()
 	differs := func(want, have string) bool { return want != "" && have != "" && want != have }
-	if c.Bool("sandbox") || !differs(want.TrunkID, t.TrunkID) &&
-		!differs(want.LeadsURL, leadapi.Canonical(t.LeadsURL)) {
+	if c.Bool("sandbox") ||
+		!differs(want.TrunkID, t.TrunkID) && !differs(want.LeadsURL, leadapi.Canonical(t.LeadsURL)) {
 		return nil
 	}
 	return exit.Usage(fmt.Sprintf("%s:%d: the mapping is for another target: it names %s, and this run goes to %s; "+
-		"nothing was read",
-		path, named.Line, strings.Trim(want.LeadsURL+"/"+want.TrunkID, "/"), t.LeadsURL+"/"+t.TrunkID),
+		"nothing was read", path, named.Line, strings.Trim(want.LeadsURL+"/"+want.TrunkID, "/"),
+		t.LeadsURL+"/"+t.TrunkID),
 		"name the profile or the addresses of the mapping's target, or use the mapping of this one")
 }
 
-// mostShards is how many workers a fleet may have.
-const mostShards = 10_000
-
-var fleetName = spelling.Form(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
-
-// joinFleet reads what makes the run a worker of a fleet, where anything does.
-func joinFleet(c *cli.Context, in *inputs.Files, o *importer.Options) (err error) {
-	name, part := c.String("fleet"), c.String("shard")
+func (p *program) runInit(c *cli.Context) error {
+	names, err := inputs.Names(c)
+	if err != nil {
+		return err
+	}
+	input, target := names[0], c.String("mapping")
+	if target == "" { // in the folder that the command is run in, under the input's name
+		base, _, _ := strings.Cut(strings.TrimLeft(filepath.Base(input), "."), ".")
+		target = base + ".yaml"
+	}
 	switch {
-	case name == "" && part == "":
+	case len(names) > 1:
+		return exit.Usage("init reads one file", "the mapping fits every file that has the same columns")
+	case input == "-" && c.String("mapping") == "":
+		return exit.Usage("standard input has no name for the mapping", "name it with -m FILE, or print it with -m -")
+	case target != "-" && disk.Exists(target):
+		return exit.Usage(target+" is there already and is not overwritten",
+			"name another file with -m, or print it with -m -")
+	}
+	in, err := inputs.Sample(c, p.In, input)
+	if err != nil {
+		return err
+	}
+	proposal, err := propose.Propose(in)
+	if err != nil {
+		return err
+	}
+	notes := ""
+	for _, note := range proposal.Notes {
+		notes += "- " + report.Escape(note) + "\n"
+	}
+	if target == "-" {
+		_, _ = io.WriteString(p.say(c), notes)
+		return p.print(string(proposal.YAML))
+	}
+	err = disk.WriteNew(target, 0o644, func(w io.Writer) error {
+		_, err := w.Write(proposal.YAML)
+		return err
+	})
+	if err != nil {
+		return exit.Usage(fmt.Sprintf("the mapping cannot be written: %v", err), "name another place with -m")
+	}
+	if c.Bool("quiet") {
 		return nil
-	case c.Bool("sandbox"):
-		return exit.Usage("--sandbox is a service inside this process, so that each worker of a fleet would have "+
-			"its own", "start one with leadferry sandbox, and name its address")
-	case !checkpoint.IsAddress(c.String("checkpoint")):
-		return exit.Usage("a fleet needs a checkpoint in PostgreSQL, which all its workers share",
-			"name it with --checkpoint postgres://HOST/DATABASE; a run on one machine needs neither --fleet nor --shard")
-	case name == "":
-		return exit.Usage("--shard needs --fleet NAME: the workers of one run know one another by it",
-			"give all of them one name, and another one for each run: in Kubernetes the job's UID, for example")
-	case !fleetName().MatchString(name):
-		return exit.Usage("--fleet takes 1 to 63 letters, digits, dots, underscores and hyphens",
-			"for example --fleet migration-2026-05")
-	case slices.Contains(in.Names, "-") && part != "":
-		return exit.Usage("standard input cannot be sharded: each worker has to read all of the input",
-			"name a file that all workers can read")
 	}
-	o.Shard = importer.Shard{Of: 1}
-	if part != "" {
-		if o.Shard, err = parseShard(part, os.Getenv); err != nil {
-			return err
-		}
+	if input != "-" {
+		input = shell.Path(input)
 	}
-	if !c.IsSet("max-in-doubt") {
-		o.MaxInDoubt = 4 * o.Concurrency * o.Shard.Of
-	}
-	o.Fleet = func(s checkpoint.Store) importer.Fleet { return s.(*postgres.Store) }
-	o.Terms, err = terms(c, name, in, o)
-	return err
+	return p.print(fmt.Sprintf("Wrote %s. It is a guess: read it before anything is sent.\n%sNext: leadferry "+
+		"validate -m %s %s\n",
+		report.Escape(target), notes, shell.Path(target), input))
 }
 
-// parseShard reads I/N, or finds both where a scheduler says them.
-func parseShard(text string, env func(string) string) (importer.Shard, error) {
-	if text == "auto" {
-		return schedulersShard(env)
-	}
-	index, of, both := strings.Cut(text, "/")
-	i, n := plainNumber(index), plainNumber(of)
-	if !both || i < 0 || n < 1 || i >= n || n > mostShards {
-		return importer.Shard{}, exit.Usage("--shard takes I/N, I from 0 to N-1 and N up to 10,000, or auto",
-			"for example --shard 0/4 for the first of four workers")
-	}
-	return importer.Shard{Index: i, Of: n}, nil
-}
-
-// plainNumber is -1 for what is no number of digits alone.
-func plainNumber(text string) int {
-	if n, err := strconv.Atoi(text); err == nil && strconv.Itoa(n) == text {
-		return n
-	}
-	return -1
-}
-
-// schedulers say by which variables a task of an array job knows its place and how many there are. Kubernetes does not
-// say the second.
-var schedulers = [...]struct{ index, count, least, step string }{
-	{"JOB_COMPLETION_INDEX", "LEADFERRY_SHARDS", "", ""},
-	{"AWS_BATCH_JOB_ARRAY_INDEX", "AWS_BATCH_JOB_ARRAY_SIZE", "", ""},
-	{"SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_STEP"},
-}
-
-// schedulersShard is the place that a scheduler gave this process. Numbers of Slurm's tasks begin anywhere and go up
-// in steps.
-func schedulersShard(env func(string) string) (part importer.Shard, err error) {
-	var found []string
-	for _, s := range schedulers {
-		if env(s.index) == "" {
-			continue
-		}
-		found = append(found, s.index)
-		least, step := max(plainNumber(env(s.least)), 0), max(plainNumber(env(s.step)), 1)
-		task, of := plainNumber(env(s.index)), plainNumber(env(s.count))
-		if part = (importer.Shard{Index: (task - least) / step, Of: of}); task < least || (task-least)%step != 0 ||
-			part.Index >= of || of > mostShards {
-			err = exit.Usage(fmt.Sprintf("--shard auto cannot be made of %s=%s and %s=%s", s.index, env(s.index),
-				s.count, env(s.count)),
-				"the array has to be complete and even, such as 0-7; for Kubernetes set LEADFERRY_SHARDS to the "+
-					"job's completions; or name the part, such as --shard 3/8")
-		}
-	}
-	switch len(found) {
-	case 0:
-		return importer.Shard{}, exit.Usage("--shard auto finds no scheduler: none of JOB_COMPLETION_INDEX, "+
-			"AWS_BATCH_JOB_ARRAY_INDEX and SLURM_ARRAY_TASK_ID is set",
-			"name the part, such as --shard 0/4, or run it as an array job")
-	case 1:
-		if err != nil {
-			return importer.Shard{}, err
-		}
-		return part, nil
-	}
-	return importer.Shard{}, exit.Usage("--shard auto finds several schedulers: "+strings.Join(found, " and ")+
-		" are set", "name the part, such as --shard 0/4")
-}
-
-// terms are what the workers of the fleet have to agree about.
-func terms(c *cli.Context, fleet string, in *inputs.Files, o *importer.Options) (*checkpoint.Terms, error) {
-	t := &checkpoint.Terms{
-		Fleet: fleet, Shard: o.Shard.Index, Shards: o.Shard.Of, MaxCreates: o.MaxCreates,
-		Rate: o.Rate,
-	}
-	same := func(name, value string) { t.Same = append(t.Same, checkpoint.Term{Name: name, Value: value}) }
-	same("the command", o.Command)
-	same("the mapping (its tables included)", o.MappingFile.SHA256)
-	for i, name := range in.Names {
-		id, err := in.Identity(name)
-		if err != nil {
-			return nil, exit.Usage(fmt.Sprintf("%s cannot be read: %v", name, err),
-				"all workers read one input, which must not change meanwhile")
-		}
-		same(fmt.Sprintf("input %d", i+1), id)
-	}
-	for _, name := range []string{
-		"limit", "max-rejects", "max-invalid", "max-in-doubt", "in-doubt", "retry-rejected",
-		"read", "changed", "missing", "look-alikes", "format", "delimiter", "encoding", "sheet", "list",
-	} {
-		value := fmt.Sprint(c.Value(name))
-		if name == "max-in-doubt" {
-			value = strconv.Itoa(o.MaxInDoubt)
-		}
-		same("--"+name, value)
-	}
-	return t, nil
-}
+func (p *program) schema(*cli.Context) error { return p.print(string(mapping.Schema())) }

@@ -65,7 +65,7 @@ func (p *program) connect(c *cli.Context, o *importer.Options) (closeService fun
 // wayWords are the flags of the command line that lead to the service, which a command that is pasted has to repeat;
 // not those that may hold a password.
 func (p *program) wayWords(c *cli.Context) (words []string) {
-	for _, f := range flags.Of(flags.ConnectionTopic) {
+	for _, f := range flags.Of("connection") {
 		name := f.Names()[0]
 		value, typed := p.line.Typed[name]
 		if typed && f.(cli.DocGenerationFlag).TakesValue() &&

@@ -57,9 +57,9 @@ var rows = sync.OnceValue(func() (all []*row) {
 	return all
 })
 
-// Of are the flags of these sets of the table, new ones.
-func Of(sets ...string) (all []cli.Flag) {
-	for _, set := range sets {
+// Of are the flags of sets of the table, with blanks between their names; new ones each time.
+func Of(sets string) (all []cli.Flag) {
+	for set := range strings.FieldsSeq(sets) {
 		for _, r := range rows() {
 			if r.set == set {
 				all = append(all, r.flag())
