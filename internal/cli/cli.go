@@ -226,7 +226,7 @@ func (p *program) say(c *cli.Context) io.Writer {
 	case c.Bool("quiet"):
 		return io.Discard
 	case p.json:
-		return slog.NewLogLogger(p.jsonLog().Handler(), slog.LevelInfo).Writer()
+		return slog.NewLogLogger(p.logger().Handler(), slog.LevelInfo).Writer()
 	}
 	return &p.log
 }
@@ -244,7 +244,7 @@ func (p *program) warn(texts ...string) {
 // tellNow says something to a person who waits, also with --quiet.
 func (p *program) tellNow(level slog.Level, text string) {
 	if p.json {
-		p.jsonLog().Log(context.Background(), level, report.Escape(text))
+		p.logger().Log(context.Background(), level, report.Escape(text))
 		return
 	}
 	fmt.Fprintln(&p.log, report.Escape(text))
@@ -256,8 +256,8 @@ func (p *program) fail(err error) int {
 	p.refusal.Store(&end)
 	for _, one := range end.Sentences() {
 		if p.json {
-			fields := append([]any{"exit_code", end.Code}, said("hint", report.Escape(one.Hint))...)
-			p.jsonLog().Error(report.Escape(strings.ReplaceAll(one.Text, "\n", "; ")), fields...)
+			text := report.Escape(strings.ReplaceAll(one.Text, "\n", "; "))
+			p.logger().Error(text, "exit_code", end.Code, "hint", report.Escape(one.Hint))
 			continue
 		}
 		for line := range strings.Lines(one.Text) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/dustin/go-humanize/english"
 	"github.com/urfave/cli/v2"
 
+	"leadferry/checkpoint"
 	"leadferry/importer"
 	"leadferry/importer/report"
 	"leadferry/internal/cli/exit"
@@ -24,41 +26,33 @@ import (
 	"leadferry/leadapi"
 )
 
-// logger writes to standard error as --log-level and --log-format say.
+// logger writes to standard error as --log-level and --log-format say: for people, or a JSON object a line, with the run
+// that it is of, for programs. Errors are logged at every level, and texts that are empty are left out.
 func (p *program) logger() *slog.Logger {
-	if p.json {
-		return p.jsonLog()
+	withoutEmpty := func(_ []string, a slog.Attr) slog.Attr {
+		if a.Value.Equal(slog.StringValue("")) {
+			return slog.Attr{}
+		}
+		return a
 	}
-	return slog.New(slog.NewTextHandler(&p.log, &slog.HandlerOptions{Level: p.level}))
-}
-
-// jsonLog writes one JSON object a line, with the run that it is of, for programs. It logs errors at every level.
-func (p *program) jsonLog() *slog.Logger {
-	options := &slog.HandlerOptions{Level: min(p.level, slog.LevelError)}
+	options := &slog.HandlerOptions{Level: min(p.level, slog.LevelError), ReplaceAttr: withoutEmpty}
+	if !p.json {
+		return slog.New(slog.NewTextHandler(&p.log, options))
+	}
 	log := slog.New(slog.NewJSONHandler(terminal.Escaping{To: &p.log}, options))
 	if p.ending == nil {
 		return log
 	}
-	log = log.With("run", p.ending.run, "command", p.ending.command)
-	log = log.With(said("profile", p.settings.Load().Profile.Value)...)
+	target := ""
 	if t := report.Target(p.target()); t.LeadsURL != "" {
-		log = log.With("target", t.String())
+		target = t.String()
 	}
-	return log
+	return log.With("run", p.ending.run, "command", p.ending.command, "profile", p.settings.Load().Profile.Value,
+		"target", target)
 }
 
-// said are those of the fields of a log line, names and texts in turn, whose texts are not empty.
-func said(pairs ...string) (fields []any) {
-	for pair := range slices.Chunk(pairs, 2) {
-		if pair[1] != "" {
-			fields = append(fields, pair[0], pair[1])
-		}
-	}
-	return fields
-}
-
-// trace tells each call of the service at --log-level debug; nil where nobody wants to
-// know. The service's own words are left out: they may quote a row.
+// trace tells each call of the service at --log-level debug; nil where nobody wants to know. The service's own words
+// are left out: they may quote a row.
 func trace(log *slog.Logger) func(leadapi.Call) {
 	if !log.Enabled(context.Background(), slog.LevelDebug) {
 		return nil
@@ -66,18 +60,17 @@ func trace(log *slog.Logger) func(leadapi.Call) {
 	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 	return func(c leadapi.Call) {
 		fields := []any{
-			"method", c.Method, "kind", c.Kind, "status", c.Status, "url", c.URL, "began",
-			c.Began.UTC().Format(time.RFC3339Nano),
-			"took_ms", ms(c.Duration), "dialled_ms", ms(c.Dialled), "sent", c.Sent, "reused", c.Reused,
+			"method", c.Method, "kind", c.Kind, "status", c.Status, "url", c.URL,
+			"began", c.Began.UTC().Format(time.RFC3339Nano), "took_ms", ms(c.Duration), "dialled_ms", ms(c.Dialled),
+			"sent", c.Sent, "reused", c.Reused, "request_id", c.RequestID,
 		}
-		fields = append(fields, said("request_id", c.RequestID)...)
 		if e := c.Fault; e != nil {
 			fields = append(fields, "applied", e.Applied.String(), "reason", e.Reason)
 			if e.Status == 0 {
 				fields = append(fields, "message", report.Escape(e.Message))
 			}
 		}
-		log.Debug("call", append(fields, said("cause", c.Cause)...)...)
+		log.Debug("call", append(fields, "cause", c.Cause)...)
 	}
 }
 
@@ -88,13 +81,6 @@ func logEnd(log *slog.Logger, s *report.Summary) {
 		its := english.PluralWord(s.Wordless, "its", "their")
 		reason = fmt.Sprintf("the pull file lacks %s, for want of a word for %s status", leads(s.Wordless), its)
 	}
-	fields := []any{"outcome", s.Outcome, "exit_code", s.ExitCode}
-	fields = append(fields, said("reason", report.Escape(reason), "hint", report.Escape(s.Hint), "summary",
-		s.SummaryPath)...)
-	fields = append(fields, "duration_s", s.DurationS, "rows", s.Rows)
-	if r := s.Reconciliation; r != nil && r.Sample != nil {
-		fields = append(fields, "sample", r.Sample)
-	}
 	level := slog.LevelError
 	switch s.ExitCode {
 	case importer.CodeComplete:
@@ -102,11 +88,18 @@ func logEnd(log *slog.Logger, s *report.Summary) {
 	case importer.CodeAttention, importer.CodeInterrupted:
 		level = slog.LevelWarn
 	}
+	fields := []any{
+		"outcome", s.Outcome, "exit_code", s.ExitCode, "reason", report.Escape(reason), "hint", report.Escape(s.Hint),
+		"summary", s.SummaryPath, "duration_s", s.DurationS, "rows", s.Rows,
+	}
+	if r := s.Reconciliation; r != nil && r.Sample != nil {
+		fields = append(fields, "sample", r.Sample)
+	}
 	log.Log(context.Background(), level, "the run ended", fields...)
 }
 
-// ending is what a command that carries rows owes to those who watch it: figures, a
-// summary, a last line in the log and the command of --on-finish, however it ends.
+// ending is what a command that carries rows owes to those who watch it: figures, a summary, a last line in the log and
+// the command of --on-finish, however it ends.
 type ending struct {
 	c        atomic.Pointer[cli.Context] // nil: the command line could not be read
 	run      string
@@ -169,8 +162,7 @@ func (p *program) finish(ctx context.Context, code int) int {
 // warnOf says on standard error what went wrong beside the command itself.
 func (p *program) warnOf(what string, err error) {
 	if err != nil {
-		text := what + ": " + err.Error()
-		p.warn(text)
+		p.warn(what + ": " + err.Error())
 	}
 }
 
@@ -178,11 +170,8 @@ func (p *program) warnOf(what string, err error) {
 func (p *program) tellRefusal(e *exit.Error) {
 	told := e.Joined()
 	if p.json {
-		fields := []any{
-			"outcome", "refused", "exit_code", told.Code, "reason", report.Escape(told.Text), "rows",
-			report.RowCounts{},
-		}
-		p.jsonLog().Error("the run ended", append(fields, said("hint", report.Escape(told.Hint))...)...)
+		p.logger().Error("the run ended", "outcome", "refused", "exit_code", told.Code, "reason", report.Escape(told.Text),
+			"rows", report.RowCounts{}, "hint", report.Escape(told.Hint))
 	}
 	if !p.ending.asJSON {
 		return
@@ -198,17 +187,17 @@ func (p *program) tellRefusal(e *exit.Error) {
 	p.warnOf("the reason could not be written to standard output", err)
 }
 
-// runOnFinish runs the command of --on-finish with the summary's path and the exit code.
+// runOnFinish runs the command of --on-finish with the summary's path and the exit code. Where all of standard error is
+// JSON, the words of the command have no place.
 func (p *program) runOnFinish(ctx context.Context, s *report.Summary, code int) error {
-	path := ""
+	path, to := "", io.Writer(p.Err)
 	if s != nil {
 		path = s.SummaryPath
 	}
-	c := append(p.ending.onFinish, path, strconv.Itoa(code))
-	if p.json { // where all of standard error is JSON, its words have no place
-		return c.Run(ctx, nil, nil)
+	if p.json {
+		to = nil
 	}
-	return c.Run(ctx, p.Err, p.Err)
+	return append(p.ending.onFinish, path, strconv.Itoa(code)).Run(ctx, to, to)
 }
 
 const badMetrics = "the metrics file is not right"
@@ -224,16 +213,21 @@ func (e *ending) openMetrics() error {
 	return nil
 }
 
+// metricsOf are what figures say of the run.
+func (e *ending) metricsOf(mapping string, target checkpoint.Target) *report.Metrics {
+	return &report.Metrics{
+		Path: e.metrics, Command: e.command, Version: Version, Mapping: mapping, Target: report.Target(target),
+		Started: time.Now(),
+	}
+}
+
 // beginMetrics tells a monitoring system that the run is sure to begin.
 func (e *ending) beginMetrics(s *importer.Start, mapping string) error {
 	if e.metrics == "" {
 		return nil
 	}
-	m := &report.Metrics{
-		Path: e.metrics, Command: e.command, Version: Version, Mapping: mapping, Started: time.Now(),
-		Target: report.Target(s.Target),
-		Known:  &report.Known{Leads: s.Checkpoint.Leads, InDoubt: s.Checkpoint.InDoubt},
-	}
+	m := e.metricsOf(mapping, s.Target)
+	m.Known = &report.Known{Leads: s.Checkpoint.Leads, InDoubt: s.Checkpoint.InDoubt}
 	defer e.figures.Store(m)
 	return m.Write(nil, report.GoesOn)
 }
@@ -254,9 +248,5 @@ func (p *program) endMetrics(code int) error {
 	if report.CheckMetrics(e.metrics) != nil || !report.IsMetrics(e.metrics) && !mayMake() {
 		return nil // that it can be no file of metrics was the reason of the refusal
 	}
-	m := report.Metrics{
-		Path: e.metrics, Command: e.command, Version: Version, Mapping: p.line.Given("mapping").Value,
-		Target: report.Target(p.target()), Started: time.Now(),
-	}
-	return m.Write(nil, code)
+	return e.metricsOf(p.line.Given("mapping").Value, p.target()).Write(nil, code)
 }

@@ -162,7 +162,7 @@ func (p *program) reportFleet(c *cli.Context, to string) error {
 	dir := filepath.Join(report.RunsFolder, "fleets", s.Fleet) // not among the runs, which are witnesses
 	s.SummaryPath, s.PagePath = filepath.Join(dir, "summary.json"), cmp.Or(to, filepath.Join(dir, "report.html"))
 	if err = os.MkdirAll(dir, 0o700); err == nil {
-		err = report.WriteFile(s.SummaryPath, 0o600, s.WriteJSON)
+		err = report.WriteFile(s.SummaryPath, s.WriteJSON)
 	}
 	if err != nil {
 		return exit.Stopped(fmt.Sprintf("the report could not be written: %v", err), "start this where it can be made")
