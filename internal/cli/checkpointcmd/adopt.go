@@ -73,17 +73,7 @@ func (d *Command) takeOver(ctx context.Context, db ledger.Ledger, read *lists, p
 		Entries: read.entries, Missing: read.missing,
 	})
 	if why, is := errors.AsType[*checkpoint.ListError](err); is {
-		at := 0
-		for _, err := range read.entries {
-			switch {
-			case err != nil:
-				return err
-			case at == why.Index:
-				return read.list.refused(why, read.row, "nothing was taken over")
-			}
-			at++
-		}
-		return why
+		return read.refused(why)
 	}
 	if err != nil {
 		return err
@@ -151,6 +141,21 @@ func (ls *lists) entries(yield func(checkpoint.Entry, error) bool) {
 	}
 }
 
+// refused is the refusal of all for one of the entries.
+func (ls *lists) refused(why *checkpoint.ListError) error {
+	at := 0
+	for _, err := range ls.entries {
+		if err != nil {
+			return err
+		}
+		if at == why.Index {
+			return ls.list.refused(why, ls.row, "nothing was taken over")
+		}
+		at++
+	}
+	return why
+}
+
 // passed is how many rows are not taken over.
 func (ls *lists) passed() (n int) {
 	for _, l := range ls.all {
@@ -160,13 +165,11 @@ func (ls *lists) passed() (n int) {
 }
 
 // missing is what an export says that its checkpoint lacked: "" where that was complete.
-func (ls *lists) missing() string {
+func (ls *lists) missing() (lacks string) {
 	for _, l := range ls.all {
-		if l.lacks != "" {
-			return l.lacks
-		}
+		lacks = cmp.Or(lacks, l.lacks)
 	}
-	return ""
+	return lacks
 }
 
 // chooseFor is choose, for leads of a target. It refuses results whose run had another target: leads that this one
@@ -299,7 +302,7 @@ func (l *list) entryOf(row *listed) (e checkpoint.Entry, err error) {
 		e.ExternalID = row.ExternalID
 	}
 	if l.results && e.State == checkpoint.InDoubt && e.LeadID != "" {
-		e.Run, e.Reason = l.run, checkpoint.ReasonUnkept
+		e.Run, e.Reason = l.witness().Run, checkpoint.ReasonUnkept
 	}
 	return e, nil
 }

@@ -93,7 +93,6 @@ type list struct {
 	lacks     string    // what the checkpoint lacked that was exported
 	rows      int       // that were read last
 
-	run   string // whose results they are; "" where the folder does not say
 	best  []bool // of a run's results: by row, whether it tells most of its key
 	taken int    // rows that were taken over
 }
@@ -117,7 +116,6 @@ func (d *Command) openList(path, command string) (*list, error) {
 	if err := l.look(); err != nil {
 		return nil, errors.Join(err, l.file.Close())
 	}
-	l.run = l.witness().Run
 	return l, nil
 }
 
@@ -151,35 +149,40 @@ func (l *list) isPartial() bool { return strings.HasSuffix(l.path, ".partial") }
 func (l *list) each(yield func(*listed, error) bool) {
 	l.rows, l.passed = 0, 0
 	in, r, columns, err := l.begin()
-	for goesOn := columns != nil || err != nil; goesOn; {
-		var row *listed
-		if err == nil {
-			row, err = l.next(in, r, columns)
-		}
+	if err != nil {
+		yield(nil, err)
+		return
+	}
+	for columns != nil {
+		row, err := l.next(in, r, columns)
 		switch {
-		case err == nil && row == nil:
+		case err != nil:
+		case row == nil:
 			return
-		case err == nil && l.rejects && row.OwnOutcome != importer.InDoubt.String():
+		case l.rejects && row.OwnOutcome != importer.InDoubt.String():
 			if strings.TrimSpace(row.LeadID) != "" {
 				l.passed++
 			}
 			continue
-		case err == nil && row.State == incompleteState && rowkey.Trim(row.Key) == "":
+		case row.State == incompleteState && rowkey.Trim(row.Key) == "":
 			l.lacks = cmp.Or(row.Error, "leads that the exported checkpoint lacked")
 			continue
-		case err == nil:
+		default:
 			err = l.keyed(row)
 		}
-		goesOn = yield(row, err) && err == nil
+		if !yield(row, err) || err != nil {
+			return
+		}
 	}
 }
 
 // begin reads the header. It takes the delimiter with which that has both columns: spreadsheet programs write the one
 // of the computer's language. There is none in results whose run was killed before it was whole.
 func (l *list) begin() (in *bufio.Reader, r *csv.Reader, columns *gocsv.Unmarshaller, err error) {
+	refuse := func(text string) error { return exit.Usage(l.path+text, l.hint()) }
 	for _, comma := range []rune{',', ';', '\t', '|'} {
 		if _, err := l.in.Seek(0, io.SeekStart); err != nil {
-			return nil, nil, nil, exit.Usage(fmt.Sprintf("%s: cannot be read: %v", l.path, err), l.hint())
+			return nil, nil, nil, refuse(": cannot be read: " + err.Error())
 		}
 		in = bufio.NewReader(l.in)
 		if mark, _ := in.Peek(3); string(mark) == "\ufeff" {
@@ -199,16 +202,16 @@ func (l *list) begin() (in *bufio.Reader, r *csv.Reader, columns *gocsv.Unmarsha
 		for i, name := range columns.Headers {
 			counts := name != "" && (!l.rejects || strings.HasPrefix(name, "leadferry_"))
 			if counts && slices.Contains(columns.Headers[:i], name) {
-				return in, r, nil, exit.Usage(fmt.Sprintf("%s:1: the column %s is there twice", l.path, name), l.hint())
+				return nil, nil, nil, refuse(":1: the column " + name + " is there twice")
 			}
 		}
 		l.results = has("outcome") && !has("state")
 		return in, r, columns, nil
 	}
-	if l.results, err = l.isPartial(), nil; !l.results {
-		err = exit.Usage(l.path+":1: the columns key and lead_id are not both there", l.hint())
+	if l.results = l.isPartial(); l.results {
+		return nil, nil, nil, nil
 	}
-	return in, r, nil, err
+	return nil, nil, nil, refuse(":1: the columns key and lead_id are not both there")
 }
 
 // next is the next row that holds anything, or nil at the end.
@@ -236,14 +239,15 @@ func (l *list) next(in *bufio.Reader, r *csv.Reader, columns *gocsv.Unmarshaller
 				"see that the row is whole and end it with a line break, or take it out")
 		case err != nil:
 			return nil, exit.Usage(fmt.Sprintf("%s:%d: %v", l.path, row.at, err), l.hint())
-		case !blank:
-			if l.rows++; l.rejects { // other columns are the row's own, whatever their names
-				row.ExportLine = ExportLine{
-					Key: row.OwnKey, Namespace: row.OwnNamespace, LeadID: row.OwnLeadID, UpdatedAt: row.OwnSentAt,
-				}
-			}
-			return &row, nil
+		case blank:
+			continue
 		}
+		if l.rows++; l.rejects { // other columns are the row's own, whatever their names
+			row.ExportLine = ExportLine{
+				Key: row.OwnKey, Namespace: row.OwnNamespace, LeadID: row.OwnLeadID, UpdatedAt: row.OwnSentAt,
+			}
+		}
+		return &row, nil
 	}
 }
 
@@ -277,23 +281,24 @@ func (row *listed) mayBeCutIn(column string) bool {
 // response body).
 func (l *list) plausible(row *listed) error {
 	const digits, uuid = "0123456789", "00000000-0000-0000-0000-000000000000"
+	const write = "write the lead ID that the console shows"
 	id, resolves := row.LeadID, l.command == "resolve"
+	short := resolves && len(id) < 6 && strings.IndexAny(id, digits) == 0
+	cut := len(id) < len(uuid) && rowkey.IsUUID(id+uuid[min(len(id), len(uuid)):]) ||
+		len(id) > len(uuid) && rowkey.IsUUID(id[:len(uuid)])
 	switch {
 	case id == "":
 		return nil
-	case !strings.ContainsAny(id, digits), strings.Trim(id, "0-._") == "", resolves && len(id) < 6 &&
-		strings.IndexAny(id, digits) == 0:
-		hint := "write the lead ID that the console shows"
+	case !strings.ContainsAny(id, digits), strings.Trim(id, "0-._") == "", short:
+		hint := write
 		if resolves {
-			hint += ", the word exists, or none (in small letters) where the lead was not made; an empty cell " +
-				"decides nothing"
+			hint += ", the word exists, or none (in small letters) where the lead was not made; an empty cell decides " +
+				"nothing"
 		}
 		return l.fault(row, "its lead_id is a word or a number, so it is no lead ID", hint)
-	case (resolves || row.State == "") && (len(id) < len(uuid) && rowkey.IsUUID(id+uuid[len(id):]) ||
-		len(id) > len(uuid) && rowkey.IsUUID(id[:len(uuid)])):
+	case cut && (resolves || row.State == ""):
 		return l.fault(row, fmt.Sprintf("its lead_id is cut off: it looks like a UUID with %d characters instead of 36",
-			len(id)),
-			"write the lead ID that the console shows")
+			len(id)), write)
 	}
 	return nil
 }
