@@ -91,31 +91,48 @@ func (r *row) flag() cli.Flag {
 			Name: r.name, Aliases: r.short, Value: r.value, Usage: r.usage, EnvVars: variables, Category: r.group,
 		}
 		if r.kind == "choice" {
-			f.Value, _, _ = strings.Cut(r.value, "|")
-			f.Usage, f.Action = strings.Replace(r.usage, "%", "`"+r.value+"`", 1), r.isChoice
+			words := strings.Split(r.value, "|")
+			f.Value, f.Usage = words[0], strings.Replace(r.usage, "%", "`"+r.value+"`", 1)
+			f.Action = func(c *cli.Context, word string) error {
+				return r.need(slices.Contains(words, word), "takes "+strings.Join(words, " or "),
+					"see "+CommandName(c)+" --help")
+			}
 		}
 		return f
 	case "count", "slots":
-		f := &cli.IntFlag{
-			Name: r.name, Aliases: r.short, Base: 10, Usage: r.usage, Category: r.group,
-			Action: func(_ *cli.Context, n int) error { return r.notNegative(n < 0) },
+		value, err := strconv.Atoi(r.value)
+		if err != nil {
+			panic(err)
 		}
-		f.Value, _ = strconv.Atoi(r.value)
-		if r.kind == "slots" {
-			f.Action = r.isSlots
+		return &cli.IntFlag{
+			Name: r.name, Aliases: r.short, Value: value, Base: 10, Usage: r.usage, Category: r.group,
+			Action: func(_ *cli.Context, n int) error {
+				if r.kind == "slots" {
+					return r.need(1 <= n && n <= mostSlots, fmt.Sprint("must be from 1 to ", mostSlots),
+						"8 suits most services")
+				}
+				return r.need(n >= 0, "must not be negative", "0 means no limit, or none")
+			},
 		}
-		return f
 	case "time":
-		wait, err := time.ParseDuration(r.value)
+		value, err := time.ParseDuration(r.value)
 		if err != nil {
 			panic(err)
 		}
 		return &cli.DurationFlag{
-			Name: r.name, Value: wait, DefaultText: r.value, Usage: r.usage, Category: r.group,
-			Action: func(_ *cli.Context, d time.Duration) error { return r.notNegative(d < 0) },
+			Name: r.name, Value: value, DefaultText: r.value, Usage: r.usage, Category: r.group,
+			Action: func(_ *cli.Context, d time.Duration) error {
+				return r.need(d >= 0, "must not be negative", "0 means no limit, or none")
+			},
 		}
 	case "rate":
-		return &cli.Float64Flag{Name: r.name, Usage: r.usage, Category: r.group, Action: r.isRate}
+		return &cli.Float64Flag{
+			Name: r.name, Usage: r.usage, Category: r.group,
+			Action: func(_ *cli.Context, rate float64) error {
+				return r.need(rate >= 0 && !math.IsInf(rate, 0), "must be a number that is not negative",
+					"0 means no limit")
+			},
+		}
 	case "switch":
 		return &cli.BoolFlag{Name: r.name, Usage: r.usage, Category: r.group}
 	case "word":
@@ -128,36 +145,15 @@ func (r *row) flag() cli.Flag {
 	panic("there is no kind of flags called " + r.kind)
 }
 
-func (r *row) isChoice(c *cli.Context, word string) error {
-	words := strings.Split(r.value, "|")
-	if slices.Contains(words, word) {
-		return nil
-	}
-	return exit.Usage("--"+r.name+" takes "+strings.Join(words, " or "), "see "+CommandName(c)+" --help")
-}
-
 // mostSlots is beyond what any service of this kind wants from one client.
 const mostSlots = 1024
 
-func (r *row) notNegative(negative bool) error {
-	if negative {
-		return exit.Usage("--"+r.name+" must not be negative", "0 means no limit, or none")
+// need refuses the value of a flag that is not what it must be.
+func (r *row) need(good bool, what, hint string) error {
+	if good {
+		return nil
 	}
-	return nil
-}
-
-func (r *row) isSlots(_ *cli.Context, n int) error {
-	if n < 1 || n > mostSlots {
-		return exit.Usage(fmt.Sprintf("--%s must be from 1 to %d", r.name, mostSlots), "8 suits most services")
-	}
-	return nil
-}
-
-func (r *row) isRate(_ *cli.Context, rate float64) error {
-	if !(rate >= 0) || math.IsInf(rate, 0) {
-		return exit.Usage("--"+r.name+" must be a number that is not negative", "0 means no limit")
-	}
-	return nil
+	return exit.Usage("--"+r.name+" "+what, hint)
 }
 
 // OptionalWord is the value of a switch that also takes a word, behind =.
@@ -218,19 +214,22 @@ func Order(app *cli.App, args []string) (l *Line, mistake error) {
 	l.Command = &cli.Command{Subcommands: app.Commands, ArgsUsage: "COMMAND"}
 	var global, own []string
 	for onlyFiles := false; len(args) > 0; {
-		word, flag, used, err := args[0], "", 1, error(nil)
+		word, used, err := args[0], 1, error(nil)
 		switch {
 		case word == "--" && !onlyFiles:
 			onlyFiles = true
 		case onlyFiles || len(word) < 2 || word[0] != '-':
 			err = l.word(word)
 		default:
-			flag, used, err = l.flag(word, args[1:])
-		}
-		if name, _, _ := strings.Cut(strings.TrimPrefix(flag, "--"), "="); Named(name, l.globals()) != nil {
-			global = append(global, flag)
-		} else if flag != "" {
-			own = append(own, flag)
+			var flag string
+			if flag, used, err = l.flag(word, args[1:]); flag == "" {
+				break
+			}
+			if name, _, _ := strings.Cut(flag[2:], "="); Named(name, l.globals()) != nil {
+				global = append(global, flag)
+			} else {
+				own = append(own, flag)
+			}
 		}
 		args, mistake = args[used:], cmp.Or(mistake, err)
 	}
@@ -239,8 +238,7 @@ func Order(app *cli.App, args []string) (l *Line, mistake error) {
 		l.Args = append(append(l.Args, "--"), l.Files...)
 	}
 	if l.Command.ArgsUsage == "" && len(l.Files) > 0 { // it may be a password in the wrong place: it is not shown
-		extra := exit.Usage(strings.Join(l.Path[1:], " ")+" takes no file names", "see "+l.name()+" --help")
-		mistake = cmp.Or(mistake, extra)
+		mistake = cmp.Or(mistake, exit.Usage(strings.Join(l.Path[1:], " ")+" takes no file names", l.help()))
 	}
 	return l, mistake
 }
@@ -263,7 +261,7 @@ func (l *Line) word(word string) error {
 		return nil
 	}
 	var names []string
-	hint := "see " + l.name() + " --help"
+	hint := l.help()
 	for _, c := range commands {
 		if c.HasName(word) {
 			l.Command, l.Path = c, append(l.Path, word)
@@ -281,7 +279,11 @@ func (l *Line) word(word string) error {
 // or nothing, and how many arguments it took.
 func (l *Line) flag(word string, next []string) (flag string, used int, err error) {
 	name, value, joined := strings.Cut(strings.TrimPrefix(word[1:], "-"), "=")
-	f := Named(name, l.known())
+	f := Named(name, append(l.globals(), l.Command.Flags...))
+	follows := "" // the next argument, where that looks like a flag
+	if len(next) > 0 && len(next[0]) > 1 && next[0][0] == '-' {
+		follows = next[0]
+	}
 	switch {
 	case disk.Exists(word):
 		return "", 1, fileOrFlag(word)
@@ -297,12 +299,12 @@ func (l *Line) flag(word string, next []string) (flag string, used int, err erro
 		used = 1
 	case !TakesValue(f):
 		value, used = "true", 1
-	case len(next) > 0 && len(next[0]) > 1 && next[0][0] == '-' && disk.Exists(next[0]):
-		return "", 1, fileOrFlag(next[0])
-	case len(next) == 0 || len(next[0]) > 1 && next[0][0] == '-' && (next[0][1] < '0' || next[0][1] > '9'):
+	case follows != "" && disk.Exists(follows):
+		return "", 1, fileOrFlag(follows)
+	case len(next) == 0 || follows != "" && (follows[1] < '0' || follows[1] > '9'):
 		// in a script, a variable that nobody set; a negative number is a value
 		return "", 1, exit.Usage("flag "+word+" needs a value",
-			"see "+l.name()+" --help; a value that begins with - is joined to it: "+word+"=VALUE")
+			l.help()+"; a value that begins with - is joined to it: "+word+"=VALUE")
 	default:
 		value, used = next[0], 2
 	}
@@ -321,14 +323,11 @@ func fileOrFlag(arg string) error {
 		"write ./"+arg+" for the file; for the flag, rename the file or work in another folder")
 }
 
-// name is the command so far, as a person types it.
-func (l *Line) name() string { return strings.Join(l.Path, " ") }
+// help names the help of the command so far.
+func (l *Line) help() string { return "see " + strings.Join(l.Path, " ") + " --help" }
 
 // globals are the flags that every command takes.
 func (l *Line) globals() []cli.Flag { return append(slices.Clone(l.app.Flags), cli.VersionFlag) }
-
-// known are the flags that may stand here.
-func (l *Line) known() []cli.Flag { return append(l.globals(), l.Command.Flags...) }
 
 // unknown refuses a flag that nobody knows here. Of letters joined to one dash, as other programs take passwords, it
 // shows the first.
@@ -342,7 +341,7 @@ func (l *Line) unknown(typed string) error {
 			others = append(others, c.Name)
 		}
 	}
-	for _, f := range l.known() {
+	for _, f := range append(l.globals(), l.Command.Flags...) {
 		names = append(names, f.Names()[0])
 	}
 	near := Near("--", name, names, "")
@@ -352,8 +351,7 @@ func (l *Line) unknown(typed string) error {
 	case near == "" && !strings.HasPrefix(typed, "--") && len(typed) > 2:
 		return exit.Usage("there is no flag "+typed[:2]+"…", "put a blank between flag and value: "+typed[:2]+" VALUE")
 	}
-	return exit.Usage("there is no flag "+typed,
-		cmp.Or(near, "see "+l.name()+" --help; write -- before names that begin with -"))
+	return exit.Usage("there is no flag "+typed, cmp.Or(near, l.help()+"; write -- before names that begin with -"))
 }
 
 // Near asks whether the name that is nearest is meant; where none is near, it gives other.
