@@ -16,13 +16,18 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt"
+	"leadferry/checkpoint/postgres"
 	"leadferry/importer/report"
 	runpage "leadferry/importer/report/page"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/inputs"
 	"leadferry/internal/cli/ledger"
 	"leadferry/internal/cli/terminal"
 	"leadferry/internal/config"
 	"leadferry/internal/disk"
+	"leadferry/internal/shell"
+	"leadferry/mapping"
+	"leadferry/mapping/propose"
 )
 
 // place is a file or a folder, there or not, and what it is to the command.
@@ -288,3 +293,113 @@ func (p *program) writePage(c *cli.Context, s *report.Summary, to string) error 
 	}
 	return nil
 }
+
+// reportFleet writes summary and page of a fleet, as a run would have left them, and ends as that run would have.
+func (p *program) reportFleet(c *cli.Context, to string) error {
+	s, err := p.summarizeFleet(c)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(report.RunsFolder, "fleets", s.Fleet) // not among the runs, which are witnesses
+	s.SummaryPath, s.PagePath = filepath.Join(dir, "summary.json"), cmp.Or(to, filepath.Join(dir, "report.html"))
+	if err = os.MkdirAll(dir, 0o700); err == nil {
+		err = report.WriteFile(s.SummaryPath, s.WriteJSON)
+	}
+	if err != nil {
+		return exit.Stopped(fmt.Sprintf("the report could not be written: %v", err), "start this where it can be made")
+	}
+	if err := p.writePage(c, s, s.PagePath); err != nil {
+		return err
+	}
+	if p.code = s.ExitCode; to != "-" {
+		p.show(c, s, c.String("summary") == "-")
+	}
+	return nil
+}
+
+// summarizeFleet sums up the workers of a fleet from their ledger.
+func (p *program) summarizeFleet(c *cli.Context) (*report.Summary, error) {
+	name := c.String("fleet")
+	if !checkpoint.IsAddress(c.String("checkpoint")) {
+		return nil, exit.Usage("--checkpoint does not name the ledger of the fleet",
+			"add --checkpoint postgres://HOST/DATABASE")
+	}
+	at, err := p.ledger(c).Existing()
+	if err != nil {
+		return nil, err
+	}
+	db, err := at.Open(ledger.How{ReadOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	store := db.(*postgres.Store)
+	shards, members, err := store.Members(c.Context, name)
+	if err != nil {
+		return nil, err
+	}
+	if shards == 0 {
+		return nil, exit.Usage("the ledger knows no fleet "+name,
+			"leadferry checkpoint workers lists workers with the names of their fleets")
+	}
+	s, err := report.Fleet(name, shards, members)
+	if err == nil {
+		s.Target = report.Target(at.Target)
+	}
+	return s, err
+}
+
+func (p *program) runInit(c *cli.Context) error {
+	names, err := inputs.Names(c)
+	if err != nil {
+		return err
+	}
+	input, target := names[0], c.String("mapping")
+	if target == "" { // in the folder that the command is run in, under the input's name
+		base, _, _ := strings.Cut(strings.TrimLeft(filepath.Base(input), "."), ".")
+		target = base + ".yaml"
+	}
+	switch {
+	case len(names) > 1:
+		return exit.Usage("init reads one file", "the mapping fits every file that has the same columns")
+	case input == "-" && c.String("mapping") == "":
+		return exit.Usage("standard input has no name for the mapping", "name it with -m FILE, or print it with -m -")
+	case target != "-" && disk.Exists(target):
+		return exit.Usage(target+" is there already and is not overwritten",
+			"name another file with -m, or print it with -m -")
+	}
+	in, err := inputs.Sample(c, p.In, input)
+	if err != nil {
+		return err
+	}
+	proposal, err := propose.Propose(in)
+	if err != nil {
+		return err
+	}
+	notes := ""
+	for _, note := range proposal.Notes {
+		notes += "- " + report.Escape(note) + "\n"
+	}
+	if target == "-" {
+		_, _ = io.WriteString(p.say(c), notes)
+		return p.print(string(proposal.YAML))
+	}
+	err = disk.WriteNew(target, 0o644, func(w io.Writer) error {
+		_, err := w.Write(proposal.YAML)
+		return err
+	})
+	if err != nil {
+		return exit.Usage(fmt.Sprintf("the mapping cannot be written: %v", err), "name another place with -m")
+	}
+	if c.Bool("quiet") {
+		return nil
+	}
+	if input != "-" {
+		input = shell.Path(input)
+	}
+	return p.print(fmt.Sprintf("Wrote %s. It is a guess: read it before anything is sent.\n%sNext: leadferry "+
+		"validate -m %s %s\n",
+		report.Escape(target), notes, shell.Path(target), input))
+}
+
+func (p *program) schema(*cli.Context) error { return p.print(string(mapping.Schema())) }
