@@ -1,15 +1,10 @@
 package cli
 
 import (
-	"encoding/base64"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"leadferry/leadapi/sandbox"
 )
 
 // proxyVariables are all that name proxies, for whomever.
@@ -100,26 +95,5 @@ func TestNetworkSettingsThatCannotBe(t *testing.T) {
 				t.Errorf("the password is shown:\n%s", out)
 			}
 		}
-	}
-}
-
-// login reaches the service as imports with its profile will, and shows no password of the proxy.
-func TestLoginGoesThroughTheProxy(t *testing.T) {
-	_, service := startSandbox(t, "")
-	asked := make(chan string, 1)
-	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked <- r.Method + " http://" + r.Host + " " + r.Header.Get("Proxy-Authorization")
-		w.WriteHeader(http.StatusProxyAuthRequired)
-	}))
-	defer proxy.Close()
-	d := newDesk(t, service)
-	t.Setenv("LEADFERRY_PASSWORD", sandbox.Password)
-	at := strings.Replace(proxy.URL, "http://", "http://u:pl4nted@", 1)
-	out := d.must(3, "", with(logIn, "--proxy", at), "does not accept the user and password of its address", "no client was made")
-	if strings.Contains(out, "pl4nted") {
-		t.Errorf("the password is shown:\n%s", out)
-	}
-	if got, want := <-asked, "CONNECT "+service+" Basic "+base64.StdEncoding.EncodeToString([]byte("u:pl4nted")); got != want {
-		t.Errorf("the proxy was asked %q, want %q", got, want)
 	}
 }

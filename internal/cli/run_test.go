@@ -3,29 +3,12 @@ package cli
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"leadferry/importer"
-	"leadferry/internal/cli/terminal"
 )
-
-// A question has numbers that people can read, and breaks between words.
-func TestQuestionsAreReadable(t *testing.T) {
-	if got := leads(1234567); got != "1,234,567 leads" {
-		t.Error(got)
-	}
-	long := strings.Repeat("word ", 40) + "é\nsecond line"
-	for line := range strings.SplitSeq(terminal.Wrap(long, 80), "\n") {
-		if utf8.RuneCountInString(line) > 80 || strings.Contains(line, "  ") {
-			t.Errorf("%q", line)
-		}
-	}
-	if got, want := strings.Join(strings.Fields(terminal.Wrap(long, 80)), " "), strings.Join(strings.Fields(long), " "); got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-}
 
 // Who pipes a command into head reads what they want of it, and no error. fault 11
 func TestReaderGoes(t *testing.T) {
@@ -96,3 +79,23 @@ func TestSandboxPrintsItsSettingsFirst(t *testing.T) {
 		t.Error(seen)
 	}
 }
+
+// An address is refused whatever command reads inputs, with the way out, and nothing of it is shown.
+func TestAddressesAreNoInputs(t *testing.T) {
+	d := newDesk(t, "http://127.0.0.1:1")
+	t.Chdir(d.dir)
+	const address = "https://files.example.com/leads.csv?sig=s3cret"
+	for _, command := range []string{"init", "validate", "import"} {
+		out := d.must(2, "", []string{command, "-m", sampleFile(t, "leads.yaml"), address}, "an input is an address", "curl ADDRESS")
+		if strings.Contains(out, "s3cret") {
+			t.Error(out)
+		}
+	}
+}
+
+func sampleFile(t *testing.T, name string) string {
+	t.Helper()
+	return filepath.Join(here, "..", "..", "samples", name)
+}
+
+var here = func() string { dir, _ := os.Getwd(); return dir }()

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"leadferry/internal/cli/external"
 	"leadferry/leadapi/sandbox"
 )
 
@@ -38,11 +37,12 @@ const profiles = `profiles:
     client_id: c-eu
 `
 
+// fault 112: each setting comes from one place, the nearest, and so does the secret.
 func TestEachSettingSaysWhereItComesFrom(t *testing.T) {
 	d := newDesk(t, "")
 	path := d.write("config/leadferry/config.yaml", profiles)
 	profile := func(line string) string { return "profile eu (" + path + ":" + line + ")" }
-	eu := []string{"--profile", "eu"}
+	eu, us, secret := []string{"--profile", "eu"}, []string{"--profile", "us"}, d.write("config/leadferry/us.secret", "planted")
 	for _, test := range []struct {
 		name, env   string // the environment's value; "": not set
 		args        []string
@@ -66,6 +66,9 @@ func TestEachSettingSaysWhereItComesFrom(t *testing.T) {
 		{"client-id", "", eu, "c-eu", profile("7")},
 		{"client-secret", "planted", eu, "set, not shown", "environment LEADFERRY_CLIENT_SECRET"},
 		{"client-secret", "", eu, "", ""},
+		{"client-secret", "", us, "set, not shown", secret + ", profile us (" + path + ":2)"},
+		{"client-secret", "planted", us, "set, not shown", "environment LEADFERRY_CLIENT_SECRET"},
+		{"client-secret", "planted", with(us, "--client-secret-file", secret), "set, not shown", secret + ", flag --client-secret-file"},
 		{"checkpoint", "", eu, filepath.Join(d.dir, "state", "leadferry", "leads.eu.example.com-t-eu.db"), "default of the target"},
 		{"checkpoint", "c.db", eu, "c.db", "environment LEADFERRY_CHECKPOINT"},
 		{"mapping", "", []string{"-m", "x.yaml"}, "x.yaml", "flag --mapping"},
@@ -88,37 +91,6 @@ func TestEachSettingSaysWhereItComesFrom(t *testing.T) {
 	table := d.must(0, "", []string{"config", "show", "--all", "--profile", "eu"}, "base-url ", profile("4"), "client-secret      not set")
 	if !strings.Contains(table, "trunk-id") {
 		t.Error("no trunk ID in the table")
-	}
-}
-
-// fault 112: the sources of the secret, the nearest first.
-func TestSecretComesFromOnePlace(t *testing.T) {
-	d := newDesk(t, "")
-	d.write("config/leadferry/config.yaml", profiles)
-	inProfile, named := d.write("config/leadferry/us.secret", "planted"), d.write("named.secret", "planted")
-	from := func(args ...string) string {
-		value, from := d.shows("client-secret", append([]string{"--profile", "us"}, args...)...)
-		if value != "set, not shown" {
-			t.Errorf("%v: %s", args, value)
-		}
-		return from
-	}
-	if got := from(); !strings.HasPrefix(got, inProfile+", profile us ") {
-		t.Error(got)
-	}
-	t.Setenv(external.SecretVariable, "planted")
-	if got := from(); got != "environment "+external.SecretVariable {
-		t.Error(got)
-	}
-	if got := from("--client-secret-file", named); got != named+", flag --client-secret-file" {
-		t.Error(got)
-	}
-	if err := os.Chmod(named, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	value, _ := d.shows("client-secret", "--client-secret-file", named)
-	if !strings.Contains(value, "not usable: ") || !strings.Contains(value, "others may read") {
-		t.Error(value)
 	}
 }
 
@@ -180,30 +152,6 @@ func TestImportUsesTheStoredClient(t *testing.T) {
 	if c := us.Counts(); c["token"][200] != 1 || len(c["token"]) != 1 {
 		t.Errorf("requests: %v", c)
 	}
-}
-
-// faults 78, 113
-func TestTokenCacheIsNoWayAroundTheSecret(t *testing.T) {
-	server, address := startSandbox(t, "")
-	d := newDesk(t, address)
-	t.Setenv("LEADFERRY_LEADS_URL", address)
-	t.Setenv("LEADFERRY_TRUNK_ID", sandbox.TrunkID)
-	t.Setenv("LEADFERRY_CLIENT_ID", sandbox.ClientID)
-	importing := d.leads()
-	t.Setenv(external.SecretVariable, sandbox.ClientSecret)
-	d.must(0, "", importing, "1  created")
-	t.Setenv(external.SecretVariable, "another-secret")
-	d.must(3, "", importing, "sign-in was refused")
-	t.Setenv(external.SecretVariable, sandbox.ClientSecret)
-	tokens := filepath.Join(d.dir, "state", "leadferry", "tokens")
-	if err := os.Chmod(tokens, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	d.must(2, "", importing, "group or others", "hint: chmod 700 "+tokens)
-	if c := server.Counts(); c["token"][200] != 1 || c["token"][401] != 1 || c["create"][201] != 1 {
-		t.Errorf("requests: %v", c)
-	}
-	d.must(0, "", []string{"checkpoint", "status"}, "created               1") // needs no token
 }
 
 // A variable that is misspelt, or that no flag takes, would be left out in silence: a checkpoint that it names would not

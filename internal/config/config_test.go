@@ -2,7 +2,6 @@ package config
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -90,13 +89,6 @@ func TestMistakesHaveTheirPlace(t *testing.T) {
 	}
 }
 
-func TestAllMistakesAreToldAtOnce(t *testing.T) {
-	path := write(t, filepath.Join(t.TempDir(), "c"), "profiles:\n  us: {client_secret: a, trunk: b}\n  ../x: {}\n", 0o600)
-	if _, err := Load(path); strings.Count(fmt.Sprint(err), path) != 3 {
-		t.Errorf("%v", err)
-	}
-}
-
 // fault 104: what is no configuration file is refused, without a word of it.
 func TestHostileFilesAreRefused(t *testing.T) {
 	deep := strings.Repeat("[", 20000)
@@ -106,22 +98,4 @@ func TestHostileFilesAreRefused(t *testing.T) {
 			t.Errorf("%.40q: %v", text, err)
 		}
 	}
-}
-
-func FuzzParse(f *testing.F) {
-	f.Add([]byte("profiles:\n  us: {base_url: https://a, client_secret_file: s}\n"))
-	f.Add([]byte("profiles: {a: {client_secret: x}, A: *x}\n"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		profiles, err := parse("/c/config.yaml", data)
-		if (profiles == nil) == (err == nil) {
-			t.Fatalf("%v, %v", profiles, err)
-		}
-		for name, p := range profiles {
-			for key, v := range p {
-				if !profileName().MatchString(name) || v.Text == "" || v.Line < 1 {
-					t.Errorf("%s: %s: %+v", name, key, v)
-				}
-			}
-		}
-	})
 }

@@ -3,7 +3,6 @@ package config
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -70,14 +69,5 @@ func TestProfileIsAddedBehindALink(t *testing.T) {
 	}
 	if f, err := Load(real); err != nil || len(f) != 2 {
 		t.Errorf("%v, %v", f, err)
-	}
-}
-
-func TestProfileNeedsAName(t *testing.T) {
-	for _, name := range []string{"", "../us", ".us", "a b", strings.Repeat("x", 65)} {
-		path := filepath.Join(t.TempDir(), "config.yaml")
-		if err := (NewProfile{path, name, map[string]string{"trunk_id": "t"}}).Check(); err == nil {
-			t.Errorf("%q is taken", name)
-		}
 	}
 }

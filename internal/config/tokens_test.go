@@ -3,7 +3,6 @@
 package config
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -146,38 +145,5 @@ func TestLinksAreNotFollowed(t *testing.T) {
 	}
 	if f.read() != token("b") {
 		t.Error("the link is not replaced")
-	}
-}
-
-// fault 72: one process at a time, and the next one reads what the former wrote.
-func TestRenewalsFollowOneAnother(t *testing.T) {
-	dir := secretFolder(t)
-	first, second := tokens(t, dir, "secret"), tokens(t, dir, "secret")
-	entered, leave, done := make(chan bool), make(chan bool), make(chan error)
-	go func() {
-		done <- first.Renew(t.Context(), func(oauth2.Token) oauth2.Token {
-			entered <- true
-			<-leave
-			return token("a")
-		})
-	}()
-	<-entered
-	ctx, giveUp := context.WithTimeout(t.Context(), 5*lockPoll)
-	defer giveUp()
-	err := second.Renew(ctx, func(k oauth2.Token) oauth2.Token { t.Error("both renew at once"); return k })
-	if !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("%v", err)
-	}
-	go func() {
-		done <- second.Renew(t.Context(), func(kept oauth2.Token) oauth2.Token {
-			if kept != token("a") {
-				t.Errorf("the second reads %v", kept)
-			}
-			return token("b")
-		})
-	}()
-	close(leave)
-	if err := errors.Join(<-done, <-done); err != nil {
-		t.Error(err)
 	}
 }

@@ -153,21 +153,6 @@ func TestCopyThereAndBack(t *testing.T) {
 	lostCopyIsNotMadeAgain(t, d, server, last)
 }
 
-// A copy that was lost may have known more than what it was made of: that is taken again by a person's word, as incomplete,
-// and is not copied once more before.
-func TestLostCopyIsNotMadeAgain(t *testing.T) {
-	target := checkpoint.Target{BaseURL: "https://api.example.com", LeadsURL: "https://leads.example.com", TrunkID: "5f0c1a52-7d0b-4a3e-9a1e-3a1c6d1f0b77"}
-	dir := t.TempDir()
-	from, to := filepath.Join(dir, "from.db"), filepath.Join(dir, "to.db")
-	eventful(t, from, target)
-	d := &Command{Out: &bytes.Buffer{}}
-	at := ledger.Place{Path: from, Target: target, Options: bolt.Options{AnyPlace: true}}
-	if err := d.copyTo(t.Context(), at, to, nil); err != nil {
-		t.Fatal(err)
-	}
-	lostCopyIsNotMadeAgain(t, d, at, to)
-}
-
 func lostCopyIsNotMadeAgain(t *testing.T, d *Command, from ledger.Place, to string) {
 	t.Helper()
 	if err := os.Remove(to); err != nil {

@@ -12,22 +12,18 @@ import (
 // faults 18, 128
 func TestNamesOfNoFile(t *testing.T) {
 	t.Chdir(t.TempDir())
-	for _, name := range []string{
-		"postgress://db/leads", "POSTGRES://db/leads", "mysql://db/leads", "file:///srv/leads.db", "https://db.example.com/leads",
-		"dbname=leads host=db", "user=ann host=db", "sslmode=verify-full service=leads", "port=5432",
+	for why, names := range map[string][]string{
+		"is neither that of a file nor an address of PostgreSQL": {
+			"postgress://db/leads", "POSTGRES://db/leads", "mysql://db/leads", "file:///srv/leads.db", "https://db.example.com/leads",
+			"dbname=leads host=db", "user=ann host=db", "sslmode=verify-full service=leads", "port=5432",
+		},
+		"names no file":                        {"none", "-"},
+		"around it that are no part of a name": {" ", "leads.db\r", " leads.db", "leads.db ", `"/srv/leads.db"`, `'leads.db'`},
 	} {
-		if err := RefuseName(name); err == nil || !strings.Contains(err.Error(), "is neither that of a file nor an address of PostgreSQL") {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	for _, name := range []string{"none", "-"} {
-		if err := RefuseName(name); err == nil || !strings.Contains(err.Error(), "names no file") {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	for _, name := range []string{" ", "leads.db\r", " leads.db", "leads.db ", `"/srv/leads.db"`, `'leads.db'`} {
-		if err := RefuseName(name); err == nil || !strings.Contains(err.Error(), "around it that are no part of a name") {
-			t.Errorf("%q: %v", name, err)
+		for _, name := range names {
+			if err := RefuseName(name); err == nil || !strings.Contains(err.Error(), why) {
+				t.Errorf("%q: %v", name, err)
+			}
 		}
 	}
 	const secret = "hunter2"
