@@ -7,6 +7,7 @@ package explain
 
 import (
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -45,35 +46,22 @@ type Entry struct {
 //go:embed catalogue/*.yaml
 var catalogue embed.FS
 
-// Kinds are all entries, in the order in which they are listed. A catalogue that cannot be read
-// is a mistake of this room, which its tests find.
+// Kinds are all entries, in the order in which they are listed. A catalogue that cannot be read is a mistake of this
+// room, which its tests find.
 var Kinds = sync.OnceValue(func() []Kind {
 	files, err := fs.Glob(catalogue, "catalogue/*.yaml")
-	if err != nil {
-		panic(err)
-	}
-	var kinds []Kind
-	for _, name := range files {
-		k, err := read(name)
-		if err != nil {
+	kinds := make([]Kind, len(files))
+	for i, name := range files {
+		text, unread := catalogue.ReadFile(name)
+		if err = errors.Join(err, unread, yaml.Load(text, &kinds[i], yaml.WithKnownFields())); err != nil {
 			panic(fmt.Sprintf("%s: %v", path.Base(name), err))
 		}
-		kinds = append(kinds, k)
+		for j := range kinds[i].Entries {
+			kinds[i].Entries[j].Kind = kinds[i].Name
+		}
 	}
 	return kinds
 })
-
-func read(name string) (k Kind, err error) {
-	text, err := catalogue.ReadFile(name)
-	if err != nil {
-		return k, err
-	}
-	err = yaml.Load(text, &k, yaml.WithKnownFields())
-	for i := range k.Entries {
-		k.Entries[i].Kind = k.Name
-	}
-	return k, err
-}
 
 // Names are the first names of all entries.
 func Names() (names []string) {

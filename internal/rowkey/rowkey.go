@@ -5,6 +5,7 @@
 package rowkey
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 
@@ -214,28 +215,17 @@ func IsUUID(s string) bool {
 		strings.Count(s, "-") == 4 && strings.Trim(s, "-0123456789abcdefABCDEF") == ""
 }
 
-// isInvisible reports whether a character shows nothing and takes no room: those that
-// Unicode says to ignore where they cannot be shown (Default_Ignorable_Code_Point).
-func isInvisible(r rune) bool { return r >= 0xAD && unicode.Is(invisible, r) }
+// isInvisible reports whether a character shows nothing and takes no room: those that Unicode says to ignore where they
+// cannot be shown (Default_Ignorable_Code_Point).
+func isInvisible(r rune) bool {
+	at, found := slices.BinarySearch(invisible[:], r)
+	return found || at%2 == 1 // behind the first of a range
+}
 
-// invisible does not grow with another version of Unicode, as the library's tables do.
-var invisible = &unicode.RangeTable{
-	LatinOffset: 1,
-	R16: []unicode.Range16{
-		{0x00AD, 0x00AD, 1},
-		{0x034F, 0x034F, 1},
-		{0x061C, 0x061C, 1},
-		{0x115F, 0x1160, 1},
-		{0x17B4, 0x17B5, 1},
-		{0x180B, 0x180F, 1},
-		{0x200B, 0x200F, 1},
-		{0x202A, 0x202E, 1},
-		{0x2060, 0x206F, 1},
-		{0x3164, 0x3164, 1},
-		{0xFE00, 0xFE0F, 1},
-		{0xFEFF, 0xFEFF, 1},
-		{0xFFA0, 0xFFA0, 1},
-		{0xFFF0, 0xFFF8, 1},
-	},
-	R32: []unicode.Range32{{0x1BCA0, 0x1BCA3, 1}, {0x1D173, 0x1D17A, 1}, {0xE0000, 0xE0FFF, 1}},
+// invisible are the first and the last of each range. It does not grow with another version of Unicode, as the library's
+// tables do.
+var invisible = [...]rune{
+	0x00AD, 0x00AD, 0x034F, 0x034F, 0x061C, 0x061C, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180F, 0x200B, 0x200F,
+	0x202A, 0x202E, 0x2060, 0x206F, 0x3164, 0x3164, 0xFE00, 0xFE0F, 0xFEFF, 0xFEFF, 0xFFA0, 0xFFA0, 0xFFF0, 0xFFF8,
+	0x1BCA0, 0x1BCA3, 0x1D173, 0x1D17A, 0xE0000, 0xE0FFF,
 }
