@@ -115,8 +115,7 @@ func onlyClient(c *cli.Context, set *connection.Settings) error {
 		has.Value, has.From = stored.ClientID, "stored by login ("+set.CredentialsPath()+")"
 	}
 	return exit.Usage(fmt.Sprintf("profile %s has a client already: %s, %s", set.Profile.Value,
-		report.Escape(has.Value), has.From),
-		"clients cannot be deleted here; add --new-client to make another one")
+		report.Escape(has.Value), has.From), "clients cannot be deleted here; add --new-client to make another one")
 }
 
 // newClient makes a client and stores it: nobody else has its secret.

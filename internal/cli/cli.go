@@ -154,9 +154,7 @@ func (p *program) app() *cli.App {
 		DisableSliceFlagSeparator: true,
 		HideHelp:                  true,
 	}
-	p.root = &cli.Command{
-		Usage: app.Usage, Description: app.Description, Flags: app.Flags, Subcommands: app.Commands,
-	}
+	p.root = &cli.Command{Usage: app.Usage, Description: app.Description, Flags: app.Flags, Subcommands: app.Commands}
 	p.prepare(app.Commands, "")
 	return app
 }

@@ -398,8 +398,7 @@ func (p *program) runInit(c *cli.Context) error {
 		input = shell.Path(input)
 	}
 	return p.print(fmt.Sprintf("Wrote %s. It is a guess: read it before anything is sent.\n%sNext: leadferry "+
-		"validate -m %s %s\n",
-		report.Escape(target), notes, shell.Path(target), input))
+		"validate -m %s %s\n", report.Escape(target), notes, shell.Path(target), input))
 }
 
 func (p *program) schema(*cli.Context) error { return p.print(string(mapping.Schema())) }

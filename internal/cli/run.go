@@ -251,9 +251,8 @@ func (v *screen) hear(s *importer.Start, dryRun bool) error {
 	if refused == nil || s.Verdict.Question() == "" || person.Yes || !person.CanAnswer() {
 		return refused
 	}
-	err := person.Confirm(report.Escape(s.Checkpoint.Path)+": "+report.Escape(s.Verdict.Question())+
-		".\nLeads that were made there would be made a second time. Make leads with this checkpoint?",
-		"nothing was sent", "")
+	err := person.Confirm(report.Escape(s.Checkpoint.Path)+": "+report.Escape(s.Verdict.Question())+".\nLeads that "+
+		"were made there would be made a second time. Make leads with this checkpoint?", "nothing was sent", "")
 	if err == nil || exit.Of(err).Code != exit.CodeUsage {
 		return err
 	}
@@ -266,9 +265,8 @@ func (v *screen) ask(s *importer.Start) error {
 	if s.Checkpoint.Leads == 0 && s.Checkpoint.InDoubt == 0 {
 		state = "the checkpoint knows no lead yet: rows imported earlier from another checkpoint would be made again"
 	}
-	return v.person(v.c).Confirm(fmt.Sprintf("About to create %s for trunk %s at %s; %s.\nLeads cannot be "+
-		"deleted. Go on?",
-		v.many(), report.Escape(s.Target.TrunkID), s.Target.LeadsURL, state), "nothing was sent",
+	return v.person(v.c).Confirm(fmt.Sprintf("About to create %s for trunk %s at %s; %s.\nLeads cannot be deleted. "+
+		"Go on?", v.many(), report.Escape(s.Target.TrunkID), s.Target.LeadsURL, state), "nothing was sent",
 		"answer y, or add --yes")
 }
 

@@ -198,8 +198,7 @@ func (s *Settings) givenSecret(ctx context.Context, asks bool) (flags.Setting, e
 		if secret.Value, err = config.ReadSecret(file.Value); errors.Is(err, fs.ErrNotExist) {
 			secret.From = file.From
 			err = exit.Usage("the client secret's file does not exist; the name is not shown, since it may be the "+
-				"secret itself",
-				"write the secret into a file that others may not read, and name that one: "+file.From)
+				"secret itself", "write the secret into a file that others may not read, and name that one: "+file.From)
 		}
 	}
 	return secret, err

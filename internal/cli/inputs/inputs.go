@@ -265,10 +265,9 @@ func (in *Files) Enough(least int) error {
 		rows += in.files[i].ReadAhead(least - rows)
 	}
 	if rows < least {
-		return exit.Usage(fmt.Sprintf("only %s there, and --min-rows asks for %d",
-			english.PluralWord(rows, "1 row is", fmt.Sprintf("%d rows are", rows)), least),
-			"look whether the export was cut short, or is another file; nothing was sent. --min-rows 0 takes an "+
-				"empty file")
+		return exit.Usage(fmt.Sprintf("only %s there, and --min-rows asks for %d", english.PluralWord(rows, "1 row is",
+			fmt.Sprintf("%d rows are", rows)), least), "look whether the export was cut short, or is another file; "+
+			"nothing was sent. --min-rows 0 takes an empty file")
 	}
 	return nil
 }
@@ -318,9 +317,8 @@ func ReadMapping(path string, inputs []string, o *importer.Options) (tables []st
 			cmp.Or(disk.Held(err), "check the path after -m"))
 	}
 	if what := source.KindOf(path, data[:min(len(data), source.KindBytes)]); what != "" && what != source.KindMapping {
-		return nil, exit.Usage(path+" is "+what+", not a mapping file",
-			"-m takes the mapping, and files with rows stand without a flag; leadferry init FILE writes a mapping "+
-				"for a file")
+		return nil, exit.Usage(path+" is "+what+", not a mapping file", "-m takes the mapping, and files with rows "+
+			"stand without a flag; leadferry init FILE writes a mapping for a file")
 	}
 	sum := sha256.New()
 	sum.Write(data)

@@ -164,9 +164,8 @@ func refuseOther(path string) error {
 	head := make([]byte, source.KindBytes)
 	n, _ := io.ReadFull(f, head)
 	if what := source.KindOf(path, head[:n]); n > 0 && what != "" {
-		return exit.Usage(path+" is "+what+", not a checkpoint",
-			"a checkpoint is the file that leadferry made, if any, behind --checkpoint; files with rows stand "+
-				"without a flag")
+		return exit.Usage(path+" is "+what+", not a checkpoint", "a checkpoint is the file that leadferry made, if "+
+			"any, behind --checkpoint; files with rows stand without a flag")
 	}
 	return nil
 }
@@ -348,9 +347,8 @@ func (m Selection) Attested(ctx context.Context, db Ledger, older bool, f func()
 
 func (m Selection) attest(ctx context.Context, db Ledger, ws *checkpoint.Witnesses, f func() error) error {
 	command, now := m.C.Command.Name, time.Now()
-	if err := checkpoint.PutNote(ctx, db, "command",
-		fmt.Appendf(nil, `{"command":%q,"run":%q,"at":%q}`, command, m.Run,
-			now.UTC().Format(time.RFC3339))); err != nil {
+	if err := checkpoint.PutNote(ctx, db, "command", fmt.Appendf(nil, `{"command":%q,"run":%q,"at":%q}`, command, m.Run,
+		now.UTC().Format(time.RFC3339))); err != nil {
 		return err
 	}
 	folder := ""
