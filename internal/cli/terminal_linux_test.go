@@ -13,8 +13,6 @@ import (
 	"time"
 	"unsafe"
 
-	"golang.org/x/term"
-
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt"
 	"leadferry/checkpoint/storetest"
@@ -63,9 +61,20 @@ func (l *listener) waitFor(t *testing.T, text string, times int) {
 	}
 }
 
-// asked runs a command on a terminal, types what a person answers to its question, or
-// interrupts it, and returns its exit code and what the terminal showed.
+// asked runs a command on a terminal, types what a person answers to its question, or interrupts it, and returns its exit
+// code and what the terminal showed.
 func (d *desk) asked(typed string, args ...string) (code int, shown string) {
+	d.t.Helper()
+	prompt := "[y/N] "
+	if typed == "" {
+		prompt = ""
+	}
+	code, shown, _ = d.prompted(prompt, typed, args...)
+	return code, shown
+}
+
+// prompted is asked for any prompt, "" for none; it returns the terminal, too. A password is typed once nothing is echoed.
+func (d *desk) prompted(prompt, typed string, args ...string) (code int, shown string, tty *os.File) {
 	d.t.Helper()
 	person, tty := terminalPair(d.t)
 	told := &listener{}
@@ -74,30 +83,32 @@ func (d *desk) asked(typed string, args ...string) (code int, shown string) {
 	go func() {
 		ended <- Run(context.Background(), d.interrupt, append([]string{"leadferry"}, args...), Streams{In: tty, Out: tty, Err: tty})
 	}()
-	if typed != "" {
-		for deadline := time.Now().Add(20 * time.Second); !strings.Contains(told.heard(), "[y/N] "); time.Sleep(time.Millisecond) {
+	until := func(what string, is func() bool) {
+		d.t.Helper()
+		for deadline := time.Now().Add(20 * time.Second); !is(); time.Sleep(time.Millisecond) {
 			if time.Now().After(deadline) {
-				d.t.Fatalf("no question:\n%s", told.heard())
+				d.t.Fatalf("no %s:\n%s", what, told.heard())
 			}
 		}
-		if typed == "interrupt" {
-			close(d.interrupt)
-		} else {
-			io.WriteString(person, typed)
-		}
+	}
+	shows := func(text string) func() bool { return func() bool { return strings.Contains(told.heard(), text) } }
+	until("question", shows(prompt))
+	if strings.HasPrefix(prompt, "Password") {
+		until("prompt without echo", func() bool { return !echoes(d.t, tty) })
+	}
+	if typed == "interrupt" {
+		close(d.interrupt)
+	} else {
+		io.WriteString(person, typed)
 	}
 	code = <-ended
 	if typed == "interrupt" { // the reader of the terminal ends with the process: let it end here
 		io.WriteString(person, "\n")
 	}
 	io.WriteString(tty, "\x04end\n")
-	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(told.heard(), "\x04end"); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			d.t.Fatal("the terminal shows nothing")
-		}
-	}
+	until("end", shows("\x04end"))
 	shown, _, _ = strings.Cut(told.heard(), "\x04end")
-	return code, shown
+	return code, shown, tty
 }
 
 // inDoubt makes a checkpoint with rows in doubt and returns its path.
@@ -252,66 +263,19 @@ func echoes(t *testing.T, tty *os.File) bool {
 	return state.Lflag&syscall.ECHO != 0
 }
 
-// prompted waits until the password is asked for and returns what was printed so far.
-func prompted(t *testing.T, out *os.File, tty *os.File) string {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
-		b, err := os.ReadFile(out.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.Contains(string(b), "Password of") && !echoes(t, tty) {
-			return string(b)
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("no prompt without echo:\n%s", b)
-		}
-	}
-}
-
 // fault 111: a password that is typed is not shown, and the terminal is left as it was.
 func TestPasswordIsTypedWithoutEcho(t *testing.T) {
-	for _, typed := range []string{sandbox.Password + "\n", "\n", "interrupt"} {
-		t.Run(fmt.Sprintf("%q", typed), func(t *testing.T) {
+	for typed, want := range map[string]int{sandbox.Password + "\n": 0, "\n": 2, "interrupt": 130} {
+		t.Run(fmt.Sprint(want), func(t *testing.T) {
 			server, address := startSandbox(t, "")
 			d := newDesk(t, address)
-			person, tty := terminalPair(t)
-			if !term.IsTerminal(int(tty.Fd())) || !echoes(t, tty) {
-				t.Skip("no terminals here")
-			}
-			out := d.file("out")
-			code := make(chan int)
-			go func() {
-				code <- Run(context.Background(), d.interrupt, append([]string{"leadferry"}, logIn...), Streams{In: tty, Out: out, Err: out})
-			}()
-			text := prompted(t, out, tty)
-			if !strings.HasSuffix(text, "Password of "+sandbox.Email+" at "+strings.TrimPrefix(address, "http://")+": ") {
-				t.Errorf("asked so: %s", text)
-			}
-			want := 2
-			switch typed {
-			case "interrupt":
-				want = 130
-				close(d.interrupt)
-			default:
-				io.WriteString(person, typed)
-				if typed != "\n" {
-					want = 0
-				}
-			}
-			got := <-code
-			b, err := os.ReadFile(out.Name())
-			if got != want || err != nil {
-				t.Errorf("exit %d, want %d\n%s", got, want, b)
-			}
-			if !echoes(t, tty) {
-				t.Error("the echo is not put back")
+			prompt := "Password of " + sandbox.Email + " at " + strings.TrimPrefix(address, "http://") + ": "
+			code, shown, tty := d.prompted(prompt, typed, logIn...)
+			if code != want || strings.Contains(shown, sandbox.Password) || !echoes(t, tty) {
+				t.Errorf("exit %d, want %d; the echo is back: %v\n%s", code, want, echoes(t, tty), shown)
 			}
 			if want != 0 && len(server.Counts()) > 0 {
 				t.Errorf("requests were sent: %v", server.Counts())
-			}
-			if typed == "interrupt" { // the reader of the terminal ends with the process: let it end here
-				io.WriteString(person, "\n")
 			}
 		})
 	}
