@@ -235,6 +235,11 @@ func TestAnExportCarriesIncompleteness(t *testing.T) {
 	restore := w.backup("state")
 	w.must(0, append(importFour, "--limit", "30")...)
 	restore()
+	before := w.must(0, "checkpoint", "export")
+	w.must(4, "checkpoint", "adopt", "leadferry-runs/*/results.csv") // an older one takes no decision, not by half either
+	if after := w.must(0, "checkpoint", "export"); after != before {
+		t.Errorf("a refused command changed the checkpoint:\n%s", after)
+	}
 	w.must(0, "checkpoint", "check", id(t, w.must(4, importFour...), "--accept-older"))
 	contains(t, w.must(4, "checkpoint", "export", "-o", "all.csv"), "whatever adopts it is incomplete")
 	w.removeAll("state", "leadferry-runs")

@@ -65,9 +65,3 @@ func TestFoldOfAFoldIsItself(t *testing.T) {
 		}
 	})
 }
-
-func BenchmarkFold(b *testing.B) {
-	for b.Loop() {
-		Fold("0b1c2d3e-0000-4000-8000-00000000abcd")
-	}
-}

@@ -339,8 +339,11 @@ func (m Selection) Attested(ctx context.Context, db Ledger, older bool, f func()
 	if err == nil && !older {
 		err = v.RefuseOlder()
 	}
-	if err != nil || len(v.Older) > 0 { // until it is taken, witnesses speak of a newer one
-		return errors.Join(err, f())
+	if err != nil {
+		return err
+	}
+	if len(v.Older) > 0 { // until it is taken, witnesses speak of a newer one
+		return f()
 	}
 	return m.attest(ctx, db, ws, f)
 }
