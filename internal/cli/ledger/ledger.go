@@ -211,6 +211,21 @@ func (m Selection) FileOptions() bolt.Options {
 	return bolt.Options{Wait: m.C.Duration("wait"), AnyPlace: AnyPlace(), Witnesses: m.Book()}
 }
 
+// ServerOptions say how a ledger in PostgreSQL is opened that the flags name.
+func (m Selection) ServerOptions() postgres.Options {
+	return postgres.Options{
+		Wait: m.C.Duration("wait"), Patience: m.C.Duration("max-wait"), Timeout: m.C.Duration("timeout"),
+		NeverPromoted: m.C.String("ledger-standby") == "never-promoted", Command: m.C.Command.Name,
+		Interrupt: m.Interrupt,
+	}
+}
+
+// AnyPlace tells whether the user takes responsibility for where the checkpoint lies.
+func AnyPlace() bool {
+	yes, _ := strconv.ParseBool(os.Getenv("LEADFERRY_ANY_FILESYSTEM"))
+	return yes
+}
+
 // at is the place of a path, or of an address.
 func (m Selection) at(path string, target checkpoint.Target) Place {
 	if checkpoint.IsAddress(path) {
@@ -231,13 +246,8 @@ func (m Selection) Opener(o *importer.Options) func(require, readOnly bool) (che
 	}
 }
 
-// AnyPlace tells whether the user takes responsibility for where the checkpoint lies.
-func AnyPlace() bool {
-	yes, _ := strconv.ParseBool(os.Getenv("LEADFERRY_ANY_FILESYSTEM"))
-	return yes
-}
-
-// Existing is the checkpoint that the flags name, which must be there.
+// Existing is the checkpoint that the flags name, which must be there. One that is named by its path alone may have
+// whatever target.
 func (m Selection) Existing() (Place, error) {
 	path, err := m.Path()
 	if err != nil {
@@ -245,17 +255,15 @@ func (m Selection) Existing() (Place, error) {
 	}
 	target := m.Target
 	if target.LeadsURL == "" || target.TrunkID == "" {
-		target = checkpoint.Target{} // named by its path alone: whatever target it has
+		target = checkpoint.Target{}
 	}
 	return m.there(path, target, "check --checkpoint, or the target's flags")
 }
 
 // Named is a checkpoint that an argument names, which must be there.
 func (m Selection) Named(name string) (Place, error) {
-	if !checkpoint.IsAddress(name) {
-		if err := refuseOther(name); err != nil {
-			return Place{}, err
-		}
+	if err := refuseOther(name); err != nil && !checkpoint.IsAddress(name) {
+		return Place{}, err
 	}
 	return m.there(name, checkpoint.Target{}, "check the path")
 }
@@ -269,6 +277,32 @@ func (m Selection) there(path string, target checkpoint.Target, hint string) (Pl
 		return Place{}, exit.Usage("no checkpoint at "+path, hint)
 	}
 	return m.at(path, target), nil
+}
+
+// existingOnServer is the ledger that the flags name: of their target, or the only one there is.
+func (m Selection) existingOnServer(path string) (Place, error) {
+	const begins = "; a run begins the ledger of its target"
+	at := m.at(path, m.Target)
+	all, err := postgres.Targets(path, *at.Server)
+	switch {
+	case err != nil, m.named() && slices.Contains(all, at.Target.Canonical()):
+		return at, err
+	case m.named():
+		return at, exit.Usage("no checkpoint at "+path+" of this target",
+			"check --checkpoint and the target's flags"+begins)
+	case len(all) == 0:
+		return at, exit.Usage("no checkpoint at "+path, "check --checkpoint"+begins)
+	case len(all) == 1:
+		at.Target = all[0]
+		return at, nil
+	}
+	lines := ""
+	for _, t := range all {
+		lines += fmt.Sprintf("\n   --base-url %s --leads-url %s --trunk-id %s", shell.Word(t.BaseURL),
+			shell.Word(t.LeadsURL), shell.Word(t.TrunkID))
+	}
+	return at, exit.Usage(fmt.Sprintf("%s holds the ledgers of %d targets:%s", path, len(all), lines),
+		"add the flags, or the profile, of the one that is meant")
 }
 
 // named reports whether the flags name a target.
@@ -345,13 +379,9 @@ func (m Selection) Attested(ctx context.Context, db Ledger, older bool, f func()
 	if len(v.Older) > 0 { // until it is taken, witnesses speak of a newer one
 		return f()
 	}
-	return m.attest(ctx, db, ws, f)
-}
-
-func (m Selection) attest(ctx context.Context, db Ledger, ws *checkpoint.Witnesses, f func() error) error {
 	command, now := m.C.Command.Name, time.Now()
-	if err := checkpoint.PutNote(ctx, db, "command", fmt.Appendf(nil, `{"command":%q,"run":%q,"at":%q}`, command, m.Run,
-		now.UTC().Format(time.RFC3339))); err != nil {
+	note := fmt.Appendf(nil, `{"command":%q,"run":%q,"at":%q}`, command, m.Run, now.UTC().Format(time.RFC3339))
+	if err := checkpoint.PutNote(ctx, db, "command", note); err != nil {
 		return err
 	}
 	folder := ""
@@ -369,8 +399,8 @@ func (m Selection) attest(ctx context.Context, db Ledger, ws *checkpoint.Witness
 	before := db.Info().Sequence
 	err = f()
 	info := db.Info()
-	// which is dropped
-	if err != nil && info.Sequence == before || info.New && !info.Incomplete && info.Leads+info.InDoubt == 0 {
+	isDropped := info.New && !info.Incomplete && info.Leads+info.InDoubt == 0
+	if err != nil && info.Sequence == before || isDropped {
 		t.Withdraw()
 		if folder != "" {
 			_ = os.Remove(folder)
@@ -378,40 +408,4 @@ func (m Selection) attest(ctx context.Context, db Ledger, ws *checkpoint.Witness
 		}
 	}
 	return err
-}
-
-// ServerOptions say how a ledger in PostgreSQL is opened that the flags name.
-func (m Selection) ServerOptions() postgres.Options {
-	return postgres.Options{
-		Wait: m.C.Duration("wait"), Patience: m.C.Duration("max-wait"), Timeout: m.C.Duration("timeout"),
-		NeverPromoted: m.C.String("ledger-standby") == "never-promoted", Command: m.C.Command.Name,
-		Interrupt: m.Interrupt,
-	}
-}
-
-// existingOnServer is the ledger that the flags name: of their target, or the only one there is.
-func (m Selection) existingOnServer(path string) (Place, error) {
-	at := m.at(path, m.Target)
-	all, err := postgres.Targets(path, *at.Server)
-	switch {
-	case err != nil:
-		return at, err
-	case m.named() && slices.Contains(all, at.Target.Canonical()):
-		return at, nil
-	case m.named():
-		return at, exit.Usage("no checkpoint at "+path+" of this target",
-			"check --checkpoint and the target's flags; a run begins the ledger of its target")
-	case len(all) == 0:
-		return at, exit.Usage("no checkpoint at "+path, "check --checkpoint; a run begins the ledger of its target")
-	case len(all) == 1:
-		at.Target = all[0]
-		return at, nil
-	}
-	var lines []string
-	for _, t := range all {
-		lines = append(lines, fmt.Sprintf("   --base-url %s --leads-url %s --trunk-id %s", shell.Word(t.BaseURL),
-			shell.Word(t.LeadsURL), shell.Word(t.TrunkID)))
-	}
-	return at, exit.Usage(fmt.Sprintf("%s holds the ledgers of %d targets:\n%s", path, len(all),
-		strings.Join(lines, "\n")), "add the flags, or the profile, of the one that is meant")
 }
