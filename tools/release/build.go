@@ -133,7 +133,7 @@ func (r *release) licences(binary string) []byte {
 	for _, m := range info.Deps {
 		writeLicences(&text, m.Path+" "+m.Version, folders[m.Path])
 	}
-	writeLicences(&text, "libphonenumber, numbering plans, and locales, names of months", filepath.Join(r.root, "mapping", "texts"))
+	writeLicences(&text, "libphonenumber: plans; locales: names of months", filepath.Join(r.root, "mapping", "texts"))
 	return text.Bytes()
 }
 
