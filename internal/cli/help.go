@@ -13,7 +13,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"leadferry/internal/cli/exit"
-	"leadferry/internal/cli/external"
 	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/terminal"
 	"leadferry/internal/explain"
@@ -158,27 +157,13 @@ func everyCommand(c *cli.Command, words []string, f func(c *cli.Command, words [
 	}
 }
 
-// flaglessVariables are those that no flag has.
-var flaglessVariables = []string{
-	external.SecretVariable, "LEADFERRY_PASSWORD", "LEADFERRY_SHARDS",
-	"LEADFERRY_ANY_FILESYSTEM",
-}
-
 // warnOfVariables warns of variables that nothing reads and somebody may rely on: a flag has that name but takes no
 // variable, so that asking for a dry run by one is a live run, or a variable has nearly that name.
 func (p *program) warnOfVariables() {
 	prefix := flags.Variable("")
-	known, without := slices.Clone(flaglessVariables), map[string]string{}
-	everyCommand(p.root, nil, func(c *cli.Command, _ []string) {
-		for _, f := range c.Flags {
-			name, variables := f.Names()[0], f.(cli.DocGenerationFlag).GetEnvVars()
-			if known = append(known, variables...); len(variables) == 0 {
-				without[flags.Variable(name)] = "--" + name
-			}
-		}
-	})
-	for i := range known {
-		known[i] = strings.TrimPrefix(known[i], prefix)
+	known := []string{"CLIENT_SECRET", "PASSWORD", "SHARDS", "ANY_FILESYSTEM"} // those of no flag
+	for _, flag := range flags.Marked("$") {
+		known = append(known, strings.TrimPrefix(flags.Variable(flag), prefix))
 	}
 	for _, pair := range os.Environ() {
 		name, _, _ := strings.Cut(pair, "=")
@@ -186,8 +171,9 @@ func (p *program) warnOfVariables() {
 		if !ours || slices.Contains(known, word) {
 			continue
 		}
-		if flag := without[name]; flag != "" {
-			p.warn(name + " is set and counts for nothing: " + flag + " is given on the command line alone")
+		flag := strings.ReplaceAll(strings.ToLower(word), "_", "-")
+		if slices.Contains(flags.Marked(""), flag) {
+			p.warn(name + " is set and counts for nothing: --" + flag + " is given on the command line alone")
 		} else if near := spelling.Nearest(word, known); near != "" {
 			p.warn(name + " is set and counts for nothing: is " + prefix + near + " meant?")
 		}

@@ -69,7 +69,7 @@ func Of(sets string) (all []cli.Flag) {
 	return all
 }
 
-// Marked are the names of the flags that have a mark in the table.
+// Marked are the names of the flags that have a mark in the table; of all with "".
 func Marked(mark string) (names []string) {
 	for _, r := range rows() {
 		if strings.Contains(r.marks, mark) {
