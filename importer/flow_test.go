@@ -7,7 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,19 +15,6 @@ import (
 	"leadferry/leadapi"
 	"leadferry/mapping"
 )
-
-// What the run itself has done since a batch was looked up counts: a row that
-// repeats a key of its own batch is not made again. Invariant 4; faults 83, 84
-func TestARepeatedKeyInOneBatchIsNotMadeAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		rows := append(numbered(30), "k000,n000", "k001,n001", "k002,other")
-		tr := newTrial(t, rows, Options{Sending: Sending{Concurrency: 1}})
-		tr.ends(t, "created 30 unchanged 2 changed 1")
-		if n := len(tr.service.order); n != 30 {
-			t.Errorf("the service made %d leads, want 30", n)
-		}
-	})
-}
 
 // A lead that is made but not linked yet is durable as partial before its link is
 // sent, so that a death in between loses neither. Invariant 2

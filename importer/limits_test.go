@@ -178,13 +178,6 @@ func TestTheReasonThatSaysMost(t *testing.T) {
 	}
 }
 
-// faults 66: the second row whose answer names a known lead ID is in doubt.
-func TestALeadIDThatBelongsToAnotherRow(t *testing.T) {
-	tried(t, []string{"k1,same", "k2,same", "k3,other"}, Options{Sending: Sending{Concurrency: 3}}, func(t *testing.T, tr *trial) {
-		tr.ends(t, "created 2 in_doubt 1")
-	})
-}
-
 // faultySums quote a row when they fail.
 type faultySums struct{ *checkpoint.Digester }
 

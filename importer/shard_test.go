@@ -82,26 +82,6 @@ func TestShardsAreTheInput(t *testing.T) {
 	}
 }
 
-// Rows fall to all workers in about equal parts, whatever their keys look like.
-func TestShardsAreEven(t *testing.T) {
-	for _, form := range []string{"%d", "k%05d", "crm/%d", "L-%d@example.com"} {
-		const of, rows = 16, 16000
-		var counts [of]int
-		for i := range rows {
-			for index := range of {
-				if s := (sharding{Shard: Shard{index, of}}); s.takes(&item{rec: mapping.Record{Key: fmt.Sprintf(form, i)}}) {
-					counts[index]++
-				}
-			}
-		}
-		for index, n := range counts {
-			if n < rows/of*8/10 || n > rows/of*12/10 {
-				t.Errorf("%s: %d rows of %d fall to %d/%d", form, n, rows, index, of)
-			}
-		}
-	}
-}
-
 // Which worker takes a key is the same in every release: workers of two may meet in one fleet.
 func TestShardsStayWhatTheyAre(t *testing.T) {
 	for key, want := range map[string]int{"1": 20, "L-104204": 45, "crm/17": 61, "ann@example.com": 75} {
