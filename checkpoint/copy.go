@@ -98,11 +98,7 @@ func takeOver(tx Tx, part []KeptKey) error {
 func (c *Contents) conclude(tx Tx) error {
 	notes := slices.Clone(c.Notes)
 	if c.ID != "" {
-		lineage, err := c.Descent().Encode()
-		if err != nil {
-			return err
-		}
-		notes = append(notes, Note{LineageNote, lineage})
+		notes = append(notes, Note{LineageNote, Encode(c.Descent())})
 	}
 	for _, n := range notes {
 		if err := tx.PutNote(n); err != nil {

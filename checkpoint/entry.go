@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 )
@@ -68,7 +69,7 @@ type Entry struct {
 	// InDoubt, Partial, during an update: the ExternalID that the lead should get. After others changed it on the
 	// service: the one that was confirmed before, or the file's if the service's is kept.
 	WantLink  string
-	RequestID string    // InDoubt: of the last attempt that is known; as in Intent if the run was killed
+	RequestID string    // InDoubt: of the last attempt that is known; as it was claimed if the run was killed
 	Run       string    // the run that wrote it
 	Updated   time.Time // UTC, to the millisecond; for InDoubt when it was claimed, just before it was sent
 	Seq       uint64    // number of the commit that wrote it; orders entries, times do not
@@ -93,32 +94,6 @@ type Sight struct {
 	// something else.
 	Kept    bool
 	Against string
-}
-
-// Intent is the note that a create is about to be sent. It has what a person needs
-// to find the lead if no outcome follows.
-type Intent struct {
-	Key, File    string
-	Line         int
-	Organization string // either the organization …
-	Locator      string // … or the locator asked for
-	Status       string
-	ExternalID   string // link wanted when not empty
-	RequestID    string // where creates carry one: attempt N carries this text and "-N"
-	Run          string
-	Sent         time.Time // zero: when it is committed
-	Digest       Digest
-	Content      []ContentDigest
-	Shape        *Shape // columns and key of the input, to be noted once; or nil
-}
-
-func (in Intent) entry() Entry {
-	return Entry{
-		Key: in.Key, State: InDoubt, File: in.File, Line: in.Line,
-		Organization: in.Organization, Locator: in.Locator, Status: in.Status,
-		WantLink: in.ExternalID, RequestID: in.RequestID, Run: in.Run, Updated: in.Sent,
-		Digest: in.Digest, Content: in.Content,
-	}
 }
 
 // ReasonIncomplete is the Reason of an entry in doubt that was not sent: the checkpoint is
@@ -152,6 +127,40 @@ func BoundedStatus(status string) string {
 
 // KnownStatus reports whether the specification names a status, or it is empty.
 func KnownStatus(status string) bool { return slices.Contains(Statuses[:], status) }
+
+// mostText is how many bytes the texts of an entry of a list may have together.
+const mostText = 1 << 20
+
+// leadIDHint says what a lead ID is.
+const leadIDHint = "a lead ID has letters, digits, dots, dashes and underscores, 128 at most"
+
+// ValidKey says whether a key can be kept.
+func ValidKey(key string) bool { return len(key) > 0 && len(key) <= MaxKey }
+
+// validLeadID says whether an ID can be one of a lead: it becomes part of a path.
+func validLeadID(id string) bool {
+	return len(id) <= 128 && strings.Trim(id, ".") != "" && !strings.ContainsFunc(id, func(r rune) bool {
+		return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '.' && r != '_' && r != '-'
+	})
+}
+
+// Unfit says what is wrong with an entry of a list by itself, or nothing.
+func (e *Entry) Unfit() (text, hint string) {
+	switch {
+	case !ValidKey(e.Key):
+		return "its " + ErrKey.Error(), ""
+	case e.State > InDoubt:
+		return "its " + ErrState.Error(), ""
+	case e.LeadID == "" && (e.State == Unknown || e.State == Partial):
+		return "its lead ID is missing", "leave out rows that have no lead"
+	case e.LeadID != "" && !validLeadID(e.LeadID):
+		return "its lead ID is none", leadIDHint
+	case len(e.Organization)+len(e.Location)+len(e.ExternalID)+len(e.WantLink)+len(e.Locator)+len(e.RequestID)+
+		len(e.File)+len(e.Run)+len(e.Reason) > mostText:
+		return "its texts are longer than 1 MiB together", "its location or another of its texts is none"
+	}
+	return "", ""
+}
 
 // Act says what an event did to a key; several may come together.
 type Act uint8

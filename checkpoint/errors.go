@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"leadferry/internal/shell"
@@ -79,6 +80,41 @@ func (e *ServerError) Error() string { return e.Text }
 
 // Unwrap returns the error of the connection or of the server.
 func (e *ServerError) Unwrap() error { return e.Err }
+
+// List is a list of entries that is too long for the memory: the Store reads it several times, and each
+// time it must yield the same entries, until it yields an error.
+type List = iter.Seq2[Entry, error]
+
+// ListError says why one entry of a list, and with it the whole list, is refused.
+type ListError struct {
+	Index      int // in the list, from 0
+	Key        string
+	Text, Hint string
+}
+
+// Error names the entry by its place in the list, from 1.
+func (e *ListError) Error() string { return fmt.Sprintf("entry %d: %s", e.Index+1, e.Text) }
+
+// At is a refusal with the place of its entry, and the entry's key.
+func (e *ListError) At(index int, key string) error {
+	e.Index, e.Key = index, key
+	return e
+}
+
+// ListFailure is an error that a list yielded, or of one that changed meanwhile.
+type ListFailure struct{ Err error }
+
+// Error says what the list yielded.
+func (e *ListFailure) Error() string { return e.Err.Error() }
+
+// Unwrap returns what the list yielded.
+func (e *ListFailure) Unwrap() error { return e.Err }
+
+// IsOfList reports whether an error is of a list that was handed over, and not of the Store: nothing was changed, and
+// the Store goes on.
+func IsOfList(err error) bool {
+	return errors.As(err, new(*ListError)) || errors.As(err, new(*ListFailure))
+}
 
 // IsRefusal reports whether err is what one change was refused for: it is the end of its row,
 // and the ledger goes on.

@@ -138,13 +138,3 @@ func AcceptLoss(ctx context.Context, s Store) (freed int, err error) {
 	})
 	return freed, err
 }
-
-// Lack makes a ledger incomplete: missing says what it lacks, as what follows on "lacks".
-func Lack(ctx context.Context, s Store, missing string) error {
-	return s.Alone(ctx, func(tx Tx) error { return tx.Lack(missing) })
-}
-
-// PutNote keeps a note durably, in the place of one that stood there.
-func PutNote(ctx context.Context, s Store, name string, value []byte) error {
-	return s.Alone(ctx, func(tx Tx) error { return tx.PutNote(Note{name, value}) })
-}

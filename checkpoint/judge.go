@@ -3,7 +3,6 @@ package checkpoint
 import (
 	"context"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -29,39 +28,29 @@ const LineageNote = "lineage"
 func LineageOf(ctx context.Context, s Store) (l Lineage, err error) {
 	text, err := NoteOf(ctx, s, LineageNote)
 	if err == nil && text != nil {
-		err = json.Unmarshal(text, &l)
+		err = Decode(text, &l)
 	}
 	return l, err
 }
 
 // Keep makes the lineage that of a ledger, durably.
 func (l *Lineage) Keep(ctx context.Context, s Store) error {
-	text, err := l.Encode()
-	if err == nil {
-		err = PutNote(ctx, s, LineageNote, text)
-	}
-	return err
+	return PutNote(ctx, s, LineageNote, Encode(l))
 }
-
-// Encode is the lineage as the note has it.
-func (l *Lineage) Encode() ([]byte, error) { return json.Marshal(l) }
 
 // Descend notes that a ledger descends from another one, as far as commits.
 func (l *Lineage) Descend(id string, commits uint64) {
-	i := slices.IndexFunc(l.Ancestors, func(a Ancestor) bool { return a.ID == id })
-	if i < 0 {
+	if a := l.ancestor(id); a != nil {
+		a.Commits = max(a.Commits, commits)
+	} else {
 		l.Ancestors = append(l.Ancestors, Ancestor{id, commits})
-		return
 	}
-	l.Ancestors[i].Commits = max(l.Ancestors[i].Commits, commits)
 }
 
 // ancestor is the ledger with an ID, or nil.
 func (l *Lineage) ancestor(id string) *Ancestor {
-	for i := range l.Ancestors {
-		if l.Ancestors[i].ID == id {
-			return &l.Ancestors[i]
-		}
+	if i := slices.IndexFunc(l.Ancestors, func(a Ancestor) bool { return a.ID == id }); i >= 0 {
+		return &l.Ancestors[i]
 	}
 	return nil
 }
@@ -295,26 +284,23 @@ func (v *Verdict) Question() string { return strings.ReplaceAll(texts(v.Asks), "
 // waysBack are what can be done about findings that a person has to answer, a hint each.
 func (v *Verdict) waysBack() (ways []string) {
 	var places []string
-	moved, back, gone, lost, elsewhere, closed := "", false, false, 0, false, false
+	moved, back, gone, lost := "", false, false, 0
+	found := make(map[findingKind]bool)
 	for i := range v.Asks {
-		switch f := &v.Asks[i]; f.kind {
-		case otherLedger:
-			place := "--checkpoint " + Word(f.Witness.Place)
-			theirs := f.Witness.Target.Canonical()
-			here := f.Witness.Place == v.Path && theirs == v.Target.Canonical() // it is not there any more
-			if theirs != v.Target.Canonical() {
-				moved = place
-				place += " --base-url " + shell.Word(theirs.BaseURL) + " --leads-url " + shell.Word(theirs.LeadsURL)
-			}
-			if back = back || here; !here && !slices.Contains(places, place) {
-				places = append(places, place)
-			}
-			gone, lost = gone || moved == "", max(lost, f.Witness.Leads)
-		case otherTarget:
-			elsewhere = true
-		case unreadable:
-			closed = true
+		f := &v.Asks[i]
+		if found[f.kind] = true; f.kind != otherLedger {
+			continue
 		}
+		place, theirs := "--checkpoint "+Word(f.Witness.Place), f.Witness.Target.Canonical()
+		here := f.Witness.Place == v.Path && theirs == v.Target.Canonical() // it is not there any more
+		if theirs != v.Target.Canonical() {
+			moved = place
+			place += " --base-url " + shell.Word(theirs.BaseURL) + " --leads-url " + shell.Word(theirs.LeadsURL)
+		}
+		if back = back || here; !here && !slices.Contains(places, place) {
+			places = append(places, place)
+		}
+		gone, lost = gone || moved == "", max(lost, f.Witness.Leads)
 	}
 	if len(places) > 2 {
 		places = append(places[:2], "one of the others")
@@ -329,19 +315,18 @@ func (v *Verdict) waysBack() (ways []string) {
 		ways = append(ways, "if the service has moved: leadferry checkpoint export "+moved+" -o moved.csv; then "+
 			adopt("moved.csv", v.Path, v.Flags))
 	}
-	if closed {
+	if found[unreadable] {
 		ways = append(ways, "run this as the user whose it is, or let this user read it")
 	}
-	if gone || closed { // results of another address are refused, see moved
+	if gone || found[unreadable] { // results of another address are refused, see moved
 		knew := ""
 		if gone {
 			knew = fmt.Sprintf(" It knew %d.", lost)
 		}
 		ways = append(ways, "if it is lost: "+AdoptRuns(v.Path, v.Flags)+" takes over the leads that run folders name."+
-			knew+
-			" The next import holds the rows that they do not name, since their leads may exist")
+			knew+" The next import holds the rows that they do not name, since their leads may exist")
 	}
-	if elsewhere {
+	if found[otherTarget] {
 		ways = append(ways, "name the right profile or trunk")
 	}
 	return append(ways, "if other leads are meant: --new-checkpoint="+answerTo(v.Asks))
@@ -416,12 +401,8 @@ func Renew(ctx context.Context, s Store, missing string, newer []Finding) error 
 	for i := range newer {
 		l.Descend(newer[i].Witness.Ledger, newer[i].Witness.Commits)
 	}
-	text, err := l.Encode()
-	if err != nil {
-		return err
-	}
 	return s.Alone(ctx, func(tx Tx) error {
-		return errors.Join(tx.PutNote(Note{LineageNote, text}), tx.Lack(missing), tx.Renew())
+		return errors.Join(tx.PutNote(Note{LineageNote, Encode(&l)}), tx.Lack(missing), tx.Renew())
 	})
 }
 

@@ -44,7 +44,6 @@ type Ledger struct {
 	slots    int
 	busyWith int // so many open claims keep the lanes busy during a commit; 0: changes never wait
 	patience time.Duration
-	spare    sync.Pool // of *waiting
 
 	testimony *Testimony // the witness that notes each commit, or nil
 	mu        sync.Mutex
@@ -59,19 +58,17 @@ type Ledger struct {
 	ended     chan struct{} // closed when the writer has ended
 }
 
-// waiting is a change whose caller waits for its commit. The memory is reused: each row makes two.
+// waiting is a change whose caller waits for its commit.
 type waiting struct {
 	Change
 	done chan error
 }
 
-func newWaiting() any { return &waiting{done: make(chan error, 1)} }
-
 // NewLedger starts the one goroutine that changes the Store; [Ledger.Close] ends both.
 func NewLedger(s Store, g Gathering) *Ledger {
 	l := &Ledger{
 		Store: s, slots: g.Slots, patience: patience, claimed: make(map[string]struct{}),
-		wake: make(chan struct{}, 1), ended: make(chan struct{}), spare: sync.Pool{New: newWaiting},
+		wake: make(chan struct{}, 1), ended: make(chan struct{}),
 	}
 	if g.Places != 0 {
 		l.busyWith = g.Places + max(g.Places/4, 1)
@@ -83,11 +80,13 @@ func NewLedger(s Store, g Gathering) *Ledger {
 	return l
 }
 
-// Claim writes an intent as soon as there is a slot. If it returns nil, the create may be sent.
-// Errors: ErrKey, ErrKnown, ErrBlocked, ErrClosed, the error of ctx, which ends the wait for a
-// slot (nothing was written), or an error of the Store.
-func (l *Ledger) Claim(ctx context.Context, in Intent) error {
-	_, err := l.submit(ctx, Change{Kind: Claim, Entry: in.entry(), Shape: in.Shape})
+// Claim writes an intent, the note that a create is about to be sent, as soon as there is a slot. If it returns nil, the
+// create may be sent. e has what a person needs to find the lead if no outcome follows; of its RequestID attempt N
+// carries this text and "-N"; without Updated it gets the time of its commit. shape is that of its input, to be noted
+// once, or nil. Errors: ErrKey, ErrKnown, ErrBlocked, ErrClosed, the error of ctx, which ends the wait for a slot
+// (nothing was written), or an error of the Store.
+func (l *Ledger) Claim(ctx context.Context, e Entry, shape *Shape) error {
+	_, err := l.submit(ctx, Change{Kind: Claim, Entry: e, Shape: shape})
 	return err
 }
 
@@ -175,12 +174,7 @@ func (l *Ledger) end() {
 // submit queues a change and waits until it is durable. If ctx ends, a claim that still waits is
 // removed from the queue. Outcomes never are.
 func (l *Ledger) submit(ctx context.Context, c Change) (stored Entry, err error) {
-	w := l.spare.Get().(*waiting)
-	w.Change = c
-	defer func() {
-		w.Change = Change{}
-		l.spare.Put(w)
-	}()
+	w := &waiting{c, make(chan error, 1)}
 	if err := l.enqueue(w); err != nil {
 		return c.Entry, err
 	}

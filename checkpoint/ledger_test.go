@@ -90,7 +90,7 @@ func newKept(slots, places int) *kept {
 func (k *kept) claim(ctx context.Context, keys ...string) {
 	for _, key := range keys {
 		go func() {
-			err := k.Claim(ctx, checkpoint.Intent{Key: key})
+			err := k.Claim(ctx, checkpoint.Entry{Key: key}, nil)
 			k.mu.Lock()
 			defer k.mu.Unlock()
 			if err != nil {
@@ -343,7 +343,7 @@ func TestCloseFinishesWhatIsQueued(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newKept(0, busy)
 		for i := range 100 {
-			go func() { _ = k.Claim(context.Background(), checkpoint.Intent{Key: fmt.Sprint(i)}) }()
+			go func() { _ = k.Claim(context.Background(), checkpoint.Entry{Key: fmt.Sprint(i)}, nil) }()
 		}
 		synctest.Wait()
 		k.close(t)
@@ -352,7 +352,7 @@ func TestCloseFinishesWhatIsQueued(t *testing.T) {
 		}
 		_, settled := k.Settle(context.Background(), checkpoint.Entry{Key: "a"})
 		for what, err := range map[string]error{
-			"claim": k.Claim(t.Context(), checkpoint.Intent{Key: "a"}), "settle": settled, "withdraw": k.Withdraw(t.Context(), "a"),
+			"claim": k.Claim(t.Context(), checkpoint.Entry{Key: "a"}, nil), "settle": settled, "withdraw": k.Withdraw(t.Context(), "a"),
 		} {
 			if !errors.Is(err, checkpoint.ErrClosed) {
 				t.Errorf("%s: %v", what, err)
@@ -382,7 +382,7 @@ func TestSlotsHold(t *testing.T) {
 				if end == "give up" {
 					go giveUp()
 				}
-				err := k.Claim(ctx, checkpoint.Intent{Key: key})
+				err := k.Claim(ctx, checkpoint.Entry{Key: key}, nil)
 				switch {
 				case err != nil && end != "refuse" && end != "give up":
 					t.Error(end, err)

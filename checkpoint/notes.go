@@ -94,6 +94,16 @@ func NoteOf(ctx context.Context, s Store, name string) ([]byte, error) {
 	return nil, err
 }
 
+// Lack makes a ledger incomplete: missing says what it lacks, as what follows on "lacks".
+func Lack(ctx context.Context, s Store, missing string) error {
+	return s.Alone(ctx, func(tx Tx) error { return tx.Lack(missing) })
+}
+
+// PutNote keeps a note durably, in the place of one that stood there.
+func PutNote(ctx context.Context, s Store, name string, value []byte) error {
+	return s.Alone(ctx, func(tx Tx) error { return tx.PutNote(Note{name, value}) })
+}
+
 // valuesOf decodes the notes whose names begin so.
 func valuesOf[T any](ctx context.Context, s Store, prefix string) (all []T, err error) {
 	notes, err := s.Notes(ctx, prefix)

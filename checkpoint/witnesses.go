@@ -312,58 +312,55 @@ func replaceDurably(path string, text []byte) error {
 
 // Reached overwrites the counts. It is not synced: a count that is behind is right, only less sharp.
 func (t *Testimony) Reached(commits uint64, leads int) {
+	t.use(func() {
+		t.note.Commits, t.note.Leads = commits, leads
+		head := t.note.head()
+		for _, one := range t.files {
+			if one.f != nil {
+				_, _ = one.f.WriteAt(head, 0)
+			}
+		}
+	})
+}
+
+// use runs f alone, unless the witness has ended.
+func (t *Testimony) use(f func()) {
 	if t == nil {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.ended {
-		return
-	}
-	t.note.Commits, t.note.Leads = commits, leads
-	head := t.note.head()
-	for _, one := range t.files {
-		if one.f != nil {
-			_, _ = one.f.WriteAt(head, 0)
-		}
+	if !t.ended {
+		f()
 	}
 }
 
 // End closes the witness durably; left says how the checkpoint file was left. It comes before the ledger's lock is let
 // go.
 func (t *Testimony) End(left string) (err error) {
-	if t == nil {
-		return nil
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.ended {
-		return nil
-	}
-	t.ended = true
-	t.note.Open, t.note.Left, t.note.Page = false, left, ""
-	for _, one := range t.files {
-		err = errors.Join(err, t.write(one), one.close())
-	}
+	t.use(func() {
+		t.ended = true
+		t.note.Open, t.note.Left, t.note.Page = false, left, ""
+		for _, one := range t.files {
+			err = errors.Join(err, t.write(one), one.close())
+		}
+	})
 	return err
 }
 
 // Withdraw takes the witness back: the ledger that it spoke of was removed again, since it knew nothing.
 func (t *Testimony) Withdraw() {
-	if t == nil {
-		return
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.ended = true
-	for _, one := range t.files {
-		_ = one.close()
-		if one.old != nil {
-			_ = replaceDurably(one.path, one.old)
-		} else {
-			_ = os.Remove(one.path)
+	t.use(func() {
+		t.ended = true
+		for _, one := range t.files {
+			_ = one.close()
+			if one.old != nil {
+				_ = replaceDurably(one.path, one.old)
+			} else {
+				_ = os.Remove(one.path)
+			}
 		}
-	}
+	})
 }
 
 func (one *noteFile) close() error {

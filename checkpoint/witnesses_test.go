@@ -89,7 +89,7 @@ func TestWitnessFollowsTheLedger(t *testing.T) {
 	m := ledger(t, "a")
 	checkpoint.Attest(m, begun(t, ws, m, checkpoint.Witness{Run: "r"}, folder))
 	l := checkpoint.NewLedger(m, checkpoint.Gathering{Slots: 2})
-	if err := l.Claim(t.Context(), checkpoint.Intent{Key: "b"}); err != nil {
+	if err := l.Claim(t.Context(), checkpoint.Entry{Key: "b"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if all := ws.All(); len(all) != 2 || !all[0].Open {

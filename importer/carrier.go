@@ -87,12 +87,12 @@ func (c *carrier) act(ctx context.Context, j *job) {
 // create makes a lead, and links it if the row has an ExternalID.
 func (c *carrier) create(ctx context.Context, j *job) {
 	failpoint.At("before intent")
-	in := c.intent(j)
-	if err := c.ledger.Claim(c.phases.taking, in); err != nil {
+	shape := c.shapes.of(j.it.input)
+	if err := c.ledger.Claim(c.phases.taking, c.intent(j), shape); err != nil {
 		c.notBegun(j, err)
 		return
 	}
-	if in.Shape != nil {
+	if shape != nil {
 		c.shapes[j.it.input].Store(nil)
 	}
 	j.outcome = InDoubt
@@ -107,15 +107,15 @@ func (c *carrier) create(ctx context.Context, j *job) {
 }
 
 // intent is the note that a create is about to be sent. It gets the time of its commit.
-func (c *carrier) intent(j *job) checkpoint.Intent {
+func (c *carrier) intent(j *job) checkpoint.Entry {
 	rec := &j.it.rec
 	if c.Client.RequestIDHeader != "" {
 		j.requestID = leadapi.NewRequestID()
 	}
-	return checkpoint.Intent{
+	return checkpoint.Entry{
 		Key: rec.Key, File: c.intake.names[j.it.input], Line: j.it.row.Line,
-		Organization: rec.Organization, Locator: rec.Locator, Status: rec.Status, ExternalID: rec.ExternalID,
-		RequestID: j.requestID, Run: c.RunID, Digest: j.it.digest, Content: j.it.sums, Shape: c.shapes.of(j.it.input),
+		Organization: rec.Organization, Locator: rec.Locator, Status: rec.Status, WantLink: rec.ExternalID,
+		RequestID: j.requestID, Run: c.RunID, Digest: j.it.digest, Content: j.it.sums,
 	}
 }
 

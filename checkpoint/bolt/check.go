@@ -228,22 +228,17 @@ func wholeRecords(tx *bbolt.Tx, names ...[]byte) (held map[string]uint64, err er
 			if bucket == string(newEntries) || bucket == string(newLeads) {
 				_, k = inLog(k)
 			}
-			return sealed(k, v)
+			if v == nil { // that of a bucket, where none may be
+				return damage("a bucket is none")
+			}
+			_, err := records.Unseal(k, v)
+			return err
 		})
 		if held[bucket] = n; err != nil {
 			return nil, err
 		}
 	}
 	return held, nil
-}
-
-// sealed checks a record; nil is that of a bucket, where none may be.
-func sealed(k, v []byte) error {
-	if v == nil {
-		return damage("a bucket is none")
-	}
-	_, err := records.Unseal(k, v)
-	return err
 }
 
 // looksWhole refuses a file that bbolt would change or die of at once: an empty one, one that is not bbolt's, and one

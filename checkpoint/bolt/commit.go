@@ -26,11 +26,8 @@ func (d *Store) Commit(_ context.Context, changes []*checkpoint.Change) error {
 	}
 	err := d.exclusively(kindOf(changes), func(w *writing) error {
 		sorted := slices.Clone(changes)
-		slices.SortStableFunc(sorted, func(a,
-			b *checkpoint.Change,
-		) int {
-			return cmp.Compare(a.Entry.Key, b.Entry.Key)
-		})
+		byKey := func(a, b *checkpoint.Change) int { return cmp.Compare(a.Entry.Key, b.Entry.Key) }
+		slices.SortStableFunc(sorted, byKey)
 		for _, c := range sorted {
 			if err := w.apply(c); err != nil {
 				return err
@@ -122,8 +119,8 @@ func kindOf(changes []*checkpoint.Change) string {
 // apply makes one change. Its own refusal stays with it; what is returned is an error of
 // the file.
 func (w *writing) apply(c *checkpoint.Change) error {
-	if note := w.d.digests.ShapeNote(c.Shape); note.Name != "" {
-		if err := w.noteOnce(note); err != nil {
+	if note := w.d.digests.ShapeNote(c.Shape); note.Name != "" && w.in(inNotes).Get(noteKey(note.Name)) == nil {
+		if err := w.PutNote(note); err != nil {
 			return err
 		}
 	}
@@ -174,9 +171,7 @@ func (w *writing) Doubts(f func(checkpoint.KeptKey) checkpoint.KeptKey) error {
 	for i := 0; i < len(keys) && err == nil; i++ {
 		var was checkpoint.KeptKey
 		if was, _, err = w.Under(keys[i]); err == nil {
-			if is := f(was); is != was {
-				err = w.put(keys[i], was, is)
-			}
+			err = w.put(keys[i], was, f(was))
 		}
 	}
 	return err
@@ -270,14 +265,6 @@ func (w *writing) PutNote(n checkpoint.Note) error {
 	}
 	w.countNote(n.Name, 1)
 	return b.Put(key, records.Seal(bytes.Clone(n.Value), 0, key))
-}
-
-// noteOnce keeps a note that is not there yet.
-func (w *writing) noteOnce(n checkpoint.Note) error {
-	if w.in(inNotes).Get(noteKey(n.Name)) != nil {
-		return nil
-	}
-	return w.PutNote(n)
 }
 
 func (t *tally) countNote(name string, by int) {

@@ -112,10 +112,10 @@ func create(path string, h *header) (made bool, err error) {
 	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, noLinks) {
 		err = replaceNew(temp.Name(), path)
 	}
-	if errors.Is(err, fs.ErrExist) {
+	switch {
+	case errors.Is(err, fs.ErrExist):
 		return false, nil
-	}
-	if err != nil {
+	case err != nil:
 		return false, err
 	}
 	return true, disk.SyncFolder(filepath.Dir(path))

@@ -74,22 +74,17 @@ func (d *Store) openFile(t checkpoint.Target, o Options) error {
 	d.fresh = false
 	open := func() (err error) { d.file, err = openOwn(d.path, flag); return err }
 	err := disk.OpenPatiently(o.Wait, open)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err := d.make(t, &o); err != nil {
-			return err
-		}
-		err = disk.OpenPatiently(o.Wait, open)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
-	return err
-}
-
-func (d *Store) make(t checkpoint.Target, o *Options) (err error) {
 	if o.ReadOnly || o.Require {
 		return d.refuse(checkpoint.ErrMissing, "does not exist", "")
 	}
 	h := newHeader(t, o.clock())
-	d.fresh, err = create(d.path, &h)
-	return err
+	if d.fresh, err = create(d.path, &h); err != nil {
+		return err
+	}
+	return disk.OpenPatiently(o.Wait, open)
 }
 
 // takeCare takes the file from the sight of others and removes what one that was killed left beside it, unless it is

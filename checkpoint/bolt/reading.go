@@ -32,82 +32,45 @@ func (d *Store) read(what string, f func(*reading) error) error {
 // entry returns the record of the entry of key, also below an intent, or nil.
 func (r *reading) entry(key string) []byte {
 	// Keys mostly come in the order of the file before, which is often their own: then the next place holds it.
-	if k, record := r.entries.inPlace.Next(); string(k) == key {
+	if k, record := r.entries.inPlace.Next(); string(k) == key && record != nil {
 		return record
 	}
 	return r.entries.find(key, r.d.entries.gathers)
 }
 
-// gatheredKeys are those of entries that may be in the log alone, in order.
-func (r *reading) gatheredKeys() []string { return slices.Sorted(maps.Keys(r.d.entries.gathers)) }
-
-// ordered goes through entries in the order of their keys.
-type ordered struct {
-	*reading
-	rest       []string // keys in the log that are to come
-	key, value []byte   // of the entry that it is at, nil at the end
-	k, v       []byte   // of the next one in its place
-}
-
-// from goes through the entries from a key on; gathered is what gatheredKeys returns.
-func (r *reading) from(key []byte, gathered []string) *ordered {
-	at, _ := slices.BinarySearch(gathered, string(key))
-	o := &ordered{reading: r, rest: gathered[at:]}
-	o.k, o.v = r.entries.inPlace.Seek(key)
-	o.next()
-	return o
-}
-
-func (o *ordered) next() {
-	for len(o.rest) > 0 && (o.k == nil || o.rest[0] <= string(o.k)) {
-		key := o.rest[0]
-		o.rest = o.rest[1:]
-		if key == string(o.k) {
-			continue // it is in its place
-		}
-		if o.value = o.entries.gathered(key, o.d.entries.gathers[key]); o.value != nil {
-			o.key = []byte(key)
-			return
-		}
-	}
-	o.key, o.value = o.k, o.v
-	if o.k != nil {
-		o.k, o.v = o.entries.inPlace.Next()
-	}
-}
-
 // inChunk is how many keys are read in one transaction.
 const inChunk = 512
 
-// find returns the record under exactly this key, and leaves the cursor at it.
-func find(c *bbolt.Cursor, key string) []byte {
-	return exactly(c, []byte(key))
-}
-
 // Scan calls f with what is stored under each key, see [checkpoint.Store]. It holds no transaction while f runs.
 func (d *Store) Scan(ctx context.Context, which checkpoint.Filter, f func(checkpoint.KeptKey) error) error {
-	var gathered []string // keys, as of a commit
+	var gathered []string // keys in the log, in order, as of a commit
 	commit := -1
-	for after, more := []byte(nil), true; more; {
+	for from, more := "", true; more; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		var found []checkpoint.KeptKey
-		err := d.read("read entries", func(r *reading) (err error) {
+		err := d.read("read entries", func(r *reading) error {
 			if now := r.tx.ID(); now != commit {
-				gathered, commit = r.gatheredKeys(), now
+				gathered, commit = slices.Sorted(maps.Keys(d.entries.gathers)), now
 			}
-			after, err = r.chunk(after, gathered, which.State != checkpoint.InDoubt,
-				func(key string, entry, intent []byte) error {
-					if which.Skip != nil && which.Skip(key) {
-						return nil
-					}
-					k, err := kept(key, entry, intent)
-					found = append(found, k)
+			keys := r.chunk(from, gathered, which.State != checkpoint.InDoubt)
+			if more = len(keys) > inChunk; more {
+				from, keys = keys[inChunk], keys[:inChunk]
+			}
+			for _, key := range keys {
+				if which.Skip != nil && which.Skip(key) {
+					continue
+				}
+				k, err := r.under(key)
+				if err != nil {
 					return err
-				})
-			more = after != nil
-			return err
+				}
+				if k.Shown() != nil { // else it is gone, and its line in the log is there still
+					found = append(found, k)
+				}
+			}
+			return nil
 		})
 		for i := 0; i < len(found) && err == nil; i++ {
 			err = f(found[i])
@@ -119,6 +82,11 @@ func (d *Store) Scan(ctx context.Context, which checkpoint.Filter, f func(checkp
 	return nil
 }
 
+// under is what is stored under a key.
+func (r *reading) under(key string) (checkpoint.KeptKey, error) {
+	return kept(key, r.entry(key), r.tx.Bucket(inIntents).Get([]byte(key)))
+}
+
 // kept is what the records under a key say; either may be nil.
 func kept(key string, entry, intent []byte) (k checkpoint.KeptKey, err error) {
 	if k.Entry, err = records.Kept(key, entry); err == nil {
@@ -127,54 +95,32 @@ func kept(key string, entry, intent []byte) (k checkpoint.KeptKey, err error) {
 	return k, err
 }
 
-// chunk calls f with the records of up to inChunk keys from a key on and returns the key to go on with, nil at the end.
-func (r *reading) chunk(from []byte, gathered []string, all bool,
-	f func(key string, entry, intent []byte) error,
-) (next []byte, err error) {
-	intents, entries := r.tx.Bucket(inIntents).Cursor(), &ordered{}
-	ik, iv := intents.Seek(from)
+// chunk are the next keys from one on, in order, the first one of the next chunk with them: those with an intent or, of
+// all, also those with an entry, in its place or gathered.
+func (r *reading) chunk(from string, gathered []string, all bool) (keys []string) {
+	buckets := [][]byte{inIntents}
 	if all {
-		entries = r.from(from, gathered)
+		buckets = append(buckets, inEntries)
+		at, _ := slices.BinarySearch(gathered, from)
+		keys = append(keys, gathered[at:min(at+inChunk+1, len(gathered))]...)
 	}
-	for n := 0; ik != nil || entries.key != nil; n++ {
-		key, entry, intent, order := ik, entries.value, iv, compare(ik, entries.key)
-		switch {
-		case order < 0:
-			entry = nil
-		case order > 0:
-			key, intent = entries.key, nil
-		}
-		if n == inChunk {
-			return bytes.Clone(key), nil
-		}
-		if err := f(string(key), entry, intent); err != nil {
-			return nil, err
-		}
-		if order <= 0 {
-			ik, iv = intents.Next()
-		}
-		if order >= 0 {
-			entries.next()
+	for _, name := range buckets {
+		c := r.tx.Bucket(name).Cursor()
+		k, _ := c.Seek([]byte(from))
+		for n := 0; k != nil && n <= inChunk; n++ {
+			keys = append(keys, string(k))
+			k, _ = c.Next()
 		}
 	}
-	return nil, nil
-}
-
-// compare orders keys; nil, the end, comes last.
-func compare(a, b []byte) int {
-	switch {
-	case a == nil:
-		return 1
-	case b == nil:
-		return -1
-	}
-	return bytes.Compare(a, b)
+	slices.Sort(keys)
+	keys = slices.Compact(keys)
+	return keys[:min(len(keys), inChunk+1)]
 }
 
 // Under is what is stored under a key, see [checkpoint.Store].
 func (d *Store) Under(_ context.Context, key string) (k checkpoint.KeptKey, err error) {
 	err = d.read("read a key", func(r *reading) error {
-		k, err = kept(key, r.entry(key), r.tx.Bucket(inIntents).Get([]byte(key)))
+		k, err = r.under(key)
 		return err
 	})
 	return k, err
@@ -185,61 +131,77 @@ func (d *Store) Find(_ context.Context, qs []checkpoint.Query, out []checkpoint.
 	return d.read("look up leads", func(r *reading) error { return checkpoint.Find(d.finder(r), qs, out, how) })
 }
 
+// sources are where a transaction, of a reader or of the writer, finds what it asks for.
+type sources struct {
+	entry, lead  func(key string) []byte // the records, or nil: of an entry, also below an intent, of a lead in its index
+	sent, linked *bbolt.Cursor           // of intents and links: a bucket's own Get would make a new one each time
+}
+
 // finder is the file inside one transaction, see [checkpoint.Finder].
 type finder struct {
 	*reading
-	intents, links, folds, blocked *bbolt.Cursor
-	doubts, forgotten, folded      bool // there are any
+	sources
+	folds, blocked *bbolt.Cursor
+	forgotten      bool // some key is
 }
 
 func (d *Store) finder(r *reading) *finder {
 	cursor := func(name []byte) *bbolt.Cursor { return r.tx.Bucket(name).Cursor() }
+	lead := func(key string) []byte { return r.leads.find(key, d.leads.gathers) }
 	f := &finder{
-		reading: r, intents: cursor(inIntents),
-		links: cursor(inLinks), folds: cursor(inFolds), blocked: cursor(inBlocked),
+		reading: r, sources: sources{r.entry, lead, cursor(inIntents), cursor(inLinks)},
+		folds: cursor(inFolds), blocked: cursor(inBlocked),
 	}
-	doubt, _ := f.intents.First()
 	block, _ := f.blocked.First()
-	fold, _ := f.folds.First()
-	f.doubts, f.forgotten, f.folded = doubt != nil, block != nil, fold != nil
+	f.forgotten = block != nil
 	return f
-}
-
-// record is what is stored under key, in doubt or not, or nil.
-func (f *finder) record(key string) []byte {
-	if f.doubts {
-		if record := find(f.intents, key); record != nil {
-			return record
-		}
-	}
-	return f.entry(key)
 }
 
 // Show fills out with what look-ups show of a key.
 func (f *finder) Show(key string, out *checkpoint.Entry) error {
-	record := f.record(key)
+	record := exactly(f.sent, []byte(key))
+	if record == nil {
+		record = f.sources.entry(key)
+	}
 	if record != nil {
 		return records.Decode(key, record, out)
 	}
 	*out = checkpoint.Entry{Key: key, Content: out.Content[:0]}
-	if f.forgotten && find(f.blocked, string(f.d.digests.Blocked(key))) != nil {
+	if f.forgotten && exactly(f.blocked, f.d.digests.Blocked(key)) != nil {
 		out.State = checkpoint.Forgotten
 	}
 	return nil
 }
 
-// OwnerOf is the key that has a lead, or nothing.
-func (f *finder) OwnerOf(id string) (string, error) {
+// OwnerOf is the key whose entry has this lead ID, or nothing. The index has nothing where the key itself is the ID.
+func (l *sources) OwnerOf(id string) (string, error) {
 	if !records.Indexed(id) {
 		return "", nil
 	}
-	lead := string(records.AppendText(nil, id))
-	return ownerOf(id, f.entry, lead, f.leads.find(lead, f.d.leads.gathers))
+	keys, lead := []string{id}, records.AppendText(nil, id)
+	if indexed := l.lead(string(lead)); indexed != nil {
+		f, err := records.Unseal(lead, indexed)
+		if err != nil {
+			return "", err
+		}
+		keys = append(keys, string(f.Rest()))
+	}
+	for _, key := range keys {
+		record := l.entry(key)
+		if record == nil {
+			continue
+		}
+		var e checkpoint.Entry
+		if err := records.Decode(key, record, &e); err != nil || e.LeadID == id {
+			return key, err
+		}
+	}
+	return "", nil
 }
 
 // Linked is the key whose lead has the ExternalID, or is to have it, or says that there are several.
 func (f *finder) Linked(external string) (key string, several bool, err error) {
-	err = eachLinked(external, f.entry, f.intents, f.links, func(other string) bool {
+	err = f.eachLinked(external, func(other string) bool {
 		several = several || key != "" && key != other
 		key = other
 		return !several
@@ -247,25 +209,13 @@ func (f *finder) Linked(external string) (key string, several bool, err error) {
 	return key, several, err
 }
 
-// Linked is another key than this one whose lead has the ExternalID, or which has asked for it.
-func (w *writing) Linked(external, key string) (found string, err error) {
-	err = eachLinked(external, w.entry, w.sent, w.linked, func(other string) bool {
-		if other != key {
-			found = other
-		}
-		return found == ""
-	})
-	return found, err
-}
-
 // eachLinked calls f with each key whose lead has an ExternalID, or is to have it, as long as f returns true.
-func eachLinked(external string, entry func(string) []byte, intents, links *bbolt.Cursor, f func(key string) bool,
-) error {
+func (l *sources) eachLinked(external string, f func(key string) bool) error {
 	if !records.Indexed(external) {
 		return nil
 	}
 	var e checkpoint.Entry
-	for _, record := range [][]byte{entry(external), find(intents, external)} { // the indexes lack what equals its key
+	for _, record := range [][]byte{l.entry(external), exactly(l.sent, []byte(external))} { // the indexes lack what equals its key
 		if record == nil {
 			continue
 		}
@@ -278,7 +228,7 @@ func eachLinked(external string, entry func(string) []byte, intents, links *bbol
 		}
 	}
 	prefix := records.AppendText(nil, external)
-	for k, _ := links.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = links.Next() {
+	for k, _ := l.linked.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = l.linked.Next() {
 		if !f(string(k[len(prefix):])) {
 			return nil
 		}
@@ -289,9 +239,6 @@ func eachLinked(external string, entry func(string) []byte, intents, links *bbol
 // Folding are known keys that fold so and are not their own fold.
 func (f *finder) Folding(folded string) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		if !f.folded {
-			return
-		}
 		prefix := records.FoldPrefix(f.d.digests, folded)
 		for k, _ := f.folds.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = f.folds.Next() {
 			if !yield(string(k[len(prefix):])) {
@@ -307,7 +254,7 @@ func (f *finder) WasForgotten(folded string) bool {
 		return false
 	}
 	hash := f.d.digests.Blocked(folded)
-	if find(f.blocked, string(hash)) != nil { // it is its own fold
+	if exactly(f.blocked, hash) != nil { // it is its own fold
 		return true
 	}
 	prefix := records.ForgottenFold(hash, nil)

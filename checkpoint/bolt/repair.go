@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/gob"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -228,7 +226,7 @@ type repair struct {
 
 // findAncestors finds out which checkpoints the damaged file was, as far as it, or the book, knows still.
 func (p *repair) findAncestors(book *checkpoint.Witnesses) {
-	_ = json.Unmarshal(p.notes[checkpoint.LineageNote], &p.lineage) // of one that is lost, nothing is known
+	_ = checkpoint.Decode(p.notes[checkpoint.LineageNote], &p.lineage) // of one that is lost, nothing is known
 	p.lineage.Adopting = nil
 	if p.header != nil {
 		p.lineage.Descend(p.header.ID, math.MaxUint64)
@@ -317,8 +315,9 @@ func (p *repair) takes(e *checkpoint.Entry) bool {
 // fill writes what is known into the new file.
 func (p *repair) fill(d *Store) error {
 	c := &checkpoint.Contents{Keys: p.keyed}
-	for name, value := range p.notes { // where the key of the digests is lost, only runs can be understood
-		if p.header != nil || strings.HasPrefix(name, checkpoint.RunNote("")) {
+	p.notes[checkpoint.LineageNote] = checkpoint.Encode(&p.lineage)
+	for name, value := range p.notes { // where the key of the digests is lost, only these can be understood
+		if p.header != nil || name == checkpoint.LineageNote || strings.HasPrefix(name, checkpoint.RunNote("")) {
 			c.Notes = append(c.Notes, checkpoint.Note{Name: name, Value: value})
 		}
 	}
@@ -345,14 +344,7 @@ func (p *repair) fill(d *Store) error {
 	if err != nil {
 		return err
 	}
-	lineage, err := p.lineage.Encode()
-	if err != nil {
-		return err
-	}
-	return d.alone(func(w *writing) error {
-		return errors.Join(w.PutNote(checkpoint.Note{Name: checkpoint.LineageNote, Value: lineage}),
-			w.setHeader(func(h *header) { h.Since = w.seq }))
-	})
+	return d.alone(func(w *writing) error { return w.setHeader(func(h *header) { h.Since = w.seq }) })
 }
 
 // keyed is what the new file is to know of each key: without digests, where nobody can make them again.

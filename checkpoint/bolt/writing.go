@@ -10,6 +10,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt/records"
+	"leadferry/internal/rowkey"
 )
 
 // The buckets of the file.
@@ -37,8 +38,8 @@ type writing struct {
 	tx                          *bbolt.Tx
 	meta, intents, links, folds *bbolt.Bucket
 	entries, leads              *buffered
-	sent, linked                *bbolt.Cursor // of intents and links: a bucket's own Get would make a new one each time
-	last                        string        // the last key in entries when the commit began
+	sources
+	last string // the last key in entries when the commit began
 }
 
 // begin binds it to the buckets of tx as the next commit.
@@ -47,7 +48,7 @@ func (w *writing) begin(tx *bbolt.Tx, t tally, h *header, now time.Time) {
 	w.seq++
 	w.tx, w.meta, w.intents = tx, tx.Bucket(inMeta), tx.Bucket(inIntents)
 	w.links, w.folds = tx.Bucket(inLinks), tx.Bucket(inFolds)
-	w.sent, w.linked = w.intents.Cursor(), w.links.Cursor()
+	w.sources = sources{w.entries.find, w.leads.find, w.intents.Cursor(), w.links.Cursor()}
 	w.entries.begin(tx, w.total())
 	w.leads.begin(tx, w.total())
 	w.intents.FillPercent = 0.95 // the last come behind the others mostly, and go soon
@@ -83,12 +84,9 @@ func (w *writing) drain() (done bool, err error) {
 	return entries && leads, errors.Join(err, failed)
 }
 
-// entry returns the record of the entry of key, also below an intent, or nil.
-func (w *writing) entry(key string) []byte { return w.entries.find(key) }
-
 // Under is what is stored under a key, and what look-ups show of it.
 func (w *writing) Under(key string) (k checkpoint.KeptKey, shown *checkpoint.Kept, err error) {
-	if k, err = kept(key, w.entry(key), find(w.sent, key)); err != nil {
+	if k, err = kept(key, w.entry(key), exactly(w.sent, []byte(key))); err != nil {
 		return k, nil, err
 	}
 	if shown = k.Shown(); shown == nil {
@@ -226,34 +224,41 @@ func entryOf(k *checkpoint.Kept) *checkpoint.Entry {
 }
 
 // Owner is the key that has a lead, or nothing.
-func (w *writing) Owner(id, _ string) (string, error) {
-	if !records.Indexed(id) {
-		return "", nil
-	}
-	lead := string(records.AppendText(nil, id))
-	return ownerOf(id, w.entry, lead, w.leads.find(lead))
+func (w *writing) Owner(id, _ string) (string, error) { return w.OwnerOf(id) }
+
+// Linked is another key than this one whose lead has the ExternalID, or which has asked for it.
+func (w *writing) Linked(external, key string) (found string, err error) {
+	err = w.eachLinked(external, func(other string) bool {
+		if other != key {
+			found = other
+		}
+		return found == ""
+	})
+	return found, err
 }
 
-// ownerOf is the key whose entry has this lead ID, or nothing; indexed is the record of lead in
-// the index, which has none where the key itself is the lead ID.
-func ownerOf(id string, entry func(key string) []byte, lead string, indexed []byte) (string, error) {
-	keys := []string{id}
-	if indexed != nil {
-		f, err := records.Unseal([]byte(lead), indexed)
-		if err != nil {
-			return "", err
-		}
-		keys = append(keys, string(f.Rest()))
+// eraseKey removes what is stored under a key, and its hash if it was forgotten before.
+func (w *writing) eraseKey(key string) error {
+	was, shown, err := w.Under(key)
+	if err != nil {
+		return err
 	}
-	for _, key := range keys {
-		record := entry(key)
-		if record == nil {
-			continue
-		}
-		var e checkpoint.Entry
-		if err := records.Decode(key, record, &e); err != nil || e.LeadID == id {
-			return key, err
+	if shown.State != checkpoint.Forgotten {
+		return w.put(key, was, checkpoint.KeptKey{})
+	}
+	w.tally.move(checkpoint.Forgotten, checkpoint.Unknown)
+	hash := w.d.digests.Blocked(key)
+	fold := records.ForgottenFold(w.d.digests.Blocked(rowkey.Fold(key)), hash)
+	return errors.Join(w.in(inBlocked).Delete(hash), w.unlist(w.folds, fold))
+}
+
+// Block keeps what is left of a forgotten key.
+func (w *writing) Block(b checkpoint.KeptBlock) error {
+	w.tally.move(checkpoint.Unknown, checkpoint.Forgotten)
+	if len(b.Fold) > 0 {
+		if err := w.list(w.folds, records.ForgottenFold(b.Fold, b.Hash)); err != nil {
+			return err
 		}
 	}
-	return "", nil
+	return w.in(inBlocked).Put(b.Hash, records.EncodeBlock(b))
 }

@@ -62,29 +62,20 @@ func AppendText(b []byte, s string) []byte {
 	return append(b, s...)
 }
 
-// groups are where the five groups of a UUID begin and end, in its text and in its octets.
-var groups = [5][4]int{{0, 8, 0, 4}, {9, 13, 4, 6}, {14, 18, 6, 8}, {19, 23, 8, 10}, {24, 36, 10, 16}}
-
 func packUUID(s string) (id [16]byte, ok bool) {
 	if !rowkey.IsUUID(s) || strings.ContainsAny(s, "ABCDEF") {
 		return id, false
 	}
-	var text [36]byte
-	copy(text[:], s)
-	for _, g := range groups {
-		if _, err := hex.Decode(id[g[2]:g[3]], text[g[0]:g[1]]); err != nil {
-			return id, false
-		}
-	}
-	return id, true
+	_, err := hex.Decode(id[:], []byte(strings.ReplaceAll(s, "-", "")))
+	return id, err == nil
 }
 
-func unpackUUID(s *[36]byte, id []byte) []byte {
-	s[8], s[13], s[18], s[23] = '-', '-', '-', '-'
-	for _, g := range groups {
-		hex.Encode(s[g[0]:g[1]], id[g[2]:g[3]])
+func unpackUUID(id []byte) []byte {
+	text := hex.AppendEncode(make([]byte, 0, 36), id)
+	for _, at := range []int{8, 13, 18, 23} {
+		text = slices.Insert(text, at, '-')
 	}
-	return s[:]
+	return text
 }
 
 // AppendTime keeps milliseconds; the zero time has a form of its own.
@@ -144,14 +135,14 @@ func (r *Reader) Byte() byte {
 
 // Uint takes a number as [binary.AppendUvarint] wrote it.
 func (r *Reader) Uint() uint64 {
-	if len(r.b) > 0 && r.b[0] < 0x80 { // nearly all: it is in one byte
-		v := r.b[0]
-		r.b = r.b[1:]
-		return uint64(v)
-	}
 	v, n := binary.Uvarint(r.b)
+	return taken(r, v, n)
+}
+
+// taken is a number of n bytes; none: it is not there.
+func taken[T int64 | uint64](r *Reader, v T, n int) T {
 	if n <= 0 {
-		r.Next(uint64(len(r.b)) + 1)
+		r.b, r.Bad = nil, true
 		return 0
 	}
 	r.b = r.b[n:]
@@ -163,13 +154,12 @@ func (r *Reader) Text() string { return r.textLike("") }
 
 // textLike is Text; it returns known where that is the text.
 func (r *Reader) textLike(known string) string {
-	var room [36]byte
 	var text []byte
 	switch n := r.Uint(); n {
 	case 0:
 	case 1:
 		if id := r.Next(16); id != nil {
-			text = unpackUUID(&room, id)
+			text = unpackUUID(id)
 		}
 	default:
 		text = r.Next(n - 1)
@@ -186,11 +176,9 @@ func (r *Reader) Time() time.Time {
 		return time.Time{}
 	}
 	v, n := binary.Varint(r.b)
-	if n <= 0 {
-		r.Next(uint64(len(r.b)) + 1)
+	if v = taken(r, v, n); r.Bad {
 		return time.Time{}
 	}
-	r.b = r.b[n:]
 	return time.UnixMilli(v).UTC()
 }
 
