@@ -2,6 +2,8 @@ package bolt
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -61,5 +63,64 @@ func TestNotesHoldNoNames(t *testing.T) {
 	d = opened(t, path, Options{Check: true})
 	if n := d.tally.Load().people; n != 2 {
 		t.Errorf("%d shapes, want 2", n)
+	}
+}
+
+// Nothing is written after a panic inside a commit, not even that the run ended in order.
+func TestPanicInACommitEndsEverything(t *testing.T) {
+	path := newPath(t)
+	d := opened(t, path, Options{})
+	ended := endsOf(d)
+	if err := claim(d, intentOf("before", 1)); err != nil {
+		t.Fatal(err)
+	}
+	first := d.Commit(t.Context(), []*checkpoint.Change{{Entry: intentOf("a", 1)}, nil})
+	for what, err := range map[string]error{"commit": first, "claim": claim(d, intentOf("b", 1)), "close": d.Close()} {
+		if err == nil || !errors.Is(err, first) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if *ended != 0 {
+		t.Error("said to have ended in order")
+	}
+	d = opened(t, path, Options{})
+	if lookup(t, d, "before").State != checkpoint.InDoubt || lookup(t, d, "a").State != checkpoint.Unknown {
+		t.Error("the file is not as it was before")
+	}
+}
+
+// The index goes when a key does: withdrawn, forgotten, or never sent. faults 131
+func TestFoldsGoWithTheirKeys(t *testing.T) {
+	d := opened(t, newPath(t), Options{})
+	folds := func() (n int) {
+		if err := d.alone(func(w *writing) error { n = w.folds.Inspect().KeyN; return nil }); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for i := range 5 {
+		if err := claim(d, intentOf(fmt.Sprintf("00%d", i), i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := folds(); n != 5 {
+		t.Errorf("%d records, want 5", n)
+	}
+	if err := withdraw(d, "000"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := settle(d, createdEntry("001", "lead-1", 1)); err != nil {
+		t.Fatal(err)
+	}
+	if n := folds(); n != 4 {
+		t.Errorf("%d records, want 4", n)
+	}
+	for _, unblock := range []bool{false, true} {
+		if _, err := checkpoint.Forget(context.Background(), d, []string{"001", "002", "003", "004", "7"}, unblock); err != nil {
+			t.Fatal(err)
+		}
+		if n, want := folds(), map[bool]int{false: 4, true: 0}[unblock]; n != want { // the hashes of those that were forgotten
+			t.Errorf("unblock %v: %d records, want %d", unblock, n, want)
+		}
 	}
 }
