@@ -33,6 +33,7 @@ type adoption struct {
 	keys      map[short]listed
 	leads     map[short]uint32 // the place of each lead ID
 	corrected map[string]bool  // keys whose lead ID, given by people, is replaced
+	result    AdoptResult
 }
 
 // short is the beginning of the digest of a key or of a lead ID.
@@ -129,33 +130,29 @@ func (a *adoption) parts(f func([]placed) error) error {
 }
 
 // adopt checks the whole list, then removes the leads that it corrects from their keys, so that other keys may get
-// them, then stores it.
-func (a *adoption) adopt(ctx context.Context, s Store) (r AdoptResult, err error) {
-	steps := []func(Tx, []placed) error{
-		func(tx Tx, part []placed) error { return a.judge(tx, part, &r) }, a.giveUp,
-		a.take,
-	}
+// them, then stores it: in one change, or, of a long list, in one for each step and part.
+func (a *adoption) adopt(ctx context.Context, s Store) error {
+	steps := []func(Tx, []placed) error{a.judge, a.giveUp, a.take}
 	if a.len <= inOneChange {
-		err = a.inChanges(ctx, s, &r, steps...)
-		return r, err
+		return a.inChanges(ctx, s, steps...)
 	}
 	for _, step := range steps {
-		if err = a.inChanges(ctx, s, &r, step); err != nil {
-			break
+		if err := a.inChanges(ctx, s, step); err != nil {
+			return err
 		}
 	}
-	return r, err
+	return nil
 }
 
 // inChanges goes through the list, and makes a change of some steps for each part of it.
-func (a *adoption) inChanges(ctx context.Context, s Store, r *AdoptResult, steps ...func(Tx, []placed) error) error {
+func (a *adoption) inChanges(ctx context.Context, s Store, steps ...func(Tx, []placed) error) error {
 	return a.parts(func(part []placed) error {
-		keys, leads, before := make([]string, len(part)), make([]string, len(part)), *r
+		keys, leads, before := make([]string, len(part)), make([]string, len(part)), a.result
 		for i := range part {
 			keys[i], leads[i] = part[i].Key, part[i].LeadID
 		}
 		return s.Alone(ctx, func(tx Tx) error {
-			*r = before
+			a.result = before
 			err := tx.Load(keys, leads)
 			for i := 0; i < len(steps) && err == nil; i++ {
 				err = steps[i](tx, part)
@@ -166,17 +163,17 @@ func (a *adoption) inChanges(ctx context.Context, s Store, r *AdoptResult, steps
 }
 
 // judge refuses a list before anything is changed, counts its entries and finds the keys that are corrected.
-func (a *adoption) judge(tx Tx, part []placed, r *AdoptResult) error {
+func (a *adoption) judge(tx Tx, part []placed) error {
 	for i := range part {
 		e := &part[i]
-		k, take, err := a.wants(tx, e, r)
+		k, take, err := a.wants(tx, e, &a.result)
 		if err != nil {
 			return err
 		}
 		if take && !KnownStatus(e.Status) {
-			r.Unspecified++
+			a.result.Unspecified++
 		}
-		if take && k.corrects(&e.Entry) {
+		if take && e.State != InDoubt && k.Entry != nil && k.Entry.LeadID != "" {
 			a.corrected[e.Key] = true
 		}
 	}
@@ -337,7 +334,10 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 			return r, err
 		}
 	}
-	a, err := leads.read(s.Digests())
+	var a *adoption
+	if err = leads.Choose(); err == nil {
+		a, err = readAdoption(leads.Entries, s.Digests())
+	}
 	if err != nil {
 		return r, errors.Join(err, mark(old))
 	}
@@ -349,9 +349,12 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 	if err := mark(&begun); err != nil {
 		return r, err
 	}
-	if r, err = a.adopt(ctx, s); errors.As(err, new(*ListError)) { // nothing was changed
-		return r, errors.Join(err, mark(old))
-	} else if err != nil {
+	err = a.adopt(ctx, s)
+	r = a.result
+	if errors.As(err, new(*ListError)) { // nothing was changed
+		err = errors.Join(err, mark(old))
+	}
+	if err != nil {
 		return r, err
 	}
 	told := func(w *Witness) bool { return fills || slices.Contains(leads.From, w.Ledger) }
@@ -367,13 +370,6 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 		old = nil
 	}
 	return r, mark(old)
-}
-
-func (l *Leads) read(d *Digester) (*adoption, error) {
-	if err := l.Choose(); err != nil {
-		return nil, err
-	}
-	return readAdoption(l.Entries, d)
 }
 
 // marks are the keys of the list, as [Adopting] has them.

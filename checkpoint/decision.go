@@ -249,30 +249,19 @@ func decide(tx Tx, d Decision, at int, k KeptKey) error {
 	return tx.Put(d.Key, k)
 }
 
-// Evidence speaks against a decision.
-type Evidence uint8
+// Evidence speaks against a decision. It says what was found.
+type Evidence string
 
 // The kinds of evidence.
 const (
-	NoEvidence      Evidence = iota
-	LeadOfAnother            // the service gave the same lead ID to another key
-	AlreadyThere             // sent again as not made, and the service has it already
-	NoSuchLead               // the service does not know the lead
-	MadeAfterAll             // the answer to the send came after the decision: the lead was made
-	RefusedAfterAll          // the same: it was refused
+	NoEvidence    Evidence = ""
+	LeadOfAnother Evidence = "the service answered another row with the same lead ID"
+	AlreadyThere  Evidence = "when the row was sent again, the service refused it as a conflict: it may have been " +
+		"made after all"
+	NoSuchLead      Evidence = "the service knows no lead with this ID"
+	MadeAfterAll    Evidence = "the answer of the service came later: it has made the lead"
+	RefusedAfterAll Evidence = "the answer of the service came later: it has refused the row"
 )
-
-// String says what was found.
-func (e Evidence) String() string {
-	return [...]string{
-		LeadOfAnother: "the service answered another row with the same lead ID",
-		AlreadyThere: "when the row was sent again, the service refused it as a conflict: it may have been made " +
-			"after all",
-		NoSuchLead:      "the service knows no lead with this ID",
-		MadeAfterAll:    "the answer of the service came later: it has made the lead",
-		RefusedAfterAll: "the answer of the service came later: it has refused the row",
-	}[e]
-}
 
 // The HTTP statuses that speak against a decision.
 const (

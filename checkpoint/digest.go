@@ -26,13 +26,6 @@ type Digester struct {
 	values [2]uint64 // SipHash's key
 }
 
-// hasher is one keyed hash with the room that it works in.
-type hasher struct {
-	mac hash.Hash
-	in  []byte
-	out [sha256.Size]byte
-}
-
 // Domains keep digests of requests, names and values apart.
 const (
 	ofRequest = iota
@@ -47,43 +40,42 @@ const ColumnSize = 8
 
 // NewDigester returns one of a key. It is safe for concurrent use.
 func NewDigester(key []byte) *Digester {
-	d := &Digester{pool: sync.Pool{New: func() any { return &hasher{mac: hmac.New(sha256.New, key)} }}}
+	d := &Digester{pool: sync.Pool{New: func() any { return hmac.New(sha256.New, key) }}}
 	var sum [16]byte
-	keyed(d, sum[:], ofValue, "")
+	d.keyed(sum[:], ofValue, "")
 	d.values = [2]uint64{binary.LittleEndian.Uint64(sum[:]), binary.LittleEndian.Uint64(sum[8:])}
 	return d
 }
 
 // keyed fills out with the beginning of the HMAC of a text in its domain, and returns it.
-func keyed[T string | []byte](d *Digester, out []byte, domain byte, text T) []byte {
-	h := d.pool.Get().(*hasher)
-	h.in = append(append(h.in[:0], domain), text...)
-	h.mac.Reset()
-	h.mac.Write(h.in)
-	copy(out, h.mac.Sum(h.out[:0]))
-	d.pool.Put(h)
+func (d *Digester) keyed(out []byte, domain byte, text string) []byte {
+	mac := d.pool.Get().(hash.Hash)
+	defer d.pool.Put(mac)
+	mac.Reset()
+	mac.Write(append([]byte{domain}, text...))
+	copy(out, mac.Sum(nil))
 	return out
 }
 
 // Blocked returns the keyed digest that stands for a forgotten key.
 func (d *Digester) Blocked(key string) []byte {
-	return keyed(d, make([]byte, len(Digest{})), ofBlocked, key)
+	return d.keyed(make([]byte, len(Digest{})), ofBlocked, key)
 }
 
 // Column returns the keyed digest of the name of a file's column.
 func (d *Digester) Column(name string) []byte {
-	return keyed(d, make([]byte, ColumnSize), ofColumn, name)
+	return d.keyed(make([]byte, ColumnSize), ofColumn, name)
 }
 
 // Sum returns the keyed digest (HMAC-SHA256, cut to 16 bytes) of b.
 func (d *Digester) Sum(b []byte) (out Digest) {
-	keyed(d, out[:], ofRequest, b)
+	d.keyed(out[:], ofRequest, string(b))
 	return out
 }
 
 // SumName returns the keyed digest of a content key.
 func (d *Digester) SumName(name string) (out [4]byte) {
-	keyed(d, out[:], ofName, name)
+	d.keyed(out[:], ofName, name)
 	return out
 }
 

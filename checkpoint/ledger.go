@@ -80,8 +80,8 @@ func NewLedger(s Store, g Gathering) *Ledger {
 	return l
 }
 
-// Claim writes an intent, the note that a create is about to be sent, as soon as there is a slot. If it returns nil, the
-// create may be sent. e has what a person needs to find the lead if no outcome follows; of its RequestID attempt N
+// Claim writes an intent, the note that a create is about to be sent, as soon as there is a slot. If it returns nil,
+// the create may be sent. e has what a person needs to find the lead if no outcome follows; of its RequestID attempt N
 // carries this text and "-N"; without Updated it gets the time of its commit. shape is that of its input, to be noted
 // once, or nil. Errors: ErrKey, ErrKnown, ErrBlocked, ErrClosed, the error of ctx, which ends the wait for a slot
 // (nothing was written), or an error of the Store.

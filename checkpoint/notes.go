@@ -207,10 +207,10 @@ func NoteEvidence(n Noting, d KeptDecision, kind Evidence, other string, now tim
 		all = append(all, decided{KeptDecision: d})
 	}
 	last := &all[len(all)-1]
-	if slices.ContainsFunc(last.Against, func(a against) bool { return a.Text == kind.String() && a.Other == other }) {
+	if slices.ContainsFunc(last.Against, func(a against) bool { return a.Text == string(kind) && a.Other == other }) {
 		return nil
 	}
-	last.Against = append(last.Against, against{kind.String(), other, now.UTC()})
+	last.Against = append(last.Against, against{string(kind), other, now.UTC()})
 	return putDecisions(n, d.Key, all)
 }
 

@@ -197,11 +197,6 @@ func (k Kept) marked(by *Entry) Kept {
 	return k
 }
 
-// corrects reports whether an entry of an adopted list may replace the lead ID of the key.
-func (k *KeptKey) corrects(e *Entry) bool {
-	return e.State != InDoubt && k.Entry != nil && k.Entry.LeadID != ""
-}
-
 // dropLead removes the lead ID before a list gives the key another one. It keeps the status, the code, the run and the
 // time; the ExternalID becomes the one that the next lead should get.
 func (k *KeptKey) dropLead(b Book) {

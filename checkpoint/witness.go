@@ -15,9 +15,9 @@ import (
 // overwrites its counts with every commit (not synced), and closes it at the end. One is in the run's folder
 // (run.json), one in the user's book of ledgers, see [Witnesses].
 type Witness struct {
-	Commits uint64 `json:"-"` // number of the last commit; in PostgreSQL of the worker's own last one
-	Leads   int    `json:"-"` // keys that have a lead or may have one
-	Open    bool   `json:"-"` // the run did not end in order, or goes on
+	Commits uint64 `json:"commits,omitempty"` // number of the last commit; in PostgreSQL of the worker's own last one
+	Leads   int    `json:"leads,omitempty"`   // keys that have a lead or may have one
+	Open    bool   `json:"open,omitempty"`    // the run did not end in order, or goes on
 
 	Ledger  string     `json:"ledger"` // its ID
 	Lineage []Ancestor `json:"lineage,omitempty"`
@@ -109,7 +109,9 @@ func (w *Witness) head() []byte {
 }
 
 func (w *Witness) encode() ([]byte, error) {
-	rest, err := json.Marshal(w)
+	tail := *w
+	tail.Commits, tail.Leads, tail.Open = 0, 0, false // they are in the head
+	rest, err := json.Marshal(tail)
 	if err != nil {
 		return nil, err
 	}
@@ -117,16 +119,7 @@ func (w *Witness) encode() ([]byte, error) {
 }
 
 func decodeWitness(text []byte) (w Witness, err error) {
-	var head struct {
-		Commits uint64 `json:"commits"`
-		Leads   int    `json:"leads"`
-		Open    bool   `json:"open"`
-	}
-	if err := json.Unmarshal(text, &head); err != nil {
-		return w, err
-	}
 	err = json.Unmarshal(text, &w)
-	w.Commits, w.Leads, w.Open = head.Commits, head.Leads, head.Open
 	if err == nil && (w.Ledger == "" || !bytes.HasPrefix(text, []byte(`{"commits":`))) {
 		err = fmt.Errorf("it is no witness of a ledger")
 	}

@@ -118,7 +118,10 @@ func CheckFile(args []string, out io.Writer) (code int, is bool) {
 	case err == nil && args[2] == readPieces:
 		d.pieces(gob.NewEncoder(out).Encode)
 	case err == nil:
-		err = guard(d.checkHere)
+		err = d.inspect(checkpoint.Target{}, false)
+		if errors.As(err, new(*checkpoint.OpenError)) {
+			err = nil // that it is another program's, or another version's, is said by who opens it
+		}
 	case errors.Is(err, checkpoint.ErrLocked):
 		return isUnlocked, true
 	}
@@ -142,21 +145,25 @@ func endWhenItGrows(f *os.File) {
 	os.Exit(1)
 }
 
-// checkHere checks the file that is mapped. That it is another program's, or another version's, is said by who opens
-// it.
-func (d *Store) checkHere() error {
-	if err := checkPages(d.bolt); err != nil {
-		return err
-	}
-	return d.bolt.View(func(tx *bbolt.Tx) error {
-		err := d.load(tx, checkpoint.Target{})
-		if errors.As(err, new(*checkpoint.OpenError)) {
-			return nil
+// inspect reads what the file that is mapped says of itself and checks all of it or, where it was checked before, the
+// little that a look-up would miss.
+func (d *Store) inspect(t checkpoint.Target, checked bool) error {
+	return guard(func() error {
+		if !checked {
+			if err := checkPages(d.bolt); err != nil {
+				return err
+			}
 		}
-		if err != nil {
-			return err
-		}
-		return d.checkRecords(tx)
+		return d.bolt.View(func(tx *bbolt.Tx) error {
+			err := d.load(tx, t)
+			switch {
+			case err != nil:
+				return err
+			case checked:
+				return d.checkFew(tx)
+			}
+			return d.checkRecords(tx)
+		})
 	})
 }
 

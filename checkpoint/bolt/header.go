@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/binary"
 	"encoding/hex"
@@ -79,19 +80,27 @@ func decodeHeader(record []byte) (*header, error) {
 	return h, nil
 }
 
-func (h *header) differences(t checkpoint.Target) string {
+// mustBeOf refuses the file at path, which belongs to a target, where another one is given.
+func mustBeOf(path string, target, given checkpoint.Target) error {
+	if given == (checkpoint.Target{}) {
+		return nil
+	}
 	var parts []string
-	file, given := h.Target.Canonical(), t.Canonical()
+	target, given = target.Canonical(), given.Canonical()
 	for _, p := range []struct{ name, file, given string }{
-		{"base URL", file.BaseURL, given.BaseURL},
-		{"leads URL", file.LeadsURL, given.LeadsURL},
-		{"trunk ID", file.TrunkID, given.TrunkID},
+		{"base URL", target.BaseURL, given.BaseURL},
+		{"leads URL", target.LeadsURL, given.LeadsURL},
+		{"trunk ID", target.TrunkID, given.TrunkID},
 	} {
 		if p.file != p.given {
 			parts = append(parts, fmt.Sprintf("%s is %q, not %q", p.name, p.file, p.given))
 		}
 	}
-	return strings.Join(parts, "; ")
+	if len(parts) == 0 {
+		return nil
+	}
+	return refuse(path, checkpoint.ErrTarget, "belongs to another target: its "+strings.Join(parts, "; "),
+		"name the target that this checkpoint belongs to (--base-url, --leads-url, --trunk-id or --profile)")
 }
 
 // create makes an empty checkpoint whole under a temporary name and links it to path, so that a kill leaves either
@@ -163,6 +172,71 @@ func writeEmpty(path string, h *header) error {
 		return errors.Join(meta.Put(headerKey, h.encode()), meta.Put(tallyKey, new(tally).encode()))
 	})
 	return errors.Join(err, db.Close())
+}
+
+// Fill makes a checkpoint of what another one knows, under an ID of its own that records the other's. A file that a
+// copy from there has left is made anew; any other one that is there is an error. begun is called once runs are
+// refused there and before anything is read.
+func Fill(path string, from func() (*checkpoint.Contents, error), name string, t checkpoint.Target, begun func() error,
+	o Options,
+) error {
+	to := resolved(path)
+	if err := makeRoom(to, name, o); err != nil {
+		return err
+	}
+	o.Require, o.Moved = true, true
+	// From its first moment it refuses runs.
+	h := newHeader(t, o.clock())
+	h.Filling = name
+	return makeFrom(to, &h, o, func(d *Store) error {
+		if err := begun(); err != nil {
+			return err
+		}
+		c, err := from()
+		if err != nil {
+			return err
+		}
+		d.digests = checkpoint.NewDigester(c.Secret)
+		if err := d.setHeader(func(h *header) { h.Secret = c.Secret }); err != nil {
+			return err
+		}
+		if err := checkpoint.TakeOver(context.Background(), d, c); err != nil {
+			return err
+		}
+		return d.setHeader(func(h *header) { h.Filling = "" })
+	})
+}
+
+// makeFrom makes a file, has fill fill it, and closes it.
+func makeFrom(to string, h *header, o Options, fill func(*Store) error) error {
+	if err := createNew(to, h); err != nil {
+		return err
+	}
+	d, err := Open(to, h.Target, o)
+	if err != nil {
+		return err
+	}
+	return errors.Join(fill(d), d.Close())
+}
+
+// makeRoom removes what an interrupted copy of the same checkpoint has left.
+func makeRoom(to, name string, o Options) error {
+	if !disk.Exists(to) {
+		return nil
+	}
+	o.ReadOnly, o.Require, o.Moved = true, true, true
+	d, err := Open(to, checkpoint.Target{}, o)
+	if err != nil {
+		return err
+	}
+	left := d.head.Load().Filling == name
+	if err := d.Close(); err != nil {
+		return err
+	}
+	if !left {
+		return refuse(to, fs.ErrExist, "exists already", "name a file that is not there yet")
+	}
+	return os.Remove(to)
 }
 
 // buckets are all of them: entries before the log of new ones.

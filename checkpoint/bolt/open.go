@@ -100,23 +100,7 @@ func (d *Store) open(t checkpoint.Target, o Options) error {
 	if err := d.mapFile(); err != nil {
 		return err
 	}
-	if !checked {
-		if err := guard(func() error { return checkPages(d.bolt) }); err != nil {
-			return err
-		}
-	}
-	err := guard(func() error {
-		return d.bolt.View(func(tx *bbolt.Tx) error {
-			if err := d.load(tx, t); err != nil {
-				return err
-			}
-			if checked {
-				return d.checkFew(tx)
-			}
-			return d.checkRecords(tx)
-		})
-	})
-	if err != nil {
+	if err := d.inspect(t, checked); err != nil {
 		return err
 	}
 	if err := d.stillHere(o); err != nil {
@@ -162,8 +146,8 @@ func (d *Store) load(tx *bbolt.Tx, t checkpoint.Target) error {
 		return d.refuse(checkpoint.ErrVersion, text,
 			"use the program that wrote it, or export it with that one and adopt the export into a new checkpoint")
 	}
-	if differ := h.differences(t); differ != "" && t != (checkpoint.Target{}) {
-		return d.refuse(checkpoint.ErrTarget, "belongs to another target: its "+differ, otherTarget)
+	if err := mustBeOf(d.path, h.Target, t); err != nil {
+		return err
 	}
 	for _, name := range buckets() {
 		if tx.Bucket(name) == nil {
@@ -194,6 +178,35 @@ func (d *Store) startUse(o Options) error {
 	return err
 }
 
+// stillHere refuses to write to a file whose leads are kept elsewhere now, or that is not complete.
+func (d *Store) stillHere(o Options) error {
+	h := d.head.Load()
+	from := h.Filling
+	switch {
+	case o.Moved || h.Moved == "" && from == "" || h.Moved != "" && o.ReadOnly:
+		return nil
+	case h.Moved != "":
+		return wasMoved(d.path, h)
+	}
+	return d.refuse(checkpoint.ErrLocked, "is being filled from "+from+", which is not complete",
+		"finish it: leadferry checkpoint copy "+checkpoint.Word(from)+" "+checkpoint.Word(d.path))
+}
+
+// wasMoved refuses a file whose leads are kept elsewhere.
+func wasMoved(path string, h *header) error {
+	return refuse(path, checkpoint.ErrGone, "was copied to "+h.Moved+", where its leads are known from now on",
+		"use --checkpoint "+checkpoint.Word(h.Moved)+"; if that one is lost for good, "+
+			checkpoint.TakeAgain(path, h.ID))
+}
+
+// Moved is where the leads of the checkpoint are kept now, or "".
+func (d *Store) Moved() string { return d.head.Load().Moved }
+
+// SetMoved makes every later opening for writing refuse the file.
+func (d *Store) SetMoved(to string) error {
+	return d.setHeader(func(h *header) { h.Moved = to })
+}
+
 // Companions are the paths of the files that belong to the checkpoint at path and stand
 // beside it, or come to.
 func Companions(path string) []string {
@@ -211,9 +224,6 @@ func (d *Store) refuse(kind error, text, hint string) error { return refuse(d.pa
 func refuse(path string, kind error, text, hint string) error {
 	return &checkpoint.OpenError{Path: path, Text: text, Hint: hint, Err: kind}
 }
-
-// otherTarget is what to do about a file of another target.
-const otherTarget = "name the target that this checkpoint belongs to (--base-url, --leads-url, --trunk-id or --profile)"
 
 // wayOut is what to do about a damaged file.
 func wayOut(path string) string {

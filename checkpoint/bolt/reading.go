@@ -133,7 +133,8 @@ func (d *Store) Find(_ context.Context, qs []checkpoint.Query, out []checkpoint.
 
 // sources are where a transaction, of a reader or of the writer, finds what it asks for.
 type sources struct {
-	entry, lead  func(key string) []byte // the records, or nil: of an entry, also below an intent, of a lead in its index
+	entry        func(key string) []byte // its record, also below an intent, or nil
+	lead         func(key string) []byte // its record in the index of leads, or nil
 	sent, linked *bbolt.Cursor           // of intents and links: a bucket's own Get would make a new one each time
 }
 
@@ -215,7 +216,8 @@ func (l *sources) eachLinked(external string, f func(key string) bool) error {
 		return nil
 	}
 	var e checkpoint.Entry
-	for _, record := range [][]byte{l.entry(external), exactly(l.sent, []byte(external))} { // the indexes lack what equals its key
+	// the indexes lack what equals its key
+	for _, record := range [][]byte{l.entry(external), exactly(l.sent, []byte(external))} {
 		if record == nil {
 			continue
 		}
@@ -260,4 +262,25 @@ func (f *finder) WasForgotten(folded string) bool {
 	prefix := records.ForgottenFold(hash, nil)
 	k, _ := f.folds.Seek(prefix)
 	return bytes.HasPrefix(k, prefix)
+}
+
+// Contents are all that is known.
+func (d *Store) Contents(ctx context.Context) (*checkpoint.Contents, error) {
+	forgotten, err := d.forgotten()
+	if err != nil {
+		return nil, err
+	}
+	return checkpoint.ContentsOf(ctx, d, d.head.Load().Secret, forgotten)
+}
+
+// forgotten are what is left of forgotten keys.
+func (d *Store) forgotten() (all []checkpoint.KeptBlock, err error) {
+	err = d.view("read forgotten keys", func(tx *bbolt.Tx) error {
+		return tx.Bucket(inBlocked).ForEach(func(k, v []byte) error {
+			b, err := records.DecodeBlock(bytes.Clone(k), bytes.Clone(v))
+			all = append(all, b)
+			return err
+		})
+	})
+	return all, err
 }

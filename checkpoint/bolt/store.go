@@ -349,10 +349,7 @@ func ReadStatus(path string, t checkpoint.Target, o Options) (s checkpoint.Statu
 			return s, err
 		}
 		if w, goesOn := o.Witnesses.Holder(resolved(path)); goesOn {
-			if differ := (&header{Target: w.Target}).differences(t); differ != "" && t != (checkpoint.Target{}) {
-				return s, refuse(path, checkpoint.ErrTarget, "belongs to another target: its "+differ, otherTarget)
-			}
-			return checkpoint.Status{Path: w.Place, Target: w.Target, Holder: &w}, nil
+			return checkpoint.Status{Path: w.Place, Target: w.Target, Holder: &w}, mustBeOf(path, w.Target, t)
 		}
 		if time.Now().After(end) {
 			return s, err

@@ -66,6 +66,11 @@ func (w *writing) setHeader(change func(*header)) error {
 	return w.meta.Put(headerKey, h.encode())
 }
 
+// setHeader does so in a commit of its own.
+func (d *Store) setHeader(change func(*header)) error {
+	return d.alone(func(w *writing) error { return w.setHeader(change) })
+}
+
 // in is a bucket that few commits need.
 func (w *writing) in(bucket []byte) *bbolt.Bucket { return w.tx.Bucket(bucket) }
 

@@ -115,7 +115,7 @@ func TestViewsOfRunsAndDecisions(t *testing.T) {
 	}
 	for query, want := range map[string]string{
 		`SELECT concat_ws(' ', run, command, outcome, counts->>'created', finished IS NULL, extract(epoch FROM started)::text) FROM leadferry.runs`: "r-1 import complete 3 t 1770000000.123000",
-		`SELECT concat_ws('|', key, decision, contradicted, extract(epoch FROM decided)::text) FROM leadferry.decisions WHERE decision <> 'none'`:   "dealers/7|lead-1|" + checkpoint.LeadOfAnother.String() + "|1770000000.123000",
+		`SELECT concat_ws('|', key, decision, contradicted, extract(epoch FROM decided)::text) FROM leadferry.decisions WHERE decision <> 'none'`:   "dealers/7|lead-1|" + string(checkpoint.LeadOfAnother) + "|1770000000.123000",
 		`SELECT key FROM leadferry.decisions WHERE decision = 'none'`:                                                                               "\x01" + "6f646400ff",
 	} {
 		if got := pgtest.Value[string](t, address, query); got != want {

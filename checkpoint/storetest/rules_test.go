@@ -275,9 +275,9 @@ func evidenceAgainstADecisionIsKept(t *testing.T, b Backend) {
 		}
 	}
 	want := []checkpoint.Contradiction{
-		{Decision: decided[0], Decided: at, Found: now, Other: "other", Text: checkpoint.LeadOfAnother.String()},
-		{Decision: decided[1], Decided: at, Found: now, Text: checkpoint.NoSuchLead.String()},
-		{Decision: decided[2], Decided: at, Found: now, Text: checkpoint.AlreadyThere.String()},
+		{Decision: decided[0], Decided: at, Found: now, Other: "other", Text: string(checkpoint.LeadOfAnother)},
+		{Decision: decided[1], Decided: at, Found: now, Text: string(checkpoint.NoSuchLead)},
+		{Decision: decided[2], Decided: at, Found: now, Text: string(checkpoint.AlreadyThere)},
 	}
 	equal(t, "contradictions", want, audit(t, d).Contradictions)
 	d = d.again(t)
