@@ -20,9 +20,7 @@ var here = checkpoint.Target{BaseURL: "https://api.example.com", LeadsURL: "http
 func ledger(t *testing.T, keys ...string) checkpoint.Store {
 	t.Helper()
 	m := empty(t)
-	if err := checkpoint.PutRun(t.Context(), m, checkpoint.RunInfo{ID: "r"}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, checkpoint.PutRun(t.Context(), m, checkpoint.RunInfo{ID: "r"}))
 	for i, key := range keys {
 		storetest.Together(t, m, checkpoint.Settle, storetest.CreatedEntry(key, "lead-"+key, i))
 	}
@@ -56,7 +54,13 @@ func told(t *testing.T, all ...checkpoint.Witness) *checkpoint.Witnesses {
 
 func written(t *testing.T, path string, text []byte) {
 	t.Helper()
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, text, 0o600)); err != nil {
+	must(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, text, 0o600)))
+}
+
+// must ends the test where something failed.
+func must(t storetest.TB, err error) {
+	t.Helper()
+	if err != nil {
 		t.Fatal(err)
 	}
 }
@@ -94,9 +98,7 @@ func TestJudge(t *testing.T) {
 	m := ledger(t, "a", "b", "c")
 	own, at := m.Info().ID, m.Info().Sequence
 	lineage := checkpoint.Lineage{Ancestors: []checkpoint.Ancestor{{ID: "parent", Commits: 7}}, Answered: []string{"answered"}}
-	if err := lineage.Keep(t.Context(), m); err != nil {
-		t.Fatal(err)
-	}
+	must(t, lineage.Keep(t.Context(), m))
 	other := checkpoint.Witness{Ledger: "other", Target: here, Place: "/srv/other.db", Run: "x"}
 	with := func(change func(w *checkpoint.Witness)) checkpoint.Witness {
 		w := other
@@ -204,9 +206,7 @@ func TestJudgeKinds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := ledger(t, "a")
-			if err := answered.Keep(t.Context(), m); err != nil {
-				t.Fatal(err)
-			}
+			must(t, answered.Keep(t.Context(), m))
 			v := judged(t, m, told(t, test.all...), checkpoint.KindOf(&shape))
 			if asks := v.Question() != ""; asks != test.asks {
 				t.Fatalf("asks %q", v.Question())
@@ -215,9 +215,7 @@ func TestJudgeKinds(t *testing.T) {
 				return
 			}
 			refused(t, v.Refuse(""), checkpoint.ErrGone, "never to trunk "+here.TrunkID, "trunk other", "right profile")
-			if err := v.Answer(t.Context(), m); err != nil {
-				t.Fatal(err)
-			}
+			must(t, v.Answer(t.Context(), m))
 			if v = judged(t, m, told(t, test.all...), checkpoint.KindOf(&shape)); v.Refuse("") != nil {
 				t.Errorf("asked again: %v", v.Refuse(""))
 			}
@@ -243,9 +241,7 @@ func TestOneAnswerToSeveralFindings(t *testing.T) {
 	if err := v.Refuse(answer); err != nil {
 		t.Errorf("%q: %v", answer, err)
 	}
-	if err := v.Answer(t.Context(), m); err != nil {
-		t.Fatal(err)
-	}
+	must(t, v.Answer(t.Context(), m))
 	later := judged(t, m, told(t, append(all, of("three", 1, 1))...))
 	if v = judged(t, m, ws); v.Refuse("") != nil || len(later.Asks) != 1 || v.Covers(later) || !later.Covers(v) {
 		t.Errorf("%v, later %+v", v.Refuse(""), later.Asks)
@@ -289,9 +285,7 @@ func TestTakeOlder(t *testing.T) {
 			for cut := range 2 {
 				m := ledger(t, "a")
 				parent := checkpoint.Lineage{Ancestors: []checkpoint.Ancestor{{ID: "parent", Commits: 7}}}
-				if err := parent.Keep(t.Context(), m); err != nil {
-					t.Fatal(err)
-				}
+				must(t, parent.Keep(t.Context(), m))
 				id := m.Info().ID
 				ws := told(t, test.witnesses(id)...)
 				if took, err := checkpoint.TakeOlder(t.Context(), m, ws, "wrong", test.moved); took || err != nil {

@@ -18,9 +18,7 @@ func places(t *testing.T) (ws *checkpoint.Witnesses, folder string) {
 	t.Helper()
 	dir := t.TempDir()
 	folder = filepath.Join(dir, "runs", "one")
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(folder, 0o700))
 	return &checkpoint.Witnesses{Book: filepath.Join(dir, "state", "book"), Parents: []string{filepath.Dir(folder)}}, folder
 }
 
@@ -39,9 +37,7 @@ func TestWitnessOfARun(t *testing.T) {
 	ws, folder := places(t)
 	m := ledger(t, "a", "b")
 	parents := checkpoint.Lineage{Ancestors: []checkpoint.Ancestor{{ID: "parent", Commits: 7}}}
-	if err := parents.Keep(t.Context(), m); err != nil {
-		t.Fatal(err)
-	}
+	must(t, parents.Keep(t.Context(), m))
 	started := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	kind := checkpoint.KindOf(&checkpoint.Shape{Columns: []string{"id", "Last Name"}, Key: "{id}"})
 	one := begun(t, ws, m, checkpoint.Witness{Run: "r", Command: "import", Process: 42, Started: started, Kinds: []checkpoint.Kind{kind}}, folder)
@@ -73,9 +69,7 @@ func TestWitnessOfARun(t *testing.T) {
 		stands(n, int(min(n, 999_999_999_999)), true)
 	}
 	one.Reached(99, 7)
-	if err := errors.Join(one.End("as it is"), one.End("twice")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(one.End("as it is"), one.End("twice")))
 	one.Reached(100, 8) // too late
 	stands(99, 7, false)
 	if !ws.Left("as it is") {
@@ -89,15 +83,11 @@ func TestWitnessFollowsTheLedger(t *testing.T) {
 	m := ledger(t, "a")
 	checkpoint.Attest(m, begun(t, ws, m, checkpoint.Witness{Run: "r"}, folder))
 	l := checkpoint.NewLedger(m, checkpoint.Gathering{Slots: 2})
-	if err := l.Claim(t.Context(), checkpoint.Entry{Key: "b"}, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Claim(t.Context(), checkpoint.Entry{Key: "b"}, nil))
 	if all := ws.All(); len(all) != 2 || !all[0].Open {
 		t.Errorf("%+v", all)
 	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Close())
 	commits, leads := m.Progress()
 	for _, w := range ws.All() {
 		if w.Open || w.Commits != commits || w.Leads != leads || leads != 2 {
@@ -111,9 +101,7 @@ func TestWitnessBesideOthersOfTheFolder(t *testing.T) {
 	ws, folder := places(t)
 	one, two := ledger(t, "a"), ledger(t, "b")
 	for _, m := range []checkpoint.Store{one, one, two, one} {
-		if err := begun(t, ws, m, checkpoint.Witness{Run: "r"}, folder).End(""); err != nil {
-			t.Fatal(err)
-		}
+		must(t, begun(t, ws, m, checkpoint.Witness{Run: "r"}, folder).End(""))
 	}
 	ids := func() (all []string) {
 		for _, w := range checkpoint.In(folder) {
@@ -125,9 +113,7 @@ func TestWitnessBesideOthersOfTheFolder(t *testing.T) {
 		t.Errorf("%q", all)
 	}
 	written(t, filepath.Join(folder, checkpoint.RunFile), []byte("{"))
-	if err := begun(t, ws, two, checkpoint.Witness{Run: "r"}, folder).End(""); err != nil {
-		t.Fatal(err)
-	}
+	must(t, begun(t, ws, two, checkpoint.Witness{Run: "r"}, folder).End(""))
 	if all := ids(); !slices.Contains(all, "") || !slices.Contains(all, two.Info().ID) {
 		t.Errorf("%q", all)
 	}
@@ -176,9 +162,7 @@ func TestWithdrawnWitness(t *testing.T) {
 	if all := ws.All(); len(all) != 0 {
 		t.Errorf("%+v", all)
 	}
-	if err := begun(t, ws, m, checkpoint.Witness{Run: "before"}, folder).End("left"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, begun(t, ws, m, checkpoint.Witness{Run: "before"}, folder).End("left"))
 	one := begun(t, ws, m, checkpoint.Witness{Run: "r"}, folder)
 	one.Withdraw()
 	one.Reached(9, 9)
@@ -198,9 +182,7 @@ func TestBookOfAServersLedger(t *testing.T) {
 		return []checkpoint.Kind{checkpoint.KindOf(&checkpoint.Shape{Columns: []string{column}})}
 	}
 	end := func(one *checkpoint.Testimony) {
-		if err := one.End(""); err != nil {
-			t.Fatal(err)
-		}
+		must(t, one.End(""))
 	}
 	end(begun(t, ws, other, checkpoint.Witness{Run: "other"}, ""))
 	end(begun(t, ws, m, checkpoint.Witness{Run: "ended", Kinds: kind("x")}, ""))

@@ -40,9 +40,7 @@ func logged(t *testing.T, d *Store) (waiting int, moved []string) {
 func settleAll(t *testing.T, d *Store, keys []string) {
 	t.Helper()
 	for i, key := range keys {
-		if _, err := settle(d, createdEntry(key, "lead-"+key, i)); err != nil {
-			t.Fatal(err)
-		}
+		together(t, d, checkpoint.Settle, createdEntry(key, "lead-"+key, i))
 	}
 }
 
@@ -104,9 +102,7 @@ func readWhileWriting(t *testing.T, unsynced bool) {
 		})
 	}
 	for i, key := range keys {
-		if err := claim(d, intentOf(key, i)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, claim(d, intentOf(key, i)))
 		settleAll(t, d, keys[i:i+1])
 		for n := range 20 {
 			reported <- max(0, i-n)
@@ -198,18 +194,14 @@ func TestManyRowsStaySmallAndKnown(t *testing.T) {
 				changes = append(changes, &checkpoint.Change{Kind: checkpoint.Claim, Entry: intentOf(key(i), i)},
 					&checkpoint.Change{Kind: checkpoint.Settle, Entry: createdEntry(key(i), leads[i], i)})
 				if i%64 == 63 || i == rows-1 {
-					if err := d.Commit(t.Context(), changes); err != nil {
-						t.Fatal(err)
-					}
+					must(t, d.Commit(t.Context(), changes))
 					changes = changes[:0]
 				}
 			}
 			knows(t, d, leads)
 			copied := opened(t, killed(t, path), Options{})
 			knows(t, copied, leads)
-			if err := d.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, d.Close())
 			info, err := os.Stat(path)
 			if err != nil {
 				t.Fatal(err)

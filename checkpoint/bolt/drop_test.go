@@ -40,26 +40,16 @@ func TestWhatWasRefusedLeavesNoNewCheckpoint(t *testing.T) {
 		},
 	} {
 		path := newPath(t)
-		d, err := Open(path, target(), Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := use(d); err != nil {
-			t.Fatal(err)
-		}
+		d := open(t, path, Options{})
+		must(t, use(d))
 		gone, err := d.Drop()
 		if err != nil || gone != (name == "refused") || gone != (len(left(t, path)) == 0) {
 			t.Errorf("%s: gone %v, %v, %q", name, gone, err, left(t, path))
 		}
 	}
 	path := newPath(t)
-	d, err := Open(path, target(), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(checkpoint.PutRun(context.Background(), d, ended), d.Close()); err != nil {
-		t.Fatal(err)
-	}
+	d := open(t, path, Options{})
+	must(t, errors.Join(checkpoint.PutRun(context.Background(), d, ended), d.Close()))
 	d = opened(t, path, Options{Require: true, Used: true})
 	if gone, err := d.Drop(); gone || err != nil || d.Info().New {
 		t.Errorf("a checkpoint that a run has used: gone %v, %v", gone, err)
@@ -70,9 +60,7 @@ func TestWhatWasRefusedLeavesNoNewCheckpoint(t *testing.T) {
 func TestWhatWasKilledBeforeItBeganIsNoCheckpoint(t *testing.T) {
 	path := newPath(t)
 	d := opened(t, path, Options{})
-	if err := checkpoint.PutRun(context.Background(), d, checkpoint.RunInfo{ID: "r", Command: "import", Started: time.Now(), Outcome: "unfinished"}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, checkpoint.PutRun(context.Background(), d, checkpoint.RunInfo{ID: "r", Command: "import", Started: time.Now(), Outcome: "unfinished"}))
 	dead := killed(t, path)
 	if _, err := Open(dead, target(), Options{Require: true, Used: true}); !errors.Is(err, checkpoint.ErrMissing) {
 		t.Errorf("satisfied by it: %v", err)
@@ -91,9 +79,7 @@ func TestAnEmptyOneThatIsIncompleteIsNotDropped(t *testing.T) {
 	path := newPath(t)
 	h := emptyHeader()
 	h.Lacks = "some"
-	if err := writeEmpty(path, h); err != nil {
-		t.Fatal(err)
-	}
+	must(t, writeEmpty(path, h))
 	d := opened(t, path, Options{Require: true, Used: true})
 	if gone, err := d.Drop(); gone || err != nil {
 		t.Errorf("gone %v, %v", gone, err)
@@ -117,10 +103,7 @@ func TestACheckpointIsPutInPlaceWithoutLinks(t *testing.T) {
 func TestWhoWaitsGetsItsTurn(t *testing.T) {
 	for _, end := range []func(*Store) error{(*Store).Close, func(d *Store) error { _, err := d.Drop(); return err }} {
 		path := newPath(t)
-		d, err := Open(path, target(), Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := open(t, path, Options{})
 		result := make(chan error, 1)
 		go func() {
 			second, err := Open(path, target(), Options{Wait: time.Minute})
@@ -129,9 +112,7 @@ func TestWhoWaitsGetsItsTurn(t *testing.T) {
 			}
 			result <- err
 		}()
-		if err := errors.Join(end(d), <-result); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(end(d), <-result))
 		if d := opened(t, path, Options{Require: true}); d.Info().InDoubt != 1 {
 			t.Errorf("%d in doubt", d.Info().InDoubt)
 		}
@@ -175,19 +156,10 @@ func TestRemovedWhileInUse(t *testing.T) {
 	} {
 		for _, last := range []bool{false, true} { // whether anything is written after the harm
 			path := filepath.Join(t.TempDir(), "state", "c.db")
-			if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			d, err := Open(path, target(), Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := settle(d, createdEntry("a", "lead-a", 1)); err != nil {
-				t.Fatal(err)
-			}
-			if err := harm(path); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Mkdir(filepath.Dir(path), 0o700))
+			d := open(t, path, Options{})
+			together(t, d, checkpoint.Settle, createdEntry("a", "lead-a", 1))
+			must(t, harm(path))
 			if !last {
 				if err := claim(d, intentOf("b", 2)); !errors.Is(err, checkpoint.ErrRemoved) { // else its create would leave, and nobody know of it
 					t.Errorf("%s: claimed with %v", name, err)

@@ -27,13 +27,9 @@ func swap(t *testing.T, d *Store, name string) (back func()) {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	if err := syscall.Dup3(int(other.Fd()), fd, 0); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Dup3(int(other.Fd()), fd, 0))
 	return func() {
-		if err := errors.Join(syscall.Dup3(saved, fd, 0), syscall.Close(saved)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(syscall.Dup3(saved, fd, 0), syscall.Close(saved)))
 	}
 }
 
@@ -83,9 +79,7 @@ func TestFileCutWhileInUseIsAnError(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := os.Truncate(d.path, 2*int64(os.Getpagesize())); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Truncate(d.path, 2*int64(os.Getpagesize())))
 			if err := use(d); !errors.Is(err, checkpoint.ErrDamaged) {
 				t.Errorf("got %v", err)
 			}
@@ -113,9 +107,7 @@ func smallDisk(t *testing.T, kib int) (dir string, enlarge func()) {
 		}
 	})
 	return dir, func() {
-		if err := syscall.Mount("none", dir, "tmpfs", syscall.MS_REMOUNT, size(64<<10)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, syscall.Mount("none", dir, "tmpfs", syscall.MS_REMOUNT, size(64<<10)))
 	}
 }
 
@@ -124,10 +116,7 @@ func smallDisk(t *testing.T, kib int) (dir string, enlarge func()) {
 func TestFullDiskLosesNothing(t *testing.T) {
 	dir, enlarge := smallDisk(t, 600)
 	path := filepath.Join(dir, "c.db")
-	d, err := Open(path, target(), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := open(t, path, Options{})
 	said, failed := "", 0
 	for i := range 400 {
 		key := fmt.Sprint("a", i)
@@ -166,19 +155,14 @@ func TestForgettingOnAFullDiskIsFinishedLater(t *testing.T) {
 	dir, enlarge := smallDisk(t, 2048)
 	path := filepath.Join(dir, "c.db")
 	d := withPerson(t, path)
-	if _, err := checkpoint.Forget(context.Background(), d, []string{person}, false); err != nil {
-		t.Fatal(err)
-	}
+	forget(t, d, person)
 	if err := os.WriteFile(filepath.Join(dir, "filler"), make([]byte, 8<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
 		t.Fatal(err)
 	}
 	if err := d.Close(); !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "hint: ") {
 		t.Errorf("close: %v", err)
 	}
-	again, err := Open(path, target(), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := open(t, path, Options{})
 	if got := lookup(t, again, person); got.State != checkpoint.Forgotten || len(again.Info().Warnings) != 1 {
 		t.Errorf("%+v, %q", got, again.Info().Warnings)
 	}

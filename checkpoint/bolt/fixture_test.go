@@ -56,6 +56,29 @@ func uuidOf(b [16]byte) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
+// must ends the test where something failed.
+func must(t storetest.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// forget forgets keys.
+func forget(t *testing.T, d *Store, keys ...string) {
+	t.Helper()
+	_, err := checkpoint.Forget(t.Context(), d, keys, false)
+	must(t, err)
+}
+
+// open opens a checkpoint that the test closes.
+func open(t storetest.TB, path string, o Options) *Store {
+	t.Helper()
+	d, err := Open(path, target(), o)
+	must(t, err)
+	return d
+}
+
 // sequential is a long test that does one thing at a time: -short, as with the race detector, leaves it out.
 func sequential(t *testing.T) {
 	if testing.Short() {
@@ -67,10 +90,7 @@ func sequential(t *testing.T) {
 // file: every test ends so.
 func opened(t *testing.T, path string, o Options) *Store {
 	t.Helper()
-	d, err := Open(path, target(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := open(t, path, o)
 	d.bolt.NoSync = !o.ReadOnly // the disk is not under test
 	t.Cleanup(func() {
 		d.Close()
@@ -135,9 +155,7 @@ func endsOf(d *Store) *int {
 func claimNoting(t *testing.T, d *Store, s checkpoint.Shape) {
 	t.Helper()
 	c := &checkpoint.Change{Kind: checkpoint.Claim, Entry: intentOf("k", 1), Shape: &s}
-	if err := errors.Join(d.Commit(t.Context(), []*checkpoint.Change{c}), c.Err); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(d.Commit(t.Context(), []*checkpoint.Change{c}), c.Err))
 }
 
 // lookupAll fills out with what stands under keys.
@@ -178,12 +196,8 @@ func seeded(t *testing.T, path string, n int) *Store {
 	}
 	together(t, d, checkpoint.Settle, entries...)
 	for i := range 3 {
-		if err := claim(d, intentOf(fmt.Sprintf("doubt-%d", i), i)); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := settle(d, checkpoint.Entry{Key: fmt.Sprintf("refused-%d", i), State: checkpoint.Rejected, Code: 422, Reason: "refused"}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, claim(d, intentOf(fmt.Sprintf("doubt-%d", i), i)))
+		together(t, d, checkpoint.Settle, checkpoint.Entry{Key: fmt.Sprintf("refused-%d", i), State: checkpoint.Rejected, Code: 422, Reason: "refused"})
 	}
 	return d
 }
@@ -201,8 +215,6 @@ func renewed(t *testing.T, d *Store, missing string) error {
 func sought(t *testing.T, d *Store, q checkpoint.Query) (checkpoint.Entry, checkpoint.Match) {
 	t.Helper()
 	out, how := make([]checkpoint.Entry, 1), make([]checkpoint.Match, 1)
-	if err := d.Find(context.Background(), []checkpoint.Query{q}, out, how); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.Find(context.Background(), []checkpoint.Query{q}, out, how))
 	return out[0], how[0]
 }

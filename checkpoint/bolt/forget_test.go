@@ -33,21 +33,15 @@ func withPerson(t *testing.T, path string) *Store {
 	d := seeded(t, path, 50)
 	in := intentOf(person, 1)
 	in.WantLink, in.File, in.Organization, in.Locator = herLink, herFile, herOrg, herOrg+"-locator"
-	if err := claim(d, in); err != nil {
-		t.Fatal(err)
-	}
-	if err := resolve(d, checkpoint.Decision{Key: person, LeadID: herLead}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, claim(d, in))
+	must(t, resolve(d, checkpoint.Decision{Key: person, LeadID: herLead}))
 	linked := createdEntry(person, herLead, 1)
 	linked.ExternalID, linked.Location, linked.Organization, linked.File, linked.Run = herLink, herPlace, herOrg, herFile, "run-of-ann"
 	linked.Seen = checkpoint.Sight{At: time.UnixMilli(1).UTC(), Status: "onHold", Organization: "seen-" + herOrg}
 	linked.Content = append(linked.Content, sumField(d, herField, "x"))
 	bob := createdEntry(neighbor, herLead, 2) // contradicts the decision and falls in doubt
 	for _, e := range []checkpoint.Entry{linked, bob} {
-		if _, err := settle(d, e); err != nil {
-			t.Fatal(err)
-		}
+		together(t, d, checkpoint.Settle, e)
 	}
 	if err := claim(d, intentOf(neighbor, 3)); err != nil { // keeps the doubt inside a new intent
 		t.Fatal(err)
@@ -88,9 +82,7 @@ func TestForgottenPersonLeavesNoTrace(t *testing.T) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	before := numbered(t, path)
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.Close())
 	if after, err := os.Stat(path); err != nil || os.SameFile(before, numbered(t, path)) || disk.Shared(after) {
 		t.Error("not compacted, or not private", err)
 	}
@@ -117,9 +109,7 @@ func TestForgottenPersonLeavesNoTrace(t *testing.T) {
 	if got := lookup(t, d, neighbor); got.State != checkpoint.InDoubt {
 		t.Errorf("a neighbour: %+v", got)
 	}
-	if err := withdraw(d, neighbor); err != nil {
-		t.Fatal(err)
-	}
+	must(t, withdraw(d, neighbor))
 	if got := lookup(t, d, neighbor); got.State != checkpoint.InDoubt || got.Reason != checkpoint.ReasonLeadTaken || got.LeadID != "" {
 		t.Errorf("a neighbour's earlier doubt: %+v", got)
 	}
@@ -139,9 +129,7 @@ func numbered(t *testing.T, path string) os.FileInfo {
 		t.Fatal(err)
 	}
 	info, err := f.Stat()
-	if err := errors.Join(err, f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, f.Close()))
 	return info
 }
 
@@ -150,13 +138,8 @@ func TestIncompleteCopyIsNotPutInPlace(t *testing.T) {
 	path := newPath(t)
 	withPerson(t, path).Close()
 	path = killed(t, path)
-	d, err := Open(path, target(), Options{AnyPlace: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := checkpoint.Forget(context.Background(), d, []string{person}, false); err != nil {
-		t.Fatal(err)
-	}
+	d := open(t, path, Options{AnyPlace: true})
+	forget(t, d, person)
 	more := *d.tally.Load()
 	more.keys[checkpoint.Created]++
 	d.tally.Store(&more)
@@ -174,9 +157,7 @@ func TestIncompleteCopyIsNotPutInPlace(t *testing.T) {
 func TestKillWhileForgettingIsMadeGood(t *testing.T) {
 	path := newPath(t)
 	d := withPerson(t, path)
-	if _, err := checkpoint.Forget(context.Background(), d, []string{person}, false); err != nil {
-		t.Fatal(err)
-	}
+	forget(t, d, person)
 	copied := killed(t, path)
 	content("half a copy of "+person)(t, copied+".compact")
 	if traces(t, copied) < 2 {
@@ -201,22 +182,14 @@ func TestKillWhileForgettingIsMadeGood(t *testing.T) {
 func TestReplacedFileIsNotHeld(t *testing.T) {
 	path := newPath(t)
 	d := withPerson(t, path)
-	if _, err := checkpoint.Forget(context.Background(), d, []string{person}, false); err != nil {
-		t.Fatal(err)
-	}
+	forget(t, d, person)
 	waiting := &Store{path: path, now: time.Now}
-	if err := waiting.openFile(target(), Options{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, waiting.openFile(target(), Options{}))
+	must(t, d.Close())
 	if held, err := waiting.lockInPlace(0); held || err != nil {
 		t.Errorf("held %v, %v", held, err)
 	}
-	if err := waiting.openLocked(target(), Options{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, waiting.openLocked(target(), Options{}))
 	held, _ := waiting.file.Stat()
 	if named, err := os.Stat(path); err != nil || !os.SameFile(held, named) {
 		t.Error("not the new file", err)

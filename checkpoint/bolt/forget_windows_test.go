@@ -2,7 +2,6 @@ package bolt
 
 import (
 	"bytes"
-	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -10,7 +9,6 @@ import (
 
 	"golang.org/x/sys/windows"
 
-	"leadferry/checkpoint"
 	"leadferry/internal/disk"
 )
 
@@ -30,9 +28,7 @@ func ownPath(t *testing.T) string {
 func TestAFileIsCompactedOnceItIsClosed(t *testing.T) {
 	path := ownPath(t)
 	d := withPerson(t, path)
-	if _, err := checkpoint.Forget(context.Background(), d, []string{person}, false); err != nil {
-		t.Fatal(err)
-	}
+	forget(t, d, person)
 	if _, err := Open(path, target(), Options{}); err == nil {
 		t.Fatal("opened twice")
 	}
@@ -94,10 +90,7 @@ func TestAFileThatAnotherProgramKeepsIsWaitedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	time.AfterFunc(200*time.Millisecond, func() { windows.CloseHandle(scanner) })
-	d, err := Open(path, target(), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := open(t, path, Options{})
 	if err := d.Close(); err != nil {
 		t.Error(err)
 	}
@@ -106,18 +99,15 @@ func TestAFileThatAnotherProgramKeepsIsWaitedFor(t *testing.T) {
 // A new file that was refused its use goes.
 func TestAFileIsDroppedOnceItIsClosed(t *testing.T) {
 	path := ownPath(t)
-	d, err := Open(path, target(), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := open(t, path, Options{})
 	if gone, err := d.Drop(); !gone || err != nil {
 		t.Error(gone, err)
 	}
 	if _, err := os.Stat(path); !os.IsNotExist(err) {
 		t.Error(err)
 	}
-	if d, err = Open(path, target(), Options{}); err != nil || !d.Info().New {
-		t.Fatal("not as new", err)
+	if d = open(t, path, Options{}); !d.Info().New {
+		t.Error("not as new")
 	}
 	d.Close()
 }

@@ -19,9 +19,7 @@ func accepted(t *testing.T, prepare func(*Store)) *Store {
 	d := opened(t, path, Options{})
 	prepare(d)
 	before := d.Info()
-	if err := errors.Join(renewed(t, d, "leads of an older copy"), d.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(renewed(t, d, "leads of an older copy"), d.Close()))
 	d = opened(t, path, Options{AnyPlace: true})
 	if i := d.Info(); i.ID == before.ID || !i.Incomplete || len(i.Warnings) != 1 || !strings.Contains(i.Warnings[0], i.Missing) {
 		t.Errorf("%+v, before it %s", i, before.ID)
@@ -34,38 +32,24 @@ func accepted(t *testing.T, prepare func(*Store)) *Store {
 func TestWhatAnIncompleteCheckpointMayLack(t *testing.T) {
 	refuse := func(d *Store, key string) {
 		t.Helper()
-		if _, err := settle(d, checkpoint.Entry{Key: key, State: checkpoint.Rejected, Code: 422}); err != nil {
-			t.Fatal(err)
-		}
+		together(t, d, checkpoint.Settle, checkpoint.Entry{Key: key, State: checkpoint.Rejected, Code: 422})
 	}
 	free := func(d *Store, key string) {
 		t.Helper()
-		if err := claim(d, intentOf(key, 1)); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := checkpoint.Resolve(context.Background(), d, []checkpoint.Decision{{Key: key}}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, claim(d, intentOf(key, 1)))
+		must(t, resolve(d, checkpoint.Decision{Key: key}))
 	}
 	d := accepted(t, func(d *Store) {
 		refuse(d, "refused before")
 		free(d, "not made before")
 		refuse(d, "known")
-		if _, err := settle(d, createdEntry("known", "lead-1", 1)); err != nil {
-			t.Fatal(err)
-		}
-		if err := claim(d, intentOf("doubt before", 1)); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := checkpoint.Forget(context.Background(), d, []string{"gone"}, false); err != nil {
-			t.Fatal(err)
-		}
+		together(t, d, checkpoint.Settle, createdEntry("known", "lead-1", 1))
+		must(t, claim(d, intentOf("doubt before", 1)))
+		forget(t, d, "gone")
 	})
 	refuse(d, "refused")
 	free(d, "not made")
-	if err := claim(d, intentOf("doubt", 1)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, claim(d, intentOf("doubt", 1)))
 	for key, want := range map[string]bool{
 		"refused before": true, "not made before": true, "doubt before": true, "never seen": true,
 		"known": false, "gone": false, "refused": false, "not made": false, "doubt": false,
@@ -79,28 +63,18 @@ func TestWhatAnIncompleteCheckpointMayLack(t *testing.T) {
 // A loss that a person accepts frees what was held for it, and that alone.
 func TestAcceptLossFreesWhatWasHeld(t *testing.T) {
 	d := accepted(t, func(d *Store) {
-		if _, err := settle(d, checkpoint.Entry{Key: "refused", State: checkpoint.Rejected, Code: 422}); err != nil {
-			t.Fatal(err)
-		}
+		together(t, d, checkpoint.Settle, checkpoint.Entry{Key: "refused", State: checkpoint.Rejected, Code: 422})
 	})
 	for _, key := range []string{"refused", "new", "decided"} {
-		if _, err := settle(d, checkpoint.Entry{Key: key, State: checkpoint.InDoubt, Reason: checkpoint.ReasonIncomplete}); err != nil {
-			t.Fatal(err)
-		}
+		together(t, d, checkpoint.Settle, checkpoint.Entry{Key: key, State: checkpoint.InDoubt, Reason: checkpoint.ReasonIncomplete})
 	}
-	if _, err := checkpoint.Resolve(context.Background(), d, []checkpoint.Decision{{Key: "decided"}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := claim(d, intentOf("sent", 1)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, resolve(d, checkpoint.Decision{Key: "decided"}))
+	must(t, claim(d, intentOf("sent", 1)))
 	if freed, err := checkpoint.AcceptLoss(context.Background(), d); freed != 2 || err != nil {
 		t.Errorf("%d freed, %v", freed, err)
 	}
 	path := d.path
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.Close())
 	d = opened(t, path, Options{})
 	if d.Info().Incomplete || len(d.Info().Warnings) != 0 {
 		t.Errorf("still incomplete: %q", d.Info().Warnings)

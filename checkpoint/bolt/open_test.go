@@ -89,20 +89,13 @@ func modeOf(path string) fs.FileMode {
 
 func content(s string) func(*testing.T, string) {
 	return func(t *testing.T, path string) {
-		if err := os.WriteFile(path, []byte(s), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(s), 0o600))
 	}
 }
 
 func created(t *testing.T, path string) {
-	d, err := Open(path, target(), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
-	}
+	d := open(t, path, Options{})
+	must(t, d.Close())
 }
 
 // database makes a bbolt file with nothing but a header, if one is given.
@@ -121,9 +114,7 @@ func database(change func(*header)) func(*testing.T, string) {
 			b, err := tx.CreateBucket(inMeta)
 			return errors.Join(err, b.Put(headerKey, h.encode()))
 		})
-		if err := errors.Join(err, db.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(err, db.Close()))
 	}
 }
 
@@ -143,9 +134,7 @@ func TestNewCheckpointIsAnnouncedAndPrivate(t *testing.T) {
 	if !d.Info().New || len(d.Info().Warnings) != 0 || d.path == "" {
 		t.Error("not announced as new:", d.Info().Warnings)
 	}
-	if err := errors.Join(claim(d, intentOf("a", 1)), d.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(claim(d, intentOf("a", 1)), d.Close()))
 	if d = opened(t, path, Options{AnyPlace: true}); d.Info().New || len(d.Info().Warnings) != 0 {
 		t.Error("announced as new again:", d.Info().Warnings)
 	}
@@ -178,9 +167,7 @@ func TestFirstNewCheckpointStays(t *testing.T) {
 func TestWideModeIsTightened(t *testing.T) {
 	path := newPath(t)
 	created(t, path)
-	if err := os.Chmod(path, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(path, 0o644))
 	r := opened(t, path, Options{AnyPlace: true, ReadOnly: true}) // reading changes no mode
 	if err := r.Close(); err != nil || modeOf(path).Perm() != 0o644 || len(r.Info().Warnings) != 1 {
 		t.Errorf("read: %v, %v, %q", err, modeOf(path), r.Info().Warnings)
@@ -236,9 +223,7 @@ func TestOpenInOtherProcess(t *testing.T) {
 func TestReadersShareAndWriteNothing(t *testing.T) {
 	path := newPath(t)
 	d := seeded(t, path, 10)
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.Close())
 	before := read(t, path)
 	a, b := opened(t, path, Options{ReadOnly: true}), opened(t, path, Options{ReadOnly: true})
 	if a.Info().Leads != 10 || b.Info().InDoubt != 3 {
@@ -261,12 +246,8 @@ func TestStatusWhileARunGoesOn(t *testing.T) {
 	d := seeded(t, path, 20)
 	odd := createdEntry("odd", "lead-odd", 1)
 	odd.Status = "escalated"
-	if _, err := settle(d, odd); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(resolve(d, checkpoint.Decision{Key: "doubt-0", LeadID: "lead-0"}), checkpoint.PutRun(context.Background(), d, checkpoint.RunInfo{ID: "r", Command: "import", Started: time.Now()})); err != nil {
-		t.Fatal(err)
-	}
+	together(t, d, checkpoint.Settle, odd)
+	must(t, errors.Join(resolve(d, checkpoint.Decision{Key: "doubt-0", LeadID: "lead-0"}), checkpoint.PutRun(context.Background(), d, checkpoint.RunInfo{ID: "r", Command: "import", Started: time.Now()})))
 	if _, err := settle(d, createdEntry("other", "lead-0", 1)); err != nil { // contradicts it
 		t.Fatal(err)
 	}
@@ -277,9 +258,7 @@ func TestStatusWhileARunGoesOn(t *testing.T) {
 	killed := killed(t, path)
 	if text := read(t, filepath.Join(o.Witnesses.Book, d.Info().ID+".json")); true {
 		text = bytes.ReplaceAll(text, []byte(path), []byte(killed))
-		if err := os.WriteFile(filepath.Join(o.Witnesses.Book, "killed.json"), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(o.Witnesses.Book, "killed.json"), text, 0o600))
 	}
 	if s, err := ReadStatus(killed, target(), o); err != nil || s.Holder != nil || s.Keys[checkpoint.Created] == 0 {
 		t.Errorf("of a run that was killed: %+v, %v", s, err)
@@ -297,9 +276,7 @@ func TestStatusWhileARunGoesOn(t *testing.T) {
 	if _, err := Open(path, target(), o); err == nil || !strings.Contains(err.Error(), "process 42") {
 		t.Errorf("a second opener is not told who holds it: %v", err)
 	}
-	if err := errors.Join(d.Close(), run.End("")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(d.Close(), run.End("")))
 	after, err := ReadStatus(path, target(), o)
 	if err != nil || after.Holder != nil {
 		t.Fatal(after.Holder, err)
@@ -309,9 +286,7 @@ func TestStatusWhileARunGoesOn(t *testing.T) {
 		t.Errorf("%+v", after)
 	}
 	d = opened(t, path, Options{})
-	if err := resolve(d, checkpoint.Decision{Key: "doubt-0", LeadID: "lead-00"}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, resolve(d, checkpoint.Decision{Key: "doubt-0", LeadID: "lead-00"}))
 	if s, err := d.Status(); err != nil || len(s.Contradictions) != 0 {
 		t.Errorf("a corrected decision is contradicted still: %+v, %v", s.Contradictions, err)
 	}

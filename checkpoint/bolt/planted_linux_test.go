@@ -35,9 +35,7 @@ func TestPlantedFilesAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := newPath(t)
 			created(t, path)
-			if err := test.plant(t, path); err != nil {
-				t.Fatal(err)
-			}
+			must(t, test.plant(t, path))
 			for _, o := range []Options{{}, {ReadOnly: true}} {
 				_, err := Open(path, target(), o)
 				if refused := (*checkpoint.OpenError)(nil); !errors.As(err, &refused) || !strings.Contains(err.Error(), test.text) {
@@ -52,9 +50,7 @@ func TestPlantedFilesAreRefused(t *testing.T) {
 func TestAnExposedFolderIsTold(t *testing.T) {
 	for mode, told := range map[os.FileMode]bool{0o700: false, 0o777: true, 0o777 | os.ModeSticky: false} {
 		dir := t.TempDir()
-		if err := os.Chmod(dir, mode); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(dir, mode))
 		d, err := Open(filepath.Join(dir, "c.db"), target(), Options{})
 		if err != nil {
 			t.Fatal(err)

@@ -37,17 +37,11 @@ func TestSalvageReadsAGoodFile(t *testing.T) {
 	d := seeded(t, path, 400)
 	for i, key := range []string{"header", "note lineage", "tally", "0001", "00000001", "note 0000000000000001"} {
 		_, err := settle(d, createdEntry(key, fmt.Sprintf("lead-%d", i), i))
-		if err := errors.Join(err, claim(d, intentOf("doubt of "+key, i))); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(err, claim(d, intentOf("doubt of "+key, i))))
 	}
-	if _, err := checkpoint.Forget(context.Background(), d, []string{"key-00003"}, false); err != nil {
-		t.Fatal(err)
-	}
+	forget(t, d, "key-00003")
 	held, err := contents(d)
-	if err := errors.Join(err, d.Close(), os.Symlink(path, name)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, d.Close(), os.Symlink(path, name)))
 	got, r := salvaged(t, name)
 	var here []checkpoint.Entry
 	if _, err := Salvage(path, func(e checkpoint.Entry) error { here = append(here, e); return nil }); err != nil || !reflect.DeepEqual(here, got) {
@@ -89,9 +83,7 @@ func TestSalvageReadsWhatIsWhole(t *testing.T) {
 		case 2:
 			broken = broken[:random.IntN(len(broken))]
 		}
-		if err := os.WriteFile(path, broken, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, broken, 0o600))
 		got, _ := salvaged(t, path)
 		for _, e := range got {
 			was, ok := known[e.Key]
@@ -156,30 +148,16 @@ func TestRepairKeepsOrHoldsWhatAFileKnew(t *testing.T) {
 	d := seeded(t, path, 400)
 	for i := range 40 { // leaves pages behind that are not in use any more
 		key := fmt.Sprintf("free-%d", i)
-		if err := claim(d, intentOf(key, i)); err != nil {
-			t.Fatal(err)
-		}
-		if err := withdraw(d, key); err != nil {
-			t.Fatal(err)
-		}
+		must(t, claim(d, intentOf(key, i)))
+		must(t, withdraw(d, key))
 	}
-	if _, err := checkpoint.Resolve(context.Background(), d, []checkpoint.Decision{{Key: "doubt-0"}}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := checkpoint.Forget(context.Background(), d, []string{"key-00003"}, false); err != nil {
-		t.Fatal(err)
-	}
-	if err := checkpoint.PutRun(context.Background(), d, checkpoint.RunInfo{ID: "run-1", Command: "import"}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, resolve(d, checkpoint.Decision{Key: "doubt-0"}))
+	forget(t, d, "key-00003")
+	must(t, checkpoint.PutRun(context.Background(), d, checkpoint.RunInfo{ID: "run-1", Command: "import"}))
 	claimNoting(t, d, checkpoint.Shape{Columns: []string{"a", "b"}, Key: "a"})
-	if err := withdraw(d, "k"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, withdraw(d, "k"))
 	for i, key := range []string{"a3", "a1", "a2"} { // out of order, so that they gather
-		if _, err := settle(d, createdEntry(key, fmt.Sprintf("0b1c2d3e-0000-4000-8000-%012d", i), i)); err != nil {
-			t.Fatal(err)
-		}
+		together(t, d, checkpoint.Settle, createdEntry(key, fmt.Sprintf("0b1c2d3e-0000-4000-8000-%012d", i), i))
 	}
 	held, err := contents(d)
 	if err != nil {
@@ -238,9 +216,7 @@ func TestRepairKeepsOrHoldsWhatAFileKnew(t *testing.T) {
 func TestRepairOfAFileThatWasCopied(t *testing.T) {
 	path, to := newPath(t), newPath(t)
 	d := opened(t, path, Options{})
-	if err := errors.Join(d.SetMoved(to), d.Close(), os.WriteFile(to, nil, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(d.SetMoved(to), d.Close(), os.WriteFile(to, nil, 0o600)))
 	if _, err := Repair(path, newPath(t), target(), nil, true, Options{}); !errors.Is(err, checkpoint.ErrGone) {
 		t.Errorf("beside its copy: %v", err)
 	}

@@ -23,10 +23,7 @@ func TestStore(t *testing.T) {
 	storetest.Run(t, storetest.Backend{
 		Place: place,
 		Open: func(t storetest.TB, path string, now func() time.Time) checkpoint.Store {
-			d, err := Open(path, target(), Options{Now: now, gather: gathering{least: 3, most: 3}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := open(t, path, Options{Now: now, gather: gathering{least: 3, most: 3}})
 			d.bolt.NoSync = true // the disk's speed is not under test
 			return d
 		},

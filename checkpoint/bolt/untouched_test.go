@@ -45,9 +45,7 @@ func inFile(t *testing.T, path string, f func(*bbolt.Tx) error) {
 		t.Fatal(err)
 	}
 	rot(t, path, func() {
-		if err := errors.Join(db.Update(f), db.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(db.Update(f), db.Close()))
 	})
 }
 
@@ -68,15 +66,10 @@ func TestUntouchedFileIsNotCheckedAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := newPath(t)
-			d, err := Open(path, target(), Options{gather: early})
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := open(t, path, Options{gather: early})
 			o := attested(t, d)
 			for i := range 60 { // the first ones are in their places
-				if _, err := settle(d, createdEntry(fmt.Sprintf("key-%05d", i), fmt.Sprint("lead-", i), i)); err != nil {
-					t.Fatal(err)
-				}
+				together(t, d, checkpoint.Settle, createdEntry(fmt.Sprintf("key-%05d", i), fmt.Sprint("lead-", i), i))
 			}
 			was := path
 			if name == "killed" {
@@ -100,7 +93,7 @@ func TestUntouchedFileIsNotCheckedAgain(t *testing.T) {
 			if test.change != nil {
 				test.change(&o)
 			}
-			d, err = Open(path, target(), o)
+			d, err := Open(path, target(), o)
 			if noticed := err != nil; noticed != test.noticed {
 				t.Fatalf("opening: %v", err)
 			}
@@ -120,17 +113,12 @@ func TestUntouchedFileIsNotCheckedAgain(t *testing.T) {
 // faults 22, m20
 func TestDamagedKeyIsNotUnknown(t *testing.T) {
 	path := newPath(t)
-	d, err := Open(path, target(), Options{gather: early})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := open(t, path, Options{gather: early})
 	o := attested(t, d)
 	var keys []string
 	for _, i := range rand.New(rand.NewPCG(1, 2)).Perm(300) {
 		keys = append(keys, fmt.Sprintf("key-%05d", i))
-		if _, err := settle(d, createdEntry(keys[len(keys)-1], fmt.Sprint("lead-", i), i)); err != nil {
-			t.Fatal(err)
-		}
+		together(t, d, checkpoint.Settle, createdEntry(keys[len(keys)-1], fmt.Sprint("lead-", i), i))
 	}
 	if _, err := checkpoint.Forget(t.Context(), d, []string{"nobody"}, false); errors.Join(err, claim(d, intentOf("sent", 1)), d.Close()) != nil {
 		t.Fatal(err)
@@ -187,13 +175,9 @@ func TestMisledLookUpIsNoticed(t *testing.T) {
 	var keys []string
 	for i := range 120 {
 		keys = append(keys, strings.Repeat(fmt.Sprintf("%05d-", 10*i), 150)) // few on a page, so that branches have branches
-		if _, err := settle(d, checkpoint.Entry{Key: keys[i], State: checkpoint.Rejected, Code: 422}); err != nil {
-			t.Fatal(err)
-		}
+		together(t, d, checkpoint.Settle, checkpoint.Entry{Key: keys[i], State: checkpoint.Rejected, Code: 422})
 	}
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.Close())
 	file := read(t, path)
 	m, noticed, branches := metaOf(t, file), 0, 0
 	for at := 2 * m.page; at < m.end; at += m.page {
@@ -225,10 +209,7 @@ func TestMisledLookUpIsNoticed(t *testing.T) {
 func TestEmptyRecordIsDamage(t *testing.T) {
 	emptied := func(t *testing.T, bucket []byte, key string) (*Store, error) {
 		path := newPath(t)
-		d, err := Open(path, target(), Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := open(t, path, Options{})
 		o := attested(t, d)
 		if _, err := settle(d, createdEntry("a", "lead", 1)); errors.Join(err, claim(d, intentOf("b", 1)), d.Close()) != nil {
 			t.Fatal(err)

@@ -29,12 +29,8 @@ func TestNoCellValueReachesTheFile(t *testing.T) {
 			e.Content = append(e.Content, sumField(d, fmt.Sprint("name", j), value))
 		}
 		e.Digest = d.digests.Sum(body)
-		if err := claim(d, checkpoint.Entry{Key: e.Key, Digest: e.Digest, Content: e.Content}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := settle(d, e); err != nil {
-			t.Fatal(err)
-		}
+		must(t, claim(d, checkpoint.Entry{Key: e.Key, Digest: e.Digest, Content: e.Content}))
+		together(t, d, checkpoint.Settle, e)
 	}
 	d.Close()
 	file := read(t, path)
@@ -54,9 +50,7 @@ func TestNotesHoldNoNames(t *testing.T) {
 	for _, s := range []checkpoint.Shape{byID, byID, {Columns: []string{"other"}, Key: "{other}", Namespace: "dealers"}, {Key: "{id}"}} {
 		claimNoting(t, d, s)
 	}
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.Close())
 	if b, err := os.ReadFile(path); err != nil || bytes.Contains(b, []byte("e-mail of Ann")) {
 		t.Errorf("%v, or the file holds the name of a column", err)
 	}
@@ -71,9 +65,7 @@ func TestPanicInACommitEndsEverything(t *testing.T) {
 	path := newPath(t)
 	d := opened(t, path, Options{})
 	ended := endsOf(d)
-	if err := claim(d, intentOf("before", 1)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, claim(d, intentOf("before", 1)))
 	first := d.Commit(t.Context(), []*checkpoint.Change{{Entry: intentOf("a", 1)}, nil})
 	for what, err := range map[string]error{"commit": first, "claim": claim(d, intentOf("b", 1)), "close": d.Close()} {
 		if err == nil || !errors.Is(err, first) {
@@ -93,25 +85,17 @@ func TestPanicInACommitEndsEverything(t *testing.T) {
 func TestFoldsGoWithTheirKeys(t *testing.T) {
 	d := opened(t, newPath(t), Options{})
 	folds := func() (n int) {
-		if err := d.alone(func(w *writing) error { n = w.folds.Inspect().KeyN; return nil }); err != nil {
-			t.Fatal(err)
-		}
+		must(t, d.alone(func(w *writing) error { n = w.folds.Inspect().KeyN; return nil }))
 		return n
 	}
 	for i := range 5 {
-		if err := claim(d, intentOf(fmt.Sprintf("00%d", i), i)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, claim(d, intentOf(fmt.Sprintf("00%d", i), i)))
 	}
 	if n := folds(); n != 5 {
 		t.Errorf("%d records, want 5", n)
 	}
-	if err := withdraw(d, "000"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := settle(d, createdEntry("001", "lead-1", 1)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, withdraw(d, "000"))
+	together(t, d, checkpoint.Settle, createdEntry("001", "lead-1", 1))
 	if n := folds(); n != 4 {
 		t.Errorf("%d records, want 4", n)
 	}
