@@ -31,9 +31,7 @@ func ledger(t *testing.T, keys ...string) checkpoint.Store {
 func empty(t *testing.T) checkpoint.Store {
 	t.Helper()
 	s, err := bolt.Open(filepath.Join(t.TempDir(), "c.db"), here, bolt.Options{AnyPlace: true, Unsynced: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -44,9 +42,7 @@ func told(t *testing.T, all ...checkpoint.Witness) *checkpoint.Witnesses {
 	ws := &checkpoint.Witnesses{Book: t.TempDir()}
 	for i, w := range all {
 		text, err := w.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		written(t, filepath.Join(ws.Book, string(rune('a'+i))+".json"), text)
 	}
 	return ws
@@ -68,9 +64,7 @@ func must(t storetest.TB, err error) {
 func judged(t *testing.T, s checkpoint.Store, ws *checkpoint.Witnesses, kinds ...checkpoint.Kind) *checkpoint.Verdict {
 	t.Helper()
 	v, err := checkpoint.Judge(t.Context(), s, ws, true, kinds)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return v
 }
 
@@ -253,9 +247,7 @@ func TestFindingsOfRunFoldersAreRemembered(t *testing.T) {
 	ws := &checkpoint.Witnesses{Book: filepath.Join(t.TempDir(), "book"), Parents: []string{t.TempDir()}}
 	w := checkpoint.Witness{Ledger: "other", Target: here, Place: "other.db", Leads: 5, Run: "x", Commits: 4}
 	text, err := w.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	written(t, filepath.Join(ws.Parents[0], "run", checkpoint.RunFile), text)
 	refused(t, judged(t, ledger(t), ws).Refuse(""), checkpoint.ErrGone)
 	ws.Parents = nil

@@ -25,9 +25,7 @@ func places(t *testing.T) (ws *checkpoint.Witnesses, folder string) {
 func begun(t *testing.T, ws *checkpoint.Witnesses, s checkpoint.Store, w checkpoint.Witness, folder string) *checkpoint.Testimony {
 	t.Helper()
 	one, err := ws.Begin(t.Context(), s, w, folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = one.End("") })
 	return one
 }

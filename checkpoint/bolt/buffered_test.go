@@ -30,9 +30,7 @@ func logged(t *testing.T, d *Store) (waiting int, moved []string) {
 			return nil
 		})
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return waiting, moved
 }
 
@@ -147,18 +145,14 @@ func TestForgettingReachesTheLog(t *testing.T) {
 // A line that should be there and is not is damage, not keys that nobody knows.
 func TestLostLineIsDamage(t *testing.T) {
 	d, err := Open(newPath(t), target(), Options{gather: early})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	keys := shuffled(8)
 	settleAll(t, d, keys)
 	err = d.alone(func(w *writing) error {
 		k, _ := w.entries.lines.Cursor().First()
 		return w.entries.lines.Delete(bytes.Clone(k))
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out := make([]checkpoint.Entry, len(keys))
 	if err := lookupAll(d, keys, out); !errors.Is(err, checkpoint.ErrDamaged) {
 		t.Errorf("%+v, %v", out, err)
@@ -203,9 +197,7 @@ func TestManyRowsStaySmallAndKnown(t *testing.T) {
 			knows(t, copied, leads)
 			must(t, d.Close())
 			info, err := os.Stat(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			t.Logf("%d bytes a row", info.Size()/rows)
 			most := int64(562)
 			if strings.Contains(name, "capitals") {

@@ -61,9 +61,7 @@ func parseCall(t *testing.T, line string) (op diskOp, ok bool) {
 	}
 	text := func(s string) []byte {
 		b, err := hex.DecodeString(strings.ReplaceAll(s, `\x`, ""))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return b
 	}
 	number := func(s string) int64 { n, _ := strconv.ParseInt(s, 10, 64); return n }

@@ -65,9 +65,7 @@ func crashed(t *testing.T) (file []byte, held []checkpoint.Entry) {
 	must(t, checkpoint.PutRun(context.Background(), d, checkpoint.RunInfo{ID: "one more", Command: "import"}))
 	must(t, resolve(d, checkpoint.Decision{Key: "doubt-0"}))
 	held, err := contents(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return read(t, path), held
 }
 
@@ -97,9 +95,7 @@ func ended(t *testing.T) (file []byte, held []checkpoint.Entry) {
 func patch(t *testing.T, path string, at int, b byte) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := f.WriteAt([]byte{b}, int64(at)); err != nil {
 		t.Fatal(err)
 	}
@@ -109,9 +105,7 @@ func patch(t *testing.T, path string, at int, b byte) {
 func read(t *testing.T, path string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return b
 }
 
@@ -325,9 +319,7 @@ func TestCheckFindsWhatChecksumsCannot(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := killed(t, source)
 			db, err := bbolt.Open(path, 0o600, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			must(t, errors.Join(db.Update(fault), db.Close()))
 			later := killed(t, path)
 			_, err = Open(path, target(), Options{})
@@ -350,18 +342,14 @@ func TestDamageUnderOpenFileEndsEverything(t *testing.T) {
 	copied := killed(t, path)
 	d := open(t, copied, Options{})
 	file, err := os.ReadFile(copied)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for at := 0; at+12 < len(file); at++ { // behind the key stands its record
 		if string(file[at:at+9]) == "key-00003" {
 			file[at+11] ^= 1
 		}
 	}
 	f, err := os.OpenFile(copied, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := f.WriteAt(file, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -433,9 +421,7 @@ func TestOlderCopyIsOlderThanItsWitness(t *testing.T) {
 			d = opened(t, restored, Options{AnyPlace: true})
 			id := d.Info().ID
 			v, err := checkpoint.Judge(t.Context(), d, ws, true, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			checkRefusal(t, v.Refuse(""), checkpoint.ErrRolledBack)
 			if took, err := checkpoint.TakeOlder(t.Context(), d, ws, id, ""); !took || err != nil {
 				t.Fatalf("took %v, %v", took, err)

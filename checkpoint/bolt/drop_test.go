@@ -15,9 +15,7 @@ import (
 func left(t *testing.T, path string) (names []string) {
 	t.Helper()
 	files, err := os.ReadDir(filepath.Dir(path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, f := range files {
 		names = append(names, f.Name())
 	}

@@ -19,13 +19,9 @@ func swap(t *testing.T, d *Store, name string) (back func()) {
 	t.Helper()
 	fd := int(d.file.Fd())
 	saved, err := syscall.Dup(fd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	other, err := os.OpenFile(name, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer other.Close()
 	must(t, syscall.Dup3(int(other.Fd()), fd, 0))
 	return func() {
@@ -76,9 +72,7 @@ func TestFileCutWhileInUseIsAnError(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, err := Open(killed(t, copied), target(), Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			must(t, os.Truncate(d.path, 2*int64(os.Getpagesize())))
 			if err := use(d); !errors.Is(err, checkpoint.ErrDamaged) {
 				t.Errorf("got %v", err)

@@ -131,13 +131,9 @@ func killed(t *testing.T, path string) string {
 func copyAll(t storetest.TB, path, to string) {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, err = f.Write(b)
 	if err := errors.Join(err, disk.MakePrivate(f), f.Close()); err != nil { // what a folder passes on is not
 		t.Fatal(err)

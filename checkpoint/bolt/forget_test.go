@@ -54,14 +54,10 @@ func traces(t *testing.T, path string) (n int) {
 	t.Helper()
 	lead := records.AppendText(nil, herLead)[1:]
 	files, err := filepath.Glob(filepath.Join(filepath.Dir(path), "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, name := range files {
 		b, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, trace := range [][]byte{[]byte(person), []byte(strings.ToLower(person)), []byte(herLead), lead, []byte(herLink), []byte(herPlace), []byte(herOrg), []byte(herFile), []byte("run-of-ann")} {
 			n += bytes.Count(b, trace)
 		}
@@ -125,9 +121,7 @@ func TestForgottenPersonLeavesNoTrace(t *testing.T) {
 func numbered(t *testing.T, path string) os.FileInfo {
 	t.Helper()
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	info, err := f.Stat()
 	must(t, errors.Join(err, f.Close()))
 	return info

@@ -16,9 +16,7 @@ import (
 func ownPath(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "bolt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	return filepath.Join(dir, "c.db")
 }
@@ -56,9 +54,7 @@ func TestNobodyOpensAFileThatIsBeingReplaced(t *testing.T) {
 	path := ownPath(t)
 	withPerson(t, path).Close()
 	lock, err := os.OpenFile(path+".replacing", os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if held, err := disk.TryLock(lock, false); !held {
 		t.Fatal(err)
 	}
@@ -86,9 +82,7 @@ func TestAFileThatAnotherProgramKeepsIsWaitedFor(t *testing.T) {
 	path := ownPath(t)
 	withPerson(t, path).Close()
 	scanner, err := windows.CreateFile(windows.StringToUTF16Ptr(path), windows.GENERIC_READ, 0, nil, windows.OPEN_EXISTING, 0, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	time.AfterFunc(200*time.Millisecond, func() { windows.CloseHandle(scanner) })
 	d := open(t, path, Options{})
 	if err := d.Close(); err != nil {

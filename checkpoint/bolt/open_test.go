@@ -102,9 +102,7 @@ func created(t *testing.T, path string) {
 func database(change func(*header)) func(*testing.T, string) {
 	return func(t *testing.T, path string) {
 		db, err := bbolt.Open(path, 0o600, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		err = db.Update(func(tx *bbolt.Tx) error {
 			if change == nil {
 				return nil
@@ -252,9 +250,7 @@ func TestStatusWhileARunGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	run, err := o.Witnesses.Begin(t.Context(), d, checkpoint.Witness{Run: "r", Command: "import", Process: 42}, t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	killed := killed(t, path)
 	if text := read(t, filepath.Join(o.Witnesses.Book, d.Info().ID+".json")); true {
 		text = bytes.ReplaceAll(text, []byte(path), []byte(killed))

@@ -52,9 +52,7 @@ func TestAnExposedFolderIsTold(t *testing.T) {
 		dir := t.TempDir()
 		must(t, os.Chmod(dir, mode))
 		d, err := Open(filepath.Join(dir, "c.db"), target(), Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if warned := strings.Contains(strings.Join(d.Info().Warnings, ""), "every user of this machine"); warned != told {
 			t.Errorf("mode %v: %q", mode, d.Info().Warnings)
 		}

@@ -21,9 +21,7 @@ import (
 func salvaged(t *testing.T, path string) (all []checkpoint.Entry, r Salvaged) {
 	t.Helper()
 	s, err := salvageFile(path, apart(Options{}).checker)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, k := range s.all {
 		all = append(all, k.Shown().Entry)
 	}
@@ -106,17 +104,13 @@ func rootsOf(t *testing.T, file []byte) (roots []int) {
 	path := newPath(t)
 	content(string(file))(t, path)
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer db.Close()
 	err = db.View(func(tx *bbolt.Tx) error {
 		roots = []int{int(tx.Cursor().Bucket().Root()), int(tx.Bucket(inEntries).Root())}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return roots
 }
 
@@ -160,9 +154,7 @@ func TestRepairKeepsOrHoldsWhatAFileKnew(t *testing.T) {
 		together(t, d, checkpoint.Settle, createdEntry(key, fmt.Sprintf("0b1c2d3e-0000-4000-8000-%012d", i), i))
 	}
 	held, err := contents(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	d.Close()
 	file, broken := read(t, path), newPath(t)
 	page := os.Getpagesize()

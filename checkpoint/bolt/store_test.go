@@ -14,9 +14,7 @@ import (
 func TestStore(t *testing.T) {
 	place := func(t storetest.TB) string {
 		dir, err := os.MkdirTemp("", "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { os.RemoveAll(dir) })
 		return filepath.Join(dir, "c.db")
 	}

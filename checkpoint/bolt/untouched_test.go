@@ -21,9 +21,7 @@ func attested(t *testing.T, d *Store) Options {
 	t.Helper()
 	ws := &checkpoint.Witnesses{Book: t.TempDir()}
 	one, err := ws.Begin(t.Context(), d, checkpoint.Witness{Run: "r"}, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	checkpoint.Attest(d, one)
 	return Options{ReadOnly: true, Witnesses: ws}
 }
@@ -41,9 +39,7 @@ func rot(t *testing.T, path string, f func()) {
 func inFile(t *testing.T, path string, f func(*bbolt.Tx) error) {
 	t.Helper()
 	db, err := bbolt.Open(path, 0o600, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	rot(t, path, func() {
 		must(t, errors.Join(db.Update(f), db.Close()))
 	})
