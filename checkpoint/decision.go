@@ -270,8 +270,7 @@ const (
 	statusGone     = 410
 )
 
-// against is how an outcome contradicts a decision about its key that gave it this lead ID,
-// if there is one.
+// against is how an outcome contradicts a decision about its key that gave it this lead ID, if there is one.
 func (e *Entry) against() (kind Evidence, lead string) {
 	switch {
 	case e.State == Rejected && e.Code == statusConflict:

@@ -10,8 +10,7 @@ import (
 // MaxKey is the longest key in bytes. Longer keys are refused.
 const MaxKey = 1024
 
-// MaxStatus is how many characters of a status are kept that the service's specification
-// does not name.
+// MaxStatus is how many characters of a status are kept that the service's specification does not name.
 const MaxStatus = 64
 
 // State says what is known of a key.

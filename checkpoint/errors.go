@@ -116,8 +116,7 @@ func IsOfList(err error) bool {
 	return errors.As(err, new(*ListError)) || errors.As(err, new(*ListFailure))
 }
 
-// IsRefusal reports whether err is what one change was refused for: it is the end of its row,
-// and the ledger goes on.
+// IsRefusal reports whether err is what one change was refused for: it is the end of its row, and the ledger goes on.
 func IsRefusal(err error) bool {
 	return slices.ContainsFunc([]error{ErrKey, ErrKnown, ErrBlocked, ErrTaken, ErrState, ErrHeld},
 		func(refusal error) bool { return errors.Is(err, refusal) })

@@ -115,27 +115,23 @@ func (l *Ledger) Guard(ctx context.Context, key string) error {
 	return nil
 }
 
-// Withdraw removes the intent of a create that was certainly not applied. An intent that
-// the claim replaced comes back.
+// Withdraw removes the intent of a create that was certainly not applied. An intent that the claim replaced comes back.
 func (l *Ledger) Withdraw(ctx context.Context, key string) error {
 	_, err := l.submit(ctx, Change{Kind: Withdraw, Entry: Entry{Key: key}})
 	return err
 }
 
-// Settle writes an outcome, removes the intent and returns what is stored now. With state
-// InDoubt the intent stays and gets LeadID, Code and Reason. If another key has the lead ID,
-// this one is in doubt with ReasonLeadTaken. Errors: ErrKey,
-// ErrState, ErrBlocked, or an error of the Store.
+// Settle writes an outcome, removes the intent and returns what is stored now. With state InDoubt the intent stays and
+// gets LeadID, Code and Reason. If another key has the lead ID, this one is in doubt with ReasonLeadTaken. Errors:
+// ErrKey, ErrState, ErrBlocked, or an error of the Store.
 func (l *Ledger) Settle(ctx context.Context, e Entry) (stored Entry, err error) {
 	return l.submit(ctx, Change{Kind: Settle, Entry: e})
 }
 
-// Mark notes that an update of a lead is about to be sent (e.Unsettled), or that it was not
-// sent (empty), and what a read showed (e.Seen). Nothing else of a known lead changes, and its
-// history gets no event. A lead that is not known is stored as e says, under a key without
-// another lead. Errors: ErrKey, ErrBlocked, ErrKnown for a key
-// with another lead or in doubt, ErrTaken for a lead of another key, or an error of the
-// Store.
+// Mark notes that an update of a lead is about to be sent (e.Unsettled), or that it was not sent (empty), and what a
+// read showed (e.Seen). Nothing else of a known lead changes, and its history gets no event. A lead that is not known
+// is stored as e says, under a key without another lead. Errors: ErrKey, ErrBlocked, ErrKnown for a key with another
+// lead or in doubt, ErrTaken for a lead of another key, or an error of the Store.
 func (l *Ledger) Mark(ctx context.Context, e Entry) (stored Entry, err error) {
 	return l.submit(ctx, Change{Kind: Mark, Entry: e})
 }

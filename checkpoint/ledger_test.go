@@ -181,8 +181,7 @@ func TestChangesGatherDuringACommit(t *testing.T) {
 	})
 }
 
-// Claims beyond the slots wait, in their order, and one commit frees slots and fills
-// them. Invariant 2; fault 1
+// Claims beyond the slots wait, in their order, and one commit frees slots and fills them. Invariant 2; fault 1
 func TestClaimsWaitForSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newKept(2, busy)
@@ -202,8 +201,7 @@ func TestClaimsWaitForSlots(t *testing.T) {
 	})
 }
 
-// An outcome that comes while claims wait for slots is committed, also when no place for a
-// request is free.
+// An outcome that comes while claims wait for slots is committed, also when no place for a request is free.
 func TestOutcomeIsCommittedWhileClaimsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newKept(1, busy)
@@ -218,8 +216,7 @@ func TestOutcomeIsCommittedWhileClaimsWait(t *testing.T) {
 	})
 }
 
-// A claim that the Store refuses takes no slot, not even from those that wait, and ends
-// nothing but its row.
+// A claim that the Store refuses takes no slot, not even from those that wait, and ends nothing but its row.
 func TestRefusedClaimTakesNoSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newKept(1, idle)
@@ -361,8 +358,7 @@ func TestCloseFinishesWhatIsQueued(t *testing.T) {
 	})
 }
 
-// Whatever is asked in whichever order, no commit leaves more claims than slots, and all
-// get their turn. Invariant 2
+// Whatever is asked in whichever order, no commit leaves more claims than slots, and all get their turn. Invariant 2
 func TestSlotsHold(t *testing.T) {
 	const most = 5
 	rapid.Check(t, func(t *rapid.T) {

@@ -1,10 +1,8 @@
-// Package checkpoint is the durable ledger of rows: which leads exist, which rows
-// were refused, and which creates were about to be sent. A row is claimed before its
-// create is sent, and settled after the answer.
+// Package checkpoint is the durable ledger of rows: which leads exist, which rows were refused, and which creates were
+// about to be sent. A row is claimed before its create is sent, and settled after the answer.
 //
-// The package has the rules of the ledger, the [Store] that keeps it, and the
-// [Ledger], which puts the changes of many rows together into commits. Below it,
-// package bolt keeps a Store in a file, package postgres in a database.
+// The package has the rules of the ledger, the [Store] that keeps it, and the [Ledger], which puts the changes of many
+// rows together into commits. Below it, package bolt keeps a Store in a file, package postgres in a database.
 //
 // Promises:
 //
@@ -44,17 +42,15 @@ type Store interface {
 	// Digests makes the keyed digests of this checkpoint.
 	Digests() *Digester
 
-	// Find looks for the lead of each Query, all as of one commit. out and how must be as
-	// long as qs. A known key decides, also if it is in doubt or forgotten. A key that the
-	// service refused has no lead; it is in out if nothing else is found. An intent hides
-	// an entry of the same key. The slices of out's Content are reused.
+	// Find looks for the lead of each Query, all as of one commit. out and how must be as long as qs. A known key
+	// decides, also if it is in doubt or forgotten. A key that the service refused has no lead; it is in out if nothing
+	// else is found. An intent hides an entry of the same key. The slices of out's Content are reused.
 	Find(ctx context.Context, qs []Query, out []Entry, how []Match) error
 
-	// Commit makes all changes durable in one commit. If it fails, nobody knows whether
-	// they are. It makes them in the order of their keys; the changes of one key in the
-	// order given, a claim last. A Store that needs several commits makes claims in the
-	// last one. Refusals are in Change.Err. A claim of a key in doubt keeps the earlier
-	// intent inside the new one.
+	// Commit makes all changes durable in one commit. If it fails, nobody knows whether they are. It makes them in the
+	// order of their keys; the changes of one key in the order given, a claim last. A Store that needs several commits
+	// makes claims in the last one. Refusals are in Change.Err. A claim of a key in doubt keeps the earlier intent
+	// inside the new one.
 	Commit(ctx context.Context, changes []*Change) error
 
 	// Scan calls f with what is stored under each key, in the order of keys. For the state InDoubt it calls f only with
@@ -116,8 +112,7 @@ type Tx interface {
 	Renew() error
 }
 
-// Target is what the leads of a checkpoint belong to. All three parts must be
-// equal when the file is opened again.
+// Target is what the leads of a checkpoint belong to. All three parts must be equal when the file is opened again.
 type Target struct{ BaseURL, LeadsURL, TrunkID string }
 
 // Canonical is the target in the form in which targets are compared: a UUID has small
@@ -197,9 +192,8 @@ const (
 	Mark
 )
 
-// Query asks for a lead by its key, else by its ID, else by its ExternalID, linked or
-// asked for; empty ones are left out. Alike, unless nil, receives a key that looks like
-// this one if no lead is found.
+// Query asks for a lead by its key, else by its ID, else by its ExternalID, linked or asked for; empty ones are left
+// out. Alike, unless nil, receives a key that looks like this one if no lead is found.
 type Query struct {
 	Key, LeadID, ExternalID string
 	Alike                   *Likeness

@@ -16,8 +16,7 @@ import (
 	"leadferry/checkpoint"
 )
 
-// logged says how many entries stand in the log and not in their places, and names those
-// that stand in both.
+// logged says how many entries stand in the log and not in their places, and names those that stand in both.
 func logged(t *testing.T, d *Store) (waiting int, moved []string) {
 	t.Helper()
 	err := d.view("count", func(tx *bbolt.Tx) error {

@@ -65,9 +65,8 @@ func (d *Store) exclusively(kind string, f func(*writing) error) error {
 	return err
 }
 
-// transact makes what f changes durable, or fails the checkpoint: a commit that failed may
-// still be there, and the next one may succeed by chance. An error of a list undoes it: nothing
-// was changed, and the checkpoint goes on.
+// transact makes what f changes durable, or fails the checkpoint: a commit that failed may still be there, and the next
+// one may succeed by chance. An error of a list undoes it: nothing was changed, and the checkpoint goes on.
 func (d *Store) transact(kind string, f func(*writing) error) error {
 	failpoint.At("commit " + kind)
 	l := &d.w
@@ -116,8 +115,7 @@ func kindOf(changes []*checkpoint.Change) string {
 	return "other"
 }
 
-// apply makes one change. Its own refusal stays with it; what is returned is an error of
-// the file.
+// apply makes one change. Its own refusal stays with it; what is returned is an error of the file.
 func (w *writing) apply(c *checkpoint.Change) error {
 	if note := w.d.digests.ShapeNote(c.Shape); note.Name != "" && w.in(inNotes).Get(noteKey(note.Name)) == nil {
 		if err := w.PutNote(note); err != nil {

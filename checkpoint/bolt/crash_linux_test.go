@@ -14,8 +14,7 @@ import (
 	"leadferry/checkpoint"
 )
 
-// diskOp is one call that a worker made: what it wrote where, a sync, or a word that
-// it said to the world.
+// diskOp is one call that a worker made: what it wrote where, a sync, or a word that it said to the world.
 type diskOp struct {
 	data []byte // written at offset at
 	at   int64
@@ -130,9 +129,8 @@ func afterPowerCut(base []byte, ops []diskOp, n int, random *rand.Rand) []byte {
 	return b
 }
 
-// faults 10, 14, 124: after a power failure at any moment, with any of the writes lost
-// or torn that were not synced, the checkpoint opens and knows everything that was
-// reported before, or it is refused with a sentence.
+// faults 10, 14, 124: after a power failure at any moment, with any of the writes lost or torn that were not synced,
+// the checkpoint opens and knows everything that was reported before, or it is refused with a sentence.
 func TestCrashImageKnowsWhatWasReported(t *testing.T) {
 	base, ops := recorded(t)
 	images := 300

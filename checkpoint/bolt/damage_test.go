@@ -124,9 +124,8 @@ func checkRefusal(t *testing.T, err error, kinds ...error) {
 	t.Fatalf("unexpected kind: %v", err)
 }
 
-// A flipped byte is noticed before anything can be changed, or it stood where
-// nothing is kept and everything reads as before: after a kill, after an end in
-// order, and where it is opened for writing. faults 21, 22, m18, m19, m20
+// A flipped byte is noticed before anything can be changed, or it stood where nothing is kept and everything reads as
+// before: after a kill, after an end in order, and where it is opened for writing. faults 21, 22, m18, m19, m20
 func TestFlippedByteIsNoticedOrHarmless(t *testing.T) {
 	sequential(t)
 	for name, test := range map[string]struct {
@@ -371,8 +370,7 @@ func TestDamageUnderOpenFileEndsEverything(t *testing.T) {
 	checkRefusal(t, err, checkpoint.ErrDamaged)
 }
 
-// The check understands every state, odd IDs, keys that are IDs, and whatever is on its way
-// into its place.
+// The check understands every state, odd IDs, keys that are IDs, and whatever is on its way into its place.
 func TestCheckPassesWhatIsRight(t *testing.T) {
 	path := newPath(t)
 	d := opened(t, path, Options{})

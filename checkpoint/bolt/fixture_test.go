@@ -86,8 +86,7 @@ func sequential(t *testing.T) {
 	}
 }
 
-// opened opens a checkpoint and, when the test ends, closes it and checks the
-// file: every test ends so.
+// opened opens a checkpoint and, when the test ends, closes it and checks the file: every test ends so.
 func opened(t *testing.T, path string, o Options) *Store {
 	t.Helper()
 	d := open(t, path, o)

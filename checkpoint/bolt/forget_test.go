@@ -65,8 +65,7 @@ func traces(t *testing.T, path string) (n int) {
 	return n
 }
 
-// fault 120: nothing of a person is left in any byte of the file, and the row is not
-// sent again.
+// fault 120: nothing of a person is left in any byte of the file, and the row is not sent again.
 func TestForgottenPersonLeavesNoTrace(t *testing.T) {
 	path := newPath(t)
 	d := withPerson(t, path)

@@ -172,8 +172,7 @@ func RefusedPlace(path string, o Options) error {
 	return (&Store{path: resolved(path)}).checkPlace(o)
 }
 
-// checkPlace finds out where the file lies, or will lie. What the system does not tell is
-// taken for good.
+// checkPlace finds out where the file lies, or will lie. What the system does not tell is taken for good.
 func (d *Store) checkPlace(o Options) error {
 	if disk.Reserved(d.path) {
 		return d.refuse(checkpoint.ErrPlace, disk.ReservedWords, "name another file with --checkpoint")

@@ -40,10 +40,9 @@ type Options struct {
 	checker []string                    // starts a process that calls CheckFile, for tests
 }
 
-// Open opens the checkpoint at path, or makes a new one for t; the zero Target
-// opens one of whatever target and makes none. Its directory must exist. The whole file is
-// checked first, unless it is as the last run in this boot of the machine left it.
-// Errors are *[checkpoint.OpenError] around a sentinel or the system's error.
+// Open opens the checkpoint at path, or makes a new one for t; the zero Target opens one of whatever target and makes
+// none. Its directory must exist. The whole file is checked first, unless it is as the last run in this boot of the
+// machine left it. Errors are *[checkpoint.OpenError] around a sentinel or the system's error.
 func Open(path string, t checkpoint.Target, o Options) (*Store, error) {
 	d, err := openStore(path, t, o)
 	if err != nil || o.ReadOnly || !d.head.Load().Erase {
@@ -207,8 +206,7 @@ func (d *Store) SetMoved(to string) error {
 	return d.setHeader(func(h *header) { h.Moved = to })
 }
 
-// Companions are the paths of the files that belong to the checkpoint at path and stand
-// beside it, or come to.
+// Companions are the paths of the files that belong to the checkpoint at path and stand beside it, or come to.
 func Companions(path string) []string {
 	return []string{path + ".compact", path + ".replacing"}
 }

@@ -18,8 +18,7 @@ import (
 	"leadferry/checkpoint"
 )
 
-// faults 17, 24, 25, 27: what is not this target's good file is refused, says
-// why, and is left as it is.
+// faults 17, 24, 25, 27: what is not this target's good file is refused, says why, and is left as it is.
 func TestOpenRefuses(t *testing.T) {
 	other := target()
 	other.TrunkID = "trunk-2"
@@ -124,8 +123,7 @@ func TestMissingOrClosedDirectoryIsAnError(t *testing.T) {
 	}
 }
 
-// fault 18: a new file is announced, made whole and private, and nothing else is
-// left behind.
+// fault 18: a new file is announced, made whole and private, and nothing else is left behind.
 func TestNewCheckpointIsAnnouncedAndPrivate(t *testing.T) {
 	path := newPath(t)
 	d := opened(t, path, Options{AnyPlace: true})

@@ -19,8 +19,7 @@ type reading struct {
 	entries, leads places
 }
 
-// read is view for what asks for entries. The writer waits for it before it changes where
-// they are found.
+// read is view for what asks for entries. The writer waits for it before it changes where they are found.
 func (d *Store) read(what string, f func(*reading) error) error {
 	d.readers.RLock()
 	defer d.readers.RUnlock()

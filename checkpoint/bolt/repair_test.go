@@ -53,9 +53,8 @@ func TestSalvageReadsAGoodFile(t *testing.T) {
 	}
 }
 
-// Of a damaged file every record whose bytes are whole is read as it was; a doubt
-// that was settled may come back, never a settled row as unknown or with another
-// lead. faults 19, 22
+// Of a damaged file every record whose bytes are whole is read as it was; a doubt that was settled may come back, never
+// a settled row as unknown or with another lead. faults 19, 22
 func TestSalvageReadsWhatIsWhole(t *testing.T) {
 	sequential(t)
 	file, held := crashed(t)

@@ -19,8 +19,7 @@ import (
 // thorough takes every fault and 5,000 crash images: `go test ./checkpoint -run 'Disk|Crash' -thorough -timeout 30m`.
 var thorough = flag.Bool("thorough", false, "inject every disk fault and rebuild 5,000 crash images")
 
-// underStrace runs the worker below in a process of its own under strace, and returns
-// what it said.
+// underStrace runs the worker below in a process of its own under strace, and returns what it said.
 func underStrace(t *testing.T, path string, options ...string) string {
 	t.Helper()
 	strace, err := exec.LookPath("strace")
@@ -41,9 +40,8 @@ func underStrace(t *testing.T, path string, options ...string) string {
 	return said.String()
 }
 
-// TestWorkUnderStrace is the worker: it does what runs do, one commit after another
-// on one thread, so that the Nth call is the same in every run, and says what is
-// durable. After an error it tries to go on.
+// TestWorkUnderStrace is the worker: it does what runs do, one commit after another on one thread, so that the Nth call
+// is the same in every run, and says what is durable. After an error it tries to go on.
 func TestWorkUnderStrace(t *testing.T) {
 	path := os.Getenv("CHECKPOINT_WORK")
 	if path == "" {
@@ -117,9 +115,8 @@ func durable(t *testing.T, path, said string) error {
 	return nil
 }
 
-// The Nth write, sync, cut, link and rename of a checkpoint fails, for all N: nothing
-// goes on, and what was reported is there when the disk works again. faults 13, 31,
-// m21, m22
+// The Nth write, sync, cut, link and rename of a checkpoint fails, for all N: nothing goes on, and what was reported is
+// there when the disk works again. faults 13, 31, m21, m22
 func TestDiskFaultStopsEverythingAndLosesNothing(t *testing.T) {
 	most := 3
 	if *thorough {
@@ -166,8 +163,7 @@ func boolInt(b bool) int {
 	return 0
 }
 
-// Whatever is put in place is synced before it gets its name, and its folder after.
-// fault 31
+// Whatever is put in place is synced before it gets its name, and its folder after. fault 31
 func TestNamesComeAfterSyncsAndAreSynced(t *testing.T) {
 	trace := filepath.Join(t.TempDir(), "trace")
 	path := filepath.Join(t.TempDir(), "forget.db")

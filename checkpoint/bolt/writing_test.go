@@ -11,9 +11,8 @@ import (
 	"leadferry/checkpoint"
 )
 
-// fault 114: of 500 values of cells none is in the file, neither
-// as it is nor as a plain hash; only keys, IDs, statuses, organizations and
-// locators are.
+// fault 114: of 500 values of cells none is in the file, neither as it is nor as a plain hash; only keys, IDs,
+// statuses, organizations and locators are.
 func TestNoCellValueReachesTheFile(t *testing.T) {
 	path := newPath(t)
 	d := opened(t, path, Options{})
@@ -41,8 +40,7 @@ func TestNoCellValueReachesTheFile(t *testing.T) {
 	}
 }
 
-// No name of a column is kept: where a file's first lead was taken for its header, that is a
-// person's. faults 131
+// No name of a column is kept: where a file's first lead was taken for its header, that is a person's. faults 131
 func TestNotesHoldNoNames(t *testing.T) {
 	path := newPath(t)
 	d := opened(t, path, Options{})

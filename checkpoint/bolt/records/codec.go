@@ -48,9 +48,8 @@ func Unseal(key, record []byte) (Reader, error) {
 	return Reader{b: record[:n]}, nil
 }
 
-// AppendText appends s with its length in front: 0 for none, 1 for a UUID in
-// lower case that follows in 16 bytes, else the number of bytes plus one.
-// No text is the beginning of another one, so texts can be joined to keys.
+// AppendText appends s with its length in front: 0 for none, 1 for a UUID in lower case that follows in 16 bytes, else
+// the number of bytes plus one. No text is the beginning of another one, so texts can be joined to keys.
 func AppendText(b []byte, s string) []byte {
 	if s == "" {
 		return append(b, 0)
@@ -107,8 +106,7 @@ func appendStatus(b []byte, status string) []byte {
 	return AppendText(append(b, otherStatus), checkpoint.BoundedStatus(status))
 }
 
-// Reader takes fields off a record. A field that is not there sets Bad and
-// reads as zero.
+// Reader takes fields off a record. A field that is not there sets Bad and reads as zero.
 type Reader struct {
 	b   []byte
 	Bad bool
