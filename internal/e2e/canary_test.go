@@ -88,9 +88,7 @@ func (w *world) canaryFiles() {
 				lines.Write(append(b, '\n'))
 			}
 		}
-		if err := c.WriteAll(canaryRows(later)); err != nil {
-			w.t.Fatal(err)
-		}
+		ok(w.t, c.WriteAll(canaryRows(later)))
 		w.write(name+".csv", table.String())
 		w.write(name+".jsonl", lines.String())
 		w.write(name+".xlsx", workbook(w.t, sheet.String()))
@@ -124,13 +122,9 @@ func workbook(t *testing.T, rows string) string {
 		if err == nil {
 			_, err = io.WriteString(part, text)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		ok(t, err)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, z.Close())
 	return b.String()
 }
 
@@ -141,16 +135,14 @@ type scribe struct {
 	runs int
 }
 
-// start is the program with its streams in files; under a umask that hides nothing.
-func (s *scribe) start(args ...string) *exec.Cmd {
+// recorded is the program with its streams in files; under a umask that hides nothing.
+func (s *scribe) recorded(args ...string) *exec.Cmd {
 	s.t.Helper()
 	s.runs++
 	name := filepath.Join(s.dir, "said", fmt.Sprintf("%02d %s", s.runs, strings.ReplaceAll(strings.Join(args, " "), "/", "_")))
 	open := func(ending string) *os.File {
 		f, err := os.OpenFile(name+ending, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		ok(s.t, err)
 		s.t.Cleanup(func() { f.Close() })
 		return f
 	}
@@ -163,12 +155,10 @@ func (s *scribe) start(args ...string) *exec.Cmd {
 // ends runs a command that must end with the code. Input is a file of the world.
 func (s *scribe) ends(code int, input string, args ...string) {
 	s.t.Helper()
-	c := s.start(args...)
+	c := s.recorded(args...)
 	if input != "" {
 		f, err := os.Open(filepath.Join(s.dir, input))
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		ok(s.t, err)
 		defer f.Close()
 		c.Stdin = f
 	}
@@ -182,7 +172,7 @@ func (s *scribe) ends(code int, input string, args ...string) {
 // that the refusal prints.
 func (s *scribe) answered(args ...string) []string {
 	s.t.Helper()
-	c := s.start(args...)
+	c := s.recorded(args...)
 	_ = c.Run()
 	said, err := os.ReadFile(c.Stderr.(*os.File).Name())
 	if err != nil || c.ProcessState.ExitCode() != 4 {
@@ -199,9 +189,7 @@ func TestNothingLeaks(t *testing.T) {
 	t.Parallel()
 	w, p := parroted(t)
 	w.canaryFiles()
-	if err := os.Mkdir(filepath.Join(w.dir, "said"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, os.Mkdir(filepath.Join(w.dir, "said"), 0o700))
 	s := &scribe{world: w}
 	s.signIn()
 	s.look()
@@ -260,9 +248,7 @@ func (s *scribe) carry() {
 		s.ends(code, "", slices.Concat([]string{"--log-level", "debug", "import", "-m", "people.yaml", name}, anyway, more)...)
 	}
 	imports(5, "people.csv", "--out", "run", "--metrics", "people.prom")
-	if err := os.Mkdir(filepath.Join(s.dir, "named"), 0o700); err != nil {
-		s.t.Fatal(err)
-	}
+	ok(s.t, os.Mkdir(filepath.Join(s.dir, "named"), 0o700))
 	imports(5, "people.csv", "--results", "named/r.csv", "--rejects", "named/rejects.csv", "--summary", "named/s.json", "--log-format", "json", "--retry-rejected")
 	anew := func(name string, more ...string) {
 		s.ends(5, "", s.answered(slices.Concat([]string{"--log-level", "debug", "import", "-m", "people.yaml", name}, anyway, more)...)...)
@@ -291,10 +277,8 @@ func (s *scribe) die(p *parrot) {
 	p.mu.Lock()
 	p.hang, p.asked = hang, 0
 	p.mu.Unlock()
-	c := s.start(args...)
-	if err := c.Start(); err != nil {
-		s.t.Fatal(err)
-	}
+	c := s.recorded(args...)
+	ok(s.t, c.Start())
 	defer func() { // also when it did not come so far
 		_ = c.Process.Kill()
 		_ = c.Wait()

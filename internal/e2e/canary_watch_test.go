@@ -1,14 +1,19 @@
 package e2e
 
 import (
+	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
 
 	"leadferry/leadapi/sandbox"
 )
@@ -189,4 +194,166 @@ func (w *world) modes(folders ...string) {
 			w.t.Error(err)
 		}
 	}
+}
+
+// plantedRows is how many people are planted; each has a value for each of
+// plantedColumns, and another name and note later.
+const plantedRows = 80
+
+// plantedColumns hold what nobody but the service may learn. Nothing sends the last.
+var plantedColumns = []string{"full name", "mail", "phone", "note", "street", "town", "memo"}
+
+// person is one row's planted values.
+type person struct {
+	cells   []string // by plantedColumns
+	renamed string
+	noted   string
+}
+
+// plantedPersons are the same in every run, and so random that none of their values
+// comes about by chance.
+func plantedPersons() []person {
+	r := rand.New(rand.NewPCG(117, 121))
+	text := func(alphabet string, n int) string {
+		b := make([]byte, n)
+		for i := range b {
+			b[i] = alphabet[r.IntN(len(alphabet))]
+		}
+		return string(b)
+	}
+	word := func(n int) string { return text("bcdfghjklmnpqrstvwxz", n) }
+	digits := func(n int) string { return text("0123456789", n) }
+	name := func() string { return "Ö" + word(8) + " O'" + word(7) }
+	note := func() string { return `=HYPERLINK("http://` + word(10) + ".example\"), a\x1b[31m\nb\t" + word(5) }
+	people := make([]person, plantedRows)
+	for i := range people {
+		mail := word(10) + "@" + word(8) + ".example"
+		if i%10 == 4 {
+			mail = word(10) + " at " + word(8) + ".example"
+		}
+		people[i] = person{
+			cells: []string{
+				name(), mail, "+49 15" + digits(2) + " " + digits(9), note(),
+				word(9) + "straße " + digits(5) + "/ß&", "東京" + word(9) + "市%+", "<" + word(14) + `\>`,
+			},
+			renamed: name(), noted: note(),
+		}
+	}
+	return people
+}
+
+func plantedPeople() (canaries []canary) {
+	for _, p := range plantedPersons() {
+		for _, value := range append([]string{p.renamed, p.noted}, p.cells...) {
+			canaries = append(canaries, canary{value: value})
+		}
+	}
+	return canaries
+}
+
+// What the account of the planted tests has; tokens get a number behind them.
+const (
+	canaryPassword  = `pQ7"kW v3ö+/%&-Zp9tLm2Rb5Yc<`
+	canaryTemporary = "hJ4.nVe8sXo1UqTg6.Dw0~Fy-Kz2"
+	canarySecret    = `sK5"+/=&%<rM8zCi3EjPu7Hv>Bd4`
+	canaryAccess    = "aB2.lSx6GnQd9.OwTk4+IyVh5-Jr"
+	canaryRefresh   = "rR1/cFv7+ZaJm=3Nh&8XpLs6~Wq"
+)
+
+func plantedSecrets() (canaries []canary) {
+	for _, s := range []string{canaryPassword, canaryTemporary, canarySecret, canaryAccess, canaryRefresh} {
+		canaries = append(canaries, canary{s, true})
+	}
+	return canaries
+}
+
+// common is what is looked for behind every test of a world: the secrets, and the names
+// of w.leads and w.export where these were used.
+func (w *world) common(secrets ...string) (canaries []canary) {
+	if w.given["leads.csv"] || w.given["crm.csv"] {
+		for i := range 10 {
+			canaries = append(canaries, canary{value: fmt.Sprintf("Person %d", i)})
+		}
+	}
+	for _, s := range secrets {
+		canaries = append(canaries, canary{s, true})
+	}
+	return canaries
+}
+
+// watched is a test of scripts whose logs, with all that every command printed, are
+// looked through.
+type watched struct {
+	*testing.T
+	find *finder
+}
+
+// watchScripts looks for the client secret and for the people of the samples.
+func watchScripts(t *testing.T) watched {
+	t.Helper()
+	canaries := []canary{{sandbox.ClientSecret, true}}
+	for _, name := range []string{"leads.csv", "crm-export.csv", "leads-with-mistakes.csv"} {
+		f, err := os.Open(filepath.Join(root(t), "samples", name))
+		ok(t, err)
+		defer f.Close()
+		r := csv.NewReader(f)
+		r.FieldsPerRecord, r.LazyQuotes = -1, true
+		rows, err := r.ReadAll()
+		ok(t, err)
+		for _, row := range rows {
+			for _, cell := range row {
+				if strings.Contains(cell, "@") || len(cell) >= 40 && strings.Count(cell, " ") > 4 {
+					canaries = append(canaries, canary{value: cell})
+				}
+			}
+		}
+	}
+	return watched{t, newFinder(canaries)}
+}
+
+func (w watched) Run(name string, f func(testscript.T)) {
+	w.T.Run(name, func(t *testing.T) { f(watched{t, w.find}) })
+}
+
+// Verbose keeps what passing commands printed.
+func (w watched) Verbose() bool { return true }
+
+func (w watched) Log(args ...any) {
+	w.T.Helper()
+	text := fmt.Sprint(args...)
+	tell(w.T, w.find, "the log", shownOnPurpose.ReplaceAllString(text, ""), 0)
+	w.T.Log(args...)
+}
+
+// shownOnPurpose are requests as --show prints them.
+var shownOnPurpose = regexp.MustCompile(`(?m)^(POST|PATCH) /v\d/\S+\n\{.*$`)
+
+// written are files of the program that are for others to read, in a script's folder.
+var written = regexp.MustCompile(`(^|/)(results\.csv|summary\.json|report\.html|[^/]*\.(prom|db|seq))$|^\.tmp/`)
+
+// whole is where rejects are imported again uncorrected: a record that could not be split
+// into its columns stands whole in the first of them, which is the key there, and keys
+// stand in results.
+const whole = "retry/results.csv"
+
+// look looks through what a script has left behind. The imitation keeps its leads as a
+// service would; the script's own inputs stay as they are.
+func (w watched) look(e *testscript.Env) {
+	e.Defer(func() {
+		err := filepath.WalkDir(e.WorkDir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || !d.Type().IsRegular() {
+				return err
+			}
+			name, err := filepath.Rel(e.WorkDir, path)
+			if err != nil || !written.MatchString(name) || name == whole || strings.HasSuffix(name, "-service.db") || strings.HasPrefix(name, "samples/") {
+				return err
+			}
+			b, err := os.ReadFile(path)
+			tell(w.T, w.find, e.WorkDir+"/"+name, string(b), 0)
+			return err
+		})
+		if err != nil {
+			w.T.Error(err)
+		}
+	})
 }

@@ -4,11 +4,13 @@
 package e2e
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -16,13 +18,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/text/encoding/htmlindex"
+
 	"leadferry/internal/cli"
 	"leadferry/internal/pgtest"
 )
 
 // kills is how often TestKill and TestKillSync kill at each concurrency; the long suite is
 // `go test ./internal/e2e -run '^TestKill' -kills 1000 -timeout 60m -v`, or one of the two.
-var kills = flag.Int("kills", 17, "how many times TestKill and TestKillSync kill at each concurrency (1, 8 and 64), at random moments")
+var kills = flag.Int("kills", 5, "how many times TestKill and TestKillSync kill at each concurrency (1, 8 and 64), at random moments")
 
 // update writes what the program prints now into the scripts: read the difference.
 var update = flag.Bool("update", false, "rewrite the expected outputs of the scripts")
@@ -60,7 +65,7 @@ func build(run func() int) int {
 	defer os.RemoveAll(dir)
 	defer pgtest.End()
 	os.Setenv("LEADFERRY_TEST_BIN", dir)
-	args := []string{"build", "-o", binary(), "leadferry"}
+	args := []string{"build", "-ldflags=-s -w", "-o", binary(), "leadferry"} // it links in half the time
 	if info, _ := debug.ReadBuildInfo(); slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
 		args = slices.Insert(args, 1, "-race") // the program ends with 66 where it races
 	}
@@ -87,9 +92,7 @@ func leaveNetwork() {
 func root(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.Abs(filepath.Join("..", ".."))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	return dir
 }
 
@@ -101,4 +104,81 @@ func cases(t *testing.T) string {
 		t.Skipf("no files to try it with: %v", err)
 	}
 	return dir
+}
+
+// TestScripts runs the scripts of testdata over the built program: each begins in an
+// empty folder with the samples beside it and a state directory of its own.
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	samples, caseFiles := filepath.Join(root(t), "samples"), filepath.Join(root(t), "..", "shared", "cases")
+	_, noCases := os.Stat(caseFiles)
+	w := watchScripts(t)
+	testscript.RunT(w, testscript.Params{
+		Dir: filepath.Join("testdata", "script"), UpdateScripts: *update,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("PATH", filepath.Dir(binary())+string(os.PathListSeparator)+e.Getenv("PATH"))
+			e.Setenv("XDG_STATE_HOME", filepath.Join(e.WorkDir, "state"))
+			e.Setenv("CASES", caseFiles)
+			e.Setenv("LEADFERRY_ANY_FILESYSTEM", "1") // wherever the folder of the tests lies
+			w.look(e)
+			return os.CopyFS(filepath.Join(e.WorkDir, "samples"), os.DirFS(samples))
+		},
+		Condition: func(name string) (bool, error) {
+			return name == "cases" && noCases == nil, nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"plain": plain, "exits": exits, "encode": encode},
+	})
+}
+
+// changing are the parts of an output that differ from run to run.
+var changing = []struct {
+	what *regexp.Regexp
+	by   string
+}{
+	{regexp.MustCompile(`leadferry-runs/[0-9TZ]+-(\w+)-[0-9a-f]{8}`), "leadferry-runs/RUN-$1"},
+	{regexp.MustCompile(`/\S+/state/leadferry/`), "STATE/"},
+	{regexp.MustCompile(`\b\d[\d.]* m?s\b|\b\d[\dms.]*s\b`), "TIME"},
+}
+
+// plain FILE prints what FILE or stdout holds, without what differs from run to run.
+func plain(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: plain file")
+	}
+	text := ts.ReadFile(args[0])
+	for _, c := range changing {
+		text = c.what.ReplaceAllString(text, c.by)
+	}
+	if _, err := ts.Stdout().Write([]byte(text)); err != nil {
+		ts.Fatalf("%v", err)
+	}
+}
+
+// encode LABEL FROM TO writes a file's text in another encoding.
+func encode(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: encode label from to")
+	}
+	e, err := htmlindex.Get(args[0])
+	ts.Check(err)
+	text, err := e.NewEncoder().String(ts.ReadFile(args[1]))
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[2]), []byte(text), 0o600))
+}
+
+// exits CODE COMMAND... runs a command that must end with that exit code.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits code command...")
+	}
+	code := 0
+	var exit *exec.ExitError
+	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &exit) {
+		code = exit.ExitCode()
+	} else if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if strconv.Itoa(code) != args[0] {
+		ts.Fatalf("exit code %d, want %s", code, args[0])
+	}
 }

@@ -1,10 +1,13 @@
 package e2e
 
 import (
+	"encoding/csv"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -29,10 +32,7 @@ const organization = "e35fd989-b021-4ac8-8c31-76236de8809a"
 // names are the names of the leads that the service holds, sorted.
 func (w *world) names() []string {
 	w.t.Helper()
-	leads, err := w.service.Leads()
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	leads := w.made()
 	var names []string
 	for _, l := range leads {
 		names = append(names, fmt.Sprint(l.Content["name"]))
@@ -265,7 +265,8 @@ func TestAWorkbookWithTitlesAndATableBesideTheMapping(t *testing.T) {
 	if m := w.mapping("m.yaml"); m.Source.SkipRows != 2 || m.Source.Footer == nil || m.KeyForm() != "{Lead ID}" {
 		t.Fatalf("proposed:\n%s", w.read("m.yaml"))
 	}
-	w.edit("m.yaml", []edit{{`^  dealers:`, "  dealers: {file: dealers.xlsx, key: Dealer, value: Organization ID, fold: true}"}, {`Auto Haus: ""`, ""}})
+	w.edit("m.yaml", edit{`^  dealers:`, "  dealers: {file: dealers.xlsx, key: Dealer, value: Organization ID, fold: true}"})
+	w.edit("m.yaml", edit{`Auto Haus: ""`, ""})
 	w.must(0, "validate", "-m", "m.yaml", "leads.xlsx")
 	w.must(0, "import", "-m", "m.yaml", "leads.xlsx", "--out", "none")
 	if leads, err := w.service.Leads(); err != nil || len(leads) != 8 || leads[0].OwnerID != sandbox.Organizations()[0].ID {
@@ -278,5 +279,55 @@ func TestAWorkbookWithTitlesAndATableBesideTheMapping(t *testing.T) {
 	w.write("dealers.xlsx", sheet([]string{"Dealer", "Organization ID"}, []string{"Other", "o-1"}))
 	if out := w.must(1, "validate", "-m", "m.yaml", "leads.xlsx"); !strings.Contains(out, `8  assign[1].organization  "Auto Haus", first at leads.xlsx:4`) {
 		t.Error(out)
+	}
+}
+
+const naughtyMapping = `version: 1
+key: "{id}"
+assign: [{organization: 8a1e6f91-0951-4549-a823-213cb38eb51c}]
+lead:
+  type_key: test
+  type_label: Test
+  content: {importRef: "{@key}", text: "{text}"}
+`
+
+// TestNaughtyStrings: hostile texts reach the service byte for byte, whatever the
+// file's format, and never the terminal. faults 99, 100, 118
+func TestNaughtyStrings(t *testing.T) {
+	t.Parallel()
+	b, err := os.ReadFile(filepath.Join(cases(t), "blns", "blns.json"))
+	ok(t, err)
+	var texts []string
+	ok(t, json.Unmarshal(b, &texts))
+	var table, lines strings.Builder
+	c, e := csv.NewWriter(&table), json.NewEncoder(&lines)
+	c.Write([]string{"id", "text"})
+	for i, s := range texts {
+		c.Write([]string{itoa(i), s})
+		e.Encode(map[string]string{"id": itoa(i), "text": s})
+	}
+	c.Flush()
+	for name, file := range map[string]string{"n.csv": table.String(), "n.jsonl": lines.String()} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, sandbox.Options{})
+			w.write(name, file)
+			w.write("n.yaml", naughtyMapping)
+			out := w.must(0, "import", "-m", "n.yaml", name, "--out", "none", "--log-level", "debug")
+			if strings.ContainsAny(out, "\x1b\x00\x07\u202e\u200f") {
+				t.Error("the terminal got a text of the file")
+			}
+			leads := w.made()
+			if len(leads) != len(texts) {
+				t.Errorf("%d leads, want %d", len(leads), len(texts))
+			}
+			for _, l := range leads {
+				n, err := strconv.Atoi(fmt.Sprint(l.Content["importRef"]))
+				ok(t, err)
+				got, _ := l.Content["text"].(string)
+				if want := strings.TrimSpace(texts[n]); got != want {
+					t.Errorf("text %d arrived as %q, want %q", n, got, want)
+				}
+			}
+		})
 	}
 }

@@ -2,8 +2,11 @@ package e2e
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"leadferry/internal/pgtest"
 	"leadferry/leadapi/sandbox"
@@ -108,4 +111,144 @@ func TestFleetLateAnswerAfterAResend(t *testing.T) {
 		t.Errorf("%d leads were sent, want one more than rows", n)
 	}
 	c.must(0, "checkpoint", "check", "--checkpoint", c.ledger)
+}
+
+// strict is a crew whose ledger asks for a password and has room for few.
+type strict struct {
+	*crew
+	server *pgtest.Server
+	owner  string // address of who made the database
+}
+
+func newStrict(t *testing.T, shards, rows int) *strict {
+	t.Helper()
+	server := pgtest.New(t, "max_connections=20")
+	s := &strict{server: server, owner: server.URL("postgres")}
+	s.crew = newCrewOn(t, server.URLAs("runs", "postgres"), shards, rows, sandbox.Options{Latency: 10 * time.Millisecond})
+	s.must(0, "checkpoint", "init", s.owner)
+	server.Exec(t, s.owner, "CREATE ROLE runs LOGIN", "GRANT leadferry_worker TO runs")
+	rules := filepath.Join(server.Data(), "pg_hba.conf")
+	old, err := os.ReadFile(rules)
+	if err == nil {
+		err = os.WriteFile(rules, append([]byte("local all runs scram-sha-256\n"), old...), 0o600)
+	}
+	ok(t, err)
+	server.Exec(t, s.owner, "SELECT pg_reload_conf()")
+	s.env = append(s.env, "PGPASSFILE="+filepath.Join(s.dir, "pgpass"))
+	s.password("first")
+	s.remembers("first")
+	return s
+}
+
+// password is the one of now.
+func (s *strict) password(word string) {
+	s.t.Helper()
+	s.server.Exec(s.t, s.owner, "ALTER ROLE runs PASSWORD '"+word+"'")
+}
+
+// remembers is the one in the file.
+func (s *strict) remembers(word string) { s.write("pgpass", "*:*:*:runs:"+word+"\n") }
+
+// hangUp ends all connections of runs, as a server does that is shut down.
+func (s *strict) hangUp() {
+	s.t.Helper()
+	s.server.Exec(s.t, s.owner, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'runs'")
+}
+
+// wholeFleet looks at the ledger as its owner, who needs no password.
+func (s *strict) wholeFleet() {
+	s.t.Helper()
+	address := s.ledger
+	defer func() { s.ledger = address }()
+	s.ledger = s.owner
+	s.crew.wholeFleet()
+}
+
+// begun is a worker of the only shard that stands still in the midst of its rows.
+func (s *strict) begun(args ...string) (wake func() (code int), said *strings.Builder) {
+	s.t.Helper()
+	c, said := s.worker(0, args...), new(strings.Builder)
+	c.Stdout, c.Stderr = said, said
+	return s.still(c, "answered:20"), said
+}
+
+// TestLedgerServersThatTurnAway: connections that are ended, and a password that changes, are no more than an interruption, as
+// long as the password file keeps up; else the worker stops, and says where to look.
+func TestLedgerServersThatTurnAway(t *testing.T) {
+	t.Parallel()
+	s := newStrict(t, 1, 200)
+	wake, said := s.begun("--max-wait", "30s")
+	s.hangUp()
+	s.password("second")
+	s.remembers("second")
+	s.hangUp()
+	if code := wake(); code != 0 {
+		t.Errorf("exit %d\n%s", code, said.String())
+	}
+	s.wholeFleet()
+
+	s = newStrict(t, 1, 200)
+	wake, said = s.begun("--max-wait", "1s")
+	s.password("second")
+	s.hangUp()
+	if code := wake(); code != 3 || !strings.Contains(said.String(), "PGPASSFILE") {
+		t.Errorf("a password that the file lacks: exit %d\n%s", code, said.String())
+	}
+	if code, out := s.run(s.on(s.ledger)...); code != 3 || !strings.Contains(out, "PGPASSFILE") {
+		t.Errorf("the same at the start: exit %d\n%s", code, out)
+	}
+	s.remembers("second")
+	s.deaths = 1
+	s.ended(s.worker(0), 0, 5)
+	s.wholeFleet()
+}
+
+// TestALedgerThatIsDropped: a database that is dropped while a run goes on stops it, and is not begun anew by itself, also where
+// it is made again by its name: nobody else knows which leads were made.
+func TestALedgerThatIsDropped(t *testing.T) {
+	t.Parallel()
+	server := pgtest.New(t)
+	address := server.Database(t)
+	database := address[strings.LastIndex(address, "/")+1 : strings.Index(address, "?")]
+	s := &strict{server: server, owner: server.URL("postgres"), crew: newCrewOn(t, address, 1, 200, sandbox.Options{Latency: 10 * time.Millisecond})}
+	wake, said := s.begun("--max-wait", "1s")
+	server.Exec(t, s.owner, "DROP DATABASE "+database+" WITH (FORCE)")
+	if code := wake(); code != 3 || !strings.Contains(said.String(), "restore it from a backup") {
+		t.Errorf("exit %d\n%s", code, said.String())
+	}
+	s.arrived()
+	before := s.creates()
+	again := func(code int, words string) {
+		t.Helper()
+		if got, out := s.run(s.on(address)...); got != code || !strings.Contains(out, words) {
+			t.Errorf("exit %d, want %d and %q\n%s", got, code, words, out)
+		}
+		s.ended(s.worker(0), code)
+	}
+	again(3, "restore it from a backup")
+	server.Exec(t, s.owner, "CREATE DATABASE "+database)
+	again(4, "--new-checkpoint")
+	if n := s.creates() - before; n != 0 {
+		t.Errorf("%d leads were sent by runs that know nothing", n)
+	}
+}
+
+// TestLedgerServersWithLittleRoom: where a server has too few connections for all workers of a fleet, some wait until others have
+// ended, and none of those that have begun stands still.
+func TestLedgerServersWithLittleRoom(t *testing.T) {
+	t.Parallel()
+	s := newStrict(t, 10, 300)
+	s.together(func(shard int) { s.ended(s.worker(shard, "--wait", "5m"), 0) })
+	s.wholeFleet()
+
+	s = newStrict(t, 1, 200)
+	wake, said := s.begun()
+	s.server.Exec(t, s.owner, "ALTER ROLE runs CONNECTION LIMIT 3")
+	if out, _ := s.worker(0).CombinedOutput(); !strings.Contains(string(out), "needs two connections") {
+		t.Errorf("a worker without room says:\n%s", out)
+	}
+	if code := wake(); code != 0 {
+		t.Errorf("the one that had room ends with %d\n%s", code, said.String())
+	}
+	s.wholeFleet()
 }

@@ -95,9 +95,7 @@ func (s *storm) begin(shard int) {
 	h := &hand{shard: shard, said: &strings.Builder{}, ended: make(chan struct{})}
 	h.cmd = s.hired(shard)
 	h.cmd.Stdout, h.cmd.Stderr = h.said, h.said
-	if err := h.cmd.Start(); err != nil {
-		s.t.Fatal(err)
-	}
+	ok(s.t, h.cmd.Start())
 	go func() { defer close(h.ended); h.cmd.Wait() }()
 	s.hands = append(s.hands, h)
 	s.note("%d: begins on %d", h.cmd.Process.Pid, shard)
@@ -162,9 +160,7 @@ func (s *storm) crash() {
 	s.note("the server is killed")
 	s.server.Kill()
 	time.Sleep(time.Duration(s.random.IntN(300)) * time.Millisecond)
-	if err := s.server.Start(); err != nil {
-		s.t.Fatal(err)
-	}
+	ok(s.t, s.server.Start())
 }
 
 func (s *storm) freeze() {

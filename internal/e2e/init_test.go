@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -51,7 +52,9 @@ func TestInit(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(cases(t), test.file)
 			w := newWorld(t, sandbox.Options{})
-			w.propose(file, test.edit)
+			w.must(0, "init", file, "-m", "m.yaml")
+			contains(t, w.must(1, "validate", "-m", "m.yaml", file), "assign is missing")
+			w.edit("m.yaml", test.edit)
 			w.must(0, "import", "-m", "m.yaml", file, "--out", "none")
 			leads, err := w.service.Leads()
 			if err != nil || len(leads) != test.rows {
@@ -71,15 +74,6 @@ func TestInit(t *testing.T) {
 	}
 }
 
-// propose has init write m.yaml for a file, which one edit makes whole: validate says what is missing before it.
-func (w *world) propose(file string, e edit) {
-	w.t.Helper()
-	w.must(0, "init", file, "-m", "m.yaml")
-	contains(w.t, w.must(1, "validate", "-m", "m.yaml", file), "assign is missing")
-	w.edit("m.yaml", []edit{e})
-	w.must(0, "validate", "-m", "m.yaml", file, "--summary", "s.json")
-}
-
 // TestGuessesAreMarked: what the proposal for an export guesses otherwise than its sample says is marked, and validate
 // names it.
 func TestGuessesAreMarked(t *testing.T) {
@@ -89,7 +83,8 @@ func TestGuessesAreMarked(t *testing.T) {
 			t.Parallel()
 			sample := filepath.Join(root(t), "samples", "exports", export.name)
 			w := newWorld(t, sandbox.Options{})
-			w.propose(sample+".csv", oneOrganization)
+			w.must(0, "init", sample+".csv", "-m", "m.yaml")
+			w.edit("m.yaml", oneOrganization)
 			w.guessesAreMarked(sample+".yaml", sample+".csv")
 		})
 	}
@@ -101,6 +96,7 @@ func TestGuessesAreMarked(t *testing.T) {
 func (w *world) guessesAreMarked(sample, file string) {
 	w.t.Helper()
 	var marks []string
+	got, right := w.wouldSend("m.yaml", file, "--summary", "s.json"), w.wouldSend(sample, file)
 	named := w.summary("s.json").Checks.Unconfirmed
 	for i, g := range w.mapping("m.yaml").Unconfirmed() {
 		marks = append(marks, g.Of+": "+g.Why)
@@ -119,7 +115,6 @@ func (w *world) guessesAreMarked(sample, file string) {
 	if got, want := w.mapping("m.yaml").KeyForm(), w.mapping(sample).KeyForm(); got != want {
 		says("key", "key: ")
 	}
-	got, right := w.wouldSend("m.yaml", file), w.wouldSend(sample, file)
 	if len(got) != len(right) {
 		w.t.Fatalf("%d requests, want %d", len(got), len(right))
 	}
@@ -146,14 +141,12 @@ type guessed struct {
 }
 
 // wouldSend is what the rows of a file come to with a mapping.
-func (w *world) wouldSend(name, file string) (list []guessed) {
+func (w *world) wouldSend(name, file string, more ...string) (list []guessed) {
 	w.t.Helper()
-	for line := range strings.Lines(w.must(0, "validate", "-m", name, file, "--show", "1000", "--quiet")) {
+	for line := range strings.Lines(w.must(0, append([]string{"validate", "-m", name, file, "--show", "1000", "--quiet"}, more...)...)) {
 		if strings.HasPrefix(line, "{") {
 			var r guessed
-			if err := json.Unmarshal([]byte(line), &r); err != nil {
-				w.t.Fatal(err)
-			}
+			ok(w.t, json.Unmarshal([]byte(line), &r))
 			list = append(list, r)
 		}
 	}
@@ -167,32 +160,21 @@ func (w *world) mapping(name string) *mapping.Mapping {
 		name = filepath.Join(w.dir, name)
 	}
 	text, err := os.ReadFile(name)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	ok(w.t, err)
 	m, err := mapping.Parse(name, text, nil)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	ok(w.t, err)
 	return m
 }
 
-// edit changes lines of a file as a person would in an editor.
-func (w *world) edit(name string, edits []edit) {
+// edit changes a line of a file as a person would in an editor.
+func (w *world) edit(name string, e edit) {
 	w.t.Helper()
 	lines := strings.Split(w.read(name), "\n")
-	for _, e := range edits {
-		at, found := regexp.MustCompile(e.line), 0
-		for i, line := range lines {
-			if at.MatchString(line) && found == 0 {
-				lines[i] = e.by
-				found++
-			}
-		}
-		if found == 0 {
-			w.t.Fatalf("the proposal has no line like %s:\n%s", e.line, strings.Join(lines, "\n"))
-		}
+	i := slices.IndexFunc(lines, regexp.MustCompile(e.line).MatchString)
+	if i < 0 {
+		w.t.Fatalf("the proposal has no line like %s:\n%s", e.line, strings.Join(lines, "\n"))
 	}
+	lines[i] = e.by
 	w.write(name, strings.Join(lines, "\n"))
 }
 
@@ -209,9 +191,7 @@ func TestInitNeverPassesOverALineThatCannotBeRead(t *testing.T) {
 	in := func(e encoding.Encoding, text string) string {
 		t.Helper()
 		b, err := e.NewEncoder().String(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ok(t, err)
 		return b
 	}
 	utf16 := unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)
@@ -246,5 +226,76 @@ func TestInitNeverPassesOverALineThatCannotBeRead(t *testing.T) {
 		if out := w.must(0, "init", name+".csv", "--encoding", "windows-1252"); !strings.Contains(out, "20 rows read (the whole file)") || !strings.Contains(w.read(name+".yaml"), "{Straße}") {
 			t.Errorf("%s:\n%s\n%s", name, out, w.read(name+".yaml"))
 		}
+	}
+}
+
+// exports are the exports of CRMs in samples/exports, each with its mapping beside it,
+// how many leads it holds, what people edit in a CRM without the lead being another one,
+// and a word of the status table with its status.
+var exports = []struct {
+	name         string
+	leads        int
+	edits        []string // texts and what they become, alternating
+	word, status string
+}{
+	{"salesforce-report", 8, []string{"@example.", "@moved.example.", `"Web"`, `"Fair"`}, `"Closed - Not Converted"`, "closedNotInterested"},
+	{"salesforce-dataloader", 8, []string{"@example.", "@moved.example.", `"Web"`, `"Fair"`}, `"Working - Contacted"`, "inProgress"},
+	{"hubspot", 8, []string{"@example.", "@moved.example.", `"Organic Search"`, `"Referrals"`}, `"Bad Timing"`, "onHold"},
+	{"pipedrive", 8, []string{"@example.", "@moved.example.", "Website", "Fair", "Hot", "Cold"}, "", ""},
+	{"zoho", 8, []string{"@example.", "@moved.example.", "Web Download", "Fair"}, "Contact in Future", "onHold"},
+	{"dynamics", 8, []string{"@example.", "@moved.example.", "Web", "Fair", "/1abc==", "/2abc=="}, "No Longer Interested", "closedNotInterested"},
+	{"freshsales", 8, []string{"@example.", "@moved.example.", "Organic Search", "Fair"}, "Under Review", "inProgress"},
+	{"copper", 8, []string{"@example.", "@moved.example.", "Advertising", "Fair"}, "Junk", "closedNotInterested"},
+	{"sugarcrm", 8, []string{"@example.", "@moved.example.", `"Web Site"`, `"Fair"`}, "Recycled", "onHold"},
+	{"odoo", 8, []string{"@example.", "@moved.example.", "Search engine", "Fair"}, "Proposition", "inProgress"},
+	{"bitrix24", 6, []string{"@example.", "@moved.example.", "Веб-сайт", "Выставка"}, `"Некачественный лид"`, "closedNotInterested"},
+	{"krayin", 8, []string{"Two vans", "Three vans", ",1,1,1,", ",4,1,1,", ",1,7,1,", ",1,7,3,"}, "", ""},
+}
+
+// TestSamplesOfCRMs imports each export with its mapping. When its rows are edited in the
+// CRM afterwards, source and address too, no lead is made a second time. Every export of the
+// folder is in the table.
+func TestSamplesOfCRMs(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join(root(t), "samples", "exports")
+	files, err := filepath.Glob(filepath.Join(folder, "*"))
+	if err != nil || len(files) != 2*len(exports) {
+		t.Fatalf("%d files for %d exports: %v", len(files), len(exports), err)
+	}
+	for _, export := range exports {
+		t.Run(export.name, func(t *testing.T) {
+			t.Parallel()
+			file, mapping := filepath.Join(folder, export.name+".csv"), filepath.Join(folder, export.name+".yaml")
+			text, err := os.ReadFile(file)
+			ok(t, err)
+			w := newWorld(t, sandbox.Options{})
+			w.must(0, "import", "-m", mapping, file, "--out", "none", "--summary", "s.json")
+			leads, err := w.service.Leads()
+			if err != nil || len(leads) != export.leads {
+				t.Fatalf("the service holds %d leads, want %d: %v", len(leads), export.leads, err)
+			}
+			if n := bytes.Count(text, []byte(export.word)); export.word != "" {
+				for _, l := range leads {
+					if l.Status == export.status {
+						n--
+					}
+				}
+				if n > 0 {
+					t.Errorf("%d leads of status %s are missing", n, export.status)
+				}
+			}
+			edited := strings.NewReplacer(export.edits...).Replace(string(text))
+			for old := range slices.Chunk(export.edits, 2) {
+				if !strings.Contains(string(text), old[0]) {
+					t.Errorf("nothing to edit: %s", old[0])
+				}
+			}
+			w.write("edited.csv", edited)
+			w.must(1, "import", "-m", mapping, "edited.csv", "--out", "none", "--summary", "s.json")
+			s := w.summary("s.json")
+			if s.Rows.Changed == 0 || s.Rows.Changed+s.Rows.Unchanged != export.leads || s.Requests.Create != 0 {
+				t.Errorf("after edits in the CRM: %+v, %d creates", s.Rows, s.Requests.Create)
+			}
+		})
 	}
 }

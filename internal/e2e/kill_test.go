@@ -3,12 +3,16 @@ package e2e
 import (
 	"cmp"
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -26,7 +30,7 @@ func TestKill(t *testing.T) {
 			t.Parallel()
 			f := figures{concurrency: m.concurrency, bound: 2 * m.concurrency}
 			mappings := []string{mappingText, mappingText + linkText}
-			f.often(t, func(t *testing.T) { f.chain(t, m.rows, mappings[f.chains%2], func(*world) {}) })
+			f.often(t, func(t *testing.T) { f.chain(t, rowsFor(m.each), mappings[f.chains%2], func(*world) {}) })
 			f.judge(t)
 		})
 	}
@@ -37,7 +41,7 @@ func TestKill(t *testing.T) {
 func TestKillAmongMany(t *testing.T) {
 	t.Parallel()
 	f := figures{concurrency: 64, bound: 128}
-	f.often(t, func(t *testing.T) { f.chain(t, 4000, mappingText, (*world).amongMany) })
+	f.often(t, func(t *testing.T) { f.chain(t, rowsFor(400), mappingText, (*world).amongMany) })
 	f.judge(t)
 }
 
@@ -53,19 +57,18 @@ func (w *world) amongMany() {
 	}
 	w.write("known.csv", list.String())
 	w.must(0, "checkpoint", "adopt", "known.csv")
-	b, err := os.ReadFile(filepath.Join(w.dir, "leads.csv"))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	head, rows, _ := strings.Cut(string(b), "\n")
+	head, rows, _ := strings.Cut(w.read("leads.csv"), "\n")
 	lines := strings.Split(strings.TrimSpace(rows), "\n")
 	rand.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
 	w.write("leads.csv", head+"\n"+strings.Join(lines, "\n"))
 }
 
-// matrix says at how many requests in flight runs are killed, and with how many rows:
-// about as many as ten kills leave undone.
-var matrix = []struct{ concurrency, rows int }{{1, 120}, {8, 800}, {64, 4000}}
+// matrix says at how many requests in flight runs are killed, and with how many rows a kill of a chain:
+// about as many as are done until then.
+var matrix = []struct{ concurrency, each int }{{1, 12}, {8, 80}, {64, 400}}
+
+// rowsFor is how many rows a chain of kills needs.
+func rowsFor(each int) int { return each * min(*kills, chained) }
 
 // chained is how often one import or sync is killed in a row.
 const chained = 10
@@ -135,10 +138,7 @@ func (f *figures) chain(t *testing.T, rows int, mapping string, prepare func(*wo
 // linked checks on the service's side that every lead carries its row's ExternalID.
 func (w *world) linked() {
 	w.t.Helper()
-	leads, err := w.service.Leads()
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	leads := w.made()
 	for _, l := range leads {
 		if l.ExternalID == "" || l.ExternalID != l.Content["importRef"] {
 			w.t.Errorf("the lead of row %v is linked to %q", l.Content["importRef"], l.ExternalID)
@@ -158,10 +158,7 @@ func (w *world) killOnce(concurrency int) bool {
 func (w *world) killWithin(most time.Duration, args ...string) bool {
 	w.t.Helper()
 	before := w.requests()
-	c := w.command(args...)
-	if err := c.Start(); err != nil {
-		w.t.Fatal(err)
-	}
+	c := w.start(args...)
 	ended := make(chan struct{})
 	go func() { defer close(ended); c.Wait() }()
 	delay := 20*time.Millisecond + rand.N(most)
@@ -260,5 +257,135 @@ func (w *world) complete(rows int) {
 		if r["lead_id"] != ledger[r["key"]] {
 			w.t.Errorf("row %s: results say %s, the service %s", r["key"], r["lead_id"], ledger[r["key"]])
 		}
+	}
+}
+
+// rounds is how often each crash point is tried, and a measure of how much is typed in a situation; the long suite is
+// `go test ./internal/e2e -run 'TestCrash|TestWhatIsPrinted' -rounds 25 -timeout 30m`.
+var rounds = flag.Int("rounds", 1, "how many times TestCrash dies at each of its points; TestWhatIsPrintedCanBeTyped types so many times more")
+
+// crashing is the program built with its crash points, once.
+var crashing = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(filepath.Dir(binary()), "leadferry-failing")
+	out, err := exec.Command("go", "build", "-ldflags=-s -w", "-tags", "failpoints", "-o", path, "leadferry").CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("build the program with its crash points: %w\n%s", err, out)
+	}
+	return path, err
+})
+
+// dieAt imports leads.csv until it dies at the nth arrival at a point; false means
+// that it ended by itself.
+func (w *world) dieAt(point string, nth, concurrency int) bool {
+	w.t.Helper()
+	path, err := crashing()
+	ok(w.t, err)
+	c := w.command("import", "-m", "leads.yaml", "leads.csv", "-c", itoa(concurrency), "--out", fmt.Sprintf("run-%s-%d", point, nth), "--max-in-doubt", "0")
+	c.Path = path
+	c.Env = append(slices.Clone(c.Env), fmt.Sprintf("LEADFERRY_FAILPOINT=%s:%d", point, nth))
+	out, err := c.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		w.t.Fatal(err)
+	}
+	if status := c.ProcessState.Sys().(syscall.WaitStatus); status.Signaled() {
+		return true
+	}
+	if code := c.ProcessState.ExitCode(); code != 0 && code != 5 { // 5: rows of earlier deaths are in doubt
+		w.t.Fatalf("%s:%d: exit %d instead of a death\n%s", point, nth, code, out)
+	}
+	return false
+}
+
+// steps are the points on the way of one row that is created and then linked, and
+// what the checkpoint and the service hold of it after a death there. Two states
+// are given where a commit under way may have been quicker than the death.
+var steps = []struct {
+	point  string
+	nth    int
+	states string // of the row in the checkpoint
+	leads  string // on the service
+}{
+	{"write", 1, "none", "0"}, // the token request
+	{"read", 1, "none", "0"},
+	{"before intent", 1, "none", "0"},
+	{"commit intent", 1, "none", "0"},
+	{"durable intent", 1, "in_doubt", "0"},
+	{"write", 2, "in_doubt", "0"},     // head and first part of the body
+	{"write", 3, "in_doubt", "0"},     // mid body
+	{"written", 3, "in_doubt", "0 1"}, // all of it
+	{"read", 2, "in_doubt", "1"},
+	{"answered", 1, "in_doubt", "1"},
+	{"commit outcome", 1, "in_doubt", "1"},
+	{"durable outcome", 1, "partial", "1"},
+	{"before link", 1, "partial", "1"},
+	{"write", 4, "partial", "1"},
+	{"written", 4, "partial", "1"},
+	{"read", 3, "partial", "1"},
+	{"link answered", 1, "partial", "1"},
+	{"commit outcome", 2, "partial", "1"},
+	{"durable outcome", 2, "created", "1"},
+	{"before results line", 1, "created", "1"},
+	{"after results line", 1, "created", "1"},
+	{"before run is noted", 1, "created", "1"},
+	{"before files are finished", 1, "created", "1"},
+}
+
+// TestCrashSteps dies at each step of one row's way and finds exactly what that
+// step allows; afterwards the import is finished. fault 2
+func TestCrashSteps(t *testing.T) {
+	t.Parallel()
+	for range *rounds {
+		for _, step := range steps {
+			t.Run(fmt.Sprintf("%s %d", step.point, step.nth), func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t, sandbox.Options{})
+				w.write("leads.csv", "id,org,name\nL00000,"+sandbox.Organizations()[0].ID+","+strings.Repeat("a long name ", 1000)+"\n")
+				w.write("leads.yaml", mappingText+linkText)
+				if !w.dieAt(step.point, step.nth, 1) {
+					t.Fatal("the program never came there")
+				}
+				state := "none"
+				if known := w.exported(""); len(known) > 0 {
+					state = known[0]["state"]
+				}
+				leads := itoa(len(w.byRef()))
+				if !slices.Contains(strings.Fields(step.states), state) || !slices.Contains(strings.Fields(step.leads), leads) {
+					t.Errorf("the checkpoint says %s, the service holds %s leads; want %s and %s", state, leads, step.states, step.leads)
+				}
+				if state == "in_doubt" {
+					w.settle()
+				}
+				w.complete(1)
+				w.linked()
+			})
+		}
+	}
+}
+
+// TestCrashChains dies up to ten times in a row at random points of an import by
+// eight workers, and loses and doubles nothing. faults 2, 3
+func TestCrashChains(t *testing.T) {
+	t.Parallel()
+	const rows, concurrency = 60, 8
+	for range *rounds {
+		w := newWorld(t, sandbox.Options{})
+		w.leads(rows)
+		w.write("leads.yaml", mappingText+linkText)
+		doubts := 0
+		for range 10 {
+			step := steps[rand.N(len(steps))]
+			if !w.dieAt(step.point, 1+rand.N(rows/2), concurrency) {
+				break
+			}
+			now := len(w.exported("in_doubt"))
+			if now-doubts > 2*concurrency {
+				t.Errorf("%s: %d rows fell in doubt, more than 2 × %d", step.point, now-doubts, concurrency)
+			}
+			doubts = now
+		}
+		w.settle()
+		w.complete(rows)
+		w.linked()
 	}
 }

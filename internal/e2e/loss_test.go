@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,9 +16,7 @@ import (
 // copyTree copies a folder as a backup does: with times and modes.
 func (w *world) copyTree(from, to string) {
 	w.t.Helper()
-	if err := os.RemoveAll(to); err != nil {
-		w.t.Fatal(err)
-	}
+	ok(w.t, os.RemoveAll(to))
 	c := exec.Command("cp", "-a", from, to)
 	c.Dir = w.dir
 	if out, err := c.CombinedOutput(); err != nil {
@@ -107,9 +106,7 @@ func TestCheckpointTakenAwayInMidRun(t *testing.T) {
 	c := w.waits("import", "-m", "leads.yaml", "leads.csv", "--out", "run", "-c", "1")
 	h.full(t)
 	path := w.checkpoint()
-	if err := os.RemoveAll(filepath.Dir(path)); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, os.RemoveAll(filepath.Dir(path)))
 	close(h.let)
 	if code := c.signal(); code != 3 || !strings.Contains(c.said.String(), "checkpoint is lost") {
 		t.Errorf("exit %d\n%s", code, &c.said)
@@ -120,4 +117,191 @@ func TestCheckpointTakenAwayInMidRun(t *testing.T) {
 	}
 	contains(t, w.must(4, "import", "-m", "leads.yaml", "leads.csv", "--out", "run"), "another checkpoint is in use for this trunk")
 	w.holds(made)
+}
+
+// lose overwrites every page of a file in which a text stands.
+func (w *world) lose(path, text string) {
+	w.t.Helper()
+	b, err := os.ReadFile(path)
+	ok(w.t, err)
+	hit := false
+	for at := 0; at < len(b); at += os.Getpagesize() {
+		page := b[at:min(len(b), at+os.Getpagesize())]
+		switch {
+		case !bytes.Contains(page, []byte(text)):
+			continue
+		case bytes.Contains(page, []byte("header")): // what the file says of itself stands there, too, and stays
+			copy(page, bytes.ReplaceAll(page, []byte(text), bytes.Repeat([]byte("?"), len(text))))
+		default:
+			clear(page)
+		}
+		hit = true
+	}
+	if !hit {
+		w.t.Fatalf("%s does not hold %s", path, text)
+	}
+	ok(w.t, os.WriteFile(path, b, 0o600))
+}
+
+// A damaged checkpoint, and the runbook's way out: what results know comes back, what nobody knows is held, nothing is
+// made twice. faults 19, 128
+func TestRepairMakesNothingTwice(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandbox.Options{})
+	w.leads(320)
+	all := []string{"import", "-m", "leads.yaml", "leads.csv"}
+	w.must(0, append(all, "--limit", "200", "--out", "runs/first")...)
+	w.must(0, append(all, "--limit", "300", "--out", "runs/second")...)
+	path := w.checkpoint()
+	w.lose(path, "L00050")
+	w.lose(path, "L00250")
+
+	contains(t, w.must(4, append(all, "--out", "runs/third")...), "is damaged", "leadferry checkpoint repair")
+	w.must(4, "checkpoint", "check")
+	contains(t, w.must(4, "checkpoint", "export"), "Whatever adopts it is incomplete")
+	w.must(0, "checkpoint", "repair", path, "new.db", "--dry-run")
+	contains(t, w.must(0, "checkpoint", "repair", path, "new.db"), "incomplete")
+	w.must(2, "checkpoint", "repair", path, "new.db") // is there
+	ok(t, os.Remove(filepath.Join(w.dir, "new.db")))
+
+	contains(t, w.must(0, "checkpoint", "repair", path, "whole.db", "--results", "runs/[fs]*/results.csv"), "incomplete")
+	ok(t, os.Rename(filepath.Join(w.dir, "whole.db"), path))
+	contains(t, w.must(5, append(all, "--out", "runs/last")...), "20 rows were held, not sent")
+	w.must(0, "checkpoint", "check", "--accept-loss", "--yes")
+	w.must(0, append(all, "--out", "none")...)
+	w.must(0, "sync", "-m", "leads.yaml", "leads.csv", "--out", "none")
+	w.holds(320)
+	w.must(2, "checkpoint", "repair", path, "again.db") // is in order
+}
+
+// Of a file that lost everything, results know what they know; the rest is held.
+func TestRepairOfNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandbox.Options{})
+	w.leads(12)
+	all := []string{"import", "-m", "leads.yaml", "leads.csv"}
+	w.must(0, append(all, "--limit", "10", "--out", "runs/own")...)
+	path := w.checkpoint()
+	w.write("notes.txt", "nothing of a checkpoint")
+	contains(t, w.must(4, "checkpoint", "repair", "notes.txt", "new.db"), "holds nothing of a checkpoint")
+	ok(t, os.Truncate(path, 0))
+	w.must(4, "checkpoint", "repair", path, "empty.db")
+	w.must(0, "checkpoint", "repair", path, "new.db", "--results", "runs/own/results.csv")
+	contains(t, w.must(5, append(all, "--checkpoint", "new.db", "--out", "none")...), "2 rows were held, not sent")
+	w.holds(10)
+}
+
+// Results of another checkpoint are no evidence.
+func TestRepairBelievesOnlyResultsOfItsOwn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandbox.Options{})
+	w.leads(60)
+	all := []string{"import", "-m", "leads.yaml", "leads.csv"}
+	w.must(0, append(all, "--out", "runs/own")...)
+	other := append(all, "--checkpoint", "other.db", "--limit", "1", "--out", "away/run")
+	w.must(0, append(other, id(t, w.must(4, other...), "--new-checkpoint"))...)
+	path := w.checkpoint()
+	w.lose(path, "L00030")
+	contains(t, w.must(4, "checkpoint", "repair", path, "new.db", "--results", "away/run/results.csv"), "another checkpoint", "away/run/results.csv")
+	w.write("results.csv", w.read("runs/own/results.csv"))
+	contains(t, w.must(0, "checkpoint", "repair", path, "new.db", "--results", "results.csv"), "incomplete")
+}
+
+// A checkpoint that is damaged a second time is put in its place by what is printed, too: what was put aside the first
+// time must not stand in the way. faults 127, 128
+func TestRepairedTwiceByWhatIsPrinted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandbox.Options{})
+	w.leads(300)
+	all := []string{"import", "-m", "leads.yaml", "leads.csv"}
+	w.must(0, append(all, "--out", "runs/own")...)
+	path := w.checkpoint()
+	for _, made := range []string{"first.db", "second.db", "third.db"} {
+		w.lose(path, "L00005")
+		out := w.must(0, "checkpoint", "repair", path, made, "--results", "runs/own/results.csv")
+		_, moves, _ := strings.Cut(out, "To put it in the old one's place:\n")
+		if code, said := w.paste(moves); code != 0 {
+			t.Fatalf("%s\n%s", moves, said)
+		}
+		w.paste(moves) // twice
+		w.must(0, append(all, "--out", "none")...)
+	}
+	w.holds(300)
+}
+
+// A list decides what a person has looked up: a word that a program or a translator wrote frees no row, and a list that does
+// not say which send it is about decides no second one. fault 147
+func TestResolveListsThatDecideNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandbox.Options{Faults: "create.drop-stored#1,create.drop-stored#2"})
+	w.leads(3)
+	all := []string{"import", "-m", "leads.yaml", "leads.csv", "-c", "1"}
+	w.must(5, append(all, "--limit", "1")...)
+	doubt := w.exported("in_doubt")
+	if len(doubt) != 1 {
+		t.Fatalf("in doubt: %v", doubt)
+	}
+	key := doubt[0]["key"]
+	list := func(word string) string { return "key,lead_id\n" + key + "," + word + "\n" }
+	for _, word := range []string{"None", "NULL", "n/a", "keine", "2nd", "yes", "0", "created"} {
+		w.write("list.csv", list(word))
+		w.must(2, "checkpoint", "resolve", "list.csv")
+	}
+	if n := len(w.exported("in_doubt")); n != 1 {
+		t.Fatalf("%d rows in doubt, want 1", n)
+	}
+	w.write("list.csv", list("none"))
+	w.must(0, "checkpoint", "resolve", "list.csv")
+	w.must(5, append(all, "--limit", "1")...) // sent again, and in doubt again
+	if out := w.must(2, "checkpoint", "resolve", "list.csv"); !strings.Contains(out, "export the list anew") {
+		t.Errorf("the same list a second time:\n%s", out)
+	}
+	if n := len(w.exported("in_doubt")); n != 1 {
+		t.Errorf("%d rows in doubt, want 1", n)
+	}
+	w.write("anew.csv", strings.Replace(w.must(0, "checkpoint", "export", "--state", "in_doubt"), ",in_doubt,,", ",in_doubt,exists,", 1))
+	w.must(0, "checkpoint", "resolve", "anew.csv")
+}
+
+// Leads of the sandbox are nobody's: after a try nothing is said of them, least of all to adopt
+// them. fault 127
+func TestATryWithTheSandboxTellsOfNoLeads(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandbox.Options{})
+	w.leads(2)
+	w.must(0, "import", "-m", "leads.yaml", "leads.csv", "--sandbox", "--checkpoint", "try.db")
+	if out := w.must(0, "import", "-m", "leads.yaml", "leads.csv"); strings.Contains(out, "another checkpoint") {
+		t.Errorf("it tells of leads of the sandbox:\n%s", out)
+	}
+	w.holds(2)
+	ok(t, os.Remove(filepath.Join(w.dir, "try-service.db")))
+}
+
+// Results of a try in the sandbox, or of another target, lie in the same folder: a repair
+// passes them over, and adopt does not take their leads for this target's. fault 127
+func TestResultsOfAnotherTarget(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandbox.Options{})
+	w.leads(60)
+	all := []string{"import", "-m", "leads.yaml", "leads.csv"}
+	w.must(0, append(all, "--limit", "40", "--out", "runs/own")...)
+	w.copyTree("runs/own", "runs/a-try")
+	s := w.summary("runs/own/summary.json")
+	w.write("runs/a-try/run.json", strings.NewReplacer(sandbox.TrunkID, "another-trunk", s.Checkpoint.ID, "0123456789abcdef").Replace(w.read("runs/own/run.json")))
+	contains(t, w.must(2, "checkpoint", "adopt", "runs/a-try/results.csv"),
+		"runs/a-try/results.csv: is of a run to another target", "nothing was taken over")
+	w.must(0, "checkpoint", "adopt", "runs/own/results.csv")
+
+	path := filepath.Join(w.dir, "real.db")
+	found, err := filepath.Glob(filepath.Join(w.dir, "state", "leadferry", "127*.db"))
+	if err != nil || len(found) != 1 {
+		t.Fatal(found, err)
+	}
+	ok(t, os.Rename(found[0], path))
+	w.lose(path, "L00030")
+	out := w.must(0, "checkpoint", "repair", path, "new.db", "--results", "runs/a-try/results.csv", "runs/own/results.csv")
+	contains(t, out, "passed over runs/a-try/results.csv: its run had another target")
+	contains(t, out, "incomplete")
+	w.must(5, append(all, "--checkpoint", "new.db", "--out", "none")...)
+	w.holds(40)
 }

@@ -39,9 +39,7 @@ func TestPages(t *testing.T) {
 	}
 	for _, name := range append(pages, filepath.Join(root(t), "README.md")) {
 		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ok(t, err)
 		if stray := loose.FindString(string(text)); stray != "" && filepath.Base(name) != "README.md" {
 			t.Errorf("%s: commands stand outside of a console block, where no test runs them: %s", filepath.Base(name), stray)
 		}
@@ -108,9 +106,7 @@ type reader struct {
 
 func newReader(t *testing.T, page string) *reader {
 	r := &reader{T: t, dir: t.TempDir()}
-	if err := os.CopyFS(filepath.Join(r.dir, "samples"), os.DirFS(filepath.Join(root(t), "samples"))); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, os.CopyFS(filepath.Join(r.dir, "samples"), os.DirFS(filepath.Join(root(t), "samples"))))
 	r.serve("")
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) { r.service.Load().ServeHTTP(w, q) }))
 	t.Cleanup(func() {
@@ -125,17 +121,11 @@ func newReader(t *testing.T, page string) *reader {
 	r.shell.Env = append(os.Environ(), "PATH="+filepath.Dir(binary())+string(os.PathListSeparator)+os.Getenv("PATH"), "HOME="+r.dir,
 		"XDG_STATE_HOME="+filepath.Join(r.dir, "state"), "XDG_CONFIG_HOME="+filepath.Join(r.dir, "config"), "LEADFERRY_ANY_FILESYSTEM=1", "LEADFERRY_PASSWORD="+sandbox.Password)
 	in, err := r.shell.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	out, into, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	r.shell.Stdout, r.shell.Stderr = into, into
-	if err := r.shell.Start(); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, r.shell.Start())
 	into.Close()
 	r.in, r.out = in, bufio.NewReader(out)
 	t.Cleanup(func() {
@@ -156,9 +146,7 @@ func (r *reader) serve(faults string) {
 		before.Close()
 	}
 	s, err := sandbox.New(sandbox.Options{Path: filepath.Join(r.dir, "service.db"), Faults: faults})
-	if err != nil {
-		r.Fatal(err)
-	}
+	ok(r, err)
 	r.service.Store(s)
 }
 

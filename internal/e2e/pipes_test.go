@@ -17,7 +17,7 @@ import (
 
 // readers is how often TestReaderGoes pipes a run into a reader that goes; the long
 // suite is `go test ./internal/e2e -run TestReaderGoes -readers 200 -timeout 10m`.
-var readers = flag.Int("readers", 10, "how many times TestReaderGoes pipes an import into head -1")
+var readers = flag.Int("readers", 4, "how many times TestReaderGoes pipes an import into head -1")
 
 const importAll = `"$0" import -m leads.yaml leads.csv --out run --summary -`
 
@@ -53,9 +53,7 @@ func TestStreamsClosed(t *testing.T) {
 			w.leads(rows)
 			c := w.shell(test.script)
 			reader, writer, err := os.Pipe()
-			if err != nil {
-				t.Fatal(err)
-			}
+			ok(t, err)
 			reader.Close()
 			defer writer.Close()
 			c.ExtraFiles = []*os.File{writer}
@@ -135,23 +133,15 @@ func TestParentDies(t *testing.T) {
 	w.leads(rows)
 	c := w.shell(`"$0" import -m leads.yaml leads.csv --out run -c 4 3>&-; echo never reached`)
 	output, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	alive, held, err := os.Pipe() // its end: nobody has standard error any more
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	defer alive.Close()
 	c.Stderr = held
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, c.Start())
 	held.Close()
 	h.full(t)
-	if err := c.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, c.Process.Kill())
 	c.Process.Wait()
 	output.Close()
 	close(h.let)

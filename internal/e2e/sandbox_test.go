@@ -10,8 +10,10 @@ import (
 	"os"
 	"path"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"leadferry/leadapi/sandbox"
 )
@@ -22,16 +24,12 @@ func (w *world) serveSandbox(args ...string) (said *bufio.Scanner, stop func()) 
 	w.t.Helper()
 	c := w.command(append([]string{"sandbox", "--addr", "127.0.0.1:0"}, args...)...)
 	out, err := c.StdoutPipe()
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	ok(w.t, err)
 	words, err := c.StderrPipe()
 	if err == nil {
 		err = c.Start()
 	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	ok(w.t, err)
 	for lines := bufio.NewScanner(out); ; {
 		if !lines.Scan() {
 			w.t.Fatal("the settings have no end")
@@ -50,9 +48,7 @@ func (w *world) serveSandbox(args ...string) (said *bufio.Scanner, stop func()) 
 	}
 	return bufio.NewScanner(words), func() {
 		w.t.Helper()
-		if err := c.Process.Signal(os.Interrupt); err != nil {
-			w.t.Fatal(err)
-		}
+		ok(w.t, c.Process.Signal(os.Interrupt))
 		_, _ = io.Copy(io.Discard, words)
 		if err := c.Wait(); err != nil {
 			w.t.Errorf("the sandbox ended with %v", err)
@@ -90,9 +86,7 @@ func visit(t *testing.T, said *bufio.Scanner) *visitor {
 func (v *visitor) get(address string) string {
 	v.t.Helper()
 	r, err := v.Get(v.page + address)
-	if err != nil {
-		v.t.Fatal(err)
-	}
+	ok(v.t, err)
 	defer r.Body.Close()
 	b, err := io.ReadAll(r.Body)
 	if err != nil || r.StatusCode != http.StatusOK {
@@ -156,9 +150,7 @@ func TestDoubtIsSettledByTheSandboxsPage(t *testing.T) {
 		t.Errorf("%d in doubt were made and %d not: too few to try", exists, missing)
 	}
 	service, err := sandbox.New(sandbox.Options{Path: data})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	defer service.Close()
 	leads, err := service.Leads()
 	if err != nil || len(leads) != rows {
@@ -177,4 +169,131 @@ func TestDoubtIsSettledByTheSandboxsPage(t *testing.T) {
 	if len(people) > 0 {
 		t.Errorf("leads of no row: %v", people)
 	}
+}
+
+// TestPageIsLive watches an import that waits for an answer: the page tells how far it is,
+// and its last word is how it ended.
+func TestPageIsLive(t *testing.T) {
+	t.Parallel()
+	watchesItsPage(t, newWorld(t, sandbox.Options{}))
+}
+
+func watchesItsPage(t *testing.T, w *world) {
+	w.leads(40)
+	held := w.hold(1)
+	c := w.command("import", "-m", "leads.yaml", "leads.csv", "--out", "run", "--web")
+	said, err := c.StderrPipe()
+	ok(t, err)
+	ok(t, c.Start())
+	address, told := "", bufio.NewScanner(said)
+	for address == "" && told.Scan() {
+		address, _ = strings.CutPrefix(told.Text(), "page: ")
+		if !strings.HasPrefix(address, "http") {
+			address = ""
+		}
+	}
+	if address == "" {
+		t.Fatalf("no page: %v", c.Wait())
+	}
+	go io.Copy(io.Discard, said)
+	client := &http.Client{Transport: new(http.Transport)}
+	defer client.CloseIdleConnections()
+	get := func(accept string) *http.Response {
+		t.Helper()
+		r, err := http.NewRequest(http.MethodGet, address, nil)
+		ok(t, err)
+		r.Header.Set("Accept", accept)
+		answer, err := client.Do(r)
+		ok(t, err)
+		return answer
+	}
+	answer := get("text/html")
+	page, err := io.ReadAll(answer.Body)
+	answer.Body.Close()
+	if text := string(page); err != nil || !strings.Contains(text, "Import is ") {
+		t.Errorf("at %s: %v\n%s", address, err, text)
+	}
+	stream := get("text/event-stream")
+	defer stream.Body.Close()
+	r := bufio.NewReader(stream.Body)
+	until := func(what string) string {
+		for {
+			line, err := r.ReadString('\n')
+			if err != nil {
+				t.Fatalf("never: %s: %v", what, err)
+			}
+			if strings.Contains(line, what) {
+				return line
+			}
+		}
+	}
+	close(held.let)
+	until("event: end")
+	if last := until("data: "); !strings.Contains(last, "Import complete: 40 rows") || strings.Contains(last, "L00007") || strings.Contains(last, "Person 7") {
+		t.Errorf("the last word is %s", last)
+	}
+	if err := c.Wait(); err != nil {
+		t.Error(err)
+	}
+	if _, err := client.Get(address); err == nil {
+		t.Error("the page outlives its run")
+	}
+	w.whole(40)
+	if page := w.read("run/report.html"); !strings.Contains(page, fmt.Sprintf("Import complete: %d rows", 40)) {
+		t.Error("the page that the run left does not say how it ended")
+	}
+}
+
+// figures are the series of a metrics file by name and own label, without the labels
+// that all have.
+func (w *world) figures(name string) map[string]string {
+	w.t.Helper()
+	common := regexp.MustCompile(`(command|mapping|target)="[^"]*",?`)
+	series := map[string]string{}
+	for line := range strings.Lines(w.read(name)) {
+		if line[0] != '#' {
+			name, value, _ := strings.Cut(strings.TrimSpace(common.ReplaceAllString(line, "")), " ")
+			series[strings.Replace(name, ",}", "}", 1)] = value
+		}
+	}
+	return series
+}
+
+func (w *world) expect(name string, want map[string]string) map[string]string {
+	w.t.Helper()
+	have := w.figures(name)
+	for series, value := range want {
+		if have[series] != value {
+			w.t.Errorf("%s is %q, want %q", series, have[series], value)
+		}
+	}
+	return have
+}
+
+// TestMetricsOfAKilledRun: who watches sees a run that began and does not end.
+func TestMetricsOfAKilledRun(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandbox.Options{Latency: 20 * time.Millisecond})
+	w.leads(300)
+	args := []string{"import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--metrics", "l.prom"}
+	w.must(0, append(args, "--limit", "20")...)
+	first := w.figures("l.prom")
+	c := w.start(args...)
+	eventually(t, "the run makes leads", func() bool {
+		leads, err := w.service.Leads()
+		return err != nil || len(leads) > 20
+	})
+	ok(t, c.Process.Kill())
+	_ = c.Wait()
+	const success, start = "leadferry_last_success_timestamp_seconds{}", "leadferry_run_start_timestamp_seconds{}"
+	killed := w.expect("l.prom", map[string]string{"leadferry_run_in_progress{}": "1", "leadferry_run_exit_code{}": "", success: first[success]})
+	if killed[start] == first[start] {
+		t.Error("the file still tells of the first run")
+	}
+	code, _ := w.run(args...)
+	doubt := strconv.Itoa(len(w.exported("in_doubt")))
+	w.expect("l.prom", map[string]string{
+		"leadferry_run_in_progress{}": "0", "leadferry_run_exit_code{}": strconv.Itoa(code),
+		`leadferry_run_rows{outcome="in_doubt"}`: doubt, "leadferry_checkpoint_rows_in_doubt{}": doubt,
+	})
 }

@@ -3,18 +3,100 @@
 package e2e
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"leadferry/internal/cli/signals"
 	"leadferry/leadapi/sandbox"
 )
+
+// TestCleanStop sends one signal in mid-run: what is in flight is waited for,
+// claims that were not sent are withdrawn, and nothing is in doubt. Invariant 2;
+// faults 4, 6.
+func TestCleanStop(t *testing.T) {
+	t.Parallel()
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
+		t.Run(sig.String(), func(t *testing.T) {
+			if signal.Ignored(sig) {
+				t.Skip("the tests run under nohup, and so does the program")
+			}
+			t.Parallel()
+			w := newWorld(t, sandbox.Options{Latency: 30 * time.Millisecond})
+			w.leads(400)
+			c := w.command("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--summary", "s.json", "--results", "r.csv", "--rate", "50", "--log-format", "json", "--quiet")
+			var told strings.Builder
+			c.Stderr = &told
+			ok(t, c.Start())
+			eventually(t, "some leads are made", func() bool { return len(w.byRef()) > 20 })
+			ok(t, c.Process.Signal(sig))
+			c.Wait()
+			if code := c.ProcessState.ExitCode(); code != 130 {
+				t.Errorf("exit %d, want 130", code)
+			}
+			s := w.summary("s.json")
+			if s.Outcome != "interrupted" || s.Rows.InDoubt != 0 || s.Rows.Created != len(w.byRef()) {
+				t.Errorf("summary says %s, %d in doubt, %d created; the service holds %d", s.Outcome, s.Rows.InDoubt, s.Rows.Created, len(w.byRef()))
+			}
+			lines := objects(t, told.String())
+			if last := lines[len(lines)-1]; last["exit_code"] != 130.0 || last["outcome"] != "interrupted" {
+				t.Errorf("the log: %s", told.String())
+			}
+			if n := len(w.exported("in_doubt")); n != 0 {
+				t.Errorf("%d rows in doubt after a clean stop", n)
+			}
+			w.complete(400)
+		})
+	}
+}
+
+// TestSecondSignal stops at once: requests without an answer are in doubt, and
+// only those. fault 5
+func TestSecondSignal(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandbox.Options{})
+	h := w.hold(4)
+	w.leads(100)
+	c := w.command("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "-c", "4", "--summary", "s.json")
+	said, err := c.StderrPipe()
+	ok(t, err)
+	ok(t, c.Start())
+	h.full(t)
+	c.Process.Signal(os.Interrupt)
+	first := time.Now()
+	for lines := bufio.NewScanner(said); lines.Scan(); {
+		if strings.Contains(lines.Text(), "Ctrl-C again stops at once") {
+			time.Sleep(2 * signals.Moment) // until then it would be the first one
+			c.Process.Signal(os.Interrupt)
+		}
+	}
+	c.Wait()
+	close(h.let)
+	if took := time.Since(first); took > oneRequest/2 {
+		t.Errorf("it ended %v after the first signal, by the time-out of what was in flight", took)
+	}
+	if code := c.ProcessState.ExitCode(); code != 130 {
+		t.Errorf("exit %d, want 130", code)
+	}
+	if n := len(w.exported("in_doubt")); n != 4 {
+		t.Errorf("%d rows in doubt, want the 4 in flight", n)
+	}
+	if s := w.summary("s.json"); s.Outcome != "interrupted" || s.Rows.InDoubt != 4 || s.Rows.Created+s.Rows.InDoubt+s.Rows.Pending != s.Rows.Read {
+		t.Errorf("%s: %+v", s.Outcome, s.Rows)
+	}
+	w.settle()
+	w.complete(100)
+}
 
 // TestStoppedForLongerThanTheTimeOut stops the process while requests are in flight,
 // for longer than they may take. Answers that came meanwhile are in the sockets when it
@@ -37,10 +119,7 @@ func TestStoppedForLongerThanTheTimeOut(t *testing.T) {
 			w := newWorld(t, sandbox.Options{})
 			h := w.hold(concurrency)
 			w.leads(rows)
-			c := w.command("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "-c", itoa(concurrency), "--timeout", timeout.String(), "--summary", "s.json")
-			if err := c.Start(); err != nil {
-				t.Fatal(err)
-			}
+			c := w.start("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "-c", itoa(concurrency), "--timeout", timeout.String(), "--summary", "s.json")
 			h.full(t)
 			suspend(t, c.Process)
 			if test.answered {
@@ -48,9 +127,7 @@ func TestStoppedForLongerThanTheTimeOut(t *testing.T) {
 				eventually(t, "answers are in the sockets", func() bool { _, answered := h.counts(); return answered == concurrency })
 			}
 			time.Sleep(timeout + timeout/2) // this is the fault
-			if err := c.Process.Signal(syscall.SIGCONT); err != nil {
-				t.Fatal(err)
-			}
+			ok(t, c.Process.Signal(syscall.SIGCONT))
 			c.Wait()
 			if code := c.ProcessState.ExitCode(); code != test.code {
 				t.Errorf("exit %d, want %d", code, test.code)
@@ -73,9 +150,7 @@ func TestStoppedForLongerThanTheTimeOut(t *testing.T) {
 // suspend stops a process and returns when it does not run any more.
 func suspend(t *testing.T, p *os.Process) {
 	t.Helper()
-	if err := p.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, p.Signal(syscall.SIGSTOP))
 	eventually(t, "the process is stopped", func() bool {
 		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.Pid))
 		if err != nil {
@@ -99,13 +174,9 @@ func TestAbort(t *testing.T) {
 	c := w.shell(`ulimit -c unlimited; exec "$0" import -m leads.yaml leads.csv --out none -c ` + itoa(concurrency))
 	var dump bytes.Buffer
 	c.Stdout, c.Stderr = &dump, &dump
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, c.Start())
 	h.full(t)
-	if err := c.Process.Signal(syscall.SIGABRT); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, c.Process.Signal(syscall.SIGABRT))
 	c.Wait()
 	ended := c.ProcessState.Sys().(syscall.WaitStatus)
 	if ended.Signal() != syscall.SIGABRT || !strings.Contains(dump.String(), "SIGABRT") || !strings.Contains(dump.String(), "goroutine ") {
@@ -140,19 +211,13 @@ func TestHangup(t *testing.T) {
 		w.leads(rows)
 		c := w.shell(before + `exec "$0" import -m leads.yaml leads.csv --out run -c 4 --rate 20`) // so that it does not end before the signal is taken
 		reader, writer, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		ok(t, err)
 		c.Stdout, c.Stderr = writer, writer
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, c.Start())
 		writer.Close()
 		h.full(t)
 		reader.Close()
-		if err := c.Process.Signal(syscall.SIGHUP); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, c.Process.Signal(syscall.SIGHUP))
 		close(h.let)
 		c.Wait()
 		s := w.summary("run/summary.json")
@@ -160,5 +225,182 @@ func TestHangup(t *testing.T) {
 			t.Errorf("%s: exit %d, %s: %+v; the service holds %d", before, c.ProcessState.ExitCode(), s.Outcome, s.Rows, len(w.byRef()))
 		}
 		w.complete(rows)
+	}
+}
+
+// waiter is the program waiting for something that does not come.
+type waiter struct {
+	*exec.Cmd
+	t     *testing.T
+	in    io.WriteCloser
+	said  bytes.Buffer // complete once it has ended
+	alive *time.Timer
+}
+
+// waits starts the program with a standard input that stays open and waits until it
+// listens to signals.
+func (w *world) waits(args ...string) *waiter {
+	w.t.Helper()
+	c := &waiter{Cmd: w.command(args...), t: w.t}
+	c.Stdout, c.Stderr = &c.said, &c.said
+	var err error
+	if c.in, err = c.StdinPipe(); err != nil {
+		w.t.Fatal(err)
+	}
+	ok(w.t, c.Start())
+	c.alive = time.AfterFunc(time.Minute, func() { _ = c.Process.Kill() }) // so that a hang is told
+	eventually(w.t, "the program has begun", func() bool { return ignores(w.t, c.Process.Pid, syscall.SIGPIPE) })
+	return c
+}
+
+// ignores reports whether a process ignores a signal; the program does so with SIGPIPE
+// once it listens to others.
+func ignores(t *testing.T, pid int, sig syscall.Signal) bool {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Skipf("no way to see it here: %v", err)
+	}
+	_, mask, _ := strings.Cut(string(b), "SigIgn:\t")
+	mask, _, _ = strings.Cut(mask, "\n")
+	set, err := strconv.ParseUint(mask, 16, 64)
+	return err == nil && set&(1<<(sig-1)) != 0
+}
+
+// signal sends signals within a moment and returns the exit code.
+func (c *waiter) signal(signals ...syscall.Signal) int {
+	c.t.Helper()
+	if len(signals) > 1 { // a machine that is busy lets a moment go by between them
+		suspend(c.t, c.Process)
+		signals = append(signals, syscall.SIGCONT)
+	}
+	for _, sig := range signals {
+		ok(c.t, c.Process.Signal(sig))
+	}
+	_ = c.Wait()
+	c.alive.Stop()
+	return c.ProcessState.ExitCode()
+}
+
+// TestFirstSignalEndsEveryWait: before anything is sent, one signal is enough, whatever
+// the program waits for. faults 6, 135
+func TestFirstSignalEndsEveryWait(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandbox.Options{})
+	w.leads(3)
+	ok(t, syscall.Mkfifo(filepath.Join(w.dir, "fifo"), 0o600))
+	h := w.hold(1)
+	holding := w.waits("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "-c", "1")
+	h.full(t)
+	made := len(w.byRef())
+	for i, test := range []struct {
+		name string
+		args []string
+	}{
+		{"idle input of import", []string{"import", "-m", "leads.yaml", "-", "--format", "csv"}},
+		{"idle input of sync", []string{"sync", "-m", "leads.yaml", "-", "--format", "jsonl"}},
+		{"idle workbook", []string{"import", "-m", "leads.yaml", "-", "--format", "xlsx"}},
+		{"idle input of validate", []string{"validate", "-m", "leads.yaml", "-", "--format", "csv"}},
+		{"idle input of init", []string{"init", "-", "--format", "csv", "-m", "-"}},
+		{"mapping from a FIFO", []string{"import", "-m", "fifo", "leads.csv"}},
+		{"mapping of validate from a FIFO", []string{"validate", "-m", "fifo", "leads.csv"}},
+		{"list of resolve", []string{"checkpoint", "resolve", "-"}},
+		{"list of adopt", []string{"checkpoint", "adopt", "-"}},
+		{"list from a FIFO", []string{"checkpoint", "resolve", "fifo"}},
+		{"keys of forget", []string{"checkpoint", "forget", "-"}},
+		{"lock", []string{"import", "-m", "leads.yaml", "leads.csv", "--wait", "1h"}},
+		{"lock of a command", []string{"checkpoint", "resolve", "--none-created", "--yes", "--wait", "1h"}},
+		{"password", []string{"login", "--email", "someone@example.com", "--new-client"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := w.waits(test.args...)
+			sig := []syscall.Signal{syscall.SIGINT, syscall.SIGQUIT}[i%2]
+			if code := c.signal(sig); code != 130 || strings.Contains(c.said.String(), "goroutine ") {
+				t.Errorf("%v: exit %d\n%s", sig, code, &c.said)
+			}
+		})
+	}
+	if n := len(w.byRef()); n != made {
+		t.Errorf("the service holds %d leads, and %d before", n, made)
+	}
+	time.AfterFunc(time.Second, func() { close(h.let) }) // what is in flight is waited for
+	if code := holding.signal(syscall.SIGTERM, syscall.SIGHUP); code != 130 {
+		t.Errorf("the run that held the lock: exit %d\n%s", code, &holding.said)
+	}
+	if n := len(w.exported("in_doubt")); n != 0 {
+		t.Errorf("%d rows in doubt: signals within a moment are one", n)
+	}
+}
+
+// TestSignalAtIdleInput: rows have come and were sent, then nothing more does. The run
+// ends in order, whatever ends it: what was sent is settled, and the files are complete.
+// faults 6, 135
+func TestSignalAtIdleInput(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name  string
+		flags []string
+		send  []syscall.Signal
+		code  int
+	}{
+		{"Ctrl-C", nil, []syscall.Signal{syscall.SIGINT}, 130},
+		{"--max-duration", []string{"--max-duration", "4s"}, nil, 1},
+		{"--max-creates", []string{"--max-creates", "2"}, nil, 3},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t, sandbox.Options{})
+			w.leads(3)
+			c := w.waits(append([]string{"import", "-m", "leads.yaml", "-", "--format", "csv", "--out", "run"}, test.flags...)...)
+			header, row, _ := strings.Cut(w.read("leads.csv"), "\n")
+			row, _, _ = strings.Cut(row, "\n")
+			fmt.Fprintln(c.in, header)
+			for i := range 300 { // wide ones: reading begins with 64 KiB
+				fmt.Fprintln(c.in, strings.Replace(row, "L00000", fmt.Sprintf("M%05d", i), 1)+strings.Repeat(" wide", 200))
+			}
+			eventually(t, "leads are made", func() bool { return len(w.byRef()) > 1 })
+			if code := c.signal(test.send...); code != test.code {
+				t.Errorf("exit %d, want %d\n%s", code, test.code, &c.said)
+			}
+			s := w.summary("run/summary.json")
+			if s.Rows.InDoubt != 0 || s.Rows.Created != len(w.byRef()) || s.Rows.Created == 0 {
+				t.Errorf("%s: %+v; the service holds %d", s.Outcome, s.Rows, len(w.byRef()))
+			}
+		})
+	}
+}
+
+// TestAStreamLeavesAtOnce: the submissions of a form, which come one at a time through a pipe, are leads before the next one
+// is there; --min-rows holds back as many as it says, and no more.
+func TestAStreamLeavesAtOnce(t *testing.T) {
+	t.Parallel()
+	for format, header := range map[string]string{"jsonl": "", "csv": "id,name\n"} {
+		t.Run(format, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, sandbox.Options{})
+			w.write("form.yaml", fmt.Sprintf("version: 1\nkey: '{id}'\nassign: [{organization: '%s'}]\nlead: {type_key: t, type_label: T, content: {name: '{name}'}}\n", sandbox.Organizations()[0].ID))
+			c := w.waits("import", "-m", "form.yaml", "-", "--format", format, "--out", "none", "--min-rows", "2")
+			submit := func(text string) {
+				if _, err := c.in.Write([]byte(text)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			submit(header)
+			for n := 1; n <= 4; n++ {
+				if submit(map[string]string{"jsonl": fmt.Sprintf(`{"id":"%d","name":"Ann"}`+"\n", n), "csv": fmt.Sprintf("%d,Ann\n", n)}[format]); n == 1 {
+					time.Sleep(2 * time.Second) // long enough for it to leave, if it were not held back
+					if leads, err := w.service.Leads(); len(leads) > 0 || err != nil {
+						t.Fatalf("%d leads, %v", len(leads), err)
+					}
+					continue
+				}
+				eventually(t, fmt.Sprintf("row %d is a lead", n), func() bool {
+					leads, err := w.service.Leads()
+					return err == nil && len(leads) == n
+				})
+			}
+			c.in.Close()
+			if err := c.Wait(); err != nil {
+				t.Errorf("%v\n%s", err, c.said.String())
+			}
+		})
 	}
 }

@@ -43,9 +43,7 @@ func onWindows(t *testing.T) *wineMachine {
 	}
 	installed(t, "wine")
 	m, err := windows()
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	return m
 }
 
@@ -281,9 +279,7 @@ func TestWindowsPages(t *testing.T) {
 	if err == nil {
 		err = c.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	visit(t, bufio.NewScanner(said))
 	if err := c.Process.Kill(); err != nil {
 		t.Error(err)
@@ -320,9 +316,7 @@ func TestWindowsControlC(t *testing.T) {
 	if err == nil {
 		err = c.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	eventually(t, "a lead", func() bool { return len(w.byRef()) > 0 })
 	if _, err := keys.Write([]byte{3}); err != nil {
 		t.Fatal(err)

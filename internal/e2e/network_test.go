@@ -2,17 +2,95 @@ package e2e
 
 import (
 	"cmp"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"leadferry/internal/testsupport"
 	"leadferry/leadapi/sandbox"
 )
+
+// TestEveryNetwork: whatever stands between, and however the service behaves, every row is one lead or in doubt, and one lead
+// once a person has looked. faults 43, 140
+func TestEveryNetwork(t *testing.T) {
+	t.Parallel()
+	const rows, inFlight = 40, 8
+	ways := []struct {
+		name    string
+		network testsupport.Network
+	}{
+		{"TLS", testsupport.Network{TLS: true, Apart: true}},
+		{"everything", testsupport.Network{TLS: true, Mutual: true, Apart: true, Proxy: url.UserPassword("ann", "proxy-password")}},
+	}
+	moods := []struct {
+		name, faults string
+		idleClose    time.Duration
+		sure         bool        // nothing that happens leaves doubt
+		proxy        map[int]int // what the proxy does to a request: a status, or -1 to drop it
+	}{
+		{name: "well", sure: true},
+		{name: "a storm of 429", faults: "429:10%,retry-after=0,seed=3", sure: true, proxy: map[int]int{2: 503}},
+		{name: "resting connections are closed", faults: "slow/9:30ms", idleClose: 5 * time.Millisecond},
+		{name: "closed behind answers", faults: "close/3"},
+		{name: "packed", faults: "gzip/2", sure: true},
+		{name: "answers are lost", faults: "create.drop-stored#9,create.drop#20,update.drop/10", proxy: map[int]int{3: -1}},
+	}
+	for i := range len(ways) * len(moods) {
+		way, mood := ways[i/len(moods)], moods[i%len(moods)]
+		t.Run(way.name+"/"+mood.name, func(t *testing.T) {
+			t.Parallel()
+			way.network.IdleClose = mood.idleClose
+			way.network.ProxyDoes = func(n int) int { return mood.proxy[n] }
+			w := newWorldOn(t, sandbox.Options{Faults: mood.faults}, way.network)
+			w.leads(rows)
+			w.write("leads.yaml", mappingText+"  external_id: \"{id}\"\n")
+			code, out := w.run("import", "-m", "leads.yaml", "leads.csv", "--out", "run", "-c", itoa(inFlight), "--retries", "20")
+			s := w.summary("run/summary.json")
+			if code != 0 && code != 5 || s.Rows.Created+s.Rows.InDoubt != rows || mood.sure && s.Rows.InDoubt > 0 || s.Rows.InDoubt > inFlight {
+				t.Errorf("exit %d, %+v, answers %v\n%s", code, s.Rows, w.service.Counts(), out)
+			}
+			if n := w.way.Tunnels.Load(); (n > 0) != (way.network.Proxy != nil) || strings.Contains(out, "proxy-password") {
+				t.Errorf("%d ways through the proxy\n%s", n, out)
+			}
+			for n := 0; code != 0 && n < 9; n++ { // the service stays as it is
+				w.settle()
+				code, _ = w.run("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "-c", "1", "--retries", "20")
+			}
+			w.complete(rows)
+			if leads, err := w.service.Leads(); err != nil || len(leads) != rows || fmt.Sprint(leads[0].Content["importRef"]) != leads[0].ExternalID {
+				t.Errorf("%d leads, %v", len(leads), err)
+			}
+		})
+	}
+}
+
+// TestConfigCheckOnANetwork: config check goes the way of a run, and tells what is missing.
+func TestConfigCheckOnANetwork(t *testing.T) {
+	t.Parallel()
+	n := testsupport.Network{TLS: true, Mutual: true, Apart: true, Proxy: url.UserPassword("ann", "p@ss")}
+	w := newWorldOn(t, sandbox.Options{}, n)
+	out := w.must(0, "config", "check")
+	for _, want := range []string{
+		"  ok      proxy    http://127.0.0.1:", "(environment LEADFERRY_PROXY)", "  ok      sign-in ",
+		"certificate of CN=test authority, good for 6 days more; it asks for a client certificate",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("config check does not say %q:\n%s", want, out)
+		}
+	}
+	w.env = append(w.env, "LEADFERRY_CA_FILE=")
+	out += w.must(3, "config", "check", "--json")
+	if !strings.Contains(out, `"step": "tls"`) || !strings.Contains(out, "--ca-file") || strings.Contains(out, "p@ss") || strings.Contains(out, "p%40ss") {
+		t.Errorf("config check without the authority:\n%s", out)
+	}
+}
 
 // network stands between the program and the sandbox. While it is cut, connections are
 // accepted and nothing passes in either direction; what was cut stays dead afterwards.
@@ -27,9 +105,7 @@ type network struct {
 func (w *world) between() *network {
 	n := &network{target: w.address()}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	ok(w.t, err)
 	w.t.Cleanup(func() { l.Close() })
 	go func() {
 		for {
@@ -104,10 +180,7 @@ func TestPartition(t *testing.T) {
 			w := newWorld(t, sandbox.Options{Latency: 5 * time.Millisecond})
 			n := w.between()
 			w.leads(rows)
-			c := w.command("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "-c", itoa(concurrency), "--timeout", "1s", "--max-wait", wait, "--summary", "s.json")
-			if err := c.Start(); err != nil {
-				t.Fatal(err)
-			}
+			c := w.start("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "-c", itoa(concurrency), "--timeout", "1s", "--max-wait", wait, "--summary", "s.json")
 			eventually(t, "some leads are made", func() bool { return len(w.byRef()) > 60 })
 			n.cut.Store(true)
 			if want == 5 {
@@ -174,9 +247,7 @@ func (d *door) listen(t *testing.T) (shut func()) {
 	if err != nil && d.addr == "" { // not every system has it
 		l, err = net.Listen("tcp", "127.0.0.1:0")
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	d.addr = l.Addr().String()
 	d.shut.Store(false)
 	go d.http.Serve(l)
@@ -193,10 +264,7 @@ func TestConnectionsRefused(t *testing.T) {
 	shut := d.listen(t)
 	w.env = append(w.env, "LEADFERRY_BASE_URL=http://"+d.addr, "LEADFERRY_LEADS_URL=http://"+d.addr)
 	w.leads(rows)
-	c := w.command("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "-c", itoa(concurrency), "--summary", "s.json")
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	c := w.start("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "-c", itoa(concurrency), "--summary", "s.json")
 	eventually(t, "some leads are made", func() bool { return len(w.byRef()) > 60 })
 	shut()
 	eventually(t, "no connection is used", d.quiet)

@@ -1,14 +1,19 @@
 package e2e
 
 import (
+	"bytes"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -44,9 +49,7 @@ func newWorldOn(t *testing.T, o sandbox.Options, n testsupport.Network) *world {
 	t.Helper()
 	dir := t.TempDir()
 	server, err := sandbox.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	t.Cleanup(func() {
 		if err := server.Close(); err != nil {
 			t.Error(err)
@@ -54,9 +57,7 @@ func newWorldOn(t *testing.T, o sandbox.Options, n testsupport.Network) *world {
 	})
 	way := n.Serve(t, server)
 	w := &world{t: t, dir: dir, service: server, way: way, given: map[string]bool{}}
-	if err := os.Mkdir(filepath.Join(dir, "tmp"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, os.Mkdir(filepath.Join(dir, "tmp"), 0o700))
 	w.watch()
 	w.env = append(os.Environ(),
 		"XDG_STATE_HOME="+filepath.Join(dir, "state"), "XDG_CONFIG_HOME="+filepath.Join(dir, "config"),
@@ -69,6 +70,8 @@ func newWorldOn(t *testing.T, o sandbox.Options, n testsupport.Network) *world {
 	return w
 }
 
+func itoa(n int) string { return strconv.Itoa(n) }
+
 // command is the program with arguments, not yet started.
 func (w *world) command(args ...string) *exec.Cmd {
 	program := w.program
@@ -78,6 +81,22 @@ func (w *world) command(args ...string) *exec.Cmd {
 	c := exec.Command(program[0], slices.Concat(program[1:], args)...)
 	c.Dir, c.Env = w.dir, w.env
 	return c
+}
+
+// start starts the program.
+func (w *world) start(args ...string) *exec.Cmd {
+	w.t.Helper()
+	c := w.command(args...)
+	ok(w.t, c.Start())
+	return c
+}
+
+// made are the leads that the service holds.
+func (w *world) made() []sandbox.Lead {
+	w.t.Helper()
+	leads, err := w.service.Leads()
+	ok(w.t, err)
+	return leads
 }
 
 // run runs the program to its end and returns its exit code and output.
@@ -106,22 +125,14 @@ func (w *world) must(code int, args ...string) string {
 func (w *world) write(name, text string) {
 	w.t.Helper()
 	w.given[name] = true
-	if err := os.WriteFile(filepath.Join(w.dir, name), []byte(text), 0o600); err != nil {
-		w.t.Fatal(err)
-	}
+	ok(w.t, os.WriteFile(filepath.Join(w.dir, name), []byte(text), 0o600))
 }
 
 // summary is the summary of the run that wrote it to the file.
 func (w *world) summary(name string) report.Summary {
 	w.t.Helper()
 	var s report.Summary
-	b, err := os.ReadFile(filepath.Join(w.dir, name))
-	if err == nil {
-		err = json.Unmarshal(b, &s)
-	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	ok(w.t, json.Unmarshal([]byte(w.read(name)), &s))
 	return s
 }
 
@@ -145,11 +156,7 @@ func (w *world) table(text string) []map[string]string {
 
 func (w *world) results(name string) []map[string]string {
 	w.t.Helper()
-	b, err := os.ReadFile(filepath.Join(w.dir, name))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return w.table(string(b))
+	return w.table(w.read(name))
 }
 
 // exported is the checkpoint's own account, one map a key; none where the program
@@ -178,10 +185,7 @@ func (w *world) exported(state string) []map[string]string {
 // lead. A lead that is there twice fails the test.
 func (w *world) byRef() map[string]string {
 	w.t.Helper()
-	leads, err := w.service.Leads()
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	leads := w.made()
 	ids := map[string]string{}
 	for _, l := range leads {
 		ref := fmt.Sprint(l.Content["importRef"])
@@ -254,4 +258,98 @@ func (w *world) holds(want int) {
 	if got := len(w.byRef()); got != want {
 		w.t.Fatalf("the service holds the leads of %d rows, want %d", got, want)
 	}
+}
+
+// ok ends the test where there is an error.
+func ok(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// holder stands before the sandbox. Creates are applied at once; the answers of the
+// first few, but for the very first, which goes alone, are held back until they are let go.
+type holder struct {
+	service http.Handler
+	first   int           // creates whose answers are held
+	let     chan struct{} // closed: they go
+
+	mu       sync.Mutex
+	posts    map[string]int // creates that came, by importRef
+	held     int
+	answered int // of those held
+}
+
+// hold sends the program's requests through a holder.
+func (w *world) hold(first int) *holder {
+	h := &holder{service: w.service, first: first, let: make(chan struct{}), posts: map[string]int{}}
+	server := httptest.NewServer(h)
+	w.t.Cleanup(server.Close)
+	w.env = append(w.env, "LEADFERRY_BASE_URL="+server.URL, "LEADFERRY_LEADS_URL="+server.URL)
+	return h
+}
+
+func (h *holder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !strings.HasPrefix(r.URL.Path, "/v1/") || r.Method != http.MethodPost {
+		h.service.ServeHTTP(w, r)
+		return
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	answer := httptest.NewRecorder()
+	h.service.ServeHTTP(answer, r)
+	held := h.note(body)
+	if held {
+		select {
+		case <-h.let:
+		case <-r.Context().Done():
+			return
+		}
+	}
+	w.WriteHeader(answer.Code)
+	_, _ = w.Write(answer.Body.Bytes())
+	if held && http.NewResponseController(w).Flush() == nil {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.answered++
+	}
+}
+
+func (h *holder) note(body []byte) (held bool) {
+	var lead struct {
+		Content map[string]string `json:"content"`
+	}
+	_ = json.Unmarshal(body, &lead)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	alone := len(h.posts) == 0
+	h.posts[lead.Content["importRef"]]++
+	if held = !alone && h.held < h.first; held {
+		h.held++
+	}
+	return held
+}
+
+func (h *holder) counts() (held, answered int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.held, h.answered
+}
+
+// full waits until all the answers that are held back are there: so many requests are
+// in flight.
+func (h *holder) full(t *testing.T) {
+	t.Helper()
+	eventually(t, "requests are in flight", func() bool { held, _ := h.counts(); return held == h.first })
+}
+
+// shell is a shell's script, not yet started, in which $0 is the program.
+func (w *world) shell(script string) *exec.Cmd {
+	c := exec.Command("sh", "-c", script, binary())
+	c.Dir, c.Env = w.dir, w.env
+	return c
 }

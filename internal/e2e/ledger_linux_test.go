@@ -1,0 +1,368 @@
+package e2e
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"leadferry/internal/pgtest"
+	"leadferry/leadapi/sandbox"
+)
+
+// on is a run with its ledger at an address.
+func (w *world) on(address string, args ...string) []string {
+	return append([]string{"import", "-m", "leads.yaml", "leads.csv", "--checkpoint", address, "--out", "none", "--quiet"}, args...)
+}
+
+// set has a server's settings hold from now on.
+func set(t *testing.T, s *pgtest.Server, name, value string) {
+	t.Helper()
+	s.Exec(t, s.URL("postgres"), "ALTER SYSTEM SET "+name+" = '"+value+"'", "SELECT pg_reload_conf()")
+	eventually(t, "the setting holds", func() bool { return pgtest.Value[string](t, s.URL("postgres"), "SHOW "+name) == value })
+}
+
+// Whatever a server does not promise, and whatever the ledger has lost, ends a run with 4 before anything is sent, and says the way out.
+func TestLedgerServersThatAreRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandbox.Options{})
+	w.leads(3)
+	server := pgtest.New(t)
+	address := server.URL("postgres")
+	refused := func(address, words, hint string, args ...string) {
+		t.Helper()
+		code, out := w.run(w.on(address, args...)...)
+		_, way, _ := strings.Cut(out, "hint: ")
+		if code != 4 || !strings.Contains(out, words) || !strings.Contains(way, hint) {
+			t.Errorf("%s: exit %d, want 4, %q, and the way out by %q\n%s", address, code, words, hint, out)
+		}
+		if n := w.creates(); n != 0 {
+			t.Fatalf("%d leads were sent", n)
+		}
+	}
+	refused("postgres://me:secret@db.example.com/leads", "password", "PGPASSFILE")
+	refused(pgtest.Pooler(t, server, "transaction"), "pooler", "pool_mode = session")
+	set(t, server, "fsync", "off")
+	refused(address, "fsync is off", "a crash loses")
+	set(t, server, "fsync", "on")
+	refused(address, "no ledger", "check the target", "--require-checkpoint")
+	standby := server.Standby(t)
+	refused(standby.URL("postgres"), "standby", "target_session_attrs=read-write")
+	refused(address, "waits for none of them", "--ledger-standby never-promoted")
+	w.must(0, w.on(address, "--ledger-standby", "never-promoted", "--limit", "1")...)
+	standby.Caught(t, server)
+	server.Stop()
+	standby.Promote(t)
+	before := w.creates()
+	var out string
+	for _, args := range [][]string{nil, {"--ledger-standby", "never-promoted"}, {"--new-checkpoint=1"}} {
+		var code int
+		if code, out = w.run(w.on(standby.URL("postgres"), args...)...); code != 4 || !strings.Contains(out, "history has branched") || !strings.Contains(out, "--accept-older") {
+			t.Errorf("a standby has taken over: %v ends with %d\n%s", args, code, out)
+		}
+	}
+	w.must(0, "checkpoint", "check", id(t, out, "--accept-older"), "--checkpoint", standby.URL("postgres"))
+	w.must(5, w.on(standby.URL("postgres"))...) // what it may have known is held
+	if n := w.creates(); n != before {
+		t.Errorf("%d leads were sent that it may have known", n-before)
+	}
+	standby.Exec(t, standby.URL("postgres"), `UPDATE leadferry.version SET number = number + 1`)
+	for _, command := range []string{"status", "workers", "export", "check"} {
+		if code, out := w.run("checkpoint", command, "--checkpoint", standby.URL("postgres")); code != 4 || !strings.Contains(out, "versions up to") {
+			t.Errorf("checkpoint %s of a newer schema: exit %d\n%s", command, code, out)
+		}
+	}
+}
+
+// A server that stands still and keeps its connections: interrupted, the run does not wait for it for longer than a request may
+// take, and says so. Afterwards nothing is made twice, and nothing is lost.
+func TestALedgerThatStandsStill(t *testing.T) {
+	t.Parallel()
+	server := pgtest.New(t)
+	c := newCrewOn(t, server.URL("postgres"), 1, 300, sandbox.Options{Latency: 20 * time.Millisecond})
+	run := c.worker(0, "--timeout", "2s")
+	var said strings.Builder
+	run.Stdout, run.Stderr = &said, &said
+	ok(t, run.Start())
+	eventually(t, "leads are made", func() bool { return c.creates() > 20 })
+	server.Freeze(t)
+	run.Process.Signal(os.Interrupt)
+	run.Wait()
+	if code := run.ProcessState.ExitCode(); code != 130 && code != 3 || !strings.Contains(said.String(), "does not answer") {
+		t.Errorf("exit %d\n%s", code, said.String())
+	}
+	server.Thaw(t)
+	c.deaths = 1
+	c.judge()
+	c.ended(c.worker(0), 0, 5)
+	c.wholeFleet()
+}
+
+// as is an address for another user.
+func as(user, address string) string {
+	u, _ := url.Parse(address)
+	u.User = url.User(user)
+	return u.String()
+}
+
+// An owner prepares the ledger. Who runs leadferry may neither remove rows nor change tables, and does all that runs and people
+// do but forget; who looks reads all but the key of the digests.
+func TestLedgerRoles(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Shared(t)
+	address := server.Database(t)
+	database := address[strings.LastIndex(address, "/")+1 : strings.Index(address, "?")]
+	owner, worker, reader := "o_"+database, "w_"+database, "r_"+database
+	server.Exec(t, address, "CREATE ROLE "+owner+" LOGIN CREATEROLE", "GRANT CREATE ON DATABASE "+database+" TO "+owner, "CREATE ROLE "+worker+" LOGIN", "CREATE ROLE "+reader+" LOGIN")
+	w := newWorld(t, sandbox.Options{})
+	w.leads(12)
+	w.write("leads.yaml", mappingText+linkText+"  status: {from: \"{stage}\"}\n")
+	stage := func(text string) {
+		var b strings.Builder
+		b.WriteString("id,org,name,stage\n")
+		for i := range 12 {
+			fmt.Fprintf(&b, "L%05d,%s,Person %d,%s\n", i, sandbox.Organizations()[i%3].ID, i, text)
+		}
+		w.write("leads.csv", b.String())
+	}
+	stage("open")
+	for _, user := range []string{worker, reader} {
+		if code, out := w.run(w.on(as(user, address))...); code != 4 || !strings.Contains(out, "checkpoint init") {
+			t.Errorf("%s begins before the owner has prepared anything: exit %d\n%s", user, code, out)
+		}
+	}
+	said := w.must(0, "checkpoint", "init", as(owner, address))
+	w.must(0, "checkpoint", "init", as(owner, address)) // twice
+	if !strings.Contains(said, "GRANT leadferry_worker TO") {
+		t.Errorf("init does not say how roles are granted:\n%s", said)
+	}
+	if code, out := w.run(w.on(as(worker, address))...); code != 4 || !strings.Contains(out, "leadferry_worker") {
+		t.Errorf("a user without a role: exit %d\n%s", code, out)
+	}
+	server.Exec(t, address, "GRANT leadferry_worker TO "+worker, "GRANT leadferry_reader TO "+reader)
+	at := as(worker, address)
+	w.must(0, w.on(at)...)
+	w.must(0, w.on(at)...)
+	stage("inProgress")
+	command := func(name string, args ...string) []string {
+		return append([]string{name, "-m", "leads.yaml", "leads.csv", "--checkpoint", at, "--out", "none", "--quiet"}, args...)
+	}
+	w.must(0, command("sync")...)
+	w.must(0, command("reconcile", "--reconciliation", "none.csv")...)
+	w.must(0, command("import", "--dry-run")...)
+	w.must(0, command("import", "--fleet", "monday", "--shard", "0/2")...)
+	w.must(0, command("import", "--fleet", "monday", "--shard", "1/2")...)
+	if n := w.creates(); n != 12 {
+		t.Errorf("%d leads were sent", n)
+	}
+	ledger := func(args ...string) []string {
+		return append([]string{"checkpoint"}, append(args, "--checkpoint", at)...)
+	}
+	w.write("more.csv", "key,lead_id\nM1,lead-1\nM2,lead-2\n")
+	for range 2 {
+		w.must(0, ledger("adopt", "more.csv")...)
+		w.must(0, ledger("check")...)
+	}
+	for _, args := range [][]string{{"status"}, {"workers"}, {"export"}, {"history", "L00001"}} {
+		w.must(0, ledger(args...)...)
+	}
+	if code, out := w.run(ledger("forget", "M1")...); code == 0 || !strings.Contains(out, "owner") {
+		t.Errorf("forgotten by who may not: exit %d\n%s", code, out)
+	}
+	for range 2 {
+		w.must(0, "checkpoint", "forget", "M1", "--checkpoint", as(owner, address))
+	}
+	w.must(0, ledger("check")...)
+	at = as(reader, address)
+	for _, args := range [][]string{{"status"}, {"workers"}, {"export"}, {"history", "L00001"}} {
+		w.must(0, ledger(args...)...)
+	}
+	for _, args := range [][]string{w.on(at), command("import", "--dry-run"), ledger("adopt", "more.csv")} {
+		if code, out := w.run(args...); code != 4 || !strings.Contains(out, "leadferry_worker") {
+			t.Errorf("%v by who only looks: exit %d\n%s", args, code, out)
+		}
+	}
+	for _, view := range []string{"leads", "in_doubt", "runs", "decisions"} {
+		pgtest.Value[int](t, at, "SELECT count(*) FROM leadferry."+view)
+	}
+	if !pgtest.Value[bool](t, at, "SELECT NOT has_table_privilege('leadferry.digest_keys', 'SELECT') AND NOT has_table_privilege('leadferry.lead_rows', 'UPDATE')") {
+		t.Error("who looks reads the key of the digests, or writes")
+	}
+	if !pgtest.Value[bool](t, as(worker, address), "SELECT NOT has_table_privilege('leadferry.lead_rows', 'DELETE') AND NOT has_schema_privilege('leadferry', 'CREATE')") {
+		t.Error("who runs leadferry removes rows, or makes tables")
+	}
+}
+
+// People do everything that they may while a fleet is at work, twice and in any order: no lead is made twice, none is lost, and
+// nobody decides about a row whose worker may still send it.
+func TestLedgerPeopleBesideAFleet(t *testing.T) {
+	t.Parallel()
+	c := newCrew(t, 2, 60, sandbox.Options{})
+	wake := [2]func() int{c.still(c.worker(0), "answered:10"), c.still(c.worker(1), "answered:10")}
+	pgtest.Shared(t).Exec(t, c.ledger, `UPDATE leadferry.workers SET beat = beat + interval '1 hour'`) // however slow this machine is, they count as alive
+	ledger := func(args ...string) (int, string) {
+		if args[0] != "copy" && args[0] != "init" {
+			args = append(args, "--checkpoint", c.ledger)
+		}
+		return c.run(append([]string{"checkpoint"}, args...)...)
+	}
+	c.write("adopted.csv", "key,lead_id\nM1,lead-1\nM2,lead-2\n")
+	c.write("unknown.csv", "key,lead_id\nnobody,none\n")
+	commands := []struct {
+		code int
+		args []string
+	}{
+		{0, []string{"status"}},
+		{0, []string{"workers"}},
+		{0, []string{"export"}},
+		{0, []string{"export", "--state", "in_doubt"}},
+		{0, []string{"check"}},
+		{0, []string{"adopt", "adopted.csv"}},
+		{2, []string{"resolve", "unknown.csv"}},
+		{2, []string{"resolve", "--none-created"}},
+		{2, []string{"resolve", "--none-created", "--yes"}},
+		{0, []string{"history", "L00001"}},
+		{0, []string{"forget", "M1"}},
+		{0, []string{"forget", "nobody"}},
+		{0, []string{"forget", "--unblock", "nobody"}},
+		{4, []string{"copy", c.ledger, "elsewhere.db"}},
+		{2, []string{"repair", c.ledger, "repaired.db"}},
+		{0, []string{"init", c.ledger}},
+	}
+	for range 2 {
+		for _, one := range commands {
+			if code, out := ledger(one.args...); code != one.code {
+				t.Errorf("checkpoint %v: exit %d, want %d\n%s", one.args, code, one.code, out)
+			}
+		}
+	}
+	for _, wake := range wake {
+		if code := wake(); code != 0 {
+			t.Errorf("a worker ended with %d", code)
+		}
+	}
+	leads, keys := c.byRef(), c.keys()
+	for key, id := range leads {
+		if keys[key].Lead != id {
+			t.Errorf("row %s: the service has the lead %s, the ledger says %+v", key, id, keys[key])
+		}
+	}
+	if _, known := keys["M2"]; len(leads) != c.rows || !known || len(keys) != c.rows+1 {
+		t.Errorf("the service has %d leads, the ledger knows %d keys", len(leads), len(keys))
+	}
+}
+
+// A file first and PostgreSQL then, or the other way round, or another database by mistake: each is another ledger of the
+// trunk, which makes no lead before a person has said so. fault 143
+func TestFilesAndServersAreJudgedAlike(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Shared(t)
+	const other = "another checkpoint is in use for this trunk"
+	begun := func(t *testing.T, first string) (*world, string) {
+		w := newWorld(t, sandbox.Options{})
+		w.leads(30)
+		address := server.Database(t)
+		w.must(0, append(importFour, "--limit", "10", "--checkpoint", strings.ReplaceAll(first, "DB", address))...)
+		return w, address
+	}
+	refused := func(t *testing.T, w *world, place string, words ...string) {
+		for _, more := range [][]string{nil, {"--yes"}, {"--out", "none"}} {
+			contains(t, w.must(4, append(append(importFour, "--checkpoint", place), more...)...), words...)
+		}
+	}
+	t.Run("file first", func(t *testing.T) {
+		w, address := begun(t, "leads.db")
+		refused(t, w, address, other, "leads.db", "10 leads")
+		w.must(0, "checkpoint", "copy", "leads.db", address)
+		w.must(0, append(importFour, "--limit", "20", "--checkpoint", address)...)
+		w.holds(20)
+	})
+	t.Run("server first", func(t *testing.T) {
+		w, _ := begun(t, "DB")
+		refused(t, w, "leads.db", other, "10 leads")
+		w.holds(10)
+	})
+	t.Run("another database", func(t *testing.T) {
+		w, _ := begun(t, "DB")
+		refused(t, w, server.Database(t), other)
+		w.holds(10)
+	})
+	t.Run("copied, run there, the file restored", func(t *testing.T) {
+		w, address := begun(t, "leads.db")
+		restore := w.backup("leads.db")
+		w.must(0, "checkpoint", "copy", "leads.db", address)
+		w.must(0, append(importFour, "--limit", "20", "--checkpoint", address)...)
+		restore()
+		refused(t, w, "leads.db", "it is at commit")
+		w.must(0, append(importFour, "--checkpoint", address)...)
+		w.holds(30)
+	})
+	t.Run("a dump put back", func(t *testing.T) {
+		w, address := begun(t, "DB")
+		out, err := exec.Command(pgtest.Program(t, "pg_dump"), "-Fc", "-f", filepath.Join(w.dir, "dump"), address).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		w.must(0, append(importFour, "--limit", "20", "--checkpoint", address)...)
+		server.Exec(t, address, `DROP SCHEMA leadferry CASCADE`)
+		if out, err := exec.Command(pgtest.Program(t, "pg_restore"), "-d", address, filepath.Join(w.dir, "dump")).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		refused(t, w, address, "does not know the run")
+		w.holds(20)
+	})
+}
+
+// Sixteen workers, each in a container with nothing of its own, twice: none is stopped by what it cannot know.
+func TestAFleetWithNothingOfItsOwn(t *testing.T) {
+	t.Parallel()
+	c := newCrew(t, 16, 320, sandbox.Options{})
+	for range 2 {
+		c.together(func(shard int) {
+			w := c.worker(shard)
+			own := t.TempDir()
+			w.Env = append(slices.Clone(w.Env), "XDG_STATE_HOME="+own, "XDG_CONFIG_HOME="+own, "HOME=/nonexistent", "TMPDIR=/nonexistent")
+			c.ended(w, 0)
+		})
+	}
+	c.holds(320)
+}
+
+// What another user wrote in the same folder may tell of leads: it refuses a checkpoint that knows none yet, by name. Root
+// reads what users wrote. fault 144
+func TestTheWitnessOfAnotherUser(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	w := newWorld(t, sandbox.Options{})
+	w.dir = h.shared
+	w.leads(20)
+	as := func(uid uint32, state string, want int, more ...string) string {
+		t.Helper()
+		c := exec.Command(h.program, append(append([]string{}, importFour...), more...)...)
+		c.Dir, c.Env = h.shared, append(slices.Clone(w.env), "XDG_STATE_HOME="+state, "HOME="+state, "XDG_CONFIG_HOME="+state, "TMPDIR="+state)
+		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+		out, err := c.CombinedOutput()
+		if c.ProcessState == nil || c.ProcessState.ExitCode() != want {
+			t.Fatalf("%v, want exit code %d\n%s", err, want, out)
+		}
+		return string(out)
+	}
+	h.ok(os.Chmod(filepath.Join(h.shared, "leads.csv"), 0o644))
+	h.ok(os.Chmod(filepath.Join(h.shared, "leads.yaml"), 0o644))
+	roots := t.TempDir()
+	as(0, roots, 0, "--limit", "10")
+	h.ok(os.Chmod(filepath.Join(h.shared, "leadferry-runs"), 0o777))
+	contains(t, as(user, h.home, 4), "leadferry-runs/", "cannot be read", "permission denied")
+	w.holds(10)
+	answer := id(t, as(user, h.home, 4), "--new-checkpoint")
+	as(user, h.home, 4, answer+"0")
+	w.holds(10)
+	contains(t, as(0, t.TempDir(), 4), "another checkpoint is in use for this trunk")
+	w.holds(10)
+}
