@@ -241,8 +241,7 @@ type canary struct {
 // pieceLength is how much of a secret is as bad as all of it.
 const pieceLength = 12
 
-// encodings are the five ways in which a canary is looked for. Upper and lower case of
-// ASCII count as the same.
+// encodings are the five ways in which a canary is looked for. Upper and lower case of ASCII count as the same.
 var encodings = []struct {
 	name  string
 	forms func(string) []string

@@ -55,8 +55,7 @@ func hostileService(w *world) {
 	w.env = append(w.env, "LEADFERRY_BASE_URL="+server.URL, "LEADFERRY_LEADS_URL="+server.URL)
 }
 
-// harmless fails the test for every character of an output that a terminal acts upon or
-// that does not show.
+// harmless fails the test for every character of an output that a terminal acts upon or that does not show.
 func harmless(t *testing.T, what, text string) {
 	t.Helper()
 	for i, r := range text {
@@ -70,10 +69,9 @@ func harmless(t *testing.T, what, text string) {
 	}
 }
 
-// TestHostileTexts stand in cells, headers, file names and answers of the service. What
-// is printed shows them escaped, in the text for people as in the log, and one event of
-// the log is one line; spreadsheets find no formula in the texts from outside, and every
-// cell of the row's own as it was. faults 117, 118
+// TestHostileTexts stand in cells, headers, file names and answers of the service. What is printed shows them
+// escaped, in the text for people as in the log, and one event of the log is one line; spreadsheets find no formula
+// in the texts from outside, and every cell of the row's own as it was. faults 117, 118
 func TestHostileTexts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})

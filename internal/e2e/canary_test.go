@@ -181,10 +181,9 @@ func (s *scribe) answered(args ...string) []string {
 	return append(args, id(s.t, string(said), "--new-checkpoint"))
 }
 
-// TestNothingLeaks plants hundreds of values in every column and setting, takes them
-// through the program in every way that it has, against a service that repeats all
-// it hears, and looks for them in all that is left behind. Invariant 7;
-// faults 111, 113-116, 119, 120
+// TestNothingLeaks plants hundreds of values in every column and setting, takes them through the program in every way
+// that it has, against a service that repeats all it hears, and looks for them in all that is left behind.
+// Invariant 7; faults 111, 113-116, 119, 120
 func TestNothingLeaks(t *testing.T) {
 	t.Parallel()
 	w, p := parroted(t)
@@ -296,9 +295,7 @@ func (s *scribe) die(p *parrot) {
 		return p.asked >= 9
 	})
 	s.seenFromOutside(c.Process.Pid)
-	if err := c.Process.Signal(syscall.SIGABRT); err != nil { // with a trace of all goroutines
-		s.t.Error(err)
-	}
+	ok(s.t, c.Process.Signal(syscall.SIGABRT)) // with a trace of all goroutines
 	_ = c.Wait()
 }
 
@@ -312,9 +309,7 @@ func (s *scribe) seenFromOutside(pid int) {
 		if err == nil {
 			err = os.WriteFile(filepath.Join(s.dir, "said", "process-"+name), b, 0o600)
 		}
-		if err != nil {
-			s.t.Error(err)
-		}
+		ok(s.t, err)
 	}
 	if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid)); err == nil && len(b) > 0 {
 		s.t.Errorf("the program has children: %s", b)
@@ -362,8 +357,7 @@ func (s *scribe) theScanIsNotBlind(f *finder, p *parrot) {
 	}
 }
 
-// onTheWire: the service heard every value but those of rows that are never sent and of
-// the column that nothing uses.
+// onTheWire: the service heard every value but those of rows that are never sent and of the column that nothing uses.
 func (s *scribe) onTheWire(f *finder, p *parrot) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -26,9 +26,8 @@ const (
 	secrets
 )
 
-// allowances are the only places where canaries may stand, beside what the tests
-// wrote themselves, with the words that allow it. Whoever else may read such a file
-// fails the test all the same.
+// allowances are the only places where canaries may stand, beside what the tests wrote themselves, with the words
+// that allow it. Whoever else may read such a file fails the test all the same.
 var allowances = []struct {
 	path   *regexp.Regexp // in the world's folder
 	who    who
@@ -90,9 +89,7 @@ func (w *world) keep(args []string, text string) {
 // tokens are those that the program has kept.
 func (w *world) tokens() (all []string) {
 	paths, err := filepath.Glob(filepath.Join(w.dir, "state", "leadferry", "tokens", "*.json"))
-	if err != nil {
-		w.t.Error(err)
-	}
+	ok(w.t, err)
 	for _, path := range paths {
 		var kept struct {
 			Access  string `json:"access_token"`
@@ -137,9 +134,7 @@ func (w *world) scan(f *finder) (hits int) {
 		look(name, string(b), w.may(name, d))
 		return nil
 	})
-	if err != nil {
-		w.t.Error(err)
-	}
+	ok(w.t, err)
 	for _, s := range w.said {
 		may := who(0)
 		if slices.Contains(s.args, "--show") || slices.Contains(s.args, "--dry-run") {
@@ -190,9 +185,7 @@ func (w *world) modes(folders ...string) {
 			}
 			return err
 		})
-		if err != nil {
-			w.t.Error(err)
-		}
+		ok(w.t, err)
 	}
 }
 
@@ -210,8 +203,7 @@ type person struct {
 	noted   string
 }
 
-// plantedPersons are the same in every run, and so random that none of their values
-// comes about by chance.
+// plantedPersons are the same in every run, and so random that none of their values comes about by chance.
 func plantedPersons() []person {
 	r := rand.New(rand.NewPCG(117, 121))
 	text := func(alphabet string, n int) string {
@@ -281,8 +273,7 @@ func (w *world) common(secrets ...string) (canaries []canary) {
 	return canaries
 }
 
-// watched is a test of scripts whose logs, with all that every command printed, are
-// looked through.
+// watched is a test of scripts whose logs, with all that every command printed, are looked through.
 type watched struct {
 	*testing.T
 	find *finder
@@ -331,9 +322,8 @@ var shownOnPurpose = regexp.MustCompile(`(?m)^(POST|PATCH) /v\d/\S+\n\{.*$`)
 // written are files of the program that are for others to read, in a script's folder.
 var written = regexp.MustCompile(`(^|/)(results\.csv|summary\.json|report\.html|[^/]*\.(prom|db|seq))$|^\.tmp/`)
 
-// whole is where rejects are imported again uncorrected: a record that could not be split
-// into its columns stands whole in the first of them, which is the key there, and keys
-// stand in results.
+// whole is where rejects are imported again uncorrected: a record that could not be split into its columns stands
+// whole in the first of them, which is the key there, and keys stand in results.
 const whole = "retry/results.csv"
 
 // look looks through what a script has left behind. The imitation keeps its leads as a
@@ -352,8 +342,6 @@ func (w watched) look(e *testscript.Env) {
 			tell(w.T, w.find, e.WorkDir+"/"+name, string(b), 0)
 			return err
 		})
-		if err != nil {
-			w.T.Error(err)
-		}
+		ok(w.T, err)
 	})
 }

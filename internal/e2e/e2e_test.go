@@ -1,6 +1,5 @@
-// Package e2e tries the built program as a user would: scripts over its command
-// line, and kills at random moments. The judge is the sandbox's own ledger, never
-// the program's word for itself.
+// Package e2e tries the built program as a user would: scripts over its command line, and kills at random moments.
+// The judge is the sandbox's own ledger, never the program's word for itself.
 package e2e
 
 import (

@@ -86,9 +86,8 @@ func TestNoLeadFromInsideACell(t *testing.T) {
 	}
 }
 
-// What could not be taken apart is imported again as the run said, uncorrected, and
-// sends nothing; the rejects of that run say the same once more. Once it is filled in
-// and the text is emptied it is a lead. fault 132
+// What could not be taken apart is imported again as the run said, uncorrected, and sends nothing; the rejects of
+// that run say the same once more. Once it is filled in and the text is emptied it is a lead. fault 132
 func TestRejectsThatAreNotCorrectedSendNothing(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -199,8 +198,7 @@ func TestFaultsInAWorkbook(t *testing.T) {
 	w.holdsNames("Ann", "Cid", "Dan")
 }
 
-// The rejects of a file are read by the mapping that read it, whatever that says of its
-// source.
+// The rejects of a file are read by the mapping that read it, whatever that says of its source.
 func TestRejectsAreReadByTheirMapping(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ source, file, text string }{
@@ -238,9 +236,8 @@ func (w *world) text(name string) string {
 	return string(b)
 }
 
-// A workbook with titles above its table and a sum below is proposed, checked and imported as it
-// is; another workbook beside the mapping says which organization is meant, and its faults are
-// told by its own rows.
+// A workbook with titles above its table and a sum below is proposed, checked and imported as it is; another workbook
+// beside the mapping says which organization is meant, and its faults are told by its own rows.
 func TestAWorkbookWithTitlesAndATableBesideTheMapping(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})

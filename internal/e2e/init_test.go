@@ -90,9 +90,8 @@ func TestGuessesAreMarked(t *testing.T) {
 	}
 }
 
-// guessesAreMarked compares the proposal m.yaml, which s.json is the summary of, with the
-// mapping that a person wrote for the same file: key, status, and what stands under the same
-// name.
+// guessesAreMarked compares the proposal m.yaml, which s.json is the summary of, with the mapping that a person wrote
+// for the same file: key, status, and what stands under the same name.
 func (w *world) guessesAreMarked(sample, file string) {
 	w.t.Helper()
 	var marks []string
@@ -229,9 +228,8 @@ func TestInitNeverPassesOverALineThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// exports are the exports of CRMs in samples/exports, each with its mapping beside it,
-// how many leads it holds, what people edit in a CRM without the lead being another one,
-// and a word of the status table with its status.
+// exports are the exports of CRMs in samples/exports, each with its mapping beside it, how many leads it holds, what
+// people edit in a CRM without the lead being another one, and a word of the status table with its status.
 var exports = []struct {
 	name         string
 	leads        int
@@ -252,9 +250,8 @@ var exports = []struct {
 	{"krayin", 8, []string{"Two vans", "Three vans", ",1,1,1,", ",4,1,1,", ",1,7,1,", ",1,7,3,"}, "", ""},
 }
 
-// TestSamplesOfCRMs imports each export with its mapping. When its rows are edited in the
-// CRM afterwards, source and address too, no lead is made a second time. Every export of the
-// folder is in the table.
+// TestSamplesOfCRMs imports each export with its mapping. When its rows are edited in the CRM afterwards, source and
+// address too, no lead is made a second time. Every export of the folder is in the table.
 func TestSamplesOfCRMs(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(root(t), "samples", "exports")

@@ -19,10 +19,9 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// TestKill kills imports at random moments, at one, eight and 64 requests in flight:
-// chains of up to ten kills in a row, each of the resumption before. Behind a chain
-// what is in doubt is settled as a person would, by the service's own ledger, and both
-// sides are compared. Every other chain links, too. Invariants 1, 2 and 3; faults 1, 3
+// TestKill kills imports at random moments, at one, eight and 64 requests in flight: chains of up to ten kills in a
+// row, each of the resumption before. Behind a chain what is in doubt is settled as a person would, by the service's
+// own ledger, and both sides are compared. Every other chain links, too. Invariants 1, 2 and 3; faults 1, 3
 func TestKill(t *testing.T) {
 	t.Parallel()
 	for _, m := range matrix {
@@ -274,8 +273,7 @@ var crashing = sync.OnceValues(func() (string, error) {
 	return path, err
 })
 
-// dieAt imports leads.csv until it dies at the nth arrival at a point; false means
-// that it ended by itself.
+// dieAt imports leads.csv until it dies at the nth arrival at a point; false means that it ended by itself.
 func (w *world) dieAt(point string, nth, concurrency int) bool {
 	w.t.Helper()
 	path, err := crashing()
@@ -297,9 +295,8 @@ func (w *world) dieAt(point string, nth, concurrency int) bool {
 	return false
 }
 
-// steps are the points on the way of one row that is created and then linked, and
-// what the checkpoint and the service hold of it after a death there. Two states
-// are given where a commit under way may have been quicker than the death.
+// steps are the points on the way of one row that is created and then linked, and what the checkpoint and the service
+// hold of it after a death there. Two states are given where a commit under way may have been quicker than the death.
 var steps = []struct {
 	point  string
 	nth    int

@@ -165,7 +165,7 @@ func TestRepairMakesNothingTwice(t *testing.T) {
 	ok(t, os.Remove(filepath.Join(w.dir, "new.db")))
 
 	contains(t, w.must(0, "checkpoint", "repair", path, "whole.db", "--results", "runs/[fs]*/results.csv"), "incomplete")
-	ok(t, os.Rename(filepath.Join(w.dir, "whole.db"), path))
+	ok(t, os.Rename(filepath.Join(w.dir, "whole.db"), path)) // as is printed
 	contains(t, w.must(5, append(all, "--out", "runs/last")...), "20 rows were held, not sent")
 	w.must(0, "checkpoint", "check", "--accept-loss", "--yes")
 	w.must(0, append(all, "--out", "none")...)
@@ -263,8 +263,7 @@ func TestResolveListsThatDecideNothing(t *testing.T) {
 	w.must(0, "checkpoint", "resolve", "anew.csv")
 }
 
-// Leads of the sandbox are nobody's: after a try nothing is said of them, least of all to adopt
-// them. fault 127
+// Leads of the sandbox are nobody's: after a try nothing is said of them, least of all to adopt them. fault 127
 func TestATryWithTheSandboxTellsOfNoLeads(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
@@ -274,7 +273,7 @@ func TestATryWithTheSandboxTellsOfNoLeads(t *testing.T) {
 		t.Errorf("it tells of leads of the sandbox:\n%s", out)
 	}
 	w.holds(2)
-	ok(t, os.Remove(filepath.Join(w.dir, "try-service.db")))
+	ok(t, os.Remove(filepath.Join(w.dir, "try-service.db"))) // the one place where people stand
 }
 
 // Results of a try in the sandbox, or of another target, lie in the same folder: a repair

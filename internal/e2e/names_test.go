@@ -56,9 +56,8 @@ func TestLookAlikesAreOneForOrder(t *testing.T) {
 	}
 }
 
-// TestTheShapeIsNotedBeforeTheFirstLead kills an import once its first intent is durable: a
-// lead may have been made, so that the same file by another key is refused. Before that
-// nothing has been noted. faults 2, 131
+// TestTheShapeIsNotedBeforeTheFirstLead kills an import once its first intent is durable: a lead may have been made,
+// so that the same file by another key is refused. Before that nothing has been noted. faults 2, 131
 func TestTheShapeIsNotedBeforeTheFirstLead(t *testing.T) {
 	t.Parallel()
 	for point, code := range map[string]int{"before intent": 0, "durable intent": 2} {
@@ -164,8 +163,7 @@ func TestRowsOfOneExternalIDInOneRun(t *testing.T) {
 
 const externalText = mappingText + "    crm: \"{crm}\"\n  external_id: \"{crm}\"\n"
 
-// crm writes what the first import reads, and the CRM's export of the same leads, which
-// knows them by its own key.
+// crm writes what the first import reads, and the CRM's export of the same leads, which knows them by its own key.
 func (w *world) crm(rows int) {
 	w.t.Helper()
 	w.write("import.yaml", externalText)

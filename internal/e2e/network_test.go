@@ -147,8 +147,7 @@ func (n *network) carry(program net.Conn) {
 	answers.Wait()
 }
 
-// pass carries what comes from one side to the other; id is the connection that both
-// directions belong to.
+// pass carries what comes from one side to the other; id is the connection that both directions belong to.
 func (n *network) pass(to io.Writer, from io.Reader, id net.Conn) {
 	b := make([]byte, 32<<10)
 	for {

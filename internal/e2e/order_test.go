@@ -83,8 +83,7 @@ func TestResumeWithOtherSettings(t *testing.T) {
 	}
 }
 
-// TestTwoRunsOfOneFile: a run warns of another one that reads the same file at this
-// moment. fault 82
+// TestTwoRunsOfOneFile: a run warns of another one that reads the same file at this moment. fault 82
 func TestTwoRunsOfOneFile(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
@@ -137,9 +136,8 @@ func TestRepeatedKeys(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeftOpen counts what a run holds open while connections break under it:
-// at most one connection a request in flight, and one for tokens, and no file that stays.
-// fault 88
+// TestNothingIsLeftOpen counts what a run holds open while connections break under it: at most one connection a
+// request in flight, and one for tokens, and no file that stays. fault 88
 func TestNothingIsLeftOpen(t *testing.T) {
 	t.Parallel()
 	const rows, concurrency = 1200, 8
@@ -175,8 +173,7 @@ func TestNothingIsLeftOpen(t *testing.T) {
 	}
 }
 
-// descriptors is how many a process has open, and how many of them are connections;
-// none where it is gone.
+// descriptors is how many a process has open, and how many of them are connections; none where it is gone.
 func descriptors(t *testing.T, p *os.Process) (all, sockets int) {
 	if _, err := os.Stat("/proc/self/fd"); err != nil {
 		t.Skipf("no way to see it here: %v", err)
@@ -208,9 +205,7 @@ func TestOneSlowRow(t *testing.T) {
 		t.Errorf("the run has ended without its slow row: %v", err)
 	}
 	close(h.let)
-	if err := c.Wait(); err != nil {
-		t.Error(err)
-	}
+	ok(t, c.Wait())
 	// Rows whose lead was made, but not recorded yet, may come behind it: as many as have slots.
 	results := w.results("r.csv")
 	slow := slices.ContainsFunc(results[len(results)-2*4:], func(r map[string]string) bool {

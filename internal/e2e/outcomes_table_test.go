@@ -188,8 +188,7 @@ func breakerRows() []outcomeRow {
 	return append(rows, partition)
 }
 
-// The rows of the table that differ by the bytes of the answer and the end of the
-// connection.
+// The rows of the table that differ by the bytes of the answer and the end of the connection.
 
 // secondBody is the same for the second create.
 var secondBody = createdBody("lead-00000000-002")

@@ -305,8 +305,7 @@ func (w *rawTrial) peersLedger(got []map[string]string) {
 	}
 }
 
-// nextRun imports the same file again, the service being well: INTERFACE, "What becomes
-// of a row", last column.
+// nextRun imports the same file again, the service being well: INTERFACE, "What becomes of a row", last column.
 func (w *rawTrial) nextRun(before []map[string]string) {
 	w.t.Helper()
 	w.peer.heal()

@@ -249,9 +249,8 @@ func (p *rawPeer) leadsInOrder() []*rawLead {
 	return all
 }
 
-// TestARowBehindAnUnsettledUpdateWaits: two rows of one lead; the first one's PATCH is
-// not answered, so that it may still arrive after a later one. None leaves behind it, in
-// this run, and the leads beside go on. fault 79
+// TestARowBehindAnUnsettledUpdateWaits: two rows of one lead; the first one's PATCH is not answered, so that it may
+// still arrive after a later one. None leaves behind it, in this run, and the leads beside go on. fault 79
 func TestARowBehindAnUnsettledUpdateWaits(t *testing.T) {
 	t.Parallel()
 	for _, applied := range []bool{false, true} {

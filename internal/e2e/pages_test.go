@@ -25,9 +25,8 @@ import (
 // end with exit code 0, unless the page shows another one by `echo $?`, and has to print the lines
 // that stand below it. "..." stands for anything there.
 //
-// What readers need not see stands in comments: `<!-- run: COMMANDS -->` prepares something,
-// `<!-- service: FAULTS -->` has the service fail so from there on, and `<!-- exit: 1 0 5 -->` says how the
-// commands of the next block end.
+// What readers need not see stands in comments: `<!-- run: COMMANDS -->` prepares something, `<!-- service: FAULTS
+// -->` has the service fail so from there on, and `<!-- exit: 1 0 5 -->` says how the commands of the next block end.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("bash"); err != nil {
@@ -55,8 +54,7 @@ func TestPages(t *testing.T) {
 // loose is a command of ours in an indented block.
 var loose = regexp.MustCompile(`(?m)^    leadferry .*`)
 
-// pageStep is one thing that a page does: a command of a console block, with what it prints, or a
-// comment.
+// pageStep is one thing that a page does: a command of a console block, with what it prints, or a comment.
 type pageStep struct {
 	kind    string // "command", "run", "service" or "exit"
 	line    int

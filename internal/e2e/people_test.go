@@ -4,7 +4,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -14,8 +13,6 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-var printed = regexp.MustCompile(`(?m)^ {5,}(leadferry .*)$`)
-
 // paste has a shell carry out a command as it was printed.
 func (w *world) paste(line string) (code int, out string) {
 	w.t.Helper()
@@ -24,54 +21,6 @@ func (w *world) paste(line string) (code int, out string) {
 	b, _ := c.CombinedOutput()
 	w.keep([]string{line}, string(b))
 	return c.ProcessState.ExitCode(), string(b)
-}
-
-// TestPrintedCommandsArePastedAsTheyStand: what a run prints under Next, unedited, in
-// order, backwards and twice, makes no lead twice, and frees no row in doubt. faults 127
-func TestPrintedCommandsArePastedAsTheyStand(t *testing.T) {
-	t.Parallel()
-	for _, order := range []string{"in order", "backwards"} {
-		t.Run(order, func(t *testing.T) {
-			w := newWorld(t, sandbox.Options{Faults: "drop-stored/5,422/7"})
-			w.leads(40)
-			code, out := w.run("import", "-m", "leads.yaml", "leads.csv", "--out", "run", "--checkpoint", "own.db", "-c", "1", "--max-in-doubt", "0")
-			if code != 5 {
-				t.Fatalf("exit %d\n%s", code, out)
-			}
-			doubts := w.doubts("own.db")
-			var lines []string
-			for _, m := range printed.FindAllStringSubmatch(out, -1) {
-				lines = append(lines, m[1])
-			}
-			if len(lines) != 2 || doubts == 0 {
-				t.Fatalf("%d in doubt, printed: %q", doubts, lines)
-			}
-			if order == "backwards" {
-				slices.Reverse(lines)
-			}
-			for _, line := range slices.Concat(lines, lines) {
-				if code, out := w.paste(line); strings.Contains(line, " resolve ") && code != 2 {
-					t.Errorf("%s: exit %d\n%s", line, code, out)
-				}
-			}
-			w.run("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--checkpoint", "own.db")
-			w.byRef()
-			if now := w.doubts("own.db"); now < doubts {
-				t.Errorf("%d in doubt, %d before", now, doubts)
-			}
-			if _, err := os.Stat(filepath.Join(w.dir, "state", "leadferry")); err == nil {
-				if files, _ := filepath.Glob(filepath.Join(w.dir, "state", "leadferry", "*.db")); len(files) > 0 {
-					t.Errorf("another checkpoint was begun: %q", files)
-				}
-			}
-		})
-	}
-}
-
-func (w *world) doubts(checkpoint string) int {
-	w.t.Helper()
-	out := w.must(0, "checkpoint", "export", "--state", "in_doubt", "--checkpoint", checkpoint)
-	return strings.Count(out, ",in_doubt,")
 }
 
 // TestASettledRowIsLinked: the next import links what a person found, though the link of a
@@ -224,8 +173,7 @@ func TestTheJobsOfCISystems(t *testing.T) {
 	}
 }
 
-// The hook lets good rows into a commit, and no broken ones, though the folder holds good
-// ones again.
+// The hook lets good rows into a commit, and no broken ones, though the folder holds good ones again.
 func TestThePreCommitHook(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("git"); err != nil {

@@ -21,11 +21,10 @@ var readers = flag.Int("readers", 4, "how many times TestReaderGoes pipes an imp
 
 const importAll = `"$0" import -m leads.yaml leads.csv --out run --summary -`
 
-// TestStreamsClosed imports with streams that are closed, full, or have nobody at
-// their other end: whatever becomes of what is said, the run, its folder and the
-// checkpoint are complete. Where a stream was closed before the program began, the
-// Go runtime has put /dev/null in its place, lest a file be opened under its number;
-// nothing tells that from a /dev/null that was meant. faults 11, 12, 15
+// TestStreamsClosed imports with streams that are closed, full, or have nobody at their other end: whatever becomes
+// of what is said, the run, its folder and the checkpoint are complete. Where a stream was closed before the program
+// began, the Go runtime has put /dev/null in its place, lest a file be opened under its number; nothing tells that
+// from a /dev/null that was meant. faults 11, 12, 15
 func TestStreamsClosed(t *testing.T) {
 	t.Parallel()
 	const rows = 60
@@ -70,8 +69,7 @@ func TestStreamsClosed(t *testing.T) {
 	}
 }
 
-// whole checks that a run left everything complete: the leads on the service, the
-// checkpoint, and the run's folder.
+// whole checks that a run left everything complete: the leads on the service, the checkpoint, and the run's folder.
 func (w *world) whole(rows int) {
 	w.t.Helper()
 	ledger := w.byRef()
@@ -91,9 +89,8 @@ func (w *world) whole(rows int) {
 	w.complete(rows)
 }
 
-// TestReaderGoes pipes imports and what validate shows into head -1, again and again.
-// An import's whole summary may be in the pipe before its reader goes, so it ends with 0
-// or 3, and is complete in either case. fault 11
+// TestReaderGoes pipes imports and what validate shows into head -1, again and again. An import's whole summary may
+// be in the pipe before its reader goes, so it ends with 0 or 3, and is complete in either case. fault 11
 func TestReaderGoes(t *testing.T) {
 	t.Parallel()
 	const rows = 30

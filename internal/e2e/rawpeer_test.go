@@ -66,8 +66,7 @@ func (p *rawPeer) turn(nth int) rawTurn {
 	return rawTurn{}
 }
 
-// rawAct is what the peer does with one request. Zero values take the request whole and
-// answer it rightly.
+// rawAct is what the peer does with one request. Zero values take the request whole and answer it rightly.
 type rawAct struct {
 	take  int           // bytes of the request that are taken, 0: all
 	early string        // said as soon as a connection is there
@@ -279,8 +278,7 @@ func (p *rawPeer) get(c net.Conn, r *bufio.Reader) bool {
 	return err == nil && !mute && say(c, answered(401, "{}"), 0)
 }
 
-// welcome is how a connection begins: with an answer to nothing, or with its end. The
-// script has it once.
+// welcome is how a connection begins: with an answer to nothing, or with its end. The script has it once.
 func (p *rawPeer) welcome() (early string, slam bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

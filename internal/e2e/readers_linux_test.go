@@ -78,9 +78,7 @@ func TestStatusAndExportBesideARun(t *testing.T) {
 	if err != nil || strings.Count(string(rest), "\n") != 400 {
 		t.Errorf("%d lines, %v", strings.Count(string(rest), "\n"), err)
 	}
-	if err := export.Wait(); err != nil {
-		t.Error(err)
-	}
+	ok(t, export.Wait())
 }
 
 // TestReadingFromAReadOnlyMount: status, export and a rehearsal change nothing and need no

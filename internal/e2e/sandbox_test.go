@@ -232,9 +232,7 @@ func watchesItsPage(t *testing.T, w *world) {
 	if last := until("data: "); !strings.Contains(last, "Import complete: 40 rows") || strings.Contains(last, "L00007") || strings.Contains(last, "Person 7") {
 		t.Errorf("the last word is %s", last)
 	}
-	if err := c.Wait(); err != nil {
-		t.Error(err)
-	}
+	ok(t, c.Wait())
 	if _, err := client.Get(address); err == nil {
 		t.Error("the page outlives its run")
 	}
@@ -244,8 +242,7 @@ func watchesItsPage(t *testing.T, w *world) {
 	}
 }
 
-// figures are the series of a metrics file by name and own label, without the labels
-// that all have.
+// figures are the series of a metrics file by name and own label, without the labels that all have.
 func (w *world) figures(name string) map[string]string {
 	w.t.Helper()
 	common := regexp.MustCompile(`(command|mapping|target)="[^"]*",?`)

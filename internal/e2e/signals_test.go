@@ -17,13 +17,11 @@ import (
 	"testing"
 	"time"
 
-	"leadferry/internal/cli/signals"
 	"leadferry/leadapi/sandbox"
 )
 
-// TestCleanStop sends one signal in mid-run: what is in flight is waited for,
-// claims that were not sent are withdrawn, and nothing is in doubt. Invariant 2;
-// faults 4, 6.
+// TestCleanStop sends one signal in mid-run: what is in flight is waited for, claims that were not sent are
+// withdrawn, and nothing is in doubt. Invariant 2; faults 4, 6.
 func TestCleanStop(t *testing.T) {
 	t.Parallel()
 	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
@@ -60,8 +58,7 @@ func TestCleanStop(t *testing.T) {
 	}
 }
 
-// TestSecondSignal stops at once: requests without an answer are in doubt, and
-// only those. fault 5
+// TestSecondSignal stops at once: requests without an answer are in doubt, and only those. fault 5
 func TestSecondSignal(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
@@ -76,7 +73,7 @@ func TestSecondSignal(t *testing.T) {
 	first := time.Now()
 	for lines := bufio.NewScanner(said); lines.Scan(); {
 		if strings.Contains(lines.Text(), "Ctrl-C again stops at once") {
-			time.Sleep(2 * signals.Moment) // until then it would be the first one
+			time.Sleep(200 * time.Millisecond) // within half of that it would be the first one
 			c.Process.Signal(os.Interrupt)
 		}
 	}
@@ -98,10 +95,9 @@ func TestSecondSignal(t *testing.T) {
 	w.complete(100)
 }
 
-// TestStoppedForLongerThanTheTimeOut stops the process while requests are in flight,
-// for longer than they may take. Answers that came meanwhile are in the sockets when it
-// wakes, and count; where none came, the rows are in doubt. Nothing is sent again.
-// fault 7
+// TestStoppedForLongerThanTheTimeOut stops the process while requests are in flight, for longer than they may take.
+// Answers that came meanwhile are in the sockets when it wakes, and count; where none came, the rows are in doubt.
+// Nothing is sent again. fault 7
 func TestStoppedForLongerThanTheTimeOut(t *testing.T) {
 	t.Parallel()
 	const rows, concurrency, timeout = 40, 4, 3 * time.Second
@@ -237,8 +233,7 @@ type waiter struct {
 	alive *time.Timer
 }
 
-// waits starts the program with a standard input that stays open and waits until it
-// listens to signals.
+// waits starts the program with a standard input that stays open and waits until it listens to signals.
 func (w *world) waits(args ...string) *waiter {
 	w.t.Helper()
 	c := &waiter{Cmd: w.command(args...), t: w.t}
@@ -253,8 +248,7 @@ func (w *world) waits(args ...string) *waiter {
 	return c
 }
 
-// ignores reports whether a process ignores a signal; the program does so with SIGPIPE
-// once it listens to others.
+// ignores reports whether a process ignores a signal; the program does so with SIGPIPE once it listens to others.
 func ignores(t *testing.T, pid int, sig syscall.Signal) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -331,9 +325,8 @@ func TestFirstSignalEndsEveryWait(t *testing.T) {
 	}
 }
 
-// TestSignalAtIdleInput: rows have come and were sent, then nothing more does. The run
-// ends in order, whatever ends it: what was sent is settled, and the files are complete.
-// faults 6, 135
+// TestSignalAtIdleInput: rows have come and were sent, then nothing more does. The run ends in order, whatever ends
+// it: what was sent is settled, and the files are complete. faults 6, 135
 func TestSignalAtIdleInput(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

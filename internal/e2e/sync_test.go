@@ -21,8 +21,7 @@ const crmText = mappingText + `    stageOf: "{stage}"
 // stages are statuses that rows go through.
 var stages = []string{"open", "contacted", "inProgress", "onHold", "closedWon"}
 
-// export writes what the CRM says in its nth version: about half of its rows differ
-// from the version before.
+// export writes what the CRM says in its nth version: about half of its rows differ from the version before.
 func (w *world) export(rows, version int) {
 	w.t.Helper()
 	var b strings.Builder
@@ -34,8 +33,7 @@ func (w *world) export(rows, version int) {
 	w.write("crm.csv", b.String())
 }
 
-// equal compares the service with a version of the export, and the checkpoint with
-// the service.
+// equal compares the service with a version of the export, and the checkpoint with the service.
 func (w *world) equal(rows, version int) {
 	w.t.Helper()
 	leads := w.made()
@@ -62,9 +60,8 @@ func (w *world) equal(rows, version int) {
 	}
 }
 
-// TestKillSync kills syncs at random moments, as TestKill does imports. The next one
-// goes on where it was, none falls in doubt, and in the end the service holds what the
-// file says. Invariants 2 and 4; faults 1, 3, 79
+// TestKillSync kills syncs at random moments, as TestKill does imports. The next one goes on where it was, none falls
+// in doubt, and in the end the service holds what the file says. Invariants 2 and 4; faults 1, 3, 79
 func TestKillSync(t *testing.T) {
 	t.Parallel()
 	for _, m := range matrix {
@@ -182,11 +179,10 @@ lead:
 	consoleMapping = "version: 1\nkey: '{lead}'\nlead_id: '{lead}'\nlead: {status: '{status}', content: {name: '{name}'}}\n"
 )
 
-// TestReconcileByTheLedger: whatever the CRM and people in the console made of leads, and where
-// ever a run was killed, a reconciliation changes nothing of any but times, as the service itself
-// holds them. After a sync that keeps the service's values, and once the CRM has taken over the pull
-// file, both sides are equal, and the same reconciliation finds every row the same. An ExternalID of
-// the console stands until the file's word counts.
+// TestReconcileByTheLedger: whatever the CRM and people in the console made of leads, and where ever a run was
+// killed, a reconciliation changes nothing of any but times, as the service itself holds them. After a sync that
+// keeps the service's values, and once the CRM has taken over the pull file, both sides are equal, and the same
+// reconciliation finds every row the same. An ExternalID of the console stands until the file's word counts.
 func TestReconcileByTheLedger(t *testing.T) {
 	t.Parallel()
 	for seed := range *histories {
@@ -233,7 +229,7 @@ func tellHistory(t *testing.T, random *rand.Rand) {
 		export()
 		before := w.held()
 		if w.run("reconcile", "-m", "crm.yaml", "crm.csv", "--out", "none", "--fresh", "1ms"); random.IntN(2) == 0 {
-			w.killOnceIn("reconcile")
+			w.killWithin(300*time.Millisecond, "reconcile", "-m", "crm.yaml", "crm.csv", "--out", "none", "--rate", "20")
 		}
 		if after := w.held(); after != before {
 			t.Fatalf("a reconciliation changed leads from\n%sto\n%s", before, after)
@@ -302,25 +298,6 @@ func (w *world) held() string {
 		fmt.Fprintln(&b, l.ID, l.Status, l.ExternalID, l.Content, l.OwnerID)
 	}
 	return b.String()
-}
-
-// killOnceIn kills a run in its midst.
-func (w *world) killOnceIn(command string) {
-	c := w.start(command, "-m", "crm.yaml", "crm.csv", "--out", "none", "--rate", "20")
-	ended := make(chan struct{})
-	go func() {
-		_ = c.Wait()
-		close(ended)
-	}()
-	for start := w.service.Counts()["update"][200]; w.service.Counts()["update"][200] < start+2; {
-		select {
-		case <-ended: // it was too quick to be killed
-			return
-		case <-time.After(time.Millisecond):
-		}
-	}
-	_ = c.Process.Kill()
-	<-ended
 }
 
 // agreesWith fails unless each lead has the status and the name of its row, whose key is its ExternalID.

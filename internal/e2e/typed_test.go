@@ -126,18 +126,14 @@ func (ty *typist) typesAll(said string) {
 // lost, older or another one than before has the run refused, however often and with whatever flags. faults 141 to 155
 func TestWhatIsPrintedCanBeTyped(t *testing.T) {
 	t.Parallel()
-	for name, s := range typedSituations() {
+	for name, s := range situations() {
 		t.Run(strings.ReplaceAll(name, ",", ""), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, sandbox.Options{Faults: s.faults})
 			w.leads(60)
 			ty := &typist{world: w}
 			ok(t, os.Symlink(binary(), filepath.Join(w.dir, "tmp", "leadferry")))
-			s.fresh = s.faults != ""
 			ty.last = s.befalls(w)
-			if s.run != nil {
-				ty.last = s.run
-			}
 			if s.code == 4 {
 				before := len(w.byRef())
 				contains(t, w.must(4, ty.last...), s.words...)
@@ -179,14 +175,6 @@ func (w *world) twice() int {
 	return len(leads) - len(rows)
 }
 
-// typedSituation is one more, with faults of the service or another command.
-type typedSituation struct {
-	situation
-	faults string
-	run    []string
-	once   []string // flags that somebody adds after it has stopped, to send rows twice on purpose
-}
-
 // asJSONL has the rows of leads.csv as JSON, one a line.
 func asJSONL(text string) (lines string) {
 	for _, row := range strings.Split(strings.TrimSpace(text), "\n")[1:] {
@@ -196,46 +184,142 @@ func asJSONL(text string) (lines string) {
 	return lines
 }
 
-func typedSituations() map[string]typedSituation {
-	all := map[string]typedSituation{
+// A situation begins with 20 of 60 rows imported in order, state and run folders kept, unless kill says that the run of the
+// first 20 was killed in its midst. lose is what befalls the ledger. Then the same command is refused, with this code and
+// words, and makes no lead twice, whatever is typed of what it prints.
+type situation struct {
+	kill  bool
+	lose  func(w *world)
+	with  []string // further flags of the next run
+	code  int
+	words []string
+
+	faults string   // of the service; nothing was imported before then
+	run    []string // in place of the import
+	once   []string // flags that somebody adds after it has stopped, to send rows twice on purpose
+}
+
+// befalls brings the situation about, and returns the run that is to be refused.
+func (s *situation) befalls(w *world) (run []string) {
+	w.t.Helper()
+	if s.kill {
+		w.killsFour("--limit", "20")
+	} else if s.faults == "" {
+		w.must(0, append(importFour, "--limit", "20")...)
+	}
+	if s.lose != nil {
+		s.lose(w)
+	}
+	for i, one := range s.with {
+		if one == "LOCALHOST" {
+			s.with[i] = "http://" + strings.Replace(w.address(), "127.0.0.1", "localhost", 1)
+		}
+	}
+	if s.run != nil {
+		return s.run
+	}
+	return slices.Clip(append(slices.Clone(importFour), s.with...))
+}
+
+// beforeACommand puts the state from before a decision back.
+func beforeACommand(w *world) {
+	w.write("found.csv", "key,lead_id\nX1,5f0c1a52-7d0b-4a3e-9a1e-3a1c6d1f0b77\n")
+	restore := w.backup("state")
+	w.must(0, "checkpoint", "adopt", "found.csv")
+	restore()
+}
+
+func situations() map[string]situation {
+	const other = "another checkpoint is in use for this trunk"
+	more := func(w *world, args ...string) { w.must(0, append(append([]string{}, importFour...), args...)...) }
+	return map[string]situation{
+		"state lost, run folders kept": {
+			lose: func(w *world) { w.removeAll("state") }, code: 4, words: []string{other, "adopt leadferry-runs/*/results.csv*", "It knew 20"},
+		},
+		"killed, state lost":         {kill: true, lose: func(w *world) { w.removeAll("state") }, code: 4, words: []string{other, "did not end"}},
+		"checkpoint lost, book kept": {lose: func(w *world) { w.removeAll("leadferry-runs"); _ = os.Remove(w.checkpoint()) }, code: 4, words: []string{other}},
+		"another file":               {with: []string{"--checkpoint", "mine.db"}, code: 4, words: []string{other}},
+		"the address changed":        {with: []string{"--leads-url", "LOCALHOST"}, code: 4, words: []string{other, "(service at "}},
+		"backup from before a run":   {lose: func(w *world) { restore := w.backup("state"); more(w, "--limit", "30"); restore() }, code: 4, words: []string{"does not know the run"}},
+		"only the file, from before": {lose: func(w *world) {
+			restore := w.backup(w.checkpoint())
+			more(w, "--limit", "30")
+			restore()
+			w.removeAll("leadferry-runs")
+		}, code: 4, words: []string{"does not know the run"}},
+		"from before a resolve": {lose: beforeACommand, code: 4, words: []string{"it is at commit"}},
+		"copied to a file, old one back": {
+			lose: func(w *world) {
+				restore := w.backup(w.checkpoint())
+				w.must(0, "checkpoint", "copy", w.checkpoint(), "to.db")
+				more(w, "--limit", "30", "--checkpoint", "to.db")
+				restore()
+			}, code: 4, words: []string{"it is at commit", other, "to.db"},
+		},
+		"a copy that goes on, then the first one": {
+			lose: func(w *world) {
+				w.copyTree(w.checkpoint(), "copy.db")
+				more(w, "--limit", "30", "--checkpoint", "copy.db")
+			}, code: 4, words: []string{"does not know the run"},
+		},
+		"in 100 newer runs of another trunk": {
+			lose: func(w *world) {
+				found, _ := filepath.Glob(filepath.Join(w.dir, "leadferry-runs", "*", "run.json"))
+				text := w.read(strings.TrimPrefix(found[0], w.dir+"/"))
+				text = strings.NewReplacer(sandbox.TrunkID, "another-trunk", `"ledger":"`, `"ledger":"0`).Replace(text)
+				for i := range 100 {
+					name := "leadferry-runs/30000101T000000Z-import-" + strings.Repeat("0", 5) + string(rune('a'+i/26)) + string(rune('a'+i%26))
+					ok(w.t, os.MkdirAll(filepath.Join(w.dir, name), 0o700))
+					w.write(name+"/run.json", text)
+				}
+				w.removeAll("state")
+			}, code: 4, words: []string{other},
+		},
+		"a witness that is cut off": {
+			lose: func(w *world) {
+				found, _ := filepath.Glob(filepath.Join(w.dir, "leadferry-runs", "*", "run.json"))
+				ok(w.t, os.Truncate(found[0], 40))
+				w.removeAll("state")
+			}, code: 4, words: []string{"run.json cannot be read"},
+		},
 		"rows in doubt":            {faults: "create.drop-stored#5"},
 		"stopped for doubts":       {faults: "create.500-stored/1"},
 		"sent again, and stopped":  {faults: "create.500-stored/1", once: []string{"--in-doubt", "resend"}},
 		"rejected rows":            {faults: "create.422#9"},
-		"killed, then resumed":     {situation: situation{kill: true}},
-		"no more than ten creates": {situation: situation{with: []string{"--max-creates", "10"}}},
-		"another trunk":            {situation: situation{with: []string{"--trunk-id", "another-trunk"}}},
-		"another machine": {situation: situation{lose: func(w *world) {
+		"killed, then resumed":     {kill: true},
+		"no more than ten creates": {with: []string{"--max-creates", "10"}},
+		"another trunk":            {with: []string{"--trunk-id", "another-trunk"}},
+		"another machine": {lose: func(w *world) {
 			w.env = append(w.env, "LEADFERRY_MACHINE=two")
-		}}},
-		"another key": {situation: situation{lose: func(w *world) {
+		}},
+		"another key": {lose: func(w *world) {
 			w.write("leads.yaml", strings.Replace(mappingText, `"{id}"`, `"{id}-{name}"`, 1))
-		}}},
-		"a renamed column": {situation: situation{lose: func(w *world) {
+		}},
+		"a renamed column": {lose: func(w *world) {
 			w.write("leads.csv", strings.Replace(w.text("leads.csv"), "id,", "nr,", 1))
 			w.write("leads.yaml", strings.Replace(mappingText, `"{id}"`, `"{name}"`, 1))
-		}}},
-		"rows that changed": {situation: situation{lose: func(w *world) {
+		}},
+		"rows that changed": {lose: func(w *world) {
 			w.write("leads.csv", strings.ReplaceAll(w.text("leads.csv"), "Person", "Somebody"))
-		}}},
-		"invalid rows": {situation: situation{lose: func(w *world) {
+		}},
+		"invalid rows": {lose: func(w *world) {
 			w.write("leads.csv", strings.Replace(w.text("leads.csv"), "L00030", "", 1))
-		}}},
-		"look-alikes": {situation: situation{lose: func(w *world) {
+		}},
+		"look-alikes": {lose: func(w *world) {
 			w.write("leads.csv", strings.ReplaceAll(w.text("leads.csv"), "L000", "l000"))
-		}}},
-		"a file cut off": {situation: situation{lose: func(w *world) {
+		}},
+		"a file cut off": {lose: func(w *world) {
 			ok(w.t, os.Truncate(w.checkpoint(), 6000))
-		}}},
-		"a damaged page": {situation: situation{lose: func(w *world) {
+		}},
+		"a damaged page": {lose: func(w *world) {
 			f, err := os.OpenFile(w.checkpoint(), os.O_RDWR, 0)
 			if err == nil {
 				_, err = f.WriteAt(make([]byte, 9000), 12000)
 				_ = f.Close()
 			}
 			ok(w.t, err)
-		}}},
-		"a list taken over by half": {situation: situation{lose: func(w *world) {
+		}},
+		"a list taken over by half": {lose: func(w *world) {
 			found, _ := filepath.Glob(filepath.Join(w.dir, "leadferry-runs", "*", "results.csv"))
 			w.copyTree(found[0], "list.csv")
 			w.removeAll("state", "leadferry-runs")
@@ -244,58 +328,54 @@ func typedSituations() map[string]typedSituation {
 			c := w.command("checkpoint", "adopt", "list.csv")
 			c.Path, c.Env = path, append(slices.Clone(c.Env), "LEADFERRY_FAILPOINT=commit other:3")
 			_ = c.Run()
-		}}},
-		"the file was renamed": {situation: situation{code: 4, lose: func(w *world) {
+		}},
+		"the file was renamed": {code: 4, lose: func(w *world) {
 			ok(w.t, os.Rename(w.checkpoint(), filepath.Join(w.dir, "mine.db")))
-		}}},
-		"the file is empty": {situation: situation{lose: func(w *world) {
+		}},
+		"the file is empty": {lose: func(w *world) {
 			ok(w.t, os.Truncate(w.checkpoint(), 0))
-		}}},
-		"another state directory": {situation: situation{code: 4, lose: func(w *world) {
+		}},
+		"another state directory": {code: 4, lose: func(w *world) {
 			w.env = append(w.env, "XDG_STATE_HOME="+filepath.Join(w.dir, "moved"))
-		}}},
-		"the state moved by copying, then back": {situation: situation{code: 4, lose: func(w *world) {
+		}},
+		"the state moved by copying, then back": {code: 4, lose: func(w *world) {
 			w.removeAll("state/leadferry/tokens")
 			w.copyTree("state", "moved")
 			elsewhere := slices.Clone(w.env)
 			w.env = append(w.env, "XDG_STATE_HOME="+filepath.Join(w.dir, "moved"))
 			w.must(0, append(importFour, "--limit", "30")...)
 			w.env = elsewhere
-		}}},
-		"an older file, the book gone": {situation: situation{code: 4, lose: func(w *world) {
+		}},
+		"an older file, the book gone": {code: 4, lose: func(w *world) {
 			restore := w.backup(w.checkpoint())
 			w.must(0, append(importFour, "--limit", "30")...)
 			w.removeAll("state/leadferry/ledgers")
 			restore()
-		}}},
-		"from before a forget": {situation: situation{code: 4, lose: func(w *world) {
+		}},
+		"from before a forget": {code: 4, lose: func(w *world) {
 			restore := w.backup("state")
 			w.must(0, "checkpoint", "forget", "L00003")
 			restore()
-		}}},
-		"a namespace was added": {situation: situation{lose: func(w *world) {
+		}},
+		"a namespace was added": {lose: func(w *world) {
 			w.write("leads.yaml", strings.Replace(mappingText, `key: "{id}"`, "key: \"{id}\"\nnamespace: web", 1))
-		}}},
+		}},
 		"the results as input":   {run: []string{"import", "-m", "leads.yaml", "leadferry-runs/*/results.csv"}},
-		"the same rows in JSONL": {situation: situation{lose: func(w *world) { w.write("leads.csv", asJSONL(w.text("leads.csv"))) }, with: []string{"--format", "jsonl"}}},
-		"another order": {situation: situation{lose: func(w *world) {
+		"the same rows in JSONL": {lose: func(w *world) { w.write("leads.csv", asJSONL(w.text("leads.csv"))) }, with: []string{"--format", "jsonl"}},
+		"another order": {lose: func(w *world) {
 			lines := strings.Split(strings.TrimSpace(w.text("leads.csv")), "\n")
 			slices.Reverse(lines[1:])
 			w.write("leads.csv", strings.Join(lines, "\n")+"\n")
-		}}},
-		"leading zeros lost": {situation: situation{lose: func(w *world) {
+		}},
+		"leading zeros lost": {lose: func(w *world) {
 			text := strings.ReplaceAll(w.text("leads.csv"), "L000", "000")
 			w.write("leads.csv", text)
 			w.must(4, append(importFour, "--checkpoint", "zeros.db")...)
 			w.write("leads.csv", strings.ReplaceAll(text, "\n000", "\n"))
-		}}},
-		"the file grew": {situation: situation{lose: func(w *world) {
+		}},
+		"the file grew": {lose: func(w *world) {
 			w.write("leads.csv", w.text("leads.csv")+"L00061,"+sandbox.Organizations()[0].ID+",One more\n")
-		}}},
+		}},
 		"a sync of strangers": {run: []string{"sync", "-m", "leads.yaml", "leads.csv", "--out", "synced"}},
 	}
-	for name, s := range situations() {
-		all[name] = typedSituation{situation: s}
-	}
-	return all
 }

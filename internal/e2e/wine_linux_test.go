@@ -281,9 +281,7 @@ func TestWindowsPages(t *testing.T) {
 	}
 	ok(t, err)
 	visit(t, bufio.NewScanner(said))
-	if err := c.Process.Kill(); err != nil {
-		t.Error(err)
-	}
+	ok(t, c.Process.Kill())
 	_ = c.Wait() // it was killed
 }
 

@@ -13,18 +13,6 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// A situation begins with 20 of 60 rows imported in order, state and run folders kept, unless kill says that the run of the
-// first 20 was killed in its midst. lose is what befalls the ledger. Then the same command is refused, with this code and
-// words, and makes no lead twice, whatever is typed of what it prints.
-type situation struct {
-	kill  bool
-	fresh bool // nothing was imported before
-	lose  func(w *world)
-	with  []string // further flags of the next run
-	code  int
-	words []string
-}
-
 // removeAll removes a file or folder of the world.
 func (w *world) removeAll(names ...string) {
 	w.t.Helper()
@@ -46,62 +34,6 @@ func (w *world) backup(name string) (restore func()) {
 
 var importFour = []string{"import", "-m", "leads.yaml", "leads.csv", "-c", "4"}
 
-func situations() map[string]situation {
-	const other = "another checkpoint is in use for this trunk"
-	more := func(w *world, args ...string) { w.must(0, append(append([]string{}, importFour...), args...)...) }
-	return map[string]situation{
-		"state lost, run folders kept": {
-			lose: func(w *world) { w.removeAll("state") }, code: 4, words: []string{other, "adopt leadferry-runs/*/results.csv*", "It knew 20"},
-		},
-		"killed, state lost":         {kill: true, lose: func(w *world) { w.removeAll("state") }, code: 4, words: []string{other, "did not end"}},
-		"checkpoint lost, book kept": {lose: func(w *world) { w.removeAll("leadferry-runs"); _ = os.Remove(w.checkpoint()) }, code: 4, words: []string{other}},
-		"another file":               {with: []string{"--checkpoint", "mine.db"}, code: 4, words: []string{other}},
-		"the address changed":        {with: []string{"--leads-url", "LOCALHOST"}, code: 4, words: []string{other, "(service at "}},
-		"backup from before a run":   {lose: func(w *world) { restore := w.backup("state"); more(w, "--limit", "30"); restore() }, code: 4, words: []string{"does not know the run"}},
-		"only the file, from before": {lose: func(w *world) {
-			restore := w.backup(w.checkpoint())
-			more(w, "--limit", "30")
-			restore()
-			w.removeAll("leadferry-runs")
-		}, code: 4, words: []string{"does not know the run"}},
-		"from before a resolve": {lose: beforeACommand, code: 4, words: []string{"it is at commit"}},
-		"copied to a file, old one back": {
-			lose: func(w *world) {
-				restore := w.backup(w.checkpoint())
-				w.must(0, "checkpoint", "copy", w.checkpoint(), "to.db")
-				more(w, "--limit", "30", "--checkpoint", "to.db")
-				restore()
-			}, code: 4, words: []string{"it is at commit", other, "to.db"},
-		},
-		"a copy that goes on, then the first one": {
-			lose: func(w *world) {
-				w.copyTree(w.checkpoint(), "copy.db")
-				more(w, "--limit", "30", "--checkpoint", "copy.db")
-			}, code: 4, words: []string{"does not know the run"},
-		},
-		"in 100 newer runs of another trunk": {
-			lose: func(w *world) {
-				found, _ := filepath.Glob(filepath.Join(w.dir, "leadferry-runs", "*", "run.json"))
-				text := w.read(strings.TrimPrefix(found[0], w.dir+"/"))
-				text = strings.NewReplacer(sandbox.TrunkID, "another-trunk", `"ledger":"`, `"ledger":"0`).Replace(text)
-				for i := range 100 {
-					name := "leadferry-runs/30000101T000000Z-import-" + strings.Repeat("0", 5) + string(rune('a'+i/26)) + string(rune('a'+i%26))
-					ok(w.t, os.MkdirAll(filepath.Join(w.dir, name), 0o700))
-					w.write(name+"/run.json", text)
-				}
-				w.removeAll("state")
-			}, code: 4, words: []string{other},
-		},
-		"a witness that is cut off": {
-			lose: func(w *world) {
-				found, _ := filepath.Glob(filepath.Join(w.dir, "leadferry-runs", "*", "run.json"))
-				ok(w.t, os.Truncate(found[0], 40))
-				w.removeAll("state")
-			}, code: 4, words: []string{"run.json cannot be read"},
-		},
-	}
-}
-
 // killsFour kills an import with four requests in flight.
 func (w *world) killsFour(more ...string) {
 	w.t.Helper()
@@ -110,33 +42,6 @@ func (w *world) killsFour(more ...string) {
 	h.full(w.t)
 	c.signal(syscall.SIGKILL)
 	close(h.let)
-}
-
-// befalls brings the situation about, and returns the run that is to be refused.
-func (s *situation) befalls(w *world) (run []string) {
-	w.t.Helper()
-	if s.kill {
-		w.killsFour("--limit", "20")
-	} else if !s.fresh {
-		w.must(0, append(importFour, "--limit", "20")...)
-	}
-	if s.lose != nil {
-		s.lose(w)
-	}
-	for i, one := range s.with {
-		if one == "LOCALHOST" {
-			s.with[i] = "http://" + strings.Replace(w.address(), "127.0.0.1", "localhost", 1)
-		}
-	}
-	return slices.Clip(append(slices.Clone(importFour), s.with...))
-}
-
-// beforeACommand puts the state from before a decision back.
-func beforeACommand(w *world) {
-	w.write("found.csv", "key,lead_id\nX1,5f0c1a52-7d0b-4a3e-9a1e-3a1c6d1f0b77\n")
-	restore := w.backup("state")
-	w.must(0, "checkpoint", "adopt", "found.csv")
-	restore()
 }
 
 // The way back that a refusal prints: what run folders tell is adopted, what they do not tell is held; nothing is twice.

@@ -159,8 +159,7 @@ func (w *world) results(name string) []map[string]string {
 	return w.table(w.read(name))
 }
 
-// exported is the checkpoint's own account, one map a key; none where the program
-// was killed before it had made one.
+// exported is the checkpoint's own account, one map a key; none where the program was killed before it had made one.
 func (w *world) exported(state string) []map[string]string {
 	w.t.Helper()
 	args := []string{"checkpoint", "export"}
@@ -340,8 +339,7 @@ func (h *holder) counts() (held, answered int) {
 	return h.held, h.answered
 }
 
-// full waits until all the answers that are held back are there: so many requests are
-// in flight.
+// full waits until all the answers that are held back are there: so many requests are in flight.
 func (h *holder) full(t *testing.T) {
 	t.Helper()
 	eventually(t, "requests are in flight", func() bool { held, _ := h.counts(); return held == h.first })
