@@ -229,15 +229,12 @@ func (s *Store) takeOver(fresh *server.Session) (made bool, err error) {
 // lostCommits notes that the server does not know what it had acknowledged, as why says: rows that it does not know
 // may have leads. No worker claims anything from then on.
 func (s *Store) lostCommits(at *server.Session, why string) error {
-	_ = at.Together(func() error {
-		_, err := at.Do(`UPDATE leadferry.ledgers SET missing = coalesce(nullif(missing, ''), $2),
-			since = nextval('leadferry.commits') WHERE ledger = $1`,
-			s.ledger, "what its server acknowledged and lost while the run "+s.o.Run+" went on")
-		if err == nil {
-			_, err = at.Do(stopSQL, s.ledger, s.worker)
-		}
-		return err
-	})
+	b := &pgx.Batch{}
+	b.Queue(`UPDATE leadferry.ledgers SET missing = coalesce(nullif(missing, ''), $2),
+		since = nextval('leadferry.commits') WHERE ledger = $1`,
+		s.ledger, "what its server acknowledged and lost while the run "+s.o.Run+" went on")
+	b.Queue(stopSQL, s.ledger, s.worker)
+	_ = at.Send(b)
 	return s.fail(s.lost(why))
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/storetest"
 	"leadferry/internal/pgtest"
 )
 
@@ -42,14 +43,8 @@ func committed(t *testing.T, s *Store, changes ...*checkpoint.Change) {
 	}
 }
 
-func stands(t *testing.T, s *Store, key string) checkpoint.Entry {
-	t.Helper()
-	out, how := make([]checkpoint.Entry, 1), make([]checkpoint.Match, 1)
-	if err := s.Find(t.Context(), []checkpoint.Query{{Key: key}}, out, how); err != nil {
-		t.Fatal(err)
-	}
-	return out[0]
-}
+// stands is what a key is shown as.
+func stands(t *testing.T, s *Store, key string) checkpoint.Entry { return storetest.Lookup(t, s, key) }
 
 // refusal is why a ledger is not opened: in these words, and as a [checkpoint.OpenError] with a hint.
 func refusal(t *testing.T, address string, target checkpoint.Target, o Options, words string) {

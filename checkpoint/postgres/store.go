@@ -49,12 +49,10 @@ type Options struct {
 	Moved    bool              // it is opened though it was copied to another place
 	Accept   string            // ID of the ledger that is taken, as incomplete, though its server has lost some of it
 	Resumes  string            // ID of what was copied to it before, or had begun to be, see [Fill]
+	fills    string            // the name of what it is being filled from, see [Fill]
 
-	fills string // the name of what it is being filled from, see [Fill]
-
-	Interrupt <-chan struct{} // closed: nothing is waited for any longer
-
-	NeverPromoted bool // standbys that are not waited for never take the server's place
+	Interrupt     <-chan struct{} // closed: nothing is waited for any longer
+	NeverPromoted bool            // standbys that are not waited for never take the server's place
 }
 
 // Store is an open ledger. All its methods are safe for concurrent use.
@@ -275,6 +273,9 @@ func (s *Store) Close() error {
 		return nil
 	}
 	close(s.ending)
+	if s.beaten != nil {
+		<-s.beaten
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err := s.failed()
@@ -286,11 +287,6 @@ func (s *Store) Close() error {
 	}
 	if err == nil && !s.o.ReadOnly {
 		err = s.ask(s.end) // by another connection where the one that writes was lost since its last commit
-	}
-	if s.beaten != nil {
-		s.mu.Unlock()
-		<-s.beaten
-		s.mu.Lock()
 	}
 	if err == nil && s.atEnd != nil {
 		s.atEnd("")
