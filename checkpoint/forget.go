@@ -31,7 +31,7 @@ func (r *ForgetResult) count(known State) {
 }
 
 // Forget removes every trace of keys, all or none: entries, intents, index records, decisions about them, and their
-// lead IDs wherever they stand. A keyed hash of each key stays, so that no later file makes the lead again: such a key
+// lead IDs wherever they are. A keyed hash of each key stays, so that no later file makes the lead again: such a key
 // is in state Forgotten. That holds for keys that are not known too, since the next file may bring them. With unblock
 // the hash goes as well, and the key is as new. A refusal is a *[ListError].
 func Forget(ctx context.Context, s Store, keys []string, unblock bool) (r ForgetResult, err error) {

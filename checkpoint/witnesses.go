@@ -25,7 +25,7 @@ const RunFile = "run.json"
 // and in the run folders at hand. The nil Witnesses are those of the sandbox: none.
 type Witnesses struct {
 	Book    string   // folder of the book; "" where there is no place for one
-	Parents []string // folders in which run folders stand
+	Parents []string // folders that hold run folders
 	Page    string   // address of the live page of the run that is to be witnessed; or ""
 	Looks   bool     // nothing is written
 }
@@ -175,7 +175,7 @@ type Testimony struct {
 	ended bool
 }
 
-// noteFile is one place where the note stands.
+// noteFile is one place of the note.
 type noteFile struct {
 	path string
 	f    *os.File

@@ -175,7 +175,7 @@ func (r *run) closeLedger(s *report.Summary) error {
 // How far JSONL is read to find its columns, before anything is sent: objects, and bytes that stay in memory.
 const firstObjects, firstBytes = 1000, 16 << 20
 
-// shapes say, for each input, by which columns, key and namespace its rows become leads. A shape that the checkpoint
+// shapes say, for each input, which columns, key and namespace make its rows leads. A shape that the checkpoint
 // does not know yet is stored with the first claim.
 type shapes []atomic.Pointer[checkpoint.Shape]
 

@@ -84,7 +84,7 @@ type remark uint8
 
 // The remarks.
 const (
-	answeredDoubt remark = iota // a person's answer stands in the rejects file that is read
+	answeredDoubt remark = iota // a person's answer is in the rejects file that is read
 	statusByOthers
 	ownerByOthers
 	serviceKept // the service's status is kept, not the file's
@@ -338,7 +338,7 @@ func AskedFor(e *checkpoint.Entry) string {
 	return e.Organization
 }
 
-// WithRequestID adds the request ID of a row in doubt, by which the service's operators find its request.
+// WithRequestID adds the request ID of a row in doubt, which leads the service's operators to its request.
 func WithRequestID(text string, e *checkpoint.Entry) string {
 	if e.State != checkpoint.InDoubt || e.RequestID == "" {
 		return text

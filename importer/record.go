@@ -214,7 +214,7 @@ func (d *digester) ofRequest(it *item) checkpoint.Digest {
 	return it.digest
 }
 
-// ofContent are the short digests of the row's content without volatile fields, by which a sync sees what changed.
+// ofContent are the short digests of the row's content without volatile fields, which show a sync what changed.
 func (d *digester) ofContent(it *item) []checkpoint.ContentDigest {
 	if it.sums == nil {
 		it.sums = make([]checkpoint.ContentDigest, 0, len(it.rec.Content))

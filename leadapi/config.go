@@ -25,7 +25,7 @@ type Config struct {
 	TrunkID      string // the brand's trunk organization
 	ClientID     string
 	ClientSecret string
-	Proxy        func(*url.URL) *Proxy  // by which an application's address is reached; nil, or nil of it: none
+	Proxy        func(*url.URL) *Proxy  // the proxy to an application's address; nil, or nil of it: none
 	Authorities  []*x509.Certificate    // trusted beside the system's
 	Certificate  *tls.Certificate       // shown to the service where it asks for one; nil: none
 	Concurrency  int                    // connections a host at most; below 1 counts as 1

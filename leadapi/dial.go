@@ -239,7 +239,7 @@ func (p *Proxy) fault(reason, text, hint string) *dialError {
 	return &dialError{reason: reason, text: "the proxy " + p.String() + " " + text, hint: hint}
 }
 
-// socks asks a SOCKS5 proxy for a connection. Why it opens none is told in x/net's words.
+// socks asks a SOCKS5 proxy for a connection. Errors are x/net's words.
 func (p *Proxy) socks(ctx context.Context, c net.Conn, address string) *dialError {
 	var auth *proxy.Auth
 	if p.User.Username() != "" {

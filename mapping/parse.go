@@ -419,7 +419,7 @@ type Guess struct {
 // "# ?", at most 100 of them. Anyone who finds a guess right takes the mark away.
 func (m *Mapping) Unconfirmed() []Guess { return m.unconfirmed }
 
-const mostOfGuess = 60 // characters of a line that are told with its mark
+const mostOfGuess = 60 // characters of a line that are shown with its mark
 
 // marked finds the mark at the end of a line, or a line that is all mark.
 var marked = spelling.Form(`^(.*?)\s*(?:^|[ \t])# \? (.*)$`)

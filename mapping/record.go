@@ -225,7 +225,7 @@ func (r *row) assign(entries []assignment, rec *Record) {
 
 // unassigned says why no entry of assign can be used: by what it lacks.
 func (r *row) unassigned(entries []assignment) string {
-	const maxEntries = 5 // that are told about one by one
+	const maxEntries = 5 // that are named one by one
 	var all []string
 	for i := range min(len(entries), maxEntries) {
 		var lacks []string

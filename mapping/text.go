@@ -12,7 +12,7 @@ import (
 	"leadferry/mapping/texts"
 )
 
-// text is a compiled text: its parts stand one after another.
+// text is a compiled text: its parts, one after another.
 type text []part
 
 type part struct {

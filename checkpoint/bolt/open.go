@@ -206,7 +206,7 @@ func (d *Store) SetMoved(to string) error {
 	return d.setHeader(func(h *header) { h.Moved = to })
 }
 
-// Companions are the paths of the files that belong to the checkpoint at path and stand beside it, or come to.
+// Companions are the paths of the files that belong to the checkpoint at path and are beside it, or will be.
 func Companions(path string) []string {
 	return []string{path + ".compact", path + ".replacing"}
 }

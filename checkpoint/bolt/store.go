@@ -51,7 +51,7 @@ type Store struct {
 	entries, leads *buffered
 	tally          atomic.Pointer[tally] // as of the last commit
 	ending
-	atEnd func(left string) // see [Store.AtEnd]; nil: nobody is told
+	atEnd func(left string) // see [Store.AtEnd]; nil: nobody wants to know
 
 	mu sync.Mutex // one commit after another: what follows belongs to it
 	w  writing

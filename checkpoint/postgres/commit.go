@@ -128,7 +128,7 @@ func (s *Store) commit(g *group) error {
 	return s.fail(errors.New("the same rows change all the time under other hands"))
 }
 
-// store makes what was changed stand, in one transaction and one round trip, and notes it.
+// store writes what was changed, in one transaction and one round trip, and notes it.
 func (s *Store) store(g *group, w *working) error {
 	writes, shapes := w.writes(), s.newShapes(g.changes)
 	if len(writes)+len(shapes) == 0 && maps.EqualFunc(w.notes, w.before, bytes.Equal) {
@@ -241,7 +241,7 @@ var writeSQL = func() string {
 		columnNames("g.")).Replace(writeText)
 }()
 
-// put has rows stand, and notes which leads they come to own, and which ExternalIDs claims ask for. What another key
+// put writes rows, and notes which leads they come to own, and which ExternalIDs claims ask for. What another key
 // owns is taken from it by force only, unless that one has given it up by now; of an ExternalID that has another key's
 // lead, no claim is made.
 func (s *Store) put(b *pgx.Batch, writes []write, force bool) {
@@ -271,7 +271,7 @@ func (s *Store) put(b *pgx.Batch, writes []write, force bool) {
 			asks, askers = append(asks, checkpoint.Clean(w.asks)), append(askers, key)
 		}
 	}
-	if asks != nil { // before the rows stand: what this commit does to them is judged already
+	if asks != nil { // before the rows are written: what this commit does to them is judged already
 		b.Queue(askSQL, s.ledger, asks, askers, all)
 	}
 	args := []any{s.ledger, s.worker, seen, was, hashes}

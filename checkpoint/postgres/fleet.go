@@ -16,7 +16,7 @@ import (
 	"leadferry/checkpoint/postgres/server"
 )
 
-// How standbys stand that the server has.
+// How the server treats its standbys.
 const (
 	noStandby     = "none"
 	waitedFor     = "waited for"

@@ -111,7 +111,7 @@ func (s *Store) Guard(ctx context.Context, key string) error {
 	}
 }
 
-// renew makes all claims of the worker good for another term, by a commit that shows that they stand.
+// renew makes all claims of the worker good for another term, by a commit that shows that they are stored.
 func (s *Store) renew(key string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -104,7 +104,7 @@ func (c *change) Load(keys, leads []string) (err error) {
 	return err
 }
 
-// store has rows and notes that have changed stand.
+// store writes rows and notes that have changed.
 func (c *change) store() error {
 	for some := range slices.Chunk(c.writes(), mostChanges) {
 		b := &pgx.Batch{}

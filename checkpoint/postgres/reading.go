@@ -87,7 +87,7 @@ func cleanTexts(list []string) []string {
 	return all
 }
 
-// take notes a row of the answer: by what it was found, and by which value of that.
+// take notes a row of the answer: which name found it, and which value of that name.
 func (f *found) take(how int16, by string, s *stored) (err error) {
 	switch how {
 	case forgottenKey:

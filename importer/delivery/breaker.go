@@ -14,7 +14,7 @@ import (
 // the service asks for holds back all requests.
 type Breaker struct {
 	MaxWait time.Duration       // how long the service may stay silent; to be changed while nothing is under way only
-	Asked   func(time.Duration) // is told of waits that the service asks for
+	Asked   func(time.Duration) // gets the waits that the service asks for
 
 	mu       sync.Mutex
 	queue    []*Pass     // in order of arrival

@@ -173,7 +173,7 @@ func (t *Tests) failed(of string) string {
 		english.PluralWord(t.Failed, "fails", "fail"))
 }
 
-// at is where the fault stands.
+// at is where the fault is.
 func (f *Fault) at() string {
 	at := f.File
 	for _, n := range []int{f.Line, f.Column} {

@@ -240,7 +240,7 @@ type output struct {
 	name    string // in the folder
 	partial string // what it is called there until then; "" for a device or a pipe, written as it is
 	file    *os.File
-	opened  fs.FileInfo // by which the file is known again
+	opened  fs.FileInfo // to know the file again
 	buffer  *bufio.Writer
 	lines   *csv.Writer // into the buffer; nil: other text
 	texts   []bool      // which columns of lines of ours hold texts from outside

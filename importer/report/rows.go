@@ -54,7 +54,7 @@ func (r *Run) Results(batch []Result) error {
 // keyColumn is where the key is in a line of results.
 const keyColumn = 3
 
-// header are the names of the columns of results; one of the rows' own that exists already is told apart.
+// header are the names of the columns of results; one of the rows' own that exists already gets another name.
 func (f *Files) header(names []string) []string {
 	if f.Namespaced {
 		names = slices.Insert(names, keyColumn+1, "namespace")

@@ -207,7 +207,7 @@ func mostFirst[T comparable](leads map[T]int, counted func(T, int) T, name func(
 }
 
 // Doubt is a row that a person has to look up: when it was sent, and for which
-// organization or, as "locator ID", by which locator.
+// organization or, as "locator ID", the locator.
 type Doubt struct {
 	Place
 	SentAt         time.Time `json:"sent_at"`

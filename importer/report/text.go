@@ -273,7 +273,7 @@ func whole(text string) string { return strings.ReplaceAll(text, " ", unbroken) 
 
 const unbroken = "\u00a0"
 
-// Duration is a time that something took, in seconds, as it is told everywhere.
+// Duration is a time that something took, in seconds, as it is shown everywhere.
 func Duration(s float64) string {
 	d := time.Duration(min(max(s, 0), 1e8) * float64(time.Second))
 	switch {
@@ -347,7 +347,7 @@ func Shortened(text string, most int) string {
 }
 
 // EscapeJSON writes in a JSON text as \u202e what a terminal would act upon and JSON
-// lets stand as it is: DEL, the C1 controls and marks of direction. The text means the
+// leaves as it is: DEL, the C1 controls and marks of direction. The text means the
 // same as before.
 func EscapeJSON(text []byte) []byte {
 	acts := func(r rune) bool { return r > '~' && !unicode.IsGraphic(r) }

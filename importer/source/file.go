@@ -23,7 +23,7 @@
 //
 // The first line of a CSV file is its header, behind a line "sep=;" as Excel writes it. Comments, titles before it and
 // totals behind the rows are left out where a [Frame] tells of them, else the rows then have other numbers of cells
-// than the header, which is their problem. What was left out is told.
+// than the header, which is their problem. A warning says what was left out.
 package source
 
 import (
@@ -233,7 +233,7 @@ func (f *File) compare() {
 		!now.ModTime().Equal(f.stat.ModTime())
 }
 
-// framedReader leaves out what stands behind the rows of a table: everything from the footer on, or the rows on the
+// framedReader leaves out what follows the rows of a table: everything from the footer on, or the rows on the
 // last lines.
 type framedReader struct {
 	rows.Reader

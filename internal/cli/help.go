@@ -36,8 +36,8 @@ const (
 	connecting = "Connection"
 )
 
-// help prints the screen of the command or the topic that the line names. It is the action of commands that only stand
-// above others.
+// help prints the screen of the command or the topic that the line names. It is the action of commands that only
+// hold others.
 func (p *program) help(*cli.Context) error {
 	if p.line.Topic {
 		var s terminal.Screen
@@ -237,7 +237,7 @@ func (p *program) print(text string) error {
 	return err
 }
 
-// completeWord is the first argument by which completion scripts ask. Behind it are the words of the line up to the
+// completeWord is the first argument of completion scripts. Behind it are the words of the line up to the
 // cursor, without the program's name. The last of them, which may be empty, has a dot at its end: some shells drop
 // empty arguments.
 const completeWord = "__complete"

@@ -96,7 +96,7 @@ func (p *program) show(c *cli.Context, s *report.Summary, asJSON bool) {
 // saw it, and the summary says so.
 func (p *program) conclude(s *report.Summary, unseen error) {
 	if unseen != nil {
-		p.out.lost = nil // it is told here
+		p.out.lost = nil // it is reported here
 		if s.ExitCode != importer.CodeStopped {
 			s.Stopped(exit.WhyUnseen(unseen), "all is recorded: only what is printed was not seen")
 		}

@@ -306,7 +306,7 @@ func plainNumber(text string) int {
 	return -1
 }
 
-// schedulers say by which variables a task of an array job knows its place and how many there are. Kubernetes does not
+// schedulers say which variables tell a task of an array job its place and how many there are. Kubernetes does not
 // say the second.
 var schedulers = [...]struct{ index, count, least, step string }{
 	{"JOB_COMPLETION_INDEX", "LEADFERRY_SHARDS", "", ""},

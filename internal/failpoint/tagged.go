@@ -17,7 +17,7 @@ var arrivals atomic.Int64
 
 // At kills the process without any farewell when it is the point that LEADFERRY_FAILPOINT names and, after a colon,
 // the arrival there, counted from 1. It panics instead with the value of LEADFERRY_FAILPOINT_PANIC, or stops for
-// LEADFERRY_FAILPOINT_STOP until it is told to go on, as a machine does that is suspended.
+// LEADFERRY_FAILPOINT_STOP until it gets SIGCONT, as a suspended machine does.
 func At(point string) {
 	name, nth, _ := strings.Cut(os.Getenv("LEADFERRY_FAILPOINT"), ":")
 	if name != point {

@@ -99,7 +99,7 @@ func fold(s string) string {
 
 // plain is a key without what programs put around the same one: the formula ="00012" and the apostrophe that keep a
 // spreadsheet from calculating, the point and zero of a number (1001.0), the commas between thousands (100,001), the
-// plus of a phone number, the braces around a GUID, and the three letters by which Salesforce makes 18 letters of an
+// plus of a phone number, the braces around a GUID, and the three letters that Salesforce adds to make 18 of an
 // ID's 15.
 func plain(s string) string {
 	s = strings.TrimPrefix(s, "'")

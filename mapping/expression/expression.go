@@ -341,7 +341,7 @@ func (s *names) finish(node *ast.Node) {
 	}
 }
 
-// columns are those that the expression names, in the order in which they stand.
+// columns are those that the expression names, in their order there.
 func (s *names) columns() (list []string) {
 	for _, cell := range s.cells {
 		if name := strings.TrimPrefix(cell.Value, cellMark); !slices.Contains(list, name) {

@@ -38,7 +38,7 @@ type table struct {
 	columns  []*column // those that a mapping can name, in the input's order, paths after their column
 	paths    []*column // all paths into columns
 	Nameless []string  // headers that no mapping can name
-	twice    []string  // those of them that stand twice, which rest must leave out
+	twice    []string  // those that are there twice, which rest must leave out
 	Null     []string  // cells that count as empty
 	Hidden   []*column // columns whose cells no lead should carry
 }

@@ -87,7 +87,7 @@ func AppendTime(b []byte, t time.Time) []byte {
 
 const otherStatus = 255
 
-// KindsOfStatus is how many statuses are told apart when leads are counted: those of the
+// KindsOfStatus is how many statuses are counted apart: those of the
 // specification, and all others together.
 const KindsOfStatus = len(checkpoint.Statuses) + 1
 

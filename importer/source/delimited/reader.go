@@ -103,7 +103,7 @@ func (r *Reader) Next(row *rows.Row) error {
 	}
 }
 
-// Line is the line on which the reading stands; at the end, how many lines there are.
+// Line is the line that was read last; at the end, how many lines there are.
 func (r *Reader) Line() int { return r.in.Lines() }
 
 func (r *Reader) give(row *rows.Row, size int, problem *rows.Problem) {

@@ -37,7 +37,7 @@ type survey struct {
 // list is a member that is one.
 type list struct {
 	name   string
-	at     int  // where its bracket stands
+	at     int  // where its bracket is
 	filled bool // its first element is an object; else it is empty
 }
 
@@ -191,7 +191,7 @@ func (d *document) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Line is the line on which the next value stands, once the decoder has looked at it.
+// Line is the line of the next value, once the decoder has looked at it.
 func (d *document) Line() int {
 	ahead := bytes.TrimLeft(d.json.UnreadBuffer(), white+",:")
 	return d.in.Number - bytes.Count(ahead, []byte{'\n'})

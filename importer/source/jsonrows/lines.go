@@ -74,7 +74,7 @@ func (l *lineReader) Next(r *rows.Row) error {
 	}
 }
 
-// Line is the line on which the reading stands.
+// Line is the line that was read last.
 func (l *lineReader) Line() int { return l.in.Number }
 
 // reach is how many bytes of the window a row with a problem takes: its line, or an object over several lines up to the

@@ -148,7 +148,7 @@ func (c *Columns) uncorrected(fields []string, r *Row) *Problem {
 	return nil
 }
 
-// NotCorrected is the problem of a row that still stands in a rejects file as leadferry wrote it.
+// NotCorrected is the problem of a row that is still in a rejects file as leadferry wrote it.
 func NotCorrected(column string) *Problem {
 	return Flaw("uncorrected", "not corrected yet", "fill the row's columns and empty "+column)
 }

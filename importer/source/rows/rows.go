@@ -73,7 +73,7 @@ type Options struct {
 	Stdin io.Reader
 }
 
-// Frame is what stands around a table. No file of JSON has one, nor has a rejects file.
+// Frame is what surrounds a table. No file of JSON has one, nor has a rejects file.
 type Frame struct {
 	// SkipRows are the lines before the header, or before the first row where there is none; SkipFooter those at
 	// the end of the file. Of a sheet they are its rows, blank ones too, up to the last that holds something.
@@ -128,7 +128,7 @@ type Reader interface {
 	// Next reads the next row that holds data into r, which is clear. Its error is io.EOF after the last one, a
 	// *LostError, or one of reading; it comes again ever after.
 	Next(r *Row) error
-	// Line is the line, or the sheet's row, on which the reading stands: the last one at the end.
+	// Line is the line, or the sheet's row, that was read last.
 	Line() int
 }
 

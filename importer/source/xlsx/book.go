@@ -296,7 +296,7 @@ func (b *book) choose(name string) (sheet, error) {
 	return sheet{}, rows.Refuse(none, sheetHint)
 }
 
-// mostNamed is how many names of sheets are told.
+// mostNamed is how many names of sheets are shown.
 const mostNamed = 20
 
 // labels name the tables that are some of the sheets.

@@ -16,7 +16,7 @@
 //   - An error, a formula that was never computed and a number that is no date but has the format of one are faults.
 //
 // Promises: memory does not grow with the workbook, except for the texts that its cells share, 64 MiB at most; a sheet
-// that is damaged or cut is told before its first row, by the checksums of the archive; no error quotes the file.
+// that is damaged or cut is refused before its first row, by the checksums of the archive; no error quotes the file.
 package xlsx
 
 import (
@@ -177,7 +177,7 @@ func (r *Reader) header() (names []string) {
 	return names
 }
 
-// Frame is what stands around the rows.
+// Frame is what surrounds the rows.
 func (r *Reader) Frame() rows.Frame { return r.frame }
 
 // Line is the sheet's row that was given last.

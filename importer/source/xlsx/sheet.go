@@ -248,7 +248,7 @@ func faultOf(shown string) *fault {
 	return &fault{text, "mend its formula, or empty the cell"}
 }
 
-// shown is a cell's value as it is shown. Its text stands until the next one is made.
+// shown is a cell's value as it is shown. Its text is valid until the next one is made.
 type shown struct {
 	text  []byte
 	fault *fault // or nil

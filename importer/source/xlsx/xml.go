@@ -13,7 +13,7 @@ const (
 	maxShared = 64 << 20 // bytes of all shared texts, and 4 for each: they are kept in memory
 )
 
-// tokens reads the elements of a part with encoding/xml, within limits. What it gives out stands until the next token.
+// tokens reads the elements of a part with encoding/xml, within limits. What it gives out is valid until the next token.
 type tokens struct {
 	xml   *xml.Decoder
 	in    *limited

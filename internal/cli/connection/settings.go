@@ -27,7 +27,7 @@ import (
 )
 
 // Settings are what the connection flags, the environment and the profile say together. They are resolved before a
-// command begins, so that a mistake in the configuration is told before anything is read.
+// command begins, so that a mistake in the configuration is found before anything is read.
 type Settings struct {
 	line       *flags.Line
 	Sandbox    bool

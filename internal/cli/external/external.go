@@ -1,4 +1,4 @@
-// Package external runs the programs that flags name: the one that is told when a command ends, and the one that
+// Package external runs the programs that flags name: the one that runs when a command ends, and the one that
 // knows the OAuth secret. They get no secret of ours by their environment.
 package external
 

@@ -167,7 +167,7 @@ func (v *OptionalWord) Set(text string) error {
 	return nil
 }
 
-// IsBoolFlag lets the flag stand without a value.
+// IsBoolFlag lets the flag come without a value.
 func (*OptionalWord) IsBoolFlag() bool { return true }
 
 // CommandName is the command as a person types it.

@@ -70,7 +70,7 @@ func Open(c *cli.Context, stdin io.Reader, o *importer.Options) (in *Files, err 
 		in.stdin = source.NewStream(stdin)
 		in.options.Stdin = in.stdin
 	}
-	for _, name := range in.Names { // all that cannot be opened is told
+	for _, name := range in.Names { // all that cannot be opened is named
 		f, failed := openInput(name, in.options)
 		if err = errors.Join(err, failed); failed == nil {
 			in.files = append(in.files, f)

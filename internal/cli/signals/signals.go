@@ -21,7 +21,7 @@ const (
 	unwinding = 250 * time.Millisecond
 	// atOnce is how long a command may take after the second signal.
 	atOnce = time.Second
-	// untilKilled is how long a command may take before it is told to end at once. Windows ends a process 5 s after it
+	// untilKilled is how long a command may take before it has to end at once. Windows ends a process 5 s after it
 	// has said, by a SIGTERM, that its console is closed, the user logs off or the machine shuts down.
 	untilKilled = 3500 * time.Millisecond
 )
