@@ -94,16 +94,11 @@ func (e *engine) signIn(ctx context.Context) {
 	_, err := r.retrier.Deliver(ctx, e.phases.taking, delivery.Repeatable, new(delivery.Pass),
 		func(ctx context.Context, _ bool) error { return r.client.SignIn(ctx) })
 	b.MaxWait = r.MaxWait
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	switch stop, stops := stopOf(err); {
-	case err != nil && !stops:
-		e.stop(stopFor("sign-in failed: "+err.Error(), ""))
-	case stops && stop == nil && e.stopped == nil: // the context has ended
-		e.stop(interrupted())
-	default:
-		e.stop(stop)
+	stop, stops := stopOf(err)
+	if err != nil && !stops {
+		stop = stopFor("sign-in failed: "+err.Error(), "")
 	}
+	e.halt(stop)
 }
 
 func (e *engine) guarded(lanes int, f func()) {
@@ -421,6 +416,9 @@ func (e *engine) end() {
 	}
 	if e.r.tally.creates.enough {
 		e.stop(ledgerFailed(checkpoint.ErrEnough))
+	}
+	if e.stopped == nil && e.phases.sending.Err() != nil { // the run's context has ended, and nobody said why
+		e.stop(interrupted())
 	}
 	for _, it := range e.lanes.drain() {
 		e.unturned(it)

@@ -39,10 +39,9 @@ type remote struct {
 	order    []string                  // names, as their leads were made
 	inFlight map[string]int
 	clash    bool
-	dead     bool             // nothing arrives any more
-	named    bool             // leads are called by their names
-	arrive   func(key string) // a create does
-	see      func(key string, r *leadapi.CreateRequest)
+	dead     bool                           // nothing arrives any more
+	named    bool                           // leads are called by their names
+	arrive   func(key string)               // a create does
 	answer   func(name string, n int) error // to a create, the nth of this name; nil: accepted
 	update   func(id string) error          // one arrives; its error is the answer
 	meet     func(op, id string)            // any request arrives

@@ -272,3 +272,17 @@ func TestNobodyWaitsForAnswersOfNoUse(t *testing.T) {
 		})
 	}
 }
+
+// A run whose context has ended is interrupted, also where its rows were over before anything heard of that: it never
+// counts as complete.
+func TestAContextThatHasEndedInterrupts(t *testing.T) {
+	tried(t, numbered(3), Options{}, func(t *testing.T, tr *trial) {
+		defer tr.run.ledger.Close()
+		ctx, cancel := context.WithCancel(t.Context())
+		e := newEngine(ctx, tr.run)
+		cancel()
+		if e.end(); e.stopped == nil || e.stopped.Code != CodeInterrupted {
+			t.Errorf("stopped for %+v", e.stopped)
+		}
+	})
+}
