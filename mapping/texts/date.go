@@ -193,14 +193,21 @@ func IsDate(s string) bool {
 //go:embed names.csv
 var namesText string
 
-// languages are the rows of the names by language.
-var languages = sync.OnceValue(func() map[string][][]string {
-	rows := map[string][][]string{}
+// languages are the names by language and by the form that package time has for them; each is made when it is asked
+// for first, since that takes a millisecond, and init tries many layouts.
+var languages = sync.OnceValue(func() map[string]map[string]func() dateNames {
+	rows, all := map[string][][]string{}, map[string]map[string]func() dateNames{}
 	for line := range strings.Lines(namesText) {
 		row := strings.Split(strings.TrimSpace(line), ",")
 		rows[row[0]] = append(rows[row[0]], row)
 	}
-	return rows
+	for language := range rows {
+		all[language] = map[string]func() dateNames{}
+		for _, form := range []string{"January", "Jan", "Monday", "Mon"} {
+			all[language][form] = sync.OnceValue(func() dateNames { return newDateNames(form, rows[language]) })
+		}
+	}
+	return all
 })
 
 // translator makes English of the names in dates of a layout, whose form in package time is given. A point behind a
@@ -217,7 +224,7 @@ func translator(layout, form, language string) (func(string) []string, *Fault) {
 	}
 	var names []dateNames // in the order of the layout
 	for _, name := range englishForm().FindAllString(form, -1) {
-		names = append(names, newDateNames(name, known))
+		names = append(names, known[name]())
 	}
 	if names == nil {
 		return nil, NewFault(
