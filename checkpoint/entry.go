@@ -49,7 +49,7 @@ type ContentDigest struct{ Name, Value [4]byte }
 
 // Entry is what the ledger knows of a key. A new field needs a line in bolt's codec (records) and a higher format of
 // the file; postgres keeps it without a change. Whether it outlives an outcome, a mark, a doubt, a list or a decision
-// is said in entryOf and doubtOf (package importer), rules.go, Entry.completed and Decision.Outcome.
+// is said in intent, entryOf and doubtOf (package importer), rules.go, Entry.completed and Decision.Outcome.
 type Entry struct {
 	Key          string
 	State        State

@@ -33,6 +33,7 @@ var (
 	ErrReadOnly = errors.New("checkpoint is open for reading only")
 	ErrKey      = errors.New("key is empty or longer than 1,024 bytes")
 	ErrKnown    = errors.New("key has a lead already, so it cannot be claimed")
+	ErrDoubt    = errors.New("key was sent meanwhile and is in doubt")
 	ErrBlocked  = errors.New("key was forgotten, so nothing may be kept under it")
 	ErrTaken    = errors.New("lead belongs to another key")
 	ErrLinked   = fmt.Errorf("its ExternalID is another row's, or asked for by one: %w", ErrTaken)
@@ -118,7 +119,7 @@ func IsOfList(err error) bool {
 
 // IsRefusal reports whether err is what one change was refused for: it is the end of its row, and the ledger goes on.
 func IsRefusal(err error) bool {
-	return slices.ContainsFunc([]error{ErrKey, ErrKnown, ErrBlocked, ErrTaken, ErrState, ErrHeld},
+	return slices.ContainsFunc([]error{ErrKey, ErrKnown, ErrDoubt, ErrBlocked, ErrTaken, ErrState, ErrHeld},
 		func(refusal error) bool { return errors.Is(err, refusal) })
 }
 

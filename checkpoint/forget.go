@@ -126,7 +126,7 @@ func AcceptLoss(ctx context.Context, s Store) (freed int, err error) {
 		freed = 0
 		err := tx.Doubts(func(k KeptKey) KeptKey {
 			if k.Intent.Reason == ReasonIncomplete {
-				k.Withdraw()
+				k.Intent = k.Intent.Prior
 				freed++
 			}
 			return k

@@ -50,7 +50,7 @@ func importBeside(t *testing.T, pause time.Duration) {
 		all.Go(func() {
 			for n := next.Add(1); n <= rows; n = next.Add(1) {
 				key := fmt.Sprint(n)
-				_ = l.Claim(t.Context(), checkpoint.Entry{Key: key}, nil)
+				_ = l.Claim(t.Context(), checkpoint.Entry{Key: key}, false, nil)
 				free <- struct{}{}
 				time.Sleep(service*3/4 + time.Duration(n*7919%1000)*service/2000)
 				<-free

@@ -82,11 +82,11 @@ func NewLedger(s Store, g Gathering) *Ledger {
 
 // Claim writes an intent, the note that a create is about to be sent, as soon as there is a slot. If it returns nil,
 // the create may be sent. e has what a person needs to find the lead if no outcome follows; of its RequestID attempt N
-// carries this text and "-N"; without Updated it gets the time of its commit. shape is that of its input, to be noted
-// once, or nil. Errors: ErrKey, ErrKnown, ErrBlocked, ErrClosed, the error of ctx, which ends the wait for a slot
-// (nothing was written), or an error of the Store.
-func (l *Ledger) Claim(ctx context.Context, e Entry, shape *Shape) error {
-	_, err := l.submit(ctx, Change{Kind: Claim, Entry: e, Shape: shape})
+// carries this text and "-N"; without Updated it gets the time of its commit. again: the row is sent again although it
+// is in doubt. shape is that of its input, to be noted once, or nil. Errors: ErrKey, ErrKnown, ErrDoubt, ErrBlocked,
+// ErrClosed, the error of ctx, which ends the wait for a slot (nothing was written), or an error of the Store.
+func (l *Ledger) Claim(ctx context.Context, e Entry, again bool, shape *Shape) error {
+	_, err := l.submit(ctx, Change{Kind: Claim, Entry: e, Again: again, Shape: shape})
 	return err
 }
 
@@ -115,9 +115,10 @@ func (l *Ledger) Guard(ctx context.Context, key string) error {
 	return nil
 }
 
-// Withdraw removes the intent of a create that was certainly not applied. An intent that the claim replaced comes back.
-func (l *Ledger) Withdraw(ctx context.Context, key string) error {
-	_, err := l.submit(ctx, Change{Kind: Withdraw, Entry: Entry{Key: key}})
+// Withdraw removes the intent of a run's create that was certainly not applied. An intent that the claim replaced comes
+// back; that of another run stays.
+func (l *Ledger) Withdraw(ctx context.Context, key, run string) error {
+	_, err := l.submit(ctx, Change{Kind: Withdraw, Entry: Entry{Key: key, Run: run}})
 	return err
 }
 

@@ -90,7 +90,7 @@ func newKept(slots, places int) *kept {
 func (k *kept) claim(ctx context.Context, keys ...string) {
 	for _, key := range keys {
 		go func() {
-			err := k.Claim(ctx, checkpoint.Entry{Key: key}, nil)
+			err := k.Claim(ctx, checkpoint.Entry{Key: key}, false, nil)
 			k.mu.Lock()
 			defer k.mu.Unlock()
 			if err != nil {
@@ -151,7 +151,7 @@ func TestChangesGatherUntilALaneIsIdle(t *testing.T) {
 			var all sync.WaitGroup
 			all.Go(func() { _, _ = k.Mark(context.Background(), checkpoint.Entry{Key: "m"}) })
 			synctest.Wait()
-			all.Go(func() { _ = k.Withdraw(context.Background(), key) })
+			all.Go(func() { _ = k.Withdraw(context.Background(), key, "") })
 			all.Wait()
 			if waited := time.Since(began); i == 0 != (waited > 0) || waited > 30*time.Millisecond {
 				t.Errorf("%s waited %v", key, waited)
@@ -172,7 +172,7 @@ func TestChangesGatherDuringACommit(t *testing.T) {
 		k.claim(t.Context(), "b")
 		go k.Mark(context.Background(), checkpoint.Entry{Key: "y"})
 		synctest.Wait()
-		go k.Withdraw(context.Background(), "z")
+		go k.Withdraw(context.Background(), "z", "")
 		synctest.Wait()
 		close(k.store.hold)
 		rest()
@@ -193,7 +193,7 @@ func TestClaimsWaitForSlots(t *testing.T) {
 		k.are(t, "settled", "a", "b", "c")
 		go k.Settle(context.Background(), checkpoint.Entry{Key: "b", State: checkpoint.InDoubt})
 		synctest.Wait()
-		go k.Withdraw(context.Background(), "a")
+		go k.Withdraw(context.Background(), "a", "")
 		rest()
 		k.are(t, "in doubt and withdrawn", "a", "b", "c", "d", "e")
 		k.commits(t, "all", "claim c, claim b", "settle c, claim a", "settle b, withdraw a, claim e, claim d")
@@ -327,7 +327,7 @@ func TestFailureEndsEverything(t *testing.T) {
 				}
 				k.store.broken, k.store.panics = nil, false // what works by chance
 				before := len(k.store.commits)
-				if err := k.Withdraw(context.Background(), "a"); !failed(err) || len(k.store.commits) != before {
+				if err := k.Withdraw(context.Background(), "a", ""); !failed(err) || len(k.store.commits) != before {
 					t.Errorf("afterwards: %v", err)
 				}
 				k.close(t)
@@ -340,7 +340,7 @@ func TestCloseFinishesWhatIsQueued(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newKept(0, busy)
 		for i := range 100 {
-			go func() { _ = k.Claim(context.Background(), checkpoint.Entry{Key: fmt.Sprint(i)}, nil) }()
+			go func() { _ = k.Claim(context.Background(), checkpoint.Entry{Key: fmt.Sprint(i)}, false, nil) }()
 		}
 		synctest.Wait()
 		k.close(t)
@@ -349,7 +349,7 @@ func TestCloseFinishesWhatIsQueued(t *testing.T) {
 		}
 		_, settled := k.Settle(context.Background(), checkpoint.Entry{Key: "a"})
 		for what, err := range map[string]error{
-			"claim": k.Claim(t.Context(), checkpoint.Entry{Key: "a"}, nil), "settle": settled, "withdraw": k.Withdraw(t.Context(), "a"),
+			"claim": k.Claim(t.Context(), checkpoint.Entry{Key: "a"}, false, nil), "settle": settled, "withdraw": k.Withdraw(t.Context(), "a", ""),
 		} {
 			if !errors.Is(err, checkpoint.ErrClosed) {
 				t.Errorf("%s: %v", what, err)
@@ -378,14 +378,14 @@ func TestSlotsHold(t *testing.T) {
 				if end == "give up" {
 					go giveUp()
 				}
-				err := k.Claim(ctx, checkpoint.Entry{Key: key}, nil)
+				err := k.Claim(ctx, checkpoint.Entry{Key: key}, false, nil)
 				switch {
 				case err != nil && end != "refuse" && end != "give up":
 					t.Error(end, err)
 				case err == nil && end == "settle":
 					_, err = k.Settle(ctx, checkpoint.Entry{Key: key, State: checkpoint.Created})
 				case err == nil:
-					err = k.Withdraw(ctx, key)
+					err = k.Withdraw(ctx, key, "")
 				}
 				if err != nil && end != "refuse" && end != "give up" {
 					t.Error(end, err)

@@ -36,7 +36,7 @@ func (k *KeptKey) Shown() *Kept {
 func (k *KeptKey) Apply(b Book, c *Change, old *Kept, now time.Time) error {
 	switch c.Kind {
 	case Claim:
-		return k.Claim(b, &c.Entry, old)
+		return k.Claim(b, &c.Entry, old, c.Again)
 	case Settle:
 		if err := c.Entry.Settleable(old.State); err != nil {
 			return err
@@ -45,15 +45,15 @@ func (k *KeptKey) Apply(b Book, c *Change, old *Kept, now time.Time) error {
 	case Mark:
 		return k.Mark(b, &c.Entry, old, now)
 	}
-	k.Withdraw()
+	k.Withdraw(c.Entry.Run)
 	return nil
 }
 
-// Claim stores an intent before a row is sent, or refuses. Whether a row in doubt may be sent again was decided before
-// (importPlanner.Plan). The intent also owns the ExternalID that the link after the create will ask for, so that two
-// rows never get the same one. If an earlier send is in doubt, its intent becomes the Prior of the new one, and
-// Withdraw puts it back.
-func (k *KeptKey) Claim(b Book, e *Entry, old *Kept) (refusal error) {
+// Claim stores an intent before a row is sent, or refuses. A row in doubt is claimed only if that was decided (again):
+// another worker may have sent it since the look-up. The intent also owns the ExternalID that the link after the create
+// will ask for, so that two rows never get the same one. If an earlier send is in doubt, its intent becomes the Prior of
+// the new one; Withdraw puts it back, and so does a refusal, which says nothing of the earlier send.
+func (k *KeptKey) Claim(b Book, e *Entry, old *Kept, again bool) (refusal error) {
 	switch {
 	case !ValidKey(e.Key):
 		return ErrKey
@@ -61,6 +61,8 @@ func (k *KeptKey) Claim(b Book, e *Entry, old *Kept) (refusal error) {
 		return ErrKnown
 	case old.State == Forgotten:
 		return ErrBlocked
+	case old.State == InDoubt && !again:
+		return ErrDoubt
 	}
 	if e.WantLink != "" {
 		if other, err := b.Linked(e.WantLink, e.Key); err != nil || other != "" {
@@ -78,10 +80,10 @@ func (k *KeptKey) Claim(b Book, e *Entry, old *Kept) (refusal error) {
 	return nil
 }
 
-// Withdraw removes the intent of a create that was not applied. If an earlier send of the key was in doubt, the key is
-// in doubt about that send again.
-func (k *KeptKey) Withdraw() {
-	if k.Intent != nil {
+// Withdraw removes the intent of a run's create that was not applied. If an earlier send of the key was in doubt, the
+// key is in doubt about that send again. The intent of another run, which has the row by now, stays.
+func (k *KeptKey) Withdraw(run string) {
+	if k.Intent != nil && k.Intent.Run == run {
 		k.Intent = k.Intent.Prior
 	}
 }
@@ -117,7 +119,12 @@ func (k *KeptKey) Settle(b Book, e *Entry) error {
 	if kind, lead := e.against(); kind != NoEvidence {
 		err = contradict(b, kind, e.Key, lead, "")
 	}
-	if err == nil {
+	switch {
+	case err != nil:
+	case e.State == Rejected && k.Intent != nil && k.Intent.Prior != nil:
+		k.Intent = k.Intent.Prior
+		*e = k.Intent.Entry
+	default:
 		k.replace(b, e, 0)
 	}
 	return err

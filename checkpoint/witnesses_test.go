@@ -81,7 +81,7 @@ func TestWitnessFollowsTheLedger(t *testing.T) {
 	m := ledger(t, "a")
 	checkpoint.Attest(m, begun(t, ws, m, checkpoint.Witness{Run: "r"}, folder))
 	l := checkpoint.NewLedger(m, checkpoint.Gathering{Slots: 2})
-	must(t, l.Claim(t.Context(), checkpoint.Entry{Key: "b"}, nil))
+	must(t, l.Claim(t.Context(), checkpoint.Entry{Key: "b"}, false, nil))
 	if all := ws.All(); len(all) != 2 || !all[0].Open {
 		t.Errorf("%+v", all)
 	}

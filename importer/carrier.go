@@ -88,7 +88,7 @@ func (c *carrier) act(ctx context.Context, j *job) {
 func (c *carrier) create(ctx context.Context, j *job) {
 	failpoint.At("before intent")
 	shape := c.shapes.of(j.it.input)
-	if err := c.ledger.Claim(c.phases.taking, c.intent(j), shape); err != nil {
+	if err := c.ledger.Claim(c.phases.taking, c.intent(j), j.doubt != nil, shape); err != nil {
 		c.notBegun(j, err)
 		return
 	}
@@ -208,7 +208,7 @@ func (c *carrier) notMade(j *job, err error) {
 // withdraw removes the claim of a create that was not applied. A doubt from an earlier run is back after that.
 func (c *carrier) withdraw(j *job, outcome Outcome) {
 	c.retrier.Breaker.Conclude(&j.pass, delivery.NothingShown)
-	if err := c.ledger.Withdraw(context.Background(), j.it.rec.Key); err != nil {
+	if err := c.ledger.Withdraw(context.Background(), j.it.rec.Key, c.RunID); err != nil {
 		c.notStored(j, err)
 		return
 	}
@@ -289,7 +289,11 @@ func (c *carrier) settle(j *job, outcome Outcome) bool {
 	}
 	j.entry, j.outcome = stored, outcome
 	if stored.State == checkpoint.InDoubt {
-		j.outcome, j.text, j.rejectText = InDoubt, doubtReason(stored.Reason, stored.Code), ""
+		why := doubtReason(stored.Reason, stored.Code)
+		if outcome == Rejected { // which says nothing of the send before
+			why += "; sent again: " + j.text
+		}
+		j.outcome, j.text, j.rejectText = InDoubt, why, ""
 	}
 	return true
 }
@@ -306,7 +310,7 @@ func (c *carrier) notBegun(j *job, err error) {
 	case errors.Is(err, context.Canceled) && c.phases.taking.Err() != nil: // the run stops: the row stays pending
 	case errors.Is(err, checkpoint.ErrHeld):
 		j.refusal, j.outcome, j.text, j.entry.State = err, InDoubt, heldElsewhere, checkpoint.InDoubt
-	case errors.Is(err, checkpoint.ErrKnown), errors.Is(err, checkpoint.ErrTaken):
+	case errors.Is(err, checkpoint.ErrKnown), errors.Is(err, checkpoint.ErrDoubt), errors.Is(err, checkpoint.ErrTaken):
 		j.refusal, j.outcome, j.text = err, Conflict, fmt.Sprintf("not sent: the checkpoint refused it (%v)", err)
 	default:
 		c.notStored(j, err)

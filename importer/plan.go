@@ -108,7 +108,7 @@ func (p *planner) forImport(c *Case) Step {
 	case checkpoint.InDoubt:
 		// once a run
 		if p.o.ResendInDoubt && known.Run != p.o.RunID && !c.MayLack && known.Reason != checkpoint.ReasonIncomplete {
-			return Step{Action: Create}
+			return ends(Created, "").by(Create)
 		}
 		if known.Run == p.o.RunID && known.Reason != checkpoint.ReasonIncomplete {
 			return ends(InDoubt, "an earlier row of this run has its key and is in doubt: not sent, held back until "+
@@ -186,7 +186,7 @@ func (p *planner) planCreate(c *Case) Step {
 	case c.MayLack:
 		return ends(InDoubt, doubtReason(checkpoint.ReasonIncomplete, 0)).by(Hold)
 	}
-	return Step{Action: Create}
+	return ends(Created, "").by(Create)
 }
 
 // planUpdate brings a lead in step with its row: before a read, and again after it (shown). After an update of this run

@@ -149,7 +149,7 @@ func endsOf(d *Store) *int {
 // claimNoting claims a row of a file of this shape.
 func claimNoting(t *testing.T, d *Store, s checkpoint.Shape) {
 	t.Helper()
-	c := &checkpoint.Change{Kind: checkpoint.Claim, Entry: intentOf("k", 1), Shape: &s}
+	c := &checkpoint.Change{Kind: checkpoint.Claim, Again: true, Entry: intentOf("k", 1), Shape: &s}
 	must(t, errors.Join(d.Commit(t.Context(), []*checkpoint.Change{c}), c.Err))
 }
 

@@ -18,7 +18,7 @@ import (
 )
 
 func claimOf(key string) *checkpoint.Change {
-	return &checkpoint.Change{Kind: checkpoint.Claim, Entry: checkpoint.Entry{Key: key, File: "leads.csv", Line: 2, Organization: "org", WantLink: "crm-" + key, Run: "run"}}
+	return &checkpoint.Change{Kind: checkpoint.Claim, Again: true, Entry: checkpoint.Entry{Key: key, File: "leads.csv", Line: 2, Organization: "org", WantLink: "crm-" + key, Run: "run"}}
 }
 
 func createdOf(key, lead string) *checkpoint.Change {
@@ -76,7 +76,7 @@ func TestTheConnectionIsCutAtEveryMessage(t *testing.T) {
 			if err := s.Guard(t.Context(), name+"a"); err != nil {
 				t.Fatal(err)
 			}
-			committed(t, s, createdOf(name+"a", name+"lead"), &checkpoint.Change{Kind: checkpoint.Withdraw, Entry: checkpoint.Entry{Key: name + "b"}})
+			committed(t, s, createdOf(name+"a", name+"lead"), &checkpoint.Change{Kind: checkpoint.Withdraw, Entry: checkpoint.Entry{Key: name + "b", Run: "run"}})
 			taken := createdOf(name+"c", name+"lead") // which is another one's: a transaction
 			committed(t, s, taken)
 			if taken.Entry.Reason != checkpoint.ReasonLeadTaken {
@@ -510,6 +510,29 @@ func TestANewerSchemaIsRefused(t *testing.T) {
 	}
 }
 
+// A worker that wakes up takes back its own claim only: that of a worker that had the row sent again meanwhile, and
+// ended without an answer, stays in doubt.
+func TestALateWithdrawalLeavesTheDoubtOfAnother(t *testing.T) {
+	server := pgtest.Shared(t)
+	address, target := server.Database(t), newTarget()
+	first := opened(t, address, target, Options{Run: "first"})
+	committed(t, first, by("first", claimOf("a")))
+	server.Exec(t, address, `UPDATE leadferry.workers SET beat = beat - interval '20 minutes'`)
+	second := opened(t, address, target, Options{Run: "second"})
+	committed(t, second, by("second", claimOf("a")))
+	doubt := by("second", createdOf("a", ""))
+	doubt.Entry.State, doubt.Entry.Code = checkpoint.InDoubt, 500
+	committed(t, second, doubt)
+	if err := second.Close(); err != nil {
+		t.Fatal(err)
+	}
+	committed(t, first, by("first", &checkpoint.Change{Kind: checkpoint.Withdraw, Entry: checkpoint.Entry{Key: "a"}}))
+	third := opened(t, address, target, Options{Run: "third"})
+	if e := stands(t, third, "a"); e.State != checkpoint.InDoubt || e.Run != "second" || e.Code != 500 {
+		t.Errorf("the doubt of the second worker is gone: %+v", e)
+	}
+}
+
 // An answer that comes when the row was sent again, by --in-doubt resend, and that send is over or under way: both leads are known.
 func TestAnAnswerThatComesAfterAResend(t *testing.T) {
 	server := pgtest.Shared(t)
@@ -520,7 +543,7 @@ func TestAnAnswerThatComesAfterAResend(t *testing.T) {
 		server.Exec(t, address, `UPDATE leadferry.workers SET beat = beat - interval '20 minutes'`)
 		second := opened(t, address, target, Options{Run: "second"})
 		committed(t, second, by("second", claimOf("a")), by("second", claimOf("b")))
-		committed(t, second, &checkpoint.Change{Kind: checkpoint.Withdraw, Entry: checkpoint.Entry{Key: "b"}}) // it did not leave
+		committed(t, second, by("second", &checkpoint.Change{Kind: checkpoint.Withdraw, Entry: checkpoint.Entry{Key: "b"}})) // it did not leave
 		if answered {
 			committed(t, second, by("second", createdOf("a", "lead-2")))
 		}

@@ -23,7 +23,7 @@ func TestRoundTrips(t *testing.T) {
 	first := createdOf("first", "lead") // statements are prepared once
 	committed(t, s, claimOf("first"))
 	committed(t, s, first, claimOf("second"))
-	committed(t, s, &checkpoint.Change{Kind: checkpoint.Withdraw, Entry: checkpoint.Entry{Key: "second"}})
+	committed(t, s, &checkpoint.Change{Kind: checkpoint.Withdraw, Entry: checkpoint.Entry{Key: "second", Run: "run"}})
 	stands(t, s, "first")
 	if n := p.tripsOf(func() {
 		if err := s.Find(t.Context(), queries, make([]checkpoint.Entry, rows), make([]checkpoint.Match, rows)); err != nil {

@@ -197,7 +197,6 @@ func (w *working) apply(c *checkpoint.Change) (err error) {
 		err = w.settle(&next, &c.Entry)
 	case c.Kind == checkpoint.Claim && w.held(r):
 		err = checkpoint.ErrHeld
-	case c.Kind == checkpoint.Withdraw && w.held(r): // that of another worker stays
 	default:
 		err = next.Apply(w, c, old, w.now)
 	}

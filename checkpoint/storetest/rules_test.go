@@ -17,7 +17,7 @@ import (
 func TestRules(t *testing.T) {
 	inAFile().run(t, []func(*testing.T, Backend){
 		findsALeadByKeyThenByIDThenByExternalID, looksAlike, marksChangeNothingElse, leadOfAnotherKeyLeavesDoubt,
-		withdrawnResendRestoresTheEarlierDoubt, requestIDOfADoubtIsKept, decisionsSettleDoubts,
+		withdrawnResendRestoresTheEarlierDoubt, anEarlierDoubtStays, requestIDOfADoubtIsKept, decisionsSettleDoubts,
 		decisionThatNothingWasCreatedFreesTheRow, aWrongDecisionIsCorrected, aDecisionOfTheDayBeforeIsRefused,
 		aCorrectionTakesNoLeadFromAnother, evidenceAgainstADecisionIsKept, evidenceAgainstAnOldDecisionIsNone,
 		adoptedLeadsAreKnownAndTheirDataIsNot, adoptRefusesAListAsAWhole, adoptCompletesALeadWithoutID,
@@ -65,6 +65,30 @@ func withdrawnResendRestoresTheEarlierDoubt(t *testing.T, b Backend) {
 	withdrawn(t, d, "k")
 	if equal(t, "the doubt", doubt, Lookup(t, d, "k")); d.Info().InDoubt != 1 {
 		t.Errorf("%d in doubt", d.Info().InDoubt)
+	}
+}
+
+// A row in doubt is claimed only by who decided to send it again, and stays in doubt whatever comes of that short of a
+// lead: a refusal says nothing of the earlier send, and a withdrawal takes back the claim of its own run.
+func anEarlierDoubtStays(t *testing.T, b Backend) {
+	d := b.open(t)
+	first, again := IntentOf("a", 1), IntentOf("a", 1)
+	first.Run, again.Run = "first", "again"
+	claimed(t, d, first)
+	unaware := &checkpoint.Change{Kind: checkpoint.Claim, Entry: again}
+	if err := d.Commit(t.Context(), []*checkpoint.Change{unaware}); err != nil || !errors.Is(unaware.Err, checkpoint.ErrDoubt) {
+		t.Errorf("claimed by who did not know of the doubt: %v, %v", err, unaware.Err)
+	}
+	claimed(t, d, again)
+	if _, err := Change(d, checkpoint.Withdraw, first); err != nil {
+		t.Fatal(err)
+	}
+	if e := Lookup(t, d, "a"); e.State != checkpoint.InDoubt || e.Run != "again" {
+		t.Errorf("another run's claim was withdrawn: %+v", e)
+	}
+	refused := checkpoint.Entry{Key: "a", Run: "again", State: checkpoint.Rejected, Code: 422, Reason: "refused"}
+	if e := settled(t, d, refused); e.State != checkpoint.InDoubt || e.Run != "first" {
+		t.Errorf("after a refusal: %+v", e)
 	}
 }
 
@@ -728,7 +752,7 @@ func shapesAreNoted(t *testing.T, b Backend) {
 	}
 	byID := shape("{id}", "", "id", "e-mail of Ann", "name")
 	for _, s := range []checkpoint.Shape{byID, byID, shape("{other}", "dealers", "other"), shape("{id}", "")} { // the last one says nothing
-		c := &checkpoint.Change{Kind: checkpoint.Claim, Entry: IntentOf("k", 1), Shape: &s}
+		c := &checkpoint.Change{Kind: checkpoint.Claim, Again: true, Entry: IntentOf("k", 1), Shape: &s}
 		if err := errors.Join(d.Commit(t.Context(), []*checkpoint.Change{c}), c.Err); err != nil {
 			t.Fatal(err)
 		}
@@ -841,5 +865,5 @@ func forgotten(t TB, d checkpoint.Store, want checkpoint.ForgetResult, keys ...s
 
 func withdrawn(t TB, d checkpoint.Store, key string) {
 	t.Helper()
-	Together(t, d, checkpoint.Withdraw, checkpoint.Entry{Key: key})
+	Together(t, d, checkpoint.Withdraw, IntentOf(key, 0))
 }

@@ -95,7 +95,7 @@ func (d *opened) killed(t TB) *opened {
 
 // Change makes one change in a commit of its own.
 func Change(d checkpoint.Store, kind checkpoint.ChangeKind, e checkpoint.Entry) (checkpoint.Entry, error) {
-	c := &checkpoint.Change{Kind: kind, Entry: e}
+	c := &checkpoint.Change{Kind: kind, Entry: e, Again: true}
 	if err := d.Commit(context.Background(), []*checkpoint.Change{c}); err != nil {
 		return c.Entry, err
 	}
@@ -110,7 +110,7 @@ func Together(t TB, d checkpoint.Store, kind checkpoint.ChangeKind,
 	t.Helper()
 	var changes []*checkpoint.Change
 	for _, e := range entries {
-		changes = append(changes, &checkpoint.Change{Kind: kind, Entry: e})
+		changes = append(changes, &checkpoint.Change{Kind: kind, Entry: e, Again: true})
 	}
 	if err := d.Commit(context.Background(), changes); err != nil {
 		t.Fatal(err)
@@ -132,7 +132,7 @@ func Claim(d checkpoint.Store, in checkpoint.Entry) error {
 
 // Withdraw takes an intent back.
 func Withdraw(d checkpoint.Store, key string) error {
-	_, err := Change(d, checkpoint.Withdraw, checkpoint.Entry{Key: key})
+	_, err := Change(d, checkpoint.Withdraw, IntentOf(key, 0))
 	return err
 }
 

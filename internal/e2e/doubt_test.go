@@ -258,10 +258,13 @@ func TestResendIsOnceARun(t *testing.T) {
 	}
 }
 
-// A row that stands in doubt stays so where a run stops before it could send it again, or is refused this time.
+// A row in doubt stays in doubt if a run stops before it could send it again, or if the service refuses it this time: that says
+// nothing of the first send.
 func TestWhatIsNotResentStaysInDoubt(t *testing.T) {
 	t.Parallel()
-	for name, second := range map[string]rawAct{"stopped": {say: answered(500, "{}")}, "refused": {say: answered(429, "{}")}} {
+	for name, second := range map[string]rawAct{
+		"stopped": {say: answered(500, "{}")}, "not applied": {say: answered(429, "{}")}, "refused": {say: answered(422, `{"error":"x"}`)},
+	} {
 		turns := slices.Concat(slices.Repeat([]rawTurn{{act: rawAct{say: answered(500, "{}")}, store: true}}, 4), slices.Repeat([]rawTurn{{act: second}}, 40))
 		w := newRawTrial(t, rawScript{turns: turns})
 		w.rows(4)

@@ -58,7 +58,7 @@ func eventful(t *testing.T, path string, target checkpoint.Target) {
 	ctx := context.Background()
 	do := func(kind checkpoint.ChangeKind, e checkpoint.Entry) {
 		t.Helper()
-		c := &checkpoint.Change{Kind: kind, Entry: e, Shape: &checkpoint.Shape{Columns: []string{"id", "name"}, Key: "{id}"}}
+		c := &checkpoint.Change{Kind: kind, Entry: e, Again: true, Shape: &checkpoint.Shape{Columns: []string{"id", "name"}, Key: "{id}"}}
 		if err := errors.Join(d.Commit(ctx, []*checkpoint.Change{c}), c.Err); err != nil {
 			t.Fatal(err)
 		}

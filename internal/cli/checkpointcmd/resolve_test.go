@@ -94,7 +94,7 @@ func TestNoneMadeIsOfTheQuestion(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := &checkpoint.Change{Kind: checkpoint.Claim, Entry: checkpoint.Entry{Key: "a", Run: run, Updated: at}}
+		c := &checkpoint.Change{Kind: checkpoint.Claim, Again: true, Entry: checkpoint.Entry{Key: "a", Run: run, Updated: at}}
 		if err := errors.Join(s.Commit(t.Context(), []*checkpoint.Change{c}), c.Err, s.Close()); err != nil {
 			t.Fatal(err)
 		}
