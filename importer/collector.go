@@ -30,8 +30,8 @@ type collector struct {
 	ended   result          // of the row in end: a copy for each row would be garbage
 }
 
-// read counts a row, and notes the lead that it names, if that is known.
-func (c *collector) read(it *item, known *checkpoint.Entry) {
+// countRead counts a row that was read, and notes the lead that it names, if that is known.
+func (c *collector) countRead(it *item, known *checkpoint.Entry) {
 	if c.drift != nil && c.drift.named != nil { // by both keys
 		c.drift.named.Add(known.Key)
 		if known.Key != it.rec.Key {

@@ -64,7 +64,7 @@ func (e *engine) run(ctx context.Context) *Stop {
 	for range cap(e.lanes.todo) {
 		group.Go(func() {
 			for l := range e.lanes.todo {
-				e.guarded(1, func() { e.carry(ctx, l) })
+				e.guarded(1, func() { e.runLane(ctx, l) })
 			}
 		})
 	}
@@ -185,8 +185,8 @@ type lookup struct {
 	found   []checkpoint.Match
 }
 
-// ask looks rows up while others go on. It reports false if the run ends. In an import, a lead that another row made is
-// no match: it has taken the row's ExternalID.
+// ask looks rows up, and gives up the lock meanwhile: others go on. It reports false if the run ends. In an import, a
+// lead that another row made is no match: it has taken the row's ExternalID.
 func (e *engine) ask(a *lookup, items ...*item) bool {
 	n := len(items)
 	a.cases, a.queries = slices.Grow(a.cases[:0], n)[:n], slices.Grow(a.queries[:0], n)[:n]
@@ -280,7 +280,7 @@ func (e *engine) putOffDrawn() {
 // takeBatch looks rows up in one read and decides about them. It reports false if the run ends.
 func (e *engine) takeBatch(known *lookup, items []*item) bool {
 	e.mu.Lock()
-	clear(e.lanes.settled) // the look-up shows their outcomes
+	clear(e.lanes.endedSince) // the look-up shows their outcomes
 	defer e.mu.Unlock()
 	e.r.sample()
 	if !e.ask(known, items...) {
@@ -298,20 +298,20 @@ func (e *engine) takeBatch(known *lookup, items []*item) bool {
 func (e *engine) take(c *Case) bool {
 	it := c.it
 	if how := it.left(); how != nil {
-		e.r.read(it, c.Known)
+		e.r.countRead(it, c.Known)
 		e.stop(e.r.end(it, result{ending: *how}))
 		return true
 	}
 	if e.r.dry != nil { // nothing is ever under way
-		e.r.read(it, c.Known)
+		e.r.countRead(it, c.Known)
 		step := e.r.plan(c)
 		e.stop(e.r.dry.plan(it, &step, c.Known))
 		e.stop(e.r.foresee(it, &step, c.Known))
 		return true
 	}
 	names := e.r.names(c)
-	l, two, old := e.lanes.find(names)
-	for ; two || l != nil && e.lanes.full(); l, two, old = e.lanes.find(names) {
+	l, two, stale := e.lanes.find(names)
+	for ; two || l != nil && e.lanes.full(); l, two, stale = e.lanes.find(names) {
 		if !e.lanes.startLate() {
 			e.changed.Wait()
 		}
@@ -321,12 +321,12 @@ func (e *engine) take(c *Case) bool {
 	}
 	switch {
 	case l != nil:
-		e.r.read(it, c.Known)
+		e.r.countRead(it, c.Known)
 		e.lanes.wait(l, it, names)
 		return true
-	case old: // its lane looks it up again
+	case stale: // its lane looks it up again
 		if l = e.open(names); l != nil {
-			e.r.read(it, c.Known)
+			e.r.countRead(it, c.Known)
 			e.lanes.wait(l, it, names)
 			e.lanes.start(l)
 		}
@@ -335,7 +335,8 @@ func (e *engine) take(c *Case) bool {
 	return e.decide(c, names)
 }
 
-// open begins a lane as soon as the pool has room; nil: the run ended before.
+// open begins a lane under these names, which later rows find at once, and waits without the lock until the pool has
+// room; nil: the run ended before.
 func (e *engine) open(names []leadName) *lane {
 	l := e.lanes.begin(names)
 	if !e.waitFor(e.lanes.room) {
@@ -358,7 +359,7 @@ func (e *engine) decide(c *Case, names []leadName) bool {
 			return false
 		}
 	}
-	e.r.read(it, c.Known)
+	e.r.countRead(it, c.Known)
 	switch {
 	case l != nil:
 		e.hand(l, c, step)
@@ -385,7 +386,7 @@ func (e *engine) waitFor(holds func() bool) bool {
 	return e.stopped == nil
 }
 
-// mayLeave waits until a row may be sent, and reports false if the run ends before.
+// mayLeave waits without the lock until a row may be sent, and reports false if the run ends before.
 func (e *engine) mayLeave(a Action) bool {
 	return e.waitFor(func() bool {
 		may, why := e.r.tally.mayLeave(a, e.lanes.underWay)

@@ -56,14 +56,14 @@ func (r *run) names(c *Case) []leadName {
 
 // lanes are the lanes of a run. The engine's lock guards them.
 type lanes struct {
-	byName   map[leadName]*lane
-	settled  map[leadName]bool // of lanes that ended after the last look-up, which is older
-	late     []*lane           // lanes that wait for the end of the run
-	todo     chan *lane
-	active   int // lanes that a goroutine of the pool has or takes next
-	underWay int // rows that the carrier has, and that are not counted yet
-	waiting  int // rows that wait
-	bytes    int // of these rows
+	byName     map[leadName]*lane
+	endedSince map[leadName]bool // of lanes that ended after the last look-up, which is older
+	late       []*lane           // lanes that wait for the end of the run
+	todo       chan *lane
+	active     int // lanes that a goroutine of the pool has or takes next
+	underWay   int // rows that the carrier has, and that are not counted yet
+	waiting    int // rows that wait
+	bytes      int // of these rows
 }
 
 func newLanes(places int) lanes {
@@ -71,18 +71,18 @@ func newLanes(places int) lanes {
 	if places == 1 {
 		n = 1 // people who ask for one at a time expect the order of the input
 	}
-	return lanes{byName: map[leadName]*lane{}, settled: map[leadName]bool{}, todo: make(chan *lane, n)}
+	return lanes{byName: map[leadName]*lane{}, endedSince: map[leadName]bool{}, todo: make(chan *lane, n)}
 }
 
-// find is the lane under way with one of these names. two: another one has one too. old: one ended since the look-up.
-func (s *lanes) find(names []leadName) (l *lane, two, old bool) {
+// find is the lane under way with one of these names. two: another one has one too. stale: one ended since the look-up.
+func (s *lanes) find(names []leadName) (l *lane, two, stale bool) {
 	for _, n := range names {
-		old = old || s.settled[n]
+		stale = stale || s.endedSince[n]
 		if other := s.byName[n]; other != nil && other != l {
 			l, two = other, l != nil
 		}
 	}
-	return l, two, old
+	return l, two, stale
 }
 
 // name lists a lane under these names, and reports whether the lane had all of them before.
@@ -159,7 +159,7 @@ func (s *lanes) end(l *lane) {
 	for _, n := range l.names {
 		if len(l.waiting) == 0 && s.byName[n] == l {
 			delete(s.byName, n)
-			s.settled[n] = true
+			s.endedSince[n] = true
 		}
 	}
 }
@@ -180,10 +180,10 @@ func (s *lanes) drain() (left []*item) {
 	return left
 }
 
-func (e *engine) carry(ctx context.Context, l *lane) {
+func (e *engine) runLane(ctx context.Context, l *lane) {
 	for l.job != nil || e.next(l) {
 		e.carrier.carry(ctx, l.job)
-		if !e.settled(l) {
+		if !e.rowDone(l) {
 			return
 		}
 	}
@@ -271,8 +271,8 @@ func (e *engine) hand(l *lane, c *Case, step Step) {
 	l.job = j
 }
 
-// settled counts how a lane's row ended, or puts the row back. It reports false if the lane is put off.
-func (e *engine) settled(l *lane) bool {
+// rowDone counts how a lane's row ended, or puts the row back. It reports false if the lane is put off.
+func (e *engine) rowDone(l *lane) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	defer e.changed.Broadcast()

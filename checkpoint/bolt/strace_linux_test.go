@@ -16,7 +16,7 @@ import (
 	"leadferry/checkpoint"
 )
 
-// thorough takes every fault and 5,000 crash images: `go test ./checkpoint -run 'Disk|Crash' -thorough -timeout 30m`.
+// thorough takes every fault and 5,000 crash images: `go test ./checkpoint/bolt -run 'Disk|Crash' -thorough -timeout 30m`.
 var thorough = flag.Bool("thorough", false, "inject every disk fault and rebuild 5,000 crash images")
 
 // underStrace runs the worker below in a process of its own under strace, and returns what it said.
