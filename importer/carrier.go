@@ -282,6 +282,7 @@ func (c *carrier) linked(j *job, lead *leadapi.Lead) {
 
 // settle makes an outcome durable, and reports whether it did. The row ends as the ledger stored it, maybe in doubt.
 func (c *carrier) settle(j *job, outcome Outcome) bool {
+	refused := j.entry.Code
 	stored, err := c.ledger.Settle(context.Background(), j.entry)
 	if err != nil {
 		c.notStored(j, err)
@@ -289,11 +290,13 @@ func (c *carrier) settle(j *job, outcome Outcome) bool {
 	}
 	j.entry, j.outcome = stored, outcome
 	if stored.State == checkpoint.InDoubt {
-		why := doubtReason(stored.Reason, stored.Code)
+		why, told := doubtReason(stored.Reason, stored.Code), ""
 		if outcome == Rejected { // which says nothing of the send before
+			j.refusedAs = refused
+			told = why + "; sent again: " + cmp.Or(j.rejectText, j.text)
 			why += "; sent again: " + j.text
 		}
-		j.outcome, j.text, j.rejectText = InDoubt, why, ""
+		j.outcome, j.text, j.rejectText = InDoubt, why, told
 	}
 	return true
 }

@@ -202,7 +202,7 @@ func (t *tally) ended() (n int) {
 // created counts a create that has ended. If it made no lead, its share of --max-creates is free again.
 func (t *tally) created(r *result, elsewhere bool) {
 	switch {
-	case r.outcome == Created, r.outcome == Partial, r.outcome == InDoubt && !elsewhere:
+	case r.outcome == Created, r.outcome == Partial, r.outcome == InDoubt && !elsewhere && r.refusedAs == 0:
 		t.creates.made++
 	default:
 		t.creates.begun--
@@ -272,17 +272,21 @@ func (t *tally) doubt(it *item, r *result) {
 
 func (t *tally) sent(r *result) {
 	t.counts.Sent++
-	if f := &t.refused; r.outcome == Rejected && (f.status == 0 || f.status == r.entry.Code) {
-		f.status = r.entry.Code
+	status := r.refusedAs
+	if r.outcome == Rejected {
+		status = r.entry.Code
+	}
+	if f := &t.refused; status != 0 && (f.status == 0 || f.status == status) {
+		f.status = status
 	} else {
 		f.status = -1
 	}
-	switch r.outcome {
-	case InDoubt:
-		t.counts.Doubts++
-	case Rejected, Failed:
+	switch {
+	case r.outcome == Rejected, r.outcome == Failed, r.refusedAs != 0:
 		t.counts.Refused++
-	case Created, Partial:
+	case r.outcome == InDoubt:
+		t.counts.Doubts++
+	case r.outcome == Created, r.outcome == Partial:
 		if e := &r.entry; e.Organization != "" {
 			one := report.Organization{ID: e.Organization, Location: e.Location}
 			countUp(t.organizations, maxOrganizations, one, report.Organization{ID: "others"})

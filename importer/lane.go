@@ -296,7 +296,7 @@ func (e *engine) rowDone(l *lane) bool {
 	if j.doubt != nil && (j.outcome == Pending || j.outcome == Failed) {
 		j.ending = *j.doubt
 	}
-	if j.doubt != nil && j.attempts > 0 { // from now on it counts for this run
+	if j.doubt != nil && j.attempts > 0 && j.refusedAs == 0 { // from now on it counts for this run
 		tally.limits.Standing--
 	}
 	j.kept = j.step.kept && j.entry.Seen.Kept && (j.outcome == Unchanged || j.outcome == Updated)

@@ -73,6 +73,7 @@ type result struct {
 	entry      checkpoint.Entry  // of the row, now
 	rejectText string            // for the rejects: text with the service's own words, or ""
 	attempts   int               // requests sent in this run
+	refusedAs  int               // HTTP status: this send was refused, and the row is in doubt from before; or 0
 	unkept     bool              // its lead was made, and the checkpoint could not keep the lead's ID
 	moved      report.Transition // of the status, confirmed before and after its update; equal: nothing was changed
 	remarks    [remarkCount]bool

@@ -108,7 +108,7 @@ func MountPoint(path string) bool {
 		folder, err = filepath.Abs(folder)
 	}
 	mounts, _ := os.ReadFile("/proc/self/mountinfo")
-	written := strings.NewReplacer(`\\`, `\134`, " ", `\040`, "\t", `\011`, "\n", `\012`)
+	written := strings.NewReplacer("\\", `\134`, " ", `\040`, "\t", `\011`, "\n", `\012`)
 	at := written.Replace(filepath.Join(folder, filepath.Base(path)))
 	return err == nil && slices.ContainsFunc(strings.Split(string(mounts), "\n"), func(mount string) bool {
 		fields := strings.Fields(mount)

@@ -275,6 +275,9 @@ func TestWhatIsNotResentStaysInDoubt(t *testing.T) {
 				t.Errorf("%s: exit %d, %v\n%s", name, code, row, out)
 			}
 		}
+		if name == "refused" && !strings.Contains(w.text("again/rejects.csv"), "; sent again: HTTP 422") {
+			t.Errorf("the rejects do not say why: %s", w.text("again/rejects.csv"))
+		}
 	}
 }
 
