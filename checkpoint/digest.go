@@ -42,40 +42,41 @@ const ColumnSize = 8
 func NewDigester(key []byte) *Digester {
 	d := &Digester{pool: sync.Pool{New: func() any { return hmac.New(sha256.New, key) }}}
 	var sum [16]byte
-	d.keyed(sum[:], ofValue, "")
+	d.keyed(sum[:], ofValue, nil)
 	d.values = [2]uint64{binary.LittleEndian.Uint64(sum[:]), binary.LittleEndian.Uint64(sum[8:])}
 	return d
 }
 
 // keyed fills out with the beginning of the HMAC of a text in its domain, and returns it.
-func (d *Digester) keyed(out []byte, domain byte, text string) []byte {
+func (d *Digester) keyed(out []byte, domain byte, text []byte) []byte {
 	mac := d.pool.Get().(hash.Hash)
 	defer d.pool.Put(mac)
 	mac.Reset()
-	mac.Write(append([]byte{domain}, text...))
+	mac.Write([]byte{domain})
+	mac.Write(text)
 	copy(out, mac.Sum(nil))
 	return out
 }
 
 // Blocked returns the keyed digest that stands for a forgotten key.
 func (d *Digester) Blocked(key string) []byte {
-	return d.keyed(make([]byte, len(Digest{})), ofBlocked, key)
+	return d.keyed(make([]byte, len(Digest{})), ofBlocked, []byte(key))
 }
 
 // Column returns the keyed digest of the name of a file's column.
 func (d *Digester) Column(name string) []byte {
-	return d.keyed(make([]byte, ColumnSize), ofColumn, name)
+	return d.keyed(make([]byte, ColumnSize), ofColumn, []byte(name))
 }
 
 // Sum returns the keyed digest (HMAC-SHA256, cut to 16 bytes) of b.
 func (d *Digester) Sum(b []byte) (out Digest) {
-	d.keyed(out[:], ofRequest, string(b))
+	d.keyed(out[:], ofRequest, b)
 	return out
 }
 
 // SumName returns the keyed digest of a content key.
 func (d *Digester) SumName(name string) (out [4]byte) {
-	d.keyed(out[:], ofName, name)
+	d.keyed(out[:], ofName, []byte(name))
 	return out
 }
 

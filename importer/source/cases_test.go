@@ -105,6 +105,7 @@ func TestFrictionlessFiles(t *testing.T) {
 		"../encodings/stain/utf8.txt":   "2:premie\u0300re is slightly different\n3:Кириллица is Cyrillic\n4:𐐀 am Deseret\n",
 		"../encodings/stain/utf16.txt":  "2:premie\u0300re is slightly different\n3:Кириллица is Cyrillic\n4:𐐀 am Deseret\n",
 		"../encodings/stain/latin1.txt": "refused",
+
 		"../encodings/papaparse/utf-8-bom-sample.csv": "2:X|Y|Z\n",
 		"../papaparse/malformed.tsv":                  "2:1V4|-72.02|44.42|13|-5|0.01|-99|-99\n3!columns\n4:MVL|-72.62|44.54|11|-7|0.00|-99|-99\n5:MPV|-72.56|44.20|12|-4|0.00|-99|-99\n6!columns\n7:PBG|-73.47|44.65|15|-12|0.00|-99|-99\n8:RUT|-72.95|43.53|18|-2|-99|-99|-99\nlost",
 	} {

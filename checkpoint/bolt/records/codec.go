@@ -69,12 +69,9 @@ func packUUID(s string) (id [16]byte, ok bool) {
 	return id, err == nil
 }
 
-func unpackUUID(id []byte) []byte {
-	text := hex.AppendEncode(make([]byte, 0, 36), id)
-	for _, at := range []int{8, 13, 18, 23} {
-		text = slices.Insert(text, at, '-')
-	}
-	return text
+func unpackUUID(id []byte) string {
+	text := hex.EncodeToString(id)
+	return text[:8] + "-" + text[8:12] + "-" + text[12:16] + "-" + text[16:20] + "-" + text[20:]
 }
 
 // AppendTime keeps milliseconds; the zero time has a form of its own.
@@ -152,20 +149,19 @@ func (r *Reader) Text() string { return r.textLike("") }
 
 // textLike is Text; it returns known where that is the text.
 func (r *Reader) textLike(known string) string {
-	var text []byte
 	switch n := r.Uint(); n {
 	case 0:
 	case 1:
 		if id := r.Next(16); id != nil {
-			text = unpackUUID(id)
+			return unpackUUID(id)
 		}
 	default:
-		text = r.Next(n - 1)
-	}
-	if string(text) == known {
+		if text := r.Next(n - 1); string(text) != known {
+			return string(text)
+		}
 		return known
 	}
-	return string(text)
+	return ""
 }
 
 // Time takes what [AppendTime] wrote, in UTC.
