@@ -140,7 +140,7 @@ func TestAWSBatchRunsWhatTheDocsSay(t *testing.T) {
 				began = a.once(syscall.SIGKILL)
 			}
 			c := a.task(words, "AWS_BATCH_JOB_ID=0f3c2d1e-5a6b-4c7d-8e9f-0a1b2c3d4e5f:"+itoa(index), "AWS_BATCH_JOB_ARRAY_INDEX="+itoa(index),
-				"AWS_BATCH_JOB_ARRAY_SIZE="+itoa(size), "AWS_BATCH_JOB_ATTEMPT="+itoa(n+1), "INPUT_URL="+filepath.Join(a.dir, "leads.csv"))
+				"AWS_BATCH_JOB_ARRAY_SIZE="+itoa(size), "AWS_BATCH_JOB_ATTEMPT="+itoa(n+1), "INPUT_FILE="+filepath.Join(a.dir, "leads.csv"))
 			if !job.again(a.perform(index, c, began)) {
 				return
 			}
