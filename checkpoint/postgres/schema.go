@@ -16,8 +16,8 @@ import (
 //go:embed schema.sql
 var schemaSQL string
 
-// version is the one that the schema has.
-const version = 1
+// version is the one that the schema has. It rises with each change of schema.sql.
+const version = 2
 
 // prepare makes the schema, where this user may.
 func (s *Store) prepare() error {
@@ -28,10 +28,10 @@ func (s *Store) prepare() error {
 			"grant the user the role leadferry_worker, or leadferry_reader; leadferry checkpoint init says how")
 	case err != nil || have == version:
 		return s.serverError(err)
-	case have > version:
+	case have != 0:
 		return s.refuse(checkpoint.ErrVersion,
-			fmt.Sprintf("its schema has version %d, this program knows versions up to %d", have, version),
-			"use the newer leadferry that made it")
+			fmt.Sprintf("has schema version %d; this program reads version %d", have, version),
+			"use the program that made it, or export it with that one and adopt the export in another database")
 	case s.o.ReadOnly:
 		return s.refuse(checkpoint.ErrMissing, "there is no ledger in this database",
 			"leadferry checkpoint init makes the schema, and a run the ledger of its target")
@@ -85,8 +85,7 @@ type Prepared struct {
 	Grants          string // Roles: false: what somebody who may make roles has to carry out
 }
 
-// Init makes the schema at an address, or brings it to this version, and the roles of those who
-// use it.
+// Init makes the schema at an address, and the roles of those who use it.
 func Init(name string, o Options) (p Prepared, err error) {
 	s, err := connect(name, checkpoint.Target{}, o)
 	if err != nil {
