@@ -230,11 +230,24 @@ func (p *program) prepare(commands []*cli.Command, above string) {
 	}
 }
 
-// usageError is an error of urfave's parser: a value that is no number or no time.
+// usageError is an error of urfave's parser: a value that is no number or no time. It is not shown, since it may be a
+// secret.
 func usageError(c *cli.Context, err error, _ bool) error {
 	text := err.Error()
-	if i := strings.LastIndex(text, " for "); i >= 0 { // the value is not shown: it may be a secret
-		text = "cannot read the value" + text[i:]
+	if i := strings.LastIndex(text, " for "); i >= 0 {
+		name, _, _ := strings.Cut(strings.TrimLeft(strings.TrimPrefix(text[i+len(" for "):], "flag "), "-"), ":")
+		takes := "takes another kind of value"
+		switch flags.Named(name, c.Command.Flags).(type) {
+		case *cli.IntFlag:
+			takes = "takes a whole number"
+		case *cli.Float64Flag:
+			takes = "takes a number"
+		case *cli.DurationFlag:
+			takes = "takes a duration, such as 90s or 10m"
+		case *cli.BoolFlag:
+			takes = "takes no value"
+		}
+		text = "--" + name + " " + takes
 	}
 	return exit.Usage(text, "see "+flags.CommandName(c)+" --help")
 }

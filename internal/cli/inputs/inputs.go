@@ -317,8 +317,8 @@ func ReadMapping(path string, inputs []string, o *importer.Options) (tables []st
 			cmp.Or(disk.Held(err), "check the path after -m"))
 	}
 	if what := source.KindOf(path, data[:min(len(data), source.KindBytes)]); what != "" && what != source.KindMapping {
-		return nil, exit.Usage(path+" is "+what+", not a mapping file", "-m takes the mapping, and files with rows "+
-			"stand without a flag; leadferry init FILE writes a mapping for a file")
+		return nil, exit.Usage(path+" is "+what+", not a mapping file", "-m takes the mapping; input files need no "+
+			"flag; leadferry init FILE writes a mapping for a file")
 	}
 	sum := sha256.New()
 	sum.Write(data)

@@ -164,8 +164,8 @@ func refuseOther(path string) error {
 	head := make([]byte, source.KindBytes)
 	n, _ := io.ReadFull(f, head)
 	if what := source.KindOf(path, head[:n]); n > 0 && what != "" {
-		return exit.Usage(path+" is "+what+", not a checkpoint", "a checkpoint is the file that leadferry made, if "+
-			"any, behind --checkpoint; files with rows stand without a flag")
+		return exit.Usage(path+" is "+what+", not a checkpoint", "--checkpoint takes a file that leadferry "+
+			"made; input files need no flag")
 	}
 	return nil
 }
