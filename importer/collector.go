@@ -20,7 +20,8 @@ type collector struct {
 	dry    *dryRun                    // of a run that sends nothing; else nil
 	drift  *drift                     // of a reconciliation; else nil
 	pulls  *pulls                     // nil: no pull file is wanted
-	record func(*item, *result) error // takes each row after its outcome is durable; keeps the item alone
+	// takes each row after its outcome is durable, and keeps the item alone: recorder.add or, without files, items.add
+	record func(*item, *result) error
 
 	options *Options
 	before  *report.Before  // what needed attention in the run before

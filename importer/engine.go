@@ -298,15 +298,15 @@ func (e *engine) takeBatch(known *lookup, items []*item) bool {
 func (e *engine) take(c *Case) bool {
 	it := c.it
 	if how := it.left(); how != nil {
-		e.r.countRead(it, c.Known)
-		e.stop(e.r.end(it, result{ending: *how}))
+		e.r.collector.countRead(it, c.Known)
+		e.stop(e.r.collector.end(it, result{ending: *how}))
 		return true
 	}
 	if e.r.dry != nil { // nothing is ever under way
-		e.r.countRead(it, c.Known)
+		e.r.collector.countRead(it, c.Known)
 		step := e.r.plan(c)
 		e.stop(e.r.dry.plan(it, &step, c.Known))
-		e.stop(e.r.foresee(it, &step, c.Known))
+		e.stop(e.r.collector.foresee(it, &step, c.Known))
 		return true
 	}
 	names := e.r.names(c)
@@ -321,12 +321,12 @@ func (e *engine) take(c *Case) bool {
 	}
 	switch {
 	case l != nil:
-		e.r.countRead(it, c.Known)
+		e.r.collector.countRead(it, c.Known)
 		e.lanes.wait(l, it, names)
 		return true
 	case stale: // its lane looks it up again
 		if l = e.open(names); l != nil {
-			e.r.countRead(it, c.Known)
+			e.r.collector.countRead(it, c.Known)
 			e.lanes.wait(l, it, names)
 			e.lanes.start(l)
 		}
@@ -359,7 +359,7 @@ func (e *engine) decide(c *Case, names []leadName) bool {
 			return false
 		}
 	}
-	e.r.countRead(it, c.Known)
+	e.r.collector.countRead(it, c.Known)
 	switch {
 	case l != nil:
 		e.hand(l, c, step)
@@ -368,10 +368,10 @@ func (e *engine) decide(c *Case, names []leadName) bool {
 		e.lanes.putOff(e.lanes.begin(names), it)
 	case step.Action == Draw:
 		if left := e.r.drift.draw(candidate{it, result{ending: step.ending, entry: *c.Known}, names}); left != nil {
-			e.stop(e.r.end(left.it, left.out))
+			e.stop(e.r.collector.end(left.it, left.out))
 		}
 	default:
-		e.stop(e.r.end(it, result{ending: step.ending, entry: *c.Known}))
+		e.stop(e.r.collector.end(it, result{ending: step.ending, entry: *c.Known}))
 	}
 	return true
 }
@@ -433,5 +433,5 @@ func (e *engine) end() {
 
 // unturned ends a row that was read but never had its turn.
 func (e *engine) unturned(it *item) {
-	e.stop(e.r.end(it, result{ending: ending{outcome: Pending, text: "the run stopped before its turn"}}))
+	e.stop(e.r.collector.end(it, result{ending: ending{outcome: Pending, text: "the run stopped before its turn"}}))
 }

@@ -213,7 +213,7 @@ func (e *engine) next(l *lane) bool {
 			e.release()
 			return false
 		case step.Action == Nothing:
-			e.stop(e.r.end(it, result{ending: step.ending, entry: *c.Known}))
+			e.stop(e.r.collector.end(it, result{ending: step.ending, entry: *c.Known}))
 			e.changed.Broadcast()
 		case !e.mayLeave(step.Action):
 			e.unturned(it)
@@ -300,7 +300,7 @@ func (e *engine) rowDone(l *lane) bool {
 		tally.limits.Standing--
 	}
 	j.kept = j.step.kept && j.entry.Seen.Kept && (j.outcome == Unchanged || j.outcome == Updated)
-	e.stop(e.r.add(j.it, &j.result))
+	e.stop(e.r.collector.add(j.it, &j.result))
 	return true
 }
 

@@ -32,6 +32,9 @@ type recorder struct {
 	spare  chan []line           // batches to be filled again
 	failed atomic.Pointer[error] // the first error of writing
 	done   chan struct{}
+
+	results  []report.Result // buffers of write
+	compared []report.Compared
 }
 
 type line struct {
@@ -141,12 +144,12 @@ func (w *recorder) run() {
 }
 
 func (w *recorder) write(batch []line) error {
-	results := make([]report.Result, len(batch))
+	w.results = w.results[:0]
 	for i := range batch {
 		failpoint.At("before results line")
-		results[i] = w.result(&batch[i])
+		w.results = append(w.results, w.result(&batch[i]))
 	}
-	if err := w.files.Results(results); err != nil {
+	if err := w.files.Results(w.results); err != nil {
 		return fmt.Errorf("write results: %w", err)
 	}
 	for i := range batch {
@@ -158,24 +161,24 @@ func (w *recorder) write(batch []line) error {
 			return fmt.Errorf("write rejects: %w", err)
 		}
 	}
-	return cmp.Or(w.compare(batch, results), w.tell(batch))
+	return cmp.Or(w.compare(batch), w.tell(batch))
 }
 
-// compare writes the reconciliation's lines, if that file is wanted. results are those of the batch.
-func (w *recorder) compare(batch []line, results []report.Result) error {
+// compare writes the reconciliation's lines, if that file is wanted.
+func (w *recorder) compare(batch []line) error {
 	if !w.files.Reconciles() {
 		return nil
 	}
-	compared := make([]report.Compared, 0, len(batch))
-	for i, res := range results {
-		if r := &batch[i].r; r.outcome != Pending {
+	w.compared = w.compared[:0]
+	for i := range batch {
+		if r, res := &batch[i].r, &w.results[i]; r.outcome != Pending {
 			c := comparedWith(&r.entry, &r.found)
 			c.File, c.Line, c.Row, c.Key, c.Error = res.File, res.Line, res.Row, res.Key, r.text
 			c.StatusFile = batch[i].it.rec.Status
-			compared = append(compared, c)
+			w.compared = append(w.compared, c)
 		}
 	}
-	if err := w.files.Reconciliation(compared); err != nil {
+	if err := w.files.Reconciliation(w.compared); err != nil {
 		return fmt.Errorf("write the reconciliation: %w", err)
 	}
 	return nil

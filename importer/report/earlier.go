@@ -3,6 +3,7 @@ package report
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -94,8 +95,9 @@ func Newest(parents []string, most int) []*Summary {
 			}
 		}
 	}
-	newest := slices.SortedFunc(maps.Keys(written),
-		func(a, b string) int { return written[b].Compare(written[a]) })
+	newest := slices.SortedFunc(maps.Keys(written), func(a, b string) int { // names of folders begin with the time
+		return cmp.Or(written[b].Compare(written[a]), cmp.Compare(b, a))
+	})
 	var all []*Summary
 	for _, path := range newest[:min(len(newest), most)] {
 		if s, err := Read(path); err == nil {
