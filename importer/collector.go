@@ -16,10 +16,10 @@ import (
 
 // collector counts the rows of a run and how each ended. The engine's lock guards it.
 type collector struct {
-	tally  *tally
-	dry    *dryRun                    // of a run that sends nothing; else nil
-	drift  *drift                     // of a reconciliation; else nil
-	pulls  *pulls                     // nil: no pull file is wanted
+	tally *tally
+	dry   *dryRun // of a run that sends nothing; else nil
+	drift *drift  // of a reconciliation; else nil
+	pulls *pulls  // nil: no pull file is wanted
 	// takes each row after its outcome is durable, and keeps the item alone: recorder.add or, without files, items.add
 	record func(*item, *result) error
 
