@@ -85,7 +85,7 @@ func (d *Decision) mustBeAbout(send *Entry) *ListError {
 		return nil
 	}
 	return &ListError{
-		Text: "the row was sent again since this list was written, and nobody has looked for that send",
+		Text: "the row was sent again after this list was written",
 		Hint: inDoubtHint,
 	}
 }

@@ -33,7 +33,7 @@ var (
 	ErrReadOnly = errors.New("checkpoint is open for reading only")
 	ErrKey      = errors.New("key is empty or longer than 1,024 bytes")
 	ErrKnown    = errors.New("key has a lead already, so it cannot be claimed")
-	ErrDoubt    = errors.New("key was sent meanwhile and is in doubt")
+	ErrDoubt    = errors.New("another run sent the key, and it is in doubt")
 	ErrBlocked  = errors.New("key was forgotten, so nothing may be kept under it")
 	ErrTaken    = errors.New("lead belongs to another key")
 	ErrLinked   = fmt.Errorf("its ExternalID is another row's, or asked for by one: %w", ErrTaken)

@@ -162,7 +162,7 @@ func compare(ctx context.Context, s Store, info *Info, l *Lineage, w *Witness) (
 	case w.Err != nil:
 		return &Finding{
 			ID: hashOf("source", w.Source), Witness: *w, kind: unreadable,
-			Text: fmt.Sprintf("%s cannot be read, so nobody knows what leads it tells of (%v)", w.Source,
+			Text: fmt.Sprintf("%s cannot be read, and it may know of leads (%v)", w.Source,
 				withoutPath(w.Err)),
 		}, nil
 	case w.Ledger == info.ID:
@@ -316,7 +316,7 @@ func (v *Verdict) waysBack() (ways []string) {
 			adopt("moved.csv", v.Path, v.Flags))
 	}
 	if found[unreadable] {
-		ways = append(ways, "run this as the user whose it is, or let this user read it")
+		ways = append(ways, "run this as its owner, or let this user read it")
 	}
 	if gone || found[unreadable] { // results of another address are refused, see moved
 		knew := ""
@@ -383,7 +383,7 @@ func TakeOlder(ctx context.Context, s Store, ws *Witnesses, answer, moved string
 	}
 	missing := "leads that were made after this copy was taken"
 	if moved != "" {
-		missing = "leads that " + moved + " has known besides, where it was copied to"
+		missing = "leads that " + moved + " got after the copy"
 	}
 	err = Renew(ctx, s, missing, v.Older)
 	return err == nil, err

@@ -347,7 +347,7 @@ func (t *tally) report(s *report.Summary) {
 
 const whyHeld = ": the checkpoint is incomplete, and their leads may exist. `leadferry checkpoint resolve` settles " +
 	"them one by one; results of earlier runs may know their lead IDs. `leadferry checkpoint check --accept-loss` " +
-	"gives up what is missing, so that they are sent."
+	"gives up what is missing and sends them."
 
 // notes are remarks for people: on rows that were held, and on what others did to leads.
 func (t *tally) notes() (notes []string) {

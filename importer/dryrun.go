@@ -131,8 +131,8 @@ func (d *dryRun) fails() bool {
 		d.options.Strict && len(d.intake.unused)+len(d.options.Mapping.Unconfirmed()) > 0
 }
 
-const addressWarning = "a key looks like an e-mail address: keys are kept in the checkpoint, so take something that " +
-	"is nobody's name or address"
+const addressWarning = "a key looks like an e-mail address: the checkpoint keeps keys, so use a number " +
+	"instead"
 
 func isAddress(key string) bool {
 	at := strings.IndexByte(key, '@')
@@ -247,12 +247,12 @@ func (d *dryRun) notes() (notes []string) {
 		notes = append(notes, "There is no request for --show: "+why)
 	}
 	if d.lacking != nil && d.updates {
-		notes = append(notes, "The mapping serves sync alone: it lacks what import makes leads with, which is "+
-			"assign, lead.type_key and lead.type_label.")
+		notes = append(notes, "The mapping is for sync only. Import also needs assign, lead.type_key and "+
+			"lead.type_label.")
 	}
 	if n := d.addresses.Count; n > 0 {
-		notes = append(notes, fmt.Sprintf("Rows whose key looks like an e-mail address: %d, first at %s. Keys are "+
-			"kept in the checkpoint: take something that is nobody's name or address.",
+		notes = append(notes, fmt.Sprintf("Rows whose key looks like an e-mail address: %d, first at %s. They are kept "+
+			"in the checkpoint: use a number instead.",
 			n, d.intake.place(d.addresses.First[0])))
 	}
 	if names := d.options.Mapping.Composed(); len(names) > 0 {

@@ -175,9 +175,9 @@ func TestWhetherAMappingCanMakeLeads(t *testing.T) {
 		note          string
 	}{
 		{"all there", checkedMapping, 0, 0, ""},
-		{"for sync alone", sync, 0, 0, "serves sync alone"},
+		{"for sync alone", sync, 0, 0, "is for sync only"},
 		{"half", half, 1, 2, ""},
-		{"with the service's IDs", known, 0, 0, "serves sync alone"},
+		{"with the service's IDs", known, 0, 0, "is for sync only"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

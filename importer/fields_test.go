@@ -240,7 +240,7 @@ func TestALeadWithoutExternalIDIsToldWhenAllAreRead(t *testing.T) {
 			test.o.Mapping, test.o.ReadByExternalID = nothingLinked, true
 			r := p.run("sync", test.o, "a,,,open,Ann,1")
 			notes := strings.Join(r.tally.notes(), "\n")
-			if n := r.tally.remarks[notReadable]; n != test.want || strings.Contains(notes, "could not read, for want of a known ExternalID: 1.") != (n == 1) || !test.o.DryRun && r.outcomes() != "unchanged 1" {
+			if n := r.tally.remarks[notReadable]; n != test.want || strings.Contains(notes, "could not read, because their ExternalID is not known: 1.") != (n == 1) || !test.o.DryRun && r.outcomes() != "unchanged 1" {
 				t.Errorf("%s, %d unread, %s", r.outcomes(), n, notes)
 			}
 		}

@@ -106,9 +106,9 @@ var remarkNotes = [remarkCount]string{
 	ownerByOthers: "Leads that belong to another organization than before: %d. The run's files say to which.",
 	serviceKept: "Leads that have another status on the service than in the file: %d. --pull writes what the CRM " +
 		"should take over.",
-	notReadable: "Leads that --check-remote could not read, for want of a known ExternalID: %d. What others " +
-		"changed in them is not seen.",
-	noOwner: "Leads that were made without the service saying for which organization: %d. Look them up in the " +
+	notReadable: "Leads that --check-remote could not read, because their ExternalID is not known: %d. What " +
+		"others changed in them was not seen.",
+	noOwner: "Leads for which the service named no organization: %d. Look them up in the " +
 		"console: perhaps nobody sees them.",
 	readOnlyLead: "Leads that the service calls read-only: %d. It may refuse to change them, or not do it.",
 	testLead:     "Leads that the service calls test leads: %d. Perhaps nobody works on them.",
@@ -239,7 +239,7 @@ func ledgerFailed(err error) *Stop {
 		stop.Reason = "the checkpoint cannot be relied on any more: " + refused.Text
 		stop.Hint, stop.Code = refused.Hint, CodeCheckpoint
 		if errors.Is(err, checkpoint.ErrGone) {
-			stop.Reason = "another run has begun meanwhile: " + refused.Text
+			stop.Reason = "another run has begun: " + refused.Text
 		}
 	case errors.Is(err, checkpoint.ErrNoWitness):
 		const reason = "nothing was sent: the run cannot note outside the checkpoint that it uses it: %v"
@@ -309,7 +309,7 @@ var doubtReasons = map[string]string{
 	leadapi.ReasonCanceled:     "the run was stopped before an answer came",
 	leadapi.ReasonBadAnswer:    "the answer could not be read",
 	leadapi.ReasonNoLeadID:     "the answer carries no usable lead ID",
-	leadapi.ReasonServerError:  "the service answered with an error of its own",
+	leadapi.ReasonServerError:  "the service answered with an error",
 	leadapi.ReasonRedirect:     "the answer was a redirect",
 	leadapi.ReasonThrottled:    "the service asked to wait, which --resend-on none does not trust",
 	checkpoint.ReasonLeadTaken: "the answer names a lead ID that belongs to another row",

@@ -88,7 +88,7 @@ func (r *run) plan(c *Case) Step {
 	case r.Changed == IgnoreChanged:
 		return ends(Unchanged, "")
 	}
-	return ends(Changed, "its lead exists; as it stands here it is not valid: "+sentence(faults))
+	return ends(Changed, "its lead exists, but the row is not valid now: "+sentence(faults))
 }
 
 // ChangedRows says what to do with rows whose lead exists and whose data changed, in the word of --changed.

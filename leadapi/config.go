@@ -118,7 +118,7 @@ func address(field, name, text, version string) (*url.URL, error) {
 	case u.Scheme != "https" && u.Scheme != "http":
 		return fail("must begin with https://", "")
 	case u.Scheme == "http" && !loopback(u.Hostname()):
-		return fail("is plain http, which is for loopback addresses only", "use https://")
+		return fail("is plain http, which is allowed for loopback addresses only", "use https://")
 	}
 	if err := normalize(u); err != nil {
 		return fail("has a host name that cannot be", "")

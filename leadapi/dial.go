@@ -163,7 +163,7 @@ func broken(err error) string {
 }
 
 const (
-	noConnection = "no connection, or one that was closed meanwhile"
+	noConnection = "no connection, or it was closed before use"
 	wrongProxy   = "check that a proxy listens there (http, https or socks5); leadferry config show tells who names it"
 	ownWords     = "sends something of its own instead of what the service says"
 )

@@ -210,7 +210,7 @@ func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {
 const (
 	noLeadID   = "the answer holds no readable leadID"
 	unreadable = "the answer cannot be read"
-	redirects  = "the service redirects, which is never followed"
+	redirects  = "the service redirects, and leadferry follows no redirect"
 	noMessage  = "no message was given"
 	noText     = "a message that is no text"
 )

@@ -160,7 +160,7 @@ func (k *keeper) get(ctx context.Context) (*oauth2.Token, *Error) {
 		k.token, k.state, k.renewAt, k.refresh = token, state, renewAt(token), token.RefreshToken
 	case usable:
 		k.renewAt = k.now().Add(renewPause)
-	case fault.Reason == ReasonCanceled: // this call's own end: the next one begins anew
+	case fault.Reason == ReasonCanceled: // this call's own end: the next one starts again
 		return nil, fault
 	default:
 		shared := *fault

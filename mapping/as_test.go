@@ -153,9 +153,9 @@ func TestATemplateOfJSONMustBeJSON(t *testing.T) {
 		`{from: '{a}{b}', as: json}`:                               "lead.content.x is not a JSON value around its placeholders",
 		`{from: '{{"a": "\{a}"}', as: json}`:                       "lead.content.x is not a JSON value around its placeholders",
 		`{from: '{a}', map: {x: 1}, else: '{{"a": {}', as: json}`:  "lead.content.x.else is not a JSON value around its placeholders",
-		`{expr: '"[" + a + "]"', as: json}`:                        "lead.content.x puts a JSON value together, whose shape a cell could change",
-		`{expr: 'replace("[1]", "1", a)', as: json}`:               "lead.content.x puts a JSON value together, whose shape a cell could change",
-		`{expr: '"[" + join(split(a, ";"), ",") + "]"', as: json}`: "lead.content.x puts a JSON value together, whose shape a cell could change",
+		`{expr: '"[" + a + "]"', as: json}`:                        "lead.content.x builds JSON from text, and a cell could change its shape",
+		`{expr: 'replace("[1]", "1", a)', as: json}`:               "lead.content.x builds JSON from text, and a cell could change its shape",
+		`{expr: '"[" + join(split(a, ";"), ",") + "]"', as: json}`: "lead.content.x builds JSON from text, and a cell could change its shape",
 	} {
 		if _, err := Parse("m", []byte("version: 1\nlead:\n  content:\n    x: "+value+"\n"), nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", value, err)

@@ -45,7 +45,7 @@ func TestEightLevelsAreEnough(t *testing.T) {
 		t.Error(err)
 	}
 	_, err := Parse("m", []byte("version: 1\nlead: {content: {a: "+deep(9)+"}}\n"), nil)
-	if err == nil || !strings.Contains(err.Error(), "on more than 8 levels") || strings.Count(err.Error(), "levels") != 1 {
+	if err == nil || !strings.Contains(err.Error(), "more than 8 levels") || strings.Count(err.Error(), "levels") != 1 {
 		t.Error(err)
 	}
 }

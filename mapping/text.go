@@ -182,7 +182,7 @@ func (r *valueReader) readText(n node) {
 	case t.has(itself):
 		r.fail(n, "name a column: {column}", "%s has a placeholder without a name", n.path)
 	case t.has(file, line, run) && r.role != contentRole:
-		r.fail(n, "", "%s cannot hold {@file}, {@line} or {@run}: they differ from run to run and stand in "+
+		r.fail(n, "", "%s cannot hold {@file}, {@line} or {@run}: they differ from run to run, so they go into "+
 			"lead.content only", n.path)
 	case t != nil && constant && c == "":
 		r.fail(n, `write "{column}" for what a column holds, or a text that is the same in every row`, "%s is empty",

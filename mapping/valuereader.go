@@ -46,7 +46,7 @@ func (p *parser) value(n node, v value) *value {
 	case v.inside == nothing:
 		c, _ := v.text.constant() // of a join: none
 		p.fail(n, `write "{`+cmp.Or(bareName(c), "column")+`}" for what the column holds`,
-			"%s names no column, so that all rows would be one", v.path)
+			"%s names no column: all rows would be one", v.path)
 	}
 	return &v
 }
@@ -321,7 +321,7 @@ func (r *valueReader) checkParts(n node) {
 		r.fail(key, "join takes texts; put the list or object around it", "%s is a part of a text, which no %s can be",
 			n.path, word)
 	case r.level == maxLevels:
-		r.fail(key, "", "%s: objects and lists stand in one another on more than %d levels", n.path, maxLevels)
+		r.fail(key, "", "%s: objects and lists are nested more than %d levels deep", n.path, maxLevels)
 	default:
 		for _, name := range [...]string{"apply", "map", "else", "default", "format", "as"} {
 			if key, _, found := n.child(name); found {

@@ -196,11 +196,11 @@ func (d *Store) checkPlace(o Options) error {
 		return nil
 	}
 	if p.refused {
-		return d.refuse(checkpoint.ErrPlace, "lies on "+p.name+": "+p.why,
+		return d.refuse(checkpoint.ErrPlace, "is on "+p.name+": "+p.why,
 			"copy it to a local disk (leadferry checkpoint copy "+checkpoint.Word(d.path)+" NEW) and use that one, "+
 				"or set LEADFERRY_ANY_FILESYSTEM=1 to use this place")
 	}
-	d.warn("the checkpoint lies on " + p.name + ": " + p.why +
+	d.warn("the checkpoint is on " + p.name + ": " + p.why +
 		". To move it, run: leadferry checkpoint copy " + checkpoint.Word(d.path) + " NEW")
 	return nil
 }

@@ -227,7 +227,7 @@ func refuse(path string, kind error, text, hint string) error {
 func wayOut(path string) string {
 	repair := "leadferry checkpoint repair " + checkpoint.Word(path) + " " + checkpoint.Word(path+".repaired")
 	return "put a copy of it back; if there is none, " + repair +
-		" makes a new one of what can be read, which holds back the rows whose leads may be lost"
+		" makes a new one from what can be read, and holds rows whose leads may be lost"
 }
 
 // openError gives every error of opening its path and a sentence.

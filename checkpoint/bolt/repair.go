@@ -275,7 +275,7 @@ func (p *repair) belongs(one *Results) (bool, error) {
 	case one.Target.Canonical() != p.made.Target.Canonical():
 		return false, nil
 	case !slices.ContainsFunc(p.lineage.Ancestors, func(a checkpoint.Ancestor) bool { return a.ID == one.ID }):
-		text := fmt.Sprintf("is another checkpoint than the one whose run wrote %s (ID %s)", one.Source, one.ID)
+		text := fmt.Sprintf("is not the checkpoint whose run wrote %s (ID %s)", one.Source, one.ID)
 		return false, refuse(p.from, checkpoint.ErrTarget, text,
 			"name the results of runs that used this one")
 	}

@@ -108,7 +108,7 @@ func checkReused(folder *os.Root, path string) error {
 		case err != nil:
 			return err
 		case e.IsDir():
-			return fmt.Errorf("%s is a folder, and a run's file would stand there", filepath.Join(path, e.Name()))
+			return fmt.Errorf("%s is a folder, and a run's file would be there", filepath.Join(path, e.Name()))
 		case !disk.Trusted(info):
 			return fmt.Errorf("%s: %w", filepath.Join(path, e.Name()), errNotOurs)
 		}

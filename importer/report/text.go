@@ -89,7 +89,7 @@ func (s *Summary) Headline() (sentences []string) {
 func (s *Summary) changed() (faults []string) {
 	for _, in := range s.Inputs {
 		if in.Changed {
-			faults = append(faults, in.Path+" changed meanwhile: this run may lack some of it")
+			faults = append(faults, in.Path+" changed during the run, which may lack some of it")
 		}
 	}
 	return faults

@@ -65,7 +65,7 @@ func TestHeadersThatAreUnusual(t *testing.T) {
 	for _, test := range []struct {
 		name, data, names, rows, warning string
 	}{
-		{"blank cells at the end", "id,b, ,\n1,2,,\n3,4\n5,6,\n7,8,x\n9,10,, \n11,12,,,x\n", "id|b", "2:1|2\n3:3|4\n4:5|6\n5:7|8\n6:9|10\n7!columns\n", "line 5 holds something in a column that has no name"},
+		{"blank cells at the end", "id,b, ,\n1,2,,\n3,4\n5,6,\n7,8,x\n9,10,, \n11,12,,,x\n", "id|b", "2:1|2\n3:3|4\n4:5|6\n5:7|8\n6:9|10\n7!columns\n", "line 5 has a cell in a column without a name"},
 		{"a column without a name at the beginning", ",id,b\n0,1,2\n,3,4\n1,5,6\n", "|id|b", "2:0|1|2\n3:|3|4\n4:1|5|6\n", "column 1 has no name in the header"},
 		{"and in the midst", "id,,b\n1,,2\n3,x,4\n", "id||b", "2:1||2\n3:3|x|4\n", "column 2 has no name in the header"},
 		{"names that differ in case", "Email,b,EMAIL\n1,2,3\n", "Email|b|EMAIL", "2:1|2|3\n", ""},

@@ -36,7 +36,7 @@ var refusals = []struct {
 	{
 		[]string{"<!doctype html", "<html", "<table"},
 		"is an HTML page, perhaps one that asks to sign in",
-		"download the file itself, or export the rows anew; a table opens in Excel, which saves it as .xlsx",
+		"download the file itself, or export the rows again; a table opens in Excel, which saves it as .xlsx",
 	},
 	{[]string{
 		"<?xml", "<?mso", "BZh91AY&SY", "\xFD7zXZ\x00", "\x04\x22\x4D\x18", "\x1F\x9D", "\x1F\x8B", "\x28\xB5\x2F\xFD",

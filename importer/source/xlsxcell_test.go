@@ -64,11 +64,11 @@ func TestCellsOfAllKinds(t *testing.T) {
 		{`<c t="e"><v>#N/A</v></c>`, `!cell A2 of column "a" holds the error #N/A (hint: mend its formula, or empty the cell)`},
 		{`<c t="e"><f>X</f><v>#REF!</v></c>`, `!cell A2 of column "a" holds the error #REF! (hint: mend its formula, or empty the cell)`},
 		{`<c t="e"><v>secret</v></c>`, `!cell A2 of column "a" holds an error (hint: mend its formula, or empty the cell)`},
-		{`<c><f>NOW()</f></c>`, `!cell A2 of column "a" holds a formula without its result (hint: open the workbook in Excel, which computes it, and save it anew)`},
+		{`<c><f>NOW()</f></c>`, `!cell A2 of column "a" holds a formula without its result (hint: open the workbook in Excel, which computes it, and save it again)`},
 		{`<c t="s"><v>0</v></c><c r="B2" t="e"><v>#N/A</v></c>`, "plain"},
-		{`<c><v>secret</v></c>`, `!cell A2 of column "a" holds something else where a number has to be (hint: open the workbook in Excel, which may repair it, and save it anew)`},
-		{`<c><v>0x10</v></c>`, `!cell A2 of column "a" holds something else where a number has to be (hint: open the workbook in Excel, which may repair it, and save it anew)`},
-		{`<c><v>1e999</v></c>`, `!cell A2 of column "a" holds something else where a number has to be (hint: open the workbook in Excel, which may repair it, and save it anew)`},
+		{`<c><v>secret</v></c>`, `!cell A2 of column "a" holds something else where a number has to be (hint: open the workbook in Excel, which may repair it, and save it again)`},
+		{`<c><v>0x10</v></c>`, `!cell A2 of column "a" holds something else where a number has to be (hint: open the workbook in Excel, which may repair it, and save it again)`},
+		{`<c><v>1e999</v></c>`, `!cell A2 of column "a" holds something else where a number has to be (hint: open the workbook in Excel, which may repair it, and save it again)`},
 	} {
 		same(t, test.want, one(t, w, test.cell), test.cell)
 	}
@@ -255,8 +255,8 @@ func TestFormulasThatAreLeftToExcel(t *testing.T) {
 	w.parts = map[string]string{"xl/workbook.xml": xmlHead + "<workbook" + mainNS + ` xmlns:r="` + relation +
 		`"><sheets><sheet name="Leads" sheetId="1" r:id="rId1"/></sheets><calcPr calcId="124519" fullCalcOnLoad="1"/></workbook>`}
 	for cell, want := range map[string]string{
-		formula: `!cell A2 of column "a" holds a formula whose result, 0, may never have been computed: the workbook leaves that to Excel` +
-			` (hint: open the workbook in Excel, which computes it, and save it anew)`,
+		formula: `!cell A2 of column "a" holds a formula with the result 0, which Excel may not have computed yet` +
+			` (hint: open the workbook in Excel, which computes it, and save it again)`,
 		`<c><v>0</v></c>`:                    "0",
 		`<c><f>1+1</f><v>2</v></c>`:          "2",
 		`<c t="b"><f>1&gt;2</f><v>0</v></c>`: "FALSE",

@@ -62,7 +62,7 @@ func damages() map[string]struct {
 	row := func(text, want string) damage {
 		return damage{workbook{rows: inline("a") + inline("1") + text}, 2, want}
 	}
-	const order, place = "rows of the sheet are not in order", "does not stand where it says"
+	const order, place = "rows of the sheet are not in order", "is not where it says"
 	return map[string]damage{
 		"no workbook":              part("xl/workbook.xml", "-"),
 		"no relations":             part("_rels/.rels", "<Relationships/>"),

@@ -79,7 +79,7 @@ func logEnd(log *slog.Logger, s *report.Summary) {
 	reason := s.StopReason
 	if reason == "" && s.Wordless > 0 {
 		its := english.PluralWord(s.Wordless, "its", "their")
-		reason = fmt.Sprintf("the pull file lacks %s, for want of a word for %s status", leads(s.Wordless), its)
+		reason = fmt.Sprintf("the pull file lacks %s, because the CRM has no word for %s status", leads(s.Wordless), its)
 	}
 	level := slog.LevelError
 	switch s.ExitCode {

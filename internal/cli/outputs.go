@@ -131,7 +131,7 @@ func (p *program) keepApart(c *cli.Context, outputs []place, inputs []string) er
 		}
 		for _, q := range kept {
 			if o.overwrites(&q) {
-				how := map[bool]string{true: "lies in", false: "would take the place of"}[q.whole]
+				how := map[bool]string{true: "is in", false: "would take the place of"}[q.whole]
 				return exit.Usage(fmt.Sprintf("%s %s %s %s, which is %s", o.what, o.path, how, q.path, q.what),
 					"name another place")
 			}
@@ -250,7 +250,7 @@ func (p *program) report(c *cli.Context) error {
 	case err != nil:
 		return exit.Usage(err.Error(), hint)
 	case to == "" && report.RunFile(filepath.Base(s.SummaryPath)) != "summary":
-		return exit.Usage("the summary "+s.SummaryPath+" lies in no run's folder",
+		return exit.Usage("the summary "+s.SummaryPath+" is in no run's folder",
 			"name a file with -o FILE, such as -o page.html")
 	}
 	to = cmp.Or(to, filepath.Join(filepath.Dir(s.SummaryPath), "report.html"))

@@ -165,7 +165,7 @@ func openSandbox(c *cli.Context, checkpointPath string) (api leadapi.Config, sto
 	case errors.As(err, &of):
 		err = exit.Usage("sandbox: "+of.Error(), disk.WayOut(err))
 	case err != nil:
-		err = exit.Usage(err.Error(), "--sandbox-reset begins anew")
+		err = exit.Usage(err.Error(), "--sandbox-reset starts again")
 	}
 	return api, stop, err
 }

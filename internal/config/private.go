@@ -133,7 +133,7 @@ func ReadAuthorities(path string) (all []*x509.Certificate, err error) {
 	}
 	if len(all) == 0 || strings.Count(string(data), "-----BEGIN CERTIFICATE-----") > len(all) {
 		return nil, fault(path, "holds no certificate in PEM form, or one that is damaged",
-			"openssl x509 -inform der writes one in DER form anew; else copy it again")
+			"openssl x509 -inform der converts one from DER form; else copy it again")
 	}
 	return all, nil
 }

@@ -157,7 +157,7 @@ func TestAFileThatGrowsWhileItIsSent(t *testing.T) {
 		}
 	}()
 	out := w.must(1, "import", "-m", "m.yaml", "a.csv", "--concurrency", "1", "--out", "none")
-	if <-grown; !strings.Contains(out, "a.csv changed meanwhile") || !strings.Contains(out, "Run the command again") {
+	if <-grown; !strings.Contains(out, "a.csv changed during the run") || !strings.Contains(out, "Run the command again") {
 		t.Error(out)
 	}
 	w.must(0, "import", "-m", "m.yaml", "a.csv", "--out", "none")

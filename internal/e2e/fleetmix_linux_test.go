@@ -300,7 +300,8 @@ func (s *storm) afterLoss() {
 	}
 	before := s.creates()
 	s.ended(s.hired(0), 4)
-	s.must(0, "checkpoint", "check", "--accept-older", "--yes", "--checkpoint", s.ledger)
+	_, out := s.run("checkpoint", "check", "--checkpoint", s.ledger)
+	s.must(0, "checkpoint", "check", id(s.t, out, "--accept-older"), "--checkpoint", s.ledger)
 	for shard := range s.shards {
 		s.ended(s.hired(shard), 0, 5)
 	}

@@ -202,7 +202,7 @@ func TestRepairBelievesOnlyResultsOfItsOwn(t *testing.T) {
 	w.must(0, append(other, id(t, w.must(4, other...), "--new-checkpoint"))...)
 	path := w.checkpoint()
 	w.lose(path, "L00030")
-	contains(t, w.must(4, "checkpoint", "repair", path, "new.db", "--results", "away/run/results.csv"), "another checkpoint", "away/run/results.csv")
+	contains(t, w.must(4, "checkpoint", "repair", path, "new.db", "--results", "away/run/results.csv"), "is not the checkpoint whose run wrote", "away/run/results.csv")
 	w.write("results.csv", w.read("runs/own/results.csv"))
 	contains(t, w.must(0, "checkpoint", "repair", path, "new.db", "--results", "results.csv"), "incomplete")
 }

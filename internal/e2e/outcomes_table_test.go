@@ -35,7 +35,7 @@ func stopped(posts int, http, reason string) rowWant {
 }
 
 const (
-	ownErrorText = "the service answered with an error of its own"
+	ownErrorText = "the service answered with an error"
 	brokenText   = "the connection broke after the request was sent"
 	noIDText     = "the answer carries no usable lead ID"
 	unreadText   = "the answer could not be read"

@@ -337,7 +337,7 @@ func TestFind(t *testing.T) {
 		"in_doubt": "in_doubt", "In Doubt": "in_doubt", "in-doubt": "in_doubt",
 		"5": "5", "exit 5": "5", "exit code 5": "5", "rc 5": "5", "rc=5": "5", "Exit code: 5": "5", "return code 5": "5", "exitcode 5": "5", "error 429": "throttled", "5 rc": "",
 		"429": "throttled", "HTTP 429": "throttled", "404": "refused", "502": "server_error", "307": "redirect",
-		"warning: the checkpoint lies on SMB: there, locks": "checkpoint_place", "warning: the checkpoint\n  lies on SMB": "checkpoint_place",
+		"warning: the checkpoint is on SMB: there, locks": "checkpoint_place", "warning: the checkpoint\n  is on SMB": "checkpoint_place",
 		"nonsense": "", "": "", "7": "", "999": "",
 	} {
 		if e, found := Find(asked); e.Name != want || found != (want != "") {

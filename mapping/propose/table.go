@@ -434,7 +434,7 @@ func (c *column) dateStep() (step, remark string) {
 	_, fault := texts.Date(strings.Join(names, "|"))
 	switch {
 	case len(rest) > 0 || names != nil && fault != nil:
-		return "", "? sent as it stands: not all cells are dates, or not in one form"
+		return "", "? sent as it is: not all cells are dates, or not in one form"
 	case !slices.ContainsFunc(names, func(name string) bool { return !strings.HasPrefix(name, "YYYY-") }):
 		return "", "" // they are ISO dates, perhaps with a blank before the time
 	case step != other:

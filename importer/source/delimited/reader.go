@@ -439,6 +439,6 @@ func (r *Reader) unclosed(err error) error {
 }
 
 func loneCR() *rows.Problem {
-	return rows.Flaw("line_end", "a carriage return stands alone outside quotes",
+	return rows.Flaw("line_end", "a carriage return outside quotes does not end a line",
 		"save the file with line ends LF or CR LF")
 }

@@ -333,7 +333,7 @@ func (w *Window) BadTextAt(record []byte, line int, offset int64) *rows.Problem 
 		return fmt.Sprintf(" on line %d, character %d of the line", line, column)
 	}
 	if nul := bytes.IndexByte(record, 0); nul >= 0 && nul < bad {
-		const hint = "export the file anew; text in UTF-16 without a byte order mark needs --encoding utf-16le or " +
+		const hint = "export the file again; text in UTF-16 without a byte order mark needs --encoding utf-16le or " +
 			"--encoding utf-16be"
 		return rows.Flaw("nul", "the row holds a NUL byte,"+where(nul), hint)
 	}

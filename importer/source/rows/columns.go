@@ -115,7 +115,7 @@ func (c *Columns) Judge(fields []string, misfit *Problem, r *Row, found *Found) 
 	}
 	if c.Nameless > 0 && !c.told && misfit == nil && Used(fields) > c.Width {
 		c.told = true
-		found.Warn("line %d holds something in a column that has no name in the header, which is never sent, and "+
+		found.Warn("line %d has a cell in a column without a name in the header. It is never sent, and "+
 			"others may, too", r.Line)
 	}
 	r.Answered = holds(fields, c.answer)

@@ -51,7 +51,7 @@ var (
 	errNest     = broken("elements are nested too deep")
 	errNoSheet  = broken("the part of the sheet is no sheet")
 	errRowOrder = broken("the rows of the sheet are not in order or beyond the last row of Excel")
-	errCellAt   = broken("a cell does not stand where it says, or not behind the one before it")
+	errCellAt   = broken("a cell is not where it says, or not after the one before it")
 	errKind     = broken("a cell is of an unknown kind")
 	errShared   = broken("a cell points to a shared text that is not there")
 	errStyle    = broken("a cell points to a number format that is not there")

@@ -35,7 +35,7 @@ import (
 
 const (
 	sheetHint  = "choose one with --sheet NAME, or with source.sheet of the mapping"
-	repairHint = "open the workbook in Excel, which may repair it, and save it anew, or save the sheet as CSV in UTF-8"
+	repairHint = "open the workbook in Excel, which may repair it, and save it again, or save the sheet as CSV in UTF-8"
 )
 
 // Reader reads the rows of a workbook's sheet. The first that is not blank is the header. A merged area has its

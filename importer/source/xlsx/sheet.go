@@ -222,17 +222,17 @@ type fault struct{ text, hint string }
 var (
 	faultFormula = &fault{
 		"holds a formula without its result",
-		"open the workbook in Excel, which computes it, and save it anew",
+		"open the workbook in Excel, which computes it, and save it again",
 	}
 	faultComputed = &fault{
-		"holds a formula whose result, 0, may never have been computed: the workbook leaves that to Excel",
+		"holds a formula with the result 0, which Excel may not have computed yet",
 		faultFormula.hint,
 	}
 	faultDigits = &fault{"holds " + numfmt.ErrDigits.Error(), "format the column as text and enter the number again"}
 	faultDate   = &fault{"holds " + numfmt.ErrDate.Error(), "enter the date again, or change the format of the cell"}
 	faultNumber = &fault{
 		"holds something else where a number has to be",
-		"open the workbook in Excel, which may repair it, and save it anew",
+		"open the workbook in Excel, which may repair it, and save it again",
 	}
 	faultNUL = &fault{"holds a NUL character", "remove it"}
 )

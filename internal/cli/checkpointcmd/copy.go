@@ -62,7 +62,7 @@ func (d *Command) copyTo(ctx context.Context, from ledger.Place, to string, serv
 			Hint: hint + "; if that one is lost for good, " + checkpoint.TakeAgain(info.Path, info.ID),
 		}
 	}
-	const lost, putBack = ", which is not there any more, and may have known more", "put it back"
+	const lost, putBack = ", which is gone and may have known more", "put it back"
 	switch useIt := "use --checkpoint " + shell.Path(moved); {
 	case moved != "" && !again:
 		return refuse(" before", useIt)
@@ -89,7 +89,7 @@ func (d *Command) copyTo(ctx context.Context, from ledger.Place, to string, serv
 	case err != nil:
 		return err
 	}
-	fmt.Fprintf(d.Out, "copied: %s, %d in doubt, and all that is known besides\n%s is used by no run any more; use "+
+	fmt.Fprintf(d.Out, "copied: %s, %d in doubt, and everything else\nNo run uses %s any more. Use "+
 		"--checkpoint %s from now on\n",
 		english.Plural(info.Leads, "lead", ""), info.InDoubt, report.Escape(info.Path), shell.Path(to))
 	return nil
@@ -122,7 +122,7 @@ func (d *Command) repair() error {
 	switch {
 	case err == nil:
 		return errors.Join(db.Close(), exit.Usage(from+": is in order: there is nothing to repair",
-			"what results know besides, `leadferry checkpoint adopt` takes over"))
+			"leadferry checkpoint adopt takes leads that only results know"))
 	case errors.Is(err, checkpoint.ErrMissing):
 		return exit.Usage("no checkpoint at "+from, "name the damaged file first, then the new one")
 	case !errors.Is(err, checkpoint.ErrDamaged) && !errors.Is(err, checkpoint.ErrRolledBack):
@@ -170,13 +170,13 @@ func (d *Command) evidence(path string) (one bolt.Results, err error) {
 func (d *Command) reportRepaired(from, to string, r *bolt.Repaired, dry bool) {
 	d.printf("damaged     %s\n", from)
 	d.printSalvaged(&r.Salvaged)
-	d.tellCounts("lead", counted{r.Found, "beside these, known by the results"},
+	d.tellCounts("lead", counted{r.Found, "more, from the results"},
 		counted{r.Left, "of the results left out: their lead has another key"})
 	for _, path := range r.Passed {
 		d.printf("passed over %s: its run had another target\n", path)
 	}
-	fmt.Fprintln(d.Out, "incomplete  nobody knows what the damaged one has lost: rows that are not known are held in "+
-		"doubt, not sent")
+	fmt.Fprintln(d.Out, "incomplete  nobody knows what the damaged one has lost: rows that it does not know are held "+
+		"in doubt, not sent")
 	if dry {
 		fmt.Fprintln(d.Out, "\nnothing was written (--dry-run)")
 		return

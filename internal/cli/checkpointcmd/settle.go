@@ -223,10 +223,10 @@ func (d *Command) forget() error {
 		english.Plural(r.Leads+r.Rejected+r.InDoubt+r.Unknown+r.Already, "key", ""), then, r.Leads, r.Rejected,
 		r.InDoubt, r.Unknown, r.Already)
 	d.tellIf(inSandbox > 0, "%s removed from the sandbox's own data", english.Plural(inSandbox, "lead", ""))
-	d.tellIf(r.InDoubt > 0 && sandboxed, "of those in doubt a lead may stand in the sandbox's own data: a run with "+
+	d.tellIf(r.InDoubt > 0 && sandboxed, "rows in doubt may have a lead in the sandbox's own data: a run with "+
 		"--sandbox --sandbox-reset empties them")
-	d.tellIf(r.InDoubt > 0 && !sandboxed, "of those in doubt a lead may exist on the service: look in the console, "+
-		"nobody will be reminded of them")
+	d.tellIf(r.InDoubt > 0 && !sandboxed, "rows in doubt may have a lead on the service: look in the "+
+		"console; leadferry will not remind you")
 	still := r.Leads + r.Already - inSandbox
 	d.tellIf(still > 0 && unblock, "the service may have %s of these rows still, and the next import makes another: "+
 		"have it removed at the vendor first", english.Plural(still, "lead", ""))

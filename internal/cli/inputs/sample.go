@@ -61,7 +61,7 @@ func Sample(c *cli.Context, stdin io.Reader, name string) (propose.Input, error)
 	}
 	if len(s.Rows) == 0 && s.lost() > 0 {
 		return propose.Input{}, exit.Usage(fmt.Sprintf("%s:%d: no row can be read: %s", name, s.Bad[0].Line,
-			s.Bad[0].Why), "name the format of the file with --format, or export it anew")
+			s.Bad[0].Why), "name the format of the file with --format, or export it again")
 	}
 	return s.Input, nil
 }

@@ -100,12 +100,12 @@ func (m Selection) Path() (string, error) {
 	if path := m.C.String("checkpoint"); checkpoint.IsAddress(path) {
 		if m.C.Bool("sandbox") {
 			return "", exit.Usage("--sandbox keeps its leads beside its checkpoint, which must be a file",
-				"leadferry sandbox serves an imitation whose leads a ledger in PostgreSQL may know")
+				"start leadferry sandbox, and use its address with the ledger in PostgreSQL")
 		}
 		return path, nil
 	} else if path != "" {
 		if m.Unseen && !filepath.IsAbs(path) && RefuseName(path) == nil {
-			return "", exit.Usage("LEADFERRY_CHECKPOINT is a relative path, which is another checkpoint in every folder",
+			return "", exit.Usage("LEADFERRY_CHECKPOINT is a relative path: it would be another checkpoint in each folder",
 				"write the whole path, from the root of the disk")
 		}
 		return path, refuseOther(path)
@@ -175,7 +175,7 @@ func Default(t checkpoint.Target) (string, error) {
 	dir, err := config.StateDir()
 	if err != nil {
 		return "", exit.Usage(fmt.Sprintf("the state directory is not known: %v", err),
-			"set HOME, which says where the checkpoint of earlier runs lies, or name that one with --checkpoint")
+			"set HOME, so that the checkpoint of earlier runs is found, or name it with --checkpoint")
 	}
 	if t == connection.SandboxTarget {
 		return filepath.Join(dir, "sandbox.db"), nil
