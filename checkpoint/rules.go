@@ -71,9 +71,7 @@ func (k *KeptKey) Claim(b Book, e *Entry, old *Kept, again bool) (refusal error)
 	}
 	in := Kept{Entry: *e, Act: Doubted}
 	if in.State = InDoubt; old.State == InDoubt {
-		prior := *old
-		prior.Prior = nil
-		in.Prior, in.Past = &prior, addPast(old.Past, old.Event(old.Act))
+		in.Prior, in.Past = old, addPast(old.Past, old.Event(old.Act))
 	}
 	k.Intent = b.Keep(in)
 	*e = k.Intent.Entry
@@ -289,7 +287,7 @@ type Kept struct {
 	Entry
 	Act   Act
 	Past  []Event
-	Prior *Kept // of an intent: the earlier intent that it replaced
+	Prior *Kept // of an intent: the earlier one that it replaced, with its own Prior: each send may have made a lead
 }
 
 // Stamp brings k into the form that is stored. now is its time if it has none.

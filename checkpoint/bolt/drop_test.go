@@ -97,6 +97,16 @@ func TestACheckpointIsPutInPlaceWithoutLinks(t *testing.T) {
 	}
 }
 
+// After an error nobody knows what the file holds, so it stays and nobody is told that it is gone.
+func TestABrokenFileIsNotDropped(t *testing.T) {
+	path := newPath(t)
+	d := open(t, path, Options{})
+	_ = d.fail(errors.New("disk full"))
+	if gone, err := d.Drop(); gone || err == nil || len(left(t, path)) == 0 {
+		t.Errorf("gone %v, %v, %q", gone, err, left(t, path))
+	}
+}
+
 // Who waits for a checkpoint gets its turn once it is closed, and makes a new one once it is dropped.
 func TestWhoWaitsGetsItsTurn(t *testing.T) {
 	for _, end := range []func(*Store) error{(*Store).Close, func(d *Store) error { _, err := d.Drop(); return err }} {

@@ -125,7 +125,8 @@ func (d *Store) unused() (bool, error) {
 // Drop is Close after a refusal, see [checkpoint.Store].
 func (d *Store) Drop() (gone bool, err error) {
 	gone = !d.closed.Load() && !d.readOnly && d.fresh && d.empty()
-	return gone, d.close(gone)
+	err = d.close(gone)
+	return gone && err == nil, err
 }
 
 // Close compacts the file if keys were forgotten, says how it leaves it, and gives the lock back. After an error of the

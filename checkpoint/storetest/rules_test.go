@@ -90,6 +90,18 @@ func anEarlierDoubtStays(t *testing.T, b Backend) {
 	if e := settled(t, d, refused); e.State != checkpoint.InDoubt || e.Run != "first" {
 		t.Errorf("after a refusal: %+v", e)
 	}
+	third := IntentOf("a", 1)
+	third.Run = "third"
+	claimed(t, d, again, third)
+	if _, err := Change(d, checkpoint.Withdraw, third); err != nil {
+		t.Fatal(err)
+	}
+	if err := Resolve(d, checkpoint.Decision{Key: "a"}); !isListError(err, 0, "a") {
+		t.Errorf("a list that does not say which of two sends it is about: %v", err)
+	}
+	if e := settled(t, d, refused); e.State != checkpoint.InDoubt || e.Run != "first" {
+		t.Errorf("after a refusal of the second of three: %+v", e)
+	}
 }
 
 // By the ID that a create carried, the service's operators find what became of it: that of its
