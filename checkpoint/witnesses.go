@@ -120,6 +120,23 @@ func (ws *Witnesses) Left(so string) bool {
 			func(w Witness) bool { return w.Err == nil && !w.Open && w.Left == so })
 }
 
+// NoteEnd keeps in the book how a ledger without witnesses is left, that of the sandbox, see [Witnesses.Left]. Until its
+// use ends in order, the book says nothing of it.
+func (ws *Witnesses) NoteEnd(s Store) {
+	if ws == nil || ws.Book == "" {
+		return
+	}
+	i := s.Info()
+	path := filepath.Join(ws.Book, "sandbox-"+hashOf("place", i.Path)+".json")
+	_ = os.Remove(path)
+	s.AtEnd(func(left string) {
+		w := Witness{Ledger: i.ID, Target: i.Target, Place: i.Path, Left: left}
+		if text, err := w.encode(); err == nil && left != "" && disk.MakeFolders(ws.Book) == nil {
+			_ = replaceDurably(path, text)
+		}
+	})
+}
+
 func isEntry(name string) bool { return strings.HasSuffix(name, ".json") }
 
 // Holder is the run that has the ledger in the file at place open just now: it holds a lock on its entry in the book.
@@ -348,7 +365,7 @@ func (t *Testimony) End(left string) (err error) {
 	return err
 }
 
-// Withdraw takes the witness back: the ledger that it spoke of was removed again, since it knew nothing.
+// Withdraw removes the witness: the ledger that it spoke of was removed, since it knew nothing.
 func (t *Testimony) Withdraw() {
 	t.use(func() {
 		t.ended = true
@@ -372,6 +389,9 @@ func (one *noteFile) close() error {
 
 // Attest has a Store close a witness when its use has ended in order.
 func Attest(s Store, t *Testimony) {
+	if t == nil {
+		return
+	}
 	s.AtEnd(func(left string) {
 		t.Reached(s.Progress())
 		_ = t.End(left) // one that stays open says no less

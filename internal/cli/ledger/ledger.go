@@ -84,7 +84,11 @@ func (at *Place) Open(how How) (Ledger, error) {
 	}
 	o := at.Options
 	o.ReadOnly, o.Moved, o.Require, o.Used = how.ReadOnly, how.Moved, !how.Makes, how.Used
-	return opened(bolt.Open(at.Path, at.Target, o))
+	store, err := bolt.Open(at.Path, at.Target, o)
+	if err == nil && !how.ReadOnly && store.Info().Target == connection.SandboxTarget {
+		o.Witnesses.NoteEnd(store)
+	}
+	return opened(store, err)
 }
 
 // opened is a checkpoint that was opened, or none: a nil pointer to one would be a Ledger.
