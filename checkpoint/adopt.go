@@ -342,9 +342,8 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 		return r, errors.Join(err, mark(old))
 	}
 	begun := Adopting{Files: leads.Files, Keys: a.marks(), Fills: fills}
-	whole := old == nil || begun.contains(old)
-	if !whole {
-		begun = old.and(begun)
+	if old != nil && !begun.contains(old) {
+		return r, RefuseHalfAdopted(ctx, s)
 	}
 	if err := mark(&begun); err != nil {
 		return r, err
@@ -366,10 +365,7 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 			return r, err
 		}
 	}
-	if whole {
-		old = nil
-	}
-	return r, mark(old)
+	return r, mark(nil)
 }
 
 // marks are the keys of the list, as [Adopting] has them.
@@ -397,21 +393,7 @@ func (m *Adopting) contains(old *Adopting) bool {
 	return true
 }
 
-// and is the mark of two lists of which neither was adopted to its end: with the keys of both, or, where this one
-// had not been read to its end, with its files alone.
-func (m *Adopting) and(other Adopting) Adopting {
-	for _, file := range m.Files {
-		if !slices.Contains(other.Files, file) {
-			other.Files = append(slices.Clone(other.Files), file)
-		}
-	}
-	if other.Keys = slices.Concat(m.Keys, other.Keys); len(m.Keys) == 0 {
-		other.Keys = nil
-	}
-	return other
-}
-
-// RefuseHalfAdopted refuses runs with a ledger into which a list was not adopted to its end.
+// RefuseHalfAdopted refuses runs, and other lists, with a ledger into which a list was not adopted to its end.
 func RefuseHalfAdopted(ctx context.Context, s Store) error {
 	l, err := LineageOf(ctx, s)
 	if err != nil || l.Adopting == nil {

@@ -62,52 +62,41 @@ func TestAdoptionThatIsCutOff(t *testing.T) {
 	}
 }
 
-// Only a list that holds all of the one that was cut off makes up for it.
+// Only a list that holds all of the one that was cut off makes up for it. Others are refused until then.
 func TestWhichListMakesUpForOneThatIsCutOff(t *testing.T) {
-	cutOff := func(t *testing.T, s checkpoint.Store, steps int, l checkpoint.Leads) {
-		t.Helper()
-		if _, err := checkpoint.AdoptList(t.Context(), &failing{s, steps}, nil, l); !errors.Is(err, errCut) {
+	a, b, both := leadsOf("a.csv", "a1", "a2"), leadsOf("b.csv", "b"), leadsOf("a.csv", "a2", "b", "a1")
+	unread := a
+	unread.Choose = func() error { panic("killed") }
+	whileRead := func(t *testing.T, m checkpoint.Store) {
+		defer func() { _ = recover() }()
+		adopt(t, m, nil, unread)
+	}
+	later := func(t *testing.T, m checkpoint.Store) {
+		if _, err := checkpoint.AdoptList(t.Context(), &failing{m, 3}, nil, a); !errors.Is(err, errCut) {
 			t.Fatal(err)
 		}
 	}
-	a, b, none := leadsOf("a.csv", "a1", "a2"), leadsOf("b.csv", "b"), leadsOf("a.csv")
-	both := leadsOf("a.csv", "a2", "b", "a1")
-	both.Files = append(both.Files, "b.csv")
-	unread := a
-	unread.Choose = func() error { panic("killed") }
 	for name, test := range map[string]struct {
-		cutOff func(t *testing.T, m checkpoint.Store)
-		then   []checkpoint.Leads
-		half   bool
+		cutOff func(*testing.T, checkpoint.Store)
+		then   checkpoint.Leads
+		taken  bool
 	}{
-		"the same":                {func(t *testing.T, m checkpoint.Store) { cutOff(t, m, 3, a) }, []checkpoint.Leads{a}, false},
-		"under another name":      {func(t *testing.T, m checkpoint.Store) { cutOff(t, m, 3, a) }, []checkpoint.Leads{leadsOf("c.csv", "a2", "a1")}, false},
-		"one that has it":         {func(t *testing.T, m checkpoint.Store) { cutOff(t, m, 3, a) }, []checkpoint.Leads{both}, false},
-		"another":                 {func(t *testing.T, m checkpoint.Store) { cutOff(t, m, 3, a) }, []checkpoint.Leads{b}, true},
-		"less of it":              {func(t *testing.T, m checkpoint.Store) { cutOff(t, m, 3, a) }, []checkpoint.Leads{none}, true},
-		"another, then the same":  {func(t *testing.T, m checkpoint.Store) { cutOff(t, m, 3, a) }, []checkpoint.Leads{b, a}, false},
-		"two, and then the one":   {func(t *testing.T, m checkpoint.Store) { cutOff(t, m, 3, a); cutOff(t, m, 2, b) }, []checkpoint.Leads{a}, true},
-		"two, and then both":      {func(t *testing.T, m checkpoint.Store) { cutOff(t, m, 3, a); cutOff(t, m, 2, b) }, []checkpoint.Leads{both}, false},
-		"two, one of them unread": {func(t *testing.T, m checkpoint.Store) { cutOff(t, m, 1, a); cutOff(t, m, 2, b) }, []checkpoint.Leads{a}, true},
-		"killed while it was read": {func(t *testing.T, m checkpoint.Store) {
-			defer func() { _ = recover() }()
-			adopt(t, m, nil, unread)
-		}, []checkpoint.Leads{b}, true},
-		"killed, then the same": {func(t *testing.T, m checkpoint.Store) {
-			defer func() { _ = recover() }()
-			adopt(t, m, nil, unread)
-		}, []checkpoint.Leads{a}, false},
+		"the same":                 {later, a, true},
+		"under another name":       {later, leadsOf("c.csv", "a2", "a1"), true},
+		"one that has it":          {later, both, true},
+		"another":                  {later, b, false},
+		"less of it":               {later, leadsOf("a.csv"), false},
+		"killed while it was read": {whileRead, b, false},
+		"killed, then the same":    {whileRead, a, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := empty(t)
 			if test.cutOff(t, m); !halfAdopted(t, m) {
 				t.Fatal("not refused")
 			}
-			for _, l := range test.then {
-				adopt(t, m, nil, l)
-			}
-			if half := halfAdopted(t, m); half != test.half {
-				t.Errorf("half adopted: %v", half)
+			_, err := checkpoint.AdoptList(t.Context(), m, nil, test.then)
+			if half := halfAdopted(t, m); half == test.taken || (err == nil) != test.taken {
+				t.Errorf("half adopted: %v, %v", half, err)
 			}
 		})
 	}

@@ -18,9 +18,8 @@ type Decision struct {
 type Contradiction struct {
 	Decision
 	Decided, Found time.Time
-	// the other key that the lead ID was given to, or the lead that was made after all, or nothing
-	Other string
-	Text  string // what was found, without values
+	Other          string // the lead that was made after all, or nothing
+	Text           string // what was found, without values
 }
 
 // ResolveResult counts decisions by what they did.
@@ -249,37 +248,11 @@ func decide(tx Tx, d Decision, at int, k KeptKey) error {
 	return tx.Put(d.Key, k)
 }
 
-// Evidence speaks against a decision. It says what was found.
-type Evidence string
-
-// The kinds of evidence.
+// What speaks against a decision: the answer of a worker that was thought to have ended.
 const (
-	NoEvidence    Evidence = ""
-	LeadOfAnother Evidence = "the service answered another row with the same lead ID"
-	AlreadyThere  Evidence = "when the row was sent again, the service refused it as a conflict: it may have been " +
-		"made after all"
-	NoSuchLead      Evidence = "the service knows no lead with this ID"
-	MadeAfterAll    Evidence = "the answer of the service came later: it has made the lead"
-	RefusedAfterAll Evidence = "the answer of the service came later: it has refused the row"
+	MadeAfterAll    = "the answer of the service came later: it has made the lead"
+	RefusedAfterAll = "the answer of the service came later: it has refused the row"
 )
-
-// The HTTP statuses that speak against a decision.
-const (
-	statusConflict = 409 // the lead is there already
-	statusNotFound = 404
-	statusGone     = 410
-)
-
-// against is how an outcome contradicts a decision about its key that gave it this lead ID, if there is one.
-func (e *Entry) against() (kind Evidence, lead string) {
-	switch {
-	case e.State == Rejected && e.Code == statusConflict:
-		return AlreadyThere, ""
-	case e.LeadID != "" && (e.Code == statusNotFound || e.Code == statusGone):
-		return NoSuchLead, e.LeadID
-	}
-	return NoEvidence, ""
-}
 
 // Standing are the contradictions of decisions that nobody has corrected.
 func Standing(ctx context.Context, s Store, audit Audit) (all []Contradiction, err error) {

@@ -198,7 +198,7 @@ func LastDecision(n Noting, key string) (*KeptDecision, error) {
 }
 
 // NoteEvidence notes what speaks against the last decision about a key, once. One that was not kept is kept with it.
-func NoteEvidence(n Noting, d KeptDecision, kind Evidence, other string, now time.Time) error {
+func NoteEvidence(n Noting, d KeptDecision, text, other string, now time.Time) error {
 	all, err := decisionsAbout(n, d.Key)
 	if err != nil {
 		return err
@@ -207,20 +207,11 @@ func NoteEvidence(n Noting, d KeptDecision, kind Evidence, other string, now tim
 		all = append(all, decided{KeptDecision: d})
 	}
 	last := &all[len(all)-1]
-	if slices.ContainsFunc(last.Against, func(a against) bool { return a.Text == string(kind) && a.Other == other }) {
+	if slices.ContainsFunc(last.Against, func(a against) bool { return a.Text == text && a.Other == other }) {
 		return nil
 	}
-	last.Against = append(last.Against, against{string(kind), other, now.UTC()})
+	last.Against = append(last.Against, against{text, other, now.UTC()})
 	return putDecisions(n, d.Key, all)
-}
-
-// contradict notes evidence against the last decision about a key, if there is one that gave it this lead ID.
-func contradict(b Book, kind Evidence, key, lead, other string) error {
-	d, err := LastDecision(b, key)
-	if err != nil || d == nil || d.LeadID != lead || d.Exists {
-		return err
-	}
-	return NoteEvidence(b, *d, kind, other, b.Now())
 }
 
 // AuditOf returns what people decided, and what contradicts it.
@@ -256,7 +247,7 @@ func ForgetDecisions(notes []Note, gone func(key string) bool, leads map[string]
 			if gone(d.Key) || leads[d.LeadID] {
 				continue
 			}
-			d.Against = slices.DeleteFunc(d.Against, func(a against) bool { return gone(a.Other) || leads[a.Other] })
+			d.Against = slices.DeleteFunc(d.Against, func(a against) bool { return leads[a.Other] })
 			d.Send = d.Send.Scrubbed(leads)
 			left = append(left, d)
 		}

@@ -21,7 +21,6 @@ type Book interface {
 	Linked(external, key string) (other string, err error)
 	// Now is the time of the transaction.
 	Now() time.Time
-	Noting
 }
 
 // Shown is what look-ups show: the intent if there is one, else the entry, or nil.
@@ -112,20 +111,15 @@ func (k *KeptKey) Settle(b Book, e *Entry) error {
 	if owner != "" && owner != e.Key {
 		e.State, e.Reason = InDoubt, ReasonLeadTaken
 		k.keepDoubt(b, e)
-		return contradict(b, LeadOfAnother, owner, e.LeadID, e.Key)
+		return nil
 	}
-	if kind, lead := e.against(); kind != NoEvidence {
-		err = contradict(b, kind, e.Key, lead, "")
-	}
-	switch {
-	case err != nil:
-	case e.State == Rejected && k.Intent != nil && k.Intent.Prior != nil:
+	if e.State == Rejected && k.Intent != nil && k.Intent.Prior != nil {
 		k.Intent = k.Intent.Prior
 		*e = k.Intent.Entry
-	default:
+	} else {
 		k.replace(b, e, 0)
 	}
-	return err
+	return nil
 }
 
 // keepDoubt keeps the intent, or makes one, and adds what the answer said.

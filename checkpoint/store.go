@@ -89,6 +89,7 @@ type Store interface {
 // Tx is a Store inside the transaction of [Store.Alone].
 type Tx interface {
 	Book
+	Noting
 	// Load reads these keys and leads at once. Other methods may know only what was loaded.
 	Load(keys, leads []string) error
 	// Under is what is stored under a key, and what look-ups show of it.

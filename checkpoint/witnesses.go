@@ -365,7 +365,7 @@ func (t *Testimony) End(left string) (err error) {
 	return err
 }
 
-// Withdraw removes the witness: the ledger that it spoke of was removed, since it knew nothing.
+// Withdraw puts back what was there before the witness: it speaks of a ledger that was removed, or of no change.
 func (t *Testimony) Withdraw() {
 	t.use(func() {
 		t.ended = true

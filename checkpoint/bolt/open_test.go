@@ -16,6 +16,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/storetest"
 )
 
 // faults 17, 24, 25, 27: what is not this target's good file is refused, says why, and is left as it is.
@@ -244,9 +245,7 @@ func TestStatusWhileARunGoesOn(t *testing.T) {
 	odd.Status = "escalated"
 	together(t, d, checkpoint.Settle, odd)
 	must(t, errors.Join(resolve(d, checkpoint.Decision{Key: "doubt-0", LeadID: "lead-0"}), checkpoint.PutRun(context.Background(), d, checkpoint.RunInfo{ID: "r", Command: "import", Started: time.Now()})))
-	if _, err := settle(d, createdEntry("other", "lead-0", 1)); err != nil { // contradicts it
-		t.Fatal(err)
-	}
+	storetest.Contradict(t, d, "doubt-0", "lead-made")
 	run, err := o.Witnesses.Begin(t.Context(), d, checkpoint.Witness{Run: "r", Command: "import", Process: 42}, t.TempDir())
 	must(t, err)
 	killed := killed(t, path)

@@ -110,12 +110,10 @@ func TestViewsOfRunsAndDecisions(t *testing.T) {
 	if err := errors.Join(checkpoint.PutRun(t.Context(), s, run), storetest.Resolve(s, checkpoint.Decision{Key: "dealers\x1f7", LeadID: "lead-1"}, checkpoint.Decision{Key: "odd\x00\xff"})); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := storetest.Settle(s, storetest.CreatedEntry("other", "lead-1", 1)); err != nil { // contradicts the decision
-		t.Fatal(err)
-	}
+	storetest.Contradict(t, s, "dealers\x1f7", "lead-2")
 	for query, want := range map[string]string{
 		`SELECT concat_ws(' ', run, command, outcome, counts->>'created', finished IS NULL, extract(epoch FROM started)::text) FROM leadferry.runs`: "r-1 import complete 3 t 1770000000.123000",
-		`SELECT concat_ws('|', key, decision, contradicted, extract(epoch FROM decided)::text) FROM leadferry.decisions WHERE decision <> 'none'`:   "dealers/7|lead-1|" + string(checkpoint.LeadOfAnother) + "|1770000000.123000",
+		`SELECT concat_ws('|', key, decision, contradicted, extract(epoch FROM decided)::text) FROM leadferry.decisions WHERE decision <> 'none'`:   "dealers/7|lead-1|" + checkpoint.MadeAfterAll + "|1770000000.123000",
 		`SELECT key FROM leadferry.decisions WHERE decision = 'none'`:                                                                               "\x01" + "6f646400ff",
 	} {
 		if got := pgtest.Value[string](t, address, query); got != want {

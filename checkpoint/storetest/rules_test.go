@@ -19,9 +19,8 @@ func TestRules(t *testing.T) {
 		findsALeadByKeyThenByIDThenByExternalID, looksAlike, marksChangeNothingElse, leadOfAnotherKeyLeavesDoubt,
 		withdrawnResendRestoresTheEarlierDoubt, anEarlierDoubtStays, requestIDOfADoubtIsKept, decisionsSettleDoubts,
 		decisionThatNothingWasCreatedFreesTheRow, aWrongDecisionIsCorrected, aDecisionOfTheDayBeforeIsRefused,
-		aCorrectionTakesNoLeadFromAnother, evidenceAgainstADecisionIsKept, evidenceAgainstAnOldDecisionIsNone,
-		adoptedLeadsAreKnownAndTheirDataIsNot, adoptRefusesAListAsAWhole, adoptCompletesALeadWithoutID,
-		adoptSettlesWhatWasAnswered, adoptCorrectsWhatPeopleGave, adoptKeepsAnUnknownStatus,
+		aCorrectionTakesNoLeadFromAnother, adoptedLeadsAreKnownAndTheirDataIsNot, adoptRefusesAListAsAWhole,
+		adoptCompletesALeadWithoutID, adoptSettlesWhatWasAnswered, adoptCorrectsWhatPeopleGave, adoptKeepsAnUnknownStatus,
 		exportIsAdoptedByANewCheckpoint, unblockedKeyIsNew, forgottenKeyIsNotSentAgain, shapesAreNoted,
 		historyTellsWhatWasDone,
 	})
@@ -279,63 +278,6 @@ func aCorrectionTakesNoLeadFromAnother(t *testing.T, b Backend) {
 		t.Error("a lead that is given up:", err)
 	}
 	if got := Lookup(t, d, "c"); got.LeadID != "lead-a" || d.Info().InDoubt != 0 || d.Info().Leads != 2 {
-		t.Errorf("%+v", got)
-	}
-}
-
-// Evidence that comes after a decision and does not fit it is kept once; evidence
-// about rows that nobody decided about is none.
-func evidenceAgainstADecisionIsKept(t *testing.T, b Backend) {
-	now := time.UnixMilli(1_770_000_000_000).UTC()
-	d := b.openAt(t, func() time.Time { return now })
-	decided := []checkpoint.Decision{{Key: "given", LeadID: "lead-1"}, {Key: "gone", LeadID: "lead-2"}, {Key: "free"}, {Key: "there", Exists: true}}
-	for _, one := range append(decided, checkpoint.Decision{Key: "undecided"}) {
-		claimed(t, d, IntentOf(one.Key, 1))
-	}
-	resolved(t, d, decided...)
-	at := now
-	now = now.Add(time.Hour)
-	for range 2 {
-		for _, e := range []checkpoint.Entry{
-			CreatedEntry("other", "lead-1", 1),
-			{Key: "gone", State: checkpoint.Partial, LeadID: "lead-2", Code: 404},
-			{Key: "free", State: checkpoint.Rejected, Code: 409},
-			{Key: "undecided", State: checkpoint.Rejected, Code: 409},
-			{Key: "given", State: checkpoint.Created, LeadID: "lead-1", Code: 200},
-			{Key: "there", State: checkpoint.Created, Code: 404},
-			CreatedEntry("own", "lead-7", 1),
-			{Key: "own", State: checkpoint.Partial, LeadID: "lead-7", Code: 404},
-			CreatedEntry("own too", "lead-7", 1),
-		} {
-			settled(t, d, e)
-		}
-	}
-	want := []checkpoint.Contradiction{
-		{Decision: decided[0], Decided: at, Found: now, Other: "other", Text: string(checkpoint.LeadOfAnother)},
-		{Decision: decided[1], Decided: at, Found: now, Text: string(checkpoint.NoSuchLead)},
-		{Decision: decided[2], Decided: at, Found: now, Text: string(checkpoint.AlreadyThere)},
-	}
-	equal(t, "contradictions", want, audit(t, d).Contradictions)
-	d = d.again(t)
-	if got := audit(t, d).Contradictions; len(got) != 3 {
-		t.Errorf("after opening again: %+v", got)
-	}
-	if r, err := checkpoint.Forget(context.Background(), d, []string{"other"}, false); err != nil || r.InDoubt != 1 || len(audit(t, d).Contradictions) != 2 {
-		t.Errorf("a forgotten key is still named: %+v, %v", r, err)
-	}
-}
-
-// A later decision is what counts.
-func evidenceAgainstAnOldDecisionIsNone(t *testing.T, b Backend) {
-	d := b.open(t)
-	for _, one := range []checkpoint.Decision{{Key: "k"}, {Key: "k", LeadID: "lead-1"}} {
-		in := IntentOf("k", 1)
-		claimed(t, d, in)
-		one.Run = in.Run // else it is refused: the row was in doubt before
-		resolved(t, d, one)
-	}
-	settled(t, d, checkpoint.Entry{Key: "k", State: checkpoint.Rejected, Code: 409})
-	if got := audit(t, d).Contradictions; len(got) != 0 {
 		t.Errorf("%+v", got)
 	}
 }
