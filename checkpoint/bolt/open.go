@@ -30,6 +30,7 @@ type Options struct {
 	Check    bool          // check every page and record, however it was left
 	Moved    bool          // open it for writing though it was copied to another place, or is being filled
 	AnyPlace bool          // take any file system for good
+	Empty    bool          // Repair: also of a file in which nothing can be read
 	Unsynced bool          // for tests: nothing waits for the disk
 	Now      func() time.Time
 

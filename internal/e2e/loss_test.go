@@ -202,7 +202,7 @@ func TestRepairBelievesOnlyResultsOfItsOwn(t *testing.T) {
 	w.must(0, append(other, id(t, w.must(4, other...), "--new-checkpoint"))...)
 	path := w.checkpoint()
 	w.lose(path, "L00030")
-	contains(t, w.must(4, "checkpoint", "repair", path, "new.db", "--results", "away/run/results.csv"), "is not the checkpoint whose run wrote", "away/run/results.csv")
+	contains(t, w.must(0, "checkpoint", "repair", path, "none.db", "--results", "away/run/results.csv"), "0 leads taken over", "passed over away/run/results.csv")
 	w.write("results.csv", w.read("runs/own/results.csv"))
 	contains(t, w.must(0, "checkpoint", "repair", path, "new.db", "--results", "results.csv"), "incomplete")
 }
@@ -299,7 +299,7 @@ func TestResultsOfAnotherTarget(t *testing.T) {
 	ok(t, os.Rename(found[0], path))
 	w.lose(path, "L00030")
 	out := w.must(0, "checkpoint", "repair", path, "new.db", "--results", "runs/a-try/results.csv", "runs/own/results.csv")
-	contains(t, out, "passed over runs/a-try/results.csv: its run had another target")
+	contains(t, out, "passed over runs/a-try/results.csv: its run had another target or checkpoint")
 	contains(t, out, "incomplete")
 	w.must(5, append(all, "--checkpoint", "new.db", "--out", "none")...)
 	w.holds(40)

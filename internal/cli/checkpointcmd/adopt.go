@@ -31,21 +31,10 @@ func (d *Command) adopt() (err error) {
 	if err != nil {
 		return err
 	}
-	read := new(lists)
-	defer func() {
-		for _, l := range read.all {
-			l.file.Close()
-		}
-	}()
-	for i, path := range paths {
-		l, err := d.openList(path, "adopt")
-		if err != nil {
-			return err
-		}
-		read.all = append(read.all, l)
-		if whole, err := filepath.Abs(path); err == nil && path != "-" {
-			paths[i] = whole // the hint that says how to finish it may be pasted elsewhere
-		}
+	read, err := d.openLists(paths, "adopt")
+	defer read.close()
+	if err != nil {
+		return err
 	}
 	db, err := d.OpenOrMake()
 	if err != nil {
@@ -60,6 +49,28 @@ func (d *Command) adopt() (err error) {
 	}
 	d.Warn(db.Info().Warnings...)
 	return d.Attested(d.C.Context, db, false, func() error { return d.takeOver(d.C.Context, db, read, paths) })
+}
+
+// openLists opens files, and makes their paths whole: the hint that says how to finish may be pasted elsewhere.
+func (d *Command) openLists(paths []string, command string) (*lists, error) {
+	read := new(lists)
+	for i, path := range paths {
+		l, err := d.openList(path, command)
+		if err != nil {
+			return read, err
+		}
+		read.all = append(read.all, l)
+		if whole, err := filepath.Abs(path); err == nil && path != "-" {
+			paths[i] = whole
+		}
+	}
+	return read, nil
+}
+
+func (ls *lists) close() {
+	for _, l := range ls.all {
+		l.file.Close()
+	}
 }
 
 func (d *Command) takeOver(ctx context.Context, db ledger.Ledger, read *lists, paths []string) error {
@@ -108,6 +119,8 @@ type lists struct {
 	all  []*list
 	list *list   // that is being read
 	row  *listed // that was read last
+
+	leavesOut func(*checkpoint.Entry) bool // which entries are passed over; nil: none
 }
 
 // witness is what the run folder of results says of their run.
@@ -132,6 +145,9 @@ func (ls *lists) entries(yield func(checkpoint.Entry, error) bool) {
 			var e checkpoint.Entry
 			if err == nil {
 				e, err = l.entryOf(row)
+			}
+			if err == nil && ls.leavesOut != nil && ls.leavesOut(&e) {
+				continue
 			}
 			l.taken++
 			if !yield(e, err) || err != nil {

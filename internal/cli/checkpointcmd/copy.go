@@ -128,16 +128,18 @@ func (d *Command) repair() error {
 	case !errors.Is(err, checkpoint.ErrDamaged) && !errors.Is(err, checkpoint.ErrRolledBack):
 		return err
 	}
-	var results []bolt.Results
-	for _, path := range paths {
-		one, err := d.evidence(path)
-		if err != nil {
-			return err
-		}
-		results = append(results, one)
+	results, err := d.openLists(paths, "repair")
+	defer results.close()
+	if err != nil {
+		return err
 	}
-	r, err := bolt.Repair(from, to, d.Target, results, dry,
-		bolt.Options{AnyPlace: ledger.AnyPlace(), Witnesses: d.Witnesses()})
+	o := bolt.Options{AnyPlace: ledger.AnyPlace(), Witnesses: d.Witnesses(), Empty: len(paths) > 0}
+	r, err := bolt.Repair(from, to, d.Target, dry, o)
+	if err == nil && !dry && len(paths) > 0 {
+		if err = d.addResults(to, results, paths, o); err != nil {
+			err = errors.Join(err, os.Remove(to))
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -145,36 +147,46 @@ func (d *Command) repair() error {
 	return nil
 }
 
-// evidence reads results. The summary beside them says which checkpoint their run used.
-func (d *Command) evidence(path string) (one bolt.Results, err error) {
-	read, err := d.openList(path, "repair")
+// addResults adopts the results of runs into a repaired checkpoint: rows that it does not know. Results of another
+// target or checkpoint are passed over, since they are in the same folders.
+func (d *Command) addResults(to string, results *lists, paths []string, o bolt.Options) (err error) {
+	o.Require = true
+	db, err := bolt.Open(to, checkpoint.Target{}, o)
 	if err != nil {
-		return one, err
+		return err
 	}
-	defer read.file.Close()
-	of := lists{all: []*list{read}}
-	if err := of.chooseRows(); err != nil {
-		return one, err
+	defer func() { err = errors.Join(err, db.Close()) }()
+	lineage, err := checkpoint.LineageOf(d.C.Context, db)
+	if err != nil {
+		return err
 	}
-	for e, err := range of.entries {
-		if err != nil {
-			return one, err
+	results.all = slices.DeleteFunc(results.all, func(l *list) bool {
+		w := l.witness()
+		is := func(a checkpoint.Ancestor) bool { return a.ID == w.Ledger }
+		other := w.Ledger != "" && len(lineage.Ancestors) > 0 && !slices.ContainsFunc(lineage.Ancestors, is)
+		if other {
+			d.printf("passed over %s: its run had another target or checkpoint\n", l.path)
 		}
-		one.Entries = append(one.Entries, e)
+		return other
+	})
+	known, owned := map[string]checkpoint.Entry{}, map[string]bool{}
+	err = checkpoint.Each(d.C.Context, db, checkpoint.Filter{}, func(e checkpoint.Entry) error {
+		known[e.Key], owned[e.LeadID] = e, e.LeadID != ""
+		return nil
+	})
+	if err != nil {
+		return err
 	}
-	w := ledger.WitnessIn(filepath.Dir(path))
-	one.Source, one.ID, one.Target = path, w.Ledger, w.Target
-	return one, nil
+	results.leavesOut = func(e *checkpoint.Entry) bool {
+		was := known[e.Key]
+		return was.State.HasLead() && was.LeadID != "" || was.State == checkpoint.InDoubt || owned[e.LeadID]
+	}
+	return d.takeOver(d.C.Context, db, results, paths)
 }
 
-func (d *Command) reportRepaired(from, to string, r *bolt.Repaired, dry bool) {
+func (d *Command) reportRepaired(from, to string, r *bolt.Salvaged, dry bool) {
 	d.printf("damaged     %s\n", from)
-	d.printSalvaged(&r.Salvaged)
-	d.tellCounts("lead", counted{r.Found, "more, from the results"},
-		counted{r.Left, "of the results left out: their lead has another key"})
-	for _, path := range r.Passed {
-		d.printf("passed over %s: its run had another target\n", path)
-	}
+	d.printSalvaged(r)
 	fmt.Fprintln(d.Out, "incomplete  nobody knows what the damaged one has lost: rows that it does not know are held "+
 		"in doubt, not sent")
 	if dry {
