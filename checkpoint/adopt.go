@@ -130,36 +130,27 @@ func (a *adoption) parts(f func([]placed) error) error {
 }
 
 // adopt checks the whole list, then removes the leads that it corrects from their keys, so that other keys may get
-// them, then stores it: in one change, or, of a long list, in one for each step and part.
+// them, then stores it: a change for each step and part.
 func (a *adoption) adopt(ctx context.Context, s Store) error {
-	steps := []func(Tx, []placed) error{a.judge, a.giveUp, a.take}
-	if a.len <= inOneChange {
-		return a.inChanges(ctx, s, steps...)
-	}
-	for _, step := range steps {
-		if err := a.inChanges(ctx, s, step); err != nil {
+	for _, step := range []func(Tx, []placed) error{a.judge, a.giveUp, a.take} {
+		err := a.parts(func(part []placed) error {
+			keys, leads, before := make([]string, len(part)), make([]string, len(part)), a.result
+			for i := range part {
+				keys[i], leads[i] = part[i].Key, part[i].LeadID
+			}
+			return s.Alone(ctx, func(tx Tx) error {
+				a.result = before
+				if err := tx.Load(keys, leads); err != nil {
+					return err
+				}
+				return step(tx, part)
+			})
+		})
+		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// inChanges goes through the list, and makes a change of some steps for each part of it.
-func (a *adoption) inChanges(ctx context.Context, s Store, steps ...func(Tx, []placed) error) error {
-	return a.parts(func(part []placed) error {
-		keys, leads, before := make([]string, len(part)), make([]string, len(part)), a.result
-		for i := range part {
-			keys[i], leads[i] = part[i].Key, part[i].LeadID
-		}
-		return s.Alone(ctx, func(tx Tx) error {
-			a.result = before
-			err := tx.Load(keys, leads)
-			for i := 0; i < len(steps) && err == nil; i++ {
-				err = steps[i](tx, part)
-			}
-			return err
-		})
-	})
 }
 
 // judge refuses a list before anything is changed, counts its entries and finds the keys that are corrected.
@@ -274,7 +265,7 @@ func (a *adoption) take(tx Tx, part []placed) error {
 			k.Adopt(tx, e.Entry, old, a.corrected[e.Key])
 			err = tx.Put(e.Key, k)
 		}
-		if errors.As(err, new(*ListError)) && a.len > inOneChange { // of a row that changed since it was judged
+		if errors.As(err, new(*ListError)) { // of a row that changed since it was judged
 			err = &ListFailure{fmt.Errorf("a part of the list was taken over, then a row changed: %s", err.Error())}
 		}
 		if err != nil {

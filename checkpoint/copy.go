@@ -41,14 +41,6 @@ func ContentsOf(ctx context.Context, s Store, secret []byte, forgotten []KeptBlo
 	return c, err
 }
 
-// Descent is the lineage of a copy.
-func (c *Contents) Descent() *Lineage {
-	l := c.Lineage
-	l.Ancestors, l.Machine = slices.Clone(l.Ancestors), ""
-	l.Descend(c.ID, c.Commits)
-	return &l
-}
-
 // TakeOver writes what another checkpoint knows into one that knows nothing, or no more than a TakeOver of the same
 // that was cut off has left. It takes several commits: until the last one the Store must refuse runs.
 func TakeOver(ctx context.Context, s Store, c *Contents) error {
@@ -98,7 +90,10 @@ func takeOver(tx Tx, part []KeptKey) error {
 func (c *Contents) conclude(tx Tx) error {
 	notes := slices.Clone(c.Notes)
 	if c.ID != "" {
-		notes = append(notes, Note{LineageNote, Encode(c.Descent())})
+		l := c.Lineage
+		l.Ancestors, l.Machine = slices.Clone(l.Ancestors), ""
+		l.Descend(c.ID, c.Commits)
+		notes = append(notes, Note{LineageNote, Encode(&l)})
 	}
 	for _, n := range notes {
 		if err := tx.PutNote(n); err != nil {

@@ -199,7 +199,9 @@ func about(tx Tx, d *Decision) (one resolution, refusal *ListError, err error) {
 	if one.before, refusal = d.again(last, &known.Entry); refusal != nil {
 		return one, refusal, nil
 	}
-	one.corrects, one.KeptKey = !one.before, KeptKey{Intent: last.Send.reopened(known)}
+	send := *last.Send // in doubt again
+	send.Past = addPast(known.Past, known.Event(known.Act))
+	one.corrects, one.KeptKey = !one.before, KeptKey{Intent: &send}
 	return one, d.mustBeAbout(&last.Send.Entry), nil
 }
 

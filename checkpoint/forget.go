@@ -90,7 +90,11 @@ func forget(tx Tx, d *Digester, keys []string, leads map[string]bool, unblock bo
 		if unblock {
 			continue
 		}
-		if err := tx.Block(d.block(key, tx)); err != nil {
+		b := KeptBlock{Hash: d.Blocked(key), At: tx.Now()}
+		if folded := rowkey.Fold(key); folded != key && folded != "" {
+			b.Fold = d.Blocked(folded)
+		}
+		if err := tx.Block(b); err != nil {
 			return err
 		}
 	}
@@ -108,15 +112,6 @@ func forget(tx Tx, d *Digester, keys []string, leads map[string]bool, unblock bo
 		return err
 	}
 	return ForgetDecisions(decisions, func(key string) bool { return gone[key] }, leads, tx.PutNote)
-}
-
-// block is what is left of a key.
-func (d *Digester) block(key string, tx Tx) KeptBlock {
-	b := KeptBlock{Hash: d.Blocked(key), At: tx.Now()}
-	if folded := rowkey.Fold(key); folded != key && folded != "" {
-		b.Fold = d.Blocked(folded)
-	}
-	return b
 }
 
 // AcceptLoss makes an incomplete checkpoint complete by a person's word: what is missing is given up, and the rows

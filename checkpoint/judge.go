@@ -160,10 +160,13 @@ func compare(ctx context.Context, s Store, info *Info, l *Lineage, w *Witness) (
 	ancestor := l.ancestor(w.Ledger)
 	switch {
 	case w.Err != nil:
+		why := w.Err
+		if failed, is := errors.AsType[*fs.PathError](why); is {
+			why = failed.Err // without the path, which is said already
+		}
 		return &Finding{
 			ID: hashOf("source", w.Source), Witness: *w, kind: unreadable,
-			Text: fmt.Sprintf("%s cannot be read, and it may know of leads (%v)", w.Source,
-				withoutPath(w.Err)),
+			Text: fmt.Sprintf("%s cannot be read, and it may know of leads (%v)", w.Source, why),
 		}, nil
 	case w.Ledger == info.ID:
 		commits, knows, err := s.Reached(ctx, w.Run)
@@ -189,14 +192,6 @@ func compare(ctx context.Context, s Store, info *Info, l *Lineage, w *Witness) (
 			"another checkpoint is in use for this trunk: %s; %s (%s)", w.where(info), w.knew(), w.Source)}, nil
 	}
 	return nil, nil
-}
-
-// withoutPath is an error of a file whose path is said already.
-func withoutPath(err error) error {
-	if failed := (*fs.PathError)(nil); errors.As(err, &failed) {
-		return failed.Err
-	}
-	return err
 }
 
 // where another ledger is, and under which address it knows the service, where that is another one.

@@ -278,7 +278,7 @@ func (l *Ledger) run() {
 func (l *Ledger) look() (some, due, closed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	some = l.fits()
+	some = slices.ContainsFunc(l.queue, func(w *waiting) bool { return w.Kind != Claim || l.free() })
 	l.timed = some
 	return some, some && l.due(), l.closed
 }
@@ -295,11 +295,6 @@ func (l *Ledger) gather(over <-chan time.Time) {
 			}
 		}
 	}
-}
-
-// fits reports whether there are changes to commit.
-func (l *Ledger) fits() bool {
-	return slices.ContainsFunc(l.queue, func(w *waiting) bool { return w.Kind != Claim || l.free() })
 }
 
 // free reports whether there is a slot for a claim, or none is needed.

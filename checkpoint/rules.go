@@ -147,7 +147,9 @@ func (k *KeptKey) replace(b Book, e *Entry, act Act) {
 		for _, ev := range in.Past {
 			out.Past = addPast(out.Past, ev)
 		}
-		if sent := in.Event(in.Act).Past(); !e.coversSend(&in.Entry, act) && !slices.Contains(in.Past, sent) {
+		// an outcome of the send itself says all that is known of it
+		said := act == 0 && in.Run == e.Run && in.Code == 0 && in.Reason == ""
+		if sent := in.Event(in.Act).Past(); !said && !slices.Contains(in.Past, sent) {
 			out.Past = addPast(out.Past, sent)
 		}
 	}
@@ -271,11 +273,6 @@ func (e *Entry) actsSince(old *Entry) (act Act) {
 	return act
 }
 
-// coversSend reports whether an outcome says all that is known of its send. Then the send needs no event of its own.
-func (e *Entry) coversSend(send *Entry, act Act) bool {
-	return act == 0 && send.Run == e.Run && send.Code == 0 && send.Reason == ""
-}
-
 // Kept is an entry or an intent as a Store keeps it, with its history.
 type Kept struct {
 	Entry
@@ -350,10 +347,4 @@ func addPast(past []Event, ev Event) []Event {
 	}
 	goes := 1 + slices.IndexFunc(past[1:len(past)-1], func(ev Event) bool { return ev.Act&GivesLead == 0 })
 	return slices.Delete(past, max(goes, 1), max(goes, 1)+1)
-}
-
-// reopened is the send that a decision was about, in doubt again. known is what was stored since.
-func (k Kept) reopened(known *Kept) *Kept {
-	k.Past = addPast(known.Past, known.Event(known.Act))
-	return &k
 }

@@ -16,7 +16,6 @@ import (
 	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
-	"leadferry/checkpoint/storetest"
 )
 
 // faults 17, 24, 25, 27: what is not this target's good file is refused, says why, and is left as it is.
@@ -245,7 +244,13 @@ func TestStatusWhileARunGoesOn(t *testing.T) {
 	odd.Status = "escalated"
 	together(t, d, checkpoint.Settle, odd)
 	must(t, errors.Join(resolve(d, checkpoint.Decision{Key: "doubt-0", LeadID: "lead-0"}), checkpoint.PutRun(context.Background(), d, checkpoint.RunInfo{ID: "r", Command: "import", Started: time.Now()})))
-	storetest.Contradict(t, d, "doubt-0", "lead-made")
+	must(t, d.Alone(t.Context(), func(tx checkpoint.Tx) error {
+		last, err := checkpoint.LastDecision(tx, "doubt-0")
+		note := func() error {
+			return checkpoint.NoteEvidence(tx, *last, checkpoint.MadeAfterAll, "lead-made", tx.Now())
+		}
+		return errors.Join(err, note(), note()) // it is kept once
+	}))
 	run, err := o.Witnesses.Begin(t.Context(), d, checkpoint.Witness{Run: "r", Command: "import", Process: 42}, t.TempDir())
 	must(t, err)
 	killed := killed(t, path)

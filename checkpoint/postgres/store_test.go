@@ -110,7 +110,13 @@ func TestViewsOfRunsAndDecisions(t *testing.T) {
 	if err := errors.Join(checkpoint.PutRun(t.Context(), s, run), storetest.Resolve(s, checkpoint.Decision{Key: "dealers\x1f7", LeadID: "lead-1"}, checkpoint.Decision{Key: "odd\x00\xff"})); err != nil {
 		t.Fatal(err)
 	}
-	storetest.Contradict(t, s, "dealers\x1f7", "lead-2")
+	err := s.Alone(t.Context(), func(tx checkpoint.Tx) error {
+		last, err := checkpoint.LastDecision(tx, "dealers\x1f7")
+		return errors.Join(err, checkpoint.NoteEvidence(tx, *last, checkpoint.MadeAfterAll, "lead-2", tx.Now()))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for query, want := range map[string]string{
 		`SELECT concat_ws(' ', run, command, outcome, counts->>'created', finished IS NULL, extract(epoch FROM started)::text) FROM leadferry.runs`: "r-1 import complete 3 t 1770000000.123000",
 		`SELECT concat_ws('|', key, decision, contradicted, extract(epoch FROM decided)::text) FROM leadferry.decisions WHERE decision <> 'none'`:   "dealers/7|lead-1|" + checkpoint.MadeAfterAll + "|1770000000.123000",

@@ -4,7 +4,6 @@ package storetest
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"reflect"
 	"runtime"
@@ -146,22 +145,6 @@ func Settle(d checkpoint.Store, e checkpoint.Entry) (checkpoint.Entry, error) {
 func Resolve(d checkpoint.Store, ds ...checkpoint.Decision) error {
 	_, err := checkpoint.Resolve(context.Background(), d, ds)
 	return err
-}
-
-// Contradict notes twice that the lead of a key that somebody decided about was made after all.
-func Contradict(t TB, d checkpoint.Store, key, lead string) {
-	t.Helper()
-	err := d.Alone(context.Background(), func(tx checkpoint.Tx) error {
-		err := tx.Load([]string{key}, nil)
-		last, failed := checkpoint.LastDecision(tx, key)
-		for i := 0; i < 2 && err == nil && failed == nil; i++ {
-			err = checkpoint.NoteEvidence(tx, *last, checkpoint.MadeAfterAll, lead, tx.Now())
-		}
-		return errors.Join(err, failed)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // What follows is the same of what may not be refused.
