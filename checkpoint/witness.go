@@ -1,7 +1,6 @@
 package checkpoint
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -116,14 +115,6 @@ func (w *Witness) encode() ([]byte, error) {
 		return nil, err
 	}
 	return append(append(w.head(), rest[1:]...), '\n'), nil
-}
-
-func decodeWitness(text []byte) (w Witness, err error) {
-	err = json.Unmarshal(text, &w)
-	if err == nil && (w.Ledger == "" || !bytes.HasPrefix(text, []byte(`{"commits":`))) {
-		err = fmt.Errorf("it is no witness of a ledger")
-	}
-	return w, err
 }
 
 // knows reports whether the ledger may have known leads. One whose run did not end counts as knowing some.

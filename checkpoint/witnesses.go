@@ -1,8 +1,10 @@
 package checkpoint
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -91,7 +93,10 @@ func readWitness(path string) (w Witness, found bool) {
 		defer f.Close()
 		var text []byte
 		if text, err = io.ReadAll(io.LimitReader(f, mostWitness)); err == nil {
-			w, err = decodeWitness(text)
+			err = json.Unmarshal(text, &w)
+		}
+		if err == nil && (w.Ledger == "" || !bytes.HasPrefix(text, []byte(`{"commits":`))) {
+			err = errors.New("it is no witness of a ledger")
 		}
 	}
 	w.Source, w.Err = path, err

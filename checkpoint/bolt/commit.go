@@ -76,7 +76,8 @@ func (d *Store) transact(kind string, f func(*writing) error) error {
 			if err := f(l); err != nil {
 				return err
 			}
-			if err := l.end(); err != nil {
+			err := errors.Join(l.entries.end(), l.leads.end(), l.meta.Put(tallyKey, l.tally.encode()))
+			if err != nil {
 				return err
 			}
 			d.readers.Lock()

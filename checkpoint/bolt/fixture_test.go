@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
@@ -113,7 +112,7 @@ func intact(t storetest.TB, path string) {
 
 // emptyHeader is that of a checkpoint that is new.
 func emptyHeader() *header {
-	h := newHeader(target(), time.Now())
+	h := newHeader(target())
 	return &h
 }
 

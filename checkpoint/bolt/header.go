@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
 
 	"go.etcd.io/bbolt"
 
@@ -33,7 +32,6 @@ type header struct {
 	ID      string            `json:"id"`     // a random number: witnesses name it, and a copy of the file has it too
 	Secret  []byte            `json:"secret"` // key of the digests
 	Target  checkpoint.Target `json:"target"`
-	Made    time.Time         `json:"made"`
 	Moved   string            `json:"moved,omitempty"`   // where its leads are kept now: it was copied
 	Filling string            `json:"filling,omitempty"` // what it is being filled from: it is not complete yet
 	Lacks   string            `json:"lacks,omitempty"`   // leads that it knew once, as what follows "lacks"
@@ -42,10 +40,10 @@ type header struct {
 	Erase bool   `json:"erase,omitempty"` // what was forgotten is in unused pages until it is compacted
 }
 
-func newHeader(t checkpoint.Target, now time.Time) header {
+func newHeader(t checkpoint.Target) header {
 	secret := make([]byte, 32)
 	rand.Read(secret)
-	return header{Format: format, ID: newID(), Secret: secret, Target: t, Made: now.UTC()}
+	return header{Format: format, ID: newID(), Secret: secret, Target: t}
 }
 
 // newID is a random number as 16 hexadecimal digits.
@@ -130,19 +128,6 @@ func create(path string, h *header) (made bool, err error) {
 	return true, disk.SyncFolder(filepath.Dir(path))
 }
 
-// createNew is create where the file must not be there yet.
-func createNew(path string, h *header) error {
-	made, err := create(path, h)
-	switch {
-	case err != nil:
-		return refuse(path, err, "cannot be made: "+err.Error(), disk.WayOut(err))
-	case !made:
-		return refuse(path, fs.ErrExist, "cannot be made: "+fs.ErrExist.Error(),
-			"name a file that is not there yet; nothing was written")
-	}
-	return nil
-}
-
 // noLinks is how a file system says that it knows no links: EPERM, and ERROR_INVALID_FUNCTION on Windows.
 const noLinks = syscall.Errno(1)
 
@@ -186,7 +171,7 @@ func Fill(path string, from func() (*checkpoint.Contents, error), name string, t
 	}
 	o.Require, o.Moved = true, true
 	// From its first moment it refuses runs.
-	h := newHeader(t, o.clock())
+	h := newHeader(t)
 	h.Filling = name
 	return makeFrom(to, &h, o, func(d *Store) error {
 		if err := begun(); err != nil {
@@ -207,10 +192,15 @@ func Fill(path string, from func() (*checkpoint.Contents, error), name string, t
 	})
 }
 
-// makeFrom makes a file, has fill fill it, and closes it.
+// makeFrom makes a file that must not be there yet, has fill fill it, and closes it.
 func makeFrom(to string, h *header, o Options, fill func(*Store) error) error {
-	if err := createNew(to, h); err != nil {
-		return err
+	made, err := create(to, h)
+	switch {
+	case err != nil:
+		return refuse(to, err, "cannot be made: "+err.Error(), disk.WayOut(err))
+	case !made:
+		return refuse(to, fs.ErrExist, "cannot be made: "+fs.ErrExist.Error(),
+			"name a file that is not there yet; nothing was written")
 	}
 	d, err := Open(to, h.Target, o)
 	if err != nil {
@@ -299,11 +289,6 @@ func (t *tally) total() (n uint64) {
 	return n
 }
 
-// known is how many keys must not be sent again: they have a lead, or are in doubt.
-func (t *tally) known() uint64 {
-	return t.keys[checkpoint.Created] + t.keys[checkpoint.Partial] + t.keys[checkpoint.InDoubt]
-}
-
 // move counts a key from one state to another; Unknown is not counted.
 func (t *tally) move(from, to checkpoint.State) {
 	if from != checkpoint.Unknown {
@@ -312,11 +297,4 @@ func (t *tally) move(from, to checkpoint.State) {
 	if to != checkpoint.Unknown {
 		t.keys[to]++
 	}
-}
-
-// warning says what is missing of an incomplete file.
-func (h *header) warning() string {
-	return "the checkpoint is incomplete: it lacks " + h.Lacks + ". " +
-		"Rows that it does not know are held in doubt, not sent, until `leadferry checkpoint resolve` settles them, " +
-		"or `leadferry checkpoint check --accept-loss` gives up what is missing"
 }

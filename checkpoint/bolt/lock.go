@@ -80,7 +80,7 @@ func (d *Store) openFile(t checkpoint.Target, o Options) error {
 	if o.ReadOnly || o.Require {
 		return d.refuse(checkpoint.ErrMissing, "does not exist", "")
 	}
-	h := newHeader(t, o.clock())
+	h := newHeader(t)
 	if d.fresh, err = create(d.path, &h); err != nil {
 		return err
 	}

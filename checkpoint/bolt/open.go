@@ -165,7 +165,9 @@ func (d *Store) load(tx *bbolt.Tx, t checkpoint.Target) error {
 func (d *Store) startUse(o Options) error {
 	h := d.head.Load()
 	if h.Lacks != "" {
-		d.warn(h.warning())
+		d.warn("the checkpoint is incomplete: it lacks " + h.Lacks + ". " +
+			"Rows that it does not know are held in doubt, not sent, until `leadferry checkpoint resolve` settles " +
+			"them, or `leadferry checkpoint check --accept-loss` gives up what is missing")
 	}
 	if d.readOnly || d.fresh || d.tally.Load().total() > 0 || h.Lacks != "" {
 		return nil
@@ -224,13 +226,6 @@ func refuse(path string, kind error, text, hint string) error {
 	return &checkpoint.OpenError{Path: path, Text: text, Hint: hint, Err: kind}
 }
 
-// wayOut is what to do about a damaged file.
-func wayOut(path string) string {
-	repair := "leadferry checkpoint repair " + checkpoint.Word(path) + " " + checkpoint.Word(path+".repaired")
-	return "put a copy of it back; if there is none, " + repair +
-		" makes a new one from what can be read, and holds rows whose leads may be lost"
-}
-
 // openError gives every error of opening its path and a sentence.
 func (d *Store) openError(err error) error {
 	if refused := (*checkpoint.OpenError)(nil); errors.As(err, &refused) {
@@ -241,7 +236,9 @@ func (d *Store) openError(err error) error {
 		if !within {
 			damage = err.Error()
 		}
-		return d.refuse(err, "is "+damage, wayOut(d.path))
+		repair := "leadferry checkpoint repair " + checkpoint.Word(d.path) + " " + checkpoint.Word(d.path+".repaired")
+		return d.refuse(err, "is "+damage, "put a copy of it back; if there is none, "+repair+
+			" makes a new one from what can be read, and holds rows whose leads may be lost")
 	}
 	if errors.Is(err, errAnothers) {
 		return d.refuse(err, "cannot be opened: "+err.Error(),

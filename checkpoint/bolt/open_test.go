@@ -106,7 +106,7 @@ func database(change func(*header)) func(*testing.T, string) {
 			if change == nil {
 				return nil
 			}
-			h := newHeader(target(), time.Now())
+			h := newHeader(target())
 			change(&h)
 			b, err := tx.CreateBucket(inMeta)
 			return errors.Join(err, b.Put(headerKey, h.encode()))

@@ -181,7 +181,7 @@ func Repair(from, to string, t checkpoint.Target, dryRun bool, o Options) (Salva
 	if h := s.header; h != nil && h.Moved != "" && (checkpoint.IsAddress(h.Moved) || disk.Exists(h.Moved)) {
 		return Salvaged{}, wasMoved(from, h)
 	}
-	p := repair{salvage: s, from: from, made: newHeader(t, o.clock())}
+	p := repair{salvage: s, from: from, made: newHeader(t)}
 	p.made.Lacks, p.made.Since = missingAfterRepair, math.MaxInt64
 	if s.header != nil {
 		p.made.Secret, p.made.Target = s.header.Secret, s.header.Target

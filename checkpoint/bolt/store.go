@@ -99,7 +99,7 @@ func (d *Store) Reached(ctx context.Context, run string) (commits uint64, knows 
 // Progress is the number of the last commit, and how many keys have a lead or may have one.
 func (d *Store) Progress() (commits uint64, leads int) {
 	t := d.tally.Load()
-	return t.seq, int(t.known())
+	return t.seq, int(t.keys[checkpoint.Created] + t.keys[checkpoint.Partial] + t.keys[checkpoint.InDoubt])
 }
 
 // AtEnd has f called when the use of the file has ended in order and before its lock is let go, with how the file is
@@ -167,8 +167,10 @@ func (d *Store) close(drop bool) error {
 func (d *Store) drainAll() (err error) {
 	for done := false; !done && err == nil; {
 		err = d.transact("other", func(w *writing) error {
-			done, err = w.drain()
-			return err
+			entries, err := w.entries.drain()
+			leads, failed := w.leads.drain()
+			done = entries && leads
+			return errors.Join(err, failed)
 		})
 	}
 	return err

@@ -74,21 +74,6 @@ func (d *Store) setHeader(change func(*header)) error {
 // in is a bucket that few commits need.
 func (w *writing) in(bucket []byte) *bbolt.Bucket { return w.tx.Bucket(bucket) }
 
-// end writes what belongs to every commit.
-func (w *writing) end() error {
-	if err := errors.Join(w.entries.end(), w.leads.end()); err != nil {
-		return err
-	}
-	return w.meta.Put(tallyKey, w.tally.encode())
-}
-
-// drain moves some of what gathers, and is done when nothing of it is left in the log.
-func (w *writing) drain() (done bool, err error) {
-	entries, err := w.entries.drain()
-	leads, failed := w.leads.drain()
-	return entries && leads, errors.Join(err, failed)
-}
-
 // Under is what is stored under a key, and what look-ups show of it.
 func (w *writing) Under(key string) (k checkpoint.KeptKey, shown *checkpoint.Kept, err error) {
 	if k, err = kept(key, w.entry(key), exactly(w.sent, []byte(key))); err != nil {
