@@ -48,8 +48,8 @@ type Ledger struct {
 	testimony *Testimony // the witness that notes each commit, or nil
 	mu        sync.Mutex
 	queue     []*waiting          // what no commit has taken yet
-	claimed   map[string]struct{} // keys whose claims have a slot
-	answered  int                 // of claimed: an outcome is in the queue
+	inSlots   map[string]struct{} // keys whose claims have a slot
+	answered  int                 // of inSlots: an outcome is in the queue
 	begun     bool                // the first outcome was committed
 	timed     bool                // the writer has changes and waits for more
 	closed    bool
@@ -67,7 +67,7 @@ type waiting struct {
 // NewLedger starts the one goroutine that changes the Store; [Ledger.Close] ends both.
 func NewLedger(s Store, g Gathering) *Ledger {
 	l := &Ledger{
-		Store: s, slots: g.Slots, patience: patience, claimed: make(map[string]struct{}),
+		Store: s, slots: g.Slots, patience: patience, inSlots: make(map[string]struct{}),
 		wake: make(chan struct{}, 1), ended: make(chan struct{}),
 	}
 	if g.Places != 0 {
@@ -221,14 +221,14 @@ func (l *Ledger) enqueue(w *waiting) error {
 
 // isAnswer reports whether a change ends a claim that has a slot.
 func (l *Ledger) isAnswer(w *waiting) bool {
-	_, claimed := l.claimed[w.Entry.Key]
+	_, claimed := l.inSlots[w.Entry.Key]
 	return claimed && (w.Kind == Settle || w.Kind == Withdraw)
 }
 
 // due reports whether to commit now: a lane would soon be idle, the first outcome is there (the
 // others may wait for it), or nothing more will come.
 func (l *Ledger) due() bool {
-	return l.busyWith == 0 || len(l.claimed)-l.answered < l.busyWith || l.answered > 0 && !l.begun || l.closed ||
+	return l.busyWith == 0 || len(l.inSlots)-l.answered < l.busyWith || l.answered > 0 && !l.begun || l.closed ||
 		l.broken != nil
 }
 
@@ -278,7 +278,7 @@ func (l *Ledger) run() {
 func (l *Ledger) look() (some, due, closed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	some = slices.ContainsFunc(l.queue, func(w *waiting) bool { return w.Kind != Claim || l.free() })
+	some = slices.ContainsFunc(l.queue, func(w *waiting) bool { return w.Kind != Claim || l.hasSlot() })
 	l.timed = some
 	return some, some && l.due(), l.closed
 }
@@ -297,8 +297,8 @@ func (l *Ledger) gather(over <-chan time.Time) {
 	}
 }
 
-// free reports whether there is a slot for a claim, or none is needed.
-func (l *Ledger) free() bool { return l.slots == 0 || len(l.claimed) < l.slots || l.broken != nil }
+// hasSlot reports whether there is a slot for a claim, or none is needed.
+func (l *Ledger) hasSlot() bool { return l.slots == 0 || len(l.inSlots) < l.slots || l.broken != nil }
 
 // commit makes the changes durable and wakes their callers.
 func (l *Ledger) commit() {
@@ -317,7 +317,7 @@ func (l *Ledger) commit() {
 	l.broken = err
 	for _, w := range group {
 		if w.Kind == Claim && (err != nil || w.Err != nil) {
-			delete(l.claimed, w.Entry.Key)
+			delete(l.inSlots, w.Entry.Key)
 		}
 	}
 	l.mu.Unlock()
@@ -333,7 +333,7 @@ func (l *Ledger) take() (group []*waiting, err error) {
 	defer l.mu.Unlock()
 	for _, w := range l.queue {
 		if l.isAnswer(w) {
-			delete(l.claimed, w.Entry.Key)
+			delete(l.inSlots, w.Entry.Key)
 			l.begun = true
 		}
 		if w.Kind != Claim {
@@ -344,10 +344,10 @@ func (l *Ledger) take() (group []*waiting, err error) {
 	for _, w := range l.queue {
 		switch {
 		case w.Kind != Claim:
-		case !l.free():
+		case !l.hasSlot():
 			left = append(left, w)
 		default:
-			l.claimed[w.Entry.Key] = struct{}{}
+			l.inSlots[w.Entry.Key] = struct{}{}
 			group = append(group, w)
 		}
 	}

@@ -11,7 +11,7 @@
 //     [Ledger.Withdraw] or a person ([Resolve], [Forget]) ends it, also after a kill.
 //   - An update without an answer leaves its lead unsettled until a later update is
 //     settled ([Ledger.Mark]).
-//   - One lead ID belongs to one key. A second key that claims it is in doubt.
+//   - One lead ID belongs to one key. A second key that is answered with it is in doubt.
 //   - After the first error of a Store every later call fails with that error.
 //   - Of a row's cells it stores only key, ExternalID, status, organization and
 //     locator. Everything else is stored as keyed digests. Forget leaves only keyed
@@ -153,9 +153,8 @@ func (i *Info) MayLack(e *Entry) bool {
 
 // Filter says which keys are wanted.
 type Filter struct {
-	State State                 // Unknown: every one
-	Run   string                // unless empty: leads that this run made, and rows in doubt that it sent
-	Skip  func(key string) bool // leaves out keys; nil: none
+	State State  // Unknown: every one
+	Run   string // unless empty: leads that this run made, and rows in doubt that it sent
 }
 
 // Each calls f with every key that the Filter wants, in the order of keys, see [Store.Scan]. Forgotten keys are
@@ -163,8 +162,7 @@ type Filter struct {
 func Each(ctx context.Context, s Store, which Filter, f func(Entry) error) error {
 	return s.Scan(ctx, which, func(k KeptKey) error {
 		shown := k.Shown()
-		if which.Skip != nil && which.Skip(shown.Key) || which.State != Unknown && which.State != shown.State ||
-			which.Run != "" && which.Run != shown.Maker() {
+		if which.State != Unknown && which.State != shown.State || which.Run != "" && which.Run != shown.Maker() {
 			return nil
 		}
 		return f(shown.Entry)

@@ -36,7 +36,7 @@ func (d *Store) Commit(_ context.Context, changes []*checkpoint.Change) error {
 		return nil
 	})
 	if err == nil {
-		d.claimed.Store(true)
+		d.changed.Store(true)
 	}
 	return err
 }

@@ -67,7 +67,7 @@ type opening struct {
 // ending is what decides how the use of the file ends.
 type ending struct {
 	broken      atomic.Pointer[error] // the first error; every later call returns it
-	claimed     atomic.Bool           // rows were claimed or settled
+	changed     atomic.Bool           // by a row, since it was opened
 	closed      atomic.Bool
 	uncompacted bool // it could not be compacted when it was opened: the next opening tries again
 }
@@ -106,10 +106,10 @@ func (d *Store) Progress() (commits uint64, leads int) {
 // left.
 func (d *Store) AtEnd(f func(left string)) { d.atEnd = f }
 
-// empty says that nothing is known of any key, and that none was claimed since opening.
+// empty says that nothing is known of any key, and that no row has changed it since opening.
 func (d *Store) empty() bool {
 	t := d.tally.Load()
-	return d.head.Load().Lacks == "" && t.total() == 0 && t.people == 0 && !d.claimed.Load()
+	return d.head.Load().Lacks == "" && t.total() == 0 && t.people == 0 && !d.changed.Load()
 }
 
 // unused says that the file is empty and that no run came to its end with it.
