@@ -127,7 +127,7 @@ func (b *buffered) insert(key string, value []byte) error {
 	return b.lines.Put(logKey(number, key), value)
 }
 
-// put replaces the record of a key where it is.
+// put replaces the record of a key where it is: one that still gathers is often changed soon, when its link is made.
 func (b *buffered) put(key string, value []byte) error {
 	if k := b.lineOf(key); k != nil && exactly(b.inPlace, []byte(key)) == nil {
 		return b.lines.Put(k, value)

@@ -98,28 +98,20 @@ func (d *Store) takeCare() error {
 		}
 	}
 	info, err := d.file.Stat()
-	switch {
-	case err != nil:
+	if err != nil || !disk.Shared(info) {
 		return err
-	case !disk.Shared(info):
-		return nil
-	case d.readOnly:
+	}
+	if d.readOnly {
 		d.warn("others may read the checkpoint; the next run takes that from them")
-	case narrow(d.file):
-		d.warn("others were able to read the checkpoint; they no longer are")
-	default:
+		return nil
+	}
+	err = disk.MakePrivate(d.file)
+	if info, failed := d.file.Stat(); err != nil || failed != nil || disk.Shared(info) {
 		d.warn("others may read the checkpoint, and its file system does not let that be changed")
+	} else {
+		d.warn("others were able to read the checkpoint; they no longer are")
 	}
 	return nil
-}
-
-// narrow makes a file its owner's alone and says whether it is.
-func narrow(f *os.File) bool {
-	if disk.MakePrivate(f) != nil {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && !disk.Shared(info)
 }
 
 // lock takes the lock that bbolt takes later on the same open file, where it then succeeds at once. So the file can be

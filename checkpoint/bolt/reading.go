@@ -262,21 +262,16 @@ func (f *finder) WasForgotten(folded string) bool {
 
 // Contents are all that is known.
 func (d *Store) Contents(ctx context.Context) (*checkpoint.Contents, error) {
-	forgotten, err := d.forgotten()
+	var forgotten []checkpoint.KeptBlock
+	err := d.view("read forgotten keys", func(tx *bbolt.Tx) error {
+		return tx.Bucket(inBlocked).ForEach(func(k, v []byte) error {
+			b, err := records.DecodeBlock(bytes.Clone(k), bytes.Clone(v))
+			forgotten = append(forgotten, b)
+			return err
+		})
+	})
 	if err != nil {
 		return nil, err
 	}
 	return checkpoint.ContentsOf(ctx, d, d.head.Load().Secret, forgotten)
-}
-
-// forgotten are what is left of forgotten keys.
-func (d *Store) forgotten() (all []checkpoint.KeptBlock, err error) {
-	err = d.view("read forgotten keys", func(tx *bbolt.Tx) error {
-		return tx.Bucket(inBlocked).ForEach(func(k, v []byte) error {
-			b, err := records.DecodeBlock(bytes.Clone(k), bytes.Clone(v))
-			all = append(all, b)
-			return err
-		})
-	})
-	return all, err
 }

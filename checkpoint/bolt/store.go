@@ -314,8 +314,8 @@ func guard(f func() error) (err error) {
 	return f()
 }
 
-// statuses are the leads by the status last confirmed.
-func (d *Store) statuses() map[string]int {
+// Status returns an account of what is known now.
+func (d *Store) Status() (checkpoint.Status, error) {
 	counts := make(map[string]int)
 	for i, n := range d.tally.Load().statuses {
 		name := "unknown"
@@ -326,12 +326,7 @@ func (d *Store) statuses() map[string]int {
 			counts[name] = int(n)
 		}
 	}
-	return counts
-}
-
-// Status returns an account of what is known now.
-func (d *Store) Status() (checkpoint.Status, error) {
-	return checkpoint.StatusOf(context.Background(), d, d.statuses())
+	return checkpoint.StatusOf(context.Background(), d, counts)
 }
 
 // patienceOfReaders is how long to wait until a run that has just begun is in the book.
