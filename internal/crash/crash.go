@@ -21,16 +21,13 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("internal error (%s at %s)", e.Kind, e.Place)
 }
 
-// Recover, when deferred, puts what a panic was into err.
-func Recover(err *error) {
-	if r := recover(); r != nil {
-		*err = of(r)
-	}
-}
-
 // Call calls f and returns its error, or what its panic was.
 func Call(f func() error) (err error) {
-	defer Recover(&err)
+	defer func() {
+		if r := recover(); r != nil {
+			err = of(r)
+		}
+	}()
 	return f()
 }
 
