@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -360,6 +361,11 @@ func (s *Store) Check(ctx context.Context) error {
 	err := s.Scan(ctx, checkpoint.Filter{}, func(checkpoint.KeptKey) error { return nil })
 	if err != nil {
 		return err
+	}
+	if s.o.ReadOnly { // else it was asked when it was opened
+		if err := s.asBefore(); errors.Is(err, checkpoint.ErrRolledBack) {
+			return err
+		}
 	}
 	var miscounted bool
 	var lost int

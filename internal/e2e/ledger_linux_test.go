@@ -67,6 +67,7 @@ func TestLedgerServersThatAreRefused(t *testing.T) {
 			t.Errorf("a standby has taken over: %v ends with %d\n%s", args, code, out)
 		}
 	}
+	contains(t, w.must(4, "checkpoint", "check", "--checkpoint", standby.URL("postgres")), "history has branched", id(t, out, "--accept-older"))
 	w.must(0, "checkpoint", "check", id(t, out, "--accept-older"), "--checkpoint", standby.URL("postgres"))
 	w.must(5, w.on(standby.URL("postgres"))...) // what it may have known is held
 	if n := w.creates(); n != before {
