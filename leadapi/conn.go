@@ -80,7 +80,8 @@ func (h *host) takeIdle(r *request, now time.Time) (c *conn, once bool) {
 	once = r.op == "create" && h.single
 	for last := len(h.idle) - 1; last >= 0 && r.reuse && !once; last-- {
 		c, h.idle = h.idle[last], h.idle[:last]
-		if c.rest(now) < c.restLimit {
+		// By the wall clock, too: the other clock stops while the machine sleeps.
+		if max(now.Sub(c.idleSince), now.Round(0).Sub(c.idleSince.Round(0))) < c.restLimit {
 			return c, false
 		}
 		c.Close()
@@ -136,11 +137,6 @@ type conn struct {
 	carried   int              // requests so far
 	restLimit time.Duration    // 0: it carries no other request
 	idleSince time.Time        // since when no call uses it
-}
-
-// rest is how long no call has used it, by the wall clock too: the other clock stops while the machine sleeps.
-func (c *conn) rest(now time.Time) time.Duration {
-	return max(now.Sub(c.idleSince), now.Round(0).Sub(c.idleSince.Round(0)))
 }
 
 // noteKeepAlive takes half of the time that the server announces: its clock started before ours.

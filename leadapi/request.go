@@ -67,7 +67,9 @@ func (c *Client) carry(ctx context.Context, r request, read func(body []byte) bo
 	a, err := conn.roundTrip(ctx, r.limit, c.write(&r, conn.restLimit == 0), seen)
 	if err != nil {
 		seen.Cause = redact(err.Error())
-		closed := seen.Sent > 0 && seen.Reused && conn.closedUnanswered(err) && ctx.Err() == nil
+		// The peer closed a reused connection, and not a byte of an answer had come.
+		closed := seen.Sent > 0 && seen.Reused && conn.bounds.N == maxHead &&
+			!errors.Is(err, os.ErrDeadlineExceeded) && ctx.Err() == nil
 		if closed && r.op == "create" && r.host.useOnce() && c.config.SingleUse != nil {
 			c.config.SingleUse(r.host.domain)
 		}
@@ -171,11 +173,6 @@ func (c *conn) send(request []byte) error {
 		}
 	}
 	return nil
-}
-
-// closedUnanswered tells whether the last call got not a byte of an answer because the peer closed the connection.
-func (c *conn) closedUnanswered(err error) bool {
-	return c.bounds.N == maxHead && !errors.Is(err, os.ErrDeadlineExceeded)
 }
 
 // answer is what a request got: the head, and as much of the body as came.

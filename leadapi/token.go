@@ -187,7 +187,8 @@ func (k *keeper) request(ctx context.Context) (token *oauth2.Token, state tokenS
 		asked = true
 		if kept.AccessToken != k.stored { // another process has put it there
 			k.stored, k.refresh = kept.AccessToken, kept.RefreshToken // ours was spent for it
-			if k.serves(&kept) {
+			now := k.now()
+			if validToken(kept.AccessToken) && !now.Before(issued(&kept)) && now.Before(renewAt(&kept)) {
 				token, state = &kept, tokenAccepted
 				return kept
 			}
@@ -209,12 +210,6 @@ func (k *keeper) request(ctx context.Context) (token *oauth2.Token, state tokenS
 		token, fault = k.ask(ctx)
 	}
 	return token, state, fault
-}
-
-// serves tells whether a kept token was issued, by the clock, and is not to be renewed yet.
-func (k *keeper) serves(kept *oauth2.Token) bool {
-	now := k.now()
-	return validToken(kept.AccessToken) && !now.Before(issued(kept)) && now.Before(renewAt(kept))
 }
 
 // life is that of a token as it was issued.

@@ -121,17 +121,12 @@ func helpFlags(s *terminal.Screen, group string, list []cli.Flag) {
 			s.Heading(cmp.Or(group, "flags"))
 			begun = true
 		}
-		typed, about := flagEntry(f)
+		// As it is typed, and what it does, what holds without it, and its variable.
+		typed, about, _ := strings.Cut(f.String(), "\t")
+		typed, _, _ = strings.Cut(typed, " [ ") // urfave writes one that may be repeated twice
+		about = quoted().ReplaceAllString(nothing().ReplaceAllString(about, ""), " (default: $1)")
 		s.Entry("   "+typed, about, flagColumn)
 	}
-}
-
-// flagEntry is a flag as it is typed, and what it does, what holds without it, and its variable.
-func flagEntry(f cli.Flag) (typed, about string) {
-	typed, about, _ = strings.Cut(f.String(), "\t")
-	typed, _, _ = strings.Cut(typed, " [ ") // urfave writes one that may be repeated twice
-	about = nothing().ReplaceAllString(about, "")
-	return typed, quoted().ReplaceAllString(about, " (default: $1)")
 }
 
 // What urfave says of a default that is none, or a text.

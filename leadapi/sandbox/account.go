@@ -69,14 +69,6 @@ func (s *Server) revoke() {
 	})
 }
 
-// admit refuses a request that does not carry a living token of the use as its bearer ("Errors", 401).
-func (s *Server) admit(r *http.Request, u use) {
-	only := len(r.Header.Values("Authorization")) == 1
-	require(only, http.StatusUnauthorized, "one Authorization header with a bearer token is required")
-	_, alive := s.find(u, bearer(r))
-	require(alive, http.StatusUnauthorized, "the token is not accepted, or has expired")
-}
-
 func bearer(r *http.Request) string {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {

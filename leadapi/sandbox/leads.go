@@ -3,7 +3,6 @@ package sandbox
 import (
 	"cmp"
 	"errors"
-	"io"
 	"maps"
 	"mime"
 	"net"
@@ -152,13 +151,6 @@ func (s *Server) update(c call) answer {
 func required(name string, value *string) string {
 	require(value != nil && strings.TrimSpace(*value) != "", http.StatusBadRequest, "%s is required", name)
 	return *value
-}
-
-func readBody(r *http.Request) []byte {
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
-	require(err == nil, http.StatusBadRequest, "the body did not arrive whole")
-	require(len(body) <= maxBody, http.StatusRequestEntityTooLarge, "the body is larger than 1 MiB")
-	return body
 }
 
 // read reads a request's body, declared as JSON ("Endpoints"): one object of known members, each there once, with its

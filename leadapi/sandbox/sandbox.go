@@ -144,12 +144,18 @@ func (s *Server) handle(e endpoint, c call, apply bool) (a answer, refused bool)
 			panic(why)
 		}
 	}()
-	c.body = readBody(c.Request)
+	body, err := io.ReadAll(io.LimitReader(c.Body, maxBody+1))
+	require(err == nil, http.StatusBadRequest, "the body did not arrive whole")
+	require(len(body) <= maxBody, http.StatusRequestEntityTooLarge, "the body is larger than 1 MiB")
+	c.body = body
 	if !apply {
 		return a, false
 	}
 	if e.bearer != 0 {
-		s.admit(c.Request, e.bearer)
+		only := len(c.Header.Values("Authorization")) == 1
+		require(only, http.StatusUnauthorized, "one Authorization header with a bearer token is required")
+		_, alive := s.find(e.bearer, bearer(c.Request))
+		require(alive, http.StatusUnauthorized, "the token is not accepted, or has expired")
 	}
 	require(e.query || c.URL.RawQuery == "" && !c.URL.ForceQuery, http.StatusBadRequest, "this address takes no query")
 	return e.serve(s, c), false
