@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"leadferry/tools/must"
 )
@@ -25,14 +24,13 @@ type lab struct {
 	streams
 	now    number // that is taken
 	fills  map[string]*filled
-	bare   map[time.Duration][][2]trial // imports and the bare client's sends, by latency
 	sinks  []*service
 	server *server // nil: not started
 }
 
 // newLab builds the program. The caller closes the lab, also after an error.
 func newLab(ctx context.Context, o options, s streams) (l *lab, err error) {
-	l = &lab{options: o, ctx: ctx, streams: s, fills: map[string]*filled{}, bare: map[time.Duration][][2]trial{}}
+	l = &lab{options: o, ctx: ctx, streams: s, fills: map[string]*filled{}}
 	defer must.Catch(&err)
 	root, err := exec.CommandContext(ctx, "git", "rev-parse", "--show-toplevel").Output()
 	if err != nil {

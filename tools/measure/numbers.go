@@ -120,20 +120,11 @@ func (l *lab) besideWrk(ledger string, workers, rows int, target float64) {
 // besideBare imports rows, in turn with a client that keeps no checkpoint, and judges the rate, or for a limit the
 // user and system time.
 func (l *lab) besideBare(latency time.Duration, rows int, target, limit float64) {
-	turns := l.bare[latency] // N3 and N4 are of the same turns
-	if turns == nil {
-		s := l.sink(latency)
-		defer s.stop()
-		for range l.runs {
-			theirs := l.peer("bare", "-url", s.url, "-c", strconv.Itoa(inFlight), l.input(leadFile{to: rows}))
-			turns = append(turns, [2]trial{l.imported(s, "file", rows, inFlight), theirs})
-		}
-		l.bare[latency] = turns
-	}
-	turn := -1
+	s := l.sink(latency)
+	defer s.stop()
 	c := l.compare(func() (float64, float64) {
-		turn++
-		ours, theirs := turns[turn][0], turns[turn][1]
+		theirs := l.peer("bare", "-url", s.url, "-c", strconv.Itoa(inFlight), l.input(leadFile{to: rows}))
+		ours := l.imported(s, "file", rows, inFlight)
 		if limit > 0 {
 			return ours.cpu.Seconds(), theirs.cpu.Seconds()
 		}
