@@ -162,8 +162,7 @@ func (p *program) finish(ctx context.Context, code int) int {
 // warnOf says on standard error what went wrong beside the command itself.
 func (p *program) warnOf(what string, err error) {
 	if err != nil {
-		text := what + ": " + err.Error()
-		p.warn(text)
+		p.warn(what + ": " + err.Error())
 	}
 }
 

@@ -199,7 +199,7 @@ func reconcileOptions(c *cli.Context, o *importer.Options) error {
 // not what the flags ask for.
 func (p *program) openInputs(c *cli.Context, o *importer.Options) (*inputs.Files, error) {
 	var err error
-	if p.tables, err = inputs.ReadMapping(c.String("mapping"), c.Args().Slice(), o); err != nil {
+	if p.tables, err = inputs.ReadMapping(c.String("mapping"), o); err != nil {
 		return nil, err
 	}
 	if err := p.refuseTarget(c, o.MappingFile.Path, o.Mapping.Target()); err != nil {

@@ -27,7 +27,6 @@ import (
 	"leadferry/importer/source"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/disk"
-	"leadferry/internal/shell"
 	"leadferry/internal/spelling"
 	"leadferry/mapping"
 	"leadferry/mapping/propose"
@@ -295,16 +294,10 @@ const (
 )
 
 // ReadMapping reads a mapping file and the tables beside it, whose paths it returns with mistakes in them, too. Those
-// are mapping.Errors; the mapping is there then as far as it could be read. Inputs are what the command names besides.
-func ReadMapping(path string, inputs []string, o *importer.Options) (tables []string, err error) {
+// are mapping.Errors; the mapping is there then as far as it could be read.
+func ReadMapping(path string, o *importer.Options) (tables []string, err error) {
 	if path == "" {
-		hint := "name it with -m; leadferry init FILE writes one for a file"
-		for _, name := range inputs {
-			if slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(name)) {
-				hint = "write -m " + shell.Path(name)
-			}
-		}
-		return nil, exit.Usage("no mapping given", hint)
+		return nil, exit.Usage("no mapping given", "name it with -m; leadferry init FILE writes one for a file")
 	}
 	f, err := os.Open(path)
 	var data []byte
@@ -360,12 +353,13 @@ func (t *table) read() error {
 	if errors.Is(err, fs.ErrNotExist) {
 		err = &source.OpenError{Text: "there is no such file", Hint: "put the table beside the mapping file"}
 	}
-	opened, lost := (*source.OpenError)(nil), (*source.LostError)(nil)
+	why, known := errors.AsType[*source.OpenError](err)
+	if lost, is := errors.AsType[*source.LostError](err); is {
+		why, known = (*source.OpenError)(lost), true
+	}
 	switch {
-	case errors.As(err, &opened):
-		t.fail(opened.Line, cmp.Or(opened.Text, "cannot be read"), ofTable(opened.Hint))
-	case errors.As(err, &lost):
-		t.fail(lost.Line, cmp.Or(lost.Text, "cannot be read"), ofTable(lost.Hint))
+	case known:
+		t.fail(why.Line, cmp.Or(why.Text, "cannot be read"), ofTable(why.Hint))
 	case err != nil:
 		t.fail(0, "cannot be read", "let this user read it")
 	}

@@ -24,7 +24,7 @@ func beside(t *testing.T, name, table string) (sum string, err error) {
 		}
 	}
 	var o importer.Options
-	tables, err := ReadMapping(filepath.Join(dir, "m.yaml"), nil, &o)
+	tables, err := ReadMapping(filepath.Join(dir, "m.yaml"), &o)
 	if diff := cmp.Diff([]string{filepath.Join(dir, name)}, tables); diff != "" {
 		t.Error(diff)
 	}
