@@ -84,11 +84,20 @@ func (c *carrier) act(ctx context.Context, j *job) {
 	}
 }
 
-// create makes a lead, and links it if the row has an ExternalID.
+// create makes a lead, and links it if the row has an ExternalID: first the claim, a note that a create is about to be
+// sent, then the request, then the outcome.
 func (c *carrier) create(ctx context.Context, j *job) {
 	failpoint.At("before intent")
-	shape := c.shapes.of(j.it.input)
-	if err := c.ledger.Claim(c.phases.taking, c.intent(j), j.doubt != nil, shape); err != nil {
+	rec, shape := &j.it.rec, c.shapes.of(j.it.input)
+	if c.Client.RequestIDHeader != "" {
+		j.requestID = leadapi.NewRequestID()
+	}
+	intent := checkpoint.Entry{ // it gets the time of its commit
+		Key: rec.Key, File: c.intake.names[j.it.input], Line: j.it.row.Line,
+		Organization: rec.Organization, Locator: rec.Locator, Status: rec.Status, WantLink: rec.ExternalID,
+		RequestID: j.requestID, Run: c.RunID, Digest: j.it.digest, Content: j.it.sums,
+	}
+	if err := c.ledger.Claim(c.phases.taking, intent, j.doubt != nil, shape); err != nil {
 		c.notBegun(j, err)
 		return
 	}
@@ -103,19 +112,6 @@ func (c *carrier) create(ctx context.Context, j *job) {
 	}
 	if c.made(j, made) && j.outcome == Partial {
 		c.link(ctx, j)
-	}
-}
-
-// intent is the note that a create is about to be sent. It gets the time of its commit.
-func (c *carrier) intent(j *job) checkpoint.Entry {
-	rec := &j.it.rec
-	if c.Client.RequestIDHeader != "" {
-		j.requestID = leadapi.NewRequestID()
-	}
-	return checkpoint.Entry{
-		Key: rec.Key, File: c.intake.names[j.it.input], Line: j.it.row.Line,
-		Organization: rec.Organization, Locator: rec.Locator, Status: rec.Status, WantLink: rec.ExternalID,
-		RequestID: j.requestID, Run: c.RunID, Digest: j.it.digest, Content: j.it.sums,
 	}
 }
 
@@ -181,15 +177,17 @@ func (c *carrier) made(j *job, made *leadapi.Created) (stored bool) {
 func (c *carrier) notMade(j *job, err error) {
 	ae, answered := errors.AsType[*leadapi.Error](err)
 	switch {
-	case errors.Is(err, delivery.ErrStopping):
+	case errors.Is(err, delivery.ErrStopping): // nothing left, or what left was not applied
 		c.withdraw(j, Pending)
-	case !answered:
+	case !answered: // it was not sent
 		j.text = err.Error()
 		c.withdraw(j, Failed)
+	// not applied, and not the row's fault: the next run sends it again
 	case c.retrier.Unapplied(ae), ae.Status == http.StatusUnauthorized, ae.Status == http.StatusMisdirectedRequest:
 		j.refuse("%s", ae)
 		j.entry.Code = ae.Status
 		c.withdraw(j, Failed)
+	// refused for good; a 429 that --resend-on does not trust leaves doubt
 	case ae.Applied == leadapi.No && ae.Status != http.StatusTooManyRequests:
 		c.retrier.Breaker.Conclude(&j.pass, delivery.Usable)
 		j.refuse("%s", ae)
@@ -197,7 +195,7 @@ func (c *carrier) notMade(j *job, err error) {
 		j.entry.Content = nil // no lead has it
 		j.entry.Code, j.entry.Reason = ae.Status, ae.Reason
 		c.settle(j, Rejected)
-	default:
+	default: // nobody can tell whether it was applied
 		c.retrier.Breaker.Conclude(&j.pass, delivery.Doubtful)
 		j.entry = c.doubtOf(j)
 		j.entry.Code, j.entry.Reason, j.entry.RequestID = ae.Status, ae.Reason, j.requestID

@@ -20,7 +20,8 @@ type collector struct {
 	dry   *dryRun // of a run that sends nothing; else nil
 	drift *drift  // of a reconciliation; else nil
 	pulls *pulls  // nil: no pull file is wanted
-	// takes each row after its outcome is durable, and keeps the item alone: recorder.add or, without files, items.add
+	// takes each row after its outcome is durable, and keeps the item alone: recorder.add or, if no file has lines about
+	// rows, items.add
 	record func(*item, *result) error
 
 	options *Options
@@ -39,7 +40,11 @@ func (c *collector) countRead(it *item, known *checkpoint.Entry) {
 			c.drift.named.Add(it.rec.Key)
 		}
 	}
-	c.tally.read(it)
+	c.tally.rows[it.input]++
+	c.tally.counts.Read++
+	if it.faults == nil {
+		c.tally.dropped += len(it.rec.Dropped)
+	}
 	switch {
 	case c.dry != nil:
 		c.dry.read(it)
@@ -170,26 +175,16 @@ type reason struct {
 	text    string
 }
 
-func keepReason(r reason, full bool) reason {
-	if full {
-		r.text = "other reasons"
-	}
-	return r
-}
-
 func newTally(inputs int, l Limits, slots int) *tally {
+	reasons := findings.NewKinds(maxReasons, func(r reason, full bool) reason {
+		if full {
+			r.text = "other reasons"
+		}
+		return r
+	})
 	return &tally{
-		limits: l, refused: refusals{enough: slots}, rows: make([]int, inputs),
-		reasons: findings.NewKinds(maxReasons, keepReason), organizations: map[report.Organization]int{},
-		moves: map[report.Transition]int{},
-	}
-}
-
-func (t *tally) read(it *item) {
-	t.rows[it.input]++
-	t.counts.Read++
-	if it.faults == nil {
-		t.dropped += len(it.rec.Dropped)
+		limits: l, refused: refusals{enough: slots}, rows: make([]int, inputs), reasons: reasons,
+		organizations: map[report.Organization]int{}, moves: map[report.Transition]int{},
 	}
 }
 
@@ -292,14 +287,6 @@ func (t *tally) sent(r *result) {
 			one := report.Organization{ID: e.Organization, Location: e.Location}
 			countUp(t.organizations, maxOrganizations, one, report.Organization{ID: "others"})
 		}
-	}
-}
-
-// share makes the tally that of a fleet's worker; the ledger counts the leads. runs are earlier ones of its shard.
-func (t *tally) share(runs []string) {
-	t.limits.MaxCreates, t.fellows = 0, map[string]struct{}{}
-	for _, run := range runs {
-		t.fellows[run] = struct{}{}
 	}
 }
 

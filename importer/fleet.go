@@ -188,7 +188,10 @@ func (r *run) join(s checkpoint.Store) {
 	}
 	f := r.Fleet(s)
 	r.member = newMember(f, r.Limits, r.retrier.Breaker, r.Rate, r.MaxWait)
-	r.tally.share(f.Before())
+	r.tally.limits.MaxCreates, r.tally.fellows = 0, map[string]struct{}{} // the ledger counts the leads
+	for _, run := range f.Before() {
+		r.tally.fellows[run] = struct{}{}
+	}
 }
 
 func (r *run) leaveFleet(s *report.Summary) {
