@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize/english"
@@ -45,14 +46,21 @@ func (c *collector) countRead(it *item, known *checkpoint.Entry) {
 	if it.faults == nil {
 		c.tally.dropped += len(it.rec.Dropped)
 	}
-	switch {
-	case c.dry != nil:
+	if c.dry != nil {
 		c.dry.read(it)
-	case it.faults == nil && !c.warned && isAddress(it.rec.Key):
+	}
+	if !c.warned && it.faults == nil && !it.rec.Skip && isAddress(it.rec.Key) {
 		c.warned = true
 		at := c.tally.place(spotOf(it))
 		c.options.Log.Warn(addressWarning, "file", at.File, "line", at.Line)
 	}
+}
+
+const addressWarning = "a key looks like an e-mail address: the checkpoint keeps keys, so use a number instead"
+
+func isAddress(key string) bool {
+	at := strings.IndexByte(key, '@')
+	return at > 0 && strings.IndexByte(key[at:], '.') > 1 && !strings.ContainsAny(key, " \t")
 }
 
 // foresee ends a row of a run that sends nothing.

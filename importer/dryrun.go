@@ -26,7 +26,6 @@ type dryRun struct {
 	words     *findings.Kinds[report.Word]       // texts that maps lack
 	caught    *findings.Kinds[report.Word]       // texts that maps lack and else took
 	assigned  *findings.Kinds[report.Assignment] // of creates
-	addresses findings.Rows                      // rows whose key looks like an e-mail address
 	elsewhere findings.Rows                      // rows with texts that else took
 	dropped   findings.Rows                      // rows with values that on_invalid left out
 	suspect   findings.Rows                      // rows with either: problems for --strict
@@ -65,9 +64,6 @@ func (d *dryRun) read(it *item) {
 			}
 		}
 		return
-	}
-	if !it.rec.Skip && isAddress(it.rec.Key) {
-		d.addresses.Add(at)
 	}
 	if len(it.rec.Dropped) > 0 {
 		d.dropped.Add(at)
@@ -129,14 +125,6 @@ func (d *dryRun) plan(it *item, step *Step, known *checkpoint.Entry) *Stop {
 func (d *dryRun) fails() bool {
 	return len(d.tests.Failures)+len(d.intake.lost) > 0 || d.lacking != nil && !d.updates ||
 		d.options.Strict && len(d.intake.unused)+len(d.options.Mapping.Unconfirmed()) > 0
-}
-
-const addressWarning = "a key looks like an e-mail address: the checkpoint keeps keys, so use a number " +
-	"instead"
-
-func isAddress(key string) bool {
-	at := strings.IndexByte(key, '@')
-	return at > 0 && strings.IndexByte(key[at:], '.') > 1 && !strings.ContainsAny(key, " \t")
 }
 
 // examine checks the mapping without any input: whether its tests pass, and whether it can make leads.
@@ -250,11 +238,6 @@ func (d *dryRun) notes() (notes []string) {
 		notes = append(notes, "The mapping is for sync only. Import also needs assign, lead.type_key and "+
 			"lead.type_label.")
 	}
-	if n := d.addresses.Count; n > 0 {
-		notes = append(notes, fmt.Sprintf("Rows whose key looks like an e-mail address: %d, first at %s. They are kept "+
-			"in the checkpoint: use a number instead.",
-			n, d.intake.place(d.addresses.First[0])))
-	}
 	if names := d.options.Mapping.Composed(); len(names) > 0 {
 		notes = append(notes, fmt.Sprintf("Objects and lists are sent whole: in a sync, members of %s that come out "+
 			"empty vanish from the service.", spelling.List(names, mostListed, nil)))
@@ -313,8 +296,8 @@ func (d *dryRun) projected() report.Projected {
 	return p
 }
 
-// Problems and texts, and destinations, that are counted apart; destinations of each kind that are listed.
-const maxKinds, maxAssigned, mostAssigned = 1000, 10000, 100
+// Problems and texts, and destinations, that are counted apart.
+const maxKinds, maxAssigned = 1000, 200
 
 var numbers = spelling.Form(`[0-9]+|…`)
 
@@ -394,26 +377,12 @@ func keepAssignment(a report.Assignment, full bool) report.Assignment {
 
 // assignments are organizations, then locators, those of most rows first. Those beyond the bound are added up.
 func assignments(all *findings.Kinds[report.Assignment]) (list []report.Assignment) {
-	kinds := all.List(func(report.Assignment) string { return "" })
-	slices.SortStableFunc(kinds, func(a, b findings.Kind[report.Assignment]) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count),
-			cmp.Compare(a.Of.OrganizationID+a.Of.LocatorID, b.Of.OrganizationID+b.Of.LocatorID))
-	})
-	for _, kind := range []string{"organizations", "locators"} {
-		listed, others := 0, 0
-		for _, one := range kinds {
-			switch a := one.Of; {
-			case a.Kind() != kind:
-			case a.Others != "" || listed == mostAssigned:
-				others += one.Count
-			default:
-				listed, a.Rows = listed+1, one.Count
-				list = append(list, a)
-			}
-		}
-		if others > 0 {
-			list = append(list, report.Assignment{Others: kind, Rows: others})
-		}
+	for _, one := range all.List(func(a report.Assignment) string { return a.OrganizationID + a.LocatorID }) {
+		one.Of.Rows = one.Count
+		list = append(list, one.Of)
 	}
+	slices.SortStableFunc(list, func(a, b report.Assignment) int {
+		return cmp.Or(cmp.Compare(b.Kind(), a.Kind()), cmp.Compare(a.Others, b.Others))
+	})
 	return list
 }
