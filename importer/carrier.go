@@ -48,10 +48,10 @@ type job struct {
 	requestID string        // Create: of its last attempt, where requests carry IDs
 }
 
-// carry takes a row to its outcome. What the outcome says of a lead is durable when it returns, unless the text says
+// handle takes a row to its outcome. What the outcome says of a lead is durable when it returns, unless the text says
 // that the checkpoint did not take it. Pending and Failed leave what is known of the lead's data; they may withdraw a
 // claim or a mark, and store what a read showed. A panic ends the run in order and leaves the row as it was.
-func (c *carrier) carry(ctx context.Context, j *job) {
+func (c *carrier) handle(ctx context.Context, j *job) {
 	if fault := crash.Call(func() error { c.act(ctx, j); return nil }); fault != nil {
 		c.halt(crashed(fault))
 		if j.outcome != Pending {
@@ -93,7 +93,7 @@ func (c *carrier) create(ctx context.Context, j *job) {
 		j.requestID = leadapi.NewRequestID()
 	}
 	intent := checkpoint.Entry{ // it gets the time of its commit
-		Key: rec.Key, File: c.intake.names[j.it.input], Line: j.it.row.Line,
+		Key: rec.Key, File: c.intake.paths[j.it.input], Line: j.it.row.Line,
 		Organization: rec.Organization, Locator: rec.Locator, Status: rec.Status, WantLink: rec.ExternalID,
 		RequestID: j.requestID, Run: c.RunID, Digest: j.it.digest, Content: j.it.sums,
 	}
@@ -338,13 +338,13 @@ func (c *carrier) notStored(j *job, err error) {
 
 func (c *carrier) stamp(j *job) {
 	j.entry.Run, j.entry.Updated = c.RunID, time.Now()
-	j.entry.File, j.entry.Line = c.intake.names[j.it.input], j.it.row.Line
+	j.entry.File, j.entry.Line = c.intake.paths[j.it.input], j.it.row.Line
 }
 
 func (c *carrier) entryOf(j *job, s checkpoint.State) checkpoint.Entry {
 	return checkpoint.Entry{
 		Key: j.it.rec.Key, State: s, Digest: j.it.digest, Content: j.it.sums,
-		File: c.intake.names[j.it.input], Line: j.it.row.Line, Run: c.RunID, Updated: time.Now(),
+		File: c.intake.paths[j.it.input], Line: j.it.row.Line, Run: c.RunID, Updated: time.Now(),
 	}
 }
 

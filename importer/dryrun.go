@@ -169,7 +169,7 @@ const ofCreates = 3
 
 // requestOf is the request that a step would send, for --show.
 func (d *dryRun) requestOf(it *item, step *Step, known *checkpoint.Entry) Request {
-	r := Request{File: d.intake.names[it.input], Line: it.row.Line}
+	r := Request{File: d.intake.paths[it.input], Line: it.row.Line}
 	if step.Action != Create {
 		send := step.Send
 		if step.Action == Link {

@@ -309,7 +309,7 @@ func (e *engine) take(c *Case) bool {
 		e.stop(e.r.collector.foresee(it, &step, c.Known))
 		return true
 	}
-	names := e.r.names(c)
+	names := e.r.leadNames(c)
 	l, two, stale := e.lanes.find(names)
 	for ; two || l != nil && e.lanes.full(); l, two, stale = e.lanes.find(names) {
 		if !e.lanes.startLate() {
@@ -332,7 +332,7 @@ func (e *engine) take(c *Case) bool {
 		}
 		return l != nil
 	}
-	return e.decide(c, names)
+	return e.endOrBegin(c, names)
 }
 
 // open begins a lane under these names, which later rows find at once, and waits without the lock until the pool has
@@ -346,8 +346,8 @@ func (e *engine) open(names []leadName) *lane {
 	return l
 }
 
-// decide ends a row that no lane holds, or begins a lane with it.
-func (e *engine) decide(c *Case, names []leadName) bool {
+// endOrBegin decides about a row that no lane holds: it ends the row, or begins a lane with it.
+func (e *engine) endOrBegin(c *Case, names []leadName) bool {
 	it, step := c.it, e.r.plan(c)
 	var l *lane
 	if step.Action != Nothing && step.Action != Draw {

@@ -464,7 +464,7 @@ func tried(t *testing.T, rows []string, o Options, f func(t *testing.T, tr *tria
 // remap adds lines to the mapping.
 func (tr *trial) remap(t testing.TB, lines string) {
 	t.Helper()
-	tr.Mapping, tr.intake.names = parsed(t, twinMapping+lines), nil
+	tr.Mapping, tr.intake.paths = parsed(t, twinMapping+lines), nil
 	if err := tr.intake.bind(); err != nil {
 		t.Fatal(err)
 	}

@@ -48,7 +48,7 @@ func Import(ctx context.Context, o Options) (*report.Summary, error) {
 	if err := o.Mapping.ForCreate(); err != nil {
 		return nil, err
 	}
-	return newImport(o).carryOut(ctx)
+	return newImport(o).execute(ctx)
 }
 
 func newImport(o Options) *run {
@@ -66,7 +66,7 @@ func Sync(ctx context.Context, o Options) (*report.Summary, error) {
 		}
 	}
 	o.Require = o.Require || !o.Mapping.HasLeadID()
-	return newSync(o).carryOut(ctx)
+	return newSync(o).execute(ctx)
 }
 
 func newSync(o Options) *run {

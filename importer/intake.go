@@ -133,7 +133,7 @@ type intake struct {
 	keepGoing bool // go on with the next input if one is lost in its middle
 	items     items
 
-	names []string
+	paths []string
 	// of each input: the number of its first row of several lines; 0: none so far
 	broken   []atomic.Int64
 	bindings map[*source.Header]*mapping.Binding // to the inputs' headers
@@ -262,7 +262,7 @@ func (r *intake) lose(input int, err error) {
 }
 
 func (r *intake) place(at findings.Spot) report.Place {
-	p := report.Place{File: r.names[at.Input], Line: at.Line}
+	p := report.Place{File: r.paths[at.Input], Line: at.Line}
 	if broken := int(r.broken[at.Input].Load()); broken > 0 && at.Number > broken {
 		p.Row = at.Number
 	}
@@ -281,7 +281,7 @@ func (r *intake) bind() error {
 	r.bindings, r.broken = map[*source.Header]*mapping.Binding{}, make([]atomic.Int64, len(r.options.Inputs))
 	var all []error
 	for _, f := range r.options.Inputs {
-		r.names = append(r.names, f.Info().Path)
+		r.paths = append(r.paths, f.Info().Path)
 		b, err := bindTo(r.options.Mapping, f.Info().Path, f.Header())
 		if missing, is := errors.AsType[mapping.Errors](err); is {
 			err = r.misfit(f, missing)

@@ -38,8 +38,8 @@ type leadName struct {
 	text string
 }
 
-// names are all names of the row's lead, known or given by the row: an earlier row may have one of them too.
-func (r *run) names(c *Case) []leadName {
+// leadNames are all names of the row's lead, known or given by the row: an earlier row may have one of them too.
+func (r *run) leadNames(c *Case) []leadName {
 	rec := &c.it.rec
 	names := []leadName{{checkpoint.ByKey, rowkey.Fold(c.Known.Key)}}
 	if rec.Key != c.Known.Key {
@@ -182,7 +182,7 @@ func (s *lanes) drain() (left []*item) {
 
 func (e *engine) runLane(ctx context.Context, l *lane) {
 	for l.job != nil || e.next(l) {
-		e.carrier.carry(ctx, l.job)
+		e.carrier.handle(ctx, l.job)
 		if !e.rowDone(l) {
 			return
 		}
@@ -232,7 +232,7 @@ func (e *engine) next(l *lane) bool {
 func (e *engine) lookAgain(l *lane, it *item) (c *Case, other *lane) {
 	for e.stopped == nil && e.ask(&l.again, it) {
 		c := &l.again.cases[0]
-		names := e.r.names(c)
+		names := e.r.leadNames(c)
 		for _, n := range names {
 			if other := e.lanes.byName[n]; other != nil && other != l {
 				return nil, other

@@ -29,7 +29,7 @@ type Reconciling struct {
 // nothing on the service. What it saw is stored beside what was confirmed. It returns as Import does.
 func Reconcile(ctx context.Context, o Options) (*report.Summary, error) {
 	o.Require = true
-	return newReconcile(o).carryOut(ctx)
+	return newReconcile(o).execute(ctx)
 }
 
 func newReconcile(o Options) *run {

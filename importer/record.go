@@ -52,7 +52,7 @@ func (m *recordMaker) make(b *batch) {
 		return nil
 	})
 	if _, failed := errors.AsType[*crash.Error](err); failed {
-		err = fmt.Errorf("%s:%d: %w", m.intake.names[under.input], under.row.Line, err)
+		err = fmt.Errorf("%s:%d: %w", m.intake.paths[under.input], under.row.Line, err)
 	}
 	if err != nil {
 		b.err = err
@@ -62,7 +62,7 @@ func (m *recordMaker) make(b *batch) {
 
 // record maps a row and makes its digests. An error is one of its file.
 func (m *recordMaker) record(it *item) error {
-	row, file := &it.row, m.intake.names[it.input]
+	row, file := &it.row, m.intake.paths[it.input]
 	if row.Problem != nil || row.Faults != nil || row.Repeats { // else Map fills it
 		it.forget()
 	}

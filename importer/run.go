@@ -58,8 +58,8 @@ func newRun(o Options) *run {
 	return r
 }
 
-// carryOut connects the run to service and checkpoint and performs it.
-func (r *run) carryOut(ctx context.Context) (*report.Summary, error) {
+// execute connects the run to service and checkpoint, and performs it.
+func (r *run) execute(ctx context.Context) (*report.Summary, error) {
 	if r.matches && r.Mapping.KeyFrom() == "row" && !r.Mapping.HasLeadID() {
 		return nil, errNoIdentity
 	}
@@ -312,7 +312,7 @@ func (r *run) soFar() *report.Summary {
 		known := &r.opened.Checkpoint
 		s.Checkpoint = report.Checkpoint{Path: known.Path, New: known.New, Leads: known.Leads}
 	}
-	for i, name := range r.intake.names {
+	for i, name := range r.intake.paths {
 		s.Inputs = append(s.Inputs, report.Input{Path: name, Rows: r.tally.rows[i]})
 	}
 	if took > 0 {
@@ -444,7 +444,7 @@ func (r *run) notes() []string {
 	}
 	for i, f := range r.Inputs {
 		for _, text := range f.Warnings() {
-			notes = append(notes, r.intake.names[i]+": "+text)
+			notes = append(notes, r.intake.paths[i]+": "+text)
 		}
 	}
 	return notes
