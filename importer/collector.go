@@ -112,7 +112,7 @@ func (c *collector) add(it *item, r *result) *Stop {
 const liveEvery = time.Second // between looks at a run for those who watch it
 
 // sample notes for the timeline how far the run is.
-func (r *run) sample() { r.meter.Sample(r.tally.ended(), r.retrier.Breaker.Paused() != "") }
+func (r *run) sample() { r.meter.Sample(time.Now(), r.tally.ended(), r.retrier.Breaker.Paused() != "") }
 
 func (r *run) progress() {
 	r.sample()

@@ -78,7 +78,10 @@ func (d *dryRun) read(it *item) {
 
 // problem counts a row by what is wrong with it, and keeps what all texts of that kind have in common.
 func (d *dryRun) problem(at findings.Spot, p mapping.Problem, unreadable bool) {
-	kind := kindOf(p, unreadable)
+	kind := p
+	if kind.Word, kind.Value = "", ""; unreadable { // it may hold an offset or a count
+		kind.Text = numbers().ReplaceAllString(p.Text, "…")
+	}
 	d.problems.Add(at, kind)
 	if text, known := d.texts[kind]; known && text != p.Text {
 		d.texts[kind] = common(text, p.Text)
@@ -300,15 +303,6 @@ func (d *dryRun) projected() report.Projected {
 const maxKinds, maxAssigned = 1000, 200
 
 var numbers = spelling.Form(`[0-9]+|…`)
-
-// kindOf is a problem without the row's word; if the row cannot be read, without numbers, such as an offset or a count.
-func kindOf(p mapping.Problem, unreadable bool) mapping.Problem {
-	p.Word, p.Value = "", ""
-	if unreadable {
-		p.Text = numbers().ReplaceAllString(p.Text, "…")
-	}
-	return p
-}
 
 // common is text a with … in place of each number that b has not.
 func common(a, b string) string {

@@ -93,12 +93,6 @@ func (s *items) put(its []*item) {
 	}
 }
 
-// forget empties the Record, and keeps the memory of its lists.
-func (it *item) forget() {
-	rec := &it.rec
-	*rec = mapping.Record{Content: rec.Content[:0], Dropped: rec.Dropped[:0], Caught: rec.Caught[:0]}
-}
-
 // left is how a row ends that needs no plan, or nil.
 func (it *item) left() *ending {
 	switch {
@@ -369,14 +363,6 @@ type sharding struct {
 var errManyIdentities = errors.New("the rows of this mapping may find their lead by several values, so that workers " +
 	"of a fleet could meet at one lead\n" +
 	"hint: a mapping can be sharded that has lead_id alone, or key where external_id is the same text or not given")
-
-// newSharding refuses a mapping whose rows of one lead could go to two workers.
-func newSharding(s Shard, m *mapping.Mapping) (sharding, error) {
-	if s.Of > 1 && !m.OneIdentity() {
-		return sharding{}, errManyIdentities
-	}
-	return sharding{s, m.HasLeadID()}, nil
-}
 
 // takes reports whether a row is this worker's. All versions of the program must agree.
 func (s *sharding) takes(it *item) bool {

@@ -64,7 +64,8 @@ func (m *recordMaker) make(b *batch) {
 func (m *recordMaker) record(it *item) error {
 	row, file := &it.row, m.intake.paths[it.input]
 	if row.Problem != nil || row.Faults != nil || row.Repeats { // else Map fills it
-		it.forget()
+		rec := &it.rec
+		*rec = mapping.Record{Content: rec.Content[:0], Dropped: rec.Dropped[:0], Caught: rec.Caught[:0]}
 	}
 	if p := row.Problem; p != nil {
 		it.faults = []mapping.Problem{{Rule: p.Code, Text: p.String()}}

@@ -63,10 +63,10 @@ func (r *run) execute(ctx context.Context) (*report.Summary, error) {
 	if r.matches && r.Mapping.KeyFrom() == "row" && !r.Mapping.HasLeadID() {
 		return nil, errNoIdentity
 	}
-	var err error
-	if r.intake.sharding, err = newSharding(r.Shard, r.Mapping); err != nil {
-		return nil, err
+	if r.Shard.Of > 1 && !r.Mapping.OneIdentity() {
+		return nil, errManyIdentities
 	}
+	r.intake.sharding = sharding{r.Shard, r.Mapping.HasLeadID()}
 	if err := r.intake.bind(); err != nil {
 		return nil, err
 	}

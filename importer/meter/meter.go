@@ -85,11 +85,9 @@ func (m *Meter) Retried() {
 	m.at(time.Now()).retries++
 }
 
-// Sample notes how many rows have ended by now, and whether requests wait. What came since the last time counts for the
+// Sample notes how many rows have ended by this time, and whether requests wait. What came since the last time counts for the
 // moment; waiting counts for each span that it took.
-func (m *Meter) Sample(ended int, paused bool) { m.sample(time.Now(), ended, paused) }
-
-func (m *Meter) sample(now time.Time, ended int, paused bool) {
+func (m *Meter) Sample(now time.Time, ended int, paused bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	from := m.sampled

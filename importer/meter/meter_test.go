@@ -31,7 +31,7 @@ func TestTimelineAddsUp(t *testing.T) {
 				before := line.sampled
 				waits := rapid.Bool().Draw(t, "waits")
 				rows += rapid.IntRange(0, 10_000).Draw(t, "rows")
-				line.sample(now, rows, waits)
+				line.Sample(now, rows, waits)
 				if waits {
 					paused += now.Sub(before)
 				}
@@ -43,7 +43,7 @@ func TestTimelineAddsUp(t *testing.T) {
 				line.at(now).retries++
 			}
 		}
-		line.sample(now, rows, false)
+		line.Sample(now, rows, false)
 		list := timelineOf(line)
 		if len(list) > report.MostBuckets {
 			t.Fatalf("%d buckets", len(list))
