@@ -245,7 +245,7 @@ func (r *intake) read(ctx context.Context, hand func(*batch) bool) {
 var errNotTaken = errors.New("nobody takes the rows")
 
 func (r *intake) lose(input int, err error) {
-	f := report.Fault{File: r.names[input], Error: err.Error(), Hint: "the rows after that place were not checked"}
+	f := report.Fault{File: r.paths[input], Error: err.Error(), Hint: "the rows after that place were not checked"}
 	if at, is := errors.AsType[*source.LostError](err); is {
 		f.Line, f.Error = at.Line, at.Text
 		if at.Hint != "" {

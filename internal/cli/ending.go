@@ -162,7 +162,8 @@ func (p *program) finish(ctx context.Context, code int) int {
 // warnOf says on standard error what went wrong beside the command itself.
 func (p *program) warnOf(what string, err error) {
 	if err != nil {
-		p.warn(what + ": " + err.Error())
+		text := what + ": " + err.Error() // not in the call: the catalogue explains what is warned of, by its own words
+		p.warn(text)
 	}
 }
 
