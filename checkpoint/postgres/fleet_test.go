@@ -216,6 +216,37 @@ func TestCreatesAreTheFleets(t *testing.T) {
 	}
 }
 
+// A row in doubt that is sent again, and refused or not sent after all, is in doubt as before, and its share of the fleet's leads is given back.
+func TestAResendThatMakesNoLeadIsGivenBack(t *testing.T) {
+	address, target := pgtest.Shared(t).Database(t), newTarget()
+	join := func() *Store {
+		return joined(t, address, target, 0, 1, func(t *checkpoint.Terms) { t.MaxCreates = 3 })
+	}
+	first := join()
+	committed(t, first, by("first", claimOf("a")), by("first", claimOf("b")))
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	second := join()
+	made := func() int64 {
+		return pgtest.Value[int64](t, address, `SELECT made FROM leadferry.budget`)
+	}
+	for _, end := range []*checkpoint.Change{
+		{Kind: checkpoint.Settle, Entry: checkpoint.Entry{Key: "a", State: checkpoint.Rejected}},
+		{Kind: checkpoint.Withdraw, Entry: checkpoint.Entry{Key: "b"}},
+	} {
+		committed(t, second, by("second", claimOf(end.Entry.Key)))
+		if n := made(); n != 3 {
+			t.Fatalf("%d leads while a row is sent again", n)
+		}
+		key := end.Entry.Key
+		committed(t, second, by("second", end))
+		if e := stands(t, second, key); e.State != checkpoint.InDoubt || e.Run != "first" || made() != 2 {
+			t.Errorf("%d leads, and the row is %+v", made(), e)
+		}
+	}
+}
+
 // What workers tell is added up: requests of all, rows of the newest of each shard, and what the dead left in doubt.
 func TestWorkersHearOfOneAnother(t *testing.T) {
 	address, target := pgtest.Shared(t).Database(t), newTarget()

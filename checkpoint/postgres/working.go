@@ -291,12 +291,15 @@ func (w *working) writes() (all []write) {
 	return all
 }
 
-// givenBack counts the claims of this worker that come to no lead.
+// givenBack counts the claims of this worker that come to no lead, also those that leave the doubt of an earlier send.
 func (w *working) givenBack() (n int) {
 	for key, old := range w.base {
-		state := w.rows[key].state()
-		if old.state() == checkpoint.InDoubt && old.worker == w.worker &&
-			(state == checkpoint.Unknown || state == checkpoint.Rejected) {
+		if old.Intent == nil || old.worker != w.worker {
+			continue
+		}
+		r := w.rows[key]
+		back := r.Intent != nil && r.Intent == old.Intent.Prior
+		if state := r.state(); back || state == checkpoint.Unknown || state == checkpoint.Rejected {
 			n++
 		}
 	}
