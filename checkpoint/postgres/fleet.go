@@ -53,10 +53,11 @@ func (s *Store) enlist() error {
 	return s.serverError(err)
 }
 
-// lockLedger waits for those who are about to begin with the ledger. Later ones wait for the transaction.
+// lockLedger waits for those who are about to begin with the ledger, and for whoever notes that it lacks something.
+// Later ones wait for the transaction.
 func (s *Store) lockLedger() error {
-	_, err := s.writer.Do(`SELECT FROM leadferry.ledgers WHERE ledger = $1 FOR UPDATE`, s.ledger)
-	return err
+	return s.writer.One(`SELECT missing, since FROM leadferry.ledgers WHERE ledger = $1 FOR UPDATE`, s.ledger).
+		Scan(&s.missing, &s.since)
 }
 
 // stillHere refuses a ledger that has moved, or that is being filled by somebody else.

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"errors"
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -47,6 +48,50 @@ func TestRowsThatAreGone(t *testing.T) {
 	opened(t, address, target, Options{Accept: last.id}).Close()
 	if i := opened(t, address, target, Options{}).Info(); !i.Incomplete || i.InDoubt != 1 || i.Keys[checkpoint.Forgotten] != 0 {
 		t.Errorf("%+v", i)
+	}
+}
+
+// A run that has begun, and one that is about to begin, hear of it when somebody notes that the ledger lacks something, as
+// adopt does: nothing is claimed as if it were complete.
+func TestARunHearsThatItsLedgerLacksSomething(t *testing.T) {
+	address, target := pgtest.Shared(t).Database(t), newTarget()
+	run := opened(t, address, target, Options{Run: "run"})
+	committed(t, run, by("run", claimOf("a")))
+	begins := func() *Store { // it has found the ledger, and is no worker yet
+		s, err := connect(address, target, Options{Run: "begins"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.writer.Close() })
+		if err := inTurn(s.promised, s.prepare, s.findLedger); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}()
+	if err := checkpoint.Lack(t.Context(), opened(t, address, target, Options{}), "leads of a list"); err != nil {
+		t.Fatal(err)
+	}
+	next := by("run", claimOf("b"))
+	if err := run.Commit(t.Context(), []*checkpoint.Change{next}); err != nil || !errors.Is(next.Err, checkpoint.ErrRolledBack) {
+		t.Errorf("a claim of the run: %v, %v", err, next.Err)
+	}
+	if err := begins.enlist(); err != nil && !errors.Is(err, checkpoint.ErrLocked) || begins.missing != "leads of a list" {
+		t.Errorf("the run that begins knows that the ledger lacks %q: %v", begins.missing, err)
+	}
+}
+
+// A row in a state that this version does not know is no row that is passed over.
+func TestAStateThatIsNotKnownIsRefused(t *testing.T) {
+	server := pgtest.Shared(t)
+	for _, state := range []int{-1, 6} {
+		address, target := server.Database(t), newTarget()
+		s := opened(t, address, target, Options{Run: "run"})
+		committed(t, s, by("run", claimOf("a")))
+		server.Exec(t, address, fmt.Sprintf(`UPDATE leadferry.lead_rows SET state = %d`, state))
+		err := s.Scan(t.Context(), checkpoint.Filter{}, func(checkpoint.KeptKey) error { return nil })
+		if !errors.Is(err, checkpoint.ErrDamaged) {
+			t.Errorf("state %d: %v", state, err)
+		}
 	}
 }
 

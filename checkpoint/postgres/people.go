@@ -213,12 +213,17 @@ func (c *change) Doubts(f func(checkpoint.KeptKey) checkpoint.KeptKey) error {
 	}
 }
 
-// Lack notes what is missing.
+// Lack notes what is missing, and fences every other worker: a run that has begun with a complete ledger would send rows
+// whose leads are missing. An empty text says that nothing is missing any more.
 func (c *change) Lack(missing string) error {
 	if missing != "" {
 		c.missing = missing
-		return c.s.writer.One(`UPDATE leadferry.ledgers SET missing = $2, since = nextval('leadferry.commits')
+		err := c.s.writer.One(`UPDATE leadferry.ledgers SET missing = $2, since = nextval('leadferry.commits')
 			WHERE ledger = $1 RETURNING since`, c.s.ledger, missing).Scan(&c.since)
+		if err == nil { // in this order, in which workers begin, too
+			_, err = c.s.writer.Do(stopSQL, c.s.ledger, c.s.worker)
+		}
+		return err
 	}
 	n, err := c.s.writer.Do(`UPDATE leadferry.ledgers SET missing = '', since = 0 WHERE ledger = $1 AND since = $2`,
 		c.s.ledger, int64(c.since))

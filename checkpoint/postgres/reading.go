@@ -237,12 +237,9 @@ func (s *Store) Scan(ctx context.Context, which checkpoint.Filter, f func(checkp
 	return nil
 }
 
-// page are the next rows after a key.
+// page are the next rows after a key: those in a state, or, of [checkpoint.Unknown], all of which anything is known. One
+// in a state that this version does not know is an error, and is not passed over.
 func (s *Store) page(ctx context.Context, state checkpoint.State, after []byte) (page []*row, err error) {
-	states := []int16{int16(state)}
-	if state == checkpoint.Unknown {
-		states = []int16{1, 2, 3, 4, 5}
-	}
 	err = s.read(ctx, func(c *server.Session) error {
 		page = page[:0]
 		var one stored
@@ -251,8 +248,8 @@ func (s *Store) page(ctx context.Context, state checkpoint.State, after []byte) 
 			page = append(page, r)
 			return err
 		}, `SELECT `+columnNames("l.")+`, l.seq FROM leadferry.lead_rows l
-			WHERE l.ledger = $1 AND l.key > $2 AND l.state = ANY ($3) ORDER BY l.ledger, l.key LIMIT $4`,
-			s.ledger, after, states, pageRows)
+			WHERE l.ledger = $1 AND l.key > $2 AND l.state <> 0 AND $3::smallint IN (0, l.state)
+			ORDER BY l.ledger, l.key LIMIT $4`, s.ledger, after, int16(state), pageRows)
 	})
 	return page, err
 }
