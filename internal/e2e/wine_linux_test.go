@@ -292,7 +292,7 @@ func TestWindowsMappedDrive(t *testing.T) {
 	w.leads(1)
 	for _, more := range [][]string{nil, {"--sandbox"}} {
 		words := append([]string{"import", "-m", "leads.yaml", "leads.csv", "--checkpoint", `Q:\c.db`}, more...)
-		if out := w.must(4, words...); !strings.Contains(out, "lies on a network drive") {
+		if out := w.must(4, words...); !strings.Contains(out, "is on a network drive") {
 			t.Errorf("%q: %s", more, out)
 		}
 	}

@@ -80,6 +80,7 @@ func (w *world) command(args ...string) *exec.Cmd {
 	}
 	c := exec.Command(program[0], slices.Concat(program[1:], args)...)
 	c.Dir, c.Env = w.dir, w.env
+	c.WaitDelay = 20 * time.Second // wine's own services may keep the pipes of a command that has ended
 	return c
 }
 
@@ -105,7 +106,7 @@ func (w *world) run(args ...string) (code int, out string) {
 	c := w.command(args...)
 	b, err := c.CombinedOutput()
 	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
+	if err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay) {
 		w.t.Fatal(err)
 	}
 	w.keep(args, string(b))
