@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -19,7 +18,7 @@ var clock = time.Date(2026, 5, 12, 2, 30, 0, 0, time.UTC)
 
 func nightly(path string) *Metrics {
 	return &Metrics{
-		Path: path, Command: "sync", Version: "1.2.3", Mapping: "/etc/leadferry/crm.yaml", Started: clock, Known: &Known{200, 2},
+		Path: path, Command: "sync", Mapping: "/etc/leadferry/crm.yaml", Started: clock,
 		Target: Target{BaseURL: "https://api.example.com", LeadsURL: "https://user:pass@leads.example.com:8443/eu", TrunkID: "t-1"},
 	}
 }
@@ -27,12 +26,8 @@ func nightly(path string) *Metrics {
 func ended(outcome string, code int) *Summary {
 	return &Summary{
 		Command: "sync", Outcome: outcome, ExitCode: code, StartedAt: clock, FinishedAt: clock.Add(10 * time.Second), DurationS: 10,
-		Rows:      RowCounts{Read: 200, Updated: 28, Unchanged: 170, Unmatched: 1, Conflict: 1},
-		Requests:  Requests{Update: 29, Token: 1, Retries: 1, ByStatus: map[string]int{"200": 29, "429": 1}},
-		LatencyMs: Latency{P50: 5, P90: 10, P99: 20.5, Max: 31},
-		Transitions: []Transition{
-			{"open", "contacted", 7}, {"", "open", 1}, {"Ann Lee", "open", 1}, {"555 0100", "open", 2},
-		},
+		Rows:     RowCounts{Read: 200, Updated: 28, Unchanged: 170, Unmatched: 1, Conflict: 1},
+		Requests: Requests{Update: 29, Token: 1},
 	}
 }
 
@@ -59,10 +54,10 @@ func value(t *testing.T, path, name string) string {
 func TestMetricsOfARunThatEnded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "leadferry.prom")
 	night(t, nightly(path), ended("attention", 1), 1)
-	got := strings.ReplaceAll(read(t, path), runtime.Version(), "GO")
+	got := read(t, path)
 	golden := filepath.Join("testdata", "metrics.prom")
 	same(t, read(t, golden), got)
-	for _, secret := range []string{"pass", "Ann", "555", "/etc"} {
+	for _, secret := range []string{"pass", "/etc"} {
 		if strings.Contains(got, secret) {
 			t.Errorf("the file holds %q", secret)
 		}
@@ -77,8 +72,8 @@ func TestMetricsOfARunThatWasKilled(t *testing.T) {
 	again.Started = clock.Add(24 * time.Hour)
 	must(t, again.Write(nil, GoesOn))
 	for name, want := range map[string]string{
-		"run_in_progress": "1", "run_start_timestamp_seconds": "1.7786394e+09", "checkpoint_rows_in_doubt": "2",
-		"run_exit_code": "none", "run_duration_seconds": "none", lastSuccess: "1.77855301e+09", lastComplete: "1.77855301e+09",
+		"run_in_progress": "1", "run_start_timestamp_seconds": "1.7786394e+09",
+		"run_exit_code": "none", "run_requests": "none", lastSuccess: "1.77855301e+09", lastComplete: "1.77855301e+09",
 	} {
 		same(t, want, value(t, path, name), name)
 	}
@@ -193,7 +188,6 @@ func TestMetricsOfAnyTexts(t *testing.T) {
 		run.Command = strings.ToValidUTF8(text.Draw(t, "command"), "")
 		run.Mapping, run.Target.TrunkID, run.Target.LeadsURL = text.Draw(t, "mapping"), text.Draw(t, "trunk"), text.Draw(t, "url")
 		s := ended("complete", 0)
-		s.Transitions = append(s.Transitions, Transition{text.Draw(t, "from"), text.Draw(t, "to"), 1})
 		must(t, os.RemoveAll(run.Path))
 		for range 2 {
 			must(t, run.Write(nil, GoesOn))

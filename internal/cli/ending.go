@@ -217,8 +217,7 @@ func (e *ending) openMetrics() error {
 // metricsOf are what figures say of the run.
 func (e *ending) metricsOf(mapping string, target checkpoint.Target) *report.Metrics {
 	return &report.Metrics{
-		Path: e.metrics, Command: e.command, Version: Version, Mapping: mapping, Target: report.Target(target),
-		Started: time.Now(),
+		Path: e.metrics, Command: e.command, Mapping: mapping, Target: report.Target(target), Started: time.Now(),
 	}
 }
 
@@ -228,7 +227,6 @@ func (e *ending) beginMetrics(s *importer.Start, mapping string) error {
 		return nil
 	}
 	m := e.metricsOf(mapping, s.Target)
-	m.Known = &report.Known{Leads: s.Checkpoint.Leads, InDoubt: s.Checkpoint.InDoubt}
 	defer e.figures.Store(m)
 	return m.Write(nil, report.GoesOn)
 }
