@@ -1,6 +1,8 @@
 package report
 
 import (
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -112,6 +114,19 @@ func TestASummaryIsAmended(t *testing.T) {
 		t.Error(got)
 	}
 	same(t, []string{"results.csv", "summary.json"}, names(t, r.files.Dir))
+	pages := 0
+	r = open(t, Files{Dir: t.TempDir(), Page: func(w io.Writer, _ *Summary) error {
+		if pages++; pages > 1 {
+			return errors.New("no room")
+		}
+		return nil
+	}})
+	s = sample()
+	must(t, r.Finish(s))
+	if err := s.Amend(); err == nil {
+		t.Error("no error")
+	}
+	same(t, []string{"report.html", "results.csv", "summary.json"}, names(t, r.files.Dir), "what a page that failed leaves")
 	if err := new(Summary).Amend(); err != nil {
 		t.Errorf("a summary without a file: %v", err)
 	}

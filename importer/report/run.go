@@ -248,24 +248,28 @@ func (r *Run) commitSummary(s *Summary) error {
 }
 
 // Amend writes page and summary once more to the files that Run.Finish wrote, if any: what
-// becomes of a run may turn out when it is shown.
-func (s *Summary) Amend() (err error) {
+// becomes of a run may turn out when it is shown. What cannot be written leaves the earlier ones.
+func (s *Summary) Amend() error {
 	r := s.run
 	if r == nil {
 		return nil
 	}
-	for _, o := range []**output{&r.page, &r.summary} {
-		switch {
-		case *o == nil:
-		case (*o).partial == "": // a pipe has had it
-			*o = nil
-		default:
-			if *o, err = create((*o).folder, (*o).path); err != nil {
-				return err
+	var failed error
+	again := func(o **output, commit func(*Summary) error) {
+		if *o == nil || (*o).partial == "" { // a pipe has had it
+			return
+		}
+		var err error
+		if *o, err = create((*o).folder, (*o).path); err == nil {
+			if err = commit(s); err != nil {
+				_ = (*o).discard()
 			}
 		}
+		failed = errors.Join(failed, err)
 	}
-	return errors.Join(r.commitPage(s), r.commitSummary(s))
+	again(&r.page, r.commitPage)
+	again(&r.summary, r.commitSummary)
+	return failed
 }
 
 // Close lets go of the folders of the run's files: until then nobody can move or remove them on Windows. Nothing is
