@@ -19,20 +19,13 @@ import (
 type Step struct {
 	Text     string   `json:"text"`
 	Commands []string `json:"commands,omitempty"`
-	Files    []string `json:"files,omitempty"` // of the run that it is about
 }
 
 type steps []Step
 
 func (l *steps) add(wanted bool, text string, commands ...string) {
-	l.about(nil, wanted, text, commands...)
-}
-
-// about is add for a step about files of the run.
-func (l *steps) about(files []string, wanted bool, text string, commands ...string) {
 	if wanted {
-		files = slices.DeleteFunc(slices.Clone(files), func(path string) bool { return path == "" })
-		*l = append(*l, Step{Text: text, Commands: commands, Files: files})
+		*l = append(*l, Step{Text: text, Commands: commands})
 	}
 }
 
@@ -95,12 +88,12 @@ func (s *Summary) afterRun(todo *steps) {
 		s.afterReconciling(todo)
 		return
 	}
-	todo.about(s.RejectsPaths, n.Rejected > 1 && s.Requests.Create+s.Requests.Update > 0 &&
+	todo.add(n.Rejected > 1 && s.Requests.Create+s.Requests.Update > 0 &&
 		n.Created+n.Updated+n.Partial+n.Unchanged == 0,
 		"The service accepted no row: is the mapping wrong, not the rows? The rejects file has the service's words. "+
 			"Correct the mapping and run the same command again, or correct the rows. Were both right, and you changed "+
 			"something else? Then add --retry-rejected.")
-	todo.about(s.RejectsPaths, n.Invalid+n.Rejected > 0,
+	todo.add(n.Invalid+n.Rejected > 0,
 		s.correct(n.Invalid+n.Rejected, s.Command+" what you corrected"), s.again(s.Command)...)
 	unsent := n.Failed + n.Partial + n.Pending
 	todo.add(!stopped && unsent > 0, fmt.Sprintf("Run the same command again for the %s that did not get through.",
@@ -115,14 +108,14 @@ func (s *Summary) afterReconciling(todo *steps) {
 	n, r := s.Rows, s.Reconciliation
 	s.afterPulling(todo)
 	list := cmp.Or(r.Path, "the reconciliation")
-	todo.about([]string{r.Path}, n.Conflict > 0, "Look at the "+
+	todo.add(n.Conflict > 0, "Look at the "+
 		english.Plural(n.Conflict, "row that differs", "rows that differ")+": "+list+
 		" says who changed what. A sync sends what the file changed; its --conflict decides where the service changed.")
 	todo.add(n.Failed > 0 && !s.halted(), "Run the same command again: "+english.Plural(n.Failed, "lead", "")+
 		" could not be read.")
 	todo.add(n.Invalid > 0, "Correct "+english.Plural(n.Invalid, "row", "")+
 		" where the file comes from: a sync does not send an invalid row.")
-	todo.about([]string{r.Path}, r.absent() > 0, "Find out why the file lacks "+
+	todo.add(r.absent() > 0, "Find out why the file lacks "+
 		english.Plural(r.absent(), "known lead", "")+": "+list+" lists them as absent.")
 	todo.add(n.Unmatched > 0, "No lead is known for "+english.Plural(n.Unmatched, "row", "")+
 		". Import what has no lead yet, or take over leads that exist with `leadferry checkpoint adopt`.")
@@ -131,7 +124,7 @@ func (s *Summary) afterReconciling(todo *steps) {
 
 // afterPulling is what the CRM should take over.
 func (s *Summary) afterPulling(todo *steps) {
-	todo.about([]string{s.PullPath}, s.Pulled > 0, "Load "+s.PullPath+" ("+english.Plural(s.Pulled, "lead", "")+
+	todo.add(s.Pulled > 0, "Load "+s.PullPath+" ("+english.Plural(s.Pulled, "lead", "")+
 		") into the CRM.")
 	todo.add(s.Wordless > 0, "Name words of the CRM for the statuses that the notes name, in the mapping's "+
 		"lead.status.pull, "+
@@ -162,12 +155,12 @@ func (s *Summary) halted() bool { return s.Outcome == "stopped" || s.Outcome == 
 // decisions are what only a person can decide.
 func (s *Summary) decisions(todo *steps) {
 	n := s.Rows
-	todo.about([]string{s.ResultsPath}, n.Changed > 0,
+	todo.add(n.Changed > 0,
 		"Look at the rows that changed since their leads were made. --changed update sends what differs; --changed "+
 			"ignore counts these rows as unchanged.")
 	todo.add(n.Unmatched > 0, "Import the rows that have no lead yet, or take over leads that exist with `leadferry "+
 		"checkpoint adopt`. --missing ignore skips these rows.")
-	todo.about([]string{s.ResultsPath}, n.Conflict > 0,
+	todo.add(n.Conflict > 0,
 		"Decide on the rows in conflict: the results say why each was held. They are checked again by the next run.")
 }
 
@@ -182,7 +175,7 @@ func (s *Summary) afterCheck(todo *steps) {
 	bad := s.Rows.attention(true) - s.Rows.Changed - s.Rows.Unmatched - s.Rows.Conflict - s.Rows.InDoubt
 	switch {
 	case bad > 0:
-		todo.about(s.RejectsPaths, true, s.correct(bad, "check again"), s.again("validate")...)
+		todo.add(true, s.correct(bad, "check again"), s.again("validate")...)
 	case s.Outcome != "complete" && s.Outcome != "attention" || len(s.Checks.faults())+len(s.changed()) > 0:
 	case s.Rows.Pending == 0 || !s.Checks.sends():
 	case s.Command == "validate":
@@ -230,7 +223,7 @@ func (s *Summary) keepIDs(todo *steps) {
 	switch {
 	case len(s.Unkept) == 0:
 	case s.keptInResults():
-		todo.about([]string{s.ResultsPath}, true, made+", and the checkpoint could not keep the IDs. The results have "+
+		todo.add(true, made+", and the checkpoint could not keep the IDs. The results have "+
 			"them:", "leadferry checkpoint adopt "+shell.Path(s.ResultsPath)+s.at())
 	default:
 		todo.add(true, made+", and neither checkpoint nor results could keep the IDs. Save the lines that begin with "+
@@ -242,7 +235,7 @@ func (s *Summary) keepIDs(todo *steps) {
 // the wrong order, they decide nothing.
 func (s *Summary) inDoubt(todo *steps) {
 	rows, more := english.Plural(max(s.Rows.InDoubt, s.Standing), "row", ""), "(leadferry explain in_doubt says more)"
-	list, files := "in-doubt.csv", []string(nil)
+	list := "in-doubt.csv"
 	if s.RunID != "" { // never over what a person has filled in
 		list = "in-doubt-" + s.RunID + ".csv"
 	}
@@ -250,13 +243,13 @@ func (s *Summary) inDoubt(todo *steps) {
 	inRejects := len(s.RejectsPaths) == 1 && s.Standing == 0 && s.Rows.InDoubt > 0 && s.Fleet == "" &&
 		filepath.Ext(s.RejectsPaths[0]) != ".jsonl" // one file holds them all, in a form that resolve takes
 	if inRejects {
-		list, files = shell.Path(s.RejectsPaths[0]), s.RejectsPaths
+		list = shell.Path(s.RejectsPaths[0])
 		look = fmt.Sprintf("Look up the %s in doubt in the service's console %s, and write into leadferry_lead_id of "+
 			"the rejects file", rows, more)
 	}
 	todo.add(!inRejects, fmt.Sprintf("List the %s in doubt %s:", rows, more),
 		"leadferry checkpoint export --state in_doubt"+s.at()+" -o "+list)
-	todo.about(files, true, look+" what you found: the lead's ID, or none if no lead was made, or exists if you cannot "+
+	todo.add(true, look+" what you found: the lead's ID, or none if no lead was made, or exists if you cannot "+
 		"find its ID. An empty cell decides nothing. Then settle them:", "leadferry checkpoint resolve "+list+s.at())
 	then := "Then " + s.Command + " the same file"
 	if s.Command == "import" {

@@ -18,8 +18,8 @@
 // Looks (style.css): .verdict with .good, .warn, .bad or .idle and a word, .tiles of dl,
 // tables (.num for figures, .text for what others wrote), .pick for an ID, with a button.copy
 // and its data-copy beside it, details, pre and code for what is copied, figure.chart with an
-// svg role="img", .s0 to .s7 for series, which differ in pattern too. A page has light, dark
-// and print; no colour says anything alone, and all can be told apart by colour-blind eyes.
+// svg role="img", filled by .fill-s0 and .fill-s7. A page has light, dark and print; no colour
+// says anything alone, and all can be told apart by colour-blind eyes.
 //
 // Promises: a page loads nothing and runs nothing but the scripts of this package, both
 // enforced by a Content-Security-Policy; a server listens on loopback, answers GETs whose path

@@ -8,8 +8,8 @@
 //
 // Promises: no key and no cell of a row is in a page, as none is in the summary;
 // texts from outside are cut, control characters are escaped, and html/template escapes the
-// rest, so that no data become markup. Links lead to files of the run beside the page. Charts are SVG with a
-// title and a description, what they show is in a table too, and no colour says anything alone.
+// rest, so that no data become markup. Links lead to files of the run beside the page. The chart is SVG with a
+// title and a description, what it shows is in a table too, and no colour says anything alone.
 package page
 
 import (
@@ -23,13 +23,11 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/dustin/go-humanize"
-	"github.com/dustin/go-humanize/english"
 
 	"leadferry/importer/report"
 	"leadferry/internal/page"
@@ -85,15 +83,8 @@ func prose(text string) template.HTML {
 
 func clock(at time.Time) string { return at.UTC().Format("2 Jan 2006, 15:04:05 UTC") }
 
-func milliseconds(ms float64) string {
-	switch {
-	case ms >= 10_000:
-		return fmt.Sprintf("%.1f s", ms/1000)
-	case ms >= 100:
-		return humanize.CommafWithDigits(ms, 0) + " ms"
-	}
-	return fmt.Sprintf("%.3g ms", ms)
-}
+// milliseconds is how long so many of them are.
+func milliseconds(ms float64) string { return report.Duration(ms / 1000) }
 
 // Live is the page of a run that goes on. Anyone who shows it figures waits for nobody: a page is
 // made when a reader asks, once for all readers.
@@ -179,24 +170,29 @@ func clip[T any](items []T, most int) clipped[T] {
 	return clipped[T]{items[:n], len(items) - n}
 }
 
-type link struct{ Name, Address string }
-
-// Link leads to a file as the page reaches it, from the folder where it lies; nil where the page lies in none.
-func (c *content) Link(file string) *link {
-	for _, f := range c.Left() {
-		if f.Name != "page" {
-			continue
-		}
-		if there, err := filepath.Rel(filepath.Dir(f.Path), file); err == nil {
-			return &link{report.Escape(filepath.Base(file)), (&url.URL{Path: filepath.ToSlash(there)}).String()}
-		}
-	}
-	return nil
+// link is a file that the run left; Address is where the page, from its folder, finds it, "" where it lies in none.
+type link struct {
+	report.NamedFile
+	Address string
 }
 
-// FirstInputs and FirstFiles are what a page shows of these lists.
-func (c *content) FirstInputs() clipped[report.Input]    { return clip(c.Inputs, mostListed) }
-func (c *content) FirstFiles() clipped[report.NamedFile] { return clip(c.Left(), mostListed) }
+// Links lead to the first files that the run left.
+func (c *content) Links() clipped[link] {
+	var all []link
+	page := slices.IndexFunc(c.Left(), func(f report.NamedFile) bool { return f.Name == "page" })
+	for _, f := range c.Left() {
+		to := link{NamedFile: f}
+		if page >= 0 {
+			if there, err := filepath.Rel(filepath.Dir(c.Left()[page].Path), f.Path); err == nil {
+				to.Address = (&url.URL{Path: filepath.ToSlash(there)}).String()
+			}
+		}
+		all = append(all, to)
+	}
+	return clip(all, mostListed)
+}
+
+func (c *content) FirstInputs() clipped[report.Input] { return clip(c.Inputs, mostListed) }
 
 func (c *content) Running() bool { return c.Outcome == report.Running }
 
@@ -233,60 +229,6 @@ func (c *content) Verdict() verdict {
 		return verdict{"idle", "There were no rows"}
 	}
 	return verdict{"good", "It worked"}
-}
-
-// tile is a part of the rows of the file: all tiles together are the file.
-type tile struct{ Name, Figure, Note, Class string }
-
-// Tiles say what became of the rows.
-func (c *content) Tiles() (all []tile) {
-	n, need := c.Rows, c.Attention()
-	if !c.DryRun {
-		need -= n.Pending
-	}
-	done, pending := n.Ended()-need-n.Pending, n.Pending
-	first := tile{"Done", comma(done), c.among(false), ""}
-	if c.DryRun {
-		note := english.PluralWord(done+pending, "row", "rows") + ": nothing was sent"
-		first, pending = tile{"Good", comma(done + pending), note, ""}, 0
-	}
-	if c.Reconciliation != nil {
-		first.Note = strings.ReplaceAll(first.Note, "unchanged", "same")
-	}
-	class := ""
-	switch {
-	case n.InDoubt > 0:
-		class = "bad"
-	case need > 0:
-		class = "warn"
-	}
-	all = append(all, first, tile{"Needs attention", comma(need), cmp.Or(c.among(true), "no row"), class})
-	if pending > 0 {
-		all = append(all, tile{"Not sent yet", comma(pending), "the next run sends them", ""})
-	}
-	const more = "more, not counted"
-	switch rest := c.Total - n.Ended(); {
-	case c.Running() && c.Total > 0:
-		all = append(all, tile{"Still to go", comma(max(0, rest)), "of " + comma(c.Total) + " rows", ""})
-	case c.Running():
-		all = append(all, tile{"Still to go", more, "", ""})
-	case c.NotRead > 0:
-		all = append(all, tile{"Not read", comma(c.NotRead), "the run stopped before them", ""})
-	case c.NotRead < 0:
-		all = append(all, tile{"Not read", more, "the run stopped before the end of the input", ""})
-	}
-	return all
-}
-
-// among names the outcomes that are counted in a tile.
-func (c *content) among(attention bool) string {
-	var words []string
-	for _, o := range c.Outcomes() {
-		if o.Attention == attention && o.Count > 0 && o.Name != "pending" {
-			words = append(words, comma(o.Count)+" "+strings.ReplaceAll(o.Name, "_", " "))
-		}
-	}
-	return strings.Join(words, ", ")
 }
 
 // Pace says how long the run took, and how fast it was.
