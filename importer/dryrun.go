@@ -191,18 +191,10 @@ func (d *dryRun) requestOf(it *item, step *Step, known *checkpoint.Entry) Reques
 func (d *dryRun) found(notes []string) *report.Checks {
 	at := d.intake.place
 	c := &report.Checks{
-		Rules: d.rules(), Caught: wordList(d.caught, at), UnusedColumns: d.intake.unused,
+		Rules: d.rules(), Lacking: wordList(d.words, at), Caught: wordList(d.caught, at), UnusedColumns: d.intake.unused,
 		Assignments: assignments(d.assigned), Projected: d.projected(), Tests: d.tests,
 		LostFiles: d.intake.lost, Notes: notes,
 		DroppedRows: d.dropped.Count, CaughtRows: d.elsewhere.Count, Strict: d.options.Strict,
-	}
-	for _, w := range wordList(d.words, at) {
-		if w.Value == statusValue {
-			w.Value = ""
-			c.Statuses = append(c.Statuses, w)
-		} else {
-			c.Lacking = append(c.Lacking, w)
-		}
 	}
 	c.Repeats, c.LookAlikes = d.again(&d.repeated.Same), d.again(&d.repeated.Alike)
 	if !d.updates {
@@ -292,9 +284,6 @@ func (d *dryRun) projected() report.Projected {
 	}
 	if d.linked > 0 {
 		p.Update += p.Create
-	}
-	if rate := d.options.Rate; rate > 0 && p.Create+p.Update > 0 {
-		p.Rate, p.DurationS = rate, float64(p.Create+p.Update)/rate
 	}
 	return p
 }

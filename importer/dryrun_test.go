@@ -85,7 +85,7 @@ func TestValidateTellsWhatIsWrong(t *testing.T) {
 		"8,o-2,,Hot,Gil,g\n" +
 		"1,o-1,10115,Known,Ann,ann@example.com\n" // repeats the first key
 	more := "email,name,stage,zip,org,id,extra\n,Hal,,,o-2,9,x\n"
-	s := validated(t, checkedMapping, Options{Sending: Sending{Rate: 2}}, rows, more)
+	s := validated(t, checkedMapping, Options{}, rows, more)
 	want := &report.Checks{
 		Rules: []report.Rule{
 			{Rule: "format", Column: "email", Error: "lead.content.email is not an e-mail address", Rows: 4, Places: places(3, 6, 8)},
@@ -94,16 +94,16 @@ func TestValidateTellsWhatIsWrong(t *testing.T) {
 			{Rule: "required", Column: "name", Error: "lead.content.name is empty, but required", Rows: 1, Places: places(5)},
 			{Rule: "quote", Error: "text follows the quote that closes a cell", Rows: 1, Places: places(7)},
 		},
-		Statuses: []report.Word{
-			{Text: "Hot", Rows: 3, Place: places(3)[0]},
-			{Text: "hot", Rows: 1, Place: places(6)[0]},
+		Lacking: []report.Word{
+			{Value: "lead.status", Text: "Hot", Rows: 3, Place: places(3)[0]},
+			{Value: "lead.status", Text: "hot", Rows: 1, Place: places(6)[0]},
 		},
 		Repeats:       report.Repeats{Rows: 1, Places: []report.Repeat{{Place: places(10)[0], First: places(2)[0], Row: 9}}},
 		UnusedColumns: []string{"extra"},
 		Assignments: []report.Assignment{
 			{OrganizationID: "o-1", Rows: 2}, {OrganizationID: "o-2", Rows: 1}, {LocatorID: "loc-1", Entry: 2, Rows: 1},
 		},
-		Projected: report.Projected{Create: 3, Update: 3, Rate: 2, DurationS: 3},
+		Projected: report.Projected{Create: 3, Update: 3},
 		Notes: []string{
 			"No part of the mapping uses the column extra.",
 			"Rows whose key is also in an earlier row: 1. Rows of one key are one lead, in file order. If their data differ, keep one row: else --changed update changes the lead at every run. For example a.csv:10 (first at a.csv:2).",
@@ -265,13 +265,13 @@ func TestARunWarnsOfKeysThatLookLikeAddresses(t *testing.T) {
 // A dry run says what the checkpoint leaves to be sent; repeated keys count once.
 func TestADryRunProjectsWhatIsLeft(t *testing.T) {
 	rows := []string{"known,a", "new,a", "new,a", "new,b", "half,a", "half,a", "other,c"}
-	tr := newTrial(t, rows, Options{Sending: Sending{Rate: 0.5}, Checking: Checking{DryRun: true}})
+	tr := newTrial(t, rows, Options{Checking: Checking{DryRun: true}})
 	tr.remap(t, "  external_id: \"{id}\"\n")
 	tr.ledger.settle(t, checkpoint.Entry{Key: "known", State: checkpoint.Created}, checkpoint.Entry{Key: "half", State: checkpoint.Partial, LeadID: "l-1"})
 	tr.sender, tr.dry, tr.Changed = nil, newDryRun(&tr.Options, tr.intake), IgnoreChanged
 	tr.carry(t.Context())
 	tr.dry.findRepeats()
-	want := report.Projected{Create: 2, Update: 3, Rate: 0.5, DurationS: 10}
+	want := report.Projected{Create: 2, Update: 3}
 	if diff := cmp.Diff(want, tr.dry.projected()); diff != "" {
 		t.Errorf("-want +got:\n%s; %s", diff, tr.outcomes())
 	}

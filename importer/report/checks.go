@@ -20,7 +20,6 @@ import (
 // texts not mapped.
 type Checks struct {
 	Rules         []Rule   `json:"rules"`
-	Statuses      []Word   `json:"-"`
 	Lacking       []Word   `json:"-"`
 	Repeats       Repeats  `json:"repeats"`
 	LookAlikes    Repeats  `json:"look_alikes"`
@@ -56,8 +55,8 @@ type Rule struct {
 	Places []Place `json:"places"`
 }
 
-// Word is a text that the map of a value lacks, by what the mapping calls the value, and where it is first; a
-// status that is not mapped has no Value. Where Hidden says why it is not shown, or that it is others, Text is empty
+// Word is a text that the map of a value lacks, by what the mapping calls the value (lead.status among them), and where
+// it is first. Where Hidden says why it is not shown, or that it is others, Text is empty
 // and many may be counted.
 type Word struct {
 	Value, Text, Hidden string
@@ -102,13 +101,10 @@ func (a *Assignment) Kind() string {
 	return cmp.Or(a.Others, "locators")
 }
 
-// Projected are the lead requests that the run would send when all goes well. Rate
-// and DurationS, requests a second and seconds, are given together or not at all.
+// Projected are the lead requests that the run would send when all goes well.
 type Projected struct {
-	Create    int     `json:"create"`
-	Update    int     `json:"update"`
-	Rate      float64 `json:"rate,omitzero"`
-	DurationS float64 `json:"duration_s,omitzero"`
+	Create int `json:"create"`
+	Update int `json:"update"`
 }
 
 // Tests are those of the mapping file.
@@ -140,7 +136,6 @@ func (c *Checks) escape() {
 		})
 	}
 	c.UnusedColumns, c.Notes = escaped(c.UnusedColumns), escaped(c.Notes)
-	c.Projected.DurationS = round(c.Projected.DurationS)
 }
 
 // escaped is a list of its own.
@@ -199,49 +194,19 @@ func (c *Checks) faults() []string {
 	for _, f := range c.LostFiles {
 		faults = append(faults, f.File+" could not be read to its end")
 	}
-	return append(faults, c.strictFaults()...)
-}
-
-// strictFaults are those that count where a check is strict only.
-func (c *Checks) strictFaults() (faults []string) {
-	if !c.Strict {
-		return nil
-	}
-	for _, f := range []struct {
-		n                  int
-		thing, one, others string
-	}{
-		{c.Repeats.Rows, "row", "repeats a key", "repeat a key"},
-		{c.LookAlikes.Rows, "row", "has a key that looks like another", "have keys that look like others"},
-		{c.DroppedRows, "row", "has values that are left out", "have values that are left out"},
-		{c.CaughtRows, "row", "has a text that only else takes", "have texts that only else takes"},
-		{len(c.UnusedColumns), "column", "is used by nothing", "are used by nothing"},
-		{len(c.Unconfirmed), "guess", "is not confirmed", "are not confirmed"},
-	} {
-		if f.n > 0 {
-			faults = append(faults, english.Plural(f.n, f.thing, "")+" "+english.PluralWord(f.n, f.one, f.others))
-		}
+	if c.tooStrict() {
+		faults = append(faults, "--strict counts what the notes and lists name")
 	}
 	return faults
 }
 
+// tooStrict reports whether there is anything that counts where a check is strict only.
+func (c *Checks) tooStrict() bool {
+	rows := c.Repeats.Rows + c.LookAlikes.Rows + c.DroppedRows + c.CaughtRows
+	return c.Strict && rows+len(c.UnusedColumns)+len(c.Unconfirmed) > 0
+}
+
 func (c *Checks) sends() bool { return c.Projected.Create+c.Projected.Update > 0 }
-
-// fate is what would become of the good rows.
-func (c *Checks) fate() string {
-	if c == nil || !c.sends() {
-		return "good"
-	}
-	return "good, would be sent"
-}
-
-// byMapping says whether the mapping is all that there is to correct: these rules an edit of it settles for all rows
-// at once.
-func (c *Checks) byMapping() bool {
-	return c != nil && len(c.Rules) > 0 && !slices.ContainsFunc(c.Rules, func(r Rule) bool {
-		return !slices.Contains([]string{"status", "assign", "map"}, r.Rule)
-	})
-}
 
 // steps are what to do about the mapping and the files themselves.
 func (c *Checks) steps(todo *steps, mapping string) {
@@ -253,13 +218,11 @@ func (c *Checks) steps(todo *steps, mapping string) {
 	}
 	todo.add(len(c.CannotCreate) > 0, "Complete "+mapping+": only you can decide what it lacks.")
 	todo.add(c.Tests.Failed > 0, "Correct the mapping, or what its tests expect.")
-	todo.add(len(c.Statuses) > 0, "Name the statuses under lead.status.map in "+mapping+
-		", or give the others a value with else.")
-	todo.add(len(c.Lacking) > 0, "Add the texts that a map lacks to it or to its table, with what they become, or "+
-		"give the others a value with else.")
+	todo.add(len(c.Lacking) > 0, "Add the texts that a map lacks to it (statuses: to lead.status.map in "+mapping+
+		") or to its table, with what they become, or give the others a value with else.")
 	todo.add(unassigned > 0, fmt.Sprintf("Add an entry under assign in %s for the %s that none fits, or fill in what "+
 		"they lack.", mapping, english.Plural(unassigned, "row", "")))
-	todo.add(len(c.strictFaults()) > 0, "Mend what the notes and lists above say of the file and the mapping, or "+
+	todo.add(c.tooStrict(), "Mend what the notes and lists above say of the file and the mapping, or "+
 		"check without --strict, which counts it.")
 	todo.add(len(c.LostFiles) > 0, "Mend the files that could not be read to their end, or get whole copies of them.")
 }
@@ -332,10 +295,10 @@ func (c *Checks) problems(mapping string) (all []Problem) {
 	if c == nil {
 		return nil
 	}
-	words := func(rule, column string, list []Word) {
+	words := func(rule string, list []Word) {
 		for _, w := range list {
 			all = append(all, Problem{
-				File: mapping, Column: cmp.Or(column, w.Value), Rule: rule, Text: fmt.Sprintf(
+				File: mapping, Column: w.Value, Rule: rule, Text: fmt.Sprintf(
 					"the map lacks %s: %s, first at %s", w.named(), english.Plural(w.Rows, "row", ""), w.Place),
 			})
 		}
@@ -360,8 +323,7 @@ func (c *Checks) problems(mapping string) (all []Problem) {
 			all = append(all, Problem{File: mapping, Rule: rule, Text: text})
 		}
 	}
-	words("map", "lead.status", c.Statuses)
-	words("map", "", c.Lacking)
+	words("map", c.Lacking)
 	faults("test", c.Tests.Failures)
 	faults("mapping", c.CannotCreate)
 	faults("lost", c.LostFiles)
@@ -371,7 +333,7 @@ func (c *Checks) problems(mapping string) (all []Problem) {
 	again("repeated", "the key is already at ", &c.Repeats)
 	again("look_alike", "the key looks like the one at ", &c.LookAlikes)
 	faults("guess", c.Unconfirmed)
-	words("else", "", c.Caught)
+	words("else", c.Caught)
 	for _, name := range c.UnusedColumns {
 		const text = "no part of the mapping uses the column"
 		all = append(all, Problem{File: mapping, Column: name, Rule: "unused", Text: text})

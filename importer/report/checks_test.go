@@ -20,8 +20,8 @@ func rehearsed() *Summary {
 			{"status", "Stage", "lead.status is neither a status of the service nor mapped to one", 30, []Place{at(7), at(9), at(12)}},
 			{"duplicate_key", "", "a key is there twice", 2, []Place{at(17), at(18)}},
 		},
-		Statuses: []Word{{Text: "Working", Rows: 25, Place: at(7)}, {Hidden: "other texts", Rows: 5, Place: at(9)}},
-		Repeats:  Repeats{Rows: 3},
+		Lacking: []Word{{Value: "lead.status", Text: "Working", Rows: 25, Place: at(7)}, {Value: "lead.status", Hidden: "other texts", Rows: 5, Place: at(9)}},
+		Repeats: Repeats{Rows: 3},
 		Assignments: []Assignment{
 			{OrganizationID: "o-1", Rows: 500},
 			{OrganizationID: "o-2", Rows: 300},
@@ -34,7 +34,7 @@ func rehearsed() *Summary {
 			{Others: "locators", Rows: 10},
 			{Rows: 10},
 		},
-		Projected: Projected{Create: 1147, Update: 1147, Rate: 2.5, DurationS: 917.6},
+		Projected: Projected{Create: 1147, Update: 1147},
 		Tests: Tests{Run: 3, Failed: 1, Failures: []Fault{{File: "leads.yaml", Line: 50, Column: 5, Differences: []string{
 			`content.name is "Ann", not "Ann Lee"`, `content.email is missing: it should be "ann@example.com"`,
 		}}}},
@@ -63,9 +63,9 @@ Checks that rows fail
       2  duplicate_key  a key is there twice
                         leads.csv:17, leads.csv:18
 
-Statuses that are not mapped
-     25  "Working", first at leads.csv:7
-      5  other texts, first at leads.csv:9
+Texts that a map lacks
+     25  lead.status  "Working", first at leads.csv:7
+      5  lead.status  other texts, first at leads.csv:9
 
 Files that could not be read to their end
   more.csv.gz:120: the file cannot be read any further: unexpected EOF
@@ -86,7 +86,7 @@ Would be assigned
 
 Would be sent
   1,147 create requests and 1,147 updates (a row that repeats a key makes no
-    lead of its own): at --rate 2.5 that takes 15 min 18 s or longer.
+    lead of its own).
 
 Tests of the mapping
   1 of 3 tests fails.
@@ -101,11 +101,13 @@ What the mapping lacks to make leads
 Next
   1. Complete leads.yaml: only you can decide what it lacks.
   2. Correct the mapping, or what its tests expect.
-  3. Name the statuses under lead.status.map in leads.yaml, or give the others a
+  3. Add the texts that a map lacks to it (statuses: to lead.status.map in
+     leads.yaml) or to its table, with what they become, or give the others a
      value with else.
   4. Mend the files that could not be read to their end, or get whole copies of
      them.
-  5. Correct the 40 rows in the input and run the same command again.
+  5. Correct the 40 rows in the input, or the mapping, and run the same command
+     again.
 `
 	same(t, want, text(t, rehearsed(), 0))
 }
@@ -124,7 +126,6 @@ func TestTextOfRehearsalsOneByOne(t *testing.T) {
 	}{
 		{"good", change(func(*Summary, *Checks) {}), "Validation complete: 1 row, nothing needs attention.\n", "Checks"},
 		{"sent", change(func(*Summary, *Checks) {}), "Would be sent\n  1 create request and 0 updates.\n", "--rate"},
-		{"fast", change(func(_ *Summary, c *Checks) { c.Projected.Rate, c.Projected.DurationS = 100, 0.01 }), "at --rate 100 that takes 1 s or longer.", "map"},
 		{"one test", change(func(_ *Summary, c *Checks) { c.Tests.Run = 1 }), "Tests of the mapping\n  1 test passes.\n", "fail"},
 		{"tests", change(func(_ *Summary, c *Checks) { c.Tests.Run = 3 }), "  3 tests: all pass.\n", "fail"},
 		{"a test fails", change(func(s *Summary, c *Checks) {
@@ -153,7 +154,7 @@ func TestTextOfLongListsIsCut(t *testing.T) {
 	s.Checks = &Checks{Tests: Tests{Run: 12, Failed: 12}}
 	for i := range 12 {
 		s.Checks.Rules = append(s.Checks.Rules, Rule{"format", "", fmt.Sprint("check ", i), 1, []Place{{File: "a", Line: i}}})
-		s.Checks.Statuses = append(s.Checks.Statuses, Word{Text: fmt.Sprint("word ", i), Rows: 1})
+		s.Checks.Lacking = append(s.Checks.Lacking, Word{Text: fmt.Sprint("word ", i), Rows: 1})
 		s.Checks.Tests.Failures = append(s.Checks.Tests.Failures, Fault{File: fmt.Sprint("m.yaml ", i)})
 	}
 	got := text(t, s, 0)
@@ -177,7 +178,7 @@ func TestChecksAreShownEscaped(t *testing.T) {
 	s := rehearsed()
 	s.Mapping.Path = evil
 	s.Checks = &Checks{
-		Rules: []Rule{{evil, evil, evil, 1, []Place{at}}}, Statuses: []Word{{evil, evil, evil, 1, at}, {evil, evil, "", 1, at}},
+		Rules: []Rule{{evil, evil, evil, 1, []Place{at}}}, Lacking: []Word{{evil, evil, evil, 1, at}, {evil, evil, "", 1, at}},
 		Repeats: Repeats{Rows: 1, Places: []Repeat{{at, at, 1}}}, UnusedColumns: []string{evil}, Notes: []string{evil},
 		Assignments:  []Assignment{{OrganizationID: evil, Rows: 1}, {LocatorID: evil, Rows: 1}, {Others: evil, Rows: 1}},
 		Tests:        Tests{Run: 1, Failed: 1, Failures: []Fault{{File: evil, Line: 1, Differences: []string{evil}}}},
@@ -194,10 +195,10 @@ func TestChecksAreShownEscaped(t *testing.T) {
 func TestSummaryHasChecksOfARehearsalOnly(t *testing.T) {
 	s := &Summary{Checks: &Checks{
 		Rules:       []Rule{{"format", "A\u202eB", strings.Repeat("x", 600), 4, []Place{{File: "a.csv", Line: 2}}}},
-		Statuses:    []Word{{"", "Hot", "", 2, Place{File: "a.csv", Line: 3}}, {"", "", "not shown", 1, Place{File: "a.csv", Line: 4}}},
+		Lacking:     []Word{{"lead.status", "Hot", "", 2, Place{File: "a.csv", Line: 3}}, {"lead.status", "", "not shown", 1, Place{File: "a.csv", Line: 4}}},
 		Repeats:     Repeats{Rows: 1, Places: []Repeat{{Place{File: "b.csv", Line: 5}, Place{File: "a.csv", Line: 2}, 4}}},
 		Assignments: []Assignment{{OrganizationID: "o", Rows: 1}, {LocatorID: "l", Entry: 2, Rows: 1}, {Others: "locators", Rows: 3}},
-		Projected:   Projected{Create: 3, Update: 3, Rate: 7, DurationS: 6.0 / 7},
+		Projected:   Projected{Create: 3, Update: 3},
 		Tests:       Tests{2, 1, []Fault{{File: "m.yaml", Line: 4, Column: 5, Differences: []string{"no"}}}},
 		Unconfirmed: []Fault{{File: "m.yaml", Line: 2, Why: "a guess", Of: "a word"}},
 		LostFiles:   []Fault{{File: "c.csv", Error: "lost"}},
@@ -210,7 +211,7 @@ func TestSummaryHasChecksOfARehearsalOnly(t *testing.T) {
 	want := `{"rules":[{"rule":"format","column":"A\\u202eB","error":"` + strings.Repeat("x", 499) + `…","rows":4,"places":[{"file":"a.csv","line":2}]}],` +
 		`"repeats":{"rows":1,"places":[{"file":"b.csv","line":5,"first":{"file":"a.csv","line":2}}]},"look_alikes":{"rows":0,"places":[]},"unused_columns":[],` +
 		`"assignments":[{"organization_id":"o","rows":1},{"locator_id":"l","entry":2,"rows":1},{"others":"locators","rows":3}],` +
-		`"projected":{"create":3,"update":3,"rate":7,"duration_s":0.857},` +
+		`"projected":{"create":3,"update":3},` +
 		`"tests":{"run":2,"failed":1,"failures":[{"file":"m.yaml","line":4,"column":5,"differences":["no"]}]},` +
 		`"cannot_create":[],"unconfirmed":[{"file":"m.yaml","line":2,"why":"aguess"}],"lost_files":[{"file":"c.csv","error":"lost"}],"notes":["note"]},"files":[],"notes":[],"next":[]}`
 	same(t, want, got)

@@ -4,13 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
-
-	"leadferry/checkpoint"
 )
 
 // RowCounts are the rows of a run by outcome; Read is their sum.
@@ -69,7 +66,10 @@ var reconciledMeanings = map[string]string{
 func (s *Summary) Outcomes() []Line {
 	all := s.Rows.outcomes()
 	if s.DryRun {
-		all[len(all)-1].Text = s.Checks.fate()
+		all[len(all)-1].Text = "good"
+		if s.Checks != nil && s.Checks.sends() {
+			all[len(all)-1].Text = "good, would be sent"
+		}
 	}
 	if s.Reconciliation != nil {
 		each(all, func(o *Line) { o.Text = cmp.Or(reconciledMeanings[o.Name], o.Text) })
@@ -129,11 +129,6 @@ type InService struct {
 	Of      int `json:"of"` // the sum
 }
 
-// Add counts the rows of another worker.
-func (n *InService) Add(o *InService) {
-	n.Rows, n.InDoubt, n.None, n.Of = n.Rows+o.Rows, n.InDoubt+o.InDoubt, n.None+o.None, n.Of+o.Of
-}
-
 // inService says whether everybody is in, and where those are who are not; "" where nothing is to be in.
 func (s *Summary) inService() string {
 	n := s.InService
@@ -164,20 +159,6 @@ type Reconciliation struct {
 	Sample   *Sample        `json:"sample,omitempty"`
 	Rewrites bool           `json:"-"` // leads were read by an update of their ExternalID
 	Path     string         `json:"-"` // of the file
-}
-
-// byLife puts moves between statuses into the order of a lead's life.
-func byLife(of []Transition) []Transition {
-	at := func(status string) int {
-		i := slices.Index(checkpoint.Statuses[:], status)
-		if i < 0 { // one that the specification does not name
-			i = len(checkpoint.Statuses)
-		}
-		return i
-	}
-	return slices.SortedStableFunc(slices.Values(of), func(a, b Transition) int {
-		return cmp.Or(cmp.Compare(at(a.From), at(b.From)), cmp.Compare(at(a.To), at(b.To)))
-	})
 }
 
 func (r *Reconciliation) changedNothing() string {

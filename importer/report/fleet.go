@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/dustin/go-humanize/english"
 	"github.com/go-json-experiment/json"
@@ -34,7 +33,7 @@ func leftBy(w *checkpoint.Member) (*Summary, error) {
 
 // Fleet is the summary of a fleet, as if it had been one run: rows of each shard by its newest worker, requests of
 // all. Of those that were killed, it lacks the requests of their last seconds; percentiles are those of the slowest
-// worker. An error says what cannot be read of what a worker left.
+// worker. It has no timeline. An error says what cannot be read of what a worker left.
 func Fleet(name string, shards int, members []checkpoint.Member) (*Summary, error) {
 	s := &Summary{RunID: name, Fleet: name, Requests: Requests{ByStatus: map[string]int{}}}
 	m := merger{
@@ -76,7 +75,6 @@ type merger struct {
 	organizations map[Organization]int
 	transitions   map[Transition]int
 	errors        map[[2]string]*Reason
-	buckets       []Bucket // of all workers
 	missing       []string // shards that no worker has begun, or whose last one did not come to its end
 	codes         []int    // of newest workers that came to their end
 }
@@ -94,7 +92,6 @@ func (m *merger) work(w *Summary) {
 	m.LatencyMs.P95, m.LatencyMs.P99 = max(all.P95, own.P95), max(all.P99, own.P99)
 	m.LatencyMs.Max = max(all.Max, own.Max)
 	m.PeakInFlight += w.PeakInFlight
-	m.buckets = append(m.buckets, w.Timeline...)
 	for _, o := range w.Organizations {
 		m.organizations[Organization{ID: o.ID, Location: o.Location}] += o.Leads
 	}
@@ -139,7 +136,8 @@ func (m *merger) rows(s *Summary) {
 		if m.InService == nil {
 			m.InService = new(InService)
 		}
-		m.InService.Add(s.InService)
+		all, own := m.InService, s.InService
+		all.Rows, all.InDoubt, all.None, all.Of = all.Rows+own.Rows, all.InDoubt+own.InDoubt, all.None+own.None, all.Of+own.Of
 	}
 	m.InDoubt = append(m.InDoubt, s.InDoubt...)
 	for _, e := range s.Errors {
@@ -178,26 +176,7 @@ func (m *merger) finish() {
 	if m.DurationS > 0 {
 		m.ThroughputRowsPerS = float64(m.Rows.Read) / m.DurationS
 	}
-	m.timeline()
 	m.verdict()
-}
-
-// timeline puts what all workers did into buckets of the fleet's own time. A wait holds for all of them.
-func (m *merger) timeline() {
-	if len(m.buckets) == 0 || m.DurationS <= 0 {
-		return
-	}
-	width := m.FinishedAt.Sub(m.StartedAt) / MostBuckets
-	m.Timeline = make([]Bucket, MostBuckets)
-	for i := range m.Timeline {
-		m.Timeline[i].Time = m.StartedAt.Add(time.Duration(i) * width)
-	}
-	for _, b := range m.buckets {
-		to := &m.Timeline[min(max(int(b.Time.Sub(m.StartedAt)/max(width, 1)), 0), MostBuckets-1)]
-		to.P50, to.P95, to.P99 = max(to.P50, b.P50), max(to.P95, b.P95), max(to.P99, b.P99)
-		to.Rows, to.Requests, to.Retries, to.Paused = to.Rows+b.Rows, to.Requests+b.Requests, to.Retries+
-			b.Retries, max(to.Paused, b.Paused)
-	}
 }
 
 // verdict is how the fleet ended as if it had been one run: the first that applies of 130, 4, 3, 5 and 1.

@@ -28,8 +28,7 @@ func fleet(t *testing.T, shards int, members ...checkpoint.Member) *Summary {
 func TestAFleetIsSummedUpAsOneRun(t *testing.T) {
 	lead := func(rows RowCounts, code int) Summary {
 		return Summary{
-			Timeline: []Bucket{{Time: time.Date(2026, 5, 1, 8, 30, 0, 0, time.UTC), Rows: rows.Read, Requests: rows.Created, P50: float64(rows.Created)}},
-			Rows:     rows, ExitCode: code, Inputs: []Input{{Path: "leads.csv", Rows: rows.Read, Blank: 2, SHA256: "ab"}},
+			Rows: rows, ExitCode: code, Inputs: []Input{{Path: "leads.csv", Rows: rows.Read, Blank: 2, SHA256: "ab"}},
 			Requests:      Requests{Create: rows.Created, ByStatus: map[string]int{"201": rows.Created}},
 			LatencyMs:     Latency{P50: float64(10 * rows.Created), Max: float64(rows.Created)},
 			Organizations: []Organization{{ID: "o-1", Leads: rows.Created}},
@@ -47,15 +46,6 @@ func TestAFleetIsSummedUpAsOneRun(t *testing.T) {
 	}
 	if s.Requests.Create != 54 || s.Requests.ByStatus["201"] != 54 || s.Inputs[0].Rows != 50 || s.Inputs[0].Blank != 2 || s.Organizations[0].Leads != 54 {
 		t.Errorf("%+v %+v %+v", s.Requests, s.Inputs, s.Organizations)
-	}
-	var busy []Bucket
-	for _, b := range s.Timeline {
-		if b.Rows > 0 {
-			busy = append(busy, b)
-		}
-	}
-	if len(s.Timeline) != MostBuckets || len(busy) != 1 || busy[0].Rows != 60 || busy[0].Requests != 54 || busy[0].P50 != 29 {
-		t.Errorf("%d buckets, those with rows: %+v", len(s.Timeline), busy)
 	}
 	if len(s.Errors) != 1 || s.Errors[0].Rows != 2 || s.Errors[0].Examples[0].Line != 70 {
 		t.Errorf("%+v", s.Errors)

@@ -83,23 +83,12 @@ func TestAPlantedPipeReceivesNothing(t *testing.T) {
 	if _, err := OpenRun(Files{Rejects: path}); err == nil || !strings.Contains(err.Error(), "belongs to another user") {
 		t.Errorf("named by a flag: %v", err)
 	}
-	if _, err := OpenRun(Files{Dir: filepath.Dir(path)}); err == nil || !strings.Contains(err.Error(), "belongs to another user") {
-		t.Errorf("in the folder: %v", err)
-	}
 	must(t, os.Remove(path))
 	r := open(t, Files{Dir: filepath.Dir(path)})
 	must(t, syscall.Mkfifo(path, 0o622))
 	must(t, os.Lchown(path, somebody, -1))
 	if err := r.Reject(Input{}, bad); err == nil || !strings.Contains(err.Error(), "belongs to another user") {
 		t.Errorf("in the folder, later: %v", err)
-	}
-}
-
-func TestAFolderInTheWayIsToldAtTheStart(t *testing.T) {
-	dir := t.TempDir()
-	must(t, os.Mkdir(filepath.Join(dir, "rejects-2.csv"), 0o700))
-	if _, err := OpenRun(Files{Dir: dir}); err == nil || !strings.Contains(err.Error(), "rejects-2.csv is a folder") {
-		t.Errorf("%v", err)
 	}
 }
 

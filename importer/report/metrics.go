@@ -19,8 +19,8 @@ import (
 
 // Metrics is the file of --metrics: what alerts need of the last run, as gauges in the Prometheus text format for
 // node_exporter's textfile collector. A run that begins writes it with leadferry_run_in_progress 1, and in the end with 0
-// and its counts, so a run that was killed is one in progress. When the last good run ended is carried on from the file
-// that is there. All series have the labels command, target and mapping; each schedule needs a file of its own. It is
+// and its counts, so a run that was killed is one in progress. When the last run came to its end is carried on from the
+// file that is there. All series have the labels command, target and mapping; each schedule needs a file of its own. It is
 // for all to read: no text of a row is in it.
 type Metrics struct {
 	Path, Command string
@@ -50,16 +50,8 @@ const (
 	namespace    = "leadferry_"
 	exitCode     = "run_exit_code"
 	inProgress   = "run_in_progress"
-	lastSuccess  = "last_success_timestamp_seconds"
 	lastComplete = "last_complete_timestamp_seconds"
 )
-
-// lastHelp is what is said of the times that live on from run to run.
-var lastHelp = map[string]string{
-	lastSuccess: "Unix time at which the last run ended with exit code 0.",
-	lastComplete: "Unix time at which the last run ended that came to the end of its input, whatever became of " +
-		"the rows.",
-}
 
 // Write replaces the file: with the exit code of the program and the counts of s, which is nil when the run ended
 // before its first row, or never began. An error says what could not be read of the old file, or that the new one could
@@ -70,26 +62,22 @@ func (m *Metrics) Write(s *Summary, code int) error {
 		unread = fmt.Errorf("read the metrics of the last run, so that it is not known when it was: %w", unread)
 	}
 	g := gauges{prometheus.NewRegistry(), m.labels(old)}
-	last, began := map[string]float64{}, m.Started // last: when the last runs with these labels ended
-	for name := range lastHelp {
-		for _, series := range old[namespace+name].GetMetric() {
-			if maps.Equal(labelsOf(series), g.labels) {
-				last[name] = series.GetGauge().GetValue()
-			}
+	last, began := 0.0, m.Started // last: when the last run with these labels came to its end
+	for _, series := range old[namespace+lastComplete].GetMetric() {
+		if maps.Equal(labelsOf(series), g.labels) {
+			last = series.GetGauge().GetValue()
 		}
 	}
 	if s != nil {
 		began = s.StartedAt
 		if s.Outcome == "complete" || s.Outcome == "attention" {
-			last[lastComplete] = seconds(s.FinishedAt)
-		}
-		if code == 0 && !s.DryRun {
-			last[lastSuccess] = seconds(s.FinishedAt)
+			last = seconds(s.FinishedAt)
 		}
 		g.counts(s)
 	}
-	for name, at := range last {
-		g.set(name, lastHelp[name], at)
+	if last > 0 {
+		g.set(lastComplete, "Unix time at which the last run ended that came to the end of its input, whatever became "+
+			"of the rows.", last)
 	}
 	g.set("run_start_timestamp_seconds", "Unix time at which the run began.", seconds(began))
 	progress := 1.0

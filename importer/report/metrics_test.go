@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -73,7 +72,7 @@ func TestMetricsOfARunThatWasKilled(t *testing.T) {
 	must(t, again.Write(nil, GoesOn))
 	for name, want := range map[string]string{
 		"run_in_progress": "1", "run_start_timestamp_seconds": "1.7786394e+09",
-		"run_exit_code": "none", "run_requests": "none", lastSuccess: "1.77855301e+09", lastComplete: "1.77855301e+09",
+		"run_exit_code": "none", "run_requests": "none", lastComplete: "1.77855301e+09",
 	} {
 		same(t, want, value(t, path, name), name)
 	}
@@ -90,21 +89,21 @@ func TestLastRunsLiveOn(t *testing.T) {
 	dry := ended("complete", 0)
 	dry.DryRun = true
 	tests := []struct {
-		name, command     string
-		s                 *Summary
-		code              int
-		success, complete string
+		name, command string
+		s             *Summary
+		code          int
+		complete      string
 	}{
-		{"no row needs attention", "sync", ended("complete", 0), 0, second, second},
-		{"rows need attention", "sync", ended("attention", 1), 1, first, second},
-		{"a row is in doubt", "sync", ended("attention", 5), 5, first, second},
-		{"standard output was closed", "sync", ended("complete", 0), 3, first, second},
-		{"stopped early", "sync", ended("stopped", 3), 3, first, first},
-		{"interrupted", "sync", ended("interrupted", 130), 130, first, first},
-		{"the time was up, no row was left", "sync", ended("stopped", 0), 0, second, first},
-		{"refused before the first row", "sync", nil, 2, first, first},
-		{"a dry run", "sync", dry, 0, first, second},
-		{"another command", "import", ended("stopped", 3), 3, "none", "none"},
+		{"no row needs attention", "sync", ended("complete", 0), 0, second},
+		{"rows need attention", "sync", ended("attention", 1), 1, second},
+		{"a row is in doubt", "sync", ended("attention", 5), 5, second},
+		{"standard output was closed", "sync", ended("complete", 0), 3, second},
+		{"stopped early", "sync", ended("stopped", 3), 3, first},
+		{"interrupted", "sync", ended("interrupted", 130), 130, first},
+		{"the time was up, no row was left", "sync", ended("stopped", 0), 0, first},
+		{"refused before the first row", "sync", nil, 2, first},
+		{"a dry run", "sync", dry, 0, second},
+		{"another command", "import", ended("stopped", 3), 3, "none"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -116,10 +115,7 @@ func TestLastRunsLiveOn(t *testing.T) {
 			run := nightly(path)
 			run.Command = tt.command
 			night(t, run, tt.s, tt.code)
-			got := []string{value(t, path, lastSuccess), value(t, path, lastComplete), value(t, path, "run_in_progress")}
-			if want := []string{tt.success, tt.complete, "0"}; !slices.Equal(got, want) {
-				t.Errorf("last success, last complete, in progress: %v, want %v", got, want)
-			}
+			same(t, []string{tt.complete, "0"}, []string{value(t, path, lastComplete), value(t, path, "run_in_progress")})
 		})
 	}
 }
@@ -127,7 +123,7 @@ func TestLastRunsLiveOn(t *testing.T) {
 // TestAnOldFileThatCannotBeRead is told of and replaced: the next run has one to read. An empty one says nothing.
 func TestAnOldFileThatCannotBeRead(t *testing.T) {
 	for name, text := range map[string]string{
-		"other text": "this is no metric\n", "half a file": "# HELP leadferry_x y\nleadferry_last_success_timestamp_seconds{comm", "binary": "\x00\xff\x00", "empty": "",
+		"other text": "this is no metric\n", "half a file": "# HELP leadferry_x y\nleadferry_last_complete_timestamp_seconds{comm", "binary": "\x00\xff\x00", "empty": "",
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "leadferry.prom")
@@ -137,12 +133,12 @@ func TestAnOldFileThatCannotBeRead(t *testing.T) {
 			if (err == nil) != (text == "") || err != nil && !strings.Contains(err.Error(), "read the metrics of the last run") {
 				t.Errorf("error %v", err)
 			}
-			if value(t, path, "run_in_progress") != "1" || value(t, path, lastSuccess) != "none" {
+			if value(t, path, "run_in_progress") != "1" || value(t, path, lastComplete) != "none" {
 				t.Error(read(t, path))
 			}
 			must(t, m.Write(ended("complete", 0), 0))
 			night(t, nightly(path), ended("stopped", 3), 3)
-			same(t, "1.77855301e+09", value(t, path, lastSuccess), "last success")
+			same(t, "1.77855301e+09", value(t, path, lastComplete), "last complete")
 		})
 	}
 }
@@ -195,11 +191,9 @@ func TestMetricsOfAnyTexts(t *testing.T) {
 		}
 		must(t, run.Write(nil, GoesOn))
 		old, err := readMetrics(run.Path)
-		for _, name := range []string{lastSuccess, lastComplete} {
-			series := old[namespace+name].GetMetric()
-			if err != nil || len(series) != 1 || series[0].GetGauge().GetValue() != seconds(s.FinishedAt) {
-				t.Fatalf("%v, %v", series, err)
-			}
+		series := old[namespace+lastComplete].GetMetric()
+		if err != nil || len(series) != 1 || series[0].GetGauge().GetValue() != seconds(s.FinishedAt) {
+			t.Fatalf("%v, %v", series, err)
 		}
 	})
 }

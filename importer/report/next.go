@@ -76,7 +76,10 @@ func (s *Summary) next(p *printer) {
 func (s *Summary) afterRun(todo *steps) {
 	n, stopped := s.Rows, s.halted()
 	s.keepIDs(todo)
-	again := s.goOn()
+	again := "Run the same command again: it goes on where this run stopped, and sends nothing twice."
+	if s.Reconciliation != nil {
+		again = "Run the same command again."
+	}
 	if s.Hint != "" {
 		again = "Then r" + again[1:]
 	}
@@ -135,18 +138,6 @@ func (s *Summary) afterPulling(todo *steps) {
 func (s *Summary) readAnew(todo *steps) {
 	todo.add(len(s.changed()) > 0, "Run the command again when nothing writes to the input any more: this run may "+
 		"lack some of its rows.")
-}
-
-// goOn says how a run that stopped goes on.
-func (s *Summary) goOn() string {
-	switch {
-	case s.Reconciliation == nil:
-		return "Run the same command again: it goes on where this run stopped, and sends nothing twice."
-	case s.Requests.Update == 0: // as with --remote none, which takes no --fresh
-		return "Run the same command again."
-	}
-	return "Run the same command again with a --fresh that reaches back to when this run began: leads that were read " +
-		"since are not read again."
 }
 
 // halted reports whether the run did not come to its end.
@@ -275,8 +266,8 @@ func (s *Summary) at() string {
 func (s *Summary) correct(rows int, then string) string {
 	text := "Correct the " + english.Plural(rows, "row", "") + " in the "
 	switch {
-	case len(s.RejectsPaths) == 0 && rows == s.Rows.Invalid && s.Checks.byMapping():
-		return "Run the same command again."
+	case len(s.RejectsPaths) == 0 && s.Checks != nil:
+		return text + "input, or the mapping, and run the same command again."
 	case len(s.RejectsPaths) == 0:
 		return text + "input and run the same command again."
 	case s.DryRun:

@@ -11,8 +11,7 @@ import (
 // found is a summary with a problem of every kind that checks know.
 func found() *Summary {
 	return &Summary{Mapping: File{Path: "m.yaml"}, Checks: &Checks{
-		Statuses:      []Word{{Text: "Hot", Rows: 2, Place: Place{File: "a.csv", Line: 3}}, {Hidden: "not shown", Rows: 1, Place: Place{File: "a.csv", Line: 4}}},
-		Lacking:       []Word{{Value: "lead.content.x", Text: "Z", Rows: 1, Place: Place{File: "a.csv", Line: 7}}, {Hidden: "other texts", Rows: 4, Place: Place{File: "a.csv", Line: 9}}},
+		Lacking:       []Word{{Value: "lead.status", Text: "Hot", Rows: 2, Place: Place{File: "a.csv", Line: 3}}, {Value: "lead.status", Hidden: "not shown", Rows: 1, Place: Place{File: "a.csv", Line: 4}}, {Value: "lead.content.x", Text: "Z", Rows: 1, Place: Place{File: "a.csv", Line: 7}}, {Hidden: "other texts", Rows: 4, Place: Place{File: "a.csv", Line: 9}}},
 		Tests:         Tests{Run: 1, Failed: 1, Failures: []Fault{{File: "m.yaml", Line: 9, Differences: []string{"one", "two"}}}},
 		CannotCreate:  []Fault{{File: "m.yaml", Line: 1, Error: "assign is missing"}},
 		LostFiles:     []Fault{{File: "a.csv", Line: 8, Error: "a quote is never closed"}},

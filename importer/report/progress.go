@@ -43,11 +43,12 @@ type Tick struct {
 type Progress struct {
 	options ProgressOptions
 
-	mu     sync.Mutex
-	bar    *progressbar.ProgressBar
-	drawn  *fitted // by the bar
-	pace   pace
-	logged time.Time
+	began     time.Time // with the first row sent
+	mu        sync.Mutex
+	bar       *progressbar.ProgressBar
+	drawn     *fitted // by the bar
+	perSecond float64 // rows sent since then
+	logged    time.Time
 }
 
 const (
@@ -66,7 +67,8 @@ func NewProgress(o ProgressOptions) *Progress {
 		progressbar.OptionSetPredictTime(false), progressbar.OptionSetElapsedTime(false),
 		progressbar.OptionShowTotalBytes(o.Total > 0), progressbar.OptionSetSpinnerChangeInterval(0),
 	)
-	return &Progress{options: o, bar: bar, drawn: drawn, logged: time.Now()}
+	now := time.Now()
+	return &Progress{options: o, began: now, bar: bar, drawn: drawn, logged: now}
 }
 
 // fitted is a terminal on which no line of the bar wraps: what fills it cannot be drawn over.
@@ -106,12 +108,15 @@ func (p *Progress) Update(t Tick) {
 	if p.options.DryRun {
 		done, sent = t.Read, t.Read
 	}
-	left := max(0, p.options.Total-done)
-	now := time.Now()
-	p.pace.add(now, sent)
-	eta := ""
-	if p.options.Total > 0 && t.Paused == "" { // else nobody can tell
-		eta = p.pace.eta(left)
+	now, eta := time.Now(), ""
+	if sent == 0 { // known rows say nothing of how fast others are
+		p.began = now
+	}
+	if passed := now.Sub(p.began).Seconds(); passed >= 1 {
+		p.perSecond = float64(sent) / passed
+	}
+	if p.options.Total > 0 && t.Paused == "" && p.perSecond >= 0.01 { // else nobody can tell
+		eta = Duration(math.Ceil(float64(max(0, p.options.Total-done)) / p.perSecond))
 	}
 	switch {
 	case p.options.Terminal:
@@ -153,7 +158,7 @@ func (p *Progress) draw(t Tick, eta string, done int) {
 	add(t.InDoubt > 0, "%s in doubt", humanize.Comma(int64(t.InDoubt)))
 	add(t.Attention > 0, "%s need attention", humanize.Comma(int64(t.Attention)))
 	add(eta != "", "%s left", eta)
-	add(true, "%.0f rows/s", p.pace.perSecond)
+	add(true, "%.0f rows/s", p.perSecond)
 	total := max(p.options.Total, done+1)
 	room := p.options.Width() - len(fmt.Sprintf("100%% [%*s] (%d/%d) ", barWidth, "", done, total))
 	for utf8.RuneCountInString(strings.Join(details, ", ")) >= room && len(details) > 1 {
@@ -169,7 +174,7 @@ func (p *Progress) draw(t Tick, eta string, done int) {
 func (p *Progress) log(t Tick, eta string) {
 	fields := []any{
 		"read", t.Read, "sent", t.Sent, "known", t.Known, "attention", t.Attention,
-		"in_doubt", t.InDoubt, "in_flight", t.InFlight, "rows_per_s", int(p.pace.perSecond + 0.5),
+		"in_doubt", t.InDoubt, "in_flight", t.InFlight, "rows_per_s", int(p.perSecond + 0.5),
 	}
 	if eta != "" {
 		fields = append(fields, "left", eta)
@@ -178,39 +183,4 @@ func (p *Progress) log(t Tick, eta string) {
 		fields = append(fields, "paused", Escape(t.Paused))
 	}
 	p.options.Log.Info("progress", fields...)
-}
-
-// pace is how fast rows are done with, lately.
-type pace struct {
-	at        time.Time
-	done      int
-	perSecond float64
-}
-
-// memory is for how long the past weighs in the pace.
-const memory = 5 * time.Second
-
-func (p *pace) add(now time.Time, done int) {
-	passed := now.Sub(p.at)
-	switch {
-	case p.at.IsZero():
-		p.at, p.done = now, done
-		return
-	case passed < time.Second:
-		return
-	}
-	weight := min(1, float64(passed)/float64(memory))
-	if p.perSecond == 0 {
-		weight = 1
-	}
-	p.perSecond += weight * (float64(done-p.done)/passed.Seconds() - p.perSecond)
-	p.at, p.done = now, done
-}
-
-// eta is how long left rows take at this pace, or "" when nothing moves.
-func (p *pace) eta(left int) string {
-	if p.perSecond < 0.01 {
-		return ""
-	}
-	return Duration(math.Ceil(float64(left) / p.perSecond))
 }

@@ -54,6 +54,7 @@ func TestTheBarShowsWhatIsLeftToSend(t *testing.T) {
 		{"nothing is sent", ProgressOptions{Total: 1000, DryRun: true}, run(Tick{Read: 40}, Tick{Read: 400}), "40% [===>......] (400/1000) 15 s left, 40 rows/s"},
 		{"no total", ProgressOptions{}, run(Tick{Sent: 40}, Tick{Sent: 400, Attention: 2000}), `(400) 2,000 need attention, 40 rows/s`},
 		{"a narrow terminal", ProgressOptions{Total: 1000, Width: func() int { return 40 }}, run(Tick{Sent: 40}, Tick{Sent: 400}), "40% [===>......] (400/1000) 15 s left"},
+		{"nothing moves", ProgressOptions{Total: 1000}, run(Tick{}, Tick{}), "0% [..........] (0/1000) 0 rows/s"},
 		{"stopped", ProgressOptions{Total: 1000}, func(p *Progress) { p.Update(Tick{Sent: 40}); p.Stop() }, ""},
 	}
 	for _, tt := range tests {
@@ -134,22 +135,11 @@ func TestWithoutATerminalProgressIsALogLineEachTenSeconds(t *testing.T) {
 		p.Stop()
 		want := `level=INFO msg=progress read=400 sent=200 known=400 attention=0 in_doubt=0 in_flight=8 rows_per_s=20 left="20 s"
 level=INFO msg=progress read=800 sent=400 known=400 attention=0 in_doubt=0 in_flight=8 rows_per_s=20 left="10 s"
-level=INFO msg=progress read=1000 sent=500 known=400 attention=2 in_doubt=1 in_flight=0 rows_per_s=3 paused=a\nb
+level=INFO msg=progress read=1000 sent=500 known=400 attention=2 in_doubt=1 in_flight=0 rows_per_s=17 paused=a\nb
 `
 		same(t, want, log.String())
 		if out.String() != "" {
 			t.Errorf("written besides: %q", out.String())
 		}
 	})
-}
-
-func TestNoTimeIsPromisedWhenNothingMoves(t *testing.T) {
-	start := time.Now()
-	var p pace
-	for i := range 100 {
-		p.add(start.Add(time.Duration(i)*time.Second), 0)
-	}
-	if eta := p.eta(10); eta != "" {
-		t.Errorf("10 rows take %v", eta)
-	}
 }

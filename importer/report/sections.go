@@ -3,8 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"maps"
-	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -46,26 +44,20 @@ func (s *Summary) Sections() []Section {
 	return slices.DeleteFunc(all, func(of Section) bool { return len(of.Lines) == 0 })
 }
 
-// assigned are organizations in one line each, most leads first: the locations that people know them by, and how their
-// IDs begin.
+// assigned are organizations in one line each, by the location that got most of their leads.
 func assigned(organizations []Organization) []Line {
-	leads, places := map[string]int{}, map[string][]string{}
+	location, leads := map[string]string{}, map[Organization]int{}
 	for _, o := range organizations {
-		if leads[o.ID] += o.Leads; o.Location != "" {
-			places[o.ID] = append(places[o.ID], o.Location)
-		}
+		location[o.ID] = cmp.Or(location[o.ID], o.Location)
 	}
-	ids := slices.SortedFunc(maps.Keys(leads),
-		func(a, b string) int { return cmp.Or(cmp.Compare(leads[b], leads[a]), cmp.Compare(a, b)) })
-	return lines(ids, func(id string) Line {
-		line := Line{Count: leads[id], Name: id}
-		if at := places[id]; len(at) > 0 {
-			line.Name, line.Text = at[0], Shortened(id, 9)
-			if more := len(at) - 1; more > 0 {
-				line.Text = fmt.Sprintf("and %s  %s", english.Plural(more, "other location", ""), line.Text)
-			}
+	for _, o := range organizations {
+		leads[Organization{ID: o.ID, Location: location[o.ID]}] += o.Leads
+	}
+	return lines(Organizations(leads), func(o Organization) Line {
+		if o.Location == "" {
+			return Line{Count: o.Leads, Name: o.ID}
 		}
-		return line
+		return Line{Count: o.Leads, Name: o.Location, Text: Shortened(o.ID, 9)}
 	})
 }
 
@@ -97,14 +89,9 @@ func (s *Summary) FileName(path string) string {
 // places are the first ones of so many rows.
 func (s *Summary) places(at []Place, rows int) string {
 	var list []string
-	for i, p := range at {
-		followsRow := i > 0 && p.Row > 0 && at[i-1].Row > 0 && at[i-1].File == p.File
+	for _, p := range at {
 		p.File = s.FileName(p.File)
-		text := p.String()
-		if followsRow {
-			text = strings.TrimPrefix(text, p.File+": ")
-		}
-		list = append(list, whole(text))
+		list = append(list, p.String())
 	}
 	if rows > len(list) && len(list) > 0 {
 		list = append(list, "…")
@@ -120,7 +107,7 @@ func (r *Reconciliation) sections() []Section {
 		return Line{Count: v.Leads, Name: v.Verdict, Text: verdictMeanings[v.Verdict]}
 	})
 	verdicts = slices.DeleteFunc(verdicts, func(l Line) bool { return l.Count == 0 })
-	statuses, owners := moves(byLife(r.Statuses), "none", "×  "), moves(r.Owners, "none", "to ")
+	statuses, owners := moves(r.Statuses, "none", "×  "), moves(r.Owners, "none", "to ")
 	return []Section{
 		{ID: "reconciliation", Title: "Verdicts", Lines: verdicts},
 		{ID: "statuses", Title: "Status in the file, and on the service", Lines: statuses, Top: 24},
@@ -156,7 +143,6 @@ func (c *Checks) sections(s *Summary) []Section {
 			where := s.places(r.Places, r.Rows)
 			return Line{Count: r.Rows, Name: r.Rule, Text: inColumn(r.Column, r.Error), Where: where}
 		})},
-		{Title: "Statuses that are not mapped", Lines: lines(c.Statuses, words), Private: true},
 		{Title: "Texts that a map lacks", Lines: lines(c.Lacking, words), Private: true},
 		{Title: "Texts that only else takes", Lines: lines(c.Caught, words), Top: topChecks, Private: true},
 		{ID: "lost", Title: "Files that could not be read to their end", Lines: lines(c.LostFiles, Fault.line)},
@@ -214,9 +200,6 @@ func (c *Checks) wouldSend() []Line {
 	if c.Repeats.Rows > 0 {
 		text += " (a row that repeats a key makes no lead of its own)"
 	}
-	if n.Rate > 0 {
-		text += fmt.Sprintf(": at --rate %v that takes %s or longer", n.Rate, Duration(max(math.Round(n.DurationS), 1)))
-	}
 	return []Line{{Text: text + "."}}
 }
 
@@ -242,7 +225,11 @@ func (p *printer) section(of Section) {
 	}
 	for i, l := range of.Lines {
 		if i == of.Top && i > 0 {
-			p.others(of, of.Lines[i:])
+			more := fmt.Sprintf("and %d more", len(of.Lines)-i)
+			if n := sum(of.Lines[i:], func(l Line) int { return l.Count }); n > 0 {
+				more = fmt.Sprintf("%*s  %s", p.figures, humanize.Comma(int64(n)), more)
+			}
+			p.indented(more)
 			return
 		}
 		first, next, text := "  ", "    ", l.Text
@@ -254,33 +241,9 @@ func (p *printer) section(of Section) {
 			next += strings.Repeat(" ", names+2)
 			text = fmt.Sprintf("%-*s  %s", names, EscapeLine(l.Name), text)
 		}
-		for i, line := range p.lines(first, next, text) {
-			if name := EscapeLine(l.Name); i == 0 && name != "" {
-				line = strings.Replace(line, name, p.ink.outcome(l.Name, name), 1)
-			}
-			p.WriteString(line + "\n")
-		}
+		p.wrap(first, next, text)
 		if l.Where != "" {
 			p.wrap(next, next, l.Where)
 		}
 	}
-}
-
-// others end a section that is longer than what is shown of it.
-func (p *printer) others(of Section, rest []Line) {
-	where := p.whole
-	switch {
-	case of.Private:
-		where = "--strict --problems FILE"
-	case of.ID == "errors":
-		where = cmp.Or(p.rejects, where)
-	}
-	text := fmt.Sprintf("and %d more", len(rest))
-	if where != "" {
-		text += ": " + where
-	}
-	if n := sum(rest, func(l Line) int { return l.Count }); n > 0 {
-		text = fmt.Sprintf("%*s  %s", p.figures, humanize.Comma(int64(n)), text)
-	}
-	p.indented(text)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,10 +24,6 @@ func (s *Summary) WriteText(w io.Writer, width int, ink Ink) error {
 	s.escape()
 	p := &printer{
 		width: cmp.Or(max(width, 0), 80), figures: len(humanize.Comma(int64(s.Rows.Read))), ink: ink,
-		whole: baseOf(s.SummaryPath),
-	}
-	if len(s.RejectsPaths) == 1 {
-		p.rejects = baseOf(s.RejectsPaths[0])
 	}
 	for i, sentence := range s.Headline() {
 		for _, line := range p.lines("", "", sentence+".") {
@@ -198,15 +193,6 @@ type printer struct {
 	width   int
 	figures int // width of the column of numbers
 	ink     Ink
-
-	whole, rejects string // files that hold whole lists; "": there are none
-}
-
-func baseOf(path string) string {
-	if path == "" {
-		return ""
-	}
-	return filepath.Base(path)
 }
 
 func (p *printer) heading(text string) { p.WriteString("\n" + p.ink.Bold(text) + "\n") }
@@ -215,7 +201,7 @@ func (p *printer) verbatim(text string) { p.WriteString("  " + EscapeLine(text) 
 
 func (p *printer) indented(text string) { p.wrap("  ", "  ", text) }
 
-// wrap breaks a text between words; white space within it stays.
+// wrap breaks a text between words.
 func (p *printer) wrap(first, next, text string) {
 	for _, line := range p.lines(first, next, text) {
 		p.WriteString(line + "\n")
@@ -234,7 +220,7 @@ func (p *printer) lines(first, next, text string) (all []string) {
 		default:
 			line, used = line+" ", used+1
 		}
-		line, used = line+strings.ReplaceAll(word, unbroken, " "), used+n
+		line, used = line+word, used+n
 	}
 	return append(all, strings.TrimRight(line, " "))
 }
@@ -253,25 +239,6 @@ func (k Ink) paint(code, text string) string {
 func (k Ink) Bold(text string) string { return k.paint("1", text) }
 func (k Ink) Dim(text string) string  { return k.paint("2", text) }
 func (k Ink) Red(text string) string  { return k.paint("31", text) }
-
-// outcome is the name of one, by how much it matters to a person; other names stay as they are.
-func (k Ink) outcome(name, text string) string {
-	switch name {
-	case "created", "updated", "unchanged", "same":
-		return k.paint("32", text)
-	case "in_doubt", "failed":
-		return k.Red(text)
-	case "changed", "invalid", "rejected", "partial", "unmatched", "conflict", "file_ahead", "service_ahead",
-		"both_changed", "absent":
-		return k.paint("33", text)
-	}
-	return text
-}
-
-// whole keeps the words of a text in one line of the text for people, see wrap.
-func whole(text string) string { return strings.ReplaceAll(text, " ", unbroken) }
-
-const unbroken = "\u00a0"
 
 // Duration is a time that something took, in seconds, as it is shown everywhere.
 func Duration(s float64) string {

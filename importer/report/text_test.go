@@ -90,7 +90,7 @@ Most frequent reasons
                         leads.csv:90, …
           2  invalid    column "Email": not an e-mail address
                         more.csv:4, …
-          1  and 1 more: summary.json
+          1  and 1 more
 
 Assigned to
   1,234,000  Oak Hill   o-1
@@ -180,8 +180,8 @@ func TestTextSaysOneThingForEachKindOfRun(t *testing.T) {
 		{"dry run, then", change(checked(), func(s *Summary) { s.Command = "import" }), "1. Run the same command without --dry-run to send the rows.\n"},
 		{"bad mapping", change(checked(), func(s *Summary) {
 			s.Rows.Invalid, s.Checks = 2, &Checks{Rules: []Rule{{Rule: "assign", Rows: 2}}}
-		}), "1. Add an entry under assign in leads.yaml for the 2 rows that none fits, or\n     fill in what they lack.\n  2. Run the same command again.\n"},
-		{"bad check", change(checked(), func(s *Summary) { s.Rows.Invalid = 1 }), "1. Correct the 1 row in the input and run the same command again.\n"},
+		}), "1. Add an entry under assign in leads.yaml for the 2 rows that none fits, or\n     fill in what they lack.\n  2. Correct the 2 rows in the input, or the mapping, and run the same command\n     again.\n"},
+		{"bad check", change(checked(), func(s *Summary) { s.Rows.Invalid = 1 }), "1. Correct the 1 row in the input, or the mapping, and run the same command\n     again.\n"},
 		{"bad check with rejects", change(checked(), func(s *Summary) { s.Rows.Invalid = 1; s.RejectsPaths = []string{"r.csv"} }), "leadferry validate -m leads.yaml r.csv\n"},
 		{"bad check of a workbook", change(checked(), func(s *Summary) {
 			s.Rows.Invalid, s.Inputs[0].Format, s.RejectsPaths = 1, "xlsx", []string{"r.csv"}
@@ -255,9 +255,7 @@ func TestTextOfAReconciliation(t *testing.T) {
 	holds(true, "Run the same command again. 2.")
 	s.Requests.Update, s.Reconciliation.Sample.Read, s.Reconciliation.Sample.Differ = 3, 3, 1
 	holds(true, ", and 1 differs (0.0 %). Between 0.0 and 0.0 % of the leads that the file names differ (95 % confidence)")
-	holds(true, "again with a --fresh that reaches back to when this run began")
 	s.Reconciliation.Sample, s.Reconciliation.Verdicts[0].Leads = nil, 0
-	holds(true, "again with a --fresh")
 	holds(false, "absent")
 }
 

@@ -282,8 +282,8 @@ func TestMetricsOfAKilledRun(t *testing.T) {
 	})
 	ok(t, c.Process.Kill())
 	_ = c.Wait()
-	const success, start = "leadferry_last_success_timestamp_seconds{}", "leadferry_run_start_timestamp_seconds{}"
-	killed := w.expect("l.prom", map[string]string{"leadferry_run_in_progress{}": "1", "leadferry_run_exit_code{}": "", success: first[success]})
+	const complete, start = "leadferry_last_complete_timestamp_seconds{}", "leadferry_run_start_timestamp_seconds{}"
+	killed := w.expect("l.prom", map[string]string{"leadferry_run_in_progress{}": "1", "leadferry_run_exit_code{}": "", complete: first[complete]})
 	if killed[start] == first[start] {
 		t.Error("the file still tells of the first run")
 	}

@@ -14,9 +14,7 @@ package page
 
 import (
 	"bytes"
-	"cmp"
 	_ "embed"
-	"fmt"
 	"html/template"
 	"io"
 	"net/url"
@@ -39,7 +37,7 @@ var runText string
 // run is made when the first page is: most starts of the program make none.
 var run = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("run").Funcs(template.FuncMap{
-		"comma": comma, "text": report.Escape, "prose": prose, "command": command,
+		"comma": comma, "text": report.Escape, "prose": prose, "command": report.EscapeLine,
 		"clock": clock, "ms": milliseconds, "seconds": report.Duration, "bytes": humanize.Comma, "width": width,
 	}).Parse(runText))
 })
@@ -65,20 +63,13 @@ func view(s *report.Summary, total int) (page.View, error) {
 
 func comma(n int) string { return humanize.Comma(int64(n)) }
 
-// command is a line for a shell, which is of no use when it is cut.
-func command(line string) string { return report.EscapeLine(report.Shortened(line, 4096)) }
+// code is the form of commands in a text.
+var code = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("`([^`]+)`") })
 
-// forms are those of flags, and of commands in a text.
-var forms = sync.OnceValues(func() (flag, code *regexp.Regexp) {
-	return regexp.MustCompile(`--[a-z][a-z-]*`), regexp.MustCompile("`([^`]+)`")
-})
-
-// prose is a text for people: commands in it look like commands, and no flag is broken.
+// prose is a text for people: commands in it look like commands.
 func prose(text string) template.HTML {
 	escaped := template.HTMLEscapeString(report.Escape(text))
-	flag, code := forms()
-	escaped = code.ReplaceAllString(escaped, "<code>$1</code>")
-	return template.HTML(flag.ReplaceAllString(escaped, `<span class="nowrap">$0</span>`))
+	return template.HTML(code().ReplaceAllString(escaped, "<code>$1</code>"))
 }
 
 func clock(at time.Time) string { return at.UTC().Format("2 Jan 2006, 15:04:05 UTC") }
@@ -212,41 +203,29 @@ func (c *content) TimeLeft() string {
 type verdict struct{ Class, Word string }
 
 func (c *content) Verdict() verdict {
-	switch doubts := c.Rows.InDoubt > 0; {
-	case c.Running() && doubts:
-		return verdict{"bad", "Running, with rows in doubt"}
-	case c.Running():
-		return verdict{"idle", "Running"}
-	case c.Outcome == "interrupted":
-		return verdict{"bad", "Interrupted"}
-	case c.Outcome == "stopped":
-		return verdict{"bad", "Stopped early"}
-	case doubts:
-		return verdict{"bad", "Done, with rows in doubt"}
-	case c.Outcome == "attention" || c.ExitCode != 0:
-		return verdict{"warn", "Done, needs attention"}
-	case c.Rows.Read == 0:
-		return verdict{"idle", "There were no rows"}
+	v, known := map[string]verdict{
+		report.Running: {"idle", "Running"}, "interrupted": {"bad", "Interrupted"}, "stopped": {"bad", "Stopped early"},
+		"complete": {"good", "It worked"},
+	}[c.Outcome]
+	if !known || v.Class == "good" && c.ExitCode != 0 {
+		v = verdict{"warn", "Done, needs attention"}
 	}
-	return verdict{"good", "It worked"}
+	if c.Rows.InDoubt > 0 {
+		return verdict{"bad", v.Word + ", with rows in doubt"}
+	}
+	return v
 }
 
 // Pace says how long the run took, and how fast it was.
 func (c *content) Pace() string {
-	text := report.Duration(c.DurationS)
-	if c.Reconciliation == nil { // which is about leads, not about how fast
-		text += fmt.Sprintf(", %s rows/s", rate(c.ThroughputRowsPerS))
+	if c.Reconciliation != nil { // which is about leads, not about how fast
+		return report.Duration(c.DurationS)
 	}
-	if c.LatencyMs.P95 > 0 {
-		text += fmt.Sprintf("; half of the answers within %s, 95 %% within %s", milliseconds(c.LatencyMs.P50),
-			milliseconds(c.LatencyMs.P95))
-	}
-	return text
+	return report.Duration(c.DurationS) + ", " + rate(c.ThroughputRowsPerS) + " rows/s"
 }
 
 func (c *content) Doubts() clipped[report.Doubt] {
-	byPlace := func(a, b report.Doubt) int { return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line)) }
-	list := clip(slices.SortedStableFunc(slices.Values(c.InDoubt), byPlace), mostDoubts)
+	list := clip(c.InDoubt, mostDoubts)
 	list.More = max(0, c.Rows.InDoubt-len(list.Items))
 	return list
 }
