@@ -210,18 +210,10 @@ func (c *Checks) sends() bool { return c.Projected.Create+c.Projected.Update > 0
 
 // steps are what to do about the mapping and the files themselves.
 func (c *Checks) steps(todo *steps, mapping string) {
-	unassigned := 0
-	for _, r := range c.Rules {
-		if r.Rule == "assign" {
-			unassigned += r.Rows
-		}
-	}
 	todo.add(len(c.CannotCreate) > 0, "Complete "+mapping+": only you can decide what it lacks.")
 	todo.add(c.Tests.Failed > 0, "Correct the mapping, or what its tests expect.")
 	todo.add(len(c.Lacking) > 0, "Add the texts that a map lacks to it (statuses: to lead.status.map in "+mapping+
 		") or to its table, with what they become, or give the others a value with else.")
-	todo.add(unassigned > 0, fmt.Sprintf("Add an entry under assign in %s for the %s that none fits, or fill in what "+
-		"they lack.", mapping, english.Plural(unassigned, "row", "")))
 	todo.add(c.tooStrict(), "Mend what the notes and lists above say of the file and the mapping, or "+
 		"check without --strict, which counts it.")
 	todo.add(len(c.LostFiles) > 0, "Mend the files that could not be read to their end, or get whole copies of them.")

@@ -34,7 +34,7 @@ func (s *Summary) Sections() []Section {
 		Section{ID: "rows", Title: "Rows", Lines: append([]Line{{Count: s.Rows.Read, Name: "read"}}, rows...)})
 	all = append(all,
 		Section{ID: "moves", Title: "Changes of status, confirmed", Top: 12, Lines: moves(s.Transitions, "not known", "to ")},
-		Section{ID: "errors", Title: "Most frequent reasons", Top: 3, Lines: lines(s.Asking(), func(r Reason) Line {
+		Section{ID: "errors", Title: "Most frequent reasons", Top: 3, Lines: lines(s.asking(), func(r Reason) Line {
 			return Line{Count: r.Rows, Name: r.Outcome, Text: r.Error, Where: s.places(r.Examples, r.Rows)}
 		})})
 	all = append(all, s.Checks.sections(s)...)

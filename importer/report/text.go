@@ -135,9 +135,9 @@ func requests(creates, updates int) string {
 	return english.Plural(creates, "create request", "") + " and " + english.Plural(updates, "update", "")
 }
 
-// Asking are the reasons of rows that want a person's eye, except pending ones, which the next run sends. A run that
+// asking are the reasons of rows that want a person's eye, except pending ones, which the next run sends. A run that
 // sends nothing lists invalid ones check by check.
-func (s *Summary) Asking() []Reason {
+func (s *Summary) asking() []Reason {
 	asks := map[string]bool{}
 	for _, o := range s.Outcomes() {
 		asks[o.Name] = o.Attention && !(o.Name == "invalid" && s.Checks != nil)

@@ -180,7 +180,7 @@ func TestTextSaysOneThingForEachKindOfRun(t *testing.T) {
 		{"dry run, then", change(checked(), func(s *Summary) { s.Command = "import" }), "1. Run the same command without --dry-run to send the rows.\n"},
 		{"bad mapping", change(checked(), func(s *Summary) {
 			s.Rows.Invalid, s.Checks = 2, &Checks{Rules: []Rule{{Rule: "assign", Rows: 2}}}
-		}), "1. Add an entry under assign in leads.yaml for the 2 rows that none fits, or\n     fill in what they lack.\n  2. Correct the 2 rows in the input, or the mapping, and run the same command\n     again.\n"},
+		}), "1. Correct the 2 rows in the input, or the mapping, and run the same command\n     again.\n"},
 		{"bad check", change(checked(), func(s *Summary) { s.Rows.Invalid = 1 }), "1. Correct the 1 row in the input, or the mapping, and run the same command\n     again.\n"},
 		{"bad check with rejects", change(checked(), func(s *Summary) { s.Rows.Invalid = 1; s.RejectsPaths = []string{"r.csv"} }), "leadferry validate -m leads.yaml r.csv\n"},
 		{"bad check of a workbook", change(checked(), func(s *Summary) {
