@@ -322,9 +322,6 @@ func (d *dryRun) rules() (list []report.Rule) {
 	return list
 }
 
-// statusValue is what a mapping calls the status of leads.
-const statusValue = "lead.status"
-
 // wordOf is the word of a problem. Only a terminal shows it, because it may be anything.
 func wordOf(p mapping.Problem) report.Word {
 	const longWord = 200 // characters
