@@ -143,7 +143,7 @@ func (r *run) noteStart(ctx context.Context) error {
 	}
 	t, err := r.Witnesses.Begin(ctx, r.ledger, checkpoint.Witness{
 		Run: r.RunID, Command: r.Command, Process: os.Getpid(), Started: r.began, Kinds: r.kinds(),
-	}, r.Files.Folder())
+	}, r.Files.Dir)
 	if err != nil {
 		return err
 	}

@@ -119,7 +119,7 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	}
 	r.began = time.Now() // a person may have been asked, who takes their time
 	if r.meter.Begin(r.began); r.dry == nil {
-		parents, own := []string{report.RunsFolder}, r.Files.Folder()
+		parents, own := []string{report.RunsFolder}, r.Files.Dir
 		if own != "" {
 			parents = append(parents, filepath.Dir(filepath.Clean(own)))
 		}

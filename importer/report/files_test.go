@@ -126,8 +126,7 @@ func TestOnlyWantedFilesAreMade(t *testing.T) {
 		files Files
 		want  []string
 	}{
-		{"no folder", Files{Dir: None}, nil},
-		{"a file without a folder", Files{Dir: None, Results: dir + "/a/r.csv"}, []string{"r.csv"}},
+		{"a file without a folder", Files{Results: dir + "/a/r.csv"}, []string{"r.csv"}},
 		{"summary on standard output", Files{Dir: dir + "/a", Summary: "-"}, []string{"rejects.csv", "results.csv"}},
 		{"none of them", Files{Dir: dir + "/a", Summary: None, Results: None, Rejects: None}, nil},
 	}

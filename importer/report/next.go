@@ -193,7 +193,7 @@ type Unkept struct {
 // keptInResults says whether the results hold the IDs that the checkpoint lacks, beside a witness that says of which
 // run.
 func (s *Summary) keptInResults() bool {
-	return s.ResultsPath != "" && s.run != nil && s.ResultsPath == filepath.Join(s.run.files.Folder(), resultsFile) &&
+	return s.ResultsPath != "" && s.run != nil && s.ResultsPath == filepath.Join(s.run.files.Dir, resultsFile) &&
 		s.Target.BaseURL != inSandbox
 }
 

@@ -29,7 +29,7 @@ import (
 // (Summary.WriteJSON).
 const None = "none"
 
-// Files says where a run leaves its files. Dir "" or "none" makes no folder. A file
+// Files says where a run leaves its files. Dir "" makes no folder. A file
 // whose path is "" lies in the folder, and is not written without one.
 type Files struct {
 	Dir, Results, Rejects, Summary string
@@ -44,14 +44,6 @@ type Files struct {
 	Namespaced bool     // results name the namespace of the keys
 
 	Page func(io.Writer, *Summary) error // writes report.html into the folder; nil: there is none
-}
-
-// Folder is the run's folder, or "".
-func (f Files) Folder() string {
-	if f.Dir == None {
-		return ""
-	}
-	return f.Dir
 }
 
 // Wanted reports whether any file or folder is.
@@ -92,7 +84,6 @@ func OpenRun(f Files) (*Run, error) {
 	if slices.Contains([]string{f.Dir, f.Results, f.Rejects, f.Reconciliation, f.Pull}, "-") {
 		return nil, errors.New("only the summary can go to standard output")
 	}
-	f.Dir = f.Folder()
 	if f.Summary == "-" {
 		f.Summary = None
 	}

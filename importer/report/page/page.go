@@ -208,10 +208,13 @@ func (c *content) Verdict() verdict {
 		"complete": {"good", "It worked"},
 	}[c.Outcome]
 	if !known || v.Class == "good" && c.ExitCode != 0 {
-		v = verdict{"warn", "Done, needs attention"}
+		v = verdict{"warn", "Done"}
 	}
-	if c.Rows.InDoubt > 0 {
+	switch {
+	case c.Rows.InDoubt > 0:
 		return verdict{"bad", v.Word + ", with rows in doubt"}
+	case v.Class == "warn":
+		v.Word += ", needs attention"
 	}
 	return v
 }
