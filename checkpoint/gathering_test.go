@@ -28,8 +28,8 @@ func (s *pausingStore) Commit(ctx context.Context, changes []*checkpoint.Change)
 	return s.notedStore.Commit(ctx, changes)
 }
 
-// At 64 requests in flight that take about 20 ms, commits are full, and yet no place stays empty for long: neither with a
-// ledger on a fast disk nor with one some milliseconds away.
+// At 64 requests in flight that take about 20 ms, commits are full, and yet no place stays empty for long: neither with
+// a ledger on a fast disk nor with one some milliseconds away.
 func TestCommitsAreFullAndPlacesToo(t *testing.T) {
 	for _, pause := range []time.Duration{200 * time.Microsecond, 2 * time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond} {
 		t.Run(fmt.Sprint("commits take ", pause), func(t *testing.T) {

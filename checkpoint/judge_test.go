@@ -257,8 +257,8 @@ func TestFindingsOfRunFoldersAreRemembered(t *testing.T) {
 	}
 }
 
-// A ledger that is older than known, whose parent went on, or that was copied elsewhere is taken by its own answer, as incomplete
-// and under a new ID; whatever cuts that off, it is not taken as complete.
+// A ledger that is older than known, whose parent went on, or that was copied elsewhere is taken by its own answer, as
+// incomplete and under a new ID; whatever cuts that off, it is not taken as complete.
 func TestTakeOlder(t *testing.T) {
 	for name, test := range map[string]struct {
 		witnesses func(id string) []checkpoint.Witness

@@ -50,8 +50,8 @@ func (k *KeptKey) Apply(b Book, c *Change, old *Kept, now time.Time) error {
 
 // Claim stores an intent before a row is sent, or refuses. A row in doubt is claimed only if that was decided (again):
 // another worker may have sent it since the look-up. The intent also owns the ExternalID that the link after the create
-// will ask for, so that two rows never get the same one. If an earlier send is in doubt, its intent becomes the Prior of
-// the new one; Withdraw puts it back, and so does a refusal, which says nothing of the earlier send.
+// will ask for, so that two rows never get the same one. If an earlier send is in doubt, its intent becomes the Prior
+// of the new one; Withdraw puts it back, and so does a refusal, which says nothing of the earlier send.
 func (k *KeptKey) Claim(b Book, e *Entry, old *Kept, again bool) (refusal error) {
 	switch {
 	case !ValidKey(e.Key):

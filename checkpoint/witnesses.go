@@ -125,8 +125,8 @@ func (ws *Witnesses) Left(so string) bool {
 			func(w Witness) bool { return w.Err == nil && !w.Open && w.Left == so })
 }
 
-// NoteEnd keeps in the book how a ledger without witnesses is left, that of the sandbox, see [Witnesses.Left]. Until its
-// use ends in order, the book says nothing of it.
+// NoteEnd keeps in the book how a ledger without witnesses is left, that of the sandbox, see [Witnesses.Left]. Until
+// its use ends in order, the book says nothing of it.
 func (ws *Witnesses) NoteEnd(s Store) {
 	if ws == nil || ws.Book == "" {
 		return

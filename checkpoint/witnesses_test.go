@@ -171,8 +171,8 @@ func TestWithdrawnWitness(t *testing.T) {
 	}
 }
 
-// The book keeps one entry a worker of a server's ledger, until a later worker of it says as much: not those that may still go
-// on, nor other ledgers'. The kinds of files stay.
+// The book keeps one entry a worker of a server's ledger, until a later worker of it says as much: not those that may
+// still go on, nor other ledgers'. The kinds of files stay.
 func TestBookOfAServersLedger(t *testing.T) {
 	ws, _ := places(t)
 	m, other := at{ledger(t, "a"), "postgres://db/leads"}, at{ledger(t, "b"), "postgres://db/leads"}

@@ -21,8 +21,8 @@ type collector struct {
 	dry   *dryRun // of a run that sends nothing; else nil
 	drift *drift  // of a reconciliation; else nil
 	pulls *pulls  // nil: no pull file is wanted
-	// takes each row after its outcome is durable, and keeps the item alone: recorder.add or, if no file has lines about
-	// rows, items.add
+	// takes each row after its outcome is durable, and keeps the item alone: recorder.add or, if no file has lines
+	// about rows, items.add
 	record func(*item, *result) error
 
 	options *Options

@@ -196,8 +196,8 @@ func TestLimitsHoldForWhatIsOverAtOnce(t *testing.T) {
 	})
 }
 
-// A worker that does not hear any more what holds for its fleet waits for as long as it waits for its ledger, and leaves its
-// figures as long as it does.
+// A worker that does not hear any more what holds for its fleet waits for as long as it waits for its ledger, and
+// leaves its figures as long as it does.
 func TestAFleetThatIsNotHeardOf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fleetTwin{workers: 1, rate: 10}

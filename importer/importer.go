@@ -124,9 +124,8 @@ type Task struct {
 type Sending struct {
 	Client      leadapi.Config
 	Target      checkpoint.Target
-	Concurrency int // requests in flight at most
-	// requests a second at most; 0 = no limit. validate, dry run: what a duration is projected for
-	Rate        float64
+	Concurrency int           // requests in flight at most
+	Rate        float64       // requests a second at most; 0 = no limit
 	Retries     int           // further tries of a request that was answered and may be sent again
 	MaxWait     time.Duration // how long the service may stay silent
 	MaxDuration time.Duration // rows are taken no longer than this; 0 = no limit

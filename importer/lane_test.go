@@ -42,8 +42,8 @@ func TestRowsWaitForAnExternalIDThatTwoLeadsHad(t *testing.T) {
 	})
 }
 
-// Two lanes whose rows turn out to be of one lead become one, and keep the order of their rows. One that has ended stands
-// until the next rows are looked up.
+// Two lanes whose rows turn out to be of one lead become one, and keep the order of their rows. One that has ended
+// stands until the next rows are looked up.
 func TestLanesBecomeOne(t *testing.T) {
 	s := newLanes(2)
 	three, four := &item{}, &item{}
@@ -145,8 +145,8 @@ func TestLinksKeepWhatIsKnownOfTheContent(t *testing.T) {
 	})
 }
 
-// One lead whose answer takes ten minutes holds back nobody but its own rows. It is far enough from the beginning that it
-// is not the first create of all, which goes alone.
+// One lead whose answer takes ten minutes holds back nobody but its own rows. It is far enough from the beginning that
+// it is not the first create of all, which goes alone.
 func TestASlowLeadHoldsBackNobodyElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rows := numbered(3000)
@@ -173,8 +173,8 @@ func TestASlowLeadHoldsBackNobodyElse(t *testing.T) {
 	})
 }
 
-// Thousands of rows of one lead, by two keys, go one after another, in file order, beside those of others, with a bound on how
-// many wait. fault 80
+// Thousands of rows of one lead, by two keys, go one after another, in file order, beside those of others, with a bound
+// on how many wait. fault 80
 func TestThousandsOfRowsOfOneLead(t *testing.T) {
 	paired(t, func(t *testing.T, p *pair) {
 		p.must("created 1", p.run("import", Options{}, "one,,x-1,open,start,1"))
@@ -246,8 +246,8 @@ func (a away) Find(ctx context.Context, _ []checkpoint.Query, _ []checkpoint.Ent
 	return ctx.Err()
 }
 
-// The first signal ends a run that waits for a checkpoint which is away: nothing would be done with its answer. So does the end of its
-// time.
+// The first signal ends a run that waits for a checkpoint which is away: nothing would be done with its answer. So does
+// the end of its time.
 func TestNobodyWaitsForAnswersOfNoUse(t *testing.T) {
 	for name, signal := range map[string]bool{"a signal": true, "its time": false} {
 		t.Run(name, func(t *testing.T) {

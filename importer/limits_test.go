@@ -108,9 +108,9 @@ func TestLimitsEndARun(t *testing.T) {
 	}
 }
 
-// A run that is out of time takes no more rows and finishes the leads that it has made: none stays without its link. Where
-// the time is over while the last rows are under way, nothing is left undone. Links that it waits for are given up at the
-// first signal, and a service that is gone is told as such.
+// A run that is out of time takes no more rows and finishes the leads that it has made: none stays without its link.
+// Where the time is over while the last rows are under way, nothing is left undone. Links that it waits for are given
+// up at the first signal, and a service that is gone is told as such.
 func TestMaxDuration(t *testing.T) {
 	for _, test := range []struct {
 		name           string

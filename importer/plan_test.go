@@ -43,8 +43,8 @@ func planLead() checkpoint.Entry {
 	}
 }
 
-// mustPlan compares what a planner answers: how the row ends, "create", "link" and "hold" with how it ends then, or "send" with
-// what: S, X and the content keys.
+// mustPlan compares what a planner answers: how the row ends, "create", "link" and "hold" with how it ends then, or
+// "send" with what: S, X and the content keys.
 func mustPlan(t *testing.T, plan func(*Case) Step, c *Case, want string) {
 	t.Helper()
 	step := plan(c)

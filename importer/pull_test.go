@@ -85,8 +85,8 @@ func TestWordsOfThePullFile(t *testing.T) {
 	}
 }
 
-// However many leads the CRM is to take over, few stand in memory; what the last row of each comes to counts, and lines come in
-// the order of the rows.
+// However many leads the CRM is to take over, few stand in memory; what the last row of each comes to counts, and lines
+// come in the order of the rows.
 func TestPullKeepsFewLeadsInMemory(t *testing.T) {
 	const leads = 3*mostPulled + 7
 	p := newPulls(new(mapping.Mapping), new(conflicts))
@@ -185,8 +185,8 @@ func TestPullClosesTheCircle(t *testing.T) {
 	})
 }
 
-// All things come out in order, as often as somebody asks, whatever of them fits into memory, wherever the rest goes, and
-// whenever the disk takes no more; of which no name is left.
+// All things come out in order, as often as somebody asks, whatever of them fits into memory, wherever the rest goes,
+// and whenever the disk takes no more; of which no name is left.
 func TestSpool(t *testing.T) {
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)

@@ -77,8 +77,8 @@ func either(t *testing.T, secure bool, play func(p *peer, c net.Conn)) (*peer, *
 	return p, trust(signedIn(t, config("https://"+p.Addr().String())), known)
 }
 
-// fault 47: the peer gives each request but the first the answer of the one before. The first to meet that is told the lead of
-// another row, which its caller can tell; the one behind it is not told that one's.
+// fault 47: the peer gives each request but the first the answer of the one before. The first to meet that is told the
+// lead of another row, which its caller can tell; the one behind it is not told that one's.
 func TestAnswerOfTheOneBeforeGoesNoFurther(t *testing.T) {
 	var conns atomic.Int64
 	p := listen(t, func(p *peer, c net.Conn) {
@@ -137,8 +137,8 @@ func TestConnectionFoundClosed(t *testing.T) {
 	}
 }
 
-// A connection that has rested for long is about to be closed by the peer, also where the machine slept: by the clock that stands
-// still then, it is fresh. faults 40, 77
+// A connection that has rested for long is about to be closed by the peer, also where the machine slept: by the clock
+// that stands still then, it is fresh. faults 40, 77
 func TestLongRestedConnectionIsNotUsed(t *testing.T) {
 	for what, before := range map[string]func(time.Time) time.Time{
 		"rested": func(since time.Time) time.Time { return since.Add(-restLimit) },

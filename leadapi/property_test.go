@@ -121,8 +121,8 @@ func reset(c net.Conn, hard bool) {
 	c.Close()
 }
 
-// Whatever the peer does, over whatever way, and whenever the caller has had enough: what is said not to have been applied was not,
-// and nobody is told the lead of another row. faults 34-47
+// Whatever the peer does, over whatever way, and whenever the caller has had enough: what is said not to have been
+// applied was not, and nobody is told the lead of another row. faults 34-47
 func TestAnUnsteadyService(t *testing.T) {
 	t.Parallel()
 	known := serve(t, true, nil)

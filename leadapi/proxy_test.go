@@ -273,8 +273,8 @@ func arriving(t testing.TB, settings *tls.Config, arrived *sync.Map) *peer {
 	})
 }
 
-// faults 35-38, 43, 47: a proxy may do at every step what it likes: a create that is called made was made once, and what
-// is called not applied never arrived.
+// faults 35-38, 43, 47: a proxy may do at every step what it likes: a create that is called made was made once, and
+// what is called not applied never arrived.
 func TestProxiesThatMisbehave(t *testing.T) {
 	known := serve(t, true, func(http.ResponseWriter, *http.Request) {})
 	secured := &tls.Config{Certificates: known.TLS.Certificates}

@@ -89,8 +89,8 @@ func strangerTo(t *testing.T, secure bool, serve func(*peer, net.Conn)) (client 
 	return client, func() []string { mu.Lock(); defer mu.Unlock(); return slices.Clone(hosts) }
 }
 
-// A host that closes a used connection under a create costs that one: from then on each create has a connection of its own.
-// fault 140
+// A host that closes a used connection under a create costs that one: from then on each create has a connection of its
+// own. fault 140
 func TestHostThatClosesUnderACreate(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		t.Run(fmt.Sprint(secure), func(t *testing.T) {

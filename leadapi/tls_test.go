@@ -71,8 +71,8 @@ func TestCertificatesThatAreNotBelieved(t *testing.T) {
 	}
 }
 
-// A service that wants a client certificate says so in TLS 1.3 only when the request may have left: its sentence is told, and the
-// request is in doubt.
+// A service that wants a client certificate says so in TLS 1.3 only when the request may have left: its sentence is
+// told, and the request is in doubt.
 func TestClientCertificates(t *testing.T) {
 	ours, theirs := authority(t, "ours"), authority(t, "theirs")
 	pool := x509.NewCertPool()

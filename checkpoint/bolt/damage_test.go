@@ -35,8 +35,8 @@ func keyOf(branch []byte, i int) []byte {
 	return e[endian.Uint32(e):][:endian.Uint32(e[4:])]
 }
 
-// meta is what the newest meta page says: the pages of the tree of buckets and of the list of free ones, the number of the
-// commit, and how long the file is at least.
+// meta is what the newest meta page says: the pages of the tree of buckets and of the list of free ones, the number of
+// the commit, and how long the file is at least.
 type meta struct{ root, free, commit, end, page int }
 
 func metaOf(t *testing.T, file []byte) (newest meta) {
@@ -222,8 +222,8 @@ func TestCutFileIsRefused(t *testing.T) {
 }
 
 // Pages that make no sense end the process that checks them, or are found by it: a free page that is in use would be
-// overwritten, one that leads to itself has no end, and one that says it is four billion pages long would fill the memory.
-// fault m19
+// overwritten, one that leads to itself has no end, and one that says it is four billion pages long would fill the
+// memory. fault m19
 func TestPagesThatMakeNoSense(t *testing.T) {
 	sequential(t)
 	file, _ := crashed(t)
@@ -395,8 +395,8 @@ func TestCheckPassesWhatIsRight(t *testing.T) {
 	}
 }
 
-// faults 21, 23, m18: a copy from before, put back, is older than the book says, as is a file whose last commit a damaged page
-// hides. Taken for good it is incomplete, and another checkpoint than the newer one.
+// faults 21, 23, m18: a copy from before, put back, is older than the book says, as is a file whose last commit a
+// damaged page hides. Taken for good it is incomplete, and another checkpoint than the newer one.
 func TestOlderCopyIsOlderThanItsWitness(t *testing.T) {
 	for name, older := range map[string]func(t *testing.T, before, now []byte) []byte{
 		"a copy put back": func(_ *testing.T, before, _ []byte) []byte { return before },

@@ -127,8 +127,8 @@ func TestWhoWaitsGetsItsTurn(t *testing.T) {
 	}
 }
 
-// From the first moment on in which a file is there that is to be filled from another checkpoint, no run begins on it as if
-// it were new, and the same copy makes room for itself.
+// From the first moment on in which a file is there that is to be filled from another checkpoint, no run begins on it
+// as if it were new, and the same copy makes room for itself.
 func TestAFileThatIsToBeFilledRefusesRuns(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.db")
 	h := emptyHeader()

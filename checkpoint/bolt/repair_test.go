@@ -28,8 +28,8 @@ func salvaged(t *testing.T, path string) (all []checkpoint.Entry, r Salvaged) {
 	return all, s.sum()
 }
 
-// Of a file that is whole everything is read, and nothing else, also keys that have the name, or the length, of what a file
-// says of itself, and by any name of the file. fault 22
+// Of a file that is whole everything is read, and nothing else, also keys that have the name, or the length, of what a
+// file says of itself, and by any name of the file. fault 22
 func TestSalvageReadsAGoodFile(t *testing.T) {
 	path, name := newPath(t), newPath(t)
 	d := seeded(t, path, 400)

@@ -45,8 +45,8 @@ func inFile(t *testing.T, path string, f func(*bbolt.Tx) error) {
 	})
 }
 
-// What a run that ended in order has left is not checked again in the same boot of the machine. A look-up notices damage that
-// it meets. Whatever else may have happened to the file, all of it is checked. faults 21, 22
+// What a run that ended in order has left is not checked again in the same boot of the machine. A look-up notices
+// damage that it meets. Whatever else may have happened to the file, all of it is checked. faults 21, 22
 func TestUntouchedFileIsNotCheckedAgain(t *testing.T) {
 	for name, test := range map[string]struct {
 		written bool // to the file, at another time
@@ -115,8 +115,8 @@ func TestUntouchedFileIsNotCheckedAgain(t *testing.T) {
 	}
 }
 
-// A key that is damaged in an untouched file, or one on the way to it, is none that nobody knows: its row would be sent again.
-// faults 22, m20
+// A key that is damaged in an untouched file, or one on the way to it, is none that nobody knows: its row would be sent
+// again. faults 22, m20
 func TestDamagedKeyIsNotUnknown(t *testing.T) {
 	path := newPath(t)
 	d := open(t, path, Options{gather: early})

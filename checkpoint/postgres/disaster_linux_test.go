@@ -62,8 +62,8 @@ func committing(s *Store, changes ...*checkpoint.Change) chan error {
 	return done
 }
 
-// A wait for a standby that somebody cancels looks like success and is none: the claim is not good, nothing of the worker may
-// leave, and it goes on once a commit has been waited for to its end. faults 2
+// A wait for a standby that somebody cancels looks like success and is none: the claim is not good, nothing of the
+// worker may leave, and it goes on once a commit has been waited for to its end. faults 2
 func TestAWaitForAStandbyThatIsCancelled(t *testing.T) {
 	server := pgtest.New(t)
 	address := server.URL("postgres")
@@ -111,8 +111,8 @@ func TestAWaitForAStandbyThatIsCancelled(t *testing.T) {
 	}
 }
 
-// A server that stands still and keeps its connections is not waited for without end: what was under way is not known, the use
-// of the ledger is over, and what it does when it goes on makes nothing twice.
+// A server that stands still and keeps its connections is not waited for without end: what was under way is not known,
+// the use of the ledger is over, and what it does when it goes on makes nothing twice.
 func TestAServerThatStandsStill(t *testing.T) {
 	server := pgtest.New(t)
 	address, target := server.URL("postgres"), newTarget()
@@ -170,8 +170,8 @@ func TestNobodyWaitsForALockForEver(t *testing.T) {
 	}
 }
 
-// The process that serves a worker stands still with a commit before it, and goes on when another one serves the worker. What it
-// was asked it does not do any more: the worker has done it again.
+// The process that serves a worker stands still with a commit before it, and goes on when another one serves the
+// worker. What it was asked it does not do any more: the worker has done it again.
 func TestACommitThatComesLate(t *testing.T) {
 	server := pgtest.Shared(t)
 	address := server.Database(t)
@@ -204,8 +204,8 @@ func either(a, b *pgtest.Server) string {
 	return "postgres://postgres@/postgres?host=" + url.QueryEscape(a.Socket()+","+b.Socket()) + "&target_session_attrs=read-write"
 }
 
-// A standby that was not waited for and takes over has lost the last commits, or may have: whoever meets it stops, also a worker that
-// has lost nothing itself, and nobody begins with it as if nothing were missing. faults 2
+// A standby that was not waited for and takes over has lost the last commits, or may have: whoever meets it stops, also
+// a worker that has lost nothing itself, and nobody begins with it as if nothing were missing. faults 2
 func TestAStandbyThatWasNeverToTakeOver(t *testing.T) {
 	for _, caught := range []bool{true, false} {
 		primary := pgtest.New(t)
@@ -232,8 +232,8 @@ func TestAStandbyThatWasNeverToTakeOver(t *testing.T) {
 	}
 }
 
-// Who takes back that a standby is waited for ends the runs that count on it: when that standby took over, what was acknowledged
-// since would be missing, and nothing would tell. faults 2
+// Who takes back that a standby is waited for ends the runs that count on it: when that standby took over, what was
+// acknowledged since would be missing, and nothing would tell. faults 2
 func TestAStandbyIsWaitedForNoMore(t *testing.T) {
 	primary := pgtest.New(t)
 	primary.Standby(t)
@@ -303,8 +303,8 @@ func TestAStandbyIsWaitedForNoMoreWhileACommitWaits(t *testing.T) {
 	})
 }
 
-// A worker whose commits no standby is waited for goes on beside one that has begun since, while one was: what the first one did
-// last is missing when the standby takes over, whatever the newest one says.
+// A worker whose commits no standby is waited for goes on beside one that has begun since, while one was: what the
+// first one did last is missing when the standby takes over, whatever the newest one says.
 func TestAStandbyWasWaitedForByTheNewestWorkerOnly(t *testing.T) {
 	primary := pgtest.New(t)
 	standby := primary.Standby(t)
@@ -324,8 +324,8 @@ func TestAStandbyWasWaitedForByTheNewestWorkerOnly(t *testing.T) {
 	refusal(t, standby.URL("postgres"), target, Options{}, "branched")
 }
 
-// A standby that was waited for takes over, and waits for none itself: a run goes on with it, and what it loses from then on is
-// noticed by whoever comes next.
+// A standby that was waited for takes over, and waits for none itself: a run goes on with it, and what it loses from
+// then on is noticed by whoever comes next.
 func TestAStandbyThatWaitsForNoneTakesOver(t *testing.T) {
 	primary := pgtest.New(t)
 	standby := primary.Standby(t)
@@ -347,8 +347,8 @@ func TestAStandbyThatWaitsForNoneTakesOver(t *testing.T) {
 	}
 }
 
-// A standby that was waited for takes over while the old server goes on: who works there claims nothing more, also when somebody
-// cancels its wait, and the worker that has its place on the new one knows all it had claimed.
+// A standby that was waited for takes over while the old server goes on: who works there claims nothing more, also when
+// somebody cancels its wait, and the worker that has its place on the new one knows all it had claimed.
 func TestTwoServersAtOnce(t *testing.T) {
 	primary := pgtest.New(t)
 	standby := primary.Standby(t)

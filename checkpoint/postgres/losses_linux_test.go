@@ -12,8 +12,8 @@ import (
 	"leadferry/internal/pgtest"
 )
 
-// A table that was emptied, as by a restore that has failed with it, is noticed before a run begins: what it knew would be made
-// again.
+// A table that was emptied, as by a restore that has failed with it, is noticed before a run begins: what it knew would
+// be made again.
 func TestRowsThatAreGone(t *testing.T) {
 	server := pgtest.Shared(t)
 	address, target := server.Database(t), newTarget()
@@ -51,8 +51,8 @@ func TestRowsThatAreGone(t *testing.T) {
 	}
 }
 
-// A run that has begun, and one that is about to begin, hear of it when somebody notes that the ledger lacks something, as
-// adopt does: nothing is claimed as if it were complete.
+// A run that has begun, and one that is about to begin, hear of it when somebody notes that the ledger lacks something,
+// as adopt does: nothing is claimed as if it were complete.
 func TestARunHearsThatItsLedgerLacksSomething(t *testing.T) {
 	address, target := pgtest.Shared(t).Database(t), newTarget()
 	run := opened(t, address, target, Options{Run: "run"})

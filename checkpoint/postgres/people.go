@@ -213,8 +213,8 @@ func (c *change) Doubts(f func(checkpoint.KeptKey) checkpoint.KeptKey) error {
 	}
 }
 
-// Lack notes what is missing, and fences every other worker: a run that has begun with a complete ledger would send rows
-// whose leads are missing. An empty text says that nothing is missing any more.
+// Lack notes what is missing, and fences every other worker: a run that has begun with a complete ledger would send
+// rows whose leads are missing. An empty text says that nothing is missing any more.
 func (c *change) Lack(missing string) error {
 	if missing != "" {
 		c.missing = missing

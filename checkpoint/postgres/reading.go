@@ -237,8 +237,8 @@ func (s *Store) Scan(ctx context.Context, which checkpoint.Filter, f func(checkp
 	return nil
 }
 
-// page are the next rows after a key: those in a state, or, of [checkpoint.Unknown], all of which anything is known. One
-// in a state that this version does not know is an error, and is not passed over.
+// page are the next rows after a key: those in a state, or, of [checkpoint.Unknown], all of which anything is known.
+// One in a state that this version does not know is an error, and is not passed over.
 func (s *Store) page(ctx context.Context, state checkpoint.State, after []byte) (page []*row, err error) {
 	err = s.read(ctx, func(c *server.Session) error {
 		page = page[:0]

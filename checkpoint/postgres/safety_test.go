@@ -101,8 +101,8 @@ func TestTheConnectionIsCutAtEveryMessage(t *testing.T) {
 	}
 }
 
-// However a commit is cut into statements, its outcomes are durable before its claims: a death between two of them leaves no
-// more in doubt than there are slots. fault 154
+// However a commit is cut into statements, its outcomes are durable before its claims: a death between two of them
+// leaves no more in doubt than there are slots. fault 154
 func TestOutcomesComeBeforeClaims(t *testing.T) {
 	const slots = 2 * mostChanges
 	server := pgtest.Shared(t)
@@ -301,8 +301,8 @@ func TestALeadComesToOneKey(t *testing.T) {
 	}
 }
 
-// Two workers never ask for one ExternalID, though neither has seen what the other has claimed; nor does a second one when the
-// lead is made, nor two at once when the first claim came to nothing.
+// Two workers never ask for one ExternalID, though neither has seen what the other has claimed; nor does a second one
+// when the lead is made, nor two at once when the first claim came to nothing.
 func TestAnExternalIDIsAskedForOnce(t *testing.T) {
 	address, target := pgtest.Shared(t).Database(t), newTarget()
 	fleet := func(shard int) Options {

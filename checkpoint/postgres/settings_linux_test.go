@@ -53,8 +53,8 @@ func TestAWarningOfEveryConnection(t *testing.T) {
 	committed(t, s, createdOf("a", "lead-a"))
 }
 
-// A pooler may hand the statements of a session to whichever connection is free: any is refused unless the address says that this
-// one does not.
+// A pooler may hand the statements of a session to whichever connection is free: any is refused unless the address says
+// that this one does not.
 func TestAPoolerIsRefused(t *testing.T) {
 	server := pgtest.New(t)
 	for _, mode := range []string{"transaction", "statement", "session"} {

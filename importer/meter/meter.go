@@ -85,8 +85,8 @@ func (m *Meter) Retried() {
 	m.at(time.Now()).retries++
 }
 
-// Sample notes how many rows have ended by this time, and whether requests wait. What came since the last time counts for the
-// moment; waiting counts for each span that it took.
+// Sample notes how many rows have ended by this time, and whether requests wait. What came since the last time counts
+// for the moment; waiting counts for each span that it took.
 func (m *Meter) Sample(now time.Time, ended int, paused bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

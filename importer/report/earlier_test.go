@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What a run has written as rejects is known again by the next one, in each form and with each delimiter: the same row for
-// the same reason, and no other.
+// What a run has written as rejects is known again by the next one, in each form and with each delimiter: the same row
+// for the same reason, and no other.
 func TestRejectsAreKnownAgain(t *testing.T) {
 	began := time.Date(2026, 11, 22, 3, 10, 0, 0, time.UTC)
 	row := Reject{

@@ -86,12 +86,34 @@ func makeFolder(path string) (*os.Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	if made == nil {
-		if err := checkMade(folder, path); err != nil {
-			return nil, errors.Join(err, folder.Close())
-		}
+	check := checkMade
+	if made != nil {
+		check = checkReused
+	}
+	if err := check(folder, path); err != nil {
+		return nil, errors.Join(err, folder.Close())
 	}
 	return folder, nil
+}
+
+// checkReused fails if a folder that was there has something in a place where a run would write, and the run may not
+// write to it.
+func checkReused(folder *os.Root, path string) error {
+	entries, err := fs.ReadDir(folder.FS(), ".")
+	for _, e := range entries {
+		if RunFile(e.Name()) == "" || e.Type().IsRegular() || e.Type()&fs.ModeSymlink != 0 {
+			continue // a file or a link is replaced
+		}
+		switch info, err := e.Info(); {
+		case err != nil:
+			return err
+		case e.IsDir():
+			return fmt.Errorf("%s is a folder, and a run's file would be there", filepath.Join(path, e.Name()))
+		case !disk.Trusted(info):
+			return fmt.Errorf("%s: %w", filepath.Join(path, e.Name()), errNotOurs)
+		}
+	}
+	return err
 }
 
 // checkMade fails when an open folder is not the one that was made at path just now.

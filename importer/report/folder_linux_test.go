@@ -83,6 +83,9 @@ func TestAPlantedPipeReceivesNothing(t *testing.T) {
 	if _, err := OpenRun(Files{Rejects: path}); err == nil || !strings.Contains(err.Error(), "belongs to another user") {
 		t.Errorf("named by a flag: %v", err)
 	}
+	if _, err := OpenRun(Files{Dir: filepath.Dir(path)}); err == nil || !strings.Contains(err.Error(), "belongs to another user") {
+		t.Errorf("in the folder: %v", err)
+	}
 	must(t, os.Remove(path))
 	r := open(t, Files{Dir: filepath.Dir(path)})
 	must(t, syscall.Mkfifo(path, 0o622))

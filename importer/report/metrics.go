@@ -18,10 +18,10 @@ import (
 )
 
 // Metrics is the file of --metrics: what alerts need of the last run, as gauges in the Prometheus text format for
-// node_exporter's textfile collector. A run that begins writes it with leadferry_run_in_progress 1, and in the end with 0
-// and its counts, so a run that was killed is one in progress. When the last run came to its end is carried on from the
-// file that is there. All series have the labels command, target and mapping; each schedule needs a file of its own. It is
-// for all to read: no text of a row is in it.
+// node_exporter's textfile collector. A run that begins writes it with leadferry_run_in_progress 1, and in the end with
+// 0 and its counts, so a run that was killed is one in progress. When the last run came to its end is carried on from
+// the file that is there. All series have the labels command, target and mapping; each schedule needs a file of its
+// own. It is for all to read: no text of a row is in it.
 type Metrics struct {
 	Path, Command string
 	Target        Target

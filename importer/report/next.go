@@ -222,8 +222,8 @@ func (s *Summary) keepIDs(todo *steps) {
 	}
 }
 
-// inDoubt are the steps to settle rows in doubt: in the rejects, or in a list of its own. Pasted as they are, twice or in
-// the wrong order, they decide nothing.
+// inDoubt are the steps to settle rows in doubt: in the rejects, or in a list of its own. Pasted as they are, twice or
+// in the wrong order, they decide nothing.
 func (s *Summary) inDoubt(todo *steps) {
 	rows, more := english.Plural(max(s.Rows.InDoubt, s.Standing), "row", ""), "(leadferry explain in_doubt says more)"
 	list := "in-doubt.csv"

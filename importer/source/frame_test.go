@@ -114,8 +114,8 @@ func TestJSONHasNothingAroundItsRows(t *testing.T) {
 	}
 }
 
-// Rejects are read as they were written, whatever the mapping says of its own file: also when somebody has saved them as
-// a workbook, and the text of those of a workbook. fault 132
+// Rejects are read as they were written, whatever the mapping says of its own file: also when somebody has saved them
+// as a workbook, and the text of those of a workbook. fault 132
 func TestRejectsOfFilesWithFramesAndFormats(t *testing.T) {
 	header := []string{"id", "name", "leadferry_line", "leadferry_outcome", "leadferry_error", "leadferry_text"}
 	saved := workbook{rows: inline(header...) + inline("7", "Ann", "4", "invalid", "no", "") + inline("8", "Bob", "5", "invalid", "no", "")}

@@ -26,8 +26,8 @@ import (
 	"leadferry/leadapi"
 )
 
-// logger writes to standard error as --log-level and --log-format say: for people, or a JSON object a line, with the run
-// that it is of, for programs. Errors are logged at every level, and texts that are empty are left out.
+// logger writes to standard error as --log-level and --log-format say: for people, or a JSON object a line, with the
+// run that it is of, for programs. Errors are logged at every level, and texts that are empty are left out.
 func (p *program) logger() *slog.Logger {
 	withoutEmpty := func(_ []string, a slog.Attr) slog.Attr {
 		if a.Value.Equal(slog.StringValue("")) {

@@ -16,8 +16,8 @@ import (
 	"leadferry/internal/cli/checkpointcmd"
 )
 
-// TestScriptingNamesWhatScriptsRead: docs/scripting.md names each field of the summary, each column of a file, and each variable
-// that has no flag.
+// TestScriptingNamesWhatScriptsRead: docs/scripting.md names each field of the summary, each column of a file, and each
+// variable that has no flag.
 func TestScriptingNamesWhatScriptsRead(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "scripting.md"))
 	if err != nil {

@@ -154,8 +154,8 @@ func TestImportUsesTheStoredClient(t *testing.T) {
 	}
 }
 
-// A variable that is misspelt, or that no flag takes, would be left out in silence: a checkpoint that it names would not
-// be used, and a dry run would be a live one.
+// A variable that is misspelt, or that no flag takes, would be left out in silence: a checkpoint that it names would
+// not be used, and a dry run would be a live one.
 func TestVariablesThatCountForNothing(t *testing.T) {
 	d := newDesk(t, "https://api.example.com")
 	t.Setenv("LEADFERRY_CHEKPOINT", "mine.db")

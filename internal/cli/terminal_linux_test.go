@@ -61,8 +61,8 @@ func (l *listener) waitFor(t *testing.T, text string, times int) {
 	}
 }
 
-// asked runs a command on a terminal, types what a person answers to its question, or interrupts it, and returns its exit
-// code and what the terminal showed.
+// asked runs a command on a terminal, types what a person answers to its question, or interrupts it, and returns its
+// exit code and what the terminal showed.
 func (d *desk) asked(typed string, args ...string) (code int, shown string) {
 	d.t.Helper()
 	prompt := "[y/N] "

@@ -168,8 +168,8 @@ func (s *scribe) ends(code int, input string, args ...string) {
 	}
 }
 
-// answered runs a command that is refused since another checkpoint is in use for the trunk, and returns it with the answer
-// that the refusal prints.
+// answered runs a command that is refused since another checkpoint is in use for the trunk, and returns it with the
+// answer that the refusal prints.
 func (s *scribe) answered(args ...string) []string {
 	s.t.Helper()
 	c := s.recorded(args...)

@@ -75,8 +75,8 @@ func TestAKnownLeadIDForEveryCreateCostsFourRows(t *testing.T) {
 	}
 }
 
-// A service that begins to leave doubt in mid-run costs what was in flight, counted as one, and three rows more, or four
-// where a lead made before is heard of between them; one that is well again after that goes on. fault 138
+// A service that begins to leave doubt in mid-run costs what was in flight, counted as one, and three rows more, or
+// four where a lead made before is heard of between them; one that is well again after that goes on. fault 138
 func TestDoubtInMidRun(t *testing.T) {
 	t.Parallel()
 	for _, concurrency := range []int{1, 8, 64} {
@@ -102,8 +102,8 @@ func TestDoubtInMidRun(t *testing.T) {
 	}
 }
 
-// A maintenance costs the creates that were in flight when it began, whatever its answers say: nothing else leaves before the
-// GET is answered, and the run goes on by itself.
+// A maintenance costs the creates that were in flight when it began, whatever its answers say: nothing else leaves
+// before the GET is answered, and the run goes on by itself.
 func TestAMaintenanceCostsWhatWasInFlight(t *testing.T) {
 	t.Parallel()
 	const concurrency = 8
@@ -116,8 +116,8 @@ func TestAMaintenanceCostsWhatWasInFlight(t *testing.T) {
 	}
 }
 
-// A command that is started again and again at a service that leaves doubt does not make more of it: rows of earlier runs
-// count for --max-in-doubt, and above it nothing leaves.
+// A command that is started again and again at a service that leaves doubt does not make more of it: rows of earlier
+// runs count for --max-in-doubt, and above it nothing leaves.
 func TestDoubtIsBoundedOverRuns(t *testing.T) {
 	t.Parallel()
 	w := newRawTrial(t, rawScript{act: rawAct{say: answered(500, "{}")}, store: true, from: 1, times: always})
@@ -258,8 +258,8 @@ func TestResendIsOnceARun(t *testing.T) {
 	}
 }
 
-// A row in doubt stays in doubt if a run stops before it could send it again, or if the service refuses it this time: that says
-// nothing of the first send.
+// A row in doubt stays in doubt if a run stops before it could send it again, or if the service refuses it this time:
+// that says nothing of the first send.
 func TestWhatIsNotResentStaysInDoubt(t *testing.T) {
 	t.Parallel()
 	for name, second := range map[string]rawAct{

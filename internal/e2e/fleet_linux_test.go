@@ -116,8 +116,8 @@ func (c *crew) keys() map[string]known {
 	return all
 }
 
-// judge holds the ledger against the service: no lead twice, none that the ledger does not know or hold in doubt, and no more
-// in doubt than the deaths may leave. It returns how many are.
+// judge holds the ledger against the service: no lead twice, none that the ledger does not know or hold in doubt, and
+// no more in doubt than the deaths may leave. It returns how many are.
 func (c *crew) judge() (doubts int) {
 	c.t.Helper()
 	c.arrived()
@@ -227,8 +227,8 @@ var fleetSteps = []struct {
 	{"before intent", 5}, {"write", 20}, {"written", 15}, {"answered", 30}, {"before run is noted", 1},
 }
 
-// TestFleetPaused: a worker that stops at any step and goes on when another has its place makes no lead twice and loses none: what
-// it had claimed it settles, and then it ends with 6.
+// TestFleetPaused: a worker that stops at any step and goes on when another has its place makes no lead twice and loses
+// none: what it had claimed it settles, and then it ends with 6.
 func TestFleetPaused(t *testing.T) {
 	t.Parallel()
 	for _, step := range fleetSteps {
@@ -294,8 +294,8 @@ func TestFleetBudget(t *testing.T) {
 	}
 }
 
-// TestFleetLimits: two workers keep one limit together, of which neither comes to more than a part by itself; the requests that
-// came to the service, and what became of them, are counted there and in the ledger.
+// TestFleetLimits: two workers keep one limit together, of which neither comes to more than a part by itself; the
+// requests that came to the service, and what became of them, are counted there and in the ledger.
 func TestFleetLimits(t *testing.T) {
 	t.Parallel()
 	// Doubts far apart and in no rhythm: else one of the workers, which take turns, could get four in a row.
@@ -346,8 +346,8 @@ func TestFleetLimits(t *testing.T) {
 	}
 }
 
-// TestFleetPace: workers together take the time that their common rate asks for, and the pause that the service asks one of
-// them for holds for all.
+// TestFleetPace: workers together take the time that their common rate asks for, and the pause that the service asks
+// one of them for holds for all.
 func TestFleetPace(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

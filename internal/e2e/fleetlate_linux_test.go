@@ -39,8 +39,8 @@ func (c *crew) asleepRow() string {
 	return ""
 }
 
-// A person decides about a row whose worker sleeps, not before it has been silent for a quarter of an hour. Then the answer comes:
-// it counts, and the person is told.
+// A person decides about a row whose worker sleeps, not before it has been silent for a quarter of an hour. Then the
+// answer comes: it counts, and the person is told.
 func TestFleetLateAnswerAfterAResolve(t *testing.T) {
 	t.Parallel()
 	for _, decided := range []string{"none", "exists", "lead-4711"} {
@@ -81,8 +81,8 @@ func TestFleetLateAnswerAfterAResolve(t *testing.T) {
 	}
 }
 
-// A row is sent again by --in-doubt resend, not before its worker has been silent for a quarter of an hour. Then the first answer comes:
-// the second lead stays the row's, and a person is told of the first one.
+// A row is sent again by --in-doubt resend, not before its worker has been silent for a quarter of an hour. Then the
+// first answer comes: the second lead stays the row's, and a person is told of the first one.
 func TestFleetLateAnswerAfterAResend(t *testing.T) {
 	t.Parallel()
 	c, wake := asleep(t)
@@ -172,8 +172,8 @@ func (s *strict) begun(args ...string) (wake func() (code int), said *strings.Bu
 	return s.still(c, "answered:20"), said
 }
 
-// TestLedgerServersThatTurnAway: connections that are ended, and a password that changes, are no more than an interruption, as
-// long as the password file keeps up; else the worker stops, and says where to look.
+// TestLedgerServersThatTurnAway: connections that are ended, and a password that changes, are no more than an
+// interruption, as long as the password file keeps up; else the worker stops, and says where to look.
 func TestLedgerServersThatTurnAway(t *testing.T) {
 	t.Parallel()
 	s := newStrict(t, 1, 200)
@@ -203,8 +203,8 @@ func TestLedgerServersThatTurnAway(t *testing.T) {
 	s.wholeFleet()
 }
 
-// TestALedgerThatIsDropped: a database that is dropped while a run goes on stops it, and is not begun anew by itself, also where
-// it is made again by its name: nobody else knows which leads were made.
+// TestALedgerThatIsDropped: a database that is dropped while a run goes on stops it, and is not begun anew by itself,
+// also where it is made again by its name: nobody else knows which leads were made.
 func TestALedgerThatIsDropped(t *testing.T) {
 	t.Parallel()
 	server := pgtest.New(t)
@@ -233,8 +233,8 @@ func TestALedgerThatIsDropped(t *testing.T) {
 	}
 }
 
-// TestLedgerServersWithLittleRoom: where a server has too few connections for all workers of a fleet, some wait until others have
-// ended, and none of those that have begun stands still.
+// TestLedgerServersWithLittleRoom: where a server has too few connections for all workers of a fleet, some wait until
+// others have ended, and none of those that have begun stands still.
 func TestLedgerServersWithLittleRoom(t *testing.T) {
 	t.Parallel()
 	s := newStrict(t, 10, 300)

@@ -43,9 +43,9 @@ type hand struct {
 	left   bool // on a server that another one has the place of
 }
 
-// TestFleetMix: workers are killed, paused, continued and replaced, their server is killed, frozen, cut off, made to wait for
-// standbys that are not there, has its waits cancelled, and is replaced by a standby, while people settle doubts: nothing is made
-// twice, nothing is lost, and no death leaves more in doubt than it may.
+// TestFleetMix: workers are killed, paused, continued and replaced, their server is killed, frozen, cut off, made to
+// wait for standbys that are not there, has its waits cancelled, and is replaced by a standby, while people settle
+// doubts: nothing is made twice, nothing is lost, and no death leaves more in doubt than it may.
 func TestFleetMix(t *testing.T) {
 	t.Parallel()
 	for range *fleetRounds {
@@ -283,16 +283,16 @@ func (s *storm) calm() {
 	s.must(0, "checkpoint", "check", "--checkpoint", s.ledger)
 }
 
-// knownWhole says that nobody was told of a commit that the standby lacks: all who may have gone on had begun while one was waited
-// for that never answered.
+// knownWhole says that nobody was told of a commit that the standby lacks: all who may have gone on had begun while one
+// was waited for that never answered.
 func (s *storm) knownWhole() bool {
 	return pgtest.Value[bool](s.t, s.ledger, `SELECT bool_and(standby = 'waited for') FROM leadferry.workers 
 		WHERE worker = (SELECT max(worker) FROM leadferry.workers)
 			OR ended IS NULL AND fenced IS NULL AND beat > (SELECT max(beat) - interval '15 minutes' FROM leadferry.workers)`)
 }
 
-// afterLoss takes a ledger that has lost commits as what it is: nobody begins with it before a person says so, and then what it
-// does not know is in doubt.
+// afterLoss takes a ledger that has lost commits as what it is: nobody begins with it before a person says so, and then
+// what it does not know is in doubt.
 func (s *storm) afterLoss() {
 	s.deaths = s.rows // whatever was lost
 	if s.knownWhole() {

@@ -177,8 +177,8 @@ func (w *world) edit(name string, e edit) {
 	w.write(name, strings.Join(lines, "\n"))
 }
 
-// What cannot be read as text, holds NULs or lacks a quote among the first rows is never passed over: it may be the header, and the row
-// behind it a lead. The hint names encodings.
+// What cannot be read as text, holds NULs or lacks a quote among the first rows is never passed over: it may be the
+// header, and the row behind it a lead. The hint names encodings.
 func TestInitNeverPassesOverALineThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	var leads strings.Builder

@@ -81,8 +81,8 @@ func TestLedgerServersThatAreRefused(t *testing.T) {
 	}
 }
 
-// A server that stands still and keeps its connections: interrupted, the run does not wait for it for longer than a request may
-// take, and says so. Afterwards nothing is made twice, and nothing is lost.
+// A server that stands still and keeps its connections: interrupted, the run does not wait for it for longer than a
+// request may take, and says so. Afterwards nothing is made twice, and nothing is lost.
 func TestALedgerThatStandsStill(t *testing.T) {
 	t.Parallel()
 	server := pgtest.New(t)
@@ -112,8 +112,8 @@ func as(user, address string) string {
 	return u.String()
 }
 
-// An owner prepares the ledger. Who runs leadferry may neither remove rows nor change tables, and does all that runs and people
-// do but forget; who looks reads all but the key of the digests.
+// An owner prepares the ledger. Who runs leadferry may neither remove rows nor change tables, and does all that runs
+// and people do but forget; who looks reads all but the key of the digests.
 func TestLedgerRoles(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Shared(t)
@@ -200,8 +200,8 @@ func TestLedgerRoles(t *testing.T) {
 	}
 }
 
-// People do everything that they may while a fleet is at work, twice and in any order: no lead is made twice, none is lost, and
-// nobody decides about a row whose worker may still send it.
+// People do everything that they may while a fleet is at work, twice and in any order: no lead is made twice, none is
+// lost, and nobody decides about a row whose worker may still send it.
 func TestLedgerPeopleBesideAFleet(t *testing.T) {
 	t.Parallel()
 	c := newCrew(t, 2, 60, sandbox.Options{})
@@ -259,8 +259,8 @@ func TestLedgerPeopleBesideAFleet(t *testing.T) {
 	}
 }
 
-// A file first and PostgreSQL then, or the other way round, or another database by mistake: each is another ledger of the
-// trunk, which makes no lead before a person has said so. fault 143
+// A file first and PostgreSQL then, or the other way round, or another database by mistake: each is another ledger of
+// the trunk, which makes no lead before a person has said so. fault 143
 func TestFilesAndServersAreJudgedAlike(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Shared(t)
@@ -335,8 +335,8 @@ func TestAFleetWithNothingOfItsOwn(t *testing.T) {
 	c.holds(320)
 }
 
-// What another user wrote in the same folder may tell of leads: it refuses a checkpoint that knows none yet, by name. Root
-// reads what users wrote. fault 144
+// What another user wrote in the same folder may tell of leads: it refuses a checkpoint that knows none yet, by name.
+// Root reads what users wrote. fault 144
 func TestTheWitnessOfAnotherUser(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -96,8 +96,8 @@ func (w *world) checkpoint() string {
 	return found[0]
 }
 
-// A checkpoint that somebody takes away while a run goes on ends the run: it is no success whose memory is gone. Nothing is
-// made anew after that. fault 128
+// A checkpoint that somebody takes away while a run goes on ends the run: it is no success whose memory is gone.
+// Nothing is made anew after that. fault 128
 func TestCheckpointTakenAwayInMidRun(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
@@ -229,8 +229,8 @@ func TestRepairedTwiceByWhatIsPrinted(t *testing.T) {
 	w.holds(300)
 }
 
-// A list decides what a person has looked up: a word that a program or a translator wrote frees no row, and a list that does
-// not say which send it is about decides no second one. fault 147
+// A list decides what a person has looked up: a word that a program or a translator wrote frees no row, and a list that
+// does not say which send it is about decides no second one. fault 147
 func TestResolveListsThatDecideNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{Faults: "create.drop-stored#1,create.drop-stored#2"})

@@ -38,8 +38,8 @@ type migrationJob struct {
 	}
 }
 
-// cluster runs the pods of the sample as the controller of an Indexed job would, each in a folder of its own, the only one
-// that it may write to.
+// cluster runs the pods of the sample as the controller of an Indexed job would, each in a folder of its own, the only
+// one that it may write to.
 type cluster struct {
 	*array
 	job migrationJob
@@ -220,8 +220,8 @@ func (n *nightly) pod() *exec.Cmd {
 	return c
 }
 
-// TestTheCronJobRunsOnPostgres: its very arguments and variables, night after night on nodes that know nothing of one another. A
-// pod that is killed is not tried again, as its policy has it, and the next night goes on.
+// TestTheCronJobRunsOnPostgres: its very arguments and variables, night after night on nodes that know nothing of one
+// another. A pod that is killed is not tried again, as its policy has it, and the next night goes on.
 func TestTheCronJobRunsOnPostgres(t *testing.T) {
 	t.Parallel()
 	n := newNightly(t)

@@ -17,8 +17,8 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// TestEveryNetwork: whatever stands between, and however the service behaves, every row is one lead or in doubt, and one lead
-// once a person has looked. faults 43, 140
+// TestEveryNetwork: whatever stands between, and however the service behaves, every row is one lead or in doubt, and
+// one lead once a person has looked. faults 43, 140
 func TestEveryNetwork(t *testing.T) {
 	t.Parallel()
 	const rows, inFlight = 40, 8
@@ -166,10 +166,10 @@ func (n *network) pass(to io.Writer, from io.Reader, id net.Conn) {
 	}
 }
 
-// TestPartition cuts the network in mid-run. What is in flight falls in doubt, and so does each request that finds out whether
-// answers come again, one at a time and more and more seldom; when the network is back, the run goes on by itself. That it does so
-// within 30 s stands in the importer's tests, which have a clock of their own. A network that does not come back within --max-wait
-// ends the run; the same command goes on later. fault 46
+// TestPartition cuts the network in mid-run. What is in flight falls in doubt, and so does each request that finds out
+// whether answers come again, one at a time and more and more seldom; when the network is back, the run goes on by
+// itself. That it does so within 30 s stands in the importer's tests, which have a clock of their own. A network that
+// does not come back within --max-wait ends the run; the same command goes on later. fault 46
 func TestPartition(t *testing.T) {
 	t.Parallel()
 	const rows, concurrency = 400, 4

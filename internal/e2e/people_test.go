@@ -136,8 +136,8 @@ func (d *desk) sh(line string) (ok bool, out string) {
 	return err == nil, string(b)
 }
 
-// What CI systems run passes with the samples, and tells of a row that is broken: GitHub in the changes of a pull request, GitLab
-// by a list that it keeps.
+// What CI systems run passes with the samples, and tells of a row that is broken: GitHub in the changes of a pull
+// request, GitLab by a list that it keeps.
 func TestTheJobsOfCISystems(t *testing.T) {
 	t.Parallel()
 	var github struct {

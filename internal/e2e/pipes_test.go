@@ -149,8 +149,8 @@ func TestParentDies(t *testing.T) {
 	w.whole(rows)
 }
 
-// TestDiskFullInMidRun: the checkpoint cannot grow while answers come. What the results, or the lines on standard error, hold
-// settles the leads that were made, by the commands that the run prints, twice. No lead is made twice.
+// TestDiskFullInMidRun: the checkpoint cannot grow while answers come. What the results, or the lines on standard
+// error, hold settles the leads that were made, by the commands that the run prints, twice. No lead is made twice.
 func TestDiskFullInMidRun(t *testing.T) {
 	t.Parallel()
 	for _, out := range []string{"run", "none"} {

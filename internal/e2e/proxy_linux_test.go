@@ -230,8 +230,8 @@ func balancerCertificate(w *world) string {
 	return path
 }
 
-// TestCompanyNetwork: sign-in, creates and all go over the proxy and through the company's authority; what stops a run says
-// so in a sentence and leaves nothing in doubt, and what passes is waited out. faults 33, 34, 43
+// TestCompanyNetwork: sign-in, creates and all go over the proxy and through the company's authority; what stops a run
+// says so in a sentence and leaves nothing in doubt, and what passes is waited out. faults 33, 34, 43
 func TestCompanyNetwork(t *testing.T) {
 	t.Parallel()
 	refuses := func(status, from, to int) func(n int) int {

@@ -110,8 +110,8 @@ func (v *visitor) leadOf(name string) string {
 	return ""
 }
 
-// TestDoubtIsSettledByTheSandboxsPage: answers are lost, of creates that were stored and of ones that were not; a person
-// finds out on the page which is which, and in the end every row is a lead once.
+// TestDoubtIsSettledByTheSandboxsPage: answers are lost, of creates that were stored and of ones that were not; a
+// person finds out on the page which is which, and in the end every row is a lead once.
 func TestDoubtIsSettledByTheSandboxsPage(t *testing.T) {
 	t.Parallel()
 	const rows = 40

@@ -111,8 +111,8 @@ func (j *batchJob) again(code int) bool {
 	return true
 }
 
-// TestAWSBatchRunsWhatTheDocsSay: the job definition of the docs, carried out as AWS Batch carries out array jobs, makes each
-// lead once, also where a container is killed.
+// TestAWSBatchRunsWhatTheDocsSay: the job definition of the docs, carried out as AWS Batch carries out array jobs,
+// makes each lead once, also where a container is killed.
 func TestAWSBatchRunsWhatTheDocsSay(t *testing.T) {
 	t.Parallel()
 	const size, rows = 3, 240
@@ -155,8 +155,8 @@ func TestAWSBatchRunsWhatTheDocsSay(t *testing.T) {
 	}
 }
 
-// TestSlurmRunsWhatTheDocsSay: the script of the docs, as Slurm runs it: for each task of its array, with the signal that it asks
-// for before its time is over, and the part of a task that has ended so once more by its name.
+// TestSlurmRunsWhatTheDocsSay: the script of the docs, as Slurm runs it: for each task of its array, with the signal
+// that it asks for before its time is over, and the part of a task that has ended so once more by its name.
 func TestSlurmRunsWhatTheDocsSay(t *testing.T) {
 	t.Parallel()
 	script := fenced(t, "Slurm", "bash")

@@ -268,8 +268,8 @@ const (
 	maxWait    = 15 * time.Minute
 )
 
-// careful fails the test unless a schedule leaves a run the time that its flags allow, and a stopped one that of an answer, and
-// a sync refuses a broken export and tells news alone.
+// careful fails the test unless a schedule leaves a run the time that its flags allow, and a stopped one that of an
+// answer, and a sync refuses a broken export and tells news alone.
 func (s *schedule) careful(t *testing.T) {
 	t.Helper()
 	words := " " + strings.ReplaceAll(strings.Join(s.args, " "), "=", " ") + " "

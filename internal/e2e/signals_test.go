@@ -157,10 +157,10 @@ func suspend(t *testing.T, p *os.Process) {
 	})
 }
 
-// TestAbort: SIGABRT is for whoever looks for a fault in the program, and a crash of the runtime ends as it does: by that
-// signal, not with 2, which says that nothing was sent. It dies at once with the stacks of its goroutines, in which no
-// value of a row and no secret stands, and leaves no image of its memory; the rows that had a slot are in doubt, and no
-// others. Invariants 2 and 7; faults 6, 153
+// TestAbort: SIGABRT is for whoever looks for a fault in the program, and a crash of the runtime ends as it does: by
+// that signal, not with 2, which says that nothing was sent. It dies at once with the stacks of its goroutines, in
+// which no value of a row and no secret stands, and leaves no image of its memory; the rows that had a slot are in
+// doubt, and no others. Invariants 2 and 7; faults 6, 153
 func TestAbort(t *testing.T) {
 	t.Parallel()
 	const rows, concurrency = 60, 4
@@ -193,8 +193,9 @@ func TestAbort(t *testing.T) {
 	w.complete(rows)
 }
 
-// TestHangup: the terminal is closed in mid-run, which stops the run as Ctrl-C does: what is in flight is waited for. Without a
-// terminal, too, where nobody reads what the program says any more. Who starts it under nohup wants it to go on. faults 6, 11, 12
+// TestHangup: the terminal is closed in mid-run, which stops the run as Ctrl-C does: what is in flight is waited for.
+// Without a terminal, too, where nobody reads what the program says any more. Who starts it under nohup wants it to go
+// on. faults 6, 11, 12
 func TestHangup(t *testing.T) {
 	if signal.Ignored(syscall.SIGHUP) {
 		t.Skip("the tests run under nohup, and so does the program")
@@ -361,8 +362,8 @@ func TestSignalAtIdleInput(t *testing.T) {
 	}
 }
 
-// TestAStreamLeavesAtOnce: the submissions of a form, which come one at a time through a pipe, are leads before the next one
-// is there; --min-rows holds back as many as it says, and no more.
+// TestAStreamLeavesAtOnce: the submissions of a form, which come one at a time through a pipe, are leads before the
+// next one is there; --min-rows holds back as many as it says, and no more.
 func TestAStreamLeavesAtOnce(t *testing.T) {
 	t.Parallel()
 	for format, header := range map[string]string{"jsonl": "", "csv": "id,name\n"} {

@@ -22,8 +22,8 @@ type typist struct {
 	typed []string
 }
 
-// command is a line under Next, or what follows the program's name in a hint as far as words look like arguments; option is
-// a flag that a hint names by itself.
+// command is a line under Next, or what follows the program's name in a hint as far as words look like arguments;
+// option is a flag that a hint names by itself.
 var (
 	commandLine = regexp.MustCompile(`(?m)^ *(leadferry .*)$`)
 	optionAlone = regexp.MustCompile(`(?:^|[ (])(--[a-z][a-z-]*(?:[= ][^ ,;()]+)?)`)
@@ -103,8 +103,8 @@ func (ty *typist) types(words []string) string {
 // mostTyped is about how many commands are typed in a situation, for each of -rounds.
 const mostTyped = 6
 
-// typesAll types all that an output names, twice each, then all that these print, then the run; and so on, in turn forwards
-// and backwards.
+// typesAll types all that an output names, twice each, then all that these print, then the run; and so on, in turn
+// forwards and backwards.
 func (ty *typist) typesAll(said string) {
 	ty.t.Helper()
 	for round := 0; round < 4 && len(ty.typed) < mostTyped**rounds; round++ {
@@ -184,9 +184,9 @@ func asJSONL(text string) (lines string) {
 	return lines
 }
 
-// A situation begins with 20 of 60 rows imported in order, state and run folders kept, unless kill says that the run of the
-// first 20 was killed in its midst. lose is what befalls the ledger. Then the same command is refused, with this code and
-// words, and makes no lead twice, whatever is typed of what it prints.
+// A situation begins with 20 of 60 rows imported in order, state and run folders kept, unless kill says that the run of
+// the first 20 was killed in its midst. lose is what befalls the ledger. Then the same command is refused, with this
+// code and words, and makes no lead twice, whatever is typed of what it prints.
 type situation struct {
 	kill  bool
 	lose  func(w *world)
@@ -284,7 +284,7 @@ func situations() map[string]situation {
 		},
 		"rows in doubt":            {faults: "create.drop-stored#5"},
 		"stopped for doubts":       {faults: "create.500-stored/1"},
-		"sent again, and stopped":  {faults: "create.500-stored/1", once: []string{"--in-doubt", "resend"}},
+		"sent again, and stopped":  {faults: "create.500-stored/1", with: []string{"-c", "1"}, once: []string{"--in-doubt", "resend"}}, // in order
 		"rejected rows":            {faults: "create.422#9"},
 		"killed, then resumed":     {kill: true},
 		"no more than ten creates": {with: []string{"--max-creates", "10"}},

@@ -69,8 +69,8 @@ func newWine() (*wineMachine, error) {
 	return m, cmp.Or(m.mapDrive(), m.turnOn(), m.removeAsOfOld())
 }
 
-// turnOn starts the machine, which stays on for some time while no program runs: else the next program would start it, be killed
-// while it does, and leave half of it behind with the program's output in its hands.
+// turnOn starts the machine, which stays on for some time while no program runs: else the next program would start it,
+// be killed while it does, and leave half of it behind with the program's output in its hands.
 func (m *wineMachine) turnOn() error {
 	for _, words := range [][]string{{"wineserver", "-p60"}, {m.wine, "cmd", "/c", "exit"}} {
 		c := exec.Command(words[0], words[1:]...)

@@ -44,8 +44,8 @@ func (w *world) killsFour(more ...string) {
 	close(h.let)
 }
 
-// The way back that a refusal prints: what run folders tell is adopted, what they do not tell is held; nothing is twice.
-// faults 141, 142
+// The way back that a refusal prints: what run folders tell is adopted, what they do not tell is held; nothing is
+// twice. faults 141, 142
 func TestTheWayBackAfterALoss(t *testing.T) {
 	t.Parallel()
 	for name, kill := range map[string]bool{"ended": false, "killed": true} {
@@ -191,8 +191,8 @@ func TestTwoTargetsSideBySide(t *testing.T) {
 	w.holds(20)
 }
 
-// A checkpoint on a volume, with nothing else that can be written but the run's folder; a state directory that follows a pod
-// from machine to machine, with folders of its own on each.
+// A checkpoint on a volume, with nothing else that can be written but the run's folder; a state directory that follows
+// a pod from machine to machine, with folders of its own on each.
 func TestVolumes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})

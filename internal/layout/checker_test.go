@@ -1,5 +1,5 @@
-// Package layout checks that the rooms of the module stay apart: who may import whom, where bbolt and HTTP calls live. It holds
-// tests only and has no place in the flow of a row. A breach fails `go test` with the file and the rule.
+// Package layout checks that the rooms of the module stay apart: who may import whom, where bbolt and HTTP calls live.
+// It holds tests only and has no place in the flow of a row. A breach fails `go test` with the file and the rule.
 package layout
 
 import (
@@ -39,8 +39,8 @@ type reserved struct {
 	tests bool // test files have to obey too
 }
 
-// check reads all Go files of a module and returns its faults. Folders with a go.mod of their own and folders that the go command
-// skips are left out.
+// check reads all Go files of a module and returns its faults. Folders with a go.mod of their own and folders that the
+// go command skips are left out.
 func (p plan) check(module fs.FS) (faults []string, err error) {
 	seen := map[string]bool{}
 	err = fs.WalkDir(module, ".", func(name string, entry fs.DirEntry, err error) error {

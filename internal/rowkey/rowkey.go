@@ -222,8 +222,8 @@ func isInvisible(r rune) bool {
 	return found || at%2 == 1 // behind the first of a range
 }
 
-// invisible are the first and the last of each range. It does not grow with another version of Unicode, as the library's
-// tables do.
+// invisible are the first and the last of each range. It does not grow with another version of Unicode, as the
+// library's tables do.
 var invisible = [...]rune{
 	0x00AD, 0x00AD, 0x034F, 0x034F, 0x061C, 0x061C, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180F, 0x200B, 0x200F,
 	0x202A, 0x202E, 0x2060, 0x206F, 0x3164, 0x3164, 0xFE00, 0xFE0F, 0xFEFF, 0xFEFF, 0xFFA0, 0xFFA0, 0xFFF0, 0xFFF8,

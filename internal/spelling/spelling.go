@@ -64,8 +64,8 @@ const maxNear = 64
 const swap, change = 1, 2
 
 // Nearest is the one of names that somebody who wrote name may have meant: equal except for case, or at most a third of
-// its characters wrong, missing, too many or swapped with their neighbour. It is "" when none is so near. Of two that are
-// equally near it is the one that begins as name does for longer.
+// its characters wrong, missing, too many or swapped with their neighbour. It is "" when none is so near. Of two that
+// are equally near it is the one that begins as name does for longer.
 func Nearest(name string, names []string) string {
 	word := []rune(strings.ToLower(name))
 	if len(word) > maxNear {

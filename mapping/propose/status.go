@@ -52,8 +52,8 @@ func wordsOf(c *column, dealers bool) (list []word) {
 	return list
 }
 
-// statusChoice is a status column and what its words mean. Live: the mapping uses it, else a comment offers it. Sure: its
-// name says so.
+// statusChoice is a status column and what its words mean. Live: the mapping uses it, else a comment offers it. Sure:
+// its name says so.
 type statusChoice struct {
 	Column     *column
 	Words      []word

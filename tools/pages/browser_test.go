@@ -157,8 +157,8 @@ func (d *desk) write(name, text string) {
 	must(d.t, os.WriteFile(d.path(name), []byte(text), 0o600))
 }
 
-// start begins something that serves a page, and returns its address when it is told on standard error, with what it has
-// printed by then. It ends with the test.
+// start begins something that serves a page, and returns its address when it is told on standard error, with what it
+// has printed by then. It ends with the test.
 func (d *desk) start(args ...string) (address, out string) {
 	d.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())

@@ -85,8 +85,8 @@ func eventful(t *testing.T, path string, target checkpoint.Target) {
 	}
 }
 
-// What a checkpoint knows is the same in PostgreSQL, and back in a file; the one that was left takes no run any more, and a
-// copy that was cut off is finished by the same command. faults 128
+// What a checkpoint knows is the same in PostgreSQL, and back in a file; the one that was left takes no run any more,
+// and a copy that was cut off is finished by the same command. faults 128
 func TestCopyThereAndBack(t *testing.T) {
 	address := pgtest.Shared(t).Database(t)
 	target := checkpoint.Target{BaseURL: "https://api.example.com", LeadsURL: "https://leads.example.com", TrunkID: "5f0c1a52-7d0b-4a3e-9a1e-3a1c6d1f0b77"}

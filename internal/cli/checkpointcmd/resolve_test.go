@@ -26,8 +26,8 @@ func TestARowsOwnNumberIsNoLeadID(t *testing.T) {
 	}
 }
 
-// What is left of a file that was not written to its end decides nothing: its last row may be about another key, or name
-// another lead, than it did.
+// What is left of a file that was not written to its end decides nothing: its last row may be about another key, or
+// name another lead, than it did.
 func TestAListThatIsCutOffIsRefused(t *testing.T) {
 	const id = "0b1c2d3e-0000-4000-8000-000000000001"
 	refused := func(command, text string) error {

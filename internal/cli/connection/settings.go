@@ -149,8 +149,8 @@ func (s *Settings) ConfigHint() string {
 type Account struct{ ID, Secret flags.Setting }
 
 // Account finds client ID and secret. What login stored serves where nothing else does, for the address alone that the
-// client was made at. Parts that are not there stay empty. With asks the command that knows the secret is run, which may
-// need a person.
+// client was made at. Parts that are not there stay empty. With asks the command that knows the secret is run, which
+// may need a person.
 func (s *Settings) Account(ctx context.Context, asks bool) (Account, error) {
 	secret, err := s.givenSecret(ctx, asks)
 	a := Account{s.connection["client-id"], secret}

@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// What is meant as a server's address and is none, or as no checkpoint, must not become the name of a new file: every lead
-// would be made again.
-// faults 18, 128
+// What is meant as a server's address and is none, or as no checkpoint, must not become the name of a new file: every
+// lead would be made again. faults 18, 128
 func TestNamesOfNoFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for why, names := range map[string][]string{
