@@ -18,8 +18,7 @@ import (
 
 var statuses = []string{"open", "contacted", "inProgress", "onHold", "closedWon", "closedNotInterested", "closedBoughtUsed", "closedBoughtOtherBrand"}
 
-// happening is one thing that happens; it is drawn before the world begins, for nothing may
-// be drawn inside it.
+// happening is one thing that happens; it is drawn before the world begins, for nothing may be drawn inside it.
 type happening struct {
 	kind    string // import, sync, kill, console, resolve
 	rows    []string
@@ -273,10 +272,9 @@ func (p *pair) shown(when string, r *trial) {
 	}
 }
 
-// TestBothSidesAgree: whatever runs, dies and is changed by others, the checkpoint and
-// the service agree wherever the program says so, no lead is there twice, and in the end
-// a sync brings everything in step and the next one sends nothing. Invariants 2, 4, 5;
-// faults 1, 3, 68, 69, 79, 80
+// TestBothSidesAgree: whatever runs, dies and is changed by others, the checkpoint and the service agree wherever the
+// program says so, no lead is there twice, and in the end a sync brings everything in step and the next one sends
+// nothing. Invariants 2, 4, 5; faults 1, 3, 68, 69, 79, 80
 func TestBothSidesAgree(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		happenings := rapid.SliceOfN(rapid.Custom(drawHappening), 1, 6).Draw(rt, "happenings")
@@ -305,8 +303,7 @@ func (p *pair) finally(rows []string) {
 	o := Options{Planning: Planning{Missing: MissingCreate, RetryRejected: true, Conflict: RuleFile}}
 	p.shown("final", p.run("sync", o, rows...))
 	p.agree("final")
-	// A row that took another's ExternalID away may leave that one without a lead, so
-	// it may take a few runs.
+	// A row that took another's ExternalID away may leave that one without a lead, so it may take a few runs.
 	for n := 0; ; n++ {
 		p.service.sent()
 		made := len(p.service.order)

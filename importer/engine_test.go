@@ -54,8 +54,7 @@ func TestNoResultIsShownBeforeItsOutcomeIsDurable(t *testing.T) {
 	})
 }
 
-// Invariant 2: never more claimed rows than two a worker; a clean stop leaves no
-// claim of a row that was not sent.
+// Invariant 2: never more claimed rows than two a worker; a clean stop leaves no claim of a row that was not sent.
 func TestClaimsAreBoundedAndWithdrawn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		interrupt := make(chan struct{})
@@ -142,9 +141,8 @@ func TestRowsOfOneKeyGoOneAfterAnother(t *testing.T) {
 	})
 }
 
-// Invariants 3 and 5: whatever the service answers, the outcomes add up, agree
-// with the ledger, and no row is sent twice unless it is known not to have been
-// applied.
+// Invariants 3 and 5: whatever the service answers, the outcomes add up, agree with the ledger, and no row is sent
+// twice unless it is known not to have been applied.
 func TestOutcomesAddUpAndAgreeWithTheLedger(t *testing.T) {
 	answer := map[string]func() error{
 		"ok":      func() error { return nil },
@@ -250,8 +248,7 @@ func TestALedgerErrorStopsSendingAtOnce(t *testing.T) {
 	}
 }
 
-// The lead of a link that could not be recorded is recorded itself, and in no doubt.
-// Invariant 5
+// The lead of a link that could not be recorded is recorded itself, and in no doubt. Invariant 5
 func TestALinkThatIsNotRecordedIsPartial(t *testing.T) {
 	for failAt := 1; failAt <= 40; failAt++ {
 		tried(t, numbered(20), Options{Sending: Sending{Concurrency: 2}}, func(t *testing.T, tr *trial) {
@@ -268,8 +265,7 @@ func TestALinkThatIsNotRecordedIsPartial(t *testing.T) {
 	}
 }
 
-// An answer that ends the run does so before the next row leaves, however long the
-// ledger takes to write. fault 65
+// An answer that ends the run does so before the next row leaves, however long the ledger takes to write. fault 65
 func TestARefusalOfAllStopsSendingAtOnce(t *testing.T) {
 	tried(t, numbered(50), Options{Sending: Sending{Concurrency: 1}}, func(t *testing.T, tr *trial) {
 		tr.ledger.slowWithdraw = time.Minute

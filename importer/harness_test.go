@@ -56,9 +56,8 @@ func newRemote() *remote {
 	}
 }
 
-// The fates of a request: "" is answered well; "lost" is applied without an answer,
-// "silent" is neither; a number is a status, not applied; "500-stored" is applied;
-// "other-id", "other-status", "other-content" and "no-content" answer so.
+// The fates of a request: "" is answered well; "lost" is applied without an answer, "silent" is neither; a number is a
+// status, not applied; "500-stored" is applied; "other-id", "other-status", "other-content" and "no-content" answer so.
 func (s *remote) serve(op, id string, arrive func(), answer func() error, news func() bool, apply func() *leadapi.Lead) (lead leadapi.Lead, err error) {
 	s.mu.Lock()
 	s.inFlight[id]++

@@ -108,8 +108,7 @@ func TestLargeRowsDoNotGather(t *testing.T) {
 	}
 }
 
-// What is remembered of a large row, its key above all, does not keep the row.
-// Invariant 6
+// What is remembered of a large row, its key above all, does not keep the row. Invariant 6
 func TestKeysDoNotKeepTheirRows(t *testing.T) {
 	for _, name := range []string{"Ann", strings.Repeat("x", largeRow)} {
 		tr := newTrial(t, []string{"k1,\"" + name + "\""}, Options{})

@@ -260,9 +260,8 @@ func TestHowARunWithADamagedCheckpointEnds(t *testing.T) {
 	}
 }
 
-// cutOff makes the trial's network lose everything for a time: requests leave and are
-// not answered within the 30 s that they have. It returns how long after
-// the end of that the first request leaves.
+// cutOff makes the trial's network lose everything for a time: requests leave and are not answered within the 30 s that
+// they have. It returns how long after the end of that the first request leaves.
 func (tr *trial) cutOff(after, length time.Duration) (again *atomic.Int64) {
 	again = new(atomic.Int64)
 	from := time.Now().Add(after)
@@ -294,9 +293,8 @@ func (tr *trial) cutOff(after, length time.Duration) (again *atomic.Int64) {
 	return again
 }
 
-// A network that loses everything for ten minutes costs the rows that were in flight
-// and the one that found out first, however long it lasts; the run goes on within 30 s
-// of its end. fault 46
+// A network that loses everything for ten minutes costs the rows that were in flight and the one that found out first,
+// however long it lasts; the run goes on within 30 s of its end. fault 46
 func TestPartitionCostsNoMoreTheLongerItLasts(t *testing.T) {
 	for _, concurrency := range []int{1, 8, 64} {
 		t.Run(fmt.Sprint(concurrency), func(t *testing.T) {

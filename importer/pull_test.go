@@ -32,8 +32,7 @@ func (r *trial) pulledBy() (status map[string]string, order string) {
 	return status, order
 }
 
-// What is kept stands in every pull file, as long as the file says what it said then, and in the
-// order of the rows.
+// What is kept stands in every pull file, as long as the file says what it said then, and in the order of the rows.
 func TestPullHoldsWhatIsKept(t *testing.T) {
 	paired(t, func(t *testing.T, p *pair) {
 		rows := []string{"a,,x-a,open,Ann,1", "b,,x-b,open,Bob,1", "c,,x-c,open,Cy,1"}
@@ -64,8 +63,7 @@ func TestPullHoldsWhatIsKept(t *testing.T) {
 	})
 }
 
-// Statuses come in the CRM's words; those without one are named, unless they are left out on
-// purpose.
+// Statuses come in the CRM's words; those without one are named, unless they are left out on purpose.
 func TestWordsOfThePullFile(t *testing.T) {
 	m := parsed(t, "version: 1\nlead: {status: {from: '{s}', map: {Won: closedWon, Also won: closedWon}, pull: {onHold: ''}}}\n")
 	p := newPulls(m, new(conflicts))
@@ -124,9 +122,8 @@ func TestPullKeepsFewLeadsInMemory(t *testing.T) {
 	}
 }
 
-// TestPullClosesTheCircle: whatever both sides made of their leads, after sync --conflict service
-// and once the CRM has taken the pull file over, both sides are equal: every row is the same, and
-// nothing is sent any more.
+// TestPullClosesTheCircle: whatever both sides made of their leads, after sync --conflict service and once the CRM has
+// taken the pull file over, both sides are equal: every row is the same, and nothing is sent any more.
 func TestPullClosesTheCircle(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(1, 6).Draw(rt, "leads")

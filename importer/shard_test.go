@@ -114,8 +114,7 @@ func TestRowsOfALeadFallToOneWorker(t *testing.T) {
 	})
 }
 
-// unevenSums take the longer the sooner a row comes in its file, and fail where a text
-// holds one of the words.
+// unevenSums take the longer the sooner a row comes in its file, and fail where a text holds one of the words.
 type unevenSums struct {
 	*checkpoint.Digester
 	fail []string
@@ -131,8 +130,7 @@ func (s unevenSums) Sum(b []byte) checkpoint.Digest {
 	return s.Digester.Sum(b)
 }
 
-// taken reads the intake of a file of rows by several makers, until a row of this key has
-// come, where one is named.
+// taken reads the intake of a file of rows by several makers, until a row of this key has come, where one is named.
 func taken(t *testing.T, rows int, s unevenSums, until string) (keys []string, err error) {
 	processors := runtime.GOMAXPROCS(4)
 	defer runtime.GOMAXPROCS(processors)

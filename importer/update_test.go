@@ -13,8 +13,7 @@ import (
 	"leadferry/importer/report"
 )
 
-// sends compares what arrived since last asked. Updates of one lead have an order,
-// those of different leads have none.
+// sends compares what arrived since last asked. Updates of one lead have an order, those of different leads have none.
 func (p *pair) sends(lines ...string) {
 	p.t.Helper()
 	byLead := func(a, b string) int {
@@ -80,8 +79,7 @@ func TestLeadsAreFoundByTheirIDsAndShareALane(t *testing.T) {
 	})
 }
 
-// A lead that only the file knows is taken over; rows that come to it by another name
-// while that goes on wait for it.
+// A lead that only the file knows is taken over; rows that come to it by another name while that goes on wait for it.
 func TestALeadThatTheFileKnowsIsTakenOver(t *testing.T) {
 	paired(t, func(t *testing.T, p *pair) {
 		p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))

@@ -159,8 +159,7 @@ func TestAnEntryOfAssignThatBreaksARuleIsNotPassedOver(t *testing.T) {
 	same(t, "problems", want, got)
 }
 
-// A word behind which nothing stands yet is told as one that the table lacks, unless another entry
-// can be used.
+// A word behind which nothing stands yet is told as one that the table lacks, unless another entry can be used.
 func TestAWordThatIsNotDecidedYet(t *testing.T) {
 	file := "version: 1\ntables: {dealers: {a: '', b: o-1}}\nassign:\n- organization: {from: '{org}', apply: [lower], map: dealers}\n- {organization: '{other}'}\n"
 	_, got := cells{"org", "A", "other", ""}.in(t, file)

@@ -189,8 +189,7 @@ func TestWhatARowIsNeedsAColumn(t *testing.T) {
 	}
 }
 
-// A constant that is the name of a column of the input is told, wherever it stands.
-// faults 131
+// A constant that is the name of a column of the input is told, wherever it stands. faults 131
 func TestConstantsThatAreColumnsAreTold(t *testing.T) {
 	m := parse(t, `
 version: 1

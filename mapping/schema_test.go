@@ -42,8 +42,7 @@ var places = map[string]string{
 	"#/$defs/test/…/request/…/locationSearch": "version: 1\ntests: [{row: {}, request: {locationSearch: {%s}}}]\n",
 }
 
-// keysOf collects the keys of the schema by place; those of the branches of a
-// oneOf belong to one place.
+// keysOf collects the keys of the schema by place; those of the branches of a oneOf belong to one place.
 func keysOf(keys map[string][]string, place string, s any) {
 	schema, _ := s.(map[string]any)
 	if branches, ok := schema["oneOf"].([]any); ok {

@@ -22,8 +22,7 @@ import (
 type Test struct {
 	Line, Column int // where it is in the mapping file, from 1
 
-	// Names are the row's columns in the order written, Cells what they hold. A
-	// dotted name is a path into a JSONL row.
+	// Names are the row's columns in the order written, Cells what they hold. A dotted name is a path into a JSONL row.
 	Names, Cells []string
 
 	request node // an object of scalars, objects and lists

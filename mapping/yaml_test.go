@@ -65,8 +65,7 @@ func TestConformanceFilesGiveCleanErrorsOrLoad(t *testing.T) {
 	}
 }
 
-// isClean checks that data is taken, or refused with errors that have a place in
-// the file and a text; it reports which.
+// isClean checks that data is taken, or refused with errors that have a place in the file and a text; it reports which.
 func isClean(t *testing.T, data []byte) (refused bool) {
 	t.Helper()
 	m, err := Parse("m", data, nil)

@@ -12,10 +12,9 @@
 //     commit.
 //   - Commits that a server has lost are noticed when it is met again, and stop the run.
 //
-// A row of lead_rows holds what is stored under a key; what this process saw last of it is in
-// memory ([sight]). A commit is one transaction in one round trip ([Store.store]). It numbers the
-// commits of its worker, and the server refuses it as a whole where anything is not as it was
-// seen; then the rows are read and changed once more.
+// A row of lead_rows holds what is stored under a key; what this process saw last of it is in memory ([sight]). A
+// commit is one transaction in one round trip ([Store.store]). It numbers the commits of its worker, and the server
+// refuses it as a whole where anything is not as it was seen; then the rows are read and changed once more.
 package postgres
 
 import (

@@ -36,9 +36,8 @@ type machine struct {
 	now time.Time
 }
 
-// knowsWhatMapsKnow: whatever is done, in whatever order and however much of it in one
-// commit, with the process killed anywhere between two commits: the Store knows what maps
-// would know. faults 1, 2, 3, 10
+// knowsWhatMapsKnow: whatever is done, in whatever order and however much of it in one commit, with the process killed
+// anywhere between two commits: the Store knows what maps would know. faults 1, 2, 3, 10
 func knowsWhatMapsKnow(t *testing.T, b Backend) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := &machine{now: time.UnixMilli(1_770_000_000_000).UTC()}

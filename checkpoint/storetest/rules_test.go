@@ -26,8 +26,7 @@ func TestRules(t *testing.T) {
 	})
 }
 
-// fault 66: the second row that claims a lead falls in doubt, also when both are
-// settled in one commit.
+// fault 66: the second row that claims a lead falls in doubt, also when both are settled in one commit.
 func leadOfAnotherKeyLeavesDoubt(t *testing.T, b Backend) {
 	for _, lead := range []string{"lead.1", "0b1c2d3e-0000-4000-8000-000000000001", "first"} {
 		t.Run(lead, func(t *testing.T) {
@@ -50,8 +49,7 @@ func leadOfAnotherKeyLeavesDoubt(t *testing.T, b Backend) {
 	}
 }
 
-// A row sent again although in doubt, but stopped before it was sent, is in the
-// same doubt as before.
+// A row sent again although in doubt, but stopped before it was sent, is in the same doubt as before.
 func withdrawnResendRestoresTheEarlierDoubt(t *testing.T, b Backend) {
 	d := b.open(t)
 	claimed(t, d, IntentOf("k", 5))
@@ -571,8 +569,7 @@ func findsALeadByKeyThenByIDThenByExternalID(t *testing.T, b Backend) {
 	}
 }
 
-// A mark changes nothing else, adds no event and outlives a crash; a lead that is not
-// known is taken over with it.
+// A mark changes nothing else, adds no event and outlives a crash; a lead that is not known is taken over with it.
 func marksChangeNothingElse(t *testing.T, b Backend) {
 	d := b.open(t)
 	before := settled(t, d, CreatedEntry("k", "lead.k", 3))

@@ -102,8 +102,7 @@ func Change(d checkpoint.Store, kind checkpoint.ChangeKind, e checkpoint.Entry) 
 	return c.Entry, c.Err
 }
 
-// Together makes changes of one kind in one commit, of which none may be refused, and returns
-// what is stored then.
+// Together makes changes of one kind in one commit, of which none may be refused, and returns what is stored then.
 func Together(t TB, d checkpoint.Store, kind checkpoint.ChangeKind,
 	entries ...checkpoint.Entry,
 ) (stored []checkpoint.Entry) {

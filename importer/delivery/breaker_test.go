@@ -106,8 +106,7 @@ func TestRateIsKept(t *testing.T) {
 	})
 }
 
-// While the service is silent only one request at a time finds out; an answer lets
-// everybody through. faults 33, 46
+// While the service is silent only one request at a time finds out; an answer lets everybody through. faults 33, 46
 func TestBreakerLetsOneProbeThroughWhileSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBreaker(time.Hour, 64, 0)

@@ -87,8 +87,7 @@ func TestManyRepeats(t *testing.T) {
 	}
 }
 
-// Rows are named by input, line and number, though they share lines or spread over many, and
-// though an input has none.
+// Rows are named by input, line and number, though they share lines or spread over many, and though an input has none.
 func TestRepeatsNameTheirRows(t *testing.T) {
 	r := NewRepeats()
 	spots := []Spot{{0, 2, 1}, {0, 900, 2}, {2, 1, 1}, {2, 1, 3}, {3, 7, 5}}

@@ -56,8 +56,7 @@ type Rule struct {
 }
 
 // Word is a text that the map of a value lacks, by what the mapping calls the value (lead.status among them), and where
-// it is first. Where Hidden says why it is not shown, or that it is others, Text is empty
-// and many may be counted.
+// it is first. Where Hidden says why it is not shown, or that it is others, Text is empty and many may be counted.
 type Word struct {
 	Value, Text, Hidden string
 	Rows                int
@@ -67,8 +66,7 @@ type Word struct {
 // named is the text in quotes, or what is said in its place.
 func (w *Word) named() string { return cmp.Or(w.Hidden, `"`+w.Text+`"`) }
 
-// Repeats counts rows whose key is in an earlier row, or looks like that of an earlier
-// one, and names the first few.
+// Repeats counts rows whose key is in an earlier row, or looks like that of an earlier one, and names the first few.
 type Repeats struct {
 	Rows   int      `json:"rows"`
 	Places []Repeat `json:"places"`
@@ -82,9 +80,8 @@ type Repeat struct {
 	Row   int   `json:"-"` // its number
 }
 
-// Assignment counts rows by whom they name: an organization, or a locator by an entry
-// of assign, counted from 1. Others are organizations or entries beyond those listed.
-// With no ID at all the rows name nobody: the mapping has no assign.
+// Assignment counts rows by whom they name: an organization, or a locator by an entry of assign, counted from 1. Others
+// are organizations or entries beyond those listed. With no ID at all the rows name nobody: the mapping has no assign.
 type Assignment struct {
 	OrganizationID string `json:"organization_id,omitempty"`
 	LocatorID      string `json:"locator_id,omitempty"`

@@ -94,8 +94,7 @@ func (c RowCounts) ByName() map[string]int {
 	return m
 }
 
-// attention is how many rows want a person's eye. Pending rows do not when sending
-// was never meant.
+// attention is how many rows want a person's eye. Pending rows do not when sending was never meant.
 func (c RowCounts) attention(dryRun bool) (n int) {
 	for _, o := range c.outcomes() {
 		if o.Attention || o.Name == "pending" && !dryRun {
@@ -184,9 +183,8 @@ type VerdictCount struct {
 	Leads   int    `json:"leads"`
 }
 
-// Sample is what a random sample of the leads shows: the share of those that differ among the ones
-// that were read, in this run or as lately as --fresh allows, from 0 to 1, and its 95 % interval
-// (Wilson).
+// Sample is what a random sample of the leads shows: the share of those that differ among the ones that were read, in
+// this run or as lately as --fresh allows, from 0 to 1, and its 95 % interval (Wilson).
 type Sample struct {
 	Picked int     `json:"picked"`
 	Read   int     `json:"read"`

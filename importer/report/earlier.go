@@ -25,13 +25,11 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// mostRead bounds a summary that is read as a whole, in bytes. Ours have a tenth of it at
-// most.
+// mostRead bounds a summary that is read as a whole, in bytes. Ours have a tenth of it at most.
 const mostRead = 16 << 20
 
-// Read reads the summary of a finished run, of which path is the folder or the summary itself.
-// What is no summary, or one that this version does not understand, is an error; what the
-// summary says is not believed to be harmless.
+// Read reads the summary of a finished run, of which path is the folder or the summary itself. What is no summary, or
+// one that this version does not understand, is an error; what the summary says is not believed to be harmless.
 func Read(path string) (*Summary, error) {
 	info, err := os.Stat(path)
 	if err == nil && info.IsDir() {

@@ -165,10 +165,9 @@ func (r *Run) removeOld() error {
 
 var runFolder = spelling.Form(`^\d{8}T\d{6}Z-[a-z]+-[0-9a-f]{8}$`)
 
-// Prune removes from the folder parent, in which run folders lie, those of the target
-// beyond the newest keep, if nothing in them asks for anybody: runs that came to their
-// end, without rejects and doubts. The newest of each checkpoint stays, which testifies
-// to what the checkpoint knows, and so does a folder with anything in it that no run
+// Prune removes from the folder parent, in which run folders lie, those of the target beyond the newest keep, if
+// nothing in them asks for anybody: runs that came to their end, without rejects and doubts. The newest of each
+// checkpoint stays, which testifies to what the checkpoint knows, and so does a folder with anything in it that no run
 // wrote, or of another user.
 func Prune(parent string, keep int, target Target) (bad error) {
 	root, err := os.OpenRoot(parent)
@@ -308,8 +307,7 @@ func createNew(folder *os.Root, name string) (*os.File, error) {
 
 var errNotOurs = errors.New("belongs to another user, who would receive what is written to it")
 
-// openSpecial opens a device or a pipe of the user's own or of root's, and no other: it
-// may have been planted.
+// openSpecial opens a device or a pipe of the user's own or of root's, and no other: it may have been planted.
 func (o *output) openSpecial(there fs.FileInfo) (err error) {
 	if !disk.Trusted(there) { // before it is waited for
 		return errNotOurs

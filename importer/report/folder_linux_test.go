@@ -10,8 +10,7 @@ import (
 	"testing"
 )
 
-// What an earlier run left in the folder stays until this one ends, and no longer; what
-// is not a run's stays for ever.
+// What an earlier run left in the folder stays until this one ends, and no longer; what is not a run's stays for ever.
 func TestAReusedFolderHoldsOneRun(t *testing.T) {
 	dir := t.TempDir()
 	first := open(t, Files{Dir: dir})
@@ -55,8 +54,7 @@ func TestARunThatCannotWriteLeavesTheEarlierOnesFiles(t *testing.T) {
 	same(t, "x", read(t, filepath.Join(dir, "rejects.csv")), "the rejects are")
 }
 
-// fault 137: the run's folder is held open, so that whoever puts another one in its place
-// receives nothing.
+// fault 137: the run's folder is held open, so that whoever puts another one in its place receives nothing.
 func TestAFolderThatIsSwappedReceivesNothing(t *testing.T) {
 	parent := t.TempDir()
 	dir, moved := filepath.Join(parent, "run"), filepath.Join(parent, "moved")

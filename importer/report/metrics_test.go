@@ -78,8 +78,7 @@ func TestMetricsOfARunThatWasKilled(t *testing.T) {
 	}
 }
 
-// TestLastRunsLiveOn: the second night's end decides which times move; the first
-// night's stand otherwise.
+// TestLastRunsLiveOn: the second night's end decides which times move; the first night's stand otherwise.
 func TestLastRunsLiveOn(t *testing.T) {
 	const first, second = "1.77855301e+09", "1.77863941e+09"
 	later := func(s *Summary) *Summary {
@@ -174,8 +173,7 @@ func TestMetricsThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// TestMetricsOfAnyTexts: whatever names and statuses look like, the file is one that
-// the next run reads.
+// TestMetricsOfAnyTexts: whatever names and statuses look like, the file is one that the next run reads.
 func TestMetricsOfAnyTexts(t *testing.T) {
 	dir := t.TempDir()
 	text := rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }))

@@ -15,8 +15,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// ProgressOptions say where and how progress is shown. Without a Terminal it goes to
-// Log, and Out gets nothing.
+// ProgressOptions say where and how progress is shown. Without a Terminal it goes to Log, and Out gets nothing.
 type ProgressOptions struct {
 	Out      io.Writer  // standard error
 	Terminal bool       // Out is one
@@ -37,9 +36,8 @@ type Tick struct {
 	Paused    string // why requests wait, or ""
 }
 
-// Progress shows how far a run has come: a bar on a terminal, else a log line every
-// 10 seconds. The time left counts only rows that are left to send. Its methods may
-// be called by several goroutines.
+// Progress shows how far a run has come: a bar on a terminal, else a log line every 10 seconds. The time left counts
+// only rows that are left to send. Its methods may be called by several goroutines.
 type Progress struct {
 	options ProgressOptions
 

@@ -98,8 +98,7 @@ func (r *Run) Reconciliation(batch []Compared) error {
 	return writeLines(r, r.reconciliation, batch, nil)
 }
 
-// Pulled is one line of the pull file: a lead whose status the CRM should take over, in the CRM's
-// own word.
+// Pulled is one line of the pull file: a lead whose status the CRM should take over, in the CRM's own word.
 type Pulled struct {
 	ExternalID     string `csv:"external_id"`
 	Status         string `csv:"status"`
@@ -210,8 +209,7 @@ const byteOrderMark = "\uFEFF"
 
 const jsonl = "jsonl"
 
-// Reject writes a row that needs attention, as it was read from in. Rows go to the
-// file of their header.
+// Reject writes a row that needs attention, as it was read from in. Rows go to the file of their header.
 func (r *Run) Reject(in Input, rej Reject) error {
 	at := slices.IndexFunc(r.rejects, func(f rejectsFile) bool {
 		if in.Format == jsonl || f.lines == nil {

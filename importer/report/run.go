@@ -1,18 +1,15 @@
 // Package report writes what became of the rows of a run: results, rejects, the
 // summary for scripts, the text for people, and the progress while it goes on.
 //
-// It is at the end of a row's way. The checkpoint holds the truth and these
-// files repeat it: when they are lost, running again writes them anew. Rows go to a Run as
-// they end; what the run as a whole has to say is in its Summary, which is written as
-// JSON, as text for people and as metrics.
+// It is at the end of a row's way. The checkpoint holds the truth and these files repeat it: when they are lost,
+// running again writes them anew. Rows go to a Run as they end; what the run as a whole has to say is in its Summary,
+// which is written as JSON, as text for people and as metrics.
 //
-// Promises: a file bears its name only once it is complete and synced, until then
-// NAME.partial is beside it; the folder of each is held open, no symbolic link is
-// followed to write one, and no pipe of another user is written to; all are 0600 (except
-// metrics, which another program reads: 0644), the run's folder is 0700 and holds the
-// files of one run. Texts from outside are cut, shown without control characters and, in
-// CSV, without a leading formula character; keys, IDs and the row's own cells stay as they
-// are. What cannot be written is an error.
+// Promises: a file bears its name only once it is complete and synced, until then NAME.partial is beside it; the folder
+// of each is held open, no symbolic link is followed to write one, and no pipe of another user is written to; all are
+// 0600 (except metrics, which another program reads: 0644), the run's folder is 0700 and holds the files of one run.
+// Texts from outside are cut, shown without control characters and, in CSV, without a leading formula character; keys,
+// IDs and the row's own cells stay as they are. What cannot be written is an error.
 package report
 
 import (
@@ -24,9 +21,8 @@ import (
 	"slices"
 )
 
-// None, in place of a path, means that the folder or file is not written. Summary
-// may also be "-": it goes to standard output, which is the caller's
-// (Summary.WriteJSON).
+// None, in place of a path, means that the folder or file is not written. Summary may also be "-": it goes to standard
+// output, which is the caller's (Summary.WriteJSON).
 const None = "none"
 
 // Files says where a run leaves its files. Dir "" makes no folder. A file
@@ -145,8 +141,7 @@ func (r *Run) TakesRows() bool {
 	return r.results != nil || r.problems != nil || r.reconciliation != nil || r.named != nil || r.files.Dir != ""
 }
 
-// Flush hands all lines to the operating system. An error is the first that any of the
-// run's files met.
+// Flush hands all lines to the operating system. An error is the first that any of the run's files met.
 func (r *Run) Flush() error {
 	for _, o := range r.outputs {
 		if r.err == nil {
@@ -156,11 +151,10 @@ func (r *Run) Flush() error {
 	return r.err
 }
 
-// Finish gives results and rejects their names, writes the summary, and makes all
-// of it durable; it also tells s where the files lie. When rows could not be
-// written, their files keep the name NAME.partial and s says that the run stopped.
-// A rejects file that nothing went into is not left behind, nor what an earlier run left
-// in the folder and this one has not written again.
+// Finish gives results and rejects their names, writes the summary, and makes all of it durable; it also tells s where
+// the files lie. When rows could not be written, their files keep the name NAME.partial and s says that the run
+// stopped. A rejects file that nothing went into is not left behind, nor what an earlier run left in the folder and
+// this one has not written again.
 func (r *Run) Finish(s *Summary) error {
 	if r.Problems(s.Checks.problems(s.Mapping.Path)) == nil {
 		r.err = r.commitRows(s)

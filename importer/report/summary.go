@@ -85,8 +85,7 @@ type Summary struct {
 // Running is the Outcome of a run that goes on.
 const Running = "running"
 
-// Input is one file that was read. Bytes and Rows are what was read of it; SHA256 is
-// empty when that was not all.
+// Input is one file that was read. Bytes and Rows are what was read of it; SHA256 is empty when that was not all.
 type Input struct {
 	Path   string `json:"path"`
 	Format string `json:"format"`
@@ -124,8 +123,7 @@ type Target struct {
 	TrunkID  string `json:"trunk_id"`
 }
 
-// String is a short name of the target: the leads host, which for the sandbox is a word,
-// with the trunk.
+// String is a short name of the target: the leads host, which for the sandbox is a word, with the trunk.
 func (t Target) String() string {
 	host := ""
 	if u, err := url.Parse(t.LeadsURL); err == nil {

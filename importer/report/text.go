@@ -42,8 +42,7 @@ func (s *Summary) WriteText(w io.Writer, width int, ink Ink) error {
 	return err
 }
 
-// Headline says how the run ended, or how far it is, in sentences without their full stops:
-// the first says it all.
+// Headline says how the run ended, or how far it is, in sentences without their full stops: the first says it all.
 func (s *Summary) Headline() (sentences []string) {
 	add := func(text string) { sentences = append(sentences, text) }
 	name, rows := s.activity(), english.Plural(s.Rows.Read, "row", "")
@@ -275,9 +274,8 @@ func capital(text string) string {
 // maxText is how many characters of a text from outside are kept.
 const maxText = 500
 
-// Escape makes a text from outside safe to show: control characters, marks of
-// direction, line ends and broken UTF-8 are written as in Go (\x1b, \u202e), and
-// what goes beyond 500 characters is cut. Escaping twice changes nothing more.
+// Escape makes a text from outside safe to show: control characters, marks of direction, line ends and broken UTF-8 are
+// written as in Go (\x1b, \u202e), and what goes beyond 500 characters is cut. Escaping twice changes nothing more.
 func Escape(text string) string { return escape(text, maxText) }
 
 func escape(text string, most int) string {
@@ -313,9 +311,8 @@ func Shortened(text string, most int) string {
 	return string([]rune(text)[:most-1]) + "…"
 }
 
-// EscapeJSON writes in a JSON text as \u202e what a terminal would act upon and JSON
-// leaves as it is: DEL, the C1 controls and marks of direction. The text means the
-// same as before.
+// EscapeJSON writes in a JSON text as \u202e what a terminal would act upon and JSON leaves as it is: DEL, the C1
+// controls and marks of direction. The text means the same as before.
 func EscapeJSON(text []byte) []byte {
 	acts := func(r rune) bool { return r > '~' && !unicode.IsGraphic(r) }
 	if bytes.IndexFunc(text, acts) < 0 {

@@ -102,8 +102,7 @@ func TestRecordsHaveALimit(t *testing.T) {
 	}
 }
 
-// A file is lost where nobody can tell whether the next line is inside quotes.
-// faults m25, 90, 132
+// A file is lost where nobody can tell whether the next line is inside quotes. faults m25, 90, 132
 func TestNoRowBeginsInsideQuotes(t *testing.T) {
 	letter := strings.Repeat("mary,1\n", 1500)
 	long := strings.Repeat("x", 1100)

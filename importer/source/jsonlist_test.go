@@ -11,8 +11,7 @@ import (
 	"leadferry/importer/source"
 )
 
-// readLost reads rows up to the end or to where the file is lost, and adds
-// that to them as show would write it.
+// readLost reads rows up to the end or to where the file is lost, and adds that to them as show would write it.
 func readLost(t testing.TB, in io.Reader, o source.Options) (string, *source.File) {
 	t.Helper()
 	o.Stdin = in

@@ -81,8 +81,7 @@ func mustQuote(cell, delim string) bool {
 		strings.ContainsAny(cell, "\r\n") || strings.Contains(cell, delim)
 }
 
-// start notes that a row with these cells begins on the present line. One without
-// any data is passed over.
+// start notes that a row with these cells begins on the present line. One without any data is passed over.
 func (f *table) start(cells []string) {
 	seen := func(r rune) bool { return !unicode.IsSpace(r) && !unicode.Is(unicode.Cf, r) }
 	if !slices.ContainsFunc(cells, func(cell string) bool { return strings.ContainsFunc(cell, seen) }) {
@@ -124,10 +123,9 @@ func (f *table) checkBytes(t *rapid.T, data []byte, o source.Options) {
 	}
 }
 
-// Letters hold lines that look like rows. Whatever single quote is lost or too many, and
-// wherever the file is cut, none of them becomes a row, but where what is left is a table
-// as good as any: one quote too many that ends a cell or begins one, or the lost quote
-// that opened the letter. faults 90, 132
+// Letters hold lines that look like rows. Whatever single quote is lost or too many, and wherever the file is cut, none
+// of them becomes a row, but where what is left is a table as good as any: one quote too many that ends a cell or
+// begins one, or the lost quote that opened the letter. faults 90, 132
 func TestNoRowComesOutOfADamagedLetter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var text strings.Builder

@@ -200,8 +200,7 @@ func TestDatesAsShown(t *testing.T) {
 		{"h:mm:ss", "0.999999", "00:00:00"},
 		{"ss.0", "0.0000096", "00:00:00.8"},
 		{"mm:ss.000", "46085.42443865741", "10:11:11.500"},
-		// Languages, by number and by name.
-		// Years and digits of others.
+		// Languages, by number and by name. Years and digits of others.
 		{`[$-411]ggge"年"m"月"d"日"`, "46085", "2026-03-04"},
 		// Durations go beyond the day.
 		{"46", "1.5", "36:00:00"},

@@ -251,8 +251,7 @@ func TestDamagedSheetIsRefusedBeforeItsFirstRow(t *testing.T) {
 	}
 }
 
-// What is cut or altered is refused or lost, or it changes nothing; it never
-// makes other rows.
+// What is cut or altered is refused or lost, or it changes nothing; it never makes other rows.
 //
 // faults 95
 func TestBrokenWorkbooksMakeNoOtherRows(t *testing.T) {

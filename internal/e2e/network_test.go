@@ -201,8 +201,7 @@ func TestPartition(t *testing.T) {
 	}
 }
 
-// door is an HTTP server that can be shut: connections are refused, and those that are
-// open end with their next answer.
+// door is an HTTP server that can be shut: connections are refused, and those that are open end with their next answer.
 type door struct {
 	http http.Server
 	addr string

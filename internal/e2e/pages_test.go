@@ -20,10 +20,9 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// TestPages does what README and the pages of docs say: the commands of each page's console blocks
-// are run in one shell, one after another, against an imitation of the service. A command has to
-// end with exit code 0, unless the page shows another one by `echo $?`, and has to print the lines
-// that stand below it. "..." stands for anything there.
+// TestPages does what README and the pages of docs say: the commands of each page's console blocks are run in one
+// shell, one after another, against an imitation of the service. A command has to end with exit code 0, unless the page
+// shows another one by `echo $?`, and has to print the lines that stand below it. "..." stands for anything there.
 //
 // What readers need not see stands in comments: `<!-- run: COMMANDS -->` prepares something, `<!-- service: FAULTS
 // -->` has the service fail so from there on, and `<!-- exit: 1 0 5 -->` says how the commands of the next block end.

@@ -23,9 +23,8 @@ func (w *world) paste(line string) (code int, out string) {
 	return c.ProcessState.ExitCode(), string(b)
 }
 
-// TestASettledRowIsLinked: the next import links what a person found, though the link of a
-// wrong lead was refused before, and the lead that comes back fills what was not known.
-// Exports tell by which run a lead was made. faults 127
+// TestASettledRowIsLinked: the next import links what a person found, though the link of a wrong lead was refused
+// before, and the lead that comes back fills what was not known. Exports tell by which run a lead was made. faults 127
 func TestASettledRowIsLinked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{Faults: "drop-stored#1"})

@@ -192,8 +192,7 @@ func (h *house) plants(name string, mode os.FileMode, text string) string {
 	return path
 }
 
-// TestANeighbourReceivesNothing, and nothing of his is believed, whatever he has planted
-// where all may write. fault 137
+// TestANeighbourReceivesNothing, and nothing of his is believed, whatever he has planted where all may write. fault 137
 func TestANeighbourReceivesNothing(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -9,22 +9,19 @@
 //	s.URL()                                  // for the person: with a token in its path, so links are relative
 //	s.Close()                                // sends the last Views and ends
 //
-// A Site is asked for each page and, once a second, for each reader of one, with the same
-// address: a search is a query (/?q=oak) and stays live. What is the same as before is not
-// sent. It is asked by many goroutines, so a site whose Views are costly keeps the last one.
-// While a page is live, a child of Main with an id is replaced only where it changed, so that
-// what a reader opened, selected or typed elsewhere stays: make them sections with ids.
+// A Site is asked for each page and, once a second, for each reader of one, with the same address: a search is a query
+// (/?q=oak) and stays live. What is the same as before is not sent. It is asked by many goroutines, so a site whose
+// Views are costly keeps the last one. While a page is live, a child of Main with an id is replaced only where it
+// changed, so that what a reader opened, selected or typed elsewhere stays: make them sections with ids.
 //
-// Looks (style.css): .verdict with .good, .warn, .bad or .idle and a word, .tiles of dl,
-// tables (.num for figures, .text for what others wrote), .pick for an ID, with a button.copy
-// and its data-copy beside it, details, pre and code for what is copied, figure.chart with an
-// svg role="img", filled by .fill-s0 and .fill-s7. A page has light, dark and print; no colour
-// says anything alone, and all can be told apart by colour-blind eyes.
+// Looks (style.css): .verdict with .good, .warn, .bad or .idle and a word, .tiles of dl, tables (.num for figures,
+// .text for what others wrote), .pick for an ID, with a button.copy and its data-copy beside it, details, pre and code
+// for what is copied, figure.chart with an svg role="img", filled by .fill-s0 and .fill-s7. A page has light, dark and
+// print; no colour says anything alone, and all can be told apart by colour-blind eyes.
 //
-// Promises: a page loads nothing and runs nothing but the scripts of this package, both
-// enforced by a Content-Security-Policy; a server listens on loopback, answers GETs whose path
-// begins with its token, and holds few connections for a bounded time: a reader that does not read is
-// dropped. What is shown never waits for a reader.
+// Promises: a page loads nothing and runs nothing but the scripts of this package, both enforced by a
+// Content-Security-Policy; a server listens on loopback, answers GETs whose path begins with its token, and holds few
+// connections for a bounded time: a reader that does not read is dropped. What is shown never waits for a reader.
 package page
 
 import (

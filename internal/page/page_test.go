@@ -28,8 +28,7 @@ func attribute(n *html.Node, name string) string {
 	return ""
 }
 
-// What a page holds has to be what its policy allows, byte by byte: a browser shows a page
-// without looks otherwise.
+// What a page holds has to be what its policy allows, byte by byte: a browser shows a page without looks otherwise.
 func TestPolicyAllowsWhatThePageHolds(t *testing.T) {
 	var file, live bytes.Buffer
 	v := View{Title: `A "title" </title><script>`, Main: template.HTML("<section id=a>x</section>")}

@@ -1,7 +1,6 @@
-// Package pgtest starts real PostgreSQL servers for tests: as the user postgres where the test
-// is root, with a socket in a folder of their own and no port. A server ends with its test
-// binary, also when that is killed. Where PostgreSQL is not installed tests skip, unless
-// LEADFERRY_TEST_REQUIRE names postgres.
+// Package pgtest starts real PostgreSQL servers for tests: as the user postgres where the test is root, with a socket
+// in a folder of their own and no port. A server ends with its test binary, also when that is killed. Where PostgreSQL
+// is not installed tests skip, unless LEADFERRY_TEST_REQUIRE names postgres.
 package pgtest
 
 import (

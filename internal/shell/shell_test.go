@@ -9,8 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// faults 118: a command to be copied names the file it should, and a terminal obeys none
-// of it.
+// faults 118: a command to be copied names the file it should, and a terminal obeys none of it.
 func TestPathIsOneHarmlessWordOfAShell(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {

@@ -105,9 +105,8 @@ func IsURL(s string) bool {
 	return strings.Contains(host, ".") && isDomain(strings.ReplaceAll(host, "_", "x")) // which names of machines have
 }
 
-// ASCIIDigit is the digit of the same value, or -1 if r is no decimal digit.
-// Unicode keeps the ten digits of a script together and in order, so what stands
-// before r tells its value.
+// ASCIIDigit is the digit of the same value, or -1 if r is no decimal digit. Unicode keeps the ten digits of a script
+// together and in order, so what stands before r tells its value.
 func ASCIIDigit(r rune) rune {
 	switch {
 	case '0' <= r && r <= '9':

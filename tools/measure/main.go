@@ -6,11 +6,10 @@
 //	go -C tools run ./measure -only N1,N5 -runs 5
 //	go -C tools run ./measure -full                # also memory and checkpoint at ten million rows: 15 GB of disk
 //
-// It builds leadferry, writes its inputs (the same bytes everywhere), starts an imitation of the
-// lead service in a process of its own and runs the program as a person would, with a state folder
-// of its own. Absolute figures differ from machine to machine and from hour to hour, so most
-// numbers are ratios of two things that run in turn, and each figure is the median of several
-// turns. The parts can also be run alone:
+// It builds leadferry, writes its inputs (the same bytes everywhere), starts an imitation of the lead service in a
+// process of its own and runs the program as a person would, with a state folder of its own. Absolute figures differ
+// from machine to machine and from hour to hour, so most numbers are ratios of two things that run in turn, and each
+// figure is the median of several turns. The parts can also be run alone:
 //
 //	go -C tools run ./measure sink -port 8099 -latency 20ms
 //	go -C tools run ./measure readcsv leads.csv    # or readjsonl, readxlsx

@@ -11,8 +11,7 @@ import (
 	"testing"
 )
 
-// TestMain lets the test binary be the sink and the peers, which the table starts as
-// processes of their own.
+// TestMain lets the test binary be the sink and the peers, which the table starts as processes of their own.
 func TestMain(m *testing.M) {
 	if os.Getenv("LEADFERRY_MEASURE") == "command" {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -26,9 +25,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestTable takes all numbers at a small size through the whole chain: build, inputs, sink,
-// peers, program. A run whose rows do not all end as they should is an error, so that a
-// table without one says that the chain works.
+// TestTable takes all numbers at a small size through the whole chain: build, inputs, sink, peers, program. A run whose
+// rows do not all end as they should is an error, so that a table without one says that the chain works.
 func TestTable(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the program")

@@ -1,6 +1,5 @@
-// Command seededbugs tests the tests: it makes the mistakes of a table in leadferry, one at a
-// time, each of which would send a lead twice, lose one or tell a secret, and shows which
-// test notices it.
+// Command seededbugs tests the tests: it makes the mistakes of a table in leadferry, one at a time, each of which would
+// send a lead twice, lose one or tell a secret, and shows which test notices it.
 //
 //	go -C tools run ./seededbugs             # all; some minutes
 //	go -C tools run ./seededbugs -only 6     # by number or name, several with commas

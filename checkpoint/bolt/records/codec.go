@@ -84,8 +84,7 @@ func AppendTime(b []byte, t time.Time) []byte {
 
 const otherStatus = 255
 
-// KindsOfStatus is how many statuses are counted apart: those of the
-// specification, and all others together.
+// KindsOfStatus is how many statuses are counted apart: those of the specification, and all others together.
 const KindsOfStatus = len(checkpoint.Statuses) + 1
 
 // KindOfStatus is the place of a status among them.

@@ -1,6 +1,5 @@
-// Package page is the page of a run in HTML: for those who look at a migration rather than
-// read it. It answers, in this order, whether it worked, what became of the rows of the file and
-// what to do next; then it shows the figures.
+// Package page is the page of a run in HTML: for those who look at a migration rather than read it. It answers, in this
+// order, whether it worked, what became of the rows of the file and what to do next; then it shows the figures.
 //
 // A page is made from a report.Summary, whose lists are bounded, and of each of them as much
 // as people look at; a run of a million rows has a page no larger than one of a thousand.
@@ -107,8 +106,7 @@ func Serve(addr string, s *report.Summary) (*Live, error) {
 // URL is where a person sees the page, and nobody else does.
 func (l *Live) URL() string { return l.server.URL() }
 
-// Show says how far the run is, with so many rows in total, 0 if nobody knows. The
-// summary is the page's from then on.
+// Show says how far the run is, with so many rows in total, 0 if nobody knows. The summary is the page's from then on.
 func (l *Live) Show(s *report.Summary, total int) {
 	l.latest.Store(&snapshot{summary: s, total: total})
 }
@@ -116,8 +114,7 @@ func (l *Live) Show(s *report.Summary, total int) {
 // Shown is what was told last.
 func (l *Live) Shown() *report.Summary { return l.latest.Load().summary }
 
-// End shows how the run ended, if that is known, and ends the page once readers have it, within
-// a second.
+// End shows how the run ended, if that is known, and ends the page once readers have it, within a second.
 func (l *Live) End(s *report.Summary) error {
 	if s != nil {
 		l.Show(s, 0)

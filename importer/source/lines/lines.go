@@ -92,9 +92,8 @@ func (w *Window) More() error {
 	return err
 }
 
-// Line gives the physical line, with its end, that begins from bytes after the record's start. It may move what
-// earlier calls gave. The error is io.EOF, ErrTooLong in a *[rows.LostError], or what ended the
-// reading.
+// Line gives the physical line, with its end, that begins from bytes after the record's start. It may move what earlier
+// calls gave. The error is io.EOF, ErrTooLong in a *[rows.LostError], or what ended the reading.
 func (w *Window) Line(from int) ([]byte, error) {
 	for seen := from; ; {
 		text := w.Text()

@@ -9,8 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Whole numbers of up to 15 digits come through digit for digit, however they
-// are written.
+// Whole numbers of up to 15 digits come through digit for digit, however they are written.
 //
 // faults 100
 func TestWholeNumbersKeepTheirDigits(t *testing.T) {
