@@ -297,8 +297,8 @@ func (r *run) findAbsent(ctx context.Context, rec *recorder) {
 		return namespace != r.Mapping.Namespace() || r.drift.named.Has(key)
 	}
 	var unwritten error
-	err := checkpoint.Each(ctx, r.ledger, checkpoint.Filter{}, func(e checkpoint.Entry) error {
-		if e.State.HasLead() && !named(e.Key) {
+	err := checkpoint.Each(ctx, r.ledger, checkpoint.Filter{Skip: named}, func(e checkpoint.Entry) error {
+		if e.State.HasLead() {
 			r.drift.verdicts[Absent]++
 			unwritten = rec.absent(&e)
 		}

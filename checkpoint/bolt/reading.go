@@ -58,6 +58,9 @@ func (d *Store) Scan(ctx context.Context, which checkpoint.Filter, f func(checkp
 				from, keys = keys[inChunk], keys[:inChunk]
 			}
 			for _, key := range keys {
+				if which.Skip != nil && which.Skip(key) {
+					continue
+				}
 				k, err := r.under(key)
 				if err != nil {
 					return err
