@@ -120,14 +120,14 @@ lead:
 		{"import", "-m", "l.yaml", file, "--encoding", hostile},
 		{"config", "show", "--trunk-id", hostile, "--profile", "a" + hostile},
 		{"config", "show", "--trunk-id", hostile},
-		{"no" + hostile},
+		{"--quiet", "no" + hostile},
 	} {
 		_, out := w.run(args...)
 		harmless(t, fmt.Sprintf("%d: leadferry %q", i, args), out)
 		if args[0] == "init" || args[0] == "config" { // they have no log
 			continue
 		}
-		_, out = w.run(append([]string{"--log-format", "json", "--log-level", "debug"}, args...)...)
+		_, out = w.run(append(words("--log-format json --log-level debug"), args...)...)
 		harmless(t, fmt.Sprintf("%d: leadferry --log-format json %q", i, args), out)
 	}
 	for i, r := range w.results("run/results.csv") {
@@ -179,7 +179,7 @@ func TestNoFlagTakesASecret(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	flag := regexp.MustCompile(`(?m)^ +(--.*?)(?:  |$)`)
-	commands, flags := map[string]string{"help connection": w.must(0, "help", "connection")}, 0
+	commands, flags := map[string]string{"help connection": w.must(0, "help connection")}, 0
 	w.helps(commands)
 	for c, help := range commands {
 		for _, m := range flag.FindAllStringSubmatch(help, -1) {
@@ -210,7 +210,7 @@ func TestForgetLeavesNothing(t *testing.T) {
 	w.env = append(w.env, "LEADFERRY_CLIENT_ID=client-1", "LEADFERRY_CLIENT_SECRET_FILE=secret", "LEADFERRY_TRUNK_ID="+sandbox.TrunkID)
 	w.write("forgettable.yaml", strings.ReplaceAll(canaryMapping, `"{id}"`, `"{memo}"`))
 	w.write("one.csv", strings.ReplaceAll(w.read("people.csv"), "\r", ""))
-	w.run("import", "-m", "forgettable.yaml", "one.csv", "--out", "run", "--max-rejects", "0", "--max-in-doubt", "0", "--retries", "0")
+	w.run("import -m forgettable.yaml one.csv --out run --max-rejects 0 --max-in-doubt 0 --retries 0")
 	_ = p
 	var keys []string
 	var traces []canary
@@ -250,11 +250,11 @@ func TestNobodyElseIsContacted(t *testing.T) {
 		args  []string
 		sends bool
 	}{
-		{[]string{"import", "-m", "leads.yaml", "leads.csv", "--out", "none"}, true},
-		{[]string{"sync", "-m", "leads.yaml", "leads.csv", "--out", "none"}, false},
+		{words("import -m leads.yaml leads.csv --out none"), true},
+		{words("sync -m leads.yaml leads.csv --out none"), false},
 		{[]string{"login", "--email", sandbox.Email, "--new-client"}, true},
-		{[]string{"validate", "-m", "leads.yaml", "leads.csv"}, false},
-		{[]string{"init", "leads.csv", "-m", "-"}, false},
+		{words("validate -m leads.yaml leads.csv"), false},
+		{words("init leads.csv -m -"), false},
 		{[]string{"config", "show"}, false},
 		{[]string{"checkpoint", "status"}, false},
 		{[]string{"--version"}, false},

@@ -138,6 +138,7 @@ type scribe struct {
 // recorded is the program with its streams in files; under a umask that hides nothing.
 func (s *scribe) recorded(args ...string) *exec.Cmd {
 	s.t.Helper()
+	args = words(args[0], args[1:]...)
 	s.runs++
 	name := filepath.Join(s.dir, "said", fmt.Sprintf("%02d %s", s.runs, strings.ReplaceAll(strings.Join(args, " "), "/", "_")))
 	open := func(ending string) *os.File {
@@ -178,7 +179,7 @@ func (s *scribe) answered(args ...string) []string {
 	if err != nil || c.ProcessState.ExitCode() != 4 {
 		s.t.Fatalf("exit %d, %v\n%s", c.ProcessState.ExitCode(), err, said)
 	}
-	return append(args, id(s.t, string(said), "--new-checkpoint"))
+	return append(words(args[0], args[1:]...), id(s.t, string(said), "--new-checkpoint"))
 }
 
 // TestNothingLeaks plants hundreds of values in every column and setting, takes them through the program in every way
@@ -207,7 +208,7 @@ func TestNothingLeaks(t *testing.T) {
 
 // signIn: the password from standard input and the environment, refused and taken.
 func (s *scribe) signIn() {
-	debug := []string{"--log-level", "debug", "login", "--email", "service@example.com"}
+	debug := words("--log-level debug login --email service@example.com")
 	s.ends(3, "wrong", debug...)
 	s.ends(3, "wrong", append(debug, "--log-format", "json")...)
 	s.ends(0, "password", append(debug, "--trunk-id", sandbox.TrunkID)...)
@@ -215,42 +216,42 @@ func (s *scribe) signIn() {
 	s.env = append(slices.Clone(right), "LEADFERRY_PASSWORD="+canaryPassword)
 	s.ends(2, "", debug...)
 	s.env = append(slices.Clone(right), "LEADFERRY_CLIENT_ID=client-1", "LEADFERRY_CLIENT_SECRET="+strings.ReplaceAll(canarySecret, "K", "k"))
-	s.ends(3, "", "import", "-m", "people.yaml", "people.csv", "--out", "runs/wrong")
+	s.ends(3, "", "import -m people.yaml people.csv --out runs/wrong")
 	s.env = right
-	s.ends(0, "", "config", "show")
-	s.ends(0, "", "config", "show", "--json")
+	s.ends(0, "", "config show")
+	s.ends(0, "", "config show --json")
 }
 
 // look: all that reads rows and sends nothing.
 func (s *scribe) look() {
 	for _, name := range []string{"people.csv", "people.jsonl", "people.xlsx"} {
 		s.ends(0, "", "init", name, "-m", "guess-"+name+".yaml")
-		s.ends(1, "", "--log-level", "debug", "validate", "-m", "people.yaml", name, "--out", "runs/check-"+name, "--summary", "-")
-		s.ends(1, "", "--log-format", "json", "validate", "-m", "people.yaml", name)
+		s.ends(1, "", "--log-level debug validate -m people.yaml", name, "--out", "runs/check-"+name, "--summary", "-")
+		s.ends(1, "", "--log-format json validate -m people.yaml", name)
 	}
-	s.ends(0, "", "init", "people.csv", "-m", "-")
-	s.ends(1, "", "validate", "-m", "people.yaml", "people.csv", "--show", "100")
-	s.ends(1, "", "import", "-m", "people.yaml", "people.csv", "--dry-run", "--show", "100")
+	s.ends(0, "", "init people.csv -m -")
+	s.ends(1, "", "validate -m people.yaml people.csv --show 100")
+	s.ends(1, "", "import -m people.yaml people.csv --dry-run --show 100")
 	// A mapping that fits badly: statuses and numbers from the wrong columns.
 	s.write("wrong.yaml", strings.NewReplacer(`status: "{stage}"`, `status: "{full name}"`, `"{phone}"`, `{from: "{phone}", as: number}`,
 		`message: "{note}"`, `message: {expr: 'int(note)'}`, `"{street}"`+"\n", `{from: "{street}", map: {a: b}}`+"\n", `"{town}"`+"\n    import", `{from: "{town}", format: date}`+"\n    import").Replace(canaryMapping))
-	s.ends(1, "", "--log-level", "debug", "validate", "-m", "wrong.yaml", "people.csv", "--summary", "-", "--out", "runs/wrong-mapping")
-	s.ends(1, "", "--log-level", "debug", "import", "-m", "wrong.yaml", "people.csv", "--max-rejects", "0", "--out", "runs/wrong-import")
+	s.ends(1, "", "--log-level debug validate -m wrong.yaml people.csv --summary - --out runs/wrong-mapping")
+	s.ends(1, "", "--log-level debug import -m wrong.yaml people.csv --max-rejects 0 --out runs/wrong-import")
 }
 
 // anyway are flags with which no amount of trouble ends a run.
-var anyway = []string{"--max-rejects", "0", "--max-in-doubt", "0", "--retries", "0"}
+var anyway = words("--max-rejects 0 --max-in-doubt 0 --retries 0")
 
 // carry: imports of all outcomes, from all formats.
 func (s *scribe) carry() {
 	imports := func(code int, name string, more ...string) {
-		s.ends(code, "", slices.Concat([]string{"--log-level", "debug", "import", "-m", "people.yaml", name}, anyway, more)...)
+		s.ends(code, "", slices.Concat(words("--log-level debug import -m people.yaml", name), anyway, more)...)
 	}
 	imports(5, "people.csv", "--out", "run", "--metrics", "people.prom")
 	ok(s.t, os.Mkdir(filepath.Join(s.dir, "named"), 0o700))
 	imports(5, "people.csv", "--results", "named/r.csv", "--rejects", "named/rejects.csv", "--summary", "named/s.json", "--log-format", "json", "--retry-rejected")
 	anew := func(name string, more ...string) {
-		s.ends(5, "", s.answered(slices.Concat([]string{"--log-level", "debug", "import", "-m", "people.yaml", name}, anyway, more)...)...)
+		s.ends(5, "", s.answered(slices.Concat(words("--log-level debug import -m people.yaml", name), anyway, more)...)...)
 	}
 	anew("people.jsonl", "--out", "runs/jsonl", "--summary", "-", "--checkpoint", "state/jsonl.db")
 	anew("people.xlsx", "--out", "runs/xlsx", "--quiet", "--checkpoint", "state/xlsx.db", "--log-format", "json")
@@ -260,18 +261,18 @@ func (s *scribe) carry() {
 // keepInStep: syncs with changes, conflicts, and people that nobody knows.
 func (s *scribe) keepInStep() {
 	sync := func(code int, name string, more ...string) {
-		s.ends(code, "", slices.Concat([]string{"--log-level", "debug", "sync", "-m", "people.yaml", name}, anyway, more)...)
+		s.ends(code, "", slices.Concat(words("--log-level debug sync -m people.yaml", name), anyway, more)...)
 	}
 	sync(5, "people.csv", "--out", "runs/sync-1")
 	sync(5, "later.csv", "--out", "runs/sync-2", "--reopen", "hold", "--check-remote")
 	sync(5, "later.jsonl", "--out", "runs/sync-3", "--log-format", "json")
 	sync(5, "people.csv", "--dry-run", "--show", "100")
-	s.ends(5, "", slices.Concat([]string{"sync", "-m", "people.yaml", "later.csv", "--missing", "create", "--out", "runs/sync-4"}, anyway)...)
+	s.ends(5, "", slices.Concat(words("sync -m people.yaml later.csv --missing create --out runs/sync-4"), anyway)...)
 }
 
 // die: killed in mid-run, and looked at from outside until then.
 func (s *scribe) die(p *parrot) {
-	args := s.answered("--log-level", "debug", "import", "-m", "people.yaml", "people.csv", "--checkpoint", "state/killed.db", "--out", "runs/killed")
+	args := s.answered("--log-level debug import -m people.yaml people.csv --checkpoint state/killed.db --out runs/killed")
 	hang := make(chan struct{})
 	p.mu.Lock()
 	p.hang, p.asked = hang, 0
@@ -318,16 +319,16 @@ func (s *scribe) seenFromOutside(pid int) {
 
 // settleAndForget: what people do by hand.
 func (s *scribe) settleAndForget() {
-	s.ends(0, "", "checkpoint", "export")
-	s.ends(0, "", "checkpoint", "export", "--format", "jsonl")
-	s.ends(0, "", "checkpoint", "history", "K-000")
-	s.ends(0, "", "checkpoint", "status")
-	s.ends(0, "", "checkpoint", "resolve", "--none-created", "--yes")
+	s.ends(0, "", "checkpoint export")
+	s.ends(0, "", "checkpoint export --format jsonl")
+	s.ends(0, "", "checkpoint history K-000")
+	s.ends(0, "", "checkpoint status")
+	s.ends(0, "", "checkpoint resolve --none-created --yes")
 	s.write("known.csv", "key,lead_id,status\nK-950,lead-950,open\n")
-	s.ends(0, "", "checkpoint", "adopt", "known.csv")
-	s.ends(0, "", "checkpoint", "check")
-	s.ends(0, "", "checkpoint", "forget", "K-007")
-	s.ends(0, "", "checkpoint", "export")
+	s.ends(0, "", "checkpoint adopt known.csv")
+	s.ends(0, "", "checkpoint check")
+	s.ends(0, "", "checkpoint forget K-007")
+	s.ends(0, "", "checkpoint export")
 }
 
 // theScanIsNotBlind: the values did go where they may stand.

@@ -45,7 +45,7 @@ func TestDoubtForEveryCreateCostsFourRows(t *testing.T) {
 					limit = "1s"
 				}
 				for run := range runs { // the second begins with a GET, and ends with its first create
-					code, out := w.run("import", "-m", "leads.yaml", "leads.csv", "--out", "run", "-c", itoa(concurrency), "--timeout", limit)
+					code, out := w.run("import -m leads.yaml leads.csv --out run -c", itoa(concurrency), "--timeout", limit)
 					s := w.summary("run/summary.json")
 					if code != 3 || !strings.Contains(s.StopReason, "4 creates in a row") {
 						t.Errorf("exit %d, stopped for %q\n%s", code, s.StopReason, out)
@@ -68,8 +68,8 @@ func TestAKnownLeadIDForEveryCreateCostsFourRows(t *testing.T) {
 	w := newRawTrial(t, rawScript{act: rawAct{say: answered(201, createdBody("lead-of-old-1"))}, store: true, from: 1, times: always})
 	w.rows(200)
 	w.write("known.csv", "key,lead_id\nOLD,lead-of-old-1\n")
-	w.must(0, "checkpoint", "adopt", "known.csv")
-	code, out := w.run("import", "-m", "leads.yaml", "leads.csv", "--out", "run", "-c", "16")
+	w.must(0, "checkpoint adopt known.csv")
+	code, out := w.run("import -m leads.yaml leads.csv --out run -c 16")
 	if s := w.summary("run/summary.json"); code != 3 || s.Rows.InDoubt != 4 || s.Rows.Created != 0 || w.peer.posted() != 4 {
 		t.Errorf("exit %d, %+v; %d creates reached the service\n%s", code, s.Rows, w.peer.posted(), out)
 	}
@@ -85,7 +85,7 @@ func TestDoubtInMidRun(t *testing.T) {
 				t.Parallel()
 				w := newRawTrial(t, rawScript{act: rawAct{say: answered(500, "{}")}, store: true, from: 101, times: times})
 				w.rows(400)
-				code, out := w.run("import", "-m", "leads.yaml", "leads.csv", "--out", "run", "-c", itoa(concurrency))
+				code, out := w.run("import -m leads.yaml leads.csv --out run -c", itoa(concurrency))
 				s := w.summary("run/summary.json")
 				want := 5
 				if times == always {
@@ -110,7 +110,7 @@ func TestAMaintenanceCostsWhatWasInFlight(t *testing.T) {
 	act := rawAct{say: answered(503, "{}", "Retry-After: 1", "Content-Type: application/json")}
 	w := newRawTrial(t, rawScript{act: act, store: true, from: 40, times: always, busyGets: 3, closed: true})
 	w.rows(200)
-	code, out := w.run("import", "-m", "leads.yaml", "leads.csv", "--out", "run", "-c", itoa(concurrency))
+	code, out := w.run("import -m leads.yaml leads.csv --out run -c", itoa(concurrency))
 	if s := w.summary("run/summary.json"); code != 5 || s.Rows.InDoubt > concurrency || s.Rows.Created != 200-s.Rows.InDoubt || w.peer.posted() != 200 || w.peer.gets < 4 {
 		t.Errorf("exit %d, %+v; %d creates and %d GETs reached the service\n%s", code, s.Rows, w.peer.posted(), w.peer.gets, out)
 	}
@@ -122,7 +122,7 @@ func TestDoubtIsBoundedOverRuns(t *testing.T) {
 	t.Parallel()
 	w := newRawTrial(t, rawScript{act: rawAct{say: answered(500, "{}")}, store: true, from: 1, times: always})
 	w.rows(100)
-	args := []string{"import", "-m", "leads.yaml", "leads.csv", "--out", "run", "--max-in-doubt", "6"}
+	args := words("import -m leads.yaml leads.csv --out run --max-in-doubt 6")
 	for range 12 {
 		w.must(3, args...)
 	}
@@ -145,13 +145,13 @@ func TestASilentServiceIsAskedFirst(t *testing.T) {
 	t.Parallel()
 	w := newRawTrial(t, rawScript{act: rawAct{mute: true, end: hold}, from: 1, times: 2, deaf: true})
 	w.rows(40)
-	code, out := w.run("import", "-m", "leads.yaml", "leads.csv", "--out", "run", "--timeout", "1s", "--max-wait", "4s")
+	code, out := w.run("import -m leads.yaml leads.csv --out run --timeout 1s --max-wait 4s")
 	if s := w.summary("run/summary.json"); code != 3 || s.Rows.InDoubt != 1 || w.peer.posted() != 1 || w.peer.gets < 2 {
 		t.Errorf("exit %d, %+v; %d creates and %d GETs reached the service\n%s", code, s.Rows, w.peer.posted(), w.peer.gets, out)
 	}
 	w.peer.hear()
-	w.must(3, "import", "-m", "leads.yaml", "leads.csv", "--out", "run", "--timeout", "3s") // its first create gets none either
-	code, out = w.run("import", "-m", "leads.yaml", "leads.csv", "--out", "run", "--timeout", "3s")
+	w.must(3, "import -m leads.yaml leads.csv --out run --timeout 3s") // its first create gets none either
+	code, out = w.run("import -m leads.yaml leads.csv --out run --timeout 3s")
 	if s := w.summary("run/summary.json"); code != 5 || s.Rows.InDoubt != 2 || s.Rows.Created != 38 {
 		t.Errorf("exit %d, %+v\n%s", code, s.Rows, out)
 	}
@@ -162,7 +162,7 @@ func TestAGETWaitsAsTold(t *testing.T) {
 	t.Parallel()
 	w := newRawTrial(t, rawScript{act: rawAct{mute: true, end: reset}, from: 5, times: 1, busyGets: 1})
 	w.rows(20)
-	code, out := w.run("import", "-m", "leads.yaml", "leads.csv", "--out", "run", "-c", "1")
+	code, out := w.run("import -m leads.yaml leads.csv --out run -c 1")
 	if s := w.summary("run/summary.json"); code != 5 || s.Rows.InDoubt != 1 || s.Rows.Created != 19 {
 		t.Errorf("exit %d, %+v\n%s", code, s.Rows, out)
 	}
@@ -187,7 +187,7 @@ func TestNothingLeavesWhileTheServiceAsksToWait(t *testing.T) {
 			t.Parallel()
 			w := newRawTrial(t, rawScript{act: rawAct{say: answered(429, "{}", "Retry-After: 2")}, from: 10, times: 1})
 			w.rows(rows)
-			if code, out := w.run("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "-c", "8", "--rate", rate); code != 0 {
+			if code, out := w.run("import -m leads.yaml leads.csv --out none -c 8 --rate", rate); code != 0 {
 				t.Fatalf("exit %d\n%s", code, out)
 			}
 			told, beside := w.peer.posts[9].at, 0
@@ -214,7 +214,7 @@ func TestATokenRequestWaitsAsTold(t *testing.T) {
 	t.Parallel()
 	w := newRawTrial(t, rawScript{act: rawAct{say: answered(401, "{}")}, from: 5, times: 1, busyTokens: []int{1, 3}})
 	w.rows(40)
-	if code, out := w.run("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "-c", "8"); code != 0 || len(w.peer.ledger()) != 40 {
+	if code, out := w.run("import -m leads.yaml leads.csv --out none -c 8"); code != 0 || len(w.peer.ledger()) != 40 {
 		t.Errorf("exit %d with %d leads\n%s", code, len(w.peer.ledger()), out)
 	}
 	asked := w.peer.asked
@@ -240,13 +240,13 @@ func TestResendIsOnceARun(t *testing.T) {
 	for _, n := range []int{1, 4} {
 		w := newRawTrial(t, rawScript{act: rawAct{say: answered(500, "{}")}, store: true, from: 1, times: always})
 		w.rows(n)
-		w.run("import", "-m", "leads.yaml", "leads.csv", "--out", "first")
+		w.run("import -m leads.yaml leads.csv --out first")
 		b := w.read("leads.csv")
 		_, rows, _ := strings.Cut(b, "\n")
 		w.write("twice.csv", b+rows)
 		before := w.peer.posted()
 		for run := 1; run <= 2; run++ {
-			code, out := w.run("import", "-m", "leads.yaml", "twice.csv", "--out", "again", "--in-doubt", "resend", "--max-in-doubt", "0")
+			code, out := w.run("import -m leads.yaml twice.csv --out again --in-doubt resend --max-in-doubt 0")
 			sent := w.peer.posted() - before
 			if before = w.peer.posted(); code != 3 && code != 5 || sent == 0 || sent > n {
 				t.Errorf("%d rows, run %d: exit %d, %d creates reached the service\n%s", n, run, code, sent, out)
@@ -268,8 +268,8 @@ func TestWhatIsNotResentStaysInDoubt(t *testing.T) {
 		turns := slices.Concat(slices.Repeat([]rawTurn{{act: rawAct{say: answered(500, "{}")}, store: true}}, 4), slices.Repeat([]rawTurn{{act: second}}, 40))
 		w := newRawTrial(t, rawScript{turns: turns})
 		w.rows(4)
-		w.must(3, "import", "-m", "leads.yaml", "leads.csv", "--out", "first")
-		code, out := w.run("import", "-m", "leads.yaml", "leads.csv", "--out", "again", "--in-doubt", "resend", "--retries", "0")
+		w.must(3, "import -m leads.yaml leads.csv --out first")
+		code, out := w.run("import -m leads.yaml leads.csv --out again --in-doubt resend --retries 0")
 		for _, row := range w.results("again/results.csv") {
 			if row["outcome"] != "in_doubt" {
 				t.Errorf("%s: exit %d, %v\n%s", name, code, row, out)
@@ -287,7 +287,7 @@ func TestWhatNeverLeftIsNoAttempt(t *testing.T) {
 	w := newRawTrial(t, rawScript{})
 	w.rows(3)
 	w.peer.leads.Close()
-	w.must(3, "import", "-m", "leads.yaml", "leads.csv", "--out", "run", "--max-wait", "300ms")
+	w.must(3, "import -m leads.yaml leads.csv --out run --max-wait 300ms")
 	for _, row := range w.results("run/results.csv") {
 		if row["attempts"] != "0" || row["outcome"] != "pending" {
 			t.Errorf("%v", row)

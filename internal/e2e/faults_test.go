@@ -32,8 +32,7 @@ func TestAgainstAFaultyService(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, sandbox.Options{Faults: faults + ",seed=7"})
 			w.leads(rows)
-			code, out := w.run("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--summary", "s.json", "--results", "r.csv",
-				"-c", "16", "--retries", "20", "--max-in-doubt", "0")
+			code, out := w.run("import -m leads.yaml leads.csv --out none --summary s.json --results r.csv -c 16 --retries 20 --max-in-doubt 0")
 			s := w.summary("s.json")
 			if s.Rows.Read != rows || s.Rows.Created+s.Rows.InDoubt != rows {
 				t.Fatalf("exit %d: %+v\n%s", code, s.Rows, out)
@@ -52,7 +51,7 @@ func TestAgainstAFaultyService(t *testing.T) {
 			}
 			for n := 0; code != 0 && n < 20; n++ { // the service stays as it is
 				w.settle()
-				code, out = w.run("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--retries", "50", "-c", "1", "--max-in-doubt", "0")
+				code, out = w.run("import -m leads.yaml leads.csv --out none --retries 50 -c 1 --max-in-doubt 0")
 			}
 			if code != 0 {
 				t.Errorf("exit %d in the end\n%s", code, out)
@@ -72,7 +71,7 @@ func TestAPageInTheServicesPlace(t *testing.T) {
 	page := httptest.NewServer(http.HandlerFunc(func(answer http.ResponseWriter, _ *http.Request) { fmt.Fprint(answer, "<html>Welcome</html>") }))
 	defer page.Close()
 	w.env = append(w.env, "LEADFERRY_BASE_URL="+page.URL)
-	contains(t, w.must(3, "import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--max-wait", "300ms"),
+	contains(t, w.must(3, "import -m leads.yaml leads.csv --out none --max-wait 300ms"),
 		"sign-in got no token (HTTP 200)", "Check the base URL")
 	w.holds(0)
 }
@@ -83,13 +82,13 @@ func TestOneRunAtATime(t *testing.T) {
 	w := newWorld(t, sandbox.Options{})
 	h := w.hold(1)
 	w.leads(200)
-	first := w.start("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "-c", "2")
+	first := w.start("import -m leads.yaml leads.csv --out none -c 2")
 	h.full(t)
-	if out := w.must(4, "import", "-m", "leads.yaml", "leads.csv", "--out", "none"); !strings.Contains(out, "hint: ") {
+	if out := w.must(4, "import -m leads.yaml leads.csv --out none"); !strings.Contains(out, "hint: ") {
 		t.Errorf("no hint: %s", out)
 	}
 	time.AfterFunc(200*time.Millisecond, func() { close(h.let) })
-	w.must(0, "import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--wait", "1m", "--summary", "s.json")
+	w.must(0, "import -m leads.yaml leads.csv --out none --wait 1m --summary s.json")
 	ok(t, first.Wait())
 	if s := w.summary("s.json"); s.Rows.Unchanged != 200 || s.Requests.Create != 0 {
 		t.Errorf("the run that waited: %+v", s.Rows)
@@ -117,7 +116,7 @@ func TestBrownOut(t *testing.T) {
 	const rows = 100
 	w := newWorld(t, sandbox.Options{Faults: "create.429:20%,retry-after=0,seed=5"})
 	w.leads(rows)
-	w.must(0, "import", "-m", "leads.yaml", "leads.csv", "--out", "none", "-c", "16", "--retries", "20", "--summary", "s.json")
+	w.must(0, "import -m leads.yaml leads.csv --out none -c 16 --retries 20 --summary s.json")
 	n, refused := w.creates(), w.service.Counts()["create"][429]
 	t.Logf("%d creates for %d rows, %d of them answered 429", n, rows, refused)
 	if n > rows*13/10 || refused < rows/10 {
@@ -139,13 +138,13 @@ func TestTextsOfAnswersAreBounded(t *testing.T) {
 	w.peer.elsewhere = "=cmd\x1b]0;owned\a" + strings.Repeat("x", 400_000) // the owner, in answers to updates
 	w.rows(60)
 	w.write("leads.yaml", rawMapping+linkText)
-	code, out := w.run("import", "-m", "leads.yaml", "leads.csv", "--out", "run")
+	code, out := w.run("import -m leads.yaml leads.csv --out run")
 	if code != 0 || len(w.peer.ledger()) != 60 {
 		t.Fatalf("exit %d\n%s", code, out)
 	}
-	_, status := w.run("checkpoint", "status")
-	_, export := w.run("checkpoint", "export")
-	_, history := w.run("checkpoint", "history", "K1")
+	_, status := w.run("checkpoint status")
+	_, export := w.run("checkpoint export")
+	_, history := w.run("checkpoint history K1")
 	for name, text := range map[string]string{
 		"the run": out, "status": status, "export": export, "history": history,
 		"results": w.read("run/results.csv"), "summary": w.read("run/summary.json"),
@@ -178,7 +177,7 @@ func TestAnotherOrganizationIsToldOf(t *testing.T) {
 			w.peer.elsewhere = "org-of-others"
 			w.rows(2)
 			w.write("leads.yaml", rawMapping+linkText)
-			_, out := w.run("import", "-m", "leads.yaml", "leads.csv", "--out", "run")
+			_, out := w.run("import -m leads.yaml leads.csv --out run")
 			for _, r := range w.results("run/results.csv") {
 				if !strings.Contains(r["error"], remark) || r["organization_id"] != "org-of-others" {
 					t.Errorf("%s: %s with %q\n%s", r["key"], r["outcome"], r["error"], out)
@@ -219,7 +218,7 @@ func TestPanic(t *testing.T) {
 			w := newWorld(t, sandbox.Options{})
 			w.leads(rows)
 			w.write("leads.yaml", mappingText+linkText)
-			c := w.command("import", "-m", "leads.yaml", "leads.csv", "-c", "4", "--out", "run", "--no-progress")
+			c := w.command("import -m leads.yaml leads.csv -c 4 --out run --no-progress")
 			c.Path = path
 			c.Env = append(slices.Clone(c.Env), fmt.Sprintf("LEADFERRY_FAILPOINT=%s:%d", test.point, test.nth), "LEADFERRY_FAILPOINT_PANIC="+planted)
 			var said bytes.Buffer

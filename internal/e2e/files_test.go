@@ -77,7 +77,7 @@ func TestNoLeadFromInsideACell(t *testing.T) {
 			}
 			w.write("m.yaml", filesMapping)
 			w.write(test.file, test.text)
-			w.must(test.code, "import", "-m", "m.yaml", test.file, "--out", "run", "--max-invalid", "0")
+			w.must(test.code, "import -m m.yaml", test.file, "--out", "run", "--max-invalid", "0")
 			w.holdsNames(test.leads...)
 			if in := w.summary("run/summary.json").Inputs[0]; in.Blank != test.blank {
 				t.Errorf("%d blank rows, want %d", in.Blank, test.blank)
@@ -156,11 +156,11 @@ func TestAFileThatGrowsWhileItIsSent(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	out := w.must(1, "import", "-m", "m.yaml", "a.csv", "--concurrency", "1", "--out", "none")
+	out := w.must(1, "import -m m.yaml a.csv --concurrency 1 --out none")
 	if <-grown; !strings.Contains(out, "a.csv changed during the run") || !strings.Contains(out, "Run the command again") {
 		t.Error(out)
 	}
-	w.must(0, "import", "-m", "m.yaml", "a.csv", "--out", "none")
+	w.must(0, "import -m m.yaml a.csv --out none")
 	if n := len(w.names()); n != 61 {
 		t.Errorf("%d leads", n)
 	}
@@ -181,7 +181,7 @@ func TestFaultsInAWorkbook(t *testing.T) {
 			row(cell(""), cell(" "))+row(cell("id"), cell("name"), cell("note"), cell("helper"))+
 			row(cell("3"), cell("Bob"), `<c><v>12345678901234567890</v></c>`)+
 			row(cell("4"), cell("Cid"), cell("z"))))
-	w.must(1, "import", "-m", "m.yaml", "a.xlsx", "--out", "run")
+	w.must(1, "import -m m.yaml a.xlsx --out run")
 	w.holdsNames("Ann", "Cid")
 	s := w.summary("run/summary.json")
 	if s.Rows.Skipped != 1 || s.Inputs[0].Blank != 1 || s.Rows.Invalid != 2 {
@@ -191,10 +191,10 @@ func TestFaultsInAWorkbook(t *testing.T) {
 	if len(rejects) != 2 || rejects[0]["name"] != "#REF!" || rejects[0]["leadferry_text"] != "2,#REF!,x,y" || rejects[1]["note"] != "12345678901234567890" {
 		t.Errorf("rejects: %v", rejects)
 	}
-	w.must(1, "import", "-m", "m.yaml", "run/rejects.csv", "--format", "csv", "--out", "again")
+	w.must(1, "import -m m.yaml run/rejects.csv --format csv --out again")
 	w.holdsNames("Ann", "Cid")
 	w.write("corrected.csv", "id,name,note,helper,leadferry_line,leadferry_text\n2,Dan,x,y,3,\n")
-	w.must(0, "import", "-m", "m.yaml", "corrected.csv", "--out", "none")
+	w.must(0, "import -m m.yaml corrected.csv --out none")
 	w.holdsNames("Ann", "Cid", "Dan")
 }
 
@@ -212,7 +212,7 @@ func TestRejectsAreReadByTheirMapping(t *testing.T) {
 			w := newWorld(t, sandbox.Options{})
 			w.write("m.yaml", strings.Replace(filesMapping, "key:", "source: "+test.source+"\nkey:", 1))
 			w.write(test.file, test.text)
-			out := w.must(1, "import", "-m", "m.yaml", test.file, "--out", "run")
+			out := w.must(1, "import -m m.yaml", test.file, "--out", "run")
 			w.holdsNames("Ann")
 			_, line, _ := strings.Cut(out, "leadferry import ") // as the run says
 			line, _, _ = strings.Cut(line, "\n")                // whose words a shell takes out of their quotes
@@ -258,23 +258,23 @@ func TestAWorkbookWithTitlesAndATableBesideTheMapping(t *testing.T) {
 	}
 	w.write("leads.xlsx", sheet(append(rows, []string{}, []string{"Grand total", "8"})...))
 	w.write("dealers.xlsx", sheet([]string{"Dealer", "Organization ID"}, []string{"autohaus", sandbox.Organizations()[0].ID}))
-	w.must(0, "init", "leads.xlsx", "-m", "m.yaml")
+	w.must(0, "init leads.xlsx -m m.yaml")
 	if m := w.mapping("m.yaml"); m.Source.SkipRows != 2 || m.Source.Footer == nil || m.KeyForm() != "{Lead ID}" {
 		t.Fatalf("proposed:\n%s", w.read("m.yaml"))
 	}
 	w.edit("m.yaml", edit{`^  dealers:`, "  dealers: {file: dealers.xlsx, key: Dealer, value: Organization ID, fold: true}"})
 	w.edit("m.yaml", edit{`Auto Haus: ""`, ""})
-	w.must(0, "validate", "-m", "m.yaml", "leads.xlsx")
-	w.must(0, "import", "-m", "m.yaml", "leads.xlsx", "--out", "none")
+	w.must(0, "validate -m m.yaml leads.xlsx")
+	w.must(0, "import -m m.yaml leads.xlsx --out none")
 	if leads, err := w.service.Leads(); err != nil || len(leads) != 8 || leads[0].OwnerID != sandbox.Organizations()[0].ID {
 		t.Errorf("the service holds %+v: %v", leads, err)
 	}
 	w.write("dealers.xlsx", sheet([]string{"Dealer", "Organization ID"}, []string{"A", "o-1"}, []string{}, []string{"a ", "o-2"}))
-	if out := w.must(2, "validate", "-m", "m.yaml", "leads.xlsx"); !strings.Contains(out, "dealers.xlsx:4: a word of the table tables.dealers is there twice, first on line 2") {
+	if out := w.must(2, "validate -m m.yaml leads.xlsx"); !strings.Contains(out, "dealers.xlsx:4: a word of the table tables.dealers is there twice, first on line 2") {
 		t.Error(out)
 	}
 	w.write("dealers.xlsx", sheet([]string{"Dealer", "Organization ID"}, []string{"Other", "o-1"}))
-	if out := w.must(1, "validate", "-m", "m.yaml", "leads.xlsx"); !strings.Contains(out, `8  assign[1].organization  "Auto Haus", first at leads.xlsx:4`) {
+	if out := w.must(1, "validate -m m.yaml leads.xlsx"); !strings.Contains(out, `8  assign[1].organization  "Auto Haus", first at leads.xlsx:4`) {
 		t.Error(out)
 	}
 }
@@ -309,7 +309,7 @@ func TestNaughtyStrings(t *testing.T) {
 			w := newWorld(t, sandbox.Options{})
 			w.write(name, file)
 			w.write("n.yaml", naughtyMapping)
-			out := w.must(0, "import", "-m", "n.yaml", name, "--out", "none", "--log-level", "debug")
+			out := w.must(0, "import -m n.yaml", name, "--out", "none", "--log-level", "debug")
 			if strings.ContainsAny(out, "\x1b\x00\x07\u202e\u200f") {
 				t.Error("the terminal got a text of the file")
 			}

@@ -53,10 +53,10 @@ func newCrewOn(t *testing.T, address string, shards, rows int, o sandbox.Options
 
 // worker is a worker of a shard, not yet started. The names of its files say which start it is.
 func (c *crew) worker(shard int, args ...string) *exec.Cmd {
-	return c.command(append([]string{
-		"import", "-m", "leads.yaml", "leads.csv", "--checkpoint", c.ledger, "--fleet", "monday", "--shard", fmt.Sprintf("%d/%d", shard, c.shards),
+	return c.command(append(words(
+		"import -m leads.yaml leads.csv --checkpoint", c.ledger, "--fleet", "monday", "--shard", fmt.Sprintf("%d/%d", shard, c.shards),
 		"-c", itoa(c.places), "--max-in-doubt", "0", "--out", "none", "--quiet",
-	}, args...)...)
+	), args...)...)
 }
 
 // ended runs a worker to its end, which must have one of these exit codes.
@@ -171,12 +171,12 @@ func TestFleetSharesTheRows(t *testing.T) {
 	if sum.Read != 400 || sum.Created != 400 || len(rows) != 400 {
 		t.Errorf("%d rows read, %d created, %d different ones in the results", sum.Read, sum.Created, len(rows))
 	}
-	if code, out := c.run("report", "--fleet", "monday", "--checkpoint", c.ledger, "--summary", "-"); code != 0 || !strings.Contains(out, `"created": 400`) {
+	if code, out := c.run("report --fleet monday --checkpoint", c.ledger, "--summary", "-"); code != 0 || !strings.Contains(out, `"created": 400`) {
 		t.Errorf("the report of the fleet ends with %d:\n%s", code, out)
 	}
 	c.ended(c.worker(0, "--max-rejects", "5"), 2) // another limit
 	c.ended(c.worker(0, "--limit", "10"), 2)      // another part of the input
-	c.ended(c.command("import", "-m", "leads.yaml", "leads.csv", "--checkpoint", c.ledger, "--fleet", "monday", "--shard", "0/5", "--out", "none"), 2)
+	c.ended(c.command("import -m leads.yaml leads.csv --checkpoint", c.ledger, "--fleet", "monday", "--shard", "0/5", "--out", "none"), 2)
 	text := c.text("leads.csv")
 	c.write("leads.csv", strings.ReplaceAll(text, "Person", "Nobody"))
 	c.ended(c.worker(0), 2) // another file by the same name
@@ -212,7 +212,7 @@ func TestFleetKilled(t *testing.T) {
 			c.ended(c.worker(shard), 0, 5)
 		})
 		c.wholeFleet()
-		c.run("report", "--fleet", "monday", "--checkpoint", c.ledger)
+		c.run("report --fleet monday --checkpoint", c.ledger)
 		if s := c.summary("leadferry-runs/fleets/monday/summary.json"); s.Rows.Read != c.rows || s.Rows.Created+s.Rows.InDoubt != c.rows || s.ExitCode != 0 && s.ExitCode != 5 {
 			t.Errorf("the report of the fleet: exit code %d, %+v", s.ExitCode, s.Rows)
 		}
@@ -339,7 +339,7 @@ func TestFleetLimits(t *testing.T) {
 			if c.judge(); len(c.byRef()) > rows/2 {
 				t.Errorf("%d leads were made of %d rows", len(c.byRef()), rows)
 			}
-			if code, out := c.run("report", "--fleet", "monday", "--checkpoint", c.ledger, "--summary", "-"); code != 3 || !strings.Contains(out, test.flags[0]) {
+			if code, out := c.run("report --fleet monday --checkpoint", c.ledger, "--summary", "-"); code != 3 || !strings.Contains(out, test.flags[0]) {
 				t.Errorf("the report of the fleet ends with %d:\n%s", code, out)
 			}
 		})

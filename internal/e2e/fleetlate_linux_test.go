@@ -49,7 +49,7 @@ func TestFleetLateAnswerAfterAResolve(t *testing.T) {
 			c, wake := asleep(t)
 			lastRow := c.asleepRow()
 			c.write("found.csv", "key,lead_id\n"+lastRow+","+decided+"\n")
-			resolve := []string{"checkpoint", "resolve", "found.csv", "--checkpoint", c.ledger}
+			resolve := words("checkpoint resolve found.csv --checkpoint", c.ledger)
 			for range 2 { // however often it is said
 				if code, out := c.run(resolve...); code == 0 || !strings.Contains(out, "may be at work still") || !strings.Contains(out, "leadferry checkpoint workers") {
 					t.Errorf("decided while the worker may be at work: exit %d\n%s", code, out)
@@ -69,7 +69,7 @@ func TestFleetLateAnswerAfterAResolve(t *testing.T) {
 			if k := c.keys()[lastRow]; k.Lead != c.byRef()[lastRow] {
 				t.Errorf("the ledger knows %+v", k)
 			}
-			if out := c.must(0, "checkpoint", "status", "--checkpoint", c.ledger); strings.Contains(out, "contradicted: ") != (decided != "exists") {
+			if out := c.must(0, "checkpoint status --checkpoint", c.ledger); strings.Contains(out, "contradicted: ") != (decided != "exists") {
 				t.Errorf("after %q:\n%s", decided, out)
 			}
 			c.must(0, c.alone()...)
@@ -100,7 +100,7 @@ func TestFleetLateAnswerAfterAResend(t *testing.T) {
 	if code := wake(); code != 0 && code != 6 {
 		t.Errorf("the worker ended with %d", code)
 	}
-	if out := c.must(0, "checkpoint", "status", "--checkpoint", c.ledger); !strings.Contains(out, "contradicted: ") || !strings.Contains(out, first) {
+	if out := c.must(0, "checkpoint status --checkpoint", c.ledger); !strings.Contains(out, "contradicted: ") || !strings.Contains(out, first) {
 		t.Errorf("nobody is told of the lead that was made first:\n%s", out)
 	}
 	if k := c.keys()[lastRow]; k.Lead == first || k.Lead == "" {
@@ -110,7 +110,7 @@ func TestFleetLateAnswerAfterAResend(t *testing.T) {
 	if n := c.creates(); n != c.rows+1 {
 		t.Errorf("%d leads were sent, want one more than rows", n)
 	}
-	c.must(0, "checkpoint", "check", "--checkpoint", c.ledger)
+	c.must(0, "checkpoint check --checkpoint", c.ledger)
 }
 
 // strict is a crew whose ledger asks for a password and has room for few.
@@ -125,7 +125,7 @@ func newStrict(t *testing.T, shards, rows int) *strict {
 	server := pgtest.New(t, "max_connections=20")
 	s := &strict{server: server, owner: server.URL("postgres")}
 	s.crew = newCrewOn(t, server.URLAs("runs", "postgres"), shards, rows, sandbox.Options{Latency: 10 * time.Millisecond})
-	s.must(0, "checkpoint", "init", s.owner)
+	s.must(0, "checkpoint init", s.owner)
 	server.Exec(t, s.owner, "CREATE ROLE runs LOGIN", "GRANT leadferry_worker TO runs")
 	rules := filepath.Join(server.Data(), "pg_hba.conf")
 	old, err := os.ReadFile(rules)

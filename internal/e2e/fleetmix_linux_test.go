@@ -210,7 +210,7 @@ func (s *storm) person() {
 		list += key + "," + id + "\n"
 	}
 	s.write("found.csv", list)
-	code, out := s.run("checkpoint", "resolve", "found.csv", "--checkpoint", s.ledger)
+	code, out := s.run("checkpoint resolve found.csv --checkpoint", s.ledger)
 	s.note("a person settles %s: %d %s", keys, code, out)
 }
 
@@ -280,7 +280,7 @@ func (s *storm) calm() {
 	if doubts := s.judge(); len(s.keys()) != s.rows {
 		s.t.Errorf("the ledger knows %d rows of %d, %d of them in doubt", len(s.keys()), s.rows, doubts)
 	}
-	s.must(0, "checkpoint", "check", "--checkpoint", s.ledger)
+	s.must(0, "checkpoint check --checkpoint", s.ledger)
 }
 
 // knownWhole says that nobody was told of a commit that the standby lacks: all who may have gone on had begun while one
@@ -304,7 +304,7 @@ func (s *storm) afterLoss() {
 	if code := refused.ProcessState.ExitCode(); code != 4 {
 		s.t.Errorf("a worker ended with %d\n%s", code, said)
 	}
-	s.must(0, "checkpoint", "check", id(s.t, string(said), "--accept-older"), "--checkpoint", s.ledger)
+	s.must(0, "checkpoint check", id(s.t, string(said), "--accept-older"), "--checkpoint", s.ledger)
 	for shard := range s.shards {
 		s.ended(s.hired(shard), 0, 5)
 	}

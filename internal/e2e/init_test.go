@@ -53,9 +53,9 @@ func TestInit(t *testing.T) {
 			file := filepath.Join(cases(t), test.file)
 			w := newWorld(t, sandbox.Options{})
 			w.must(0, "init", file, "-m", "m.yaml")
-			contains(t, w.must(1, "validate", "-m", "m.yaml", file), "assign is missing")
+			contains(t, w.must(1, "validate -m m.yaml", file), "assign is missing")
 			w.edit("m.yaml", test.edit)
-			w.must(0, "import", "-m", "m.yaml", file, "--out", "none")
+			w.must(0, "import -m m.yaml", file, "--out", "none")
 			leads, err := w.service.Leads()
 			if err != nil || len(leads) != test.rows {
 				t.Fatalf("the service holds %d leads, want %d: %v", len(leads), test.rows, err)
@@ -266,7 +266,7 @@ func TestSamplesOfCRMs(t *testing.T) {
 			text, err := os.ReadFile(file)
 			ok(t, err)
 			w := newWorld(t, sandbox.Options{})
-			w.must(0, "import", "-m", mapping, file, "--out", "none", "--summary", "s.json")
+			w.must(0, "import -m", mapping, file, "--out", "none", "--summary", "s.json")
 			leads, err := w.service.Leads()
 			if err != nil || len(leads) != export.leads {
 				t.Fatalf("the service holds %d leads, want %d: %v", len(leads), export.leads, err)
@@ -288,7 +288,7 @@ func TestSamplesOfCRMs(t *testing.T) {
 				}
 			}
 			w.write("edited.csv", edited)
-			w.must(1, "import", "-m", mapping, "edited.csv", "--out", "none", "--summary", "s.json")
+			w.must(1, "import -m", mapping, "edited.csv", "--out", "none", "--summary", "s.json")
 			s := w.summary("s.json")
 			if s.Rows.Changed == 0 || s.Rows.Changed+s.Rows.Unchanged != export.leads || s.Requests.Create != 0 {
 				t.Errorf("after edits in the CRM: %+v, %d creates", s.Rows, s.Requests.Create)

@@ -55,7 +55,7 @@ func (w *world) amongMany() {
 		fmt.Fprintf(&list, "%s%05d,lead-%05d\n", manyKnown, i, i)
 	}
 	w.write("known.csv", list.String())
-	w.must(0, "checkpoint", "adopt", "known.csv")
+	w.must(0, "checkpoint adopt known.csv")
 	head, rows, _ := strings.Cut(w.read("leads.csv"), "\n")
 	lines := strings.Split(strings.TrimSpace(rows), "\n")
 	rand.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
@@ -123,7 +123,7 @@ func (f *figures) chain(t *testing.T, rows int, mapping string, prepare func(*wo
 		doubts = now
 	}
 	if doubts > 0 {
-		if status := w.must(0, "checkpoint", "status"); !strings.Contains(status, "unfinished") {
+		if status := w.must(0, "checkpoint status"); !strings.Contains(status, "unfinished") {
 			t.Errorf("killed runs are not listed:\n%s", status)
 		}
 	}
@@ -148,7 +148,7 @@ func (w *world) linked() {
 // killOnce starts the import and kills it; true means that it ended by itself.
 func (w *world) killOnce(concurrency int) bool {
 	w.t.Helper()
-	return w.killWithin(100*time.Millisecond, "import", "-m", "leads.yaml", "leads.csv", "-c", itoa(concurrency), "--out", "none", "--max-in-doubt", "0")
+	return w.killWithin(100*time.Millisecond, "import -m leads.yaml leads.csv -c", itoa(concurrency), "--out", "none", "--max-in-doubt", "0")
 }
 
 // killWithin starts a command and kills it at a random moment; true means that it ended
@@ -228,13 +228,13 @@ func (w *world) settle() {
 		file.WriteString(d["key"] + "," + cmp.Or(found[d["key"]], "none") + "," + d["updated_at"] + "\n")
 	}
 	w.write("found.csv", file.String())
-	w.must(0, "checkpoint", "resolve", "found.csv")
+	w.must(0, "checkpoint resolve found.csv")
 }
 
 // complete runs the import to its end and compares both sides.
 func (w *world) complete(rows int) {
 	w.t.Helper()
-	w.must(0, "import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--summary", "last.json", "--results", "last.csv", "-c", "64")
+	w.must(0, "import -m leads.yaml leads.csv --out none --summary last.json --results last.csv -c 64")
 	ledger := w.byRef()
 	if len(ledger) != rows {
 		w.t.Errorf("the service holds %d leads, want %d", len(ledger), rows)
@@ -278,7 +278,7 @@ func (w *world) dieAt(point string, nth, concurrency int) bool {
 	w.t.Helper()
 	path, err := crashing()
 	ok(w.t, err)
-	c := w.command("import", "-m", "leads.yaml", "leads.csv", "-c", itoa(concurrency), "--out", fmt.Sprintf("run-%s-%d", point, nth), "--max-in-doubt", "0")
+	c := w.command("import -m leads.yaml leads.csv -c", itoa(concurrency), "--out", fmt.Sprintf("run-%s-%d", point, nth), "--max-in-doubt", "0")
 	c.Path = path
 	c.Env = append(slices.Clone(c.Env), fmt.Sprintf("LEADFERRY_FAILPOINT=%s:%d", point, nth))
 	out, err := c.CombinedOutput()

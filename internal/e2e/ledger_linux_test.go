@@ -18,7 +18,7 @@ import (
 
 // on is a run with its ledger at an address.
 func (w *world) on(address string, args ...string) []string {
-	return append([]string{"import", "-m", "leads.yaml", "leads.csv", "--checkpoint", address, "--out", "none", "--quiet"}, args...)
+	return append(words("import -m leads.yaml leads.csv --checkpoint", address, "--out", "none", "--quiet"), args...)
 }
 
 // set has a server's settings hold from now on.
@@ -67,8 +67,8 @@ func TestLedgerServersThatAreRefused(t *testing.T) {
 			t.Errorf("a standby has taken over: %v ends with %d\n%s", args, code, out)
 		}
 	}
-	contains(t, w.must(4, "checkpoint", "check", "--checkpoint", standby.URL("postgres")), "history has branched", id(t, out, "--accept-older"))
-	w.must(0, "checkpoint", "check", id(t, out, "--accept-older"), "--checkpoint", standby.URL("postgres"))
+	contains(t, w.must(4, "checkpoint check --checkpoint", standby.URL("postgres")), "history has branched", id(t, out, "--accept-older"))
+	w.must(0, "checkpoint check", id(t, out, "--accept-older"), "--checkpoint", standby.URL("postgres"))
 	w.must(5, w.on(standby.URL("postgres"))...) // what it may have known is held
 	if n := w.creates(); n != before {
 		t.Errorf("%d leads were sent that it may have known", n-before)
@@ -138,8 +138,8 @@ func TestLedgerRoles(t *testing.T) {
 			t.Errorf("%s begins before the owner has prepared anything: exit %d\n%s", user, code, out)
 		}
 	}
-	said := w.must(0, "checkpoint", "init", as(owner, address))
-	w.must(0, "checkpoint", "init", as(owner, address)) // twice
+	said := w.must(0, "checkpoint init", as(owner, address))
+	w.must(0, "checkpoint init", as(owner, address)) // twice
 	if !strings.Contains(said, "GRANT leadferry_worker TO") {
 		t.Errorf("init does not say how roles are granted:\n%s", said)
 	}
@@ -177,7 +177,7 @@ func TestLedgerRoles(t *testing.T) {
 		t.Errorf("forgotten by who may not: exit %d\n%s", code, out)
 	}
 	for range 2 {
-		w.must(0, "checkpoint", "forget", "M1", "--checkpoint", as(owner, address))
+		w.must(0, "checkpoint forget M1 --checkpoint", as(owner, address))
 	}
 	w.must(0, ledger("check")...)
 	at = as(reader, address)
@@ -280,7 +280,7 @@ func TestFilesAndServersAreJudgedAlike(t *testing.T) {
 	t.Run("file first", func(t *testing.T) {
 		w, address := begun(t, "leads.db")
 		refused(t, w, address, other, "leads.db", "10 leads")
-		w.must(0, "checkpoint", "copy", "leads.db", address)
+		w.must(0, "checkpoint copy leads.db", address)
 		w.must(0, append(importFour, "--limit", "20", "--checkpoint", address)...)
 		w.holds(20)
 	})
@@ -297,7 +297,7 @@ func TestFilesAndServersAreJudgedAlike(t *testing.T) {
 	t.Run("copied, run there, the file restored", func(t *testing.T) {
 		w, address := begun(t, "leads.db")
 		restore := w.backup("leads.db")
-		w.must(0, "checkpoint", "copy", "leads.db", address)
+		w.must(0, "checkpoint copy leads.db", address)
 		w.must(0, append(importFour, "--limit", "20", "--checkpoint", address)...)
 		restore()
 		refused(t, w, "leads.db", "it is at commit")

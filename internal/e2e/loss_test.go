@@ -30,7 +30,7 @@ func TestRestoredFolderMakesNothingTwice(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	w.leads(40)
-	all := []string{"import", "-m", "leads.yaml", "leads.csv"}
+	all := words("import -m leads.yaml leads.csv")
 	w.must(0, append(all, "--limit", "10")...)
 	state, backup := filepath.Join(w.dir, "state"), filepath.Join(t.TempDir(), "state") // outside: a token is in it
 	w.copyTree(state, backup)
@@ -49,25 +49,25 @@ func TestRestoredFolderMakesNothingTwice(t *testing.T) {
 		said = w.must(4, args...)
 		contains(t, said, "does not know the run", "checkpoint check --accept-older=")
 	}
-	contains(t, w.must(0, "checkpoint", "status"), "10") // who only looks is told
+	contains(t, w.must(0, "checkpoint status"), "10") // who only looks is told
 	w.holds(30)
-	w.must(2, "checkpoint", "check", "--accept-older=0123456789abcdef")
+	w.must(2, "checkpoint check --accept-older=0123456789abcdef")
 	accept := id(t, said, "--accept-older")
-	contains(t, w.must(0, "checkpoint", "check", accept), "incomplete: it lacks leads that were made after this copy")
-	w.must(2, "checkpoint", "check", accept) // it answers nothing any more
-	contains(t, w.must(0, "checkpoint", "status"), "the checkpoint is incomplete")
+	contains(t, w.must(0, "checkpoint check", accept), "incomplete: it lacks leads that were made after this copy")
+	w.must(2, "checkpoint check", accept) // it answers nothing any more
+	contains(t, w.must(0, "checkpoint status"), "the checkpoint is incomplete")
 
 	held := append(all, "--out", "none")
 	contains(t, w.must(5, append(held, "--dry-run")...), "30 rows were held, not sent")
 	if n := len(w.exported("in_doubt")); n != 0 {
 		t.Errorf("a dry run held %d rows for good", n)
 	}
-	contains(t, w.must(5, "sync", "-m", "leads.yaml", "leads.csv", "--limit", "35", "--missing", "create", "--out", "none"), "25 rows were held, not sent")
+	contains(t, w.must(5, "sync -m leads.yaml leads.csv --limit 35 --missing create --out none"), "25 rows were held, not sent")
 	contains(t, w.must(5, held...), "Nothing was sent", "30 rows were held, not sent")
 	contains(t, w.must(5, held...), "30 in doubt)", "Nothing was sent")
 	w.must(5, append(held, "--in-doubt", "resend", "--max-in-doubt", "1")...)
-	contains(t, w.must(0, "checkpoint", "resolve", "--none-created", "--yes"), "nothing was settled")
-	contains(t, w.must(0, "checkpoint", "history", "L00020"), "held, not sent")
+	contains(t, w.must(0, "checkpoint resolve --none-created --yes"), "nothing was settled")
+	contains(t, w.must(0, "checkpoint history L00020"), "held, not sent")
 	w.must(5, append(held, "--dry-run")...)
 	w.holds(30)
 	if n := len(w.exported("in_doubt")); n != 30 {
@@ -75,13 +75,13 @@ func TestRestoredFolderMakesNothingTwice(t *testing.T) {
 	}
 
 	// The results of the run that is missing know its leads; what is left was never made.
-	contains(t, w.must(0, "checkpoint", "adopt", "out/second/results.csv"), "20 leads taken over, 10 known already")
+	contains(t, w.must(0, "checkpoint adopt out/second/results.csv"), "20 leads taken over, 10 known already")
 	w.write("decided.csv", "key,lead_id\nL00030,none\n")
-	w.must(0, "checkpoint", "resolve", "decided.csv")
+	w.must(0, "checkpoint resolve decided.csv")
 	contains(t, w.must(5, held...), "9 rows were held, not sent")
 	w.holds(31)
-	w.must(2, "checkpoint", "check", "--accept-loss")
-	w.must(0, "checkpoint", "check", "--accept-loss", "--yes")
+	w.must(2, "checkpoint check --accept-loss")
+	w.must(0, "checkpoint check --accept-loss --yes")
 	w.must(0, held...)
 	w.holds(40)
 }
@@ -103,7 +103,7 @@ func TestCheckpointTakenAwayInMidRun(t *testing.T) {
 	w := newWorld(t, sandbox.Options{})
 	w.leads(50)
 	h := w.hold(1)
-	c := w.waits("import", "-m", "leads.yaml", "leads.csv", "--out", "run", "-c", "1")
+	c := w.waits("import -m leads.yaml leads.csv --out run -c 1")
 	h.full(t)
 	path := w.checkpoint()
 	ok(t, os.RemoveAll(filepath.Dir(path)))
@@ -115,7 +115,7 @@ func TestCheckpointTakenAwayInMidRun(t *testing.T) {
 	if made > 10 {
 		t.Errorf("%d leads were made", made)
 	}
-	contains(t, w.must(4, "import", "-m", "leads.yaml", "leads.csv", "--out", "run"), "another checkpoint is in use for this trunk")
+	contains(t, w.must(4, "import -m leads.yaml leads.csv --out run"), "another checkpoint is in use for this trunk")
 	w.holds(made)
 }
 
@@ -149,7 +149,7 @@ func TestRepairMakesNothingTwice(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	w.leads(320)
-	all := []string{"import", "-m", "leads.yaml", "leads.csv"}
+	all := words("import -m leads.yaml leads.csv")
 	w.must(0, append(all, "--limit", "200", "--out", "runs/first")...)
 	w.must(0, append(all, "--limit", "300", "--out", "runs/second")...)
 	path := w.checkpoint()
@@ -157,21 +157,21 @@ func TestRepairMakesNothingTwice(t *testing.T) {
 	w.lose(path, "L00250")
 
 	contains(t, w.must(4, append(all, "--out", "runs/third")...), "is damaged", "leadferry checkpoint repair")
-	w.must(4, "checkpoint", "check")
-	contains(t, w.must(4, "checkpoint", "export"), "Whatever adopts it is incomplete")
-	w.must(0, "checkpoint", "repair", path, "new.db", "--dry-run")
-	contains(t, w.must(0, "checkpoint", "repair", path, "new.db"), "incomplete")
-	w.must(2, "checkpoint", "repair", path, "new.db") // is there
+	w.must(4, "checkpoint check")
+	contains(t, w.must(4, "checkpoint export"), "Whatever adopts it is incomplete")
+	w.must(0, "checkpoint repair", path, "new.db", "--dry-run")
+	contains(t, w.must(0, "checkpoint repair", path, "new.db"), "incomplete")
+	w.must(2, "checkpoint repair", path, "new.db") // is there
 	ok(t, os.Remove(filepath.Join(w.dir, "new.db")))
 
-	contains(t, w.must(0, "checkpoint", "repair", path, "whole.db", "--results", "runs/[fs]*/results.csv"), "incomplete")
+	contains(t, w.must(0, "checkpoint repair", path, "whole.db", "--results", "runs/[fs]*/results.csv"), "incomplete")
 	ok(t, os.Rename(filepath.Join(w.dir, "whole.db"), path)) // as is printed
 	contains(t, w.must(5, append(all, "--out", "runs/last")...), "20 rows were held, not sent")
-	w.must(0, "checkpoint", "check", "--accept-loss", "--yes")
+	w.must(0, "checkpoint check --accept-loss --yes")
 	w.must(0, append(all, "--out", "none")...)
-	w.must(0, "sync", "-m", "leads.yaml", "leads.csv", "--out", "none")
+	w.must(0, "sync -m leads.yaml leads.csv --out none")
 	w.holds(320)
-	w.must(2, "checkpoint", "repair", path, "again.db") // is in order
+	w.must(2, "checkpoint repair", path, "again.db") // is in order
 }
 
 // Of a file that lost everything, results know what they know; the rest is held.
@@ -179,14 +179,14 @@ func TestRepairOfNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	w.leads(12)
-	all := []string{"import", "-m", "leads.yaml", "leads.csv"}
+	all := words("import -m leads.yaml leads.csv")
 	w.must(0, append(all, "--limit", "10", "--out", "runs/own")...)
 	path := w.checkpoint()
 	w.write("notes.txt", "nothing of a checkpoint")
-	contains(t, w.must(4, "checkpoint", "repair", "notes.txt", "new.db"), "holds nothing of a checkpoint")
+	contains(t, w.must(4, "checkpoint repair notes.txt new.db"), "holds nothing of a checkpoint")
 	ok(t, os.Truncate(path, 0))
-	w.must(4, "checkpoint", "repair", path, "empty.db")
-	w.must(0, "checkpoint", "repair", path, "new.db", "--results", "runs/own/results.csv")
+	w.must(4, "checkpoint repair", path, "empty.db")
+	w.must(0, "checkpoint repair", path, "new.db", "--results", "runs/own/results.csv")
 	contains(t, w.must(5, append(all, "--checkpoint", "new.db", "--out", "none")...), "2 rows were held, not sent")
 	w.holds(10)
 }
@@ -196,15 +196,15 @@ func TestRepairBelievesOnlyResultsOfItsOwn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	w.leads(60)
-	all := []string{"import", "-m", "leads.yaml", "leads.csv"}
+	all := words("import -m leads.yaml leads.csv")
 	w.must(0, append(all, "--out", "runs/own")...)
 	other := append(all, "--checkpoint", "other.db", "--limit", "1", "--out", "away/run")
 	w.must(0, append(other, id(t, w.must(4, other...), "--new-checkpoint"))...)
 	path := w.checkpoint()
 	w.lose(path, "L00030")
-	contains(t, w.must(0, "checkpoint", "repair", path, "none.db", "--results", "away/run/results.csv"), "0 leads taken over", "passed over away/run/results.csv")
+	contains(t, w.must(0, "checkpoint repair", path, "none.db", "--results", "away/run/results.csv"), "0 leads taken over", "passed over away/run/results.csv")
 	w.write("results.csv", w.read("runs/own/results.csv"))
-	contains(t, w.must(0, "checkpoint", "repair", path, "new.db", "--results", "results.csv"), "incomplete")
+	contains(t, w.must(0, "checkpoint repair", path, "new.db", "--results", "results.csv"), "incomplete")
 }
 
 // A checkpoint that is damaged a second time is put in its place by what is printed, too: what was put aside the first
@@ -213,12 +213,12 @@ func TestRepairedTwiceByWhatIsPrinted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	w.leads(300)
-	all := []string{"import", "-m", "leads.yaml", "leads.csv"}
+	all := words("import -m leads.yaml leads.csv")
 	w.must(0, append(all, "--out", "runs/own")...)
 	path := w.checkpoint()
 	for _, made := range []string{"first.db", "second.db", "third.db"} {
 		w.lose(path, "L00005")
-		out := w.must(0, "checkpoint", "repair", path, made, "--results", "runs/own/results.csv")
+		out := w.must(0, "checkpoint repair", path, made, "--results", "runs/own/results.csv")
 		_, moves, _ := strings.Cut(out, "To put it in the old one's place:\n")
 		if code, said := w.paste(moves); code != 0 {
 			t.Fatalf("%s\n%s", moves, said)
@@ -235,7 +235,7 @@ func TestResolveListsThatDecideNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{Faults: "create.drop-stored#1,create.drop-stored#2"})
 	w.leads(3)
-	all := []string{"import", "-m", "leads.yaml", "leads.csv", "-c", "1"}
+	all := words("import -m leads.yaml leads.csv -c 1")
 	w.must(5, append(all, "--limit", "1")...)
 	doubt := w.exported("in_doubt")
 	if len(doubt) != 1 {
@@ -245,22 +245,22 @@ func TestResolveListsThatDecideNothing(t *testing.T) {
 	list := func(word string) string { return "key,lead_id\n" + key + "," + word + "\n" }
 	for _, word := range []string{"None", "NULL", "n/a", "keine", "2nd", "yes", "0", "created"} {
 		w.write("list.csv", list(word))
-		w.must(2, "checkpoint", "resolve", "list.csv")
+		w.must(2, "checkpoint resolve list.csv")
 	}
 	if n := len(w.exported("in_doubt")); n != 1 {
 		t.Fatalf("%d rows in doubt, want 1", n)
 	}
 	w.write("list.csv", list("none"))
-	w.must(0, "checkpoint", "resolve", "list.csv")
+	w.must(0, "checkpoint resolve list.csv")
 	w.must(5, append(all, "--limit", "1")...) // sent again, and in doubt again
-	if out := w.must(2, "checkpoint", "resolve", "list.csv"); !strings.Contains(out, "export the list anew") {
+	if out := w.must(2, "checkpoint resolve list.csv"); !strings.Contains(out, "export the list anew") {
 		t.Errorf("the same list a second time:\n%s", out)
 	}
 	if n := len(w.exported("in_doubt")); n != 1 {
 		t.Errorf("%d rows in doubt, want 1", n)
 	}
-	w.write("anew.csv", strings.Replace(w.must(0, "checkpoint", "export", "--state", "in_doubt"), ",in_doubt,,", ",in_doubt,exists,", 1))
-	w.must(0, "checkpoint", "resolve", "anew.csv")
+	w.write("anew.csv", strings.Replace(w.must(0, "checkpoint export --state in_doubt"), ",in_doubt,,", ",in_doubt,exists,", 1))
+	w.must(0, "checkpoint resolve anew.csv")
 }
 
 // Leads of the sandbox are nobody's: after a try nothing is said of them, least of all to adopt them. fault 127
@@ -268,8 +268,8 @@ func TestATryWithTheSandboxTellsOfNoLeads(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	w.leads(2)
-	w.must(0, "import", "-m", "leads.yaml", "leads.csv", "--sandbox", "--checkpoint", "try.db")
-	if out := w.must(0, "import", "-m", "leads.yaml", "leads.csv"); strings.Contains(out, "another checkpoint") {
+	w.must(0, "import -m leads.yaml leads.csv --sandbox --checkpoint try.db")
+	if out := w.must(0, "import -m leads.yaml leads.csv"); strings.Contains(out, "another checkpoint") {
 		t.Errorf("it tells of leads of the sandbox:\n%s", out)
 	}
 	w.holds(2)
@@ -282,14 +282,14 @@ func TestResultsOfAnotherTarget(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	w.leads(60)
-	all := []string{"import", "-m", "leads.yaml", "leads.csv"}
+	all := words("import -m leads.yaml leads.csv")
 	w.must(0, append(all, "--limit", "40", "--out", "runs/own")...)
 	w.copyTree("runs/own", "runs/a-try")
 	s := w.summary("runs/own/summary.json")
 	w.write("runs/a-try/run.json", strings.NewReplacer(sandbox.TrunkID, "another-trunk", s.Checkpoint.ID, "0123456789abcdef").Replace(w.read("runs/own/run.json")))
-	contains(t, w.must(2, "checkpoint", "adopt", "runs/a-try/results.csv"),
+	contains(t, w.must(2, "checkpoint adopt runs/a-try/results.csv"),
 		"runs/a-try/results.csv: is of a run to another target", "nothing was taken over")
-	w.must(0, "checkpoint", "adopt", "runs/own/results.csv")
+	w.must(0, "checkpoint adopt runs/own/results.csv")
 
 	path := filepath.Join(w.dir, "real.db")
 	found, err := filepath.Glob(filepath.Join(w.dir, "state", "leadferry", "127*.db"))
@@ -298,7 +298,7 @@ func TestResultsOfAnotherTarget(t *testing.T) {
 	}
 	ok(t, os.Rename(found[0], path))
 	w.lose(path, "L00030")
-	out := w.must(0, "checkpoint", "repair", path, "new.db", "--results", "runs/a-try/results.csv", "runs/own/results.csv")
+	out := w.must(0, "checkpoint repair", path, "new.db", "--results", "runs/a-try/results.csv", "runs/own/results.csv")
 	contains(t, out, "passed over runs/a-try/results.csv: its run had another target or checkpoint")
 	contains(t, out, "incomplete")
 	w.must(5, append(all, "--checkpoint", "new.db", "--out", "none")...)

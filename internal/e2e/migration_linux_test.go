@@ -152,7 +152,7 @@ func TestTheMigrationJob(t *testing.T) {
 			if test.kill && doubts > 0 {
 				want = 5
 			}
-			code, out := c.crew.run("report", "--fleet", c.env["LEADFERRY_FLEET"], "--checkpoint", c.ledger, "--summary", "-")
+			code, out := c.crew.run("report --fleet", c.env["LEADFERRY_FLEET"], "--checkpoint", c.ledger, "--summary", "-")
 			if code != want {
 				t.Errorf("the report ends with %d, want %d; pods ended with %v\n%s", code, want, c.ends, out)
 			}
@@ -187,7 +187,7 @@ func newNightly(t *testing.T) *nightly {
 		t.Fatal("the sample does not say what its password file holds")
 	}
 	user, password := login[1], login[2]
-	said := n.must(0, "checkpoint", "init", n.ledger)
+	said := n.must(0, "checkpoint init", n.ledger)
 	if !strings.Contains(said, "GRANT leadferry_worker TO") {
 		t.Fatalf("init does not say what to grant:\n%s", said)
 	}
@@ -252,7 +252,7 @@ func TestTheCronJobRunsOnPostgres(t *testing.T) {
 	if now := len(n.made()); now != made {
 		t.Errorf("%d leads were made by the nights", now-made)
 	}
-	n.must(0, "checkpoint", "check", "--checkpoint", n.ledger)
+	n.must(0, "checkpoint check --checkpoint", n.ledger)
 }
 
 // inPod is night with the pod's own variables.

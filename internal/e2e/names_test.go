@@ -30,7 +30,7 @@ func TestLookAlikesAreOneForOrder(t *testing.T) {
 				}
 			}
 			w.write("leads.csv", text)
-			w.run("import", "-m", "leads.yaml", "leads.csv", "-c", "16", "--look-alikes", mode, "--out", "run", "--changed", "ignore")
+			w.run("import -m leads.yaml leads.csv -c 16 --look-alikes", mode, "--out", "run", "--changed", "ignore")
 			want := people
 			if mode == "create" {
 				want *= len(spellings)
@@ -47,8 +47,8 @@ func TestLookAlikesAreOneForOrder(t *testing.T) {
 					t.Errorf("row %d: %s", i+1, got)
 				}
 			}
-			w.must(0, "checkpoint", "check")
-			w.run("import", "-m", "leads.yaml", "leads.csv", "-c", "16", "--look-alikes", mode, "--out", "none", "--changed", "ignore")
+			w.must(0, "checkpoint check")
+			w.run("import -m leads.yaml leads.csv -c 16 --look-alikes", mode, "--out", "none", "--changed", "ignore")
 			if w.creates() != want {
 				t.Errorf("%d creates after another run", w.creates())
 			}
@@ -69,7 +69,7 @@ func TestTheShapeIsNotedBeforeTheFirstLead(t *testing.T) {
 				t.Fatal("it ended by itself")
 			}
 			w.write("other.yaml", strings.Replace(mappingText, `key: "{id}"`, `key: "{id}-{org}"`, 1))
-			w.must(code, "import", "-m", "other.yaml", "leads.csv", "--out", "none")
+			w.must(code, "import -m other.yaml leads.csv --out none")
 			if n, want := w.creates(), map[int]int{0: 3, 2: 0}[code]; n != want {
 				t.Errorf("%d creates, want %d", n, want)
 			}
@@ -97,7 +97,7 @@ func TestLeadsAreFoundByTheExternalIDThatTheyAreToHave(t *testing.T) {
 				t.Parallel()
 				w := newWorld(t, sandbox.Options{Faults: test.faults})
 				w.crm(rows)
-				w.run("import", "-m", "import.yaml", "leads.csv", "--out", "none", "-c", "1", "--retries", "0")
+				w.run("import -m import.yaml leads.csv --out none -c 1 --retries 0")
 				var wanted []string
 				for _, e := range w.exported(test.state) {
 					wanted = append(wanted, e["external_id"])
@@ -107,13 +107,13 @@ func TestLeadsAreFoundByTheExternalIDThatTheyAreToHave(t *testing.T) {
 				}
 				if test.decided != "" {
 					w.write("decided.csv", "key,lead_id\nL0,"+test.decided+"\n")
-					w.must(0, "checkpoint", "resolve", "decided.csv")
+					w.must(0, "checkpoint resolve decided.csv")
 					if e := w.exported("created")[0]; e["key"] != "L0" || e["external_id"] != "crm-0" {
 						t.Errorf("the export lacks the ExternalID: %v", e)
 					}
 				}
 				made := w.creates()
-				nightly := []string{"sync", "-m", "crm.yaml", "crm.csv", "--missing", missing, "--out", "run"}
+				nightly := words("sync -m crm.yaml crm.csv --missing", missing, "--out", "run")
 				if missing == "create" { // by another key than the import's
 					nightly = append(nightly, id(t, w.must(2, nightly...), "--new-key"))
 				}
@@ -126,9 +126,9 @@ func TestLeadsAreFoundByTheExternalIDThatTheyAreToHave(t *testing.T) {
 				if n := w.creates(); n != made {
 					t.Errorf("%d more creates", n-made)
 				}
-				w.run("import", "-m", "import.yaml", "leads.csv", "--out", "none")
+				w.run("import -m import.yaml leads.csv --out none")
 				w.oneEach()
-				w.must(0, "checkpoint", "check")
+				w.must(0, "checkpoint check")
 			})
 		}
 	}
@@ -145,18 +145,18 @@ func TestRowsOfOneExternalIDInOneRun(t *testing.T) {
 			w.write("crm.yaml", externalText)
 			org := sandbox.Organizations()[0].ID
 			w.write("empty.csv", "id,crm,org,name\n")
-			w.must(0, "import", "-m", "crm.yaml", "empty.csv", "--out", "none")
+			w.must(0, "import -m crm.yaml empty.csv --out none")
 			text := "id,crm,org,name\n"
 			for i := range 30 {
 				text += fmt.Sprintf("K%02d,crm-%d,%s,Ann\n", i, i%2, org)
 			}
 			w.write("leads.csv", text)
-			w.must(code, "sync", "-m", "crm.yaml", "leads.csv", "--missing", "create", "--out", "none", "--retries", "0")
+			w.must(code, "sync -m crm.yaml leads.csv --missing create --out none --retries 0")
 			if n := w.creates(); n != 2 {
 				t.Errorf("%d creates, want one an ExternalID", n)
 			}
 			w.oneEach()
-			w.must(0, "checkpoint", "check")
+			w.must(0, "checkpoint check")
 		})
 	}
 }

@@ -51,7 +51,7 @@ func TestEveryNetwork(t *testing.T) {
 			w := newWorldOn(t, sandbox.Options{Faults: mood.faults}, way.network)
 			w.leads(rows)
 			w.write("leads.yaml", mappingText+"  external_id: \"{id}\"\n")
-			code, out := w.run("import", "-m", "leads.yaml", "leads.csv", "--out", "run", "-c", itoa(inFlight), "--retries", "20")
+			code, out := w.run("import -m leads.yaml leads.csv --out run -c", itoa(inFlight), "--retries", "20")
 			s := w.summary("run/summary.json")
 			if code != 0 && code != 5 || s.Rows.Created+s.Rows.InDoubt != rows || mood.sure && s.Rows.InDoubt > 0 || s.Rows.InDoubt > inFlight {
 				t.Errorf("exit %d, %+v, answers %v\n%s", code, s.Rows, w.service.Counts(), out)
@@ -61,7 +61,7 @@ func TestEveryNetwork(t *testing.T) {
 			}
 			for n := 0; code != 0 && n < 9; n++ { // the service stays as it is
 				w.settle()
-				code, _ = w.run("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "-c", "1", "--retries", "20")
+				code, _ = w.run("import -m leads.yaml leads.csv --out none -c 1 --retries 20")
 			}
 			w.complete(rows)
 			if leads, err := w.service.Leads(); err != nil || len(leads) != rows || fmt.Sprint(leads[0].Content["importRef"]) != leads[0].ExternalID {
@@ -76,7 +76,7 @@ func TestConfigCheckOnANetwork(t *testing.T) {
 	t.Parallel()
 	n := testsupport.Network{TLS: true, Mutual: true, Apart: true, Proxy: url.UserPassword("ann", "p@ss")}
 	w := newWorldOn(t, sandbox.Options{}, n)
-	out := w.must(0, "config", "check")
+	out := w.must(0, "config check")
 	for _, want := range []string{
 		"  ok      proxy    http://127.0.0.1:", "(environment LEADFERRY_PROXY)", "  ok      sign-in ",
 		"certificate of CN=test authority, good for 6 days more; it asks for a client certificate",
@@ -86,7 +86,7 @@ func TestConfigCheckOnANetwork(t *testing.T) {
 		}
 	}
 	w.env = append(w.env, "LEADFERRY_CA_FILE=")
-	out += w.must(3, "config", "check", "--json")
+	out += w.must(3, "config check --json")
 	if !strings.Contains(out, `"step": "tls"`) || !strings.Contains(out, "--ca-file") || strings.Contains(out, "p@ss") || strings.Contains(out, "p%40ss") {
 		t.Errorf("config check without the authority:\n%s", out)
 	}
@@ -179,7 +179,7 @@ func TestPartition(t *testing.T) {
 			w := newWorld(t, sandbox.Options{Latency: 5 * time.Millisecond})
 			n := w.between()
 			w.leads(rows)
-			c := w.start("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "-c", itoa(concurrency), "--timeout", "1s", "--max-wait", wait, "--summary", "s.json")
+			c := w.start("import -m leads.yaml leads.csv --out none -c", itoa(concurrency), "--timeout", "1s", "--max-wait", wait, "--summary", "s.json")
 			eventually(t, "some leads are made", func() bool { return len(w.byRef()) > 60 })
 			n.cut.Store(true)
 			if want == 5 {
@@ -262,7 +262,7 @@ func TestConnectionsRefused(t *testing.T) {
 	shut := d.listen(t)
 	w.env = append(w.env, "LEADFERRY_BASE_URL=http://"+d.addr, "LEADFERRY_LEADS_URL=http://"+d.addr)
 	w.leads(rows)
-	c := w.start("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "-c", itoa(concurrency), "--summary", "s.json")
+	c := w.start("import -m leads.yaml leads.csv --out none -c", itoa(concurrency), "--summary", "s.json")
 	eventually(t, "some leads are made", func() bool { return len(w.byRef()) > 60 })
 	shut()
 	eventually(t, "no connection is used", d.quiet)

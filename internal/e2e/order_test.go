@@ -27,7 +27,7 @@ func TestResultsSortAlike(t *testing.T) {
 		w.leads(rows)
 		w.write("leads.csv", strings.ReplaceAll(w.read("leads.csv"), sandbox.Organizations()[2].ID, "o-unknown"))
 		w.write("more.csv", strings.ReplaceAll(w.read("leads.csv"), "\nL0", "\nM0"))
-		w.must(1, "import", "-m", "leads.yaml", "leads.csv", "more.csv", "--out", "none", "--results", "r.csv", "--max-rejects", "0", "-c", "16", "--log-level", "warn")
+		w.must(1, "import -m leads.yaml leads.csv more.csv --out none --results r.csv --max-rejects 0 -c 16 --log-level warn")
 		places, lines := w.sorted("r.csv")
 		ended[strings.Join(places, " ")] = true
 		if n == 0 {
@@ -70,14 +70,14 @@ func TestResumeWithOtherSettings(t *testing.T) {
 	w := newWorld(t, sandbox.Options{Latency: 5 * time.Millisecond})
 	w.leads(rows)
 	for _, settings := range [][]string{{"-c", "2"}, {"-c", "32", "--rate", "300"}, {"-c", "1"}, {"-c", "8", "--rate", "100", "--retries", "0"}} {
-		args := []string{"import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--max-in-doubt", "0"}
+		args := words("import -m leads.yaml leads.csv --out none --max-in-doubt 0")
 		if w.killWithin(200*time.Millisecond, append(args, settings...)...) {
 			t.Fatalf("%v: the run ended before it was killed", settings)
 		}
 	}
 	w.settle()
 	w.complete(rows)
-	w.must(0, "import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--summary", "s.json", "-c", "3", "--rate", "50")
+	w.must(0, "import -m leads.yaml leads.csv --out none --summary s.json -c 3 --rate 50")
 	if s := w.summary("s.json"); s.Rows.Unchanged != rows || s.Requests.Create+s.Requests.Update != 0 {
 		t.Errorf("the day after: %+v, %+v", s.Rows, s.Requests)
 	}
@@ -88,10 +88,10 @@ func TestTwoRunsOfOneFile(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	w.leads(1000)
-	first := w.start("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--checkpoint", "one.db", "--rate", "5")
+	first := w.start("import -m leads.yaml leads.csv --out none --checkpoint one.db --rate 5")
 	eventually(t, "the first run has begun", func() bool { return len(w.byRef()) > 0 })
 	const warning = "leads.csv: another run is reading this file"
-	second := []string{"import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--checkpoint", "two.db", "--limit", "1"}
+	second := words("import -m leads.yaml leads.csv --out none --checkpoint two.db --limit 1")
 	contains(t, w.must(4, second...), warning, "another checkpoint is in use for this trunk")
 	first.Process.Signal(os.Interrupt)
 	first.Wait()
@@ -113,7 +113,7 @@ func TestRepeatedKeys(t *testing.T) {
 		fmt.Fprintf(&b, "K%d,%s,Person %d of %d\n", i%keys, sandbox.Organizations()[0].ID, i%keys, i/keys/(times/2))
 	}
 	w.write("leads.csv", b.String())
-	w.must(1, "import", "-m", "leads.yaml", "leads.csv", "--out", "none", "-c", "16", "--results", "r.csv", "--summary", "s.json")
+	w.must(1, "import -m leads.yaml leads.csv --out none -c 16 --results r.csv --summary s.json")
 	if n := len(w.byRef()); n != keys {
 		t.Errorf("%d leads, want %d", n, keys)
 	}
@@ -143,7 +143,7 @@ func TestNothingIsLeftOpen(t *testing.T) {
 	const rows, concurrency = 1200, 8
 	w := newWorld(t, sandbox.Options{Latency: 2 * time.Millisecond, Faults: "create.drop:5%,create.cut-body:5%,create.500:5%,seed=3"})
 	w.leads(rows)
-	c := w.start("import", "-m", "leads.yaml", "leads.csv", "--out", "run", "-c", itoa(concurrency), "--max-in-doubt", "0")
+	c := w.start("import -m leads.yaml leads.csv --out run -c", itoa(concurrency), "--max-in-doubt", "0")
 	ended := make(chan struct{})
 	go func() { defer close(ended); c.Wait() }()
 	var files []int
@@ -196,7 +196,7 @@ func TestOneSlowRow(t *testing.T) {
 	w := newWorld(t, sandbox.Options{})
 	h := w.hold(1)
 	w.leads(rows)
-	c := w.start("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "-c", "4", "--results", "r.csv")
+	c := w.start("import -m leads.yaml leads.csv --out none -c 4 --results r.csv")
 	eventually(t, "all leads are made, that of the held answer too", func() bool { return w.creates() == rows })
 	if kb := anonymous(t, c.Process); kb > (64+2*4)<<10 {
 		t.Errorf("%d KiB in use while one row waits", kb)

@@ -137,7 +137,7 @@ func meetPlainRows(t *testing.T, cut bool) {
 	}
 	w := newRawTrial(t, rawScript{turns: turns})
 	w.rows(len(turns))
-	code, out := w.run("import", "-m", "leads.yaml", "leads.csv", "--out", "run", "-c", "1", "--log-level", "debug", "--max-in-doubt", "0", "--max-rejects", "0")
+	code, out := w.run("import -m leads.yaml leads.csv --out run -c 1 --log-level debug --max-in-doubt 0 --max-rejects 0")
 	got := w.results("run/results.csv")
 	for _, r := range got {
 		name, want := "well", &rowWant{outcome: "created", http: "201", posts: 1}
@@ -176,7 +176,7 @@ func (row *outcomeRow) try(t *testing.T) {
 		w.marked = "K1"
 	}
 	w.rows(n)
-	args := append([]string{"import", "-m", "leads.yaml", "leads.csv", "--out", "run", "-c", "1", "--timeout", "20s", "--max-wait", "20s", "--log-level", "debug"}, row.args...)
+	args := append(words("import -m leads.yaml leads.csv --out run -c 1 --timeout 20s --max-wait 20s --log-level debug"), row.args...)
 	code, out := w.run(args...)
 	got := w.results("run/results.csv")
 	row.judge(w, got, code, out)
@@ -305,7 +305,7 @@ func (w *rawTrial) nextRun(before []map[string]string) {
 	w.t.Helper()
 	w.peer.heal()
 	posts := w.peer.posted()
-	_, out := w.run("import", "-m", "leads.yaml", "leads.csv", "--out", "again", "-c", "1")
+	_, out := w.run("import -m leads.yaml leads.csv --out again -c 1")
 	next := map[string]string{"created": "unchanged", "rejected": "rejected", "in_doubt": "in_doubt", "failed": "created", "pending": "created"}
 	sent := 0
 	now := map[string]map[string]string{}

@@ -110,14 +110,14 @@ func (row *updateRow) trySync(t *testing.T) {
 	t.Parallel()
 	w := newRawTrial(t, row.script(row.both))
 	w.known()
-	code, out := w.run(append([]string{"sync", "-m", "crm.yaml", "crm.csv", "--conflict", "file", "--out", "run", "-c", "1", "--timeout", "20s", "--max-wait", "20s", "--log-level", "debug"}, row.args...)...)
+	code, out := w.run(append(words("sync -m crm.yaml crm.csv --conflict file --out run -c 1 --timeout 20s --max-wait 20s --log-level debug"), row.args...)...)
 	row.judge(w, row.want.outcome, "updated", code, out)
 	if t.Failed() {
 		return
 	}
 	w.peer.heal()
 	before := w.peer.patched("")
-	w.run("sync", "-m", "crm.yaml", "crm.csv", "--conflict", "file", "--out", "again", "-c", "1")
+	w.run("sync -m crm.yaml crm.csv --conflict file --out again -c 1")
 	next, sends := row.want.outcome, 0
 	switch next {
 	case "updated":
@@ -151,7 +151,7 @@ func (w *rawTrial) known() {
 	w.write("known.csv", list)
 	w.write("crm.csv", rows)
 	w.write("crm.yaml", rawMapping+"  status: \"{stage}\"\n  external_id: \"{id}\"\n")
-	w.must(0, "checkpoint", "adopt", "known.csv")
+	w.must(0, "checkpoint adopt known.csv")
 }
 
 // tryLink imports three rows that ask for an ExternalID.
@@ -160,7 +160,7 @@ func (row *updateRow) tryLink(t *testing.T) {
 	w := newRawTrial(t, row.script(false))
 	w.rows(3)
 	w.write("leads.yaml", rawMapping+linkText)
-	code, out := w.run(append([]string{"import", "-m", "leads.yaml", "leads.csv", "--out", "run", "-c", "1", "--timeout", "20s", "--max-wait", "20s", "--log-level", "debug"}, row.args...)...)
+	code, out := w.run(append(words("import -m leads.yaml leads.csv --out run -c 1 --timeout 20s --max-wait 20s --log-level debug"), row.args...)...)
 	row.judge(w, row.want.link, "created", code, out)
 	if n := w.peer.posted(); n != 3 {
 		t.Errorf("%d POSTs, want 3", n)
@@ -176,7 +176,7 @@ func (row *updateRow) tryLink(t *testing.T) {
 			sends = 1
 		}
 	}
-	w.must(0, "import", "-m", "leads.yaml", "leads.csv", "--out", "none", "-c", "1")
+	w.must(0, "import -m leads.yaml leads.csv --out none -c 1")
 	if n := w.peer.patched("") - before; n != sends || w.peer.posted() != 3 {
 		t.Errorf("the next import made %d PATCHes and %d POSTs, want %d and none", n, w.peer.posted()-3, sends)
 	}
@@ -252,7 +252,7 @@ func TestARowBehindAnUnsettledUpdateWaits(t *testing.T) {
 		lines := strings.SplitAfter(w.read("crm.csv"), "\n")
 		later := strings.Replace(lines[2], "contacted", "inProgress", 1)
 		w.write("crm.csv", strings.Join(slices.Insert(lines, 3, later), ""))
-		w.must(1, "sync", "-m", "crm.yaml", "crm.csv", "--conflict", "file", "--out", "run", "-c", "1", "--timeout", "1500ms", "--retries", "0")
+		w.must(1, "sync -m crm.yaml crm.csv --conflict file --out run -c 1 --timeout 1500ms --retries 0")
 		byRow := map[string]string{}
 		for _, r := range w.results("run/results.csv") {
 			byRow[r["row"]] = r["outcome"]
@@ -264,7 +264,7 @@ func TestARowBehindAnUnsettledUpdateWaits(t *testing.T) {
 			t.Errorf("applied %v: %d PATCHes, want 3", applied, n)
 		}
 		w.peer.heal()
-		w.must(0, "sync", "-m", "crm.yaml", "crm.csv", "--out", "none", "-c", "1")
+		w.must(0, "sync -m crm.yaml crm.csv --out none -c 1")
 		if got := w.peer.leadsInOrder()[1].Status; got != "inProgress" {
 			t.Errorf("applied %v: in the end the lead is %s", applied, got)
 		}

@@ -35,13 +35,13 @@ assign:
   - {locator: `+sandbox.MixedLocatorID+`, type: regions-radius, search_text: "{city}, NJ"}
 lead: {type_key: contact-form, type_label: Contact form, external_id: "{id}", content: {importRef: "{@key}"}}
 `)
-	run := []string{"import", "-m", "leads.yaml", "leads.csv", "--out", "none", "-c", "1"}
+	run := words("import -m leads.yaml leads.csv --out none -c 1")
 	w.must(5, append(run, "--summary", "first.json")...)
 	w.write("wrong.csv", "key,lead_id\nA,00000000-0000-4000-8000-000000000001\n")
-	w.must(0, "checkpoint", "resolve", "wrong.csv")
+	w.must(0, "checkpoint resolve wrong.csv")
 	w.must(1, run...) // 404
 	w.write("right.csv", "key,lead_id\nA,"+w.byRef()["A"]+"\n")
-	if out := w.must(0, "checkpoint", "resolve", "right.csv"); !strings.Contains(out, "1 of these had been decided otherwise") {
+	if out := w.must(0, "checkpoint resolve right.csv"); !strings.Contains(out, "1 of these had been decided otherwise") {
 		t.Error(out)
 	}
 	w.must(0, append(run, "--summary", "last.json")...)
@@ -49,14 +49,14 @@ lead: {type_key: contact-form, type_label: Contact form, external_id: "{id}", co
 	if lead["state"] != "created" || lead["lead_id"] != w.byRef()["A"] || lead["external_id"] != "A" || lead["organization_id"] == "" || lead["location"] == "" || lead["status"] != "open" {
 		t.Errorf("%v", lead)
 	}
-	out := w.must(0, "checkpoint", "history", "A")
+	out := w.must(0, "checkpoint history A")
 	for _, text := range []string{"sent, in doubt, leads.csv:2, by locator " + sandbox.MixedLocatorID, "decided by a person: it is lead 0000", "corrected by a person", "HTTP 404", "ExternalID linked"} {
 		if !strings.Contains(out, text) {
 			t.Errorf("the history lacks %q:\n%s", text, out)
 		}
 	}
 	for id, want := range map[string]int{first.RunID: 2, last.RunID: 0} {
-		if out := w.must(0, "checkpoint", "export", "--created-by", id); strings.Count(out, ",created,") != want {
+		if out := w.must(0, "checkpoint export --created-by", id); strings.Count(out, ",created,") != want {
 			t.Errorf("made by %s:\n%s", id, out)
 		}
 	}

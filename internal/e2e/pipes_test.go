@@ -85,7 +85,7 @@ func (w *world) whole(rows int) {
 	if left, err := filepath.Glob(filepath.Join(w.dir, "run", "*.partial")); err != nil || len(left) > 0 {
 		w.t.Errorf("left over: %v, %v", left, err)
 	}
-	w.must(0, "checkpoint", "check")
+	w.must(0, "checkpoint check")
 	w.complete(rows)
 }
 
@@ -182,7 +182,7 @@ func TestDiskFullInMidRun(t *testing.T) {
 			if after := len(w.exported("in_doubt")); before == 0 || after >= before {
 				t.Errorf("%d in doubt, then %d", before, after)
 			}
-			w.run("import", "-m", "leads.yaml", "leads.csv", "--out", "none")
+			w.run("import -m leads.yaml leads.csv --out none")
 			w.byRef() // none twice
 		})
 	}

@@ -169,7 +169,7 @@ func TestBehindAProxyAndABalancer(t *testing.T) {
 	w.leads(rows)
 	w.write("leads.yaml", mappingText+"  external_id: \"{id}\"\n")
 
-	args := []string{"import", "-m", "leads.yaml", "leads.csv", "--out", "run", "-c", strconv.Itoa(inFlight), "--max-in-doubt", "0"}
+	args := words("import -m leads.yaml leads.csv --out run -c", strconv.Itoa(inFlight), "--max-in-doubt", "0")
 	c := w.command(args...)
 	var out bytes.Buffer
 	c.Stdout, c.Stderr = &out, &out
@@ -269,7 +269,7 @@ func TestCompanyNetwork(t *testing.T) {
 			w := newWorldOn(t, sandbox.Options{}, n)
 			w.leads(3)
 			w.env = append(w.env, row.env...)
-			code, out := w.run(append([]string{"import", "-m", "leads.yaml", "leads.csv", "--out", "run", "-c", "1", "--log-level", "debug", "--timeout", "5s"}, row.args...)...)
+			code, out := w.run(append(words("import -m leads.yaml leads.csv --out run -c 1 --log-level debug --timeout 5s"), row.args...)...)
 			made := 0
 			if row.code == 0 {
 				made = 3

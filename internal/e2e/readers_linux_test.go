@@ -24,7 +24,7 @@ func TestARefusedRunLeavesNoCheckpoint(t *testing.T) {
 	w.write("taken", "")
 	w.write("twice.csv", "key,lead_id\nA,lead-1\nB,lead-1\n")
 	right := w.env
-	run := []string{"import", "-m", "leads.yaml", "leads.csv", "--checkpoint", "c.db"}
+	run := words("import -m leads.yaml leads.csv --checkpoint c.db")
 	for name, refused := range map[string]struct {
 		code int
 		env  string
@@ -33,8 +33,8 @@ func TestARefusedRunLeavesNoCheckpoint(t *testing.T) {
 		"a wrong secret":      {3, "LEADFERRY_CLIENT_SECRET=wrong-secret-value", append(run, "--out", "run")},
 		"no service":          {3, "LEADFERRY_BASE_URL=http://127.0.0.1:1", append(run, "--out", "run", "--max-wait", "100ms")},
 		"an output":           {2, "", append(run, "--out", "taken/run")},
-		"a list":              {2, "", []string{"checkpoint", "adopt", "twice.csv", "--checkpoint", "c.db"}},
-		"an empty resolution": {2, "", []string{"checkpoint", "resolve", "twice.csv", "--checkpoint", "c.db"}},
+		"a list":              {2, "", words("checkpoint adopt twice.csv --checkpoint c.db")},
+		"an empty resolution": {2, "", words("checkpoint resolve twice.csv --checkpoint c.db")},
 	} {
 		w.env = append(right, refused.env)
 		w.must(refused.code, refused.args...)
@@ -54,18 +54,18 @@ func TestStatusAndExportBesideARun(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{Latency: 20 * time.Millisecond})
 	w.leads(400)
-	run := []string{"import", "-m", "leads.yaml", "leads.csv", "--out", "the-run", "-c", "2"}
+	run := words("import -m leads.yaml leads.csv --out the-run -c 2")
 	first := w.start(run...)
 	eventually(t, "the run is shown", func() bool {
-		code, out := w.run("checkpoint", "status")
+		code, out := w.run("checkpoint status")
 		return code == 0 && strings.Contains(out, fmt.Sprintf("a run goes on (process %d): import ", first.Process.Pid)) &&
 			strings.Contains(out, "/the-run\n") && !strings.Contains(out, "\nleads       0,")
 	})
 	ok(t, first.Wait())
-	if out := w.must(0, "checkpoint", "status"); !strings.Contains(out, "\ncreated             400\n") || strings.Contains(out, "goes on") {
+	if out := w.must(0, "checkpoint status"); !strings.Contains(out, "\ncreated             400\n") || strings.Contains(out, "goes on") {
 		t.Error(out)
 	}
-	export := w.command("checkpoint", "export", "--format", "jsonl") // more than a pipe holds
+	export := w.command("checkpoint export --format jsonl") // more than a pipe holds
 	slow, err := export.StdoutPipe()
 	ok(t, err)
 	ok(t, export.Start())
@@ -87,7 +87,7 @@ func TestReadingFromAReadOnlyMount(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	w.leads(3)
-	w.must(0, "import", "-m", "leads.yaml", "leads.csv", "--out", "none")
+	w.must(0, "import -m leads.yaml leads.csv --out none")
 	state := filepath.Join(w.dir, "state")
 	files, err := filepath.Glob(filepath.Join(state, "leadferry", "*.db"))
 	if err != nil || len(files) != 1 {
@@ -163,7 +163,7 @@ func (h *house) ok(err error) {
 // run runs an import of the user's, in his home, and returns exit code and output.
 func (h *house) run(args ...string) (int, string) {
 	h.t.Helper()
-	c := exec.Command(h.program, append([]string{"import", "-m", "leads.yaml", "leads.csv"}, args...)...)
+	c := exec.Command(h.program, append(words("import -m leads.yaml leads.csv"), words(args[0], args[1:]...)...)...)
 	c.Dir, c.Env = h.home, []string{"HOME=" + h.home, "XDG_STATE_HOME=" + h.home + "/state", "LEADFERRY_ANY_FILESYSTEM=1", "LEADFERRY_CLIENT_SECRET="}
 	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user}}
 	late := time.AfterFunc(time.Minute, func() { c.Process.Kill() }) // it waits for a planted pipe
@@ -225,7 +225,7 @@ func TestANeighbourReceivesNothing(t *testing.T) {
 
 	// A folder of his is warned of, and what is written there is the user's alone.
 	h.ok(os.Remove(filepath.Join(run, "rejects.csv")))
-	code, out := h.run("--sandbox", "--out", run, "--results", filepath.Join(h.shared, "r.csv"))
+	code, out := h.run("--sandbox --out", run, "--results", filepath.Join(h.shared, "r.csv"))
 	if code != 1 || !strings.Contains(out, "of --out belongs to another user") || !strings.Contains(out, "of --results may be written to by every user") {
 		t.Errorf("exit code %d\n%s", code, out)
 	}

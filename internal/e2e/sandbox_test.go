@@ -122,7 +122,7 @@ func TestDoubtIsSettledByTheSandboxsPage(t *testing.T) {
 	w.leads(rows)
 	exists, missing := 0, 0
 	for round := 0; ; round++ {
-		code, out := w.run("import", "-m", "leads.yaml", "leads.csv", "--out", "none")
+		code, out := w.run("import -m leads.yaml leads.csv --out none")
 		if code == 0 {
 			break
 		}
@@ -143,7 +143,7 @@ func TestDoubtIsSettledByTheSandboxsPage(t *testing.T) {
 			found.WriteString(d["key"] + "," + cmp.Or(id, "none") + "," + d["updated_at"] + "\n")
 		}
 		w.write("found.csv", found.String())
-		w.must(0, "checkpoint", "resolve", "found.csv")
+		w.must(0, "checkpoint resolve found.csv")
 	}
 	stop()
 	if exists < 4 || missing < 2 {
@@ -181,7 +181,7 @@ func TestPageIsLive(t *testing.T) {
 func watchesItsPage(t *testing.T, w *world) {
 	w.leads(40)
 	held := w.hold(1)
-	c := w.command("import", "-m", "leads.yaml", "leads.csv", "--out", "run", "--web")
+	c := w.command("import -m leads.yaml leads.csv --out run --web")
 	said, err := c.StderrPipe()
 	ok(t, err)
 	ok(t, c.Start())
@@ -272,7 +272,7 @@ func TestMetricsOfAKilledRun(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{Latency: 20 * time.Millisecond})
 	w.leads(300)
-	args := []string{"import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--metrics", "l.prom"}
+	args := words("import -m leads.yaml leads.csv --out none --metrics l.prom")
 	w.must(0, append(args, "--limit", "20")...)
 	first := w.figures("l.prom")
 	c := w.start(args...)

@@ -343,9 +343,9 @@ func TestAlertsAreOnFiguresThatRunsWrite(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	w.leads(3)
-	w.must(0, "import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--quiet")
-	w.must(0, "sync", "-m", "leads.yaml", "leads.csv", "--out", "none", "--metrics", "sync.prom")
-	w.must(0, "reconcile", "-m", "leads.yaml", "leads.csv", "--out", "none", "--sample", "2", "--metrics", "reconcile.prom")
+	w.must(0, "import -m leads.yaml leads.csv --out none --quiet")
+	w.must(0, "sync -m leads.yaml leads.csv --out none --metrics sync.prom")
+	w.must(0, "reconcile -m leads.yaml leads.csv --out none --sample 2 --metrics reconcile.prom")
 	written := w.read("sync.prom") + w.read("reconcile.prom")
 	asked := regexp.MustCompile(`leadferry_[a-z_]+`).FindAllString(sampleText(t, "leadferry-alerts.rules"), -1)
 	if len(asked) < 6 {

@@ -32,7 +32,7 @@ func TestCleanStop(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, sandbox.Options{Latency: 30 * time.Millisecond})
 			w.leads(400)
-			c := w.command("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--summary", "s.json", "--results", "r.csv", "--rate", "50", "--log-format", "json", "--quiet")
+			c := w.command("import -m leads.yaml leads.csv --out none --summary s.json --results r.csv --rate 50 --log-format json --quiet")
 			var told strings.Builder
 			c.Stderr = &told
 			ok(t, c.Start())
@@ -64,7 +64,7 @@ func TestSecondSignal(t *testing.T) {
 	w := newWorld(t, sandbox.Options{})
 	h := w.hold(4)
 	w.leads(100)
-	c := w.command("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "-c", "4", "--summary", "s.json")
+	c := w.command("import -m leads.yaml leads.csv --out none -c 4 --summary s.json")
 	said, err := c.StderrPipe()
 	ok(t, err)
 	ok(t, c.Start())
@@ -115,7 +115,7 @@ func TestStoppedForLongerThanTheTimeOut(t *testing.T) {
 			w := newWorld(t, sandbox.Options{})
 			h := w.hold(concurrency)
 			w.leads(rows)
-			c := w.start("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "-c", itoa(concurrency), "--timeout", timeout.String(), "--summary", "s.json")
+			c := w.start("import -m leads.yaml leads.csv --out none -c", itoa(concurrency), "--timeout", timeout.String(), "--summary", "s.json")
 			h.full(t)
 			suspend(t, c.Process)
 			if test.answered {
@@ -284,27 +284,27 @@ func TestFirstSignalEndsEveryWait(t *testing.T) {
 	w.leads(3)
 	ok(t, syscall.Mkfifo(filepath.Join(w.dir, "fifo"), 0o600))
 	h := w.hold(1)
-	holding := w.waits("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "-c", "1")
+	holding := w.waits("import -m leads.yaml leads.csv --out none -c 1")
 	h.full(t)
 	made := len(w.byRef())
 	for i, test := range []struct {
 		name string
 		args []string
 	}{
-		{"idle input of import", []string{"import", "-m", "leads.yaml", "-", "--format", "csv"}},
-		{"idle input of sync", []string{"sync", "-m", "leads.yaml", "-", "--format", "jsonl"}},
-		{"idle workbook", []string{"import", "-m", "leads.yaml", "-", "--format", "xlsx"}},
-		{"idle input of validate", []string{"validate", "-m", "leads.yaml", "-", "--format", "csv"}},
-		{"idle input of init", []string{"init", "-", "--format", "csv", "-m", "-"}},
-		{"mapping from a FIFO", []string{"import", "-m", "fifo", "leads.csv"}},
-		{"mapping of validate from a FIFO", []string{"validate", "-m", "fifo", "leads.csv"}},
+		{"idle input of import", words("import -m leads.yaml - --format csv")},
+		{"idle input of sync", words("sync -m leads.yaml - --format jsonl")},
+		{"idle workbook", words("import -m leads.yaml - --format xlsx")},
+		{"idle input of validate", words("validate -m leads.yaml - --format csv")},
+		{"idle input of init", words("init - --format csv -m -")},
+		{"mapping from a FIFO", words("import -m fifo leads.csv")},
+		{"mapping of validate from a FIFO", words("validate -m fifo leads.csv")},
 		{"list of resolve", []string{"checkpoint", "resolve", "-"}},
 		{"list of adopt", []string{"checkpoint", "adopt", "-"}},
 		{"list from a FIFO", []string{"checkpoint", "resolve", "fifo"}},
 		{"keys of forget", []string{"checkpoint", "forget", "-"}},
-		{"lock", []string{"import", "-m", "leads.yaml", "leads.csv", "--wait", "1h"}},
-		{"lock of a command", []string{"checkpoint", "resolve", "--none-created", "--yes", "--wait", "1h"}},
-		{"password", []string{"login", "--email", "someone@example.com", "--new-client"}},
+		{"lock", words("import -m leads.yaml leads.csv --wait 1h")},
+		{"lock of a command", words("checkpoint resolve --none-created --yes --wait 1h")},
+		{"password", words("login --email someone@example.com --new-client")},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := w.waits(test.args...)
@@ -343,7 +343,7 @@ func TestSignalAtIdleInput(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t, sandbox.Options{})
 			w.leads(3)
-			c := w.waits(append([]string{"import", "-m", "leads.yaml", "-", "--format", "csv", "--out", "run"}, test.flags...)...)
+			c := w.waits(append(words("import -m leads.yaml - --format csv --out run"), test.flags...)...)
 			header, row, _ := strings.Cut(w.read("leads.csv"), "\n")
 			row, _, _ = strings.Cut(row, "\n")
 			fmt.Fprintln(c.in, header)
@@ -371,7 +371,7 @@ func TestAStreamLeavesAtOnce(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, sandbox.Options{})
 			w.write("form.yaml", fmt.Sprintf("version: 1\nkey: '{id}'\nassign: [{organization: '%s'}]\nlead: {type_key: t, type_label: T, content: {name: '{name}'}}\n", sandbox.Organizations()[0].ID))
-			c := w.waits("import", "-m", "form.yaml", "-", "--format", format, "--out", "none", "--min-rows", "2")
+			c := w.waits("import -m form.yaml - --format", format, "--out", "none", "--min-rows", "2")
 			submit := func(text string) {
 				if _, err := c.in.Write([]byte(text)); err != nil {
 					t.Fatal(err)

@@ -71,7 +71,7 @@ func TestKillSync(t *testing.T) {
 			w := newWorld(t, sandbox.Options{Latency: 5 * time.Millisecond})
 			w.write("crm.yaml", crmText)
 			w.export(rows, 0)
-			w.must(0, "import", "-m", "crm.yaml", "crm.csv", "--out", "none", "-c", "64")
+			w.must(0, "import -m crm.yaml crm.csv --out none -c 64")
 			for f.kills < *kills {
 				f.chains++
 				w.export(rows, f.chains)
@@ -90,7 +90,7 @@ func TestKillSync(t *testing.T) {
 // chainOfSyncs kills one sync again and again, and completes it.
 func (w *world) chainOfSyncs(f *figures) {
 	w.t.Helper()
-	args := []string{"sync", "-m", "crm.yaml", "crm.csv", "--out", "none", "-c"}
+	args := words("sync -m crm.yaml crm.csv --out none -c")
 	for n := 1; n <= chained && f.kills < *kills; n++ {
 		if w.killWithin(100*time.Millisecond, append(args, itoa(f.concurrency))...) {
 			break
@@ -104,7 +104,7 @@ func (w *world) chainOfSyncs(f *figures) {
 func (w *world) inStep(rows int) {
 	w.t.Helper()
 	before := w.service.Counts()["update"][200]
-	w.must(0, "sync", "-m", "crm.yaml", "crm.csv", "--out", "none", "--summary", "last.json")
+	w.must(0, "sync -m crm.yaml crm.csv --out none --summary last.json")
 	if s := w.summary("last.json"); s.Rows.Unchanged != rows || s.Requests.Create+s.Requests.Update != 0 || w.service.Counts()["update"][200] != before {
 		w.t.Errorf("a sync of what is in step: %+v, %+v", s.Rows, s.Requests)
 	}
@@ -135,10 +135,10 @@ func TestCrashStepsOfSync(t *testing.T) {
 			w := newWorld(t, sandbox.Options{})
 			w.write("crm.yaml", crmText)
 			w.export(1, 0)
-			w.must(0, "import", "-m", "crm.yaml", "crm.csv", "--out", "none")
+			w.must(0, "import -m crm.yaml crm.csv --out none")
 			before := w.service.Counts()["update"][200]
 			w.export(1, 2)
-			c := w.command("sync", "-m", "crm.yaml", "crm.csv", "--out", "died")
+			c := w.command("sync -m crm.yaml crm.csv --out died")
 			c.Path = program
 			c.Env = append(slices.Clone(c.Env), "LEADFERRY_FAILPOINT="+step.point)
 			if out, err := c.CombinedOutput(); err == nil || c.ProcessState.ExitCode() != -1 {
@@ -147,12 +147,12 @@ func TestCrashStepsOfSync(t *testing.T) {
 			if n := w.service.Counts()["update"][200] - before; itoa(n) != step.updates {
 				t.Errorf("%d updates were applied, want %s", n, step.updates)
 			}
-			w.must(0, "sync", "-m", "crm.yaml", "crm.csv", "--out", "none", "--summary", "next.json")
+			w.must(0, "sync -m crm.yaml crm.csv --out none --summary next.json")
 			if s := w.summary("next.json"); (s.Requests.Update == 1) != step.again || s.Rows.InDoubt != 0 {
 				t.Errorf("the next sync: %+v, %+v", s.Rows, s.Requests)
 			}
 			w.equal(1, 2)
-			w.must(0, "sync", "-m", "crm.yaml", "crm.csv", "--out", "none", "--summary", "last.json")
+			w.must(0, "sync -m crm.yaml crm.csv --out none --summary last.json")
 			if s := w.summary("last.json"); s.Rows.Unchanged != 1 || s.Requests.Update != 0 {
 				t.Errorf("the one after: %+v, %+v", s.Rows, s.Requests)
 			}
@@ -215,7 +215,7 @@ func tellHistory(t *testing.T, random *rand.Rand) {
 		stages[i], names[i] = crmStages[random.IntN(4)], "Ann"
 	}
 	export()
-	w.must(0, "import", "-m", "crm.yaml", "crm.csv", "--out", "none")
+	w.must(0, "import -m crm.yaml crm.csv --out none")
 	for range 2 {
 		w.console(random)
 		for i := range stages {
@@ -228,13 +228,13 @@ func tellHistory(t *testing.T, random *rand.Rand) {
 		}
 		export()
 		before := w.held()
-		if w.run("reconcile", "-m", "crm.yaml", "crm.csv", "--out", "none", "--fresh", "1ms"); random.IntN(2) == 0 {
-			w.killWithin(300*time.Millisecond, "reconcile", "-m", "crm.yaml", "crm.csv", "--out", "none", "--rate", "20")
+		if w.run("reconcile -m crm.yaml crm.csv --out none --fresh 1ms"); random.IntN(2) == 0 {
+			w.killWithin(300*time.Millisecond, "reconcile -m crm.yaml crm.csv --out none --rate 20")
 		}
 		if after := w.held(); after != before {
 			t.Fatalf("a reconciliation changed leads from\n%sto\n%s", before, after)
 		}
-		w.must(0, "sync", "-m", "crm.yaml", "crm.csv", "--out", "none", "--conflict", "service", "--check-remote=all", "--pull", "pull.csv")
+		w.must(0, "sync -m crm.yaml crm.csv --out none --conflict service --check-remote=all --pull pull.csv")
 		for _, line := range w.table(w.text("pull.csv")) {
 			var i int
 			fmt.Sscanf(line["external_id"], "L%d", &i)
@@ -242,28 +242,28 @@ func tellHistory(t *testing.T, random *rand.Rand) {
 		}
 		w.copyNames(names)
 		export()
-		w.must(0, "reconcile", "-m", "crm.yaml", "crm.csv", "--out", "none", "--summary", "s.json")
+		w.must(0, "reconcile -m crm.yaml crm.csv --out none --summary s.json")
 		if s := w.summary("s.json"); s.Reconciliation.Verdicts[0].Leads != len(stages) {
 			t.Fatalf("verdicts %+v", s.Reconciliation.Verdicts)
 		}
 		w.agreesWith(stages, names)
-		w.must(0, "sync", "-m", "crm.yaml", "crm.csv", "--out", "none")
+		w.must(0, "sync -m crm.yaml crm.csv --out none")
 	}
 	w.write("typed.yaml", "version: 1\nkey: '{lead}'\nlead_id: '{lead}'\nlead: {external_id: '{external}'}\n")
 	w.write("console.csv", "lead,external\n"+w.exported("")[0]["lead_id"]+",typed\n")
-	w.must(0, "sync", "-m", "typed.yaml", "console.csv", "--out", "none", "--checkpoint", "console.db", "--conflict", "file")
+	w.must(0, "sync -m typed.yaml console.csv --out none --checkpoint console.db --conflict file")
 	before := w.held()
-	w.must(1, "reconcile", "-m", "crm.yaml", "crm.csv", "--out", "none", "--reconciliation", "r.csv")
+	w.must(1, "reconcile -m crm.yaml crm.csv --out none --reconciliation r.csv")
 	for _, line := range w.table(w.text("r.csv")) {
 		if moved := line["changed_by"] == "service"; moved != (line["external_id_service"] == "typed") || line["external_id"] != line["key"] || w.held() != before {
 			t.Fatalf("%v\n%s", line, w.held())
 		}
 	}
-	w.must(1, "sync", "-m", "crm.yaml", "crm.csv", "--out", "none")
+	w.must(1, "sync -m crm.yaml crm.csv --out none")
 	if w.held() != before {
 		t.Fatal(w.held())
 	}
-	w.must(0, "sync", "-m", "crm.yaml", "crm.csv", "--out", "none", "--conflict", "file")
+	w.must(0, "sync -m crm.yaml crm.csv --out none --conflict file")
 	w.agreesWith(stages, names)
 }
 
@@ -277,7 +277,7 @@ func (w *world) console(random *rand.Rand) {
 		}
 	}
 	w.write("console.csv", text)
-	w.must(0, "sync", "-m", "console.yaml", "console.csv", "--out", "none", "--checkpoint", "console.db", "--conflict", "file", "--check-remote=all")
+	w.must(0, "sync -m console.yaml console.csv --out none --checkpoint console.db --conflict file --check-remote=all")
 }
 
 // copyNames takes the names of leads over from the console, as a person does.

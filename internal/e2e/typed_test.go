@@ -225,7 +225,7 @@ func (s *situation) befalls(w *world) (run []string) {
 func beforeACommand(w *world) {
 	w.write("found.csv", "key,lead_id\nX1,5f0c1a52-7d0b-4a3e-9a1e-3a1c6d1f0b77\n")
 	restore := w.backup("state")
-	w.must(0, "checkpoint", "adopt", "found.csv")
+	w.must(0, "checkpoint adopt found.csv")
 	restore()
 }
 
@@ -251,7 +251,7 @@ func situations() map[string]situation {
 		"copied to a file, old one back": {
 			lose: func(w *world) {
 				restore := w.backup(w.checkpoint())
-				w.must(0, "checkpoint", "copy", w.checkpoint(), "to.db")
+				w.must(0, "checkpoint copy", w.checkpoint(), "to.db")
 				more(w, "--limit", "30", "--checkpoint", "to.db")
 				restore()
 			}, code: 4, words: []string{"it is at commit", other, "to.db"},
@@ -325,7 +325,7 @@ func situations() map[string]situation {
 			w.removeAll("state", "leadferry-runs")
 			path, err := crashing()
 			ok(w.t, err)
-			c := w.command("checkpoint", "adopt", "list.csv")
+			c := w.command("checkpoint adopt list.csv")
 			c.Path, c.Env = path, append(slices.Clone(c.Env), "LEADFERRY_FAILPOINT=commit other:3")
 			_ = c.Run()
 		}},
@@ -354,13 +354,13 @@ func situations() map[string]situation {
 		}},
 		"from before a forget": {code: 4, lose: func(w *world) {
 			restore := w.backup("state")
-			w.must(0, "checkpoint", "forget", "L00003")
+			w.must(0, "checkpoint forget L00003")
 			restore()
 		}},
 		"a namespace was added": {lose: func(w *world) {
 			w.write("leads.yaml", strings.Replace(mappingText, `key: "{id}"`, "key: \"{id}\"\nnamespace: web", 1))
 		}},
-		"the results as input":   {run: []string{"import", "-m", "leads.yaml", "leadferry-runs/*/results.csv"}},
+		"the results as input":   {run: words("import -m leads.yaml leadferry-runs/*/results.csv")},
 		"the same rows in JSONL": {lose: func(w *world) { w.write("leads.csv", asJSONL(w.text("leads.csv"))) }, with: []string{"--format", "jsonl"}},
 		"another order": {lose: func(w *world) {
 			lines := strings.Split(strings.TrimSpace(w.text("leads.csv")), "\n")
@@ -376,6 +376,6 @@ func situations() map[string]situation {
 		"the file grew": {lose: func(w *world) {
 			w.write("leads.csv", w.text("leads.csv")+"L00061,"+sandbox.Organizations()[0].ID+",One more\n")
 		}},
-		"a sync of strangers": {run: []string{"sync", "-m", "leads.yaml", "leads.csv", "--out", "synced"}},
+		"a sync of strangers": {run: words("sync -m leads.yaml leads.csv --out synced")},
 	}
 }

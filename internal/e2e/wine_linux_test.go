@@ -232,7 +232,7 @@ func TestWindowsKill(t *testing.T) {
 }
 
 func (w *world) importing(inFlight int) []string {
-	return []string{"import", "-m", "leads.yaml", "leads.csv", "-c", itoa(inFlight), "--out", "none", "--max-in-doubt", "0"}
+	return words("import -m leads.yaml leads.csv -c", itoa(inFlight), "--out", "none", "--max-in-doubt", "0")
 }
 
 // TestWindowsQuickstart follows README's first page twice.
@@ -241,7 +241,7 @@ func TestWindowsQuickstart(t *testing.T) {
 	t.Parallel()
 	samples := filepath.Join(root(t), "samples")
 	for _, want := range []string{`\b200  created\b`, `\b200  unchanged\b`} {
-		out := w.must(0, "import", "--sandbox", "-m", filepath.Join(samples, "leads.yaml"), filepath.Join(samples, "leads.csv"))
+		out := w.must(0, "import --sandbox -m", filepath.Join(samples, "leads.yaml"), filepath.Join(samples, "leads.csv"))
 		if !regexp.MustCompile(want).MatchString(out) || strings.Contains(out, "warning") {
 			t.Errorf("no %s in\n%s", want, out)
 		}
@@ -252,8 +252,8 @@ func TestWindowsQuickstart(t *testing.T) {
 			t.Errorf("no page of %s in\n%s", command, out)
 		}
 	}
-	w.must(0, "checkpoint", "forget", "--sandbox", "L-104800")
-	w.must(0, "checkpoint", "check", "--sandbox")
+	w.must(0, "checkpoint forget --sandbox L-104800")
+	w.must(0, "checkpoint check --sandbox")
 }
 
 // TestWindowsPages watches the live page of an import, makes that of its folder anew, and opens that of the sandbox.
@@ -261,7 +261,7 @@ func TestWindowsPages(t *testing.T) {
 	w := newWindowsWorld(t, sandbox.Options{})
 	t.Parallel()
 	watchesItsPage(t, w)
-	if out := w.must(0, "report", "run"); strings.TrimSpace(out) != `run\report.html` {
+	if out := w.must(0, "report run"); strings.TrimSpace(out) != `run\report.html` {
 		t.Error(out)
 	}
 	if out := w.must(0, "report", `.\run\summary.json`, "-o", `new page.html`); strings.TrimSpace(out) != "new page.html" {
@@ -270,11 +270,11 @@ func TestWindowsPages(t *testing.T) {
 	if page := w.read("new page.html"); page != w.read("run/report.html") || !strings.Contains(page, "Import complete: 40 rows") {
 		t.Error("the page that was made anew is another one")
 	}
-	out := w.must(2, "report", "none")
+	out := w.must(2, "report none")
 	if !strings.Contains(out, "none is not there") {
 		t.Error(out)
 	}
-	c := w.command("sandbox", "--addr", "127.0.0.1:0", "--web")
+	c := w.command("sandbox --addr 127.0.0.1:0 --web")
 	said, err := c.StderrPipe()
 	if err == nil {
 		err = c.Start()
@@ -291,7 +291,7 @@ func TestWindowsMappedDrive(t *testing.T) {
 	t.Parallel()
 	w.leads(1)
 	for _, more := range [][]string{nil, {"--sandbox"}} {
-		words := append([]string{"import", "-m", "leads.yaml", "leads.csv", "--checkpoint", `Q:\c.db`}, more...)
+		words := append(words("import -m leads.yaml leads.csv --checkpoint", `Q:\c.db`), more...)
 		if out := w.must(4, words...); !strings.Contains(out, "is on a network drive") {
 			t.Errorf("%q: %s", more, out)
 		}

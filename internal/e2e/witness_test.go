@@ -32,7 +32,7 @@ func (w *world) backup(name string) (restore func()) {
 	return func() { w.copyTree(kept, name) }
 }
 
-var importFour = []string{"import", "-m", "leads.yaml", "leads.csv", "-c", "4"}
+var importFour = words("import -m leads.yaml leads.csv -c 4")
 
 // killsFour kills an import with four requests in flight.
 func (w *world) killsFour(more ...string) {
@@ -64,8 +64,8 @@ func TestTheWayBackAfterALoss(t *testing.T) {
 			before := len(w.byRef())
 			w.removeAll("state")
 			w.must(4, importFour...)
-			contains(t, w.must(0, "checkpoint", "adopt", "leadferry-runs/*/results.csv*"), "taken over")
-			w.must(0, "checkpoint", "adopt", "leadferry-runs/*/results.csv*") // typed again
+			contains(t, w.must(0, "checkpoint adopt leadferry-runs/*/results.csv*"), "taken over")
+			w.must(0, "checkpoint adopt leadferry-runs/*/results.csv*") // typed again
 			if !kill {                                                        // all that was known is known again
 				w.must(0, importFour...)
 				w.holds(30)
@@ -89,15 +89,15 @@ func TestAdoptThatWasKilled(t *testing.T) {
 	w.write("list.csv", list)
 	path, err := crashing()
 	ok(t, err)
-	c := w.command("checkpoint", "adopt", "list.csv")
+	c := w.command("checkpoint adopt list.csv")
 	c.Path, c.Env = path, append(slices.Clone(c.Env), "LEADFERRY_FAILPOINT=commit other:3") // the first two say what comes
 	_ = c.Run()
 	said := w.must(4, importFour...)
 	contains(t, said, "adopt was stopped before it had taken all of it over", "checkpoint adopt", "list.csv")
 	w.write("less.csv", strings.Join(strings.SplitAfter(list, "\n")[:4], ""))
-	w.must(4, "checkpoint", "adopt", "less.csv")
+	w.must(4, "checkpoint adopt less.csv")
 	w.must(4, importFour...)
-	w.must(0, "checkpoint", "adopt", "list.csv")
+	w.must(0, "checkpoint adopt list.csv")
 	w.must(0, importFour...)
 	w.holds(12)
 }
@@ -111,15 +111,15 @@ func TestAnExportCarriesIncompleteness(t *testing.T) {
 	restore := w.backup("state")
 	w.must(0, append(importFour, "--limit", "30")...)
 	restore()
-	before := w.must(0, "checkpoint", "export")
-	w.must(4, "checkpoint", "adopt", "leadferry-runs/*/results.csv") // an older one takes no decision, not by half either
-	if after := w.must(0, "checkpoint", "export"); after != before {
+	before := w.must(0, "checkpoint export")
+	w.must(4, "checkpoint adopt leadferry-runs/*/results.csv") // an older one takes no decision, not by half either
+	if after := w.must(0, "checkpoint export"); after != before {
 		t.Errorf("a refused command changed the checkpoint:\n%s", after)
 	}
-	w.must(0, "checkpoint", "check", id(t, w.must(4, importFour...), "--accept-older"))
-	contains(t, w.must(4, "checkpoint", "export", "-o", "all.csv"), "whatever adopts it is incomplete")
+	w.must(0, "checkpoint check", id(t, w.must(4, importFour...), "--accept-older"))
+	contains(t, w.must(4, "checkpoint export -o all.csv"), "whatever adopts it is incomplete")
 	w.removeAll("state", "leadferry-runs")
-	contains(t, w.must(0, "checkpoint", "adopt", "all.csv"), "10 leads taken over")
+	contains(t, w.must(0, "checkpoint adopt all.csv"), "10 leads taken over")
 	contains(t, w.must(5, importFour...), "30 rows were held, not sent")
 	w.holds(30)
 }
@@ -152,9 +152,9 @@ func TestACheckpointOnAnotherMachine(t *testing.T) {
 	for range 2 {
 		contains(t, w.must(4, importFour...), "was last used on another machine", "--moved-here")
 	}
-	w.must(0, "sync", "-m", "leads.yaml", "leads.csv", "--limit", "10") // which makes no lead
-	w.must(0, "checkpoint", "check")
-	w.must(0, "checkpoint", "check", "--moved-here")
+	w.must(0, "sync -m leads.yaml leads.csv --limit 10") // which makes no lead
+	w.must(0, "checkpoint check")
+	w.must(0, "checkpoint check --moved-here")
 	w.must(0, importFour...)
 	w.env = append(w.env, "LEADFERRY_MACHINE=one")
 	w.must(4, importFour...)
@@ -209,7 +209,7 @@ func TestVolumes(t *testing.T) {
 	for n := range 3 {
 		pod := filepath.Join(w.dir, "pod-"+itoa(n))
 		ok(t, os.Mkdir(pod, 0o700))
-		c := w.command("import", "-m", "../leads.yaml", "../more.csv", "--limit", itoa(5*n+5))
+		c := w.command("import -m ../leads.yaml ../more.csv --limit", itoa(5*n+5))
 		c.Dir = pod
 		if said, err := c.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, said)
@@ -227,13 +227,13 @@ func TestWhatWitnessesLetPass(t *testing.T) {
 	for n, more := range [][]string{{"--limit", "5"}, {"--limit", "9"}, {"--out", "none", "--limit", "12"}, {"--out", "fixed", "--limit", "14"}, {"--out", "fixed", "--limit", "16"}} {
 		w.must(0, append(importFour, more...)...)
 		if n == 1 {
-			w.must(0, "sync", "-m", "leads.yaml", "leads.csv", "--limit", "5")
+			w.must(0, "sync -m leads.yaml leads.csv --limit 5")
 		}
 	}
 	w.holds(16)
 	said := w.must(4, append(importFour, "--checkpoint", "second.db")...)
 	w.write("new.csv", strings.ReplaceAll(w.read("leads.csv"), "L0", "M0"))
-	second := []string{"import", "-m", "leads.yaml", "new.csv", "-c", "4", "--checkpoint", "second.db"}
+	second := words("import -m leads.yaml new.csv -c 4 --checkpoint second.db")
 	w.must(0, append(second, id(t, said, "--new-checkpoint"), "--limit", "3")...)
 	w.must(2, append(second, id(t, said, "--new-checkpoint"), "--limit", "5")...) // it stays in no script
 	w.must(0, append(second, "--limit", "5")...)

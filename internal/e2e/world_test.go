@@ -72,8 +72,12 @@ func newWorldOn(t *testing.T, o sandbox.Options, n testsupport.Network) *world {
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// command is the program with arguments, not yet started.
+// words are arguments as they are typed: the first may be a whole line, those behind it are one argument each.
+func words(line string, more ...string) []string { return append(strings.Fields(line), more...) }
+
+// command is the program with arguments (see words), not yet started.
 func (w *world) command(args ...string) *exec.Cmd {
+	args = words(args[0], args[1:]...)
 	program := w.program
 	if program == nil {
 		program = []string{binary()}
@@ -103,6 +107,7 @@ func (w *world) made() []sandbox.Lead {
 // run runs the program to its end and returns its exit code and output.
 func (w *world) run(args ...string) (code int, out string) {
 	w.t.Helper()
+	args = words(args[0], args[1:]...)
 	c := w.command(args...)
 	b, err := c.CombinedOutput()
 	var exit *exec.ExitError
