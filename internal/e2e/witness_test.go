@@ -66,7 +66,7 @@ func TestTheWayBackAfterALoss(t *testing.T) {
 			w.must(4, importFour...)
 			contains(t, w.must(0, "checkpoint adopt leadferry-runs/*/results.csv*"), "taken over")
 			w.must(0, "checkpoint adopt leadferry-runs/*/results.csv*") // typed again
-			if !kill {                                                        // all that was known is known again
+			if !kill {                                                  // all that was known is known again
 				w.must(0, importFour...)
 				w.holds(30)
 				return
