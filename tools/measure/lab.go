@@ -39,7 +39,7 @@ func newLab(ctx context.Context, o options, s streams) (l *lab, err error) {
 	}
 	l.root = strings.TrimSpace(string(root))
 	l.self = must.Get(os.Executable())
-	l.dir = must.Get(filepath.Abs(must.Get(os.MkdirTemp(o.dir, "leadferry-measure-"))))
+	l.dir = must.Get(filepath.Abs(must.Get(os.MkdirTemp("", "leadferry-measure-"))))
 	l.say("building leadferry")
 	l.program = l.path("leadferry")
 	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", l.program, ".")

@@ -104,9 +104,8 @@ func (f leadFile) fill(row *[columns]string, i int, random *rand.Rand) {
 	}
 	row[colRequested] = fmt.Sprintf("2026-%02d-%02dT%02d:%02d:00Z", 1+random.IntN(12), 1+random.IntN(28), random.IntN(24),
 		random.IntN(60))
-	first := random.IntN(len(firstNames))
-	row[colFirst], row[colLast] = firstNames[first], one(lastNames)
-	row[colEmail] = fmt.Sprintf("%s.%06d@example.org", mailboxes[first], random.IntN(1_000_000))
+	row[colFirst], row[colLast] = one(firstNames), one(lastNames)
+	row[colEmail] = fmt.Sprintf("person.%06d@example.org", random.IntN(1_000_000))
 	row[colPhone] = fmt.Sprintf("+1555%07d", random.IntN(10_000_000))
 	row[colZip] = fmt.Sprintf("%05d", random.IntN(100_000))
 	row[colCity] = one(cities)
@@ -128,7 +127,6 @@ func words(text string) []string { return strings.Split(text, ",") }
 
 var (
 	firstNames = words("Anton,Berta,Clara,Dieter,Emil,Frida,Günther,Heidi,Ilse,Jürgen,Karl,Lotte,Marie,Nora,Otto,Paula")
-	mailboxes  = words("anton,berta,clara,dieter,emil,frida,guenther,heidi,ilse,juergen,karl,lotte,marie,nora,otto,paula")
 	lastNames  = words("Achterberg,Bergmann,Cordes,Dahl,Engel,Fuchs,Gärtner,Hofer,Imhof,Jansen,Kessler,Lindner,Mohr")
 	cities     = words("Altenau,Birkenfeld,Dornbach,Eichwald,Felsenheim,Grünau,Hohenstein,Lindental")
 	stages     = words("New,Contacted,Working,Waiting,Won,Lost")

@@ -2,8 +2,8 @@
 // target, what this machine did, and whether that holds.
 //
 //	go -C tools run ./measure                      # all numbers at their full sizes, about a quarter of an hour
-//	go -C tools run ./measure -quick               # small sizes, to see that everything works
-//	go -C tools run ./measure -only N1,N5 -runs 5
+//	go -C tools run ./measure -rows 20000 -runs 1  # small sizes, to see that everything works
+//	go -C tools run ./measure -only 'N1|N5' -runs 5
 //	go -C tools run ./measure -full                # also memory and checkpoint at ten million rows: 15 GB of disk
 //
 // It builds leadferry, writes its inputs (the same bytes everywhere), starts an imitation of the lead service in a
@@ -11,9 +11,9 @@
 // from machine to machine and from hour to hour, so most numbers are ratios of two things that run in turn, and each
 // figure is the median of several turns. The parts can also be run alone:
 //
-//	go -C tools run ./measure sink -port 8099 -latency 20ms
+//	go -C tools run ./measure sink -latency 20ms     # says its address
 //	go -C tools run ./measure readcsv leads.csv    # or readjsonl, readxlsx
-//	go -C tools run ./measure bare -url http://127.0.0.1:8099 -c 64 leads.csv
+//	go -C tools run ./measure bare -url ADDRESS -c 64 leads.csv
 package main
 
 import (

@@ -33,7 +33,8 @@ func TestTable(t *testing.T) {
 	}
 	dir := t.TempDir()
 	var out, note bytes.Buffer
-	args := []string{"-rows", "1000", "-runs", "1", "-wrk", "1s", "-dir", dir}
+	t.Setenv("TMPDIR", dir)
+	args := []string{"-rows", "1000", "-runs", "1"}
 	if err := run(t.Context(), args, streams{&out, &note}); err != nil {
 		t.Fatalf("%v\n%s\n%s", err, &out, &note)
 	}
@@ -56,13 +57,13 @@ func TestTable(t *testing.T) {
 		"| N20 | report.html of 1,000 rows |",
 		"| N22 | reconcile --remote none, 1,000 rows |",
 		"| N25 | processor time of an import, 64 in flight, latency 20ms, 100 rows |",
-		"numbers that depend on the size are not judged",
+		"The targets were set for larger inputs",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the table lacks %q", want)
 		}
 	}
-	if lines := strings.Count(out.String(), " | 0.00 requests | –"); lines != 3 {
+	if lines := strings.Count(out.String(), " | 0.00 requests | yes"); lines != 3 {
 		t.Errorf("resume, sync or reconcile sent something")
 	}
 	left, err := os.ReadDir(dir)
@@ -80,9 +81,10 @@ func TestInterruptedTableLeavesNothing(t *testing.T) {
 		t.Skip("it builds the program")
 	}
 	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
 	ctx, stop := context.WithCancel(t.Context())
 	note := &trigger{on: "importing ", do: stop}
-	err := run(ctx, []string{"-rows", "100000", "-dir", dir, "-only", "N8"}, streams{io.Discard, note})
+	err := run(ctx, []string{"-rows", "100000", "-only", "N8"}, streams{io.Discard, note})
 	if err == nil || !strings.Contains(err.Error(), "interrupted") {
 		t.Errorf("it ended with %v", err)
 	}
@@ -97,7 +99,7 @@ func TestARunWhoseRowsEndOtherwiseIsAnError(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the program")
 	}
-	l, err := newLab(t.Context(), options{rows: 100, runs: 1, dir: t.TempDir()}, streams{io.Discard, io.Discard})
+	l, err := newLab(t.Context(), options{rows: 100, runs: 1}, streams{io.Discard, io.Discard})
 	defer func() {
 		if err := l.close(); err != nil {
 			t.Error(err)
@@ -111,7 +113,7 @@ func TestARunWhoseRowsEndOtherwiseIsAnError(t *testing.T) {
 	path := l.input(leadFile{to: 10})
 	err = l.take(number{take: func(l *lab) {
 		w = l.world(s)
-		if trial := w.send(outcomes{"created": 10}, "import", 4, path); trial.opened == 0 || trial.cpu == 0 {
+		if trial := w.send(outcomes{"created": 10}, "import", 4, path); trial.cpu == 0 {
 			t.Errorf("%+v", trial)
 		}
 	}})
@@ -150,14 +152,14 @@ func TestOptions(t *testing.T) {
 	parse := func(args ...string) (options, error) {
 		return parseOptions(args, streams{io.Discard, io.Discard})
 	}
-	o, err := parse("-quick", "-runs", "2", "-only", "n5, N1")
-	if err != nil || o.rows != 20_000 || o.runs != 2 || o.wants("N2") || !o.wants("N1") || !o.wants("N5") {
+	o, err := parse("-rows", "20000", "-only", "N5|N1")
+	if err != nil || o.rows != 20_000 || o.only.MatchString("N11") || !o.only.MatchString("N1") {
 		t.Errorf("%+v, %v", o, err)
 	}
-	if o, err := parse(); err != nil || o.rows != fullRows || o.runs != 3 || !o.wants("N14") || o.most() != fullRows {
+	if o, err := parse(); err != nil || o.rows != fullRows || o.runs != 3 || o.only != nil || o.most() != fullRows {
 		t.Errorf("%+v, %v", o, err)
 	}
-	for _, args := range [][]string{{"-only", "N99"}, {"-rows", "5"}, {"-runs", "0"}, {"sync"}, {"-nothing"}} {
+	for _, args := range [][]string{{"-only", "("}, {"-rows", "5"}, {"-runs", "0"}, {"sync"}, {"-nothing"}} {
 		if _, err := parse(args...); err == nil {
 			t.Errorf("%v is taken", args)
 		}

@@ -33,25 +33,24 @@ type sink struct {
 	keep    bool          // content and ExternalID of each lead, so that they can be read
 	kept    sync.Map      // leads by their ID
 
-	creates, updates, tokens, refused, now, most atomic.Int64
+	creates, updates, tokens, now, most atomic.Int64
 }
 
 // stats is what /stats shows. Most is how many connections there were at once.
-type stats struct{ Creates, Updates, Tokens, Refused, Most int64 }
+type stats struct{ Creates, Updates, Tokens, Most int64 }
 
 func (s *sink) stats() stats {
-	return stats{s.creates.Load(), s.updates.Load(), s.tokens.Load(), s.refused.Load(), s.most.Load()}
+	return stats{s.creates.Load(), s.updates.Load(), s.tokens.Load(), s.most.Load()}
 }
 
 func runSink(ctx context.Context, args []string, s streams) error {
 	set := flags("sink", s)
-	port := set.Int("port", 0, "port of 127.0.0.1 to listen on; 0 takes a free one")
 	latency := set.Duration("latency", 0, "time added to every answer")
 	keep := set.Bool("keep", false, "keep content and ExternalID of leads, for who reads them")
 	if err := set.Parse(args); err != nil {
 		return err
 	}
-	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", *port))
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
@@ -101,7 +100,6 @@ func (s *sink) answer(c *fasthttp.RequestCtx) {
 		s.tokens.Add(1)
 		c.SetBodyString(`{"access_token":"access","expires_in":10800,"refresh_token":"refresh","token_type":"Bearer"}`)
 	case !strings.EqualFold(bearer, "Bearer"):
-		s.refused.Add(1)
 		c.SetStatusCode(fasthttp.StatusUnauthorized)
 		c.SetBodyString(`{"error":"Not Authorized"}`)
 	case c.IsPost() && strings.HasPrefix(path, "/v1/"):
@@ -111,7 +109,6 @@ func (s *sink) answer(c *fasthttp.RequestCtx) {
 		s.updates.Add(1)
 		s.update(c, id)
 	default:
-		s.refused.Add(1)
 		c.SetStatusCode(fasthttp.StatusNotFound)
 		c.SetBodyString(`{"error":"Not Found"}`)
 	}

@@ -7,22 +7,23 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"regexp"
 	"runtime"
 	"slices"
-	"strings"
 	"time"
+
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
 
 	"leadferry/tools/must"
 )
 
 // options of the table.
 type options struct {
-	rows int           // of the inputs; every size is a share of it
-	runs int           // turns that a figure is the median of
-	wrk  time.Duration // how long wrk runs
+	rows int // of the inputs; every size is a share of it
+	runs int // turns that a figure is the median of
 	full bool
-	dir  string
-	only []string // numbers; none: all
+	only *regexp.Regexp // numbers; nil: all
 }
 
 // fullRows is the size of the inputs for which the targets were set.
@@ -32,36 +33,22 @@ func parseOptions(args []string, s streams) (o options, err error) {
 	set := flags("[flags]: takes the numbers that leadferry has to hold (also: measure sink, bare, readcsv …)", s)
 	set.IntVar(&o.rows, "rows", fullRows, "rows of the inputs; each number takes its share")
 	set.IntVar(&o.runs, "runs", 3, "turns that a figure is the median of")
-	set.DurationVar(&o.wrk, "wrk", 10*time.Second, "how long wrk runs each time")
 	set.BoolVar(&o.full, "full", false, "N9 and N10 with ten times the rows")
-	set.StringVar(&o.dir, "dir", "", "`FOLDER` for temporary files, on a disk and not in memory")
-	set.BoolFunc("quick", "-rows 20000 -runs 1 -wrk 1s, unless they follow", func(string) error {
-		o.rows, o.runs, o.wrk = 20_000, 1, time.Second
-		return nil
-	})
-	set.Func("only", "numbers to take, such as N1,N5 (default: all)", func(list string) error {
-		o.only = strings.Split(strings.ToUpper(strings.ReplaceAll(list, " ", "")), ",")
-		return nil
+	set.Func("only", "`NUMBERS` to take, such as 'N1|N5' (default: all)", func(names string) (err error) {
+		o.only, err = regexp.Compile("^(" + names + ")$")
+		return err
 	})
 	if err := set.Parse(args); err != nil {
 		return o, err
 	}
-	unknown := slices.IndexFunc(o.only, func(id string) bool {
-		return !slices.ContainsFunc(numbers, func(n number) bool { return n.id == id })
-	})
 	switch {
 	case set.NArg() > 0:
 		return o, fmt.Errorf("%q is neither a flag nor one of sink, bare, readcsv, readjsonl, readxlsx", set.Arg(0))
-	case o.rows < 100 || o.runs < 1 || o.wrk < time.Second:
-		return o, errors.New("-rows is 100 at least, -runs is 1, -wrk is 1s")
-	case unknown >= 0:
-		return o, fmt.Errorf("-only %s: the numbers are %s to %s", o.only[unknown], numbers[0].id,
-			numbers[len(numbers)-1].id)
+	case o.rows < 100 || o.runs < 1:
+		return o, errors.New("-rows is 100 at least, -runs is 1")
 	}
 	return o, nil
 }
-
-func (o *options) wants(id string) bool { return len(o.only) == 0 || slices.Contains(o.only, id) }
 
 // most are the most rows of any number.
 func (o *options) most() int {
@@ -74,21 +61,9 @@ func (o *options) most() int {
 // number is one line of the table of numbers to hold, and the way to take it.
 type number struct {
 	id   string
-	size sizing
+	long bool // it has one size and takes minutes: it is not taken with fewer rows
 	take func(*lab)
 }
-
-// sizing says at which sizes a number means something.
-type sizing int
-
-const (
-	anySize  sizing = iota
-	fullSize        // it is not judged at smaller sizes: short runs are mostly start and end
-	onlyFull        // it is not taken at smaller sizes: it has one size and takes minutes
-)
-
-// unknown says that a number is not judged.
-const unknown = "–"
 
 // runTable takes the numbers that are wanted and prints each as it is found. A number that cannot be taken does not
 // keep the others from being taken.
@@ -104,7 +79,7 @@ func runTable(ctx context.Context, args []string, s streams) (err error) {
 	}
 	fmt.Fprint(s.out, "| # | what | target | measured | holds |\n|---|---|---|---|---|\n")
 	for _, n := range numbers {
-		if !o.wants(n.id) || n.size == onlyFull && o.rows < fullRows {
+		if o.only != nil && !o.only.MatchString(n.id) || n.long && o.rows < fullRows {
 			continue
 		}
 		l.say("%s %s", time.Now().Format(time.TimeOnly), n.id)
@@ -119,7 +94,7 @@ func runTable(ctx context.Context, args []string, s streams) (err error) {
 		runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(), time.Now().Format(time.DateOnly),
 		grouped(o.rows), o.runs)
 	if o.rows < fullRows {
-		fmt.Fprintln(s.out, "The targets were set for larger inputs: numbers that depend on the size are not judged.")
+		fmt.Fprintln(s.out, "The targets were set for larger inputs: short runs are mostly start and end.")
 	}
 	return err
 }
@@ -133,7 +108,7 @@ func (l *lab) take(n number) (err error) {
 		} else if err == nil {
 			return
 		}
-		fmt.Fprintf(l.out, "| %s | | | %s | %s |\n", n.id, what, unknown)
+		fmt.Fprintf(l.out, "| %s | | | %s | – |\n", n.id, what)
 	}()
 	defer must.Catch(&err)
 	l.now = n
@@ -144,9 +119,6 @@ func (l *lab) take(n number) (err error) {
 // judge prints a finding.
 func (l *lab) judge(what, target, measured string, holds bool) {
 	held := map[bool]string{true: "yes", false: "**no**"}[holds]
-	if l.now.size == fullSize && l.rows < fullRows {
-		held = unknown
-	}
 	fmt.Fprintf(l.out, "| %s | %s | %s | %s | %s |\n", l.now.id, what, target, measured, held)
 }
 
@@ -195,11 +167,7 @@ func median(all []float64) float64 {
 
 // grouped writes a number with commas between groups of three digits.
 func grouped[N int | float64](n N) string {
-	digits := fmt.Sprintf("%.0f", float64(n))
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
+	return message.NewPrinter(language.English).Sprintf("%.0f", float64(n))
 }
 
 // streams are what is written to.

@@ -21,11 +21,10 @@ import (
 
 // trial is one process from its start to its end.
 type trial struct {
-	wall   time.Duration
-	cpu    time.Duration // user and system
-	peak   int64         // bytes of anonymous memory, the most that was seen; 0: the system does not tell
-	opened time.Duration // until it said which checkpoint it has opened; 0: it did not
-	out    []byte
+	wall time.Duration
+	cpu  time.Duration // user and system
+	peak int64         // bytes of anonymous memory, the most that was seen; 0: the system does not tell
+	out  []byte
 }
 
 // rate is how many of so many rows it did in a second.
@@ -34,9 +33,9 @@ func (t trial) rate(rows int) float64 { return float64(rows) / t.wall.Seconds() 
 // perform runs a command to its end and measures it. An exit code other than 0 is an error: what went wrong was not
 // measured.
 func perform(cmd *exec.Cmd) (t trial, err error) {
-	var out bytes.Buffer
-	said := &listener{began: time.Now()}
-	cmd.Stdout, cmd.Stderr = &out, said
+	var out, said bytes.Buffer
+	began := time.Now()
+	cmd.Stdout, cmd.Stderr = &out, &said
 	if err := cmd.Start(); err != nil {
 		return t, err
 	}
@@ -44,36 +43,15 @@ func perform(cmd *exec.Cmd) (t trial, err error) {
 	var watch sync.WaitGroup
 	watch.Go(func() { t.peak = watchMemory(cmd.Process.Pid, ended) })
 	err = cmd.Wait()
-	t.wall = time.Since(said.began)
+	t.wall = time.Since(began)
 	close(ended)
 	watch.Wait()
 	if err != nil {
-		return t, fmt.Errorf("%s: %w\n%s%s", cmd, err, out.Bytes(), said.text)
+		return t, fmt.Errorf("%s: %w\n%s%s", cmd, err, out.Bytes(), said.Bytes())
 	}
 	t.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	t.opened, t.out = said.opened, out.Bytes()
+	t.out = out.Bytes()
 	return t, nil
-}
-
-// listener keeps the beginning of what a program says and notes when it names its checkpoint.
-type listener struct {
-	began  time.Time
-	opened time.Duration
-	text   []byte
-	then   func() // done once it has
-}
-
-const heard = 16 << 10 // bytes kept
-
-func (l *listener) Write(b []byte) (int, error) {
-	l.text = append(l.text, b[:min(len(b), heard-len(l.text))]...)
-	if l.opened == 0 && bytes.Contains(l.text, []byte("checkpoint: ")) {
-		l.opened = time.Since(l.began)
-		if l.then != nil {
-			l.then()
-		}
-	}
-	return len(b), nil
 }
 
 // rssAnon is the line of anonymous memory in a status file of Linux.

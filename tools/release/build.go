@@ -58,9 +58,8 @@ type file struct {
 // begin looks at the clone and builds the program for this machine. The caller removes the folder work.
 func (r *release) begin() {
 	r.root = r.output("git", "rev-parse", "--show-toplevel")
-	if r.output("git", "status", "--porcelain") != "" && !r.changed {
-		must.Do(errors.New("the clone has changes that are in no commit, so nobody could make the same files again\n" +
-			"hint: commit them, or use -changed to try things out"))
+	if r.output("git", "status", "--porcelain") != "" {
+		must.Do(errors.New("the clone has changes that are in no commit, so nobody could make the same files again"))
 	}
 	r.commit = r.output("git", "rev-parse", "HEAD")
 	r.when = time.Unix(must.Get(strconv.ParseInt(r.output("git", "log", "-1", "--format=%ct"), 10, 64)), 0).UTC()

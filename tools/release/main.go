@@ -41,8 +41,6 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 	set.StringVar(&r.targets, "targets", allTargets, "what to build for, `os/arch` separated by commas")
 	set.StringVar(&r.url, "url", "https://downloads.example.com/leadferry",
 		"`address` below which a version's files will be found, for the manifests of package managers")
-	set.StringVar(&r.maintainer, "maintainer", "leadferry maintainers <maintainers@example.com>", "whom packages name")
-	set.BoolVar(&r.changed, "changed", false, "try things out: build with changes that are in no commit")
 	if err := set.Parse(args); err != nil {
 		return err
 	}
@@ -54,10 +52,9 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 
 // release is one version on its way into a folder: a clone at a commit, and the version that its source names.
 type release struct {
-	ctx                           context.Context
-	out, targets, url, maintainer string
-	changed                       bool // changes in the clone are no obstacle
-	log                           io.Writer
+	ctx               context.Context
+	out, targets, url string
+	log               io.Writer
 
 	root, work string // the clone, or a folder in it; a folder for what comes in between
 	host       string // the program built for this machine, which is asked for version and completions

@@ -87,7 +87,7 @@ func placed(p product, zsh string) (all []file) {
 func (r *release) writePackage(kind string, p product, all []file) {
 	info := &nfpm.Info{
 		Name: program, Version: r.version, Arch: p.arch, Platform: p.os, Section: "utils", Priority: "optional",
-		Maintainer: r.maintainer, Vendor: program, Homepage: r.url,
+		Maintainer: "leadferry maintainers <maintainers@example.com>", Vendor: program, Homepage: r.url,
 		Description: "carry leads from spreadsheets into a lead-management service, once each\n" +
 			"Batch import of CSV, JSON and Excel files, and nightly reconciliation of their status.",
 		License: "see /usr/share/doc/" + program + "/copyright", DisableGlobbing: true, MTime: r.when,

@@ -43,7 +43,7 @@ func made(t *testing.T, targets string) string {
 	}
 	r := release{
 		ctx: t.Context(), root: clone, out: out, targets: targets, log: t.Output(),
-		url: "https://downloads.example.com/leadferry", maintainer: "someone <someone@example.com>",
+		url: "https://downloads.example.com/leadferry",
 	}
 	must.Do(r.make())
 	return out

@@ -40,7 +40,7 @@ func run(ctx context.Context, args []string, out, note io.Writer) (err error) {
 	some := must.Get(chosen(must.Get(bugs()), *only))
 	dir := must.Get(os.MkdirTemp("", "leadferry-seededbugs-"))
 	defer os.RemoveAll(dir)
-	return must.Get(copySources(ctx, dir)).judge(ctx, some, out, note)
+	return must.Get(copySources(ctx, dir)).judge(ctx, some, out)
 }
 
 // copySources copies the tracked files of the working tree with their changes, so that they can be edited meanwhile

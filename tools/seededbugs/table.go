@@ -3,7 +3,6 @@ package main
 import (
 	"embed"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -36,19 +35,18 @@ func bugs() (all []bug, err error) {
 	return all, err
 }
 
-// chosen are the bugs that a list of numbers and names asks for; all for "".
+// chosen are the bugs that a list of numbers asks for; all for "".
 func chosen(all []bug, only string) ([]bug, error) {
 	if only == "" {
 		return all, nil
 	}
 	var some []bug
 	for word := range strings.SplitSeq(only, ",") {
-		word = strings.TrimSpace(word)
-		i := slices.IndexFunc(all, func(b bug) bool { return b.Name == word || strconv.Itoa(b.Number) == word })
-		if i < 0 {
-			return nil, fmt.Errorf("-only %s: there is no such bug", word)
+		n, err := strconv.Atoi(strings.TrimSpace(word))
+		if err != nil || n < 1 || n > len(all) {
+			return nil, fmt.Errorf("-only %s: bugs have numbers from 1 to %d", word, len(all))
 		}
-		some = append(some, all[i])
+		some = append(some, all[n-1])
 	}
 	return some, nil
 }
