@@ -48,7 +48,6 @@ type Server struct {
 
 	mu     sync.Mutex // of what was answered
 	counts Counts
-	hits   map[string]int
 	last   []Request // the newest at the end, twice as many as are shown at most
 }
 
@@ -65,7 +64,7 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{
 		options: o, store: st, faults: fs, quit: make(chan struct{}),
-		counts: Counts{}, hits: map[string]int{},
+		counts: Counts{},
 	}
 	s.options.Directory = cmp.Or(o.Directory, brand())
 	if o.now == nil {
@@ -205,7 +204,6 @@ func (s *Server) note(kind string, r *http.Request, f *fault, a answer) {
 	s.counts[kind][a.status]++
 	if f != nil {
 		e.Fault = f.text
-		s.hits[f.text]++
 	}
 	if len(s.last) == 2*mostRequests {
 		s.last = slices.Clone(s.last[mostRequests:])
@@ -227,13 +225,6 @@ func (s *Server) Counts() Counts {
 		c[kind] = maps.Clone(m)
 	}
 	return c
-}
-
-// Hits says how many requests each fault has hit so far, by its name.
-func (s *Server) Hits() map[string]int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return maps.Clone(s.hits)
 }
 
 // Requests returns the newest requests that want says yes to, the newest first: limit of them, of the last 1,000.

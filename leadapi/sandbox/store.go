@@ -205,17 +205,8 @@ func (st *store) compact() error {
 	return os.Rename(name, st.path)
 }
 
-const (
-	shortestID = 6      // bytes of an ID that find what it names: a shorter word is in any ID, by chance
-	mostLooked = 20_000 // leads that one Find looks at: half a second's work at most
-)
-
-// Found is what Find found.
-type Found struct {
-	Leads []Lead
-	Older string // where to go on, before this lead; "" where there is nothing older
-	Short bool   // it went on too long: what is older has not been looked at
-}
+// shortestID is how many bytes of an ID find what it names: a shorter word is in any ID, by chance.
+const shortestID = 6
 
 // Made returns how many leads were ever made, forgotten ones too.
 func (s *Server) Made() (n int, err error) {
@@ -235,37 +226,29 @@ func (s *Server) Leads() (leads []Lead, err error) {
 	return leads, err
 }
 
-// Find returns leads, the newest first: those made before the one of an ID, or all for "". Each word of the query, in
-// any case, is in the lead's status, ExternalID, type, content, location or organization's name; or, of six bytes at
-// least, in its ID or its organization's; or is a time of RFC 3339 in the minute before the lead was made. Find finds
-// limit leads at most, and looks at 20,000.
-func (s *Server) Find(query, before string, limit int) (f Found, err error) {
+// Find returns the newest leads that hold every word of a query, and whether there are more than limit. A word, in any
+// case, is in the lead's status, ExternalID, type, content, location or organization's name; or, of six bytes at least,
+// in its ID or its organization's; or is a time of RFC 3339 in the minute before the lead was made.
+func (s *Server) Find(query string, limit int) (found []Lead, more bool, err error) {
 	words := strings.Fields(strings.ToLower(query))
 	err = s.store.View(func(tx *bbolt.Tx) error {
 		c := tx.Bucket(leadBucket).Cursor()
-		next, _ := c.Seek([]byte(before))
-		k, v := c.Prev()
-		if before == "" || next == nil {
-			k, v = c.Last()
-		}
-		for looked := 0; k != nil; k, v = c.Prev() {
-			if f.Short = looked == mostLooked; f.Short || len(f.Leads) == limit {
-				return nil
-			}
-			looked++
-			f.Older = string(k)
+		for k, v := c.Last(); k != nil; k, v = c.Prev() {
 			l, err := readLead(v)
-			if err != nil {
+			switch {
+			case err != nil:
 				return err
-			}
-			if s.holds(&l, words) {
-				f.Leads = append(f.Leads, l)
+			case !s.holds(&l, words):
+			case len(found) == limit:
+				more = true
+				return nil
+			default:
+				found = append(found, l)
 			}
 		}
-		f.Older = ""
 		return nil
 	})
-	return f, err
+	return found, more, err
 }
 
 // holds reports whether a lead holds every word, in small letters.

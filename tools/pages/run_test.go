@@ -232,6 +232,5 @@ func TestSandboxPages(t *testing.T) {
 	page := strings.TrimSuffix(strings.SplitAfter(address, "?")[0], "?")
 	b.inspect(t, "sandbox", page)
 	b.inspect(t, "sandbox-search", page+"?q=person7")
-	b.inspect(t, "sandbox-requests", strings.TrimSuffix(page, "/")+"/requests?q=no+answer")
 	b.inspect(t, "sandbox-lead", b.first(t, page+"?q=person7@", "#leads td a"))
 }

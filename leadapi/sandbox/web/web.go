@@ -5,14 +5,12 @@ package web
 
 import (
 	"bytes"
-	"cmp"
 	_ "embed"
 	"fmt"
 	"html/template"
 	"maps"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -49,10 +47,7 @@ func (s *Site) View(at *url.URL) (page.View, bool) {
 	name, title, data, err := "list", "Leads of the sandbox", any(nil), error(nil)
 	switch at.Path {
 	case "/":
-		data, err = s.list(at.Path, query.Get("q"), query.Get("before"))
-	case requestsPath:
-		title = "Requests of the sandbox"
-		data, err = s.list(at.Path, query.Get("q"), "")
+		data, err = s.list(query.Get("q"))
 	case "/lead":
 		var l *sandbox.Lead
 		if l, err = s.server.Lead(query.Get("id")); l == nil && err == nil {
@@ -80,21 +75,18 @@ const (
 	leadsOnPage    = 100
 	requestsOnPage = 50
 	mostQuery      = 200 // bytes
-	shortestName   = 6   // bytes of an ID or a time: what is shorter is in any by chance
-	requestsPath   = "/requests"
 )
 
-// listPage says what the sandbox has done as a whole, and lists leads, or requests.
+// listPage says what the sandbox has done as a whole, and lists leads and requests.
 type listPage struct {
-	Server                    *sandbox.Server
-	Path, Address             string
-	Made, Answered            int
-	Kinds, Hits               string // how many of each: create 12, update 3
-	Unanswered, HitByAnyFault int
+	Server                     *sandbox.Server
+	Address                    string
+	Made, Answered, Unanswered int
+	Kinds                      string // how many of each: create 12, update 3
 
-	Query string
-	Paged bool // not the newest leads
-	sandbox.Found
+	Query    string
+	Leads    []sandbox.Lead
+	More     bool // than these
 	Requests []sandbox.Request
 }
 
@@ -102,16 +94,6 @@ type leadPage struct {
 	sandbox.Lead
 	Server   *sandbox.Server // knows the names of organizations
 	Requests []sandbox.Request
-}
-
-// tally lists figures, and adds them up.
-func tally(figures map[string]int) (list string, sum int) {
-	var all []string
-	for _, name := range slices.Sorted(maps.Keys(figures)) {
-		all = append(all, name+" "+count(figures[name]))
-		sum += figures[name]
-	}
-	return cmp.Or(strings.Join(all, ", "), "none"), sum
 }
 
 // nameOf is what a list calls a lead: its name, or what else a person would know it by.
@@ -124,30 +106,25 @@ func nameOf(l sandbox.Lead) string {
 	return "(without content)"
 }
 
-// ShowsRequests says what is listed.
-func (p *listPage) ShowsRequests() bool { return p.Path == requestsPath }
-
-func (s *Site) list(path, query, before string) (*listPage, error) {
-	p := &listPage{Server: s.server, Path: path, Address: s.address, Query: asked(query), Paged: before != ""}
-	kinds := map[string]int{}
-	for kind, answers := range s.server.Counts() {
-		for _, times := range answers {
-			kinds[kind] += times
+func (s *Site) list(query string) (p *listPage, err error) {
+	p = &listPage{Server: s.server, Address: s.address, Query: asked(query)}
+	counts := s.server.Counts()
+	var kinds []string
+	for _, kind := range slices.Sorted(maps.Keys(counts)) {
+		times := 0
+		for _, n := range counts[kind] {
+			times += n
 		}
-		p.Unanswered += answers[0]
+		p.Answered += times
+		p.Unanswered += counts[kind][0]
+		kinds = append(kinds, kind+" "+count(times))
 	}
-	p.Kinds, p.Answered = tally(kinds)
-	p.Hits, p.HitByAnyFault = tally(s.server.Hits())
-	var err error
+	p.Kinds = strings.Join(kinds, ", ")
+	p.Requests = s.server.Requests(requestsOnPage, func(sandbox.Request) bool { return true })
 	if p.Made, err = s.server.Made(); err != nil {
 		return nil, err
 	}
-	if p.ShowsRequests() {
-		words := strings.Fields(strings.ToLower(p.Query))
-		p.Requests = s.server.Requests(requestsOnPage, func(r sandbox.Request) bool { return matches(r, words) })
-		return p, nil
-	}
-	p.Found, err = s.server.Find(p.Query, before[:min(len(before), mostQuery)], leadsOnPage)
+	p.Leads, p.More, err = s.server.Find(p.Query, leadsOnPage)
 	return p, err
 }
 
@@ -163,19 +140,6 @@ func asked(query string) string {
 
 // lost reports whether a lead was made or changed, and the sender was not told so.
 func lost(r sandbox.Request) bool { return r.LeadID != "" && (r.Status < 200 || r.Status > 299) }
-
-// matches reports whether a request holds every word.
-func matches(r sandbox.Request, words []string) bool {
-	answer := strconv.Itoa(r.Status)
-	if r.Status == 0 {
-		answer = "no answer"
-	}
-	said := strings.ToLower(strings.Join([]string{r.Kind, answer, r.Reason, r.Fault}, "\n"))
-	named := strings.ToLower(strings.Join([]string{r.Path, r.RequestID, r.LeadID, clock(r.At)}, "\n"))
-	return !slices.ContainsFunc(words, func(w string) bool {
-		return !strings.Contains(said, w) && (len(w) < shortestName || !strings.Contains(named, w))
-	})
-}
 
 // plain is a text of others as it can be shown: cut at n characters, and those that cannot be seen or turn the text
 // around by name.
