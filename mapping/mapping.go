@@ -11,11 +11,11 @@
 // with its placeholders filled in, or the expression; trimmed; apply; map with else;
 // default; required; format; as. An empty text skips all but default and required.
 //
-// Expressions are those of expr-lang/expr over the cells of the row, each a trimmed text, "" when empty: name,
-// $env["any name"], and for JSONL a.b and list[0]. The language has the library's operators and a choice of its
-// functions (see package expression): none that asks the clock or the machine. Texts are counted in characters. An
-// expression comes to a text, a number, true, false or nil, which is empty. One that fails makes the row invalid, or
-// is empty when none of the columns that it names holds anything; as skip_if it then is false.
+// Expressions are those of expr-lang/expr over the cells of the row, each a trimmed text, "" when empty: name and
+// $env["any name"]. The language has the library's operators and a choice of its functions (see package expression):
+// none that asks the clock or the machine. Texts are counted in characters. An expression comes to a text, a number,
+// true, false or nil, which is empty. One that fails makes the row invalid, or is empty when none of the columns that
+// it names holds anything; as skip_if it then is false.
 //
 // Promises: errors of a mapping file come all at once, each with its place; neither they nor the problems of a row
 // hold a row's values, except the word of an unknown status; the same row gives the same Record, since nothing here

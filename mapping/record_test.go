@@ -135,7 +135,7 @@ lead: {content: {town: "{city}", "*": rest}}
 }
 
 func TestPathsOfExpressionsAreKnown(t *testing.T) {
-	m := parse(t, "version: 1\nskip_if: 'a.b == \"\"'\nkey: '{a.0}'\nlead: {content: {x: {expr: 'list[1].c + d + a.b'}}}\n")
+	m := parse(t, "version: 1\nskip_if: '$env[\"a.b\"] == \"\"'\nkey: '{a.0}'\nlead: {content: {x: {expr: '$env[\"list.1.c\"] + d + $env[\"a.b\"]'}}}\n")
 	same(t, "paths", []string{"a.b", "a.0", "list.1.c"}, m.Paths())
 }
 
