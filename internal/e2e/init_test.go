@@ -27,7 +27,7 @@ type edit struct{ line, by string }
 var oneOrganization = edit{`ID OF THE ORGANIZATION`, "assign: [{organization: 8a1e6f91-0951-4549-a823-213cb38eb51c}]"}
 
 // nearest is what a person decides who lets a locator choose.
-var nearest = edit{`type: radius`, `assign: [{locator: 1946f580-3cae-445c-9069-80ba1f71f6fa, type: radius, search_text: "{Street}, {City}, {State}, {Country}"}]`}
+var nearest = edit{`ID OF THE ORGANIZATION`, `assign: [{locator: 1946f580-3cae-445c-9069-80ba1f71f6fa, type: radius, search_text: "{Street}, {City}, {State}, {Country}"}]`}
 
 // proposals are the files of others in the shared cases that init is tried on: how many leads they hold, the one edit
 // that each needs, and the content of some lead.

@@ -10,7 +10,7 @@
 // Promises: the same Input gives the same Proposal; the YAML is a mapping file that loads, and every sampled row is
 // valid under it unless a person has to decide something or correct the row, which a comment and a note then say;
 // what is guessed has a comment that begins with a question mark, as validate names it; no cell of a row is in
-// comments or notes, except for words of a column of statuses or dealers that holds few and short ones.
+// comments or notes, except for words of a column of statuses that holds few and short ones.
 package propose
 
 import (
@@ -87,7 +87,7 @@ func newDraft(t *table) *draft {
 	if d.Status != nil && d.Status.Live {
 		d.Status.Column.part = "status"
 	}
-	if d.Organization.Live || d.Organization.Words != nil {
+	if d.Organization.Live {
 		d.Organization.Column.part = "organization"
 	}
 	d.assignParts()
@@ -104,13 +104,13 @@ func (d *draft) try() error {
 	if err != nil {
 		return err
 	}
-	b, err := m.Bind("input", d.shape())
+	b, err := m.Bind("input", mapping.Columns{Names: d.In.Columns, Own: len(d.In.Columns), Open: d.In.Format == "jsonl"})
 	if err != nil {
 		return err
 	}
 	var rec mapping.Record
-	for i := range d.In.Rows {
-		problems := b.Map(d.row(i), mapping.Env{File: "input", Line: i + 1, Run: "run"}, &rec)
+	for i, row := range d.In.Rows {
+		problems := b.Map(row, mapping.Env{File: "input", Line: i + 1, Run: "run"}, &rec)
 		ends := "good"
 		for _, rule := range []string{"", "format", "assign", "status"} { // "": any other
 			if slices.ContainsFunc(problems, func(p mapping.Problem) bool { return rule == "" || p.Rule == rule }) {

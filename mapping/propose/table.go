@@ -1,9 +1,6 @@
 package propose
 
 import (
-	"encoding/json"
-	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -12,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"leadferry/internal/spelling"
-	"leadferry/mapping"
 	"leadferry/mapping/texts"
 )
 
@@ -21,22 +17,22 @@ const (
 	reserved    = "leadferry"
 )
 
-// column is one of the input's columns, or a path into one of them, which is then inside.
+// column is one of the input's columns.
 type column struct {
-	header, inside string
-	cells          []string
-	name           name
-	profile        *profile
-	part           part   // what it was found to be, or ""
-	why            string // what that rests on
+	header  string
+	cells   []string
+	name    name
+	profile *profile
+	part    part   // what it was found to be, or ""
+	why     string // what that rests on
 }
 
 // table is the input as the proposal sees it. Exported names are those that proposal.tmpl has, here and in a draft.
 type table struct {
 	In       Input
 	Headless bool      // the first line was a lead, and the columns have made-up names
-	columns  []*column // those that a mapping can name, in the input's order, paths after their column
-	paths    []*column // all paths into columns
+	columns  []*column // those that a mapping can name, in the input's order
+	Objects  []string  // headers of those that hold objects or lists
 	Nameless []string  // headers that no mapping can name
 	twice    []string  // those that are there twice, which rest must leave out
 	Null     []string  // cells that count as empty
@@ -64,23 +60,22 @@ func newTable(in Input) *table {
 				t.twice = append(t.twice, header)
 			}
 		default:
-			t.add(header, "", cellsOf(t.In.Rows, i, t.Null))
+			cells := cellsOf(t.In.Rows, i, t.Null)
+			t.add(&column{header: header, cells: cells, name: readName(header), profile: measure(cells)})
 		}
-	}
-	if in.Format == "jsonl" {
-		t.addPaths()
 	}
 	return t
 }
 
-func (t *table) add(header, inside string, cells []string) *column {
-	c := &column{header: header, inside: inside, cells: cells, name: readName(header), profile: measure(cells)}
-	if c.name.isSecret() {
+func (t *table) add(c *column) {
+	switch {
+	case c.name.isSecret():
 		t.Hidden = append(t.Hidden, c)
-	} else {
-		t.columns = append(t.columns, c)
+		return
+	case c.profile.share("object") > 0.5:
+		t.Objects = append(t.Objects, c.header)
 	}
-	return c
+	t.columns = append(t.columns, c)
 }
 
 // MadeUp are names for so many columns that have none.
@@ -156,82 +151,6 @@ func (t *table) findNull() {
 		}
 	}
 	slices.Sort(t.Null)
-}
-
-// Limits of the paths that are looked for in objects and lists.
-const (
-	maxPaths    = 60 // of a column
-	maxDepth    = 4
-	maxElements = 3    // of a list
-	maxSearched = 1000 // rows whose objects are searched for paths
-)
-
-// addPaths adds the paths into columns that hold objects or lists, as a reader of JSON lines resolves them.
-func (t *table) addPaths() {
-	own := t.columns
-	t.columns = nil
-	for _, c := range own {
-		t.columns = append(t.columns, c)
-		if c.profile.share("object") < 0.9 {
-			continue
-		}
-		cells := map[string][]string{}
-		for i, text := range c.cells {
-			var value any
-			d := json.NewDecoder(strings.NewReader(text))
-			d.UseNumber()
-			if d.Decode(&value) == nil {
-				eachPath(c.header, value, maxDepth, func(path, cell string) {
-					if cells[path] == nil && i < maxSearched && len(cells) < maxPaths && nameable(path) &&
-						!slices.Contains(t.In.Columns, path) {
-						cells[path] = make([]string, len(c.cells))
-					}
-					if cells[path] != nil && !slices.Contains(t.Null, cell) {
-						cells[path][i] = cell
-					}
-				})
-			}
-		}
-		for _, path := range slices.Sorted(maps.Keys(cells)) {
-			t.paths = append(t.paths, t.add(path, c.header, cells[path]))
-		}
-	}
-}
-
-// eachPath calls f with each plain value in a JSON value, and with its place as a placeholder names it.
-func eachPath(path string, value any, depth int, f func(path, cell string)) {
-	switch value := value.(type) {
-	case nil:
-	case map[string]any:
-		for _, name := range slices.Sorted(maps.Keys(value)) {
-			if depth > 0 && name != "" && !strings.ContainsAny(name, ".{}") {
-				eachPath(path+"."+name, value[name], depth-1, f)
-			}
-		}
-	case []any:
-		for i, element := range value[:min(len(value), maxElements)] {
-			if depth > 0 {
-				eachPath(path+"."+strconv.Itoa(i), element, depth-1, f)
-			}
-		}
-	default:
-		f(path, strings.TrimSpace(fmt.Sprint(value)))
-	}
-}
-
-func (t *table) shape() mapping.Columns {
-	return mapping.Columns{
-		Names: append(slices.Clone(t.In.Columns), headersOf(t.paths)...), Own: len(t.In.Columns),
-		Open: t.In.Format == "jsonl",
-	}
-}
-
-func (t *table) row(i int) []string {
-	row := slices.Clone(t.In.Rows[i])
-	for _, path := range t.paths {
-		row = append(row, path.cells[i])
-	}
-	return row
 }
 
 func headersOf(columns []*column) []string {
