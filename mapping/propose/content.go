@@ -334,7 +334,6 @@ func identifies(c *column) float64 {
 	const mostKey = 128 // characters of an identifier
 	p := c.profile
 	own, other := c.name.strength("recordid"), c.name.strength("otherid")
-	isKey := len(c.name.words) > 0 && known().any("keys", c.name.words[len(c.name.words)-1:])
 	switch {
 	case p.rows > 0 && (p.share("solid") < 0.98 || p.longest > mostKey || !p.nothingLike("email", "url") ||
 		c.part != ""):
@@ -346,8 +345,6 @@ func identifies(c *column) float64 {
 	case !c.isUnknown() || !p.nothingLike("date", "damaged"):
 	case p.share("uuid") == 1:
 		return byValues
-	case p.share("code") == 1 && p.alike && p.nothingLike("phone") && (isKey || p.nothingLike("number")):
-		return byValues / 2
 	}
 	return 0
 }

@@ -87,11 +87,11 @@ func MadeUp(columns int) (names []string) {
 }
 
 // BeginsWithLead reports whether the first line of a table is a lead and no header: it has an e-mail address, or hardly
-// a name that is known and two cells at least that look like those below them, or are there again, or one that begins
-// to count the rows. All rows have as many cells.
+// a name that is known and two cells at least that look like those below them, or are there again. All rows have as
+// many cells.
 func BeginsWithLead(first []string, rows [][]string) bool {
 	const leastUnnamed = 4 // among so many columns one may be called like a column by chance: there is a city called By
-	alike, named, goesOn := 0, 0, false
+	alike, named := 0, 0
 	for i, cell := range first {
 		kinds, cell := kindsOf(cell), strings.TrimSpace(cell)
 		switch {
@@ -113,11 +113,8 @@ func BeginsWithLead(first []string, rows [][]string) bool {
 			cell != "" && slices.Contains(cells, cell) {
 			alike++
 		}
-		n, err := strconv.Atoi(cell)
-		goesOn = goesOn || err == nil && len(cells) > 1 &&
-			!slices.ContainsFunc(cells, func(next string) bool { n++; return next != strconv.Itoa(n) })
 	}
-	return (alike > 1 || goesOn && alike > 0) && named*leastUnnamed < len(first)
+	return alike > 1 && named*leastUnnamed < len(first)
 }
 
 // nameable reports whether a placeholder can name the column: braces, @ and blanks at the ends mean something else.
@@ -236,14 +233,13 @@ type profile struct {
 	longest, total         int // characters of filled cells
 
 	counts   map[string]int
-	alike    bool // the cells are of one shape, such as A-9 for L-104204
 	counting bool // the cells are 1, 2, 3 … in the order of the rows
 }
 
 // measure looks at all cells of a column; those that hold nothing are "".
 func measure(cells []string) *profile {
 	p := &profile{rows: len(cells), counting: true, counts: map[string]int{}}
-	seen, shapes := map[string][]string{}, map[string]bool{}
+	seen := map[string][]string{}
 	for _, text := range cells {
 		if text == "" {
 			continue
@@ -253,30 +249,15 @@ func measure(cells []string) *profile {
 		p.longest, p.total = max(p.longest, n), p.total+n
 		if _, again := seen[text]; !again {
 			seen[text] = kindsOf(text)
-			shapes[shape(text)] = true
 		}
 		for _, kind := range seen[text] {
 			p.counts[kind]++
 		}
 		p.counting = p.counting && text == strconv.Itoa(p.filled)
 	}
-	p.distinct, p.alike = len(seen), len(shapes) == 1
+	p.distinct = len(seen)
 	p.counting = p.counting && p.filled > 1
 	return p
-}
-
-// shape is a text with A for each run of letters and 9 for each of digits.
-func shape(text string) string {
-	classes := strings.Map(func(r rune) rune {
-		switch {
-		case r >= '0' && r <= '9':
-			return '9'
-		case r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= utf8.RuneSelf:
-			return 'A'
-		}
-		return r
-	}, text)
-	return string(slices.Compact([]byte(classes)))
 }
 
 // share is the part of the filled cells that are of a kind, 0 to 1.
