@@ -81,7 +81,7 @@ func TestAnEntryOfAssignMayBeJoinedOfWhatIsThere(t *testing.T) {
 		}
 	}
 	_, problems := cells{"street", "", "zip", "", "city", "", "a", "", "b", ""}.in(t, file)
-	want := `no entry of assign has all that it needs: entry 1 lacks "street" and "zip" and "city", entry 2 lacks "a" and "b"`
+	want := `no entry of assign has all that it needs, since these columns are empty: "street", "zip", "city", "a", "b"`
 	if len(problems) != 1 || problems[0].Text != want {
 		t.Errorf("%v, want %s", problems, want)
 	}
